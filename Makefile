@@ -1,0 +1,80 @@
+# cudaspy: build, test, install.  `make help` lists the targets.
+#
+#   make            build/libcudaspy.so and build/cudaspy
+#   make V=1        show the commands
+#   make O=dir      build elsewhere
+#   make SAN=address,undefined   a sanitized build (of the reporter and the tests)
+
+O        ?= build
+PREFIX   ?= /usr/local
+VERSION  := 0.1.0
+ARCH     := $(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1)
+
+# The toolkit's headers: CUDA_HOME, else the usual places, else what scripts/setup put under build/deps.
+CUDA_HOME ?= $(firstword $(patsubst %/include/cuda.h,%,$(wildcard \
+	/usr/local/cuda/include/cuda.h /opt/cuda/include/cuda.h /usr/local/cuda-*/include/cuda.h \
+	$(CURDIR)/build/deps/cuda/include/cuda.h)))
+CUDA_INC := $(CUDA_HOME)/include
+NVCC     ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc $(CURDIR)/build/deps/cuda/bin/nvcc))
+
+CFLAGS   ?= -O2 -g
+WARN     := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
+SPY_CFLAGS := -std=gnu11 -D_GNU_SOURCE -fvisibility=hidden $(WARN) -iquote . -iquote $(O)/gen \
+	-isystem $(CUDA_INC) -DCUDASPY_VERSION='"$(VERSION)"'
+ifdef SAN
+SPY_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+SAN_LDFLAGS := -fsanitize=$(SAN)
+endif
+
+ifndef V
+Q   = @
+msg = @printf '  %-7s %s\n' '$(1)' '$(patsubst $(CURDIR)/%,%,$(2))';
+endif
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+
+all: shim report
+
+include shim/shim.mk
+include report/report.mk
+include tests/sim/sim.mk
+include cuda_samples/samples.mk
+include tests/tests.mk
+
+# A real report of a real recording: on the GPU where there is one, else on the simulated CUDA, which it then says.
+demo:
+	$(Q)scripts/setup
+	$(Q)+$(MAKE) --no-print-directory shim report
+	$(Q)+scripts/demo $(O)
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(O)/cudaspy $(DESTDIR)$(PREFIX)/bin/cudaspy
+	install -m 755 $(O)/libcudaspy.so $(DESTDIR)$(PREFIX)/lib/libcudaspy.so
+	install -m 644 report/cudaspy.1 $(DESTDIR)$(PREFIX)/share/man/man1/cudaspy.1
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/cudaspy $(DESTDIR)$(PREFIX)/lib/libcudaspy.so \
+		$(DESTDIR)$(PREFIX)/share/man/man1/cudaspy.1
+
+# Keeps build/deps, which took a download.
+clean:
+	$(Q)find $(O) -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +
+
+help:
+	@echo 'make              build $(O)/libcudaspy.so and $(O)/cudaspy'
+	@echo 'make demo         set up, build, record a sample program and report it'
+	@echo 'make test         set up, build and run all tests (no GPU needed)'
+	@echo 'make check        the tests alone, on a machine that is set up'
+	@echo 'make bench        what one call costs, beside the peers that are installed'
+	@echo 'make fuzz         feed the reporter damaged recordings (FUZZ_SECONDS=20)'
+	@echo 'make samples-sim  cuda_samples/ on the simulated CUDA'
+	@echo 'make samples-nvcc cuda_samples/ for a GPU, with static and shared runtime'
+	@echo 'make install      PREFIX=$(PREFIX) DESTDIR='
+	@echo 'make clean        remove what was built; downloads stay'
+	@echo 'Variables: V=1 shows commands, O=dir, CC=, CUDA_HOME=, SAN=address,undefined'
+
+.DEFAULT_GOAL := all
+.PHONY: all shim report demo install uninstall clean help

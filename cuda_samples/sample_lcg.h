@@ -1,0 +1,21 @@
+/* A chain of integer steps, v = a v + c, that keeps a GPU as busy as one likes and whose end the
+ * host knows at once.  Included by the samples that verify such a kernel. */
+#pragma once
+
+#define LCG_MULTIPLIER 1664525u
+#define LCG_INCREMENT  1013904223u
+#define LCG_STEP(v)    ((v)*LCG_MULTIPLIER + LCG_INCREMENT)
+
+/* What `rounds` steps make of v, by doubling the step. */
+static inline unsigned lcg_after(unsigned v, unsigned long rounds)
+{
+	unsigned multiplier = LCG_MULTIPLIER, increment = LCG_INCREMENT;
+
+	for (; rounds; rounds >>= 1) {
+		if (rounds & 1)
+			v = v * multiplier + increment;
+		increment = increment * multiplier + increment;
+		multiplier *= multiplier;
+	}
+	return v;
+}

@@ -1,0 +1,103 @@
+# The samples, each from one source: for a GPU with nvcc, for the simulated CUDA with a plain C++
+# compiler.
+#
+#   make samples-sim     build/samples/sim/NAME (libcudart.so.13), sim-static/NAME, and some of
+#                        them as sim12/, sim11/ (older libcudart) and sim-ptsz/ (per-thread
+#                        default stream)
+#   make samples-nvcc    build/samples/static/NAME and build/samples/shared/NAME
+
+SAMPLES := \
+	alloc_every_step \
+	driver_api \
+	graph_replay \
+	launch_errors \
+	many_tiny_launches \
+	one_big_kernel \
+	pageable_copies \
+	pinned_overlap \
+	streams \
+	sync_every_step \
+	threads \
+	vector_add \
+	# EOL
+
+# Those whose calls have the same arguments in every libcudart.
+SAMPLES_OLDER := \
+	threads \
+	vector_add \
+	# EOL
+
+SAMPLES_PTSZ := \
+	graph_replay \
+	streams \
+	threads \
+	vector_add \
+	# EOL
+
+NVCC_ARCH ?= compute_75
+SAMPLE_CXXFLAGS := -O2 -g -std=c++17 -Wall -Wextra -Wno-unused-parameter -pthread \
+	-I. -isystem $(CUDA_INC) $(addprefix -fsanitize=,$(SAN))
+SAMPLE_NVCCFLAGS := -O2 -std=c++17 -Xcompiler -pthread \
+	-I. -gencode arch=$(NVCC_ARCH),code=$(NVCC_ARCH)
+
+SAMPLES_SIM := \
+	$(addprefix $(O)/samples/sim/,$(SAMPLES)) \
+	$(addprefix $(O)/samples/sim-static/,$(SAMPLES)) \
+	$(addprefix $(O)/samples/sim11/,$(SAMPLES_OLDER)) \
+	$(addprefix $(O)/samples/sim12/,$(SAMPLES_OLDER)) \
+	$(addprefix $(O)/samples/sim-ptsz/,$(SAMPLES_PTSZ)) \
+	# EOL
+SAMPLES_NVCC := \
+	$(addprefix $(O)/samples/static/,$(SAMPLES)) \
+	$(addprefix $(O)/samples/shared/,$(SAMPLES)) \
+	# EOL
+
+samples: samples-sim samples-nvcc
+
+samples-sim: $(SAMPLES_SIM)
+
+ifneq ($(wildcard $(NVCC)),)
+samples-nvcc: $(SAMPLES_NVCC)
+else
+samples-nvcc:
+	@echo "skip: samples for a GPU need nvcc; none under '$(CUDA_HOME)' (NVCC=path names one)"
+endif
+
+.PHONY: samples samples-sim samples-nvcc
+
+# The driver's own sample links the driver, which is found at run time in its usual place (a GPU's)
+# or in LD_LIBRARY_PATH (the simulated one).
+$(O)/samples/sim/driver_api $(O)/samples/sim-static/driver_api: SAMPLE_LIBS = $(O)/sim/libcuda.so.1
+$(O)/samples/sim/driver_api $(O)/samples/sim-static/driver_api: $(O)/sim/libcuda.so.1
+$(O)/samples/static/driver_api $(O)/samples/shared/driver_api: \
+	SAMPLE_LIBS = -L$(CUDA_HOME)/lib64/stubs -L$(CUDA_HOME)/lib/stubs -lcuda
+
+# $(1) folder, $(2) what it links, $(3) flags
+define sample_sim
+$(O)/samples/$(1)/%: cuda_samples/%.cu $(2)
+	$$(call msg,CXX,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CXX) -x c++ $$(SAMPLE_CXXFLAGS) $(3) -MMD -MP -MF $$@.d -o $$@ $$< \
+		-x none $(2) $$(SAMPLE_LIBS) -ldl
+endef
+
+$(eval $(call sample_sim,sim,$(O)/sim/libcudart.so.13,-DSIM_CUDART=13))
+$(eval $(call sample_sim,sim-static,$(O)/sim/libcudart_static.a,-DSIM_CUDART=13))
+$(eval $(call sample_sim,sim11,$(O)/sim/libcudart.so.11.0,-DSIM_CUDART=11))
+$(eval $(call sample_sim,sim12,$(O)/sim/libcudart.so.12,-DSIM_CUDART=12))
+$(eval $(call sample_sim,sim-ptsz,$(O)/sim/libcudart.so.13,-DSIM_CUDART=13 \
+	-DCUDA_API_PER_THREAD_DEFAULT_STREAM))
+
+# $(1) static or shared
+define sample_nvcc
+$(O)/samples/$(1)/%: cuda_samples/%.cu
+	$$(call msg,NVCC,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(NVCC) $$(SAMPLE_NVCCFLAGS) --cudart $(1) -MMD -MP -MF $$@.d -o $$@ $$< \
+		$$(SAMPLE_LIBS)
+endef
+
+$(eval $(call sample_nvcc,static))
+$(eval $(call sample_nvcc,shared))
+
+-include $(addsuffix .d,$(SAMPLES_SIM) $(SAMPLES_NVCC))

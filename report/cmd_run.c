@@ -1,0 +1,232 @@
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report/alloc.h"
+#include "report/child.h"
+#include "report/commands.h"
+#include "report/complain.h"
+#include "report/find.h"
+#include "report/options.h"
+#include "report/target.h"
+
+#define EXIT_NOT_EXECUTABLE 126 /* as shells and env have it */
+#define EXIT_NOT_FOUND      127
+
+enum { OUTPUT, GPU, RANGE, KEEP, TRACE, TRACE_MAX, RING, BUDGET, QUIET, REPORT, HELP };
+
+static const struct option_row rows[] = {
+        [OUTPUT] = {"output", 'o', "FILE|FOLDER", "where recordings go (CUDASPY_OUT)"},
+        [GPU] = {"gpu", 0, "MODE", "sample, cupti or off (CUDASPY_GPU)"},
+        [RANGE] = {"range", 0, "RANGE", "all, profiler, or DELAY:DURATION in s (CUDASPY_RANGE)"},
+        [KEEP] = {"keep", 0, "MIB", "of recent records to keep (CUDASPY_KEEP)"},
+        [TRACE] = {"trace", 0, NULL, "keep every record (CUDASPY_TRACE=1)"},
+        [TRACE_MAX] = {"trace-max", 0, "SIZE", "of what --trace keeps (CUDASPY_TRACE_MAX)"},
+        [RING] = {"ring", 0, "RECORDS", "of a thread's ring at most (CUDASPY_RING)"},
+        [BUDGET] = {"budget", 0, "PERCENT", "of a thread's time for sampling (CUDASPY_BUDGET)"},
+        [QUIET] = {"quiet", 'q', NULL, "no closing line (CUDASPY_QUIET=1)"},
+        [REPORT] = {"report", 'r', NULL, "print the report when the command has ended"},
+        [HELP] = {"help", 'h', NULL, "print this"},
+        {0},
+};
+
+/* The variable that stands for an option; its value is the option's, or 1. */
+static const char *const variables[] = {
+        [OUTPUT] = "CUDASPY_OUT", [GPU] = "CUDASPY_GPU",       [RANGE] = "CUDASPY_RANGE",
+        [KEEP] = "CUDASPY_KEEP",  [TRACE] = "CUDASPY_TRACE",   [TRACE_MAX] = "CUDASPY_TRACE_MAX",
+        [RING] = "CUDASPY_RING",  [BUDGET] = "CUDASPY_BUDGET", [QUIET] = "CUDASPY_QUIET",
+};
+
+static void set_variable(const char *name, const char *value)
+{
+	if (setenv(name, value, 1))
+		alloc_failed();
+}
+
+/* libcudaspy.so: as $CUDASPY_LIB says, beside this program, or in the lib folder beside its folder
+ * (free it). */
+static char *find_library(void)
+{
+	const char *named = getenv("CUDASPY_LIB");
+	char self[PATH_MAX];
+
+	if (named && *named)
+		return access(named, R_OK) ? NULL : realpath(named, NULL);
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n <= 0)
+		return NULL;
+	self[n] = '\0';
+	*strrchr(self, '/') = '\0';
+	static const char *const places[] = {"libcudaspy.so", "../lib/libcudaspy.so",
+	                                     "../lib64/libcudaspy.so"};
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		char *path = alloc_format("%s/%s", self, places[i]);
+		char *real = access(path, R_OK) ? NULL : realpath(path, NULL);
+		free(path);
+		if (real)
+			return real;
+	}
+	return NULL;
+}
+
+/* The sanitizer first, as it insists; then this library; then what was preloaded before. */
+static void set_preload(const char *library, const struct target *t)
+{
+	const char *before = getenv("LD_PRELOAD");
+	bool has_before = before && *before;
+	bool sanitizer = t->sanitizer && !(has_before && strstr(before, t->sanitizer));
+	char *list = alloc_format("%s%s%s%s%s", sanitizer ? t->sanitizer : "", sanitizer ? ":" : "",
+	                          library, has_before ? ":" : "", has_before ? before : "");
+
+	/* A sanitizer already in the list stays in front of everything. */
+	if (has_before && t->sanitizer && !sanitizer) {
+		free(list);
+		list = alloc_format("%s:%s", before, library);
+	}
+	set_variable("LD_PRELOAD", list);
+	free(list);
+}
+
+/* One id for all processes that the command starts. */
+static void set_run_id(void)
+{
+	uint64_t random;
+	char id[17];
+
+	if (getenv("CUDASPY_RUN_ID") && *getenv("CUDASPY_RUN_ID"))
+		return;
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
+		struct timespec now;
+		clock_gettime(CLOCK_REALTIME, &now);
+		random = ((uint64_t)now.tv_nsec << 34) ^ ((uint64_t)now.tv_sec << 20) ^
+		         (uint64_t)getpid();
+	}
+	snprintf(id, sizeof(id), "%016llx", (unsigned long long)random);
+	set_variable("CUDASPY_RUN_ID", id);
+}
+
+/* The folder that the recordings go to: CUDASPY_OUT itself or what is before its file's name (free
+ * it). */
+static char *output_folder(void)
+{
+	const char *out = getenv("CUDASPY_OUT");
+	struct stat st;
+
+	if (!out || !*out)
+		return alloc_copy(".", 1);
+	if (!stat(out, &st) && S_ISDIR(st.st_mode))
+		return alloc_copy(out, strlen(out));
+	const char *slash = strrchr(out, '/');
+	return slash ? alloc_copy(out, slash == out ? 1 : (size_t)(slash - out))
+	             : alloc_copy(".", 1);
+}
+
+static void print_report(void)
+{
+	struct report_request request;
+	struct find_list list;
+	char *folder = output_folder();
+
+	find_run(&list, folder, getenv("CUDASPY_RUN_ID"));
+	if (list.count) {
+		report_defaults(&request);
+		report_print(&request, NULL, list.paths, list.count);
+	} else {
+		complain("run: no recording in %s: the command used no CUDA, or could not be "
+		         "observed",
+		         folder);
+	}
+	find_free(&list);
+	free(folder);
+}
+
+static int cannot_execute(const char *command, int why)
+{
+	bool missing = why == ENOENT || why == ENOTDIR;
+
+	complain("run: %s: %s", command, missing ? "command not found" : strerror(why));
+	return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+static int run_command(char **command, bool with_report)
+{
+	struct target t;
+	char *library = find_library();
+	int status;
+
+	if (!library) {
+		complain(
+		        "run: libcudaspy.so not found beside this program or as $CUDASPY_LIB says");
+		return EXIT_TROUBLE;
+	}
+	if (strpbrk(library, " :")) {
+		complain("run: %s: a path with a blank or a colon cannot be preloaded", library);
+		free(library);
+		return EXIT_TROUBLE;
+	}
+	target_examine(&t, command[0]);
+	if (!t.path) {
+		free(library);
+		return cannot_execute(command[0], ENOENT);
+	}
+	if (t.unobserved)
+		complain("run: %s cannot be observed: %s", t.program, t.unobserved);
+	set_preload(library, &t);
+	set_run_id();
+	free(library);
+	target_free(&t);
+	if (!with_report) {
+		execvp(command[0], command);
+		return cannot_execute(command[0], errno);
+	}
+	int why = child_run(command, &status);
+	if (why)
+		return cannot_execute(command[0], why);
+	print_report();
+	return status;
+}
+
+int cmd_run(int count, char **args)
+{
+	struct option_reader reader = {.command = "run",
+	                               .rows = rows,
+	                               .args = args,
+	                               .count = count,
+	                               .stop_at_operand = true};
+	const char *value;
+	bool with_report = false;
+	int option;
+
+	while ((option = option_next(&reader, &value)) != OPTION_END) {
+		if (option == OPTION_WRONG)
+			return EXIT_TROUBLE;
+		if (option == OPTION_OPERAND)
+			return run_command(args + reader.at - 1, with_report);
+		if (option == HELP) {
+			option_help("cudaspy run [OPTIONS] [--] COMMAND [ARGUMENTS...]",
+			            "Runs COMMAND with libcudaspy.so preloaded. Each process that "
+			            "uses CUDA leaves a\n"
+			            "recording (*.cudaspy), for cudaspy report.",
+			            rows);
+			return report_close(stdout, "standard output");
+		}
+		if (option == GPU &&
+		    option_choice("run", "gpu", value,
+		                  (const char *const[]){"sample", "cupti", "off", NULL}) < 0)
+			return EXIT_TROUBLE;
+		if (option == REPORT)
+			with_report = true;
+		else
+			set_variable(variables[option], value ? value : "1");
+	}
+	complain("run: no command given; see cudaspy run --help");
+	return EXIT_TROUBLE;
+}

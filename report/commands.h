@@ -1,0 +1,36 @@
+/*
+ * The commands of cudaspy: one row each, from which dispatch, help and suggestions come. For main
+ * and the commands.
+ */
+#ifndef REPORT_COMMANDS_H
+#define REPORT_COMMANDS_H
+
+#include "report/out.h"
+
+struct command {
+	const char *name; /* the table ends with NULL */
+	int (*main)(int count,
+	            char **args); /* arguments after the command's name; the exit status */
+	const char *about;
+};
+extern const struct command commands[];
+
+int cmd_report(int count, char **args);
+int cmd_run(int count, char **args);
+
+struct report_request {
+	struct out_options out;
+	void (*write)(const struct model *m, const struct out_options *o);
+	enum sort_key sort;
+};
+/* What a report looks like when nothing is asked for. */
+void report_defaults(struct report_request *request);
+/* Reads the files, one run, and writes their report to `output` (NULL = standard output); the exit
+ * status. */
+int report_print(const struct report_request *request, const char *output, char *const *paths,
+                 size_t count);
+/* Flushes and closes; EXIT_TROUBLE and one line when not all was written. Quiet when a pipe's
+ * reader went away. */
+int report_close(FILE *to, const char *name);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * Messages to the user: one line on stderr each, whatever is in their arguments. For every file of
+ * report/.
+ */
+#ifndef REPORT_COMPLAIN_H
+#define REPORT_COMPLAIN_H
+
+#define EXIT_DONE    0
+#define EXIT_TROUBLE 2 /* usage, input or output */
+
+/* "cudaspy: ...", made safe for a terminal. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same, then exit with EXIT_TROUBLE. */
+void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn, cold));
+
+/* The one of `names` that `word` may have been meant to be, or NULL. The list ends with NULL. */
+const char *suggest(const char *word, const char *const *names);
+
+#endif

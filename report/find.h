@@ -1,0 +1,26 @@
+/*
+ * Which recordings a command is about: the files named, those of a folder, those of a run. For the
+ * commands.
+ */
+#ifndef REPORT_FIND_H
+#define REPORT_FIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct find_list {
+	char **paths;
+	size_t count;
+};
+
+/*
+ * What the user named (files and folders, or nothing: the folder he is in) as a list of files of
+ * one run. On error one line was written and it returns -1. Says on stderr what it chose where
+ * there was a choice.
+ */
+int find_recordings(struct find_list *list, char *const *names, size_t count);
+/* The recordings of a run in a folder, whatever they are called. */
+void find_run(struct find_list *list, const char *folder, const char *run_id);
+void find_free(struct find_list *list);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * How the model's modules work together: each adds its part of one recording and finishes when all
+ * were added. For the model's modules alone.
+ */
+#ifndef REPORT_MODEL_PARTS_H
+#define REPORT_MODEL_PARTS_H
+
+#include "report/clock.h"
+#include "report/model.h"
+#include "shim/hist.h"
+
+struct model_part { /* one recording while it is added */
+	struct model *model;
+	const struct recording *recording;
+	const struct tf_header *header;
+	struct clock clock;
+	struct process *process;
+	uint32_t process_index;
+	uint64_t window_start, window_end; /* ticks; 0 = there is no window */
+	uint64_t end;                      /* tick of the last sign of life */
+	uint32_t *api_of;                  /* model's API of each call id */
+};
+
+struct spread { /* a histogram of ns over several recordings, in ticks of the first one */
+	struct tf_hist *hist;
+	double ns_per_tick;
+};
+void spread_add(struct spread *s, const struct tf_hist *h, double ns_per_tick);
+struct quantiles spread_quantiles(const struct spread *s, double max_ns);
+
+struct model_scratch {
+	struct api_entry *apis_by_name;
+	struct kernel_entry *kernels_by_name;
+	struct spread *api_spreads, *kernel_spreads; /* beside the model's apis and kernels */
+	struct shape *shapes;
+	size_t shape_count;
+	uint64_t name_bytes; /* of kernel names taken so far */
+};
+
+void model_add_process(struct model_part *p); /* first: the others need its times */
+void model_add_apis(struct model_part *p);
+void model_add_threads(struct model_part *p);
+void model_add_kernels(struct model_part *p);
+void model_add_graphs(struct model_part *p);
+void model_add_gaps(struct model_part *p);
+
+void model_finish_apis(struct model *m);
+void model_finish_kernels(struct model *m);
+void model_finish_threads(struct model *m);
+
+/* A text of fixed room that may lack its NUL (free it); NULL when it is empty. */
+char *model_text(const char *text, size_t room);
+/* The string at an offset (free it); NULL when there is none. */
+char *model_string(const struct recording *r, uint64_t offset);
+
+#define CLAMP_ADD(sum, more)                                                                       \
+	(__builtin_add_overflow((sum), (uint64_t)(more), &(sum)) ? (void)((sum) = UINT64_MAX)      \
+	                                                         : (void)0)
+
+#endif

@@ -1,0 +1,210 @@
+#include <math.h>
+#include <string.h>
+
+#include "report/out_json.h"
+
+/* Needs GPU time: what of a launch or a wait was of use. */
+static const char *const split_unknown[] = {"launch_ns",      "back_pressure_ns", "contention_ns",
+                                            "sync_useful_ns", "sync_wasted_ns",   NULL};
+
+/* The keys of a split; all null where there is none. */
+static void put_split(json_t *o, const struct split *s)
+{
+	json_put_nulls(o, split_unknown);
+	json_put(o, "copy_ns", json_ns(s ? s->copy : NAN));
+	json_put(o, "alloc_ns", json_ns(s ? s->alloc : NAN));
+	json_put(o, "module_ns", json_ns(s ? s->module : NAN));
+	json_put(o, "other_cuda_ns", json_ns(s ? s->other : NAN));
+	json_put(o, "outside_ns", json_ns(s ? s->outside : NAN));
+	json_put(o, "launch_api_ns", json_ns(s ? s->launch_api : NAN));
+	json_put(o, "sync_ns", json_ns(s ? s->sync : NAN));
+}
+
+json_t *json_host(const struct model *m)
+{
+	json_t *host = json_object(), *threads = json_array();
+
+	put_split(host, m->has_host ? &m->host : NULL);
+	for (size_t i = 0; i < m->thread_count; i++) {
+		const struct thread *t = &m->threads[i];
+		json_t *o = json_object();
+		json_put(o, "tid", json_count(t->tid));
+		json_put(o, "name", json_text(t->name));
+		json_put(o, "pid", json_count(m->processes[t->process].pid));
+		put_split(o, &t->split);
+		json_put(o, "absent_ns", json_ns(t->split.absent));
+		json_put(o, "window_ns", json_ns(t->window));
+		json_put(o, "api_ns", json_ns(t->api));
+		json_put(o, "calls", json_count(t->calls));
+		json_put(o, "failed", json_count(t->failed));
+		json_put(o, "launches", json_count(t->launches));
+		json_put(o, "lost_records", json_count(t->lost));
+		json_put(o, "issues_gpu_work", json_boolean(t->issues));
+		json_push(threads, o);
+	}
+	json_put(host, "threads", threads);
+	return host;
+}
+
+/* What a device and the whole GPU side have in common. */
+static const char *const gpu_unknown[] = {
+        "busy_ns", "busy_low_ns", "busy_high_ns", "busy_share", "comm_ns", "idle_ns", NULL};
+static const char *const idle_causes[] = {"launch",  "sync",       "copy",    "alloc", "module",
+                                          "outside", "dependency", "unknown", NULL};
+
+static void put_gpu(json_t *o)
+{
+	json_t *idle_by = json_object();
+
+	json_put_nulls(o, gpu_unknown);
+	json_put_nulls(idle_by, idle_causes);
+	json_put(o, "idle_by", idle_by);
+}
+
+static bool same_device(const struct device *a, const struct device *b)
+{
+	return a->index == b->index && a->name && b->name && !strcmp(a->name, b->name);
+}
+
+/* A device that an earlier process of the same machine has already named. */
+static bool named_before(const struct model *m, size_t process, const struct device *d)
+{
+	const char *host = m->processes[process].host;
+
+	for (size_t i = 0; i < process; i++) {
+		const struct process *p = &m->processes[i];
+		if (!host || !p->host || strcmp(host, p->host))
+			continue;
+		for (size_t k = 0; k < p->device_count; k++)
+			if (same_device(&p->devices[k], d))
+				return true;
+	}
+	return false;
+}
+
+json_t *json_gpu(const struct model *m)
+{
+	json_t *gpu = json_object(), *devices = json_array();
+
+	json_put(gpu, "mode",
+	         json_text(m->process_count ? out_gpu_mode_name(m->processes[0].gpu_mode) : NULL));
+	put_gpu(gpu);
+	for (size_t i = 0; i < m->process_count; i++)
+		for (size_t k = 0; k < m->processes[i].device_count; k++) {
+			const struct device *d = &m->processes[i].devices[k];
+			if (named_before(m, i, d))
+				continue;
+			json_t *o = json_object();
+			json_put(o, "index", json_count(d->index));
+			json_put(o, "name", json_text(d->name));
+			put_gpu(o);
+			json_push(devices, o);
+		}
+	json_put(gpu, "devices", devices);
+	return gpu;
+}
+
+static json_t *in_flight(const struct process *p)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->flight_count; i++) {
+		const struct flight *f = &p->flights[i];
+		json_t *o = json_object();
+		json_put(o, "api", json_text(f->api));
+		json_put(o, "thread", json_count(f->tid));
+		json_put(o, "thread_name", json_text(f->thread));
+		json_put(o, "age_ns", json_ns(f->age));
+		json_push(list, o);
+	}
+	return list;
+}
+
+static json_t *version(uint32_t number)
+{
+	char text[OUT_VERSION_BYTES];
+
+	return number ? json_text(out_version(text, number)) : json_null();
+}
+
+static json_t *runtime_versions(const struct process *p)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->library_count; i++) {
+		const struct library *l = &p->libraries[i];
+		if (l->kind == TF_LIBRARY_RUNTIME || l->kind == TF_LIBRARY_STATIC_RUNTIME)
+			json_push(list, version(l->version));
+	}
+	return list;
+}
+
+static json_t *libraries(const struct process *p)
+{
+	static const char *const kinds[] = {"unknown", "runtime", "driver", "tool",
+	                                    "static_runtime"};
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->library_count; i++) {
+		const struct library *l = &p->libraries[i];
+		json_t *o = json_object();
+		json_put(o, "kind",
+		         json_text(kinds[l->kind <= TF_LIBRARY_STATIC_RUNTIME ? l->kind : 0]));
+		json_put(o, "path", json_text(l->path));
+		json_put(o, "version", version(l->version));
+		json_push(list, o);
+	}
+	return list;
+}
+
+static json_t *devices(const struct process *p)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->device_count; i++) {
+		const struct device *d = &p->devices[i];
+		json_t *o = json_object();
+		json_put(o, "index", json_count(d->index));
+		json_put(o, "name", json_text(d->name));
+		json_put(o, "memory_bytes", json_count(d->memory_bytes));
+		json_put(o, "simulated", json_boolean(d->simulated));
+		json_push(list, o);
+	}
+	return list;
+}
+
+json_t *json_processes(const struct model *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		const struct process *p = &m->processes[i];
+		json_t *o = json_object();
+		json_put(o, "pid", json_count(p->pid));
+		json_put(o, "ppid", json_count(p->ppid));
+		json_put(o, "forked_from",
+		         p->forked_from ? json_count(p->forked_from) : json_null());
+		json_put(o, "run_id", json_text(p->run_id));
+		json_put(o, "rank", json_text(p->rank));
+		json_put(o, "host", json_text(p->host));
+		json_put(o, "command", json_text(p->command));
+		json_put(o, "working_folder", json_text(p->working_folder));
+		json_put(o, "file", json_text(p->path));
+		json_put(o, "state", json_text(process_state_names[p->state]));
+		json_put(o, "in_flight", in_flight(p));
+		json_put(o, "wall_ns", json_ns(p->wall));
+		json_put(o, "window_ns", json_ns(p->window));
+		json_put(o, "startup_ns", json_ns(p->startup));
+		json_put(o, "calls", json_count(p->calls));
+		json_put(o, "failed", json_count(p->failed));
+		json_put(o, "launches", json_count(p->launches));
+		json_put(o, "lost_records", json_count(p->lost));
+		json_put(o, "driver_version", version(p->driver_version));
+		json_put(o, "runtime_versions", runtime_versions(p));
+		json_put(o, "devices", devices(p));
+		json_put(o, "libraries", libraries(p));
+		json_put(o, "recorded_by", json_text(p->cudaspy_version));
+		json_push(list, o);
+	}
+	return list;
+}

@@ -1,0 +1,67 @@
+#include <string.h>
+
+#include "report/alloc.h"
+#include "report/error_names.h"
+#include "report/out.h"
+
+#define XX(id, name) name,
+const char *const out_class_names[] = {SPY_CLASS_MAP(XX)};
+const char *const out_direction_names[] = {SPY_DIRECTION_MAP(XX)};
+const char *const out_memory_names[] = {SPY_MEMORY_MAP(XX)};
+#undef XX
+
+const char *const out_table_names[] = {
+        [TABLE_APIS] = "apis",
+        [TABLE_KERNELS] = "kernels",
+        [TABLE_COPIES] = "copies",
+        [TABLE_THREADS] = "threads",
+        NULL,
+};
+
+const char *out_gap_name(uint32_t kind)
+{
+	switch (kind) {
+	case TF_GAP_NEW_ENTRY:
+		return "new_entry";
+	case TF_GAP_DEEPBIND:
+		return "deepbind";
+	case TF_GAP_DLMOPEN:
+		return "dlmopen";
+	case TF_GAP_UNSEEN_DRIVER:
+		return "unseen_driver";
+	}
+	return "unknown";
+}
+
+const char *out_gpu_mode_name(uint32_t mode)
+{
+	switch (mode) {
+	case TF_GPU_OFF:
+		return "off";
+	case TF_GPU_SAMPLE:
+		return "sample";
+	case TF_GPU_CUPTI:
+		return "cupti";
+	}
+	return NULL;
+}
+
+char *out_version(char *to, uint32_t version)
+{
+	if (!version)
+		return strcpy(to, "unknown");
+	snprintf(to, OUT_VERSION_BYTES, "%u.%u", version / 1000, version % 1000 / 10);
+	return to;
+}
+
+char *out_error(uint8_t level, int32_t code)
+{
+	const char *name = error_name(level, code);
+
+	return name ? alloc_copy(name, strlen(name)) : alloc_format("code %d", code);
+}
+
+const char *out_level_name(uint8_t level)
+{
+	return level == SPY_LEVEL_RUNTIME ? "runtime" : "driver";
+}

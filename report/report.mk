@@ -1,0 +1,78 @@
+# The reporter: $(O)/cudaspy. Needs jansson and uthash, and no CUDA.
+
+REPORT_MODULES := \
+	alloc \
+	clock \
+	complain \
+	error_names \
+	find \
+	model \
+	model_apis \
+	model_graphs \
+	model_kernels \
+	model_process \
+	model_sort \
+	model_threads \
+	names \
+	out_csv \
+	out_json \
+	out_json_lists \
+	out_json_run \
+	out_names \
+	out_page_host \
+	out_page_tables \
+	out_page_top \
+	out_text \
+	page \
+	reader \
+	reader_check \
+	spread \
+	state \
+	text \
+	units \
+	# EOL
+
+REPORT_PROGRAM := \
+	child \
+	cmd_report \
+	cmd_run \
+	main \
+	options \
+	target \
+	# EOL
+
+# What the unit tests and the fuzzer link, and what only the program has.
+REPORT_LIB_OBJS  := $(REPORT_MODULES:%=$(O)/report/%.o) $(O)/report/drain.o
+REPORT_MAIN_OBJS := $(REPORT_PROGRAM:%=$(O)/report/%.o)
+
+# Linked statically where the archives are there, so that the binary runs on any machine.
+REPORT_JANSSON := $(firstword $(wildcard $(shell $(CC) -print-file-name=libjansson.a)) -ljansson)
+REPORT_STDCXX  := -lstdc++
+ifneq ($(wildcard $(shell $(CC) -print-file-name=libstdc++.a)),)
+REPORT_STDCXX  := -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic
+ifndef SAN
+REPORT_STDCXX  += -static-libgcc
+endif
+endif
+REPORT_LIBS = $(REPORT_JANSSON) $(REPORT_STDCXX) -lm
+
+report: $(O)/cudaspy
+
+$(O)/cudaspy: $(REPORT_MAIN_OBJS) $(REPORT_LIB_OBJS)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) $(SAN_LDFLAGS) -Wl,--no-undefined -o $@ $^ $(REPORT_LIBS)
+
+$(O)/report/%.o: report/%.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The drain is the shim's; here it is built as a part of an ordinary program.
+$(O)/report/drain.o: shim/drain.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+-include $(REPORT_LIB_OBJS:.o=.d) $(REPORT_MAIN_OBJS:.o=.d)
+
+.PHONY: report

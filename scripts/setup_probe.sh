@@ -1,0 +1,198 @@
+# Probes of scripts/setup: each tells by its exit status whether one thing is there.
+# They look for what the build uses, not for packages: a compiler from elsewhere does as well.
+
+# One run of the preprocessor tells of all headers; a run for each would take most of the time.
+read_headers()
+{
+	local header
+
+	headers=$(
+		for header in stdio.h cmocka.h jansson.h lttng/tracepoint.h uthash.h; do
+			printf '#if __has_include(<%s>)\n|%s|\n#endif\n' $header $header
+		done | gcc -E -P -x c - 2>/dev/null
+	)
+}
+
+has_header()
+{
+	case $headers in *"|$1|"*) return 0 ;; esac
+	return 1
+}
+
+has_gcc()
+{
+	have gcc && has_header stdio.h
+}
+
+has_binutils()
+{
+	have nm && have readelf && have objdump
+}
+
+has_pytest()
+{
+	have pytest-3 || have pytest
+}
+
+has_python()
+{
+	python3 -c 'import sys, zipfile, zlib; sys.exit(sys.version_info < (3, 6))' 2>/dev/null
+}
+
+# has_library HEADER NAME. The linker knows folders the compiler does not name, so it is asked last.
+has_library()
+{
+	local path
+
+	has_header "$1" || return 1
+	path=$(gcc -print-file-name="lib$2.so" 2>/dev/null) || return 1
+	[ "$path" != "lib$2.so" ] && return 0
+	echo 'int main(void) { return 0; }' | gcc -x c - -x none "-l$2" -o /dev/null 2>/dev/null
+}
+
+has_fuzzer()
+{
+	local folder
+
+	folder=$(clang -print-resource-dir 2>/dev/null) || return 1
+	compgen -G "$folder/lib/*/libclang_rt.fuzzer*.a" >/dev/null
+}
+
+has_cross()
+{
+	local path
+
+	path=$(aarch64-linux-gnu-gcc -print-file-name=crt1.o 2>/dev/null) || return 1
+	[ "$path" != crt1.o ]
+}
+
+# The folder of a toolkit as the Makefile finds it.
+cuda_home()
+{
+	local folder
+
+	if [ -n "${CUDA_HOME:-}" ]; then
+		case $CUDA_HOME in
+		/*) printf '%s' "${CUDA_HOME%/}" ;;
+		*) printf '%s/%s' "$root" "${CUDA_HOME%/}" ;;
+		esac
+		return
+	fi
+	for folder in /usr/local/cuda /opt/cuda /usr/local/cuda-* "$deps/cuda"; do
+		if [ -e "$folder/include/cuda.h" ]; then
+			printf '%s' "$folder"
+			return
+		fi
+	done
+}
+
+# CUDA_VERSION of the toolkit in a folder, 0 where there is none.
+cuda_version()
+{
+	local first second version
+
+	while read -r first second version _; do
+		if [ "$first $second" = '#define CUDA_VERSION' ]; then
+			printf '%d' "$version"
+			return
+		fi
+	done 2>/dev/null <"$1/include/cuda.h"
+	printf 0
+}
+
+# Distributions split toolkits into packages, so that one header does not prove the others.
+lacking_header()
+{
+	local header
+
+	for header in cuda.h cudaProfiler.h cudaTypedefs.h cuda_runtime_api.h crt/host_defines.h; do
+		if [ ! -e "$1/include/$header" ]; then
+			printf '%s' $header
+			return
+		fi
+	done
+}
+
+has_cuda_headers()
+{
+	local home
+
+	home=$(cuda_home)
+	[ -n "$home" ] && [ -z "$(lacking_header "$home")" ] || return 1
+	[ "$(cuda_version "$home")" -ge 12000 ] || return 1
+	if [ "$home" = "$deps/cuda" ]; then has_wheels headers; fi
+}
+
+# Whether the toolkit is, or would be, the one that setup_cuda.sh puts together.
+own_toolkit()
+{
+	local home
+
+	home=$(cuda_home)
+	[ -z "$home" ] || [ "$home" = "$deps/cuda" ]
+}
+
+has_own_nvcc()
+{
+	has_wheels headers && has_wheels nvcc && [ -e "$deps/cuda/lib/stubs/libcuda.so" ]
+}
+
+has_nvcc()
+{
+	if [ -n "${NVCC:-}" ] && have "$NVCC"; then return 0; fi
+	if ! own_toolkit && [ -x "$(cuda_home)/bin/nvcc" ]; then return 0; fi
+	has_own_nvcc
+}
+
+# A toolkit of the machine that has headers alone builds cudaspy; an nvcc is fetched beside it only
+# for the tests.
+nvcc_level()
+{
+	if own_toolkit; then printf base; else printf test; fi
+}
+
+has_cupti()
+{
+	has_wheels cupti
+}
+
+# Beside a toolkit of the machine another version's CUPTI would be of no use.
+cupti_level()
+{
+	if own_toolkit; then printf base; else printf none; fi
+}
+
+has_cudart()
+{
+	has_wheels "cudart/$1"
+}
+
+cuda_words()
+{
+	local home version header
+
+	home=$(cuda_home)
+	version=$(cuda_version "$home")
+	header=$(lacking_header "$home")
+	if [ -z "$home" ]; then
+		printf 'no toolkit found'
+	elif [ "$version" = 0 ]; then
+		printf 'no include/cuda.h in %s' "$home"
+	else
+		printf 'CUDA %d.%d in %s' $((version / 1000)) $((version % 1000 / 10)) "$home"
+		if [ -n "$header" ]; then printf ', but no include/%s there' "$header"; fi
+	fi
+}
+
+nvcc_words()
+{
+	local file
+
+	for file in "${NVCC:-}" "$(cuda_home)/bin/nvcc" "$deps/cuda/bin/nvcc"; do
+		if [ -n "$file" ] && have "$file"; then
+			printf '%s' "$file"
+			return
+		fi
+	done
+	printf 'builds the samples for a real GPU'
+}

@@ -1,0 +1,169 @@
+#include "shim/collector.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+#include "shim/drain.h"
+#include "shim/lifecycle.h"
+#include "shim/lock.h"
+#include "shim/options.h"
+#include "shim/recording.h"
+#include "shim/span.h"
+#include "shim/thread.h"
+
+#define SHORTEST_NS 2000000ull /* between two rounds while there is work */
+#define LONGEST_NS                                                                                 \
+	50000000ull /* while there is none: how far a killed process's last sign of life may lag   \
+	             */
+#define EACH_NS 1000000000ull
+
+static struct spy_spin draining; /* one drain at a time: the collector's, or the one at exit */
+static bool running;
+
+/* What one recorded call costs, measured on a thread slot of its own. */
+static void measure_span(void)
+{
+	const uint64_t slot = tf_header(&spy_map)->thread_bytes;
+	const uint64_t ring = sizeof(struct tf_ring) + 256 * sizeof(struct tf_record);
+	uint8_t *scratch = mmap(NULL, slot + ring + 64, PROT_READ | PROT_WRITE,
+	                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (scratch == MAP_FAILED)
+		return;
+	struct tf_ring *r = (struct tf_ring *)(scratch + (slot + 63) / 64 * 64);
+	r->capacity = 256;
+	tf_header(&spy_map)->span_ticks_x1024 = span_cost_x1024((struct tf_thread *)scratch, r);
+	munmap(scratch, slot + ring + 64);
+}
+
+static void beat(void)
+{
+	struct tf_header *h = tf_header(&spy_map);
+	struct timespec cpu;
+
+	__atomic_store_n(&h->last_seen, spy_clock(), __ATOMIC_RELAXED);
+	if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu))
+		h->collector_cpu_ns = (uint64_t)cpu.tv_sec * EACH_NS + (uint64_t)cpu.tv_nsec;
+}
+
+/* CUDASPY_RANGE=DELAY:DURATION, counted from the start of the recording; true once the range is
+ * over. */
+static bool range_by_time(uint64_t start_ns, uint64_t now_ns)
+{
+	static uint32_t step;
+	double seconds = (double)(now_ns - start_ns) / 1e9;
+
+	if (spy_options.range != TF_RANGE_TIME)
+		return true;
+	if (now_ns == start_ns)
+		step = 0;
+	if (step == 0 && seconds >= spy_options.range_delay_s) {
+		spy_range_open(true);
+		step = 1;
+	}
+	if (step == 1 && seconds >= spy_options.range_delay_s + spy_options.range_duration_s) {
+		spy_range_open(false);
+		step = 2;
+	}
+	return step == 2;
+}
+
+/*
+ * Whether the program ended by pthread_exit() in every thread: the process would be gone but for
+ * us. What /proc says of the process is its first thread's state; ended, that thread still counts.
+ */
+static bool left_alone(void)
+{
+	char text[1024];
+	unsigned field = 3;
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	const char *p = strrchr(text, ')'); /* the command's name may hold anything */
+	if (!p || strncmp(p, ") Z ", 4))
+		return false;
+	for (p += 2; *p && field < 20; field += *p++ == ' ') /* the 20th is the number of threads */
+		;
+	return !strncmp(p, "2 ", 2);
+}
+
+static void *collect(void *unused)
+{
+	struct drain drain = {.map = &spy_map};
+	uint64_t pause = SHORTEST_NS, start = clock_monotonic_ns(), last = start,
+	         each = EACH_NS / 64, scans = 0;
+	uint32_t generation = spy_generation;
+
+	prctl(PR_SET_NAME, "cudaspy");
+	range_by_time(start, start);
+	measure_span();
+	while (__atomic_load_n(&spy_generation, __ATOMIC_RELAXED) == generation) {
+		struct timespec ts = {.tv_nsec = (long)pause};
+		nanosleep(&ts, NULL);
+		spin_lock(&draining);
+		uint64_t taken = drain_all(&drain);
+		spin_unlock(&draining);
+		uint64_t now = clock_monotonic_ns();
+		beat();
+		bool precise = !range_by_time(start, now);
+		pause = taken ? SHORTEST_NS : pause * 2 < LONGEST_NS ? pause * 2 : LONGEST_NS;
+		if (precise && pause > 1000000)
+			pause = 1000000;
+		if (now - last < each)
+			continue;
+		last = now;
+		recording_clock(20);
+		if (left_alone())
+			break; /* as the last thread: the C library ends the process, as it would
+			          have without us */
+		if (each < EACH_NS) {
+			each *= 2; /* a short run has but its first moments to tell the clock's rate
+			              by */
+			continue;
+		}
+		if (scans++ % 16 == 0) /* some seconds after the start, then now and then */
+			recording_scan_libraries();
+	}
+	return unused;
+}
+
+bool collector_start(void)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	running = pthread_create(&thread, &attr, collect, NULL) == 0;
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return running;
+}
+
+void collector_finish(void)
+{
+	struct drain drain = {.map = &spy_map};
+
+	spin_lock(&draining);
+	drain_all(&drain);
+	spin_unlock(&draining);
+	recording_scan_libraries();
+	recording_clock(50);
+}
+
+void collector_after_fork(void)
+{
+	draining.taken = 0;
+	running = false;
+}

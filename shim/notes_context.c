@@ -1,0 +1,134 @@
+#include "shim/notes.h"
+#include "shim/lifecycle.h"
+#include "shim/ranges.h"
+#include "shim/real.h"
+#include "shim/registry.h"
+
+#define CONTEXTS 64
+
+typedef CUresult (*get_current_t)(CUcontext *);
+typedef CUresult (*get_device_t)(CUdevice *);
+typedef CUresult (*get_state_t)(CUdevice, unsigned *, int *);
+
+/* Contexts seen, and the device each is on: what a reset of the device takes with it. Under the
+ * shim's lock. */
+static struct {
+	uint64_t context;
+	int device;
+} contexts[CONTEXTS];
+
+static void learn_context(uint64_t context, int device)
+{
+	spy_lock();
+	for (int i = 0; i < CONTEXTS; i++) {
+		if (contexts[i].context && contexts[i].context != context)
+			continue;
+		contexts[i].context = context;
+		contexts[i].device = device;
+		break;
+	}
+	spy_unlock();
+}
+
+static bool knows_context(uint64_t context)
+{
+	for (int i = 0; i < CONTEXTS; i++)
+		if (__atomic_load_n(&contexts[i].context, __ATOMIC_RELAXED) == context)
+			return true;
+	return false;
+}
+
+uint64_t spy_current_context(void)
+{
+	static get_current_t get_current;
+	static get_device_t get_device;
+	CUcontext context = NULL;
+	CUdevice device;
+
+	if (!get_current) {
+		get_device = (get_device_t)spy_driver_symbol("cuCtxGetDevice");
+		get_current = (get_current_t)spy_driver_symbol("cuCtxGetCurrent");
+	}
+	if (!get_current || get_current(&context) != CUDA_SUCCESS || !context)
+		return 0;
+	if (!knows_context((uintptr_t)context) && get_device && get_device(&device) == CUDA_SUCCESS)
+		learn_context((uintptr_t)context, device);
+	return (uintptr_t)context;
+}
+
+static void context_died(uint64_t context)
+{
+	registry_drop_context(context);
+	ranges_drop_context(context);
+}
+
+static void device_contexts_died(int device)
+{
+	for (int i = 0; i < CONTEXTS; i++)
+		if (contexts[i].context && contexts[i].device == device)
+			context_died(contexts[i].context);
+}
+
+void note_init(struct spy_span *s, CUresult rc, unsigned flags)
+{
+	if (rc == CUDA_SUCCESS && spy_start())
+		spy_first_call(spy_outer());
+}
+
+void before_context_destroy(struct spy_span *s, CUcontext context)
+{
+	context_died((uintptr_t)context);
+}
+
+void note_context_destroy(struct spy_span *s, CUresult rc, CUcontext context)
+{
+}
+
+void note_primary_retain(struct spy_span *s, CUresult rc, CUcontext *context, CUdevice device)
+{
+	if (rc == CUDA_SUCCESS && context && *context && !knows_context((uintptr_t)*context))
+		learn_context((uintptr_t)*context, device);
+}
+
+void before_primary_reset(struct spy_span *s, CUdevice device)
+{
+	device_contexts_died(device);
+}
+
+void note_primary_reset(struct spy_span *s, CUresult rc, CUdevice device)
+{
+}
+
+void before_primary_release(struct spy_span *s, CUdevice device)
+{
+}
+
+/* The last release destroys the context and all that lived in it. */
+void note_primary_release(struct spy_span *s, CUresult rc, CUdevice device)
+{
+	get_state_t get_state = (get_state_t)spy_driver_symbol("cuDevicePrimaryCtxGetState");
+	unsigned flags;
+	int active = 1;
+
+	if (rc == CUDA_SUCCESS && get_state && get_state(device, &flags, &active) == CUDA_SUCCESS &&
+	    !active)
+		device_contexts_died(device);
+}
+
+/* ---- cuProfilerStart, cuProfilerStop: CUDASPY_RANGE=profiler ---- */
+
+void note_profiler_start(struct spy_span *s, CUresult rc)
+{
+	if (spy_map.base && tf_header(&spy_map)->range_mode == TF_RANGE_PROFILER)
+		spy_range_open(true);
+}
+
+void before_profiler_stop(struct spy_span *s)
+{
+	if (spy_map.base && tf_header(&spy_map)->range_mode == TF_RANGE_PROFILER)
+		spy_range_open(false);
+}
+
+void note_profiler_stop(struct spy_span *s, CUresult rc)
+{
+}

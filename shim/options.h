@@ -1,0 +1,34 @@
+/*
+ * The environment variables of the shim, read once when recording starts. PRODUCT name, default and
+ * meaning of each stand in the one table in options.c.
+ */
+#ifndef SPY_OPTIONS_H
+#define SPY_OPTIONS_H
+
+#include <stdint.h>
+#include "shim/trace_format.h"
+
+struct spy_options {
+	const char *out;                        /* CUDASPY_OUT: template, not expanded */
+	uint32_t gpu;                           /* enum tf_gpu_mode */
+	uint32_t range;                         /* enum tf_range */
+	double range_delay_s, range_duration_s; /* TF_RANGE_TIME; duration 0 = to the end */
+	uint64_t keep_bytes;
+	uint64_t trace_max_bytes; /* 0 = CUDASPY_TRACE is off */
+	uint64_t ring_records;
+	double budget_percent;
+	uint32_t quiet;
+};
+
+extern struct spy_options spy_options;
+
+/* Reads them; a wrong value costs one line on stderr and leaves the default. */
+void options_read(void);
+
+/* Expands %h %p %r %t %% of a template into `text`; false when it does not fit. */
+int options_expand(const char *template, char *text, unsigned long bytes);
+
+/* The rank the launcher gave this process, "" where it gave none. */
+const char *options_rank(void);
+
+#endif

@@ -1,0 +1,80 @@
+# shim/: libcudaspy.so, what is loaded into the program.
+
+SHIM_C := \
+	shim/clock.c \
+	shim/collector.c \
+	shim/drain.c \
+	shim/gaps.c \
+	shim/guard.c \
+	shim/lifecycle.c \
+	shim/lookup.c \
+	shim/notes_alloc.c \
+	shim/notes_capture.c \
+	shim/notes_context.c \
+	shim/notes_copy.c \
+	shim/notes_graph.c \
+	shim/notes_launch.c \
+	shim/notes_module.c \
+	shim/notes_stream.c \
+	shim/options.c \
+	shim/ranges.c \
+	shim/recording.c \
+	shim/registry.c \
+	shim/span.c \
+	shim/storage.c \
+	shim/thread.c \
+	shim/wrappers_hand.c \
+	# EOL
+SHIM_GEN := $(addprefix $(O)/gen/,calls_gen.c wrappers_driver.c wrappers_runtime.c)
+SHIM_OBJ := $(SHIM_C:%.c=$(O)/%.o) $(O)/shim/dlsym.o $(SHIM_GEN:%.c=%.o)
+
+# Hidden unless exported; initial-exec TLS; no symbol of glibc newer than 2.28 (compat.h). Never sanitized: a guest
+# shares its host's heap and signal handlers.
+SHIM_CFLAGS := $(filter-out -fsanitize=%,$(SPY_CFLAGS)) -fPIC -fno-semantic-interposition -ftls-model=initial-exec \
+	-fno-plt -fno-tree-slp-vectorize -fcf-protection=none -include shim/compat.h -Wno-deprecated-declarations $(SHIM_EXTRA)
+ifneq ($(ARCH),x86_64)
+SHIM_CFLAGS := $(filter-out -fcf-protection=none,$(SHIM_CFLAGS))
+endif
+SHIM_LDFLAGS := -shared -Wl,-soname,libcudaspy.so -Wl,--no-undefined -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete \
+	-Wl,--version-script=shim/shim.map -Wl,--hash-style=gnu -static-libgcc
+SHIM_LIBS := -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0
+
+shim: $(O)/libcudaspy.so
+
+$(O)/gen/driver.i: shim/cuda_types.h $(CUDA_INC)/cuda.h
+	$(call msg,CPP,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -E -P $(SPY_CFLAGS) -x c shim/cuda_types.h -o $@
+
+$(O)/gen/runtime.i: $(CUDA_INC)/cuda_runtime_api.h
+	$(call msg,CPP,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)echo '#include <cuda_runtime_api.h>' | $(CC) -E -P $(SPY_CFLAGS) -x c - -o $@
+	$(Q)echo '#include <cuda_runtime_api.h>' | \
+		$(CC) -E -P $(SPY_CFLAGS) -DCUDA_API_PER_THREAD_DEFAULT_STREAM=1 -x c - >> $@
+
+$(O)/gen/.done: shim/gen_wrappers.py shim/calls.def $(O)/gen/driver.i $(O)/gen/runtime.i
+	$(call msg,GEN,$(O)/gen)
+	$(Q)python3 shim/gen_wrappers.py shim/calls.def $(O)/gen/driver.i $(O)/gen/runtime.i $(O)/gen
+	$(Q)touch $@
+$(SHIM_GEN) $(O)/gen/calls_gen.h $(O)/gen/exports.txt: $(O)/gen/.done ;
+
+$(O)/shim/%.o: shim/%.c $(O)/gen/.done
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SHIM_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(O)/shim/%.o: shim/%.S
+	$(call msg,AS,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -fPIC -c $< -o $@
+
+$(O)/gen/%.o: $(O)/gen/%.c
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(SHIM_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(O)/libcudaspy.so: $(SHIM_OBJ) shim/shim.map
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(SHIM_LDFLAGS) $(SHIM_OBJ) $(SHIM_LIBS) -o $@
+
+-include $(SHIM_OBJ:.o=.d)

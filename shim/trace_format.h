@@ -1,0 +1,420 @@
+/*
+ * The recording: one file per process, written through a shared mapping while the program runs, so
+ * that what was stored before a kill is in it. Included by the shim, which writes it, and by the
+ * reporter, which trusts nothing.
+ *
+ * Layout. The file starts with struct tf_header; everything else lies at offsets (bytes from the
+ * start of the file, multiples of 64, 0 = none) handed out by one bump allocator, `alloc_end`.
+ * Numbers are in the byte order of the machine (`endian`). All times are ticks of the clock named
+ * by `clock_kind`; the table `clocks` converts them.
+ *
+ * Who writes. A thread's slot (struct tf_thread, its kernel pages, the producer's side of its
+ * rings) is written by that thread alone. `hists`, `slices`, `shapes`, `graphs`' statistics, `keep`
+ * and `trace` and the consumer's side of the rings are written by the drain alone: the shim's
+ * collector, or the reporter on its private copy. The rest of the header and the tables of names
+ * are written under the shim's cold lock.
+ *
+ * Memory order. Counters are stored whole (relaxed, 64 bit, aligned). A record is complete before
+ * its ring's `head` covers it, and a table's entry before the table's `count` covers it (release;
+ * readers acquire).
+ *
+ * Versions. `version` changes when the meaning of something here changes. New fields go into spare
+ * places or to the end of a struct whose size stands in the header.
+ */
+#ifndef SPY_TRACE_FORMAT_H
+#define SPY_TRACE_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "shim/classes.h"
+
+#define TF_MAGIC   "CUDASPY\n"
+#define TF_STUB    "CUDASPY>" /* a stub: then the path of the live recording, and '\n' */
+#define TF_VERSION 1u
+#define TF_ENDIAN  0x01020304u
+
+enum tf_clock { TF_CLOCK_TSC = 1, TF_CLOCK_MONOTONIC = 2, TF_CLOCK_CNTVCT = 3 };
+enum tf_gpu_mode { TF_GPU_OFF, TF_GPU_SAMPLE, TF_GPU_CUPTI };
+enum tf_state { TF_STATE_OPEN = 1, TF_STATE_CLOSED = 2 };
+enum tf_range { TF_RANGE_ALL, TF_RANGE_PROFILER, TF_RANGE_TIME };
+
+/* ---- tables ---- */
+
+#define TF_TABLE_PAGES 128
+
+/* An array that grows by pages: entry i is at pages[i / page_entries] + (i % page_entries) *
+ * entry_bytes. */
+struct tf_table {
+	uint32_t entry_bytes;
+	uint32_t page_entries;
+	uint32_t max;   /* entries at most, <= TF_TABLE_PAGES * page_entries */
+	uint32_t count; /* release: entries below it are complete */
+	uint64_t pages[TF_TABLE_PAGES];
+};
+
+/* Table `calls`: every intercepted call, index = call id in records and statistics. */
+struct tf_call {
+	char name[52];
+	uint8_t class; /* enum spy_class */
+	uint8_t level; /* enum spy_level */
+	uint16_t reserved;
+	uint64_t hist; /* struct tf_hist, API time; 0 until the drain met a record; written by the
+	                  drain */
+};
+
+struct tf_kernel {     /* table `kernels` */
+	uint64_t name; /* struct tf_string, as the program's module has it (mangled) */
+	uint64_t
+	        hist; /* struct tf_hist, API time of its launches; 0 = none; written by the drain */
+	uint64_t shapes; /* different (grid, block, shared memory) seen; written by the drain */
+	uint64_t reserved[5];
+};
+#define TF_KERNELS_MAX    65536u
+#define TF_KERNEL_OTHER   65535u /* all that found no place */
+#define TF_KERNEL_UNKNOWN 0u     /* the first entry: launches whose function has no known name */
+
+struct tf_graph { /* table `graphs`: instantiated graphs */
+	uint64_t handle;
+	uint64_t instantiated; /* tick */
+	uint64_t destroyed;    /* tick, 0 = alive */
+	uint64_t instantiate_ticks;
+	/* written by the drain */
+	uint64_t launches;
+	uint64_t sum_ticks;
+	uint64_t updates;
+	uint64_t reserved;
+};
+
+struct tf_clock_triple { /* table `clocks`: one instant on three clocks, ordered */
+	uint64_t tick;
+	uint64_t monotonic_ns;
+	uint64_t realtime_ns;
+	uint64_t bracket; /* ticks the reading took: the error is at most half of it */
+};
+
+struct tf_gap {           /* table `gaps`: what was seen but could not be intercepted */
+	char name[96];    /* a driver entry, or a file */
+	uint32_t kind;    /* enum tf_gap_kind */
+	uint32_t version; /* of a driver entry, as asked for */
+	uint64_t count;
+	uint64_t reserved[2];
+};
+enum tf_gap_kind { TF_GAP_NEW_ENTRY = 1, TF_GAP_DEEPBIND, TF_GAP_DLMOPEN, TF_GAP_UNSEEN_DRIVER };
+
+struct tf_device { /* table `devices` */
+	char name[96];
+	uint64_t memory_bytes;
+	uint32_t simulated;
+	uint32_t index;
+	uint64_t reserved[2];
+};
+
+struct tf_library { /* table `libraries`: CUDA runtimes and tools found in the process */
+	char path[240];
+	uint32_t kind;    /* enum tf_library_kind */
+	uint32_t version; /* CUDA version as 1000 * major + 10 * minor, 0 = unknown */
+	uint64_t reserved;
+};
+enum tf_library_kind {
+	TF_LIBRARY_RUNTIME = 1,
+	TF_LIBRARY_DRIVER,
+	TF_LIBRARY_TOOL,
+	TF_LIBRARY_STATIC_RUNTIME
+};
+
+/* A string: length, then the bytes and a NUL. Never trusted: may hold control characters. */
+struct tf_string {
+	uint32_t bytes; /* without the NUL */
+	char text[];
+};
+#define TF_STRING_MAX 32768u
+
+/* ---- per thread ---- */
+
+/* One call, as the program made it (or, with TF_NESTED, a timed call inside it). */
+struct tf_record {
+	uint64_t start; /* ticks */
+	uint64_t end;
+	uint16_t call;
+	uint16_t thread; /* index in table `threads` */
+	uint16_t flags;  /* TF_NESTED ... */
+	int16_t result;  /* CUresult or cudaError_t; 0 = success */
+	uint64_t stream; /* handle as given; 0 = default stream (see TF_PTDS) */
+	union {
+		struct {                       /* launch */
+			uint32_t kernel;       /* index in table `kernels` */
+			uint32_t shared_bytes; /* dynamic */
+			uint32_t grid_x;
+			uint16_t grid_y, grid_z;
+			uint16_t block_x, block_y;
+			uint8_t block_z, cluster_x, cluster_y, cluster_z;
+			uint32_t items; /* launches in this call: 1, or more for a multi-device
+			                   launch */
+			uint32_t reserved;
+		} launch;
+		struct { /* copy and set */
+			uint64_t bytes;
+			uint64_t dst;
+			uint64_t src;
+			uint16_t items;    /* copies in this call (batch), saturating */
+			uint8_t direction; /* enum spy_direction */
+			uint8_t memory;    /* enum spy_memory */
+			uint8_t async;
+			uint8_t reserved[3];
+		} copy;
+		struct { /* alloc: bytes and address; free: address, bytes 0 where not known */
+			uint64_t bytes;
+			uint64_t address;
+			uint8_t is_free;
+			uint8_t memory; /* enum spy_memory of what is allocated: pinned, device,
+			                   managed */
+			uint8_t reserved[14];
+		} alloc;
+		struct {                /* graph launch, instantiate, update */
+			uint32_t graph; /* index in table `graphs` */
+			uint32_t reserved;
+			uint64_t handle;
+			uint64_t spare[2];
+		} graph;
+		struct { /* event record, wait, synchronize */
+			uint64_t event;
+			uint64_t spare[3];
+		} event;
+		uint64_t arg[4];
+	};
+};
+#define TF_NESTED   0x0001u /* inside the next record of this thread without this flag, in time */
+#define TF_CAPTURED 0x0002u /* went into a graph under capture, not to the GPU */
+#define TF_PTDS     0x0004u /* stream 0 means the per-thread default stream */
+#define TF_FIRST    0x0008u /* this thread's first launch of the kernel */
+#define TF_NO_ARGS  0x0010u /* the union was not filled: no driver call was seen inside */
+
+/* A ring of records; when it is full and may grow, the thread goes on in the next, larger one. */
+struct tf_ring {
+	uint64_t capacity; /* records, a power of two */
+	uint64_t next; /* offset of the ring that follows; release, after the last record of this
+	                  one */
+	uint64_t reserved[6];
+	uint64_t head; /* producer: records ever written here; release */
+	uint64_t reserved2[7];
+	uint64_t tail; /* drain: records ever taken; release: the slot may be written again */
+	uint64_t reserved3[7];
+	struct tf_record slots[];
+};
+
+struct tf_call_stat {
+	uint64_t calls;  /* outermost calls that returned */
+	uint64_t failed; /* of these */
+	uint64_t sum_ticks;
+	uint64_t max_ticks;
+};
+
+struct tf_kernel_stat {
+	uint64_t launches;  /* succeeded, not captured */
+	uint64_t sum_ticks; /* API time of these */
+	uint64_t max_ticks;
+	uint64_t first_ticks; /* API time of this thread's first one, contained in the sum (lazy
+	                         loading) */
+	uint64_t captured;
+	uint64_t failed;
+	uint64_t kernel; /* index in table `kernels` */
+	uint64_t reserved;
+};
+#define TF_KERNEL_PAGE 64u /* entries of a kernel page */
+#define TF_KERNEL_DIRS (TF_KERNELS_MAX / TF_KERNEL_PAGE)
+
+struct tf_copy_stat {
+	uint64_t count; /* succeeded, not captured; a batch counts its items */
+	uint64_t bytes;
+	uint64_t sum_ticks; /* API time of the calls */
+	uint64_t max_ticks;
+};
+#define TF_COPY_KINDS (SPY_DIR_COUNT * SPY_MEM_COUNT * 2)
+#define TF_COPY_KIND(direction, memory, async)                                                     \
+	(((direction)*SPY_MEM_COUNT + (memory)) * 2 + !!(async))
+
+struct tf_failure {
+	uint32_t call;
+	int32_t result;
+	uint64_t count;
+	uint64_t first_tick;
+};
+#define TF_FAILURES 24u
+
+struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` long in all */
+	/* the call it is in just now */
+	uint32_t in_call; /* call id + 1; 0 = outside CUDA */
+	uint32_t depth;
+	uint64_t in_start;
+	uint64_t last_return; /* tick at which its last call returned */
+	uint64_t lost;        /* records that found the ring full */
+	uint64_t launches;    /* succeeded, not captured; `items` has those of launches whose kernel
+	                         found no place */
+	uint64_t ring_first;  /* offset of its first ring */
+	uint64_t reserved3[2];
+
+	/* the drain's, in a cache line of their own: it writes them while the thread writes the
+	 * line above */
+	uint64_t ring_drain;   /* offset of the ring it reads */
+	uint64_t nested_ticks; /* timed nested calls whose outer record is still to come */
+	uint64_t reserved4[6];
+
+	uint64_t tid;
+	uint64_t birth;         /* tick; of the present owner of the slot */
+	uint64_t death;         /* tick; 0 = alive */
+	uint64_t first_call;    /* tick of its first recorded call's entry */
+	uint64_t adopted;       /* threads that had this slot before and died */
+	uint64_t adopted_ticks; /* their life time within the window, summed */
+	char name[16];
+	uint64_t allocated_bytes, freed_bytes; /* device memory whose size was known */
+
+	uint64_t items[SPY_CLASS_COUNT]; /* work that succeeded and was not captured, per class; a
+	                                    batch counts its items */
+	uint64_t captured[SPY_CLASS_COUNT]; /* work that went into a graph */
+	/*
+	 * Time by innermost class since the window began = sum of `calls[].sum_ticks` of the class
+	 * + this: what nested calls take from their caller's class and give to their own, and the
+	 * first call taken out.
+	 */
+	int64_t self_adjust[SPY_CLASS_COUNT];
+	uint64_t reserved[4];
+	struct tf_copy_stat copies[TF_COPY_KINDS];
+	struct tf_failure failures[TF_FAILURES];
+	uint64_t reserved2[4];
+	uint32_t kernel_pages[TF_KERNEL_DIRS]; /* offset / 64 of TF_KERNEL_PAGE struct
+	                                          tf_kernel_stat; 0 = none */
+	struct tf_call_stat calls[];           /* one per entry of table `calls` */
+};
+
+/* ---- fed by the rings ---- */
+
+#define TF_HIST_BUCKETS 1184u /* see hist.h */
+struct tf_hist {
+	uint64_t count;
+	uint64_t reserved;
+	uint32_t buckets[TF_HIST_BUCKETS];
+};
+
+struct tf_slice {
+	uint64_t calls[SPY_CLASS_COUNT];
+	uint64_t self_ticks[SPY_CLASS_COUNT]; /* time by innermost class, all threads */
+};
+#define TF_SLICES 256u
+
+struct tf_slices { /* slice i covers [origin + i * width, origin + (i + 1) * width) ticks */
+	uint64_t origin;
+	uint64_t width;
+	uint64_t used; /* slices that may be non-empty */
+	uint64_t reserved[5];
+	struct tf_slice slice[TF_SLICES];
+};
+
+struct tf_shape { /* area `shapes`: open addressing by the first four words */
+	uint32_t kernel;
+	uint32_t grid_x;
+	uint16_t grid_y, grid_z, block_x, block_y;
+	uint8_t block_z, cluster_x, cluster_y, cluster_z;
+	uint32_t shared_bytes;
+	uint64_t launches; /* 0 = a free place */
+	uint64_t sum_ticks;
+	uint64_t reserved[3];
+};
+#define TF_SHAPES 8192u
+
+#define TF_STORE_PAGES 4096u
+/* Records kept for the timeline: a directory of pages; a ring of pages (`keep`) or a growing file
+ * (`trace`). */
+struct tf_store {
+	uint64_t page_records; /* records of a page */
+	uint64_t pages_max;    /* <= TF_STORE_PAGES */
+	uint64_t written;      /* records ever stored; release */
+	uint64_t reserved[5];
+	uint64_t pages[TF_STORE_PAGES];
+};
+
+/* ---- the header ---- */
+
+struct tf_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t endian;
+	uint32_t header_bytes;
+	uint32_t record_bytes;
+	uint32_t thread_bytes;
+	uint32_t hist_bytes;
+	uint32_t classes; /* SPY_CLASS_COUNT of the writer */
+	uint32_t state;   /* enum tf_state */
+	uint32_t clock_kind;
+	uint32_t gpu_mode;
+	uint64_t alloc_end; /* bytes handed out */
+	uint64_t file_end;  /* bytes reserved on storage */
+
+	/* identity */
+	uint64_t pid, ppid;
+	uint64_t pid_start;   /* field 22 of /proc/PID/stat: clock ticks since boot */
+	uint64_t forked_from; /* pid of the recording process it was forked from, 0 = none */
+	char run_id[40]; /* one per run: inherited by children through CUDASPY_RUN_ID, else made
+	                    here */
+	char boot_id[40];
+	char host[72];
+	char rank[24]; /* as the launcher's environment says; empty = none */
+	char cudaspy_version[24];
+	uint64_t command;        /* struct tf_string: arguments, separated by NULs */
+	uint64_t working_folder; /* struct tf_string */
+	uint64_t out_path;       /* struct tf_string: where the user finds the file */
+
+	/* times, in ticks */
+	uint64_t load;         /* the shim was loaded (or the fork happened) */
+	uint64_t window_start; /* return of the call in which cuInit first succeeded; 0 = it has not
+	                          returned */
+	uint64_t closed;       /* the exit handler ran; 0 = not */
+	uint64_t last_seen;    /* last sign of life of the process: collector's beat, or exit */
+	uint64_t first_call;   /* call id + 1 of the call that window_start ends */
+	uint64_t first_call_ticks;
+	uint64_t range_from, range_to; /* CUDASPY_RANGE: first opened, last shut; 0 = not (yet) */
+
+	/* options in force */
+	uint32_t range_mode;
+	uint32_t trace;
+	uint64_t keep_bytes, trace_max_bytes, ring_records;
+	uint32_t budget_percent_x100;
+	uint32_t driver_version; /* cuDriverGetVersion, 0 = unknown */
+
+	/* own cost */
+	uint64_t span_ticks_x1024; /* measured cost of one recorded call, in 1/1024 tick */
+	uint64_t collector_cpu_ns;
+	uint64_t samples, samples_ticks;
+
+	uint64_t trouble[32]; /* enum spy_trouble */
+	uint64_t lost_calls;  /* calls of threads that found no slot: in no other figure */
+
+	/* areas */
+	uint64_t slices; /* struct tf_slices */
+	uint64_t shapes; /* struct tf_shape[TF_SHAPES] */
+	uint64_t keep;   /* struct tf_store */
+	uint64_t store;  /* struct tf_store of CUDASPY_TRACE=1; 0 = none */
+	uint64_t reserved[32];
+
+	struct tf_table calls;
+	struct tf_table threads; /* uint64_t offsets of struct tf_thread */
+	struct tf_table kernels;
+	struct tf_table graphs;
+	struct tf_table clocks;
+	struct tf_table gaps;
+	struct tf_table devices;
+	struct tf_table libraries;
+};
+
+_Static_assert(sizeof(struct tf_record) == 64, "a record is one cache line");
+_Static_assert(sizeof(struct tf_call) == 64, "tf_call");
+_Static_assert(sizeof(struct tf_kernel) == 64, "tf_kernel");
+_Static_assert(sizeof(struct tf_shape) == 64, "tf_shape");
+_Static_assert(sizeof(struct tf_ring) == 192, "tf_ring");
+_Static_assert(sizeof(struct tf_kernel_stat) == 64, "a kernel's figures are one cache line");
+_Static_assert(offsetof(struct tf_thread, ring_drain) == 64, "the drain's line");
+_Static_assert(offsetof(struct tf_thread, ring_drain) == 64 &&
+                       offsetof(struct tf_thread, tid) == 128,
+               "cache lines");
+_Static_assert(SPY_TROUBLE_COUNT <= 32, "trouble[]");
+
+#endif

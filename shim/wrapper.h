@@ -1,0 +1,14 @@
+/*
+ * Everything a generated wrapper needs: NVIDIA's types, the span, the notes. Included by the
+ * generated wrappers and by the few written by hand, nothing else.
+ */
+#ifndef SPY_WRAPPER_H
+#define SPY_WRAPPER_H
+
+#include "shim/real.h"
+#include "shim/span.h"
+#include "shim/notes.h"
+
+#define SPY_EXPORT __attribute__((visibility("default")))
+
+#endif

@@ -1,0 +1,70 @@
+# `make bench`: what one call costs and how long a long trace's report takes. BENCH_QUICK=1: a smoke run; BENCH_CALLS=1: the
+# calls alone.
+
+BENCH_MAIN := \
+	tests/bench/bench_calls.c \
+	tests/bench/bench_peers.c \
+	tests/bench/bench_trace.c \
+	tests/bench/child.c \
+	tests/bench/main.c \
+	# EOL
+
+BENCH_WORK := \
+	shim/clock.c \
+	tests/bench/burst.c \
+	tests/bench/work.c \
+	# EOL
+
+BENCH_O      := $(O)/bench/obj
+BENCH_CFLAGS := $(filter-out -fsanitize=%,$(SPY_CFLAGS)) $(CFLAGS)
+BENCH_MAIN_OBJ := $(BENCH_MAIN:%.c=$(BENCH_O)/%.o)
+BENCH_WORK_OBJ := $(BENCH_WORK:%.c=$(BENCH_O)/%.o)
+BENCH_PEER_OBJ := $(addprefix $(BENCH_O)/peer_,plain.o lttng.o uftrace.o)
+
+# Are LTTng's headers there? uftrace needs no header, only a compiler with -pg.
+BENCH_LTTNG := $(shell echo '\#include <lttng/tracepoint.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo yes)
+BENCH_BUILDS := $(addprefix $(O)/bench/,bench libcuda.so.1 work_uftrace $(if $(BENCH_LTTNG),work_lttng))
+
+bench-build: shim report $(BENCH_BUILDS)
+
+bench: bench-build
+	$(Q)$(O)/bench/bench $(if $(filter 1,$(BENCH_QUICK)),--quick) $(if $(filter 1,$(BENCH_CALLS)),--calls) $(abspath $(O))
+
+$(BENCH_O)/%.o: %.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(BENCH_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BENCH_O)/peer_plain.o: BENCH_PEER_FLAGS :=
+$(BENCH_O)/peer_lttng.o: BENCH_PEER_FLAGS := -DBENCH_LTTNG
+$(BENCH_O)/peer_uftrace.o: BENCH_PEER_FLAGS := -pg
+$(BENCH_PEER_OBJ): tests/bench/peer_launch.c tests/bench/tracepoints.h
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(BENCH_CFLAGS) $(BENCH_PEER_FLAGS) -MMD -MP -c $< -o $@
+
+$(O)/bench/libcuda.so.1: tests/bench/noop_driver.c
+	$(call msg,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(BENCH_CFLAGS) -fPIC -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wno-deprecated-declarations \
+		-o $@ $<
+
+$(O)/bench/bench: $(BENCH_MAIN_OBJ) $(BENCH_WORK_OBJ) $(BENCH_O)/peer_plain.o $(O)/sim/libcudart_static.a
+	$(call msg,LD,$@)
+	$(Q)$(CC) -o $@ $^ -ldl -lpthread
+
+$(O)/bench/work_lttng: $(BENCH_O)/tests/bench/work_main.o $(BENCH_WORK_OBJ) $(BENCH_O)/peer_lttng.o \
+		$(O)/sim/libcudart_static.a
+	$(call msg,LD,$@)
+	$(Q)$(CC) -o $@ $^ -llttng-ust -ldl -lpthread
+
+$(O)/bench/work_uftrace: $(BENCH_O)/tests/bench/work_main.o $(BENCH_WORK_OBJ) $(BENCH_O)/peer_uftrace.o \
+		$(O)/sim/libcudart_static.a
+	$(call msg,LD,$@)
+	$(Q)$(CC) -pg -o $@ $^ -ldl -lpthread
+
+-include $(BENCH_MAIN_OBJ:.o=.d) $(BENCH_WORK_OBJ:.o=.d) $(BENCH_PEER_OBJ:.o=.d)
+
+TEST_EXTRA += bench-build
+
+.PHONY: bench bench-build

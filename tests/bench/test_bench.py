@@ -1,0 +1,57 @@
+"""make bench, in small: every row is there, measured or skipped for a reason. What it measures is not judged here."""
+import re
+import subprocess
+
+import pytest
+
+from conftest import BUILD
+
+ROWS = ('floor: two clock reads, one 64-byte store',
+        'cuLaunchKernel, bare', 'cuLaunchKernel, passed on and nothing else', 'cuLaunchKernel, cudaspy',
+        'cuLaunchKernel, pair of LTTng-UST tracepoints', 'cuLaunchKernel, uftrace',
+        'cuMemcpyHtoDAsync pinned, bare', 'cuMemcpyHtoDAsync pinned, cudaspy',
+        'cuStreamSynchronize, bare', 'cuStreamSynchronize, cudaspy',
+        'cudaLaunchKernel, static runtime, bare', 'cudaLaunchKernel, static runtime, cudaspy')
+
+
+@pytest.fixture(scope='module')
+def lines():
+    p = subprocess.run([BUILD / 'bench' / 'bench', '--quick', BUILD], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       stdin=subprocess.DEVNULL, timeout=600, universal_newlines=True)
+    assert p.returncode == 0, p.stdout + p.stderr
+    return p.stdout.splitlines()
+
+
+@pytest.mark.parametrize('row', ROWS)
+def test_row(lines, row):
+    found = [line[len(row):] for line in lines if line.startswith(row + '  ')]
+    assert len(found) == 1, lines
+    if 'skipped: ' in found[0]:
+        assert row.endswith(('tracepoints', 'uftrace'))
+        pytest.skip(found[0].strip())
+    median, low, high = map(float, re.match(r' +([\d.]+) +([\d.]+) \.\. *([\d.]+)', found[0]).groups())
+    assert 0 < low <= median <= high
+    if 'bare' not in row and 'floor' not in row:
+        assert re.search(r'floor [+-][\d.]+$', found[0])
+
+
+def test_bars_are_judged(lines):
+    bars = [line for line in lines if line.endswith(('PASS', 'FAIL'))]
+    assert len([line for line in bars if 'floor + 25 ns' in line]) == 4
+    assert [line for line in lines if 'quarter of' in line]
+    assert len([line for line in bars if ' of at most 1 s' in line or 'of at most 300 MiB' in line]) == 2
+
+
+def test_all_calls_were_recorded_and_nothing_left_lying(lines):
+    recorded = re.search(r'cudaspy recorded (\d+) calls, \d+ records lost', '\n'.join(lines))
+    # 4 kinds of call, 4 rounds, 2 bursts of 500; what starts CUDA comes on top. A ring that was full makes no difference.
+    assert int(recorded[1]) >= 4 * 4 * 2 * 500
+    assert not list((BUILD / 'bench').glob('run-*'))
+
+
+def test_report_of_the_trace(lines):
+    line, = [line for line in lines if line.startswith('cudaspy report  ')]
+    wall, mib, calls = re.match(r'cudaspy report +([\d.]+) s +([\d.]+) MiB +(\d+) calls', line).groups()
+    assert float(mib) > 0 and int(calls) >= 2 * 8192
+    for peer in 'uftrace report', 'babeltrace2':
+        assert [line for line in lines if line.startswith(peer)], lines

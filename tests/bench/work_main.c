@@ -1,0 +1,7 @@
+/* The working process with a peer built in. */
+#include "tests/bench/work.h"
+
+int main(void)
+{
+	return work();
+}

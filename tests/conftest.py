@@ -1,0 +1,120 @@
+"""What every test has at hand: the built files, a folder of its own, programs under the shim, their reports.
+
+Tests run the way a user does: LD_PRELOAD, a program, `cudaspy report --format json`. Where there is no GPU (in CI, always)
+the program runs on the simulated CUDA, whose own count of what happened is the truth to compare with.
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+pytest.register_assert_rewrite('against_truth') # its failures say what differed, as a test's own do
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(os.environ.get('O', ROOT / 'build')).resolve()
+SHIM = BUILD / 'libcudaspy.so'
+REPORTER = BUILD / 'cudaspy'
+SIM = BUILD / 'sim'
+SAMPLES = BUILD / 'samples'
+
+
+class Run:
+    """A finished program: exit status, output, the recordings it left, the simulator's truth."""
+
+    def __init__(self, process, folder, truth_file):
+        self.status = process.returncode
+        self.out = process.stdout
+        self.err = process.stderr
+        self.folder = folder
+        self._truth_file = truth_file
+
+    @property
+    def recordings(self):
+        return sorted(self.folder.glob('*.cudaspy'))
+
+    @property
+    def recording(self):
+        assert len(self.recordings) == 1, f'{self.recordings}\n{self.err}'
+        return self.recordings[0]
+
+    @property
+    def report(self):
+        return report(self.recording)
+
+    @property
+    def truth(self):
+        text = subprocess.run([SIM / 'truth', self._truth_file], stdout=subprocess.PIPE, check=True).stdout
+        return json.loads(text)
+
+
+def report(*files, status=0):
+    """`cudaspy report --format json FILES`, parsed."""
+    p = subprocess.run([REPORTER, 'report', '--format', 'json', *files], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=120)
+    assert p.returncode == status, p.stderr.decode(errors='replace')
+    return json.loads(p.stdout)
+
+
+def environment(folder, preload=(SHIM,), sim=SIM, **variables):
+    """The environment of a program under the shim, on the simulated CUDA unless sim=None. A variable of None is removed."""
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(('CUDASPY_', 'SIM_')) and k not in ('LD_PRELOAD', 'MAKEFLAGS')}
+    if sim:
+        env['LD_LIBRARY_PATH'] = str(sim)
+        env['SIM_TRUTH'] = str(folder / 'truth')
+    if preload:
+        env['LD_PRELOAD'] = ':'.join(str(p) for p in preload)
+    env['CUDASPY_OUT'] = f'{folder}/'
+    for name, value in variables.items():
+        if value is None:
+            env.pop(name, None)
+        else:
+            env[name] = str(value)
+    return env
+
+
+@pytest.fixture
+def run(tmp_path):
+    """run('vector_add', '20', CUDASPY_KEEP=1) runs build/samples/sim/vector_add; a path runs that program."""
+
+    def go(program, *args, preload=(SHIM,), sim=SIM, timeout=120, cwd=None, **variables):
+        path = pathlib.Path(program)
+        if not path.is_absolute():
+            path = SAMPLES / 'sim' / program if '/' not in str(program) else BUILD / program
+        env = environment(tmp_path, preload, sim, **variables)
+        process = subprocess.run([path, *map(str, args)], env=env, cwd=cwd or tmp_path, timeout=timeout,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 universal_newlines=True, errors='replace')
+        return Run(process, tmp_path, tmp_path / 'truth')
+
+    return go
+
+
+@pytest.fixture
+def compile_c(tmp_path):
+    """compile_c('int main(void) {...}', '-lcuda') builds a small program (or, with shared=True, a library)."""
+
+    def go(source, *flags, name='program', shared=False, compiler='gcc'):
+        out = tmp_path / (f'lib{name}.so' if shared else name)
+        cmd = [compiler, '-x', 'c++' if compiler == 'g++' else 'c', '-', '-o', out, '-w',
+               f'-I{cuda_include()}', f'-L{SIM}', *(['-shared', '-fPIC'] if shared else []), *flags]
+        subprocess.run(cmd, input=source.encode(), check=True)
+        return out
+
+    return go
+
+
+def cuda_include():
+    """The toolkit's headers, as the Makefile found them."""
+    return os.environ['CUDA_INC']
+
+
+def need(tool, why):
+    """Skips the test, saying why, where a program it needs is not there."""
+    path = shutil.which(tool)
+    if not path:
+        pytest.skip(f'{tool} is not installed: {why}')
+    return path

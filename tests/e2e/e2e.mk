@@ -1,0 +1,109 @@
+# Programs and libraries of the end-to-end tests, from tests/e2e/programs/. Tests with a source of a few lines compile it
+# themselves.
+#
+#   E2E_DRIVER_PROGRAMS   programs/NAME.c, linked with the driver
+#   E2E_PROGRAMS          programs/NAME.c, linked with nothing but what its own rule adds
+#   E2E_LIBRARIES         each has a rule of its own below
+
+E2E_DRIVER_PROGRAMS := \
+	close_all \
+	crowd \
+	endings \
+	forks \
+	hot_loop \
+	steady \
+	# EOL
+
+E2E_PROGRAMS := \
+	dlsym_facts \
+	drive_dlsym \
+	drive_plt \
+	drive_proc \
+	load_plugins \
+	lookup_ask \
+	peek \
+	runtime_calls_11 \
+	runtime_calls_12 \
+	runtime_calls_13 \
+	# EOL
+
+E2E_LIBRARIES := \
+	libcudart-d0da41ae.so.12 \
+	libcupti-fake.so \
+	libplugin_bundled.so \
+	libplugin_dlsym.so \
+	libplugin_plt.so \
+	libplugin_proc.so \
+	libplugin_runtime_11.so \
+	libplugin_runtime_12.so \
+	libplugin_runtime_13.so \
+	libplugin_static.so \
+	libpreload_allocator.so \
+	libpreload_cu.so \
+	libpreload_dlsym.so \
+	# EOL
+
+E2E := $(O)/tests/e2e
+E2E_DRIVER := $(O)/sim/libcuda.so.1
+E2E_CFLAGS = $(filter-out -fsanitize=% -fvisibility=hidden,$(SPY_CFLAGS)) $(CFLAGS) -fPIC
+
+TEST_EXTRA += e2e-build
+e2e-build: $(addprefix $(E2E)/,$(E2E_DRIVER_PROGRAMS) $(E2E_PROGRAMS) $(E2E_LIBRARIES) runtime_static)
+.PHONY: e2e-build
+
+$(E2E)/%.o: tests/e2e/programs/%.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(E2E_CFLAGS) -MMD -MP -c -o $@ $<
+
+# A program or library is what its prerequisites are, linked: objects first, for linkers that drop what is not needed yet.
+define e2e_link
+$(call msg,LD,$@)
+$(Q)$(CC) $(if $(findstring .so,$(@F)),-shared -Wl$(comma)-soname$(comma)$(@F)) -o $@ \
+	$(filter %.o,$^) $(filter-out %.o,$^) $(E2E_LDFLAGS) -ldl -lpthread
+endef
+comma := ,
+
+$(addprefix $(E2E)/,$(E2E_DRIVER_PROGRAMS)): $(E2E)/%: $(E2E)/%.o $(E2E_DRIVER)
+	$(e2e_link)
+
+$(addprefix $(E2E)/,$(E2E_PROGRAMS)): $(E2E)/%: $(E2E)/%.o
+	$(e2e_link)
+
+# The same small work, done by functions that are found in three ways; as programs and as plugins.
+$(E2E)/drive_dlsym $(E2E)/drive_plt $(E2E)/drive_proc $(E2E)/runtime_static: $(E2E)/drive_main.o
+$(E2E)/drive_plt $(E2E)/libplugin_plt.so: $(E2E_DRIVER)
+$(E2E)/libplugin_dlsym.so $(E2E)/libcupti-fake.so: $(E2E)/drive_dlsym.o
+$(E2E)/libplugin_plt.so: $(E2E)/drive_plt.o
+$(E2E)/libplugin_proc.so: $(E2E)/drive_proc.o
+
+# And by a runtime: each version, one inside the library, one bundled under a name of its own.
+$(E2E)/libplugin_runtime_11.so: $(E2E)/runtime_work.o $(O)/sim/libcudart.so.11.0
+$(E2E)/libplugin_runtime_12.so: $(E2E)/runtime_work.o $(O)/sim/libcudart.so.12
+$(E2E)/libplugin_runtime_13.so: $(E2E)/runtime_work.o $(O)/sim/libcudart.so.13
+$(E2E)/libplugin_static.so $(E2E)/runtime_static: $(E2E)/runtime_work.o $(O)/sim/libcudart_static.a
+$(E2E)/libplugin_bundled.so: $(E2E)/runtime_work.o $(E2E)/libcudart-d0da41ae.so.12
+$(E2E)/libplugin_bundled.so: E2E_LDFLAGS = -Wl,-rpath,'$$ORIGIN'
+$(E2E)/runtime_static:
+	$(e2e_link)
+$(E2E)/libcudart-d0da41ae.so.12: $(addprefix $(O)/sim/cudart12/,$(RUNTIME_OBJS)) $(O)/sim/cudart12/libcudart.map
+	$(call msg,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(O)/sim/cudart12/libcudart.map -o $@ \
+		$(filter %.o,$^) -ldl -lpthread
+
+# The same calls of each runtime; a test puts NVIDIA's own in the place of the simulated one.
+$(E2E)/runtime_calls_11: $(O)/sim/libcudart.so.11.0
+$(E2E)/runtime_calls_12: $(O)/sim/libcudart.so.12
+$(E2E)/runtime_calls_13: $(O)/sim/libcudart.so.13
+$(E2E)/runtime_calls_11.o $(E2E)/runtime_calls_12.o $(E2E)/runtime_calls_13.o: tests/e2e/programs/runtime_calls.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(E2E_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(E2E)/libpreload_%.so: $(E2E)/preload_%.o
+	$(e2e_link)
+$(filter-out %d0da41ae.so.12 $(E2E)/libpreload_%,$(addprefix $(E2E)/,$(E2E_LIBRARIES))):
+	$(e2e_link)
+
+-include $(wildcard $(E2E)/*.d)

@@ -1,0 +1,105 @@
+"""Children, however they are made: each process has its own file or none, and a parent's counts stay its own."""
+import json
+import subprocess
+
+import pytest
+
+import against_truth
+from conftest import SIM, report
+from test_lifecycle import CLOSING, e2e
+
+
+def truth_of(path):
+    return json.loads(subprocess.run([SIM / 'truth', path], stdout=subprocess.PIPE, check=True).stdout)
+
+
+def pair(r, how):
+    """Reports of parent and child, by pid, with the truth of each."""
+    reports = {p['processes'][0]['pid']: p for p in map(report, r.recordings)}
+    parent = r.truth['pid']
+    child, = [pid for pid in reports if pid != parent] or [None]
+    return reports[parent], reports.get(child)
+
+
+def parent_is_exact(parent, r):
+    against_truth.assert_same_calls(parent, r.truth)
+    assert parent['totals']['launches'] == 20
+    assert parent['processes'][0]['state'] == 'complete'
+    assert parent['processes'][0]['forked_from'] is None
+
+
+def test_a_forked_child_without_cuda_leaves_no_file(run):
+    r = run(e2e('forks'), 'quiet')
+    assert r.status == 0
+    parent_is_exact(r.report, r)
+    assert CLOSING.match(r.err), r.err
+
+
+@pytest.mark.parametrize('how', ['fork', '_exit', 'grandchild', 'clone'])
+def test_a_forked_child_has_its_own_file(run, how):
+    r = run(e2e('forks'), how)
+    assert r.status == 0
+    parent, child = pair(r, how)
+    parent_is_exact(parent, r)
+    mine = child['processes'][0]
+    assert mine['forked_from'] == parent['processes'][0]['pid']
+    assert mine['run_id'] == parent['processes'][0]['run_id']
+    assert mine['state'] == ('killed' if how in ('_exit', 'clone') else 'complete')
+    assert against_truth.counted(child) == {'cuStreamSynchronize': (5, 5)}
+    theirs = truth_of(f'{r.folder}/truth.{mine["pid"]}')
+    assert theirs['apis']['cuStreamSynchronize'] == {'calls': 5, 'failed': 5}
+    assert child['totals']['calls'] == 5
+    if how != 'clone': # a raw clone tells nobody; elsewhere the window begins with the process
+        assert child['window_ns'] >= 200e6
+    assert child['window_ns'] <= child['wall_ns'] <= parent['wall_ns']
+    assert child['kernels'] == [] or not sum(k['launches'] for k in child['kernels'])
+
+
+@pytest.mark.parametrize('how', ['exec', 'vfork', 'spawn'])
+def test_a_child_that_is_another_program(run, how):
+    r = run(e2e('forks'), how)
+    assert r.status == 0
+    parent, child = pair(r, how)
+    parent_is_exact(parent, r)
+    assert child['processes'][0]['forked_from'] is None
+    assert child['processes'][0]['state'] == 'complete'
+    assert child['totals']['launches'] == 3
+    assert child['totals']['calls'] == 9
+    assert r.err.count('\n') == 2
+
+
+def test_exec_in_place(run):
+    """The same pid twice: the second program's file gets another name, the first one's is whole."""
+    r = run(e2e('forks'), 'replace')
+    assert r.status == 0
+    first, second = sorted(r.recordings, key=lambda f: f.name.endswith('-2.cudaspy'))
+    assert second.name == first.name.replace('.cudaspy', '-2.cudaspy')
+    first, second = report(first), report(second)
+    assert (first['totals']['launches'], first['totals']['calls']) == (10, 16)
+    assert first['processes'][0]['state'] == 'killed'
+    against_truth.assert_same_calls(second, r.truth)
+    assert second['totals']['launches'] == 3
+    assert first['processes'][0]['pid'] == second['processes'][0]['pid']
+
+
+def test_a_fork_before_cuda(run):
+    r = run(e2e('forks'), 'early')
+    assert r.status == 0
+    assert len(r.recordings) == 2
+    for file in r.recordings:
+        one = report(file)
+        assert one['totals']['launches'] == 10
+        assert one['processes'][0]['forked_from'] is None
+        assert one['processes'][0]['state'] == 'complete'
+
+
+def test_forks_amid_the_calls_of_other_threads(run):
+    r = run(e2e('forks'), 'load', SIM_COST=0)
+    assert r.status == 0
+    reports = {p['processes'][0]['pid']: p for p in map(report, r.recordings)}
+    parent = reports.pop(r.truth['pid'])
+    against_truth.assert_same_calls(parent, r.truth)
+    assert len(reports) == 40
+    for child in reports.values():
+        assert against_truth.counted(child) == {'cuStreamSynchronize': (5, 5)}
+        assert child['processes'][0]['forked_from'] == r.truth['pid']

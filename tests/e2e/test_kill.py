@@ -1,0 +1,145 @@
+"""A recording survives SIGKILL at any moment: readable, exact but for the call in flight, which is named.
+
+KILLS=1000 pytest tests/e2e/test_kill.py is the acceptance run; `make test` does fewer.
+"""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import against_truth
+from against_truth import peek
+from conftest import BUILD, REPORTER, SIM, environment, report
+
+KILLS = int(os.environ.get('KILLS', '60'))
+STEADY = BUILD / 'tests/e2e/steady'
+
+
+@pytest.fixture
+def start():
+    """start(folder, '4') runs the program until it says that its work has begun; none outlives its test."""
+    started = []
+
+    def go(folder, *args, ready=True, **variables):
+        process = subprocess.Popen([STEADY, *args], env=environment(folder, **variables), cwd=folder,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        started.append(process)
+        assert not ready or process.stdout.readline() == b'ready\n'
+        return process
+
+    yield go
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def end(process):
+    process.kill()
+    _, err = process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert err == b'', err
+
+
+def recording_in(folder):
+    files = list(folder.glob('*.cudaspy'))
+    assert len(files) == 1
+    return files[0]
+
+
+def truth_in(folder):
+    text = subprocess.run([SIM / 'truth', folder / 'truth'], stdout=subprocess.PIPE, check=True).stdout
+    return json.loads(text)
+
+
+@pytest.mark.parametrize('part', range(10))
+def test_killed_amid_calls(start, tmp_path, part):
+    """Four threads that only call, killed up to 50 ms after they began."""
+    chance = random.Random(part)
+    in_flight = launches = undrained = 0
+    for number in range((KILLS + 9 - part) // 10):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        process = start(folder, '4', SIM_COST=chance.choice((0, 1)))
+        time.sleep(chance.uniform(0, 0.05))
+        end(process)
+        undrained += peek(recording_in(folder))['in_rings']
+        spied, truth = report(recording_in(folder)), truth_in(folder)
+        against_truth.assert_same_but_in_flight(spied, truth)
+        assert spied['processes'][0]['state'] == 'killed'
+        in_flight += len(spied['processes'][0]['in_flight'])
+        launches += spied['totals']['launches']
+        for api in spied['apis']: # the reporter drained what the process could not
+            assert api['p50_ns'] is not None, api
+        shutil.rmtree(folder)
+    assert launches > 0
+    assert in_flight > 0
+    assert undrained > 0, 'no kill caught a record that the collector had not taken'
+
+
+@pytest.mark.parametrize('part', range(4))
+def test_killed_while_it_starts(start, tmp_path, part):
+    """From the program's first instruction on: no file yet, or one that the reporter reads or says is empty."""
+    chance = random.Random(part)
+    for number in range(max(KILLS // 12, 3)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        process = start(folder, '4', ready=False, SIM_COST=0)
+        time.sleep(chance.uniform(0, 0.02))
+        end(process)
+        for file in folder.glob('*.cudaspy'):
+            p = subprocess.run([REPORTER, 'report', '--format', 'json', file], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, timeout=60)
+            if p.returncode == 0:
+                assert json.loads(p.stdout)['processes'][0]['state'] == 'killed'
+            else:
+                assert p.returncode == 2
+                assert p.stderr.count(b'\n') == 1, p.stderr
+                with open(file, 'rb') as f:
+                    assert f.read(8) in (b'', bytes(8)), 'a recording with its magic in place is readable'
+
+
+def test_killed_inside_a_long_wait(start, tmp_path):
+    begun = time.monotonic()
+    process = start(tmp_path, 'wait')
+    while not any(t['in_call'] == 'cuCtxSynchronize' for t in truth_in(tmp_path)['threads']):
+        time.sleep(0.01)
+    inside = time.monotonic()
+    time.sleep(1)
+    running = report(recording_in(tmp_path))
+    waited = time.monotonic() - inside
+    assert running['processes'][0]['state'] == 'running'
+    call, = running['processes'][0]['in_flight']
+    assert call['api'] == 'cuCtxSynchronize'
+    assert call['age_ns'] >= 1e9
+    assert call['thread'] == process.pid
+    time.sleep(1)
+    end(process)
+    killed_after = time.monotonic() - begun
+    killed = report(recording_in(tmp_path))
+    assert killed['processes'][0]['state'] == 'killed'
+    call, = killed['processes'][0]['in_flight']
+    assert call['api'] == 'cuCtxSynchronize'
+    # The last sign of life is a beat of the collector, which a busy machine may delay, but not by what is slept here.
+    assert waited * 0.5e9 <= call['age_ns'] <= killed_after * 1e9
+    assert killed['totals']['syncs'] == 0 # a call that did not return is no call yet
+    text = subprocess.run([REPORTER, 'report', recording_in(tmp_path)], stdout=subprocess.PIPE, check=True).stdout
+    assert b'in flight: cuCtxSynchronize' in text
+
+
+def test_running_process_is_reported_and_not_disturbed(start, tmp_path):
+    process = start(tmp_path, '4')
+    seen = []
+    for _ in range(5):
+        time.sleep(0.05)
+        now = report(recording_in(tmp_path))
+        assert now['processes'][0]['state'] == 'running'
+        seen.append(now['totals']['launches'])
+    assert seen == sorted(seen)
+    assert seen[-1] > seen[0]
+    end(process)
+    against_truth.assert_same_but_in_flight(report(recording_in(tmp_path)), truth_in(tmp_path))

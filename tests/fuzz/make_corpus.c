@@ -1,0 +1,75 @@
+/*
+ * Writes the fuzzer's seeds into a folder: small recordings of each kind, and kernel names.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/recording.h"
+
+static const char *folder;
+
+static void save(struct made *m, const char *name)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	made_write(m, path);
+	made_free(m);
+}
+
+static void save_text(const char *text, const char *name)
+{
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "w");
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		exit(2);
+}
+
+static void empty(struct made *m)
+{
+	made_start(m, 1 << 20, 4, 0);
+}
+
+/* Killed in a sync, its ring full. */
+static void killed(struct made *m)
+{
+	made_start(m, 1 << 20, 4, 0);
+	made_clock(m, 0, 1000, 1755767727123000000);
+	made_clock(m, 4000000, 2001000, 1755767727125000000);
+	uint16_t launch = made_call(m, "cuLaunchKernel", SPY_CLASS_LAUNCH, SPY_LEVEL_DRIVER);
+	uint16_t sync = made_call(m, "cuCtxSynchronize", SPY_CLASS_SYNC, SPY_LEVEL_DRIVER);
+	made_kernel(m, "");
+	uint32_t kernel = made_kernel(m, "_ZN2at6native13reduce_kernelILi512ELi1EEEvT0_");
+	struct tf_thread *t = made_thread(m, 7, "py\033[31m", 4);
+	for (uint64_t i = 0; i < 9; i++)
+		made_launch(m, t, launch, kernel, 1, 2002000 + i * 1000, 2002500 + i * 1000);
+	t->in_call = sync + 1u;
+	t->in_start = 2100000;
+	made_header(m)->last_seen = 3900000;
+}
+
+int main(int argc, char **argv)
+{
+	struct made m;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+		return 2;
+	}
+	folder = argv[1];
+	made_sample(&m, 0);
+	save(&m, "sample");
+	empty(&m);
+	save(&m, "empty");
+	killed(&m);
+	save(&m, "killed");
+	save_text("_ZN7cutlass6KernelINS_4gemm6kernel4GemmINS1_11threadblock12MmaPipelinedIS4_S4_"
+	          "EEEEEEvNT_6ParamsE",
+	          "name");
+	save_text("_Z1fI1AIS_S_ES1_IS1_S1_EEvT_T0_", "references");
+	return 0;
+}

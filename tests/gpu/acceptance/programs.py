@@ -1,0 +1,106 @@
+"""The programs of the acceptance: the samples, the launch loop, the frameworks' workloads.
+
+One row each. `needs` are Python modules; `resident` says that it can be timed in turns within one process
+(tests/gpu/workloads/common.py, --serve).
+"""
+import glob
+import os
+import sys
+
+from acceptance.settings import ROOT, framework_versions
+
+WORKLOADS = os.path.join(ROOT, "tests", "gpu", "workloads")
+
+
+class Program:
+    """Something to run; `quick_argv` is a shorter run of it."""
+
+    def __init__(self, name, argv, needs=(), env=None, timeout=60, resident=False, quick_argv=None,
+                 loop=None):
+        self.name = name
+        self.argv = argv
+        self.needs = needs
+        self.env = env or {}
+        self.timeout = timeout
+        self.resident = resident
+        self.quick_argv = quick_argv or argv
+        self.loop = loop or argv  # the form whose loop is timed for the overhead
+
+    def missing(self):
+        """Why it cannot be run here, or None."""
+        versions = framework_versions() if self.needs else {}
+        for module in self.needs:
+            if not versions.get(module):
+                return "%s is not installed" % module
+        return None
+
+
+def workload(name, file, needs, *arguments, iterations=None, loop_iterations=None, **more):
+    argv = [sys.executable, "-B", os.path.join(WORKLOADS, file), *arguments]
+    count = ["--iterations", str(iterations)] if iterations else []
+    loop = ["--iterations", str(loop_iterations)] if loop_iterations else []
+    return Program(name, argv + count, needs, loop=argv + loop, timeout=more.pop("timeout", 120), **more)
+
+
+def sample_names():
+    files = glob.glob(os.path.join(ROOT, "cuda_samples", "*.cu"))
+    return sorted(os.path.splitext(os.path.basename(f))[0] for f in files)
+
+
+def gpu_programs(settings):
+    def built(*path):
+        return os.path.join(settings.build, *path)
+
+    def cache(variable, name):
+        return {variable: os.path.join(settings.work, "cache", name)}
+
+    rows = []
+    native = settings.library_path()
+    for kind in ("static", "shared"):
+        for name in sample_names():
+            rows.append(Program("%s/%s" % (name, kind), [built("samples", kind, name)], env=native))
+    for kind in ("static", "shared"):
+        loop = built("tests", "launch_loop_" + kind)
+        rows.append(Program("launch_loop/" + kind, [loop, "200000"], quick_argv=[loop, "20000"],
+                            env=native))
+    torch = ("torch",)
+    # Compiled code is kept between the bare run and the watched one, so that both run the same kernels.
+    compiled = {**cache("TORCHINDUCTOR_CACHE_DIR", "inductor"),
+                **cache("TRITON_CACHE_DIR", "triton-inductor")}
+    jax_env = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "2",
+               "XLA_FLAGS": "--xla_gpu_autotune_level=0"}
+    rows += [
+        workload("torch_mlp/1", "torch_mlp.py", torch, "--batch", "1", iterations=2000,
+                 loop_iterations=5000, resident=True),
+        workload("torch_mlp/16", "torch_mlp.py", torch, "--batch", "16", iterations=2000,
+                 loop_iterations=5000, resident=True),
+        workload("torch_mlp/1280", "torch_mlp.py", torch, "--batch", "1280", iterations=1000,
+                 loop_iterations=1000, resident=True),
+        workload("torch_conv_training", "torch_conv_training.py", torch, resident=True),
+        workload("torch_compiled", "torch_compiled.py", torch, env=compiled, timeout=200,
+                 resident=True),
+        workload("torch_graph_replay", "torch_graph_replay.py", torch, resident=True),
+        workload("torch_pinned_copies", "torch_pinned_copies.py", torch, resident=True),
+        workload("triton_kernel", "triton_kernel.py", ("torch", "triton"),
+                 env=cache("TRITON_CACHE_DIR", "triton"), resident=True),
+        workload("jax_matmul", "jax_matmul.py", ("jax",), env=jax_env, resident=True),
+        workload("cupy_elementwise", "cupy_elementwise.py", ("cupy",),
+                 env=cache("CUPY_CACHE_DIR", "cupy"), resident=True),
+    ]
+    return rows
+
+
+def simulated_programs(settings):
+    """The samples as they are built for the simulated CUDA, each form that exists."""
+    rows = []
+    for folder in ("sim", "sim-static", "sim11", "sim12", "sim-ptsz"):
+        for name in sample_names():
+            path = os.path.join(settings.build, "samples", folder, name)
+            if folder in ("sim", "sim-static") or os.path.exists(path):
+                rows.append(Program("%s/%s" % (name, folder), [path]))
+    return rows
+
+
+def all_programs(settings):
+    rows = simulated_programs(settings) if settings.simulated else gpu_programs(settings)
+    return [p for p in rows if settings.wanted(p.name)]

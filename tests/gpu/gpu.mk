@@ -1,0 +1,99 @@
+# What the acceptance on a GPU needs beside the product: the CUPTI truth library, the launch loop, the probe.
+# The top Makefile may include this; scripts/gpu_acceptance calls `make -f Makefile -f tests/gpu/gpu.mk gpu-tools`.
+
+ifndef GPU_MK
+GPU_MK := 1
+
+# CUPTI's headers stand with the toolkit's, or in extras/ where the toolkit came from its own installer.
+CUPTI_INC := $(firstword $(patsubst %/cupti.h,%,$(wildcard \
+	$(CUDA_INC)/cupti.h $(CUDA_HOME)/extras/CUPTI/include/cupti.h)))
+
+GPU_TRUTH_SRC := \
+	tests/gpu/cupti_causes.c \
+	tests/gpu/cupti_records.c \
+	tests/gpu/cupti_tally.c \
+	tests/gpu/cupti_truth.c \
+	tests/gpu/cupti_write.c \
+	# EOL
+
+GPU_TRUTH_OBJ := $(GPU_TRUTH_SRC:%.c=$(O)/%.o)
+
+GPU_TOOLS := \
+	$(O)/tests/launch_loop_shared \
+	$(O)/tests/launch_loop_static \
+	$(O)/tests/libcupti_truth.so \
+	$(O)/tests/probe_getproc \
+	# EOL
+
+GPU_CFLAGS = $(filter-out -fvisibility=hidden -fsanitize=%,$(SPY_CFLAGS)) $(CFLAGS) -fvisibility=hidden \
+	-iquote $(O)/gen/gpu $(if $(CUPTI_INC),-isystem $(CUPTI_INC))
+
+.PHONY: gpu-tools gpu-tools-simulated
+gpu-tools: $(GPU_TOOLS)
+gpu-tools-simulated: $(O)/tests/probe_getproc
+
+$(O)/gen/gpu/cupti_record_names.h: tests/gpu/gen_cupti_records.py $(CUPTI_INC)/cupti_activity.h
+	$(call msg,GEN,$@)
+	$(Q)mkdir -p $(@D) && python3 tests/gpu/gen_cupti_records.py $(CUPTI_INC) > $@
+
+$(GPU_TRUTH_OBJ): $(O)/tests/gpu/%.o: tests/gpu/%.c $(O)/gen/gpu/cupti_record_names.h
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -fPIC -MMD -MP -c -o $@ $<
+
+$(O)/tests/libcupti_truth.so: $(GPU_TRUTH_OBJ)
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -shared -Wl,--no-undefined -Wl,-z,nodelete -Wl,-soname,libcupti_truth.so \
+		-o $@ $^ -ldl -lpthread
+
+$(O)/gen/gpu/getproc_requests.h: tests/gpu/gen_getproc.py $(CUDA_INC)/cudaTypedefs.h
+	$(call msg,GEN,$@)
+	$(Q)mkdir -p $(@D) && python3 tests/gpu/gen_getproc.py $(CUDA_INC) > $@
+
+$(O)/tests/probe_getproc: tests/gpu/probe_getproc.c tests/gpu/exports.c $(O)/gen/gpu/getproc_requests.h
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $(filter %.c,$^) -ldl
+
+# The runtime linked in, and as a shared library: the second is seen at the runtime's level too.
+$(O)/tests/launch_loop_static $(O)/tests/launch_loop_shared: $(O)/tests/launch_loop_%: tests/gpu/launch_loop.cu
+	$(call msg,NVCC,$@)
+	$(Q)mkdir -p $(@D) && $(NVCC) -O2 --cudart $* -o $@ $<
+
+# All that the acceptance runs, in one folder: for a machine that has a GPU and no compiler.
+#   there: scripts/gpu_acceptance --no-build --build build/gpu
+.PHONY: gpu-bundle
+gpu-bundle: shim report samples-nvcc gpu-tools
+	$(Q)rm -rf $(O)/gpu && mkdir -p $(O)/gpu/samples/static $(O)/gpu/samples/shared $(O)/gpu/tests
+	$(Q)cp $(O)/libcudaspy.so $(O)/cudaspy $(O)/gpu
+	$(Q)cp $(GPU_TOOLS) $(O)/gpu/tests
+	$(Q)cp $(SAMPLES:%=$(O)/samples/static/%) $(O)/gpu/samples/static
+	$(Q)cp $(SAMPLES:%=$(O)/samples/shared/%) $(O)/gpu/samples/shared
+	$(call msg,BUNDLE,$(O)/gpu)
+
+# Tests of these tools that need no GPU: the truth library on a made-up CUPTI, the script's own logic.
+GPU_TEST_TOOLS := \
+	$(O)/tests/inject \
+	$(O)/tests/libcupti_truth.so \
+	$(O)/tests/libfake_cupti.so \
+	# EOL
+
+$(O)/tests/inject: tests/gpu/inject.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -o $@ $< -ldl
+
+$(O)/tests/libfake_cupti.so: tests/gpu/fake_cupti.c $(O)/gen/gpu/cupti_record_names.h
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -fvisibility=hidden,$(GPU_CFLAGS)) -fPIC -shared -o $@ $<
+
+.PHONY: test-gpu-tools
+ifneq ($(CUPTI_INC),)
+TEST_EXTRA += $(GPU_TEST_TOOLS)
+test-gpu-tools: $(GPU_TEST_TOOLS)
+	$(Q)python3 -B tests/gpu/test_acceptance.py $(O)
+else
+test-gpu-tools:
+	$(Q)python3 -B tests/gpu/test_acceptance.py
+endif
+
+-include $(GPU_TRUTH_OBJ:.o=.d) $(O)/tests/probe_getproc.d
+
+endif

@@ -1,0 +1,137 @@
+/* A graph's launch: every node finds its place in time after those it depends on. */
+#include "tests/sim/driver_graph.h"
+
+#define HOST_FUNCTION_NS 2000
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t run_kernel(struct sim_stream *s, const struct node_work *w, uint64_t start)
+{
+	uint64_t ns = w->kernel.gpu_ns;
+
+	sim_total()->graph_kernels++;
+	truth_count_graph_kernel(w->kernel.truth_index, ns);
+	if (!ns)
+		return start;
+	return tl_place(&s->ctx->device->timeline, TL_COMPUTE, TL_KERNEL, start, ns) + ns;
+}
+
+static uint64_t run_copy(struct sim_stream *s, const struct sim_copy *c, uint64_t start)
+{
+	struct sim_device *d = c->direction == TRUTH_H2D ? c->dst.device : c->src.device;
+	uint64_t ns = copy_gpu_ns(c);
+
+	sim_total()->graph_copies++;
+	copy_data(c);
+	if (!copy_bytes(c) || c->direction == TRUTH_H2H)
+		return start;
+	return tl_place(&(d ? d : s->ctx->device)->timeline, copy_engine(c), TL_COPY, start, ns) +
+	       ns;
+}
+
+static uint64_t run_set(struct sim_stream *s, const struct sim_set *set, uint64_t start)
+{
+	uint64_t ns = set_gpu_ns(set);
+
+	sim_total()->graph_sets++;
+	set_data(set);
+	return tl_place(&s->ctx->device->timeline, TL_COMPUTE, TL_SET, start, ns) + ns;
+}
+
+static void record(struct sim_event *e, uint64_t when, uint64_t host)
+{
+	pthread_mutex_lock(&e->lock);
+	event_drop_capture(e);
+	e->recorded = true;
+	e->time_ns = when;
+	e->host_seq = host;
+	pthread_mutex_unlock(&e->lock);
+}
+
+static uint64_t run_node(struct sim_stream *s, const struct exec_node *n, uint64_t start)
+{
+	switch (n->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return run_kernel(s, n->work, start);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return run_copy(s, &n->work->copy.copy, start);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return run_set(s, &n->work->set.set, start);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		atomic_store(&s->host_sent,
+		             hostfn_send(start, n->work->host.fn, n->work->host.userData));
+		return start + HOST_FUNCTION_NS;
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		if (handle_live(HANDLE_EVENT, n->work->event))
+			record(n->work->event, start, atomic_load(&s->host_sent));
+		return start;
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		if (handle_live(HANDLE_EVENT, n->work->event))
+			return later(start, n->work->event->time_ns);
+		return start;
+	default:
+		return start;
+	}
+}
+
+void exec_run(struct sim_exec *e, struct sim_stream *s)
+{
+	uint64_t begin, end;
+
+	pthread_mutex_lock(&e->lock);
+	begin = later(stream_begin(s), atomic_load(&s->tail_ns));
+	begin = later(begin, atomic_load(&e->tail_ns));
+	end = begin;
+	for (unsigned i = 0; i < e->count; i++) {
+		const struct exec_node *n = &e->node[i];
+		uint64_t start = begin;
+
+		for (unsigned k = 0; k < n->dep_count; k++)
+			start = later(start,
+			              e->end_ns[n->deps[k]] + (n->type == CU_GRAPH_NODE_TYPE_KERNEL
+			                                               ? sim_config.gap_ns
+			                                               : 0));
+		e->end_ns[i] = n->disabled ? start : run_node(s, n, start);
+		end = later(end, e->end_ns[i]);
+	}
+	atomic_store(&e->tail_ns, end);
+	stream_end(s, end);
+	pthread_mutex_unlock(&e->lock);
+}
+
+CUresult do_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
+{
+	uint64_t from = tl_now();
+	struct sim_exec *e = exec_get(hGraph);
+	struct sim_graph *child;
+	struct sim_stream *s;
+	CUresult rc = stream_use(hStream, &s);
+
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	if (!e)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (unlikely(atomic_load(&s->capture))) {
+		rc = exec_graph(e, &child);
+		return rc == CUDA_SUCCESS ? capture_graph(s, child) : rc;
+	}
+	exec_run(e, s);
+	sim_cost_since(from, sim_config.graph_launch_ns);
+	sim_total()->graph_launches++;
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream)
+{
+	struct sim_stream *s;
+	CUresult rc = stream_use(hStream, &s);
+
+	if (rc == CUDA_SUCCESS && !exec_get(hGraphExec))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (rc == CUDA_SUCCESS && atomic_load(&s->capture))
+		return capture_breaks(s, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	return rc;
+}

@@ -1,0 +1,34 @@
+/* The clock, the waiting, and a device's timeline: when its engines are free and how long it was
+ * busy.  Used by the simulated driver alone; nothing runs in the background. */
+#pragma once
+#include <pthread.h>
+#include <stdint.h>
+#include "tests/sim/truth.h"
+
+enum tl_engine { TL_H2D, TL_D2H, TL_ENGINES, TL_COMPUTE = TL_ENGINES };
+enum tl_kind { TL_NONE, TL_KERNEL, TL_COPY, TL_SET };
+
+struct tl_span {
+	uint64_t start_ns, end_ns;
+};
+
+/* Busy intervals, merged and sorted, not yet so old that nothing can touch them. */
+struct tl_device {
+	pthread_mutex_t lock;
+	uint64_t engine_free_ns[TL_ENGINES];
+	struct tl_span *span;
+	unsigned spans, room;
+	struct truth_device *truth;
+};
+
+uint64_t tl_now(void);
+/* Waits in a busy loop, as a driver that works. */
+void tl_spin_until(uint64_t when_ns);
+/* Sleeps, then spins a little; returns at `when_ns` or later. */
+void tl_wait_until(uint64_t when_ns);
+
+void tl_device_init(struct tl_device *d, struct truth_device *truth);
+/* Gives work of `gpu_ns` a place not before `earliest_ns` and returns its start.  Copies of one
+ * direction wait for each other on their engine; kernels never wait here. */
+uint64_t tl_place(struct tl_device *d, enum tl_engine engine, enum tl_kind kind,
+                  uint64_t earliest_ns, uint64_t gpu_ns);

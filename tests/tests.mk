@@ -1,0 +1,24 @@
+# tests/: what `make test` runs. Python's pytest is the one runner; it calls the CMocka programs too.
+
+include tests/unit/unit.mk
+include tests/fuzz/fuzz.mk
+include tests/gpu/gpu.mk
+include tests/bench/bench.mk
+include tests/stress/stress.mk
+include tests/e2e/e2e.mk
+
+PYTEST = O=$(abspath $(O)) CUDA_INC=$(abspath $(CUDA_INC)) CC=$(CC) PYTHONDONTWRITEBYTECODE=1 \
+	$(firstword $(shell command -v pytest-3 pytest)) -p no:cacheprovider -q -rs
+
+TEST_BUILDS := shim report sim samples-sim unit-build $(TEST_EXTRA)
+
+# The tests proper, on a machine that is set up.
+check: $(TEST_BUILDS)
+	$(Q)$(PYTEST) tests $(PYTEST_ARGS)
+
+# What README says: sets the machine up where something is missing, then all tests.
+test:
+	$(Q)scripts/setup --test
+	$(Q)+$(MAKE) --no-print-directory check
+
+.PHONY: check test

@@ -1,0 +1,56 @@
+/*
+ * Makes recordings in memory as a recorded process would have left them, figure by figure. For the
+ * reporter's unit tests and the fuzzer's seeds.
+ */
+#ifndef TESTS_UNIT_RECORDING_H
+#define TESTS_UNIT_RECORDING_H
+
+#include <stdio.h>
+
+#include "shim/trace_map.h"
+
+struct made {
+	struct tf_map map; /* first; its memory does not move */
+	uint64_t room;
+	uint32_t calls_most; /* struct tf_call_stat of a thread */
+};
+
+#define MADE_AREAS 1u /* slices, shapes and kept records too: more than half a MiB */
+
+/* An empty recording of a process that runs: TSC ticks of half a nanosecond, load at tick 1000. */
+void made_start(struct made *m, uint64_t room, uint32_t calls_most, unsigned flags);
+void made_free(struct made *m);
+struct tf_header *made_header(struct made *m);
+
+uint64_t made_string(struct made *m, const char *text, size_t bytes); /* its offset */
+void made_clock(struct made *m, uint64_t tick, uint64_t monotonic_ns, uint64_t realtime_ns);
+uint16_t made_call(struct made *m, const char *name, enum spy_class class, enum spy_level level);
+uint32_t made_kernel(struct made *m, const char *name);
+uint32_t made_graph(struct made *m, uint64_t handle, uint64_t instantiate_ticks);
+void made_device(struct made *m, const char *name, bool simulated);
+void made_gap(struct made *m, enum tf_gap_kind kind, const char *name, uint64_t count);
+void made_library(struct made *m, enum tf_library_kind kind, const char *path, uint32_t version);
+
+/* A thread that was born at the start of the window. */
+struct tf_thread *made_thread(struct made *m, uint64_t tid, const char *name,
+                              uint64_t ring_records);
+/*
+ * A call returned: statistics, self time, last return, and its record in the ring (or the loss of
+ * it). The record's start, end, call, result and union are the caller's.
+ */
+void made_return(struct made *m, struct tf_thread *t, struct tf_record record);
+/* The same for a launch of `kernel` with a grid of `grid_x` blocks. */
+void made_launch(struct made *m, struct tf_thread *t, uint16_t call, uint32_t kernel,
+                 uint32_t grid_x, uint64_t start, uint64_t end);
+void made_copy(struct made *m, struct tf_thread *t, uint16_t call, enum spy_direction direction,
+               enum spy_memory memory, bool async, uint64_t bytes, uint64_t start, uint64_t end);
+
+/* The process ended well at this tick. */
+void made_close(struct made *m, uint64_t tick);
+uint64_t made_bytes(const struct made *m); /* what a file of it holds */
+void made_write(const struct made *m, const char *path);
+
+/* A small recording with some of everything, closed; the same each time. Figures: see the tests. */
+void made_sample(struct made *m, unsigned flags);
+
+#endif

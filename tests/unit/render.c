@@ -1,0 +1,61 @@
+#include <stdlib.h>
+
+#include "tests/unit/render.h"
+
+static char *written(const struct model *m, struct out_options o,
+                     void (*write)(const struct model *, const struct out_options *))
+{
+	char *text = NULL;
+	size_t bytes;
+
+	o.to = open_memstream(&text, &bytes);
+	write(m, &o);
+	fclose(o.to);
+	return text;
+}
+
+bool render_model(struct model *m, const void *data, size_t bytes)
+{
+	char error[READER_ERROR_BYTES];
+	struct recording r;
+
+	*m = (struct model){0};
+	if (recording_from_memory(&r, data, bytes, &m->warnings, error)) {
+		model_free(m);
+		return false;
+	}
+	model_add(m, &r);
+	recording_close(&r);
+	model_finish(m);
+	return true;
+}
+
+bool render(struct rendered *r, const void *data, size_t bytes)
+{
+	struct out_options o = {.limit = 15, .width = 80, .table = TABLE_KERNELS};
+	struct model m = {0};
+	struct recording recording;
+
+	*r = (struct rendered){0};
+	if (recording_from_memory(&recording, data, bytes, &m.warnings, r->error)) {
+		model_free(&m);
+		return false;
+	}
+	model_add(&m, &recording);
+	recording_close(&recording);
+	model_finish(&m);
+	r->text = written(&m, o, out_text);
+	r->markdown = written(&m, o, out_markdown);
+	r->json = written(&m, o, out_json);
+	r->csv = written(&m, o, out_csv);
+	model_free(&m);
+	return true;
+}
+
+void rendered_free(struct rendered *r)
+{
+	free(r->text);
+	free(r->markdown);
+	free(r->json);
+	free(r->csv);
+}

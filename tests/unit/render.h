@@ -1,0 +1,20 @@
+/*
+ * A recording in memory put through the whole reporter. For the unit tests and the fuzzer.
+ */
+#ifndef TESTS_UNIT_RENDER_H
+#define TESTS_UNIT_RENDER_H
+
+#include "report/out.h"
+
+struct rendered {
+	char *text, *markdown, *json, *csv;
+	char error[READER_ERROR_BYTES]; /* why there is nothing */
+};
+
+/* True when a report was made. */
+bool render(struct rendered *r, const void *data, size_t bytes);
+void rendered_free(struct rendered *r);
+/* The model alone; true when there is one (free it). */
+bool render_model(struct model *m, const void *data, size_t bytes);
+
+#endif

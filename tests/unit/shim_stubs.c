@@ -1,0 +1,130 @@
+#include "tests/unit/shim_stubs.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/options.h"
+#include "shim/recording.h"
+#include "shim/span.h"
+
+struct tf_map spy_map;
+uint32_t spy_generation = 1;
+uint64_t spy_load_tick;
+
+/* Where the module under test has its own, that is taken. */
+union spy_gate_page spy_gate_page __attribute__((weak, aligned(4096)));
+struct spy_options spy_options __attribute__((weak));
+
+uint64_t stub_room, stub_troubles[SPY_TROUBLE_COUNT];
+char stub_said[1024];
+unsigned stub_lines;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, room_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t seed = 88172645463325252u;
+
+static uint64_t stub_alloc(struct tf_map *map, uint64_t bytes)
+{
+	uint64_t offset = 0;
+
+	bytes = (bytes + 63) / 64 * 64;
+	pthread_mutex_lock(&room_lock);
+	if (bytes <= stub_room) {
+		offset = tf_header(map)->alloc_end;
+		tf_header(map)->alloc_end += bytes;
+		stub_room -= bytes;
+	}
+	pthread_mutex_unlock(&room_lock);
+	return offset;
+}
+
+void stub_start(uint64_t bytes)
+{
+	uint64_t header = (sizeof(struct tf_header) + 63) / 64 * 64;
+
+	spy_map = (struct tf_map){ .base = calloc(1, bytes + header), .size = bytes + header, .alloc = stub_alloc };
+	assert_non_null(spy_map.base);
+	stub_room = bytes;
+	struct tf_header *h = tf_header(&spy_map);
+	h->alloc_end = header;
+	h->kernels = (struct tf_table){ .entry_bytes = sizeof(struct tf_kernel), .page_entries = 512,
+					.max = TF_KERNELS_MAX };
+	memset(stub_troubles, 0, sizeof(stub_troubles));
+	stub_said[0] = 0;
+	stub_lines = 0;
+}
+
+void stub_end(void)
+{
+	free(spy_map.base);
+	spy_map = (struct tf_map){ 0 };
+}
+
+void spy_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void spy_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void spy_count_trouble(enum spy_trouble what)
+{
+	__atomic_fetch_add(&stub_troubles[what], 1, __ATOMIC_RELAXED);
+}
+
+void spy_say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(stub_said, sizeof(stub_said), format, args);
+	va_end(args);
+	stub_lines++;
+}
+
+bool stub_recording;
+
+bool spy_ready(void)
+{
+	return stub_recording;
+}
+
+bool spy_in_range(void)
+{
+	return true;
+}
+
+bool spy_too_late(int result)
+{
+	return false;
+}
+
+void spy_window_begins(unsigned call, uint64_t ticks, uint64_t now)
+{
+	tf_header(&spy_map)->first_call = call + 1;
+	tf_header(&spy_map)->window_start = now;
+}
+
+uint64_t recording_text(const char *text, uint64_t bytes)
+{
+	uint64_t offset = spy_map.alloc(&spy_map, sizeof(struct tf_string) + bytes + 1);
+	struct tf_string *s = tf_at(&spy_map, offset, sizeof(*s) + bytes + 1);
+
+	if (!s)
+		return 0;
+	memcpy(s->text, text, bytes);
+	s->bytes = (uint32_t)bytes;
+	return offset;
+}
+
+uint64_t stub_random(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}

@@ -1,0 +1,46 @@
+# Unit tests of the shim's modules: test_MODULE.c with the module's own objects, built with the sanitizers of SAN=.
+
+SHIM_UNIT_TESTS := \
+	test_clock \
+	test_drain \
+	test_hist \
+	test_options \
+	test_ranges \
+	test_registry \
+	test_span \
+	test_storage \
+	test_trace_map \
+	# EOL
+
+SHIM_UNIT_O    := $(O)/unit
+SHIM_UNIT_BINS := $(SHIM_UNIT_TESTS:%=$(O)/tests/unit/%)
+UNIT_BINS      += $(SHIM_UNIT_BINS)
+
+unit-build: $(SHIM_UNIT_BINS)
+
+# As the shim is built, but for what makes it a guest.
+$(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -Wno-deprecated-declarations -MMD -MP -c -o $@ $<
+
+# The modules a test is linked with; test_registry, test_ranges and test_storage include theirs to reach its inside.
+test_clock_WITH    := shim/clock.o
+test_drain_WITH    := shim/drain.o tests/unit/recording.o
+test_hist_WITH     :=
+test_options_WITH  := shim/options.o
+test_ranges_WITH   := shim/ranges.o
+test_registry_WITH :=
+test_span_WITH     := shim/clock.o shim/notes_launch.o shim/registry.o shim/span.o shim/thread.o
+test_storage_WITH  := shim/clock.o shim/guard.o shim/options.o
+test_trace_map_WITH :=
+
+define shim_unit_test
+$(O)/tests/unit/$(1): $(addprefix $(SHIM_UNIT_O)/,tests/unit/$(1).o tests/unit/shim_stubs.o $($(1)_WITH))
+	$$(call msg,LD,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(SAN_LDFLAGS) -o $$@ $$^ -lcmocka -lm -lpthread
+endef
+$(foreach t,$(SHIM_UNIT_TESTS),$(eval $(call shim_unit_test,$(t))))
+
+-include $(wildcard $(SHIM_UNIT_O)/shim/*.d $(SHIM_UNIT_O)/tests/unit/*.d)

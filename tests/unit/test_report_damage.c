@@ -1,0 +1,262 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/reader.h"
+#include "tests/unit/recording.h"
+#include "tests/unit/render.h"
+#include "tests/unit/unit.h"
+
+static struct made sample;
+
+static int start(void **state)
+{
+	made_sample(&sample, MADE_AREAS);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	made_free(&sample);
+	return 0;
+}
+
+/* Either a report or one line that says why there is none. */
+static bool survives(const void *data, size_t bytes)
+{
+	struct rendered r;
+	bool good = render(&r, data, bytes);
+
+	if (good)
+		assert_true(strlen(r.text) > 200 && r.json[0] == '{' && strlen(r.csv) > 50 &&
+		            strlen(r.markdown) > 200);
+	else
+		assert_true(*r.error && !strchr(r.error, '\n'));
+	rendered_free(&r);
+	return good;
+}
+
+static void test_truncated(void **state)
+{
+	size_t all = made_bytes(&sample), reports = 0;
+
+	for (size_t bytes = 0; bytes < all; bytes += 997) {
+		bool good = survives(sample.map.base, bytes);
+		assert_int_equal(good, bytes >= sizeof(struct tf_header));
+		reports += good;
+	}
+	assert_true(reports > 600);
+}
+
+/* What is cut off is told. */
+static void test_truncated_warns(void **state)
+{
+	struct model m;
+	bool told = false;
+
+	assert_true(render_model(&m, sample.map.base, made_bytes(&sample) - 4096));
+	for (size_t i = 0; i < m.warnings.count; i++)
+		told |= strstr(m.warnings.text[i], "cut short") != NULL;
+	assert_true(told);
+	model_free(&m);
+}
+
+/* One byte after the other of the header, then bytes here and there, turned over. */
+static void test_flipped(void **state)
+{
+	struct made small;
+	unsigned random = 1;
+
+	made_sample(&small, 0);
+	size_t bytes = made_bytes(&small);
+	for (size_t i = 0; i < sizeof(struct tf_header); i += 5) {
+		small.map.base[i] ^= 0xff;
+		survives(small.map.base, bytes);
+		small.map.base[i] ^= 0xff;
+	}
+	made_free(&small);
+	size_t all = made_bytes(&sample);
+	uint8_t *copy = malloc(all);
+	for (int round = 0; round < 200; round++) {
+		memcpy(copy, sample.map.base, all);
+		for (int i = 0; i < 50; i++) {
+			random = random * 1103515245 + 12345;
+			copy[sizeof(struct tf_header) +
+			     (random >> 4) % (all - sizeof(struct tf_header))] ^=
+			        (uint8_t)(1u << (random & 7));
+		}
+		survives(copy, all);
+	}
+	free(copy);
+}
+
+static void refuses(size_t at, const void *bytes, size_t count, const char *why)
+{
+	size_t all = made_bytes(&sample);
+	uint8_t *copy = malloc(all);
+	struct rendered r;
+
+	memcpy(copy, sample.map.base, all);
+	memcpy(copy + at, bytes, count);
+	assert_false(render(&r, copy, all));
+	if (!strstr(r.error, why))
+		fail_msg("%s, not %s", r.error, why);
+	rendered_free(&r);
+	free(copy);
+}
+
+static void test_foreign(void **state)
+{
+	uint32_t value = 2;
+
+	refuses(0, "CUDASPX\n", 8, "not a cudaspy recording");
+	refuses(0, "\177ELF\2\1\1", 8, "not a cudaspy recording");
+	refuses(offsetof(struct tf_header, version), &value, 4, "format version 2");
+	value = __builtin_bswap32(TF_ENDIAN);
+	refuses(offsetof(struct tf_header, endian), &value, 4, "byte order");
+	value = 48;
+	refuses(offsetof(struct tf_header, record_bytes), &value, 4, "sizes");
+	value = SPY_CLASS_COUNT + 1;
+	refuses(offsetof(struct tf_header, classes), &value, 4, "sizes");
+	value = 16;
+	refuses(offsetof(struct tf_header, thread_bytes), &value, 4, "sizes");
+}
+
+/* A table that claims four thousand million threads, all of them one: counted once. */
+static void test_hostile_threads(void **state)
+{
+	size_t all = made_bytes(&sample);
+	uint8_t *copy = malloc(all);
+	struct model m;
+
+	memcpy(copy, sample.map.base, all);
+	struct tf_header *h = (struct tf_header *)copy;
+	uint64_t *threads = (uint64_t *)(copy + h->threads.pages[0]);
+	for (uint32_t i = 1; i < h->threads.page_entries; i++)
+		threads[i] = threads[0];
+	for (uint32_t i = 1; i < TF_TABLE_PAGES; i++)
+		h->threads.pages[i] = h->threads.pages[0];
+	h->threads.count = UINT32_MAX;
+	h->threads.max = UINT32_MAX;
+	assert_true(render_model(&m, copy, all));
+	assert_int_equal(m.thread_count, 1);
+	assert_int_equal(m.totals.launches, 20);
+	assert_true(m.warnings.count >= 1);
+	model_free(&m);
+	free(copy);
+}
+
+/* Sums that cannot be true overflow nothing. */
+static void test_huge_figures(void **state)
+{
+	size_t all = made_bytes(&sample);
+	uint8_t *copy = malloc(all);
+
+	memcpy(copy, sample.map.base, all);
+	struct tf_header *h = (struct tf_header *)copy;
+	uint64_t *threads = (uint64_t *)(copy + h->threads.pages[0]);
+	for (int i = 0; i < 2; i++) {
+		struct tf_thread *t = (struct tf_thread *)(copy + threads[i]);
+		memset(t->items, 0xff, sizeof(t->items));
+		memset(t->calls, 0xff, sizeof(t->calls[0]) * 4);
+		memset(t->copies, 0xff, sizeof(t->copies));
+		t->in_call = 3;
+		t->in_start = UINT64_MAX;
+		t->last_return = UINT64_MAX;
+	}
+	h->state = TF_STATE_OPEN;
+	h->collector_cpu_ns = h->span_ticks_x1024 = h->samples = h->samples_ticks = UINT64_MAX;
+	assert_true(survives(copy, all));
+	free(copy);
+}
+
+static void in_folder(char *path, size_t bytes, const char *name)
+{
+	snprintf(path, bytes, BUILD_FOLDER "/tests/unit/%s", name);
+}
+
+/* A stub leads to the live recording; one that leads nowhere, or to another stub, is an error of
+ * one line. */
+static void test_stub(void **state)
+{
+	char live[512], stub[512], error[READER_ERROR_BYTES];
+	struct warnings warnings = {0};
+	struct recording r;
+
+	in_folder(live, sizeof(live), "damage-live.cudaspy");
+	in_folder(stub, sizeof(stub), "damage-stub.cudaspy");
+	made_write(&sample, live);
+	FILE *f = fopen(stub, "w");
+	assert_non_null(f);
+	fprintf(f, TF_STUB "%s\n", live);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(recording_open(&r, stub, &warnings, error), 0);
+	assert_string_equal(r.path, live);
+	recording_close(&r);
+	unlink(live);
+	assert_int_equal(recording_open(&r, stub, &warnings, error), -1);
+	assert_non_null(strstr(error, live));
+	f = fopen(live, "w");
+	fprintf(f, TF_STUB "%s\n", stub);
+	fclose(f);
+	assert_int_equal(recording_open(&r, stub, &warnings, error), -1);
+	assert_non_null(strstr(error, "not a cudaspy recording"));
+	unlink(live);
+	unlink(stub);
+	warnings_free(&warnings);
+}
+
+static void test_no_file(void **state)
+{
+	char error[READER_ERROR_BYTES];
+	struct warnings warnings = {0};
+	struct recording r;
+
+	assert_int_equal(recording_open(&r, "/nonexistent/x", &warnings, error), -1);
+	assert_string_equal(error, strerror(ENOENT));
+	assert_int_equal(recording_open(&r, "/tmp", &warnings, error), -1);
+	assert_int_equal(recording_open(&r, "/dev/null", &warnings, error), -1);
+	assert_string_equal(error, "not a regular file");
+}
+
+/* The file becomes shorter after it was opened: the reader is told, and does not die of SIGBUS. */
+static void test_shrinks(void **state)
+{
+	char path[512], error[READER_ERROR_BYTES];
+	struct warnings warnings = {0};
+	struct recording r;
+	struct model m = {0};
+
+	in_folder(path, sizeof(path), "damage-shrinks.cudaspy");
+	made_write(&sample, path);
+	assert_int_equal(recording_open(&r, path, &warnings, error), 0);
+	assert_false(recording_shrank(&r));
+	assert_int_equal(truncate(path, 16384), 0);
+	model_add(&m, &r);
+	assert_true(recording_shrank(&r));
+	recording_close(&r);
+	model_finish(&m);
+	model_free(&m);
+	warnings_free(&warnings);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_truncated),
+	        cmocka_unit_test(test_truncated_warns),
+	        cmocka_unit_test(test_flipped),
+	        cmocka_unit_test(test_foreign),
+	        cmocka_unit_test(test_hostile_threads),
+	        cmocka_unit_test(test_huge_figures),
+	        cmocka_unit_test(test_stub),
+	        cmocka_unit_test(test_no_file),
+	        cmocka_unit_test(test_shrinks),
+	};
+
+	return cmocka_run_group_tests_name("damage", tests, start, stop);
+}

@@ -1,0 +1,64 @@
+"""The CMocka programs: each of their tests is one here, and once more under AddressSanitizer and UBSan."""
+import functools
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+SOURCES = sorted((ROOT / 'tests' / 'unit').glob('test_*.c'))
+TESTS = [(source.stem, name) for source in SOURCES
+         for name in re.findall(r'\bcmocka_unit_test\w*\(\s*(\w+)', source.read_text())]
+SANITIZED = BUILD / 'asan'
+
+
+@functools.lru_cache(maxsize=None)
+def outcome(program):
+    """What a program said of each of its tests, its exit status and its output."""
+    env = dict(os.environ, ASAN_OPTIONS='detect_leaks=0', UBSAN_OPTIONS='print_stacktrace=1')
+    env.pop('CMOCKA_MESSAGE_OUTPUT', None)
+    p = subprocess.run([program], cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT, timeout=600, universal_newlines=True, errors='replace')
+    said = {name: word for word, name in re.findall(r'^\[ +(OK|SKIPPED|FAILED) +\] (\w+)$', p.stdout, re.M)}
+    return said, p.returncode, p.stdout
+
+
+def report_of(output, name):
+    """The part of a program's output that belongs to one test."""
+    m = re.search(rf'\[ RUN +\] {name}\n.*?(?=\[ RUN|\[=====|\Z)', output, re.S)
+    return m[0] if m else output
+
+
+@pytest.mark.parametrize('program, name', TESTS, ids=[f'{p}-{n}' for p, n in TESTS])
+def test_unit(program, name):
+    said, _, output = outcome(BUILD / 'tests' / 'unit' / program)
+    if said.get(name) == 'SKIPPED':
+        pytest.skip(report_of(output, name))
+    assert said.get(name) == 'OK', report_of(output, name)
+
+
+@pytest.mark.parametrize('program', [s.stem for s in SOURCES])
+def test_program_ends_well(program):
+    """A program that dies, or that runs none of its tests, is not passed over."""
+    said, status, output = outcome(BUILD / 'tests' / 'unit' / program)
+    assert said and status == 0, output
+
+
+@pytest.fixture(scope='module')
+def sanitized():
+    env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MAKELEVEL', 'MFLAGS', 'O')}
+    p = subprocess.run(['make', '--no-print-directory', f'O={SANITIZED}', 'SAN=address,undefined', 'unit-build'], cwd=ROOT,
+                       env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1800, universal_newlines=True)
+    if p.returncode and re.search(r'cannot find .*(lib)?[au]san', p.stdout):
+        pytest.skip('the compiler has no sanitizers here')
+    assert p.returncode == 0, p.stdout
+    return SANITIZED / 'tests' / 'unit'
+
+
+@pytest.mark.parametrize('program', [s.stem for s in SOURCES])
+def test_sanitized(sanitized, program):
+    said, status, output = outcome(sanitized / program)
+    assert said and status == 0, output
+    assert 'runtime error' not in output and 'Sanitizer' not in output, output

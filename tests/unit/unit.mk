@@ -1,0 +1,33 @@
+# Unit tests: one CMocka program for each tests/unit/test_*.c. `make unit` builds and runs them all.
+
+UNIT_TESTS := \
+	test_report_cli \
+	test_report_clock \
+	test_report_damage \
+	test_report_model \
+	test_report_output \
+	test_report_target \
+	test_report_text \
+	# EOL
+
+UNIT_BINS := $(UNIT_TESTS:%=$(O)/tests/unit/%)
+UNIT_HELP := $(O)/tests/unit/recording.o $(O)/tests/unit/render.o
+
+unit-build: $(UNIT_BINS) $(O)/cudaspy
+
+unit: unit-build
+	$(Q)for t in $(UNIT_BINS); do echo "  UNIT    $$t"; $$t >$$t.log 2>&1 || { cat $$t.log; exit 1; }; done
+
+$(O)/tests/unit/%.o: tests/unit/%.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -DBUILD_FOLDER='"$(abspath $(O))"' -MMD -MP -c -o $@ $<
+
+# Tests of the reporter: all its modules, but for the program itself.
+$(O)/tests/unit/test_report_%: $(O)/tests/unit/test_report_%.o $(UNIT_HELP) $(O)/report/target.o $(REPORT_LIB_OBJS)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) $(SAN_LDFLAGS) -o $@ $^ -lcmocka $(REPORT_LIBS)
+
+-include $(wildcard $(O)/tests/unit/*.d)
+
+.PHONY: unit unit-build
