@@ -3,6 +3,8 @@
 SHIM_UNIT_TESTS := \
 	test_clock \
 	test_drain \
+	test_drain_damage \
+	test_drain_figures \
 	test_hist \
 	test_options \
 	test_ranges \
@@ -27,6 +29,8 @@ $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
 # The modules a test is linked with; test_registry, test_ranges and test_storage include theirs to reach its inside.
 test_clock_WITH    := shim/clock.o
 test_drain_WITH    := shim/drain.o tests/unit/recording.o
+test_drain_damage_WITH  := $(test_drain_WITH)
+test_drain_figures_WITH := $(test_drain_WITH)
 test_hist_WITH     :=
 test_options_WITH  := shim/options.o
 test_ranges_WITH   := shim/ranges.o

@@ -1,0 +1,198 @@
+#include "tests/unit/drain_fixture.h"
+
+/* ---- slices ---- */
+
+static void test_slices_merge_and_keep_the_totals(void **state)
+{
+	uint64_t width = slices()->width, ticks[2] = { 0 }, at = slices()->origin;
+
+	for (uint64_t i = 0; i < 5000; i++) {
+		uint64_t length = i % 100 == 99 ? 3 * width + i : 1000 + i; /* some reach over several slices */
+		struct tf_record r = a_sync(at, length);
+		if (i % 3 == 0)
+			r.call = alloc;
+		ticks[i % 3 == 0] += length;
+		feed(r);
+		at += length + width / 2;
+		assert_int_equal(sum_calls(SPY_CLASS_SYNC) + sum_calls(SPY_CLASS_ALLOC), i + 1);
+		assert_in_range(slices()->used, 1, TF_SLICES);
+	}
+	assert_int_equal(sum_ticks(SPY_CLASS_SYNC), ticks[0]);
+	assert_int_equal(sum_ticks(SPY_CLASS_ALLOC), ticks[1]);
+	assert_true(slices()->width > width && slices()->width % width == 0);
+	assert_true((at - slices()->origin) / slices()->width < TF_SLICES);
+	assert_true(slices()->used > TF_SLICES / 2); /* no coarser than need be */
+	/* evenly made, so evenly found: the first quarter of the slices has a quarter of the calls */
+	uint64_t quarter = 0;
+	for (unsigned i = 0; i < slices()->used / 4; i++)
+		quarter += slices()->slice[i].calls[SPY_CLASS_SYNC] + slices()->slice[i].calls[SPY_CLASS_ALLOC];
+	assert_near((double)quarter, 1250, 0.05);
+}
+
+/* A call's time lies where it passed; the call itself where it returned. */
+static void test_a_call_over_slices(void **state)
+{
+	uint64_t width = slices()->width, origin = slices()->origin;
+
+	feed(a_sync(origin + width / 2, 2 * width));
+	assert_int_equal(slices()->slice[0].self_ticks[SPY_CLASS_SYNC], width / 2);
+	assert_int_equal(slices()->slice[1].self_ticks[SPY_CLASS_SYNC], width);
+	assert_int_equal(slices()->slice[2].self_ticks[SPY_CLASS_SYNC], width / 2);
+	assert_int_equal(slices()->slice[2].calls[SPY_CLASS_SYNC], 1);
+	assert_int_equal(sum_calls(SPY_CLASS_SYNC), 1);
+	feed(a_sync(origin - 500, 400)); /* before the origin: in the first slice */
+	assert_int_equal(slices()->slice[0].calls[SPY_CLASS_SYNC], 1);
+	assert_int_equal(slices()->slice[0].self_ticks[SPY_CLASS_SYNC], width / 2 + 400);
+}
+
+static void test_nested_time_is_not_its_callers(void **state)
+{
+	uint64_t at = slices()->origin;
+	struct tf_record nested = { .start = at + 100, .end = at + 400, .call = alloc, .flags = TF_NESTED };
+	struct tf_record outer = { .start = at, .end = at + 1000, .call = launch, .flags = TF_NO_ARGS };
+
+	feed(nested);
+	nested.start += 400;
+	nested.end += 400;
+	feed(nested);
+	assert_int_equal(thread->nested_ticks, 600);
+	feed(outer);
+	assert_int_equal(thread->nested_ticks, 0);
+	feed(outer); /* another call, with nothing nested in it */
+	assert_int_equal(sum_ticks(SPY_CLASS_ALLOC), 600);
+	assert_int_equal(sum_ticks(SPY_CLASS_LAUNCH), 400 + 1000);
+	assert_int_equal(hist_count(launch), 2);
+	assert_int_equal(hist_count(alloc), 0); /* only calls that the program made */
+}
+
+/* ---- launches ---- */
+
+static void test_shapes(void **state)
+{
+	uint32_t a = made_kernel(&made, "a"), b = made_kernel(&made, "b");
+
+	for (uint32_t i = 0; i < 300; i++)
+		feed(a_launch(i % 2 ? a : b, 1 + i % 6));
+	for (uint32_t grid = 1; grid <= 6; grid++) {
+		assert_null(shape(grid % 2 ? a : b, grid));
+		assert_int_equal(shape(grid % 2 ? b : a, grid)->launches, 50);
+		assert_int_equal(shape(grid % 2 ? b : a, grid)->sum_ticks, 50 * 100);
+	}
+	assert_int_equal(kernel_at(a)->shapes, 3);
+	assert_int_equal(kernel_at(b)->shapes, 3);
+	struct tf_hist *h = tf_at(&made.map, kernel_at(a)->hist, sizeof(*h));
+	assert_int_equal(h->count, 150);
+	assert_near(hist_quantile(h, 0.5), 100, 0.03);
+}
+
+/* One field apart is another shape. */
+static void test_shapes_tell_all_fields_apart(void **state)
+{
+	uint32_t a = made_kernel(&made, "a");
+	struct tf_record r = a_launch(a, 7);
+
+	feed(r);
+	for (int field = 0; field < 10; field++) {
+		r = a_launch(a, 7);
+		switch (field) {
+		case 0: r.launch.grid_x++; break;
+		case 1: r.launch.grid_y++; break;
+		case 2: r.launch.grid_z++; break;
+		case 3: r.launch.block_x++; break;
+		case 4: r.launch.block_y++; break;
+		case 5: r.launch.block_z++; break;
+		case 6: r.launch.cluster_x++; break;
+		case 7: r.launch.cluster_y++; break;
+		case 8: r.launch.cluster_z++; break;
+		case 9: r.launch.shared_bytes++; break;
+		}
+		feed(r);
+	}
+	assert_int_equal(kernel_at(a)->shapes, 11);
+	feed(r);
+	assert_int_equal(kernel_at(a)->shapes, 11);
+}
+
+static void test_shapes_full(void **state)
+{
+	uint32_t a = made_kernel(&made, "a");
+	uint64_t told_apart = 0;
+
+	for (uint32_t i = 1; i <= 3 * TF_SHAPES; i++)
+		feed(a_launch(a, i));
+	for (uint32_t i = 1; i <= 3 * TF_SHAPES; i += 97)
+		told_apart += shape(a, i) != NULL;
+	assert_int_equal(kernel_at(a)->shapes + made_header(&made)->trouble[SPY_TROUBLE_SHAPES_FULL], 3 * TF_SHAPES);
+	assert_in_range(kernel_at(a)->shapes, TF_SHAPES * 9 / 10, TF_SHAPES);
+	assert_true(told_apart > 0);
+	struct tf_hist *h = tf_at(&made.map, kernel_at(a)->hist, sizeof(*h));
+	assert_int_equal(h->count, 3 * TF_SHAPES); /* this counts on */
+}
+
+static void test_launches_that_are_none(void **state)
+{
+	uint32_t a = made_kernel(&made, "a");
+	struct tf_record r = a_launch(a, 1);
+
+	r.flags = TF_CAPTURED;
+	feed(r);
+	r.flags = TF_NO_ARGS;
+	feed(r);
+	r.flags = 0;
+	r.result = 700;
+	feed(r);
+	feed(a_launch(a + 1, 1)); /* no such kernel */
+	feed(a_launch(UINT32_MAX, 1));
+	assert_int_equal(kernel_at(a)->shapes, 0);
+	assert_int_equal(kernel_at(a)->hist, 0);
+	assert_int_equal(hist_count(launch), 5);
+}
+
+static void test_graphs(void **state)
+{
+	uint32_t first = made_graph(&made, 0x1000, 1), second = made_graph(&made, 0x2000, 1);
+	struct tf_graph *g = tf_entry(&made.map, &made_header(&made)->graphs, second, sizeof(*g));
+	struct tf_record r = { .start = 2000, .end = 2500, .call = graph_launch };
+
+	r.graph.graph = second;
+	r.graph.handle = 0x2000;
+	for (int i = 0; i < 5; i++)
+		feed(r);
+	r.flags = TF_CAPTURED;
+	feed(r);
+	r.flags = 0;
+	r.result = 1;
+	feed(r);
+	r.result = 0;
+	r.graph.graph = UINT32_MAX;
+	feed(r);
+	r.graph.graph = second;
+	r.graph.handle = 0; /* of no known graph */
+	feed(r);
+	assert_int_equal(g->launches, 5);
+	assert_int_equal(g->sum_ticks, 5 * 500);
+	r.call = instantiate;
+	r.graph.handle = 0x2000;
+	feed(r);
+	r.flags = TF_NESTED;
+	feed(r);
+	assert_int_equal(g->updates, 1);
+	g = tf_entry(&made.map, &made_header(&made)->graphs, first, sizeof(*g));
+	assert_int_equal(g->launches + g->updates, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_slices_merge_and_keep_the_totals, start, end),
+		cmocka_unit_test_setup_teardown(test_a_call_over_slices, start, end),
+		cmocka_unit_test_setup_teardown(test_nested_time_is_not_its_callers, start, end),
+		cmocka_unit_test_setup_teardown(test_shapes, start, end),
+		cmocka_unit_test_setup_teardown(test_shapes_tell_all_fields_apart, start, end),
+		cmocka_unit_test_setup_teardown(test_shapes_full, start, end),
+		cmocka_unit_test_setup_teardown(test_launches_that_are_none, start, end),
+		cmocka_unit_test_setup_teardown(test_graphs, start, end),
+	};
+
+	return cmocka_run_group_tests_name("drain", tests, NULL, NULL);
+}
