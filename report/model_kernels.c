@@ -127,24 +127,24 @@ static void add_thread(struct kernel_part *k, const struct tf_thread *t)
 static void add_shapes(struct kernel_part *k)
 {
 	const struct tf_header *h = k->part->header;
-	const struct tf_shape *shapes =
-	        h->shapes ? tf_at(&k->part->recording->map, h->shapes, TF_SHAPES * sizeof(*shapes))
-	                  : NULL;
+	const struct tf_work *works =
+	        h->works ? tf_at(&k->part->recording->map, h->works, TF_WORKS * sizeof(*works))
+	                 : NULL;
 	struct model_scratch *scratch = k->part->model->scratch;
 
-	for (uint32_t i = 0; shapes && i < TF_SHAPES; i++) {
-		const struct tf_shape *s = &shapes[i];
-		if (!s->launches || s->kernel >= TF_KERNELS_MAX ||
-		    k->row_of[s->kernel] == UINT32_MAX)
+	for (uint32_t i = 0; works && i < TF_WORKS; i++) {
+		const struct tf_work *w = &works[i];
+		if (w->kind != TF_WORK_KERNEL || !w->count || w->id >= TF_KERNELS_MAX ||
+		    k->row_of[w->id] == UINT32_MAX)
 			continue;
 		ALLOC_ROOM(scratch->shapes, scratch->shape_count);
 		scratch->shapes[scratch->shape_count++] = (struct shape){
-		        .kernel = k->row_of[s->kernel],
-		        .grid = {s->grid_x, s->grid_y, s->grid_z},
-		        .block = {s->block_x, s->block_y, s->block_z},
-		        .cluster = {s->cluster_x, s->cluster_y, s->cluster_z},
-		        .shared_bytes = s->shared_bytes,
-		        .launches = s->launches,
+		        .kernel = k->row_of[w->id],
+		        .grid = {w->grid_x, w->grid_y, w->grid_z},
+		        .block = {w->block_x, w->block_y, w->block_z},
+		        .cluster = {w->cluster_x, w->cluster_y, w->cluster_z},
+		        .shared_bytes = w->shared_bytes,
+		        .launches = w->count,
 		};
 	}
 }

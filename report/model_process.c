@@ -178,8 +178,6 @@ void model_add_process(struct model_part *p)
 	to->first_call_ns = h->first_call ? clock_ns(&p->clock, h->first_call_ticks) : NAN;
 	to->per_call = clock_ns(&p->clock, h->span_ticks_x1024) / 1024;
 	to->collector = (double)h->collector_cpu_ns;
-	to->samples = h->samples;
-	to->samples_cost = h->samples ? clock_ns(&p->clock, h->samples_ticks) : 0;
 	add_devices(p);
 	add_flights(p);
 	warn_of_troubles(p);

@@ -188,6 +188,8 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 		thread.api += clock_ns(&p->clock, t->calls[i].sum_ticks);
 	}
 	CLAMP_ADD(process->lost, t->lost);
+	CLAMP_ADD(process->samples, t->samples);
+	process->samples_cost += clock_ns(&p->clock, t->sample_ticks);
 	CLAMP_ADD(process->written, records_of(p, t));
 	if (!thread.calls && !thread.issues && !t->in_call)
 		return; /* a slot that nobody used */

@@ -35,7 +35,7 @@ struct recording {
 	uint64_t drained; /* records that were still in the rings */
 
 	/* Entries of the tables that may be asked for; fixed when the recording was opened. */
-	uint32_t calls, threads, kernels, graphs, clocks, gaps, devices, libraries;
+	uint32_t calls, threads, kernels, graphs, clocks, gaps, devices, libraries, streams;
 	uint32_t thread_calls; /* struct tf_call_stat of a thread */
 };
 

@@ -157,6 +157,7 @@ void reader_check_tables(struct recording *r)
 	r->gaps = check_table(r, &h->gaps, sizeof(struct tf_gap), 4096, "gaps");
 	r->devices = check_table(r, &h->devices, sizeof(struct tf_device), 1024, "devices");
 	r->libraries = check_table(r, &h->libraries, sizeof(struct tf_library), 4096, "libraries");
+	r->streams = check_table(r, &h->streams, sizeof(struct tf_stream), 1u << 16, "streams");
 	check_threads(r);
 
 	uint64_t room = (h->thread_bytes - sizeof(struct tf_thread)) / sizeof(struct tf_call_stat);

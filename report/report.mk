@@ -42,7 +42,7 @@ REPORT_PROGRAM := \
 	# EOL
 
 # What the unit tests and the fuzzer link, and what only the program has.
-REPORT_LIB_OBJS  := $(REPORT_MODULES:%=$(O)/report/%.o) $(O)/report/drain.o
+REPORT_LIB_OBJS  := $(REPORT_MODULES:%=$(O)/report/%.o) $(SHARED_C:shim/%.c=$(O)/report/%.o)
 REPORT_MAIN_OBJS := $(REPORT_PROGRAM:%=$(O)/report/%.o)
 
 # Linked statically where the archives are there, so that the binary runs on any machine.
@@ -67,8 +67,8 @@ $(O)/report/%.o: report/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# The drain is the shim's; here it is built as a part of an ordinary program.
-$(O)/report/drain.o: shim/drain.c
+# What is shared with the shim; here it is built as a part of an ordinary program.
+$(SHARED_C:shim/%.c=$(O)/report/%.o): $(O)/report/%.o: shim/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

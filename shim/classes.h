@@ -71,9 +71,15 @@ enum spy_memory {
 	XX(RING_FULL, "ring not grown")                                                            \
 	XX(COLLECTOR, "collector not started")                                                     \
 	XX(CLOCK_JUMP, "jumps of the clock")                                                       \
-	XX(SHAPES_FULL, "launch shapes not told apart")                                            \
+	XX(WORKS_FULL, "classes of GPU work not told apart")                                       \
 	XX(FAILURES_FULL, "kinds of failure not told apart")                                       \
-	XX(GRAPHS_FULL, "graphs not told apart")
+	XX(GRAPHS_FULL, "graphs not told apart")                                                   \
+	XX(STREAMS_FULL, "streams not told apart")                                                 \
+	XX(TIMELINE, "work that the timeline had no room for")                                     \
+	XX(SAMPLING_OFF, "contexts in which sampling was switched off after a failure")            \
+	XX(SAMPLES_DROPPED, "samples dropped: the host was late, or no event was free")            \
+	XX(CUPTI_INVALID, "CUPTI records without valid times")                                     \
+	XX(CUPTI_DROPPED, "CUPTI records dropped")
 
 enum spy_trouble {
 #define XX(id, name) SPY_TROUBLE_##id,

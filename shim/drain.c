@@ -1,5 +1,7 @@
 #include "shim/drain.h"
 #include "shim/hist.h"
+#include "shim/slices.h"
+#include "shim/works.h"
 
 #define KERNEL_HISTS 4096u /* kernels with a histogram of their own: bounds what they cost */
 #define RINGS_MOST   64    /* rings a thread's chain may have: each is larger than the one before */
@@ -18,126 +20,43 @@ static struct tf_hist *hist_of(struct drain *d, uint64_t *offset)
 
 /* ---- time slices ---- */
 
-static void slice_add(struct tf_slice *to, const struct tf_slice *from)
+/* One call and its time of class c. */
+static void feed_slices(struct drain *d, uint32_t c, const struct tf_record *r, uint64_t ticks)
 {
-	for (int c = 0; c < SPY_CLASS_COUNT; c++) {
-		to->calls[c] += from->calls[c];
-		to->self_ticks[c] += from->self_ticks[c];
-	}
-}
+	struct tf_slices *s = slices_upto(d->map, r->end);
 
-static void slices_halve(struct tf_slices *s, uint64_t width)
-{
-	for (uint32_t i = 0; i < TF_SLICES / 2; i++) {
-		struct tf_slice both = s->slice[2 * i];
-		slice_add(&both, &s->slice[2 * i + 1]);
-		s->slice[i] = both;
-	}
-	memset(&s->slice[TF_SLICES / 2], 0, sizeof(s->slice[0]) * (TF_SLICES / 2));
-	s->width = width;
-	s->used = (s->used + 1) / 2;
-}
-
-/* The slice of a time; a writer's widths are powers of two, which spares a division a record. */
-static inline uint64_t slice_of(uint64_t ticks, uint64_t width)
-{
-	return width & (width - 1) ? ticks / width : ticks >> __builtin_ctzll(width);
-}
-
-/* Spreads `ticks` of class c evenly over [start, end). What lies before the origin falls into the
- * first slice. */
-static void slices_feed(struct tf_slices *s, uint32_t c, uint64_t start, uint64_t end,
-                        uint64_t ticks)
-{
-	uint64_t origin = s->origin, width = s->width;
-
-	if (!width)
+	if (!s)
 		return;
-	start = start > origin ? start - origin : 0;
-	end = end > origin ? end - origin : 0;
-	while (slice_of(end, width) >= TF_SLICES) {
-		if (width > UINT64_MAX / 4 / TF_SLICES)
-			return;
-		slices_halve(s, width *= 2);
-	}
-	uint64_t first = slice_of(start, width), last = slice_of(end, width);
-	if (last + 1 > s->used)
-		s->used = last + 1;
-	s->slice[last].calls[c]++;
-	if (first >= last) {
-		s->slice[last].self_ticks[c] += ticks;
-		return;
-	}
-	uint64_t given = 0;
-	for (uint64_t i = first; i < last; i++) {
-		uint64_t until = (i + 1) * width;
-		uint64_t upto =
-		        (uint64_t)((double)ticks * (double)(until - start) / (double)(end - start));
-		s->slice[i].self_ticks[c] += upto > given ? upto - given : 0;
-		given = upto > given ? upto : given;
-	}
-	s->slice[last].self_ticks[c] += ticks > given ? ticks - given : 0;
+	uint64_t since = r->end > s->origin ? r->end - s->origin : 0;
+	s->slice[slice_of(since, s->width)].calls[c]++;
+	slices_spread(s, s->slice, sizeof(s->slice[0]),
+	              offsetof(struct tf_slice, self_ticks) + c * sizeof(uint64_t), r->start,
+	              r->end, ticks);
 }
 
 /* ---- launches and graphs ---- */
 
-static uint32_t shape_hash(const struct tf_shape *key)
+/* Counts a piece of work in its class. */
+static void feed_work(struct drain *d, const struct tf_record *r, enum tf_work_kind kind)
 {
-	uint64_t h = 0x9e3779b97f4a7c15u;
-	const uint64_t words[3] = {
-	        (uint64_t)key->kernel << 32 | key->grid_x,
-	        (uint64_t)key->grid_y << 48 | (uint64_t)key->grid_z << 32 |
-	                (uint64_t)key->block_x << 16 | key->block_y,
-	        (uint64_t)key->block_z << 56 | (uint64_t)key->cluster_x << 48 |
-	                (uint64_t)key->cluster_y << 40 | (uint64_t)key->cluster_z << 32 |
-	                key->shared_bytes,
-	};
-	for (int i = 0; i < 3; i++) {
-		h ^= words[i];
-		h *= 0xff51afd7ed558ccdu;
-		h ^= h >> 32;
-	}
-	return (uint32_t)h;
-}
+	struct tf_work key;
 
-static bool shape_same(const struct tf_shape *a, const struct tf_shape *b)
-{
-	return !memcmp(a, b, offsetof(struct tf_shape, launches));
-}
-
-static void feed_shape(struct drain *d, const struct tf_record *r, struct tf_kernel *kernel)
-{
-	struct tf_shape *shapes =
-	        tf_at(d->map, tf_header(d->map)->shapes, TF_SHAPES * sizeof(*shapes));
-	struct tf_shape key = {
-	        .kernel = r->launch.kernel,
-	        .grid_x = r->launch.grid_x,
-	        .grid_y = r->launch.grid_y,
-	        .grid_z = r->launch.grid_z,
-	        .block_x = r->launch.block_x,
-	        .block_y = r->launch.block_y,
-	        .block_z = r->launch.block_z,
-	        .cluster_x = r->launch.cluster_x,
-	        .cluster_y = r->launch.cluster_y,
-	        .cluster_z = r->launch.cluster_z,
-	        .shared_bytes = r->launch.shared_bytes,
-	};
-	if (!shapes)
+	work_key(&key, kind, r);
+	struct tf_work *w = work_find(d->map, &key);
+	if (!w) {
+		trouble(d, SPY_TROUBLE_WORKS_FULL);
 		return;
-	uint32_t at = shape_hash(&key) % TF_SHAPES;
-	for (uint32_t probe = 0; probe < 64; probe++, at = (at + 1) % TF_SHAPES) {
-		struct tf_shape *s = &shapes[at];
-		if (!s->launches) {
-			*s = key;
+	}
+	if (kind == TF_WORK_KERNEL && !w->count) {
+		struct tf_kernel *kernel =
+		        tf_entry(d->map, &tf_header(d->map)->kernels, key.id, sizeof(*kernel));
+		if (kernel)
 			kernel->shapes++;
-		} else if (!shape_same(s, &key)) {
-			continue;
-		}
-		s->launches++;
-		s->sum_ticks += r->end - r->start;
-		return;
 	}
-	trouble(d, SPY_TROUBLE_SHAPES_FULL);
+	w->count++;
+	w->ticks += r->end - r->start;
+	if (kind == TF_WORK_COPY || kind == TF_WORK_SET)
+		w->bytes += r->copy.bytes;
 }
 
 static void feed_launch(struct drain *d, const struct tf_record *r)
@@ -153,7 +72,7 @@ static void feed_launch(struct drain *d, const struct tf_record *r)
 		if (hist)
 			hist_add(hist, r->end - r->start);
 	}
-	feed_shape(d, r, kernel);
+	feed_work(d, r, TF_WORK_KERNEL);
 }
 
 static void feed_graph(struct drain *d, const struct tf_record *r, uint8_t class)
@@ -166,6 +85,7 @@ static void feed_graph(struct drain *d, const struct tf_record *r, uint8_t class
 	if (class == SPY_CLASS_GRAPH_LAUNCH) {
 		graph->launches++;
 		graph->sum_ticks += r->end - r->start;
+		feed_work(d, r, TF_WORK_GRAPH);
 	} else if (!(r->flags & TF_NESTED)) {
 		graph->updates++;
 	}
@@ -227,7 +147,6 @@ static void feed(struct drain *d, struct tf_thread *thread, const struct tf_reco
 {
 	struct tf_header *h = tf_header(d->map);
 	struct tf_call *call = tf_entry(d->map, &h->calls, r->call, sizeof(*call));
-	struct tf_slices *slices = tf_at(d->map, h->slices, sizeof(*slices));
 	uint8_t class = call ? call->class : SPY_CLASS_COUNT;
 	uint64_t ticks = r->end - r->start;
 
@@ -240,18 +159,19 @@ static void feed(struct drain *d, struct tf_thread *thread, const struct tf_reco
 		if (hist)
 			hist_add(hist, ticks);
 	}
-	if (slices) {
-		uint64_t self = ticks;
-		if (!(r->flags & TF_NESTED)) {
-			self -= thread->nested_ticks < ticks ? thread->nested_ticks : ticks;
-			thread->nested_ticks = 0;
-		}
-		slices_feed(slices, class, r->start, r->end, self);
+	uint64_t self = ticks;
+	if (!(r->flags & TF_NESTED)) {
+		self -= thread->nested_ticks < ticks ? thread->nested_ticks : ticks;
+		thread->nested_ticks = 0;
 	}
+	feed_slices(d, class, r, self);
 	if (class == SPY_CLASS_LAUNCH)
 		feed_launch(d, r);
 	else if (class == SPY_CLASS_GRAPH_LAUNCH || class == SPY_CLASS_GRAPH)
 		feed_graph(d, r, class);
+	else if ((class == SPY_CLASS_COPY || class == SPY_CLASS_SET) && !r->result &&
+	         !(r->flags & (TF_CAPTURED | TF_NO_ARGS)))
+		feed_work(d, r, work_kind(class));
 	keep(d, r);
 }
 

@@ -114,11 +114,11 @@ static bool fill_calls(struct tf_header *h)
 static bool make_areas(struct tf_header *h, uint64_t load_tick)
 {
 	h->slices = spy_map.alloc(&spy_map, sizeof(struct tf_slices));
-	h->shapes = spy_map.alloc(&spy_map, TF_SHAPES * sizeof(struct tf_shape));
+	h->works = spy_map.alloc(&spy_map, TF_WORKS * sizeof(struct tf_work));
 	h->keep = spy_map.alloc(&spy_map, sizeof(struct tf_store));
 	struct tf_slices *slices = tf_at(&spy_map, h->slices, sizeof(*slices));
 	struct tf_store *keep = tf_at(&spy_map, h->keep, sizeof(*keep));
-	if (!slices || !keep || !h->shapes)
+	if (!slices || !keep || !h->works)
 		return false;
 	slices->origin = load_tick;
 	slices->width = spy_clock_kind == TF_CLOCK_CNTVCT ? 1 << 12 : 1 << 18; /* some 100 us */
@@ -180,6 +180,7 @@ bool recording_fill(uint64_t load_tick, uint64_t forked_from)
 	table(&h->gaps, sizeof(struct tf_gap), 8, 512);
 	table(&h->devices, sizeof(struct tf_device), 8, 256);
 	table(&h->libraries, sizeof(struct tf_library), 8, 256);
+	table(&h->streams, sizeof(struct tf_stream), 64, 64 * TF_TABLE_PAGES);
 	identify(h);
 	if (!fill_calls(h) || !make_areas(h, load_tick))
 		return false;

@@ -1,9 +1,15 @@
 # shim/: libcudaspy.so, what is loaded into the program.
 
-SHIM_C := \
+# What the reporter is built with as well: it takes over where a killed process stopped.
+SHARED_C := \
+	shim/drain.c \
+	shim/slices.c \
+	shim/works.c \
+	# EOL
+
+SHIM_C := $(SHARED_C) \
 	shim/clock.c \
 	shim/collector.c \
-	shim/drain.c \
 	shim/gaps.c \
 	shim/guard.c \
 	shim/lifecycle.c \

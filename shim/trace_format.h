@@ -9,10 +9,11 @@
  * by `clock_kind`; the table `clocks` converts them.
  *
  * Who writes. A thread's slot (struct tf_thread, its kernel pages, the producer's side of its
- * rings) is written by that thread alone. `hists`, `slices`, `shapes`, `graphs`' statistics, `keep`
- * and `trace` and the consumer's side of the rings are written by the drain alone: the shim's
- * collector, or the reporter on its private copy. The rest of the header and the tables of names
- * are written under the shim's cold lock.
+ * rings) is written by that thread alone. `hists`, `slices`, `works`, `graphs`' statistics, what
+ * the timeline finds (`devices_time`, `host_ticks`, `streams`' figures, `split_ticks` of a thread),
+ * `keep` and `trace` and the consumer's side of the rings are written by the drain alone: the
+ * shim's collector, or the reporter on its private copy. The rest of the header and the tables of
+ * names are written under the shim's cold lock.
  *
  * Memory order. Counters are stored whole (relaxed, 64 bit, aligned). A record is complete before
  * its ring's `head` covers it, and a table's entry before the table's `count` covers it (release;
@@ -30,7 +31,7 @@
 
 #define TF_MAGIC   "CUDASPY\n"
 #define TF_STUB    "CUDASPY>" /* a stub: then the path of the live recording, and '\n' */
-#define TF_VERSION 1u
+#define TF_VERSION 2u
 #define TF_ENDIAN  0x01020304u
 
 enum tf_clock { TF_CLOCK_TSC = 1, TF_CLOCK_MONOTONIC = 2, TF_CLOCK_CNTVCT = 3 };
@@ -67,7 +68,12 @@ struct tf_kernel {     /* table `kernels` */
 	uint64_t
 	        hist; /* struct tf_hist, API time of its launches; 0 = none; written by the drain */
 	uint64_t shapes; /* different (grid, block, shared memory) seen; written by the drain */
-	uint64_t reserved[5];
+	/* written by the timeline */
+	uint64_t queue_hist;  /* struct tf_hist, queue time: return of the launch to start; 0 = none
+	                       */
+	uint64_t queue_count; /* launches whose queue time was positive */
+	uint64_t queue_ticks;
+	uint64_t reserved[2];
 };
 #define TF_KERNELS_MAX    65536u
 #define TF_KERNEL_OTHER   65535u /* all that found no place */
@@ -108,6 +114,20 @@ struct tf_device { /* table `devices` */
 	uint32_t index;
 	uint64_t reserved[2];
 };
+
+struct tf_stream { /* table `streams`: each stream that work was given to; written by the timeline
+	            */
+	uint64_t handle;
+	uint32_t device;
+	uint32_t flags;                         /* CU_STREAM_NON_BLOCKING ..., TF_STREAM_... */
+	uint64_t kernels, copies, sets, graphs; /* work given to it */
+	uint64_t kernel_ticks, copy_ticks; /* GPU time: of kernels and graphs; of copies and sets */
+	uint64_t overlapped_ticks; /* of the copies' time: while a kernel ran on the device */
+	uint64_t reserved[3];
+};
+#define TF_STREAM_UNSEEN     0x10000u /* its making was not seen: flags unknown */
+#define TF_STREAM_LEGACY     0x20000u
+#define TF_STREAM_PER_THREAD 0x40000u
 
 struct tf_library { /* table `libraries`: CUDA runtimes and tools found in the process */
 	char path[240];
@@ -180,6 +200,14 @@ struct tf_record {
 			uint64_t event;
 			uint64_t spare[3];
 		} event;
+		struct { /* TF_CALL_ACTIVITY */
+			uint32_t device;
+			uint32_t stream; /* CUPTI's number */
+			uint64_t bytes;
+			uint32_t kernel;     /* index in table `kernels` */
+			uint32_t graph_node; /* it ran inside a graph */
+			uint64_t spare;
+		} activity;
 		uint64_t arg[4];
 	};
 };
@@ -188,6 +216,40 @@ struct tf_record {
 #define TF_PTDS     0x0004u /* stream 0 means the per-thread default stream */
 #define TF_FIRST    0x0008u /* this thread's first launch of the kernel */
 #define TF_NO_ARGS  0x0010u /* the union was not filled: no driver call was seen inside */
+#define TF_SAMPLED  0x0020u /* our events stood around this work on its stream */
+#define TF_STALLED  0x0040u /* and our stall (header `stall_ns`) ahead of it */
+
+/*
+ * What is no call stands in the rings too, under a call id of its own:
+ *
+ * TF_CALL_SAMPLE    GPU time of one piece of work. `start`: entry of the call that gave it; `end`:
+ *                   nanoseconds between our two events, as the driver tells it; `result`: enum
+ *                   tf_pair; `thread`: enum tf_work_kind; `stream`, `flags` and the union as in the
+ *                   work's own record. Calibration: kinds TF_WORK_EMPTY and TF_WORK_NULL, device in
+ *                   launch.kernel.
+ * TF_CALL_FACTS     of a launch class, once: the union as in its launches, `start` = registers a
+ *                   thread | blocks an SM << 16 | warps an SM holds at most << 32 | static shared
+ *                   memory in bytes << 48 (saturating).
+ * TF_CALL_ACTIVITY  CUPTI's record of one piece of work, in ring `activity_ring`: `start` and `end`
+ *                   in ticks on the GPU; `thread`: enum tf_work_kind; `stream`: which call gave it,
+ *                   TF_CAUSE() of its thread and entry, 0 = unknown; union `activity`.
+ */
+#define TF_CALL_SAMPLE          0xffffu
+#define TF_CALL_FACTS           0xfffeu
+#define TF_CALL_ACTIVITY        0xfffdu
+#define TF_CAUSE(thread, start) ((uint64_t)(thread) << 48 | ((start)&0xffffffffffffu))
+
+enum tf_work_kind {
+	TF_WORK_NONE,
+	TF_WORK_KERNEL,
+	TF_WORK_GRAPH,
+	TF_WORK_COPY,
+	TF_WORK_SET,
+	TF_WORK_EMPTY, /* calibration: nothing between the events */
+	TF_WORK_NULL,  /* calibration: an empty kernel of ours */
+	TF_WORK_KINDS
+};
+enum tf_pair { TF_PAIR_IDLE, TF_PAIR_BUSY, TF_PAIRS }; /* the stream when its first event came */
 
 /* A ring of records; when it is full and may grow, the thread goes on in the next, larger one. */
 struct tf_ring {
@@ -255,9 +317,13 @@ struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` lon
 
 	/* the drain's, in a cache line of their own: it writes them while the thread writes the
 	 * line above */
-	uint64_t ring_drain;   /* offset of the ring it reads */
-	uint64_t nested_ticks; /* timed nested calls whose outer record is still to come */
-	uint64_t reserved4[6];
+	uint64_t ring_drain;     /* offset of the ring it reads */
+	uint64_t nested_ticks;   /* timed nested calls whose outer record is still to come */
+	uint64_t implicit_syncs; /* calls of other classes that waited for the GPU; by the timeline
+	                          */
+	uint64_t first_ticks;    /* API time of launches flagged TF_FIRST; by the timeline */
+	uint64_t reserved4[4];
+	uint64_t split_ticks[16]; /* enum tf_host; by the timeline */
 
 	uint64_t tid;
 	uint64_t birth;         /* tick; of the present owner of the slot */
@@ -277,7 +343,9 @@ struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` lon
 	 * first call taken out.
 	 */
 	int64_t self_adjust[SPY_CLASS_COUNT];
-	uint64_t reserved[4];
+	uint64_t samples;      /* pieces of work that this thread timed */
+	uint64_t sample_ticks; /* its time that this took: in no call's time */
+	uint64_t reserved[2];
 	struct tf_copy_stat copies[TF_COPY_KINDS];
 	struct tf_failure failures[TF_FAILURES];
 	uint64_t reserved2[4];
@@ -295,9 +363,71 @@ struct tf_hist {
 	uint32_t buckets[TF_HIST_BUCKETS];
 };
 
+/* Event pairs, in nanoseconds as measured: what the pair itself costs is still in them. */
+struct tf_pairs {
+	uint64_t count;
+	double sum_ns, sum_squares;
+};
+
+/* A class of GPU work. Area `works`: open addressing by the first four words, the key. */
+struct tf_work {
+	uint32_t id; /* kernel: index in `kernels`; graph: index in `graphs`; calibration: device */
+	uint32_t grid_x;
+	uint16_t grid_y, grid_z, block_x, block_y;
+	uint8_t block_z, cluster_x, cluster_y, cluster_z;
+	uint32_t shared_bytes;            /* dynamic */
+	uint8_t kind;                     /* enum tf_work_kind; 0 = a free place */
+	uint8_t direction, memory, async; /* of a copy */
+	uint32_t size;                    /* of a copy or set: work_size_bucket() of its bytes */
+
+	uint64_t count; /* pieces of work, those of records that were not lost */
+	uint64_t ticks; /* API time of these */
+	uint64_t bytes;
+	struct tf_pairs pairs[TF_PAIRS];
+	uint64_t exact_count; /* CUPTI */
+	double exact_ns;
+	/* kernels, from the driver; registers 0 = not asked */
+	uint16_t registers;
+	uint16_t blocks_per_sm; /* that fit together */
+	uint16_t warps_per_sm;  /* that an SM holds at most */
+	uint16_t static_shared; /* bytes, saturating */
+};
+#define TF_WORKS 8192u
+
+/* ---- the timeline ---- */
+
+/* What a thread does; its innermost call decides. */
+enum tf_host {
+	TF_HOST_LAUNCH,
+	TF_HOST_BACK_PRESSURE,
+	TF_HOST_CONTENTION,
+	TF_HOST_SYNC_USEFUL,
+	TF_HOST_SYNC_WASTED,
+	TF_HOST_COPY,
+	TF_HOST_ALLOC,
+	TF_HOST_MODULE,
+	TF_HOST_OTHER,
+	TF_HOST_OUTSIDE,
+	TF_HOSTS
+};
+
+enum tf_idle {
+	TF_IDLE_LAUNCH,
+	TF_IDLE_SYNC,
+	TF_IDLE_COPY,
+	TF_IDLE_ALLOC,
+	TF_IDLE_MODULE,
+	TF_IDLE_OUTSIDE,
+	TF_IDLE_DEPENDENCY,
+	TF_IDLE_UNKNOWN,
+	TF_IDLES
+};
+
 struct tf_slice {
 	uint64_t calls[SPY_CLASS_COUNT];
 	uint64_t self_ticks[SPY_CLASS_COUNT]; /* time by innermost class, all threads */
+	uint64_t
+	        host_ticks[TF_HOSTS]; /* of the thread that issues the next work; by the timeline */
 };
 #define TF_SLICES 256u
 
@@ -309,17 +439,30 @@ struct tf_slices { /* slice i covers [origin + i * width, origin + (i + 1) * wid
 	struct tf_slice slice[TF_SLICES];
 };
 
-struct tf_shape { /* area `shapes`: open addressing by the first four words */
-	uint32_t kernel;
-	uint32_t grid_x;
-	uint16_t grid_y, grid_z, block_x, block_y;
-	uint8_t block_z, cluster_x, cluster_y, cluster_z;
-	uint32_t shared_bytes;
-	uint64_t launches; /* 0 = a free place */
-	uint64_t sum_ticks;
-	uint64_t reserved[3];
+/* A device's time, ticks. busy + the sum of idle[] is the time covered. */
+struct tf_busy {
+	uint64_t busy;    /* union of kernels, copies and sets */
+	uint64_t comm;    /* of it: communication kernels alone */
+	uint64_t kernels; /* union of kernels and graphs */
+	uint64_t copies;  /* union of copies and sets; overlap = kernels + copies - busy */
+	uint64_t idle[TF_IDLES];
 };
-#define TF_SHAPES 8192u
+
+struct tf_slice_busy {
+	struct tf_busy busy[TF_SLICES]; /* the slices of struct tf_slices */
+};
+
+struct tf_device_time { /* at header `devices_time[device]` */
+	struct tf_busy total;
+	uint64_t from, upto;   /* ticks covered: from the window's start to the last work seen */
+	uint64_t work;         /* pieces of work placed */
+	uint64_t work_unknown; /* of these: of a class without a known duration */
+	uint64_t work_ticks;   /* sum of durations: overlap counted twice */
+	uint64_t anchored;     /* waits that told when work really ended */
+	uint64_t reserved[4];
+	struct tf_slice_busy slices;
+};
+#define TF_DEVICES_TIMED 16u
 
 #define TF_STORE_PAGES 4096u
 /* Records kept for the timeline: a directory of pages; a ring of pages (`keep`) or a growing file
@@ -383,17 +526,27 @@ struct tf_header {
 	/* own cost */
 	uint64_t span_ticks_x1024; /* measured cost of one recorded call, in 1/1024 tick */
 	uint64_t collector_cpu_ns;
-	uint64_t samples, samples_ticks;
+	uint64_t stall_ns; /* length of the stall ahead of a sampled piece of work on an idle stream
+	                    */
+	uint64_t timeline_unknown; /* records that the timeline could not place */
 
 	uint64_t trouble[32]; /* enum spy_trouble */
 	uint64_t lost_calls;  /* calls of threads that found no slot: in no other figure */
 
 	/* areas */
-	uint64_t slices; /* struct tf_slices */
-	uint64_t shapes; /* struct tf_shape[TF_SHAPES] */
-	uint64_t keep;   /* struct tf_store */
-	uint64_t store;  /* struct tf_store of CUDASPY_TRACE=1; 0 = none */
-	uint64_t reserved[32];
+	uint64_t slices;                         /* struct tf_slices */
+	uint64_t works;                          /* struct tf_work[TF_WORKS] */
+	uint64_t keep;                           /* struct tf_store */
+	uint64_t store;                          /* struct tf_store of CUDASPY_TRACE=1; 0 = none */
+	uint64_t activity_ring;                  /* struct tf_ring of CUPTI's records; 0 = none */
+	uint64_t activity_drain;                 /* offset of the ring that the drain reads */
+	uint64_t devices_time[TF_DEVICES_TIMED]; /* struct tf_device_time; 0 = no work seen */
+	uint64_t host_ticks[16]; /* enum tf_host: at each instant of the thread that issues the next
+	                            work; by the timeline */
+	uint64_t timeline_upto;  /* tick up to which the timeline is */
+	uint64_t gpu_partial;    /* tick at which exact GPU times ended early (another client took
+	                            CUPTI); 0 = not */
+	uint64_t reserved[16];
 
 	struct tf_table calls;
 	struct tf_table threads; /* uint64_t offsets of struct tf_thread */
@@ -403,17 +556,19 @@ struct tf_header {
 	struct tf_table gaps;
 	struct tf_table devices;
 	struct tf_table libraries;
+	struct tf_table streams;
 };
 
 _Static_assert(sizeof(struct tf_record) == 64, "a record is one cache line");
 _Static_assert(sizeof(struct tf_call) == 64, "tf_call");
 _Static_assert(sizeof(struct tf_kernel) == 64, "tf_kernel");
-_Static_assert(sizeof(struct tf_shape) == 64, "tf_shape");
+_Static_assert(sizeof(struct tf_work) == 128 && offsetof(struct tf_work, count) == 32, "tf_work");
+_Static_assert(TF_HOSTS <= 16, "split_ticks[], host_ticks[]");
 _Static_assert(sizeof(struct tf_ring) == 192, "tf_ring");
 _Static_assert(sizeof(struct tf_kernel_stat) == 64, "a kernel's figures are one cache line");
 _Static_assert(offsetof(struct tf_thread, ring_drain) == 64, "the drain's line");
 _Static_assert(offsetof(struct tf_thread, ring_drain) == 64 &&
-                       offsetof(struct tf_thread, tid) == 128,
+                       offsetof(struct tf_thread, tid) == 256,
                "cache lines");
 _Static_assert(SPY_TROUBLE_COUNT <= 32, "trouble[]");
 

@@ -3,7 +3,7 @@
 FUZZ_SECONDS ?= 20
 FUZZ_CC      ?= clang
 FUZZ_FLAGS   := -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g
-FUZZ_SOURCES := $(REPORT_MODULES:%=report/%.c) shim/drain.c tests/fuzz/fuzz_reader.c tests/unit/render.c
+FUZZ_SOURCES := $(REPORT_MODULES:%=report/%.c) $(SHARED_C) tests/fuzz/fuzz_reader.c tests/unit/render.c
 
 # Does the compiler bring libFuzzer?
 FUZZ_HAVE = $(shell echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }' | \

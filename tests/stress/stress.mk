@@ -5,7 +5,7 @@ include tests/unit/shim_unit.mk
 
 STRESS_SRC := \
 	shim/clock.c \
-	shim/drain.c \
+	$(SHARED_C) \
 	shim/span.c \
 	shim/thread.c \
 	tests/stress/ring_stress.c \

@@ -144,12 +144,12 @@ static inline struct tf_kernel *kernel_at(uint32_t kernel)
 	return tf_entry(&made.map, &made_header(&made)->kernels, kernel, sizeof(struct tf_kernel));
 }
 
-static inline const struct tf_shape *shape(uint32_t kernel, uint32_t grid)
+static inline const struct tf_work *shape(uint32_t kernel, uint32_t grid)
 {
-	const struct tf_shape *all = tf_at(&made.map, made_header(&made)->shapes, TF_SHAPES * sizeof(*all)), *found = NULL;
+	const struct tf_work *all = tf_at(&made.map, made_header(&made)->works, TF_WORKS * sizeof(*all)), *found = NULL;
 
-	for (unsigned i = 0; i < TF_SHAPES; i++)
-		if (all[i].launches && all[i].kernel == kernel && all[i].grid_x == grid) {
+	for (unsigned i = 0; i < TF_WORKS; i++)
+		if (all[i].kind == TF_WORK_KERNEL && all[i].id == kernel && all[i].grid_x == grid) {
 			assert_null(found); /* one place for each */
 			found = &all[i];
 		}

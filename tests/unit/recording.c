@@ -49,7 +49,7 @@ static void areas(struct made *m)
 	struct tf_slices *slices = tf_at(&m->map, h->slices, sizeof(*slices));
 	slices->origin = 1000;
 	slices->width = 1000000;
-	h->shapes = made_alloc(&m->map, TF_SHAPES * sizeof(struct tf_shape));
+	h->works = made_alloc(&m->map, TF_WORKS * sizeof(struct tf_work));
 	h->keep = made_alloc(&m->map, sizeof(struct tf_store));
 	struct tf_store *keep = tf_at(&m->map, h->keep, sizeof(*keep));
 	keep->page_records = 64;
@@ -91,6 +91,7 @@ void made_start(struct made *m, uint64_t room, uint32_t calls_most, unsigned fla
 	table(&h->gaps, sizeof(struct tf_gap), 2);
 	table(&h->devices, sizeof(struct tf_device), 2);
 	table(&h->libraries, sizeof(struct tf_library), 2);
+	table(&h->streams, sizeof(struct tf_stream), 2);
 	if (flags & MADE_AREAS)
 		areas(m);
 }

@@ -28,7 +28,7 @@ $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
 
 # The modules a test is linked with; test_registry, test_ranges and test_storage include theirs to reach its inside.
 test_clock_WITH    := shim/clock.o
-test_drain_WITH    := shim/drain.o tests/unit/recording.o
+test_drain_WITH    := $(SHARED_C:.c=.o) tests/unit/recording.o
 test_drain_damage_WITH  := $(test_drain_WITH)
 test_drain_figures_WITH := $(test_drain_WITH)
 test_hist_WITH     :=

@@ -87,7 +87,7 @@ static void test_damaged_areas(void **state)
 	feed(a_sync(2000, 10));
 	slices()->width = UINT64_MAX / 2;
 	feed(a_sync(2000, UINT64_MAX - 5000));
-	h->slices = h->shapes = UINT64_MAX - 7;
+	h->slices = h->works = UINT64_MAX - 7;
 	feed(a_sync(2000, 10));
 	feed(a_launch(0, 1));
 	c->hist = made.map.size - 64;

@@ -75,8 +75,8 @@ static void test_shapes(void **state)
 		feed(a_launch(i % 2 ? a : b, 1 + i % 6));
 	for (uint32_t grid = 1; grid <= 6; grid++) {
 		assert_null(shape(grid % 2 ? a : b, grid));
-		assert_int_equal(shape(grid % 2 ? b : a, grid)->launches, 50);
-		assert_int_equal(shape(grid % 2 ? b : a, grid)->sum_ticks, 50 * 100);
+		assert_int_equal(shape(grid % 2 ? b : a, grid)->count, 50);
+		assert_int_equal(shape(grid % 2 ? b : a, grid)->ticks, 50 * 100);
 	}
 	assert_int_equal(kernel_at(a)->shapes, 3);
 	assert_int_equal(kernel_at(b)->shapes, 3);
@@ -118,15 +118,15 @@ static void test_shapes_full(void **state)
 	uint32_t a = made_kernel(&made, "a");
 	uint64_t told_apart = 0;
 
-	for (uint32_t i = 1; i <= 3 * TF_SHAPES; i++)
+	for (uint32_t i = 1; i <= 3 * TF_WORKS; i++)
 		feed(a_launch(a, i));
-	for (uint32_t i = 1; i <= 3 * TF_SHAPES; i += 97)
+	for (uint32_t i = 1; i <= 3 * TF_WORKS; i += 97)
 		told_apart += shape(a, i) != NULL;
-	assert_int_equal(kernel_at(a)->shapes + made_header(&made)->trouble[SPY_TROUBLE_SHAPES_FULL], 3 * TF_SHAPES);
-	assert_in_range(kernel_at(a)->shapes, TF_SHAPES * 9 / 10, TF_SHAPES);
+	assert_int_equal(kernel_at(a)->shapes + made_header(&made)->trouble[SPY_TROUBLE_WORKS_FULL], 3 * TF_WORKS);
+	assert_in_range(kernel_at(a)->shapes, TF_WORKS * 9 / 10, TF_WORKS);
 	assert_true(told_apart > 0);
 	struct tf_hist *h = tf_at(&made.map, kernel_at(a)->hist, sizeof(*h));
-	assert_int_equal(h->count, 3 * TF_SHAPES); /* this counts on */
+	assert_int_equal(h->count, 3 * TF_WORKS); /* this counts on */
 }
 
 static void test_launches_that_are_none(void **state)

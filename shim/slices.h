@@ -1,0 +1,32 @@
+/*
+ * Time slices: at most TF_SLICES of equal width over the recording, merged pairwise when time runs
+ * past the last. The devices' busy slices (struct tf_device_time) are cut at the same places and
+ * merged with them. For the drain and the timeline.
+ */
+#ifndef SPY_SLICES_H
+#define SPY_SLICES_H
+
+#include "shim/trace_map.h"
+
+/*
+ * The slices, wide enough to hold time `upto` (ticks); NULL where the recording has none, or the
+ * time is absurd.
+ */
+struct tf_slices *slices_upto(const struct tf_map *map, uint64_t upto);
+
+/* The slice of a time, given as ticks since the origin; a writer's widths are powers of two, which
+ * spares a division. */
+static inline uint64_t slice_of(uint64_t since_origin, uint64_t width)
+{
+	return width & (width - 1) ? since_origin / width : since_origin >> __builtin_ctzll(width);
+}
+
+/*
+ * Spreads `ticks` evenly over [start, end) and adds each slice's part to the counter at byte
+ * `offset` of its entry; entries are `bytes` long and the first is at `first`. What lies before the
+ * origin falls into the first slice. The slices must reach `end`: slices_upto().
+ */
+void slices_spread(const struct tf_slices *s, void *first, uint64_t bytes, uint64_t offset,
+                   uint64_t start, uint64_t end, uint64_t ticks);
+
+#endif

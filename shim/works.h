@@ -1,0 +1,28 @@
+/*
+ * Classes of GPU work: which class a record's work is of, and the table of them in the recording.
+ * For the drain, the timeline and the reporter. A class is (function, grid, block, cluster, dynamic
+ * shared memory) of a kernel, the executable graph, or (direction, memory, blocking or not, size)
+ * of a copy or set.
+ */
+#ifndef SPY_WORKS_H
+#define SPY_WORKS_H
+
+#include "shim/trace_map.h"
+
+/*
+ * The size bucket of `bytes`: four to an octave, so that sizes of one bucket differ by less than
+ * 19 %; 0 for no bytes. work_size_floor() is the least size of a bucket.
+ */
+uint32_t work_size_bucket(uint64_t bytes);
+uint64_t work_size_floor(uint32_t bucket);
+
+/* The kind of work that a call of this class gives to the GPU; TF_WORK_NONE where it gives none. */
+enum tf_work_kind work_kind(unsigned class);
+
+/* Fills the key of the class that the work of `r`, of that kind, belongs to; all else is zero. */
+void work_key(struct tf_work *key, enum tf_work_kind kind, const struct tf_record *r);
+
+/* The class with this key, made if need be; NULL where the table is missing or full. */
+struct tf_work *work_find(const struct tf_map *map, const struct tf_work *key);
+
+#endif
