@@ -75,6 +75,35 @@ def ptds_of(name):
     return 'TF_PTDS' if re.search(r'_pt[ds][sz]$', name) else '0'
 
 
+def gpu_work(call, cls, params, note):
+    """(key, stream, function): how the sampler tells the class of the GPU work that this call gives to a stream; None: it
+    does not time such calls. Blocking calls are not timed: their own duration says as much."""
+    if cls not in ('LAUNCH', 'GRAPH_LAUNCH', 'COPY', 'SET'):
+        return None
+    names = [n for _, n in params]
+    streams = [n for d, n in params if d.startswith('CUstream ')]
+    if note == 'launch_ex':
+        config, function = names[0], names[1]
+        return f'gpu_key_config({config}, {function})', f'{config} ? {config}->hStream : NULL', function
+    if not streams:
+        return None
+    if note in ('launch', 'launch_cooperative'):
+        function = names[0] if note == 'launch' else 'NULL'
+        return f'gpu_key_kernel({", ".join(names[:8])})', streams[0], function
+    if cls == 'GRAPH_LAUNCH':
+        return f'gpu_key_handle({names[0]})', streams[0], 'NULL'
+    sizes = [n for d, n in params if d.startswith('size_t ') and n in ('ByteCount', 'N', 'Width')]
+    structs = {'CUDA_MEMCPY2D': 'gpu_bytes_2d', 'CUDA_MEMCPY3D': 'gpu_bytes_3d',
+               'CUDA_MEMCPY3D_PEER': 'gpu_bytes_3d_peer'}
+    struct = [(structs[t], n) for d, n in params for t in structs if d.startswith(f'const {t} *')]
+    if struct:
+        return f'gpu_key_bytes(CALL_{call}, {struct[0][0]}({struct[0][1]}))', streams[0], 'NULL'
+    if not sizes or not note:
+        return None
+    bytes_ = f'{sizes[0]} * Height' if 'Height' in names else sizes[0]
+    return f'gpu_key_bytes(CALL_{call}, {bytes_})', streams[0], 'NULL'
+
+
 def wrapper(result, symbol, call, cls, params, real, note, before):
     declaration = ', '.join(d for d, _ in params) or 'void'
     names = ', '.join(n for _, n in params)
@@ -85,9 +114,14 @@ def wrapper(result, symbol, call, cls, params, real, note, before):
              f'\tspy_enter(&s, CALL_{call}, SPY_CLASS_{cls}, {flags_of(call, note)});']
     if before:
         lines.append(f'\tbefore_{note}(&s{comma}{names});')
+    gpu = gpu_work(call, cls, params, note) if result == 'CUresult' else None
+    if gpu:
+        lines += [f'\tif (gpu_wanted(&s))', f'\t\tgpu_before(&s, {", ".join(gpu)});']
     lines.append(f'\t{result} rc = real({names});')
     if note:
         lines.append(f'\tnote_{note}(&s, rc{comma}{names});')
+    if gpu:
+        lines.append(f'\tgpu_after(&s, rc, {gpu[1]});')
     lines += [f'\tspy_leave(&s, CALL_{call}, SPY_CLASS_{cls}, rc);', '\treturn rc;', '}', '']
     return '\n'.join(lines)
 

@@ -15,6 +15,7 @@
 #include "shim/lookup.h"
 #include "shim/options.h"
 #include "shim/recording.h"
+#include "shim/sampler.h"
 #include "shim/storage.h"
 #include "shim/thread.h"
 
@@ -124,6 +125,7 @@ static void at_exit(void)
 		return;
 	int saved = errno;
 	struct tf_header *h = tf_header(&spy_map);
+	sampler_finish();
 	collector_finish();
 	h->closed = h->last_seen = spy_clock();
 	__atomic_store_n(&h->state, TF_STATE_CLOSED, __ATOMIC_RELEASE);
@@ -155,6 +157,7 @@ static void become_child(uint64_t parent, uint64_t tick)
 	lock.taken = 0;
 	storage_after_fork();
 	thread_after_fork();
+	sampler_after_fork();
 	collector_after_fork();
 	messages = 0;
 	forked_from = parent;
@@ -187,10 +190,15 @@ static void open_gate(void)
 
 static bool make_recording(uint64_t load_tick, uint64_t parent)
 {
-	if (!storage_create() || !recording_fill(load_tick, parent))
+	if (!storage_create())
 		return false;
+	if (!recording_fill(load_tick, parent)) {
+		storage_discard();
+		return false;
+	}
 	thread_init();
 	recording_describe_driver();
+	tf_header(&spy_map)->gpu_mode = sampler_start(spy_options.gpu);
 	if (!hooks_made) {
 		hooks_made = true;
 		pthread_atfork(NULL, NULL, after_fork_in_child);

@@ -1,5 +1,6 @@
 #include "shim/notes.h"
 #include "shim/real.h"
+#include "shim/sampler.h"
 
 #define STREAM_LEGACY     ((CUstream)0x1)
 #define STREAM_PER_THREAD ((CUstream)0x2)
@@ -17,6 +18,7 @@ static void begin(void)
 	if (!is_capturing)
 		is_capturing = (is_capturing_t)spy_driver_symbol("cuStreamIsCapturing");
 	__atomic_fetch_add(&spy_gate_page.gate.captures, 1, __ATOMIC_SEQ_CST);
+	sampler_capture_begins();
 }
 
 static void end(void)

@@ -3,6 +3,7 @@
 #include "shim/ranges.h"
 #include "shim/real.h"
 #include "shim/registry.h"
+#include "shim/sampler.h"
 
 #define CONTEXTS 64
 
@@ -58,6 +59,7 @@ uint64_t spy_current_context(void)
 
 static void context_died(uint64_t context)
 {
+	sampler_context_died(context);
 	registry_drop_context(context);
 	ranges_drop_context(context);
 }
@@ -82,6 +84,39 @@ void before_context_destroy(struct spy_span *s, CUcontext context)
 
 void note_context_destroy(struct spy_span *s, CUresult rc, CUcontext context)
 {
+}
+
+/* ---- what is current ---- */
+
+/* Which device the calling thread works on from now on: in arg[0], one higher; 0 = unknown. */
+static void current_changed(struct spy_span *s)
+{
+	struct tf_record *r = spy_note_target(s);
+	uint64_t context = r ? spy_current_context() : 0;
+
+	sampler_context_changed();
+	if (!r)
+		return;
+	r->arg[0] = 0;
+	for (int i = 0; context && i < CONTEXTS; i++)
+		if (__atomic_load_n(&contexts[i].context, __ATOMIC_RELAXED) == context)
+			r->arg[0] = (uint64_t)contexts[i].device + 1;
+}
+
+void note_context_current(struct spy_span *s, CUresult rc, CUcontext context)
+{
+	current_changed(s);
+}
+
+void note_context_pop(struct spy_span *s, CUresult rc, CUcontext *context)
+{
+	current_changed(s);
+}
+
+void note_context_created(struct spy_span *s, CUresult rc, CUcontext *context, unsigned flags,
+                          CUdevice device)
+{
+	current_changed(s);
 }
 
 void note_primary_retain(struct spy_span *s, CUresult rc, CUcontext *context, CUdevice device)

@@ -26,12 +26,15 @@ SHIM_C := $(SHARED_C) \
 	shim/ranges.c \
 	shim/recording.c \
 	shim/registry.c \
+	shim/sampler.c \
+	shim/sampler_context.c \
 	shim/span.c \
 	shim/storage.c \
 	shim/thread.c \
 	shim/wrappers_hand.c \
 	# EOL
 SHIM_GEN := $(addprefix $(O)/gen/,calls_gen.c wrappers_driver.c wrappers_runtime.c)
+SHIM_GEN += $(O)/gen/sampler_image.c
 SHIM_OBJ := $(SHIM_C:%.c=$(O)/%.o) $(O)/shim/dlsym.o $(SHIM_GEN:%.c=%.o)
 
 # Hidden unless exported; initial-exec TLS; no symbol of glibc newer than 2.28 (compat.h). Never sanitized: a guest
@@ -63,7 +66,13 @@ $(O)/gen/.done: shim/gen_wrappers.py shim/calls.def $(O)/gen/driver.i $(O)/gen/r
 	$(call msg,GEN,$(O)/gen)
 	$(Q)python3 shim/gen_wrappers.py shim/calls.def $(O)/gen/driver.i $(O)/gen/runtime.i $(O)/gen
 	$(Q)touch $@
-$(SHIM_GEN) $(O)/gen/calls_gen.h $(O)/gen/exports.txt: $(O)/gen/.done ;
+$(filter-out %/sampler_image.c,$(SHIM_GEN)) $(O)/gen/calls_gen.h $(O)/gen/exports.txt: $(O)/gen/.done ;
+
+# Code for the GPUs that this toolkit's assembler knows, where there is one: spares the driver a translation.
+$(O)/gen/sampler_image.c: shim/gen_image.py shim/sampler.ptx
+	$(call msg,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)python3 shim/gen_image.py shim/sampler.ptx $@ $(wildcard $(CUDA_HOME)/bin)
 
 $(O)/shim/%.o: shim/%.c $(O)/gen/.done
 	$(call msg,CC,$@)

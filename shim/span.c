@@ -116,23 +116,30 @@ void spy_record(struct spy_span *s, int result)
 	spy_record_at(s, s->call, s->class, result, spy_clock());
 }
 
-/* The nested record comes before its outer one, which moves on by a slot: it is in the ring
- * already, unseen. */
-static void push_nested(struct spy_tls *t)
+/* Where a call is under way its record is in the ring already, unseen: it moves on by a slot. */
+void span_push_aside(const struct tf_record *r)
 {
-	struct spy_span *o = t->outer;
-	struct tf_record *slot = ring_next(t);
+	struct spy_tls *t = &spy_tls;
+	struct spy_span *o = t->depth && t->outer->mode == SPAN_RECORDED ? t->outer : NULL;
 
+	if (!t->thread || (t->depth && !o))
+		return;
 	t->tail_seen = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
-	struct tf_record outer = *o->rec;
-	/* Room for two, if need be in a larger ring, where both go on. */
-	if (o->rec != slot || (t->head + 1 - t->tail_seen >= t->capacity && !thread_grow_ring(t))) {
+	if (o && o->rec != ring_next(t)) { /* it found no room itself */
 		spy_count(&t->thread->lost, 1);
 		return;
 	}
-	slot = ring_next(t);
-	*slot = t->nested;
+	struct tf_record outer = o ? *o->rec : (struct tf_record){0};
+	/* Room for two, if need be in a larger ring, where both go on. */
+	if (t->head + 1 - t->tail_seen >= t->capacity && !thread_grow_ring(t)) {
+		spy_count(&t->thread->lost, 1);
+		return;
+	}
+	struct tf_record *slot = ring_next(t);
+	*slot = *r;
 	ring_publish(t, slot);
+	if (!o)
+		return;
 	o->rec = ring_next(t);
 	*o->rec = outer;
 }
@@ -149,7 +156,7 @@ void spy_leave_timed(struct spy_span *s, int result)
 		spy_count((uint64_t *)&t->thread->self_adjust[t->outer->class], -ticks);
 		s->rec->end = end;
 		s->rec->result = (int16_t)result;
-		push_nested(t);
+		span_push_aside(&t->nested);
 	}
 	errno = saved;
 }

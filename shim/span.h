@@ -42,6 +42,7 @@ struct spy_span {
 	uint8_t mode;   /* enum spy_span_mode */
 	uint8_t class;
 	uint8_t unusual; /* enum spy_span_unusual */
+	uint8_t gpu;     /* events of ours stand around it; set by gpu_wanted() */
 };
 
 /*
@@ -70,7 +71,10 @@ struct spy_tls {
 	bool timing_nested;
 	uint32_t generation; /* of the process (fork) in which `thread` is valid */
 	struct tf_thread
-	        *last_thread;   /* the slot to go on with after the thread's destructor ran */
+	        *last_thread; /* the slot to go on with after the thread's destructor ran */
+	struct sampler_class
+	        *sampled; /* see sampler.h; NULL = not, or its context is to be looked at */
+	struct sampler *sampler;
 	uint32_t known_version; /* of the registry in which `known` holds */
 	struct spy_known known[SPY_KNOWN];
 	struct tf_record spare;
@@ -90,6 +94,7 @@ struct spy_gate {
 	uint32_t alive;   /* 1 since the start; 0 in a forked child */
 	/* beside them what the hot path reads as well, for the sake of one cache line */
 	uint32_t captures; /* captures under way in the process, at least; 0 = certainly none */
+	uint32_t gpu;      /* enum spy_gpu: what is done about GPU time at each launch */
 	uint32_t registry_version; /* changes whenever a handle comes to mean something else, or
 	                              nothing */
 };
@@ -101,6 +106,12 @@ extern union spy_gate_page {
 void spy_enter_outermost(struct spy_span *s) __attribute__((cold));
 void spy_enter_timed(struct spy_span *s);
 void spy_leave_timed(struct spy_span *s, int result);
+
+/*
+ * Puts a record of the shim's own into the calling thread's ring, between those of calls; lost, and
+ * counted so, when there is no room. Inside a recorded call or outside of any.
+ */
+void span_push_aside(const struct tf_record *r);
 void spy_first_call(struct spy_span *s) __attribute__((cold));
 void spy_record(struct spy_span *s, int result);
 

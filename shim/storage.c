@@ -282,10 +282,15 @@ bool storage_create(void)
 		return true;
 	spy_say("cannot store into %s: %s; nothing is recorded (set CUDASPY_OUT)", file.path,
 	        strerror(-error));
+	storage_discard();
+	return false;
+}
+
+void storage_discard(void)
+{
 	unlink(file.path);
 	if (file.in_memory)
 		unlink(file.live);
-	return false;
 }
 
 /* ---- growth ---- */

@@ -16,6 +16,9 @@
  */
 bool storage_create(void);
 
+/* Removes a file that could not be made into a recording. The mapping stays. */
+void storage_discard(void);
+
 /* Where the user finds the recording. Valid after storage_create(). */
 const char *storage_path(void);
 

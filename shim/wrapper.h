@@ -8,6 +8,7 @@
 #include "shim/real.h"
 #include "shim/span.h"
 #include "shim/notes.h"
+#include "shim/sampler.h"
 
 #define SPY_EXPORT __attribute__((visibility("default")))
 

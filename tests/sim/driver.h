@@ -84,6 +84,7 @@ struct sim_func {
 	uint64_t cost_ns;
 	unsigned truth_index;
 	_Atomic bool loaded;
+	bool own; /* of the shim: on the streams, in no figure of the truth */
 	int max_dynamic_shared;
 };
 

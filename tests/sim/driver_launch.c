@@ -107,9 +107,12 @@ static CUresult launch(CUfunction f, CUstream stream, struct sim_launch *l)
 	launch_load(s->ctx, l->func);
 	wait_for_loader(s->ctx);
 	w.gpu_ns = launch_gpu_ns(l);
+	if (unlikely(l->func->own))
+		w.kind = TL_OWN;
 	stream_submit(s, &w);
 	sim_cost_since(from, sim_config.launch_ns);
-	truth_count_launch(sim_self->truth, l->func->truth_index, w.gpu_ns);
+	if (likely(!l->func->own))
+		truth_count_launch(sim_self->truth, l->func->truth_index, w.gpu_ns);
 	return CUDA_SUCCESS;
 }
 

@@ -18,6 +18,18 @@ struct sim_image *image_get(const void *h)
 	return handle_live(HANDLE_MODULE, h) ? (struct sim_image *)h : NULL;
 }
 
+/* The kernels that the shim brings along, known by name as their code is not the simulator's: one
+ * that lasts as long as its argument says, and an empty one. */
+static void own_kernel(struct image_kernel *k)
+{
+	if (!strcmp(k->name, "cudaspy_stall")) {
+		k->cost_arg = 0;
+		k->cost_ns = 1;
+	} else if (!strcmp(k->name, "cudaspy_null")) {
+		k->cost_ns = 590;
+	}
+}
+
 /* `fixed:<ns>` or `arg:<index>:<ns>`. */
 static void parse_cost(struct image_kernel *k, const char *text)
 {
@@ -41,6 +53,7 @@ static struct image_kernel *add_kernel(struct sim_image *m, const char *name, si
 	k->name = strndup(name, n);
 	k->cost_arg = -1;
 	k->cost_ns = sim_config.kernel_ns;
+	own_kernel(k);
 	/* In the order of the text, which is the order of enumeration. */
 	*m->kernels_end = k;
 	m->kernels_end = &k->next;
@@ -149,6 +162,7 @@ static struct sim_func *func_new(struct sim_image *m, const struct image_kernel 
 	f->cost_arg = k->cost_arg;
 	f->cost_ns = k->cost_ns;
 	f->truth_index = truth_kernel(k->name);
+	f->own = !strncmp(k->name, "cudaspy_", 8);
 	f->max_dynamic_shared = 49152;
 	return f;
 }

@@ -6,7 +6,13 @@
 #include "tests/sim/truth.h"
 
 enum tl_engine { TL_H2D, TL_D2H, TL_ENGINES, TL_COMPUTE = TL_ENGINES };
-enum tl_kind { TL_NONE, TL_KERNEL, TL_COPY, TL_SET };
+enum tl_kind {
+	TL_NONE,
+	TL_KERNEL,
+	TL_COPY,
+	TL_SET,
+	TL_OWN, /* a kernel of the shim: takes its time, but is no busy time of the program's */
+};
 
 struct tl_span {
 	uint64_t start_ns, end_ns;
