@@ -13,6 +13,7 @@
 #include "report/reader.h"
 #include "report/reader_check.h"
 #include "shim/drain.h"
+#include "shim/timeline.h"
 
 /* What the drain may need beyond the file: histograms, and pages of kept records. Only what is used
  * takes memory. */
@@ -142,16 +143,25 @@ static void snapshot_header(struct recording *r)
 	}
 }
 
+/* What a killed process left in its rings, through the code that its collector would have run. */
+static void take_what_is_left(struct recording *r)
+{
+	struct drain drain = {.map = &r->map, .timeline = timeline_new(&r->map)};
+
+	r->drained += drain_all(&drain, UINT64_MAX);
+	if (drain.timeline)
+		timeline_finish(drain.timeline);
+	timeline_free(drain.timeline);
+	drain_end(&drain);
+}
+
 static int check_and_drain(struct recording *r, char error[READER_ERROR_BYTES])
 {
-	struct drain drain = {.map = &r->map};
-
 	snapshot_header(r);
 	if (reader_check_header(r, error))
 		return -1;
 	reader_check_tables(r);
-	for (uint32_t i = 0; i < r->threads; i++)
-		r->drained += drain_thread(&drain, i, UINT64_MAX);
+	take_what_is_left(r);
 	if (recording_shrank(r)) {
 		snprintf(error, READER_ERROR_BYTES, "it became shorter while it was read");
 		return -1;

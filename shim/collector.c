@@ -15,6 +15,7 @@
 #include "shim/recording.h"
 #include "shim/span.h"
 #include "shim/thread.h"
+#include "shim/timeline.h"
 
 #define SHORTEST_NS 2000000ull /* between two rounds while there is work */
 #define LONGEST_NS                                                                                 \
@@ -23,6 +24,7 @@
 #define EACH_NS 1000000000ull
 
 static struct spy_spin draining; /* one drain at a time: the collector's, or the one at exit */
+static struct drain drain;       /* under `draining` */
 static bool running;
 
 /* What one recorded call costs, measured on a thread slot of its own. */
@@ -39,6 +41,23 @@ static void measure_span(void)
 	r->capacity = 256;
 	tf_header(&spy_map)->span_ticks_x1024 = span_cost_x1024((struct tf_thread *)scratch, r);
 	munmap(scratch, slot + ring + 64);
+}
+
+/* One round; returns how many records it took. `last`: at exit, when all that there is is taken. */
+static uint64_t drain_round(bool last)
+{
+	spin_lock(&draining);
+	uint64_t now = spy_clock(); /* what returned before is in the rings, or late */
+	drain.map = &spy_map;
+	if (!drain.timeline)
+		drain.timeline = timeline_new(&spy_map);
+	uint64_t taken = drain_all(&drain, last ? UINT64_MAX : now);
+	if (drain.timeline && last)
+		timeline_finish(drain.timeline);
+	else if (drain.timeline)
+		timeline_advance(drain.timeline, now);
+	spin_unlock(&draining);
+	return taken;
 }
 
 static void beat(void)
@@ -97,7 +116,6 @@ static bool left_alone(void)
 
 static void *collect(void *unused)
 {
-	struct drain drain = {.map = &spy_map};
 	uint64_t pause = SHORTEST_NS, start = clock_monotonic_ns(), last = start,
 	         each = EACH_NS / 64, scans = 0;
 	uint32_t generation = spy_generation;
@@ -108,9 +126,7 @@ static void *collect(void *unused)
 	while (__atomic_load_n(&spy_generation, __ATOMIC_RELAXED) == generation) {
 		struct timespec ts = {.tv_nsec = (long)pause};
 		nanosleep(&ts, NULL);
-		spin_lock(&draining);
-		uint64_t taken = drain_all(&drain);
-		spin_unlock(&draining);
+		uint64_t taken = drain_round(false);
 		uint64_t now = clock_monotonic_ns();
 		beat();
 		bool precise = !range_by_time(start, now);
@@ -153,11 +169,7 @@ bool collector_start(void)
 
 void collector_finish(void)
 {
-	struct drain drain = {.map = &spy_map};
-
-	spin_lock(&draining);
-	drain_all(&drain);
-	spin_unlock(&draining);
+	drain_round(true);
 	recording_scan_libraries();
 	recording_clock(50);
 }
@@ -165,5 +177,9 @@ void collector_finish(void)
 void collector_after_fork(void)
 {
 	draining.taken = 0;
+	/* The parent's, of its own recording. */
+	timeline_free(drain.timeline);
+	drain_end(&drain);
+	drain = (struct drain){0};
 	running = false;
 }

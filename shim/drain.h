@@ -1,26 +1,39 @@
 /*
- * The drain: takes records out of the threads' rings and feeds what only rings feed (histograms,
- * time slices, launch shapes, graphs, the kept records). The shim's collector runs it on the live
- * file; the reporter runs the same code on its private copy to take what a killed process left in
- * its rings.
+ * The drain: takes records out of the threads' rings, in the order in which the calls returned, and
+ * feeds what only rings feed: histograms, time slices, classes of work, graphs, the kept records,
+ * the timeline. The shim's collector runs it on the live file; the reporter runs the same code on
+ * its private copy to take what a killed process left in its rings.
  */
 #ifndef SPY_DRAIN_H
 #define SPY_DRAIN_H
 
 #include "shim/trace_map.h"
 
+struct drain_source;
+struct timeline;
+
+/* Zeroed but for `map`, and `timeline` where there is one. */
 struct drain {
 	struct tf_map *map;
+	struct timeline *timeline;
+	/* the drain's own */
+	struct drain_source *sources;
+	uint32_t room; /* sources that there is memory for */
 };
 
 /*
- * Takes up to `most` records of thread `index`; returns how many it took. One drain at a time per
- * recording. Trusts nothing it reads: a damaged ring yields no records, never an access outside the
- * map.
+ * Takes what the rings hold of calls that ended by tick `upto`; returns how many records it took.
+ * Calls come in the order of their end, nested ones before their caller, whatever their thread; of
+ * a thread that was held up between the end of a call and the publication of its record, the record
+ * comes in a later round, as it comes. What ended after `upto` stays for the next round: with the
+ * clock as it stood before the round began, nothing overtakes. UINT64_MAX takes all there is.
+ *
+ * One drain at a time per recording. Trusts nothing it reads: a damaged ring yields no records,
+ * never an access outside the map, and never more records than the map can hold.
  */
-uint64_t drain_thread(struct drain *drain, uint32_t index, uint64_t most);
+uint64_t drain_all(struct drain *drain, uint64_t upto);
 
-/* Takes what all threads' rings hold now; returns how many records it took. */
-uint64_t drain_all(struct drain *drain);
+/* Gives the drain's own memory back; the timeline stays. */
+void drain_end(struct drain *drain);
 
 #endif

@@ -3,7 +3,16 @@
 # What the reporter is built with as well: it takes over where a killed process stopped.
 SHARED_C := \
 	shim/drain.c \
+	shim/drain_feed.c \
+	shim/estimate.c \
 	shim/slices.c \
+	shim/timeline.c \
+	shim/timeline_device.c \
+	shim/timeline_exact.c \
+	shim/timeline_streams.c \
+	shim/timeline_threads.c \
+	shim/timeline_waits.c \
+	shim/timeline_work.c \
 	shim/works.c \
 	# EOL
 

@@ -55,8 +55,10 @@ void slices_spread(const struct tf_slices *s, void *first, uint64_t bytes, uint6
 		return;
 	for (uint64_t i = from; i < last; i++) {
 		uint64_t until = (i + 1) * width;
-		uint64_t upto =
-		        (uint64_t)((double)ticks * (double)(until - start) / (double)(end - start));
+		uint64_t upto = ticks == end - start
+		                        ? until - start /* each tick where it is */
+		                        : (uint64_t)((double)ticks * (double)(until - start) /
+		                                     (double)(end - start));
 		if (upto <= given)
 			continue;
 		*(uint64_t *)(to + i * bytes) += upto - given;

@@ -12,7 +12,7 @@ union spy_gate_page spy_gate_page __attribute__((aligned(4096)));
 /* Whether there is room for one record after a second look: at the tail, or in a larger ring. */
 static bool ring_room(struct spy_tls *t)
 {
-	/* Acquire: the slot was read before the drain gave it back. Pairs with drain_thread(). */
+	/* Acquire: the slot was read before the drain gave it back. Pairs with drain_all(). */
 	t->tail_seen = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
 	return ring_has_room(t) || thread_grow_ring(t);
 }

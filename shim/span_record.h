@@ -34,7 +34,7 @@ static inline void ring_publish(struct spy_tls *t, struct tf_record *slot)
 	uint64_t head = t->head + 1;
 
 	t->head = head;
-	/* Release: the record is complete before the drain can see it. Pairs with drain_thread().
+	/* Release: the record is complete before the drain can see it. Pairs with drain_all().
 	 */
 	__atomic_store_n(&t->ring->head, head, __ATOMIC_RELEASE);
 	ring_own_soon(slot +

@@ -1,6 +1,7 @@
 #include "shim/works.h"
 
-#define PROBES 64
+#define PROBES    64
+#define KEY_BYTES offsetof(struct tf_work, count)
 
 uint32_t work_size_bucket(uint64_t bytes)
 {
@@ -81,21 +82,32 @@ static uint32_t hash(const struct tf_work *key)
 	return (uint32_t)h;
 }
 
-struct tf_work *work_find(const struct tf_map *map, const struct tf_work *key)
+/* The class's place, or the first free one where it would stand; NULL when there is neither. */
+static struct tf_work *place_of(const struct tf_map *map, const struct tf_work *key)
 {
-	const size_t bytes = offsetof(struct tf_work, count);
 	struct tf_work *works = tf_at(map, tf_header(map)->works, TF_WORKS * sizeof(*works));
 
 	if (!works || !key->kind)
 		return NULL;
 	uint32_t at = hash(key) % TF_WORKS;
-	for (uint32_t probe = 0; probe < PROBES; probe++, at = (at + 1) % TF_WORKS) {
-		struct tf_work *w = &works[at];
-		if (!w->kind)
-			memcpy(w, key, bytes);
-		else if (memcmp(w, key, bytes))
-			continue;
-		return w;
-	}
+	for (uint32_t probe = 0; probe < PROBES; probe++, at = (at + 1) % TF_WORKS)
+		if (!works[at].kind || !memcmp(&works[at], key, KEY_BYTES))
+			return &works[at];
 	return NULL;
+}
+
+struct tf_work *work_find(const struct tf_map *map, const struct tf_work *key)
+{
+	struct tf_work *w = place_of(map, key);
+
+	if (w && !w->kind)
+		memcpy(w, key, KEY_BYTES);
+	return w;
+}
+
+const struct tf_work *work_known(const struct tf_map *map, const struct tf_work *key)
+{
+	const struct tf_work *w = place_of(map, key);
+
+	return w && w->kind ? w : NULL;
 }

@@ -25,4 +25,7 @@ void work_key(struct tf_work *key, enum tf_work_kind kind, const struct tf_recor
 /* The class with this key, made if need be; NULL where the table is missing or full. */
 struct tf_work *work_find(const struct tf_map *map, const struct tf_work *key);
 
+/* The class with this key if it is there, else NULL; changes nothing. */
+const struct tf_work *work_known(const struct tf_map *map, const struct tf_work *key);
+
 #endif

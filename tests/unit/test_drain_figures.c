@@ -1,3 +1,4 @@
+#include "shim/works.h"
 #include "tests/unit/drain_fixture.h"
 
 /* ---- slices ---- */
@@ -181,6 +182,102 @@ static void test_graphs(void **state)
 	assert_int_equal(g->launches + g->updates, 0);
 }
 
+/* ---- what is no call ---- */
+
+static struct tf_record a_sample(struct tf_record work, unsigned kind, enum tf_pair regime, uint64_t ns)
+{
+	work.call = TF_CALL_SAMPLE;
+	work.thread = (uint16_t)kind;
+	work.result = (int16_t)regime;
+	work.end = ns;
+	return work;
+}
+
+static void test_samples(void **state)
+{
+	uint32_t a = made_kernel(&made, "a");
+	struct tf_record calibration = a_sample((struct tf_record){ 0 }, TF_WORK_EMPTY, TF_PAIR_IDLE, 1280);
+
+	feed(a_launch(a, 7));
+	feed(a_sample(a_launch(a, 7), TF_WORK_KERNEL, TF_PAIR_IDLE, 5000));
+	feed(a_sample(a_launch(a, 7), TF_WORK_KERNEL, TF_PAIR_IDLE, 7000));
+	feed(a_sample(a_launch(a, 7), TF_WORK_KERNEL, TF_PAIR_BUSY, 9000));
+	feed(calibration);
+	const struct tf_work *w = shape(a, 7);
+	assert_int_equal(w->count, 1); /* no calls */
+	assert_int_equal(w->pairs[TF_PAIR_IDLE].count, 2);
+	assert_true(w->pairs[TF_PAIR_IDLE].sum_ns == 12000);
+	assert_true(w->pairs[TF_PAIR_IDLE].sum_squares == 74e6);
+	assert_int_equal(w->pairs[TF_PAIR_BUSY].count, 1);
+	struct tf_work key = { .kind = TF_WORK_EMPTY };
+	const struct tf_work *empty = work_known(&made.map, &key);
+	assert_non_null(empty);
+	assert_true(empty->pairs[TF_PAIR_IDLE].sum_ns == 1280);
+	assert_int_equal(kept()->written, 5); /* they are kept all the same */
+	assert_int_equal(hist_count(launch), 1);
+	assert_int_equal(sum_calls(SPY_CLASS_LAUNCH), 1);
+}
+
+static void test_damaged_samples(void **state)
+{
+	uint32_t a = made_kernel(&made, "a");
+
+	feed(a_launch(a, 7));
+	feed(a_sample(a_launch(a, 7), TF_WORK_KERNEL, TF_PAIRS, 5000));
+	feed(a_sample(a_launch(a, 7), TF_WORK_KERNEL, (enum tf_pair) - 1, 5000));
+	feed(a_sample(a_launch(a, 7), TF_WORK_KINDS, TF_PAIR_IDLE, 5000));
+	feed(a_sample(a_launch(a, 7), TF_WORK_NONE, TF_PAIR_IDLE, 5000));
+	feed(a_sample(a_launch(a, 7), TF_WORK_KERNEL, TF_PAIR_IDLE, UINT64_MAX));
+	assert_int_equal(shape(a, 7)->pairs[TF_PAIR_IDLE].count + shape(a, 7)->pairs[TF_PAIR_BUSY].count, 0);
+}
+
+static void test_facts(void **state)
+{
+	uint32_t a = made_kernel(&made, "a");
+	struct tf_record r = a_launch(a, 7);
+
+	r.call = TF_CALL_FACTS;
+	r.start = 40 | 6ull << 16 | 64ull << 32 | 4096ull << 48;
+	r.end = 0;
+	feed(r);
+	const struct tf_work *w = shape(a, 7);
+	assert_int_equal(w->registers, 40);
+	assert_int_equal(w->blocks_per_sm, 6);
+	assert_int_equal(w->warps_per_sm, 64);
+	assert_int_equal(w->static_shared, 4096);
+	assert_int_equal(w->count, 0);
+}
+
+/* What is no call goes with the records around it, whatever stands in its times. */
+static void test_samples_keep_their_place(void **state)
+{
+	uint32_t a = made_kernel(&made, "a");
+	struct tf_ring *ring = ring_at(thread->ring_first);
+
+	push(ring, a_sync(3000, 10));
+	push(ring, a_sample(a_launch(a, 7), TF_WORK_KERNEL, TF_PAIR_IDLE, 1ull << 40));
+	push(ring, a_sync(3100, 10));
+	assert_int_equal(drain_all(&drain, 3050), 2);
+	assert_int_equal(drain_all(&drain, 3200), 1);
+}
+
+static void test_activities(void **state)
+{
+	struct tf_header *h = made_header(&made);
+	struct tf_record r = { .start = 100, .end = 200, .call = TF_CALL_ACTIVITY, .thread = TF_WORK_KERNEL };
+
+	h->activity_ring = new_ring(64);
+	for (int i = 0; i < 50; i++)
+		push(ring_at(h->activity_ring), r);
+	ring_at(h->activity_ring)->next = new_ring(128);
+	push(ring_at(ring_at(h->activity_ring)->next), r);
+	assert_int_equal(drain_all(&drain, 0), 51);
+	assert_int_equal(kept()->written, 51);
+	assert_int_equal(h->activity_drain, ring_at(h->activity_ring)->next);
+	feed(r); /* in a thread's ring: none */
+	assert_int_equal(kept()->written, 51);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +289,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_shapes_full, start, end),
 		cmocka_unit_test_setup_teardown(test_launches_that_are_none, start, end),
 		cmocka_unit_test_setup_teardown(test_graphs, start, end),
+		cmocka_unit_test_setup_teardown(test_samples, start, end),
+		cmocka_unit_test_setup_teardown(test_damaged_samples, start, end),
+		cmocka_unit_test_setup_teardown(test_facts, start, end),
+		cmocka_unit_test_setup_teardown(test_samples_keep_their_place, start, end),
+		cmocka_unit_test_setup_teardown(test_activities, start, end),
 	};
 
 	return cmocka_run_group_tests_name("drain", tests, NULL, NULL);

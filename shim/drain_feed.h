@@ -1,0 +1,20 @@
+/* What one record feeds. For drain.c alone. */
+#ifndef SPY_DRAIN_FEED_H
+#define SPY_DRAIN_FEED_H
+
+#include "shim/drain.h"
+
+/* Whether this is no call, but stands in a ring all the same: its `end` is no tick. */
+static inline bool drain_is_call(const struct tf_record *r)
+{
+	return r->call < TF_CALL_ACTIVITY;
+}
+
+/* A record of the ring of thread `index`. */
+void drain_feed(struct drain *d, struct tf_thread *thread, uint32_t index,
+                const struct tf_record *r);
+
+/* A record of the ring of activities. */
+void drain_feed_activity(struct drain *d, const struct tf_record *r);
+
+#endif

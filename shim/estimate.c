@@ -1,0 +1,154 @@
+#include "shim/estimate.h"
+
+#include <math.h>
+#include "shim/works.h"
+
+#define INLINE_SET_BYTES  4096u
+#define INLINE_COPY_BYTES 65536u /* of a pageable copy to the device: travels with the command */
+#define DEVICES_MOST      64u    /* devices whose calibration is looked for */
+#define STEP_NS           32.0   /* of the GPU's timer: a spread below it is not known */
+
+enum estimate_path estimate_path(const struct tf_work *w)
+{
+	if (w->kind == TF_WORK_SET)
+		return w->size <= work_size_bucket(INLINE_SET_BYTES) ? ESTIMATE_INLINE
+		                                                     : ESTIMATE_KERNEL;
+	if (w->kind != TF_WORK_COPY || w->direction == SPY_DIR_DTOD)
+		return ESTIMATE_KERNEL;
+	if (w->memory == SPY_MEM_PAGEABLE && w->direction == SPY_DIR_HTOD &&
+	    w->size <= work_size_bucket(INLINE_COPY_BYTES))
+		return ESTIMATE_INLINE;
+	return ESTIMATE_ENGINE;
+}
+
+bool estimate_is_bound(const struct tf_work *w)
+{
+	return w->kind == TF_WORK_COPY && w->memory == SPY_MEM_PAGEABLE &&
+	       estimate_path(w) == ESTIMATE_ENGINE;
+}
+
+/* Whether these figures can be true: they come from a file. */
+static bool sane(const struct tf_pairs *p)
+{
+	return p->count && p->count < 1ull << 53 && isfinite(p->sum_ns) && p->sum_ns >= 0 &&
+	       p->sum_ns < 1e18 && isfinite(p->sum_squares) && p->sum_squares >= 0;
+}
+
+static void add(struct tf_pairs *to, const struct tf_pairs *p)
+{
+	if (!sane(p))
+		return;
+	to->count += p->count;
+	to->sum_ns += p->sum_ns;
+	to->sum_squares += p->sum_squares;
+}
+
+/* Mean and the variance of that mean. */
+static struct estimate_cost mean_of(const struct tf_pairs *p)
+{
+	double n = (double)p->count, mean = p->sum_ns / n;
+	double spread = p->count > 1 ? (p->sum_squares - n * mean * mean) / (n - 1) : INFINITY;
+
+	if (!isfinite(spread))
+		spread = ESTIMATE_PAIR_SD_NS * ESTIMATE_PAIR_SD_NS;
+	else if (!(spread > STEP_NS * STEP_NS / 12))
+		spread = STEP_NS * STEP_NS / 12;
+	return (struct estimate_cost){mean, spread / n, p->count};
+}
+
+/* The calibration of a kind, of all devices together, in each regime. */
+static void calibration(const struct tf_map *map, enum tf_work_kind kind, double otherwise,
+                        struct estimate_cost out[TF_PAIRS])
+{
+	struct tf_pairs sum[TF_PAIRS] = {{0}};
+
+	for (uint32_t device = 0; device < DEVICES_MOST; device++) {
+		struct tf_work key = {.kind = (uint8_t)kind, .id = device};
+		const struct tf_work *w = work_known(map, &key);
+		for (int regime = 0; w && regime < TF_PAIRS; regime++)
+			add(&sum[regime], &w->pairs[regime]);
+	}
+	for (int regime = 0; regime < TF_PAIRS; regime++) {
+		if (sum[regime].count)
+			out[regime] = mean_of(&sum[regime]);
+		else if (sum[!regime].count)
+			out[regime] = mean_of(&sum[!regime]);
+		else
+			out[regime] = (struct estimate_cost){
+			        otherwise, ESTIMATE_PAIR_SD_NS * ESTIMATE_PAIR_SD_NS, 0};
+	}
+}
+
+void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)
+{
+	struct estimate_cost null[TF_PAIRS], empty[TF_PAIRS];
+
+	calibration(map, TF_WORK_NULL, ESTIMATE_NULL_PAIR_NS, null);
+	calibration(map, TF_WORK_EMPTY, ESTIMATE_EMPTY_PAIR_NS, empty);
+	for (int regime = 0; regime < TF_PAIRS; regime++) {
+		null[regime].ns -= ESTIMATE_NULL_KERNEL_NS;
+		costs->cost[ESTIMATE_KERNEL][regime] = null[regime];
+		costs->cost[ESTIMATE_INLINE][regime] = empty[regime];
+		costs->cost[ESTIMATE_ENGINE][regime] = (struct estimate_cost){
+		        null[regime].ns + ESTIMATE_ENGINE_NS,
+		        null[regime].variance + ESTIMATE_ENGINE_SD_NS * ESTIMATE_ENGINE_SD_NS,
+		        null[regime].count};
+	}
+}
+
+static double from_pairs(const struct estimate_costs *costs, const struct tf_work *w)
+{
+	const struct estimate_cost *cost = costs->cost[estimate_path(w)];
+	double sum = 0, count = 0;
+
+	if (w->exact_count && w->exact_count < 1ull << 53 && isfinite(w->exact_ns) &&
+	    w->exact_ns >= 0 && w->exact_ns < 1e18)
+		return w->exact_ns / (double)w->exact_count;
+	for (int regime = 0; regime < TF_PAIRS; regime++) {
+		const struct tf_pairs *p = &w->pairs[regime];
+		if (!sane(p))
+			continue;
+		sum += p->sum_ns - (double)p->count * cost[regime].ns;
+		count += (double)p->count;
+	}
+	if (count <= 0)
+		return NAN;
+	return sum > 0 ? sum / count : 0;
+}
+
+/* The time of pinned copies of the same direction and size; NaN when unknown. */
+static double pinned_like(const struct tf_map *map, const struct estimate_costs *costs,
+                          const struct tf_work *w)
+{
+	struct tf_work key = {.kind = w->kind,
+	                      .direction = w->direction,
+	                      .memory = SPY_MEM_PINNED,
+	                      .size = w->size};
+	double ns = NAN;
+
+	for (key.async = 0; key.async < 2 && isnan(ns); key.async++) {
+		const struct tf_work *pinned = work_known(map, &key);
+		if (pinned)
+			ns = from_pairs(costs, pinned);
+	}
+	return ns;
+}
+
+double estimate_ns_with(const struct tf_map *map, const struct estimate_costs *costs,
+                        const struct tf_work *w)
+{
+	double ns = from_pairs(costs, w);
+
+	if (isnan(ns) || w->exact_count || !estimate_is_bound(w))
+		return ns;
+	double pinned = pinned_like(map, costs, w);
+	return pinned < ns ? pinned : ns;
+}
+
+double estimate_ns(const struct tf_map *map, const struct tf_work *w)
+{
+	struct estimate_costs costs;
+
+	estimate_costs(map, &costs);
+	return estimate_ns_with(map, &costs, w);
+}

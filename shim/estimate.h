@@ -1,0 +1,70 @@
+/*
+ * GPU time of a class of work from its event pairs: what was measured between two events less what
+ * the pair itself costs. For the timeline, which wants a running mean, and the reporter, which
+ * wants intervals; both by the same formula.
+ *
+ * Of a class with n_i pairs of mean m_i in regime i (stream idle, stream busy):
+ *
+ *     mean = sum over i of n_i * (m_i - cost_i) / sum over i of n_i          (never below 0)
+ *
+ * cost_i depends on the path that the work takes, see enum estimate_path, and comes from the
+ * calibration classes TF_WORK_EMPTY and TF_WORK_NULL of the same regime, of all devices together (a
+ * class does not know its device); where these are missing, from the other regime, else from what
+ * was measured once (constants below; one H200, driver 580). Exact times (CUPTI) win over pairs.
+ */
+#ifndef SPY_ESTIMATE_H
+#define SPY_ESTIMATE_H
+
+#include "shim/trace_map.h"
+
+/* How a piece of work gets to the GPU: what a pair around it costs. */
+enum estimate_path {
+	ESTIMATE_KERNEL, /* kernels, graphs, copies within a device, larger sets: pair(empty kernel)
+	                    - the empty kernel's own time */
+	ESTIMATE_INLINE, /* sets up to 4 KiB, pageable copies to the device up to 64 KiB: done by
+	                    the front end; pair(nothing) */
+	ESTIMATE_ENGINE, /* copies by a copy engine: as a kernel, and the engine's start */
+	ESTIMATE_PATHS
+};
+
+#define ESTIMATE_NULL_KERNEL_NS 590.0  /* what CUPTI calls our empty kernel's time */
+#define ESTIMATE_NULL_PAIR_NS   2740.0 /* pair(empty kernel) where nothing was calibrated */
+#define ESTIMATE_EMPTY_PAIR_NS  1280.0 /* pair(nothing), likewise */
+#define ESTIMATE_ENGINE_NS      3200.0 /* a copy engine's start beyond a kernel's */
+#define ESTIMATE_GAP_NS         750.0  /* between queued kernels of a stream */
+/*
+ * Standard deviations of these constants: the calibration moved by about this from process to
+ * process; the engine's start from 3.1 us at 4 KiB to 4.2 us at 1 MiB.
+ */
+#define ESTIMATE_PAIR_SD_NS   130.0
+#define ESTIMATE_ENGINE_SD_NS 400.0
+
+struct estimate_cost {
+	double ns;       /* what a pair costs around work of this path */
+	double variance; /* of that figure, shared by all classes of the path and regime */
+	uint64_t count;  /* calibration pairs it rests on; 0 = the constants */
+};
+
+struct estimate_costs {
+	struct estimate_cost cost[ESTIMATE_PATHS][TF_PAIRS];
+};
+
+/* The path of a class of work. */
+enum estimate_path estimate_path(const struct tf_work *w);
+
+/* What pairs cost, for all paths and regimes. */
+void estimate_costs(const struct tf_map *map, struct estimate_costs *costs);
+
+/*
+ * True where the pair holds more than the copy: the host stages pageable memory beyond 64 KiB
+ * meanwhile. What estimate_ns() says of such a class is an upper bound, unless the class of pinned
+ * copies of that size was measured too and lends its time.
+ */
+bool estimate_is_bound(const struct tf_work *w);
+
+/* Mean GPU time of one piece of work of a class, ns; NaN when unknown. */
+double estimate_ns(const struct tf_map *map, const struct tf_work *w);
+double estimate_ns_with(const struct tf_map *map, const struct estimate_costs *costs,
+                        const struct tf_work *w);
+
+#endif

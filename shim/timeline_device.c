@@ -1,0 +1,345 @@
+#include "shim/timeline_parts.h"
+
+#include "shim/hist.h"
+#include "shim/slices.h"
+
+#define KERNEL_HISTS 4096u /* kernels with a histogram of queue times: bounds what they cost */
+
+/* ---- devices ---- */
+
+/* Upto where a device's figures reach: what they sum to. 0 = they cannot be. */
+static uint64_t reach(const struct tf_device_time *time)
+{
+	uint64_t sum = time->from;
+
+	if (sum >= TL_TICKS_MOST || time->total.busy >= TL_TICKS_MOST)
+		return 0;
+	sum += time->total.busy;
+	for (int i = 0; i < TF_IDLES; i++) {
+		if (time->total.idle[i] >= TL_TICKS_MOST)
+			return 0;
+		sum += time->total.idle[i];
+	}
+	return sum < TL_TICKS_MOST ? sum : 0;
+}
+
+struct tl_device *tl_device(struct timeline *t, unsigned index)
+{
+	struct tl_device *d = &t->device[index];
+	uint64_t *offset = &tf_header(t->map)->devices_time[index];
+
+	if (d->tried)
+		return d;
+	d->tried = true;
+	bool found = *offset != 0;
+	if (!found)
+		*offset = t->map->alloc(t->map, sizeof(*d->time));
+	d->time = tf_at(t->map, *offset, sizeof(*d->time));
+	if (!d->time)
+		return d;
+	if (!found)
+		d->time->from = t->window;
+	uint64_t upto = reach(d->time);
+	if (!upto)
+		d->time = NULL;
+	for (int i = 0; i < TL_UNIONS; i++)
+		d->upto[i] = upto;
+	return d;
+}
+
+void tl_activate(struct timeline *t, struct tl_stream *s)
+{
+	struct tl_device *d = &t->device[s->device];
+
+	if (s->active || d->actives == TL_STREAMS)
+		return;
+	d->active[d->actives++] = tl_place(t, s);
+	s->active = d->actives;
+}
+
+static void deactivate(struct timeline *t, struct tl_stream *s)
+{
+	struct tl_device *d = &t->device[s->device];
+	uint32_t place = s->active - 1;
+
+	d->active[place] = d->active[--d->actives];
+	t->streams[d->active[place] - 1].active = place + 1;
+	s->active = 0;
+}
+
+/* As NVIDIA names the kernels of its communication libraries. */
+bool tl_is_comm(struct timeline *t, uint32_t kernel)
+{
+	static const char *const marks[] = {"ncclDevKernel", "ncclKernel", "nvshmem"};
+
+	if (kernel >= TF_KERNELS_MAX)
+		return false;
+	if (!t->comm[kernel]) {
+		const struct tf_kernel *k =
+		        tf_entry(t->map, &tf_header(t->map)->kernels, kernel, sizeof(*k));
+		const char *name = k ? tf_text(t->map, k->name, NULL) : NULL;
+		t->comm[kernel] = 1;
+		for (int i = 0; name && i < 3; i++)
+			if (strstr(name, marks[i]))
+				t->comm[kernel] = 2;
+	}
+	return t->comm[kernel] == 2;
+}
+
+/* ---- busy and idle ---- */
+
+/* Adds [start, end) to a counter of a device: in its total and its slices. `offset`: in struct
+ * tf_busy. */
+static void add(struct timeline *t, struct tf_device_time *time, size_t offset, uint64_t start,
+                uint64_t end)
+{
+	struct tf_slices *s = slices_upto(t->map, end);
+
+	*(uint64_t *)((uint8_t *)&time->total + offset) += end - start;
+	if (s)
+		slices_spread(s, time->slices.busy, sizeof(time->slices.busy[0]), offset, start,
+		              end, end - start);
+}
+
+static void idle(struct timeline *t, void *context, unsigned state, uint64_t start, uint64_t end)
+{
+	static const uint8_t causes[16] = {
+	        [TF_HOST_LAUNCH] = TF_IDLE_LAUNCH,     [TF_HOST_BACK_PRESSURE] = TF_IDLE_LAUNCH,
+	        [TF_HOST_CONTENTION] = TF_IDLE_LAUNCH, [TL_HOST_ISSUE] = TF_IDLE_LAUNCH,
+	        [TF_HOST_SYNC_USEFUL] = TF_IDLE_SYNC,  [TF_HOST_SYNC_WASTED] = TF_IDLE_SYNC,
+	        [TF_HOST_COPY] = TF_IDLE_COPY,         [TF_HOST_ALLOC] = TF_IDLE_ALLOC,
+	        [TF_HOST_MODULE] = TF_IDLE_MODULE,     [TF_HOST_OTHER] = TF_IDLE_OUTSIDE,
+	        [TF_HOST_OUTSIDE] = TF_IDLE_OUTSIDE,   [TL_HOST_UNKNOWN] = TF_IDLE_UNKNOWN,
+	};
+
+	add(t, context, offsetof(struct tf_busy, idle) + causes[state & 15] * sizeof(uint64_t),
+	    start, end);
+}
+
+static void idle_for(struct timeline *t, struct tf_device_time *time, enum tf_idle cause,
+                     uint64_t start, uint64_t end)
+{
+	if (start < end)
+		add(t, time, offsetof(struct tf_busy, idle) + cause * sizeof(uint64_t), start, end);
+}
+
+/* Idle in [start, end), until this piece of work began. */
+static void book_idle(struct timeline *t, struct tf_device_time *time, const struct tl_piece *p,
+                      uint64_t start, uint64_t end)
+{
+	uint64_t launched = p->returned + tl_start_latency(t);
+
+	if (!p->returned) {
+		idle_for(t, time, TF_IDLE_UNKNOWN, start, end);
+		return;
+	}
+	tl_divide(t, p->thread, start, tl_min(end, p->returned), idle, time);
+	idle_for(t, time, TF_IDLE_LAUNCH, tl_max(start, p->returned), tl_min(end, launched));
+	idle_for(t, time, TF_IDLE_DEPENDENCY, tl_max(start, launched), end);
+}
+
+/* The part of [start, end) that the union did not hold yet; nothing is left: start = end. */
+static uint64_t grow(struct tl_device *d, enum tl_union u, uint64_t start, uint64_t end)
+{
+	start = tl_min(tl_max(start, d->upto[u]), end);
+	if (end > d->upto[u])
+		d->upto[u] = end;
+	return start;
+}
+
+static void overlapped(const struct timeline *t, uint32_t entry, uint64_t start, uint64_t end)
+{
+	struct tf_stream *row = tl_entry(t, entry);
+
+	if (row && start < end)
+		row->overlapped_ticks += end - start;
+}
+
+static void take_back(uint64_t *counter, uint64_t by)
+{
+	*counter -= tl_min(*counter, by);
+}
+
+/* Time of work of its own is taken out of what communication had alone. */
+static void not_alone(struct timeline *t, struct tf_device_time *time, uint64_t start, uint64_t end)
+{
+	const struct tf_slices *s = slices_upto(t->map, end);
+
+	take_back(&time->total.comm, end - start);
+	for (uint64_t at = start; s && at < end;) {
+		uint64_t i = slice_of(at > s->origin ? at - s->origin : 0, s->width);
+		uint64_t until = tl_min(end, s->origin + (i + 1) * s->width);
+		if (i >= TF_SLICES || until <= at)
+			break;
+		take_back(&time->slices.busy[i].comm, until - at);
+		at = until;
+	}
+}
+
+/* Kernels' and copies' own unions, and where they lay over each other. */
+static void book_kind(struct timeline *t, struct tl_device *d, const struct tl_piece *p)
+{
+	bool copy = p->kind == TF_WORK_COPY || p->kind == TF_WORK_SET;
+	enum tl_union mine = copy ? TL_COPY : TL_KERNEL;
+	bool longest = p->end > d->upto[mine];
+	uint64_t start = grow(d, mine, p->start, p->end);
+
+	if (copy && longest)
+		d->copy_entry = p->entry;
+	if (start == p->end)
+		return;
+	add(t, d->time, copy ? offsetof(struct tf_busy, copies) : offsetof(struct tf_busy, kernels),
+	    start, p->end);
+	if (copy)
+		overlapped(t, p->entry, start, tl_min(p->end, d->upto[TL_KERNEL]));
+	else
+		overlapped(t, d->copy_entry, start, tl_min(p->end, d->upto[TL_COPY]));
+}
+
+void tl_book(struct timeline *t, const struct tl_piece *p)
+{
+	struct tl_device *d = tl_device(t, p->device);
+	struct tf_stream *row = tl_entry(t, p->entry);
+	struct tf_device_time *time = d->time;
+
+	if (!time || p->end < p->start)
+		return;
+	time->work_ticks += p->end - p->start;
+	if (row)
+		*(p->kind == TF_WORK_COPY || p->kind == TF_WORK_SET ? &row->copy_ticks
+		                                                    : &row->kernel_ticks) +=
+		        p->end - p->start;
+	bool comm = p->flags & TL_OP_COMM;
+	/* Nothing but work of its own runs: what one union grows by the other does too. */
+	bool simple = !comm && (d->upto[TL_OWN] == d->upto[TL_ANY] || p->start >= d->upto[TL_ANY]);
+	if (p->start > d->upto[TL_ANY]) {
+		book_idle(t, time, p, d->upto[TL_ANY], p->start);
+		d->upto[TL_ANY] = p->start;
+	}
+	uint64_t start = grow(d, TL_ANY, p->start, p->end);
+	if (start < p->end) {
+		add(t, time, offsetof(struct tf_busy, busy), start, p->end);
+		if (!simple)
+			add(t, time, offsetof(struct tf_busy, comm), start, p->end);
+	}
+	time->upto = d->upto[TL_ANY];
+	if (simple) {
+		d->upto[TL_OWN] = d->upto[TL_ANY];
+	} else if (!comm) {
+		start = grow(d, TL_OWN, p->start, p->end);
+		if (start < p->end)
+			not_alone(t, time, start, p->end);
+	}
+	book_kind(t, d, p);
+}
+
+void tl_book_rest(struct timeline *t, unsigned device, uint64_t upto)
+{
+	struct tl_device *d = &t->device[device];
+
+	if (!d->time || upto <= d->upto[TL_ANY])
+		return;
+	tl_divide(t, t->host_thread, d->upto[TL_ANY], upto, idle, d->time);
+	d->upto[TL_ANY] = d->time->upto = upto;
+}
+
+void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel, bool known)
+{
+	struct tf_device_time *time = tl_device(t, p->device)->time;
+	struct tf_kernel *k;
+
+	if (time) {
+		time->work++;
+		time->work_unknown += !known;
+	}
+	if (p->kind != TF_WORK_KERNEL || !p->returned || p->start <= p->returned)
+		return;
+	k = tf_entry(t->map, &tf_header(t->map)->kernels, kernel, sizeof(*k));
+	if (!k)
+		return;
+	k->queue_count++;
+	k->queue_ticks += p->start - p->returned;
+	if (!k->queue_hist && kernel < KERNEL_HISTS)
+		k->queue_hist = t->map->alloc(t->map, sizeof(struct tf_hist));
+	struct tf_hist *hist = tf_at(t->map, k->queue_hist, sizeof(*hist));
+	if (hist)
+		hist_add(hist, p->start - p->returned);
+}
+
+/* ---- the streams' work, in the order of its start ---- */
+
+static uint64_t next_start(struct timeline *t, const struct tl_stream *s)
+{
+	const struct tl_op *op = tl_op(t, s->book);
+
+	return op ? tl_max(tl_op_start(t, op), op->booked) : UINT64_MAX;
+}
+
+static void sift_down(struct tl_turn *turns, uint32_t n, uint32_t at)
+{
+	struct tl_turn turn = turns[at];
+
+	for (uint32_t child = 2 * at + 1; child < n; at = child, child = 2 * at + 1) {
+		if (child + 1 < n && turns[child + 1].start < turns[child].start)
+			child++;
+		if (turns[child].start >= turn.start)
+			break;
+		turns[at] = turns[child];
+	}
+	turns[at] = turn;
+}
+
+/* Books the next work of a stream as far as `upto`; false when that is all of it there is. */
+static bool book_next(struct timeline *t, struct tl_stream *s, uint64_t upto)
+{
+	struct tl_op *op = tl_op(t, s->book);
+	uint64_t start = tl_max(tl_op_start(t, op), op->booked), end = tl_op_end(t, op);
+	const struct tl_piece piece = {.start = start,
+	                               .end = tl_max(start, tl_min(end, upto)),
+	                               .returned = op->returned,
+	                               .entry = s->entry,
+	                               .thread = op->thread,
+	                               .device = s->device,
+	                               .kind = op->kind,
+	                               .flags = op->flags};
+
+	if (!(op->flags & TL_OP_COUNTED))
+		tl_count_work(t, &piece, op->kernel, !(op->flags & TL_OP_UNKNOWN));
+	op->flags |= TL_OP_COUNTED;
+	tl_book(t, &piece);
+	op->booked = piece.end;
+	if (end > upto)
+		return false;
+	s->book = op->next;
+	return true;
+}
+
+void tl_book_streams(struct timeline *t, unsigned device, uint64_t upto)
+{
+	struct tl_device *d = &t->device[device];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < d->actives; i++) {
+		uint64_t start = next_start(t, &t->streams[d->active[i] - 1]);
+		if (start < upto)
+			t->turns[n++] = (struct tl_turn){start, d->active[i]};
+	}
+	for (uint32_t i = n / 2; i-- > 0;)
+		sift_down(t->turns, n, i);
+	while (n) {
+		struct tl_stream *s = &t->streams[t->turns[0].stream - 1];
+		bool more = book_next(t, s, upto);
+		uint64_t start = more ? next_start(t, s) : UINT64_MAX;
+		if (start < upto)
+			t->turns[0].start = start;
+		else
+			t->turns[0] = t->turns[--n];
+		sift_down(t->turns, n, 0);
+	}
+	for (uint32_t i = d->actives; i-- > 0;) {
+		struct tl_stream *s = &t->streams[d->active[i] - 1];
+		tl_retire(t, s, upto);
+		if (!s->head && !s->book)
+			deactivate(t, s);
+	}
+}

@@ -1,0 +1,398 @@
+/*
+ * The inside of the timeline, for its own files: timeline.c (the way of a record through it),
+ * timeline_threads.c (what threads did), timeline_streams.c (streams and events),
+ * timeline_work.c (pieces of work and their places), timeline_waits.c (what calls that waited
+ * tell), timeline_device.c (busy and idle), timeline_exact.c (CUPTI).
+ *
+ * Times are ticks below TL_TICKS_MOST; records with later ones are not taken. Everything starts as
+ * zeros: an id, a place or a number in a list that is 0 is none, so places are kept plus one.
+ */
+#ifndef SPY_TIMELINE_PARTS_H
+#define SPY_TIMELINE_PARTS_H
+
+#include "shim/estimate.h"
+#include "shim/timeline.h"
+
+#define TL_TICKS_MOST (1ull << 60) /* leaves room for a state beside it, and for sums */
+
+/* ---- threads: timeline_threads.c ---- */
+
+#define TL_CHUNK   254u  /* segments of a chunk: 4 KiB */
+#define TL_CHUNKS  1536u /* of all threads: 6 MiB */
+#define TL_THREADS 65536u
+#define TL_NESTED  8u /* nested calls kept apart until their caller returns */
+
+/* States of a thread beside enum tf_host. */
+enum {
+	TL_HOST_ISSUE = TF_HOSTS, /* event, stream, graph and query calls: OTHER of the host, but a
+	                             cost of launching to the GPU */
+	TL_HOST_STATES,
+	TL_HOST_UNKNOWN = 15, /* not known any more */
+};
+
+/* One call, or a part of it; the time between segments was spent outside CUDA. */
+struct tl_segment {
+	uint64_t start_state; /* start | state << 60 */
+	uint64_t end;
+};
+
+/* Chunks are handed out round and round: the oldest of all is always its thread's oldest. */
+struct tl_chunk {
+	uint32_t owner; /* thread + 1; 0 = free */
+	uint32_t older, newer, count;
+	uint64_t reserved[2];
+	struct tl_segment segments[TL_CHUNK];
+};
+
+struct tl_thread {
+	uint32_t newest, oldest; /* chunks */
+	uint16_t device;         /* current to the thread */
+	uint16_t nested_count;
+	/* What it did before its oldest chunk, in sum: of chunks that were taken from it. */
+	uint64_t past_from, past_upto;
+	uint64_t past[TL_HOST_STATES];
+	struct tl_segment nested[TL_NESTED];
+};
+
+/* ---- work: timeline_streams.c, timeline_work.c ---- */
+
+#define TL_OPS     65536u
+#define TL_STREAMS 4096u
+#define TL_EVENTS  16384u
+#define TL_KERNELS 4096u /* kernels whose mean over all shapes is kept */
+#define TL_QUEUE   1024u /* launches that the driver queues on a stream before it blocks */
+
+/* One piece of work; ids count submissions from 1, `id % TL_OPS` is its place. */
+struct tl_op {
+	uint64_t id;
+	uint64_t start, end; /* plus (its stream's shift - `shift`) until TL_OP_SETTLED */
+	int64_t shift;
+	uint64_t returned; /* return of its call */
+	uint64_t ready;    /* it cannot start before */
+	uint64_t booked;   /* upto where it stands in the device's figures */
+	uint64_t next;     /* id of the next one on its stream */
+	uint32_t stream;   /* place + 1 */
+	uint32_t generation;
+	uint32_t kernel;
+	uint16_t thread;
+	uint8_t kind; /* enum tf_work_kind */
+	uint8_t flags;
+};
+#define TL_OP_COMM    1u  /* a kernel of a communication library */
+#define TL_OP_COUNTED 2u  /* stands in the figures of its kernel */
+#define TL_OP_UNKNOWN 4u  /* of a class without a known duration */
+#define TL_OP_ALONE   8u  /* its device had nothing to do when it came */
+#define TL_OP_SETTLED 16u /* ended; its stream's shift counts no more */
+#define TL_OP_CUT     32u /* its end comes from a wait, not from its class */
+
+struct tl_stream {
+	uint64_t handle, owner; /* owner: device or thread of a default stream; else 0 */
+	uint32_t generation;    /* 0 = a free place */
+	uint32_t entry;         /* in table `streams`, + 1 */
+	uint32_t flags;         /* of the entry */
+	uint16_t device;
+	bool has_device,
+	        blocking;     /* blocking: it and the legacy default stream wait for each other */
+	uint32_t outstanding; /* ops from `head` on */
+	uint32_t behind;      /* ops from `back` on */
+	uint32_t since_proof; /* ops since it was last known to be empty */
+	uint32_t unknown;     /* of these: of unknown duration */
+	uint32_t active;      /* place in its device's list + 1 */
+	uint64_t head;        /* ids of ops: the first not ended, by estimate */
+	uint64_t book;        /* the first not wholly booked */
+	uint64_t back;        /* the one TL_QUEUE before the last, or the first */
+	uint64_t tail;
+	int64_t shift;
+	uint64_t wait; /* no op that comes now starts before: events waited for */
+};
+
+struct tl_event {
+	uint64_t handle;
+	uint64_t op;   /* id of the last op before it */
+	uint64_t tick; /* it is not done before */
+	uint64_t used;
+};
+
+/* ---- devices: timeline_device.c ---- */
+
+enum tl_union { TL_ANY, TL_OWN, TL_KERNEL, TL_COPY, TL_UNIONS }; /* OWN: all but communication */
+
+struct tl_turn {
+	uint64_t start;
+	uint32_t stream; /* place + 1 */
+};
+
+struct tl_device {
+	struct tf_device_time *time; /* NULL: not yet, no room, or damaged */
+	bool tried;
+	uint64_t upto[TL_UNIONS]; /* end of each union so far */
+	uint32_t copy_entry;      /* of the stream whose copy ends last, + 1 */
+	uint32_t legacy;          /* its legacy default stream, place + 1 */
+	uint64_t last;            /* id of the op that ends last, by estimate */
+	uint32_t actives;
+	uint32_t active[TL_STREAMS]; /* streams with work outstanding or not wholly booked, + 1 */
+};
+
+/* A stretch of work to be booked: of an op, or an activity. */
+struct tl_piece {
+	uint64_t start, end;
+	uint64_t returned; /* of its call; 0 = its call is unknown */
+	uint32_t entry;    /* in table `streams`, + 1 */
+	uint16_t thread, device;
+	uint8_t kind, flags;
+};
+
+/* ---- exact times: timeline_exact.c ---- */
+
+#define TL_DELAYED 131072u /* calls that wait for activities: 12 MiB */
+#define TL_PIECES  65536u
+#define TL_ORPHANS 64u
+#define TL_MUTE    16u /* calls without an activity, in a row, after which none is waited for */
+
+struct tl_delayed {
+	struct tf_record r;
+	uint64_t gpu_start, gpu_end;
+	uint32_t work;  /* place in the recording's `works` + 1 */
+	uint32_t round; /* of its last activity */
+	uint32_t entry; /* of its stream, + 1, once taken */
+	uint16_t thread;
+	uint8_t class;
+	uint8_t waits; /* for an activity */
+};
+
+struct tl_activity {
+	uint64_t start, end, cause;
+	uint32_t kernel;
+	uint8_t device, kind;
+	bool graph_node, guessed;
+};
+
+struct tl_exact {
+	uint64_t head, tail; /* of `delayed`; free-running */
+	uint32_t round, activities, orphans;
+	struct tl_delayed delayed[TL_DELAYED];
+	uint32_t by_cause[TL_DELAYED * 2]; /* place + 1 */
+	struct tl_activity heap[TL_PIECES];
+	struct tl_activity orphan[TL_ORPHANS]; /* of calls that have not returned */
+	uint16_t mute[TL_THREADS];             /* by call id */
+};
+
+/* ---- the whole ---- */
+
+enum tl_role {
+	TL_ROLE_UNSEEN,
+	TL_ROLE_NONE,
+	TL_ROLE_STREAM_MADE,
+	TL_ROLE_STREAM_GONE,
+	TL_ROLE_EVENT_RECORD,
+	TL_ROLE_EVENT_WAIT,
+	TL_ROLE_EVENT_GONE,
+	TL_ROLE_SYNC_ALL,
+	TL_ROLE_SYNC_STREAM,
+	TL_ROLE_SYNC_EVENT,
+	TL_ROLE_QUERY_STREAM,
+	TL_ROLE_QUERY_EVENT,
+};
+
+struct tl_mean { /* of a kernel, over its shapes */
+	uint32_t kernel, count;
+	double sum_ns;
+};
+
+struct tl_known { /* a class's duration as last asked for */
+	uint64_t stamp;
+	double ns;
+};
+
+struct timeline {
+	struct tf_map *map;
+	unsigned mode; /* enum tf_gpu_mode */
+	bool resumed;  /* what was before is not known */
+	uint64_t began;
+	double ticks_per_ns;
+	uint64_t window; /* its start; 0 = it has not begun */
+	uint64_t seen;   /* the latest end of a call */
+
+	/* merged host */
+	uint64_t host_upto;
+	uint32_t host_thread; /* that issued last, or called last */
+	bool host_issued;
+
+	/* ticks */
+	uint64_t latency; /* launch's return to start, and end to a wait's return, together */
+	uint64_t gap, noise, stall, short_work;
+	uint32_t latencies; /* learned from */
+	bool costs_due;
+	uint64_t costs_version;
+	struct estimate_costs costs;
+
+	uint64_t last_op;
+	uint32_t generation;
+	uint64_t event_uses;
+	struct tl_device device[TF_DEVICES_TIMED];
+	struct tl_turn turns[TL_STREAMS];
+	struct tl_op ops[TL_OPS];
+	struct tl_stream streams[TL_STREAMS];
+	struct tl_event events[TL_EVENTS];
+	struct tl_mean means[TL_KERNELS];
+	struct tl_known known[TF_WORKS];
+	uint32_t work_typical[TF_WORKS];   /* of calls that give work of a class; ticks */
+	uint32_t call_typical[TL_THREADS]; /* of a call id; ticks */
+	uint8_t roles[TL_THREADS];         /* enum tl_role, by call id */
+	uint8_t comm[TF_KERNELS_MAX];      /* 0 not asked, 1 no, 2 yes */
+
+	uint32_t chunk_last;
+	struct tl_chunk chunks[TL_CHUNKS];
+	struct tl_thread threads[TL_THREADS];
+	struct tl_exact exact;
+};
+
+/* ---- timeline.c ---- */
+
+/* One call whose turn has come; `exact`: what CUPTI says of its work, NULL = nothing. */
+void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned class,
+             struct tf_work *work, struct tl_delayed *exact);
+/* The kind of the work that a call gave to the GPU; TF_WORK_NONE where it gave none. */
+enum tf_work_kind tl_work_of(const struct tf_record *r, unsigned class);
+uint64_t tl_ticks(const struct timeline *t, double ns);
+
+static inline uint64_t tl_max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uint64_t tl_min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The two parts of `latency`. */
+static inline uint64_t tl_start_latency(const struct timeline *t)
+{
+	return t->latency / 2;
+}
+
+static inline uint64_t tl_return_latency(const struct timeline *t)
+{
+	return t->latency - t->latency / 2;
+}
+
+/* ---- timeline_threads.c ---- */
+
+/* How a call's time divides: `before` until `split`, then `after`. */
+struct tl_split {
+	uint64_t at;
+	uint8_t before, after;
+};
+
+/* A nested call: its time is taken out of its caller's, which is still to come. */
+void tl_nested(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end, unsigned state);
+/* Time of the nested calls inside the one that starts at `start`. */
+uint64_t tl_nested_ticks(const struct timeline *t, uint32_t thread, uint64_t start);
+/* A call of the program: into the thread's history and its split. */
+void tl_spent(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end,
+              struct tl_split split);
+
+/* Told of each stretch of a thread's time, in order. */
+typedef void tl_stretch(struct timeline *t, void *context, unsigned state, uint64_t start,
+                        uint64_t end);
+/* What thread `thread` did in [from, to), without rest. */
+void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, tl_stretch *tell,
+               void *context);
+
+/* The merged host up to `upto`: what the thread did that issues work now. */
+void tl_host(struct timeline *t, uint32_t thread, uint64_t upto);
+
+/* Follows a low quantile of what a call takes. `doubtful`: it may have waited for the queue. */
+void tl_learn(uint32_t *typical, uint64_t ticks, bool doubtful);
+/* Whether a call took clearly longer than it typically does. */
+bool tl_is_long(const struct timeline *t, uint64_t typical, uint64_t ticks);
+
+struct tf_thread *tl_thread_of(const struct timeline *t, uint32_t thread);
+
+/* ---- timeline_streams.c ---- */
+
+/* The stream that a record names, made if need be. Never NULL. */
+struct tl_stream *tl_stream(struct timeline *t, uint32_t thread, uint64_t handle, unsigned flags);
+/* Gives it its device and its entry in the table: work comes. NULL where it has no entry. */
+struct tf_stream *tl_stream_entry(struct timeline *t, struct tl_stream *s, unsigned device);
+struct tf_stream *tl_entry(const struct timeline *t, uint32_t entry);
+void tl_stream_made(struct timeline *t, const struct tf_record *r);
+void tl_stream_gone(struct timeline *t, uint32_t thread, const struct tf_record *r);
+
+void tl_event_record(struct timeline *t, uint32_t thread, const struct tf_record *r);
+void tl_event_wait(struct timeline *t, uint32_t thread, const struct tf_record *r);
+void tl_event_gone(struct timeline *t, uint64_t handle);
+/* NULL when it was never recorded, as far as is known. */
+struct tl_event *tl_event(struct timeline *t, uint64_t handle);
+
+/* When the last work ends on the streams that the legacy default stream waits for. */
+uint64_t tl_blocking_end(struct timeline *t, const struct tl_stream *legacy);
+
+static inline uint32_t tl_place(const struct timeline *t, const struct tl_stream *s)
+{
+	return (uint32_t)(s - t->streams) + 1;
+}
+
+/* ---- timeline_work.c ---- */
+
+struct tl_op *tl_op(struct timeline *t, uint64_t id); /* NULL: none, or forgotten */
+struct tl_stream *tl_op_stream(struct timeline *t, const struct tl_op *op);
+uint64_t tl_op_start(struct timeline *t, const struct tl_op *op);
+uint64_t tl_op_end(struct timeline *t, const struct tl_op *op);
+
+/* Work goes on the stream: its place on the timeline. Returns it. */
+struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                       enum tf_work_kind kind, const struct tf_work *work,
+                       struct tl_delayed *exact);
+/* Ops of a stream that ended by `upto`, by estimate, are outstanding no more. */
+void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t upto);
+/* Op `last` of a stream, and all before it, ended by tick `by`: later estimates are cut. */
+void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_t by);
+/* Op ended only at tick `end`. */
+void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end);
+/* A launch waited until tick `at` for the queue: the op TL_QUEUE before it ended just then. */
+void tl_queue_moved(struct timeline *t, struct tl_stream *s, uint64_t at);
+/* Mean duration of a class, ticks; *known false: a guess. */
+uint64_t tl_duration(struct timeline *t, const struct tf_work *work, bool *known);
+/* A call that returns only when its copy is done. */
+bool tl_ends_by_return(const struct tf_record *r, enum tf_work_kind kind);
+
+/* ---- timeline_waits.c ---- */
+
+/* A sync: until when it was useful. */
+uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role);
+void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role);
+/* A launch: launch, back-pressure, contention or loading. */
+struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                          unsigned class);
+/* A blocking copy, an allocation, a module load: how long it waited for earlier work. */
+struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                            unsigned state, struct tf_work *work);
+
+/* ---- timeline_device.c ---- */
+
+struct tl_device *tl_device(struct timeline *t, unsigned index);
+void tl_activate(struct timeline *t, struct tl_stream *s);
+/* Books the work of all streams of a device that started before `upto`, up to there. */
+void tl_book_streams(struct timeline *t, unsigned device, uint64_t upto);
+void tl_book(struct timeline *t, const struct tl_piece *p);
+/* The launch-to-start time of a piece of work, and that there is one. */
+void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel, bool known);
+/* The idle time at the end. */
+void tl_book_rest(struct timeline *t, unsigned device, uint64_t upto);
+bool tl_is_comm(struct timeline *t, uint32_t kernel);
+
+/* ---- timeline_exact.c ---- */
+
+void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned class,
+                   struct tf_work *work);
+/*
+ * Takes the calls whose turn has come and books the activities before tick `now`, before which no
+ * record will come any more; `all`: even where something is still waited for.
+ */
+void tl_exact_advance(struct timeline *t, uint64_t now, bool all);
+/* Work without an activity: where the estimate says. */
+void tl_exact_guess(struct timeline *t, const struct tl_op *op, const struct tl_delayed *d);
+
+#endif

@@ -1,0 +1,274 @@
+#include "shim/timeline_parts.h"
+
+#include "shim/slices.h"
+
+#define STATE_SHIFT 60
+
+/* ---- history ---- */
+
+struct tf_thread *tl_thread_of(const struct timeline *t, uint32_t thread)
+{
+	const uint64_t *offset =
+	        tf_entry(t->map, &tf_header(t->map)->threads, thread, sizeof(*offset));
+
+	return offset ? tf_at(t->map, *offset, sizeof(struct tf_thread)) : NULL;
+}
+
+static uint64_t start_of(const struct tl_segment *s)
+{
+	return s->start_state & (TL_TICKS_MOST - 1);
+}
+
+static unsigned state_of(const struct tl_segment *s)
+{
+	return (unsigned)(s->start_state >> STATE_SHIFT);
+}
+
+static struct tl_chunk *chunk_at(struct timeline *t, uint32_t chunk)
+{
+	return chunk ? &t->chunks[chunk - 1] : NULL;
+}
+
+/* Takes a thread's oldest chunk from it; what it said goes into the sum of the thread's past. */
+static void forget(struct timeline *t, struct tl_chunk *c)
+{
+	struct tl_thread *th = &t->threads[c->owner - 1];
+	struct tl_chunk *newer = chunk_at(t, c->newer);
+	uint64_t at = th->past_upto ? th->past_upto : start_of(&c->segments[0]);
+
+	if (!th->past_upto)
+		th->past_from = at;
+	for (uint32_t i = 0; i < c->count; i++) {
+		const struct tl_segment *s = &c->segments[i];
+		th->past[TF_HOST_OUTSIDE] += start_of(s) - at;
+		th->past[state_of(s)] += s->end - start_of(s);
+		at = s->end;
+	}
+	th->past_upto = at;
+	th->oldest = c->newer;
+	if (newer)
+		newer->older = 0;
+	else
+		th->newest = 0;
+}
+
+static struct tl_chunk *new_chunk(struct timeline *t, uint32_t thread)
+{
+	struct tl_thread *th = &t->threads[thread];
+	uint32_t place = t->chunk_last++ % TL_CHUNKS;
+	struct tl_chunk *c = &t->chunks[place];
+
+	if (c->owner)
+		forget(t, c);
+	c->owner = thread + 1;
+	c->count = 0;
+	c->newer = 0;
+	c->older = th->newest;
+	if (th->newest)
+		chunk_at(t, th->newest)->newer = place + 1;
+	else
+		th->oldest = place + 1;
+	th->newest = place + 1;
+	return c;
+}
+
+/* One stretch of a thread's time; what lies before its last one is left out. */
+static void push(struct timeline *t, uint32_t thread, struct tf_thread *figures, unsigned state,
+                 uint64_t start, uint64_t end)
+{
+	struct tl_chunk *c = chunk_at(t, t->threads[thread].newest);
+	struct tl_segment *last = c && c->count ? &c->segments[c->count - 1] : NULL;
+
+	if (start < t->window)
+		start = t->window;
+	if (last && start < last->end)
+		start = last->end;
+	if (start >= end)
+		return;
+	if (figures)
+		figures->split_ticks[state < TF_HOSTS ? state : TF_HOST_OTHER] += end - start;
+	if (last && last->end == start && state_of(last) == state) {
+		last->end = end;
+		return;
+	}
+	if (!c || c->count == TL_CHUNK)
+		c = new_chunk(t, thread);
+	c->segments[c->count++] = (struct tl_segment){start | (uint64_t)state << STATE_SHIFT, end};
+}
+
+void tl_nested(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end, unsigned state)
+{
+	struct tl_thread *th = &t->threads[thread];
+	uint32_t n = th->nested_count;
+
+	if (n && th->nested[n - 1].end > start)
+		return;
+	if (n == TL_NESTED) { /* too many to tell apart: the last one stands for what follows */
+		th->nested[n - 1].end = end;
+		return;
+	}
+	th->nested[n] = (struct tl_segment){start | (uint64_t)state << STATE_SHIFT, end};
+	th->nested_count++;
+}
+
+uint64_t tl_nested_ticks(const struct timeline *t, uint32_t thread, uint64_t start)
+{
+	const struct tl_thread *th = &t->threads[thread];
+	uint64_t ticks = 0;
+
+	for (uint32_t i = 0; i < th->nested_count; i++)
+		if (start_of(&th->nested[i]) >= start)
+			ticks += th->nested[i].end - start_of(&th->nested[i]);
+	return ticks;
+}
+
+static void push_split(struct timeline *t, uint32_t thread, struct tf_thread *figures,
+                       struct tl_split split, uint64_t start, uint64_t end)
+{
+	push(t, thread, figures, split.before, start, tl_min(end, split.at));
+	push(t, thread, figures, split.after, tl_max(start, split.at), end);
+}
+
+void tl_spent(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end,
+              struct tl_split split)
+{
+	struct tl_thread *th = &t->threads[thread];
+	struct tf_thread *figures = tl_thread_of(t, thread);
+
+	for (uint32_t i = 0; i < th->nested_count; i++) {
+		const struct tl_segment *n = &th->nested[i];
+		uint64_t inner = tl_min(n->end, end);
+		push_split(t, thread, figures, split, start, tl_min(start_of(n), end));
+		push(t, thread, figures, state_of(n), tl_min(start_of(n), end), inner);
+		if (inner > start)
+			start = inner;
+	}
+	th->nested_count = 0;
+	push_split(t, thread, figures, split, start, end);
+}
+
+/* ---- dividing a time ---- */
+
+/* A time of which only the sums are known: each state's share of it. */
+static uint64_t divide_past(struct timeline *t, const struct tl_thread *th, uint64_t from,
+                            uint64_t to, tl_stretch *tell, void *context)
+{
+	double all = (double)(th->past_upto - th->past_from), done = 0;
+	uint64_t at = from;
+
+	for (unsigned state = 0; state < TL_HOST_STATES; state++) {
+		done += (double)th->past[state];
+		uint64_t until =
+		        from + (uint64_t)((double)(to - from) * (all > 0 ? done / all : 1));
+		until = state == TL_HOST_STATES - 1 ? to : tl_min(until, to);
+		if (until > at)
+			tell(t, context, state, at, until);
+		at = tl_max(at, until);
+	}
+	return to;
+}
+
+/* The part of [from, to) before a thread's oldest segment, at `first`. */
+static uint64_t divide_before(struct timeline *t, const struct tl_thread *th, uint64_t first,
+                              uint64_t from, uint64_t to, tl_stretch *tell, void *context)
+{
+	uint64_t known = th->past_upto ? th->past_from : t->resumed ? t->began : 0;
+
+	to = tl_min(to, first);
+	if (from < tl_min(known, to)) {
+		tell(t, context, TL_HOST_UNKNOWN, from, tl_min(known, to));
+		from = tl_min(known, to);
+	}
+	if (from < tl_min(th->past_upto, to))
+		from = divide_past(t, th, from, tl_min(th->past_upto, to), tell, context);
+	if (from < to)
+		tell(t, context, TF_HOST_OUTSIDE, from, to);
+	return to;
+}
+
+void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, tl_stretch *tell,
+               void *context)
+{
+	struct tl_thread *th = &t->threads[thread];
+	struct tl_chunk *c = chunk_at(t, th->newest);
+
+	if (from >= to)
+		return;
+	while (c && c->older && start_of(&c->segments[0]) > from)
+		c = chunk_at(t, c->older);
+	uint64_t first = c ? start_of(&c->segments[0]) : to;
+	if (from < first)
+		from = divide_before(t, th, first, from, to, tell, context);
+	uint32_t i = c ? c->count : 0;
+	while (i && c->segments[i - 1].end > from)
+		i--;
+	for (; c && from < to; c = chunk_at(t, c->newer), i = 0) {
+		for (; i < c->count && from < to; i++) {
+			const struct tl_segment *s = &c->segments[i];
+			uint64_t start = tl_min(start_of(s), to), end = tl_min(s->end, to);
+			if (start > from) {
+				tell(t, context, TF_HOST_OUTSIDE, from, start);
+				from = start;
+			}
+			if (end > from) {
+				tell(t, context, state_of(s), from, end);
+				from = end;
+			}
+		}
+	}
+	if (from < to)
+		tell(t, context, TF_HOST_OUTSIDE, from, to);
+}
+
+/* ---- the merged host ---- */
+
+static void to_host(struct timeline *t, void *context, unsigned state, uint64_t start, uint64_t end)
+{
+	struct tf_slices *s = context;
+
+	if (state == TL_HOST_UNKNOWN)
+		state = TF_HOST_OUTSIDE;
+	if (state >= TF_HOSTS)
+		state = TF_HOST_OTHER;
+	tf_header(t->map)->host_ticks[state] += end - start;
+	if (s)
+		slices_spread(s, s->slice, sizeof(s->slice[0]),
+		              offsetof(struct tf_slice, host_ticks) + state * sizeof(uint64_t),
+		              start, end, end - start);
+}
+
+void tl_host(struct timeline *t, uint32_t thread, uint64_t upto)
+{
+	t->host_thread = thread;
+	t->host_issued = true;
+	if (upto <= t->host_upto)
+		return;
+	tl_divide(t, thread, t->host_upto, upto, to_host, slices_upto(t->map, upto));
+	t->host_upto = upto;
+	tf_header(t->map)->timeline_upto = upto;
+}
+
+/* ---- what calls typically take ---- */
+
+bool tl_is_long(const struct timeline *t, uint64_t typical, uint64_t ticks)
+{
+	return typical && ticks > 2 * typical + t->noise / 3;
+}
+
+/*
+ * Down fast, up slowly: a low quantile. What is far above counts little, and not at all where
+ * waiting is likely, so that a program that waits in nearly each call does not make it typical.
+ */
+void tl_learn(uint32_t *typical, uint64_t ticks, bool doubtful)
+{
+	uint32_t q = *typical, v = ticks < UINT32_MAX / 4 ? (uint32_t)ticks : UINT32_MAX / 4;
+
+	if (!q)
+		*typical = v ? v : 1;
+	else if (v < q)
+		*typical = q - (q - v) / 4;
+	else if (v <= 2 * q)
+		*typical = q + q / 256;
+	else if (!doubtful)
+		*typical = q + q / 4096 + 1;
+}

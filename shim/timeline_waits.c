@@ -1,0 +1,267 @@
+#include "shim/timeline_parts.h"
+
+#include "shim/works.h"
+
+#define QUEUE_FULL   900u /* outstanding, by estimate, where a launch that takes longer waits */
+#define QUEUE_LIKELY 512u /* the same where it takes clearly longer: estimates may be too short */
+#define GRAPHS_FULL  8u   /* graph launches outstanding where one that takes longer waits */
+#define LEARN_FIRST  16u  /* waits whose latency counts much */
+
+/* ---- what a wait waits for ---- */
+
+struct awaited {
+	uint64_t end;       /* of the last op, by estimate; 0 = there is none */
+	struct tl_op *last; /* it */
+};
+
+static void look_at(struct timeline *t, struct awaited *w, uint64_t id)
+{
+	struct tl_op *op = tl_op(t, id);
+
+	if (!op || (w->last && tl_op_end(t, op) < w->end))
+		return;
+	w->last = op;
+	w->end = tl_op_end(t, op);
+}
+
+/* The streams that a wait for this stream waits for: with the legacy one, all blocking ones. */
+static bool awaits(const struct tl_stream *stream, const struct tl_stream *s)
+{
+	return !stream || s == stream || (stream->flags & TF_STREAM_LEGACY && s->blocking);
+}
+
+static struct awaited awaited(struct timeline *t, unsigned device, const struct tl_stream *stream,
+                              const struct tl_event *event)
+{
+	const struct tl_device *d = &t->device[device];
+	struct awaited w = {0};
+
+	if (event) {
+		look_at(t, &w, event->op);
+		return w;
+	}
+	for (uint32_t i = 0; i < d->actives; i++) {
+		const struct tl_stream *s = &t->streams[d->active[i] - 1];
+		if (awaits(stream, s))
+			look_at(t, &w, s->tail);
+	}
+	look_at(t, &w, stream ? stream->tail : d->last);
+	return w;
+}
+
+/* All of it ended by tick `by`. */
+static void finished(struct timeline *t, unsigned device, const struct tl_stream *stream,
+                     const struct tl_event *event, uint64_t by)
+{
+	const struct tl_device *d = &t->device[device];
+	const struct tl_op *op = event ? tl_op(t, event->op) : NULL;
+	struct tl_stream *s = op ? tl_op_stream(t, op) : NULL;
+
+	if (event) {
+		if (s)
+			tl_finished(t, s, op->id, by);
+		return;
+	}
+	for (uint32_t i = 0; i < d->actives; i++) {
+		s = &t->streams[d->active[i] - 1];
+		if (awaits(stream, s))
+			tl_finished(t, s, s->tail, by);
+	}
+}
+
+/*
+ * How long a start and a return take, from a wait for work that came to an idle device: both
+ * together are what is left of the time from the launch's return to the wait's, less the work.
+ */
+static void learn_latency(struct timeline *t, const struct tl_op *op, uint64_t waited_until)
+{
+	uint64_t ticks = op->end - op->start, step, rest;
+
+	if (!(op->flags & TL_OP_ALONE) || op->flags & (TL_OP_UNKNOWN | TL_OP_CUT) ||
+	    waited_until < op->returned + ticks)
+		return;
+	rest = waited_until - op->returned - ticks;
+	if (rest < tl_ticks(t, 500) || rest > tl_ticks(t, 100000))
+		return;
+	step = t->latency / (t->latencies < LEARN_FIRST ? 4 : 32) + 1;
+	t->latencies++;
+	if (rest > t->latency + step)
+		t->latency += step;
+	else if (rest + step < t->latency)
+		t->latency -= step;
+	else
+		t->latency = rest;
+}
+
+/* ---- syncs and queries ---- */
+
+/* What a call was asked to wait for or about; false where that is not known. */
+static bool target(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                   enum tl_role role, unsigned *device, struct tl_stream **stream,
+                   struct tl_event **event)
+{
+	*device = t->threads[thread].device;
+	*stream = NULL;
+	*event = NULL;
+	if (role == TL_ROLE_SYNC_ALL)
+		return true;
+	if (r->flags & TF_NO_ARGS)
+		return false;
+	if (role == TL_ROLE_SYNC_EVENT || role == TL_ROLE_QUERY_EVENT) {
+		*event = tl_event(t, r->event.event);
+		return *event != NULL;
+	}
+	*stream = tl_stream(t, thread, r->stream, r->flags);
+	if ((*stream)->has_device)
+		*device = (*stream)->device;
+	return true;
+}
+
+uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role)
+{
+	uint64_t back = r->end - tl_min(r->end - r->start, tl_return_latency(t));
+	bool waited = back - r->start > t->noise;
+	struct tl_stream *stream;
+	struct tl_event *event;
+	unsigned device;
+
+	if (t->mode == TF_GPU_OFF)
+		return r->end;
+	if (!target(t, thread, r, role, &device, &stream, &event))
+		return r->start;
+	struct awaited w = awaited(t, device, stream, event);
+	if (!w.last || r->result)
+		return r->start;
+	if (t->mode == TF_GPU_CUPTI) {
+		finished(t, device, stream, event, r->end);
+		return tl_max(r->start, tl_min(w.end, r->end));
+	}
+	uint64_t until = tl_min(w.end, back);
+	if (waited)
+		learn_latency(t, w.last, r->end);
+	finished(t, device, stream, event, back);
+	if (waited) {
+		struct tf_device_time *time = tl_device(t, device)->time;
+		if (time)
+			time->anchored++;
+		if (w.end + t->noise < back) {
+			tl_extend(t, w.last, back);
+			until = back;
+		}
+	}
+	return tl_max(r->start, until);
+}
+
+#define NOT_READY 600 /* of both APIs */
+
+void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role)
+{
+	struct tl_stream *stream;
+	struct tl_event *event;
+	unsigned device;
+
+	if (t->mode != TF_GPU_SAMPLE || (r->result && r->result != NOT_READY) ||
+	    !target(t, thread, r, role, &device, &stream, &event))
+		return;
+	if (!r->result) {
+		finished(t, device, stream, event, r->end);
+		return;
+	}
+	struct awaited w = awaited(t, device, stream, event);
+	if (w.last && w.end + t->noise < r->start)
+		tl_extend(t, w.last, r->start);
+}
+
+/* ---- launches ---- */
+
+/* Whether a launch that took so much longer than it typically does waited for the queue. */
+static bool queue_was_full(const struct tl_stream *s, unsigned class, bool clearly)
+{
+	if (class == SPY_CLASS_GRAPH_LAUNCH)
+		return clearly && s->outstanding >= GRAPHS_FULL;
+	if (s->outstanding >= QUEUE_FULL)
+		return true;
+	return clearly && s->behind >= TL_QUEUE && s->since_proof >= QUEUE_FULL &&
+	       (s->outstanding >= QUEUE_LIKELY || s->unknown > s->since_proof / 2);
+}
+
+struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                          unsigned class)
+{
+	struct tl_split split = {r->start, TF_HOST_LAUNCH, TF_HOST_LAUNCH};
+	uint32_t *typical = &t->call_typical[r->call];
+	uint64_t nested = tl_nested_ticks(t, thread, r->start), ticks = r->end - r->start;
+
+	ticks -= tl_min(nested, ticks);
+	if (r->flags & TF_FIRST) { /* what it takes longer is loading */
+		split.before = TF_HOST_MODULE;
+		split.at = *typical && ticks > *typical ? r->end - *typical : r->start;
+		return split;
+	}
+	if (r->result || t->mode == TF_GPU_OFF || r->flags & (TF_CAPTURED | TF_NO_ARGS))
+		return split;
+	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
+	tl_retire(t, s, r->start);
+	if (t->mode == TF_GPU_SAMPLE && class == SPY_CLASS_LAUNCH &&
+	    s->outstanding > TL_QUEUE + TL_QUEUE / 16)
+		tl_queue_moved(t, s, r->end); /* more than there can be */
+	bool clearly = tl_is_long(t, *typical, ticks),
+	     full = *typical && queue_was_full(s, class, clearly);
+	if (full && ticks > *typical + *typical / 8) {
+		split.before = TF_HOST_BACK_PRESSURE;
+		split.at = r->end - *typical;
+		if (t->mode == TF_GPU_SAMPLE && clearly && class == SPY_CLASS_LAUNCH)
+			tl_queue_moved(t, s, r->end);
+	} else if (clearly) {
+		split.before = TF_HOST_CONTENTION;
+		split.at = r->end - *typical;
+	}
+	tl_learn(typical, ticks, full || s->since_proof >= QUEUE_FULL);
+	return split;
+}
+
+/* ---- calls that turn out to wait ---- */
+
+struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                            unsigned state, struct tf_work *work)
+{
+	struct tl_split split = {r->start, (uint8_t)state, (uint8_t)state};
+	const struct tf_work *all =
+	        tf_at(t->map, tf_header(t->map)->works, TF_WORKS * sizeof(*all));
+	uint32_t *typical = work && all ? &t->work_typical[work - all] : &t->call_typical[r->call];
+	uint64_t nested = tl_nested_ticks(t, thread, r->start), ticks = r->end - r->start;
+
+	ticks -= tl_min(nested, ticks);
+	if (r->result || t->mode == TF_GPU_OFF)
+		return split;
+	struct tl_stream *stream =
+	        state == TF_HOST_COPY ? tl_stream(t, thread, r->stream, r->flags) : NULL;
+	unsigned device = stream && stream->has_device ? stream->device : t->threads[thread].device;
+	struct awaited w = awaited(t, device, stream, NULL);
+	uint64_t left = w.end > r->start ? w.end - r->start : 0;
+	/* What a copy takes by itself is known better than from its first call. */
+	uint64_t own = *typical;
+	if (work && !own) {
+		bool known;
+		own = tl_duration(t, work, &known) + t->latency;
+	}
+	bool may = state != TF_HOST_COPY ||
+	           (!(r->flags & TF_NO_ARGS) &&
+	            (tl_ends_by_return(r, TF_WORK_COPY) || r->copy.memory == SPY_MEM_PAGEABLE));
+	bool waited = may && left > t->noise / 3 && tl_is_long(t, own, ticks);
+	tl_learn(typical, ticks, left > 0);
+	if (!waited)
+		return split;
+	uint64_t wait = tl_min(ticks - own, left + left / 2 + t->latency);
+	split.before = TF_HOST_SYNC_USEFUL;
+	split.at = r->start + wait;
+	struct tf_thread *figures = tl_thread_of(t, thread);
+	if (figures)
+		figures->implicit_syncs++;
+	if (t->mode != TF_GPU_SAMPLE || state != TF_HOST_COPY)
+		return split;
+	finished(t, device, stream, NULL, split.at);
+	if (w.end + t->noise < split.at)
+		tl_extend(t, w.last, split.at);
+	return split;
+}

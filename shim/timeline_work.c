@@ -1,0 +1,340 @@
+#include "shim/timeline_parts.h"
+
+#include <math.h>
+#include "shim/works.h"
+
+/* Where nothing was measured: ns for each byte. */
+#define HOST_COPY_RATE   20.0 /* over PCIe; bytes a ns */
+#define DEVICE_COPY_RATE 1000.0
+#define STAGED_BYTES     65536u /* a pageable copy beyond this holds its caller */
+
+/* ---- ops ---- */
+
+struct tl_op *tl_op(struct timeline *t, uint64_t id)
+{
+	struct tl_op *op = &t->ops[id % TL_OPS];
+
+	return id && op->id == id ? op : NULL;
+}
+
+struct tl_stream *tl_op_stream(struct timeline *t, const struct tl_op *op)
+{
+	struct tl_stream *s = op->stream ? &t->streams[op->stream - 1] : NULL;
+
+	return s && s->generation == op->generation ? s : NULL;
+}
+
+/* How far the op was moved since its place was found. */
+static int64_t moved(struct timeline *t, const struct tl_op *op)
+{
+	const struct tl_stream *s = op->flags & TL_OP_SETTLED ? NULL : tl_op_stream(t, op);
+
+	return s ? s->shift - op->shift : 0;
+}
+
+uint64_t tl_op_start(struct timeline *t, const struct tl_op *op)
+{
+	int64_t start = (int64_t)op->start + moved(t, op);
+
+	if (op->flags & TL_OP_SETTLED)
+		return op->start;
+	return start > (int64_t)op->ready ? (uint64_t)start : op->ready;
+}
+
+uint64_t tl_op_end(struct timeline *t, const struct tl_op *op)
+{
+	return tl_op_start(t, op) + (op->end - op->start);
+}
+
+/* From here on it stays where it is. */
+static void settle(struct timeline *t, struct tl_op *op)
+{
+	uint64_t start = tl_op_start(t, op), end = tl_op_end(t, op);
+
+	op->start = start;
+	op->end = end;
+	op->flags |= TL_OP_SETTLED;
+}
+
+/* The place of an old op is wanted: no list may lead to it any more. */
+static void forget(struct timeline *t, struct tl_op *op)
+{
+	struct tl_stream *s = tl_op_stream(t, op);
+
+	if (!s)
+		return;
+	if (s->head == op->id) {
+		s->head = op->next;
+		s->outstanding--;
+	}
+	if (s->book == op->id) {
+		s->book = op->next;
+		tf_header(t->map)->trouble[SPY_TROUBLE_TIMELINE]++;
+	}
+	if (s->back == op->id) {
+		s->back = op->next;
+		s->behind--;
+	}
+	if (s->tail == op->id)
+		s->tail = 0;
+}
+
+static void append(struct timeline *t, struct tl_stream *s, struct tl_op *op)
+{
+	struct tl_op *tail = tl_op(t, s->tail);
+
+	op->shift = s->shift;
+	op->stream = tl_place(t, s);
+	op->generation = s->generation;
+	if (tail)
+		tail->next = op->id;
+	s->tail = op->id;
+	if (!s->head)
+		s->head = op->id;
+	if (!s->book)
+		s->book = op->id;
+	if (!s->back)
+		s->back = op->id;
+	s->outstanding++;
+	s->since_proof++;
+	if (op->flags & TL_OP_UNKNOWN)
+		s->unknown++;
+	if (++s->behind > TL_QUEUE) {
+		const struct tl_op *back = tl_op(t, s->back);
+		s->back = back ? back->next : s->tail;
+		s->behind = back ? s->behind - 1 : 1;
+	}
+	tl_activate(t, s);
+}
+
+void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t upto)
+{
+	for (struct tl_op *op = tl_op(t, s->head); op && tl_op_end(t, op) <= upto;
+	     op = tl_op(t, s->head)) {
+		settle(t, op);
+		s->head = op->next;
+		s->outstanding--;
+	}
+}
+
+/* ---- how long ---- */
+
+static double guess_ns(const struct tf_work *w)
+{
+	double bytes =
+	        w->count ? (double)w->bytes / (double)w->count : (double)work_size_floor(w->size);
+
+	if (w->kind == TF_WORK_COPY && w->direction != SPY_DIR_DTOD)
+		return 1000 + bytes / HOST_COPY_RATE;
+	if (w->kind == TF_WORK_COPY || w->kind == TF_WORK_SET)
+		return 1000 + bytes / DEVICE_COPY_RATE;
+	return NAN;
+}
+
+uint64_t tl_duration(struct timeline *t, const struct tf_work *w, bool *known)
+{
+	const struct tf_work *all =
+	        tf_at(t->map, tf_header(t->map)->works, TF_WORKS * sizeof(*all));
+	double ns = NAN;
+
+	*known = false;
+	if (w && all && w >= all && w < all + TF_WORKS) {
+		struct tl_known *k = &t->known[w - all];
+		uint64_t stamp = (w->pairs[0].count + w->pairs[1].count + w->exact_count) << 16 |
+		                 (t->costs_version & 0xffff);
+		if (k->stamp != stamp) {
+			k->ns = estimate_ns_with(t->map, &t->costs, w);
+			k->stamp = stamp;
+		}
+		ns = k->ns;
+		*known = !isnan(ns);
+		if (isnan(ns) && w->kind == TF_WORK_KERNEL) {
+			const struct tl_mean *m = &t->means[w->id % TL_KERNELS];
+			if (m->count && m->kernel == w->id)
+				ns = m->sum_ns / m->count;
+			*known = !isnan(ns);
+		}
+		if (isnan(ns))
+			ns = guess_ns(w);
+	}
+	return isnan(ns) ? t->short_work : tl_ticks(t, ns);
+}
+
+bool tl_ends_by_return(const struct tf_record *r, enum tf_work_kind kind)
+{
+	if (kind != TF_WORK_COPY || r->copy.direction == SPY_DIR_DTOD ||
+	    r->copy.direction == SPY_DIR_PTOP)
+		return false;
+	if (!r->copy.async)
+		return r->copy.memory == SPY_MEM_PAGEABLE || r->copy.memory == SPY_MEM_PINNED;
+	return r->copy.memory == SPY_MEM_PAGEABLE &&
+	       (r->copy.direction == SPY_DIR_DTOH || r->copy.bytes > STAGED_BYTES);
+}
+
+/* ---- where ---- */
+
+/* Nothing before it that it must wait for ends later. */
+static uint64_t earliest(struct timeline *t, const struct tl_stream *s)
+{
+	const struct tl_device *d = &t->device[s->device];
+	uint64_t from = s->wait;
+
+	if (s->flags & TF_STREAM_LEGACY)
+		return tl_max(from, tl_blocking_end(t, s));
+	if (s->blocking && d->legacy) {
+		const struct tl_stream *legacy = &t->streams[d->legacy - 1];
+		const struct tl_op *last =
+		        legacy->flags & TF_STREAM_LEGACY ? tl_op(t, legacy->tail) : NULL;
+		from = tl_max(from, last ? tl_op_end(t, last) : 0);
+	}
+	return from;
+}
+
+/* By estimate: after its call's return, and after what it waits for. */
+static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
+                  const struct tf_record *r, uint64_t ticks)
+{
+	const struct tl_op *before = tl_op(t, s->tail);
+	uint64_t end = before ? tl_op_end(t, before) : 0;
+
+	op->ready = r->end + tl_start_latency(t);
+	if (r->flags & TF_STALLED)
+		op->ready += t->stall;
+	op->start = tl_max(op->ready, earliest(t, s));
+	if (end && end + t->gap > op->start)
+		op->start = end + t->gap;
+	else if (op->start == op->ready)
+		op->flags |= TL_OP_ALONE;
+	op->end = op->start + ticks;
+}
+
+/* A copy that its call waited for: it ended by the return, and all before it ended earlier. */
+static void place_blocking(struct timeline *t, struct tl_stream *s, struct tl_op *op,
+                           const struct tf_record *r, uint64_t ticks)
+{
+	uint64_t end = tl_max(r->start, r->end - tl_min(r->end - r->start, tl_return_latency(t)));
+
+	op->start = end - tl_min(end - r->start, ticks);
+	op->end = end;
+	op->ready = r->start;
+	if (s->tail)
+		tl_finished(t, s, s->tail, op->start);
+}
+
+struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                       enum tf_work_kind kind, const struct tf_work *work, struct tl_delayed *exact)
+{
+	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
+	struct tf_stream *row = tl_stream_entry(t, s, t->threads[thread].device);
+	struct tl_device *d = tl_device(t, s->device);
+	uint64_t id = ++t->last_op;
+	struct tl_op *op = &t->ops[id % TL_OPS];
+	bool known;
+
+	if (op->id)
+		forget(t, op);
+	*op = (struct tl_op){.id = id, .returned = r->end, .thread = (uint16_t)thread};
+	op->kind = (uint8_t)kind;
+	op->kernel = kind == TF_WORK_KERNEL ? r->launch.kernel : 0;
+	if (kind == TF_WORK_KERNEL && tl_is_comm(t, op->kernel))
+		op->flags |= TL_OP_COMM;
+	uint64_t ticks = tl_duration(t, work, &known);
+	if (!known)
+		op->flags |= TL_OP_UNKNOWN;
+	if (exact && exact->gpu_end) {
+		op->flags &= (uint8_t)~TL_OP_UNKNOWN;
+		op->start = op->ready = exact->gpu_start;
+		op->end = exact->gpu_end;
+	} else if (tl_ends_by_return(r, kind)) {
+		place_blocking(t, s, op, r, ticks);
+	} else {
+		place(t, s, op, r, ticks);
+	}
+	append(t, s, op);
+	if (exact)
+		exact->entry = s->entry;
+	if (t->mode == TF_GPU_CUPTI) { /* booked from activities */
+		s->book = 0;
+		if (!exact || !exact->gpu_end)
+			tl_exact_guess(t, op, exact);
+	}
+	const struct tl_op *last = tl_op(t, d->last);
+	if (!last || tl_op_end(t, last) <= op->end)
+		d->last = id;
+	if (row && kind >= TF_WORK_KERNEL && kind <= TF_WORK_SET) {
+		uint64_t *const counts[] = {&row->kernels, &row->graphs, &row->copies, &row->sets};
+		uint64_t items = kind == TF_WORK_KERNEL                        ? r->launch.items
+		                 : kind == TF_WORK_COPY || kind == TF_WORK_SET ? r->copy.items
+		                                                               : 1;
+		*counts[kind - TF_WORK_KERNEL] += items ? items : 1;
+	}
+	return op;
+}
+
+/* ---- putting it right ---- */
+
+void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_t by)
+{
+	uint64_t was = 0;
+	struct tl_op *op = tl_op(t, s->head);
+
+	for (; op && op->id <= last; op = tl_op(t, s->head)) {
+		settle(t, op);
+		was = op->end;
+		if (op->end > by)
+			op->flags |= TL_OP_CUT;
+		op->start = tl_min(op->start, by);
+		op->end = tl_min(op->end, by);
+		s->head = op->next;
+		s->outstanding--;
+	}
+	if (op && was > by) /* what came later moves up, as far as its call lets it */
+		s->shift -= (int64_t)(was - by);
+	if (!op)
+		s->since_proof = s->unknown = 0;
+}
+
+void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end)
+{
+	struct tl_stream *s = tl_op_stream(t, op);
+
+	if (!(op->flags & TL_OP_SETTLED))
+		settle(t, op);
+	if (s && s->head == op->id) {
+		s->head = op->next;
+		s->outstanding--;
+	}
+	if (op->end >= end)
+		return;
+	if (s && (!s->book || s->book > op->id)) {
+		s->book = op->id;
+		op->booked = tl_max(op->booked, op->end);
+		tl_activate(t, s);
+	}
+	op->end = end;
+	op->flags |= TL_OP_CUT;
+}
+
+void tl_queue_moved(struct timeline *t, struct tl_stream *s, uint64_t at)
+{
+	struct tl_op *moved_on = tl_op(t, s->back);
+
+	if (!moved_on || s->behind < TL_QUEUE)
+		return;
+	if (s->head <= moved_on->id && s->head) { /* the estimate was too long */
+		tl_finished(t, s, moved_on->id, at);
+		return;
+	}
+	/* Too short: what it took for done is still to come. */
+	uint64_t was = moved_on->end, head = moved_on->next;
+	if (was >= at)
+		return;
+	for (struct tl_op *op = tl_op(t, head); op && op->id != s->head; op = tl_op(t, op->next)) {
+		op->flags &= (uint8_t)~TL_OP_SETTLED;
+		op->shift = s->shift;
+		s->outstanding++;
+	}
+	s->head = head;
+	tl_extend(t, moved_on, at);
+	s->shift += (int64_t)(at - was);
+}
