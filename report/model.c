@@ -44,13 +44,23 @@ void model_add(struct model *m, const struct recording *r)
 	m->process_count++;
 	clock_init(&p.clock, r);
 	p.api_of = alloc_zeroed(r->calls, sizeof(*p.api_of));
+	p.kernel_row = alloc_zeroed(TF_KERNELS_MAX, sizeof(*p.kernel_row));
+	p.kernel_launches = alloc_zeroed(TF_KERNELS_MAX, sizeof(*p.kernel_launches));
+	p.graph_row = alloc_zeroed(r->graphs, sizeof(*p.graph_row));
 	model_add_process(&p);
 	model_add_apis(&p);
 	model_add_threads(&p);
 	model_add_kernels(&p);
 	model_add_graphs(&p);
 	model_add_gaps(&p);
+	model_add_host(&p);
+	model_add_works(&p);
+	model_add_busy(&p);
+	model_add_picture(&p);
 	free(p.api_of);
+	free(p.kernel_row);
+	free(p.kernel_launches);
+	free(p.graph_row);
 	clock_free(&p.clock);
 }
 
@@ -107,10 +117,13 @@ static void merge_costs(struct model *m)
 
 void model_finish(struct model *m)
 {
+	model_finish_works(m);
+	model_finish_busy(m);
 	model_finish_apis(m);
 	model_finish_kernels(m);
 	model_finish_threads(m);
 	merge_times(m);
+	model_finish_overheads(m);
 	merge_costs(m);
 	for (size_t i = 0; i < m->process_count; i++)
 		for (size_t k = 0; k < m->processes[i].device_count; k++)
@@ -136,6 +149,7 @@ static void process_free(struct process *p)
 	free(p->devices);
 	free(p->libraries);
 	free(p->flights);
+	picture_free(&p->picture);
 }
 
 void model_free(struct model *m)
@@ -150,6 +164,13 @@ void model_free(struct model *m)
 		free(m->kernels[i].name);
 	for (size_t i = 0; i < m->gap_count; i++)
 		free(m->gaps[i].name);
+	for (size_t i = 0; i < m->gpu.device_count; i++) {
+		free(m->gpu.devices[i].host);
+		free(m->gpu.devices[i].name);
+	}
+	free(m->gpu.devices);
+	free(m->gpu.streams);
+	free(m->gpu.untimed);
 	free(m->processes);
 	free(m->threads);
 	free(m->apis);

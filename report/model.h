@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "report/model_gpu.h"
 #include "report/reader.h"
 #include "shim/classes.h"
 
@@ -16,9 +17,16 @@ struct quantiles {
 	double p50, p90, p99; /* ns */
 };
 
-/* A thread's time in the window; the parts sum to `alive`, `alive` and `absent` to the window. */
+/*
+ * A thread's time in the window: launch_api, sync, copy, alloc, module, other, outside and sampling
+ * sum to `alive`, `alive` and `absent` to the window. Where the timeline tells, `launch_api` is
+ * divided into three and `sync`, which then has what copies and allocations waited, into two; else
+ * these are NaN and `sync` is that of the calls that are there to wait.
+ */
 struct split {
 	double launch_api, sync, copy, alloc, module, other, outside;
+	double launch, back_pressure, contention, sync_useful, sync_wasted;
+	double sampling; /* what timing of GPU work took of the thread */
 	double absent;
 	double alive;
 };
@@ -64,6 +72,7 @@ struct process {
 	uint64_t samples;
 	uint64_t calls, failed, launches, lost, written, lost_calls, drained;
 	uint64_t threads;
+	struct picture picture;
 	uint64_t trouble[SPY_TROUBLE_COUNT];
 	struct device *devices;
 	size_t device_count;
@@ -105,7 +114,11 @@ struct shape {
 	uint32_t grid[3], block[3], cluster[3];
 	uint32_t shared_bytes;
 	uint64_t launches;
+	/* as the driver says; registers 0 = not known */
+	uint32_t registers, static_shared, blocks_per_sm, warps_per_sm;
 };
+/* The share of an SM's warps that can be there at a time; NaN where it is not known. */
+double shape_occupancy(const struct shape *s);
 
 struct kernel {
 	char *name;
@@ -113,6 +126,11 @@ struct kernel {
 	double total, max, mean,
 	        first; /* API time; first launches of each thread, within the total */
 	struct quantiles q;
+	uint64_t firsts; /* launches in `first` */
+	double overhead; /* API time of launches without back-pressure, contention, first ones */
+	uint64_t queued; /* launches that waited between their return and their start */
+	double queue, queue_p50;
+	struct gpu_time gpu;
 	uint64_t shapes;
 	struct shape most; /* the shape launched most often; launches 0 = none known */
 };
@@ -122,12 +140,14 @@ struct copy {
 	bool async;
 	uint64_t count, bytes;
 	double total, max;
+	struct gpu_time gpu;
 };
 
 struct graph {
 	uint64_t pid, handle;
 	uint64_t launches, updates;
 	double total, instantiate;
+	struct gpu_time gpu;
 	bool alive;
 };
 
@@ -135,6 +155,8 @@ struct totals {
 	uint64_t calls, failed, launches, graph_launches, captured, copies, pageable_copies,
 	        copy_bytes, sets, syncs, allocs;
 	uint64_t allocated_bytes, freed_bytes;
+	uint64_t implicit_syncs;
+	bool implicit_known;
 };
 
 struct model {
@@ -161,8 +183,10 @@ struct model {
 	double per_call, calls_cost, samples_cost, collector, overhead_share;
 	uint64_t lost, written, lost_calls;
 	double lost_share;
-	bool has_host; /* one thread alone issued GPU work: */
+	bool has_host; /* the timeline merged the threads, or one alone issued GPU work: */
 	struct split host;
+	double host_window; /* what `host` sums to: the windows of the processes in it */
+	struct gpu gpu;
 	bool simulated;
 	struct warnings warnings;
 
@@ -183,6 +207,7 @@ enum sort_key {
 	SORT_P99,
 	SORT_MAX,
 	SORT_FAILED,
+	SORT_GPU,
 	SORT_NAME
 };
 extern const char *const sort_key_names[]; /* ends with NULL */

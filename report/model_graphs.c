@@ -10,6 +10,7 @@ void model_add_graphs(struct model_part *p)
 
 	for (uint32_t i = 0; i < r->graphs; i++) {
 		const struct tf_graph *g = tf_entry(&r->map, &p->header->graphs, i, sizeof(*g));
+		p->graph_row[i] = g && g->handle ? (uint32_t)m->graph_count : UINT32_MAX;
 		if (!g || !g->handle)
 			continue;
 		ALLOC_ROOM(m->graphs, m->graph_count);

@@ -36,7 +36,9 @@ static uint32_t kernel_row(struct model *m, char *name)
 	HASH_ADD_KEYPTR(hh, m->scratch->kernels_by_name, entry->name, strlen(entry->name), entry);
 	ALLOC_ROOM(m->kernels, m->kernel_count);
 	ALLOC_ROOM(m->scratch->kernel_spreads, m->kernel_count);
+	ALLOC_ROOM(m->scratch->queue_spreads, m->kernel_count);
 	m->scratch->kernel_spreads[m->kernel_count] = (struct spread){0};
+	m->scratch->queue_spreads[m->kernel_count] = (struct spread){0};
 	m->kernels[m->kernel_count++] = (struct kernel){.name = name};
 	return entry->index;
 }
@@ -61,47 +63,62 @@ static char *kernel_name(struct model_part *p, uint32_t id, const struct tf_kern
 	return name;
 }
 
-struct kernel_part {
-	struct model_part *part;
-	uint32_t *row_of; /* the model's row of each kernel; UINT32_MAX = not launched */
-};
-
-static uint32_t row_of(struct kernel_part *k, uint32_t id)
+static const struct tf_hist *hist_at(const struct model_part *p, uint64_t offset)
 {
-	const struct recording *r = k->part->recording;
-
-	if (k->row_of[id] == UINT32_MAX) {
-		const struct tf_kernel *kernel =
-		        id < r->kernels
-		                ? tf_entry(&r->map, &k->part->header->kernels, id, sizeof(*kernel))
-		                : NULL;
-		k->row_of[id] = kernel_row(k->part->model, kernel_name(k->part, id, kernel));
-		const struct tf_hist *hist =
-		        kernel && kernel->hist ? tf_at(&r->map, kernel->hist, sizeof(*hist)) : NULL;
-		if (hist)
-			spread_add(&k->part->model->scratch->kernel_spreads[k->row_of[id]], hist,
-			           k->part->clock.ns_per_tick);
-	}
-	return k->row_of[id];
+	return offset ? tf_at(&p->recording->map, offset, sizeof(struct tf_hist)) : NULL;
 }
 
-static void add_stat(struct kernel_part *k, uint32_t id, const struct tf_kernel_stat *s)
+/* What the timeline says: how long launches stood in the queue. Without GPU times it guesses. */
+static void add_queue(struct model_part *p, uint32_t row, const struct tf_kernel *kernel)
 {
-	const struct clock *clock = &k->part->clock;
-	uint32_t index = row_of(k, id); /* may move the rows */
-	struct kernel *row = &k->part->model->kernels[index];
+	struct kernel *k = &p->model->kernels[row];
+	const struct tf_hist *hist = hist_at(p, kernel->queue_hist);
 
+	if (p->header->gpu_mode == TF_GPU_OFF || !hist)
+		return;
+	spread_add(&p->model->scratch->queue_spreads[row], hist, p->clock.ns_per_tick);
+	CLAMP_ADD(k->queued, kernel->queue_count);
+	k->queue += clock_ns(&p->clock, kernel->queue_ticks);
+}
+
+static uint32_t row_of(struct model_part *p, uint32_t id)
+{
+	const struct recording *r = p->recording;
+
+	if (p->kernel_row[id] == UINT32_MAX) {
+		const struct tf_kernel *kernel =
+		        id < r->kernels
+		                ? tf_entry(&r->map, &p->header->kernels, id, sizeof(*kernel))
+		                : NULL;
+		uint32_t row = p->kernel_row[id] = kernel_row(p->model, kernel_name(p, id, kernel));
+		const struct tf_hist *hist = kernel ? hist_at(p, kernel->hist) : NULL;
+		if (hist)
+			spread_add(&p->model->scratch->kernel_spreads[row], hist,
+			           p->clock.ns_per_tick);
+		if (kernel)
+			add_queue(p, row, kernel);
+	}
+	return p->kernel_row[id];
+}
+
+static void add_stat(struct model_part *p, uint32_t id, const struct tf_kernel_stat *s)
+{
+	uint32_t index = row_of(p, id); /* may move the rows */
+	struct kernel *row = &p->model->kernels[index];
+
+	CLAMP_ADD(p->kernel_launches[id], s->launches);
 	CLAMP_ADD(row->launches, s->launches);
 	CLAMP_ADD(row->captured, s->captured);
 	CLAMP_ADD(row->failed, s->failed);
-	row->total += clock_ns(clock, s->sum_ticks);
-	row->first += clock_ns(clock, s->first_ticks);
-	row->max = fmax(row->max, clock_ns(clock, s->max_ticks));
+	row->total += clock_ns(&p->clock, s->sum_ticks);
+	row->first += clock_ns(&p->clock, s->first_ticks);
+	row->firsts += s->first_ticks != 0;
+	row->max = fmax(row->max, clock_ns(&p->clock, s->max_ticks));
 }
 
-static void add_thread(struct kernel_part *k, const struct tf_thread *t)
+static void add_thread(struct model_part *p, const struct tf_thread *t)
 {
-	const struct tf_map *map = &k->part->recording->map;
+	const struct tf_map *map = &p->recording->map;
 	uint32_t damaged = 0;
 
 	for (uint32_t dir = 0; dir < TF_KERNEL_DIRS; dir++) {
@@ -116,52 +133,60 @@ static void add_thread(struct kernel_part *k, const struct tf_thread *t)
 		}
 		for (uint32_t i = 0; i < TF_KERNEL_PAGE; i++)
 			if (page[i].launches || page[i].captured || page[i].failed)
-				add_stat(k, dir * TF_KERNEL_PAGE + i, &page[i]);
+				add_stat(p, dir * TF_KERNEL_PAGE + i, &page[i]);
 	}
 	if (damaged)
-		warn(k->part->recording->warnings,
+		warn(p->recording->warnings,
 		     "thread %llu: launches of up to %u kernels are not in the file",
 		     (unsigned long long)t->tid, damaged * TF_KERNEL_PAGE);
 }
 
-static void add_shapes(struct kernel_part *k)
+static void add_shapes(struct model_part *p)
 {
-	const struct tf_header *h = k->part->header;
+	const struct tf_header *h = p->header;
 	const struct tf_work *works =
-	        h->works ? tf_at(&k->part->recording->map, h->works, TF_WORKS * sizeof(*works))
-	                 : NULL;
-	struct model_scratch *scratch = k->part->model->scratch;
+	        h->works ? tf_at(&p->recording->map, h->works, TF_WORKS * sizeof(*works)) : NULL;
+	struct model_scratch *scratch = p->model->scratch;
 
 	for (uint32_t i = 0; works && i < TF_WORKS; i++) {
 		const struct tf_work *w = &works[i];
 		if (w->kind != TF_WORK_KERNEL || !w->count || w->id >= TF_KERNELS_MAX ||
-		    k->row_of[w->id] == UINT32_MAX)
+		    p->kernel_row[w->id] == UINT32_MAX)
 			continue;
 		ALLOC_ROOM(scratch->shapes, scratch->shape_count);
 		scratch->shapes[scratch->shape_count++] = (struct shape){
-		        .kernel = k->row_of[w->id],
+		        .kernel = p->kernel_row[w->id],
 		        .grid = {w->grid_x, w->grid_y, w->grid_z},
 		        .block = {w->block_x, w->block_y, w->block_z},
 		        .cluster = {w->cluster_x, w->cluster_y, w->cluster_z},
 		        .shared_bytes = w->shared_bytes,
 		        .launches = w->count,
+		        .registers = w->registers,
+		        .static_shared = w->static_shared,
+		        .blocks_per_sm = w->blocks_per_sm,
+		        .warps_per_sm = w->warps_per_sm,
 		};
 	}
 }
 
 void model_add_kernels(struct model_part *p)
 {
-	struct kernel_part k = {.part = p,
-	                        .row_of = alloc_zeroed(TF_KERNELS_MAX, sizeof(*k.row_of))};
-
-	memset(k.row_of, 0xff, TF_KERNELS_MAX * sizeof(*k.row_of));
+	memset(p->kernel_row, 0xff, TF_KERNELS_MAX * sizeof(*p->kernel_row));
 	for (uint32_t i = 0; i < p->recording->threads; i++) {
 		const struct tf_thread *t = recording_thread(p->recording, i);
 		if (t)
-			add_thread(&k, t);
+			add_thread(p, t);
 	}
-	add_shapes(&k);
-	free(k.row_of);
+	add_shapes(p);
+}
+
+double shape_occupancy(const struct shape *s)
+{
+	uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
+
+	if (!s->registers || !s->warps_per_sm || !threads)
+		return NAN;
+	return fmin(1, (double)s->blocks_per_sm * ceil((double)threads / 32) / s->warps_per_sm);
 }
 
 static int by_shape(const void *a, const void *b)
@@ -179,8 +204,13 @@ static void merge_shapes(struct model *m)
 		qsort(shapes, count, sizeof(*shapes), by_shape);
 	for (size_t i = 0; i < count;) {
 		struct shape sum = shapes[i];
-		while (++i < count && !by_shape(&sum, &shapes[i]))
-			CLAMP_ADD(sum.launches, shapes[i].launches);
+		while (++i < count && !by_shape(&sum, &shapes[i])) {
+			uint64_t launches = sum.launches;
+			CLAMP_ADD(launches, shapes[i].launches);
+			if (!sum.registers)
+				sum = shapes[i];
+			sum.launches = launches;
+		}
 		struct kernel *kernel = &m->kernels[sum.kernel];
 		kernel->shapes++;
 		if (sum.launches > kernel->most.launches)
@@ -188,6 +218,24 @@ static void merge_shapes(struct model *m)
 	}
 	free(shapes);
 	m->scratch->shapes = NULL;
+}
+
+/* The quantiles of one kernel; its histograms go into those of all of them. */
+static void finish_spreads(struct model *m, size_t i)
+{
+	struct spread *api = &m->scratch->kernel_spreads[i], *queue = &m->scratch->queue_spreads[i];
+	struct kernel *kernel = &m->kernels[i];
+
+	kernel->q = spread_quantiles(api, kernel->max);
+	kernel->queue_p50 = spread_quantiles(queue, INFINITY).p50;
+	if (!queue->hist)
+		kernel->queue = NAN;
+	if (api->hist)
+		spread_add(&m->scratch->launches, api->hist, api->ns_per_tick);
+	if (queue->hist)
+		spread_add(&m->scratch->queues, queue->hist, queue->ns_per_tick);
+	free(api->hist);
+	free(queue->hist);
 }
 
 void model_finish_kernels(struct model *m)
@@ -199,9 +247,12 @@ void model_finish_kernels(struct model *m)
 	for (size_t i = 0; i < m->kernel_count; i++) {
 		struct kernel *kernel = &m->kernels[i];
 		kernel->mean = kernel->launches ? kernel->total / (double)kernel->launches : NAN;
-		kernel->q = spread_quantiles(&m->scratch->kernel_spreads[i], kernel->max);
-		free(m->scratch->kernel_spreads[i].hist);
+		finish_spreads(m, i);
 	}
+	m->gpu.launch_p50 = spread_quantiles(&m->scratch->launches, INFINITY).p50;
+	m->gpu.queue_p50 = spread_quantiles(&m->scratch->queues, INFINITY).p50;
+	free(m->scratch->launches.hist);
+	free(m->scratch->queues.hist);
 	merge_shapes(m);
 	HASH_ITER(hh, m->scratch->kernels_by_name, entry, next)
 	{
@@ -209,5 +260,6 @@ void model_finish_kernels(struct model *m)
 		free(entry);
 	}
 	free(m->scratch->kernel_spreads);
-	m->scratch->kernel_spreads = NULL;
+	free(m->scratch->queue_spreads);
+	m->scratch->kernel_spreads = m->scratch->queue_spreads = NULL;
 }

@@ -19,6 +19,10 @@ struct model_part { /* one recording while it is added */
 	uint64_t window_start, window_end; /* ticks; 0 = there is no window */
 	uint64_t end;                      /* tick of the last sign of life */
 	uint32_t *api_of;                  /* model's API of each call id */
+	/* by kernel id, TF_KERNELS_MAX: the model's row, UINT32_MAX = never launched; launches */
+	uint32_t *kernel_row;
+	uint64_t *kernel_launches;
+	uint32_t *graph_row; /* the model's row of each graph; UINT32_MAX = none */
 };
 
 struct spread { /* a histogram of ns over several recordings, in ticks of the first one */
@@ -31,10 +35,13 @@ struct quantiles spread_quantiles(const struct spread *s, double max_ns);
 struct model_scratch {
 	struct api_entry *apis_by_name;
 	struct kernel_entry *kernels_by_name;
-	struct spread *api_spreads, *kernel_spreads; /* beside the model's apis and kernels */
+	/* beside the model's apis and kernels */
+	struct spread *api_spreads, *kernel_spreads, *queue_spreads;
 	struct shape *shapes;
 	size_t shape_count;
-	uint64_t name_bytes; /* of kernel names taken so far */
+	uint64_t name_bytes;            /* of kernel names taken so far */
+	bool host_unknown;              /* of a process that gave the GPU work */
+	struct spread launches, queues; /* of all kernels */
 };
 
 void model_add_process(struct model_part *p); /* first: the others need its times */
@@ -43,10 +50,28 @@ void model_add_threads(struct model_part *p);
 void model_add_kernels(struct model_part *p);
 void model_add_graphs(struct model_part *p);
 void model_add_gaps(struct model_part *p);
+void model_add_works(struct model_part *p); /* after threads, kernels and graphs */
+void model_add_busy(struct model_part *p);
+void model_add_picture(struct model_part *p);
 
 void model_finish_apis(struct model *m);
 void model_finish_kernels(struct model *m);
 void model_finish_threads(struct model *m);
+void model_finish_works(struct model *m); /* before the others give their work up */
+void model_finish_busy(struct model *m);
+void model_finish_overheads(struct model *m); /* last */
+void picture_free(struct picture *p);
+
+/*
+ * A thread's time by what it did. `ticks`: API time of its outermost calls by their class; `kept`:
+ * share of its records that were not lost.
+ */
+struct split model_split(const struct model_part *p, const struct tf_thread *t,
+                         const double ticks[SPY_CLASS_COUNT], double kept);
+void model_add_host(struct model_part *p); /* after threads */
+
+/* The model's row for a kind of copy (TF_COPY_KIND), made when it is new. */
+struct copy *model_copy(struct model *m, uint32_t kind);
 
 /* A text of fixed room that may lack its NUL (free it); NULL when it is empty. */
 char *model_text(const char *text, size_t room);

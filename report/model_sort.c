@@ -6,9 +6,11 @@
 #include "report/model.h"
 
 const char *const sort_key_names[] = {
-        [SORT_TOTAL] = "total",   [SORT_CALLS] = "calls", [SORT_MEAN] = "mean",
-        [SORT_P50] = "p50",       [SORT_P99] = "p99",     [SORT_MAX] = "max",
-        [SORT_FAILED] = "failed", [SORT_NAME] = "name",   NULL,
+        [SORT_TOTAL] = "total",   [SORT_CALLS] = "calls",
+        [SORT_MEAN] = "mean",     [SORT_P50] = "p50",
+        [SORT_P99] = "p99",       [SORT_MAX] = "max",
+        [SORT_FAILED] = "failed", [SORT_GPU] = "gpu",
+        [SORT_NAME] = "name",     NULL,
 };
 
 struct row { /* what all tables that can be sorted have */
@@ -35,6 +37,7 @@ static double choose(enum sort_key key, double total, double mean, double max,
 		return (double)failed;
 	case SORT_NAME:
 		return 0;
+	case SORT_GPU:
 	case SORT_TOTAL:
 		break;
 	}
@@ -88,9 +91,11 @@ static void sort_kernels(struct model *m, enum sort_key key)
 
 	for (size_t i = 0; i < m->kernel_count; i++) {
 		const struct kernel *k = &m->kernels[i];
-		rows[i] = (struct row){
-		        k->name,
-		        choose(key, k->total, k->mean, k->max, &k->q, k->launches, k->failed), i};
+		rows[i] = (struct row){k->name,
+		                       key == SORT_GPU ? k->gpu.total
+		                                       : choose(key, k->total, k->mean, k->max,
+		                                                &k->q, k->launches, k->failed),
+		                       i};
 	}
 	if (m->kernel_count) {
 		qsort(rows, m->kernel_count, sizeof(*rows), by_key);

@@ -7,31 +7,6 @@
 
 #define RINGS_MOST 64 /* of a thread: each is larger than the one before */
 
-/* Ticks that a slot's threads lived within the window. */
-static uint64_t alive_ticks(const struct model_part *p, const struct tf_thread *t)
-{
-	uint64_t from = t->birth > p->window_start ? t->birth : p->window_start;
-	uint64_t to = t->death && t->death < p->window_end ? t->death : p->window_end;
-	uint64_t alive = to > from ? to - from : 0;
-
-	CLAMP_ADD(alive, t->adopted_ticks);
-	return alive < p->window_end - p->window_start ? alive : p->window_end - p->window_start;
-}
-
-/* The class of the call a thread is in, and how long it was in it within the window;
- * SPY_CLASS_COUNT = in none. */
-static uint8_t in_flight(const struct model_part *p, const struct tf_thread *t, uint64_t *ticks)
-{
-	const struct tf_call *call = NULL;
-	uint64_t from = t->in_start > p->window_start ? t->in_start : p->window_start;
-
-	*ticks = p->window_end > from ? p->window_end - from : 0;
-	if (t->in_call && t->in_call <= p->recording->calls)
-		call = tf_entry(&p->recording->map, &p->header->calls, t->in_call - 1,
-		                sizeof(*call));
-	return call && call->class < SPY_CLASS_COUNT ? call->class : SPY_CLASS_COUNT;
-}
-
 /* Records that a thread offered to its rings, lost ones too. */
 static uint64_t records_of(const struct model_part *p, const struct tf_thread *t)
 {
@@ -61,46 +36,16 @@ static struct class_sums sums_of(const struct model_part *p, const struct tf_thr
 	CLAMP_ADD(s.launches, t->items[SPY_CLASS_LAUNCH]);
 	for (uint32_t i = 0; i < p->recording->thread_calls; i++) {
 		const struct tf_call_stat *stat = &t->calls[i];
-		const struct tf_call *call = stat->calls ? tf_entry(&p->recording->map, &p->header->calls, i,
-		                                                    sizeof(*call))
-		                                         : NULL;
+		const struct tf_call *call =
+		        stat->calls
+		                ? tf_entry(&p->recording->map, &p->header->calls, i, sizeof(*call))
+		                : NULL;
 		if (!call || call->class >= SPY_CLASS_COUNT)
 			continue;
 		s.ticks[call->class] += (double)stat->sum_ticks;
 		if (stat->calls > stat->failed)
 			CLAMP_ADD(s.ok[call->class], stat->calls - stat->failed);
 	}
-	return s;
-}
-
-static struct split split_of(const struct model_part *p, const struct tf_thread *t, const struct class_sums *sums)
-{
-	double ns[SPY_CLASS_COUNT];
-	struct split s = {0};
-	uint64_t ticks;
-	uint8_t class = in_flight(p, t, &ticks);
-
-	for (int c = 0; c < SPY_CLASS_COUNT; c++)
-		ns[c] = fmax(0, sums->ticks[c] + (double)t->self_adjust[c]) * p->clock.ns_per_tick;
-	if (class < SPY_CLASS_COUNT)
-		ns[class] += clock_ns(&p->clock, ticks);
-	s.launch_api = ns[SPY_CLASS_LAUNCH] + ns[SPY_CLASS_GRAPH_LAUNCH];
-	s.sync = ns[SPY_CLASS_SYNC];
-	s.copy = ns[SPY_CLASS_COPY] + ns[SPY_CLASS_SET];
-	s.alloc = ns[SPY_CLASS_ALLOC];
-	s.module = ns[SPY_CLASS_MODULE];
-	s.other = ns[SPY_CLASS_STREAM] + ns[SPY_CLASS_EVENT] + ns[SPY_CLASS_GRAPH] +
-	          ns[SPY_CLASS_QUERY] + ns[SPY_CLASS_CONTEXT] + ns[SPY_CLASS_OTHER];
-	double inside = s.launch_api + s.sync + s.copy + s.alloc + s.module + s.other;
-	s.alive = p->window_start ? clock_ns(&p->clock, alive_ticks(p, t)) : NAN;
-	/* A thread is known from its first call on: what it was seen to do is the least it lived.
-	 */
-	if (inside > s.alive)
-		s.alive = inside;
-	s.outside = s.alive - inside;
-	s.absent = p->process->window - s.alive;
-	if (s.absent < 0)
-		s.absent = 0;
 	return s;
 }
 
@@ -125,12 +70,12 @@ static void add_totals(struct totals *to, const struct tf_thread *t, const struc
 	CLAMP_ADD(to->sets, t->items[SPY_CLASS_SET]);
 	CLAMP_ADD(to->syncs, sums->ok[SPY_CLASS_SYNC]);
 	CLAMP_ADD(to->allocs, sums->ok[SPY_CLASS_ALLOC]);
+	CLAMP_ADD(to->implicit_syncs, t->implicit_syncs);
 	CLAMP_ADD(to->allocated_bytes, t->allocated_bytes);
 	CLAMP_ADD(to->freed_bytes, t->freed_bytes);
 }
 
-/* The model's row for a kind of copy, made when it is new. */
-static struct copy *copy_row(struct model *m, uint32_t kind)
+struct copy *model_copy(struct model *m, uint32_t kind)
 {
 	uint8_t direction = (uint8_t)(kind / 2 / SPY_MEM_COUNT),
 	        memory = (uint8_t)(kind / 2 % SPY_MEM_COUNT);
@@ -153,7 +98,7 @@ static void add_copies(struct model_part *p, const struct tf_thread *t)
 		const struct tf_copy_stat *s = &t->copies[kind];
 		if (!s->count)
 			continue;
-		struct copy *row = copy_row(p->model, kind);
+		struct copy *row = model_copy(p->model, kind);
 		CLAMP_ADD(row->count, s->count);
 		CLAMP_ADD(row->bytes, s->bytes);
 		row->total += clock_ns(&p->clock, s->sum_ticks);
@@ -169,6 +114,7 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 	struct model *m = p->model;
 	struct process *process = p->process;
 	const struct class_sums sums = sums_of(p, t);
+	uint64_t records = records_of(p, t);
 	struct thread thread = {
 	        .process = p->process_index,
 	        .tid = t->tid,
@@ -190,11 +136,12 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 	CLAMP_ADD(process->lost, t->lost);
 	CLAMP_ADD(process->samples, t->samples);
 	process->samples_cost += clock_ns(&p->clock, t->sample_ticks);
-	CLAMP_ADD(process->written, records_of(p, t));
+	CLAMP_ADD(process->written, records);
 	if (!thread.calls && !thread.issues && !t->in_call)
 		return; /* a slot that nobody used */
 	thread.name = model_text(t->name, sizeof(t->name));
-	thread.split = split_of(p, t, &sums);
+	thread.split =
+	        model_split(p, t, sums.ticks, records ? 1 - (double)t->lost / (double)records : 1);
 	add_totals(&m->totals, t, &thread, &sums);
 	add_copies(p, t);
 	CLAMP_ADD(process->calls, thread.calls);
@@ -207,6 +154,9 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 
 void model_add_threads(struct model_part *p)
 {
+	/* Whether a call waited for the GPU is known where work's times are. */
+	p->model->totals.implicit_known |=
+	        p->header->timeline_upto && p->header->gpu_mode != TF_GPU_OFF;
 	for (uint32_t i = 0; i < p->recording->threads; i++) {
 		const struct tf_thread *t = recording_thread(p->recording, i);
 		if (t)
@@ -238,15 +188,8 @@ static int by_bytes(const void *a, const void *b)
 
 void model_finish_threads(struct model *m)
 {
-	size_t issuing = 0;
-
 	if (m->thread_count)
 		qsort(m->threads, m->thread_count, sizeof(*m->threads), by_api);
 	if (m->copy_count)
 		qsort(m->copies, m->copy_count, sizeof(*m->copies), by_bytes);
-	for (size_t i = 0; i < m->thread_count; i++)
-		issuing += m->threads[i].issues;
-	m->has_host = issuing == 1;
-	if (m->has_host)
-		m->host = m->threads[0].split;
 }

@@ -67,7 +67,8 @@ static json_t *totals(const struct model *m)
 	json_put(o, "copy_bytes", json_count(t->copy_bytes));
 	json_put(o, "sets", json_count(t->sets));
 	json_put(o, "syncs", json_count(t->syncs));
-	json_put(o, "implicit_syncs", json_null());
+	json_put(o, "implicit_syncs",
+	         t->implicit_known ? json_count(t->implicit_syncs) : json_null());
 	json_put(o, "allocs", json_count(t->allocs));
 	json_put(o, "allocated_bytes", json_count(t->allocated_bytes));
 	json_put(o, "freed_bytes", json_count(t->freed_bytes));
@@ -97,13 +98,13 @@ static json_t *overhead(const struct model *m)
 	return o;
 }
 
-static json_t *verdict(void)
+static json_t *verdict(const struct model *m)
 {
 	json_t *o = json_object();
 
 	json_put(o, "class", json_text("inconclusive"));
 	json_put(o, "confidence", json_text("low"));
-	json_put(o, "reason", json_text("GPU time is not known in this recording"));
+	json_put(o, "reason", json_text(out_no_verdict(m)));
 	json_put(o, "second", json_null());
 	return o;
 }
@@ -150,12 +151,12 @@ void out_json(const struct model *m, const struct out_options *o)
 	json_put(root, "overhead", overhead(m));
 	json_put(root, "host", json_host(m));
 	json_put(root, "gpu", json_gpu(m));
-	json_put(root, "verdict", verdict());
+	json_put(root, "verdict", verdict(m));
 	json_put(root, "apis", json_apis(m, limit));
 	json_put(root, "kernels", json_kernels(m, limit));
 	json_put(root, "copies", json_copies(m));
 	json_put(root, "graphs", json_graphs(m));
-	json_put(root, "streams", json_null());
+	json_put(root, "streams", json_streams(m));
 	json_put(root, "steps", json_null());
 	json_put(root, "findings", json_array());
 	json_put(root, "processes", json_processes(m));

@@ -60,11 +60,17 @@ static json_t *xyz(const uint32_t v[3], bool known)
 	return list;
 }
 
+/* What the driver says of the shape launched most often. */
+static void put_facts(json_t *o, const struct shape *s)
+{
+	json_put(o, "registers", s->registers ? json_count(s->registers) : json_null());
+	json_put(o, "static_shared_bytes",
+	         s->registers ? json_count(s->static_shared) : json_null());
+	json_put(o, "occupancy", json_share(shape_occupancy(s)));
+}
+
 json_t *json_kernels(const struct model *m, size_t limit)
 {
-	static const char *const unknown[] = {
-	        "queue_p50_ns", "gpu_total_ns", "gpu_mean_ns", "gpu_low_ns",
-	        "gpu_high_ns",  "samples",      NULL};
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->kernel_count && i < limit; i++) {
@@ -81,12 +87,22 @@ json_t *json_kernels(const struct model *m, size_t limit)
 		json_put(o, "api_p99_ns", json_ns(k->q.p99));
 		json_put(o, "api_max_ns", json_ns(k->max));
 		json_put(o, "first_ns", json_ns(k->first));
-		json_put_nulls(o, unknown);
+		json_put(o, "first_launches", json_count(k->firsts));
+		json_put(o, "launch_ns", json_ns(k->overhead));
+		json_put(o, "queue_p50_ns", json_ns(k->queue_p50));
+		json_put(o, "queue_total_ns", json_ns(k->queue));
+		json_put(o, "queue_count",
+		         isfinite(k->queue) ? json_count(k->queued) : json_null());
+		json_put_gpu_time(o, &k->gpu);
+		json_put(o, "launch_per_gpu", json_share(k->overhead / k->gpu.total));
+		json_put(o, "gpu_share", json_share(k->gpu.total / m->gpu.all.total));
+		json_put(o, "window_share", json_share(k->gpu.total / m->window));
 		json_put(o, "shapes", k->shapes ? json_count(k->shapes) : json_null());
 		json_put(o, "grid", xyz(k->most.grid, k->most.launches));
 		json_put(o, "block", xyz(k->most.block, k->most.launches));
 		json_put(o, "shared_bytes",
 		         k->most.launches ? json_count(k->most.shared_bytes) : json_null());
+		put_facts(o, &k->most);
 		json_push(list, o);
 	}
 	return list;
@@ -106,7 +122,8 @@ json_t *json_copies(const struct model *m)
 		json_put(o, "bytes", json_count(c->bytes));
 		json_put(o, "api_total_ns", json_ns(c->total));
 		json_put(o, "api_max_ns", json_ns(c->max));
-		json_put(o, "gpu_total_ns", json_null());
+		json_put_gpu_time(o, &c->gpu);
+		json_put(o, "gpu_bytes_per_s", json_share((double)c->bytes / c->gpu.total * 1e9));
 		json_push(list, o);
 	}
 	return list;
@@ -125,6 +142,7 @@ json_t *json_graphs(const struct model *m)
 		json_put(o, "launches", json_count(g->launches));
 		json_put(o, "api_total_ns", json_ns(g->total));
 		json_put(o, "instantiate_ns", json_ns(g->instantiate));
+		json_put_gpu_time(o, &g->gpu);
 		json_put(o, "updates", json_count(g->updates));
 		json_put(o, "alive", json_boolean(g->alive));
 		json_push(list, o);

@@ -3,19 +3,20 @@
 
 #include "report/out_json.h"
 
-/* Needs GPU time: what of a launch or a wait was of use. */
-static const char *const split_unknown[] = {"launch_ns",      "back_pressure_ns", "contention_ns",
-                                            "sync_useful_ns", "sync_wasted_ns",   NULL};
-
 /* The keys of a split; all null where there is none. */
 static void put_split(json_t *o, const struct split *s)
 {
-	json_put_nulls(o, split_unknown);
+	json_put(o, "launch_ns", json_ns(s ? s->launch : NAN));
+	json_put(o, "back_pressure_ns", json_ns(s ? s->back_pressure : NAN));
+	json_put(o, "contention_ns", json_ns(s ? s->contention : NAN));
+	json_put(o, "sync_useful_ns", json_ns(s ? s->sync_useful : NAN));
+	json_put(o, "sync_wasted_ns", json_ns(s ? s->sync_wasted : NAN));
 	json_put(o, "copy_ns", json_ns(s ? s->copy : NAN));
 	json_put(o, "alloc_ns", json_ns(s ? s->alloc : NAN));
 	json_put(o, "module_ns", json_ns(s ? s->module : NAN));
 	json_put(o, "other_cuda_ns", json_ns(s ? s->other : NAN));
 	json_put(o, "outside_ns", json_ns(s ? s->outside : NAN));
+	json_put(o, "sampling_ns", json_ns(s ? s->sampling : NAN));
 	json_put(o, "launch_api_ns", json_ns(s ? s->launch_api : NAN));
 	json_put(o, "sync_ns", json_ns(s ? s->sync : NAN));
 }
@@ -25,6 +26,7 @@ json_t *json_host(const struct model *m)
 	json_t *host = json_object(), *threads = json_array();
 
 	put_split(host, m->has_host ? &m->host : NULL);
+	json_put(host, "window_ns", json_ns(m->has_host ? m->host_window : NAN));
 	for (size_t i = 0; i < m->thread_count; i++) {
 		const struct thread *t = &m->threads[i];
 		json_t *o = json_object();
@@ -44,64 +46,6 @@ json_t *json_host(const struct model *m)
 	}
 	json_put(host, "threads", threads);
 	return host;
-}
-
-/* What a device and the whole GPU side have in common. */
-static const char *const gpu_unknown[] = {
-        "busy_ns", "busy_low_ns", "busy_high_ns", "busy_share", "comm_ns", "idle_ns", NULL};
-static const char *const idle_causes[] = {"launch",  "sync",       "copy",    "alloc", "module",
-                                          "outside", "dependency", "unknown", NULL};
-
-static void put_gpu(json_t *o)
-{
-	json_t *idle_by = json_object();
-
-	json_put_nulls(o, gpu_unknown);
-	json_put_nulls(idle_by, idle_causes);
-	json_put(o, "idle_by", idle_by);
-}
-
-static bool same_device(const struct device *a, const struct device *b)
-{
-	return a->index == b->index && a->name && b->name && !strcmp(a->name, b->name);
-}
-
-/* A device that an earlier process of the same machine has already named. */
-static bool named_before(const struct model *m, size_t process, const struct device *d)
-{
-	const char *host = m->processes[process].host;
-
-	for (size_t i = 0; i < process; i++) {
-		const struct process *p = &m->processes[i];
-		if (!host || !p->host || strcmp(host, p->host))
-			continue;
-		for (size_t k = 0; k < p->device_count; k++)
-			if (same_device(&p->devices[k], d))
-				return true;
-	}
-	return false;
-}
-
-json_t *json_gpu(const struct model *m)
-{
-	json_t *gpu = json_object(), *devices = json_array();
-
-	json_put(gpu, "mode",
-	         json_text(m->process_count ? out_gpu_mode_name(m->processes[0].gpu_mode) : NULL));
-	put_gpu(gpu);
-	for (size_t i = 0; i < m->process_count; i++)
-		for (size_t k = 0; k < m->processes[i].device_count; k++) {
-			const struct device *d = &m->processes[i].devices[k];
-			if (named_before(m, i, d))
-				continue;
-			json_t *o = json_object();
-			json_put(o, "index", json_count(d->index));
-			json_put(o, "name", json_text(d->name));
-			put_gpu(o);
-			json_push(devices, o);
-		}
-	json_put(gpu, "devices", devices);
-	return gpu;
 }
 
 static json_t *in_flight(const struct process *p)

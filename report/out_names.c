@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include "report/alloc.h"
@@ -44,6 +45,56 @@ const char *out_gpu_mode_name(uint32_t mode)
 		return "cupti";
 	}
 	return NULL;
+}
+
+const char *out_work_name(uint32_t kind)
+{
+	static const char *const names[TF_WORK_KINDS] = {
+	        [TF_WORK_KERNEL] = "kernel",
+	        [TF_WORK_GRAPH] = "graph",
+	        [TF_WORK_COPY] = "copy",
+	        [TF_WORK_SET] = "set",
+	};
+
+	return kind < TF_WORK_KINDS && names[kind] ? names[kind] : "unknown";
+}
+
+const char *const out_idle_names[] = {
+        [TF_IDLE_LAUNCH] = "launch",
+        [TF_IDLE_SYNC] = "sync",
+        [TF_IDLE_COPY] = "copy",
+        [TF_IDLE_ALLOC] = "alloc",
+        [TF_IDLE_MODULE] = "module",
+        [TF_IDLE_OUTSIDE] = "outside",
+        [TF_IDLE_DEPENDENCY] = "dependency",
+        [TF_IDLE_UNKNOWN] = "unknown",
+};
+
+const char *out_stream_kind(uint32_t flags)
+{
+	if (flags & TF_STREAM_LEGACY)
+		return "legacy";
+	if (flags & TF_STREAM_PER_THREAD)
+		return "per_thread";
+	if (flags & TF_STREAM_UNSEEN)
+		return "unknown";
+	return flags & 1 ? "non_blocking" : "blocking"; /* CU_STREAM_NON_BLOCKING */
+}
+
+double out_overlap(const struct gpu_busy *b)
+{
+	return fmax(0, b->kernels + b->copies - b->busy);
+}
+
+double out_launch_per_gpu(const struct gpu *gpu)
+{
+	return gpu->overhead / gpu->launched.total;
+}
+
+const char *out_no_verdict(const struct model *m)
+{
+	return m->gpu.measured ? "cudaspy does not judge figures yet"
+	                       : "GPU time is not known in this recording";
 }
 
 char *out_version(char *to, uint32_t version)

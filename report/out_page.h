@@ -17,6 +17,18 @@ void out_page_copies(const struct model *m, struct page *page);
 void out_page_work(const struct model *m, struct page *page);
 void out_page_graphs(const struct model *m, const struct out_options *o, struct page *page);
 void out_page_gaps(const struct model *m, struct page *page);
+void out_page_gpu(const struct model *m, struct page *page);
+void out_page_occupancy(const struct model *m, struct page *page);
+/* The run from left to right: how busy the devices were, what the host did. Text only. */
+void out_page_picture(const struct model *m, struct page *page);
+
+/* Two cells of a table: GPU time, and half its interval in per cent of it. ">": not all of it. */
+void out_page_gpu_cells(struct table *t, const struct gpu_time *time);
+/* A bar of up to OUT_BAR columns (free it). */
+#define OUT_BAR 20
+char *out_page_bar(double part, double whole);
+/* A kernel's name as a table has it (free it). */
+char *out_page_name(const char *name, bool full);
 
 /* The line under a table that does not show all rows. */
 void out_page_rest(struct page *page, size_t shown, size_t all, const char *what);

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "report/alloc.h"
-#include "report/names.h"
 #include "report/out_page.h"
 #include "report/units.h"
 
@@ -98,105 +97,20 @@ void out_page_apis(const struct model *m, const struct out_options *o, struct pa
 			failures_of(m, (uint32_t)i, page);
 }
 
-static void shape_cell(struct table *t, const struct shape *s)
-{
-	if (s->launches)
-		table_cell(t, "%u,%u,%u x %u,%u,%u", s->grid[0], s->grid[1], s->grid[2],
-		           s->block[0], s->block[1], s->block[2]);
-	else
-		table_cell(t, "n/a");
-}
-
-/* What a table of kernels has beside what it always has. */
-struct kernel_columns {
-	bool captured, shape;
-};
-
-static size_t name_columns(struct column to[TABLE_COLUMNS], struct kernel_columns has)
-{
-	static const struct column always[] = {{"API", false}, {"%win", false},
-	                                       {"p50", false}, {"queue", false},
-	                                       {"GPU", false}, {"shapes", false}};
-	size_t n = 0;
-
-	to[n++] = (struct column){"launches", false};
-	if (has.captured)
-		to[n++] = (struct column){"captured", false};
-	for (size_t i = 0; i < COUNT(always); i++)
-		to[n++] = always[i];
-	if (has.shape)
-		to[n++] = (struct column){"grid x block", false};
-	to[n++] = (struct column){"kernel", true};
-	return n;
-}
-
-static void kernel_row(struct table *t, const struct model *m, const struct kernel *k,
-                       struct kernel_columns has, bool full_name)
-{
-	/* What the demangler wrote has a parameter list; other names are shown as they are. */
-	char *name = full_name || !strchr(k->name, '(') || k->name[0] == '('
-	                     ? alloc_copy(k->name, strlen(k->name))
-	                     : name_short(k->name);
-
-	table_cell(t, "%llu", (unsigned long long)k->launches);
-	if (has.captured)
-		table_cell(t, "%llu", (unsigned long long)k->captured);
-	time_cell(t, k->total);
-	percent_cell(t, k->total, m->window);
-	time_cell(t, k->q.p50);
-	table_cell(t, "n/a");
-	table_cell(t, "n/a");
-	if (k->shapes)
-		table_cell(t, "%llu", (unsigned long long)k->shapes);
-	else
-		table_cell(t, "n/a");
-	if (has.shape)
-		shape_cell(t, &k->most);
-	table_cell(t, "%s", name);
-	free(name);
-}
-
-void out_page_kernels(const struct model *m, const struct out_options *o, struct page *page)
-{
-	size_t rows = m->kernel_count < o->limit ? m->kernel_count : o->limit;
-	struct kernel_columns has = {.shape = page->markdown || page->width >= 100};
-	struct column columns[TABLE_COLUMNS];
-	struct table t;
-	double first = 0;
-	char window[UNIT_BYTES], text[UNIT_BYTES];
-
-	if (!m->kernel_count)
-		return;
-	for (size_t i = 0; i < m->kernel_count; i++) {
-		has.captured |= m->kernels[i].captured != 0;
-		first += m->kernels[i].first;
-	}
-	page_heading(page,
-	             "Kernels (API: time of the launch calls; %%win: its %% of the window, %s)",
-	             unit_time(window, m->window));
-	table_start(&t, columns, name_columns(columns, has));
-	for (size_t i = 0; i < rows; i++)
-		kernel_row(&t, m, &m->kernels[i], has, o->full_names);
-	table_print(&t, page);
-	out_page_rest(page, rows, m->kernel_count, "kernels");
-	page_line(page,
-	          "First launches (lazy loading): %s of the API time. Queue and GPU time: n/a.",
-	          unit_time(text, first));
-}
-
 void out_page_copies(const struct model *m, struct page *page)
 {
 	static const struct column columns[] = {
-	        {"count", false}, {"bytes", false}, {"API", false}, {"%win", false},
-	        {"mean", false},  {"max", false},   {"GPU", false}, {"direction", true},
-	        {"memory", true}, {"form", true}};
+	        {"count", false},    {"bytes", false}, {"API", false}, {"%win", false},
+	        {"mean", false},     {"GPU", false},   {"+-%", false}, {"GB/s", false},
+	        {"direction", true}, {"memory", true}, {"form", true}};
 	char text[UNIT_BYTES];
 	struct table t;
 
 	if (!m->copy_count)
 		return;
-	page_heading(page, "Copies (%%win: API time, %% of the window, %s)",
-	             unit_time(text, m->window));
+	page_heading(page, "Copies (%%win: API time, %% of the window, %s%s)",
+	             unit_time(text, m->window),
+	             m->gpu.measured && m->gpu.estimated ? "; GPU: estimated" : "");
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < m->copy_count; i++) {
 		const struct copy *c = &m->copies[i];
@@ -205,8 +119,11 @@ void out_page_copies(const struct model *m, struct page *page)
 		time_cell(&t, c->total);
 		percent_cell(&t, c->total, m->window);
 		time_cell(&t, c->total / (double)c->count);
-		time_cell(&t, c->max);
-		table_cell(&t, "n/a");
+		out_page_gpu_cells(&t, &c->gpu);
+		if (isfinite((double)c->bytes / c->gpu.total))
+			table_cell(&t, "%.3g", (double)c->bytes / c->gpu.total);
+		else
+			table_cell(&t, "n/a");
 		table_cell(&t, "%s", out_direction_names[c->direction]);
 		table_cell(&t, "%s", out_memory_names[c->memory]);
 		table_cell(&t, "%s", c->async ? "async" : "blocking");
@@ -271,8 +188,9 @@ void out_page_work(const struct model *m, struct page *page)
 void out_page_graphs(const struct model *m, const struct out_options *o, struct page *page)
 {
 	static const struct column columns[] = {
-	        {"launches", false}, {"API", false},         {"%win", false}, {"mean", false},
-	        {"updates", false},  {"instantiate", false}, {"state", true}, {"graph", true}};
+	        {"launches", false},    {"API", false}, {"%win", false},    {"mean", false},
+	        {"GPU", false},         {"+-%", false}, {"updates", false},
+	        {"instantiate", false}, {"state", true}, {"graph", true}};
 	size_t rows = m->graph_count < o->limit ? m->graph_count : o->limit;
 	char text[UNIT_BYTES];
 	struct table t;
@@ -288,6 +206,7 @@ void out_page_graphs(const struct model *m, const struct out_options *o, struct 
 		time_cell(&t, g->total);
 		percent_cell(&t, g->total, m->window);
 		time_cell(&t, g->launches ? g->total / (double)g->launches : NAN);
+		out_page_gpu_cells(&t, &g->gpu);
 		table_cell(&t, "%llu", (unsigned long long)g->updates);
 		time_cell(&t, g->instantiate);
 		table_cell(&t, "%s", g->alive ? "alive" : "destroyed");

@@ -111,7 +111,9 @@ static void state(const struct model *m, struct page *page)
 
 static void loss_and_cost(const struct model *m, struct page *page)
 {
-	char share[UNIT_BYTES], total[UNIT_BYTES], each[UNIT_BYTES], collector[UNIT_BYTES];
+	char share[UNIT_BYTES], total[UNIT_BYTES], each[UNIT_BYTES], collector[UNIT_BYTES],
+	        samples[UNIT_BYTES];
+	uint64_t timed = 0;
 
 	if (m->lost)
 		page_alarm(page, "lost",
@@ -123,11 +125,17 @@ static void loss_and_cost(const struct model *m, struct page *page)
 	else
 		page_fact(page, "lost", "nothing: %llu calls, all counted",
 		          (unsigned long long)m->totals.calls);
-	page_fact(page, "own cost", "%s (%s %% of wall): %llu calls x %s, collector %s",
+	for (size_t i = 0; i < m->process_count; i++)
+		timed += m->processes[i].samples;
+	char *sampling = timed ? alloc_format(", %llu samples %s", (unsigned long long)timed,
+	                                      unit_time(samples, m->samples_cost))
+	                       : alloc_copy("", 0);
+	page_fact(page, "own cost", "%s (%s %% of wall): %llu calls x %s%s, collector %s",
 	          unit_time(total, m->calls_cost + m->collector +
 	                                   (isnan(m->samples_cost) ? 0 : m->samples_cost)),
 	          unit_percent(share, m->overhead_share, 1), (unsigned long long)m->totals.calls,
-	          unit_time(each, m->per_call), unit_time(collector, m->collector));
+	          unit_time(each, m->per_call), sampling, unit_time(collector, m->collector));
+	free(sampling);
 }
 
 void out_page_top(const struct model *m, struct page *page)
@@ -155,7 +163,7 @@ void out_page_top(const struct model *m, struct page *page)
 		page_alarm(page, "warning", "%s", m->warnings.text[i]);
 	if (m->warnings.left_out)
 		page_alarm(page, "warning", "and %zu more", m->warnings.left_out);
-	page_fact(page, "verdict", "inconclusive: GPU time is not known in this recording");
+	page_fact(page, "verdict", "inconclusive: %s", out_no_verdict(m));
 }
 
 void out_page_processes(const struct model *m, struct page *page)

@@ -4,9 +4,12 @@ static void write_page(const struct model *m, const struct out_options *o, struc
 {
 	out_page_top(m, page);
 	out_page_processes(m, page);
+	out_page_picture(m, page);
+	out_page_gpu(m, page);
 	out_page_host(m, o, page);
-	out_page_apis(m, o, page);
 	out_page_kernels(m, o, page);
+	out_page_occupancy(m, page);
+	out_page_apis(m, o, page);
 	out_page_copies(m, page);
 	out_page_work(m, page);
 	out_page_graphs(m, o, page);

@@ -34,24 +34,6 @@ static void put_markdown(FILE *to, const char *text)
 	}
 }
 
-void page_heading(struct page *page, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	char *text = safe_format(format, args);
-	va_end(args);
-	if (page->markdown) {
-		fputs("\n## ", page->to);
-		put_markdown(page->to, text);
-		fputs("\n\n", page->to);
-	} else {
-		fprintf(page->to, "\n%s%s%s\n", page->colour ? BOLD : "", text,
-		        page->colour ? PLAIN : "");
-	}
-	free(text);
-}
-
 /* Text wrapped to the page's width, from column `at` on, continued `indent` columns in. */
 static void put_wrapped(struct page *page, const char *text, size_t at, size_t indent)
 {
@@ -73,6 +55,25 @@ static void put_wrapped(struct page *page, const char *text, size_t at, size_t i
 		text += *text == ' ';
 	}
 	putc('\n', page->to);
+}
+
+void page_heading(struct page *page, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	char *text = safe_format(format, args);
+	va_end(args);
+	if (page->markdown) {
+		fputs("\n## ", page->to);
+		put_markdown(page->to, text);
+		fputs("\n\n", page->to);
+	} else {
+		fprintf(page->to, "\n%s", page->colour ? BOLD : "");
+		put_wrapped(page, text, 0, 2);
+		fputs(page->colour ? PLAIN : "", page->to);
+	}
+	free(text);
 }
 
 void page_line(struct page *page, const char *format, ...)
@@ -194,6 +195,34 @@ static void print_row(const struct table *t, char *const *cells, const size_t *w
 	}
 }
 
+/* The figures of each row under a line with what its last column says. */
+static void print_above(const struct table *t, const struct page *page)
+{
+	struct table figures = {.columns = t->columns, .column_count = t->column_count - 1};
+	const size_t columns = t->column_count, last = columns - 1;
+	size_t widths[TABLE_COLUMNS];
+	char *heads[TABLE_COLUMNS];
+
+	for (size_t c = 0; c <= last; c++) {
+		heads[c] = (char *)t->columns[c].head;
+		widths[c] = text_width(heads[c]);
+	}
+	for (size_t i = 0; i < t->cell_count; i++)
+		if (text_width(t->cells[i]) > widths[i % columns])
+			widths[i % columns] = text_width(t->cells[i]);
+	fprintf(page->to, "%s  %s\n", page->colour ? BOLD : "", heads[last]);
+	print_row(&figures, heads, widths, 1, page);
+	fputs(page->colour ? PLAIN : "", page->to);
+	for (size_t i = 0; i + columns <= t->cell_count; i += columns) {
+		const char *name = t->cells[i + last];
+		char *fitted = page->whole_names ? alloc_copy(name, strlen(name))
+		                                 : text_fit(name, page->width - 2);
+		fprintf(page->to, "  %s\n", fitted);
+		free(fitted);
+		print_row(&figures, t->cells + i, widths, 1, page);
+	}
+}
+
 static void print_text(const struct table *t, const struct page *page)
 {
 	size_t widths[TABLE_COLUMNS], taken = 2, last = t->column_count - 1;
@@ -229,6 +258,8 @@ void table_print(struct table *t, struct page *page)
 {
 	if (page->markdown)
 		print_markdown(t, page->to);
+	else if (t->names_above && page->width < PAGE_WIDE)
+		print_above(t, page);
 	else
 		print_text(t, page);
 	for (size_t i = 0; i < t->cell_count; i++)

@@ -40,7 +40,10 @@ struct table {
 	size_t column_count;
 	char **cells; /* row by row */
 	size_t cell_count;
+	bool names_above; /* the last column's texts stand on lines of their own, where the page is
+	                     narrow: below PAGE_WIDE */
 };
+#define PAGE_WIDE 120
 
 /* The last column takes what width is left; its texts are shortened in the middle to fit. */
 void table_start(struct table *table, const struct column *columns, size_t count);

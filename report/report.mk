@@ -8,18 +8,28 @@ REPORT_MODULES := \
 	find \
 	model \
 	model_apis \
+	model_gpu \
+	model_gpu_busy \
+	model_gpu_pairs \
 	model_graphs \
+	model_host \
 	model_kernels \
+	model_overhead \
+	model_picture \
 	model_process \
 	model_sort \
 	model_threads \
 	names \
 	out_csv \
 	out_json \
+	out_json_gpu \
 	out_json_lists \
 	out_json_run \
 	out_names \
+	out_page_gpu \
 	out_page_host \
+	out_page_kernels \
+	out_page_picture \
 	out_page_tables \
 	out_page_top \
 	out_text \

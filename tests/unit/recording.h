@@ -45,6 +45,24 @@ void made_launch(struct made *m, struct tf_thread *t, uint16_t call, uint32_t ke
 void made_copy(struct made *m, struct tf_thread *t, uint16_t call, enum spy_direction direction,
                enum spy_memory memory, bool async, uint64_t bytes, uint64_t start, uint64_t end);
 
+/* ---- what the drain and the timeline leave, for recordings with MADE_AREAS ---- */
+
+/* The class with this key and so many pieces of work. */
+struct tf_work *made_work(struct made *m, struct tf_work key, uint64_t count);
+/* Pairs of this mean and standard deviation (of a sample, n - 1), ns. */
+void made_pairs(struct tf_work *w, enum tf_pair regime, uint64_t count, double mean,
+                double deviation);
+struct tf_device_time *made_device_time(struct made *m, uint32_t device);
+struct tf_stream *made_stream(struct made *m, uint64_t handle, uint32_t flags);
+/* A histogram that holds `count` times `ticks`; its offset. */
+uint64_t made_hist(struct made *m, uint64_t ticks, uint32_t count);
+/* Exact figures of a thread without records: `calls` calls of one class, and launches. */
+void made_calls(struct made *m, struct tf_thread *t, uint16_t call, uint64_t calls, uint64_t ticks);
+void made_launches(struct made *m, struct tf_thread *t, uint32_t kernel, uint64_t launches,
+                   uint64_t ticks, uint64_t first_ticks);
+void made_copies(struct tf_thread *t, enum spy_direction direction, enum spy_memory memory,
+                 bool async, uint64_t count, uint64_t bytes, uint64_t ticks);
+
 /* The process ended well at this tick. */
 void made_close(struct made *m, uint64_t tick);
 uint64_t made_bytes(const struct made *m); /* what a file of it holds */
@@ -52,5 +70,10 @@ void made_write(const struct made *m, const char *path);
 
 /* A small recording with some of everything, closed; the same each time. Figures: see the tests. */
 void made_sample(struct made *m, unsigned flags);
+/*
+ * A recording of sampled GPU time, all of it drained: no record is left, so that only what stands
+ * here is in it. Figures: see the tests.
+ */
+void made_sampled(struct made *m);
 
 #endif

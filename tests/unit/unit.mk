@@ -4,6 +4,9 @@ UNIT_TESTS := \
 	test_report_cli \
 	test_report_clock \
 	test_report_damage \
+	test_report_gpu \
+	test_report_host \
+	test_report_pairs \
 	test_report_model \
 	test_report_output \
 	test_report_target \
@@ -11,7 +14,7 @@ UNIT_TESTS := \
 	# EOL
 
 UNIT_BINS := $(UNIT_TESTS:%=$(O)/tests/unit/%)
-UNIT_HELP := $(O)/tests/unit/recording.o $(O)/tests/unit/render.o
+UNIT_HELP := $(O)/tests/unit/recording.o $(O)/tests/unit/recording_gpu.o $(O)/tests/unit/render.o
 
 unit-build: $(UNIT_BINS) $(O)/cudaspy
 

@@ -1,0 +1,328 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/alloc.h"
+#include "report/model_gpu_pairs.h"
+#include "report/model_parts.h"
+
+/* A kernel of which less than this share of launches is of classes never timed is estimated whole
+ * from the others. */
+#define UNTIMED_LEAST 0.05
+
+static void sum_add(struct gpu_sum *to, const struct gpu_sum *s)
+{
+	to->total += s->total;
+	to->random += s->random;
+	to->shared += s->shared;
+	to->systematic += s->systematic;
+	to->below += s->below;
+	to->above += s->above;
+	to->pieces += s->pieces;
+	to->known += s->known;
+	CLAMP_ADD(to->samples, s->samples);
+}
+
+/* `pieces` pieces of work of a class. */
+static void sum_class(struct gpu_sum *to, const struct work_time *t, double pieces)
+{
+	to->total += pieces * t->mean;
+	to->random += pieces * t->random * pieces * t->random;
+	to->shared += pieces * t->shared;
+	to->systematic += pieces * t->systematic;
+	to->below += pieces * t->below;
+	to->above += pieces * t->above;
+	to->known += pieces;
+	CLAMP_ADD(to->samples, t->samples);
+}
+
+static void gpu_time_finish(struct gpu_time *t)
+{
+	const struct gpu_sum *s = &t->sum;
+
+	t->total = t->low = t->high = t->mean = t->known = NAN;
+	t->samples = s->samples;
+	if (s->pieces > 0)
+		t->known = fmin(1, s->known / s->pieces);
+	if (!(s->known > 0) || !isfinite(s->total))
+		return;
+	double both = s->random + s->shared * s->shared + s->systematic * s->systematic;
+	t->total = s->total;
+	t->mean = s->total / s->known;
+	t->low = fmax(0, s->total - sqrt(both + s->below * s->below));
+	t->high = s->total + sqrt(both + s->above * s->above);
+}
+
+/* Classes that share an exact count: of a kernel, of graphs, of a kind of copy, of sets. */
+struct group {
+	double exact; /* pieces of work, or bytes of copies, by the exact counters */
+	double found; /* in the classes, which lack what was lost */
+	double timed; /* of these in classes whose time is known */
+	bool counted; /* CUPTI's records were counted: they stand for themselves */
+};
+
+struct works_part {
+	struct model_part *part;
+	const struct tf_work *works;
+	struct work_time *times; /* beside the works */
+	struct group *kernels;   /* by id */
+	struct group copies[TF_COPY_KINDS], graphs, sets;
+};
+
+static bool is_counted(const struct tf_work *w)
+{
+	return w->kind > TF_WORK_NONE && w->kind < TF_WORK_EMPTY && (w->count || w->exact_count);
+}
+
+static uint32_t copy_kind(const struct tf_work *w)
+{
+	return w->direction < SPY_DIR_COUNT && w->memory < SPY_MEM_COUNT
+	               ? TF_COPY_KIND(w->direction, w->memory, w->async)
+	               : TF_COPY_KINDS;
+}
+
+/* The group of a class; NULL where nothing of the model is behind it. */
+static struct group *group_of(struct works_part *k, const struct tf_work *w)
+{
+	switch (w->kind) {
+	case TF_WORK_KERNEL:
+		return w->id < TF_KERNELS_MAX && k->part->kernel_row[w->id] != UINT32_MAX
+		               ? &k->kernels[w->id]
+		               : NULL;
+	case TF_WORK_GRAPH:
+		return &k->graphs;
+	case TF_WORK_COPY:
+		return copy_kind(w) < TF_COPY_KINDS ? &k->copies[copy_kind(w)] : NULL;
+	case TF_WORK_SET:
+		return &k->sets;
+	}
+	return NULL;
+}
+
+/* What a class counts by: copies by bytes, since a batch is one record of many copies. */
+static double size_of(const struct works_part *k, const struct tf_work *w)
+{
+	const struct group *g = w->kind == TF_WORK_COPY ? &k->copies[copy_kind(w)] : NULL;
+
+	return g && g->exact > 0 ? (double)w->bytes : (double)w->count;
+}
+
+static void add_exact(struct works_part *k)
+{
+	const struct recording *r = k->part->recording;
+
+	for (uint32_t i = 0; i < r->threads; i++) {
+		const struct tf_thread *t = recording_thread(r, i);
+		if (!t)
+			continue;
+		k->graphs.exact += (double)t->items[SPY_CLASS_GRAPH_LAUNCH];
+		k->sets.exact += (double)t->items[SPY_CLASS_SET];
+		for (uint32_t kind = 0; kind < TF_COPY_KINDS; kind++)
+			k->copies[kind].exact += (double)t->copies[kind].bytes;
+	}
+}
+
+/* Notes a class that has no time. */
+static void note_untimed(struct works_part *k, const struct tf_work *w)
+{
+	struct model *m = k->part->model;
+	struct gpu *gpu = &m->gpu;
+	const struct tf_graph *graph =
+	        w->kind == TF_WORK_GRAPH ? tf_entry(&k->part->recording->map,
+	                                            &k->part->header->graphs, w->id, sizeof(*graph))
+	                                 : NULL;
+	size_t least = 0;
+	struct untimed u = {
+	        .name = w->kind == TF_WORK_KERNEL ? m->kernels[k->part->kernel_row[w->id]].name
+	                                          : NULL,
+	        .kind = w->kind,
+	        .grid = {w->grid_x, w->grid_y, w->grid_z},
+	        .block = {w->block_x, w->block_y, w->block_z},
+	        .handle = graph ? graph->handle : 0,
+	        .direction = w->direction,
+	        .memory = w->memory,
+	        .count = w->count,
+	};
+
+	gpu->untimed_classes++;
+	gpu->untimed_pieces += (double)w->count;
+	if (gpu->untimed_count < UNTIMED_MOST) {
+		ALLOC_ROOM(gpu->untimed, gpu->untimed_count);
+		gpu->untimed[gpu->untimed_count++] = u;
+		return;
+	}
+	for (size_t i = 1; i < gpu->untimed_count; i++)
+		if (gpu->untimed[i].count < gpu->untimed[least].count)
+			least = i;
+	if (gpu->untimed[least].count < u.count)
+		gpu->untimed[least] = u;
+}
+
+/* Where the class's time is added to. */
+static struct gpu_sum *sum_of(struct works_part *k, const struct tf_work *w)
+{
+	struct model *m = k->part->model;
+
+	if (w->kind == TF_WORK_KERNEL)
+		return &m->kernels[k->part->kernel_row[w->id]].gpu.sum;
+	if (w->kind == TF_WORK_SET)
+		return &m->gpu.sets.sum;
+	if (w->kind == TF_WORK_COPY)
+		return &model_copy(m, copy_kind(w))->gpu.sum;
+	uint32_t row = w->id < k->part->recording->graphs ? k->part->graph_row[w->id] : UINT32_MAX;
+	return row != UINT32_MAX ? &m->graphs[row].gpu.sum : &m->gpu.graphs.sum;
+}
+
+static void add_class(struct works_part *k, uint32_t i)
+{
+	const struct tf_work *w = &k->works[i];
+	const struct work_time *t = &k->times[i];
+	const struct group *g = group_of(k, w);
+
+	/* Copies from host to host are none of the GPU's. */
+	if (!g || (w->kind == TF_WORK_COPY && w->direction == SPY_DIR_HTOH))
+		return;
+	struct gpu_sum *sum = sum_of(k, w);
+	/* The records may have been thinned: the exact count says what they stand for. */
+	double scale = g->exact > 0 && g->found > 0 ? g->exact / g->found : 1;
+	double pieces = (double)w->count * scale;
+	if (g->counted) {
+		sum->pieces += fmax(pieces, (double)w->exact_count);
+		if (t->known)
+			sum_class(sum, t, (double)w->exact_count);
+		return;
+	}
+	sum->pieces += pieces;
+	if (!t->known) {
+		note_untimed(k, w);
+		return;
+	}
+	/* A small rest was never timed: the others stand for it, and it may be off by all of it. */
+	double timed = g->found > 0 ? g->timed / g->found : 1;
+	if (timed < 1 && 1 - timed < UNTIMED_LEAST) {
+		double rest = pieces / timed - pieces;
+		sum_class(sum, t, pieces / timed);
+		sum->below += rest * t->mean;
+		sum->above += rest * t->mean;
+		return;
+	}
+	sum_class(sum, t, pieces);
+}
+
+static void add_calibration(struct gpu *gpu, const struct tf_work *w)
+{
+	for (int i = 0; i < TF_PAIRS; i++) {
+		struct tf_pairs *to = w->kind == TF_WORK_EMPTY  ? &gpu->empty_sum[i]
+		                      : w->kind == TF_WORK_NULL ? &gpu->null_sum[i]
+		                                                : NULL;
+		if (!to || !pairs_good(&w->pairs[i]))
+			continue;
+		CLAMP_ADD(to->count, w->pairs[i].count);
+		to->sum_ns += w->pairs[i].sum_ns;
+		to->sum_squares += w->pairs[i].sum_squares;
+	}
+}
+
+/* All devices are of compute capability 9; the file tells names alone. */
+static bool is_hopper(const struct process *p)
+{
+	static const char *const names[] = {"H100", "H200", "GH200", "H800", "H20"};
+	size_t hopper = 0;
+
+	for (size_t i = 0; i < p->device_count; i++)
+		for (size_t k = 0; p->devices[i].name && k < sizeof(names) / sizeof(names[0]); k++)
+			if (strstr(p->devices[i].name, names[k])) {
+				hopper++;
+				break;
+			}
+	return hopper && hopper == p->device_count;
+}
+
+static void warn_of_damage(const struct works_part *k)
+{
+	uint32_t damaged = 0;
+
+	for (uint32_t i = 0; i < TF_WORKS; i++)
+		for (int r = 0; k->works[i].kind && r < TF_PAIRS; r++)
+			damaged += k->works[i].pairs[r].count && !pairs_good(&k->works[i].pairs[r]);
+	if (damaged)
+		warn(k->part->recording->warnings,
+		     "samples of %u classes of GPU work are damaged and left out", damaged);
+}
+
+/* Kernels whose launches are in no class. */
+static void add_classless(struct works_part *k)
+{
+	for (uint32_t i = 0; i < TF_KERNELS_MAX; i++)
+		if (k->part->kernel_row[i] != UINT32_MAX && !(k->kernels[i].found > 0))
+			k->part->model->kernels[k->part->kernel_row[i]].gpu.sum.pieces +=
+			        k->kernels[i].exact;
+}
+
+void model_add_works(struct model_part *p)
+{
+	struct calibration c;
+	struct works_part k = {.part = p};
+
+	if (p->header->gpu_mode == TF_GPU_OFF || p->header->gpu_mode > TF_GPU_CUPTI ||
+	    !p->header->works)
+		return;
+	k.works = tf_at(&p->recording->map, p->header->works, TF_WORKS * sizeof(*k.works));
+	if (!k.works)
+		return;
+	k.times = alloc_zeroed(TF_WORKS, sizeof(*k.times));
+	k.kernels = alloc_zeroed(TF_KERNELS_MAX, sizeof(*k.kernels));
+	for (uint32_t i = 0; i < TF_KERNELS_MAX; i++)
+		k.kernels[i].exact = (double)p->kernel_launches[i];
+	warn_of_damage(&k);
+	add_exact(&k);
+	calibrate(&c, k.works, TF_WORKS, is_hopper(p->process));
+	for (uint32_t i = 0; i < TF_WORKS; i++) {
+		const struct tf_work *w = &k.works[i];
+		struct group *g = is_counted(w) ? group_of(&k, w) : NULL;
+		add_calibration(&p->model->gpu, w);
+		if (!g)
+			continue;
+		k.times[i] = work_time(w, &c);
+		g->found += size_of(&k, w);
+		g->timed += k.times[i].known ? size_of(&k, w) : 0;
+		g->counted |= k.times[i].exact;
+	}
+	for (uint32_t i = 0; i < TF_WORKS; i++)
+		if (is_counted(&k.works[i]))
+			add_class(&k, i);
+	add_classless(&k);
+	free(k.times);
+	free(k.kernels);
+}
+
+void model_finish_works(struct model *m)
+{
+	struct gpu *gpu = &m->gpu;
+
+	for (size_t i = 0; i < m->kernel_count; i++) {
+		gpu_time_finish(&m->kernels[i].gpu);
+		sum_add(&gpu->kernels.sum, &m->kernels[i].gpu.sum);
+	}
+	for (size_t i = 0; i < m->graph_count; i++) {
+		gpu_time_finish(&m->graphs[i].gpu);
+		sum_add(&gpu->graphs.sum, &m->graphs[i].gpu.sum);
+	}
+	for (size_t i = 0; i < m->copy_count; i++) {
+		gpu_time_finish(&m->copies[i].gpu);
+		sum_add(&gpu->copies.sum, &m->copies[i].gpu.sum);
+	}
+	struct gpu_time *kinds[] = {&gpu->kernels, &gpu->graphs, &gpu->copies, &gpu->sets};
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		gpu_time_finish(kinds[i]);
+		sum_add(&gpu->all.sum, &kinds[i]->sum);
+	}
+	gpu_time_finish(&gpu->all);
+	sum_add(&gpu->launched.sum, &gpu->kernels.sum);
+	sum_add(&gpu->launched.sum, &gpu->graphs.sum);
+	gpu_time_finish(&gpu->launched);
+	for (int i = 0; i < TF_PAIRS; i++) {
+		gpu->empty[i] = pair_line_of(&gpu->empty_sum[i]);
+		gpu->null[i] = pair_line_of(&gpu->null_sum[i]);
+	}
+}

@@ -1,0 +1,177 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/alloc.h"
+#include "report/model_parts.h"
+
+static char *copy_of(const char *text)
+{
+	return text ? alloc_copy(text, strlen(text)) : NULL;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
+/* The model's row of a device of a machine; an earlier process may have made it. */
+static struct gpu_device *device_row(struct gpu *gpu, const struct process *p, uint32_t index,
+                                     const char *name)
+{
+	for (size_t i = 0; i < gpu->device_count; i++) {
+		struct gpu_device *d = &gpu->devices[i];
+		if (d->index == index && same(d->host, p->host) && same(d->name, name))
+			return d;
+	}
+	ALLOC_ROOM(gpu->devices, gpu->device_count);
+	gpu->devices[gpu->device_count] = (struct gpu_device){
+	        .host = copy_of(p->host), .name = copy_of(name), .index = index};
+	return &gpu->devices[gpu->device_count++];
+}
+
+/*
+ * A device's time in the process' window. The timeline ends with the last piece of work; the rest
+ * of the window is idle time that no work ended. Counters that cannot be are cut to the window.
+ */
+static struct gpu_busy busy_of(const struct model_part *p, const struct tf_device_time *d)
+{
+	const struct tf_busy *t = &d->total;
+	struct gpu_busy b = {.window = p->process->window};
+	double idle = 0;
+
+	b.busy = fmin(clock_ns(&p->clock, t->busy), b.window);
+	b.comm = fmin(clock_ns(&p->clock, t->comm), b.busy);
+	b.kernels = fmin(clock_ns(&p->clock, t->kernels), b.busy);
+	b.copies = fmin(clock_ns(&p->clock, t->copies), b.busy);
+	b.work = (double)d->work;
+	b.unknown = fmin((double)d->work_unknown, b.work);
+	for (int i = 0; i < TF_IDLES; i++) {
+		b.by[i] = clock_ns(&p->clock, t->idle[i]);
+		idle += b.by[i];
+	}
+	double room = b.window - b.busy, fit = idle > room ? room / idle : 1;
+	b.after = fmax(0, room - idle);
+	b.by[TF_IDLE_UNKNOWN] += b.after;
+	for (int i = 0; i < TF_IDLES; i++) {
+		b.by[i] = rint(b.by[i] * fit);
+		b.idle += b.by[i];
+	}
+	return b;
+}
+
+static void busy_add(struct gpu_busy *to, const struct gpu_busy *b)
+{
+	to->window += b->window;
+	to->busy += b->busy;
+	to->comm += b->comm;
+	to->idle += b->idle;
+	for (int i = 0; i < TF_IDLES; i++)
+		to->by[i] += b->by[i];
+	to->after += b->after;
+	to->kernels += b->kernels;
+	to->copies += b->copies;
+	to->work += b->work;
+	to->unknown += b->unknown;
+}
+
+static void add_streams(struct model_part *p)
+{
+	const struct recording *r = p->recording;
+	struct gpu *gpu = &p->model->gpu;
+	bool timed = p->header->gpu_mode != TF_GPU_OFF;
+
+	for (uint32_t i = 0; i < r->streams; i++) {
+		const struct tf_stream *s = tf_entry(&r->map, &p->header->streams, i, sizeof(*s));
+		if (!s || !(s->kernels || s->copies || s->sets || s->graphs))
+			continue;
+		ALLOC_ROOM(gpu->streams, gpu->stream_count);
+		gpu->streams[gpu->stream_count++] = (struct stream){
+		        .pid = p->process->pid,
+		        .handle = s->handle,
+		        .device = s->device,
+		        .flags = s->flags,
+		        .kernels = s->kernels,
+		        .copies = s->copies,
+		        .sets = s->sets,
+		        .graphs = s->graphs,
+		        .kernel_ns = timed ? clock_ns(&p->clock, s->kernel_ticks) : NAN,
+		        .copy_ns = timed ? clock_ns(&p->clock, s->copy_ticks) : NAN,
+		        .overlapped = timed ? clock_ns(&p->clock, s->overlapped_ticks) : NAN,
+		};
+	}
+}
+
+void model_add_busy(struct model_part *p)
+{
+	struct gpu *gpu = &p->model->gpu;
+	const struct process *process = p->process;
+
+	if (!p->process_index) {
+		gpu->mode = process->gpu_mode;
+		gpu->stall = (double)p->header->stall_ns;
+	}
+	gpu->partial |= p->header->gpu_partial != 0;
+	gpu->unplaced += (double)p->header->timeline_unknown;
+	for (size_t i = 0; i < process->device_count; i++)
+		device_row(gpu, process, process->devices[i].index, process->devices[i].name);
+	add_streams(p);
+	if (process->gpu_mode == TF_GPU_OFF || !(process->window > 0))
+		return;
+	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++) {
+		const struct tf_device_time *d =
+		        tf_at(&p->recording->map, p->header->devices_time[i], sizeof(*d));
+		/* Where no piece of work has a known duration, what is busy is not known. */
+		if (!d || !d->work || d->work_unknown >= d->work)
+			continue;
+		const char *name = NULL;
+		for (size_t k = 0; k < process->device_count && !name; k++)
+			if (process->devices[k].index == i)
+				name = process->devices[k].name;
+		struct gpu_device *row = device_row(gpu, process, i, name);
+		struct gpu_busy b = busy_of(p, d);
+		row->known = true;
+		row->processes++;
+		busy_add(&row->time, &b);
+	}
+}
+
+/*
+ * The interval is that of the GPU time that the union is made of, relative to it; work of unknown
+ * duration is taken to be as long as the rest at most.
+ */
+static void find_interval(struct gpu_busy *b, const struct gpu_time *all, bool estimated)
+{
+	double low = 1, high = 1;
+
+	b->low = b->high = b->busy;
+	if (!estimated)
+		return;
+	if (!(all->total > 0)) {
+		b->low = b->high = NAN;
+		return;
+	}
+	low = all->low / all->total;
+	high = all->high / all->total *
+	       (b->unknown < b->work ? b->work / (b->work - b->unknown) : 1);
+	b->low = b->busy * low;
+	b->high = fmin(b->busy * high, b->window);
+}
+
+void model_finish_busy(struct model *m)
+{
+	struct gpu *gpu = &m->gpu;
+
+	gpu->estimated = gpu->mode == TF_GPU_SAMPLE || gpu->all.samples;
+	for (size_t i = 0; i < gpu->device_count; i++) {
+		struct gpu_device *d = &gpu->devices[i];
+		if (!d->known)
+			continue;
+		gpu->has_busy = true;
+		busy_add(&gpu->busy, &d->time);
+		find_interval(&d->time, &gpu->all, gpu->estimated);
+	}
+	if (gpu->has_busy)
+		find_interval(&gpu->busy, &gpu->all, gpu->estimated);
+	gpu->measured = gpu->has_busy || isfinite(gpu->all.total);
+}

@@ -1,0 +1,320 @@
+#include <math.h>
+
+#include "report/model_gpu_pairs.h"
+#include "shim/works.h"
+
+/*
+ * Constants of the method, ns. Measured on an H200, driver 580.159, 2026-11-21, event pairs beside
+ * CUPTI's records of the same work; results in tests/gpu/results.
+ */
+/* CUPTI's time of the empty kernel that the calibration runs: a pair around it costs what it shows
+ * above this, and a pair around any kernel costs the same. */
+#define EMPTY_KERNEL_NS 590.0
+/* Copies by a copy engine: pair less CUPTI's time is 5.3 us at 4 to 64 KiB and 6.3 us at 1 MiB and
+ * more, where kernels have 2.15 us. */
+#define COPY_ENGINE_NS      3200.0
+#define COPY_ENGINE_MORE_NS 1100.0
+/* Sets up to 4 KiB and pageable copies to the device up to 64 KiB travel with the command: what
+ * their pair costs is a pair around nothing. Sets from 64 KiB on are kernels. */
+#define INLINE_SET_BYTES  4096u
+#define KERNEL_SET_BYTES  65536u
+#define INLINE_COPY_BYTES 65536u
+/* A copy of a few bytes takes about this; bytes over bandwidth come on top (64 KiB to the host:
+ * 2.7 us, 1 MiB to the device: 21.6 us, at 49 bytes a ns). */
+#define COPY_START_NS 1000.0
+/* The spread of kernels' pairs about CUPTI's time that no sample shows: 2.05 to 2.25 us on that
+ * chip. Elsewhere nobody has measured; 0.4 us is what the calibration moved between processes. */
+#define SYSTEMATIC_HOPPER_NS 120.0
+#define SYSTEMATIC_OTHER_NS  400.0
+
+/* Assumed, not measured: where no pinned copy of the direction was timed, PCIe 4 x16 (25 bytes a
+ * ns); nothing on PCIe is faster than generation 5 x16 (64). */
+#define BANDWIDTH_ASSUMED 25.0
+#define BANDWIDTH_MOST    64.0
+/* A pageable copy goes at this run's pinned bandwidth, within this. */
+#define BANDWIDTH_BELOW 0.3
+#define BANDWIDTH_ABOVE 0.5
+/* Copies that tell a bandwidth. */
+#define BANDWIDTH_BYTES (1u << 20)
+
+#define DEVIATION_LEAST 0.5
+#define PAIR_NS_MOST    1e15 /* eleven days: no event pair is longer */
+
+/* How a class's pair relates to its time on the GPU. */
+enum method { LIKE_KERNEL, INLINE, SET_BETWEEN, COPY_ENGINE, PEER, BOUND, HOST_ONLY };
+
+static enum method copy_method(const struct tf_work *w)
+{
+	bool pageable = w->memory == SPY_MEM_PAGEABLE,
+	     small = work_size_floor(w->size) <= INLINE_COPY_BYTES;
+
+	switch (w->direction) {
+	case SPY_DIR_DTOD:
+		return LIKE_KERNEL;
+	case SPY_DIR_PTOP:
+		return PEER;
+	case SPY_DIR_HTOH:
+		return HOST_ONLY;
+	case SPY_DIR_HTOD:
+		if (pageable)
+			return small ? INLINE : BOUND;
+		break;
+	}
+	return w->memory == SPY_MEM_PINNED &&
+	                       (w->direction == SPY_DIR_HTOD || w->direction == SPY_DIR_DTOH)
+	               ? COPY_ENGINE
+	               : BOUND;
+}
+
+static enum method method_of(const struct tf_work *w)
+{
+	uint64_t bytes = work_size_floor(w->size);
+
+	if (w->kind == TF_WORK_COPY)
+		return copy_method(w);
+	if (w->kind != TF_WORK_SET)
+		return LIKE_KERNEL;
+	return bytes <= INLINE_SET_BYTES  ? INLINE
+	       : bytes < KERNEL_SET_BYTES ? SET_BETWEEN
+	                                  : LIKE_KERNEL;
+}
+
+bool pairs_good(const struct tf_pairs *p)
+{
+	return p->count && p->sum_ns >= 0 && p->sum_squares >= 0 &&
+	       p->sum_ns <= (double)p->count * PAIR_NS_MOST &&
+	       p->sum_squares <= (double)p->count * PAIR_NS_MOST * PAIR_NS_MOST;
+}
+
+struct pair_line pair_line_of(const struct tf_pairs *p)
+{
+	struct pair_line line = {.mean = NAN, .deviation = NAN};
+
+	if (!pairs_good(p))
+		return line;
+	double n = (double)p->count;
+	line.count = p->count;
+	line.mean = p->sum_ns / n;
+	if (p->count > 1)
+		line.deviation =
+		        sqrt(fmax(0, p->sum_squares - n * line.mean * line.mean) / (n - 1));
+	return line;
+}
+
+/* Exact to 4 degrees of freedom, then the expansion about the normal quantile (Abramowitz and
+ * Stegun 26.7.5), within 0.2 %. */
+double student_95(double degrees)
+{
+	static const double few[] = {12.706, 12.706, 4.303, 3.182, 2.776};
+	const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+
+	if (!(degrees >= 1))
+		return few[0];
+	if (degrees < 5)
+		return few[(int)degrees];
+	return z + (z3 + z) / (4 * degrees) +
+	       (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees) +
+	       (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * degrees * degrees * degrees);
+}
+
+static struct pair_cost cost_of(const struct tf_pairs *p, double less)
+{
+	struct pair_line line = pair_line_of(p);
+	struct pair_cost cost = {0};
+
+	if (!line.count)
+		return cost;
+	cost.known = true;
+	cost.mean = fmax(0, line.mean - less);
+	/* One reading alone tells no spread: half of it then. */
+	cost.half = line.count > 1 ? student_95((double)line.count - 1) * line.deviation /
+	                                     sqrt((double)line.count)
+	                           : cost.mean / 2;
+	return cost;
+}
+
+/* A regime that was not calibrated has the other's cost: on a busy stream a pair costs the same
+ * (measured as above). */
+static void fill_regimes(struct pair_cost c[TF_PAIRS])
+{
+	if (!c[TF_PAIR_BUSY].known)
+		c[TF_PAIR_BUSY] = c[TF_PAIR_IDLE];
+	if (!c[TF_PAIR_IDLE].known)
+		c[TF_PAIR_IDLE] = c[TF_PAIR_BUSY];
+}
+
+static void pairs_add(struct tf_pairs *to, const struct tf_pairs *p)
+{
+	if (!pairs_good(p))
+		return;
+	if (__builtin_add_overflow(to->count, p->count, &to->count))
+		to->count = UINT64_MAX;
+	to->sum_ns += p->sum_ns;
+	to->sum_squares += p->sum_squares;
+}
+
+/* Both regimes together, each pair less what `cost` says of its regime. */
+struct pooled {
+	double n, mean, deviation, shared; /* deviation NaN: one pair */
+	uint64_t samples;
+};
+
+static bool pool(struct pooled *to, const struct tf_work *w, const struct pair_cost cost[TF_PAIRS])
+{
+	double sum = 0, squares = 0;
+
+	*to = (struct pooled){.deviation = NAN};
+	for (int i = 0; i < TF_PAIRS; i++) {
+		const struct tf_pairs *p = &w->pairs[i];
+		if (!pairs_good(p) || !cost[i].known)
+			continue;
+		double n = (double)p->count, c = cost[i].mean;
+		to->n += n;
+		sum += p->sum_ns - n * c;
+		squares += p->sum_squares - 2 * c * p->sum_ns + n * c * c;
+		to->shared += n * cost[i].half;
+		if (__builtin_add_overflow(to->samples, p->count, &to->samples))
+			to->samples = UINT64_MAX;
+	}
+	if (!(to->n > 0))
+		return false;
+	to->mean = sum / to->n;
+	to->shared /= to->n;
+	if (to->n > 1)
+		to->deviation = sqrt(fmax(0, squares - to->n * to->mean * to->mean) / (to->n - 1));
+	return true;
+}
+
+/* What a pair around this class's work costs; false where the calibration does not tell. */
+static bool costs_of(struct pair_cost to[TF_PAIRS], enum method method, const struct calibration *c)
+{
+	for (int i = 0; i < TF_PAIRS; i++) {
+		const struct pair_cost *empty = &c->empty[i], *null = &c->null[i];
+		to[i] = method == INLINE || method == BOUND ? *empty : *null;
+		if (method == COPY_ENGINE)
+			to[i].mean += COPY_ENGINE_NS;
+		if (method == PEER)
+			to[i].mean += COPY_ENGINE_NS / 2;
+		if (method == SET_BETWEEN) {
+			to[i].known = empty->known && null->known;
+			to[i].mean = (empty->mean + null->mean) / 2;
+			to[i].half = fmax(empty->half, null->half);
+		}
+	}
+	return to[TF_PAIR_IDLE].known;
+}
+
+/* The pair holds the host's staging: it is the most that the copy took. */
+static void bound(struct work_time *t, const struct tf_work *w, const struct calibration *c)
+{
+	double top = t->mean + t->random + t->shared;
+	double bytes = w->count ? (double)w->bytes / (double)w->count : 0;
+	double bandwidth = w->direction < SPY_DIR_COUNT ? c->bandwidth[w->direction] : NAN;
+	double low, high;
+
+	if (isfinite(bandwidth)) {
+		t->mean = fmin(top, COPY_START_NS + bytes / bandwidth);
+		low = t->mean * (1 - BANDWIDTH_BELOW);
+		high = fmin(top, t->mean * (1 + BANDWIDTH_ABOVE));
+	} else {
+		t->mean = fmin(top, COPY_START_NS + bytes / BANDWIDTH_ASSUMED);
+		low = fmin(t->mean, bytes / BANDWIDTH_MOST);
+		high = top;
+	}
+	t->below = t->mean - low;
+	t->above = fmax(0, high - t->mean);
+	t->random = t->shared = t->systematic = 0;
+}
+
+struct work_time work_time(const struct tf_work *w, const struct calibration *c)
+{
+	enum method method = method_of(w);
+	struct work_time t = {0};
+	struct pair_cost cost[TF_PAIRS];
+	struct pooled p;
+
+	if (w->exact_count && w->exact_ns >= 0 &&
+	    w->exact_ns <= (double)w->exact_count * PAIR_NS_MOST) {
+		t.known = t.exact = true;
+		t.mean = w->exact_ns / (double)w->exact_count;
+		return t;
+	}
+	if (method == HOST_ONLY || !costs_of(cost, method, c) || !pool(&p, w, cost))
+		return t;
+	t.known = true;
+	t.samples = p.samples;
+	t.mean = fmax(0, p.mean);
+	t.random = p.n > 1 ? student_95(p.n - 1) * p.deviation / sqrt(p.n)
+	                   : fmax(DEVIATION_LEAST, student_95(1e9) * c->deviation) * t.mean;
+	t.shared = p.shared;
+	t.systematic = c->systematic;
+	if (method == COPY_ENGINE)
+		t.below = COPY_ENGINE_MORE_NS;
+	else if (method == PEER)
+		t.systematic += COPY_ENGINE_NS / 2;
+	else if (method == SET_BETWEEN)
+		t.systematic += fabs(c->null[0].mean - c->empty[0].mean) / 2;
+	else if (method == BOUND)
+		bound(&t, w, c);
+	return t;
+}
+
+/* The spread within the classes that were timed more than once, relative to their means. */
+static double pooled_deviation(const struct tf_work *works, uint32_t count,
+                               const struct calibration *c)
+{
+	double squares = 0, degrees = 0;
+	struct pair_cost cost[TF_PAIRS];
+	struct pooled p;
+
+	for (uint32_t i = 0; i < count; i++) {
+		enum method method = method_of(&works[i]);
+		if (works[i].kind == TF_WORK_NONE || works[i].kind >= TF_WORK_EMPTY ||
+		    method == BOUND || method == HOST_ONLY || !costs_of(cost, method, c) ||
+		    !pool(&p, &works[i], cost) || !(p.n > 1) || !(p.mean > 0))
+			continue;
+		squares += (p.n - 1) * (p.deviation / p.mean) * (p.deviation / p.mean);
+		degrees += p.n - 1;
+	}
+	return degrees > 0 ? sqrt(squares / degrees) : 0;
+}
+
+/* The best of this run's large pinned copies of each direction. */
+static void find_bandwidths(struct calibration *c, const struct tf_work *works, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct tf_work *w = &works[i];
+		if (w->kind != TF_WORK_COPY || method_of(w) != COPY_ENGINE || !w->count ||
+		    work_size_floor(w->size) < BANDWIDTH_BYTES)
+			continue;
+		struct work_time t = work_time(w, c);
+		double bandwidth = (double)w->bytes / (double)w->count / t.mean;
+		if (t.known && t.mean > COPY_START_NS && !(bandwidth <= c->bandwidth[w->direction]))
+			c->bandwidth[w->direction] = bandwidth;
+	}
+}
+
+void calibrate(struct calibration *c, const struct tf_work *works, uint32_t count, bool is_hopper)
+{
+	struct tf_pairs empty[TF_PAIRS] = {0}, null[TF_PAIRS] = {0};
+
+	*c = (struct calibration){.systematic =
+	                                  is_hopper ? SYSTEMATIC_HOPPER_NS : SYSTEMATIC_OTHER_NS};
+	for (int i = 0; i < SPY_DIR_COUNT; i++)
+		c->bandwidth[i] = NAN;
+	for (uint32_t i = 0; i < count; i++)
+		for (int k = 0; k < TF_PAIRS; k++) {
+			if (works[i].kind == TF_WORK_EMPTY)
+				pairs_add(&empty[k], &works[i].pairs[k]);
+			else if (works[i].kind == TF_WORK_NULL)
+				pairs_add(&null[k], &works[i].pairs[k]);
+		}
+	for (int k = 0; k < TF_PAIRS; k++) {
+		c->empty[k] = cost_of(&empty[k], 0);
+		c->null[k] = cost_of(&null[k], EMPTY_KERNEL_NS);
+	}
+	fill_regimes(c->empty);
+	fill_regimes(c->null);
+	c->deviation = pooled_deviation(works, count, c);
+	find_bandwidths(c, works, count);
+}

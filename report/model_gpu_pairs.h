@@ -1,0 +1,41 @@
+/*
+ * From event pairs to GPU time: what a pair costs, as calibrated in the same run, and what a piece
+ * of work of a class takes, with its errors. For the model of GPU time.
+ */
+#ifndef REPORT_MODEL_GPU_PAIRS_H
+#define REPORT_MODEL_GPU_PAIRS_H
+
+#include "report/model_gpu.h"
+#include "shim/classes.h"
+
+struct pair_cost {
+	bool known;
+	double mean, half; /* ns; half of the 95 % interval of the mean */
+};
+
+struct calibration {
+	struct pair_cost empty[TF_PAIRS], null[TF_PAIRS]; /* around nothing, an empty kernel */
+	double systematic;               /* ns a piece of work: what the method itself may be off */
+	double deviation;                /* pooled, relative: of classes timed more than once */
+	double bandwidth[SPY_DIR_COUNT]; /* bytes per ns of pinned copies; NaN: none timed */
+};
+
+/* A piece of work of one class; errors as in struct gpu_sum. */
+struct work_time {
+	bool known, exact;
+	double mean;
+	double random, shared, systematic, below, above;
+	uint64_t samples;
+};
+
+/* True when a tf_pairs can be what was measured; others are left alone. */
+bool pairs_good(const struct tf_pairs *p);
+struct pair_line pair_line_of(const struct tf_pairs *p);
+/* Half of the 95 % interval of a mean, in standard deviations of it: Student's t. */
+double student_95(double degrees);
+
+/* The calibration that the classes `works` of one recording hold. `is_hopper`: its devices are. */
+void calibrate(struct calibration *c, const struct tf_work *works, uint32_t count, bool is_hopper);
+struct work_time work_time(const struct tf_work *w, const struct calibration *c);
+
+#endif

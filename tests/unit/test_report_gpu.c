@@ -1,0 +1,430 @@
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/model_gpu_pairs.h"
+#include "report/out.h"
+#include "shim/works.h"
+#include "tests/unit/recording.h"
+#include "tests/unit/render.h"
+#include "tests/unit/unit.h"
+
+#define WINDOW 20e6 /* ns, of made_sampled() */
+
+static struct made made;
+static struct model m;
+
+static int setup(void **state)
+{
+	made_sampled(&made);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	model_free(&m);
+	made_free(&made);
+	return 0;
+}
+
+static void read_made(void)
+{
+	assert_true(render_model(&m, made.map.base, made_bytes(&made)));
+}
+
+static const struct kernel *kernel_named(const char *name)
+{
+	for (size_t i = 0; i < m.kernel_count; i++)
+		if (!strcmp(m.kernels[i].name, name))
+			return &m.kernels[i];
+	fail_msg("no kernel %s", name);
+	return NULL;
+}
+
+static struct tf_work *works(void)
+{
+	return tf_at(&made.map, made_header(&made)->works, TF_WORKS * sizeof(struct tf_work));
+}
+
+static struct tf_work *work_of(enum tf_work_kind kind, uint32_t id, uint32_t grid)
+{
+	for (struct tf_work *w = works(); w < works() + TF_WORKS; w++)
+		if (w->kind == kind && w->id == id && w->grid_x == grid)
+			return w;
+	fail_msg("no such class");
+	return NULL;
+}
+
+static void test_kernels(void **state)
+{
+	read_made();
+	const struct kernel *fast = kernel_named("fast"), *slow = kernel_named("slow"),
+	                    *never = kernel_named("never");
+	assert_near(fast->gpu.total, 1000 * 3000 + 500 * 5000, 1e-9);
+	assert_near(fast->gpu.mean, 5.5e6 / 1500, 1e-9);
+	assert_int_equal(fast->gpu.samples, 25);
+	assert_near(fast->gpu.known, 1, 1e-9);
+	double random =
+	        pow(1000 * student_95(15) * 100 / 4, 2) + pow(500 * student_95(8) * 90 / 3, 2);
+	double shared = 1000 * student_95(19) * 40 / sqrt(20) + 500 * student_95(4) * 30 / sqrt(5);
+	double half = sqrt(random + shared * shared + pow(1500 * 120, 2));
+	assert_near(fast->gpu.high - fast->gpu.total, half, 1e-6);
+	assert_near(fast->gpu.total - fast->gpu.low, half, 1e-6);
+	assert_near(slow->gpu.total, 1e7, 1e-9);
+	assert_true(slow->gpu.high - slow->gpu.total >= 5e6); /* one sample */
+	assert_true(isnan(never->gpu.total) && isnan(never->gpu.low) && isnan(never->gpu.mean));
+	assert_near(never->gpu.known, 0, 0);
+	/* Launches: 6.44 ms less 0.104 of first ones, of which the timeline says 5 / 6.356 is
+	 * overhead (graphs too). */
+	assert_near(m.gpu.overhead, 5e6, 1e-9);
+	assert_near(m.gpu.first, 104000, 1e-9);
+	assert_near(fast->overhead, (6e6 - 50000) * 5e6 / 6.356e6, 1e-9);
+	assert_int_equal(fast->queued, 1000);
+	assert_near(fast->queue_p50, 2000, 0.03);
+	assert_near(fast->queue, 2e6, 1e-9);
+	assert_true(isnan(slow->queue_p50) && isnan(slow->queue));
+	assert_near(shape_occupancy(&fast->most), 0.5, 1e-9);
+	assert_true(isnan(shape_occupancy(&slow->most)));
+	assert_int_equal(m.gpu.untimed_count, 1);
+	assert_string_equal(m.gpu.untimed[0].name, "never");
+	assert_int_equal(m.gpu.untimed[0].count, 10);
+}
+
+static void test_program(void **state)
+{
+	read_made();
+	const struct gpu *gpu = &m.gpu;
+	assert_true(gpu->measured && gpu->estimated && !gpu->partial);
+	assert_near(gpu->kernels.total, 15.5e6, 1e-9);
+	assert_near(gpu->graphs.total, 0.25e6, 1e-9);
+	assert_near(gpu->copies.total, 1.6e6 + 0.21e6, 1e-9);
+	assert_near(gpu->sets.total, 4000, 1e-9);
+	assert_near(gpu->all.total, 15.5e6 + 0.25e6 + 1.81e6 + 4000, 1e-9);
+	assert_near(gpu->all.known, 1637.0 / 1647, 1e-9);
+	assert_true(gpu->all.low > 0 && gpu->all.low < gpu->all.total);
+	assert_near(gpu->busy.busy, 16e6, 1e-9);
+	assert_near(gpu->busy.low, 16e6 * gpu->all.low / gpu->all.total, 1e-9);
+	assert_true(gpu->busy.high <= WINDOW);
+	assert_near(gpu->busy.comm, 0.5e6, 1e-9);
+	assert_near(gpu->busy.idle, 4e6, 1e-12);
+	assert_near(gpu->busy.by[TF_IDLE_SYNC], 1.5e6, 1e-12);
+	assert_near(gpu->busy.by[TF_IDLE_UNKNOWN], 1e6, 1e-12); /* after its last work */
+	assert_near(gpu->busy.after, 1e6, 1e-12);
+	assert_near(out_overlap(&gpu->busy), 1.4e6, 1e-9);
+	assert_int_equal(gpu->device_count, 1);
+	assert_true(gpu->devices[0].known);
+	assert_int_equal(gpu->stream_count, 2);
+	assert_near(gpu->streams[1].overlapped, 1.4e6, 1e-9);
+	assert_near(gpu->null[TF_PAIR_IDLE].mean, 2700, 1e-9);
+	assert_near(gpu->null[TF_PAIR_IDLE].deviation, 40, 1e-6);
+	assert_int_equal(gpu->empty[TF_PAIR_BUSY].count, 0);
+	assert_true(isnan(gpu->empty[TF_PAIR_BUSY].mean));
+}
+
+/* Records were lost: the classes have half of the launches, the exact counts have all. */
+static void test_thinned(void **state)
+{
+	work_of(TF_WORK_KERNEL, 1, 64)->count /= 2;
+	work_of(TF_WORK_KERNEL, 1, 128)->count /= 2;
+	work_of(TF_WORK_GRAPH, 0, 0)->count = 1;
+	read_made();
+	assert_near(kernel_named("fast")->gpu.total, 5.5e6, 1e-9);
+	assert_near(m.gpu.graphs.total, 0.25e6, 1e-9);
+}
+
+/* Of a kernel whose classes were not all timed: below 5 % the others stand for them, from there on
+ * the figure says what share it stands for. */
+static void test_partly_timed(void **state)
+{
+	struct tf_work *w = work_of(TF_WORK_KERNEL, 1, 128);
+
+	memset(w->pairs, 0, sizeof(w->pairs));
+	read_made();
+	assert_near(kernel_named("fast")->gpu.total, 3e6, 1e-9);
+	assert_near(kernel_named("fast")->gpu.mean, 3000, 1e-9);
+	assert_near(kernel_named("fast")->gpu.known, 2.0 / 3, 1e-9);
+	assert_int_equal(m.gpu.untimed_count, 2);
+	model_free(&m);
+	w->count = 60;
+	work_of(TF_WORK_KERNEL, 1, 64)->count = 1440;
+	read_made();
+	const struct gpu_time *t = &kernel_named("fast")->gpu;
+	assert_near(t->total, 1500 * 3000, 1e-9);
+	assert_near(t->known, 1, 1e-9);
+	assert_true(t->total - t->low >= 60 * 3000); /* they may have taken no time */
+}
+
+/* CUPTI's times are exact: no interval, no samples, nothing said to be estimated. */
+static void test_exact(void **state)
+{
+	made_header(&made)->gpu_mode = TF_GPU_CUPTI;
+	for (struct tf_work *w = works(); w < works() + TF_WORKS; w++) {
+		memset(w->pairs, 0, sizeof(w->pairs));
+		w->exact_count = w->count;
+		w->exact_ns = (double)w->count * 1000;
+	}
+	work_of(TF_WORK_KERNEL, 1, 64)->exact_count = 900; /* 100 records were dropped */
+	read_made();
+	const struct gpu_time *t = &kernel_named("fast")->gpu;
+	assert_false(m.gpu.estimated);
+	assert_near(t->total, 1.5e6, 1e-9);
+	assert_near(t->low, t->total, 0);
+	assert_near(t->high, t->total, 0);
+	assert_near(t->known, 1400.0 / 1500, 1e-9);
+	assert_int_equal(t->samples, 0);
+	assert_near(m.gpu.busy.low, 16e6, 0);
+	assert_near(m.gpu.busy.high, 16e6, 0);
+	struct rendered r;
+	assert_true(render(&r, made.map.base, made_bytes(&made)));
+	assert_null(strstr(r.text, "estimated"));
+	assert_non_null(strstr(r.text, "exact, by CUPTI"));
+	rendered_free(&r);
+}
+
+static json_t *at(json_t *value, const char *path)
+{
+	char copy[128], *rest = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	for (char *word = strtok_r(copy, ".", &rest); word; word = strtok_r(NULL, ".", &rest))
+		value = json_is_array(value) ? json_array_get(value, (size_t)atoi(word))
+		                             : json_object_get(value, word);
+	if (!value)
+		fail_msg("nothing at %s", path);
+	return value;
+}
+
+static json_t *rendered_json(void)
+{
+	struct rendered r;
+
+	assert_true(render(&r, made.map.base, made_bytes(&made)));
+	json_t *root = json_loads(r.json, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(root);
+	rendered_free(&r);
+	return root;
+}
+
+/* Without GPU time every figure of it is null, and never 0. */
+static void test_off(void **state)
+{
+	static const char *const null[] = {
+	        "gpu.busy_ns",
+	        "gpu.busy_low_ns",
+	        "gpu.busy_share",
+	        "gpu.comm_ns",
+	        "gpu.idle_ns",
+	        "gpu.idle_by.sync",
+	        "gpu.idle_by.unknown",
+	        "gpu.estimated",
+	        "gpu.launch_ns",
+	        "gpu.work.all.gpu_total_ns",
+	        "gpu.devices.0.busy_ns",
+	        "gpu.devices.0.idle_by.launch",
+	        "gpu.devices.0.busy_slices",
+	        "kernels.0.gpu_total_ns",
+	        "kernels.0.queue_p50_ns",
+	        "kernels.0.queue_count",
+	        "kernels.0.samples",
+	        "kernels.0.launch_ns",
+	        "copies.0.gpu_total_ns",
+	        "copies.0.gpu_bytes_per_s",
+	        "graphs.0.gpu_total_ns",
+	        "streams.0.kernel_ns",
+	        "host.back_pressure_ns",
+	        "host.sync_useful_ns",
+	        "totals.implicit_syncs",
+	};
+
+	made_header(&made)->gpu_mode = TF_GPU_OFF;
+	json_t *root = rendered_json();
+	for (size_t i = 0; i < sizeof(null) / sizeof(null[0]); i++)
+		if (!json_is_null(at(root, null[i])))
+			fail_msg("%s is not null", null[i]);
+	assert_string_equal(json_string_value(at(root, "gpu.mode")), "off");
+	json_decref(root);
+}
+
+/* The same where the mode was sample and no sample came. */
+static void test_no_samples(void **state)
+{
+	struct tf_header *h = made_header(&made);
+
+	memset(works(), 0, TF_WORKS * sizeof(struct tf_work));
+	h->devices_time[0] = 0;
+	json_t *root = rendered_json();
+	assert_true(json_is_null(at(root, "gpu.busy_ns")));
+	assert_true(json_is_null(at(root, "gpu.estimated")));
+	assert_true(json_is_null(at(root, "kernels.0.gpu_total_ns")));
+	json_decref(root);
+}
+
+static json_int_t whole(json_t *root, const char *path)
+{
+	return json_integer_value(at(root, path));
+}
+
+/* Sums that a script may rely on: to the nanosecond, whatever the clock's rate. */
+static void test_json_sums(void **state)
+{
+	struct tf_header *h = made_header(&made);
+	struct tf_device_time *d = tf_at(&made.map, h->devices_time[0], sizeof(*d));
+	struct tf_clock_triple *last = tf_entry(&made.map, &h->clocks, 1, sizeof(*last));
+
+	last->monotonic_ns += 1234567;
+	for (int i = 0; i < TF_IDLES; i++)
+		d->total.idle[i] += (uint64_t)i * 7777;
+	json_t *root = rendered_json();
+	const char *key;
+	json_t *value;
+	json_int_t sum = 0;
+	json_object_foreach(at(root, "gpu.idle_by"), key, value) sum += json_integer_value(value);
+	assert_int_equal(sum, whole(root, "gpu.idle_ns"));
+	double window = (double)whole(root, "window_ns");
+	assert_near((double)(whole(root, "gpu.idle_ns") + whole(root, "gpu.busy_ns")), window,
+	            1e-6);
+	assert_near(json_real_value(at(root, "gpu.busy_share")),
+	            (double)whole(root, "gpu.busy_ns") / window, 1e-6);
+	assert_true(json_is_true(at(root, "gpu.estimated")));
+	assert_int_equal(json_array_size(at(root, "gpu.devices.0.busy_slices")), 21);
+	assert_near(json_real_value(at(root, "gpu.devices.0.busy_slices.20")), 0.9, 1e-6);
+	assert_int_equal(whole(root, "totals.implicit_syncs"), 7);
+	assert_string_equal(json_string_value(at(root, "streams.1.kind")), "non_blocking");
+	assert_string_equal(json_string_value(at(root, "gpu.untimed.0.name")), "never");
+	assert_int_equal(whole(root, "gpu.calibration.null_idle.pairs"), 20);
+	json_decref(root);
+}
+
+/* Two processes of one device: their windows and times add up. */
+static void test_two_processes(void **state)
+{
+	char error[READER_ERROR_BYTES];
+
+	for (uint64_t pid = 1; pid <= 2; pid++) {
+		struct recording r;
+		made_header(&made)->pid = pid;
+		assert_int_equal(recording_from_memory(&r, made.map.base, made_bytes(&made),
+		                                       &m.warnings, error),
+		                 0);
+		model_add(&m, &r);
+		recording_close(&r);
+	}
+	model_finish(&m);
+	assert_near(m.gpu.all.total, 2 * 17.564e6, 1e-9);
+	assert_near(kernel_named("fast")->gpu.total, 11e6, 1e-9);
+	assert_int_equal(m.gpu.device_count, 1);
+	assert_int_equal(m.gpu.devices[0].processes, 2);
+	assert_near(m.gpu.busy.window, 2 * WINDOW, 1e-9);
+	assert_near(m.gpu.busy.busy, 32e6, 1e-9);
+	assert_near(m.gpu.busy.idle, 8e6, 1e-9);
+}
+
+/* A damaged file: no figure leaves its bounds, nothing is infinite, no sanitizer speaks. */
+static void test_hostile(void **state)
+{
+	struct tf_header *h = made_header(&made);
+	struct tf_device_time *d = tf_at(&made.map, h->devices_time[0], sizeof(*d));
+
+	work_of(TF_WORK_KERNEL, 1, 64)->pairs[0].sum_ns = NAN;
+	work_of(TF_WORK_KERNEL, 1, 128)->pairs[1].sum_squares = -INFINITY;
+	work_of(TF_WORK_KERNEL, 2, 64)->count = UINT64_MAX;
+	work_of(TF_WORK_KERNEL, 3, 7)->id = UINT32_MAX;
+	struct tf_work *graph = work_of(TF_WORK_GRAPH, 0, 0);
+	graph->id = UINT32_MAX;
+	graph->pairs[0].count = UINT64_MAX;
+	for (struct tf_work *w = works(); w < works() + TF_WORKS; w++)
+		if (w->kind == TF_WORK_COPY)
+			w->direction = w->memory = 0xff;
+	memset(&d->total, 0xff, sizeof(d->total));
+	memset(&d->slices, 0xff, sizeof(d->slices));
+	struct tf_slices *s = tf_at(&made.map, h->slices, sizeof(*s));
+	s->used = UINT64_MAX;
+	h->devices_time[7] = UINT64_MAX;
+	h->devices_time[15] = h->devices_time[0];
+	h->stall_ns = UINT64_MAX;
+	struct tf_stream *stream = tf_entry(&made.map, &h->streams, 0, sizeof(*stream));
+	memset(stream, 0xff, sizeof(*stream));
+	read_made();
+	assert_true(isnan(kernel_named("fast")->gpu.total));
+	assert_true(m.gpu.busy.busy <= 2 * WINDOW && m.gpu.busy.idle >= 0);
+	double sum = 0;
+	for (int i = 0; i < TF_IDLES; i++) {
+		assert_true(m.gpu.busy.by[i] >= 0);
+		sum += m.gpu.busy.by[i];
+	}
+	assert_near(sum, m.gpu.busy.idle, 0);
+	assert_int_equal(m.warnings.count, 1);
+	struct rendered r;
+	assert_true(render(&r, made.map.base, made_bytes(&made)));
+	const char *const outputs[] = {r.text, r.markdown, r.csv};
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
+		assert_true(!strstr(outputs[i], " nan") && !strstr(outputs[i], " inf") &&
+		            !strstr(outputs[i], "-nan"));
+	json_t *root = json_loads(r.json, 0, NULL);
+	assert_non_null(root);
+	json_decref(root);
+	rendered_free(&r);
+}
+
+/* The text: what a reader looks for, in 80 columns of ASCII. */
+static void test_text(void **state)
+{
+	static const char *const told[] = {
+	        "The run, ",
+	        "GPU 0     ",
+	        "estimated from samples",
+	        "80.0  ================  busy: estimated",
+	        "idle: the host was waiting",
+	        "idle: after its last work",
+	        "overlapped 1.40 ms of 1.80 ms that could have (77.8 %)",
+	        "Never timed, so in no GPU time: 1 class of work",
+	        "39 samples 240us",
+	        "around an empty kernel 2.70 us (20, spread 40 ns)",
+	        "back-pressure: the queue was full",
+	        "wasted: it had none left",
+	        "implicit syncs): 7",
+	        "ALL KERNELS AND GRAPHS",
+	        "First launches (lazy loading), apart: 3, 104us",
+	        "Low occupancy",
+	        "64,1,1 x 256,1,1",
+	        "non_blocking",
+	};
+	struct rendered r;
+
+	assert_true(render(&r, made.map.base, made_bytes(&made)));
+	char *flat = strdup(r.text); /* sentences may be wrapped anywhere */
+	for (char *c = flat; *c; c++)
+		if (!strncmp(c, "\n  ", 3) && c[3] != ' ')
+			memmove(c + 1, c + 3, strlen(c + 3) + 1), *c = ' ';
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		if (!strstr(r.text, told[i]) && !strstr(flat, told[i]))
+			fail_msg("the text does not say: %s", told[i]);
+	free(flat);
+	for (const char *line = r.text; *line;) {
+		size_t n = strcspn(line, "\n");
+		if (n > 80)
+			fail_msg("%zu columns: %.*s", n, (int)n, line);
+		line += n + 1;
+	}
+	rendered_free(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test_setup_teardown(test_kernels, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_program, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_thinned, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_partly_timed, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_exact, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_off, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_no_samples, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_json_sums, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_two_processes, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_text, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("gpu", tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+#include <math.h>
+#include <string.h>
+
+#include "report/model.h"
+#include "tests/unit/recording.h"
+#include "tests/unit/render.h"
+#include "tests/unit/unit.h"
+
+#define WINDOW 20e6 /* ns, of made_sampled() */
+
+static struct made made;
+static struct model m;
+
+static int setup(void **state)
+{
+	made_sampled(&made);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	model_free(&m);
+	made_free(&made);
+	return 0;
+}
+
+static void read_made(void)
+{
+	assert_true(render_model(&m, made.map.base, made_bytes(&made)));
+}
+
+static struct tf_thread *thread_at(uint32_t index)
+{
+	uint64_t *offset =
+	        tf_entry(&made.map, &made_header(&made)->threads, index, sizeof(*offset));
+
+	return tf_at(&made.map, *offset, sizeof(struct tf_thread));
+}
+
+/* The parts of a split that are always known. */
+static double sum_of(const struct split *s)
+{
+	return s->launch_api + s->sync + s->copy + s->alloc + s->module + s->other + s->outside +
+	       s->sampling;
+}
+
+/* Exact sums divided as the timeline says; what copies waited moves to the waits. */
+static void test_divided(void **state)
+{
+	read_made();
+	const struct split *s = &m.threads[0].split;
+	assert_near(s->launch_api, 6.46e6, 1e-9);
+	assert_near(s->launch, 5e6, 1e-9);
+	assert_near(s->back_pressure, 1e6, 1e-9);
+	assert_near(s->contention, 0.46e6, 1e-9);
+	assert_near(s->copy, 0.5e6, 1e-9);
+	assert_near(s->sync, 4.5e6, 1e-9);
+	assert_near(s->sync_useful, 3e6, 1e-9);
+	assert_near(s->sync_wasted, 1.5e6, 1e-9);
+	assert_near(s->sampling, 0.24e6, 1e-9);
+	assert_near(s->outside, 8.3e6, 1e-9);
+	assert_near(sum_of(s), WINDOW, 1e-12);
+	assert_near(sum_of(&m.host), WINDOW, 1e-12);
+	assert_near(m.host_window, WINDOW, 1e-12);
+	assert_true(m.totals.implicit_known);
+	assert_int_equal(m.totals.implicit_syncs, 7);
+	assert_near(m.samples_cost, 0.24e6, 1e-9);
+}
+
+/* Half of the records were lost: the timeline saw half of the copies' own time, and no more of it
+ * is waiting than before. */
+static void test_thinned(void **state)
+{
+	struct tf_thread *t = thread_at(0);
+
+	t->lost = 1000;
+	struct tf_ring *ring = tf_at(&made.map, t->ring_first, sizeof(*ring));
+	ring->head = ring->tail = 1000;
+	for (int i = 0; i < TF_HOST_OUTSIDE; i++)
+		t->split_ticks[i] /= 2;
+	t->split_ticks[TF_HOST_OUTSIDE] += 11460000;
+	read_made();
+	const struct split *s = &m.threads[0].split;
+	assert_near(s->copy, 0.5e6, 1e-9);
+	assert_near(s->launch, 5e6, 1e-9);
+	assert_near(s->sync, 4.5e6, 1e-9);
+	assert_near(sum_of(s), WINDOW, 1e-12);
+}
+
+/* Two threads gave work: the timeline's merged host, made to fit the window. */
+static void test_merged(void **state)
+{
+	struct tf_header *h = made_header(&made);
+	struct tf_thread *second = made_thread(&made, 4712, "backward", 4);
+
+	made_calls(&made, second, 0, 100, 800000);
+	made_launches(&made, second, 1, 100, 800000, 8000);
+	second->last_return = h->window_start + 1000000;
+	for (int i = 0; i < TF_HOSTS; i++)
+		h->host_ticks[i] /= 2; /* half the window was covered */
+	read_made();
+	assert_int_equal(m.thread_count, 2);
+	assert_true(m.has_host);
+	assert_near(sum_of(&m.host), WINDOW, 1e-12);
+	assert_near(m.host.launch, 5e6, 1e-9);
+	assert_near(m.host.sync_wasted, 1.5e6, 1e-9);
+	/* The timeline said nothing of the second thread. */
+	assert_true(isnan(m.threads[1].split.launch));
+	assert_near(m.threads[1].split.launch_api, 0.4e6, 1e-9);
+}
+
+/* Without GPU time nothing of a launch or a wait can be told apart. */
+static void test_off(void **state)
+{
+	made_header(&made)->gpu_mode = TF_GPU_OFF;
+	read_made();
+	const struct split *s = &m.threads[0].split;
+	assert_near(s->launch_api, 6.46e6, 1e-9);
+	assert_near(s->sync, 4e6, 1e-9);
+	assert_near(s->copy, 1e6, 1e-9);
+	assert_true(isnan(s->launch) && isnan(s->back_pressure) && isnan(s->contention));
+	assert_true(isnan(s->sync_useful) && isnan(s->sync_wasted));
+	assert_near(sum_of(s), WINDOW, 1e-12);
+	assert_true(m.has_host);
+	assert_false(m.totals.implicit_known);
+	assert_true(isnan(m.gpu.overhead));
+}
+
+/* Several threads and no timeline: nobody can say which of them was at it. */
+static void test_unmerged(void **state)
+{
+	struct tf_header *h = made_header(&made);
+	struct tf_thread *second = made_thread(&made, 4712, "backward", 4);
+
+	made_calls(&made, second, 0, 100, 800000);
+	memset(h->host_ticks, 0, sizeof(h->host_ticks));
+	read_made();
+	assert_false(m.has_host);
+}
+
+/* Counters that cannot be: no sum leaves the window, nothing is infinite. */
+static void test_hostile(void **state)
+{
+	struct tf_thread *t = thread_at(0);
+
+	memset(t->split_ticks, 0xff, sizeof(t->split_ticks));
+	memset(made_header(&made)->host_ticks, 0xff, sizeof(t->split_ticks));
+	t->sample_ticks = UINT64_MAX;
+	t->implicit_syncs = UINT64_MAX;
+	read_made();
+	const struct split *s = &m.threads[0].split;
+	assert_near(sum_of(s), WINDOW, 1e-9);
+	assert_true(s->outside >= 0 && s->launch >= 0 && s->sync_useful >= 0);
+	assert_near(sum_of(&m.host), WINDOW, 1e-9);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test_setup_teardown(test_divided, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_thinned, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_off, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_unmerged, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("host", tests, NULL, NULL);
+}
