@@ -17,7 +17,7 @@ enum { FORMAT, SORT, LIMIT, TABLE, FULL_NAMES, THREADS, OUTPUT, HELP };
 static const struct option_row rows[] = {
         [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, csv or md"},
         [SORT] = {"sort", 's', "KEY",
-                  "total (default), calls, mean, p50, p99, max, failed or name"},
+                  "total (default), calls, mean, p50, p99, max, failed, gpu or name"},
         [LIMIT] = {"limit", 'n', "N",
                    "rows of a table at most, or all (default 15; json and csv: all)"},
         [TABLE] = {"table", 0, "TABLE", "of csv: apis (default), kernels, copies or threads"},

@@ -273,7 +273,8 @@ void model_add_works(struct model_part *p)
 	k.times = alloc_zeroed(TF_WORKS, sizeof(*k.times));
 	k.kernels = alloc_zeroed(TF_KERNELS_MAX, sizeof(*k.kernels));
 	for (uint32_t i = 0; i < TF_KERNELS_MAX; i++)
-		k.kernels[i].exact = (double)p->kernel_launches[i];
+		if (p->kernel_launches[i]) /* else the page stays untouched */
+			k.kernels[i].exact = (double)p->kernel_launches[i];
 	warn_of_damage(&k);
 	add_exact(&k);
 	calibrate(&c, k.works, TF_WORKS, is_hopper(p->process));

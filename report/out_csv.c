@@ -41,6 +41,26 @@ static void put_ns(FILE *to, double ns)
 		putc(',', to);
 }
 
+static void put_share(FILE *to, double share)
+{
+	if (isfinite(share))
+		fprintf(to, ",%.6g", share);
+	else
+		putc(',', to);
+}
+
+#define GPU_HEAD "gpu_total_ns,gpu_mean_ns,gpu_low_ns,gpu_high_ns,gpu_known_share,samples"
+
+static void put_gpu_time(FILE *to, const struct gpu_time *t)
+{
+	put_ns(to, t->total);
+	put_share(to, t->mean);
+	put_ns(to, t->low);
+	put_ns(to, t->high);
+	put_share(to, t->known);
+	put_ns(to, isfinite(t->total) ? (double)t->samples : NAN);
+}
+
 static void apis(const struct model *m, size_t limit, FILE *to)
 {
 	fputs("name,level,class,calls,failed,total_ns,mean_ns,p50_ns,p90_ns,p99_ns,max_ns\r\n", to);
@@ -64,7 +84,8 @@ static void kernels(const struct model *m, size_t limit, FILE *to)
 {
 	fputs("name,launches,captured,failed,api_total_ns,api_mean_ns,api_p50_ns,api_p90_ns,api_"
 	      "p99_ns,api_max_ns,"
-	      "shapes,grid_x,grid_y,grid_z,block_x,block_y,block_z\r\n",
+	      "shapes,grid_x,grid_y,grid_z,block_x,block_y,block_z,first_launches,first_ns,"
+	      "launch_ns,queue_p50_ns,queue_count," GPU_HEAD ",registers,occupancy\r\n",
 	      to);
 	for (size_t i = 0; i < m->kernel_count && i < limit; i++) {
 		const struct kernel *k = &m->kernels[i];
@@ -84,13 +105,22 @@ static void kernels(const struct model *m, size_t limit, FILE *to)
 			        k->most.block[1], k->most.block[2]);
 		else
 			fputs(",,,,,,,", to);
+		put_count(to, k->firsts);
+		put_ns(to, k->first);
+		put_ns(to, k->overhead);
+		put_ns(to, k->queue_p50);
+		put_ns(to, isfinite(k->queue) ? (double)k->queued : NAN);
+		put_gpu_time(to, &k->gpu);
+		put_ns(to, k->most.registers ? k->most.registers : NAN);
+		put_share(to, shape_occupancy(&k->most));
 		fputs("\r\n", to);
 	}
 }
 
 static void copies(const struct model *m, size_t limit, FILE *to)
 {
-	fputs("direction,host_memory,async,count,bytes,api_total_ns,api_max_ns\r\n", to);
+	fputs("direction,host_memory,async,count,bytes,api_total_ns,api_max_ns," GPU_HEAD "\r\n",
+	      to);
 	for (size_t i = 0; i < m->copy_count && i < limit; i++) {
 		const struct copy *c = &m->copies[i];
 		fprintf(to, "%s,%s,%s", out_direction_names[c->direction],
@@ -99,6 +129,7 @@ static void copies(const struct model *m, size_t limit, FILE *to)
 		put_count(to, c->bytes);
 		put_ns(to, c->total);
 		put_ns(to, c->max);
+		put_gpu_time(to, &c->gpu);
 		fputs("\r\n", to);
 	}
 }
@@ -107,7 +138,8 @@ static void threads(const struct model *m, size_t limit, FILE *to)
 {
 	fputs("pid,tid,name,calls,failed,api_ns,window_ns,launch_api_ns,sync_ns,copy_ns,alloc_ns,"
 	      "module_ns,"
-	      "other_cuda_ns,outside_ns,absent_ns\r\n",
+	      "other_cuda_ns,outside_ns,absent_ns,launch_ns,back_pressure_ns,contention_ns,"
+	      "sync_useful_ns,sync_wasted_ns,sampling_ns\r\n",
 	      to);
 	for (size_t i = 0; i < m->thread_count && i < limit; i++) {
 		const struct thread *t = &m->threads[i];
@@ -116,8 +148,11 @@ static void threads(const struct model *m, size_t limit, FILE *to)
 		put_text(to, t->name);
 		put_count(to, t->calls);
 		put_count(to, t->failed);
-		const double ns[] = {t->api,   t->window, s->launch_api, s->sync,    s->copy,
-		                     s->alloc, s->module, s->other,      s->outside, s->absent};
+		const double ns[] = {
+		        t->api,        t->window,      s->launch_api,  s->sync,
+		        s->copy,       s->alloc,       s->module,      s->other,
+		        s->outside,    s->absent,      s->launch,      s->back_pressure,
+		        s->contention, s->sync_useful, s->sync_wasted, s->sampling};
 		for (size_t k = 0; k < sizeof(ns) / sizeof(ns[0]); k++)
 			put_ns(to, ns[k]);
 		fputs("\r\n", to);

@@ -8,6 +8,7 @@
 
 #include "report/names.h"
 #include "report/text.h"
+#include "tests/fuzz/packed.h"
 #include "tests/unit/render.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
@@ -26,11 +27,45 @@ static void must_be_clean(const char *text, const char *line_ends)
 	}
 }
 
+/* What a packed recording unfolds to (free it). */
+static uint8_t *unfolded(const uint8_t *data, size_t bytes, size_t *whole)
+{
+	uint8_t *to = calloc(1, PACKED_MOST);
+	struct packed_piece piece;
+
+	*whole = 0;
+	for (size_t at = PACKED_MAGIC; to && bytes - at >= sizeof(piece);) {
+		memcpy(&piece, data + at, sizeof(piece));
+		at += sizeof(piece);
+		if (piece.bytes > bytes - at)
+			piece.bytes = (uint32_t)(bytes - at);
+		if (piece.zeros > PACKED_MOST - *whole ||
+		    piece.bytes > PACKED_MOST - *whole - piece.zeros)
+			break;
+		*whole += piece.zeros;
+		memcpy(to + *whole, data + at, piece.bytes);
+		*whole += piece.bytes;
+		at += piece.bytes;
+	}
+	return to;
+}
+
+static bool render_any(struct rendered *r, const uint8_t *data, size_t bytes)
+{
+	if (bytes < PACKED_MAGIC || memcmp(data, PACKED, PACKED_MAGIC) != 0)
+		return render(r, data, bytes);
+	size_t whole;
+	uint8_t *recording = unfolded(data, bytes, &whole);
+	bool rendered = recording && render(r, recording, whole);
+	free(recording);
+	return rendered;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	struct rendered r;
+	struct rendered r = {0};
 
-	if (render(&r, data, bytes)) {
+	if (render_any(&r, data, bytes)) {
 		must_be_clean(r.text, "\n");
 		must_be_clean(r.markdown, "\n");
 		must_be_clean(r.json, "\n");

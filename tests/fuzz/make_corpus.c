@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/packed.h"
 #include "tests/unit/recording.h"
 
 static const char *folder;
@@ -15,6 +16,40 @@ static void save(struct made *m, const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	made_write(m, path);
+	made_free(m);
+}
+
+/* From `at`, how many bytes follow that are zero (or are not, but for gaps too short to count). */
+static uint32_t run_of(const uint8_t *data, uint64_t at, uint64_t end, bool zeros)
+{
+	uint64_t upto = at, gap = 0;
+
+	for (uint64_t i = at; i < end && (zeros ? !data[i] : gap < PACKED_GAP); i++) {
+		gap = data[i] ? 0 : gap + 1;
+		upto = zeros || data[i] ? i + 1 : upto;
+	}
+	return (uint32_t)(upto - at);
+}
+
+static void save_packed(struct made *m, const char *name)
+{
+	char path[4096];
+	uint64_t end = made_bytes(m);
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	made_header(m)->file_end = end;
+	FILE *f = fopen(path, "w");
+	bool bad = !f || fwrite(PACKED, 1, PACKED_MAGIC, f) != PACKED_MAGIC;
+	for (uint64_t at = 0; !bad && at < end;) {
+		struct packed_piece piece = {.zeros = run_of(m->map.base, at, end, true)};
+		at += piece.zeros;
+		piece.bytes = run_of(m->map.base, at, end, false);
+		bad = fwrite(&piece, sizeof(piece), 1, f) != 1 ||
+		      fwrite(m->map.base + at, 1, piece.bytes, f) != piece.bytes;
+		at += piece.bytes;
+	}
+	if (bad || fclose(f))
+		exit(2);
 	made_free(m);
 }
 
@@ -52,6 +87,21 @@ static void killed(struct made *m)
 	made_header(m)->last_seen = 3900000;
 }
 
+/* CUPTI's times, and two devices. */
+static void counted(struct made *m)
+{
+	made_sampled(m);
+	struct tf_header *h = made_header(m);
+	struct tf_work *works = tf_at(&m->map, h->works, TF_WORKS * sizeof(*works));
+	h->gpu_mode = TF_GPU_CUPTI;
+	for (struct tf_work *w = works; w < works + TF_WORKS; w++) {
+		w->exact_count = w->count;
+		w->exact_ns = (double)w->count * 2500;
+	}
+	made_device(m, "NVIDIA A100", false);
+	*made_device_time(m, 1) = (struct tf_device_time){.total.busy = 5000000, .work = 3};
+}
+
 int main(int argc, char **argv)
 {
 	struct made m;
@@ -67,6 +117,10 @@ int main(int argc, char **argv)
 	save(&m, "empty");
 	killed(&m);
 	save(&m, "killed");
+	made_sampled(&m);
+	save_packed(&m, "sampled");
+	counted(&m);
+	save_packed(&m, "counted");
 	save_text("_ZN7cutlass6KernelINS_4gemm6kernel4GemmINS1_11threadblock12MmaPipelinedIS4_S4_"
 	          "EEEEEEvNT_6ParamsE",
 	          "name");

@@ -23,16 +23,29 @@ static const char *const keys[] = {
         "host",
         "launch_ns back_pressure_ns contention_ns sync_useful_ns sync_wasted_ns copy_ns alloc_ns "
         "module_ns "
-        "other_cuda_ns outside_ns threads launch_api_ns sync_ns",
+        "other_cuda_ns outside_ns threads launch_api_ns sync_ns sampling_ns window_ns",
         "host.threads.0",
         "launch_ns back_pressure_ns contention_ns sync_useful_ns sync_wasted_ns copy_ns alloc_ns "
-        "module_ns other_cuda_ns outside_ns tid name absent_ns",
+        "module_ns other_cuda_ns outside_ns tid name absent_ns sampling_ns",
         "gpu",
-        "mode busy_ns busy_low_ns busy_high_ns busy_share comm_ns idle_ns idle_by devices",
+        "mode estimated partial busy_ns busy_low_ns busy_high_ns busy_share comm_ns idle_ns "
+        "idle_by "
+        "idle_after_ns window_ns kernels_busy_ns copies_busy_ns overlap_ns overlap_possible_ns "
+        "unknown_work_share work launch_ns launch_p50_ns first_launches first_ns queue_p50_ns "
+        "queue_total_ns queue_count launch_per_gpu calibration untimed devices",
+        "gpu.work",
+        "all kernels graphs copies sets",
+        "gpu.work.all",
+        "gpu_total_ns gpu_mean_ns gpu_low_ns gpu_high_ns gpu_known_share samples",
+        "gpu.calibration",
+        "empty_idle empty_busy null_idle null_busy",
+        "gpu.calibration.null_idle",
+        "pairs mean_ns deviation_ns",
         "gpu.idle_by",
         "launch sync copy alloc module outside dependency unknown",
         "gpu.devices.0",
-        "index name busy_ns busy_low_ns busy_high_ns busy_share comm_ns idle_ns idle_by",
+        "index name host processes busy_ns busy_low_ns busy_high_ns busy_share comm_ns idle_ns "
+        "idle_by busy_slices",
         "verdict",
         "class confidence reason second",
         "apis.0",
@@ -40,11 +53,16 @@ static const char *const keys[] = {
         "kernels.0",
         "name launches api_total_ns api_p50_ns queue_p50_ns gpu_total_ns gpu_mean_ns gpu_low_ns "
         "gpu_high_ns "
-        "samples shapes grid block",
+        "samples shapes grid block gpu_known_share first_launches first_ns launch_ns "
+        "queue_total_ns queue_count launch_per_gpu gpu_share window_share registers "
+        "static_shared_bytes occupancy",
         "copies.0",
-        "direction host_memory async count bytes api_total_ns gpu_total_ns",
+        "direction host_memory async count bytes api_total_ns gpu_total_ns gpu_mean_ns "
+        "gpu_low_ns "
+        "gpu_high_ns gpu_known_share samples gpu_bytes_per_s",
         "graphs.0",
-        "id launches api_total_ns instantiate_ns updates alive",
+        "id launches api_total_ns instantiate_ns updates alive gpu_total_ns gpu_mean_ns "
+        "gpu_low_ns gpu_high_ns gpu_known_share samples",
         "processes.0",
         "pid rank host command state in_flight driver_version runtime_versions devices run_id",
         "processes.0.devices.0",
@@ -78,7 +96,7 @@ static void test_json_keys(void **state)
 	json_t *root = json_loads(r.json, JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(root);
 	for (int i = 0; keys[i]; i += 2) {
-		char list[512], *rest = NULL;
+		char list[1024], *rest = NULL;
 		snprintf(list, sizeof(list), "%s", keys[i + 1]);
 		for (char *key = strtok_r(list, " ", &rest); key; key = strtok_r(NULL, " ", &rest))
 			if (!json_object_get(at(root, keys[i]), key))
