@@ -10,49 +10,6 @@
  * from the others. */
 #define UNTIMED_LEAST 0.05
 
-static void sum_add(struct gpu_sum *to, const struct gpu_sum *s)
-{
-	to->total += s->total;
-	to->random += s->random;
-	to->shared += s->shared;
-	to->systematic += s->systematic;
-	to->below += s->below;
-	to->above += s->above;
-	to->pieces += s->pieces;
-	to->known += s->known;
-	CLAMP_ADD(to->samples, s->samples);
-}
-
-/* `pieces` pieces of work of a class. */
-static void sum_class(struct gpu_sum *to, const struct work_time *t, double pieces)
-{
-	to->total += pieces * t->mean;
-	to->random += pieces * t->random * pieces * t->random;
-	to->shared += pieces * t->shared;
-	to->systematic += pieces * t->systematic;
-	to->below += pieces * t->below;
-	to->above += pieces * t->above;
-	to->known += pieces;
-	CLAMP_ADD(to->samples, t->samples);
-}
-
-static void gpu_time_finish(struct gpu_time *t)
-{
-	const struct gpu_sum *s = &t->sum;
-
-	t->total = t->low = t->high = t->mean = t->known = NAN;
-	t->samples = s->samples;
-	if (s->pieces > 0)
-		t->known = fmin(1, s->known / s->pieces);
-	if (!(s->known > 0) || !isfinite(s->total))
-		return;
-	double both = s->random + s->shared * s->shared + s->systematic * s->systematic;
-	t->total = s->total;
-	t->mean = s->total / s->known;
-	t->low = fmax(0, s->total - sqrt(both + s->below * s->below));
-	t->high = s->total + sqrt(both + s->above * s->above);
-}
-
 /* Classes that share an exact count: of a kernel, of graphs, of a kind of copy, of sets. */
 struct group {
 	double exact; /* pieces of work, or bytes of copies, by the exact counters */
@@ -189,7 +146,7 @@ static void add_class(struct works_part *k, uint32_t i)
 	if (g->counted) {
 		sum->pieces += fmax(pieces, (double)w->exact_count);
 		if (t->known)
-			sum_class(sum, t, (double)w->exact_count);
+			gpu_sum_class(sum, t, (double)w->exact_count);
 		return;
 	}
 	sum->pieces += pieces;
@@ -201,12 +158,12 @@ static void add_class(struct works_part *k, uint32_t i)
 	double timed = g->found > 0 ? g->timed / g->found : 1;
 	if (timed < 1 && 1 - timed < UNTIMED_LEAST) {
 		double rest = pieces / timed - pieces;
-		sum_class(sum, t, pieces / timed);
+		gpu_sum_class(sum, t, pieces / timed);
 		sum->below += rest * t->mean;
 		sum->above += rest * t->mean;
 		return;
 	}
-	sum_class(sum, t, pieces);
+	gpu_sum_class(sum, t, pieces);
 }
 
 static void add_calibration(struct gpu *gpu, const struct tf_work *w)
@@ -295,35 +252,4 @@ void model_add_works(struct model_part *p)
 	add_classless(&k);
 	free(k.times);
 	free(k.kernels);
-}
-
-void model_finish_works(struct model *m)
-{
-	struct gpu *gpu = &m->gpu;
-
-	for (size_t i = 0; i < m->kernel_count; i++) {
-		gpu_time_finish(&m->kernels[i].gpu);
-		sum_add(&gpu->kernels.sum, &m->kernels[i].gpu.sum);
-	}
-	for (size_t i = 0; i < m->graph_count; i++) {
-		gpu_time_finish(&m->graphs[i].gpu);
-		sum_add(&gpu->graphs.sum, &m->graphs[i].gpu.sum);
-	}
-	for (size_t i = 0; i < m->copy_count; i++) {
-		gpu_time_finish(&m->copies[i].gpu);
-		sum_add(&gpu->copies.sum, &m->copies[i].gpu.sum);
-	}
-	struct gpu_time *kinds[] = {&gpu->kernels, &gpu->graphs, &gpu->copies, &gpu->sets};
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		gpu_time_finish(kinds[i]);
-		sum_add(&gpu->all.sum, &kinds[i]->sum);
-	}
-	gpu_time_finish(&gpu->all);
-	sum_add(&gpu->launched.sum, &gpu->kernels.sum);
-	sum_add(&gpu->launched.sum, &gpu->graphs.sum);
-	gpu_time_finish(&gpu->launched);
-	for (int i = 0; i < TF_PAIRS; i++) {
-		gpu->empty[i] = pair_line_of(&gpu->empty_sum[i]);
-		gpu->null[i] = pair_line_of(&gpu->null_sum[i]);
-	}
 }

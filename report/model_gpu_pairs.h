@@ -37,5 +37,7 @@ double student_95(double degrees);
 /* The calibration that the classes `works` of one recording hold. `is_hopper`: its devices are. */
 void calibrate(struct calibration *c, const struct tf_work *works, uint32_t count, bool is_hopper);
 struct work_time work_time(const struct tf_work *w, const struct calibration *c);
+/* Adds `pieces` pieces of work of a class. */
+void gpu_sum_class(struct gpu_sum *to, const struct work_time *t, double pieces);
 
 #endif

@@ -153,6 +153,7 @@ json_t *json_gpu(const struct model *m)
 	json_put(o, "queue_total_ns", json_ns(gpu->queue));
 	json_put(o, "queue_count", isfinite(gpu->queue) ? json_count(gpu->queued) : json_null());
 	json_put(o, "launch_per_gpu", json_share(out_launch_per_gpu(gpu)));
+	json_put(o, "unplaced_records", json_ns(gpu->unplaced));
 	json_put(o, "calibration", calibration(gpu));
 	json_put(o, "untimed", untimed(gpu));
 	json_put(o, "devices", devices(m));

@@ -18,6 +18,7 @@ void out_page_work(const struct model *m, struct page *page);
 void out_page_graphs(const struct model *m, const struct out_options *o, struct page *page);
 void out_page_gaps(const struct model *m, struct page *page);
 void out_page_gpu(const struct model *m, struct page *page);
+void out_page_streams(const struct model *m, struct page *page);
 void out_page_occupancy(const struct model *m, struct page *page);
 /* The run from left to right: how busy the devices were, what the host did. Text only. */
 void out_page_picture(const struct model *m, struct page *page);

@@ -237,38 +237,6 @@ static void samples(const struct model *m, struct page *page)
 	        unit_time_apart(each, taken ? m->samples_cost / (double)taken : NAN));
 }
 
-static void streams(const struct model *m, struct page *page)
-{
-	static const struct column columns[] = {
-	        {"device", false}, {"kernels", false}, {"graphs", false}, {"copies", false},
-	        {"sets", false},   {"kernel", false},  {"copy", false},   {"overlap", false},
-	        {"kind", true},    {"stream", true}};
-	const struct gpu *gpu = &m->gpu;
-	struct table t;
-
-	if (gpu->stream_count < 2)
-		return;
-	page_heading(page, "Streams (kernel, copy: GPU time%s; overlap: copies while a kernel ran)",
-	             gpu->estimated ? ", estimated" : "");
-	table_start(&t, columns, COUNT(columns));
-	size_t rows = gpu->stream_count < 15 ? gpu->stream_count : 15;
-	for (size_t i = 0; i < rows; i++) {
-		const struct stream *s = &gpu->streams[i];
-		table_cell(&t, "%u", s->device);
-		table_cell(&t, "%llu", (unsigned long long)s->kernels);
-		table_cell(&t, "%llu", (unsigned long long)s->graphs);
-		table_cell(&t, "%llu", (unsigned long long)s->copies);
-		table_cell(&t, "%llu", (unsigned long long)s->sets);
-		time_cell(&t, s->kernel_ns);
-		time_cell(&t, s->copy_ns);
-		time_cell(&t, s->overlapped);
-		table_cell(&t, "%s", out_stream_kind(s->flags));
-		table_cell(&t, "%#llx", (unsigned long long)s->handle);
-	}
-	table_print(&t, page);
-	out_page_rest(page, rows, gpu->stream_count, "streams");
-}
-
 void out_page_gpu(const struct model *m, struct page *page)
 {
 	const struct gpu *gpu = &m->gpu;
@@ -286,6 +254,9 @@ void out_page_gpu(const struct model *m, struct page *page)
 				          "not known.",
 				          unit_percent(share, gpu->busy.unknown, gpu->busy.work));
 		}
+		if (gpu->unplaced > 0)
+			page_line(page, "Records that the timeline could not place: %.0f.",
+			          gpu->unplaced);
 		if (gpu->partial)
 			page_line(page, "Exact GPU times end before the program did: another tool "
 			                "took CUPTI.");
@@ -296,5 +267,4 @@ void out_page_gpu(const struct model *m, struct page *page)
 		if (gpu->estimated)
 			calibration(gpu, page);
 	}
-	streams(m, page);
 }

@@ -6,6 +6,7 @@ static void write_page(const struct model *m, const struct out_options *o, struc
 	out_page_processes(m, page);
 	out_page_picture(m, page);
 	out_page_gpu(m, page);
+	out_page_streams(m, page);
 	out_page_host(m, o, page);
 	out_page_kernels(m, o, page);
 	out_page_occupancy(m, page);

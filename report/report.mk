@@ -11,6 +11,7 @@ REPORT_MODULES := \
 	model_gpu \
 	model_gpu_busy \
 	model_gpu_pairs \
+	model_gpu_sum \
 	model_graphs \
 	model_host \
 	model_kernels \
@@ -30,6 +31,7 @@ REPORT_MODULES := \
 	out_page_host \
 	out_page_kernels \
 	out_page_picture \
+	out_page_streams \
 	out_page_tables \
 	out_page_top \
 	out_text \
