@@ -38,12 +38,13 @@ struct gpu_time {
 struct gpu_busy {
 	double window; /* of the processes that used it, added up */
 	double busy, low, high;
-	double comm;            /* of busy: communication kernels alone */
-	double idle;            /* window - busy; whole ns, as its parts */
-	double by[TF_IDLES];    /* sum to idle */
-	double after;           /* of the unknown part: behind the last piece of work */
-	double kernels, copies; /* unions; overlapped: kernels + copies - busy */
-	double work, unknown;   /* pieces of work placed; of unknown duration */
+	double comm;              /* of busy: communication kernels alone */
+	double idle;              /* window - busy; whole ns, as its parts */
+	double by[TF_IDLES];      /* sum to idle */
+	double after;             /* of the unknown part: behind the last piece of work */
+	double kernels, copies;   /* unions */
+	double overlap, possible; /* copies while kernels ran; that could have, on each device */
+	double work, unknown;     /* pieces of work placed; of unknown duration */
 };
 
 struct gpu_device {

@@ -44,6 +44,8 @@ static struct gpu_busy busy_of(const struct model_part *p, const struct tf_devic
 	b.comm = fmin(clock_ns(&p->clock, t->comm), b.busy);
 	b.kernels = fmin(clock_ns(&p->clock, t->kernels), b.busy);
 	b.copies = fmin(clock_ns(&p->clock, t->copies), b.busy);
+	b.overlap = fmax(0, b.kernels + b.copies - b.busy);
+	b.possible = fmin(b.kernels, b.copies);
 	b.work = (double)d->work;
 	b.unknown = fmin((double)d->work_unknown, b.work);
 	for (int i = 0; i < TF_IDLES; i++) {
@@ -71,6 +73,8 @@ static void busy_add(struct gpu_busy *to, const struct gpu_busy *b)
 	to->after += b->after;
 	to->kernels += b->kernels;
 	to->copies += b->copies;
+	to->overlap += b->overlap;
+	to->possible += b->possible;
 	to->work += b->work;
 	to->unknown += b->unknown;
 }

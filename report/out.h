@@ -34,8 +34,6 @@ const char *out_gpu_mode_name(uint32_t mode); /* NULL = unknown */
 const char *out_work_name(uint32_t kind);     /* of enum tf_work_kind */
 extern const char *const out_idle_names[];    /* by enum tf_idle: keys of JSON's idle_by */
 const char *out_stream_kind(uint32_t flags);
-/* Time in which copies and kernels ran at once. */
-double out_overlap(const struct gpu_busy *b);
 /* Launch overhead of kernels and graphs over their GPU time. */
 double out_launch_per_gpu(const struct gpu *gpu);
 /* Why there is no verdict. */

@@ -34,8 +34,8 @@ static void put_busy(json_t *o, const struct gpu_busy *b)
 	json_put(o, "window_ns", json_ns(b ? b->window : NAN));
 	json_put(o, "kernels_busy_ns", json_ns(b ? b->kernels : NAN));
 	json_put(o, "copies_busy_ns", json_ns(b ? b->copies : NAN));
-	json_put(o, "overlap_ns", json_ns(b ? out_overlap(b) : NAN));
-	json_put(o, "overlap_possible_ns", json_ns(b ? fmin(b->kernels, b->copies) : NAN));
+	json_put(o, "overlap_ns", json_ns(b ? b->overlap : NAN));
+	json_put(o, "overlap_possible_ns", json_ns(b ? b->possible : NAN));
 	json_put(o, "unknown_work_share", json_share(b ? b->unknown / b->work : NAN));
 }
 

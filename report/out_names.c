@@ -1,4 +1,3 @@
-#include <math.h>
 #include <string.h>
 
 #include "report/alloc.h"
@@ -79,11 +78,6 @@ const char *out_stream_kind(uint32_t flags)
 	if (flags & TF_STREAM_UNSEEN)
 		return "unknown";
 	return flags & 1 ? "non_blocking" : "blocking"; /* CU_STREAM_NON_BLOCKING */
-}
-
-double out_overlap(const struct gpu_busy *b)
-{
-	return fmax(0, b->kernels + b->copies - b->busy);
 }
 
 double out_launch_per_gpu(const struct gpu *gpu)

@@ -39,10 +39,12 @@ static void heading(const struct model *m, struct page *page)
 	const struct gpu *gpu = &m->gpu;
 	char window[UNIT_BYTES];
 	double whole = gpu->has_busy ? gpu->busy.window : m->window;
+	bool several = whole > m->window * 1.001;
 
-	page_heading(page, "GPU (%s; %%win: %% of the window, %s)",
+	page_heading(page, "GPU (%s; %%win: %% of the window%s, %s)",
 	             gpu->estimated ? "estimated from samples, with 95 % intervals"
 	                            : "exact, by CUPTI",
+	             several ? "s of all devices and processes, added up" : "",
 	             unit_time(window, whole));
 }
 
@@ -129,15 +131,26 @@ static void devices_table(const struct gpu *gpu, struct page *page)
 	table_print(&t, page);
 }
 
+/* What two processes ran at once on one device counts for both. */
+static void shared_devices(const struct gpu *gpu, struct page *page)
+{
+	for (size_t i = 0; i < gpu->device_count; i++)
+		if (gpu->devices[i].processes > 1)
+			page_line(
+			        page,
+			        "Device %u was used by %u processes: each has its own window, and "
+			        "what they ran at once counts for each.",
+			        gpu->devices[i].index, gpu->devices[i].processes);
+}
+
 static void overlap(const struct gpu_busy *b, struct page *page)
 {
 	char got[UNIT_BYTES], could[UNIT_BYTES], share[UNIT_BYTES];
-	double possible = fmin(b->kernels, b->copies), ns = out_overlap(b);
 
-	if (possible > 0)
+	if (b->possible > 0)
 		page_line(page, "Copies and kernels overlapped %s of %s that could have (%s %%).",
-		          unit_time_apart(got, ns), unit_time_apart(could, possible),
-		          unit_percent(share, ns, possible));
+		          unit_time_apart(got, b->overlap), unit_time_apart(could, b->possible),
+		          unit_percent(share, b->overlap, b->possible));
 }
 
 /* "vector_add 64,1,1 x 256,1,1 (12.5 %)" */
@@ -247,6 +260,7 @@ void out_page_gpu(const struct model *m, struct page *page)
 		if (gpu->has_busy) {
 			busy_table(gpu, page);
 			devices_table(gpu, page);
+			shared_devices(gpu, page);
 			overlap(&gpu->busy, page);
 			if (gpu->busy.unknown > 0)
 				page_line(page,

@@ -13,6 +13,8 @@
  * is below the other. */
 #define OCCUPANCY_SHARE 0.01
 #define OCCUPANCY_GOOD  0.60
+/* A figure that stands for less of its launches is marked. */
+#define KNOWN_ENOUGH 0.95
 
 static void time_cell(struct table *t, double ns)
 {
@@ -49,7 +51,7 @@ void out_page_gpu_cells(struct table *t, const struct gpu_time *time)
 	double half = fmax(time->high - time->total, time->total - time->low);
 
 	unit_time(text, time->total);
-	table_cell(t, "%s%s", time->known < 0.95 && isfinite(time->total) ? ">" : "", text);
+	table_cell(t, "%s%s", time->known < KNOWN_ENOUGH && isfinite(time->total) ? ">" : "", text);
 	percent_cell(t, isfinite(time->total) ? half : NAN, time->total);
 }
 
@@ -148,6 +150,14 @@ static void total_row(struct table *t, const struct model *m, struct kernel_colu
 	table_cell(t, m->totals.graph_launches ? "ALL KERNELS AND GRAPHS" : "ALL KERNELS");
 }
 
+static bool in_part(const struct model *m)
+{
+	for (size_t i = 0; i < m->kernel_count; i++)
+		if (isfinite(m->kernels[i].gpu.total) && m->kernels[i].gpu.known < KNOWN_ENOUGH)
+			return true;
+	return m->gpu.launched.known < KNOWN_ENOUGH;
+}
+
 static void explain(const struct model *m, struct kernel_columns has, struct page *page)
 {
 	char text[UNIT_BYTES];
@@ -159,6 +169,11 @@ static void explain(const struct model *m, struct kernel_columns has, struct pag
 		          "start, over the launches queued. l/GPU: launch over GPU time.");
 	else
 		page_line(page, "API: time of the launch calls, whatever they waited for.");
+	if (m->gpu.measured && m->gpu.estimated)
+		page_line(page, "+-%%: half of the 95 %% interval, %% of the figure%s.",
+		          in_part(m) ? ". >: of more than 5 % of the launches the GPU time is not "
+		                       "known"
+		                     : "");
 	page_line(page, "First launches (lazy loading), apart: %llu, %s.",
 	          (unsigned long long)m->gpu.firsts, unit_time(text, m->gpu.first));
 }

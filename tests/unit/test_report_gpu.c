@@ -111,7 +111,7 @@ static void test_program(void **state)
 	assert_near(gpu->busy.by[TF_IDLE_SYNC], 1.5e6, 1e-12);
 	assert_near(gpu->busy.by[TF_IDLE_UNKNOWN], 1e6, 1e-12); /* after its last work */
 	assert_near(gpu->busy.after, 1e6, 1e-12);
-	assert_near(out_overlap(&gpu->busy), 1.4e6, 1e-9);
+	assert_near(gpu->busy.overlap, 1.4e6, 1e-9);
 	assert_int_equal(gpu->device_count, 1);
 	assert_true(gpu->devices[0].known);
 	assert_int_equal(gpu->stream_count, 2);
@@ -410,6 +410,43 @@ static void test_text(void **state)
 	rendered_free(&r);
 }
 
+/* Two devices: a row of each, and the program's share of both windows. */
+static void test_two_devices(void **state)
+{
+	struct tf_device_time *d = made_device_time(&made, 1);
+
+	made_device(&made, "NVIDIA H200", false);
+	d->total.busy = 4000000; /* 2 ms */
+	d->total.idle[TF_IDLE_DEPENDENCY] = 36000000;
+	d->work = 5;
+	read_made();
+	assert_int_equal(m.gpu.device_count, 2);
+	assert_near(m.gpu.devices[1].time.busy, 2e6, 1e-9);
+	assert_near(m.gpu.devices[1].time.by[TF_IDLE_DEPENDENCY], 18e6, 1e-9);
+	assert_near(m.gpu.busy.busy, 18e6, 1e-9);
+	assert_near(m.gpu.busy.window, 2 * WINDOW, 1e-9);
+	assert_near(m.gpu.busy.overlap, 1.4e6, 1e-9); /* the other device has no part in it */
+	struct rendered r;
+	assert_true(render(&r, made.map.base, made_bytes(&made)));
+	assert_non_null(strstr(r.text, "GPU 1 "));
+	assert_non_null(strstr(r.text, "added up, 40.0ms"));
+	assert_non_null(strstr(r.text, "idle: work waited for other work"));
+	rendered_free(&r);
+}
+
+/* A device whose work has no known duration is not idle: nothing is known of it. */
+static void test_unknown_device(void **state)
+{
+	struct tf_device_time *d =
+	        tf_at(&made.map, made_header(&made)->devices_time[0], sizeof(*d));
+
+	d->work_unknown = d->work;
+	json_t *root = rendered_json();
+	assert_true(json_is_null(at(root, "gpu.busy_ns")));
+	assert_true(json_is_null(at(root, "gpu.devices.0.idle_ns")));
+	json_decref(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,6 +459,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_no_samples, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_json_sums, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_two_processes, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_two_devices, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_unknown_device, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_text, setup, teardown),
 	};
