@@ -165,7 +165,8 @@ static void explain(const struct model *m, struct kernel_columns has, struct pag
 	if (has.overhead)
 		page_line(page,
 		          "launch: API time without back-pressure, contention and first launches. "
-		          "p50: of one call. queue: p50 of the wait between a launch and its "
+		          "p50: API time of one call, whatever it waited for. queue: p50 of the "
+		          "wait between a launch and its "
 		          "start, over the launches queued. l/GPU: launch over GPU time.");
 	else
 		page_line(page, "API: time of the launch calls, whatever they waited for.");
