@@ -101,6 +101,8 @@ struct sim_work {
 	uint64_t gpu_ns;
 	uint64_t not_before_ns;    /* besides stream order; 0 if at once */
 	struct sim_device *device; /* whose engine; NULL: the stream's */
+	const char *kernel;        /* for an observer: the name, the size */
+	uint64_t bytes;
 	uint64_t start_ns, end_ns; /* answers */
 };
 

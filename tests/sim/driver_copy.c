@@ -204,6 +204,7 @@ CUresult copy_on(CUstream stream, struct sim_copy *c, bool async)
 	if (rc != CUDA_SUCCESS)
 		return rc;
 	w.gpu_ns = copy_gpu_ns(c);
+	w.bytes = copy_bytes(c);
 	w.engine = copy_engine(c);
 	w.device = c->direction == TRUTH_H2D ? c->dst.device : c->src.device;
 	if (!copy_bytes(c)) {
@@ -246,6 +247,7 @@ CUresult set_on(CUstream stream, struct sim_set *set, bool async)
 		return rc;
 	if (set->width && set->height) {
 		w.gpu_ns = set_gpu_ns(set);
+		w.bytes = (uint64_t)set->width * set->height;
 		w.device = set->dst.device;
 		stream_submit(s, &w);
 		set_data(set);

@@ -1,11 +1,29 @@
 /* A graph's launch: every node finds its place in time after those it depends on. */
 #include "tests/sim/driver_graph.h"
+#include "tests/sim/observe.h"
 
 #define HOST_FUNCTION_NS 2000
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
+}
+
+static _Thread_local uint32_t node_now; /* 1 + place in the graph of the node that runs */
+
+static uint64_t place(struct sim_stream *s, struct sim_device *d, enum tl_engine engine,
+                      struct sim_piece p, uint64_t start, uint64_t ns)
+{
+	void (*tell)(const struct sim_piece *) = atomic_load(&sim_observer);
+
+	p.device = d->ordinal;
+	p.stream = s->id;
+	p.graph_node = node_now;
+	p.start_ns = tl_place(&d->timeline, engine, p.kind, start, ns);
+	p.end_ns = p.start_ns + ns;
+	if (tell)
+		tell(&p);
+	return p.end_ns;
 }
 
 static uint64_t run_kernel(struct sim_stream *s, const struct node_work *w, uint64_t start)
@@ -16,7 +34,9 @@ static uint64_t run_kernel(struct sim_stream *s, const struct node_work *w, uint
 	truth_count_graph_kernel(w->kernel.truth_index, ns);
 	if (!ns)
 		return start;
-	return tl_place(&s->ctx->device->timeline, TL_COMPUTE, TL_KERNEL, start, ns) + ns;
+	return place(s, s->ctx->device, TL_COMPUTE,
+	             (struct sim_piece){.kind = TL_KERNEL, .kernel = w->kernel.func->name}, start,
+	             ns);
 }
 
 static uint64_t run_copy(struct sim_stream *s, const struct sim_copy *c, uint64_t start)
@@ -28,8 +48,8 @@ static uint64_t run_copy(struct sim_stream *s, const struct sim_copy *c, uint64_
 	copy_data(c);
 	if (!copy_bytes(c) || c->direction == TRUTH_H2H)
 		return start;
-	return tl_place(&(d ? d : s->ctx->device)->timeline, copy_engine(c), TL_COPY, start, ns) +
-	       ns;
+	return place(s, d ? d : s->ctx->device, copy_engine(c),
+	             (struct sim_piece){.kind = TL_COPY, .bytes = copy_bytes(c)}, start, ns);
 }
 
 static uint64_t run_set(struct sim_stream *s, const struct sim_set *set, uint64_t start)
@@ -38,7 +58,9 @@ static uint64_t run_set(struct sim_stream *s, const struct sim_set *set, uint64_
 
 	sim_total()->graph_sets++;
 	set_data(set);
-	return tl_place(&s->ctx->device->timeline, TL_COMPUTE, TL_SET, start, ns) + ns;
+	return place(s, s->ctx->device, TL_COMPUTE,
+	             (struct sim_piece){.kind = TL_SET, .bytes = (uint64_t)set->width * set->height},
+	             start, ns);
 }
 
 static void record(struct sim_event *e, uint64_t when, uint64_t host)
@@ -94,6 +116,7 @@ void exec_run(struct sim_exec *e, struct sim_stream *s)
 			              e->end_ns[n->deps[k]] + (n->type == CU_GRAPH_NODE_TYPE_KERNEL
 			                                               ? sim_config.gap_ns
 			                                               : 0));
+		node_now = i + 1;
 		e->end_ns[i] = n->disabled ? start : run_node(s, n, start);
 		end = later(end, e->end_ns[i]);
 	}

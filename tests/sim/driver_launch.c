@@ -107,6 +107,7 @@ static CUresult launch(CUfunction f, CUstream stream, struct sim_launch *l)
 	launch_load(s->ctx, l->func);
 	wait_for_loader(s->ctx);
 	w.gpu_ns = launch_gpu_ns(l);
+	w.kernel = l->func->name;
 	if (unlikely(l->func->own))
 		w.kind = TL_OWN;
 	stream_submit(s, &w);

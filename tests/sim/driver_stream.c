@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tests/sim/driver.h"
+#include "tests/sim/observe.h"
 
 struct own_stream {
 	struct own_stream *next;
@@ -220,6 +221,24 @@ void stream_end(struct sim_stream *s, uint64_t end_ns)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static void tell_observer(const struct sim_stream *s, const struct sim_device *d,
+                          const struct sim_work *w)
+{
+	void (*tell)(const struct sim_piece *) = atomic_load(&sim_observer);
+	struct sim_piece p = {
+	        .kind = w->kind,
+	        .device = d->ordinal,
+	        .stream = s->id,
+	        .start_ns = w->start_ns,
+	        .end_ns = w->end_ns,
+	        .bytes = w->bytes,
+	        .kernel = w->kernel,
+	};
+
+	if (tell && w->kind != TL_NONE && w->kind != TL_OWN)
+		tell(&p);
+}
+
 void stream_submit(struct sim_stream *s, struct sim_work *w)
 {
 	struct sim_device *d = w->device ? w->device : s->ctx->device;
@@ -234,6 +253,7 @@ void stream_submit(struct sim_stream *s, struct sim_work *w)
 	w->start_ns = start;
 	w->end_ns = start + w->gpu_ns;
 	stream_end(s, w->end_ns);
+	tell_observer(s, d, w);
 }
 
 void stream_hold(struct sim_stream *s, uint64_t when_ns)

@@ -37,6 +37,7 @@ SIM_DRIVER_SRC := \
 	tests/sim/driver_module.c \
 	tests/sim/driver_module_api.c \
 	tests/sim/driver_node_work.c \
+	tests/sim/driver_observe.c \
 	tests/sim/driver_pointer.c \
 	tests/sim/driver_pool.c \
 	tests/sim/driver_proc.c \
@@ -115,6 +116,25 @@ $(SIM_O)/selftest_driver: $(SIM_SELFTEST_OBJ) $(SIM_O)/libcuda.so.1
 sim-selftest: $(SIM_O)/selftest_driver $(SIM_O)/libcuda.so.1 $(SIM_O)/truth
 	$(call msg,TEST,$<)
 	$(Q)$<
+
+# A made-up libcupti, in folders of its own so that only those find it who mean to; where NVIDIA's
+# headers are there. The switch for single driver calls came with 12.5.
+SIM_CUPTI_INC := $(firstword $(patsubst %/cupti.h,%,$(wildcard \
+	$(CUDA_INC)/cupti.h $(CUDA_HOME)/extras/CUPTI/include/cupti.h)))
+ifneq ($(SIM_CUPTI_INC),)
+FAKE_CUPTIS := $(SIM_O)/cupti11/libcupti.so.11.8 $(SIM_O)/cupti12/libcupti.so.12 \
+	$(SIM_O)/cupti13/libcupti.so.13
+sim: $(FAKE_CUPTIS)
+$(SIM_O)/cupti11/libcupti.so.11.8: FAKE_CUPTI := -DFAKE_CUPTI_DEFAULT=18
+$(SIM_O)/cupti12/libcupti.so.12: FAKE_CUPTI := -DFAKE_CUPTI_DEFAULT=20
+$(SIM_O)/cupti13/libcupti.so.13: FAKE_CUPTI := -DFAKE_CUPTI_DEFAULT=CUPTI_API_VERSION -DFAKE_CUPTI_DRIVER_API
+$(FAKE_CUPTIS): tests/sim/fake_cupti.c tests/sim/observe.h tests/sim/timeline.h
+	$(call msg,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)printf '%s\n' '$(@F) { global: cupti*; local: *; };' > $@.map
+	$(Q)$(CC) $(SIM_CFLAGS) -isystem $(SIM_CUPTI_INC) $(FAKE_CUPTI) -shared -Wl,-soname,$(@F) \
+		-Wl,--version-script=$@.map $(SAN_LDFLAGS) -o $@ $< -lpthread -ldl
+endif
 
 .PHONY: sim sim-selftest
 -include $(SIM_DRIVER_OBJ:.o=.d) $(SIM_SELFTEST_OBJ:.o=.d)

@@ -1,0 +1,475 @@
+/* A libcupti for the simulated GPU: records of what the simulated driver really did, in NVIDIA's
+ * own layouts, under CUPTI's rules; whoever breaks one of them is aborted.
+ *
+ *   FAKE_CUPTI_VERSION          what cuptiGetVersion() says; goes with the length of the records
+ *   FAKE_CUPTI_REFUSE 0         what cuptiSubscribe() answers
+ *   FAKE_CUPTI_INVALID 0        every so many records have no times, or times in the wrong order
+ *   FAKE_CUPTI_DROP 0           every so many are dropped and counted
+ *   FAKE_CUPTI_HOLD=1           gives no buffer back before the forced flush, and takes a new one
+ *                               every 16 records
+ *   FAKE_CUPTI_NO_IDS=1         external ids are never noted
+ *   FAKE_CUPTI_LOG=path         what was called, a line each
+ *
+ * As with the real one, a buffer is asked for in the thread that gives the work; one subscriber;
+ * the last callbacks registered get the records; external ids are noted only while records of
+ * driver calls are on; and what tells the call of a kernel lies in another buffer than the kernel's
+ * record, which comes first. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <cupti.h>
+#include <cupti_activity_deprecated.h>
+#include "tests/sim/observe.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define LANES  2 /* work; external ids and driver calls */
+#define FULL   4096
+#define IDS    16
+
+struct buffer {
+	uint8_t *data;
+	size_t size, used;
+	uint64_t done_ns; /* when all of it has happened, CLOCK_REALTIME */
+	unsigned records;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct buffer open_buffer[LANES], full[FULL];
+static unsigned full_count;
+static CUpti_BuffersCallbackRequestFunc request;
+static CUpti_BuffersCallbackCompleteFunc complete;
+static bool on[CUPTI_ACTIVITY_KIND_COUNT];
+static unsigned calls_on; /* driver calls switched on one by one */
+static size_t dropped;
+static uint64_t seen, to_realtime, correlations;
+static int subscriber, log_fd = -1;
+static pid_t owner;
+static uint32_t version, invalid_each, drop_each, refuse;
+static bool hold, no_ids;
+
+static _Thread_local struct {
+	uint64_t ids[IDS];
+	unsigned depth;
+	uint32_t correlation; /* of the call under way, 0 = it has none yet */
+	bool in_callback;
+} self;
+
+/* ---- the rules ---- */
+
+static void broken(const char *rule)
+{
+	fprintf(stderr, "fake CUPTI: %s\n", rule);
+	abort();
+}
+
+static void enter(const char *name, long argument)
+{
+	char line[128];
+	int n = snprintf(line, sizeof(line), "%s %ld\n", name, argument);
+
+	if (owner && owner != getpid())
+		broken("called in a forked child");
+	owner = getpid();
+	if (self.in_callback)
+		broken("called from a callback");
+	if (log_fd >= 0 && write(log_fd, line, (size_t)n) != n)
+		broken("no room for the log");
+}
+
+static uint32_t number(const char *name, uint32_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? (uint32_t)strtoul(text, NULL, 10) : otherwise;
+}
+
+static __attribute__((constructor)) void start(void)
+{
+	const char *path = getenv("FAKE_CUPTI_LOG");
+	struct timespec r, m;
+
+	clock_gettime(CLOCK_MONOTONIC, &m);
+	clock_gettime(CLOCK_REALTIME, &r);
+	to_realtime = (uint64_t)((r.tv_sec - m.tv_sec) * 1000000000l + r.tv_nsec - m.tv_nsec);
+	version = number("FAKE_CUPTI_VERSION", FAKE_CUPTI_DEFAULT);
+	refuse = number("FAKE_CUPTI_REFUSE", 0);
+	invalid_each = number("FAKE_CUPTI_INVALID", 0);
+	drop_each = number("FAKE_CUPTI_DROP", 0);
+	hold = number("FAKE_CUPTI_HOLD", 0);
+	no_ids = number("FAKE_CUPTI_NO_IDS", 0);
+	if (path)
+		log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+/* ---- records ---- */
+
+/* The record that CUPTI of this version writes. */
+static size_t record_bytes(CUpti_ActivityKind kind)
+{
+	switch (kind) {
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+		return version < 15   ? sizeof(CUpti_ActivityKernel5)
+		       : version < 17 ? sizeof(CUpti_ActivityKernel6)
+		       : version < 18 ? sizeof(CUpti_ActivityKernel7)
+		       : version < 19 ? sizeof(CUpti_ActivityKernel8)
+		       : version < 26 ? sizeof(CUpti_ActivityKernel9)
+		                      : sizeof(CUpti_ActivityKernel10);
+	case CUPTI_ACTIVITY_KIND_MEMCPY:
+		return version < 14   ? sizeof(CUpti_ActivityMemcpy3)
+		       : version < 17 ? sizeof(CUpti_ActivityMemcpy4)
+		       : version < 26 ? sizeof(CUpti_ActivityMemcpy5)
+		                      : sizeof(CUpti_ActivityMemcpy6);
+	case CUPTI_ACTIVITY_KIND_MEMSET:
+		return version < 14   ? sizeof(CUpti_ActivityMemset2)
+		       : version < 17 ? sizeof(CUpti_ActivityMemset3)
+		                      : sizeof(CUpti_ActivityMemset4);
+	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+		return sizeof(CUpti_ActivityExternalCorrelation);
+	case CUPTI_ACTIVITY_KIND_DRIVER:
+		return sizeof(CUpti_ActivityAPI);
+	default:
+		return 0;
+	}
+}
+
+static uint64_t now_realtime(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool ask_for_buffer(struct buffer *b)
+{
+	size_t most = 0;
+
+	*b = (struct buffer){0};
+	self.in_callback = true;
+	request(&b->data, &b->size, &most);
+	self.in_callback = false;
+	if (!b->data && version < 27)
+		broken("a buffer was refused");
+	if (b->data && (uintptr_t)b->data % 8)
+		broken("a buffer is not aligned");
+	return b->data != NULL;
+}
+
+/* Room for a record that is complete at `done_ns`, zeroed; NULL: dropped. */
+static void *append(unsigned lane, CUpti_ActivityKind kind, uint64_t done_ns)
+{
+	struct buffer *b = &open_buffer[lane];
+	size_t bytes = record_bytes(kind);
+
+	if (b->data && (b->used + bytes > b->size || (hold && b->records == 16))) {
+		if (full_count == FULL)
+			broken("too many buffers for the test");
+		full[full_count++] = *b;
+		b->data = NULL;
+	}
+	if (!b->data && (!request || !ask_for_buffer(b))) {
+		dropped++;
+		return NULL;
+	}
+	CUpti_Activity *a = (CUpti_Activity *)(b->data + b->used);
+	for (size_t i = 0; i < bytes; i++)
+		if (b->data[b->used + i])
+			broken("a buffer is not zeroed");
+	a->kind = kind;
+	b->used += bytes;
+	b->records++;
+	b->done_ns = done_ns > b->done_ns ? done_ns : b->done_ns;
+	return a;
+}
+
+/* The number of the call under way; its first piece of work brings the records of the call. */
+static uint32_t correlation(void)
+{
+	CUpti_ActivityExternalCorrelation *e;
+	CUpti_ActivityAPI *api;
+
+	if (self.correlation)
+		return self.correlation;
+	uint32_t n = (uint32_t)++correlations;
+	if (self.depth)
+		self.correlation = n;
+	if (!on[CUPTI_ACTIVITY_KIND_DRIVER] && !calls_on)
+		return n;
+	if (self.depth && on[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION] && !no_ids &&
+	    (e = append(1, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, 0))) {
+		e->externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
+		e->externalId = self.ids[self.depth - 1];
+		e->correlationId = n;
+	}
+	if ((api = append(1, CUPTI_ACTIVITY_KIND_DRIVER, 0)))
+		api->correlationId = n;
+	return n;
+}
+
+/* Every so many records the times are none: both, one, or in the wrong order. */
+static void spoil(uint64_t *start_ns, uint64_t *end_ns)
+{
+	uint64_t turn = invalid_each ? seen / invalid_each % 3 : 0;
+
+	if (!invalid_each || seen % invalid_each)
+		return;
+	if (turn == 0)
+		*start_ns = *end_ns = 0;
+	else if (turn == 1)
+		*end_ns = 0;
+	else
+		*end_ns = *start_ns - 1;
+}
+
+static void write_piece(const struct sim_piece *p, uint64_t start_ns, uint64_t end_ns,
+                        uint64_t done_ns)
+{
+	uint32_t n = correlation();
+
+	if (p->kind == TL_KERNEL) {
+		CUpti_ActivityKernel5 *k =
+		        append(0, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, done_ns);
+		if (!k)
+			return;
+		k->start = start_ns;
+		k->end = end_ns;
+		k->deviceId = (uint32_t)p->device;
+		k->streamId = (uint32_t)p->stream;
+		k->correlationId = n;
+		k->name = p->kernel;
+		k->graphNodeId = (uint64_t)p->graph_node << (p->graph_node % 2 ? 32 : 0);
+	} else if (p->kind == TL_COPY) {
+		CUpti_ActivityMemcpy3 *c = append(0, CUPTI_ACTIVITY_KIND_MEMCPY, done_ns);
+		if (!c)
+			return;
+		c->start = start_ns;
+		c->end = end_ns;
+		c->bytes = p->bytes;
+		c->deviceId = (uint32_t)p->device;
+		c->streamId = (uint32_t)p->stream;
+		c->correlationId = n;
+		c->graphNodeId = p->graph_node;
+	} else {
+		CUpti_ActivityMemset2 *s = append(0, CUPTI_ACTIVITY_KIND_MEMSET, done_ns);
+		if (!s)
+			return;
+		s->start = start_ns;
+		s->end = end_ns;
+		s->bytes = p->bytes;
+		s->deviceId = (uint32_t)p->device;
+		s->streamId = (uint32_t)p->stream;
+		s->correlationId = n;
+		s->graphNodeId = p->graph_node;
+	}
+}
+
+static void see(const struct sim_piece *p)
+{
+	static const CUpti_ActivityKind kinds[] = {
+	        [TL_KERNEL] = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+	        [TL_COPY] = CUPTI_ACTIVITY_KIND_MEMCPY,
+	        [TL_SET] = CUPTI_ACTIVITY_KIND_MEMSET,
+	};
+	uint64_t start_ns = p->start_ns + to_realtime, end_ns = p->end_ns + to_realtime;
+	uint64_t done_ns = end_ns;
+
+	if (getpid() != owner || !on[kinds[p->kind]])
+		return;
+	pthread_mutex_lock(&lock);
+	seen++;
+	spoil(&start_ns, &end_ns);
+	if (drop_each && seen % drop_each == 0)
+		dropped++;
+	else
+		write_piece(p, start_ns, end_ns, done_ns);
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- what the shim calls ---- */
+
+EXPORT CUptiResult cuptiGetVersion(uint32_t *to)
+{
+	*to = version;
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *to, CUpti_CallbackFunc fn, void *data)
+{
+	enter("subscribe", (long)refuse);
+	if (refuse)
+		return (CUptiResult)refuse;
+	if (subscriber)
+		return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+	subscriber = 1;
+	*to = (CUpti_SubscriberHandle)&subscriber;
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle s)
+{
+	enter("unsubscribe", 0);
+	subscriber = 0;
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute a, size_t *bytes, void *value)
+{
+	enter("attribute", (long)a);
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
+                                                  CUpti_BuffersCallbackCompleteFunc completed)
+{
+	sim_observe_t *observe;
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+	enter("register", 0);
+	pthread_mutex_lock(&lock);
+	request = requested;
+	complete = completed;
+	pthread_mutex_unlock(&lock);
+	observe = driver ? (sim_observe_t *)dlsym(driver, "sim_observe") : NULL;
+	if (!observe)
+		return CUPTI_ERROR_NOT_INITIALIZED;
+	observe(see);
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
+{
+	enter("enable", (long)kind);
+	if (kind == CUPTI_ACTIVITY_KIND_KERNEL)
+		broken("this kind makes kernels run one after the other");
+	if (!request)
+		broken("a kind is enabled ahead of the callbacks");
+	on[kind] = true;
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
+{
+	enter("disable", (long)kind);
+	on[kind] = false;
+	return CUPTI_SUCCESS;
+}
+
+#ifdef FAKE_CUPTI_DRIVER_API
+EXPORT CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable)
+{
+	enter("driver_api", (long)id);
+	calls_on += enable ? 1 : -1u;
+	return CUPTI_SUCCESS;
+}
+#endif
+
+EXPORT CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char **to)
+{
+	static const char *const names[] = {"INVALID",         "cuInit",          "cuLaunchKernel",
+	                                    "cuGraphLaunch",   "cuMemcpyHtoD_v2", "cuMemsetD8_v2",
+	                                    "cuCtxSynchronize"};
+
+	if (domain != CUPTI_CB_DOMAIN_DRIVER_API || id >= sizeof(names) / sizeof(names[0]))
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	*to = names[id];
+	return CUPTI_SUCCESS;
+}
+
+static void give_back(struct buffer *b)
+{
+	self.in_callback = true;
+	complete(NULL, 0, b->data, b->size, b->used);
+	self.in_callback = false;
+	b->data = NULL;
+}
+
+/* Work that has not happened yet has no times. */
+static void cut_off(struct buffer *b, uint64_t now)
+{
+	CUpti_Activity *a = NULL;
+
+	while (b->done_ns > now &&
+	       cuptiActivityGetNextRecord(b->data, b->used, &a) == CUPTI_SUCCESS)
+		if (a->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
+		    ((CUpti_ActivityKernel5 *)a)->end > now)
+			((CUpti_ActivityKernel5 *)a)->start = ((CUpti_ActivityKernel5 *)a)->end = 0;
+}
+
+/* Work first, then what tells its calls. */
+EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
+{
+	bool forced = flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
+	uint64_t now = now_realtime();
+	unsigned kept = 0;
+
+	enter("flush", (long)flag);
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < full_count; i++) {
+		if (forced)
+			cut_off(&full[i], now);
+		if (forced || (!hold && full[i].done_ns <= now))
+			give_back(&full[i]);
+		else
+			full[kept++] = full[i];
+	}
+	full_count = kept;
+	for (unsigned lane = 0; lane < LANES; lane++) {
+		struct buffer *b = &open_buffer[lane];
+		if (b->data && forced)
+			cut_off(b, now);
+		if (b->data && (forced || (!hold && b->done_ns <= now)))
+			give_back(b);
+	}
+	pthread_mutex_unlock(&lock);
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid,
+                                              CUpti_Activity **record)
+{
+	uint8_t *next = *record ? (uint8_t *)*record + record_bytes((*record)->kind) : buffer;
+
+	if (next >= buffer + valid)
+		return CUPTI_ERROR_MAX_LIMIT_REACHED;
+	*record = (CUpti_Activity *)next;
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *to)
+{
+	if (self.in_callback)
+		broken("called from a callback");
+	pthread_mutex_lock(&lock);
+	*to = dropped;
+	dropped = 0;
+	pthread_mutex_unlock(&lock);
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
+                                                          uint64_t id)
+{
+	if (owner != getpid())
+		broken("called in a forked child");
+	if (self.depth == IDS)
+		broken("external ids are not taken back");
+	self.ids[self.depth++] = id;
+	self.correlation = 0;
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
+                                                         uint64_t *last)
+{
+	if (!self.depth)
+		return CUPTI_ERROR_QUEUE_EMPTY;
+	*last = self.ids[--self.depth];
+	self.correlation = 0;
+	return CUPTI_SUCCESS;
+}
