@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
+#include "shim/cupti.h"
 #include "shim/drain.h"
 #include "shim/lifecycle.h"
 #include "shim/lock.h"
@@ -51,7 +52,10 @@ static uint64_t drain_round(bool last)
 	drain.map = &spy_map;
 	if (!drain.timeline)
 		drain.timeline = timeline_new(&spy_map);
-	uint64_t taken = drain_all(&drain, last ? UINT64_MAX : now);
+	uint64_t taken = 0;
+	do /* what CUPTI had at exit may need more than one ring's room */
+		taken += drain_all(&drain, last ? UINT64_MAX : now);
+	while (last && cupti_finish_more());
 	if (drain.timeline && last)
 		timeline_finish(drain.timeline);
 	else if (drain.timeline)
@@ -126,6 +130,7 @@ static void *collect(void *unused)
 	while (__atomic_load_n(&spy_generation, __ATOMIC_RELAXED) == generation) {
 		struct timespec ts = {.tv_nsec = (long)pause};
 		nanosleep(&ts, NULL);
+		cupti_beat();
 		uint64_t taken = drain_round(false);
 		uint64_t now = clock_monotonic_ns();
 		beat();
@@ -169,6 +174,7 @@ bool collector_start(void)
 
 void collector_finish(void)
 {
+	cupti_finish();
 	drain_round(true);
 	recording_scan_libraries();
 	recording_clock(50);

@@ -117,7 +117,12 @@ def wrapper(result, symbol, call, cls, params, real, note, before):
     gpu = gpu_work(call, cls, params, note) if result == 'CUresult' else None
     if gpu:
         lines += [f'\tif (gpu_wanted(&s))', f'\t\tgpu_before(&s, {", ".join(gpu)});']
+    gives_work = result == 'CUresult' and cls in ('LAUNCH', 'GRAPH_LAUNCH', 'COPY', 'SET')
+    if gives_work:
+        lines.append('\tbool pushed = cupti_before(&s);')
     lines.append(f'\t{result} rc = real({names});')
+    if gives_work:
+        lines.append('\tcupti_after(pushed);')
     if note:
         lines.append(f'\tnote_{note}(&s, rc{comma}{names});')
     if gpu:

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "shim/collector.h"
+#include "shim/cupti.h"
 #include "shim/guard.h"
 #include "shim/lock.h"
 #include "shim/lookup.h"
@@ -198,6 +199,7 @@ static bool make_recording(uint64_t load_tick, uint64_t parent)
 	}
 	thread_init();
 	recording_describe_driver();
+	cupti_started();
 	tf_header(&spy_map)->gpu_mode = sampler_start(spy_options.gpu);
 	if (!hooks_made) {
 		hooks_made = true;
@@ -219,6 +221,7 @@ static bool start_from(uint32_t expected)
 	bool forked = expected == PHASE_FORKED;
 	if (!forked)
 		options_read();
+	spy_options.gpu = cupti_mode(spy_options.gpu);
 	/* A set-user-id program's files are not ours to make. */
 	bool ok = !getauxval(AT_SECURE) && make_recording(forked ? fork_tick : spy_load_clock.tick,
 	                                                  forked ? forked_from : 0);
@@ -246,6 +249,7 @@ static void first_look(void)
 	clock_choose();
 	spy_load_clock = clock_triple(5);
 	stderr_open = file_identity(STDERR_FILENO, &stderr_device, &stderr_inode);
+	cupti_first_look();
 }
 
 bool spy_ready(void)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include "shim/cupti.h"
 #include "shim/lifecycle.h"
 #include "shim/real.h"
 #include "shim/recording.h"
@@ -254,8 +255,11 @@ void *spy_pick(void *handle, const char *name, void *caller)
 	struct spy_tls *t = &spy_tls;
 	void *real, *wrapper = NULL;
 
-	if (name[2] < 'A' || name[2] > 'Z' || handle == RTLD_DEFAULT || handle == RTLD_NEXT ||
-	    t->in_lookup)
+	if (handle == RTLD_DEFAULT || handle == RTLD_NEXT || t->in_lookup)
+		return NULL;
+	if (unlikely(name[2] == 'p'))
+		return cupti_pick(handle, name);
+	if (name[2] < 'A' || name[2] > 'Z')
 		return NULL;
 	t->in_lookup = true;
 	real = spy_real_dlsym(handle, name);

@@ -175,6 +175,7 @@ void note_event_record_flags(R, CUevent event, CUstream stream, unsigned flags);
 void note_stream_wait(R, CUstream stream, CUevent event, unsigned flags);
 
 /* ---- notes_context.c ---- */
+void before_init(S, unsigned flags);
 void note_init(R, unsigned flags);
 void before_context_destroy(S, CUcontext context);
 void note_context_destroy(R, CUcontext context);

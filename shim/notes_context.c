@@ -1,4 +1,5 @@
 #include "shim/notes.h"
+#include "shim/cupti.h"
 #include "shim/lifecycle.h"
 #include "shim/ranges.h"
 #include "shim/real.h"
@@ -69,6 +70,12 @@ static void device_contexts_died(int device)
 	for (int i = 0; i < CONTEXTS; i++)
 		if (contexts[i].context && contexts[i].device == device)
 			context_died(contexts[i].context);
+}
+
+/* CUPTI is set up before the driver is. */
+void before_init(struct spy_span *s, unsigned flags)
+{
+	cupti_before_init();
 }
 
 void note_init(struct spy_span *s, CUresult rc, unsigned flags)

@@ -19,6 +19,12 @@ SHARED_C := \
 SHIM_C := $(SHARED_C) \
 	shim/clock.c \
 	shim/collector.c \
+	shim/cupti.c \
+	shim/cupti_buffers.c \
+	shim/cupti_check.c \
+	shim/cupti_find.c \
+	shim/cupti_others.c \
+	shim/cupti_records.c \
 	shim/gaps.c \
 	shim/guard.c \
 	shim/lifecycle.c \

@@ -97,6 +97,7 @@ struct spy_gate {
 	uint32_t gpu;      /* enum spy_gpu: what is done about GPU time at each launch */
 	uint32_t registry_version; /* changes whenever a handle comes to mean something else, or
 	                              nothing */
+	uint32_t cupti; /* 1: CUPTI is told which call it sees (cupti.h) */
 };
 extern union spy_gate_page {
 	struct spy_gate gate;

@@ -53,6 +53,11 @@ static uint64_t make_ring(uint64_t records, bool budgeted)
 	return offset;
 }
 
+uint64_t thread_make_ring(uint64_t records)
+{
+	return make_ring(records, false);
+}
+
 static void use_ring(struct spy_tls *t, uint64_t offset)
 {
 	t->ring = tf_at(&spy_map, offset, sizeof(*t->ring));

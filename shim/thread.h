@@ -40,6 +40,10 @@ static inline struct tf_kernel_stat *thread_kernel(struct tf_thread *th, uint32_
  * nothing of the thread's. */
 uint64_t span_cost_x1024(struct tf_thread *scratch, struct tf_ring *ring);
 
+/* A ring of so many records, a power of two, for another producer than a thread; its offset, 0 = no
+ * room. */
+uint64_t thread_make_ring(uint64_t records);
+
 /* Makes the key whose destructor notes a thread's death; once per process. */
 void thread_init(void);
 

@@ -15,6 +15,7 @@ E2E_DRIVER_PROGRAMS := \
 	# EOL
 
 E2E_PROGRAMS := \
+	activities \
 	dlsym_facts \
 	drive_dlsym \
 	drive_plt \

@@ -1,0 +1,120 @@
+/*
+ * What cudaspy uses of CUPTI, declared by ourselves: libcupti is opened at run time, and its
+ * headers need not be there at build. Where they are, cupti_check.c compares. For shim/cupti*.c.
+ *
+ * Fields of activity records are read only where their place is the same in every version of the
+ * record since CUDA 11.0: later versions append.
+ */
+#ifndef SPY_CUPTI_API_H
+#define SPY_CUPTI_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* CUptiResult */
+#define CP_OK                   0
+#define CP_NOT_INITIALIZED      15
+#define CP_MULTIPLE_SUBSCRIBERS 39
+
+/* cuptiGetVersion() */
+#define CP_VERSION_11_0 13
+#define CP_VERSION_12_9 27 /* from here on a request for a buffer may be refused */
+
+/* CUpti_ActivityKind. Never KERNEL, 3: it makes kernels run one after the other. */
+#define CP_KIND_MEMCPY   1
+#define CP_KIND_MEMSET   2
+#define CP_KIND_DRIVER   4
+#define CP_KIND_KERNEL   10 /* CONCURRENT_KERNEL */
+#define CP_KIND_MEMCPY2  22 /* between devices */
+#define CP_KIND_EXTERNAL 39
+
+#define CP_EXTERNAL_CUSTOM0 3 /* CUpti_ExternalCorrelationKind */
+#define CP_DOMAIN_DRIVER    1 /* CUpti_CallbackDomain */
+#define CP_FLUSH_FORCED     1 /* CUpti_ActivityFlag */
+
+/* CUpti_ActivityAttribute */
+#define CP_ATTR_DEVICE_BUFFER_SIZE 0
+#define CP_ATTR_DEVICE_POOL_LIMIT  2
+#define CP_ATTR_ZEROED_OUT         5
+
+struct cp_record {
+	uint32_t kind;
+};
+
+struct cp_kernel {
+	uint32_t kind;
+	uint32_t skipped[3];
+	uint64_t start, end; /* ns of CLOCK_REALTIME */
+	uint64_t completed;
+	uint32_t device, context, stream;
+	int32_t shape[10];
+	uint32_t correlation;
+	int64_t grid_id;
+	const char *name; /* lives as long as libcupti */
+	void *reserved;
+	uint64_t queued, submitted;
+	uint32_t skipped2[2];
+	uint64_t graph_node; /* 0: not in a graph */
+};
+
+struct cp_move { /* a copy or a set */
+	uint32_t kind;
+	uint32_t what;
+	uint64_t bytes;
+	uint64_t start, end;
+	uint32_t device, context, stream;
+	uint32_t correlation;
+	uint32_t skipped[2];
+	void *reserved;
+	uint64_t graph_node;
+};
+
+struct cp_peer { /* a copy between devices */
+	uint32_t kind;
+	uint32_t what;
+	uint64_t bytes;
+	uint64_t start, end;
+	uint32_t device, context, stream;
+	uint32_t sides[4];
+	uint32_t correlation;
+	void *reserved;
+	uint64_t graph_node;
+};
+
+struct cp_external {
+	uint32_t kind;
+	uint32_t external_kind;
+	uint64_t id;
+	uint32_t correlation;
+	uint32_t reserved;
+};
+
+typedef void (*cp_requested_t)(uint8_t **buffer, size_t *bytes, size_t *records);
+typedef void (*cp_completed_t)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes,
+                               size_t valid);
+typedef void (*cp_callback_t)(void *user, int domain, uint32_t id, const void *data);
+
+/* XX(member, symbol, parameters); all return a CUptiResult */
+#define CP_FUNCTION_MAP(XX)                                                                        \
+	XX(get_version, cuptiGetVersion, (uint32_t *))                                             \
+	XX(subscribe, cuptiSubscribe, (void **, cp_callback_t, void *))                            \
+	XX(unsubscribe, cuptiUnsubscribe, (void *))                                                \
+	XX(set_attribute, cuptiActivitySetAttribute, (int, size_t *, void *))                      \
+	XX(register_callbacks, cuptiActivityRegisterCallbacks, (cp_requested_t, cp_completed_t))   \
+	XX(enable, cuptiActivityEnable, (int))                                                     \
+	XX(disable, cuptiActivityDisable, (int))                                                   \
+	XX(flush_all, cuptiActivityFlushAll, (uint32_t))                                           \
+	XX(next_record, cuptiActivityGetNextRecord, (uint8_t *, size_t, struct cp_record **))      \
+	XX(dropped, cuptiActivityGetNumDroppedRecords, (void *, uint32_t, size_t *))               \
+	XX(push, cuptiActivityPushExternalCorrelationId, (int, uint64_t))                          \
+	XX(pop, cuptiActivityPopExternalCorrelationId, (int, uint64_t *))                          \
+	XX(callback_name, cuptiGetCallbackName, (int, uint32_t, const char **))
+
+struct cp_functions {
+#define XX(member, symbol, parameters) int(*member) parameters;
+	CP_FUNCTION_MAP(XX)
+#undef XX
+	int (*enable_driver_api)(uint32_t, uint8_t); /* since 12.5; NULL before */
+};
+
+#endif
