@@ -98,12 +98,12 @@ static bool open_anywhere(struct cp_functions *to, const struct loaded *l, const
 	                                         "../../cuda_cupti/lib/"};
 	const char *toolkits[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
 
-	if (open_file(to, "", "", soname))
-		return true;
 	for (unsigned r = 0; r < l->runtimes; r++)
 		for (unsigned i = 0; i < sizeof(by_runtime) / sizeof(by_runtime[0]); i++)
 			if (open_file(to, l->runtime_folders[r], by_runtime[i], soname))
 				return true;
+	if (open_file(to, "", "", soname))
+		return true;
 	for (unsigned t = 0; t < sizeof(toolkits) / sizeof(toolkits[0]); t++)
 		for (unsigned i = 0; i < sizeof(in_toolkit) / sizeof(in_toolkit[0]); i++)
 			if (toolkits[t] && *toolkits[t] &&

@@ -7,8 +7,8 @@
 
 /*
  * Opens libcupti and fills `to`: the copy that is loaded already, else the one that fits the
- * driver (cuDriverGetVersion(), 0 = unknown), else an older one; looked for where the loader looks,
- * in CUDA_HOME and CUDA_PATH, near the loaded CUDA runtime, and in /usr/local/cuda. False: none.
+ * driver (cuDriverGetVersion(), 0 = unknown), else an older one; looked for near the loaded CUDA
+ * runtime, where the loader looks, in CUDA_HOME, CUDA_PATH and /usr/local/cuda. False: none.
  * Opens libraries: never under a lock, never from dlsym.
  */
 bool cupti_find(struct cp_functions *to, int driver_version);

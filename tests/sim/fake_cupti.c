@@ -212,6 +212,20 @@ static uint32_t correlation(void)
 	return n;
 }
 
+/* A copy that stays: the kernel's own name goes with its module. */
+static const char *name_of(const char *kernel)
+{
+	static char *names[256];
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!names[i])
+			names[i] = strdup(kernel);
+		if (!strcmp(names[i], kernel))
+			return names[i];
+	}
+	return NULL;
+}
+
 /* Every so many records the times are none: both, one, or in the wrong order. */
 static void spoil(uint64_t *start_ns, uint64_t *end_ns)
 {
@@ -242,7 +256,7 @@ static void write_piece(const struct sim_piece *p, uint64_t start_ns, uint64_t e
 		k->deviceId = (uint32_t)p->device;
 		k->streamId = (uint32_t)p->stream;
 		k->correlationId = n;
-		k->name = p->kernel;
+		k->name = name_of(p->kernel);
 		k->graphNodeId = (uint64_t)p->graph_node << (p->graph_node % 2 ? 32 : 0);
 	} else if (p->kind == TL_COPY) {
 		CUpti_ActivityMemcpy3 *c = append(0, CUPTI_ACTIVITY_KIND_MEMCPY, done_ns);
@@ -301,7 +315,7 @@ EXPORT CUptiResult cuptiGetVersion(uint32_t *to)
 
 EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *to, CUpti_CallbackFunc fn, void *data)
 {
-	enter("subscribe", (long)refuse);
+	enter("subscribe", (long)version);
 	if (refuse)
 		return (CUptiResult)refuse;
 	if (subscriber)
@@ -394,11 +408,17 @@ static void cut_off(struct buffer *b, uint64_t now)
 {
 	CUpti_Activity *a = NULL;
 
-	while (b->done_ns > now &&
-	       cuptiActivityGetNextRecord(b->data, b->used, &a) == CUPTI_SUCCESS)
-		if (a->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
-		    ((CUpti_ActivityKernel5 *)a)->end > now)
-			((CUpti_ActivityKernel5 *)a)->start = ((CUpti_ActivityKernel5 *)a)->end = 0;
+	while (cuptiActivityGetNextRecord(b->data, b->used, &a) == CUPTI_SUCCESS) {
+		CUpti_ActivityKernel5 *k = (CUpti_ActivityKernel5 *)a;
+		CUpti_ActivityMemcpy3 *m = (CUpti_ActivityMemcpy3 *)a; /* and sets */
+
+		if (a->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && k->end > now)
+			k->start = k->end = 0;
+		else if ((a->kind == CUPTI_ACTIVITY_KIND_MEMCPY ||
+		          a->kind == CUPTI_ACTIVITY_KIND_MEMSET) &&
+		         m->end > now)
+			m->start = m->end = 0;
+	}
 }
 
 /* Work first, then what tells its calls. */
