@@ -134,7 +134,7 @@ static void *collect(void *arg)
 	struct drain drain = { .map = &spy_map };
 
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-		drained += drain_all(&drain);
+		drained += drain_all(&drain, UINT64_MAX);
 		if (pause_us)
 			usleep(pause_us);
 	}
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
 
 	struct sums before = sum_up();
 	check(&before, "calls and failures, with records left");
-	drained += drain_all(&drain);
+	drained += drain_all(&drain, UINT64_MAX);
 	struct sums s = sum_up();
 	check(&s, "calls and failures");
 	if (s.left)
