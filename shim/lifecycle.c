@@ -36,6 +36,7 @@ struct tf_clock_triple spy_load_clock;
 
 static uint32_t phase; /* enum phase */
 static struct spy_spin lock;
+static struct spy_spin newborn; /* in a child made by a raw clone(), until it is its own */
 static uint64_t forked_from, fork_tick;
 static bool range_shut; /* CUDASPY_RANGE keeps the gate shut */
 static uint32_t messages;
@@ -259,12 +260,14 @@ bool spy_ready(void)
 	if (unlikely(!spy_load_clock.tick))
 		first_look();
 	if (now == PHASE_ON && unlikely(!spy_gate_page.gate.alive)) {
-		/* The page was wiped and no handler ran: a child made by a raw clone(). */
-		spy_lock();
+		/*
+		 * The page was wiped and no handler ran: a child made by a raw clone(). The shim's
+		 * lock may be held for ever, by a thread of the parent's.
+		 */
+		spin_lock(&newborn);
 		if (phase == PHASE_ON && !spy_gate_page.gate.alive)
 			become_child(tf_header(&spy_map)->pid, spy_clock());
-		else
-			spy_unlock();
+		spin_unlock(&newborn);
 		now = phase;
 	}
 	if (now == PHASE_FORKED)
