@@ -20,8 +20,9 @@ struct group {
 
 struct works_part {
 	struct model_part *part;
-	const struct tf_work *works;
-	struct work_time *times; /* beside the works */
+	struct tf_work *works; /* those of the table that are used */
+	uint32_t count;
+	struct work_time *times; /* beside them */
 	struct group *kernels;   /* by id */
 	struct group copies[TF_COPY_KINDS], graphs, sets;
 };
@@ -43,7 +44,7 @@ static struct group *group_of(struct works_part *k, const struct tf_work *w)
 {
 	switch (w->kind) {
 	case TF_WORK_KERNEL:
-		return w->id < TF_KERNELS_MAX && k->part->kernel_row[w->id] != UINT32_MAX
+		return w->id < k->part->kernel_end && k->part->kernel_row[w->id] != UINT32_MAX
 		               ? &k->kernels[w->id]
 		               : NULL;
 	case TF_WORK_GRAPH:
@@ -199,8 +200,8 @@ static void warn_of_damage(const struct works_part *k)
 {
 	uint32_t damaged = 0;
 
-	for (uint32_t i = 0; i < TF_WORKS; i++)
-		for (int r = 0; k->works[i].kind && r < TF_PAIRS; r++)
+	for (uint32_t i = 0; i < k->count; i++)
+		for (int r = 0; r < TF_PAIRS; r++)
 			damaged += k->works[i].pairs[r].count && !pairs_good(&k->works[i].pairs[r]);
 	if (damaged)
 		warn(k->part->recording->warnings,
@@ -210,10 +211,45 @@ static void warn_of_damage(const struct works_part *k)
 /* Kernels whose launches are in no class. */
 static void add_classless(struct works_part *k)
 {
-	for (uint32_t i = 0; i < TF_KERNELS_MAX; i++)
+	for (uint32_t i = 0; i < k->part->kernel_end; i++)
 		if (k->part->kernel_row[i] != UINT32_MAX && !(k->kernels[i].found > 0))
 			k->part->model->kernels[k->part->kernel_row[i]].gpu.sum.pieces +=
 			        k->kernels[i].exact;
+}
+
+/* The classes of the table that stand for something; false where it is missing. */
+static bool find_used(struct works_part *k)
+{
+	const struct model_part *p = k->part;
+	const struct tf_work *all = p->header->works ? tf_at(&p->recording->map, p->header->works,
+	                                                     TF_WORKS * sizeof(*all))
+	                                             : NULL;
+
+	if (!all)
+		return false;
+	k->works = alloc_zeroed(TF_WORKS, sizeof(*k->works));
+	for (uint32_t i = 0; i < TF_WORKS; i++)
+		if (all[i].kind)
+			k->works[k->count++] = all[i];
+	return true;
+}
+
+/* The groups that the classes make up, and each class's time. */
+static void find_groups(struct works_part *k, const struct calibration *c)
+{
+	add_exact(k);
+	for (uint32_t i = 0; i < k->part->kernel_end; i++)
+		k->kernels[i].exact = (double)k->part->kernel_launches[i];
+	for (uint32_t i = 0; i < k->count; i++) {
+		const struct tf_work *w = &k->works[i];
+		struct group *g = is_counted(w) ? group_of(k, w) : NULL;
+		if (!g)
+			continue;
+		k->times[i] = work_time(w, c);
+		g->found += size_of(k, w);
+		g->timed += k->times[i].known ? size_of(k, w) : 0;
+		g->counted |= k->times[i].exact;
+	}
 }
 
 void model_add_works(struct model_part *p)
@@ -222,34 +258,20 @@ void model_add_works(struct model_part *p)
 	struct works_part k = {.part = p};
 
 	if (p->header->gpu_mode == TF_GPU_OFF || p->header->gpu_mode > TF_GPU_CUPTI ||
-	    !p->header->works)
+	    !find_used(&k))
 		return;
-	k.works = tf_at(&p->recording->map, p->header->works, TF_WORKS * sizeof(*k.works));
-	if (!k.works)
-		return;
-	k.times = alloc_zeroed(TF_WORKS, sizeof(*k.times));
-	k.kernels = alloc_zeroed(TF_KERNELS_MAX, sizeof(*k.kernels));
-	for (uint32_t i = 0; i < TF_KERNELS_MAX; i++)
-		if (p->kernel_launches[i]) /* else the page stays untouched */
-			k.kernels[i].exact = (double)p->kernel_launches[i];
+	k.times = alloc_zeroed(k.count, sizeof(*k.times));
+	k.kernels = alloc_zeroed(p->kernel_end, sizeof(*k.kernels));
 	warn_of_damage(&k);
-	add_exact(&k);
-	calibrate(&c, k.works, TF_WORKS, is_hopper(p->process));
-	for (uint32_t i = 0; i < TF_WORKS; i++) {
-		const struct tf_work *w = &k.works[i];
-		struct group *g = is_counted(w) ? group_of(&k, w) : NULL;
-		add_calibration(&p->model->gpu, w);
-		if (!g)
-			continue;
-		k.times[i] = work_time(w, &c);
-		g->found += size_of(&k, w);
-		g->timed += k.times[i].known ? size_of(&k, w) : 0;
-		g->counted |= k.times[i].exact;
-	}
-	for (uint32_t i = 0; i < TF_WORKS; i++)
+	calibrate(&c, k.works, k.count, is_hopper(p->process));
+	find_groups(&k, &c);
+	for (uint32_t i = 0; i < k.count; i++) {
+		add_calibration(&p->model->gpu, &k.works[i]);
 		if (is_counted(&k.works[i]))
 			add_class(&k, i);
+	}
 	add_classless(&k);
+	free(k.works);
 	free(k.times);
 	free(k.kernels);
 }

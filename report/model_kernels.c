@@ -107,6 +107,8 @@ static void add_stat(struct model_part *p, uint32_t id, const struct tf_kernel_s
 	struct kernel *row = &p->model->kernels[index];
 
 	CLAMP_ADD(p->kernel_launches[id], s->launches);
+	if (id >= p->kernel_end)
+		p->kernel_end = id + 1;
 	CLAMP_ADD(row->launches, s->launches);
 	CLAMP_ADD(row->captured, s->captured);
 	CLAMP_ADD(row->failed, s->failed);

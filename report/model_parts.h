@@ -22,6 +22,7 @@ struct model_part { /* one recording while it is added */
 	/* by kernel id, TF_KERNELS_MAX: the model's row, UINT32_MAX = never launched; launches */
 	uint32_t *kernel_row;
 	uint64_t *kernel_launches;
+	uint32_t kernel_end; /* ids below it may have been launched */
 	uint32_t *graph_row; /* the model's row of each graph; UINT32_MAX = none */
 };
 
