@@ -76,22 +76,24 @@ def ptds_of(name):
 
 
 def gpu_work(call, cls, params, note):
-    """(key, stream, function): how the sampler tells the class of the GPU work that this call gives to a stream; None: it
-    does not time such calls. Blocking calls are not timed: their own duration says as much."""
-    if cls not in ('LAUNCH', 'GRAPH_LAUNCH', 'COPY', 'SET'):
+    """(key, stream, what): how the sampler tells the class of the GPU work that this call gives to a stream, as gpu_before()
+    takes it; None: it does not time such calls. Blocking calls are not timed: their own duration says as much."""
+    if cls not in ('LAUNCH', 'GRAPH_LAUNCH', 'COPY', 'SET') or note == 'launch_multi':
         return None
     names = [n for _, n in params]
     streams = [n for d, n in params if d.startswith('CUstream ')]
     if note == 'launch_ex':
         config, function = names[0], names[1]
         return f'gpu_key_config({config}, {function})', f'{config} ? {config}->hStream : NULL', function
+    if cls == 'LAUNCH' and note in ('launch_grid', 'launch_grid_async', 'launch_shape_set_before'):
+        return '0', streams[0] if streams else 'NULL', 'NULL'
     if not streams:
         return None
     if note in ('launch', 'launch_cooperative'):
         function = names[0] if note == 'launch' else 'NULL'
         return f'gpu_key_kernel({", ".join(names[:8])})', streams[0], function
     if cls == 'GRAPH_LAUNCH':
-        return f'gpu_key_handle({names[0]})', streams[0], 'NULL'
+        return f'gpu_key_handle({names[0]})', streams[0], names[0]
     sizes = [n for d, n in params if d.startswith('size_t ') and n in ('ByteCount', 'N', 'Width')]
     structs = {'CUDA_MEMCPY2D': 'gpu_bytes_2d', 'CUDA_MEMCPY3D': 'gpu_bytes_3d',
                'CUDA_MEMCPY3D_PEER': 'gpu_bytes_3d_peer'}
@@ -116,7 +118,9 @@ def wrapper(result, symbol, call, cls, params, real, note, before):
         lines.append(f'\tbefore_{note}(&s{comma}{names});')
     gpu = gpu_work(call, cls, params, note) if result == 'CUresult' else None
     if gpu:
-        lines += [f'\tif (gpu_wanted(&s))', f'\t\tgpu_before(&s, {", ".join(gpu)});']
+        lines += ['\tif (gpu_wanted(&s))', f'\t\tgpu_before(&s, {", ".join(gpu)});']
+    if note == 'launch_multi':
+        lines += ['\tif (gpu_wanted(&s))', '\t\tsampler_no_new_contexts();']
     gives_work = result == 'CUresult' and cls in ('LAUNCH', 'GRAPH_LAUNCH', 'COPY', 'SET')
     if gives_work:
         lines.append('\tbool pushed = cupti_before(&s);')

@@ -65,11 +65,11 @@ static void context_died(uint64_t context)
 	ranges_drop_context(context);
 }
 
-static void device_contexts_died(int device)
+static void device_contexts(int device, void (*f)(uint64_t context))
 {
 	for (int i = 0; i < CONTEXTS; i++)
 		if (contexts[i].context && contexts[i].device == device)
-			context_died(contexts[i].context);
+			f(contexts[i].context);
 }
 
 /* CUPTI is set up before the driver is. */
@@ -86,11 +86,14 @@ void note_init(struct spy_span *s, CUresult rc, unsigned flags)
 
 void before_context_destroy(struct spy_span *s, CUcontext context)
 {
+	sampler_contexts_end();
 	context_died((uintptr_t)context);
 }
 
 void note_context_destroy(struct spy_span *s, CUresult rc, CUcontext context)
 {
+	if (rc != CUDA_SUCCESS)
+		sampler_context_survived((uintptr_t)context);
 }
 
 /* ---- what is current ---- */
@@ -134,15 +137,19 @@ void note_primary_retain(struct spy_span *s, CUresult rc, CUcontext *context, CU
 
 void before_primary_reset(struct spy_span *s, CUdevice device)
 {
-	device_contexts_died(device);
+	sampler_contexts_end();
+	device_contexts(device, context_died);
 }
 
 void note_primary_reset(struct spy_span *s, CUresult rc, CUdevice device)
 {
+	if (rc != CUDA_SUCCESS)
+		device_contexts(device, sampler_context_survived);
 }
 
 void before_primary_release(struct spy_span *s, CUdevice device)
 {
+	sampler_contexts_end();
 }
 
 /* The last release destroys the context and all that lived in it. */
@@ -154,7 +161,7 @@ void note_primary_release(struct spy_span *s, CUresult rc, CUdevice device)
 
 	if (rc == CUDA_SUCCESS && get_state && get_state(device, &flags, &active) == CUDA_SUCCESS &&
 	    !active)
-		device_contexts_died(device);
+		device_contexts(device, context_died);
 }
 
 /* ---- cuProfilerStart, cuProfilerStop: CUDASPY_RANGE=profiler ---- */

@@ -3,6 +3,7 @@
 #include "shim/ranges.h"
 #include "shim/real.h"
 #include "shim/registry.h"
+#include "shim/sampler.h"
 
 typedef CUresult (*func_get_name_t)(const char **, CUfunction);
 typedef CUresult (*kernel_get_name_t)(const char **, CUkernel);
@@ -57,6 +58,7 @@ void note_module_enumerate(struct spy_span *s, CUresult rc, CUfunction *list, un
  * kernel. */
 void before_module_unload(struct spy_span *s, CUmodule module)
 {
+	sampler_code_unloaded();
 	registry_drop_owned((uintptr_t)module);
 	registry_drop(HANDLE_MODULE, (uintptr_t)module);
 }
@@ -89,6 +91,7 @@ void note_library_module(struct spy_span *s, CUresult rc, CUmodule *module, CUli
 
 void before_library_unload(struct spy_span *s, CUlibrary library)
 {
+	sampler_code_unloaded();
 	registry_drop_owned((uintptr_t)library);
 }
 

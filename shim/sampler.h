@@ -4,9 +4,10 @@
  * on the GPU and not the host's. Which launches: at random, stratified by class, under a budget.
  *
  * For the generated wrappers (gpu_wanted(), gpu_before(), gpu_after()), the life cycle and the
- * notes of contexts and captures. What the wrappers do in line is one comparison for each launch;
- * the rest is in sampler.c (which launch, what it may cost) and sampler_context.c (events, kernels
- * of ours).
+ * notes of contexts, modules and captures. What the wrappers do in line is one comparison for each
+ * launch. The rest: sampler.c (one launch), sampler_class.c (when a class is due), sampler_rate.c
+ * (the budget), sampler_section.c (captures), sampler_context.c and sampler_pair.c (what is ours in
+ * a context), sampler_kernel.c (what is asked about a kernel), sampler_life.c (start and end).
  *
  * Never while a capture is under way; never a thread's first launch of a class, which may load
  * code; nothing that waits. Any refusal of the driver ends sampling in that context, counted.
@@ -23,12 +24,25 @@ enum spy_gpu { SPY_GPU_NONE, SPY_GPU_SAMPLE, SPY_GPU_CUPTI }; /* spy_gate.gpu */
  */
 struct sampler_class {
 	uint64_t key;
-	uint32_t until;   /* launches to go until one is timed */
-	uint16_t context; /* number of the context it was last met in */
-	uint8_t samples;  /* taken, saturating */
-	uint8_t stall_us; /* the stall that this class needs */
+	uint32_t until;      /* launches to go until one is timed */
+	uint16_t seen;       /* the context and the code that it was last met in */
+	uint8_t samples;     /* taken, saturating */
+	uint8_t stall : 3;   /* which of the stalls this class needs */
+	uint8_t late : 3;    /* samples lost to the longest one, in a row */
+	uint8_t refused : 2; /* how often it could not be afforded, in a row */
 };
 #define SAMPLER_CLASSES 512u /* of a thread; a power of two */
+
+/* A class stands in one of two neighbouring places, of one cache line. */
+static inline struct sampler_class *sampler_home(struct sampler_class *all, uint64_t key)
+{
+	return all + (key >> 55); /* of SAMPLER_CLASSES */
+}
+
+static inline struct sampler_class *sampler_neighbour(struct sampler_class *all, uint64_t key)
+{
+	return all + ((key >> 55) ^ 1);
+}
 
 /* ---- keys ---- */
 
@@ -86,22 +100,25 @@ static inline bool gpu_wanted(struct spy_span *s)
 	return unlikely(__atomic_load_n(&spy_gate_page.gate.gpu, __ATOMIC_RELAXED));
 }
 
-void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const void *function);
+void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const void *what);
 void sampler_after(struct spy_span *s, CUresult rc, CUstream stream);
 
-/* `function`: of a kernel launch, else NULL; cooperative launches pass NULL too: no stall, no
- * questions about them. */
+/*
+ * `key` 0: not timed, but the context's first launch is to be seen. `what`: the function of a
+ * kernel launch (NULL for a cooperative one: no stall, no questions about it), the executable of a
+ * graph launch, else NULL.
+ */
 static inline __attribute__((always_inline)) void gpu_before(struct spy_span *s, uint64_t key,
-                                                             CUstream stream, const void *function)
+                                                             CUstream stream, const void *what)
 {
-	struct sampler_class *c = spy_tls.sampled;
+	struct sampler_class *all = spy_tls.sampled;
 
-	if (likely(c)) {
-		c += key >> 55; /* of SAMPLER_CLASSES */
+	if (likely(all)) {
+		struct sampler_class *c = sampler_home(all, key);
 		if (likely(c->key == key && --c->until))
 			return;
 	}
-	sampler_before(s, key, stream, function);
+	sampler_before(s, key, stream, what);
 }
 
 /* After the note, which fills the record. */
@@ -124,11 +141,28 @@ void sampler_finish(void);
 
 void sampler_after_fork(void);
 
+/* The calling thread ends: what it had goes to the next one. */
+void sampler_thread_died(void);
+
 /* The calling thread's current context changed, or may have. */
 void sampler_context_changed(void);
 
-/* A context is about to be destroyed, with all that is ours in it. */
+/*
+ * Contexts are about to be destroyed, or may be: takes what samples are done in any. Then, for each
+ * that is, sampler_context_died(), by the call that destroys it (`refused`: it did not, the context
+ * lives on, unsampled).
+ */
+void sampler_contexts_end(void);
 void sampler_context_died(uint64_t context);
+void sampler_context_survived(uint64_t context);
+
+/* Work was given to streams by a call that is not followed: contexts that were not seen yet may
+ * have had their first launch. None of them is sampled. */
+void sampler_no_new_contexts(void);
+
+/* Code was unloaded: a handle known may come to mean another kernel, which then is launched first.
+ */
+void sampler_code_unloaded(void);
 
 /* A capture begins, `captures` is raised: waits until no thread is giving work of ours to a stream,
  * at most a millisecond. */

@@ -1,98 +1,77 @@
 #include "shim/sampler_context.h"
 
-#include <stdbool.h>
+#include <string.h>
+#include <time.h>
 #include "shim/lifecycle.h"
-#include "shim/real.h"
 #include "shim/sampler_image.h"
+#include "shim/sampler_section.h"
 #include "shim/span.h"
 
-#define CONTEXTS     64
-#define STALL_US     8 /* long enough to queue two events and a launch behind it: some 6 us */
-#define CALIBRATIONS 6 /* pairs of each kind before a context's first launch */
+#define CONTEXTS      64
+#define CALIBRATIONS  6 /* pairs of each kind before a context's first launch */
+#define AWAIT_MOST_NS 2000000000u
 
-struct sampler_driver sampler_cu;
 static struct sampler_context contexts[CONTEXTS];
-static uint32_t numbers;
+static uint32_t numbers; /* under the shim's lock */
 
-/* ---- the driver ---- */
-
-bool sampler_driver_find(void)
-{
-	struct sampler_driver *cu = &sampler_cu;
-	const struct {
-		void *slot;
-		const char *name, *older;
-	} wanted[] = {
-	        {&cu->launch[0], "cuLaunchKernel", NULL},
-	        {&cu->launch[1], "cuLaunchKernel_ptsz", NULL},
-	        {&cu->record[0], "cuEventRecord", NULL},
-	        {&cu->record[1], "cuEventRecord_ptsz", NULL},
-	        {&cu->stream_query[0], "cuStreamQuery", NULL},
-	        {&cu->stream_query[1], "cuStreamQuery_ptsz", NULL},
-	        {&cu->is_capturing[0], "cuStreamIsCapturing", NULL},
-	        {&cu->is_capturing[1], "cuStreamIsCapturing_ptsz", NULL},
-	        {&cu->exchange_mode, "cuThreadExchangeStreamCaptureMode", NULL},
-	        {&cu->get_current, "cuCtxGetCurrent", NULL},
-	        {&cu->get_device, "cuCtxGetDevice", NULL},
-	        {&cu->device_attribute, "cuDeviceGetAttribute", NULL},
-	        {&cu->stream_context, "cuStreamGetCtx", NULL},
-	        {&cu->module_load, "cuModuleLoadDataEx", NULL},
-	        {&cu->module_function, "cuModuleGetFunction", NULL},
-	        {&cu->event_create, "cuEventCreate", NULL},
-	        {&cu->event_query, "cuEventQuery", NULL},
-	        {&cu->elapsed, "cuEventElapsedTime", "cuEventElapsedTime_v2"},
-	        {&cu->occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor", NULL},
-	        {&cu->function_attribute, "cuFuncGetAttribute", NULL},
-	};
-
-	for (unsigned i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		void *f = spy_driver_symbol(wanted[i].name);
-		if (!f && wanted[i].older)
-			f = spy_driver_symbol(wanted[i].older);
-		if (!f)
-			return false;
-		memcpy(wanted[i].slot, &f, sizeof(f));
-	}
-	return true;
-}
-
-/* ---- contexts ---- */
+/* ---- which ---- */
 
 struct sampler_context *sampler_context_find(uint64_t handle)
 {
 	for (unsigned i = 0; i < CONTEXTS; i++)
-		/* Acquire: pairs with publish(). */
+		/* Acquire: pairs with claim(). */
 		if (__atomic_load_n(&contexts[i].handle, __ATOMIC_ACQUIRE) == handle)
-			return contexts[i].on ? &contexts[i] : NULL;
+			return &contexts[i];
 	return NULL;
 }
 
-static bool is_known(uint64_t handle)
+/*
+ * A context's place, taken now if it has none (`mine`): in state MAKING. NULL where all places are
+ * taken. Places are given out in turn, so that the place of a context that is gone stays as it is
+ * for long: a thread may still hold it.
+ */
+static struct sampler_context *claim(uint64_t handle, bool *mine)
 {
-	for (unsigned i = 0; i < CONTEXTS; i++)
-		if (__atomic_load_n(&contexts[i].handle, __ATOMIC_ACQUIRE) == handle)
-			return true;
-	return false;
-}
-
-/* Takes a place for a context that has none yet; NULL where another thread was faster, or all
- * places are taken. It is found from now on, switched off until it is ready. */
-static struct sampler_context *claim(uint64_t handle)
-{
-	struct sampler_context *c = NULL;
-
 	spy_lock();
-	for (unsigned i = 0; !is_known(handle) && i < CONTEXTS && !c; i++)
-		if (!contexts[i].handle)
-			c = &contexts[i];
-	if (c) {
+	struct sampler_context *c = sampler_context_find(handle);
+	*mine = !c;
+	for (unsigned i = 0; !c && i < CONTEXTS; i++)
+		if (!contexts[(numbers + i) % CONTEXTS].handle)
+			c = &contexts[(numbers + i) % CONTEXTS];
+	if (c && *mine) {
 		memset(c, 0, sizeof(*c));
 		c->number = ++numbers;
+		c->state = SAMPLER_MAKING;
 		__atomic_store_n(&c->handle, handle, __ATOMIC_RELEASE);
 	}
 	spy_unlock();
+	if (!c)
+		spy_count_trouble(SPY_TROUBLE_SAMPLING_OFF);
 	return c;
 }
+
+static bool change(struct sampler_context *c, uint32_t from, uint32_t to)
+{
+	/* Release: whoever finds it on finds it filled. Pairs with sampler_context_on(). */
+	return __atomic_compare_exchange_n(&c->state, &from, to, false, __ATOMIC_ACQ_REL,
+	                                   __ATOMIC_ACQUIRE);
+}
+
+/* Counted once a context. */
+static void give_up(struct sampler_context *c)
+{
+	if (change(c, SAMPLER_ON, SAMPLER_OFF) || change(c, SAMPLER_MAKING, SAMPLER_OFF))
+		spy_count_trouble(SPY_TROUBLE_SAMPLING_OFF);
+}
+
+bool sampler_accepted(struct sampler_context *c, CUresult rc)
+{
+	if (sampler_driver_refused(rc))
+		give_up(c);
+	return rc == CUDA_SUCCESS;
+}
+
+/* ---- made ready ---- */
 
 static bool load_kernels(struct sampler_context *c)
 {
@@ -109,18 +88,6 @@ static bool load_kernels(struct sampler_context *c)
 	       sampler_cu.module_function(&c->null, module, "cudaspy_null") == CUDA_SUCCESS;
 }
 
-static bool make_events(struct sampler_context *c)
-{
-	for (unsigned i = 0; i < SAMPLER_PAIRS; i++) {
-		struct sampler_pair *p = &c->pairs[i];
-		if (sampler_cu.event_create(&p->a, CU_EVENT_DEFAULT) != CUDA_SUCCESS ||
-		    sampler_cu.event_create(&p->b, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
-			return false;
-	}
-	c->free = ~0ull;
-	return true;
-}
-
 static void learn_device(struct sampler_context *c)
 {
 	CUdevice device = 0;
@@ -135,179 +102,89 @@ static void learn_device(struct sampler_context *c)
 		c->warps_per_sm = (uint32_t)threads / 32;
 }
 
-struct sampler_context *sampler_context_make(uint64_t handle, CUstream stream, int ptds)
+/* Whatever of it the driver loads late is loaded now. */
+static bool first_work(struct sampler_context *c, CUstream stream, int ptds)
 {
-	struct sampler_context *c = claim(handle);
+	bool ok = sampler_put_ahead(c, stream, ptds, 1) && sampler_put_ahead(c, stream, ptds, 0);
 
-	if (!c)
-		return NULL;
-	learn_device(c);
-	bool ok = load_kernels(c) && make_events(c) && sampler_ahead(c, stream, ptds, 1) &&
-	          sampler_ahead(c, stream, ptds, 0);
 	for (int i = 0; ok && i < CALIBRATIONS; i++)
 		ok = sampler_calibrate(c, stream, ptds, TF_WORK_EMPTY, false) &&
 		     sampler_calibrate(c, stream, ptds, TF_WORK_NULL, false) &&
 		     sampler_calibrate(c, stream, ptds, TF_WORK_NULL, true);
-	if (!ok)
-		spy_count_trouble(SPY_TROUBLE_SAMPLING_OFF);
-	/* Release: whoever finds it on finds it filled. */
-	__atomic_store_n(&c->on, ok, __ATOMIC_RELEASE);
-	return ok ? c : NULL;
+	return ok;
+}
+
+struct sampler_context *sampler_context_make(uint64_t handle, CUstream stream, int ptds)
+{
+	CUstreamCaptureMode mode;
+	bool mine;
+	struct sampler_context *c = claim(handle, &mine);
+
+	if (!c)
+		return NULL;
+	if (!mine) { /* another thread was faster */
+		sampler_context_await(c);
+		return c;
+	}
+	bool ok = false;
+	if (section_enter(&mode)) {
+		learn_device(c);
+		ok = load_kernels(c) && sampler_pairs_make(c) && first_work(c, stream, ptds);
+		section_leave(&mode);
+	}
+	if (!ok || !change(c, SAMPLER_MAKING, SAMPLER_ON))
+		give_up(c);
+	return c;
 }
 
 void sampler_context_refuse(uint64_t handle)
 {
-	claim(handle);
+	bool mine;
+	struct sampler_context *c = claim(handle, &mine);
+
+	if (c && mine)
+		give_up(c);
+	else if (c)
+		sampler_context_await(c);
 }
 
-void sampler_context_give_up(struct sampler_context *c)
+/* Loading code may have to wait for what runs in the context: nothing that runs for long must come
+ * in between. */
+void sampler_context_await(struct sampler_context *c)
 {
-	if (__atomic_exchange_n(&c->on, 0, __ATOMIC_ACQ_REL))
-		spy_count_trouble(SPY_TROUBLE_SAMPLING_OFF);
+	const struct timespec pause = {.tv_nsec = 50000};
+	uint64_t until = clock_monotonic_ns() + AWAIT_MOST_NS;
+
+	while (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) == SAMPLER_MAKING) {
+		if (clock_monotonic_ns() > until)
+			give_up(c);
+		else
+			nanosleep(&pause, NULL);
+	}
 }
 
-void sampler_context_forget(uint64_t handle)
+/* ---- its end ---- */
+
+void sampler_context_shut(struct sampler_context *c)
 {
-	for (unsigned i = 0; i < CONTEXTS; i++)
-		if (contexts[i].handle == handle) {
-			__atomic_store_n(&contexts[i].on, 0, __ATOMIC_RELEASE);
-			__atomic_store_n(&contexts[i].handle, 0, __ATOMIC_RELEASE);
-		}
+	__atomic_store_n(&c->state, SAMPLER_OFF, __ATOMIC_SEQ_CST);
+	section_wait();
 }
 
-void sampler_contexts_after_fork(void)
+void sampler_context_forget(struct sampler_context *c)
 {
-	memset(contexts, 0, sizeof(contexts));
+	__atomic_store_n(&c->number, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->handle, 0, __ATOMIC_RELEASE);
 }
 
 void sampler_contexts_each(void (*f)(struct sampler_context *c))
 {
 	for (unsigned i = 0; i < CONTEXTS; i++)
-		if (contexts[i].handle && contexts[i].on)
+		if (sampler_context_on(&contexts[i]))
 			f(&contexts[i]);
 }
 
-/* ---- pairs ---- */
-
-/* Nobody waits here: a thread that finds the pool taken goes on without. */
-static bool try_lock(struct sampler_context *c)
+void sampler_contexts_after_fork(void)
 {
-	return !__atomic_exchange_n(&c->lock.taken, 1, __ATOMIC_ACQUIRE);
-}
-
-struct sampler_pair *sampler_pair_take(struct sampler_context *c)
-{
-	struct sampler_pair *p = NULL;
-
-	if (!try_lock(c))
-		return NULL;
-	if (c->free) {
-		int at = __builtin_ctzll(c->free);
-		c->free &= c->free - 1;
-		p = &c->pairs[at];
-	}
-	spin_unlock(&c->lock);
-	return p;
-}
-
-void sampler_pair_return(struct sampler_context *c, struct sampler_pair *p)
-{
-	spin_lock(&c->lock);
-	c->free |= 1ull << (p - c->pairs);
-	spin_unlock(&c->lock);
-}
-
-void sampler_pair_commit(struct sampler_context *c, struct sampler_pair *p)
-{
-	spin_lock(&c->lock);
-	c->waiting[(c->first + c->count++) % SAMPLER_PAIRS] = (uint8_t)(p - c->pairs);
-	spin_unlock(&c->lock);
-}
-
-/* The oldest pair that waits, taken out of the line if the GPU is done with it. */
-static struct sampler_pair *finished(struct sampler_context *c)
-{
-	struct sampler_pair *p = NULL;
-
-	if (!try_lock(c))
-		return NULL;
-	if (c->count) {
-		p = &c->pairs[c->waiting[c->first]];
-		CUresult rc = sampler_cu.event_query(p->b);
-		if (rc == CUDA_SUCCESS) {
-			c->first = (c->first + 1) % SAMPLER_PAIRS;
-			c->count--;
-		} else {
-			p = NULL;
-			if (rc != CUDA_ERROR_NOT_READY)
-				sampler_context_give_up(c);
-		}
-	}
-	spin_unlock(&c->lock);
-	return p;
-}
-
-void sampler_harvest(struct sampler_context *c, unsigned most)
-{
-	struct sampler_pair *p;
-	float ms;
-
-	while (c->on && most-- && (p = finished(c))) {
-		/* Milliseconds, of a resolution of some 32 ns: see cuEventElapsedTime(). */
-		if (sampler_cu.elapsed(&ms, p->a, p->b) == CUDA_SUCCESS && ms >= 0) {
-			p->record.end = (uint64_t)((double)ms * 1e6 + 0.5);
-			span_push_aside(&p->record);
-		} else {
-			spy_count_trouble(SPY_TROUBLE_SAMPLES_DROPPED);
-		}
-		sampler_pair_return(c, p);
-	}
-}
-
-/* ---- our own work ---- */
-
-static bool launch_null(struct sampler_context *c, CUstream stream, int ptds)
-{
-	return sampler_cu.launch[ptds](c->null, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL) ==
-	       CUDA_SUCCESS;
-}
-
-bool sampler_ahead(struct sampler_context *c, CUstream stream, int ptds, unsigned us)
-{
-	unsigned long long nanoseconds = us * 1000ull;
-	void *arguments[] = {&nanoseconds};
-
-	if (!us)
-		return launch_null(c, stream, ptds);
-	return sampler_cu.launch[ptds](c->stall, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL) ==
-	       CUDA_SUCCESS;
-}
-
-bool sampler_calibrate(struct sampler_context *c, CUstream stream, int ptds, enum tf_work_kind kind,
-                       bool busy)
-{
-	struct sampler_pair *p = sampler_pair_take(c);
-
-	if (!p)
-		return true;
-	bool ok = sampler_ahead(c, stream, ptds, busy ? 0 : STALL_US);
-	ok = ok && sampler_cu.record[ptds](p->a, stream) == CUDA_SUCCESS;
-	if (ok && kind == TF_WORK_NULL)
-		ok = launch_null(c, stream, ptds);
-	ok = ok && sampler_cu.record[ptds](p->b, stream) == CUDA_SUCCESS;
-	if (!ok || sampler_cu.event_query(p->a) != CUDA_ERROR_NOT_READY) {
-		/* Refused; or the first event had passed before all was queued. */
-		sampler_pair_return(c, p);
-		return ok;
-	}
-	p->record = (struct tf_record){
-	        .start = spy_clock(),
-	        .call = TF_CALL_SAMPLE,
-	        .thread = (uint16_t)kind,
-	        .result = busy ? TF_PAIR_BUSY : TF_PAIR_IDLE,
-	        .stream = (uintptr_t)stream,
-	        .launch.kernel = c->device,
-	};
-	sampler_pair_commit(c, p);
-	return true;
+	memset(contexts, 0, sizeof(contexts));
 }

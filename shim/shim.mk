@@ -42,7 +42,15 @@ SHIM_C := $(SHARED_C) \
 	shim/recording.c \
 	shim/registry.c \
 	shim/sampler.c \
+	shim/sampler_class.c \
 	shim/sampler_context.c \
+	shim/sampler_driver.c \
+	shim/sampler_kernel.c \
+	shim/sampler_life.c \
+	shim/sampler_pair.c \
+	shim/sampler_rate.c \
+	shim/sampler_section.c \
+	shim/sampler_thread.c \
 	shim/span.c \
 	shim/storage.c \
 	shim/thread.c \

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "shim/lifecycle.h"
 #include "shim/options.h"
+#include "shim/sampler.h"
 
 #define RING_FIRST  512u          /* records of a new thread's ring: 32 KiB */
 #define RING_BUDGET (96ull << 20) /* bytes of all rings together */
@@ -141,6 +142,7 @@ static void __attribute__((cold)) thread_died(void *slot)
 	/* Other destructors may still call CUDA: the next call attaches again, to the same slot. */
 	t->last_thread = th;
 	t->thread = NULL;
+	sampler_thread_died();
 	__atomic_store_n(&th->death, spy_clock(), __ATOMIC_RELEASE);
 }
 

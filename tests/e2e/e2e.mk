@@ -6,11 +6,13 @@
 #   E2E_LIBRARIES         each has a rule of its own below
 
 E2E_DRIVER_PROGRAMS := \
+	captures \
 	close_all \
 	crowd \
 	endings \
 	forks \
 	hot_loop \
+	sampling \
 	steady \
 	# EOL
 
@@ -26,6 +28,7 @@ E2E_PROGRAMS := \
 	runtime_calls_11 \
 	runtime_calls_12 \
 	runtime_calls_13 \
+	samples \
 	# EOL
 
 E2E_LIBRARIES := \
@@ -77,6 +80,8 @@ $(E2E)/drive_plt $(E2E)/libplugin_plt.so: $(E2E_DRIVER)
 $(E2E)/libplugin_dlsym.so $(E2E)/libcupti-fake.so: $(E2E)/drive_dlsym.o
 $(E2E)/libplugin_plt.so: $(E2E)/drive_plt.o
 $(E2E)/libplugin_proc.so: $(E2E)/drive_proc.o
+
+$(E2E)/samples: $(O)/shim/works.o
 
 # And by a runtime: each version, one inside the library, one bundled under a name of its own.
 $(E2E)/libplugin_runtime_11.so: $(E2E)/runtime_work.o $(O)/sim/libcudart.so.11.0

@@ -7,6 +7,7 @@
 
 #include "shim/options.h"
 #include "shim/recording.h"
+#include "shim/sampler.h"
 #include "shim/span.h"
 
 struct tf_map spy_map;
@@ -127,4 +128,8 @@ uint64_t stub_random(void)
 	seed ^= seed >> 7;
 	seed ^= seed << 17;
 	return seed;
+}
+
+void sampler_thread_died(void)
+{
 }

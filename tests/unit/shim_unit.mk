@@ -9,6 +9,7 @@ SHIM_UNIT_TESTS := \
 	test_options \
 	test_ranges \
 	test_registry \
+	test_sampler_rate \
 	test_span \
 	test_storage \
 	test_trace_map \
@@ -35,6 +36,7 @@ test_hist_WITH     :=
 test_options_WITH  := shim/options.o
 test_ranges_WITH   := shim/ranges.o
 test_registry_WITH :=
+test_sampler_rate_WITH := shim/sampler_class.o shim/sampler_rate.o
 test_span_WITH     := shim/clock.o shim/notes_launch.o shim/registry.o shim/span.o shim/thread.o
 test_storage_WITH  := shim/clock.o shim/guard.o shim/options.o
 test_trace_map_WITH :=

@@ -1,0 +1,53 @@
+#include "shim/sampler_driver.h"
+
+#include <string.h>
+#include "shim/real.h"
+
+struct sampler_driver sampler_cu;
+
+bool sampler_driver_find(void)
+{
+	struct sampler_driver *cu = &sampler_cu;
+	const struct {
+		void *slot;
+		const char *name, *older;
+	} wanted[] = {
+	        {&cu->launch[0], "cuLaunchKernel", NULL},
+	        {&cu->launch[1], "cuLaunchKernel_ptsz", NULL},
+	        {&cu->record[0], "cuEventRecord", NULL},
+	        {&cu->record[1], "cuEventRecord_ptsz", NULL},
+	        {&cu->stream_query[0], "cuStreamQuery", NULL},
+	        {&cu->stream_query[1], "cuStreamQuery_ptsz", NULL},
+	        {&cu->is_capturing[0], "cuStreamIsCapturing", NULL},
+	        {&cu->is_capturing[1], "cuStreamIsCapturing_ptsz", NULL},
+	        {&cu->exchange_mode, "cuThreadExchangeStreamCaptureMode", NULL},
+	        {&cu->get_current, "cuCtxGetCurrent", NULL},
+	        {&cu->get_device, "cuCtxGetDevice", NULL},
+	        {&cu->device_attribute, "cuDeviceGetAttribute", NULL},
+	        {&cu->stream_context, "cuStreamGetCtx", NULL},
+	        {&cu->module_load, "cuModuleLoadDataEx", NULL},
+	        {&cu->module_function, "cuModuleGetFunction", NULL},
+	        {&cu->event_create, "cuEventCreate", NULL},
+	        {&cu->event_query, "cuEventQuery", NULL},
+	        {&cu->elapsed, "cuEventElapsedTime", "cuEventElapsedTime_v2"},
+	        {&cu->occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor", NULL},
+	        {&cu->function_attribute, "cuFuncGetAttribute", NULL},
+	};
+
+	for (unsigned i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		void *f = spy_driver_symbol(wanted[i].name);
+		if (!f && wanted[i].older)
+			f = spy_driver_symbol(wanted[i].older);
+		if (!f)
+			return false;
+		memcpy(wanted[i].slot, &f, sizeof(f));
+	}
+	return true;
+}
+
+bool sampler_driver_refused(CUresult rc)
+{
+	return rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_READY && rc != CUDA_ERROR_DEINITIALIZED &&
+	       (rc < CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
+	        rc > CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+}

@@ -1,0 +1,45 @@
+#include "shim/sampler_kernel.h"
+
+#include <string.h>
+#include "shim/lifecycle.h"
+#include "shim/registry.h"
+#include "shim/span.h"
+
+/* Anywhere in the name, which is mangled: a kernel left alone for no need costs nothing. */
+static const char *const communicating[] = {"nccl", "nvshmem"};
+
+bool kernel_communicates(const void *function)
+{
+	const struct tf_header *h = tf_header(&spy_map);
+	uint32_t kernel = TF_KERNEL_UNKNOWN;
+
+	if (!registry_get(HANDLE_FUNCTION, (uintptr_t)function, &kernel))
+		return true;
+	const struct tf_kernel *k = tf_entry(&spy_map, &h->kernels, kernel, sizeof(*k));
+	const struct tf_string *name = k ? tf_at(&spy_map, k->name, sizeof(*name)) : NULL;
+	if (!name)
+		return true;
+	for (unsigned i = 0; i < sizeof(communicating) / sizeof(communicating[0]); i++)
+		if (strstr(name->text, communicating[i]))
+			return true;
+	return false;
+}
+
+void kernel_facts(const struct sampler_context *c, const void *function, const struct tf_record *r)
+{
+	CUfunction f = (CUfunction)function;
+	int threads = r->launch.block_x * r->launch.block_y * r->launch.block_z;
+	int blocks = 0, registers = 0, shared_bytes = 0;
+
+	if (threads <= 0 || sampler_cu.occupancy(&blocks, f, threads, r->launch.shared_bytes) ||
+	    sampler_cu.function_attribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, f) ||
+	    sampler_cu.function_attribute(&shared_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f))
+		return;
+	struct tf_record facts = *r;
+	facts.call = TF_CALL_FACTS;
+	facts.end = 0;
+	facts.start = (uint64_t)(registers & 0xffff) | (uint64_t)(blocks & 0xffff) << 16 |
+	              (uint64_t)(c->warps_per_sm & 0xffff) << 32 |
+	              (uint64_t)(shared_bytes < 0xffff ? shared_bytes : 0xffff) << 48;
+	span_push_aside(&facts);
+}

@@ -1,0 +1,41 @@
+/*
+ * What sampling may cost a thread: how long to wait between samples so that they take no more than
+ * their share of its time. Arithmetic alone, for sampler.c.
+ */
+#ifndef SPY_SAMPLER_RATE_H
+#define SPY_SAMPLER_RATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Of a thread. All times are ticks. */
+struct sampler_rate {
+	uint64_t born, spent;     /* first seen; given to sampling since */
+	uint64_t last, last_work; /* when the last sample was booked, and how much work there was */
+	double gap;               /* pieces of work between samples that the budget allows */
+	bool known;               /* the gap follows from a sample */
+};
+
+/* A thread is seen first, having given `work` pieces of work to the GPU. */
+void rate_begin(struct sampler_rate *r, uint64_t now, uint64_t work);
+
+/* The thread's count of work begins anew at `work`: it has another slot in the recording. */
+void rate_resume(struct sampler_rate *r, uint64_t now, uint64_t work);
+
+/* Whether what was spent so far is within `percent` of the thread's time. */
+bool rate_affords(const struct sampler_rate *r, uint64_t now, double percent);
+
+/* Time that went to something else than a sample. */
+void rate_spend(struct sampler_rate *r, uint64_t ticks);
+
+/* Books a sample that cost `ticks`, the `work`th piece of work: sets the gap so that the budget
+ * holds at the present rate of work. */
+void rate_sampled(struct sampler_rate *r, uint64_t ticks, uint64_t now, uint64_t work,
+                  double percent);
+
+#define RATE_GAP_MOST (1u << 20)
+
+/* The gap in whole pieces of work, shorter by `gain`: 1 to RATE_GAP_MOST. */
+uint32_t rate_gap(const struct sampler_rate *r, unsigned gain);
+
+#endif
