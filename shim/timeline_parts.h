@@ -68,7 +68,8 @@ struct tl_op {
 	uint64_t start, end; /* plus (its stream's shift - `shift`) until TL_OP_SETTLED */
 	int64_t shift;
 	uint64_t returned; /* return of its call */
-	uint64_t ready;    /* it cannot start before */
+	uint64_t entered;  /* entry of its call: it cannot have started before */
+	uint64_t ready;    /* when it would have started with nothing before it */
 	uint64_t booked;   /* upto where it stands in the device's figures */
 	uint64_t next;     /* id of the next one on its stream */
 	uint32_t stream;   /* place + 1 */
@@ -81,7 +82,7 @@ struct tl_op {
 #define TL_OP_COMM    1u  /* a kernel of a communication library */
 #define TL_OP_COUNTED 2u  /* stands in the figures of its kernel */
 #define TL_OP_UNKNOWN 4u  /* of a class without a known duration */
-#define TL_OP_ALONE   8u  /* its device had nothing to do when it came */
+#define TL_OP_CHAINED 8u  /* held back by its launch, or the ops before it on its stream, alone */
 #define TL_OP_SETTLED 16u /* ended; its stream's shift counts no more */
 #define TL_OP_CUT     32u /* its end comes from a wait, not from its class */
 
@@ -97,13 +98,15 @@ struct tl_stream {
 	uint32_t behind;      /* ops from `back` on */
 	uint32_t since_proof; /* ops since it was last known to be empty */
 	uint32_t unknown;     /* of these: of unknown duration */
+	uint64_t since_ticks; /* what the ops since then take, by estimate */
 	uint32_t active;      /* place in its device's list + 1 */
 	uint64_t head;        /* ids of ops: the first not ended, by estimate */
 	uint64_t book;        /* the first not wholly booked */
 	uint64_t back;        /* the one TL_QUEUE before the last, or the first */
 	uint64_t tail;
 	int64_t shift;
-	uint64_t wait; /* no op that comes now starts before: events waited for */
+	uint64_t settled; /* end of the last op that ended */
+	uint64_t wait;    /* no op that comes now starts before: events waited for */
 };
 
 struct tl_event {
@@ -231,6 +234,7 @@ struct timeline {
 	uint64_t event_uses;
 	struct tl_device device[TF_DEVICES_TIMED];
 	struct tl_turn turns[TL_STREAMS];
+	uint32_t line[TL_OPS]; /* places of ops that are moved together */
 	struct tl_op ops[TL_OPS];
 	struct tl_stream streams[TL_STREAMS];
 	struct tl_event events[TL_EVENTS];
@@ -347,7 +351,8 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
                        struct tl_delayed *exact);
 /* Ops of a stream that ended by `upto`, by estimate, are outstanding no more. */
 void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t upto);
-/* Op `last` of a stream, and all before it, ended by tick `by`: later estimates are cut. */
+/* Op `last` of a stream, and all before it, ended by tick `by`: what was placed later moves ahead,
+ * and is cut only where there is no room. */
 void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_t by);
 /* Op ended only at tick `end`. */
 void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end);

@@ -7,6 +7,10 @@
 #define GRAPHS_FULL  8u   /* graph launches outstanding where one that takes longer waits */
 #define LEARN_FIRST  16u  /* waits whose latency counts much */
 
+#define SHORT_CHAIN_NS   50000.0
+#define LATENCY_LEAST_NS 200.0
+#define LATENCY_MOST_NS  100000.0
+
 /* ---- what a wait waits for ---- */
 
 struct awaited {
@@ -70,20 +74,23 @@ static void finished(struct timeline *t, unsigned device, const struct tl_stream
 }
 
 /*
- * How long a start and a return take, from a wait for work that came to an idle device: both
- * together are what is left of the time from the launch's return to the wait's, less the work.
+ * How long a start and a return take together, from a wait for work that nothing but its launch
+ * held back: the time from the launch's return to the wait's, less the work. It is no more than
+ * that even if the work was done before the wait began (`waited` false). Only short work tells: the
+ * error of its duration is part of the result.
  */
-static void learn_latency(struct timeline *t, const struct tl_op *op, uint64_t waited_until)
+static void learn_latency(struct timeline *t, const struct tl_op *op, uint64_t end, uint64_t until,
+                          bool waited)
 {
-	uint64_t ticks = op->end - op->start, step, rest;
+	uint64_t ready = op->ready - tl_min(op->ready, tl_start_latency(t));
+	uint64_t step = t->latency / (t->latencies < LEARN_FIRST ? 4 : 32) + 1;
 
-	if (!(op->flags & TL_OP_ALONE) || op->flags & (TL_OP_UNKNOWN | TL_OP_CUT) ||
-	    waited_until < op->returned + ticks)
+	if (!(op->flags & TL_OP_CHAINED) || op->flags & (TL_OP_UNKNOWN | TL_OP_CUT) ||
+	    end - ready > tl_ticks(t, SHORT_CHAIN_NS))
 		return;
-	rest = waited_until - op->returned - ticks;
-	if (rest < tl_ticks(t, 500) || rest > tl_ticks(t, 100000))
+	uint64_t rest = until + tl_start_latency(t) > end ? until + tl_start_latency(t) - end : 0;
+	if (rest > t->latency && (!waited || rest > tl_ticks(t, LATENCY_MOST_NS)))
 		return;
-	step = t->latency / (t->latencies < LEARN_FIRST ? 4 : 32) + 1;
 	t->latencies++;
 	if (rest > t->latency + step)
 		t->latency += step;
@@ -91,6 +98,19 @@ static void learn_latency(struct timeline *t, const struct tl_op *op, uint64_t w
 		t->latency -= step;
 	else
 		t->latency = rest;
+	t->latency = tl_max(t->latency, tl_ticks(t, LATENCY_LEAST_NS));
+}
+
+/*
+ * Whether the work may have taken until `end`, later than the estimate. Where its classes are known
+ * it is rather the host that came late, when it would have to be more than twice as long.
+ */
+static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end)
+{
+	const struct tl_stream *s = tl_op_stream(t, w->last);
+
+	return w->end + t->noise < end &&
+	       (!s || s->unknown || !s->since_proof || end - w->end <= s->since_ticks + t->noise);
 }
 
 /* ---- syncs and queries ---- */
@@ -137,14 +157,14 @@ uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
 		return tl_max(r->start, tl_min(w.end, r->end));
 	}
 	uint64_t until = tl_min(w.end, back);
-	if (waited)
-		learn_latency(t, w.last, r->end);
+	bool longer = waited && may_last(t, &w, back);
+	learn_latency(t, w.last, w.end, r->end, waited);
 	finished(t, device, stream, event, back);
 	if (waited) {
 		struct tf_device_time *time = tl_device(t, device)->time;
 		if (time)
 			time->anchored++;
-		if (w.end + t->noise < back) {
+		if (longer) {
 			tl_extend(t, w.last, back);
 			until = back;
 		}
@@ -169,7 +189,7 @@ void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, en
 	}
 	struct awaited w = awaited(t, device, stream, event);
 	if (w.last && w.end + t->noise < r->start)
-		tl_extend(t, w.last, r->start);
+		tl_extend(t, w.last, r->start); /* it says so */
 }
 
 /* ---- launches ---- */
@@ -260,8 +280,9 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 		figures->implicit_syncs++;
 	if (t->mode != TF_GPU_SAMPLE || state != TF_HOST_COPY)
 		return split;
+	bool longer = may_last(t, &w, split.at);
 	finished(t, device, stream, NULL, split.at);
-	if (w.end + t->noise < split.at)
+	if (longer)
 		tl_extend(t, w.last, split.at);
 	return split;
 }

@@ -47,13 +47,14 @@ uint64_t tl_op_end(struct timeline *t, const struct tl_op *op)
 }
 
 /* From here on it stays where it is. */
-static void settle(struct timeline *t, struct tl_op *op)
+static void settle(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 {
 	uint64_t start = tl_op_start(t, op), end = tl_op_end(t, op);
 
 	op->start = start;
 	op->end = end;
 	op->flags |= TL_OP_SETTLED;
+	s->settled = tl_max(s->settled, end);
 }
 
 /* The place of an old op is wanted: no list may lead to it any more. */
@@ -97,6 +98,7 @@ static void append(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 		s->back = op->id;
 	s->outstanding++;
 	s->since_proof++;
+	s->since_ticks += op->end - op->start;
 	if (op->flags & TL_OP_UNKNOWN)
 		s->unknown++;
 	if (++s->behind > TL_QUEUE) {
@@ -111,7 +113,7 @@ void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t upto)
 {
 	for (struct tl_op *op = tl_op(t, s->head); op && tl_op_end(t, op) <= upto;
 	     op = tl_op(t, s->head)) {
-		settle(t, op);
+		settle(t, s, op);
 		s->head = op->next;
 		s->outstanding--;
 	}
@@ -201,10 +203,13 @@ static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
 	if (r->flags & TF_STALLED)
 		op->ready += t->stall;
 	op->start = tl_max(op->ready, earliest(t, s));
-	if (end && end + t->gap > op->start)
+	bool free = op->start == op->ready;
+	if (end && end + t->gap > op->start) {
 		op->start = end + t->gap;
-	else if (op->start == op->ready)
-		op->flags |= TL_OP_ALONE;
+		free = before->flags & TL_OP_CHAINED;
+	}
+	if (free)
+		op->flags |= TL_OP_CHAINED;
 	op->end = op->start + ticks;
 }
 
@@ -233,7 +238,8 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 
 	if (op->id)
 		forget(t, op);
-	*op = (struct tl_op){.id = id, .returned = r->end, .thread = (uint16_t)thread};
+	*op = (struct tl_op){
+	        .id = id, .entered = r->start, .returned = r->end, .thread = (uint16_t)thread};
 	op->kind = (uint8_t)kind;
 	op->kernel = kind == TF_WORK_KERNEL ? r->launch.kernel : 0;
 	if (kind == TF_WORK_KERNEL && tl_is_comm(t, op->kernel))
@@ -273,33 +279,59 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 
 /* ---- putting it right ---- */
 
+/* Moves ops line[0..n) so that they end by tick `by`, the first not before `from`. */
+static void move_ahead(struct timeline *t, uint32_t n, uint64_t from, uint64_t by)
+{
+	uint64_t limit = by;
+
+	for (uint32_t i = n; i-- > 0;) {
+		struct tl_op *op = &t->ops[t->line[i]];
+		uint64_t ticks = op->end - op->start;
+		if (op->end <= limit)
+			break; /* neither it nor those before it are in the way */
+		op->flags |= TL_OP_CUT;
+		op->end = limit;
+		op->start = tl_max(limit - tl_min(limit, ticks), tl_min(op->entered, limit));
+		limit = op->start;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct tl_op *op = &t->ops[t->line[i]];
+		op->start = tl_max(op->start, tl_min(from, by));
+		op->end = tl_max(op->end, op->start);
+		from = op->end;
+	}
+}
+
 void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_t by)
 {
+	const uint64_t before = s->settled;
+	uint32_t n = 0;
 	uint64_t was = 0;
 	struct tl_op *op = tl_op(t, s->head);
 
-	for (; op && op->id <= last; op = tl_op(t, s->head)) {
-		settle(t, op);
+	for (; op && op->id <= last && n < TL_OPS; op = tl_op(t, s->head)) {
+		settle(t, s, op);
 		was = op->end;
-		if (op->end > by)
-			op->flags |= TL_OP_CUT;
-		op->start = tl_min(op->start, by);
-		op->end = tl_min(op->end, by);
+		t->line[n++] = (uint32_t)(op - t->ops);
 		s->head = op->next;
 		s->outstanding--;
 	}
-	if (op && was > by) /* what came later moves up, as far as its call lets it */
-		s->shift -= (int64_t)(was - by);
+	if (n && was > by) {
+		move_ahead(t, n, before, by);
+		s->settled = tl_max(before, by);
+		if (op) /* what came later moves up, as far as its call lets it */
+			s->shift -= (int64_t)(was - by);
+	}
 	if (!op)
-		s->since_proof = s->unknown = 0;
+		s->since_ticks = s->since_proof = s->unknown = 0;
 }
 
 void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end)
 {
 	struct tl_stream *s = tl_op_stream(t, op);
 
-	if (!(op->flags & TL_OP_SETTLED))
-		settle(t, op);
+	if (s && !(op->flags & TL_OP_SETTLED))
+		settle(t, s, op);
 	if (s && s->head == op->id) {
 		s->head = op->next;
 		s->outstanding--;
