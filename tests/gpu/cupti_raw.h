@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define RAW_MAGIC   0x3157415254505543ull /* "CUPTRAW1" */
-#define RAW_VERSION 1
+#define RAW_VERSION 2
 
 enum raw_kind { RAW_KERNEL = 1, RAW_COPY = 2, RAW_SET = 3, RAW_GRAPH = 4 };
 
@@ -32,7 +32,7 @@ struct raw_record {
 	uint32_t graph;        /* CUPTI's id of the graph; 0 outside graphs */
 	uint32_t name;         /* of a kernel: index into the names; else RAW_NO_NAME */
 	uint32_t items;        /* copies in this record, more than 1 for a batch */
-	uint32_t shared_bytes; /* of a kernel, static and dynamic */
+	uint32_t shared_bytes; /* of a kernel, dynamic */
 	int32_t grid[3];
 	int32_t block[3];
 	uint8_t kind;      /* enum raw_kind */

@@ -66,7 +66,7 @@ static const char *take_kernel(struct raw_record *r, const CUpti_Activity *activ
 	        .correlation = k->correlationId,
 	        .graph = k->graphId,
 	        .items = 1,
-	        .shared_bytes = (uint32_t)(k->staticSharedMemory + k->dynamicSharedMemory),
+	        .shared_bytes = (uint32_t)k->dynamicSharedMemory,
 	        .grid = {k->gridX, k->gridY, k->gridZ},
 	        .block = {k->blockX, k->blockY, k->blockZ},
 	        .flags = graph_flag(k->graphId, k->graphNodeId),

@@ -205,6 +205,13 @@ static void add_graph(struct tally *t, const struct raw_record *r, uint64_t ns)
 	g->max_ns = ns > g->max_ns ? ns : g->max_ns;
 }
 
+/* The kernels with which cudaspy times others: no work of the program's. */
+static bool is_own(const struct raw_record *r, const char *name)
+{
+	return r->kind == RAW_KERNEL && name &&
+	       (!strcmp(name, "cudaspy_stall") || !strcmp(name, "cudaspy_null"));
+}
+
 void tally_add(struct tally *t, struct raw_record *r, const char *name)
 {
 	int where = r->flags & RAW_IN_GRAPH ? INSIDE : OUTSIDE;
@@ -217,6 +224,10 @@ void tally_add(struct tally *t, struct raw_record *r, const char *name)
 		t->invalid_times++;
 	} else {
 		ns = r->end_ns - r->start_ns;
+	}
+	if (is_own(r, name)) {
+		add_sum(&t->own, r, ns);
+		return;
 	}
 	switch (r->kind) {
 	case RAW_KERNEL:
@@ -236,6 +247,8 @@ void tally_add(struct tally *t, struct raw_record *r, const char *name)
 	}
 	if (g)
 		add_sum(&g->sum[where], r, ns);
+	if (where == OUTSIDE && r->kind != RAW_GRAPH)
+		classes_add(&t->classes, r, ns);
 	if (where == INSIDE && r->kind != RAW_GRAPH && !(r->flags & RAW_FROM_DEVICE))
 		add_launch(t, r->correlation);
 	if (t->kept_count >= t->keep_most ||

@@ -4,6 +4,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include "tests/gpu/cupti_classes.h"
 #include "tests/gpu/cupti_raw.h"
 
 /* Work outside graphs is [0], work that ran as a node of a graph is [1]. */
@@ -65,10 +66,15 @@ struct tally {
 	uint32_t kernel_count, kernel_room;
 	uint32_t *kernel_index; /* open addressing, 1 + place in `kernel`; twice kernel_room */
 
+	/* cudaspy's own kernels, which a program that is sampled runs too: counted here alone. */
+	struct tally_sum own;
+
 	struct tally_sum copies[2];
 	struct tally_sum sets[2];
 	struct tally_group *copy_group, *set_group;
 	uint32_t copy_groups, set_groups;
+
+	struct classes classes;
 
 	struct tally_graph *graph;
 	uint32_t graphs;

@@ -111,6 +111,49 @@ static void write_kernels(FILE *f, const struct tally *t)
 	fputs("],\n", f);
 }
 
+static void write_xyz(FILE *f, const char *name, const int32_t v[3])
+{
+	fprintf(f, ", \"%s\": [%" PRId32 ", %" PRId32 ", %" PRId32 "]", name, v[0], v[1], v[2]);
+}
+
+static void write_class_key(FILE *f, const struct tally *t, const struct class_key *k)
+{
+	if (k->kind != RAW_KERNEL) {
+		fprintf(f,
+		        "\"kind\": \"%s\", \"copy_kind\": \"%s\", \"src\": \"%s\", \"dst\": "
+		        "\"%s\", "
+		        "\"async\": %s, \"bytes\": %" PRIu64,
+		        k->kind == RAW_COPY ? "copy" : "set", copy_kind_name(k->copy_kind),
+		        memory_kind_name(k->src_kind), memory_kind_name(k->dst_kind),
+		        k->async ? "true" : "false", k->bytes);
+		return;
+	}
+	fputs("\"kind\": \"kernel\", \"name\": ", f);
+	write_string(f, k->name < t->kernel_count ? t->kernel[k->name].name : "?");
+	write_xyz(f, "grid", k->grid);
+	write_xyz(f, "block", k->block);
+	fprintf(f, ", \"shared_bytes\": %" PRIu32, k->shared_bytes);
+}
+
+static void write_classes(FILE *f, const struct tally *t)
+{
+	fprintf(f, " \"own\": {\"kernels\": %" PRIu64 ", \"gpu_ns\": %" PRIu64 "},\n", t->own.items,
+	        t->own.gpu_ns);
+	fprintf(f, " \"classes_left_out\": %" PRIu64 ",\n \"classes\": [", t->classes.left_out);
+	for (uint32_t i = 0; i < t->classes.count; i++) {
+		const struct tally_class *c = &t->classes.entry[i];
+
+		fputs(i ? ",\n  {" : "\n  {", f);
+		write_class_key(f, t, &c->key);
+		fprintf(f,
+		        ", \"count\": %" PRIu64 ", \"untimed\": %" PRIu64 ", \"gpu_ns\": %" PRIu64
+		        ", \"min_ns\": %" PRIu64 ", \"max_ns\": %" PRIu64 "}",
+		        c->count, c->untimed, c->gpu_ns, c->min_ns <= c->max_ns ? c->min_ns : 0,
+		        c->max_ns);
+	}
+	fputs("],\n", f);
+}
+
 static void write_graphs(FILE *f, const struct tally *t)
 {
 	uint64_t launches = t->launch_count;
@@ -318,6 +361,7 @@ static void write_json(FILE *f, bool complete)
 	write_kernels(f, t);
 	write_groups(f, "copies", t->copy_group, t->copy_groups);
 	write_groups(f, "sets", t->set_group, t->set_groups);
+	write_classes(f, t);
 	if (complete) { /* costly, and of no use before the end */
 		write_devices(f, t);
 		write_streams(f, t);

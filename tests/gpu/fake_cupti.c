@@ -64,6 +64,12 @@ static void add_kernel(struct batch *b, const char *name, uint64_t start, uint64
 	k->graphNodeId = graph;
 	k->correlationId = correlation;
 	k->gridX = k->gridY = k->gridZ = k->blockX = k->blockY = k->blockZ = 1;
+	k->staticSharedMemory = 7;
+	if (stream == 8) { /* another class of kernel */
+		k->gridX = 3;
+		k->blockY = 2;
+		k->dynamicSharedMemory = 64;
+	}
 }
 
 static void add_copy(struct batch *b, uint8_t kind, uint64_t bytes, uint64_t start, uint64_t end,
@@ -96,6 +102,9 @@ static void fill_first(struct batch *b)
 	add_kernel(b, "_Z4fillPfj", 0, 0, 7, 0, 21);  /* counts, but has no time */
 	for (uint32_t i = 0; i < 6; i++)              /* three launches of a graph with two nodes */
 		add_kernel(b, "_Z4fillPfj", 3000 + 10 * i, 3005 + 10 * i, 7, 3, 30 + i / 2);
+	/* what cudaspy runs while it samples is no work of the program's */
+	add_kernel(b, "cudaspy_stall", 4000, 4700, 7, 0, 40);
+	add_kernel(b, "cudaspy_null", 4800, 4810, 7, 0, 41);
 	add_copy(b, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, 4096, 5000, 5100, 1);
 	add_copy(b, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, 1000, 5200, 5300, 4);
 	p = append(b, CUPTI_ACTIVITY_KIND_MEMCPY2);

@@ -10,6 +10,7 @@ CUPTI_INC := $(firstword $(patsubst %/cupti.h,%,$(wildcard \
 
 GPU_TRUTH_SRC := \
 	tests/gpu/cupti_causes.c \
+	tests/gpu/cupti_classes.c \
 	tests/gpu/cupti_records.c \
 	tests/gpu/cupti_tally.c \
 	tests/gpu/cupti_truth.c \

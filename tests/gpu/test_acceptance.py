@@ -304,6 +304,25 @@ class CuptiTruth(unittest.TestCase):
                          [("HtoD", "pinned", "device"), ("PtoP", "unknown", "unknown")])
         self.assertEqual(data["totals"]["sets"]["outside"]["bytes"], 32)
 
+    def test_classes(self):
+        classes = self.inject()["classes"]
+        fill = [c for c in classes if c.get("name") == "_Z4fillPfj"]
+        # the graph's nodes are in no class; the one without a time counts
+        self.assertEqual([(c["count"], c["untimed"], c["gpu_ns"], c["min_ns"], c["max_ns"])
+                          for c in fill], [(6, 1, 500, 100, 100)])
+        plain = [c for c in classes if c.get("name") == "plain"][0]
+        self.assertEqual((plain["grid"], plain["block"], plain["shared_bytes"]),
+                         ([3, 1, 1], [1, 2, 1], 64))
+        copies = [(c["copy_kind"], c["bytes"], c["gpu_ns"]) for c in classes if c["kind"] == "copy"]
+        self.assertEqual(copies, [("HtoD", 4096, 100), ("HtoD", 1000, 100), ("PtoP", 64, 1)])
+        self.assertEqual([c["bytes"] for c in classes if c["kind"] == "set"], [32])
+
+    def test_own_kernels_are_left_out(self):
+        data = self.inject()
+        self.assertEqual(data["own"], {"kernels": 2, "gpu_ns": 710})
+        self.assertFalse([k for k in data["kernels"] if "cudaspy" in k["name"]])
+        self.assertEqual(data["devices"][0]["busy_ns"], 891)
+
     def test_busy(self):
         data = self.inject()
         # kernels 500 + 50 beside the first, graph nodes 30, copies 201, the set 10, the last kernel 100
@@ -325,7 +344,7 @@ class CuptiTruth(unittest.TestCase):
         with open(raw, "rb") as f:
             content = f.read()
         magic, version, header, record, names, records = struct.unpack_from("<8sIIIIQ", content)
-        self.assertEqual((magic, version, records), (b"CUPTRAW1", 1, data["kept_records"]))
+        self.assertEqual((magic, version, records), (b"CUPTRAW1", 2, data["kept_records"]))
         self.assertEqual(struct.unpack_from("<QQ", content, header), (1000, 1100))
         at = header + records * record
         found = []
