@@ -171,6 +171,7 @@ void model_free(struct model *m)
 	free(m->gpu.devices);
 	free(m->gpu.streams);
 	free(m->gpu.untimed);
+	free(m->gpu.classes);
 	free(m->processes);
 	free(m->threads);
 	free(m->apis);

@@ -140,6 +140,7 @@ static void add_class(struct works_part *k, uint32_t i)
 	/* Copies from host to host are none of the GPU's. */
 	if (!g || (w->kind == TF_WORK_COPY && w->direction == SPY_DIR_HTOH))
 		return;
+	model_add_class(k->part, w, t);
 	struct gpu_sum *sum = sum_of(k, w);
 	/* The records may have been thinned: the exact count says what they stand for. */
 	double scale = g->exact > 0 && g->found > 0 ? g->exact / g->found : 1;

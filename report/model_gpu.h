@@ -73,6 +73,16 @@ struct untimed {
 };
 #define UNTIMED_MOST 64 /* told one by one: the largest */
 
+/* A class of work of one recording, and the time of one piece, ns; NaN: not known. */
+struct gpu_class {
+	const char *name; /* the kernel's, which outlives it; NULL = no kernel */
+	uint32_t kind;    /* enum tf_work_kind */
+	uint32_t grid[3], block[3], shared_bytes;
+	uint8_t direction, memory;
+	uint64_t bytes, count, samples; /* bytes: of all pieces */
+	double mean, low, high, api_mean;
+};
+
 struct pair_line { /* calibration, ns */
 	uint64_t count;
 	double mean, deviation;
@@ -93,6 +103,8 @@ struct gpu {
 	size_t stream_count;
 	struct untimed *untimed;
 	size_t untimed_count;
+	struct gpu_class *classes;
+	size_t class_count;
 	double untimed_classes, untimed_pieces; /* all of them */
 	struct pair_line empty[TF_PAIRS], null[TF_PAIRS];
 	struct tf_pairs empty_sum[TF_PAIRS], null_sum[TF_PAIRS]; /* for the model alone */

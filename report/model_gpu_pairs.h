@@ -40,4 +40,9 @@ struct work_time work_time(const struct tf_work *w, const struct calibration *c)
 /* Adds `pieces` pieces of work of a class. */
 void gpu_sum_class(struct gpu_sum *to, const struct work_time *t, double pieces);
 
+struct model_part;
+/* Adds a class to the model's list; `w` is of a kernel that the model has, or of none. */
+void model_add_class(const struct model_part *p, const struct tf_work *w,
+                     const struct work_time *t);
+
 #endif

@@ -157,6 +157,7 @@ void out_json(const struct model *m, const struct out_options *o)
 	json_put(root, "copies", json_copies(m));
 	json_put(root, "graphs", json_graphs(m));
 	json_put(root, "streams", json_streams(m));
+	json_put(root, "works", json_works(m));
 	json_put(root, "steps", json_null());
 	json_put(root, "findings", json_array());
 	json_put(root, "processes", json_processes(m));

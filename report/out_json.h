@@ -22,6 +22,7 @@ json_t *json_processes(const struct model *m);
 json_t *json_host(const struct model *m);
 json_t *json_gpu(const struct model *m);
 json_t *json_streams(const struct model *m);
+json_t *json_works(const struct model *m);
 /* The keys gpu_total_ns, gpu_mean_ns, gpu_low_ns, gpu_high_ns, gpu_known_share, samples. */
 void json_put_gpu_time(json_t *object, const struct gpu_time *t);
 json_t *json_apis(const struct model *m, size_t limit);

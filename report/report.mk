@@ -10,6 +10,7 @@ REPORT_MODULES := \
 	model_apis \
 	model_gpu \
 	model_gpu_busy \
+	model_gpu_classes \
 	model_gpu_pairs \
 	model_gpu_sum \
 	model_graphs \
@@ -26,6 +27,7 @@ REPORT_MODULES := \
 	out_json_gpu \
 	out_json_lists \
 	out_json_run \
+	out_json_works \
 	out_names \
 	out_page_gpu \
 	out_page_host \
