@@ -1,4 +1,5 @@
-# What the acceptance on a GPU needs beside the product: the CUPTI truth library, the launch loop, the probe.
+# What the acceptance on a GPU needs beside the product: the CUPTI truth library, the launch loop, what one launch
+# costs, captures, the probe.
 # The top Makefile may include this; scripts/gpu_acceptance calls `make -f Makefile -f tests/gpu/gpu.mk gpu-tools`.
 
 ifndef GPU_MK
@@ -20,9 +21,12 @@ GPU_TRUTH_SRC := \
 GPU_TRUTH_OBJ := $(GPU_TRUTH_SRC:%.c=$(O)/%.o)
 
 GPU_TOOLS := \
+	$(O)/tests/captures \
+	$(O)/tests/launch_cost \
 	$(O)/tests/launch_loop_shared \
 	$(O)/tests/launch_loop_static \
 	$(O)/tests/libcupti_truth.so \
+	$(O)/tests/libnvperf_launch_cost.so \
 	$(O)/tests/probe_getproc \
 	# EOL
 
@@ -31,7 +35,8 @@ GPU_CFLAGS = $(filter-out -fvisibility=hidden -fsanitize=%,$(SPY_CFLAGS)) $(CFLA
 
 .PHONY: gpu-tools gpu-tools-simulated
 gpu-tools: $(GPU_TOOLS)
-gpu-tools-simulated: $(O)/tests/probe_getproc
+gpu-tools-simulated: $(O)/tests/captures-sim $(O)/tests/launch_cost $(O)/tests/libnvperf_launch_cost.so \
+	$(O)/tests/probe_getproc
 
 $(O)/gen/gpu/cupti_record_names.h: tests/gpu/gen_cupti_records.py $(CUPTI_INC)/cupti_activity.h
 	$(call msg,GEN,$@)
@@ -53,6 +58,25 @@ $(O)/gen/gpu/getproc_requests.h: tests/gpu/gen_getproc.py $(CUDA_INC)/cudaTypede
 $(O)/tests/probe_getproc: tests/gpu/probe_getproc.c tests/gpu/exports.c $(O)/gen/gpu/getproc_requests.h
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $(filter %.c,$^) -ldl
+
+$(O)/tests/launch_cost: tests/gpu/launch_cost.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $< -ldl
+
+# Its name is a tool's, and it must stay the caller of dlsym: no tail calls.
+$(O)/tests/libnvperf_launch_cost.so: tests/gpu/launch_cost_real.c tests/gpu/launch_cost.h
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -fno-optimize-sibling-calls -fPIC -shared -Wl,--no-undefined \
+		-Wl,-soname,$(@F) -o $@ $< -ldl
+
+$(O)/tests/captures: tests/gpu/captures.cu
+	$(call msg,NVCC,$@)
+	$(Q)mkdir -p $(@D) && $(NVCC) $(SAMPLE_NVCCFLAGS) --cudart static -MMD -MP -MF $@.d -o $@ $<
+
+$(O)/tests/captures-sim: tests/gpu/captures.cu $(O)/sim/libcudart.so.13
+	$(call msg,CXX,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) -x c++ $(SAMPLE_CXXFLAGS) -DSIM_CUDART=13 -MMD -MP -MF $@.d -o $@ $< \
+		-x none $(O)/sim/libcudart.so.13 -ldl
 
 # The runtime linked in, and as a shared library: the second is seen at the runtime's level too.
 $(O)/tests/launch_loop_static $(O)/tests/launch_loop_shared: $(O)/tests/launch_loop_%: tests/gpu/launch_loop.cu
@@ -95,6 +119,6 @@ test-gpu-tools:
 	$(Q)python3 -B tests/gpu/test_acceptance.py
 endif
 
--include $(GPU_TRUTH_OBJ:.o=.d) $(O)/tests/probe_getproc.d
+-include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d launch_cost.d probe_getproc.d)
 
 endif

@@ -9,8 +9,12 @@ from acceptance.modes import BARE, MODES
 SHOWN_APIS = ("emcpy", "emset", "aunch")
 
 
+def folder_of(settings, *path):
+    return os.path.join(settings.work, *[p.replace("/", "-") for p in path])
+
+
 def fresh_folder(settings, *path):
-    folder = os.path.join(settings.work, *[p.replace("/", "-") for p in path])
+    folder = folder_of(settings, *path)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     return folder
@@ -27,7 +31,7 @@ def run_bare(settings, program, name):
 def run_watched(settings, program, name, yardstick, with_apis=False):
     """(outcome, reports, truths, troubles with reading)."""
     folder = fresh_folder(settings, program.name, name)
-    mode = MODES["off"]
+    mode = MODES[settings.counts_mode]
     argv = program.quick_argv if settings.quick else program.argv
     env = {**mode.environment(settings, folder), **program.env,
            **yardstick.environment(settings, folder, with_apis)}

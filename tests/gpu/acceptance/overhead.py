@@ -1,128 +1,83 @@
-"""Part `overhead`: what a mode adds to a program's steady loop, as interleaved pairs with the bare program.
+"""Part `overhead`: what each mode adds to a program's steady loop, in interleaved turns.
 
-A pair is one bare run and one run in the mode, neighbours in time; the order turns from pair to pair (ABBA), so that
-a drift of the machine falls on both alike. Programs that start slowly run as two resident processes which take turns.
+A turn runs the program once bare and once in each mode, one after the other; the order turns from turn to turn
+(ABC CBA ABC ...), so that a drift of the machine falls on all alike. A pair is the bare run and the mode's run of one
+turn. Programs that start slowly run as resident processes which take their turns.
 """
-import os
 import re
-import select
-import signal
 import statistics
-import subprocess
-import time
 
-from acceptance import counts, process, programs
-from acceptance.modes import BARE, LIMITS, MODES
+from acceptance import counts, programs
+from acceptance.modes import BARE, LIMITS, MODES, NO_DEARER
+from acceptance.resident import Fresh, Resident, RunFailed
 
-DEFAULT_PROGRAMS = r"^(launch_loop/.*|torch_mlp/1)$"
-RESIDENT_PAIRS_PER_PROCESS = 8  # then both processes are started anew: the layout of memory differs by process
-
-
-class RunFailed(Exception):
-    """A run that gave no time; the text says why."""
+DEFAULT_PROGRAMS = r"^(launch_loop/static|torch_mlp/1)$"
+TURNS_PER_PROCESS = 5  # then all processes are started anew: the layout of memory differs by process
 
 
-class Resident:
-    """A workload that waits for its turn (common.py, --serve)."""
+class Turns:
+    """The turns of one program: seconds by mode, and why a mode gave up."""
 
-    def __init__(self, settings, program, mode, folder):
-        self.timeout = settings.time_left(program.timeout)
-        argv = mode.argv(settings, folder, program.loop + ["--serve"])
-        env = {**mode.environment(settings, folder), **program.env}
-        self.errors = os.path.join(folder, mode.name + ".err")
-        with open(self.errors, "wb") as err:
-            self.p = subprocess.Popen(argv, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      stderr=err, start_new_session=True)
-        self.rest = b""
+    def __init__(self, settings, program, modes):
+        self.settings, self.program = settings, program
+        self.modes = [BARE] + modes
+        self.times = []  # a turn each: {mode's name: seconds}
+        self.failed = {}
+        self.folder = counts.fresh_folder(settings, program.name, "overhead")
 
-    def line(self, pattern):
-        """The next line of output that fits; other lines are passed over."""
-        until = time.monotonic() + self.timeout
-        while True:
-            while b"\n" in self.rest:
-                text, self.rest = self.rest.split(b"\n", 1)
-                found = re.match(pattern, text.decode("utf-8", "replace"))
-                if found:
-                    return found
-                if text.startswith(b"skip: "):
-                    raise RunFailed(text.decode("utf-8", "replace"))
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([self.p.stdout], [], [], left)[0]:
-                raise RunFailed("no answer for %d s" % self.timeout)
-            more = os.read(self.p.stdout.fileno(), 65536)
-            if not more:
-                lines = process.text_of(self.errors).strip().splitlines()
-                raise RunFailed("it ended: %s" % (lines[-1][:200] if lines else "no message"))
-            self.rest += more
+    def wanted(self):
+        """The modes of the next turn."""
+        if BARE.name in self.failed:
+            return []
+        return [m for m in self.modes if m.name not in self.failed and
+                (m.turns_most is None or len(self.times) < m.turns_most)]
 
-    def turn(self):
+    def attempt(self, mode, action):
         try:
-            self.p.stdin.write(b"go\n")
-            self.p.stdin.flush()
-        except BrokenPipeError:
-            pass  # line() tells why it ended
-        return float(self.line(r"time_s: *([0-9.eE+-]+)").group(1))
+            return action()
+        except (RunFailed, OSError) as e:
+            self.failed[mode.name] = str(e)
+            return None
 
-    def close(self):
+    def one(self, runners):
+        order = [m for m in self.wanted() if m.name in runners]
+        times = {}
+        for mode in order if len(self.times) % 2 == 0 else order[::-1]:
+            seconds = self.attempt(mode, runners[mode.name].turn)
+            if seconds is not None:
+                times[mode.name] = seconds
+        self.times.append(times)
+
+    def some(self, count):
+        """Turns with one set of processes."""
+        kind = Resident if self.program.resident else Fresh
+        runners = {}
         try:
-            self.p.stdin.close()
-            self.p.wait(20)
-        except (OSError, subprocess.TimeoutExpired):
-            os.killpg(self.p.pid, signal.SIGKILL)
-            self.p.wait()
-        self.p.stdout.close()
-
-
-def fresh_time(settings, program, mode, folder):
-    """Seconds of the loop of a process of its own."""
-    argv = program.quick_argv if settings.quick else program.argv
-    env = {**mode.environment(settings, folder), **program.env}
-    outcome = process.run(mode.argv(settings, folder, argv), env, settings.time_left(program.timeout),
-                          folder, mode.name)
-    for name in os.listdir(folder):
-        if name.endswith(".cudaspy"):
-            os.unlink(os.path.join(folder, name))  # pairs are many, and nobody reads these
-    if outcome.skipped or outcome.trouble() or not outcome.times:
-        raise RunFailed(outcome.skipped or outcome.trouble() or "it printed no time")
-    return statistics.median(outcome.times)
-
-
-def in_order(pair, bare, tool):
-    """ABBA: bare first in even pairs."""
-    if pair % 2 == 0:
-        first = bare()
-        return first, tool()
-    second = tool()
-    return bare(), second
-
-
-def fresh_pairs(settings, program, mode, count, folder):
-    pairs = []
-    while len(pairs) < count and not settings.out_of_time():
-        pairs.append(in_order(len(pairs), lambda: fresh_time(settings, program, BARE, folder),
-                              lambda: fresh_time(settings, program, mode, folder)))
-    return pairs
-
-
-def resident_pairs(settings, program, mode, count, folder):
-    pairs = []
-    while len(pairs) < count and not settings.out_of_time():
-        open_now = []
-        try:
-            for m in (BARE, mode):
-                open_now.append(Resident(settings, program, m, folder))
-            for r in open_now:
-                r.line("ready")
-                r.turn()  # not counted: the first turn after a start is slow
-            bare, tool = open_now
-            for _ in range(min(count - len(pairs), RESIDENT_PAIRS_PER_PROCESS)):
-                if settings.out_of_time():
+            for mode in self.wanted():  # all start at the same time
+                runner = self.attempt(mode, lambda m=mode: kind(self.settings, self.program, m,
+                                                                self.folder))
+                if runner:
+                    runners[mode.name] = runner
+            for mode in self.wanted():
+                self.attempt(mode, lambda m=mode: runners[m.name].line("ready"))
+            if self.program.resident:
+                for mode in self.wanted():  # not counted: the first turn after a start is slow
+                    self.attempt(mode, runners[mode.name].turn)
+            for _ in range(count):
+                if self.settings.out_of_time() or not self.wanted():
                     break
-                pairs.append(in_order(len(pairs), bare.turn, tool.turn))
+                self.one(runners)
         finally:
-            for r in open_now:
-                r.close()
-    return pairs
+            for runner in runners.values():
+                runner.close()
+
+    def all(self, count):
+        while len(self.times) < count and self.wanted() and not self.settings.out_of_time():
+            self.some(min(count - len(self.times), TURNS_PER_PROCESS))
+
+    def pairs(self, mode):
+        return [(t[BARE.name], t[mode.name]) for t in self.times
+                if BARE.name in t and mode.name in t]
 
 
 def quartiles(values):
@@ -150,27 +105,62 @@ def summary(pairs):
     }
 
 
-def measure(settings, program, mode):
+def row_of(settings, turns, mode):
+    program = turns.program
     row = {"program": program.name, "mode": mode.name, "resident": program.resident,
            "limit_percent": LIMITS.get((program.name, mode.name)), "pass": None, "note": None}
-    missing = program.missing() or mode.missing(settings)
-    if missing:
-        return {**row, "note": missing}
-    folder = counts.fresh_folder(settings, program.name, "overhead-" + mode.name)
-    try:
-        measured = resident_pairs if program.resident else fresh_pairs
-        pairs = measured(settings, program, mode, settings.pairs, folder)
-    except RunFailed as e:
-        return {**row, "note": str(e), "pass": False}
+    pairs, wanted = turns.pairs(mode), min(settings.pairs, mode.turns_most or settings.pairs)
+    if pairs:
+        row.update(summary(pairs))
+    trouble = turns.failed.get(mode.name) or turns.failed.get(BARE.name)
+    if trouble:
+        return {**row, "note": trouble, "pass": False}
     if not pairs:
         return {**row, "note": "not run: the time limit was reached", "pass": False}
-    row.update(summary(pairs))
     if row["limit_percent"] is not None:
         row["pass"] = row["slowdown_median_percent"] <= row["limit_percent"]
-    if len(pairs) < settings.pairs:
-        row["note"] = "the time limit was reached after %d of %d pairs" % (len(pairs), settings.pairs)
+    if len(pairs) < wanted:
+        row["note"] = "the time limit was reached after %d of %d pairs" % (len(pairs), wanted)
         row["pass"] = False
     return row
+
+
+def measure(settings, program, modes):
+    """The rows of a program, one a mode."""
+    able, rows = [], []
+    for mode in [m for m in modes if m.fits(program)]:
+        missing = program.missing() or mode.missing(settings)
+        if missing:
+            rows.append({"program": program.name, "mode": mode.name, "pass": None, "note": missing})
+        else:
+            able.append(mode)
+    if able:
+        turns = Turns(settings, program, able)
+        turns.all(settings.pairs)
+        rows += [row_of(settings, turns, mode) for mode in able]
+    return rows
+
+
+def verdict(row):
+    text = row["note"] or "median %+.2f %%, quartiles %+.2f to %+.2f, %d pairs%s" % (
+        row["slowdown_median_percent"], *row["slowdown_quartiles_percent"], row["pairs"],
+        ", limit %g %%" % row["limit_percent"] if row["limit_percent"] is not None else "")
+    return {"what": "overhead %s %s" % (row["program"], row["mode"]), "pass": row["pass"],
+            "text": text}
+
+
+def comparisons(rows):
+    """Modes that must not cost more than another one."""
+    by_name = {(r["program"], r["mode"]): r for r in rows if "pairs" in r}
+    found = []
+    for program, mode, other in NO_DEARER:
+        a, b = by_name.get((program, mode)), by_name.get((program, other))
+        if a and b:
+            ours, theirs = a["slowdown_median_percent"], b["slowdown_median_percent"]
+            found.append({"what": "%s no dearer than %s, %s" % (mode, other, program),
+                          "pass": ours <= theirs,
+                          "text": "medians %+.2f %% and %+.2f %%" % (ours, theirs)})
+    return found
 
 
 def run(settings, page):
@@ -181,14 +171,7 @@ def run(settings, page):
     page.overhead_head()
     rows = []
     for program in chosen:
-        for name in settings.modes:
-            rows.append(measure(settings, program, MODES[name]))
-            page.overhead_row(rows[-1])
-    found = []
-    for row in rows:
-        text = row["note"] or "median %+.2f %%, quartiles %+.2f to %+.2f, %d pairs%s" % (
-            row["slowdown_median_percent"], *row["slowdown_quartiles_percent"], row["pairs"],
-            ", limit %g %%" % row["limit_percent"] if row["limit_percent"] is not None else "")
-        found.append({"what": "overhead %s %s" % (row["program"], row["mode"]), "pass": row["pass"],
-                      "text": text})
-    return {"rows": rows, "verdicts": found}
+        for row in measure(settings, program, [MODES[name] for name in settings.modes]):
+            rows.append(row)
+            page.overhead_row(row)
+    return {"rows": rows, "verdicts": [verdict(r) for r in rows] + comparisons(rows)}

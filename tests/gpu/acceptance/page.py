@@ -12,6 +12,13 @@ def seen(ours, truth):
     return "%s/%s" % ("-" if ours is None else ours, "-" if truth is None else truth)
 
 
+WORDS = {True: "PASS", False: "FAIL", None: ""}
+
+
+def number(value, scale, form):
+    return "-" if value is None else form % (value * scale)
+
+
 def total(parts, key):
     return sum(p[key] or 0 for p in parts) if parts else None
 
@@ -84,6 +91,69 @@ class Page:
             self.write("%-24s %-8s %5d %10.2f %+8.2f %+7.2f %+7.2f %s"
                        % (row["program"], row["mode"], row["pairs"], 1000 * row["bare_median_s"],
                           row["slowdown_median_percent"], low, high, word))
+
+    def skipped(self, row):
+        """Prints a row that has no figures; True when it has none."""
+        if row["pass"] is not None or not row["note"]:
+            return False
+        self.write("%-24s SKIP" % row["program"])
+        self.note(row["note"])
+        return True
+
+    def accuracy_head(self):
+        self.line()
+        self.line("GPU time of the whole program: CUPTI alone, sampled, cupti mode; off by %")
+        self.line("%-20s %9s %9s %7s %8s %7s %9s %s"
+                  % ("program", "CUPTI ms", "sampled", "%", "ns/piece", "cupti %", "intervals", ""))
+
+    def accuracy_row(self, row):
+        with self.lock:
+            if self.skipped(row):
+                return
+            sample, cupti = row.get("sample") or {}, row.get("cupti") or {}
+            held = [c["interval_holds"] for c in row.get("classes", [])
+                    if c["interval_holds"] is not None]
+            self.write("%-20s %9s %9s %7s %8s %7s %9s %s" % (
+                row["program"][:20], number(sample.get("truth_ns"), 1e-6, "%.2f"),
+                number(sample.get("ours_ns"), 1e-6, "%.2f"), number(sample.get("percent"), 1, "%+.2f"),
+                number(sample.get("per_piece_ns"), 1, "%+.0f"),
+                number(cupti.get("percent"), 1, "%+.2f"), "%d/%d" % (sum(held), len(held)),
+                WORDS[row["pass"]]))
+            if row["note"]:
+                self.note(row["note"])
+
+    def timeline_head(self):
+        self.line()
+        self.line("Shares of the GPU's window, per cent: estimated from samples / cupti mode")
+        self.line("%-20s %13s %13s %13s %10s %s" % ("program", "busy", "idle, launch", "idle, outside",
+                                                    "largest d.", ""))
+
+    def timeline_row(self, row):
+        with self.lock:
+            if self.skipped(row):
+                return
+            cells = ["%s/%s" % tuple(number((row.get(mode) or {}).get(name), 1, "%.1f")
+                                     for mode in ("sample", "cupti"))
+                     for name in ("busy", "idle, launch", "idle, outside")]
+            self.write("%-20s %13s %13s %13s %10s %s" % (
+                row["program"][:20], *cells, number(row.get("difference_points"), 1, "%.1f"),
+                WORDS[row["pass"]]))
+            if row["note"]:
+                self.note(row["note"])
+            elif row["pass"] is False:
+                self.note("largest: " + row["largest"])
+            if row.get("told"):
+                self.note("%s: %s %% of the time in launches and waits" % (
+                    row["told"]["what"], number(row["told"]["share"], 100, "%.0f")))
+
+    def table(self, title, rows):
+        """Rows of {what, text, pass}."""
+        self.line()
+        self.line(title)
+        with self.lock:
+            for row in rows:
+                self.write("%-60s %s" % (row["what"][:60], WORDS[row["pass"]]))
+                self.note(row["text"])
 
     def probe(self, figures, exceptions):
         self.line()

@@ -62,7 +62,7 @@ def gpu_programs(settings):
     for kind in ("static", "shared"):
         loop = built("tests", "launch_loop_" + kind)
         rows.append(Program("launch_loop/" + kind, [loop, "200000"], quick_argv=[loop, "20000"],
-                            env=native))
+                            loop=[loop, "100000"], env=native))
     torch = ("torch",)
     # Compiled code is kept between the bare run and the watched one, so that both run the same kernels.
     compiled = {**cache("TORCHINDUCTOR_CACHE_DIR", "inductor"),

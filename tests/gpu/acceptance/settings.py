@@ -33,11 +33,14 @@ class Settings:
         self.quick = options.quick
         self.pairs = options.pairs if options.pairs else 3 if options.quick else 15
         self.jobs = options.jobs
+        self.counts_mode = options.counts_mode
         self.only = re.compile(options.only) if options.only else None
         self.modes = options.modes.split(",")
         self.deadline = time.monotonic() + options.time_limit if options.time_limit else None
         self.cuda_home = cuda_home(self.build)
         self.cupti = find_cupti(self.cuda_home)
+        self.nsys = find_nsys()
+        self.runs = {}  # what runs.three() has run already, by program
         self.shim = os.path.join(self.build, "libcudaspy.so")
         self.reporter = os.path.join(self.build, "cudaspy")
         self.truth_library = os.path.join(self.build, "tests", "libcupti_truth.so")
@@ -49,7 +52,8 @@ class Settings:
         """The environment of a bare run: this one's, without any tool's variables."""
         env = {k: v for k, v in os.environ.items() if not k.startswith(OWN_VARIABLES)}
         if self.simulated:
-            env["LD_LIBRARY_PATH"] = os.path.join(self.build, "sim")
+            env["LD_LIBRARY_PATH"] = ":".join(os.path.join(self.build, "sim", name)
+                                              for name in ("", "cupti13"))
         if self.cuda_home:
             env.setdefault("CUDA_HOME", self.cuda_home)
             env.setdefault("CUDA_PATH", self.cuda_home)
@@ -90,6 +94,26 @@ def find_cupti(home):
         patterns += [folder + "/nvidia/cu13/lib/libcupti.so.13",
                      folder + "/nvidia/cuda_cupti/lib/libcupti.so.12"]
     return next((f for p in patterns for f in sorted(glob.glob(p), reverse=True)), None)
+
+
+def find_nsys():
+    """nsys from the path, else from where Nsight Systems, the toolkit and Nsight Compute install it."""
+    patterns = ["/opt/nvidia/nsight-systems/*/target-linux-x64/nsys",
+                "/opt/nvidia/nsight-systems-cli/*/target-linux-x64/nsys",
+                "/usr/local/cuda*/nsight-systems-*/target-linux-x64/nsys",
+                "/usr/local/cuda*/bin/nsys",
+                "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"]
+    found = [f for p in patterns for f in sorted(glob.glob(p), reverse=True)]
+    return shutil.which("nsys") or next((f for f in found if os.access(f, os.X_OK)), None)
+
+
+def find_importer(nsys):
+    """What turns nsys's raw file into its report, and nsys looks for beside itself; None: not there."""
+    if not nsys:
+        return None
+    home = os.path.dirname(os.path.dirname(os.path.realpath(nsys)))
+    found = sorted(glob.glob(os.path.join(home, "*", "QdstrmImporter")))
+    return found[0] if found else None
 
 
 def framework_versions():
@@ -166,5 +190,6 @@ def facts(settings):
         "frameworks": framework_versions(),
         "commit": output_of("git", "-C", ROOT, "rev-parse", "HEAD"),
         "changed_since_commit": bool(output_of("git", "-C", ROOT, "status", "--porcelain")),
-        "nsys": shutil.which("nsys"),
+        "nsys": {"path": settings.nsys, "importer": find_importer(settings.nsys),
+                 "version": output_of(settings.nsys, "--version") if settings.nsys else None},
     }

@@ -24,6 +24,18 @@ class Report:
                 found[k["name"]] = found.get(k["name"], 0) + k["launches"]
         return found
 
+    @property
+    def mode(self):
+        """How it timed the GPU in the end, which need not be what was asked for."""
+        return self.data["gpu"]["mode"]
+
+    @property
+    def pieces(self):
+        """Pieces of work given to the GPU, by kind."""
+        counts = {"kernel": self.totals["launches"], "graph": self.totals["graph_launches"],
+                  "copy": self.copies() - self.copies("HtoH"), "set": self.totals["sets"]}
+        return {kind: count for kind, count in counts.items() if count}
+
     def copies(self, direction=None, memory=None):
         return sum(c["count"] for c in self.data["copies"]
                    if direction in (None, c["direction"]) and memory in (None, c["host_memory"]))

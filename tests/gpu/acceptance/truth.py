@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 
+from acceptance import work
+
 # CUPTI tells arrays from linear memory; the shim does not.
 DIRECTIONS = {"HtoA": "HtoD", "AtoH": "DtoH", "AtoA": "DtoD", "AtoD": "DtoD", "DtoA": "DtoD"}
 SIMULATED_DIRECTIONS = {"h2d": "HtoD", "d2h": "DtoH", "d2d": "DtoD", "p2p": "PtoP", "h2h": "HtoH"}
@@ -26,6 +28,9 @@ class Truth:
         self.causes = {}       # (kind of work, level, call that caused it): pieces of work
         self.gpu_ns = None
         self.busy_ns = None
+        self.classes = {}      # work.Key: (pieces, their GPU time in ns); None: not told apart
+        self.kinds = {}        # kernel, copy, set, graph: (pieces, ns); graphs as spans
+        self.own = 0           # kernels of cudaspy's own, left out of all the rest
 
     def as_json(self):
         return {"pid": self.pid, "launches": self.launches, "graph_launches": self.graph_launches,
@@ -78,6 +83,34 @@ class Demangler:
 demangle = Demangler()
 
 
+def classes_of(data):
+    """{work.Key: (pieces, ns)} of CUPTI's classes; the pieces without a valid time are left out."""
+    found = {}
+    for c in data.get("classes", []):
+        if c["kind"] == "kernel":
+            key = work.kernel_key(demangle(c["name"]), c["grid"], c["block"], c["shared_bytes"])
+        elif c["kind"] == "copy":
+            direction = DIRECTIONS.get(c["copy_kind"], c["copy_kind"])
+            side = {"HtoD": c["src"], "DtoH": c["dst"]}.get(direction, "device")
+            key = work.copy_key(direction, side, c["bytes"])
+        else:
+            key = work.set_key(c["bytes"])
+        pieces, ns = found.get(key, (0, 0))
+        found[key] = (pieces + c["count"] - c["untimed"], ns + c["gpu_ns"])
+    return found
+
+
+def kinds_of(data):
+    """{kind: (pieces, ns)} of a run in which graphs were recorded as spans, or none was launched."""
+    totals = data["totals"]
+    kinds = {short: (totals[name]["outside"]["count"], totals[name]["outside"]["gpu_ns"])
+             for short, name in (("kernel", "kernels"), ("copy", "copies"), ("set", "sets"))}
+    if data["graph_launches"] and not data["graph_trace"]:
+        return {}
+    kinds["graph"] = (data["graph_launches"], sum(g["gpu_ns"] for g in data["graphs"]))
+    return kinds
+
+
 def from_cupti(path):
     with open(path, encoding="utf-8") as f:
         data = json.load(f)
@@ -97,11 +130,18 @@ def from_cupti(path):
         add(t.kernels, demangle(k["name"]), k["outside"] - k["from_device"])
     for g in data["copies"]:
         add(t.directions, DIRECTIONS.get(g["kind"], g["kind"]), g["outside"]["count"])
+    t.classes = classes_of(data)
+    t.kinds = kinds_of(data)
+    if t.kinds.get("graph", (0, 0))[0]:
+        t.classes[work.graph_key()] = t.kinds["graph"]
+    t.own = data.get("own", {}).get("kernels", 0)
     for a in data.get("apis", []):
         t.apis[(a["level"], a["name"])] = a["calls"] - a["failed"]
     for c in data.get("causes", []):
         add(t.causes, (c["kind"], c["level"], c["call"]), c["items"])
     t.troubles = list(data["errors"])
+    if data.get("classes_left_out"):
+        t.troubles.append("%d records in no class" % data["classes_left_out"])
     if not data["complete"]:
         t.troubles.append("the process ended without its exit handlers: the last records are missing")
     for reason, count in data["lost"].items():
@@ -123,12 +163,21 @@ def from_simulator(path, reader, env):
         setattr(t, key, totals[key])
     t.inside = {kind: totals["graph_" + kind] for kind in t.inside}
     for k in data["kernels"]:
+        if k["name"] in work.OWN_KERNELS:
+            t.own += k["launches"]
+            continue
         add(t.kernels, demangle(k["name"]), k["launches"])
+        if k["launches"]:
+            t.classes[work.kernel_key(demangle(k["name"]))] = (k["launches"], k["gpu_ns"])
     for name, c in data["copies"].items():
         add(t.directions, SIMULATED_DIRECTIONS[name], c["count"])
     for name, a in data["apis"].items():
         t.apis[("driver", name)] = a["calls"] - a["failed"]
     t.busy_ns = sum(d["busy_ns"] for d in data["devices"])
+    if not t.graph_launches:  # graphs are not kept as spans
+        spent = {kind: sum(d[kind + "_ns"] for d in data["devices"]) for kind in ("copy", "set")}
+        t.kinds = {"kernel": (t.launches, sum(k["gpu_ns"] for k in data["kernels"])),
+                   "copy": (t.copies, spent["copy"]), "set": (t.sets, spent["set"]), "graph": (0, 0)}
     return t
 
 
@@ -137,13 +186,15 @@ class CuptiYardstick:
 
     name = "CUPTI"
 
-    def environment(self, settings, folder, with_apis=False):
+    def environment(self, settings, folder, with_apis=False, graphs_as_spans=False):
         env = {"CUDA_INJECTION64_PATH": settings.truth_library,
                "CUPTI_TRUTH_OUT": os.path.join(folder, "%p.truth.json")}
         if settings.cupti:
             env["CUPTI_TRUTH_LIB"] = settings.cupti
         if with_apis:
             env["CUPTI_TRUTH_API"] = "1"
+        if graphs_as_spans:
+            env["CUPTI_TRUTH_GRAPH"] = "1"
         return env
 
     def read(self, settings, folder):
@@ -155,7 +206,7 @@ class SimulatedYardstick:
 
     name = "sim"
 
-    def environment(self, settings, folder, with_apis=False):
+    def environment(self, settings, folder, with_apis=False, graphs_as_spans=False):
         return {"SIM_TRUTH": os.path.join(folder, "truth.bin")}
 
     def read(self, settings, folder):

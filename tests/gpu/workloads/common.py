@@ -3,14 +3,19 @@
 A workload prints `time_s: SECONDS` for each time it ran its steady loop, and last `result: CHECKSUM SUM`, which must
 not change when a tool watches. Exit status 77 means it cannot run here; the reason is on the `skip:` line.
 
-With --serve it runs its steady loop once for every line it reads: two processes can so be timed in turns.
+With --serve STEM it runs its steady loop once for every line it reads from the pipe STEM.in, and answers on STEM.out:
+several processes can so be timed in turns, whatever a tool does to their standard streams.
+With --profiler torch.profiler watches the steady loop; what it saw is on the `profiled:` line.
 """
 import argparse
 import hashlib
 import importlib
+import json
 import math
+import os
 import struct
 import sys
+import tempfile
 import time
 
 SKIP = 77
@@ -48,14 +53,37 @@ def torch_bytes(torch, *tensors):
     return struct.pack("<%df" % flat.numel(), *flat.tolist())
 
 
+def profiler():
+    """torch.profiler with CPU and CUDA activities, not started."""
+    torch = require("torch")
+    kinds = torch.profiler.ProfilerActivity
+    return torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA])
+
+
+def profiled(watch):
+    """What a profiler saw of the GPU: {kind: {name: events}}."""
+    kinds = {"kernel": {}, "gpu_memcpy": {}, "gpu_memset": {}}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        watch.export_chrome_trace(path)
+        with open(path, encoding="utf-8", errors="replace") as f:
+            events = json.load(f)["traceEvents"]
+    for e in events:
+        names = kinds.get(e.get("cat"))
+        if names is not None and e.get("ph") == "X":
+            names[e["name"]] = names.get(e["name"], 0) + 1
+    return kinds
+
+
 class Run:
     """One run of a workload: parses the command line, times the loop, prints the result."""
 
     def __init__(self, doc, iterations, **more):
         parser = argparse.ArgumentParser(description=doc.strip().splitlines()[0])
         parser.add_argument("--iterations", type=int, default=iterations)
-        parser.add_argument("--serve", action="store_true",
-                            help="run the loop once for each line of standard input")
+        parser.add_argument("--serve", metavar="STEM",
+                            help="run the loop once for each line that comes from the pipe STEM.in")
+        parser.add_argument("--profiler", action="store_true", help="under torch.profiler")
         for name, value in more.items():
             parser.add_argument("--" + name, type=type(value), default=value)
         self.arguments = parser.parse_args()
@@ -64,24 +92,41 @@ class Run:
         return getattr(self.arguments, name)
 
     def once(self, step, wait):
+        """Seconds of the loop, the last wait included."""
         wait()
         start = time.perf_counter()
         for _ in range(self.arguments.iterations):
             step()
         wait()
-        print("time_s: %.9f" % (time.perf_counter() - start), flush=True)
+        return time.perf_counter() - start
+
+    def turns(self, step, wait):
+        """The loop, as often as it is asked for."""
+        with open(self.arguments.serve + ".in", encoding="utf-8") as asked, \
+                open(self.arguments.serve + ".out", "w", encoding="utf-8") as out:
+            print("ready", file=out, flush=True)
+            for _ in asked:
+                print("time_s: %.9f" % self.once(step, wait), file=out, flush=True)
 
     def steady(self, step, wait, warm_up=20):
-        """Warms up, then times `iterations` steps, the last wait included."""
+        """Warms up, then times `iterations` steps, once or in turns."""
         for _ in range(warm_up):
             step()
-        if not self.arguments.serve:
-            self.once(step, wait)
-            return
         wait()
-        print("ready", flush=True)
-        for _ in sys.stdin:
-            self.once(step, wait)
+        watch = profiler() if self.arguments.profiler else None
+        if watch:
+            watch.start()
+        if self.arguments.serve:
+            self.turns(step, wait)
+            if watch:
+                os._exit(0)  # what it saw in all the turns is of no use, and takes long to put together
+            return
+        seconds = self.once(step, wait)
+        if watch:
+            watch.stop()
+        print("time_s: %.9f" % seconds, flush=True)
+        if watch:
+            print("profiled: %s" % json.dumps(profiled(watch)), flush=True)
 
     @staticmethod
     def finish(data):
