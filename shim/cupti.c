@@ -243,7 +243,7 @@ void cupti_started(void)
 	}
 	if (__atomic_compare_exchange_n(&state, &expected, STATE_ON, false, __ATOMIC_ACQ_REL,
 	                                __ATOMIC_ACQUIRE))
-		__atomic_store_n(&spy_gate_page.gate.cupti, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_CUPTI, __ATOMIC_RELAXED);
 	else
 		tf_header(&spy_map)->gpu_partial = spy_clock();
 }
@@ -330,7 +330,7 @@ void cupti_finish(void)
 {
 	if (!in_use())
 		return;
-	__atomic_store_n(&spy_gate_page.gate.cupti, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_NONE, __ATOMIC_RELAXED);
 	if (!wait_for_reading(EXIT_WAIT_NS))
 		return; /* the collector is stuck in CUPTI */
 	if (state_now() == STATE_ON)
@@ -367,7 +367,7 @@ static void let_go(const char *name)
 {
 	bool alone = wait_for_reading(OTHERS_WAIT_NS);
 
-	__atomic_store_n(&spy_gate_page.gate.cupti, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_NONE, __ATOMIC_RELAXED);
 	tf_header(&spy_map)->gpu_partial = spy_clock();
 	disable_all();
 	/* Ours must not come to the receiver that we make room for. */

@@ -51,20 +51,4 @@ void cupti_taken_by_other(const char *name);
 bool cupti_push(const struct spy_span *s);
 void cupti_pop(void);
 
-/*
- * Around a real call that gives work to the GPU, so that CUPTI notes on its records which call of
- * ours that was. True: cupti_after() has to take it back.
- */
-static inline __attribute__((always_inline)) bool cupti_before(const struct spy_span *s)
-{
-	return unlikely(__atomic_load_n(&spy_gate_page.gate.cupti, __ATOMIC_RELAXED)) &&
-	       cupti_push(s);
-}
-
-static inline __attribute__((always_inline)) void cupti_after(bool pushed)
-{
-	if (unlikely(pushed))
-		cupti_pop();
-}
-
 #endif

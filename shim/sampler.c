@@ -38,8 +38,12 @@ uint64_t gpu_key_config(const CUlaunchConfig *config, const void *f)
 		return 0;
 	for (unsigned i = 0; config->attrs && i < config->numAttrs; i++)
 		switch ((int)config->attrs[i].id) {
-		case 2:  /* CU_LAUNCH_ATTRIBUTE_COOPERATIVE */
-		case 6:  /* ..._PROGRAMMATIC_STREAM_SERIALIZATION */
+		case 2: /* CU_LAUNCH_ATTRIBUTE_COOPERATIVE */
+			return 0;
+		case 6: /* ..._PROGRAMMATIC_STREAM_SERIALIZATION */
+			if (config->attrs[i].value.programmaticStreamSerializationAllowed)
+				return 0;
+			break;
 		case 7:  /* ..._PROGRAMMATIC_EVENT */
 		case 12: /* ..._LAUNCH_COMPLETION_EVENT, since CUDA 12.3 */
 			return 0;
@@ -285,6 +289,10 @@ void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const voi
 	struct sampler_class *all = spy_tls.sampled;
 	int saved = errno;
 
+	if (spy_gate_page.gate.gpu == SPY_GPU_CUPTI) {
+		gpu_before_untimed(s);
+		return;
+	}
 	if (all) {
 		struct sampler_class *other = sampler_neighbour(all, key);
 		if (!key || (other->key == key && --other->until))
@@ -353,6 +361,8 @@ void sampler_after(struct spy_span *s, CUresult rc, CUstream stream)
 	struct sampler *m = spy_tls.sampler;
 	uint64_t start = spy_clock();
 
+	if (s->gpu == SPY_GPU_CUPTI)
+		cupti_pop();
 	if (!m || m->span != s)
 		return;
 	conclude(m, s, rc, stream);

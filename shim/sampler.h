@@ -16,9 +16,8 @@
 #define SPY_SAMPLER_H
 
 #include "shim/cuda_types.h"
+#include "shim/cupti.h"
 #include "shim/span.h"
-
-enum spy_gpu { SPY_GPU_NONE, SPY_GPU_SAMPLE, SPY_GPU_CUPTI }; /* spy_gate.gpu */
 
 /* How a thread stands with one class of work. The key is a hash of what makes the class, never 0.
  */
@@ -119,6 +118,13 @@ static inline __attribute__((always_inline)) void gpu_before(struct spy_span *s,
 			return;
 	}
 	sampler_before(s, key, stream, what);
+}
+
+/* What is not sampled: only where CUPTI is asked to note which call of ours it was. */
+static inline void gpu_before_untimed(struct spy_span *s)
+{
+	if (spy_gate_page.gate.gpu == SPY_GPU_CUPTI && cupti_push(s))
+		s->gpu = SPY_GPU_CUPTI;
 }
 
 /* After the note, which fills the record. */

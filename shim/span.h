@@ -87,6 +87,13 @@ extern __thread struct spy_tls spy_tls __attribute__((tls_model("initial-exec"))
  * One page of its own, wiped by the kernel in a forked child (MADV_WIPEONFORK), so that even a
  * child made by a raw clone() finds the gate shut and cannot write into its parent's recording.
  */
+/* What is done about GPU time at each piece of work given to the GPU. */
+enum spy_gpu {
+	SPY_GPU_NONE,
+	SPY_GPU_SAMPLE, /* sampler.h */
+	SPY_GPU_CUPTI,  /* CUPTI is told which call it sees: cupti.h */
+};
+
 struct spy_gate {
 	uint32_t open;    /* 1: recorded calls take the fast path; only where the clock is the CPU's
 	                     counter */
@@ -97,7 +104,6 @@ struct spy_gate {
 	uint32_t gpu;      /* enum spy_gpu: what is done about GPU time at each launch */
 	uint32_t registry_version; /* changes whenever a handle comes to mean something else, or
 	                              nothing */
-	uint32_t cupti; /* 1: CUPTI is told which call it sees (cupti.h) */
 };
 extern union spy_gate_page {
 	struct spy_gate gate;

@@ -6,6 +6,7 @@
 /* Where nothing was learned yet: a launch's return to its kernel's start, and a kernel's end to the
  * return of the call that waits for it, together. */
 #define LATENCY_NS       5000.0
+#define START_NS         1800.0 /* of that, until the start */
 #define NOISE_NS         3000.0 /* waits told apart from calls that found nothing to wait for */
 #define SHORT_WORK_NS    5000.0 /* work of a class of which nothing is known */
 #define DURATION_MOST_NS 1e13
@@ -41,6 +42,7 @@ static void set_rate(struct timeline *t)
 	t->noise = tl_ticks(t, NOISE_NS);
 	t->stall = tl_ticks(t, stall < 1000000 ? (double)stall : 0);
 	t->short_work = tl_ticks(t, SHORT_WORK_NS);
+	t->start_latency = tl_ticks(t, START_NS);
 	if (!t->latencies)
 		t->latency = tl_ticks(t, LATENCY_NS);
 }

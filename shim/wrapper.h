@@ -5,7 +5,6 @@
 #ifndef SPY_WRAPPER_H
 #define SPY_WRAPPER_H
 
-#include "shim/cupti.h"
 #include "shim/real.h"
 #include "shim/span.h"
 #include "shim/notes.h"
