@@ -9,30 +9,24 @@
 #include <unistd.h>
 #include "shim/clock.h"
 #include "shim/cupti_buffers.h"
-#include "shim/cupti_find.h"
 #include "shim/cupti_records.h"
+#include "shim/cupti_setup.h"
 #include "shim/lifecycle.h"
 #include "shim/lock.h"
 #include "shim/options.h"
-#include "shim/real.h"
 
 #define FLUSH_NS       100000000ull  /* between two requests for what CUPTI has */
 #define EXIT_WAIT_NS   2000000000ull /* for a round of the collector under way */
 #define OTHERS_WAIT_NS 1000000000ull
 
-/* On the GPU, for each context: at most 64 buffers of 2 MiB, of 32 bytes a piece of work: 4 million
- * pieces may wait to be read. CUPTI's own limit is 800 MB. */
-#define DEVICE_BUFFER_BYTES (2u << 20)
-#define DEVICE_BUFFERS      64u
-
-#define CALLBACK_IDS 2048u /* more than twice what 13.0 has */
+#define BY_PROGRAM "the program uses CUPTI itself"
 
 enum state {
 	STATE_OFF,
 	STATE_SETTING_UP,
 	STATE_READY, /* records may come, there is no recording yet */
 	STATE_ON,
-	STATE_LEFT, /* somebody else has CUPTI; or it could not be had */
+	STATE_LEFT, /* never again: somebody else has CUPTI, it could not be had, or the end */
 };
 
 static struct cp_functions cupti;
@@ -46,132 +40,19 @@ static bool asked_early;
 static struct spy_spin reading; /* one reader of buffers at a time */
 static uint64_t flushed_ns;
 
-static const int kinds[] = {CP_KIND_KERNEL, CP_KIND_MEMCPY, CP_KIND_MEMCPY2, CP_KIND_MEMSET,
-                            CP_KIND_EXTERNAL};
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
-
 static uint32_t state_now(void)
 {
 	return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
 }
 
+/* Stops for good; true where this is what stopped it. */
+static bool leave(uint32_t from)
+{
+	return __atomic_compare_exchange_n(&state, &from, STATE_LEFT, false, __ATOMIC_ACQ_REL,
+	                                   __ATOMIC_ACQUIRE);
+}
+
 /* ---- set-up ---- */
-
-static void no_callback(void *user, int domain, uint32_t id, const void *data)
-{
-}
-
-/* Whether nobody else subscribed, nor is a tool attached. Given back at once: holding it would make
- * the program's own profiler fail for good (HOOKING 9.1). */
-static int test_subscription(void)
-{
-	void *subscriber = NULL;
-	int rc = cupti.subscribe(&subscriber, no_callback, NULL);
-
-	if (rc == CP_OK)
-		cupti.unsubscribe(subscriber);
-	return rc;
-}
-
-static void set_size(int attribute, size_t value)
-{
-	size_t bytes = sizeof(value);
-
-	cupti.set_attribute(attribute, &bytes, &value);
-}
-
-static void set_attributes(void)
-{
-	uint8_t yes = 1;
-	size_t bytes = sizeof(yes);
-
-	set_size(CP_ATTR_DEVICE_BUFFER_SIZE, DEVICE_BUFFER_BYTES);
-	set_size(CP_ATTR_DEVICE_POOL_LIMIT, DEVICE_BUFFERS);
-	cupti.set_attribute(CP_ATTR_ZEROED_OUT, &bytes, &yes);
-}
-
-static bool gives_work(const char *name)
-{
-	for (unsigned i = 0; i < SPY_DRIVER_CALLS; i++)
-		if (!strcmp(spy_call_rows[i].name, name))
-			return spy_call_rows[i].class == SPY_CLASS_LAUNCH ||
-			       spy_call_rows[i].class == SPY_CLASS_GRAPH_LAUNCH ||
-			       spy_call_rows[i].class == SPY_CLASS_COPY ||
-			       spy_call_rows[i].class == SPY_CLASS_SET;
-	return false;
-}
-
-/*
- * External ids are noted with the record of a driver call, so such records must be on (NVIDIA/Fuser
- * pull 1135): of the calls that give work, or before 12.5 of all calls. They are not read.
- */
-static int switch_carrier(bool on)
-{
-	const char *name;
-	unsigned switched = 0;
-
-	for (uint32_t id = 1; cupti.enable_driver_api && id < CALLBACK_IDS; id++) {
-		name = NULL;
-		if (cupti.callback_name(CP_DOMAIN_DRIVER, id, &name) == CP_OK && name &&
-		    gives_work(name))
-			switched += cupti.enable_driver_api(id, on) == CP_OK;
-	}
-	if (switched)
-		return CP_OK;
-	return on ? cupti.enable(CP_KIND_DRIVER) : cupti.disable(CP_KIND_DRIVER);
-}
-
-static void disable_all(void)
-{
-	for (unsigned i = 0; i < KINDS; i++)
-		cupti.disable(kinds[i]);
-	switch_carrier(false);
-}
-
-static int enable_all(void)
-{
-	int rc = switch_carrier(true);
-
-	for (unsigned i = 0; i < KINDS && rc == CP_OK; i++)
-		rc = cupti.enable(kinds[i]);
-	if (rc != CP_OK)
-		disable_all();
-	return rc;
-}
-
-static int driver_version(void)
-{
-	int (*get)(int *) = (int (*)(int *))spy_driver_symbol("cuDriverGetVersion");
-	int version = 0;
-
-	return get && get(&version) == 0 ? version : 0;
-}
-
-/* NULL: done. Else why not. */
-static const char *set_up(void)
-{
-	uint32_t version = 0;
-
-	if (__atomic_load_n(&others, __ATOMIC_RELAXED))
-		return "the program uses CUPTI itself";
-	if (cupti_find_tools())
-		return "another CUDA tool is attached";
-	if (!cupti_find(&cupti, driver_version()))
-		return "no libcupti was found";
-	if (cupti.get_version(&version) != CP_OK || version < CP_VERSION_11_0)
-		return "this libcupti is older than CUDA 11";
-	refusal_code = test_subscription();
-	if (refusal_code == CP_MULTIPLE_SUBSCRIBERS)
-		return "another CUDA tool uses CUPTI";
-	if (refusal_code != CP_OK)
-		return "CUPTI does not start";
-	cupti_buffers_start(version < CP_VERSION_12_9);
-	set_attributes();
-	refusal_code = cupti.register_callbacks(cupti_buffer_requested, cupti_buffer_completed);
-	if (refusal_code == CP_OK)
-		refusal_code = enable_all();
-	return refusal_code == CP_OK ? NULL : "CUPTI refuses to record";
-}
 
 /* Ahead of options_read(): that waits for a CUDA that works. */
 static bool is_asked_for(void)
@@ -202,13 +83,18 @@ void cupti_before_init(void)
 	                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&setter, pthread_self(), __ATOMIC_RELAXED);
 		owner = getpid();
-		refusal = set_up();
-		/* The last look-up of all succeeds: none of ours is left in dlerror(). */
-		spy_driver_symbol("cuInit");
+		refusal = __atomic_load_n(&others, __ATOMIC_RELAXED)
+		                  ? BY_PROGRAM
+		                  : cupti_set_up(&cupti, &refusal_code);
+		if (!refusal && __atomic_load_n(&others, __ATOMIC_RELAXED)) {
+			refusal = BY_PROGRAM;
+			cupti_disable_all(&cupti);
+		}
 		__atomic_store_n(&state, refusal ? STATE_LEFT : STATE_READY, __ATOMIC_RELEASE);
 	}
-	/* Another thread's set-up comes before our cuInit too; not a cuInit inside our own. */
-	while (state_now() == STATE_SETTING_UP &&
+	/* Another thread's set-up comes before our cuInit too; not a cuInit inside our own, nor one
+	 * in a child of that moment. */
+	while (state_now() == STATE_SETTING_UP && owner == getpid() &&
 	       !pthread_equal(__atomic_load_n(&setter, __ATOMIC_RELAXED), pthread_self()))
 		sched_yield();
 	errno = saved;
@@ -236,9 +122,8 @@ void cupti_started(void)
 	if (!cupti_records_start(&cupti)) {
 		spy_options.gpu = TF_GPU_SAMPLE;
 		spy_count_trouble(SPY_TROUBLE_FILE_FULL);
-		if (__atomic_compare_exchange_n(&state, &expected, STATE_LEFT, false,
-		                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			disable_all();
+		if (leave(STATE_READY))
+			cupti_disable_all(&cupti);
 		return;
 	}
 	if (__atomic_compare_exchange_n(&state, &expected, STATE_ON, false, __ATOMIC_ACQ_REL,
@@ -331,9 +216,11 @@ void cupti_finish(void)
 	if (!in_use())
 		return;
 	__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_NONE, __ATOMIC_RELAXED);
-	if (!wait_for_reading(EXIT_WAIT_NS))
-		return; /* the collector is stuck in CUPTI */
-	if (state_now() == STATE_ON)
+	bool alone = wait_for_reading(EXIT_WAIT_NS);
+	bool ours = leave(STATE_ON); /* the collector calls CUPTI no more: the driver goes next */
+	if (!alone)
+		return; /* it is stuck in there */
+	if (ours)
 		flush(CP_FLUSH_FORCED);
 	else
 		cupti_records_collect();
@@ -356,20 +243,13 @@ bool cupti_finish_more(void)
 
 /* ---- others ---- */
 
-/* Stops for good; true where this is what stopped it. */
-static bool leave(uint32_t from)
-{
-	return __atomic_compare_exchange_n(&state, &from, STATE_LEFT, false, __ATOMIC_ACQ_REL,
-	                                   __ATOMIC_ACQUIRE);
-}
-
 static void let_go(const char *name)
 {
 	bool alone = wait_for_reading(OTHERS_WAIT_NS);
 
 	__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_NONE, __ATOMIC_RELAXED);
 	tf_header(&spy_map)->gpu_partial = spy_clock();
-	disable_all();
+	cupti_disable_all(&cupti);
 	/* Ours must not come to the receiver that we make room for. */
 	cupti.flush_all(CP_FLUSH_FORCED);
 	if (alone)
@@ -387,8 +267,8 @@ void cupti_taken_by_other(const char *name)
 	if (leave(STATE_ON)) {
 		let_go(name);
 	} else if (leave(STATE_READY)) { /* inside cuInit, in another thread */
-		disable_all();
-		refusal = "the program uses CUPTI itself";
+		refusal = BY_PROGRAM;
+		cupti_disable_all(&cupti);
 	}
 	errno = saved;
 }

@@ -257,11 +257,14 @@ void *spy_pick(void *handle, const char *name, void *caller)
 
 	if (handle == RTLD_DEFAULT || handle == RTLD_NEXT || t->in_lookup)
 		return NULL;
-	if (unlikely(name[2] == 'p'))
-		return cupti_pick(handle, name);
-	if (name[2] < 'A' || name[2] > 'Z')
+	if (name[2] != 'p' && (name[2] < 'A' || name[2] > 'Z'))
 		return NULL;
 	t->in_lookup = true;
+	if (name[2] == 'p') {
+		wrapper = cupti_pick(handle, name);
+		t->in_lookup = false;
+		return wrapper;
+	}
 	real = spy_real_dlsym(handle, name);
 	if (real && !is_ours(real) && (map_built || build_map(driver_of(real))) &&
 	    !is_tool(caller)) {

@@ -25,6 +25,7 @@ SHIM_C := $(SHARED_C) \
 	shim/cupti_find.c \
 	shim/cupti_others.c \
 	shim/cupti_records.c \
+	shim/cupti_setup.c \
 	shim/gaps.c \
 	shim/guard.c \
 	shim/lifecycle.c \

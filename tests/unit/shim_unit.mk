@@ -2,6 +2,8 @@
 
 SHIM_UNIT_TESTS := \
 	test_clock \
+	test_cupti_buffers \
+	test_cupti_records \
 	test_drain \
 	test_drain_damage \
 	test_drain_figures \
@@ -29,6 +31,8 @@ $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
 
 # The modules a test is linked with; test_registry, test_ranges and test_storage include theirs to reach its inside.
 test_clock_WITH    := shim/clock.o
+test_cupti_buffers_WITH := shim/cupti_buffers.o
+test_cupti_records_WITH := shim/clock.o shim/cupti_buffers.o shim/cupti_records.o shim/registry.o
 test_drain_WITH    := $(SHARED_C:.c=.o) tests/unit/recording.o
 test_drain_damage_WITH  := $(test_drain_WITH)
 test_drain_figures_WITH := $(test_drain_WITH)

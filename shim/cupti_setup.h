@@ -1,0 +1,17 @@
+/* Setting CUPTI up and switching it off again. For shim/cupti.c. */
+#ifndef SPY_CUPTI_SETUP_H
+#define SPY_CUPTI_SETUP_H
+
+#include "shim/cupti_api.h"
+
+/*
+ * Finds libcupti, fills `cupti` and has it record, into the buffers of cupti_buffers.h. NULL: done;
+ * else why not, in words, and in `code` CUPTI's own answer, 0 where it was not asked. Ahead of
+ * cuInit; opens libraries.
+ */
+const char *cupti_set_up(struct cp_functions *cupti, int *code);
+
+/* Has it record nothing any more. What it holds stays. */
+void cupti_disable_all(const struct cp_functions *cupti);
+
+#endif
