@@ -3,9 +3,9 @@
 #include <errno.h>
 #include "shim/lifecycle.h"
 #include "shim/options.h"
-#include "shim/registry.h"
 #include "shim/sampler_class.h"
 #include "shim/sampler_kernel.h"
+#include "shim/sampler_place.h"
 #include "shim/sampler_section.h"
 #include "shim/sampler_thread.h"
 #include "shim/works.h"
@@ -13,22 +13,10 @@
 #define CALIBRATE_ONE 8   /* of so many samples is a calibration */
 #define UNBUDGETED    256 /* samples of the process that need no budget: for short programs */
 
-static struct { /* a line of its own, written now and then */
+static struct { /* a line of its own, written at first */
 	uint32_t unbudgeted;
-	uint32_t unloads;
-	uint32_t no_new_contexts;
-	char rest[52];
+	char rest[60];
 } shared __attribute__((aligned(64)));
-
-void sampler_no_new_contexts(void)
-{
-	__atomic_store_n(&shared.no_new_contexts, 1, __ATOMIC_RELAXED);
-}
-
-void sampler_code_unloaded(void)
-{
-	__atomic_fetch_add(&shared.unloads, 1, __ATOMIC_RELAXED);
-}
 
 /* ---- keys ---- */
 
@@ -51,65 +39,6 @@ uint64_t gpu_key_config(const CUlaunchConfig *config, const void *f)
 	return gpu_key_kernel(f, config->gridDimX, config->gridDimY, config->gridDimZ,
 	                      config->blockDimX, config->blockDimY, config->blockDimZ,
 	                      config->sharedMemBytes);
-}
-
-/* ---- where ---- */
-
-/* Whether a launch on the stream goes to the GPU; if that cannot be told it is said that it does
- * not. */
-static bool goes_to_gpu(const struct spy_span *s, CUstream stream, CUresult *rc)
-{
-	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-
-	*rc = sampler_cu.is_capturing[!!(s->flags & TF_PTDS)](stream, &status);
-	return *rc == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
-/* The thread met a context anew: is it one we may work in, or can be made one? `m`: NULL where
- * nothing is recorded. */
-static void enter_context(struct sampler *m, struct spy_span *s, CUstream stream)
-{
-	CUcontext current = NULL;
-	CUresult rc;
-
-	if (sampler_cu.get_current(&current) != CUDA_SUCCESS || !current)
-		return; /* asked again at the next launch */
-	struct sampler_context *c = sampler_context_find((uintptr_t)current);
-	if (c) {
-		sampler_context_await(c);
-	} else if (goes_to_gpu(s, stream, &rc) &&
-	           !__atomic_load_n(&shared.no_new_contexts, __ATOMIC_RELAXED)) {
-		c = sampler_context_make((uintptr_t)current, stream, !!(s->flags & TF_PTDS));
-	} else if (rc == CUDA_SUCCESS && !shared.no_new_contexts) {
-		return; /* goes into a graph: the context's first launch is still to come */
-	} else {
-		sampler_context_refuse((uintptr_t)current);
-	}
-	if (!m)
-		return;
-	m->context = c;
-	m->number = c ? c->number : 0;
-	spy_tls.sampled = m->classes;
-}
-
-/* Whether the context still is the one that the thread entered, and is worked in. */
-static bool usable(const struct sampler *m)
-{
-	return m->context && m->context->number == m->number && sampler_context_on(m->context);
-}
-
-/* The context must be current, as we know it, and the stream of it: its events are used. */
-static bool is_place(const struct sampler_context *c, CUstream stream)
-{
-	CUcontext current = NULL, owner = NULL;
-
-	if (sampler_cu.get_current(&current) != CUDA_SUCCESS || (uintptr_t)current != c->handle) {
-		sampler_context_changed();
-		return false;
-	}
-	if ((uintptr_t)stream <= 2)
-		return true;
-	return sampler_cu.stream_context(stream, &owner) == CUDA_SUCCESS && owner == current;
 }
 
 /* ---- whether ---- */
@@ -142,28 +71,14 @@ static bool affordable(struct sampler *m, uint64_t now)
 	       __atomic_fetch_add(&shared.unbudgeted, 1, __ATOMIC_RELAXED) < UNBUDGETED;
 }
 
-/*
- * What makes a class one that was launched here before: the context, and code that was not unloaded
- * since; for a graph its number. Both counts only grow, so that a change shows in their sum.
- */
-static uint16_t where_seen(const struct sampler *m, const struct spy_span *s, const void *what)
-{
-	uint32_t seen = m->number * 257 + __atomic_load_n(&shared.unloads, __ATOMIC_RELAXED);
-	uint32_t graph = 0;
-
-	if (s->class == SPY_CLASS_GRAPH_LAUNCH &&
-	    registry_get(HANDLE_GRAPH_EXEC, (uintptr_t)what, &graph))
-		seen += graph * 31;
-	return (uint16_t)seen;
-}
-
 /* Whether a launch may be timed at all: one that the program makes as such, not one inside another
  * kind of call, nor inside one that is being timed. */
 static bool eligible(struct sampler *m, const struct spy_span *s)
 {
 	const struct spy_span *o = spy_outer();
 
-	if (!spy_recording(o) || o->class != s->class || (o->unusual & SPAN_NO_ROOM) || !usable(m))
+	if (!spy_recording(o) || o->class != s->class || (o->unusual & SPAN_NO_ROOM) ||
+	    !place_usable(m))
 		return false;
 	/* Deeper on the stack than one under way is inside of it; else that one never returned. */
 	return !m->span || (uintptr_t)s >= (uintptr_t)m->span;
@@ -220,9 +135,9 @@ static void try_sample(struct sampler *m, struct spy_span *s, CUstream stream, c
 
 	if (!section_enter(&mode))
 		return;
-	if (is_place(m->context, stream) && goes_to_gpu(s, stream, &rc)) {
+	if (place_holds(m->context, stream) && place_goes_to_gpu(s, stream, &rc)) {
 		sampler_accepted(m->context, sampler_harvest(m->context, 4));
-		if (usable(m) &&
+		if (place_usable(m) &&
 		    open_pair(m, s, stream, !kernel || (what && !kernel_communicates(what)))) {
 			m->span = s;
 			m->where = m->context;
@@ -237,7 +152,7 @@ static void try_sample(struct sampler *m, struct spy_span *s, CUstream stream, c
 static void consider(struct sampler *m, struct sampler_class *class, struct spy_span *s,
                      CUstream stream, const void *what)
 {
-	uint16_t seen = where_seen(m, s, what);
+	uint16_t seen = place_seen(m, s, what);
 	uint64_t now = spy_clock();
 
 	class_put_off(class, &m->rate, &m->random);
@@ -268,7 +183,7 @@ static void look(struct spy_span *s, uint64_t key, CUstream stream, const void *
 	bool entered = !spy_tls.sampled;
 
 	if (entered)
-		enter_context(m, s, stream);
+		place_enter(m, s, stream);
 	if (spy_tls.sampled && key) {
 		c = class_find(spy_tls.sampled, key);
 		if (!c)

@@ -49,6 +49,7 @@ SHIM_C := $(SHARED_C) \
 	shim/sampler_kernel.c \
 	shim/sampler_life.c \
 	shim/sampler_pair.c \
+	shim/sampler_place.c \
 	shim/sampler_rate.c \
 	shim/sampler_section.c \
 	shim/sampler_thread.c \
