@@ -1,7 +1,7 @@
 /*
- * captures MODE CAPTURES THREADS LAUNCHERS [FIRST]: so many threads capture graphs one after the other, in mode
+ * captures MODE CAPTURES THREADS LAUNCHERS FIRST: so many threads capture graphs one after the other, in mode
  * global, thread or relaxed, while others launch and wait as fast as they can, and each capturing thread launches
- * between its captures too. Prints how many graphs were as they should be, and how many calls failed.
+ * between its captures too. FIRST: 1 = a launch goes ahead of all that. Prints how many graphs were as they should be, and how many calls failed.
  */
 #include <pthread.h>
 #include <string.h>
@@ -24,10 +24,26 @@ static void expect(CUresult rc)
 		count(&failed);
 }
 
+/* What may wait would break the captures of other threads in mode global. */
+static void tidy_up(CUgraph graph, CUgraphExec exec, CUstream stream)
+{
+	CUstreamCaptureMode own = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	expect(cuThreadExchangeStreamCaptureMode(&own));
+	expect(cuStreamSynchronize(stream));
+	if (exec)
+		expect(cuGraphExecDestroy(exec));
+	if (graph)
+		expect(cuGraphDestroy(graph));
+	expect(cuThreadExchangeStreamCaptureMode(&own));
+	if (own != CU_STREAM_CAPTURE_MODE_RELAXED)
+		count(&failed); /* somebody left it changed */
+}
+
 static void capture_one(CUstream stream, CUstream plain)
 {
 	CUgraph graph = NULL;
-	CUgraphExec exec;
+	CUgraphExec exec = NULL;
 	size_t nodes = 0;
 
 	expect(cuStreamBeginCapture(stream, mode));
@@ -40,16 +56,12 @@ static void capture_one(CUstream stream, CUstream plain)
 	    cuGraphInstantiate(&exec, graph, 0) == CUDA_SUCCESS) {
 		count(&valid);
 		expect(cuGraphLaunch(exec, stream));
-		expect(cuStreamSynchronize(stream));
-		expect(cuGraphExecDestroy(exec));
 	} else {
 		count(&spoilt);
 	}
-	if (graph)
-		expect(cuGraphDestroy(graph));
 	for (unsigned i = 0; i < 20; i++)
 		expect(work_launch(work_short, stream));
-	expect(cuStreamSynchronize(stream));
+	tidy_up(graph, exec, stream);
 }
 
 static void *capture(void *unused)
@@ -93,7 +105,7 @@ int main(int argc, char **argv)
 	static pthread_t capturing[64], launching[64];
 	unsigned threads, launchers;
 
-	if (argc < 5)
+	if (argc < 6)
 		return 2;
 	mode = argv[1][0] == 'g'   ? CU_STREAM_CAPTURE_MODE_GLOBAL
 	       : argv[1][0] == 't' ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
@@ -102,6 +114,8 @@ int main(int argc, char **argv)
 	threads = (unsigned)atoi(argv[3]);
 	launchers = (unsigned)atoi(argv[4]);
 	work_start();
+	if (atoi(argv[5]))
+		work_launches(1);
 	start(launching, launchers, launch);
 	start(capturing, threads, capture);
 	join(capturing, threads);

@@ -183,11 +183,15 @@ static void special(void)
 	}
 }
 
-/* cooperative_first ROUNDS: the context's first launch is one that is not timed. */
-static void cooperative_first(void)
+/* serialized ROUNDS: nothing but launches with programmatic serialization. */
+static void serialized(void)
 {
-	special();
-	loop();
+	CUfunction f = numbered(load(), 0);
+
+	for (unsigned r = 0; r < number(0, 1); r++)
+		launch_with(f, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+			    (CUlaunchAttributeValue){.programmaticStreamSerializationAllowed = 1});
+	CHECK(cuCtxSynchronize());
 }
 
 /* copies ROUNDS BYTES: asynchronous copies each way, in one, two and three dimensions, and sets. */
@@ -286,6 +290,7 @@ static void contexts(void)
 	for (unsigned i = 0; i < count; i++) {
 		CHECK(cuCtxCreate_v2(&context[i], 0, (CUdevice)(i % (unsigned)devices)));
 		f[i] = numbered(load(), i % 8);
+		CHECK(cuCtxPopCurrent(NULL));
 	}
 	for (unsigned r = 0; r < rounds; r++)
 		for (unsigned i = 0; i < count; i++) {
@@ -423,7 +428,7 @@ static const struct {
 	const char *name;
 	void (*f)(void);
 } works[] = {{"loop", loop}, {"grids", grids}, {"once", once}, {"reload", reload}, {"communicate", communicate},
-	     {"special", special}, {"cooperative_first", cooperative_first}, {"copies", copies}, {"graphs", graphs},
+	     {"special", special}, {"serialized", serialized}, {"copies", copies}, {"graphs", graphs},
 	     {"busy", busy}, {"contexts", contexts}, {"anew", anew}, {"reset", reset}, {"threads", threads},
 	     {"relay", relay}, {"pending", pending}};
 

@@ -1,0 +1,451 @@
+"""CUDASPY_GPU=sample on the simulated CUDA: what is sampled, what must never be, what sampling must leave alone.
+
+The simulator leaves the sampler's own kernels out of its truth, and the time between two events in it is exact: the gap
+between kernels, and the kernel's cost. So the figures can be compared to the nanosecond, if only the host was in time; where
+it was not, a sample is dropped, and on a busy machine many are. No test asks for more than some.
+"""
+import json
+import re
+import subprocess
+
+import pytest
+
+import against_truth
+from conftest import BUILD, SAMPLES, SIM
+from test_counts import ARGUMENTS, base_name, samples, stated
+
+SAMPLING, CAPTURES = 'tests/e2e/sampling', 'tests/e2e/captures'
+COSTS = {'k0': 3000, 'k1': 5000, 'k2': 7000, 'k3': 11000, 'k4': 13000, 'k5': 17000, 'k6': 19000, 'k7': 23000}
+NULL_NS = 590 # the sampler's empty kernel, in the simulator as on an H200
+
+
+class Sampled:
+    """What sampling left in a recording."""
+
+    def __init__(self, recording):
+        text = subprocess.run([BUILD / 'tests/e2e/samples', recording], stdout=subprocess.PIPE, check=True).stdout
+        found = json.loads(text)
+        self.mode, self.facts, self.classes = found['mode'], found['facts'], found['classes']
+        self.threads, self.trouble = found['threads'], found['trouble']
+
+    def of(self, kind, **wanted):
+        return [c for c in self.classes if c['kind'] == kind and all(c[k] == v for k, v in wanted.items())]
+
+    def count(self, kind, regime=None, **wanted):
+        return sum(c[r] for c in self.of(kind, **wanted) for r in ('idle', 'busy') if regime in (None, r))
+
+    def mean(self, kind, regime, **wanted):
+        return sum(c[regime + '_ns'] for c in self.of(kind, **wanted)) / self.count(kind, regime, **wanted)
+
+    @property
+    def kernels(self):
+        return {c['kernel'] for c in self.of('kernel')}
+
+    @property
+    def taken(self):
+        return sum(t['samples'] for t in self.threads)
+
+
+@pytest.fixture
+def sample(run, tmp_path):
+    """sample('loop', 8, 100) runs the program `sampling` under the sampler: (Run, Sampled)."""
+
+    def go(*args, program=SAMPLING, **variables):
+        for earlier in tmp_path.glob('*.cudaspy'):
+            earlier.unlink()
+        r = run(program, *args, **{'CUDASPY_GPU': 'sample', 'SIM_COST': 0, **variables})
+        assert r.status == 0, r.out + r.err
+        return r, Sampled(r.recording)
+
+    return go
+
+
+@pytest.fixture
+def driver_without(tmp_path):
+    """A folder with a simulated driver that does not export a name: the name in its string table is another one."""
+
+    def go(name):
+        folder = tmp_path / 'driver'
+        folder.mkdir()
+        image = (SIM / 'libcuda.so.1').read_bytes()
+        assert b'\0' + name.encode() + b'\0' in image
+        (folder / 'libcuda.so.1').write_bytes(image.replace(b'\0' + name.encode() + b'\0',
+                                                           b'\0X' + name[1:].encode() + b'\0'))
+        return folder
+
+    return go
+
+
+def own_calls(r):
+    """Calls that the driver got and no recording has: the sampler's."""
+    seen = {api['name']: api['calls'] for api in r.report['apis']}
+    return {name: calls - seen.get(name, 0) for name, (calls, _) in against_truth.happened(r.truth).items()
+            if calls > seen.get(name, 0)}
+
+
+# ---- what a sample says ----
+
+@pytest.mark.parametrize('sync, regime', [(1, 'idle'), (64, 'busy')])
+def test_means_are_the_kernels_costs(sample, sync, regime):
+    _, s = sample('loop', 8, 1500, sync, SIM_GAP_NS=750)
+    offset = s.mean('null', regime) - NULL_NS
+    assert offset == pytest.approx(750, abs=1)
+    assert s.kernels >= set(COSTS)
+    for kernel, cost in COSTS.items():
+        if s.count('kernel', regime, kernel=kernel):
+            assert s.mean('kernel', regime, kernel=kernel) - offset == pytest.approx(cost, rel=0.01), kernel
+    assert s.count('kernel', regime) > 50
+    assert s.mean('empty', 'idle') == 0
+
+
+def test_each_kernel_of_a_loop_has_its_share(sample):
+    _, s = sample('loop', 8, 4000, 64)
+    counts = [s.count('kernel', kernel=k) for k in COSTS]
+    assert min(counts) >= 8
+    assert max(counts) <= 6 * min(counts)
+
+
+def test_many_classes_on_one_thread(sample):
+    r, s = sample('grids', 600, 12, 1, CUDASPY_BUDGET=50)
+    assert len({c['grid'] for c in s.of('kernel', kernel='k0')}) > 300
+    assert s.count('kernel', kernel='k1') >= 1, 'a rare one among them'
+    assert r.report['totals']['launches'] == 600 * 12 + 12
+
+
+def test_copies_and_sets(sample):
+    _, s = sample('copies', 300, 65536, SIM_COPY_FLOOR_NS=1000, SIM_PCIE_GBPS=64)
+    for direction, size in (('HtoD', 65536), ('DtoH', 65536), ('DtoD', 65536), ('DtoD', 1024), ('DtoD', 4096)):
+        assert s.count('copy', direction=direction, bytes=size), (direction, size)
+    assert s.mean('copy', 'idle', direction='HtoD') == pytest.approx(1024, rel=0.01)
+    assert s.count('set', bytes=65536) and s.count('set', bytes=512)
+
+
+def test_graph_launches(sample):
+    """The first launch of all in the context goes into a graph: what is launched then is sampled all the same."""
+    r, s = sample('graphs', 300)
+    assert s.count('graph') and s.count('kernel', kernel='k1')
+    assert s.count('kernel', kernel='k0') == 0
+    assert r.truth['totals']['captured'] == r.report['totals']['captured'] == 10
+    assert r.truth['totals']['graph_kernels'] == 10 * 300
+    assert s.trouble['SAMPLING_OFF'] == 0
+
+
+def test_facts_about_each_class(sample):
+    _, s = sample('loop', 8, 1000, 1)
+    assert s.facts == len(s.of('kernel'))
+
+
+# ---- what is never sampled ----
+
+def test_no_function_at_its_first_launch(sample):
+    r, s = sample('once', 300)
+    assert r.report['totals']['launches'] == 300
+    assert s.count('null') and s.kernels == set()
+
+
+def test_no_function_at_its_first_launch_after_its_code_came_back(sample):
+    r, s = sample('reload', 300)
+    assert r.report['totals']['launches'] == 300
+    assert s.kernels == set()
+
+
+def test_no_launch_that_may_overlap_or_is_cooperative(sample):
+    r, s = sample('special', 300)
+    assert r.report['totals']['launches'] == 4 * 300
+    assert s.kernels == {'k3'}
+
+
+def test_a_context_is_made_ready_before_any_first_launch(sample):
+    """Also where that is of a kind that is never sampled."""
+    r, s = sample('serialized', 1)
+    assert s.count('null') and s.kernels == set()
+    assert own_calls(r)['cuModuleLoadDataEx'] >= 1
+
+
+def test_nothing_stands_ahead_of_communication_kernels(sample):
+    _, s = sample('communicate', 300)
+    assert s.taken == 0 and s.count('null')
+    assert s.trouble['SAMPLES_DROPPED'] == 0
+
+
+def test_communication_kernels_on_a_busy_stream_are_sampled(sample, run):
+    _, s = sample('communicate', 300, 1)
+    assert s.count('kernel', kernel='slow')
+    assert sum(c['busy'] for c in s.of('kernel') if c['kernel'] != 'slow') > 0
+    assert sum(c['idle'] for c in s.of('kernel') if c['kernel'] != 'slow') == 0
+
+
+@pytest.mark.parametrize('blocking, mode', [('1', 'off'), ('0', 'sample'), ('', 'sample')])
+def test_launch_blocking(sample, blocking, mode):
+    r, s = sample('loop', 1, 300, 1, CUDA_LAUNCH_BLOCKING=blocking)
+    assert s.mode == mode
+    assert bool(s.taken) == (mode == 'sample')
+    assert ('CUDA_LAUNCH_BLOCKING is set' in r.err) == (mode == 'off')
+
+
+@pytest.mark.parametrize('what', ['loop 4 200 8', 'copies 50', 'graphs 50', 'special 20', 'reset 3 30'])
+def test_off_means_no_call_of_ours(sample, run, what):
+    """But the question of a call about a capture, where one is under way."""
+    r, s = sample(*what.split(), CUDASPY_GPU='off')
+    assert s.mode == 'off' and s.taken == 0 and s.classes == []
+    apis = r.truth['apis']
+    bare = run(SAMPLING, *what.split(), preload=(), SIM_COST=0)
+    assert bare.status == 0
+    for name in ('cuLaunchKernel', 'cuEventRecord', 'cuEventQuery', 'cuStreamQuery', 'cuModuleLoadDataEx', 'cuEventCreate',
+                 'cuThreadExchangeStreamCaptureMode', 'cuStreamGetCtx', 'cuFuncGetAttribute'):
+        calls = [a.get(name, {}).get('calls', 0) for a in (apis, bare.truth['apis'])]
+        assert calls[0] == calls[1], name
+
+
+# ---- captures ----
+
+@pytest.mark.parametrize('mode', ['global', 'thread', 'relaxed'])
+def test_captures_while_others_sample(sample, mode):
+    """102 captures in three threads, two more threads launch all the time: no graph is spoilt or has a foreign node."""
+    r, s = sample(mode, 34, 3, 2, 1, program=CAPTURES)
+    assert r.out == 'valid=102 spoilt=0 failed=0\n'
+    assert s.taken > 0
+    assert s.trouble['SAMPLING_OFF'] == 0
+    assert r.truth['totals']['captured'] == 102 * 7
+    assert r.truth['totals']['graph_kernels'] == 102 * 7
+
+
+@pytest.mark.parametrize('mode', ['global', 'thread', 'relaxed'])
+def test_captures_of_one_thread_that_samples_itself(sample, mode):
+    r, s = sample(mode, 100, 1, 0, 1, program=CAPTURES)
+    assert r.out == 'valid=100 spoilt=0 failed=0\n'
+    assert s.taken > 0
+    assert s.trouble['SAMPLING_OFF'] == 0
+
+
+def test_captures_with_the_time_of_calls(sample):
+    """With calls that take as long as on a GPU there is more to get in between."""
+    r, s = sample('global', 34, 3, 2, 1, program=CAPTURES, SIM_COST=1)
+    assert r.out == 'valid=102 spoilt=0 failed=0\n'
+    assert s.trouble['SAMPLING_OFF'] == 0
+
+
+def test_no_context_whose_first_launch_came_beside_a_capture(sample):
+    """Our code could not be loaded ahead of it: the context is never sampled, and the report says so."""
+    r, s = sample('global', 50, 1, 0, 0, program=CAPTURES)
+    assert r.out == 'valid=50 spoilt=0 failed=0\n'
+    assert s.taken == 0 and s.trouble['SAMPLING_OFF'] == 1
+    assert 'cuModuleLoadDataEx' not in own_calls(r)
+
+
+# ---- contexts, devices, streams, threads ----
+
+def test_contexts_on_two_devices(sample):
+    _, s = sample('contexts', 4, 200, SIM_DEVICES=2)
+    assert s.kernels == {'k0', 'k1', 'k2', 'k3'}
+    assert {c['id'] for c in s.of('null')} == {0, 1}
+    assert s.trouble['SAMPLING_OFF'] == 0
+
+
+def test_a_change_of_context_is_no_reason_to_sample(sample):
+    """Each launch follows one; they are sampled as rarely as any."""
+    r, s = sample('contexts', 4, 3000)
+    assert 0 < s.taken < r.report['totals']['launches'] / 4
+
+
+def test_more_contexts_than_places(sample):
+    r, s = sample('contexts', 70, 20)
+    assert r.report['totals']['launches'] == 70 * 20
+    assert s.trouble['SAMPLING_OFF'] > 0
+    assert s.taken > 0
+
+
+def test_contexts_one_after_the_other(sample):
+    """Their places are used again, and what was sampled in them is not lost with them."""
+    r, s = sample('anew', 80, 40)
+    assert r.report['totals']['launches'] == 80 * 40
+    assert s.trouble['SAMPLING_OFF'] == 0
+    assert s.count('null', 'idle') > 64
+    assert s.count('kernel') == s.taken > 0
+
+
+def test_a_device_that_is_reset(sample):
+    r, s = sample('reset', 4, 300)
+    assert r.report['totals']['launches'] == 4 * 300
+    assert s.trouble['SAMPLING_OFF'] == 0
+    assert s.count('kernel') > 0
+
+
+@pytest.mark.parametrize('stream', [0, 1, 2, 3])
+def test_each_stream(sample, stream):
+    """Default, legacy, per-thread, one of the program's own."""
+    r, s = sample('loop', 2, 500, 1, stream)
+    assert s.count('kernel') > 0
+    own = own_calls(r)
+    assert own['cuEventRecord'] > 0 and 'cuEventRecord_ptsz' not in own
+
+
+def test_the_flavour_of_per_thread_default_streams(sample):
+    r, s = sample(100, program=SAMPLES / 'sim-ptsz/threads')
+    own = own_calls(r)
+    assert s.taken > 0
+    assert own['cuEventRecord_ptsz'] > 0 and own['cuLaunchKernel_ptsz'] > 0
+    assert 'cuEventRecord' not in own and 'cuStreamQuery' not in own
+
+
+def test_threads_that_begin_at_once(sample):
+    """Whoever does not make the context ready samples in it as well."""
+    r, s = sample('threads', 8, 400, SIM_MODULE_NS=20000000, SIM_COST=1, CUDASPY_BUDGET=20)
+    assert r.report['totals']['launches'] == 8 * 400
+    assert len([t for t in s.threads if t['samples']]) > 1
+    assert own_calls(r)['cuModuleLoadDataEx'] <= 2
+    assert s.trouble['SAMPLING_OFF'] == 0
+
+
+def test_64_threads(sample):
+    r, s = sample('threads', 64, 200)
+    assert r.report['totals']['launches'] == r.truth['totals']['launches'] == 64 * 200
+    assert r.report['lost']['records'] == 0
+    assert s.taken > 0
+
+
+def test_threads_that_come_and_go_leave_nothing(sample):
+    def kib(**variables):
+        r, _ = sample('relay', 3000, 4, **variables)
+        return int(re.search(r'anonymous_kib=(\d+)', r.out)[1])
+
+    assert kib() < kib(CUDASPY_GPU='off') + 4096
+
+
+# ---- the host is late, the pool is empty ----
+
+def test_a_host_that_is_late_gets_a_longer_stall(sample):
+    _, s = sample('loop', 1, 1500, 1, SIM_COST=1, SIM_LAUNCH_NS=15000)
+    assert s.trouble['SAMPLES_DROPPED'] > 0
+    assert s.count('kernel', 'idle') > 0
+    assert s.mean('kernel', 'idle') == 3000 + 800
+
+
+def test_a_host_that_is_too_late_for_any_stall(sample):
+    r, s = sample('loop', 1, 400, 1, SIM_COST=1, SIM_LAUNCH_NS=200000)
+    assert s.trouble['SAMPLES_DROPPED'] > 0
+    assert s.count('kernel') == 0
+    assert own_calls(r)['cuLaunchKernel'] < 200, 'the class is left alone in the end'
+
+
+def test_more_outstanding_than_pairs_of_events(sample):
+    r, s = sample('busy', 2000, CUDASPY_BUDGET=50)
+    assert r.report['totals']['launches'] == 2200
+    assert s.trouble['SAMPLES_DROPPED'] > 0
+    assert s.trouble['SAMPLING_OFF'] == 0
+    assert s.count('kernel', 'busy') > 20
+    assert s.mean('kernel', 'busy') == pytest.approx(200800, abs=1)
+
+
+# ---- what sampling may cost ----
+
+def test_a_smaller_budget_means_fewer_samples(sample):
+    taken = []
+    for budget in ('0.1', '50'):
+        _, s = sample('loop', 4, 4000, 16, SIM_COST=1, CUDASPY_BUDGET=budget)
+        taken.append(s.taken)
+        assert sum(t['sample_ticks'] for t in s.threads) < 0.6 * sum(t['ticks'] for t in s.threads)
+    assert 0 < taken[0] <= 256 + 20, 'what needs no budget, and hardly more'
+    assert taken[1] > 2 * taken[0]
+
+
+@pytest.mark.parametrize('budget', ['0', '100', '-1', 'x'])
+def test_a_budget_out_of_range(sample, budget):
+    r, s = sample('loop', 1, 100, 1, CUDASPY_BUDGET=budget)
+    assert 'CUDASPY_BUDGET' in r.err
+    assert r.report['totals']['launches'] == 100
+
+
+# ---- failures ----
+
+@pytest.mark.parametrize('failure', ['cuModuleLoadDataEx:200', 'cuModuleLoadDataEx:2', 'cuEventCreate:2',
+                                     'cuEventCreate:2:100', 'cuThreadExchangeStreamCaptureMode:1', 'cuEventRecord:700:1',
+                                     'cuEventRecord:700:50', 'cuEventRecord:400', 'cuEventQuery:700:1',
+                                     'cuEventQuery:719:40', 'cuStreamQuery:700:3', 'cuEventElapsedTime:400:2',
+                                     'cuStreamIsCapturing:1:1'])
+def test_a_refusal_ends_sampling_and_nothing_else(sample, failure):
+    r, s = sample('loop', 2, 500, 1, SIM_FAIL=failure)
+    assert s.trouble['SAMPLING_OFF'] == 1
+    assert s.mode == 'sample'
+    assert r.report['totals']['launches'] == r.truth['totals']['launches'] == 1000
+    assert r.report['totals']['failed'] == 0
+    assert r.report['lost']['records'] == 0
+
+
+@pytest.mark.parametrize('failure', ['cuStreamGetCtx:1', 'cuCtxGetDevice:1', 'cuDeviceGetAttribute:1',
+                                     'cuOccupancyMaxActiveBlocksPerMultiprocessor:1', 'cuFuncGetAttribute:1',
+                                     'cuStreamIsCapturing:906:30', 'cuEventRecord:906:50'])
+def test_what_is_no_refusal(sample, failure):
+    r, s = sample('loop', 2, 500, 1, SIM_FAIL=failure)
+    assert s.trouble['SAMPLING_OFF'] == 0
+    assert s.taken > 0
+    assert r.report['totals']['failed'] == 0
+
+
+@pytest.mark.parametrize('name', ['cuLaunchKernel_ptsz', 'cuEventRecord_ptsz', 'cuStreamIsCapturing',
+                                  'cuThreadExchangeStreamCaptureMode', 'cuModuleLoadDataEx', 'cuEventQuery',
+                                  'cuOccupancyMaxActiveBlocksPerMultiprocessor', 'cuStreamGetCtx'])
+def test_a_driver_that_lacks_an_entry(sample, driver_without, name):
+    r, s = sample('loop', 1, 200, 1, sim=driver_without(name))
+    assert s.mode == 'off' and s.taken == 0
+    assert 'GPU time is not sampled: the driver is too old' in r.err
+    assert r.report['totals']['launches'] == 200
+
+
+@pytest.mark.parametrize('name', ['cuEventElapsedTime', 'cuEventElapsedTime_v2'])
+def test_either_name_of_the_elapsed_time(sample, driver_without, name):
+    _, s = sample('loop', 1, 500, 1, sim=driver_without(name))
+    assert s.mode == 'sample' and s.taken > 0
+
+
+def test_errno_is_kept(run):
+    for variables in ({}, {'CUDASPY_BUDGET': 50}, {'SIM_FAIL': 'cuModuleLoadDataEx:2'}):
+        r = run('tests/e2e/hot_loop', 50000, 'errno', SIM_COST=0, SIM_TRUTH=None, CUDASPY_GPU='sample', **variables)
+        assert r.out == 'wrong=0\n', variables
+
+
+# ---- ends ----
+
+@pytest.mark.parametrize('how', ['return', '_exit'])
+def test_an_end_with_samples_pending(sample, how):
+    r, s = sample('pending', how)
+    assert r.report['totals']['launches'] == 40
+    assert s.trouble['SAMPLING_OFF'] == 0
+
+
+def test_what_is_done_at_the_end_is_kept(sample):
+    """Nothing comes by after the last wait but the exit."""
+    _, s = sample('loop', 1, 40, 0)
+    assert s.count('kernel') == s.taken > 0
+
+
+def test_a_fork_with_samples_pending(run):
+    r = run(SAMPLING, 'pending', 'fork', CUDASPY_GPU='sample', SIM_COST=0)
+    assert r.status == 0, r.err
+    assert r.out == '1\n' * 10, 'the child has no CUDA'
+    assert len(r.recordings) == 2
+    for recording in r.recordings:
+        s = Sampled(recording)
+        assert s.trouble['SAMPLING_OFF'] == 0
+    assert sum(Sampled(f).count('kernel') for f in r.recordings) > 20
+
+
+# ---- the samples, as users run them ----
+
+@pytest.mark.parametrize('program', samples())
+def test_the_same_counts_and_output(run, program):
+    args = ARGUMENTS.get(program.split('/')[1], [])
+    r = run(SAMPLES / program, *args, CUDASPY_GPU='sample')
+    assert r.status == 0, r.out + r.err
+    totals, kernels = stated(r.out)
+    report, truth = r.report, r.truth
+    for key in ('launches', 'graph_launches', 'captured', 'copies', 'pageable_copies', 'copy_bytes', 'sets', 'syncs',
+                'allocs', 'failed'):
+        assert report['totals'][key] == totals[key], key
+    for key in ('launches', 'graph_launches', 'captured', 'copies', 'copy_bytes', 'sets'):
+        assert truth['totals'][key] == totals[key], key
+    assert {base_name(k['name']): k['launches'] for k in report['kernels'] if k['launches']} == kernels
+    assert report['lost']['records'] == 0
+    assert Sampled(r.recording).trouble['SAMPLING_OFF'] == 0
+    bare = run(SAMPLES / program, *args, preload=())
+    assert bare.out == r.out
