@@ -264,7 +264,7 @@ void model_add_works(struct model_part *p)
 	k.times = alloc_zeroed(k.count, sizeof(*k.times));
 	k.kernels = alloc_zeroed(p->kernel_end, sizeof(*k.kernels));
 	warn_of_damage(&k);
-	calibrate(&c, k.works, k.count, is_hopper(p->process));
+	calibrate(&c, &p->recording->map, k.works, k.count, is_hopper(p->process));
 	find_groups(&k, &c);
 	for (uint32_t i = 0; i < k.count; i++) {
 		add_calibration(&p->model->gpu, &k.works[i]);

@@ -41,7 +41,6 @@ struct gpu_busy {
 	double comm;              /* of busy: communication kernels alone */
 	double idle;              /* window - busy; whole ns, as its parts */
 	double by[TF_IDLES];      /* sum to idle */
-	double after;             /* of the unknown part: behind the last piece of work */
 	double kernels, copies;   /* unions */
 	double overlap, possible; /* copies while kernels ran; that could have, on each device */
 	double work, unknown;     /* pieces of work placed; of unknown duration */
@@ -97,6 +96,7 @@ struct gpu {
 	struct gpu_time launched; /* kernels and graphs */
 	bool has_busy;
 	struct gpu_busy busy; /* all devices that are known */
+	bool stretched;       /* busy is more than all work took */
 	struct gpu_device *devices;
 	size_t device_count;
 	struct stream *streams;

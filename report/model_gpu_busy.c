@@ -31,8 +31,8 @@ static struct gpu_device *device_row(struct gpu *gpu, const struct process *p, u
 }
 
 /*
- * A device's time in the process' window. The timeline ends with the last piece of work; the rest
- * of the window is idle time that no work ended. Counters that cannot be are cut to the window.
+ * A device's time in the process' window. What the timeline did not follow is idle of unknown
+ * cause; counters that cannot be are cut to the window.
  */
 static struct gpu_busy busy_of(const struct model_part *p, const struct tf_device_time *d)
 {
@@ -44,7 +44,7 @@ static struct gpu_busy busy_of(const struct model_part *p, const struct tf_devic
 	b.comm = fmin(clock_ns(&p->clock, t->comm), b.busy);
 	b.kernels = fmin(clock_ns(&p->clock, t->kernels), b.busy);
 	b.copies = fmin(clock_ns(&p->clock, t->copies), b.busy);
-	b.overlap = fmax(0, b.kernels + b.copies - b.busy);
+	b.overlap = rint(fmax(0, b.kernels + b.copies - b.busy));
 	b.possible = fmin(b.kernels, b.copies);
 	b.work = (double)d->work;
 	b.unknown = fmin((double)d->work_unknown, b.work);
@@ -53,8 +53,7 @@ static struct gpu_busy busy_of(const struct model_part *p, const struct tf_devic
 		idle += b.by[i];
 	}
 	double room = b.window - b.busy, fit = idle > room ? room / idle : 1;
-	b.after = fmax(0, room - idle);
-	b.by[TF_IDLE_UNKNOWN] += b.after;
+	b.by[TF_IDLE_UNKNOWN] += fmax(0, room - idle);
 	for (int i = 0; i < TF_IDLES; i++) {
 		b.by[i] = rint(b.by[i] * fit);
 		b.idle += b.by[i];
@@ -70,7 +69,6 @@ static void busy_add(struct gpu_busy *to, const struct gpu_busy *b)
 	to->idle += b->idle;
 	for (int i = 0; i < TF_IDLES; i++)
 		to->by[i] += b->by[i];
-	to->after += b->after;
 	to->kernels += b->kernels;
 	to->copies += b->copies;
 	to->overlap += b->overlap;
@@ -83,7 +81,6 @@ static void add_streams(struct model_part *p)
 {
 	const struct recording *r = p->recording;
 	struct gpu *gpu = &p->model->gpu;
-	bool timed = p->header->gpu_mode != TF_GPU_OFF;
 
 	for (uint32_t i = 0; i < r->streams; i++) {
 		const struct tf_stream *s = tf_entry(&r->map, &p->header->streams, i, sizeof(*s));
@@ -99,9 +96,9 @@ static void add_streams(struct model_part *p)
 		        .copies = s->copies,
 		        .sets = s->sets,
 		        .graphs = s->graphs,
-		        .kernel_ns = timed ? clock_ns(&p->clock, s->kernel_ticks) : NAN,
-		        .copy_ns = timed ? clock_ns(&p->clock, s->copy_ticks) : NAN,
-		        .overlapped = timed ? clock_ns(&p->clock, s->overlapped_ticks) : NAN,
+		        .kernel_ns = p->timed ? clock_ns(&p->clock, s->kernel_ticks) : NAN,
+		        .copy_ns = p->timed ? clock_ns(&p->clock, s->copy_ticks) : NAN,
+		        .overlapped = p->timed ? clock_ns(&p->clock, s->overlapped_ticks) : NAN,
 		};
 	}
 }
@@ -120,7 +117,7 @@ void model_add_busy(struct model_part *p)
 	for (size_t i = 0; i < process->device_count; i++)
 		device_row(gpu, process, process->devices[i].index, process->devices[i].name);
 	add_streams(p);
-	if (process->gpu_mode == TF_GPU_OFF || !(process->window > 0))
+	if (!p->timed || !(process->window > 0))
 		return;
 	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++) {
 		const struct tf_device_time *d =
@@ -162,6 +159,29 @@ static void find_interval(struct gpu_busy *b, const struct gpu_time *all, bool e
 	b->high = fmin(b->busy * high, b->window);
 }
 
+/*
+ * No device is busy for longer than its work takes. Where the timeline has more (the host saw late
+ * that work had ended), the interval reaches down to that.
+ */
+static void bound_by_work(struct gpu *gpu)
+{
+	struct gpu_device *one = NULL;
+	size_t known = 0;
+
+	for (size_t i = 0; i < gpu->device_count; i++)
+		if (gpu->devices[i].known) {
+			one = &gpu->devices[i];
+			known++;
+		}
+	if (!gpu->estimated || !known || gpu->busy.unknown > 0.05 * gpu->busy.work ||
+	    !(gpu->busy.busy > gpu->all.high))
+		return;
+	gpu->stretched = true;
+	gpu->busy.low = fmin(gpu->busy.low, gpu->all.low);
+	if (known == 1)
+		one->time.low = gpu->busy.low;
+}
+
 void model_finish_busy(struct model *m)
 {
 	struct gpu *gpu = &m->gpu;
@@ -177,5 +197,6 @@ void model_finish_busy(struct model *m)
 	}
 	if (gpu->has_busy)
 		find_interval(&gpu->busy, &gpu->all, gpu->estimated);
+	bound_by_work(gpu);
 	gpu->measured = gpu->has_busy || isfinite(gpu->all.total);
 }

@@ -4,21 +4,15 @@
 #include "shim/works.h"
 
 /*
- * Constants of the method, ns. Measured on an H200, driver 580.159, 2026-11-21, event pairs beside
- * CUPTI's records of the same work; results in tests/gpu/results.
+ * Constants of the method beside those of estimate.h, ns. Measured on an H200, driver 580.159,
+ * 2026-11-21, event pairs beside CUPTI's records of the same work; results in tests/gpu/results.
  */
-/* CUPTI's time of the empty kernel that the calibration runs: a pair around it costs what it shows
- * above this, and a pair around any kernel costs the same. */
-#define EMPTY_KERNEL_NS 590.0
-/* Copies by a copy engine: pair less CUPTI's time is 5.3 us at 4 to 64 KiB and 6.3 us at 1 MiB and
- * more, where kernels have 2.15 us. */
-#define COPY_ENGINE_NS      3200.0
+/* A copy engine's start at 1 MiB and more, beyond what it is at 4 to 64 KiB. */
 #define COPY_ENGINE_MORE_NS 1100.0
-/* Sets up to 4 KiB and pageable copies to the device up to 64 KiB travel with the command: what
- * their pair costs is a pair around nothing. Sets from 64 KiB on are kernels. */
-#define INLINE_SET_BYTES  4096u
-#define KERNEL_SET_BYTES  65536u
-#define INLINE_COPY_BYTES 65536u
+/* Sets from here on are kernels; smaller ones, beyond what travels with the command, may be either.
+ */
+#define INLINE_SET_BYTES 4096u
+#define KERNEL_SET_BYTES 65536u
 /* A copy of a few bytes takes about this; bytes over bandwidth come on top (64 KiB to the host:
  * 2.7 us, 1 MiB to the device: 21.6 us, at 49 bytes a ns). */
 #define COPY_START_NS 1000.0
@@ -40,26 +34,17 @@
 #define DEVIATION_LEAST 0.5
 #define PAIR_NS_MOST    1e15 /* eleven days: no event pair is longer */
 
-/* How a class's pair relates to its time on the GPU. */
-enum method { LIKE_KERNEL, INLINE, SET_BETWEEN, COPY_ENGINE, PEER, BOUND, HOST_ONLY };
+/* What is to be known of a class beside the path of estimate.h. */
+enum method { AS_ITS_PATH, SET_BETWEEN, COPY_ENGINE, PEER, BOUND, HOST_ONLY };
 
 static enum method copy_method(const struct tf_work *w)
 {
-	bool pageable = w->memory == SPY_MEM_PAGEABLE,
-	     small = work_size_floor(w->size) <= INLINE_COPY_BYTES;
-
-	switch (w->direction) {
-	case SPY_DIR_DTOD:
-		return LIKE_KERNEL;
-	case SPY_DIR_PTOP:
-		return PEER;
-	case SPY_DIR_HTOH:
+	if (w->direction == SPY_DIR_HTOH)
 		return HOST_ONLY;
-	case SPY_DIR_HTOD:
-		if (pageable)
-			return small ? INLINE : BOUND;
-		break;
-	}
+	if (w->direction == SPY_DIR_PTOP)
+		return PEER;
+	if (estimate_path(w) != ESTIMATE_ENGINE)
+		return AS_ITS_PATH;
 	return w->memory == SPY_MEM_PINNED &&
 	                       (w->direction == SPY_DIR_HTOD || w->direction == SPY_DIR_DTOH)
 	               ? COPY_ENGINE
@@ -72,11 +57,9 @@ static enum method method_of(const struct tf_work *w)
 
 	if (w->kind == TF_WORK_COPY)
 		return copy_method(w);
-	if (w->kind != TF_WORK_SET)
-		return LIKE_KERNEL;
-	return bytes <= INLINE_SET_BYTES  ? INLINE
-	       : bytes < KERNEL_SET_BYTES ? SET_BETWEEN
-	                                  : LIKE_KERNEL;
+	return w->kind == TF_WORK_SET && bytes > INLINE_SET_BYTES && bytes < KERNEL_SET_BYTES
+	               ? SET_BETWEEN
+	               : AS_ITS_PATH;
 }
 
 bool pairs_good(const struct tf_pairs *p)
@@ -117,40 +100,21 @@ double student_95(double degrees)
 	       (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * degrees * degrees * degrees);
 }
 
-static struct pair_cost cost_of(const struct tf_pairs *p, double less)
+static double normal_95(double deviation)
 {
-	struct pair_line line = pair_line_of(p);
-	struct pair_cost cost = {0};
-
-	if (!line.count)
-		return cost;
-	cost.known = true;
-	cost.mean = fmax(0, line.mean - less);
-	/* One reading alone tells no spread: half of it then. */
-	cost.half = line.count > 1 ? student_95((double)line.count - 1) * line.deviation /
-	                                     sqrt((double)line.count)
-	                           : cost.mean / 2;
-	return cost;
+	return student_95(1e9) * deviation;
 }
 
-/* A regime that was not calibrated has the other's cost: on a busy stream a pair costs the same
- * (measured as above). */
-static void fill_regimes(struct pair_cost c[TF_PAIRS])
+/* Half of a cost's interval: by Student where it was calibrated, else as the constants vary. */
+static double half_of(const struct estimate_costs *costs, enum estimate_path path, int regime)
 {
-	if (!c[TF_PAIR_BUSY].known)
-		c[TF_PAIR_BUSY] = c[TF_PAIR_IDLE];
-	if (!c[TF_PAIR_IDLE].known)
-		c[TF_PAIR_IDLE] = c[TF_PAIR_BUSY];
-}
+	enum estimate_path base = path == ESTIMATE_ENGINE ? ESTIMATE_KERNEL : path;
+	const struct estimate_cost *cost = &costs->cost[base][regime];
+	double deviation = sqrt(fmax(0, cost->variance));
+	double half = cost->count > 1 ? student_95((double)cost->count - 1) * deviation
+	                              : normal_95(deviation);
 
-static void pairs_add(struct tf_pairs *to, const struct tf_pairs *p)
-{
-	if (!pairs_good(p))
-		return;
-	if (__builtin_add_overflow(to->count, p->count, &to->count))
-		to->count = UINT64_MAX;
-	to->sum_ns += p->sum_ns;
-	to->sum_squares += p->sum_squares;
+	return path == ESTIMATE_ENGINE ? hypot(half, normal_95(ESTIMATE_ENGINE_SD_NS)) : half;
 }
 
 /* Both regimes together, each pair less what `cost` says of its regime. */
@@ -166,7 +130,7 @@ static bool pool(struct pooled *to, const struct tf_work *w, const struct pair_c
 	*to = (struct pooled){.deviation = NAN};
 	for (int i = 0; i < TF_PAIRS; i++) {
 		const struct tf_pairs *p = &w->pairs[i];
-		if (!pairs_good(p) || !cost[i].known)
+		if (!pairs_good(p))
 			continue;
 		double n = (double)p->count, c = cost[i].mean;
 		to->n += n;
@@ -185,23 +149,11 @@ static bool pool(struct pooled *to, const struct tf_work *w, const struct pair_c
 	return true;
 }
 
-/* What a pair around this class's work costs; false where the calibration does not tell. */
-static bool costs_of(struct pair_cost to[TF_PAIRS], enum method method, const struct calibration *c)
+/* What a pair around this class's work costs; of a staged copy, the least that it can. */
+static const struct pair_cost *costs_of(const struct tf_work *w, enum method method,
+                                        const struct calibration *c)
 {
-	for (int i = 0; i < TF_PAIRS; i++) {
-		const struct pair_cost *empty = &c->empty[i], *null = &c->null[i];
-		to[i] = method == INLINE || method == BOUND ? *empty : *null;
-		if (method == COPY_ENGINE)
-			to[i].mean += COPY_ENGINE_NS;
-		if (method == PEER)
-			to[i].mean += COPY_ENGINE_NS / 2;
-		if (method == SET_BETWEEN) {
-			to[i].known = empty->known && null->known;
-			to[i].mean = (empty->mean + null->mean) / 2;
-			to[i].half = fmax(empty->half, null->half);
-		}
-	}
-	return to[TF_PAIR_IDLE].known;
+	return c->cost[method == BOUND ? ESTIMATE_INLINE : estimate_path(w)];
 }
 
 /* The pair holds the host's staging: it is the most that the copy took. */
@@ -230,7 +182,6 @@ struct work_time work_time(const struct tf_work *w, const struct calibration *c)
 {
 	enum method method = method_of(w);
 	struct work_time t = {0};
-	struct pair_cost cost[TF_PAIRS];
 	struct pooled p;
 
 	if (w->exact_count && w->exact_ns >= 0 &&
@@ -239,7 +190,7 @@ struct work_time work_time(const struct tf_work *w, const struct calibration *c)
 		t.mean = w->exact_ns / (double)w->exact_count;
 		return t;
 	}
-	if (method == HOST_ONLY || !costs_of(cost, method, c) || !pool(&p, w, cost))
+	if (method == HOST_ONLY || !pool(&p, w, costs_of(w, method, c)))
 		return t;
 	t.known = true;
 	t.samples = p.samples;
@@ -250,10 +201,11 @@ struct work_time work_time(const struct tf_work *w, const struct calibration *c)
 	t.systematic = c->systematic;
 	if (method == COPY_ENGINE)
 		t.below = COPY_ENGINE_MORE_NS;
-	else if (method == PEER)
-		t.systematic += COPY_ENGINE_NS / 2;
-	else if (method == SET_BETWEEN)
-		t.systematic += fabs(c->null[0].mean - c->empty[0].mean) / 2;
+	else if (method == PEER) /* not measured: it may start as a kernel does */
+		t.above = ESTIMATE_ENGINE_NS;
+	else if (method == SET_BETWEEN) /* it may travel with the command */
+		t.above = fmax(0,
+		               c->cost[ESTIMATE_KERNEL][0].mean - c->cost[ESTIMATE_INLINE][0].mean);
 	else if (method == BOUND)
 		bound(&t, w, c);
 	return t;
@@ -264,14 +216,14 @@ static double pooled_deviation(const struct tf_work *works, uint32_t count,
                                const struct calibration *c)
 {
 	double squares = 0, degrees = 0;
-	struct pair_cost cost[TF_PAIRS];
 	struct pooled p;
 
 	for (uint32_t i = 0; i < count; i++) {
 		enum method method = method_of(&works[i]);
 		if (works[i].kind == TF_WORK_NONE || works[i].kind >= TF_WORK_EMPTY ||
-		    method == BOUND || method == HOST_ONLY || !costs_of(cost, method, c) ||
-		    !pool(&p, &works[i], cost) || !(p.n > 1) || !(p.mean > 0))
+		    method == BOUND || method == HOST_ONLY ||
+		    !pool(&p, &works[i], costs_of(&works[i], method, c)) || !(p.n > 1) ||
+		    !(p.mean > 0))
 			continue;
 		squares += (p.n - 1) * (p.deviation / p.mean) * (p.deviation / p.mean);
 		degrees += p.n - 1;
@@ -294,27 +246,20 @@ static void find_bandwidths(struct calibration *c, const struct tf_work *works, 
 	}
 }
 
-void calibrate(struct calibration *c, const struct tf_work *works, uint32_t count, bool is_hopper)
+void calibrate(struct calibration *c, const struct tf_map *map, const struct tf_work *works,
+               uint32_t count, bool is_hopper)
 {
-	struct tf_pairs empty[TF_PAIRS] = {0}, null[TF_PAIRS] = {0};
+	struct estimate_costs costs;
 
+	estimate_costs(map, &costs);
 	*c = (struct calibration){.systematic =
 	                                  is_hopper ? SYSTEMATIC_HOPPER_NS : SYSTEMATIC_OTHER_NS};
+	for (int path = 0; path < ESTIMATE_PATHS; path++)
+		for (int i = 0; i < TF_PAIRS; i++)
+			c->cost[path][i] = (struct pair_cost){fmax(0, costs.cost[path][i].ns),
+			                                      half_of(&costs, path, i)};
 	for (int i = 0; i < SPY_DIR_COUNT; i++)
 		c->bandwidth[i] = NAN;
-	for (uint32_t i = 0; i < count; i++)
-		for (int k = 0; k < TF_PAIRS; k++) {
-			if (works[i].kind == TF_WORK_EMPTY)
-				pairs_add(&empty[k], &works[i].pairs[k]);
-			else if (works[i].kind == TF_WORK_NULL)
-				pairs_add(&null[k], &works[i].pairs[k]);
-		}
-	for (int k = 0; k < TF_PAIRS; k++) {
-		c->empty[k] = cost_of(&empty[k], 0);
-		c->null[k] = cost_of(&null[k], EMPTY_KERNEL_NS);
-	}
-	fill_regimes(c->empty);
-	fill_regimes(c->null);
 	c->deviation = pooled_deviation(works, count, c);
 	find_bandwidths(c, works, count);
 }

@@ -7,14 +7,14 @@
 
 #include "report/model_gpu.h"
 #include "shim/classes.h"
+#include "shim/estimate.h"
 
 struct pair_cost {
-	bool known;
 	double mean, half; /* ns; half of the 95 % interval of the mean */
 };
 
 struct calibration {
-	struct pair_cost empty[TF_PAIRS], null[TF_PAIRS]; /* around nothing, an empty kernel */
+	struct pair_cost cost[ESTIMATE_PATHS][TF_PAIRS];
 	double systematic;               /* ns a piece of work: what the method itself may be off */
 	double deviation;                /* pooled, relative: of classes timed more than once */
 	double bandwidth[SPY_DIR_COUNT]; /* bytes per ns of pinned copies; NaN: none timed */
@@ -34,8 +34,9 @@ struct pair_line pair_line_of(const struct tf_pairs *p);
 /* Half of the 95 % interval of a mean, in standard deviations of it: Student's t. */
 double student_95(double degrees);
 
-/* The calibration that the classes `works` of one recording hold. `is_hopper`: its devices are. */
-void calibrate(struct calibration *c, const struct tf_work *works, uint32_t count, bool is_hopper);
+/* The calibration of one recording; `works`: its classes. `is_hopper`: its devices are. */
+void calibrate(struct calibration *c, const struct tf_map *map, const struct tf_work *works,
+               uint32_t count, bool is_hopper);
 struct work_time work_time(const struct tf_work *w, const struct calibration *c);
 /* Adds `pieces` pieces of work of a class. */
 void gpu_sum_class(struct gpu_sum *to, const struct work_time *t, double pieces);

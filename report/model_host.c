@@ -109,7 +109,7 @@ struct split model_split(const struct model_part *p, const struct tf_thread *t,
 	if (s.absent < 0)
 		s.absent = 0;
 	double covered = sum_hosts(&p->clock, t->split_ticks, hosts);
-	if (p->header->gpu_mode != TF_GPU_OFF && covered > 0 && kept > 0 && s.alive > 0)
+	if (p->timed && covered > 0 && kept > 0 && s.alive > 0)
 		apply_timeline(&s, hosts, fmin(1, covered / s.alive) * kept);
 	return s;
 }
@@ -137,7 +137,7 @@ static bool merged(struct split *s, const struct model_part *p, double sampling)
 	s->sampling = fmin(sampling, ns[TF_HOST_OUTSIDE]);
 	s->outside = ns[TF_HOST_OUTSIDE] - s->sampling;
 	s->alive = p->process->window;
-	if (p->header->gpu_mode != TF_GPU_OFF)
+	if (p->timed)
 		divide_split(s, ns);
 	return true;
 }

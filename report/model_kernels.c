@@ -74,7 +74,7 @@ static void add_queue(struct model_part *p, uint32_t row, const struct tf_kernel
 	struct kernel *k = &p->model->kernels[row];
 	const struct tf_hist *hist = hist_at(p, kernel->queue_hist);
 
-	if (p->header->gpu_mode == TF_GPU_OFF || !hist)
+	if (!p->timed || !hist)
 		return;
 	spread_add(&p->model->scratch->queue_spreads[row], hist, p->clock.ns_per_tick);
 	CLAMP_ADD(k->queued, kernel->queue_count);

@@ -18,7 +18,8 @@ struct model_part { /* one recording while it is added */
 	uint32_t process_index;
 	uint64_t window_start, window_end; /* ticks; 0 = there is no window */
 	uint64_t end;                      /* tick of the last sign of life */
-	uint32_t *api_of;                  /* model's API of each call id */
+	bool timed; /* some work's time on the GPU is known: what follows from it can be told */
+	uint32_t *api_of; /* model's API of each call id */
 	/* by kernel id, TF_KERNELS_MAX: the model's row, UINT32_MAX = never launched; launches */
 	uint32_t *kernel_row;
 	uint64_t *kernel_launches;

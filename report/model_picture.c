@@ -53,7 +53,7 @@ void model_add_picture(struct model_part *p)
 	to->origin = clock_between(&p->clock, h->load, s->origin);
 	to->window = clock_between(&p->clock, h->load, h->window_start);
 	add_host(p, to, s);
-	for (uint32_t i = 0; h->gpu_mode != TF_GPU_OFF && i < TF_DEVICES_TIMED; i++) {
+	for (uint32_t i = 0; p->timed && i < TF_DEVICES_TIMED; i++) {
 		const struct tf_device_time *d =
 		        tf_at(&p->recording->map, h->devices_time[i], sizeof(*d));
 		if (d && d->work && d->work_unknown < d->work)

@@ -147,6 +147,21 @@ static void warn_of_troubles(const struct model_part *p)
 		     (unsigned long long)p->header->pid, (unsigned long long)p->header->lost_calls);
 }
 
+static bool is_timed(const struct model_part *p)
+{
+	const struct tf_work *works = p->header->works ? tf_at(&p->recording->map, p->header->works,
+	                                                       TF_WORKS * sizeof(*works))
+	                                               : NULL;
+
+	for (uint32_t i = 0; works && p->header->gpu_mode != TF_GPU_OFF && i < TF_WORKS; i++) {
+		const struct tf_work *w = &works[i];
+		if (w->kind != TF_WORK_NONE && w->kind < TF_WORK_EMPTY &&
+		    (w->pairs[0].count || w->pairs[1].count || w->exact_count))
+			return true;
+	}
+	return false;
+}
+
 void model_add_process(struct model_part *p)
 {
 	const struct tf_header *h = p->header;
@@ -172,6 +187,7 @@ void model_add_process(struct model_part *p)
 	to->drained = p->recording->drained;
 	to->state = state_of(p->recording);
 	find_times(p);
+	p->timed = is_timed(p);
 	to->first_call = h->first_call && h->first_call <= UINT32_MAX
 	                         ? call_name(p->recording, (uint32_t)h->first_call - 1)
 	                         : NULL;

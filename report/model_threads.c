@@ -155,8 +155,7 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 void model_add_threads(struct model_part *p)
 {
 	/* Whether a call waited for the GPU is known where work's times are. */
-	p->model->totals.implicit_known |=
-	        p->header->timeline_upto && p->header->gpu_mode != TF_GPU_OFF;
+	p->model->totals.implicit_known |= p->timed && p->header->timeline_upto;
 	for (uint32_t i = 0; i < p->recording->threads; i++) {
 		const struct tf_thread *t = recording_thread(p->recording, i);
 		if (t)

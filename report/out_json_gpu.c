@@ -30,7 +30,6 @@ static void put_busy(json_t *o, const struct gpu_busy *b)
 	for (int i = 0; i < TF_IDLES; i++)
 		json_put(idle_by, out_idle_names[i], json_ns(b ? b->by[i] : NAN));
 	json_put(o, "idle_by", idle_by);
-	json_put(o, "idle_after_ns", json_ns(b ? b->after : NAN));
 	json_put(o, "window_ns", json_ns(b ? b->window : NAN));
 	json_put(o, "kernels_busy_ns", json_ns(b ? b->kernels : NAN));
 	json_put(o, "copies_busy_ns", json_ns(b ? b->copies : NAN));

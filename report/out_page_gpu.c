@@ -89,12 +89,9 @@ static void busy_table(const struct gpu *gpu, struct page *page)
 		busy_row(&t, b, b->comm, "  of it: communication kernels alone");
 	busy_row(&t, b, b->idle, gpu->estimated ? "idle: estimated" : "idle");
 	for (int i = 0; i < TF_IDLES; i++) {
-		double ns = i == TF_IDLE_UNKNOWN ? fmax(0, b->by[i] - b->after) : b->by[i];
-		if (ns > 0)
-			busy_row(&t, b, ns, causes[i]);
+		if (b->by[i] > 0)
+			busy_row(&t, b, b->by[i], causes[i]);
 	}
-	if (b->after > 0)
-		busy_row(&t, b, b->after, "  idle: after its last work");
 	table_print(&t, page);
 }
 
@@ -222,6 +219,9 @@ static void calibration(const struct gpu *gpu, struct page *page)
 			          unit_time_apart(null, gpu->null[i].mean),
 			          (unsigned long long)gpu->null[i].count,
 			          unit_time_apart(spread, gpu->null[i].deviation));
+	if (!gpu->null[TF_PAIR_IDLE].count && !gpu->null[TF_PAIR_BUSY].count)
+		page_line(page, "Not calibrated in this run: a pair is taken to cost what it did "
+		                "on an H200.");
 	if (gpu->stall > 0 && gpu->null[TF_PAIR_IDLE].count)
 		page_line(page, "A sample on an idle stream stands behind a stall of %s.",
 		          unit_time_apart(stall, gpu->stall));
@@ -268,6 +268,9 @@ void out_page_gpu(const struct model *m, struct page *page)
 				          "not known.",
 				          unit_percent(share, gpu->busy.unknown, gpu->busy.work));
 		}
+		if (gpu->stretched)
+			page_line(page, "Busy is more than all work took: the host saw late that "
+			                "work had ended. Its range has both.");
 		if (gpu->unplaced > 0)
 			page_line(page, "Records that the timeline could not place: %.0f.",
 			          gpu->unplaced);

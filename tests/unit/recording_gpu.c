@@ -158,13 +158,14 @@ static void add_busy(struct made *m)
 	d->total.idle[TF_IDLE_LAUNCH] = MS;
 	d->total.idle[TF_IDLE_SYNC] = 3 * MS / 2;
 	d->total.idle[TF_IDLE_OUTSIDE] = MS / 2;
+	d->total.idle[TF_IDLE_UNKNOWN] = MS;
 	d->from = h->window_start;
-	d->upto = h->window_start + 19 * MS;
+	d->upto = h->window_start + 20 * MS;
 	d->work = 1637;
 	d->work_unknown = 10;
 	s->origin = h->load;
 	s->width = MS;
-	s->used = 21;
+	s->used = 22;
 	for (int i = 1; i <= 20; i++) {
 		d->slices.busy[i].busy = i < 5 ? MS / 10 : 9 * MS / 10;
 		d->slices.busy[i].idle[TF_IDLE_LAUNCH] = MS - d->slices.busy[i].busy;

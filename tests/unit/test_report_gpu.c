@@ -109,8 +109,7 @@ static void test_program(void **state)
 	assert_near(gpu->busy.comm, 0.5e6, 1e-9);
 	assert_near(gpu->busy.idle, 4e6, 1e-12);
 	assert_near(gpu->busy.by[TF_IDLE_SYNC], 1.5e6, 1e-12);
-	assert_near(gpu->busy.by[TF_IDLE_UNKNOWN], 1e6, 1e-12); /* after its last work */
-	assert_near(gpu->busy.after, 1e6, 1e-12);
+	assert_near(gpu->busy.by[TF_IDLE_UNKNOWN], 1e6, 1e-12);
 	assert_near(gpu->busy.overlap, 1.4e6, 1e-9);
 	assert_int_equal(gpu->device_count, 1);
 	assert_true(gpu->devices[0].known);
@@ -257,6 +256,9 @@ static void test_no_samples(void **state)
 	assert_true(json_is_null(at(root, "gpu.busy_ns")));
 	assert_true(json_is_null(at(root, "gpu.estimated")));
 	assert_true(json_is_null(at(root, "kernels.0.gpu_total_ns")));
+	assert_true(json_is_null(at(root, "host.back_pressure_ns")));
+	assert_true(json_is_null(at(root, "host.sync_useful_ns")));
+	assert_true(json_is_null(at(root, "totals.implicit_syncs")));
 	json_decref(root);
 }
 
@@ -287,7 +289,7 @@ static void test_json_sums(void **state)
 	assert_near(json_real_value(at(root, "gpu.busy_share")),
 	            (double)whole(root, "gpu.busy_ns") / window, 1e-6);
 	assert_true(json_is_true(at(root, "gpu.estimated")));
-	assert_int_equal(json_array_size(at(root, "gpu.devices.0.busy_slices")), 21);
+	assert_int_equal(json_array_size(at(root, "gpu.devices.0.busy_slices")), 22);
 	assert_near(json_real_value(at(root, "gpu.devices.0.busy_slices.20")), 0.9, 1e-6);
 	assert_int_equal(whole(root, "totals.implicit_syncs"), 7);
 	assert_string_equal(json_string_value(at(root, "streams.1.kind")), "non_blocking");
@@ -376,7 +378,7 @@ static void test_text(void **state)
 	        "estimated from samples",
 	        "80.0  ================  busy: estimated",
 	        "idle: the host was waiting",
-	        "idle: after its last work",
+	        "idle: cause unknown",
 	        "overlapped 1.40 ms of 1.80 ms that could have (77.8 %)",
 	        "Never timed, so in no GPU time: 1 class of work",
 	        "39 samples 240us",
@@ -418,6 +420,7 @@ static void test_two_devices(void **state)
 	made_device(&made, "NVIDIA H200", false);
 	d->total.busy = 4000000; /* 2 ms */
 	d->total.idle[TF_IDLE_DEPENDENCY] = 36000000;
+	d->from = made_header(&made)->window_start;
 	d->work = 5;
 	read_made();
 	assert_int_equal(m.gpu.device_count, 2);
@@ -432,6 +435,19 @@ static void test_two_devices(void **state)
 	assert_non_null(strstr(r.text, "added up, 40.0ms"));
 	assert_non_null(strstr(r.text, "idle: work waited for other work"));
 	rendered_free(&r);
+}
+
+/* The timeline has the device busy for longer than all its work took: the range has that too. */
+static void test_stretched(void **state)
+{
+	struct tf_work *slow = work_of(TF_WORK_KERNEL, 2, 64);
+
+	made_pairs(slow, TF_PAIR_IDLE, 20, 12110, 0); /* 100 of 10 us */
+	read_made();
+	assert_true(m.gpu.stretched);
+	assert_near(m.gpu.busy.low, m.gpu.all.low, 0);
+	assert_near(m.gpu.devices[0].time.low, m.gpu.all.low, 0);
+	assert_near(m.gpu.busy.busy, 16e6, 1e-9);
 }
 
 /* A device whose work has no known duration is not idle: nothing is known of it. */
@@ -460,6 +476,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_json_sums, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_two_processes, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_two_devices, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_stretched, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_unknown_device, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_text, setup, teardown),

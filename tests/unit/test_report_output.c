@@ -30,7 +30,7 @@ static const char *const keys[] = {
         "gpu",
         "mode estimated partial busy_ns busy_low_ns busy_high_ns busy_share comm_ns idle_ns "
         "idle_by "
-        "idle_after_ns window_ns kernels_busy_ns copies_busy_ns overlap_ns overlap_possible_ns "
+        "window_ns kernels_busy_ns copies_busy_ns overlap_ns overlap_possible_ns "
         "unknown_work_share work launch_ns launch_p50_ns first_launches first_ns queue_p50_ns "
         "queue_total_ns queue_count launch_per_gpu unplaced_records calibration untimed devices",
         "gpu.work",

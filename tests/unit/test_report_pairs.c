@@ -8,17 +8,26 @@
 
 #define WORKS 8
 
-static struct tf_work works[WORKS];
+static struct made made;
+static struct tf_work *empty, *null; /* the calibration */
+static struct tf_work works[WORKS];  /* classes */
 static struct calibration c;
 
 /* A pair around nothing costs 1,300 ns, one around a kernel 2,700 - 590 = 2,110 ns. */
 static int setup(void **state)
 {
 	memset(works, 0, sizeof(works));
-	works[0].kind = TF_WORK_EMPTY;
-	made_pairs(&works[0], TF_PAIR_IDLE, 10, 1300, 20);
-	works[1].kind = TF_WORK_NULL;
-	made_pairs(&works[1], TF_PAIR_IDLE, 20, 2700, 40);
+	made_start(&made, 2u << 20, 1, MADE_AREAS);
+	empty = made_work(&made, (struct tf_work){.kind = TF_WORK_EMPTY}, 0);
+	made_pairs(empty, TF_PAIR_IDLE, 10, 1300, 20);
+	null = made_work(&made, (struct tf_work){.kind = TF_WORK_NULL}, 0);
+	made_pairs(null, TF_PAIR_IDLE, 20, 2700, 40);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	made_free(&made);
 	return 0;
 }
 
@@ -49,11 +58,11 @@ static void test_student(void **state)
 /* Both regimes pooled, each less its own cost; the interval's parts. */
 static void test_kernel(void **state)
 {
-	made_pairs(&works[1], TF_PAIR_BUSY, 1, 2800, 0);
+	made_pairs(null, TF_PAIR_BUSY, 5, 2800, 50);
 	works[2].kind = TF_WORK_KERNEL;
 	made_pairs(&works[2], TF_PAIR_IDLE, 10, 5110, 100); /* 3,000 */
 	made_pairs(&works[2], TF_PAIR_BUSY, 10, 5410, 100); /* 3,200 */
-	calibrate(&c, works, WORKS, true);
+	calibrate(&c, &made.map, works, WORKS, true);
 	struct work_time t = work_time(&works[2], &c);
 	assert_true(t.known);
 	assert_false(t.exact);
@@ -62,10 +71,10 @@ static void test_kernel(void **state)
 	/* 18 degrees within the regimes and one between them */
 	double deviation = sqrt((18 * 100.0 * 100 + 20 * 100.0 * 100) / 19);
 	assert_near(t.random, student_95(19) * deviation / sqrt(20), 1e-6);
-	/* One reading of the busy regime: half of its 2,210 ns. */
-	assert_near(t.shared, (student_95(19) * 40 / sqrt(20) + 2210 / 2.0) / 2, 1e-6);
+	assert_near(t.shared, (student_95(19) * 40 / sqrt(20) + student_95(4) * 50 / sqrt(5)) / 2,
+	            1e-6);
 	assert_near(t.systematic, 120, 1e-9);
-	calibrate(&c, works, WORKS, false);
+	calibrate(&c, &made.map, works, WORKS, false);
 	assert_near(work_time(&works[2], &c).systematic, 400, 1e-9);
 }
 
@@ -74,25 +83,29 @@ static void test_single(void **state)
 {
 	works[2].kind = works[3].kind = TF_WORK_KERNEL;
 	made_pairs(&works[2], TF_PAIR_IDLE, 1, 12110, 0);
-	calibrate(&c, works, WORKS, true);
+	calibrate(&c, &made.map, works, WORKS, true);
 	assert_near(work_time(&works[2], &c).random, 5000, 1e-9);
 	made_pairs(&works[3], TF_PAIR_IDLE, 5, 6110, 4000); /* as large as its mean */
-	calibrate(&c, works, WORKS, true);
+	calibrate(&c, &made.map, works, WORKS, true);
 	assert_near(c.deviation, 1, 1e-6);
 	assert_near(work_time(&works[2], &c).random, 19600, 1e-4);
 }
 
-/* Without calibration nothing is known; work shorter than the pair's cost takes no time below 0. */
+/* Work shorter than the pair's cost takes no time below 0. Without calibration a pair costs what it
+ * did elsewhere, and the interval says how well that is known. */
 static void test_bounds(void **state)
 {
 	works[2].kind = TF_WORK_KERNEL;
 	made_pairs(&works[2], TF_PAIR_BUSY, 4, 2000, 0);
-	calibrate(&c, works, WORKS, true);
+	calibrate(&c, &made.map, works, WORKS, true);
 	assert_true(work_time(&works[2], &c).known);
 	assert_near(work_time(&works[2], &c).mean, 0, 1e-9);
-	works[1].pairs[TF_PAIR_IDLE].count = 0;
-	calibrate(&c, works, WORKS, true);
-	assert_false(work_time(&works[2], &c).known);
+	null->pairs[TF_PAIR_IDLE].count = 0;
+	made_pairs(&works[2], TF_PAIR_BUSY, 4, 7150, 0);
+	calibrate(&c, &made.map, works, WORKS, true);
+	assert_near(work_time(&works[2], &c).mean,
+	            7150 - ESTIMATE_NULL_PAIR_NS + ESTIMATE_NULL_KERNEL_NS, 1e-9);
+	assert_near(work_time(&works[2], &c).shared, 1.96 * ESTIMATE_PAIR_SD_NS, 1e-3);
 	assert_false(work_time(&works[3], &c).known);
 }
 
@@ -101,7 +114,7 @@ static void test_copies(void **state)
 {
 	struct tf_work w = copy_of(SPY_DIR_HTOD, SPY_MEM_PINNED, 4096, 7310);
 
-	calibrate(&c, works, WORKS, true);
+	calibrate(&c, &made.map, works, WORKS, true);
 	assert_near(work_time(&w, &c).mean, 7310 - 2110 - 3200, 1e-9);
 	assert_near(work_time(&w, &c).below, 1100, 1e-9);
 	w = copy_of(SPY_DIR_DTOD, SPY_MEM_DEVICE, 4096, 7310);
@@ -116,8 +129,11 @@ static void test_copies(void **state)
 	w.size = work_size_bucket(65536);
 	assert_near(work_time(&w, &c).mean, 7310 - 2110, 1e-9);
 	w.size = work_size_bucket(16384);
-	assert_near(work_time(&w, &c).mean, 7310 - 1705, 1e-9);
-	assert_near(work_time(&w, &c).systematic, 120 + 405, 1e-9);
+	assert_near(work_time(&w, &c).mean, 7310 - 2110, 1e-9);
+	assert_near(work_time(&w, &c).above, 810, 1e-9); /* or it travels with the command */
+	w = copy_of(SPY_DIR_PTOP, SPY_MEM_DEVICE, 4096, 7310);
+	assert_near(work_time(&w, &c).mean, 7310 - 2110 - 3200, 1e-9);
+	assert_near(work_time(&w, &c).above, 3200, 1e-9);
 }
 
 /* A staged copy: no longer than its pair, at this run's bandwidth or an assumed one. */
@@ -125,13 +141,13 @@ static void test_staged(void **state)
 {
 	struct tf_work w = copy_of(SPY_DIR_DTOH, SPY_MEM_PAGEABLE, 1 << 20, 81300);
 
-	calibrate(&c, works, WORKS, true);
+	calibrate(&c, &made.map, works, WORKS, true);
 	struct work_time t = work_time(&w, &c);
 	assert_near(t.mean, 1000 + (1 << 20) / 25.0, 1e-9);
 	assert_near(t.mean - t.below, (1 << 20) / 64.0, 1e-9);
 	assert_near(t.mean + t.above, 80000 + t.shared + student_95(9) * 20 / sqrt(10), 1e-6);
 	works[2] = copy_of(SPY_DIR_DTOH, SPY_MEM_PINNED, 4 << 20, 85310); /* 80,000 ns */
-	calibrate(&c, works, WORKS, true);
+	calibrate(&c, &made.map, works, WORKS, true);
 	t = work_time(&w, &c);
 	assert_near(t.mean, 1000 + 20000, 1e-9);
 	assert_near(t.below, 0.3 * 21000, 1e-9);
@@ -149,7 +165,7 @@ static void test_exact(void **state)
 {
 	struct tf_work w = {.kind = TF_WORK_KERNEL, .exact_count = 4, .exact_ns = 1000};
 
-	calibrate(&c, works, WORKS, true);
+	calibrate(&c, &made.map, works, WORKS, true);
 	struct work_time t = work_time(&w, &c);
 	assert_true(t.known && t.exact);
 	assert_near(t.mean, 250, 1e-9);
@@ -170,15 +186,16 @@ static void test_hostile(void **state)
 		assert_int_equal(squares.sum_squares == 1e300 || !pairs_good(&squares), 1);
 		works[2].kind = TF_WORK_KERNEL;
 		works[2].pairs[0] = sum;
-		works[1].pairs[1] = squares;
-		calibrate(&c, works, WORKS, true);
+		null->pairs[1] = squares;
+		calibrate(&c, &made.map, works, WORKS, true);
 		assert_false(work_time(&works[2], &c).known);
-		assert_true(isfinite(c.null[1].mean) && isfinite(c.null[1].half));
+		assert_true(isfinite(c.cost[ESTIMATE_KERNEL][1].mean) &&
+		            isfinite(c.cost[ESTIMATE_KERNEL][1].half));
 	}
 	/* A count no run reaches, squares smaller than the sum allows. */
 	works[2].pairs[0] =
 	        (struct tf_pairs){.count = UINT64_MAX, .sum_ns = 1e20, .sum_squares = 0};
-	calibrate(&c, works, WORKS, true);
+	calibrate(&c, &made.map, works, WORKS, true);
 	struct work_time t = work_time(&works[2], &c);
 	assert_true(isfinite(t.mean) && isfinite(t.random) && t.mean >= 0 && t.random >= 0);
 }
@@ -187,13 +204,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_student),
-	        cmocka_unit_test_setup(test_kernel, setup),
-	        cmocka_unit_test_setup(test_single, setup),
-	        cmocka_unit_test_setup(test_bounds, setup),
-	        cmocka_unit_test_setup(test_copies, setup),
-	        cmocka_unit_test_setup(test_staged, setup),
-	        cmocka_unit_test_setup(test_exact, setup),
-	        cmocka_unit_test_setup(test_hostile, setup),
+	        cmocka_unit_test_setup_teardown(test_kernel, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_single, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_copies, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_staged, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_exact, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("pairs", tests, NULL, NULL);
