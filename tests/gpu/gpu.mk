@@ -111,8 +111,8 @@ $(O)/tests/libfake_cupti.so: tests/gpu/fake_cupti.c $(O)/gen/gpu/cupti_record_na
 
 .PHONY: test-gpu-tools
 ifneq ($(CUPTI_INC),)
-TEST_EXTRA += $(GPU_TEST_TOOLS)
-test-gpu-tools: $(GPU_TEST_TOOLS)
+TEST_EXTRA += $(GPU_TEST_TOOLS) gpu-tools-simulated
+test-gpu-tools: $(GPU_TEST_TOOLS) shim report sim samples-sim gpu-tools-simulated
 	$(Q)python3 -B tests/gpu/test_acceptance.py $(O)
 else
 test-gpu-tools:

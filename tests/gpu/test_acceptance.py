@@ -7,6 +7,7 @@ are skipped
 import io
 import json
 import os
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -16,7 +17,9 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from acceptance import compare, counts, modes, overhead, page, process, programs, truth  # noqa: E402
+from acceptance import (  # noqa: E402
+    accuracy, beside, compare, counts, launch_cost, modes, nsys, overhead, page, process, programs, runs, timeline,
+    truth, work)
 from acceptance.shim import Report  # noqa: E402
 
 
@@ -186,6 +189,15 @@ class Figures(unittest.TestCase):
         p.overhead_head()
         p.overhead_row({"program": "launch_loop/static", "mode": "off", "limit_percent": 2.0,
                         "pass": True, "note": None, **overhead.summary([(1.0, 1.02)] * 15)})
+        p.accuracy_head()
+        p.accuracy_row({"program": "torch_conv_training", "pass": False, "note": "z" * 100,
+                        "sample": {"truth_ns": 123456789012, "ours_ns": 123456789012, "percent": -12.345,
+                                   "per_piece_ns": -123.4}, "cupti": {"percent": None}})
+        p.timeline_head()
+        p.timeline_row({"program": "many_tiny_launches/static", "pass": True, "note": None,
+                        "difference_points": 12.34, "sample": {"busy": 99.99},
+                        "told": {"what": "x" * 80, "share": None}})
+        p.table("t", [{"what": "w" * 70, "text": "y" * 100, "pass": None}])
         p.verdicts([{"what": "counts", "pass": False, "text": "name/one, " * 30}])
         self.assertLessEqual(max(len(line) for line in out.getvalue().splitlines()), page.WIDTH)
 
@@ -277,6 +289,287 @@ class Pairs(unittest.TestCase):
         row = self.measure("print('time_s: 1')", False)
         self.assertFalse(row["pass"])
         self.assertIn("time limit", row["note"])
+
+
+def kernel_row(**more):
+    row = {"kind": "kernel", "kernel": "fill(float*)", "grid": [2, 1, 1], "block": [64, 1, 1],
+           "shared_bytes": 0, "direction": None, "memory": None, "bytes": None, "count": 100,
+           "samples": 40, "mean_ns": 1000.0, "low_ns": 900.0, "high_ns": 1100.0, "api_mean_ns": 3000.0}
+    row.update(more)
+    return row
+
+
+def copy_row(**more):
+    return kernel_row(kind="copy", kernel=None, grid=None, block=None, shared_bytes=None,
+                      direction="HtoD", memory="pinned", bytes=100 * 4100, **more)
+
+
+FILL = work.kernel_key("fill(float*)", [2, 1, 1], [64, 1, 1], 0)
+
+
+def timed_report(works, total_ns, mode="sample", launches=100):
+    r = report(launches=launches, graph_launches=0, sets=0)
+    r.data["copies"] = []
+    r.data["works"] = works
+    whole = {"gpu_total_ns": total_ns, "gpu_mean_ns": total_ns and total_ns / launches,
+             "gpu_low_ns": total_ns and 0.9 * total_ns, "gpu_high_ns": total_ns and 1.1 * total_ns,
+             "gpu_known_share": 1.0, "samples": 40}
+    r.data["gpu"] = {"mode": mode, "work": {"all": whole}, "calibration": {}, "window_ns": 1000,
+                     "busy_ns": 400, "idle_by": {"launch": 500, "outside": 100}}
+    r.data["host"] = {"launch_ns": 10, "back_pressure_ns": 80, "contention_ns": 0,
+                      "sync_useful_ns": 10, "sync_wasted_ns": 0}
+    return r
+
+
+def timed_truth(classes, kernels=(100, 100000)):
+    t = same_truth()
+    t.classes, t.kinds = classes, {"kernel": kernels, "copy": (0, 0), "set": (0, 0), "graph": (0, 0)}
+    return t
+
+
+class Work(unittest.TestCase):
+    def test_size_buckets(self):
+        self.assertEqual([work.size_bucket(n) for n in (0, 3, 4, 5, 7, 8, 10, 4096, 5119, 5120)],
+                         [0, 3, 4, 5, 7, 8, 9, 44, 44, 45])
+
+    def test_keys(self):
+        self.assertEqual(work.key_of(kernel_row()), FILL)
+        self.assertNotEqual(work.key_of(kernel_row(shared_bytes=64)), FILL)
+        self.assertEqual(work.key_of(kernel_row(), shapes=False), work.kernel_key("fill(float*)"))
+        self.assertEqual(work.key_of(copy_row()), work.copy_key("HtoD", "pinned", 4096))
+        device = copy_row()
+        device.update(direction="DtoD", memory="unknown")
+        self.assertEqual(work.key_of(device), work.copy_key("DtoD", "device", 4096))
+
+    def test_classes_are_put_together_by_count(self):
+        r = timed_report([kernel_row(count=100, mean_ns=1000.0),
+                          kernel_row(count=300, mean_ns=2000.0, samples=0, low_ns=2000.0),
+                          kernel_row(count=50, mean_ns=None, low_ns=None, high_ns=None, samples=0)], 1)
+        c = work.classes_of(r)[FILL]
+        self.assertEqual((c.pieces, c.samples, c.mean, c.low), (450, 40, 1750.0, 1725.0))
+
+    def test_nothing_timed(self):
+        c = work.classes_of(timed_report([kernel_row(mean_ns=None, low_ns=None, high_ns=None)], 1))
+        self.assertEqual((c[FILL].mean, c[FILL].low), (None, None))
+
+
+class Accuracy(unittest.TestCase):
+    def row(self, works, total_ns, classes, **more):
+        three = runs.Three()
+        three.truths = [timed_truth(classes, **more)]
+        three.reports = {mode: timed_report(works, total_ns, mode) for mode in ("sample", "cupti")}
+        return {"program": "p", **accuracy.row_of(None, three)}
+
+    def test_good(self):
+        row = self.row([kernel_row()], 102000, {FILL: (100, 100000)})
+        self.assertEqual((row["pass"], row["note"], row["sample"]["percent"]), (True, None, 2.0))
+        self.assertEqual([v["pass"] for v in accuracy.class_verdicts([row])], [True, True])
+        self.assertTrue(accuracy.sum_verdicts([row], "sample")["pass"])
+
+    def test_short_kernels_may_be_off_by_so_much_a_piece(self):
+        # 1 us a piece: 150 ns are more than 5 %
+        for total, passed in ((114900, True), (115100, False), (85100, True), (84900, False)):
+            row = self.row([kernel_row()], total, {FILL: (100, 100000)})
+            self.assertEqual(row["sample"]["pass"], passed)
+
+    def test_long_kernels_may_be_off_by_a_share(self):
+        for total, passed in ((10490000, True), (10510000, False)):
+            row = self.row([], total, {}, kernels=(100, 10000000))
+            self.assertEqual(row["sample"]["pass"], passed)
+        self.assertFalse(accuracy.sum_verdicts([row], "sample")["pass"])
+
+    def test_truth_is_scaled_to_the_pieces(self):
+        row = self.row([kernel_row()], 100000, {FILL: (200, 200000)}, kernels=(200, 200000))
+        self.assertEqual(row["sample"]["percent"], 0.0)
+
+    def test_class_off(self):
+        row = self.row([kernel_row(mean_ns=1201.0, high_ns=1300.0)], 100000, {FILL: (100, 100000)})
+        self.assertFalse(row["pass"])
+        self.assertEqual([v["pass"] for v in accuracy.class_verdicts([row])], [False, True])
+        # a class of few samples is not judged, but its interval is
+        row = self.row([kernel_row(mean_ns=1201.0, low_ns=1150.0, high_ns=1300.0, samples=29)], 100000,
+                       {FILL: (100, 100000)})
+        self.assertTrue(row["pass"])
+        self.assertEqual([v["pass"] for v in accuracy.class_verdicts([row])], [False, False])
+
+    def test_class_that_one_lacks(self):
+        row = self.row([kernel_row(), copy_row()], 100000, {FILL: (100, 100000)})
+        self.assertEqual(len(row["classes"]), 1)
+        self.assertEqual(len(row["classes_alone"]["ours"]), 1)
+
+    def test_not_known(self):
+        row = self.row([], None, {FILL: (100, 100000)})
+        self.assertFalse(row["pass"])
+        self.assertFalse(accuracy.sum_verdicts([row], "sample")["pass"])
+
+    def test_failed_run(self):
+        three = runs.Three()
+        three.truths = [timed_truth({FILL: (100, 100000)})]
+        three.reports = {"sample": timed_report([kernel_row()], 100000)}
+        three.trouble = {"cupti": "it ran in mode sample"}
+        row = {"program": "p", **accuracy.row_of(None, three)}
+        self.assertEqual((row["pass"], row["note"]), (False, "cupti: it ran in mode sample"))
+        self.assertTrue(accuracy.sum_verdicts([row], "sample")["pass"])
+        self.assertFalse(accuracy.sum_verdicts([row], "cupti")["pass"])
+
+
+class Timeline(unittest.TestCase):
+    def row(self, name="p", **cupti):
+        three = runs.Three()
+        three.reports = {mode: timed_report([], 1, mode) for mode in ("sample", "cupti")}
+        three.reports["cupti"].data["gpu"].update(cupti)
+        return {"program": name, "note": None, **timeline.row_of(programs.Program(name, []), three)}
+
+    def test_points(self):
+        self.assertEqual(self.row()["difference_points"], 0.0)
+        row = self.row(busy_ns=351, idle_by={"launch": 549, "outside": 100})
+        self.assertEqual((row["difference_points"], row["pass"]), (4.9, True))
+        row = self.row(idle_by={"launch": 440, "outside": 130, "sync": 30})
+        self.assertEqual((row["difference_points"], row["largest"], row["pass"]),
+                         (6.0, "idle, launch", False))
+        self.assertFalse(timeline.verdicts([row])[0]["pass"])
+
+    def test_cause_that_only_cupti_has(self):
+        row = self.row(busy_ns=340, idle_by={"launch": 500, "outside": 100, "sync": 60})
+        self.assertEqual((row["difference_points"], row["pass"]), (6.0, False))
+
+    def test_not_known(self):
+        row = self.row(busy_ns=None)
+        self.assertEqual((row["pass"], row["note"]), (False, "cupti: no timeline"))
+
+    def test_full_queue(self):
+        self.assertEqual(self.row("one_big_kernel/static")["told"]["share"], 0.9)
+        told = self.row("many_tiny_launches/static")["told"]
+        self.assertEqual((told["share"], told["pass"]), (0.1, False))
+        self.assertIsNone(self.row()["told"])
+
+
+class Beside(unittest.TestCase):
+    def outcome(self, seen):
+        return process.Outcome([], 0, False, 1.0, "profiled: %s\n" % json.dumps(seen), "")
+
+    def test_profilers_output(self):
+        alone = beside.profiler_saw(self.outcome({"kernel": {"fill": 10}, "gpu_memcpy": {}}))
+        ours = {"kernel": {"fill": 10, "cudaspy_stall": 4, "cudaspy_null": 1}, "gpu_memcpy": {}}
+        row = {}
+        beside.compare_output(row, alone, beside.profiler_saw(self.outcome(ours)))
+        self.assertTrue(row["complete"])
+        ours["kernel"]["fill"] = 9
+        text = beside.compare_output(row, alone, beside.profiler_saw(self.outcome(ours)))
+        self.assertFalse(row["complete"])
+        self.assertIn("fill 10, 9", text)
+        beside.compare_output(row, {}, {})
+        self.assertFalse(row["complete"])  # nothing seen is not complete
+        self.assertIsNone(beside.profiler_saw(process.Outcome([], 0, False, 1.0, "", "")))
+
+    def test_figures(self):
+        for total, mean, same in ((104000, 1100.0, True), (116000, 1000.0, False), (100000, 1201.0, False)):
+            row = {}
+            beside.compare_figures(row, timed_report([kernel_row()], 100000),
+                                   timed_report([kernel_row(mean_ns=mean)], total))
+            self.assertEqual(row["same"], same)
+        beside.compare_figures(row, timed_report([], 100000), timed_report([], 100000, "off"))
+        self.assertFalse(row["same"])
+
+    def test_nsys_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.sqlite")
+            with sqlite3.connect(path) as db:
+                db.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
+                db.executemany("INSERT INTO StringIds VALUES (?, ?)",
+                               [(1, "fill"), (2, "cudaspy_stall")])
+                db.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (shortName INTEGER)")
+                db.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?)",
+                               [(1,), (1,), (2,)])
+                db.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (bytes INTEGER)")
+                db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (4)")
+            self.assertEqual(nsys.counted(path), {"kernel": {"fill": 2}, "copy": {"copy": 1}, "set": {}})
+
+    def test_no_report_of_nsys(self):
+        settings = types.SimpleNamespace(nsys="/nonexistent/target/nsys", environment=dict)
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaises(nsys.NsysFailed):
+                nsys.read(settings, folder)
+
+
+class Gate(unittest.TestCase):
+    CODE = "import os, sys\nsys.path.insert(0, %r)\nimport common\n" \
+        "open(sys.argv[1], 'a').write('b')\ncommon.require('json')\n" \
+        "open(sys.argv[1], 'a').write(os.environ.get('CUDASPY_GPU', 't')[0])\n" \
+        "common.require('math')" % os.path.join(os.path.dirname(os.path.abspath(__file__)), "workloads")
+
+    def test_gated_runs_start_together_and_take_turns(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = os.path.join(folder, "trace")
+            settings = types.SimpleNamespace(
+                work=folder, quick=False, simulated=True, build=folder, shim="", runs={},
+                reporter="/nonexistent", environment=lambda **more: {**os.environ, **{
+                    k: v for k, v in more.items() if k != "LD_PRELOAD"}},
+                time_left=lambda most: most)
+            program = programs.Program("p", [sys.executable, "-c", self.CODE, trace], timeout=30,
+                                       gated=True)
+            three = runs.three(settings, program)
+            with open(trace, encoding="utf-8") as f:
+                written = f.read()
+            self.assertEqual(written.replace("b", ""), "tsc")
+            self.assertEqual(written.count("b"), 3)
+            self.assertIn("truth", three.trouble)  # it did no work on a GPU
+            self.assertIs(runs.three(settings, program), three)
+
+
+class LaunchCost(unittest.TestCase):
+    def test_lines(self):
+        text = "shim: present\ncost: driver median_ns=2650.0 difference_ns=0.0 q1_ns=0.0 q3_ns=0.0 " \
+            "percent=0.000\ncost: seen median_ns=2700.5 difference_ns=-50.5 q1_ns=-60.0 q3_ns=70.1 " \
+            "percent=-1.906\nresult: ok\n"
+        found = launch_cost.costs(process.Outcome([], 0, False, 1.0, text, ""))
+        self.assertEqual(found["seen"], {"median_ns": 2700.5, "difference_ns": -50.5, "q1_ns": -60.0,
+                                         "q3_ns": 70.1, "percent": -1.906})
+        self.assertEqual(sorted(found), ["driver", "seen"])
+
+
+class Simulated(unittest.TestCase):
+    """The script itself, on the simulated CUDA; nothing here depends on how fast the machine is."""
+
+    def setUp(self):
+        needed = ["libcudaspy.so", "cudaspy", "sim/truth", "samples/sim/many_tiny_launches",
+                  "tests/captures-sim", "tests/launch_cost", "tests/libnvperf_launch_cost.so"]
+        if not BUILD or not all(os.path.exists(os.path.join(BUILD, f)) for f in needed):
+            self.skipTest("the shim, the simulated CUDA or its programs are not built")
+
+    def script(self, *arguments):
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "out.json")
+            done = subprocess.run([os.path.join(root, "scripts", "gpu_acceptance"), "--simulated",
+                                   "--no-build", "--quick", "--build", BUILD, "--out", out,
+                                   *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  timeout=300, check=False, text=True)
+            self.assertIn(done.returncode, (0, 1), done.stdout)
+            self.assertNotIn("Traceback", done.stdout)
+            with open(out, encoding="utf-8") as f:
+                return json.load(f)["parts"]
+
+    def test_captures_and_launch_cost(self):
+        parts = self.script("--parts", "captures,launch_cost")
+        off, sample = parts["captures"]["rows"]
+        self.assertEqual([(r["pass"], r["figures"]) for r in (off, sample)],
+                         [(True, {"valid": 300, "invalid": 0, "foreign": 0})] * 2)
+        self.assertEqual(off["samples"], 0)
+        self.assertGreater(sample["samples"], 0)
+        ways = ["clocks", "driver", "forward", "record", "seen"]
+        self.assertEqual([(r["mode"], sorted(r["ways"])) for r in parts["launch_cost"]["rows"]],
+                         [(mode, ways) for mode in ("bare", "off", "sample")])
+
+    def test_times(self):
+        parts = self.script("--parts", "accuracy,timeline", "--only", "^many_tiny_launches/sim$")
+        row = parts["accuracy"]["rows"][0]
+        self.assertEqual((row["sample"]["mode"], row["cupti"]["mode"], row["trouble"]),
+                         ("sample", "cupti", {}))
+        self.assertTrue(row["cupti"]["pass"])  # the simulated CUPTI is exact
+        self.assertEqual([c["class"] for c in row["classes"]], ["increment(unsigned int*)"])
+        self.assertGreaterEqual(row["classes"][0]["samples"], accuracy.SAMPLES_LEAST)
+        self.assertIsNotNone(parts["timeline"]["rows"][0]["difference_points"])
 
 
 class Demangle(unittest.TestCase):

@@ -78,26 +78,40 @@ class Outcome:
                 "stderr": self.stderr[-TAIL:] if self.rc else None}
 
 
-def run(argv, env, timeout, folder, name):
-    """Runs argv; its output goes through files in `folder`, so that a grandchild that lives on holds nothing up."""
-    out = os.path.join(folder, name + ".out")
-    err = os.path.join(folder, name + ".err")
-    start = time.monotonic()
-    timed_out = False
-    with open(out, "wb") as fout, open(err, "wb") as ferr:
+class Started:
+    """A program under way. Its output goes through files in `folder`: a grandchild that lives on holds nothing up."""
+
+    def __init__(self, argv, env, folder, name):
+        self.argv = argv
+        self.out = os.path.join(folder, name + ".out")
+        self.err = os.path.join(folder, name + ".err")
+        self.start = time.monotonic()
+        self.p = self.trouble = None
+        with open(self.out, "wb") as fout, open(self.err, "wb") as ferr:
+            try:
+                self.p = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=fout,
+                                          stderr=ferr, start_new_session=True)
+            except OSError as e:
+                self.trouble = str(e)
+
+    def finish(self, timeout):
+        """Waits for its end, at most `timeout` seconds from now."""
+        if not self.p:
+            return Outcome(self.argv, 127, False, 0.0, "", self.trouble)
+        timed_out = False
         try:
-            p = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=fout, stderr=ferr,
-                                 start_new_session=True)
-        except OSError as e:
-            return Outcome(argv, 127, False, 0.0, "", str(e))
-        try:
-            p.wait(timeout)
+            self.p.wait(timeout)
         except subprocess.TimeoutExpired:
             timed_out = True
         finally:
-            stop_session(p)
-    seconds = time.monotonic() - start
-    return Outcome(argv, p.returncode, timed_out, seconds, text_of(out), text_of(err))
+            stop_session(self.p)
+        return Outcome(self.argv, self.p.returncode, timed_out, time.monotonic() - self.start,
+                       text_of(self.out), text_of(self.err))
+
+
+def run(argv, env, timeout, folder, name):
+    """Runs argv to its end."""
+    return Started(argv, env, folder, name).finish(timeout)
 
 
 def stop_session(p):

@@ -1,7 +1,7 @@
 """The programs of the acceptance: the samples, the launch loop, the frameworks' workloads.
 
-One row each. `needs` are Python modules; `resident` says that it can be timed in turns within one process
-(tests/gpu/workloads/common.py, --serve).
+One row each. `needs` are Python modules; `resident` says that it can be timed in turns within one process, `gated`
+that it can be started before it is its turn on the GPU (tests/gpu/workloads/common.py, --serve and gate()).
 """
 import glob
 import os
@@ -16,7 +16,7 @@ class Program:
     """Something to run; `quick_argv` is a shorter run of it."""
 
     def __init__(self, name, argv, needs=(), env=None, timeout=60, resident=False, quick_argv=None,
-                 loop=None):
+                 loop=None, gated=False):
         self.name = name
         self.argv = argv
         self.needs = needs
@@ -25,6 +25,7 @@ class Program:
         self.resident = resident
         self.quick_argv = quick_argv or argv
         self.loop = loop or argv  # the form whose loop is timed for the overhead
+        self.gated = gated
 
     def missing(self):
         """Why it cannot be run here, or None."""
@@ -39,7 +40,7 @@ def workload(name, file, needs, *arguments, iterations=None, loop_iterations=Non
     argv = [sys.executable, "-B", os.path.join(WORKLOADS, file), *arguments]
     count = ["--iterations", str(iterations)] if iterations else []
     loop = ["--iterations", str(loop_iterations)] if loop_iterations else []
-    return Program(name, argv + count, needs, loop=argv + loop, timeout=more.pop("timeout", 120), **more)
+    return Program(name, argv + count, needs, loop=argv + loop, gated=True, timeout=more.pop("timeout", 120), **more)
 
 
 def sample_names():

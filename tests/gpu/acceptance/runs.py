@@ -1,7 +1,9 @@
 """The runs that `accuracy` and `timeline` look at: each program once under CUPTI alone, once sampled, once in cupti mode.
 
-One at a time, since programs that share a GPU slow each other's kernels down.
+On the GPU one at a time, since programs that share one slow each other's kernels down; frameworks, which load for
+seconds, are loaded before it is their turn.
 """
+import os
 import re
 
 from acceptance import counts, process, programs, shim, truth
@@ -24,21 +26,55 @@ class Three:
         self.loop_s = {}
 
 
+class Run:
+    """One run of a program in a mode. A gated program is started at once, and held until it is its turn."""
+
+    def __init__(self, settings, program, mode, name=None, env=None, argv=None):
+        self.settings, self.program, self.mode = settings, program, mode
+        self.folder = counts.fresh_folder(settings, program.name, name or mode.name)
+        self.env = {**mode.environment(settings, self.folder), **program.env, **(env or {})}
+        self.argv = mode.argv(settings, self.folder, argv or argv_of(settings, program))
+        self.gate = self.started = None
+
+    def hold(self):
+        """Starts it; it gets as far as its gate."""
+        path = os.path.join(self.folder, "gate")
+        os.mkfifo(path)
+        self.gate = os.open(path, os.O_RDWR | os.O_CLOEXEC)  # both ways: neither side waits to open it
+        self.started = process.Started(self.argv, {**self.env, "ACCEPTANCE_GATE": path}, self.folder,
+                                       "run")
+
+    def finish(self):
+        """Lets it run to its end."""
+        if self.gate is not None:
+            os.write(self.gate, b"go\n")
+        else:
+            self.started = process.Started(self.argv, self.env, self.folder, "run")
+        return self.started.finish(self.settings.time_left(self.program.timeout))
+
+    def close(self):
+        """Ends it where it is still held."""
+        if self.gate is not None:
+            if self.started and self.started.p:
+                process.stop_session(self.started.p)
+            os.close(self.gate)
+
+
 def argv_of(settings, program):
     return program.quick_argv if settings.quick else program.loop
 
 
-def run_truth(settings, program, into):
-    yardstick = truth.yardstick(settings)
-    folder = counts.fresh_folder(settings, program.name, "truth")
+def truth_run(settings, program):
     spans = program.name.split("/")[0] in GRAPH_PROGRAMS
-    env = {**BARE.environment(settings, folder), **program.env,
-           **yardstick.environment(settings, folder, graphs_as_spans=spans)}
-    outcome = process.run(argv_of(settings, program), env, settings.time_left(program.timeout),
-                          folder, "truth")
+    folder = counts.folder_of(settings, program.name, "truth")
+    env = truth.yardstick(settings).environment(settings, folder, graphs_as_spans=spans)
+    return Run(settings, program, BARE, "truth", env)
+
+
+def read_truth(settings, run, outcome, into):
     trouble = outcome.skipped or outcome.trouble()
     try:
-        into.truths = [t for t in yardstick.read(settings, folder)
+        into.truths = [t for t in truth.yardstick(settings).read(settings, run.folder)
                        if t.launches or t.graph_launches or t.copies or t.sets]
     except (OSError, ValueError, KeyError, RuntimeError) as e:
         trouble = trouble or "%s: %s" % (type(e).__name__, e)
@@ -50,38 +86,61 @@ def run_truth(settings, program, into):
         into.trouble["truth"] = trouble
 
 
-def run_mode(settings, program, mode, name=None, env=None, argv=None):
-    """(report, outcome, trouble) of one run in a mode of the shim."""
-    folder = counts.fresh_folder(settings, program.name, name or mode.name)
-    full = {**mode.environment(settings, folder), **program.env, **(env or {})}
-    outcome = process.run(mode.argv(settings, folder, argv or argv_of(settings, program)), full,
-                          settings.time_left(program.timeout), folder, "run")
-    reports, troubles = shim.read(settings, folder)
+def read_report(settings, run, outcome):
+    """(report, trouble) of the one process that worked on the GPU."""
+    reports, troubles = shim.read(settings, run.folder)
     busy = [r for r in reports if r.pieces]
-    trouble = outcome.skipped or (None if mode.may_fail else outcome.trouble()) or "; ".join(troubles)
+    trouble = outcome.skipped or (None if run.mode.may_fail else outcome.trouble()) or \
+        "; ".join(troubles)
     if not trouble and len(busy) != 1:
         trouble = "%d recordings of work on the GPU" % len(busy)
-    return (busy[0] if busy else None), outcome, trouble or None
+    return (busy[0] if busy else None), trouble or None
+
+
+def run_mode(settings, program, mode, name=None, env=None, argv=None):
+    """(report, outcome, trouble) of one run in a mode of the shim."""
+    run = Run(settings, program, mode, name, env, argv)
+    outcome = run.finish()
+    report, trouble = read_report(settings, run, outcome)
+    return report, outcome, trouble
+
+
+def run_three(settings, program):
+    three = Three()
+    runs = {"truth": truth_run(settings, program)}
+    runs.update({name: Run(settings, program, MODES[name]) for name in ("sample", "cupti")})
+    try:
+        if program.gated:
+            for run in runs.values():
+                run.hold()
+        use(settings, runs, three)
+    finally:
+        for run in runs.values():
+            run.close()
+    return three
+
+
+def use(settings, runs, three):
+    """Lets each have its turn, and reads what came of it."""
+    for name, run in runs.items():
+        outcome = run.finish()
+        three.loop_s[name] = outcome.times
+        if name == "truth":
+            read_truth(settings, run, outcome, three)
+            continue
+        report, trouble = read_report(settings, run, outcome)
+        if report:
+            three.reports[name] = report
+        if not trouble and report.mode != name:
+            trouble = "it ran in mode %s" % report.mode
+        if trouble:
+            three.trouble[name] = trouble
 
 
 def three(settings, program):
     """The three runs, made at the first call."""
     if program.name not in settings.runs:
-        t = Three()
-        run_truth(settings, program, t)
-        for name in ("sample", "cupti"):
-            if settings.out_of_time():
-                t.trouble[name] = "not run: the time limit was reached"
-                continue
-            report, outcome, trouble = run_mode(settings, program, MODES[name])
-            t.loop_s[name] = outcome.times
-            if report:
-                t.reports[name] = report
-            if not trouble and report.mode != name:
-                trouble = "it ran in mode %s" % report.mode
-            if trouble:
-                t.trouble[name] = trouble
-        settings.runs[program.name] = t
+        settings.runs[program.name] = run_three(settings, program)
     return settings.runs[program.name]
 
 

@@ -19,7 +19,7 @@ FRAMEWORKS = {  # module: the distributions that may bring it
     "cupy": ["cupy", "cupy-cuda13x", "cupy-cuda12x"],
 }
 # Variables of ours, of the yardstick and of other tools: none may leak into a run that did not ask for it.
-OWN_VARIABLES = ("CUDASPY_", "CUPTI_TRUTH_", "SIM_", "LD_PRELOAD", "CUDA_INJECTION64_PATH",
+OWN_VARIABLES = ("ACCEPTANCE_", "CUDASPY_", "CUPTI_TRUTH_", "SIM_", "LD_PRELOAD", "CUDA_INJECTION64_PATH",
                  "NVTX_INJECTION64_PATH")
 
 

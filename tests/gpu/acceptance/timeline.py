@@ -29,7 +29,8 @@ def shares_of(report):
 
 def compare_shares(sample, cupti):
     """(the largest difference in percentage points, its name)."""
-    return max((abs(sample[name] - cupti.get(name, 0.0)), name) for name in sample)
+    return max((round(abs(sample.get(name, 0.0) - cupti.get(name, 0.0)), 2), name)
+               for name in sorted(set(sample) | set(cupti)))
 
 
 def share_expected(report, parts):
