@@ -57,8 +57,15 @@ void CUPTIAPI records_buffer_completed(CUcontext context, uint32_t stream, uint8
 
 /* cupti_write.c: writes truth.out (and truth.raw when complete); call without the lock. */
 void write_truth(bool complete);
+/* The text as a JSON string; the kinds in CUPTI's words. */
+void write_string(FILE *f, const char *text);
+const char *copy_kind_name(uint8_t kind);
+const char *memory_kind_name(uint8_t kind);
 /* The name of a call as a JSON string, null for NULL; asks CUPTI. */
 void write_api_name(FILE *f, const uint32_t *api);
+
+/* cupti_write_classes.c: the JSON's `own` and `classes`; call under the lock. */
+void write_classes(FILE *f, const struct tally *t);
 
 /* cupti_causes.c: the JSON's `causes`; call without the lock, when no more records come. */
 void write_causes(FILE *f);

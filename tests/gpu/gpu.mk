@@ -16,6 +16,7 @@ GPU_TRUTH_SRC := \
 	tests/gpu/cupti_tally.c \
 	tests/gpu/cupti_truth.c \
 	tests/gpu/cupti_write.c \
+	tests/gpu/cupti_write_classes.c \
 	# EOL
 
 GPU_TRUTH_OBJ := $(GPU_TRUTH_SRC:%.c=$(O)/%.o)

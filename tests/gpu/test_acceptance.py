@@ -485,6 +485,22 @@ class Beside(unittest.TestCase):
                 db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (4)")
             self.assertEqual(nsys.counted(path), {"kernel": {"fill": 2}, "copy": {"copy": 1}, "set": {}})
 
+    def test_preloads_of_both(self):
+        """A nsys that only preloads a library of its own, and runs the program."""
+        with tempfile.TemporaryDirectory() as folder:
+            tool = os.path.join(folder, "nsys")
+            with open(tool, "w", encoding="utf-8") as f:
+                f.write('#!/bin/sh\nwhile [ "$1" != /bin/sh ]; do shift; done\n'
+                        'exec env NSYS_SEEN=1 LD_PRELOAD=/nonexistent/nsys.so "$@"\n')
+            os.chmod(tool, 0o755)
+            settings = types.SimpleNamespace(nsys=tool, shim="/nonexistent/shim.so",
+                                             environment=lambda **more: {**os.environ, **more})
+            mode = modes.NSYS_AND_SAMPLE
+            argv = mode.argv(settings, folder, ["/bin/sh", "-c", 'echo "$LD_PRELOAD $NSYS_SEEN"'])
+            done = subprocess.run(argv, env=mode.environment(settings, folder), check=True, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.assertEqual(done.stdout, "/nonexistent/shim.so:/nonexistent/nsys.so 1\n")
+
     def test_no_report_of_nsys(self):
         settings = types.SimpleNamespace(nsys="/nonexistent/target/nsys", environment=dict)
         with tempfile.TemporaryDirectory() as folder:

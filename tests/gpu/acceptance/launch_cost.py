@@ -1,4 +1,8 @@
-"""Part `launch_cost`: what the shim adds to one launch, in ns, measured within one process (tests/gpu/launch_cost.c)."""
+"""Part `launch_cost`: what the shim adds to one launch, in ns, within one process (tests/gpu/launch_cost.c).
+
+In mode `sample` the budget is a share of the thread's time, and one block of launches in five goes through the shim:
+the budget is set so that it comes to one per cent of the shim's own share.
+"""
 import os
 import re
 

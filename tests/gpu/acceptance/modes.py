@@ -54,7 +54,7 @@ def nsys_prefix(settings, folder):
 def nsys_and_shim_prefix(settings, folder):
     """The shim beside what nsys itself preloads: nsys sets LD_PRELOAD for the program that it starts."""
     return nsys_prefix(settings, folder) + [
-        "/bin/sh", "-c", 'LD_PRELOAD="$0${LD_PRELOAD:+:$LD_PRELOAD}" exec "$@"', settings.shim]
+        "/bin/sh", "-c", 'export LD_PRELOAD="$0${LD_PRELOAD:+:$LD_PRELOAD}"; exec "$@"', settings.shim]
 
 
 def nsys_and_shim(settings, folder):

@@ -1,4 +1,4 @@
-"""The runs that `accuracy` and `timeline` look at: each program once under CUPTI alone, once sampled, once in cupti mode.
+"""The runs of `accuracy` and `timeline`: each program once under CUPTI alone, once sampled, once in cupti mode.
 
 On the GPU one at a time, since programs that share one slow each other's kernels down; frameworks, which load for
 seconds, are loaded before it is their turn.
