@@ -2,6 +2,7 @@
 
 REPORT_MODULES := \
 	alloc \
+	bounds \
 	clock \
 	complain \
 	error_names \

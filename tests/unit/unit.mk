@@ -1,6 +1,7 @@
 # Unit tests: one CMocka program for each tests/unit/test_*.c. `make unit` builds and runs them all.
 
 UNIT_TESTS := \
+	test_report_bounds \
 	test_report_cli \
 	test_report_clock \
 	test_report_damage \
