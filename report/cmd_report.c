@@ -84,7 +84,7 @@ int report_close(FILE *to, const char *name)
 }
 
 /* One process after the other: the model keeps what it needs, the mappings go. */
-static int read_files(struct model *m, char *const *paths, size_t count)
+int report_read(struct model *m, char *const *paths, size_t count)
 {
 	char error[READER_ERROR_BYTES];
 
@@ -107,7 +107,7 @@ static int read_files(struct model *m, char *const *paths, size_t count)
 }
 
 /* A report that cannot be made leaves the output, and an older file of that name, alone. */
-static int write_out(const char *text, size_t bytes, const char *output)
+int report_put(const char *text, size_t bytes, const char *output)
 {
 	FILE *to = output ? fopen(output, "we") : stdout;
 
@@ -130,7 +130,7 @@ int report_print(const struct report_request *request, const char *output, char 
 	size_t bytes = 0;
 	int status = EXIT_TROUBLE;
 
-	if (!read_files(&m, paths, count)) {
+	if (!report_read(&m, paths, count)) {
 		out.to = open_memstream(&text, &bytes);
 		if (!out.to)
 			alloc_failed();
@@ -138,7 +138,7 @@ int report_print(const struct report_request *request, const char *output, char 
 		request->write(&m, &out);
 		if (fclose(out.to))
 			alloc_failed();
-		status = write_out(text, bytes, output);
+		status = report_put(text, bytes, output);
 		free(text);
 	}
 	model_free(&m);

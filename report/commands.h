@@ -15,6 +15,8 @@ struct command {
 };
 extern const struct command commands[];
 
+int cmd_check(int count, char **args);
+int cmd_diff(int count, char **args);
 int cmd_report(int count, char **args);
 int cmd_run(int count, char **args);
 
@@ -29,6 +31,11 @@ void report_defaults(struct report_request *request);
  * status. */
 int report_print(const struct report_request *request, const char *output, char *const *paths,
                  size_t count);
+/* Reads the files of one run into a model, which is to be freed in any case; -1 when one line was
+ * written. */
+int report_read(struct model *m, char *const *paths, size_t count);
+/* Writes a finished text to a file, or to standard output (NULL); the exit status. */
+int report_put(const char *text, size_t bytes, const char *output);
 /* Flushes and closes; EXIT_TROUBLE and one line when not all was written. Quiet when a pipe's
  * reader went away. */
 int report_close(FILE *to, const char *name);

@@ -10,6 +10,8 @@ static int cmd_help(int count, char **args);
 
 const struct command commands[] = {
         {"report", cmd_report, "print what recordings say: the newest here, or the ones named"},
+        {"diff", cmd_diff, "say what changed from some recordings to others"},
+        {"check", cmd_check, "judge recordings by rules, for CI: exit status 0, 1 or 3"},
         {"run", cmd_run, "run a command and record its CUDA calls"},
         {"version", cmd_version, "print the version"},
         {"help", cmd_help, "print this list, or the options of a command"},
@@ -66,8 +68,8 @@ static int cmd_help(int count, char **args)
 	for (const struct command *c = commands; c->name; c++)
 		printf("  %-9s %s\n", c->name, c->about);
 	puts("\ncudaspy COMMAND --help tells a command's options.\n"
-	     "Exit status: 0 done, 2 wrong usage, or input or output failed; of run: the command's "
-	     "own.");
+	     "Exit status: 0 done, 2 wrong usage, or input or output failed; of check: 1 a rule "
+	     "failed,\n3 no answer; of run: the command's own.");
 	return report_close(stdout, "standard output");
 }
 

@@ -1,12 +1,21 @@
-# The reporter: $(O)/cudaspy. Needs jansson and uthash, and no CUDA.
+# The reporter: $(O)/cudaspy. Needs jansson and uthash, toml++ for settings files, and no CUDA.
 
 REPORT_MODULES := \
 	alloc \
+	baseline \
+	baseline_read \
 	bounds \
 	clock \
+	compare \
 	complain \
+	config \
 	error_names \
+	figures \
 	find \
+	judge \
+	judge_text \
+	judge_times \
+	metrics \
 	model \
 	model_apis \
 	model_gpu \
@@ -23,7 +32,12 @@ REPORT_MODULES := \
 	model_sort \
 	model_threads \
 	names \
+	out_check_ci \
+	out_check_json \
+	out_check_page \
 	out_csv \
+	out_diff_json \
+	out_diff_page \
 	out_json \
 	out_json_gpu \
 	out_json_lists \
@@ -41,6 +55,8 @@ REPORT_MODULES := \
 	page \
 	reader \
 	reader_check \
+	rules \
+	rules_explain \
 	spread \
 	state \
 	text \
@@ -48,16 +64,21 @@ REPORT_MODULES := \
 	# EOL
 
 REPORT_PROGRAM := \
+	check_save \
 	child \
+	cmd_check \
+	cmd_diff \
 	cmd_report \
 	cmd_run \
 	main \
 	options \
+	side \
 	target \
 	# EOL
 
 # What the unit tests and the fuzzer link, and what only the program has.
-REPORT_LIB_OBJS  := $(REPORT_MODULES:%=$(O)/report/%.o) $(SHARED_C:shim/%.c=$(O)/report/%.o)
+REPORT_LIB_OBJS  := $(REPORT_MODULES:%=$(O)/report/%.o) $(SHARED_C:shim/%.c=$(O)/report/%.o) \
+	$(O)/report/toml.o
 REPORT_MAIN_OBJS := $(REPORT_PROGRAM:%=$(O)/report/%.o)
 
 # Linked statically where the archives are there, so that the binary runs on any machine.
@@ -81,6 +102,14 @@ $(O)/report/%.o: report/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The one C++ file: what there is of toml++, which is a C++ library of headers alone.
+REPORT_CXXFLAGS = $(patsubst -std=%,-std=gnu++17,$(filter-out %prototypes,$(SPY_CFLAGS))) \
+	-fno-exceptions -fno-rtti
+$(O)/report/toml.o: report/toml.cpp
+	$(call msg,CXX,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CPPFLAGS) $(REPORT_CXXFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # What is shared with the shim; here it is built as a part of an ordinary program.
 $(SHARED_C:shim/%.c=$(O)/report/%.o): $(O)/report/%.o: shim/%.c

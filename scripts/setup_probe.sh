@@ -29,6 +29,12 @@ has_binutils()
 	have nm && have readelf && have objdump
 }
 
+# A header of C++ alone.
+has_toml()
+{
+	have g++ && echo '#include <toml++/toml.h>' | g++ -std=c++17 -E -x c++ - >/dev/null 2>&1
+}
+
 has_pytest()
 {
 	have pytest-3 || have pytest

@@ -10,6 +10,7 @@ UNIT_TESTS := \
 	test_report_pairs \
 	test_report_model \
 	test_report_output \
+	test_report_rules \
 	test_report_target \
 	test_report_text \
 	# EOL

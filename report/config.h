@@ -1,0 +1,31 @@
+/*
+ * The settings of check, as cudaspy.toml and the command line give them: rules with their origin,
+ * and what they need. For check.
+ */
+#ifndef REPORT_CONFIG_H
+#define REPORT_CONFIG_H
+
+#include "report/rules.h"
+
+struct config {
+	char *file;     /* NULL = none was read */
+	char *baseline; /* NULL = none */
+	unsigned baseline_line, baseline_column;
+	double steps; /* 0 = not said */
+	bool allow_killed;
+	struct rule *rules;
+	size_t rule_count;
+};
+
+/*
+ * Reads a file: keys limits (a list of rules), baseline (a path from the file's folder), steps,
+ * allow_killed. -1 when the error was written, with line and column.
+ */
+int config_read(struct config *c, const char *path);
+/* A rule of the command line. -1 when the error was written, with the place. */
+int config_limit(struct config *c, const char *text);
+/* Nothing was asked for: no total may rise. */
+void config_default_rules(struct config *c);
+void config_free(struct config *c);
+
+#endif

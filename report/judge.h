@@ -1,0 +1,54 @@
+/*
+ * Whether recordings keep to a rule. Counts are exact and each recording is judged; times are
+ * judged together, against the noise of their repeats. For check.
+ */
+#ifndef REPORT_JUDGE_H
+#define REPORT_JUDGE_H
+
+#include "report/bounds.h"
+#include "report/figures.h"
+#include "report/rules.h"
+
+enum outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_INCONCLUSIVE };
+extern const char *const outcome_names[];
+
+/* Of records; with more of them lost, no percentile or time that comes from them is judged. A
+ * median moves by half of it at most. */
+#define JUDGE_LOST_MOST 0.01
+
+struct judge {
+	const struct side *before; /* without runs = there is no baseline */
+	const struct side *after;
+	double steps;      /* as the user said; 0 = not said */
+	bool allow_killed; /* a process that was killed, or runs, counts as whole */
+};
+
+struct judgement {
+	const struct rule *rule;
+	enum outcome outcome;
+	double before_low, before_high; /* NaN = there is none, or not known */
+	double after_low, after_high;
+	const char *after_word;       /* of a verdict, not owned */
+	double limit_low, limit_high; /* absolute; differ only where `=` is against several */
+	bool has_bounds;
+	struct bounds bounds; /* of after against before */
+	char *reason;         /* why it is inconclusive; NULL = it is not */
+	char *note;           /* what a reader should know; or NULL */
+	char *where;          /* what changed most; or NULL */
+};
+
+void judge_rule(struct judgement *to, const struct rule *rule, const struct judge *judge);
+void judgement_free(struct judgement *j);
+
+/* The limit: "2000", "+5 %", "sync-bound" (free it). */
+char *judgement_limit(const struct judgement *j);
+/* "+100, +5.0 %", or "+8.2 %, with 99 % at least +7.1 %, by ranks"; NULL = nothing to say (free
+ * it). */
+char *judgement_change(const struct judgement *j);
+
+/* The part of a figure that grew most (or, with `least`, shrank most) from one run to another, or
+ * the largest where there is no earlier run; NULL = nothing to name (free it). */
+char *judge_where(const struct rule *rule, const struct figures *before,
+                  const struct figures *after, bool shrank);
+
+#endif

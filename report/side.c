@@ -1,0 +1,56 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/alloc.h"
+#include "report/baseline.h"
+#include "report/commands.h"
+#include "report/complain.h"
+#include "report/figures.h"
+#include "report/find.h"
+
+static int add_run(struct side *s, const char *name)
+{
+	struct find_list list = {0};
+	struct model m = {0};
+	int rc = -1;
+
+	if (!find_recordings(&list, (char *const *)&name, 1) &&
+	    !report_read(&m, list.paths, list.count)) {
+		ALLOC_ROOM(s->runs, s->count);
+		struct figures *f = &s->runs[s->count++];
+		figures_take(f, &m);
+		f->name = alloc_copy(name, strlen(name));
+		rc = 0;
+	}
+	model_free(&m);
+	find_free(&list);
+	return rc;
+}
+
+int side_add(struct side *s, const char *name)
+{
+	return baseline_is(name) ? baseline_load(s, name) : add_run(s, name);
+}
+
+int side_add_all(struct side *s, char *const *names, size_t count)
+{
+	struct stat *st = alloc_zeroed(count, sizeof(*st));
+	int rc = 0;
+
+	for (size_t i = 0; i < count && !rc; i++) {
+		bool there = !stat(names[i], &st[i]);
+		for (size_t k = 0; k < i && there && !rc; k++)
+			if (st[k].st_ino == st[i].st_ino && st[k].st_dev == st[i].st_dev) {
+				complain("%s is named twice: one recording is no repeat of itself",
+				         names[i]);
+				rc = -1;
+			}
+		rc = rc ? rc : side_add(s, names[i]);
+	}
+	free(st);
+	return rc;
+}

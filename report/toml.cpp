@@ -1,0 +1,111 @@
+#include "report/toml.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+extern "C" {
+#include "report/alloc.h"
+}
+
+#if __has_include(<toml++/toml.h>)
+#define HAS_TOML 1
+#else
+#define HAS_TOML 0 /* Debian 11 and Ubuntu 22.04 have no such package: rules by --limit alone */
+#endif
+
+#if HAS_TOML
+#define TOML_EXCEPTIONS        0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+static char *copy_of(std::string_view text)
+{
+	return alloc_copy(text.data(), text.size());
+}
+
+static void take(struct toml_entry *to, const toml::node &node)
+{
+	to->line = node.source().begin.line;
+	to->column = node.source().begin.column;
+	to->kind = TOML_OTHER;
+	if (auto text = node.as_string()) {
+		to->kind = TOML_TEXT;
+		to->text = copy_of(text->get());
+	} else if (auto integer = node.as_integer()) {
+		to->kind = TOML_INTEGER;
+		to->integer = integer->get();
+	} else if (auto flag = node.as_boolean()) {
+		to->kind = TOML_SWITCH;
+		to->integer = flag->get();
+	} else if (auto list = node.as_array()) {
+		to->kind = TOML_LIST;
+		to->items = static_cast<struct toml_entry *>(
+		        alloc_zeroed(list->size(), sizeof(*to->items)));
+		for (auto &&item : *list)
+			take(&to->items[to->item_count++], item);
+	}
+}
+
+bool toml_supported(void)
+{
+	return true;
+}
+
+bool toml_parse(struct toml_file *file, const char *text, size_t bytes)
+{
+	*file = {};
+	toml::parse_result result = toml::parse(std::string_view(text, bytes));
+	if (!result) {
+		const toml::parse_error &e = result.error();
+		file->error_line = e.source().begin.line;
+		file->error_column = e.source().begin.column;
+		snprintf(file->error, sizeof(file->error), "%.*s", (int)e.description().size(),
+		         e.description().data());
+		return false;
+	}
+	const toml::table &table = result.table();
+	file->entries = static_cast<struct toml_entry *>(
+	        alloc_zeroed(table.size(), sizeof(*file->entries)));
+	for (auto &&[key, value] : table) {
+		struct toml_entry *to = &file->entries[file->count++];
+		to->key = copy_of(key.str());
+		take(to, value);
+		to->key_line = key.source().begin.line;
+		to->key_column = key.source().begin.column;
+	}
+	return true;
+}
+
+#else
+
+bool toml_supported(void)
+{
+	return false;
+}
+
+bool toml_parse(struct toml_file *file, const char *, size_t)
+{
+	*file = {};
+	return false;
+}
+
+#endif
+
+static void free_entry(struct toml_entry *e)
+{
+	for (size_t i = 0; i < e->item_count; i++)
+		free_entry(&e->items[i]);
+	free(e->items);
+	free(e->key);
+	free(e->text);
+}
+
+void toml_free(struct toml_file *file)
+{
+	for (size_t i = 0; i < file->count; i++)
+		free_entry(&file->entries[i]);
+	free(file->entries);
+	*file = {};
+}
