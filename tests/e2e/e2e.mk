@@ -14,6 +14,7 @@ E2E_DRIVER_PROGRAMS := \
 	hot_loop \
 	sampling \
 	steady \
+	steps \
 	# EOL
 
 E2E_PROGRAMS := \

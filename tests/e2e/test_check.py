@@ -1,0 +1,394 @@
+"""`cudaspy check`: a gate that fails when a program calls CUDA otherwise than before, and never else.
+
+PAIRS=40 pytest tests/e2e/test_check.py is the acceptance run: 40 pairs of five recordings a side of five programs, and as
+many tries of each change; `make test` does fewer.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from conftest import BUILD, REPORTER, ROOT, SAMPLES, SIM, environment
+
+PAIRS = int(os.environ.get('PAIRS', '1'))
+STEPS = BUILD / 'tests/e2e/steps'
+FOLDER = ROOT / 'tests/e2e'
+
+
+def record(folder, *command, **variables):
+    """Runs a command under the shim, its recordings in a folder of that name."""
+    folder.mkdir(parents=True)
+    process = subprocess.run([str(c) for c in command], env=environment(folder, CUDASPY_QUIET=1, **variables), cwd=folder,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    assert process.returncode in (0, -9), process.stdout
+    return folder
+
+
+def cudaspy(*args, status=None, cwd=None):
+    p = subprocess.run([REPORTER, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, cwd=cwd,
+                       env={k: v for k, v in os.environ.items() if k != 'COLUMNS'}, universal_newlines=True)
+    assert status is None or p.returncode == status, p.stdout + p.stderr
+    return p
+
+
+def check(*args, status, **kwargs):
+    return cudaspy('check', *args, status=status, **kwargs)
+
+
+def outcomes(*args, status):
+    found = json.loads(check('--format', 'json', *args, status=status).stdout)
+    assert found['schema'] == 'cudaspy.check/1'
+    return {r['rule']: r for r in found['rules']}
+
+
+@pytest.fixture(scope='module')
+def runs(tmp_path_factory):
+    """runs('launch'): a folder of a recording of 20 steps with one more launch in each; made once."""
+    cache = {}
+    base = tmp_path_factory.mktemp('runs')
+
+    def go(*more, repeat=0, **variables):
+        key = more, repeat, tuple(variables.items())
+        if key not in cache:
+            cache[key] = record(base / str(len(cache)), STEPS, '20', *more, **variables)
+        return cache[key]
+
+    return go
+
+
+@pytest.fixture(scope='module')
+def baseline(runs, tmp_path_factory):
+    path = tmp_path_factory.mktemp('base') / 'base.json'
+    check('--save-baseline', path, runs(), status=0)
+    return path
+
+
+def test_equal_runs_pass(runs, baseline):
+    out = check('--baseline', baseline, runs(repeat=1), status=0).stdout
+    assert re.search(r'^pass +launches <= \+0: before 40, after 40 \(no change\)$', out, re.MULTILINE)
+    assert out.endswith('\n9 rules passed\n')
+
+
+# What one more in each of 20 steps breaks, and what it says of where.
+CHANGES = {
+    'launch': ('launches', 40, 60, r'\w+: 40 -> 60'),
+    'sync': ('syncs', 20, 40, 'cuStreamSynchronize: 20 -> 40'),
+    'copy': ('pageable_copies', 0, 20, 'HtoD pageable async: 0 -> 20'),
+    'alloc': ('alloc_calls', 4, 44, r'cuMem(Alloc|Free)_v2: 1 -> 21'),
+}
+
+
+@pytest.mark.parametrize('change', CHANGES)
+def test_one_more_in_each_step_fails(runs, baseline, change):
+    metric, before, after, where = CHANGES[change]
+    for repeat in range(PAIRS):
+        found = outcomes('--baseline', baseline, runs(change, repeat=repeat), status=1)
+        rule = found[f'{metric} <= +0']
+        assert (rule['outcome'], rule['before'], rule['after']) == ('fail', [before] * 2, [after] * 2)
+        assert re.fullmatch(where, rule['where'])
+        expected = {metric, 'copies', 'copy_bytes'} if change == 'copy' else {metric}
+        assert {r for r in found if found[r]['outcome'] != 'pass'} == {f'{m} <= +0' for m in expected}
+
+
+def test_a_failure_is_one_line(runs, baseline):
+    out = check('--baseline', baseline, runs('sync'), status=1).stdout
+    lines = [line for line in out.splitlines() if line.startswith('FAIL')]
+    assert len(lines) == 1
+    for part in ('syncs <= +0', 'before 20', 'after 40', '+100.0 %', 'limit 20', 'cuStreamSynchronize: 20 -> 40'):
+        assert part in lines[0]
+
+
+def test_baseline_may_be_a_recording(runs):
+    check('--baseline', runs(), runs(repeat=1), status=0)
+    check('--baseline', next(runs().glob('*.cudaspy')), runs('launch'), status=1)
+
+
+def test_each_repeat_must_keep_a_count(runs, baseline):
+    check('--baseline', baseline, runs(repeat=1), runs('launch'), runs(repeat=2), status=1)
+
+
+def test_absolute_limits_need_no_baseline(runs):
+    rules = ['launches = 40', 'pageable_copies = 0', 'syncs <= 20', 'copy_bytes <= 2KiB', 'launch_p50_ns <= 1s',
+             'kernel ".*" launches >= 1', 'failed_calls != 1']
+    found = outcomes(*(f'--limit={r}' for r in rules), runs(), status=0)
+    assert list(found) == rules
+    check('--limit', 'kernel "nothing" launches >= 1', runs(), status=1)
+
+
+def test_per_step(runs, baseline):
+    rules = ('--limit', 'launches_per_step <= 2', '--limit', 'alloc_calls_per_step <= +0')
+    check(*rules, '--baseline', baseline, runs(), status=3)
+    found = outcomes(*rules, '--steps', 20, '--baseline', baseline, runs(repeat=1), status=0)
+    assert found['launches_per_step <= 2']['after'] == [2, 2]
+    assert found['alloc_calls_per_step <= +0']['note'] == '4 over 20 steps is no whole number: start-up is counted too'
+    check(*rules, '--steps', 20, '--baseline', baseline, runs('launch'), status=1)
+
+
+def test_a_folder_is_one_run(runs, tmp_path):
+    """Two processes of one run: their counts are summed."""
+    record(tmp_path / 'two', 'sh', '-c', f'{STEPS} 20; {STEPS} 5', CUDASPY_RUN_ID='one')
+    check('--limit', 'launches = 50', tmp_path / 'two', status=0)
+
+
+def test_no_answer(runs, baseline):
+    """What one rule cannot say hides no failure of another."""
+    unknown = {'gpu_busy_share >= 60%': 'GPU time is not known', 'verdict != sync-bound': 'verdict is not known',
+               'range "step": launches <= 5': 'no NVTX ranges', 'launch_p50_ns <= +15%': '3 recordings a side',
+               'launches_per_step <= 2': '--steps N'}
+    limits = [f'--limit={r}' for r in unknown]
+    found = outcomes('--baseline', baseline, *limits, runs(), status=3)
+    for rule, reason in unknown.items():
+        assert found[rule]['outcome'] == 'inconclusive', rule
+        assert reason in found[rule]['reason']
+    found = outcomes('--baseline', baseline, *limits, '--limit', 'launches <= 1', runs(), status=1)
+    assert found['launches <= 1']['outcome'] == 'fail'
+
+
+@pytest.mark.skipif(not (SIM / 'cupti13').exists(), reason='the toolkit has no CUPTI headers')
+def test_gpu_time(runs):
+    """Where it is known, rules on it have an answer."""
+    rules = ('gpu_busy_share <= 100%', 'launch_overhead_ns <= 1s', 'sync_wasted_ns <= 1s')
+    found = outcomes(*(f'--limit={r}' for r in rules), runs(CUDASPY_GPU='cupti', LD_LIBRARY_PATH=f'{SIM}:{SIM / "cupti13"}'),
+                     status=0)
+    assert 0 < found['gpu_busy_share <= 100%']['after'][0] <= 1
+
+
+def test_killed(runs, baseline):
+    found = outcomes('--baseline', baseline, runs('kill'), status=3)
+    assert 'was killed' in found['launches <= +0']['reason']
+    check('--baseline', baseline, '--allow-killed', runs('kill'), status=0)
+    check('--limit', 'launches <= 39', runs('kill'), status=1) # it would not have become fewer
+    check('--save-baseline', '/dev/null', runs('kill'), status=3)
+
+
+def test_other_machines(runs, baseline, tmp_path):
+    """Counts are judged all the same, times are not."""
+    other = json.loads(baseline.read_text())
+    other['machine']['gpus'] = 'NVIDIA H200'
+    (tmp_path / 'other.json').write_text(json.dumps(other))
+    found = outcomes('--baseline', tmp_path / 'other.json', '-l', 'launches <= +0', '-l', 'launch_p50_ns <= +5%', runs(),
+                     status=3)
+    assert found['launches <= +0']['outcome'] == 'pass'
+    assert 'NVIDIA H200' in found['launch_p50_ns <= +5%']['reason']
+    sampled = runs(CUDASPY_GPU='sample')
+    found = outcomes('--baseline', baseline, '-l', 'launch_p50_ns <= +5%', sampled, status=3)
+    assert 'CUDASPY_GPU: off and sample' in found['launch_p50_ns <= +5%']['reason']
+
+
+def test_a_slower_launch_is_found(runs, tmp_path):
+    """Launches of twice the time, five recordings a side; the same recordings against themselves are not slower."""
+    before = [runs(repeat=i, SIM_LAUNCH_NS=5000) for i in range(5)]
+    after = [runs(repeat=i, SIM_LAUNCH_NS=10000) for i in range(5)]
+    check('--save-baseline', tmp_path / 'base.json', *before, status=0)
+    found = outcomes('-b', tmp_path / 'base.json', '-l', 'launch_p50_ns <= +30%', *after, status=1)
+    change = found['launch_p50_ns <= +30%']['change']
+    assert change['method'] == 'ranks' and change['confidence'] == 0.99
+    assert 1.3 < change['lower'] <= change['ratio'] <= change['upper']
+    check('-b', tmp_path / 'base.json', '-l', 'launch_p50_ns <= +5%', *before, status=0)
+    check('-b', tmp_path / 'base.json', '-l', 'launch_p50_ns <= +5%', *after[:2], status=3)
+    found = outcomes('-b', tmp_path / 'base.json', '-l', 'launch_p50_ns <= +30%', *after[:3], status=1)
+    assert found['launch_p50_ns <= +30%']['change']['method'] == 'Welch' # ranks of 5 and 3 reach 1.8 %
+
+
+def test_baseline_file(runs, tmp_path):
+    """Small, in one order, the same for equal runs but for times."""
+    for name in 'ab':
+        check('--save-baseline', tmp_path / name, runs(), runs(repeat=1), status=0)
+    assert (tmp_path / 'a').read_bytes() == (tmp_path / 'b').read_bytes()
+    base = json.loads((tmp_path / 'a').read_text())
+    assert list(base) == ['schema', 'generated_by', 'recordings', 'machine', 'counts', 'times', 'verdict', 'kernels', 'apis',
+                          'copy_kinds']
+    assert base['schema'] == 'cudaspy.baseline/1'
+    assert base['machine'] == {'gpus': 'Simulated GPU 0', 'driver': '13.0', 'gpu_mode': 'off'}
+    assert base['counts']['launches'] == 40 and len(base['times']['launch_p50_ns']) == 2
+    assert sum(base['kernels'].values()) == 40
+    check('--save-baseline', tmp_path / 'c', runs(), runs('launch'), status=0)
+    assert json.loads((tmp_path / 'c').read_text())['counts']['launches'] == [40, 60]
+
+
+def test_our_own_gate(tmp_path):
+    """This repository's own baseline: what a sample calls on the simulated CUDA, and what cudaspy counts of it."""
+    run = record(tmp_path / 'run', SAMPLES / 'sim/sync_every_step', '100')
+    check('--config', FOLDER / 'gate/cudaspy.toml', run, status=0)
+
+
+@pytest.mark.parametrize('program', ['vector_add', 'sync_every_step', 'many_tiny_launches', 'streams', 'alloc_every_step',
+                                     'graph_replay'])
+def test_no_false_alarm(tmp_path, program):
+    """Five recordings a side of the same program: no count differs. Times in the acceptance run alone: this machine's
+    speed is nobody's promise."""
+    failures = 0
+    for pair in range(PAIRS):
+        sides = [record(tmp_path / f'{pair}-{i}', SAMPLES / 'sim' / program, '200') for i in range(10)]
+        base = tmp_path / f'{pair}.json'
+        check('--save-baseline', base, *sides[::2], status=0)
+        check('--baseline', base, *sides[1::2], status=0)
+        if PAIRS > 1: # graph_replay launches no kernel outside its graphs: there is no answer
+            failures += check('-b', base, '-l', 'launch_p50_ns <= +5%', *sides[1::2], status=None).returncode == 1
+        for side in sides:
+            shutil.rmtree(side)
+    if PAIRS > 1:
+        print(f'{program}: {failures} of {PAIRS} pairs failed launch_p50_ns <= +5%')
+    assert failures <= max(1, PAIRS / 100)
+
+
+def test_a_recording_is_no_repeat_of_itself(runs):
+    p = check('--limit', 'launches = 40', runs(), runs(), status=2)
+    assert 'is named twice' in p.stderr
+
+
+# Wrong usage: what is said, where.
+@pytest.mark.parametrize('rule, column, part', [
+    ('launchs <= +0', 1, 'did you mean launches?'),
+    ('launches <= 5ms', 14, 'takes no unit'),
+    ('launches <= 5%', 13, 'over the baseline'),
+    ('kernel "(" launches >= 1', 8, 'regular expression'),
+])
+def test_wrong_rule(runs, rule, column, part):
+    p = check('--limit', rule, runs(), status=2)
+    first, second, third = p.stderr.splitlines()
+    assert f'column {column}: ' in first and part in first
+    assert second == '  ' + rule and third == ' ' * (column + 1) + '^'
+    assert not p.stdout
+
+
+@pytest.mark.parametrize('args, part', [
+    ([], 'no recording named'),
+    (['x.cudaspy'], 'neither a rule nor a baseline'),
+    (['--limit', 'launches <= +0', 'x.cudaspy'], 'launches <= +0 is against a baseline: --baseline FILE'),
+    (['--limit', 'launches = 0', 'x.cudaspy'], 'x.cudaspy: No such file'),
+    (['--baseline', 'nothing.json', 'x.cudaspy'], 'nothing.json: No such file'),
+    (['--steps', '0', 'x.cudaspy'], '--steps 0: no whole number'),
+    (['--format', 'xml', 'x.cudaspy'], '--format xml'),
+    (['--bananas'], 'unknown option --bananas'),
+    (['--save-baseline', 'x.json'], 'no recording named'),
+    (['--explain', 'nothing <= 1'], 'unknown metric nothing'),
+])
+def test_wrong_usage(tmp_path, args, part):
+    p = check(*args, status=2, cwd=tmp_path)
+    assert part in p.stderr and not p.stdout
+
+
+@pytest.mark.parametrize('text, place, part', [
+    ('limits = [\n  "launches <= 1",\n  "launchs <= 1",\n]\n', '3:4', 'did you mean launches?'),
+    ("limits = ['kernel \"x\" syncs <= 1']\n", '1:23', 'single kernels'),
+    ('limit = []\n', '1:1', 'did you mean limits?'),
+    ('bananas = 1\n', '1:1', 'unknown key bananas'),
+    ('limits = "launches <= 1"\n', '1:10', 'must be a list'),
+    ('limits = [ 5 ]\n', '1:12', 'must be a text'),
+    ('steps = 0\n', '1:9', 'whole number'),
+    ('allow_killed = 1\n', '1:16', 'true or false'),
+    ('baseline = 1\n', '1:12', 'path of a file'),
+    ('baseline = "none.json"\n', '1:12', 'none.json: No such file'),
+    ('limits = [ "launches <= +0" ]\n', '1:12', 'against a baseline'),
+    ('limits = [\n', None, ''),
+    ('a = 1\na = 2\n', '2:', ''),
+])
+def test_wrong_config(runs, tmp_path, text, place, part):
+    (tmp_path / 'cudaspy.toml').write_text(text)
+    p = check('--config', 'cudaspy.toml', runs(), status=2, cwd=tmp_path)
+    first = p.stderr.splitlines()[0]
+    assert first.startswith(f'cudaspy: cudaspy.toml:{place or ""}') and part in first
+
+
+def test_config(runs, baseline, tmp_path):
+    """Its baseline is beside it, wherever check is called; it is found in this folder; --limit adds to --config."""
+    shutil.copy(baseline, tmp_path / 'base.json')
+    config = tmp_path / 'cudaspy.toml'
+    config.write_text('baseline = "base.json"\nsteps = 20\nallow_killed = true\n'
+                      'limits = ["launches_per_step <= +0", "launch_p50_ns <= 1s"]\n')
+    found = outcomes('--config', config, '--limit', 'syncs = 20', runs('kill'), status=0)
+    assert list(found) == ['launches_per_step <= +0', 'launch_p50_ns <= 1s', 'syncs = 20']
+    assert found['launches_per_step <= +0']['line'] == 4
+    p = check(runs('launch'), status=1, cwd=tmp_path)
+    assert 'rules are those of cudaspy.toml in this folder' in p.stderr
+    check('--limit', 'launches = 60', runs('launch'), status=0, cwd=tmp_path) # then not
+
+
+@pytest.mark.parametrize('text, part', [
+    ('{"schema": "cudaspy.report/1"}', 'its schema is cudaspy.report/1'),
+    ('{"schema": ', ':1:'),
+    ('{"schema": "cudaspy.baseline/1", "recordings": 0}', '"recordings"'),
+    ('{"schema": "cudaspy.baseline/1", "recordings": 2, "counts": {"launches": [1]}}', '"launches"'),
+    ('{"schema": "cudaspy.baseline/1", "recordings": 1, "kernels": {"k": "x"}}', '"k"'),
+])
+def test_wrong_baseline(runs, tmp_path, text, part):
+    (tmp_path / 'base.json').write_text(text)
+    p = check('--baseline', tmp_path / 'base.json', runs(), status=2)
+    assert part in p.stderr and len(p.stderr.splitlines()) == 1
+
+
+def test_an_older_baseline_lacks_a_metric(runs, tmp_path):
+    (tmp_path / 'base.json').write_text('{"schema": "cudaspy.baseline/1", "recordings": 1, "counts": {"launches": 40}}')
+    found = outcomes('--baseline', tmp_path / 'base.json', runs(), status=3)
+    assert found['launches <= +0']['outcome'] == 'pass'
+    assert 'syncs is not known' in found['syncs <= +0']['reason']
+
+
+def test_junit(runs, baseline):
+    """Structure and attributes that the JUnit schemas of Ant (windyroad) and Jenkins (junit-10) ask for."""
+    text = check('--format', 'junit', '--baseline', baseline, '-l', 'launches <= +0', '-l', 'gpu_busy_share >= 5%',
+                 '-l', 'kernel "<&>" launches = 0', runs('launch'), status=1).stdout
+    root = ElementTree.fromstring(text)
+    assert root.tag == 'testsuites' and [c.tag for c in root] == ['testsuite']
+    suite = root[0]
+    assert {k: suite.get(k) for k in ('tests', 'failures', 'errors', 'time', 'id', 'package')} == {
+        'tests': '3', 'failures': '1', 'errors': '1', 'time': '0', 'id': '0', 'package': 'cudaspy'}
+    assert suite.get('hostname') and re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d', suite.get('timestamp'))
+    assert [c.tag for c in suite] == ['properties'] + ['testcase'] * 3 + ['system-out', 'system-err']
+    cases = suite.findall('testcase')
+    assert [c.get('name') for c in cases] == ['launches <= +0', 'gpu_busy_share >= 5%', 'kernel "<&>" launches = 0']
+    assert all(c.get('classname') == 'cudaspy.check' and c.get('time') == '0' for c in cases)
+    assert [[e.tag for e in c] for c in cases] == [['failure'], ['error'], []]
+    assert 'before 40, after 60' in cases[0][0].get('message') and cases[0][0].get('type') == 'fail'
+
+
+def test_github(runs, baseline, tmp_path):
+    """`::error file=F,line=N,title=T::message`, percent signs and line ends escaped."""
+    config = tmp_path / 'a,b:c.toml'
+    config.write_text(f'baseline = "{baseline}"\nlimits = [\n"launches <= +0",\n"gpu_busy_share >= 5%",\n]\n')
+    out = check('--format', 'github', '--config', config, runs('launch'), status=1).stdout.splitlines()
+    path = str(config).replace(':', '%3A').replace(',', '%2C')
+    assert out[0].startswith(f'::error file={path},line=3,title=cudaspy check::launches <= +0: before 40, after 60')
+    assert out[1].startswith(f'::warning file={path},line=4,title=cudaspy check::gpu_busy_share >= 5%25: ')
+    assert '+50.0 %25' in out[0] and len(out) == 3
+    passed = check('--format', 'github', '--baseline', baseline, runs(), status=0).stdout
+    assert passed == '::notice title=cudaspy check::9 rules passed\n'
+
+
+def test_markdown(runs, baseline):
+    out = check('--format', 'md', '--baseline', baseline, runs('launch'), status=1).stdout
+    assert out.startswith('### cudaspy check: 1 of 9 rules failed')
+    rows = [line for line in out.splitlines() if line.startswith('|')]
+    assert len(rows) == 2 + 9 and all(len(re.findall(r'(?<!\\)\|', row)) == 7 for row in rows)
+
+
+def test_output_file(runs, baseline, tmp_path):
+    p = check('--output', tmp_path / 'out', '--baseline', baseline, runs('launch'), status=1)
+    assert not p.stdout and 'FAIL' in (tmp_path / 'out').read_text()
+
+
+@pytest.mark.parametrize('rule, parts', [
+    ('launches <= +0', ['kernels launched', 'at most what the baseline has']),
+    ('launches_per_step <= +5%', ['divided by its steps', "the baseline's and 5 % more", '--steps N']),
+    ('launch_p50_ns <= +15%', ['99 %', 'rank test', 'fewer than three', 'records were lost']),
+    ('gpu_busy_share >= -5%', ['5 percentage points less', 'GPU time is not known']),
+    ('kernel "flash.*" launches >= 1', ['flash.*', 'at least 1']),
+    ('range "train": launches <= 5', ['NVTX']),
+    ('verdict != sync-bound', ['is not sync-bound', 'hold no verdict']),
+])
+def test_explain(rule, parts):
+    out = ' '.join(check('--explain', rule, status=0).stdout.split())
+    for part in parts:
+        assert part in out
+    assert all(len(line) <= 80 for line in check('--explain', rule, status=0).stdout.splitlines())
+
+
+def test_metrics_are_listed():
+    out = check('--metrics', status=0).stdout
+    for metric in ('launches', 'pageable_copies', 'copy_bytes', 'launch_p50_ns', 'gpu_busy_share', 'verdict'):
+        assert re.search(rf'^  {metric} ', out, re.MULTILINE)
