@@ -35,6 +35,12 @@ has_toml()
 	have g++ && echo '#include <toml++/toml.h>' | g++ -std=c++17 -E -x c++ - >/dev/null 2>&1
 }
 
+# Of the Python that runs Debian's pytest.
+has_yaml()
+{
+	/usr/bin/python3 -c 'import yaml' 2>/dev/null || python3 -c 'import yaml' 2>/dev/null
+}
+
 has_pytest()
 {
 	have pytest-3 || have pytest
