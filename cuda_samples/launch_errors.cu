@@ -2,9 +2,9 @@
  * launch_errors: calls that fail on purpose, between calls that work; the program checks for each
  * error and goes on.
  *
- * A correct report counts ITERATIONS good launches of mark, and three failures for each iteration: a
- * launch with blocks too large, an allocation too large, and memory freed that never was.  A failed
- * launch is no launch, a failed free no free.
+ * A correct report counts ITERATIONS good launches of mark, and three failures for each iteration:
+ * a launch with blocks too large, an allocation too large, and memory freed that never was.  A
+ * failed launch is no launch, a failed free no free.  Fixed: launch_errors_fixed.
  *
  *     launch_errors [ITERATIONS]
  */
@@ -37,7 +37,8 @@ int main(int argc, char **argv)
 	}
 	sample_sync_device();
 	sample_copy(&result, counter, sizeof(result), DTOH, PAGEABLE);
-	sample_verify(result == iterations);
+	sample_answer(result, iterations);
+	sample_expect("finding=failed-calls");
 	sample_free(counter);
 	return sample_finish();
 }

@@ -31,12 +31,15 @@ struct sample_counts {
 	std::atomic<unsigned long> syncs;
 	std::atomic<unsigned long> allocs;
 	std::atomic<unsigned long> failed;
-	sample_kernel_count kernels[16];
+	sample_kernel_count kernels[48];
 };
 
 static sample_counts sample_counted;
 static bool sample_simulated;
 static std::atomic<bool> sample_wrong;
+static unsigned long sample_answered;
+static bool sample_has_answer;
+static const char *sample_expected[8];
 
 /* A sample's only kind of trouble is a broken environment: say where and stop. */
 [[noreturn]] static inline void sample_die(const char *what, const char *why)
@@ -88,6 +91,27 @@ static inline unsigned long sample_copies(int direction, int memory)
 	return sample_counted.copies[direction][memory];
 }
 
+/* What a report must say beside the counts: `verdict=CLASS`, `finding=ID` or `no-finding=ID`, as
+ * README.md lists them. */
+static inline void sample_expect(const char *what)
+{
+	for (const char *&e : sample_expected) {
+		if (!e) {
+			e = what;
+			return;
+		}
+	}
+	sample_die(what, "more than a sample can expect");
+}
+
+/* The result of the work, printed: a sample and its fixed twin have the same. */
+static inline void sample_answer(unsigned long found, unsigned long expected)
+{
+	sample_verify(found == expected);
+	sample_answered = expected;
+	sample_has_answer = true;
+}
+
 /* Prints what a report of this run must say; returns the program's exit status. */
 static inline int sample_finish(void)
 {
@@ -112,6 +136,11 @@ static inline int sample_finish(void)
 		if (k.name.load())
 			printf("expect-kernel: %s launches=%lu\n", k.name.load(),
 			       k.launches.load());
+	for (const char *e : sample_expected)
+		if (e)
+			printf("expect: %s\n", e);
+	if (sample_has_answer)
+		printf("answer: %lu\n", sample_answered);
 	printf("checked: %s\n", sample_simulated ? "no (a simulated GPU computes nothing)" : "yes");
 	printf("result: %s\n", sample_wrong ? "wrong" : "ok");
 	return sample_wrong ? 1 : 0;

@@ -87,7 +87,7 @@ struct sample_image {
 		const void *data;
 		void *unused;
 	} wrapper;
-	char text[4096];
+	char text[8192];
 	size_t used;
 	void **handle;
 

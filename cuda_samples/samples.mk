@@ -8,26 +8,73 @@
 
 SAMPLES := \
 	alloc_every_step \
+	alloc_every_step_fixed \
+	copy_back_and_forth \
+	copy_back_and_forth_fixed \
+	copy_not_overlapped \
+	copy_not_overlapped_fixed \
+	device_sync \
+	device_sync_fixed \
+	dominant_kernel \
+	dominant_kernel_fixed \
 	driver_api \
+	exposed_allreduce \
+	exposed_allreduce_fixed \
+	first_launches \
+	first_launches_fixed \
+	graph_every_step \
+	graph_every_step_fixed \
 	graph_replay \
+	graph_short_lived \
+	graph_short_lived_fixed \
+	host_starves_gpu \
+	host_starves_gpu_fixed \
+	implicit_sync \
+	implicit_sync_fixed \
 	launch_errors \
+	launch_errors_fixed \
+	legacy_stream \
+	legacy_stream_fixed \
+	low_occupancy \
+	low_occupancy_fixed \
+	many_small_copies \
+	many_small_copies_fixed \
 	many_tiny_launches \
+	many_tiny_launches_fixed \
+	memory_growth \
+	memory_growth_fixed \
+	module_load_every_step \
+	module_load_every_step_fixed \
 	one_big_kernel \
 	pageable_copies \
+	pageable_copies_fixed \
 	pinned_overlap \
+	polling \
+	polling_fixed \
 	streams \
+	strided_copy \
+	strided_copy_fixed \
 	sync_every_step \
+	sync_every_step_fixed \
+	sync_too_early \
+	sync_too_early_fixed \
 	threads \
+	threads_fixed \
+	too_short \
 	vector_add \
+	work_then_wait \
 	# EOL
 
 # Those whose calls have the same arguments in every libcudart.
 SAMPLES_OLDER := \
+	copy_not_overlapped_fixed \
+	sync_too_early \
 	threads \
 	vector_add \
 	# EOL
 
 SAMPLES_PTSZ := \
+	copy_not_overlapped_fixed \
 	graph_replay \
 	streams \
 	threads \
@@ -65,11 +112,18 @@ endif
 
 .PHONY: samples samples-sim samples-nvcc
 
-# The driver's own sample links the driver, which is found at run time in its usual place (a GPU's)
+# Samples that call the driver themselves link it; it is found at run time in its usual place (a GPU's)
 # or in LD_LIBRARY_PATH (the simulated one).
-$(O)/samples/sim/driver_api $(O)/samples/sim-static/driver_api: SAMPLE_LIBS = $(O)/sim/libcuda.so.1
-$(O)/samples/sim/driver_api $(O)/samples/sim-static/driver_api: $(O)/sim/libcuda.so.1
-$(O)/samples/static/driver_api $(O)/samples/shared/driver_api: \
+SAMPLES_DRIVER := \
+	driver_api \
+	module_load_every_step \
+	module_load_every_step_fixed \
+	# EOL
+
+SAMPLES_SIM_DRIVER := $(filter $(addprefix %/,$(SAMPLES_DRIVER)),$(SAMPLES_SIM))
+$(SAMPLES_SIM_DRIVER): SAMPLE_LIBS = $(O)/sim/libcuda.so.1
+$(SAMPLES_SIM_DRIVER): $(O)/sim/libcuda.so.1
+$(filter $(addprefix %/,$(SAMPLES_DRIVER)),$(SAMPLES_NVCC)): \
 	SAMPLE_LIBS = -L$(CUDA_HOME)/lib64/stubs -L$(CUDA_HOME)/lib/stubs -lcuda
 
 # $(1) folder, $(2) what it links, $(3) flags

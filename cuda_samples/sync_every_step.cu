@@ -3,7 +3,7 @@
  *
  * A correct report counts one launch of step, one copy of 4 bytes to pinned memory and one stream
  * sync for each iteration, shows the GPU idle from the end of each step until the host has come
- * round, and says sync-bound.
+ * round, and says sync-bound.  Fixed: sync_every_step_fixed.
  *
  *     sync_every_step [ITERATIONS]
  */
@@ -22,7 +22,7 @@ KERNEL(step, "fixed:5000", (unsigned *state, unsigned rounds))
 int main(int argc, char **argv)
 {
 	const unsigned rounds = 1000;
-	unsigned iterations = sample_start(argc, argv, 2000);
+	unsigned iterations = sample_start(argc, argv, 20000);
 	unsigned *state = sample_malloc<unsigned>(1);
 	unsigned *seen = sample_malloc_pinned<unsigned>(1);
 	unsigned expected = 0;
@@ -37,6 +37,9 @@ int main(int argc, char **argv)
 		expected = lcg_after(expected, rounds);
 		sample_verify(*seen == expected);
 	}
+	sample_answer(*seen, expected);
+	sample_expect("verdict=sync-bound");
+	sample_expect("finding=sync-every-step");
 	CHECK(cudaStreamDestroy(stream));
 	sample_free_pinned(seen);
 	sample_free(state);

@@ -10,8 +10,11 @@ import pytest
 import against_truth
 from conftest import ROOT, SAMPLES, Run, environment
 
-# A few iterations of those that would run for seconds.
-ARGUMENTS = {'one_big_kernel': ['1500', '2000'], 'pageable_copies': ['20']}
+# As many iterations as these need to show all they count; the samples of verdicts, which would run for minutes in all, a few.
+ARGUMENTS = {'alloc_every_step': ['500'], 'driver_api': [], 'graph_replay': [], 'launch_errors': [],
+             'many_tiny_launches': ['20000'], 'one_big_kernel': ['1500', '2000'], 'pageable_copies': ['20'],
+             'pinned_overlap': [], 'streams': [], 'sync_every_step': ['2000'], 'threads': ['2000'], 'vector_add': []}
+FEW = ['40']
 
 def samples():
     """variant/name of every sample that the build makes for the simulated CUDA."""
@@ -50,7 +53,7 @@ def finished(tmp_path_factory):
         if sample not in cache:
             folder = tmp_path_factory.mktemp('sample')
             name = sample.split('/')[1]
-            process = subprocess.run([SAMPLES / sample, *ARGUMENTS.get(name, [])], env=environment(folder), cwd=folder,
+            process = subprocess.run([SAMPLES / sample, *ARGUMENTS.get(name, FEW)], env=environment(folder), cwd=folder,
                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                      universal_newlines=True, timeout=300)
             run = Run(process, folder, folder / 'truth')
@@ -134,7 +137,7 @@ def test_driver_calls_name_by_name(finished, variant):
 def test_the_same_output_and_work_without_cudaspy(finished, run, sample):
     out, _, truth = finished(sample)
     name = sample.split('/')[1]
-    bare = run(SAMPLES / sample, *ARGUMENTS.get(name, []), preload=())
+    bare = run(SAMPLES / sample, *ARGUMENTS.get(name, FEW), preload=())
     assert bare.status == 0
     assert bare.out == out
     assert bare.recordings == []

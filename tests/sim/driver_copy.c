@@ -3,6 +3,7 @@
 #include "tests/sim/driver_graph.h"
 
 #define SMALL_BYTES 65536 /* of pageable memory: staged at once, whatever the stream does */
+#define ROW_BYTES   256   /* what a row of several costs the bus at least */
 
 static CUresult resolve_side(struct copy_side *s, size_t extent)
 {
@@ -85,6 +86,14 @@ static uint64_t gpu_ns(uint64_t bytes, double rate)
 	return ns > sim_config.copy_floor_ns ? ns : sim_config.copy_floor_ns;
 }
 
+/* Bytes that a copy to or from the host is worth: narrow rows go one by one. */
+static uint64_t bus_bytes(const struct sim_copy *c)
+{
+	uint64_t rows = (uint64_t)c->height * c->depth;
+
+	return rows > 1 && c->width < ROW_BYTES ? rows * ROW_BYTES : copy_bytes(c);
+}
+
 uint64_t copy_gpu_ns(const struct sim_copy *c)
 {
 	switch (c->direction) {
@@ -93,7 +102,7 @@ uint64_t copy_gpu_ns(const struct sim_copy *c)
 	case TRUTH_P2P:
 		return gpu_ns(copy_bytes(c), sim_config.peer);
 	default:
-		return gpu_ns(copy_bytes(c), sim_config.pcie);
+		return gpu_ns(bus_bytes(c), sim_config.pcie);
 	}
 }
 

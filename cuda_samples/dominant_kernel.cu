@@ -1,0 +1,34 @@
+/*
+ * dominant_kernel: a step of four kernels, of which one, solve, takes 400 of 550 us.
+ *
+ * A correct report counts ITERATIONS launches of each of the four, says that solve has 73 % of the
+ * GPU's time and what a faster solve would gain, and gpu-bound.  Fixed: dominant_kernel_fixed.
+ *
+ *     dominant_kernel [ITERATIONS]
+ */
+#include "cuda_samples/sample_chain.h"
+
+#define ROUNDS CHAIN_US(400)
+
+CHAIN_KERNEL(gather)
+CHAIN_KERNEL(solve)
+CHAIN_KERNEL(smooth)
+CHAIN_KERNEL(scatter)
+
+int main(int argc, char **argv)
+{
+	unsigned iterations = sample_start(argc, argv, 700);
+	unsigned *value = chain_start();
+	unsigned long rounds = ROUNDS + 3 * CHAIN_US(50);
+
+	for (unsigned i = 0; i < iterations; i++) {
+		LAUNCH(gather, 1, CHAIN_THREADS, 0, 0, value, CHAIN_US(50));
+		LAUNCH(solve, 1, CHAIN_THREADS, 0, 0, value, ROUNDS);
+		LAUNCH(smooth, 1, CHAIN_THREADS, 0, 0, value, CHAIN_US(50));
+		LAUNCH(scatter, 1, CHAIN_THREADS, 0, 0, value, CHAIN_US(50));
+	}
+	sample_answer(chain_end(value), lcg_after(0, iterations * rounds));
+	sample_expect("verdict=gpu-bound");
+	sample_expect("finding=dominant-kernel");
+	return sample_finish();
+}

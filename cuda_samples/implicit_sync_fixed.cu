@@ -1,0 +1,40 @@
+/*
+ * implicit_sync_fixed: the same steps; the numbers stay on the GPU and are fetched all at once, at
+ * the end.
+ *
+ * A correct report counts ITERATIONS launches of record_step and two copies in all, and says
+ * gpu-bound.
+ *
+ *     implicit_sync_fixed [ITERATIONS]
+ */
+#include "cuda_samples/sample_chain.h"
+#include <vector>
+
+#define ROUNDS CHAIN_US(20)
+
+KERNEL(record_step, "arg:2:2", (unsigned *value, unsigned *record, unsigned rounds))
+{
+	if (threadIdx.x == 0)
+		*value = *record = lcg_steps(*value, rounds);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned iterations = sample_start(argc, argv, 10000);
+	unsigned *value = chain_start(), expected = 0;
+	unsigned *record = sample_malloc<unsigned>(iterations + 1);
+	std::vector<unsigned> seen(iterations + 1);
+
+	for (unsigned i = 0; i < iterations; i++)
+		LAUNCH(record_step, 1, CHAIN_THREADS, 0, 0, value, &record[i], ROUNDS);
+	sample_copy(seen.data(), record, iterations * sizeof(*record), DTOH, PAGEABLE);
+	for (unsigned i = 0; i < iterations; i++) {
+		expected = lcg_after(expected, ROUNDS);
+		sample_verify(seen[i] == expected);
+	}
+	sample_answer(chain_end(value), expected);
+	sample_expect("verdict=gpu-bound");
+	sample_expect("no-finding=implicit-sync");
+	sample_free(record);
+	return sample_finish();
+}

@@ -1,0 +1,41 @@
+/*
+ * legacy_stream: two streams with work of their own, and after each launch a small kernel in the
+ * legacy default stream.  Nothing depends on it, but work launched there waits for all blocking
+ * streams and they wait for it, so the two streams run one after the other.
+ *
+ * A correct report counts for each iteration two launches of chain and two of tally, and says that
+ * the default stream serialises the others.  Fixed: legacy_stream_fixed.
+ *
+ *     legacy_stream [ITERATIONS]
+ */
+#include "cuda_samples/sample_chain.h"
+
+KERNEL(tally, "fixed:3000", (unsigned *steps))
+{
+	if (threadIdx.x == 0)
+		*steps += 1;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned iterations = sample_start(argc, argv, 1200);
+	unsigned *left = chain_start(), *right = chain_start(), *steps = chain_start();
+	unsigned expected = lcg_after(0, (unsigned long)iterations * CHAIN_US(150));
+	cudaStream_t left_stream, right_stream;
+
+	CHECK(cudaStreamCreate(&left_stream));
+	CHECK(cudaStreamCreate(&right_stream));
+	for (unsigned i = 0; i < iterations; i++) {
+		chain_launch(left, CHAIN_US(150), left_stream);
+		LAUNCH(tally, 1, CHAIN_THREADS, 0, 0, steps);
+		chain_launch(right, CHAIN_US(150), right_stream);
+		LAUNCH(tally, 1, CHAIN_THREADS, 0, 0, steps);
+	}
+	sample_verify(chain_end(steps) == 2 * iterations);
+	sample_verify(chain_end(left) == expected);
+	sample_answer(chain_end(right), expected);
+	sample_expect("finding=legacy-stream-serializes");
+	CHECK(cudaStreamDestroy(left_stream));
+	CHECK(cudaStreamDestroy(right_stream));
+	return sample_finish();
+}

@@ -1,0 +1,29 @@
+/*
+ * module_load_every_step_fixed: the code is loaded once, before the first step, and nothing needs
+ * to wait for it to be unloaded.
+ *
+ * A correct report counts ITERATIONS launches of loaded_chain, and says gpu-bound.
+ *
+ *     module_load_every_step_fixed [ITERATIONS]
+ */
+#include "cuda_samples/sample_module.h"
+
+int main(int argc, char **argv)
+{
+	unsigned iterations = sample_start(argc, argv, 1000);
+	unsigned *value = chain_start();
+	CUfunction function;
+	CUmodule module = module_load(&function);
+	cudaStream_t stream;
+
+	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	for (unsigned i = 0; i < iterations; i++)
+		module_launch(function, value, CHAIN_US(100), stream);
+	sample_sync_stream(stream);
+	CHECK_DRIVER(cuModuleUnload(module));
+	sample_answer(chain_end(value), lcg_after(0, (unsigned long)iterations * CHAIN_US(100)));
+	sample_expect("verdict=gpu-bound");
+	sample_expect("no-finding=module-load-in-loop");
+	CHECK(cudaStreamDestroy(stream));
+	return sample_finish();
+}
