@@ -224,7 +224,6 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
 	enum tl_role role = role_of(t, r->call, class);
 	enum tf_work_kind kind = tl_work_of(r, class);
 
-	t->seen = tl_max(t->seen, r->end);
 	if (class == SPY_CLASS_CONTEXT && !r->result && r->arg[0] && r->arg[0] <= TF_DEVICES_TIMED)
 		th->device = (uint16_t)(r->arg[0] - 1);
 	if (t->mode != TF_GPU_OFF)
@@ -260,6 +259,7 @@ void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *
 	if (!t->window || r->end < r->start || r->end >= TL_TICKS_MOST / 2 ||
 	    thread >= TL_THREADS || class >= SPY_CLASS_COUNT)
 		return;
+	t->seen = tl_max(t->seen, r->end);
 	if (t->mode == TF_GPU_CUPTI)
 		tl_exact_call(t, thread, r, class, work);
 	else
@@ -300,6 +300,7 @@ void timeline_advance(struct timeline *t, uint64_t now)
 		return;
 	if (t->mode == TF_GPU_CUPTI)
 		tl_exact_advance(t, now, false);
+	now = tl_min(now, t->seen);
 	for (unsigned i = 0; i < TF_DEVICES_TIMED; i++)
 		if (t->device[i].actives)
 			tl_book_streams(t, i, now);
@@ -328,7 +329,7 @@ void timeline_finish(struct timeline *t)
 		find_window(t);
 	if (!t->window)
 		return;
-	uint64_t end = window_end(t);
+	uint64_t end = t->seen = window_end(t);
 	if (t->mode == TF_GPU_CUPTI)
 		tl_exact_advance(t, end, true);
 	timeline_advance(t, end);

@@ -48,8 +48,9 @@ void timeline_sample(struct timeline *t, const struct tf_work *work);
 void timeline_activity(struct timeline *t, const struct tf_record *r);
 
 /*
- * No record that ends before tick `now` will come any more: settles what is certain. Idle time
- * still running is not booked.
+ * No record that ends before tick `now` will come any more: settles what is certain, upto the
+ * return of the last call, which is the end of the window as far as is known. Idle time still
+ * running is not booked.
  */
 void timeline_advance(struct timeline *t, uint64_t now);
 

@@ -38,12 +38,12 @@ struct tl_device *tl_device(struct timeline *t, unsigned index)
 	if (!d->time)
 		return d;
 	if (!found)
-		d->time->from = t->window;
+		d->time->from = d->time->upto = t->window;
 	uint64_t upto = reach(d->time);
 	if (!upto)
 		d->time = NULL;
 	for (int i = 0; i < TL_UNIONS; i++)
-		d->upto[i] = upto;
+		d->upto[i] = d->begun = upto;
 	return d;
 }
 
@@ -196,8 +196,10 @@ static void book_kind(struct timeline *t, struct tl_device *d, const struct tl_p
 		overlapped(t, d->copy_entry, start, tl_min(p->end, d->upto[TL_COPY]));
 }
 
-void tl_book(struct timeline *t, const struct tl_piece *p)
+/* What comes late, ahead of what is booked, counts from where the device was busy anyway. */
+void tl_book(struct timeline *t, const struct tl_piece *given)
 {
+	struct tl_piece piece = *given, *p = &piece;
 	struct tl_device *d = tl_device(t, p->device);
 	struct tf_stream *row = tl_entry(t, p->entry);
 	struct tf_device_time *time = d->time;
@@ -214,8 +216,9 @@ void tl_book(struct timeline *t, const struct tl_piece *p)
 	bool simple = !comm && (d->upto[TL_OWN] == d->upto[TL_ANY] || p->start >= d->upto[TL_ANY]);
 	if (p->start > d->upto[TL_ANY]) {
 		book_idle(t, time, p, d->upto[TL_ANY], p->start);
-		d->upto[TL_ANY] = p->start;
+		d->upto[TL_ANY] = d->begun = p->start;
 	}
+	p->start = tl_min(tl_max(p->start, d->begun), p->end);
 	uint64_t start = grow(d, TL_ANY, p->start, p->end);
 	if (start < p->end) {
 		add(t, time, offsetof(struct tf_busy, busy), start, p->end);

@@ -86,7 +86,8 @@ static void take_first(struct tl_exact *x)
 	heap[at] = a;
 }
 
-static void book_first(struct timeline *t)
+/* The first activity, as far as it lies before `upto`. */
+static void book_first(struct timeline *t, uint64_t upto)
 {
 	struct tl_exact *x = &t->exact;
 	const struct tl_activity a = x->heap[0];
@@ -116,24 +117,24 @@ static void add_activity(struct timeline *t, const struct tl_activity *a)
 	struct tl_exact *x = &t->exact;
 
 	if (x->activities == TL_PIECES)
-		book_first(t);
+		book_first(t, UINT64_MAX);
 	x->heap[x->activities] = *a;
 	sift_up(x->heap, x->activities++);
 }
 
-/* Activities that ask for a call that is not settled yet stop the others. */
+/* An activity whose call is not settled yet stops those after it; but for `all`. */
 static void book_until(struct timeline *t, uint64_t upto, bool all)
 {
 	struct tl_exact *x = &t->exact;
 
-	while (x->activities && (all || x->heap[0].start < upto)) {
+	while (x->activities && x->heap[0].start < upto) {
 		const struct tl_activity *a = &x->heap[0];
 		const struct tl_delayed *d = by_cause(x, a->cause);
 		if (!all && d && is_pending(x, d))
 			break;
 		if (!all && !d && a->cause && upto - a->start < tl_ticks(t, GIVE_UP_NS))
 			break;
-		book_first(t);
+		book_first(t, all ? upto : UINT64_MAX);
 	}
 }
 
@@ -248,5 +249,5 @@ void tl_exact_advance(struct timeline *t, uint64_t now, bool all)
 	x->round++;
 	while (x->tail != x->head && (all || is_ready(t, &x->delayed[x->tail % TL_DELAYED], now)))
 		take_oldest(t);
-	book_until(t, now, all);
+	book_until(t, tl_min(now, t->seen), all);
 }

@@ -129,6 +129,7 @@ struct tl_device {
 	struct tf_device_time *time; /* NULL: not yet, no room, or damaged */
 	bool tried;
 	uint64_t upto[TL_UNIONS]; /* end of each union so far */
+	uint64_t begun;           /* since when it was busy without a break, until upto[TL_ANY] */
 	uint32_t copy_entry;      /* of the stream whose copy ends last, + 1 */
 	uint32_t legacy;          /* its legacy default stream, place + 1 */
 	uint64_t last;            /* id of the op that ends last, by estimate */

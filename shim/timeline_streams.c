@@ -21,6 +21,18 @@ static uint64_t last_end(struct timeline *t, const struct tl_stream *s)
 	return op ? tl_op_end(t, op) : 0;
 }
 
+/* Its place is wanted for another stream: the work on it that is not booked is lost. */
+static void give_up(struct timeline *t, const struct tl_stream *s)
+{
+	struct tl_device *d = &t->device[s->device];
+	uint32_t place = s->active - 1;
+
+	for (const struct tl_op *op = tl_op(t, s->book); op; op = tl_op(t, op->next))
+		tf_header(t->map)->trouble[SPY_TROUBLE_TIMELINE]++;
+	d->active[place] = d->active[--d->actives];
+	t->streams[d->active[place] - 1].active = place + 1;
+}
+
 /* The place for a stream not seen yet: a free one, or that of the stream used longest ago. */
 static struct tl_stream *find(struct timeline *t, uint64_t handle, uint64_t owner, bool *fresh)
 {
@@ -40,13 +52,8 @@ static struct tl_stream *find(struct timeline *t, uint64_t handle, uint64_t owne
 		    (s->active == oldest->active && s->tail < oldest->tail))
 			oldest = s;
 	}
-	if (oldest->active) { /* all in use: the work on it is given up */
-		struct tl_device *d = &t->device[oldest->device];
-		uint32_t place = oldest->active - 1;
-		tf_header(t->map)->trouble[SPY_TROUBLE_TIMELINE] += oldest->outstanding;
-		d->active[place] = d->active[--d->actives];
-		t->streams[d->active[place] - 1].active = place + 1;
-	}
+	if (oldest->active)
+		give_up(t, oldest);
 	*oldest = (struct tl_stream){.handle = handle, .owner = owner};
 	oldest->generation = ++t->generation ? t->generation : ++t->generation;
 	*fresh = true;

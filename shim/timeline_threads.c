@@ -172,7 +172,7 @@ static uint64_t divide_past(struct timeline *t, const struct tl_thread *th, uint
 static uint64_t divide_before(struct timeline *t, const struct tl_thread *th, uint64_t first,
                               uint64_t from, uint64_t to, tl_stretch *tell, void *context)
 {
-	uint64_t known = th->past_upto ? th->past_from : t->resumed ? t->began : 0;
+	uint64_t known = t->resumed ? t->began : 0;
 
 	to = tl_min(to, first);
 	if (from < tl_min(known, to)) {
@@ -256,8 +256,8 @@ bool tl_is_long(const struct timeline *t, uint64_t typical, uint64_t ticks)
 }
 
 /*
- * Down fast, up slowly: a low quantile. What is far above counts little, and not at all where
- * waiting is likely, so that a program that waits in nearly each call does not make it typical.
+ * Down fast, up slowly: a low quantile. Where waiting is likely it does not rise, so that a program
+ * that waits in nearly each call does not make it typical.
  */
 void tl_learn(uint32_t *typical, uint64_t ticks, bool doubtful)
 {
@@ -267,8 +267,10 @@ void tl_learn(uint32_t *typical, uint64_t ticks, bool doubtful)
 		*typical = v ? v : 1;
 	else if (v < q)
 		*typical = q - (q - v) / 4;
+	else if (doubtful || v == q)
+		return;
 	else if (v <= 2 * q)
-		*typical = q + q / 256;
-	else if (!doubtful)
+		*typical = q + q / 256 + 1;
+	else
 		*typical = q + q / 4096 + 1;
 }

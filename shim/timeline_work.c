@@ -142,8 +142,8 @@ uint64_t tl_duration(struct timeline *t, const struct tf_work *w, bool *known)
 	*known = false;
 	if (w && all && w >= all && w < all + TF_WORKS) {
 		struct tl_known *k = &t->known[w - all];
-		uint64_t stamp = (w->pairs[0].count + w->pairs[1].count + w->exact_count) << 16 |
-		                 (t->costs_version & 0xffff);
+		uint64_t pairs = w->pairs[0].count + w->pairs[1].count + w->exact_count;
+		uint64_t stamp = (pairs << 16 | (t->costs_version & 0xffff)) + 1;
 		if (k->stamp != stamp) {
 			k->ns = estimate_ns_with(t->map, &t->costs, w);
 			k->stamp = stamp;

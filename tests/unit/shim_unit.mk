@@ -14,6 +14,9 @@ SHIM_UNIT_TESTS := \
 	test_sampler_rate \
 	test_span \
 	test_storage \
+	test_timeline \
+	test_timeline_exact \
+	test_timeline_host \
 	test_trace_map \
 	# EOL
 
@@ -43,6 +46,9 @@ test_registry_WITH :=
 test_sampler_rate_WITH := shim/sampler_class.o shim/sampler_rate.o
 test_span_WITH     := shim/clock.o shim/notes_launch.o shim/registry.o shim/span.o shim/thread.o
 test_storage_WITH  := shim/clock.o shim/guard.o shim/options.o
+test_timeline_WITH := $(test_drain_WITH)
+test_timeline_exact_WITH := $(test_drain_WITH)
+test_timeline_host_WITH  := $(test_drain_WITH)
 test_trace_map_WITH :=
 
 define shim_unit_test

@@ -1,0 +1,254 @@
+#include "tests/unit/timeline_fixture.h"
+
+/* CUPTI says that the work of the call of `thread` that began at `entry` ran in [from, to). */
+static void activity(uint32_t thread, uint64_t entry, enum tf_work_kind kind, uint64_t from, uint64_t to)
+{
+	struct tf_record r = { .call = TF_CALL_ACTIVITY, .thread = (uint16_t)kind };
+
+	r.start = WINDOW + from;
+	r.end = WINDOW + to;
+	r.stream = entry == UINT64_MAX ? 0 : TF_CAUSE(thread, WINDOW + entry);
+	r.activity.kernel = kernels[0];
+	timeline_activity(timeline, &r);
+}
+
+static void advance(uint64_t now)
+{
+	timeline_advance(timeline, WINDOW + now);
+	assert_sums();
+}
+
+static void test_exact_times(void **state)
+{
+	launch(0, 10000, 11000);
+	launch(0, 12000, 13000);
+	call(SYNC, 0, 14000, 60000);
+	activity(0, 10000, TF_WORK_KERNEL, 12000, 22000);
+	activity(0, 12000, TF_WORK_KERNEL, 23000, 57000);
+	finish();
+	assert_int_equal(total()->busy, 44000);
+	assert_int_equal(total()->idle[TF_IDLE_DEPENDENCY], 1000);
+	assert_int_equal(total()->idle[TF_IDLE_SYNC], 3000);
+	assert_int_equal(split(0)[TF_HOST_SYNC_USEFUL], 57000 - 14000);
+	assert_int_equal(split(0)[TF_HOST_SYNC_WASTED], 3000);
+	assert_int_equal(kernel_at(0)->queue_count, 2);
+	assert_int_equal(kernel_at(0)->queue_ticks, 1000 + 10000);
+	struct tf_work key;
+	struct tf_record r = a_kernel(0);
+	work_key(&key, TF_WORK_KERNEL, &r);
+	const struct tf_work *w = work_known(&made.map, &key);
+	assert_int_equal(w->exact_count, 2);
+	assert_true(w->exact_ns == 44000);
+	assert_true(estimate_ns(&made.map, w) == 22000);
+	const struct tf_stream *s = tf_entry(&made.map, &header()->streams, 0, sizeof(*s));
+	assert_int_equal(s->kernels, 2);
+	assert_int_equal(s->kernel_ticks, 44000);
+}
+
+/* What came out must not depend on when the activities are delivered. */
+static void test_activities_come_late(void **state)
+{
+	launch(0, 10000, 11000);
+	call(SYNC, 0, 14000, 60000);
+	advance(70000);
+	assert_int_equal(header()->timeline_upto, 0);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 0);
+	launch(0, 80000, 81000);
+	advance(1000000000);
+	activity(0, 10000, TF_WORK_KERNEL, 20000, 50000);
+	activity(0, 80000, TF_WORK_KERNEL, 90000, 95000);
+	advance(1100000000);
+	assert_int_equal(split(0)[TF_HOST_SYNC_USEFUL], 36000);
+	call(OTHER, 0, 1200000000, 1200001000);
+	finish();
+	assert_int_equal(total()->busy, 35000);
+	assert_int_equal(on_device(0)->work, 2);
+}
+
+/* A blocking call's work is over before the call returns. */
+static void test_activity_before_its_call(void **state)
+{
+	struct tf_record copy = a_copy(SPY_DIR_DTOH, SPY_MEM_PINNED, false, 1 << 20);
+
+	activity(0, 10000, TF_WORK_COPY, 12000, 32000);
+	advance(33000);
+	assert_null(on_device(0));
+	feed(0, copy, 10000, 34000);
+	advance(50000);
+	call(OTHER, 0, 60000, 61000);
+	finish();
+	assert_int_equal(total()->copies, 20000);
+	assert_int_equal(total()->idle[TF_IDLE_UNKNOWN], 0);
+	assert_int_equal(total()->idle[TF_IDLE_COPY], 2000 + 2000);
+}
+
+/* Of a graph each node counts as busy; the gaps between them do not. */
+static void test_graph_nodes(void **state)
+{
+	struct tf_record r = { .call = GRAPH };
+	struct tf_work key;
+
+	r.graph.graph = made_graph(&made, 0x77, 1);
+	r.graph.handle = 0x77;
+	feed(0, r, 10000, 11000);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct tf_record node = { .call = TF_CALL_ACTIVITY, .thread = TF_WORK_KERNEL };
+		node.start = WINDOW + 20000 + i * 10000;
+		node.end = node.start + 8000;
+		node.stream = TF_CAUSE(0, WINDOW + 10000);
+		node.activity.graph_node = 1;
+		node.activity.kernel = kernels[0];
+		timeline_activity(timeline, &node);
+		advance(60000 + i); /* more may come */
+	}
+	call(SYNC, 0, 12000, 50000);
+	advance(70000);
+	finish();
+	assert_int_equal(total()->busy, 24000);
+	work_key(&key, TF_WORK_GRAPH, &r);
+	const struct tf_work *w = work_known(&made.map, &key);
+	assert_int_equal(w->exact_count, 1);
+	assert_int_equal(kernel_at(0)->queue_count, 0);
+}
+
+static void test_unknown_cause(void **state)
+{
+	launch(0, 10000, 11000);
+	activity(0, 10000, TF_WORK_KERNEL, 20000, 30000);
+	activity(0, UINT64_MAX, TF_WORK_KERNEL, 50000, 60000);
+	call(OTHER, 0, 90000, 100000);
+	finish();
+	assert_int_equal(total()->busy, 20000);
+	assert_int_equal(total()->idle[TF_IDLE_UNKNOWN], 20000);
+}
+
+/* An activity that never comes holds things up for some seconds; then the estimate stands for it. */
+static void test_lost_activities(void **state)
+{
+	launch(0, 10000, 11000);
+	for (int i = 0; i < 5; i++) {
+		advance(1000000000ull * (unsigned)i);
+		assert_int_equal(split(0)[TF_HOST_LAUNCH], i < 4 ? 0 : 1000);
+	}
+	call(OTHER, 0, 5000000000ull, 5000001000ull);
+	finish();
+	assert_int_equal(total()->busy, 10000); /* its class is known from pairs */
+}
+
+/* Calls of a kind that never has activities are not waited for any more. */
+static void test_calls_without_activities(void **state)
+{
+	uint64_t at = 10000;
+
+	for (int i = 0; i < 40; i++, at += 100000)
+		launch(4, at, at + 1000);
+	advance(at + 4000000000ull);
+	launch(4, at + 4000000000ull, at + 4000001000ull);
+	advance(at + 4000100000ull);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 41 * 1000);
+	finish();
+	assert_int_equal(on_device(0)->work, 41 - 1); /* the last one starts after the window */
+	assert_int_equal(on_device(0)->work_unknown, 41 - 1);
+}
+
+/* Another tool took CUPTI: what came after is estimated, from the exact times before. */
+static void test_partial(void **state)
+{
+	launch(5, 10000, 11000);
+	activity(0, 10000, TF_WORK_KERNEL, 20000, 27000);
+	advance(100000);
+	header()->gpu_partial = WINDOW + 150000;
+	launch(5, 200000, 201000);
+	advance(300000);
+	call(OTHER, 0, 400000, 410000);
+	finish();
+	assert_int_equal(total()->busy, 14000);
+	assert_int_equal(on_device(0)->work_unknown, 0);
+}
+
+/* More calls wait than there is room for: the oldest are settled by estimate. */
+static void test_too_many_wait(void **state)
+{
+	uint64_t at = 10000;
+
+	for (int i = 0; i < 300000; i++, at += 20000)
+		launch(0, at, at + 1000);
+	assert_true(split(0)[TF_HOST_LAUNCH] > 100000000);
+	call(OTHER, 0, at, at + 1000);
+	finish();
+	assert_int_equal(on_device(0)->work, 300000);
+	assert_near((double)total()->busy, 300000.0 * 10000, 0.001);
+}
+
+static void test_more_activities_than_fit(void **state)
+{
+	for (uint64_t i = 0; i < 200000; i++)
+		activity(0, UINT64_MAX, TF_WORK_KERNEL, 10000 + i * 100, 10050 + i * 100);
+	call(OTHER, 0, 40000000, 40000100);
+	finish();
+	assert_int_equal(on_device(0)->work, 200000);
+	assert_int_equal(total()->busy, 200000 * 50);
+}
+
+static void test_damaged_activities(void **state)
+{
+	struct tf_record r = { .call = TF_CALL_ACTIVITY, .thread = TF_WORK_KERNEL, .start = WINDOW + 10, .end = WINDOW + 5 };
+
+	timeline_activity(timeline, &r);
+	r.end = UINT64_MAX;
+	timeline_activity(timeline, &r);
+	r.end = WINDOW + 20;
+	r.activity.device = 16;
+	timeline_activity(timeline, &r);
+	r.activity.device = 0;
+	r.thread = TF_WORK_NULL;
+	timeline_activity(timeline, &r);
+	assert_int_equal(header()->timeline_unknown, 4);
+	r.thread = TF_WORK_KERNEL;
+	r.activity.kernel = UINT32_MAX;
+	timeline_activity(timeline, &r);
+	finish();
+}
+
+static void test_anything(void **state)
+{
+	uint64_t at = 1000, x = 88172645463325252ull;
+
+	for (int i = 0; i < 50000; i++) {
+		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+		uint64_t from = at + x % 3000, to = from + (x >> 20) % 5000;
+		if (x >> 60 == 0) {
+			call(SYNC, 0, from, to);
+		} else {
+			launch_on(0, (x >> 33) % 3 * 0x1000, (x >> 40) % 8, from, to);
+			if (x >> 61)
+				activity(0, from, TF_WORK_KERNEL + (x >> 50) % 4, from + (x >> 30) % 100000,
+				         from + (x >> 30) % 100000 + (x >> 10) % 20000);
+		}
+		at = to;
+		if (i % 500 == 0)
+			advance(at);
+	}
+	finish();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start_exact, end)
+	const struct CMUnitTest tests[] = {
+		TEST(test_exact_times),
+		TEST(test_activities_come_late),
+		TEST(test_activity_before_its_call),
+		TEST(test_graph_nodes),
+		TEST(test_unknown_cause),
+		TEST(test_lost_activities),
+		TEST(test_calls_without_activities),
+		TEST(test_partial),
+		TEST(test_too_many_wait),
+		TEST(test_more_activities_than_fit),
+		TEST(test_damaged_activities),
+		TEST(test_anything),
+	};
+
+	return cmocka_run_group_tests_name("timeline_exact", tests, NULL, NULL);
+}

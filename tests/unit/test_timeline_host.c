@@ -1,0 +1,280 @@
+#include "tests/unit/timeline_fixture.h"
+
+static uint64_t host(enum tf_host state)
+{
+	return header()->host_ticks[state];
+}
+
+/* ---- whose time it is ---- */
+
+static void test_a_thread_divides(void **state)
+{
+	launch(0, 1000, 4000);
+	call(FREE, 0, 30000, 31000);
+	call(MODULE, 0, 31000, 33000);
+	call(CREATE, 0x1000, 40000, 41000);
+	call(OTHER, 0, 41500, 42000);
+	launch(0, 50000, 53000);
+	finish();
+	const uint64_t *s = split(0);
+	assert_int_equal(s[TF_HOST_LAUNCH], 6000);
+	assert_int_equal(s[TF_HOST_ALLOC], 1000);
+	assert_int_equal(s[TF_HOST_MODULE], 2000);
+	assert_int_equal(s[TF_HOST_OTHER], 1500);
+	assert_int_equal(s[TF_HOST_OUTSIDE], 0); /* the reporter's to say */
+	assert_int_equal(host(TF_HOST_OTHER), 1500);
+	assert_int_equal(host(TF_HOST_OUTSIDE), 53000 - 6000 - 1000 - 2000 - 1500);
+}
+
+/* At each instant the merged host is the thread that issues the next work. */
+static void test_two_threads(void **state)
+{
+	launch_on(0, 0, 0, 10000, 13000);
+	launch_on(1, 0, 0, 18000, 20000);
+	feed(0, (struct tf_record){ .call = FREE }, 14000, 29000); /* the other one issued meanwhile, upto 20000 */
+	launch_on(0, 0, 0, 30000, 33000);
+	feed(1, (struct tf_record){ .call = MODULE }, 21000, 90000); /* issues nothing more */
+	finish();
+	assert_int_equal(host(TF_HOST_LAUNCH), 3000 + 2000 + 3000);
+	assert_int_equal(host(TF_HOST_ALLOC), 9000);
+	assert_int_equal(host(TF_HOST_MODULE), 0);
+	assert_int_equal(host(TF_HOST_OUTSIDE), 90000 - 8000 - 9000);
+	assert_int_equal(split(0)[TF_HOST_ALLOC], 15000);
+	assert_int_equal(split(1)[TF_HOST_MODULE], 69000);
+}
+
+static void test_before_the_window(void **state)
+{
+	struct tf_record r = { .call = MODULE, .start = WINDOW - 5000, .end = WINDOW + 1000 };
+
+	timeline_call(timeline, 0, &r, SPY_CLASS_MODULE, NULL);
+	launch(0, 2000, 3000);
+	finish();
+	assert_int_equal(split(0)[TF_HOST_MODULE], 1000);
+	assert_int_equal(host(TF_HOST_MODULE), 1000);
+}
+
+static void test_nested_calls(void **state)
+{
+	struct tf_record nested = { .call = MODULE, .flags = TF_NESTED };
+
+	launch(0, 10000, 13000);
+	feed(0, nested, 20500, 28000);
+	nested.call = SYNC;
+	feed(0, nested, 28000, 28500);
+	launch(0, 20000, 29000);
+	finish();
+	assert_int_equal(split(0)[TF_HOST_MODULE], 7500);
+	assert_int_equal(split(0)[TF_HOST_SYNC_USEFUL] + split(0)[TF_HOST_SYNC_WASTED], 500);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 4000);
+	assert_int_equal(host(TF_HOST_LAUNCH), 4000);
+	assert_int_equal(host(TF_HOST_MODULE), 7500);
+}
+
+/* More nested calls than are told apart: their time stays out of the caller's. */
+static void test_many_nested_calls(void **state)
+{
+	for (uint64_t i = 0; i < 50; i++)
+		feed(0, (struct tf_record){ .call = FREE, .flags = TF_NESTED }, 20000 + i * 100, 20100 + i * 100);
+	launch(0, 19000, 26000);
+	finish();
+	assert_int_equal(split(0)[TF_HOST_ALLOC], 5000);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 2000);
+}
+
+/* ---- launches ---- */
+
+static void test_first_launch_loads(void **state)
+{
+	struct tf_record r = a_kernel(0);
+
+	launch(0, 10000, 13000);
+	r.flags = TF_FIRST;
+	feed(0, r, 20000, 60000);
+	finish();
+	assert_int_equal(split(0)[TF_HOST_MODULE], 37000);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 6000);
+	assert_int_equal(split(0)[TF_HOST_CONTENTION], 0);
+	assert_int_equal(thread_at(0)->first_ticks, 40000);
+}
+
+static void test_contention(void **state)
+{
+	uint64_t at = 10000;
+
+	for (int i = 0; i < 100; i++, at += 20000)
+		launch(0, at, at + 3000);
+	launch(0, at, at + 80000);
+	finish();
+	assert_int_equal(split(0)[TF_HOST_CONTENTION], 77000);
+	assert_int_equal(split(0)[TF_HOST_BACK_PRESSURE], 0);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 101 * 3000);
+}
+
+/* Launches every 3 us of kernels of `gpu` ns, which are believed to take 10 us; the driver's queue of 1024 blocks. */
+static uint64_t fill_queue(uint64_t gpu, int launches)
+{
+	static uint64_t ends[1 << 14];
+	uint64_t at = 10000, blocked = 0;
+
+	for (int i = 0; i < launches; i++) {
+		uint64_t to = at + 3000;
+		if (i >= 1024 && ends[i - 1024] + 3000 > to) {
+			blocked += ends[i - 1024] + 3000 - to;
+			to = ends[i - 1024] + 3000;
+		}
+		uint64_t start = to + START;
+		if (i && ends[i - 1] + GAP > start)
+			start = ends[i - 1] + GAP;
+		ends[i] = start + gpu;
+		launch(0, at, to);
+		at = to;
+		if (i % 300 == 0)
+			timeline_advance(timeline, WINDOW + at);
+	}
+	call(SYNC, 0, at, ends[launches - 1] + RETURN);
+	finish();
+	return blocked;
+}
+
+static void test_queue_full(void **state)
+{
+	uint64_t blocked = fill_queue(10000, 6000);
+
+	assert_near((double)split(0)[TF_HOST_BACK_PRESSURE], (double)blocked, 0.01);
+	assert_int_equal(split(0)[TF_HOST_CONTENTION], 0);
+	assert_near((double)split(0)[TF_HOST_LAUNCH], 6000 * 3000, 0.01);
+	assert_near((double)total()->busy, 6000 * 10000, 0.01);
+}
+
+/* The kernels take twice as long as is believed: the queue tells. */
+static void test_queue_full_of_longer_work(void **state)
+{
+	uint64_t blocked = fill_queue(20000, 6000);
+
+	assert_near((double)split(0)[TF_HOST_BACK_PRESSURE], (double)blocked, 0.03);
+	assert_near((double)total()->busy, 6000 * 20000, 0.04);
+}
+
+/* Half as long: what is believed to be in the queue cannot be. */
+static void test_queue_full_of_shorter_work(void **state)
+{
+	uint64_t blocked = fill_queue(5000, 6000);
+
+	assert_near((double)split(0)[TF_HOST_BACK_PRESSURE] + (double)split(0)[TF_HOST_CONTENTION],
+	            (double)blocked, 0.05);
+	assert_near((double)split(0)[TF_HOST_LAUNCH], 6000 * 3000, 0.05);
+	assert_near((double)(total()->busy + total()->idle[TF_IDLE_DEPENDENCY]), 6000 * 5750, 0.05);
+}
+
+/* ---- calls that turn out to wait ---- */
+
+static void test_blocking_copy_waits(void **state)
+{
+	struct tf_record copy = a_copy(SPY_DIR_DTOH, SPY_MEM_PINNED, false, 1 << 20);
+	uint64_t at = 10000;
+
+	lasts(copy, TF_WORK_COPY, ESTIMATE_ENGINE_NS + 20000);
+	for (int i = 0; i < 3; i++, at += 100000) /* by itself it takes 25 us */
+		feed(0, copy, at, at + 25000);
+	assert_int_equal(thread_at(0)->implicit_syncs, 0);
+	launch(1, at, at + 3000); /* [at + 5500, at + 55500) */
+	feed(0, copy, at + 4000, at + 55500 + 22500);
+	call(OTHER, 0, at + 90000, at + 100000);
+	finish();
+	assert_int_equal(thread_at(0)->implicit_syncs, 1);
+	assert_near((double)split(0)[TF_HOST_SYNC_USEFUL], 55500 - 4000, 0.06);
+	assert_int_equal(split(0)[TF_HOST_SYNC_USEFUL] + split(0)[TF_HOST_COPY], 3 * 25000 + 74000);
+	assert_near((double)total()->busy, 3 * 20000 + 50000 + 20000, 0.03);
+}
+
+static void test_free_waits(void **state)
+{
+	uint64_t at = 10000;
+
+	for (int i = 0; i < 5; i++, at += 100000)
+		call(FREE, 0, at, at + 2000);
+	launch(1, at, at + 3000); /* [at + 5500, at + 55500) */
+	call(FREE, 0, at + 4000, at + 57500);
+	finish();
+	assert_int_equal(thread_at(0)->implicit_syncs, 1);
+	assert_int_equal(split(0)[TF_HOST_ALLOC], 6 * 2000);
+	assert_int_equal(split(0)[TF_HOST_SYNC_USEFUL], 51500);
+}
+
+/* A call that takes long while the GPU has nothing to do waits for something else. */
+static void test_a_slow_allocation_is_no_wait(void **state)
+{
+	uint64_t at = 10000;
+
+	for (int i = 0; i < 5; i++, at += 100000)
+		call(FREE, 0, at, at + 2000);
+	call(FREE, 0, at, at + 57500);
+	finish();
+	assert_int_equal(thread_at(0)->implicit_syncs, 0);
+	assert_int_equal(split(0)[TF_HOST_ALLOC], 5 * 2000 + 57500);
+}
+
+/* ---- the rest ---- */
+
+static void test_off(void **state)
+{
+	uint64_t at = 10000;
+
+	for (int i = 0; i < 2000; i++, at += 4000)
+		launch(0, at, at + 3000);
+	launch(0, at, at + 50000);
+	call(SYNC, 0, at + 60000, at + 90000);
+	finish();
+	for (unsigned d = 0; d < TF_DEVICES_TIMED; d++)
+		assert_null(on_device(d));
+	assert_int_equal(header()->streams.count, 0);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 2000 * 3000 + 50000);
+	assert_int_equal(split(0)[TF_HOST_BACK_PRESSURE] + split(0)[TF_HOST_CONTENTION], 0);
+	assert_int_equal(split(0)[TF_HOST_SYNC_USEFUL], 30000);
+	assert_int_equal(split(0)[TF_HOST_SYNC_WASTED], 0);
+	assert_int_equal(host(TF_HOST_LAUNCH), 2000 * 3000 + 50000);
+}
+
+/* Millions of calls between two pieces of work: only their sums are known any more, and they still divide. */
+static void test_long_histories(void **state)
+{
+	const uint64_t polls = 1000000;
+	uint64_t at = 10000;
+
+	launch(0, at, at + 3000);
+	for (uint64_t i = 0; i < polls; i++, at += 1000) {
+		struct tf_record r = { .call = i % 2 ? FREE : OTHER };
+		feed(0, r, at + 4000, at + 4500);
+	}
+	launch(0, at + 5000, at + 8000);
+	finish();
+	assert_near((double)host(TF_HOST_ALLOC), (double)(polls / 2 * 500), 0.01);
+	assert_near((double)host(TF_HOST_OTHER), (double)(polls / 2 * 500), 0.01);
+	assert_near((double)total()->idle[TF_IDLE_ALLOC], (double)(polls / 2 * 500), 0.01);
+	assert_int_equal(total()->idle[TF_IDLE_UNKNOWN], 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_thread_divides),
+		TEST(test_two_threads),
+		TEST(test_before_the_window),
+		TEST(test_nested_calls),
+		TEST(test_many_nested_calls),
+		TEST(test_first_launch_loads),
+		TEST(test_contention),
+		TEST(test_queue_full),
+		TEST(test_queue_full_of_longer_work),
+		TEST(test_queue_full_of_shorter_work),
+		TEST(test_blocking_copy_waits),
+		TEST(test_free_waits),
+		TEST(test_a_slow_allocation_is_no_wait),
+		cmocka_unit_test_setup_teardown(test_off, start_off, end),
+		TEST(test_long_histories),
+	};
+
+	return cmocka_run_group_tests_name("timeline_host", tests, NULL, NULL);
+}
