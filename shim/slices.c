@@ -66,3 +66,16 @@ void slices_spread(const struct tf_slices *s, void *first, uint64_t bytes, uint6
 	}
 	*(uint64_t *)(to + last * bytes) += ticks > given ? ticks - given : 0;
 }
+
+void slices_add_far(const struct tf_map *map, struct slice_cursor *at, void *first, uint64_t bytes,
+                    uint64_t offset, uint64_t start, uint64_t end)
+{
+	const struct tf_slices *s = slices_upto(map, end);
+
+	if (!s)
+		return;
+	slices_spread(s, first, bytes, offset, start, end, end - start);
+	uint64_t index = slice_of(end > s->origin ? end - s->origin : 0, s->width);
+	*at = (struct slice_cursor){s->width, s->origin + index * s->width,
+	                            s->origin + (index + 1) * s->width, index};
+}

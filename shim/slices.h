@@ -29,4 +29,30 @@ static inline uint64_t slice_of(uint64_t since_origin, uint64_t width)
 void slices_spread(const struct tf_slices *s, void *first, uint64_t bytes, uint64_t offset,
                    uint64_t start, uint64_t end, uint64_t ticks);
 
+/* The slice looked at last: what lies in it wholly is added to it without a search. All zero at the
+ * start. */
+struct slice_cursor {
+	uint64_t width; /* of the slices when it was looked up */
+	uint64_t from, to;
+	uint64_t index;
+};
+
+/* The slow way of slices_add(). */
+void slices_add_far(const struct tf_map *map, struct slice_cursor *at, void *first, uint64_t bytes,
+                    uint64_t offset, uint64_t start, uint64_t end);
+
+/*
+ * As slices_spread(), with each tick where it is and the slices made wide enough. `slices`: of the
+ * recording, NULL where it has none.
+ */
+static inline void slices_add(const struct tf_map *map, const struct tf_slices *slices,
+                              struct slice_cursor *at, void *first, uint64_t bytes, uint64_t offset,
+                              uint64_t start, uint64_t end)
+{
+	if (slices && start >= at->from && end < at->to && slices->width == at->width)
+		*(uint64_t *)((uint8_t *)first + at->index * bytes + offset) += end - start;
+	else if (slices)
+		slices_add_far(map, at, first, bytes, offset, start, end);
+}
+
 #endif

@@ -88,6 +88,7 @@ struct timeline *timeline_new(struct tf_map *map)
 	t->mode = tf_header(map)->gpu_mode;
 	if (t->mode != TF_GPU_OFF && t->mode != TF_GPU_CUPTI)
 		t->mode = TF_GPU_SAMPLE;
+	t->slices = tf_at(map, tf_header(map)->slices, sizeof(*t->slices));
 	set_rate(t);
 	estimate_costs(map, &t->costs);
 	find_window(t);
@@ -307,7 +308,7 @@ void timeline_advance(struct timeline *t, uint64_t now)
 }
 
 /* The return of the last call, lost records and all. */
-static uint64_t window_end(const struct timeline *t)
+static uint64_t window_end(struct timeline *t)
 {
 	uint32_t threads = tf_count(&tf_header(t->map)->threads);
 	uint64_t end = t->seen;

@@ -1,7 +1,6 @@
 #include "shim/timeline_parts.h"
 
 #include "shim/hist.h"
-#include "shim/slices.h"
 
 #define KERNEL_HISTS 4096u /* kernels with a histogram of queue times: bounds what they cost */
 
@@ -23,20 +22,18 @@ static uint64_t reach(const struct tf_device_time *time)
 	return sum < TL_TICKS_MOST ? sum : 0;
 }
 
-struct tl_device *tl_device(struct timeline *t, unsigned index)
+void tl_find_device(struct timeline *t, unsigned index)
 {
 	struct tl_device *d = &t->device[index];
 	uint64_t *offset = &tf_header(t->map)->devices_time[index];
 
-	if (d->tried)
-		return d;
 	d->tried = true;
 	bool found = *offset != 0;
 	if (!found)
 		*offset = t->map->alloc(t->map, sizeof(*d->time));
 	d->time = tf_at(t->map, *offset, sizeof(*d->time));
 	if (!d->time)
-		return d;
+		return;
 	if (!found)
 		d->time->from = d->time->upto = t->window;
 	uint64_t upto = reach(d->time);
@@ -44,7 +41,6 @@ struct tl_device *tl_device(struct timeline *t, unsigned index)
 		d->time = NULL;
 	for (int i = 0; i < TL_UNIONS; i++)
 		d->upto[i] = d->begun = upto;
-	return d;
 }
 
 void tl_activate(struct timeline *t, struct tl_stream *s)
@@ -93,12 +89,9 @@ bool tl_is_comm(struct timeline *t, uint32_t kernel)
 static void add(struct timeline *t, struct tf_device_time *time, size_t offset, uint64_t start,
                 uint64_t end)
 {
-	struct tf_slices *s = slices_upto(t->map, end);
-
 	*(uint64_t *)((uint8_t *)&time->total + offset) += end - start;
-	if (s)
-		slices_spread(s, time->slices.busy, sizeof(time->slices.busy[0]), offset, start,
-		              end, end - start);
+	slices_add(t->map, t->slices, &t->device_slice, time->slices.busy,
+	           sizeof(time->slices.busy[0]), offset, start, end);
 }
 
 static void idle(struct timeline *t, void *context, unsigned state, uint64_t start, uint64_t end)
@@ -147,10 +140,8 @@ static uint64_t grow(struct tl_device *d, enum tl_union u, uint64_t start, uint6
 	return start;
 }
 
-static void overlapped(const struct timeline *t, uint32_t entry, uint64_t start, uint64_t end)
+static void overlapped(struct tf_stream *row, uint64_t start, uint64_t end)
 {
-	struct tf_stream *row = tl_entry(t, entry);
-
 	if (row && start < end)
 		row->overlapped_ticks += end - start;
 }
@@ -185,15 +176,15 @@ static void book_kind(struct timeline *t, struct tl_device *d, const struct tl_p
 	uint64_t start = grow(d, mine, p->start, p->end);
 
 	if (copy && longest)
-		d->copy_entry = p->entry;
+		d->copy_row = p->row;
 	if (start == p->end)
 		return;
 	add(t, d->time, copy ? offsetof(struct tf_busy, copies) : offsetof(struct tf_busy, kernels),
 	    start, p->end);
 	if (copy)
-		overlapped(t, p->entry, start, tl_min(p->end, d->upto[TL_KERNEL]));
+		overlapped(p->row, start, tl_min(p->end, d->upto[TL_KERNEL]));
 	else
-		overlapped(t, d->copy_entry, start, tl_min(p->end, d->upto[TL_COPY]));
+		overlapped(d->copy_row, start, tl_min(p->end, d->upto[TL_COPY]));
 }
 
 /* What comes late, ahead of what is booked, counts from where the device was busy anyway. */
@@ -201,15 +192,14 @@ void tl_book(struct timeline *t, const struct tl_piece *given)
 {
 	struct tl_piece piece = *given, *p = &piece;
 	struct tl_device *d = tl_device(t, p->device);
-	struct tf_stream *row = tl_entry(t, p->entry);
 	struct tf_device_time *time = d->time;
 
 	if (!time || p->end < p->start)
 		return;
 	time->work_ticks += p->end - p->start;
-	if (row)
-		*(p->kind == TF_WORK_COPY || p->kind == TF_WORK_SET ? &row->copy_ticks
-		                                                    : &row->kernel_ticks) +=
+	if (p->row)
+		*(p->kind == TF_WORK_COPY || p->kind == TF_WORK_SET ? &p->row->copy_ticks
+		                                                    : &p->row->kernel_ticks) +=
 		        p->end - p->start;
 	bool comm = p->flags & TL_OP_COMM;
 	/* Nothing but work of its own runs: what one union grows by the other does too. */
@@ -300,7 +290,7 @@ static bool book_next(struct timeline *t, struct tl_stream *s, uint64_t upto)
 	const struct tl_piece piece = {.start = start,
 	                               .end = tl_max(start, tl_min(end, upto)),
 	                               .returned = op->returned,
-	                               .entry = s->entry,
+	                               .row = s->row,
 	                               .thread = op->thread,
 	                               .device = s->device,
 	                               .kind = op->kind,

@@ -102,7 +102,7 @@ static void book_first(struct timeline *t, uint64_t upto)
 	if (d) {
 		p.returned = d->r.end;
 		p.thread = d->thread;
-		p.entry = d->entry;
+		p.row = d->row;
 	}
 	struct tl_piece counted = p;
 	if (a.graph_node) /* it waited for the nodes before it: no queue time */

@@ -11,6 +11,7 @@
 #define SPY_TIMELINE_PARTS_H
 
 #include "shim/estimate.h"
+#include "shim/slices.h"
 #include "shim/timeline.h"
 
 #define TL_TICKS_MOST (1ull << 60) /* leaves room for a state beside it, and for sums */
@@ -45,8 +46,9 @@ struct tl_chunk {
 };
 
 struct tl_thread {
-	uint32_t newest, oldest; /* chunks */
-	uint16_t device;         /* current to the thread */
+	struct tf_thread *figures; /* in the recording; NULL = not looked for, or not there */
+	uint32_t newest, oldest;   /* chunks */
+	uint16_t device;           /* current to the thread */
 	uint16_t nested_count;
 	/* What it did before its oldest chunk, in sum: of chunks that were taken from it. */
 	uint64_t past_from, past_upto;
@@ -89,11 +91,11 @@ struct tl_op {
 struct tl_stream {
 	uint64_t handle, owner; /* owner: device or thread of a default stream; else 0 */
 	uint32_t generation;    /* 0 = a free place */
-	uint32_t entry;         /* in table `streams`, + 1 */
-	uint32_t flags;         /* of the entry */
+	struct tf_stream *row;  /* in table `streams`; NULL = none yet, or no room */
+	uint32_t flags;         /* of the row */
 	uint16_t device;
-	bool has_device,
-	        blocking;     /* blocking: it and the legacy default stream wait for each other */
+	bool has_device, row_sought;
+	bool blocking;        /* it and the legacy default stream wait for each other */
 	uint32_t outstanding; /* ops from `head` on */
 	uint32_t behind;      /* ops from `back` on */
 	uint32_t since_proof; /* ops since it was last known to be empty */
@@ -128,11 +130,11 @@ struct tl_turn {
 struct tl_device {
 	struct tf_device_time *time; /* NULL: not yet, no room, or damaged */
 	bool tried;
-	uint64_t upto[TL_UNIONS]; /* end of each union so far */
-	uint64_t begun;           /* since when it was busy without a break, until upto[TL_ANY] */
-	uint32_t copy_entry;      /* of the stream whose copy ends last, + 1 */
-	uint32_t legacy;          /* its legacy default stream, place + 1 */
-	uint64_t last;            /* id of the op that ends last, by estimate */
+	uint64_t upto[TL_UNIONS];   /* end of each union so far */
+	uint64_t begun;             /* since when it was busy without a break, until upto[TL_ANY] */
+	struct tf_stream *copy_row; /* of the stream whose copy ends last */
+	uint32_t legacy;            /* its legacy default stream, place + 1 */
+	uint64_t last;              /* id of the op that ends last, by estimate */
 	uint32_t actives;
 	uint32_t active[TL_STREAMS]; /* streams with work outstanding or not wholly booked, + 1 */
 };
@@ -140,8 +142,8 @@ struct tl_device {
 /* A stretch of work to be booked: of an op, or an activity. */
 struct tl_piece {
 	uint64_t start, end;
-	uint64_t returned; /* of its call; 0 = its call is unknown */
-	uint32_t entry;    /* in table `streams`, + 1 */
+	uint64_t returned;     /* of its call; 0 = its call is unknown */
+	struct tf_stream *row; /* of its stream */
 	uint16_t thread, device;
 	uint8_t kind, flags;
 };
@@ -156,9 +158,9 @@ struct tl_piece {
 struct tl_delayed {
 	struct tf_record r;
 	uint64_t gpu_start, gpu_end;
-	uint32_t work;  /* place in the recording's `works` + 1 */
-	uint32_t round; /* of its last activity */
-	uint32_t entry; /* of its stream, + 1, once taken */
+	uint32_t work;         /* place in the recording's `works` + 1 */
+	uint32_t round;        /* of its last activity */
+	struct tf_stream *row; /* of its stream, once taken */
 	uint16_t thread;
 	uint8_t class;
 	uint8_t waits; /* for an activity */
@@ -230,6 +232,16 @@ struct timeline {
 	bool costs_due;
 	uint64_t costs_version;
 	struct estimate_costs costs;
+
+	struct tf_slices *slices; /* of the recording */
+	struct slice_cursor host_slice, device_slice;
+
+	/* the stream asked for last */
+	struct {
+		uint64_t handle;
+		uint32_t thread, generation, place;
+		uint16_t flags, device;
+	} recent;
 
 	uint64_t last_op;
 	uint32_t generation;
@@ -315,15 +327,15 @@ void tl_learn(uint32_t *typical, uint64_t ticks, bool doubtful);
 /* Whether a call took clearly longer than it typically does. */
 bool tl_is_long(const struct timeline *t, uint64_t typical, uint64_t ticks);
 
-struct tf_thread *tl_thread_of(const struct timeline *t, uint32_t thread);
+/* The thread in the recording; NULL where it is not there. */
+struct tf_thread *tl_thread_of(struct timeline *t, uint32_t thread);
 
 /* ---- timeline_streams.c ---- */
 
 /* The stream that a record names, made if need be. Never NULL. */
 struct tl_stream *tl_stream(struct timeline *t, uint32_t thread, uint64_t handle, unsigned flags);
-/* Gives it its device and its entry in the table: work comes. NULL where it has no entry. */
-struct tf_stream *tl_stream_entry(struct timeline *t, struct tl_stream *s, unsigned device);
-struct tf_stream *tl_entry(const struct timeline *t, uint32_t entry);
+/* Gives it its device and its row in the table: work comes. NULL where it has no row. */
+struct tf_stream *tl_stream_row(struct timeline *t, struct tl_stream *s, unsigned device);
 void tl_stream_made(struct timeline *t, const struct tf_record *r);
 void tl_stream_gone(struct timeline *t, uint32_t thread, const struct tf_record *r);
 
@@ -380,7 +392,16 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 
 /* ---- timeline_device.c ---- */
 
-struct tl_device *tl_device(struct timeline *t, unsigned index);
+/* Finds a device's figures in the recording, or makes room for them. */
+void tl_find_device(struct timeline *t, unsigned index);
+
+static inline struct tl_device *tl_device(struct timeline *t, unsigned index)
+{
+	if (!t->device[index].tried)
+		tl_find_device(t, index);
+	return &t->device[index];
+}
+
 void tl_activate(struct timeline *t, struct tl_stream *s);
 /* Books the work of all streams of a device that started before `upto`, up to there. */
 void tl_book_streams(struct timeline *t, unsigned device, uint64_t upto);

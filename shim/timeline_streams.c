@@ -60,9 +60,9 @@ static struct tl_stream *find(struct timeline *t, uint64_t handle, uint64_t owne
 	return oldest;
 }
 
-struct tl_stream *tl_stream(struct timeline *t, uint32_t thread, uint64_t handle, unsigned flags)
+static struct tl_stream *look_up(struct timeline *t, uint32_t thread, uint64_t handle,
+                                 unsigned flags, unsigned device)
 {
-	unsigned device = t->threads[thread].device;
 	bool fresh, own = handle == STREAM_PER_THREAD || (!handle && flags & TF_PTDS);
 	bool legacy = !own && handle <= STREAM_LEGACY;
 	uint64_t owner = own ? ((uint64_t)thread + 1) << 8 | device : legacy ? device + 1 : 0;
@@ -84,29 +84,42 @@ struct tl_stream *tl_stream(struct timeline *t, uint32_t thread, uint64_t handle
 	return s;
 }
 
-struct tf_stream *tl_entry(const struct timeline *t, uint32_t entry)
+struct tl_stream *tl_stream(struct timeline *t, uint32_t thread, uint64_t handle, unsigned flags)
 {
-	return entry ? tf_entry(t->map, &tf_header(t->map)->streams, entry - 1,
-	                        sizeof(struct tf_stream))
-	             : NULL;
+	uint16_t device = t->threads[thread].device;
+	struct tl_stream *s = &t->streams[t->recent.place];
+
+	flags &= TF_PTDS;
+	if (t->recent.handle == handle && t->recent.thread == thread && t->recent.flags == flags &&
+	    t->recent.device == device && s->generation && s->generation == t->recent.generation)
+		return s;
+	s = look_up(t, thread, handle, flags, device);
+	t->recent.handle = handle;
+	t->recent.thread = thread;
+	t->recent.flags = (uint16_t)flags;
+	t->recent.device = device;
+	t->recent.place = (uint32_t)(s - t->streams);
+	t->recent.generation = s->generation;
+	return s;
 }
 
 /* A row that is there already: the stream was forgotten meanwhile, or is one thread's among many.
  */
-static uint32_t known_row(const struct timeline *t, const struct tl_stream *s)
+static struct tf_stream *known_row(const struct timeline *t, const struct tl_stream *s)
 {
-	uint32_t count = tf_count(&tf_header(t->map)->streams);
+	const struct tf_table *table = &tf_header(t->map)->streams;
+	uint32_t count = tf_count(table);
 
-	for (uint32_t i = 1; i <= count; i++) {
-		const struct tf_stream *row = tl_entry(t, i);
+	for (uint32_t i = 0; i < count; i++) {
+		struct tf_stream *row = tf_entry(t->map, table, i, sizeof(*row));
 		if (row && row->handle == s->handle && row->device == s->device &&
 		    row->flags == s->flags)
-			return i;
+			return row;
 	}
-	return 0;
+	return NULL;
 }
 
-struct tf_stream *tl_stream_entry(struct timeline *t, struct tl_stream *s, unsigned device)
+struct tf_stream *tl_stream_row(struct timeline *t, struct tl_stream *s, unsigned device)
 {
 	struct tf_table *table = &tf_header(t->map)->streams;
 
@@ -114,22 +127,20 @@ struct tf_stream *tl_stream_entry(struct timeline *t, struct tl_stream *s, unsig
 		s->device = (uint16_t)device;
 		s->has_device = true;
 	}
-	if (s->entry)
-		return tl_entry(t, s->entry);
-	s->entry = known_row(t, s);
-	if (s->entry)
-		return tl_entry(t, s->entry);
-	if (table->entry_bytes != sizeof(struct tf_stream))
-		return NULL;
-	struct tf_stream *row = tf_append(t->map, table);
-	if (!row) {
+	if (s->row || s->row_sought)
+		return s->row;
+	s->row_sought = true;
+	s->row = known_row(t, s);
+	if (s->row || table->entry_bytes != sizeof(struct tf_stream))
+		return s->row;
+	s->row = tf_append(t->map, table);
+	if (!s->row) {
 		tf_header(t->map)->trouble[SPY_TROUBLE_STREAMS_FULL]++;
 		return NULL;
 	}
-	*row = (struct tf_stream){.handle = s->handle, .device = s->device, .flags = s->flags};
+	*s->row = (struct tf_stream){.handle = s->handle, .device = s->device, .flags = s->flags};
 	tf_publish(table);
-	s->entry = table->count;
-	return row;
+	return s->row;
 }
 
 /* A handle comes to mean a new stream. */
@@ -142,7 +153,8 @@ void tl_stream_made(struct timeline *t, const struct tf_record *r)
 	struct tl_stream *s = find(t, r->stream, 0, &fresh);
 	s->flags = r->arg[0] & 0xffff;
 	s->blocking = !(s->flags & FLAG_NON_BLOCKING);
-	s->entry = 0;
+	s->row = NULL;
+	s->row_sought = false;
 	s->wait = 0;
 	if (!s->active)
 		s->has_device = false;

@@ -1,17 +1,19 @@
 #include "shim/timeline_parts.h"
 
-#include "shim/slices.h"
-
 #define STATE_SHIFT 60
 
 /* ---- history ---- */
 
-struct tf_thread *tl_thread_of(const struct timeline *t, uint32_t thread)
+struct tf_thread *tl_thread_of(struct timeline *t, uint32_t thread)
 {
-	const uint64_t *offset =
-	        tf_entry(t->map, &tf_header(t->map)->threads, thread, sizeof(*offset));
+	struct tl_thread *th = &t->threads[thread];
 
-	return offset ? tf_at(t->map, *offset, sizeof(struct tf_thread)) : NULL;
+	if (!th->figures) {
+		const uint64_t *offset =
+		        tf_entry(t->map, &tf_header(t->map)->threads, thread, sizeof(*offset));
+		th->figures = offset ? tf_at(t->map, *offset, sizeof(*th->figures)) : NULL;
+	}
+	return th->figures;
 }
 
 static uint64_t start_of(const struct tl_segment *s)
@@ -224,7 +226,7 @@ void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, 
 
 static void to_host(struct timeline *t, void *context, unsigned state, uint64_t start, uint64_t end)
 {
-	struct tf_slices *s = context;
+	struct tf_slices *s = t->slices;
 
 	if (state == TL_HOST_UNKNOWN)
 		state = TF_HOST_OUTSIDE;
@@ -232,9 +234,9 @@ static void to_host(struct timeline *t, void *context, unsigned state, uint64_t 
 		state = TF_HOST_OTHER;
 	tf_header(t->map)->host_ticks[state] += end - start;
 	if (s)
-		slices_spread(s, s->slice, sizeof(s->slice[0]),
-		              offsetof(struct tf_slice, host_ticks) + state * sizeof(uint64_t),
-		              start, end, end - start);
+		slices_add(t->map, s, &t->host_slice, s->slice, sizeof(s->slice[0]),
+		           offsetof(struct tf_slice, host_ticks) + state * sizeof(uint64_t), start,
+		           end);
 }
 
 void tl_host(struct timeline *t, uint32_t thread, uint64_t upto)
@@ -243,7 +245,7 @@ void tl_host(struct timeline *t, uint32_t thread, uint64_t upto)
 	t->host_issued = true;
 	if (upto <= t->host_upto)
 		return;
-	tl_divide(t, thread, t->host_upto, upto, to_host, slices_upto(t->map, upto));
+	tl_divide(t, thread, t->host_upto, upto, to_host, NULL);
 	t->host_upto = upto;
 	tf_header(t->map)->timeline_upto = upto;
 }

@@ -230,7 +230,7 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
                        enum tf_work_kind kind, const struct tf_work *work, struct tl_delayed *exact)
 {
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
-	struct tf_stream *row = tl_stream_entry(t, s, t->threads[thread].device);
+	struct tf_stream *row = tl_stream_row(t, s, t->threads[thread].device);
 	struct tl_device *d = tl_device(t, s->device);
 	uint64_t id = ++t->last_op;
 	struct tl_op *op = &t->ops[id % TL_OPS];
@@ -258,7 +258,7 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	}
 	append(t, s, op);
 	if (exact)
-		exact->entry = s->entry;
+		exact->row = s->row;
 	if (t->mode == TF_GPU_CUPTI) { /* booked from activities */
 		s->book = 0;
 		if (!exact || !exact->gpu_end)
