@@ -1,0 +1,92 @@
+"""The timeline of live programs beside what the simulated GPU really did.
+
+Bounds are wide: machines that run many tests at once take the host away in the middle of calls, and short runs have few
+samples. Exact outcomes are the unit tests' business (test_timeline*.c).
+"""
+import signal
+import subprocess
+
+import pytest
+
+from conftest import BUILD, environment, report
+
+HOST = ('launch', 'back_pressure', 'contention', 'sync_useful', 'sync_wasted', 'copy', 'alloc', 'module', 'other_cuda',
+        'outside', 'sampling')
+
+
+def host(r, *parts):
+    return sum(r['host'][f'{part}_ns'] for part in parts)
+
+
+def assert_divides(r):
+    """Times divide without rest; figures are in ns, rounded."""
+    assert host(r, *HOST) == pytest.approx(r['window_ns'], abs=100)
+    gpu = r['gpu']
+    assert sum(gpu['idle_by'].values()) == pytest.approx(gpu['idle_ns'], abs=100)
+    assert gpu['busy_ns'] + gpu['idle_ns'] == pytest.approx(r['window_ns'], rel=0.001)
+
+
+def truth_busy(r):
+    return sum(d['busy_ns'] for d in r.truth['devices'])
+
+
+def test_a_full_queue_is_back_pressure(run):
+    r = run('one_big_kernel', CUDASPY_GPU='sample')
+    assert_divides(r.report)
+    full = r.truth['totals']['queue_full_ns']
+    assert r.report['gpu']['busy_ns'] == pytest.approx(truth_busy(r), rel=0.15)
+    assert host(r.report, 'back_pressure') == pytest.approx(full, rel=0.3)
+    assert host(r.report, 'launch') < full / 5
+    assert host(r.report, 'sync_useful') == pytest.approx(r.truth['totals']['sync_wait_ns'], rel=0.15)
+
+
+def test_short_launches_leave_the_gpu_idle(run):
+    r = run('many_tiny_launches', CUDASPY_GPU='sample')
+    assert_divides(r.report)
+    gpu = r.report['gpu']
+    assert host(r.report, 'back_pressure') < r.report['window_ns'] / 100
+    assert truth_busy(r) * 0.5 < gpu['busy_ns'] < truth_busy(r) * 2
+    assert gpu['idle_by']['launch'] > gpu['idle_ns'] / 2
+    assert gpu['idle_by']['sync'] < gpu['idle_ns'] / 10
+
+
+def test_a_wait_in_each_step(run):
+    r = run('sync_every_step', CUDASPY_GPU='sample')
+    assert_divides(r.report)
+    assert truth_busy(r) * 0.3 < r.report['gpu']['busy_ns'] < truth_busy(r) * 3
+    assert host(r.report, 'sync_useful') > 0
+    assert host(r.report, 'back_pressure') < r.report['window_ns'] / 100
+
+
+@pytest.mark.parametrize('program', ['alloc_every_step', 'graph_replay', 'pageable_copies', 'pinned_overlap', 'streams',
+                                     'threads', 'vector_add'])
+def test_times_divide_whatever_the_program_does(run, program):
+    r = run(program, CUDASPY_GPU='sample')
+    assert r.status == 0
+    assert_divides(r.report)
+    assert 0 < r.report['gpu']['busy_ns'] < r.report['window_ns']
+    assert r.report['gpu']['idle_by']['unknown'] == 0
+
+
+def test_off(run):
+    r = run('one_big_kernel', CUDASPY_GPU='off')
+    assert r.report['gpu']['busy_ns'] is None
+    assert r.report['host']['back_pressure_ns'] is None
+    assert r.report['host']['outside_ns'] > 0
+
+
+def test_killed(tmp_path):
+    """What the killed process booked and what the reporter adds divide as well; what was under way is lost, not made up."""
+    process = subprocess.Popen([BUILD / 'tests/e2e/steady', '2'], cwd=tmp_path, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=environment(tmp_path, CUDASPY_GPU='sample'))
+    try:
+        assert process.stdout.readline() == b'ready\n'
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    file, = tmp_path.glob('*.cudaspy')
+    assert_divides(report(file))
