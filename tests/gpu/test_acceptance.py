@@ -18,8 +18,8 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from acceptance import (  # noqa: E402
-    accuracy, beside, compare, counts, launch_cost, modes, nsys, overhead, page, process, programs, runs, timeline,
-    truth, work)
+    accuracy, beside, compare, counts, launch_cost, modes, nsys, overhead, page, process, programs, resident, runs,
+    timeline, truth, work)
 from acceptance.shim import Report  # noqa: E402
 
 
@@ -531,6 +531,54 @@ class Gate(unittest.TestCase):
             self.assertEqual(written.count("b"), 3)
             self.assertIn("truth", three.trouble)  # it did no work on a GPU
             self.assertIs(runs.three(settings, program), three)
+
+
+class Workloads(unittest.TestCase):
+    """tests/gpu/workloads/common.py, with a module that stands for PyTorch."""
+
+    TORCH = """
+import json, types
+class profile:
+    def __init__(self, activities): self.on = False
+    def start(self): self.on = True
+    def stop(self): self.on = False
+    def export_chrome_trace(self, path):
+        events = [{"cat": "kernel", "ph": "X", "name": "fill"}] * 3
+        events += [{"cat": "cpu_op", "ph": "X", "name": "aten::add"}, {"ph": "M", "name": "process_name"}]
+        with open(path, "w") as f: json.dump({"traceEvents": events}, f)
+profiler = types.SimpleNamespace(profile=profile, ProfilerActivity=types.SimpleNamespace(CPU=1, CUDA=2))
+"""
+    WORKLOAD = "import common\nrun = common.Run('Doc.', iterations=3)\ncommon.require('torch')\n" \
+        "run.steady(lambda: None, lambda: None, warm_up=1)\nrun.finish(b'')\n"
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        for name, text in (("torch.py", self.TORCH), ("workload.py", self.WORKLOAD)):
+            with open(os.path.join(self.folder.name, name), "w", encoding="utf-8") as f:
+                f.write(text)
+        common = os.path.join(os.path.dirname(os.path.abspath(__file__)), "workloads")
+        self.argv = [sys.executable, "-B", os.path.join(self.folder.name, "workload.py")]
+        self.env = {**os.environ, "PYTHONPATH": self.folder.name + ":" + common}
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def test_profiled(self):
+        o = process.run(self.argv + ["--profiler"], self.env, 20, self.folder.name, "p")
+        self.assertEqual((o.trouble(), len(o.times), len(o.results)), (None, 1, 1))
+        self.assertEqual(beside.profiler_saw(o),
+                         {"kernel": {"fill": 3}, "gpu_memcpy": {}, "gpu_memset": {}})
+
+    def test_serves_turns(self):
+        settings = types.SimpleNamespace(time_left=lambda most: most,
+                                         environment=lambda **more: {**self.env, **more})
+        program = programs.Program("p", self.argv, timeout=20)
+        for name in ("bare", "profiler"):
+            r = resident.Resident(settings, program, modes.MODES[name], self.folder.name)
+            r.line("ready")
+            self.assertEqual([r.turn() >= 0 for _ in range(3)], [True] * 3)
+            r.close()
+            self.assertEqual(r.p.returncode, 0)  # it went at the end of its input
 
 
 class LaunchCost(unittest.TestCase):
