@@ -402,6 +402,13 @@ class Accuracy(unittest.TestCase):
         self.assertFalse(row["pass"])
         self.assertFalse(accuracy.sum_verdicts([row], "sample")["pass"])
 
+    def test_pieces_without_a_time_are_told(self):
+        three = runs.Three()
+        three.truths = [timed_truth({})]
+        three.reports = {mode: timed_report([], 30000, mode) for mode in ("sample", "cupti")}
+        three.reports["sample"].data["gpu"]["work"]["all"]["gpu_known_share"] = 0.25
+        self.assertIn("75 %", accuracy.row_of(None, three)["note"])
+
     def test_failed_run(self):
         three = runs.Three()
         three.truths = [timed_truth({FILL: (100, 100000)})]

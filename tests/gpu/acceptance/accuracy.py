@@ -9,6 +9,7 @@ SHARE = 0.05          # of the truth
 PER_PIECE_NS = 150.0  # a program's sum may be off by so much for each piece of work, if that is more
 CLASS_NS = 200.0      # and a class's mean by so much
 SAMPLES_LEAST = 30    # of a class that is judged
+KNOWN_LEAST = 0.99    # share of pieces with a time, below which a note says so
 HELD_LEAST = 0.90     # share of classes whose interval holds the truth
 
 
@@ -93,6 +94,9 @@ def row_of(program, three):
     if wrong:
         notes.append("%d classes off, the largest: %s, %+.0f ns" % (
             len(wrong), wrong[0]["class"][:60], wrong[0]["difference_ns"]))
+    known = row.get("sample", {}).get("known_share")
+    if known is not None and known < KNOWN_LEAST:
+        notes.append("sampled: %.0f %% of the pieces have no time" % (100 * (1 - known)))
     row["note"] = "; ".join(notes) or None
     row["pass"] = not three.trouble and not wrong and row["sample"]["pass"]
     return row
