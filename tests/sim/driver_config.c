@@ -10,6 +10,7 @@
  *   SIM_INIT_NS SIM_CONTEXT_NS
  *   on the GPU: SIM_LATENCY_NS (launch to start), SIM_KERNEL_NS (kernels without a stated cost),
  *   SIM_GAP_NS (between kernels of a stream), SIM_COPY_FLOOR_NS (shortest copy or set)
+ *   SIM_LAUNCH_LOCK=1  launches of all threads go one at a time, in turn, as under a driver's lock
  *   SIM_DRIVER_VERSION 13000   SIM_STUB=1   SIM_DRIVER_DLSYM=1   SIM_NEW_ENTRY=1
  *   SIM_MISSING=name,name      SIM_FAIL=name:code[:nth],...      SIM_TRUTH=path
  *
@@ -167,6 +168,7 @@ void sim_config_read(void)
 	c->copy_floor_ns = number("SIM_COPY_FLOOR_NS", 1000);
 	c->stub = number("SIM_STUB", 0);
 	c->driver_dlsym = number("SIM_DRIVER_DLSYM", 0);
+	c->launch_lock = number("SIM_LAUNCH_LOCK", 0);
 	c->new_entry = number("SIM_NEW_ENTRY", 0);
 	c->driver_version = (int)number("SIM_DRIVER_VERSION", c->new_entry ? 14000 : 13000);
 	c->missing = getenv("SIM_MISSING");

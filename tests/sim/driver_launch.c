@@ -1,4 +1,5 @@
 /* Kernel launches, and host functions in streams. */
+#include <sched.h>
 #include <string.h>
 #include "tests/sim/driver.h"
 #include "tests/sim/driver_graph.h"
@@ -88,7 +89,7 @@ static void wait_for_loader(struct sim_ctx *ctx)
 	pthread_mutex_unlock(&ctx->load_lock);
 }
 
-static CUresult launch(CUfunction f, CUstream stream, struct sim_launch *l)
+static CUresult launch_now(CUfunction f, CUstream stream, struct sim_launch *l)
 {
 	uint64_t from = sim_config.launch_ns ? tl_now() : 0;
 	struct sim_work w = {.kind = TL_KERNEL, .engine = TL_COMPUTE};
@@ -115,6 +116,25 @@ static CUresult launch(CUfunction f, CUstream stream, struct sim_launch *l)
 	if (likely(!l->func->own))
 		truth_count_launch(sim_self->truth, l->func->truth_index, w.gpu_ns);
 	return CUDA_SUCCESS;
+}
+
+/* With SIM_LAUNCH_LOCK threads take turns, in the order of their coming: under a plain mutex one
+ * that launches in a loop would have it back before another is awake. */
+static CUresult launch(CUfunction f, CUstream stream, struct sim_launch *l)
+{
+	static _Atomic unsigned next, served;
+	unsigned turn;
+	CUresult rc;
+
+	if (likely(!sim_config.launch_lock))
+		return launch_now(f, stream, l);
+	turn = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
+	/* Acquire: pairs with the release by the thread before. */
+	while (atomic_load_explicit(&served, memory_order_acquire) != turn)
+		sched_yield();
+	rc = launch_now(f, stream, l);
+	atomic_store_explicit(&served, turn + 1, memory_order_release);
+	return rc;
 }
 
 CUresult do_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
