@@ -10,7 +10,7 @@
 #include "shim/sampler_thread.h"
 #include "shim/works.h"
 
-#define CALIBRATE_ONE 8   /* of so many samples is a calibration */
+#define CALIBRATE_ONE 6   /* of so many samples is a calibration */
 #define UNBUDGETED    256 /* samples of the process that need no budget: for short programs */
 
 static struct { /* a line of its own, written at first */
