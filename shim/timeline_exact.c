@@ -73,9 +73,11 @@ static void sift_up(struct tl_activity *heap, uint32_t at)
 
 static void take_first(struct tl_exact *x)
 {
-	struct tl_activity *heap = x->heap, a = heap[--x->activities];
-	uint32_t n = x->activities, at = 0;
+	struct tl_activity *heap = x->heap;
+	uint32_t n = x->activities - 1, at = 0;
+	const struct tl_activity a = heap[n % TL_PIECES];
 
+	x->activities = n;
 	for (uint32_t child = 1; child < n; at = child, child = 2 * at + 1) {
 		if (child + 1 < n && heap[child + 1].start < heap[child].start)
 			child++;

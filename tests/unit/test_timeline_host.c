@@ -178,12 +178,12 @@ static void test_blocking_copy_waits(void **state)
 	for (int i = 0; i < 3; i++, at += 100000) /* by itself it takes 25 us */
 		feed(0, copy, at, at + 25000);
 	assert_int_equal(thread_at(0)->implicit_syncs, 0);
-	launch(1, at, at + 3000); /* [at + 5500, at + 55500) */
-	feed(0, copy, at + 4000, at + 55500 + 22500);
+	launch(1, at, at + 3000); /* [at + 4800, at + 54800) */
+	feed(0, copy, at + 4000, at + 54800 + 23200);
 	call(OTHER, 0, at + 90000, at + 100000);
 	finish();
 	assert_int_equal(thread_at(0)->implicit_syncs, 1);
-	assert_near((double)split(0)[TF_HOST_SYNC_USEFUL], 55500 - 4000, 0.06);
+	assert_near((double)split(0)[TF_HOST_SYNC_USEFUL], 54800 - 4000, 0.06);
 	assert_int_equal(split(0)[TF_HOST_SYNC_USEFUL] + split(0)[TF_HOST_COPY], 3 * 25000 + 74000);
 	assert_near((double)total()->busy, 3 * 20000 + 50000 + 20000, 0.03);
 }
@@ -194,7 +194,7 @@ static void test_free_waits(void **state)
 
 	for (int i = 0; i < 5; i++, at += 100000)
 		call(FREE, 0, at, at + 2000);
-	launch(1, at, at + 3000); /* [at + 5500, at + 55500) */
+	launch(1, at, at + 3000); /* [at + 4800, at + 54800) */
 	call(FREE, 0, at + 4000, at + 57500);
 	finish();
 	assert_int_equal(thread_at(0)->implicit_syncs, 1);

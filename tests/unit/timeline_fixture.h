@@ -15,8 +15,8 @@
 
 #define WINDOW  2000000ull
 #define LATENCY 5000 /* start and return together, until it is learned otherwise */
-#define START   (LATENCY / 2)
-#define RETURN  (LATENCY / 2)
+#define START   1800 /* of it, at most */
+#define RETURN  (LATENCY - START)
 #define GAP     750
 #define COST    2150 /* of a pair around a kernel */
 
