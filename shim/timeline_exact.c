@@ -74,8 +74,8 @@ static void sift_up(struct tl_activity *heap, uint32_t at)
 static void take_first(struct tl_exact *x)
 {
 	struct tl_activity *heap = x->heap;
-	uint32_t n = x->activities - 1, at = 0;
-	const struct tl_activity a = heap[n % TL_PIECES];
+	uint32_t n = (x->activities - 1) % TL_PIECES, at = 0;
+	const struct tl_activity a = heap[n];
 
 	x->activities = n;
 	for (uint32_t child = 1; child < n; at = child, child = 2 * at + 1) {

@@ -234,20 +234,19 @@ static void test_anything(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start_exact, end)
 	const struct CMUnitTest tests[] = {
-		TEST(test_exact_times),
-		TEST(test_activities_come_late),
-		TEST(test_activity_before_its_call),
-		TEST(test_graph_nodes),
-		TEST(test_unknown_cause),
-		TEST(test_lost_activities),
-		TEST(test_calls_without_activities),
-		TEST(test_partial),
-		TEST(test_too_many_wait),
-		TEST(test_more_activities_than_fit),
-		TEST(test_damaged_activities),
-		TEST(test_anything),
+		cmocka_unit_test_setup_teardown(test_exact_times, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_activities_come_late, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_activity_before_its_call, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_graph_nodes, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_unknown_cause, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_lost_activities, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_calls_without_activities, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_partial, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_too_many_wait, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_more_activities_than_fit, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_damaged_activities, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_anything, start_exact, end),
 	};
 
 	return cmocka_run_group_tests_name("timeline_exact", tests, NULL, NULL);

@@ -257,23 +257,22 @@ static void test_long_histories(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_thread_divides),
-		TEST(test_two_threads),
-		TEST(test_before_the_window),
-		TEST(test_nested_calls),
-		TEST(test_many_nested_calls),
-		TEST(test_first_launch_loads),
-		TEST(test_contention),
-		TEST(test_queue_full),
-		TEST(test_queue_full_of_longer_work),
-		TEST(test_queue_full_of_shorter_work),
-		TEST(test_blocking_copy_waits),
-		TEST(test_free_waits),
-		TEST(test_a_slow_allocation_is_no_wait),
+		cmocka_unit_test_setup_teardown(test_a_thread_divides, start, end),
+		cmocka_unit_test_setup_teardown(test_two_threads, start, end),
+		cmocka_unit_test_setup_teardown(test_before_the_window, start, end),
+		cmocka_unit_test_setup_teardown(test_nested_calls, start, end),
+		cmocka_unit_test_setup_teardown(test_many_nested_calls, start, end),
+		cmocka_unit_test_setup_teardown(test_first_launch_loads, start, end),
+		cmocka_unit_test_setup_teardown(test_contention, start, end),
+		cmocka_unit_test_setup_teardown(test_queue_full, start, end),
+		cmocka_unit_test_setup_teardown(test_queue_full_of_longer_work, start, end),
+		cmocka_unit_test_setup_teardown(test_queue_full_of_shorter_work, start, end),
+		cmocka_unit_test_setup_teardown(test_blocking_copy_waits, start, end),
+		cmocka_unit_test_setup_teardown(test_free_waits, start, end),
+		cmocka_unit_test_setup_teardown(test_a_slow_allocation_is_no_wait, start, end),
 		cmocka_unit_test_setup_teardown(test_off, start_off, end),
-		TEST(test_long_histories),
+		cmocka_unit_test_setup_teardown(test_long_histories, start, end),
 	};
 
 	return cmocka_run_group_tests_name("timeline_host", tests, NULL, NULL);
