@@ -68,7 +68,7 @@ static void test_kernels(void **state)
 	double random =
 	        pow(1000 * student_95(15) * 100 / 4, 2) + pow(500 * student_95(8) * 90 / 3, 2);
 	double shared = 1000 * student_95(19) * 40 / sqrt(20) + 500 * student_95(4) * 30 / sqrt(5);
-	double half = sqrt(random + shared * shared + pow(1500 * 120, 2));
+	double half = sqrt(random + shared * shared + pow(1000 * hypot(250, 0.01 * 3000) + 500 * hypot(250, 0.01 * 5000), 2));
 	assert_near(fast->gpu.high - fast->gpu.total, half, 1e-6);
 	assert_near(fast->gpu.total - fast->gpu.low, half, 1e-6);
 	assert_near(slow->gpu.total, 1e7, 1e-9);

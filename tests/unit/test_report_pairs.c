@@ -73,9 +73,9 @@ static void test_kernel(void **state)
 	assert_near(t.random, student_95(19) * deviation / sqrt(20), 1e-6);
 	assert_near(t.shared, (student_95(19) * 40 / sqrt(20) + student_95(4) * 50 / sqrt(5)) / 2,
 	            1e-6);
-	assert_near(t.systematic, 120, 1e-9);
+	assert_near(t.systematic, hypot(250, 0.01 * 3100), 1e-9);
 	calibrate(&c, &made.map, works, WORKS, false);
-	assert_near(work_time(&works[2], &c).systematic, 400, 1e-9);
+	assert_near(work_time(&works[2], &c).systematic, hypot(400, 0.01 * 3100), 1e-9);
 }
 
 /* One reading: half of it, or the spread of the other classes where that is more. */
