@@ -95,6 +95,15 @@ static void set_preload(const char *library, const struct target *t)
 	free(list);
 }
 
+/* Each instance of NVTX in the command looks there for a tool; whoever has set it keeps it. */
+static void set_nvtx(const char *library)
+{
+	const char *before = getenv("NVTX_INJECTION64_PATH");
+
+	if (!before || !*before)
+		set_variable("NVTX_INJECTION64_PATH", library);
+}
+
 /* One id for all processes that the command starts. */
 static void set_run_id(void)
 {
@@ -180,6 +189,7 @@ static int run_command(char **command, bool with_report)
 	if (t.unobserved)
 		complain("run: %s cannot be observed: %s", t.program, t.unobserved);
 	set_preload(library, &t);
+	set_nvtx(library);
 	set_run_id();
 	free(library);
 	target_free(&t);

@@ -13,6 +13,7 @@
 #include "report/reader.h"
 #include "report/reader_check.h"
 #include "shim/drain.h"
+#include "shim/steps.h"
 #include "shim/timeline.h"
 
 /* What the drain may need beyond the file: histograms, and pages of kept records. Only what is used
@@ -146,12 +147,16 @@ static void snapshot_header(struct recording *r)
 /* What a killed process left in its rings, through the code that its collector would have run. */
 static void take_what_is_left(struct recording *r)
 {
-	struct drain drain = {.map = &r->map, .timeline = timeline_new(&r->map)};
+	struct drain drain = {
+	        .map = &r->map, .timeline = timeline_new(&r->map), .steps = steps_new()};
 
 	r->drained += drain_all(&drain, UINT64_MAX);
 	if (drain.timeline)
 		timeline_finish(drain.timeline);
 	timeline_free(drain.timeline);
+	if (r->drained)
+		steps_finish(drain.steps, &r->map);
+	steps_free(drain.steps);
 	drain_end(&drain);
 }
 

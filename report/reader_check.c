@@ -158,6 +158,10 @@ void reader_check_tables(struct recording *r)
 	r->devices = check_table(r, &h->devices, sizeof(struct tf_device), 1024, "devices");
 	r->libraries = check_table(r, &h->libraries, sizeof(struct tf_library), 4096, "libraries");
 	r->streams = check_table(r, &h->streams, sizeof(struct tf_stream), 1u << 16, "streams");
+	r->ranges = check_table(r, &h->ranges, sizeof(struct tf_nvtx_range), TF_RANGES_MAX, "ranges");
+	r->patterns = check_table(r, &h->patterns, sizeof(struct tf_pattern), TF_PATTERNS_MAX,
+	                          "step patterns");
+	r->steps = check_table(r, &h->steps, sizeof(struct tf_step), TF_STEPS_MAX, "steps");
 	check_threads(r);
 
 	uint64_t room = (h->thread_bytes - sizeof(struct tf_thread)) / sizeof(struct tf_call_stat);

@@ -15,6 +15,7 @@
 #include "shim/options.h"
 #include "shim/recording.h"
 #include "shim/span.h"
+#include "shim/steps.h"
 #include "shim/thread.h"
 #include "shim/timeline.h"
 
@@ -52,6 +53,8 @@ static uint64_t drain_round(bool last)
 	drain.map = &spy_map;
 	if (!drain.timeline)
 		drain.timeline = timeline_new(&spy_map);
+	if (!drain.steps)
+		drain.steps = steps_new();
 	uint64_t taken = 0;
 	do /* what CUPTI had at exit may need more than one ring's room */
 		taken += drain_all(&drain, last ? UINT64_MAX : now);
@@ -60,6 +63,8 @@ static uint64_t drain_round(bool last)
 		timeline_finish(drain.timeline);
 	else if (drain.timeline)
 		timeline_advance(drain.timeline, now);
+	if (last)
+		steps_finish(drain.steps, &spy_map);
 	spin_unlock(&draining);
 	return taken;
 }
@@ -185,6 +190,7 @@ void collector_after_fork(void)
 	draining.taken = 0;
 	/* The parent's, of its own recording. */
 	timeline_free(drain.timeline);
+	steps_free(drain.steps);
 	drain_end(&drain);
 	drain = (struct drain){0};
 	running = false;

@@ -10,12 +10,14 @@
 #include "shim/trace_map.h"
 
 struct drain_source;
+struct steps;
 struct timeline;
 
-/* Zeroed but for `map`, and `timeline` where there is one. */
+/* Zeroed but for `map`, and `timeline` and `steps` where there are such. */
 struct drain {
 	struct tf_map *map;
 	struct timeline *timeline;
+	struct steps *steps; /* finds steps */
 	/* the drain's own */
 	struct drain_source *sources;
 	uint32_t room; /* sources that there is memory for */

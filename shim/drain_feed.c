@@ -1,6 +1,7 @@
 #include "shim/drain_feed.h"
 #include "shim/hist.h"
 #include "shim/slices.h"
+#include "shim/steps.h"
 #include "shim/timeline.h"
 #include "shim/works.h"
 
@@ -223,8 +224,14 @@ static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
 	uint8_t class = call ? call->class : SPY_CLASS_COUNT;
 	uint64_t ticks = r->end - r->start, self = ticks;
 
+	if (r->call == TF_CALL_RANGE) {
+		steps_range(d->map, index, r);
+		keep(d, r);
+		return;
+	}
 	if (class >= SPY_CLASS_COUNT || r->end < r->start)
 		return;
+	steps_call(d->steps, d->map, index, r, class);
 	if (r->flags & TF_NESTED) {
 		thread->nested_ticks += ticks;
 	} else {

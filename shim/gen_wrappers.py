@@ -6,7 +6,7 @@ usage: gen_wrappers.py CALLS_DEF DRIVER_I RUNTIME_I OUT_DIR
 DRIVER_I is cuda.h preprocessed with __CUDA_API_VERSION_INTERNAL, so that it declares every ELF symbol; RUNTIME_I holds
 cuda_runtime_api.h preprocessed twice, the second time with per-thread default streams. Writes
 
-  calls_gen.h         call ids
+  calls_gen.h         call ids, and those of all launches
   real_gen.h          typed pointers to the real functions
   calls_gen.c         the table: name, class, level, wrapper
   wrappers_driver.c   one plain function a driver call
@@ -153,12 +153,13 @@ def main():
     passed = [r for r in rows if r[0] == 'PASS']
 
     with open(f'{out}/calls_gen.h', 'w') as f:
-        f.write('/* Generated from calls.def: call ids. */\n'
+        f.write('/* Generated from calls.def: call ids, and those of all launches. */\n'
                 '#ifndef SPY_CALLS_GEN_H\n#define SPY_CALLS_GEN_H\n\nenum spy_call {\n')
         f.writelines(f'\tCALL_{r[1]},\n' for r in drv)
         f.write(f'\tSPY_DRIVER_CALLS,\n\tSPY_CALL_BEFORE_RUNTIME = SPY_DRIVER_CALLS - 1,\n')
         f.writelines(f'\tCALL_{r[1]},\n' for r in rt)
-        f.write('\tSPY_CALLS\n};\n\n#endif\n')
+        launches = ', '.join(f'CALL_{r[1]}' for r in drv + rt if r[2] in ('LAUNCH', 'GRAPH_LAUNCH'))
+        f.write(f'\tSPY_CALLS\n}};\n\n#define SPY_LAUNCH_CALLS {launches}\n\n#endif\n')
 
     with open(f'{out}/real_gen.h', 'w') as f:
         f.write('/* Generated from calls.def and NVIDIA\'s prototypes: typed pointers to the real functions. */\n'

@@ -113,6 +113,9 @@ static inline __attribute__((always_inline)) void copied(struct spy_span *s, CUr
 	count(&th->items[SPY_CLASS_COPY], 1);
 	count(&stat->count, 1);
 	count(&stat->bytes, c->bytes);
+	count(&th->copy_bytes, c->bytes);
+	if (memory == SPY_MEM_PAGEABLE)
+		count(&th->pageable_copies, 1);
 	o->copy = stat;
 }
 

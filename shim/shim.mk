@@ -6,6 +6,8 @@ SHARED_C := \
 	shim/drain_feed.c \
 	shim/estimate.c \
 	shim/slices.c \
+	shim/steps.c \
+	shim/steps_found.c \
 	shim/timeline.c \
 	shim/timeline_device.c \
 	shim/timeline_exact.c \
@@ -38,6 +40,9 @@ SHIM_C := $(SHARED_C) \
 	shim/notes_launch.c \
 	shim/notes_module.c \
 	shim/notes_stream.c \
+	shim/nvtx.c \
+	shim/nvtx_names.c \
+	shim/nvtx_open.c \
 	shim/options.c \
 	shim/ranges.c \
 	shim/recording.c \

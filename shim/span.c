@@ -100,6 +100,8 @@ void spy_record_rest(struct spy_span *s, int result, uint64_t end)
 		spy_count(&th->lost, 1);
 	else
 		ring_publish(t, s->rec);
+	if (result == 0)
+		spy_count_kind(th, s->class);
 	if (result != 0 && result != SPY_NOT_READY && !spy_too_late(result))
 		count_failure(th, s, end, result);
 	if ((s->unusual & SPAN_FIRST_LAUNCH) && s->kernel)

@@ -54,6 +54,16 @@ static inline void spy_add_time(uint64_t *sum, uint64_t *max, uint64_t ticks)
 		__atomic_store_n(max, ticks, __ATOMIC_RELAXED);
 }
 
+/* One more call that succeeded, where ranges (shim/nvtx.h) ask how many there were. */
+static inline __attribute__((always_inline)) void spy_count_kind(struct tf_thread *th,
+                                                                 unsigned class)
+{
+	if (class == SPY_CLASS_SYNC)
+		spy_count(&th->syncs, 1);
+	else if (class == SPY_CLASS_ALLOC)
+		spy_count(&th->allocs, 1);
+}
+
 /* Calls nothing but in its last step, so that it needs no stack. */
 static inline __attribute__((always_inline)) void
 spy_record_at(struct spy_span *s, unsigned call, unsigned class, int result, uint64_t end)
@@ -75,6 +85,7 @@ spy_record_at(struct spy_span *s, unsigned call, unsigned class, int result, uin
 		spy_record_rest(s, result, end);
 		return;
 	}
+	spy_count_kind(th, class);
 	r->end = end;
 	ring_publish(t, r);
 	/* Release: whoever finds no call in flight finds all that was counted of the last one. */

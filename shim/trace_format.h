@@ -11,8 +11,8 @@
  * Who writes. A thread's slot (struct tf_thread, its kernel pages, the producer's side of its
  * rings) is written by that thread alone. `hists`, `slices`, `works`, `graphs`' statistics, what
  * the timeline finds (`devices_time`, `host_ticks`, `streams`' figures, `split_ticks` of a thread),
- * `keep` and `trace` and the consumer's side of the rings are written by the drain alone: the
- * shim's collector, or the reporter on its private copy. The rest of the header and the tables of
+ * the figures of `ranges`, `steps`, `patterns`, `keep` and `trace` and the consumer's side of the
+ * rings are written by the drain alone: the shim's collector, or the reporter on its private copy. The rest of the header and the tables of
  * names are written under the shim's cold lock.
  *
  * Memory order. Counters are stored whole (relaxed, 64 bit, aligned). A record is complete before
@@ -208,6 +208,11 @@ struct tf_record {
 			uint32_t graph_node; /* it ran inside a graph */
 			uint64_t spare;
 		} activity;
+		struct { /* TF_CALL_RANGE; saturating */
+			uint32_t launches, graph_launches, syncs, copies, pageable_copies, sets,
+			        allocs;
+			uint32_t bytes_low; /* see tf_range_bytes() */
+		} range;
 		uint64_t arg[4];
 	};
 };
@@ -233,10 +238,15 @@ struct tf_record {
  * TF_CALL_ACTIVITY  CUPTI's record of one piece of work, in ring `activity_ring`: `start` and `end`
  *                   in ticks on the GPU; `thread`: enum tf_work_kind; `stream`: which call gave it,
  *                   TF_CAUSE() of its thread and entry, 0 = unknown; union `activity`.
+ * TF_CALL_RANGE     an NVTX range that ended: `start` and `end` in ticks; `thread`: index in table
+ *                   `ranges`; `flags`: TF_RANGE_...; `stream`: API time of its launches and the high
+ *                   part of its copies' bytes, see tf_range_bytes(); union `range`: what the thread
+ *                   that pushed it did meanwhile, by that thread's exact counters.
  */
 #define TF_CALL_SAMPLE          0xffffu
 #define TF_CALL_FACTS           0xfffeu
 #define TF_CALL_ACTIVITY        0xfffdu
+#define TF_CALL_RANGE           0xfffcu
 #define TF_CAUSE(thread, start) ((uint64_t)(thread) << 48 | ((start)&0xffffffffffffu))
 
 enum tf_work_kind {
@@ -250,6 +260,20 @@ enum tf_work_kind {
 	TF_WORK_KINDS
 };
 enum tf_pair { TF_PAIR_IDLE, TF_PAIR_BUSY, TF_PAIRS }; /* the stream when its first event came */
+
+#define TF_RANGE_STARTED   0x0100u /* by start and end, not push and pop: in no other range */
+#define TF_RANGE_NO_COUNTS 0x0200u /* ended by another thread: what it did is not known */
+
+/* A range's copied bytes and the API time of its launches: 48 bits each, saturating. */
+static inline uint64_t tf_range_bytes(const struct tf_record *r)
+{
+	return (r->stream >> 48) << 32 | r->range.bytes_low;
+}
+
+static inline uint64_t tf_range_launch_ticks(const struct tf_record *r)
+{
+	return r->stream & 0xffffffffffffu;
+}
 
 /* A ring of records; when it is full and may grow, the thread goes on in the next, larger one. */
 struct tf_ring {
@@ -313,7 +337,8 @@ struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` lon
 	uint64_t launches;    /* succeeded, not captured; `items` has those of launches whose kernel
 	                         found no place */
 	uint64_t ring_first;  /* offset of its first ring */
-	uint64_t reserved3[2];
+	uint64_t syncs;       /* that succeeded */
+	uint64_t reserved3;
 
 	/* the drain's, in a cache line of their own: it writes them while the thread writes the
 	 * line above */
@@ -345,10 +370,11 @@ struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` lon
 	int64_t self_adjust[SPY_CLASS_COUNT];
 	uint64_t samples;      /* pieces of work that this thread timed */
 	uint64_t sample_ticks; /* its time that this took: in no call's time */
-	uint64_t reserved[2];
+	uint64_t copy_bytes, pageable_copies; /* sums over `copies` */
 	struct tf_copy_stat copies[TF_COPY_KINDS];
 	struct tf_failure failures[TF_FAILURES];
-	uint64_t reserved2[4];
+	uint64_t allocs; /* allocations and frees that succeeded */
+	uint64_t reserved2[3];
 	uint32_t kernel_pages[TF_KERNEL_DIRS]; /* offset / 64 of TF_KERNEL_PAGE struct
 	                                          tf_kernel_stat; 0 = none */
 	struct tf_call_stat calls[];           /* one per entry of table `calls` */
@@ -464,6 +490,69 @@ struct tf_device_time { /* at header `devices_time[device]` */
 };
 #define TF_DEVICES_TIMED 16u
 
+/* ---- ranges and steps ---- */
+
+struct tf_counts { /* what a thread did meanwhile */
+	uint64_t launches, graph_launches, syncs, copies, pageable_copies, sets, allocs;
+	uint64_t copy_bytes;
+	uint64_t launch_ticks; /* API time of launches and graph launches */
+};
+
+/*
+ * Table `ranges`: NVTX ranges by name and by the range they lie in, a tree: an entry stands behind
+ * its parent. Made by the shim; from `hist` on written by the drain. Entry 0 takes what found no
+ * place.
+ */
+struct tf_nvtx_range {
+	uint64_t name;   /* struct tf_string, UTF-8 if the program keeps to it */
+	uint64_t domain; /* struct tf_string, 0 = the default domain */
+	uint32_t parent; /* index + 1, 0 = in no other */
+	uint16_t level;  /* ranges around it */
+	uint16_t flags;  /* TF_RANGE_PATTERN */
+
+	uint64_t hist; /* struct tf_hist, durations; 0 = none */
+	uint64_t count;
+	uint64_t counted; /* of these: whose counts are known */
+	uint64_t ticks, min_ticks, max_ticks;
+	struct tf_counts counts;
+	uint32_t rows;   /* in table `steps` */
+	uint32_t stride; /* every so many-th has a row; 0 = it has none */
+	uint64_t reserved;
+};
+#define TF_RANGES_MAX    16384u
+#define TF_RANGE_OTHER   0u
+#define TF_RANGE_PATTERN 1u /* for many names that differ in their numbers alone: each is '#' */
+
+/* Table `patterns`: sequences of work that a thread was found to repeat. Written by the drain. */
+struct tf_pattern {
+	uint32_t thread; /* index in table `threads` */
+	uint8_t class;   /* enum spy_class of the marker, the work that tells steps apart */
+	uint8_t reserved[3];
+	uint64_t marker;      /* kernel, graph or call id; copy, set: TF_COPY_KIND() */
+	uint64_t steps;       /* found, those without a row too */
+	uint64_t events;      /* pieces of work in these */
+	uint64_t alike_x1000; /* sum over steps of how much alike the step before, in 1/1000 */
+	uint64_t odd;         /* steps that are less than half alike */
+	uint32_t rows, stride;
+	uint64_t given_up; /* tick at which another pattern took its place; 0 = not */
+};
+#define TF_PATTERNS_MAX 8u
+
+struct tf_step { /* table `steps`: one range of the outermost levels, or one step found */
+	uint64_t start, end;
+	uint32_t source; /* index in `ranges`, or with TF_STEP_FOUND in `patterns` */
+	uint32_t number; /* of this source's steps, from 0 */
+	uint16_t thread;
+	uint16_t flags;
+	uint32_t reserved;
+	struct tf_counts counts;
+};
+#define TF_STEPS_MAX      65536u
+#define TF_STEP_FOUND     1u
+#define TF_STEP_ODD       2u /* less than half alike the steps around it */
+#define TF_STEP_NO_COUNTS 4u
+#define TF_STEP_LEVELS    3u /* ranges of so many outermost levels have rows */
+
 #define TF_STORE_PAGES 4096u
 /* Records kept for the timeline: a directory of pages; a ring of pages (`keep`) or a growing file
  * (`trace`). */
@@ -557,12 +646,17 @@ struct tf_header {
 	struct tf_table devices;
 	struct tf_table libraries;
 	struct tf_table streams;
+	struct tf_table ranges;
+	struct tf_table patterns;
+	struct tf_table steps;
+	uint64_t ranges_lost; /* ranges that ended and are in no figure */
 };
 
 _Static_assert(sizeof(struct tf_record) == 64, "a record is one cache line");
 _Static_assert(sizeof(struct tf_call) == 64, "tf_call");
 _Static_assert(sizeof(struct tf_kernel) == 64, "tf_kernel");
 _Static_assert(sizeof(struct tf_work) == 128 && offsetof(struct tf_work, count) == 32, "tf_work");
+_Static_assert(sizeof(struct tf_nvtx_range) == 160 && sizeof(struct tf_step) == 104, "ranges, steps");
 _Static_assert(TF_HOSTS <= 16, "split_ticks[], host_ticks[]");
 _Static_assert(sizeof(struct tf_ring) == 192, "tf_ring");
 _Static_assert(sizeof(struct tf_kernel_stat) == 64, "a kernel's figures are one cache line");

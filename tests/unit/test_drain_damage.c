@@ -63,7 +63,7 @@ static void test_damaged_records(void **state)
 	r = a_sync(2000, 10);
 	r.call = 9; /* no such call */
 	feed(r);
-	r.call = TF_CALL_ACTIVITY - 1;
+	r.call = TF_CALL_RANGE - 1;
 	feed(r);
 	r.call = TF_CALL_ACTIVITY; /* stands in a ring of its own only */
 	feed(r);

@@ -1,0 +1,292 @@
+#include "shim/nvtx.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "shim/calls.h"
+#include "shim/lifecycle.h"
+#include "shim/span.h"
+#include "shim/thread.h"
+
+#define DEPTH       64u   /* of a thread's open ranges; deeper ones have levels, and no record */
+#define STARTED     1024u /* ranges open by start, in the whole process */
+#define STARTED_TRY 8u
+#define ID_BUSY     1u /* a place of `started` that is being filled or emptied */
+#define ID_FIRST    16u
+
+struct open_range {
+	uint64_t start;
+	struct tf_thread *thread; /* its slot in the recording; NULL = not recorded */
+	uint32_t generation;      /* of the process in which it was opened */
+	uint16_t node;            /* in table `ranges` */
+	uint16_t domain;
+	struct tf_counts counts; /* of the thread when it was opened */
+};
+
+struct ranges_of_thread {
+	struct ranges_of_thread *next; /* while no thread has it */
+	uint32_t depth;
+	uint32_t levels[NVTX_DOMAINS]; /* open ranges of each domain */
+	uint8_t stored[NVTX_DOMAINS];  /* of these: in `open` */
+	struct open_range open[DEPTH];
+};
+
+static __thread struct ranges_of_thread *mine __attribute__((tls_model("initial-exec")));
+
+/* ---- what a thread did so far ---- */
+
+/*
+ * API time of its launches, graph launches too. A sum over calls that a range can wait for, where a
+ * sum of its own would be one more store for each launch.
+ */
+static inline uint64_t launch_ticks(const struct tf_thread *th)
+{
+	static const uint16_t launches[] = {SPY_LAUNCH_CALLS};
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < sizeof(launches) / sizeof(launches[0]); i++)
+		sum += th->calls[launches[i]].sum_ticks;
+	return sum;
+}
+
+static inline void read_counts(const struct tf_thread *th, struct tf_counts *c)
+{
+	c->launches = th->launches + th->items[SPY_CLASS_LAUNCH];
+	c->graph_launches = th->items[SPY_CLASS_GRAPH_LAUNCH];
+	c->syncs = th->syncs;
+	c->copies = th->items[SPY_CLASS_COPY];
+	c->pageable_copies = th->pageable_copies;
+	c->sets = th->items[SPY_CLASS_SET];
+	c->allocs = th->allocs;
+	c->copy_bytes = th->copy_bytes;
+	c->launch_ticks = launch_ticks(th);
+}
+
+static inline uint32_t difference(uint64_t now, uint64_t before)
+{
+	return now - before < UINT32_MAX ? (uint32_t)(now - before) : UINT32_MAX;
+}
+
+static inline uint64_t difference48(uint64_t now, uint64_t before)
+{
+	return now - before < 1ull << 48 ? now - before : (1ull << 48) - 1;
+}
+
+static inline void fill_counts(struct tf_record *r, const struct tf_thread *th,
+                               const struct tf_counts *before)
+{
+	struct tf_counts now;
+
+	read_counts(th, &now);
+	uint64_t bytes = difference48(now.copy_bytes, before->copy_bytes);
+	r->stream = difference48(now.launch_ticks, before->launch_ticks) | bytes >> 32 << 48;
+	r->range.bytes_low = (uint32_t)bytes;
+	r->range.launches = difference(now.launches, before->launches);
+	r->range.graph_launches = difference(now.graph_launches, before->graph_launches);
+	r->range.syncs = difference(now.syncs, before->syncs);
+	r->range.copies = difference(now.copies, before->copies);
+	r->range.pageable_copies = difference(now.pageable_copies, before->pageable_copies);
+	r->range.sets = difference(now.sets, before->sets);
+	r->range.allocs = difference(now.allocs, before->allocs);
+}
+
+/* ---- begin and end of one range ---- */
+
+static bool __attribute__((cold, noinline)) recorded_slow(void)
+{
+	struct spy_tls *t = &spy_tls;
+	int saved = errno;
+	/* A range is no call of CUDA: it does not start a forked child's recording. */
+	bool on = spy_gate_page.gate.alive && spy_ready() &&
+	          ((t->thread && t->generation == spy_generation) || thread_attach());
+
+	errno = saved;
+	return on;
+}
+
+/* Whether what this thread does now is recorded; then it has a slot. */
+static inline bool recorded(void)
+{
+	/* Acquire: an open gate means a recording. Pairs with open_gate(). */
+	if (likely(spy_tls.thread && __atomic_load_n(&spy_gate_page.gate.open, __ATOMIC_ACQUIRE)))
+		return true;
+	return recorded_slow();
+}
+
+static inline void begin(struct open_range *o, uint32_t parent, uint32_t domain,
+                         const struct nvtx_text *text)
+{
+	o->domain = (uint16_t)domain;
+	o->generation = spy_generation;
+	o->thread = NULL;
+	if (!recorded())
+		return;
+	o->node = (uint16_t)nvtx_node(parent, domain, text);
+	o->thread = spy_tls.thread;
+	read_counts(o->thread, &o->counts);
+	o->start = spy_clock();
+}
+
+static inline void finish(const struct open_range *o, unsigned flags)
+{
+	uint64_t end = spy_clock();
+
+	if (unlikely(!o->thread || o->generation != spy_generation || !recorded()))
+		return;
+	struct tf_thread *th = spy_tls.thread;
+	struct tf_record r = {.start = o->start,
+	                      .end = end,
+	                      .call = TF_CALL_RANGE,
+	                      .thread = o->node,
+	                      .flags = (uint16_t)flags};
+	if (th == o->thread)
+		fill_counts(&r, th, &o->counts);
+	else
+		r.flags |= TF_RANGE_NO_COUNTS;
+	uint64_t lost = th->lost;
+	int saved = errno;
+	span_push_aside(&r);
+	errno = saved;
+	if (unlikely(th->lost != lost))
+		__atomic_fetch_add(&tf_header(&spy_map)->ranges_lost, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- push and pop ---- */
+
+static pthread_key_t key;
+static bool key_made;
+static struct ranges_of_thread *spare; /* of threads that ended; under the shim's lock */
+
+static void thread_ended(void *p)
+{
+	struct ranges_of_thread *r = p;
+
+	mine = NULL;
+	spy_lock();
+	r->next = spare;
+	spare = r;
+	spy_unlock();
+}
+
+/* A thread's first push. What it gets is mapped, or was another thread's: no malloc of ours. */
+static struct ranges_of_thread *__attribute__((cold, noinline)) make_mine(void)
+{
+	int saved = errno;
+
+	spy_lock();
+	if (!key_made)
+		key_made = pthread_key_create(&key, thread_ended) == 0;
+	struct ranges_of_thread *r = key_made ? spare : NULL;
+	if (r)
+		spare = r->next;
+	spy_unlock();
+	if (r) {
+		memset(r, 0, sizeof(*r));
+	} else {
+		void *p = mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE,
+		               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		r = p == MAP_FAILED ? NULL : p;
+	}
+	if (r && key_made)
+		pthread_setspecific(key, r);
+	mine = r;
+	errno = saved;
+	return r;
+}
+
+/* The innermost open range that is in the present recording, as index + 1. */
+static inline uint32_t innermost(const struct ranges_of_thread *t)
+{
+	for (uint32_t i = t->depth; i-- > 0;)
+		if (likely(t->open[i].thread && t->open[i].generation == spy_generation))
+			return t->open[i].node + 1u;
+	return 0;
+}
+
+int nvtx_push(uint32_t domain, const struct nvtx_text *text)
+{
+	struct ranges_of_thread *t = mine;
+
+	if (unlikely(!t) && !(t = make_mine()))
+		return NVTX_NOT_TRACKED;
+	/* While one of its ranges is open unstored, so are those inside it. */
+	if (likely(t->depth < DEPTH && t->stored[domain] == t->levels[domain])) {
+		begin(&t->open[t->depth], innermost(t), domain, text);
+		t->depth++;
+		t->stored[domain]++;
+	}
+	return (int)t->levels[domain]++;
+}
+
+int nvtx_pop(uint32_t domain)
+{
+	struct ranges_of_thread *t = mine;
+	struct open_range o;
+
+	if (unlikely(!t || !t->levels[domain]))
+		return NVTX_ERROR;
+	int level = (int)--t->levels[domain];
+	if (unlikely(t->stored[domain] <= (uint32_t)level))
+		return level;
+	uint32_t i = t->depth - 1;
+	while (unlikely(t->open[i].domain != domain))
+		i--;
+	if (likely(i == t->depth - 1)) {
+		finish(&t->open[i], 0);
+	} else {
+		o = t->open[i];
+		memmove(&t->open[i], &t->open[i + 1], (t->depth - 1 - i) * sizeof(t->open[0]));
+		finish(&o, 0);
+	}
+	t->depth--;
+	t->stored[domain]--;
+	return level;
+}
+
+/* ---- start and end ---- */
+
+static struct started {
+	uint64_t id; /* 0 = free, ID_BUSY */
+	struct open_range range;
+} started[STARTED];
+
+uint64_t nvtx_start(uint32_t domain, const struct nvtx_text *text)
+{
+	static uint64_t next = ID_FIRST;
+	uint64_t id = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
+
+	for (uint64_t i = id; i < id + STARTED_TRY; i++) {
+		struct started *s = &started[i % STARTED];
+		uint64_t none = 0;
+		/* Acquire: the place's last owner is done with it. Pairs with nvtx_end(). */
+		if (!__atomic_compare_exchange_n(&s->id, &none, ID_BUSY, false, __ATOMIC_ACQUIRE,
+		                                 __ATOMIC_RELAXED))
+			continue;
+		begin(&s->range, 0, domain, text);
+		/* Release: whoever ends it finds it whole. */
+		__atomic_store_n(&s->id, id, __ATOMIC_RELEASE);
+		return id;
+	}
+	if (recorded())
+		__atomic_fetch_add(&tf_header(&spy_map)->ranges_lost, 1, __ATOMIC_RELAXED);
+	return id;
+}
+
+void nvtx_end(uint64_t id)
+{
+	if (id < ID_FIRST)
+		return;
+	for (uint64_t i = id; i < id + STARTED_TRY; i++) {
+		struct started *s = &started[i % STARTED];
+		uint64_t expected = id;
+		/* Acquire: pairs with nvtx_start(). One of two that end the same range wins. */
+		if (!__atomic_compare_exchange_n(&s->id, &expected, ID_BUSY, false,
+		                                 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		struct open_range o = s->range;
+		__atomic_store_n(&s->id, 0, __ATOMIC_RELEASE);
+		finish(&o, TF_RANGE_STARTED);
+		return;
+	}
+}

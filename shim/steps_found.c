@@ -1,0 +1,490 @@
+#include "shim/steps_found.h"
+
+#include <sys/mman.h>
+
+#define DETECTORS    4u   /* threads looked at: those that give most work */
+#define FIRST_LOOK   64u  /* events; then whenever there are twice as many, then each HISTORY */
+#define STEP_EVENTS  1.9  /* a marker every so few events makes no steps, but for graph launches */
+#define OCCUR_LEAST  4u   /* occurrences of a marker */
+#define COVER_LEAST  0.5  /* of the events looked at: between its first and last occurrence */
+#define ALIKE_LEAST  0.75 /* steps of a pattern, on average */
+#define ALIKE_EQUAL  0.02 /* markers whose steps are alike within this are equally good */
+#define ALIKE_ODD    0.5
+#define ALIKE_CHANGE 0.1 /* another marker must be that much better to take over later on */
+
+struct steps {
+	struct detector detectors[DETECTORS];
+	uint32_t seen[256]; /* events of threads, by the index's low byte */
+	struct look look;
+};
+
+struct steps *steps_new(void)
+{
+	void *p = mmap(NULL, sizeof(struct steps), PROT_READ | PROT_WRITE,
+	               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void steps_free(struct steps *s)
+{
+	if (s)
+		munmap(s, sizeof(*s));
+}
+
+/* ---- events ---- */
+
+static uint32_t symbol(uint64_t a, uint64_t b, uint32_t fine)
+{
+	uint64_t h = (a ^ b * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+
+	/* The lowest bit tells the two kinds of symbols apart; none is 0. */
+	return ((uint32_t)(h >> 32) & ~1u) | 2u | fine;
+}
+
+/* False: it tells nothing of steps. */
+static bool event_of(struct event *e, const struct tf_record *r, unsigned class)
+{
+	const bool args = !(r->flags & TF_NO_ARGS);
+	uint64_t shape = 0;
+
+	if (r->result || (r->flags & (TF_NESTED | TF_CAPTURED)))
+		return false;
+	*e = (struct event){.start = r->start, .end = r->end, .class = (uint8_t) class, .items = 1};
+	switch (class) {
+	case SPY_CLASS_LAUNCH:
+		e->id = args ? r->launch.kernel : TF_KERNEL_UNKNOWN;
+		e->items = args && r->launch.items ? (uint16_t)r->launch.items : 1;
+		if (args)
+			shape = (r->launch.grid_x * 0x10001ull + r->launch.grid_y) * 0x10001u +
+			        r->launch.grid_z * 77u + r->launch.block_x * 0x1000003ull +
+			        r->launch.block_y * 1031u + r->launch.block_z + 1;
+		break;
+	case SPY_CLASS_GRAPH_LAUNCH:
+		e->id = args ? r->graph.graph : 0;
+		break;
+	case SPY_CLASS_COPY:
+	case SPY_CLASS_SET:
+		e->items = args && r->copy.items ? r->copy.items : 1;
+		e->bytes = args ? r->copy.bytes : 0;
+		if (args && class == SPY_CLASS_COPY && r->copy.direction < SPY_DIR_COUNT &&
+		    r->copy.memory < SPY_MEM_COUNT) {
+			e->id = TF_COPY_KIND(r->copy.direction, r->copy.memory, r->copy.async);
+			e->pageable = r->copy.memory == SPY_MEM_PAGEABLE;
+		}
+		shape = e->bytes;
+		break;
+	case SPY_CLASS_SYNC:
+		e->id = r->call;
+		break;
+	case SPY_CLASS_ALLOC: /* counted, but caches of allocators make them irregular */
+		return true;
+	default:
+		return false;
+	}
+	e->coarse = symbol(class, e->id + 1, 0);
+	e->fine = symbol(class, (e->id + 1) * 0x100000001b3u + shape, 1);
+	return true;
+}
+
+/* ---- steps of a pattern, one after the other ---- */
+
+static double alike(const uint32_t *a, const uint32_t *b)
+{
+	uint64_t differ = 0, sum = 0;
+
+	for (unsigned i = 0; i < STEP_BUCKETS; i++) {
+		differ += a[i] > b[i] ? a[i] - b[i] : b[i] - a[i];
+		sum += (uint64_t)a[i] + b[i];
+	}
+	return sum ? 1 - (double)differ / (double)sum : 0;
+}
+
+static void put_row(const struct detector *d, struct tf_map *map, struct tf_pattern *p,
+                    const struct segment *s, double how)
+{
+	struct tf_step row = {.start = s->start,
+	                      .end = s->end,
+	                      .source = d->pattern,
+	                      .number = (uint32_t)p->steps,
+	                      .thread = (uint16_t)d->thread,
+	                      .flags = TF_STEP_FOUND | (how < ALIKE_ODD ? TF_STEP_ODD : 0),
+	                      .counts = s->counts};
+
+	p->steps++;
+	p->events += s->events;
+	p->alike_x1000 += (uint64_t)(how * 1000 + 0.5);
+	p->odd += how < ALIKE_ODD;
+	if (row.end >= row.start)
+		steps_row(map, &row, &p->rows, &p->stride);
+}
+
+static struct tf_pattern *pattern_at(const struct detector *d, const struct tf_map *map)
+{
+	return tf_entry(map, &tf_header(map)->patterns, d->pattern, sizeof(struct tf_pattern));
+}
+
+static void put_held(struct detector *d, struct tf_map *map, struct tf_pattern *p)
+{
+	for (uint32_t i = 0; i < d->held_count; i++)
+		put_row(d, map, p, &d->held[i], alike(d->held[i].buckets, d->typical.buckets));
+	d->held_count = 0;
+}
+
+/*
+ * A step is over. The first one waits for the second, and an odd one for the next that is not: what
+ * comes before or after a loop is no step of it.
+ */
+static void end_segment(struct detector *d, struct tf_map *map, struct segment *s)
+{
+	struct tf_pattern *p = pattern_at(d, map);
+
+	if (!p || !s->events)
+		return;
+	double how = d->has_typical ? alike(s->buckets, d->typical.buckets) : 0;
+	if (d->first_waits && how >= ALIKE_LEAST)
+		put_row(d, map, p, &d->typical, how);
+	if (!d->has_typical || d->first_waits) {
+		d->first_waits = !d->has_typical || how < ALIKE_LEAST;
+		d->has_typical = true;
+		d->typical = *s;
+		if (!d->first_waits)
+			put_row(d, map, p, s, how);
+		return;
+	}
+	if (how < ALIKE_ODD) {
+		d->held[d->held_count++] = *s;
+		if (d->held_count < STEP_ODD_MOST)
+			return;
+		put_held(d, map, p);
+	} else {
+		put_held(d, map, p);
+		put_row(d, map, p, s, how);
+	}
+	d->typical = *s;
+}
+
+static void add_event(struct segment *s, const struct event *e)
+{
+	struct tf_counts *c = &s->counts;
+
+	switch (e->class) {
+	case SPY_CLASS_LAUNCH:
+		c->launches += e->items;
+		c->launch_ticks += e->end - e->start;
+		break;
+	case SPY_CLASS_GRAPH_LAUNCH:
+		c->graph_launches++;
+		c->launch_ticks += e->end - e->start;
+		break;
+	case SPY_CLASS_COPY:
+		c->copies += e->items;
+		c->copy_bytes += e->bytes;
+		c->pageable_copies += e->pageable ? e->items : 0;
+		break;
+	case SPY_CLASS_SET:
+		c->sets++;
+		break;
+	case SPY_CLASS_SYNC:
+		c->syncs++;
+		break;
+	default:
+		c->allocs++;
+	}
+	if (!e->coarse)
+		return;
+	s->events++;
+	s->buckets[e->coarse / 2 % STEP_BUCKETS]++;
+}
+
+static bool is_marker(const struct detector *d, const struct event *e)
+{
+	return d->marker & 1 ? e->fine == d->marker : e->coarse == d->marker;
+}
+
+/* A wait ends its step; any other marker begins one. */
+static void walk(struct detector *d, struct tf_map *map, const struct event *e)
+{
+	bool marker = is_marker(d, e), wait = e->class == SPY_CLASS_SYNC;
+
+	if (marker && !wait) {
+		d->now.end = e->start;
+		if (d->inside)
+			end_segment(d, map, &d->now);
+		d->now = (struct segment){.start = e->start};
+		d->inside = true;
+	}
+	if (!d->inside) {
+		d->now = (struct segment){.start = e->start};
+		/* Before the first wait lies a first step, if all that was before it is known. */
+		d->inside = d->marker_waits && d->whole;
+	}
+	add_event(&d->now, e);
+	d->now.end = e->end;
+	if (d->has_typical && d->now.events == d->typical.events)
+		d->cut = d->now;
+	if (marker && wait) {
+		if (d->inside)
+			end_segment(d, map, &d->now);
+		d->now = (struct segment){.start = e->end};
+		d->inside = true;
+	}
+	d->last_end = e->end;
+}
+
+/* ---- choosing a marker ---- */
+
+static struct candidate *candidate_of(struct look *l, uint32_t symbol, const struct event *e)
+{
+	for (uint32_t i = symbol, n = 0; n < 16; i++, n++) {
+		uint16_t *slot = &l->slots[i % LOOK_SLOTS];
+		if (!*slot) {
+			if (!e || l->count == LOOK_SYMBOLS)
+				return NULL;
+			*slot = (uint16_t)++l->count;
+			l->candidates[l->count - 1] = (struct candidate){
+			        .symbol = symbol, .class = e->class, .id = e->id};
+		}
+		if (l->candidates[*slot - 1].symbol == symbol)
+			return &l->candidates[*slot - 1];
+	}
+	return NULL;
+}
+
+/* One more occurrence, at event `at`: what lies between it and the one before it is compared with
+ * what lies between that and the one before that. */
+static void occurs(struct candidate *c, const uint32_t *so_far, uint32_t at)
+{
+	uint32_t segment[STEP_BUCKETS];
+
+	if (c->seen++) {
+		uint32_t length = at - c->last;
+		uint64_t differ = 0;
+		for (unsigned i = 0; i < STEP_BUCKETS; i++) {
+			segment[i] = so_far[i] - c->so_far[i];
+			differ += segment[i] > c->segment[i] ? segment[i] - c->segment[i]
+			                                     : c->segment[i] - segment[i];
+		}
+		if (c->seen > 2) {
+			c->differ += differ;
+			c->compared += length + c->last_length;
+		}
+		memcpy(c->segment, segment, sizeof(segment));
+		c->last_length = length;
+	} else {
+		c->first = at;
+	}
+	memcpy(c->so_far, so_far, sizeof(c->so_far));
+	c->last = at;
+}
+
+static const struct event *event_at(const struct detector *d, uint64_t n)
+{
+	return &d->events[n % STEP_HISTORY];
+}
+
+/* Fills the look's candidates from the events kept; how many of these have symbols. */
+static uint32_t look_over(const struct detector *d, struct look *l)
+{
+	uint64_t from = d->count > STEP_HISTORY ? d->count - STEP_HISTORY : 0;
+	uint32_t so_far[STEP_BUCKETS] = {0}, at = 0;
+
+	memset(l->slots, 0, sizeof(l->slots));
+	l->count = 0;
+	for (uint64_t n = from; n < d->count; n++) {
+		const struct event *e = event_at(d, n);
+		if (!e->coarse)
+			continue;
+		for (int fine = 0; fine < 2; fine++) {
+			struct candidate *c = candidate_of(l, fine ? e->fine : e->coarse, e);
+			if (c)
+				occurs(c, so_far, at);
+		}
+		so_far[e->coarse / 2 % STEP_BUCKETS]++;
+		at++;
+	}
+	return at;
+}
+
+static double alike_of(const struct candidate *c)
+{
+	return c->compared ? 1 - (double)c->differ / (double)c->compared : 0;
+}
+
+static double length_of(const struct candidate *c)
+{
+	return (double)(c->last - c->first) / (c->seen - 1);
+}
+
+static bool may_mark(const struct candidate *c, uint32_t events)
+{
+	return c->seen >= OCCUR_LEAST && c->last - c->first >= COVER_LEAST * events &&
+	       (length_of(c) >= STEP_EVENTS || c->class == SPY_CLASS_GRAPH_LAUNCH);
+}
+
+/* Of two equally good ones: the shorter steps; where these are the same, a wait, then what comes
+ * first. */
+static bool preferred(const struct candidate *a, const struct candidate *b)
+{
+	double x = length_of(a), y = length_of(b);
+
+	if (x < 0.98 * y || y < 0.98 * x)
+		return x < y;
+	if ((a->class == SPY_CLASS_SYNC) != (b->class == SPY_CLASS_SYNC))
+		return a->class == SPY_CLASS_SYNC;
+	return a->first < b->first;
+}
+
+static const struct candidate *choose(const struct look *l, uint32_t events)
+{
+	const struct candidate *chosen = NULL;
+	double best = ALIKE_LEAST;
+
+	for (uint32_t i = 0; i < l->count; i++)
+		if (may_mark(&l->candidates[i], events) && alike_of(&l->candidates[i]) > best)
+			best = alike_of(&l->candidates[i]);
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct candidate *c = &l->candidates[i];
+		if (may_mark(c, events) && alike_of(c) >= best - ALIKE_EQUAL &&
+		    alike_of(c) >= ALIKE_LEAST && (!chosen || preferred(c, chosen)))
+			chosen = c;
+	}
+	return chosen;
+}
+
+/* ---- taking a marker ---- */
+
+/* The pattern's entry: in place of what was found before while all events are known, else a new
+ * one. */
+static bool new_pattern(struct detector *d, struct tf_map *map, const struct candidate *c)
+{
+	struct tf_header *h = tf_header(map);
+	struct tf_pattern *p = d->marker ? pattern_at(d, map) : NULL;
+	bool again = p && d->count <= STEP_HISTORY;
+
+	if (again) {
+		steps_forget(map, d->pattern);
+	} else {
+		if (p)
+			p->given_up = d->last_end;
+		p = tf_append(map, &h->patterns);
+		if (!p)
+			return false;
+		d->pattern = h->patterns.count;
+	}
+	*p = (struct tf_pattern){.thread = d->thread, .class = c->class, .marker = c->id};
+	if (!again)
+		tf_publish(&h->patterns);
+	return true;
+}
+
+static void take_marker(struct detector *d, struct tf_map *map, const struct candidate *c)
+{
+	uint64_t from = d->count > STEP_HISTORY ? d->count - STEP_HISTORY : 0;
+	uint64_t after = d->marker && d->count > STEP_HISTORY ? d->last_end : 0;
+
+	if (!new_pattern(d, map, c)) {
+		d->no_more = true;
+		return;
+	}
+	d->marker = c->symbol;
+	d->marker_waits = c->class == SPY_CLASS_SYNC;
+	d->whole = !from;
+	d->inside = d->has_typical = d->first_waits = false;
+	d->held_count = 0;
+	d->cut.events = 0;
+	for (uint64_t n = from; n < d->count; n++)
+		if (event_at(d, n)->start >= after)
+			walk(d, map, event_at(d, n));
+}
+
+static void look_again(struct steps *s, struct detector *d, struct tf_map *map)
+{
+	uint32_t events = look_over(d, &s->look);
+	const struct candidate *c = choose(&s->look, events), *old = NULL;
+
+	d->looked = d->count;
+	if (!c || c->symbol == d->marker || d->no_more)
+		return;
+	if (d->marker)
+		old = candidate_of(&s->look, d->marker, NULL);
+	if (old && may_mark(old, events)) {
+		/* Later on it stays, unless it is clearly worse; the same steps, another marker: it
+		 * stays as well. */
+		bool same = length_of(old) < 1.02 * length_of(c) &&
+		            length_of(c) < 1.02 * length_of(old);
+		double worse = alike_of(c) - alike_of(old);
+		if (same ? worse < ALIKE_EQUAL &&
+		                    (old->class == SPY_CLASS_SYNC || c->class != SPY_CLASS_SYNC)
+		         : d->count > STEP_HISTORY && worse < ALIKE_CHANGE)
+			return;
+	}
+	take_marker(d, map, c);
+}
+
+/* ---- threads ---- */
+
+static struct detector *detector_of(struct steps *s, uint32_t thread)
+{
+	struct detector *least = &s->detectors[0];
+	uint32_t *seen = &s->seen[thread % 256];
+
+	*seen += *seen < UINT32_MAX;
+	for (unsigned i = 0; i < DETECTORS; i++) {
+		struct detector *d = &s->detectors[i];
+		if (d->used && d->thread == thread)
+			return d;
+		if (!d->used || (least->used && d->count < least->count))
+			least = d;
+	}
+	if (least->used && (least->marker || *seen < 2 * least->count + FIRST_LOOK))
+		return NULL;
+	/* The events stay where they are: those below the count are valid. */
+	memset(least, 0, offsetof(struct detector, events));
+	least->used = true;
+	least->thread = thread;
+	return least;
+}
+
+static bool time_to_look(const struct detector *d)
+{
+	if (d->count <= STEP_HISTORY)
+		return d->count >= FIRST_LOOK && !(d->count & (d->count - 1));
+	return d->count % STEP_HISTORY == 0;
+}
+
+void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
+                unsigned class)
+{
+	struct event e;
+
+	if (!s || !event_of(&e, r, class))
+		return;
+	struct detector *d = detector_of(s, thread);
+	if (!d)
+		return;
+	d->events[d->count++ % STEP_HISTORY] = e;
+	if (d->marker)
+		walk(d, map, &e);
+	if (time_to_look(d))
+		look_again(s, d, map);
+}
+
+void steps_finish(struct steps *s, struct tf_map *map)
+{
+	for (unsigned i = 0; s && i < DETECTORS; i++) {
+		struct detector *d = &s->detectors[i];
+		if (!d->used)
+			continue;
+		if (d->looked < d->count && d->count <= STEP_HISTORY)
+			look_again(s, d, map);
+		/* The last step, if what came after the loop does not hide it. */
+		struct segment *last = d->cut.start == d->now.start && d->cut.events < d->now.events
+		                               ? &d->cut
+		                               : &d->now;
+		if (d->marker && d->inside && d->has_typical && last->events &&
+		    alike(last->buckets, d->typical.buckets) >= ALIKE_LEAST)
+			end_segment(d, map, last);
+		d->inside = false;
+	}
+}

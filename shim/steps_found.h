@@ -1,0 +1,71 @@
+/*
+ * Working memory of steps_found.c, which alone includes it: what is kept of each thread's events,
+ * and of one look over them.
+ */
+#ifndef SPY_STEPS_FOUND_H
+#define SPY_STEPS_FOUND_H
+
+#include "shim/steps.h"
+
+#define STEP_HISTORY                                                                               \
+	65536u              /* events kept of a thread: 3 MiB, of which only what is used counts   \
+	                     */
+#define STEP_BUCKETS  32u   /* what symbols are counted by when steps are compared */
+#define STEP_ODD_MOST 3u    /* odd steps in a row: from now on they are the rule */
+#define LOOK_SYMBOLS  2048u /* different ones in one look; others mark no steps */
+#define LOOK_SLOTS    8192u
+
+struct event {
+	uint64_t start, end, bytes;
+	uint64_t id; /* as tf_pattern.marker */
+	/* 0 = none. The coarse one says which kernel, graph, kind of copy, or wait; the fine one
+	 * also the launch's shape or the copy's size. */
+	uint32_t coarse, fine;
+	uint16_t items;
+	uint8_t class, pageable;
+};
+
+struct segment { /* a step */
+	uint64_t start, end;
+	uint64_t events; /* with a symbol */
+	struct tf_counts counts;
+	uint32_t buckets[STEP_BUCKETS];
+};
+
+struct detector { /* of one thread */
+	bool used;
+	bool no_more;      /* there is no room for another pattern */
+	bool marker_waits; /* the marker is a wait */
+	bool whole;        /* its steps are told from the thread's first event on */
+	bool inside;       /* `now` is a step under way */
+	bool has_typical, first_waits;
+	uint32_t thread;
+	uint32_t marker; /* symbol; 0 = undecided */
+	uint32_t pattern;
+	uint32_t held_count;
+	uint64_t count;  /* events ever; the last STEP_HISTORY of them are in `events` */
+	uint64_t looked; /* events when last looked over */
+	uint64_t last_end;
+	struct segment now, typical;        /* typical: the last one that was not odd */
+	struct segment held[STEP_ODD_MOST]; /* odd ones since */
+	struct segment cut; /* `now` when it had as many events as the typical one */
+	struct event events[STEP_HISTORY];
+};
+
+struct candidate { /* a symbol that may be the marker */
+	uint32_t symbol;
+	uint8_t class;
+	uint64_t id;
+	uint32_t seen, first, last; /* occurrences; events before the first and last one */
+	uint32_t last_length;
+	uint64_t differ, compared; /* sums over pairs of neighbours among what lies between */
+	uint32_t so_far[STEP_BUCKETS], segment[STEP_BUCKETS];
+};
+
+struct look {
+	uint32_t count;
+	uint16_t slots[LOOK_SLOTS]; /* by symbol: index in `candidates` + 1 */
+	struct candidate candidates[LOOK_SYMBOLS];
+};
+
+#endif
