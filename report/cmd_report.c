@@ -12,7 +12,7 @@
 #include "report/find.h"
 #include "report/options.h"
 
-enum { FORMAT, SORT, LIMIT, TABLE, FULL_NAMES, THREADS, OUTPUT, HELP };
+enum { FORMAT, SORT, LIMIT, TABLE, FULL_NAMES, THREADS, SKIP_STEPS, UNIT_PER_STEP, OUTPUT, HELP };
 
 static const struct option_row rows[] = {
         [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, csv or md"},
@@ -23,6 +23,9 @@ static const struct option_row rows[] = {
         [TABLE] = {"table", 0, "TABLE", "of csv: apis (default), kernels, copies or threads"},
         [FULL_NAMES] = {"full-names", 0, NULL, "whole kernel names, however long"},
         [THREADS] = {"threads", 0, "all", "every thread, not only those that matter"},
+        [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps out of the steps' figures"},
+        [UNIT_PER_STEP] = {"unit-per-step", 0, "N",
+                           "what a step deals with, samples say: prints the throughput"},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
         [HELP] = {"help", 'h', NULL, "print this"},
         {0},
@@ -130,6 +133,7 @@ int report_print(const struct report_request *request, const char *output, char 
 	size_t bytes = 0;
 	int status = EXIT_TROUBLE;
 
+	m.skip_steps = request->skip_steps;
 	if (!report_read(&m, paths, count)) {
 		out.to = open_memstream(&text, &bytes);
 		if (!out.to)
@@ -162,6 +166,30 @@ static int read_limit(struct report_request *request, const char *value)
 	return 0;
 }
 
+static int read_skip(struct report_request *request, const char *value)
+{
+	char *end;
+
+	errno = 0;
+	request->skip_steps = strtoull(value, &end, 10);
+	if (*value >= '0' && *value <= '9' && !*end && !errno)
+		return 0;
+	complain("report: --skip-steps %s: not a number", value);
+	return -1;
+}
+
+static int read_unit(struct report_request *request, const char *value)
+{
+	char *end;
+
+	request->out.unit_per_step = strtod(value, &end);
+	if (end != value && !*end && request->out.unit_per_step > 0 &&
+	    request->out.unit_per_step < 1e18)
+		return 0;
+	complain("report: --unit-per-step %s: not a positive number", value);
+	return -1;
+}
+
 /* One option; -1 when one line was written. */
 static int read_option(struct report_request *request, int option, const char *value,
                        const char **output)
@@ -188,6 +216,10 @@ static int read_option(struct report_request *request, int option, const char *v
 		break;
 	case LIMIT:
 		return read_limit(request, value);
+	case SKIP_STEPS:
+		return read_skip(request, value);
+	case UNIT_PER_STEP:
+		return read_unit(request, value);
 	case FULL_NAMES:
 		request->out.full_names = true;
 		break;

@@ -24,6 +24,7 @@ struct report_request {
 	struct out_options out;
 	void (*write)(const struct model *m, const struct out_options *o);
 	enum sort_key sort;
+	uint64_t skip_steps; /* first ones, of each process */
 };
 /* What a report looks like when nothing is asked for. */
 void report_defaults(struct report_request *request);

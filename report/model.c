@@ -57,6 +57,7 @@ void model_add(struct model *m, const struct recording *r)
 	model_add_works(&p);
 	model_add_busy(&p);
 	model_add_picture(&p);
+	model_add_ranges(&p);
 	free(p.api_of);
 	free(p.kernel_row);
 	free(p.kernel_launches);
@@ -122,6 +123,8 @@ void model_finish(struct model *m)
 	model_finish_apis(m);
 	model_finish_kernels(m);
 	model_finish_threads(m);
+	model_finish_ranges(m);
+	model_finish_steps(m);
 	merge_times(m);
 	model_finish_overheads(m);
 	merge_costs(m);
@@ -180,6 +183,7 @@ void model_free(struct model *m)
 	free(m->copies);
 	free(m->graphs);
 	free(m->gaps);
+	model_free_steps(m);
 	warnings_free(&m->warnings);
 	free(m->scratch);
 	*m = (struct model){0};

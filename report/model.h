@@ -151,6 +151,66 @@ struct graph {
 	bool alive;
 };
 
+/* What a thread did during a range or a step, or several together. */
+struct work_done {
+	double launches, graph_launches, syncs, copies, pageable_copies, sets, copy_bytes,
+	        alloc_calls, launch_ns, gpu_ns;
+};
+#define WORK_FIGURES 10u /* of struct work_done, as an array of double */
+extern const char *const work_figure_names[WORK_FIGURES];
+
+struct range { /* NVTX ranges of one name inside the same other one */
+	char *name, *domain; /* domain NULL: the default one */
+	size_t parent;       /* index, RANGE_NONE = in no other; smaller than its own */
+	unsigned level;
+	uint64_t count, counted; /* counted: whose work is known */
+	double total, mean, min, max;
+	struct quantiles q;
+	struct work_done work; /* sums over those counted */
+	uint64_t stride;       /* so many-th of them are step rows; 0 = none */
+	uint64_t rows;
+};
+#define RANGE_NONE SIZE_MAX
+
+struct pattern { /* repeated work found in a thread */
+	uint32_t process;
+	char *marker; /* kernel or call that tells steps apart */
+	uint8_t class;
+	uint64_t steps, odd, stride;
+	double events, alike; /* of a step, on average; alike: how much like the one before, 0..1 */
+};
+
+struct step_row {
+	size_t source; /* index in ranges or patterns */
+	bool found, odd, counted;
+	uint32_t process;
+	double start, duration; /* ns; start: since the process' window began */
+	struct work_done work;
+};
+
+struct spread_of { /* over steps */
+	double mean, min, p50, p99, max;
+};
+
+enum steps_source { STEPS_NONE, STEPS_NVTX, STEPS_FOUND };
+extern const char *const steps_source_names[];
+
+struct steps_figures {
+	enum steps_source source;
+	char *name, *domain;         /* of the range, or of the marker */
+	uint64_t count;              /* all steps */
+	uint64_t judged;             /* those in the figures below */
+	uint64_t odd, skipped;       /* left out: unlike the others; as asked for */
+	uint64_t stride;             /* every so many-th step has a row, 1 = all */
+	double alike;                /* found steps, 0..1; else NaN */
+	const char *confidence;      /* NULL where there are none */
+	struct spread_of duration;   /* ns */
+	struct spread_of work[WORK_FIGURES];
+	double per_s;
+	struct step_row *outliers; /* longest first */
+	size_t outlier_count;
+};
+
 struct totals {
 	uint64_t calls, failed, launches, graph_launches, captured, copies, pageable_copies,
 	        copy_bytes, sets, syncs, allocs;
@@ -176,6 +236,15 @@ struct model {
 	size_t graph_count;
 	struct gap *gaps;
 	size_t gap_count;
+	struct range *ranges;
+	size_t range_count;
+	uint64_t ranges_lost;
+	struct pattern *patterns;
+	size_t pattern_count;
+	struct step_row *step_rows;
+	size_t step_row_count;
+	struct steps_figures steps;
+	uint64_t skip_steps; /* asked for: so many first steps of each process left out */
 
 	struct totals totals;
 	double class_ns[SPY_CLASS_COUNT]; /* API time of outermost calls within the window */

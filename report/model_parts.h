@@ -39,6 +39,8 @@ struct model_scratch {
 	struct kernel_entry *kernels_by_name;
 	/* beside the model's apis and kernels */
 	struct spread *api_spreads, *kernel_spreads, *queue_spreads;
+	struct spread *range_spreads; /* beside the model's ranges */
+	struct range_entry *ranges_by_name;
 	struct shape *shapes;
 	size_t shape_count;
 	uint64_t name_bytes;            /* of kernel names taken so far */
@@ -55,6 +57,8 @@ void model_add_gaps(struct model_part *p);
 void model_add_works(struct model_part *p); /* after threads, kernels and graphs */
 void model_add_busy(struct model_part *p);
 void model_add_picture(struct model_part *p);
+void model_add_ranges(struct model_part *p);
+void model_add_steps(struct model_part *p, const size_t *range_of);
 
 void model_finish_apis(struct model *m);
 void model_finish_kernels(struct model *m);
@@ -74,6 +78,9 @@ void model_add_host(struct model_part *p); /* after threads */
 
 /* The model's row for a kind of copy (TF_COPY_KIND), made when it is new. */
 struct copy *model_copy(struct model *m, uint32_t kind);
+void model_finish_ranges(struct model *m);
+void model_finish_steps(struct model *m);
+void model_free_steps(struct model *m);
 
 /* A text of fixed room that may lack its NUL (free it); NULL when it is empty. */
 char *model_text(const char *text, size_t room);

@@ -20,6 +20,7 @@ struct out_options {
 	bool colour;
 	size_t width;
 	enum out_table table; /* of csv */
+	double unit_per_step; /* 0 = not asked for */
 };
 
 void out_text(const struct model *m, const struct out_options *o);

@@ -8,6 +8,8 @@ static void write_page(const struct model *m, const struct out_options *o, struc
 	out_page_gpu(m, page);
 	out_page_streams(m, page);
 	out_page_host(m, o, page);
+	out_page_steps(m, o, page);
+	out_page_ranges(m, o, page);
 	out_page_kernels(m, o, page);
 	out_page_occupancy(m, page);
 	out_page_apis(m, o, page);

@@ -29,7 +29,9 @@ REPORT_MODULES := \
 	model_overhead \
 	model_picture \
 	model_process \
+	model_ranges \
 	model_sort \
+	model_steps \
 	model_threads \
 	names \
 	out_check_ci \
@@ -42,10 +44,12 @@ REPORT_MODULES := \
 	out_json_gpu \
 	out_json_lists \
 	out_json_run \
+	out_json_steps \
 	out_json_works \
 	out_names \
 	out_page_gpu \
 	out_page_host \
+	out_page_steps \
 	out_page_kernels \
 	out_page_picture \
 	out_page_streams \

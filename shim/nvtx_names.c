@@ -251,7 +251,7 @@ static struct tree *present(void)
 
 /* A new entry; its index + 1, or 0 when there is no room. Under the lock. */
 static uint32_t add(struct tree *t, uint64_t key, uint32_t parent, uint32_t domain,
-                    const struct nvtx_text *text)
+                    const struct nvtx_text *text, uint32_t pattern)
 {
 	struct tf_header *h = tf_header(&spy_map);
 	struct tf_nvtx_range *r = tf_append(&spy_map, &h->ranges);
@@ -264,6 +264,7 @@ static uint32_t add(struct tree *t, uint64_t key, uint32_t parent, uint32_t doma
 		return 0;
 	r->domain = domain_name(domain & ~PATTERN);
 	r->parent = parent;
+	r->pattern = pattern;
 	r->level = above && above->level < UINT16_MAX ? above->level + 1 : 0;
 	r->flags = domain & PATTERN ? TF_RANGE_PATTERN : 0;
 	tf_publish(&h->ranges);
@@ -312,18 +313,18 @@ static uint32_t make(struct tree *t, uint32_t parent, uint32_t domain, const str
 	uint32_t found = find(t, key, parent, domain, text);
 
 	if (found || !pattern)
-		return found ? found : add(t, key, parent, domain, text);
+		return found ? found : add(t, key, parent, domain, text, 0);
 	domain |= PATTERN;
 	uint64_t pattern_key = key_of(parent, domain, pattern->hash);
 	uint32_t shared = find(t, pattern_key, parent, domain, pattern);
 	if (!shared)
-		shared = add(t, pattern_key, parent, domain, pattern);
+		shared = add(t, pattern_key, parent, domain, pattern, 0);
 	if (!shared || t->nodes[shared - 1].variants >= VARIANTS)
 		return shared;
 	/* Relaxed: a reader that misses it comes here. */
 	__atomic_store_n(&t->nodes[shared - 1].variants, t->nodes[shared - 1].variants + 1,
 	                 __ATOMIC_RELAXED);
-	return add(t, key, parent, domain & ~PATTERN, text);
+	return add(t, key, parent, domain & ~PATTERN, text, shared);
 }
 
 /* A name not seen here before: one of a pattern that is known well, or a new one. */

@@ -55,7 +55,8 @@ static void widen_strides(const struct tf_map *map)
 				continue;
 			if (!pass)
 				having++;
-			else if (*rows > TF_STEPS_MAX / 2 / having && *stride < UINT32_MAX / 2)
+			else if (*rows > tf_count(&h->steps) / 2 / having &&
+			         *stride < UINT32_MAX / 2)
 				*stride *= 2;
 		}
 		if (!having)

@@ -2,12 +2,16 @@
 
 #include <sys/mman.h>
 
-#define DETECTORS    4u   /* threads looked at: those that give most work */
-#define FIRST_LOOK   64u  /* events; then whenever there are twice as many, then each HISTORY */
-#define STEP_EVENTS  1.9  /* a marker every so few events makes no steps, but for graph launches */
-#define OCCUR_LEAST  4u   /* occurrences of a marker */
+#define DETECTORS    4u  /* threads looked at: those that give most work */
+#define FIRST_LOOK   64u /* events; then whenever there are twice as many, then each HISTORY */
+#define STEP_EVENTS  1.9 /* a marker every so few events makes no steps, but for graph launches */
+#define OCCUR_LEAST  4u  /* occurrences of a marker */
+#define OCCUR_MANY   12u
+#define OCCUR_LONG   6u /* at least, where steps are longer than LONG events */
+#define LONG         2000
 #define COVER_LEAST  0.5  /* of the events looked at: between its first and last occurrence */
 #define ALIKE_LEAST  0.75 /* steps of a pattern, on average */
+#define ALIKE_FEW    0.95 /* where the marker occurs less than OCCUR_MANY times */
 #define ALIKE_EQUAL  0.02 /* markers whose steps are alike within this are equally good */
 #define ALIKE_ODD    0.5
 #define ALIKE_CHANGE 0.1 /* another marker must be that much better to take over later on */
@@ -316,9 +320,21 @@ static double length_of(const struct candidate *c)
 	return (double)(c->last - c->first) / (c->seen - 1);
 }
 
+/*
+ * How much alike what lies between must be. Of many symbols without any order some come at even
+ * distances a few times by chance, and long stretches of the same mixture are alike: few
+ * occurrences must be the more exact.
+ */
+static double alike_least(const struct candidate *c)
+{
+	return c->seen < OCCUR_MANY ? ALIKE_FEW : ALIKE_LEAST;
+}
+
 static bool may_mark(const struct candidate *c, uint32_t events)
 {
-	return c->seen >= OCCUR_LEAST && c->last - c->first >= COVER_LEAST * events &&
+	if (c->seen < OCCUR_LEAST || (c->seen < OCCUR_LONG && length_of(c) > LONG))
+		return false;
+	return alike_of(c) >= alike_least(c) && c->last - c->first >= COVER_LEAST * events &&
 	       (length_of(c) >= STEP_EVENTS || c->class == SPY_CLASS_GRAPH_LAUNCH);
 }
 
@@ -338,7 +354,7 @@ static bool preferred(const struct candidate *a, const struct candidate *b)
 static const struct candidate *choose(const struct look *l, uint32_t events)
 {
 	const struct candidate *chosen = NULL;
-	double best = ALIKE_LEAST;
+	double best = 0;
 
 	for (uint32_t i = 0; i < l->count; i++)
 		if (may_mark(&l->candidates[i], events) && alike_of(&l->candidates[i]) > best)
@@ -346,7 +362,7 @@ static const struct candidate *choose(const struct look *l, uint32_t events)
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct candidate *c = &l->candidates[i];
 		if (may_mark(c, events) && alike_of(c) >= best - ALIKE_EQUAL &&
-		    alike_of(c) >= ALIKE_LEAST && (!chosen || preferred(c, chosen)))
+		    (!chosen || preferred(c, chosen)))
 			chosen = c;
 	}
 	return chosen;

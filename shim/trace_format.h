@@ -517,7 +517,8 @@ struct tf_nvtx_range {
 	struct tf_counts counts;
 	uint32_t rows;   /* in table `steps` */
 	uint32_t stride; /* every so many-th has a row; 0 = it has none */
-	uint64_t reserved;
+	uint32_t pattern; /* by the shim: index + 1 of the entry for its name's pattern; 0 = none */
+	uint32_t reserved;
 };
 #define TF_RANGES_MAX    16384u
 #define TF_RANGE_OTHER   0u

@@ -13,6 +13,7 @@ SHIM_UNIT_TESTS := \
 	test_registry \
 	test_sampler_rate \
 	test_span \
+	test_steps \
 	test_storage \
 	test_timeline \
 	test_timeline_exact \
@@ -45,6 +46,7 @@ test_ranges_WITH   := shim/ranges.o
 test_registry_WITH :=
 test_sampler_rate_WITH := shim/sampler_class.o shim/sampler_rate.o
 test_span_WITH     := shim/clock.o shim/notes_launch.o shim/registry.o shim/span.o shim/thread.o
+test_steps_WITH    := $(test_drain_WITH)
 test_storage_WITH  := shim/clock.o shim/guard.o shim/options.o
 test_timeline_WITH := $(test_drain_WITH)
 test_timeline_exact_WITH := $(test_drain_WITH)

@@ -11,7 +11,7 @@ static const char *const keys[] = {
         "",
         "schema generated_by run_id start_time wall_ns window_ns startup_ns totals lost overhead "
         "host gpu verdict apis "
-        "kernels copies graphs streams steps findings processes gaps warnings",
+        "kernels copies graphs streams steps ranges findings processes gaps warnings",
         "totals",
         "calls failed launches graph_launches captured copies pageable_copies copy_bytes sets "
         "syncs "
