@@ -8,6 +8,7 @@ SHIM_UNIT_TESTS := \
 	test_drain_damage \
 	test_drain_figures \
 	test_hist \
+	test_nvtx \
 	test_options \
 	test_ranges \
 	test_registry \
@@ -41,6 +42,8 @@ test_drain_WITH    := $(SHARED_C:.c=.o) tests/unit/recording.o
 test_drain_damage_WITH  := $(test_drain_WITH)
 test_drain_figures_WITH := $(test_drain_WITH)
 test_hist_WITH     :=
+test_nvtx_WITH     := shim/clock.o shim/notes_launch.o shim/nvtx.o shim/nvtx_names.o shim/nvtx_open.o \
+	shim/registry.o shim/span.o shim/thread.o
 test_options_WITH  := shim/options.o
 test_ranges_WITH   := shim/ranges.o
 test_registry_WITH :=
@@ -57,7 +60,7 @@ define shim_unit_test
 $(O)/tests/unit/$(1): $(addprefix $(SHIM_UNIT_O)/,tests/unit/$(1).o tests/unit/shim_stubs.o $($(1)_WITH))
 	$$(call msg,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(SAN_LDFLAGS) -o $$@ $$^ -lcmocka -lm -lpthread
+	$$(Q)$$(CC) $$(SAN_LDFLAGS) -o $$@ $$^ -lcmocka -lm -lpthread -ldl
 endef
 $(foreach t,$(SHIM_UNIT_TESTS),$(eval $(call shim_unit_test,$(t))))
 
