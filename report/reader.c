@@ -158,6 +158,9 @@ static void take_what_is_left(struct recording *r)
 		steps_finish(drain.steps, &r->map);
 	steps_free(drain.steps);
 	drain_end(&drain);
+	/* The drain adds to these, and thins them. */
+	r->steps = tf_count(&tf_header(&r->map)->steps);
+	r->patterns = tf_count(&tf_header(&r->map)->patterns);
 }
 
 static int check_and_drain(struct recording *r, char error[READER_ERROR_BYTES])
