@@ -146,14 +146,9 @@ char *metric_text(enum metric_kind kind, double low, double high)
 	return both;
 }
 
-const char *const verdict_names[] = {
-        "gpu-bound",  "launch-bound", "sync-bound", "copy-bound",   "alloc-bound",
-        "host-bound", "comm-bound",   "mixed",      "inconclusive", NULL};
-
 const char *metric_verdict(const struct model *m)
 {
-	(void)m; /* no model has one yet */
-	return NULL;
+	return m->verdict.class == VERDICT_NONE ? NULL : verdict_names[m->verdict.class];
 }
 
 const struct metric *metric_find(const char *name, size_t bytes)

@@ -75,9 +75,7 @@ char *metric_number(char *to, double v, bool sign);
  */
 char *metric_text(enum metric_kind kind, double low, double high);
 
-/* The classes that a verdict may have; ends with NULL. */
-extern const char *const verdict_names[];
-/* The run's verdict, or NULL where it is not known. */
+/* The class of the run's verdict, or NULL where it is inconclusive. */
 const char *metric_verdict(const struct model *m);
 
 #endif

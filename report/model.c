@@ -4,6 +4,7 @@
 
 #include "report/alloc.h"
 #include "report/model_parts.h"
+#include "report/verdict.h"
 
 const char *const process_state_names[] = {
         [PROCESS_COMPLETE] = "complete",
@@ -128,6 +129,7 @@ void model_finish(struct model *m)
 	merge_times(m);
 	model_finish_overheads(m);
 	merge_costs(m);
+	model_finish_verdict(m);
 	for (size_t i = 0; i < m->process_count; i++)
 		for (size_t k = 0; k < m->processes[i].device_count; k++)
 			m->simulated |= m->processes[i].devices[k].simulated;
@@ -185,6 +187,7 @@ void model_free(struct model *m)
 	free(m->gaps);
 	model_free_steps(m);
 	warnings_free(&m->warnings);
+	free(m->verdict.reason);
 	free(m->scratch);
 	*m = (struct model){0};
 }

@@ -219,6 +219,32 @@ struct totals {
 	bool implicit_known;
 };
 
+/* In the order of verdict_names. */
+enum verdict_class {
+	VERDICT_GPU,
+	VERDICT_LAUNCH,
+	VERDICT_SYNC,
+	VERDICT_COPY,
+	VERDICT_ALLOC,
+	VERDICT_HOST,
+	VERDICT_COMM,
+	VERDICT_MIXED,
+	VERDICT_NONE, /* inconclusive */
+	VERDICT_CLASSES = VERDICT_MIXED /* those that a change stands for come before */
+};
+extern const char *const verdict_names[]; /* ends with NULL */
+enum verdict_confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
+extern const char *const verdict_confidences[];
+
+struct verdict {
+	enum verdict_class class;
+	enum verdict_confidence confidence;
+	enum verdict_class first, second; /* by gain; VERDICT_NONE = there is none */
+	double gain, second_gain;         /* share of `window` that the change would save */
+	double window, startup;           /* judged, and left out of it: ns */
+	char *reason;
+};
+
 struct model {
 	struct process *processes;
 	size_t process_count;
@@ -256,6 +282,7 @@ struct model {
 	struct split host;
 	double host_window; /* what `host` sums to: the windows of the processes in it */
 	struct gpu gpu;
+	struct verdict verdict;
 	bool simulated;
 	struct warnings warnings;
 

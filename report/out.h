@@ -37,8 +37,6 @@ extern const char *const out_idle_names[];    /* by enum tf_idle: keys of JSON's
 const char *out_stream_kind(uint32_t flags);
 /* Launch overhead of kernels and graphs over their GPU time. */
 double out_launch_per_gpu(const struct gpu *gpu);
-/* Why there is no verdict. */
-const char *out_no_verdict(const struct model *m);
 /* "13.0" of 13000 (OUT_VERSION_BYTES); "unknown" of 0. */
 #define OUT_VERSION_BYTES 24
 char *out_version(char *to, uint32_t version);

@@ -98,14 +98,25 @@ static json_t *overhead(const struct model *m)
 	return o;
 }
 
+static json_t *verdict_class(enum verdict_class class)
+{
+	return class == VERDICT_NONE ? json_null() : json_text(verdict_names[class]);
+}
+
 static json_t *verdict(const struct model *m)
 {
+	const struct verdict *v = &m->verdict;
 	json_t *o = json_object();
 
-	json_put(o, "class", json_text("inconclusive"));
-	json_put(o, "confidence", json_text("low"));
-	json_put(o, "reason", json_text(out_no_verdict(m)));
-	json_put(o, "second", json_null());
+	json_put(o, "class", json_text(verdict_names[v->class]));
+	json_put(o, "confidence", json_text(verdict_confidences[v->confidence]));
+	json_put(o, "reason", json_text(v->reason));
+	json_put(o, "first", verdict_class(v->first));
+	json_put(o, "second", verdict_class(v->second));
+	json_put(o, "gain_share", json_share(v->gain));
+	json_put(o, "second_gain_share", json_share(v->second_gain));
+	json_put(o, "window_ns", json_ns(v->window));
+	json_put(o, "startup_ns", json_ns(v->startup));
 	return o;
 }
 

@@ -85,12 +85,6 @@ double out_launch_per_gpu(const struct gpu *gpu)
 	return gpu->overhead / gpu->launched.total;
 }
 
-const char *out_no_verdict(const struct model *m)
-{
-	return m->gpu.measured ? "cudaspy does not judge figures yet"
-	                       : "GPU time is not known in this recording";
-}
-
 char *out_version(char *to, uint32_t version)
 {
 	if (!version)

@@ -138,6 +138,17 @@ static void loss_and_cost(const struct model *m, struct page *page)
 	free(sampling);
 }
 
+static void verdict(const struct model *m, struct page *page)
+{
+	const struct verdict *v = &m->verdict;
+
+	if (v->class == VERDICT_NONE)
+		page_fact(page, "verdict", "inconclusive: %s", or_unknown(v->reason));
+	else
+		page_fact(page, "verdict", "%s (%s confidence): %s", verdict_names[v->class],
+		          verdict_confidences[v->confidence], or_unknown(v->reason));
+}
+
 void out_page_top(const struct model *m, struct page *page)
 {
 	if (m->simulated)
@@ -150,6 +161,7 @@ void out_page_top(const struct model *m, struct page *page)
 		          m->process_count);
 	if (!m->process_count)
 		return;
+	verdict(m, page);
 	times(m, page);
 	machine(m, page);
 	const struct process *p = &m->processes[0];
@@ -163,7 +175,6 @@ void out_page_top(const struct model *m, struct page *page)
 		page_alarm(page, "warning", "%s", m->warnings.text[i]);
 	if (m->warnings.left_out)
 		page_alarm(page, "warning", "and %zu more", m->warnings.left_out);
-	page_fact(page, "verdict", "inconclusive: %s", out_no_verdict(m));
 }
 
 void out_page_processes(const struct model *m, struct page *page)

@@ -65,6 +65,8 @@ REPORT_MODULES := \
 	state \
 	text \
 	units \
+	verdict \
+	verdict_text \
 	# EOL
 
 REPORT_PROGRAM := \

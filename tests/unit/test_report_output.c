@@ -47,7 +47,7 @@ static const char *const keys[] = {
         "index name host processes busy_ns busy_low_ns busy_high_ns busy_share comm_ns idle_ns "
         "idle_by busy_slices",
         "verdict",
-        "class confidence reason second",
+        "class confidence reason second first gain_share second_gain_share window_ns startup_ns",
         "apis.0",
         "name level class calls failed total_ns mean_ns p50_ns p90_ns p99_ns max_ns",
         "kernels.0",

@@ -13,6 +13,7 @@ UNIT_TESTS := \
 	test_report_rules \
 	test_report_target \
 	test_report_text \
+	test_report_verdict \
 	# EOL
 
 UNIT_BINS := $(UNIT_TESTS:%=$(O)/tests/unit/%)

@@ -1,0 +1,343 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/verdict.h"
+#include "tests/unit/unit.h"
+
+#define MS 1e6
+
+/* A run of 1 s of one thread on one device; each test adds where its time went. */
+struct run {
+	struct model m;
+	struct process process;
+};
+
+static void start(struct run *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->process = (struct process){.state = PROCESS_COMPLETE, .window = 1000 * MS};
+	r->m.processes = &r->process;
+	r->m.process_count = 1;
+	r->m.has_host = true;
+	r->m.host_window = 1000 * MS;
+	r->m.totals.launches = 5000;
+	r->m.gpu.has_busy = true;
+	r->m.gpu.estimated = true;
+	r->m.gpu.busy = (struct gpu_busy){.window = 1000 * MS, .work = 5000};
+}
+
+/* `busy` is known to `percent` either way; all of it are kernels. */
+static void busy(struct run *r, double ms, double percent)
+{
+	struct gpu_busy *b = &r->m.gpu.busy;
+
+	b->busy = b->kernels = ms * MS;
+	b->low = b->busy * (1 - percent / 100);
+	b->high = b->busy * (1 + percent / 100);
+	b->idle = b->window - b->busy;
+}
+
+static const struct verdict *judge(struct run *r)
+{
+	free(r->m.verdict.reason);
+	model_finish_verdict(&r->m);
+	assert_non_null(r->m.verdict.reason);
+	return &r->m.verdict;
+}
+
+static void end(struct run *r)
+{
+	free(r->m.verdict.reason);
+}
+
+static void is(struct run *r, const char *class, const char *confidence, const char *reason)
+{
+	const struct verdict *v = judge(r);
+
+	assert_string_equal(verdict_names[v->class], class);
+	assert_string_equal(verdict_confidences[v->confidence], confidence);
+	if (!strstr(v->reason, reason))
+		fail_msg("'%s' is not in: %s", reason, v->reason);
+	end(r);
+	v = NULL;
+	r->m.verdict.reason = NULL;
+}
+
+static void launch_bound(struct run *r)
+{
+	start(r);
+	busy(r, 200, 2);
+	r->m.host.launch = r->m.host.launch_api = 900 * MS;
+	r->m.host.outside = 100 * MS;
+	r->m.gpu.busy.by[TF_IDLE_LAUNCH] = 750 * MS;
+	r->m.gpu.busy.by[TF_IDLE_OUTSIDE] = 100 * MS;
+}
+
+static void test_launch(void **state)
+{
+	struct run r;
+
+	launch_bound(&r);
+	is(&r, "launch-bound", "high", "GPU busy 20.0 % (estimated 19.6 to 20.4 %)");
+	is(&r, "launch-bound", "high", "launching 90.0 %");
+	is(&r, "launch-bound", "high", "save up to 67.5 %"); /* 0.9 of the idle time */
+	is(&r, "launch-bound", "high", "Runner-up: host-bound (up to 10.0 %)");
+	/* Launching for long while the GPU works is not what makes it slow. */
+	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 10 * MS;
+	assert_int_equal(judge(&r)->class, VERDICT_HOST);
+	end(&r);
+}
+
+static void test_gpu(void **state)
+{
+	struct run r;
+
+	start(&r);
+	busy(&r, 970, 1);
+	r.m.host.sync = 600 * MS;
+	r.m.host.launch = 50 * MS;
+	r.m.host.back_pressure = 350 * MS;
+	r.m.host.launch_api = 400 * MS;
+	is(&r, "gpu-bound", "high",
+	   "save 5 % of 1.00 s of window. Runner-up: sync-bound (up to 3.0 %)");
+	/* The interval reaches to where waiting less would gain enough. */
+	r.m.gpu.busy.low = 940 * MS;
+	is(&r, "gpu-bound", "low", "GPU busy 97.0 % (estimated 94.0 to 98.0 %)");
+}
+
+static void test_sync(void **state)
+{
+	struct run r;
+
+	start(&r);
+	busy(&r, 600, 2);
+	r.m.host.sync = 700 * MS;
+	r.m.host.launch = r.m.host.launch_api = 200 * MS;
+	r.m.host.outside = 100 * MS;
+	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 200 * MS;
+	is(&r, "sync-bound", "high",
+	   "waiting 70.0 %, and fewer or later waits would save up to 40.0 %");
+	r.m.host.launch = r.m.host.launch_api = r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 300 * MS;
+	is(&r, "sync-bound", "medium", "Runner-up: launch-bound (up to 27.0 %)");
+}
+
+static void test_copy(void **state)
+{
+	struct run r;
+
+	start(&r);
+	busy(&r, 970, 1);
+	r.m.gpu.busy.kernels = 300 * MS;
+	r.m.host.sync = 900 * MS;
+	is(&r, "copy-bound", "high", "save up to 67.0 %");
+	/* They were seen to end late: they took less. */
+	r.m.gpu.copies.known = 1;
+	r.m.gpu.copies.high = 10 * MS;
+	is(&r, "gpu-bound", "high", "");
+	r.m.gpu.copies.known = 0.5;
+	is(&r, "copy-bound", "high", "");
+	/* Copies beside the kernels hold up nothing. */
+	r.m.gpu.busy.kernels = 970 * MS;
+	is(&r, "gpu-bound", "high", "");
+}
+
+/* A small result copied to the host at each step is a wait by another name. */
+static void test_small_copies(void **state)
+{
+	struct copy copy = {.direction = SPY_DIR_DTOH,
+	                    .memory = SPY_MEM_PAGEABLE,
+	                    .count = 1000,
+	                    .bytes = 4000,
+	                    .total = 700 * MS};
+	struct run r;
+
+	start(&r);
+	busy(&r, 300, 2);
+	r.m.host.copy = 700 * MS;
+	r.m.copies = &copy;
+	r.m.copy_count = 1;
+	is(&r, "sync-bound", "high", "waiting 70.0 %");
+	copy.bytes = (uint64_t)1000 << 20;
+	is(&r, "copy-bound", "high", "in copy calls 70.0 %");
+}
+
+/* What timing took of the program is not what slows it. */
+static void test_sampling(void **state)
+{
+	struct run r;
+
+	start(&r);
+	busy(&r, 900, 1);
+	r.m.host.sync = 900 * MS;
+	r.m.host.sampling = r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 80 * MS;
+	is(&r, "gpu-bound", "high", "GPU busy 97.8 %");
+	assert_near(r.m.verdict.window, 920 * MS, 1);
+}
+
+static void test_alloc_host_comm(void **state)
+{
+	struct run r;
+
+	start(&r);
+	busy(&r, 200, 2);
+	r.m.host.alloc = 300 * MS;
+	r.m.host.module = 300 * MS;
+	r.m.host.outside = 200 * MS;
+	is(&r, "alloc-bound", "high", "60.0 %");
+	r.m.host.outside = r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 800 * MS;
+	r.m.host.alloc = r.m.host.module = 0;
+	is(&r, "host-bound", "high", "save up to 80.0 %");
+	start(&r);
+	busy(&r, 980, 2);
+	r.m.gpu.busy.comm = 400 * MS;
+	is(&r, "comm-bound", "high", "GPU communicating 40.0 %");
+	r.m.gpu.busy.comm = 80 * MS; /* near the least that counts */
+	is(&r, "comm-bound", "medium", "GPU communicating 8.0 %");
+}
+
+static void test_mixed(void **state)
+{
+	struct run r;
+
+	start(&r);
+	busy(&r, 450, 1);
+	r.m.host.sync = 480 * MS;
+	r.m.host.outside = r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 500 * MS;
+	assert_int_equal(judge(&r)->first, VERDICT_HOST);
+	assert_int_equal(r.m.verdict.second, VERDICT_SYNC);
+	end(&r);
+	r.m.verdict.reason = NULL;
+	is(&r, "mixed", "medium", "host-bound and sync-bound nearly alike");
+	start(&r); /* half busy, and nothing that a change would shorten */
+	busy(&r, 500, 1);
+	is(&r, "inconclusive", "low", "no single change would save 5 %");
+}
+
+/* The verdict is of what comes after code was loaded, where that is seen. */
+static void test_startup(void **state)
+{
+	double host[10][TF_HOSTS] = {{0}}, gpu[10] = {0};
+	struct picture_device device = {.busy = gpu, .covered = gpu};
+	struct run r;
+
+	launch_bound(&r);
+	r.m.host.module = r.m.host.other = 200 * MS;
+	r.m.host.launch = r.m.host.launch_api = 550 * MS;
+	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 400 * MS;
+	r.process.picture = (struct picture){.count = 10,
+	                                     .width = 100 * MS,
+	                                     .host = host,
+	                                     .devices = &device,
+	                                     .device_count = 1};
+	for (int i = 0; i < 10; i++)
+		host[i][i < 2 ? TF_HOST_MODULE : i < 4 ? TF_HOST_OTHER : TF_HOST_LAUNCH] = 100 * MS;
+	for (int i = 4; i < 10; i++)
+		gpu[i] = 33 * MS;
+	is(&r, "launch-bound", "high", "of 600 ms of window after start-up");
+	assert_near(r.m.verdict.startup, 400 * MS, 1);
+	/* A program that does so most of the time is not starting. */
+	for (int i = 0; i < 7; i++)
+		host[i][TF_HOST_MODULE] = 300 * MS;
+	assert_near(judge(&r)->startup, 0, 0);
+	end(&r);
+}
+
+static void test_abstains(void **state)
+{
+	struct run r;
+
+	launch_bound(&r);
+	r.m.host_window = 49 * MS;
+	is(&r, "inconclusive", "low", "too short: 49.0 ms after start-up");
+	r.m.host_window = 99 * MS; /* enough for a class, and no more */
+	assert_int_equal(judge(&r)->confidence, CONFIDENCE_MEDIUM);
+	assert_int_equal(r.m.verdict.class, VERDICT_LAUNCH);
+	end(&r);
+	r.m.verdict.reason = NULL;
+	launch_bound(&r);
+	r.m.totals.launches = 99;
+	is(&r, "inconclusive", "low", "99 launches and copies");
+	launch_bound(&r);
+	r.m.lost_share = 0.3;
+	is(&r, "inconclusive", "low", "30.0 % of the records are lost");
+	launch_bound(&r);
+	r.m.gpu.busy.unknown = 1500;
+	is(&r, "launch-bound", "high", ""); /* whatever the rest took */
+	r.m.gpu.busy.high = 1000 * MS;
+	is(&r, "inconclusive", "low", "the GPU time of 30.0 % of the work is not known");
+	launch_bound(&r);
+	r.process.state = PROCESS_KILLED;
+	r.process.window = 500 * MS;
+	is(&r, "inconclusive", "low", "killed within the first second");
+	r.process.window = 5000 * MS;
+	is(&r, "launch-bound", "high", "");
+	r.m.has_host = false;
+	is(&r, "inconclusive", "low", "which thread");
+}
+
+/* Launches that take all the time may be waiting for a busy GPU: only what cannot be that counts.
+ */
+static void test_gpu_unknown(void **state)
+{
+	struct run r;
+
+	launch_bound(&r);
+	r.m.gpu.has_busy = false;
+	r.m.host.launch = r.m.host.contention = NAN;
+	r.m.host.launch_api = 950 * MS;
+	is(&r, "inconclusive", "low",
+	   "(record with CUDASPY_GPU=sample or cupti); of the host's time most is launching, 95.0 "
+	   "%");
+	r.m.host.launch_api = 50 * MS;
+	r.m.host.outside = 850 * MS;
+	is(&r, "inconclusive", "low", "GPU time is not known");
+	r.m.host.outside = 950 * MS;
+	is(&r, "host-bound", "low", "GPU time is not known");
+}
+
+static void test_hostile(void **state)
+{
+	static const double values[] = {NAN, INFINITY, -INFINITY, -1, 0, 1, 1e300, 2e9};
+	const size_t count = sizeof(values) / sizeof(values[0]);
+	struct run r;
+
+	for (size_t i = 0; i < count * count * count; i++) {
+		double a = values[i % count], b = values[i / count % count],
+		       c = values[i / count / count];
+		launch_bound(&r);
+		r.m.gpu.busy.busy = r.m.gpu.busy.comm = a;
+		r.m.gpu.busy.low = r.m.host.sync = r.m.gpu.busy.kernels = b;
+		r.m.gpu.busy.high = r.m.host.alloc = c;
+		r.m.gpu.busy.window = r.m.host.outside = a;
+		if (i & 1)
+			r.m.host_window = c;
+		const struct verdict *v = judge(&r);
+		assert_true(v->gain >= 0 && v->gain <= 1);
+		assert_true(v->second_gain >= 0 && v->second_gain <= v->gain + VERDICT_LEAST_GAIN);
+		assert_true(isfinite(v->window) && isfinite(v->startup));
+		assert_null(strstr(v->reason, "nan"));
+		assert_null(strstr(v->reason, "inf "));
+		end(&r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_launch),
+	        cmocka_unit_test(test_gpu),
+	        cmocka_unit_test(test_sync),
+	        cmocka_unit_test(test_copy),
+	        cmocka_unit_test(test_small_copies),
+	        cmocka_unit_test(test_sampling),
+	        cmocka_unit_test(test_alloc_host_comm),
+	        cmocka_unit_test(test_mixed),
+	        cmocka_unit_test(test_startup),
+	        cmocka_unit_test(test_abstains),
+	        cmocka_unit_test(test_gpu_unknown),
+	        cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
