@@ -33,7 +33,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.SECONDARY:
+.PRECIOUS: %.o
 
 all: shim report
 

@@ -23,10 +23,10 @@ else
 	@echo 'skip fuzz: $(FUZZ_CC) has no libFuzzer'
 endif
 
-$(O)/fuzz/fuzz_reader: $(FUZZ_SOURCES) $(wildcard report/*.h shim/*.h tests/unit/*.h)
+$(O)/fuzz/fuzz_reader: $(FUZZ_SOURCES) $(O)/report/toml.o $(wildcard report/*.h shim/*.h tests/unit/*.h)
 	$(call msg,FUZZCC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) $(filter-out -fsanitize=%,$(SPY_CFLAGS)) $(FUZZ_FLAGS) -o $@ $(FUZZ_SOURCES) \
+	$(Q)$(FUZZ_CC) $(filter-out -fsanitize=%,$(SPY_CFLAGS)) $(FUZZ_FLAGS) -o $@ $(FUZZ_SOURCES) $(O)/report/toml.o \
 		$(REPORT_JANSSON) -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic -lm
 
 $(O)/fuzz/make_corpus: tests/fuzz/make_corpus.c tests/unit/recording.c tests/unit/recording_gpu.c shim/works.c tests/unit/recording.h
