@@ -33,7 +33,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PRECIOUS: %.o
+.PRECIOUS: $(O)/tests/unit/%.o $(O)/tests/e2e/%.o
 
 all: shim report
 
