@@ -367,6 +367,10 @@ void tl_queue_moved(struct timeline *t, struct tl_stream *s, uint64_t at)
 		s->outstanding++;
 	}
 	s->head = head;
+	/* A copy's bytes bound its time: what lasted are kernels behind it, of places not known. */
+	const struct tl_op *behind = tl_op(t, moved_on->next);
+	if (behind && behind->kind == TF_WORK_KERNEL && moved_on->kind != TF_WORK_KERNEL)
+		moved_on->kind = TF_WORK_GRAPH; /* several kernels as one */
 	tl_extend(t, moved_on, at);
 	s->shift += (int64_t)(at - was);
 }
