@@ -111,17 +111,17 @@ static void test_contention(void **state)
 	assert_int_equal(split(0)[TF_HOST_LAUNCH], 101 * 3000);
 }
 
-/* Launches every 3 us of kernels of `gpu` ns, which are believed to take 10 us; the driver's queue of 1024 blocks. */
-static uint64_t fill_queue(uint64_t gpu, int launches)
+/* Launches every 3 us of kernels of `gpu` ns, which are believed to take 10 us; the driver's queue of `room` blocks. */
+static uint64_t fill_queue_of(int room, uint64_t gpu, int launches)
 {
 	static uint64_t ends[1 << 14];
 	uint64_t at = 10000, blocked = 0;
 
 	for (int i = 0; i < launches; i++) {
 		uint64_t to = at + 3000;
-		if (i >= 1024 && ends[i - 1024] + 3000 > to) {
-			blocked += ends[i - 1024] + 3000 - to;
-			to = ends[i - 1024] + 3000;
+		if (i >= room && ends[i - room] + 3000 > to) {
+			blocked += ends[i - room] + 3000 - to;
+			to = ends[i - room] + 3000;
 		}
 		uint64_t start = to + START;
 		if (i && ends[i - 1] + GAP > start)
@@ -135,6 +135,11 @@ static uint64_t fill_queue(uint64_t gpu, int launches)
 	call(SYNC, 0, at, ends[launches - 1] + RETURN);
 	finish();
 	return blocked;
+}
+
+static uint64_t fill_queue(uint64_t gpu, int launches)
+{
+	return fill_queue_of(1024, gpu, launches);
 }
 
 static void test_queue_full(void **state)
@@ -154,6 +159,15 @@ static void test_queue_full_of_longer_work(void **state)
 
 	assert_near((double)split(0)[TF_HOST_BACK_PRESSURE], (double)blocked, 0.03);
 	assert_near((double)total()->busy, 6000 * 20000, 0.04);
+}
+
+/* A small copy heads the queue, which others (the sampler) fill too: not the copy lasted so long. */
+static void test_queue_full_behind_a_copy(void **state)
+{
+	feed(0, a_copy(SPY_DIR_HTOD, SPY_MEM_PINNED, true, 4096), 5000, 8000);
+	fill_queue_of(1023, 40000, 6000);
+	assert_true(total()->copies < 20000);
+	assert_near((double)total()->busy, 6000 * 40000, 0.04);
 }
 
 /* Half as long: what is believed to be in the queue cannot be. */
@@ -267,6 +281,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_contention, start, end),
 		cmocka_unit_test_setup_teardown(test_queue_full, start, end),
 		cmocka_unit_test_setup_teardown(test_queue_full_of_longer_work, start, end),
+		cmocka_unit_test_setup_teardown(test_queue_full_behind_a_copy, start, end),
 		cmocka_unit_test_setup_teardown(test_queue_full_of_shorter_work, start, end),
 		cmocka_unit_test_setup_teardown(test_blocking_copy_waits, start, end),
 		cmocka_unit_test_setup_teardown(test_free_waits, start, end),
