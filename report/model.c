@@ -58,6 +58,7 @@ void model_add(struct model *m, const struct recording *r)
 	model_add_works(&p);
 	model_add_busy(&p);
 	model_add_picture(&p);
+	model_add_history(&p);
 	model_add_ranges(&p);
 	free(p.api_of);
 	free(p.kernel_row);
@@ -155,6 +156,7 @@ static void process_free(struct process *p)
 	free(p->libraries);
 	free(p->flights);
 	picture_free(&p->picture);
+	history_free(&p->history);
 }
 
 void model_free(struct model *m)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "report/history.h"
 #include "report/model_gpu.h"
 #include "report/reader.h"
 #include "shim/classes.h"
@@ -73,6 +74,7 @@ struct process {
 	uint64_t calls, failed, launches, lost, written, lost_calls, drained;
 	uint64_t threads;
 	struct picture picture;
+	struct history history; /* its recent calls */
 	uint64_t trouble[SPY_TROUBLE_COUNT];
 	struct device *devices;
 	size_t device_count;

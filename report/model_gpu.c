@@ -188,8 +188,8 @@ static void add_calibration(struct gpu *gpu, const struct tf_work *w)
 	}
 }
 
-/* All devices are of compute capability 9; the file tells names alone. */
-static bool is_hopper(const struct process *p)
+/* The file tells names alone. */
+bool works_on_hopper(const struct process *p)
 {
 	static const char *const names[] = {"H100", "H200", "GH200", "H800", "H20"};
 	size_t hopper = 0;
@@ -270,7 +270,7 @@ void model_add_works(struct model_part *p)
 	k.times = alloc_zeroed(k.count, sizeof(*k.times));
 	k.kernels = alloc_zeroed(p->kernel_end, sizeof(*k.kernels));
 	warn_of_damage(&k);
-	calibrate(&c, &p->recording->map, k.works, k.count, is_hopper(p->process));
+	calibrate(&c, &p->recording->map, k.works, k.count, works_on_hopper(p->process));
 	find_groups(&k, &c);
 	for (uint32_t i = 0; i < k.count; i++) {
 		add_calibration(&p->model->gpu, &k.works[i]);

@@ -4,11 +4,24 @@
 #include "report/model_gpu_pairs.h"
 #include "report/model_parts.h"
 
+static double both_ways(const struct work_time *t)
+{
+	return sqrt(t->random * t->random + t->shared * t->shared + t->systematic * t->systematic);
+}
+
+double work_below(const struct work_time *t)
+{
+	return hypot(both_ways(t), t->below);
+}
+
+double work_above(const struct work_time *t)
+{
+	return hypot(both_ways(t), t->above);
+}
+
 void model_add_class(const struct model_part *p, const struct tf_work *w, const struct work_time *t)
 {
 	struct gpu *gpu = &p->model->gpu;
-	double both =
-	        sqrt(t->random * t->random + t->shared * t->shared + t->systematic * t->systematic);
 	struct gpu_class c = {
 	        .name = w->kind == TF_WORK_KERNEL ? p->model->kernels[p->kernel_row[w->id]].name
 	                                          : NULL,
@@ -29,8 +42,8 @@ void model_add_class(const struct model_part *p, const struct tf_work *w, const 
 
 	if (t->known) {
 		c.mean = t->mean;
-		c.low = fmax(0, t->mean - hypot(both, t->below));
-		c.high = t->mean + hypot(both, t->above);
+		c.low = fmax(0, t->mean - work_below(t));
+		c.high = t->mean + work_above(t);
 	}
 	ALLOC_ROOM(gpu->classes, gpu->class_count);
 	gpu->classes[gpu->class_count++] = c;

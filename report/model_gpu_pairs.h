@@ -41,7 +41,14 @@ struct work_time work_time(const struct tf_work *w, const struct calibration *c)
 /* Adds `pieces` pieces of work of a class. */
 void gpu_sum_class(struct gpu_sum *to, const struct work_time *t, double pieces);
 
+/* Half of the interval of one piece's time, downwards and upwards, ns. */
+double work_below(const struct work_time *t);
+double work_above(const struct work_time *t);
+
 struct model_part;
+struct process;
+/* All devices of a process are of compute capability 9. */
+bool works_on_hopper(const struct process *p);
 /* Adds a class to the model's list; `w` is of a kernel that the model has, or of none. */
 void model_add_class(const struct model_part *p, const struct tf_work *w,
                      const struct work_time *t);

@@ -12,6 +12,9 @@ REPORT_MODULES := \
 	error_names \
 	figures \
 	find \
+	history \
+	history_acts \
+	history_works \
 	judge \
 	judge_text \
 	judge_times \

@@ -38,11 +38,8 @@ static bool starting(const struct picture *p, size_t slice)
 	return loading > 0.5 * sum || (p->device_count && busy < STARTED * p->width);
 }
 
-/*
- * Start-up is the run of such slices at the window's start. A program that is like that for half of
- * its window has no other state: nothing is left out.
- */
-static size_t startup_slices(const struct picture *p, size_t *first)
+/* A program that is like that for half of its window has no other state: nothing is left out. */
+size_t verdict_startup(const struct picture *p, size_t *first)
 {
 	size_t i = 0, from;
 
@@ -60,7 +57,7 @@ static void take_startup(struct verdict_input *in, const struct picture *p)
 
 	if (!p->count || !p->host)
 		return;
-	count = startup_slices(p, &first);
+	count = verdict_startup(p, &first);
 	for (size_t i = first; i < first + count; i++) {
 		const double *h = p->host[i];
 		for (int k = 0; k < TF_HOSTS; k++)

@@ -11,6 +11,12 @@
 void model_finish_verdict(struct model *m);
 
 /*
+ * Start-up: the slices at the window's start in which the host mostly loads code and allocates, or
+ * the GPU does nearly nothing. How many, and `*first` of them. `p` has slices and a host.
+ */
+size_t verdict_startup(const struct picture *p, size_t *first);
+
+/*
  * The rest is between the rule (verdict.c) and its words (verdict_text.c).
  *
  * A run as the rule sees it, ns of the window less start-up. All finite, not negative, and no part

@@ -6,6 +6,7 @@ UNIT_TESTS := \
 	test_report_clock \
 	test_report_damage \
 	test_report_gpu \
+	test_report_history \
 	test_report_host \
 	test_report_pairs \
 	test_report_model \

@@ -1,0 +1,331 @@
+#include <math.h>
+#include <string.h>
+
+#include "report/model.h"
+#include "tests/unit/recording.h"
+#include "tests/unit/render.h"
+#include "tests/unit/unit.h"
+
+static void model_of(struct model *m, const struct made *made)
+{
+	assert_true(render_model(m, made->map.base, made_bytes(made)));
+	assert_int_equal(m->process_count, 1);
+}
+
+static const char *call_of(const struct history *h, size_t i)
+{
+	return h->calls[h->acts[i].call].name;
+}
+
+static void test_sample(void **state)
+{
+	struct made made;
+	struct model m;
+
+	made_sample(&made, MADE_AREAS);
+	model_of(&m, &made);
+	const struct history *h = &m.processes[0].history;
+	assert_int_equal(h->count, 29);
+	assert_int_equal(h->all, 29);
+	assert_true(h->whole);
+	assert_false(h->lost);
+	assert_near(h->window, 1450300, 1e-9);
+	assert_near(h->upto, 1450300, 1e-9);
+	assert_near(h->coverage, 1, 1e-9);
+	for (size_t i = 1; i < h->count; i++)
+		assert_true(h->acts[i].start >= h->acts[i - 1].start);
+
+	/* 20 launches, 10 us apart, 4 us each, on the legacy default stream. */
+	const struct act *a = &h->acts[1];
+	assert_string_equal(call_of(&m.processes[0].history, 1), "cudaLaunchKernel");
+	assert_near(a->start, 10000, 1e-9);
+	assert_near(a->end, 14000, 1e-9);
+	assert_int_equal(a->class, SPY_CLASS_LAUNCH);
+	assert_int_equal(a->kind, TF_WORK_KERNEL);
+	assert_int_equal(a->items, 1);
+	assert_true(isnan(a->gpu)); /* never timed */
+	assert_string_equal(h->works[a->work].kernel,
+	                    "void vector_add<float>(float const*, float const*, "
+	                    "float*, int)");
+	assert_int_equal(h->works[a->work].grid[0], 64);
+	assert_int_equal(h->streams[a->stream].flags, TF_STREAM_LEGACY);
+	assert_int_equal(h->threads[a->thread].tid, 4711);
+
+	size_t at = history_at(h, 200000); /* the copies */
+	a = &h->acts[at];
+	assert_string_equal(call_of(h, at), "cudaMemcpyAsync");
+	assert_int_equal(a->kind, TF_WORK_COPY);
+	assert_int_equal(a->direction, SPY_DIR_HTOD);
+	assert_int_equal(a->memory, SPY_MEM_PAGEABLE);
+	assert_true(a->async);
+	assert_int_equal(a->bytes, 1 << 20);
+	a = &h->acts[h->count - 1];
+	assert_int_equal(a->kind, TF_WORK_GRAPH);
+	assert_int_equal(h->works[a->work].graph, 0x7f00beef);
+	a = &h->acts[history_at(h, 502000)]; /* the other thread's allocation that failed */
+	assert_int_equal(a->class, SPY_CLASS_ALLOC);
+	assert_int_equal(a->result, 2);
+	assert_int_equal(h->threads[a->thread].tid, 4712);
+	model_free(&m);
+	made_free(&made);
+}
+
+/* A recording whose rings hold what the test puts there, 0.5 ns a tick; the window starts at tick
+ * 2001000. */
+static struct tf_thread *start(struct made *made, uint64_t ring)
+{
+	made_start(made, 16u << 20, 16, MADE_AREAS);
+	made_clock(made, 0, 1000000000, 1755767727123000000);
+	made_clock(made, 400000000, 1200000000, 1755767727323000000);
+	made_header(made)->gpu_mode = TF_GPU_SAMPLE;
+	made_kernel(made, "");
+	return made_thread(made, 7, "main", ring);
+}
+
+static struct tf_record record(uint16_t call, double at_us, double us)
+{
+	uint64_t start = 2001000 + (uint64_t)(at_us * 2000);
+
+	return (struct tf_record){
+	        .call = call, .start = start, .end = start + (uint64_t)(us * 2000)};
+}
+
+/* What nested calls took is folded into their caller, and not into the next one. */
+static void test_nested(void **state)
+{
+	struct made made;
+	struct model m;
+	struct tf_thread *t = start(&made, 64);
+	uint16_t alloc = made_call(&made, "cudaMalloc", SPY_CLASS_ALLOC, SPY_LEVEL_RUNTIME),
+	         load = made_call(&made, "cuModuleLoadData", SPY_CLASS_MODULE, SPY_LEVEL_DRIVER);
+	struct tf_record r = record(load, 11, 30);
+
+	r.flags = TF_NESTED;
+	made_return(&made, t, r);
+	r = record(alloc, 10, 40);
+	r.alloc.bytes = 4096;
+	r.alloc.address = 0x7000;
+	r.alloc.memory = SPY_MEM_DEVICE;
+	made_return(&made, t, r);
+	r = record(alloc, 60, 5);
+	r.alloc.address = 0x7000;
+	r.alloc.is_free = 1;
+	made_return(&made, t, r);
+	made_close(&made, 10001000);
+	model_of(&m, &made);
+	const struct history *h = &m.processes[0].history;
+	assert_int_equal(h->count, 2);
+	assert_int_equal(h->records, 3);
+	assert_near(h->acts[0].nested_module, 30000, 1e-6);
+	assert_int_equal(h->acts[0].bytes, 4096);
+	assert_int_equal(h->acts[0].address, 0x7000);
+	assert_int_equal(h->acts[0].memory, SPY_MEM_DEVICE);
+	assert_true(h->acts[1].is_free);
+	assert_true(h->acts[1].nested_module == 0);
+	model_free(&m);
+	made_free(&made);
+}
+
+/* Streams by handle, flags from their making; a handle used again means another stream. */
+static void test_streams_and_events(void **state)
+{
+	struct made made;
+	struct model m;
+	struct tf_thread *t = start(&made, 64);
+	uint16_t create =
+	        made_call(&made, "cudaStreamCreateWithFlags", SPY_CLASS_STREAM, SPY_LEVEL_RUNTIME);
+	uint16_t mark = made_call(&made, "cudaEventRecord", SPY_CLASS_EVENT, SPY_LEVEL_RUNTIME);
+	uint16_t wait = made_call(&made, "cudaStreamWaitEvent", SPY_CLASS_EVENT, SPY_LEVEL_RUNTIME);
+	uint16_t sync = made_call(&made, "cudaEventSynchronize", SPY_CLASS_SYNC, SPY_LEVEL_RUNTIME);
+
+	for (int i = 0; i < 2; i++) {
+		struct tf_record r = record(create, i * 100, 1);
+		r.stream = 0x5000;
+		r.arg[0] = i ? 1 : 0;
+		made_return(&made, t, r);
+		r = record(mark, i * 100 + 10, 1);
+		r.stream = 0x5000;
+		r.event.event = 0x6000;
+		made_return(&made, t, r);
+		r = record(wait, i * 100 + 20, 1);
+		r.flags = TF_PTDS;
+		r.event.event = 0x6000;
+		made_return(&made, t, r);
+		r = record(sync, i * 100 + 30, 1);
+		r.event.event = 0x6001;
+		made_return(&made, t, r);
+	}
+	made_close(&made, 10001000);
+	model_of(&m, &made);
+	const struct history *h = &m.processes[0].history;
+	assert_int_equal(h->count, 8);
+	assert_int_equal(h->events, 2);
+	assert_int_equal(h->acts[1].role, HISTORY_ROLE_EVENT_RECORD);
+	assert_int_equal(h->acts[2].role, HISTORY_ROLE_EVENT_WAIT);
+	assert_int_equal(h->acts[3].role, HISTORY_ROLE_SYNC_EVENT);
+	assert_int_equal(h->acts[1].event, h->acts[2].event);
+	assert_int_not_equal(h->acts[1].event, h->acts[3].event);
+	assert_int_equal(h->acts[3].stream, HISTORY_NONE);
+	assert_int_equal(h->streams[h->acts[1].stream].flags, 0);
+	assert_int_equal(h->streams[h->acts[5].stream].flags, 1);
+	assert_int_not_equal(h->acts[1].stream, h->acts[5].stream);
+	assert_int_equal(h->streams[h->acts[2].stream].flags, TF_STREAM_PER_THREAD);
+	assert_int_equal(h->acts[2].stream, h->acts[6].stream);
+	model_free(&m);
+	made_free(&made);
+}
+
+/* Of more calls than are kept (256) the latest are there, and it is said from when on. */
+static void test_recent(void **state)
+{
+	struct made made;
+	struct model m;
+	struct tf_thread *t = start(&made, 1024);
+	uint16_t query = made_call(&made, "cudaStreamQuery", SPY_CLASS_QUERY, SPY_LEVEL_RUNTIME);
+
+	for (int i = 0; i < 1000; i++)
+		made_return(&made, t, record(query, i * 10, 5));
+	made_close(&made, 2001000 + 20000000);
+	model_of(&m, &made);
+	const struct history *h = &m.processes[0].history;
+	assert_false(h->whole);
+	assert_int_equal(h->all, 1000);
+	/* The first one kept ended at 7445 us; it may have had company, so it is left out. */
+	assert_int_equal(h->count, 255);
+	assert_near(h->acts[0].start, 7450e3, 1e-9);
+	assert_near(h->from, 7445e3, 1e-9);
+	assert_near(h->upto, 9995e3, 1e-9);
+	assert_near(h->coverage, (9995 - 7445) / 9995.0, 1e-9);
+	assert_int_equal(history_at(h, 7455e3), 1);
+	assert_int_equal(history_at(h, 1e12), h->count);
+	model_free(&m);
+	made_free(&made);
+}
+
+static struct tf_record launch(uint16_t call, uint32_t kernel, uint32_t grid, double at_us)
+{
+	struct tf_record r = record(call, at_us, 5);
+
+	r.launch.kernel = kernel;
+	r.launch.grid_x = grid;
+	r.launch.grid_y = r.launch.grid_z = r.launch.block_y = r.launch.block_z = 1;
+	r.launch.block_x = 256;
+	r.launch.items = 1;
+	return r;
+}
+
+static struct tf_work *timed(struct made *made, uint32_t kernel, uint32_t grid)
+{
+	struct tf_work key = {.kind = TF_WORK_KERNEL,
+	                      .id = kernel,
+	                      .grid_x = grid,
+	                      .grid_y = 1,
+	                      .grid_z = 1,
+	                      .block_x = 256,
+	                      .block_y = 1,
+	                      .block_z = 1};
+
+	return made_work(made, key, 0);
+}
+
+/* GPU time is that of the class; a shape that was never timed has that of the kernel's others. */
+static void test_gpu_time(void **state)
+{
+	struct made made;
+	struct model m;
+	struct tf_thread *t = start(&made, 64);
+	uint16_t call = made_call(&made, "cuLaunchKernel", SPY_CLASS_LAUNCH, SPY_LEVEL_DRIVER);
+	uint32_t kernel = made_kernel(&made, "k");
+	struct tf_record r;
+
+	made_pairs(made_work(&made, (struct tf_work){.kind = TF_WORK_NULL}, 0), TF_PAIR_IDLE, 20,
+	           2590, 10);
+	made_pairs(timed(&made, kernel, 1), TF_PAIR_IDLE, 10, 12000, 100);
+	for (uint32_t i = 0; i < 4; i++) {
+		made_launch(&made, t, call, kernel, 1 + i % 2, 2001000 + i * 100000,
+		            2011000 + i * 100000);
+	}
+	r = launch(call, kernel, 1, 300);
+	r.flags = TF_CAPTURED;
+	made_return(&made, t, r);
+	made_close(&made, 10001000);
+	model_of(&m, &made);
+	const struct history *h = &m.processes[0].history;
+	assert_int_equal(h->count, 5);
+	assert_near(h->acts[0].gpu, 10000, 1e-6);
+	assert_near(h->acts[1].gpu, 10000, 1e-6);
+	assert_int_not_equal(h->acts[0].work, h->acts[1].work);
+	assert_true(h->works[h->acts[0].work].low < 10000);
+	assert_true(h->works[h->acts[0].work].high > 10000);
+	assert_true(isnan(h->acts[0].gpu_start));
+	assert_int_equal(h->acts[4].kind, TF_WORK_NONE);
+	assert_int_equal(h->acts[4].work, HISTORY_NONE);
+	model_free(&m);
+	made_free(&made);
+}
+
+/* CUPTI's record of a launch's kernel tells when it ran. */
+static void test_exact(void **state)
+{
+	struct made made;
+	struct model m;
+	struct tf_thread *t = start(&made, 64);
+	uint16_t call = made_call(&made, "cuLaunchKernel", SPY_CLASS_LAUNCH, SPY_LEVEL_DRIVER);
+	uint32_t kernel = made_kernel(&made, "k");
+	struct tf_header *header = made_header(&made);
+
+	header->gpu_mode = TF_GPU_CUPTI;
+	header->activity_ring =
+	        made.map.alloc(&made.map, sizeof(struct tf_ring) + 4 * sizeof(struct tf_record));
+	struct tf_ring *ring = tf_at(&made.map, header->activity_ring, sizeof(*ring));
+	ring->capacity = 4;
+	made_launch(&made, t, call, kernel, 1, 2101000, 2111000);
+	made_launch(&made, t, call, kernel, 1, 2201000, 2211000);
+	struct tf_record r = {.call = TF_CALL_ACTIVITY,
+	                      .thread = TF_WORK_KERNEL,
+	                      .start = 2121000,
+	                      .end = 2129000,
+	                      .stream = TF_CAUSE(0, 2101000)};
+	r.activity.kernel = kernel;
+	ring->slots[ring->head++] = r;
+	r.stream = 0; /* of an unknown call */
+	ring->slots[ring->head++] = r;
+	made_close(&made, 10001000);
+	model_of(&m, &made);
+	const struct history *h = &m.processes[0].history;
+	assert_int_equal(h->count, 2);
+	assert_near(h->acts[0].gpu_start, 60000, 1e-9);
+	assert_near(h->acts[0].gpu, 4000, 1e-9);
+	assert_true(isnan(h->acts[1].gpu_start));
+	model_free(&m);
+	made_free(&made);
+}
+
+/* Without kept records there is nothing, and nothing breaks. */
+static void test_nothing_kept(void **state)
+{
+	struct made made;
+	struct model m;
+
+	made_sample(&made, 0);
+	model_of(&m, &made);
+	assert_int_equal(m.processes[0].history.count, 0);
+	assert_int_equal(history_steady(&m.processes[0].history), 0);
+	model_free(&m);
+	made_free(&made);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_sample),
+	        cmocka_unit_test(test_nested),
+	        cmocka_unit_test(test_streams_and_events),
+	        cmocka_unit_test(test_recent),
+	        cmocka_unit_test(test_gpu_time),
+	        cmocka_unit_test(test_exact),
+	        cmocka_unit_test(test_nothing_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
