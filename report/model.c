@@ -131,6 +131,7 @@ void model_finish(struct model *m)
 	model_finish_overheads(m);
 	merge_costs(m);
 	model_finish_verdict(m);
+	model_finish_findings(m);
 	for (size_t i = 0; i < m->process_count; i++)
 		for (size_t k = 0; k < m->processes[i].device_count; k++)
 			m->simulated |= m->processes[i].devices[k].simulated;
@@ -161,6 +162,7 @@ static void process_free(struct process *p)
 
 void model_free(struct model *m)
 {
+	findings_free(m);
 	for (size_t i = 0; i < m->process_count; i++)
 		process_free(&m->processes[i]);
 	for (size_t i = 0; i < m->thread_count; i++)

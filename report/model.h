@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "report/findings.h"
 #include "report/history.h"
 #include "report/model_gpu.h"
 #include "report/reader.h"
@@ -285,6 +286,8 @@ struct model {
 	double host_window; /* what `host` sums to: the windows of the processes in it */
 	struct gpu gpu;
 	struct verdict verdict;
+	struct finding *findings; /* most severe first */
+	size_t finding_count;
 	bool simulated;
 	struct warnings warnings;
 

@@ -128,6 +128,24 @@ void page_alarm(struct page *page, const char *label, const char *format, ...)
 	put_fact(page, label, text, RED);
 }
 
+void page_more(struct page *page, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	char *text = safe_format(format, args);
+	va_end(args);
+	if (page->markdown) {
+		fputs("  ", page->to);
+		put_markdown(page->to, text);
+		putc('\n', page->to);
+	} else {
+		fprintf(page->to, "%*s", LABEL_WIDTH, "");
+		put_wrapped(page, text, LABEL_WIDTH, LABEL_WIDTH);
+	}
+	free(text);
+}
+
 void page_blank(struct page *page)
 {
 	putc('\n', page->to);

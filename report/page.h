@@ -27,6 +27,8 @@ void page_fact(struct page *page, const char *label, const char *format, ...)
 /* The same, to be looked at first. */
 void page_alarm(struct page *page, const char *label, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+/* More of the fact or alarm before it, on lines of its own. */
+void page_more(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void page_blank(struct page *page);
 
 struct column {

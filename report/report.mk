@@ -12,6 +12,9 @@ REPORT_MODULES := \
 	error_names \
 	figures \
 	find \
+	findings \
+	findings_launch \
+	findings_sync \
 	history \
 	history_acts \
 	history_works \
@@ -44,12 +47,14 @@ REPORT_MODULES := \
 	out_diff_json \
 	out_diff_page \
 	out_json \
+	out_json_findings \
 	out_json_gpu \
 	out_json_lists \
 	out_json_run \
 	out_json_steps \
 	out_json_works \
 	out_names \
+	out_page_findings \
 	out_page_gpu \
 	out_page_host \
 	out_page_steps \

@@ -1,0 +1,31 @@
+/*
+ * Findings: what is known to make CUDA programs slow and was seen in this run, each with the
+ * figures that show it and the way out. For the model, which asks for them after the verdict, and
+ * the outputs.
+ */
+#ifndef REPORT_FINDINGS_H
+#define REPORT_FINDINGS_H
+
+#include <stddef.h>
+
+enum finding_severity { SEVERITY_INFO, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH };
+extern const char *const finding_severities[];
+
+struct finding {
+	const char *id; /* lasting, of the table in findings.c */
+	const char *title;
+	const char *fix_cuda, *fix_pytorch; /* what to do, and the API to do it with */
+	enum finding_severity severity;
+	double share;   /* of the steady window that it concerns, 0..1; NaN = no time is known */
+	char *evidence; /* figures of this run */
+	/* Steady window before over after, by the what-if, and its range; NaN = not predicted. */
+	double speedup, speedup_low, speedup_high;
+};
+
+struct model;
+
+/* Fills m->findings, the most severe first. */
+void model_finish_findings(struct model *m);
+void findings_free(struct model *m);
+
+#endif
