@@ -2,10 +2,12 @@
 
 #include "shim/works.h"
 
-#define QUEUE_FULL   900u /* outstanding, by estimate, where a launch that takes longer waits */
-#define QUEUE_LIKELY 512u /* the same where it takes clearly longer: estimates may be too short */
-#define GRAPHS_FULL  8u   /* graph launches outstanding where one that takes longer waits */
-#define LEARN_FIRST  16u  /* waits whose latency counts much */
+#define QUEUE_FULL 900u /* outstanding, by estimate, where a launch that takes longer waits */
+/* The same where it takes clearly longer: estimates may be too short. Events fill the queue too, so
+ * that it is full of fewer launches than TL_QUEUE. */
+#define QUEUE_LIKELY 512u
+#define GRAPHS_FULL  8u  /* graph launches outstanding where one that takes longer waits */
+#define LEARN_FIRST  16u /* waits whose latency counts much */
 
 #define SHORT_CHAIN_NS   50000.0
 #define LATENCY_LEAST_NS 200.0
@@ -201,7 +203,7 @@ static bool queue_was_full(const struct tl_stream *s, unsigned class, bool clear
 		return clearly && s->outstanding >= GRAPHS_FULL;
 	if (s->outstanding >= QUEUE_FULL)
 		return true;
-	return clearly && s->behind >= TL_QUEUE && s->since_proof >= QUEUE_FULL &&
+	return clearly && s->behind >= QUEUE_FULL && s->since_proof >= QUEUE_FULL &&
 	       (s->outstanding >= QUEUE_LIKELY || s->unknown > s->since_proof / 2);
 }
 

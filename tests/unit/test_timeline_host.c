@@ -165,8 +165,9 @@ static void test_queue_full_of_longer_work(void **state)
 static void test_queue_full_behind_a_copy(void **state)
 {
 	feed(0, a_copy(SPY_DIR_HTOD, SPY_MEM_PINNED, true, 4096), 5000, 8000);
-	fill_queue_of(940, 40000, 6000);
+	uint64_t blocked = fill_queue_of(940, 40000, 6000);
 	assert_true(total()->copies < 20000);
+	assert_near((double)split(0)[TF_HOST_BACK_PRESSURE], (double)blocked, 0.01);
 	assert_near((double)total()->busy, 6000 * 40000, 0.04);
 }
 
