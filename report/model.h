@@ -154,7 +154,8 @@ struct graph {
 	bool alive;
 };
 
-/* What a thread did during a range or a step, or several together. */
+/* What a thread did during a range or a step, or several together. gpu_ns: GPU time of the work that
+ * it and the threads without ranges or steps of their own gave; NaN where their calls are not kept. */
 struct work_done {
 	double launches, graph_launches, syncs, copies, pageable_copies, sets, copy_bytes,
 	        alloc_calls, launch_ns, gpu_ns;
@@ -187,6 +188,7 @@ struct step_row {
 	size_t source; /* index in ranges or patterns */
 	bool found, odd, counted;
 	uint32_t process;
+	uint64_t tid;
 	double start, duration; /* ns; start: since the process' window began */
 	struct work_done work;
 };
@@ -209,6 +211,7 @@ struct steps_figures {
 	const char *confidence;      /* NULL where there are none */
 	struct spread_of duration;   /* ns */
 	struct spread_of work[WORK_FIGURES];
+	uint64_t timed; /* of those judged: whose GPU time is known */
 	double per_s;
 	struct step_row *outliers; /* longest first */
 	size_t outlier_count;

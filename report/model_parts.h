@@ -59,6 +59,8 @@ void model_add_busy(struct model_part *p);
 void model_add_picture(struct model_part *p);
 void model_add_ranges(struct model_part *p);
 void model_add_steps(struct model_part *p, const size_t *range_of);
+/* GPU time of the steps from `first_row` on whose calls are held; after the history. */
+void model_add_steps_gpu(struct model_part *p, size_t first_row);
 
 void model_finish_apis(struct model *m);
 void model_finish_kernels(struct model *m);

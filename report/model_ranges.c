@@ -148,6 +148,26 @@ void model_add_ranges(struct model_part *p)
 	free(row_of);
 }
 
+/* GPU time of all that were counted, by the mean of those whose calls are held. */
+static void find_gpu(struct model *m)
+{
+	double *sum = alloc_zeroed(m->range_count + 1, sizeof(*sum));
+	double *count = alloc_zeroed(m->range_count + 1, sizeof(*count));
+
+	for (size_t i = 0; i < m->step_row_count; i++) {
+		const struct step_row *row = &m->step_rows[i];
+		if (row->found || row->source >= m->range_count || isnan(row->work.gpu_ns))
+			continue;
+		sum[row->source] += row->work.gpu_ns;
+		count[row->source]++;
+	}
+	for (size_t i = 0; i < m->range_count; i++)
+		m->ranges[i].work.gpu_ns =
+		        count[i] > 0 ? sum[i] / count[i] * (double)m->ranges[i].counted : NAN;
+	free(sum);
+	free(count);
+}
+
 void model_finish_ranges(struct model *m)
 {
 	struct range_entry *entry, *next;
@@ -169,4 +189,5 @@ void model_finish_ranges(struct model *m)
 	}
 	free(m->scratch->range_spreads);
 	m->scratch->range_spreads = NULL;
+	find_gpu(m);
 }

@@ -73,6 +73,7 @@ static void add_row(struct model_part *p, const struct tf_step *s, size_t source
 {
 	struct model *m = p->model;
 	const struct tf_counts *c = &s->counts;
+	const struct tf_thread *thread = recording_thread(p->recording, s->thread);
 
 	ALLOC_ROOM(m->step_rows, m->step_row_count);
 	m->step_rows[m->step_row_count++] = (struct step_row){
@@ -81,6 +82,7 @@ static void add_row(struct model_part *p, const struct tf_step *s, size_t source
 	        .odd = s->flags & TF_STEP_ODD,
 	        .counted = !(s->flags & TF_STEP_NO_COUNTS),
 	        .process = p->process_index,
+	        .tid = thread ? thread->tid : 0,
 	        .start = clock_between(&p->clock, p->window_start, s->start),
 	        .duration = clock_ns(&p->clock, s->end - s->start),
 	        .work = {(double)c->launches, (double)c->graph_launches, (double)c->syncs,
@@ -93,7 +95,7 @@ static void add_row(struct model_part *p, const struct tf_step *s, size_t source
 void model_add_steps(struct model_part *p, const size_t *range_of)
 {
 	const struct recording *r = p->recording;
-	size_t first_pattern = p->model->pattern_count;
+	size_t first_pattern = p->model->pattern_count, first_row = p->model->step_row_count;
 
 	for (uint32_t i = 0; i < r->patterns; i++) {
 		const struct tf_pattern *from =
@@ -113,6 +115,7 @@ void model_add_steps(struct model_part *p, const size_t *range_of)
 			add_row(p, s, range_of[s->source]);
 		}
 	}
+	model_add_steps_gpu(p, first_row);
 }
 
 /* ---- which ranges are the steps ---- */
@@ -284,9 +287,10 @@ static void fill_figures(struct model *m, size_t n)
 	for (unsigned f = 0; f < WORK_FIGURES; f++) {
 		size_t known = 0;
 		for (size_t i = 0; i < n; i++)
-			if (m->step_rows[i].counted)
+			if (m->step_rows[i].counted && !isnan(figure(&m->step_rows[i].work, f)))
 				v[known++] = figure(&m->step_rows[i].work, f);
 		s->work[f] = spread_of(v, known);
+		s->timed = known; /* of the last figure: GPU time */
 	}
 	for (size_t i = 0; i < n; i++)
 		v[i] = m->step_rows[i].duration;

@@ -68,6 +68,7 @@ json_t *json_steps(const struct model *m, const struct out_options *o)
 	json_put(steps, "duration_ns", duration);
 	for (unsigned i = 0; i < WORK_FIGURES; i++)
 		json_put(steps, work_figure_names[i], spread(&s->work[i]));
+	json_put(steps, "gpu_timed", any ? json_count(s->timed) : json_null());
 	json_put(steps, "per_s", number(s->per_s));
 	json_put(steps, "units_per_s",
 	         number(o->unit_per_step > 0 ? o->unit_per_step * s->per_s : NAN));

@@ -123,6 +123,9 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct p
 		if (!(s->work[i].max == 0))
 			spread_row(&t, labels[i], work_figure_names[i], &s->work[i]);
 	table_print(&t, page);
+	if (s->timed && s->timed < s->judged)
+		page_line(page, "GPU time: of the %llu steps whose calls are kept.",
+		          (unsigned long long)s->timed);
 	page_line(page, "p99 of the duration: %s. %s steps/s.",
 	          unit_time_apart(text, s->duration.p99), plain(more, s->per_s));
 	if (o->unit_per_step > 0)
@@ -156,6 +159,7 @@ static void range_row(struct tree *tree, size_t i)
 	           plain(text, (r->work.launches + r->work.graph_launches) / n));
 	table_cell(&tree->table, "%s", plain(text, r->work.syncs / n));
 	table_cell(&tree->table, "%s", plain(text, r->work.copies / n));
+	table_cell(&tree->table, "%s", unit_time(text, r->work.gpu_ns / n));
 	table_cell(&tree->table, "%*s%s%s%s", 2 * indent, "", r->domain ? r->domain : "",
 	           r->domain ? ": " : "", r->name);
 }
@@ -181,9 +185,9 @@ static void walk(struct tree *tree)
 void out_page_ranges(const struct model *m, const struct out_options *o, struct page *page)
 {
 	static const struct column columns[] = {
-	        {"count", false}, {"total", false},  {"mean", false},
-	        {"p50", false},   {"p99", false},    {"launches", false},
-	        {"syncs", false}, {"copies", false}, {"range", true}};
+	        {"count", false}, {"total", false},    {"mean", false},  {"p50", false},
+	        {"p99", false},   {"launches", false}, {"syncs", false}, {"copies", false},
+	        {"GPU", false},   {"range", true}};
 	struct tree tree = {.m = m, .limit = o->limit};
 
 	if (!m->range_count)
@@ -198,7 +202,7 @@ void out_page_ranges(const struct model *m, const struct out_options *o, struct 
 		tree.next[i] = tree.first[parent];
 		tree.first[parent] = i;
 	}
-	page_heading(page, "NVTX ranges (launches, syncs, copies: per range, by its thread)");
+	page_heading(page, "NVTX ranges (launches, syncs, copies, GPU time: per range)");
 	table_start(&tree.table, columns, sizeof(columns) / sizeof(columns[0]));
 	walk(&tree);
 	table_print(&tree.table, page);

@@ -38,6 +38,7 @@ REPORT_MODULES := \
 	model_ranges \
 	model_sort \
 	model_steps \
+	model_steps_gpu \
 	model_threads \
 	names \
 	out_check_ci \

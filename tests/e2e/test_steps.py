@@ -124,3 +124,25 @@ def test_no_steps_where_nothing_repeats(run, sample, n):
     """A kernel launched again and again is no step, and one launch neither."""
     steps = run(sample, n).report['steps']
     assert steps['source'] == 'none' and steps['count'] is None and steps['outliers'] == []
+
+
+def test_gpu_time_of_steps_found(run):
+    r = run('sync_every_step', 5000, CUDASPY_GPU='sample')
+    steps, device = r.report['steps'], r.truth['devices'][0]
+    assert steps['judged'] - 1 <= steps['gpu_timed'] <= steps['judged']  # the first has a set that is not timed
+    assert steps['gpu_ns']['mean'] == pytest.approx(device['busy_ns'] / 5000, rel=0.2)  # the copy's 1 us is within what is taken off
+
+
+def test_gpu_time_of_ranges(run):
+    """A second thread without such ranges works for the one that has them."""
+    r = run(NVTX, STEPS * 20, NVTX_INJECTION64_PATH=SHIM, CUDASPY_GPU='sample')
+    kernels = {k['name'] for k in r.report['kernels']}
+    kernel_ns = max(k['gpu_mean_ns'] or 0 for k in r.report['kernels'])
+    found = ranges_of(r.report)
+    assert kernels and kernel_ns > 0
+    assert per_range(found['step #/forward'], 'gpu_ns') == pytest.approx(3 * kernel_ns, rel=0.5)
+    assert per_range(found['step #/forward'], 'gpu_ns') > per_range(found['step #/backwärts'], 'gpu_ns') > 0
+
+
+def test_no_gpu_time_of_steps_without_it(run):
+    assert run('sync_every_step', 300).report['steps']['gpu_ns'] == {'mean': None, 'min': None, 'p50': None, 'max': None}
