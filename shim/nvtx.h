@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <wchar.h>
+#include "shim/trace_format.h"
 
 #define NVTX_TEXT_MOST 255u /* bytes of a name that count */
 #define NVTX_DOMAINS   256u
@@ -49,6 +50,21 @@ const void *nvtx_domain_handle(const struct nvtx_text *name);
  * The calling thread is recorded. Cold for a name's first time.
  */
 uint32_t nvtx_node(uint32_t parent, uint32_t domain, const struct nvtx_text *text);
+
+/* ---- what was done: nvtx_counts.c ---- */
+
+struct nvtx_counts {
+	struct tf_counts own;
+	/* of the threads without ranges of their own: they work for those that have some, as a
+	 * framework's backward thread does */
+	struct tf_counts helpers;
+};
+
+/* All so far; from here on `self`, which is the caller's, has ranges. */
+void nvtx_counts(struct tf_thread *self, struct nvtx_counts *to);
+/* What was done since `before`, into a record TF_CALL_RANGE. */
+void nvtx_fill_counts(struct tf_record *r, struct tf_thread *self,
+                      const struct nvtx_counts *before);
 
 /* ---- open ranges: nvtx_open.c ---- */
 

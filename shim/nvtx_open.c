@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "shim/calls.h"
 #include "shim/lifecycle.h"
 #include "shim/span.h"
 #include "shim/thread.h"
@@ -21,7 +20,7 @@ struct open_range {
 	uint32_t generation;      /* of the process in which it was opened */
 	uint16_t node;            /* in table `ranges` */
 	uint16_t domain;
-	struct tf_counts counts; /* of the thread when it was opened */
+	struct nvtx_counts counts; /* when it was opened */
 };
 
 struct ranges_of_thread {
@@ -33,63 +32,6 @@ struct ranges_of_thread {
 };
 
 static __thread struct ranges_of_thread *mine __attribute__((tls_model("initial-exec")));
-
-/* ---- what a thread did so far ---- */
-
-/*
- * API time of its launches, graph launches too. A sum over calls that a range can wait for, where a
- * sum of its own would be one more store for each launch.
- */
-static inline uint64_t launch_ticks(const struct tf_thread *th)
-{
-	static const uint16_t launches[] = {SPY_LAUNCH_CALLS};
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < sizeof(launches) / sizeof(launches[0]); i++)
-		sum += th->calls[launches[i]].sum_ticks;
-	return sum;
-}
-
-static inline void read_counts(const struct tf_thread *th, struct tf_counts *c)
-{
-	c->launches = th->launches + th->items[SPY_CLASS_LAUNCH];
-	c->graph_launches = th->items[SPY_CLASS_GRAPH_LAUNCH];
-	c->syncs = th->syncs;
-	c->copies = th->items[SPY_CLASS_COPY];
-	c->pageable_copies = th->pageable_copies;
-	c->sets = th->items[SPY_CLASS_SET];
-	c->allocs = th->allocs;
-	c->copy_bytes = th->copy_bytes;
-	c->launch_ticks = launch_ticks(th);
-}
-
-static inline uint32_t difference(uint64_t now, uint64_t before)
-{
-	return now - before < UINT32_MAX ? (uint32_t)(now - before) : UINT32_MAX;
-}
-
-static inline uint64_t difference48(uint64_t now, uint64_t before)
-{
-	return now - before < 1ull << 48 ? now - before : (1ull << 48) - 1;
-}
-
-static inline void fill_counts(struct tf_record *r, const struct tf_thread *th,
-                               const struct tf_counts *before)
-{
-	struct tf_counts now;
-
-	read_counts(th, &now);
-	uint64_t bytes = difference48(now.copy_bytes, before->copy_bytes);
-	r->stream = difference48(now.launch_ticks, before->launch_ticks) | bytes >> 32 << 48;
-	r->range.bytes_low = (uint32_t)bytes;
-	r->range.launches = difference(now.launches, before->launches);
-	r->range.graph_launches = difference(now.graph_launches, before->graph_launches);
-	r->range.syncs = difference(now.syncs, before->syncs);
-	r->range.copies = difference(now.copies, before->copies);
-	r->range.pageable_copies = difference(now.pageable_copies, before->pageable_copies);
-	r->range.sets = difference(now.sets, before->sets);
-	r->range.allocs = difference(now.allocs, before->allocs);
-}
 
 /* ---- begin and end of one range ---- */
 
@@ -124,7 +66,7 @@ static inline void begin(struct open_range *o, uint32_t parent, uint32_t domain,
 		return;
 	o->node = (uint16_t)nvtx_node(parent, domain, text);
 	o->thread = spy_tls.thread;
-	read_counts(o->thread, &o->counts);
+	nvtx_counts(o->thread, &o->counts);
 	o->start = spy_clock();
 }
 
@@ -141,7 +83,7 @@ static inline void finish(const struct open_range *o, unsigned flags)
 	                      .thread = o->node,
 	                      .flags = (uint16_t)flags};
 	if (th == o->thread)
-		fill_counts(&r, th, &o->counts);
+		nvtx_fill_counts(&r, th, &o->counts);
 	else
 		r.flags |= TF_RANGE_NO_COUNTS;
 	uint64_t lost = th->lost;

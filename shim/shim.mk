@@ -42,6 +42,7 @@ SHIM_C := $(SHARED_C) \
 	shim/notes_stream.c \
 	shim/nvtx.c \
 	shim/nvtx_names.c \
+	shim/nvtx_counts.c \
 	shim/nvtx_open.c \
 	shim/options.c \
 	shim/ranges.c \

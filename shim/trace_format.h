@@ -241,7 +241,8 @@ struct tf_record {
  * TF_CALL_RANGE     an NVTX range that ended: `start` and `end` in ticks; `thread`: index in table
  *                   `ranges`; `flags`: TF_RANGE_...; `stream`: API time of its launches and the high
  *                   part of its copies' bytes, see tf_range_bytes(); union `range`: what the thread
- *                   that pushed it did meanwhile, by that thread's exact counters.
+ *                   that pushed it, and all threads without ranges of their own, did meanwhile, by
+ *                   their exact counters.
  */
 #define TF_CALL_SAMPLE          0xffffu
 #define TF_CALL_FACTS           0xfffeu
@@ -338,7 +339,7 @@ struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` lon
 	                         found no place */
 	uint64_t ring_first;  /* offset of its first ring */
 	uint64_t syncs;       /* that succeeded */
-	uint64_t reserved3;
+	uint64_t ranges;      /* 1: it opened an NVTX range */
 
 	/* the drain's, in a cache line of their own: it writes them while the thread writes the
 	 * line above */

@@ -12,6 +12,7 @@ E2E_DRIVER_PROGRAMS := \
 	endings \
 	forks \
 	hot_loop \
+	nvtx_helper \
 	nvtx_ranges \
 	sampling \
 	steady \

@@ -53,6 +53,16 @@ def test_start_and_end_are_a_range_of_the_thread(ranges):
     assert whole['count'] == 1 and whole['launches'] == 5 * STEPS  # the second thread's are not its own
 
 
+def test_work_of_a_thread_without_ranges_is_the_step_s(run):
+    r = run(BUILD / 'tests/e2e/nvtx_helper', STEPS, NVTX_INJECTION64_PATH=SHIM)
+    assert r.status == 0, r.out + r.err
+    found = ranges_of(r.report)
+    assert per_range(found['step'], 'launches') == 5 and per_range(found['step/backward'], 'launches') == 3
+    assert per_range(found['step'], 'syncs') == 1 and per_range(found['step/backward'], 'syncs') == 0
+    assert 0 < found['step/backward']['launch_ns'] < found['step']['launch_ns']
+    assert r.report['steps']['launches'] == {'mean': 5, 'min': 5, 'p50': 5, 'max': 5}
+
+
 def test_steps_from_ranges(ranges):
     steps = ranges.report['steps']
     assert (steps['source'], steps['name'], steps['count'], steps['judged']) == ('nvtx', 'step #', STEPS, STEPS)

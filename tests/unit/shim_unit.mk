@@ -42,7 +42,7 @@ test_drain_WITH    := $(SHARED_C:.c=.o) tests/unit/recording.o
 test_drain_damage_WITH  := $(test_drain_WITH)
 test_drain_figures_WITH := $(test_drain_WITH)
 test_hist_WITH     :=
-test_nvtx_WITH     := shim/clock.o shim/notes_launch.o shim/nvtx.o shim/nvtx_names.o shim/nvtx_open.o \
+test_nvtx_WITH     := shim/clock.o shim/notes_launch.o shim/nvtx.o shim/nvtx_names.o shim/nvtx_counts.o shim/nvtx_open.o \
 	shim/registry.o shim/span.o shim/thread.o
 test_options_WITH  := shim/options.o
 test_ranges_WITH   := shim/ranges.o
