@@ -58,12 +58,13 @@ struct nvtx_counts {
 	/* of the threads without ranges of their own: they work for those that have some, as a
 	 * framework's backward thread does */
 	struct tf_counts helpers;
+	bool helped; /* there may be some */
 };
 
 /* All so far; from here on `self`, which is the caller's, has ranges. */
 void nvtx_counts(struct tf_thread *self, struct nvtx_counts *to);
 /* What was done since `before`, into a record TF_CALL_RANGE. */
-void nvtx_fill_counts(struct tf_record *r, struct tf_thread *self,
+void nvtx_fill_counts(struct tf_record *r, const struct tf_thread *self,
                       const struct nvtx_counts *before);
 
 /* ---- open ranges: nvtx_open.c ---- */
