@@ -70,6 +70,7 @@ REPORT_MODULES := \
 	reader_check \
 	rules \
 	rules_explain \
+	rules_limit \
 	spread \
 	state \
 	text \
@@ -79,6 +80,7 @@ REPORT_MODULES := \
 	# EOL
 
 REPORT_PROGRAM := \
+	check_request \
 	check_save \
 	child \
 	cmd_check \
