@@ -3,14 +3,13 @@
 #include <string.h>
 
 #include "report/alloc.h"
-#include "report/baseline.h"
+#include "report/baseline_parts.h"
 #include "report/out_json.h"
 
 #define SCHEMA "cudaspy.baseline/1"
 
 /* One value where all recordings agree, else one for each. */
-static json_t *values_of(const struct side *s, double (*of)(const struct figures *, const void *),
-                         const void *what)
+json_t *baseline_values(const struct side *s, baseline_value_fn of, const void *what)
 {
 	json_t *list = json_array();
 	bool agree = true, known = false;
@@ -87,7 +86,7 @@ static void put_parts(json_t *root, const char *key, const struct side *s, size_
 	for (size_t i = 0; i < all.count; i++) {
 		struct part_key of = {.list = list, .name = all.items[i].name};
 		json_t *name = json_text(all.items[i].name);
-		json_put(o, json_string_value(name), values_of(s, count_of, &of));
+		json_put(o, json_string_value(name), baseline_values(s, count_of, &of));
 		json_decref(name);
 		free(all.items[i].name);
 	}
@@ -110,14 +109,14 @@ void baseline_write(const struct side *s, FILE *to)
 	json_put(machine, "driver", json_text(first->machine.driver));
 	json_put(machine, "gpu_mode", json_text(first->machine.mode));
 	json_put(root, "machine", machine);
-	if (first->steps > 0)
-		json_put(root, "steps", json_ns(first->steps));
+	if (first->steps_said > 0)
+		json_put(root, "steps", json_ns(first->steps_said));
 	for (size_t i = 0; i < METRICS; i++) {
 		const struct metric *m = &metrics[i];
 		if (metric_is_count(m))
-			json_put(counts, m->name, values_of(s, value_of, m));
+			json_put(counts, m->name, baseline_values(s, value_of, m));
 		else if (m->kind != METRIC_WORD)
-			json_put(times, m->name, values_of(s, value_of, m));
+			json_put(times, m->name, baseline_values(s, value_of, m));
 	}
 	json_put(root, "counts", counts);
 	json_put(root, "times", times);
@@ -125,6 +124,8 @@ void baseline_write(const struct side *s, FILE *to)
 	put_parts(root, "kernels", s, offsetof(struct figures, kernels), false);
 	put_parts(root, "apis", s, offsetof(struct figures, apis), true);
 	put_parts(root, "copy_kinds", s, offsetof(struct figures, copies), false);
+	baseline_put_steps(root, s);
+	baseline_put_ranges(root, s);
 	json_dumpf(root, to, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
 	putc('\n', to);
 	json_decref(root);

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "report/alloc.h"
-#include "report/baseline.h"
+#include "report/baseline_parts.h"
 #include "report/complain.h"
-#include "report/out_json.h"
 
 #define RECORDINGS_MOST 10000
 
@@ -35,8 +34,7 @@ static char *copy_at(const json_t *o, const char *key)
 	return text ? alloc_copy(text, strlen(text)) : NULL;
 }
 
-/* The value of recording `index`: one for all, or a list. False where it is neither. */
-static bool number_of(const json_t *value, size_t index, size_t count, double *to)
+bool baseline_number(const json_t *value, size_t index, size_t count, double *to)
 {
 	if (json_is_array(value)) {
 		if (json_array_size(value) != count)
@@ -62,7 +60,7 @@ static int read_parts(struct parts *to, const json_t *o, size_t index, size_t co
 	json_object_foreach((json_t *)o, name, value)
 	{
 		double n;
-		if (!number_of(value, index, count, &n) || !(n < 1.8e19))
+		if (!baseline_number(value, index, count, &n) || !(n < 1.8e19))
 			return wrong(path, name);
 		if (n <= 0)
 			continue;
@@ -90,13 +88,17 @@ static int read_run(struct figures *f, const json_t *root, size_t index, size_t 
 	f->machine = (struct machine){copy_at(machine, "gpus"), copy_at(machine, "driver"),
 	                              copy_at(machine, "gpu_mode")};
 	f->verdict = copy_at(root, "verdict");
-	f->steps = json_number_value(json_object_get(root, "steps"));
+	f->steps_said = json_number_value(json_object_get(root, "steps"));
 	for (size_t i = 0; i < METRICS; i++) {
 		const char *name = metrics[i].name;
 		const json_t *from = metric_is_count(&metrics[i]) ? counts : times;
-		if (!number_of(json_object_get(from, name), index, count, &f->values[i]))
+		if (!baseline_number(json_object_get(from, name), index, count, &f->values[i]))
 			return wrong(path, name);
 	}
+	const char *bad = baseline_read_steps(&f->steps, root, index, count);
+	bad = bad ? bad : baseline_read_ranges(&f->ranges, root, index, count);
+	if (bad)
+		return wrong(path, bad);
 	if (read_parts(&f->kernels, json_object_get(root, "kernels"), index, count, path) ||
 	    read_parts(&f->apis, json_object_get(root, "apis"), index, count, path) ||
 	    read_parts(&f->copies, json_object_get(root, "copy_kinds"), index, count, path))

@@ -54,12 +54,12 @@ static size_t ranks_beyond(size_t n, size_t m)
 	return k < 1 ? 0 : (size_t)k;
 }
 
-/* Student's t, 99 % quantile, for 1 to 10 degrees of freedom; more are taken as 10. */
-static double student(double freedom)
+/* For 1 to 10 degrees of freedom; more are taken as 10. */
+double bounds_student(double freedom)
 {
 	static const double t[] = {31.821, 6.965, 4.541, 3.747, 3.365,
 	                           3.143,  2.998, 2.896, 2.821, 2.764};
-	int whole = freedom < 1 ? 1 : freedom > 10 ? 10 : (int)freedom;
+	int whole = !(freedom >= 1) ? 1 : freedom > 10 ? 10 : (int)freedom;
 
 	return t[whole - 1];
 }
@@ -95,7 +95,7 @@ static void widen_by_welch(struct bounds *b, const double *before, size_t m, con
 	double freedom =
 	        error2 * error2 /
 	        (x.error2 * x.error2 / (double)(m - 1) + y.error2 * y.error2 / (double)(n - 1));
-	double reach = student(freedom) * sqrt(error2);
+	double reach = bounds_student(freedom) * sqrt(error2);
 	double lower = difference - reach, upper = difference + reach;
 	b->lower = fmin(b->lower, logs ? exp(lower) : lower);
 	b->upper = fmax(b->upper, logs ? exp(upper) : upper);

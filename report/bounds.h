@@ -33,4 +33,7 @@ struct bounds {
 bool bounds_of(struct bounds *b, const double *before, size_t before_count, const double *after,
                size_t after_count, bool ratio);
 
+/* Student's t, its 99 % quantile: never less than for this many degrees of freedom. */
+double bounds_student(double freedom);
+
 #endif

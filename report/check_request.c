@@ -10,13 +10,29 @@
 #include "report/complain.h"
 #include "report/options.h"
 
-enum { BASELINE, CONFIG, LIMIT, STEPS, ALLOW_KILLED, SAVE, FORMAT, OUTPUT, EXPLAIN, LIST, HELP };
+enum {
+	BASELINE,
+	CONFIG,
+	LIMIT,
+	STEPS,
+	SKIP_STEPS,
+	STEPS_FROM,
+	ALLOW_KILLED,
+	SAVE,
+	FORMAT,
+	OUTPUT,
+	EXPLAIN,
+	LIST,
+	HELP
+};
 
 static const struct option_row rows[] = {
         [BASELINE] = {"baseline", 'b', "FILE", "compare with this recording, folder or baseline"},
         [CONFIG] = {"config", 'c', "FILE", "read rules from FILE (default: ./cudaspy.toml)"},
         [LIMIT] = {"limit", 'l', "RULE", "judge by RULE; may be given several times"},
-        [STEPS] = {"steps", 0, "N", "a run has N steps: for rules on ..._per_step"},
+        [STEPS] = {"steps", 0, "N", "a run has N steps: totals are divided by it"},
+        [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps of a process out"},
+        [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
         [ALLOW_KILLED] = {"allow-killed", 0, NULL, "judge killed and running processes too"},
         [SAVE] = {"save-baseline", 0, "FILE", "judge nothing, write a baseline of the recordings"},
         [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, md, junit or github"},
@@ -31,16 +47,21 @@ static const char *const format_names[] = {"text", "json", "md", "junit", "githu
 static void (*const formats[])(const struct check *, const struct out_options *) = {
         out_check_text, out_check_json, out_check_markdown, out_check_junit, out_check_github};
 
-static int read_steps(struct check_request *r, const char *value)
+static int read_steps(struct check_request *r, bool skip, const char *value)
 {
 	char *end;
 	unsigned long long n = strtoull(value, &end, 10);
 
-	if (*value < '0' || *value > '9' || *end || !n || n > 1000000000000ull) {
-		complain("check: --steps %s: no whole number from 1 on", value);
+	if (*value < '0' || *value > '9' || *end || (!n && !skip) || n > 1000000000000ull) {
+		complain("check: --%s %s: no whole number%s", skip ? "skip-steps" : "steps", value,
+		         skip ? "" : " from 1 on");
 		return -1;
 	}
-	r->config.steps = (double)n;
+	if (skip)
+		r->config.skip_steps = n;
+	else
+		r->config.steps = (double)n;
+	r->config.steps_given = true;
 	return 0;
 }
 
@@ -60,7 +81,13 @@ static int read_option(struct check_request *r, int option, const char *value)
 		r->limits[r->limit_count++] = (char *)value;
 		return 0;
 	case STEPS:
-		return read_steps(r, value);
+	case SKIP_STEPS:
+		return read_steps(r, option == SKIP_STEPS, value);
+	case STEPS_FROM:
+		free(r->config.steps_from);
+		r->config.steps_from = alloc_copy(value, strlen(value));
+		r->config.steps_given = true;
+		return 0;
 	case ALLOW_KILLED:
 		r->config.allow_killed = true;
 		return 0;
@@ -102,7 +129,7 @@ enum check_asked check_request_read(struct check_request *r, int count, char **a
 		else if (option == OPTION_WRONG || read_option(r, option, value))
 			return CHECK_WRONG;
 	}
-	return CHECK_JUDGE;
+	return config_steps_agree(&r->config) ? CHECK_WRONG : CHECK_JUDGE;
 }
 
 /* A rule against the baseline, and no baseline. */

@@ -35,7 +35,7 @@ static int fit_for_baseline(struct side *s, const struct config *config)
 				         100 * f->lost_share, metrics[k].name);
 				f->values[k] = NAN;
 			}
-		f->steps = f->steps > 0 ? f->steps : config->steps;
+		f->steps_said = config->steps;
 	}
 	return EXIT_DONE;
 }
@@ -45,7 +45,9 @@ int check_save(char *const *names, size_t count, const struct config *config, co
 	struct side s = {0};
 	char *text = NULL;
 	size_t bytes;
-	int status = side_add_all(&s, names, count) ? EXIT_TROUBLE : fit_for_baseline(&s, config);
+	const struct side_options steps = config_side(config);
+	int status = side_add_all(&s, names, count, &steps) ? EXIT_TROUBLE
+	                                                    : fit_for_baseline(&s, config);
 
 	if (status == EXIT_DONE) {
 		FILE *to = open_memstream(&text, &bytes);

@@ -51,6 +51,7 @@ static void judge_all(struct check *c, const struct config *config)
 	struct judge judge = {.before = &c->before,
 	                      .after = &c->after,
 	                      .steps = config->steps,
+	                      .steps_from = config->steps_from,
 	                      .allow_killed = config->allow_killed};
 
 	c->count = config->rule_count;
@@ -81,6 +82,7 @@ static int check(const struct check_request *r)
 	        [OUTCOME_INCONCLUSIVE] = EXIT_INCONCLUSIVE,
 	};
 	struct check c = {.baseline = r->baseline};
+	const struct side_options steps = config_side(&r->config);
 	struct report_request look;
 	int status = EXIT_TROUBLE;
 
@@ -89,8 +91,8 @@ static int check(const struct check_request *r)
 	if (r->output || !(isatty(STDOUT_FILENO) || getenv("COLUMNS")))
 		look.out.width = 100000;
 	look.out.colour &= !r->output;
-	if (!(r->baseline && side_add(&c.before, r->baseline)) &&
-	    !side_add_all(&c.after, r->names, r->count)) {
+	if (!(r->baseline && side_add(&c.before, r->baseline, &steps)) &&
+	    !side_add_all(&c.after, r->names, r->count, &steps)) {
 		char *text = NULL;
 		size_t bytes;
 		judge_all(&c, &r->config);

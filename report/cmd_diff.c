@@ -8,12 +8,14 @@
 #include "report/complain.h"
 #include "report/options.h"
 
-enum { BASE, NEW, STEPS, FORMAT, LIMIT, FULL_NAMES, OUTPUT, HELP };
+enum { BASE, NEW, STEPS, SKIP_STEPS, STEPS_FROM, FORMAT, LIMIT, FULL_NAMES, OUTPUT, HELP };
 
 static const struct option_row rows[] = {
         [BASE] = {"base", 'b', "FILE...", "recordings before; what follows belongs to them"},
         [NEW] = {"new", 'n', "FILE...", "recordings after; what follows belongs to them"},
-        [STEPS] = {"steps", 0, "N", "a run has N steps: show counts per step too"},
+        [STEPS] = {"steps", 0, "N", "a run has N steps: totals are divided by it"},
+        [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps of a process out"},
+        [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
         [FORMAT] = {"format", 'f', "FORMAT", "text (default), md or json"},
         [LIMIT] = {"limit", 'l', "N", "rows of a table at most, or all (default 15; json: all)"},
         [FULL_NAMES] = {"full-names", 0, NULL, "whole kernel names, however long"},
@@ -35,7 +37,8 @@ struct request {
 	struct names before, after, bare; /* bare: what neither --base nor --new came before */
 	struct names *into;
 	struct report_request look;
-	double steps;
+	double steps; /* 0 = not said */
+	struct side_options options;
 	const char *output;
 	void (*write)(const struct comparison *, const struct out_options *);
 };
@@ -74,6 +77,13 @@ static int read_option(struct request *r, int option, const char *value)
 		n = read_number("steps", value, 1);
 		r->steps = (double)n;
 		break;
+	case SKIP_STEPS:
+		n = read_number("skip-steps", value, 0);
+		r->options.skip_steps = (uint64_t)n;
+		break;
+	case STEPS_FROM:
+		r->options.steps_from = value;
+		break;
 	case FORMAT:
 		choice = option_choice("diff", "format", value, format_names);
 		r->write = choice < 0 ? NULL : formats[choice];
@@ -104,8 +114,13 @@ static int sort_names(struct request *r)
 		complain("diff: name two recordings, or use --base FILE... --new FILE...");
 		return -1;
 	}
-	if (r->before.count && r->after.count)
-		return 0;
+	if (r->before.count && r->after.count) {
+		if (!(r->steps > 0) || (!r->options.skip_steps && !r->options.steps_from))
+			return 0;
+		complain("diff: --steps divides whole runs: not together with --skip-steps or "
+		         "--steps-from");
+		return -1;
+	}
 	complain("diff: nothing to compare %s: name two recordings, or use --base FILE... --new "
 	         "FILE...",
 	         r->before.count ? "with" : "from");
@@ -119,8 +134,9 @@ static int diff(struct request *r)
 	char *text = NULL;
 	size_t bytes;
 
-	if (!sort_names(r) && !side_add_all(&c.before, r->before.items, r->before.count) &&
-	    !side_add_all(&c.after, r->after.items, r->after.count)) {
+	if (!sort_names(r) &&
+	    !side_add_all(&c.before, r->before.items, r->before.count, &r->options) &&
+	    !side_add_all(&c.after, r->after.items, r->after.count, &r->options)) {
 		compare(&c);
 		r->look.out.to = open_memstream(&text, &bytes);
 		if (!r->look.out.to)

@@ -12,7 +12,19 @@
 #include "report/find.h"
 #include "report/options.h"
 
-enum { FORMAT, SORT, LIMIT, TABLE, FULL_NAMES, THREADS, SKIP_STEPS, UNIT_PER_STEP, OUTPUT, HELP };
+enum {
+	FORMAT,
+	SORT,
+	LIMIT,
+	TABLE,
+	FULL_NAMES,
+	THREADS,
+	SKIP_STEPS,
+	STEPS_FROM,
+	UNIT_PER_STEP,
+	OUTPUT,
+	HELP
+};
 
 static const struct option_row rows[] = {
         [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, csv or md"},
@@ -24,6 +36,7 @@ static const struct option_row rows[] = {
         [FULL_NAMES] = {"full-names", 0, NULL, "whole kernel names, however long"},
         [THREADS] = {"threads", 0, "all", "every thread, not only those that matter"},
         [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps out of the steps' figures"},
+        [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
         [UNIT_PER_STEP] = {"unit-per-step", 0, "N",
                            "what a step deals with, samples say: prints the throughput"},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
@@ -134,6 +147,7 @@ int report_print(const struct report_request *request, const char *output, char 
 	int status = EXIT_TROUBLE;
 
 	m.skip_steps = request->skip_steps;
+	m.steps_from = request->steps_from;
 	if (!report_read(&m, paths, count)) {
 		out.to = open_memstream(&text, &bytes);
 		if (!out.to)
@@ -218,6 +232,9 @@ static int read_option(struct report_request *request, int option, const char *v
 		return read_limit(request, value);
 	case SKIP_STEPS:
 		return read_skip(request, value);
+	case STEPS_FROM:
+		request->steps_from = value;
+		break;
 	case UNIT_PER_STEP:
 		return read_unit(request, value);
 	case FULL_NAMES:

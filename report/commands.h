@@ -24,7 +24,8 @@ struct report_request {
 	struct out_options out;
 	void (*write)(const struct model *m, const struct out_options *o);
 	enum sort_key sort;
-	uint64_t skip_steps; /* first ones, of each process */
+	uint64_t skip_steps;    /* first ones, of each process */
+	const char *steps_from; /* NVTX ranges of this name are the steps; NULL = as found */
 };
 /* What a report looks like when nothing is asked for. */
 void report_defaults(struct report_request *request);

@@ -81,11 +81,10 @@ static struct timing timing_by(const struct comparison *c, value_fn of, const vo
 static double metric_value(const struct comparison *c, const struct figures *f, const void *what)
 {
 	const struct total *t = what;
-	double v = f->values[t->metric - metrics];
 
 	if (!t->per_step)
-		return v;
-	return f->steps > 0 ? v / f->steps : c->steps > 0 ? v / c->steps : NAN;
+		return f->values[t->metric - metrics];
+	return figure_per_step(f, t->metric, c->steps).mean;
 }
 
 static void add_total(struct comparison *c, const struct metric *m, bool per_step)

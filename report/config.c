@@ -108,9 +108,34 @@ static char *beside(const char *file, const char *path)
 	                                : alloc_format("%.*s/%s", (int)(slash - file), file, path);
 }
 
+/* Which steps are judged. */
+static int read_steps(struct config *c, const struct source *s, const struct toml_entry *e)
+{
+	bool name = !strcmp(e->key, "steps_from"), skip = !strcmp(e->key, "skip_steps");
+
+	if (name && (e->kind != TOML_TEXT || !*e->text))
+		return wrong_kind(s, e, "the name of NVTX ranges");
+	if (!name && (e->kind != TOML_INTEGER || e->integer < (skip ? 0 : 1)))
+		return wrong_kind(s, e, skip ? "a whole number" : "a whole number from 1 on");
+	if (c->steps_given)
+		return 0;
+	if (name)
+		c->steps_from = alloc_copy(e->text, strlen(e->text));
+	else if (skip)
+		c->skip_steps = (uint64_t)e->integer;
+	else
+		c->steps = (double)e->integer;
+	if (c->steps > 0 && (c->skip_steps || c->steps_from))
+		return wrong(
+		        s, e->key_line, e->key_column,
+		        "steps divides whole runs: not together with skip_steps or steps_from");
+	return 0;
+}
+
 static int read_entry(struct config *c, const struct source *s, const struct toml_entry *e)
 {
-	static const char *const keys[] = {"allow_killed", "baseline", "limits", "steps", NULL};
+	static const char *const keys[] = {"allow_killed", "baseline",   "limits", "skip_steps",
+	                                   "steps",        "steps_from", NULL};
 
 	if (!strcmp(e->key, "limits")) {
 		if (e->kind != TOML_LIST)
@@ -124,21 +149,21 @@ static int read_entry(struct config *c, const struct source *s, const struct tom
 		c->baseline = beside(c->file, e->text);
 		c->baseline_line = e->line;
 		c->baseline_column = e->column;
-	} else if (!strcmp(e->key, "steps")) {
-		if (e->kind != TOML_INTEGER || e->integer < 1)
-			return wrong_kind(s, e, "a whole number from 1 on");
-		c->steps = (double)e->integer;
+	} else if (!strcmp(e->key, "steps") || !strcmp(e->key, "skip_steps") ||
+	           !strcmp(e->key, "steps_from")) {
+		return read_steps(c, s, e);
 	} else if (!strcmp(e->key, "allow_killed")) {
 		if (e->kind != TOML_SWITCH)
 			return wrong_kind(s, e, "true or false");
-		c->allow_killed = e->integer;
+		c->allow_killed |= e->integer != 0;
 	} else {
 		const char *meant = suggest(e->key, keys);
 		char *what = alloc_format("unknown key %s%s%s%s", e->key,
 		                          meant ? "; did you mean " : "", meant ? meant : "",
 		                          meant ? "?"
 		                                : "; known are allow_killed, baseline, "
-		                                  "limits and steps");
+		                                  "limits, skip_steps, steps and "
+		                                  "steps_from");
 		wrong(s, e->key_line, e->key_column, what);
 		free(what);
 		return -1;
@@ -203,6 +228,20 @@ int config_limit(struct config *c, const char *text)
 	return -1;
 }
 
+struct side_options config_side(const struct config *c)
+{
+	return (struct side_options){.skip_steps = c->skip_steps, .steps_from = c->steps_from};
+}
+
+int config_steps_agree(const struct config *c)
+{
+	if (!(c->steps > 0) || (!c->skip_steps && !c->steps_from))
+		return 0;
+	complain("check: --steps divides whole runs: not together with --skip-steps or "
+	         "--steps-from");
+	return -1;
+}
+
 void config_default_rules(struct config *c)
 {
 	struct rule_error error;
@@ -224,5 +263,6 @@ void config_free(struct config *c)
 	free(c->rules);
 	free(c->file);
 	free(c->baseline);
+	free(c->steps_from);
 	*c = (struct config){0};
 }

@@ -116,13 +116,33 @@ static void take_machine(struct figures *f, const struct model *m)
 	f->machine.mode = mode ? alloc_copy(mode, strlen(mode)) : NULL;
 }
 
+static void take_verdict(struct figures *f, const struct verdict *v)
+{
+	if (v->class == VERDICT_NONE) {
+		f->doubt.reason = v->reason ? alloc_copy(v->reason, strlen(v->reason)) : NULL;
+		return;
+	}
+	f->verdict = alloc_copy(verdict_names[v->class], strlen(verdict_names[v->class]));
+	f->doubt.unsure = v->confidence == CONFIDENCE_LOW;
+	if (v->class == VERDICT_MIXED) {
+		f->doubt.first = verdict_names[v->first];
+		f->doubt.second = verdict_names[v->second];
+	}
+}
+
 void figures_take(struct figures *f, const struct model *m)
 {
 	*f = (struct figures){.has_times = true};
-	for (size_t i = 0; i < METRICS; i++)
+	for (size_t i = 0; i < METRICS; i++) {
+		double low, high;
 		f->values[i] = metrics[i].of ? metrics[i].of(m) : NAN;
-	const char *verdict = metric_verdict(m);
-	f->verdict = verdict ? alloc_copy(verdict, strlen(verdict)) : NULL;
+		metric_interval(&metrics[i], m, &low, &high);
+		f->below[i] = high > low ? f->values[i] - low : 0;
+		f->above[i] = high > low ? high - f->values[i] : 0;
+	}
+	take_verdict(f, &m->verdict);
+	figures_take_steps(&f->steps, m);
+	figures_take_ranges(&f->ranges, m);
 	take_kernels(f, m);
 	take_apis(f, m);
 	take_copies(f, m);
@@ -153,6 +173,9 @@ void figures_free(struct figures *f)
 	free(f->machine.driver);
 	free(f->machine.mode);
 	free(f->verdict);
+	free(f->doubt.reason);
+	free(f->steps.name);
+	figures_free_ranges(&f->ranges);
 	free(f->name);
 	*f = (struct figures){0};
 }

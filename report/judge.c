@@ -41,12 +41,13 @@ static double of_kernels(const struct rule *r, const struct figures *f)
 static double value_of(const struct trial *c, const struct figures *f)
 {
 	const struct rule *r = c->rule;
-	double v = r->select == SELECT_KERNEL ? of_kernels(r, f) : f->values[r->metric - metrics];
 
-	if (!r->per_step)
-		return v;
-	double steps = f->steps > 0 ? f->steps : c->judge->steps;
-	return steps > 0 ? v / steps : NAN;
+	if (r->select == SELECT_RANGE)
+		return judge_ranges(r, f);
+	if (r->select == SELECT_KERNEL)
+		return of_kernels(r, f) / (r->per_step ? figure_steps(f, c->judge->steps) : 1);
+	return r->per_step ? figure_per_step(f, r->metric, c->judge->steps).mean
+	                   : f->values[r->metric - metrics];
 }
 
 static double *values_of(const struct trial *c, const struct side *s, double *low, double *high)
@@ -62,39 +63,40 @@ static double *values_of(const struct trial *c, const struct side *s, double *lo
 	return values;
 }
 
-char *judge_partial(const struct trial *c, const struct figures *f)
+/* What is asked of records, of which some may be lost; counts of the run are exact. */
+static bool from_records(const struct trial *c)
 {
+	return c->rule->metric->flags & METRIC_RECORDS || c->rule->select == SELECT_RANGE ||
+	       judge_by_steps(c);
+}
+
+char *judge_unsure(const struct trial *c, const struct figures *f)
+{
+	if (from_records(c) && f->lost_share > JUDGE_LOST_MOST)
+		return alloc_format("%s: %.1f %% of its records were lost", f->name,
+		                    100 * f->lost_share);
 	if (f->state != PROCESS_COMPLETE && !c->judge->allow_killed)
 		return alloc_format("%s: a process %s; --allow-killed judges it all the same",
 		                    f->name, f->state == PROCESS_KILLED ? "was killed" : "runs");
 	if (f->lost_calls)
 		return alloc_format("%s: %llu calls are in no figure: too many threads", f->name,
 		                    (unsigned long long)f->lost_calls);
-	return NULL;
+	return c->rule->select == SELECT_RANGE ? judge_ranges_unsure(c->rule, f) : NULL;
 }
 
 char *judge_not_known(const struct trial *c, const struct figures *f)
 {
 	const struct metric *m = c->rule->metric;
+	char *why = c->rule->select == SELECT_RANGE ? judge_ranges_unsure(c->rule, f) : NULL;
 
+	if (why)
+		return why;
+	if (m->kind == METRIC_WORD && f->doubt.reason)
+		return alloc_format("%s: its verdict is inconclusive: %s", f->name,
+		                    f->doubt.reason);
 	if (m->flags & METRIC_GPU)
 		return alloc_format("%s: GPU time is not known, and %s needs it", f->name, m->name);
 	return alloc_format("%s: %s is not known", f->name, m->name);
-}
-
-/* What every rule needs before any value is looked at. */
-static char *impossible(const struct trial *c)
-{
-	const struct judge *j = c->judge;
-	const struct rule *r = c->rule;
-
-	if (r->select == SELECT_RANGE)
-		return alloc_format("the recordings hold no NVTX ranges");
-	for (size_t i = 0; r->per_step && i < j->after->count; i++)
-		if (!(j->after->runs[i].steps > 0) && !(j->steps > 0))
-			return alloc_format("the recordings hold no steps; --steps N says how many "
-			                    "a run has");
-	return NULL;
 }
 
 bool judge_holds(enum rule_op op, double v, double low, double high)
@@ -119,36 +121,49 @@ bool judge_holds(enum rule_op op, double v, double low, double high)
 	return false;
 }
 
+double judge_limit(const struct rule *r, double before)
+{
+	if (!r->percent)
+		return before + r->value;
+	return r->metric->kind == METRIC_SHARE ? before + r->value / 100
+	                                       : before * (1 + r->value / 100);
+}
+
 /* The limit as a number: of several in the baseline, the one that allows more. */
 static void find_limit(struct trial *c)
 {
 	const struct rule *r = c->rule;
 	struct judgement *to = c->to;
-	double add = r->value, times = 1;
 
-	if (!r->relative) {
-		to->limit_low = to->limit_high = r->value;
-		return;
-	}
-	if (r->percent && r->metric->kind == METRIC_SHARE) {
-		add = r->value / 100;
-	} else if (r->percent) {
-		add = 0;
-		times = 1 + r->value / 100;
-	}
-	to->limit_low = to->before_low * times + add;
-	to->limit_high = to->before_high * times + add;
+	to->limit_low = r->relative ? judge_limit(r, to->before_low) : r->value;
+	to->limit_high = r->relative ? judge_limit(r, to->before_high) : r->value;
+}
+
+static bool breaks(const struct trial *c, size_t i)
+{
+	return !judge_holds(c->rule->op, c->after[i], c->to->limit_low, c->to->limit_high) &&
+	       !judge_within_scatter(c, i);
+}
+
+/* What is missing can only make a total larger: one that is too large already stays so. */
+static bool too_large_anyway(const struct trial *c, double v)
+{
+	enum rule_op op = c->rule->op;
+	bool total = !c->rule->per_step || (c->rule->select != SELECT_RANGE && c->judge->steps > 0);
+
+	return total && v > c->to->limit_high && op != OP_NE && op != OP_GE && op != OP_GT;
 }
 
 static void judge_counts(struct trial *c)
 {
 	const struct side *before = c->judge->before, *after = c->judge->after;
+	bool lower = c->rule->op == OP_GE || c->rule->op == OP_GT;
 	struct judgement *to = c->to;
 	size_t worst = 0;
 
 	for (size_t i = 0; c->rule->relative && i < before->count; i++) {
-		char *why = judge_partial(c, &before->runs[i]);
-		why = why || isfinite(c->before[i]) ? why : judge_not_known(c, &before->runs[i]);
+		const struct figures *f = &before->runs[i];
+		char *why = isfinite(c->before[i]) ? judge_unsure(c, f) : judge_not_known(c, f);
 		if (why)
 			judge_inconclusive(to, why);
 	}
@@ -157,11 +172,9 @@ static void judge_counts(struct trial *c)
 	for (size_t i = 0; i < after->count; i++) {
 		const struct figures *f = &after->runs[i];
 		double v = c->after[i];
-		char *why = isfinite(v) ? judge_partial(c, f) : judge_not_known(c, f);
-		/* What is missing can only make a count larger. */
-		bool certain = !why || (isfinite(v) && v > to->limit_high && c->rule->op != OP_NE &&
-		                        c->rule->op != OP_GE && c->rule->op != OP_GT);
-		if (certain && !judge_holds(c->rule->op, v, to->limit_low, to->limit_high)) {
+		char *why = isfinite(v) ? judge_unsure(c, f) : judge_not_known(c, f);
+		bool certain = !why || (isfinite(v) && too_large_anyway(c, v));
+		if (certain && breaks(c, i)) {
 			judge_fail(to);
 			if (!isfinite(c->after[worst]) || fabs(v) > fabs(c->after[worst]))
 				worst = i;
@@ -171,8 +184,22 @@ static void judge_counts(struct trial *c)
 	}
 	if (to->outcome == OUTCOME_FAIL)
 		to->where = judge_where(c->rule, before->count ? &before->runs[0] : NULL,
-		                        &after->runs[worst],
-		                        c->rule->op == OP_GE || c->rule->op == OP_GT);
+		                        &after->runs[worst], c->judge->steps, lower);
+}
+
+/* A verdict that is as good as another one is no ground to pass or to fail. */
+static char *verdict_unsure(const struct trial *c, const struct figures *f)
+{
+	const struct doubt *d = &f->doubt;
+	const char *word = c->rule->word;
+
+	if (d->unsure)
+		return alloc_format("%s: its verdict, %s, is of low confidence", f->name,
+		                    f->verdict);
+	if (d->first && d->second && (!strcmp(word, d->first) || !strcmp(word, d->second)))
+		return alloc_format("%s: its verdict is mixed: %s and %s gain nearly the same",
+		                    f->name, d->first, d->second);
+	return NULL;
 }
 
 static void judge_words(struct trial *c)
@@ -181,7 +208,8 @@ static void judge_words(struct trial *c)
 
 	for (size_t i = 0; i < after->count; i++) {
 		const struct figures *f = &after->runs[i];
-		char *why = f->verdict ? judge_partial(c, f) : judge_not_known(c, f);
+		char *why = f->verdict ? judge_unsure(c, f) : judge_not_known(c, f);
+		why = why || !f->verdict ? why : verdict_unsure(c, f);
 		bool failed = !why && !strcmp(f->verdict, c->rule->word) != (c->rule->op == OP_EQ);
 		if (failed || !c->to->after_word)
 			c->to->after_word = f->verdict;
@@ -189,21 +217,6 @@ static void judge_words(struct trial *c)
 			judge_fail(c->to);
 		if (why)
 			judge_inconclusive(c->to, why);
-	}
-}
-
-/* Of steps given by hand, all calls of the run stand in the quotient: start-up too. */
-static void note_steps(struct trial *c)
-{
-	const struct side *after = c->judge->after;
-
-	for (size_t i = 0; c->rule->per_step && i < after->count && !c->to->note; i++) {
-		const struct figures *f = &after->runs[i];
-		double steps = f->steps > 0 ? f->steps : c->judge->steps, v = c->after[i];
-		if (isfinite(v) && fabs(v - rint(v)) > 1e-9)
-			c->to->note = alloc_format("%.0f over %.0f steps is no whole number: "
-			                           "start-up is counted too",
-			                           rint(v * steps), steps);
 	}
 }
 
@@ -217,8 +230,14 @@ void judge_rule(struct judgement *to, const struct rule *rule, const struct judg
 	                         .after_low = NAN,
 	                         .after_high = NAN,
 	                         .limit_low = NAN,
-	                         .limit_high = NAN};
-	char *why = impossible(&c);
+	                         .limit_high = NAN,
+	                         .steps_low = NAN,
+	                         .steps_high = NAN,
+	                         .least_before = NAN,
+	                         .most_before = NAN,
+	                         .least_after = NAN,
+	                         .most_after = NAN};
+	char *why = judge_steps_missing(&c);
 	if (why) {
 		judge_inconclusive(to, why);
 		return;
@@ -234,7 +253,7 @@ void judge_rule(struct judgement *to, const struct rule *rule, const struct judg
 		judge_counts(&c);
 	else
 		judge_times(&c);
-	note_steps(&c);
+	judge_note_steps(&c);
 	free(c.before);
 	free(c.after);
 }

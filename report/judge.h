@@ -19,8 +19,9 @@ extern const char *const outcome_names[];
 struct judge {
 	const struct side *before; /* without runs = there is no baseline */
 	const struct side *after;
-	double steps;      /* as the user said; 0 = not said */
-	bool allow_killed; /* a process that was killed, or runs, counts as whole */
+	double steps;           /* as the user said; 0 = not said: those recorded */
+	const char *steps_from; /* NVTX ranges that are the steps, as the user said; or NULL */
+	bool allow_killed;      /* a process that was killed, or runs, counts as whole */
 };
 
 struct judgement {
@@ -30,6 +31,9 @@ struct judgement {
 	double after_low, after_high;
 	const char *after_word;       /* of a verdict, not owned */
 	double limit_low, limit_high; /* absolute; differ only where `=` is against several */
+	double steps_low, steps_high; /* recorded steps that were judged; NaN = none were */
+	bool varies;                  /* they differ: the least and the most of one step */
+	double least_before, most_before, least_after, most_after;
 	bool has_bounds;
 	struct bounds bounds; /* of after against before */
 	char *reason;         /* why it is inconclusive; NULL = it is not */
@@ -46,9 +50,16 @@ char *judgement_limit(const struct judgement *j);
  * it). */
 char *judgement_change(const struct judgement *j);
 
-/* The part of a figure that grew most (or, with `least`, shrank most) from one run to another, or
- * the largest where there is no earlier run; NULL = nothing to name (free it). */
+/* "200 steps judged", "3..9 a step before, 3..11 after, 200 steps judged"; NULL = the rule is not
+ * about recorded steps (free it). */
+char *judgement_steps(const struct judgement *j);
+
+/*
+ * The part of a figure that grew most (or, with `shrank`, shrank most) from one run to another, or
+ * the largest where there is no earlier run; NULL = nothing to name (free it). Per step where the
+ * rule is: `said` is the judge's `steps`.
+ */
 char *judge_where(const struct rule *rule, const struct figures *before,
-                  const struct figures *after, bool shrank);
+                  const struct figures *after, double said, bool shrank);
 
 #endif

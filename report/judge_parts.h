@@ -1,6 +1,6 @@
 /*
- * How the judge's two files work together: counts and words in one, measured figures in the other.
- * For the judge alone.
+ * How the judge's files work together: counts and words in one, measured figures, steps and NVTX
+ * ranges in others. For the judge alone.
  */
 #ifndef REPORT_JUDGE_PARTS_H
 #define REPORT_JUDGE_PARTS_H
@@ -17,13 +17,29 @@ struct trial { /* a rule while it is judged */
 /* A failure stands whatever else is not known; the first reason (taken over) is kept. */
 void judge_inconclusive(struct judgement *j, char *reason);
 void judge_fail(struct judgement *j);
-/* Why this run's counts may be too low; NULL = they are exact (free it). */
-char *judge_partial(const struct trial *c, const struct figures *f);
+/* Why this run's figures may be other than they are; NULL = they are exact (free it). */
+char *judge_unsure(const struct trial *c, const struct figures *f);
 /* That the rule's figure of this run is not known, and why (free it). */
 char *judge_not_known(const struct trial *c, const struct figures *f);
 /* Whether a value keeps to a limit, which may be a range. */
 bool judge_holds(enum rule_op op, double v, double low, double high);
+/* What a relative limit is against this value. */
+double judge_limit(const struct rule *r, double before);
 
 void judge_times(struct trial *c);
+
+/* The rule is about the steps that the recordings hold, not about totals and a number of steps. */
+bool judge_by_steps(const struct trial *c);
+/* Why a rule on steps cannot be judged; NULL = it can (free it). */
+char *judge_steps_missing(const struct trial *c);
+/* After run `i`, whose steps break the rule on average: as much as the steps of a run scatter. */
+bool judge_within_scatter(const struct trial *c, size_t i);
+/* How many steps were judged, and how they vary. */
+void judge_note_steps(struct trial *c);
+
+/* Sum over the NVTX ranges that match, or per range; NaN = there is none. */
+double judge_ranges(const struct rule *r, const struct figures *f);
+/* Why that may be other than it is, or is not known; NULL = it is exact (free it). */
+char *judge_ranges_unsure(const struct rule *r, const struct figures *f);
 
 #endif

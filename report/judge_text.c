@@ -74,6 +74,29 @@ char *judgement_change(const struct judgement *j)
 	return alloc_format("%s, %+.1f %%", more, 100 * (after - before) / before);
 }
 
+char *judgement_steps(const struct judgement *j)
+{
+	enum metric_kind kind = j->rule->metric->kind;
+
+	if (!isfinite(j->steps_low))
+		return NULL;
+	char *judged = metric_text(METRIC_COUNT, j->steps_low, j->steps_high);
+	char *before = metric_text(kind, j->least_before, j->most_before);
+	char *after = metric_text(kind, j->least_after, j->most_after);
+	char *text;
+	if (!j->varies)
+		text = alloc_format("%s steps judged", judged);
+	else if (!isfinite(j->least_before))
+		text = alloc_format("%s a step, %s steps judged", after, judged);
+	else
+		text = alloc_format("%s a step before, %s after, %s steps judged", before, after,
+		                    judged);
+	free(judged);
+	free(before);
+	free(after);
+	return text;
+}
+
 static uint64_t amount(const struct rule *r, const struct part *p)
 {
 	if (!p)
@@ -122,23 +145,34 @@ static char *short_name(const char *name)
 	return fitted;
 }
 
-char *judge_where(const struct rule *r, const struct figures *before, const struct figures *after,
-                  bool shrank)
+/* What a count of the run is divided by. */
+static double steps_of(const struct rule *r, const struct figures *f, double said)
 {
-	const struct parts *from = list_of(r, shrank && before ? before : after);
-	const struct parts *other = before ? list_of(r, shrank ? after : before) : NULL;
-	const struct part *best = NULL;
-	uint64_t most = 0, old = 0;
+	return r->per_step && f ? figure_steps(f, said) : 1;
+}
 
+char *judge_where(const struct rule *r, const struct figures *before, const struct figures *after,
+                  double said, bool shrank)
+{
+	const struct figures *more = shrank && before ? before : after;
+	const struct figures *less = shrank ? after : before;
+	const struct parts *from = list_of(r, more), *other = before ? list_of(r, less) : NULL;
+	double more_steps = steps_of(r, more, said), less_steps = steps_of(r, less, said);
+	const struct part *best = NULL;
+	double most = 0, old = 0;
+
+	if (r->select == SELECT_RANGE)
+		return NULL;
 	/* A baseline holds no failures and no bytes of single parts. */
 	if (before && !before->has_times &&
 	    (r->metric->parts == PARTS_FAILED || r->metric->kind == METRIC_BYTES))
 		other = NULL;
 	for (size_t i = 0; from && i < from->count; i++) {
 		const struct part *p = &from->items[i];
-		uint64_t now = counts(r, p) ? amount(r, p) : 0;
-		uint64_t then = other ? amount(r, parts_find(other, p->name)) : 0;
-		if (now > then && now - then > most) {
+		double now = counts(r, p) ? (double)amount(r, p) / more_steps : 0, then = 0;
+		if (other)
+			then = (double)amount(r, parts_find(other, p->name)) / less_steps;
+		if (now - then > most) {
 			best = p;
 			most = now - then;
 			old = then;
@@ -146,17 +180,15 @@ char *judge_where(const struct rule *r, const struct figures *before, const stru
 	}
 	if (!best)
 		return NULL;
-	char *name = from == &after->kernels || (before && from == &before->kernels)
-	                     ? short_name(best->name)
-	                     : alloc_copy(best->name, strlen(best->name));
-	char *text;
-	uint64_t now = amount(r, best);
-	if (other)
-		text = alloc_format("%s: %llu -> %llu", name,
-		                    (unsigned long long)(shrank ? now : old),
-		                    (unsigned long long)(shrank ? old : now));
-	else
-		text = alloc_format("%s: %llu", name, (unsigned long long)now);
+	char *name = from == &more->kernels ? short_name(best->name)
+	                                    : alloc_copy(best->name, strlen(best->name));
+	char a[METRIC_NUMBER_BYTES], b[METRIC_NUMBER_BYTES];
+	double now = (double)amount(r, best) / more_steps;
+	const char *per = r->per_step ? " per step" : "";
+	metric_number(a, shrank && other ? now : old, false);
+	metric_number(b, shrank && other ? old : now, false);
+	char *text = other ? alloc_format("%s: %s -> %s%s", name, a, b, per)
+	                   : alloc_format("%s: %s%s", name, b, per);
 	free(name);
 	return text;
 }

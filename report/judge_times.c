@@ -5,15 +5,6 @@
 #include "report/alloc.h"
 #include "report/judge_parts.h"
 
-/* Why this run's measured figures cannot be judged; NULL = they can (free it). */
-static char *unsure(const struct trial *c, const struct figures *f)
-{
-	if ((c->rule->metric->flags & METRIC_RECORDS) && f->lost_share > JUDGE_LOST_MOST)
-		return alloc_format("%s: %.1f %% of its records were lost", f->name,
-		                    100 * f->lost_share);
-	return judge_partial(c, f);
-}
-
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -35,7 +26,7 @@ static double median(const double *values, size_t n)
 static bool all_sure(struct trial *c, const struct side *s, const double *values)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		char *why = isfinite(values[i]) ? unsure(c, &s->runs[i])
+		char *why = isfinite(values[i]) ? judge_unsure(c, &s->runs[i])
 		                                : judge_not_known(c, &s->runs[i]);
 		if (why)
 			judge_inconclusive(c->to, why);
@@ -79,21 +70,51 @@ static void judge_rise(struct trial *c)
 		judge_fail(to);
 }
 
-void judge_times(struct trial *c)
+/* The median of where an estimate may lie at one end, over the runs. */
+static double median_end(const struct trial *c, bool high)
 {
 	const struct side *after = c->judge->after;
-	struct judgement *to = c->to;
+	const size_t id = (size_t)(c->rule->metric - metrics);
+	double *ends = alloc_zeroed(after->count, sizeof(*ends)), m;
 
-	if (!all_sure(c, after, c->after) ||
+	for (size_t i = 0; i < after->count; i++)
+		ends[i] = high ? c->after[i] + after->runs[i].above[id]
+		               : c->after[i] - after->runs[i].below[id];
+	m = median(ends, after->count);
+	free(ends);
+	return m;
+}
+
+static void judge_absolute(struct trial *c)
+{
+	const struct rule *r = c->rule;
+	struct judgement *to = c->to;
+	double low = median_end(c, false), high = median_end(c, true);
+	bool low_holds = judge_holds(r->op, low, r->value, r->value);
+
+	if (low_holds != judge_holds(r->op, high, r->value, r->value)) {
+		char *interval = metric_text(r->metric->kind, low, high);
+		char *limit = metric_text(r->metric->kind, r->value, r->value);
+		judge_inconclusive(to, alloc_format("%s is estimated at %s (95 %%): the limit, %s, "
+		                                    "is within; CUDASPY_GPU=cupti is exact",
+		                                    r->metric->name, interval, limit));
+		free(interval);
+		free(limit);
+	} else if (!low_holds) {
+		judge_fail(to);
+	}
+	if (c->judge->after->count > 1)
+		to->note = alloc_format("the median of %zu recordings is judged",
+		                        c->judge->after->count);
+}
+
+void judge_times(struct trial *c)
+{
+	if (!all_sure(c, c->judge->after, c->after) ||
 	    (c->rule->relative && !all_sure(c, c->judge->before, c->before)))
 		return;
-	if (c->rule->relative) {
+	if (c->rule->relative)
 		judge_rise(c);
-		return;
-	}
-	double middle = median(c->after, after->count);
-	if (!judge_holds(c->rule->op, middle, c->rule->value, c->rule->value))
-		judge_fail(to);
-	if (after->count > 1)
-		to->note = alloc_format("the median of %zu recordings is judged", after->count);
+	else
+		judge_absolute(c);
 }

@@ -30,6 +30,11 @@ static double window_of(const struct model *m)
 	return m->window;
 }
 
+static double step_p50_of(const struct model *m)
+{
+	return m->steps.judged ? m->steps.duration.p50 : NAN;
+}
+
 static double launch_p50_of(const struct model *m)
 {
 	return m->gpu.launch_p50;
@@ -80,6 +85,9 @@ const struct metric metrics[METRICS] = {
                           "CUDA calls of any kind"},
         [METRIC_WINDOW_NS] = {"window_ns", METRIC_TIME, 0, window_of, PARTS_NONE, 0,
                               "from the end of the first CUDA call to the return of the last"},
+        [METRIC_STEP_P50_NS] = {"step_p50_ns", METRIC_TIME, METRIC_RECORDS | METRIC_STEPS,
+                                step_p50_of, PARTS_NONE, 0,
+                                "time of a step: the median of those judged"},
         [METRIC_LAUNCH_P50_NS] = {"launch_p50_ns", METRIC_TIME, METRIC_RECORDS, launch_p50_of,
                                   PARTS_NONE, 0,
                                   "time in a kernel launch call, entry to return: the median of "
@@ -146,9 +154,35 @@ char *metric_text(enum metric_kind kind, double low, double high)
 	return both;
 }
 
-const char *metric_verdict(const struct model *m)
+int metric_work(const struct metric *m)
 {
-	return m->verdict.class == VERDICT_NONE ? NULL : verdict_names[m->verdict.class];
+	for (unsigned i = 0; i < WORK_FIGURES; i++)
+		if (metric_is_count(m) && !strcmp(work_figure_names[i], m->name))
+			return (int)i;
+	return -1;
+}
+
+/*
+ * Of the figures that need GPU time, launch overhead comes from the launches' own times: a launch
+ * that took longer than is typical is cut to that, whichever made it wait. Wasted waiting ends
+ * where the GPU's work ends: by how much that may be off, so may the waiting.
+ */
+void metric_interval(const struct metric *metric, const struct model *m, double *low, double *high)
+{
+	const struct gpu_busy *b = &m->gpu.busy;
+	const struct split *h = &m->host;
+
+	*low = *high = metric->of ? metric->of(m) : NAN;
+	if (!m->gpu.estimated || !m->gpu.has_busy || !isfinite(*low) || !isfinite(b->low + b->high))
+		return;
+	if (metric - metrics == METRIC_GPU_BUSY_SHARE) {
+		*low = fmin(*low, b->low / b->window);
+		*high = fmax(*high, fmin(1, b->high / b->window));
+	} else if (metric - metrics == METRIC_SYNC_WASTED_NS) {
+		*low = fmax(0, *low - fmax(0, b->high - b->busy));
+		*high = fmax(*high, fmin(h->sync_useful + h->sync_wasted,
+		                         *high + fmax(0, b->busy - b->low)));
+	}
 }
 
 const struct metric *metric_find(const char *name, size_t bytes)

@@ -277,6 +277,7 @@ struct model {
 	size_t step_row_count;
 	struct steps_figures steps;
 	uint64_t skip_steps; /* asked for: so many first steps of each process left out */
+	const char *steps_from; /* asked for: the steps are NVTX ranges of this name; not owned */
 
 	struct totals totals;
 	double class_ns[SPY_CLASS_COUNT]; /* API time of outermost calls within the window */

@@ -169,6 +169,22 @@ static size_t choose_range(const struct model *m)
 	return chosen;
 }
 
+/* The ranges of the name asked for: the outermost ones, of these the ones that take most time. */
+static size_t named_range(const struct model *m)
+{
+	size_t best = RANGE_NONE;
+
+	for (size_t i = 0; i < m->range_count; i++) {
+		const struct range *r = &m->ranges[i],
+		                   *b = best == RANGE_NONE ? NULL : &m->ranges[best];
+		if (!r->rows || strcmp(r->name, m->steps_from) != 0)
+			continue;
+		if (!b || r->level < b->level || (r->level == b->level && r->total > b->total))
+			best = i;
+	}
+	return best;
+}
+
 /* The pattern that most work belongs to. */
 static size_t choose_pattern(const struct model *m)
 {
@@ -311,7 +327,8 @@ static const char *confidence_of(const struct steps_figures *s)
 void model_finish_steps(struct model *m)
 {
 	struct steps_figures *s = &m->steps;
-	size_t range = choose_range(m), pattern = choose_pattern(m);
+	size_t range = m->steps_from ? named_range(m) : choose_range(m);
+	size_t pattern = m->steps_from ? RANGE_NONE : choose_pattern(m);
 	const char *name = NULL, *domain = NULL;
 
 	*s = (struct steps_figures){.stride = 1, .alike = NAN};

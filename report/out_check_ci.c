@@ -76,6 +76,10 @@ void out_check_junit(const struct check *c, const struct out_options *o)
 	        "    <properties>\n      <property name=\"baseline\" value=\"",
 	        date, c->count, c->outcomes[OUTCOME_FAIL], c->outcomes[OUTCOME_INCONCLUSIVE]);
 	put_xml(to, c->baseline ? c->baseline : "none");
+	char *steps = figure_steps_text(&c->after);
+	fputs("\"/>\n      <property name=\"steps\" value=\"", to);
+	put_xml(to, steps);
+	free(steps);
 	fputs("\"/>\n    </properties>\n", to);
 	for (size_t i = 0; i < c->count; i++)
 		put_case(&c->judgements[i], to);

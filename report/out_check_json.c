@@ -24,6 +24,26 @@ static json_t *range(double low, double high)
 	return list;
 }
 
+/* Of each recording: what its steps are, and how many were judged. */
+static json_t *steps(const struct side *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct step_set *x = &s->runs[i].steps;
+		bool any = x->source != STEPS_NONE;
+		json_t *o = json_object();
+		json_put(o, "source", json_text(steps_source_names[x->source]));
+		json_put(o, "name", json_text(x->name));
+		json_put(o, "count", any ? json_count(x->count) : json_null());
+		json_put(o, "judged", any ? json_count(x->judged) : json_null());
+		json_put(o, "skipped", any ? json_count(x->skipped) : json_null());
+		json_put(o, "odd", any ? json_count(x->odd) : json_null());
+		json_push(list, o);
+	}
+	return list;
+}
+
 static json_t *rule(const struct judgement *j)
 {
 	static const char *const selects[] = {
@@ -60,6 +80,9 @@ static json_t *rule(const struct judgement *j)
 	} else {
 		json_put(o, "change", json_null());
 	}
+	json_put(o, "steps_judged", range(j->steps_low, j->steps_high));
+	json_put(o, "step_before", range(j->least_before, j->most_before));
+	json_put(o, "step_after", range(j->least_after, j->most_after));
 	json_put(o, "reason", json_text(j->reason));
 	json_put(o, "note", json_text(j->note));
 	json_put(o, "where", json_text(j->where));
@@ -94,6 +117,7 @@ void out_check_json(const struct check *c, const struct out_options *o)
 	json_put(root, "baseline", json_text(c->baseline));
 	json_put(root, "baseline_recordings", json_count(c->before.count));
 	json_put(root, "recordings", names(&c->after));
+	json_put(root, "steps", steps(&c->after));
 	json_put(root, "machines_differ", json_text(differs));
 	for (size_t i = 0; i < c->count; i++)
 		json_push(rules, rule(&c->judgements[i]));

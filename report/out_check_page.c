@@ -14,7 +14,7 @@ static const char *const words[] = {
 
 /* The values of a judgement as texts. */
 struct shown {
-	char *before, *after, *limit, *change;
+	char *before, *after, *limit, *change, *steps;
 };
 
 static struct shown show(const struct judgement *j)
@@ -30,6 +30,7 @@ static struct shown show(const struct judgement *j)
 	                         : metric_text(j->rule->metric->kind, j->after_low, j->after_high),
 	        .limit = judgement_limit(j),
 	        .change = judgement_change(j),
+	        .steps = judgement_steps(j),
 	};
 }
 
@@ -39,6 +40,7 @@ static void shown_free(struct shown *s)
 	free(s->after);
 	free(s->limit);
 	free(s->change);
+	free(s->steps);
 }
 
 char *out_check_sentence(const struct judgement *j)
@@ -61,6 +63,8 @@ char *out_check_sentence(const struct judgement *j)
 		fprintf(to, ", limit %s", s.limit);
 	if (j->where)
 		fprintf(to, "; %s", j->where);
+	if (s.steps)
+		fprintf(to, "; %s", s.steps);
 	if (j->note)
 		fprintf(to, "; %s", j->note);
 	if (fclose(to))
@@ -102,6 +106,9 @@ static void put_top(const struct check *c, struct page *page)
 	if (c->baseline)
 		page_fact(page, "baseline", "%s (%zu recording%s)", c->baseline, c->before.count,
 		          c->before.count == 1 ? "" : "s");
+	char *steps = figure_steps_text(after);
+	page_fact(page, "steps", "%s", steps);
+	free(steps);
 	put_machine(&after->runs[0].machine, page, "machine");
 	if (differs)
 		page_fact(page, "not alike", "%s: counts are judged, times are not", differs);
@@ -143,7 +150,7 @@ static void put_table(const struct check *c, struct page *page)
 	for (size_t i = 0; i < c->count; i++) {
 		const struct judgement *j = &c->judgements[i];
 		struct shown s = show(j);
-		const char *what[] = {s.change, j->where, j->note, j->reason};
+		const char *what[] = {s.change, j->where, s.steps, j->note, j->reason};
 		char *all = alloc_copy("", 0);
 		for (size_t k = 0; k < sizeof(what) / sizeof(what[0]); k++) {
 			char *longer = alloc_format("%s%s%s", all, *all && what[k] ? "; " : "",

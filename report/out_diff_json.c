@@ -136,6 +136,11 @@ static json_t *side(const struct side *s)
 	json_put(o, "gpu_mode", json_text(f->machine.mode));
 	json_put(o, "state", json_text(process_state_names[f->state]));
 	json_put(o, "verdict", json_text(f->verdict));
+	json_put(o, "steps",
+	         f->steps.source == STEPS_NONE ? json_null() : json_count(f->steps.count));
+	json_put(o, "steps_judged",
+	         f->steps.source == STEPS_NONE ? json_null() : json_count(f->steps.judged));
+	json_put(o, "steps_name", json_text(f->steps.name));
 	return o;
 }
 

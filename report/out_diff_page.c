@@ -97,6 +97,14 @@ static void put_top(const struct comparison *c, struct page *page)
 		page_fact(page, "machine", "%s, driver %s, CUDASPY_GPU=%s",
 		          m->gpus ? m->gpus : "GPU unknown", m->driver ? m->driver : "unknown",
 		          m->mode ? m->mode : "unknown");
+	char *steps = figure_steps_text(&c->after), *were = figure_steps_text(&c->before);
+	if (c->steps > 0)
+		page_fact(page, "steps", "%.0f, as said", c->steps);
+	else
+		page_fact(page, "steps", "%s%s%s", steps, strcmp(steps, were) ? "; were " : "",
+		          strcmp(steps, were) ? were : "");
+	free(steps);
+	free(were);
 	if (before && after && strcmp(before, after))
 		page_alarm(page, "verdict", "%s, was %s", after, before);
 	else if (before || after)

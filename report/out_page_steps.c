@@ -112,7 +112,11 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct p
 	struct table t;
 
 	if (s->source == STEPS_NONE) {
-		if (o->unit_per_step > 0)
+		if (m->steps_from)
+			page_line(page,
+			          "Steps: n/a: no NVTX range \"%s\" among the %u outermost levels.",
+			          m->steps_from, TF_STEP_LEVELS);
+		else if (o->unit_per_step > 0)
 			page_line(page, "Steps: n/a: no NVTX range and no work that repeats.");
 		return;
 	}

@@ -4,6 +4,7 @@ REPORT_MODULES := \
 	alloc \
 	baseline \
 	baseline_read \
+	baseline_steps \
 	bounds \
 	clock \
 	compare \
@@ -11,6 +12,7 @@ REPORT_MODULES := \
 	config \
 	error_names \
 	figures \
+	figures_steps \
 	find \
 	findings \
 	findings_launch \
@@ -19,6 +21,8 @@ REPORT_MODULES := \
 	history_acts \
 	history_works \
 	judge \
+	judge_ranges \
+	judge_steps \
 	judge_text \
 	judge_times \
 	metrics \

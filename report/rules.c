@@ -121,6 +121,9 @@ static bool parse_metric(struct rule_parser *p)
 	if (r->select == SELECT_KERNEL && !(r->metric->flags & METRIC_KERNELS))
 		return rule_wrong(p, start, "%s is not known of single kernels; launches is",
 		                  r->metric->name);
+	if (r->select == SELECT_RANGE && metric_work(r->metric) < 0)
+		return rule_wrong(p, start, "%s is not known of NVTX ranges; launches is",
+		                  r->metric->name);
 	p->at += bytes;
 	return true;
 }

@@ -135,6 +135,10 @@ static bool parse_word(struct rule_parser *p)
 		                  meant ? "; did you mean " : "", meant ? meant : "",
 		                  meant ? "?" : "");
 	}
+	if (!strcmp(p->rule->word, verdict_names[VERDICT_NONE]))
+		return rule_wrong(p, p->at,
+		                  "a rule on an inconclusive verdict has no answer anyway: the "
+		                  "exit status is 3");
 	p->at += bytes;
 	return true;
 }

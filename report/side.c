@@ -12,10 +12,10 @@
 #include "report/figures.h"
 #include "report/find.h"
 
-static int add_run(struct side *s, const char *name)
+static int add_run(struct side *s, const char *name, const struct side_options *o)
 {
 	struct find_list list = {0};
-	struct model m = {0};
+	struct model m = {.skip_steps = o->skip_steps, .steps_from = o->steps_from};
 	int rc = -1;
 
 	if (!find_recordings(&list, (char *const *)&name, 1) &&
@@ -31,12 +31,12 @@ static int add_run(struct side *s, const char *name)
 	return rc;
 }
 
-int side_add(struct side *s, const char *name)
+int side_add(struct side *s, const char *name, const struct side_options *o)
 {
-	return baseline_is(name) ? baseline_load(s, name) : add_run(s, name);
+	return baseline_is(name) ? baseline_load(s, name) : add_run(s, name, o);
 }
 
-int side_add_all(struct side *s, char *const *names, size_t count)
+int side_add_all(struct side *s, char *const *names, size_t count, const struct side_options *o)
 {
 	struct stat *st = alloc_zeroed(count, sizeof(*st));
 	int rc = 0;
@@ -49,7 +49,7 @@ int side_add_all(struct side *s, char *const *names, size_t count)
 				         names[i]);
 				rc = -1;
 			}
-		rc = rc ? rc : side_add(s, names[i]);
+		rc = rc ? rc : side_add(s, names[i], o);
 	}
 	free(st);
 	return rc;

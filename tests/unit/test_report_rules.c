@@ -242,7 +242,7 @@ static void test_steps(void **state)
 	assert_non_null(strstr(j.note, "1001 over 100 steps is no whole number"));
 	judgement_free(&j);
 	/* A run's own steps come before those that somebody said. */
-	s.before[0].steps = 50;
+	s.before[0].steps_said = 50;
 	check(&s, "launches_per_step <= -9", OUTCOME_PASS);
 }
 
