@@ -41,5 +41,8 @@ void judge_note_steps(struct trial *c);
 double judge_ranges(const struct rule *r, const struct figures *f);
 /* Why that may be other than it is, or is not known; NULL = it is exact (free it). */
 char *judge_ranges_unsure(const struct rule *r, const struct figures *f);
+/* As judge_where(), of the ranges that match and those within them. */
+char *judge_where_range(const struct rule *r, const struct figures *before,
+                        const struct figures *after, bool shrank);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "report/alloc.h"
-#include "report/judge.h"
+#include "report/judge_parts.h"
 #include "report/names.h"
 #include "report/text.h"
 #include "report/units.h"
@@ -162,7 +162,7 @@ char *judge_where(const struct rule *r, const struct figures *before, const stru
 	double most = 0, old = 0;
 
 	if (r->select == SELECT_RANGE)
-		return NULL;
+		return judge_where_range(r, before, after, shrank);
 	/* A baseline holds no failures and no bytes of single parts. */
 	if (before && !before->has_times &&
 	    (r->metric->parts == PARTS_FAILED || r->metric->kind == METRIC_BYTES))

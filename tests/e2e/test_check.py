@@ -57,6 +57,7 @@ def runs(tmp_path_factory):
             cache[key] = record(base / str(len(cache)), STEPS, '20', *more, **variables)
         return cache[key]
 
+    go.program = STEPS
     return go
 
 
@@ -121,7 +122,6 @@ def test_absolute_limits_need_no_baseline(runs):
 
 def test_per_step(runs, baseline):
     rules = ('--limit', 'launches_per_step <= 2', '--limit', 'alloc_calls_per_step <= +0')
-    check(*rules, '--baseline', baseline, runs(), status=3)
     found = outcomes(*rules, '--steps', 20, '--baseline', baseline, runs(repeat=1), status=0)
     assert found['launches_per_step <= 2']['after'] == [2, 2]
     assert found['alloc_calls_per_step <= +0']['note'] == '4 over 20 steps is no whole number: start-up is counted too'
@@ -136,9 +136,8 @@ def test_a_folder_is_one_run(runs, tmp_path):
 
 def test_no_answer(runs, baseline):
     """What one rule cannot say hides no failure of another."""
-    unknown = {'gpu_busy_share >= 60%': 'GPU time is not known', 'verdict != sync-bound': 'verdict is not known',
-               'range "step": launches <= 5': 'no NVTX ranges', 'launch_p50_ns <= +15%': '3 recordings a side',
-               'launches_per_step <= 2': '--steps N'}
+    unknown = {'gpu_busy_share >= 60%': 'GPU time is not known', 'verdict != sync-bound': 'its verdict is inconclusive: too short',
+               'range "step": launches <= 5': 'no NVTX ranges', 'launch_p50_ns <= +15%': '3 recordings a side'}
     limits = [f'--limit={r}' for r in unknown]
     found = outcomes('--baseline', baseline, *limits, runs(), status=3)
     for rule, reason in unknown.items():
@@ -201,7 +200,7 @@ def test_baseline_file(runs, tmp_path):
     assert (tmp_path / 'a').read_bytes() == (tmp_path / 'b').read_bytes()
     base = json.loads((tmp_path / 'a').read_text())
     assert list(base) == ['schema', 'generated_by', 'recordings', 'machine', 'counts', 'times', 'verdict', 'kernels', 'apis',
-                          'copy_kinds']
+                          'copy_kinds', 'per_step']
     assert base['schema'] == 'cudaspy.baseline/1'
     assert base['machine'] == {'gpus': 'Simulated GPU 0', 'driver': '13.0', 'gpu_mode': 'off'}
     assert base['counts']['launches'] == 40 and len(base['times']['launch_p50_ns']) == 2
@@ -374,12 +373,16 @@ def test_output_file(runs, baseline, tmp_path):
 
 @pytest.mark.parametrize('rule, parts', [
     ('launches <= +0', ['kernels launched', 'at most what the baseline has']),
-    ('launches_per_step <= +5%', ['divided by its steps', "the baseline's and 5 % more", '--steps N']),
+    ('launches_per_step <= +5%', ['one step', "the baseline's and 5 % more", '--steps N', 'scatter']),
     ('launch_p50_ns <= +15%', ['99 %', 'rank test', 'fewer than three', 'records were lost']),
     ('gpu_busy_share >= -5%', ['5 percentage points less', 'GPU time is not known']),
+    ('gpu_busy_share >= 60%', ['at least 60.0 %', 'interval of an estimate']),
     ('kernel "flash.*" launches >= 1', ['flash.*', 'at least 1']),
-    ('range "train": launches <= 5', ['NVTX']),
-    ('verdict != sync-bound', ['is not sync-bound', 'hold no verdict']),
+    ('range "train": launches <= 5', ['NVTX', 'summed over the run', 'no NVTX range matches']),
+    ('range "train": launches_per_step <= 5', ['on average of each such range']),
+    ('kernel "a" launches_per_step <= 5', ['not counted step by step']),
+    ('step_p50_ns <= +5%', ['median', 'no steps were recorded']),
+    ('verdict != sync-bound', ['is not sync-bound', 'low confidence', 'mixed']),
 ])
 def test_explain(rule, parts):
     out = ' '.join(check('--explain', rule, status=0).stdout.split())
