@@ -7,7 +7,7 @@
 
 /* Groups of consecutive steps of which the mean's error is found: steps that depend on their
  * neighbours (an epoch's long ones, every tenth that logs) fall into one group and scatter less. */
-#define GROUPS 20u
+#define GROUPS 10u
 
 static char *copy(const char *text)
 {

@@ -231,6 +231,8 @@ void judge_rule(struct judgement *to, const struct rule *rule, const struct judg
 	                         .after_high = NAN,
 	                         .limit_low = NAN,
 	                         .limit_high = NAN,
+	                         .estimate_low = NAN,
+	                         .estimate_high = NAN,
 	                         .steps_low = NAN,
 	                         .steps_high = NAN,
 	                         .least_before = NAN,

@@ -29,10 +29,11 @@ struct judgement {
 	enum outcome outcome;
 	double before_low, before_high; /* NaN = there is none, or not known */
 	double after_low, after_high;
-	const char *after_word;       /* of a verdict, not owned */
-	double limit_low, limit_high; /* absolute; differ only where `=` is against several */
-	double steps_low, steps_high; /* recorded steps that were judged; NaN = none were */
-	bool varies;                  /* they differ: the least and the most of one step */
+	double estimate_low, estimate_high; /* 95 % interval of `after`; NaN = it is exact */
+	const char *after_word;             /* of a verdict, not owned */
+	double limit_low, limit_high;       /* absolute; differ only where `=` is against several */
+	double steps_low, steps_high;       /* recorded steps that were judged; NaN = none were */
+	bool varies;                        /* they differ: the least and the most of one step */
 	double least_before, most_before, least_after, most_after;
 	bool has_bounds;
 	struct bounds bounds; /* of after against before */

@@ -113,6 +113,11 @@ void judge_times(struct trial *c)
 	if (!all_sure(c, c->judge->after, c->after) ||
 	    (c->rule->relative && !all_sure(c, c->judge->before, c->before)))
 		return;
+	double low = median_end(c, false), high = median_end(c, true);
+	if (low < high) {
+		c->to->estimate_low = low;
+		c->to->estimate_high = high;
+	}
 	if (c->rule->relative)
 		judge_rise(c);
 	else

@@ -68,6 +68,7 @@ static json_t *rule(const struct judgement *j)
 		json_put(o, "after", range(j->after_low, j->after_high));
 		json_put(o, "limit", range(j->limit_low, j->limit_high));
 	}
+	json_put(o, "estimate", range(j->estimate_low, j->estimate_high));
 	if (j->has_bounds) {
 		json_t *b = json_object();
 		bool ratio = r->percent && r->metric->kind != METRIC_SHARE;

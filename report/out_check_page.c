@@ -57,6 +57,12 @@ char *out_check_sentence(const struct judgement *j)
 	if (s.before)
 		fprintf(to, "before %s, after ", s.before);
 	fputs(s.after, to);
+	if (isfinite(j->estimate_low)) {
+		char *interval =
+		        metric_text(j->rule->metric->kind, j->estimate_low, j->estimate_high);
+		fprintf(to, " (estimated, %s)", interval);
+		free(interval);
+	}
 	if (s.change)
 		fprintf(to, " (%s)", s.change);
 	if (j->outcome == OUTCOME_FAIL)

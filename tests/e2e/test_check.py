@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import subprocess
-import xml.etree.ElementTree as ElementTree
 
 import pytest
 
@@ -326,37 +325,6 @@ def test_an_older_baseline_lacks_a_metric(runs, tmp_path):
     found = outcomes('--baseline', tmp_path / 'base.json', runs(), status=3)
     assert found['launches <= +0']['outcome'] == 'pass'
     assert 'syncs is not known' in found['syncs <= +0']['reason']
-
-
-def test_junit(runs, baseline):
-    """Structure and attributes that the JUnit schemas of Ant (windyroad) and Jenkins (junit-10) ask for."""
-    text = check('--format', 'junit', '--baseline', baseline, '-l', 'launches <= +0', '-l', 'gpu_busy_share >= 5%',
-                 '-l', 'kernel "<&>" launches = 0', runs('launch'), status=1).stdout
-    root = ElementTree.fromstring(text)
-    assert root.tag == 'testsuites' and [c.tag for c in root] == ['testsuite']
-    suite = root[0]
-    assert {k: suite.get(k) for k in ('tests', 'failures', 'errors', 'time', 'id', 'package')} == {
-        'tests': '3', 'failures': '1', 'errors': '1', 'time': '0', 'id': '0', 'package': 'cudaspy'}
-    assert suite.get('hostname') and re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d', suite.get('timestamp'))
-    assert [c.tag for c in suite] == ['properties'] + ['testcase'] * 3 + ['system-out', 'system-err']
-    cases = suite.findall('testcase')
-    assert [c.get('name') for c in cases] == ['launches <= +0', 'gpu_busy_share >= 5%', 'kernel "<&>" launches = 0']
-    assert all(c.get('classname') == 'cudaspy.check' and c.get('time') == '0' for c in cases)
-    assert [[e.tag for e in c] for c in cases] == [['failure'], ['error'], []]
-    assert 'before 40, after 60' in cases[0][0].get('message') and cases[0][0].get('type') == 'fail'
-
-
-def test_github(runs, baseline, tmp_path):
-    """`::error file=F,line=N,title=T::message`, percent signs and line ends escaped."""
-    config = tmp_path / 'a,b:c.toml'
-    config.write_text(f'baseline = "{baseline}"\nlimits = [\n"launches <= +0",\n"gpu_busy_share >= 5%",\n]\n')
-    out = check('--format', 'github', '--config', config, runs('launch'), status=1).stdout.splitlines()
-    path = str(config).replace(':', '%3A').replace(',', '%2C')
-    assert out[0].startswith(f'::error file={path},line=3,title=cudaspy check::launches <= +0: before 40, after 60')
-    assert out[1].startswith(f'::warning file={path},line=4,title=cudaspy check::gpu_busy_share >= 5%25: ')
-    assert '+50.0 %25' in out[0] and len(out) == 3
-    passed = check('--format', 'github', '--baseline', baseline, runs(), status=0).stdout
-    assert passed == '::notice title=cudaspy check::9 rules passed\n'
 
 
 def test_markdown(runs, baseline):
