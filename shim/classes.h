@@ -79,13 +79,66 @@ enum spy_memory {
 	XX(SAMPLING_OFF, "contexts in which sampling was switched off after a failure")            \
 	XX(SAMPLES_DROPPED, "samples dropped: the host was late, or no event was free")            \
 	XX(CUPTI_INVALID, "CUPTI records without valid times")                                     \
-	XX(CUPTI_DROPPED, "CUPTI records dropped")
+	XX(CUPTI_DROPPED, "CUPTI records dropped")                                                 \
+	XX(ENVIRONMENT, "readings of NVML that failed or came too late")
 
 enum spy_trouble {
 #define XX(id, name) SPY_TROUBLE_##id,
 	SPY_TROUBLE_MAP(XX)
 #undef XX
 	        SPY_TROUBLE_COUNT
+};
+
+/* What NVML is asked of a device: XX(ENUM, "key in JSON"). */
+#define SPY_ENVIRONMENT_MAP(XX)                                                                    \
+	XX(SM_MHZ, "sm_clock_mhz")                                                                 \
+	XX(SM_MHZ_MAX, "sm_clock_max_mhz")                                                         \
+	XX(MEMORY_MHZ, "memory_clock_mhz")                                                         \
+	XX(MEMORY_MHZ_MAX, "memory_clock_max_mhz")                                                 \
+	XX(REASONS, "throttle_reason_bits") /* enum spy_throttle */                                \
+	XX(POWER_MW, "power_mw")                                                                   \
+	XX(POWER_LIMIT_MW, "power_limit_mw")                                                       \
+	XX(POWER_DEFAULT_MW, "power_limit_default_mw")                                             \
+	XX(ENERGY_MJ, "energy_mj") /* millijoules since the driver was loaded */                   \
+	XX(CELSIUS, "temperature_c")                                                               \
+	XX(ECC, "ecc_uncorrected") /* since the driver was loaded */                               \
+	XX(PCIE_GEN, "pcie_generation")                                                            \
+	XX(PCIE_GEN_MAX, "pcie_generation_max") /* of device and slot together */                  \
+	XX(PCIE_WIDTH, "pcie_width")                                                               \
+	XX(PCIE_WIDTH_MAX, "pcie_width_max")                                                       \
+	XX(UTILIZATION, "utilization_percent") /* of the last moments: a kernel ran */             \
+	XX(PERSISTENCE, "persistence_mode")                                                        \
+	XX(COMPUTE_MODE, "compute_mode") /* 0 default, 2 prohibited, 3 exclusive process */        \
+	XX(MIG, "mig")                                                                             \
+	XX(CAPPED_NS, "power_violation_ns")    /* clocks held down by the power limit, so far */   \
+	XX(HEATED_NS, "thermal_violation_ns")  /* by temperature */                                \
+	XX(OTHERS, "other_processes")          /* with a context, this process aside */            \
+	XX(OTHERS_BYTES, "other_memory_bytes") /* of the device's memory that these hold */
+
+enum spy_environment {
+#define XX(id, name) SPY_ENVIRONMENT_##id,
+	SPY_ENVIRONMENT_MAP(XX)
+#undef XX
+	        SPY_ENVIRONMENT_COUNT
+};
+
+/* Bits of SPY_ENVIRONMENT_REASONS, as NVML has them: XX(ENUM, bit, whether it is a fault, text). An
+ * idle GPU and clocks set by a user are none. */
+#define SPY_THROTTLE_MAP(XX)                                                                       \
+	XX(IDLE, 0x1, 0, "idle")                                                                   \
+	XX(CLOCKS_SET, 0x2, 0, "clocks set by a user")                                             \
+	XX(POWER_CAP, 0x4, 1, "power cap")                                                         \
+	XX(HARDWARE, 0x8, 1, "hardware slowdown")                                                  \
+	XX(SYNC_BOOST, 0x10, 0, "sync boost")                                                      \
+	XX(THERMAL, 0x20, 1, "temperature")                                                        \
+	XX(HARDWARE_THERMAL, 0x40, 1, "hardware slowdown by temperature")                          \
+	XX(POWER_BRAKE, 0x80, 1, "external power brake")                                           \
+	XX(DISPLAY, 0x100, 0, "display clocks")
+
+enum spy_throttle {
+#define XX(id, bit, fault, text) SPY_THROTTLE_##id = bit,
+	SPY_THROTTLE_MAP(XX)
+#undef XX
 };
 
 #endif

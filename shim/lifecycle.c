@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "shim/collector.h"
 #include "shim/cupti.h"
+#include "shim/environment.h"
 #include "shim/guard.h"
 #include "shim/lock.h"
 #include "shim/lookup.h"
@@ -127,8 +128,10 @@ static void at_exit(void)
 		return;
 	int saved = errno;
 	struct tf_header *h = tf_header(&spy_map);
+	environment_last_begins();
 	sampler_finish();
 	collector_finish();
+	environment_last_ends();
 	h->closed = h->last_seen = spy_clock();
 	__atomic_store_n(&h->state, TF_STATE_CLOSED, __ATOMIC_RELEASE);
 	storage_publish();
@@ -160,6 +163,7 @@ static void become_child(uint64_t parent, uint64_t tick)
 	storage_after_fork();
 	thread_after_fork();
 	sampler_after_fork();
+	environment_after_fork_in_child();
 	collector_after_fork();
 	messages = 0;
 	forked_from = parent;
@@ -204,12 +208,14 @@ static bool make_recording(uint64_t load_tick, uint64_t parent)
 	tf_header(&spy_map)->gpu_mode = sampler_start(spy_options.gpu);
 	if (!hooks_made) {
 		hooks_made = true;
-		pthread_atfork(NULL, NULL, after_fork_in_child);
+		pthread_atfork(environment_before_fork, environment_after_fork_in_parent,
+		               after_fork_in_child);
 		atexit(at_exit);
 	}
 	open_gate();
 	if (!collector_start())
 		spy_count_trouble(SPY_TROUBLE_COLLECTOR);
+	environment_start();
 	return true;
 }
 

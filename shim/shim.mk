@@ -28,6 +28,8 @@ SHIM_C := $(SHARED_C) \
 	shim/cupti_others.c \
 	shim/cupti_records.c \
 	shim/cupti_setup.c \
+	shim/environment.c \
+	shim/environment_read.c \
 	shim/gaps.c \
 	shim/guard.c \
 	shim/lifecycle.c \
@@ -40,6 +42,7 @@ SHIM_C := $(SHARED_C) \
 	shim/notes_launch.c \
 	shim/notes_module.c \
 	shim/notes_stream.c \
+	shim/nvml_check.c \
 	shim/nvtx.c \
 	shim/nvtx_names.c \
 	shim/nvtx_counts.c \

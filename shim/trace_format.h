@@ -12,8 +12,9 @@
  * rings) is written by that thread alone. `hists`, `slices`, `works`, `graphs`' statistics, what
  * the timeline finds (`devices_time`, `host_ticks`, `streams`' figures, `split_ticks` of a thread),
  * the figures of `ranges`, `steps`, `patterns`, `keep` and `trace` and the consumer's side of the
- * rings are written by the drain alone: the shim's collector, or the reporter on its private copy. The rest of the header and the tables of
- * names are written under the shim's cold lock.
+ * rings are written by the drain alone: the shim's collector, or the reporter on its private copy.
+ * `environment` is written by a short-lived thread of the shim's. The rest of the header and the
+ * tables of names are written under the shim's cold lock.
  *
  * Memory order. Counters are stored whole (relaxed, 64 bit, aligned). A record is complete before
  * its ring's `head` covers it, and a table's entry before the table's `count` covers it (release;
@@ -566,6 +567,46 @@ struct tf_store {
 	uint64_t pages[TF_STORE_PAGES];
 };
 
+/* ---- the environment: what NVML says of the devices ---- */
+
+#define TF_READING_VALUES 40u
+#define TF_READING_PIDS   8u
+
+struct tf_reading {    /* of one device; written by a thread of the shim's that does nothing else */
+	uint64_t tick; /* when it was complete, release; 0 = it was not made */
+	uint64_t cost_ns; /* what it took */
+	uint64_t known;   /* 1 << enum spy_environment: the value was told */
+	uint64_t value[TF_READING_VALUES];
+	uint32_t pids[TF_READING_PIDS]; /* the first of the other processes; 0 = no more */
+};
+
+struct tf_environment_device {
+	uint32_t index; /* of table `devices` */
+	uint32_t reserved;
+	char bus_id[32]; /* PCI, as the driver says; the device's name for NVML */
+	char uuid[48];
+	struct tf_reading first, last; /* at the start; at exit, of devices that were used */
+};
+#define TF_ENVIRONMENT_DEVICES 16u
+
+enum tf_environment_state {
+	TF_ENVIRONMENT_UNKNOWN, /* the answer did not come in time */
+	TF_ENVIRONMENT_NO_LIBRARY,
+	TF_ENVIRONMENT_FAILED, /* `result` says why */
+	TF_ENVIRONMENT_READ,
+	TF_ENVIRONMENT_FORKED /* a forked child: not asked */
+};
+
+struct tf_environment {  /* area `environment` */
+	uint32_t state;  /* enum tf_environment_state; release */
+	uint32_t result; /* of NVML's initialisation */
+	uint32_t count;  /* of `devices` */
+	uint32_t reserved;
+	uint64_t init_ns;        /* loading and initialising NVML */
+	char driver_version[32]; /* of the kernel's driver: "580.95.05" */
+	struct tf_environment_device devices[TF_ENVIRONMENT_DEVICES];
+};
+
 /* ---- the header ---- */
 
 struct tf_header {
@@ -637,7 +678,8 @@ struct tf_header {
 	uint64_t timeline_upto;  /* tick up to which the timeline is */
 	uint64_t gpu_partial;    /* tick at which exact GPU times ended early (another client took
 	                            CUPTI); 0 = not */
-	uint64_t reserved[16];
+	uint64_t environment;    /* struct tf_environment; 0 = none */
+	uint64_t reserved[15];
 
 	struct tf_table calls;
 	struct tf_table threads; /* uint64_t offsets of struct tf_thread */
@@ -667,5 +709,8 @@ _Static_assert(offsetof(struct tf_thread, ring_drain) == 64 &&
                        offsetof(struct tf_thread, tid) == 256,
                "cache lines");
 _Static_assert(SPY_TROUBLE_COUNT <= 32, "trouble[]");
+_Static_assert(SPY_ENVIRONMENT_COUNT <= TF_READING_VALUES, "struct tf_reading");
+_Static_assert(sizeof(struct tf_reading) == 376 && sizeof(struct tf_environment_device) == 840,
+               "the environment");
 
 #endif

@@ -117,6 +117,14 @@ sim-selftest: $(SIM_O)/selftest_driver $(SIM_O)/libcuda.so.1 $(SIM_O)/truth
 	$(call msg,TEST,$<)
 	$(Q)$<
 
+# A made-up NVML, beside the driver: where one is found, so is the other.
+sim: $(SIM_O)/libnvidia-ml.so.1
+$(SIM_O)/libnvidia-ml.so.1: tests/sim/nvml.c
+	$(call msg,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SPY_CFLAGS) -Wno-missing-prototypes -fPIC -shared -Wl,-soname,$(@F) \
+		$(SAN_LDFLAGS) -o $@ $< -lpthread
+
 # A made-up libcupti, in folders of its own so that only those find it who mean to; where NVIDIA's
 # headers are there. The switch for single driver calls came with 12.5.
 SIM_CUPTI_INC := $(firstword $(patsubst %/cupti.h,%,$(wildcard \

@@ -1,0 +1,273 @@
+#include "shim/environment.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include "shim/clock.h"
+#include "shim/lifecycle.h"
+#include "shim/real.h"
+
+#define PATIENCE_NS 100000000ull /* how long an exit, or a fork, waits for NVML */
+#define LOOK_NS     200000
+
+extern void *(*spy_real_dlsym)(void *, const char *)__attribute__((visibility("hidden")));
+
+static struct tf_environment *area; /* of this process; NULL = there is none */
+static struct nv_functions nvml;
+static bool initialised; /* by the thread of the first reading */
+static bool busy;        /* one of our threads lives */
+static bool over;        /* the exit waits no longer: nothing is written any more */
+static bool inside;      /* see environment_enter() */
+static uint32_t forks_near;
+static uint64_t patience_ends; /* of the exit; 0 = it does not wait */
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+}
+
+/*
+ * Either the thread that forks sees us inside and waits, or we see it coming and wait.
+ * Sequentially consistent: of the two stores, each before a load of the other's, one comes first.
+ */
+void environment_enter(void)
+{
+	for (;;) {
+		__atomic_store_n(&inside, true, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&forks_near, __ATOMIC_SEQ_CST))
+			return;
+		__atomic_store_n(&inside, false, __ATOMIC_SEQ_CST);
+		nap();
+	}
+}
+
+void environment_leave(void)
+{
+	__atomic_store_n(&inside, false, __ATOMIC_SEQ_CST);
+}
+
+void environment_before_fork(void)
+{
+	uint64_t start = clock_monotonic_ns();
+	int saved = errno;
+
+	__atomic_add_fetch(&forks_near, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&inside, __ATOMIC_SEQ_CST) &&
+	       clock_monotonic_ns() - start < PATIENCE_NS)
+		nap();
+	errno = saved;
+}
+
+void environment_after_fork_in_parent(void)
+{
+	__atomic_sub_fetch(&forks_near, 1, __ATOMIC_SEQ_CST);
+}
+
+void environment_after_fork_in_child(void)
+{
+	area = NULL;
+	initialised = busy = over = inside = false;
+	forks_near = 0;
+	patience_ends = 0;
+}
+
+/* ---- reading ---- */
+
+static bool given_up(void)
+{
+	return __atomic_load_n(&over, __ATOMIC_ACQUIRE);
+}
+
+/* NVML's entry points; false: it lacks one that must be there. */
+static bool look_up(void *library)
+{
+#define XX(member, symbol, parameters)                                                             \
+	nvml.member = (int(*) parameters)spy_real_dlsym(library, #symbol);
+	NV_FUNCTION_MAP(XX)
+#undef XX
+	return nvml.init && nvml.by_bus_id;
+}
+
+/* Loads and initialises NVML; how that went. It stays loaded, and initialised: the program may use
+ * it too, and NVML counts. */
+static enum tf_environment_state load(uint32_t *result)
+{
+	environment_enter();
+	void *library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
+	bool usable = library && look_up(library);
+	int rc = usable ? nvml.init() : 0;
+	environment_leave();
+	*result = (uint32_t)rc;
+	return !library                 ? TF_ENVIRONMENT_NO_LIBRARY
+	       : !usable || rc != NV_OK ? TF_ENVIRONMENT_FAILED
+	                                : TF_ENVIRONMENT_READ;
+}
+
+static void describe(struct tf_environment_device *d, void *handle)
+{
+	char uuid[NV_UUID_BYTES] = "";
+
+	environment_enter();
+	if (nvml.uuid && nvml.uuid(handle, uuid, sizeof(uuid)) == NV_OK && !given_up())
+		snprintf(d->uuid, sizeof(d->uuid), "%.*s", (int)sizeof(d->uuid) - 1, uuid);
+	environment_leave();
+}
+
+static void read_device(struct tf_environment_device *d, bool last)
+{
+	struct tf_reading made = {.tick = 0}, *to = last ? &d->last : &d->first;
+	uint64_t start = clock_monotonic_ns();
+	void *handle = NULL;
+
+	environment_enter();
+	int rc = d->bus_id[0] ? nvml.by_bus_id(d->bus_id, &handle) : -1;
+	environment_leave();
+	if (rc != NV_OK) {
+		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
+		return;
+	}
+	if (!last)
+		describe(d, handle);
+	environment_read(&nvml, handle, &made);
+	if (given_up())
+		return;
+	made.cost_ns = clock_monotonic_ns() - start;
+	*to = made;
+	/* Release: the reading is complete before it counts as made. */
+	__atomic_store_n(&to->tick, spy_clock(), __ATOMIC_RELEASE);
+}
+
+/* Whether the device was given work; where none was, or nobody looked, all of them count. */
+static bool was_used(uint32_t index)
+{
+	const struct tf_header *h = tf_header(&spy_map);
+	bool any = false;
+
+	for (unsigned i = 0; i < TF_DEVICES_TIMED; i++)
+		any |= __atomic_load_n(&h->devices_time[i], __ATOMIC_RELAXED) != 0;
+	return !any || (index < TF_DEVICES_TIMED &&
+	                __atomic_load_n(&h->devices_time[index], __ATOMIC_RELAXED));
+}
+
+static void done(void)
+{
+	/* Release: what was read is there for who sees that we are not busy. */
+	__atomic_store_n(&busy, false, __ATOMIC_RELEASE);
+}
+
+static void *first_reading(void *unused)
+{
+	uint64_t start = clock_monotonic_ns();
+	char version[NV_VERSION_BYTES] = "";
+
+	prctl(PR_SET_NAME, "cudaspy-nvml");
+	enum tf_environment_state state = load(&area->result);
+	area->init_ns = clock_monotonic_ns() - start;
+	if (state == TF_ENVIRONMENT_FAILED)
+		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
+	if (state == TF_ENVIRONMENT_READ) {
+		initialised = true;
+		environment_enter();
+		if (nvml.driver_version && nvml.driver_version(version, sizeof(version)) == NV_OK)
+			snprintf(area->driver_version, sizeof(area->driver_version), "%.*s",
+			         (int)sizeof(area->driver_version) - 1, version);
+		environment_leave();
+	}
+	__atomic_store_n(&area->state, (uint32_t)state, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; initialised && i < area->count && !given_up(); i++)
+		read_device(&area->devices[i], false);
+	done();
+	return unused;
+}
+
+static void *last_reading(void *unused)
+{
+	prctl(PR_SET_NAME, "cudaspy-nvml");
+	for (uint32_t i = 0; i < area->count && !given_up(); i++)
+		if (was_used(area->devices[i].index))
+			read_device(&area->devices[i], true);
+	done();
+	return unused;
+}
+
+/* A thread with all signals blocked, which nobody joins. */
+static void begin(void *(*f)(void *))
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	busy = true;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&thread, &attr, f, NULL)) {
+		busy = false;
+		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
+	}
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static bool wait_until(uint64_t end_ns)
+{
+	/* Acquire: pairs with done(). */
+	while (__atomic_load_n(&busy, __ATOMIC_ACQUIRE)) {
+		if (clock_monotonic_ns() >= end_ns)
+			return false;
+		nap();
+	}
+	return true;
+}
+
+/* ---- the life cycle ---- */
+
+void environment_start(void)
+{
+	struct tf_header *h = tf_header(&spy_map);
+	CUresult (*get_bus_id)(char *, int, CUdevice) =
+	        (CUresult(*)(char *, int, CUdevice))spy_driver_symbol("cuDeviceGetPCIBusId");
+
+	h->environment = spy_map.alloc(&spy_map, sizeof(*area));
+	area = tf_at(&spy_map, h->environment, sizeof(*area));
+	if (!area)
+		return;
+	if (h->forked_from) {
+		area->state = TF_ENVIRONMENT_FORKED;
+		return;
+	}
+	for (uint32_t i = 0; i < tf_count(&h->devices) && i < TF_ENVIRONMENT_DEVICES; i++) {
+		struct tf_environment_device *d = &area->devices[area->count++];
+		d->index = i;
+		if (!get_bus_id || get_bus_id(d->bus_id, sizeof(d->bus_id), (CUdevice)i))
+			d->bus_id[0] = 0;
+	}
+	begin(first_reading);
+}
+
+void environment_last_begins(void)
+{
+	if (!area || area->state == TF_ENVIRONMENT_FORKED)
+		return;
+	uint64_t now = clock_monotonic_ns();
+	patience_ends = now + PATIENCE_NS;
+	/* A run so short that the first reading is not done yet gets no other. */
+	if (!__atomic_load_n(&busy, __ATOMIC_ACQUIRE) && initialised)
+		begin(last_reading);
+}
+
+void environment_last_ends(void)
+{
+	if (!patience_ends)
+		return;
+	if (!wait_until(patience_ends))
+		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
+	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
+	patience_ends = 0;
+}
