@@ -58,6 +58,7 @@ void model_add(struct model *m, const struct recording *r)
 	model_add_works(&p);
 	model_add_busy(&p);
 	model_add_picture(&p);
+	model_add_environment(&p);
 	model_add_history(&p);
 	model_add_ranges(&p);
 	free(p.api_of);
@@ -123,6 +124,7 @@ void model_finish(struct model *m)
 	model_finish_works(m);
 	model_finish_busy(m);
 	model_finish_apis(m);
+	model_finish_environment(m);
 	model_finish_kernels(m);
 	model_finish_threads(m);
 	model_finish_ranges(m);
@@ -156,6 +158,7 @@ static void process_free(struct process *p)
 	free(p->devices);
 	free(p->libraries);
 	free(p->flights);
+	free(p->kernel_driver);
 	picture_free(&p->picture);
 	history_free(&p->history);
 }
@@ -190,6 +193,7 @@ void model_free(struct model *m)
 	free(m->graphs);
 	free(m->gaps);
 	model_free_steps(m);
+	model_free_environment(m);
 	warnings_free(&m->warnings);
 	free(m->verdict.reason);
 	free(m->scratch);

@@ -61,6 +61,32 @@ struct gap {
 	uint64_t count;
 };
 
+/* Whether NVML was asked, as enum tf_environment_state has it. */
+enum environment_state {
+	ENVIRONMENT_LATE = TF_ENVIRONMENT_UNKNOWN,
+	ENVIRONMENT_NO_LIBRARY = TF_ENVIRONMENT_NO_LIBRARY,
+	ENVIRONMENT_FAILED = TF_ENVIRONMENT_FAILED,
+	ENVIRONMENT_READ = TF_ENVIRONMENT_READ,
+	ENVIRONMENT_FORKED = TF_ENVIRONMENT_FORKED,
+	ENVIRONMENT_NONE /* the recording has nothing */
+};
+
+struct environment_reading { /* what NVML said of a device at one moment */
+	bool made;
+	double value[SPY_ENVIRONMENT_COUNT];
+	double cost;                    /* ns that it took */
+	uint32_t pids[TF_READING_PIDS]; /* of other processes, the first ones; 0 = no more */
+};
+
+struct environment_device {
+	uint32_t process; /* index: whose readings these are */
+	uint32_t index;
+	char *uuid, *bus_id;
+	bool used; /* the run gave it work, as far as is known */
+	struct environment_reading first, last;
+	double between; /* ns between the two */
+};
+
 struct process {
 	char *path; /* of its recording */
 	uint64_t pid, ppid, forked_from;
@@ -70,7 +96,7 @@ struct process {
 	double wall, window, startup, first_call_ns; /* ns */
 	char *first_call;
 	double start_realtime, end_realtime, window_start_realtime, window_end_realtime;
-	double per_call, collector, samples_cost; /* own cost, ns */
+	double per_call, collector, samples_cost; /* own cost, ns; collector: all threads of ours */
 	uint64_t samples;
 	uint64_t calls, failed, launches, lost, written, lost_calls, drained;
 	uint64_t threads;
@@ -83,6 +109,10 @@ struct process {
 	size_t library_count;
 	struct flight *flights;
 	size_t flight_count;
+	enum environment_state environment;
+	uint32_t environment_result; /* of NVML, where it failed */
+	double environment_init;     /* ns that loading NVML took */
+	char *kernel_driver;         /* version of the kernel's driver */
 };
 
 struct thread {
@@ -278,6 +308,9 @@ struct model {
 	struct steps_figures steps;
 	uint64_t skip_steps; /* asked for: so many first steps of each process left out */
 	const char *steps_from; /* asked for: the steps are NVTX ranges of this name; not owned */
+
+	struct environment_device *environment; /* one a device */
+	size_t environment_count;
 
 	struct totals totals;
 	double class_ns[SPY_CLASS_COUNT]; /* API time of outermost calls within the window */

@@ -57,6 +57,7 @@ void model_add_gaps(struct model_part *p);
 void model_add_works(struct model_part *p); /* after threads, kernels and graphs */
 void model_add_busy(struct model_part *p);
 void model_add_picture(struct model_part *p);
+void model_add_environment(struct model_part *p);
 void model_add_ranges(struct model_part *p);
 void model_add_steps(struct model_part *p, const size_t *range_of);
 /* GPU time of the steps from `first_row` on whose calls are held; after the history. */
@@ -67,6 +68,8 @@ void model_finish_kernels(struct model *m);
 void model_finish_threads(struct model *m);
 void model_finish_works(struct model *m); /* before the others give their work up */
 void model_finish_busy(struct model *m);
+void model_finish_environment(struct model *m);
+void model_free_environment(struct model *m);
 void model_finish_overheads(struct model *m); /* last */
 void picture_free(struct picture *p);
 

@@ -10,6 +10,8 @@
 /* What ran, how it ended, what is missing, what the recording cost. */
 void out_page_top(const struct model *m, struct page *page);
 void out_page_findings(const struct model *m, struct page *page);
+/* What NVML says of the devices, and what is wrong there; a part of the top. */
+void out_page_environment(const struct model *m, struct page *page);
 void out_page_processes(const struct model *m, struct page *page);
 void out_page_host(const struct model *m, const struct out_options *o, struct page *page);
 void out_page_apis(const struct model *m, const struct out_options *o, struct page *page);

@@ -164,6 +164,7 @@ void out_page_top(const struct model *m, struct page *page)
 	verdict(m, page);
 	times(m, page);
 	machine(m, page);
+	out_page_environment(m, page);
 	const struct process *p = &m->processes[0];
 	if (p->range_mode == TF_RANGE_PROFILER)
 		page_fact(page, "range", "between cuProfilerStart and cuProfilerStop only");

@@ -10,6 +10,7 @@ REPORT_MODULES := \
 	compare \
 	complain \
 	config \
+	environment \
 	error_names \
 	figures \
 	figures_steps \
@@ -28,6 +29,7 @@ REPORT_MODULES := \
 	metrics \
 	model \
 	model_apis \
+	model_environment \
 	model_gpu \
 	model_gpu_busy \
 	model_gpu_classes \
@@ -53,6 +55,7 @@ REPORT_MODULES := \
 	out_diff_page \
 	out_json \
 	out_json_findings \
+	out_json_environment \
 	out_json_gpu \
 	out_json_lists \
 	out_json_run \
@@ -60,6 +63,7 @@ REPORT_MODULES := \
 	out_json_works \
 	out_names \
 	out_page_findings \
+	out_page_environment \
 	out_page_gpu \
 	out_page_host \
 	out_page_steps \

@@ -156,6 +156,10 @@ static bool was_used(uint32_t index)
 
 static void done(void)
 {
+	struct timespec cpu;
+
+	if (!given_up() && !clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu))
+		area->cpu_ns += (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec;
 	/* Release: what was read is there for who sees that we are not busy. */
 	__atomic_store_n(&busy, false, __ATOMIC_RELEASE);
 }

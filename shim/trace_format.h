@@ -603,6 +603,7 @@ struct tf_environment {  /* area `environment` */
 	uint32_t count;  /* of `devices` */
 	uint32_t reserved;
 	uint64_t init_ns;        /* loading and initialising NVML */
+	uint64_t cpu_ns;         /* of the threads that read */
 	char driver_version[32]; /* of the kernel's driver: "580.95.05" */
 	struct tf_environment_device devices[TF_ENVIRONMENT_DEVICES];
 };
