@@ -82,7 +82,8 @@ struct environment_device {
 	uint32_t process; /* index: whose readings these are */
 	uint32_t index;
 	char *uuid, *bus_id;
-	bool used; /* the run gave it work, as far as is known */
+	bool worked; /* this process used it */
+	bool used;   /* the run did; where it used none, every device counts */
 	struct environment_reading first, last;
 	double between; /* ns between the two */
 };

@@ -23,6 +23,8 @@ static void add_device(struct model_part *p, const struct tf_environment_device 
 	        .index = from->index,
 	        .bus_id = model_text(from->bus_id, sizeof(from->bus_id)),
 	        .uuid = model_text(from->uuid, sizeof(from->uuid)),
+	        .worked = from->used ||
+	                  (from->index < TF_DEVICES_TIMED && p->header->devices_time[from->index]),
 	        .between = NAN,
 	};
 
@@ -96,12 +98,18 @@ static void device_free(struct environment_device *d)
 	free(d->uuid);
 }
 
+/* How much a process' readings of a device say of the run. */
+static int weight(const struct environment_device *d)
+{
+	return 2 * d->worked + d->last.made;
+}
+
 /* One row for each device that several processes saw: of one that used it to its end, if there is
  * one. */
 void model_finish_environment(struct model *m)
 {
 	size_t kept = 0;
-	bool any_used = false;
+	bool any_worked = false;
 
 	for (size_t i = 0; i < m->environment_count; i++) {
 		struct environment_device d = m->environment[i];
@@ -110,7 +118,7 @@ void model_finish_environment(struct model *m)
 			k++;
 		if (k == kept) {
 			m->environment[kept++] = d;
-		} else if (d.last.made && !m->environment[k].last.made) {
+		} else if (weight(&d) > weight(&m->environment[k])) {
 			device_free(&m->environment[k]);
 			m->environment[k] = d;
 		} else {
@@ -121,11 +129,12 @@ void model_finish_environment(struct model *m)
 	for (size_t i = 0; i < kept; i++) {
 		leave_out_own(m, &m->environment[i], &m->environment[i].first);
 		leave_out_own(m, &m->environment[i], &m->environment[i].last);
-		any_used |= m->environment[i].last.made;
+		any_worked |= m->environment[i].worked;
 	}
-	for (size_t i = 0; i < kept; i++)
-		m->environment[i].used =
-		        m->environment[i].last.made || (!any_used && m->environment[i].first.made);
+	for (size_t i = 0; i < kept; i++) {
+		struct environment_device *d = &m->environment[i];
+		d->used = (d->worked || !any_worked) && (d->first.made || d->last.made);
+	}
 }
 
 void model_free_environment(struct model *m)

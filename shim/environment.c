@@ -10,6 +10,7 @@
 #include <time.h>
 #include "shim/clock.h"
 #include "shim/lifecycle.h"
+#include "shim/notes.h"
 #include "shim/real.h"
 
 #define PATIENCE_NS 100000000ull /* how long an exit, or a fork, waits for NVML */
@@ -25,6 +26,7 @@ static bool over;        /* the exit waits no longer: nothing is written any mor
 static bool inside;      /* see environment_enter() */
 static uint32_t forks_near;
 static uint64_t patience_ends; /* of the exit; 0 = it does not wait */
+static bool asked_last;
 
 static void nap(void)
 {
@@ -71,7 +73,7 @@ void environment_after_fork_in_parent(void)
 void environment_after_fork_in_child(void)
 {
 	area = NULL;
-	initialised = busy = over = inside = false;
+	initialised = busy = over = inside = asked_last = false;
 	forks_near = 0;
 	patience_ends = 0;
 }
@@ -142,18 +144,6 @@ static void read_device(struct tf_environment_device *d, bool last)
 	__atomic_store_n(&to->tick, spy_clock(), __ATOMIC_RELEASE);
 }
 
-/* Whether the device was given work; where none was, or nobody looked, all of them count. */
-static bool was_used(uint32_t index)
-{
-	const struct tf_header *h = tf_header(&spy_map);
-	bool any = false;
-
-	for (unsigned i = 0; i < TF_DEVICES_TIMED; i++)
-		any |= __atomic_load_n(&h->devices_time[i], __ATOMIC_RELAXED) != 0;
-	return !any || (index < TF_DEVICES_TIMED &&
-	                __atomic_load_n(&h->devices_time[index], __ATOMIC_RELAXED));
-}
-
 static void done(void)
 {
 	struct timespec cpu;
@@ -191,9 +181,13 @@ static void *first_reading(void *unused)
 
 static void *last_reading(void *unused)
 {
+	bool any = false;
+
 	prctl(PR_SET_NAME, "cudaspy-nvml");
+	for (uint32_t i = 0; i < area->count; i++)
+		any |= area->devices[i].used = spy_device_used((int)area->devices[i].index);
 	for (uint32_t i = 0; i < area->count && !given_up(); i++)
-		if (was_used(area->devices[i].index))
+		if (area->devices[i].used || !any)
 			read_device(&area->devices[i], true);
 	done();
 	return unused;
@@ -255,22 +249,31 @@ void environment_start(void)
 	begin(first_reading);
 }
 
+/* Unless a thread of ours is at work still, or NVML is not to be had. */
+static void begin_last(void)
+{
+	if (!asked_last && !__atomic_load_n(&busy, __ATOMIC_ACQUIRE) && initialised) {
+		asked_last = true;
+		begin(last_reading);
+	}
+}
+
 void environment_last_begins(void)
 {
 	if (!area || area->state == TF_ENVIRONMENT_FORKED)
 		return;
-	uint64_t now = clock_monotonic_ns();
-	patience_ends = now + PATIENCE_NS;
-	/* A run so short that the first reading is not done yet gets no other. */
-	if (!__atomic_load_n(&busy, __ATOMIC_ACQUIRE) && initialised)
-		begin(last_reading);
+	patience_ends = clock_monotonic_ns() + PATIENCE_NS;
+	begin_last();
 }
 
 void environment_last_ends(void)
 {
 	if (!patience_ends)
 		return;
-	if (!wait_until(patience_ends))
+	/* In a short run the first reading may not have been done when the end came. */
+	bool in_time = wait_until(patience_ends);
+	begin_last();
+	if (!in_time || !wait_until(patience_ends))
 		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
 	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
 	patience_ends = 0;

@@ -14,7 +14,7 @@
  * forked child asks nothing. */
 void environment_start(void) __attribute__((cold));
 
-/* At exit: begins the last reading, of the devices that were given work; then waits for it, a tenth
+/* At exit: begins the last reading, of the devices that were used; then waits for it, a tenth
  * of a second at most. */
 void environment_last_begins(void) __attribute__((cold));
 void environment_last_ends(void) __attribute__((cold));

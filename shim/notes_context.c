@@ -40,6 +40,15 @@ static bool knows_context(uint64_t context)
 	return false;
 }
 
+bool spy_device_used(int device)
+{
+	for (int i = 0; i < CONTEXTS; i++)
+		if (__atomic_load_n(&contexts[i].context, __ATOMIC_RELAXED) &&
+		    __atomic_load_n(&contexts[i].device, __ATOMIC_RELAXED) == device)
+			return true;
+	return false;
+}
+
 uint64_t spy_current_context(void)
 {
 	static get_current_t get_current;

@@ -582,7 +582,7 @@ struct tf_reading {    /* of one device; written by a thread of the shim's that 
 
 struct tf_environment_device {
 	uint32_t index; /* of table `devices` */
-	uint32_t reserved;
+	uint32_t used;  /* it had a context, as far as was seen; written at exit */
 	char bus_id[32]; /* PCI, as the driver says; the device's name for NVML */
 	char uuid[48];
 	struct tf_reading first, last; /* at the start; at exit, of devices that were used */

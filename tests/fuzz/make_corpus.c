@@ -87,6 +87,24 @@ static void killed(struct made *m)
 	made_header(m)->last_seen = 3900000;
 }
 
+/* What NVML said of two devices. */
+static void surrounded(struct made *m)
+{
+	made_start(m, 1 << 20, 4, 0);
+	made_clock(m, 0, 1000, 1755767727123000000);
+	made_clock(m, 4000000, 2001000, 1755767727125000000);
+	made_header(m)->driver_version = 12020;
+	made_library(m, TF_LIBRARY_RUNTIME, "/usr/lib/libcudart.so.13", 13000);
+	struct tf_environment *e = made_environment(m, 2);
+	for (unsigned i = 0; i < SPY_ENVIRONMENT_COUNT; i++) {
+		made_told(&e->devices[0].first, i, i, 1000000);
+		made_told(&e->devices[0].last, i, 1000 * i, 3000000);
+		made_told(&e->devices[1].first, i, 0x4c, 1000000);
+	}
+	e->devices[0].last.pids[0] = 4711;
+	e->devices[0].last.pids[1] = 815;
+}
+
 /* CUPTI's times, and two devices. */
 static void counted(struct made *m)
 {
@@ -117,6 +135,8 @@ int main(int argc, char **argv)
 	save(&m, "empty");
 	killed(&m);
 	save(&m, "killed");
+	surrounded(&m);
+	save(&m, "surrounded");
 	made_sampled(&m);
 	save_packed(&m, "sampled");
 	counted(&m);

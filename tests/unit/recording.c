@@ -192,6 +192,29 @@ void made_library(struct made *m, enum tf_library_kind kind, const char *path, u
 	tf_publish(&made_header(m)->libraries);
 }
 
+struct tf_environment *made_environment(struct made *m, uint32_t devices)
+{
+	struct tf_environment *e;
+
+	made_header(m)->environment = made_alloc(&m->map, sizeof(*e));
+	e = tf_at(&m->map, made_header(m)->environment, sizeof(*e));
+	e->state = TF_ENVIRONMENT_READ;
+	e->count = devices;
+	for (uint32_t i = 0; i < devices && i < TF_ENVIRONMENT_DEVICES; i++) {
+		e->devices[i].index = i;
+		snprintf(e->devices[i].bus_id, sizeof(e->devices[i].bus_id), "0000:%02X:00.0", i);
+		snprintf(e->devices[i].uuid, sizeof(e->devices[i].uuid), "GPU-%u", i);
+	}
+	return e;
+}
+
+void made_told(struct tf_reading *r, enum spy_environment what, uint64_t value, uint64_t tick)
+{
+	r->tick = tick;
+	r->known |= 1ull << what;
+	r->value[what] = value;
+}
+
 struct tf_thread *made_thread(struct made *m, uint64_t tid, const char *name, uint64_t ring_records)
 {
 	struct tf_header *h = made_header(m);

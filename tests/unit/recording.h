@@ -31,6 +31,11 @@ void made_device(struct made *m, const char *name, bool simulated);
 void made_gap(struct made *m, enum tf_gap_kind kind, const char *name, uint64_t count);
 void made_library(struct made *m, enum tf_library_kind kind, const char *path, uint32_t version);
 
+/* The area of what NVML said, of `devices` devices with names of their own and no reading. */
+struct tf_environment *made_environment(struct made *m, uint32_t devices);
+/* What a reading says: complete at this tick. */
+void made_told(struct tf_reading *r, enum spy_environment what, uint64_t value, uint64_t tick);
+
 /* A thread that was born at the start of the window. */
 struct tf_thread *made_thread(struct made *m, uint64_t tid, const char *name,
                               uint64_t ring_records);

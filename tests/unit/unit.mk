@@ -5,6 +5,7 @@ UNIT_TESTS := \
 	test_report_cli \
 	test_report_clock \
 	test_report_damage \
+	test_report_environment \
 	test_report_gpu \
 	test_report_history \
 	test_report_host \
