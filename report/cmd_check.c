@@ -10,8 +10,6 @@
 #include "report/complain.h"
 #include "report/page.h"
 
-#define EXIT_REGRESSION 1
-
 static int list_metrics(void)
 {
 	static const struct column columns[] = {{"metric", true}, {"kind", true}, {"what", true}};
@@ -78,7 +76,7 @@ static int check(const struct check_request *r)
 {
 	static const int statuses[] = {
 	        [OUTCOME_PASS] = EXIT_DONE,
-	        [OUTCOME_FAIL] = EXIT_REGRESSION,
+	        [OUTCOME_FAIL] = EXIT_UNEXPECTED,
 	        [OUTCOME_INCONCLUSIVE] = EXIT_INCONCLUSIVE,
 	};
 	struct check c = {.baseline = r->baseline};

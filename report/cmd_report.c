@@ -22,6 +22,7 @@ enum {
 	SKIP_STEPS,
 	STEPS_FROM,
 	UNIT_PER_STEP,
+	EXPECT_KERNEL,
 	OUTPUT,
 	HELP
 };
@@ -39,6 +40,8 @@ static const struct option_row rows[] = {
         [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
         [UNIT_PER_STEP] = {"unit-per-step", 0, "N",
                            "what a step deals with, samples say: prints the throughput"},
+        [EXPECT_KERNEL] = {"expect-kernel", 0, "REGEX",
+                           "say whether a kernel of that name ran; exit 1 if none did"},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
         [HELP] = {"help", 'h', NULL, "print this"},
         {0},
@@ -137,30 +140,48 @@ int report_put(const char *text, size_t bytes, const char *output)
 	return report_close(to, output ? output : "standard output");
 }
 
+/* Whether every kernel that was expected ran. */
+static bool all_ran(const struct model *m, const struct out_options *o)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < o->expectation_count; i++) {
+		struct expected x;
+		expect_find(m, &o->expectations[i], &x);
+		all &= x.ran;
+		expected_free(&x);
+	}
+	return all;
+}
+
 int report_print(const struct report_request *request, const char *output, char *const *paths,
                  size_t count)
 {
 	struct model m = {0};
 	struct out_options out = request->out;
+	bool as_expected = true;
 	char *text = NULL;
 	size_t bytes = 0;
 	int status = EXIT_TROUBLE;
 
 	m.skip_steps = request->skip_steps;
 	m.steps_from = request->steps_from;
+	out.expectations = request->expectations;
+	out.expectation_count = request->expectation_count;
 	if (!report_read(&m, paths, count)) {
 		out.to = open_memstream(&text, &bytes);
 		if (!out.to)
 			alloc_failed();
 		model_sort(&m, request->sort);
 		request->write(&m, &out);
+		as_expected = all_ran(&m, &out);
 		if (fclose(out.to))
 			alloc_failed();
 		status = report_put(text, bytes, output);
 		free(text);
 	}
 	model_free(&m);
-	return status;
+	return status == EXIT_DONE && !as_expected ? EXIT_UNEXPECTED : status;
 }
 
 static int read_limit(struct report_request *request, const char *value)
@@ -204,6 +225,22 @@ static int read_unit(struct report_request *request, const char *value)
 	return -1;
 }
 
+static int read_expectation(struct report_request *request, const char *value)
+{
+	ALLOC_ROOM(request->expectations, request->expectation_count);
+	if (!expect_compile(&request->expectations[request->expectation_count], "report", value))
+		return -1;
+	request->expectation_count++;
+	return 0;
+}
+
+static void free_expectations(struct report_request *request)
+{
+	for (size_t i = 0; i < request->expectation_count; i++)
+		expect_free(&request->expectations[i]);
+	free(request->expectations);
+}
+
 /* One option; -1 when one line was written. */
 static int read_option(struct report_request *request, int option, const char *value,
                        const char **output)
@@ -237,6 +274,8 @@ static int read_option(struct report_request *request, int option, const char *v
 		break;
 	case UNIT_PER_STEP:
 		return read_unit(request, value);
+	case EXPECT_KERNEL:
+		return read_expectation(request, value);
 	case FULL_NAMES:
 		request->out.full_names = true;
 		break;
@@ -285,15 +324,16 @@ int cmd_report(int count, char **args)
 			        "in this folder.\n"
 			        "A folder, or several files of one run, are reported as one run.",
 			        rows);
-			free(names);
-			return report_close(stdout, "standard output");
+			status = report_close(stdout, "standard output");
+			goto done;
 		} else if (option == OPTION_WRONG ||
 		           read_option(&request, option, value, &output)) {
-			free(names);
-			return EXIT_TROUBLE;
+			goto done;
 		}
 	}
 	status = report_to(&request, output, names, named);
+done:
+	free_expectations(&request);
 	free(names);
 	return status;
 }

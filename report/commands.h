@@ -26,6 +26,8 @@ struct report_request {
 	enum sort_key sort;
 	uint64_t skip_steps;    /* first ones, of each process */
 	const char *steps_from; /* NVTX ranges of this name are the steps; NULL = as found */
+	struct expectation *expectations; /* also in `out` */
+	size_t expectation_count;
 };
 /* What a report looks like when nothing is asked for. */
 void report_defaults(struct report_request *request);

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "report/model.h"
+#include "report/expect.h"
 
 enum out_table { TABLE_APIS, TABLE_KERNELS, TABLE_COPIES, TABLE_THREADS };
 extern const char *const out_table_names[]; /* ends with NULL */
@@ -21,6 +21,8 @@ struct out_options {
 	size_t width;
 	enum out_table table; /* of csv */
 	double unit_per_step; /* 0 = not asked for */
+	const struct expectation *expectations;
+	size_t expectation_count;
 };
 
 void out_text(const struct model *m, const struct out_options *o);

@@ -175,6 +175,7 @@ void out_json(const struct model *m, const struct out_options *o)
 	json_put(root, "processes", json_processes(m));
 	json_put(root, "gaps", json_gaps(m));
 	json_put(root, "environment", json_environment(m));
+	json_put(root, "expect_kernels", json_expect(m, o));
 	json_put(root, "warnings", warnings(m));
 	/* ASCII alone: no character of a name reaches a terminal raw. */
 	json_dumpf(root, o->to, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));

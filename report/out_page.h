@@ -12,6 +12,8 @@ void out_page_top(const struct model *m, struct page *page);
 void out_page_findings(const struct model *m, struct page *page);
 /* What NVML says of the devices, and what is wrong there; a part of the top. */
 void out_page_environment(const struct model *m, struct page *page);
+/* Of each expected kernel: whether it ran, how often, or what ran instead. */
+void out_page_expect(const struct model *m, const struct out_options *o, struct page *page);
 void out_page_processes(const struct model *m, struct page *page);
 void out_page_host(const struct model *m, const struct out_options *o, struct page *page);
 void out_page_apis(const struct model *m, const struct out_options *o, struct page *page);

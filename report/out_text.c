@@ -3,6 +3,7 @@
 static void write_page(const struct model *m, const struct out_options *o, struct page *page)
 {
 	out_page_top(m, page);
+	out_page_expect(m, o, page);
 	out_page_findings(m, page);
 	out_page_processes(m, page);
 	out_page_picture(m, page);

@@ -12,6 +12,7 @@ REPORT_MODULES := \
 	config \
 	environment \
 	error_names \
+	expect \
 	figures \
 	figures_steps \
 	find \
@@ -56,6 +57,7 @@ REPORT_MODULES := \
 	out_json \
 	out_json_findings \
 	out_json_environment \
+	out_json_expect \
 	out_json_gpu \
 	out_json_lists \
 	out_json_run \
@@ -64,6 +66,7 @@ REPORT_MODULES := \
 	out_names \
 	out_page_findings \
 	out_page_environment \
+	out_page_expect \
 	out_page_gpu \
 	out_page_host \
 	out_page_steps \
