@@ -14,6 +14,7 @@ enum {
 	BASELINE,
 	CONFIG,
 	LIMIT,
+	EXPECT_KERNEL,
 	STEPS,
 	SKIP_STEPS,
 	STEPS_FROM,
@@ -30,6 +31,8 @@ static const struct option_row rows[] = {
         [BASELINE] = {"baseline", 'b', "FILE", "compare with this recording, folder or baseline"},
         [CONFIG] = {"config", 'c', "FILE", "read rules from FILE (default: ./cudaspy.toml)"},
         [LIMIT] = {"limit", 'l', "RULE", "judge by RULE; may be given several times"},
+        [EXPECT_KERNEL] = {"expect-kernel", 0, "REGEX",
+                           "fail unless a kernel of that name ran; may be given several times"},
         [STEPS] = {"steps", 0, "N", "a run has N steps: totals are divided by it"},
         [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps of a process out"},
         [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
@@ -80,6 +83,9 @@ static int read_option(struct check_request *r, int option, const char *value)
 	case LIMIT:
 		r->limits[r->limit_count++] = (char *)value;
 		return 0;
+	case EXPECT_KERNEL:
+		r->expected++;
+		return config_expect(&r->config, value);
 	case STEPS:
 	case SKIP_STEPS:
 		return read_steps(r, option == SKIP_STEPS, value);
@@ -170,20 +176,21 @@ int check_request_rules(struct check_request *r)
 			return -1;
 		}
 	}
-	if (!r->config.rule_count) {
-		if (!r->baseline) {
+	if (r->config.rule_count == r->expected) {
+		if (!r->baseline && !r->expected) {
 			complain("check: neither a rule nor a baseline: see cudaspy check --help");
 			return -1;
 		}
-		config_default_rules(&r->config);
+		if (r->baseline)
+			config_default_rules(&r->config);
 	}
 	return has_baseline(r);
 }
 
 int check_request_help(void)
 {
-	option_help("cudaspy check [--baseline FILE] [--config FILE] [--limit RULE]... "
-	            "FILE...\n"
+	option_help("cudaspy check [--baseline FILE] [--config FILE] [--limit RULE]...\n"
+	            "                     [--expect-kernel REGEX]... FILE...\n"
 	            "       cudaspy check --save-baseline FILE RECORDING...",
 	            "Judges recordings by rules, such as 'launches <= +0' (against the "
 	            "baseline),\n'pageable_copies = 0' or 'launch_p50_ns <= +15%'. Without a "

@@ -14,6 +14,7 @@ struct check_request {
 	size_t count;
 	char **limits; /* of the command line */
 	size_t limit_count;
+	size_t expected; /* kernels: rules of `config` that the command line has beside limits */
 	const char *baseline, *config_file, *save, *output, *explain;
 	bool list;
 	void (*write)(const struct check *, const struct out_options *);

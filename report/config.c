@@ -242,6 +242,18 @@ int config_steps_agree(const struct config *c)
 	return -1;
 }
 
+int config_expect(struct config *c, const char *pattern)
+{
+	struct rule_error error;
+
+	if (rule_expect(room(c), pattern, &error)) {
+		c->rule_count++;
+		return 0;
+	}
+	complain("check: --expect-kernel %s: no regular expression: %s", pattern, error.text);
+	return -1;
+}
+
 void config_default_rules(struct config *c)
 {
 	struct rule_error error;

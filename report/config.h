@@ -32,6 +32,8 @@ int config_read(struct config *c, const char *path);
 int config_limit(struct config *c, const char *text);
 /* --steps and what asks for recorded steps exclude each other: -1 when one line was written. */
 int config_steps_agree(const struct config *c);
+/* A kernel that is to have run. -1 when the error was written. */
+int config_expect(struct config *c, const char *pattern);
 /* Nothing was asked for: no total may rise. */
 void config_default_rules(struct config *c);
 /* Which steps recordings are read with. */

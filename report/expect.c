@@ -138,8 +138,7 @@ void expected_free(struct expected *x)
 
 double expect_per_step(const struct model *m, const struct kernel *k)
 {
-	double steps = m->steps.source == STEPS_NONE ? 0 : (double)m->steps.count,
-	       each = (double)k->launches / steps;
+	double steps = m->steps.source == STEPS_NONE ? 0 : (double)m->steps.count;
 
-	return steps > 0 && each >= 1 && each == rint(each) ? each : NAN;
+	return steps > 0 ? (double)k->launches / steps : NAN;
 }

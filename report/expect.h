@@ -36,7 +36,7 @@ struct expected { /* what became of it */
 void expect_find(const struct model *m, const struct expectation *e, struct expected *to);
 void expected_free(struct expected *x);
 
-/* A kernel's launches in each step; NaN where there are no steps, or they differ. */
+/* A kernel's launches over the run's steps; NaN where there are none. */
 double expect_per_step(const struct model *m, const struct kernel *k);
 
 #endif

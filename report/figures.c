@@ -10,7 +10,8 @@ static struct part *add(struct parts *p, char *name, uint64_t count)
 {
 	ALLOC_ROOM(p->items, p->count);
 	struct part *to = &p->items[p->count++];
-	*to = (struct part){.name = name, .count = count, .total = NAN, .p50 = NAN};
+	*to = (struct part){
+	        .name = name, .count = count, .total = NAN, .p50 = NAN, .gpu_share = NAN};
 	return to;
 }
 
@@ -27,6 +28,8 @@ static void take_kernels(struct figures *f, const struct model *m)
 		to->failed = k->failed;
 		to->total = k->total;
 		to->p50 = k->q.p50;
+		to->captured = k->captured;
+		to->gpu_share = m->gpu.all.total > 0 ? k->gpu.total / m->gpu.all.total : NAN;
 		to->shapes = k->shapes;
 		memcpy(to->grid, k->most.grid, sizeof(to->grid));
 		memcpy(to->block, k->most.block, sizeof(to->block));
@@ -205,6 +208,8 @@ void parts_order(struct parts *p)
 		to->count += from->count;
 		to->failed += from->failed;
 		to->bytes += from->bytes;
+		to->captured += from->captured;
+		to->gpu_share += from->gpu_share;
 		to->total += from->total;
 		to->p50 = NAN;
 		free(from->name);

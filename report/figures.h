@@ -12,6 +12,8 @@ struct part {       /* a kernel, an API, or a kind of copy */
 	unsigned class;
 	uint64_t count, failed, bytes;
 	double total, p50;          /* API time, ns; NaN where not known */
+	uint64_t captured;          /* of kernels: put into graphs */
+	double gpu_share;           /* of kernels: of all GPU time; NaN = not known */
 	uint64_t shapes;            /* of kernels: launch geometries, 0 = not known */
 	uint32_t grid[3], block[3]; /* of the one launched most often */
 };

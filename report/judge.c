@@ -28,14 +28,19 @@ void judge_fail(struct judgement *j)
 	j->outcome = OUTCOME_FAIL;
 }
 
+/* Of expected kernels that were only captured: what was, if graphs were launched. */
 static double of_kernels(const struct rule *r, const struct figures *f)
 {
-	double sum = 0;
+	double launches = 0, captured = 0;
 
 	for (size_t i = 0; i < f->kernels.count; i++)
-		if (!regexec(&r->regex, f->kernels.items[i].name, 0, NULL, 0))
-			sum += (double)f->kernels.items[i].count;
-	return sum;
+		if (!regexec(&r->regex, f->kernels.items[i].name, 0, NULL, 0)) {
+			launches += (double)f->kernels.items[i].count;
+			captured += (double)f->kernels.items[i].captured;
+		}
+	if (r->expected && !(launches > 0) && f->values[METRIC_GRAPH_LAUNCHES] > 0)
+		return captured;
+	return launches;
 }
 
 static double value_of(const struct trial *c, const struct figures *f)
@@ -182,7 +187,12 @@ static void judge_counts(struct trial *c)
 		if (why)
 			judge_inconclusive(to, why);
 	}
-	if (to->outcome == OUTCOME_FAIL)
+	if (c->rule->expected && to->outcome == OUTCOME_FAIL)
+		to->where =
+		        judge_instead(before->count ? &before->runs[0] : NULL, &after->runs[worst]);
+	else if (c->rule->expected && to->outcome == OUTCOME_PASS)
+		to->note = judge_share(c->rule, &after->runs[0]);
+	else if (to->outcome == OUTCOME_FAIL)
 		to->where = judge_where(c->rule, before->count ? &before->runs[0] : NULL,
 		                        &after->runs[worst], c->judge->steps, lower);
 }

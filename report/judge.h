@@ -51,6 +51,13 @@ char *judgement_limit(const struct judgement *j);
  * it). */
 char *judgement_change(const struct judgement *j);
 
+/* Of an expected kernel that did not run: what ran in its place, those that an earlier run had not
+ * first; NULL = nothing did (free it). */
+char *judge_instead(const struct figures *before, const struct figures *after);
+/* Of one that did: its share of GPU time, and what is not known of it; NULL = nothing to say (free
+ * it). */
+char *judge_share(const struct rule *rule, const struct figures *f);
+
 /* "200 steps judged", "3..9 a step before, 3..11 after, 200 steps judged"; NULL = the rule is not
  * about recorded steps (free it). */
 char *judgement_steps(const struct judgement *j);

@@ -8,6 +8,8 @@
 #include "report/text.h"
 #include "report/units.h"
 
+#define INSTEAD_MOST 3 /* kernels that are named in place of one */
+
 char *judgement_limit(const struct judgement *j)
 {
 	const struct rule *r = j->rule;
@@ -191,4 +193,62 @@ char *judge_where(const struct rule *r, const struct figures *before, const stru
 	                   : alloc_format("%s: %s%s", name, b, per);
 	free(name);
 	return text;
+}
+
+/* Launches that the earlier run had not; all of them where there is none. */
+static uint64_t gained(const struct part *p, const struct figures *before)
+{
+	const struct part *then = before ? parts_find(&before->kernels, p->name) : NULL;
+	uint64_t old = then ? then->count : 0;
+
+	return p->count > old ? p->count - old : 0;
+}
+
+char *judge_instead(const struct figures *before, const struct figures *after)
+{
+	const struct part *named[INSTEAD_MOST] = {NULL};
+	char *text = NULL;
+
+	for (size_t n = 0; n < INSTEAD_MOST; n++) {
+		for (size_t i = 0; i < after->kernels.count; i++) {
+			const struct part *p = &after->kernels.items[i];
+			bool told = false;
+			for (size_t k = 0; k < n; k++)
+				told |= named[k] == p;
+			if (!told && gained(p, before) &&
+			    (!named[n] || gained(p, before) > gained(named[n], before)))
+				named[n] = p;
+		}
+		if (!named[n])
+			break;
+		char *name = short_name(named[n]->name);
+		char *longer = alloc_format("%s%s %s %llu launches", text ? text : "",
+		                            text     ? ","
+		                            : before ? "more than before:"
+		                                     : "what ran:",
+		                            name, (unsigned long long)gained(named[n], before));
+		free(name);
+		free(text);
+		text = longer;
+	}
+	/* Nothing new stands in its place. */
+	return text || !before ? text : judge_instead(NULL, after);
+}
+
+char *judge_share(const struct rule *r, const struct figures *f)
+{
+	double share = 0;
+	uint64_t launches = 0;
+	char percent[UNIT_BYTES];
+
+	for (size_t i = 0; i < f->kernels.count; i++)
+		if (counts(r, &f->kernels.items[i]) && f->kernels.items[i].count) {
+			share += f->kernels.items[i].gpu_share;
+			launches += f->kernels.items[i].count;
+		}
+	if (!launches)
+		return alloc_format("in graphs alone: it was captured so many times, and how often "
+		                    "it ran is not known");
+	return isfinite(share) ? alloc_format("%s %% of GPU time", unit_percent(percent, share, 1))
+	                       : alloc_format("its share of GPU time is not known");
 }

@@ -157,6 +157,24 @@ bool rule_parse(struct rule *r, const char *text, struct rule_error *error)
 	return false;
 }
 
+bool rule_expect(struct rule *r, const char *pattern, struct rule_error *error)
+{
+	int rc;
+
+	*r = (struct rule){
+	        .metric = &metrics[METRIC_LAUNCHES], .op = OP_GE, .value = 1, .expected = true};
+	error->column = 1;
+	rc = regcomp(&r->regex, pattern, REG_EXTENDED | REG_NOSUB);
+	if (rc) {
+		regerror(rc, &r->regex, error->text, sizeof(error->text));
+		return false;
+	}
+	r->select = SELECT_KERNEL;
+	r->pattern = alloc_copy(pattern, strlen(pattern));
+	r->text = alloc_format("expect-kernel %s", pattern);
+	return true;
+}
+
 void rule_free(struct rule *r)
 {
 	if (r->select != SELECT_RUN)

@@ -32,6 +32,7 @@ struct rule {
 	bool percent;  /* of the baseline; of a share: points */
 	double value;  /* ns, bytes, a count, a share, or per cent where `percent` says so */
 	char *word;    /* of a verdict */
+	bool expected; /* of --expect-kernel: launched directly or inside a graph */
 };
 
 struct rule_error {
@@ -41,6 +42,8 @@ struct rule_error {
 
 /* False when the text is no rule: `error` says why; there is nothing to free. */
 bool rule_parse(struct rule *r, const char *text, struct rule_error *error);
+/* `kernel "PATTERN" launches >= 1`, by the pattern alone. */
+bool rule_expect(struct rule *r, const char *pattern, struct rule_error *error);
 void rule_free(struct rule *r);
 /* What the rule asks, in sentences. */
 void rule_explain(const struct rule *r, FILE *to);
