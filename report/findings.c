@@ -38,6 +38,59 @@ static const struct known {
          "The host waits for the GPU at every step, and only then gives it more work",
          "wait once every few steps, or for an event of the step before (cudaEventSynchronize)",
          "no .item(), .cpu() or print of a tensor in the loop; add losses up on the device"},
+        {"pageable-async-copy", find_pageable_async_copy,
+         "Asynchronous copies of pageable memory: the host stages them, and waits",
+         "allocate the host's side with cudaMallocHost, or pin it once with cudaHostRegister",
+         "DataLoader(pin_memory=True) or tensor.pin_memory(), then .to(device, "
+         "non_blocking=True)"},
+        {"many-small-copies", find_many_small_copies,
+         "Many small copies, one after the other",
+         "pack them into one pinned buffer and send that with one cudaMemcpyAsync; or let a "
+         "kernel gather",
+         "torch.cat or torch.stack on the host, then one .to(device)"},
+        {"copy-not-overlapped", find_copy_not_overlapped,
+         "Copies run alone that could run beside kernels or other copies",
+         "give copies a stream of their own (cudaStreamNonBlocking), two or more buffers, and "
+         "order by cudaEventRecord and cudaStreamWaitEvent",
+         "copy the next batch in a torch.cuda.Stream() with non_blocking=True while this one is "
+         "worked on"},
+        {"low-bandwidth-copy", find_low_bandwidth_copy,
+         "Copies reach a fraction of the bandwidth",
+         "pack rows on the device by a kernel and copy one piece; avoid cudaMemcpy2D of narrow "
+         "rows",
+         "tensor.contiguous() on the device before .cpu() or .to()"},
+        {"copy-back-and-forth", find_copy_back_and_forth,
+         "The same memory goes to the host and back",
+         "do on the device, by a small kernel, what the host does with it",
+         "keep the tensor on the device: no .cpu() or .numpy() in between"},
+        {"alloc-churn", find_alloc_churn, "Memory is allocated and freed over and over",
+         "allocate once and use the buffers again, or cudaMallocAsync from a pool with a "
+         "release threshold (cudaMemPoolSetAttribute)",
+         "leave the caching allocator on, no torch.cuda.empty_cache() in the loop; out= "
+         "arguments"},
+        {"memory-growth", find_memory_growth, "Device memory grows without end",
+         "free what a step allocated (cudaFree), or use one buffer for all steps",
+         "keep no tensors with their graphs over steps: loss.item() or .detach() before adding "
+         "up"},
+        {"module-load-in-loop", find_module_load_in_loop,
+         "Code is loaded or compiled in the steady state",
+         "load modules once (cuModuleLoadData, cuLibraryLoadData) and keep their functions; "
+         "ship SASS for this GPU, so that nothing is compiled",
+         "torch.compile(dynamic=True), fixed shapes, and a warm Triton cache: no recompilation"},
+        {"first-launch-cost", find_first_launch_cost,
+         "First launches of kernels load code in the steady state",
+         "launch each kernel once before it counts, or set CUDA_MODULE_LOADING=EAGER",
+         "warm up with every shape that will come, or set CUDA_MODULE_LOADING=EAGER"},
+        {"graph-reinstantiated", find_graph_reinstantiated,
+         "Graphs are made or updated anew for each launch",
+         "instantiate once (cudaGraphInstantiate) and launch it at every step, with parameters "
+         "in device memory",
+         "capture one torch.cuda.CUDAGraph and replay() it with static input tensors"},
+        {"graph-instantiation-dominates", find_graph_instantiation_dominates,
+         "Making graphs takes the host longer than launching them",
+         "keep the instantiated graph of each shape (cudaGraphExec_t) and launch it again when "
+         "the shape comes again",
+         "one torch.cuda.CUDAGraph for each padded batch size, captured before the loop"},
 };
 
 bool finding_is(struct finding *f, enum finding_severity severity, double share, char *evidence)

@@ -59,4 +59,37 @@ finder find_many_short_launches, find_launch_queue_full, find_launch_contention;
 /* findings_sync.c */
 finder find_sync_every_step;
 
+/* findings_steady.c: what several detectors ask. */
+
+/* The shares of the steady window in which the GPU had work, or ran kernels; NaN = not known. */
+double steady_busy(const struct scene *s);
+double steady_kernels(const struct scene *s);
+/* What is left to gain of `share` where that much of the window is used anyhow (NaN = unknown). */
+double steady_stake(double share, double used);
+double act_ns(const struct act *a); /* API time */
+/* Whether the name of the call has this part. */
+bool act_named(const struct scene *s, const struct act *a, const char *part);
+/* In the second half of what is held: what a program does once, at its start, is not. */
+bool act_late(const struct scene *s, const struct act *a);
+/* A copy between host and device that was done. */
+bool act_is_host_copy(const struct act *a);
+/* What copying the same memory to the host and back to its place took, see there; ns of GPU or of
+ * the host, whichever is more. */
+struct round_trips {
+	uint64_t count, bytes; /* bytes: one way */
+	double ns;
+};
+void find_round_trips(const struct scene *s, struct round_trips *to);
+
+/* findings_copy.c */
+finder find_pageable_async_copy, find_many_small_copies, find_low_bandwidth_copy;
+/* findings_copy_flow.c */
+finder find_copy_not_overlapped, find_copy_back_and_forth;
+/* findings_memory.c */
+finder find_alloc_churn, find_memory_growth;
+/* findings_module.c */
+finder find_module_load_in_loop, find_first_launch_cost;
+/* findings_graph.c */
+finder find_graph_reinstantiated, find_graph_instantiation_dominates;
+
 #endif

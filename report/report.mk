@@ -17,7 +17,13 @@ REPORT_MODULES := \
 	figures_steps \
 	find \
 	findings \
+	findings_copy \
+	findings_copy_flow \
+	findings_graph \
 	findings_launch \
+	findings_memory \
+	findings_module \
+	findings_steady \
 	findings_sync \
 	history \
 	history_acts \

@@ -1,0 +1,152 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/alloc.h"
+#include "report/findings_parts.h"
+#include "report/units.h"
+
+static double longer(const struct act *a)
+{
+	return a->gpu > act_ns(a) ? a->gpu : act_ns(a);
+}
+
+/* ---- the same memory both ways ---- */
+
+/* Fewer are no habit. */
+#define TRIPS_LEAST 10u
+
+struct way { /* a copy between host and device */
+	uint64_t device, host, bytes;
+	const struct act *act;
+};
+
+static int by_memory(const void *a, const void *b)
+{
+	const struct way *x = a, *y = b;
+
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	if (x->host != y->host)
+		return x->host < y->host ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? -1 : 1;
+	return x->act < y->act ? -1 : x->act > y->act;
+}
+
+/* A trip: from device to host, and the next copy of the same bytes goes where they came from. */
+void find_round_trips(const struct scene *s, struct round_trips *to)
+{
+	struct way *ways = alloc_zeroed(s->count + 1, sizeof(*ways));
+	size_t count = 0;
+
+	*to = (struct round_trips){0};
+	for (size_t i = 0; i < s->count; i++) {
+		const struct act *a = &s->acts[i];
+		if (!act_is_host_copy(a) || !a->address || !a->source)
+			continue;
+		bool down = a->direction == SPY_DIR_DTOH;
+		ways[count++] = (struct way){.device = down ? a->source : a->address,
+		                             .host = down ? a->address : a->source,
+		                             .bytes = a->bytes,
+		                             .act = a};
+	}
+	if (count)
+		qsort(ways, count, sizeof(*ways), by_memory);
+	for (size_t i = 1; i < count; i++) {
+		const struct way *down = &ways[i - 1], *up = &ways[i];
+		if (down->device != up->device || down->host != up->host ||
+		    down->bytes != up->bytes || down->act->direction != SPY_DIR_DTOH ||
+		    up->act->direction != SPY_DIR_HTOD)
+			continue;
+		to->count++;
+		to->bytes += up->bytes;
+		to->ns += longer(down->act) + longer(up->act);
+	}
+	free(ways);
+}
+
+bool find_copy_back_and_forth(const struct scene *s, struct finding *f)
+{
+	char bytes[UNIT_BYTES], share[UNIT_BYTES];
+	struct round_trips trips;
+
+	find_round_trips(s, &trips);
+	if (trips.count < TRIPS_LEAST || !(s->held > 0))
+		return false;
+	char *rate = scene_rate(s, (double)trips.count);
+	char *text = alloc_format(
+	        "%llu times, %s, memory was copied to the host and then from there to where it "
+	        "came "
+	        "from, %s each way on average; these copies take %s %% of the steady time.",
+	        (unsigned long long)trips.count, rate,
+	        unit_bytes(bytes, (double)trips.bytes / (double)trips.count),
+	        unit_percent(share, fmin(trips.ns, s->held), s->held));
+	free(rate);
+	return finding_tell(f, steady_stake(scene_share(s, trips.ns), steady_kernels(s)), text);
+}
+
+/* ---- copies that nothing runs beside ---- */
+
+/* Below this size (bytes) a copy is waited for, not transferred: nothing to hide beside work. */
+#define TRANSFER 65536u
+/* Where this share of what could overlap does, the program overlaps its copies. */
+#define OVERLAPS 0.5
+
+struct transfers {
+	uint64_t count;
+	double ns[SPY_DIR_COUNT], all; /* GPU time where it is known */
+};
+
+static struct transfers transfers(const struct scene *s)
+{
+	struct transfers t = {0};
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct act *a = &s->acts[i];
+		if (!act_is_host_copy(a) || a->memory != SPY_MEM_PINNED || a->bytes < TRANSFER ||
+		    !(a->gpu > 0))
+			continue;
+		t.count++;
+		t.ns[a->direction] += a->gpu;
+		t.all += a->gpu;
+	}
+	return t;
+}
+
+static double devices(const struct model *m)
+{
+	double known = 0;
+
+	for (size_t i = 0; i < m->gpu.device_count; i++)
+		known += m->gpu.devices[i].known;
+	return fmax(1, known);
+}
+
+/*
+ * Perfectly overlapped, the longest of kernels, copies to and copies from the device remains. No
+ * more is at stake than copies take while no kernel runs.
+ */
+bool find_copy_not_overlapped(const struct scene *s, struct finding *f)
+{
+	const struct gpu_busy *b = &s->m->gpu.busy;
+	char alone[UNIT_BYTES], kernels[UNIT_BYTES], both[UNIT_BYTES];
+	double busy = steady_busy(s) * s->held, running = steady_kernels(s) * s->held;
+	struct transfers t = transfers(s);
+	struct round_trips trips;
+
+	if (!t.count || !(busy > 0) || b->overlap > OVERLAPS * b->possible)
+		return false;
+	find_round_trips(s, &trips);
+	if (2 * trips.count > t.count / 2) /* the copy back needs what the host made of the first */
+		return false;
+	double each = devices(s->m);
+	double longest = fmax(running, fmax(t.ns[SPY_DIR_HTOD], t.ns[SPY_DIR_DTOH]) / each);
+	double exposed = fmin(busy - running, t.all / each);
+	char *text = alloc_format(
+	        "For %s %% of the steady window the GPU copied while no kernel ran, and for %s %% "
+	        "it ran kernels (estimated); of what could overlap %s %% did.",
+	        unit_percent(alone, exposed, s->held), unit_percent(kernels, running, s->held),
+	        unit_percent(both, b->overlap, b->possible));
+	return finding_tell(f, scene_share(s, fmin(exposed, busy - longest)), text) &&
+	       f->share >= FINDING_MEDIUM;
+}
