@@ -89,27 +89,73 @@ bool find_copy_back_and_forth(const struct scene *s, struct finding *f)
 
 /* Below this size (bytes) a copy is waited for, not transferred: nothing to hide beside work. */
 #define TRANSFER 65536u
-/* Where this share of what could overlap does, the program overlaps its copies. */
-#define OVERLAPS 0.5
+/*
+ * Where this share of what could overlap does, the program overlaps its copies. Copies that need
+ * not wait for the kernels around them overlap less where the host is late: then it is no fault of
+ * the copies. The timeline is an estimate, so copies in the kernels' stream may seem to overlap.
+ */
+#define OVERLAPS      0.5
+#define OVERLAPS_FREE 0.1
 
 struct transfers {
 	uint64_t count;
 	double ns[SPY_DIR_COUNT], all; /* GPU time where it is known */
+	double ordered; /* of `all`: in order with the kernels given before and after them */
 };
+
+#define NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
+
+/* Whether work in one of these streams waits for work in the other. */
+static bool in_order(const struct history *h, uint32_t x, uint32_t y)
+{
+	if (x == y || x == HISTORY_NONE || y == HISTORY_NONE)
+		return true;
+	return (h->streams[x].flags & TF_STREAM_LEGACY && !(h->streams[y].flags & NON_BLOCKING)) ||
+	       (h->streams[y].flags & TF_STREAM_LEGACY && !(h->streams[x].flags & NON_BLOCKING));
+}
+
+static bool is_kernel(const struct act *a)
+{
+	return a->kind == TF_WORK_KERNEL || a->kind == TF_WORK_GRAPH;
+}
+
+static bool is_transfer(const struct act *a)
+{
+	return act_is_host_copy(a) && a->memory == SPY_MEM_PINNED && a->bytes >= TRANSFER &&
+	       a->gpu > 0;
+}
+
+/* By act: the stream of the next kernel; HISTORY_NONE where there is none. */
+static uint32_t *kernels_after(const struct scene *s)
+{
+	uint32_t *after = alloc_zeroed(s->count + 1, sizeof(*after)), next = HISTORY_NONE;
+
+	for (size_t i = s->count; i-- > 0;) {
+		after[i] = next;
+		if (is_kernel(&s->acts[i]))
+			next = s->acts[i].stream;
+	}
+	return after;
+}
 
 static struct transfers transfers(const struct scene *s)
 {
 	struct transfers t = {0};
+	uint32_t *after = kernels_after(s), before = HISTORY_NONE;
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct act *a = &s->acts[i];
-		if (!act_is_host_copy(a) || a->memory != SPY_MEM_PINNED || a->bytes < TRANSFER ||
-		    !(a->gpu > 0))
+		if (is_kernel(a))
+			before = a->stream;
+		if (!is_transfer(a))
 			continue;
 		t.count++;
 		t.ns[a->direction] += a->gpu;
 		t.all += a->gpu;
+		if (in_order(s->h, a->stream, before) && in_order(s->h, a->stream, after[i]))
+			t.ordered += a->gpu;
 	}
+	free(after);
 	return t;
 }
 
@@ -134,7 +180,8 @@ bool find_copy_not_overlapped(const struct scene *s, struct finding *f)
 	struct transfers t = transfers(s);
 	struct round_trips trips;
 
-	if (!t.count || !(busy > 0) || b->overlap > OVERLAPS * b->possible)
+	double enough = t.ordered > t.all / 2 ? OVERLAPS : OVERLAPS_FREE;
+	if (!t.count || !(busy > 0) || b->overlap > enough * b->possible)
 		return false;
 	find_round_trips(s, &trips);
 	if (2 * trips.count > t.count / 2) /* the copy back needs what the host made of the first */

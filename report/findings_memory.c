@@ -108,8 +108,11 @@ bool find_alloc_churn(const struct scene *s, struct finding *f)
 
 /* ---- growth ---- */
 
-/* The steady state is cut into so many parts, up to its last allocation: memory that is freed at
- * the program's end alone has grown without end. */
+/*
+ * The steady state is cut into so many parts of equal work given to the GPU. Time would not do: a
+ * host may give all its work in a burst, and then wait. What is freed behind the last allocation
+ * does not count: memory that the program's end alone frees has grown without end.
+ */
 #define PARTS 4
 /* In each part so many allocations more than frees, and together so many bytes. */
 #define LEFT_LEAST  4
@@ -132,7 +135,7 @@ static double gained(const struct act *a)
 
 struct growth {
 	double bytes[PARTS], left[PARTS]; /* allocated less freed */
-	double sum, ns;
+	double sum, work;                 /* of all parts; pieces of work */
 };
 
 static bool grows(const struct growth *g)
@@ -149,20 +152,20 @@ static bool grows(const struct growth *g)
 static struct growth growth(const struct scene *s)
 {
 	struct growth g = {0};
-	double from = s->h->upto - s->held;
-	size_t end = s->count;
+	size_t last = 0;
+	double given = 0;
 
-	while (end && !(is_device_memory(&s->acts[end - 1]) && !s->acts[end - 1].is_free))
-		end--;
-	if (!end)
-		return g;
-	g.ns = s->acts[end - 1].start - from;
-	for (size_t i = 0; i < end && g.ns > 0; i++) {
+	for (size_t i = 0; i < s->count; i++) {
+		g.work += s->acts[i].kind != TF_WORK_NONE;
+		if (is_device_memory(&s->acts[i]) && !s->acts[i].is_free)
+			last = i;
+	}
+	for (size_t i = 0; g.work > 0 && i <= last; i++) {
 		const struct act *a = &s->acts[i];
+		given += a->kind != TF_WORK_NONE;
 		if (!is_device_memory(a))
 			continue;
-		double part = (a->start - from) / g.ns * PARTS;
-		int at = part < 0 ? 0 : part < PARTS ? (int)part : PARTS - 1;
+		int at = (int)fmin(PARTS - 1, given / g.work * PARTS);
 		g.bytes[at] += gained(a);
 		g.left[at] += a->is_free ? -1 : 1;
 		g.sum += gained(a);
@@ -197,23 +200,23 @@ static double device_memory(const struct process *p)
 
 bool find_memory_growth(const struct scene *s, struct finding *f)
 {
-	char second[UNIT_BYTES], grown[UNIT_BYTES], most[UNIT_BYTES], all[UNIT_BYTES],
-	        when[UNIT_BYTES];
+	char grown[UNIT_BYTES], when[UNIT_BYTES], most[UNIT_BYTES], all[UNIT_BYTES],
+	        full_in[UNIT_BYTES], piece[UNIT_BYTES];
 	struct growth g = growth(s);
 
 	if (!(s->held > 0) || !grows(&g))
 		return false;
-	double memory = device_memory(s->process), held = peak(s->h), rate = g.sum / g.ns;
-	double full = memory / rate;
-	char *text = alloc_format(
-	        "The device memory that the program holds grew by %s in %s of the steady state, "
-	        "evenly: %s a second%s%s.",
-	        unit_bytes(grown, g.sum), unit_time_apart(when, g.ns),
-	        unit_bytes(second, rate * 1e9), isnan(held) ? "" : "; at most it held ",
-	        isnan(held) ? "" : unit_bytes(most, held));
+	double memory = device_memory(s->process), held = peak(s->h),
+	       full = memory / g.sum * s->held;
+	char *text = alloc_format("The device memory that the program holds grew evenly by %s in "
+	                          "%s, %s for each piece of work given to the GPU%s%s.",
+	                          unit_bytes(grown, g.sum), unit_time_apart(when, s->held),
+	                          unit_bytes(piece, g.sum / g.work),
+	                          isnan(held) ? "" : "; at most it held ",
+	                          isnan(held) ? "" : unit_bytes(most, held));
 	if (full > 0) {
 		char *more = alloc_format("%s At this rate a device of %s is full in %s.", text,
-		                          unit_bytes(all, memory), unit_time_apart(when, full));
+		                          unit_bytes(all, memory), unit_time_apart(full_in, full));
 		free(text);
 		text = more;
 	}
