@@ -90,10 +90,12 @@ bool find_copy_back_and_forth(const struct scene *s, struct finding *f)
 /* Below this size (bytes) a copy is waited for, not transferred: nothing to hide beside work. */
 #define TRANSFER 65536u
 /*
- * Where this share of what could overlap does, the program overlaps its copies. Copies that need
- * not wait for the kernels around them overlap less where the host is late: then it is no fault of
- * the copies. The timeline is an estimate, so copies in the kernels' stream may seem to overlap.
+ * Copies that are in order with the kernels given before and after them cannot overlap, whatever
+ * the timeline, an estimate, says. Where that is so of this share of them the program overlaps
+ * none; else it does where this share of what could overlap does. Where few of them are in order
+ * the host may be late, which is no fault of the copies: they overlap less.
  */
+#define ORDERED       0.9
 #define OVERLAPS      0.5
 #define OVERLAPS_FREE 0.1
 
@@ -168,20 +170,36 @@ static double devices(const struct model *m)
 	return fmax(1, known);
 }
 
+static bool overlaps(const struct gpu_busy *b, const struct transfers *t)
+{
+	double enough = t->ordered > t->all / 2 ? OVERLAPS : OVERLAPS_FREE;
+
+	return t->ordered < ORDERED * t->all && b->overlap > enough * b->possible;
+}
+
+static char *overlap_text(const struct gpu_busy *b, const struct transfers *t)
+{
+	char share[UNIT_BYTES];
+
+	if (t->ordered >= ORDERED * t->all)
+		return alloc_format("copies have to wait for the kernel before them, and the next "
+		                    "kernel for them: they are in its stream");
+	return alloc_format("of what could overlap %s %% did",
+	                    unit_percent(share, b->overlap, b->possible));
+}
+
 /*
  * Perfectly overlapped, the longest of kernels, copies to and copies from the device remains. No
  * more is at stake than copies take while no kernel runs.
  */
 bool find_copy_not_overlapped(const struct scene *s, struct finding *f)
 {
-	const struct gpu_busy *b = &s->m->gpu.busy;
-	char alone[UNIT_BYTES], kernels[UNIT_BYTES], both[UNIT_BYTES];
+	char alone[UNIT_BYTES], kernels[UNIT_BYTES];
 	double busy = steady_busy(s) * s->held, running = steady_kernels(s) * s->held;
 	struct transfers t = transfers(s);
 	struct round_trips trips;
 
-	double enough = t.ordered > t.all / 2 ? OVERLAPS : OVERLAPS_FREE;
-	if (!t.count || !(busy > 0) || b->overlap > enough * b->possible)
+	if (!t.count || !(busy > 0) || overlaps(&s->m->gpu.busy, &t))
 		return false;
 	find_round_trips(s, &trips);
 	if (2 * trips.count > t.count / 2) /* the copy back needs what the host made of the first */
@@ -189,11 +207,13 @@ bool find_copy_not_overlapped(const struct scene *s, struct finding *f)
 	double each = devices(s->m);
 	double longest = fmax(running, fmax(t.ns[SPY_DIR_HTOD], t.ns[SPY_DIR_DTOH]) / each);
 	double exposed = fmin(busy - running, t.all / each);
+	char *why = overlap_text(&s->m->gpu.busy, &t);
 	char *text = alloc_format(
 	        "For %s %% of the steady window the GPU copied while no kernel ran, and for %s %% "
-	        "it ran kernels (estimated); of what could overlap %s %% did.",
+	        "it ran kernels (%s); %s.",
 	        unit_percent(alone, exposed, s->held), unit_percent(kernels, running, s->held),
-	        unit_percent(both, b->overlap, b->possible));
+	        s->m->gpu.estimated ? "estimated" : "measured", why);
+	free(why);
 	return finding_tell(f, scene_share(s, fmin(exposed, busy - longest)), text) &&
 	       f->share >= FINDING_MEDIUM;
 }

@@ -6,6 +6,8 @@ UNIT_TESTS := \
 	test_report_clock \
 	test_report_damage \
 	test_report_environment \
+	test_report_findings_copy \
+	test_report_findings_memory \
 	test_report_gpu \
 	test_report_history \
 	test_report_host \
