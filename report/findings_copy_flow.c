@@ -182,8 +182,8 @@ static char *overlap_text(const struct gpu_busy *b, const struct transfers *t)
 	char share[UNIT_BYTES];
 
 	if (t->ordered >= ORDERED * t->all)
-		return alloc_format("copies have to wait for the kernel before them, and the next "
-		                    "kernel for them: they are in its stream");
+		return alloc_format("the copies are in order with the kernels around them, so that "
+		                    "none can overlap");
 	return alloc_format("of what could overlap %s %% did",
 	                    unit_percent(share, b->overlap, b->possible));
 }

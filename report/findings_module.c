@@ -55,16 +55,44 @@ bool find_module_load_in_loop(const struct scene *s, struct finding *f)
 #define FIRSTS_TIMES 3.0
 #define FIRSTS_SLOW  10e3
 
+static int by_length(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool is_launch(const struct act *a)
+{
+	return a->class == SPY_CLASS_LAUNCH && !a->result && !(a->flags & TF_CAPTURED);
+}
+
+/* The median of launches that are not first ones, ns; NaN where there are none. */
+static double usual_launch(const struct scene *s)
+{
+	double *each = alloc_zeroed(s->count + 1, sizeof(*each)), median = NAN;
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (is_launch(&s->acts[i]) && !(s->acts[i].flags & TF_FIRST))
+			each[count++] = act_ns(&s->acts[i]);
+	if (count) {
+		qsort(each, count, sizeof(*each), by_length);
+		median = each[count / 2];
+	}
+	free(each);
+	return median;
+}
+
 bool find_first_launch_cost(const struct scene *s, struct finding *f)
 {
 	char each[UNIT_BYTES], other[UNIT_BYTES], sum[UNIT_BYTES], share[UNIT_BYTES];
-	double warm = s->h->upto - (1 - WARM) * s->held, first = 0, usual = s->m->gpu.launch_p50;
+	double warm = s->h->upto - (1 - WARM) * s->held, first = 0, usual = usual_launch(s);
 	uint64_t firsts = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct act *a = &s->acts[i];
-		if (a->class != SPY_CLASS_LAUNCH || a->result || !(a->flags & TF_FIRST) ||
-		    a->flags & TF_CAPTURED || a->start < warm)
+		if (!is_launch(a) || !(a->flags & TF_FIRST) || a->start < warm)
 			continue;
 		firsts++;
 		first += act_ns(a);

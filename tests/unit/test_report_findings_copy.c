@@ -191,7 +191,7 @@ static void test_overlap(void **state)
 
 	steady_start(&s);
 	batches(&s, true);
-	steady_expect(&s, "copy-not-overlapped", "they are in its stream");
+	steady_expect(&s, "copy-not-overlapped", "so that none can overlap");
 	steady_start(&s);
 	batches(&s, false);
 	steady_expect(&s, "copy-not-overlapped", NULL);
