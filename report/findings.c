@@ -120,7 +120,8 @@ char *scene_rate(const struct scene *s, double count)
 {
 	if (s->steps > 0)
 		return alloc_format("%.3g a step", count / s->steps);
-	return alloc_format("%.3g a second", s->held > 0 ? count / s->held * 1e9 : 0);
+	double each = s->held > 0 ? count / s->held * 1e9 : 0;
+	return alloc_format(each < 1000 ? "%.3g a second" : "%.0f a second", each);
 }
 
 /* ---- the scene ---- */

@@ -78,7 +78,7 @@ struct small {
 
 static bool is_small(const struct act *a)
 {
-	return act_is_host_copy(a) && a->items == 1 && a->bytes <= SMALL_COPY;
+	return a->kind == TF_WORK_COPY && a->items == 1 && a->bytes <= SMALL_COPY;
 }
 
 static void add_small(struct small *to, struct row *row, const struct act *a)

@@ -61,6 +61,7 @@ void find_round_trips(const struct scene *s, struct round_trips *to)
 		to->count++;
 		to->bytes += up->bytes;
 		to->ns += longer(down->act) + longer(up->act);
+		to->timed += down->act->gpu > 0 && up->act->gpu > 0;
 	}
 	free(ways);
 }
@@ -74,13 +75,17 @@ bool find_copy_back_and_forth(const struct scene *s, struct finding *f)
 	if (trips.count < TRIPS_LEAST || !(s->held > 0))
 		return false;
 	char *rate = scene_rate(s, (double)trips.count);
+	const char *who = trips.timed == trips.count ? "" : "the host ",
+	           *how = trips.timed < trips.count ? "; its GPU time is not known"
+	                  : s->m->gpu.estimated     ? " (estimated)"
+	                                            : "";
 	char *text = alloc_format(
-	        "%llu times, %s, memory was copied to the host and then from there to where it "
+	        "%llu times, %s, memory was copied to the host and from there back to where it "
 	        "came "
-	        "from, %s each way on average; these copies take %s %% of the steady time.",
+	        "from, %s each way on average; that takes %s%s %% of the steady time%s.",
 	        (unsigned long long)trips.count, rate,
-	        unit_bytes(bytes, (double)trips.bytes / (double)trips.count),
-	        unit_percent(share, fmin(trips.ns, s->held), s->held));
+	        unit_bytes(bytes, (double)trips.bytes / (double)trips.count), who,
+	        unit_percent(share, fmin(trips.ns, s->held), s->held), how);
 	free(rate);
 	return finding_tell(f, steady_stake(scene_share(s, trips.ns), steady_kernels(s)), text);
 }

@@ -5,6 +5,13 @@
 #include "report/findings_parts.h"
 #include "report/units.h"
 
+/* What has no address is physical memory, whose mappings count. */
+static bool is_buffer(const struct act *a)
+{
+	return a->class == SPY_CLASS_ALLOC && !a->result && !(a->flags & TF_CAPTURED) && a->bytes &&
+	       a->address;
+}
+
 /* ---- churn ---- */
 
 /* Fewer are no habit. */
@@ -71,7 +78,7 @@ static struct churn churn(const struct scene *s)
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct act *a = &s->acts[i];
-		if (a->class == SPY_CLASS_ALLOC && !a->result && a->bytes)
+		if (is_buffer(a))
 			b[count++] = (struct buffer){a->bytes, a};
 	}
 	if (count)
@@ -96,12 +103,12 @@ bool find_alloc_churn(const struct scene *s, struct finding *f)
 		return false;
 	char *rate = scene_rate(s, (double)c.again);
 	char *text = alloc_format(
-	        "%llu allocations, %s, are of a size that was freed just before, %llu of them of "
-	        "%s. They take the host %s and the frees, which may wait for the GPU, %s: %s %% of "
-	        "its steady time.",
-	        (unsigned long long)c.again, rate, (unsigned long long)c.most,
-	        unit_bytes(bytes, (double)c.bytes), unit_time_apart(alloc, c.alloc),
-	        unit_time_apart(release, c.release), unit_percent(share, ns, s->held));
+	        "%llu allocations, %s, are of a size that was freed before (most often %s). They "
+	        "take the host %s and the frees, which may wait for the GPU, %s: %s %% of its "
+	        "steady time.",
+	        (unsigned long long)c.again, rate, unit_bytes(bytes, (double)c.bytes),
+	        unit_time_apart(alloc, c.alloc), unit_time_apart(release, c.release),
+	        unit_percent(share, ns, s->held));
 	free(rate);
 	return finding_tell(f, steady_stake(scene_share(s, ns), steady_busy(s)), text);
 }
@@ -124,8 +131,7 @@ bool find_alloc_churn(const struct scene *s, struct finding *f)
 
 static bool is_device_memory(const struct act *a)
 {
-	return a->class == SPY_CLASS_ALLOC && !a->result && a->bytes &&
-	       (a->memory == SPY_MEM_DEVICE || a->memory == SPY_MEM_MANAGED);
+	return is_buffer(a) && (a->memory == SPY_MEM_DEVICE || a->memory == SPY_MEM_MANAGED);
 }
 
 static double gained(const struct act *a)

@@ -76,7 +76,8 @@ bool act_is_host_copy(const struct act *a);
 /* What copying the same memory to the host and back to its place took, see there; ns of GPU or of
  * the host, whichever is more. */
 struct round_trips {
-	uint64_t count, bytes; /* bytes: one way */
+	uint64_t count, timed,
+	        bytes; /* timed: the GPU time of both ways is known; bytes: one way */
 	double ns;
 };
 void find_round_trips(const struct scene *s, struct round_trips *to);
