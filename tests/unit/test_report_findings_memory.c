@@ -52,7 +52,29 @@ static void test_early_churn(void **state)
 
 /* ---- growth ---- */
 
-/* Steps of a launch that allocate MiB until step `most`, and free as many of them at the end. */
+/* Physical memory has no address: of it and its mapping, the mapping counts. */
+static void test_physical(void **state)
+{
+	struct steady s;
+
+	steady_start(&s);
+	for (int i = 0; i < 50; i++) {
+		struct tf_record r = steady_record(&s, s.alloc, 5);
+		r.alloc.bytes = MIB;
+		r.alloc.memory = SPY_MEM_DEVICE;
+		made_return(&s.made, s.thread, r);
+		steady_memory(&s, false, MIB, 5);
+		steady_launch(&s, 5, 0);
+		steady_memory(&s, true, MIB, 5);
+	}
+	steady_read(&s);
+	assert_null(steady_finding(&s, "memory-growth"));
+	assert_non_null(steady_finding(&s, "alloc-churn"));
+	assert_non_null(strstr(steady_finding(&s, "alloc-churn")->evidence, "49 allocations, "));
+	steady_end(&s);
+}
+
+/* Steps of a launch that allocate MiB until step `most`; so many are freed at the end. */
 static void steps(struct steady *s, int count, int most, int freed)
 {
 	for (int i = 0; i < count; i++) {
@@ -195,10 +217,11 @@ static void test_graphs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_churn),          cmocka_unit_test(test_no_churn),
-	        cmocka_unit_test(test_early_churn),    cmocka_unit_test(test_growth),
-	        cmocka_unit_test(test_no_growth),      cmocka_unit_test(test_loads),
-	        cmocka_unit_test(test_first_launches), cmocka_unit_test(test_graphs),
+	        cmocka_unit_test(test_churn),       cmocka_unit_test(test_no_churn),
+	        cmocka_unit_test(test_early_churn), cmocka_unit_test(test_physical),
+	        cmocka_unit_test(test_growth),      cmocka_unit_test(test_no_growth),
+	        cmocka_unit_test(test_loads),       cmocka_unit_test(test_first_launches),
+	        cmocka_unit_test(test_graphs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
