@@ -120,7 +120,7 @@ static struct small small_copies(const struct scene *s)
 
 bool find_many_small_copies(const struct scene *s, struct finding *f)
 {
-	char bytes[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES];
+	char bytes[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES], span[SPAN_BYTES];
 	struct small sum = small_copies(s);
 
 	if (sum.copies < SMALL_LEAST || !(s->held > 0) ||
@@ -128,12 +128,13 @@ bool find_many_small_copies(const struct scene *s, struct finding *f)
 		return false;
 	double behind = (double)(sum.copies - sum.rows);
 	char *text = alloc_format(
-	        "%llu copies of %s on average came in rows of %.3g: one direction, one stream, no "
+	        "%llu copies of %s on average%s came in rows of %.3g: one direction, one stream, "
+	        "no "
 	        "other work between them. Each takes the host %s; all but the first of each row "
 	        "take %s %% of its steady time.",
 	        (unsigned long long)sum.copies, unit_bytes(bytes, sum.bytes / behind),
-	        (double)sum.copies / (double)sum.rows, unit_time_apart(each, sum.api / behind),
-	        unit_percent(share, sum.api, s->held));
+	        steady_span(s, span), (double)sum.copies / (double)sum.rows,
+	        unit_time_apart(each, sum.api / behind), unit_percent(share, sum.api, s->held));
 	return finding_tell(
 	        f, steady_stake(scene_share(s, fmax(sum.api, sum.gpu)), steady_kernels(s)), text);
 }
@@ -197,7 +198,7 @@ bool find_low_bandwidth_copy(const struct scene *s, struct finding *f)
 	static const char *const names[] = {[SPY_DIR_HTOD] = "HtoD", [SPY_DIR_DTOH] = "DtoH"};
 	const struct history *h = s->h;
 	const struct history_work *worst = NULL;
-	char bytes[UNIT_BYTES], than[96];
+	char bytes[UNIT_BYTES], than[96], span[SPAN_BYTES];
 	double lost = 0, most = 0;
 	uint64_t count = 0;
 	struct speed v;
@@ -226,9 +227,9 @@ bool find_low_bandwidth_copy(const struct scene *s, struct finding *f)
 		snprintf(than, sizeof(than),
 		         "in one piece some %g GB/s are usual (this run has none to compare with)",
 		         USUAL_BANDWIDTH);
-	char *text = alloc_format("%llu %s copies of %s of pinned memory reach %.3g GB/s%s; %s.",
+	char *text = alloc_format("%llu %s copies of %s of pinned memory%s reach %.3g GB/s%s; %s.",
 	                          (unsigned long long)count, names[worst->direction],
-	                          unit_bytes(bytes, (double)worst->bytes),
+	                          unit_bytes(bytes, (double)worst->bytes), steady_span(s, span),
 	                          (double)worst->bytes / worst->mean,
 	                          worst->exact ? "" : " (estimated)", than);
 	return finding_tell(f, steady_stake(scene_share(s, lost), steady_kernels(s)), text);

@@ -68,7 +68,7 @@ void find_round_trips(const struct scene *s, struct round_trips *to)
 
 bool find_copy_back_and_forth(const struct scene *s, struct finding *f)
 {
-	char bytes[UNIT_BYTES], share[UNIT_BYTES];
+	char bytes[UNIT_BYTES], share[UNIT_BYTES], span[SPAN_BYTES];
 	struct round_trips trips;
 
 	find_round_trips(s, &trips);
@@ -80,10 +80,10 @@ bool find_copy_back_and_forth(const struct scene *s, struct finding *f)
 	                  : s->m->gpu.estimated     ? " (estimated)"
 	                                            : "";
 	char *text = alloc_format(
-	        "%llu times, %s, memory was copied to the host and from there back to where it "
+	        "%llu times%s, %s, memory was copied to the host and from there back to where it "
 	        "came "
 	        "from, %s each way on average; that takes %s%s %% of the steady time%s.",
-	        (unsigned long long)trips.count, rate,
+	        (unsigned long long)trips.count, steady_span(s, span), rate,
 	        unit_bytes(bytes, (double)trips.bytes / (double)trips.count), who,
 	        unit_percent(share, fmin(trips.ns, s->held), s->held), how);
 	free(rate);

@@ -50,6 +50,7 @@ static bool is_habit(const struct scene *s, const struct making *m)
 bool find_graph_reinstantiated(const struct scene *s, struct finding *f)
 {
 	char each[UNIT_BYTES], launch[UNIT_BYTES], share[UNIT_BYTES];
+	char span[SPAN_BYTES];
 	struct making m = making(s);
 	double made = (double)(m.made + m.updated);
 
@@ -57,11 +58,11 @@ bool find_graph_reinstantiated(const struct scene *s, struct finding *f)
 		return false;
 	char *rate = scene_rate(s, made);
 	char *text = alloc_format(
-	        "%llu graphs were instantiated and %llu updated, %s, for %llu graph launches. To "
+	        "%llu graphs were instantiated and %llu updated%s, %s, for %llu graph launches. To "
 	        "capture, instantiate or update takes the host %s each, a launch %s; the former is "
 	        "%s %% of its steady time.",
-	        (unsigned long long)m.made, (unsigned long long)m.updated, rate,
-	        (unsigned long long)m.launches, unit_time_apart(each, m.ns / made),
+	        (unsigned long long)m.made, (unsigned long long)m.updated, steady_span(s, span),
+	        rate, (unsigned long long)m.launches, unit_time_apart(each, m.ns / made),
 	        unit_time_apart(launch, m.launching / (double)m.launches),
 	        unit_percent(share, m.ns, s->held));
 	free(rate);
@@ -72,18 +73,19 @@ bool find_graph_reinstantiated(const struct scene *s, struct finding *f)
 bool find_graph_instantiation_dominates(const struct scene *s, struct finding *f)
 {
 	char each[UNIT_BYTES], launch[UNIT_BYTES], share[UNIT_BYTES];
+	char span[SPAN_BYTES];
 	struct making m = making(s);
 	double made = (double)(m.made + m.updated), times = (double)m.launches / made;
 
 	if (!is_habit(s, &m) || !(times >= ONCE) || !(m.ns > m.launching))
 		return false;
-	char *text = alloc_format("%llu graphs were instantiated and %llu updated, each for %.3g "
+	char *text = alloc_format("%llu graphs were instantiated and %llu updated%s, each for %.3g "
 	                          "launches. To capture, "
 	                          "instantiate or update takes the host %s each, its launches %s; "
 	                          "the former is %s %% "
 	                          "of its steady time.",
-	                          (unsigned long long)m.made, (unsigned long long)m.updated, times,
-	                          unit_time_apart(each, m.ns / made),
+	                          (unsigned long long)m.made, (unsigned long long)m.updated,
+	                          steady_span(s, span), times, unit_time_apart(each, m.ns / made),
 	                          unit_time_apart(launch, m.launching / made),
 	                          unit_percent(share, m.ns, s->held));
 	return finding_tell(f, steady_stake(scene_share(s, m.ns), steady_busy(s)), text);

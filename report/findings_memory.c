@@ -95,7 +95,8 @@ static struct churn churn(const struct scene *s)
 
 bool find_alloc_churn(const struct scene *s, struct finding *f)
 {
-	char bytes[UNIT_BYTES], alloc[UNIT_BYTES], release[UNIT_BYTES], share[UNIT_BYTES];
+	char bytes[UNIT_BYTES], alloc[UNIT_BYTES], release[UNIT_BYTES], share[UNIT_BYTES],
+	        span[SPAN_BYTES];
 	struct churn c = churn(s);
 	double ns = c.alloc + c.release;
 
@@ -103,12 +104,12 @@ bool find_alloc_churn(const struct scene *s, struct finding *f)
 		return false;
 	char *rate = scene_rate(s, (double)c.again);
 	char *text = alloc_format(
-	        "%llu allocations, %s, are of a size that was freed before (most often %s). They "
+	        "%llu allocations%s, %s, are of a size that was freed before (most often %s). They "
 	        "take the host %s and the frees, which may wait for the GPU, %s: %s %% of its "
 	        "steady time.",
-	        (unsigned long long)c.again, rate, unit_bytes(bytes, (double)c.bytes),
-	        unit_time_apart(alloc, c.alloc), unit_time_apart(release, c.release),
-	        unit_percent(share, ns, s->held));
+	        (unsigned long long)c.again, steady_span(s, span), rate,
+	        unit_bytes(bytes, (double)c.bytes), unit_time_apart(alloc, c.alloc),
+	        unit_time_apart(release, c.release), unit_percent(share, ns, s->held));
 	free(rate);
 	return finding_tell(f, steady_stake(scene_share(s, ns), steady_busy(s)), text);
 }

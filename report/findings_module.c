@@ -18,7 +18,7 @@ static bool is_load(const struct scene *s, const struct act *a)
 
 bool find_module_load_in_loop(const struct scene *s, struct finding *f)
 {
-	char time[UNIT_BYTES], share[UNIT_BYTES], each[UNIT_BYTES];
+	char time[UNIT_BYTES], share[UNIT_BYTES], each[UNIT_BYTES], span[SPAN_BYTES];
 	uint64_t loads = 0, late = 0;
 	double ns = 0, loading = 0;
 
@@ -36,10 +36,10 @@ bool find_module_load_in_loop(const struct scene *s, struct finding *f)
 	if (late < LOADS_LATE || !(s->held > 0))
 		return false;
 	char *rate = scene_rate(s, (double)loads);
-	char *text = alloc_format("%llu modules were loaded, %s, %s each; with looking up and "
+	char *text = alloc_format("%llu modules were loaded%s, %s, %s each; with looking up and "
 	                          "unloading that takes the "
 	                          "host %s, %s %% of its steady time.",
-	                          (unsigned long long)loads, rate,
+	                          (unsigned long long)loads, steady_span(s, span), rate,
 	                          unit_time_apart(each, loading / (double)loads),
 	                          unit_time_apart(time, ns), unit_percent(share, ns, s->held));
 	free(rate);

@@ -66,6 +66,12 @@ double steady_busy(const struct scene *s);
 double steady_kernels(const struct scene *s);
 /* What is left to gain of `share` where that much of the window is used anyhow (NaN = unknown). */
 double steady_stake(double share, double used);
+/*
+ * Behind a count of calls that are held: nothing where these are all of the steady state, else " in
+ * the last 512 ms", or that there are more.
+ */
+#define SPAN_BYTES 64
+const char *steady_span(const struct scene *s, char to[SPAN_BYTES]);
 double act_ns(const struct act *a); /* API time */
 /* Whether the name of the call has this part. */
 bool act_named(const struct scene *s, const struct act *a, const char *part);

@@ -1,7 +1,12 @@
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "report/findings_parts.h"
+#include "report/units.h"
+
+/* Share of the steady state: what is held of it stands for all. */
+#define NEARLY_ALL 0.95
 
 /* `ns` of the devices' windows without start-up, as a share of these; start-up is idle. */
 static double share_of(const struct scene *s, double ns)
@@ -25,6 +30,18 @@ double steady_kernels(const struct scene *s)
 double steady_stake(double share, double used)
 {
 	return used >= 0 ? fmax(0, fmin(share, 1 - used)) : share;
+}
+
+const char *steady_span(const struct scene *s, char to[SPAN_BYTES])
+{
+	char time[UNIT_BYTES];
+
+	to[0] = '\0';
+	if (!(s->h->coverage >= NEARLY_ALL))
+		snprintf(to, SPAN_BYTES, " in the last %s", unit_time_apart(time, s->held));
+	else if (s->h->lost)
+		snprintf(to, SPAN_BYTES, " at least (records were lost)");
+	return to;
 }
 
 double act_ns(const struct act *a)

@@ -50,6 +50,19 @@ static void test_early_churn(void **state)
 	steady_expect(&s, "alloc-churn", NULL);
 }
 
+/* Of a longer run the last calls (256) alone are held: the count is of these, and says so. */
+static void test_held(void **state)
+{
+	struct steady s;
+
+	steady_start(&s);
+	for (int i = 0; i < 240; i++) {
+		steady_memory(&s, false, 4 * MIB, 20);
+		steady_memory(&s, true, 4 * MIB, 30);
+	}
+	steady_expect(&s, "alloc-churn", "127 allocations in the last 6.6");
+}
+
 /* ---- growth ---- */
 
 /* Physical memory has no address: of it and its mapping, the mapping counts. */
@@ -217,11 +230,11 @@ static void test_graphs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_churn),       cmocka_unit_test(test_no_churn),
-	        cmocka_unit_test(test_early_churn), cmocka_unit_test(test_physical),
-	        cmocka_unit_test(test_growth),      cmocka_unit_test(test_no_growth),
-	        cmocka_unit_test(test_loads),       cmocka_unit_test(test_first_launches),
-	        cmocka_unit_test(test_graphs),
+	        cmocka_unit_test(test_churn),          cmocka_unit_test(test_no_churn),
+	        cmocka_unit_test(test_early_churn),    cmocka_unit_test(test_held),
+	        cmocka_unit_test(test_physical),       cmocka_unit_test(test_growth),
+	        cmocka_unit_test(test_no_growth),      cmocka_unit_test(test_loads),
+	        cmocka_unit_test(test_first_launches), cmocka_unit_test(test_graphs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
