@@ -6,7 +6,7 @@
 
 #include "report/alloc.h"
 #include "report/findings_parts.h"
-#include "report/units.h"
+#include "report/verdict.h"
 
 const char *const finding_severities[] = {
         [SEVERITY_INFO] = "info",
@@ -38,6 +38,52 @@ static const struct known {
          "The host waits for the GPU at every step, and only then gives it more work",
          "wait once every few steps, or for an event of the step before (cudaEventSynchronize)",
          "no .item(), .cpu() or print of a tensor in the loop; add losses up on the device"},
+        {"sync-too-early", find_sync_too_early,
+         "The host waits, then works outside CUDA, and only then gives the GPU more work",
+         "launch the next step first and wait where the result is needed: cudaEventRecord after "
+         "the step, cudaEventSynchronize a step later",
+         "prepare and launch the next batch before .item() or .cpu(); copy with "
+         "non_blocking=True and wait for a torch.cuda.Event"},
+        {"device-sync-for-stream", find_device_sync,
+         "cudaDeviceSynchronize waits for streams whose work is not needed yet",
+         "cudaStreamSynchronize or cudaEventSynchronize of the stream whose result is needed",
+         "stream.synchronize() or event.synchronize(), not torch.cuda.synchronize()"},
+        {"implicit-sync", find_implicit_sync, "Calls wait for the GPU that are not named so",
+         "cudaMemcpyAsync to pinned memory and one wait where the data is needed; "
+         "cudaFreeAsync, or free outside of the loop",
+         "non_blocking=True with pinned memory; keep results on the device, fetch them rarely"},
+        {"legacy-stream-serializes", find_legacy_stream,
+         "Work in the legacy default stream makes other streams take turns",
+         "make streams with cudaStreamNonBlocking, or compile with "
+         "--default-stream per-thread",
+         "do all work of the loop in streams of your own (torch.cuda.stream), none in the "
+         "default one"},
+        {"host-starves-gpu", find_host_starves_gpu,
+         "The host works outside CUDA while the GPU has nothing to do",
+         "do that work once, in another thread, or while the GPU works: launch first",
+         "DataLoader with num_workers, pin_memory=True, prefetch_factor and "
+         "persistent_workers=True; profile the Python code (py-spy)"},
+        {"polling", find_polling, "The host asks again and again whether work is done",
+         "cudaStreamSynchronize, or cudaEventSynchronize of an event made with "
+         "cudaEventBlockingSync; or ask less often",
+         "event.synchronize() or stream.synchronize(), not a loop over query()"},
+        {"exposed-communication", find_exposed_communication,
+         "The GPU communicates and computes nothing meanwhile",
+         "start each collective as soon as its data is ready, in a stream of its own, beside the "
+         "kernels that follow",
+         "DistributedDataParallel (gradient_as_bucket_view=True, bucket_cap_mb) or FSDP with "
+         "prefetch; no_sync() while gradients accumulate"},
+        {"low-occupancy", find_low_occupancy,
+         "A kernel that takes much of the GPU's time keeps few warps on it",
+         "other block sizes (cudaOccupancyMaxPotentialBlockSize), less shared memory, "
+         "__launch_bounds__ against registers; ncu tells whether it helps",
+         "another implementation of the operator, torch.compile(mode=\"max-autotune\")"},
+        {"dominant-kernel", find_dominant_kernel, "One kernel takes most of the GPU's time",
+         "begin with this kernel: ncu tells what limits it",
+         "another implementation of the operator, lower precision, torch.compile"},
+        {"failed-calls", find_failed_calls, "CUDA calls fail",
+         "check what each call returns; run under compute-sanitizer to see where",
+         "run with CUDA_LAUNCH_BLOCKING=1 to see where"},
         {"pageable-async-copy", find_pageable_async_copy,
          "Asynchronous copies of pageable memory: the host stages them, and waits",
          "allocate the host's side with cudaMallocHost, or pin it once with cudaHostRegister",
@@ -109,6 +155,67 @@ bool finding_tell(struct finding *f, double share, char *evidence)
 
 	finding_is(f, severity, share, evidence);
 	return share >= FINDING_LEAST;
+}
+
+double finding_known(double ns)
+{
+	return ns > 0 ? ns : 0; /* NaN too */
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+double finding_median(double *values, size_t count)
+{
+	if (!count)
+		return NAN;
+	qsort(values, count, sizeof(*values), by_value);
+	return values[count / 2];
+}
+
+bool scene_is_long(const struct scene *s)
+{
+	return s->window >= VERDICT_LEAST_WINDOW && s->held > 0;
+}
+
+const char *scene_estimated(const struct scene *s)
+{
+	return s->m->gpu.estimated ? "an estimated " : "";
+}
+
+/* What the devices idled after start-up, by the time slices; NaN = not known. */
+static double steady_idle(const struct scene *s)
+{
+	const struct picture *p = &s->process->picture;
+	double idle = 0;
+
+	if (!p->count || !p->device_count)
+		return NAN;
+	for (size_t i = 0; i < p->count; i++) {
+		if (p->origin + (double)i * p->width - p->window < s->h->steady)
+			continue;
+		for (size_t d = 0; d < p->device_count; d++)
+			idle += fmax(0, p->devices[d].covered[i] - p->devices[d].busy[i]);
+	}
+	return idle / (double)p->device_count;
+}
+
+double scene_idle(const struct scene *s)
+{
+	const struct gpu_busy *b = &s->m->gpu.busy;
+	double idle = 0;
+
+	if (!s->m->gpu.has_busy || !(b->window > 0) || !(s->window > 0))
+		return NAN;
+	for (int i = 0; i < TF_IDLES; i++)
+		if (i != TF_IDLE_DEPENDENCY && i != TF_IDLE_UNKNOWN)
+			idle += finding_known(b->by[i]);
+	idle *= s->m->host_window / b->window; /* of one device, on average */
+	return fmin(1, (s->m->process_count == 1 ? fmin(idle, steady_idle(s)) : idle) / s->window);
 }
 
 double scene_share(const struct scene *s, double ns)

@@ -49,6 +49,17 @@ bool finding_tell(struct finding *f, double share, char *evidence);
 /* The same of what is told whatever its share. */
 bool finding_is(struct finding *f, enum finding_severity severity, double share, char *evidence);
 
+/* ns, or 0 where it is not known. */
+double finding_known(double ns);
+/* The middle one; sorts them. NaN where there are none. */
+double finding_median(double *values, size_t count);
+/* Whether the steady window is long enough for shares of it to mean something. */
+bool scene_is_long(const struct scene *s);
+/* "an estimated " where times on the GPU are, else "". */
+const char *scene_estimated(const struct scene *s);
+/* The GPU idled because of the host (not for work in another stream, not for unknown reasons), as a
+ * share of the steady window; NaN where that is not known. */
+double scene_idle(const struct scene *s);
 /* In text: "x of the steady 300 ms" etc. `part` ns of the time held, as a share of it. */
 double scene_share(const struct scene *s, double ns);
 /* "3.1 a step" where steps are known, else "812 a second" (free it). */
@@ -57,7 +68,13 @@ char *scene_rate(const struct scene *s, double count);
 /* findings_launch.c */
 finder find_many_short_launches, find_launch_queue_full, find_launch_contention;
 /* findings_sync.c */
-finder find_sync_every_step;
+finder find_sync_every_step, find_sync_too_early, find_implicit_sync;
+/* findings_streams.c */
+finder find_device_sync, find_legacy_stream;
+/* findings_host.c */
+finder find_host_starves_gpu, find_polling, find_failed_calls;
+/* findings_gpu.c */
+finder find_exposed_communication, find_low_occupancy, find_dominant_kernel;
 
 /* findings_steady.c: what several detectors ask. */
 

@@ -141,6 +141,7 @@ struct failure {
 	uint32_t api; /* index */
 	int32_t result;
 	uint64_t count;
+	double first; /* ns since the process' window began; NaN = not known */
 };
 
 struct shape {

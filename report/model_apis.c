@@ -45,20 +45,31 @@ static uint32_t api_index(struct model *m, const struct tf_call *call)
 	return entry->index;
 }
 
-static void add_failure(struct model *m, uint32_t api, const struct tf_failure *f)
+/* When it was first seen. */
+static double first_of(const struct model_part *p, const struct tf_failure *f)
 {
+	return p->window_start && f->first_tick >= p->window_start
+	               ? clock_between(&p->clock, p->window_start, f->first_tick)
+	               : NAN;
+}
+
+static void add_failure(struct model_part *p, uint32_t api, const struct tf_failure *f)
+{
+	struct model *m = p->model;
+
 	for (size_t i = 0; i < m->failure_count; i++) {
 		struct failure *have = &m->failures[i];
 		if (have->api == api && have->result == f->result) {
 			CLAMP_ADD(have->count, f->count);
+			have->first = fmin(have->first, first_of(p, f)); /* NaN is none */
 			return;
 		}
 	}
 	if (m->failure_count >= 4096)
 		return;
 	ALLOC_ROOM(m->failures, m->failure_count);
-	m->failures[m->failure_count++] =
-	        (struct failure){.api = api, .result = f->result, .count = f->count};
+	m->failures[m->failure_count++] = (struct failure){
+	        .api = api, .result = f->result, .count = f->count, .first = first_of(p, f)};
 }
 
 static void add_thread(struct model_part *p, const struct tf_thread *t)
@@ -78,7 +89,7 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 	for (uint32_t i = 0; i < TF_FAILURES; i++) {
 		const struct tf_failure *f = &t->failures[i];
 		if (f->count && f->call < r->calls && p->api_of[f->call] != UINT32_MAX)
-			add_failure(p->model, p->api_of[f->call], f);
+			add_failure(p, p->api_of[f->call], f);
 	}
 }
 

@@ -17,14 +17,18 @@ REPORT_MODULES := \
 	figures_steps \
 	find \
 	findings \
+	findings_gpu \
+	findings_host \
+	findings_launch \
+	findings_streams \
 	findings_copy \
 	findings_copy_flow \
 	findings_graph \
-	findings_launch \
 	findings_memory \
 	findings_module \
 	findings_steady \
 	findings_sync \
+	flow \
 	history \
 	history_acts \
 	history_works \
@@ -85,6 +89,7 @@ REPORT_MODULES := \
 	page \
 	reader \
 	reader_check \
+	repeats \
 	rules \
 	rules_explain \
 	rules_limit \
