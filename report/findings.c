@@ -182,6 +182,11 @@ bool scene_is_long(const struct scene *s)
 	return s->window >= VERDICT_LEAST_WINDOW && s->held > 0;
 }
 
+bool scene_is_whole(const struct scene *s)
+{
+	return s->m->lost_share <= VERDICT_MOST_LOST;
+}
+
 const char *scene_estimated(const struct scene *s)
 {
 	return s->m->gpu.estimated ? "an estimated " : "";
@@ -225,10 +230,10 @@ double scene_share(const struct scene *s, double ns)
 
 char *scene_rate(const struct scene *s, double count)
 {
-	if (s->steps > 0)
-		return alloc_format("%.3g a step", count / s->steps);
-	double each = s->held > 0 ? count / s->held * 1e9 : 0;
-	return alloc_format(each < 1000 ? "%.3g a second" : "%.0f a second", each);
+	double rate = s->steps > 0 ? count / s->steps : s->held > 0 ? count / s->held * 1e9 : 0;
+
+	return alloc_format(rate < 1000 ? "%.3g a %s" : "%.0f a %s", rate,
+	                    s->steps > 0 ? "step" : "second");
 }
 
 /* ---- the scene ---- */

@@ -44,7 +44,8 @@ static struct gaps find_gaps(const struct scene *s)
 	size_t threads = s->h->thread_count;
 	double *by_thread = alloc_zeroed(threads + 1, sizeof(*by_thread)),
 	       *last = alloc_zeroed(threads + 1, sizeof(*last));
-	bool *gives = alloc_zeroed(threads + 1, sizeof(*gives));
+	bool *gives = alloc_zeroed(threads + 1, sizeof(*gives)),
+	     *asked = alloc_zeroed(threads + 1, sizeof(*asked));
 	struct flow flow;
 
 	for (size_t i = 0; i < s->count; i++)
@@ -55,6 +56,10 @@ static struct gaps find_gaps(const struct scene *s)
 		double own = a->flags & TF_SAMPLED ? finding_known(s->h->sample_cost) : 0,
 		       to = a->start - own, from = last[a->thread];
 		double idle = to - fmax(from, flow_ends(&flow, a->device, HISTORY_NONE));
+		/* An answer "not ready" says that the GPU had work. */
+		if (asked[a->thread])
+			idle = 0;
+		asked[a->thread] = a->class == SPY_CLASS_QUERY && a->result;
 		if (gives[a->thread] && from > 0 && to - from >= GAP_LEAST && idle > 0)
 			add_gap(&g, by_thread, a->thread, idle);
 		last[a->thread] = fmax(from, a->end);
@@ -69,6 +74,7 @@ static struct gaps find_gaps(const struct scene *s)
 	free(by_thread);
 	free(last);
 	free(gives);
+	free(asked);
 	return g;
 }
 
@@ -77,7 +83,7 @@ bool find_host_starves_gpu(const struct scene *s, struct finding *f)
 	const struct gpu_busy *b = &s->m->gpu.busy;
 	char share[UNIT_BYTES], mean[UNIT_BYTES], longest[GAPS_TOLD][UNIT_BYTES];
 
-	if (!s->m->gpu.has_busy || !scene_is_long(s) || !(b->window > 0))
+	if (!s->m->gpu.has_busy || !scene_is_long(s) || !scene_is_whole(s) || !(b->window > 0))
 		return false;
 	struct gaps g = find_gaps(s);
 	/* The timeline, of the whole window, and the recent calls must both say so. */

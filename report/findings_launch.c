@@ -37,21 +37,21 @@ static double launches_between_waits(const struct scene *s)
 /* " A sequence of 12 launches ...", or nothing (free it). */
 static char *sequence(const struct scene *s)
 {
-	char share[UNIT_BYTES];
+	char share[UNIT_BYTES], time[UNIT_BYTES];
 	struct repeats r = repeats_find(s);
 
 	if (!r.count || !r.launches)
 		return alloc_copy("", 0);
 	char *waits = !r.waits ? alloc_copy("", 0)
-	                       : alloc_format(", with %u wait%s between them,", r.waits,
+	                       : alloc_format(" with %u wait%s between them", r.waits,
 	                                      r.waits == 1 ? "" : "s");
 	char *text = r.launches == 1 && !r.waits
-	                     ? alloc_format(" The same launch came %llu times in a row",
-	                                    (unsigned long long)r.count)
-	                     : alloc_format(" The same %u launches%s came %llu times in a row",
-	                                    r.launches, waits, (unsigned long long)r.count);
-	char *all = alloc_format("%s, %s %% of the time looked at.", text,
-	                         unit_percent(share, r.covered, r.looked));
+	                     ? alloc_copy("launch", 6)
+	                     : alloc_format("sequence of %u launches%s", r.launches, waits);
+	char *all =
+	        alloc_format(" The same %s comes %llu times and covers %s %% of the last %s.", text,
+	                     (unsigned long long)r.count, unit_percent(share, r.covered, r.looked),
+	                     unit_time_apart(time, r.looked));
 	free(waits);
 	free(text);
 	return all;
@@ -63,8 +63,7 @@ bool find_many_short_launches(const struct scene *s, struct finding *f)
 	char launch[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES];
 	double idle = finding_known(m->gpu.busy.by[TF_IDLE_LAUNCH]) +
 	              finding_known(m->gpu.busy.by[TF_IDLE_OUTSIDE]);
-	double spent =
-	        fmin(finding_known(m->host.launch) + finding_known(m->host.contention), idle);
+	double spent = fmin(finding_known(m->host.launch), idle);
 
 	if (!m->gpu.has_busy || !m->totals.launches || !(s->gpu_each < SHORT_KERNEL) ||
 	    !scene_is_long(s) || launches_between_waits(s) < LAUNCHES_LEAST ||

@@ -55,6 +55,8 @@ double finding_known(double ns);
 double finding_median(double *values, size_t count);
 /* Whether the steady window is long enough for shares of it to mean something. */
 bool scene_is_long(const struct scene *s);
+/* Whether so few records were lost that what is between two of them was really there. */
+bool scene_is_whole(const struct scene *s);
 /* "an estimated " where times on the GPU are, else "". */
 const char *scene_estimated(const struct scene *s);
 /* The GPU idled because of the host (not for work in another stream, not for unknown reasons), as a

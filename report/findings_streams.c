@@ -18,63 +18,61 @@
 #define SEVERAL (HISTORY_NONE - 1) /* no index of a stream */
 
 struct device_syncs {
-	uint64_t count, single; /* single: one stream alone had got work since the wait before */
-	double longer;          /* than the stream that got work last would have taken, ns */
+	double *single, *several; /* waits after work in one stream alone, in several; ns */
+	size_t single_count, several_count;
 };
 
-/* How much longer the wait is than one for the stream that last got work. */
-static double longer_by(const struct flow *flow, const struct act *a, uint32_t last)
+static void add_wait(struct device_syncs *d, bool single, double ns)
 {
-	double others = flow_ends(flow, a->device, last), mine = flow_stream_ends(flow, last);
+	double **to = single ? &d->single : &d->several;
+	size_t *count = single ? &d->single_count : &d->several_count;
 
-	if (others == INFINITY || mine == INFINITY)
-		return 0;
-	return fmax(0, fmin(a->end, others) - fmax(a->start, mine));
+	ALLOC_ROOM(*to, *count);
+	(*to)[(*count)++] = ns;
 }
 
 static struct device_syncs find_device_syncs(const struct scene *s)
 {
 	struct device_syncs d = {0};
-	uint32_t since = HISTORY_NONE, last = HISTORY_NONE;
-	struct flow flow;
+	uint32_t since = HISTORY_NONE; /* the stream that got work since the wait before */
 
-	flow_start(&flow, s->h, true);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct act *a = &s->acts[i];
-		if (flow_is_work(a) && a->stream != HISTORY_NONE) {
-			last = a->stream;
-			since = since == HISTORY_NONE || since == last ? last : SEVERAL;
-		}
-		if (a->role == HISTORY_ROLE_SYNC_ALL && !a->result && last != HISTORY_NONE) {
-			d.count++;
-			d.single += since != HISTORY_NONE && since != SEVERAL;
-			d.longer += longer_by(&flow, a, last);
-		}
-		if (a->class == SPY_CLASS_SYNC)
-			since = HISTORY_NONE;
-		flow_add(&flow, a);
+		if (flow_is_work(a) && a->stream != HISTORY_NONE)
+			since = since == HISTORY_NONE || since == a->stream ? a->stream : SEVERAL;
+		if (a->role != HISTORY_ROLE_SYNC_ALL || a->result)
+			continue;
+		if (since != HISTORY_NONE)
+			add_wait(&d, since != SEVERAL, a->end - a->start);
+		since = HISTORY_NONE;
 	}
-	if (flow.full)
-		d.count = 0;
-	flow_end(&flow);
 	return d;
 }
 
 bool find_device_sync(const struct scene *s, struct finding *f)
 {
-	char longer[UNIT_BYTES], share[UNIT_BYTES];
+	char one[UNIT_BYTES], several[UNIT_BYTES], share[UNIT_BYTES];
+	double longer = 0;
 
-	if (!scene_is_long(s) || s->h->stream_count < 2)
+	if (!scene_is_long(s) || !scene_is_whole(s))
 		return false;
 	struct device_syncs d = find_device_syncs(s);
-	if (d.count < FEW_CALLS || d.single * 2 < d.count)
+	size_t all = d.single_count + d.several_count;
+	double usual = finding_median(d.single, d.single_count),
+	       middle = finding_median(d.several, d.several_count);
+	for (size_t i = 0; i < d.several_count; i++)
+		longer += fmax(0, d.several[i] - usual);
+	free(d.single);
+	free(d.several);
+	if (all < FEW_CALLS || d.single_count < d.several_count || !d.several_count)
 		return false;
 	char *text = alloc_format(
-	        "Of %llu waits for the whole device %llu came after work in one stream alone; they "
-	        "waited for other streams for %s%s in all, %s %% of the steady time.",
-	        (unsigned long long)d.count, (unsigned long long)d.single, scene_estimated(s),
-	        unit_time_apart(longer, d.longer), unit_percent(share, d.longer, s->held));
-	return finding_tell(f, scene_share(s, d.longer), text) && f->share >= FINDING_MEDIUM;
+	        "Of %zu waits for the whole device %zu came after work in one stream alone and "
+	        "took %s (median); the others took %s. Waiting for one stream there, too, would "
+	        "save up to %s %% of the steady time.",
+	        all, d.single_count, unit_time_apart(one, usual), unit_time_apart(several, middle),
+	        unit_percent(share, longer, s->held));
+	return finding_tell(f, scene_share(s, longer), text) && f->share >= FINDING_MEDIUM;
 }
 
 /* ---- legacy-stream-serializes ---- */

@@ -119,7 +119,8 @@ bool find_sync_too_early(const struct scene *s, struct finding *f)
 	const struct split *host = &s->m->host;
 	double idle = scene_idle(s);
 
-	if (!scene_is_long(s) || isnan(idle) || s->classes[SPY_CLASS_SYNC].count < FEW_WAITS)
+	if (!scene_is_long(s) || !scene_is_whole(s) || isnan(idle) ||
+	    s->classes[SPY_CLASS_SYNC].count < FEW_WAITS)
 		return false;
 	struct early e = find_early(s);
 	double middle = finding_median(e.after, e.count), sum = e.sum;

@@ -103,13 +103,6 @@ double flow_ends(const struct flow *f, uint32_t device, uint32_t but)
 	return ends;
 }
 
-double flow_stream_ends(const struct flow *f, uint32_t stream)
-{
-	const struct flow_stream *s = find(f, stream);
-
-	return s ? s->until : -INFINITY;
-}
-
 /* What the work has to wait for because of the legacy default stream. */
 static double legacy_lets(const struct flow *f, const struct act *a)
 {

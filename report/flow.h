@@ -47,9 +47,6 @@ void flow_add(struct flow *f, const struct act *a);
  * INFINITY: not known; -INFINITY: there is none.
  */
 double flow_ends(const struct flow *f, uint32_t device, uint32_t but);
-/* The same of one stream. */
-double flow_stream_ends(const struct flow *f, uint32_t stream);
-
 /* When a call that gives work could have begun it: what is ahead of it has ended; -INFINITY: at
  * once. Asked before flow_add(). */
 double flow_lets(const struct flow *f, const struct act *a);

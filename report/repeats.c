@@ -15,6 +15,7 @@
  * the best length and is shorter is the length. */
 #define ALIKE_LEAST 0.5
 #define ALIKE_CLOSE 0.02
+#define ALIKE_ALL   0.999
 
 #define WAIT 0u
 
@@ -79,7 +80,7 @@ static size_t length_of(const struct piece *pieces, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		what[i] = pieces[i].what;
-	for (size_t length = 1; length <= most && best_alike < 1 - ALIKE_CLOSE; length++) {
+	for (size_t length = 1; length <= most && best_alike < ALIKE_ALL; length++) {
 		double now = alike(what, count, length);
 		if (now > best_alike + (best ? ALIKE_CLOSE : 0)) {
 			best = length;
@@ -103,28 +104,42 @@ static double start_of(const struct piece *pieces, size_t count, size_t at)
 	return at < count ? pieces[at].act->start : pieces[count - 1].act->end;
 }
 
+/* What the repeated sequence at that place is made of. */
+static void describe(struct repeats *r, const struct piece *pieces, size_t at, size_t length)
+{
+	for (size_t i = at; i < at + length; i++) {
+		r->launches += pieces[i].act->kind == TF_WORK_KERNEL;
+		r->waits += pieces[i].what == WAIT;
+	}
+}
+
 struct repeats repeats_find(const struct scene *s)
 {
 	struct piece *pieces = alloc_zeroed(PIECES_MOST + 1, sizeof(*pieces));
 	struct repeats r = {0};
 	size_t count = take(s, pieces), length = length_of(pieces, count), counted = 0;
+	size_t run = 0, longest = 0, typical = 0; /* in a row; a place in the longest row */
 
 	for (size_t i = length; length && i + length <= count;) {
 		if (!repeated(pieces, i, length)) {
 			i++;
 			continue;
 		}
-		size_t from = i - length < counted ? i : i - length; /* the first one too */
+		bool again = i == counted; /* else the one before it counts too */
+		size_t from = again || i - length < counted ? i : i - length;
 		r.count += from == i ? 1 : 2;
 		r.covered += start_of(pieces, count, i + length) - start_of(pieces, count, from);
+		run = again ? run + 1 : 1;
+		if (run > longest) {
+			longest = run;
+			typical = i;
+		}
 		counted = i += length;
 	}
-	for (size_t i = count - length; i < count && r.count; i++) {
-		r.launches += pieces[i].act->kind == TF_WORK_KERNEL;
-		r.waits += pieces[i].what == WAIT;
-	}
-	if (r.count)
+	if (r.count) {
+		describe(&r, pieces, typical, length);
 		r.looked = start_of(pieces, count, count) - start_of(pieces, count, 0);
+	}
 	free(pieces);
 	return r;
 }
