@@ -8,6 +8,9 @@ UNIT_TESTS := \
 	test_report_environment \
 	test_report_findings_copy \
 	test_report_findings_memory \
+	test_report_findings_host \
+	test_report_findings_launch \
+	test_report_findings_waits \
 	test_report_gpu \
 	test_report_history \
 	test_report_host \
