@@ -178,6 +178,21 @@ static double host_needs(const struct scene *s)
 	return fmax(0, s->m->host_window - waits);
 }
 
+/* What the second busiest stream needs, as a share of the window: wherever the kernel is, so much
+ * remains. 0 where that is not known. */
+static double beside(const struct model *m)
+{
+	double most = 0, second = 0;
+
+	for (size_t i = 0; i < m->gpu.stream_count && m->process_count == 1; i++) {
+		const struct stream *s = &m->gpu.streams[i];
+		double ns = finding_known(s->kernel_ns) + finding_known(s->copy_ns);
+		second = fmax(second, fmin(most, ns));
+		most = fmax(most, ns);
+	}
+	return m->host_window > 0 ? fmin(1, second / m->host_window) : 0;
+}
+
 bool find_dominant_kernel(const struct scene *s, struct finding *f)
 {
 	const struct model *m = s->m;
@@ -192,8 +207,8 @@ bool find_dominant_kernel(const struct scene *s, struct finding *f)
 	    !scene_is_long(s) || communicates(top->name))
 		return false;
 	/* Twice as fast: half of its time goes, but the host still needs its own. */
-	double saved =
-	        fmin(share_of(s, top) / 2, 1 - fmin(1, host_needs(s) / fmax(1, m->host_window)));
+	double rest = fmin(1, host_needs(s) / fmax(1, m->host_window));
+	double saved = fmin(share_of(s, top) / 2, 1 - fmax(rest, beside(m)));
 	if (!(saved >= FINDING_MEDIUM))
 		return false;
 	bool alone = top->gpu.total >= DOMINANT_ALONE * all;

@@ -15,9 +15,14 @@
 /* Fewer gaps than this are no habit. */
 #define FEW_GAPS  10
 #define GAPS_TOLD 3
+/* They come at every step, or once for every so many pieces of work; else they are the machine's
+ * doing, until they take much of the time. */
+#define PIECES_MOST 64.0
+#define STEPS_LEAST 0.5
 
 struct gaps {
 	size_t count;
+	double pieces;             /* of work */
 	double idle;               /* that the GPU had nothing to do in them, ns */
 	double longest[GAPS_TOLD]; /* such parts of them */
 	uint16_t thread;           /* that had the most of it */
@@ -65,6 +70,7 @@ static struct gaps find_gaps(const struct scene *s)
 		last[a->thread] = fmax(from, a->end);
 		flow_add(&flow, a);
 	}
+	g.pieces = flow.pieces;
 	if (flow.full)
 		g.count = 0;
 	for (size_t i = 0; i < threads; i++)
@@ -78,6 +84,12 @@ static struct gaps find_gaps(const struct scene *s)
 	return g;
 }
 
+static bool are_regular(const struct scene *s, const struct gaps *g)
+{
+	return (s->steps > 0 && (double)g->count >= STEPS_LEAST * s->steps) ||
+	       (double)g->count * PIECES_MOST >= g->pieces;
+}
+
 bool find_host_starves_gpu(const struct scene *s, struct finding *f)
 {
 	const struct gpu_busy *b = &s->m->gpu.busy;
@@ -89,7 +101,7 @@ bool find_host_starves_gpu(const struct scene *s, struct finding *f)
 	/* The timeline, of the whole window, and the recent calls must both say so. */
 	double idle =
 	        fmin(finding_known(b->by[TF_IDLE_OUTSIDE]) / b->window, scene_share(s, g.idle));
-	if (g.count < FEW_GAPS || !(idle >= FINDING_MEDIUM))
+	if (g.count < FEW_GAPS || !(idle >= (are_regular(s, &g) ? FINDING_MEDIUM : FINDING_HIGH)))
 		return false;
 	for (int i = 0; i < GAPS_TOLD; i++)
 		unit_time_apart(longest[i], g.longest[i]);
@@ -156,17 +168,17 @@ bool find_polling(const struct scene *s, struct finding *f)
 		if (!most || a->calls > most->calls)
 			most = a;
 	}
-	if (!most || asked < FEW_QUERIES || asked < QUERIES_EACH * pieces || !(s->window > 0))
+	if (!most || asked < FEW_QUERIES || asked < QUERIES_EACH * pieces || !(pieces > 0) ||
+	    !(s->window > 0))
 		return false;
 	/* Records of a fast loop may be lost; the counts are exact, and their time the least. */
 	double took =
 	        fmin(1, fmax(ns / s->window, finding_known(scene_share(s, time_in_loops(s)))));
 	char *text = alloc_format(
-	        "%.0f questions, %.3g for each piece of work, most of them %s (%llu); they take %s "
+	        "%.0f questions, %.0f for each piece of work, most of them %s (%llu); they take %s "
 	        "in all, and the loops around them %s %% of the steady time of a core.",
-	        asked, pieces > 0 ? asked / pieces : asked, most->name,
-	        (unsigned long long)most->calls, unit_time_apart(inside, ns),
-	        unit_percent(share, took, 1));
+	        asked, asked / pieces, most->name, (unsigned long long)most->calls,
+	        unit_time_apart(inside, ns), unit_percent(share, took, 1));
 	if (took < FINDING_LEAST) {
 		free(text);
 		return false;

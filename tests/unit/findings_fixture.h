@@ -95,7 +95,7 @@ static inline struct act *run_call(struct run *r, enum spy_class class, double a
 	                  .event = HISTORY_NONE,
 	                  .graph = HISTORY_NONE,
 	                  .items = 1,
-	                  .class = (uint8_t)class};
+	                  .class = (uint8_t) class};
 	return a;
 }
 

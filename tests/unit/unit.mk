@@ -8,6 +8,7 @@ UNIT_TESTS := \
 	test_report_environment \
 	test_report_findings_copy \
 	test_report_findings_memory \
+	test_report_findings_gpu \
 	test_report_findings_host \
 	test_report_findings_launch \
 	test_report_findings_waits \
