@@ -21,23 +21,6 @@ static const struct known {
 	finder *find;
 	const char *title, *cuda, *pytorch;
 } known[] = {
-        {"many-short-launches", find_many_short_launches,
-         "The host launches short kernels for longer than they run",
-         "capture the repeated launches once (cudaStreamBeginCapture) and replay them with "
-         "cudaGraphLaunch; or fuse or batch them",
-         "torch.compile(mode=\"reduce-overhead\") or torch.cuda.graph; fused optimizers "
-         "(fused=True), larger batches"},
-        {"launch-queue-full", find_launch_queue_full,
-         "Launching waits for the GPU: the launch queue is full",
-         "nothing on the host: these launches are no overhead. Make the kernels faster",
-         "nothing on the host: look at the kernels"},
-        {"launch-contention", find_launch_contention, "Launches wait for one another",
-         "launch from one thread, or give each thread a graph to launch",
-         "one Python thread (or process) a GPU; CUDA graphs"},
-        {"sync-every-step", find_sync_every_step,
-         "The host waits for the GPU at every step, and only then gives it more work",
-         "wait once every few steps, or for an event of the step before (cudaEventSynchronize)",
-         "no .item(), .cpu() or print of a tensor in the loop; add losses up on the device"},
         {"sync-too-early", find_sync_too_early,
          "The host waits, then works outside CUDA, and only then gives the GPU more work",
          "launch the next step first and wait where the result is needed: cudaEventRecord after "
@@ -84,6 +67,23 @@ static const struct known {
         {"failed-calls", find_failed_calls, "CUDA calls fail",
          "check what each call returns; run under compute-sanitizer to see where",
          "run with CUDA_LAUNCH_BLOCKING=1 to see where"},
+        {"many-short-launches", find_many_short_launches,
+         "The host launches short kernels for longer than they run",
+         "capture the repeated launches once (cudaStreamBeginCapture) and replay them with "
+         "cudaGraphLaunch; or fuse or batch them",
+         "torch.compile(mode=\"reduce-overhead\") or torch.cuda.graph; fused optimizers "
+         "(fused=True), larger batches"},
+        {"launch-queue-full", find_launch_queue_full,
+         "Launching waits for the GPU: the launch queue is full",
+         "nothing on the host: these launches are no overhead. Make the kernels faster",
+         "nothing on the host: look at the kernels"},
+        {"launch-contention", find_launch_contention, "Launches wait for one another",
+         "launch from one thread, or give each thread a graph to launch",
+         "one Python thread (or process) a GPU; CUDA graphs"},
+        {"sync-every-step", find_sync_every_step,
+         "The host waits for the GPU at every step, and only then gives it more work",
+         "wait once every few steps, or for an event of the step before (cudaEventSynchronize)",
+         "no .item(), .cpu() or print of a tensor in the loop; add losses up on the device"},
         {"pageable-async-copy", find_pageable_async_copy,
          "Asynchronous copies of pageable memory: the host stages them, and waits",
          "allocate the host's side with cudaMallocHost, or pin it once with cudaHostRegister",
@@ -230,10 +230,10 @@ double scene_share(const struct scene *s, double ns)
 
 char *scene_rate(const struct scene *s, double count)
 {
-	double rate = s->steps > 0 ? count / s->steps : s->held > 0 ? count / s->held * 1e9 : 0;
-
-	return alloc_format(rate < 1000 ? "%.3g a %s" : "%.0f a %s", rate,
-	                    s->steps > 0 ? "step" : "second");
+	if (s->steps > 0)
+		return alloc_format("%.3g a step", count / s->steps);
+	double each = s->held > 0 ? count / s->held * 1e9 : 0;
+	return alloc_format(each < 1000 ? "%.3g a second" : "%.0f a second", each);
 }
 
 /* ---- the scene ---- */

@@ -67,10 +67,8 @@ double scene_share(const struct scene *s, double ns);
 /* "3.1 a step" where steps are known, else "812 a second" (free it). */
 char *scene_rate(const struct scene *s, double count);
 
-/* findings_launch.c */
-finder find_many_short_launches, find_launch_queue_full, find_launch_contention;
 /* findings_sync.c */
-finder find_sync_every_step, find_sync_too_early, find_implicit_sync;
+finder find_sync_too_early, find_implicit_sync;
 /* findings_streams.c */
 finder find_device_sync, find_legacy_stream;
 /* findings_host.c */
@@ -78,6 +76,10 @@ finder find_host_starves_gpu, find_polling, find_failed_calls;
 /* findings_gpu.c */
 finder find_exposed_communication, find_low_occupancy, find_dominant_kernel;
 
+/* findings_launch.c */
+finder find_many_short_launches, find_launch_queue_full, find_launch_contention;
+/* findings_sync.c */
+finder find_sync_every_step;
 /* findings_steady.c: what several detectors ask. */
 
 /* The shares of the steady window in which the GPU had work, or ran kernels; NaN = not known. */
