@@ -23,6 +23,7 @@ enum {
 	STEPS_FROM,
 	UNIT_PER_STEP,
 	EXPECT_KERNEL,
+	WHAT_IF,
 	OUTPUT,
 	HELP
 };
@@ -33,7 +34,8 @@ static const struct option_row rows[] = {
                   "total (default), calls, mean, p50, p99, max, failed, gpu or name"},
         [LIMIT] = {"limit", 'n', "N",
                    "rows of a table at most, or all (default 15; json and csv: all)"},
-        [TABLE] = {"table", 0, "TABLE", "of csv: apis (default), kernels, copies or threads"},
+        [TABLE] = {"table", 0, "TABLE",
+                   "of csv: apis (default), kernels, copies, threads or what-if"},
         [FULL_NAMES] = {"full-names", 0, NULL, "whole kernel names, however long"},
         [THREADS] = {"threads", 0, "all", "every thread, not only those that matter"},
         [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps out of the steps' figures"},
@@ -42,6 +44,9 @@ static const struct option_row rows[] = {
                            "what a step deals with, samples say: prints the throughput"},
         [EXPECT_KERNEL] = {"expect-kernel", 0, "REGEX",
                            "say whether a kernel of that name ran; exit 1 if none did"},
+        [WHAT_IF] = {"what-if", 0, "CHANGE",
+                     "predict graphs, pinned, no-sync, no-alloc, overlap, host=0, "
+                     "kernel:REGEX=K or all of these; may be given again"},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
         [HELP] = {"help", 'h', NULL, "print this"},
         {0},
@@ -234,11 +239,41 @@ static int read_expectation(struct report_request *request, const char *value)
 	return 0;
 }
 
-static void free_expectations(struct report_request *request)
+static int add_whatif(struct report_request *request, const char *text)
+{
+	char error[WHATIF_TEXT];
+	struct whatif_question question;
+
+	if (whatif_parse(&question, text, error)) {
+		complain("report: --what-if %s", error);
+		return -1;
+	}
+	ALLOC_ROOM(request->whatifs, request->out.whatif_count);
+	request->whatifs[request->out.whatif_count++] = question;
+	request->out.whatifs = request->whatifs;
+	return 0;
+}
+
+/* All of them: but for kernels, where it is not said which. */
+static int read_whatif(struct report_request *request, const char *value)
+{
+	int status = 0;
+
+	if (strcmp(value, "all") != 0)
+		return add_whatif(request, value);
+	for (enum whatif i = 0; i < WHATIF_KERNEL; i++)
+		status |= add_whatif(request, whatif_names[i]);
+	return status;
+}
+
+static void forget(struct report_request *request)
 {
 	for (size_t i = 0; i < request->expectation_count; i++)
 		expect_free(&request->expectations[i]);
 	free(request->expectations);
+	for (size_t i = 0; i < request->out.whatif_count; i++)
+		free(request->whatifs[i].kernel);
+	free(request->whatifs);
 }
 
 /* One option; -1 when one line was written. */
@@ -276,6 +311,8 @@ static int read_option(struct report_request *request, int option, const char *v
 		return read_unit(request, value);
 	case EXPECT_KERNEL:
 		return read_expectation(request, value);
+	case WHAT_IF:
+		return read_whatif(request, value);
 	case FULL_NAMES:
 		request->out.full_names = true;
 		break;
@@ -333,7 +370,7 @@ int cmd_report(int count, char **args)
 	}
 	status = report_to(&request, output, names, named);
 done:
-	free_expectations(&request);
+	forget(&request);
 	free(names);
 	return status;
 }

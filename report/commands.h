@@ -28,6 +28,7 @@ struct report_request {
 	const char *steps_from; /* NVTX ranges of this name are the steps; NULL = as found */
 	struct expectation *expectations; /* also in `out` */
 	size_t expectation_count;
+	struct whatif_question *whatifs; /* out.whatifs */
 };
 /* What a report looks like when nothing is asked for. */
 void report_defaults(struct report_request *request);

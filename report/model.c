@@ -5,6 +5,7 @@
 #include "report/alloc.h"
 #include "report/model_parts.h"
 #include "report/verdict.h"
+#include "report/whatif.h"
 
 const char *const process_state_names[] = {
         [PROCESS_COMPLETE] = "complete",
@@ -133,6 +134,7 @@ void model_finish(struct model *m)
 	model_finish_overheads(m);
 	merge_costs(m);
 	model_finish_verdict(m);
+	whatif_start(m);
 	model_finish_findings(m);
 	for (size_t i = 0; i < m->process_count; i++)
 		for (size_t k = 0; k < m->processes[i].device_count; k++)
@@ -194,6 +196,7 @@ void model_free(struct model *m)
 	free(m->gaps);
 	model_free_steps(m);
 	model_free_environment(m);
+	whatif_forget(m);
 	warnings_free(&m->warnings);
 	free(m->verdict.reason);
 	free(m->scratch);

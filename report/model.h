@@ -330,6 +330,7 @@ struct model {
 	bool simulated;
 	struct warnings warnings;
 
+	struct whatif_cache *whatif; /* predictions made so far: whatif.h */
 	struct model_scratch *scratch; /* of the modules that merge */
 };
 

@@ -7,8 +7,10 @@
 #include <stdio.h>
 
 #include "report/expect.h"
+#include "report/model.h"
+#include "report/whatif.h"
 
-enum out_table { TABLE_APIS, TABLE_KERNELS, TABLE_COPIES, TABLE_THREADS };
+enum out_table { TABLE_APIS, TABLE_KERNELS, TABLE_COPIES, TABLE_THREADS, TABLE_WHATIF };
 extern const char *const out_table_names[]; /* ends with NULL */
 
 struct out_options {
@@ -23,6 +25,8 @@ struct out_options {
 	double unit_per_step; /* 0 = not asked for */
 	const struct expectation *expectations;
 	size_t expectation_count;
+	const struct whatif_question *whatifs;
+	size_t whatif_count;
 };
 
 void out_text(const struct model *m, const struct out_options *o);

@@ -159,6 +159,30 @@ static void threads(const struct model *m, size_t limit, FILE *to)
 	}
 }
 
+static void whatifs(const struct model *m, const struct out_options *o, size_t limit)
+{
+	FILE *to = o->to;
+
+	fputs("change,known,window_ns,predicted_ns,predicted_low_ns,predicted_high_ns,saved_ns,"
+	      "speedup,speedup_low,speedup_high,coverage,model_error\r\n",
+	      to);
+	for (size_t i = 0; i < o->whatif_count && i < limit; i++) {
+		struct whatif_result r;
+		const struct whatif_question *q = &o->whatifs[i];
+		whatif_predict(m, q->what, q->kernel, q->factor, &r);
+		put_text(to, q->text);
+		fputs(r.known ? ",true" : ",false", to);
+		const double ns[] = {r.window, r.predicted, r.low, r.high, r.saved};
+		for (size_t k = 0; k < sizeof(ns) / sizeof(ns[0]); k++)
+			put_ns(to, ns[k]);
+		const double shares[] = {r.speedup, r.speedup_low, r.speedup_high, r.coverage,
+		                         r.error};
+		for (size_t k = 0; k < sizeof(shares) / sizeof(shares[0]); k++)
+			put_share(to, shares[k]);
+		fputs("\r\n", to);
+	}
+}
+
 void out_csv(const struct model *m, const struct out_options *o)
 {
 	static void (*const tables[])(const struct model *, size_t, FILE *) = {
@@ -168,5 +192,10 @@ void out_csv(const struct model *m, const struct out_options *o)
 	        [TABLE_THREADS] = threads,
 	};
 
-	tables[o->table](m, o->limit_given ? o->limit : SIZE_MAX, o->to);
+	size_t limit = o->limit_given ? o->limit : SIZE_MAX;
+
+	if (o->table == TABLE_WHATIF)
+		whatifs(m, o, limit);
+	else
+		tables[o->table](m, limit, o->to);
 }

@@ -172,6 +172,7 @@ void out_json(const struct model *m, const struct out_options *o)
 	json_put(root, "steps", json_steps(m, o));
 	json_put(root, "ranges", json_ranges(m));
 	json_put(root, "findings", json_findings(m));
+	json_put(root, "what_if", json_whatif(m, o));
 	json_put(root, "processes", json_processes(m));
 	json_put(root, "gaps", json_gaps(m));
 	json_put(root, "environment", json_environment(m));

@@ -15,6 +15,7 @@ const char *const out_table_names[] = {
         [TABLE_KERNELS] = "kernels",
         [TABLE_COPIES] = "copies",
         [TABLE_THREADS] = "threads",
+        [TABLE_WHATIF] = "what-if",
         NULL,
 };
 

@@ -23,6 +23,7 @@ void out_page_work(const struct model *m, struct page *page);
 void out_page_graphs(const struct model *m, const struct out_options *o, struct page *page);
 void out_page_steps(const struct model *m, const struct out_options *o, struct page *page);
 void out_page_ranges(const struct model *m, const struct out_options *o, struct page *page);
+void out_page_whatif(const struct model *m, const struct out_options *o, struct page *page);
 void out_page_gaps(const struct model *m, struct page *page);
 void out_page_gpu(const struct model *m, struct page *page);
 void out_page_streams(const struct model *m, struct page *page);

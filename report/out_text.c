@@ -5,6 +5,7 @@ static void write_page(const struct model *m, const struct out_options *o, struc
 	out_page_top(m, page);
 	out_page_expect(m, o, page);
 	out_page_findings(m, page);
+	out_page_whatif(m, o, page);
 	out_page_processes(m, page);
 	out_page_picture(m, page);
 	out_page_gpu(m, page);

@@ -72,6 +72,7 @@ REPORT_MODULES := \
 	out_json_lists \
 	out_json_run \
 	out_json_steps \
+	out_json_whatif \
 	out_json_works \
 	out_names \
 	out_page_findings \
@@ -85,11 +86,15 @@ REPORT_MODULES := \
 	out_page_streams \
 	out_page_tables \
 	out_page_top \
+	out_page_whatif \
 	out_text \
 	page \
 	reader \
 	reader_check \
 	repeats \
+	replay \
+	replay_anchor \
+	replay_gpu \
 	rules \
 	rules_explain \
 	rules_limit \
@@ -99,6 +104,11 @@ REPORT_MODULES := \
 	units \
 	verdict \
 	verdict_text \
+	whatif \
+	whatif_change \
+	whatif_graphs \
+	whatif_process \
+	whatif_text \
 	# EOL
 
 REPORT_PROGRAM := \

@@ -1,0 +1,256 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/alloc.h"
+#include "report/replay_parts.h"
+
+#define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
+
+void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay_act *acts)
+{
+	const struct history *h = r->history;
+
+	*g = (struct replay_gpu){.replay = r, .acts = acts};
+	g->streams = alloc_zeroed(h->stream_count, sizeof(*g->streams));
+	g->done = alloc_zeroed(r->count, sizeof(*g->done));
+	for (size_t i = 0; i < h->stream_count; i++) {
+		struct replay_stream *s = &g->streams[i];
+		s->tail = s->wait = s->side = -INFINITY;
+		s->device = h->streams[i].device % TF_DEVICES_TIMED;
+		s->legacy = h->streams[i].flags & TF_STREAM_LEGACY;
+		s->blocking = !s->legacy && !(h->streams[i].flags & FLAG_NON_BLOCKING);
+		/* So many calls are needed to fill one: bounds what the queues take. */
+		if (h->streams[i].acts > REPLAY_QUEUE)
+			s->queue = alloc_zeroed(REPLAY_QUEUE, sizeof(*s->queue));
+	}
+	for (size_t i = 0; i < TF_DEVICES_TIMED; i++) {
+		struct replay_device *d = &g->devices[i];
+		d->tail = d->legacy = d->blocking = d->engine[0] = d->engine[1] = -INFINITY;
+		d->tail_stream = HISTORY_NONE;
+	}
+}
+
+void gpu_end(struct replay_gpu *g)
+{
+	for (size_t i = 0; i < g->replay->history->stream_count; i++)
+		free(g->streams[i].queue);
+	free(g->streams);
+	free(g->done);
+}
+
+static struct replay_stream *stream_of(const struct replay_gpu *g, size_t i)
+{
+	uint32_t stream = g->replay->given[i].stream;
+
+	return stream == HISTORY_NONE ? NULL : &g->streams[stream];
+}
+
+static struct replay_device *device_of(const struct replay_gpu *g, size_t i)
+{
+	const struct replay_stream *s = stream_of(g, i);
+	uint32_t device = s ? s->device : g->replay->given[i].device % TF_DEVICES_TIMED;
+
+	return (struct replay_device *)&g->devices[device];
+}
+
+/* The end of all that is on a stream; of the legacy one, of those that it waits for too. */
+static double end_of(const struct replay_gpu *g, const struct replay_stream *s)
+{
+	double end = fmax(s->tail, fmax(s->wait, s->side));
+
+	return s->legacy ? fmax(end, g->devices[s->device].blocking) : end;
+}
+
+/* When what an event record marks is done: it moves with its stream. */
+static double marked(const struct replay_gpu *g, uint32_t record)
+{
+	return record != HISTORY_NONE ? g->done[record] + stream_of(g, record)->offset : -INFINITY;
+}
+
+double gpu_awaited(const struct replay_gpu *g, size_t i)
+{
+	const struct replay_act *a = &g->acts[i];
+	const struct replay_stream *s = stream_of(g, i);
+
+	switch (a->wait) {
+	case REPLAY_STREAM:
+		return s ? end_of(g, s) : -INFINITY;
+	case REPLAY_DEVICE:
+		return device_of(g, i)->tail;
+	case REPLAY_EVENT:
+		return marked(g, a->event);
+	case REPLAY_STAGED:
+		return gpu_before(g, i);
+	default:
+		return -INFINITY;
+	}
+}
+
+static void clip(double *end, double by)
+{
+	if (*end > by)
+		*end = by;
+}
+
+static void clip_stream(struct replay_gpu *g, struct replay_stream *s, double by)
+{
+	struct replay_device *d = &g->devices[s->device];
+
+	clip(&s->tail, by);
+	clip(&s->side, by);
+	if (d->tail_stream == (uint32_t)(s - g->streams))
+		clip(&d->tail, by);
+	if (s->legacy) {
+		clip(&d->legacy, by);
+		clip(&d->blocking, by);
+	}
+}
+
+void gpu_clip(struct replay_gpu *g, size_t i, double by)
+{
+	const struct replay_act *a = &g->acts[i];
+	struct replay_stream *s = stream_of(g, i);
+	struct replay_device *d = device_of(g, i);
+
+	if ((a->wait == REPLAY_STREAM || a->wait == REPLAY_STAGED) && s) {
+		clip_stream(g, s, by);
+	} else if (a->wait == REPLAY_DEVICE) {
+		if (d->tail > by && d->tail_stream != HISTORY_NONE)
+			clip_stream(g, &g->streams[d->tail_stream], by);
+		clip(&d->tail, by);
+		clip(&d->legacy, by);
+		clip(&d->blocking, by);
+	} else if (a->wait == REPLAY_EVENT && a->event != HISTORY_NONE) {
+		struct replay_stream *of = stream_of(g, a->event);
+		if (of->tail <= marked(g, a->event))
+			clip_stream(g, of, by);
+		clip(&g->done[a->event], by - of->offset);
+	}
+}
+
+double gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries)
+{
+	const struct replay_stream *s = stream_of(g, i);
+
+	if (!s || !s->queue || s->entries < entries || g->acts[i].flags & REPLAY_PART)
+		return -INFINITY;
+	return s->queue[(s->entries - entries) % REPLAY_QUEUE] + s->offset;
+}
+
+void gpu_shift(struct replay_gpu *g, size_t i, double ns)
+{
+	uint32_t event = g->acts[i].event;
+	size_t of = event != HISTORY_NONE ? event : i;
+	struct replay_stream *s = stream_of(g, of);
+	struct replay_device *d = device_of(g, of);
+
+	if (!s)
+		return;
+	bool last = d->tail_stream == (uint32_t)(s - g->streams);
+	s->offset += ns;
+	s->tail += ns;
+	if (last)
+		d->tail = s->tail;
+}
+
+static void enqueue(struct replay_stream *s, double end)
+{
+	if (s->queue)
+		s->queue[s->entries % REPLAY_QUEUE] = end - s->offset;
+	s->entries++;
+}
+
+/* The engine that a copy takes; NULL: none of its own. */
+static double *engine_of(struct replay_device *d, const struct act *given)
+{
+	if (given->kind != TF_WORK_COPY || given->direction > SPY_DIR_DTOH)
+		return NULL;
+	return &d->engine[given->direction == SPY_DIR_DTOH];
+}
+
+double gpu_before(const struct replay_gpu *g, size_t i)
+{
+	const struct replay_stream *s = stream_of(g, i);
+	struct replay_device *d = device_of(g, i);
+	const double *engine = engine_of(d, &g->replay->given[i]);
+	double end = engine ? *engine : -INFINITY;
+
+	if (!s || g->acts[i].flags & REPLAY_IN)
+		return end;
+	end = fmax(end, fmax(s->tail, s->wait));
+	if (s->legacy)
+		end = fmax(end, d->blocking);
+	else if (s->blocking)
+		end = fmax(end, d->legacy);
+	return end;
+}
+
+/* Where the work goes: its start and end. */
+static double place(struct replay_gpu *g, size_t i, double entry, double returned)
+{
+	const struct replay_act *a = &g->acts[i];
+
+	if (a->wait == REPLAY_STAGED)
+		return returned;
+	return fmax(returned + a->lead, fmax(entry, gpu_before(g, i) + a->space)) + a->gpu;
+}
+
+static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double end)
+{
+	struct replay_device *d = device_of(g, i);
+	double *engine = engine_of(d, &g->replay->given[i]);
+	uint8_t flags = g->acts[i].flags;
+
+	if (engine)
+		*engine = fmax(*engine, end);
+	if (flags & REPLAY_OUT)
+		s->side = fmax(s->side, end);
+	else if (flags & REPLAY_IN)
+		s->wait = fmax(s->wait, end);
+	else
+		s->tail = fmax(s->tail, end);
+	if (s->legacy)
+		d->legacy = fmax(d->legacy, end);
+	else if (s->blocking)
+		d->blocking = fmax(d->blocking, end);
+	if (end >= d->tail) {
+		d->tail = end;
+		d->tail_stream = (uint32_t)(s - g->streams);
+	}
+	if (!(flags & REPLAY_PART))
+		enqueue(s, end);
+}
+
+double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
+{
+	const struct act *given = &g->replay->given[i];
+	const struct replay_act *a = &g->acts[i];
+	struct replay_stream *s = stream_of(g, i);
+
+	if (!s || a->flags & REPLAY_SKIP || given->result || given->flags & TF_CAPTURED)
+		return -INFINITY;
+	if (given->kind != TF_WORK_NONE) {
+		double end = place(g, i, entry, returned);
+		book(g, i, s, end);
+		return end;
+	}
+	if (given->role == HISTORY_ROLE_EVENT_RECORD) {
+		g->done[i] = fmax(end_of(g, s), returned) - s->offset;
+		if (!(a->flags & REPLAY_PART))
+			enqueue(s, marked(g, (uint32_t)i));
+	} else if (given->role == HISTORY_ROLE_EVENT_WAIT && a->event != HISTORY_NONE) {
+		s->wait = fmax(s->wait, marked(g, a->event));
+		if (!(a->flags & REPLAY_PART))
+			enqueue(s, fmax(s->wait, s->tail));
+	}
+	return -INFINITY;
+}
+
+double gpu_last(const struct replay_gpu *g)
+{
+	double last = -INFINITY;
+
+	for (size_t i = 0; i < TF_DEVICES_TIMED; i++)
+		last = fmax(last, g->devices[i].tail);
+	return last;
+}

@@ -1,0 +1,59 @@
+/*
+ * The GPU of a replay: streams, events, engines and queues, as far as their times go. For
+ * replay*.c alone.
+ */
+#ifndef REPORT_REPLAY_PARTS_H
+#define REPORT_REPLAY_PARTS_H
+
+#include "report/replay.h"
+#include "shim/estimate.h"
+
+#define REPLAY_QUEUE   1024u  /* entries of a stream's launch queue */
+#define REPLAY_LEAD_NS 1800.0 /* launch's return to its kernel's start, see shim/timeline.c */
+#define REPLAY_LATE_NS 3200.0 /* end of work to the return of a wait for it, likewise */
+
+struct replay_stream {
+	double tail;   /* end of its last work */
+	double wait;   /* end of what it was told to wait for */
+	double side;   /* end of copies that its work does not wait for */
+	double offset; /* what was found later than estimated, of all before */
+	double *queue; /* ends of the last REPLAY_QUEUE entries; NULL: it never had as many */
+	uint64_t entries;
+	uint32_t device;
+	bool legacy, blocking;
+};
+
+struct replay_device {
+	double tail;
+	uint32_t tail_stream;
+	double legacy, blocking; /* ends of the work that each of the two waits for */
+	double engine[2];        /* of copies to the device and from it */
+};
+
+struct replay_gpu {
+	const struct replay *replay;
+	const struct replay_act *acts;
+	struct replay_stream *streams;
+	struct replay_device devices[TF_DEVICES_TIMED];
+	double *done; /* of event records: when what they mark is done */
+};
+
+void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay_act *acts);
+void gpu_end(struct replay_gpu *g);
+
+/* When what call `i` waits for is done; -INFINITY: nothing is there. */
+double gpu_awaited(const struct replay_gpu *g, size_t i);
+/* It turned out done by then. */
+void gpu_clip(struct replay_gpu *g, size_t i, double by);
+/* When the queue of call i's stream has fewer than `entries` entries; -INFINITY: it always had. */
+double gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries);
+/* The stream of call i, or of the event that it waits for, is so much later than estimated. */
+void gpu_shift(struct replay_gpu *g, size_t i, double ns);
+/* What call i's work waits for on the GPU, but for the space behind the work before it. */
+double gpu_before(const struct replay_gpu *g, size_t i);
+/* The call returned: its work, its event. The end of the work; -INFINITY: none. */
+double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned);
+/* When all work is done. */
+double gpu_last(const struct replay_gpu *g);
+
+#endif

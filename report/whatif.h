@@ -1,0 +1,70 @@
+/*
+ * What-if: how long the steady window would be if one thing were changed, by a replay of the recent
+ * calls. For the findings, the command line and the outputs. Needs a finished model.
+ */
+#ifndef REPORT_WHATIF_H
+#define REPORT_WHATIF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum whatif {
+	WHATIF_GRAPHS,   /* repeated runs of launches become launches of a graph */
+	WHATIF_PINNED,   /* pageable copies become asynchronous copies of pinned memory */
+	WHATIF_NO_SYNC,  /* the host does not wait, but for the end */
+	WHATIF_NO_ALLOC, /* no allocation, free or module load */
+	WHATIF_OVERLAP,  /* copies go ahead of kernels that they need not wait for */
+	WHATIF_HOST,     /* no time outside CUDA between calls */
+	WHATIF_KERNEL,   /* kernels take a part of their time */
+	WHATIFS
+};
+/* As the command line names them; "kernel" stands for kernel:REGEX=K. Ends with NULL. */
+extern const char *const whatif_names[];
+
+#define WHATIF_ASSUMPTIONS 6
+#define WHATIF_TEXT        192
+
+struct whatif_result { /* owns nothing: may be copied */
+	enum whatif what;
+	bool known;
+	char why[WHATIF_TEXT]; /* where it is not known */
+	double window;         /* steady window as it was, ns, of all processes replayed */
+	/* as it would be, and its range; NaN = not known */
+	double predicted, low, high;
+	double saved;                              /* window - predicted */
+	double speedup, speedup_low, speedup_high; /* window / predicted; low <= speedup <= high */
+	double bound;    /* of `predicted`: what the GPU is busy; NaN = not known */
+	double coverage; /* share of the steady window that the replayed calls cover */
+	double error;    /* of the replay without a change, as a share: in the range already */
+	double changed;  /* calls that the change concerns, among those replayed */
+	char assumptions[WHATIF_ASSUMPTIONS][WHATIF_TEXT];
+	size_t assumption_count;
+};
+
+struct model;
+
+/*
+ * Predicts one change. `kernel` (a POSIX extended regular expression, of demangled names) and
+ * `factor` (> 0, so many times faster) are those of WHATIF_KERNEL. False where it cannot be told:
+ * `why` says it, and the figures are NaN. Those without arguments are computed once a model.
+ */
+bool whatif_predict(const struct model *m, enum whatif what, const char *kernel, double factor,
+                    struct whatif_result *to);
+
+/* What was asked for on the command line. */
+struct whatif_question {
+	const char *text; /* as it was asked; not its own */
+	enum whatif what;
+	char *kernel; /* the regular expression of WHATIF_KERNEL (free it), or NULL */
+	double factor;
+};
+
+/* Reads "graphs", "host=0", "kernel:REGEX=K". Returns 0, or -1 and one line in `error`
+ * (WHATIF_TEXT). */
+int whatif_parse(struct whatif_question *to, const char *text, char *error);
+
+/* Where predictions are kept; for the model alone. */
+void whatif_start(struct model *m);
+void whatif_forget(struct model *m);
+
+#endif

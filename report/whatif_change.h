@@ -1,0 +1,64 @@
+/*
+ * The changes of a what-if, on the acts of a replay. For whatif*.c alone.
+ */
+#ifndef REPORT_WHATIF_CHANGE_H
+#define REPORT_WHATIF_CHANGE_H
+
+#include <regex.h>
+
+#include "report/replay.h"
+#include "report/whatif.h"
+
+/* How much is taken for granted where the outcome depends on what is not known. */
+enum hope { HOPE_MIDDLE, HOPE_MOST, HOPE_LEAST };
+
+struct change {
+	enum whatif what;
+	enum hope hope;
+	const regex_t *kernel; /* of WHATIF_KERNEL */
+	double factor;
+	double bandwidth[2]; /* pinned copies to the device and from it, bytes a ns; NaN: not known
+	                      */
+	double graph_launch; /* ns of a graph's launch in this run; NaN: there was none */
+	double changed;      /* calls changed: added to */
+	bool assumed_bandwidth; /* it was needed and not known */
+};
+
+/* The time with a change over that without, from one process' replays. */
+struct outcome {
+	double time[REPLAY_LEVELS]; /* ratios; by level, each with its hope */
+	double bound;               /* least ratio: the GPU is busy; 0 = not known */
+	double error, changed, bandwidth[2], graph_launch;
+	bool assumed_bandwidth;
+};
+
+/* Changes the acts, which are a copy of r->acts. */
+void change_acts(struct change *c, const struct replay *r, struct replay_act *acts);
+
+/* The same for graphs alone: whatif_graphs.c. */
+void change_graphs(struct change *c, const struct replay *r, struct replay_act *acts);
+
+struct asked { /* changes `from` up to, but not with, `to` */
+	enum whatif from, to;
+	const regex_t *kernel;
+	double factor;
+};
+
+struct model;
+struct process;
+/* Their outcomes in one process; false where it cannot be told, and to->why says it:
+ * whatif_process.c. */
+bool whatif_try(const struct model *m, const struct process *p, const struct asked *a,
+                struct outcome *out, struct whatif_result *to);
+/* Says why nothing can be told; true. */
+bool whatif_fails(struct whatif_result *to, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+
+/* Adds what a prediction takes for granted: whatif_text.c. */
+void whatif_assume(struct whatif_result *to, const struct outcome *o);
+
+/* Where no pinned copy was timed: PCIe 4 x16, and generation 5, bytes a ns. */
+#define ASSUMED_BANDWIDTH 25.0
+#define BEST_BANDWIDTH    50.0
+
+#endif

@@ -1,0 +1,197 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/alloc.h"
+#include "report/model.h"
+#include "report/verdict.h"
+#include "report/whatif_change.h"
+
+/* Fewer calls than this tell nothing. */
+#define LEAST_CALLS 50u
+/* Pinned copies that tell a bandwidth. */
+#define BANDWIDTH_BYTES 65536u
+
+/* ---- what is known of a process ---- */
+
+static void find_bandwidth(struct change *c, const struct history *h)
+{
+	c->bandwidth[0] = c->bandwidth[1] = NAN;
+	for (size_t i = 0; i < h->work_count; i++) {
+		const struct history_work *w = &h->works[i];
+		if (w->kind != TF_WORK_COPY || w->memory != SPY_MEM_PINNED ||
+		    w->direction > SPY_DIR_DTOH || w->bytes < BANDWIDTH_BYTES || !(w->mean > 0))
+			continue;
+		double *best = &c->bandwidth[w->direction == SPY_DIR_DTOH];
+		if (!((double)w->bytes / w->mean <= *best))
+			*best = (double)w->bytes / w->mean;
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The median of what launching a graph took itself. */
+static double graph_launch(const struct replay *r)
+{
+	double *own = alloc_zeroed(r->count, sizeof(*own)), median = NAN;
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		if (r->given[i].kind == TF_WORK_GRAPH)
+			own[count++] = r->acts[i].own;
+	if (count) {
+		qsort(own, count, sizeof(*own), by_value);
+		median = own[count / 2];
+	}
+	free(own);
+	return median;
+}
+
+/* The share of the steady state in which a device is busy, the busiest of them; 0 = not known. */
+static double busy_share(const struct process *p)
+{
+	const struct picture *picture = &p->picture;
+	double most = 0;
+
+	for (size_t d = 0; d < picture->device_count; d++) {
+		double busy = 0, covered = 0;
+		for (size_t i = 0; i < picture->count; i++) {
+			if (picture->origin + (double)i * picture->width <
+			    picture->window + p->history.steady)
+				continue;
+			busy += picture->devices[d].busy[i];
+			covered += picture->devices[d].covered[i];
+		}
+		if (covered > 0)
+			most = fmax(most, fmin(1, busy / covered));
+	}
+	return most;
+}
+
+/* The least that the GPU could take, as a share of what it took: all of its work after the other,
+ * or with copies beside kernels the longest of the three. */
+static double work_left(const struct change *c, const struct replay *r,
+                        const struct replay_act *acts)
+{
+	double part[3] = {0}, all = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct act *a = &r->given[i];
+		size_t engine = a->kind == TF_WORK_COPY && a->direction <= SPY_DIR_DTOH
+		                        ? 1u + (a->direction == SPY_DIR_DTOH)
+		                        : 0;
+		part[engine] += acts[i].gpu;
+		all += acts[i].gpu;
+	}
+	if (c->what == WHATIF_OVERLAP)
+		all = fmax(part[0], fmax(part[1], part[2]));
+	return r->gpu > 0 ? fmin(1, all / r->gpu) : 0;
+}
+
+static struct change change_of(enum whatif what, enum replay_level level, const struct asked *a)
+{
+	static const enum hope hopes[REPLAY_LEVELS] = {
+	        [REPLAY_MEAN] = HOPE_MIDDLE, [REPLAY_LOW] = HOPE_MOST, [REPLAY_HIGH] = HOPE_LEAST};
+
+	return (struct change){
+	        .what = what, .hope = hopes[level], .kernel = a->kernel, .factor = a->factor};
+}
+
+/* ---- whether it can be told ---- */
+
+bool whatif_fails(struct whatif_result *to, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(to->why, sizeof(to->why), format, args);
+	va_end(args);
+	return true;
+}
+
+/* Of a process: nothing can be told, and why. */
+static bool cannot_tell(const struct model *m, const struct process *p, struct whatif_result *to)
+{
+	const struct history *h = &p->history;
+	size_t calls = h->count - history_steady(h);
+
+	if (p->gpu_mode == TF_GPU_OFF)
+		return whatif_fails(to, "GPU times are not known (CUDASPY_GPU=off)");
+	if (!h->count)
+		return whatif_fails(to, "no calls were kept to replay (CUDASPY_KEEP)");
+	if (m->lost_share > VERDICT_MOST_LOST)
+		return whatif_fails(to, "%.0f %% of the records are lost", 100 * m->lost_share);
+	if (calls < LEAST_CALLS || !(h->coverage > 0))
+		return whatif_fails(to, "too few calls after start-up: %zu", calls);
+	return false;
+}
+
+/* The same, by what the replay found. */
+static bool lacks_times(const struct replay *r, struct whatif_result *to)
+{
+	if (!(r->pieces > 0))
+		return whatif_fails(to, "no work for the GPU after start-up");
+	if (r->unknown > VERDICT_MOST_UNKNOWN * r->pieces)
+		return whatif_fails(to, "the time of %.0f %% of the work on the GPU is not known",
+		                    100 * r->unknown / r->pieces);
+	return false;
+}
+
+/* ---- one process ---- */
+
+/* One change at one level: its outcome. `acts`: room for a copy of the replay's. */
+static void try_change(const struct process *p, const struct replay *r, struct change *c,
+                       enum replay_level level, double base, struct replay_act *acts,
+                       struct outcome *to)
+{
+	memcpy(acts, r->acts, r->count * sizeof(*acts));
+	change_acts(c, r, acts);
+	to->time[level] = base > 0 ? replay_run(r, acts) / base : NAN;
+	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
+	to->assumed_bandwidth |= c->assumed_bandwidth;
+	if (level != REPLAY_MEAN)
+		return;
+	to->bound = busy_share(p) * work_left(c, r, acts);
+	to->changed = c->changed;
+	to->graph_launch = c->graph_launch;
+	memcpy(to->bandwidth, c->bandwidth, sizeof(to->bandwidth));
+}
+
+/* All changes asked for, at one level; false where `to->why` says that it cannot be told. */
+static bool try_level(const struct process *p, const struct asked *a, enum replay_level level,
+                      struct outcome *out, struct whatif_result *to)
+{
+	struct replay r;
+
+	replay_make(&r, &p->history, level);
+	bool lacks = lacks_times(&r, to);
+	struct replay_act *acts = alloc_zeroed(r.count, sizeof(*acts));
+	double base = lacks ? 0 : replay_run(&r, r.acts), launch = graph_launch(&r);
+	for (enum whatif what = a->from; what < a->to && !lacks; what++) {
+		struct change c = change_of(what, level, a);
+		find_bandwidth(&c, &p->history);
+		c.graph_launch = launch;
+		try_change(p, &r, &c, level, base, acts, &out[what - a->from]);
+	}
+	free(acts);
+	replay_free(&r);
+	return !lacks;
+}
+
+bool whatif_try(const struct model *m, const struct process *p, const struct asked *a,
+                struct outcome *out, struct whatif_result *to)
+{
+	if (cannot_tell(m, p, to))
+		return false;
+	for (int level = 0; level < REPLAY_LEVELS; level++)
+		if (!try_level(p, a, (enum replay_level)level, out, to))
+			return false;
+	return true;
+}
