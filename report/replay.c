@@ -89,7 +89,7 @@ static void line_up(struct run *run, uint32_t thread)
 	}
 	t->entry = t->last + (a->before == HISTORY_NONE ? a->gap : 0);
 	if (a->before != HISTORY_NONE)
-		t->entry = fmax(t->last, run->returned[a->before] + a->gap);
+		t->entry = later(t->last, run->returned[a->before] + a->gap);
 	heap_put(run, thread);
 }
 
@@ -102,19 +102,19 @@ static double called(struct run *run, uint32_t i, double entry)
 		return entry;
 	if (a->shift != 0)
 		gpu_shift(&run->gpu, i, a->shift);
-	entry = fmax(entry, gpu_queued(&run->gpu, i, REPLAY_QUEUE));
+	entry = later(entry, gpu_queued(&run->gpu, i, REPLAY_QUEUE));
 	returned = entry + a->own;
 	done = gpu_awaited(&run->gpu, i);
 	if (a->wait == REPLAY_STAGED) {
-		returned = fmax(entry, done + a->late) + a->own;
+		returned = later(entry, done + a->late) + a->own;
 		gpu_clip(&run->gpu, i, returned - a->own);
 	} else if (a->wait != REPLAY_NO_WAIT && done > entry) {
-		returned = fmax(returned, done + a->late);
+		returned = later(returned, done + a->late);
 		if (run->replay->given[i].class != SPY_CLASS_GRAPH_LAUNCH)
 			gpu_clip(&run->gpu, i, returned);
 	}
 	double end = gpu_issue(&run->gpu, i, entry, returned);
-	return a->wait == REPLAY_OWN ? fmax(returned, end + a->late) : returned;
+	return a->wait == REPLAY_OWN ? later(returned, end + a->late) : returned;
 }
 
 static void step(struct run *run)
@@ -123,7 +123,7 @@ static void step(struct run *run)
 	struct runner *t = &run->threads[thread];
 
 	t->last = run->returned[i] = called(run, i, t->entry);
-	run->last = fmax(run->last, t->last);
+	run->last = later(run->last, t->last);
 	t->next = run->replay->next[i];
 	uint32_t parked = run->waiting[i];
 	while (parked) {
@@ -157,7 +157,7 @@ double replay_run(const struct replay *r, const struct replay_act *acts)
 		line_up(&run, i);
 	while (run.heap_count)
 		step(&run);
-	double time = fmax(run.last, gpu_last(&run.gpu)) - run.start;
+	double time = later(run.last, gpu_last(&run.gpu)) - run.start;
 	gpu_end(&run.gpu);
 	free(run.threads);
 	free(run.heap);

@@ -56,9 +56,9 @@ static struct replay_device *device_of(const struct replay_gpu *g, size_t i)
 /* The end of all that is on a stream; of the legacy one, of those that it waits for too. */
 static double end_of(const struct replay_gpu *g, const struct replay_stream *s)
 {
-	double end = fmax(s->tail, fmax(s->wait, s->side));
+	double end = later(s->tail, later(s->wait, s->side));
 
-	return s->legacy ? fmax(end, g->devices[s->device].blocking) : end;
+	return s->legacy ? later(end, g->devices[s->device].blocking) : end;
 }
 
 /* When what an event record marks is done: it moves with its stream. */
@@ -177,11 +177,11 @@ double gpu_before(const struct replay_gpu *g, size_t i)
 
 	if (!s || g->acts[i].flags & REPLAY_IN)
 		return end;
-	end = fmax(end, fmax(s->tail, s->wait));
+	end = later(end, later(s->tail, s->wait));
 	if (s->legacy)
-		end = fmax(end, d->blocking);
+		end = later(end, d->blocking);
 	else if (s->blocking)
-		end = fmax(end, d->legacy);
+		end = later(end, d->legacy);
 	return end;
 }
 
@@ -192,7 +192,7 @@ static double place(struct replay_gpu *g, size_t i, double entry, double returne
 
 	if (a->wait == REPLAY_STAGED)
 		return returned;
-	return fmax(returned + a->lead, fmax(entry, gpu_before(g, i) + a->space)) + a->gpu;
+	return later(returned + a->lead, later(entry, gpu_before(g, i) + a->space)) + a->gpu;
 }
 
 static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double end)
@@ -202,17 +202,17 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 	uint8_t flags = g->acts[i].flags;
 
 	if (engine)
-		*engine = fmax(*engine, end);
+		*engine = later(*engine, end);
 	if (flags & REPLAY_OUT)
-		s->side = fmax(s->side, end);
+		s->side = later(s->side, end);
 	else if (flags & REPLAY_IN)
-		s->wait = fmax(s->wait, end);
+		s->wait = later(s->wait, end);
 	else
-		s->tail = fmax(s->tail, end);
+		s->tail = later(s->tail, end);
 	if (s->legacy)
-		d->legacy = fmax(d->legacy, end);
+		d->legacy = later(d->legacy, end);
 	else if (s->blocking)
-		d->blocking = fmax(d->blocking, end);
+		d->blocking = later(d->blocking, end);
 	if (end >= d->tail) {
 		d->tail = end;
 		d->tail_stream = (uint32_t)(s - g->streams);
@@ -235,13 +235,13 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 		return end;
 	}
 	if (given->role == HISTORY_ROLE_EVENT_RECORD) {
-		g->done[i] = fmax(end_of(g, s), returned) - s->offset;
+		g->done[i] = later(end_of(g, s), returned) - s->offset;
 		if (!(a->flags & REPLAY_PART))
 			enqueue(s, marked(g, (uint32_t)i));
 	} else if (given->role == HISTORY_ROLE_EVENT_WAIT && a->event != HISTORY_NONE) {
-		s->wait = fmax(s->wait, marked(g, a->event));
+		s->wait = later(s->wait, marked(g, a->event));
 		if (!(a->flags & REPLAY_PART))
-			enqueue(s, fmax(s->wait, s->tail));
+			enqueue(s, later(s->wait, s->tail));
 	}
 	return -INFINITY;
 }
@@ -251,6 +251,6 @@ double gpu_last(const struct replay_gpu *g)
 	double last = -INFINITY;
 
 	for (size_t i = 0; i < TF_DEVICES_TIMED; i++)
-		last = fmax(last, g->devices[i].tail);
+		last = later(last, g->devices[i].tail);
 	return last;
 }

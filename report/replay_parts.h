@@ -12,6 +12,12 @@
 #define REPLAY_LEAD_NS 1800.0 /* launch's return to its kernel's start, see shim/timeline.c */
 #define REPLAY_LATE_NS 3200.0 /* end of work to the return of a wait for it, likewise */
 
+/* As fmax(), which is a call: none of these times is a NaN. */
+static inline double later(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 struct replay_stream {
 	double tail;   /* end of its last work */
 	double wait;   /* end of what it was told to wait for */

@@ -11,6 +11,8 @@
 
 /* Fewer calls than this tell nothing. */
 #define LEAST_CALLS 50u
+/* What is left of the time where a change gains nothing worth telling. */
+#define NO_GAIN 0.995
 /* Pinned copies that tell a bandwidth. */
 #define BANDWIDTH_BYTES 65536u
 
@@ -153,7 +155,7 @@ static void try_change(const struct process *p, const struct replay *r, struct c
 {
 	memcpy(acts, r->acts, r->count * sizeof(*acts));
 	change_acts(c, r, acts);
-	to->time[level] = base > 0 ? replay_run(r, acts) / base : NAN;
+	to->time[level] = !(base > 0) ? NAN : c->changed > 0 ? replay_run(r, acts) / base : 1;
 	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
 	to->assumed_bandwidth |= c->assumed_bandwidth;
 	if (level != REPLAY_MEAN)
@@ -162,6 +164,24 @@ static void try_change(const struct process *p, const struct replay *r, struct c
 	to->changed = c->changed;
 	to->graph_launch = c->graph_launch;
 	memcpy(to->bandwidth, c->bandwidth, sizeof(to->bandwidth));
+}
+
+/* A change without a gain needs no range. */
+static bool is_worth(struct outcome *o, enum replay_level level)
+{
+	if (level == REPLAY_MEAN || o->time[REPLAY_MEAN] < NO_GAIN)
+		return true;
+	o->time[level] = o->time[REPLAY_MEAN];
+	return false;
+}
+
+static bool any_worth(struct outcome *out, const struct asked *a, enum replay_level level)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < a->to - a->from; i++)
+		any |= is_worth(&out[i], level);
+	return any;
 }
 
 /* All changes asked for, at one level; false where `to->why` says that it cannot be told. */
@@ -175,6 +195,8 @@ static bool try_level(const struct process *p, const struct asked *a, enum repla
 	struct replay_act *acts = alloc_zeroed(r.count, sizeof(*acts));
 	double base = lacks ? 0 : replay_run(&r, r.acts), launch = graph_launch(&r);
 	for (enum whatif what = a->from; what < a->to && !lacks; what++) {
+		if (!is_worth(&out[what - a->from], level))
+			continue;
 		struct change c = change_of(what, level, a);
 		find_bandwidth(&c, &p->history);
 		c.graph_launch = launch;
@@ -191,7 +213,8 @@ bool whatif_try(const struct model *m, const struct process *p, const struct ask
 	if (cannot_tell(m, p, to))
 		return false;
 	for (int level = 0; level < REPLAY_LEVELS; level++)
-		if (!try_level(p, a, (enum replay_level)level, out, to))
+		if (any_worth(out, a, (enum replay_level)level) &&
+		    !try_level(p, a, (enum replay_level)level, out, to))
 			return false;
 	return true;
 }
