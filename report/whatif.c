@@ -26,7 +26,7 @@ static bool gives_work(const struct model *m, size_t process)
 static void add_process(struct whatif_result *to, const struct process *p, const struct outcome *o)
 {
 	double window = p->history.window - p->history.steady, ratio = o->time[REPLAY_MEAN];
-	double error = fmax(LEAST_ERROR, o->error), low = ratio, high = ratio;
+	double error = o->changed > 0 ? fmax(LEAST_ERROR, o->error) : 0, low = ratio, high = ratio;
 
 	for (int i = 0; i < REPLAY_LEVELS; i++) {
 		low = fmin(low, o->time[i]);
@@ -56,7 +56,8 @@ static void finish(struct whatif_result *to, const struct outcome *o)
 	to->speedup = to->window / to->predicted;
 	to->speedup_low = to->window / to->high;
 	to->speedup_high = to->low > 0 ? to->window / to->low : NAN;
-	whatif_assume(to, o);
+	if (to->changed > 0)
+		whatif_assume(to, o);
 }
 
 static void unknown(struct whatif_result *to)
