@@ -18,6 +18,7 @@ struct finding {
 	enum finding_severity severity;
 	double share;   /* of the steady window that it concerns, 0..1; NaN = no time is known */
 	char *evidence; /* figures of this run */
+	const char *kernel; /* the one it is about, of the model; NULL = none */
 	/* Steady window before over after, by the what-if, and its range; NaN = not predicted. */
 	double speedup, speedup_low, speedup_high;
 };

@@ -216,9 +216,10 @@ bool find_dominant_kernel(const struct scene *s, struct finding *f)
 		return false;
 	char *text = alloc_format(
 	        "%s takes %s%s, %s %% of the GPU's time in kernels and graphs. Twice as fast, it "
-	        "would shorten the window by at most %s %%.",
+	        "would shorten the window by some %s %%.",
 	        top->name, scene_estimated(s), unit_time_apart(total, top->gpu.total),
 	        unit_percent(share, top->gpu.total, all), unit_percent(gain, saved, 1));
+	f->kernel = top->name;
 	if (alone)
 		return finding_is(f, SEVERITY_INFO, saved, text);
 	return finding_tell(f, saved, text);

@@ -41,6 +41,8 @@ struct scene {
 #define FINDING_LEAST  0.01
 #define FINDING_MEDIUM 0.05
 #define FINDING_HIGH   0.2
+/* A kernel's gain is told of it being so many times as fast. */
+#define FINDING_FASTER 2.0
 
 typedef bool finder(const struct scene *s, struct finding *f);
 
@@ -73,6 +75,8 @@ finder find_sync_too_early, find_implicit_sync;
 finder find_device_sync, find_legacy_stream;
 /* findings_host.c */
 finder find_host_starves_gpu, find_polling, find_failed_calls;
+/* findings_environment.c */
+finder find_environment;
 /* findings_gpu.c */
 finder find_exposed_communication, find_low_occupancy, find_dominant_kernel;
 

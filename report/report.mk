@@ -17,6 +17,7 @@ REPORT_MODULES := \
 	figures_steps \
 	find \
 	findings \
+	findings_environment \
 	findings_gpu \
 	findings_host \
 	findings_launch \
