@@ -33,12 +33,13 @@ static void add_process(struct whatif_result *to, const struct process *p, const
 		high = fmax(high, o->time[i]);
 	}
 	/* No change makes it longer, and none shorter than the GPU is busy. */
-	ratio = fmin(1, fmax(ratio, o->bound));
+	double bound = o->bound[REPLAY_MEAN], least = fmin(bound, o->bound[REPLAY_LOW]);
+	ratio = fmin(1, fmax(ratio, bound));
 	to->window += window;
 	to->predicted += window * ratio;
-	to->low += window * fmin(ratio, fmax(low * (1 - error), o->bound * (1 - error)));
+	to->low += window * fmin(ratio, fmax(low, least) * (1 - error));
 	to->high += window * fmin(1, fmax(ratio, high * (1 + error)));
-	to->bound += window * o->bound;
+	to->bound += window * bound;
 	to->error = fmax(to->error, o->error);
 	to->changed += o->changed;
 	to->coverage += window * p->history.coverage;

@@ -26,8 +26,8 @@ struct change {
 
 /* The time with a change over that without, from one process' replays. */
 struct outcome {
-	double time[REPLAY_LEVELS]; /* ratios; by level, each with its hope */
-	double bound;               /* least ratio: the GPU is busy; 0 = not known */
+	double time[REPLAY_LEVELS];  /* ratios; by level, each with its hope */
+	double bound[REPLAY_LEVELS]; /* least ratio: the GPU is busy; 0 = not known */
 	double error, changed, bandwidth[2], graph_launch;
 	bool assumed_bandwidth;
 };

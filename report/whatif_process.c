@@ -158,9 +158,9 @@ static void try_change(const struct process *p, const struct replay *r, struct c
 	to->time[level] = !(base > 0) ? NAN : c->changed > 0 ? replay_run(r, acts) / base : 1;
 	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
 	to->assumed_bandwidth |= c->assumed_bandwidth;
+	to->bound[level] = busy_share(p) * work_left(c, r, acts);
 	if (level != REPLAY_MEAN)
 		return;
-	to->bound = busy_share(p) * work_left(c, r, acts);
 	to->changed = c->changed;
 	to->graph_launch = c->graph_launch;
 	memcpy(to->bandwidth, c->bandwidth, sizeof(to->bandwidth));
@@ -172,6 +172,7 @@ static bool is_worth(struct outcome *o, enum replay_level level)
 	if (level == REPLAY_MEAN || o->time[REPLAY_MEAN] < NO_GAIN)
 		return true;
 	o->time[level] = o->time[REPLAY_MEAN];
+	o->bound[level] = o->bound[REPLAY_MEAN];
 	return false;
 }
 

@@ -22,6 +22,7 @@ UNIT_TESTS := \
 	test_report_target \
 	test_report_text \
 	test_report_verdict \
+	test_report_whatif \
 	# EOL
 
 UNIT_BINS := $(UNIT_TESTS:%=$(O)/tests/unit/%)

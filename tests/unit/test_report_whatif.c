@@ -1,0 +1,520 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/model.h"
+#include "report/replay.h"
+#include "report/whatif.h"
+#include "shim/works.h"
+#include "tests/unit/recording.h"
+#include "tests/unit/render.h"
+#include "tests/unit/unit.h"
+
+/*
+ * Programs played on a GPU of one stream and two copy engines, in us: work starts 1.8 us after its
+ * call's return and 0.75 us after the work before it; a wait returns 3.2 us after the work.
+ */
+struct play {
+	struct made made;
+	struct tf_thread *thread[2];
+	unsigned who;      /* thread that calls */
+	double host, tail; /* now; end of the last work */
+	double queue[1024];
+	unsigned queued;
+	uint16_t launch, copy, sync, mark, wait_mark, alloc, release, query;
+	uint32_t kernel;
+};
+#define KERNEL_EMPTY_US 2.0 /* what a pair around a kernel costs */
+
+static void start(struct play *p)
+{
+	memset(p, 0, sizeof(*p));
+	made_start(&p->made, 64u << 20, 16, MADE_AREAS);
+	made_clock(&p->made, 0, 1000000000, 1755767727123000000);
+	made_clock(&p->made, 400000000, 1200000000, 1755767727323000000);
+	struct tf_header *h = made_header(&p->made);
+	struct tf_store *keep = tf_at(&p->made.map, h->keep, sizeof(*keep));
+	h->gpu_mode = TF_GPU_SAMPLE;
+	keep->page_records = 4096;
+	keep->pages_max = 16;
+	p->launch = made_call(&p->made, "cuLaunchKernel", SPY_CLASS_LAUNCH, SPY_LEVEL_DRIVER);
+	p->copy = made_call(&p->made, "cuMemcpyAsync", SPY_CLASS_COPY, SPY_LEVEL_DRIVER);
+	p->sync = made_call(&p->made, "cuStreamSynchronize", SPY_CLASS_SYNC, SPY_LEVEL_DRIVER);
+	p->mark = made_call(&p->made, "cuEventRecord", SPY_CLASS_EVENT, SPY_LEVEL_DRIVER);
+	p->wait_mark = made_call(&p->made, "cuEventSynchronize", SPY_CLASS_SYNC, SPY_LEVEL_DRIVER);
+	p->alloc = made_call(&p->made, "cuMemAlloc_v2", SPY_CLASS_ALLOC, SPY_LEVEL_DRIVER);
+	p->release = made_call(&p->made, "cuMemFree_v2", SPY_CLASS_ALLOC, SPY_LEVEL_DRIVER);
+	p->query = made_call(&p->made, "cuStreamQuery", SPY_CLASS_QUERY, SPY_LEVEL_DRIVER);
+	made_kernel(&p->made, "");
+	p->kernel = made_kernel(&p->made, "solve");
+	p->thread[0] = made_thread(&p->made, 7, "main", 65536);
+	p->thread[1] = made_thread(&p->made, 8, "other", 65536);
+	p->tail = -1e9;
+	/* An empty kernel counts 0.59 us. */
+	made_pairs(made_work(&p->made, (struct tf_work){.kind = TF_WORK_NULL}, 0), TF_PAIR_IDLE,
+	           100, 1e3 * KERNEL_EMPTY_US + 590, 1);
+}
+
+static struct tf_record call(const struct play *p, uint16_t id, double us)
+{
+	uint64_t from = 2001000 + (uint64_t)(p->host * 2000);
+
+	return (struct tf_record){.call = id, .start = from, .end = from + (uint64_t)(us * 2000)};
+}
+
+static void returns(struct play *p, const struct tf_record *r)
+{
+	made_return(&p->made, p->thread[p->who], *r);
+	p->host += (double)(r->end - r->start) / 2000;
+}
+
+/* A kernel; waits for a place in the queue. */
+static void launch(struct play *p, double own, double us)
+{
+	double place = p->queued >= 1024 ? p->queue[p->queued % 1024] : 0;
+	double took = own + fmax(0, place - p->host);
+
+	made_launch(&p->made, p->thread[p->who], p->launch, p->kernel, 1,
+	            2001000 + (uint64_t)(p->host * 2000),
+	            2001000 + (uint64_t)((p->host + took) * 2000));
+	p->host += took;
+	p->tail = fmax(p->host + 1.8, p->tail + 0.75) + us;
+	p->queue[p->queued++ % 1024] = p->tail;
+}
+
+static void sync_stream(struct play *p)
+{
+	double took = fmax(1, p->tail + 3.2 - p->host);
+	struct tf_record r = call(p, p->sync, took);
+
+	returns(p, &r);
+}
+
+static void allocate(struct play *p, double us, bool is_free)
+{
+	double took = is_free ? us + fmax(0, p->tail - p->host) : us;
+	struct tf_record r = call(p, is_free ? p->release : p->alloc, took);
+
+	r.alloc.address = 0x7000;
+	r.alloc.bytes = 4096;
+	r.alloc.memory = SPY_MEM_DEVICE;
+	r.alloc.is_free = is_free;
+	returns(p, &r);
+}
+
+static void transfer(struct play *p, enum spy_direction direction, enum spy_memory memory,
+                     uint64_t bytes, double own, double us)
+{
+	double from = p->host;
+
+	if (memory == SPY_MEM_PAGEABLE) { /* its caller copies, once the work before is done */
+		p->host = p->tail = fmax(p->host, p->tail) + own;
+	} else {
+		p->host += own;
+		p->tail = fmax(p->host + 1.8, p->tail + 0.75) + us;
+	}
+	made_copy(&p->made, p->thread[p->who], p->copy, direction, memory, true, bytes,
+	          2001000 + (uint64_t)(from * 2000), 2001000 + (uint64_t)(p->host * 2000));
+}
+
+/* The class of the kernel takes so long. */
+static void timed(struct play *p, double us)
+{
+	struct tf_work key = {.kind = TF_WORK_KERNEL,
+	                      .id = p->kernel,
+	                      .grid_x = 1,
+	                      .grid_y = 1,
+	                      .grid_z = 1,
+	                      .block_x = 256,
+	                      .block_y = 1,
+	                      .block_z = 1};
+
+	made_pairs(made_work(&p->made, key, 0), TF_PAIR_IDLE, 400, 1e3 * (us + KERNEL_EMPTY_US), 1);
+}
+
+static void timed_copy(struct play *p, enum spy_direction direction, uint64_t bytes, double us)
+{
+	struct tf_work key = {.kind = TF_WORK_COPY,
+	                      .direction = (uint8_t)direction,
+	                      .memory = SPY_MEM_PINNED,
+	                      .async = 1,
+	                      .size = work_size_bucket(bytes)};
+
+	made_pairs(made_work(&p->made, key, 0), TF_PAIR_IDLE, 400,
+	           1e3 * (us + KERNEL_EMPTY_US + 3.2), 1);
+}
+
+/* The prediction; the model is the test's, to be freed by ends(). */
+static struct whatif_result ask(struct play *p, struct model *m, enum whatif what,
+                                const char *kernel, double factor)
+{
+	struct whatif_result r;
+
+	if (!m->process_count) {
+		made_close(&p->made, 2001000 + (uint64_t)(p->host * 2000) + 1000);
+		assert_true(render_model(m, p->made.map.base, made_bytes(&p->made)));
+	}
+	bool known = whatif_predict(m, what, kernel, factor, &r);
+	assert_int_equal(known, r.known);
+	if (!known) {
+		assert_true(isnan(r.predicted) && isnan(r.speedup) && isnan(r.low));
+		assert_true(r.why[0]);
+		return r;
+	}
+	assert_true(r.low <= r.predicted && r.predicted <= r.high && r.high <= r.window);
+	assert_true(r.speedup_low <= r.speedup && r.speedup <= r.speedup_high);
+	assert_near(r.saved, r.window - r.predicted, 1e-9);
+	return r;
+}
+
+static void ends(struct play *p, struct model *m)
+{
+	model_free(m);
+	made_free(&p->made);
+}
+
+/* What is not changed comes to what it was, whatever the program does. */
+static void assert_base(const struct model *m, double part)
+{
+	struct replay r;
+
+	replay_make(&r, &m->processes[0].history, REPLAY_MEAN);
+	assert_true(r.count > 0);
+	assert_near(replay_run(&r, r.acts), r.base, part);
+	replay_free(&r);
+}
+
+/* 1000 launches of 5 us each, 1 us apart, of kernels of 2 us. */
+static void test_graphs(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 1000; i++, p.host += 1)
+		launch(&p, 5, 2);
+	timed(&p, 2);
+	sync_stream(&p);
+	struct whatif_result r = ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	assert_base(&m, 1e-6);
+	assert_near(r.window, 6e6, 0.01);
+	assert_near(r.predicted, 2.4e6, 0.02); /* a piece every 2.4 us */
+	assert_near(r.low, 2e6, 0.05);
+	/* 0.75 us between them, and what the kernel's time may be off. */
+	assert_near(r.high, 3.15e6, 0.05);
+	assert_near(r.coverage, 1, 1e-6);
+	assert_true(r.assumption_count > 0);
+	r = ask(&p, &m, WHATIF_HOST, NULL, 1);
+	assert_near(r.predicted, 5e6, 0.01);
+	r = ask(&p, &m, WHATIF_KERNEL, "solve", 100);
+	assert_near(r.predicted, 6e6, 0.01);
+	r = ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	assert_near(r.speedup, 1, 1e-9);
+	assert_true(r.changed == 0);
+	ends(&p, &m);
+}
+
+/* Work of the host between two launches is not the launches' cost: no graph takes it away. */
+static void test_graphs_leave_host_work(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 200; i++) {
+		p.host += 300;
+		launch(&p, 5, 2);
+	}
+	timed(&p, 2);
+	sync_stream(&p);
+	assert_near(ask(&p, &m, WHATIF_GRAPHS, NULL, 1).speedup, 1, 0.001);
+	ends(&p, &m);
+}
+
+/* A launch of 3 us, a kernel of 50, a wait, 20 us of host work: 78 us become 50.75. */
+static void test_no_sync(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 300; i++, p.host += 20) {
+		launch(&p, 3, 50);
+		sync_stream(&p);
+	}
+	timed(&p, 50);
+	struct whatif_result r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_base(&m, 1e-6);
+	assert_near(r.window, 300 * 78e3 - 20e3, 0.01);
+	assert_near(r.predicted, 300 * 50.75e3, 0.02);
+	assert_near(ask(&p, &m, WHATIF_KERNEL, "^solve$", 2).predicted, 300 * 53e3, 0.02);
+	ends(&p, &m);
+}
+
+/* Asking again and again is waiting. */
+static void test_polls_are_waits(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 300; i++) {
+		launch(&p, 3, 50);
+		while (p.host < p.tail) {
+			struct tf_record r = call(&p, p.query, 0.5);
+			r.result = 600;
+			returns(&p, &r);
+			p.host += 0.1;
+		}
+		struct tf_record r = call(&p, p.query, 0.5);
+		returns(&p, &r);
+		p.host += 0.1;
+	}
+	timed(&p, 50);
+	struct whatif_result r = ask(&p, &m, WHATIF_KERNEL, "solve", 2);
+	assert_base(&m, 1e-6);
+	assert_near(r.window, 300 * 55.5e3, 0.02);
+	assert_near(r.predicted, 300 * 30.5e3, 0.05);
+	ends(&p, &m);
+}
+
+/* 4 MiB each way through pageable memory, 400 us of copying each, a kernel of 10 us. */
+static void test_pinned(void **state)
+{
+	const uint64_t bytes = 4u << 20;
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 100; i++) {
+		transfer(&p, SPY_DIR_HTOD, SPY_MEM_PAGEABLE, bytes, 400, 0);
+		launch(&p, 3, 10);
+		transfer(&p, SPY_DIR_DTOH, SPY_MEM_PAGEABLE, bytes, 400, 0);
+		sync_stream(&p);
+	}
+	timed(&p, 10);
+	struct whatif_result r = ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	assert_base(&m, 1e-6);
+	/* At 25 bytes a ns: 167.8 us and 1 each way. */
+	assert_near(r.predicted, 100 * 360e3, 0.03);
+	assert_true(r.low < 0.6 * r.predicted); /* it may be twice as fast */
+	ends(&p, &m);
+}
+
+static void test_no_alloc(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 300; i++) {
+		allocate(&p, 50, false);
+		launch(&p, 3, 10);
+		allocate(&p, 30, true);
+	}
+	timed(&p, 10);
+	sync_stream(&p);
+	struct whatif_result r = ask(&p, &m, WHATIF_NO_ALLOC, NULL, 1);
+	assert_base(&m, 1e-6);
+	assert_near(r.window, 300 * 94.8e3, 0.01);
+	assert_near(r.predicted, 300 * 10.75e3, 0.03);
+	ends(&p, &m);
+}
+
+/* To the device, a kernel, to the host, 100 us each, one after the other on one stream. */
+static void test_overlap(void **state)
+{
+	const uint64_t bytes = 1u << 20;
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 300; i++) {
+		transfer(&p, SPY_DIR_HTOD, SPY_MEM_PINNED, bytes, 3, 100);
+		launch(&p, 3, 100);
+		transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, bytes, 3, 100);
+	}
+	timed(&p, 100);
+	timed_copy(&p, SPY_DIR_HTOD, bytes, 100);
+	timed_copy(&p, SPY_DIR_DTOH, bytes, 100);
+	sync_stream(&p);
+	struct whatif_result r = ask(&p, &m, WHATIF_OVERLAP, NULL, 1);
+	assert_base(&m, 1e-6);
+	assert_near(r.window, 300 * 302.25e3, 0.01);
+	assert_near(r.predicted, 300 * 100.75e3, 0.02);
+	ends(&p, &m);
+}
+
+/* 6000 launches into a full queue: the GPU decides, until the kernel is faster than the host. */
+static void test_full_queue(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 6000; i++)
+		launch(&p, 3, 20);
+	timed(&p, 20);
+	sync_stream(&p);
+	struct whatif_result r = ask(&p, &m, WHATIF_KERNEL, "solve", 2);
+	assert_base(&m, 1e-6);
+	assert_near(r.window, 6000 * 20.75e3, 0.01);
+	assert_near(r.predicted, 6000 * 10.75e3, 0.02);
+	assert_near(ask(&p, &m, WHATIF_KERNEL, "solve", 100).predicted, 6000 * 3e3, 0.02);
+	assert_near(ask(&p, &m, WHATIF_NO_SYNC, NULL, 1).speedup, 1, 0.01);
+	assert_near(ask(&p, &m, WHATIF_GRAPHS, NULL, 1).predicted, 6000 * 20.4e3, 0.02);
+	ends(&p, &m);
+}
+
+/* Estimates of work that are a tenth off are put right by what the queue shows. */
+static void test_full_queue_with_wrong_times(void **state)
+{
+	static const double estimates[] = {18, 22};
+
+	for (int i = 0; i < 2; i++) {
+		struct play p;
+		struct model m = {0};
+		start(&p);
+		for (int k = 0; k < 6000; k++)
+			launch(&p, 3, 20);
+		timed(&p, estimates[i]);
+		sync_stream(&p);
+		struct whatif_result r = ask(&p, &m, WHATIF_KERNEL, "solve", 2);
+		assert_base(&m, 0.02);
+		assert_near(r.predicted, 6000 * 10.4e3, 0.1);
+		ends(&p, &m);
+	}
+}
+
+/* One thread works while the other waits for it, as PyTorch's forward and backward do. */
+static void test_threads_that_take_turns(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 100; i++)
+		for (p.who = 0; p.who < 2; p.who++)
+			for (int k = 0; k < 50; k++, p.host += 5)
+				launch(&p, 5, 1);
+	timed(&p, 1);
+	p.who = 0;
+	sync_stream(&p);
+	struct whatif_result r = ask(&p, &m, WHATIF_HOST, NULL, 1);
+	assert_base(&m, 1e-6);
+	assert_near(r.window, 10000 * 10e3, 0.01);
+	assert_near(r.predicted, 10000 * 5e3, 0.02);
+	ends(&p, &m);
+}
+
+/* More work is queued behind an event than is waited for. */
+static void test_events(void **state)
+{
+	struct play p;
+	struct model m = {0};
+	double done[2] = {0};
+
+	start(&p);
+	for (int i = 0; i < 400; i++) {
+		struct tf_record r = call(&p, p.wait_mark, fmax(1, done[i % 2] + 3.2 - p.host));
+		r.event.event = 0x500 + (uint64_t)(i % 2);
+		returns(&p, &r);
+		launch(&p, 3, 40);
+		r = call(&p, p.mark, 1);
+		r.event.event = 0x500 + (uint64_t)(i % 2);
+		done[i % 2] = p.tail;
+		returns(&p, &r);
+	}
+	timed(&p, 36); /* a tenth too short: it must not add up */
+	sync_stream(&p);
+	struct whatif_result r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_base(&m, 0.01);
+	assert_near(r.window, 400 * 40.75e3, 0.01);
+	assert_near(r.predicted, 400 * 40.75e3, 0.02);
+	ends(&p, &m);
+}
+
+static void test_what_cannot_be_told(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 300; i++)
+		launch(&p, 3, 20);
+	struct whatif_result r = ask(&p, &m, WHATIF_HOST, NULL, 1); /* the kernel was never timed */
+	assert_false(r.known);
+	assert_non_null(strstr(r.why, "100 %"));
+	ends(&p, &m);
+
+	start(&p);
+	made_header(&p.made)->gpu_mode = TF_GPU_OFF;
+	for (int i = 0; i < 300; i++)
+		launch(&p, 3, 20);
+	memset(&m, 0, sizeof(m));
+	assert_non_null(strstr(ask(&p, &m, WHATIF_HOST, NULL, 1).why, "CUDASPY_GPU"));
+	ends(&p, &m);
+
+	start(&p);
+	for (int i = 0; i < 10; i++)
+		launch(&p, 3, 20);
+	timed(&p, 20);
+	memset(&m, 0, sizeof(m));
+	assert_non_null(strstr(ask(&p, &m, WHATIF_HOST, NULL, 1).why, "few"));
+	ends(&p, &m);
+
+	start(&p);
+	for (int i = 0; i < 300; i++)
+		launch(&p, 3, 20);
+	timed(&p, 20);
+	memset(&m, 0, sizeof(m));
+	assert_non_null(strstr(ask(&p, &m, WHATIF_KERNEL, "gemm", 2).why, "kernel"));
+	ends(&p, &m);
+}
+
+static void test_parse(void **state)
+{
+	static const char *const wrong[] = {
+	        "",           "graph",      "kernel:",     "kernel:a",   "kernel:=2",
+	        "kernel:a=0", "kernel:a=x", "kernel:a=2x", "kernel:(=2", "kernel:a=inf"};
+	struct whatif_question q;
+	char error[WHATIF_TEXT];
+
+	for (enum whatif i = 0; i < WHATIF_KERNEL; i++) {
+		assert_int_equal(whatif_parse(&q, whatif_names[i], error), 0);
+		assert_int_equal(q.what, i);
+		assert_null(q.kernel);
+	}
+	assert_int_equal(whatif_parse(&q, "kernel:a=b.*=1.5", error), 0);
+	assert_int_equal(q.what, WHATIF_KERNEL);
+	assert_string_equal(q.kernel, "a=b.*");
+	assert_near(q.factor, 1.5, 1e-12);
+	free(q.kernel);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		error[0] = '\0';
+		assert_int_equal(whatif_parse(&q, wrong[i], error), -1);
+		assert_true(error[0]);
+		assert_null(q.kernel);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_graphs),
+	        cmocka_unit_test(test_graphs_leave_host_work),
+	        cmocka_unit_test(test_no_sync),
+	        cmocka_unit_test(test_polls_are_waits),
+	        cmocka_unit_test(test_pinned),
+	        cmocka_unit_test(test_no_alloc),
+	        cmocka_unit_test(test_overlap),
+	        cmocka_unit_test(test_full_queue),
+	        cmocka_unit_test(test_full_queue_with_wrong_times),
+	        cmocka_unit_test(test_threads_that_take_turns),
+	        cmocka_unit_test(test_events),
+	        cmocka_unit_test(test_what_cannot_be_told),
+	        cmocka_unit_test(test_parse),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
