@@ -1,9 +1,9 @@
-# Fuzzing of the reporter: `make fuzz` for FUZZ_SECONDS, its corpus kept in $(O)/fuzz/corpus.
+# Fuzzing of the reporter: `make fuzz`, recordings for FUZZ_SECONDS and then what check reads for half as long; their
+# corpora are kept in $(O)/fuzz.
 
 FUZZ_SECONDS ?= 20
 FUZZ_CC      ?= clang
-FUZZ_FLAGS   := -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g
-FUZZ_SOURCES := $(REPORT_MODULES:%=report/%.c) $(SHARED_C) tests/fuzz/fuzz_reader.c tests/unit/render.c
+FUZZ_FLAGS   := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g
 
 # Does the compiler bring libFuzzer?
 FUZZ_HAVE = $(shell echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }' | \
@@ -11,25 +11,41 @@ FUZZ_HAVE = $(shell echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { re
 
 fuzz:
 ifeq ($(FUZZ_HAVE),yes)
-fuzz: $(O)/fuzz/fuzz_reader $(O)/fuzz/make_corpus
-	$(Q)mkdir -p $(O)/fuzz/corpus $(O)/fuzz/seeds
-	$(Q)$(O)/fuzz/make_corpus $(O)/fuzz/seeds
-	$(call msg,FUZZ,$<)
-	$(Q)$< -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-		-artifact_prefix=$(O)/fuzz/ $(O)/fuzz/corpus $(O)/fuzz/seeds >$(O)/fuzz/log 2>&1 \
-		|| { tail -40 $(O)/fuzz/log; exit 1; }
-	$(Q)grep -E '^(stat::number_of_executed_units|Done)' $(O)/fuzz/log
+# fuzz_run PROGRAM,SECONDS,LONGEST: with its own corpus and the seeds.
+define fuzz_run
+$(call msg,FUZZ,$(O)/fuzz/fuzz_$(1))
+$(Q)mkdir -p $(O)/fuzz/corpus_$(1)
+$(Q)$(O)/fuzz/fuzz_$(1) -max_total_time=$(2) -max_len=$(3) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	-close_fd_mask=2 -artifact_prefix=$(O)/fuzz/ $(O)/fuzz/corpus_$(1) $(O)/fuzz/seeds_$(1) >$(O)/fuzz/log_$(1) 2>&1 \
+	|| { tail -40 $(O)/fuzz/log_$(1); exit 1; }
+$(Q)grep -E '^(stat::number_of_executed_units|Done)' $(O)/fuzz/log_$(1)
+endef
+
+fuzz: $(O)/fuzz/fuzz_reader $(O)/fuzz/fuzz_check $(O)/fuzz/make_corpus
+	$(Q)mkdir -p $(O)/fuzz/seeds_reader $(O)/fuzz/seeds_check
+	$(Q)$(O)/fuzz/make_corpus $(O)/fuzz/seeds_reader $(O)/fuzz/seeds_check
+	$(call fuzz_run,reader,$(FUZZ_SECONDS),65536)
+	$(call fuzz_run,check,$(shell expr $(FUZZ_SECONDS) / 2),4096)
 else
 	@echo 'skip fuzz: $(FUZZ_CC) has no libFuzzer'
 endif
 
-$(O)/fuzz/fuzz_reader: $(FUZZ_SOURCES) $(O)/report/toml.o $(wildcard report/*.h shim/*.h tests/unit/*.h)
+# Compiled once for both.
+$(O)/fuzz/obj/%.o: %.c
 	$(call msg,FUZZCC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) $(filter-out -fsanitize=%,$(SPY_CFLAGS)) $(FUZZ_FLAGS) -o $@ $(FUZZ_SOURCES) $(O)/report/toml.o \
+	$(Q)$(FUZZ_CC) $(filter-out -fsanitize=%,$(SPY_CFLAGS)) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
+
+FUZZ_OBJS := $(REPORT_MODULES:%=$(O)/fuzz/obj/report/%.o) $(SHARED_C:%.c=$(O)/fuzz/obj/%.o)
+$(O)/fuzz/fuzz_reader: $(O)/fuzz/obj/tests/unit/render.o
+$(O)/fuzz/fuzz_reader $(O)/fuzz/fuzz_check: $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJS) $(O)/report/toml.o
+	$(call msg,LINK,$@)
+	$(Q)$(FUZZ_CC) $(subst fuzzer-no-link,fuzzer,$(FUZZ_FLAGS)) -o $@ $^ \
 		$(REPORT_JANSSON) -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic -lm
 
-$(O)/fuzz/make_corpus: tests/fuzz/make_corpus.c tests/unit/recording.c tests/unit/recording_gpu.c shim/works.c tests/unit/recording.h
+-include $(shell find $(O)/fuzz/obj -name '*.d' 2>/dev/null)
+
+$(O)/fuzz/make_corpus: tests/fuzz/make_corpus.c tests/unit/recording.c tests/unit/recording_gpu.c tests/unit/recording_steps.c shim/works.c tests/unit/recording.h
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SPY_CFLAGS) $(CFLAGS) $(SAN_LDFLAGS) -o $@ $(filter %.c,$^)

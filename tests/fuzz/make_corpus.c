@@ -1,5 +1,6 @@
 /*
- * Writes the fuzzer's seeds into a folder: small recordings of each kind, and kernel names.
+ * Writes the fuzzers' seeds: into one folder small recordings of each kind and kernel names, into
+ * the other rules, settings and baselines.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,12 +121,56 @@ static void counted(struct made *m)
 	*made_device_time(m, 1) = (struct tf_device_time){.total.busy = 5000000, .work = 3};
 }
 
+/* The first letter says what it is read as. */
+static void checks(void)
+{
+	static const char *const rules[] = {
+	        "Rlaunches <= +0",
+	        "Rcopy_bytes_per_step >= -5.5MiB",
+	        "Rkernel \"a.*\\\"(b|c)\": launches_per_step != 3",
+	        "Rrange \"train_step\" syncs = 0",
+	        "Rgpu_busy_share >= 60%",
+	        "Rverdict != sync-bound",
+	        "Rlaunch_p50_ns <= +15%",
+	};
+	char name[32];
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		snprintf(name, sizeof(name), "rule%zu", i);
+		save_text(rules[i], name);
+	}
+	save_text(
+	        "Tbaseline = \"a.json\"\nskip_steps = 5\nsteps_from = 'step'\nallow_killed = true\n"
+	        "limits = [ \"launches <= 1\", # why\n 'kernel \"a\" launches = 0' ]\n",
+	        "settings");
+	save_text("Tsteps = 100\nlimits = []\n", "settings2");
+	save_text(
+	        "B{\"schema\": \"cudaspy.baseline/1\", \"recordings\": 2, \"machine\": {\"gpus\": "
+	        "\"A\", \"driver\": \"13.0\", \"gpu_mode\": \"off\"}, \"steps\": 10, \"counts\": "
+	        "{\"launches\": [40, 41], \"syncs\": 7}, \"times\": {\"launch_p50_ns\": [2.5, "
+	        "null]}, "
+	        "\"verdict\": \"gpu-bound\", \"kernels\": {\"k\": [1, 0]}, \"apis\": {}, "
+	        "\"copy_kinds\": {\"x\": 1}}",
+	        "baseline");
+	save_text("B{\"schema\": \"cudaspy.baseline/1\", \"recordings\": 1, \"per_step\": "
+	          "{\"source\": "
+	          "\"nvtx\", \"name\": \"s\", \"count\": 9, \"judged\": 8, \"launches\": 2, "
+	          "\"syncs\": "
+	          "{\"mean\": 1.5, \"min\": 1, \"max\": 2, \"error\": 0.1, \"freedom\": 9}}, "
+	          "\"ranges\": "
+	          "[{\"name\": \"s\", \"domain\": \"d\", \"parent\": null, \"count\": 9, "
+	          "\"counted\": 9, "
+	          "\"launches\": 18}, {\"name\": \"f\", \"parent\": 0, \"count\": 9, \"counted\": "
+	          "9}]}",
+	          "steps");
+}
+
 int main(int argc, char **argv)
 {
 	struct made m;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+	if (argc != 3) {
+		fprintf(stderr, "usage: %s RECORDINGS CHECKS\n", argv[0]);
 		return 2;
 	}
 	folder = argv[1];
@@ -141,9 +186,13 @@ int main(int argc, char **argv)
 	save_packed(&m, "sampled");
 	counted(&m);
 	save_packed(&m, "counted");
+	made_stepped(&m);
+	save_packed(&m, "stepped");
 	save_text("_ZN7cutlass6KernelINS_4gemm6kernel4GemmINS1_11threadblock12MmaPipelinedIS4_S4_"
 	          "EEEEEEvNT_6ParamsE",
 	          "name");
 	save_text("_Z1fI1AIS_S_ES1_IS1_S1_EEvT_T0_", "references");
+	folder = argv[2];
+	checks();
 	return 0;
 }

@@ -68,6 +68,17 @@ void made_launches(struct made *m, struct tf_thread *t, uint32_t kernel, uint64_
 void made_copies(struct tf_thread *t, enum spy_direction direction, enum spy_memory memory,
                  bool async, uint64_t count, uint64_t bytes, uint64_t ticks);
 
+/* ---- NVTX ranges and steps ---- */
+
+/* A range inside another one (0: in none); as often as it has step rows, of 10 us each; its index.
+ */
+uint32_t made_range(struct made *m, uint32_t parent, const char *name, uint64_t count,
+                    struct tf_counts counts);
+uint32_t made_pattern(struct made *m, enum spy_class class, uint64_t marker, uint64_t steps);
+/* A step of 10 us, of a range or, with TF_STEP_FOUND, of a pattern. */
+void made_step(struct made *m, uint32_t source, uint16_t flags, uint64_t start,
+               struct tf_counts counts);
+
 /* The process ended well at this tick. */
 void made_close(struct made *m, uint64_t tick);
 uint64_t made_bytes(const struct made *m); /* what a file of it holds */
@@ -80,5 +91,10 @@ void made_sample(struct made *m, unsigned flags);
  * here is in it. Figures: see the tests.
  */
 void made_sampled(struct made *m);
+/*
+ * 20 steps as ranges train_step (3 launches, a copy of 4 KiB and a wait each) with a range forward
+ * (2 launches) in each, and found as well, by kernel `work` (3 and 4 launches in turn).
+ */
+void made_stepped(struct made *m);
 
 #endif

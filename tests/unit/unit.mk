@@ -19,6 +19,7 @@ UNIT_TESTS := \
 	test_report_model \
 	test_report_output \
 	test_report_rules \
+	test_report_steps \
 	test_report_target \
 	test_report_text \
 	test_report_verdict \
@@ -26,7 +27,8 @@ UNIT_TESTS := \
 	# EOL
 
 UNIT_BINS := $(UNIT_TESTS:%=$(O)/tests/unit/%)
-UNIT_HELP := $(O)/tests/unit/recording.o $(O)/tests/unit/recording_gpu.o $(O)/tests/unit/render.o
+UNIT_HELP := $(O)/tests/unit/recording.o $(O)/tests/unit/recording_gpu.o \
+	$(O)/tests/unit/recording_steps.o $(O)/tests/unit/render.o
 
 unit-build: $(UNIT_BINS) $(O)/cudaspy
 
