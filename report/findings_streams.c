@@ -64,7 +64,7 @@ bool find_device_sync(const struct scene *s, struct finding *f)
 		longer += fmax(0, d.several[i] - usual);
 	free(d.single);
 	free(d.several);
-	if (all < FEW_CALLS || d.single_count < d.several_count || !d.several_count)
+	if (d.several_count < FEW_CALLS || d.single_count < d.several_count)
 		return false;
 	char *text = alloc_format(
 	        "Of %zu waits for the whole device %zu came after work in one stream alone and "

@@ -49,8 +49,7 @@ bool find_sync_every_step(const struct scene *s, struct finding *f)
 /* ---- sync-too-early ---- */
 
 struct early {
-	double *after; /* time outside CUDA from a wait that left the GPU nothing to the next work
-	                */
+	double *after; /* outside CUDA: from waits that left the GPU nothing to do to more work */
 	size_t count;
 	double waited; /* in these waits */
 	double sum;
@@ -66,6 +65,8 @@ struct look { /* since a wait */
 static void look_after(struct look *g, const struct flow *flow, const struct act *a)
 {
 	if (a->class != SPY_CLASS_SYNC || a->result)
+		return;
+	if (g->open && a->thread != g->thread)
 		return;
 	if (!g->open)
 		*g = (struct look){.thread = a->thread,

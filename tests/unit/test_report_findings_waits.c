@@ -147,6 +147,12 @@ static void test_device_sync(void **state)
 	device_waits(&r, true, FREE); /* it waits for the stream alone */
 	run_has_not(&r, "device-sync-for-stream");
 	run_end(&r);
+	device_waits(&r, false, HISTORY_NONE); /* the last one alone is for all there is */
+	run_launch(&r, OTHER_FREE, 999e3, 1);
+	run_launch(&r, FREE, 999e3 + 4, 1);
+	run_sync(&r, HISTORY_NONE, 999e3 + 8, 300e3);
+	run_has_not(&r, "device-sync-for-stream");
+	run_end(&r);
 	device_waits(&r, false, HISTORY_NONE); /* there is no other stream */
 	run_has_not(&r, "device-sync-for-stream");
 	run_end(&r);
