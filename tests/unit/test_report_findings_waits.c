@@ -68,6 +68,45 @@ static void test_sync_too_early(void **state)
 	run_end(&r);
 }
 
+static void event_call(struct run *r, enum history_role role, uint32_t event, double at, double us)
+{
+	bool waits = role == HISTORY_ROLE_SYNC_EVENT;
+	struct act *a = run_call(r, waits ? SPY_CLASS_SYNC : SPY_CLASS_EVENT, at, us);
+
+	a->role = (uint8_t)role;
+	a->event = event;
+	a->stream = waits ? HISTORY_NONE : FREE;
+}
+
+/* The host waits for an event, of this step or, with the next one launched already, of the one
+ * before. */
+static void steps_with_events(struct run *r, bool ahead)
+{
+	run_start(r);
+	for (int i = 0; i < STEPS; i++) {
+		uint32_t event = (uint32_t)(i % 2);
+		double at = i * 1000.0;
+		run_launch(r, FREE, at, 900);
+		event_call(r, HISTORY_ROLE_EVENT_RECORD, event, at + 4, 1);
+		if (i || !ahead)
+			event_call(r, HISTORY_ROLE_SYNC_EVENT, ahead ? 1 - event : event, at + 6,
+			           ahead ? 10 : 500);
+	}
+	run_idle(r, TF_IDLE_SYNC, 400);
+}
+
+static void test_events(void **state)
+{
+	struct run r;
+
+	steps_with_events(&r, false);
+	run_has(&r, "sync-too-early", 0.4, "for 494 us (median)");
+	run_end(&r);
+	steps_with_events(&r, true);
+	run_has_not(&r, "sync-too-early");
+	run_end(&r);
+}
+
 /* After the wait the host only looks at the result. */
 static void test_short_look(void **state)
 {
@@ -208,6 +247,26 @@ static void test_legacy_stream(void **state)
 	run_end(&r);
 }
 
+/* Each stream waits for an event of the other: they take turns with or without the default one. */
+static void test_legacy_and_events(void **state)
+{
+	struct run r;
+
+	run_start(&r);
+	for (int i = 0; i < 2 * STEPS; i++) {
+		uint32_t stream = i % 2 ? BLOCKING : OTHER_BLOCKING;
+		double at = i * 500.0;
+		event_call(&r, HISTORY_ROLE_EVENT_WAIT, 0, at, 1);
+		r.process.history.acts[r.process.history.count - 1].stream = stream;
+		run_launch(&r, stream, at + 2, 400);
+		event_call(&r, HISTORY_ROLE_EVENT_RECORD, 0, at + 6, 1);
+		r.process.history.acts[r.process.history.count - 1].stream = stream;
+		run_launch(&r, LEGACY, at + 8, 10);
+	}
+	run_has_not(&r, "legacy-stream-serializes");
+	run_end(&r);
+}
+
 /* A blocking copy in the default stream fetches what the stream made: it belongs after it. */
 static void test_legacy_copies(void **state)
 {
@@ -229,12 +288,14 @@ int main(void)
 	        cmocka_unit_test(test_sync_every_step),
 	        cmocka_unit_test(test_rare_waits),
 	        cmocka_unit_test(test_sync_too_early),
+	        cmocka_unit_test(test_events),
 	        cmocka_unit_test(test_short_look),
 	        cmocka_unit_test(test_implicit_sync),
 	        cmocka_unit_test(test_copies_that_do_not_wait),
 	        cmocka_unit_test(test_device_sync),
 	        cmocka_unit_test(test_fork_and_join),
 	        cmocka_unit_test(test_legacy_stream),
+	        cmocka_unit_test(test_legacy_and_events),
 	        cmocka_unit_test(test_legacy_copies),
 	};
 
