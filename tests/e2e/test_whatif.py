@@ -1,0 +1,117 @@
+"""What-if: what a sample would take with one thing changed, predicted from its recording, beside what its fixed twin takes.
+
+As in test_verdicts.py the simulated GPU copies no bytes and its driver launches under a lock. Where graphs are made, its
+kernels are as far apart as those of a graph on an H200 (0.4 us), which the prediction assumes.
+"""
+import os
+import subprocess
+
+import pytest
+
+from conftest import REPORTER, SAMPLES, environment, report
+
+GPU = {'CUDASPY_GPU': 'sample', 'SIM_DATA_MIB': '0', 'SIM_LAUNCH_LOCK': '1'}
+# Of each sample: the change that its fixed twin has made.
+PAIRS = {
+    'many_tiny_launches': ('graphs', {'SIM_GAP_NS': '400'}),
+    'pageable_copies': ('pinned', {}),
+    'sync_every_step': ('no-sync', {}),
+    'alloc_every_step': ('no-alloc', {}),
+    'copy_not_overlapped': ('overlap', {}),
+    'host_starves_gpu': ('host=0', {}),
+    'dominant_kernel': ('kernel:^solve=200', {}),  # 400 us become 2
+}
+ATTEMPTS = 4
+KEYS = {'change', 'window_ns', 'predicted_ns', 'predicted_low_ns', 'predicted_high_ns', 'saved_ns', 'speedup', 'speedup_low',
+        'speedup_high', 'gpu_bound_ns', 'coverage', 'model_error', 'calls_changed', 'assumptions', 'unknown_because'}
+
+
+def record(name, folder, *args, **variables):
+    """Runs a sample; its recording."""
+    folder.mkdir(parents=True)
+    subprocess.run([SAMPLES / 'sim' / name, *map(str, args)], cwd=folder, stdin=subprocess.DEVNULL, check=True, timeout=300,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(folder, **dict(GPU, **variables)))
+    files = list(folder.glob('*.cudaspy'))
+    assert len(files) == 1
+    return files[0]
+
+
+def predict(file, *changes):
+    """The report's `what_if` by change, and the report."""
+    got = report(*[f'--what-if={change}' for change in changes], file)
+    return {row['change']: row for row in got['what_if']}, got
+
+
+def busy_machine():
+    return os.getloadavg()[0] > 0.8 * (os.cpu_count() or 1)
+
+
+def is_sound(row):
+    """What holds of any prediction."""
+    assert set(row) == KEYS
+    assert row['predicted_low_ns'] <= row['predicted_ns'] <= row['predicted_high_ns'] <= row['window_ns']
+    assert row['predicted_ns'] >= 0.999 * row['gpu_bound_ns']
+    assert row['saved_ns'] == pytest.approx(row['window_ns'] - row['predicted_ns'], abs=2)
+    assert row['speedup_low'] <= row['speedup'] <= row['speedup_high']
+    assert 0 < row['coverage'] <= 1 and row['model_error'] < 0.05 and row['unknown_because'] is None
+    return row
+
+
+@pytest.mark.parametrize('name', PAIRS)
+def test_a_prediction_is_what_the_fixed_twin_saves(name, tmp_path):
+    """Within 20 % of the saving, or 3 % of the time before. A busy machine, which slows the two differently, gets more
+    attempts, and in the end more room."""
+    change, variables = PAIRS[name]
+    tried = []
+    for attempt in range(ATTEMPTS):
+        rows, before = predict(record(name, tmp_path / f'{attempt}', **variables), change)
+        after = report(record(f'{name}_fixed', tmp_path / f'{attempt}-fixed', **variables))
+        saved, predicted = before['window_ns'] - after['window_ns'], is_sound(rows[change])['saved_ns']
+        tried.append(f"{saved / 1e6:.1f} of {before['window_ns'] / 1e6:.1f} ms saved, {predicted / 1e6:.1f} predicted")
+        if abs(predicted - saved) <= max(0.2 * saved, 0.03 * before['window_ns']):
+            assert rows[change]['calls_changed'] > 0 and rows[change]['assumptions'] is not None
+            return
+    assert busy_machine() and saved / 2.5 < predicted < saved * 2.5, tried
+
+
+def test_recent_calls_stand_for_all(tmp_path):
+    """With a fraction of the calls kept the prediction is that of all of them, and it is said that they are a fraction."""
+    whole, _ = predict(record('host_starves_gpu', tmp_path / 'all'), 'host=0')
+    part, _ = predict(record('sync_every_step', tmp_path / 'part', CUDASPY_KEEP=1), 'no-sync', 'host=0')
+    assert whole['host=0']['coverage'] > 0.99
+    assert is_sound(part['no-sync'])['coverage'] < 0.6
+    assert any('stand for all' in text for text in part['no-sync']['assumptions'])
+    assert part['no-sync']['speedup'] > 1.1
+
+
+def test_all_changes(tmp_path):
+    file = record('one_big_kernel', tmp_path / 'run', 500)
+    rows, got = predict(file, 'all', 'kernel:.*=2')
+    assert list(rows) == ['graphs', 'pinned', 'no-sync', 'no-alloc', 'overlap', 'host=0', 'kernel:.*=2']
+    for change in rows.values():
+        is_sound(change)
+    # The GPU is busy all the time: only its own work gains.
+    assert all(rows[change]['speedup'] < 1.1 for change in rows if not change.startswith('kernel'))
+    assert 1.6 < rows['kernel:.*=2']['speedup'] <= 2.05
+    assert report(file)['what_if'] == []
+    for form in ('text', 'md', 'csv'):
+        table = ('--table', 'what-if') if form == 'csv' else ()
+        p = subprocess.run([REPORTER, 'report', '-f', form, *table, '--what-if', 'graphs', '--what-if', 'kernel:.*=2', file],
+                           stdout=subprocess.PIPE, check=True, universal_newlines=True)
+        assert 'graphs' in p.stdout and 'kernel:' in p.stdout, form
+
+
+def test_what_cannot_be_told_is_null(tmp_path):
+    rows, _ = predict(record('one_big_kernel', tmp_path / 'off', 200, CUDASPY_GPU='off'), 'host=0')
+    assert rows['host=0']['predicted_ns'] is None and rows['host=0']['speedup'] is None
+    assert 'CUDASPY_GPU' in rows['host=0']['unknown_because']
+    rows, _ = predict(record('one_big_kernel', tmp_path / 'none', 200), 'kernel:no_such_kernel=2')
+    assert rows['kernel:no_such_kernel=2']['predicted_ns'] is None
+
+
+@pytest.mark.parametrize('change', ['', 'faster', 'kernel:', 'kernel:a', 'kernel:a=0', 'kernel:a=-1', 'kernel:(=2', 'host=1'])
+def test_a_wrong_change_is_an_error(change, tmp_path):
+    p = subprocess.run([REPORTER, 'report', '--what-if', change, tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       universal_newlines=True)
+    assert p.returncode == 2 and not p.stdout
+    assert p.stderr.startswith('cudaspy: report: --what-if') and len(p.stderr.splitlines()) == 1
