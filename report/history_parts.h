@@ -1,6 +1,7 @@
 /*
  * How the history's files work together: history.c takes the records and puts them in order,
- * history_acts.c makes acts of them, history_works.c tells how long work takes. For these alone.
+ * history_acts.c makes acts of them, history_names.c and history_works.c what they refer to. For
+ * history*.c alone.
  */
 #ifndef REPORT_HISTORY_PARTS_H
 #define REPORT_HISTORY_PARTS_H
@@ -41,6 +42,22 @@ uint32_t works_row(struct works_of *w, struct history *h, enum tf_work_kind kind
                    const struct tf_record *r);
 /* Kernels whose shape was never timed take the mean of their other shapes. */
 void works_finish(struct works_of *w, struct history *h);
+
+/* Acts while they are made. */
+struct making {
+	const struct model_part *part;
+	struct history *history;
+	uint32_t *call_row;   /* of each call id, + 1 */
+	uint32_t *thread_row; /* of each thread's place, + 1 */
+	uint16_t *device;     /* current, by row of thread */
+	struct number_map streams, events;
+	struct works_of works;
+};
+
+/* Rows of `calls` and `threads`, made if need be, of a call id and of a thread's place:
+ * history_names.c. */
+uint32_t history_call(struct making *m, uint16_t id);
+uint32_t history_thread(struct making *m, uint16_t index);
 
 /* Makes acts of records in the order of their start. */
 void history_make(struct history *h, const struct model_part *p, const struct taken *taken,

@@ -32,6 +32,8 @@ REPORT_MODULES := \
 	flow \
 	history \
 	history_acts \
+	history_names \
+	history_numbers \
 	history_works \
 	judge \
 	judge_ranges \
@@ -95,6 +97,8 @@ REPORT_MODULES := \
 	repeats \
 	replay \
 	replay_anchor \
+	replay_costs \
+	replay_divide \
 	replay_gpu \
 	rules \
 	rules_explain \
