@@ -159,6 +159,8 @@ static double waits_for(const struct flow *flow, const struct act *a)
 		ends = flow_ends(flow, a->device, HISTORY_NONE);
 	else
 		return 0;
+	if (a->class == SPY_CLASS_ALLOC && ends > a->end) /* it returned while the GPU worked */
+		return 0;
 	return isfinite(ends) ? fmin(fmax(0, ends - a->start), a->end - a->start) : 0;
 }
 

@@ -158,6 +158,27 @@ static void test_copies_that_do_not_wait(void **state)
 	run_end(&r);
 }
 
+/* A free lasts as long as the GPU works; an allocation that takes its time does not wait. */
+static void test_frees_and_allocations(void **state)
+{
+	struct run r;
+
+	for (int frees = 0; frees < 2; frees++) {
+		run_start(&r);
+		for (int i = 0; i < STEPS; i++) {
+			run_launch(&r, FREE, i * 1000.0, 500);
+			run_call(&r, SPY_CLASS_ALLOC, i * 1000.0 + 3, frees ? 505 : 300)->is_free =
+			        frees;
+		}
+		run_idle(&r, TF_IDLE_ALLOC, 450);
+		if (frees)
+			run_has(&r, "implicit-sync", 0.45, "for 50.0 % of the steady time");
+		else
+			run_has_not(&r, "implicit-sync");
+		run_end(&r);
+	}
+}
+
 /* Three turns of 50 us in one stream, a wait for the device after each; beside the first of them
  * 200 us in another. */
 static void device_waits(struct run *r, bool beside, uint32_t wait_for)
@@ -292,6 +313,7 @@ int main(void)
 	        cmocka_unit_test(test_short_look),
 	        cmocka_unit_test(test_implicit_sync),
 	        cmocka_unit_test(test_copies_that_do_not_wait),
+	        cmocka_unit_test(test_frees_and_allocations),
 	        cmocka_unit_test(test_device_sync),
 	        cmocka_unit_test(test_fork_and_join),
 	        cmocka_unit_test(test_legacy_stream),
