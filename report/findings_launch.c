@@ -42,16 +42,21 @@ static char *sequence(const struct scene *s)
 
 	if (!r.count || !r.launches)
 		return alloc_copy("", 0);
+	char *others = !r.others ? alloc_copy("", 0)
+	                         : alloc_format(" and %u other piece%s of work", r.others,
+	                                        r.others == 1 ? "" : "s");
 	char *waits = !r.waits ? alloc_copy("", 0)
 	                       : alloc_format(" with %u wait%s between them", r.waits,
 	                                      r.waits == 1 ? "" : "s");
-	char *text = r.launches == 1 && !r.waits
+	char *text = r.launches == 1 && !r.others && !r.waits
 	                     ? alloc_copy("launch", 6)
-	                     : alloc_format("sequence of %u launches%s", r.launches, waits);
+	                     : alloc_format("sequence of %u launch%s%s%s", r.launches,
+	                                    r.launches == 1 ? "" : "es", others, waits);
 	char *all =
 	        alloc_format(" The same %s comes %llu times and covers %s %% of the last %s.", text,
 	                     (unsigned long long)r.count, unit_percent(share, r.covered, r.looked),
 	                     unit_time_apart(time, r.looked));
+	free(others);
 	free(waits);
 	free(text);
 	return all;

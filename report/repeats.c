@@ -108,8 +108,10 @@ static double start_of(const struct piece *pieces, size_t count, size_t at)
 static void describe(struct repeats *r, const struct piece *pieces, size_t at, size_t length)
 {
 	for (size_t i = at; i < at + length; i++) {
-		r->launches += pieces[i].act->kind == TF_WORK_KERNEL;
-		r->waits += pieces[i].what == WAIT;
+		bool launch = pieces[i].act->kind == TF_WORK_KERNEL, wait = pieces[i].what == WAIT;
+		r->launches += launch;
+		r->waits += wait;
+		r->others += !launch && !wait;
 	}
 }
 

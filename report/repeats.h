@@ -11,6 +11,7 @@ struct scene;
 
 struct repeats {
 	uint32_t launches; /* in the sequence */
+	uint32_t others;   /* copies, sets, graphs in it */
 	uint32_t waits;    /* in it: a graph ends at each */
 	uint64_t count;    /* how often it came right after itself, the first time counted */
 	double covered;    /* ns from the start of each to the start of what follows */

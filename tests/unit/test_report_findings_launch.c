@@ -32,6 +32,13 @@ static void test_many_short_launches(void **state)
 	run_has_not(&r, "many-short-launches");
 	run_end(&r);
 
+	short_launches(&r, 50000, 2); /* the same, now a set and four launches */
+	for (size_t i = 0; i < 50000; i += 5)
+		r.process.history.acts[i].kind = TF_WORK_SET;
+	run_has(&r, "many-short-launches", 0.25,
+	        "The same sequence of 4 launches and 1 other piece of work comes");
+	run_end(&r);
+
 	short_launches(&r, 50000, 2);
 	run_has(&r, "many-short-launches", 0.25, "The same sequence of 5 launches comes");
 	r.m.host.launch = 20 * MS; /* there is little to gain */
