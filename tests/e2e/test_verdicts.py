@@ -18,10 +18,6 @@ TWINS = [name for name in NAMES if f'{name}_fixed' in NAMES]
 CLASSES = {'gpu-bound', 'launch-bound', 'sync-bound', 'copy-bound', 'alloc-bound', 'host-bound', 'comm-bound', 'mixed',
            'inconclusive'}
 ATTEMPTS = 3
-# Findings that reports do not know yet.
-LATER = {'pageable-async-copy', 'many-small-copies', 'copy-not-overlapped', 'low-bandwidth-copy', 'copy-back-and-forth',
-         'alloc-churn', 'memory-growth', 'module-load-in-loop', 'first-launch-cost', 'graph-reinstantiated',
-         'graph-instantiation-dominates'}
 # Samples whose class may differ from the expected one, and why.
 DIFFERS = {
     'exposed_allreduce_fixed': 'what it still exposes of its communication is estimated at 3 to 9 % of the window, and 5 % make it comm-bound',
@@ -103,7 +99,7 @@ def test_verdict_is_the_expected_one(judged, name):
 @pytest.mark.parametrize('name', SPEAKING)
 def test_findings_are_the_expected_ones(judged, name):
     run = judged(name)
-    assert set(run.expected('finding')) - LATER <= run.findings
+    assert set(run.expected('finding')) <= run.findings
     assert not set(run.expected('no-finding')) & run.findings
 
 
