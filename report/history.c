@@ -262,8 +262,10 @@ void model_add_history(struct model_part *p)
 	if (p->process->samples)
 		h->sample_cost = p->process->samples_cost / (double)p->process->samples;
 	if (!p->window_start || !most || !(p->clock.ns_per_tick > 0) ||
-	    !(p->process->window >= 0 && p->process->window < 1e18))
+	    !(p->process->window >= 0 && p->process->window < 1e18)) {
+		history_make(h, p, NULL, 0);
 		return;
+	}
 	t.taken = alloc_zeroed(most, sizeof(*t.taken));
 	t.activities = p->header->gpu_mode == TF_GPU_CUPTI
 	                       ? alloc_zeroed(most, sizeof(*t.activities))

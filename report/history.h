@@ -103,7 +103,7 @@ struct history_work {       /* a class of GPU work, see shim/works.h */
 };
 
 struct history {
-	struct act *acts; /* by start */
+	struct act *acts; /* by start; never NULL */
 	size_t count;
 	struct history_call *calls;
 	size_t call_count;

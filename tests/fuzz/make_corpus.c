@@ -165,6 +165,42 @@ static void checks(void)
 	          "steps");
 }
 
+/* Enough calls of every sort to be played again: launches, copies, waits, allocations, events. */
+static void recent(struct made *m)
+{
+	static const struct {
+		const char *name;
+		enum spy_class class;
+	} calls[] = {
+	        {"cuLaunchKernel", SPY_CLASS_LAUNCH},      {"cuMemcpyAsync", SPY_CLASS_COPY},
+	        {"cuStreamSynchronize", SPY_CLASS_SYNC},   {"cuMemFree_v2", SPY_CLASS_ALLOC},
+	        {"cuEventRecord", SPY_CLASS_EVENT},        {"cuStreamWaitEvent", SPY_CLASS_EVENT},
+	        {"cuEventSynchronize", SPY_CLASS_SYNC},    {"cuStreamQuery", SPY_CLASS_QUERY},
+	        {"cuGraphLaunch", SPY_CLASS_GRAPH_LAUNCH}, {"cuCtxSynchronize", SPY_CLASS_SYNC}};
+	const uint16_t count = sizeof(calls) / sizeof(calls[0]);
+
+	made_sampled(m);
+	uint32_t first = made_header(m)->calls.count;
+	m->calls_most = first + count;
+	for (uint16_t i = 0; i < count; i++)
+		made_call(m, calls[i].name, calls[i].class, SPY_LEVEL_DRIVER);
+	struct tf_thread *t = made_thread(m, 9, "busy", 256);
+	for (uint16_t i = 0; i < 200; i++) {
+		struct tf_record r = {.start = 2001000 + i * 100000ull,
+		                      .end = 2001000 + i * 100000ull + 50000,
+		                      .call = (uint16_t)(first + i % count),
+		                      .stream = i % 3 ? 0x5000u + i % 2 : 0};
+		r.event.event = 0x6000;
+		if (i % count == 0)
+			r.launch.kernel = 1;
+		if (i % count == 1) {
+			r.copy.bytes = 4u << 20;
+			r.copy.async = 1;
+		}
+		made_record(m, t, r);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct made m;
@@ -188,6 +224,8 @@ int main(int argc, char **argv)
 	save_packed(&m, "counted");
 	made_stepped(&m);
 	save_packed(&m, "stepped");
+	recent(&m);
+	save_packed(&m, "recent");
 	save_text("_ZN7cutlass6KernelINS_4gemm6kernel4GemmINS1_11threadblock12MmaPipelinedIS4_S4_"
 	          "EEEEEEvNT_6ParamsE",
 	          "name");

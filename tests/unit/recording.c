@@ -234,6 +234,16 @@ struct tf_thread *made_thread(struct made *m, uint64_t tid, const char *name, ui
 	return t;
 }
 
+static uint16_t index_of(struct made *m, const struct tf_thread *t)
+{
+	const struct tf_table *threads = &made_header(m)->threads;
+	uint16_t i = 0;
+
+	while (tf_at(&m->map, *(uint64_t *)tf_entry(&m->map, threads, i, sizeof(uint64_t)), 8) != t)
+		i++;
+	return i;
+}
+
 static void push(struct made *m, struct tf_thread *t, const struct tf_record *record)
 {
 	struct tf_ring *ring = tf_at(&m->map, t->ring_first, sizeof(*ring));
@@ -242,8 +252,15 @@ static void push(struct made *m, struct tf_thread *t, const struct tf_record *re
 		t->lost++;
 		return;
 	}
-	ring->slots[ring->head & (ring->capacity - 1)] = *record;
+	struct tf_record *slot = &ring->slots[ring->head & (ring->capacity - 1)];
+	*slot = *record;
+	slot->thread = index_of(m, t);
 	ring->head++;
+}
+
+void made_record(struct made *m, struct tf_thread *t, struct tf_record r)
+{
+	push(m, t, &r);
 }
 
 static void add_failure(struct tf_thread *t, const struct tf_record *r)

@@ -32,6 +32,10 @@ bool render_model(struct model *m, const void *data, size_t bytes)
 
 bool render(struct rendered *r, const void *data, size_t bytes)
 {
+	static char any[] = ".*";
+	static const struct whatif_question whatifs[] = {
+	        {.text = "graphs", .what = WHATIF_GRAPHS},
+	        {.text = "kernel:.*=2", .what = WHATIF_KERNEL, .kernel = any, .factor = 2}};
 	struct out_options o = {.limit = 15, .width = 80, .table = TABLE_KERNELS};
 	struct model m = {0};
 	struct recording recording;
@@ -45,6 +49,8 @@ bool render(struct rendered *r, const void *data, size_t bytes)
 	recording_close(&recording);
 	model_finish(&m);
 	r->text = written(&m, o, out_text);
+	o.whatifs = whatifs;
+	o.whatif_count = sizeof(whatifs) / sizeof(whatifs[0]);
 	r->markdown = written(&m, o, out_markdown);
 	r->json = written(&m, o, out_json);
 	r->csv = written(&m, o, out_csv);
