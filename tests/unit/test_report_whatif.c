@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "report/model.h"
 #include "report/replay.h"
@@ -472,6 +473,39 @@ static void test_what_cannot_be_told(void **state)
 	ends(&p, &m);
 }
 
+static double cpu_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* What it costs the report, for whoever reads the test's output: no machine is fast for sure. */
+static void test_cost(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	struct tf_store *keep = tf_at(&p.made.map, made_header(&p.made)->keep, sizeof(*keep));
+	keep->pages_max = 64;
+	p.thread[0] = made_thread(&p.made, 9, "many", HISTORY_RECORDS);
+	while (p.queued < HISTORY_RECORDS / 2) {
+		launch(&p, 3, 5);
+		sync_stream(&p);
+	}
+	timed(&p, 5);
+	ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	assert_true(m.processes[0].history.count > HISTORY_RECORDS * 0.99);
+	double from = cpu_s();
+	whatif_start(&m);
+	assert_true(ask(&p, &m, WHATIF_NO_SYNC, NULL, 1).speedup > 1.2);
+	print_message("all changes over %zu calls: %.2f s of CPU time\n",
+	              m.processes[0].history.count, cpu_s() - from);
+	ends(&p, &m);
+}
+
 static void test_parse(void **state)
 {
 	static const char *const wrong[] = {
@@ -513,6 +547,7 @@ int main(void)
 	        cmocka_unit_test(test_threads_that_take_turns),
 	        cmocka_unit_test(test_events),
 	        cmocka_unit_test(test_what_cannot_be_told),
+	        cmocka_unit_test(test_cost),
 	        cmocka_unit_test(test_parse),
 	};
 
