@@ -105,11 +105,11 @@ void model_add_steps_gpu(struct model_part *p, size_t first_row)
 {
 	struct model *m = p->model;
 	const struct history *h = &p->process->history;
-	struct step_row *rows = m->step_rows + first_row;
 	size_t row_count = m->step_row_count - first_row, count;
 
 	if (!row_count || !h->count || !p->timed)
 		return;
+	struct step_row *rows = m->step_rows + first_row;
 	struct giver *givers = givers_of(rows, row_count, &count);
 	size_t *of_thread = alloc_zeroed(h->thread_count + 1, sizeof(*of_thread));
 	for (size_t i = 0; i < h->thread_count; i++)

@@ -2,7 +2,10 @@
 
 #include "report/replay_anchor.h"
 
-#define QUEUE_LIKELY 512u /* entries queued where a launch that takes long waits */
+/* Host time of a copy beside its bytes (ns), and of these, bytes a ns. */
+#define COPY_CALL      2000.0
+#define HOST_COPY_RATE 20.0
+#define QUEUE_LIKELY   512u /* entries queued where a launch that takes long waits */
 
 /* ---- what a call may wait for ---- */
 
@@ -85,6 +88,8 @@ static void divide_wait(struct anchor *n, size_t i, double start, double end)
 		a->late = NAN;
 		return;
 	}
+	if (n->replay->given[i].class != SPY_CLASS_SYNC) /* what it does after it waited */
+		own = fmin(own, fmax(0, end - done));
 	a->own = fmin(own, end - start);
 	if (behind(n, a) > done && end - start > own + REPLAY_NOISE) {
 		a->late = fmin(n->usual, end - start - a->own);
@@ -97,13 +102,19 @@ static void divide_wait(struct anchor *n, size_t i, double start, double end)
 	gpu_clip(&n->gpu, i, end);
 }
 
+/* The least that a copy by its caller takes (ns), where none was seen that waited for nothing. */
+static double copying(const struct anchor *n, const struct act *a)
+{
+	return fmin(n->own[a->call], COPY_CALL + (double)a->bytes / HOST_COPY_RATE);
+}
+
 static void divide_staged(struct anchor *n, size_t i, double start, double end)
 {
 	struct replay_act *a = &n->replay->acts[i];
-	double done = gpu_awaited(&n->gpu, i), own = n->own[n->replay->given[i].call];
+	double done = gpu_awaited(&n->gpu, i);
 
 	a->own = end - fmax(start, fmin(done, end));
-	a->own = fmax(a->own, fmin(own, end - start));
+	a->own = fmax(a->own, fmin(copying(n, &n->replay->given[i]), end - start));
 	if (done > end - a->own) { /* the work before it ended earlier than estimated */
 		a->late = end - a->own - done;
 		gpu_clip(&n->gpu, i, end - a->own);
