@@ -46,7 +46,8 @@ static bool is_piece(const struct act *a, const struct replay_act *r)
 /* Calls that may stand between pieces: those that can be captured, or need not be made. */
 static bool goes_with(const struct act *a, const struct replay_act *r)
 {
-	if (r->wait != REPLAY_NO_WAIT || a->result || a->flags & TF_CAPTURED)
+	if (r->wait != REPLAY_NO_WAIT || a->flags & TF_CAPTURED ||
+	    (a->result && a->class != SPY_CLASS_QUERY))
 		return false;
 	return a->class == SPY_CLASS_EVENT || a->class == SPY_CLASS_QUERY ||
 	       a->class == SPY_CLASS_OTHER || a->class == SPY_CLASS_CONTEXT ||

@@ -190,12 +190,24 @@ static void recent(struct made *m)
 		                      .end = 2001000 + i * 100000ull + 50000,
 		                      .call = (uint16_t)(first + i % count),
 		                      .stream = i % 3 ? 0x5000u + i % 2 : 0};
-		r.event.event = 0x6000;
-		if (i % count == 0)
-			r.launch.kernel = 1;
-		if (i % count == 1) {
+		if (i % count >= 4 && i % count <= 6)
+			r.event.event = 0x6000;
+		if (i % count == 0) {
+			r.launch.kernel = 1; /* timed in this shape */
+			r.launch.grid_x = 64;
+			r.launch.block_x = 256;
+			r.launch.grid_y = r.launch.grid_z = 1;
+			r.launch.block_y = r.launch.block_z = 1;
+		} else if (i % count == 1) {
 			r.copy.bytes = 4u << 20;
+			r.copy.memory = SPY_MEM_PINNED;
 			r.copy.async = 1;
+		} else if (i % count == 3) {
+			r.alloc.is_free = 1;
+			r.alloc.memory = SPY_MEM_DEVICE;
+		} else if (i % count == 8) {
+			r.graph.graph = 0;
+			r.graph.handle = 0x7f00beef;
 		}
 		made_record(m, t, r);
 	}
