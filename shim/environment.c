@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 #include "shim/clock.h"
 #include "shim/lifecycle.h"
 #include "shim/notes.h"
@@ -190,6 +191,10 @@ static void *last_reading(void *unused)
 		if (area->devices[i].used || !any)
 			read_device(&area->devices[i], true);
 	done();
+	/* The process ends. Where its last thread did and so began that, the C library has counted
+	 * to none already, and would begin it again for ours. */
+	for (;;)
+		pause();
 	return unused;
 }
 
