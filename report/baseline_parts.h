@@ -1,5 +1,5 @@
 /*
- * How the baseline's files work together: one writes, one reads, one does both for steps and NVTX
+ * How the baseline's files work together: one writes, one reads, two do both for steps and NVTX
  * ranges. For these alone.
  */
 #ifndef REPORT_BASELINE_PARTS_H

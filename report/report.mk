@@ -3,6 +3,7 @@
 REPORT_MODULES := \
 	alloc \
 	baseline \
+	baseline_ranges \
 	baseline_read \
 	baseline_steps \
 	bounds \

@@ -4,6 +4,7 @@ UNIT_TESTS := \
 	test_report_bounds \
 	test_report_cli \
 	test_report_clock \
+	test_report_compare \
 	test_report_damage \
 	test_report_environment \
 	test_report_findings_copy \
