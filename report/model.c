@@ -133,8 +133,8 @@ void model_finish(struct model *m)
 	merge_times(m);
 	model_finish_overheads(m);
 	merge_costs(m);
-	model_finish_verdict(m);
 	whatif_start(m);
+	model_finish_verdict(m);
 	model_finish_findings(m);
 	for (size_t i = 0; i < m->process_count; i++)
 		for (size_t k = 0; k < m->processes[i].device_count; k++)

@@ -182,6 +182,13 @@ static void gains_at(const struct verdict_input *in, double busy, double gain[VE
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
 		gain[changes[i].class] =
 		        fmin(changes[i].saved, fmax(0, in->window - changes[i].bound)) / in->window;
+	if (!in->replayed)
+		return;
+	for (int c = 0; c < VERDICT_CLASSES; c++)
+		if (c != VERDICT_COMM && c != VERDICT_COPY)
+			gain[c] = in->replay[c].mean;
+	/* The replay keeps the order of copies and kernels that use the same memory. */
+	gain[VERDICT_COPY] = fmax(in->replay[VERDICT_COPY].mean, exposed / in->window);
 }
 
 /* The class with the largest gain but for `not`; the first of equals. */
@@ -230,18 +237,48 @@ static bool agree(const struct verdict *a, const struct verdict *b)
 	return a->class != VERDICT_MIXED || a->first + a->second == b->first + b->second;
 }
 
+/* The replay's ranges speak against the verdict as far as they go. */
+static struct verdict_input doubted(const struct verdict_input *in, enum verdict_class first)
+{
+	struct verdict_input d = *in;
+
+	for (int c = 0; c < VERDICT_CLASSES; c++)
+		d.replay[c].mean = c == (int)first ? in->replay[c].low : in->replay[c].high;
+	return d;
+}
+
+/* The most that the verdict's confidence may be for what the replay's ranges leave open. */
+static enum verdict_confidence replayed_confidence(const struct verdict *v,
+                                                   const struct verdict_input *in)
+{
+	if (!in->replayed)
+		return CONFIDENCE_HIGH;
+	struct verdict_input d = doubted(in, v->first);
+	struct verdict worst = judge_at(&d, d.busy);
+	if (agree(v, &worst))
+		return CONFIDENCE_HIGH;
+	if (v->class == VERDICT_GPU)
+		return worst.gain < VERDICT_CLEAR * VERDICT_LEAST_GAIN ? CONFIDENCE_MEDIUM
+		                                                       : CONFIDENCE_LOW;
+	bool named = worst.class == VERDICT_MIXED &&
+	             (worst.first == v->first || worst.second == v->first);
+	return named || v->class == VERDICT_MIXED ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+}
+
 static enum verdict_confidence confidence(const struct model *m, const struct verdict *v,
                                           const struct verdict_input *in)
 {
 	struct verdict low = judge_at(in, in->busy_low), high = judge_at(in, in->busy_high);
+	enum verdict_confidence most = replayed_confidence(v, in);
 	bool clear = v->class == VERDICT_GPU ||
 	             (v->class != VERDICT_MIXED &&
 	              v->gain >= VERDICT_CLEAR * fmax(v->second_gain, VERDICT_LEAST_GAIN));
 
 	if (v->class == VERDICT_NONE || !agree(v, &low) || !agree(v, &high))
 		return CONFIDENCE_LOW;
-	return clear && !m->gpu.partial && in->window >= VERDICT_SURE_WINDOW ? CONFIDENCE_HIGH
-	                                                                     : CONFIDENCE_MEDIUM;
+	if (!clear || m->gpu.partial || in->window < VERDICT_SURE_WINDOW)
+		return most < CONFIDENCE_MEDIUM ? most : CONFIDENCE_MEDIUM;
+	return most;
 }
 
 /* What the host's side alone says: one part of its time is nearly all of it. */
@@ -279,6 +316,7 @@ void model_finish_verdict(struct model *m)
 		return;
 	}
 	if (m->gpu.has_busy) {
+		verdict_replay(m, &in);
 		*v = judge_at(&in, in.busy);
 		v->confidence = confidence(m, v, &in);
 		why = v->confidence == CONFIDENCE_LOW ? verdict_unknown_work(m) : NULL;

@@ -22,6 +22,10 @@ size_t verdict_startup(const struct picture *p, size_t *first);
  * A run as the rule sees it, ns of the window less start-up. All finite, not negative, and no part
  * larger than the window.
  */
+struct verdict_gain { /* shares of the window */
+	double mean, low, high;
+};
+
 struct verdict_input {
 	double window, startup; /* start-up: what was left out of the window */
 	double busy, busy_low, busy_high;
@@ -30,8 +34,12 @@ struct verdict_input {
 	double idle_launch, idle_outside; /* GPU idle because of these */
 	double sampling;                  /* left out of the window as well */
 	double launch, sync, copy, alloc, outside;
+	bool replayed; /* what changes of the host would gain is known from a replay: */
+	struct verdict_gain replay[VERDICT_CLASSES];
 };
 
+/* Fills `replay`, where the recent calls tell; the rest of `in` is filled. */
+void verdict_replay(const struct model *m, struct verdict_input *in);
 /* Why nothing can be said, and what to do (free it); NULL = something can. */
 char *verdict_abstains(const struct model *m, const struct verdict_input *in);
 /* The same of a verdict that changes within the interval of busy, because too much of the work has
