@@ -5,6 +5,7 @@
 #include "report/alloc.h"
 #include "report/findings_parts.h"
 #include "report/units.h"
+#include "shim/works.h"
 
 /* ---- exposed-communication ---- */
 
@@ -17,8 +18,7 @@
 /* As the timeline knows them (shim/timeline_device.c). */
 static bool communicates(const char *kernel)
 {
-	return kernel && (strstr(kernel, "ncclDevKernel") || strstr(kernel, "ncclKernel") ||
-	                  strstr(kernel, "nvshmem"));
+	return kernel && work_communicates(kernel);
 }
 
 static const struct kernel *largest_collective(const struct model *m)

@@ -108,7 +108,8 @@ static void take_busy(struct verdict_input *in, const struct model *m)
 	double sets = m->gpu.sets.high > 0 ? m->gpu.sets.high : 0;
 	if (m->gpu.copies.known >= COPIES_KNOWN && m->gpu.copies.high > 0)
 		in->kernels = fmax(in->kernels, in->busy - m->gpu.copies.high - sets);
-	in->comm = b->comm * scale;
+	in->comm_most = b->comm * scale;
+	in->comm = verdict_sure_comm(m, b->comm) * scale;
 	in->idle_launch = b->by[TF_IDLE_LAUNCH] * scale;
 	in->idle_outside = b->by[TF_IDLE_OUTSIDE] * scale;
 }
@@ -144,8 +145,8 @@ static struct verdict_input take(const struct model *m)
 	in.sync += waits;
 	cut(&in.startup, in.window);
 	in.window -= in.startup;
-	double *parts[] = {&in.busy, &in.comm, &in.idle_launch, &in.idle_outside, &in.launch,
-	                   &in.sync, &in.copy, &in.alloc,       &in.outside};
+	double *parts[] = {&in.busy,   &in.comm, &in.comm_most, &in.idle_launch, &in.idle_outside,
+	                   &in.launch, &in.sync, &in.copy,      &in.alloc,       &in.outside};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		cut(parts[i], in.window);
 	cut(&in.kernels, in.busy);
@@ -237,22 +238,20 @@ static bool agree(const struct verdict *a, const struct verdict *b)
 	return a->class != VERDICT_MIXED || a->first + a->second == b->first + b->second;
 }
 
-/* The replay's ranges speak against the verdict as far as they go. */
+/* What is not sure speaks against the verdict as far as it goes. */
 static struct verdict_input doubted(const struct verdict_input *in, enum verdict_class first)
 {
 	struct verdict_input d = *in;
 
+	d.comm = first == VERDICT_COMM ? in->comm : in->comm_most;
 	for (int c = 0; c < VERDICT_CLASSES; c++)
 		d.replay[c].mean = c == (int)first ? in->replay[c].low : in->replay[c].high;
 	return d;
 }
 
-/* The most that the verdict's confidence may be for what the replay's ranges leave open. */
-static enum verdict_confidence replayed_confidence(const struct verdict *v,
-                                                   const struct verdict_input *in)
+/* The most that the verdict's confidence may be for what is left open. */
+static enum verdict_confidence sure(const struct verdict *v, const struct verdict_input *in)
 {
-	if (!in->replayed)
-		return CONFIDENCE_HIGH;
 	struct verdict_input d = doubted(in, v->first);
 	struct verdict worst = judge_at(&d, d.busy);
 	if (agree(v, &worst))
@@ -269,7 +268,7 @@ static enum verdict_confidence confidence(const struct model *m, const struct ve
                                           const struct verdict_input *in)
 {
 	struct verdict low = judge_at(in, in->busy_low), high = judge_at(in, in->busy_high);
-	enum verdict_confidence most = replayed_confidence(v, in);
+	enum verdict_confidence most = sure(v, in);
 	bool clear = v->class == VERDICT_GPU ||
 	             (v->class != VERDICT_MIXED &&
 	              v->gain >= VERDICT_CLEAR * fmax(v->second_gain, VERDICT_LEAST_GAIN));

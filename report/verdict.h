@@ -29,8 +29,8 @@ struct verdict_gain { /* shares of the window */
 struct verdict_input {
 	double window, startup; /* start-up: what was left out of the window */
 	double busy, busy_low, busy_high;
-	double kernels; /* of busy: all but copies that ran alone */
-	double comm;
+	double kernels;                   /* of busy: all but copies that ran alone */
+	double comm, comm_most;           /* what is sure of it; as estimated */
 	double idle_launch, idle_outside; /* GPU idle because of these */
 	double sampling;                  /* left out of the window as well */
 	double launch, sync, copy, alloc, outside;
@@ -38,6 +38,11 @@ struct verdict_input {
 	struct verdict_gain replay[VERDICT_CLASSES];
 };
 
+/*
+ * What of `comm` (ns of the GPU communicating alone) is sure. A collective's time is known by the
+ * mean of its class: where few were exposed and they differ, those may be the short ones.
+ */
+double verdict_sure_comm(const struct model *m, double comm);
 /* Fills `replay`, where the recent calls tell; the rest of `in` is filled. */
 void verdict_replay(const struct model *m, struct verdict_input *in);
 /* Why nothing can be said, and what to do (free it); NULL = something can. */

@@ -2,6 +2,7 @@
 
 #include "report/verdict.h"
 #include "report/whatif.h"
+#include "shim/works.h"
 
 /* A replay that is further off what was (as a share of it), or of less of the steady window, does
  * not decide. */
@@ -16,6 +17,32 @@ static const struct {
         {WHATIF_PINNED, VERDICT_COPY},    {WHATIF_OVERLAP, VERDICT_COPY},
         {WHATIF_NO_ALLOC, VERDICT_ALLOC}, {WHATIF_HOST, VERDICT_HOST},
 };
+
+double verdict_sure_comm(const struct model *m, double comm)
+{
+	double total = 0, spread = 0;
+
+	if (!m->gpu.estimated)
+		return comm;
+	for (size_t i = 0; i < m->gpu.class_count; i++) {
+		const struct gpu_class *c = &m->gpu.classes[i];
+		double all = c->mean * (double)c->count;
+		if (c->kind != TF_WORK_KERNEL || !c->name || !work_communicates(c->name) ||
+		    !(all > 0))
+			continue;
+		/* Half of a 95 % interval of the mean is 1.96 deviations over sqrt(samples). */
+		total += all;
+		spread +=
+		        (c->high - c->low) / 2 / 1.96 * sqrt((double)c->samples) * (double)c->count;
+	}
+	if (!(total > 0) || comm >= total)
+		return comm;
+	/*
+	 * The shortest share e of uniformly distributed times holds e^2 of their sum, and of equal
+	 * ones e: the Lorenz curve, between the two by the relative deviation (uniform: 1/sqrt(3)).
+	 */
+	return total * pow(comm / total, 1 + sqrt(3) * spread / total);
+}
 
 static double share(double ns, double window)
 {

@@ -1,6 +1,7 @@
 #include "shim/timeline_parts.h"
 
 #include "shim/hist.h"
+#include "shim/works.h"
 
 #define KERNEL_HISTS 4096u /* kernels with a histogram of queue times: bounds what they cost */
 
@@ -66,8 +67,6 @@ static void deactivate(struct timeline *t, struct tl_stream *s)
 /* As NVIDIA names the kernels of its communication libraries. */
 bool tl_is_comm(struct timeline *t, uint32_t kernel)
 {
-	static const char *const marks[] = {"ncclDevKernel", "ncclKernel", "nvshmem"};
-
 	if (kernel >= TF_KERNELS_MAX)
 		return false;
 	if (!t->comm[kernel]) {
@@ -75,9 +74,8 @@ bool tl_is_comm(struct timeline *t, uint32_t kernel)
 		        tf_entry(t->map, &tf_header(t->map)->kernels, kernel, sizeof(*k));
 		const char *name = k ? tf_text(t->map, k->name, NULL) : NULL;
 		t->comm[kernel] = 1;
-		for (int i = 0; name && i < 3; i++)
-			if (strstr(name, marks[i]))
-				t->comm[kernel] = 2;
+		if (name && work_communicates(name))
+			t->comm[kernel] = 2;
 	}
 	return t->comm[kernel] == 2;
 }

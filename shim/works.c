@@ -1,5 +1,7 @@
 #include "shim/works.h"
 
+#include <string.h>
+
 #define PROBES    64
 #define KEY_BYTES offsetof(struct tf_work, count)
 
@@ -110,4 +112,10 @@ const struct tf_work *work_known(const struct tf_map *map, const struct tf_work 
 	const struct tf_work *w = place_of(map, key);
 
 	return w && w->kind ? w : NULL;
+}
+
+bool work_communicates(const char *kernel)
+{
+	return strstr(kernel, "ncclDevKernel") || strstr(kernel, "ncclKernel") ||
+	       strstr(kernel, "nvshmem");
 }

@@ -7,6 +7,7 @@
 #ifndef SPY_WORKS_H
 #define SPY_WORKS_H
 
+#include <stdbool.h>
 #include "shim/trace_map.h"
 
 /*
@@ -27,5 +28,8 @@ struct tf_work *work_find(const struct tf_map *map, const struct tf_work *key);
 
 /* The class with this key if it is there, else NULL; changes nothing. */
 const struct tf_work *work_known(const struct tf_map *map, const struct tf_work *key);
+
+/* A kernel of a communication library, by its name, mangled or not. */
+bool work_communicates(const char *kernel);
 
 #endif
