@@ -109,6 +109,7 @@ REPORT_MODULES := \
 	text \
 	units \
 	verdict \
+	verdict_input \
 	verdict_replay \
 	verdict_text \
 	whatif \

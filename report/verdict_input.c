@@ -1,0 +1,143 @@
+#include <math.h>
+
+#include "report/verdict.h"
+
+/* The GPU's busy share of a slice below which its work has not begun. */
+#define STARTED 0.05
+/* The share of the copies whose time must be known for their sum to bound it. */
+#define COPIES_KNOWN 0.95
+/* Blocking copies to the host up to this size (bytes) are waits for a result, not transfers. */
+#define SMALL_COPY 65536.0
+
+/* Whether in a slice the host mostly loads code and allocates, or the GPU does nearly nothing. */
+static bool starting(const struct picture *p, size_t slice)
+{
+	double sum = 0, busy = 0;
+	double loading = p->host[slice][TF_HOST_MODULE] + p->host[slice][TF_HOST_ALLOC];
+
+	for (int k = 0; k < TF_HOSTS; k++)
+		sum += p->host[slice][k];
+	for (size_t d = 0; d < p->device_count; d++)
+		busy = fmax(busy, p->devices[d].busy[slice]);
+	return loading > 0.5 * sum || (p->device_count && busy < STARTED * p->width);
+}
+
+/* A program that is like that for half of its window has no other state: nothing is left out. */
+size_t verdict_startup(const struct picture *p, size_t *first)
+{
+	size_t i = 0, from;
+
+	while (i < p->count && p->origin + (double)(i + 1) * p->width <= p->window)
+		i++;
+	*first = from = i;
+	while (i < p->count && starting(p, i))
+		i++;
+	return i - from <= (p->count - from) / 2 ? i - from : 0;
+}
+
+static void take_startup(struct verdict_input *in, const struct picture *p)
+{
+	size_t first, count;
+
+	if (!p->count || !p->host)
+		return;
+	count = verdict_startup(p, &first);
+	for (size_t i = first; i < first + count; i++) {
+		const double *h = p->host[i];
+		for (int k = 0; k < TF_HOSTS; k++)
+			in->startup += h[k];
+		in->launch -= h[TF_HOST_LAUNCH] + h[TF_HOST_CONTENTION];
+		in->sync -= h[TF_HOST_SYNC_USEFUL] + h[TF_HOST_SYNC_WASTED];
+		in->copy -= h[TF_HOST_COPY];
+		in->alloc -= h[TF_HOST_ALLOC] + h[TF_HOST_MODULE];
+		in->outside -= h[TF_HOST_OTHER] + h[TF_HOST_OUTSIDE];
+		for (size_t d = 0; d < p->device_count; d++) {
+			double busy = p->devices[d].busy[i] / (double)p->device_count;
+			in->busy -= busy;
+			in->kernels -= busy;
+		}
+	}
+}
+
+/* The share of the copy calls' time that small blocking copies to the host take. */
+static double waiting_copies(const struct model *m)
+{
+	double all = 0, waits = 0;
+
+	for (size_t i = 0; i < m->copy_count; i++) {
+		const struct copy *c = &m->copies[i];
+		all += c->total;
+		if (c->direction == SPY_DIR_DTOH && c->count &&
+		    (!c->async || c->memory == SPY_MEM_PAGEABLE) &&
+		    (double)c->bytes / (double)c->count <= SMALL_COPY)
+			waits += c->total;
+	}
+	return all > 0 && waits > 0 ? fmin(1, waits / all) : 0;
+}
+
+static void cut(double *ns, double most)
+{
+	*ns = *ns > 0 ? fmin(*ns, most) : 0; /* a NaN too */
+}
+
+/* Several devices count as one that is busy as they are on average. */
+static void take_busy(struct verdict_input *in, const struct model *m)
+{
+	const struct gpu_busy *b = &m->gpu.busy;
+	double scale = b->window > 0 ? m->host_window / b->window : NAN;
+
+	in->busy = b->busy * scale;
+	in->kernels = b->kernels * scale;
+	/* The host may see late that a copy has ended: alone they ran no longer than they take. */
+	double sets = m->gpu.sets.high > 0 ? m->gpu.sets.high : 0;
+	if (m->gpu.copies.known >= COPIES_KNOWN && m->gpu.copies.high > 0)
+		in->kernels = fmax(in->kernels, in->busy - m->gpu.copies.high - sets);
+	in->comm_most = b->comm * scale;
+	in->comm = verdict_sure_comm(m, b->comm) * scale;
+	in->idle_launch = b->by[TF_IDLE_LAUNCH] * scale;
+	in->idle_outside = b->by[TF_IDLE_OUTSIDE] * scale;
+}
+
+struct verdict_input verdict_take(const struct model *m)
+{
+	const struct split *h = &m->host;
+	const struct gpu_busy *b = &m->gpu.busy;
+	bool divided = isfinite(h->launch + h->contention);
+	struct verdict_input in = {
+	        .window = m->host_window,
+	        .launch = divided ? h->launch + h->contention : h->launch_api,
+	        .sync = h->sync,
+	        .copy = h->copy,
+	        .alloc = h->alloc + h->module,
+	        .outside = h->other + h->outside,
+	        .sampling = h->sampling,
+	};
+
+	take_busy(&in, m);
+	for (size_t i = 0; i < m->process_count; i++)
+		take_startup(&in, &m->processes[i].picture);
+	cut(&in.window, INFINITY);
+	if (!isfinite(in.window))
+		in.window = 0;
+	/* Without sampling the host would not have been away. */
+	cut(&in.sampling, in.idle_outside);
+	cut(&in.sampling, in.window);
+	in.window -= in.sampling;
+	in.idle_outside -= in.sampling;
+	double waits = in.copy * waiting_copies(m);
+	in.copy -= waits;
+	in.sync += waits;
+	cut(&in.startup, in.window);
+	in.window -= in.startup;
+	double *parts[] = {&in.busy,   &in.comm, &in.comm_most, &in.idle_launch, &in.idle_outside,
+	                   &in.launch, &in.sync, &in.copy,      &in.alloc,       &in.outside};
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		cut(parts[i], in.window);
+	cut(&in.kernels, in.busy);
+	in.busy_low = b->busy > 0 ? in.busy * (b->low / b->busy) : 0;
+	in.busy_high = b->busy > 0 ? in.busy * (b->high / b->busy) : 0;
+	cut(&in.busy_low, in.busy);
+	cut(&in.busy_high, in.window);
+	in.busy_high = fmax(in.busy_high, in.busy);
+	return in;
+}
