@@ -110,6 +110,7 @@ REPORT_MODULES := \
 	units \
 	verdict \
 	verdict_input \
+	verdict_pending \
 	verdict_replay \
 	verdict_text \
 	whatif \

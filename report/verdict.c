@@ -141,6 +141,30 @@ static enum verdict_confidence confidence(const struct model *m, const struct ve
 	return most;
 }
 
+/* By what the host did while the GPU cannot have had work; false where that does not decide. */
+static bool judge_pending(const struct model *m, struct verdict_input *in, struct verdict *v)
+{
+	struct verdict_gain gain[VERDICT_CLASSES];
+	double least[VERDICT_CLASSES], most[VERDICT_CLASSES];
+
+	in->had_work = verdict_pending(m, gain);
+	if (isnan(in->had_work) || in->window < VERDICT_SURE_WINDOW)
+		return false;
+	for (int c = 0; c < VERDICT_CLASSES; c++) {
+		least[c] = gain[c].low;
+		most[c] = gain[c].high;
+	}
+	v->first = largest(least, VERDICT_NONE);
+	v->second = largest(most, v->first);
+	v->gain = gain_of(least, v->first);
+	v->second_gain = gain_of(most, v->second);
+	if (v->gain < VERDICT_LEAST_GAIN || v->second_gain >= VERDICT_CLOSE * v->gain)
+		return false;
+	v->class = v->first;
+	v->confidence = CONFIDENCE_MEDIUM;
+	return true;
+}
+
 /* What the host's side alone says: one part of its time is nearly all of it. */
 static struct verdict judge_host(const struct verdict_input *in)
 {
@@ -184,7 +208,8 @@ void model_finish_verdict(struct model *m)
 			v->class = VERDICT_NONE;
 		v->reason = why ? why : verdict_reason(m, v, &in);
 	} else {
-		*v = judge_host(&in);
+		if (!judge_pending(m, &in, v))
+			*v = judge_host(&in);
 		v->reason = verdict_host_reason(m, v, &in);
 	}
 	v->window = in.window;

@@ -34,7 +34,8 @@ struct verdict_input {
 	double idle_launch, idle_outside; /* GPU idle because of these */
 	double sampling;                  /* left out of the window as well */
 	double launch, sync, copy, alloc, outside;
-	bool replayed; /* what changes of the host would gain is known from a replay: */
+	double had_work; /* without GPU times: the most that it was busy, a share; NaN = unknown */
+	bool replayed;   /* what changes of the host would gain is known from a replay: */
 	struct verdict_gain replay[VERDICT_CLASSES];
 };
 
@@ -45,6 +46,12 @@ struct verdict_input verdict_take(const struct model *m);
  * mean of its class: where few were exposed and they differ, those may be the short ones.
  */
 double verdict_sure_comm(const struct model *m, double comm);
+/*
+ * Where GPU times are not known: what taking a class' time away would gain at least (what the host
+ * did while the GPU had no work) and at most. Returns the most that the GPU was busy, as a share;
+ * NaN = nothing can be told.
+ */
+double verdict_pending(const struct model *m, struct verdict_gain gain[VERDICT_CLASSES]);
 /* Fills `replay`, where the recent calls tell; the rest of `in` is filled. */
 void verdict_replay(const struct model *m, struct verdict_input *in);
 /* Why nothing can be said, and what to do (free it); NULL = something can. */

@@ -195,8 +195,15 @@ char *verdict_host_reason(const struct model *m, const struct verdict *v,
 	const char *todo = m->gpu.mode == TF_GPU_OFF
 	                           ? "record with CUDASPY_GPU=sample or cupti"
 	                           : "run it for longer, or with CUDASPY_GPU=cupti";
-	char part[UNIT_BYTES];
+	char part[UNIT_BYTES], most[UNIT_BYTES];
 
+	if (v->confidence == CONFIDENCE_MEDIUM)
+		return alloc_format(
+		        "%s: %s, but it had work for at most %s %% of the steady window; "
+		        "%s while it had none took %s %%, and %s would save that.",
+		        words[v->first].because, known, unit_percent(most, in->had_work, 1),
+		        words[v->first].part, unit_percent(part, v->gain, 1),
+		        words[v->first].change);
 	if (v->first == VERDICT_NONE)
 		return alloc_format("%s; %s", known, todo);
 	return alloc_format("%s (%s); of the host's time most is %s, %s %%", known, todo,

@@ -20,10 +20,6 @@ CLASSES = {'gpu-bound', 'launch-bound', 'sync-bound', 'copy-bound', 'alloc-bound
 ATTEMPTS = 3
 # Samples whose class may differ from the expected one, and why.
 DIFFERS = {
-    'exposed_allreduce_fixed': 'what it still exposes of its communication is estimated at 3 to 9 % of the window, and 5 % make it comm-bound',
-    'implicit_sync': 'half of its work are small pageable copies, which are not timed: if long, they could keep the GPU busy',
-    'module_load_every_step': 'each load makes its kernels anew: none is launched often enough to be timed, so GPU time is not known',
-    'sync_every_step': 'issuing a launch and a copy may take the simulated host as long as the wait for them: mixed',
     'work_then_wait': 'a busy machine wakes the waiting host late, and that late return counts as waiting',
 }
 

@@ -322,6 +322,77 @@ static void test_hostile(void **state)
 	}
 }
 
+/* Collectives of 1, 1 and 7 ms, one class of mean 3 ms: of the 3 ms exposed little is sure. */
+static void test_exposed_collectives_that_differ(void **state)
+{
+	struct run r;
+	struct gpu_class class = {.name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+	                          .kind = TF_WORK_KERNEL,
+	                          .count = 100,
+	                          .samples = 100,
+	                          .mean = 3 * MS};
+
+	start(&r);
+	busy(&r, 960, 0.1);
+	r.m.host.sync = 900 * MS;
+	r.m.gpu.busy.comm = 60 * MS;
+	r.m.gpu.classes = &class;
+	r.m.gpu.class_count = 1;
+	class.low = class.mean - 1.96 * 2.8 / 10 * MS;
+	class.high = class.mean + 1.96 * 2.8 / 10 * MS;
+	assert_near(verdict_sure_comm(&r.m, 60 * MS), 300 * MS * pow(0.2, 2.616), 0.001);
+	is(&r, "gpu-bound", "medium", "GPU busy 96.0 %");
+	class.low = class.high = class.mean; /* all alike: it is all sure */
+	is(&r, "comm-bound", "medium", "overlapping that would save up to 6.0 %");
+	assert_near(verdict_sure_comm(&r.m, 300 * MS), 300 * MS, 1e-9); /* all of them */
+}
+
+/* 100 steps of 1 ms: 0.6 ms of loading, then a launch and a wait of 0.4 ms for it. */
+static void loading(struct act *acts, size_t steps, bool waits)
+{
+	for (size_t i = 0; i < steps; i++) {
+		double at = (double)i * MS;
+		acts[3 * i] = (struct act){.start = at, .end = at + 0.6 * MS, .class = SPY_CLASS_MODULE};
+		acts[3 * i + 1] = (struct act){.start = at + 0.6 * MS,
+		                               .end = at + 0.61 * MS,
+		                               .class = SPY_CLASS_LAUNCH,
+		                               .kind = TF_WORK_KERNEL};
+		acts[3 * i + 2] = (struct act){.start = at + 0.61 * MS,
+		                               .end = at + MS,
+		                               .class = waits ? SPY_CLASS_SYNC : SPY_CLASS_QUERY,
+		                               .role = waits ? HISTORY_ROLE_SYNC_STREAM
+		                                             : HISTORY_ROLE_QUERY_STREAM};
+	}
+}
+
+/* GPU times are not known, but that it had no work while the host loaded code is. */
+static void test_what_the_gpu_had_no_work_for(void **state)
+{
+	struct run r;
+	struct act acts[3000];
+	struct verdict_gain gain[VERDICT_CLASSES];
+
+	start(&r);
+	r.m.gpu.has_busy = false;
+	r.m.gpu.mode = TF_GPU_SAMPLE;
+	r.m.host.module = 600 * MS;
+	r.m.host.sync = 390 * MS;
+	r.process.history = (struct history){
+	        .acts = acts, .count = 3000, .thread_count = 1, .whole = true, .window = 1000 * MS, .upto = 1000 * MS};
+	loading(acts, 1000, true);
+	assert_near(verdict_pending(&r.m, gain), 0.4, 0.01);
+	assert_near(gain[VERDICT_ALLOC].low, 0.6, 0.01);
+	assert_true(gain[VERDICT_SYNC].low == 0 && gain[VERDICT_SYNC].high > 0.38);
+	is(&r, "alloc-bound", "medium", "it had work for at most 40.0 % of the steady window");
+	/* Where nothing waited it may have had work all the time. */
+	loading(acts, 1000, false);
+	assert_near(verdict_pending(&r.m, gain), 1, 0.01);
+	assert_int_equal(judge(&r)->class, VERDICT_NONE);
+	end(&r);
+	r.process.history.thread_count = 2; /* who waited for whom is not known */
+	assert_true(isnan(verdict_pending(&r.m, gain)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +408,8 @@ int main(void)
 	        cmocka_unit_test(test_abstains),
 	        cmocka_unit_test(test_gpu_unknown),
 	        cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_exposed_collectives_that_differ),
+		cmocka_unit_test(test_what_the_gpu_had_no_work_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
