@@ -203,7 +203,9 @@ void model_finish_verdict(struct model *m)
 		verdict_replay(m, &in);
 		*v = judge_at(&in, in.busy);
 		v->confidence = confidence(m, v, &in);
-		why = v->confidence == CONFIDENCE_LOW ? verdict_unknown_work(m) : NULL;
+		/* A replay is not made where too much is not known. */
+		why = v->confidence == CONFIDENCE_LOW && !in.replayed ? verdict_unknown_work(m)
+		                                                      : NULL;
 		if (why)
 			v->class = VERDICT_NONE;
 		v->reason = why ? why : verdict_reason(m, v, &in);
