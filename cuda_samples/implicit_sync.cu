@@ -10,7 +10,7 @@
 #include "cuda_samples/sample_chain.h"
 #include <vector>
 
-#define ROUNDS CHAIN_US(8)
+#define ROUNDS CHAIN_US(12)
 
 KERNEL(record_step, "arg:2:2", (unsigned *value, unsigned *record, unsigned rounds))
 {
@@ -20,7 +20,7 @@ KERNEL(record_step, "arg:2:2", (unsigned *value, unsigned *record, unsigned roun
 
 int main(int argc, char **argv)
 {
-	unsigned iterations = sample_start(argc, argv, 20000);
+	unsigned iterations = sample_start(argc, argv, 15000);
 	unsigned *value = chain_start(), expected = 0;
 	unsigned *record = sample_malloc<unsigned>(iterations + 1);
 	std::vector<unsigned> seen(iterations + 1);
