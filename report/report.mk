@@ -93,6 +93,7 @@ REPORT_MODULES := \
 	out_page_whatif \
 	out_text \
 	page \
+	pattern \
 	reader \
 	reader_check \
 	repeats \
@@ -163,7 +164,7 @@ $(O)/report/%.o: report/%.c
 
 # The one C++ file: what there is of toml++, which is a C++ library of headers alone.
 REPORT_CXXFLAGS = $(patsubst -std=%,-std=gnu++17,$(filter-out %prototypes,$(SPY_CFLAGS))) \
-	-fno-exceptions -fno-rtti
+	-fno-rtti
 $(O)/report/toml.o: report/toml.cpp
 	$(call msg,CXX,$@)
 	$(Q)mkdir -p $(@D)

@@ -5,6 +5,7 @@
 
 #include "report/alloc.h"
 #include "report/complain.h"
+#include "report/pattern.h"
 #include "report/rules_parts.h"
 
 const char *const rule_op_names[] = {
@@ -41,7 +42,7 @@ static size_t word_here(const struct rule_parser *p)
 static bool parse_pattern(struct rule_parser *p, const char *what)
 {
 	const char *start = p->at;
-	char why[128];
+	char why[PATTERN_ERROR_BYTES];
 
 	if (*p->at != '"')
 		return rule_wrong(p, p->at, "expected the name of a %s in quotes: %s \"...\"", what,
@@ -57,11 +58,8 @@ static bool parse_pattern(struct rule_parser *p, const char *what)
 	p->at++;
 	if (!*p->rule->pattern)
 		return rule_wrong(p, start, "an empty name; \".*\" means every %s", what);
-	int rc = regcomp(&p->rule->regex, p->rule->pattern, REG_EXTENDED | REG_NOSUB);
-	if (rc) {
-		regerror(rc, &p->rule->regex, why, sizeof(why));
+	if (pattern_compile(&p->rule->regex, p->rule->pattern, why))
 		return rule_wrong(p, start, "no regular expression: %s", why);
-	}
 	p->rule->select = !strcmp(what, "kernel") ? SELECT_KERNEL : SELECT_RANGE;
 	skip_blanks(p);
 	p->at += *p->at == ':';
@@ -159,14 +157,13 @@ bool rule_parse(struct rule *r, const char *text, struct rule_error *error)
 
 bool rule_expect(struct rule *r, const char *pattern, struct rule_error *error)
 {
-	int rc;
+	char why[PATTERN_ERROR_BYTES];
 
 	*r = (struct rule){
 	        .metric = &metrics[METRIC_LAUNCHES], .op = OP_GE, .value = 1, .expected = true};
 	error->column = 1;
-	rc = regcomp(&r->regex, pattern, REG_EXTENDED | REG_NOSUB);
-	if (rc) {
-		regerror(rc, &r->regex, error->text, sizeof(error->text));
+	if (pattern_compile(&r->regex, pattern, why)) {
+		snprintf(error->text, sizeof(error->text), "%s", why);
 		return false;
 	}
 	r->select = SELECT_KERNEL;

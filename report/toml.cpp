@@ -16,6 +16,17 @@ extern "C" {
 #endif
 
 #if HAS_TOML
+/*
+ * toml++ 3.3 asserts what a wrong file breaks: that a key follows "[". What is thrown in an assert's
+ * place is caught in toml_parse(), whatever NDEBUG says.
+ */
+#undef NDEBUG
+struct broken_assumption {};
+[[noreturn]] static void broken()
+{
+	throw broken_assumption();
+}
+#define TOML_ASSERT(holds) ((holds) ? void() : broken())
 #define TOML_EXCEPTIONS        0
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
@@ -53,9 +64,35 @@ bool toml_supported(void)
 	return true;
 }
 
-bool toml_parse(struct toml_file *file, const char *text, size_t bytes)
+static bool breaks(const char *text, size_t bytes)
 {
-	*file = {};
+	try {
+		[[maybe_unused]] auto result = toml::parse(std::string_view(text, bytes));
+		return false;
+	} catch (const broken_assumption &) {
+		return true;
+	}
+}
+
+/* The text up to which an assumption holds, found by halves: the place is one behind it. */
+static void find_break(struct toml_file *file, const char *text, size_t bytes)
+{
+	size_t good = 0, bad = bytes;
+
+	while (bad - good > 1) {
+		size_t middle = good + (bad - good) / 2;
+		(breaks(text, middle) ? bad : good) = middle;
+	}
+	file->error_line = file->error_column = 1;
+	for (size_t i = 0; i < good; i++) {
+		file->error_column = text[i] == '\n' ? 1 : file->error_column + 1;
+		file->error_line += text[i] == '\n';
+	}
+	snprintf(file->error, sizeof(file->error), "this is no TOML: a key must stand here");
+}
+
+static bool parse(struct toml_file *file, const char *text, size_t bytes)
+{
 	toml::parse_result result = toml::parse(std::string_view(text, bytes));
 	if (!result) {
 		const toml::parse_error &e = result.error();
@@ -76,6 +113,17 @@ bool toml_parse(struct toml_file *file, const char *text, size_t bytes)
 		to->key_column = key.source().begin.column;
 	}
 	return true;
+}
+
+bool toml_parse(struct toml_file *file, const char *text, size_t bytes)
+{
+	*file = {};
+	try {
+		return parse(file, text, bytes);
+	} catch (const broken_assumption &) {
+		find_break(file, text, bytes);
+		return false;
+	}
 }
 
 #else

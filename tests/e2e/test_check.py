@@ -274,6 +274,7 @@ def test_wrong_usage(tmp_path, args, part):
     ('steps_from = ""\n', '1:14', 'name of NVTX ranges'),
     ('skip_steps = 1\nsteps = 5\n', '2:1', 'not together with skip_steps'),
     ('limits = [\n', None, ''),
+    ('# why\n[,]\n', '2:2', 'a key must stand here'), # what toml++ 3.3 asserts instead of saying
     ('a = 1\na = 2\n', '2:', ''),
 ])
 def test_wrong_config(runs, tmp_path, text, place, part):

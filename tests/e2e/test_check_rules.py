@@ -111,7 +111,8 @@ ERRORS = [  # rule, column of the mark, part of what is said
     ('verdict !=', 11, 'class of verdict'), ('verdict != zzzzzzzzzz', 12, 'unknown verdict zzzzzzzzzz'),
     ('verdict = inconclusive', 11, 'exit status is 3'),
     ('kernel flash launches >= 1', 8, 'in quotes'), ('kernel "flash launches >= 1', 8, 'not closed'),
-    ('kernel "" launches >= 1', 8, 'empty name'), ('kernel "(" launches >= 1', 8, 'regular expression'),
+    ('kernel "" launches >= 1', 8, 'empty name'), ('kernel "a++++++++++++++++++++b" launches = 0', 8, 'repeats repetitions'),
+    ('range "((x{255}){255}){255}" launches = 0', 7, 'repeats repetitions'), ('kernel "(" launches >= 1', 8, 'regular expression'),
     ('kernel "x" syncs >= 1', 12, 'single kernels'), ('kernel "x"', 11, 'expected a metric'),
     ('range "x" failed_calls = 0', 11, 'not known of NVTX ranges'), ('range "x" gpu_busy_share >= 5%', 11, 'NVTX ranges'),
 ]

@@ -143,6 +143,7 @@ static void checks(void)
 	        "Tbaseline = \"a.json\"\nskip_steps = 5\nsteps_from = 'step'\nallow_killed = true\n"
 	        "limits = [ \"launches <= 1\", # why\n 'kernel \"a\" launches = 0' ]\n",
 	        "settings");
+	save_text("T[,]\n", "settings3");
 	save_text("Tsteps = 100\nlimits = []\n", "settings2");
 	save_text(
 	        "B{\"schema\": \"cudaspy.baseline/1\", \"recordings\": 2, \"machine\": {\"gpus\": "

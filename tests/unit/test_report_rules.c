@@ -46,6 +46,10 @@ static const struct {
          false, OP_GE, 1},
         {"kernel \"a\\\"b\": launches_per_step >= 1", "launches", "a\"b", SELECT_KERNEL, true,
          false, false, OP_GE, 1},
+        {"kernel \"[^](){}]+[[:alpha:]]{3,9}(a|b+)*\\(x{,5}.+.+.+.+.+.+.+.+.+.+.+.+.+.+.+.+.+\" "
+         "launches = 1",
+         "launches", "[^](){}]+[[:alpha:]]{3,9}(a|b+)*\\(x{,5}.+.+.+.+.+.+.+.+.+.+.+.+.+.+.+.+.+",
+         SELECT_KERNEL, false, false, false, OP_EQ, 1},
         {"range \"train_step\": launches <= +5%", "launches", "train_step", SELECT_RANGE, false,
          true, true, OP_LE, 5},
 };
@@ -100,6 +104,10 @@ static const struct {
         {"kernel \"flash launches >= 1", 8, "not closed"},
         {"kernel \"\" launches >= 1", 8, "empty"},
         {"kernel \"fl(\" launches >= 1", 8, "regular expression"},
+        {"kernel \"a++++++++++++++++++++b\" launches >= 1", 8, "repeats repetitions"},
+        {"kernel \"((a{99}){99}){99}\" launches >= 1", 8, "repeats repetitions"},
+        {"kernel \"(((((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)\" launches >= 1", 8,
+         "repeats repetitions"},
         {"kernel \"x\" syncs >= 1", 12, "single kernels"},
         {"range \"x\" bananas >= 1", 11, "unknown metric"},
         {"range \"x\" failed_calls = 0", 11, "not known of NVTX ranges"},
