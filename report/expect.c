@@ -6,16 +6,15 @@
 
 #include "report/alloc.h"
 #include "report/complain.h"
+#include "report/pattern.h"
 
 bool expect_compile(struct expectation *e, const char *command, const char *pattern)
 {
-	char why[128];
-	int rc = regcomp(&e->regex, pattern, REG_EXTENDED | REG_NOSUB);
+	char why[PATTERN_ERROR_BYTES];
 
 	e->pattern = pattern;
-	if (!rc)
+	if (!pattern_compile(&e->regex, pattern, why))
 		return true;
-	regerror(rc, &e->regex, why, sizeof(why));
 	complain("%s: --expect-kernel %s: no regular expression: %s", command, pattern, why);
 	return false;
 }

@@ -4,6 +4,7 @@
 
 #include "report/alloc.h"
 #include "report/model.h"
+#include "report/pattern.h"
 #include "report/whatif_change.h"
 
 /* What the model is off at best, as a share: the range is never narrower. */
@@ -115,10 +116,11 @@ static void predict_all(const struct model *m, enum whatif what, struct whatif_r
 static void predict_kernel(const struct model *m, const char *kernel, double factor,
                            struct whatif_result *to)
 {
+	char why[PATTERN_ERROR_BYTES];
 	regex_t regex;
 
 	*to = (struct whatif_result){.what = WHATIF_KERNEL};
-	if (!kernel || !(factor > 0) || regcomp(&regex, kernel, REG_EXTENDED | REG_NOSUB)) {
+	if (!kernel || !(factor > 0) || pattern_compile(&regex, kernel, why)) {
 		whatif_fails(to, "no regular expression, or no factor");
 		unknown(to);
 		return;

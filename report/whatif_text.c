@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/alloc.h"
+#include "report/pattern.h"
 #include "report/whatif_change.h"
 
 const char *const whatif_names[] = {
@@ -112,7 +113,7 @@ static int refuse(char *error, const char *format, ...)
 static int parse_kernel(struct whatif_question *to, const char *text, char *error)
 {
 	const char *equals = strrchr(text, '=');
-	char *end, why[WHATIF_TEXT / 2];
+	char *end, why[PATTERN_ERROR_BYTES];
 	regex_t regex;
 
 	if (!equals || equals == text)
@@ -121,11 +122,9 @@ static int parse_kernel(struct whatif_question *to, const char *text, char *erro
 	if (end == equals + 1 || *end || !isfinite(to->factor) || !(to->factor > 0))
 		return refuse(error, "kernel:%.60s: %.20s is no number above 0", text, equals + 1);
 	char *pattern = alloc_copy(text, (size_t)(equals - text));
-	int status = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
-	if (status) {
-		regerror(status, &regex, why, sizeof(why));
+	if (pattern_compile(&regex, pattern, why)) {
 		free(pattern);
-		return refuse(error, "kernel:%.60s: %s", text, why);
+		return refuse(error, "kernel:%.60s: %.100s", text, why);
 	}
 	regfree(&regex);
 	to->kernel = pattern;
