@@ -46,6 +46,9 @@ struct scene {
 
 typedef bool finder(const struct scene *s, struct finding *f);
 
+/* The run of a finished model, which has a process. */
+void scene_set(struct scene *s, const struct model *m);
+
 /* Takes the evidence over; returns whether the share is worth telling. */
 bool finding_tell(struct finding *f, double share, char *evidence);
 /* The same of what is told whatever its share. */

@@ -27,6 +27,7 @@ REPORT_MODULES := \
 	findings_copy_flow \
 	findings_graph \
 	findings_memory \
+	findings_scene \
 	findings_module \
 	findings_steady \
 	findings_sync \
