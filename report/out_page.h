@@ -31,7 +31,8 @@ void out_page_occupancy(const struct model *m, struct page *page);
 /* The run from left to right: how busy the devices were, what the host did. Text only. */
 void out_page_picture(const struct model *m, struct page *page);
 
-/* Two cells of a table: GPU time, and half its interval in per cent of it. ">": not all of it. */
+/* Two cells of a table: GPU time, and half its interval in per cent of it. ">": not all of it; "<":
+ * it is too short to be told. */
 void out_page_gpu_cells(struct table *t, const struct gpu_time *time);
 /* A bar of up to OUT_BAR columns (free it). */
 #define OUT_BAR 20

@@ -50,6 +50,11 @@ void out_page_gpu_cells(struct table *t, const struct gpu_time *time)
 	char text[UNIT_BYTES];
 	double half = fmax(time->high - time->total, time->total - time->low);
 
+	if (time->total <= 0 && time->high > 0) { /* too short to be told from what a pair costs */
+		table_cell(t, "<%s", unit_time(text, time->high));
+		percent_cell(t, NAN, time->total);
+		return;
+	}
 	unit_time(text, time->total);
 	table_cell(t, "%s%s", time->known < KNOWN_ENOUGH && isfinite(time->total) ? ">" : "", text);
 	percent_cell(t, isfinite(time->total) ? half : NAN, time->total);

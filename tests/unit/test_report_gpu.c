@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/model_gpu_pairs.h"
-#include "report/out.h"
+#include "report/out_page.h"
 #include "shim/works.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
@@ -463,6 +463,26 @@ static void test_unknown_device(void **state)
 	json_decref(root);
 }
 
+/* What cannot be told from nothing is no 0. */
+static void test_time_too_short_to_tell(void **state)
+{
+	const struct gpu_time brief = {.total = 0, .low = 0, .high = 5000, .known = 1};
+	const struct gpu_time work = {.total = 5000, .low = 4500, .high = 5500, .known = 1};
+	static const struct column columns[] = {{"GPU", false}, {"+-%", false}};
+	struct page page = {.to = tmpfile(), .markdown = true};
+	struct table t;
+
+	table_start(&t, columns, 2);
+	out_page_gpu_cells(&t, &brief);
+	assert_string_equal(t.cells[0], "<5.00us");
+	assert_string_equal(t.cells[1], "n/a");
+	out_page_gpu_cells(&t, &work);
+	assert_string_equal(t.cells[2], "5.00us");
+	assert_string_equal(t.cells[3], "10.0");
+	table_print(&t, &page);
+	fclose(page.to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -480,6 +500,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_unknown_device, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_text, setup, teardown),
+	        cmocka_unit_test(test_time_too_short_to_tell),
 	};
 
 	return cmocka_run_group_tests_name("gpu", tests, NULL, NULL);
