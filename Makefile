@@ -26,6 +26,9 @@ SPY_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=un
 SAN_LDFLAGS := -fsanitize=$(SAN)
 endif
 
+# Jobs of a build that `make test` or `make demo` starts.
+JOBS ?= $(shell nproc)
+
 ifndef V
 Q   = @
 msg = @printf '  %-7s %s\n' '$(1)' '$(patsubst $(CURDIR)/%,%,$(2))';
@@ -46,7 +49,7 @@ include tests/tests.mk
 # A real report of a real recording: on the GPU where there is one, else on the simulated CUDA, which it then says.
 demo:
 	$(Q)scripts/setup
-	$(Q)+$(MAKE) --no-print-directory shim report
+	$(Q)+$(MAKE) --no-print-directory -j$(JOBS) shim report
 	$(Q)+scripts/demo $(O)
 
 install: all

@@ -19,6 +19,6 @@ check: $(TEST_BUILDS)
 # What README says: sets the machine up where something is missing, then all tests.
 test:
 	$(Q)scripts/setup --test
-	$(Q)+$(MAKE) --no-print-directory check
+	$(Q)+$(MAKE) --no-print-directory -j$(JOBS) check
 
 .PHONY: check test

@@ -49,7 +49,7 @@ def test_program_ends_well(program):
 @pytest.fixture(scope='module')
 def sanitized():
     env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MAKELEVEL', 'MFLAGS', 'O')}
-    p = subprocess.run(['make', '--no-print-directory', f'O={SANITIZED}', 'SAN=address,undefined', 'unit-build'], cwd=ROOT,
+    p = subprocess.run(['make', '--no-print-directory', f'-j{os.cpu_count() or 1}', f'O={SANITIZED}', 'SAN=address,undefined', 'unit-build'], cwd=ROOT,
                        env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1800, universal_newlines=True)
     if p.returncode and re.search(r'cannot find .*(lib)?[au]san', p.stdout):
         pytest.skip('the compiler has no sanitizers here')
