@@ -2,8 +2,11 @@
 
 #include <sys/mman.h>
 
-#define DETECTORS    4u  /* threads looked at: those that give most work */
-#define FIRST_LOOK   64u /* events; then whenever there are twice as many, then each HISTORY */
+#define DETECTORS 4u /* threads looked at: those that give most work */
+#define FIRST_LOOK                                                                                 \
+	64u /* events; then whenever there are twice as many, then each HISTORY, later each OFTEN  \
+	       of them */
+#define OFTEN        8u  /* looks at each HISTORY; then every so many of them */
 #define STEP_EVENTS  1.9 /* a marker every so few events makes no steps, but for graph launches */
 #define OCCUR_LEAST  4u  /* occurrences of a marker */
 #define OCCUR_MANY   12u
@@ -466,7 +469,9 @@ static bool time_to_look(const struct detector *d)
 {
 	if (d->count <= STEP_HISTORY)
 		return d->count >= FIRST_LOOK && !(d->count & (d->count - 1));
-	return d->count % STEP_HISTORY == 0;
+	return d->count %
+	               (d->count <= OFTEN * STEP_HISTORY ? STEP_HISTORY : OFTEN * STEP_HISTORY) ==
+	       0;
 }
 
 void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,

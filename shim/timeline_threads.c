@@ -188,6 +188,21 @@ static uint64_t divide_before(struct timeline *t, const struct tl_thread *th, ui
 	return to;
 }
 
+/* The first segment that ends after `tick`. */
+static uint32_t first_after(const struct tl_chunk *c, uint64_t tick)
+{
+	uint32_t low = 0, high = c->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (c->segments[middle].end > tick)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
 void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, tl_stretch *tell,
                void *context)
 {
@@ -201,9 +216,7 @@ void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, 
 	uint64_t first = c ? start_of(&c->segments[0]) : to;
 	if (from < first)
 		from = divide_before(t, th, first, from, to, tell, context);
-	uint32_t i = c ? c->count : 0;
-	while (i && c->segments[i - 1].end > from)
-		i--;
+	uint32_t i = c ? first_after(c, from) : 0;
 	for (; c && from < to; c = chunk_at(t, c->newer), i = 0) {
 		for (; i < c->count && from < to; i++) {
 			const struct tl_segment *s = &c->segments[i];
