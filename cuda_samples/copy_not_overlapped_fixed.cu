@@ -2,7 +2,8 @@
  * copy_not_overlapped_fixed: the same batches, each of the three buffers with a stream of its own:
  * one batch is copied in and another out while the kernel runs.
  *
- * A correct report counts what it counts for copy_not_overlapped, and says gpu-bound.
+ * A correct report counts what it counts for copy_not_overlapped.  What is left to gain is the copy
+ * engines' time and that of waking up for each batch: its class is left open.
  *
  *     copy_not_overlapped_fixed [ITERATIONS]
  */
@@ -48,7 +49,6 @@ int main(int argc, char **argv)
 	if (iterations)
 		expected = lcg_after(iterations - 1, CHAIN_US(200));
 	sample_answer(iterations ? slots[(iterations - 1) % SLOTS].out[0] : 0, expected);
-	sample_expect("verdict=gpu-bound");
 	sample_expect("no-finding=copy-not-overlapped");
 	for (slot &s : slots) {
 		CHECK(cudaStreamDestroy(s.stream));

@@ -49,6 +49,9 @@ static void gains_at(const struct verdict_input *in, double busy, double gain[VE
 	for (int c = 0; c < VERDICT_CLASSES; c++)
 		if (c != VERDICT_COMM && c != VERDICT_COPY)
 			gain[c] = in->replay[c].mean;
+	/* Less time between kernels that queue is no gain of the host's. */
+	gain[VERDICT_LAUNCH] =
+	        fmin(gain[VERDICT_LAUNCH], (in->idle_launch + in->idle_outside) / in->window);
 	/* The replay keeps the order of copies and kernels that use the same memory. */
 	gain[VERDICT_COPY] = fmax(in->replay[VERDICT_COPY].mean, exposed / in->window);
 }
@@ -80,7 +83,9 @@ static struct verdict judge_at(const struct verdict_input *in, double busy)
 	v.gain = gain_of(gain, v.first);
 	v.second_gain = gain_of(gain, v.second);
 	if (v.gain < VERDICT_LEAST_GAIN) {
-		v.class = busy >= VERDICT_BUSY * in->window ? VERDICT_GPU : VERDICT_NONE;
+		v.class = fmin(in->window, busy + in->gaps) >= VERDICT_BUSY * in->window
+		                  ? VERDICT_GPU
+		                  : VERDICT_NONE;
 		v.second = v.first;
 		v.second_gain = v.gain;
 		v.first = v.class;

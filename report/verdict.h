@@ -32,6 +32,7 @@ struct verdict_input {
 	double kernels;                   /* of busy: all but copies that ran alone */
 	double comm, comm_most;           /* what is sure of it; as estimated */
 	double idle_launch, idle_outside; /* GPU idle because of these */
+	double gaps;                      /* ... while work waited for other work */
 	double sampling;                  /* left out of the window as well */
 	double launch, sync, copy, alloc, outside;
 	double had_work; /* without GPU times: the most that it was busy, a share; NaN = unknown */

@@ -96,6 +96,7 @@ static void take_busy(struct verdict_input *in, const struct model *m)
 	in->comm = verdict_sure_comm(m, b->comm) * scale;
 	in->idle_launch = b->by[TF_IDLE_LAUNCH] * scale;
 	in->idle_outside = b->by[TF_IDLE_OUTSIDE] * scale;
+	in->gaps = b->by[TF_IDLE_DEPENDENCY] * scale;
 }
 
 struct verdict_input verdict_take(const struct model *m)
@@ -129,8 +130,9 @@ struct verdict_input verdict_take(const struct model *m)
 	in.sync += waits;
 	cut(&in.startup, in.window);
 	in.window -= in.startup;
-	double *parts[] = {&in.busy,   &in.comm, &in.comm_most, &in.idle_launch, &in.idle_outside,
-	                   &in.launch, &in.sync, &in.copy,      &in.alloc,       &in.outside};
+	double *parts[] = {&in.gaps,        &in.busy,         &in.comm,   &in.comm_most,
+	                   &in.idle_launch, &in.idle_outside, &in.launch, &in.sync,
+	                   &in.copy,        &in.alloc,        &in.outside};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		cut(parts[i], in.window);
 	cut(&in.kernels, in.busy);

@@ -78,7 +78,7 @@ char *verdict_unknown_work(const struct model *m)
 static const struct words {
 	const char *because, *part, *change;
 } words[VERDICT_CLASSES] = {
-        [VERDICT_GPU] = {"the GPU works nearly all the time", "waiting for it", "no change"},
+        [VERDICT_GPU] = {"the GPU has work nearly all the time", "waiting for it", "no change"},
         [VERDICT_LAUNCH] = {"the GPU idles while the host launches", "launching",
                             "a graph or fewer launches"},
         [VERDICT_SYNC] = {"the host waits for the GPU, and only then gives it more work", "waiting",
@@ -144,6 +144,18 @@ static char *runner_up(const struct verdict *v)
 	                    unit_percent(saved, v->second_gain, 1));
 }
 
+/* ", between kernels that wait for one another 40.0 %" where that is why it is gpu-bound (free it)
+ */
+static char *gaps_text(const struct verdict_input *in)
+{
+	char share[UNIT_BYTES];
+
+	if (in->busy >= VERDICT_BUSY * in->window)
+		return alloc_copy("", 0);
+	return alloc_format(", between pieces of work that wait for one another %s %%",
+	                    unit_percent(share, in->gaps, in->window));
+}
+
 static char *body(const struct verdict *v, const struct verdict_input *in, const char *busy)
 {
 	char window[UNIT_BYTES], part[UNIT_BYTES];
@@ -155,11 +167,13 @@ static char *body(const struct verdict *v, const struct verdict_input *in, const
 		return alloc_format("%s of %s of %s, and no single change would save %.0f %%.",
 		                    busy, window, startup_text(in), 100 * VERDICT_LEAST_GAIN);
 	case VERDICT_GPU:
-		return alloc_format("%s: %s, host %s %s %%, and no change of the host would save "
+		one = gaps_text(in);
+		text = alloc_format("%s: %s%s, host %s %s %%, and no change of the host would save "
 		                    "%.0f %% of %s of %s.",
-		                    words[VERDICT_GPU].because, busy, words[VERDICT_GPU].part,
+		                    words[VERDICT_GPU].because, busy, one, words[VERDICT_GPU].part,
 		                    unit_percent(part, in->sync, in->window),
 		                    100 * VERDICT_LEAST_GAIN, window, startup_text(in));
+		break;
 	case VERDICT_MIXED:
 		one = change_text(in, v->first, v->gain);
 		two = change_text(in, v->second, v->second_gain);

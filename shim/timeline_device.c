@@ -120,8 +120,9 @@ static void book_idle(struct timeline *t, struct tf_device_time *time, const str
 {
 	uint64_t launched = p->returned + tl_start_latency(t);
 
-	if (!p->returned) {
-		idle_for(t, time, TF_IDLE_UNKNOWN, start, end);
+	if (p->flags & TL_OP_NODE || !p->returned) { /* the GPU is on its own within a graph */
+		idle_for(t, time, p->flags & TL_OP_NODE ? TF_IDLE_DEPENDENCY : TF_IDLE_UNKNOWN,
+		         start, end);
 		return;
 	}
 	tl_divide(t, p->thread, start, tl_min(end, p->returned), idle, time);

@@ -106,6 +106,10 @@ static void book_first(struct timeline *t, uint64_t upto)
 		p.thread = d->thread;
 		p.row = d->row;
 	}
+	uint64_t *graph = &x->graph[a.device];
+	if (a.graph_node && a.cause && *graph == a.cause)
+		p.flags |= TL_OP_NODE;
+	*graph = a.graph_node ? a.cause : 0;
 	struct tl_piece counted = p;
 	if (a.graph_node) /* it waited for the nodes before it: no queue time */
 		counted.returned = 0;

@@ -87,6 +87,7 @@ struct tl_op {
 #define TL_OP_CHAINED 8u  /* held back by its launch, or the ops before it on its stream, alone */
 #define TL_OP_SETTLED 16u /* ended; its stream's shift counts no more */
 #define TL_OP_CUT     32u /* its end comes from a wait, not from its class */
+#define TL_OP_NODE    64u /* of a graph, and the piece before it on its device was too */
 
 struct tl_stream {
 	uint64_t handle, owner; /* owner: device or thread of a default stream; else 0 */
@@ -181,6 +182,7 @@ struct tl_exact {
 	struct tl_activity heap[TL_PIECES];
 	struct tl_activity orphan[TL_ORPHANS]; /* of calls that have not returned */
 	uint16_t mute[TL_THREADS];             /* by call id */
+	uint64_t graph[TF_DEVICES_TIMED]; /* cause of the piece booked last, if a graph's node */
 };
 
 /* ---- the whole ---- */
