@@ -205,6 +205,11 @@ static void find_cover(struct history *h, const struct taking *t, bool whole)
 		              picture->window;
 		if (slices && ends > 0)
 			h->steady = fmin(ends, h->window);
+		slices = verdict_teardown(picture, &first);
+		ends = picture->origin + (double)first * picture->width - picture->window;
+		if (slices && ends > h->steady && ends < h->window)
+			h->window = ends;
+		h->upto = fmin(h->upto, h->window);
 	}
 	double most = h->window - h->steady;
 	h->coverage = most > 0 ? fmax(0, h->upto - fmax(h->from, h->steady)) / most : NAN;
@@ -279,6 +284,8 @@ void model_add_history(struct model_part *p)
 		qsort(t.taken, t.count, sizeof(*t.taken), by_start);
 	history_make(h, p, t.taken, t.count);
 	add_activities(h, &t);
+	if (h->window < p->process->window) /* tear-down */
+		h->count = history_at(h, h->window);
 	free(t.taken);
 	free(t.activities);
 	free(t.nested);

@@ -117,7 +117,8 @@ struct history {
 	uint64_t records; /* taken, those of nested calls, samples, ranges too */
 	uint64_t all;     /* calls that the process made, by its exact counters */
 
-	double window;     /* the process' window; NaN = unknown, and there are no acts */
+	double window; /* the process' window up to tear-down; NaN = unknown, and there are no acts
+	                */
 	double from, upto; /* all calls that started in it are here, but for lost ones */
 	bool whole;        /* `from` is the window's start: nothing is older */
 	bool lost;         /* records found a ring full: there are holes */

@@ -15,6 +15,9 @@ void model_finish_verdict(struct model *m);
  * the GPU does nearly nothing. How many, and `*first` of them. `p` has slices and a host.
  */
 size_t verdict_startup(const struct picture *p, size_t *first);
+/* Tear-down: the slices at the window's end in which the host mostly frees and unloads
+ * and the GPU does nearly nothing. */
+size_t verdict_teardown(const struct picture *p, size_t *first);
 
 /*
  * The rest is between the rule (verdict.c) and its words (verdict_text.c).
@@ -27,7 +30,7 @@ struct verdict_gain { /* shares of the window */
 };
 
 struct verdict_input {
-	double window, startup; /* start-up: what was left out of the window */
+	double window, startup, teardown; /* the last two: what was left out of the window */
 	double busy, busy_low, busy_high;
 	double kernels;                   /* of busy: all but copies that ran alone */
 	double comm, comm_most;           /* what is sure of it; as estimated */

@@ -4,22 +4,36 @@
 
 /* The GPU's busy share of a slice below which its work has not begun. */
 #define STARTED 0.05
+/* Freeing for longer than this share of a run is no tear-down. */
+#define TEARDOWN_MOST 0.25
 /* The share of the copies whose time must be known for their sum to bound it. */
 #define COPIES_KNOWN 0.95
 /* Blocking copies to the host up to this size (bytes) are waits for a result, not transfers. */
 #define SMALL_COPY 65536.0
 
-/* Whether in a slice the host mostly loads code and allocates, or the GPU does nearly nothing. */
-static bool starting(const struct picture *p, size_t slice)
+static double host_sum(const struct picture *p, size_t slice)
 {
-	double sum = 0, busy = 0;
-	double loading = p->host[slice][TF_HOST_MODULE] + p->host[slice][TF_HOST_ALLOC];
+	double sum = 0;
 
 	for (int k = 0; k < TF_HOSTS; k++)
 		sum += p->host[slice][k];
+	return sum;
+}
+
+/* Whether in a slice the host mostly loads or unloads code, allocates or frees. */
+static bool loading(const struct picture *p, size_t slice)
+{
+	return p->host[slice][TF_HOST_MODULE] + p->host[slice][TF_HOST_ALLOC] >
+	       0.5 * host_sum(p, slice);
+}
+
+static bool gpu_rests(const struct picture *p, size_t slice)
+{
+	double busy = 0;
+
 	for (size_t d = 0; d < p->device_count; d++)
 		busy = fmax(busy, p->devices[d].busy[slice]);
-	return loading > 0.5 * sum || (p->device_count && busy < STARTED * p->width);
+	return p->device_count && busy < STARTED * p->width;
 }
 
 /* A program that is like that for half of its window has no other state: nothing is left out. */
@@ -30,22 +44,32 @@ size_t verdict_startup(const struct picture *p, size_t *first)
 	while (i < p->count && p->origin + (double)(i + 1) * p->width <= p->window)
 		i++;
 	*first = from = i;
-	while (i < p->count && starting(p, i))
+	while (i < p->count && (loading(p, i) || gpu_rests(p, i)))
 		i++;
 	return i - from <= (p->count - from) / 2 ? i - from : 0;
 }
 
-static void take_startup(struct verdict_input *in, const struct picture *p)
+size_t verdict_teardown(const struct picture *p, size_t *first)
 {
-	size_t first, count;
+	size_t end = p->count, i;
 
-	if (!p->count || !p->host)
-		return;
-	count = verdict_startup(p, &first);
+	while (end && !(host_sum(p, end - 1) > 0))
+		end--;
+	for (i = end; i && loading(p, i - 1) && gpu_rests(p, i - 1); i--)
+		;
+	*first = i;
+	return end - i <= (size_t)(TEARDOWN_MOST * (double)end) ? end - i : 0;
+}
+
+/* Leaves these slices out; the host's time in them. */
+static double take_out(struct verdict_input *in, const struct picture *p, size_t first,
+                       size_t count)
+{
+	double sum = 0;
+
 	for (size_t i = first; i < first + count; i++) {
 		const double *h = p->host[i];
-		for (int k = 0; k < TF_HOSTS; k++)
-			in->startup += h[k];
+		sum += host_sum(p, i);
 		in->launch -= h[TF_HOST_LAUNCH] + h[TF_HOST_CONTENTION];
 		in->sync -= h[TF_HOST_SYNC_USEFUL] + h[TF_HOST_SYNC_WASTED];
 		in->copy -= h[TF_HOST_COPY];
@@ -57,6 +81,21 @@ static void take_startup(struct verdict_input *in, const struct picture *p)
 			in->kernels -= busy;
 		}
 	}
+	return sum;
+}
+
+static void take_ends(struct verdict_input *in, const struct picture *p)
+{
+	size_t first, count;
+
+	if (!p->count || !p->host)
+		return;
+	count = verdict_startup(p, &first);
+	in->startup += take_out(in, p, first, count);
+	size_t started = first + count;
+	count = verdict_teardown(p, &first);
+	if (first >= started)
+		in->teardown += take_out(in, p, first, count);
 }
 
 /* The share of the copy calls' time that small blocking copies to the host take. */
@@ -116,7 +155,7 @@ struct verdict_input verdict_take(const struct model *m)
 
 	take_busy(&in, m);
 	for (size_t i = 0; i < m->process_count; i++)
-		take_startup(&in, &m->processes[i].picture);
+		take_ends(&in, &m->processes[i].picture);
 	cut(&in.window, INFINITY);
 	if (!isfinite(in.window))
 		in.window = 0;
@@ -130,6 +169,8 @@ struct verdict_input verdict_take(const struct model *m)
 	in.sync += waits;
 	cut(&in.startup, in.window);
 	in.window -= in.startup;
+	cut(&in.teardown, in.window);
+	in.window -= in.teardown;
 	double *parts[] = {&in.gaps,        &in.busy,         &in.comm,   &in.comm_most,
 	                   &in.idle_launch, &in.idle_outside, &in.launch, &in.sync,
 	                   &in.copy,        &in.alloc,        &in.outside};

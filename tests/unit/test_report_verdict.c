@@ -243,6 +243,37 @@ static void test_startup(void **state)
 	end(&r);
 }
 
+/* Nor is it of what is freed at the end, unless that is a good part of the run. */
+static void test_teardown(void **state)
+{
+	double host[10][TF_HOSTS] = {{0}}, gpu[10] = {0};
+	struct picture_device device = {.busy = gpu, .covered = gpu};
+	struct run r;
+
+	start(&r);
+	busy(&r, 790, 1);
+	r.m.host.sync = 20 * MS;
+	r.m.host.back_pressure = r.m.host.launch_api = 780 * MS;
+	r.m.host.alloc = 200 * MS;
+	is(&r, "alloc-bound", "high", "save up to 20.0 %");
+	r.process.picture = (struct picture){.count = 10,
+	                                     .width = 100 * MS,
+	                                     .host = host,
+	                                     .devices = &device,
+	                                     .device_count = 1};
+	for (int i = 0; i < 10; i++) {
+		host[i][i < 8 ? TF_HOST_BACK_PRESSURE : TF_HOST_ALLOC] = 100 * MS;
+		gpu[i] = i < 8 ? 98.75 * MS : 0;
+	}
+	is(&r, "gpu-bound", "high", "of 800 ms of window");
+	gpu[8] = gpu[9] = 10 * MS; /* the GPU works meanwhile: no end */
+	is(&r, "alloc-bound", "high", "of 1.00 s of window");
+	gpu[8] = gpu[9] = 0;
+	host[7][TF_HOST_BACK_PRESSURE] = gpu[7] = 0; /* three tenths are a part of what it does */
+	host[7][TF_HOST_ALLOC] = 100 * MS;
+	is(&r, "alloc-bound", "high", "of 1.00 s of window");
+}
+
 static void test_abstains(void **state)
 {
 	struct run r;
@@ -405,6 +436,7 @@ int main(void)
 	        cmocka_unit_test(test_alloc_host_comm),
 	        cmocka_unit_test(test_mixed),
 	        cmocka_unit_test(test_startup),
+	        cmocka_unit_test(test_teardown),
 	        cmocka_unit_test(test_abstains),
 	        cmocka_unit_test(test_gpu_unknown),
 	        cmocka_unit_test(test_hostile),
