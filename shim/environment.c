@@ -198,24 +198,21 @@ static void *last_reading(void *unused)
 	return unused;
 }
 
-/* A thread with all signals blocked, which nobody joins. */
-static void begin(void *(*f)(void *))
+/* A thread with all signals blocked; false: there is none. */
+static bool begin(void *(*f)(void *), pthread_t *thread)
 {
 	sigset_t all, before;
-	pthread_attr_t attr;
-	pthread_t thread;
 
 	busy = true;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (pthread_create(&thread, &attr, f, NULL)) {
+	bool made = !pthread_create(thread, NULL, f, NULL);
+	if (!made) {
 		busy = false;
 		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
 	}
-	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return made;
 }
 
 static bool wait_until(uint64_t end_ns)
@@ -251,15 +248,27 @@ void environment_start(void)
 		if (!get_bus_id || get_bus_id(d->bus_id, sizeof(d->bus_id), (CUdevice)i))
 			d->bus_id[0] = 0;
 	}
-	begin(first_reading);
+	pthread_t thread;
+	if (!begin(first_reading, &thread))
+		return;
+	/*
+	 * The loader's, the allocator's and NVML's locks must be free when the program goes on: it
+	 * may make a child by a bare clone(), which no handler of ours sees.
+	 */
+	if (wait_until(clock_monotonic_ns() + PATIENCE_NS))
+		pthread_join(thread, NULL);
+	else
+		pthread_detach(thread);
 }
 
 /* Unless a thread of ours is at work still, or NVML is not to be had. */
 static void begin_last(void)
 {
 	if (!asked_last && !__atomic_load_n(&busy, __ATOMIC_ACQUIRE) && initialised) {
+		pthread_t thread;
 		asked_last = true;
-		begin(last_reading);
+		if (begin(last_reading, &thread))
+			pthread_detach(thread);
 	}
 }
 

@@ -10,8 +10,8 @@
 #include "shim/nvml_api.h"
 #include "shim/trace_format.h"
 
-/* Makes the area and begins the first reading. After the devices were described, under no lock; a
- * forked child asks nothing. */
+/* Makes the area and makes the first reading, for which the caller waits a tenth of a second at
+ * most. After the devices were described, under no lock; a forked child asks nothing. */
 void environment_start(void) __attribute__((cold));
 
 /* At exit: begins the last reading, of the devices that were used; then waits for it, a tenth
