@@ -41,7 +41,7 @@ double verdict_sure_comm(const struct model *m, double comm)
 	 * The shortest share e of uniformly distributed times holds e^2 of their sum, and of equal
 	 * ones e: the Lorenz curve, between the two by the relative deviation (uniform: 1/sqrt(3)).
 	 */
-	return total * pow(comm / total, 1 + sqrt(3) * spread / total);
+	return total * pow(comm / total, fmin(2, 1 + sqrt(3) * spread / total));
 }
 
 static double share(double ns, double window)

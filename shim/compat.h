@@ -19,6 +19,8 @@ SPY_PIN(dladdr);
 SPY_PIN(dlopen);
 SPY_PIN(dlvsym);
 SPY_PIN(pthread_create);
+SPY_PIN(pthread_detach);
+SPY_PIN(pthread_join);
 SPY_PIN(pthread_key_create);
 SPY_PIN(pthread_setspecific);
 SPY_PIN(pthread_sigmask);
