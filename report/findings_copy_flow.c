@@ -33,8 +33,15 @@ static int by_memory(const void *a, const void *b)
 	return x->act < y->act ? -1 : x->act > y->act;
 }
 
+/* ns of GPU or of the host, whichever is more. */
+struct round_trips {
+	uint64_t count, timed,
+	        bytes; /* timed: the GPU time of both ways is known; bytes: one way */
+	double ns;
+};
+
 /* A trip: from device to host, and the next copy of the same bytes goes where they came from. */
-void find_round_trips(const struct scene *s, struct round_trips *to)
+static void find_round_trips(const struct scene *s, struct round_trips *to)
 {
 	struct way *ways = alloc_zeroed(s->count + 1, sizeof(*ways));
 	size_t count = 0;

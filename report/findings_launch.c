@@ -70,7 +70,7 @@ bool find_many_short_launches(const struct scene *s, struct finding *f)
 	              finding_known(m->gpu.busy.by[TF_IDLE_OUTSIDE]);
 	double spent = fmin(finding_known(m->host.launch), idle);
 
-	if (!m->gpu.has_busy || !m->totals.launches || !(s->gpu_each < SHORT_KERNEL) ||
+	if (!m->gpu.has_busy || !m->totals.launches || !(m->gpu.launched.mean < SHORT_KERNEL) ||
 	    !scene_is_long(s) || launches_between_waits(s) < LAUNCHES_LEAST ||
 	    spent < FINDING_MEDIUM * s->window)
 		return false;
@@ -81,7 +81,8 @@ bool find_many_short_launches(const struct scene *s, struct finding *f)
 	        "the GPU idled for %s %% of the steady window while the host launched.%s",
 	        (unsigned long long)m->totals.launches, rate,
 	        unit_time_apart(launch, m->gpu.launch_p50), scene_estimated(s),
-	        unit_time_apart(each, s->gpu_each), unit_percent(share, spent, s->window), repeats);
+	        unit_time_apart(each, m->gpu.launched.mean), unit_percent(share, spent, s->window),
+	        repeats);
 	free(rate);
 	free(repeats);
 	return finding_tell(f, fmin(1, spent / s->window), text);

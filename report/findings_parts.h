@@ -32,8 +32,7 @@ struct scene {
 	double held;   /* ns that these cover; 0 where there are none */
 	double window; /* the steady window that the verdict judged, ns; of all processes as `host`
 	                */
-	double gpu_each; /* mean GPU time of a launched kernel or graph, ns; NaN = not known */
-	double steps;    /* steps in the time held; NaN where there are none */
+	double steps;  /* steps in the time held; NaN where there are none */
 	struct tally classes[SPY_CLASS_COUNT];
 };
 
@@ -67,7 +66,7 @@ const char *scene_estimated(const struct scene *s);
 /* The GPU idled because of the host (not for work in another stream, not for unknown reasons), as a
  * share of the steady window; NaN where that is not known. */
 double scene_idle(const struct scene *s);
-/* In text: "x of the steady 300 ms" etc. `part` ns of the time held, as a share of it. */
+/* So much of the time held, as a share of it; NaN where nothing is held. */
 double scene_share(const struct scene *s, double ns);
 /* "3.1 a step" where steps are known, else "812 a second" (free it). */
 char *scene_rate(const struct scene *s, double count);
@@ -107,14 +106,6 @@ bool act_named(const struct scene *s, const struct act *a, const char *part);
 bool act_late(const struct scene *s, const struct act *a);
 /* A copy between host and device that was done. */
 bool act_is_host_copy(const struct act *a);
-/* What copying the same memory to the host and back to its place took, see there; ns of GPU or of
- * the host, whichever is more. */
-struct round_trips {
-	uint64_t count, timed,
-	        bytes; /* timed: the GPU time of both ways is known; bytes: one way */
-	double ns;
-};
-void find_round_trips(const struct scene *s, struct round_trips *to);
 
 /* findings_copy.c */
 finder find_pageable_async_copy, find_many_small_copies, find_low_bandwidth_copy;

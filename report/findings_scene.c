@@ -17,13 +17,12 @@ static const struct process *busiest(const struct model *m)
 
 void scene_set(struct scene *s, const struct model *m)
 {
-	*s = (struct scene){.m = m, .process = busiest(m), .gpu_each = NAN, .steps = NAN};
+	*s = (struct scene){.m = m, .process = busiest(m), .steps = NAN};
 	s->h = &s->process->history;
 	size_t from = history_steady(s->h);
 	s->count = s->h->count - from;
 	s->acts = s->h->acts + from;
 	s->window = m->verdict.window > 0 ? m->verdict.window : m->host_window;
-	s->gpu_each = m->gpu.launched.mean;
 	for (size_t i = 0; i < s->count; i++) {
 		const struct act *a = &s->acts[i];
 		struct tally *t = &s->classes[a->class];

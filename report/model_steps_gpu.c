@@ -7,77 +7,64 @@
 /* Of the pieces of work given in a step, how many must have a known time. */
 #define KNOWN_LEAST 0.95
 
+struct given {     /* sums of what was given up to a call, itself included */
+	double at; /* its entry */
+	double ns, pieces, known;
+};
+
 /*
- * GPU time given by one thread, or by all that have no steps of their own: these work for the one
- * that has (a framework's backward thread). `at`, `ns`, `pieces`, `known`: sums up to each call, so
- * that a step's are two look-ups.
+ * GPU work given by one thread, or by all that have no steps of their own: these work for the one
+ * that has (a framework's backward thread). As sums, so that a step's are two look-ups.
  */
 struct giver {
 	uint64_t tid; /* of the thread with steps; unused of the rest's */
-	double *at;   /* entry of the call */
-	double *ns, *pieces, *known;
-	size_t count, room;
+	struct given *sums;
+	size_t count;
 };
 
 static void giver_add(struct giver *g, const struct act *a)
 {
 	double items = (double)a->items;
 
-	if (g->count + 1 >= g->room) {
-		g->room = g->room ? 2 * g->room : 1024;
-		double **arrays[] = {&g->at, &g->ns, &g->pieces, &g->known};
-		for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
-			*arrays[i] = realloc(*arrays[i], (g->room + 1) * sizeof(**arrays[i]));
-			if (!*arrays[i])
-				alloc_failed();
-		}
-		if (!g->count)
-			g->ns[0] = g->pieces[0] = g->known[0] = 0;
+	ALLOC_ROOM(g->sums, g->count);
+	struct given sum = g->count ? g->sums[g->count - 1] : (struct given){0};
+	sum.at = a->start;
+	sum.pieces += items;
+	if (!isnan(a->gpu)) {
+		sum.ns += a->gpu * items;
+		sum.known += items;
 	}
-	size_t i = g->count++;
-	g->at[i] = a->start;
-	g->ns[i + 1] = g->ns[i] + (isnan(a->gpu) ? 0 : a->gpu * items);
-	g->pieces[i + 1] = g->pieces[i] + items;
-	g->known[i + 1] = g->known[i] + (isnan(a->gpu) ? 0 : items);
+	g->sums[g->count++] = sum;
 }
 
-/* The first call at or after `ns`. */
-static size_t giver_find(const struct giver *g, double ns)
+/* The sums of the calls before `ns`. */
+static struct given giver_before(const struct giver *g, double ns)
 {
 	size_t low = 0, high = g->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (g->at[middle] < ns)
+		if (g->sums[middle].at < ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low;
+	return low ? g->sums[low - 1] : (struct given){0};
 }
-
-struct given {
-	double ns, pieces, known;
-};
 
 static void giver_take(const struct giver *g, double from, double upto, struct given *to)
 {
-	if (!g->count)
-		return;
-	size_t a = giver_find(g, from), b = giver_find(g, upto);
-	to->ns += g->ns[b] - g->ns[a];
-	to->pieces += g->pieces[b] - g->pieces[a];
-	to->known += g->known[b] - g->known[a];
+	struct given a = giver_before(g, from), b = giver_before(g, upto);
+
+	to->ns += b.ns - a.ns;
+	to->pieces += b.pieces - a.pieces;
+	to->known += b.known - a.known;
 }
 
 static void givers_free(struct giver *givers, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		free(givers[i].at);
-		free(givers[i].ns);
-		free(givers[i].pieces);
-		free(givers[i].known);
-	}
+	for (size_t i = 0; i < count; i++)
+		free(givers[i].sums);
 	free(givers);
 }
 

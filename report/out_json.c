@@ -40,12 +40,6 @@ void json_put(json_t *object, const char *key, json_t *value)
 		alloc_failed();
 }
 
-void json_put_nulls(json_t *object, const char *const *keys)
-{
-	for (; *keys; keys++)
-		json_put(object, *keys, json_null());
-}
-
 void json_push(json_t *array, json_t *value)
 {
 	if (json_array_append_new(array, value))

@@ -15,7 +15,6 @@ json_t *json_share(double share);
 json_t *json_text(const char *text);
 /* Adds `value`, taking it over; out of memory ends the program. */
 void json_put(json_t *object, const char *key, json_t *value);
-void json_put_nulls(json_t *object, const char *const *keys); /* ends with NULL */
 void json_push(json_t *array, json_t *value);
 
 json_t *json_processes(const struct model *m);

@@ -120,6 +120,7 @@ static enum verdict_confidence sure(const struct verdict *v, const struct verdic
 {
 	struct verdict_input d = doubted(in, v->first);
 	struct verdict worst = judge_at(&d, d.busy);
+
 	if (agree(v, &worst))
 		return CONFIDENCE_HIGH;
 	if (v->class == VERDICT_GPU)

@@ -8,8 +8,6 @@
 #define TEARDOWN_MOST 0.25
 /* The share of the copies whose time must be known for their sum to bound it. */
 #define COPIES_KNOWN 0.95
-/* Blocking copies to the host up to this size (bytes) are waits for a result, not transfers. */
-#define SMALL_COPY 65536.0
 
 static double host_sum(const struct picture *p, size_t slice)
 {
@@ -108,7 +106,7 @@ static double waiting_copies(const struct model *m)
 		all += c->total;
 		if (c->direction == SPY_DIR_DTOH && c->count &&
 		    (!c->async || c->memory == SPY_MEM_PAGEABLE) &&
-		    (double)c->bytes / (double)c->count <= SMALL_COPY)
+		    (double)c->bytes / (double)c->count <= VERDICT_SMALL_COPY)
 			waits += c->total;
 	}
 	return all > 0 && waits > 0 ? fmin(1, waits / all) : 0;

@@ -9,33 +9,47 @@
  * shorten the window if it were taken away; what it did otherwise may or may not.
  */
 struct pending {
-	uint32_t streams[FLOW_STREAMS]; /* that may have work */
+	struct {
+		uint32_t stream;
+		uint16_t device;
+	} given[FLOW_STREAMS]; /* that may have work */
 	size_t count;
 	bool any; /* too many streams: all that is known is that some has */
 };
 
-static void gave(struct pending *p, uint32_t stream)
+static void gave(struct pending *p, const struct act *a)
 {
 	for (size_t i = 0; i < p->count; i++)
-		if (p->streams[i] == stream)
+		if (p->given[i].stream == a->stream && p->given[i].device == a->device)
 			return;
-	if (p->count == FLOW_STREAMS)
+	if (p->count == FLOW_STREAMS) {
 		p->any = true;
-	else
-		p->streams[p->count++] = stream;
-}
-
-static void waited(struct pending *p, const struct act *a)
-{
-	if (a->role == HISTORY_ROLE_SYNC_ALL) {
-		*p = (struct pending){0};
 		return;
 	}
-	if (a->role != HISTORY_ROLE_SYNC_STREAM && !flow_is_blocking(a))
+	p->given[p->count].stream = a->stream;
+	p->given[p->count++].device = a->device;
+}
+
+static bool one_device(const struct history *h)
+{
+	for (size_t i = 1; i < h->count; i++)
+		if (h->acts[i].device != h->acts[0].device)
+			return false;
+	return true;
+}
+
+/* `one`: there is one device, of which a wait for all of it is one for everything. */
+static void waited(struct pending *p, const struct act *a, bool one)
+{
+	bool all = a->role == HISTORY_ROLE_SYNC_ALL;
+
+	if (!all && a->role != HISTORY_ROLE_SYNC_STREAM && !flow_is_blocking(a))
 		return;
+	if (all && one)
+		p->any = false;
 	for (size_t i = 0; i < p->count; i++)
-		if (p->streams[i] == a->stream)
-			p->streams[i--] = p->streams[--p->count];
+		if (p->given[i].device == a->device && (all || p->given[i].stream == a->stream))
+			p->given[i--] = p->given[--p->count];
 }
 
 static enum verdict_class class_of(const struct act *a)
@@ -86,6 +100,7 @@ double verdict_pending(const struct model *m, struct verdict_gain gain[VERDICT_C
 	if (!h || first >= h->count)
 		return NAN;
 	last = h->acts[first].start;
+	bool one = one_device(h);
 	for (size_t i = 0; i < h->count; i++) {
 		const struct act *a = &h->acts[i];
 		bool idle = !p.any && !p.count;
@@ -94,7 +109,7 @@ double verdict_pending(const struct model *m, struct verdict_gain gain[VERDICT_C
 			had_work += idle ? 0 : fmax(0, a->start - last);
 		}
 		if (flow_is_work(a))
-			gave(&p, a->stream);
+			gave(&p, a);
 		idle = idle && !p.any && !p.count;
 		if (i >= first) {
 			double own = a->end - fmax(a->start, last);
@@ -103,7 +118,7 @@ double verdict_pending(const struct model *m, struct verdict_gain gain[VERDICT_C
 			last = fmax(last, a->end);
 		}
 		if (flow_is_wait(a))
-			waited(&p, a);
+			waited(&p, a, one);
 	}
 	double held = last - h->acts[first].start;
 	if (!(held > 0))
@@ -111,7 +126,6 @@ double verdict_pending(const struct model *m, struct verdict_gain gain[VERDICT_C
 	for (int c = 0; c < VERDICT_CLASSES; c++) {
 		gain[c].low /= held;
 		gain[c].high /= held;
-		gain[c].mean = gain[c].low;
 	}
 	return fmin(1, had_work / held);
 }

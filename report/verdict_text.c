@@ -211,7 +211,7 @@ char *verdict_host_reason(const struct model *m, const struct verdict *v,
 	                           : "run it for longer, or with CUDASPY_GPU=cupti";
 	char part[UNIT_BYTES], most[UNIT_BYTES];
 
-	if (v->confidence == CONFIDENCE_MEDIUM)
+	if (v->confidence == CONFIDENCE_MEDIUM) /* by what the host did while the GPU had none */
 		return alloc_format(
 		        "%s: %s, but it had work for at most %s %% of the steady window; "
 		        "%s while it had none took %s %%, and %s would save that.",

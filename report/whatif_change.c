@@ -2,15 +2,16 @@
 #include <stdlib.h>
 
 #include "report/alloc.h"
+#include "report/verdict.h"
 #include "report/whatif_change.h"
 
 /* Host time of an asynchronous copy of pinned memory where this run has none (ns); H200: 3 to 4. */
 #define COPY_CALL_NS 4000.0
 /* A copy's time beside its bytes, ns. */
 #define COPY_START_NS 1000.0
-/* Blocking copies to the host up to this (bytes) are waits for a result, not transfers. */
-#define SMALL_COPY 65536u
-#define FIRST_OWN  10e3 /* a launch that need not load its kernel takes no longer, ns */
+/* Pageable copies up to this (bytes) travel with the command. */
+#define COMMAND_COPY 65536u
+#define FIRST_OWN    10e3 /* a launch that need not load its kernel takes no longer, ns */
 
 /* ---- copies of pinned memory ---- */
 
@@ -35,8 +36,8 @@ static void pin(struct change *c, const struct replay *r, struct replay_act *act
 	    given->direction > SPY_DIR_DTOH)
 		return;
 	bool staged = a->wait == REPLAY_STAGED;
-	if (!staged && a->wait == REPLAY_NO_WAIT && given->bytes <= SMALL_COPY)
-		return; /* it travels with the command already */
+	if (!staged && a->wait == REPLAY_NO_WAIT && given->bytes <= COMMAND_COPY)
+		return;
 	a->gpu = COPY_START_NS * given->items + (double)given->bytes / rate_of(c, given);
 	if (c->hope == HOPE_LEAST && !isfinite(c->bandwidth[given->direction == SPY_DIR_DTOH]))
 		a->gpu = fmax(a->gpu, fmin(pageable, a->own));
@@ -62,7 +63,7 @@ static bool is_sync(const struct replay *r, uint32_t i)
 	if (given->class == SPY_CLASS_QUERY)
 		return a->wait != REPLAY_NO_WAIT;
 	return a->wait == REPLAY_STAGED && given->direction == SPY_DIR_DTOH &&
-	       given->bytes <= SMALL_COPY;
+	       given->bytes <= VERDICT_SMALL_COPY;
 }
 
 static void no_sync(struct change *c, const struct replay *r, struct replay_act *acts)

@@ -72,11 +72,6 @@ static void find_window(struct timeline *t)
 	t->began = t->host_upto = t->seen = start + sum;
 }
 
-uint64_t timeline_bytes(void)
-{
-	return sizeof(struct timeline);
-}
-
 struct timeline *timeline_new(struct tf_map *map)
 {
 	struct timeline *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,

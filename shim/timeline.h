@@ -30,9 +30,6 @@ struct timeline;
 struct timeline *timeline_new(struct tf_map *map);
 void timeline_free(struct timeline *t);
 
-/* Address space that a timeline takes; only what is used takes memory. */
-uint64_t timeline_bytes(void);
-
 /*
  * One record of a thread: of calls of all threads in the order of `end`, nested ones before their
  * caller. `class` is the call's, `work` the class of its work, NULL where it gave none. A record

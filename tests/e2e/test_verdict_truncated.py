@@ -52,8 +52,8 @@ def test_killed_early(tmp_path, expected, name):
     time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    for recording in tmp_path.glob('*.cudaspy'):
-        assert_modest(report(recording)['verdict'], expected(name))
+    recording, = tmp_path.glob('*.cudaspy')
+    assert_modest(report(recording)['verdict'], expected(name))
 
 
 @pytest.mark.parametrize('name', SPEAKING)

@@ -420,6 +420,16 @@ static void test_what_the_gpu_had_no_work_for(void **state)
 	assert_near(verdict_pending(&r.m, gain), 1, 0.01);
 	assert_int_equal(judge(&r)->class, VERDICT_NONE);
 	end(&r);
+	/* A wait for all of one device says nothing of another. */
+	loading(acts, 1000, true);
+	for (size_t i = 2; i < 3000; i += 3) {
+		acts[i].role = HISTORY_ROLE_SYNC_ALL;
+		acts[i].device = 1;
+	}
+	assert_near(verdict_pending(&r.m, gain), 1, 0.01);
+	for (size_t i = 2; i < 3000; i += 3)
+		acts[i].device = 0;
+	assert_near(verdict_pending(&r.m, gain), 0.4, 0.01);
 	r.process.history.thread_count = 2; /* who waited for whom is not known */
 	assert_true(isnan(verdict_pending(&r.m, gain)));
 }
