@@ -34,12 +34,14 @@ static int kernel_trusts_tsc(void)
 }
 #endif
 
-void clock_choose(void)
+void clock_choose(bool counter)
 {
 #if defined(__x86_64__)
-	spy_clock_kind = tsc_invariant() && kernel_trusts_tsc() ? TF_CLOCK_TSC : TF_CLOCK_MONOTONIC;
+	spy_clock_kind = counter && tsc_invariant() && kernel_trusts_tsc() ? TF_CLOCK_TSC
+	                                                                   : TF_CLOCK_MONOTONIC;
 #elif defined(__aarch64__)
-	spy_clock_kind = TF_CLOCK_CNTVCT; /* constant rate by architecture (Arm ARM, D12.1) */
+	/* Of constant rate by architecture (Arm ARM, D12.1). */
+	spy_clock_kind = counter ? TF_CLOCK_CNTVCT : TF_CLOCK_MONOTONIC;
 #endif
 }
 

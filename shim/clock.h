@@ -6,6 +6,7 @@
 #ifndef SPY_CLOCK_H
 #define SPY_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 #include "shim/trace_format.h"
@@ -49,8 +50,9 @@ static inline uint64_t spy_clock(void)
 	return clock_monotonic_ns();
 }
 
-/* Chooses the clock; called once, before the first reading. */
-void clock_choose(void);
+/* Chooses the clock, the CPU's counter only where `counter` allows it; called once, before the
+ * first reading. */
+void clock_choose(bool counter);
 
 /* The tightest of `brackets` readings of all three clocks. */
 struct tf_clock_triple clock_triple(int brackets);

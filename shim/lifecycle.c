@@ -253,7 +253,8 @@ static void first_look(void)
 {
 	if (spy_load_clock.tick)
 		return;
-	clock_choose();
+	options_read_clock();
+	clock_choose(!spy_options.no_counter);
 	spy_load_clock = clock_triple(5);
 	stderr_open = file_identity(STDERR_FILENO, &stderr_device, &stderr_inode);
 	cupti_first_look();

@@ -164,6 +164,12 @@ static bool read_quiet(const char *v)
 	return read_switch(v, &spy_options.quiet);
 }
 
+static bool read_clock(const char *v)
+{
+	spy_options.no_counter = !strcmp(v, "monotonic");
+	return spy_options.no_counter || !strcmp(v, "auto");
+}
+
 static const struct option_row {
 	const char *name;
 	bool (*read)(const char *value);
@@ -178,8 +184,16 @@ static const struct option_row {
         {"CUDASPY_TRACE", read_trace, "0", "0 or 1"},
         {"CUDASPY_RING", read_ring, "65536", "records, 64 to 16777216"},
         {"CUDASPY_BUDGET", read_budget, "1", "per cent, above 0 and up to 50"},
+        {"CUDASPY_CLOCK", read_clock, "auto", "auto or monotonic"},
         {"CUDASPY_QUIET", read_quiet, "0", "0 or 1"},
 };
+
+void options_read_clock(void)
+{
+	const char *value = getenv("CUDASPY_CLOCK");
+
+	read_clock(value ? value : "auto");
+}
 
 void options_read(void)
 {

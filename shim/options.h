@@ -18,9 +18,13 @@ struct spy_options {
 	uint64_t ring_records;
 	double budget_percent;
 	uint32_t quiet;
+	uint32_t no_counter; /* CUDASPY_CLOCK=monotonic */
 };
 
 extern struct spy_options spy_options;
+
+/* CUDASPY_CLOCK alone, which is needed before the others; says nothing of a wrong value. */
+void options_read_clock(void);
 
 /* Reads them; a wrong value costs one line on stderr and leaves the default. */
 void options_read(void);

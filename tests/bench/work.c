@@ -91,7 +91,7 @@ int work(void)
 	unsigned long n;
 	unsigned times, pause_us;
 
-	clock_choose();
+	clock_choose(true);
 	find_calls();
 	while (scanf("%31s %lu %u %u", name, &n, &times, &pause_us) == 4) {
 		double ns = -1;

@@ -18,6 +18,7 @@ WRONG = {
     'CUDASPY_TRACE_MAX': (['0', '-1', 'much', '4GG', ''], '4G'),
     'CUDASPY_RING': (['0', '63', '1.5k', '-64', 'lots', '', '99999999999'], '65536'),
     'CUDASPY_BUDGET': (['0', '-1', '51', 'x', '1%', ''], '1'),
+    'CUDASPY_CLOCK': (['tsc', 'MONOTONIC', '', 'auto '], 'auto'),
     'CUDASPY_QUIET': (['yes', '2', ''], '0'),
 }
 
@@ -29,6 +30,7 @@ RIGHT = {
     'CUDASPY_TRACE_MAX': ['4', '100M', '4G', '1.5G'],
     'CUDASPY_RING': ['64', '100', '16777216'],
     'CUDASPY_BUDGET': ['0.1', '1', '50'],
+    'CUDASPY_CLOCK': ['auto', 'monotonic'],
     'CUDASPY_QUIET': ['0', '1'],
 }
 

@@ -258,7 +258,7 @@ int main(int argc, char **argv)
 	spy_options.ring_records = (uint64_t)atoll(argv[3]);
 	pause_us = (unsigned)atoi(argv[4]);
 	generations = argc > 5 ? (unsigned)atoi(argv[5]) : 1;
-	clock_choose();
+	clock_choose(true);
 	stub_start(1ull << 30);
 	plain_alloc = spy_map.alloc;
 	prepare();

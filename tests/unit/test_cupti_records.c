@@ -92,7 +92,7 @@ static const struct tf_record *written(uint64_t n)
 static void start(void)
 {
 	stub_start(16 << 20);
-	clock_choose();
+	clock_choose(true);
 	spy_load_clock = clock_triple(20);
 	tf_header(&spy_map)->load = spy_load_clock.tick;
 	struct tf_kernel *unknown = tf_append(&spy_map, &tf_header(&spy_map)->kernels);

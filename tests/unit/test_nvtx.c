@@ -86,7 +86,7 @@ static int start(void **state)
 	h->ranges = (struct tf_table){ .entry_bytes = sizeof(struct tf_nvtx_range), .page_entries = 128,
 				       .max = TF_RANGES_MAX };
 	spy_options.ring_records = 1 << 16;
-	clock_choose();
+	clock_choose(true);
 	memset(&spy_tls, 0, sizeof(spy_tls));
 	spy_generation++;
 	stub_recording = true;

@@ -9,7 +9,7 @@
 
 #define MIB (1ull << 20)
 
-static const char *const names[] = { "CUDASPY_BUDGET", "CUDASPY_GPU",  "CUDASPY_KEEP",	"CUDASPY_OUT",	 "CUDASPY_QUIET",
+static const char *const names[] = { "CUDASPY_BUDGET", "CUDASPY_CLOCK", "CUDASPY_GPU",  "CUDASPY_KEEP",	"CUDASPY_OUT",	 "CUDASPY_QUIET",
 				     "CUDASPY_RANGE",  "CUDASPY_RING", "CUDASPY_TRACE", "CUDASPY_TRACE_MAX" };
 
 static int forget(void **state)
@@ -111,6 +111,10 @@ static void test_words(void **state)
 	assert_int_equal(spy_options.gpu, TF_GPU_CUPTI);
 	read_with("CUDASPY_QUIET", "1");
 	assert_int_equal(spy_options.quiet, 1);
+	read_with("CUDASPY_CLOCK", "monotonic");
+	assert_int_equal(spy_options.no_counter, 1);
+	read_with("CUDASPY_CLOCK", "auto");
+	assert_int_equal(spy_options.no_counter, 0);
 	read_with("CUDASPY_BUDGET", "0.25");
 	assert_near(spy_options.budget_percent, 0.25, 1e-9);
 	read_with("CUDASPY_BUDGET", "50");
@@ -144,6 +148,7 @@ static void test_wrong_values(void **state)
 		const char *values[12];
 	} rows[] = {
 		{ "CUDASPY_BUDGET", { "", "0", "-1", "50.5", "51", "x", "1%", " 1", "1 " } },
+		{ "CUDASPY_CLOCK", { "", "Auto", "tsc", "1" } },
 		{ "CUDASPY_GPU", { "", "Off", "on", "samples", "0" } },
 		{ "CUDASPY_KEEP", { "", "-1", "x", "65537", "12Q", "1 ", "1e3", "0x10", "8MiBs", "M", "99999999999999999" } },
 		{ "CUDASPY_OUT", { "" } },

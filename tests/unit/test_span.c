@@ -28,7 +28,7 @@ static int start(void **state)
 	h->thread_bytes = (uint32_t)(sizeof(struct tf_thread) + SPY_CALLS * sizeof(struct tf_call_stat));
 	h->threads = (struct tf_table){ .entry_bytes = 8, .page_entries = 512, .max = 65535 };
 	spy_options.ring_records = 64;
-	clock_choose();
+	clock_choose(true);
 	memset(&spy_tls, 0, sizeof(spy_tls));
 	spy_generation++;
 	stub_recording = true;
