@@ -9,7 +9,8 @@
  *   SIM_HOST_ALLOC_NS SIM_MODULE_NS SIM_FIRST_LAUNCH_NS SIM_GRAPH_LAUNCH_NS SIM_INSTANTIATE_NS
  *   SIM_INIT_NS SIM_CONTEXT_NS
  *   on the GPU: SIM_LATENCY_NS (launch to start), SIM_KERNEL_NS (kernels without a stated cost),
- *   SIM_GAP_NS (between kernels of a stream), SIM_COPY_FLOOR_NS (shortest copy or set)
+ *   SIM_GAP_NS, SIM_GRAPH_GAP_NS (between pieces of work of a stream, of a graph),
+ *   SIM_COPY_FLOOR_NS (shortest copy or set)
  *   SIM_LAUNCH_LOCK=1  launches of all threads go one at a time, in turn, as under a driver's lock
  *   SIM_DRIVER_VERSION 13000   SIM_STUB=1   SIM_DRIVER_DLSYM=1   SIM_NEW_ENTRY=1
  *   SIM_MISSING=name,name      SIM_FAIL=name:code[:nth],...      SIM_TRUTH=path
@@ -164,7 +165,8 @@ void sim_config_read(void)
 		read_costs(c);
 	c->latency_ns = number("SIM_LATENCY_NS", 2000);
 	c->kernel_ns = number("SIM_KERNEL_NS", 10000);
-	c->gap_ns = number("SIM_GAP_NS", 800);
+	c->gap_ns = number("SIM_GAP_NS", 750);
+	c->graph_gap_ns = number("SIM_GRAPH_GAP_NS", 400);
 	c->copy_floor_ns = number("SIM_COPY_FLOOR_NS", 1000);
 	c->stub = number("SIM_STUB", 0);
 	c->driver_dlsym = number("SIM_DRIVER_DLSYM", 0);

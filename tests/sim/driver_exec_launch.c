@@ -58,9 +58,10 @@ static uint64_t run_set(struct sim_stream *s, const struct sim_set *set, uint64_
 
 	sim_total()->graph_sets++;
 	set_data(set);
-	return place(s, s->ctx->device, TL_COMPUTE,
-	             (struct sim_piece){.kind = TL_SET, .bytes = (uint64_t)set->width * set->height},
-	             start, ns);
+	return place(
+	        s, s->ctx->device, TL_COMPUTE,
+	        (struct sim_piece){.kind = TL_SET, .bytes = (uint64_t)set->width * set->height},
+	        start, ns);
 }
 
 static void record(struct sim_event *e, uint64_t when, uint64_t host)
@@ -99,6 +100,19 @@ static uint64_t run_node(struct sim_stream *s, const struct exec_node *n, uint64
 	}
 }
 
+/* From the end of what a node depends on to its start. */
+static uint64_t gap_before(const struct exec_node *n)
+{
+	switch (n->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return sim_config.graph_gap_ns;
+	default:
+		return 0;
+	}
+}
+
 void exec_run(struct sim_exec *e, struct sim_stream *s)
 {
 	uint64_t begin, end;
@@ -112,10 +126,7 @@ void exec_run(struct sim_exec *e, struct sim_stream *s)
 		uint64_t start = begin;
 
 		for (unsigned k = 0; k < n->dep_count; k++)
-			start = later(start,
-			              e->end_ns[n->deps[k]] + (n->type == CU_GRAPH_NODE_TYPE_KERNEL
-			                                               ? sim_config.gap_ns
-			                                               : 0));
+			start = later(start, e->end_ns[n->deps[k]] + gap_before(n));
 		node_now = i + 1;
 		e->end_ns[i] = n->disabled ? start : run_node(s, n, start);
 		end = later(end, e->end_ns[i]);

@@ -245,9 +245,7 @@ void stream_submit(struct sim_stream *s, struct sim_work *w)
 	uint64_t start = later(stream_begin(s), w->not_before_ns);
 	uint64_t tail = atomic_load_explicit(&s->tail_ns, memory_order_relaxed);
 
-	bool kernel = w->kind == TL_KERNEL || w->kind == TL_OWN;
-
-	start = later(start, tail + (kernel ? sim_config.gap_ns : 0));
+	start = later(start, tail + (w->kind != TL_NONE ? sim_config.gap_ns : 0));
 	if (w->gpu_ns && w->kind != TL_NONE && w->kind != TL_OWN)
 		start = tl_place(&d->timeline, w->engine, w->kind, start, w->gpu_ns);
 	w->start_ns = start;
