@@ -19,6 +19,10 @@ SHIM = BUILD / 'libcudaspy.so'
 REPORTER = BUILD / 'cudaspy'
 SIM = BUILD / 'sim'
 SAMPLES = BUILD / 'samples'
+CLOCK = SIM / 'libvirtual_clock.so'
+# For environment() and run(): time passes by what the program does, the same on every machine (tests/sim/virtual_clock.c). For
+# programs of one thread. The shim's collector does not keep up with it, so the rings are large.
+VIRTUAL_TIME = {'preload': (SHIM, CLOCK), 'CUDASPY_CLOCK': 'monotonic', 'CUDASPY_RING': 1 << 22}
 
 
 class Run:

@@ -1,7 +1,8 @@
 """Each sample of cuda_samples says which verdict and which findings a correct report of it has, and its fixed twin which not.
 
 The samples run at their full length and sampled, on a simulated GPU whose copies cost what the simulation says
-(SIM_DATA_MIB=0: no bytes are copied) and whose driver holds a lock while it launches, as real ones do.
+(SIM_DATA_MIB=0: no bytes are copied) and whose driver holds a lock while it launches, as real ones do; in virtual time, so
+that the machine has no part in it, but for those of several threads.
 """
 import py_compile
 import re
@@ -9,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, SAMPLES, Run, environment
+from conftest import ROOT, SAMPLES, VIRTUAL_TIME, Run, environment
 
 EXPECT = re.compile(r'^expect: (verdict|finding|no-finding)=(\S+)$', re.MULTILINE)
 NAMES = sorted(path.stem for path in (ROOT / 'cuda_samples').glob('*.cu'))
@@ -17,11 +18,8 @@ SPEAKING = [name for name in NAMES if 'sample_expect(' in (ROOT / f'cuda_samples
 TWINS = [name for name in NAMES if f'{name}_fixed' in NAMES]
 CLASSES = {'gpu-bound', 'launch-bound', 'sync-bound', 'copy-bound', 'alloc-bound', 'host-bound', 'comm-bound', 'mixed',
            'inconclusive'}
-ATTEMPTS = 3
-# Samples whose class may differ from the expected one, and why.
-DIFFERS = {
-    'work_then_wait': 'a busy machine wakes the waiting host late, and that late return counts as waiting',
-}
+THREADS = ('threads', 'threads_fixed')
+SIMULATED = {'SIM_DATA_MIB': '0', 'SIM_LAUNCH_LOCK': '1'}
 
 
 def finding_ids():
@@ -30,71 +28,52 @@ def finding_ids():
     return re.findall(r'^\| `([a-z-]+)` \|', text, re.MULTILINE)
 
 
+def ways_to_run(name):
+    return SIMULATED if name in THREADS else {**SIMULATED, **VIRTUAL_TIME}
+
+
 class Sample:
-    """A finished sample: its output, the report, what the simulated GPU did."""
+    """A finished sample: its output and the report."""
 
     def __init__(self, name, folder):
         process = subprocess.run([SAMPLES / 'sim' / name], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, universal_newlines=True, timeout=300,
-                                 env=environment(folder, CUDASPY_GPU='sample', SIM_DATA_MIB='0', SIM_LAUNCH_LOCK='1'))
+                                 env=environment(folder, CUDASPY_GPU='sample', **ways_to_run(name)))
         run = Run(process, folder, folder / 'truth')
         assert run.status == 0, run.out + run.err
         self.out = run.out
         self.report = run.report
         self.verdict = self.report['verdict']
         self.findings = {finding['id'] for finding in self.report['findings']}
-        self.device = run.truth['devices'][0]
 
     def expected(self, what):
         return [value for key, value in EXPECT.findall(self.out) if key == what]
 
-    @property
-    def disturbed(self):
-        """Whether a busy machine kept the host from feeding a GPU that was to be busy all the time."""
-        if self.expected('verdict') != ['gpu-bound']:
-            return False
-        return self.device['busy_ns'] < 0.95 * (self.device['last_end_ns'] - self.device['first_start_ns'])
-
 
 @pytest.fixture(scope='module')
 def sample(tmp_path_factory):
-    """Runs a sample once for all the tests that look at it; again where the machine disturbed it."""
+    """Runs a sample once for all the tests that look at it."""
     cache = {}
 
     def go(name):
-        for _ in range(ATTEMPTS):
-            if name in cache and not cache[name].disturbed:
-                break
+        if name not in cache:
             cache[name] = Sample(name, tmp_path_factory.mktemp(name))
         return cache[name]
 
     return go
 
 
-@pytest.fixture
-def judged(sample):
-    """The same, where the machine let the sample be what it is."""
-    def go(name):
-        if sample(name).disturbed:
-            pytest.skip('the machine is too busy: the host did not keep the simulated GPU busy')
-        return sample(name)
-
-    return go
-
-
 @pytest.mark.parametrize('name', SPEAKING)
-def test_verdict_is_the_expected_one(judged, name):
-    expected = judged(name).expected('verdict')
-    if name in DIFFERS and expected != [judged(name).verdict['class']]:
-        pytest.xfail(f'{DIFFERS[name]}: {judged(name).verdict}')
-    assert [judged(name).verdict['class']] == (expected or [judged(name).verdict['class']]), judged(name).verdict
+def test_verdict_is_the_expected_one(sample, name):
+    expected, verdict = sample(name).expected('verdict'), sample(name).verdict
+    assert [verdict['class']] == (expected or [verdict['class']]), verdict
     if expected == ['mixed']:
-        assert judged(name).verdict['second']
+        assert verdict['second']
 
 
 @pytest.mark.parametrize('name', SPEAKING)
-def test_findings_are_the_expected_ones(judged, name):
-    run = judged(name)
+def test_findings_are_the_expected_ones(sample, name):
+    run = sample(name)
     assert set(run.expected('finding')) <= run.findings
     assert not set(run.expected('no-finding')) & run.findings
 

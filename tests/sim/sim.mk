@@ -125,6 +125,13 @@ $(SIM_O)/libnvidia-ml.so.1: tests/sim/nvml.c
 	$(Q)$(CC) $(CFLAGS) $(SPY_CFLAGS) -Wno-missing-prototypes -fPIC -shared -Wl,-soname,$(@F) \
 		$(SAN_LDFLAGS) -o $@ $< -lpthread
 
+# Preloaded: time that does not depend on the machine.
+sim: $(SIM_O)/libvirtual_clock.so
+$(SIM_O)/libvirtual_clock.so: tests/sim/virtual_clock.c
+	$(call msg,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SPY_CFLAGS) -fvisibility=default -fPIC -shared $(SAN_LDFLAGS) -o $@ $<
+
 # A made-up libcupti, in folders of its own so that only those find it who mean to; where NVIDIA's
 # headers are there. The switch for single driver calls came with 12.5.
 SIM_CUPTI_INC := $(firstword $(patsubst %/cupti.h,%,$(wildcard \

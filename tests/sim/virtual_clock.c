@@ -1,0 +1,118 @@
+/*
+ * A clock that the machine's speed does not touch: preloaded, it makes a program of one thread on
+ * the simulated CUDA take the same time on every machine, however busy.
+ *
+ * CLOCK_MONOTONIC and CLOCK_REALTIME stand still but for what the process's first thread does: each
+ * reading of the clock costs it READ_NS, a sleep what it asks for. So the simulated driver's busy
+ * loops, a sample's work on the host and the waits for the simulated GPU pass in no time of the
+ * machine's, and the code between them costs nothing. Other threads, the shim's own, read the clock
+ * and sleep in the machine's time without moving it: a second thread that waits in a busy loop for
+ * a time to come waits for the first one.
+ *
+ * VIRTUAL_CLOCK_KILL_MS=N kills the process when so much time has passed.
+ *
+ * The shim must read the clock as well: CUDASPY_CLOCK=monotonic. Its collector lags behind as the
+ * program runs faster than it says; CUDASPY_RING must hold what is made meanwhile.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define READ_NS   20u /* of a clock_gettime() in the vDSO */
+#define SECOND_NS 1000000000u
+
+static atomic_uint_least64_t now_ns;  /* CLOCK_MONOTONIC */
+static uint64_t to_real_ns;           /* CLOCK_REALTIME is so much later */
+static uint64_t last_ns = UINT64_MAX; /* then the process is killed */
+
+static uint64_t machine_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	syscall(SYS_clock_gettime, clock, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+/* From the machine's time on, so that what the kernel says of the process's start is earlier. */
+static void __attribute__((constructor)) start(void)
+{
+	uint64_t zero = 0, now = machine_ns(CLOCK_MONOTONIC);
+
+	const char *ms = getenv("VIRTUAL_CLOCK_KILL_MS");
+
+	if (!atomic_compare_exchange_strong(&now_ns, &zero, now))
+		return;
+	to_real_ns = machine_ns(CLOCK_REALTIME) - now;
+	if (ms)
+		last_ns = now + strtoull(ms, NULL, 10) * 1000000u;
+}
+
+static int moves_time(void)
+{
+	static _Thread_local int known; /* 1: it does, -1: it does not */
+
+	if (!known)
+		known = syscall(SYS_gettid) == getpid() ? 1 : -1;
+	return known > 0;
+}
+
+static uint64_t pass(uint64_t ns)
+{
+	if (!atomic_load(&now_ns))
+		start();
+	if (!moves_time())
+		return atomic_load(&now_ns);
+	uint64_t now = atomic_fetch_add(&now_ns, ns) + ns;
+	if (now > last_ns)
+		kill(getpid(), SIGKILL);
+	return now;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *to)
+{
+	if (clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME)
+		return (int)syscall(SYS_clock_gettime, clock, to);
+	uint64_t now = pass(READ_NS) + (clock == CLOCK_REALTIME ? to_real_ns : 0);
+	*to = (struct timespec){(time_t)(now / SECOND_NS), (long)(now % SECOND_NS)};
+	return 0;
+}
+
+static int sleep_as_asked(const struct timespec *request, struct timespec *left)
+{
+	return syscall(SYS_nanosleep, request, left) ? errno : 0;
+}
+
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *request,
+                    struct timespec *left)
+{
+	uint64_t until = (uint64_t)request->tv_sec * SECOND_NS + (uint64_t)request->tv_nsec;
+	uint64_t now = pass(0) + (clock == CLOCK_REALTIME ? to_real_ns : 0);
+
+	if (!(flags & TIMER_ABSTIME))
+		until += now;
+	if (moves_time()) {
+		if (until > now)
+			pass(until - now);
+		return 0;
+	}
+	uint64_t ns = until > now ? until - now : 0;
+	return sleep_as_asked(&(struct timespec){(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)},
+	                      left);
+}
+
+/* Of the first thread, too, a real sleep: who sleeps so waits for another thread's work. */
+int nanosleep(const struct timespec *request, struct timespec *left)
+{
+	int rc = sleep_as_asked(request, left);
+
+	if (moves_time())
+		pass((uint64_t)request->tv_sec * SECOND_NS + (uint64_t)request->tv_nsec);
+	if (rc)
+		errno = rc;
+	return rc ? -1 : 0;
+}
