@@ -94,8 +94,9 @@ static void abandon(struct sampler *m)
 		sampler_pair_return(m->where, m->pair);
 }
 
-/* Gives the stall (or on a busy stream our empty kernel) and the first event to the stream; now and
- * then a calibration instead. True: the work is between our events now. */
+/* Gives the stall (or on a busy stream our empty kernel, unless that ran dry before) and the first
+ * event to the stream; now and then a calibration instead. True: the work is between our events
+ * now. */
 static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bool may_stall)
 {
 	int ptds = !!(s->flags & TF_PTDS);
@@ -106,7 +107,8 @@ static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bo
 	CUresult idle = sampler_cu.stream_query[ptds](stream);
 	if (idle != CUDA_ERROR_NOT_READY && !sampler_accepted(c, idle))
 		return false;
-	if (idle == CUDA_SUCCESS && !may_stall)
+	bool stall = idle == CUDA_SUCCESS || (may_stall && m->class->drained);
+	if (stall && !may_stall)
 		return false;
 	if (!random_below(&m->random, CALIBRATE_ONE)) {
 		enum tf_work_kind kind = random_below(&m->random, 4) ? TF_WORK_NULL : TF_WORK_EMPTY;
@@ -118,7 +120,7 @@ static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bo
 		spy_count_trouble(SPY_TROUBLE_SAMPLES_DROPPED);
 		return false;
 	}
-	m->stall_us = idle == CUDA_SUCCESS ? class_stall_us(m->class) : 0;
+	m->stall_us = stall ? class_stall_us(m->class) : 0;
 	if (sampler_put_ahead(c, stream, ptds, m->stall_us) &&
 	    sampler_put_event(c, m->pair->a, stream, ptds))
 		return true;
@@ -232,8 +234,12 @@ static bool close_pair(struct sampler *m, struct spy_span *s, CUstream stream)
 	bool holds = queued && sampler_pair_holds(c, m->pair);
 	if (holds && m->function && !m->class->samples)
 		kernel_facts(c, m->function, o->rec);
-	if (queued && !holds && m->stall_us && sampler_context_on(c) && section_clear())
-		class_late(m->class, &m->rate, &m->random);
+	if (queued && !holds && sampler_context_on(c) && section_clear()) {
+		if (m->stall_us)
+			class_late(m->class, &m->rate, &m->random);
+		else
+			class_drained(m->class);
+	}
 	section_leave(&mode);
 	return holds;
 }

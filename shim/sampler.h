@@ -24,14 +24,16 @@
  */
 struct sampler_class {
 	uint64_t key;
-	uint32_t until;      /* launches to go until one is timed */
-	uint16_t seen;       /* the context and the code that it was last met in */
-	uint8_t samples;     /* taken, saturating */
-	uint8_t stall : 3;   /* which of the stalls this class needs */
-	uint8_t late : 3;    /* samples lost to the longest one, in a row */
-	uint8_t refused : 2; /* how often it could not be afforded, in a row */
+	uint32_t until;       /* launches to go until one is timed */
+	uint16_t seen : 14;   /* the context and the code that it was last met in */
+	uint16_t drained : 2; /* samples to take behind a stall, on a busy stream too */
+	uint8_t samples;      /* taken, saturating */
+	uint8_t stall : 3;    /* which of the stalls this class needs */
+	uint8_t late : 3;     /* samples lost to the longest one, in a row */
+	uint8_t refused : 2;  /* how often it could not be afforded, in a row */
 };
-#define SAMPLER_CLASSES 512u /* of a thread; a power of two */
+#define SAMPLER_SEEN    0x3fffu /* the bits of `seen` */
+#define SAMPLER_CLASSES 512u    /* of a thread; a power of two */
 
 /* A class stands in one of two neighbouring places, of one cache line. */
 static inline struct sampler_class *sampler_home(struct sampler_class *all, uint64_t key)

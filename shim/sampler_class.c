@@ -6,6 +6,7 @@
 #define EAGER_GAIN 8  /* how much oftener it is met until then */
 #define LATE_MOST  7  /* samples lost to the longest stall before a class is given up */
 #define RETRY_GAIN 64 /* how much less often it is tried from then on */
+#define DRAINED    3  /* samples behind a stall after a busy stream ran dry */
 
 static const uint8_t stalls[] = {STALL_FIRST_US, 12, 18, 27, 40, 60};
 #define STALLS (sizeof(stalls) / sizeof(stalls[0]))
@@ -66,6 +67,8 @@ void class_sampled(struct sampler_class *c, const struct sampler_rate *r, uint64
 	if (c->samples < UINT8_MAX)
 		c->samples++;
 	c->late = c->refused = 0;
+	if (c->drained)
+		c->drained--;
 	class_put_off(c, r, random);
 	if (c->samples >= ENOUGH)
 		c->until *= c->samples < 2 * ENOUGH ? 2 : 8;
@@ -102,6 +105,11 @@ void class_late(struct sampler_class *c, const struct sampler_rate *r, uint64_t 
 		c->late++;
 	else
 		c->until = jitter(r, 1, random) * RETRY_GAIN;
+}
+
+void class_drained(struct sampler_class *c)
+{
+	c->drained = DRAINED;
 }
 
 unsigned class_stall_us(const struct sampler_class *c)

@@ -36,6 +36,13 @@ void class_put_off(struct sampler_class *c, const struct sampler_rate *r, uint64
  */
 void class_late(struct sampler_class *c, const struct sampler_rate *r, uint64_t *random);
 
+/*
+ * The stream was busy, so nothing was to hold it up, and had nothing left to do when all was
+ * queued: a GPU that is hardly behind the host. The next samples of the class get a stall all the
+ * same.
+ */
+void class_drained(struct sampler_class *c);
+
 /* The stall that a class needs; the first of them is every class's at first. */
 #define STALL_FIRST_US 8u
 unsigned class_stall_us(const struct sampler_class *c);

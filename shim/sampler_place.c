@@ -79,5 +79,5 @@ uint16_t place_seen(const struct sampler *m, const struct spy_span *s, const voi
 	if (s->class == SPY_CLASS_GRAPH_LAUNCH &&
 	    registry_get(HANDLE_GRAPH_EXEC, (uintptr_t)what, &graph))
 		seen += graph * 31;
-	return (uint16_t)seen;
+	return seen & SAMPLER_SEEN;
 }

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import against_truth
-from conftest import BUILD, SAMPLES, SIM
+from conftest import BUILD, SAMPLES, SIM, VIRTUAL_TIME
 from test_counts import ARGUMENTS, base_name, samples, stated
 
 SAMPLING, CAPTURES = 'tests/e2e/sampling', 'tests/e2e/captures'
@@ -98,6 +98,13 @@ def test_means_are_the_kernels_costs(sample, sync, regime):
     assert s.mean('empty', 'idle') == 0
 
 
+def test_a_gpu_just_behind_the_host(sample):
+    """Each launch finds the stream still busy and ends after it ran dry: only a stall holds it for as long as a sample takes."""
+    _, s = sample(program='many_tiny_launches', SIM_COST=1, **VIRTUAL_TIME)
+    assert s.count('kernel') > 50
+    assert s.trouble['SAMPLES_DROPPED'] < s.taken / 2
+
+
 def test_each_kernel_of_a_loop_has_its_share(sample):
     _, s = sample('loop', 8, 4000, 64)
     counts = [s.count('kernel', kernel=k) for k in COSTS]
@@ -106,14 +113,16 @@ def test_each_kernel_of_a_loop_has_its_share(sample):
 
 
 def test_many_classes_on_one_thread(sample):
-    r, s = sample('grids', 600, 12, 1, CUDASPY_BUDGET=50)
-    assert len({c['grid'] for c in s.of('kernel', kernel='k0')}) > 300
-    assert s.count('kernel', kernel='k1') >= 1, 'a rare one among them'
-    assert r.report['totals']['launches'] == 600 * 12 + 12
+    """More than there are places for; which ones have theirs is chance, and one run in fifty leaves out the rare kernel."""
+    runs = [sample('grids', 600, 80, 1, CUDASPY_BUDGET=50, SIM_COST=1, **VIRTUAL_TIME) for _ in range(3)]
+    for r, s in runs:
+        assert len({c['grid'] for c in s.of('kernel', kernel='k0')}) > 300
+        assert r.report['totals']['launches'] == 600 * 80 + 80
+    assert sum(s.count('kernel', kernel='k1') for _, s in runs) >= 1, 'a rare one among them'
 
 
 def test_copies_and_sets(sample):
-    _, s = sample('copies', 300, 65536, SIM_COPY_FLOOR_NS=1000, SIM_PCIE_GBPS=64)
+    _, s = sample('copies', 300, 65536, SIM_COPY_FLOOR_NS=1000, SIM_PCIE_GBPS=64, SIM_GAP_NS=0)
     for direction, size in (('HtoD', 65536), ('DtoH', 65536), ('DtoD', 65536), ('DtoD', 1024), ('DtoD', 4096)):
         assert s.count('copy', direction=direction, bytes=size), (direction, size)
     assert s.mean('copy', 'idle', direction='HtoD') == pytest.approx(1024, rel=0.01)
@@ -318,7 +327,7 @@ def test_a_host_that_is_late_gets_a_longer_stall(sample):
     _, s = sample('loop', 1, 1500, 1, SIM_COST=1, SIM_LAUNCH_NS=15000)
     assert s.trouble['SAMPLES_DROPPED'] > 0
     assert s.count('kernel', 'idle') > 0
-    assert s.mean('kernel', 'idle') == 3000 + 800
+    assert s.mean('kernel', 'idle') == 3000 + 750
 
 
 def test_a_host_that_is_too_late_for_any_stall(sample):
@@ -334,7 +343,7 @@ def test_more_outstanding_than_pairs_of_events(sample):
     assert s.trouble['SAMPLES_DROPPED'] > 0
     assert s.trouble['SAMPLING_OFF'] == 0
     assert s.count('kernel', 'busy') > 20
-    assert s.mean('kernel', 'busy') == pytest.approx(200800, abs=1)
+    assert s.mean('kernel', 'busy') == pytest.approx(200750, abs=1)
 
 
 # ---- what sampling may cost ----
