@@ -208,6 +208,9 @@ void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const voi
 
 	if (spy_gate_page.gate.gpu == SPY_GPU_CUPTI) {
 		gpu_before_untimed(s);
+		if (s->gpu)
+			kernel_meet(s, key, what);
+		errno = saved;
 		return;
 	}
 	if (all) {
@@ -282,8 +285,12 @@ void sampler_after(struct spy_span *s, CUresult rc, CUstream stream)
 	struct sampler *m = spy_tls.sampler;
 	uint64_t start = spy_clock();
 
-	if (s->gpu == SPY_GPU_CUPTI)
+	if (s->gpu == SPY_GPU_CUPTI) {
 		cupti_pop();
+		kernel_met(s, rc);
+		errno = saved;
+		return;
+	}
 	if (!m || m->span != s)
 		return;
 	conclude(m, s, rc, stream);

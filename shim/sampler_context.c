@@ -92,18 +92,25 @@ static bool load_kernels(struct sampler_context *c)
 	       sampler_cu.module_function(&c->null, module, "cudaspy_null") == CUDA_SUCCESS;
 }
 
+uint32_t sampler_warps_per_sm(CUdevice device)
+{
+	int threads = 0;
+
+	if (sampler_cu.device_attribute(&threads,
+	                                CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+	                                device) != CUDA_SUCCESS)
+		return 0;
+	return (uint32_t)threads / 32;
+}
+
 static void learn_device(struct sampler_context *c)
 {
 	CUdevice device = 0;
-	int threads = 0;
 
 	if (sampler_cu.get_device(&device) != CUDA_SUCCESS)
 		return;
 	c->device = (uint32_t)device;
-	if (sampler_cu.device_attribute(&threads,
-	                                CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
-	                                device) == CUDA_SUCCESS)
-		c->warps_per_sm = (uint32_t)threads / 32;
+	c->warps_per_sm = sampler_warps_per_sm(device);
 }
 
 /* Whatever of it the driver loads late is loaded now. */

@@ -44,6 +44,9 @@ struct sampler_context {
 /* The context, whatever its state; NULL: not seen before. Lock-free. */
 struct sampler_context *sampler_context_find(uint64_t handle);
 
+/* Warps that a multiprocessor of the device holds; 0 = not known. */
+uint32_t sampler_warps_per_sm(CUdevice device);
+
 /*
  * A context that was not seen before, made ready ahead of its first launch, which the calling
  * thread is about to make in it: loads our kernels, launches them, makes the events, measures what

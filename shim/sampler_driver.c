@@ -5,6 +5,8 @@
 
 struct sampler_driver sampler_cu;
 
+static bool all_found;
+
 bool sampler_driver_find(void)
 {
 	struct sampler_driver *cu = &sampler_cu;
@@ -42,7 +44,13 @@ bool sampler_driver_find(void)
 			return false;
 		memcpy(wanted[i].slot, &f, sizeof(f));
 	}
+	__atomic_store_n(&all_found, true, __ATOMIC_RELEASE);
 	return true;
+}
+
+bool sampler_driver_found(void)
+{
+	return __atomic_load_n(&all_found, __ATOMIC_ACQUIRE);
 }
 
 bool sampler_driver_refused(CUresult rc)

@@ -32,6 +32,8 @@ extern struct sampler_driver sampler_cu;
 
 /* False: this driver lacks one of them. */
 bool sampler_driver_find(void);
+/* Whether all were found. */
+bool sampler_driver_found(void);
 
 /* Whether a failed call of ours says that the context is not to be worked in any more; else it says
  * that the GPU is not that far, a capture is under way, or the process ends. */

@@ -3,7 +3,9 @@
 #include <string.h>
 #include "shim/lifecycle.h"
 #include "shim/registry.h"
-#include "shim/span.h"
+#include "shim/sampler_class.h"
+#include "shim/sampler_section.h"
+#include "shim/sampler_thread.h"
 
 /* Anywhere in the name, which is mangled: a kernel left alone for no need costs nothing. */
 static const char *const communicating[] = {"nccl", "nvshmem"};
@@ -25,7 +27,7 @@ bool kernel_communicates(const void *function)
 	return false;
 }
 
-void kernel_facts(const struct sampler_context *c, const void *function, const struct tf_record *r)
+static void ask(uint32_t warps_per_sm, const void *function, const struct tf_record *r)
 {
 	CUfunction f = (CUfunction)function;
 	int threads = r->launch.block_x * r->launch.block_y * r->launch.block_z;
@@ -39,7 +41,54 @@ void kernel_facts(const struct sampler_context *c, const void *function, const s
 	facts.call = TF_CALL_FACTS;
 	facts.end = 0;
 	facts.start = (uint64_t)(registers & 0xffff) | (uint64_t)(blocks & 0xffff) << 16 |
-	              (uint64_t)(c->warps_per_sm & 0xffff) << 32 |
+	              (uint64_t)(warps_per_sm & 0xffff) << 32 |
 	              (uint64_t)(shared_bytes < 0xffff ? shared_bytes : 0xffff) << 48;
 	span_push_aside(&facts);
+}
+
+void kernel_facts(const struct sampler_context *c, const void *function, const struct tf_record *r)
+{
+	ask(c->warps_per_sm, function, r);
+}
+
+static void ask_here(const void *function, const struct tf_record *r)
+{
+	CUstreamCaptureMode mode;
+	CUdevice device;
+
+	if (!section_enter(&mode))
+		return;
+	if (sampler_cu.get_device(&device) == CUDA_SUCCESS)
+		ask(sampler_warps_per_sm(device), function, r);
+	section_leave(&mode);
+}
+
+void kernel_meet(const struct spy_span *s, uint64_t key, const void *what)
+{
+	struct sampler *m = spy_tls.thread && sampler_driver_found() ? sampler_mine() : NULL;
+
+	if (!m)
+		return;
+	m->span = NULL; /* else of a call that never returned */
+	if (!key || !what || s->class != SPY_CLASS_LAUNCH || class_find(m->classes, key))
+		return;
+	class_place(m->classes, key, &m->random);
+	m->span = s;
+	m->function = what;
+}
+
+void kernel_met(const struct spy_span *s, CUresult rc)
+{
+	struct sampler *m = spy_tls.sampler;
+	const struct spy_span *o = spy_outer();
+
+	if (!m || m->span != s)
+		return;
+	m->span = NULL;
+	/* Inside another kind of call the record is of no launch. */
+	if (rc != CUDA_SUCCESS || !spy_recording(o) || o->class != s->class ||
+	    (o->rec->flags & (TF_NO_ARGS | TF_CAPTURED)))
+		return;
+	/* In the call's time: its start, which CUPTI knows it by, must not move. */
+	ask_here(m->function, o->rec);
 }

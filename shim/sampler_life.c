@@ -40,6 +40,8 @@ enum tf_gpu_mode sampler_start(enum tf_gpu_mode asked)
 {
 	const char *why = asked == TF_GPU_SAMPLE ? refusal() : NULL;
 
+	if (asked == TF_GPU_CUPTI) /* which says nothing of occupancy: the driver is asked for it */
+		sampler_driver_find();
 	if (asked != TF_GPU_SAMPLE)
 		return asked;
 	if (why) {

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, SAMPLES, VIRTUAL_TIME, Run, environment
+from conftest import ROOT, SAMPLES, SIM, VIRTUAL_TIME, Run, environment
 
 EXPECT = re.compile(r'^expect: (verdict|finding|no-finding)=(\S+)$', re.MULTILINE)
 NAMES = sorted(path.stem for path in (ROOT / 'cuda_samples').glob('*.cu'))
@@ -35,10 +35,11 @@ def ways_to_run(name):
 class Sample:
     """A finished sample: its output and the report."""
 
-    def __init__(self, name, folder):
+    def __init__(self, name, folder, mode='sample'):
+        sim = SIM if mode == 'sample' else f'{SIM}:{SIM}/cupti13'
         process = subprocess.run([SAMPLES / 'sim' / name], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, universal_newlines=True, timeout=300,
-                                 env=environment(folder, CUDASPY_GPU='sample', **ways_to_run(name)))
+                                 env=environment(folder, sim=sim, CUDASPY_GPU=mode, **ways_to_run(name)))
         run = Run(process, folder, folder / 'truth')
         assert run.status == 0, run.out + run.err
         self.out = run.out
@@ -74,6 +75,17 @@ def test_verdict_is_the_expected_one(sample, name):
 @pytest.mark.parametrize('name', SPEAKING)
 def test_findings_are_the_expected_ones(sample, name):
     run = sample(name)
+    assert set(run.expected('finding')) <= run.findings
+    assert not set(run.expected('no-finding')) & run.findings
+
+
+@pytest.mark.parametrize('name', [name for name in SPEAKING if name not in THREADS])
+def test_cupti_mode_says_the_same(tmp_path, name):
+    if not (SIM / 'cupti13').exists():
+        pytest.skip("CUPTI's headers are not there, so there is no simulated CUPTI")
+    run = Sample(name, tmp_path, 'cupti')
+    assert run.report['gpu']['mode'] == 'cupti'
+    assert [run.verdict['class']] == (run.expected('verdict') or [run.verdict['class']]), run.verdict
     assert set(run.expected('finding')) <= run.findings
     assert not set(run.expected('no-finding')) & run.findings
 
