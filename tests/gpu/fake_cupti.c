@@ -2,7 +2,7 @@
  * called.
  *
  * The first flush delivers what FIRST stands for, the forced flush the rest; the sums are in
- * test_acceptance.py. */
+ * test_acceptance_cupti_truth.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

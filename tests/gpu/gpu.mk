@@ -110,14 +110,16 @@ $(O)/tests/libfake_cupti.so: tests/gpu/fake_cupti.c $(O)/gen/gpu/cupti_record_na
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -fvisibility=hidden,$(GPU_CFLAGS)) -fPIC -shared -o $@ $<
 
+GPU_TESTS := python3 -B -m unittest discover -s tests/gpu
+
 .PHONY: test-gpu-tools
 ifneq ($(CUPTI_INC),)
 TEST_EXTRA += $(GPU_TEST_TOOLS) gpu-tools-simulated
 test-gpu-tools: $(GPU_TEST_TOOLS) shim report sim samples-sim gpu-tools-simulated
-	$(Q)python3 -B tests/gpu/test_acceptance.py $(O)
+	$(Q)O=$(abspath $(O)) $(GPU_TESTS)
 else
 test-gpu-tools:
-	$(Q)python3 -B tests/gpu/test_acceptance.py
+	$(Q)env -u O $(GPU_TESTS)
 endif
 
 -include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d launch_cost.d probe_getproc.d)
