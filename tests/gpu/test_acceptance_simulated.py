@@ -62,3 +62,21 @@ class Simulated(unittest.TestCase):
         self.assertEqual([c["class"] for c in row["classes"]], ["increment(unsigned int*)"])
         self.assertGreaterEqual(row["classes"][0]["samples"], accuracy.SAMPLES_LEAST)
         self.assertIsNotNone(parts["timeline"]["rows"][0]["difference_points"])
+
+    def test_verdicts(self):
+        parts = self.script("--parts", "verdicts,truncated", "--repeats", "2", "--lanes", "2", "--only",
+                            "^(too_short|alloc_every_step(_fixed)?)/sim$")
+        rows = parts["verdicts"]["rows"]
+        self.assertEqual([(r["program"], r["mode"], len(r["runs"]), r["troubles"]) for r in rows],
+                         [(name + "/sim", mode, 2, []) for name in
+                          ("alloc_every_step", "alloc_every_step_fixed", "too_short")
+                          for mode in ("sample", "cupti")])
+        self.assertEqual(rows[0]["announced"], {"class": "alloc-bound", "findings": ["alloc-churn"],
+                                                "no_findings": []})
+        self.assertTrue(all(r["pass"] for r in rows if r["program"] == "too_short/sim"), rows)
+        for r in parts["truncated"]["rows"]:
+            self.assertTrue(r["pass"], r)
+            self.assertEqual(list(r["ways"]), ["off", "small ring", "killed early", "killed halfway"])
+            self.assertFalse([w for w in r["ways"].values() if w["trouble"]], r)
+            if r["program"] != "too_short/sim":  # that one ends before it can be killed
+                self.assertEqual(r["ways"]["killed early"]["state"], "killed")

@@ -10,7 +10,10 @@ compare   the differences between those two, and with what a sample says of itse
 work      classes of GPU work, named alike for the shim and for CUPTI
 runs      each program once under CUPTI alone, once sampled, once in cupti mode
 resident  a process that runs its loop whenever it is its turn
+samples   the samples that say which verdict and findings a report must have
+gating    `cudaspy check` of two sides of recordings: what it is asked, and what may fail
 nsys      what nsys recorded
-counts, probe, captures, launch_cost, accuracy, timeline, beside, overhead   the parts of the acceptance
+counts, probe, captures, launch_cost, accuracy, timeline, beside, overhead, verdicts, truncated, whatif, ddp, gate, nvml
+          the parts of the acceptance
 page      what is printed
 """

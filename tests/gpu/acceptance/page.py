@@ -1,5 +1,6 @@
 """What is printed while the acceptance runs, at most 80 columns wide."""
 import sys
+import textwrap
 import threading
 
 WIDTH = 80
@@ -154,6 +155,27 @@ class Page:
             for row in rows:
                 self.write("%-60s %s" % (row["what"][:60], WORDS[row["pass"]]))
                 self.note(row["text"])
+
+    def notes(self, text):
+        """A note of several lines."""
+        for line in textwrap.wrap(str(text), WIDTH - 4):
+            self.write("    " + line)
+
+    def verdicts_head(self, repeats):
+        self.line()
+        self.line("Verdicts of the samples: class announced, classes found in %d run%s" % (
+            repeats, "" if repeats == 1 else "s"))
+        self.line("%-32s %-7s %-13s %-18s %s" % ("program", "mode", "announced", "found", ""))
+
+    def verdicts_row(self, row):
+        with self.lock:
+            found = ", ".join("%s%s" % (name, " x%d" % n if n > 1 else "")
+                              for name, n in row["classes"].items())
+            self.write("%-32s %-7s %-13s %-18s %s" % (
+                row["program"][:32], row["mode"], row["announced"]["class"] or "(open)", found[:18],
+                WORDS[row["pass"]]))
+            for problem in row["problems"]:
+                self.notes(problem)
 
     def probe(self, figures, exceptions):
         self.line()

@@ -1,6 +1,7 @@
 """Runs one program with a time-out, and reads what it printed."""
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -58,6 +59,10 @@ class Outcome:
                 found[key] = int(value)
         return found
 
+    def announced(self, what):
+        """The values of a sample's lines `expect: WHAT=value`."""
+        return re.findall(r"^expect: *%s=(\S+)$" % re.escape(what), self.stdout, re.M)
+
     @property
     def expected_kernels(self):
         lines = re.findall(r"^expect-kernel: *(\S+) +launches=(\d+)", self.stdout, re.M)
@@ -100,7 +105,7 @@ class Started:
             return Outcome(self.argv, 127, False, 0.0, "", self.trouble)
         timed_out = False
         try:
-            self.p.wait(timeout)
+            wait_for(self.p, timeout)
         except subprocess.TimeoutExpired:
             timed_out = True
         finally:
@@ -112,6 +117,22 @@ class Started:
 def run(argv, env, timeout, folder, name):
     """Runs argv to its end."""
     return Started(argv, env, folder, name).finish(timeout)
+
+
+def wait_for(p, timeout):
+    """As p.wait(timeout), which looks every 50 ms: this returns when the process ends."""
+    try:
+        fd = os.pidfd_open(p.pid)
+    except (AttributeError, OSError):  # an older Python or kernel
+        p.wait(timeout)
+        return
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        poll.poll(1000 * timeout)
+    finally:
+        os.close(fd)
+    p.wait(0)
 
 
 def stop_session(p):

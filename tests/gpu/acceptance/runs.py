@@ -5,6 +5,7 @@ seconds, are loaded before it is their turn.
 """
 import os
 import re
+import time
 
 from acceptance import counts, process, programs, shim, truth
 from acceptance.modes import BARE, MODES
@@ -41,8 +42,15 @@ class Run:
         path = os.path.join(self.folder, "gate")
         os.mkfifo(path)
         self.gate = os.open(path, os.O_RDWR | os.O_CLOEXEC)  # both ways: neither side waits to open it
-        self.started = process.Started(self.argv, {**self.env, "ACCEPTANCE_GATE": path}, self.folder,
-                                       "run")
+        self.env["ACCEPTANCE_GATE"] = path
+        self.started = process.Started(self.argv, self.env, self.folder, "run")
+
+    def at_gate(self):
+        """Waits until it has loaded what it needs, or has ended."""
+        until = time.monotonic() + self.settings.time_left(self.program.timeout)
+        while self.started.p and self.started.p.poll() is None and time.monotonic() < until and \
+                not os.path.exists(self.env["ACCEPTANCE_GATE"] + ".reached"):
+            time.sleep(0.05)
 
     def finish(self):
         """Lets it run to its end."""
@@ -86,9 +94,9 @@ def read_truth(settings, run, outcome, into):
         into.trouble["truth"] = trouble
 
 
-def read_report(settings, run, outcome):
+def read_report(settings, run, outcome, *options):
     """(report, trouble) of the one process that worked on the GPU."""
-    reports, troubles = shim.read(settings, run.folder)
+    reports, troubles = shim.read(settings, run.folder, *options)
     busy = [r for r in reports if r.pieces]
     trouble = outcome.skipped or (None if run.mode.may_fail else outcome.trouble()) or \
         "; ".join(troubles)

@@ -31,7 +31,11 @@ class Settings:
         self.work = os.path.join(self.build, "acceptance")
         self.simulated = options.simulated
         self.quick = options.quick
+        self.pairs_asked = options.pairs
         self.pairs = options.pairs if options.pairs else 3 if options.quick else 15
+        self.gate_pairs = options.gate_pairs if options.gate_pairs else 5 if options.quick else 50
+        self.repeats = options.repeats
+        self.lanes = options.lanes
         self.jobs = options.jobs
         self.counts_mode = options.counts_mode
         self.only = re.compile(options.only) if options.only else None

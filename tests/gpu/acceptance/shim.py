@@ -53,13 +53,13 @@ class Report:
         return kept
 
 
-def read(settings, folder):
-    """(reports of the recordings in the folder, troubles with reading them)."""
+def read(settings, folder, *options):
+    """(reports of the recordings in the folder, troubles with reading them). `options` are the reporter's."""
     reports, troubles = [], []
     for path in sorted(glob.glob(os.path.join(folder, "*.cudaspy"))):
         name = os.path.basename(path)
         try:
-            done = subprocess.run([settings.reporter, "report", "--format", "json", path],
+            done = subprocess.run([settings.reporter, "report", "--format", "json", *options, path],
                                   env=settings.environment(), stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, timeout=TIMEOUT, check=False, text=True)
             if done.returncode:

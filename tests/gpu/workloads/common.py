@@ -40,6 +40,8 @@ def gate():
     """Waits for a line from the pipe ACCEPTANCE_GATE, if there is one: the GPU is used by one program at a time."""
     path = os.environ.pop("ACCEPTANCE_GATE", None)
     if path:
+        with open(path + ".reached", "w", encoding="utf-8"):
+            pass
         with open(path, encoding="utf-8") as pipe:
             pipe.readline()
 
