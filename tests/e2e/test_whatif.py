@@ -3,22 +3,16 @@
 As in test_verdicts.py the simulated GPU copies no bytes, its driver launches under a lock, and time is virtual.
 """
 import subprocess
+import sys
 
 import pytest
 
-from conftest import REPORTER, SAMPLES, VIRTUAL_TIME, environment, report
+from conftest import REPORTER, ROOT, SAMPLES, VIRTUAL_TIME, environment, report
+
+sys.path.insert(0, str(ROOT / 'tests/gpu'))
+from acceptance.whatif import CHANGES as PAIRS  # noqa: E402 (needs the path above); on a GPU the same pairs are measured
 
 GPU = {'CUDASPY_GPU': 'sample', 'SIM_DATA_MIB': '0', 'SIM_LAUNCH_LOCK': '1', **VIRTUAL_TIME}
-# Of each sample: the change that its fixed twin has made.
-PAIRS = {
-    'many_tiny_launches': ('graphs', {}),
-    'pageable_copies': ('pinned', {}),
-    'sync_every_step': ('no-sync', {'SIM_COPY_FLOOR_NS': '0'}),  # no sample tells the time of so short a copy
-    'alloc_every_step': ('no-alloc', {}),
-    'copy_not_overlapped': ('overlap', {}),
-    'host_starves_gpu': ('host=0', {}),
-    'dominant_kernel': ('kernel:^solve=200', {}),  # 400 us become 2
-}
 KEYS = {'change', 'window_ns', 'predicted_ns', 'predicted_low_ns', 'predicted_high_ns', 'saved_ns', 'speedup', 'speedup_low',
         'speedup_high', 'gpu_bound_ns', 'coverage', 'model_error', 'calls_changed', 'assumptions', 'unknown_because'}
 

@@ -154,7 +154,7 @@ class Page:
         with self.lock:
             for row in rows:
                 self.write("%-60s %s" % (row["what"][:60], WORDS[row["pass"]]))
-                self.note(row["text"])
+                self.notes(row["text"])
 
     def notes(self, text):
         """A note of several lines."""
