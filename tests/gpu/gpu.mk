@@ -28,6 +28,7 @@ GPU_TOOLS := \
 	$(O)/tests/launch_loop_static \
 	$(O)/tests/libcupti_truth.so \
 	$(O)/tests/libnvperf_launch_cost.so \
+	$(O)/tests/libslow_launch.so \
 	$(O)/tests/probe_getproc \
 	# EOL
 
@@ -37,7 +38,7 @@ GPU_CFLAGS = $(filter-out -fvisibility=hidden -fsanitize=%,$(SPY_CFLAGS)) $(CFLA
 .PHONY: gpu-tools gpu-tools-simulated
 gpu-tools: $(GPU_TOOLS)
 gpu-tools-simulated: $(O)/tests/captures-sim $(O)/tests/launch_cost $(O)/tests/libnvperf_launch_cost.so \
-	$(O)/tests/probe_getproc
+	$(O)/tests/libslow_launch.so $(O)/tests/probe_getproc
 
 $(O)/gen/gpu/cupti_record_names.h: tests/gpu/gen_cupti_records.py $(CUPTI_INC)/cupti_activity.h
 	$(call msg,GEN,$@)
@@ -69,6 +70,11 @@ $(O)/tests/libnvperf_launch_cost.so: tests/gpu/launch_cost_real.c tests/gpu/laun
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -fno-optimize-sibling-calls -fPIC -shared -Wl,--no-undefined \
 		-Wl,-soname,$(@F) -o $@ $< -ldl
+
+# Its dlsym has to leave by a tail call: optimized, whatever CFLAGS say.
+$(O)/tests/libslow_launch.so: tests/gpu/slow_launch.c
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -O2 -fPIC -shared -Wl,--no-undefined -Wl,-soname,$(@F) -o $@ $< -ldl
 
 $(O)/tests/captures: tests/gpu/captures.cu
 	$(call msg,NVCC,$@)

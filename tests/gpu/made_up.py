@@ -1,5 +1,8 @@
 """What the tests of the acceptance script share: the build folder, and made-up reports and truths."""
+import glob
+import json
 import os
+import subprocess
 
 from acceptance import truth, work
 from acceptance.shim import Report
@@ -70,3 +73,11 @@ def timed_truth(classes, kernels=(100, 100000)):
     t = same_truth()
     t.classes, t.kinds = classes, {"kernel": kernels, "copy": (0, 0), "set": (0, 0), "graph": (0, 0)}
     return t
+
+
+def shim_report(folder):
+    """The report of the one recording in a folder."""
+    file, = glob.glob(os.path.join(folder, "*.cudaspy"))
+    out = subprocess.run([os.path.join(BUILD, "cudaspy"), "report", "--format", "json", file], check=True,
+                         stdout=subprocess.PIPE, timeout=60).stdout
+    return json.loads(out)

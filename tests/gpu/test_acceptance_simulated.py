@@ -1,4 +1,5 @@
 """Tests of the acceptance script: the script itself, on the simulated CUDA."""
+import importlib.util
 import json
 import os
 import subprocess
@@ -25,22 +26,24 @@ class Simulated(unittest.TestCase):
 
     def setUp(self):
         needed = ["libcudaspy.so", "cudaspy", "sim/truth", "samples/sim/many_tiny_launches",
-                  "tests/captures-sim", "tests/launch_cost", "tests/libnvperf_launch_cost.so"]
+                  "tests/captures-sim", "tests/launch_cost", "tests/libnvperf_launch_cost.so",
+                  "tests/libslow_launch.so"]
         if not BUILD or not all(os.path.exists(os.path.join(BUILD, f)) for f in needed):
             self.skipTest("the shim, the simulated CUDA or its programs are not built")
 
-    def script(self, *arguments):
+    def script(self, *arguments, **env):
+        """The parts of the result, and in `said` what the script printed."""
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "out.json")
             done = subprocess.run([os.path.join(root, "scripts", "gpu_acceptance"), "--simulated",
                                    "--no-build", "--quick", "--build", BUILD, "--out", out,
                                    *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  timeout=300, check=False, text=True)
+                                  timeout=300, check=False, text=True, env={**os.environ, **env})
             self.assertIn(done.returncode, (0, 1), done.stdout)
             self.assertNotIn("Traceback", done.stdout)
             with open(out, encoding="utf-8") as f:
-                return json.load(f)["parts"]
+                return {**json.load(f)["parts"], "said": done.stdout}
 
     def test_captures_and_launch_cost(self):
         parts = self.script("--parts", "captures,launch_cost")
@@ -80,3 +83,52 @@ class Simulated(unittest.TestCase):
             self.assertFalse([w for w in r["ways"].values() if w["trouble"]], r)
             if r["program"] != "too_short/sim":  # that one ends before it can be killed
                 self.assertEqual(r["ways"]["killed early"]["state"], "killed")
+
+    def test_whatif(self):
+        parts = self.script("--parts", "whatif", "--pairs", "2", "--only", "^(host_starves_gpu/sim|mlp/16)$")
+        row, mlp = parts["whatif"]["rows"]
+        self.assertEqual((row["what"], row["pairs"], row["compared"]), ("host_starves_gpu: host=0", 2, "window"))
+        # its twin saves two thirds, and on no machine nothing
+        self.assertGreater(row["saved_ns"], 0.3 * row["before_ns"])
+        self.assertGreater(row["predicted_saved_ns"], 0.3 * row["before_ns"])
+        self.assertEqual(mlp["what"], "mlp, batch 16: graphs")
+
+    def test_programs_of_pytorch(self):
+        fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
+        parts = self.script("--parts", "whatif,ddp", "--pairs", "2", "--only", "^mlp/1$", PYTHONPATH=fake)
+        row, = parts["whatif"]["rows"]
+        self.assertEqual((row["pairs"], row["compared"], row["steps"]), (2, "step", 200))
+        self.assertGreater(row["before_ns"], row["after_ns"])  # seven launches a step become one
+        self.assertGreater(row["predicted_saved_ns"], 0)
+        one, overlapped = parts["ddp"]["rows"]
+        self.assertEqual((len(one["ranks"]), len(overlapped["ranks"])), (2, 2))
+        self.assertGreater(one["comm_share"], overlapped["comm_share"])
+
+    def test_nothing_of_pytorch(self):
+        parts = self.script("--parts", "whatif,ddp", "--only", "^mlp/1$", PYTHONPATH="")
+        if not importlib.util.find_spec("torch"):
+            self.assertEqual([(r["pass"], r["text"]) for p in ("whatif", "ddp") for r in parts[p]["rows"]],
+                             [(None, "torch is not installed")] * 3)
+
+    def test_gate(self):
+        rows = self.script("--parts", "gate", "--gate-pairs", "4")["gate"]["rows"]
+        self.assertEqual([r["what"] for r in rows], [
+            "equal runs, sync_every_step/sim", "equal runs, alloc_every_step/sim", "rise, many_tiny_launches/sim"])
+        for r in rows[:2]:
+            self.assertEqual((r["recordings"], r["pairs"], r["count_failures"]), (10, 4, 0), r)
+        self.assertEqual((rows[2]["tries"], len(rows[2]["before_p50_ns"]), len(rows[2]["after_p50_ns"])), (4, 5, 5))
+        self.assertGreater(rows[2]["rise"], 1.0)
+
+    def test_nvml(self):
+        costs, agreement = self.script("--parts", "nvml")["nvml"]["rows"]
+        self.assertGreater(costs["init_ns"], 0)
+        self.assertEqual((len(costs["bare_s"]), len(costs["each"]), agreement["pass"]), (2, 2, None))
+
+    def test_time_limit(self):
+        """Nothing hangs or breaks when there is no time: what was not run fails, and is said."""
+        parts = self.script("--parts", "nvml,verdicts,truncated,whatif,gate", "--time-limit", "0.001",
+                            "--only", "^(too_short|pageable_copies)/sim$")
+        self.assertIn("verdict not had", parts["said"])
+        self.assertNotIn("PASS", parts["said"])
+        rows = [r for name in ("nvml", "verdicts", "truncated", "whatif", "gate") for r in parts[name]["rows"]]
+        self.assertEqual([r for r in rows if r["pass"] is not False], [])

@@ -6,7 +6,8 @@ from acceptance.programs import Program, sample_names
 from acceptance.settings import ROOT
 
 TIMEOUT = 60
-# Copies on the simulated GPU cost what the simulation says, and its driver holds a lock while it launches, as real ones do.
+# Copies on the simulated GPU cost what the simulation says, and its driver holds a lock while it launches, as real
+# ones do.
 SIMULATED = {"SIM_DATA_MIB": "0", "SIM_LAUNCH_LOCK": "1"}
 
 
@@ -34,7 +35,7 @@ def speaking(settings):
 
 
 def in_lanes(settings, items, action):
-    """The results of action(item, variables that choose a GPU); each GPU is given one item at a time, every time the same."""
+    """The results of action(item, variables that choose a GPU). A GPU has one item at a time, always the same ones."""
     def lane(number):
         env = {"CUDA_VISIBLE_DEVICES": str(number)} if settings.lanes > 1 else {}
         return [action(item, env) for item in items[number::settings.lanes]]

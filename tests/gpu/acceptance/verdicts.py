@@ -37,7 +37,7 @@ def alike(found):
 
 
 def is_right(run, announced, repeated):
-    """Whether a run's class is the announced one. A repeat may be `mixed` with it; whether the pair stays, alike() says."""
+    """Whether a run's class is the announced one. A repeat may be `mixed` with it; alike() sees to the pair."""
     if announced is None or run["class"] == announced:
         return True
     return repeated and run["class"] == "mixed" and announced in pair_of(run)
@@ -139,7 +139,7 @@ def verdicts(rows, repeats):
     by_program = {}
     for r in rows:
         by_program.setdefault(r["program"], []).extend(r["runs"])
-    found.append(line("class alike in both modes", rows, [
+    found.append(line("class alike in both modes", [r for r in rows if r["runs"]], [
         name for name, both in by_program.items() if not alike(both)]))
     short = [r for r in rows if r["troubles"] or len(r["runs"]) < repeats]
     if short:

@@ -1,11 +1,11 @@
 """Part `whatif`: what a change was predicted to save, beside what the changed program really saves.
 
-Samples: `report --what-if CHANGE` of a sample against its fixed twin, which has made that change. Compared is the window
-of the report, from the end of the first CUDA call to the last; the prediction is of the part after start-up, which the
-two have alike. The MLP: eager with `--what-if graphs` against its graph mode. Its windows cannot be compared, since
-they hold the framework's start-up, and with graphs the capture. Compared is the time of one step, which the script
-measures itself; the predicted saving is divided by the steps. (The steps of the warm-up count among the saved ones, and
-are 20 of 10,020.)
+Samples: `report --what-if CHANGE` of a sample against its fixed twin, which has made that change. Compared is the
+window of the report, from the end of the first CUDA call to the last; the prediction is of the part after start-up,
+and the start-up of the two is alike. The MLP: eager with `--what-if graphs` against its graph mode. Its windows cannot
+be compared, since they hold the framework's start-up, and with graphs the capture. Compared is the time of one step,
+which the script measures itself; the predicted saving is divided by the steps. (The steps of the warm-up count among
+the saved ones, and are 20 of 10,020.)
 
 Both sides run sampled under the shim, in pairs whose order turns; figures are medians over the pairs. The predicted
 saving may be off by 20 % of the real one or 3 % of the time before, whichever is larger.
