@@ -90,7 +90,7 @@ $(O)/tests/launch_loop_static $(O)/tests/launch_loop_shared: $(O)/tests/launch_l
 	$(call msg,NVCC,$@)
 	$(Q)mkdir -p $(@D) && $(NVCC) -O2 --cudart $* -o $@ $<
 
-# All that the acceptance runs, in one folder: for a machine that has a GPU and no compiler.
+# All that the acceptance runs, in one folder and without symbols: for a machine that has a GPU and no compiler.
 #   there: scripts/gpu_acceptance --no-build --build build/gpu
 .PHONY: gpu-bundle
 gpu-bundle: shim report samples-nvcc gpu-tools
@@ -99,6 +99,7 @@ gpu-bundle: shim report samples-nvcc gpu-tools
 	$(Q)cp $(GPU_TOOLS) $(O)/gpu/tests
 	$(Q)cp $(SAMPLES:%=$(O)/samples/static/%) $(O)/gpu/samples/static
 	$(Q)cp $(SAMPLES:%=$(O)/samples/shared/%) $(O)/gpu/samples/shared
+	$(Q)strip --strip-unneeded $(O)/gpu/libcudaspy.so $(O)/gpu/cudaspy $(O)/gpu/tests/* $(O)/gpu/samples/*/*
 	$(call msg,BUNDLE,$(O)/gpu)
 
 # Tests of these tools that need no GPU: the truth library on a made-up CUPTI, the script's own logic.
