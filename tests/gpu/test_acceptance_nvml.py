@@ -35,6 +35,11 @@ class Agreement(unittest.TestCase):
         self.assertEqual(nvml.compare(environment(), {"GPU-1": TOLD}), ([], 1 + len(nvml.FIELDS)))
         self.assertTrue(nvml.agreement_row(environment(), {"GPU-1": TOLD})["pass"])
 
+    def test_no_reading_at_exit(self):
+        killed = environment()
+        killed["devices"][0].update(start=READ, exit=None)
+        self.assertEqual(nvml.compare(killed, {"GPU-1": TOLD}), ([], 1 + len(nvml.FIELDS)))
+
     def test_each_field(self):
         for field, (key, _) in nvml.FIELDS.items():
             found, _ = nvml.compare(environment(**{key: READ[key] + 1}), {"GPU-1": TOLD})

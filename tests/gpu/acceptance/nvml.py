@@ -42,11 +42,16 @@ def value_of(field, text):
         return None
 
 
+def read_last(device):
+    """The reading at exit, else the one at the start."""
+    return device["exit"] or device["start"] or {}
+
+
 def device_differences(device, told):
     """What a device of the report says otherwise than nvidia-smi; what one of them does not know is no difference."""
     found = []
     for field in FIELDS:
-        ours, theirs = device["exit"][FIELDS[field][0]], value_of(field, told.get(field, "N/A"))
+        ours, theirs = read_last(device).get(FIELDS[field][0]), value_of(field, told.get(field, "N/A"))
         if ours is not None and theirs is not None and abs(ours - theirs) > 0.5:
             found.append("%s: report %g, nvidia-smi %g" % (field, ours, theirs))
     return found
@@ -54,7 +59,7 @@ def device_differences(device, told):
 
 def compared(device, told):
     """How many fields both know."""
-    return sum(device["exit"][key] is not None and value_of(field, told.get(field, "N/A")) is not None
+    return sum(read_last(device).get(key) is not None and value_of(field, told.get(field, "N/A")) is not None
                for field, (key, _) in FIELDS.items())
 
 
@@ -108,8 +113,8 @@ def costs_of(report):
     """{init_ns, start_ns, exit_ns} of a run; of several devices the sum."""
     environment = report.data["environment"]
     return {"init_ns": environment["init_ns"],
-            "start_ns": sum(d["start"]["cost_ns"] or 0 for d in environment["devices"]),
-            "exit_ns": sum(d["exit"]["cost_ns"] or 0 for d in environment["devices"])}
+            "start_ns": sum((d["start"] or {}).get("cost_ns") or 0 for d in environment["devices"]),
+            "exit_ns": sum((d["exit"] or {}).get("cost_ns") or 0 for d in environment["devices"])}
 
 
 def turns(settings, program):
