@@ -326,16 +326,34 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 		s->since_ticks = s->since_proof = s->unknown = 0;
 }
 
+/* What is behind op `op` on its stream and was to start before it has ended moves back. What of it
+ * was taken for done is still to come. */
+static void push_back(struct timeline *t, struct tl_stream *s, const struct tl_op *op)
+{
+	const struct tl_op *next = tl_op(t, op->next);
+	uint64_t from = op->end + t->gap;
+
+	if (!next || tl_op_start(t, next) >= from)
+		return;
+	int64_t by = (int64_t)(from - tl_op_start(t, next));
+	for (struct tl_op *done = tl_op(t, op->next); done && done->id != s->head;
+	     done = tl_op(t, done->next)) {
+		done->flags &= (uint8_t)~TL_OP_SETTLED;
+		done->shift = s->shift;
+		s->outstanding++;
+	}
+	s->head = op->next;
+	s->shift += by;
+}
+
 void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end)
 {
 	struct tl_stream *s = tl_op_stream(t, op);
 
+	if (s)
+		tl_retire(t, s, tl_op_end(t, op));
 	if (s && !(op->flags & TL_OP_SETTLED))
 		settle(t, s, op);
-	if (s && s->head == op->id) {
-		s->head = op->next;
-		s->outstanding--;
-	}
 	if (op->end >= end)
 		return;
 	if (s && (!s->book || s->book > op->id)) {
@@ -345,6 +363,8 @@ void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end)
 	}
 	op->end = end;
 	op->flags |= TL_OP_CUT;
+	if (s)
+		push_back(t, s, op);
 }
 
 void tl_queue_moved(struct timeline *t, struct tl_stream *s, uint64_t at)
@@ -357,20 +377,12 @@ void tl_queue_moved(struct timeline *t, struct tl_stream *s, uint64_t at)
 		tl_finished(t, s, moved_on->id, at);
 		return;
 	}
-	/* Too short: what it took for done is still to come. */
-	uint64_t was = moved_on->end, head = moved_on->next;
-	if (was >= at)
+	if (moved_on->end >= at)
 		return;
-	for (struct tl_op *op = tl_op(t, head); op && op->id != s->head; op = tl_op(t, op->next)) {
-		op->flags &= (uint8_t)~TL_OP_SETTLED;
-		op->shift = s->shift;
-		s->outstanding++;
-	}
-	s->head = head;
-	/* A copy's bytes bound its time: what lasted are kernels behind it, of places not known. */
+	/* Too short. A copy's bytes bound its time: what lasted are kernels behind it, of places
+	 * not known. */
 	const struct tl_op *behind = tl_op(t, moved_on->next);
 	if (behind && behind->kind == TF_WORK_KERNEL && moved_on->kind != TF_WORK_KERNEL)
 		moved_on->kind = TF_WORK_GRAPH; /* several kernels as one */
 	tl_extend(t, moved_on, at);
-	s->shift += (int64_t)(at - was);
 }

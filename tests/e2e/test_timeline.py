@@ -59,6 +59,16 @@ def test_a_wait_in_each_step(run):
     assert host(r.report, 'back_pressure') < r.report['window_ns'] / 100
 
 
+def test_work_of_one_stream_does_not_overlap(run):
+    """Though each copy takes a little longer than the estimate, and the host waits for one with others queued behind it."""
+    r = run('copy_not_overlapped', CUDASPY_GPU='sample', SIM_DATA_MIB=0, **VIRTUAL_TIME)
+    assert_divides(r.report)
+    gpu = r.report['gpu']
+    assert gpu['busy_ns'] == pytest.approx(truth_busy(r), rel=0.02)
+    assert gpu['overlap_possible_ns'] > gpu['busy_ns'] / 4
+    assert gpu['overlap_ns'] < gpu['overlap_possible_ns'] / 20
+
+
 @pytest.mark.parametrize('program', ['alloc_every_step', 'graph_replay', 'pageable_copies', 'pinned_overlap', 'streams',
                                      'threads', 'vector_add'])
 def test_times_divide_whatever_the_program_does(run, program):
