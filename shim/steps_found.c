@@ -21,7 +21,8 @@
 
 struct steps {
 	struct detector detectors[DETECTORS];
-	uint32_t seen[256]; /* events of threads, by the index's low byte */
+	struct detector *recent; /* of the thread that called last; NULL = none */
+	uint32_t seen[256];      /* events of threads, by the index's low byte */
 	struct look look;
 };
 
@@ -49,14 +50,22 @@ static uint32_t symbol(uint64_t a, uint64_t b, uint32_t fine)
 	return ((uint32_t)(h >> 32) & ~1u) | 2u | fine;
 }
 
-/* False: it tells nothing of steps. */
-static bool event_of(struct event *e, const struct tf_record *r, unsigned class)
+/* Whether a record tells anything of steps. */
+static bool tells(const struct tf_record *r, unsigned class)
+{
+	if (r->result || (r->flags & (TF_NESTED | TF_CAPTURED)))
+		return false;
+	return class == SPY_CLASS_LAUNCH || class == SPY_CLASS_GRAPH_LAUNCH ||
+	       class == SPY_CLASS_COPY || class == SPY_CLASS_SET || class == SPY_CLASS_SYNC ||
+	       class == SPY_CLASS_ALLOC; /* counted alone: caches make allocations irregular */
+}
+
+static void event_of(struct event *e, struct symbols *symbols, const struct tf_record *r,
+                     unsigned class)
 {
 	const bool args = !(r->flags & TF_NO_ARGS);
 	uint64_t shape = 0;
 
-	if (r->result || (r->flags & (TF_NESTED | TF_CAPTURED)))
-		return false;
 	*e = (struct event){.start = r->start, .end = r->end, .class = (uint8_t) class, .items = 1};
 	switch (class) {
 	case SPY_CLASS_LAUNCH:
@@ -84,14 +93,12 @@ static bool event_of(struct event *e, const struct tf_record *r, unsigned class)
 	case SPY_CLASS_SYNC:
 		e->id = r->call;
 		break;
-	case SPY_CLASS_ALLOC: /* counted, but caches of allocators make them irregular */
-		return true;
 	default:
-		return false;
+		*symbols = (struct symbols){0};
+		return;
 	}
-	e->coarse = symbol(class, e->id + 1, 0);
-	e->fine = symbol(class, (e->id + 1) * 0x100000001b3u + shape, 1);
-	return true;
+	symbols->coarse = symbol(class, e->id + 1, 0);
+	symbols->fine = symbol(class, (e->id + 1) * 0x100000001b3u + shape, 1);
 }
 
 /* ---- steps of a pattern, one after the other ---- */
@@ -171,7 +178,7 @@ static void end_segment(struct detector *d, struct tf_map *map, struct segment *
 	d->typical = *s;
 }
 
-static void add_event(struct segment *s, const struct event *e)
+static void add_event(struct segment *s, const struct event *e, const struct symbols *symbols)
 {
 	struct tf_counts *c = &s->counts;
 
@@ -198,21 +205,23 @@ static void add_event(struct segment *s, const struct event *e)
 	default:
 		c->allocs++;
 	}
-	if (!e->coarse)
+	if (!symbols->coarse)
 		return;
 	s->events++;
-	s->buckets[e->coarse / 2 % STEP_BUCKETS]++;
+	s->buckets[symbols->coarse / 2 % STEP_BUCKETS]++;
 }
 
-static bool is_marker(const struct detector *d, const struct event *e)
+static bool is_marker(const struct detector *d, const struct symbols *symbols)
 {
-	return d->marker & 1 ? e->fine == d->marker : e->coarse == d->marker;
+	return d->marker & 1 ? symbols->fine == d->marker : symbols->coarse == d->marker;
 }
 
-/* A wait ends its step; any other marker begins one. */
-static void walk(struct detector *d, struct tf_map *map, const struct event *e)
+/* Event `n` comes. A wait ends its step; any other marker begins one. */
+static void walk(struct detector *d, struct tf_map *map, uint64_t n)
 {
-	bool marker = is_marker(d, e), wait = e->class == SPY_CLASS_SYNC;
+	const struct event *e = &d->events[n % STEP_HISTORY];
+	const struct symbols *symbols = &d->symbols[n % STEP_HISTORY];
+	bool marker = is_marker(d, symbols), wait = e->class == SPY_CLASS_SYNC;
 
 	if (marker && !wait) {
 		d->now.end = e->start;
@@ -226,7 +235,7 @@ static void walk(struct detector *d, struct tf_map *map, const struct event *e)
 		/* Before the first wait lies a first step, if all that was before it is known. */
 		d->inside = d->marker_waits && d->whole;
 	}
-	add_event(&d->now, e);
+	add_event(&d->now, e, symbols);
 	d->now.end = e->end;
 	if (d->has_typical && d->now.events == d->typical.events)
 		d->cut = d->now;
@@ -241,48 +250,22 @@ static void walk(struct detector *d, struct tf_map *map, const struct event *e)
 
 /* ---- choosing a marker ---- */
 
-static struct candidate *candidate_of(struct look *l, uint32_t symbol, const struct event *e)
+/* Where the symbol's candidate stands, or would; NULL where there is no place left. */
+static uint16_t *slot_of(struct look *l, uint32_t symbol)
 {
 	for (uint32_t i = symbol, n = 0; n < 16; i++, n++) {
 		uint16_t *slot = &l->slots[i % LOOK_SLOTS];
-		if (!*slot) {
-			if (!e || l->count == LOOK_SYMBOLS)
-				return NULL;
-			*slot = (uint16_t)++l->count;
-			l->candidates[l->count - 1] = (struct candidate){
-			        .symbol = symbol, .class = e->class, .id = e->id};
-		}
-		if (l->candidates[*slot - 1].symbol == symbol)
-			return &l->candidates[*slot - 1];
+		if (!*slot || l->candidates[*slot - 1].symbol == symbol)
+			return slot;
 	}
 	return NULL;
 }
 
-/* One more occurrence, at event `at`: what lies between it and the one before it is compared with
- * what lies between that and the one before that. */
-static void occurs(struct candidate *c, const uint32_t *so_far, uint32_t at)
+static struct candidate *candidate_of(struct look *l, uint32_t symbol)
 {
-	uint32_t segment[STEP_BUCKETS];
+	const uint16_t *slot = slot_of(l, symbol);
 
-	if (c->seen++) {
-		uint32_t length = at - c->last;
-		uint64_t differ = 0;
-		for (unsigned i = 0; i < STEP_BUCKETS; i++) {
-			segment[i] = so_far[i] - c->so_far[i];
-			differ += segment[i] > c->segment[i] ? segment[i] - c->segment[i]
-			                                     : c->segment[i] - segment[i];
-		}
-		if (c->seen > 2) {
-			c->differ += differ;
-			c->compared += length + c->last_length;
-		}
-		memcpy(c->segment, segment, sizeof(segment));
-		c->last_length = length;
-	} else {
-		c->first = at;
-	}
-	memcpy(c->so_far, so_far, sizeof(c->so_far));
-	c->last = at;
+	return slot && *slot ? &l->candidates[*slot - 1] : NULL;
 }
 
 static const struct event *event_at(const struct detector *d, uint64_t n)
@@ -290,27 +273,100 @@ static const struct event *event_at(const struct detector *d, uint64_t n)
 	return &d->events[n % STEP_HISTORY];
 }
 
+static const struct symbols *symbols_at(const struct detector *d, uint64_t n)
+{
+	return &d->symbols[n % STEP_HISTORY];
+}
+
+static uint64_t first_kept(const struct detector *d)
+{
+	return d->count > STEP_HISTORY ? d->count - STEP_HISTORY : 0;
+}
+
+/* One more occurrence, in event `e`, before which lie `at` events. `recent`: its candidate, if it
+ * was the last one of its kind. */
+static struct candidate *occurs(struct look *l, struct candidate *recent, uint32_t symbol,
+                                const struct event *e, uint32_t at)
+{
+	struct candidate *c = recent;
+
+	if (!c || c->symbol != symbol) {
+		uint16_t *slot = slot_of(l, symbol);
+		if (!slot || (!*slot && l->count == LOOK_SYMBOLS))
+			return NULL;
+		if (!*slot) {
+			*slot = (uint16_t)++l->count;
+			l->candidates[l->count - 1] = (struct candidate){
+			        .symbol = symbol, .class = e->class, .id = e->id, .first = at};
+		}
+		c = &l->candidates[*slot - 1];
+	}
+	c->seen++;
+	c->last = at;
+	return c;
+}
+
 /* Fills the look's candidates from the events kept; how many of these have symbols. */
 static uint32_t look_over(const struct detector *d, struct look *l)
 {
-	uint64_t from = d->count > STEP_HISTORY ? d->count - STEP_HISTORY : 0;
-	uint32_t so_far[STEP_BUCKETS] = {0}, at = 0;
+	struct candidate *coarse = NULL, *fine = NULL;
+	uint32_t at = 0;
 
 	memset(l->slots, 0, sizeof(l->slots));
 	l->count = 0;
-	for (uint64_t n = from; n < d->count; n++) {
-		const struct event *e = event_at(d, n);
-		if (!e->coarse)
+	for (uint64_t n = first_kept(d); n < d->count; n++) {
+		const struct symbols *s = symbols_at(d, n);
+		if (!s->coarse)
 			continue;
-		for (int fine = 0; fine < 2; fine++) {
-			struct candidate *c = candidate_of(l, fine ? e->fine : e->coarse, e);
-			if (c)
-				occurs(c, so_far, at);
-		}
-		so_far[e->coarse / 2 % STEP_BUCKETS]++;
+		coarse = occurs(l, coarse, s->coarse, event_at(d, n), at);
+		fine = occurs(l, fine, s->fine, event_at(d, n), at);
 		at++;
 	}
 	return at;
+}
+
+/* What lies between the last two occurrences is compared with what lies between the two before. */
+static void compare(struct candidate *c, const uint16_t *so_far, uint32_t at)
+{
+	uint16_t segment[STEP_BUCKETS];
+
+	if (c->met++) {
+		uint32_t length = at - c->at, differ = 0;
+		for (unsigned i = 0; i < STEP_BUCKETS; i++) {
+			segment[i] = (uint16_t)(so_far[i] - c->so_far[i]);
+			differ += segment[i] > c->segment[i]
+			                  ? (uint16_t)(segment[i] - c->segment[i])
+			                  : (uint16_t)(c->segment[i] - segment[i]);
+		}
+		if (c->met > 2) {
+			c->differ += differ;
+			c->compared += length + c->last_length;
+		}
+		memcpy(c->segment, segment, sizeof(segment));
+		c->last_length = length;
+	}
+	memcpy(c->so_far, so_far, sizeof(c->so_far));
+	c->at = at;
+}
+
+/* The second time over the events: how much alike what lies between each candidate is. */
+static void compare_all(const struct detector *d, struct look *l)
+{
+	uint16_t so_far[STEP_BUCKETS] = {0};
+	uint32_t at = 0;
+
+	for (uint64_t n = first_kept(d); n < d->count; n++) {
+		const struct symbols *s = symbols_at(d, n);
+		if (!s->coarse)
+			continue;
+		for (int fine = 0; fine < 2; fine++) {
+			struct candidate *c = candidate_of(l, fine ? s->fine : s->coarse);
+			if (c && c->compare)
+				compare(c, so_far, at);
+		}
+		so_far[s->coarse / 2 % STEP_BUCKETS]++;
+		at++;
+	}
 }
 
 static double alike_of(const struct candidate *c)
@@ -333,12 +389,18 @@ static double alike_least(const struct candidate *c)
 	return c->seen < OCCUR_MANY ? ALIKE_FEW : ALIKE_LEAST;
 }
 
-static bool may_mark(const struct candidate *c, uint32_t events)
+/* Whether it occurs as a marker does. What does not, need not be compared. */
+static bool occurs_well(const struct candidate *c, uint32_t events)
 {
 	if (c->seen < OCCUR_LEAST || (c->seen < OCCUR_LONG && length_of(c) > LONG))
 		return false;
-	return alike_of(c) >= alike_least(c) && c->last - c->first >= COVER_LEAST * events &&
+	return c->last - c->first >= COVER_LEAST * events &&
 	       (length_of(c) >= STEP_EVENTS || c->class == SPY_CLASS_GRAPH_LAUNCH);
+}
+
+static bool may_mark(const struct candidate *c)
+{
+	return c->compare && alike_of(c) >= alike_least(c);
 }
 
 /* Of two equally good ones: the shorter steps; where these are the same, a wait, then what comes
@@ -354,17 +416,17 @@ static bool preferred(const struct candidate *a, const struct candidate *b)
 	return a->first < b->first;
 }
 
-static const struct candidate *choose(const struct look *l, uint32_t events)
+static const struct candidate *choose(const struct look *l)
 {
 	const struct candidate *chosen = NULL;
 	double best = 0;
 
 	for (uint32_t i = 0; i < l->count; i++)
-		if (may_mark(&l->candidates[i], events) && alike_of(&l->candidates[i]) > best)
+		if (may_mark(&l->candidates[i]) && alike_of(&l->candidates[i]) > best)
 			best = alike_of(&l->candidates[i]);
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct candidate *c = &l->candidates[i];
-		if (may_mark(c, events) && alike_of(c) >= best - ALIKE_EQUAL &&
+		if (may_mark(c) && alike_of(c) >= best - ALIKE_EQUAL &&
 		    (!chosen || preferred(c, chosen)))
 			chosen = c;
 	}
@@ -399,7 +461,7 @@ static bool new_pattern(struct detector *d, struct tf_map *map, const struct can
 
 static void take_marker(struct detector *d, struct tf_map *map, const struct candidate *c)
 {
-	uint64_t from = d->count > STEP_HISTORY ? d->count - STEP_HISTORY : 0;
+	uint64_t from = first_kept(d);
 	uint64_t after = d->marker && d->count > STEP_HISTORY ? d->last_end : 0;
 
 	if (!new_pattern(d, map, c)) {
@@ -414,20 +476,27 @@ static void take_marker(struct detector *d, struct tf_map *map, const struct can
 	d->cut.events = 0;
 	for (uint64_t n = from; n < d->count; n++)
 		if (event_at(d, n)->start >= after)
-			walk(d, map, event_at(d, n));
+			walk(d, map, n);
 }
 
 static void look_again(struct steps *s, struct detector *d, struct tf_map *map)
 {
-	uint32_t events = look_over(d, &s->look);
-	const struct candidate *c = choose(&s->look, events), *old = NULL;
+	struct look *l = &s->look;
+	const struct candidate *c, *old = NULL;
+	uint32_t events = look_over(d, l);
+	bool any = false;
 
+	for (uint32_t i = 0; i < l->count; i++)
+		any |= l->candidates[i].compare = occurs_well(&l->candidates[i], events);
+	if (any)
+		compare_all(d, l);
+	c = choose(l);
 	d->looked = d->count;
 	if (!c || c->symbol == d->marker || d->no_more)
 		return;
 	if (d->marker)
-		old = candidate_of(&s->look, d->marker, NULL);
-	if (old && may_mark(old, events)) {
+		old = candidate_of(l, d->marker);
+	if (old && may_mark(old)) {
 		/* Later on it stays, unless it is clearly worse; the same steps, another marker: it
 		 * stays as well. */
 		bool same = length_of(old) < 1.02 * length_of(c) &&
@@ -449,20 +518,22 @@ static struct detector *detector_of(struct steps *s, uint32_t thread)
 	uint32_t *seen = &s->seen[thread % 256];
 
 	*seen += *seen < UINT32_MAX;
+	if (s->recent && s->recent->thread == thread)
+		return s->recent;
 	for (unsigned i = 0; i < DETECTORS; i++) {
 		struct detector *d = &s->detectors[i];
 		if (d->used && d->thread == thread)
-			return d;
+			return s->recent = d;
 		if (!d->used || (least->used && d->count < least->count))
 			least = d;
 	}
 	if (least->used && (least->marker || *seen < 2 * least->count + FIRST_LOOK))
 		return NULL;
 	/* The events stay where they are: those below the count are valid. */
-	memset(least, 0, offsetof(struct detector, events));
+	memset(least, 0, offsetof(struct detector, symbols));
 	least->used = true;
 	least->thread = thread;
-	return least;
+	return s->recent = least;
 }
 
 static bool time_to_look(const struct detector *d)
@@ -477,16 +548,15 @@ static bool time_to_look(const struct detector *d)
 void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
                 unsigned class)
 {
-	struct event e;
-
-	if (!s || !event_of(&e, r, class))
+	if (!s || !tells(r, class))
 		return;
 	struct detector *d = detector_of(s, thread);
 	if (!d)
 		return;
-	d->events[d->count++ % STEP_HISTORY] = e;
+	uint64_t n = d->count++;
+	event_of(&d->events[n % STEP_HISTORY], &d->symbols[n % STEP_HISTORY], r, class);
 	if (d->marker)
-		walk(d, map, &e);
+		walk(d, map, n);
 	if (time_to_look(d))
 		look_again(s, d, map);
 }

@@ -15,12 +15,15 @@
 #define LOOK_SYMBOLS  2048u /* different ones in one look; others mark no steps */
 #define LOOK_SLOTS    8192u
 
+/* 0 = none. The coarse one says which kernel, graph, kind of copy, or wait; the fine one also the
+ * launch's shape or the copy's size. Apart from the events: a look goes over all of them. */
+struct symbols {
+	uint32_t coarse, fine;
+};
+
 struct event {
 	uint64_t start, end, bytes;
 	uint64_t id; /* as tf_pattern.marker */
-	/* 0 = none. The coarse one says which kernel, graph, kind of copy, or wait; the fine one
-	 * also the launch's shape or the copy's size. */
-	uint32_t coarse, fine;
 	uint16_t items;
 	uint8_t class, pageable;
 };
@@ -49,6 +52,7 @@ struct detector { /* of one thread */
 	struct segment now, typical;        /* typical: the last one that was not odd */
 	struct segment held[STEP_ODD_MOST]; /* odd ones since */
 	struct segment cut; /* `now` when it had as many events as the typical one */
+	struct symbols symbols[STEP_HISTORY];
 	struct event events[STEP_HISTORY];
 };
 
@@ -57,9 +61,13 @@ struct candidate { /* a symbol that may be the marker */
 	uint8_t class;
 	uint64_t id;
 	uint32_t seen, first, last; /* occurrences; events before the first and last one */
+	/* Of those that may mark steps by how often they occur: */
+	bool compare;
+	uint32_t met, at; /* occurrences compared so far; events before the last of them */
 	uint32_t last_length;
 	uint64_t differ, compared; /* sums over pairs of neighbours among what lies between */
-	uint32_t so_far[STEP_BUCKETS], segment[STEP_BUCKETS];
+	/* Counts modulo 65536: what lies between two occurrences is less. */
+	uint16_t so_far[STEP_BUCKETS], segment[STEP_BUCKETS];
 };
 
 struct look {
