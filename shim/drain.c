@@ -6,6 +6,7 @@
 
 #define RINGS_MOST 64 /* rings a thread's chain may have: each is larger than the one before */
 #define GIVE_BACK  64 /* records taken between two looks of the producer at the tail */
+#define AHEAD      4  /* records fetched ahead: they come from another processor's cache */
 
 /* One thread's records in this round. The array of them is a heap by `end`. */
 struct drain_source {
@@ -86,24 +87,33 @@ static bool open_ring(const struct drain *d, struct drain_source *s, uint64_t up
 	return s->end <= upto;
 }
 
-/* Takes the source's next record; false when it was its last one in this round. */
-static bool take(struct drain *d, struct drain_source *s, uint64_t upto)
+/*
+ * Takes the source's records as long as it is its turn: while they end by `limit`. Afterwards
+ * `*more` says whether it has more in this round, which ends with `upto`.
+ */
+static uint64_t take(struct drain *d, struct drain_source *s, uint64_t limit, uint64_t upto,
+                     bool *more)
 {
-	struct tf_record r = s->ring->slots[s->tail & s->mask];
+	uint64_t from = s->tail;
 
-	drain_feed(d, s->thread, s->index, &r);
-	s->tail++;
-	if (s->tail == s->head) {
-		give_back(s->ring, s->tail);
-		return open_ring(d, s, upto);
+	while (s->tail != s->head && s->end <= limit) {
+		struct tf_record r = s->ring->slots[s->tail & s->mask];
+		if (s->head - s->tail > AHEAD)
+			__builtin_prefetch(&s->ring->slots[(s->tail + AHEAD) & s->mask]);
+		drain_feed(d, s->thread, s->index, &r);
+		if (++s->tail % GIVE_BACK == 0)
+			give_back(s->ring, s->tail);
+		if (s->tail != s->head)
+			look(s);
 	}
-	if (s->tail % GIVE_BACK == 0)
-		give_back(s->ring, s->tail);
-	look(s);
-	if (s->end <= upto)
-		return true;
+	uint64_t taken = s->tail - from;
+	if (s->tail != s->head && s->end <= upto) {
+		*more = true;
+		return taken;
+	}
 	give_back(s->ring, s->tail);
-	return false;
+	*more = s->tail == s->head && open_ring(d, s, upto);
+	return taken;
 }
 
 static void sift_down(struct drain_source *sources, uint32_t n, uint32_t at)
@@ -133,7 +143,8 @@ static uint32_t make_room(struct drain *d, uint32_t threads)
 	                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (sources == MAP_FAILED)
 		return d->room;
-	drain_end(d);
+	if (d->sources)
+		munmap(d->sources, d->room * sizeof(*d->sources));
 	d->sources = sources;
 	d->room = room;
 	return threads;
@@ -184,14 +195,19 @@ static uint64_t drain_activities(struct drain *d)
 
 uint64_t drain_all(struct drain *d, uint64_t upto)
 {
-	uint32_t n = open_sources(d, upto);
 	uint64_t taken = 0;
 
-	while (n) {
-		if (!take(d, &d->sources[0], upto))
+	if (!drain_feed_begin(d))
+		return 0;
+	for (uint32_t n = open_sources(d, upto); n; sift_down(d->sources, n, 0)) {
+		uint64_t limit = upto;
+		bool more;
+		for (uint32_t next = 1; next < n && next <= 2; next++)
+			if (d->sources[next].end < limit)
+				limit = d->sources[next].end;
+		taken += take(d, &d->sources[0], limit, upto, &more);
+		if (!more)
 			d->sources[0] = d->sources[--n];
-		sift_down(d->sources, n, 0);
-		taken++;
 	}
 	if (tf_header(d->map)->activity_ring)
 		taken += drain_activities(d);
@@ -204,4 +220,5 @@ void drain_end(struct drain *d)
 		munmap(d->sources, d->room * sizeof(*d->sources));
 	d->sources = NULL;
 	d->room = 0;
+	drain_feed_end(d);
 }

@@ -10,6 +10,7 @@
 #include "shim/trace_map.h"
 
 struct drain_source;
+struct feed;
 struct steps;
 struct timeline;
 
@@ -19,6 +20,7 @@ struct drain {
 	struct timeline *timeline;
 	struct steps *steps; /* finds steps */
 	/* the drain's own */
+	struct feed *feed; /* what records were fed to last: drain_feed.c */
 	struct drain_source *sources;
 	uint32_t room; /* sources that there is memory for */
 };

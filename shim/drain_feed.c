@@ -1,4 +1,6 @@
 #include "shim/drain_feed.h"
+
+#include <sys/mman.h>
 #include "shim/hist.h"
 #include "shim/slices.h"
 #include "shim/steps.h"
@@ -7,6 +9,60 @@
 
 #define KERNEL_HISTS 4096u /* kernels with a histogram of their own: bounds what they cost */
 #define PAIR_MOST_NS 1e15  /* beyond it a pair is damaged */
+
+#define CALLS      65536u
+#define LAUNCHES   512u /* classes of launches of which it is remembered where they stand */
+#define LAUNCH_KEY 3    /* words of a record that name a launch's class */
+
+/* Where the figures of a call stand; NULL = not looked for yet, or not there. */
+struct feed_call {
+	struct tf_call *call;
+	struct tf_hist *hist;
+};
+
+/* The same of a class of launches. */
+struct feed_launch {
+	uint64_t key[LAUNCH_KEY];
+	struct tf_work *work; /* NULL = a free place */
+	struct tf_hist *hist; /* NULL = its kernel has none */
+};
+
+/*
+ * What the records before found, so that the next one need not look for it: most are like one of
+ * the last. Offsets of the recording were checked when they were followed, and what they lead to
+ * stays where it is.
+ */
+struct feed {
+	struct tf_slices *slices; /* of the recording; looked for in each round */
+	struct slice_cursor slice;
+	/* the page of kept records being filled; looked for in each round */
+	struct tf_store *store;
+	struct tf_record *slot;
+	uint64_t room; /* records, from `slot` on */
+	struct feed_launch launches[LAUNCHES];
+	struct feed_call calls[CALLS]; /* by call id; only what is used counts */
+};
+
+bool drain_feed_begin(struct drain *d)
+{
+	if (!d->feed) {
+		void *p = mmap(NULL, sizeof(*d->feed), PROT_READ | PROT_WRITE,
+		               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (p == MAP_FAILED)
+			return false;
+		d->feed = p;
+	}
+	d->feed->slices = tf_at(d->map, tf_header(d->map)->slices, sizeof(*d->feed->slices));
+	d->feed->room = 0;
+	return true;
+}
+
+void drain_feed_end(struct drain *d)
+{
+	if (d->feed)
+		munmap(d->feed, sizeof(*d->feed));
+	d->feed = NULL;
+}
 
 static void trouble(struct drain *d, enum spy_trouble what)
 {
@@ -25,15 +81,22 @@ static struct tf_hist *hist_of(struct drain *d, uint64_t *offset)
 /* One call and its time of class c. */
 static void feed_slices(struct drain *d, uint32_t c, const struct tf_record *r, uint64_t ticks)
 {
-	struct tf_slices *s = slices_upto(d->map, r->end);
+	struct slice_cursor *at = &d->feed->slice;
+	struct tf_slices *s = d->feed->slices;
 
+	if (s && slice_holds(s, at, r->start, r->end)) {
+		s->slice[at->index].calls[c]++;
+		s->slice[at->index].self_ticks[c] += ticks;
+		return;
+	}
+	s = slices_upto(d->map, r->end);
 	if (!s)
 		return;
-	uint64_t since = r->end > s->origin ? r->end - s->origin : 0;
-	s->slice[slice_of(since, s->width)].calls[c]++;
 	slices_spread(s, s->slice, sizeof(s->slice[0]),
 	              offsetof(struct tf_slice, self_ticks) + c * sizeof(uint64_t), r->start,
 	              r->end, ticks);
+	slice_move(s, at, r->end);
+	s->slice[at->index].calls[c]++;
 }
 
 /* ---- launches and graphs ---- */
@@ -62,20 +125,50 @@ static struct tf_work *feed_work(struct drain *d, const struct tf_record *r, enu
 	return w;
 }
 
-static struct tf_work *feed_launch(struct drain *d, const struct tf_record *r)
+static struct feed_launch *launch_place(struct feed *f, const struct tf_record *r)
+{
+	uint64_t h =
+	        (r->arg[0] ^ r->arg[1] * 0x9e3779b97f4a7c15u ^ r->arg[2] * 0xc2b2ae3d27d4eb4fu) *
+	        0xff51afd7ed558ccdu;
+
+	return &f->launches[h >> 32 & (LAUNCHES - 1)];
+}
+
+static bool is_launch(const struct feed_launch *l, const struct tf_record *r)
+{
+	return l->work && l->key[0] == r->arg[0] && l->key[1] == r->arg[1] &&
+	       l->key[2] == r->arg[2];
+}
+
+/* `bucket`: of the call's time in histograms. */
+static struct tf_work *feed_launch(struct drain *d, const struct tf_record *r, uint32_t bucket)
 {
 	struct tf_header *h = tf_header(d->map);
+	struct feed_launch *place = launch_place(d->feed, r);
 	uint32_t index = r->launch.kernel;
-	struct tf_kernel *kernel = tf_entry(d->map, &h->kernels, index, sizeof(*kernel));
 
-	if (!kernel || r->result || (r->flags & (TF_CAPTURED | TF_NO_ARGS)))
+	if (r->result || (r->flags & (TF_CAPTURED | TF_NO_ARGS)))
 		return NULL;
-	if (index < KERNEL_HISTS) {
-		struct tf_hist *hist = hist_of(d, &kernel->hist);
-		if (hist)
-			hist_add(hist, r->end - r->start);
+	if (is_launch(place, r)) {
+		place->work->count++;
+		place->work->ticks += r->end - r->start;
+		if (place->hist)
+			hist_add_to(place->hist, bucket);
+		return place->work;
 	}
-	return feed_work(d, r, TF_WORK_KERNEL);
+	struct tf_kernel *kernel = tf_entry(d->map, &h->kernels, index, sizeof(*kernel));
+	if (!kernel)
+		return NULL;
+	struct tf_hist *hist = index < KERNEL_HISTS ? hist_of(d, &kernel->hist) : NULL;
+	if (hist)
+		hist_add_to(hist, bucket);
+	struct tf_work *work = feed_work(d, r, TF_WORK_KERNEL);
+	if (work && (hist || index >= KERNEL_HISTS)) {
+		memcpy(place->key, r->arg, sizeof(place->key));
+		place->work = work;
+		place->hist = hist;
+	}
+	return work;
 }
 
 static struct tf_work *feed_graph(struct drain *d, const struct tf_record *r, uint8_t class)
@@ -96,11 +189,12 @@ static struct tf_work *feed_graph(struct drain *d, const struct tf_record *r, ui
 }
 
 /* Of a call that gave work to the GPU: counts it in its class, which is returned. */
-static struct tf_work *feed_gpu(struct drain *d, const struct tf_record *r, uint8_t class)
+static struct tf_work *feed_gpu(struct drain *d, const struct tf_record *r, uint8_t class,
+                                uint32_t bucket)
 {
 	switch (class) {
 	case SPY_CLASS_LAUNCH:
-		return feed_launch(d, r);
+		return feed_launch(d, r, bucket);
 	case SPY_CLASS_GRAPH_LAUNCH:
 	case SPY_CLASS_GRAPH:
 		return feed_graph(d, r, class);
@@ -131,7 +225,27 @@ static struct tf_record *store_slot(struct drain *d, struct tf_store *s, uint64_
 	             sizeof(struct tf_record));
 }
 
-static void keep(struct drain *d, const struct tf_record *r)
+/* Record `n` of a store goes to `slot`: those after it to what follows in its page. */
+static void go_on_behind(struct drain *d, struct tf_store *s, struct tf_record *slot, uint64_t n)
+{
+	struct feed *f = d->feed;
+	uint64_t records = s->page_records, at = n % records;
+
+	f->store = s;
+	f->slot = slot + 1;
+	f->room = tf_at(d->map, s->pages[n / records], records * sizeof(*slot)) ? records - 1 - at
+	                                                                        : 0;
+}
+
+static void put(struct tf_store *s, struct tf_record *slot, const struct tf_record *r)
+{
+	*slot = *r;
+	/* Release: the record is complete before it is counted. Pairs with the reporter's load. */
+	__atomic_store_n(&s->written, s->written + 1, __ATOMIC_RELEASE);
+}
+
+/* The page is full, or there is none. */
+static void __attribute__((noinline)) keep_elsewhere(struct drain *d, const struct tf_record *r)
 {
 	struct tf_header *h = tf_header(d->map);
 	struct tf_store *all = h->store ? tf_at(d->map, h->store, sizeof(*all)) : NULL;
@@ -139,29 +253,40 @@ static void keep(struct drain *d, const struct tf_record *r)
 	struct tf_record *slot = NULL;
 
 	if (all && (slot = store_slot(d, all, all->written))) {
-		*slot = *r;
-		/* Release: the record is complete before it is counted. Pairs with the reporter's
-		 * load. */
-		__atomic_store_n(&all->written, all->written + 1, __ATOMIC_RELEASE);
+		go_on_behind(d, all, slot, all->written);
+		put(all, slot, r);
 		return;
 	}
 	if (!recent || !recent->page_records || !recent->pages_max ||
 	    recent->page_records > (1u << 24) || recent->pages_max > TF_STORE_PAGES)
 		return;
-	slot = store_slot(d, recent, recent->written % (recent->page_records * recent->pages_max));
+	uint64_t n = recent->written % (recent->page_records * recent->pages_max);
+	slot = store_slot(d, recent, n);
 	if (!slot && recent->written) {
 		/* No room for another page: go round over the pages there are. */
 		uint64_t pages = 0;
 		while (pages < recent->pages_max && pages < TF_STORE_PAGES && recent->pages[pages])
 			pages++;
 		recent->pages_max = pages;
-		recent->written = 0;
+		recent->written = n = 0;
 		slot = store_slot(d, recent, 0);
 	}
 	if (!slot)
 		return;
-	*slot = *r;
-	__atomic_store_n(&recent->written, recent->written + 1, __ATOMIC_RELEASE);
+	go_on_behind(d, recent, slot, n);
+	put(recent, slot, r);
+}
+
+static void keep(struct drain *d, const struct tf_record *r)
+{
+	struct feed *f = d->feed;
+
+	if (!f->room) {
+		keep_elsewhere(d, r);
+		return;
+	}
+	f->room--;
+	put(f->store, f->slot++, r);
 }
 
 /* ---- what is no call ---- */
@@ -220,29 +345,36 @@ void drain_feed_activity(struct drain *d, const struct tf_record *r)
 static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
                       const struct tf_record *r)
 {
-	struct tf_call *call = tf_entry(d->map, &tf_header(d->map)->calls, r->call, sizeof(*call));
-	uint8_t class = call ? call->class : SPY_CLASS_COUNT;
-	uint64_t ticks = r->end - r->start, self = ticks;
+	struct feed_call *call = &d->feed->calls[r->call];
 
 	if (r->call == TF_CALL_RANGE) {
 		steps_range(d->map, index, r);
 		keep(d, r);
 		return;
 	}
+	if (!call->call)
+		call->call =
+		        tf_entry(d->map, &tf_header(d->map)->calls, r->call, sizeof(*call->call));
+	if (!call->call)
+		return;
+	uint8_t class = call->call->class;
+	uint64_t ticks = r->end - r->start, self = ticks;
+	uint32_t bucket = hist_bucket(ticks);
 	if (class >= SPY_CLASS_COUNT || r->end < r->start)
 		return;
 	steps_call(d->steps, d->map, index, r, class);
 	if (r->flags & TF_NESTED) {
 		thread->nested_ticks += ticks;
 	} else {
-		struct tf_hist *hist = hist_of(d, &call->hist);
-		if (hist)
-			hist_add(hist, ticks);
+		if (!call->hist)
+			call->hist = hist_of(d, &call->call->hist);
+		if (call->hist)
+			hist_add_to(call->hist, bucket);
 		self -= thread->nested_ticks < ticks ? thread->nested_ticks : ticks;
 		thread->nested_ticks = 0;
 	}
 	feed_slices(d, class, r, self);
-	struct tf_work *work = feed_gpu(d, r, class);
+	struct tf_work *work = feed_gpu(d, r, class, bucket);
 	if (d->timeline)
 		timeline_call(d->timeline, index, r, class, work);
 	keep(d, r);

@@ -32,11 +32,11 @@ static inline uint64_t hist_low(uint32_t index)
 	return (uint64_t)(HIST_SUBS + (index & (HIST_SUBS - 1))) << (exponent - HIST_SUB_BITS);
 }
 
-/* Single writer. A bucket that would overflow halves all of them: quantiles stay, exact counts
- * stand elsewhere. */
-static inline void hist_add(struct tf_hist *h, uint64_t v)
+/* One more value of bucket `index`. Single writer. A bucket that would overflow halves all of them:
+ * quantiles stay, exact counts stand elsewhere. */
+static inline void hist_add_to(struct tf_hist *h, uint32_t index)
 {
-	uint32_t *bucket = &h->buckets[hist_bucket(v)];
+	uint32_t *bucket = &h->buckets[index];
 
 	if (__builtin_expect(*bucket == UINT32_MAX, 0)) {
 		h->count = 0;
@@ -45,6 +45,11 @@ static inline void hist_add(struct tf_hist *h, uint64_t v)
 	}
 	(*bucket)++;
 	h->count++;
+}
+
+static inline void hist_add(struct tf_hist *h, uint64_t v)
+{
+	hist_add_to(h, hist_bucket(v));
 }
 
 /* The q-quantile (0 <= q <= 1), interpolated; -1 where the histogram is empty. Trusts no count:

@@ -67,6 +67,14 @@ void slices_spread(const struct tf_slices *s, void *first, uint64_t bytes, uint6
 	*(uint64_t *)(to + last * bytes) += ticks > given ? ticks - given : 0;
 }
 
+void slice_move(const struct tf_slices *s, struct slice_cursor *at, uint64_t tick)
+{
+	uint64_t index = slice_of(tick > s->origin ? tick - s->origin : 0, s->width);
+
+	*at = (struct slice_cursor){s->width, s->origin + index * s->width,
+	                            s->origin + (index + 1) * s->width, index};
+}
+
 void slices_add_far(const struct tf_map *map, struct slice_cursor *at, void *first, uint64_t bytes,
                     uint64_t offset, uint64_t start, uint64_t end)
 {
@@ -75,7 +83,5 @@ void slices_add_far(const struct tf_map *map, struct slice_cursor *at, void *fir
 	if (!s)
 		return;
 	slices_spread(s, first, bytes, offset, start, end, end - start);
-	uint64_t index = slice_of(end > s->origin ? end - s->origin : 0, s->width);
-	*at = (struct slice_cursor){s->width, s->origin + index * s->width,
-	                            s->origin + (index + 1) * s->width, index};
+	slice_move(s, at, end);
 }

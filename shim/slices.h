@@ -37,6 +37,16 @@ struct slice_cursor {
 	uint64_t index;
 };
 
+/* Whether [start, end] lies in the slice looked at last, and the slices are still as they were. */
+static inline bool slice_holds(const struct tf_slices *s, const struct slice_cursor *at,
+                               uint64_t start, uint64_t end)
+{
+	return start >= at->from && end < at->to && s->width == at->width;
+}
+
+/* The slice that holds `tick`, which the slices reach, is the one looked at. */
+void slice_move(const struct tf_slices *s, struct slice_cursor *at, uint64_t tick);
+
 /* The slow way of slices_add(). */
 void slices_add_far(const struct tf_map *map, struct slice_cursor *at, void *first, uint64_t bytes,
                     uint64_t offset, uint64_t start, uint64_t end);
@@ -49,7 +59,7 @@ static inline void slices_add(const struct tf_map *map, const struct tf_slices *
                               struct slice_cursor *at, void *first, uint64_t bytes, uint64_t offset,
                               uint64_t start, uint64_t end)
 {
-	if (slices && start >= at->from && end < at->to && slices->width == at->width)
+	if (slices && slice_holds(slices, at, start, end))
 		*(uint64_t *)((uint8_t *)first + at->index * bytes + offset) += end - start;
 	else if (slices)
 		slices_add_far(map, at, first, bytes, offset, start, end);
