@@ -248,12 +248,12 @@ void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *
 {
 	if (!t->window)
 		find_window(t);
-	if (!t->window || r->end < r->start || r->end >= TL_TICKS_MOST / 2 ||
-	    thread >= TL_THREADS || class >= SPY_CLASS_COUNT ||
+	bool taken = t->window && r->end >= r->start && r->end < TL_TICKS_MOST / 2 &&
+	             thread < TL_THREADS && class < SPY_CLASS_COUNT;
+	if (!taken ||
 	    (r->flags & TF_NO_ARGS && work_kind(class) && !r->result && !(r->flags & TF_NESTED)))
 		tf_header(t->map)->timeline_unknown++;
-	if (!t->window || r->end < r->start || r->end >= TL_TICKS_MOST / 2 ||
-	    thread >= TL_THREADS || class >= SPY_CLASS_COUNT)
+	if (!taken)
 		return;
 	t->seen = tl_max(t->seen, r->end);
 	if (t->mode == TF_GPU_CUPTI)

@@ -48,6 +48,7 @@ struct tl_chunk {
 struct tl_thread {
 	struct tf_thread *figures; /* in the recording; NULL = not looked for, or not there */
 	uint32_t newest, oldest;   /* chunks */
+	uint32_t found, found_at;  /* the chunk and segment that a time was found in last */
 	uint16_t device;           /* current to the thread */
 	uint16_t nested_count;
 	/* What it did before its oldest chunk, in sum: of chunks that were taken from it. */
@@ -330,7 +331,14 @@ void tl_learn(uint32_t *typical, uint64_t ticks, bool doubtful);
 bool tl_is_long(const struct timeline *t, uint64_t typical, uint64_t ticks);
 
 /* The thread in the recording; NULL where it is not there. */
-struct tf_thread *tl_thread_of(struct timeline *t, uint32_t thread);
+struct tf_thread *tl_find_thread(struct timeline *t, uint32_t thread);
+
+static inline struct tf_thread *tl_thread_of(struct timeline *t, uint32_t thread)
+{
+	struct tf_thread *figures = t->threads[thread].figures;
+
+	return figures ? figures : tl_find_thread(t, thread);
+}
 
 /* ---- timeline_streams.c ---- */
 

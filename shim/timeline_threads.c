@@ -1,18 +1,17 @@
 #include "shim/timeline_parts.h"
 
 #define STATE_SHIFT 60
+#define NEAR        4u /* segments looked at one by one */
 
 /* ---- history ---- */
 
-struct tf_thread *tl_thread_of(struct timeline *t, uint32_t thread)
+struct tf_thread *tl_find_thread(struct timeline *t, uint32_t thread)
 {
 	struct tl_thread *th = &t->threads[thread];
+	const uint64_t *offset =
+	        tf_entry(t->map, &tf_header(t->map)->threads, thread, sizeof(*offset));
 
-	if (!th->figures) {
-		const uint64_t *offset =
-		        tf_entry(t->map, &tf_header(t->map)->threads, thread, sizeof(*offset));
-		th->figures = offset ? tf_at(t->map, *offset, sizeof(*th->figures)) : NULL;
-	}
+	th->figures = offset ? tf_at(t->map, *offset, sizeof(*th->figures)) : NULL;
 	return th->figures;
 }
 
@@ -75,14 +74,15 @@ static struct tl_chunk *new_chunk(struct timeline *t, uint32_t thread)
 }
 
 /* One stretch of a thread's time; what lies before its last one is left out. */
-static void push(struct timeline *t, uint32_t thread, struct tf_thread *figures, unsigned state,
-                 uint64_t start, uint64_t end)
+static inline void push(struct timeline *t, uint32_t thread, struct tf_thread *figures,
+                        unsigned state, uint64_t start, uint64_t end)
 {
-	struct tl_chunk *c = chunk_at(t, t->threads[thread].newest);
-	struct tl_segment *last = c && c->count ? &c->segments[c->count - 1] : NULL;
-
 	if (start < t->window)
 		start = t->window;
+	if (start >= end)
+		return;
+	struct tl_chunk *c = chunk_at(t, t->threads[thread].newest);
+	struct tl_segment *last = c && c->count ? &c->segments[c->count - 1] : NULL;
 	if (last && start < last->end)
 		start = last->end;
 	if (start >= end)
@@ -127,7 +127,8 @@ uint64_t tl_nested_ticks(const struct timeline *t, uint32_t thread, uint64_t sta
 static void push_split(struct timeline *t, uint32_t thread, struct tf_thread *figures,
                        struct tl_split split, uint64_t start, uint64_t end)
 {
-	push(t, thread, figures, split.before, start, tl_min(end, split.at));
+	if (split.at > start)
+		push(t, thread, figures, split.before, start, tl_min(end, split.at));
 	push(t, thread, figures, split.after, tl_max(start, split.at), end);
 }
 
@@ -188,11 +189,14 @@ static uint64_t divide_before(struct timeline *t, const struct tl_thread *th, ui
 	return to;
 }
 
-/* The first segment that ends after `tick`. */
-static uint32_t first_after(const struct tl_chunk *c, uint64_t tick)
+/* The first segment from `low` on that ends after `tick`; those before `low` do not. */
+static uint32_t first_after(const struct tl_chunk *c, uint32_t low, uint64_t tick)
 {
-	uint32_t low = 0, high = c->count;
+	uint32_t high = c->count;
 
+	for (uint32_t near = low + NEAR; low < near; low++)
+		if (low == high || c->segments[low].end > tick)
+			return low;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		if (c->segments[middle].end > tick)
@@ -203,20 +207,57 @@ static uint32_t first_after(const struct tl_chunk *c, uint64_t tick)
 	return low;
 }
 
+/* Whether what the thread did at `tick` stands in this chunk, or behind its end: the chunk begins
+ * before, and the next one does not. */
+static bool covers(struct timeline *t, const struct tl_chunk *c, uint64_t tick)
+{
+	const struct tl_chunk *newer = chunk_at(t, c->newer);
+
+	return start_of(&c->segments[0]) <= tick &&
+	       !(newer && start_of(&newer->segments[0]) <= tick);
+}
+
+/*
+ * The chunk of the thread that covers tick `from`, or its oldest one; NULL where it has none. `*i`:
+ * the first segment in it that ends later. Asked for times that go up: looks near the place found
+ * last first.
+ */
+static struct tl_chunk *seek(struct timeline *t, uint32_t thread, uint64_t from, uint32_t *i)
+{
+	struct tl_thread *th = &t->threads[thread];
+	struct tl_chunk *c = chunk_at(t, th->found), *next = c ? chunk_at(t, c->newer) : NULL;
+	uint32_t low = th->found_at;
+
+	if (c && c->owner == thread + 1 && next && !covers(t, c, from)) {
+		c = next;
+		low = 0;
+	}
+	if (!c || c->owner != thread + 1 || !covers(t, c, from)) {
+		for (c = chunk_at(t, th->newest);
+		     c && c->older && start_of(&c->segments[0]) > from;)
+			c = chunk_at(t, c->older);
+		low = 0;
+	}
+	if (!c)
+		return NULL;
+	if (low > c->count || (low && c->segments[low - 1].end > from))
+		low = 0;
+	*i = th->found_at = first_after(c, low, from);
+	th->found = (uint32_t)(c - t->chunks) + 1;
+	return c;
+}
+
 void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, tl_stretch *tell,
                void *context)
 {
-	struct tl_thread *th = &t->threads[thread];
-	struct tl_chunk *c = chunk_at(t, th->newest);
+	uint32_t i = 0;
 
 	if (from >= to)
 		return;
-	while (c && c->older && start_of(&c->segments[0]) > from)
-		c = chunk_at(t, c->older);
+	struct tl_chunk *c = seek(t, thread, from, &i);
 	uint64_t first = c ? start_of(&c->segments[0]) : to;
 	if (from < first)
-		from = divide_before(t, th, first, from, to, tell, context);
-	uint32_t i = c ? first_after(c, from) : 0;
+		from = divide_before(t, &t->threads[thread], first, from, to, tell, context);
 	for (; c && from < to; c = chunk_at(t, c->newer), i = 0) {
 		for (; i < c->count && from < to; i++) {
 			const struct tl_segment *s = &c->segments[i];
@@ -235,9 +276,29 @@ void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, 
 		tell(t, context, TF_HOST_OUTSIDE, from, to);
 }
 
+/* A call that just ended, and the time before it since `from`: all that there is, of most calls.
+ * False where it is not that simple. */
+static inline bool divide_last(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to,
+                               tl_stretch *tell, void *context)
+{
+	const struct tl_chunk *c = chunk_at(t, t->threads[thread].newest);
+
+	if (!c || c->count < 2 || c->segments[c->count - 2].end > from)
+		return false;
+	const struct tl_segment *last = &c->segments[c->count - 1];
+	uint64_t start = start_of(last);
+	if (start < from || last->end != to)
+		return false;
+	if (start > from)
+		tell(t, context, TF_HOST_OUTSIDE, from, start);
+	tell(t, context, state_of(last), start, to);
+	return true;
+}
+
 /* ---- the merged host ---- */
 
-static void to_host(struct timeline *t, void *context, unsigned state, uint64_t start, uint64_t end)
+static inline void to_host(struct timeline *t, void *context, unsigned state, uint64_t start,
+                           uint64_t end)
 {
 	struct tf_slices *s = t->slices;
 
@@ -258,7 +319,8 @@ void tl_host(struct timeline *t, uint32_t thread, uint64_t upto)
 	t->host_issued = true;
 	if (upto <= t->host_upto)
 		return;
-	tl_divide(t, thread, t->host_upto, upto, to_host, NULL);
+	if (!divide_last(t, thread, t->host_upto, upto, to_host, NULL))
+		tl_divide(t, thread, t->host_upto, upto, to_host, NULL);
 	t->host_upto = upto;
 	tf_header(t->map)->timeline_upto = upto;
 }

@@ -23,18 +23,6 @@ uint64_t work_size_floor(uint32_t bucket)
 	return octave < 64 ? (4ull + bucket % 4) << (octave - 2) : UINT64_MAX;
 }
 
-enum tf_work_kind work_kind(unsigned class)
-{
-	static const uint8_t kinds[SPY_CLASS_COUNT] = {
-	        [SPY_CLASS_LAUNCH] = TF_WORK_KERNEL,
-	        [SPY_CLASS_GRAPH_LAUNCH] = TF_WORK_GRAPH,
-	        [SPY_CLASS_COPY] = TF_WORK_COPY,
-	        [SPY_CLASS_SET] = TF_WORK_SET,
-	};
-
-	return class < SPY_CLASS_COUNT ? kinds[class] : TF_WORK_NONE;
-}
-
 void work_key(struct tf_work *key, enum tf_work_kind kind, const struct tf_record *r)
 {
 	*key = (struct tf_work){.kind = (uint8_t)kind};
