@@ -66,7 +66,12 @@ static void event_of(struct event *e, struct symbols *symbols, const struct tf_r
 	const bool args = !(r->flags & TF_NO_ARGS);
 	uint64_t shape = 0;
 
-	*e = (struct event){.start = r->start, .end = r->end, .class = (uint8_t) class, .items = 1};
+	e->start = r->start;
+	e->end = r->end;
+	e->bytes = e->id = 0;
+	e->items = 1;
+	e->class = (uint8_t) class;
+	e->pageable = false;
 	switch (class) {
 	case SPY_CLASS_LAUNCH:
 		e->id = args ? r->launch.kernel : TF_KERNEL_UNKNOWN;

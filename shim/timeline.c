@@ -1,4 +1,4 @@
-#include "shim/timeline_parts.h"
+#include "shim/timeline_ops.h"
 
 #include <sys/mman.h>
 #include "shim/works.h"
@@ -168,6 +168,8 @@ enum tf_work_kind tl_work_of(const struct tf_record *r, unsigned class)
 static void follow(struct timeline *t, uint32_t thread, const struct tf_record *r,
                    enum tl_role role)
 {
+	if (role == TL_ROLE_NONE)
+		return;
 	if (role == TL_ROLE_STREAM_MADE)
 		tl_stream_made(t, r);
 	else if (role == TL_ROLE_STREAM_GONE)

@@ -1,4 +1,4 @@
-#include "shim/timeline_parts.h"
+#include "shim/timeline_ops.h"
 
 #include "shim/hist.h"
 #include "shim/works.h"
@@ -44,16 +44,6 @@ void tl_find_device(struct timeline *t, unsigned index)
 		d->upto[i] = d->begun = upto;
 }
 
-void tl_activate(struct timeline *t, struct tl_stream *s)
-{
-	struct tl_device *d = &t->device[s->device];
-
-	if (s->active || d->actives == TL_STREAMS)
-		return;
-	d->active[d->actives++] = tl_place(t, s);
-	s->active = d->actives;
-}
-
 static void deactivate(struct timeline *t, struct tl_stream *s)
 {
 	struct tl_device *d = &t->device[s->device];
@@ -64,20 +54,15 @@ static void deactivate(struct timeline *t, struct tl_stream *s)
 	s->active = 0;
 }
 
-/* As NVIDIA names the kernels of its communication libraries. */
-bool tl_is_comm(struct timeline *t, uint32_t kernel)
+/* Its name, as NVIDIA names the kernels of its communication libraries. */
+void tl_find_kernel(struct timeline *t, uint32_t kernel)
 {
-	if (kernel >= TF_KERNELS_MAX)
-		return false;
-	if (!t->comm[kernel]) {
-		const struct tf_kernel *k =
-		        tf_entry(t->map, &tf_header(t->map)->kernels, kernel, sizeof(*k));
-		const char *name = k ? tf_text(t->map, k->name, NULL) : NULL;
-		t->comm[kernel] = 1;
-		if (name && work_communicates(name))
-			t->comm[kernel] = 2;
-	}
-	return t->comm[kernel] == 2;
+	const struct tf_kernel *k =
+	        tf_entry(t->map, &tf_header(t->map)->kernels, kernel, sizeof(*k));
+	const char *name = k ? tf_text(t->map, k->name, NULL) : NULL;
+
+	t->kernels[kernel].named = true;
+	t->kernels[kernel].comm = name && work_communicates(name);
 }
 
 /* ---- busy and idle ---- */
@@ -235,10 +220,28 @@ void tl_book_rest(struct timeline *t, unsigned device, uint64_t upto)
 	d->upto[TL_ANY] = d->time->upto = upto;
 }
 
+/* A kernel's figures, found once; NULL where it has none. */
+static struct tl_kernel *kernel_of(struct timeline *t, uint32_t kernel)
+{
+	struct tl_kernel *k = kernel < TF_KERNELS_MAX ? &t->kernels[kernel] : NULL;
+
+	if (k && !k->figures)
+		k->figures =
+		        tf_entry(t->map, &tf_header(t->map)->kernels, kernel, sizeof(*k->figures));
+	return k && k->figures ? k : NULL;
+}
+
+static void find_queue(struct timeline *t, struct tl_kernel *k, uint32_t kernel)
+{
+	if (!k->figures->queue_hist && kernel < KERNEL_HISTS)
+		k->figures->queue_hist = t->map->alloc(t->map, sizeof(*k->queue));
+	k->queue = tf_at(t->map, k->figures->queue_hist, sizeof(*k->queue));
+}
+
 void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel, bool known)
 {
 	struct tf_device_time *time = tl_device(t, p->device)->time;
-	struct tf_kernel *k;
+	struct tl_kernel *k;
 
 	if (time) {
 		time->work++;
@@ -246,16 +249,15 @@ void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel
 	}
 	if (p->kind != TF_WORK_KERNEL || !p->returned || p->start <= p->returned)
 		return;
-	k = tf_entry(t->map, &tf_header(t->map)->kernels, kernel, sizeof(*k));
+	k = kernel_of(t, kernel);
 	if (!k)
 		return;
-	k->queue_count++;
-	k->queue_ticks += p->start - p->returned;
-	if (!k->queue_hist && kernel < KERNEL_HISTS)
-		k->queue_hist = t->map->alloc(t->map, sizeof(struct tf_hist));
-	struct tf_hist *hist = tf_at(t->map, k->queue_hist, sizeof(*hist));
-	if (hist)
-		hist_add(hist, p->start - p->returned);
+	k->figures->queue_count++;
+	k->figures->queue_ticks += p->start - p->returned;
+	if (!k->queue)
+		find_queue(t, k, kernel);
+	if (k->queue)
+		hist_add(k->queue, p->start - p->returned);
 }
 
 /* ---- the streams' work, in the order of its start ---- */
@@ -281,11 +283,13 @@ static void sift_down(struct tl_turn *turns, uint32_t n, uint32_t at)
 	turns[at] = turn;
 }
 
-/* Books the next work of a stream as far as `upto`; false when that is all of it there is. */
-static bool book_next(struct timeline *t, struct tl_stream *s, uint64_t upto)
+/* Books the next work of a stream as far as `upto`; when the one after it starts, or UINT64_MAX
+ * where there is none yet. */
+static uint64_t book_next(struct timeline *t, struct tl_stream *s, uint64_t upto)
 {
 	struct tl_op *op = tl_op(t, s->book);
-	uint64_t start = tl_max(tl_op_start(t, op), op->booked), end = tl_op_end(t, op);
+	uint64_t from = tl_op_start(t, op), end = from + (op->end - op->start);
+	uint64_t start = tl_max(from, op->booked);
 	const struct tl_piece piece = {.start = start,
 	                               .end = tl_max(start, tl_min(end, upto)),
 	                               .returned = op->returned,
@@ -301,9 +305,9 @@ static bool book_next(struct timeline *t, struct tl_stream *s, uint64_t upto)
 	tl_book(t, &piece);
 	op->booked = piece.end;
 	if (end > upto)
-		return false;
+		return UINT64_MAX;
 	s->book = op->next;
-	return true;
+	return next_start(t, s);
 }
 
 void tl_book_streams(struct timeline *t, unsigned device, uint64_t upto)
@@ -320,8 +324,7 @@ void tl_book_streams(struct timeline *t, unsigned device, uint64_t upto)
 		sift_down(t->turns, n, i);
 	while (n) {
 		struct tl_stream *s = &t->streams[t->turns[0].stream - 1];
-		bool more = book_next(t, s, upto);
-		uint64_t start = more ? next_start(t, s) : UINT64_MAX;
+		uint64_t start = book_next(t, s, upto);
 		if (start < upto)
 			t->turns[0].start = start;
 		else

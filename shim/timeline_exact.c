@@ -1,4 +1,4 @@
-#include "shim/timeline_parts.h"
+#include "shim/timeline_ops.h"
 
 #define PROBES     8u
 #define GIVE_UP_NS 3e9 /* after which an activity is waited for no more */

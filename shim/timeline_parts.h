@@ -1,8 +1,9 @@
 /*
  * The inside of the timeline, for its own files: timeline.c (the way of a record through it),
  * timeline_threads.c (what threads did), timeline_streams.c (streams and events),
- * timeline_work.c (pieces of work and their places), timeline_waits.c (what calls that waited
- * tell), timeline_device.c (busy and idle), timeline_exact.c (CUPTI).
+ * timeline_work.c (pieces of work and their places; timeline_ops.h has what is inline of it),
+ * timeline_waits.c (what calls that waited tell), timeline_device.c (busy and idle),
+ * timeline_exact.c (CUPTI).
  *
  * Times are ticks below TL_TICKS_MOST; records with later ones are not taken. Everything starts as
  * zeros: an id, a place or a number in a list that is 0 is none, so places are kept plus one.
@@ -211,6 +212,14 @@ struct tl_mean { /* of a kernel, over its shapes */
 struct tl_known { /* a class's duration as last asked for */
 	uint64_t stamp;
 	double ns;
+	double rate; /* ticks a ns that `ticks` were made with */
+	uint64_t ticks;
+};
+
+struct tl_kernel {                 /* what was found of a kernel */
+	struct tf_kernel *figures; /* NULL = not looked for, or not there */
+	struct tf_hist *queue;     /* of queue times; NULL as well */
+	bool named, comm;          /* `comm`: of a communication library */
 };
 
 struct timeline {
@@ -260,7 +269,7 @@ struct timeline {
 	uint32_t work_typical[TF_WORKS];   /* of calls that give work of a class; ticks */
 	uint32_t call_typical[TL_THREADS]; /* of a call id; ticks */
 	uint8_t roles[TL_THREADS];         /* enum tl_role, by call id */
-	uint8_t comm[TF_KERNELS_MAX];      /* 0 not asked, 1 no, 2 yes */
+	struct tl_kernel kernels[TF_KERNELS_MAX];
 
 	uint32_t chunk_last;
 	struct tl_chunk chunks[TL_CHUNKS];
@@ -342,10 +351,6 @@ static inline struct tf_thread *tl_thread_of(struct timeline *t, uint32_t thread
 
 /* ---- timeline_streams.c ---- */
 
-/* The stream that a record names, made if need be. Never NULL. */
-struct tl_stream *tl_stream(struct timeline *t, uint32_t thread, uint64_t handle, unsigned flags);
-/* Gives it its device and its row in the table: work comes. NULL where it has no row. */
-struct tf_stream *tl_stream_row(struct timeline *t, struct tl_stream *s, unsigned device);
 void tl_stream_made(struct timeline *t, const struct tf_record *r);
 void tl_stream_gone(struct timeline *t, uint32_t thread, const struct tf_record *r);
 
@@ -364,11 +369,6 @@ static inline uint32_t tl_place(const struct timeline *t, const struct tl_stream
 }
 
 /* ---- timeline_work.c ---- */
-
-struct tl_op *tl_op(struct timeline *t, uint64_t id); /* NULL: none, or forgotten */
-struct tl_stream *tl_op_stream(struct timeline *t, const struct tl_op *op);
-uint64_t tl_op_start(struct timeline *t, const struct tl_op *op);
-uint64_t tl_op_end(struct timeline *t, const struct tl_op *op);
 
 /* Work goes on the stream: its place on the timeline. Returns it. */
 struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_record *r,
@@ -412,7 +412,6 @@ static inline struct tl_device *tl_device(struct timeline *t, unsigned index)
 	return &t->device[index];
 }
 
-void tl_activate(struct timeline *t, struct tl_stream *s);
 /* Books the work of all streams of a device that started before `upto`, up to there. */
 void tl_book_streams(struct timeline *t, unsigned device, uint64_t upto);
 void tl_book(struct timeline *t, const struct tl_piece *p);
@@ -420,7 +419,6 @@ void tl_book(struct timeline *t, const struct tl_piece *p);
 void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel, bool known);
 /* The idle time at the end. */
 void tl_book_rest(struct timeline *t, unsigned device, uint64_t upto);
-bool tl_is_comm(struct timeline *t, uint32_t kernel);
 
 /* ---- timeline_exact.c ---- */
 

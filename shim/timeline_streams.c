@@ -1,4 +1,4 @@
-#include "shim/timeline_parts.h"
+#include "shim/timeline_ops.h"
 
 #define PROBES            16u
 #define STREAM_LEGACY     1u /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD as handles */
@@ -84,16 +84,13 @@ static struct tl_stream *look_up(struct timeline *t, uint32_t thread, uint64_t h
 	return s;
 }
 
-struct tl_stream *tl_stream(struct timeline *t, uint32_t thread, uint64_t handle, unsigned flags)
+struct tl_stream *tl_find_stream(struct timeline *t, uint32_t thread, uint64_t handle,
+                                 unsigned flags)
 {
 	uint16_t device = t->threads[thread].device;
-	struct tl_stream *s = &t->streams[t->recent.place];
 
 	flags &= TF_PTDS;
-	if (t->recent.handle == handle && t->recent.thread == thread && t->recent.flags == flags &&
-	    t->recent.device == device && s->generation && s->generation == t->recent.generation)
-		return s;
-	s = look_up(t, thread, handle, flags, device);
+	struct tl_stream *s = look_up(t, thread, handle, flags, device);
 	t->recent.handle = handle;
 	t->recent.thread = thread;
 	t->recent.flags = (uint16_t)flags;
@@ -119,7 +116,7 @@ static struct tf_stream *known_row(const struct timeline *t, const struct tl_str
 	return NULL;
 }
 
-struct tf_stream *tl_stream_row(struct timeline *t, struct tl_stream *s, unsigned device)
+void tl_find_row(struct timeline *t, struct tl_stream *s, unsigned device)
 {
 	struct tf_table *table = &tf_header(t->map)->streams;
 
@@ -128,19 +125,18 @@ struct tf_stream *tl_stream_row(struct timeline *t, struct tl_stream *s, unsigne
 		s->has_device = true;
 	}
 	if (s->row || s->row_sought)
-		return s->row;
+		return;
 	s->row_sought = true;
 	s->row = known_row(t, s);
 	if (s->row || table->entry_bytes != sizeof(struct tf_stream))
-		return s->row;
+		return;
 	s->row = tf_append(t->map, table);
 	if (!s->row) {
 		tf_header(t->map)->trouble[SPY_TROUBLE_STREAMS_FULL]++;
-		return NULL;
+		return;
 	}
 	*s->row = (struct tf_stream){.handle = s->handle, .device = s->device, .flags = s->flags};
 	tf_publish(table);
-	return s->row;
 }
 
 /* A handle comes to mean a new stream. */

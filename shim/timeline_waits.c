@@ -1,4 +1,4 @@
-#include "shim/timeline_parts.h"
+#include "shim/timeline_ops.h"
 
 #include "shim/works.h"
 

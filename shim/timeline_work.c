@@ -1,4 +1,4 @@
-#include "shim/timeline_parts.h"
+#include "shim/timeline_ops.h"
 
 #include <math.h>
 #include "shim/works.h"
@@ -9,42 +9,6 @@
 #define STAGED_BYTES     65536u /* a pageable copy beyond this holds its caller */
 
 /* ---- ops ---- */
-
-struct tl_op *tl_op(struct timeline *t, uint64_t id)
-{
-	struct tl_op *op = &t->ops[id % TL_OPS];
-
-	return id && op->id == id ? op : NULL;
-}
-
-struct tl_stream *tl_op_stream(struct timeline *t, const struct tl_op *op)
-{
-	struct tl_stream *s = op->stream ? &t->streams[op->stream - 1] : NULL;
-
-	return s && s->generation == op->generation ? s : NULL;
-}
-
-/* How far the op was moved since its place was found. */
-static int64_t moved(struct timeline *t, const struct tl_op *op)
-{
-	const struct tl_stream *s = op->flags & TL_OP_SETTLED ? NULL : tl_op_stream(t, op);
-
-	return s ? s->shift - op->shift : 0;
-}
-
-uint64_t tl_op_start(struct timeline *t, const struct tl_op *op)
-{
-	int64_t start = (int64_t)op->start + moved(t, op);
-
-	if (op->flags & TL_OP_SETTLED)
-		return op->start;
-	return start > (int64_t)op->ready ? (uint64_t)start : op->ready;
-}
-
-uint64_t tl_op_end(struct timeline *t, const struct tl_op *op)
-{
-	return tl_op_start(t, op) + (op->end - op->start);
-}
 
 /* From here on it stays where it is. */
 static void settle(struct timeline *t, struct tl_stream *s, struct tl_op *op)
@@ -144,13 +108,18 @@ uint64_t tl_duration(struct timeline *t, const struct tf_work *w, bool *known)
 		struct tl_known *k = &t->known[w - all];
 		uint64_t pairs = w->pairs[0].count + w->pairs[1].count + w->exact_count;
 		uint64_t stamp = (pairs << 16 | (t->costs_version & 0xffff)) + 1;
-		if (k->stamp != stamp) {
-			k->ns = estimate_ns_with(t->map, &t->costs, w);
+		if (k->stamp != stamp || k->rate != t->ticks_per_ns) {
+			k->ns = k->stamp != stamp ? estimate_ns_with(t->map, &t->costs, w) : k->ns;
 			k->stamp = stamp;
+			k->rate = t->ticks_per_ns;
+			k->ticks = isnan(k->ns) ? 0 : tl_ticks(t, k->ns);
 		}
 		ns = k->ns;
-		*known = !isnan(ns);
-		if (isnan(ns) && w->kind == TF_WORK_KERNEL) {
+		if (!isnan(ns)) {
+			*known = true;
+			return k->ticks;
+		}
+		if (w->kind == TF_WORK_KERNEL) {
 			const struct tl_mean *m = &t->means[w->id % TL_KERNELS];
 			if (m->count && m->kernel == w->id)
 				ns = m->sum_ns / m->count;
@@ -238,9 +207,13 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 
 	if (op->id)
 		forget(t, op);
-	*op = (struct tl_op){
-	        .id = id, .entered = r->start, .returned = r->end, .thread = (uint16_t)thread};
+	op->id = id;
+	op->entered = r->start;
+	op->returned = r->end;
+	op->booked = op->next = 0;
+	op->thread = (uint16_t)thread;
 	op->kind = (uint8_t)kind;
+	op->flags = 0;
 	op->kernel = kind == TF_WORK_KERNEL ? r->launch.kernel : 0;
 	if (kind == TF_WORK_KERNEL && tl_is_comm(t, op->kernel))
 		op->flags |= TL_OP_COMM;
