@@ -102,8 +102,8 @@ static void event_of(struct event *e, struct symbols *symbols, const struct tf_r
 		*symbols = (struct symbols){0};
 		return;
 	}
-	symbols->coarse = symbol(class, e->id + 1, 0);
-	symbols->fine = symbol(class, (e->id + 1) * 0x100000001b3u + shape, 1);
+	symbols->coarse = symbol(class, e->id + 1ull, 0);
+	symbols->fine = symbol(class, (e->id + 1ull) * 0x100000001b3u + shape, 1);
 }
 
 /* ---- steps of a pattern, one after the other ---- */

@@ -23,7 +23,7 @@ struct symbols {
 
 struct event {
 	uint64_t start, end, bytes;
-	uint64_t id; /* as tf_pattern.marker */
+	uint32_t id; /* as tf_pattern.marker */
 	uint16_t items;
 	uint8_t class, pageable;
 };

@@ -84,6 +84,7 @@ struct timeline *timeline_new(struct tf_map *map)
 	if (t->mode != TF_GPU_OFF && t->mode != TF_GPU_CUPTI)
 		t->mode = TF_GPU_SAMPLE;
 	t->slices = tf_at(map, tf_header(map)->slices, sizeof(*t->slices));
+	t->ops_mask = TL_OPS_FEW - 1;
 	set_rate(t);
 	estimate_costs(map, &t->costs);
 	find_window(t);

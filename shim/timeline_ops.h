@@ -12,7 +12,7 @@
 /* NULL: none, or forgotten. */
 static inline struct tl_op *tl_op(struct timeline *t, uint64_t id)
 {
-	struct tl_op *op = &t->ops[id % TL_OPS];
+	struct tl_op *op = &t->ops[id & t->ops_mask];
 
 	return id && op->id == id ? op : NULL;
 }

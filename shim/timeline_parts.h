@@ -60,13 +60,14 @@ struct tl_thread {
 
 /* ---- work: timeline_streams.c, timeline_work.c ---- */
 
-#define TL_OPS     65536u
+#define TL_OPS     65536u /* pieces of work known at most; 5.5 MiB */
+#define TL_OPS_FEW 4096u  /* at the start: what the queue holds, and a round of the collector's */
 #define TL_STREAMS 4096u
 #define TL_EVENTS  16384u
 #define TL_KERNELS 4096u /* kernels whose mean over all shapes is kept */
 #define TL_QUEUE   1024u /* launches that the driver queues on a stream before it blocks */
 
-/* One piece of work; ids count submissions from 1, `id % TL_OPS` is its place. */
+/* One piece of work; ids count submissions from 1, `id & ops_mask` is its place. */
 struct tl_op {
 	uint64_t id;
 	uint64_t start, end; /* plus (its stream's shift - `shift`) until TL_OP_SETTLED */
@@ -83,13 +84,14 @@ struct tl_op {
 	uint8_t kind; /* enum tf_work_kind */
 	uint8_t flags;
 };
-#define TL_OP_COMM    1u  /* a kernel of a communication library */
-#define TL_OP_COUNTED 2u  /* stands in the figures of its kernel */
-#define TL_OP_UNKNOWN 4u  /* of a class without a known duration */
-#define TL_OP_CHAINED 8u  /* held back by its launch, or the ops before it on its stream, alone */
-#define TL_OP_SETTLED 16u /* ended; its stream's shift counts no more */
-#define TL_OP_CUT     32u /* its end comes from a wait, not from its class */
-#define TL_OP_NODE    64u /* of a graph, and the piece before it on its device was too */
+#define TL_OP_COMM    1u   /* a kernel of a communication library */
+#define TL_OP_COUNTED 2u   /* stands in the figures of its kernel */
+#define TL_OP_UNKNOWN 4u   /* of a class without a known duration */
+#define TL_OP_CHAINED 8u   /* held back by its launch, or the ops before it on its stream, alone */
+#define TL_OP_SETTLED 16u  /* ended; its stream's shift counts no more */
+#define TL_OP_CUT     32u  /* its end comes from a wait, not from its class */
+#define TL_OP_NODE    64u  /* of a graph, and the piece before it on its device was too */
+#define TL_OP_EVENT   128u /* an event was recorded behind it */
 
 struct tl_stream {
 	uint64_t handle, owner; /* owner: device or thread of a default stream; else 0 */
@@ -256,6 +258,7 @@ struct timeline {
 	} recent;
 
 	uint64_t last_op;
+	uint64_t ops_mask; /* places in use, less one: doubled while old ops are in use */
 	uint32_t generation;
 	uint64_t event_uses;
 	struct tl_device device[TF_DEVICES_TIMED];

@@ -214,6 +214,9 @@ void tl_event_record(struct timeline *t, uint32_t thread, const struct tf_record
 	if (r->result || !r->event.event || r->flags & (TF_CAPTURED | TF_NO_ARGS))
 		return;
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
+	struct tl_op *op = tl_op(t, s->tail);
+	if (op)
+		op->flags |= TL_OP_EVENT;
 	*event_place(t, r->event.event) = (struct tl_event){
 	        .handle = r->event.event,
 	        .op = s->tail,

@@ -44,6 +44,47 @@ static void forget(struct timeline *t, struct tl_op *op)
 		s->tail = 0;
 }
 
+/* Whether anything may still ask for an op, which is the oldest one. */
+static bool is_in_use(struct timeline *t, const struct tl_op *op)
+{
+	const struct tl_stream *s = tl_op_stream(t, op);
+
+	return op->flags & TL_OP_EVENT ||
+	       (s && (s->head == op->id || s->book == op->id || s->back == op->id ||
+	              s->tail == op->id || t->device[s->device].last == op->id));
+}
+
+/* Twice as many places: each op moves to the one that its id says now, or stays. */
+static void double_ops(struct timeline *t)
+{
+	uint64_t places = t->ops_mask + 1;
+
+	t->ops_mask = 2 * places - 1;
+	for (uint64_t i = 0; i < places; i++) {
+		struct tl_op *op = &t->ops[i];
+		if (!(op->id & places))
+			continue;
+		t->ops[i + places] = *op;
+		op->id = 0;
+	}
+}
+
+/* A place for the next op. */
+static struct tl_op *new_op(struct timeline *t)
+{
+	uint64_t id = ++t->last_op;
+	struct tl_op *op = &t->ops[id & t->ops_mask];
+
+	if (op->id && t->ops_mask < TL_OPS - 1 && is_in_use(t, op)) {
+		double_ops(t);
+		op = &t->ops[id & t->ops_mask];
+	}
+	if (op->id)
+		forget(t, op);
+	op->id = id;
+	return op;
+}
+
 static void append(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 {
 	struct tl_op *tail = tl_op(t, s->tail);
@@ -201,13 +242,9 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
 	struct tf_stream *row = tl_stream_row(t, s, t->threads[thread].device);
 	struct tl_device *d = tl_device(t, s->device);
-	uint64_t id = ++t->last_op;
-	struct tl_op *op = &t->ops[id % TL_OPS];
+	struct tl_op *op = new_op(t);
 	bool known;
 
-	if (op->id)
-		forget(t, op);
-	op->id = id;
 	op->entered = r->start;
 	op->returned = r->end;
 	op->booked = op->next = 0;
@@ -239,7 +276,7 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	}
 	const struct tl_op *last = tl_op(t, d->last);
 	if (!last || tl_op_end(t, last) <= op->end)
-		d->last = id;
+		d->last = op->id;
 	if (row && kind >= TF_WORK_KERNEL && kind <= TF_WORK_SET) {
 		uint64_t *const counts[] = {&row->kernels, &row->graphs, &row->copies, &row->sets};
 		uint64_t items = kind == TF_WORK_KERNEL                        ? r->launch.items
