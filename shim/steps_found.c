@@ -545,9 +545,9 @@ static bool time_to_look(const struct detector *d)
 {
 	if (d->count <= STEP_HISTORY)
 		return d->count >= FIRST_LOOK && !(d->count & (d->count - 1));
-	return d->count %
-	               (d->count <= OFTEN * STEP_HISTORY ? STEP_HISTORY : OFTEN * STEP_HISTORY) ==
-	       0;
+	if (d->count <= OFTEN * STEP_HISTORY)
+		return d->count % STEP_HISTORY == 0;
+	return d->count % (OFTEN * STEP_HISTORY) == 0;
 }
 
 void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,

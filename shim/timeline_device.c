@@ -262,11 +262,11 @@ void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel
 
 /* ---- the streams' work, in the order of its start ---- */
 
-static uint64_t next_start(struct timeline *t, const struct tl_stream *s)
+static inline uint64_t next_start(struct timeline *t, const struct tl_stream *s)
 {
 	const struct tl_op *op = tl_op(t, s->book);
 
-	return op ? tl_max(tl_op_start(t, op), op->booked) : UINT64_MAX;
+	return op ? tl_max(tl_start_on(s, op), op->booked) : UINT64_MAX;
 }
 
 static void sift_down(struct tl_turn *turns, uint32_t n, uint32_t at)
@@ -288,7 +288,7 @@ static void sift_down(struct tl_turn *turns, uint32_t n, uint32_t at)
 static uint64_t book_next(struct timeline *t, struct tl_stream *s, uint64_t upto)
 {
 	struct tl_op *op = tl_op(t, s->book);
-	uint64_t from = tl_op_start(t, op), end = from + (op->end - op->start);
+	uint64_t from = tl_start_on(s, op), end = from + (op->end - op->start);
 	uint64_t start = tl_max(from, op->booked);
 	const struct tl_piece piece = {.start = start,
 	                               .end = tl_max(start, tl_min(end, upto)),
@@ -324,7 +324,12 @@ void tl_book_streams(struct timeline *t, unsigned device, uint64_t upto)
 		sift_down(t->turns, n, i);
 	while (n) {
 		struct tl_stream *s = &t->streams[t->turns[0].stream - 1];
-		uint64_t start = book_next(t, s, upto);
+		uint64_t start, limit = upto;
+		for (uint32_t next = 1; next < n && next <= 2; next++)
+			limit = tl_min(limit, t->turns[next].start + 1);
+		do /* as long as it is its turn */
+			start = book_next(t, s, upto);
+		while (start < limit);
 		if (start < upto)
 			t->turns[0].start = start;
 		else

@@ -197,7 +197,7 @@ static void take_oldest(struct timeline *t)
 {
 	struct tl_exact *x = &t->exact;
 	struct tl_delayed *d = &x->delayed[x->tail % TL_DELAYED];
-	struct tf_work *works = tf_at(t->map, tf_header(t->map)->works, TF_WORKS * sizeof(*works));
+	struct tf_work *works = tl_works(t);
 	struct tf_work *work = d->work && works ? &works[d->work - 1] : NULL;
 
 	if (d->gpu_end) {
@@ -227,8 +227,7 @@ void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *
 {
 	struct tl_exact *x = &t->exact;
 	uint64_t partial = tf_header(t->map)->gpu_partial;
-	const struct tf_work *works =
-	        tf_at(t->map, tf_header(t->map)->works, TF_WORKS * sizeof(*works));
+	const struct tf_work *works = tl_works(t);
 
 	if (x->head - x->tail == TL_DELAYED)
 		take_oldest(t);

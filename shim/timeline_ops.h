@@ -24,19 +24,30 @@ static inline struct tl_stream *tl_op_stream(struct timeline *t, const struct tl
 	return s && s->generation == op->generation ? s : NULL;
 }
 
-/* As moved with its stream since its place was found. */
-static inline uint64_t tl_op_start(struct timeline *t, const struct tl_op *op)
+/* As moved with its stream, which is `s`, since its place was found. */
+static inline uint64_t tl_start_on(const struct tl_stream *s, const struct tl_op *op)
 {
+	int64_t start = (int64_t)op->start + (s->shift - op->shift);
+
 	if (op->flags & TL_OP_SETTLED)
 		return op->start;
-	const struct tl_stream *s = tl_op_stream(t, op);
-	int64_t start = (int64_t)op->start + (s ? s->shift - op->shift : 0);
 	return start > (int64_t)op->ready ? (uint64_t)start : op->ready;
 }
 
+static inline uint64_t tl_end_on(const struct tl_stream *s, const struct tl_op *op)
+{
+	return tl_start_on(s, op) + (op->end - op->start);
+}
+
+/* The same of an op whose stream may be forgotten. */
 static inline uint64_t tl_op_end(struct timeline *t, const struct tl_op *op)
 {
-	return tl_op_start(t, op) + (op->end - op->start);
+	const struct tl_stream *s = op->flags & TL_OP_SETTLED ? NULL : tl_op_stream(t, op);
+
+	if (s)
+		return tl_end_on(s, op);
+	return op->flags & TL_OP_SETTLED ? op->end
+	                                 : tl_max(op->start, op->ready) + (op->end - op->start);
 }
 
 /* ---- streams ---- */
@@ -68,7 +79,15 @@ static inline struct tf_stream *tl_stream_row(struct timeline *t, struct tl_stre
 	return s->row;
 }
 
-/* ---- kernels ---- */
+/* ---- classes and kernels ---- */
+
+/* Table `works` of the recording; NULL where it has none. */
+static inline struct tf_work *tl_works(struct timeline *t)
+{
+	if (!t->works)
+		t->works = tf_at(t->map, tf_header(t->map)->works, TF_WORKS * sizeof(*t->works));
+	return t->works;
+}
 
 void tl_find_kernel(struct timeline *t, uint32_t kernel);
 

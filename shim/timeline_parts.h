@@ -248,6 +248,7 @@ struct timeline {
 	struct estimate_costs costs;
 
 	struct tf_slices *slices; /* of the recording */
+	struct tf_work *works;    /* NULL = not looked for, or not there */
 	struct slice_cursor host_slice, device_slice;
 
 	/* the stream asked for last */
@@ -322,7 +323,13 @@ struct tl_split {
 /* A nested call: its time is taken out of its caller's, which is still to come. */
 void tl_nested(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end, unsigned state);
 /* Time of the nested calls inside the one that starts at `start`. */
-uint64_t tl_nested_ticks(const struct timeline *t, uint32_t thread, uint64_t start);
+uint64_t tl_sum_nested(const struct timeline *t, uint32_t thread, uint64_t start);
+
+static inline uint64_t tl_nested_ticks(const struct timeline *t, uint32_t thread, uint64_t start)
+{
+	return t->threads[thread].nested_count ? tl_sum_nested(t, thread, start) : 0;
+}
+
 /* A call of the program: into the thread's history and its split. */
 void tl_spent(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end,
               struct tl_split split);

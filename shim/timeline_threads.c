@@ -113,7 +113,7 @@ void tl_nested(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end
 	th->nested_count++;
 }
 
-uint64_t tl_nested_ticks(const struct timeline *t, uint32_t thread, uint64_t start)
+uint64_t tl_sum_nested(const struct timeline *t, uint32_t thread, uint64_t start)
 {
 	const struct tl_thread *th = &t->threads[thread];
 	uint64_t ticks = 0;
@@ -138,6 +138,10 @@ void tl_spent(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end,
 	struct tl_thread *th = &t->threads[thread];
 	struct tf_thread *figures = tl_thread_of(t, thread);
 
+	if (!th->nested_count && split.at <= start) {
+		push(t, thread, figures, split.after, start, end);
+		return;
+	}
 	for (uint32_t i = 0; i < th->nested_count; i++) {
 		const struct tl_segment *n = &th->nested[i];
 		uint64_t inner = tl_min(n->end, end);
@@ -189,14 +193,11 @@ static uint64_t divide_before(struct timeline *t, const struct tl_thread *th, ui
 	return to;
 }
 
-/* The first segment from `low` on that ends after `tick`; those before `low` do not. */
-static uint32_t first_after(const struct tl_chunk *c, uint32_t low, uint64_t tick)
+/* The first segment that ends after `tick`. */
+static uint32_t first_after(const struct tl_chunk *c, uint64_t tick)
 {
-	uint32_t high = c->count;
+	uint32_t low = 0, high = c->count;
 
-	for (uint32_t near = low + NEAR; low < near; low++)
-		if (low == high || c->segments[low].end > tick)
-			return low;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		if (c->segments[middle].end > tick)
@@ -217,6 +218,22 @@ static bool covers(struct timeline *t, const struct tl_chunk *c, uint64_t tick)
 	       !(newer && start_of(&newer->segments[0]) <= tick);
 }
 
+/* Whether tick `from` lies behind the end of segment `*i` - 1 of this chunk of the thread and
+ * before the end of segment `*i`, or of one near it, which `*i` then becomes. */
+static inline bool is_near(const struct tl_chunk *c, uint32_t thread, uint64_t from, uint32_t *i)
+{
+	uint32_t at = *i, count = c->count;
+
+	if (c->owner != thread + 1 || !at || at >= count || c->segments[at - 1].end > from)
+		return false;
+	for (uint32_t near = 0; near < NEAR && at < count; near++, at++)
+		if (c->segments[at].end > from) {
+			*i = at;
+			return true;
+		}
+	return false;
+}
+
 /*
  * The chunk of the thread that covers tick `from`, or its oldest one; NULL where it has none. `*i`:
  * the first segment in it that ends later. Asked for times that go up: looks near the place found
@@ -226,23 +243,20 @@ static struct tl_chunk *seek(struct timeline *t, uint32_t thread, uint64_t from,
 {
 	struct tl_thread *th = &t->threads[thread];
 	struct tl_chunk *c = chunk_at(t, th->found), *next = c ? chunk_at(t, c->newer) : NULL;
-	uint32_t low = th->found_at;
 
-	if (c && c->owner == thread + 1 && next && !covers(t, c, from)) {
-		c = next;
-		low = 0;
+	if (c && is_near(c, thread, from, &th->found_at)) {
+		*i = th->found_at;
+		return c;
 	}
-	if (!c || c->owner != thread + 1 || !covers(t, c, from)) {
+	if (c && c->owner == thread + 1 && next && !covers(t, c, from))
+		c = next;
+	if (!c || c->owner != thread + 1 || !covers(t, c, from))
 		for (c = chunk_at(t, th->newest);
 		     c && c->older && start_of(&c->segments[0]) > from;)
 			c = chunk_at(t, c->older);
-		low = 0;
-	}
 	if (!c)
 		return NULL;
-	if (low > c->count || (low && c->segments[low - 1].end > from))
-		low = 0;
-	*i = th->found_at = first_after(c, low, from);
+	*i = th->found_at = first_after(c, from);
 	th->found = (uint32_t)(c - t->chunks) + 1;
 	return c;
 }

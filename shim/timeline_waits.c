@@ -248,8 +248,7 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
                             unsigned state, struct tf_work *work)
 {
 	struct tl_split split = {r->start, (uint8_t)state, (uint8_t)state};
-	const struct tf_work *all =
-	        tf_at(t->map, tf_header(t->map)->works, TF_WORKS * sizeof(*all));
+	const struct tf_work *all = tl_works(t);
 	uint32_t *typical = work && all ? &t->work_typical[work - all] : &t->call_typical[r->call];
 	uint64_t nested = tl_nested_ticks(t, thread, r->start), ticks = r->end - r->start;
 

@@ -11,9 +11,9 @@
 /* ---- ops ---- */
 
 /* From here on it stays where it is. */
-static void settle(struct timeline *t, struct tl_stream *s, struct tl_op *op)
+static void settle(struct tl_stream *s, struct tl_op *op)
 {
-	uint64_t start = tl_op_start(t, op), end = tl_op_end(t, op);
+	uint64_t start = tl_start_on(s, op), end = start + (op->end - op->start);
 
 	op->start = start;
 	op->end = end;
@@ -116,9 +116,9 @@ static void append(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 
 void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t upto)
 {
-	for (struct tl_op *op = tl_op(t, s->head); op && tl_op_end(t, op) <= upto;
+	for (struct tl_op *op = tl_op(t, s->head); op && tl_end_on(s, op) <= upto;
 	     op = tl_op(t, s->head)) {
-		settle(t, s, op);
+		settle(s, op);
 		s->head = op->next;
 		s->outstanding--;
 	}
@@ -140,8 +140,7 @@ static double guess_ns(const struct tf_work *w)
 
 uint64_t tl_duration(struct timeline *t, const struct tf_work *w, bool *known)
 {
-	const struct tf_work *all =
-	        tf_at(t->map, tf_header(t->map)->works, TF_WORKS * sizeof(*all));
+	const struct tf_work *all = tl_works(t);
 	double ns = NAN;
 
 	*known = false;
@@ -207,7 +206,7 @@ static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
                   const struct tf_record *r, uint64_t ticks)
 {
 	const struct tl_op *before = tl_op(t, s->tail);
-	uint64_t end = before ? tl_op_end(t, before) : 0;
+	uint64_t end = before ? tl_end_on(s, before) : 0;
 
 	op->ready = r->end + tl_start_latency(t);
 	if (r->flags & TF_STALLED)
@@ -236,6 +235,19 @@ static void place_blocking(struct timeline *t, struct tl_stream *s, struct tl_op
 		tl_finished(t, s, s->tail, op->start);
 }
 
+/* On the row of its stream. */
+static void count_on(struct tf_stream *row, const struct tf_record *r, enum tf_work_kind kind)
+{
+	if (kind == TF_WORK_KERNEL)
+		row->kernels += r->launch.items ? r->launch.items : 1;
+	else if (kind == TF_WORK_GRAPH)
+		row->graphs++;
+	else if (kind == TF_WORK_COPY)
+		row->copies += r->copy.items ? r->copy.items : 1;
+	else if (kind == TF_WORK_SET)
+		row->sets += r->copy.items ? r->copy.items : 1;
+}
+
 struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_record *r,
                        enum tf_work_kind kind, const struct tf_work *work, struct tl_delayed *exact)
 {
@@ -243,7 +255,7 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	struct tf_stream *row = tl_stream_row(t, s, t->threads[thread].device);
 	struct tl_device *d = tl_device(t, s->device);
 	struct tl_op *op = new_op(t);
-	bool known;
+	bool known, ends_last = false;
 
 	op->entered = r->start;
 	op->returned = r->end;
@@ -264,6 +276,7 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	} else if (tl_ends_by_return(r, kind)) {
 		place_blocking(t, s, op, r, ticks);
 	} else {
+		ends_last = d->last == s->tail; /* behind which it is placed */
 		place(t, s, op, r, ticks);
 	}
 	append(t, s, op);
@@ -274,16 +287,11 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 		if (!exact || !exact->gpu_end)
 			tl_exact_guess(t, op, exact);
 	}
-	const struct tl_op *last = tl_op(t, d->last);
+	const struct tl_op *last = ends_last ? NULL : tl_op(t, d->last);
 	if (!last || tl_op_end(t, last) <= op->end)
 		d->last = op->id;
-	if (row && kind >= TF_WORK_KERNEL && kind <= TF_WORK_SET) {
-		uint64_t *const counts[] = {&row->kernels, &row->graphs, &row->copies, &row->sets};
-		uint64_t items = kind == TF_WORK_KERNEL                        ? r->launch.items
-		                 : kind == TF_WORK_COPY || kind == TF_WORK_SET ? r->copy.items
-		                                                               : 1;
-		*counts[kind - TF_WORK_KERNEL] += items ? items : 1;
-	}
+	if (row)
+		count_on(row, r, kind);
 	return op;
 }
 
@@ -320,7 +328,7 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 	struct tl_op *op = tl_op(t, s->head);
 
 	for (; op && op->id <= last && n < TL_OPS; op = tl_op(t, s->head)) {
-		settle(t, s, op);
+		settle(s, op);
 		was = op->end;
 		t->line[n++] = (uint32_t)(op - t->ops);
 		s->head = op->next;
@@ -343,9 +351,9 @@ static void push_back(struct timeline *t, struct tl_stream *s, const struct tl_o
 	const struct tl_op *next = tl_op(t, op->next);
 	uint64_t from = op->end + t->gap;
 
-	if (!next || tl_op_start(t, next) >= from)
+	if (!next || tl_start_on(s, next) >= from)
 		return;
-	int64_t by = (int64_t)(from - tl_op_start(t, next));
+	int64_t by = (int64_t)(from - tl_start_on(s, next));
 	for (struct tl_op *done = tl_op(t, op->next); done && done->id != s->head;
 	     done = tl_op(t, done->next)) {
 		done->flags &= (uint8_t)~TL_OP_SETTLED;
@@ -363,7 +371,7 @@ void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end)
 	if (s)
 		tl_retire(t, s, tl_op_end(t, op));
 	if (s && !(op->flags & TL_OP_SETTLED))
-		settle(t, s, op);
+		settle(s, op);
 	if (op->end >= end)
 		return;
 	if (s && (!s->book || s->book > op->id)) {
