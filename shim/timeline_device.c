@@ -69,12 +69,24 @@ void tl_find_kernel(struct timeline *t, uint32_t kernel)
 
 /* Adds [start, end) to a counter of a device: in its total and its slices. `offset`: in struct
  * tf_busy. */
-static void add(struct timeline *t, struct tf_device_time *time, size_t offset, uint64_t start,
-                uint64_t end)
+static inline void add(struct timeline *t, struct tl_device *d, size_t offset, uint64_t start,
+                       uint64_t end)
 {
-	*(uint64_t *)((uint8_t *)&time->total + offset) += end - start;
-	slices_add(t->map, t->slices, &t->device_slice, time->slices.busy,
-	           sizeof(time->slices.busy[0]), offset, start, end);
+	*(uint64_t *)((uint8_t *)&d->time->total + offset) += end - start;
+	if (d->slice)
+		*(uint64_t *)((uint8_t *)d->slice + offset) += end - start;
+	else
+		slices_add(t->map, t->slices, &t->device_slice, d->time->slices.busy,
+		           sizeof(d->time->slices.busy[0]), offset, start, end);
+}
+
+/* What is added until the next call lies in [start, end]: in one slice, most of the time. */
+static void add_within(struct timeline *t, struct tl_device *d, uint64_t start, uint64_t end)
+{
+	const struct slice_cursor *at = &t->device_slice;
+	bool one = t->slices && slice_holds(t->slices, at, start, end);
+
+	d->slice = one ? &d->time->slices.busy[at->index] : NULL;
 }
 
 static void idle(struct timeline *t, void *context, unsigned state, uint64_t start, uint64_t end)
@@ -92,27 +104,27 @@ static void idle(struct timeline *t, void *context, unsigned state, uint64_t sta
 	    start, end);
 }
 
-static void idle_for(struct timeline *t, struct tf_device_time *time, enum tf_idle cause,
-                     uint64_t start, uint64_t end)
+static void idle_for(struct timeline *t, struct tl_device *d, enum tf_idle cause, uint64_t start,
+                     uint64_t end)
 {
 	if (start < end)
-		add(t, time, offsetof(struct tf_busy, idle) + cause * sizeof(uint64_t), start, end);
+		add(t, d, offsetof(struct tf_busy, idle) + cause * sizeof(uint64_t), start, end);
 }
 
 /* Idle in [start, end), until this piece of work began. */
-static void book_idle(struct timeline *t, struct tf_device_time *time, const struct tl_piece *p,
+static void book_idle(struct timeline *t, struct tl_device *d, const struct tl_piece *p,
                       uint64_t start, uint64_t end)
 {
 	uint64_t launched = p->returned + tl_start_latency(t);
 
 	if (p->flags & TL_OP_NODE || !p->returned) { /* the GPU is on its own within a graph */
-		idle_for(t, time, p->flags & TL_OP_NODE ? TF_IDLE_DEPENDENCY : TF_IDLE_UNKNOWN,
-		         start, end);
+		idle_for(t, d, p->flags & TL_OP_NODE ? TF_IDLE_DEPENDENCY : TF_IDLE_UNKNOWN, start,
+		         end);
 		return;
 	}
-	tl_divide(t, p->thread, start, tl_min(end, p->returned), idle, time);
-	idle_for(t, time, TF_IDLE_LAUNCH, tl_max(start, p->returned), tl_min(end, launched));
-	idle_for(t, time, TF_IDLE_DEPENDENCY, tl_max(start, launched), end);
+	tl_divide(t, p->thread, start, tl_min(end, p->returned), idle, d);
+	idle_for(t, d, TF_IDLE_LAUNCH, tl_max(start, p->returned), tl_min(end, launched));
+	idle_for(t, d, TF_IDLE_DEPENDENCY, tl_max(start, launched), end);
 }
 
 /* The part of [start, end) that the union did not hold yet; nothing is left: start = end. */
@@ -163,7 +175,7 @@ static void book_kind(struct timeline *t, struct tl_device *d, const struct tl_p
 		d->copy_row = p->row;
 	if (start == p->end)
 		return;
-	add(t, d->time, copy ? offsetof(struct tf_busy, copies) : offsetof(struct tf_busy, kernels),
+	add(t, d, copy ? offsetof(struct tf_busy, copies) : offsetof(struct tf_busy, kernels),
 	    start, p->end);
 	if (copy)
 		overlapped(p->row, start, tl_min(p->end, d->upto[TL_KERNEL]));
@@ -188,16 +200,17 @@ void tl_book(struct timeline *t, const struct tl_piece *given)
 	bool comm = p->flags & TL_OP_COMM;
 	/* Nothing but work of its own runs: what one union grows by the other does too. */
 	bool simple = !comm && (d->upto[TL_OWN] == d->upto[TL_ANY] || p->start >= d->upto[TL_ANY]);
+	add_within(t, d, tl_min(p->start, d->upto[TL_ANY]), p->end);
 	if (p->start > d->upto[TL_ANY]) {
-		book_idle(t, time, p, d->upto[TL_ANY], p->start);
+		book_idle(t, d, p, d->upto[TL_ANY], p->start);
 		d->upto[TL_ANY] = d->begun = p->start;
 	}
 	p->start = tl_min(tl_max(p->start, d->begun), p->end);
 	uint64_t start = grow(d, TL_ANY, p->start, p->end);
 	if (start < p->end) {
-		add(t, time, offsetof(struct tf_busy, busy), start, p->end);
+		add(t, d, offsetof(struct tf_busy, busy), start, p->end);
 		if (!simple)
-			add(t, time, offsetof(struct tf_busy, comm), start, p->end);
+			add(t, d, offsetof(struct tf_busy, comm), start, p->end);
 	}
 	time->upto = d->upto[TL_ANY];
 	if (simple) {
@@ -216,7 +229,8 @@ void tl_book_rest(struct timeline *t, unsigned device, uint64_t upto)
 
 	if (!d->time || upto <= d->upto[TL_ANY])
 		return;
-	tl_divide(t, t->host_thread, d->upto[TL_ANY], upto, idle, d->time);
+	add_within(t, d, d->upto[TL_ANY], upto);
+	tl_divide(t, t->host_thread, d->upto[TL_ANY], upto, idle, d);
 	d->upto[TL_ANY] = d->time->upto = upto;
 }
 

@@ -7,6 +7,8 @@
 
 #include "shim/timeline_parts.h"
 
+#define TL_STAGED_BYTES 65536u /* a pageable copy beyond this holds its caller */
+
 /* ---- ops ---- */
 
 /* NULL: none, or forgotten. */
@@ -99,6 +101,77 @@ static inline bool tl_is_comm(struct timeline *t, uint32_t kernel)
 	if (!t->kernels[kernel].named)
 		tl_find_kernel(t, kernel);
 	return t->kernels[kernel].comm;
+}
+
+/* ---- how long ---- */
+
+/* What is known of a class of the recording's; NULL where it is none of these. */
+static inline struct tl_known *tl_known(struct timeline *t, const struct tf_work *w)
+{
+	const struct tf_work *all = tl_works(t);
+
+	return w && all && w >= all && w < all + TF_WORKS ? &t->known[w - all] : NULL;
+}
+
+/* Tells apart what was known of a class before and after another sample; never 0. */
+static inline uint64_t tl_stamp(const struct timeline *t, const struct tf_work *w)
+{
+	uint64_t pairs = w->pairs[0].count + w->pairs[1].count + w->exact_count;
+
+	return (pairs << 16 | (t->costs_version & 0xffff)) + 1;
+}
+
+uint64_t tl_find_duration(struct timeline *t, const struct tf_work *w, bool *known);
+
+/* Mean duration of a class, ticks; *known false: a guess. */
+static inline uint64_t tl_duration(struct timeline *t, const struct tf_work *w, bool *known)
+{
+	const struct tl_known *k = tl_known(t, w);
+
+	if (!k || k->ticks == TL_TICKS_MOST || k->rate != t->ticks_per_ns ||
+	    k->stamp != tl_stamp(t, w))
+		return tl_find_duration(t, w, known);
+	*known = true;
+	return k->ticks;
+}
+
+/* A call that returns only when its copy is done. */
+static inline bool tl_ends_by_return(const struct tf_record *r, enum tf_work_kind kind)
+{
+	if (kind != TF_WORK_COPY || r->copy.direction == SPY_DIR_DTOD ||
+	    r->copy.direction == SPY_DIR_PTOP)
+		return false;
+	if (!r->copy.async)
+		return r->copy.memory == SPY_MEM_PAGEABLE || r->copy.memory == SPY_MEM_PINNED;
+	return r->copy.memory == SPY_MEM_PAGEABLE &&
+	       (r->copy.direction == SPY_DIR_DTOH || r->copy.bytes > TL_STAGED_BYTES);
+}
+
+/* Whether a call took clearly longer than it typically does. */
+static inline bool tl_is_long(const struct timeline *t, uint64_t typical, uint64_t ticks)
+{
+	return typical && ticks > 2 * typical + t->noise / 3;
+}
+
+/*
+ * Follows a low quantile of what a call takes: down fast, up slowly. `doubtful`: it may have waited
+ * for the queue. There it does not rise, so that a program that waits in nearly each call does not
+ * make it typical.
+ */
+static inline void tl_learn(uint32_t *typical, uint64_t ticks, bool doubtful)
+{
+	uint32_t q = *typical, v = ticks < UINT32_MAX / 4 ? (uint32_t)ticks : UINT32_MAX / 4;
+
+	if (!q)
+		*typical = v ? v : 1;
+	else if (v < q)
+		*typical = q - (q - v) / 4;
+	else if (doubtful || v == q)
+		return;
+	else if (v <= 2 * q)
+		*typical = q + q / 256 + 1;
+	else
+		*typical = q + q / 4096 + 1;
 }
 
 /* ---- devices ---- */

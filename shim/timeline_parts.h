@@ -134,6 +134,7 @@ struct tl_turn {
 
 struct tl_device {
 	struct tf_device_time *time; /* NULL: not yet, no room, or damaged */
+	struct tf_busy *slice;       /* all that is booked just now lies in it; NULL = not sure */
 	bool tried;
 	uint64_t upto[TL_UNIONS];   /* end of each union so far */
 	uint64_t begun;             /* since when it was busy without a break, until upto[TL_ANY] */
@@ -214,8 +215,8 @@ struct tl_mean { /* of a kernel, over its shapes */
 struct tl_known { /* a class's duration as last asked for */
 	uint64_t stamp;
 	double ns;
-	double rate; /* ticks a ns that `ticks` were made with */
-	uint64_t ticks;
+	double rate;    /* ticks a ns that `ticks` were made with */
+	uint64_t ticks; /* TL_TICKS_MOST = unknown */
 };
 
 struct tl_kernel {                 /* what was found of a kernel */
@@ -344,11 +345,6 @@ void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, 
 /* The merged host up to `upto`: what the thread did that issues work now. */
 void tl_host(struct timeline *t, uint32_t thread, uint64_t upto);
 
-/* Follows a low quantile of what a call takes. `doubtful`: it may have waited for the queue. */
-void tl_learn(uint32_t *typical, uint64_t ticks, bool doubtful);
-/* Whether a call took clearly longer than it typically does. */
-bool tl_is_long(const struct timeline *t, uint64_t typical, uint64_t ticks);
-
 /* The thread in the recording; NULL where it is not there. */
 struct tf_thread *tl_find_thread(struct timeline *t, uint32_t thread);
 
@@ -393,10 +389,6 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end);
 /* A launch waited until tick `at` for the queue: the op TL_QUEUE before it ended just then. */
 void tl_queue_moved(struct timeline *t, struct tl_stream *s, uint64_t at);
-/* Mean duration of a class, ticks; *known false: a guess. */
-uint64_t tl_duration(struct timeline *t, const struct tf_work *work, bool *known);
-/* A call that returns only when its copy is done. */
-bool tl_ends_by_return(const struct tf_record *r, enum tf_work_kind kind);
 
 /* ---- timeline_waits.c ---- */
 

@@ -338,30 +338,3 @@ void tl_host(struct timeline *t, uint32_t thread, uint64_t upto)
 	t->host_upto = upto;
 	tf_header(t->map)->timeline_upto = upto;
 }
-
-/* ---- what calls typically take ---- */
-
-bool tl_is_long(const struct timeline *t, uint64_t typical, uint64_t ticks)
-{
-	return typical && ticks > 2 * typical + t->noise / 3;
-}
-
-/*
- * Down fast, up slowly: a low quantile. Where waiting is likely it does not rise, so that a program
- * that waits in nearly each call does not make it typical.
- */
-void tl_learn(uint32_t *typical, uint64_t ticks, bool doubtful)
-{
-	uint32_t q = *typical, v = ticks < UINT32_MAX / 4 ? (uint32_t)ticks : UINT32_MAX / 4;
-
-	if (!q)
-		*typical = v ? v : 1;
-	else if (v < q)
-		*typical = q - (q - v) / 4;
-	else if (doubtful || v == q)
-		return;
-	else if (v <= 2 * q)
-		*typical = q + q / 256 + 1;
-	else
-		*typical = q + q / 4096 + 1;
-}

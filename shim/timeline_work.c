@@ -6,7 +6,6 @@
 /* Where nothing was measured: ns for each byte. */
 #define HOST_COPY_RATE   20.0 /* over PCIe; bytes a ns */
 #define DEVICE_COPY_RATE 1000.0
-#define STAGED_BYTES     65536u /* a pageable copy beyond this holds its caller */
 
 /* ---- ops ---- */
 
@@ -138,48 +137,33 @@ static double guess_ns(const struct tf_work *w)
 	return NAN;
 }
 
-uint64_t tl_duration(struct timeline *t, const struct tf_work *w, bool *known)
+uint64_t tl_find_duration(struct timeline *t, const struct tf_work *w, bool *known)
 {
-	const struct tf_work *all = tl_works(t);
+	struct tl_known *k = tl_known(t, w);
 	double ns = NAN;
 
 	*known = false;
-	if (w && all && w >= all && w < all + TF_WORKS) {
-		struct tl_known *k = &t->known[w - all];
-		uint64_t pairs = w->pairs[0].count + w->pairs[1].count + w->exact_count;
-		uint64_t stamp = (pairs << 16 | (t->costs_version & 0xffff)) + 1;
-		if (k->stamp != stamp || k->rate != t->ticks_per_ns) {
-			k->ns = k->stamp != stamp ? estimate_ns_with(t->map, &t->costs, w) : k->ns;
-			k->stamp = stamp;
-			k->rate = t->ticks_per_ns;
-			k->ticks = isnan(k->ns) ? 0 : tl_ticks(t, k->ns);
-		}
-		ns = k->ns;
-		if (!isnan(ns)) {
-			*known = true;
-			return k->ticks;
-		}
-		if (w->kind == TF_WORK_KERNEL) {
-			const struct tl_mean *m = &t->means[w->id % TL_KERNELS];
-			if (m->count && m->kernel == w->id)
-				ns = m->sum_ns / m->count;
-			*known = !isnan(ns);
-		}
-		if (isnan(ns))
-			ns = guess_ns(w);
+	if (!k)
+		return t->short_work;
+	uint64_t stamp = tl_stamp(t, w);
+	if (k->stamp != stamp)
+		k->ns = estimate_ns_with(t->map, &t->costs, w);
+	k->stamp = stamp;
+	k->rate = t->ticks_per_ns;
+	k->ticks = TL_TICKS_MOST;
+	if (!isnan(k->ns)) {
+		*known = true;
+		return k->ticks = tl_ticks(t, k->ns);
 	}
+	if (w->kind == TF_WORK_KERNEL) {
+		const struct tl_mean *m = &t->means[w->id % TL_KERNELS];
+		if (m->count && m->kernel == w->id)
+			ns = m->sum_ns / m->count;
+		*known = !isnan(ns);
+	}
+	if (isnan(ns))
+		ns = guess_ns(w);
 	return isnan(ns) ? t->short_work : tl_ticks(t, ns);
-}
-
-bool tl_ends_by_return(const struct tf_record *r, enum tf_work_kind kind)
-{
-	if (kind != TF_WORK_COPY || r->copy.direction == SPY_DIR_DTOD ||
-	    r->copy.direction == SPY_DIR_PTOP)
-		return false;
-	if (!r->copy.async)
-		return r->copy.memory == SPY_MEM_PAGEABLE || r->copy.memory == SPY_MEM_PINNED;
-	return r->copy.memory == SPY_MEM_PAGEABLE &&
-	       (r->copy.direction == SPY_DIR_DTOH || r->copy.bytes > STAGED_BYTES);
 }
 
 /* ---- where ---- */
