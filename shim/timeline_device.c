@@ -164,12 +164,13 @@ static void not_alone(struct timeline *t, struct tf_device_time *time, uint64_t 
 }
 
 /* Kernels' and copies' own unions, and where they lay over each other. */
-static void book_kind(struct timeline *t, struct tl_device *d, const struct tl_piece *p)
+static void book_kind(struct timeline *t, struct tl_device *d, const struct tl_piece *p,
+                      uint64_t from)
 {
 	bool copy = p->kind == TF_WORK_COPY || p->kind == TF_WORK_SET;
 	enum tl_union mine = copy ? TL_COPY : TL_KERNEL;
 	bool longest = p->end > d->upto[mine];
-	uint64_t start = grow(d, mine, p->start, p->end);
+	uint64_t start = grow(d, mine, from, p->end);
 
 	if (copy && longest)
 		d->copy_row = p->row;
@@ -184,9 +185,8 @@ static void book_kind(struct timeline *t, struct tl_device *d, const struct tl_p
 }
 
 /* What comes late, ahead of what is booked, counts from where the device was busy anyway. */
-void tl_book(struct timeline *t, const struct tl_piece *given)
+void tl_book(struct timeline *t, const struct tl_piece *p)
 {
-	struct tl_piece piece = *given, *p = &piece;
 	struct tl_device *d = tl_device(t, p->device);
 	struct tf_device_time *time = d->time;
 
@@ -205,8 +205,8 @@ void tl_book(struct timeline *t, const struct tl_piece *given)
 		book_idle(t, d, p, d->upto[TL_ANY], p->start);
 		d->upto[TL_ANY] = d->begun = p->start;
 	}
-	p->start = tl_min(tl_max(p->start, d->begun), p->end);
-	uint64_t start = grow(d, TL_ANY, p->start, p->end);
+	uint64_t from = tl_min(tl_max(p->start, d->begun), p->end);
+	uint64_t start = grow(d, TL_ANY, from, p->end);
 	if (start < p->end) {
 		add(t, d, offsetof(struct tf_busy, busy), start, p->end);
 		if (!simple)
@@ -216,11 +216,11 @@ void tl_book(struct timeline *t, const struct tl_piece *given)
 	if (simple) {
 		d->upto[TL_OWN] = d->upto[TL_ANY];
 	} else if (!comm) {
-		start = grow(d, TL_OWN, p->start, p->end);
+		start = grow(d, TL_OWN, from, p->end);
 		if (start < p->end)
 			not_alone(t, time, start, p->end);
 	}
-	book_kind(t, d, p);
+	book_kind(t, d, p, from);
 }
 
 void tl_book_rest(struct timeline *t, unsigned device, uint64_t upto)
