@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "shim/cupti.h"
+#include "shim/doze.h"
 #include "shim/drain.h"
 #include "shim/lifecycle.h"
 #include "shim/lock.h"
@@ -19,11 +20,9 @@
 #include "shim/thread.h"
 #include "shim/timeline.h"
 
-#define SHORTEST_NS 2000000ull /* between two rounds while there is work */
-#define LONGEST_NS                                                                                 \
-	50000000ull /* while there is none: how far a killed process's last sign of life may lag   \
-	             */
-#define EACH_NS 1000000000ull
+#define EACH_NS       1000000000ull
+#define CUPTI_LONG_NS 50000000ull
+#define PRECISE_NS    1000000ull /* while a range is to begin or end at a time */
 
 static struct spy_spin draining; /* one drain at a time: the collector's, or the one at exit */
 static struct drain drain;       /* under `draining` */
@@ -123,9 +122,22 @@ static bool left_alone(void)
 	return !strncmp(p, "2 ", 2);
 }
 
+/* The sleep after one of `ns`, with what the options ask for beside what the rings do. */
+static uint64_t next_doze(uint64_t ns, uint64_t taken, bool called, bool precise)
+{
+	ns = doze_next(ns, taken, drain.fullest, called);
+	if (spy_options.gpu == TF_GPU_CUPTI) { /* its buffers are few */
+		if (taken)
+			ns = DOZE_SHORT_NS;
+		else if (ns > CUPTI_LONG_NS)
+			ns = CUPTI_LONG_NS;
+	}
+	return precise && ns > PRECISE_NS ? PRECISE_NS : ns;
+}
+
 static void *collect(void *unused)
 {
-	uint64_t pause = SHORTEST_NS, start = clock_monotonic_ns(), last = start,
+	uint64_t pause = DOZE_SHORT_NS, start = clock_monotonic_ns(), last = start,
 	         each = EACH_NS / 64, scans = 0;
 	uint32_t generation = spy_generation;
 
@@ -133,16 +145,12 @@ static void *collect(void *unused)
 	range_by_time(start, start);
 	measure_span();
 	while (__atomic_load_n(&spy_generation, __ATOMIC_RELAXED) == generation) {
-		struct timespec ts = {.tv_nsec = (long)pause};
-		nanosleep(&ts, NULL);
+		bool called = doze(pause);
 		cupti_beat();
 		uint64_t taken = drain_round(false);
 		uint64_t now = clock_monotonic_ns();
 		beat();
-		bool precise = !range_by_time(start, now);
-		pause = taken ? SHORTEST_NS : pause * 2 < LONGEST_NS ? pause * 2 : LONGEST_NS;
-		if (precise && pause > 1000000)
-			pause = 1000000;
+		pause = next_doze(pause, taken, called, !range_by_time(start, now));
 		if (now - last < each)
 			continue;
 		last = now;
@@ -188,6 +196,7 @@ void collector_finish(void)
 void collector_after_fork(void)
 {
 	draining.taken = 0;
+	doze_after_fork();
 	/* The parent's, of its own recording. */
 	timeline_free(drain.timeline);
 	steps_free(drain.steps);

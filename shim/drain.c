@@ -156,6 +156,7 @@ static uint32_t open_sources(struct drain *d, uint64_t upto)
 	uint32_t threads = tf_count(&h->threads), n = 0;
 
 	threads = make_room(d, threads < UINT16_MAX ? threads : UINT16_MAX);
+	d->fullest = 0;
 	for (uint32_t i = 0; i < threads; i++) {
 		const uint64_t *offset = tf_entry(d->map, &h->threads, i, sizeof(*offset));
 		struct tf_thread *thread = offset ? tf_at(d->map, *offset, sizeof(*thread)) : NULL;
@@ -163,8 +164,11 @@ static uint32_t open_sources(struct drain *d, uint64_t upto)
 			continue;
 		if (!thread->ring_drain)
 			thread->ring_drain = thread->ring_first;
-		d->sources[n] = (struct drain_source){.thread = thread, .index = i};
-		n += open_ring(d, &d->sources[n], upto);
+		struct drain_source *s = &d->sources[n];
+		*s = (struct drain_source){.thread = thread, .index = i};
+		n += open_ring(d, s, upto);
+		if (s->ring && (s->head - s->tail) * 64 / s->ring->capacity > d->fullest)
+			d->fullest = (uint32_t)((s->head - s->tail) * 64 / s->ring->capacity);
 	}
 	for (uint32_t i = n / 2; i-- > 0;)
 		sift_down(d->sources, n, i);

@@ -19,6 +19,7 @@ struct drain {
 	struct tf_map *map;
 	struct timeline *timeline;
 	struct steps *steps; /* finds steps */
+	uint32_t fullest;    /* 64ths that the fullest ring was filled to before the last round */
 	/* the drain's own */
 	struct feed *feed; /* what records were fed to last: drain_feed.c */
 	struct drain_source *sources;

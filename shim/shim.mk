@@ -28,6 +28,7 @@ SHIM_C := $(SHARED_C) \
 	shim/cupti_others.c \
 	shim/cupti_records.c \
 	shim/cupti_setup.c \
+	shim/doze.c \
 	shim/environment.c \
 	shim/environment_read.c \
 	shim/gaps.c \

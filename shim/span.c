@@ -1,6 +1,7 @@
 #include "shim/span.h"
 
 #include <errno.h>
+#include "shim/doze.h"
 #include "shim/lifecycle.h"
 #include "shim/thread.h"
 
@@ -9,11 +10,22 @@ union spy_gate_page spy_gate_page __attribute__((aligned(4096)));
 
 /* ---- entry, the unusual ways ---- */
 
-/* Whether there is room for one record after a second look: at the tail, or in a larger ring. */
+/*
+ * Whether there is room for one record after a second look: at the tail, or in a larger ring. As
+ * long as the ring is less than half full the thread takes it for half as large, so that it comes
+ * here again when the collector has to be told.
+ */
 static bool ring_room(struct spy_tls *t)
 {
 	/* Acquire: the slot was read before the drain gave it back. Pairs with drain_all(). */
-	t->tail_seen = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+	uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE), half = t->capacity / 2;
+
+	if (t->head - tail < half) {
+		t->tail_seen = tail - half;
+		return true;
+	}
+	doze_end();
+	t->tail_seen = tail;
 	return ring_has_room(t) || thread_grow_ring(t);
 }
 

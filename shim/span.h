@@ -63,7 +63,9 @@ struct spy_tls {
 	struct tf_thread *thread; /* in the recording; NULL = not attached */
 	struct tf_record *slots;  /* of the present ring */
 	struct tf_ring *ring;
-	uint64_t head, tail_seen, capacity;
+	uint64_t head, capacity;
+	uint64_t tail_seen; /* or half a ring less, so that a half full one is noticed: ring_room()
+	                     */
 	struct spy_span *outer; /* the outermost span under way; valid where depth > 0 */
 	uint32_t depth;
 	uint16_t index; /* in table `threads` */

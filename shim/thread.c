@@ -65,8 +65,8 @@ static void use_ring(struct spy_tls *t, uint64_t offset)
 	t->slots = t->ring->slots;
 	t->capacity = t->ring->capacity;
 	t->head = t->ring->head;
-	/* Acquire: pairs with the drain giving slots back. */
-	t->tail_seen = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+	/* Acquire: pairs with the drain giving slots back. The rest as in ring_room(). */
+	t->tail_seen = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE) - t->capacity / 2;
 }
 
 bool thread_grow_ring(struct spy_tls *t)

@@ -5,6 +5,7 @@ include tests/unit/shim_unit.mk
 
 STRESS_SRC := \
 	shim/clock.c \
+	shim/doze.c \
 	$(SHARED_C) \
 	shim/span.c \
 	shim/thread.c \

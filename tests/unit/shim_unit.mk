@@ -4,6 +4,7 @@ SHIM_UNIT_TESTS := \
 	test_clock \
 	test_cupti_buffers \
 	test_cupti_records \
+	test_doze \
 	test_drain \
 	test_drain_damage \
 	test_drain_figures \
@@ -38,17 +39,18 @@ $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
 test_clock_WITH    := shim/clock.o
 test_cupti_buffers_WITH := shim/cupti_buffers.o
 test_cupti_records_WITH := shim/clock.o shim/cupti_buffers.o shim/cupti_records.o shim/registry.o
+test_doze_WITH     := shim/doze.o
 test_drain_WITH    := $(SHARED_C:.c=.o) tests/unit/recording.o
 test_drain_damage_WITH  := $(test_drain_WITH)
 test_drain_figures_WITH := $(test_drain_WITH)
 test_hist_WITH     :=
-test_nvtx_WITH     := shim/clock.o shim/notes_launch.o shim/nvtx.o shim/nvtx_names.o shim/nvtx_counts.o shim/nvtx_open.o \
+test_nvtx_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/nvtx.o shim/nvtx_names.o shim/nvtx_counts.o shim/nvtx_open.o \
 	shim/registry.o shim/span.o shim/thread.o
 test_options_WITH  := shim/options.o
 test_ranges_WITH   := shim/ranges.o
 test_registry_WITH :=
 test_sampler_rate_WITH := shim/sampler_class.o shim/sampler_rate.o
-test_span_WITH     := shim/clock.o shim/notes_launch.o shim/registry.o shim/span.o shim/thread.o
+test_span_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/registry.o shim/span.o shim/thread.o
 test_steps_WITH    := $(test_drain_WITH)
 test_storage_WITH  := shim/clock.o shim/guard.o shim/options.o
 test_timeline_WITH := $(test_drain_WITH)
