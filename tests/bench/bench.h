@@ -25,6 +25,9 @@ double bench_median(double *values, unsigned n); /* sorts them */
 /* What one call costs, bare, under the shim and under the peers. False: something did not work. */
 bool bench_calls(struct bench *b);
 
+/* What a record costs the collector. */
+bool bench_collector(struct bench *b);
+
 /* How long the report of a long trace takes, beside the peers' on the same number of calls. */
 bool bench_trace(struct bench *b);
 

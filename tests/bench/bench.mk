@@ -3,6 +3,7 @@
 
 BENCH_MAIN := \
 	tests/bench/bench_calls.c \
+	tests/bench/bench_collector.c \
 	tests/bench/bench_peers.c \
 	tests/bench/bench_trace.c \
 	tests/bench/child.c \
@@ -25,7 +26,7 @@ BENCH_PEER_OBJ := $(addprefix $(BENCH_O)/peer_,plain.o lttng.o uftrace.o)
 BENCH_LTTNG := $(shell echo '\#include <lttng/tracepoint.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo yes)
 BENCH_BUILDS := $(addprefix $(O)/bench/,bench libcuda.so.1 work_uftrace $(if $(BENCH_LTTNG),work_lttng))
 
-bench-build: shim report $(BENCH_BUILDS)
+bench-build: shim report sim $(BENCH_BUILDS)
 
 bench: bench-build
 	$(Q)$(O)/bench/bench $(if $(filter 1,$(BENCH_QUICK)),--quick) $(if $(filter 1,$(BENCH_CALLS)),--calls) $(abspath $(O))

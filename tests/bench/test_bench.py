@@ -49,6 +49,12 @@ def test_all_calls_were_recorded_and_nothing_left_lying(lines):
     assert not list((BUILD / 'bench').glob('run-*'))
 
 
+@pytest.mark.parametrize('mode', ('off', 'sample'))
+def test_collector(lines, mode):
+    found, = [line for line in lines if line.startswith(f'collector, CUDASPY_GPU={mode}  ')]
+    assert re.search(r'  -?[\d.]+ ns a record  \(', found) # so few calls tell no more
+
+
 def test_report_of_the_trace(lines):
     line, = [line for line in lines if line.startswith('cudaspy report  ')]
     wall, mib, calls = re.match(r'cudaspy report +([\d.]+) s +([\d.]+) MiB +(\d+) calls', line).groups()

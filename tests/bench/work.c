@@ -42,14 +42,18 @@ static void find_calls(void)
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
 	CUresult (*look_up)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) =
 		driver ? dlsym(driver, "cuGetProcAddress_v2") : NULL;
-	CUmodule module;
+	static const char image[] = "simcuda 1\nkernel bench_kernel fixed:700\n"; /* for the simulated CUDA */
+	CUmodule module = NULL;
+	CUcontext context = NULL;
 
 	if (!look_up) {
 		fprintf(stderr, "no libcuda.so.1: %s\n", dlerror());
 		exit(1);
 	}
 	((CUresult(*)(unsigned))find(look_up, "cuInit"))(0);
-	((CUresult(*)(CUmodule *, const void *))find(look_up, "cuModuleLoadData"))(&module, "");
+	((CUresult(*)(CUcontext *, CUdevice))find(look_up, "cuDevicePrimaryCtxRetain"))(&context, 0);
+	((CUresult(*)(CUcontext))find(look_up, "cuCtxSetCurrent"))(context);
+	((CUresult(*)(CUmodule *, const void *))find(look_up, "cuModuleLoadData"))(&module, image);
 	((CUresult(*)(CUfunction *, CUmodule, const char *))find(look_up, "cuModuleGetFunction"))(
 		&calls.function, module, "bench_kernel");
 	((CUresult(*)(CUdeviceptr *, size_t))find(look_up, "cuMemAlloc"))(&calls.device, 4096);
