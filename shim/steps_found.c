@@ -53,11 +53,12 @@ static uint32_t symbol(uint64_t a, uint64_t b, uint32_t fine)
 /* Whether a record tells anything of steps. */
 static bool tells(const struct tf_record *r, unsigned class)
 {
-	if (r->result || (r->flags & (TF_NESTED | TF_CAPTURED)))
-		return false;
-	return class == SPY_CLASS_LAUNCH || class == SPY_CLASS_GRAPH_LAUNCH ||
-	       class == SPY_CLASS_COPY || class == SPY_CLASS_SET || class == SPY_CLASS_SYNC ||
-	       class == SPY_CLASS_ALLOC; /* counted alone: caches make allocations irregular */
+	/* Allocations are counted alone: caches make them irregular. */
+	const unsigned telling = 1u << SPY_CLASS_LAUNCH | 1u << SPY_CLASS_GRAPH_LAUNCH |
+	                         1u << SPY_CLASS_COPY | 1u << SPY_CLASS_SET | 1u << SPY_CLASS_SYNC |
+	                         1u << SPY_CLASS_ALLOC;
+
+	return !r->result && !(r->flags & (TF_NESTED | TF_CAPTURED)) && telling >> class & 1;
 }
 
 static void event_of(struct event *e, struct symbols *symbols, const struct tf_record *r,
@@ -550,6 +551,29 @@ static bool time_to_look(const struct detector *d)
 	return d->count % (OFTEN * STEP_HISTORY) == 0;
 }
 
+/* A launch with its arguments: most are like the one before. */
+static void launch_of(struct detector *d, uint64_t n, const struct tf_record *r)
+{
+	struct event *e = &d->events[n % STEP_HISTORY];
+	struct symbols *symbols = &d->symbols[n % STEP_HISTORY];
+
+	if (!d->launch_symbols.coarse || d->launch[0] != r->arg[0] || d->launch[1] != r->arg[1] ||
+	    d->launch[2] != r->arg[2]) {
+		event_of(e, symbols, r, SPY_CLASS_LAUNCH);
+		memcpy(d->launch, r->arg, sizeof(d->launch));
+		d->launch_symbols = *symbols;
+		return;
+	}
+	*symbols = d->launch_symbols;
+	e->start = r->start;
+	e->end = r->end;
+	e->bytes = 0;
+	e->id = r->launch.kernel;
+	e->items = r->launch.items ? (uint16_t)r->launch.items : 1;
+	e->class = SPY_CLASS_LAUNCH;
+	e->pageable = false;
+}
+
 void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
                 unsigned class)
 {
@@ -559,7 +583,10 @@ void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const stru
 	if (!d)
 		return;
 	uint64_t n = d->count++;
-	event_of(&d->events[n % STEP_HISTORY], &d->symbols[n % STEP_HISTORY], r, class);
+	if (class == SPY_CLASS_LAUNCH && !(r->flags & TF_NO_ARGS))
+		launch_of(d, n, r);
+	else
+		event_of(&d->events[n % STEP_HISTORY], &d->symbols[n % STEP_HISTORY], r, class);
 	if (d->marker)
 		walk(d, map, n);
 	if (time_to_look(d))

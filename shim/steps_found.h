@@ -46,6 +46,9 @@ struct detector { /* of one thread */
 	uint32_t marker; /* symbol; 0 = undecided */
 	uint32_t pattern;
 	uint32_t held_count;
+	/* the last launch: what told it from others, and its symbols; 0 = there was none */
+	uint64_t launch[3];
+	struct symbols launch_symbols;
 	uint64_t count;  /* events ever; the last STEP_HISTORY of them are in `events` */
 	uint64_t looked; /* events when last looked over */
 	uint64_t last_end;

@@ -132,16 +132,13 @@ static void push_split(struct timeline *t, uint32_t thread, struct tf_thread *fi
 	push(t, thread, figures, split.after, tl_max(start, split.at), end);
 }
 
-void tl_spent(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end,
-              struct tl_split split)
+/* A call that divides, or in which other calls are nested. */
+static void __attribute__((noinline))
+spent_in_parts(struct timeline *t, uint32_t thread, struct tf_thread *figures, uint64_t start,
+               uint64_t end, struct tl_split split)
 {
 	struct tl_thread *th = &t->threads[thread];
-	struct tf_thread *figures = tl_thread_of(t, thread);
 
-	if (!th->nested_count && split.at <= start) {
-		push(t, thread, figures, split.after, start, end);
-		return;
-	}
 	for (uint32_t i = 0; i < th->nested_count; i++) {
 		const struct tl_segment *n = &th->nested[i];
 		uint64_t inner = tl_min(n->end, end);
@@ -152,6 +149,17 @@ void tl_spent(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end,
 	}
 	th->nested_count = 0;
 	push_split(t, thread, figures, split, start, end);
+}
+
+void tl_spent(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end,
+              struct tl_split split)
+{
+	struct tf_thread *figures = tl_thread_of(t, thread);
+
+	if (t->threads[thread].nested_count || split.at > start)
+		spent_in_parts(t, thread, figures, start, end, split);
+	else
+		push(t, thread, figures, split.after, start, end);
 }
 
 /* ---- dividing a time ---- */
