@@ -96,7 +96,8 @@ static void feed_slices(struct drain *d, uint32_t c, const struct tf_record *r, 
 	              offsetof(struct tf_slice, self_ticks) + c * sizeof(uint64_t), r->start,
 	              r->end, ticks);
 	slice_move(s, at, r->end);
-	s->slice[at->index].calls[c]++;
+	if (at->width)
+		s->slice[at->index].calls[c]++;
 }
 
 /* ---- launches and graphs ---- */

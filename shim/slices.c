@@ -69,8 +69,13 @@ void slices_spread(const struct tf_slices *s, void *first, uint64_t bytes, uint6
 
 void slice_move(const struct tf_slices *s, struct slice_cursor *at, uint64_t tick)
 {
-	uint64_t index = slice_of(tick > s->origin ? tick - s->origin : 0, s->width);
+	uint64_t since = tick > s->origin ? tick - s->origin : 0;
+	uint64_t index = s->width ? slice_of(since, s->width) : TF_SLICES;
 
+	if (index >= TF_SLICES) { /* areas of a damaged recording lie over each other */
+		*at = (struct slice_cursor){0};
+		return;
+	}
 	*at = (struct slice_cursor){s->width, s->origin + index * s->width,
 	                            s->origin + (index + 1) * s->width, index};
 }

@@ -44,7 +44,8 @@ static inline bool slice_holds(const struct tf_slices *s, const struct slice_cur
 	return start >= at->from && end < at->to && s->width == at->width;
 }
 
-/* The slice that holds `tick`, which the slices reach, is the one looked at. */
+/* The slice that holds `tick`, which the slices reach, is the one looked at. All zero where they
+ * turn out not to. */
 void slice_move(const struct tf_slices *s, struct slice_cursor *at, uint64_t tick);
 
 /* The slow way of slices_add(). */
