@@ -59,17 +59,19 @@ static void divide_split(struct split *s, const double ns[TF_HOSTS])
 
 /*
  * What the timeline says of the thread, made to fit the exact sums of its calls: each class keeps
- * its sum, but for what copies, allocations and frees waited, which moves to the waits. The
+ * its sum, but for what copies, allocations, frees and events waited, which moves to the waits. The
  * timeline saw the records that were not lost, of the time that it covers.
  */
 static void apply_timeline(struct split *s, const double ns[TF_HOSTS], double seen)
 {
 	double copy = fmin(s->copy, ns[TF_HOST_COPY] / seen);
 	double alloc = fmin(s->alloc, ns[TF_HOST_ALLOC] / seen);
+	double other = fmin(s->other, ns[TF_HOST_OTHER] / seen);
 
-	s->sync += s->copy - copy + s->alloc - alloc;
+	s->sync += s->copy - copy + s->alloc - alloc + s->other - other;
 	s->copy = copy;
 	s->alloc = alloc;
+	s->other = other;
 	divide_split(s, ns);
 }
 

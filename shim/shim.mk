@@ -13,6 +13,7 @@ SHARED_C := \
 	shim/timeline_exact.c \
 	shim/timeline_streams.c \
 	shim/timeline_threads.c \
+	shim/timeline_queue.c \
 	shim/timeline_waits.c \
 	shim/timeline_work.c \
 	shim/works.c \

@@ -202,7 +202,11 @@ static struct tl_split divide(struct timeline *t, uint32_t thread, const struct 
 	case SPY_CLASS_ALLOC:
 	case SPY_CLASS_MODULE:
 		return tl_implicit(t, thread, r, state, work);
+	case SPY_CLASS_SET:
+		return tl_submit(t, thread, r, state, &t->call_typical[r->call]);
 	default:
+		if (role == TL_ROLE_EVENT_RECORD || role == TL_ROLE_EVENT_WAIT)
+			return tl_submit(t, thread, r, state, &t->call_typical[r->call]);
 		return (struct tl_split){r->start, (uint8_t)state, (uint8_t)state};
 	}
 }

@@ -2,8 +2,8 @@
  * The inside of the timeline, for its own files: timeline.c (the way of a record through it),
  * timeline_threads.c (what threads did), timeline_streams.c (streams and events),
  * timeline_work.c (pieces of work and their places; timeline_ops.h has what is inline of it),
- * timeline_waits.c (what calls that waited tell), timeline_device.c (busy and idle),
- * timeline_exact.c (CUPTI).
+ * timeline_waits.c (what calls that waited tell), timeline_queue.c (the launch queue),
+ * timeline_device.c (busy and idle), timeline_exact.c (CUPTI).
  *
  * Times are ticks below TL_TICKS_MOST; records with later ones are not taken. Everything starts as
  * zeros: an id, a place or a number in a list that is 0 is none, so places are kept plus one.
@@ -80,6 +80,7 @@ struct tl_op {
 	uint32_t stream;   /* place + 1 */
 	uint32_t generation;
 	uint32_t kernel;
+	uint32_t entry; /* its number in its stream's queue */
 	uint16_t thread;
 	uint8_t kind; /* enum tf_work_kind */
 	uint8_t flags;
@@ -102,14 +103,16 @@ struct tl_stream {
 	bool has_device, row_sought;
 	bool blocking;        /* it and the legacy default stream wait for each other */
 	uint32_t outstanding; /* ops from `head` on */
-	uint32_t behind;      /* ops from `back` on */
+	uint32_t entries;     /* given to its queue so far: ops, and what takes no time */
+	uint32_t proof;       /* of these: before it was last known to be empty */
+	uint8_t lasting;      /* whether calls take longer, one after the other */
 	uint32_t since_proof; /* ops since it was last known to be empty */
 	uint32_t unknown;     /* of these: of unknown duration */
 	uint64_t since_ticks; /* what the ops since then take, by estimate */
 	uint32_t active;      /* place in its device's list + 1 */
 	uint64_t head;        /* ids of ops: the first not ended, by estimate */
 	uint64_t book;        /* the first not wholly booked */
-	uint64_t back;        /* the one TL_QUEUE before the last, or the first */
+	uint64_t back;        /* the last one TL_QUEUE entries before the next, or the first */
 	uint64_t tail;
 	int64_t shift;
 	uint64_t settled; /* end of the last op that ended */
@@ -387,20 +390,27 @@ void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t upto);
 void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_t by);
 /* Op ended only at tick `end`. */
 void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end);
-/* A launch waited until tick `at` for the queue: the op TL_QUEUE before it ended just then. */
-void tl_queue_moved(struct timeline *t, struct tl_stream *s, uint64_t at);
 
 /* ---- timeline_waits.c ---- */
 
 /* A sync: until when it was useful. */
 uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role);
 void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role);
-/* A launch: launch, back-pressure, contention or loading. */
-struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                          unsigned class);
 /* A blocking copy, an allocation, a module load: how long it waited for earlier work. */
 struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
                             unsigned state, struct tf_work *work);
+
+/* ---- timeline_queue.c ---- */
+
+/* So many entries more were given to the stream's queue. */
+void tl_enqueued(struct timeline *t, struct tl_stream *s, uint32_t entries);
+/* A launch: launch, back-pressure, contention or loading. */
+struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                          unsigned class);
+/* Another call that only gives something to its stream, in host state `state`: whether it waited
+ * for a place there. `typical`: what such calls typically take, ticks. */
+struct tl_split tl_submit(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                          unsigned state, uint32_t *typical);
 
 /* ---- timeline_device.c ---- */
 

@@ -2,12 +2,7 @@
 
 #include "shim/works.h"
 
-#define QUEUE_FULL 900u /* outstanding, by estimate, where a launch that takes longer waits */
-/* The same where it takes clearly longer: estimates may be too short. Events fill the queue too, so
- * that it is full of fewer launches than TL_QUEUE. */
-#define QUEUE_LIKELY 512u
-#define GRAPHS_FULL  8u  /* graph launches outstanding where one that takes longer waits */
-#define LEARN_FIRST  16u /* waits whose latency counts much */
+#define LEARN_FIRST 16u /* waits whose latency counts much */
 
 #define SHORT_CHAIN_NS   50000.0
 #define LATENCY_LEAST_NS 200.0
@@ -194,54 +189,6 @@ void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, en
 		tl_extend(t, w.last, r->start); /* it says so */
 }
 
-/* ---- launches ---- */
-
-/* Whether a launch that took so much longer than it typically does waited for the queue. */
-static bool queue_was_full(const struct tl_stream *s, unsigned class, bool clearly)
-{
-	if (class == SPY_CLASS_GRAPH_LAUNCH)
-		return clearly && s->outstanding >= GRAPHS_FULL;
-	if (s->outstanding >= QUEUE_FULL)
-		return true;
-	return clearly && s->behind >= QUEUE_FULL && s->since_proof >= QUEUE_FULL &&
-	       (s->outstanding >= QUEUE_LIKELY || s->unknown > s->since_proof / 2);
-}
-
-struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                          unsigned class)
-{
-	struct tl_split split = {r->start, TF_HOST_LAUNCH, TF_HOST_LAUNCH};
-	uint32_t *typical = &t->call_typical[r->call];
-	uint64_t nested = tl_nested_ticks(t, thread, r->start), ticks = r->end - r->start;
-
-	ticks -= tl_min(nested, ticks);
-	if (r->flags & TF_FIRST) { /* what it takes longer is loading */
-		split.before = TF_HOST_MODULE;
-		split.at = *typical && ticks > *typical ? r->end - *typical : r->start;
-		return split;
-	}
-	if (r->result || t->mode == TF_GPU_OFF || r->flags & (TF_CAPTURED | TF_NO_ARGS))
-		return split;
-	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
-	tl_retire(t, s, r->start);
-	if (t->mode == TF_GPU_SAMPLE && class == SPY_CLASS_LAUNCH &&
-	    s->outstanding > TL_QUEUE + TL_QUEUE / 16)
-		tl_queue_moved(t, s, r->end); /* more than there can be */
-	bool clearly = tl_is_long(t, *typical, ticks),
-	     full = *typical && queue_was_full(s, class, clearly);
-	if (full && ticks > *typical + *typical / 8) {
-		split.before = TF_HOST_BACK_PRESSURE;
-		split.at = r->end - *typical;
-		if (t->mode == TF_GPU_SAMPLE && clearly && class == SPY_CLASS_LAUNCH)
-			tl_queue_moved(t, s, r->end);
-	} else if (clearly) {
-		split.before = TF_HOST_CONTENTION;
-		split.at = r->end - *typical;
-	}
-	tl_learn(typical, ticks, full || s->since_proof >= QUEUE_FULL);
-	return split;
-}
-
 /* ---- calls that turn out to wait ---- */
 
 struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
@@ -255,6 +202,11 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	ticks -= tl_min(nested, ticks);
 	if (r->result || t->mode == TF_GPU_OFF)
 		return split;
+	bool may = state != TF_HOST_COPY ||
+	           (!(r->flags & TF_NO_ARGS) &&
+	            (tl_ends_by_return(r, TF_WORK_COPY) || r->copy.memory == SPY_MEM_PAGEABLE));
+	if (!may)
+		return tl_submit(t, thread, r, state, typical);
 	struct tl_stream *stream =
 	        state == TF_HOST_COPY ? tl_stream(t, thread, r->stream, r->flags) : NULL;
 	unsigned device = stream && stream->has_device ? stream->device : t->threads[thread].device;
@@ -266,10 +218,7 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 		bool known;
 		own = tl_duration(t, work, &known) + t->latency;
 	}
-	bool may = state != TF_HOST_COPY ||
-	           (!(r->flags & TF_NO_ARGS) &&
-	            (tl_ends_by_return(r, TF_WORK_COPY) || r->copy.memory == SPY_MEM_PAGEABLE));
-	bool waited = may && left > t->noise / 3 && tl_is_long(t, own, ticks);
+	bool waited = left > t->noise / 3 && tl_is_long(t, own, ticks);
 	tl_learn(typical, ticks, left > 0);
 	if (!waited)
 		return split;

@@ -35,10 +35,8 @@ static void forget(struct timeline *t, struct tl_op *op)
 		s->book = op->next;
 		tf_header(t->map)->trouble[SPY_TROUBLE_TIMELINE]++;
 	}
-	if (s->back == op->id) {
+	if (s->back == op->id)
 		s->back = op->next;
-		s->behind--;
-	}
 	if (s->tail == op->id)
 		s->tail = 0;
 }
@@ -105,11 +103,8 @@ static void append(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 	s->since_ticks += op->end - op->start;
 	if (op->flags & TL_OP_UNKNOWN)
 		s->unknown++;
-	if (++s->behind > TL_QUEUE) {
-		const struct tl_op *back = tl_op(t, s->back);
-		s->back = back ? back->next : s->tail;
-		s->behind = back ? s->behind - 1 : 1;
-	}
+	op->entry = s->entries + 1;
+	tl_enqueued(t, s, 1);
 	tl_activate(t, s);
 }
 
@@ -324,8 +319,10 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 		if (op) /* what came later moves up, as far as its call lets it */
 			s->shift -= (int64_t)(was - by);
 	}
-	if (!op)
+	if (!op) {
 		s->since_ticks = s->since_proof = s->unknown = 0;
+		s->proof = s->entries;
+	}
 }
 
 /* What is behind op `op` on its stream and was to start before it has ended moves back. What of it
@@ -367,24 +364,4 @@ void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end)
 	op->flags |= TL_OP_CUT;
 	if (s)
 		push_back(t, s, op);
-}
-
-void tl_queue_moved(struct timeline *t, struct tl_stream *s, uint64_t at)
-{
-	struct tl_op *moved_on = tl_op(t, s->back);
-
-	if (!moved_on || s->behind < TL_QUEUE)
-		return;
-	if (s->head <= moved_on->id && s->head) { /* the estimate was too long */
-		tl_finished(t, s, moved_on->id, at);
-		return;
-	}
-	if (moved_on->end >= at)
-		return;
-	/* Too short. A copy's bytes bound its time: what lasted are kernels behind it, of places
-	 * not known. */
-	const struct tl_op *behind = tl_op(t, moved_on->next);
-	if (behind && behind->kind == TF_WORK_KERNEL && moved_on->kind != TF_WORK_KERNEL)
-		moved_on->kind = TF_WORK_GRAPH; /* several kernels as one */
-	tl_extend(t, moved_on, at);
 }
