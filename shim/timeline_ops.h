@@ -135,6 +135,14 @@ static inline uint64_t tl_duration(struct timeline *t, const struct tf_work *w, 
 	return k->ticks;
 }
 
+/* Between the pieces of a class of known duration, ns squared. */
+static inline double tl_variance(struct timeline *t, const struct tf_work *w)
+{
+	const struct tl_known *k = tl_known(t, w);
+
+	return k && k->ticks != TL_TICKS_MOST ? k->variance : 0;
+}
+
 /* A call that returns only when its copy is done. */
 static inline bool tl_ends_by_return(const struct tf_record *r, enum tf_work_kind kind)
 {

@@ -101,18 +101,19 @@ struct tl_stream {
 	uint32_t flags;         /* of the row */
 	uint16_t device;
 	bool has_device, row_sought;
-	bool blocking;        /* it and the legacy default stream wait for each other */
-	uint32_t outstanding; /* ops from `head` on */
-	uint32_t entries;     /* given to its queue so far: ops, and what takes no time */
-	uint32_t proof;       /* of these: before it was last known to be empty */
-	uint8_t lasting;      /* whether calls take longer, one after the other */
-	uint32_t since_proof; /* ops since it was last known to be empty */
-	uint32_t unknown;     /* of these: of unknown duration */
-	uint64_t since_ticks; /* what the ops since then take, by estimate */
-	uint32_t active;      /* place in its device's list + 1 */
-	uint64_t head;        /* ids of ops: the first not ended, by estimate */
-	uint64_t book;        /* the first not wholly booked */
-	uint64_t back;        /* the last one TL_QUEUE entries before the next, or the first */
+	bool blocking;         /* it and the legacy default stream wait for each other */
+	uint32_t outstanding;  /* ops from `head` on */
+	uint32_t entries;      /* given to its queue so far: ops, and what takes no time */
+	uint32_t proof;        /* of these: before it was last known to be empty */
+	uint8_t lasting;       /* whether calls take longer, one after the other */
+	uint32_t since_proof;  /* ops since it was last known to be empty */
+	uint32_t unknown;      /* of these: of unknown duration */
+	uint64_t since_ticks;  /* what the ops since then take, by estimate */
+	double since_variance; /* of the class among them that varies most, ns squared */
+	uint32_t active;       /* place in its device's list + 1 */
+	uint64_t head;         /* ids of ops: the first not ended, by estimate */
+	uint64_t book;         /* the first not wholly booked */
+	uint64_t back;         /* the last one TL_QUEUE entries before the next, or the first */
 	uint64_t tail;
 	int64_t shift;
 	uint64_t settled; /* end of the last op that ended */
@@ -218,8 +219,9 @@ struct tl_mean { /* of a kernel, over its shapes */
 struct tl_known { /* a class's duration as last asked for */
 	uint64_t stamp;
 	double ns;
-	double rate;    /* ticks a ns that `ticks` were made with */
-	uint64_t ticks; /* TL_TICKS_MOST = unknown */
+	double rate;     /* ticks a ns that `ticks` were made with */
+	uint64_t ticks;  /* TL_TICKS_MOST = unknown */
+	double variance; /* between its pieces, ns squared */
 };
 
 struct tl_kernel {                 /* what was found of a kernel */

@@ -2,6 +2,7 @@
 
 #include "shim/works.h"
 
+#define SPREAD      3.0 /* standard deviations from a class's mean that one of its pieces may be */
 #define LEARN_FIRST 16u /* waits whose latency counts much */
 
 #define SHORT_CHAIN_NS   50000.0
@@ -100,14 +101,18 @@ static void learn_latency(struct timeline *t, const struct tl_op *op, uint64_t e
 
 /*
  * Whether the work may have taken until `end`, later than the estimate. Where its classes are known
- * it is rather the host that came late, when it would have to be more than twice as long.
+ * it is rather the host that came late, when it would have to be more than twice as long, and by
+ * more than the pieces of its class differ.
  */
 static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end)
 {
 	const struct tl_stream *s = tl_op_stream(t, w->last);
+	double late = (double)(end - tl_min(end, w->end)) / t->ticks_per_ns;
 
-	return w->end + t->noise < end &&
-	       (!s || s->unknown || !s->since_proof || end - w->end <= s->since_ticks + t->noise);
+	if (w->end + t->noise >= end)
+		return false;
+	return !s || s->unknown || !s->since_proof || end - w->end <= s->since_ticks + t->noise ||
+	       late * late <= SPREAD * SPREAD * s->since_variance;
 }
 
 /* ---- syncs and queries ---- */

@@ -132,6 +132,20 @@ static double guess_ns(const struct tf_work *w)
 	return NAN;
 }
 
+static double variance_of(const struct tf_work *w)
+{
+	double most = 0;
+
+	for (int i = 0; i < TF_PAIRS; i++) {
+		const struct tf_pairs *p = &w->pairs[i];
+		double n = (double)p->count, mean = p->sum_ns / n;
+		double variance = (p->sum_squares - n * mean * mean) / (n - 1);
+		if (p->count > 1 && variance > most)
+			most = variance;
+	}
+	return most;
+}
+
 uint64_t tl_find_duration(struct timeline *t, const struct tf_work *w, bool *known)
 {
 	struct tl_known *k = tl_known(t, w);
@@ -148,6 +162,7 @@ uint64_t tl_find_duration(struct timeline *t, const struct tf_work *w, bool *kno
 	k->ticks = TL_TICKS_MOST;
 	if (!isnan(k->ns)) {
 		*known = true;
+		k->variance = variance_of(w);
 		return k->ticks = tl_ticks(t, k->ns);
 	}
 	if (w->kind == TF_WORK_KERNEL) {
@@ -259,6 +274,8 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 		place(t, s, op, r, ticks);
 	}
 	append(t, s, op);
+	if (known && !exact && tl_variance(t, work) > s->since_variance)
+		s->since_variance = tl_variance(t, work);
 	if (exact)
 		exact->row = s->row;
 	if (t->mode == TF_GPU_CUPTI) { /* booked from activities */
@@ -321,6 +338,7 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 	}
 	if (!op) {
 		s->since_ticks = s->since_proof = s->unknown = 0;
+		s->since_variance = 0;
 		s->proof = s->entries;
 	}
 }

@@ -69,6 +69,25 @@ def test_work_of_one_stream_does_not_overlap(run):
     assert gpu['overlap_ns'] < gpu['overlap_possible_ns'] / 20
 
 
+def test_work_of_one_class_may_differ(run):
+    """Of five launches of one kernel in a step, one takes four times as long as the others, beside them: the waits tell."""
+    r = run('device_sync', CUDASPY_GPU='sample', **VIRTUAL_TIME)
+    assert_divides(r.report)
+    gpu = r.report['gpu']
+    assert gpu['busy_low_ns'] < truth_busy(r) < gpu['busy_high_ns']
+    assert gpu['busy_ns'] == pytest.approx(truth_busy(r), rel=0.15)
+
+
+@pytest.mark.parametrize('program', ['sync_every_step_fixed', 'memory_growth_fixed', 'strided_copy_fixed'])
+def test_copies_and_sets_wait_for_the_queue_too(run, program):
+    """The host is ahead of the GPU by a queue that launches fill with other calls: that they wait is no cost of theirs."""
+    r = run(program, CUDASPY_GPU='sample', **VIRTUAL_TIME)
+    assert_divides(r.report)
+    assert r.report['gpu']['busy_ns'] == pytest.approx(truth_busy(r), rel=0.03)
+    calls = sum(r.report['totals'][what] for what in ('launches', 'copies', 'sets'))
+    assert host(r.report, 'launch', 'copy', 'contention') < calls * 2700  # each takes 2.5 us by itself
+
+
 @pytest.mark.parametrize('program', ['alloc_every_step', 'graph_replay', 'pageable_copies', 'pinned_overlap', 'streams',
                                      'threads', 'vector_add'])
 def test_times_divide_whatever_the_program_does(run, program):
