@@ -75,7 +75,7 @@ static bool waited(struct timeline *t, struct tl_stream *s, uint64_t end, uint64
 
 	if (!typical)
 		return false;
-	bool unknown = clearly && s->unknown > s->since_proof / 2;
+	bool unknown = clearly && s->unknown > s->since_proof / 8; /* which may be long */
 	if (queued < QUEUE_FULL && (since < QUEUE_FULL || (queued < QUEUE_LIKELY && !unknown))) {
 		s->lasting = 0;
 		return false;
