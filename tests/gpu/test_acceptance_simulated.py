@@ -26,7 +26,7 @@ class Simulated(unittest.TestCase):
 
     def setUp(self):
         needed = ["libcudaspy.so", "cudaspy", "sim/truth", "samples/sim/many_tiny_launches",
-                  "tests/captures-sim", "tests/launch_cost", "tests/libnvperf_launch_cost.so",
+                  "tests/captures-sim", "tests/stream_facts-sim", "tests/launch_cost", "tests/libnvperf_launch_cost.so",
                   "tests/libslow_launch.so"]
         if not BUILD or not all(os.path.exists(os.path.join(BUILD, f)) for f in needed):
             self.skipTest("the shim, the simulated CUDA or its programs are not built")
@@ -55,6 +55,13 @@ class Simulated(unittest.TestCase):
         ways = ["clocks", "driver", "forward", "record", "seen"]
         self.assertEqual([(r["mode"], sorted(r["ways"])) for r in parts["launch_cost"]["rows"]],
                          [(mode, ways) for mode in ("bare", "off", "sample")])
+
+    def test_stream_facts(self):
+        parts = self.script("--parts", "stream_facts")
+        said = {r["what"]: r["text"] for r in parts["stream_facts"]["rows"]}
+        self.assertEqual(said["calls before one waits: kernel"], "1024, as assumed")
+        self.assertEqual(said["calls before one waits: kernel_and_event"], "512, as assumed")
+        self.assertIn("a kernel and behind it: copy_dtoh", said)
 
     def test_times(self):
         parts = self.script("--parts", "accuracy,timeline", "--only", "^many_tiny_launches/sim$")
