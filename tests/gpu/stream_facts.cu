@@ -13,12 +13,13 @@
 #include "cuda_samples/sample.h"
 #include <chrono>
 
-#define HELD_MS      200 /* the stream, while calls fill its queue; a call that waits takes longer than */
-#define WAITED_MS    100
-#define CALLS_MOST   5000
-#define PAIRS        300
-#define HELD_FIRST   4 /* ms, while pairs are queued behind */
-#define LARGE_BYTES  65536
+#define HELD_MS                                                                                    \
+	200 /* the stream, while calls fill its queue; a call that waits takes longer than */
+#define WAITED_MS   100
+#define CALLS_MOST  5000
+#define PAIRS       300
+#define HELD_FIRST  4 /* ms, while pairs are queued behind */
+#define LARGE_BYTES 65536
 
 #ifdef __CUDACC__
 static __device__ unsigned long long now_ns()
