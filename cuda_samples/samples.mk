@@ -81,11 +81,15 @@ SAMPLES_PTSZ := \
 	vector_add \
 	# EOL
 
-NVCC_ARCH ?= compute_75
+# Code for any GPU, which the driver translates at the first launch (some 90 ms a process), and the GPU's own code
+# for those that it is to be ready for.
+NVCC_ARCH  ?= compute_75
+NVCC_READY ?= $(filter sm_90,$(if $(NVCC),$(shell $(NVCC) --list-gpu-code)))
 SAMPLE_CXXFLAGS := -O2 -g -std=c++17 -Wall -Wextra -Wno-unused-parameter -pthread \
 	-I. -isystem $(CUDA_INC) $(addprefix -fsanitize=,$(SAN))
-SAMPLE_NVCCFLAGS := -O2 -std=c++17 -Xcompiler -pthread \
-	-I. -gencode arch=$(NVCC_ARCH),code=$(NVCC_ARCH)
+SAMPLE_NVCCFLAGS = -O2 -std=c++17 -Xcompiler -pthread \
+	-I. -gencode arch=$(NVCC_ARCH),code=$(NVCC_ARCH) \
+	$(foreach code,$(NVCC_READY),-gencode arch=$(code:sm_%=compute_%),code=$(code))
 
 SAMPLES_SIM := \
 	$(addprefix $(O)/samples/sim/,$(SAMPLES)) \
