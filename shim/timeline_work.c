@@ -367,8 +367,13 @@ void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end)
 {
 	struct tl_stream *s = tl_op_stream(t, op);
 
-	if (s)
-		tl_retire(t, s, tl_op_end(t, op));
+	/* It and all before it. */
+	for (struct tl_op *first = s ? tl_op(t, s->head) : NULL; first && first->id <= op->id;
+	     first = tl_op(t, s->head)) {
+		settle(s, first);
+		s->head = first->next;
+		s->outstanding--;
+	}
 	if (s && !(op->flags & TL_OP_SETTLED))
 		settle(s, op);
 	if (op->end >= end)
