@@ -142,12 +142,14 @@ static const struct known {
          "Graphs are made or updated anew for each launch",
          "instantiate once (cudaGraphInstantiate) and launch it at every step, with parameters "
          "in device memory",
-         "capture one torch.cuda.CUDAGraph and replay() it with static input tensors", WHATIFS},
+         "capture one torch.cuda.CUDAGraph and replay() it with static input tensors",
+         WHATIF_NO_ALLOC},
         {"graph-instantiation-dominates", find_graph_instantiation_dominates,
          "Making graphs takes the host longer than launching them",
          "keep the instantiated graph of each shape (cudaGraphExec_t) and launch it again when "
          "the shape comes again",
-         "one torch.cuda.CUDAGraph for each padded batch size, captured before the loop", WHATIFS},
+         "one torch.cuda.CUDAGraph for each padded batch size, captured before the loop",
+         WHATIF_NO_ALLOC},
         {"environment", find_environment, "Something outside the program holds it up",
          "nvidia-smi -q shows clocks, power, processes and the link; a driver of the runtime's "
          "version or newer",

@@ -38,6 +38,7 @@ enum history_role {
 	HISTORY_ROLE_ALLOC_ORDERED, /* cudaMallocAsync, cudaFreeAsync: in the stream's order */
 	HISTORY_ROLE_CAPTURE_BEGIN,
 	HISTORY_ROLE_CAPTURE_END,
+	HISTORY_ROLE_GRAPH_CHANGED, /* one that is instantiated, for its next launch */
 };
 
 /* One call, as the program made it; what calls nested in it took stands in it. */

@@ -22,6 +22,8 @@ static enum history_role role_of(const char *name, unsigned class)
 	        {"Async", SPY_CLASS_ALLOC, HISTORY_ROLE_ALLOC_ORDERED},
 	        {"BeginCapture", SPY_CLASS_GRAPH, HISTORY_ROLE_CAPTURE_BEGIN},
 	        {"EndCapture", SPY_CLASS_GRAPH, HISTORY_ROLE_CAPTURE_END},
+	        {"GraphExecDestroy", SPY_CLASS_GRAPH, HISTORY_ROLE_NONE},
+	        {"GraphExec", SPY_CLASS_GRAPH, HISTORY_ROLE_GRAPH_CHANGED},
 	};
 
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)

@@ -112,6 +112,17 @@ static double waiting_copies(const struct model *m)
 	return all > 0 && waits > 0 ? fmin(1, waits / all) : 0;
 }
 
+/* Host time of capturing, building, instantiating and changing graphs. */
+static double making_graphs(const struct model *m)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < m->api_count; i++)
+		if (m->apis[i].class == SPY_CLASS_GRAPH && m->apis[i].total > 0)
+			ns += m->apis[i].total;
+	return ns;
+}
+
 static void cut(double *ns, double most)
 {
 	*ns = *ns > 0 ? fmin(*ns, most) : 0; /* a NaN too */
@@ -141,13 +152,14 @@ struct verdict_input verdict_take(const struct model *m)
 	const struct split *h = &m->host;
 	const struct gpu_busy *b = &m->gpu.busy;
 	bool divided = isfinite(h->launch + h->contention);
+	double graphs = h->other > 0 ? fmin(making_graphs(m), h->other) : 0;
 	struct verdict_input in = {
 	        .window = m->host_window,
 	        .launch = divided ? h->launch + h->contention : h->launch_api,
 	        .sync = h->sync,
 	        .copy = h->copy,
-	        .alloc = h->alloc + h->module,
-	        .outside = h->other + h->outside,
+	        .alloc = h->alloc + h->module + graphs,
+	        .outside = h->other - graphs + h->outside,
 	        .sampling = h->sampling,
 	};
 

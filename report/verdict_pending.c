@@ -65,6 +65,7 @@ static enum verdict_class class_of(const struct act *a)
 		return VERDICT_COPY;
 	case SPY_CLASS_ALLOC:
 	case SPY_CLASS_MODULE:
+	case SPY_CLASS_GRAPH:
 		return VERDICT_ALLOC;
 	default:
 		return VERDICT_HOST;

@@ -90,8 +90,11 @@ static void no_alloc(struct change *c, const struct replay *r, struct replay_act
 	const struct act *given = &r->given[i];
 	struct replay_act *a = &acts[i];
 	double nested = given->nested_alloc + given->nested_module;
+	bool makes_graph =
+	        (given->class == SPY_CLASS_GRAPH && given->role != HISTORY_ROLE_GRAPH_CHANGED) ||
+	        given->flags & TF_CAPTURED;
 
-	if (given->class == SPY_CLASS_ALLOC || given->class == SPY_CLASS_MODULE) {
+	if (given->class == SPY_CLASS_ALLOC || given->class == SPY_CLASS_MODULE || makes_graph) {
 		a->own = 0;
 		a->wait = REPLAY_NO_WAIT;
 	} else if (nested > 0) {

@@ -73,8 +73,8 @@ void whatif_assume(struct whatif_result *to, const struct outcome *o)
 		break;
 	case WHATIF_NO_ALLOC:
 		assume(to,
-		       "memory and code are there before: allocations, frees and module loads go, "
-		       "and what they wait for");
+		       "memory, code and graphs are there before: allocations, frees, module loads "
+		       "and the making of graphs go, and what they wait for");
 		break;
 	case WHATIF_OVERLAP:
 		assume(to,

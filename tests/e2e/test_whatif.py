@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import REPORTER, ROOT, SAMPLES, VIRTUAL_TIME, environment, report
+from conftest import REPORTER, ROOT, SAMPLES, SIM, VIRTUAL_TIME, environment, report
 
 sys.path.insert(0, str(ROOT / 'tests/gpu'))
 from acceptance.whatif import CHANGES as PAIRS  # noqa: E402 (needs the path above); on a GPU the same pairs are measured
@@ -56,6 +56,21 @@ def test_a_prediction_is_what_the_fixed_twin_saves(name, tmp_path):
     if name != 'copy_not_overlapped':
         steady = fixed['graphs']['window_ns']
         assert rows[change]['predicted_low_ns'] <= steady <= rows[change]['predicted_high_ns']
+
+
+def test_graphs_made_once(tmp_path):
+    """Each graph is launched once: no sample tells its time, so CUPTI does; the host's side says as much of the class."""
+    if not (SIM / 'cupti13').exists():
+        pytest.skip("CUPTI's headers are not there, so there is no simulated CUPTI")
+    exact = {'sim': f'{SIM}:{SIM}/cupti13', 'CUDASPY_GPU': 'cupti'}
+    rows, before = predict(record('graph_every_step', tmp_path / 'before', **exact), 'no-alloc')
+    after = report(record('graph_every_step_fixed', tmp_path / 'after', **exact))
+    assert is_sound(rows['no-alloc'])['saved_ns'] == pytest.approx(before['window_ns'] - after['window_ns'], rel=0.1)
+    assert before['verdict']['class'] == 'alloc-bound'
+    finding, = [f for f in before['findings'] if f['id'] == 'graph-reinstantiated']
+    assert finding['predicted_speedup'] == pytest.approx(before['window_ns'] / after['window_ns'], rel=0.05)
+    sampled = report(record('graph_every_step', tmp_path / 'sampled'))
+    assert (sampled['verdict']['class'], sampled['verdict']['confidence']) == ('alloc-bound', 'low')
 
 
 def test_recent_calls_stand_for_all(tmp_path):
