@@ -44,6 +44,7 @@ struct gpu_busy {
 	double kernels, copies;   /* unions */
 	double overlap, possible; /* copies while kernels ran; that could have, on each device */
 	double work, unknown;     /* pieces of work placed; of unknown duration */
+	double guessed;           /* time that those of unknown duration stand for */
 };
 
 struct gpu_device {

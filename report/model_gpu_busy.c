@@ -5,6 +5,10 @@
 #include "report/alloc.h"
 #include "report/model_parts.h"
 
+/* A copy is taken to go at 20 bytes a ns where nothing else is known, and the bus has 64 at most.
+ */
+#define GUESS_BELOW 0.7
+
 static char *copy_of(const char *text)
 {
 	return text ? alloc_copy(text, strlen(text)) : NULL;
@@ -48,6 +52,7 @@ static struct gpu_busy busy_of(const struct model_part *p, const struct tf_devic
 	b.possible = fmin(b.kernels, b.copies);
 	b.work = (double)d->work;
 	b.unknown = fmin((double)d->work_unknown, b.work);
+	b.guessed = fmin(clock_ns(&p->clock, d->guessed_ticks), b.busy);
 	for (int i = 0; i < TF_IDLES; i++) {
 		b.by[i] = clock_ns(&p->clock, t->idle[i]);
 		idle += b.by[i];
@@ -75,6 +80,7 @@ static void busy_add(struct gpu_busy *to, const struct gpu_busy *b)
 	to->possible += b->possible;
 	to->work += b->work;
 	to->unknown += b->unknown;
+	to->guessed += b->guessed;
 }
 
 static void add_streams(struct model_part *p)
@@ -139,7 +145,8 @@ void model_add_busy(struct model_part *p)
 
 /*
  * The interval is that of the GPU time that the union is made of, relative to it; work of unknown
- * duration is taken to be as long as the rest at most.
+ * duration is taken to be as long as the rest at most, and by GUESS_BELOW shorter at least than it
+ * was guessed to be.
  */
 static void find_interval(struct gpu_busy *b, const struct gpu_time *all, bool estimated)
 {
@@ -155,7 +162,7 @@ static void find_interval(struct gpu_busy *b, const struct gpu_time *all, bool e
 	low = all->low / all->total;
 	high = all->high / all->total *
 	       (b->unknown < b->work ? b->work / (b->work - b->unknown) : 1);
-	b->low = b->busy * low;
+	b->low = fmax(0, b->busy * low - GUESS_BELOW * b->guessed);
 	b->high = fmin(b->busy * high, b->window);
 }
 

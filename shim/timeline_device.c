@@ -193,6 +193,8 @@ void tl_book(struct timeline *t, const struct tl_piece *p)
 	if (!time || p->end < p->start)
 		return;
 	time->work_ticks += p->end - p->start;
+	if (p->flags & TL_OP_UNKNOWN)
+		time->guessed_ticks += p->end - p->start;
 	if (p->row)
 		*(p->kind == TF_WORK_COPY || p->kind == TF_WORK_SET ? &p->row->copy_ticks
 		                                                    : &p->row->kernel_ticks) +=

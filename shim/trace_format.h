@@ -482,12 +482,13 @@ struct tf_slice_busy {
 
 struct tf_device_time { /* at header `devices_time[device]` */
 	struct tf_busy total;
-	uint64_t from, upto;   /* ticks covered: from the window's start to the last work seen */
-	uint64_t work;         /* pieces of work placed */
-	uint64_t work_unknown; /* of these: of a class without a known duration */
-	uint64_t work_ticks;   /* sum of durations: overlap counted twice */
-	uint64_t anchored;     /* waits that told when work really ended */
-	uint64_t reserved[4];
+	uint64_t from, upto;    /* ticks covered: from the window's start to the last work seen */
+	uint64_t work;          /* pieces of work placed */
+	uint64_t work_unknown;  /* of these: of a class without a known duration */
+	uint64_t work_ticks;    /* sum of durations: overlap counted twice */
+	uint64_t anchored;      /* waits that told when work really ended */
+	uint64_t guessed_ticks; /* of work_ticks: of classes without a known duration */
+	uint64_t reserved[3];
 	struct tf_slice_busy slices;
 };
 #define TF_DEVICES_TIMED 16u
