@@ -9,7 +9,9 @@
  * and sleep in the machine's time without moving it: a second thread that waits in a busy loop for
  * a time to come waits for the first one.
  *
- * VIRTUAL_CLOCK_KILL_MS=N kills the process when so much time has passed.
+ * VIRTUAL_CLOCK_KILL_MS=N kills the process when so much time has passed. VIRTUAL_CLOCK_NOISE=SEED
+ * makes it a machine that does other things too: the thread is away for 100 us every 3 ms, and a
+ * reading takes up to twice as long; both on average, at random, the same for the same seed.
  *
  * The shim must read the clock as well: CUDASPY_CLOCK=monotonic. Its collector lags behind as the
  * program runs faster than it says; CUDASPY_RING must hold what is made meanwhile.
@@ -25,10 +27,33 @@
 
 #define READ_NS   20u /* of a clock_gettime() in the vDSO */
 #define SECOND_NS 1000000000u
+#define AWAY_NS   100000u
+#define EACH_NS   3000000u
 
 static atomic_uint_least64_t now_ns;  /* CLOCK_MONOTONIC */
 static uint64_t to_real_ns;           /* CLOCK_REALTIME is so much later */
 static uint64_t last_ns = UINT64_MAX; /* then the process is killed */
+
+/* What the machine takes for itself; of the first thread. 0 = no noise. */
+static uint64_t noise, next_away_ns;
+
+static uint64_t random_below(uint64_t bound)
+{
+	noise ^= noise << 13;
+	noise ^= noise >> 7;
+	noise ^= noise << 17;
+	return (noise >> 11) % bound;
+}
+
+static uint64_t taken_away(uint64_t now)
+{
+	if (!noise)
+		return 0;
+	if (now < next_away_ns)
+		return random_below(2 * READ_NS);
+	next_away_ns = now + random_below(2 * EACH_NS);
+	return random_below(2 * AWAY_NS);
+}
 
 static uint64_t machine_ns(clockid_t clock)
 {
@@ -43,11 +68,13 @@ static void __attribute__((constructor)) start(void)
 {
 	uint64_t zero = 0, now = machine_ns(CLOCK_MONOTONIC);
 
-	const char *ms = getenv("VIRTUAL_CLOCK_KILL_MS");
+	const char *ms = getenv("VIRTUAL_CLOCK_KILL_MS"), *seed = getenv("VIRTUAL_CLOCK_NOISE");
 
 	if (!atomic_compare_exchange_strong(&now_ns, &zero, now))
 		return;
 	to_real_ns = machine_ns(CLOCK_REALTIME) - now;
+	if (seed)
+		noise = strtoull(seed, NULL, 10) * 0x9e3779b97f4a7c15u + 1;
 	if (ms)
 		last_ns = now + strtoull(ms, NULL, 10) * 1000000u;
 }
@@ -67,6 +94,7 @@ static uint64_t pass(uint64_t ns)
 		start();
 	if (!moves_time())
 		return atomic_load(&now_ns);
+	ns += taken_away(atomic_load(&now_ns));
 	uint64_t now = atomic_fetch_add(&now_ns, ns) + ns;
 	if (now > last_ns)
 		kill(getpid(), SIGKILL);
