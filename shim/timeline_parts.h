@@ -115,6 +115,7 @@ struct tl_stream {
 	uint64_t book;         /* the first not wholly booked */
 	uint64_t back;         /* the last one TL_QUEUE entries before the next, or the first */
 	uint64_t tail;
+	uint64_t loose; /* no later one starts later than a gap after the one before it */
 	int64_t shift;
 	uint64_t settled; /* end of the last op that ended */
 	uint64_t wait;    /* no op that comes now starts before: events waited for */

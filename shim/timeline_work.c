@@ -210,6 +210,8 @@ static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
 	if (end && end + t->gap > op->start) {
 		op->start = end + t->gap;
 		free = before->flags & TL_OP_CHAINED;
+	} else {
+		s->loose = op->id;
 	}
 	if (free)
 		op->flags |= TL_OP_CHAINED;
@@ -225,6 +227,7 @@ static void place_blocking(struct timeline *t, struct tl_stream *s, struct tl_op
 	op->start = end - tl_min(end - r->start, ticks);
 	op->end = end;
 	op->ready = r->start;
+	s->loose = op->id;
 	if (s->tail)
 		tl_finished(t, s, s->tail, op->start);
 }
@@ -333,8 +336,10 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 	if (n && was > by) {
 		move_ahead(t, n, before, by);
 		s->settled = tl_max(before, by);
-		if (op) /* what came later moves up, as far as its call lets it */
+		if (op) { /* what came later moves up, as far as its call lets it */
 			s->shift -= (int64_t)(was - by);
+			s->loose = s->tail;
+		}
 	}
 	if (!op) {
 		s->since_ticks = s->since_proof = s->unknown = 0;
@@ -343,16 +348,27 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 	}
 }
 
+/* Moves op `next` and what is behind it back, each only as far as the one before it asks for. */
+static void move_back(struct timeline *t, const struct tl_stream *s, struct tl_op *next,
+                      uint64_t from)
+{
+	for (; next && tl_start_on(s, next) < from; next = tl_op(t, next->next)) {
+		next->end = from + (next->end - next->start);
+		next->start = from;
+		next->shift = s->shift;
+		from = next->end + t->gap;
+	}
+}
+
 /* What is behind op `op` on its stream and was to start before it has ended moves back. What of it
  * was taken for done is still to come. */
 static void push_back(struct timeline *t, struct tl_stream *s, const struct tl_op *op)
 {
-	const struct tl_op *next = tl_op(t, op->next);
+	struct tl_op *next = tl_op(t, op->next);
 	uint64_t from = op->end + t->gap;
 
 	if (!next || tl_start_on(s, next) >= from)
 		return;
-	int64_t by = (int64_t)(from - tl_start_on(s, next));
 	for (struct tl_op *done = tl_op(t, op->next); done && done->id != s->head;
 	     done = tl_op(t, done->next)) {
 		done->flags &= (uint8_t)~TL_OP_SETTLED;
@@ -360,7 +376,10 @@ static void push_back(struct timeline *t, struct tl_stream *s, const struct tl_o
 		s->outstanding++;
 	}
 	s->head = op->next;
-	s->shift += by;
+	if (s->loose > next->id)
+		move_back(t, s, next, from);
+	else /* they follow each other closely: all of them at once */
+		s->shift += (int64_t)(from - tl_start_on(s, next));
 }
 
 void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end)

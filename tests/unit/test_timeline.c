@@ -270,6 +270,20 @@ static void test_queries(void **state)
 	assert_int_equal(total()->busy, 60000 - 12800 + 100300 - 80000);
 }
 
+/* Work behind some that lasted longer moves back, as far as there is no time between. */
+static void test_push_back_stops_at_idle_time(void **state)
+{
+	make_stream(0x1000, 1, 1000);
+	launch_on(0, 0x1000, 4, 10000, 11000); /* by guess [12800, 17800) */
+	on_event(RECORD, 0xe1, 0x1000, 11000, 11100);
+	launch_on(0, 0x1000, 0, 12000, 13000);
+	launch_on(0, 0x1000, 0, 90000, 91000); /* [92800, 102800) */
+	on_event(EVENT_SYNC, 0xe1, 0, 91500, 95000 + RETURN);
+	call(OTHER, 0, 300000, 300100);
+	finish();
+	assert_int_equal(kernel_at(0)->queue_ticks, (95000 + GAP - 13000) + (95000 + 2 * GAP + 10000 - 91000));
+}
+
 /* Latencies are learned from waits for work that nothing else held back. */
 static void test_latency_is_learned(void **state)
 {
@@ -448,6 +462,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_host_came_late, start, end),
 		cmocka_unit_test_setup_teardown(test_waits_for_their_own_stream, start, end),
 		cmocka_unit_test_setup_teardown(test_queries, start, end),
+		cmocka_unit_test_setup_teardown(test_push_back_stops_at_idle_time, start, end),
 		cmocka_unit_test_setup_teardown(test_latency_is_learned, start, end),
 		cmocka_unit_test_setup_teardown(test_a_second_timeline_goes_on, start, end),
 		cmocka_unit_test_setup_teardown(test_late_records, start, end),
