@@ -404,6 +404,8 @@ void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end)
 	}
 	op->end = end;
 	op->flags |= TL_OP_CUT;
-	if (s)
+	if (s) {
+		s->settled = tl_max(s->settled, end);
 		push_back(t, s, op);
+	}
 }

@@ -284,6 +284,22 @@ static void test_push_back_stops_at_idle_time(void **state)
 	assert_int_equal(kernel_at(0)->queue_ticks, (95000 + GAP - 13000) + (95000 + 2 * GAP + 10000 - 91000));
 }
 
+/* What was behind work that lasted longer, and ended earlier than thought, began after it all the same. */
+static void test_behind_extended_work(void **state)
+{
+	make_stream(0x1000, 1, 1000);
+	launch_on(0, 0x1000, 4, 10000, 11000); /* by guess [12800, 17800) */
+	on_event(RECORD, 0xe1, 0x1000, 11000, 11100);
+	for (int i = 0; i < 3; i++)
+		launch_on(0, 0x1000, 0, 12000 + i * 1000, 13000 + i * 1000);
+	on_event(EVENT_SYNC, 0xe1, 0, 42000, 80000 + RETURN);
+	call(STREAM_SYNC, 0x1000, 84000, 107000 + RETURN); /* three of 10 us in 27 */
+	finish();
+	const struct tf_stream *row = tf_entry(&made.map, &header()->streams, 0, sizeof(*row));
+	assert_int_equal(total()->busy, 107000 - 12800);
+	assert_int_equal(row->kernel_ticks, 107000 - 12800);
+}
+
 /* Latencies are learned from waits for work that nothing else held back. */
 static void test_latency_is_learned(void **state)
 {
@@ -463,6 +479,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_waits_for_their_own_stream, start, end),
 		cmocka_unit_test_setup_teardown(test_queries, start, end),
 		cmocka_unit_test_setup_teardown(test_push_back_stops_at_idle_time, start, end),
+		cmocka_unit_test_setup_teardown(test_behind_extended_work, start, end),
 		cmocka_unit_test_setup_teardown(test_latency_is_learned, start, end),
 		cmocka_unit_test_setup_teardown(test_a_second_timeline_goes_on, start, end),
 		cmocka_unit_test_setup_teardown(test_late_records, start, end),
