@@ -60,13 +60,15 @@ static void divide_split(struct split *s, const double ns[TF_HOSTS])
 /*
  * What the timeline says of the thread, made to fit the exact sums of its calls: each class keeps
  * its sum, but for what copies, allocations, frees and events waited, which moves to the waits. The
- * timeline saw the records that were not lost, of the time that it covers.
+ * timeline saw the records that were not lost, a share `seen` of the time inside calls that
+ * returned. Of the call under way (`now`) it knows nothing.
  */
-static void apply_timeline(struct split *s, const double ns[TF_HOSTS], double seen)
+static void apply_timeline(struct split *s, const double ns[TF_HOSTS], double seen,
+                           const struct split *now)
 {
-	double copy = fmin(s->copy, ns[TF_HOST_COPY] / seen);
-	double alloc = fmin(s->alloc, ns[TF_HOST_ALLOC] / seen);
-	double other = fmin(s->other, ns[TF_HOST_OTHER] / seen);
+	double copy = fmin(s->copy, ns[TF_HOST_COPY] / seen + now->copy);
+	double alloc = fmin(s->alloc, ns[TF_HOST_ALLOC] / seen + now->alloc);
+	double other = fmin(s->other, ns[TF_HOST_OTHER] / seen + now->other);
 
 	s->sync += s->copy - copy + s->alloc - alloc + s->other - other;
 	s->copy = copy;
@@ -75,30 +77,38 @@ static void apply_timeline(struct split *s, const double ns[TF_HOSTS], double se
 	divide_split(s, ns);
 }
 
-struct split model_split(const struct model_part *p, const struct tf_thread *t,
-                         const double ticks[SPY_CLASS_COUNT], double kept)
+/* Adds time inside calls, by class; returns all of it. */
+static double add_classes(struct split *s, const double ns[SPY_CLASS_COUNT])
 {
-	double ns[SPY_CLASS_COUNT], hosts[TF_HOSTS];
-	struct split s = {.launch = NAN,
-	                  .back_pressure = NAN,
-	                  .contention = NAN,
-	                  .sync_useful = NAN,
-	                  .sync_wasted = NAN};
+	s->launch_api += ns[SPY_CLASS_LAUNCH] + ns[SPY_CLASS_GRAPH_LAUNCH];
+	s->sync += ns[SPY_CLASS_SYNC];
+	s->copy += ns[SPY_CLASS_COPY] + ns[SPY_CLASS_SET];
+	s->alloc += ns[SPY_CLASS_ALLOC];
+	s->module += ns[SPY_CLASS_MODULE];
+	s->other += ns[SPY_CLASS_STREAM] + ns[SPY_CLASS_EVENT] + ns[SPY_CLASS_GRAPH] +
+	            ns[SPY_CLASS_QUERY] + ns[SPY_CLASS_CONTEXT] + ns[SPY_CLASS_OTHER];
+	return s->launch_api + s->sync + s->copy + s->alloc + s->module + s->other;
+}
+
+struct split model_split(const struct model_part *p, const struct tf_thread *t,
+                         const double ticks[SPY_CLASS_COUNT])
+{
+	double ns[SPY_CLASS_COUNT], under_way[SPY_CLASS_COUNT] = {0}, hosts[TF_HOSTS];
+	struct split now = {0}, s = {.launch = NAN,
+	                             .back_pressure = NAN,
+	                             .contention = NAN,
+	                             .sync_useful = NAN,
+	                             .sync_wasted = NAN};
 	uint64_t flight;
 	uint8_t class = in_flight(p, t, &flight);
 
 	for (int c = 0; c < SPY_CLASS_COUNT; c++)
 		ns[c] = fmax(0, ticks[c] + (double)t->self_adjust[c]) * p->clock.ns_per_tick;
 	if (class < SPY_CLASS_COUNT)
-		ns[class] += clock_ns(&p->clock, flight);
-	s.launch_api = ns[SPY_CLASS_LAUNCH] + ns[SPY_CLASS_GRAPH_LAUNCH];
-	s.sync = ns[SPY_CLASS_SYNC];
-	s.copy = ns[SPY_CLASS_COPY] + ns[SPY_CLASS_SET];
-	s.alloc = ns[SPY_CLASS_ALLOC];
-	s.module = ns[SPY_CLASS_MODULE];
-	s.other = ns[SPY_CLASS_STREAM] + ns[SPY_CLASS_EVENT] + ns[SPY_CLASS_GRAPH] +
-	          ns[SPY_CLASS_QUERY] + ns[SPY_CLASS_CONTEXT] + ns[SPY_CLASS_OTHER];
-	double inside = s.launch_api + s.sync + s.copy + s.alloc + s.module + s.other;
+		under_way[class] = clock_ns(&p->clock, flight);
+	double returned = add_classes(&s, ns);
+	add_classes(&now, under_way);
+	double inside = add_classes(&s, under_way);
 	s.alive = p->window_start ? clock_ns(&p->clock, alive_ticks(p, t)) : NAN;
 	/* A thread is known from its first call on: what it was seen to do is the least it lived.
 	 */
@@ -110,9 +120,9 @@ struct split model_split(const struct model_part *p, const struct tf_thread *t,
 	s.absent = p->process->window - s.alive;
 	if (s.absent < 0)
 		s.absent = 0;
-	double covered = sum_hosts(&p->clock, t->split_ticks, hosts);
-	if (p->timed && covered > 0 && kept > 0 && s.alive > 0)
-		apply_timeline(&s, hosts, fmin(1, covered / s.alive) * kept);
+	double covered = sum_hosts(&p->clock, t->split_ticks, hosts) - hosts[TF_HOST_OUTSIDE];
+	if (p->timed && covered > 0 && returned > 0)
+		apply_timeline(&s, hosts, fmin(1, covered / returned), &now);
 	return s;
 }
 

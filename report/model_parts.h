@@ -73,12 +73,9 @@ void model_free_environment(struct model *m);
 void model_finish_overheads(struct model *m); /* last */
 void picture_free(struct picture *p);
 
-/*
- * A thread's time by what it did. `ticks`: API time of its outermost calls by their class; `kept`:
- * share of its records that were not lost.
- */
+/* A thread's time by what it did. `ticks`: API time of its outermost calls by their class. */
 struct split model_split(const struct model_part *p, const struct tf_thread *t,
-                         const double ticks[SPY_CLASS_COUNT], double kept);
+                         const double ticks[SPY_CLASS_COUNT]);
 void model_add_host(struct model_part *p); /* after threads */
 
 /* The model's row for a kind of copy (TF_COPY_KIND), made when it is new. */

@@ -140,8 +140,7 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 	if (!thread.calls && !thread.issues && !t->in_call)
 		return; /* a slot that nobody used */
 	thread.name = model_text(t->name, sizeof(t->name));
-	thread.split =
-	        model_split(p, t, sums.ticks, records ? 1 - (double)t->lost / (double)records : 1);
+	thread.split = model_split(p, t, sums.ticks);
 	add_totals(&m->totals, t, &thread, &sums);
 	add_copies(p, t);
 	CLAMP_ADD(process->calls, thread.calls);

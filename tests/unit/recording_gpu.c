@@ -194,6 +194,7 @@ static void add_host(struct made *m, struct tf_thread *t)
 
 	for (int i = 0; i < TF_HOSTS; i++)
 		t->split_ticks[i] = h->host_ticks[i] = us[i] * (MS / 1000);
+	t->split_ticks[TF_HOST_OUTSIDE] = 0; /* the timeline does not count it for a thread */
 	t->implicit_syncs = 7;
 	t->samples = 39;
 	t->sample_ticks = 480000; /* 240 us */

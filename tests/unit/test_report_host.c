@@ -78,13 +78,31 @@ static void test_thinned(void **state)
 	ring->head = ring->tail = 1000;
 	for (int i = 0; i < TF_HOST_OUTSIDE; i++)
 		t->split_ticks[i] /= 2;
-	t->split_ticks[TF_HOST_OUTSIDE] += 11460000;
 	read_made();
 	const struct split *s = &m.threads[0].split;
 	assert_near(s->copy, 0.5e6, 1e-9);
 	assert_near(s->launch, 5e6, 1e-9);
 	assert_near(s->sync, 4.5e6, 1e-9);
 	assert_near(sum_of(s), WINDOW, 1e-12);
+}
+
+/* The call that a killed process was in, of which the timeline knows nothing, was no wait. */
+static void test_killed_inside(void **state)
+{
+	struct tf_header *h = made_header(&made);
+	struct tf_thread *t = thread_at(0);
+	uint16_t create = made_call(&made, "cuCtxCreate_v2", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER);
+
+	h->state = TF_STATE_OPEN;
+	h->closed = 0;
+	h->last_seen = t->last_return;
+	t->in_call = create + 1;
+	t->in_start = t->last_return - 8000000; /* 4 ms */
+	read_made();
+	const struct split *s = &m.threads[0].split;
+	assert_near(s->other, 4e6, 1e-9);
+	assert_near(s->copy, 0.5e6, 1e-9);
+	assert_near(s->sync, 4.5e6, 1e-9);
 }
 
 /* Two threads gave work: the timeline's merged host, made to fit the window. */
@@ -147,6 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(test_divided, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_thinned, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_killed_inside, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_off, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
