@@ -8,6 +8,8 @@ SHARED_C := \
 	shim/slices.c \
 	shim/steps.c \
 	shim/steps_found.c \
+	shim/steps_marker.c \
+	shim/steps_pattern.c \
 	shim/timeline.c \
 	shim/timeline_device.c \
 	shim/timeline_exact.c \

@@ -1,6 +1,7 @@
 /*
- * Working memory of steps_found.c, which alone includes it: what is kept of each thread's events,
- * and of one look over them.
+ * The inside of finding steps, for its own files: steps_found.c (the threads looked at, and their
+ * events), steps_marker.c (the look over them that chooses a marker), steps_pattern.c (the steps
+ * that a marker makes).
  */
 #ifndef SPY_STEPS_FOUND_H
 #define SPY_STEPS_FOUND_H
@@ -14,6 +15,7 @@
 #define STEP_ODD_MOST 3u    /* odd steps in a row: from now on they are the rule */
 #define LOOK_SYMBOLS  2048u /* different ones in one look; others mark no steps */
 #define LOOK_SLOTS    8192u
+#define ALIKE_LEAST   0.75 /* steps of a pattern, on average */
 
 /* 0 = none. The coarse one says which kernel, graph, kind of copy, or wait; the fine one also the
  * launch's shape or the copy's size. Apart from the events: a look goes over all of them. */
@@ -78,5 +80,38 @@ struct look {
 	uint16_t slots[LOOK_SLOTS]; /* by symbol: index in `candidates` + 1 */
 	struct candidate candidates[LOOK_SYMBOLS];
 };
+
+/* ---- the events kept ---- */
+
+static inline const struct event *event_at(const struct detector *d, uint64_t n)
+{
+	return &d->events[n % STEP_HISTORY];
+}
+
+static inline const struct symbols *symbols_at(const struct detector *d, uint64_t n)
+{
+	return &d->symbols[n % STEP_HISTORY];
+}
+
+static inline uint64_t first_kept(const struct detector *d)
+{
+	return d->count > STEP_HISTORY ? d->count - STEP_HISTORY : 0;
+}
+
+/* ---- steps_marker.c ---- */
+
+/* Looks over the events kept, and takes another marker where a better one is among them. What was
+ * in the look before does not matter. */
+void steps_look(struct look *l, struct detector *d, struct tf_map *map);
+
+/* ---- steps_pattern.c ---- */
+
+/* Event `n`, which is kept, comes to a detector with a marker. */
+void steps_walk(struct detector *d, struct tf_map *map, uint64_t n);
+/* From now on the candidate marks the thread's steps: those among the events kept are found anew,
+ * but for what an older marker has told of events that are kept no more. */
+void steps_take_marker(struct detector *d, struct tf_map *map, const struct candidate *c);
+/* No event comes any more: ends the last step, if what came after the loop does not hide it. */
+void steps_end_last(struct detector *d, struct tf_map *map);
 
 #endif
