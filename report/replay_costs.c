@@ -8,7 +8,7 @@
 /* Nothing is known of a call that always waited: what it takes itself at most (ns). */
 #define SYNC_OWN   2000.0
 #define LAUNCH_OWN 5000.0
-/* Work of unknown duration, as shim/timeline_work.c has it: ns, bytes a ns. */
+/* Work of unknown duration, as shim/timeline_durations.c has it: ns, bytes a ns. */
 #define SHORT_WORK       5000.0
 #define COPY_LEAST       1000.0
 #define HOST_COPY_RATE   20.0

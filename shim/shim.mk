@@ -12,6 +12,8 @@ SHARED_C := \
 	shim/steps_pattern.c \
 	shim/timeline.c \
 	shim/timeline_device.c \
+	shim/timeline_durations.c \
+	shim/timeline_ends.c \
 	shim/timeline_exact.c \
 	shim/timeline_streams.c \
 	shim/timeline_threads.c \

@@ -1,7 +1,8 @@
 /*
  * The inside of the timeline, for its own files: timeline.c (the way of a record through it),
  * timeline_threads.c (what threads did), timeline_streams.c (streams and events),
- * timeline_work.c (pieces of work and their places; timeline_ops.h has what is inline of it),
+ * timeline_work.c (pieces of work and their places), timeline_durations.c (how long work takes),
+ * timeline_ends.c (that it has ended, or has not yet), timeline_ops.h (what is inline of these),
  * timeline_waits.c (what calls that waited tell), timeline_queue.c (the launch queue),
  * timeline_device.c (busy and idle), timeline_exact.c (CUPTI).
  *
@@ -386,6 +387,9 @@ static inline uint32_t tl_place(const struct timeline *t, const struct tl_stream
 struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_record *r,
                        enum tf_work_kind kind, const struct tf_work *work,
                        struct tl_delayed *exact);
+
+/* ---- timeline_ends.c ---- */
+
 /* Ops of a stream that ended by `upto`, by estimate, are outstanding no more. */
 void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t upto);
 /* Op `last` of a stream, and all before it, ended by tick `by`: what was placed later moves ahead,
