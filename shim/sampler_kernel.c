@@ -7,6 +7,10 @@
 #include "shim/sampler_section.h"
 #include "shim/sampler_thread.h"
 
+/* Questions of one thread: with more classes than places the same ones would be new again and
+ * again. */
+#define ASKED_MOST (2 * SAMPLER_CLASSES)
+
 /* Anywhere in the name, which is mangled: a kernel left alone for no need costs nothing. */
 static const char *const communicating[] = {"nccl", "nvshmem"};
 
@@ -70,9 +74,11 @@ void kernel_meet(const struct spy_span *s, uint64_t key, const void *what)
 	if (!m)
 		return;
 	m->span = NULL; /* else of a call that never returned */
-	if (!key || !what || s->class != SPY_CLASS_LAUNCH || class_find(m->classes, key))
+	if (!key || !what || s->class != SPY_CLASS_LAUNCH || m->asked == ASKED_MOST ||
+	    class_find(m->classes, key))
 		return;
 	class_place(m->classes, key, &m->random);
+	m->asked++;
 	m->span = s;
 	m->function = what;
 }

@@ -25,6 +25,7 @@ struct sampler {
 	struct sampler_pair *pair;
 	struct sampler_class *class;
 	const void *function; /* to be asked about; NULL = not */
+	uint32_t asked;       /* about how many, in cupti mode */
 	uint64_t ticks;       /* that it took so far */
 	unsigned stall_us;    /* ahead of it; 0 = the stream was busy */
 };
