@@ -73,13 +73,13 @@ void kernel_meet(const struct spy_span *s, uint64_t key, const void *what)
 
 	if (!m)
 		return;
-	m->span = NULL; /* else of a call that never returned */
+	m->met = NULL; /* else of a call that never returned */
 	if (!key || !what || s->class != SPY_CLASS_LAUNCH || m->asked == ASKED_MOST ||
 	    class_find(m->classes, key))
 		return;
 	class_place(m->classes, key, &m->random);
 	m->asked++;
-	m->span = s;
+	m->met = s;
 	m->function = what;
 }
 
@@ -88,9 +88,9 @@ void kernel_met(const struct spy_span *s, CUresult rc)
 	struct sampler *m = spy_tls.sampler;
 	const struct spy_span *o = spy_outer();
 
-	if (!m || m->span != s)
+	if (!m || m->met != s)
 		return;
-	m->span = NULL;
+	m->met = NULL;
 	/* Inside another kind of call the record is of no launch. */
 	if (rc != CUDA_SUCCESS || !spy_recording(o) || o->class != s->class ||
 	    (o->rec->flags & (TF_NO_ARGS | TF_CAPTURED)))

@@ -25,9 +25,11 @@ struct sampler {
 	struct sampler_pair *pair;
 	struct sampler_class *class;
 	const void *function; /* to be asked about; NULL = not */
-	uint32_t asked;       /* about how many, in cupti mode */
 	uint64_t ticks;       /* that it took so far */
 	unsigned stall_us;    /* ahead of it; 0 = the stream was busy */
+	/* in cupti mode: the launch whose `function` is to be asked about; about how many so far */
+	const struct spy_span *met;
+	uint32_t asked;
 };
 
 /* The calling thread's; NULL where there is no memory. */

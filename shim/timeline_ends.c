@@ -11,14 +11,19 @@ static void settle(struct tl_stream *s, struct tl_op *op)
 	s->settled = tl_max(s->settled, end);
 }
 
+/* The stream's first op outstanding is so no more. */
+static void end_first(struct tl_stream *s, struct tl_op *op)
+{
+	settle(s, op);
+	s->head = op->next;
+	s->outstanding--;
+}
+
 void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t upto)
 {
 	for (struct tl_op *op = tl_op(t, s->head); op && tl_end_on(s, op) <= upto;
-	     op = tl_op(t, s->head)) {
-		settle(s, op);
-		s->head = op->next;
-		s->outstanding--;
-	}
+	     op = tl_op(t, s->head))
+		end_first(s, op);
 }
 
 /* Moves ops line[0..n) so that they end by tick `by`, the first not before `from`. */
@@ -52,11 +57,9 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 	struct tl_op *op = tl_op(t, s->head);
 
 	for (; op && op->id <= last && n < TL_OPS; op = tl_op(t, s->head)) {
-		settle(s, op);
+		end_first(s, op);
 		was = op->end;
 		t->line[n++] = (uint32_t)(op - t->ops);
-		s->head = op->next;
-		s->outstanding--;
 	}
 	if (n && was > by) {
 		move_ahead(t, n, before, by);
@@ -113,11 +116,8 @@ void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end)
 
 	/* It and all before it. */
 	for (struct tl_op *first = s ? tl_op(t, s->head) : NULL; first && first->id <= op->id;
-	     first = tl_op(t, s->head)) {
-		settle(s, first);
-		s->head = first->next;
-		s->outstanding--;
-	}
+	     first = tl_op(t, s->head))
+		end_first(s, first);
 	if (s && !(op->flags & TL_OP_SETTLED))
 		settle(s, op);
 	if (op->end >= end)

@@ -5,11 +5,9 @@
  * oldest has ended. Not only launches are entries, and not only launches wait: copies, sets, events
  * recorded and waited for, and what the sampler gives to the stream around a launch.
  */
-#define QUEUE_FULL                                                                                 \
-	900u /* entries outstanding, by estimate, where a call that takes longer waits             \
-	      */
-/* The same where it takes clearly longer, or one after the other does: estimates may be too short.
- */
+/* Entries outstanding, by estimate, where a call that takes longer waits; where it takes clearly
+ * longer, or one after the other does: estimates may be too short. */
+#define QUEUE_FULL     900u
 #define QUEUE_LIKELY   512u
 #define GRAPHS_FULL    8u  /* graph launches outstanding where one that takes longer waits */
 #define LASTING        16u /* calls that take longer, less those between that do not */
@@ -97,7 +95,7 @@ static uint64_t ticks_of(const struct timeline *t, uint32_t thread, const struct
 	return ticks - tl_min(nested, ticks);
 }
 
-/* Up to date at tick `upto`: no more is queued than there can be. */
+/* Up to date for a call from `start` to `end`: no more is queued than there can be. */
 static void catch_up(struct timeline *t, struct tl_stream *s, uint64_t start, uint64_t end)
 {
 	tl_retire(t, s, start);

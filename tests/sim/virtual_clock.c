@@ -67,7 +67,6 @@ static uint64_t machine_ns(clockid_t clock)
 static void __attribute__((constructor)) start(void)
 {
 	uint64_t zero = 0, now = machine_ns(CLOCK_MONOTONIC);
-
 	const char *ms = getenv("VIRTUAL_CLOCK_KILL_MS"), *seed = getenv("VIRTUAL_CLOCK_NOISE");
 
 	if (!atomic_compare_exchange_strong(&now_ns, &zero, now))
