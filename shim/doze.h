@@ -11,9 +11,8 @@
 
 #define DOZE_SHORT_NS 2000000ull  /* while rings fill fast */
 #define DOZE_BUSY_NS  16000000ull /* at most, while there are records */
-#define DOZE_LONG_NS                                                                               \
-	100000000ull /* while there are none: how far a killed process's last sign of life may lag \
-	              */
+/* While there are none: how far a killed process's last sign of life may lag. */
+#define DOZE_LONG_NS 100000000ull
 
 /* The sleep after one of `ns`: the round after it took `taken` records, and found the fullest ring
  * filled to `fullest` 64ths. `called`: doze_end() cut it short. */

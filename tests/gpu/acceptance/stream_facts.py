@@ -39,8 +39,8 @@ def rows_of(queue, pairs):
 def run(settings, page):
     folder = counts.fresh_folder(settings, "stream_facts")
     name = "stream_facts-sim" if settings.simulated else "stream_facts"
-    outcome = process.run([os.path.join(settings.build, "tests", name)], {**settings.environment(), **settings.library_path()}
-                          if not settings.simulated else settings.environment(), settings.time_left(TIMEOUT), folder, "run")
+    env = settings.environment(**({} if settings.simulated else settings.library_path()))
+    outcome = process.run([os.path.join(settings.build, "tests", name)], env, settings.time_left(TIMEOUT), folder, "run")
     queue, pairs = figures(outcome.stdout)
     rows = rows_of(queue, pairs)
     if outcome.rc or not rows:
