@@ -200,10 +200,8 @@ static void find_cover(struct history *h, const struct taking *t, bool whole)
 	h->whole = whole && h->from <= 0;
 	const struct picture *picture = &p->process->picture;
 	if (picture->count && picture->host) {
-		slices = verdict_startup(picture, &first);
-		double ends = picture->origin + (double)(first + slices) * picture->width -
-		              picture->window;
-		if (slices && ends > 0)
+		double ends = verdict_startup(picture) - picture->window;
+		if (ends > 0)
 			h->steady = fmin(ends, h->window);
 		slices = verdict_teardown(picture, &first);
 		ends = picture->origin + (double)first * picture->width - picture->window;

@@ -123,6 +123,7 @@ struct picture {
 	size_t count;
 	double origin, width;     /* ns since the recording's load; ns */
 	double window;            /* ns since load, when the window begins */
+	double first_work;        /* ns since load, when the GPU was first given work; 0 = not */
 	double (*host)[TF_HOSTS]; /* ns of each slice; NULL = not known */
 	struct picture_device {
 		uint32_t index;

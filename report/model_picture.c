@@ -52,6 +52,8 @@ void model_add_picture(struct model_part *p)
 	to->width = clock_ns(&p->clock, s->width);
 	to->origin = clock_between(&p->clock, h->load, s->origin);
 	to->window = clock_between(&p->clock, h->load, h->window_start);
+	if (h->first_work > h->window_start)
+		to->first_work = clock_between(&p->clock, h->load, h->first_work);
 	add_host(p, to, s);
 	for (uint32_t i = 0; p->timed && i < TF_DEVICES_TIMED; i++) {
 		const struct tf_device_time *d =

@@ -7,9 +7,13 @@
 #include "report/state.h"
 #include "report/text.h"
 
-/* The last return and the last entry of any thread: ticks. */
+/* The last return and the last entry of any thread: ticks. What came when the driver was gone does
+ * not count, nor does our own exit handler ahead of it. */
 static void last_signs(const struct recording *r, uint64_t *last_return, uint64_t *last_sign)
 {
+	const struct tf_header *h = tf_header(&r->map);
+	uint64_t calls = 0;
+
 	*last_return = *last_sign = 0;
 	for (uint32_t i = 0; i < r->threads; i++) {
 		const struct tf_thread *t = recording_thread(r, i);
@@ -19,9 +23,14 @@ static void last_signs(const struct recording *r, uint64_t *last_return, uint64_
 			*last_return = t->last_return;
 		if (t->in_call && t->in_start > *last_sign)
 			*last_sign = t->in_start;
+		for (uint32_t c = 0; c < r->thread_calls; c++)
+			calls += t->calls[c].calls;
 	}
 	if (*last_return > *last_sign)
 		*last_sign = *last_return;
+	if (h->exit_return && h->exit_return < *last_return &&
+	    calls - h->exit_calls <= h->too_late_calls)
+		*last_return = h->exit_return;
 }
 
 static void find_times(struct model_part *p)

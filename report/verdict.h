@@ -11,10 +11,12 @@
 void model_finish_verdict(struct model *m);
 
 /*
- * Start-up: the slices at the window's start in which the host mostly loads code and allocates, or
- * the GPU does nearly nothing. How many, and `*first` of them. `p` has slices and a host.
+ * Start-up: the time before the GPU is first given work where the host spends it in CUDA (making
+ * the context), and the slices behind it, or at the window's start, in which the host mostly loads
+ * code and allocates or the GPU does nearly nothing. Its end, ns since load, not before the
+ * window's start. `p` has slices and a host.
  */
-size_t verdict_startup(const struct picture *p, size_t *first);
+double verdict_startup(const struct picture *p);
 /* Tear-down: the slices at the window's end in which the host mostly frees and unloads
  * and the GPU does nearly nothing. */
 size_t verdict_teardown(const struct picture *p, size_t *first);

@@ -34,17 +34,41 @@ static bool gpu_rests(const struct picture *p, size_t slice)
 	return p->device_count && busy < STARTED * p->width;
 }
 
-/* A program that is like that for half of its window has no other state: nothing is left out. */
-size_t verdict_startup(const struct picture *p, size_t *first)
+/* How much of a slice lies in [from, upto), ns since load. */
+static double part_of(const struct picture *p, size_t slice, double from, double upto)
 {
+	double start = p->origin + (double)slice * p->width, end = start + p->width;
+
+	return fmax(0, fmin(end, upto) - fmax(start, from));
+}
+
+/* Until the first work: whether the host is in CUDA for most of that time. */
+static bool makes_context(const struct picture *p)
+{
+	double inside = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		const double *h = p->host[i];
+		inside += fmin(part_of(p, i, p->window, p->first_work),
+		               h[TF_HOST_OTHER] + h[TF_HOST_MODULE] + h[TF_HOST_ALLOC]);
+	}
+	return p->first_work > p->window && inside > 0.5 * (p->first_work - p->window);
+}
+
+/* A program that is like that for half of the time that is left has no other state: nothing more is
+ * left out. */
+double verdict_startup(const struct picture *p)
+{
+	double ready = makes_context(p) ? p->first_work : p->window, end;
 	size_t i = 0, from;
 
-	while (i < p->count && p->origin + (double)(i + 1) * p->width <= p->window)
+	while (i < p->count && p->origin + (double)(i + 1) * p->width <= ready)
 		i++;
-	*first = from = i;
+	from = i;
 	while (i < p->count && (loading(p, i) || gpu_rests(p, i)))
 		i++;
-	return i - from <= (p->count - from) / 2 ? i - from : 0;
+	end = p->origin + (double)i * p->width;
+	return i - from <= (p->count - from) / 2 ? fmax(end, ready) : ready;
 }
 
 size_t verdict_teardown(const struct picture *p, size_t *first)
@@ -59,21 +83,41 @@ size_t verdict_teardown(const struct picture *p, size_t *first)
 	return end - i <= (size_t)(TEARDOWN_MOST * (double)end) ? end - i : 0;
 }
 
-/* Leaves these slices out; the host's time in them. */
-static double take_out(struct verdict_input *in, const struct picture *p, size_t first,
-                       size_t count)
+/* Of a slice that is partly left out: what is none of its steady work goes first. */
+static void take_part(const double *from, double ns, double to[TF_HOSTS])
+{
+	static const enum tf_host order[] = {TF_HOST_OTHER, TF_HOST_MODULE, TF_HOST_ALLOC,
+	                                     TF_HOST_OUTSIDE};
+
+	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++) {
+		to[order[k]] = fmin(from[order[k]], ns);
+		ns -= to[order[k]];
+	}
+}
+
+/* Leaves this time out, ns since load; the host's time in it. */
+static double take_out(struct verdict_input *in, const struct picture *p, double from, double upto)
 {
 	double sum = 0;
 
-	for (size_t i = first; i < first + count; i++) {
+	for (size_t i = 0; i < p->count; i++) {
+		double ns = part_of(p, i, from, upto), part[TF_HOSTS] = {0};
 		const double *h = p->host[i];
-		sum += host_sum(p, i);
+		bool whole = ns > 0.999 * p->width;
+		if (!(ns > 0))
+			continue;
+		if (!whole) {
+			take_part(p->host[i], ns, part);
+			h = part;
+		}
+		for (int k = 0; k < TF_HOSTS; k++)
+			sum += h[k];
 		in->launch -= h[TF_HOST_LAUNCH] + h[TF_HOST_CONTENTION];
 		in->sync -= h[TF_HOST_SYNC_USEFUL] + h[TF_HOST_SYNC_WASTED];
 		in->copy -= h[TF_HOST_COPY];
 		in->alloc -= h[TF_HOST_ALLOC] + h[TF_HOST_MODULE];
 		in->outside -= h[TF_HOST_OTHER] + h[TF_HOST_OUTSIDE];
-		for (size_t d = 0; d < p->device_count; d++) {
+		for (size_t d = 0; whole && d < p->device_count; d++) {
 			double busy = p->devices[d].busy[i] / (double)p->device_count;
 			in->busy -= busy;
 			in->kernels -= busy;
@@ -88,12 +132,12 @@ static void take_ends(struct verdict_input *in, const struct picture *p)
 
 	if (!p->count || !p->host)
 		return;
-	count = verdict_startup(p, &first);
-	in->startup += take_out(in, p, first, count);
-	size_t started = first + count;
+	double started = verdict_startup(p);
+	in->startup += take_out(in, p, p->origin, started);
 	count = verdict_teardown(p, &first);
-	if (first >= started)
-		in->teardown += take_out(in, p, first, count);
+	double ends = p->origin + (double)first * p->width;
+	if (ends >= started)
+		in->teardown += take_out(in, p, ends, ends + (double)count * p->width);
 }
 
 /* The share of the copy calls' time that small blocking copies to the host take. */

@@ -119,6 +119,9 @@ static struct tf_work *feed_work(struct drain *d, const struct tf_record *r, enu
 		if (kernel)
 			kernel->shapes++;
 	}
+	struct tf_header *h = tf_header(d->map);
+	if (!h->first_work || r->start < h->first_work)
+		h->first_work = r->start;
 	w->count++;
 	w->ticks += r->end - r->start;
 	if (kind == TF_WORK_COPY || kind == TF_WORK_SET)

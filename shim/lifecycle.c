@@ -97,22 +97,27 @@ void spy_count_trouble(enum spy_trouble what)
 
 /* ---- the end ---- */
 
-static uint64_t sum_over_threads(uint64_t *lost)
+struct over_threads {
+	uint64_t calls, lost, last_return;
+};
+
+static struct over_threads sum_over_threads(void)
 {
 	struct tf_header *h = tf_header(&spy_map);
-	uint64_t calls = 0;
+	struct over_threads sum = {0};
 
-	*lost = 0;
 	for (uint32_t i = 0; i < tf_count(&h->threads); i++) {
 		const uint64_t *at = tf_entry(&spy_map, &h->threads, i, sizeof(*at));
 		const struct tf_thread *th = at ? tf_at(&spy_map, *at, h->thread_bytes) : NULL;
 		if (!th)
 			continue;
-		*lost += th->lost;
+		sum.lost += th->lost;
 		for (unsigned c = 0; c < SPY_CALLS; c++)
-			calls += th->calls[c].calls;
+			sum.calls += th->calls[c].calls;
+		if (th->last_return > sum.last_return)
+			sum.last_return = th->last_return;
 	}
-	return calls;
+	return sum;
 }
 
 /*
@@ -122,12 +127,13 @@ static uint64_t sum_over_threads(uint64_t *lost)
  */
 static void at_exit(void)
 {
-	uint64_t lost;
-
 	if (phase != PHASE_ON || !spy_gate_page.gate.alive)
 		return;
 	int saved = errno;
 	struct tf_header *h = tf_header(&spy_map);
+	struct over_threads sum = sum_over_threads();
+	h->exit_return = sum.last_return;
+	h->exit_calls = sum.calls;
 	environment_last_begins();
 	sampler_finish();
 	collector_finish();
@@ -135,10 +141,11 @@ static void at_exit(void)
 	h->closed = h->last_seen = spy_clock();
 	__atomic_store_n(&h->state, TF_STATE_CLOSED, __ATOMIC_RELEASE);
 	storage_publish();
-	uint64_t calls = sum_over_threads(&lost);
+	sum = sum_over_threads();
 	if (!spy_options.quiet)
 		spy_say("%s: %llu calls, %llu records lost; cudaspy report %s", storage_path(),
-		        (unsigned long long)calls, (unsigned long long)lost, storage_path());
+		        (unsigned long long)sum.calls, (unsigned long long)sum.lost,
+		        storage_path());
 	errno = saved;
 }
 
@@ -285,7 +292,10 @@ bool spy_ready(void)
 /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading: both are 4. */
 bool spy_too_late(int result)
 {
-	return result == 4 && spy_map.base && tf_header(&spy_map)->closed;
+	if (result != 4 || !spy_map.base || !tf_header(&spy_map)->closed)
+		return false;
+	__atomic_fetch_add(&tf_header(&spy_map)->too_late_calls, 1, __ATOMIC_RELAXED);
+	return true;
 }
 
 bool spy_in_range(void)

@@ -681,7 +681,12 @@ struct tf_header {
 	uint64_t gpu_partial;    /* tick at which exact GPU times ended early (another client took
 	                            CUPTI); 0 = not */
 	uint64_t environment;    /* struct tf_environment; 0 = none */
-	uint64_t reserved[15];
+	uint64_t first_work;     /* tick of the first call that gave the GPU work; 0 = none yet */
+	uint64_t exit_return;    /* when the exit handler began: tick at which the last call had
+	                            returned; 0 = not */
+	uint64_t exit_calls;     /* ... and the calls counted by then */
+	uint64_t too_late_calls; /* calls behind it that only heard that the driver is gone */
+	uint64_t reserved[11];
 
 	struct tf_table calls;
 	struct tf_table threads; /* uint64_t offsets of struct tf_thread */

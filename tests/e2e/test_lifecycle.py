@@ -114,6 +114,26 @@ def test_calls_from_exit_handlers_and_destructors(run, compile_c):
     assert CLOSING.match(r.err), r.err
 
 
+def test_what_comes_when_the_driver_is_gone_is_no_part_of_the_window(run, compile_c):
+    """Runtimes tidy up at exit, and our own handler comes before that: neither is the program's time."""
+    program = compile_c(LAUNCHES + r'''
+        #include <unistd.h>
+        static void late(void) { usleep(300000); cuCtxSynchronize(); }
+        int main(void)
+        {
+        	atexit(late);
+        	work_start();
+        	work_launches(10);
+        	return 0;
+        }
+        ''', '-I', str(against_truth.ROOT), '-lcuda')
+    r = run(program)
+    assert r.truth['totals']['failed'] == 1
+    assert against_truth.counted(r.report)['cuCtxSynchronize'][0] == 1
+    assert r.report['wall_ns'] >= 300e6
+    assert r.report['window_ns'] <= r.report['wall_ns'] - 300e6
+
+
 def test_calls_from_destructors_of_thread_data(run, compile_c):
     """The keys of a program made before and after CUDA started; destructors that ask for another round come after
     ours."""

@@ -289,6 +289,33 @@ static void test_first_call(void **state)
 	made_free(&made);
 }
 
+/* The window ends with the last call of the program, and not with those that runtimes make when the
+ * driver is gone, nor with our exit handler ahead of them. */
+static void test_exit(void **state)
+{
+	struct made made;
+	struct model m;
+
+	made_sample(&made, 0);
+	struct tf_header *h = made_header(&made);
+	uint64_t *first = tf_entry(&made.map, &h->threads, 0, sizeof(*first));
+	struct tf_thread *t = tf_at(&made.map, *first, sizeof(*t));
+	h->exit_return = t->last_return;
+	h->exit_calls = 29;
+	t->last_return += 3000000;
+	t->calls[0].calls += 2;
+	h->too_late_calls = 2;
+	model_of(&m, &made);
+	assert_near(m.window, WINDOW_NS, 1e-9);
+	assert_int_equal(m.totals.calls, 31);
+	model_free(&m);
+	h->too_late_calls = 1; /* one of them did something */
+	model_of(&m, &made);
+	assert_near(m.window, WINDOW_NS + 1500000, 1e-9);
+	model_free(&m);
+	made_free(&made);
+}
+
 /* Before cuInit returned there is no window, and no figure is made up for it. */
 static void test_no_window(void **state)
 {
@@ -332,6 +359,7 @@ int main(void)
 	        cmocka_unit_test(test_split),         cmocka_unit_test(test_killed),
 	        cmocka_unit_test(test_loss),          cmocka_unit_test(test_percentiles),
 	        cmocka_unit_test(test_two_processes), cmocka_unit_test(test_first_call),
+	        cmocka_unit_test(test_exit),
 	        cmocka_unit_test(test_no_window),     cmocka_unit_test(test_sort),
 	};
 

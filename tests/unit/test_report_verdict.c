@@ -243,6 +243,44 @@ static void test_startup(void **state)
 	end(&r);
 }
 
+/* Making the context is start-up however long it takes, to the moment at which the GPU is first
+ * given work. */
+static void test_startup_until_first_work(void **state)
+{
+	double host[10][TF_HOSTS] = {{0}}, gpu[10] = {0};
+	struct picture_device device = {.busy = gpu, .covered = gpu};
+	struct run r;
+
+	launch_bound(&r);
+	r.m.host.other = 650 * MS;
+	r.m.host.outside = 0;
+	r.m.host.launch = r.m.host.launch_api = 350 * MS;
+	r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 650 * MS;
+	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 150 * MS;
+	r.process.picture = (struct picture){.count = 10,
+	                                     .width = 100 * MS,
+	                                     .first_work = 650 * MS,
+	                                     .host = host,
+	                                     .devices = &device,
+	                                     .device_count = 1};
+	for (int i = 0; i < 10; i++)
+		host[i][i < 7 ? TF_HOST_OTHER : TF_HOST_LAUNCH] = 100 * MS;
+	host[6][TF_HOST_OTHER] = host[6][TF_HOST_LAUNCH] = 50 * MS;
+	for (int i = 6; i < 10; i++)
+		gpu[i] = i == 6 ? 28 * MS : 57 * MS;
+	is(&r, "launch-bound", "high", "of 350 ms of window after start-up");
+	assert_near(r.m.verdict.startup, 650 * MS, 1);
+	/* One that worked outside CUDA meanwhile did not make its context. */
+	for (int i = 0; i < 7; i++) {
+		host[i][TF_HOST_OUTSIDE] = host[i][TF_HOST_OTHER];
+		host[i][TF_HOST_OTHER] = 0;
+	}
+	r.m.host.outside = r.m.host.other;
+	r.m.host.other = 0;
+	assert_near(judge(&r)->startup, 0, 0);
+	end(&r);
+}
+
 /* Nor is it of what is freed at the end, unless that is a good part of the run. */
 static void test_teardown(void **state)
 {
@@ -446,6 +484,7 @@ int main(void)
 	        cmocka_unit_test(test_alloc_host_comm),
 	        cmocka_unit_test(test_mixed),
 	        cmocka_unit_test(test_startup),
+	        cmocka_unit_test(test_startup_until_first_work),
 	        cmocka_unit_test(test_teardown),
 	        cmocka_unit_test(test_abstains),
 	        cmocka_unit_test(test_gpu_unknown),
