@@ -15,11 +15,8 @@
 KERNEL(scramble_chunk, "fixed:400000", (unsigned *values, unsigned rounds))
 {
 	unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-	unsigned v = values[i];
 
-	for (unsigned r = 0; r < rounds; r++)
-		v = LCG_STEP(v);
-	values[i] = v;
+	values[i] = lcg_steps(values[i], rounds);
 }
 
 struct slot {

@@ -11,11 +11,7 @@
 
 KERNEL(step, "fixed:5000", (unsigned *state, unsigned rounds))
 {
-	unsigned v = *state;
-
-	for (unsigned r = 0; r < rounds; r++)
-		v = LCG_STEP(v);
-	*state = v;
+	*state = lcg_steps(*state, rounds);
 }
 
 int main(int argc, char **argv)
