@@ -90,6 +90,7 @@ static void test_physical(void **state)
 /* Steps of a launch that allocate MiB until step `most`; so many are freed at the end. */
 static void steps(struct steady *s, int count, int most, int freed)
 {
+	steady_launch(s, 5, 0); /* what comes before the first work is start-up */
 	for (int i = 0; i < count; i++) {
 		if (i < most)
 			steady_memory(s, false, MIB, 5);
@@ -104,7 +105,6 @@ static void test_growth(void **state)
 	struct steady s;
 
 	steady_start(&s);
-	steady_launch(&s, 5, 0); /* what comes before the first work is start-up */
 	steps(&s, 100, 100, 0);
 	steady_read(&s);
 	const struct finding *f = steady_finding(&s, "memory-growth");
@@ -143,6 +143,7 @@ static void test_loads(void **state)
 	struct steady s;
 
 	steady_start(&s);
+	steady_launch(&s, 5, 0);
 	for (int i = 0; i < 20; i++) {
 		steady_call(&s, s.load, 50);
 		steady_launch(&s, 5, 0);
@@ -187,6 +188,7 @@ static void graphs(struct steady *s, int steps, int made_until, int replays)
 	uint32_t number = made_graph(&s->made, 0x5000, 100000);
 	struct tf_record r;
 
+	steady_launch(s, 5, 0);
 	for (int i = 0; i < steps; i++) {
 		if (i < made_until)
 			steady_call(s, s->make, 50);
