@@ -289,10 +289,9 @@ bool spy_ready(void)
 	return now == PHASE_ON && !range_shut;
 }
 
-/* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading: both are 4. */
 bool spy_too_late(int result)
 {
-	if (result != 4 || !spy_map.base || !tf_header(&spy_map)->closed)
+	if (result != TF_TOO_LATE || !spy_map.base || !tf_header(&spy_map)->closed)
 		return false;
 	__atomic_fetch_add(&tf_header(&spy_map)->too_late_calls, 1, __ATOMIC_RELAXED);
 	return true;

@@ -253,8 +253,12 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
 void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned class,
                    struct tf_work *work)
 {
+	const struct tf_header *h = tf_header(t->map);
+
 	if (!t->window)
 		find_window(t);
+	if (h->exit_return && r->start >= h->exit_return && r->result == TF_TOO_LATE)
+		return; /* no part of the window */
 	bool taken = t->window && r->end >= r->start && r->end < TL_TICKS_MOST / 2 &&
 	             thread < TL_THREADS && class < SPY_CLASS_COUNT;
 	if (!taken ||
@@ -313,8 +317,10 @@ void timeline_advance(struct timeline *t, uint64_t now)
 static uint64_t window_end(struct timeline *t)
 {
 	uint32_t threads = tf_count(&tf_header(t->map)->threads);
-	uint64_t end = t->seen;
+	uint64_t end = t->seen, exit = tf_header(t->map)->exit_return;
 
+	if (exit) /* later ones, unless they came too late, are in `seen` */
+		return exit < TL_TICKS_MOST / 2 ? tl_max(end, exit) : end;
 	for (uint32_t i = 0; i < threads && i < TL_THREADS; i++) {
 		const struct tf_thread *thread = tl_thread_of(t, i);
 		/* Relaxed: an age, as good as any other of this moment. */

@@ -321,6 +321,10 @@ struct tf_copy_stat {
 #define TF_COPY_KIND(direction, memory, async)                                                     \
 	(((direction)*SPY_MEM_COUNT + (memory)) * 2 + !!(async))
 
+/* A result that says only that the process is ending: CUDA_ERROR_DEINITIALIZED,
+ * cudaErrorCudartUnloading. */
+#define TF_TOO_LATE 4
+
 struct tf_failure {
 	uint32_t call;
 	int32_t result;
