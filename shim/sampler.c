@@ -10,7 +10,7 @@
 #include "shim/sampler_thread.h"
 #include "shim/works.h"
 
-#define CALIBRATE_ONE 6   /* of so many samples is a calibration */
+#define CALIBRATE_ONE 4   /* of so many samples is a calibration */
 #define UNBUDGETED    256 /* samples of the process that need no budget: for short programs */
 
 static struct { /* a line of its own, written at first */
@@ -20,6 +20,8 @@ static struct { /* a line of its own, written at first */
 
 /* ---- keys ---- */
 
+/* Programmatic stream serialization (6) lets a kernel begin before the one ahead of it has ended. It
+ * is a permission: between our events the kernel runs alone, as it does behind a copy. */
 uint64_t gpu_key_config(const CUlaunchConfig *config, const void *f)
 {
 	if (!config)
@@ -28,10 +30,6 @@ uint64_t gpu_key_config(const CUlaunchConfig *config, const void *f)
 		switch ((int)config->attrs[i].id) {
 		case 2: /* CU_LAUNCH_ATTRIBUTE_COOPERATIVE */
 			return 0;
-		case 6: /* ..._PROGRAMMATIC_STREAM_SERIALIZATION */
-			if (config->attrs[i].value.programmaticStreamSerializationAllowed)
-				return 0;
-			break;
 		case 7:  /* ..._PROGRAMMATIC_EVENT */
 		case 12: /* ..._LAUNCH_COMPLETION_EVENT, since CUDA 12.3 */
 			return 0;
@@ -111,7 +109,7 @@ static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bo
 	if (stall && !may_stall)
 		return false;
 	if (!random_below(&m->random, CALIBRATE_ONE)) {
-		enum tf_work_kind kind = random_below(&m->random, 4) ? TF_WORK_NULL : TF_WORK_EMPTY;
+		enum tf_work_kind kind = random_below(&m->random, 8) ? TF_WORK_NULL : TF_WORK_EMPTY;
 		sampler_calibrate(c, stream, ptds, kind, idle != CUDA_SUCCESS);
 		return false;
 	}

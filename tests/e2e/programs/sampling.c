@@ -163,7 +163,7 @@ static void launch_with(CUfunction f, CUlaunchAttributeID id, CUlaunchAttributeV
 }
 
 /* special ROUNDS: k0 with programmatic serialization, k1 cooperative as attribute, k2 cooperative, k3 with a
- * priority: only the last is like any other. */
+ * priority: k1 and k2 are not like any other. */
 static void special(void)
 {
 	CUmodule module = load();
