@@ -60,10 +60,14 @@ static void follow_thread(struct sampler *m, uint64_t now)
 	m->thread = th;
 }
 
-static bool affordable(struct sampler *m, uint64_t now)
+/* The samples without a budget are for the first ones of each class, so that a program of many
+ * kernels knows something of them all. */
+static bool affordable(struct sampler *m, const struct sampler_class *class, uint64_t now)
 {
 	if (rate_affords(&m->rate, now, spy_options.budget_percent))
 		return true;
+	if (!class_is_new(class))
+		return false;
 	/* Relaxed: a few more or less do not matter. */
 	return __atomic_load_n(&shared.unbudgeted, __ATOMIC_RELAXED) < UNBUDGETED &&
 	       __atomic_fetch_add(&shared.unbudgeted, 1, __ATOMIC_RELAXED) < UNBUDGETED;
@@ -166,7 +170,7 @@ static void consider(struct sampler *m, struct sampler_class *class, struct spy_
 	}
 	if (m->span) /* a call that never returned */
 		abandon(m);
-	if (!affordable(m, now)) {
+	if (!affordable(m, class, now)) {
 		class_refused(class, &m->rate, &m->random);
 		return;
 	}

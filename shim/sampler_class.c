@@ -74,6 +74,11 @@ void class_sampled(struct sampler_class *c, const struct sampler_rate *r, uint64
 		c->until *= c->samples < 2 * ENOUGH ? 2 : 8;
 }
 
+bool class_is_new(const struct sampler_class *c)
+{
+	return c->samples < EARLY;
+}
+
 void class_put_off(struct sampler_class *c, const struct sampler_rate *r, uint64_t *random)
 {
 	if (c->samples < EARLY)

@@ -20,6 +20,9 @@ struct sampler_class *class_find(struct sampler_class *all, uint64_t key);
  * then, so that one met often comes to have its own. */
 void class_place(struct sampler_class *all, uint64_t key, uint64_t *random);
 
+/* Whether it was timed less often than it takes to know anything of it. */
+bool class_is_new(const struct sampler_class *c);
+
 /*
  * How long until a class is due again, in launches of its own: after a sample; after it could not
  * be afforded, so that one met rarely is asked again soon and one met often does not cost by being

@@ -112,6 +112,14 @@ def test_each_kernel_of_a_loop_has_its_share(sample):
     assert max(counts) <= 6 * min(counts)
 
 
+def test_a_short_program_of_many_kernels_has_some_samples_of_each(sample):
+    """One kernel after the other, 100 launches each: what may be spent without a budget is not spent on the first ones."""
+    _, s = sample(program='first_launches', SIM_COST=1, **VIRTUAL_TIME)
+    shapes = [k for k in s.kernels if 'shape_' in k]
+    assert len(shapes) == 32
+    assert min(s.count('kernel', kernel=k) for k in shapes) >= 4
+
+
 def test_many_classes_on_one_thread(sample):
     """More than there are places for; which ones have theirs is chance, and one run in fifty leaves out the rare kernel."""
     runs = [sample('grids', 600, 80, 1, CUDASPY_BUDGET=50, SIM_COST=1, **VIRTUAL_TIME) for _ in range(3)]
