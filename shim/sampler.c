@@ -60,17 +60,16 @@ static void follow_thread(struct sampler *m, uint64_t now)
 	m->thread = th;
 }
 
-/* The samples without a budget are for the first ones of each class, so that a program of many
- * kernels knows something of them all. */
+/* Half of the samples without a budget are kept for the first ones of a class, so that of many
+ * kernels each is known a little. */
 static bool affordable(struct sampler *m, const struct sampler_class *class, uint64_t now)
 {
 	if (rate_affords(&m->rate, now, spy_options.budget_percent))
 		return true;
-	if (!class_is_new(class))
-		return false;
 	/* Relaxed: a few more or less do not matter. */
-	return __atomic_load_n(&shared.unbudgeted, __ATOMIC_RELAXED) < UNBUDGETED &&
-	       __atomic_fetch_add(&shared.unbudgeted, 1, __ATOMIC_RELAXED) < UNBUDGETED;
+	uint32_t most = class_is_new(class) ? UNBUDGETED : UNBUDGETED / 2;
+	return __atomic_load_n(&shared.unbudgeted, __ATOMIC_RELAXED) < most &&
+	       __atomic_fetch_add(&shared.unbudgeted, 1, __ATOMIC_RELAXED) < most;
 }
 
 /* Whether a launch may be timed at all: one that the program makes as such, not one inside another

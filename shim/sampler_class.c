@@ -1,6 +1,7 @@
 #include "shim/sampler_class.h"
 
 #define EARLY      8  /* first samples of a class, which follow closely: it may be a rare one */
+#define FEW        4  /* samples without which nothing is known of a class */
 #define EAGER      30 /* samples of a class that are worth more than its share */
 #define ENOUGH     64 /* samples of a class after which it is sampled less */
 #define EAGER_GAIN 8  /* how much oftener it is met until then */
@@ -76,7 +77,7 @@ void class_sampled(struct sampler_class *c, const struct sampler_rate *r, uint64
 
 bool class_is_new(const struct sampler_class *c)
 {
-	return c->samples < EARLY;
+	return c->samples < FEW;
 }
 
 void class_put_off(struct sampler_class *c, const struct sampler_rate *r, uint64_t *random)
