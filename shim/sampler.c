@@ -20,8 +20,8 @@ static struct { /* a line of its own, written at first */
 
 /* ---- keys ---- */
 
-/* Programmatic stream serialization (6) lets a kernel begin before the one ahead of it has ended. It
- * is a permission: between our events the kernel runs alone, as it does behind a copy. */
+/* Programmatic stream serialization (6) lets a kernel begin before the one ahead of it has ended.
+ * It is a permission: between our events the kernel runs alone, as it does behind a copy. */
 uint64_t gpu_key_config(const CUlaunchConfig *config, const void *f)
 {
 	if (!config)
