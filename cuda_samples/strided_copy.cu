@@ -1,6 +1,6 @@
 /*
- * strided_copy: after each step a column of a matrix, 16 bytes of each of 16384 rows, is copied to
- * the host.  The bus carries it in pieces of 16 bytes, far slower than the whole matrix, which was
+ * strided_copy: after each step a column of a matrix, 2 bytes of each of 131072 rows, is copied to
+ * the host.  The bus carries it in pieces of 2 bytes, far slower than the whole matrix, which was
  * sent to the device in one piece.
  *
  * A correct report counts ITERATIONS launches of chain and as many pinned copies to the host, and

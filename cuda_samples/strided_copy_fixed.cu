@@ -8,7 +8,7 @@
  */
 #include "cuda_samples/sample_matrix.h"
 
-KERNEL(pack_column, "fixed:3000", (const uint4 *rows, uint4 *column))
+KERNEL(pack_column, "fixed:3000", (const unsigned short *rows, unsigned short *column))
 {
 	unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < iterations; i++) {
 		chain_launch(value, CHAIN_US(400), stream);
 		LAUNCH(pack_column, ROWS / CHAIN_THREADS, CHAIN_THREADS, 0, stream,
-		       (const uint4 *)m.rows, (uint4 *)column);
+		       (const unsigned short *)m.rows, (unsigned short *)column);
 		sample_copy_async(m.out, column, ROWS * COLUMN, DTOH, PINNED, stream);
 	}
 	sample_sync_stream(stream);

@@ -3,7 +3,7 @@
 #include "tests/sim/driver_graph.h"
 
 #define SMALL_BYTES 65536 /* of pageable memory: staged at once, whatever the stream does */
-#define ROW_BYTES   256   /* what a row of several costs the bus at least */
+#define ROW_BYTES   32    /* what a row of several costs the bus at least: 1.3 ns (H200) */
 
 static CUresult resolve_side(struct copy_side *s, size_t extent)
 {
