@@ -10,18 +10,21 @@
 
 int main(int argc, char **argv)
 {
-	unsigned iterations = sample_start(argc, argv, 1000);
+	unsigned iterations = sample_start(argc, argv, 5500);
 	unsigned *value = chain_start();
-	CUfunction function;
-	CUmodule module = module_load(&function);
+	CUfunction functions[MODULES];
+	CUmodule modules[MODULES];
 	cudaStream_t stream;
 
+	for (unsigned m = 0; m < MODULES; m++)
+		modules[m] = module_load(&functions[m]);
 	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 	for (unsigned i = 0; i < iterations; i++)
-		module_launch(function, value, CHAIN_US(100), stream);
+		module_launch(functions[i % MODULES], value, MODULE_ROUNDS, stream);
 	sample_sync_stream(stream);
-	CHECK_DRIVER(cuModuleUnload(module));
-	sample_answer(chain_end(value), lcg_after(0, (unsigned long)iterations * CHAIN_US(100)));
+	for (CUmodule module : modules)
+		CHECK_DRIVER(cuModuleUnload(module));
+	sample_answer(chain_end(value), lcg_after(0, (unsigned long)iterations * MODULE_ROUNDS));
 	sample_expect("verdict=gpu-bound");
 	sample_expect("no-finding=module-load-in-loop");
 	CHECK(cudaStreamDestroy(stream));

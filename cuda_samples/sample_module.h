@@ -4,6 +4,12 @@
 #include <cuda.h>
 #include "cuda_samples/sample_chain.h"
 
+/* Kernels of a step, each a module of its own, and the rounds of the one that is launched: 30 us,
+ * or 55 on the H200, whose driver makes longer code of the loop below than nvcc does.  There a
+ * module's load and unload take 35 to 55 us. */
+#define MODULES       4
+#define MODULE_ROUNDS CHAIN_US(30)
+
 #define CHECK_DRIVER(call) module_check(#call, (call))
 
 static inline void module_check(const char *what, CUresult rc)
