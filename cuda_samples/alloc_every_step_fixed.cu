@@ -21,7 +21,7 @@ KERNEL(fill, "fixed:5000", (unsigned *scratch, unsigned n, unsigned value, unsig
 int main(int argc, char **argv)
 {
 	const unsigned n = 1 << 20;
-	unsigned iterations = sample_start(argc, argv, 6000);
+	unsigned iterations = sample_start(argc, argv, 15000);
 	unsigned *total = sample_malloc<unsigned>(1);
 	unsigned *scratch = sample_malloc<unsigned>(n);
 	unsigned result, expected = 0;

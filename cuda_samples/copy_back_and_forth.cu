@@ -13,7 +13,7 @@
 int main(int argc, char **argv)
 {
 	const size_t count = 1 << 20, bytes = count * sizeof(unsigned);
-	unsigned iterations = sample_start(argc, argv, 800);
+	unsigned iterations = sample_start(argc, argv, 1600);
 	unsigned *values = sample_malloc<unsigned>(count);
 	unsigned *host = sample_malloc_pinned<unsigned>(count);
 	unsigned expected = 0;

@@ -17,7 +17,7 @@ KERNEL(change, "fixed:1000", (unsigned *value, unsigned by))
 int main(int argc, char **argv)
 {
 	const size_t count = 1 << 20, bytes = count * sizeof(unsigned);
-	unsigned iterations = sample_start(argc, argv, 800);
+	unsigned iterations = sample_start(argc, argv, 1600);
 	unsigned *values = sample_malloc<unsigned>(count);
 	unsigned expected = 0;
 	cudaStream_t stream;

@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 {
 	const unsigned n = 1 << 20;
 	const size_t bytes = n * sizeof(unsigned);
-	unsigned iterations = sample_start(argc, argv, 800);
+	unsigned iterations = sample_start(argc, argv, 2000);
 	unsigned expected = 0;
 	slot slots[SLOTS] = {};
 

@@ -17,7 +17,7 @@ CHAIN_KERNEL(scatter)
 
 int main(int argc, char **argv)
 {
-	unsigned iterations = sample_start(argc, argv, 700);
+	unsigned iterations = sample_start(argc, argv, 1000);
 	unsigned *value = chain_start();
 	unsigned long rounds = ROUNDS + 3 * CHAIN_US(50);
 

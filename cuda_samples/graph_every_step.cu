@@ -11,7 +11,7 @@
 
 int main(int argc, char **argv)
 {
-	unsigned iterations = sample_start(argc, argv, 5000);
+	unsigned iterations = sample_start(argc, argv, 8000);
 	unsigned *value = chain_start();
 	cudaStream_t stream;
 

@@ -9,7 +9,7 @@
 
 int main(int argc, char **argv)
 {
-	unsigned iterations = sample_start(argc, argv, 5000);
+	unsigned iterations = sample_start(argc, argv, 8000);
 	unsigned *value = chain_start();
 	cudaGraphExec_t exec;
 	cudaStream_t stream;

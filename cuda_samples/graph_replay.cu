@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 {
 	const unsigned n = 4096, threads = 256;
 	const size_t bytes = n * sizeof(unsigned);
-	unsigned iterations = sample_start(argc, argv, 1000);
+	unsigned iterations = sample_start(argc, argv, 10000);
 	unsigned *in = sample_malloc_pinned<unsigned>(n);
 	unsigned *out = sample_malloc_pinned<unsigned>(n);
 	unsigned *dev_in = sample_malloc<unsigned>(n);

@@ -24,7 +24,7 @@ KERNEL(scramble, "fixed:100000", (unsigned *values, unsigned rounds))
 
 int main(int argc, char **argv)
 {
-	unsigned iterations = sample_start(argc, argv, 1500);
+	unsigned iterations = sample_start(argc, argv, 2000);
 	unsigned *values = sample_malloc<unsigned>(VALUES);
 	unsigned expected = lcg_after(0, (unsigned long)iterations * ROUNDS);
 	std::vector<unsigned> host(VALUES);

@@ -15,7 +15,7 @@
 
 int main(int argc, char **argv)
 {
-	unsigned iterations = sample_start(argc, argv, 2000);
+	unsigned iterations = sample_start(argc, argv, 5000);
 	unsigned *value = chain_start(), sum = 0;
 	char *rows = sample_malloc_pinned<char>(ROWS * APART);
 	char *packed = sample_malloc<char>(ROWS * ROW);

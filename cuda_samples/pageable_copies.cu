@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 {
 	const unsigned n = 1 << 20;
 	const size_t bytes = n * sizeof(int);
-	unsigned iterations = sample_start(argc, argv, 200);
+	unsigned iterations = sample_start(argc, argv, 1000);
 	std::vector<int> in(n), out(n);
 	int *values = sample_malloc<int>(n);
 	cudaStream_t stream;

@@ -44,7 +44,7 @@ static void work(unsigned number, unsigned iterations)
 
 int main(int argc, char **argv)
 {
-	unsigned iterations = sample_start(argc, argv, 20000);
+	unsigned iterations = sample_start(argc, argv, 25000);
 	unsigned count = sample_argument(argc, argv, 2, 4);
 	std::vector<std::thread> workers;
 

@@ -24,7 +24,7 @@ struct lane {
 
 int main(int argc, char **argv)
 {
-	unsigned iterations = sample_start(argc, argv, 20000);
+	unsigned iterations = sample_start(argc, argv, 25000);
 	unsigned count = sample_argument(argc, argv, 2, 4), number = 0;
 	std::vector<lane> lanes(count);
 
