@@ -22,6 +22,10 @@ static double rate_of(struct change *c, const struct act *given)
 	if (isfinite(known))
 		return known;
 	c->assumed_bandwidth = true;
+	if (isfinite(c->link.rate))
+		return c->link.rate * (c->hope == HOPE_MOST    ? LINK_MOST
+		                       : c->hope == HOPE_LEAST ? LINK_LEAST
+		                                               : LINK_REACHED);
 	return c->hope == HOPE_MOST ? BEST_BANDWIDTH : ASSUMED_BANDWIDTH;
 }
 
@@ -39,7 +43,8 @@ static void pin(struct change *c, const struct replay *r, struct replay_act *act
 	if (!staged && a->wait == REPLAY_NO_WAIT && given->bytes <= COMMAND_COPY)
 		return;
 	a->gpu = COPY_START_NS * given->items + (double)given->bytes / rate_of(c, given);
-	if (c->hope == HOPE_LEAST && !isfinite(c->bandwidth[given->direction == SPY_DIR_DTOH]))
+	if (c->hope == HOPE_LEAST && !isfinite(c->link.rate) &&
+	    !isfinite(c->bandwidth[given->direction == SPY_DIR_DTOH]))
 		a->gpu = fmax(a->gpu, fmin(pageable, a->own));
 	/* A blocking call to the host is there for its result: it still waits for it. */
 	bool waits = given->direction == SPY_DIR_DTOH && !given->async;

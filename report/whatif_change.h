@@ -12,6 +12,11 @@
 /* How much is taken for granted where the outcome depends on what is not known. */
 enum hope { HOPE_MIDDLE, HOPE_MOST, HOPE_LEAST };
 
+struct link { /* PCIe, between the host and a device */
+	double generation, width;
+	double rate; /* bytes a ns that it carries each way; NaN: not known */
+};
+
 struct change {
 	enum whatif what;
 	enum hope hope;
@@ -19,8 +24,9 @@ struct change {
 	double factor;
 	double bandwidth[2]; /* pinned copies to the device and from it, bytes a ns; NaN: not known
 	                      */
-	double graph_launch; /* ns of a graph's launch in this run; NaN: there was none */
-	double changed;      /* calls changed: added to */
+	struct link link;
+	double graph_launch;    /* ns of a graph's launch in this run; NaN: there was none */
+	double changed;         /* calls changed: added to */
 	bool assumed_bandwidth; /* it was needed and not known */
 };
 
@@ -29,6 +35,7 @@ struct outcome {
 	double time[REPLAY_LEVELS];  /* ratios; by level, each with its hope */
 	double bound[REPLAY_LEVELS]; /* least ratio: the GPU is busy; 0 = not known */
 	double error, changed, bandwidth[2], graph_launch;
+	struct link link;
 	bool assumed_bandwidth;
 };
 
@@ -57,7 +64,14 @@ bool whatif_fails(struct whatif_result *to, const char *format, ...)
 /* Adds what a prediction takes for granted: whatif_text.c. */
 void whatif_assume(struct whatif_result *to, const struct outcome *o);
 
-/* Where no pinned copy was timed: PCIe 4 x16, and generation 5, bytes a ns. */
+/*
+ * Where no pinned copy was timed: the share of what the link carries that such copies reach. H200,
+ * generation 5 x16, 4 MiB: 53.6 of 63.0 GB/s.
+ */
+#define LINK_REACHED 0.85
+#define LINK_MOST    0.92
+#define LINK_LEAST   0.70
+/* Where the link is not known either: PCIe 4 x16, and generation 5, bytes a ns. */
 #define ASSUMED_BANDWIDTH 25.0
 #define BEST_BANDWIDTH    50.0
 

@@ -15,6 +15,14 @@
 #define NO_GAIN 0.995
 /* Pinned copies that tell a bandwidth. */
 #define BANDWIDTH_BYTES 65536u
+/*
+ * What a lane of PCIe carries each way, bytes a ns, in generation 3: 8 GT/s, of which 128 of 130
+ * bits are data. Each generation doubles it, near enough.
+ */
+#define LANE_RATE 0.985
+/* Links there can be; what is told beyond is nonsense. */
+#define GENERATION_MOST 8
+#define WIDTH_MOST      32
 
 /* ---- what is known of a process ---- */
 
@@ -30,6 +38,44 @@ static void find_bandwidth(struct change *c, const struct history *h)
 		if (!((double)w->bytes / w->mean <= *best))
 			*best = (double)w->bytes / w->mean;
 	}
+}
+
+static double told(const struct environment_reading *r, enum spy_environment what)
+{
+	return r->made ? r->value[what] : NAN;
+}
+
+/* The larger of what the two readings say; fmax() of a NaN is the other one. */
+static double most(const struct environment_device *d, enum spy_environment what)
+{
+	return fmax(told(&d->first, what), told(&d->last, what));
+}
+
+/* An idle link goes down to a lower generation to save power, but not when it is copied over. */
+static struct link link_of(const struct environment_device *d)
+{
+	struct link l = {.generation = fmax(most(d, SPY_ENVIRONMENT_PCIE_GEN),
+	                                    most(d, SPY_ENVIRONMENT_PCIE_GEN_MAX)),
+	                 .width = most(d, SPY_ENVIRONMENT_PCIE_WIDTH),
+	                 .rate = NAN};
+
+	if (l.generation >= 1 && l.generation <= GENERATION_MOST && l.width >= 1 &&
+	    l.width <= WIDTH_MOST)
+		l.rate = LANE_RATE * l.width * exp2(l.generation - 3);
+	return l;
+}
+
+/* The slowest link to a device that the run used. */
+static struct link find_link(const struct model *m)
+{
+	struct link slowest = {.rate = NAN};
+
+	for (size_t i = 0; i < m->environment_count; i++) {
+		struct link l = link_of(&m->environment[i]);
+		if (m->environment[i].used && isfinite(l.rate) && !(l.rate >= slowest.rate))
+			slowest = l;
+	}
+	return slowest;
 }
 
 static int by_value(const void *a, const void *b)
@@ -163,6 +209,7 @@ static void try_change(const struct process *p, const struct replay *r, struct c
 		return;
 	to->changed = c->changed;
 	to->graph_launch = c->graph_launch;
+	to->link = c->link;
 	memcpy(to->bandwidth, c->bandwidth, sizeof(to->bandwidth));
 }
 
@@ -186,8 +233,8 @@ static bool any_worth(struct outcome *out, const struct asked *a, enum replay_le
 }
 
 /* All changes asked for, at one level; false where `to->why` says that it cannot be told. */
-static bool try_level(const struct process *p, const struct asked *a, enum replay_level level,
-                      struct outcome *out, struct whatif_result *to)
+static bool try_level(const struct model *m, const struct process *p, const struct asked *a,
+                      enum replay_level level, struct outcome *out, struct whatif_result *to)
 {
 	struct replay r;
 
@@ -200,6 +247,7 @@ static bool try_level(const struct process *p, const struct asked *a, enum repla
 			continue;
 		struct change c = change_of(what, level, a);
 		find_bandwidth(&c, &p->history);
+		c.link = find_link(m);
 		c.graph_launch = launch;
 		try_change(p, &r, &c, level, base, acts, &out[what - a->from]);
 	}
@@ -215,7 +263,7 @@ bool whatif_try(const struct model *m, const struct process *p, const struct ask
 		return false;
 	for (int level = 0; level < REPLAY_LEVELS; level++)
 		if (any_worth(out, a, (enum replay_level)level) &&
-		    !try_level(p, a, (enum replay_level)level, out, to))
+		    !try_level(m, p, a, (enum replay_level)level, out, to))
 			return false;
 	return true;
 }

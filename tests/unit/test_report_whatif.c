@@ -280,25 +280,77 @@ static void test_polls_are_waits(void **state)
 }
 
 /* 4 MiB each way through pageable memory, 400 us of copying each, a kernel of 10 us. */
-static void test_pinned(void **state)
+static void play_pageable(struct play *p)
 {
 	const uint64_t bytes = 4u << 20;
+
+	start(p);
+	for (int i = 0; i < 100; i++) {
+		transfer(p, SPY_DIR_HTOD, SPY_MEM_PAGEABLE, bytes, 400, 0);
+		launch(p, 3, 10);
+		transfer(p, SPY_DIR_DTOH, SPY_MEM_PAGEABLE, bytes, 400, 0);
+		sync_stream(p);
+	}
+	timed(p, 10);
+}
+
+static void test_pinned(void **state)
+{
 	struct play p;
 	struct model m = {0};
 
-	start(&p);
-	for (int i = 0; i < 100; i++) {
-		transfer(&p, SPY_DIR_HTOD, SPY_MEM_PAGEABLE, bytes, 400, 0);
-		launch(&p, 3, 10);
-		transfer(&p, SPY_DIR_DTOH, SPY_MEM_PAGEABLE, bytes, 400, 0);
-		sync_stream(&p);
-	}
-	timed(&p, 10);
+	play_pageable(&p);
 	struct whatif_result r = ask(&p, &m, WHATIF_PINNED, NULL, 1);
 	assert_base(&m, 1e-6);
 	/* At 25 bytes a ns: 167.8 us and 1 each way. */
 	assert_near(r.predicted, 100 * 360e3, 0.03);
 	assert_true(r.low < 0.6 * r.predicted); /* it may be twice as fast */
+	ends(&p, &m);
+}
+
+static bool assumes(const struct whatif_result *r, const char *text)
+{
+	for (size_t i = 0; i < r->assumption_count; i++)
+		if (strstr(r->assumptions[i], text))
+			return true;
+	return false;
+}
+
+/* The link is known, though at rest when it was read last: 63.0 bytes a ns, and 85 % of them. */
+static void test_pinned_by_the_link(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_pageable(&p);
+	struct tf_environment *e = made_environment(&p.made, 1);
+	e->devices[0].used = 1;
+	made_told(&e->devices[0].first, SPY_ENVIRONMENT_PCIE_WIDTH, 16, 2001000);
+	made_told(&e->devices[0].last, SPY_ENVIRONMENT_PCIE_WIDTH, 16, 3001000);
+	made_told(&e->devices[0].last, SPY_ENVIRONMENT_PCIE_GEN, 1, 3001000);
+	made_told(&e->devices[0].last, SPY_ENVIRONMENT_PCIE_GEN_MAX, 5, 3001000);
+	struct whatif_result r = ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	/* 78.3 us and 1 each way; a tenth less to a fifth more. */
+	assert_near(r.predicted, 100 * 181e3, 0.05);
+	assert_true(r.low > 0.88 * r.predicted && r.low < 0.98 * r.predicted);
+	assert_true(r.high > 1.1 * r.predicted && r.high < 1.3 * r.predicted);
+	assert_true(assumes(&r, "PCIe generation 5 x16, are assumed: 53.6 GB/s"));
+	ends(&p, &m);
+}
+
+/* What cannot be is not believed. */
+static void test_pinned_by_no_link(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_pageable(&p);
+	struct tf_environment *e = made_environment(&p.made, 1);
+	made_told(&e->devices[0].last, SPY_ENVIRONMENT_PCIE_WIDTH, 16, 3001000);
+	made_told(&e->devices[0].last, SPY_ENVIRONMENT_PCIE_GEN, 1000, 3001000);
+	struct whatif_result r = ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	assert_near(r.predicted, 100 * 360e3, 0.03);
+	assert_true(assumes(&r, "25 to 50 GB/s over the bus are assumed"));
 	ends(&p, &m);
 }
 
@@ -540,6 +592,8 @@ int main(void)
 	        cmocka_unit_test(test_no_sync),
 	        cmocka_unit_test(test_polls_are_waits),
 	        cmocka_unit_test(test_pinned),
+	        cmocka_unit_test(test_pinned_by_the_link),
+	        cmocka_unit_test(test_pinned_by_no_link),
 	        cmocka_unit_test(test_no_alloc),
 	        cmocka_unit_test(test_overlap),
 	        cmocka_unit_test(test_full_queue),

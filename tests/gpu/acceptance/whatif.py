@@ -24,7 +24,7 @@ PAIRS = 5
 # Of each sample: the change that its fixed twin has made, and variables for the simulated CUDA.
 CHANGES = {
     "many_tiny_launches": ("graphs", {}),
-    "pageable_copies": ("pinned", {}),
+    "pageable_copies": ("pinned", {"SIM_PCIE_GBPS": "53.6"}),  # of the link that the simulated NVML tells: PCIe 5 x16
     "sync_every_step": ("no-sync", {"SIM_COPY_FLOOR_NS": "0"}),  # no sample tells the time of so short a copy
     "alloc_every_step": ("no-alloc", {}),
     "copy_not_overlapped": ("overlap", {}),
