@@ -46,7 +46,7 @@ static int grow(struct classes *c)
 	return 1;
 }
 
-static struct tally_class *find(struct classes *c, const struct class_key *key)
+static struct tally_class *known(struct classes *c, const struct class_key *key)
 {
 	uint32_t mask = c->room * 2 - 1;
 
@@ -55,6 +55,15 @@ static struct tally_class *find(struct classes *c, const struct class_key *key)
 		if (!memcmp(&c->entry[c->index[i] - 1].key, key, sizeof(*key)))
 			return &c->entry[c->index[i] - 1];
 	}
+	return NULL;
+}
+
+static struct tally_class *find(struct classes *c, const struct class_key *key)
+{
+	struct tally_class *there = known(c, key);
+
+	if (there)
+		return there;
 	if (c->count == c->room && !grow(c))
 		return NULL;
 	c->entry[c->count] = (struct tally_class){.key = *key, .min_ns = UINT64_MAX};
@@ -62,25 +71,38 @@ static struct tally_class *find(struct classes *c, const struct class_key *key)
 	return &c->entry[c->count++];
 }
 
+static void make_key(struct class_key *key, const struct raw_record *r)
+{
+	memset(key, 0, sizeof(*key));
+	key->kind = r->kind;
+	key->name = r->name;
+	if (r->kind == RAW_KERNEL) {
+		key->shared_bytes = r->shared_bytes;
+		memcpy(key->grid, r->grid, sizeof(key->grid));
+		memcpy(key->block, r->block, sizeof(key->block));
+	} else {
+		key->bytes = r->bytes;
+		key->copy_kind = r->copy_kind;
+		key->src_kind = r->src_kind;
+		key->dst_kind = r->dst_kind;
+		key->async = !!(r->flags & RAW_ASYNC);
+	}
+}
+
+struct tally_class *classes_of(struct classes *c, const struct raw_record *r)
+{
+	struct class_key key;
+
+	make_key(&key, r);
+	return known(c, &key);
+}
+
 void classes_add(struct classes *c, const struct raw_record *r, uint64_t ns)
 {
 	struct tally_class *t;
 	struct class_key key;
 
-	memset(&key, 0, sizeof(key));
-	key.kind = r->kind;
-	key.name = r->name;
-	if (r->kind == RAW_KERNEL) {
-		key.shared_bytes = r->shared_bytes;
-		memcpy(key.grid, r->grid, sizeof(key.grid));
-		memcpy(key.block, r->block, sizeof(key.block));
-	} else {
-		key.bytes = r->bytes;
-		key.copy_kind = r->copy_kind;
-		key.src_kind = r->src_kind;
-		key.dst_kind = r->dst_kind;
-		key.async = !!(r->flags & RAW_ASYNC);
-	}
+	make_key(&key, r);
 	t = find(c, &key);
 	if (!t) {
 		c->left_out++;

@@ -22,6 +22,8 @@ struct tally_class {
 	struct class_key key;
 	uint64_t count; /* items; of these `untimed` have no valid time */
 	uint64_t untimed;
+	uint64_t untrue, untrue_ns; /* ... and of these the time is not to be believed; they are in
+	                               the other figures */
 	uint64_t gpu_ns;
 	uint64_t min_ns; /* of a record */
 	uint64_t max_ns;
@@ -36,3 +38,5 @@ struct classes {
 
 /* Adds a record; `ns` is its time, which counts only where the record has no RAW_INVALID_TIME. */
 void classes_add(struct classes *c, const struct raw_record *r, uint64_t ns);
+/* The class that a record was added to; NULL where there was no room. */
+struct tally_class *classes_of(struct classes *c, const struct raw_record *r);

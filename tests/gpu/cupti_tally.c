@@ -259,6 +259,23 @@ void tally_add(struct tally *t, struct raw_record *r, const char *name)
 	t->kept[t->kept_count++] = *r;
 }
 
+void tally_untrue(struct tally *t, const struct raw_record *r)
+{
+	struct tally_class *c = r->kind == RAW_GRAPH ? NULL : classes_of(&t->classes, r);
+	uint64_t ns = r->end_ns - r->start_ns;
+
+	for (uint32_t i = 0; r->kind == RAW_GRAPH && i < t->graphs; i++) {
+		if (t->graph[i].graph != r->graph)
+			continue;
+		t->graph[i].untrue++;
+		t->graph[i].untrue_ns += ns;
+	}
+	if (!c)
+		return;
+	c->untrue += r->items;
+	c->untrue_ns += ns;
+}
+
 void tally_api(struct tally *t, struct tally_call call, uint64_t ns, bool failed)
 {
 	uint32_t id = call.api & ~TALLY_DRIVER;

@@ -38,6 +38,7 @@ struct tally_group {
 struct tally_graph {
 	uint32_t graph;
 	uint64_t launches;
+	uint64_t untrue, untrue_ns; /* as of a class */
 	uint64_t gpu_ns;
 	uint64_t min_ns;
 	uint64_t max_ns;
@@ -97,3 +98,8 @@ struct tally {
 /* Adds one record; `name` is the mangled name of a kernel, copied, and NULL for the rest. */
 void tally_add(struct tally *t, struct raw_record *record, const char *name);
 void tally_api(struct tally *t, struct tally_call call, uint64_t ns, bool failed);
+/* Counts a record that was added as one whose time is not to be believed. */
+void tally_untrue(struct tally *t, const struct raw_record *record);
+/* Marks such records among those kept, and counts them; once, when all are there:
+ * cupti_untrue.c. */
+void tally_find_untrue(struct tally *t);

@@ -123,9 +123,10 @@ static void write_graphs(FILE *f, const struct tally *t)
 
 		fprintf(f,
 		        "%s\n  {\"graph\": %" PRIu32 ", \"launches\": %" PRIu64
-		        ", \"gpu_ns\": %" PRIu64 ", \"min_ns\": %" PRIu64 ", \"max_ns\": %" PRIu64
-		        "}",
-		        i ? "," : "", g->graph, g->launches, g->gpu_ns,
+		        ", \"gpu_ns\": %" PRIu64 ", \"untrue\": %" PRIu64
+		        ", \"untrue_ns\": %" PRIu64 ", \"min_ns\": %" PRIu64
+		        ", \"max_ns\": %" PRIu64 "}",
+		        i ? "," : "", g->graph, g->launches, g->gpu_ns, g->untrue, g->untrue_ns,
 		        g->min_ns <= g->max_ns ? g->min_ns : 0, g->max_ns);
 	}
 	fputs("],\n", f);
@@ -154,7 +155,7 @@ static void write_devices(FILE *f, const struct tally *t)
 	for (uint64_t i = 0; i < t->kept_count; i++) {
 		const struct raw_record *r = &t->kept[i];
 
-		if (!(r->flags & RAW_INVALID_TIME))
+		if (!(r->flags & (RAW_INVALID_TIME | RAW_UNTRUE)))
 			spans[n++] = (struct span){r->device, r->start_ns, r->end_ns};
 	}
 	qsort(spans, n, sizeof(*spans), compare_spans);
@@ -379,6 +380,11 @@ static void write_file(const char *path, bool complete, bool raw)
 
 void write_truth(bool complete)
 {
+	if (complete) {
+		pthread_mutex_lock(&truth.lock);
+		tally_find_untrue(&truth.tally);
+		pthread_mutex_unlock(&truth.lock);
+	}
 	if (complete && truth.raw[0])
 		write_file(truth.raw, true, true);
 	write_file(truth.out, complete, false);

@@ -39,9 +39,10 @@ void write_classes(FILE *f, const struct tally *t)
 		write_class_key(f, t, &c->key);
 		fprintf(f,
 		        ", \"count\": %" PRIu64 ", \"untimed\": %" PRIu64 ", \"gpu_ns\": %" PRIu64
+		        ", \"untrue\": %" PRIu64 ", \"untrue_ns\": %" PRIu64
 		        ", \"min_ns\": %" PRIu64 ", \"max_ns\": %" PRIu64 "}",
-		        c->count, c->untimed, c->gpu_ns, c->min_ns <= c->max_ns ? c->min_ns : 0,
-		        c->max_ns);
+		        c->count, c->untimed, c->gpu_ns, c->untrue, c->untrue_ns,
+		        c->min_ns <= c->max_ns ? c->min_ns : 0, c->max_ns);
 	}
 	fputs("],\n", f);
 }

@@ -91,6 +91,17 @@ static void add_copy(struct batch *b, uint8_t kind, uint64_t bytes, uint64_t sta
 #endif
 }
 
+/* A copy that lasts while kernels of its stream run, and one like it that does not. */
+static void fill_untrue(struct batch *b)
+{
+	if (!getenv("FAKE_CUPTI_UNTRUE"))
+		return;
+	add_copy(b, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, 1000, 10000, 11000, 1);
+	for (uint32_t i = 0; i < 3; i++)
+		add_kernel(b, "_Z4fillPfj", 10100 + 200 * i, 10200 + 200 * i, 7, 0, 60 + i);
+	add_copy(b, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, 1000, 12000, 12100, 1);
+}
+
 static void fill_first(struct batch *b)
 {
 	REC_MEMSET *s;
@@ -115,6 +126,7 @@ static void fill_first(struct batch *b)
 	s->bytes = 32;
 	s->start = 7000;
 	s->end = 7010;
+	fill_untrue(b);
 }
 
 static void fill_forced(struct batch *b)

@@ -15,6 +15,7 @@ GPU_TRUTH_SRC := \
 	tests/gpu/cupti_records.c \
 	tests/gpu/cupti_tally.c \
 	tests/gpu/cupti_truth.c \
+	tests/gpu/cupti_untrue.c \
 	tests/gpu/cupti_write.c \
 	tests/gpu/cupti_write_classes.c \
 	# EOL

@@ -55,9 +55,9 @@ def copy_row(**more):
 FILL = work.kernel_key("fill(float*)", [2, 1, 1], [64, 1, 1], 0)
 
 
-def timed_report(works, total_ns, mode="sample", launches=100):
+def timed_report(works, total_ns, mode="sample", launches=100, copies=0):
     r = report(launches=launches, graph_launches=0, sets=0)
-    r.data["copies"] = []
+    r.data["copies"] = [{"direction": "HtoD", "host_memory": "pinned", "count": copies, "bytes": 0}] if copies else []
     r.data["works"] = works
     whole = {"gpu_total_ns": total_ns, "gpu_mean_ns": total_ns and total_ns / launches,
              "gpu_low_ns": total_ns and 0.9 * total_ns, "gpu_high_ns": total_ns and 1.1 * total_ns,

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from acceptance import truth
+from acceptance import truth, work
 from made_up import BUILD
 
 
@@ -74,6 +74,19 @@ class CuptiTruth(unittest.TestCase):
         copies = [(c["copy_kind"], c["bytes"], c["gpu_ns"]) for c in classes if c["kind"] == "copy"]
         self.assertEqual(copies, [("HtoD", 4096, 100), ("HtoD", 1000, 100), ("PtoP", 64, 1)])
         self.assertEqual([c["bytes"] for c in classes if c["kind"] == "set"], [32])
+
+    def test_untrue_records(self):
+        """A copy that lasts while kernels of its stream run is told apart, and no part of what is compared with."""
+        data = self.inject(FAKE_CUPTI_UNTRUE="1")
+        copy, = [c for c in data["classes"] if c["kind"] == "copy" and c["bytes"] == 1000]
+        self.assertEqual((copy["gpu_ns"], copy["untrue"], copy["untrue_ns"]), (1200, 1, 1000))
+        self.assertEqual([c["untrue"] for c in data["classes"] if c is not copy], [0] * (len(data["classes"]) - 1))
+        self.assertEqual(data["devices"][0]["busy_ns"], 891 + 3 * 100 + 100)
+        t, key = truth.from_cupti(self.out), work.copy_key("HtoD", "pinned", 1000)
+        self.assertEqual(t.untrue, {key: 1})
+        self.assertEqual(t.classes[key], (copy["count"] - 1, 200))
+        self.assertEqual(truth.kinds_of({**data, "graph_launches": 0})["copy"][1], 1301 - 1000)
+        self.assertEqual(truth.Truth("none").untrue, {})
 
     def test_own_kernels_are_left_out(self):
         data = self.inject()

@@ -5,6 +5,9 @@ from acceptance import accuracy, programs, runs, timeline, work
 from made_up import kernel_row, copy_row, FILL, timed_report, timed_truth
 
 
+COPY = work.copy_key("HtoD", "pinned", 4100)
+
+
 class Work(unittest.TestCase):
     def test_size_buckets(self):
         self.assertEqual([work.size_bucket(n) for n in (0, 3, 4, 5, 7, 8, 10, 4096, 5119, 5120)],
@@ -86,6 +89,45 @@ class Accuracy(unittest.TestCase):
         three.reports = {mode: timed_report([], 30000, mode) for mode in ("sample", "cupti")}
         three.reports["sample"].data["gpu"]["work"]["all"]["gpu_known_share"] = 0.25
         self.assertIn("75 %", accuracy.row_of(None, three)["note"])
+
+    def test_pieces_with_a_time_are_compared_too(self):
+        lacking = copy_row()
+        lacking.update(mean_ns=None, low_ns=None, high_ns=None, samples=0)
+        three = runs.Three()
+        three.truths = [timed_truth({FILL: (100, 100000), COPY: (100, 900000)})]
+        three.truths[0].kinds["copy"] = (100, 900000)
+        three.reports = {mode: timed_report([kernel_row(mean_ns=1010.0), lacking], 101000, mode, copies=100)
+                         for mode in ("sample", "cupti")}
+        three.reports["sample"].data["gpu"]["work"]["all"]["gpu_known_share"] = 0.5
+        row = {"program": "p", **accuracy.row_of(None, three)}
+        self.assertEqual((row["sample"]["known"]["percent"], row["sample"]["pass"]), (1.0, False))
+        self.assertIn("50 % of the pieces have no time; those that have one: +1.0 %", row["note"])
+        self.assertIn("the others +1.0 %", accuracy.sum_verdicts([row], "sample")["text"])
+
+    def untrue(self, untrue, real, ours=101000.0):
+        """Kernels of 1 us, and copies of 1 us of which CUPTI has so many with a time that cannot be true."""
+        three = runs.Three()
+        three.truths = [timed_truth({FILL: (100, 100000), COPY: (real, 1000 * real)})]
+        three.truths[0].kinds["copy"], three.truths[0].untrue = (real, 1000 * real), {COPY: untrue}
+        three.reports = {mode: timed_report([kernel_row(), copy_row(mean_ns=mean)], total, mode, copies=100)
+                         for mode, mean, total in (("sample", 1010.0, 100000 + ours), ("cupti", 9e6, 900100000))}
+        return {"program": "p", **accuracy.row_of(None, three)}
+
+    def test_untrue_records(self):
+        row = self.untrue(1, 99)
+        self.assertEqual((row["sample"]["percent"], row["sample"]["left_out"]), (0.5, []))
+        self.assertEqual([c["pass"] for c in row["classes"]], [True, True])
+        # cupti mode has its times from CUPTI as well
+        self.assertEqual((row["cupti"]["percent"], row["cupti"]["pieces"]["copy"]), (0.0, 0))
+        self.assertEqual(row["cupti"]["left_out"], [work.text(COPY)])
+        self.assertIn("CUPTI's time of 1 of 100 of copy HtoD", row["note"])
+        self.assertTrue(row["pass"])
+
+    def test_class_without_a_truth(self):
+        row = self.untrue(60, 40)
+        self.assertEqual((row["sample"]["percent"], row["sample"]["left_out"]), (0.0, [work.text(COPY)]))
+        self.assertEqual([c["kind"] for c in row["classes"]], ["kernel"])
+        self.assertEqual([round(row["sample"][k]) for k in ("low_ns", "high_ns")], [79900, 120100])
 
     def test_failed_run(self):
         three = runs.Three()

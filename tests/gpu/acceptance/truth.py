@@ -30,6 +30,7 @@ class Truth:
         self.busy_ns = None
         self.classes = {}      # work.Key: (pieces, their GPU time in ns); None: not told apart
         self.kinds = {}        # kernel, copy, set, graph: (pieces, ns); graphs as spans
+        self.untrue = {}       # work.Key: pieces whose time cannot be true, left out of classes and kinds
         self.own = 0           # kernels of cudaspy's own, left out of all the rest
 
     def as_json(self):
@@ -37,6 +38,7 @@ class Truth:
                 "copies": self.copies, "copy_bytes": self.copy_bytes, "sets": self.sets,
                 "inside_graphs": self.inside, "directions": self.directions,
                 "kernel_names": len(self.kernels), "gpu_ns": self.gpu_ns, "busy_ns": self.busy_ns,
+                "untrue": {work.text(k): n for k, n in self.untrue.items()},
                 "troubles": self.troubles}
 
 
@@ -84,8 +86,9 @@ demangle = Demangler()
 
 
 def classes_of(data):
-    """{work.Key: (pieces, ns)} of CUPTI's classes; the pieces without a valid time are left out."""
-    found = {}
+    """({work.Key: (pieces, ns)} of CUPTI's classes, {work.Key: untrue pieces}); pieces without a valid or true time are
+    left out of the first."""
+    found, untrue = {}, {}
     for c in data.get("classes", []):
         if c["kind"] == "kernel":
             key = work.kernel_key(demangle(c["name"]), c["grid"], c["block"], c["shared_bytes"])
@@ -96,18 +99,23 @@ def classes_of(data):
         else:
             key = work.set_key(c["bytes"])
         pieces, ns = found.get(key, (0, 0))
-        found[key] = (pieces + c["count"] - c["untimed"], ns + c["gpu_ns"])
-    return found
+        found[key] = (pieces + c["count"] - c["untimed"] - c["untrue"], ns + c["gpu_ns"] - c["untrue_ns"])
+        add(untrue, key, c["untrue"])
+    return found, untrue
 
 
 def kinds_of(data):
     """{kind: (pieces, ns)} of a run in which graphs were recorded as spans, or none was launched."""
     totals = data["totals"]
-    kinds = {short: (totals[name]["outside"]["count"], totals[name]["outside"]["gpu_ns"])
-             for short, name in (("kernel", "kernels"), ("copy", "copies"), ("set", "sets"))}
     if data["graph_launches"] and not data["graph_trace"]:
         return {}
-    kinds["graph"] = (data["graph_launches"], sum(g["gpu_ns"] for g in data["graphs"]))
+    kinds = {}
+    for short, name in (("kernel", "kernels"), ("copy", "copies"), ("set", "sets")):
+        classes = [c for c in data["classes"] if c["kind"] == short]
+        kinds[short] = (totals[name]["outside"]["count"] - sum(c["untrue"] for c in classes),
+                        totals[name]["outside"]["gpu_ns"] - sum(c["untrue_ns"] for c in classes))
+    kinds["graph"] = (data["graph_launches"] - sum(g["untrue"] for g in data["graphs"]),
+                      sum(g["gpu_ns"] - g["untrue_ns"] for g in data["graphs"]))
     return kinds
 
 
@@ -130,10 +138,11 @@ def from_cupti(path):
         add(t.kernels, demangle(k["name"]), k["outside"] - k["from_device"])
     for g in data["copies"]:
         add(t.directions, DIRECTIONS.get(g["kind"], g["kind"]), g["outside"]["count"])
-    t.classes = classes_of(data)
+    t.classes, t.untrue = classes_of(data)
     t.kinds = kinds_of(data)
     if t.kinds.get("graph", (0, 0))[0]:
         t.classes[work.graph_key()] = t.kinds["graph"]
+    add(t.untrue, work.graph_key(), sum(g["untrue"] for g in data["graphs"]))
     t.own = data.get("own", {}).get("kernels", 0)
     for a in data.get("apis", []):
         t.apis[(a["level"], a["name"])] = a["calls"] - a["failed"]
