@@ -30,13 +30,29 @@ class Beside(unittest.TestCase):
         self.assertIsNone(beside.profiler_saw(process.Outcome([], 0, False, 1.0, "", "")))
 
     def test_figures(self):
-        for total, mean, same in ((104000, 1100.0, True), (116000, 1000.0, False), (100000, 1201.0, False)):
+        # A piece has 900 to 1100 ns; beside the other tool the whole +-10 %, and the class as it says.
+        for total, mean, low, same in ((104000, 1100.0, 1000.0, True), (122000, 1000.0, 900.0, True),
+                                       (123000, 1000.0, 900.0, False), (100000, 1300.0, 1099.0, True),
+                                       (100000, 1300.0, 1101.0, False), (100000, 1200.0, 1101.0, True)):
             row = {}
-            beside.compare_figures(row, timed_report([kernel_row()], 100000),
-                                   timed_report([kernel_row(mean_ns=mean)], total))
-            self.assertEqual(row["same"], same)
+            text = beside.compare_figures(row, timed_report([kernel_row()], 100000),
+                                          timed_report([kernel_row(mean_ns=mean, low_ns=low, high_ns=1500.0)], total))
+            self.assertEqual(row["same"], same, (total, mean, low))
+            self.assertIn("1000 ns (900 to 1100) without it", text)
         beside.compare_figures(row, timed_report([], 100000), timed_report([], 100000, "off"))
         self.assertFalse(row["same"])
+
+    def test_output_that_cannot_be_read(self):
+        """Without us neither: nothing is known of it. With us alone: that is our doing."""
+        seen, not_read = ({"kernel": {"fill": 1}}, None), (None, "no libdw.so.1")
+        for alone, same, passed, text in ((not_read, True, None, "nsys's output cannot be read here: no libdw.so.1"),
+                                          (not_read, False, False, "cannot be read here"),
+                                          (seen, True, False, "nsys's output with us cannot be read")):
+            got = beside.judge({"same": same}, "figures", "nsys", alone, not_read)
+            self.assertEqual(got["pass"], passed)
+            self.assertIn(text, got["text"])
+            self.assertIn("figures", got["text"])
+        self.assertTrue(beside.judge({"same": True}, "figures", "nsys", seen, seen)["pass"])
 
     def test_nsys_file(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,10 @@
 """Part `beside`: sampling in a process that torch.profiler or nsys watches too.
 
-The other tool must see what it sees without us, less our own kernels; and we must say what we say without it.
+The other tool must see what it sees without us, less our own kernels; and we must say what we say without it, within
+noise: the 95 % intervals that we state of both runs overlap, or the figures differ by no more than accuracy allows.
+
+Where the other tool's output cannot be read even of a run without us, nothing is known of it, and only our figures are
+judged.
 """
 import json
 import re
@@ -59,31 +63,53 @@ def compare_output(row, alone, together):
 
 
 def mean_of(report):
+    """(mean, low, high) of a piece, in ns; (None, None, None) where it is not known."""
     whole = report.data["gpu"]["work"]["all"]
-    return whole["gpu_mean_ns"]
+    mean, total = whole["gpu_mean_ns"], whole["gpu_total_ns"]
+    if mean is None or not total:
+        return mean, mean, mean
+    return mean, mean * whole["gpu_low_ns"] / total, mean * whole["gpu_high_ns"] / total
+
+
+def alike(a, b, at_least):
+    """Two (mean, low, high) that are the same within noise."""
+    return (a[1] <= b[2] and b[1] <= a[2]) or abs(a[0] - b[0]) <= max(SHARE * a[0], at_least)
+
+
+def interval(figure):
+    return "%.0f ns (%.0f to %.0f)" % figure
 
 
 def compare_figures(row, alone, together):
-    """Fills `same`: our figures beside the other tool are those without it, within the limits of accuracy."""
+    """Fills `same`: our figures beside the other tool are those without it, within noise."""
     a, b = mean_of(alone), mean_of(together)
-    row["alone_mean_ns"], row["together_mean_ns"] = a, b
+    row["alone_mean_ns"], row["together_mean_ns"] = a[0], b[0]
+    row["alone_interval_ns"], row["together_interval_ns"] = a[1:], b[1:]
     row["modes"] = [alone.mode, together.mode]
-    if a is None or b is None or together.mode != "sample":
+    if a[0] is None or b[0] is None or together.mode != "sample":
         row["same"] = False
         return "no GPU time, mode %s" % together.mode
-    one, other = work.classes_of(alone), work.classes_of(together)
-    row["classes"] = [
-        {"class": work.text(k), "alone_ns": one[k].mean, "together_ns": other[k].mean,
-         "same": abs(one[k].mean - other[k].mean) <= max(SHARE * one[k].mean, CLASS_NS)}
-        for k in one if k in other and None not in (one[k].mean, other[k].mean) and
-        min(one[k].samples, other[k].samples) >= SAMPLES_LEAST]
+    row["classes"] = compare_classes(work.classes_of(alone), work.classes_of(together))
     wrong = [c for c in row["classes"] if not c["same"]]
-    row["same"] = abs(a - b) <= max(SHARE * a, PER_PIECE_NS) and not wrong
-    text = "mean %.0f ns, %.0f without it" % (b, a)
+    row["same"] = alike(a, b, PER_PIECE_NS) and not wrong
+    text = "mean %s, %s without it" % (interval(b), interval(a))
     if wrong:
         text += "; %s %.0f, %.0f" % (wrong[0]["class"][:40], wrong[0]["together_ns"],
                                      wrong[0]["alone_ns"])
     return text
+
+
+def compare_classes(alone, together):
+    found = []
+    for key in alone:
+        a, b = alone[key], together.get(key)
+        if b is None or None in (a.mean, b.mean) or min(a.samples, b.samples) < SAMPLES_LEAST:
+            continue
+        figures = (a.mean, a.low, a.high), (b.mean, b.low, b.high)
+        found.append({"class": work.text(key), "alone_ns": a.mean, "together_ns": b.mean,
+                      "alone_interval_ns": figures[0][1:], "together_interval_ns": figures[1][1:],
+                      "same": alike(*figures, CLASS_NS)})
+    return found
 
 
 def watched(settings, program, mode, argv):
@@ -115,18 +141,23 @@ def row_of(settings, program, alone_mode, both_mode, argv):
     row["results"] = [outcome.results, together.results]
     figures = compare_figures(row, sample, both)
     if alone_mode.name == "profiler":
-        seen, why = (profiler_saw(outcome), profiler_saw(together)), "it printed no events"
+        seen = [(events, "it printed no events") for events in (profiler_saw(outcome), profiler_saw(together))]
     else:
-        first, why = nsys_saw(settings, folder)
-        second, other_why = nsys_saw(settings, counts.folder_of(settings, program.name, both_mode.name))
-        seen, why = (first, second), why or other_why
-    if None in seen:
-        return {**row, "pass": None if row["same"] else False, "complete": None,
-                "text": "%s; its output: %s" % (figures, why)}
-    output = compare_output(row, *seen)
-    row["text"] = "%s; %s" % (output, figures)
-    row["pass"] = row["complete"] and row["same"]
-    return row
+        seen = [nsys_saw(settings, where)
+                for where in (folder, counts.folder_of(settings, program.name, both_mode.name))]
+    return {**row, **judge(row, figures, alone_mode.name, *seen)}
+
+
+def judge(row, figures, tool, alone, together):
+    """`text` and `pass` of a row whose figures are compared; of both runs: (what the tool saw, why not known)."""
+    if alone[0] is None:
+        return {"pass": None if row["same"] else False, "complete": None,
+                "text": "%s's output cannot be read here: %s; %s" % (tool, alone[1], figures)}
+    if together[0] is None:
+        return {"pass": False, "complete": False,
+                "text": "%s's output with us cannot be read: %s; %s" % (tool, together[1], figures)}
+    output = compare_output(row, alone[0], together[0])
+    return {"pass": row["complete"] and row["same"], "text": "%s; %s" % (output, figures)}
 
 
 def run(settings, page):
