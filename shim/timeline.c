@@ -39,6 +39,8 @@ static void set_rate(struct timeline *t)
 
 	t->ticks_per_ns = ticks_per_ns(t->map);
 	t->gap = tl_ticks(t, ESTIMATE_GAP_NS);
+	t->to_engine = tl_ticks(t, ESTIMATE_TO_ENGINE_NS);
+	t->from_engine = tl_ticks(t, ESTIMATE_FROM_ENGINE_NS);
 	t->noise = tl_ticks(t, NOISE_NS);
 	t->stall = tl_ticks(t, stall < 1000000 ? (double)stall : 0);
 	t->short_work = tl_ticks(t, SHORT_WORK_NS);
@@ -203,10 +205,8 @@ static struct tl_split divide(struct timeline *t, uint32_t thread, const struct 
 	case SPY_CLASS_MODULE:
 		return tl_implicit(t, thread, r, state, work);
 	case SPY_CLASS_SET:
-		return tl_submit(t, thread, r, state, &t->call_typical[r->call]);
+		return tl_submit(t, thread, r, TF_WORK_SET, &t->call_typical[r->call]);
 	default:
-		if (role == TL_ROLE_EVENT_RECORD || role == TL_ROLE_EVENT_WAIT)
-			return tl_submit(t, thread, r, state, &t->call_typical[r->call]);
 		return (struct tl_split){r->start, (uint8_t)state, (uint8_t)state};
 	}
 }
@@ -232,6 +232,10 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
 	if (t->mode != TF_GPU_OFF)
 		follow(t, thread, r, role);
 	struct tl_split split = divide(t, thread, r, class, work, role);
+	if (thread != t->last_thread)
+		t->others_end = t->last_end;
+	t->last_thread = thread;
+	t->last_end = r->end;
 	if (r->flags & TF_NESTED) {
 		nested(t, thread, r, split);
 		return;
@@ -306,7 +310,7 @@ void timeline_advance(struct timeline *t, uint64_t now)
 	if (!t->window || t->mode == TF_GPU_OFF)
 		return;
 	if (t->mode == TF_GPU_CUPTI)
-		tl_exact_advance(t, now, false);
+		now = tl_exact_advance(t, now, false);
 	now = tl_min(now, t->seen);
 	for (unsigned i = 0; i < TF_DEVICES_TIMED; i++)
 		if (t->device[i].actives)

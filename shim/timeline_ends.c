@@ -16,7 +16,7 @@ static void end_first(struct tl_stream *s, struct tl_op *op)
 {
 	settle(s, op);
 	s->head = op->next;
-	s->outstanding--;
+	s->queues[op->engine].outstanding--;
 }
 
 void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t upto)
@@ -72,7 +72,8 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 	if (!op) {
 		s->since_ticks = s->since_proof = s->unknown = 0;
 		s->since_variance = 0;
-		s->proof = s->entries;
+		for (int i = 0; i < WORK_ENGINES; i++)
+			s->queues[i].proof = s->queues[i].entries;
 	}
 }
 
@@ -80,11 +81,13 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 static void move_back(struct timeline *t, const struct tl_stream *s, struct tl_op *next,
                       uint64_t from)
 {
-	for (; next && tl_start_on(s, next) < from; next = tl_op(t, next->next)) {
+	while (next && tl_start_on(s, next) < from) {
+		const struct tl_op *moved = next;
 		next->end = from + (next->end - next->start);
 		next->start = from;
 		next->shift = s->shift;
-		from = next->end + t->gap;
+		next = tl_op(t, next->next);
+		from = next ? moved->end + tl_space(t, moved, next->engine) : 0;
 	}
 }
 
@@ -93,7 +96,7 @@ static void move_back(struct timeline *t, const struct tl_stream *s, struct tl_o
 static void push_back(struct timeline *t, struct tl_stream *s, const struct tl_op *op)
 {
 	struct tl_op *next = tl_op(t, op->next);
-	uint64_t from = op->end + t->gap;
+	uint64_t from = next ? op->end + tl_space(t, op, next->engine) : 0;
 
 	if (!next || tl_start_on(s, next) >= from)
 		return;
@@ -101,7 +104,7 @@ static void push_back(struct timeline *t, struct tl_stream *s, const struct tl_o
 	     done = tl_op(t, done->next)) {
 		done->flags &= (uint8_t)~TL_OP_SETTLED;
 		done->shift = s->shift;
-		s->outstanding++;
+		s->queues[done->engine].outstanding++;
 	}
 	s->head = op->next;
 	if (s->loose > next->id)

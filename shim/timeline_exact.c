@@ -247,7 +247,7 @@ void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *
 		}
 }
 
-void tl_exact_advance(struct timeline *t, uint64_t now, bool all)
+uint64_t tl_exact_advance(struct timeline *t, uint64_t now, bool all)
 {
 	struct tl_exact *x = &t->exact;
 
@@ -255,4 +255,5 @@ void tl_exact_advance(struct timeline *t, uint64_t now, bool all)
 	while (x->tail != x->head && (all || is_ready(t, &x->delayed[x->tail % TL_DELAYED], now)))
 		take_oldest(t);
 	book_until(t, tl_min(now, t->seen), all);
+	return x->tail != x->head ? tl_min(now, x->delayed[x->tail % TL_DELAYED].r.start) : now;
 }

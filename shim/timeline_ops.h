@@ -52,6 +52,23 @@ static inline uint64_t tl_op_end(struct timeline *t, const struct tl_op *op)
 	                                 : tl_max(op->start, op->ready) + (op->end - op->start);
 }
 
+/* From the end of the work before it on its stream to the start of work of that engine. */
+static inline uint64_t tl_space(const struct timeline *t, const struct tl_op *before,
+                                unsigned engine)
+{
+	if (before->engine == engine)
+		return t->gap;
+	return t->gap + (before->engine == WORK_COMPUTE ? t->to_engine : t->from_engine);
+}
+
+/* The engine of a call's work. */
+static inline enum work_engine tl_engine(const struct tf_record *r, enum tf_work_kind kind)
+{
+	return kind == TF_WORK_COPY
+	               ? work_engine(kind, r->copy.direction, r->copy.memory, r->copy.bytes)
+	               : WORK_COMPUTE;
+}
+
 /* ---- streams ---- */
 
 struct tl_stream *tl_find_stream(struct timeline *t, uint32_t thread, uint64_t handle,

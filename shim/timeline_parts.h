@@ -15,6 +15,7 @@
 #include "shim/estimate.h"
 #include "shim/slices.h"
 #include "shim/timeline.h"
+#include "shim/works.h"
 
 #define TL_TICKS_MOST (1ull << 60) /* leaves room for a state beside it, and for sums */
 
@@ -66,7 +67,7 @@ struct tl_thread {
 #define TL_STREAMS 4096u
 #define TL_EVENTS  16384u
 #define TL_KERNELS 4096u /* kernels whose mean over all shapes is kept */
-#define TL_QUEUE   1024u /* launches that the driver queues on a stream before it blocks */
+#define TL_QUEUE   1022u /* entries that a stream's queue takes: timeline_queue.c */
 
 /* One piece of work; ids count submissions from 1, `id & ops_mask` is its place. */
 struct tl_op {
@@ -81,10 +82,11 @@ struct tl_op {
 	uint32_t stream;   /* place + 1 */
 	uint32_t generation;
 	uint32_t kernel;
-	uint32_t entry; /* its number in its stream's queue */
+	uint32_t entry; /* its number in its queue */
 	uint16_t thread;
 	uint8_t kind; /* enum tf_work_kind */
 	uint8_t flags;
+	uint8_t engine; /* enum work_engine */
 };
 #define TL_OP_COMM    1u   /* a kernel of a communication library */
 #define TL_OP_COUNTED 2u   /* stands in the figures of its kernel */
@@ -95,6 +97,13 @@ struct tl_op {
 #define TL_OP_NODE    64u  /* of a graph, and the piece before it on its device was too */
 #define TL_OP_EVENT   128u /* an event was recorded behind it */
 
+struct tl_queue {             /* of a stream, for an engine */
+	uint32_t entries;     /* ops given to it so far */
+	uint32_t proof;       /* of these: before the stream was last known to be empty */
+	uint32_t outstanding; /* ops from the stream's `head` on */
+	uint64_t back;        /* id of the last op TL_QUEUE entries before the next, or the first */
+};
+
 struct tl_stream {
 	uint64_t handle, owner; /* owner: device or thread of a default stream; else 0 */
 	uint32_t generation;    /* 0 = a free place */
@@ -103,9 +112,6 @@ struct tl_stream {
 	uint16_t device;
 	bool has_device, row_sought;
 	bool blocking;         /* it and the legacy default stream wait for each other */
-	uint32_t outstanding;  /* ops from `head` on */
-	uint32_t entries;      /* given to its queue so far: ops, and what takes no time */
-	uint32_t proof;        /* of these: before it was last known to be empty */
 	uint8_t lasting;       /* whether calls take longer, one after the other */
 	uint32_t since_proof;  /* ops since it was last known to be empty */
 	uint32_t unknown;      /* of these: of unknown duration */
@@ -114,12 +120,12 @@ struct tl_stream {
 	uint32_t active;       /* place in its device's list + 1 */
 	uint64_t head;         /* ids of ops: the first not ended, by estimate */
 	uint64_t book;         /* the first not wholly booked */
-	uint64_t back;         /* the last one TL_QUEUE entries before the next, or the first */
 	uint64_t tail;
 	uint64_t loose; /* no later one starts later than a gap after the one before it */
 	int64_t shift;
 	uint64_t settled; /* end of the last op that ended */
 	uint64_t wait;    /* no op that comes now starts before: events waited for */
+	struct tl_queue queues[WORK_ENGINES];
 };
 
 struct tl_event {
@@ -249,7 +255,8 @@ struct timeline {
 	/* ticks */
 	uint64_t start_latency; /* at most: return of a launch to its start */
 	uint64_t latency;       /* launch's return to start, and end to a wait's return, together */
-	uint64_t gap, noise, stall, short_work;
+	uint64_t gap, to_engine, from_engine; /* between pieces of work of a stream */
+	uint64_t noise, stall, short_work;
 	uint32_t latencies; /* learned from */
 	bool costs_due;
 	uint64_t costs_version;
@@ -258,6 +265,10 @@ struct timeline {
 	struct tf_slices *slices; /* of the recording */
 	struct tf_work *works;    /* NULL = not looked for, or not there */
 	struct slice_cursor host_slice, device_slice;
+
+	/* calls so far: the thread of the last one, its end, and that of the others' last one */
+	uint32_t last_thread;
+	uint64_t last_end, others_end;
 
 	/* the stream asked for last */
 	struct {
@@ -409,15 +420,19 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 
 /* ---- timeline_queue.c ---- */
 
-/* So many entries more were given to the stream's queue. */
-void tl_enqueued(struct timeline *t, struct tl_stream *s, uint32_t entries);
+/* The stream's last op goes into the queue of its engine. */
+void tl_enqueued(struct timeline *t, struct tl_stream *s, struct tl_op *op);
+/* Whether it is the op that the next call waits for when the queue is full. */
+bool tl_is_back(const struct tl_stream *s, const struct tl_op *op);
+/* The op, its stream's first, is forgotten. */
+void tl_unqueued(struct timeline *t, struct tl_stream *s, const struct tl_op *op);
 /* A launch: launch, back-pressure, contention or loading. */
 struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
                           unsigned class);
-/* Another call that only gives something to its stream, in host state `state`: whether it waited
- * for a place there. `typical`: what such calls typically take, ticks. */
+/* A copy or set that only gives work to its stream: whether it waited for a place there. `typical`:
+ * what such calls typically take, ticks. */
 struct tl_split tl_submit(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                          unsigned state, uint32_t *typical);
+                          enum tf_work_kind kind, uint32_t *typical);
 
 /* ---- timeline_device.c ---- */
 
@@ -445,9 +460,10 @@ void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *
                    struct tf_work *work);
 /*
  * Takes the calls whose turn has come and books the activities before tick `now`, before which no
- * record will come any more; `all`: even where something is still waited for.
+ * record will come any more; `all`: even where something is still waited for. Returns `now`, or the
+ * entry of the first call that waits: up to where streams may be settled.
  */
-void tl_exact_advance(struct timeline *t, uint64_t now, bool all);
+uint64_t tl_exact_advance(struct timeline *t, uint64_t now, bool all);
 /* Work without an activity: where the estimate says. */
 void tl_exact_guess(struct timeline *t, const struct tl_op *op, const struct tl_delayed *d);
 

@@ -224,7 +224,6 @@ void tl_event_record(struct timeline *t, uint32_t thread, const struct tf_record
 	                                            : s->wait,
 	        .used = ++t->event_uses,
 	};
-	tl_enqueued(t, s, 1);
 }
 
 void tl_event_wait(struct timeline *t, uint32_t thread, const struct tf_record *r)
@@ -238,7 +237,6 @@ void tl_event_wait(struct timeline *t, uint32_t thread, const struct tf_record *
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
 	const struct tl_op *op = tl_op(t, e->op);
 	s->wait = tl_max(s->wait, tl_max(e->tick, op ? tl_op_end(t, op) : 0));
-	tl_enqueued(t, s, 1);
 }
 
 /* Its place is kept: another event may have come there by probing past it. */

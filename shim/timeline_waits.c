@@ -211,7 +211,7 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	           (!(r->flags & TF_NO_ARGS) &&
 	            (tl_ends_by_return(r, TF_WORK_COPY) || r->copy.memory == SPY_MEM_PAGEABLE));
 	if (!may)
-		return tl_submit(t, thread, r, state, typical);
+		return tl_submit(t, thread, r, TF_WORK_COPY, typical);
 	struct tl_stream *stream =
 	        state == TF_HOST_COPY ? tl_stream(t, thread, r->stream, r->flags) : NULL;
 	unsigned device = stream && stream->has_device ? stream->device : t->threads[thread].device;

@@ -9,16 +9,13 @@ static void forget(struct timeline *t, struct tl_op *op)
 
 	if (!s)
 		return;
-	if (s->head == op->id) {
+	tl_unqueued(t, s, op);
+	if (s->head == op->id)
 		s->head = op->next;
-		s->outstanding--;
-	}
 	if (s->book == op->id) {
 		s->book = op->next;
 		tf_header(t->map)->trouble[SPY_TROUBLE_TIMELINE]++;
 	}
-	if (s->back == op->id)
-		s->back = op->next;
 	if (s->tail == op->id)
 		s->tail = 0;
 }
@@ -29,8 +26,8 @@ static bool is_in_use(struct timeline *t, const struct tl_op *op)
 	const struct tl_stream *s = tl_op_stream(t, op);
 
 	return op->flags & TL_OP_EVENT ||
-	       (s && (s->head == op->id || s->book == op->id || s->back == op->id ||
-	              s->tail == op->id || t->device[s->device].last == op->id));
+	       (s && (s->head == op->id || s->book == op->id || s->tail == op->id ||
+	              tl_is_back(s, op) || t->device[s->device].last == op->id));
 }
 
 /* Twice as many places: each op moves to the one that its id says now, or stays. */
@@ -78,15 +75,11 @@ static void append(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 		s->head = op->id;
 	if (!s->book)
 		s->book = op->id;
-	if (!s->back)
-		s->back = op->id;
-	s->outstanding++;
 	s->since_proof++;
 	s->since_ticks += op->end - op->start;
 	if (op->flags & TL_OP_UNKNOWN)
 		s->unknown++;
-	op->entry = s->entries + 1;
-	tl_enqueued(t, s, 1);
+	tl_enqueued(t, s, op);
 	tl_activate(t, s);
 }
 
@@ -114,15 +107,15 @@ static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
                   const struct tf_record *r, uint64_t ticks)
 {
 	const struct tl_op *before = tl_op(t, s->tail);
-	uint64_t end = before ? tl_end_on(s, before) : 0;
+	uint64_t from = before ? tl_end_on(s, before) + tl_space(t, before, op->engine) : 0;
 
 	op->ready = r->end + tl_start_latency(t);
 	if (r->flags & TF_STALLED)
 		op->ready += t->stall;
 	op->start = tl_max(op->ready, earliest(t, s));
 	bool free = op->start == op->ready;
-	if (end && end + t->gap > op->start) {
-		op->start = end + t->gap;
+	if (from > op->start) {
+		op->start = from;
 		free = before->flags & TL_OP_CHAINED;
 	} else {
 		s->loose = op->id;
@@ -173,6 +166,7 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	op->booked = op->next = 0;
 	op->thread = (uint16_t)thread;
 	op->kind = (uint8_t)kind;
+	op->engine = (uint8_t)tl_engine(r, kind);
 	op->flags = 0;
 	op->kernel = kind == TF_WORK_KERNEL ? r->launch.kernel : 0;
 	if (kind == TF_WORK_KERNEL && tl_is_comm(t, op->kernel))

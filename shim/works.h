@@ -27,6 +27,19 @@ static inline enum tf_work_kind work_kind(unsigned class)
 	                                         : TF_WORK_NONE;
 }
 
+/*
+ * The engine of the GPU that does a piece of work. Each stream has a queue of its own for each, and
+ * work that follows work of another one starts later.
+ */
+enum work_engine {
+	WORK_COMPUTE,   /* kernels, graphs, sets, copies within a device, the smallest ones to it */
+	WORK_TO_DEVICE, /* copies to the device */
+	WORK_FROM_DEVICE, /* copies from it, and to another one */
+	WORK_ENGINES
+};
+enum work_engine work_engine(enum tf_work_kind kind, enum spy_direction direction,
+                             enum spy_memory memory, uint64_t bytes);
+
 /* Fills the key of the class that the work of `r`, of that kind, belongs to; all else is zero. */
 void work_key(struct tf_work *key, enum tf_work_kind kind, const struct tf_record *r);
 

@@ -35,6 +35,26 @@ static void test_stream_order(void **state)
 	assert_int_equal(kernel_at(0)->queue_ticks, 4 * START + (1 + 2 + 3) * (10000 + GAP - 1000));
 }
 
+/* To a copy engine and back takes longer than from kernel to kernel. */
+static void test_changes_of_engine(void **state)
+{
+	struct tf_record copy = a_copy(SPY_DIR_DTOH, SPY_MEM_PINNED, true, 1 << 20);
+	const uint64_t to = GAP + (uint64_t)ESTIMATE_TO_ENGINE_NS, back = GAP + (uint64_t)ESTIMATE_FROM_ENGINE_NS;
+
+	lasts(copy, TF_WORK_COPY, ESTIMATE_ENGINE_NS + 30000);
+	launch(1, 10000, 11000);
+	feed(0, copy, 12000, 13000);
+	launch(0, 14000, 15000);
+	copy.copy.direction = SPY_DIR_DTOD; /* by the same engine as kernels */
+	lasts(copy, TF_WORK_COPY, 20000);
+	feed(0, copy, 16000, 17000);
+	call(OTHER, 0, 200000, 200100);
+	finish();
+	assert_int_equal(total()->busy, 50000 + 30000 + 10000 + 20000);
+	assert_int_equal(total()->idle[TF_IDLE_DEPENDENCY], to + back + GAP);
+	assert_int_equal(kernel_at(0)->queue_ticks, 11000 + START + 50000 + to + 30000 + back - 15000);
+}
+
 static void test_streams_overlap(void **state)
 {
 	struct tf_record copy = a_copy(SPY_DIR_HTOD, SPY_MEM_PINNED, true, 1 << 20);
@@ -463,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_one_kernel, start, end),
 		cmocka_unit_test_setup_teardown(test_stream_order, start, end),
+		cmocka_unit_test_setup_teardown(test_changes_of_engine, start, end),
 		cmocka_unit_test_setup_teardown(test_streams_overlap, start, end),
 		cmocka_unit_test_setup_teardown(test_communication, start, end),
 		cmocka_unit_test_setup_teardown(test_event_dependency, start, end),

@@ -65,6 +65,39 @@ static void test_activities_come_late(void **state)
 	assert_int_equal(on_device(0)->work, 2);
 }
 
+/*
+ * The collector comes round while the last activities are still to come: the queue is as full as it was at the time of
+ * each launch, not as it is by then.
+ */
+static void test_queue_full_while_calls_wait(void **state)
+{
+	static uint64_t entry[1 << 12], done[1 << 12];
+	uint64_t at = 10000, full = 0;
+	int told = 0;
+
+	for (int i = 0; i < 3000; i++) {
+		uint64_t to = at + 3000;
+		if (i >= 1022 && done[i - 1022] > to) {
+			full += done[i - 1022] - to;
+			to = done[i - 1022];
+		}
+		entry[i] = at;
+		done[i] = (i ? done[i - 1] : to + 1000) + 50000;
+		launch(0, at, to);
+		at = to;
+		for (; done[told] < at; told++)
+			activity(0, entry[told], TF_WORK_KERNEL, done[told] - 50000, done[told]);
+		if (i % 20 == 0)
+			advance(at);
+	}
+	for (; told < 3000; told++)
+		activity(0, entry[told], TF_WORK_KERNEL, done[told] - 50000, done[told]);
+	call(SYNC, 0, at, done[2999] + 1000);
+	finish();
+	assert_near((double)split(0)[TF_HOST_BACK_PRESSURE], (double)full, 0.01);
+	assert_int_equal(split(0)[TF_HOST_CONTENTION], 0);
+}
+
 /* A blocking call's work is over before the call returns. */
 static void test_activity_before_its_call(void **state)
 {
@@ -237,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_exact_times, start_exact, end),
 		cmocka_unit_test_setup_teardown(test_activities_come_late, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_queue_full_while_calls_wait, start_exact, end),
 		cmocka_unit_test_setup_teardown(test_activity_before_its_call, start_exact, end),
 		cmocka_unit_test_setup_teardown(test_graph_nodes, start_exact, end),
 		cmocka_unit_test_setup_teardown(test_unknown_cause, start_exact, end),

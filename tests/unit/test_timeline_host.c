@@ -104,15 +104,33 @@ static void test_contention(void **state)
 
 	for (int i = 0; i < 100; i++, at += 20000)
 		launch(0, at, at + 3000);
+	feed(1, (struct tf_record){ .call = OTHER }, at + 1000, at + 70000);
 	launch(0, at, at + 80000);
 	finish();
 	assert_int_equal(split(0)[TF_HOST_CONTENTION], 77000);
 	assert_int_equal(split(0)[TF_HOST_BACK_PRESSURE], 0);
-	assert_int_equal(split(0)[TF_HOST_LAUNCH], 101 * 3000);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 100 * 3000 + 3000);
 }
 
-/* Launches every 3 us of kernels of `gpu` ns, which are believed to take 10 us; the driver's queue of `room` blocks. */
-static uint64_t fill_queue_of(int room, uint64_t gpu, int launches)
+/* No other thread called meanwhile: nobody held it up. */
+static void test_no_contention_with_itself(void **state)
+{
+	uint64_t at = 10000;
+
+	for (int i = 0; i < 100; i++, at += 20000)
+		launch(0, at, at + 3000);
+	launch_on(1, 0x1000, 0, at - 5000, at - 1000);
+	launch(0, at, at + 80000);
+	finish();
+	assert_int_equal(split(0)[TF_HOST_CONTENTION], 0);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 100 * 3000 + 80000);
+}
+
+/*
+ * Launches every 3 us, with `events` records of an event behind each, of kernels of `gpu` ns, which are believed to take
+ * 10 us; the driver's queue of `room` blocks.
+ */
+static uint64_t fill_queue_with(int room, uint64_t gpu, int launches, int events)
 {
 	static uint64_t ends[1 << 14];
 	uint64_t at = 10000, blocked = 0;
@@ -129,6 +147,8 @@ static uint64_t fill_queue_of(int room, uint64_t gpu, int launches)
 		ends[i] = start + gpu;
 		launch(0, at, to);
 		at = to;
+		for (int k = 0; k < events; k++, at += 200)
+			on_event(RECORD, 0xe1, 0, at, at + 200);
 		if (i % 300 == 0)
 			timeline_advance(timeline, WINDOW + at);
 	}
@@ -139,7 +159,7 @@ static uint64_t fill_queue_of(int room, uint64_t gpu, int launches)
 
 static uint64_t fill_queue(uint64_t gpu, int launches)
 {
-	return fill_queue_of(1024, gpu, launches);
+	return fill_queue_with(1022, gpu, launches, 0);
 }
 
 static void test_queue_full(void **state)
@@ -165,7 +185,7 @@ static void test_queue_full_of_longer_work(void **state)
 static void test_queue_full_behind_a_copy(void **state)
 {
 	feed(0, a_copy(SPY_DIR_HTOD, SPY_MEM_PINNED, true, 4096), 5000, 8000);
-	uint64_t blocked = fill_queue_of(940, 40000, 6000);
+	uint64_t blocked = fill_queue_with(940, 40000, 6000, 0);
 	assert_true(total()->copies < 20000);
 	assert_near((double)split(0)[TF_HOST_BACK_PRESSURE], (double)blocked, 0.01);
 	assert_near((double)total()->busy, 6000 * 40000, 0.04);
@@ -180,6 +200,53 @@ static void test_queue_full_of_shorter_work(void **state)
 	            (double)blocked, 0.05);
 	assert_near((double)split(0)[TF_HOST_LAUNCH], 6000 * 3000, 0.05);
 	assert_near((double)(total()->busy + total()->idle[TF_IDLE_DEPENDENCY]), 6000 * 5750, 0.05);
+}
+
+/* Events are no entries: three behind each launch leave room for as many launches, and wait for none. */
+static void test_events_do_not_fill_the_queue(void **state)
+{
+	uint64_t blocked = fill_queue_with(1022, 10000, 6000, 3);
+
+	assert_near((double)split(0)[TF_HOST_BACK_PRESSURE], (double)blocked, 0.01);
+	assert_near((double)split(0)[TF_HOST_LAUNCH], 6000 * 3000, 0.01);
+	assert_near((double)total()->busy, 6000 * 10000, 0.01);
+}
+
+/* As many launches as the queue holds, three events behind each: nothing of it is full. */
+static void test_a_launch_among_events_is_not_held_up(void **state)
+{
+	uint64_t at = 10000;
+
+	for (int i = 0; i < 700; i++) {
+		launch(1, at, at + 3000);
+		at += 3000;
+		for (int k = 0; k < 3; k++, at += 200)
+			on_event(RECORD, 0xe1, 0, at, at + 200);
+	}
+	launch(1, at, at + 30000);
+	call(SYNC, 0, at + 40000, 10000 + 3000 + START + 701 * 50000 + 700 * GAP + RETURN);
+	finish();
+	assert_int_equal(split(0)[TF_HOST_BACK_PRESSURE], 0);
+	assert_int_equal(total()->busy, 701 * 50000);
+}
+
+/* Copies have a queue of their own: 1000 of them behind as many kernels fill neither. */
+static void test_engines_have_queues_of_their_own(void **state)
+{
+	struct tf_record copy = a_copy(SPY_DIR_DTOH, SPY_MEM_PINNED, true, 1 << 20);
+	uint64_t at = 10000;
+
+	lasts(copy, TF_WORK_COPY, ESTIMATE_ENGINE_NS + 50000);
+	for (int i = 0; i < 1000; i++, at += 6000) {
+		launch(1, at, at + 3000);
+		feed(0, copy, at + 3000, at + 6000);
+	}
+	feed(0, copy, at, at + 30000);
+	uint64_t steps = 50000 * 2 + 2 * GAP + (uint64_t)(ESTIMATE_TO_ENGINE_NS + ESTIMATE_FROM_ENGINE_NS);
+	call(SYNC, 0, at + 40000, 10000 + 3000 + START + 1000 * steps + 50000 + RETURN);
+	finish();
+	assert_int_equal(split(0)[TF_HOST_COPY], 1000 * 3000 + 3000);
+	assert_near((double)total()->busy, 2001 * 50000, 0.001);
 }
 
 /* ---- calls that turn out to wait ---- */
@@ -280,10 +347,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_nested_calls, start, end),
 		cmocka_unit_test_setup_teardown(test_first_launch_loads, start, end),
 		cmocka_unit_test_setup_teardown(test_contention, start, end),
+		cmocka_unit_test_setup_teardown(test_no_contention_with_itself, start, end),
 		cmocka_unit_test_setup_teardown(test_queue_full, start, end),
 		cmocka_unit_test_setup_teardown(test_queue_full_of_longer_work, start, end),
 		cmocka_unit_test_setup_teardown(test_queue_full_behind_a_copy, start, end),
 		cmocka_unit_test_setup_teardown(test_queue_full_of_shorter_work, start, end),
+		cmocka_unit_test_setup_teardown(test_events_do_not_fill_the_queue, start, end),
+		cmocka_unit_test_setup_teardown(test_a_launch_among_events_is_not_held_up, start, end),
+		cmocka_unit_test_setup_teardown(test_engines_have_queues_of_their_own, start, end),
 		cmocka_unit_test_setup_teardown(test_blocking_copy_waits, start, end),
 		cmocka_unit_test_setup_teardown(test_free_waits, start, end),
 		cmocka_unit_test_setup_teardown(test_a_slow_allocation_is_no_wait, start, end),
