@@ -34,12 +34,12 @@ enum estimate_path {
 #define ESTIMATE_GAP_NS         750.0  /* between queued kernels of a stream */
 /*
  * What that gap is longer where the work changes engines: on the way to a copy engine, and from it.
- * Between CUPTI's records of kernels and copies of 4 bytes, in turn and all of them queued: 1.0 and
- * 2.7 us. (Without CUPTI a kernel and such a copy took 3.7 us more than these and the gaps;
- * measured with event pairs, it is part of what the copy takes.)
+ * Together what a pair costs more around such a copy. (Between CUPTI's records of kernels and
+ * copies of 4 bytes, in turn and all of them queued, the gaps are 1.0 and 2.7 us; without CUPTI
+ * the two of them are 4.4 us longer than between kernels, and with larger copies up to 7 us.)
  */
 #define ESTIMATE_TO_ENGINE_NS   250.0
-#define ESTIMATE_FROM_ENGINE_NS 2000.0
+#define ESTIMATE_FROM_ENGINE_NS (ESTIMATE_ENGINE_NS - ESTIMATE_TO_ENGINE_NS)
 /*
  * Standard deviations of these constants: the calibration moved by about this from process to
  * process; the engine's start from 3.1 us at 4 KiB to 4.2 us at 1 MiB.
