@@ -99,7 +99,7 @@ bool find_launch_queue_full(const struct scene *s, struct finding *f)
 		return false;
 	char *text = alloc_format(
 	        "%s of launch calls, %s %% of the steady window, were spent waiting for a place in "
-	        "the launch queue (1024 entries): the host is ahead of the GPU.",
+	        "the launch queue (some 1000 entries): the host is ahead of the GPU.",
 	        unit_time_apart(time, full), unit_percent(share, full, s->window));
 	return finding_is(f, SEVERITY_INFO, full / s->window, text);
 }

@@ -35,7 +35,8 @@ struct replay_act {
 	                 estimated too long */
 	double gpu;   /* of its work, all items */
 	double lead;  /* of its work: from the call's return to its start, where nothing holds it */
-	double space; /* from the end of the work before it on its stream to its start */
+	double space; /* from the end of the work before it on its stream to its start, where both
+	                 are of the same engine of the GPU */
 	double shift; /* the queue behind this call was so much later than estimated */
 	uint32_t before; /* the call that it follows, of another thread; HISTORY_NONE: its thread's
 	                    last one */

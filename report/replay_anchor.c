@@ -8,6 +8,13 @@
 #define LONG_GAP  100e3
 #define LOOK_BACK 64u /* calls before it among which the other thread's is looked for */
 
+/*
+ * Of the engine that work goes on to, it may have been that it slept: an H200 began a copy 8 us
+ * after the kernel before it where the host waited for each, and 1 us after it where it did not.
+ * Work that started so long after its call found its engine awake (ns).
+ */
+#define WAKING 20e3
+
 #define NOT_READY 600 /* of both APIs */
 
 /* Whether the thread asks the same again with its next call. */
@@ -80,22 +87,26 @@ static void set_event(struct anchor *n, size_t i)
 	}
 }
 
-/* CUPTI says when the work started: what held it back took just as long. */
+/* CUPTI says when the work started: what held it back, the later of the two, took just as long. The
+ * other one takes as long as usual, should the first one go away; and an engine that had to wake up
+ * counts as part of the wait that let it sleep. */
 static void place_exactly(struct anchor *n, size_t i, double end)
 {
 	const struct act *given = &n->replay->given[i];
 	struct replay_act *a = &n->replay->acts[i];
-	double before = gpu_before(&n->gpu, i);
+	double before = gpu_before(&n->gpu, i) + gpu_switch(&n->gpu, i);
 
 	if (isnan(given->gpu_start))
 		return;
-	if (before > end)
+	if (before + a->space > end + a->lead)
 		a->space = given->gpu_start - before;
 	else
 		a->lead = given->gpu_start - end;
 	a->lead = fmin(a->lead, given->gpu_start - end);
 	if (isfinite(before))
 		a->space = fmin(a->space, given->gpu_start - before);
+	if (gpu_switch(&n->gpu, i) > 0 && given->gpu_start - end < WAKING)
+		a->space = fmin(a->space, ESTIMATE_GAP_NS);
 }
 
 static void walk(struct anchor *n, size_t i)
@@ -131,7 +142,8 @@ static void walk(struct anchor *n, size_t i)
 	gpu_issue(&n->gpu, i, start, given->end);
 	if (given->stream != HISTORY_NONE) {
 		bool proof = a->wait == REPLAY_STREAM || a->wait == REPLAY_STAGED;
-		n->since[given->stream] = proof ? 0 : n->since[given->stream] + 1;
+		n->since[given->stream] =
+		        proof ? 0 : n->since[given->stream] + (given->kind != TF_WORK_NONE);
 	}
 	t->last = (uint32_t)i;
 	t->end = given->end;

@@ -25,7 +25,7 @@ struct anchor {
 	struct thread_state *threads;
 	uint32_t *event_record; /* last call that recorded an event, by its number */
 	double *own;            /* of each call where it waits for nothing */
-	double *since;          /* entries of each stream's queue since it was known to be empty */
+	double *since;          /* work on each stream since it was known to be empty */
 	double usual;           /* what waits return later than their work ends */
 	double *lates;
 	size_t late_count;

@@ -78,7 +78,7 @@ void anchor_own(struct anchor *n)
 		double ns = a->end - a->start;
 		if (a->class == SPY_CLASS_SYNC)
 			since = 0;
-		since += a->stream != HISTORY_NONE;
+		since += a->kind != TF_WORK_NONE;
 		if (a->call >= calls || a->result || a->flags & TF_FIRST || !(ns >= 0 && ns < 1e18))
 			continue;
 		hist_add(&hist[a->call], (uint64_t)ns);

@@ -20,12 +20,14 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 		s->legacy = h->streams[i].flags & TF_STREAM_LEGACY;
 		s->blocking = !s->legacy && !(h->streams[i].flags & FLAG_NON_BLOCKING);
 		/* So many calls are needed to fill one: bounds what the queues take. */
-		if (h->streams[i].acts > REPLAY_QUEUE)
-			s->queue = alloc_zeroed(REPLAY_QUEUE, sizeof(*s->queue));
+		for (int k = 0; h->streams[i].acts > REPLAY_QUEUE && k < WORK_ENGINES; k++)
+			s->queues[k].ends = alloc_zeroed(REPLAY_QUEUE, sizeof(double));
 	}
 	for (size_t i = 0; i < TF_DEVICES_TIMED; i++) {
 		struct replay_device *d = &g->devices[i];
-		d->tail = d->legacy = d->blocking = d->engine[0] = d->engine[1] = -INFINITY;
+		d->tail = d->legacy = d->blocking = -INFINITY;
+		for (int k = 0; k < WORK_ENGINES; k++)
+			d->engine[k] = -INFINITY;
 		d->tail_stream = HISTORY_NONE;
 	}
 }
@@ -33,7 +35,8 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 void gpu_end(struct replay_gpu *g)
 {
 	for (size_t i = 0; i < g->replay->history->stream_count; i++)
-		free(g->streams[i].queue);
+		for (int k = 0; k < WORK_ENGINES; k++)
+			free(g->streams[i].queues[k].ends);
 	free(g->streams);
 	free(g->done);
 }
@@ -128,13 +131,21 @@ void gpu_clip(struct replay_gpu *g, size_t i, double by)
 	}
 }
 
+static enum work_engine engine_of(const struct act *given)
+{
+	return work_engine(given->kind, given->direction, given->memory, given->bytes);
+}
+
 double gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries)
 {
+	const struct act *given = &g->replay->given[i];
 	const struct replay_stream *s = stream_of(g, i);
+	const struct replay_queue *q = s ? &s->queues[engine_of(given)] : NULL;
 
-	if (!s || !s->queue || s->entries < entries || g->acts[i].flags & REPLAY_PART)
+	if (!q || !q->ends || q->entries < entries || given->kind == TF_WORK_NONE ||
+	    g->acts[i].flags & REPLAY_PART)
 		return -INFINITY;
-	return s->queue[(s->entries - entries) % REPLAY_QUEUE] + s->offset;
+	return q->ends[(q->entries - entries) % REPLAY_QUEUE] + s->offset;
 }
 
 void gpu_shift(struct replay_gpu *g, size_t i, double ns)
@@ -153,27 +164,31 @@ void gpu_shift(struct replay_gpu *g, size_t i, double ns)
 		d->tail = s->tail;
 }
 
-static void enqueue(struct replay_stream *s, double end)
+static void enqueue(struct replay_stream *s, enum work_engine engine, double end)
 {
-	if (s->queue)
-		s->queue[s->entries % REPLAY_QUEUE] = end - s->offset;
-	s->entries++;
+	struct replay_queue *q = &s->queues[engine];
+
+	if (q->ends)
+		q->ends[q->entries % REPLAY_QUEUE] = end - s->offset;
+	q->entries++;
 }
 
-/* The engine that a copy takes; NULL: none of its own. */
-static double *engine_of(struct replay_device *d, const struct act *given)
+double gpu_switch(const struct replay_gpu *g, size_t i)
 {
-	if (given->kind != TF_WORK_COPY || given->direction > SPY_DIR_DTOH)
-		return NULL;
-	return &d->engine[given->direction == SPY_DIR_DTOH];
+	const struct replay_stream *s = stream_of(g, i);
+	enum work_engine engine = engine_of(&g->replay->given[i]);
+
+	if (!s || s->engine == engine || g->acts[i].flags & REPLAY_IN)
+		return 0;
+	return s->engine == WORK_COMPUTE ? ESTIMATE_TO_ENGINE_NS : ESTIMATE_FROM_ENGINE_NS;
 }
 
 double gpu_before(const struct replay_gpu *g, size_t i)
 {
 	const struct replay_stream *s = stream_of(g, i);
 	struct replay_device *d = device_of(g, i);
-	const double *engine = engine_of(d, &g->replay->given[i]);
-	double end = engine ? *engine : -INFINITY;
+	/* A copy waits for its engine; kernels run beside each other. */
+	double end = d->engine[engine_of(&g->replay->given[i])];
 
 	if (!s || g->acts[i].flags & REPLAY_IN)
 		return end;
@@ -192,23 +207,27 @@ static double place(struct replay_gpu *g, size_t i, double entry, double returne
 
 	if (a->wait == REPLAY_STAGED)
 		return returned;
-	return later(returned + a->lead, later(entry, gpu_before(g, i) + a->space)) + a->gpu;
+	return later(returned + a->lead,
+	             later(entry, gpu_before(g, i) + gpu_switch(g, i) + a->space)) +
+	       a->gpu;
 }
 
 static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double end)
 {
 	struct replay_device *d = device_of(g, i);
-	double *engine = engine_of(d, &g->replay->given[i]);
+	enum work_engine engine = engine_of(&g->replay->given[i]);
 	uint8_t flags = g->acts[i].flags;
 
-	if (engine)
-		*engine = later(*engine, end);
-	if (flags & REPLAY_OUT)
+	if (engine != WORK_COMPUTE)
+		d->engine[engine] = later(d->engine[engine], end);
+	if (flags & REPLAY_OUT) {
 		s->side = later(s->side, end);
-	else if (flags & REPLAY_IN)
+	} else if (flags & REPLAY_IN) {
 		s->wait = later(s->wait, end);
-	else
+	} else {
 		s->tail = later(s->tail, end);
+		s->engine = engine;
+	}
 	if (s->legacy)
 		d->legacy = later(d->legacy, end);
 	else if (s->blocking)
@@ -218,7 +237,7 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 		d->tail_stream = (uint32_t)(s - g->streams);
 	}
 	if (!(flags & REPLAY_PART))
-		enqueue(s, end);
+		enqueue(s, engine, end);
 }
 
 double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
@@ -234,15 +253,10 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 		book(g, i, s, end);
 		return end;
 	}
-	if (given->role == HISTORY_ROLE_EVENT_RECORD) {
+	if (given->role == HISTORY_ROLE_EVENT_RECORD)
 		g->done[i] = later(end_of(g, s), returned) - s->offset;
-		if (!(a->flags & REPLAY_PART))
-			enqueue(s, marked(g, (uint32_t)i));
-	} else if (given->role == HISTORY_ROLE_EVENT_WAIT && a->event != HISTORY_NONE) {
+	else if (given->role == HISTORY_ROLE_EVENT_WAIT && a->event != HISTORY_NONE)
 		s->wait = later(s->wait, marked(g, a->event));
-		if (!(a->flags & REPLAY_PART))
-			enqueue(s, later(s->wait, s->tail));
-	}
 	return -INFINITY;
 }
 

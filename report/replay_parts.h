@@ -7,8 +7,9 @@
 
 #include "report/replay.h"
 #include "shim/estimate.h"
+#include "shim/works.h"
 
-#define REPLAY_QUEUE   1024u  /* entries of a stream's launch queue */
+#define REPLAY_QUEUE   1022u  /* entries of a stream's queue, see shim/timeline_queue.c */
 #define REPLAY_LEAD_NS 1800.0 /* launch's return to its kernel's start, see shim/timeline.c */
 #define REPLAY_LATE_NS 3200.0 /* end of work to the return of a wait for it, likewise */
 
@@ -18,13 +19,18 @@ static inline double later(double a, double b)
 	return a > b ? a : b;
 }
 
+struct replay_queue { /* of a stream, for an engine */
+	double *ends; /* of the last REPLAY_QUEUE entries; NULL: it never had as many */
+	uint64_t entries;
+};
+
 struct replay_stream {
 	double tail;   /* end of its last work */
 	double wait;   /* end of what it was told to wait for */
 	double side;   /* end of copies that its work does not wait for */
 	double offset; /* what was found later than estimated, of all before */
-	double *queue; /* ends of the last REPLAY_QUEUE entries; NULL: it never had as many */
-	uint64_t entries;
+	struct replay_queue queues[WORK_ENGINES];
+	enum work_engine engine; /* of its last work */
 	uint32_t device;
 	bool legacy, blocking;
 };
@@ -32,8 +38,8 @@ struct replay_stream {
 struct replay_device {
 	double tail;
 	uint32_t tail_stream;
-	double legacy, blocking; /* ends of the work that each of the two waits for */
-	double engine[2];        /* of copies to the device and from it */
+	double legacy, blocking;     /* ends of the work that each of the two waits for */
+	double engine[WORK_ENGINES]; /* ends of copies to the device and from it */
 };
 
 struct replay_gpu {
@@ -51,12 +57,15 @@ void gpu_end(struct replay_gpu *g);
 double gpu_awaited(const struct replay_gpu *g, size_t i);
 /* It turned out done by then. */
 void gpu_clip(struct replay_gpu *g, size_t i, double by);
-/* When the queue of call i's stream has fewer than `entries` entries; -INFINITY: it always had. */
+/* When the queue that call i's work goes to has fewer than `entries` entries; -INFINITY: it always
+ * had. */
 double gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries);
 /* The stream of call i, or of the event that it waits for, is so much later than estimated. */
 void gpu_shift(struct replay_gpu *g, size_t i, double ns);
 /* What call i's work waits for on the GPU, but for the space behind the work before it. */
 double gpu_before(const struct replay_gpu *g, size_t i);
+/* What call i's work starts later where the work before it on its stream is of another engine. */
+double gpu_switch(const struct replay_gpu *g, size_t i);
 /* The call returned: its work, its event. The end of the work; -INFINITY: none. */
 double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned);
 /* When all work is done. */
