@@ -76,7 +76,8 @@ def test_graphs_made_once(tmp_path):
 def test_recent_calls_stand_for_all(tmp_path):
     """With a fraction of the calls kept the prediction is that of all of them, and it is said that they are a fraction."""
     whole, _ = predict(record('host_starves_gpu', tmp_path / 'all'), 'host=0')
-    part, _ = predict(record('sync_every_step', tmp_path / 'part', CUDASPY_KEEP=1), 'no-sync', 'host=0')
+    part, _ = predict(record('sync_every_step', tmp_path / 'part', CUDASPY_KEEP=1, SIM_LATENCY_NS=8000), 'no-sync',
+                      'host=0')
     assert whole['host=0']['coverage'] > 0.99
     assert is_sound(part['no-sync'])['coverage'] < 0.6
     assert any('stand for all' in text for text in part['no-sync']['assumptions'])

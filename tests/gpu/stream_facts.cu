@@ -81,6 +81,11 @@ static void give_large_dtoh()
 	sample_copy_async(pinned, counter, LARGE_BYTES, DTOH, PINNED, stream);
 }
 
+static void give_large_htod()
+{
+	sample_copy_async(counter, pinned, LARGE_BYTES, HTOD, PINNED, stream);
+}
+
 static void give_set()
 {
 	sample_set_async(counter, 0, sizeof(*counter), stream);
@@ -90,6 +95,30 @@ static void give_kernel_and_event()
 {
 	give_kernel();
 	give_event();
+}
+
+static void give_kernel_and_set()
+{
+	give_kernel();
+	give_set();
+}
+
+static void give_kernel_and_dtoh()
+{
+	give_kernel();
+	give_dtoh();
+}
+
+static void give_kernel_and_htod()
+{
+	give_kernel();
+	give_large_htod();
+}
+
+static void give_copies_both_ways()
+{
+	give_large_dtoh();
+	give_large_htod();
 }
 
 /* The number of the first call that waits; CALLS_MOST where none does. */
@@ -145,11 +174,16 @@ int main(int argc, char **argv)
 	             {"copy_dtoh", give_dtoh},
 	             {"copy_htod", give_htod},
 	             {"set", give_set},
-	             {"kernel_and_event", give_kernel_and_event}},
+	             {"kernel_and_event", give_kernel_and_event},
+	             {"kernel_and_set", give_kernel_and_set},
+	             {"kernel_and_dtoh", give_kernel_and_dtoh},
+	             {"kernel_and_htod_64k", give_kernel_and_htod},
+	             {"dtoh_64k_and_htod_64k", give_copies_both_ways}},
 	  pairs[] = {{"alone", NULL},          {"kernel", give_kernel},
 	             {"event", give_event},    {"wait", give_wait},
 	             {"copy_dtoh", give_dtoh}, {"copy_dtoh_64k", give_large_dtoh},
-	             {"copy_htod", give_htod}, {"set", give_set}};
+	             {"copy_htod", give_htod}, {"copy_htod_64k", give_large_htod},
+	             {"set", give_set}};
 
 	sample_start(argc, argv, 0);
 	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));

@@ -59,8 +59,11 @@ class Simulated(unittest.TestCase):
     def test_stream_facts(self):
         parts = self.script("--parts", "stream_facts")
         said = {r["what"]: r["text"] for r in parts["stream_facts"]["rows"]}
-        self.assertEqual(said["calls before one waits: kernel"], "1024, as assumed")
-        self.assertEqual(said["calls before one waits: kernel_and_event"], "512, as assumed")
+        self.assertEqual(said["calls before one waits: kernel"], "1022, as assumed")
+        self.assertEqual(said["calls before one waits: kernel_and_event"], "1022, as assumed")
+        self.assertEqual(said["calls before one waits: event"], "5000, as assumed")
+        self.assertEqual(said["calls before one waits: kernel_and_set"], "511, as assumed")
+        self.assertEqual(said["calls before one waits: kernel_and_dtoh"], "1022, as assumed")
         self.assertIn("a kernel and behind it: copy_dtoh", said)
 
     def test_times(self):

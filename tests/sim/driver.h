@@ -22,6 +22,13 @@ struct sim_device {
 	struct sim_pool *default_pool, *pool;
 };
 
+/* The queue of a stream for an engine. Launches, copies and sets take a place there, events and
+ * waits for them none; so it is on an H200 with driver 580, which takes 1022. */
+struct sim_queue {
+	uint64_t *done; /* completion times of the last entries */
+	unsigned at;    /* the oldest of them, which the next one replaces */
+};
+
 /* A stream is a line of completion times; `tail_ns` is when all of it so far is done. */
 struct sim_stream {
 	struct sim_handle handle;
@@ -29,8 +36,8 @@ struct sim_stream {
 	struct sim_stream *next, **link; /* the context's streams */
 	pthread_mutex_t lock;
 	_Atomic uint64_t tail_ns;
-	uint64_t *queue;   /* completion times of the last entries */
-	unsigned queue_at; /* the oldest of them, which the next one replaces */
+	struct sim_queue queue[TL_ENGINES + 1];
+	enum tl_engine engine; /* of what was submitted last */
 	_Atomic(struct sim_capture *) capture;
 	_Atomic uint64_t host_sent; /* last host function submitted, process-wide number */
 	struct sim_node **deps;     /* while captured: what the next node depends on */
@@ -158,12 +165,13 @@ CUresult stream_get(CUstream h, struct sim_stream **out);
 CUresult stream_use(CUstream h, struct sim_stream **out);
 struct sim_stream *stream_new(struct sim_ctx *ctx, unsigned flags, int priority);
 void stream_free(struct sim_stream *s);
-/* Adds work to the stream; waits while its queue is full. */
+/* Adds work to the stream; waits while the queue of its engine is full. */
 void stream_submit(struct sim_stream *s, struct sim_work *w);
 /* The same in two steps, for work with a shape of its own: locks the stream and tells when its
- * next work could start but for the stream's own tail; then ends the work and unlocks. */
-uint64_t stream_begin(struct sim_stream *s);
-void stream_end(struct sim_stream *s, uint64_t end_ns);
+ * next work could start but for the stream's own tail; then ends the work and unlocks. `q`: the
+ * queue that it takes a place in, or NULL. */
+uint64_t stream_begin(struct sim_stream *s, struct sim_queue *q);
+void stream_end(struct sim_stream *s, struct sim_queue *q, uint64_t end_ns);
 /* Holds later work of the stream back until `when_ns`. */
 void stream_hold(struct sim_stream *s, uint64_t when_ns);
 /* When work submitted so far is done, what a legacy stream waits for included. */

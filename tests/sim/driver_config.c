@@ -1,6 +1,6 @@
 /* The environment of the simulated driver:
  *
- *   SIM_DEVICES 1           devices, at most 16        SIM_QUEUE 1024   launch queue of a stream
+ *   SIM_DEVICES 1           devices, at most 16        SIM_QUEUE 1022   struct sim_queue
  *   SIM_MEMORY_MIB 81920    memory of a device         SIM_DATA_MIB 64  of it that keeps contents
  *   SIM_PCIE_GBPS 25        copies to and from the host, each way     SIM_DEVICE_GBPS 2000
  *   SIM_PEER_GBPS 100       SIM_STAGE_GBPS 10 (host to staging buffers)
@@ -10,6 +10,7 @@
  *   SIM_INIT_NS SIM_CONTEXT_NS
  *   on the GPU: SIM_LATENCY_NS (launch to start), SIM_KERNEL_NS (kernels without a stated cost),
  *   SIM_GAP_NS, SIM_GRAPH_GAP_NS (between pieces of work of a stream, of a graph),
+ *   SIM_TO_ENGINE_NS, SIM_FROM_ENGINE_NS (what the gap to a copy engine, and from it, is longer),
  *   SIM_COPY_FLOOR_NS (shortest copy or set)
  *   SIM_LAUNCH_LOCK=1  launches of all threads go one at a time, in turn, as under a driver's lock
  *   SIM_DRIVER_VERSION 13000   SIM_STUB=1   SIM_DRIVER_DLSYM=1   SIM_NEW_ENTRY=1
@@ -152,7 +153,7 @@ void sim_config_read(void)
 	c->devices = (int)number("SIM_DEVICES", 1);
 	if (c->devices > SIM_MAX_DEVICES)
 		c->devices = SIM_MAX_DEVICES;
-	c->queue = (unsigned)number("SIM_QUEUE", 1024);
+	c->queue = (unsigned)number("SIM_QUEUE", 1022);
 	if (c->queue == 0)
 		c->queue = 1;
 	c->memory_bytes = number("SIM_MEMORY_MIB", 81920) << 20;
@@ -166,6 +167,8 @@ void sim_config_read(void)
 	c->latency_ns = number("SIM_LATENCY_NS", 2000);
 	c->kernel_ns = number("SIM_KERNEL_NS", 10000);
 	c->gap_ns = number("SIM_GAP_NS", 750);
+	c->to_engine_ns = number("SIM_TO_ENGINE_NS", 250);
+	c->from_engine_ns = number("SIM_FROM_ENGINE_NS", 2950);
 	c->graph_gap_ns = number("SIM_GRAPH_GAP_NS", 400);
 	c->copy_floor_ns = number("SIM_COPY_FLOOR_NS", 1000);
 	c->stub = number("SIM_STUB", 0);

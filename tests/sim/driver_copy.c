@@ -4,6 +4,8 @@
 
 #define SMALL_BYTES 65536 /* of pageable memory: staged at once, whatever the stream does */
 #define ROW_BYTES   32    /* what a row of several costs the bus at least: 1.3 ns (H200) */
+/* Of pinned memory: less goes with the command, as small pageable copies. */
+#define TINY_BYTES 4096
 
 static CUresult resolve_side(struct copy_side *s, size_t extent)
 {
@@ -114,7 +116,9 @@ uint64_t set_gpu_ns(const struct sim_set *s)
 enum tl_engine copy_engine(const struct sim_copy *c)
 {
 	if (c->direction == TRUTH_H2D)
-		return TL_H2D;
+		return c->pageable ? copy_bytes(c) <= SMALL_BYTES ? TL_COMPUTE : TL_H2D
+		       : copy_bytes(c) < TINY_BYTES ? TL_COMPUTE
+		                                    : TL_H2D;
 	return c->direction == TRUTH_D2H || c->direction == TRUTH_P2P ? TL_D2H : TL_COMPUTE;
 }
 

@@ -118,7 +118,7 @@ void exec_run(struct sim_exec *e, struct sim_stream *s)
 	uint64_t begin, end;
 
 	pthread_mutex_lock(&e->lock);
-	begin = later(stream_begin(s), atomic_load(&s->tail_ns));
+	begin = later(stream_begin(s, &s->queue[TL_COMPUTE]), atomic_load(&s->tail_ns));
 	begin = later(begin, atomic_load(&e->tail_ns));
 	end = begin;
 	for (unsigned i = 0; i < e->count; i++) {
@@ -132,7 +132,8 @@ void exec_run(struct sim_exec *e, struct sim_stream *s)
 		end = later(end, e->end_ns[i]);
 	}
 	atomic_store(&e->tail_ns, end);
-	stream_end(s, end);
+	s->engine = TL_COMPUTE;
+	stream_end(s, &s->queue[TL_COMPUTE], end);
 	pthread_mutex_unlock(&e->lock);
 }
 

@@ -200,7 +200,7 @@ CUresult do_cuFutureLaunch(CUfunction f, CUstream hStream)
 
 CUresult do_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
-	struct sim_work w = {.kind = TL_NONE, .gpu_ns = HOST_FUNCTION_NS};
+	struct sim_work w = {.kind = TL_NONE, .engine = TL_COMPUTE, .gpu_ns = HOST_FUNCTION_NS};
 	struct sim_stream *s;
 	CUresult rc = stream_use(hStream, &s);
 
@@ -219,7 +219,7 @@ CUresult do_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 CUresult do_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
                                 unsigned int flags)
 {
-	struct sim_work w = {.kind = TL_NONE, .gpu_ns = HOST_FUNCTION_NS};
+	struct sim_work w = {.kind = TL_NONE, .engine = TL_COMPUTE, .gpu_ns = HOST_FUNCTION_NS};
 	struct sim_stream *s;
 	CUresult rc = stream_use(hStream, &s);
 

@@ -25,6 +25,7 @@ struct sim_stream *stream_new(struct sim_ctx *ctx, unsigned flags, int priority)
 	s->flags = flags;
 	s->priority = priority;
 	s->id = atomic_fetch_add(&next_id, 1);
+	s->engine = TL_COMPUTE;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_lock(&ctx->lock);
 	s->next = ctx->streams;
@@ -57,7 +58,8 @@ void stream_free(struct sim_stream *s)
 		s->next->link = s->link;
 	pthread_mutex_unlock(&ctx->lock);
 	raise_to(&ctx->gone_tail_ns, atomic_load(&s->tail_ns));
-	free(s->queue);
+	for (int i = 0; i <= TL_ENGINES; i++)
+		free(s->queue[i].done);
 	free(s->deps);
 	handle_free(HANDLE_STREAM, s);
 }
@@ -168,18 +170,20 @@ static uint64_t others_tail(struct sim_stream *s)
 }
 
 /* With the stream's lock held; gives it up while it waits for room. */
-static uint64_t wait_for_room(struct sim_stream *s)
+static uint64_t wait_for_room(struct sim_stream *s, struct sim_queue *q)
 {
 	uint64_t now = tl_now(), from = now, *slot;
 
-	if (unlikely(!s->queue))
-		s->queue = calloc(sim_config.queue, sizeof(*s->queue));
-	if (unlikely(!s->queue))
+	if (!q)
+		return now;
+	if (unlikely(!q->done))
+		q->done = calloc(sim_config.queue, sizeof(*q->done));
+	if (unlikely(!q->done))
 		return now;
 	for (;;) {
 		uint64_t until;
 
-		slot = &s->queue[s->queue_at];
+		slot = &q->done[q->at];
 		if (likely(*slot <= now))
 			break;
 		until = *slot;
@@ -200,23 +204,23 @@ static inline uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-uint64_t stream_begin(struct sim_stream *s)
+uint64_t stream_begin(struct sim_stream *s, struct sim_queue *q)
 {
 	uint64_t others = others_tail(s), start;
 
 	pthread_mutex_lock(&s->lock);
-	start = wait_for_room(s) + sim_config.latency_ns;
+	start = wait_for_room(s, q) + sim_config.latency_ns;
 	return later(start, others);
 }
 
-void stream_end(struct sim_stream *s, uint64_t end_ns)
+void stream_end(struct sim_stream *s, struct sim_queue *q, uint64_t end_ns)
 {
 	uint64_t tail = atomic_load_explicit(&s->tail_ns, memory_order_relaxed);
 
 	atomic_store_explicit(&s->tail_ns, later(tail, end_ns), memory_order_release);
-	if (likely(s->queue)) {
-		s->queue[s->queue_at] = end_ns;
-		s->queue_at = s->queue_at + 1 == sim_config.queue ? 0 : s->queue_at + 1;
+	if (likely(q && q->done)) {
+		q->done[q->at] = end_ns;
+		q->at = q->at + 1 == sim_config.queue ? 0 : q->at + 1;
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -239,18 +243,31 @@ static void tell_observer(const struct sim_stream *s, const struct sim_device *d
 		tell(&p);
 }
 
+/* From the end of what was submitted before to the start of this work. */
+static uint64_t gap_before(const struct sim_stream *s, const struct sim_work *w)
+{
+	uint64_t gap = w->kind != TL_NONE ? sim_config.gap_ns : 0;
+
+	if (s->engine == w->engine)
+		return gap;
+	return gap + (s->engine == TL_COMPUTE ? sim_config.to_engine_ns
+	                                      : sim_config.from_engine_ns);
+}
+
 void stream_submit(struct sim_stream *s, struct sim_work *w)
 {
 	struct sim_device *d = w->device ? w->device : s->ctx->device;
-	uint64_t start = later(stream_begin(s), w->not_before_ns);
+	struct sim_queue *q = w->kind != TL_NONE ? &s->queue[w->engine] : NULL;
+	uint64_t start = later(stream_begin(s, q), w->not_before_ns);
 	uint64_t tail = atomic_load_explicit(&s->tail_ns, memory_order_relaxed);
 
-	start = later(start, tail + (w->kind != TL_NONE ? sim_config.gap_ns : 0));
+	start = later(start, tail + gap_before(s, w));
+	s->engine = w->engine;
 	if (w->gpu_ns && w->kind != TL_NONE && w->kind != TL_OWN)
 		start = tl_place(&d->timeline, w->engine, w->kind, start, w->gpu_ns);
 	w->start_ns = start;
 	w->end_ns = start + w->gpu_ns;
-	stream_end(s, w->end_ns);
+	stream_end(s, q, w->end_ns);
 	tell_observer(s, d, w);
 }
 

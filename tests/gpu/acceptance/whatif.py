@@ -25,7 +25,8 @@ PAIRS = 5
 CHANGES = {
     "many_tiny_launches": ("graphs", {}),
     "pageable_copies": ("pinned", {"SIM_PCIE_GBPS": "53.6"}),  # of the link that the simulated NVML tells: PCIe 5 x16
-    "sync_every_step": ("no-sync", {"SIM_COPY_FLOOR_NS": "0"}),  # no sample tells the time of so short a copy
+    # A wait takes long, a sample little, and none tells the time of so short a copy.
+    "sync_every_step": ("no-sync", {"SIM_LATENCY_NS": "8000", "SIM_EVENT_NS": "0"}),
     "alloc_every_step": ("no-alloc", {}),
     "copy_not_overlapped": ("overlap", {}),
     "host_starves_gpu": ("host=0", {}),
