@@ -44,6 +44,8 @@ bool sampler_driver_find(void)
 			return false;
 		memcpy(wanted[i].slot, &f, sizeof(f));
 	}
+	void *since_12 = spy_driver_symbol("cuKernelGetFunction");
+	memcpy(&cu->kernel_function, &since_12, sizeof(since_12));
 	__atomic_store_n(&all_found, true, __ATOMIC_RELEASE);
 	return true;
 }

@@ -27,6 +27,7 @@ struct sampler_driver {
 	CUresult (*elapsed)(float *, CUevent, CUevent);
 	CUresult (*occupancy)(int *, CUfunction, int, size_t);
 	CUresult (*function_attribute)(int *, CUfunction_attribute, CUfunction);
+	CUresult (*kernel_function)(CUfunction *, CUkernel); /* since CUDA 12; else NULL */
 };
 extern struct sampler_driver sampler_cu;
 

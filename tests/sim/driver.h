@@ -226,4 +226,5 @@ void data_settle_to(uint64_t to);
 
 /* driver_module.c */
 CUresult func_get(CUfunction h, struct sim_func **out);
+CUresult func_attribute(int *pi, CUfunction_attribute attrib, CUfunction f);
 void modules_free(struct sim_ctx *ctx);

@@ -5,7 +5,7 @@
 #define SHARED_PER_SM  233472
 #define REGISTERS      32
 
-CUresult do_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
+CUresult func_attribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
 	struct sim_func *f;
 	CUresult rc = func_get(hfunc, &f);
@@ -35,6 +35,16 @@ CUresult do_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction 
 		*pi = 0;
 	}
 	return CUDA_SUCCESS;
+}
+
+/* Of a CUkernel the driver tells by cuKernelGetAttribute() alone. */
+CUresult do_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
+{
+	struct sim_func *f;
+
+	if (func_get(hfunc, &f) == CUDA_SUCCESS && !f->ctx)
+		return CUDA_ERROR_INVALID_HANDLE;
+	return func_attribute(pi, attrib, hfunc);
 }
 
 CUresult do_cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)

@@ -187,7 +187,7 @@ CUresult do_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel 
 {
 	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	return do_cuFuncGetAttribute(pi, attrib, (CUfunction)kernel);
+	return func_attribute(pi, attrib, (CUfunction)kernel);
 }
 
 CUresult do_cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel,
