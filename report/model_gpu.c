@@ -158,10 +158,12 @@ static void add_class(struct works_part *k, uint32_t i)
 		return;
 	}
 	sum->pieces += pieces;
+	k->part->pieces += pieces;
 	if (!t->known) {
 		note_untimed(k, w);
 		return;
 	}
+	k->part->pieces_known += pieces;
 	/* A small rest was never timed: the others stand for it, and it may be off by all of it. */
 	double timed = g->found > 0 ? g->timed / g->found : 1;
 	if (timed < 1 && 1 - timed < UNTIMED_LEAST) {

@@ -109,6 +109,13 @@ static void add_streams(struct model_part *p)
 	}
 }
 
+/* Where no piece of work had a known duration in time, the timeline rests on the waits alone: on
+ * something only if the times became known later. */
+bool model_device_known(const struct model_part *p, const struct tf_device_time *d)
+{
+	return d->work && (d->work_unknown < d->work || p->pieces_known > 0.5 * p->pieces);
+}
+
 void model_add_busy(struct model_part *p)
 {
 	struct gpu *gpu = &p->model->gpu;
@@ -128,8 +135,7 @@ void model_add_busy(struct model_part *p)
 	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++) {
 		const struct tf_device_time *d =
 		        tf_at(&p->recording->map, p->header->devices_time[i], sizeof(*d));
-		/* Where no piece of work has a known duration, what is busy is not known. */
-		if (!d || !d->work || d->work_unknown >= d->work)
+		if (!d || !model_device_known(p, d))
 			continue;
 		const char *name = NULL;
 		for (size_t k = 0; k < process->device_count && !name; k++)

@@ -19,7 +19,8 @@ struct model_part { /* one recording while it is added */
 	uint64_t window_start, window_end; /* ticks; 0 = there is no window */
 	uint64_t end;                      /* tick of the last sign of life */
 	bool timed; /* some work's time on the GPU is known: what follows from it can be told */
-	uint32_t *api_of; /* model's API of each call id */
+	double pieces, pieces_known; /* pieces of work; those of a class whose time is known */
+	uint32_t *api_of;            /* model's API of each call id */
 	/* by kernel id, TF_KERNELS_MAX: the model's row, UINT32_MAX = never launched; launches */
 	uint32_t *kernel_row;
 	uint64_t *kernel_launches;
@@ -56,6 +57,7 @@ void model_add_graphs(struct model_part *p);
 void model_add_gaps(struct model_part *p);
 void model_add_works(struct model_part *p); /* after threads, kernels and graphs */
 void model_add_busy(struct model_part *p);
+bool model_device_known(const struct model_part *p, const struct tf_device_time *d);
 void model_add_picture(struct model_part *p);
 void model_add_environment(struct model_part *p);
 void model_add_ranges(struct model_part *p);

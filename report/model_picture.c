@@ -58,7 +58,7 @@ void model_add_picture(struct model_part *p)
 	for (uint32_t i = 0; p->timed && i < TF_DEVICES_TIMED; i++) {
 		const struct tf_device_time *d =
 		        tf_at(&p->recording->map, h->devices_time[i], sizeof(*d));
-		if (d && d->work && d->work_unknown < d->work)
+		if (d && model_device_known(p, d))
 			add_device(p, to, i, d);
 	}
 }

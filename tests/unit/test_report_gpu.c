@@ -450,13 +450,22 @@ static void test_stretched(void **state)
 	assert_near(m.gpu.busy.busy, 16e6, 1e-9);
 }
 
-/* A device whose work has no known duration is not idle: nothing is known of it. */
+/* A device whose work has no known duration is not idle: nothing is known of it. Where the samples
+ * came when it was over, the waits told how long it was busy, but for what was guessed. */
 static void test_unknown_device(void **state)
 {
 	struct tf_device_time *d =
 	        tf_at(&made.map, made_header(&made)->devices_time[0], sizeof(*d));
+	struct tf_work *works =
+	        tf_at(&made.map, made_header(&made)->works, TF_WORKS * sizeof(*works));
 
 	d->work_unknown = d->work;
+	d->guessed_ticks = d->total.busy / 2;
+	read_made();
+	assert_true(m.gpu.has_busy);
+	assert_true(m.gpu.busy.low <= m.gpu.busy.busy / 2);
+	model_free(&m);
+	memset(works, 0, TF_WORKS * sizeof(*works));
 	json_t *root = rendered_json();
 	assert_true(json_is_null(at(root, "gpu.busy_ns")));
 	assert_true(json_is_null(at(root, "gpu.devices.0.idle_ns")));
