@@ -1,6 +1,6 @@
 /*
- * copy_not_overlapped_fixed: the same batches, each of the three buffers with a stream of its own:
- * one batch is copied in and another out while the kernel runs.
+ * copy_not_overlapped_fixed: the same batches, with a stream for the kernels and one for the copies
+ * each way: one batch is copied in and another out while the kernel of a third runs.
  *
  * A correct report counts what it counts for copy_not_overlapped.  What is left to gain is the copy
  * engines' time and that of waking up for each batch: its class is left open.
@@ -12,10 +12,24 @@
 #define SLOTS 3
 
 struct slot {
-	cudaStream_t stream;
-	cudaEvent_t done;
+	cudaEvent_t filled, computed, done;
 	unsigned *in, *out, *values;
 };
+
+static cudaEvent_t new_event(void)
+{
+	cudaEvent_t event;
+
+	CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+	return event;
+}
+
+/* What comes next on `then` waits for what `stream` was given. */
+static void follow(cudaStream_t then, cudaEvent_t event, cudaStream_t stream)
+{
+	CHECK(cudaEventRecord(event, stream));
+	CHECK(cudaStreamWaitEvent(then, event, 0));
+}
 
 int main(int argc, char **argv)
 {
@@ -24,10 +38,14 @@ int main(int argc, char **argv)
 	unsigned iterations = sample_start(argc, argv, 2000);
 	unsigned expected = 0;
 	slot slots[SLOTS] = {};
+	cudaStream_t streams[3], &in = streams[0], &compute = streams[1], &out = streams[2];
 
+	for (cudaStream_t &stream : streams)
+		CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 	for (slot &s : slots) {
-		CHECK(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
-		CHECK(cudaEventCreateWithFlags(&s.done, cudaEventDisableTiming));
+		s.filled = new_event();
+		s.computed = new_event();
+		s.done = new_event();
 		s.in = sample_malloc_pinned<unsigned>(n);
 		s.out = sample_malloc_pinned<unsigned>(n);
 		s.values = sample_malloc<unsigned>(n);
@@ -40,10 +58,12 @@ int main(int argc, char **argv)
 		sample_sync_event(s.done);
 		sample_verify(it < SLOTS || s.out[0] == lcg_after(s.in[0], CHAIN_US(200)));
 		s.in[0] = it;
-		sample_copy_async(s.values, s.in, bytes, HTOD, PINNED, s.stream);
-		chain_launch(s.values, CHAIN_US(200), s.stream);
-		sample_copy_async(s.out, s.values, bytes, DTOH, PINNED, s.stream);
-		CHECK(cudaEventRecord(s.done, s.stream));
+		sample_copy_async(s.values, s.in, bytes, HTOD, PINNED, in);
+		follow(compute, s.filled, in);
+		chain_launch(s.values, CHAIN_US(200), compute);
+		follow(out, s.computed, compute);
+		sample_copy_async(s.out, s.values, bytes, DTOH, PINNED, out);
+		CHECK(cudaEventRecord(s.done, out));
 	}
 	sample_sync_device();
 	if (iterations)
@@ -51,11 +71,14 @@ int main(int argc, char **argv)
 	sample_answer(iterations ? slots[(iterations - 1) % SLOTS].out[0] : 0, expected);
 	sample_expect("no-finding=copy-not-overlapped");
 	for (slot &s : slots) {
-		CHECK(cudaStreamDestroy(s.stream));
+		CHECK(cudaEventDestroy(s.filled));
+		CHECK(cudaEventDestroy(s.computed));
 		CHECK(cudaEventDestroy(s.done));
 		sample_free_pinned(s.in);
 		sample_free_pinned(s.out);
 		sample_free(s.values);
 	}
+	for (cudaStream_t &stream : streams)
+		CHECK(cudaStreamDestroy(stream));
 	return sample_finish();
 }

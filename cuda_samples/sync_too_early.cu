@@ -1,6 +1,6 @@
 /*
- * sync_too_early: the host waits for a step at once, and then prepares the next one (100 us), for
- * which it does not need the result.  Meanwhile the GPU, with 150 us of work in a step, is idle.
+ * sync_too_early: the host waits for a step at once, and then prepares the next one (200 us), for
+ * which it does not need the result.  Meanwhile the GPU, with 300 us of work in a step, is idle.
  *
  * A correct report counts for each iteration one launch of chain, one copy of 4 bytes to pinned
  * memory and one event sync, and says that these syncs come too early.  Fixed:
@@ -13,7 +13,7 @@
 
 int main(int argc, char **argv)
 {
-	unsigned iterations = sample_start(argc, argv, 1500);
+	unsigned iterations = sample_start(argc, argv, 1000);
 	unsigned *value = chain_start();
 	unsigned *seen = sample_malloc_pinned<unsigned>(2);
 	unsigned expected = 0;
@@ -24,12 +24,12 @@ int main(int argc, char **argv)
 	for (cudaEvent_t &event : done)
 		CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
 	for (unsigned i = 0; i < iterations; i++) {
-		chain_launch(value, CHAIN_US(150), stream);
+		chain_launch(value, CHAIN_US(300), stream);
 		sample_copy_async(&seen[i % 2], value, sizeof(*seen), DTOH, PINNED, stream);
 		CHECK(cudaEventRecord(done[i % 2], stream));
 		sample_sync_event(done[i % 2]);
-		sample_host_work(100);
-		expected = lcg_after(expected, CHAIN_US(150));
+		sample_host_work(200);
+		expected = lcg_after(expected, CHAIN_US(300));
 		sample_verify(seen[i % 2] == expected);
 	}
 	sample_answer(chain_end(value), expected);

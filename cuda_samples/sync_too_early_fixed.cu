@@ -11,7 +11,7 @@
 
 int main(int argc, char **argv)
 {
-	unsigned iterations = sample_start(argc, argv, 1500);
+	unsigned iterations = sample_start(argc, argv, 1000);
 	unsigned *value = chain_start();
 	unsigned *seen = sample_malloc_pinned<unsigned>(2);
 	unsigned expected = 0;
@@ -23,14 +23,14 @@ int main(int argc, char **argv)
 		CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
 	for (unsigned i = 0; i <= iterations; i++) {
 		if (i < iterations) {
-			chain_launch(value, CHAIN_US(150), stream);
+			chain_launch(value, CHAIN_US(300), stream);
 			sample_copy_async(&seen[i % 2], value, sizeof(*seen), DTOH, PINNED, stream);
 			CHECK(cudaEventRecord(done[i % 2], stream));
-			sample_host_work(100);
+			sample_host_work(200);
 		}
 		if (i > 0) {
 			sample_sync_event(done[(i - 1) % 2]);
-			expected = lcg_after(expected, CHAIN_US(150));
+			expected = lcg_after(expected, CHAIN_US(300));
 			sample_verify(seen[(i - 1) % 2] == expected);
 		}
 	}

@@ -252,6 +252,15 @@ static uint64_t records_most(const struct model *m)
 	return left < HISTORY_RECORDS ? left : HISTORY_RECORDS;
 }
 
+/* Calls behind the window go, and what is behind it of one that began before: freeing at the end
+ * can take long, and would seem to be worth saving. */
+static void leave_teardown(struct history *h)
+{
+	h->count = history_at(h, h->window);
+	for (size_t i = 0; i < h->count; i++)
+		h->acts[i].end = fmin(h->acts[i].end, h->window);
+}
+
 void model_add_history(struct model_part *p)
 {
 	struct history *h = &p->process->history;
@@ -282,8 +291,7 @@ void model_add_history(struct model_part *p)
 		qsort(t.taken, t.count, sizeof(*t.taken), by_start);
 	history_make(h, p, t.taken, t.count);
 	add_activities(h, &t);
-	if (h->window < p->process->window) /* tear-down */
-		h->count = history_at(h, h->window);
+	leave_teardown(h);
 	free(t.taken);
 	free(t.activities);
 	free(t.nested);

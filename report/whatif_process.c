@@ -111,8 +111,9 @@ static double busy_share(const struct process *p)
 	for (size_t d = 0; d < picture->device_count; d++) {
 		double busy = 0, covered = 0;
 		for (size_t i = 0; i < picture->count; i++) {
-			if (picture->origin + (double)i * picture->width <
-			    picture->window + p->history.steady)
+			double start = picture->origin + (double)i * picture->width;
+			if (start < picture->window + p->history.steady ||
+			    start + picture->width > picture->window + p->history.window)
 				continue;
 			busy += picture->devices[d].busy[i];
 			covered += picture->devices[d].covered[i];

@@ -46,16 +46,14 @@ def is_sound(row):
 
 @pytest.mark.parametrize('name', PAIRS)
 def test_a_prediction_is_what_the_fixed_twin_saves(name, tmp_path):
-    """Within 10 % of the saving, and what the fixed twin takes is in the range; but kernels are taken not to run beside each
-    other, as those of copy_not_overlapped_fixed do."""
+    """Within 10 % of the saving, and what the fixed twin takes is in the range."""
     change, variables = PAIRS[name]
     rows, before = predict(record(name, tmp_path / 'before', **variables), change)
     fixed, after = predict(record(f'{name}_fixed', tmp_path / 'after', **variables), 'graphs')
     assert is_sound(rows[change])['saved_ns'] == pytest.approx(before['window_ns'] - after['window_ns'], rel=0.1)
     assert rows[change]['calls_changed'] > 0 and rows[change]['assumptions'] is not None
-    if name != 'copy_not_overlapped':
-        steady = fixed['graphs']['window_ns']
-        assert rows[change]['predicted_low_ns'] <= steady <= rows[change]['predicted_high_ns']
+    steady = fixed['graphs']['window_ns']
+    assert rows[change]['predicted_low_ns'] <= steady <= rows[change]['predicted_high_ns']
 
 
 def test_graphs_made_once(tmp_path):

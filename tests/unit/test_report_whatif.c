@@ -375,6 +375,25 @@ static void test_no_alloc(void **state)
 }
 
 /* To the device, a kernel, to the host, 100 us each, one after the other on one stream. */
+/* What is freed at the end is no part of the steady window, and nothing to be saved in it. */
+static void test_tear_down(void **state)
+{
+	for (int more = 0; more < 20; more++) { /* wherever in a slice it begins */
+		struct play p;
+		struct model m = {0};
+		start(&p);
+		for (int i = 0; i < 2000 + more; i++)
+			launch(&p, 3, 20);
+		timed(&p, 20);
+		sync_stream(&p);
+		allocate(&p, 6000, true);
+		struct whatif_result r = ask(&p, &m, WHATIF_NO_ALLOC, NULL, 1);
+		assert_near(r.window, 2000 * 20.75e3, 0.03);
+		assert_near(r.predicted, r.window, 0.02); /* a slice is 500 us */
+		ends(&p, &m);
+	}
+}
+
 static void test_overlap(void **state)
 {
 	const uint64_t bytes = 1u << 20;
@@ -595,6 +614,7 @@ int main(void)
 	        cmocka_unit_test(test_pinned_by_the_link),
 	        cmocka_unit_test(test_pinned_by_no_link),
 	        cmocka_unit_test(test_no_alloc),
+	        cmocka_unit_test(test_tear_down),
 	        cmocka_unit_test(test_overlap),
 	        cmocka_unit_test(test_full_queue),
 	        cmocka_unit_test(test_full_queue_with_wrong_times),
