@@ -169,7 +169,7 @@ static void find_interval(struct gpu_busy *b, const struct gpu_time *all, bool e
 	high = all->high / all->total *
 	       (b->unknown < b->work ? b->work / (b->work - b->unknown) : 1);
 	b->low = fmax(0, b->busy * low - GUESS_BELOW * b->guessed);
-	b->high = fmin(b->busy * high, b->window);
+	b->high = b->unknown < b->work ? fmin(b->busy * high, b->window) : b->window;
 }
 
 /*

@@ -9,6 +9,18 @@
 /* The share of the copies whose time must be known for their sum to bound it. */
 #define COPIES_KNOWN 0.95
 
+/* Of a slice that is partly left out: what is none of its steady work goes first. */
+static void take_part(const double *from, double ns, double to[TF_HOSTS])
+{
+	static const enum tf_host order[] = {TF_HOST_OTHER, TF_HOST_MODULE, TF_HOST_ALLOC,
+	                                     TF_HOST_OUTSIDE};
+
+	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++) {
+		to[order[k]] = fmin(from[order[k]], ns);
+		ns -= to[order[k]];
+	}
+}
+
 static double host_sum(const struct picture *p, size_t slice)
 {
 	double sum = 0;
@@ -18,11 +30,18 @@ static double host_sum(const struct picture *p, size_t slice)
 	return sum;
 }
 
-/* Whether in a slice the host mostly loads or unloads code, allocates or frees. */
-static bool loading(const struct picture *p, size_t slice)
+/* Whether in a slice, but for its first `ns`, the host mostly loads or unloads code, allocates or
+ * frees. */
+static bool loading(const struct picture *p, size_t slice, double ns)
 {
-	return p->host[slice][TF_HOST_MODULE] + p->host[slice][TF_HOST_ALLOC] >
-	       0.5 * host_sum(p, slice);
+	const double *h = p->host[slice];
+	double gone[TF_HOSTS] = {0}, sum = host_sum(p, slice);
+
+	take_part(h, ns, gone);
+	for (int k = 0; k < TF_HOSTS; k++)
+		sum -= gone[k];
+	return h[TF_HOST_MODULE] - gone[TF_HOST_MODULE] + h[TF_HOST_ALLOC] - gone[TF_HOST_ALLOC] >
+	       0.5 * sum;
 }
 
 static bool gpu_rests(const struct picture *p, size_t slice)
@@ -65,7 +84,7 @@ double verdict_startup(const struct picture *p)
 	while (i < p->count && p->origin + (double)(i + 1) * p->width <= ready)
 		i++;
 	from = i;
-	while (i < p->count && (loading(p, i) || gpu_rests(p, i)))
+	while (i < p->count && (loading(p, i, part_of(p, i, p->window, ready)) || gpu_rests(p, i)))
 		i++;
 	end = p->origin + (double)i * p->width;
 	return i - from <= (p->count - from) / 2 ? fmax(end, ready) : ready;
@@ -77,22 +96,10 @@ size_t verdict_teardown(const struct picture *p, size_t *first)
 
 	while (end && !(host_sum(p, end - 1) > 0))
 		end--;
-	for (i = end; i && loading(p, i - 1) && gpu_rests(p, i - 1); i--)
+	for (i = end; i && loading(p, i - 1, 0) && gpu_rests(p, i - 1); i--)
 		;
 	*first = i;
 	return end - i <= (size_t)(TEARDOWN_MOST * (double)end) ? end - i : 0;
-}
-
-/* Of a slice that is partly left out: what is none of its steady work goes first. */
-static void take_part(const double *from, double ns, double to[TF_HOSTS])
-{
-	static const enum tf_host order[] = {TF_HOST_OTHER, TF_HOST_MODULE, TF_HOST_ALLOC,
-	                                     TF_HOST_OUTSIDE};
-
-	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++) {
-		to[order[k]] = fmin(from[order[k]], ns);
-		ns -= to[order[k]];
-	}
 }
 
 /* Leaves this time out, ns since load; the host's time in it. */
@@ -101,9 +108,10 @@ static double take_out(struct verdict_input *in, const struct picture *p, double
 	double sum = 0;
 
 	for (size_t i = 0; i < p->count; i++) {
-		double ns = part_of(p, i, from, upto), part[TF_HOSTS] = {0};
+		double ns = part_of(p, i, fmax(from, p->window), upto), part[TF_HOSTS] = {0};
 		const double *h = p->host[i];
-		bool whole = ns > 0.999 * p->width;
+		/* Of the slice in which the window begins only the rest is there. */
+		bool whole = ns > 0.999 * part_of(p, i, p->window, INFINITY);
 		if (!(ns > 0))
 			continue;
 		if (!whole) {

@@ -112,8 +112,10 @@ static double busy_share(const struct process *p)
 		double busy = 0, covered = 0;
 		for (size_t i = 0; i < picture->count; i++) {
 			double start = picture->origin + (double)i * picture->width;
-			if (start < picture->window + p->history.steady ||
-			    start + picture->width > picture->window + p->history.window)
+			bool torn_down =
+			        p->history.window < p->window &&
+			        start + picture->width > picture->window + p->history.window;
+			if (start < picture->window + p->history.steady || torn_down)
 				continue;
 			busy += picture->devices[d].busy[i];
 			covered += picture->devices[d].covered[i];

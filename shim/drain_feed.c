@@ -105,8 +105,12 @@ static void feed_slices(struct drain *d, uint32_t c, const struct tf_record *r, 
 /* Counts a piece of work in its class; NULL when that found no place. */
 static struct tf_work *feed_work(struct drain *d, const struct tf_record *r, enum tf_work_kind kind)
 {
+	struct tf_header *h = tf_header(d->map);
+	bool nothing = kind == TF_WORK_COPY && r->copy.direction == SPY_DIR_HTOH;
 	struct tf_work key;
 
+	if (!nothing && (!h->first_work || r->start < h->first_work))
+		h->first_work = r->start;
 	work_key(&key, kind, r);
 	struct tf_work *w = work_find(d->map, &key);
 	if (!w) {
@@ -119,9 +123,6 @@ static struct tf_work *feed_work(struct drain *d, const struct tf_record *r, enu
 		if (kernel)
 			kernel->shapes++;
 	}
-	struct tf_header *h = tf_header(d->map);
-	if (!h->first_work || r->start < h->first_work)
-		h->first_work = r->start;
 	w->count++;
 	w->ticks += r->end - r->start;
 	if (kind == TF_WORK_COPY || kind == TF_WORK_SET)

@@ -101,6 +101,7 @@ struct tl_queue {             /* of a stream, for an engine */
 	uint32_t entries;     /* ops given to it so far */
 	uint32_t proof;       /* of these: before the stream was last known to be empty */
 	uint32_t outstanding; /* ops from the stream's `head` on */
+	uint8_t lasting;      /* whether calls take longer, one after the other */
 	uint64_t back;        /* id of the last op TL_QUEUE entries before the next, or the first */
 };
 
@@ -112,7 +113,6 @@ struct tl_stream {
 	uint16_t device;
 	bool has_device, row_sought;
 	bool blocking;         /* it and the legacy default stream wait for each other */
-	uint8_t lasting;       /* whether calls take longer, one after the other */
 	uint32_t since_proof;  /* ops since it was last known to be empty */
 	uint32_t unknown;      /* of these: of unknown duration */
 	uint64_t since_ticks;  /* what the ops since then take, by estimate */

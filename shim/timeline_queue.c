@@ -4,8 +4,8 @@
  * The launch queues. The driver takes TL_QUEUE entries a stream for each engine (enum work_engine),
  * then the next call that gives work to it waits until the oldest has ended. Launches, copies and
  * sets are entries; records of events and waits for them are none, and they wait for no place. All
- * of that was measured on an H200, driver 580; tests/gpu/stream_facts.cu measures it again. What
- * the sampler gives to the stream ahead of a launch it gives to one that is idle: it is left out.
+ * of that was measured on an H200, driver 580; tests/gpu/stream_facts.cu measures it again. The few
+ * kernels that the sampler gives to a stream are left out.
  */
 /* Entries outstanding, by estimate, where a call that takes longer waits; where it takes clearly
  * longer, or one after the other does: estimates may be too short. */
@@ -78,8 +78,7 @@ static void queue_moved(struct timeline *t, struct tl_stream *s, const struct tl
 	}
 	if (moved_on->end >= at)
 		return;
-	/* Too short. A copy's bytes bound its time: what lasted are kernels behind it, of places
-	 * not known. */
+	/* Too short. A copy's bytes bound its time: what lasted are kernels around it. */
 	const struct tl_op *behind = tl_op(t, moved_on->next);
 	if (behind && behind->kind == TF_WORK_KERNEL && moved_on->kind != TF_WORK_KERNEL)
 		moved_on->kind = TF_WORK_GRAPH; /* several kernels as one */
@@ -87,20 +86,20 @@ static void queue_moved(struct timeline *t, struct tl_stream *s, const struct tl
 }
 
 /* Notes whether one call after the other takes longer than it typically does. */
-static bool lasts(struct tl_stream *s, bool longer)
+static bool lasts(struct tl_queue *q, bool longer)
 {
 	if (longer)
-		s->lasting = (uint8_t)tl_min(s->lasting + 2u, 2 * LASTING);
-	else if (s->lasting)
-		s->lasting--;
-	return s->lasting >= LASTING;
+		q->lasting = (uint8_t)tl_min(q->lasting + 2u, 2 * LASTING);
+	else if (q->lasting)
+		q->lasting--;
+	return q->lasting >= LASTING;
 }
 
 /*
  * Whether a call that took `ticks` waited for a place in queue `q` of its stream. Where it shows
  * that the estimate is wrong by it, the timeline is put right.
  */
-static bool waited(struct timeline *t, struct tl_stream *s, const struct tl_queue *q, uint64_t end,
+static bool waited(struct timeline *t, struct tl_stream *s, struct tl_queue *q, uint64_t end,
                    uint64_t ticks, uint64_t typical)
 {
 	uint32_t queued = q->outstanding, since = q->entries - q->proof;
@@ -110,10 +109,10 @@ static bool waited(struct timeline *t, struct tl_stream *s, const struct tl_queu
 		return false;
 	bool unknown = clearly && s->unknown > s->since_proof / 8; /* which may be long */
 	if (queued < QUEUE_FULL && (since < QUEUE_FULL || (queued < QUEUE_LIKELY && !unknown))) {
-		s->lasting = 0;
+		q->lasting = 0;
 		return false;
 	}
-	bool lasting = lasts(s, longer);
+	bool lasting = lasts(q, longer);
 	if (queued < QUEUE_FULL && !clearly && !lasting)
 		return false;
 	/* Work of other streams may have held it up as well: whose was too long is not known. */
@@ -160,7 +159,7 @@ struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_r
 	if (r->result || t->mode == TF_GPU_OFF || r->flags & (TF_CAPTURED | TF_NO_ARGS))
 		return split;
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
-	const struct tl_queue *q = &s->queues[WORK_COMPUTE];
+	struct tl_queue *q = &s->queues[WORK_COMPUTE];
 	bool clearly = tl_is_long(t, *typical, ticks), full;
 	if (class == SPY_CLASS_GRAPH_LAUNCH) {
 		tl_retire(t, s, r->start);
@@ -187,7 +186,7 @@ struct tl_split tl_submit(struct timeline *t, uint32_t thread, const struct tf_r
 	if (r->result || t->mode == TF_GPU_OFF || r->flags & (TF_CAPTURED | TF_NO_ARGS))
 		return split;
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
-	const struct tl_queue *q = &s->queues[tl_engine(r, kind)];
+	struct tl_queue *q = &s->queues[tl_engine(r, kind)];
 	catch_up(t, s, q, r->start, r->end);
 	bool full = waited(t, s, q, r->end, ticks, *typical);
 	if (full) {

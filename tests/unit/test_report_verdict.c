@@ -281,6 +281,31 @@ static void test_startup_until_first_work(void **state)
 	end(&r);
 }
 
+/* The window begins within a slice: what lies before it in that slice is nobody's. */
+static void test_window_within_a_slice(void **state)
+{
+	double host[10][TF_HOSTS] = {{0}}, gpu[10] = {0};
+	struct picture_device device = {.busy = gpu, .covered = gpu};
+	struct run r;
+
+	launch_bound(&r);
+	r.process.picture = (struct picture){.count = 10,
+	                                     .width = 110 * MS,
+	                                     .window = 100 * MS,
+	                                     .host = host,
+	                                     .devices = &device,
+	                                     .device_count = 1};
+	host[0][TF_HOST_OUTSIDE] = 10 * MS;
+	for (int i = 0; i < 10; i++) {
+		host[i][TF_HOST_LAUNCH] = i ? 100 * MS : 0;
+		host[i][TF_HOST_OUTSIDE] = 10 * MS;
+		gpu[i] = 22 * MS;
+	}
+	assert_near(judge(&r)->startup, 0, 0);
+	assert_near(r.m.verdict.window, 1000 * MS, 1);
+	end(&r);
+}
+
 /* Nor is it of what is freed at the end, unless that is a good part of the run. */
 static void test_teardown(void **state)
 {
@@ -485,6 +510,7 @@ int main(void)
 	        cmocka_unit_test(test_mixed),
 	        cmocka_unit_test(test_startup),
 	        cmocka_unit_test(test_startup_until_first_work),
+	        cmocka_unit_test(test_window_within_a_slice),
 	        cmocka_unit_test(test_teardown),
 	        cmocka_unit_test(test_abstains),
 	        cmocka_unit_test(test_gpu_unknown),
