@@ -156,8 +156,6 @@ void model_add_busy(struct model_part *p)
  */
 static void find_interval(struct gpu_busy *b, const struct gpu_time *all, bool estimated)
 {
-	double low = 1, high = 1;
-
 	b->low = b->high = b->busy;
 	if (!estimated)
 		return;
@@ -165,11 +163,12 @@ static void find_interval(struct gpu_busy *b, const struct gpu_time *all, bool e
 		b->low = b->high = NAN;
 		return;
 	}
-	low = all->low / all->total;
-	high = all->high / all->total *
-	       (b->unknown < b->work ? b->work / (b->work - b->unknown) : 1);
-	b->low = fmax(0, b->busy * low - GUESS_BELOW * b->guessed);
-	b->high = b->unknown < b->work ? fmin(b->busy * high, b->window) : b->window;
+	b->low = fmax(0, b->busy * all->low / all->total - GUESS_BELOW * b->guessed);
+	b->high = b->window; /* where nothing of it is known */
+	if (b->unknown >= b->work)
+		return;
+	double high = all->high / all->total * b->work / (b->work - b->unknown);
+	b->high = fmin(b->busy * high, b->window);
 }
 
 /*

@@ -321,10 +321,10 @@ void timeline_advance(struct timeline *t, uint64_t now)
 static uint64_t window_end(struct timeline *t)
 {
 	uint32_t threads = tf_count(&tf_header(t->map)->threads);
-	uint64_t end = t->seen, exit = tf_header(t->map)->exit_return;
+	uint64_t end = t->seen, last_return = tf_header(t->map)->exit_return;
 
-	if (exit) /* later ones, unless they came too late, are in `seen` */
-		return exit < TL_TICKS_MOST / 2 ? tl_max(end, exit) : end;
+	if (last_return) /* later ones, unless they came too late, are in `seen` */
+		return last_return < TL_TICKS_MOST / 2 ? tl_max(end, last_return) : end;
 	for (uint32_t i = 0; i < threads && i < TL_THREADS; i++) {
 		const struct tf_thread *thread = tl_thread_of(t, i);
 		/* Relaxed: an age, as good as any other of this moment. */

@@ -21,6 +21,13 @@ static const struct api *api_named(const struct model *m, const char *name)
 	return NULL;
 }
 
+static struct tf_thread *thread_of(struct made *m, uint32_t index)
+{
+	uint64_t *at = tf_entry(&m->map, &made_header(m)->threads, index, sizeof(*at));
+
+	return tf_at(&m->map, *at, sizeof(struct tf_thread));
+}
+
 /* The window of the sample: from the first launch to the return of the graph launch, 2,900,600
  * ticks of 0.5 ns. */
 #define WINDOW_NS 1450300.0
@@ -132,8 +139,7 @@ static void test_killed(void **state)
 
 	made_sample(&made, 0);
 	struct tf_header *h = made_header(&made);
-	uint64_t *first = tf_entry(&made.map, &h->threads, 0, sizeof(*first));
-	struct tf_thread *t = tf_at(&made.map, *first, sizeof(*t));
+	struct tf_thread *t = thread_of(&made, 0);
 	h->state = TF_STATE_OPEN;
 	h->closed = 0;
 	h->last_seen = 400000000;
@@ -149,8 +155,7 @@ static void test_killed(void **state)
 	model_free(&m);
 
 	/* Another thread went on: within its window the first one was in the sync. */
-	uint64_t *second = tf_entry(&made.map, &h->threads, 1, sizeof(*second));
-	struct tf_thread *other = tf_at(&made.map, *second, sizeof(*other));
+	struct tf_thread *other = thread_of(&made, 1);
 	other->last_return = 300000000;
 	model_of(&m, &made);
 	assert_near(m.threads[0].split.sync, 1e6 + 5e7, 1e-9);
@@ -276,8 +281,7 @@ static void test_first_call(void **state)
 
 	made_sample(&made, 0);
 	struct tf_header *h = made_header(&made);
-	uint64_t *first = tf_entry(&made.map, &h->threads, 0, sizeof(*first));
-	struct tf_thread *t = tf_at(&made.map, *first, sizeof(*t));
+	struct tf_thread *t = thread_of(&made, 0);
 	t->calls[h->first_call - 1] =
 	        (struct tf_call_stat){.calls = 2, .sum_ticks = 1000400, .max_ticks = 1000000};
 	model_of(&m, &made);
@@ -298,8 +302,7 @@ static void test_exit(void **state)
 
 	made_sample(&made, 0);
 	struct tf_header *h = made_header(&made);
-	uint64_t *first = tf_entry(&made.map, &h->threads, 0, sizeof(*first));
-	struct tf_thread *t = tf_at(&made.map, *first, sizeof(*t));
+	struct tf_thread *t = thread_of(&made, 0);
 	h->exit_return = t->last_return;
 	h->exit_calls = 29;
 	t->last_return += 3000000;
@@ -359,8 +362,8 @@ int main(void)
 	        cmocka_unit_test(test_split),         cmocka_unit_test(test_killed),
 	        cmocka_unit_test(test_loss),          cmocka_unit_test(test_percentiles),
 	        cmocka_unit_test(test_two_processes), cmocka_unit_test(test_first_call),
-	        cmocka_unit_test(test_exit),
-	        cmocka_unit_test(test_no_window),     cmocka_unit_test(test_sort),
+	        cmocka_unit_test(test_exit),          cmocka_unit_test(test_no_window),
+	        cmocka_unit_test(test_sort),
 	};
 
 	return cmocka_run_group_tests_name("model", tests, NULL, NULL);

@@ -214,6 +214,16 @@ static void test_mixed(void **state)
 	is(&r, "inconclusive", "low", "no single change would save 5 %");
 }
 
+/* Of 100 ms each. */
+static struct picture ten_slices(double (*host)[TF_HOSTS], struct picture_device *device)
+{
+	return (struct picture){.count = 10,
+	                        .width = 100 * MS,
+	                        .host = host,
+	                        .devices = device,
+	                        .device_count = 1};
+}
+
 /* The verdict is of what comes after code was loaded, where that is seen. */
 static void test_startup(void **state)
 {
@@ -225,11 +235,7 @@ static void test_startup(void **state)
 	r.m.host.module = r.m.host.other = 200 * MS;
 	r.m.host.launch = r.m.host.launch_api = 550 * MS;
 	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 400 * MS;
-	r.process.picture = (struct picture){.count = 10,
-	                                     .width = 100 * MS,
-	                                     .host = host,
-	                                     .devices = &device,
-	                                     .device_count = 1};
+	r.process.picture = ten_slices(host, &device);
 	for (int i = 0; i < 10; i++)
 		host[i][i < 2 ? TF_HOST_MODULE : i < 4 ? TF_HOST_OTHER : TF_HOST_LAUNCH] = 100 * MS;
 	for (int i = 4; i < 10; i++)
@@ -257,12 +263,8 @@ static void test_startup_until_first_work(void **state)
 	r.m.host.launch = r.m.host.launch_api = 350 * MS;
 	r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 650 * MS;
 	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 150 * MS;
-	r.process.picture = (struct picture){.count = 10,
-	                                     .width = 100 * MS,
-	                                     .first_work = 650 * MS,
-	                                     .host = host,
-	                                     .devices = &device,
-	                                     .device_count = 1};
+	r.process.picture = ten_slices(host, &device);
+	r.process.picture.first_work = 650 * MS;
 	for (int i = 0; i < 10; i++)
 		host[i][i < 7 ? TF_HOST_OTHER : TF_HOST_LAUNCH] = 100 * MS;
 	host[6][TF_HOST_OTHER] = host[6][TF_HOST_LAUNCH] = 50 * MS;
@@ -289,12 +291,9 @@ static void test_window_within_a_slice(void **state)
 	struct run r;
 
 	launch_bound(&r);
-	r.process.picture = (struct picture){.count = 10,
-	                                     .width = 110 * MS,
-	                                     .window = 100 * MS,
-	                                     .host = host,
-	                                     .devices = &device,
-	                                     .device_count = 1};
+	r.process.picture = ten_slices(host, &device);
+	r.process.picture.width = 110 * MS;
+	r.process.picture.window = 100 * MS;
 	host[0][TF_HOST_OUTSIDE] = 10 * MS;
 	for (int i = 0; i < 10; i++) {
 		host[i][TF_HOST_LAUNCH] = i ? 100 * MS : 0;
@@ -319,11 +318,7 @@ static void test_teardown(void **state)
 	r.m.host.back_pressure = r.m.host.launch_api = 780 * MS;
 	r.m.host.alloc = 200 * MS;
 	is(&r, "alloc-bound", "high", "save up to 20.0 %");
-	r.process.picture = (struct picture){.count = 10,
-	                                     .width = 100 * MS,
-	                                     .host = host,
-	                                     .devices = &device,
-	                                     .device_count = 1};
+	r.process.picture = ten_slices(host, &device);
 	for (int i = 0; i < 10; i++) {
 		host[i][i < 8 ? TF_HOST_BACK_PRESSURE : TF_HOST_ALLOC] = 100 * MS;
 		gpu[i] = i < 8 ? 98.75 * MS : 0;

@@ -374,7 +374,6 @@ static void test_no_alloc(void **state)
 	ends(&p, &m);
 }
 
-/* To the device, a kernel, to the host, 100 us each, one after the other on one stream. */
 /* What is freed at the end is no part of the steady window, and nothing to be saved in it. */
 static void test_tear_down(void **state)
 {
@@ -394,6 +393,7 @@ static void test_tear_down(void **state)
 	}
 }
 
+/* To the device, a kernel, to the host, 100 us each, one after the other on one stream. */
 static void test_overlap(void **state)
 {
 	const uint64_t bytes = 1u << 20;
