@@ -52,6 +52,20 @@ static bool leave(uint32_t from)
 	                                   __ATOMIC_ACQUIRE);
 }
 
+/* ---- around the calls ---- */
+
+/* In the calling thread, inside the wrapper. What a thread does that is not recorded has no cause.
+ */
+static void on_call(void *user, int domain, uint32_t id, const void *data)
+{
+	const struct cp_call *call = data;
+
+	if (call->site == CP_SITE_ENTER && spy_tls.depth &&
+	    spy_gate_page.gate.gpu == SPY_GPU_CUPTI && spy_recording(spy_outer()))
+		cupti_records_cause(call->correlation,
+		                    TF_CAUSE(spy_tls.index, spy_outer()->rec->start));
+}
+
 /* ---- set-up ---- */
 
 /* Ahead of options_read(): that waits for a CUDA that works. */
@@ -85,7 +99,7 @@ void cupti_before_init(void)
 		owner = getpid();
 		refusal = __atomic_load_n(&others, __ATOMIC_RELAXED)
 		                  ? BY_PROGRAM
-		                  : cupti_set_up(&cupti, &refusal_code);
+		                  : cupti_set_up(&cupti, on_call, &refusal_code);
 		if (!refusal && __atomic_load_n(&others, __ATOMIC_RELAXED)) {
 			refusal = BY_PROGRAM;
 			cupti_disable_all(&cupti);
@@ -131,30 +145,6 @@ void cupti_started(void)
 		__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_CUPTI, __ATOMIC_RELAXED);
 	else
 		tf_header(&spy_map)->gpu_partial = spy_clock();
-}
-
-/* ---- around the calls ---- */
-
-bool cupti_push(const struct spy_span *s)
-{
-	const struct spy_span *outer = spy_outer();
-	int saved = errno;
-
-	if (outer->mode != SPAN_RECORDED)
-		return false;
-	bool pushed = cupti.push(CP_EXTERNAL_CUSTOM0, TF_CAUSE(spy_tls.index, outer->rec->start)) ==
-	              CP_OK;
-	errno = saved;
-	return pushed;
-}
-
-void cupti_pop(void)
-{
-	int saved = errno;
-	uint64_t id;
-
-	cupti.pop(CP_EXTERNAL_CUSTOM0, &id);
-	errno = saved;
 }
 
 /* ---- the collector ---- */

@@ -48,7 +48,4 @@ bool cupti_wanted(void);
 /* Somebody else in the process turned to CUPTI, by calling `name`. */
 void cupti_taken_by_other(const char *name);
 
-bool cupti_push(const struct spy_span *s);
-void cupti_pop(void);
-
 #endif

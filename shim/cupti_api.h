@@ -23,14 +23,12 @@
 /* CUpti_ActivityKind. Never KERNEL, 3: it makes kernels run one after the other. */
 #define CP_KIND_MEMCPY   1
 #define CP_KIND_MEMSET   2
-#define CP_KIND_DRIVER   4
 #define CP_KIND_KERNEL   10 /* CONCURRENT_KERNEL */
 #define CP_KIND_MEMCPY2  22 /* between devices */
-#define CP_KIND_EXTERNAL 39
 
-#define CP_EXTERNAL_CUSTOM0 3 /* CUpti_ExternalCorrelationKind */
-#define CP_DOMAIN_DRIVER    1 /* CUpti_CallbackDomain */
-#define CP_FLUSH_FORCED     1 /* CUpti_ActivityFlag */
+#define CP_DOMAIN_DRIVER 1 /* CUpti_CallbackDomain */
+#define CP_SITE_ENTER    0 /* CUpti_ApiCallbackSite */
+#define CP_FLUSH_FORCED  1 /* CUpti_ActivityFlag */
 
 /* CUpti_ActivityAttribute */
 #define CP_ATTR_DEVICE_BUFFER_SIZE 0
@@ -81,12 +79,16 @@ struct cp_peer { /* a copy between devices */
 	uint64_t graph_node;
 };
 
-struct cp_external {
-	uint32_t kind;
-	uint32_t external_kind;
-	uint64_t id;
-	uint32_t correlation;
-	uint32_t reserved;
+struct cp_call { /* CUpti_CallbackData */
+	int site;
+	const char *function;
+	const void *parameters;
+	void *result;
+	const char *symbol;
+	void *context;
+	uint32_t context_number;
+	uint64_t *correlation_data;
+	uint32_t correlation; /* of the records of the work that this call gives */
 };
 
 typedef void (*cp_requested_t)(uint8_t **buffer, size_t *bytes, size_t *records);
@@ -106,15 +108,13 @@ typedef void (*cp_callback_t)(void *user, int domain, uint32_t id, const void *d
 	XX(flush_all, cuptiActivityFlushAll, (uint32_t))                                           \
 	XX(next_record, cuptiActivityGetNextRecord, (uint8_t *, size_t, struct cp_record **))      \
 	XX(dropped, cuptiActivityGetNumDroppedRecords, (void *, uint32_t, size_t *))               \
-	XX(push, cuptiActivityPushExternalCorrelationId, (int, uint64_t))                          \
-	XX(pop, cuptiActivityPopExternalCorrelationId, (int, uint64_t *))                          \
+	XX(enable_callback, cuptiEnableCallback, (uint32_t, void *, int, uint32_t))                \
 	XX(callback_name, cuptiGetCallbackName, (int, uint32_t, const char **))
 
 struct cp_functions {
 #define XX(member, symbol, parameters) int(*member) parameters;
 	CP_FUNCTION_MAP(XX)
 #undef XX
-	int (*enable_driver_api)(uint32_t, uint8_t); /* since 12.5; NULL before */
 };
 
 #endif

@@ -69,8 +69,6 @@ static bool fill(struct cp_functions *to, void *handle)
 		return false;
 	CP_FUNCTION_MAP(XX)
 #undef XX
-	to->enable_driver_api =
-	        (int (*)(uint32_t, uint8_t))spy_real_dlsym(handle, "cuptiActivityEnableDriverApi");
 	return true;
 }
 

@@ -11,7 +11,7 @@
 #define RING_RECORDS   32768u     /* 2 MiB */
 #define BYTES_LEAST    80u        /* of a record that becomes one of ours */
 #define BYTES_A_LAUNCH 280u       /* all that is recorded of one */
-#define CAUSES         (1u << 17) /* calls whose work may still come: 2 MiB */
+#define CAUSES         (1u << 18) /* calls whose work may still come: 4 MiB */
 #define NAMES          4096u
 #define SECOND         1000000000ull
 
@@ -22,10 +22,10 @@ static const struct cp_functions *cupti;
 static struct tf_ring *ring;
 static struct cupti_buffer *first, *last; /* taken over, oldest first */
 
-/* The calls behind CUPTI's correlation numbers, which only ever grow: direct-mapped. */
+/* The calls behind CUPTI's correlation numbers, which only ever grow, from 1: direct-mapped. The
+ * number is 0 while the cause changes. */
 static struct cause {
 	uint32_t correlation;
-	uint32_t known;
 	uint64_t cause; /* TF_CAUSE() */
 } * causes;
 
@@ -70,22 +70,27 @@ static uint64_t tick_of(uint64_t realtime_ns)
 
 /* ---- causes and names ---- */
 
-static void learn_cause(const struct cp_external *e)
+/* A reader in between sees 0, or another number than before; two writers of one place are 262,144
+ * calls apart. */
+void cupti_records_cause(uint32_t correlation, uint64_t cause)
 {
-	struct cause *c = &causes[e->correlation % CAUSES];
+	struct cause *c = &causes[correlation % CAUSES];
 
-	if (e->external_kind != CP_EXTERNAL_CUSTOM0)
-		return;
-	c->correlation = e->correlation;
-	c->cause = e->id;
-	c->known = 1;
+	__atomic_store_n(&c->correlation, 0, __ATOMIC_RELAXED);
+	/* Release, both: whoever sees the new cause sees the 0, whoever the number the cause. */
+	__atomic_store_n(&c->cause, cause, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->correlation, correlation, __ATOMIC_RELEASE);
 }
 
 static uint64_t cause_of(uint32_t correlation)
 {
 	const struct cause *c = &causes[correlation % CAUSES];
 
-	return c->known && c->correlation == correlation ? c->cause : 0;
+	/* Acquire, both: pairs with the writer, see there. */
+	if (__atomic_load_n(&c->correlation, __ATOMIC_ACQUIRE) != correlation)
+		return 0;
+	uint64_t cause = __atomic_load_n(&c->cause, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&c->correlation, __ATOMIC_RELAXED) == correlation ? cause : 0;
 }
 
 static bool is_name_of(uint32_t kernel, const char *name)
@@ -211,15 +216,6 @@ static void write_peer(const struct cp_peer *p)
 
 /* ---- buffers ---- */
 
-static void scan(struct cupti_buffer *b)
-{
-	struct cp_record *r = NULL;
-
-	while (cupti->next_record(cupti_buffer_data(b), b->valid, &r) == CP_OK)
-		if (r->kind == CP_KIND_EXTERNAL)
-			learn_cause((const struct cp_external *)r);
-}
-
 static void write_buffer(struct cupti_buffer *b)
 {
 	struct cp_record *r = NULL;
@@ -249,10 +245,8 @@ void cupti_records_collect(void)
 		last->next = taken;
 	else if (taken)
 		first = taken;
-	for (; taken; taken = taken->next) {
-		scan(taken);
+	for (; taken; taken = taken->next)
 		last = taken;
-	}
 	count(SPY_TROUBLE_CUPTI_DROPPED, launches_in(cupti_buffers_lost()));
 }
 

@@ -12,8 +12,14 @@
 /* Makes the ring in the recording; false: no room. */
 bool cupti_records_start(const struct cp_functions *cupti);
 
-/* Takes the full buffers over and learns from all of them which call gave which work: to be called
- * once all that CUPTI holds was asked for, as a kernel may come before what tells its call. */
+/*
+ * Work with CUPTI's number `correlation` is given by the call `cause` (TF_CAUSE()). By any thread,
+ * ahead of that work, once cupti_records_start() is done: no lock, no system call. Kept until
+ * 262,144 more such calls have come.
+ */
+void cupti_records_cause(uint32_t correlation, uint64_t cause);
+
+/* Takes the full buffers over. */
 void cupti_records_collect(void);
 
 /* Writes what was taken over to the ring, as far as there is room. */

@@ -18,25 +18,10 @@ static const struct {
 } kinds[] = {{CP_KIND_KERNEL, true},
              {CP_KIND_MEMCPY, true},
              {CP_KIND_MEMSET, true},
-             {CP_KIND_MEMCPY2, false},
-             {CP_KIND_EXTERNAL, false}};
+             {CP_KIND_MEMCPY2, false}};
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static void no_callback(void *user, int domain, uint32_t id, const void *data)
-{
-}
-
-/* Whether nobody else subscribed, nor is a tool attached. Given back at once: holding it would make
- * the program's own profiler fail for good (HOOKING 9.1). */
-static int test_subscription(const struct cp_functions *cupti)
-{
-	void *subscriber = NULL;
-	int rc = cupti->subscribe(&subscriber, no_callback, NULL);
-
-	if (rc == CP_OK)
-		cupti->unsubscribe(subscriber);
-	return rc;
-}
+static void *subscriber; /* NULL: not subscribed; changed by who sets up, then by who lets go */
 
 static void set_size(const struct cp_functions *cupti, int attribute, size_t value)
 {
@@ -68,43 +53,45 @@ static bool gives_work(const char *name)
 }
 
 /*
- * External ids are noted with the record of a driver call, so such records must be on (NVIDIA/Fuser
- * pull 1135): of the calls that give work, or before 12.5 of all calls. They are not read.
+ * Which call gave a piece of work CUPTI tells by a number, and that number at the call's entry
+ * alone. (External ids would need a record of every such call: on an H200 these cost 300 to 400 ns
+ * a launch, the callback nothing that could be measured beside the record of the kernel.)
  */
-static void switch_carrier(const struct cp_functions *cupti, bool on)
+static void ask_for_calls(const struct cp_functions *cupti)
 {
 	const char *name;
-	unsigned switched = 0;
 
-	for (uint32_t id = 1; cupti->enable_driver_api && id < CALLBACK_IDS; id++) {
+	for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
 		name = NULL;
 		if (cupti->callback_name(CP_DOMAIN_DRIVER, id, &name) == CP_OK && name &&
 		    gives_work(name))
-			switched += cupti->enable_driver_api(id, on) == CP_OK;
+			cupti->enable_callback(1, subscriber, CP_DOMAIN_DRIVER, id);
 	}
-	if (!switched && on)
-		cupti->enable(CP_KIND_DRIVER);
-	else if (!switched)
-		cupti->disable(CP_KIND_DRIVER);
+}
+
+/* There is one subscriber: who comes after us finds the place free. */
+static void unsubscribe(const struct cp_functions *cupti)
+{
+	if (subscriber)
+		cupti->unsubscribe(subscriber);
+	subscriber = NULL;
 }
 
 void cupti_disable_all(const struct cp_functions *cupti)
 {
 	for (unsigned i = 0; i < KINDS; i++)
 		cupti->disable(kinds[i].kind);
-	switch_carrier(cupti, false);
+	unsubscribe(cupti);
 }
 
 static int enable_all(const struct cp_functions *cupti)
 {
-	switch_carrier(cupti, true);
 	for (unsigned i = 0; i < KINDS; i++) {
 		int rc = cupti->enable(kinds[i].kind);
-		if (rc == CP_OK || !kinds[i].needed)
-			continue;
-		cupti_disable_all(cupti);
-		return rc;
+		if (rc != CP_OK && kinds[i].needed)
+			return rc;
 	}
+	ask_for_calls(cupti);
 	return CP_OK;
 }
 
@@ -125,7 +112,7 @@ static bool find(struct cp_functions *cupti)
 	return found;
 }
 
-const char *cupti_set_up(struct cp_functions *cupti, int *code)
+const char *cupti_set_up(struct cp_functions *cupti, cp_callback_t on_call, int *code)
 {
 	uint32_t version = 0;
 
@@ -136,7 +123,7 @@ const char *cupti_set_up(struct cp_functions *cupti, int *code)
 		return "no libcupti was found";
 	if (cupti->get_version(&version) != CP_OK || version < CP_VERSION_11_0)
 		return "this libcupti is older than CUDA 11";
-	*code = test_subscription(cupti);
+	*code = cupti->subscribe(&subscriber, on_call, NULL);
 	if (*code == CP_MULTIPLE_SUBSCRIBERS)
 		return "another CUDA tool uses CUPTI";
 	if (*code != CP_OK)
@@ -146,5 +133,8 @@ const char *cupti_set_up(struct cp_functions *cupti, int *code)
 	*code = cupti->register_callbacks(cupti_buffer_requested, cupti_buffer_completed);
 	if (*code == CP_OK)
 		*code = enable_all(cupti);
-	return *code == CP_OK ? NULL : "CUPTI refuses to record";
+	if (*code == CP_OK)
+		return NULL;
+	cupti_disable_all(cupti);
+	return "CUPTI refuses to record";
 }

@@ -121,16 +121,11 @@ def wrapper(result, symbol, call, cls, params, real, note, before):
         lines += ['\tif (gpu_wanted(&s))', f'\t\tgpu_before(&s, {", ".join(gpu)});']
     if note == 'launch_multi':
         lines += ['\tif (gpu_wanted(&s))', '\t\tsampler_no_new_contexts();']
-    untimed = not gpu and result == 'CUresult' and cls in ('LAUNCH', 'GRAPH_LAUNCH', 'COPY', 'SET')
-    if untimed:
-        lines += ['\tif (gpu_wanted(&s))', '\t\tgpu_before_untimed(&s);']
     lines.append(f'\t{result} rc = real({names});')
     if note:
         lines.append(f'\tnote_{note}(&s, rc{comma}{names});')
     if gpu:
         lines.append(f'\tgpu_after(&s, rc, {gpu[1]});')
-    if untimed:
-        lines.append('\tgpu_after(&s, rc, NULL);')
     lines += [f'\tspy_leave(&s, CALL_{call}, SPY_CLASS_{cls}, rc);', '\treturn rc;', '}', '']
     return '\n'.join(lines)
 

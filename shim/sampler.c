@@ -208,9 +208,8 @@ void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const voi
 	int saved = errno;
 
 	if (spy_gate_page.gate.gpu == SPY_GPU_CUPTI) {
-		gpu_before_untimed(s);
-		if (s->gpu)
-			kernel_meet(s, key, what);
+		if (kernel_meet(s, key, what))
+			s->gpu = SPY_GPU_CUPTI;
 		errno = saved;
 		return;
 	}
@@ -287,7 +286,6 @@ void sampler_after(struct spy_span *s, CUresult rc, CUstream stream)
 	uint64_t start = spy_clock();
 
 	if (s->gpu == SPY_GPU_CUPTI) {
-		cupti_pop();
 		kernel_met(s, rc);
 		errno = saved;
 		return;

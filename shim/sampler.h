@@ -123,13 +123,6 @@ static inline __attribute__((always_inline)) void gpu_before(struct spy_span *s,
 	sampler_before(s, key, stream, what);
 }
 
-/* What is not sampled: only where CUPTI is asked to note which call of ours it was. */
-static inline void gpu_before_untimed(struct spy_span *s)
-{
-	if (spy_gate_page.gate.gpu == SPY_GPU_CUPTI && cupti_push(s))
-		s->gpu = SPY_GPU_CUPTI;
-}
-
 /* After the note, which fills the record. */
 static inline __attribute__((always_inline)) void gpu_after(struct spy_span *s, CUresult rc,
                                                             CUstream stream)

@@ -90,20 +90,21 @@ static void ask_here(const void *function, const struct tf_record *r)
 	section_leave(&mode);
 }
 
-void kernel_meet(const struct spy_span *s, uint64_t key, const void *what)
+bool kernel_meet(const struct spy_span *s, uint64_t key, const void *what)
 {
 	struct sampler *m = spy_tls.thread && sampler_driver_found() ? sampler_mine() : NULL;
 
 	if (!m)
-		return;
+		return false;
 	m->met = NULL; /* else of a call that never returned */
 	if (!key || !what || s->class != SPY_CLASS_LAUNCH || m->asked == ASKED_MOST ||
 	    class_find(m->classes, key))
-		return;
+		return false;
 	class_place(m->classes, key, &m->random);
 	m->asked++;
 	m->met = s;
 	m->function = what;
+	return true;
 }
 
 void kernel_met(const struct spy_span *s, CUresult rc)

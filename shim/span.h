@@ -93,7 +93,7 @@ extern __thread struct spy_tls spy_tls __attribute__((tls_model("initial-exec"))
 enum spy_gpu {
 	SPY_GPU_NONE,
 	SPY_GPU_SAMPLE, /* sampler.h */
-	SPY_GPU_CUPTI,  /* CUPTI is told which call it sees: cupti.h */
+	SPY_GPU_CUPTI,  /* CUPTI tells its own, of every call: cupti.h */
 };
 
 struct spy_gate {

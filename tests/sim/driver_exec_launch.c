@@ -19,6 +19,7 @@ static uint64_t place(struct sim_stream *s, struct sim_device *d, enum tl_engine
 	p.device = d->ordinal;
 	p.stream = s->id;
 	p.graph_node = node_now;
+	p.call = sim_total()->calls;
 	p.start_ns = tl_place(&d->timeline, engine, p.kind, start, ns);
 	p.end_ns = p.start_ns + ns;
 	if (tell)

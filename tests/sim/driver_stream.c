@@ -237,6 +237,7 @@ static void tell_observer(const struct sim_stream *s, const struct sim_device *d
 	        .end_ns = w->end_ns,
 	        .bytes = w->bytes,
 	        .kernel = w->kernel,
+	        .call = sim_total()->calls,
 	};
 
 	if (tell && w->kind != TL_NONE && w->kind != TL_OWN)

@@ -7,13 +7,12 @@
  *   FAKE_CUPTI_DROP 0           every so many are dropped and counted
  *   FAKE_CUPTI_HOLD=1           gives no buffer back before the forced flush, and takes a new one
  *                               every 16 records
- *   FAKE_CUPTI_NO_IDS=1         external ids are never noted
+ *   FAKE_CUPTI_NO_CALLS=1       calls are never told
  *   FAKE_CUPTI_LOG=path         what was called, a line each
  *
  * As with the real one, a buffer is asked for in the thread that gives the work; one subscriber;
- * the last callbacks registered get the records; external ids are noted only while records of
- * driver calls are on; and what tells the call of a kernel lies in another buffer than the kernel's
- * record, which comes first. */
+ * the last callbacks registered get the records; and the subscriber is told of the calls that it
+ * asked for, in the thread that makes them. (Of calls that give no work it is not told here.) */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -28,9 +27,10 @@
 #include "tests/sim/observe.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define LANES  2 /* work; external ids and driver calls */
 #define FULL   4096
-#define IDS    16
+
+/* Callback ids. */
+enum { CALL_INVALID, CALL_INIT, CALL_LAUNCH, CALL_GRAPH, CALL_COPY, CALL_SET, CALL_WAIT, CALLS };
 
 struct buffer {
 	uint8_t *data;
@@ -40,23 +40,24 @@ struct buffer {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct buffer open_buffer[LANES], full[FULL];
+static struct buffer open_buffer, full[FULL];
 static unsigned full_count;
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static bool on[CUPTI_ACTIVITY_KIND_COUNT];
-static unsigned calls_on; /* driver calls switched on one by one */
 static size_t dropped;
 static uint64_t seen, to_realtime, correlations;
-static int subscriber, log_fd = -1;
+static CUpti_CallbackFunc subscriber; /* NULL: none */
+static void *subscriber_data;
+static bool calls_on[CALLS];
+static int log_fd = -1;
 static pid_t owner;
 static uint32_t version, invalid_each, drop_each, refuse;
-static bool hold, no_ids;
+static bool hold, no_calls;
 
 static _Thread_local struct {
-	uint64_t ids[IDS];
-	unsigned depth;
-	uint32_t correlation; /* of the call under way, 0 = it has none yet */
+	uint64_t call;        /* 1 + struct sim_piece.call of the last one that gave work */
+	uint32_t correlation; /* its number */
 	bool in_callback;
 } self;
 
@@ -102,7 +103,7 @@ static __attribute__((constructor)) void start(void)
 	invalid_each = number("FAKE_CUPTI_INVALID", 0);
 	drop_each = number("FAKE_CUPTI_DROP", 0);
 	hold = number("FAKE_CUPTI_HOLD", 0);
-	no_ids = number("FAKE_CUPTI_NO_IDS", 0);
+	no_calls = number("FAKE_CUPTI_NO_CALLS", 0);
 	if (path)
 		log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
@@ -129,10 +130,6 @@ static size_t record_bytes(CUpti_ActivityKind kind)
 		return version < 14   ? sizeof(CUpti_ActivityMemset2)
 		       : version < 17 ? sizeof(CUpti_ActivityMemset3)
 		                      : sizeof(CUpti_ActivityMemset4);
-	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
-		return sizeof(CUpti_ActivityExternalCorrelation);
-	case CUPTI_ACTIVITY_KIND_DRIVER:
-		return sizeof(CUpti_ActivityAPI);
 	default:
 		return 0;
 	}
@@ -162,9 +159,9 @@ static bool ask_for_buffer(struct buffer *b)
 }
 
 /* Room for a record that is complete at `done_ns`, zeroed; NULL: dropped. */
-static void *append(unsigned lane, CUpti_ActivityKind kind, uint64_t done_ns)
+static void *append(CUpti_ActivityKind kind, uint64_t done_ns)
 {
-	struct buffer *b = &open_buffer[lane];
+	struct buffer *b = &open_buffer;
 	size_t bytes = record_bytes(kind);
 
 	if (b->data && (b->used + bytes > b->size || (hold && b->records == 16))) {
@@ -188,28 +185,28 @@ static void *append(unsigned lane, CUpti_ActivityKind kind, uint64_t done_ns)
 	return a;
 }
 
-/* The number of the call under way; its first piece of work brings the records of the call. */
-static uint32_t correlation(void)
+/* The first piece of work of a call: it gets its number, and the subscriber hears of it. All calls
+ * of a kind go by one name here, whatever their form. */
+static void tell_call(const struct sim_piece *p)
 {
-	CUpti_ActivityExternalCorrelation *e;
-	CUpti_ActivityAPI *api;
+	static const unsigned names[] = {
+	        [TL_KERNEL] = CALL_LAUNCH, [TL_COPY] = CALL_COPY, [TL_SET] = CALL_SET};
+	unsigned id = p->graph_node ? CALL_GRAPH : names[p->kind];
+	CUpti_CallbackFunc fn = subscriber;
+	CUpti_CallbackData call = {.callbackSite = CUPTI_API_ENTER};
 
-	if (self.correlation)
-		return self.correlation;
-	uint32_t n = (uint32_t)++correlations;
-	if (self.depth)
-		self.correlation = n;
-	if (!on[CUPTI_ACTIVITY_KIND_DRIVER] && !calls_on)
-		return n;
-	if (self.depth && on[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION] && !no_ids &&
-	    (e = append(1, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, 0))) {
-		e->externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
-		e->externalId = self.ids[self.depth - 1];
-		e->correlationId = n;
-	}
-	if ((api = append(1, CUPTI_ACTIVITY_KIND_DRIVER, 0)))
-		api->correlationId = n;
-	return n;
+	if (self.call == p->call + 1)
+		return;
+	self.call = p->call + 1;
+	self.correlation = (uint32_t)__atomic_add_fetch(&correlations, 1, __ATOMIC_RELAXED);
+	if (no_calls || !fn || !calls_on[id])
+		return;
+	call.correlationId = self.correlation;
+	self.in_callback = true;
+	fn(subscriber_data, CUPTI_CB_DOMAIN_DRIVER_API, id, &call);
+	call.callbackSite = CUPTI_API_EXIT;
+	fn(subscriber_data, CUPTI_CB_DOMAIN_DRIVER_API, id, &call);
+	self.in_callback = false;
 }
 
 /* A copy that stays: the kernel's own name goes with its module. */
@@ -244,11 +241,10 @@ static void spoil(uint64_t *start_ns, uint64_t *end_ns)
 static void write_piece(const struct sim_piece *p, uint64_t start_ns, uint64_t end_ns,
                         uint64_t done_ns)
 {
-	uint32_t n = correlation();
+	uint32_t n = self.correlation;
 
 	if (p->kind == TL_KERNEL) {
-		CUpti_ActivityKernel5 *k =
-		        append(0, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, done_ns);
+		CUpti_ActivityKernel5 *k = append(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, done_ns);
 		if (!k)
 			return;
 		k->start = start_ns;
@@ -259,7 +255,7 @@ static void write_piece(const struct sim_piece *p, uint64_t start_ns, uint64_t e
 		k->name = name_of(p->kernel);
 		k->graphNodeId = (uint64_t)p->graph_node << (p->graph_node % 2 ? 32 : 0);
 	} else if (p->kind == TL_COPY) {
-		CUpti_ActivityMemcpy3 *c = append(0, CUPTI_ACTIVITY_KIND_MEMCPY, done_ns);
+		CUpti_ActivityMemcpy3 *c = append(CUPTI_ACTIVITY_KIND_MEMCPY, done_ns);
 		if (!c)
 			return;
 		c->start = start_ns;
@@ -270,7 +266,7 @@ static void write_piece(const struct sim_piece *p, uint64_t start_ns, uint64_t e
 		c->correlationId = n;
 		c->graphNodeId = p->graph_node;
 	} else {
-		CUpti_ActivityMemset2 *s = append(0, CUPTI_ACTIVITY_KIND_MEMSET, done_ns);
+		CUpti_ActivityMemset2 *s = append(CUPTI_ACTIVITY_KIND_MEMSET, done_ns);
 		if (!s)
 			return;
 		s->start = start_ns;
@@ -295,6 +291,7 @@ static void see(const struct sim_piece *p)
 
 	if (getpid() != owner || !on[kinds[p->kind]])
 		return;
+	tell_call(p);
 	pthread_mutex_lock(&lock);
 	seen++;
 	spoil(&start_ns, &end_ns);
@@ -320,7 +317,8 @@ EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *to, CUpti_CallbackFunc
 		return (CUptiResult)refuse;
 	if (subscriber)
 		return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-	subscriber = 1;
+	subscriber = fn;
+	subscriber_data = data;
 	*to = (CUpti_SubscriberHandle)&subscriber;
 	return CUPTI_SUCCESS;
 }
@@ -328,7 +326,20 @@ EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *to, CUpti_CallbackFunc
 EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle s)
 {
 	enter("unsubscribe", 0);
-	subscriber = 0;
+	subscriber = NULL;
+	memset(calls_on, 0, sizeof(calls_on));
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle s,
+                                       CUpti_CallbackDomain domain, CUpti_CallbackId id)
+{
+	enter("callback", (long)id);
+	if (s != (CUpti_SubscriberHandle)&subscriber || !subscriber)
+		broken("callbacks for nobody");
+	if (domain != CUPTI_CB_DOMAIN_DRIVER_API || id >= CALLS)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	calls_on[id] = enable;
 	return CUPTI_SUCCESS;
 }
 
@@ -374,22 +385,15 @@ EXPORT CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 	return CUPTI_SUCCESS;
 }
 
-#ifdef FAKE_CUPTI_DRIVER_API
-EXPORT CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable)
-{
-	enter("driver_api", (long)id);
-	calls_on += enable ? 1 : -1u;
-	return CUPTI_SUCCESS;
-}
-#endif
-
 EXPORT CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char **to)
 {
-	static const char *const names[] = {"INVALID",         "cuInit",          "cuLaunchKernel",
-	                                    "cuGraphLaunch",   "cuMemcpyHtoD_v2", "cuMemsetD8_v2",
-	                                    "cuCtxSynchronize"};
+	static const char *const names[CALLS] = {
+	        [CALL_INVALID] = "INVALID",       [CALL_INIT] = "cuInit",
+	        [CALL_LAUNCH] = "cuLaunchKernel", [CALL_GRAPH] = "cuGraphLaunch",
+	        [CALL_COPY] = "cuMemcpyHtoD_v2",  [CALL_SET] = "cuMemsetD8_v2",
+	        [CALL_WAIT] = "cuCtxSynchronize"};
 
-	if (domain != CUPTI_CB_DOMAIN_DRIVER_API || id >= sizeof(names) / sizeof(names[0]))
+	if (domain != CUPTI_CB_DOMAIN_DRIVER_API || id >= CALLS)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	*to = names[id];
 	return CUPTI_SUCCESS;
@@ -421,7 +425,6 @@ static void cut_off(struct buffer *b, uint64_t now)
 	}
 }
 
-/* Work first, then what tells its calls. */
 EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
 	bool forced = flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
@@ -439,13 +442,10 @@ EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
 			full[kept++] = full[i];
 	}
 	full_count = kept;
-	for (unsigned lane = 0; lane < LANES; lane++) {
-		struct buffer *b = &open_buffer[lane];
-		if (b->data && forced)
-			cut_off(b, now);
-		if (b->data && (forced || (!hold && b->done_ns <= now)))
-			give_back(b);
-	}
+	if (open_buffer.data && forced)
+		cut_off(&open_buffer, now);
+	if (open_buffer.data && (forced || (!hold && open_buffer.done_ns <= now)))
+		give_back(&open_buffer);
 	pthread_mutex_unlock(&lock);
 	return CUPTI_SUCCESS;
 }
@@ -469,27 +469,5 @@ EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t
 	*to = dropped;
 	dropped = 0;
 	pthread_mutex_unlock(&lock);
-	return CUPTI_SUCCESS;
-}
-
-EXPORT CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
-                                                          uint64_t id)
-{
-	if (owner != getpid())
-		broken("called in a forked child");
-	if (self.depth == IDS)
-		broken("external ids are not taken back");
-	self.ids[self.depth++] = id;
-	self.correlation = 0;
-	return CUPTI_SUCCESS;
-}
-
-EXPORT CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
-                                                         uint64_t *last)
-{
-	if (!self.depth)
-		return CUPTI_ERROR_QUEUE_EMPTY;
-	*last = self.ids[--self.depth];
-	self.correlation = 0;
 	return CUPTI_SUCCESS;
 }

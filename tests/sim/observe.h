@@ -12,6 +12,7 @@ struct sim_piece {
 	uint64_t bytes;
 	const char *kernel;
 	uint32_t graph_node; /* 1 + its place in the graph, or 0 */
+	uint64_t call;       /* calls that the thread has made before this one */
 };
 
 /* Exported by libcuda.so.1; `fn` is called in the thread that gave the work, inside the call. */

@@ -133,7 +133,7 @@ $(SIM_O)/libvirtual_clock.so: tests/sim/virtual_clock.c
 	$(Q)$(CC) $(CFLAGS) $(SPY_CFLAGS) -fvisibility=default -fPIC -shared $(SAN_LDFLAGS) -o $@ $<
 
 # A made-up libcupti, in folders of its own so that only those find it who mean to; where NVIDIA's
-# headers are there. The switch for single driver calls came with 12.5.
+# headers are there.
 SIM_CUPTI_INC := $(firstword $(patsubst %/cupti.h,%,$(wildcard \
 	$(CUDA_INC)/cupti.h $(CUDA_HOME)/extras/CUPTI/include/cupti.h)))
 ifneq ($(SIM_CUPTI_INC),)
@@ -142,7 +142,7 @@ FAKE_CUPTIS := $(SIM_O)/cupti11/libcupti.so.11.8 $(SIM_O)/cupti12/libcupti.so.12
 sim: $(FAKE_CUPTIS)
 $(SIM_O)/cupti11/libcupti.so.11.8: FAKE_CUPTI := -DFAKE_CUPTI_DEFAULT=18
 $(SIM_O)/cupti12/libcupti.so.12: FAKE_CUPTI := -DFAKE_CUPTI_DEFAULT=20
-$(SIM_O)/cupti13/libcupti.so.13: FAKE_CUPTI := -DFAKE_CUPTI_DEFAULT=CUPTI_API_VERSION -DFAKE_CUPTI_DRIVER_API
+$(SIM_O)/cupti13/libcupti.so.13: FAKE_CUPTI := -DFAKE_CUPTI_DEFAULT=CUPTI_API_VERSION
 $(FAKE_CUPTIS): tests/sim/fake_cupti.c tests/sim/observe.h tests/sim/timeline.h
 	$(call msg,LD,$@)
 	$(Q)mkdir -p $(@D)

@@ -17,7 +17,8 @@ struct tf_clock_triple spy_load_clock;
 /* As thread.c makes them. */
 uint64_t thread_make_ring(uint64_t records)
 {
-	uint64_t offset = spy_map.alloc(&spy_map, sizeof(struct tf_ring) + records * sizeof(struct tf_record));
+	uint64_t offset = spy_map.alloc(&spy_map, sizeof(struct tf_ring) +
+	                                                  records * sizeof(struct tf_record));
 	struct tf_ring *ring = tf_at(&spy_map, offset, sizeof(*ring));
 
 	if (ring)
@@ -67,15 +68,6 @@ static void add_kernel(const char *name, uint64_t start, uint64_t end, uint32_t 
 	k->device = 3;
 	k->stream = 7;
 	k->correlation = correlation;
-}
-
-static void add_cause(uint32_t correlation, uint64_t id, uint32_t kind)
-{
-	struct cp_external *e = add(CP_KIND_EXTERNAL);
-
-	e->external_kind = kind;
-	e->id = id;
-	e->correlation = correlation;
 }
 
 static void end(void)
@@ -134,7 +126,8 @@ static void test_times_are_ticks(void **state)
 	double rate = (double)(then.tick - spy_load_clock.tick) /
 	              (double)(then.monotonic_ns - spy_load_clock.monotonic_ns);
 	assert_true((double)llabs((int64_t)(r->start - then.tick)) < 20000 * rate);
-	assert_true((double)llabs((int64_t)(r->end - r->start - (uint64_t)(1e6 * rate))) < 1000 * rate);
+	assert_true((double)llabs((int64_t)(r->end - r->start - (uint64_t)(1e6 * rate))) <
+	            1000 * rate);
 	assert_int_equal(r->call, TF_CALL_ACTIVITY);
 	assert_int_equal(r->thread, TF_WORK_KERNEL);
 	assert_int_equal(r->activity.device, 3);
@@ -142,20 +135,17 @@ static void test_times_are_ticks(void **state)
 	stub_end();
 }
 
-static void test_causes_whatever_comes_first(void **state)
+static void test_causes(void **state)
 {
 	start();
 	uint64_t now = here();
+	cupti_records_cause(10, 1000);
+	cupti_records_cause(12, 1200);
+	cupti_records_cause(12 + (1u << 18), 9); /* lies in the same place */
 	begin();
 	add_kernel("k", now, now, 10);
-	add_kernel("k", now, now, 11);
+	add_kernel("k", now, now, 11); /* of no call of ours */
 	add_kernel("k", now, now, 12);
-	end();
-	begin();
-	add_cause(10, 1000, CP_EXTERNAL_CUSTOM0);
-	add_cause(11, 1100, 4); /* somebody else's */
-	add_cause(12, 1200, CP_EXTERNAL_CUSTOM0);
-	add_cause(12 + (1u << 17), 9, CP_EXTERNAL_CUSTOM0); /* lies in the same place */
 	end();
 	read_all();
 	assert_int_equal(ring->head, 3);
@@ -174,8 +164,8 @@ static void test_invalid_ones_are_counted(void **state)
 	add_kernel("k", now, 0, 1);
 	add_kernel("k", 0, now, 1);
 	add_kernel("k", now, now - 1, 1);
-	add_kernel("k", 5, now, 1);                           /* before the recording */
-	add_kernel("k", now, now + 60000000000ull, 1);        /* in the future */
+	add_kernel("k", 5, now, 1);                    /* before the recording */
+	add_kernel("k", now, now + 60000000000ull, 1); /* in the future */
 	add_kernel("k", UINT64_MAX - 5, UINT64_MAX - 1, 1);
 	add(99); /* a kind nobody asked for */
 	add_kernel("k", now, now, 1);
@@ -281,12 +271,9 @@ static void test_no_room_for_the_ring(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_times_are_ticks),
-	        cmocka_unit_test(test_causes_whatever_comes_first),
-	        cmocka_unit_test(test_invalid_ones_are_counted),
-	        cmocka_unit_test(test_names),
-	        cmocka_unit_test(test_a_full_ring_loses_nothing),
-	        cmocka_unit_test(test_range),
+	        cmocka_unit_test(test_times_are_ticks),           cmocka_unit_test(test_causes),
+	        cmocka_unit_test(test_invalid_ones_are_counted),  cmocka_unit_test(test_names),
+	        cmocka_unit_test(test_a_full_ring_loses_nothing), cmocka_unit_test(test_range),
 	        cmocka_unit_test(test_no_room_for_the_ring),
 	};
 
