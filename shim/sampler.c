@@ -10,7 +10,7 @@
 #include "shim/sampler_thread.h"
 #include "shim/works.h"
 
-#define CALIBRATE_ONE 4   /* of so many samples is a calibration */
+#define CALIBRATE_ONE 3   /* of so many samples is a calibration */
 #define UNBUDGETED    256 /* samples of the process that need no budget: for short programs */
 
 static struct { /* a line of its own, written at first */
@@ -111,9 +111,11 @@ static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bo
 	bool stall = idle == CUDA_SUCCESS || (may_stall && m->class->drained);
 	if (stall && !may_stall)
 		return false;
+	/* As long as the class's own, lest a calibration held only where the host was quick. */
+	m->stall_us = stall ? class_stall_us(m->class) : 0;
 	if (!random_below(&m->random, CALIBRATE_ONE)) {
 		enum tf_work_kind kind = random_below(&m->random, 8) ? TF_WORK_NULL : TF_WORK_EMPTY;
-		sampler_calibrate(c, stream, ptds, kind, idle != CUDA_SUCCESS);
+		sampler_calibrate(c, stream, ptds, kind, m->stall_us);
 		return false;
 	}
 	m->pair = sampler_pair_take(c);
@@ -121,7 +123,6 @@ static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bo
 		spy_count_trouble(SPY_TROUBLE_SAMPLES_DROPPED);
 		return false;
 	}
-	m->stall_us = stall ? class_stall_us(m->class) : 0;
 	if (sampler_put_ahead(c, stream, ptds, m->stall_us) &&
 	    sampler_put_event(c, m->pair->a, stream, ptds))
 		return true;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 #include "shim/lifecycle.h"
+#include "shim/sampler_class.h"
 #include "shim/sampler_image.h"
 #include "shim/sampler_section.h"
 #include "shim/span.h"
@@ -119,9 +120,9 @@ static bool first_work(struct sampler_context *c, CUstream stream, int ptds)
 	bool ok = sampler_put_ahead(c, stream, ptds, 1) && sampler_put_ahead(c, stream, ptds, 0);
 
 	for (int i = 0; ok && i < CALIBRATIONS; i++)
-		ok = sampler_calibrate(c, stream, ptds, TF_WORK_EMPTY, false) &&
-		     sampler_calibrate(c, stream, ptds, TF_WORK_NULL, false) &&
-		     sampler_calibrate(c, stream, ptds, TF_WORK_NULL, true);
+		ok = sampler_calibrate(c, stream, ptds, TF_WORK_EMPTY, STALL_FIRST_US) &&
+		     sampler_calibrate(c, stream, ptds, TF_WORK_NULL, STALL_FIRST_US) &&
+		     sampler_calibrate(c, stream, ptds, TF_WORK_NULL, 0);
 	return ok;
 }
 

@@ -116,9 +116,10 @@ bool sampler_pair_holds(struct sampler_context *c, const struct sampler_pair *p)
 
 /*
  * Gives our events around nothing (TF_WORK_EMPTY) or around our empty kernel (TF_WORK_NULL) to a
- * stream, behind the stall unless the stream is `busy`. False: it was not to be.
+ * stream, behind a stall of so many microseconds, or behind our empty kernel (0: the stream is
+ * busy). False: it was not to be.
  */
 bool sampler_calibrate(struct sampler_context *c, CUstream stream, int ptds, enum tf_work_kind kind,
-                       bool busy);
+                       unsigned stall_us);
 
 #endif

@@ -144,13 +144,13 @@ bool sampler_pair_holds(struct sampler_context *c, const struct sampler_pair *p)
 }
 
 bool sampler_calibrate(struct sampler_context *c, CUstream stream, int ptds, enum tf_work_kind kind,
-                       bool busy)
+                       unsigned stall_us)
 {
 	struct sampler_pair *p = sampler_pair_take(c);
 
 	if (!p)
 		return true;
-	bool ok = sampler_put_ahead(c, stream, ptds, busy ? 0 : STALL_FIRST_US) &&
+	bool ok = sampler_put_ahead(c, stream, ptds, stall_us) &&
 	          sampler_put_event(c, p->a, stream, ptds) &&
 	          (kind != TF_WORK_NULL || sampler_put_ahead(c, stream, ptds, 0)) &&
 	          sampler_put_event(c, p->b, stream, ptds);
@@ -162,7 +162,7 @@ bool sampler_calibrate(struct sampler_context *c, CUstream stream, int ptds, enu
 	        .start = spy_clock(),
 	        .call = TF_CALL_SAMPLE,
 	        .thread = (uint16_t)kind,
-	        .result = busy ? TF_PAIR_BUSY : TF_PAIR_IDLE,
+	        .result = stall_us ? TF_PAIR_IDLE : TF_PAIR_BUSY,
 	        .stream = (uintptr_t)stream,
 	        .launch.kernel = c->device,
 	};

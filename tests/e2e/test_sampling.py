@@ -338,6 +338,7 @@ def test_a_host_that_is_late_gets_a_longer_stall(sample):
     assert s.trouble['SAMPLES_DROPPED'] > 0
     assert s.count('kernel', 'idle') > 0
     assert s.mean('kernel', 'idle') == 3000 + 750
+    assert s.count('null', 'idle') > s.count('kernel', 'idle') / 6, 'what a pair costs is measured behind as long a stall'
 
 
 def test_a_host_that_is_too_late_for_any_stall(sample):
