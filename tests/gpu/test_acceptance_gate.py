@@ -46,6 +46,13 @@ class Judged(unittest.TestCase):
     def test_a_rise_that_was_not_made(self):
         self.assertFalse(self.rise(40, 40, after=1100.0)["pass"])
 
+    def test_what_recordings_that_scatter_can_tell(self):
+        side = [1000.0, 1100.0, 900.0, 1050.0, 950.0]
+        self.assertAlmostEqual(gating.scatter(side, [2 * x for x in side]), 0.0793, places=3)
+        self.assertGreater(gating.best_found(1.25, 0.04), 0.99)
+        self.assertTrue(0.7 < gating.best_found(1.25, 0.07) < 0.9)
+        self.assertLess(gating.best_found(1.05, 0.07), 0.02, "1 %, as the test promises")
+
     def test_sides_share_no_recording(self):
         pairs = gate.equal_pairs(list(range(20)), 50, random.Random(1))
         self.assertEqual(len(pairs), 50)
