@@ -65,7 +65,7 @@ $(O)/tests/probe_getproc: tests/gpu/probe_getproc.c tests/gpu/exports.c $(O)/gen
 
 $(O)/tests/launch_cost: tests/gpu/launch_cost.c
 	$(call msg,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $< -ldl
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $< -ldl -lm
 
 # Its name is a tool's, and it must stay the caller of dlsym: no tail calls.
 $(O)/tests/libnvperf_launch_cost.so: tests/gpu/launch_cost_real.c tests/gpu/launch_cost.h

@@ -1,7 +1,7 @@
 /* What the shim adds to one launch, measured inside one process: far sharper than two processes,
  * whose layouts of memory alone make them differ by several per cent.
  *
- *   launch_cost [ROUNDS [BLOCK]]     default 300 rounds of blocks of 1000 launches
+ *   launch_cost [ROUNDS [BLOCK]]     default 600 rounds of blocks of 1000 launches
  *
  * In turns, blocks of launches of an empty kernel go
  *   driver    straight to the driver's own cuLaunchKernel
@@ -11,11 +11,13 @@
  *   seen      to the cuLaunchKernel that this program finds: the shim's wrapper where it is
  * preloaded
  *
- * Prints for each a line `cost:` with the median time of a launch, and the median and the quartiles
- * of the differences to the driver's own block of the same round, also in per cent of its median.
+ * Prints for each a line `cost:` with the median time of a launch, and the median (with its 95 %
+ * interval, low to high) and the quartiles of the differences to the driver's own block of the same
+ * round, also in per cent of its median.
  * In mode `sample` the budget is a share of the thread's time, of which only one block in five goes
  * through the shim: CUDASPY_BUDGET must be a fifth of what is meant. */
 #include <dlfcn.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -247,15 +249,20 @@ static void print_way(unsigned way, double *const times[WAYS], double *differenc
 		difference[r] = times[way][r] - times[DRIVER][r];
 	double median = quantile(difference, rounds, 0.5);
 
-	printf("cost: %s median_ns=%.1f difference_ns=%.1f q1_ns=%.1f q3_ns=%.1f percent=%.3f\n",
+	/* Of n values so many lie below the true median: n / 2, with a deviation of sqrt(n) / 2. */
+	double reach = 1.96 / 2 / sqrt(rounds);
+	printf("cost: %s median_ns=%.1f difference_ns=%.1f low_ns=%.1f high_ns=%.1f q1_ns=%.1f "
+	       "q3_ns=%.1f percent=%.3f\n",
 	       names[way], quantile(times[way], rounds, 0.5), median,
+	       quantile(difference, rounds, fmax(0, 0.5 - reach)),
+	       quantile(difference, rounds, fmin(1, 0.5 + reach)),
 	       quantile(difference, rounds, 0.25), quantile(difference, rounds, 0.75),
 	       100 * median / base);
 }
 
 int main(int argc, char **argv)
 {
-	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 300;
+	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 600;
 	unsigned block = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 1000;
 	double *times[WAYS], *spare;
 	CUfunction f;

@@ -12,11 +12,11 @@ from made_up import BUILD
 
 class LaunchCost(unittest.TestCase):
     def test_lines(self):
-        text = "shim: present\ncost: driver median_ns=2650.0 difference_ns=0.0 q1_ns=0.0 q3_ns=0.0 " \
-            "percent=0.000\ncost: seen median_ns=2700.5 difference_ns=-50.5 q1_ns=-60.0 q3_ns=70.1 " \
+        text = "shim: present\ncost: driver median_ns=2650.0 difference_ns=0.0 low_ns=0.0 high_ns=0.0 q1_ns=0.0 q3_ns=0.0 " \
+            "percent=0.000\ncost: seen median_ns=2700.5 difference_ns=-50.5 low_ns=-52.0 high_ns=49.0 q1_ns=-60.0 q3_ns=70.1 " \
             "percent=-1.906\nresult: ok\n"
         found = launch_cost.costs(process.Outcome([], 0, False, 1.0, text, ""))
-        self.assertEqual(found["seen"], {"median_ns": 2700.5, "difference_ns": -50.5, "q1_ns": -60.0,
+        self.assertEqual(found["seen"], {"median_ns": 2700.5, "difference_ns": -50.5, "low_ns": -52.0, "high_ns": 49.0, "q1_ns": -60.0,
                                          "q3_ns": 70.1, "percent": -1.906})
         self.assertEqual(sorted(found), ["driver", "seen"])
 
