@@ -97,7 +97,7 @@ struct history_work {       /* a class of GPU work, see shim/works.h */
 	uint8_t kind, direction, memory;
 	bool async, exact;
 	uint32_t grid[3], block[3], shared_bytes;
-	uint64_t graph;         /* handle of a graph */
+	uint64_t graph;         /* handle of a graph; of the first one of equal content */
 	uint64_t bytes;         /* of a copy or set, on average */
 	double mean, low, high; /* of one piece, ns; NaN = not known */
 	uint64_t acts;          /* that gave it */

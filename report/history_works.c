@@ -72,8 +72,7 @@ static uint32_t add_row(struct works_of *w, struct history *h, enum tf_work_kind
 	        .bytes = work->count ? work->bytes / work->count : 0,
 	};
 	if (kind == TF_WORK_GRAPH) {
-		const struct tf_graph *g = tf_entry(&w->part->recording->map,
-		                                    &w->part->header->graphs, work->id, sizeof(*g));
+		const struct tf_graph *g = model_graph(w->part, work->id);
 		row->graph = g ? g->handle : 0;
 	}
 	add_time(row, w, work);

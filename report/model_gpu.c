@@ -25,6 +25,7 @@ struct works_part {
 	struct work_time *times; /* beside them */
 	struct group *kernels;   /* by id */
 	struct group copies[TF_COPY_KINDS], graphs, sets;
+	struct work_share *shares; /* beside the classes, of those that count */
 };
 
 static bool is_counted(const struct tf_work *w)
@@ -86,9 +87,7 @@ static void note_untimed(struct works_part *k, const struct tf_work *w)
 	struct model *m = k->part->model;
 	struct gpu *gpu = &m->gpu;
 	const struct tf_graph *graph =
-	        w->kind == TF_WORK_GRAPH ? tf_entry(&k->part->recording->map,
-	                                            &k->part->header->graphs, w->id, sizeof(*graph))
-	                                 : NULL;
+	        w->kind == TF_WORK_GRAPH ? model_graph(k->part, w->id) : NULL;
 	size_t least = 0;
 	struct untimed u = {
 	        .name = w->kind == TF_WORK_KERNEL ? m->kernels[k->part->kernel_row[w->id]].name
@@ -97,6 +96,7 @@ static void note_untimed(struct works_part *k, const struct tf_work *w)
 	        .grid = {w->grid_x, w->grid_y, w->grid_z},
 	        .block = {w->block_x, w->block_y, w->block_z},
 	        .handle = graph ? graph->handle : 0,
+	        .alike = w->kind == TF_WORK_GRAPH && w->id & TF_GRAPH_ALIKE,
 	        .direction = w->direction,
 	        .memory = w->memory,
 	        .count = w->count,
@@ -127,8 +127,40 @@ static struct gpu_sum *sum_of(struct works_part *k, const struct tf_work *w)
 		return &m->gpu.sets.sum;
 	if (w->kind == TF_WORK_COPY)
 		return &model_copy(m, copy_kind(w))->gpu.sum;
-	uint32_t row = w->id < k->part->recording->graphs ? k->part->graph_row[w->id] : UINT32_MAX;
-	return row != UINT32_MAX ? &m->graphs[row].gpu.sum : &m->gpu.graphs.sum;
+	return &m->gpu.graphs.sum;
+}
+
+/* Of a class counted by CUPTI, whose record of a piece now and then does not come, or finds no call
+ * of ours: a few are taken at the mean of the rest. */
+static struct work_share counted_share(const struct tf_work *w, double pieces)
+{
+	double counted = (double)w->exact_count;
+	bool few = counted < pieces && pieces - counted <= UNTIMED_LEAST * pieces;
+
+	return (struct work_share){.pieces = fmax(pieces, counted),
+	                           .known = few ? pieces : counted};
+}
+
+/* A small rest was never timed: the others stand for it, and it may be off by all of it. */
+static struct work_share sampled_share(const struct group *g, double pieces)
+{
+	double timed = g->found > 0 ? g->timed / g->found : 1;
+	struct work_share s = {.pieces = pieces, .known = pieces};
+
+	if (timed < 1 && 1 - timed < UNTIMED_LEAST) {
+		s.known = pieces / timed;
+		s.rest = s.known - pieces;
+	}
+	return s;
+}
+
+static struct work_share share_of(const struct tf_work *w, const struct group *g)
+{
+	/* The records may have been thinned: the exact count says what they stand for. */
+	double scale = g->exact > 0 && g->found > 0 ? g->exact / g->found : 1;
+	double pieces = (double)w->count * scale;
+
+	return g->counted ? counted_share(w, pieces) : sampled_share(g, pieces);
 }
 
 static void add_class(struct works_part *k, uint32_t i)
@@ -141,39 +173,16 @@ static void add_class(struct works_part *k, uint32_t i)
 	if (!g || (w->kind == TF_WORK_COPY && w->direction == SPY_DIR_HTOH))
 		return;
 	model_add_class(k->part, w, t);
-	struct gpu_sum *sum = sum_of(k, w);
-	/* The records may have been thinned: the exact count says what they stand for. */
-	double scale = g->exact > 0 && g->found > 0 ? g->exact / g->found : 1;
-	double pieces = (double)w->count * scale;
-	if (g->counted) {
-		double counted = (double)w->exact_count;
-		sum->pieces += fmax(pieces, counted);
-		/* CUPTI's record of a piece now and then does not come, or finds no call of ours: a
-		 * few are taken at the mean of the rest. */
-		if (t->known)
-			gpu_sum_class(sum, t,
-			              counted < pieces && pieces - counted <= UNTIMED_LEAST * pieces
-			                      ? pieces
-			                      : counted);
+	struct work_share *s = &k->shares[i];
+	*s = share_of(w, g);
+	gpu_sum_share(sum_of(k, w), t, s, 1);
+	if (g->counted)
 		return;
-	}
-	sum->pieces += pieces;
-	k->part->pieces += pieces;
-	if (!t->known) {
+	k->part->pieces += s->pieces;
+	if (!t->known)
 		note_untimed(k, w);
-		return;
-	}
-	k->part->pieces_known += pieces;
-	/* A small rest was never timed: the others stand for it, and it may be off by all of it. */
-	double timed = g->found > 0 ? g->timed / g->found : 1;
-	if (timed < 1 && 1 - timed < UNTIMED_LEAST) {
-		double rest = pieces / timed - pieces;
-		gpu_sum_class(sum, t, pieces / timed);
-		sum->below += rest * t->mean;
-		sum->above += rest * t->mean;
-		return;
-	}
-	gpu_sum_class(sum, t, pieces);
+	else
+		k->part->pieces_known += s->pieces;
 }
 
 static void add_calibration(struct gpu *gpu, const struct tf_work *w)
@@ -270,6 +279,7 @@ void model_add_works(struct model_part *p)
 	    !find_used(&k))
 		return;
 	k.times = alloc_zeroed(k.count, sizeof(*k.times));
+	k.shares = alloc_zeroed(k.count, sizeof(*k.shares));
 	k.kernels = alloc_zeroed(p->kernel_end, sizeof(*k.kernels));
 	warn_of_damage(&k);
 	calibrate(&c, &p->recording->map, k.works, k.count, works_on_hopper(p->process));
@@ -280,7 +290,9 @@ void model_add_works(struct model_part *p)
 			add_class(&k, i);
 	}
 	add_classless(&k);
+	model_add_graph_rows(p, k.works, k.times, k.shares, k.count);
 	free(k.works);
 	free(k.times);
+	free(k.shares);
 	free(k.kernels);
 }

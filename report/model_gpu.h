@@ -68,6 +68,7 @@ struct untimed {
 	uint32_t kind;    /* enum tf_work_kind */
 	uint32_t grid[3], block[3];
 	uint64_t handle; /* of a graph */
+	bool alike;      /* of the first one of equal content */
 	uint8_t direction, memory;
 	uint64_t count;
 };

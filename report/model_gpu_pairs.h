@@ -38,8 +38,15 @@ double student_95(double degrees);
 void calibrate(struct calibration *c, const struct tf_map *map, const struct tf_work *works,
                uint32_t count, bool is_hopper);
 struct work_time work_time(const struct tf_work *w, const struct calibration *c);
-/* Adds `pieces` pieces of work of a class. */
-void gpu_sum_class(struct gpu_sum *to, const struct work_time *t, double pieces);
+
+/* What a class adds up to: so many pieces, for how many of them its mean stands, and how many of
+ * these are of other classes, which were not timed. */
+struct work_share {
+	double pieces, known, rest;
+};
+/* Adds `part` of that, 0 to 1. */
+void gpu_sum_share(struct gpu_sum *to, const struct work_time *t, const struct work_share *s,
+                   double part);
 
 /* Half of the interval of one piece's time, downwards and upwards, ns. */
 double work_below(const struct work_time *t);
@@ -49,6 +56,10 @@ struct model_part;
 struct process;
 /* All devices of a process are of compute capability 9. */
 bool works_on_hopper(const struct process *p);
+/* Gives each graph its part of the time of its class; each class's share is known by then. */
+void model_add_graph_rows(const struct model_part *p, const struct tf_work *works,
+                          const struct work_time *times, const struct work_share *shares,
+                          uint32_t count);
 /* Adds a class to the model's list; `w` is of a kernel that the model has, or of none. */
 void model_add_class(const struct model_part *p, const struct tf_work *w,
                      const struct work_time *t);

@@ -16,14 +16,20 @@ static void sum_add(struct gpu_sum *to, const struct gpu_sum *s)
 	CLAMP_ADD(to->samples, s->samples);
 }
 
-void gpu_sum_class(struct gpu_sum *to, const struct work_time *t, double pieces)
+void gpu_sum_share(struct gpu_sum *to, const struct work_time *t, const struct work_share *s,
+                   double part)
 {
+	const double pieces = s->known * part, rest = s->rest * part;
+
+	to->pieces += s->pieces * part;
+	if (!t->known)
+		return;
 	to->total += pieces * t->mean;
 	to->random += pieces * t->random * pieces * t->random;
 	to->shared += pieces * t->shared;
 	to->systematic += pieces * t->systematic;
-	to->below += pieces * t->below;
-	to->above += pieces * t->above;
+	to->below += pieces * t->below + rest * t->mean;
+	to->above += pieces * t->above + rest * t->mean;
 	to->known += pieces;
 	CLAMP_ADD(to->samples, t->samples);
 }
@@ -53,10 +59,8 @@ void model_finish_works(struct model *m)
 		gpu_time_finish(&m->kernels[i].gpu);
 		sum_add(&gpu->kernels.sum, &m->kernels[i].gpu.sum);
 	}
-	for (size_t i = 0; i < m->graph_count; i++) {
+	for (size_t i = 0; i < m->graph_count; i++) /* summed by class */
 		gpu_time_finish(&m->graphs[i].gpu);
-		sum_add(&gpu->graphs.sum, &m->graphs[i].gpu.sum);
-	}
 	for (size_t i = 0; i < m->copy_count; i++) {
 		gpu_time_finish(&m->copies[i].gpu);
 		sum_add(&gpu->copies.sum, &m->copies[i].gpu.sum);

@@ -26,6 +26,12 @@ void model_add_graphs(struct model_part *p)
 	}
 }
 
+const struct tf_graph *model_graph(const struct model_part *p, uint32_t id)
+{
+	return tf_entry(&p->recording->map, &p->header->graphs, id & ~TF_GRAPH_ALIKE,
+	                sizeof(struct tf_graph));
+}
+
 /* What several processes could not intercept is told once. */
 static bool known_gap(struct model *m, const struct tf_gap *g, char *name)
 {

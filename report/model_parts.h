@@ -54,6 +54,8 @@ void model_add_apis(struct model_part *p);
 void model_add_threads(struct model_part *p);
 void model_add_kernels(struct model_part *p);
 void model_add_graphs(struct model_part *p);
+/* The graph that a class of graphs has its id from; NULL: there is none. */
+const struct tf_graph *model_graph(const struct model_part *p, uint32_t id);
 void model_add_gaps(struct model_part *p);
 void model_add_works(struct model_part *p); /* after threads, kernels and graphs */
 void model_add_busy(struct model_part *p);

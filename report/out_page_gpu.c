@@ -161,7 +161,8 @@ static char *untimed_text(const struct gpu *gpu, const struct untimed *u)
 		text = alloc_format("%s %u,%u,%u x %u,%u,%u (%s %%)", name, u->grid[0], u->grid[1],
 		                    u->grid[2], u->block[0], u->block[1], u->block[2], share);
 	else if (u->kind == TF_WORK_GRAPH)
-		text = alloc_format("graph %#llx (%s %%)", (unsigned long long)u->handle, share);
+		text = alloc_format("%s %#llx (%s %%)", u->alike ? "graphs like" : "graph",
+		                    (unsigned long long)u->handle, share);
 	else if (u->kind == TF_WORK_COPY && u->direction < SPY_DIR_COUNT &&
 	         u->memory < SPY_MEM_COUNT)
 		text = alloc_format("%s copies, %s (%s %%)", out_direction_names[u->direction],

@@ -49,6 +49,7 @@ REPORT_MODULES := \
 	model_gpu \
 	model_gpu_busy \
 	model_gpu_classes \
+	model_gpu_graphs \
 	model_gpu_pairs \
 	model_gpu_sum \
 	model_graphs \

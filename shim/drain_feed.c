@@ -176,19 +176,30 @@ static struct tf_work *feed_launch(struct drain *d, const struct tf_record *r, u
 	return work;
 }
 
+static void count_graph(struct tf_graph *g, const struct tf_record *r)
+{
+	if (!g->launches)
+		g->content = r->graph.content;
+	else if (g->content != r->graph.content)
+		g->content = TF_GRAPH_SEVERAL;
+	g->launches++;
+	g->sum_ticks += r->end - r->start;
+}
+
+/* One that found no place in the table is of a class all the same if its content is known. */
 static struct tf_work *feed_graph(struct drain *d, const struct tf_record *r, uint8_t class)
 {
 	struct tf_header *h = tf_header(d->map);
 	struct tf_graph *graph = tf_entry(d->map, &h->graphs, r->graph.graph, sizeof(*graph));
 
-	if (!graph || r->result || !r->graph.handle || (r->flags & (TF_CAPTURED | TF_NO_ARGS)))
+	if (r->result || !r->graph.handle || (r->flags & (TF_CAPTURED | TF_NO_ARGS)))
 		return NULL;
 	if (class == SPY_CLASS_GRAPH_LAUNCH) {
-		graph->launches++;
-		graph->sum_ticks += r->end - r->start;
-		return feed_work(d, r, TF_WORK_GRAPH);
+		if (graph)
+			count_graph(graph, r);
+		return graph || r->graph.content ? feed_work(d, r, TF_WORK_GRAPH) : NULL;
 	}
-	if (!(r->flags & TF_NESTED))
+	if (graph && !(r->flags & TF_NESTED))
 		graph->updates++;
 	return NULL;
 }

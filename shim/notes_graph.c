@@ -11,7 +11,7 @@ static void fill(struct spy_span *s, uint32_t graph, CUgraphExec exec, CUstream 
 	if (!r)
 		return;
 	r->graph.graph = graph;
-	r->graph.reserved = 0;
+	r->graph.content = 0;
 	r->graph.handle = (uintptr_t)exec;
 	r->stream = (uintptr_t)stream;
 }

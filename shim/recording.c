@@ -175,7 +175,7 @@ bool recording_fill(uint64_t load_tick, uint64_t forked_from)
 	table(&h->calls, sizeof(struct tf_call), SPY_CALLS, SPY_CALLS);
 	table(&h->threads, sizeof(uint64_t), 512, 65535);
 	table(&h->kernels, sizeof(struct tf_kernel), 512, TF_KERNELS_MAX);
-	table(&h->graphs, sizeof(struct tf_graph), 64, 64 * TF_TABLE_PAGES);
+	table(&h->graphs, sizeof(struct tf_graph), 64, TF_GRAPHS_MAX);
 	table(&h->clocks, sizeof(struct tf_clock_triple), 32, CLOCKS_MAX);
 	table(&h->gaps, sizeof(struct tf_gap), 8, 512);
 	table(&h->devices, sizeof(struct tf_device), 8, 256);

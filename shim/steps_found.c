@@ -1,6 +1,7 @@
 #include "shim/steps_found.h"
 
 #include <sys/mman.h>
+#include "shim/works.h"
 
 #define DETECTORS 4u /* threads looked at: those that give most work */
 #define FIRST_LOOK                                                                                 \
@@ -72,7 +73,7 @@ static void event_of(struct event *e, struct symbols *symbols, const struct tf_r
 			        r->launch.block_y * 1031u + r->launch.block_z + 1;
 		break;
 	case SPY_CLASS_GRAPH_LAUNCH:
-		e->id = args ? r->graph.graph : 0;
+		e->id = args ? work_graph(r->graph.graph, r->graph.content) : 0;
 		break;
 	case SPY_CLASS_COPY:
 	case SPY_CLASS_SET:

@@ -89,8 +89,11 @@ struct tf_graph { /* table `graphs`: instantiated graphs */
 	uint64_t launches;
 	uint64_t sum_ticks;
 	uint64_t updates;
-	uint64_t reserved;
+	uint32_t content; /* of its launches, see struct tf_record; or TF_GRAPH_SEVERAL */
+	uint32_t reserved;
 };
+#define TF_GRAPHS_MAX    8192u
+#define TF_GRAPH_SEVERAL UINT32_MAX /* it was changed between launches */
 
 struct tf_clock_triple { /* table `clocks`: one instant on three clocks, ordered */
 	uint64_t tick;
@@ -193,7 +196,9 @@ struct tf_record {
 		} alloc;
 		struct {                /* graph launch, instantiate, update */
 			uint32_t graph; /* index in table `graphs` */
-			uint32_t reserved;
+			/* of a launch: index + 1 of the first graph that did the same; 0 = what it
+			 * does is not known, it is a class of its own */
+			uint32_t content;
 			uint64_t handle;
 			uint64_t spare[2];
 		} graph;
@@ -403,7 +408,8 @@ struct tf_pairs {
 
 /* A class of GPU work. Area `works`: open addressing by the first four words, the key. */
 struct tf_work {
-	uint32_t id; /* kernel: index in `kernels`; graph: index in `graphs`; calibration: device */
+	uint32_t id; /* kernel: index in `kernels`; graph: index in `graphs`, with TF_GRAPH_ALIKE of
+	                the first one of equal content; calibration: device */
 	uint32_t grid_x;
 	uint16_t grid_y, grid_z, block_x, block_y;
 	uint8_t block_z, cluster_x, cluster_y, cluster_z;
@@ -424,7 +430,8 @@ struct tf_work {
 	uint16_t warps_per_sm;  /* that an SM holds at most */
 	uint16_t static_shared; /* bytes, saturating */
 };
-#define TF_WORKS 8192u
+#define TF_WORKS       8192u
+#define TF_GRAPH_ALIKE 0x80000000u
 
 /* ---- the timeline ---- */
 

@@ -60,7 +60,7 @@ void work_key(struct tf_work *key, enum tf_work_kind kind, const struct tf_recor
 		key->shared_bytes = r->launch.shared_bytes;
 		break;
 	case TF_WORK_GRAPH:
-		key->id = r->graph.graph;
+		key->id = work_graph(r->graph.graph, r->graph.content);
 		break;
 	case TF_WORK_COPY:
 	case TF_WORK_SET:

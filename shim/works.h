@@ -1,8 +1,8 @@
 /*
  * Classes of GPU work: which class a record's work is of, and the table of them in the recording.
  * For the drain, the timeline and the reporter. A class is (function, grid, block, cluster, dynamic
- * shared memory) of a kernel, the executable graph, or (direction, memory, blocking or not, size)
- * of a copy or set.
+ * shared memory) of a kernel, all graphs of equal content (or the one executable graph, where its
+ * content is not known), or (direction, memory, blocking or not, size) of a copy or set.
  */
 #ifndef SPY_WORKS_H
 #define SPY_WORKS_H
@@ -39,6 +39,12 @@ enum work_engine {
 };
 enum work_engine work_engine(enum tf_work_kind kind, enum spy_direction direction,
                              enum spy_memory memory, uint64_t bytes);
+
+/* The id of a graph's class, by its number and its content as in struct tf_record. */
+static inline uint32_t work_graph(uint32_t graph, uint32_t content)
+{
+	return content ? TF_GRAPH_ALIKE | (content - 1) : graph;
+}
 
 /* Fills the key of the class that the work of `r`, of that kind, belongs to; all else is zero. */
 void work_key(struct tf_work *key, enum tf_work_kind kind, const struct tf_record *r);

@@ -182,6 +182,45 @@ static void test_graphs(void **state)
 	assert_int_equal(g->launches + g->updates, 0);
 }
 
+static struct tf_record a_graph_launch(uint32_t graph, uint32_t content)
+{
+	struct tf_record r = { .start = 2000, .end = 2500, .call = graph_launch };
+
+	r.graph.graph = graph;
+	r.graph.content = content;
+	r.graph.handle = 0x1000;
+	return r;
+}
+
+/* Graphs of equal content are one class, whatever their numbers; others, and launches of unknown content, are not
+ * mixed up with them. */
+static void test_graphs_of_equal_content(void **state)
+{
+	uint32_t first = made_graph(&made, 0x1000, 1), second = made_graph(&made, 0x2000, 1);
+	struct tf_graph *g = tf_entry(&made.map, &made_header(&made)->graphs, first, sizeof(*g));
+	struct tf_work key;
+	const struct { uint32_t graph, content; } launches[] = {
+		{ first, first + 1 }, { second, first + 1 }, { second, first + 1 },
+		{ UINT32_MAX, first + 1 }, /* found no place in the table */
+		{ first, second + 1 }, { first, 0 }, { second, UINT32_MAX } };
+	const uint64_t wanted[] = { 4, 4, 4, 4, 1, 1, 1 };
+
+	for (unsigned i = 0; i < 7; i++) {
+		feed(a_graph_launch(launches[i].graph, launches[i].content));
+		if (i == 3)
+			assert_int_equal(g->content, first + 1);
+	}
+	for (unsigned i = 0; i < 7; i++) {
+		struct tf_record r = a_graph_launch(launches[i].graph, launches[i].content);
+		work_key(&key, TF_WORK_GRAPH, &r);
+		const struct tf_work *w = work_known(&made.map, &key);
+		assert_non_null(w);
+		assert_int_equal(w->count, wanted[i]);
+	}
+	assert_int_equal(g->launches, 3);
+	assert_int_equal(g->content, TF_GRAPH_SEVERAL);
+}
+
 /* ---- what is no call ---- */
 
 static struct tf_record a_sample(struct tf_record work, unsigned kind, enum tf_pair regime, uint64_t ns)
@@ -289,6 +328,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_shapes_full, start, end),
 		cmocka_unit_test_setup_teardown(test_launches_that_are_none, start, end),
 		cmocka_unit_test_setup_teardown(test_graphs, start, end),
+		cmocka_unit_test_setup_teardown(test_graphs_of_equal_content, start, end),
 		cmocka_unit_test_setup_teardown(test_samples, start, end),
 		cmocka_unit_test_setup_teardown(test_damaged_samples, start, end),
 		cmocka_unit_test_setup_teardown(test_facts, start, end),

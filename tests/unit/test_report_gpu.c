@@ -121,6 +121,65 @@ static void test_program(void **state)
 	assert_true(isnan(gpu->empty[TF_PAIR_BUSY].mean));
 }
 
+static struct tf_graph *graph_at(uint32_t number)
+{
+	return tf_entry(&made.map, &made_header(&made)->graphs, number, sizeof(struct tf_graph));
+}
+
+static const struct graph *graph_row(uint64_t handle)
+{
+	for (size_t i = 0; i < m.graph_count; i++)
+		if (m.graphs[i].handle == handle)
+			return &m.graphs[i];
+	fail_msg("no graph");
+	return NULL;
+}
+
+/* The five launches of a class are of two graphs, 50 us each; a third graph did that and something else. */
+static void test_graphs_that_share_a_class(void **state)
+{
+	read_made();
+	double half = m.gpu.graphs.high - m.gpu.graphs.total;
+	model_free(&m);
+	uint32_t second = made_graph(&made, 0x2000, 1), third = made_graph(&made, 0x3000, 1);
+	work_of(TF_WORK_GRAPH, 0, 0)->id = TF_GRAPH_ALIKE;
+	graph_at(0)->launches = 3;
+	graph_at(second)->launches = 2;
+	graph_at(0)->content = graph_at(second)->content = 1;
+	graph_at(third)->launches = 7;
+	graph_at(third)->content = TF_GRAPH_SEVERAL;
+	read_made();
+	assert_near(graph_row(0x7f00beef)->gpu.total, 0.15e6, 1e-9);
+	assert_near(graph_row(0x2000)->gpu.total, 0.1e6, 1e-9);
+	assert_near(graph_row(0x2000)->gpu.mean, 0.05e6, 1e-9);
+	assert_true(isnan(graph_row(0x3000)->gpu.total) && isnan(graph_row(0x3000)->gpu.low));
+	assert_near(m.gpu.graphs.total, 0.25e6, 1e-9);
+	assert_int_equal(m.gpu.graphs.samples, 2);
+	/* They are off together. */
+	assert_near(m.gpu.graphs.high - m.gpu.graphs.total, half, 1e-9);
+}
+
+/* A damaged table of graphs, or of classes. */
+static void test_graphs_of_no_content(void **state)
+{
+	static const uint32_t ids[] = {UINT32_MAX, TF_GRAPH_ALIKE, TF_GRAPH_ALIKE | 1, 1, 0x7fffffff},
+			      contents[] = {0, 1, 2, 3, UINT32_MAX - 1, UINT32_MAX};
+
+	for (unsigned i = 0; i < 5; i++)
+		for (unsigned k = 0; k < 6; k++) {
+			made_sampled(&made);
+			work_of(TF_WORK_GRAPH, 0, 0)->id = ids[i];
+			graph_at(0)->content = contents[k];
+			graph_at(0)->launches = UINT64_MAX;
+			read_made();
+			assert_near(m.gpu.graphs.total, 0.25e6, 1e-9);
+			double row = m.graphs[0].gpu.total;
+			assert_true(isnan(row) || (row >= 0 && row <= 0.25e6 * 1.000001));
+			teardown(state);
+		}
+	made_sampled(&made);
+}
+
 /* Records were lost: the classes have half of the launches, the exact counts have all. */
 static void test_thinned(void **state)
 {
@@ -497,6 +556,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(test_kernels, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_program, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_graphs_that_share_a_class, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_graphs_of_no_content, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_thinned, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_partly_timed, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_exact, setup, teardown),
