@@ -93,7 +93,7 @@ def gpu_work(call, cls, params, note):
         function = names[0] if note == 'launch' else 'NULL'
         return f'gpu_key_kernel({", ".join(names[:8])})', streams[0], function
     if cls == 'GRAPH_LAUNCH':
-        return f'gpu_key_handle({names[0]})', streams[0], names[0]
+        return f'gpu_key_graph({names[0]})', streams[0], 'NULL'
     sizes = [n for d, n in params if d.startswith('size_t ') and n in ('ByteCount', 'N', 'Width')]
     structs = {'CUDA_MEMCPY2D': 'gpu_bytes_2d', 'CUDA_MEMCPY3D': 'gpu_bytes_3d',
                'CUDA_MEMCPY3D_PEER': 'gpu_bytes_3d_peer'}

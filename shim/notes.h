@@ -42,6 +42,8 @@ void note_graph_exec_destroy(R, CUgraphExec exec);
 void note_graph_update_v1(R, CUgraphExec exec, CUgraph graph, CUgraphNode *node,
                           CUgraphExecUpdateResult *result);
 void note_graph_update(R, CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info);
+/* A node of the executable was changed, however. */
+void note_graph_exec_changed(R, CUgraphExec exec, ...);
 
 /* ---- notes_capture.c ---- */
 void before_capture_begin(S, CUstream stream);

@@ -9,12 +9,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "shim/trace_format.h"
 
 enum registry_kind {
-	HANDLE_FUNCTION = 1, /* CUfunction or CUkernel; value: index in table `kernels` */
-	HANDLE_GRAPH_EXEC,   /* value: index in table `graphs` */
-	HANDLE_MODULE,       /* CUmodule made from a library: its owner is the library */
-	HANDLE_PHYSICAL,     /* value: enum spy_memory */
+	HANDLE_FUNCTION = 1,  /* CUfunction or CUkernel; value: index in table `kernels` */
+	HANDLE_GRAPH_EXEC,    /* value: registry_graph() */
+	HANDLE_MODULE,        /* CUmodule made from a library: its owner is the library */
+	HANDLE_PHYSICAL,      /* value: enum spy_memory */
+	HANDLE_GRAPH_CONTENT, /* no handle: graph_content(); value: index + 1 in table `graphs` of
+	                         the first one that had it */
 };
 
 /* An open-addressed table. Only for registry_get(), which launches have inline, and what is behind
@@ -69,6 +72,29 @@ static inline bool registry_get(enum registry_kind kind, uint64_t handle, uint32
 	if (s)
 		*value = __atomic_load_n(&s->value, __ATOMIC_RELAXED);
 	return s != NULL;
+}
+
+/* ---- the value of an instantiated graph ---- */
+
+#define GRAPH_NO_NUMBER 0xffffu
+/* A node of it alone was changed: its content is not asked again. */
+#define GRAPH_CHANGED 0x80000000u
+_Static_assert(TF_GRAPHS_MAX < 0x7fff, "numbers and contents of graphs are 15 bits");
+
+/* Number: index in table `graphs`, UINT32_MAX = none; content: as in struct tf_record. */
+static inline uint32_t registry_graph(uint32_t number, uint32_t content)
+{
+	return (number < TF_GRAPHS_MAX ? number : GRAPH_NO_NUMBER) | content << 16;
+}
+
+static inline uint32_t registry_graph_number(uint32_t value)
+{
+	return (value & 0xffff) == GRAPH_NO_NUMBER ? UINT32_MAX : value & 0xffff;
+}
+
+static inline uint32_t registry_graph_content(uint32_t value)
+{
+	return value >> 16 & 0x7fff;
 }
 
 /*

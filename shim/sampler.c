@@ -156,7 +156,7 @@ static void try_sample(struct sampler *m, struct spy_span *s, CUstream stream, c
 static void consider(struct sampler *m, struct sampler_class *class, struct spy_span *s,
                      CUstream stream, const void *what)
 {
-	uint16_t seen = place_seen(m, s, what);
+	uint16_t seen = place_seen(m);
 	uint64_t now = spy_clock();
 
 	class_put_off(class, &m->rate, &m->random);

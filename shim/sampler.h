@@ -18,7 +18,9 @@
 
 #include "shim/cuda_types.h"
 #include "shim/cupti.h"
+#include "shim/registry.h"
 #include "shim/span.h"
+#include "shim/works.h"
 
 /* How a thread stands with one class of work. The key is a hash of what makes the class, never 0.
  */
@@ -65,9 +67,16 @@ static inline __attribute__((always_inline)) uint64_t gpu_key_kernel(const void 
  * do not show its time, and would take the overlap away. */
 uint64_t gpu_key_config(const CUlaunchConfig *config, const void *f);
 
-static inline uint64_t gpu_key_handle(const void *handle)
+/* By what the graph does, or by its number where that is not known: an executable that is made anew
+ * for every launch is no class of its own. 0: its making was not seen. */
+static inline uint64_t gpu_key_graph(const void *exec)
 {
-	return ((uintptr_t)handle * 0xff51afd7ed558ccdu) | 1;
+	uint32_t value;
+
+	if (!registry_get(HANDLE_GRAPH_EXEC, (uintptr_t)exec, &value))
+		return 0;
+	uint32_t class = work_graph(registry_graph_number(value), registry_graph_content(value));
+	return class != UINT32_MAX ? (class * 0x9e3779b97f4a7c15u) | 1 : 0;
 }
 
 /* A copy or set of so many bytes, by this call; sizes of one octave are one class here. */
@@ -107,8 +116,7 @@ void sampler_after(struct spy_span *s, CUresult rc, CUstream stream);
 
 /*
  * `key` 0: not timed, but the context's first launch is to be seen. `what`: the function of a
- * kernel launch (NULL for a cooperative one: no stall, no questions about it), the executable of a
- * graph launch, else NULL.
+ * kernel launch (NULL for a cooperative one: no stall, no questions about it), else NULL.
  */
 static inline __attribute__((always_inline)) void gpu_before(struct spy_span *s, uint64_t key,
                                                              CUstream stream, const void *what)
@@ -165,6 +173,12 @@ void sampler_no_new_contexts(void);
 /* Code was unloaded: a handle known may come to mean another kernel, which then is launched first.
  */
 void sampler_code_unloaded(void);
+/* How often that was. */
+uint32_t sampler_code_unloads(void);
+
+/* Our time, `ticks`, is no time of the call's that is under way: its beginning moves up by it. It
+ * is counted by itself. */
+void sampler_take_out(uint64_t ticks);
 
 /* A capture begins, `captures` is raised: waits until no thread is giving work of ours to a stream,
  * at most a millisecond. */

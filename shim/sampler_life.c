@@ -1,6 +1,7 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include "shim/graph_content.h"
 #include "shim/lifecycle.h"
 #include "shim/sampler.h"
 #include "shim/sampler_class.h"
@@ -42,6 +43,8 @@ enum tf_gpu_mode sampler_start(enum tf_gpu_mode asked)
 
 	if (asked == TF_GPU_CUPTI) /* which says nothing of occupancy: the driver is asked for it */
 		sampler_driver_find();
+	if (asked != TF_GPU_OFF && !why)
+		graph_content_find();
 	if (asked != TF_GPU_SAMPLE)
 		return asked;
 	if (why) {
@@ -100,6 +103,7 @@ void sampler_context_died(uint64_t context)
 {
 	struct sampler_context *c = sampler_context_find(context);
 
+	sampler_code_unloaded(); /* its functions are gone as well */
 	if (c) {
 		sampler_context_shut(c);
 		sampler_context_forget(c);

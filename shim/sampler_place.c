@@ -1,7 +1,5 @@
 #include "shim/sampler_place.h"
 
-#include "shim/registry.h"
-
 static struct { /* a line of its own, written now and then */
 	uint32_t unloads;
 	uint32_t no_new_contexts;
@@ -16,6 +14,11 @@ void sampler_no_new_contexts(void)
 void sampler_code_unloaded(void)
 {
 	__atomic_fetch_add(&shared.unloads, 1, __ATOMIC_RELAXED);
+}
+
+uint32_t sampler_code_unloads(void)
+{
+	return __atomic_load_n(&shared.unloads, __ATOMIC_RELAXED);
 }
 
 bool place_goes_to_gpu(const struct spy_span *s, CUstream stream, CUresult *rc)
@@ -71,13 +74,7 @@ bool place_holds(const struct sampler_context *c, CUstream stream)
 }
 
 /* The numbers of contexts and of unloads only grow, so that a change shows in their sum. */
-uint16_t place_seen(const struct sampler *m, const struct spy_span *s, const void *what)
+uint16_t place_seen(const struct sampler *m)
 {
-	uint32_t seen = m->number * 257 + __atomic_load_n(&shared.unloads, __ATOMIC_RELAXED);
-	uint32_t graph = 0;
-
-	if (s->class == SPY_CLASS_GRAPH_LAUNCH &&
-	    registry_get(HANDLE_GRAPH_EXEC, (uintptr_t)what, &graph))
-		seen += graph * 31;
-	return seen & SAMPLER_SEEN;
+	return (m->number * 257 + sampler_code_unloads()) & SAMPLER_SEEN;
 }

@@ -26,8 +26,8 @@ bool place_goes_to_gpu(const struct spy_span *s, CUstream stream, CUresult *rc);
 
 /*
  * What makes a class one that was launched here before: the context, and code that was not unloaded
- * since; for a graph its number. `what`: see gpu_before().
+ * since.
  */
-uint16_t place_seen(const struct sampler *m, const struct spy_span *s, const void *what);
+uint16_t place_seen(const struct sampler *m);
 
 #endif

@@ -37,8 +37,4 @@ struct sampler *sampler_mine(void);
 
 void sampler_threads_after_fork(void);
 
-/* Our time is no time of the call's that is under way: its beginning moves up by it. It is counted
- * by itself. */
-void sampler_take_out(uint64_t ticks);
-
 #endif

@@ -37,6 +37,7 @@ SHIM_C := $(SHARED_C) \
 	shim/environment.c \
 	shim/environment_read.c \
 	shim/gaps.c \
+	shim/graph_content.c \
 	shim/guard.c \
 	shim/lifecycle.c \
 	shim/lookup.c \

@@ -14,6 +14,7 @@ E2E_DRIVER_PROGRAMS := \
 	hot_loop \
 	nvtx_helper \
 	nvtx_ranges \
+	remade \
 	sampling \
 	steady \
 	steps \

@@ -14,7 +14,7 @@ import against_truth
 from conftest import BUILD, SAMPLES, SIM, VIRTUAL_TIME
 from test_counts import ARGUMENTS, base_name, samples, stated
 
-SAMPLING, CAPTURES = 'tests/e2e/sampling', 'tests/e2e/captures'
+SAMPLING, CAPTURES, REMADE = 'tests/e2e/sampling', 'tests/e2e/captures', 'tests/e2e/remade'
 COSTS = {'k0': 3000, 'k1': 5000, 'k2': 7000, 'k3': 11000, 'k4': 13000, 'k5': 17000, 'k6': 19000, 'k7': 23000}
 NULL_NS = 590 # the sampler's empty kernel, in the simulator as on an H200
 
@@ -146,6 +146,66 @@ def test_graph_launches(sample):
     assert r.truth['totals']['captured'] == r.report['totals']['captured'] == 10
     assert r.truth['totals']['graph_kernels'] == 10 * 300
     assert s.trouble['SAMPLING_OFF'] == 0
+
+
+def graphs_sampled(s, regime='idle'):
+    """Of each class of graphs that has samples: its mean without what the pair costs."""
+    offset = s.mean('null', regime) - NULL_NS
+    return sorted(c[regime + '_ns'] / c[regime] - offset for c in s.of('graph') if c[regime])
+
+
+@pytest.mark.parametrize('how', ['capture', 'nodes', 'clone', 'child', 'kept'])
+def test_graphs_made_anew_for_each_launch(sample, how):
+    """Those of equal content are one class, two contents are two; the report gives each graph its part of the time."""
+    r, s = sample(how, 200, program=REMADE, SIM_GAP_NS=0, SIM_GRAPH_GAP_NS=0)
+    assert graphs_sampled(s) == pytest.approx([20000, 66000], rel=0.01)
+    assert min(c['idle'] for c in s.of('graph')) > 10
+    assert r.report['totals']['graph_launches'] == r.truth['totals']['graph_launches'] == 400
+    assert r.report['gpu']['busy_ns'] == pytest.approx(r.truth['devices'][0]['busy_ns'], rel=0.02)
+    assert {round(g['gpu_mean_ns'], -3) for g in r.report['graphs']} == {20000, 66000}
+    assert sum(g['gpu_total_ns'] for g in r.report['graphs']) == pytest.approx(200 * 86000, rel=0.02)
+
+
+def test_more_graphs_made_than_the_table_has_rows(sample):
+    """Of those that found no place in it the time is known all the same."""
+    r, s = sample('kept', 4500, program=REMADE, SIM_GAP_NS=0, SIM_GRAPH_GAP_NS=0)
+    assert s.trouble['GRAPHS_FULL'] == 9000 - 8192
+    assert graphs_sampled(s) == pytest.approx([20000, 66000], rel=0.01)
+    assert r.report['gpu']['busy_ns'] == pytest.approx(r.truth['devices'][0]['busy_ns'], rel=0.02)
+
+
+def test_no_graph_at_the_first_launch_of_its_content(sample):
+    r, s = sample('distinct', 200, program=REMADE)
+    assert r.report['totals']['graph_launches'] == 400
+    assert s.count('null') and s.count('graph') == 0
+
+
+def test_a_graph_that_is_changed_is_none_of_its_first_class(sample):
+    """Four kernels of 5 us; after an update four of 11 us, after a change of one node one of them."""
+    for how, other in (('update', 44000), ('params', 26000)):
+        _, s = sample(how, 300, program=REMADE, SIM_GAP_NS=0, SIM_GRAPH_GAP_NS=0)
+        assert graphs_sampled(s) == pytest.approx([20000, other], rel=0.01), how
+
+
+@pytest.mark.parametrize('failure', ['cuGraphGetNodes:1', 'cuGraphGetEdges:1', 'cuGraphKernelNodeGetParams:1',
+                                     'cuGraphNodeGetType:999'])
+def test_a_content_that_cannot_be_told(sample, failure):
+    """Each executable is a class of its own then, and nothing else happens."""
+    r, s = sample('kept', 50, program=REMADE, SIM_FAIL=failure)
+    assert s.count('graph') == 0 and s.count('null')
+    assert s.trouble['SAMPLING_OFF'] == 0 and r.report['totals']['failed'] == 0
+    _, s = sample('graphs', 300, SIM_FAIL=failure)
+    assert s.count('graph')
+
+
+@pytest.mark.parametrize('name', ['graph_every_step', 'graph_short_lived'])
+def test_samples_that_make_a_graph_for_a_launch_or_two(sample, name):
+    """What lies between the kernels of a graph is part of its time: here nothing."""
+    r, s = sample(program=name, SIM_COST=1, SIM_GAP_NS=0, SIM_GRAPH_GAP_NS=0, **VIRTUAL_TIME)
+    gpu, truth = r.report['gpu'], r.truth['devices'][0]['busy_ns']
+    assert len(s.of('graph')) == 1
+    assert gpu['busy_ns'] == pytest.approx(truth, rel=0.02)
+    assert gpu['busy_low_ns'] < truth < gpu['busy_high_ns']
 
 
 def test_facts_about_each_class(sample):

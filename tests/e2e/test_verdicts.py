@@ -100,6 +100,15 @@ def test_cupti_mode_says_the_same(tmp_path, name):
     assert not set(run.expected('no-finding')) & run.findings
 
 
+@pytest.mark.parametrize('name', [name for name in NAMES if name.startswith('graph_')])
+def test_graphs_have_one_verdict_in_both_modes(sample, tmp_path, name):
+    """Also those that are made anew for a launch or two."""
+    if not (SIM / 'cupti13').exists():
+        pytest.skip("CUPTI's headers are not there, so there is no simulated CUPTI")
+    verdict, exact = sample(name).verdict, Sample(name, tmp_path, 'cupti').verdict
+    assert verdict['class'] == exact['class'] != 'inconclusive', (verdict, exact)
+
+
 @pytest.mark.parametrize('name', TWINS)
 def test_a_fixed_twin_has_the_same_answer_and_not_the_finding(sample, name):
     faulty, fixed = sample(name), sample(f'{name}_fixed')

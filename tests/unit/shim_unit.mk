@@ -8,6 +8,7 @@ SHIM_UNIT_TESTS := \
 	test_drain \
 	test_drain_damage \
 	test_drain_figures \
+	test_graph_content \
 	test_hist \
 	test_nvtx \
 	test_options \
@@ -43,6 +44,7 @@ test_doze_WITH     := shim/doze.o
 test_drain_WITH    := $(SHARED_C:.c=.o) tests/unit/recording.o
 test_drain_damage_WITH  := $(test_drain_WITH)
 test_drain_figures_WITH := $(test_drain_WITH)
+test_graph_content_WITH := shim/graph_content.o shim/registry.o
 test_hist_WITH     :=
 test_nvtx_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/nvtx.o shim/nvtx_names.o shim/nvtx_counts.o shim/nvtx_open.o \
 	shim/registry.o shim/span.o shim/thread.o
