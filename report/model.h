@@ -97,7 +97,8 @@ struct process {
 	double wall, window, startup, first_call_ns; /* ns */
 	char *first_call;
 	double start_realtime, end_realtime, window_start_realtime, window_end_realtime;
-	double per_call, collector, samples_cost; /* own cost, ns; collector: all threads of ours */
+	/* own cost, ns; collector: all threads of ours; graphs: asking what they do */
+	double per_call, collector, samples_cost, graphs_cost;
 	uint64_t samples;
 	uint64_t calls, failed, launches, lost, written, lost_calls, drained;
 	uint64_t threads;
@@ -317,7 +318,7 @@ struct model {
 	struct totals totals;
 	double class_ns[SPY_CLASS_COUNT]; /* API time of outermost calls within the window */
 	double wall, window, startup, start_realtime;
-	double per_call, calls_cost, samples_cost, collector, overhead_share;
+	double per_call, calls_cost, samples_cost, graphs_cost, collector, overhead_share;
 	uint64_t lost, written, lost_calls;
 	double lost_share;
 	bool has_host; /* the timeline merged the threads, or one alone issued GPU work: */

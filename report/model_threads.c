@@ -135,7 +135,9 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 	}
 	CLAMP_ADD(process->lost, t->lost);
 	CLAMP_ADD(process->samples, t->samples);
-	process->samples_cost += clock_ns(&p->clock, t->sample_ticks);
+	uint64_t graphs = t->graph_ticks < t->sample_ticks ? t->graph_ticks : t->sample_ticks;
+	process->samples_cost += clock_ns(&p->clock, t->sample_ticks - graphs);
+	process->graphs_cost += clock_ns(&p->clock, graphs);
 	CLAMP_ADD(process->written, records);
 	if (!thread.calls && !thread.issues && !t->in_call)
 		return; /* a slot that nobody used */

@@ -87,6 +87,7 @@ static json_t *overhead(const struct model *m)
 	json_put(o, "per_call_ns", json_share(m->per_call));
 	json_put(o, "calls_ns", json_ns(m->calls_cost));
 	json_put(o, "samples_ns", json_ns(m->samples_cost));
+	json_put(o, "graphs_ns", json_ns(m->graphs_cost));
 	json_put(o, "collector_ns", json_ns(m->collector));
 	json_put(o, "share", json_share(m->overhead_share));
 	return o;

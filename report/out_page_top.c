@@ -112,7 +112,7 @@ static void state(const struct model *m, struct page *page)
 static void loss_and_cost(const struct model *m, struct page *page)
 {
 	char share[UNIT_BYTES], total[UNIT_BYTES], each[UNIT_BYTES], collector[UNIT_BYTES],
-	        samples[UNIT_BYTES];
+	        samples[UNIT_BYTES], asked[UNIT_BYTES];
 	uint64_t timed = 0;
 
 	if (m->lost)
@@ -130,12 +130,17 @@ static void loss_and_cost(const struct model *m, struct page *page)
 	char *sampling = timed ? alloc_format(", %llu samples %s", (unsigned long long)timed,
 	                                      unit_time(samples, m->samples_cost))
 	                       : alloc_copy("", 0);
-	page_fact(page, "own cost", "%s (%s %% of wall): %llu calls x %s%s, collector %s",
-	          unit_time(total, m->calls_cost + m->collector +
+	char *graphs = m->graphs_cost > 0 ? alloc_format(", which graphs are alike %s",
+	                                                 unit_time(asked, m->graphs_cost))
+	                                  : alloc_copy("", 0);
+	page_fact(page, "own cost", "%s (%s %% of wall): %llu calls x %s%s%s, collector %s",
+	          unit_time(total, m->calls_cost + m->collector + m->graphs_cost +
 	                                   (isnan(m->samples_cost) ? 0 : m->samples_cost)),
 	          unit_percent(share, m->overhead_share, 1), (unsigned long long)m->totals.calls,
-	          unit_time(each, m->per_call), sampling, unit_time(collector, m->collector));
+	          unit_time(each, m->per_call), sampling, graphs,
+	          unit_time(collector, m->collector));
 	free(sampling);
+	free(graphs);
 }
 
 static void verdict(const struct model *m, struct page *page)

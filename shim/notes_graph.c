@@ -54,7 +54,9 @@ static uint64_t ask_content(CUgraph graph, uint32_t most)
 	if (spy_gate_page.gate.gpu == SPY_GPU_NONE)
 		return 0;
 	uint64_t start = spy_clock(), hash = graph_content(graph, most);
-	sampler_take_out(spy_clock() - start);
+	uint64_t ticks = spy_clock() - start;
+	if (sampler_take_out(ticks))
+		spy_count(&spy_tls.thread->graph_ticks, ticks);
 	return hash;
 }
 

@@ -177,8 +177,8 @@ void sampler_code_unloaded(void);
 uint32_t sampler_code_unloads(void);
 
 /* Our time, `ticks`, is no time of the call's that is under way: its beginning moves up by it. It
- * is counted by itself. */
-void sampler_take_out(uint64_t ticks);
+ * is counted by itself. False: nothing is recorded. */
+bool sampler_take_out(uint64_t ticks);
 
 /* A capture begins, `captures` is raised: waits until no thread is giving work of ours to a stream,
  * at most a millisecond. */

@@ -72,12 +72,13 @@ void sampler_threads_after_fork(void)
 	unused = NULL;
 }
 
-void sampler_take_out(uint64_t ticks)
+bool sampler_take_out(uint64_t ticks)
 {
 	struct spy_tls *t = &spy_tls;
 
 	if (!t->depth || !t->thread || !spy_recording(t->outer))
-		return;
+		return false;
 	t->outer->rec->start += ticks;
 	spy_count(&t->thread->sample_ticks, ticks);
+	return true;
 }

@@ -385,7 +385,8 @@ struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` lon
 	struct tf_copy_stat copies[TF_COPY_KINDS];
 	struct tf_failure failures[TF_FAILURES];
 	uint64_t allocs; /* allocations and frees that succeeded */
-	uint64_t reserved2[3];
+	uint64_t graph_ticks; /* of sample_ticks: asking what graphs do */
+	uint64_t reserved2[2];
 	uint32_t kernel_pages[TF_KERNEL_DIRS]; /* offset / 64 of TF_KERNEL_PAGE struct
 	                                          tf_kernel_stat; 0 = none */
 	struct tf_call_stat calls[];           /* one per entry of table `calls` */

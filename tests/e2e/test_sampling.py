@@ -164,6 +164,7 @@ def test_graphs_made_anew_for_each_launch(sample, how):
     assert r.report['gpu']['busy_ns'] == pytest.approx(r.truth['devices'][0]['busy_ns'], rel=0.02)
     assert {round(g['gpu_mean_ns'], -3) for g in r.report['graphs']} == {20000, 66000}
     assert sum(g['gpu_total_ns'] for g in r.report['graphs']) == pytest.approx(200 * 86000, rel=0.02)
+    assert r.report['overhead']['graphs_ns'] > 0
 
 
 def test_more_graphs_made_than_the_table_has_rows(sample):

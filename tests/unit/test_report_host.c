@@ -144,6 +144,26 @@ static void test_off(void **state)
 	assert_true(isnan(m.gpu.overhead));
 }
 
+/* What was asked about graphs is ours as well, but no sample's. */
+static void test_graphs_asked_about(void **state)
+{
+	read_made();
+	double each = m.processes[0].history.sample_cost, share = m.overhead_share;
+	model_free(&m);
+	thread_at(0)->graph_ticks = 120000; /* 60 us of 240 */
+	read_made();
+	assert_near(m.threads[0].split.sampling, 0.24e6, 1e-9);
+	assert_near(m.graphs_cost, 60000, 1e-9);
+	assert_near(m.samples_cost, 180000, 1e-9);
+	assert_near(m.processes[0].history.sample_cost, each * 0.75, 1e-9);
+	assert_near(m.overhead_share, share, 1e-9);
+	model_free(&m);
+	thread_at(0)->graph_ticks = UINT64_MAX; /* more than all of it */
+	read_made();
+	assert_near(m.graphs_cost, 0.24e6, 1e-9);
+	assert_near(m.samples_cost, 0, 0);
+}
+
 /* Counters that cannot be: no sum leaves the window, nothing is infinite. */
 static void test_hostile(void **state)
 {
@@ -168,6 +188,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_killed_inside, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_off, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_graphs_asked_about, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 	};
 

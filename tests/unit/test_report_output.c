@@ -19,7 +19,7 @@ static const char *const keys[] = {
         "lost",
         "records share",
         "overhead",
-        "per_call_ns calls_ns samples_ns collector_ns share",
+        "per_call_ns calls_ns samples_ns graphs_ns collector_ns share",
         "host",
         "launch_ns back_pressure_ns contention_ns sync_useful_ns sync_wasted_ns copy_ns alloc_ns "
         "module_ns "
