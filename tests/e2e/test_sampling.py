@@ -131,7 +131,7 @@ def test_many_classes_on_one_thread(sample):
 
 def test_copies_and_sets(sample):
     _, s = sample('copies', 300, 65536, SIM_COPY_FLOOR_NS=1000, SIM_PCIE_GBPS=64, SIM_GAP_NS=0, SIM_TO_ENGINE_NS=0,
-                  SIM_FROM_ENGINE_NS=0)
+                  SIM_FROM_ENGINE_NS=0, SIM_TO_DEVICE_NS=0)
     for direction, size in (('HtoD', 65536), ('DtoH', 65536), ('DtoD', 65536), ('DtoD', 1024), ('DtoD', 4096)):
         assert s.count('copy', direction=direction, bytes=size), (direction, size)
     assert s.mean('copy', 'idle', direction='HtoD') == pytest.approx(1024, rel=0.01)

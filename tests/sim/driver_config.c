@@ -2,8 +2,8 @@
  *
  *   SIM_DEVICES 1           devices, at most 16        SIM_QUEUE 1022   struct sim_queue
  *   SIM_MEMORY_MIB 81920    memory of a device         SIM_DATA_MIB 64  of it that keeps contents
- *   SIM_PCIE_GBPS 25        copies to and from the host, each way     SIM_DEVICE_GBPS 2000
- *   SIM_PEER_GBPS 100       SIM_STAGE_GBPS 10 (host to staging buffers)
+ *   SIM_PCIE_GBPS 55.3      copies to and from the host, each way     SIM_DEVICE_GBPS 2000
+ *   SIM_PEER_GBPS 100       SIM_STAGE_GBPS 12 (the host, to and from staging buffers)
  *   SIM_COST=0              all host costs 0;  else in ns:
  *   SIM_LAUNCH_NS SIM_COPY_NS SIM_EVENT_NS SIM_SYNC_NS SIM_STREAM_NS SIM_MALLOC_NS SIM_FREE_NS
  *   SIM_HOST_ALLOC_NS SIM_MODULE_NS SIM_FIRST_LAUNCH_NS SIM_GRAPH_LAUNCH_NS SIM_INSTANTIATE_NS
@@ -11,7 +11,8 @@
  *   on the GPU: SIM_LATENCY_NS (launch to start), SIM_KERNEL_NS (kernels without a stated cost),
  *   SIM_GAP_NS, SIM_GRAPH_GAP_NS (between pieces of work of a stream, of a graph),
  *   SIM_TO_ENGINE_NS, SIM_FROM_ENGINE_NS (what the gap to a copy engine, and from it, is longer),
- *   SIM_COPY_FLOOR_NS (shortest copy or set)
+ *   SIM_COPY_FLOOR_NS (shortest copy or set), SIM_TO_DEVICE_NS, SIM_FROM_DEVICE_NS (of a copy by
+ *   an engine, beside its bytes)
  *   SIM_LAUNCH_LOCK=1  launches of all threads go one at a time, in turn, as under a driver's lock
  *   SIM_DRIVER_VERSION 13000   SIM_STUB=1   SIM_DRIVER_DLSYM=1   SIM_NEW_ENTRY=1
  *   SIM_MISSING=name,name      SIM_FAIL=name:code[:nth],...      SIM_TRUTH=path
@@ -158,10 +159,10 @@ void sim_config_read(void)
 		c->queue = 1;
 	c->memory_bytes = number("SIM_MEMORY_MIB", 81920) << 20;
 	c->data_bytes = number("SIM_DATA_MIB", 64) << 20;
-	c->pcie = rate("SIM_PCIE_GBPS", 25);
+	c->pcie = rate("SIM_PCIE_GBPS", 55.3);
 	c->device = rate("SIM_DEVICE_GBPS", 2000);
 	c->peer = rate("SIM_PEER_GBPS", 100);
-	c->stage = rate("SIM_STAGE_GBPS", 10);
+	c->stage = rate("SIM_STAGE_GBPS", 12);
 	if (number("SIM_COST", 1))
 		read_costs(c);
 	c->latency_ns = number("SIM_LATENCY_NS", 2000);
@@ -169,6 +170,8 @@ void sim_config_read(void)
 	c->gap_ns = number("SIM_GAP_NS", 750);
 	c->to_engine_ns = number("SIM_TO_ENGINE_NS", 250);
 	c->from_engine_ns = number("SIM_FROM_ENGINE_NS", 2950);
+	c->to_device_ns = number("SIM_TO_DEVICE_NS", 2500);
+	c->from_device_ns = number("SIM_FROM_DEVICE_NS", 1400);
 	c->graph_gap_ns = number("SIM_GRAPH_GAP_NS", 400);
 	c->copy_floor_ns = number("SIM_COPY_FLOOR_NS", 1000);
 	c->stub = number("SIM_STUB", 0);

@@ -2,8 +2,8 @@
 #include "tests/sim/driver_copy.h"
 #include "tests/sim/driver_graph.h"
 
-#define SMALL_BYTES 65536 /* of pageable memory: staged at once, whatever the stream does */
-#define ROW_BYTES   32    /* what a row of several costs the bus at least: 1.3 ns (H200) */
+#define SMALL_BYTES 65536 /* of pageable memory to the device: staged at once */
+#define ROW_BYTES   70    /* what a row of several costs the bus at least: 1.3 ns (H200) */
 /* Of pinned memory: less goes with the command, as small pageable copies. */
 #define TINY_BYTES 4096
 
@@ -96,6 +96,27 @@ static uint64_t bus_bytes(const struct sim_copy *c)
 	return rows > 1 && c->width < ROW_BYTES ? rows * ROW_BYTES : copy_bytes(c);
 }
 
+/* What a copy takes on its engine beside its bytes. */
+static uint64_t engine_ns(const struct sim_copy *c)
+{
+	switch (copy_engine(c)) {
+	case TL_H2D:
+		return sim_config.to_device_ns;
+	case TL_D2H:
+		return sim_config.from_device_ns;
+	default:
+		return 0;
+	}
+}
+
+uint64_t copy_piece_ns(const struct sim_copy *c, uint64_t bytes)
+{
+	double whole = (double)bus_bytes(c) / (double)copy_bytes(c);
+	uint64_t ns = (uint64_t)((double)bytes * whole / sim_config.pcie) + engine_ns(c);
+
+	return ns > sim_config.copy_floor_ns ? ns : sim_config.copy_floor_ns;
+}
+
 uint64_t copy_gpu_ns(const struct sim_copy *c)
 {
 	switch (c->direction) {
@@ -104,7 +125,7 @@ uint64_t copy_gpu_ns(const struct sim_copy *c)
 	case TRUTH_P2P:
 		return gpu_ns(copy_bytes(c), sim_config.peer);
 	default:
-		return gpu_ns(bus_bytes(c), sim_config.pcie);
+		return copy_bytes(c) ? copy_piece_ns(c, copy_bytes(c)) : 0;
 	}
 }
 
@@ -168,26 +189,22 @@ static void wait_stream(struct sim_stream *s)
 	sim_wait(stream_tail(s), atomic_load(&s->host_sent), false);
 }
 
-/* The bytes pass through pinned buffers; the call returns when the last of them is filled.  Up to
- * SMALL_BYTES fit at once, more must wait for the first ones to be sent. */
-static void from_pageable(struct sim_stream *s, struct sim_copy *c, struct sim_work *w)
+/* A small copy is staged at once, whatever the stream does, and travels with the command. */
+static void with_command(struct sim_stream *s, struct sim_copy *c, struct sim_work *w)
 {
-	uint64_t bytes = copy_bytes(c);
-	uint64_t staged_ns = tl_now() + (uint64_t)((double)bytes / sim_config.stage);
-	uint64_t until_ns = staged_ns;
+	uint64_t staged_ns = tl_now() + (uint64_t)((double)copy_bytes(c) / sim_config.stage);
 
 	copy_data(c);
 	data_settle();
 	w->not_before_ns = staged_ns > w->gpu_ns ? staged_ns - w->gpu_ns : 0;
 	stream_submit(s, w);
-	if (bytes > SMALL_BYTES) {
-		uint64_t last = w->end_ns - (uint64_t)(SMALL_BYTES / sim_config.pcie);
+	tl_spin_until(staged_ns);
+}
 
-		until_ns = last > until_ns ? last : until_ns;
-		sim_wait(until_ns, 0, false);
-	} else {
-		tl_spin_until(until_ns);
-	}
+static bool is_staged(const struct sim_copy *c)
+{
+	return c->pageable && (c->direction == TRUTH_D2H ||
+	                       (c->direction == TRUTH_H2D && copy_bytes(c) > SMALL_BYTES));
 }
 
 static void host_to_host(struct sim_stream *s, struct sim_copy *c)
@@ -224,10 +241,12 @@ CUresult copy_on(CUstream stream, struct sim_copy *c, bool async)
 		/* nothing goes to the device */
 	} else if (c->direction == TRUTH_H2H) {
 		host_to_host(s, c);
+	} else if (is_staged(c)) {
+		stage_on(s, c, &w);
 	} else if (c->direction == TRUTH_H2D && c->pageable) {
 		if (!async)
 			wait_stream(s);
-		from_pageable(s, c, &w);
+		with_command(s, c, &w);
 	} else {
 		stream_submit(s, &w);
 		copy_data(c);

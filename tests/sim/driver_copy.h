@@ -40,6 +40,8 @@ CUresult copy_resolve(struct sim_copy *c);
 CUresult set_resolve(struct sim_set *s);
 uint64_t copy_bytes(const struct sim_copy *c);
 uint64_t copy_gpu_ns(const struct sim_copy *c);
+/* Of `bytes` of it that go at once. */
+uint64_t copy_piece_ns(const struct sim_copy *c, uint64_t bytes);
 uint64_t set_gpu_ns(const struct sim_set *s);
 enum tl_engine copy_engine(const struct sim_copy *c);
 void copy_data(const struct sim_copy *c);
@@ -49,5 +51,9 @@ void copy_count(const struct sim_copy *c);
 /* Does it on a stream as the API describes; `async` is what the call's name promises. */
 CUresult copy_on(CUstream stream, struct sim_copy *c, bool async);
 CUresult set_on(CUstream stream, struct sim_set *s, bool async);
+
+/* driver_stage.c: a copy of pageable memory through the driver's buffers; returns when the host has
+ * done its part. */
+void stage_on(struct sim_stream *s, struct sim_copy *c, struct sim_work *w);
 
 CUresult copy_from_3d(struct sim_copy *c, const CUDA_MEMCPY3D *p);

@@ -41,6 +41,7 @@ SIM_DRIVER_SRC := \
 	tests/sim/driver_pointer.c \
 	tests/sim/driver_pool.c \
 	tests/sim/driver_proc.c \
+	tests/sim/driver_stage.c \
 	tests/sim/driver_stream.c \
 	tests/sim/driver_stream_info.c \
 	tests/sim/driver_user_object.c \

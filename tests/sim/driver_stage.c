@@ -1,0 +1,108 @@
+/* Copies of pageable memory, which the driver takes through buffers of its own, piece by piece:
+ * the host fills or empties one buffer while the GPU copies another. Pieces and buffers are those
+ * that show on an H200, driver 580. One piece of work to the truth and to observers, from the first
+ * piece's start to the last one's end, as CUPTI tells it. */
+#include "tests/sim/driver_copy.h"
+
+#define IN_PIECE    (1u << 20)
+#define IN_BUFFERS  2
+#define OUT_PIECE   (256u << 10)
+#define OUT_BUFFERS 6
+/* To the next piece whose buffer is free; back to the host: a copy of 4 bytes takes its call 9 us.
+ */
+#define OUT_NEXT_NS 2000
+#define OUT_BACK_NS 3000
+
+/* When what happens, ns. */
+struct staging {
+	uint64_t first; /* the first piece starts on the GPU */
+	uint64_t last;  /* the last one ends there */
+	uint64_t host;  /* the host is done with its part */
+};
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t host_ns(uint64_t bytes)
+{
+	return (uint64_t)((double)bytes / sim_config.stage);
+}
+
+/* From when the host begins to fill the first buffer. */
+static struct staging stage_in(const struct sim_copy *c)
+{
+	struct staging t = {0};
+	uint64_t bytes = copy_bytes(c), sent[IN_BUFFERS] = {0};
+
+	for (uint64_t at = 0, i = 0; at < bytes; at += IN_PIECE, i++) {
+		uint64_t piece = bytes - at < IN_PIECE ? bytes - at : IN_PIECE;
+		uint64_t *buffer = &sent[i % IN_BUFFERS];
+
+		t.host = later(t.host, *buffer) + host_ns(piece);
+		uint64_t start = later(t.host + sim_config.latency_ns, t.last);
+		if (!i)
+			t.first = start;
+		*buffer = t.last = start + copy_piece_ns(c, piece);
+	}
+	return t;
+}
+
+/* From when the GPU begins to fill the first buffer. */
+static struct staging stage_out(const struct sim_copy *c)
+{
+	struct staging t = {0};
+	uint64_t bytes = copy_bytes(c), emptied[OUT_BUFFERS] = {0};
+
+	for (uint64_t at = 0, i = 0; at < bytes; at += OUT_PIECE, i++) {
+		uint64_t piece = bytes - at < OUT_PIECE ? bytes - at : OUT_PIECE;
+		uint64_t *buffer = &emptied[i % OUT_BUFFERS], start = 0;
+
+		if (i)
+			start = t.last + OUT_NEXT_NS;
+		if (i >= OUT_BUFFERS)
+			start = later(start, *buffer + sim_config.latency_ns);
+		t.last = start + copy_piece_ns(c, piece);
+		*buffer = t.host = later(t.host, t.last) + host_ns(piece);
+	}
+	t.host += OUT_BACK_NS;
+	return t;
+}
+
+/* The call returns when the last buffer is filled: the GPU still has it to copy then. */
+static void to_device(struct sim_stream *s, struct sim_copy *c, struct sim_work *w)
+{
+	struct staging t = stage_in(c);
+	uint64_t from;
+
+	sim_wait(stream_tail(s), atomic_load(&s->host_sent), false);
+	from = tl_now();
+	copy_data(c);
+	data_settle();
+	w->not_before_ns = from + t.first;
+	w->gpu_ns = t.last - t.first;
+	stream_submit(s, w);
+	tl_wait_until(w->start_ns + t.host - t.first);
+}
+
+static void to_host(struct sim_stream *s, struct sim_copy *c, struct sim_work *w)
+{
+	struct staging t = stage_out(c);
+	uint64_t ahead = stream_tail(s);
+
+	w->gpu_ns = t.last;
+	stream_submit(s, w);
+	copy_data(c);
+	sim_wait(ahead, atomic_load(&s->host_sent), false);
+	tl_wait_until(w->start_ns + t.host);
+	data_settle();
+}
+
+void stage_on(struct sim_stream *s, struct sim_copy *c, struct sim_work *w)
+{
+	if (c->direction == TRUTH_H2D)
+		to_device(s, c, w);
+	else
+		to_host(s, c, w);
+}
