@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "report/alloc.h"
+#include "shim/estimate_staged.h"
 
 #define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
 
@@ -139,6 +140,14 @@ static void done(struct flow *f, struct flow_stream *s, double now)
 		f->base = fmax(f->base, s->until);
 }
 
+/* The driver stages it, and returns when the last piece is on its way: that is left out where there
+ * were more. */
+static bool ends_by_return(const struct act *a)
+{
+	return a->kind == TF_WORK_COPY && a->memory == SPY_MEM_PAGEABLE &&
+	       a->direction == SPY_DIR_HTOD && (double)a->bytes > ESTIMATE_PIECE_IN * a->items;
+}
+
 static void add_work(struct flow *f, const struct act *a, struct flow_stream *s)
 {
 	double ns = a->gpu * a->items;
@@ -151,7 +160,7 @@ static void add_work(struct flow *f, const struct act *a, struct flow_stream *s)
 	s->until = fmax(f->paced ? a->end : fmax(f->base, 0), flow_lets(f, a)) + ns;
 	if (f->paced && isfinite(a->gpu_start)) /* CUPTI: as it was */
 		s->until = a->gpu_start + a->gpu;
-	if (flow_is_blocking(a))
+	if (flow_is_blocking(a) || (f->paced && isnan(a->gpu_start) && ends_by_return(a)))
 		done(f, s, a->end);
 }
 

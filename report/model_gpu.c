@@ -173,6 +173,8 @@ static void add_class(struct works_part *k, uint32_t i)
 	if (!g || (w->kind == TF_WORK_COPY && w->direction == SPY_DIR_HTOH))
 		return;
 	model_add_class(k->part, w, t);
+	if (t->by_calls)
+		CLAMP_ADD(k->part->model->gpu.by_calls, t->samples);
 	struct work_share *s = &k->shares[i];
 	*s = share_of(w, g);
 	gpu_sum_share(sum_of(k, w), t, s, 1);

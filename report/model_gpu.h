@@ -108,6 +108,7 @@ struct gpu {
 	struct gpu_class *classes;
 	size_t class_count;
 	double untimed_classes, untimed_pieces; /* all of them */
+	uint64_t by_calls;                      /* samples that are copies' calls, no pairs */
 	struct pair_line empty[TF_PAIRS], null[TF_PAIRS];
 	struct tf_pairs empty_sum[TF_PAIRS], null_sum[TF_PAIRS]; /* for the model alone */
 	double overhead; /* launches: API time without back-pressure, contention, first ones */

@@ -8,6 +8,8 @@
 /* A copy is taken to go at 20 bytes a ns where nothing else is known, and the bus has 64 at most.
  */
 #define GUESS_BELOW 0.7
+/* Of the pieces of work, those of known duration, for the timeline to be told at all. */
+#define KNOWN_LEAST 0.01
 
 static char *copy_of(const char *text)
 {
@@ -109,11 +111,14 @@ static void add_streams(struct model_part *p)
 	}
 }
 
-/* Where no piece of work had a known duration in time, the timeline rests on the waits alone: on
- * something only if the times became known later. */
+/* Where hardly a piece of work had a known duration in time, the timeline rests on the waits alone:
+ * on something only if the times became known later. */
 bool model_device_known(const struct model_part *p, const struct tf_device_time *d)
 {
-	return d->work && (d->work_unknown < d->work || p->pieces_known > 0.5 * p->pieces);
+	uint64_t known = d->work_unknown < d->work ? d->work - d->work_unknown : 0;
+
+	return d->work &&
+	       ((double)known > KNOWN_LEAST * (double)d->work || p->pieces_known > 0.5 * p->pieces);
 }
 
 void model_add_busy(struct model_part *p)

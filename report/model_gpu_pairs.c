@@ -39,7 +39,7 @@
 #define PAIR_NS_MOST    1e15 /* eleven days: no event pair is longer */
 
 /* What is to be known of a class beside the path of estimate.h. */
-enum method { AS_ITS_PATH, SET_BETWEEN, COPY_ENGINE, PEER, BOUND, HOST_ONLY };
+enum method { AS_ITS_PATH, SET_BETWEEN, COPY_ENGINE, PEER, BOUND, STAGED, HOST_ONLY };
 
 static enum method copy_method(const struct tf_work *w)
 {
@@ -47,6 +47,8 @@ static enum method copy_method(const struct tf_work *w)
 		return HOST_ONLY;
 	if (w->direction == SPY_DIR_PTOP)
 		return PEER;
+	if (estimate_is_staged(w))
+		return STAGED;
 	if (estimate_path(w) != ESTIMATE_ENGINE)
 		return AS_ITS_PATH;
 	return w->memory == SPY_MEM_PINNED &&
@@ -199,6 +201,23 @@ static struct work_time untimed_copy(const struct tf_work *w, enum method method
 	return t;
 }
 
+/* By its calls, each of which tells. */
+static struct work_time staged_copy(const struct tf_work *w, const struct calibration *c)
+{
+	struct estimate_range r = estimate_staged_class(&c->costs, w);
+	struct work_time t = {0};
+
+	if (!isfinite(r.ns))
+		return t;
+	t.known = t.by_calls = true;
+	t.samples = w->count;
+	t.mean = r.ns;
+	t.below = r.ns - r.low;
+	t.above = r.high - r.ns;
+	t.systematic = c->systematic;
+	return t;
+}
+
 struct work_time work_time(const struct tf_work *w, const struct calibration *c)
 {
 	enum method method = method_of(w);
@@ -211,6 +230,8 @@ struct work_time work_time(const struct tf_work *w, const struct calibration *c)
 		t.mean = w->exact_ns / (double)w->exact_count;
 		return t;
 	}
+	if (method == STAGED)
+		return staged_copy(w, c);
 	if (method != HOST_ONLY && !pool(&p, w, costs_of(w, method, c)))
 		return untimed_copy(w, method, c);
 	if (method == HOST_ONLY)
@@ -244,7 +265,7 @@ static double pooled_deviation(const struct tf_work *works, uint32_t count,
 	for (uint32_t i = 0; i < count; i++) {
 		enum method method = method_of(&works[i]);
 		if (works[i].kind == TF_WORK_NONE || works[i].kind >= TF_WORK_EMPTY ||
-		    method == BOUND || method == HOST_ONLY ||
+		    method == BOUND || method == STAGED || method == HOST_ONLY ||
 		    !pool(&p, &works[i], costs_of(&works[i], method, c)) || !(p.n > 1) ||
 		    !(p.mean > 0))
 			continue;
@@ -272,15 +293,13 @@ static void find_bandwidths(struct calibration *c, const struct tf_work *works, 
 void calibrate(struct calibration *c, const struct tf_map *map, const struct tf_work *works,
                uint32_t count, bool is_hopper)
 {
-	struct estimate_costs costs;
-
-	estimate_costs(map, &costs);
 	*c = (struct calibration){.systematic =
 	                                  is_hopper ? SYSTEMATIC_HOPPER_NS : SYSTEMATIC_OTHER_NS};
+	estimate_costs(map, &c->costs);
 	for (int path = 0; path < ESTIMATE_PATHS; path++)
 		for (int i = 0; i < TF_PAIRS; i++)
-			c->cost[path][i] = (struct pair_cost){fmax(0, costs.cost[path][i].ns),
-			                                      half_of(&costs, path, i)};
+			c->cost[path][i] = (struct pair_cost){fmax(0, c->costs.cost[path][i].ns),
+			                                      half_of(&c->costs, path, i)};
 	for (int i = 0; i < SPY_DIR_COUNT; i++)
 		c->bandwidth[i] = NAN;
 	c->deviation = pooled_deviation(works, count, c);

@@ -18,11 +18,13 @@ struct calibration {
 	double systematic;               /* ns a piece of work: what the method itself may be off */
 	double deviation;                /* pooled, relative: of classes timed more than once */
 	double bandwidth[SPY_DIR_COUNT]; /* bytes per ns of pinned copies; NaN: none timed */
+	struct estimate_costs costs;     /* for copies that the driver stages */
 };
 
 /* A piece of work of one class; errors as in struct gpu_sum. */
 struct work_time {
 	bool known, exact;
+	bool by_calls; /* no pairs: the time of its calls tells */
 	double mean;
 	double random, shared, systematic, below, above;
 	uint64_t samples;

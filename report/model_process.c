@@ -6,6 +6,7 @@
 #include "report/model_parts.h"
 #include "report/state.h"
 #include "report/text.h"
+#include "shim/estimate.h"
 
 /* The last return and the last entry of any thread: ticks. What came when the driver was gone does
  * not count, nor does our own exit handler ahead of it. */
@@ -156,19 +157,28 @@ static void warn_of_troubles(const struct model_part *p)
 		     (unsigned long long)p->header->pid, (unsigned long long)p->header->lost_calls);
 }
 
+/* By event pairs or CUPTI; without them where copies that tell by their calls are most of the work.
+ */
 static bool is_timed(const struct model_part *p)
 {
+	struct estimate_costs costs;
+	double staged = 0, all = 0;
 	const struct tf_work *works = p->header->works ? tf_at(&p->recording->map, p->header->works,
 	                                                       TF_WORKS * sizeof(*works))
 	                                               : NULL;
 
+	estimate_costs(&p->recording->map, &costs);
 	for (uint32_t i = 0; works && p->header->gpu_mode != TF_GPU_OFF && i < TF_WORKS; i++) {
 		const struct tf_work *w = &works[i];
-		if (w->kind != TF_WORK_NONE && w->kind < TF_WORK_EMPTY &&
-		    (w->pairs[0].count || w->pairs[1].count || w->exact_count))
+		if (w->kind == TF_WORK_NONE || w->kind >= TF_WORK_EMPTY)
+			continue;
+		if (w->pairs[0].count || w->pairs[1].count || w->exact_count)
 			return true;
+		all += (double)w->count;
+		if (estimate_is_staged(w) && isfinite(estimate_ns_with(&costs, w)))
+			staged += (double)w->count;
 	}
-	return false;
+	return staged > 0.5 * all;
 }
 
 void model_add_process(struct model_part *p)

@@ -233,7 +233,8 @@ static void samples(const struct model *m, struct page *page)
 	const struct gpu *gpu = &m->gpu;
 	char share[UNIT_BYTES], cost[UNIT_BYTES], each[UNIT_BYTES], low[UNIT_BYTES],
 	        high[UNIT_BYTES], total[UNIT_BYTES];
-	uint64_t taken = 0;
+	uint64_t taken = 0,
+	         pairs = gpu->all.samples > gpu->by_calls ? gpu->all.samples - gpu->by_calls : 0;
 
 	for (size_t i = 0; i < m->process_count; i++)
 		taken += m->processes[i].samples;
@@ -245,10 +246,15 @@ static void samples(const struct model *m, struct page *page)
 	        page,
 	        "Samples: %llu of %.0f pieces of work (%s %%); they took %s of the host's time, %s "
 	        "each.",
-	        (unsigned long long)gpu->all.samples, gpu->all.sum.pieces,
-	        unit_percent(share, (double)gpu->all.samples, gpu->all.sum.pieces),
+	        (unsigned long long)pairs, gpu->all.sum.pieces,
+	        unit_percent(share, (double)pairs, gpu->all.sum.pieces),
 	        unit_time_apart(cost, m->samples_cost),
 	        unit_time_apart(each, taken ? m->samples_cost / (double)taken : NAN));
+	if (gpu->by_calls)
+		page_line(page,
+		          "Estimated from their calls, without samples: %llu copies of pageable "
+		          "memory.",
+		          (unsigned long long)gpu->by_calls);
 }
 
 void out_page_gpu(const struct model *m, struct page *page)

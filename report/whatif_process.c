@@ -8,6 +8,7 @@
 #include "report/model.h"
 #include "report/verdict.h"
 #include "report/whatif_change.h"
+#include "shim/estimate_staged.h"
 
 /* Fewer calls than this tell nothing. */
 #define LEAST_CALLS 50u
@@ -15,14 +16,6 @@
 #define NO_GAIN 0.995
 /* Pinned copies that tell a bandwidth. */
 #define BANDWIDTH_BYTES 65536u
-/*
- * What a lane of PCIe carries each way, bytes a ns, in generation 3: 8 GT/s, of which 128 of 130
- * bits are data. Each generation doubles it, near enough.
- */
-#define LANE_RATE 0.985
-/* Links there can be; what is told beyond is nonsense. */
-#define GENERATION_MOST 8
-#define WIDTH_MOST      32
 
 /* ---- what is known of a process ---- */
 
@@ -56,12 +49,9 @@ static struct link link_of(const struct environment_device *d)
 {
 	struct link l = {.generation = fmax(most(d, SPY_ENVIRONMENT_PCIE_GEN),
 	                                    most(d, SPY_ENVIRONMENT_PCIE_GEN_MAX)),
-	                 .width = most(d, SPY_ENVIRONMENT_PCIE_WIDTH),
-	                 .rate = NAN};
+	                 .width = most(d, SPY_ENVIRONMENT_PCIE_WIDTH)};
 
-	if (l.generation >= 1 && l.generation <= GENERATION_MOST && l.width >= 1 &&
-	    l.width <= WIDTH_MOST)
-		l.rate = LANE_RATE * l.width * exp2(l.generation - 3);
+	l.rate = estimate_link(l.generation, l.width);
 	return l;
 }
 

@@ -5,8 +5,10 @@
 
 #define INLINE_SET_BYTES  4096u
 #define INLINE_COPY_BYTES 65536u /* of a pageable copy to the device: travels with the command */
-#define DEVICES_MOST      64u    /* devices whose calibration is looked for */
-#define STEP_NS           32.0   /* of the GPU's timer: a spread below it is not known */
+#define BUS_BYTES         (1u << 20) /* of a pinned copy that tells what the bus lets through */
+#define BUCKETS           256u       /* sizes of copies */
+#define DEVICES_MOST      64u        /* devices whose calibration is looked for */
+#define STEP_NS           32.0       /* of the GPU's timer: a spread below it is not known */
 
 enum estimate_path estimate_path(const struct tf_work *w)
 {
@@ -21,10 +23,20 @@ enum estimate_path estimate_path(const struct tf_work *w)
 	return ESTIMATE_ENGINE;
 }
 
-bool estimate_is_bound(const struct tf_work *w)
+bool estimate_tells_bus(const struct tf_work *w)
+{
+	return w->kind == TF_WORK_COPY && w->memory == SPY_MEM_PINNED &&
+	       (w->direction == SPY_DIR_HTOD || w->direction == SPY_DIR_DTOH) &&
+	       w->size >= work_size_bucket(BUS_BYTES);
+}
+
+bool estimate_is_staged(const struct tf_work *w)
 {
 	return w->kind == TF_WORK_COPY && w->memory == SPY_MEM_PAGEABLE &&
-	       estimate_path(w) == ESTIMATE_ENGINE;
+	       (w->direction == SPY_DIR_HTOD || w->direction == SPY_DIR_DTOH) && w->staged_ns > 0 &&
+	       w->staged_ns < 1e18 && w->count && w->count < 1ull << 53 &&
+	       (estimate_path(w) == ESTIMATE_ENGINE ||
+	        !(w->pairs[TF_PAIR_IDLE].count || w->pairs[TF_PAIR_BUSY].count));
 }
 
 /* Whether these figures can be true: they come from a file. */
@@ -79,23 +91,6 @@ static void calibration(const struct tf_map *map, enum tf_work_kind kind, double
 	}
 }
 
-void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)
-{
-	struct estimate_cost null[TF_PAIRS], empty[TF_PAIRS];
-
-	calibration(map, TF_WORK_NULL, ESTIMATE_NULL_PAIR_NS, null);
-	calibration(map, TF_WORK_EMPTY, ESTIMATE_EMPTY_PAIR_NS, empty);
-	for (int regime = 0; regime < TF_PAIRS; regime++) {
-		null[regime].ns -= ESTIMATE_NULL_KERNEL_NS;
-		costs->cost[ESTIMATE_KERNEL][regime] = null[regime];
-		costs->cost[ESTIMATE_INLINE][regime] = empty[regime];
-		costs->cost[ESTIMATE_ENGINE][regime] = (struct estimate_cost){
-		        null[regime].ns + ESTIMATE_ENGINE_NS,
-		        null[regime].variance + ESTIMATE_ENGINE_SD_NS * ESTIMATE_ENGINE_SD_NS,
-		        null[regime].count};
-	}
-}
-
 static double from_pairs(const struct estimate_costs *costs, const struct tf_work *w)
 {
 	const struct estimate_cost *cost = costs->cost[estimate_path(w)];
@@ -116,33 +111,61 @@ static double from_pairs(const struct estimate_costs *costs, const struct tf_wor
 	return sum > 0 ? sum / count : 0;
 }
 
-/* The time of pinned copies of the same direction and size; NaN when unknown. */
-static double pinned_like(const struct tf_map *map, const struct estimate_costs *costs,
-                          const struct tf_work *w)
+/* The best of this run's large pinned copies of a direction. */
+static struct estimate_bus find_bus(const struct tf_map *map, const struct estimate_costs *costs,
+                                    bool to_host)
 {
-	struct tf_work key = {.kind = w->kind,
-	                      .direction = w->direction,
-	                      .memory = SPY_MEM_PINNED,
-	                      .size = w->size};
-	double ns = NAN;
+	double start = to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS, best = 0;
+	struct tf_work key = {.kind = TF_WORK_COPY,
+	                      .direction = to_host ? SPY_DIR_DTOH : SPY_DIR_HTOD,
+	                      .memory = SPY_MEM_PINNED};
 
-	for (key.async = 0; key.async < 2 && isnan(ns); key.async++) {
-		const struct tf_work *pinned = work_known(map, &key);
-		if (pinned)
-			ns = from_pairs(costs, pinned);
-	}
-	return ns;
+	for (key.async = 0; key.async < 2; key.async++)
+		for (key.size = work_size_bucket(BUS_BYTES); key.size < BUCKETS; key.size++) {
+			const struct tf_work *w = work_known(map, &key);
+			double ns = w && w->count ? from_pairs(costs, w) - start : NAN;
+			double rate = ns > 0 ? (double)w->bytes / (double)w->count / ns : 0;
+			if (rate > best)
+				best = rate;
+		}
+	return best > 0 ? estimate_bus_timed(best) : estimate_bus_told(map);
 }
 
-double estimate_ns_with(const struct tf_map *map, const struct estimate_costs *costs,
-                        const struct tf_work *w)
+void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)
 {
-	double ns = from_pairs(costs, w);
+	struct estimate_cost null[TF_PAIRS], empty[TF_PAIRS];
 
-	if (isnan(ns) || w->exact_count || !estimate_is_bound(w))
-		return ns;
-	double pinned = pinned_like(map, costs, w);
-	return pinned < ns ? pinned : ns;
+	calibration(map, TF_WORK_NULL, ESTIMATE_NULL_PAIR_NS, null);
+	calibration(map, TF_WORK_EMPTY, ESTIMATE_EMPTY_PAIR_NS, empty);
+	for (int regime = 0; regime < TF_PAIRS; regime++) {
+		null[regime].ns -= ESTIMATE_NULL_KERNEL_NS;
+		costs->cost[ESTIMATE_KERNEL][regime] = null[regime];
+		costs->cost[ESTIMATE_INLINE][regime] = empty[regime];
+		costs->cost[ESTIMATE_ENGINE][regime] = (struct estimate_cost){
+		        null[regime].ns + ESTIMATE_ENGINE_NS,
+		        null[regime].variance + ESTIMATE_ENGINE_SD_NS * ESTIMATE_ENGINE_SD_NS,
+		        null[regime].count};
+	}
+	for (int to_host = 0; to_host < 2; to_host++)
+		costs->bus[to_host] = find_bus(map, costs, to_host);
+}
+
+struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
+                                            const struct tf_work *w)
+{
+	bool to_host = w->direction == SPY_DIR_DTOH;
+	double count = (double)w->count;
+
+	if (!estimate_is_staged(w))
+		return (struct estimate_range){NAN, NAN, NAN};
+	return estimate_staged(&costs->bus[to_host], to_host, (double)w->bytes / count,
+	                       w->staged_ns / count);
+}
+
+double estimate_ns_with(const struct estimate_costs *costs, const struct tf_work *w)
+{
+	return !w->exact_count && estimate_is_staged(w) ? estimate_staged_class(costs, w).ns
+	                                                : from_pairs(costs, w);
 }
 
 double estimate_ns(const struct tf_map *map, const struct tf_work *w)
@@ -150,5 +173,5 @@ double estimate_ns(const struct tf_map *map, const struct tf_work *w)
 	struct estimate_costs costs;
 
 	estimate_costs(map, &costs);
-	return estimate_ns_with(map, &costs, w);
+	return estimate_ns_with(&costs, w);
 }

@@ -11,10 +11,12 @@
  * calibration classes TF_WORK_EMPTY and TF_WORK_NULL of the same regime, of all devices together (a
  * class does not know its device); where these are missing, from the other regime, else from what
  * was measured once (constants below; one H200, driver 580). Exact times (CUPTI) win over pairs.
+ * Copies of pageable memory by a copy engine have no pairs: estimate_staged.h.
  */
 #ifndef SPY_ESTIMATE_H
 #define SPY_ESTIMATE_H
 
+#include "shim/estimate_staged.h"
 #include "shim/trace_map.h"
 
 /* How a piece of work gets to the GPU: what a pair around it costs. */
@@ -55,24 +57,27 @@ struct estimate_cost {
 
 struct estimate_costs {
 	struct estimate_cost cost[ESTIMATE_PATHS][TF_PAIRS];
+	struct estimate_bus bus[2]; /* of copies to the device, and from it */
 };
 
 /* The path of a class of work. */
 enum estimate_path estimate_path(const struct tf_work *w);
 
-/* What pairs cost, for all paths and regimes. */
+/* What pairs cost, for all paths and regimes, and what copies reach on the bus: as large pinned
+ * copies of this run do, else by its link. */
 void estimate_costs(const struct tf_map *map, struct estimate_costs *costs);
 
-/*
- * True where the pair holds more than the copy: the host stages pageable memory beyond 64 KiB
- * meanwhile. What estimate_ns() says of such a class is an upper bound, unless the class of pinned
- * copies of that size was measured too and lends its time.
- */
-bool estimate_is_bound(const struct tf_work *w);
+/* Large pinned copies, which tell what the bus lets through. */
+bool estimate_tells_bus(const struct tf_work *w);
+
+/* Copies that the driver stages and that no pair stands around: their calls tell, see
+ * estimate_staged.h. */
+bool estimate_is_staged(const struct tf_work *w);
+struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
+                                            const struct tf_work *w);
 
 /* Mean GPU time of one piece of work of a class, ns; NaN when unknown. */
 double estimate_ns(const struct tf_map *map, const struct tf_work *w);
-double estimate_ns_with(const struct tf_map *map, const struct estimate_costs *costs,
-                        const struct tf_work *w);
+double estimate_ns_with(const struct estimate_costs *costs, const struct tf_work *w);
 
 #endif

@@ -1,6 +1,7 @@
 #include "shim/sampler.h"
 
 #include <errno.h>
+#include "shim/estimate.h"
 #include "shim/lifecycle.h"
 #include "shim/options.h"
 #include "shim/sampler_class.h"
@@ -225,6 +226,17 @@ void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const voi
 
 /* ---- after it ---- */
 
+/* Whether the driver staged the copy: its call waits for the stream. */
+static bool is_staged(const struct spy_span *s, const struct tf_record *r)
+{
+	struct tf_work key;
+
+	if (s->class != SPY_CLASS_COPY || r->copy.memory != SPY_MEM_PAGEABLE)
+		return false;
+	work_key(&key, TF_WORK_COPY, r);
+	return estimate_path(&key) == ESTIMATE_ENGINE;
+}
+
 /* Records the second event; true: the sample holds. */
 static bool close_pair(struct sampler *m, struct spy_span *s, CUstream stream)
 {
@@ -239,7 +251,9 @@ static bool close_pair(struct sampler *m, struct spy_span *s, CUstream stream)
 	if (holds && m->function && !m->class->samples)
 		kernel_facts(c, m->function, o->rec);
 	if (queued && !holds && sampler_context_on(c) && section_clear()) {
-		if (m->stall_us)
+		if (is_staged(s, o->rec))
+			class_waited(m->class, &m->rate, &m->random);
+		else if (m->stall_us)
 			class_late(m->class, &m->rate, &m->random);
 		else
 			class_drained(m->class);

@@ -113,6 +113,15 @@ void class_late(struct sampler_class *c, const struct sampler_rate *r, uint64_t 
 		c->until = jitter(r, 1, random) * RETRY_GAIN;
 }
 
+void class_waited(struct sampler_class *c, const struct sampler_rate *r, uint64_t *random)
+{
+	c->until = jitter(r, EAGER_GAIN, random);
+	if (c->late < LATE_MOST)
+		c->late = c->late + 2 < LATE_MOST ? c->late + 2u : LATE_MOST;
+	else
+		c->until = jitter(r, 1, random) * RETRY_GAIN;
+}
+
 void class_drained(struct sampler_class *c)
 {
 	c->drained = DRAINED;

@@ -40,6 +40,12 @@ void class_put_off(struct sampler_class *c, const struct sampler_rate *r, uint64
 void class_late(struct sampler_class *c, const struct sampler_rate *r, uint64_t *random);
 
 /*
+ * The call waited for the stream by itself, as copies of pageable memory do: no stall is long
+ * enough. All but given up after a few of them; the same call may copy pinned memory as well.
+ */
+void class_waited(struct sampler_class *c, const struct sampler_rate *r, uint64_t *random);
+
+/*
  * The stream was busy, so nothing was to hold it up, and had nothing left to do when all was
  * queued: a GPU that is hardly behind the host. The next samples of the class get a stall all the
  * same.

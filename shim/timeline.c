@@ -1,5 +1,6 @@
 #include "shim/timeline_ops.h"
 
+#include <math.h>
 #include <sys/mman.h>
 #include "shim/works.h"
 
@@ -246,7 +247,7 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
 			figures->first_ticks += r->end - r->start;
 	}
 	if (kind != TF_WORK_NONE && t->mode != TF_GPU_OFF)
-		tl_issue(t, thread, r, kind, work, exact);
+		tl_issue(t, thread, r, kind, work, exact, split.at);
 	tl_spent(t, thread, r->start, r->end, split);
 	if (kind != TF_WORK_NONE)
 		tl_host(t, thread, r->end);
@@ -281,7 +282,7 @@ void timeline_sample(struct timeline *t, const struct tf_work *work)
 {
 	bool known;
 
-	if (work->kind == TF_WORK_EMPTY || work->kind == TF_WORK_NULL)
+	if (work->kind == TF_WORK_EMPTY || work->kind == TF_WORK_NULL || estimate_tells_bus(work))
 		t->costs_due = true;
 	if (work->kind != TF_WORK_KERNEL)
 		return;
@@ -302,6 +303,9 @@ void timeline_sample(struct timeline *t, const struct tf_work *work)
 void timeline_advance(struct timeline *t, uint64_t now)
 {
 	set_rate(t);
+	for (int i = 0; i < 2; i++) /* NVML may tell the link late */
+		if (isnan(t->costs.bus[i].rate) && !isnan(estimate_bus_told(t->map).rate))
+			t->costs_due = true;
 	if (t->costs_due) {
 		estimate_costs(t->map, &t->costs);
 		t->costs_version++;

@@ -172,6 +172,14 @@ static inline bool tl_ends_by_return(const struct tf_record *r, enum tf_work_kin
 	       (r->copy.direction == SPY_DIR_DTOH || r->copy.bytes > TL_STAGED_BYTES);
 }
 
+/* A copy that the driver stages: estimate_staged.h. */
+static inline bool tl_is_staged(const struct tf_record *r, enum tf_work_kind kind)
+{
+	return kind == TF_WORK_COPY && r->copy.memory == SPY_MEM_PAGEABLE &&
+	       (r->copy.direction == SPY_DIR_DTOH ||
+	        (r->copy.direction == SPY_DIR_HTOD && r->copy.bytes > TL_STAGED_BYTES));
+}
+
 /* Whether a call took clearly longer than it typically does. */
 static inline bool tl_is_long(const struct timeline *t, uint64_t typical, uint64_t ticks)
 {

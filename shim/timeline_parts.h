@@ -394,10 +394,11 @@ static inline uint32_t tl_place(const struct timeline *t, const struct tl_stream
 
 /* ---- timeline_work.c ---- */
 
-/* Work goes on the stream: its place on the timeline. Returns it. */
+/* Work goes on the stream: its place on the timeline. `from`: where the call waited for work ahead,
+ * until when. Returns it. */
 struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                       enum tf_work_kind kind, const struct tf_work *work,
-                       struct tl_delayed *exact);
+                       enum tf_work_kind kind, struct tf_work *work, struct tl_delayed *exact,
+                       uint64_t from);
 
 /* ---- timeline_ends.c ---- */
 

@@ -1,5 +1,7 @@
 #include "shim/timeline_ops.h"
 
+#include <math.h>
+
 /* ---- ops ---- */
 
 /* The place of an old op is wanted: no list may lead to it any more. */
@@ -139,6 +141,43 @@ static void place_blocking(struct timeline *t, struct tl_stream *s, struct tl_op
 		tl_finished(t, s, s->tail, op->start);
 }
 
+/*
+ * A copy through the driver's buffers, which its call had the time from `from` on for. One to the
+ * host begins then; one to the device ends a piece later than the call. False where its time is not
+ * known.
+ */
+static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *op,
+                         const struct tf_record *r, uint64_t from, struct tf_work *work)
+{
+	bool to_host = r->copy.direction == SPY_DIR_DTOH;
+	const struct estimate_bus *bus = &t->costs.bus[to_host];
+	double items = r->copy.items ? r->copy.items : 1, bytes = (double)r->copy.bytes / items;
+
+	if (r->flags & TF_STALLED)
+		from += t->stall;
+	from = tl_min(tl_max(from, r->start), r->end);
+	double call = (double)(r->end - from) / t->ticks_per_ns;
+	double ns = estimate_staged(bus, to_host, bytes, call / items).ns * items;
+	if (work)
+		work->staged_ns += call;
+	if (isnan(ns))
+		return false;
+	uint64_t ticks = tl_ticks(t, ns);
+	if (to_host) {
+		uint64_t spare = r->end - from - tl_min(ticks, r->end - from);
+		op->start = from + tl_min(tl_start_latency(t), spare);
+		op->end = tl_min(op->start + ticks, r->end);
+	} else {
+		op->end = r->end + tl_ticks(t, estimate_last_piece(bus, bytes, call / items));
+		op->start = tl_max(from, op->end - tl_min(ticks, op->end));
+	}
+	op->ready = op->start;
+	s->loose = op->id;
+	if (s->tail)
+		tl_finished(t, s, s->tail, op->start);
+	return true;
+}
+
 /* On the row of its stream. */
 static void count_on(struct tf_stream *row, const struct tf_record *r, enum tf_work_kind kind)
 {
@@ -153,7 +192,8 @@ static void count_on(struct tf_stream *row, const struct tf_record *r, enum tf_w
 }
 
 struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                       enum tf_work_kind kind, const struct tf_work *work, struct tl_delayed *exact)
+                       enum tf_work_kind kind, struct tf_work *work, struct tl_delayed *exact,
+                       uint64_t from)
 {
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
 	struct tf_stream *row = tl_stream_row(t, s, t->threads[thread].device);
@@ -178,6 +218,9 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 		op->flags &= (uint8_t)~TL_OP_UNKNOWN;
 		op->start = op->ready = exact->gpu_start;
 		op->end = exact->gpu_end;
+	} else if (t->mode == TF_GPU_SAMPLE && tl_is_staged(r, kind) &&
+	           place_staged(t, s, op, r, from, work)) {
+		op->flags &= (uint8_t)~TL_OP_UNKNOWN;
 	} else if (tl_ends_by_return(r, kind)) {
 		place_blocking(t, s, op, r, ticks);
 	} else {

@@ -425,11 +425,18 @@ struct tf_work {
 	struct tf_pairs pairs[TF_PAIRS];
 	uint64_t exact_count; /* CUPTI */
 	double exact_ns;
-	/* kernels, from the driver; registers 0 = not asked */
-	uint16_t registers;
-	uint16_t blocks_per_sm; /* that fit together */
-	uint16_t warps_per_sm;  /* that an SM holds at most */
-	uint16_t static_shared; /* bytes, saturating */
+	union {
+		struct { /* kernels, from the driver; registers 0 = not asked */
+			uint16_t registers;
+			uint16_t blocks_per_sm; /* that fit together */
+			uint16_t warps_per_sm;  /* that an SM holds at most */
+			uint16_t static_shared; /* bytes, saturating */
+		};
+		/* Copies of pageable memory that the driver stages, without CUPTI: time that their
+		 * calls had for them, what they waited for work ahead taken out; sum, ns. 0 = not
+		 * known. By the timeline. */
+		double staged_ns;
+	};
 };
 #define TF_WORKS       8192u
 #define TF_GRAPH_ALIKE 0x80000000u

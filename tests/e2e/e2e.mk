@@ -16,6 +16,7 @@ E2E_DRIVER_PROGRAMS := \
 	nvtx_ranges \
 	remade \
 	sampling \
+	staged \
 	steady \
 	steps \
 	# EOL

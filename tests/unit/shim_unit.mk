@@ -8,6 +8,7 @@ SHIM_UNIT_TESTS := \
 	test_drain \
 	test_drain_damage \
 	test_drain_figures \
+	test_estimate_staged \
 	test_graph_content \
 	test_hist \
 	test_nvtx \
@@ -21,6 +22,7 @@ SHIM_UNIT_TESTS := \
 	test_timeline \
 	test_timeline_exact \
 	test_timeline_host \
+	test_timeline_staged \
 	test_trace_map \
 	# EOL
 
@@ -44,6 +46,7 @@ test_doze_WITH     := shim/doze.o
 test_drain_WITH    := $(SHARED_C:.c=.o) tests/unit/recording.o
 test_drain_damage_WITH  := $(test_drain_WITH)
 test_drain_figures_WITH := $(test_drain_WITH)
+test_estimate_staged_WITH := $(test_drain_WITH) tests/unit/recording_gpu.o
 test_graph_content_WITH := shim/graph_content.o shim/registry.o
 test_hist_WITH     :=
 test_nvtx_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/nvtx.o shim/nvtx_names.o shim/nvtx_counts.o shim/nvtx_open.o \
@@ -58,6 +61,7 @@ test_storage_WITH  := shim/clock.o shim/guard.o shim/options.o
 test_timeline_WITH := $(test_drain_WITH)
 test_timeline_exact_WITH := $(test_drain_WITH)
 test_timeline_host_WITH  := $(test_drain_WITH)
+test_timeline_staged_WITH := $(test_drain_WITH)
 test_trace_map_WITH :=
 
 define shim_unit_test

@@ -158,6 +158,26 @@ static void test_copies_that_do_not_wait(void **state)
 	run_end(&r);
 }
 
+/* A large copy of pageable memory to the device is over when its call is, but for its last piece:
+ * what comes behind it need not wait for as long as it takes. */
+static void test_staged_copies_end_by_their_return(void **state)
+{
+	struct run r;
+
+	run_start(&r);
+	for (int i = 0; i < STEPS; i++) {
+		struct act *a = run_copy_back(&r, FREE, i * 1000.0, 320);
+		a->direction = SPY_DIR_HTOD;
+		a->async = 1;
+		a->bytes = 4 << 20;
+		a->gpu = 250 * US;
+		run_copy_back(&r, FREE, i * 1000.0 + 330, 420)->gpu = 270 * US;
+	}
+	run_idle(&r, TF_IDLE_COPY, 450);
+	run_has_not(&r, "implicit-sync");
+	run_end(&r);
+}
+
 /* A free lasts as long as the GPU works; an allocation that takes its time does not wait. */
 static void test_frees_and_allocations(void **state)
 {
@@ -313,6 +333,7 @@ int main(void)
 	        cmocka_unit_test(test_short_look),
 	        cmocka_unit_test(test_implicit_sync),
 	        cmocka_unit_test(test_copies_that_do_not_wait),
+	        cmocka_unit_test(test_staged_copies_end_by_their_return),
 	        cmocka_unit_test(test_frees_and_allocations),
 	        cmocka_unit_test(test_device_sync),
 	        cmocka_unit_test(test_fork_and_join),

@@ -161,6 +161,37 @@ static void test_staged(void **state)
 	assert_true(t.mean <= 10100 && t.above >= 0);
 }
 
+/* One whose calls were followed: by these, each of them a sample. */
+static void test_staged_by_calls(void **state)
+{
+	struct tf_environment *e = made_environment(&made, 1);
+	struct tf_work w = copy_of(SPY_DIR_DTOH, SPY_MEM_PAGEABLE, 4 << 20, 100);
+
+	made_told(&e->devices[0].first, SPY_ENVIRONMENT_PCIE_GEN_MAX, 5, 1000);
+	made_told(&e->devices[0].first, SPY_ENVIRONMENT_PCIE_WIDTH, 16, 1000);
+	w.pairs[TF_PAIR_IDLE] = (struct tf_pairs){0};
+	calibrate(&c, &made.map, works, WORKS, true);
+	assert_false(work_time(&w, &c).known); /* of an earlier version */
+	w.staged_ns = 3 * 420564.0;            /* CUPTI says 276,382 */
+	struct work_time t = work_time(&w, &c);
+	assert_true(t.known);
+	assert_false(t.exact);
+	assert_int_equal(t.samples, 3);
+	assert_near(t.mean, 276382, 0.02);
+	assert_true(t.mean - work_below(&t) > 240000 && t.mean - work_below(&t) < 260000);
+	assert_true(t.mean + work_above(&t) < 310000 && t.mean + work_above(&t) > 290000);
+	/* A bus of unknown speed: from what the call tells to all of it. */
+	e->devices[0].first.known = 0;
+	calibrate(&c, &made.map, works, WORKS, true);
+	t = work_time(&w, &c);
+	assert_near(t.mean, 420564 * .625, 1e-6);
+	assert_near(t.mean + t.above, 420564, 1e-6);
+	w = copy_of(SPY_DIR_DTOH, SPY_MEM_PAGEABLE, 4, 100);
+	w.pairs[TF_PAIR_IDLE] = (struct tf_pairs){0};
+	w.staged_ns = 3 * 9400;
+	assert_false(work_time(&w, &c).known);
+}
+
 static void test_exact(void **state)
 {
 	struct tf_work w = {.kind = TF_WORK_KERNEL, .exact_count = 4, .exact_ns = 1000};
@@ -209,6 +240,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_copies, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_staged, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_staged_by_calls, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_exact, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 	};

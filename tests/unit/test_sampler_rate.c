@@ -232,7 +232,7 @@ static void test_nothing_is_out_of_range(void **state)
 	assert_int_equal(random_below(&random, 1), 0);
 }
 
-/* A class whose every stall runs out, such as a copy that waits by itself, is left alone in the end. */
+/* A class whose every stall runs out is left alone in the end. */
 static void test_a_hopeless_class_is_given_up(void **state)
 {
 	struct program p;
@@ -253,6 +253,28 @@ static void test_a_hopeless_class_is_given_up(void **state)
 	assert_int_equal(c.late, 0);
 }
 
+/* One whose calls wait by themselves is left alone sooner, and no longer stall is tried; the same call may wait for nothing
+ * next time. */
+static void test_a_class_that_waits_by_itself(void **state)
+{
+	struct program p;
+	struct sampler_class c = { .until = 1 };
+	uint64_t tries = 0;
+
+	begin(&p, 1);
+	p.rate.gap = 300;
+	for (unsigned n = 0; n < 1000000; n++)
+		if (!--c.until) {
+			tries++;
+			class_waited(&c, &p.rate, &p.random);
+			assert_int_equal(class_stall_us(&c), STALL_FIRST_US);
+		}
+	assert_true(tries > 4 && tries < 80);
+	c.until = 1;
+	class_sampled(&c, &p.rate, &p.random);
+	assert_int_equal(c.late, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +289,7 @@ int main(void)
 		cmocka_unit_test(test_a_thread_that_goes_on_in_another_slot),
 		cmocka_unit_test(test_nothing_is_out_of_range),
 		cmocka_unit_test(test_a_hopeless_class_is_given_up),
+		cmocka_unit_test(test_a_class_that_waits_by_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,9 @@ Of CUPTI's own records some cannot be true (tests/gpu/cupti_untrue.c). They are 
 many are like that, and in cupti mode, which has its times from CUPTI too, a class of which any is, is left out on both
 sides, and the program's sum compares the rest.
 
-Where pieces have no time (pageable copies are never sampled) the sum lacks them, and is judged as it is; beside it
-stands what the pieces with a time come to (`known`).
+Where pieces have no time (they were never sampled) the sum lacks them, and is judged as it is; beside it stands what the
+pieces with a time come to (`known`). Copies of pageable memory take as long as the host takes to stage them, which differs
+from run to run.
 """
 from acceptance import runs, work
 
