@@ -132,8 +132,10 @@ struct estimate_range estimate_staged(const struct estimate_bus *bus, bool to_ho
 	 */
 	double shortest = bytes / bus->most,
 	       longest = call_ns + (to_host ? 0 : estimate_last_piece(bus, bytes, call_ns));
-	double low = ns * (1 - ESTIMATE_STAGED_OFF) - by_bus * (1 - bus->rate / bus->most),
-	       high = ns * (1 + ESTIMATE_STAGED_OFF) + by_bus * (bus->rate / bus->least - 1);
+	double off = ns * (to_host ? ESTIMATE_STAGED_OFF_OUT : ESTIMATE_STAGED_OFF_IN);
+	double low = ns - off - by_bus * (1 - bus->rate / bus->most),
+	       high = ns + off + by_bus * (bus->rate / bus->least - 1) +
+	              (to_host ? ESTIMATE_OUT_MORE_NS : 0);
 	ns = smaller(ns, larger(longest, shortest));
 	return (struct estimate_range){ns, smaller(ns, larger(low, shortest)),
 	                               larger(ns, smaller(high, longest))};

@@ -71,7 +71,9 @@ static void test_what_was_measured(void **state)
 		            measured[i].bytes <= 1 << 20;
 		assert_near(r.ns, measured[i].gpu, gaps ? 0.15 : 0.09);
 		assert_true(r.low <= measured[i].gpu && measured[i].gpu <= r.high);
-		assert_true(r.low >= 0.6 * r.ns && r.high <= 1.4 * r.ns);
+		/* To the host it is up to 1.2 us more on another chip. */
+		assert_true(r.low >= 0.6 * r.ns &&
+		            r.high <= 1.55 * r.ns + measured[i].to_host * 1200);
 	}
 }
 

@@ -121,6 +121,7 @@ static void test_copies(void **state)
 	assert_near(work_time(&w, &c).mean, 7310 - 2110, 1e-9);
 	w = copy_of(SPY_DIR_HTOD, SPY_MEM_PAGEABLE, 65536, 7300);
 	assert_near(work_time(&w, &c).mean, 7300 - 1300, 1e-9);
+	assert_near(work_time(&w, &c).below, 750, 1e-9); /* or it costs what a kernel does */
 	w = copy_of(SPY_DIR_HTOH, SPY_MEM_PINNED, 65536, 7300);
 	assert_false(work_time(&w, &c).known);
 	w = copy_of(SPY_DIR_HTOD, SPY_MEM_PINNED, 4096, 7310);
@@ -178,8 +179,8 @@ static void test_staged_by_calls(void **state)
 	assert_false(t.exact);
 	assert_int_equal(t.samples, 3);
 	assert_near(t.mean, 276382, 0.02);
-	assert_true(t.mean - work_below(&t) > 240000 && t.mean - work_below(&t) < 260000);
-	assert_true(t.mean + work_above(&t) < 310000 && t.mean + work_above(&t) > 290000);
+	assert_true(t.mean - work_below(&t) > 210000 && t.mean - work_below(&t) < 230000);
+	assert_true(t.mean + work_above(&t) < 340000 && t.mean + work_above(&t) > 325000);
 	/* A bus of unknown speed: from what the call tells to all of it. */
 	e->devices[0].first.known = 0;
 	calibrate(&c, &made.map, works, WORKS, true);
