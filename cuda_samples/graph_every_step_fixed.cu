@@ -15,10 +15,10 @@ int main(int argc, char **argv)
 	cudaStream_t stream;
 
 	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-	exec = graph_make(value, 2, CHAIN_US(20), stream);
+	exec = graph_make(value, 2, CHAIN_US(5), stream);
 	for (unsigned i = 0; i < iterations; i++)
 		sample_graph_launch(exec, stream);
-	sample_answer(chain_end(value), lcg_after(0, iterations * 2ul * CHAIN_US(20)));
+	sample_answer(chain_end(value), lcg_after(0, iterations * 2ul * CHAIN_US(5)));
 	sample_expect("no-finding=graph-reinstantiated");
 	CHECK(cudaGraphExecDestroy(exec));
 	CHECK(cudaStreamDestroy(stream));

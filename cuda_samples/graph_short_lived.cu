@@ -1,8 +1,8 @@
 /*
- * graph_short_lived: each request comes in one of four shapes; a graph of 20 short launches is made
+ * graph_short_lived: each request comes in one of four shapes; a graph of ten short launches is made
  * for it, launched twice and thrown away, though the shape will come again.
  *
- * A correct report counts for each iteration 20 captured launches and two graph launches, and says
+ * A correct report counts for each iteration ten captured launches and two graph launches, and says
  * that making the graphs costs more than launching them saves.  Fixed: graph_short_lived_fixed.
  *
  *     graph_short_lived [ITERATIONS]
@@ -10,7 +10,7 @@
 #include "cuda_samples/sample_graph.h"
 
 #define SHAPES   4
-#define LAUNCHES 20
+#define LAUNCHES 10
 #define REPLAYS  2
 
 static unsigned shape_rounds(unsigned request)

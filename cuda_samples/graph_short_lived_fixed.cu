@@ -1,14 +1,14 @@
 /*
  * graph_short_lived_fixed: the graph of each shape is made when the shape first comes, and kept.
  *
- * A correct report counts 80 captured launches in all and two graph launches for each iteration.
+ * A correct report counts 40 captured launches in all and two graph launches for each iteration.
  *
  *     graph_short_lived_fixed [ITERATIONS]
  */
 #include "cuda_samples/sample_graph.h"
 
 #define SHAPES   4
-#define LAUNCHES 20
+#define LAUNCHES 10
 #define REPLAYS  2
 
 static unsigned shape_rounds(unsigned request)
