@@ -60,13 +60,30 @@ static void on_call(void *user, int domain, uint32_t id, const void *data)
 {
 	const struct cp_call *call = data;
 
-	if (call->site == CP_SITE_ENTER && spy_tls.depth &&
-	    spy_gate_page.gate.gpu == SPY_GPU_CUPTI && spy_recording(spy_outer()))
+	/* A span that never ended lies above this frame, or not at all. */
+	if (call->site == CP_SITE_ENTER && spy_gate_page.gate.gpu == SPY_GPU_CUPTI &&
+	    spy_tls.depth && (uintptr_t)__builtin_frame_address(0) < (uintptr_t)spy_outer() &&
+	    spy_recording(spy_outer()))
 		cupti_records_cause(call->correlation,
 		                    TF_CAUSE(spy_tls.index, spy_outer()->rec->start));
 }
 
 /* ---- set-up ---- */
+
+/* Before there is a recording: nothing of it is left. */
+static void leave_ready(void)
+{
+	if (!leave(STATE_READY))
+		return;
+	refusal = BY_PROGRAM;
+	cupti_disable_all(&cupti);
+}
+
+void cupti_not_started(void)
+{
+	if (owner == getpid())
+		leave_ready();
+}
 
 /* Ahead of options_read(): that waits for a CUDA that works. */
 static bool is_asked_for(void)
@@ -104,7 +121,11 @@ void cupti_before_init(void)
 			refusal = BY_PROGRAM;
 			cupti_disable_all(&cupti);
 		}
-		__atomic_store_n(&state, refusal ? STATE_LEFT : STATE_READY, __ATOMIC_RELEASE);
+		/* Sequentially consistent, with cupti_taken_by_other(): one of both sees the other.
+		 */
+		__atomic_store_n(&state, refusal ? STATE_LEFT : STATE_READY, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&others, __ATOMIC_SEQ_CST))
+			leave_ready();
 	}
 	/* Another thread's set-up comes before our cuInit too; not a cuInit inside our own, nor one
 	 * in a child of that moment. */
@@ -247,18 +268,30 @@ static void let_go(const char *name)
 	spy_say("the program calls %s: exact GPU times end here", name);
 }
 
+/* Another thread's set-up holds the subscription meanwhile. It may need a lock that this thread
+ * holds: bounded. */
+static void wait_for_set_up(void)
+{
+	uint64_t until = clock_monotonic_ns() + OTHERS_WAIT_NS;
+
+	while (state_now() == STATE_SETTING_UP && owner == getpid() &&
+	       !pthread_equal(__atomic_load_n(&setter, __ATOMIC_RELAXED), pthread_self()) &&
+	       clock_monotonic_ns() < until)
+		sched_yield();
+}
+
 void cupti_taken_by_other(const char *name)
 {
 	int saved = errno;
 
-	__atomic_store_n(&others, 1, __ATOMIC_RELAXED);
-	if (state_now() < STATE_READY || owner != getpid())
-		return;
-	if (leave(STATE_ON)) {
-		let_go(name);
-	} else if (leave(STATE_READY)) { /* inside cuInit, in another thread */
-		refusal = BY_PROGRAM;
-		cupti_disable_all(&cupti);
+	/* Sequentially consistent: see cupti_before_init(). */
+	__atomic_store_n(&others, 1, __ATOMIC_SEQ_CST);
+	wait_for_set_up();
+	if (__atomic_load_n(&state, __ATOMIC_SEQ_CST) >= STATE_READY && owner == getpid()) {
+		if (leave(STATE_ON))
+			let_go(name);
+		else
+			leave_ready(); /* inside cuInit, in another thread */
 	}
 	errno = saved;
 }

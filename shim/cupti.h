@@ -28,6 +28,9 @@ uint32_t cupti_mode(uint32_t wanted) __attribute__((cold));
  * where there is no room for them. */
 void cupti_started(void) __attribute__((cold));
 
+/* There will be no recording in this process: CUPTI is given up. */
+void cupti_not_started(void) __attribute__((cold));
+
 /* One round of the collector: what CUPTI has is asked for every 100 ms, and written to the
  * recording. */
 void cupti_beat(void);

@@ -57,16 +57,19 @@ static bool gives_work(const char *name)
  * alone. (External ids would need a record of every such call: on an H200 these cost 300 to 400 ns
  * a launch, the callback nothing that could be measured beside the record of the kernel.)
  */
-static void ask_for_calls(const struct cp_functions *cupti)
+static bool ask_for_calls(const struct cp_functions *cupti)
 {
 	const char *name;
+	unsigned told = 0;
 
 	for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
 		name = NULL;
 		if (cupti->callback_name(CP_DOMAIN_DRIVER, id, &name) == CP_OK && name &&
 		    gives_work(name))
-			cupti->enable_callback(1, subscriber, CP_DOMAIN_DRIVER, id);
+			told += cupti->enable_callback(1, subscriber, CP_DOMAIN_DRIVER, id) ==
+			        CP_OK;
 	}
+	return told;
 }
 
 /* There is one subscriber: who comes after us finds the place free. */
@@ -91,8 +94,7 @@ static int enable_all(const struct cp_functions *cupti)
 		if (rc != CP_OK && kinds[i].needed)
 			return rc;
 	}
-	ask_for_calls(cupti);
-	return CP_OK;
+	return ask_for_calls(cupti) ? CP_OK : CP_NOT_INITIALIZED;
 }
 
 static int driver_version(void)

@@ -6,6 +6,7 @@
 #define INLINE_SET_BYTES  4096u
 #define INLINE_COPY_BYTES 65536u /* of a pageable copy to the device: travels with the command */
 #define BUS_BYTES         (1u << 20) /* of a pinned copy that tells what the bus lets through */
+#define BUS_PAIRS         4u         /* of a class: fewer may be off by a tail */
 #define BUCKETS           256u       /* sizes of copies */
 #define DEVICES_MOST      64u        /* devices whose calibration is looked for */
 #define STEP_NS           32.0       /* of the GPU's timer: a spread below it is not known */
@@ -123,12 +124,19 @@ static struct estimate_bus find_bus(const struct tf_map *map, const struct estim
 	for (key.async = 0; key.async < 2; key.async++)
 		for (key.size = work_size_bucket(BUS_BYTES); key.size < BUCKETS; key.size++) {
 			const struct tf_work *w = work_known(map, &key);
-			double ns = w && w->count ? from_pairs(costs, w) - start : NAN;
+			bool timed = w && w->count &&
+			             (w->exact_count ||
+			              w->pairs[TF_PAIR_IDLE].count + w->pairs[TF_PAIR_BUSY].count >=
+			                      BUS_PAIRS);
+			double ns = timed ? from_pairs(costs, w) - start : NAN;
 			double rate = ns > 0 ? (double)w->bytes / (double)w->count / ns : 0;
 			if (rate > best)
 				best = rate;
 		}
-	return best > 0 ? estimate_bus_timed(best) : estimate_bus_told(map);
+	const struct estimate_bus told = estimate_bus_told(map);
+	if (best > told.most) /* the best of several is rather too good */
+		best = told.most;
+	return best > 0 ? estimate_bus_timed(best) : told;
 }
 
 void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)

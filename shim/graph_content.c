@@ -283,9 +283,12 @@ uint64_t graph_content(CUgraph graph, uint32_t most)
 	bool known = false;
 
 	/* Acquire: the functions were stored before. */
-	if (!graph || !__atomic_load_n(&found, __ATOMIC_ACQUIRE) ||
-	    graph_cu.exchange_mode(&mode) != CUDA_SUCCESS)
+	if (!graph || !__atomic_load_n(&found, __ATOMIC_ACQUIRE))
 		return 0;
+	if (graph_cu.exchange_mode(&mode) != CUDA_SUCCESS) {
+		errno = saved;
+		return 0;
+	}
 	struct walk *w = take_walk();
 	if (w) {
 		w->used = 0;

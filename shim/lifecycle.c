@@ -239,9 +239,10 @@ static bool start_from(uint32_t expected)
 	/* A set-user-id program's files are not ours to make. */
 	bool ok = !getauxval(AT_SECURE) && make_recording(forked ? fork_tick : spy_load_clock.tick,
 	                                                  forked ? forked_from : 0);
-	if (!ok)
+	if (!ok) {
+		cupti_not_started();
 		__atomic_store_n(&phase, PHASE_OFF, __ATOMIC_RELEASE);
-	else if (forked)
+	} else if (forked)
 		tf_header(&spy_map)->window_start = fork_tick;
 	return ok;
 }

@@ -6,6 +6,9 @@
 
 #define NO_GRAPH UINT32_MAX
 #define NO_VALUE GRAPH_NO_NUMBER /* of the registry: neither number nor content */
+/* Updates of a process after which the graph is asked about: who updates at every step is not
+ * followed for ever. */
+#define UPDATES_ASKED 4096u
 
 static void fill(struct spy_span *s, uint32_t graph, uint32_t content, CUgraphExec exec,
                  CUstream stream)
@@ -180,11 +183,15 @@ static void remember(CUgraphExec exec, uint32_t value)
  */
 static void updated(struct spy_span *s, CUresult rc, CUgraphExec exec, CUgraph graph)
 {
+	static uint32_t asked;
 	uint32_t value = NO_VALUE;
 
 	if (value_of(exec, &value) && !(value & GRAPH_CHANGED)) {
 		uint32_t number = registry_graph_number(value), content = 0;
-		if (rc == CUDA_SUCCESS)
+		/* Relaxed: a few more or less do not matter. */
+		if (rc == CUDA_SUCCESS &&
+		    __atomic_load_n(&asked, __ATOMIC_RELAXED) < UPDATES_ASKED &&
+		    __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED) < UPDATES_ASKED)
 			content = content_of(ask_content(graph, GRAPH_NODES_UPDATED));
 		value = registry_graph(number, content);
 		remember(exec, rc == CUDA_SUCCESS ? value : value | GRAPH_CHANGED);

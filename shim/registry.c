@@ -109,8 +109,8 @@ void registry_put(enum registry_kind kind, uint64_t handle, uint32_t value, uint
 	if (s) {
 		s->owner = owner;
 		s->context = context;
-		if (s->value != value)
-			changed();
+		if (s->value != value && kind == HANDLE_FUNCTION)
+			changed(); /* no thread keeps the others */
 		__atomic_store_n(&s->value, value, __ATOMIC_RELAXED);
 	} else if (make_room(&registry_handles)) {
 		place(registry_handles, &what);

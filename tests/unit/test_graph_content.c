@@ -371,19 +371,18 @@ static void test_a_driver_that_lacks_a_function(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_equal_graphs),
-		TEST(test_other_nodes),
-		TEST(test_copies_and_sets),
-		TEST(test_order_and_edges),
-		TEST(test_child_graphs),
-		TEST(test_kernels_by_name),
-		TEST(test_what_cannot_be_told),
-		TEST(test_large_graphs),
-		TEST(test_refusals),
-		TEST(test_errno_stays),
-		TEST(test_a_driver_that_lacks_a_function),
+		cmocka_unit_test_setup_teardown(test_equal_graphs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_nodes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_copies_and_sets, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_order_and_edges, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_child_graphs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kernels_by_name, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_cannot_be_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_large_graphs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_errno_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_driver_that_lacks_a_function, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
