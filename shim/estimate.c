@@ -5,11 +5,11 @@
 
 #define INLINE_SET_BYTES  4096u
 #define INLINE_COPY_BYTES 65536u /* of a pageable copy to the device: travels with the command */
-#define BUS_BYTES         (1u << 20) /* of a pinned copy that tells what the bus lets through */
-#define BUS_PAIRS         4u         /* of a class: fewer may be off by a tail */
-#define BUCKETS           256u       /* sizes of copies */
-#define DEVICES_MOST      64u        /* devices whose calibration is looked for */
-#define STEP_NS           32.0       /* of the GPU's timer: a spread below it is not known */
+#define BUS_BYTES         (1u << 20)   /* of a pinned copy that tells what the bus lets through */
+#define BUS_PAIRS         4u           /* of a class: fewer may be off by a tail */
+#define BUS_BYTES_MOST    (1ull << 34) /* few copies are larger, and smaller ones tell as well */
+#define DEVICES_MOST      64u          /* devices whose calibration is looked for */
+#define STEP_NS           32.0         /* of the GPU's timer: a spread below it is not known */
 
 enum estimate_path estimate_path(const struct tf_work *w)
 {
@@ -122,7 +122,8 @@ static struct estimate_bus find_bus(const struct tf_map *map, const struct estim
 	                      .memory = SPY_MEM_PINNED};
 
 	for (key.async = 0; key.async < 2; key.async++)
-		for (key.size = work_size_bucket(BUS_BYTES); key.size < BUCKETS; key.size++) {
+		for (key.size = work_size_bucket(BUS_BYTES);
+		     key.size <= work_size_bucket(BUS_BYTES_MOST); key.size++) {
 			const struct tf_work *w = work_known(map, &key);
 			bool timed = w && w->count &&
 			             (w->exact_count ||
