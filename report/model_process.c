@@ -175,7 +175,7 @@ static bool is_timed(const struct model_part *p)
 		if (w->pairs[0].count || w->pairs[1].count || w->exact_count)
 			return true;
 		all += (double)w->count;
-		if (estimate_is_staged(w) && isfinite(estimate_ns_with(&costs, w)))
+		if (estimate_is_staged(w) && isfinite(estimate_ns(&costs, w)))
 			staged += (double)w->count;
 	}
 	return staged > 0.5 * all;

@@ -54,13 +54,12 @@ static bool leave(uint32_t from)
 
 /* ---- around the calls ---- */
 
-/* In the calling thread, inside the wrapper. What a thread does that is not recorded has no cause.
- */
+/* In the calling thread, inside the wrapper, whose span stands in a frame above this one; elsewhere
+ * stands one of a call that never returned. What is not recorded has no cause. */
 static void on_call(void *user, int domain, uint32_t id, const void *data)
 {
 	const struct cp_call *call = data;
 
-	/* A span that never ended lies above this frame, or not at all. */
 	if (call->site == CP_SITE_ENTER && spy_gate_page.gate.gpu == SPY_GPU_CUPTI &&
 	    spy_tls.depth && (uintptr_t)__builtin_frame_address(0) < (uintptr_t)spy_outer() &&
 	    spy_recording(spy_outer()))
@@ -71,18 +70,25 @@ static void on_call(void *user, int domain, uint32_t id, const void *data)
 /* ---- set-up ---- */
 
 /* Before there is a recording: nothing of it is left. */
-static void leave_ready(void)
+static void leave_ready(const char *why)
 {
 	if (!leave(STATE_READY))
 		return;
-	refusal = BY_PROGRAM;
+	refusal = why;
 	cupti_disable_all(&cupti);
 }
 
 void cupti_not_started(void)
 {
 	if (owner == getpid())
-		leave_ready();
+		leave_ready("there is no recording");
+}
+
+/* Not this thread, whose set-up may come to cuInit again, nor one of the process that forked us. */
+static bool another_sets_up(void)
+{
+	return state_now() == STATE_SETTING_UP && owner == getpid() &&
+	       !pthread_equal(__atomic_load_n(&setter, __ATOMIC_RELAXED), pthread_self());
 }
 
 /* Ahead of options_read(): that waits for a CUDA that works. */
@@ -117,20 +123,13 @@ void cupti_before_init(void)
 		refusal = __atomic_load_n(&others, __ATOMIC_RELAXED)
 		                  ? BY_PROGRAM
 		                  : cupti_set_up(&cupti, on_call, &refusal_code);
-		if (!refusal && __atomic_load_n(&others, __ATOMIC_RELAXED)) {
-			refusal = BY_PROGRAM;
-			cupti_disable_all(&cupti);
-		}
 		/* Sequentially consistent, with cupti_taken_by_other(): one of both sees the other.
 		 */
 		__atomic_store_n(&state, refusal ? STATE_LEFT : STATE_READY, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&others, __ATOMIC_SEQ_CST))
-			leave_ready();
+			leave_ready(BY_PROGRAM);
 	}
-	/* Another thread's set-up comes before our cuInit too; not a cuInit inside our own, nor one
-	 * in a child of that moment. */
-	while (state_now() == STATE_SETTING_UP && owner == getpid() &&
-	       !pthread_equal(__atomic_load_n(&setter, __ATOMIC_RELAXED), pthread_self()))
+	while (another_sets_up()) /* that comes before our cuInit too */
 		sched_yield();
 	errno = saved;
 }
@@ -268,30 +267,21 @@ static void let_go(const char *name)
 	spy_say("the program calls %s: exact GPU times end here", name);
 }
 
-/* Another thread's set-up holds the subscription meanwhile. It may need a lock that this thread
- * holds: bounded. */
-static void wait_for_set_up(void)
-{
-	uint64_t until = clock_monotonic_ns() + OTHERS_WAIT_NS;
-
-	while (state_now() == STATE_SETTING_UP && owner == getpid() &&
-	       !pthread_equal(__atomic_load_n(&setter, __ATOMIC_RELAXED), pthread_self()) &&
-	       clock_monotonic_ns() < until)
-		sched_yield();
-}
-
 void cupti_taken_by_other(const char *name)
 {
+	uint64_t until = clock_monotonic_ns() + OTHERS_WAIT_NS;
 	int saved = errno;
 
 	/* Sequentially consistent: see cupti_before_init(). */
 	__atomic_store_n(&others, 1, __ATOMIC_SEQ_CST);
-	wait_for_set_up();
+	/* A set-up holds the subscription. It may need a lock that this thread holds: bounded. */
+	while (another_sets_up() && clock_monotonic_ns() < until)
+		sched_yield();
 	if (__atomic_load_n(&state, __ATOMIC_SEQ_CST) >= STATE_READY && owner == getpid()) {
 		if (leave(STATE_ON))
 			let_go(name);
 		else
-			leave_ready(); /* inside cuInit, in another thread */
+			leave_ready(BY_PROGRAM); /* inside cuInit, in another thread */
 	}
 	errno = saved;
 }

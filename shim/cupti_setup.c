@@ -57,19 +57,21 @@ static bool gives_work(const char *name)
  * alone. (External ids would need a record of every such call: on an H200 these cost 300 to 400 ns
  * a launch, the callback nothing that could be measured beside the record of the kernel.)
  */
-static bool ask_for_calls(const struct cp_functions *cupti)
+static int ask_for_calls(const struct cp_functions *cupti)
 {
+	int answer = CP_NOT_INITIALIZED;
+	bool told = false;
 	const char *name;
-	unsigned told = 0;
 
 	for (uint32_t id = 1; id < CALLBACK_IDS; id++) {
 		name = NULL;
-		if (cupti->callback_name(CP_DOMAIN_DRIVER, id, &name) == CP_OK && name &&
-		    gives_work(name))
-			told += cupti->enable_callback(1, subscriber, CP_DOMAIN_DRIVER, id) ==
-			        CP_OK;
+		if (cupti->callback_name(CP_DOMAIN_DRIVER, id, &name) != CP_OK || !name ||
+		    !gives_work(name))
+			continue;
+		answer = cupti->enable_callback(1, subscriber, CP_DOMAIN_DRIVER, id);
+		told = told || answer == CP_OK;
 	}
-	return told;
+	return told ? CP_OK : answer;
 }
 
 /* There is one subscriber: who comes after us finds the place free. */
@@ -94,7 +96,7 @@ static int enable_all(const struct cp_functions *cupti)
 		if (rc != CP_OK && kinds[i].needed)
 			return rc;
 	}
-	return ask_for_calls(cupti) ? CP_OK : CP_NOT_INITIALIZED;
+	return ask_for_calls(cupti);
 }
 
 static int driver_version(void)

@@ -171,16 +171,8 @@ struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
 	                       w->staged_ns / count);
 }
 
-double estimate_ns_with(const struct estimate_costs *costs, const struct tf_work *w)
+double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w)
 {
 	return !w->exact_count && estimate_is_staged(w) ? estimate_staged_class(costs, w).ns
 	                                                : from_pairs(costs, w);
-}
-
-double estimate_ns(const struct tf_map *map, const struct tf_work *w)
-{
-	struct estimate_costs costs;
-
-	estimate_costs(map, &costs);
-	return estimate_ns_with(&costs, w);
 }

@@ -77,7 +77,6 @@ struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
                                             const struct tf_work *w);
 
 /* Mean GPU time of one piece of work of a class, ns; NaN when unknown. */
-double estimate_ns(const struct tf_map *map, const struct tf_work *w);
-double estimate_ns_with(const struct estimate_costs *costs, const struct tf_work *w);
+double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w);
 
 #endif

@@ -19,10 +19,7 @@ static bool found;
 bool graph_content_find(void)
 {
 	struct graph_driver *cu = &graph_cu;
-	const struct {
-		void *slot;
-		const char *name, *older;
-	} wanted[] = {
+	const struct spy_wanted wanted[] = {
 	        {&cu->exchange_mode, "cuThreadExchangeStreamCaptureMode", NULL},
 	        {&cu->nodes, "cuGraphGetNodes", NULL},
 	        {&cu->edges, "cuGraphGetEdges", NULL},
@@ -35,14 +32,8 @@ bool graph_content_find(void)
 	        {&cu->child, "cuGraphChildGraphNodeGetGraph", NULL},
 	};
 
-	for (unsigned i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		void *f = spy_driver_symbol(wanted[i].name);
-		if (!f && wanted[i].older)
-			f = spy_driver_symbol(wanted[i].older);
-		if (!f)
-			return false;
-		memcpy(wanted[i].slot, &f, sizeof(f));
-	}
+	if (!spy_driver_symbols(wanted, sizeof(wanted) / sizeof(wanted[0])))
+		return false;
 	__atomic_store_n(&found, true, __ATOMIC_RELEASE);
 	return true;
 }

@@ -5,6 +5,7 @@
 #ifndef SPY_REAL_H
 #define SPY_REAL_H
 
+#include <stdbool.h>
 #include "shim/cuda_types.h"
 #include "shim/calls.h"
 #include "real_gen.h"
@@ -31,5 +32,13 @@ void *spy_find_real(void **slot, unsigned call) __attribute__((cold));
 
 /* Any symbol of the driver; NULL where it has none. Loads nothing. */
 void *spy_driver_symbol(const char *name) __attribute__((cold));
+
+/* Functions that are of use only together, each into its slot; `older`: another name where the
+ * driver lacks the first, or NULL. False: it lacks one. driver_symbols.c. */
+struct spy_wanted {
+	void *slot;
+	const char *name, *older;
+};
+bool spy_driver_symbols(const struct spy_wanted *wanted, unsigned count) __attribute__((cold));
 
 #endif

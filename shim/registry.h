@@ -77,7 +77,7 @@ static inline bool registry_get(enum registry_kind kind, uint64_t handle, uint32
 /* ---- the value of an instantiated graph ---- */
 
 #define GRAPH_NO_NUMBER 0xffffu
-/* A node of it alone was changed: its content is not asked again. */
+/* It was changed node by node, or by an update that failed: what it does is not asked again. */
 #define GRAPH_CHANGED 0x80000000u
 _Static_assert(TF_GRAPHS_MAX < 0x7fff, "numbers and contents of graphs are 15 bits");
 

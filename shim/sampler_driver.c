@@ -10,10 +10,7 @@ static bool all_found;
 bool sampler_driver_find(void)
 {
 	struct sampler_driver *cu = &sampler_cu;
-	const struct {
-		void *slot;
-		const char *name, *older;
-	} wanted[] = {
+	const struct spy_wanted wanted[] = {
 	        {&cu->launch[0], "cuLaunchKernel", NULL},
 	        {&cu->launch[1], "cuLaunchKernel_ptsz", NULL},
 	        {&cu->record[0], "cuEventRecord", NULL},
@@ -36,14 +33,8 @@ bool sampler_driver_find(void)
 	        {&cu->function_attribute, "cuFuncGetAttribute", NULL},
 	};
 
-	for (unsigned i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		void *f = spy_driver_symbol(wanted[i].name);
-		if (!f && wanted[i].older)
-			f = spy_driver_symbol(wanted[i].older);
-		if (!f)
-			return false;
-		memcpy(wanted[i].slot, &f, sizeof(f));
-	}
+	if (!spy_driver_symbols(wanted, sizeof(wanted) / sizeof(wanted[0])))
+		return false;
 	void *since_12 = spy_driver_symbol("cuKernelGetFunction");
 	memcpy(&cu->kernel_function, &since_12, sizeof(since_12));
 	__atomic_store_n(&all_found, true, __ATOMIC_RELEASE);

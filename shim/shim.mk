@@ -35,6 +35,7 @@ SHIM_C := $(SHARED_C) \
 	shim/cupti_records.c \
 	shim/cupti_setup.c \
 	shim/doze.c \
+	shim/driver_symbols.c \
 	shim/environment.c \
 	shim/environment_read.c \
 	shim/gaps.c \

@@ -42,8 +42,8 @@ uint64_t tl_find_duration(struct timeline *t, const struct tf_work *w, bool *kno
 	if (!k)
 		return t->short_work;
 	uint64_t stamp = tl_stamp(t, w);
-	if (k->stamp != stamp || estimate_is_staged(w)) /* by its calls, each of which tells */
-		k->ns = estimate_ns_with(&t->costs, w);
+	if (k->stamp != stamp)
+		k->ns = estimate_ns(&t->costs, w);
 	k->stamp = stamp;
 	k->rate = t->ticks_per_ns;
 	k->ticks = TL_TICKS_MOST;

@@ -274,6 +274,21 @@ def test_cupti_does_not_start(spy):
     check_sample(spy('vector_add', 3, FAKE_CUPTI_REFUSE=15), r'CUPTI does not start \(error 15\)')
 
 
+def test_calls_that_cupti_refuses_to_tell(spy):
+    r = spy('vector_add', 3, FAKE_CUPTI_REFUSE_CALLS=15)
+    check_sample(r, r'CUPTI refuses to record \(error 15\)')
+    assert ('unsubscribe', '0') in r.log
+
+
+def test_nothing_is_held_where_nothing_is_recorded(spy, tmp_path):
+    (tmp_path / 'file').write_text('')
+    r = spy('vector_add', 3, CUDASPY_OUT=tmp_path / 'file' / 'out.cudaspy')
+    assert r.status == 0 and not r.recordings
+    kinds = [int(kind) for what, kind in r.log if what == 'enable']
+    assert kinds and sorted(kinds) == sorted(int(kind) for what, kind in r.log if what == 'disable')
+    assert r.log[-1] == ('unsubscribe', '0')
+
+
 @pytest.mark.parametrize('variable', ['CUDA_INJECTION64_PATH', 'NSYS_PROFILING_SESSION_ID'])
 def test_under_another_tool_it_is_not_even_tried(spy, variable):
     r = spy('vector_add', 3, **{variable: 'x'})

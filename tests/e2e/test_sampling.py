@@ -157,13 +157,13 @@ def graphs_sampled(s, regime='idle'):
 @pytest.mark.parametrize('how', ['capture', 'nodes', 'clone', 'child', 'kept'])
 def test_graphs_made_anew_for_each_launch(sample, how):
     """Those of equal content are one class, two contents are two; the report gives each graph its part of the time."""
-    r, s = sample(how, 200, program=REMADE, SIM_GAP_NS=0, SIM_GRAPH_GAP_NS=0, SIM_COST=1, **VIRTUAL_TIME)
+    r, s = sample(how, 800, program=REMADE, SIM_GAP_NS=0, SIM_GRAPH_GAP_NS=0, SIM_COST=1, **VIRTUAL_TIME)
     assert graphs_sampled(s) == pytest.approx([20000, 66000], rel=0.01)
-    assert min(c['idle'] + c['busy'] for c in s.of('graph')) > 3  # how many is chance
-    assert r.report['totals']['graph_launches'] == r.truth['totals']['graph_launches'] == 400
+    assert min(c['idle'] for c in s.of('graph')) > 10
+    assert r.report['totals']['graph_launches'] == r.truth['totals']['graph_launches'] == 1600
     assert r.report['gpu']['busy_ns'] == pytest.approx(r.truth['devices'][0]['busy_ns'], rel=0.02)
     assert {round(g['gpu_mean_ns'], -3) for g in r.report['graphs']} == {20000, 66000}
-    assert sum(g['gpu_total_ns'] for g in r.report['graphs']) == pytest.approx(200 * 86000, rel=0.02)
+    assert sum(g['gpu_total_ns'] for g in r.report['graphs']) == pytest.approx(800 * 86000, rel=0.02)
     assert r.report['overhead']['graphs_ns'] > 0, 'the clock moves on when it is read'
 
 

@@ -8,6 +8,7 @@
  *   FAKE_CUPTI_HOLD=1           gives no buffer back before the forced flush, and takes a new one
  *                               every 16 records
  *   FAKE_CUPTI_NO_CALLS=1       calls are never told
+ *   FAKE_CUPTI_REFUSE_CALLS 0   what cuptiEnableCallback() answers
  *   FAKE_CUPTI_LOG=path         what was called, a line each
  *
  * As with the real one, a buffer is asked for in the thread that gives the work; one subscriber;
@@ -52,7 +53,7 @@ static void *subscriber_data;
 static bool calls_on[CALLS];
 static int log_fd = -1;
 static pid_t owner;
-static uint32_t version, invalid_each, drop_each, refuse;
+static uint32_t version, invalid_each, drop_each, refuse, refuse_calls;
 static bool hold, no_calls;
 
 static _Thread_local struct {
@@ -100,6 +101,7 @@ static __attribute__((constructor)) void start(void)
 	to_realtime = (uint64_t)((r.tv_sec - m.tv_sec) * 1000000000l + r.tv_nsec - m.tv_nsec);
 	version = number("FAKE_CUPTI_VERSION", FAKE_CUPTI_DEFAULT);
 	refuse = number("FAKE_CUPTI_REFUSE", 0);
+	refuse_calls = number("FAKE_CUPTI_REFUSE_CALLS", 0);
 	invalid_each = number("FAKE_CUPTI_INVALID", 0);
 	drop_each = number("FAKE_CUPTI_DROP", 0);
 	hold = number("FAKE_CUPTI_HOLD", 0);
@@ -339,8 +341,8 @@ EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle s
 		broken("callbacks for nobody");
 	if (domain != CUPTI_CB_DOMAIN_DRIVER_API || id >= CALLS)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	calls_on[id] = enable;
-	return CUPTI_SUCCESS;
+	calls_on[id] = enable && !refuse_calls;
+	return (CUptiResult)refuse_calls;
 }
 
 EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute a, size_t *bytes, void *value)

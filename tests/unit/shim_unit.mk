@@ -47,7 +47,7 @@ test_drain_WITH    := $(SHARED_C:.c=.o) tests/unit/recording.o
 test_drain_damage_WITH  := $(test_drain_WITH)
 test_drain_figures_WITH := $(test_drain_WITH)
 test_estimate_staged_WITH := $(test_drain_WITH) tests/unit/recording_gpu.o
-test_graph_content_WITH := shim/graph_content.o shim/registry.o
+test_graph_content_WITH := shim/driver_symbols.o shim/graph_content.o shim/registry.o
 test_hist_WITH     :=
 test_nvtx_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/nvtx.o shim/nvtx_names.o shim/nvtx_counts.o shim/nvtx_open.o \
 	shim/registry.o shim/span.o shim/thread.o
