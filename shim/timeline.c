@@ -118,6 +118,8 @@ static enum tl_role named(const char *name, unsigned class)
 	        {"Synchronize", SPY_CLASS_SYNC, TL_ROLE_SYNC_ALL}, /* of the context, the device */
 	        {"StreamQuery", SPY_CLASS_QUERY, TL_ROLE_QUERY_STREAM},
 	        {"EventQuery", SPY_CLASS_QUERY, TL_ROLE_QUERY_EVENT},
+	        {"LaunchHostFunc", SPY_CLASS_OTHER, TL_ROLE_HOST_FUNCTION},
+	        {"StreamAddCallback", SPY_CLASS_OTHER, TL_ROLE_HOST_FUNCTION},
 	};
 
 	for (unsigned i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
@@ -184,6 +186,8 @@ static void follow(struct timeline *t, uint32_t thread, const struct tf_record *
 		tl_event_wait(t, thread, r);
 	else if (role == TL_ROLE_EVENT_GONE)
 		tl_event_gone(t, r->event.event);
+	else if (role == TL_ROLE_HOST_FUNCTION)
+		t->host_functions = true;
 	else if (role == TL_ROLE_QUERY_STREAM || role == TL_ROLE_QUERY_EVENT)
 		tl_query(t, thread, r, role);
 }

@@ -217,6 +217,7 @@ enum tl_role {
 	TL_ROLE_SYNC_EVENT,
 	TL_ROLE_QUERY_STREAM,
 	TL_ROLE_QUERY_EVENT,
+	TL_ROLE_HOST_FUNCTION,
 };
 
 struct tl_mean { /* of a kernel, over its shapes */
@@ -259,6 +260,7 @@ struct timeline {
 	uint64_t noise, stall, short_work;
 	uint32_t latencies; /* learned from */
 	bool costs_due;
+	bool host_functions; /* streams were given some */
 	uint64_t costs_version;
 	struct estimate_costs costs;
 

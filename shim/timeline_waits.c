@@ -3,6 +3,7 @@
 #include "shim/works.h"
 
 #define SPREAD      3.0 /* standard deviations from a class's mean that one of its pieces may be */
+#define LATE_MOST   16u /* times its wait, that a call comes behind work of unknown length */
 #define LEARN_FIRST 16u /* waits whose latency counts much */
 
 /*
@@ -109,19 +110,24 @@ static void learn_latency(struct timeline *t, const struct tl_op *op, uint64_t e
 }
 
 /*
- * Whether the work may have taken until `end`, later than the estimate. Where its classes are known
- * it is rather the host that came late, when it would have to be more than twice as long, and by
- * more than the pieces of its class differ.
+ * Whether the work may have taken until `end`, later than the estimate, as a call says that waited
+ * `waited` ticks for it. Where its classes are known it is rather the host that came late, when it
+ * would have to be more than twice as long, and by more than the pieces of its class differ. Work
+ * of unknown length does not end by chance in the little time of a call that comes long behind it:
+ * then it is the call itself that took so long.
  */
-static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end)
+static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end, uint64_t waited)
 {
 	const struct tl_stream *s = tl_op_stream(t, w->last);
-	double late = (double)(end - tl_min(end, w->end)) / t->ticks_per_ns;
+	uint64_t late = end - tl_min(end, w->end);
+	double ns = (double)late / t->ticks_per_ns;
 
 	if (w->end + t->noise >= end)
 		return false;
-	return !s || s->unknown || !s->since_proof || end - w->end <= s->since_ticks + t->noise ||
-	       late * late <= SPREAD * SPREAD * s->since_variance;
+	if (s && s->since_proof &&
+	    (late <= s->since_ticks + t->noise || ns * ns <= SPREAD * SPREAD * s->since_variance))
+		return true;
+	return (!s || s->unknown || !s->since_proof) && late / LATE_MOST <= waited;
 }
 
 /* ---- syncs and queries ---- */
@@ -168,7 +174,7 @@ uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
 		return tl_max(r->start, tl_min(w.end, r->end));
 	}
 	uint64_t until = tl_min(w.end, back);
-	bool longer = waited && may_last(t, &w, back);
+	bool longer = waited && may_last(t, &w, back, back - r->start);
 	learn_latency(t, w.last, w.end, r->end, waited);
 	finished(t, device, stream, event, back);
 	if (waited) {
@@ -199,8 +205,10 @@ void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, en
 		return;
 	}
 	struct awaited w = awaited(t, device, stream, event);
-	if (w.last && w.end + t->noise < r->start)
-		tl_extend(t, w.last, r->start); /* it says so */
+	/* It says so, but may speak of a function of the host's that the stream waits for. */
+	if (w.last && w.end + t->noise < r->start &&
+	    (!t->host_functions || may_last(t, &w, r->start, UINT64_MAX)))
+		tl_extend(t, w.last, r->start);
 }
 
 /* ---- calls that turn out to wait ---- */
@@ -275,7 +283,7 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 		figures->implicit_syncs++;
 	if (t->mode != TF_GPU_SAMPLE || state != TF_HOST_COPY)
 		return split;
-	bool longer = waited && may_last(t, &w, split.at);
+	bool longer = waited && may_last(t, &w, split.at, wait);
 	finished(t, device, stream, NULL, split.at);
 	if (longer)
 		tl_extend(t, w.last, split.at);

@@ -290,6 +290,32 @@ static void test_queries(void **state)
 	assert_int_equal(total()->busy, 60000 - 12800 + 100300 - 80000);
 }
 
+/* The stream is not ready before the host's function has run, which is no work of the GPU's. */
+static void test_a_query_behind_a_host_function(void **state)
+{
+	struct tf_record r = { .call = QUERY, .result = 600 };
+
+	launch(1, 10000, 11000); /* by estimate [12800, 62800) */
+	call(HOST_FUNCTION, 0, 11000, 12000);
+	feed(0, r, 100000, 100300); /* the work may be that long */
+	feed(0, r, 500000, 500300);
+	call(OTHER, 0, 600000, 600100);
+	finish();
+	assert_int_equal(total()->busy, 100000 - 12800);
+}
+
+/* A call that takes some us long after the work was not waiting for it. */
+static void test_unknown_work_and_a_late_wait(void **state)
+{
+	launch(4, 10000, 11000); /* by guess [12800, 17800) */
+	call(SYNC, 0, 90000000, 90015000);
+	launch(4, 91000000, 91001000);
+	call(SYNC, 0, 91100000, 91120000 + RETURN);
+	call(OTHER, 0, 92000000, 92000100);
+	finish();
+	assert_int_equal(total()->busy, 5000 + 120000 - 2800);
+}
+
 /* Work behind some that lasted longer moves back, as far as there is no time between. */
 static void test_push_back_stops_at_idle_time(void **state)
 {
@@ -298,10 +324,10 @@ static void test_push_back_stops_at_idle_time(void **state)
 	on_event(RECORD, 0xe1, 0x1000, 11000, 11100);
 	launch_on(0, 0x1000, 0, 12000, 13000);
 	launch_on(0, 0x1000, 0, 90000, 91000); /* [92800, 102800) */
-	on_event(EVENT_SYNC, 0xe1, 0, 91500, 95000 + RETURN);
+	on_event(EVENT_SYNC, 0xe1, 0, 91500, 97000 + RETURN);
 	call(OTHER, 0, 300000, 300100);
 	finish();
-	assert_int_equal(kernel_at(0)->queue_ticks, (95000 + GAP - 13000) + (95000 + 2 * GAP + 10000 - 91000));
+	assert_int_equal(kernel_at(0)->queue_ticks, (97000 + GAP - 13000) + (97000 + 2 * GAP + 10000 - 91000));
 }
 
 /* What was behind work that lasted longer, and ended earlier than thought, began after it all the same. */
@@ -499,6 +525,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_host_came_late, start, end),
 		cmocka_unit_test_setup_teardown(test_waits_for_their_own_stream, start, end),
 		cmocka_unit_test_setup_teardown(test_queries, start, end),
+		cmocka_unit_test_setup_teardown(test_a_query_behind_a_host_function, start, end),
+		cmocka_unit_test_setup_teardown(test_unknown_work_and_a_late_wait, start, end),
 		cmocka_unit_test_setup_teardown(test_push_back_stops_at_idle_time, start, end),
 		cmocka_unit_test_setup_teardown(test_behind_extended_work, start, end),
 		cmocka_unit_test_setup_teardown(test_latency_is_learned, start, end),

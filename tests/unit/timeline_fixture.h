@@ -20,7 +20,7 @@
 #define GAP     750
 #define COST    2150 /* of a pair around a kernel */
 
-enum { LAUNCH, GRAPH, COPY, SYNC, STREAM_SYNC, EVENT_SYNC, RECORD, WAIT, QUERY, CREATE, FREE, MODULE, SET_CURRENT, OTHER };
+enum { LAUNCH, GRAPH, COPY, SYNC, STREAM_SYNC, EVENT_SYNC, RECORD, WAIT, QUERY, CREATE, FREE, MODULE, SET_CURRENT, OTHER, HOST_FUNCTION };
 
 static struct made made;
 static struct timeline *timeline;
@@ -64,6 +64,7 @@ static inline int start_mode(enum tf_gpu_mode mode)
 		{ "cuStreamQuery", SPY_CLASS_QUERY },       { "cuStreamCreate", SPY_CLASS_STREAM },
 		{ "cuMemFree_v2", SPY_CLASS_ALLOC },        { "cuModuleLoadData", SPY_CLASS_MODULE },
 		{ "cuCtxSetCurrent", SPY_CLASS_CONTEXT },   { "cuDeviceGetAttribute", SPY_CLASS_OTHER },
+		{ "cuLaunchHostFunc", SPY_CLASS_OTHER },
 	};
 
 	made_start(&made, 32u << 20, 16, MADE_AREAS);
