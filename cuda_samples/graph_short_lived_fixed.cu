@@ -13,7 +13,7 @@
 
 static unsigned shape_rounds(unsigned request)
 {
-	return CHAIN_US(1) + request % SHAPES;
+	return CHAIN_US(1) / 2 + request % SHAPES;
 }
 
 int main(int argc, char **argv)

@@ -7,8 +7,6 @@
  * Constants of the method beside those of estimate.h, ns. Measured on an H200, driver 580.159,
  * 2026-11-21, event pairs beside CUPTI's records of the same work; results in tests/gpu/results.
  */
-/* A copy engine's start at 1 MiB and more, beyond what it is at 4 to 64 KiB. */
-#define COPY_ENGINE_MORE_NS 1100.0
 /* Sets from here on are kernels; smaller ones, beyond what travels with the command, may be either.
  */
 #define INLINE_SET_BYTES 4096u
@@ -25,9 +23,9 @@
 #define SYSTEMATIC_OTHER_NS  400.0
 #define SYSTEMATIC_SHARE     0.01
 
-/* On another H200, where a pair costs 1.6 us more, what the front end does (small sets, small copies
- * from pageable memory) came out 540 to 740 ns too long: a pair around it costs what it does around
- * a kernel. */
+/* On another H200, where a pair costs 1.6 us more, what the front end does (small sets, small
+ * copies from pageable memory) came out 540 to 740 ns too long: a pair around it costs what it does
+ * around a kernel. */
 #define INLINE_LESS_NS 750.0
 
 /* Assumed, not measured: where no pinned copy of the direction was timed, PCIe 4 x16 (25 bytes a
@@ -223,6 +221,17 @@ static struct work_time staged_copy(const struct tf_work *w, const struct calibr
 	return t;
 }
 
+/* What its bytes tell joins what its pairs do. */
+static void pinned_copy(struct work_time *t, const struct tf_work *w, const struct calibration *c)
+{
+	double half = hypot(t->random, t->shared), deviation = half / student_95(1e9);
+	struct estimate_mean mean = estimate_pinned(&c->costs, w, t->mean, deviation * deviation);
+
+	t->mean = mean.ns;
+	t->random *= sqrt(mean.variance) / deviation;
+	t->shared *= sqrt(mean.variance) / deviation;
+}
+
 struct work_time work_time(const struct tf_work *w, const struct calibration *c)
 {
 	enum method method = method_of(w);
@@ -243,14 +252,16 @@ struct work_time work_time(const struct tf_work *w, const struct calibration *c)
 		return t;
 	t.known = true;
 	t.samples = p.samples;
-	t.mean = fmax(0, p.mean);
-	t.random = p.n > 1 ? student_95(p.n - 1) * p.deviation / sqrt(p.n)
-	                   : fmax(DEVIATION_LEAST, student_95(1e9) * c->deviation) * t.mean;
+	t.mean = p.mean;
+	t.random =
+	        p.n > 1 ? student_95(p.n - 1) * p.deviation / sqrt(p.n)
+	                : fmax(DEVIATION_LEAST, student_95(1e9) * c->deviation) * fmax(0, t.mean);
 	t.shared = p.shared;
-	t.systematic = hypot(c->systematic, SYSTEMATIC_SHARE * t.mean);
 	if (method == COPY_ENGINE)
-		t.below = COPY_ENGINE_MORE_NS;
-	else if (method == PEER) /* not measured: it may start as a kernel does */
+		pinned_copy(&t, w, c);
+	t.mean = fmax(0, t.mean);
+	t.systematic = hypot(c->systematic, SYSTEMATIC_SHARE * t.mean);
+	if (method == PEER) /* not measured: it may start as a kernel does */
 		t.above = ESTIMATE_ENGINE_NS;
 	else if (method == AS_ITS_PATH && estimate_path(w) == ESTIMATE_INLINE)
 		t.below = fmin(t.mean, INLINE_LESS_NS);

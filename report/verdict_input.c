@@ -188,10 +188,13 @@ static void take_busy(struct verdict_input *in, const struct model *m)
 
 	in->busy = b->busy * scale;
 	in->kernels = b->kernels * scale;
-	/* The host may see late that a copy has ended: alone they ran no longer than they take. */
-	double sets = m->gpu.sets.high > 0 ? m->gpu.sets.high : 0;
-	if (m->gpu.copies.known >= COPIES_KNOWN && m->gpu.copies.high > 0)
-		in->kernels = fmax(in->kernels, in->busy - m->gpu.copies.high - sets);
+	/* The host may see late that a copy has ended: alone they ran no longer than they take.
+	 * What sets take no change of the copies takes away. */
+	double copies = isnan(m->gpu.copies.known)            ? 0
+	                : m->gpu.copies.known >= COPIES_KNOWN ? m->gpu.copies.high
+	                                                      : NAN;
+	if (copies >= 0)
+		in->kernels = fmax(in->kernels, in->busy - copies);
 	in->comm_most = b->comm * scale;
 	in->comm = verdict_sure_comm(m, b->comm) * scale;
 	in->idle_launch = b->by[TF_IDLE_LAUNCH] * scale;

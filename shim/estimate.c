@@ -9,6 +9,7 @@
 #define BUS_PAIRS         4u           /* of a class: fewer may be off by a tail */
 #define BUS_BYTES_MOST    (1ull << 34) /* few copies are larger, and smaller ones tell as well */
 #define DEVICES_MOST      64u          /* devices whose calibration is looked for */
+#define CONTRADICT        3.0          /* standard deviations between two figures for the same */
 #define STEP_NS           32.0         /* of the GPU's timer: a spread below it is not known */
 
 enum estimate_path estimate_path(const struct tf_work *w)
@@ -92,24 +93,56 @@ static void calibration(const struct tf_map *map, enum tf_work_kind kind, double
 	}
 }
 
-static double from_pairs(const struct estimate_costs *costs, const struct tf_work *w)
+static bool is_exact(const struct tf_work *w)
+{
+	return w->exact_count && w->exact_count < 1ull << 53 && isfinite(w->exact_ns) &&
+	       w->exact_ns >= 0 && w->exact_ns < 1e18;
+}
+
+/* Its mean by CUPTI, else by its pairs (less than 0 where they cost less than is thought), and the
+ * variance of that; NaN: there are none. */
+static struct estimate_mean measured(const struct estimate_costs *costs, const struct tf_work *w)
 {
 	const struct estimate_cost *cost = costs->cost[estimate_path(w)];
-	double sum = 0, count = 0;
+	double sum = 0, count = 0, shared = 0, random = 0;
 
-	if (w->exact_count && w->exact_count < 1ull << 53 && isfinite(w->exact_ns) &&
-	    w->exact_ns >= 0 && w->exact_ns < 1e18)
-		return w->exact_ns / (double)w->exact_count;
+	if (is_exact(w))
+		return (struct estimate_mean){w->exact_ns / (double)w->exact_count, 0};
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
 		const struct tf_pairs *p = &w->pairs[regime];
 		if (!sane(p))
 			continue;
-		sum += p->sum_ns - (double)p->count * cost[regime].ns;
-		count += (double)p->count;
+		double n = (double)p->count;
+		sum += p->sum_ns - n * cost[regime].ns;
+		shared += n * cost[regime].variance;
+		random += n * n * mean_of(p).variance;
+		count += n;
 	}
 	if (count <= 0)
-		return NAN;
-	return sum > 0 ? sum / count : 0;
+		return (struct estimate_mean){NAN, NAN};
+	return (struct estimate_mean){sum / count, shared / count + random / (count * count)};
+}
+
+struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const struct tf_work *w,
+                                     double pairs_ns, double variance)
+{
+	struct estimate_mean pairs = {pairs_ns, variance};
+	bool to_host = w->direction == SPY_DIR_DTOH;
+	const struct estimate_bus *bus = &costs->bus[to_host];
+
+	if (w->kind != TF_WORK_COPY || w->memory != SPY_MEM_PINNED || !w->count ||
+	    (!to_host && w->direction != SPY_DIR_HTOD) || !(bus->rate > 0) || !(variance > 0))
+		return pairs;
+	double on_bus = (double)w->bytes / (double)w->count / bus->rate;
+	double ns = (to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS) + on_bus;
+	/* from least to most: four standard deviations */
+	double off = on_bus * (bus->most - bus->least) / bus->rate / 4;
+	double by_bytes = ESTIMATE_BESIDE_SD_NS * ESTIMATE_BESIDE_SD_NS + off * off;
+	double apart = pairs_ns - ns;
+	if (apart * apart > CONTRADICT * CONTRADICT * (variance + by_bytes))
+		return pairs;
+	double weight = by_bytes / (by_bytes + variance);
+	return (struct estimate_mean){ns + weight * apart, weight * variance};
 }
 
 /* The best of this run's large pinned copies of a direction. */
@@ -129,7 +162,7 @@ static struct estimate_bus find_bus(const struct tf_map *map, const struct estim
 			             (w->exact_count ||
 			              w->pairs[TF_PAIR_IDLE].count + w->pairs[TF_PAIR_BUSY].count >=
 			                      BUS_PAIRS);
-			double ns = timed ? from_pairs(costs, w) - start : NAN;
+			double ns = timed ? measured(costs, w).ns - start : NAN;
 			double rate = ns > 0 ? (double)w->bytes / (double)w->count / ns : 0;
 			if (rate > best)
 				best = rate;
@@ -173,6 +206,9 @@ struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
 
 double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w)
 {
-	return !w->exact_count && estimate_is_staged(w) ? estimate_staged_class(costs, w).ns
-	                                                : from_pairs(costs, w);
+	if (!is_exact(w) && estimate_is_staged(w))
+		return estimate_staged_class(costs, w).ns;
+	struct estimate_mean mean = measured(costs, w);
+	double ns = estimate_pinned(costs, w, mean.ns, mean.variance).ns;
+	return ns < 0 ? 0 : ns;
 }

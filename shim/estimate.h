@@ -10,8 +10,12 @@
  * cost_i depends on the path that the work takes, see enum estimate_path, and comes from the
  * calibration classes TF_WORK_EMPTY and TF_WORK_NULL of the same regime, of all devices together (a
  * class does not know its device); where these are missing, from the other regime, else from what
- * was measured once (constants below; one H200, driver 580). Exact times (CUPTI) win over pairs.
- * Copies of pageable memory by a copy engine have no pairs: estimate_staged.h.
+ * was measured once (constants below; H200, driver 580). Exact times (CUPTI) win over pairs. Copies
+ * of pageable memory by a copy engine have no pairs: estimate_staged.h.
+ *
+ * What a pair costs around a pinned copy moves by more than a small one takes; what it takes by its
+ * bytes is known better. Both count by the inverse of their variance, unless they contradict each
+ * other: then the bus is not what was thought, and the pairs alone count. estimate_pinned().
  */
 #ifndef SPY_ESTIMATE_H
 #define SPY_ESTIMATE_H
@@ -35,19 +39,23 @@ enum estimate_path {
 #define ESTIMATE_ENGINE_NS      3200.0 /* a copy engine's start beyond a kernel's */
 #define ESTIMATE_GAP_NS         750.0  /* between queued kernels of a stream */
 /*
- * What that gap is longer where the work changes engines: on the way to a copy engine, and from it.
- * Together what a pair costs more around such a copy. (Between CUPTI's records of kernels and
- * copies of 4 bytes, in turn and all of them queued, the gaps are 1.0 and 2.7 us; without CUPTI
- * the two of them are 4.4 us longer than between kernels, and with larger copies up to 7 us.)
+ * What that gap is longer where the work changes engines: on the way to a copy engine, which is what
+ * a pair costs more, as its second event is the engine's, and from it. Kernels and copies of 4 bytes
+ * to the host, in turn and all of them queued: 4.4 and 5.2 us the two of them on two H200s, with 64
+ * KiB 7.4 us. Behind a kernel that has just ended CUPTI's records have 4.2 us before the copy, behind
+ * queued ones 1.0.
  */
-#define ESTIMATE_TO_ENGINE_NS   250.0
-#define ESTIMATE_FROM_ENGINE_NS (ESTIMATE_ENGINE_NS - ESTIMATE_TO_ENGINE_NS)
+#define ESTIMATE_TO_ENGINE_NS   ESTIMATE_ENGINE_NS
+#define ESTIMATE_FROM_ENGINE_NS 1800.0
 /*
  * Standard deviations of these constants: the calibration moved by about this from process to
- * process; the engine's start from 3.1 us at 4 KiB to 4.2 us at 1 MiB.
+ * process; the engine's start from 1.3 to 5.6 us, by how long the stream was idle before it.
  */
 #define ESTIMATE_PAIR_SD_NS   130.0
-#define ESTIMATE_ENGINE_SD_NS 400.0
+#define ESTIMATE_ENGINE_SD_NS 1300.0
+/* ... and of what a pinned copy takes by its bytes: what it takes beside them, see
+ * estimate_staged.h. */
+#define ESTIMATE_BESIDE_SD_NS 500.0
 
 struct estimate_cost {
 	double ns;       /* what a pair costs around work of this path */
@@ -75,6 +83,17 @@ bool estimate_tells_bus(const struct tf_work *w);
 bool estimate_is_staged(const struct tf_work *w);
 struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
                                             const struct tf_work *w);
+
+/*
+ * A class of pinned copies over the bus: from `pairs_ns`, its mean by its pairs, with this
+ * variance, ESTIMATE_ENGINE_SD_NS included, and from its bytes. The pairs' figures where these tell
+ * nothing.
+ */
+struct estimate_mean {
+	double ns, variance;
+};
+struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const struct tf_work *w,
+                                     double pairs_ns, double variance);
 
 /* Mean GPU time of one piece of work of a class, ns; NaN when unknown. */
 double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w);

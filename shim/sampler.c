@@ -68,7 +68,7 @@ static bool affordable(struct sampler *m, const struct sampler_class *class, uin
 	if (rate_affords(&m->rate, now, spy_options.budget_percent))
 		return true;
 	/* Relaxed: a few more or less do not matter. */
-	uint32_t most = class_is_new(class) ? UNBUDGETED : UNBUDGETED / 2;
+	uint32_t most = class_is_new(class) ? UNBUDGETED : UNBUDGETED / 4;
 	return __atomic_load_n(&shared.unbudgeted, __ATOMIC_RELAXED) < most &&
 	       __atomic_fetch_add(&shared.unbudgeted, 1, __ATOMIC_RELAXED) < most;
 }

@@ -21,7 +21,8 @@ void event_drop_capture(struct sim_event *e)
 
 uint64_t event_mark(struct sim_event *e, struct sim_stream *s)
 {
-	struct sim_work w = {.kind = TL_NONE, .engine = TL_COMPUTE};
+	/* Recorded by the engine of the work before it. */
+	struct sim_work w = {.kind = TL_NONE, .engine = s->engine};
 
 	stream_submit(s, &w);
 	pthread_mutex_lock(&e->lock);
