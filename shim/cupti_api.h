@@ -25,6 +25,7 @@
 #define CP_KIND_MEMSET   2
 #define CP_KIND_KERNEL   10 /* CONCURRENT_KERNEL */
 #define CP_KIND_MEMCPY2  22 /* between devices */
+#define CP_KIND_GRAPH    51 /* GRAPH_TRACE, since CUDA 11.7: of its launches, instead of its nodes */
 
 #define CP_DOMAIN_DRIVER 1 /* CUpti_CallbackDomain */
 #define CP_SITE_ENTER    0 /* CUpti_ApiCallbackSite */
@@ -77,6 +78,14 @@ struct cp_peer { /* a copy between devices */
 	uint32_t correlation;
 	void *reserved;
 	uint64_t graph_node;
+};
+
+struct cp_graph { /* a launch of a graph */
+	uint32_t kind;
+	uint32_t correlation;
+	uint64_t start, end;
+	uint32_t device; /* INT32_MAX: its first node is the host's */
+	uint32_t graph, context, stream;
 };
 
 struct cp_call { /* CUpti_CallbackData */

@@ -20,6 +20,9 @@ SAME(CP_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
 SAME(CP_KIND_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
 SAME(CP_KIND_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 SAME(CP_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMCPY2);
+#if CUPTI_API_VERSION >= 17
+SAME(CP_KIND_GRAPH, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+#endif
 SAME(CP_DOMAIN_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
 SAME(CP_SITE_ENTER, CUPTI_API_ENTER);
 SAME(CP_FLUSH_FORCED, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
@@ -52,6 +55,14 @@ SAME(CP_ATTR_ZEROED_OUT, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
 	AT(ours, correlation, theirs, correlationId);                                              \
 	AT(ours, graph_node, theirs, graphNodeId)
 
+#define GRAPH(theirs)                                                                              \
+	AT(cp_graph, kind, theirs, kind);                                                          \
+	AT(cp_graph, correlation, theirs, correlationId);                                          \
+	AT(cp_graph, start, theirs, start);                                                        \
+	AT(cp_graph, end, theirs, end);                                                            \
+	AT(cp_graph, device, theirs, deviceId);                                                    \
+	AT(cp_graph, stream, theirs, streamId)
+
 AT(cp_call, site, CUpti_CallbackData, callbackSite);
 AT(cp_call, correlation, CUpti_CallbackData, correlationId);
 /* The oldest record of CUDA 11.0 and the newest one this build knows. */
@@ -64,6 +75,8 @@ MOVE(cp_move, CUpti_ActivityMemset2);
 MOVE(cp_move, CUpti_ActivityMemset4);
 MOVE(cp_peer, CUpti_ActivityMemcpyPtoP2);
 MOVE(cp_peer, CUpti_ActivityMemcpyPtoP4);
+GRAPH(CUpti_ActivityGraphTrace);
+GRAPH(CUpti_ActivityGraphTrace2);
 #elif CUPTI_API_VERSION >= 19
 KERNEL(CUpti_ActivityKernel9);
 MOVE(cp_move, CUpti_ActivityMemcpy5);

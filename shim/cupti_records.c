@@ -9,7 +9,7 @@
 #include "shim/thread.h"
 
 #define RING_RECORDS   32768u     /* 2 MiB */
-#define BYTES_LEAST    80u        /* of a record that becomes one of ours */
+#define BYTES_LEAST    56u        /* of a record that becomes one of ours */
 #define BYTES_A_LAUNCH 280u       /* all that is recorded of one */
 #define CAUSES         (1u << 18) /* calls whose work may still come: 4 MiB */
 #define NAMES          4096u
@@ -214,6 +214,16 @@ static void write_peer(const struct cp_peer *p)
 	write_work(TF_WORK_COPY, p->start, p->end, p->correlation, &r);
 }
 
+static void write_graph(const struct cp_graph *g)
+{
+	struct tf_record r = {.activity = {.device = g->device, .stream = g->stream}};
+
+	if (g->device == INT32_MAX) /* on which it ran is not told */
+		count(SPY_TROUBLE_CUPTI_INVALID, 1);
+	else
+		write_work(TF_WORK_GRAPH, g->start, g->end, g->correlation, &r);
+}
+
 /* ---- buffers ---- */
 
 static void write_buffer(struct cupti_buffer *b)
@@ -229,6 +239,8 @@ static void write_buffer(struct cupti_buffer *b)
 			write_move((const struct cp_move *)r, TF_WORK_SET);
 		else if (r->kind == CP_KIND_MEMCPY2)
 			write_peer((const struct cp_peer *)r);
+		else if (r->kind == CP_KIND_GRAPH)
+			write_graph((const struct cp_graph *)r);
 	}
 }
 

@@ -18,7 +18,8 @@ from conftest import BUILD, ROOT, SIM
 pytestmark = pytest.mark.skipif(not (SIM / 'cupti13').exists(), reason='the toolkit has no CUPTI headers')
 
 SAMPLE, CUPTI = 1, 2
-KERNEL, COPY, SET = 1, 3, 4
+KERNEL, GRAPH, COPY, SET = 1, 2, 3, 4
+CHAINED = {'SIM_GRAPH_GAP_NS': 0}  # a launch of a graph takes what its nodes do
 CLOSING = r'cudaspy: \S+: \d+ calls, 0 records lost; .*\n'
 VERSIONS = {'cupti11': [13, 14, 15, 17, 18], 'cupti12': [19, 20, 26, 27, 28], 'cupti13': [130001, 130300]}
 
@@ -41,6 +42,9 @@ class Work:
                 out[w['kernel']][0] += 1
                 out[w['kernel']][1] += w['end'] - w['start']
         return {name: tuple(v) for name, v in out.items()}
+
+    def count(self, kind):
+        return sum(w['kind'] == kind for w in self.all)
 
     def sum(self, kind):
         return sum(w['end'] - w['start'] for w in self.all if w['kind'] == kind)
@@ -78,21 +82,27 @@ def near(ns, pieces):
 
 
 def check_complete(r):
-    """Every piece of work of the truth, with its time, at its time."""
+    """Every piece of work of the truth, with its time, at its time; of graphs their launches, or their nodes."""
     work, truth = Work(r.recording), r.truth
     assert work.mode == CUPTI and not work.partial
     assert not work.trouble['CUPTI_INVALID'] and not work.trouble['CUPTI_DROPPED']
     seen = work.kernels()
+    nodes = not work.count(GRAPH)
     for k in truth['kernels']:
-        count = k['launches'] + k['graph_launches']
+        count = k['launches'] + nodes * k['graph_launches']
         if not count:
             continue
         assert seen.pop(k['name'])[0] == count
-        assert work.kernels()[k['name']][1] == near(k['gpu_ns'] + k['graph_gpu_ns'], count)
+        assert work.kernels()[k['name']][1] == near(k['gpu_ns'] + nodes * k['graph_gpu_ns'], count)
     assert not seen
     device = truth['devices'][0]
-    for kind, key in ((KERNEL, 'kernel_ns'), (COPY, 'copy_ns'), (SET, 'set_ns')):
-        assert work.sum(kind) == near(device[key], len(work.all))
+    if nodes:
+        for kind, key in ((KERNEL, 'kernel_ns'), (COPY, 'copy_ns'), (SET, 'set_ns')):
+            assert work.sum(kind) == near(device[key], len(work.all))
+    else:
+        assert work.count(GRAPH) == truth['totals']['graph_launches']
+        assert sum(work.sum(kind) for kind in (KERNEL, GRAPH, COPY, SET)) == \
+            near(sum(device[key] for key in ('kernel_ns', 'copy_ns', 'set_ns')), len(work.all))
     assert min(w['start'] for w in work.all) == pytest.approx(device['first_start_ns'], abs=20000)
     assert max(w['end'] for w in work.all) == pytest.approx(device['last_end_ns'], abs=20000)
     return work
@@ -111,18 +121,29 @@ def check_causes(work):
                                      'samples/sim/streams', 'samples/sim/threads', 'samples/sim/pageable_copies',
                                      'samples/sim-ptsz/threads', 'samples/sim12/threads', 'samples/sim/driver_api'])
 def test_all_work_is_there(spy, program):
-    r = spy(program, 20)
+    r = spy(program, 20, **CHAINED)
     assert r.status == 0 and re.fullmatch(CLOSING, r.err), r.err
     check_causes(check_complete(r))
 
 
 def test_what_gave_the_work(spy):
-    work = check_complete(spy('graph_replay', 30))
+    work = check_complete(spy('graph_replay', 30, **CHAINED))
+    assert work.causes() == {'cudaGraphLaunch': 30, 'cudaMemset': 2, 'cudaMemcpy': 1}
+    assert {work.calls[w['cause']]['call'] for w in work.all if w['kind'] == GRAPH} == {'cudaGraphLaunch'}
+    assert not any(w['node'] for w in work.all)
+    assert [w['bytes'] for w in work.all if w['kind'] == COPY] == [4]
+
+
+def test_nodes_of_graphs_before_11_7(spy):
+    """That CUPTI knows no record of a graph's launch."""
+    r = spy('graph_replay', 30, FAKE_CUPTI_VERSION=15)
+    work = check_complete(r)
     assert work.causes() == {'cudaGraphLaunch': 30 * 6, 'cudaMemset': 2, 'cudaMemcpy': 1}
     in_graph = [w for w in work.all if w['node']]
     assert len(in_graph) == 30 * 6
     assert {work.calls[w['cause']]['call'] for w in in_graph} == {'cudaGraphLaunch'}
     assert [w['bytes'] for w in work.all if w['kind'] == COPY and not w['node']] == [4]
+    assert r.report['graphs'][0]['gpu_mean_ns'] > 0
 
 
 def test_threads_are_told_apart(spy):
@@ -139,7 +160,7 @@ def test_threads_are_told_apart(spy):
 def test_versions(spy, folder, version):
     driver = {'cupti11': 11080, 'cupti12': 12040, 'cupti13': 13000}[folder]
     program = {'cupti11': 'samples/sim11/threads', 'cupti12': 'samples/sim12/threads', 'cupti13': 'graph_replay'}[folder]
-    r = spy(program, 5, folder=folder, FAKE_CUPTI_VERSION=version, SIM_DRIVER_VERSION=driver)
+    r = spy(program, 5, folder=folder, FAKE_CUPTI_VERSION=version, SIM_DRIVER_VERSION=driver, **CHAINED)
     check_causes(check_complete(r))
     assert ('subscribe', str(version)) in r.log
 
@@ -149,7 +170,7 @@ def test_the_rules_of_setting_up(spy):
     names = [what for what, _ in r.log]
     assert names.index('subscribe') < names.index('attribute') < names.index('register') < names.index('enable')
     kinds = {int(kind) for what, kind in r.log if what == 'enable'}
-    assert kinds == {1, 2, 10, 22}
+    assert kinds == {1, 2, 10, 22, 51}
     assert {int(id) for what, id in r.log if what == 'callback'} == {2, 3, 4, 5}  # calls that give work, no others
     assert {int(a) for what, a in r.log if what == 'attribute'} >= {0, 2}  # device memory is bounded
     assert r.log[-1] == ('flush', '1') and 'finalize' not in names

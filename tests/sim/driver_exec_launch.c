@@ -10,6 +10,11 @@ static uint64_t later(uint64_t a, uint64_t b)
 }
 
 static _Thread_local uint32_t node_now; /* 1 + place in the graph of the node that runs */
+/* Of the launch, as far as it has come. */
+static _Thread_local struct {
+	uint64_t start_ns, end_ns;
+	int device;
+} span;
 
 static uint64_t place(struct sim_stream *s, struct sim_device *d, enum tl_engine engine,
                       struct sim_piece p, uint64_t start, uint64_t ns)
@@ -24,6 +29,11 @@ static uint64_t place(struct sim_stream *s, struct sim_device *d, enum tl_engine
 	p.end_ns = p.start_ns + ns;
 	if (tell)
 		tell(&p);
+	if (!span.end_ns || p.start_ns < span.start_ns) {
+		span.start_ns = p.start_ns;
+		span.device = p.device;
+	}
+	span.end_ns = later(span.end_ns, p.end_ns);
 	return p.end_ns;
 }
 
@@ -114,10 +124,27 @@ static uint64_t gap_before(const struct exec_node *n)
 	}
 }
 
+static void tell_launch(const struct sim_stream *s)
+{
+	void (*tell)(const struct sim_piece *) = atomic_load(&sim_observer);
+	struct sim_piece p = {
+	        .kind = TL_NONE,
+	        .device = span.device,
+	        .stream = s->id,
+	        .start_ns = span.start_ns,
+	        .end_ns = span.end_ns,
+	        .call = sim_total()->calls,
+	};
+
+	if (tell && span.end_ns)
+		tell(&p);
+}
+
 void exec_run(struct sim_exec *e, struct sim_stream *s)
 {
 	uint64_t begin, end;
 
+	span.start_ns = span.end_ns = 0;
 	pthread_mutex_lock(&e->lock);
 	begin = later(stream_begin(s, &s->queue[TL_COMPUTE]), atomic_load(&s->tail_ns));
 	begin = later(begin, atomic_load(&e->tail_ns));
@@ -132,6 +159,7 @@ void exec_run(struct sim_exec *e, struct sim_stream *s)
 		e->end_ns[i] = n->disabled ? start : run_node(s, n, start);
 		end = later(end, e->end_ns[i]);
 	}
+	tell_launch(s);
 	atomic_store(&e->tail_ns, end);
 	s->engine = TL_COMPUTE;
 	stream_end(s, &s->queue[TL_COMPUTE], end);

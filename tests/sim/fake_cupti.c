@@ -27,8 +27,9 @@
 #include <cupti_activity_deprecated.h>
 #include "tests/sim/observe.h"
 
-#define EXPORT __attribute__((visibility("default")))
-#define FULL   4096
+#define EXPORT       __attribute__((visibility("default")))
+#define FULL         4096
+#define GRAPHS_SINCE 17 /* CUDA 11.7 */
 
 /* Callback ids. */
 enum { CALL_INVALID, CALL_INIT, CALL_LAUNCH, CALL_GRAPH, CALL_COPY, CALL_SET, CALL_WAIT, CALLS };
@@ -132,6 +133,9 @@ static size_t record_bytes(CUpti_ActivityKind kind)
 		return version < 14   ? sizeof(CUpti_ActivityMemset2)
 		       : version < 17 ? sizeof(CUpti_ActivityMemset3)
 		                      : sizeof(CUpti_ActivityMemset4);
+	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+		return version < 27 ? sizeof(CUpti_ActivityGraphTrace)
+		                    : sizeof(CUpti_ActivityGraphTrace2);
 	default:
 		return 0;
 	}
@@ -193,7 +197,7 @@ static void tell_call(const struct sim_piece *p)
 {
 	static const unsigned names[] = {
 	        [TL_KERNEL] = CALL_LAUNCH, [TL_COPY] = CALL_COPY, [TL_SET] = CALL_SET};
-	unsigned id = p->graph_node ? CALL_GRAPH : names[p->kind];
+	unsigned id = p->graph_node || p->kind == TL_NONE ? CALL_GRAPH : names[p->kind];
 	CUpti_CallbackFunc fn = subscriber;
 	CUpti_CallbackData call = {.callbackSite = CUPTI_API_ENTER};
 
@@ -256,6 +260,15 @@ static void write_piece(const struct sim_piece *p, uint64_t start_ns, uint64_t e
 		k->correlationId = n;
 		k->name = name_of(p->kernel);
 		k->graphNodeId = (uint64_t)p->graph_node << (p->graph_node % 2 ? 32 : 0);
+	} else if (p->kind == TL_NONE) {
+		CUpti_ActivityGraphTrace *g = append(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, done_ns);
+		if (!g)
+			return;
+		g->start = start_ns;
+		g->end = end_ns;
+		g->deviceId = (uint32_t)p->device;
+		g->streamId = (uint32_t)p->stream;
+		g->correlationId = n;
 	} else if (p->kind == TL_COPY) {
 		CUpti_ActivityMemcpy3 *c = append(CUPTI_ACTIVITY_KIND_MEMCPY, done_ns);
 		if (!c)
@@ -284,6 +297,7 @@ static void write_piece(const struct sim_piece *p, uint64_t start_ns, uint64_t e
 static void see(const struct sim_piece *p)
 {
 	static const CUpti_ActivityKind kinds[] = {
+	        [TL_NONE] = CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
 	        [TL_KERNEL] = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
 	        [TL_COPY] = CUPTI_ACTIVITY_KIND_MEMCPY,
 	        [TL_SET] = CUPTI_ACTIVITY_KIND_MEMSET,
@@ -294,6 +308,8 @@ static void see(const struct sim_piece *p)
 	if (getpid() != owner || !on[kinds[p->kind]])
 		return;
 	tell_call(p);
+	if (p->graph_node && on[CUPTI_ACTIVITY_KIND_GRAPH_TRACE])
+		return;
 	pthread_mutex_lock(&lock);
 	seen++;
 	spoil(&start_ns, &end_ns);
@@ -376,6 +392,8 @@ EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 		broken("this kind makes kernels run one after the other");
 	if (!request)
 		broken("a kind is enabled ahead of the callbacks");
+	if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && version < GRAPHS_SINCE)
+		return CUPTI_ERROR_INVALID_KIND;
 	on[kind] = true;
 	return CUPTI_SUCCESS;
 }
@@ -417,6 +435,7 @@ static void cut_off(struct buffer *b, uint64_t now)
 	while (cuptiActivityGetNextRecord(b->data, b->used, &a) == CUPTI_SUCCESS) {
 		CUpti_ActivityKernel5 *k = (CUpti_ActivityKernel5 *)a;
 		CUpti_ActivityMemcpy3 *m = (CUpti_ActivityMemcpy3 *)a; /* and sets */
+		CUpti_ActivityGraphTrace *g = (CUpti_ActivityGraphTrace *)a;
 
 		if (a->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && k->end > now)
 			k->start = k->end = 0;
@@ -424,6 +443,8 @@ static void cut_off(struct buffer *b, uint64_t now)
 		          a->kind == CUPTI_ACTIVITY_KIND_MEMSET) &&
 		         m->end > now)
 			m->start = m->end = 0;
+		else if (a->kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && g->end > now)
+			g->start = g->end = 0;
 	}
 }
 

@@ -5,7 +5,8 @@
 #include "tests/sim/timeline.h"
 
 struct sim_piece {
-	enum tl_kind kind; /* never TL_NONE, TL_OWN */
+	/* TL_NONE: a graph's launch, from its first piece to its last; told behind them */
+	enum tl_kind kind;
 	int device;
 	unsigned long long stream;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; may be in the future */
