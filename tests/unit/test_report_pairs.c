@@ -119,6 +119,9 @@ static void test_copies(void **state)
 	assert_true(work_time(&w, &c).shared > 1.96 * ESTIMATE_ENGINE_SD_NS);
 	w = copy_of(SPY_DIR_DTOD, SPY_MEM_DEVICE, 4096, 7310);
 	assert_near(work_time(&w, &c).mean, 7310 - 2110, 1e-9);
+	assert_near(work_time(&w, &c).below, 500, 1e-9); /* an H200 had 300 less */
+	w.kind = TF_WORK_GRAPH;
+	assert_true(work_time(&w, &c).systematic > 2600); /* or 2.7 us less, or 2.1 more */
 	w = copy_of(SPY_DIR_HTOD, SPY_MEM_PAGEABLE, 65536, 7300);
 	assert_near(work_time(&w, &c).mean, 7300 - 1300, 1e-9);
 	assert_near(work_time(&w, &c).below, 750, 1e-9); /* or it costs what a kernel does */
