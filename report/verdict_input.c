@@ -125,11 +125,15 @@ static double take_out(struct verdict_input *in, const struct picture *p, double
 		in->copy -= h[TF_HOST_COPY];
 		in->alloc -= h[TF_HOST_ALLOC] + h[TF_HOST_MODULE];
 		in->outside -= h[TF_HOST_OTHER] + h[TF_HOST_OUTSIDE];
-		for (size_t d = 0; whole && d < p->device_count; d++) {
-			double busy = p->devices[d].busy[i] / (double)p->device_count;
-			in->busy -= busy;
-			in->kernels -= busy;
-		}
+		double busy = 0;
+		for (size_t d = 0; whole && d < p->device_count; d++)
+			busy += p->devices[d].busy[i] / (double)p->device_count;
+		in->busy -= busy;
+		in->kernels -= busy;
+		/* The GPU was idle for what the host did then, as far as it was idle. */
+		double idle = p->width > 0 ? fmax(0, 1 - busy / p->width) : 0;
+		in->idle_launch -= idle * (h[TF_HOST_LAUNCH] + h[TF_HOST_CONTENTION]);
+		in->idle_outside -= idle * (h[TF_HOST_OTHER] + h[TF_HOST_OUTSIDE]);
 	}
 	return sum;
 }

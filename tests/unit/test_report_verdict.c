@@ -172,7 +172,7 @@ static void test_sampling(void **state)
 	r.m.host.sync = 900 * MS;
 	r.m.host.sampling = r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 80 * MS;
 	is(&r, "gpu-bound", "high", "GPU busy 97.8 %");
-	assert_near(r.m.verdict.window, 920 * MS, 1);
+	assert_near(r.m.verdict.window, 920 * MS, 1e-9);
 }
 
 static void test_alloc_host_comm(void **state)
@@ -241,7 +241,11 @@ static void test_startup(void **state)
 	for (int i = 4; i < 10; i++)
 		gpu[i] = 33 * MS;
 	is(&r, "launch-bound", "high", "of 600 ms of window after start-up");
-	assert_near(r.m.verdict.startup, 400 * MS, 1);
+	assert_near(r.m.verdict.startup, 400 * MS, 1e-9);
+	/* The GPU's idle time of it goes with it. */
+	r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 210 * MS;
+	assert_near(verdict_take(&r.m).idle_outside, 10 * MS, 1e-9);
+	assert_near(verdict_take(&r.m).idle_launch, 400 * MS, 1e-9);
 	/* A program that does so most of the time is not starting. */
 	for (int i = 0; i < 7; i++)
 		host[i][TF_HOST_MODULE] = 300 * MS;
@@ -271,7 +275,7 @@ static void test_startup_until_first_work(void **state)
 	for (int i = 6; i < 10; i++)
 		gpu[i] = i == 6 ? 28 * MS : 57 * MS;
 	is(&r, "launch-bound", "high", "of 350 ms of window after start-up");
-	assert_near(r.m.verdict.startup, 650 * MS, 1);
+	assert_near(r.m.verdict.startup, 650 * MS, 1e-9);
 	/* One that worked outside CUDA meanwhile did not make its context. */
 	for (int i = 0; i < 7; i++) {
 		host[i][TF_HOST_OUTSIDE] = host[i][TF_HOST_OTHER];
@@ -301,7 +305,7 @@ static void test_window_within_a_slice(void **state)
 		gpu[i] = 22 * MS;
 	}
 	assert_near(judge(&r)->startup, 0, 0);
-	assert_near(r.m.verdict.window, 1000 * MS, 1);
+	assert_near(r.m.verdict.window, 1000 * MS, 1e-9);
 	end(&r);
 }
 
