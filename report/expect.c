@@ -26,7 +26,8 @@ void expect_free(struct expectation *e)
 
 static bool ran(const struct model *m, const struct kernel *k)
 {
-	/* CUPTI times kernels inside graphs too; captured ones run when graphs are launched. */
+	/* Before 11.7 CUPTI times kernels inside graphs too; captured ones run when graphs are
+	 * launched. */
 	return k->launches || k->gpu.total > 0 || (k->captured && m->totals.graph_launches);
 }
 

@@ -208,7 +208,7 @@ static double place(struct replay_gpu *g, size_t i, double entry, double returne
 	if (a->wait == REPLAY_STAGED)
 		return returned;
 	return later(returned + a->lead,
-	             later(entry, gpu_before(g, i) + gpu_switch(g, i) + a->space)) +
+	             later(entry, gpu_before(g, i) + fmax(0, gpu_switch(g, i) + a->space))) +
 	       a->gpu;
 }
 

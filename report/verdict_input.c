@@ -197,6 +197,8 @@ static void take_busy(struct verdict_input *in, const struct model *m)
 	double copies = isnan(m->gpu.copies.known)            ? 0
 	                : m->gpu.copies.known >= COPIES_KNOWN ? m->gpu.copies.high
 	                                                      : NAN;
+	if (m->gpu.sets.low > 0)
+		in->kernels = fmin(in->busy, in->kernels + m->gpu.sets.low);
 	if (copies >= 0)
 		in->kernels = fmax(in->kernels, in->busy - copies);
 	in->comm_most = b->comm * scale;

@@ -36,6 +36,9 @@
 #define CP_ATTR_DEVICE_POOL_LIMIT  2
 #define CP_ATTR_ZEROED_OUT         5
 
+/* The shortest of the records below, in any version: that of a graph's launch. */
+#define CP_RECORD_LEAST 48u
+
 struct cp_record {
 	uint32_t kind;
 };

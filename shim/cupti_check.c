@@ -67,6 +67,12 @@ AT(cp_call, site, CUpti_CallbackData, callbackSite);
 AT(cp_call, correlation, CUpti_CallbackData, correlationId);
 /* The oldest record of CUDA 11.0 and the newest one this build knows. */
 #if CUPTI_API_VERSION >= 130000
+#define LEAST(theirs) _Static_assert(sizeof(theirs) >= CP_RECORD_LEAST, #theirs " is shorter")
+LEAST(CUpti_ActivityGraphTrace);
+LEAST(CUpti_ActivityKernel5);
+LEAST(CUpti_ActivityMemcpy3);
+LEAST(CUpti_ActivityMemset2);
+LEAST(CUpti_ActivityMemcpyPtoP2);
 KERNEL(CUpti_ActivityKernel5);
 KERNEL(CUpti_ActivityKernel10);
 MOVE(cp_move, CUpti_ActivityMemcpy3);

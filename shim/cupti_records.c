@@ -8,8 +8,8 @@
 #include "shim/registry.h"
 #include "shim/thread.h"
 
-#define RING_RECORDS   32768u     /* 2 MiB */
-#define BYTES_LEAST    56u        /* of a record that becomes one of ours */
+#define RING_RECORDS   32768u /* 2 MiB */
+#define BYTES_LEAST    CP_RECORD_LEAST
 #define BYTES_A_LAUNCH 280u       /* all that is recorded of one */
 #define CAUSES         (1u << 18) /* calls whose work may still come: 4 MiB */
 #define NAMES          4096u
@@ -216,12 +216,10 @@ static void write_peer(const struct cp_peer *p)
 
 static void write_graph(const struct cp_graph *g)
 {
-	struct tf_record r = {.activity = {.device = g->device, .stream = g->stream}};
+	uint32_t device = g->device == INT32_MAX ? TF_DEVICE_OF_CALL : g->device;
+	struct tf_record r = {.activity = {.device = device, .stream = g->stream}};
 
-	if (g->device == INT32_MAX) /* on which it ran is not told */
-		count(SPY_TROUBLE_CUPTI_INVALID, 1);
-	else
-		write_work(TF_WORK_GRAPH, g->start, g->end, g->correlation, &r);
+	write_work(TF_WORK_GRAPH, g->start, g->end, g->correlation, &r);
 }
 
 /* ---- buffers ---- */

@@ -45,7 +45,7 @@ bool estimate_is_staged(const struct tf_work *w)
 static bool sane(const struct tf_pairs *p)
 {
 	return p->count && p->count < 1ull << 53 && isfinite(p->sum_ns) && p->sum_ns >= 0 &&
-	       p->sum_ns < 1e18 && isfinite(p->sum_squares) && p->sum_squares >= 0;
+	       p->sum_ns < 1e18 && p->sum_squares >= 0 && p->sum_squares < 1e36;
 }
 
 static void add(struct tf_pairs *to, const struct tf_pairs *p)
@@ -131,7 +131,8 @@ struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const s
 	const struct estimate_bus *bus = &costs->bus[to_host];
 
 	if (w->kind != TF_WORK_COPY || w->memory != SPY_MEM_PINNED || !w->count ||
-	    (!to_host && w->direction != SPY_DIR_HTOD) || !(bus->rate > 0) || !(variance > 0))
+	    (!to_host && w->direction != SPY_DIR_HTOD) || !(bus->rate > 0) || !(variance > 0) ||
+	    !isfinite(variance) || estimate_tells_bus(w)) /* else it would confirm itself */
 		return pairs;
 	double on_bus = (double)w->bytes / (double)w->count / bus->rate;
 	double ns = (to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS) + on_bus;
@@ -149,7 +150,7 @@ struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const s
 static struct estimate_bus find_bus(const struct tf_map *map, const struct estimate_costs *costs,
                                     bool to_host)
 {
-	double start = to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS, best = 0;
+	double start = to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS, best = 0, took = NAN, sd = 0;
 	struct tf_work key = {.kind = TF_WORK_COPY,
 	                      .direction = to_host ? SPY_DIR_DTOH : SPY_DIR_HTOD,
 	                      .memory = SPY_MEM_PINNED};
@@ -164,13 +165,16 @@ static struct estimate_bus find_bus(const struct tf_map *map, const struct estim
 			                      BUS_PAIRS);
 			double ns = timed ? measured(costs, w).ns - start : NAN;
 			double rate = ns > 0 ? (double)w->bytes / (double)w->count / ns : 0;
-			if (rate > best)
+			if (rate > best) {
 				best = rate;
+				took = ns;
+				sd = is_exact(w) ? 0 : ESTIMATE_ENGINE_SD_NS;
+			}
 		}
 	const struct estimate_bus told = estimate_bus_told(map);
 	if (best > told.most) /* the best of several is rather too good */
 		best = told.most;
-	return best > 0 ? estimate_bus_timed(best) : told;
+	return best > 0 ? estimate_bus_timed(best, took, sd) : told;
 }
 
 void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)

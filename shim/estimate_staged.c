@@ -75,9 +75,11 @@ struct estimate_bus estimate_bus_told(const struct tf_map *map)
 	              slowest * ESTIMATE_LINK_MOST);
 }
 
-struct estimate_bus estimate_bus_timed(double rate)
+struct estimate_bus estimate_bus_timed(double rate, double ns, double sd)
 {
-	return bus_of(rate, rate * (1 - ESTIMATE_COPIES_TELL), rate * (1 + ESTIMATE_COPIES_TELL));
+	double off = smaller(larger(2 * sd / ns, ESTIMATE_COPIES_TELL), 0.5);
+
+	return bus_of(rate, rate * (1 - off), rate * (1 + off));
 }
 
 /* Pieces that go one after the other, as fast as the bus lets them. */

@@ -43,7 +43,7 @@
 #define ESTIMATE_LINK_REACHED 0.877
 #define ESTIMATE_LINK_MOST    0.92
 #define ESTIMATE_LINK_LEAST   0.70
-/* Where pinned copies of the run were timed: how well these tell it. */
+/* Where pinned copies of the run were timed: how well these tell it at best. */
 #define ESTIMATE_COPIES_TELL 0.05
 /* Nothing on PCIe is faster (generation 5 x16), bytes a ns. */
 #define ESTIMATE_BUS_MOST 64.0
@@ -68,8 +68,8 @@ double estimate_link(double generation, double width);
 
 /* By the slowest link to a device of the recording, as NVML tells it. */
 struct estimate_bus estimate_bus_told(const struct tf_map *map);
-/* By this rate of pinned copies. */
-struct estimate_bus estimate_bus_timed(double rate);
+/* By this rate of pinned copies, of which each took `ns`, known to `sd`. */
+struct estimate_bus estimate_bus_timed(double rate, double ns, double sd);
 
 /* A copy of `bytes` whose call had `call_ns` for it. */
 struct estimate_range estimate_staged(const struct estimate_bus *bus, bool to_host, double bytes,

@@ -120,6 +120,7 @@ static enum tl_role named(const char *name, unsigned class)
 	        {"EventQuery", SPY_CLASS_QUERY, TL_ROLE_QUERY_EVENT},
 	        {"LaunchHostFunc", SPY_CLASS_OTHER, TL_ROLE_HOST_FUNCTION},
 	        {"StreamAddCallback", SPY_CLASS_OTHER, TL_ROLE_HOST_FUNCTION},
+	        {"GraphAddHostNode", SPY_CLASS_GRAPH, TL_ROLE_HOST_FUNCTION},
 	};
 
 	for (unsigned i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)

@@ -153,7 +153,6 @@ void tl_exact_guess(struct timeline *t, const struct tl_op *op, const struct tl_
 	                              .kernel = op->kernel,
 	                              .device = (uint8_t)(s ? s->device : 0),
 	                              .kind = op->kind,
-	                              .graph_node = op->kind == TF_WORK_GRAPH,
 	                              .guessed = op->flags & TL_OP_UNKNOWN};
 
 	add_activity(t, &a);
@@ -162,21 +161,24 @@ void tl_exact_guess(struct timeline *t, const struct tl_op *op, const struct tl_
 void timeline_activity(struct timeline *t, const struct tf_record *r)
 {
 	struct tl_exact *x = &t->exact;
+	struct tl_delayed *d = by_cause(x, r->stream);
+	uint32_t device = r->activity.device;
+	if (device == TF_DEVICE_OF_CALL)
+		device = d ? t->threads[d->thread].device : 0;
 	const struct tl_activity a = {.start = r->start,
 	                              .end = r->end,
 	                              .cause = r->stream,
 	                              .kernel = r->activity.kernel,
-	                              .device = (uint8_t)r->activity.device,
+	                              .device = (uint8_t)device,
 	                              .kind = (uint8_t)r->thread,
 	                              .graph_node = r->activity.graph_node != 0};
 
 	if (t->mode != TF_GPU_CUPTI || !t->window || r->end < r->start ||
-	    r->end >= TL_TICKS_MOST / 2 || r->activity.device >= TF_DEVICES_TIMED ||
+	    r->end >= TL_TICKS_MOST / 2 || device >= TF_DEVICES_TIMED ||
 	    r->thread < TF_WORK_KERNEL || r->thread > TF_WORK_SET) {
 		tf_header(t->map)->timeline_unknown++;
 		return;
 	}
-	struct tl_delayed *d = by_cause(x, a.cause);
 	if (d && is_pending(x, d))
 		tell(x, d, &a);
 	else if (!d && a.cause)

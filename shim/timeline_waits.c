@@ -16,6 +16,7 @@
 #define STAGED_RATE      11.0
 
 #define SHORT_CHAIN_NS   50000.0
+#define LONG_WAIT_NS     100000.0 /* of a call that waits for nothing */
 #define LATENCY_LEAST_NS 200.0
 #define LATENCY_MOST_NS  100000.0
 
@@ -114,7 +115,7 @@ static void learn_latency(struct timeline *t, const struct tl_op *op, uint64_t e
  * `waited` ticks for it. Where its classes are known it is rather the host that came late, when it
  * would have to be more than twice as long, and by more than the pieces of its class differ. Work
  * of unknown length does not end by chance in the little time of a call that comes long behind it:
- * then it is the call itself that took so long.
+ * then it is the call itself that took so long, as far as calls do.
  */
 static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end, uint64_t waited)
 {
@@ -127,7 +128,8 @@ static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end, 
 	if (s && s->since_proof &&
 	    (late <= s->since_ticks + t->noise || ns * ns <= SPREAD * SPREAD * s->since_variance))
 		return true;
-	return (!s || s->unknown || !s->since_proof) && late / LATE_MOST <= waited;
+	return (!s || s->unknown || !s->since_proof) &&
+	       (late / LATE_MOST <= waited || waited > tl_ticks(t, LONG_WAIT_NS));
 }
 
 /* ---- syncs and queries ---- */
@@ -205,9 +207,12 @@ void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, en
 		return;
 	}
 	struct awaited w = awaited(t, device, stream, event);
-	/* It says so, but may speak of a function of the host's that the stream waits for. */
-	if (w.last && w.end + t->noise < r->start &&
-	    (!t->host_functions || may_last(t, &w, r->start, UINT64_MAX)))
+	if (!w.last || w.end + t->noise >= r->start)
+		return;
+	/* It says so, but may speak of a function of the host's that the stream waits for, again
+	 * and again. */
+	if (!t->host_functions ||
+	    (!(w.last->flags & TL_OP_CUT) && may_last(t, &w, r->start, UINT64_MAX)))
 		tl_extend(t, w.last, r->start);
 }
 

@@ -207,7 +207,7 @@ struct tf_record {
 			uint64_t spare[3];
 		} event;
 		struct { /* TF_CALL_ACTIVITY */
-			uint32_t device;
+			uint32_t device; /* or TF_DEVICE_OF_CALL */
 			uint32_t stream; /* CUPTI's number */
 			uint64_t bytes;
 			uint32_t kernel;     /* index in table `kernels` */
@@ -254,6 +254,7 @@ struct tf_record {
 #define TF_CALL_FACTS           0xfffeu
 #define TF_CALL_ACTIVITY        0xfffdu
 #define TF_CALL_RANGE           0xfffcu
+#define TF_DEVICE_OF_CALL       UINT32_MAX /* the one current to the call that gave the work */
 #define TF_CAUSE(thread, start) ((uint64_t)(thread) << 48 | ((start)&0xffffffffffffu))
 
 enum tf_work_kind {

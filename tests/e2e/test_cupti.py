@@ -296,8 +296,8 @@ def test_cupti_does_not_start(spy):
 
 
 def test_calls_that_cupti_refuses_to_tell(spy):
-    r = spy('vector_add', 3, FAKE_CUPTI_REFUSE_CALLS=15)
-    check_sample(r, r'CUPTI refuses to record \(error 15\)')
+    r = spy('vector_add', 3, FAKE_CUPTI_REFUSE_CALLS=35)
+    check_sample(r, r'CUPTI refuses to record \(error 35\)')
     assert ('unsubscribe', '0') in r.log
 
 

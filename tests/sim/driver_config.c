@@ -171,7 +171,7 @@ void sim_config_read(void)
 	c->to_engine_ns = number("SIM_TO_ENGINE_NS", 3200);
 	c->from_engine_ns = number("SIM_FROM_ENGINE_NS", 1800);
 	c->to_device_ns = number("SIM_TO_DEVICE_NS", 2500);
-	c->from_device_ns = number("SIM_FROM_DEVICE_NS", 1400);
+	c->from_device_ns = number("SIM_FROM_DEVICE_NS", 1500);
 	c->graph_gap_ns = number("SIM_GRAPH_GAP_NS", 400);
 	c->copy_floor_ns = number("SIM_COPY_FLOOR_NS", 1000);
 	c->stub = number("SIM_STUB", 0);

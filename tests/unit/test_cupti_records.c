@@ -10,7 +10,9 @@
 #include "shim/thread.h"
 #include "tests/unit/shim_stubs.h"
 
-#define RECORD_BYTES 160 /* of every record in these tests */
+#define RECORD_BYTES 160 /* of every record in these tests, but for those of graphs */
+
+static size_t record_bytes = RECORD_BYTES;
 
 struct tf_clock_triple spy_load_clock;
 
@@ -28,7 +30,7 @@ uint64_t thread_make_ring(uint64_t records)
 
 static int next_record(uint8_t *buffer, size_t valid, struct cp_record **r)
 {
-	uint8_t *next = *r ? (uint8_t *)*r + RECORD_BYTES : buffer;
+	uint8_t *next = *r ? (uint8_t *)*r + record_bytes : buffer;
 
 	if (next >= buffer + valid)
 		return 12; /* CUPTI_ERROR_MAX_LIMIT_REACHED */
@@ -54,7 +56,7 @@ static void *add(uint32_t kind)
 	struct cp_record *r = (struct cp_record *)(data + used);
 
 	r->kind = kind;
-	used += RECORD_BYTES;
+	used += record_bytes;
 	return r;
 }
 
@@ -202,6 +204,37 @@ static void test_names(void **state)
 	stub_end();
 }
 
+/* The shortest records: a buffer of them waits until there is room for all. */
+static void test_graphs_do_not_flood_the_ring(void **state)
+{
+	start();
+	uint64_t now = here();
+	record_bytes = CP_RECORD_LEAST;
+	begin();
+	for (uint64_t i = 0; i < CUPTI_BUFFER_BYTES / CP_RECORD_LEAST; i++) {
+		struct cp_graph *g = add(CP_KIND_GRAPH);
+		g->start = g->end = now;
+		g->correlation = (uint32_t)i;
+		g->device = i ? 1 : INT32_MAX;
+	}
+	end();
+	ring->head = ring->capacity - 5000;
+	cupti_records_collect();
+	cupti_records_write();
+	assert_true(ring->head - ring->tail <= ring->capacity);
+	assert_true(cupti_records_left() > 0);
+	uint64_t first = ring->tail = ring->head;
+	cupti_records_write();
+	assert_int_equal(cupti_records_left(), 0);
+	assert_int_equal(ring->head - first, CUPTI_BUFFER_BYTES / CP_RECORD_LEAST);
+	const struct tf_record *r = &ring->slots[first & (ring->capacity - 1)];
+	assert_int_equal(r[0].thread, TF_WORK_GRAPH);
+	assert_int_equal(r[0].activity.device, TF_DEVICE_OF_CALL);
+	assert_int_equal(r[1].activity.device, 1);
+	record_bytes = RECORD_BYTES;
+	stub_end();
+}
+
 /* What finds no room waits for the drain; at the end it is counted. */
 static void test_a_full_ring_loses_nothing(void **state)
 {
@@ -275,6 +308,7 @@ int main(void)
 	        cmocka_unit_test(test_invalid_ones_are_counted),  cmocka_unit_test(test_names),
 	        cmocka_unit_test(test_a_full_ring_loses_nothing), cmocka_unit_test(test_range),
 	        cmocka_unit_test(test_no_room_for_the_ring),
+	        cmocka_unit_test(test_graphs_do_not_flood_the_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -297,8 +297,8 @@ static void test_a_query_behind_a_host_function(void **state)
 
 	launch(1, 10000, 11000); /* by estimate [12800, 62800) */
 	call(HOST_FUNCTION, 0, 11000, 12000);
-	feed(0, r, 100000, 100300); /* the work may be that long */
-	feed(0, r, 500000, 500300);
+	for (uint64_t at = 100000; at < 500000; at += 1000) /* it may take twice as long */
+		feed(0, r, at, at + 300);
 	call(OTHER, 0, 600000, 600100);
 	finish();
 	assert_int_equal(total()->busy, 100000 - 12800);
@@ -311,9 +311,11 @@ static void test_unknown_work_and_a_late_wait(void **state)
 	call(SYNC, 0, 90000000, 90015000);
 	launch(4, 91000000, 91001000);
 	call(SYNC, 0, 91100000, 91120000 + RETURN);
-	call(OTHER, 0, 92000000, 92000100);
+	launch(4, 92000000, 92001000);
+	call(SYNC, 0, 182000000, 187000000 + RETURN); /* no call takes that long */
+	call(OTHER, 0, 190000000, 190000100);
 	finish();
-	assert_int_equal(total()->busy, 5000 + 120000 - 2800);
+	assert_int_equal(total()->busy, 5000 + 120000 - 2800 + 95000000 - 2800);
 }
 
 /* Work behind some that lasted longer moves back, as far as there is no time between. */

@@ -225,6 +225,24 @@ static void test_more_activities_than_fit(void **state)
 	assert_int_equal(total()->busy, 200000 * 50);
 }
 
+/* Of a graph that begins with a function of the host's CUPTI does not tell the device. */
+static void test_a_graph_without_a_device(void **state)
+{
+	struct tf_record r = { .call = GRAPH }, a = { .call = TF_CALL_ACTIVITY, .thread = TF_WORK_GRAPH };
+
+	r.graph.graph = 1;
+	feed(0, r, 10000, 11000);
+	call(SYNC, 0, 12000, 60000);
+	a.start = WINDOW + 20000;
+	a.end = WINDOW + 50000;
+	a.stream = TF_CAUSE(0, WINDOW + 10000);
+	a.activity.device = TF_DEVICE_OF_CALL;
+	timeline_activity(timeline, &a);
+	finish();
+	assert_int_equal(total()->busy, 30000);
+	assert_int_equal(header()->timeline_unknown, 0);
+}
+
 static void test_damaged_activities(void **state)
 {
 	struct tf_record r = { .call = TF_CALL_ACTIVITY, .thread = TF_WORK_KERNEL, .start = WINDOW + 10, .end = WINDOW + 5 };
@@ -281,6 +299,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_partial, start_exact, end),
 		cmocka_unit_test_setup_teardown(test_too_many_wait, start_exact, end),
 		cmocka_unit_test_setup_teardown(test_more_activities_than_fit, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_a_graph_without_a_device, start_exact, end),
 		cmocka_unit_test_setup_teardown(test_damaged_activities, start_exact, end),
 		cmocka_unit_test_setup_teardown(test_anything, start_exact, end),
 	};

@@ -139,9 +139,6 @@ def told_of_sums(row, truth):
         notes.append("sampled: %.0f %% of the pieces have no time%s" % (
             100 * (1 - one["known_share"]),
             "; those that have one: %+.1f %%" % one["known"]["percent"] if one["known"] else ""))
-    if truth.kinds.get("graph", (0, 0))[0] and row.get("cupti", {}).get("pass") is False:
-        notes.append("cupti mode records the nodes of graphs, which makes a graph take longer than where CUPTI records "
-                     "it as a whole")
     return notes
 
 
