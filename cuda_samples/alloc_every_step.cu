@@ -10,7 +10,7 @@
  */
 #include "cuda_samples/sample.h"
 
-KERNEL(fill, "fixed:5000", (unsigned *scratch, unsigned n, unsigned value, unsigned *total))
+KERNEL(fill, "fixed:2500", (unsigned *scratch, unsigned n, unsigned value, unsigned *total))
 {
 	unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -22,7 +22,7 @@ KERNEL(fill, "fixed:5000", (unsigned *scratch, unsigned n, unsigned value, unsig
 
 int main(int argc, char **argv)
 {
-	const unsigned n = 1 << 20;
+	const unsigned n = 1 << 20, used = n / 16;
 	unsigned iterations = sample_start(argc, argv, 15000);
 	unsigned *total = sample_malloc<unsigned>(1);
 	unsigned result, expected = 0;
@@ -31,8 +31,8 @@ int main(int argc, char **argv)
 	for (unsigned it = 0; it < iterations; it++) {
 		unsigned *scratch = sample_malloc<unsigned>(n);
 
-		sample_set_async(scratch, 0, n * sizeof(*scratch), 0);
-		LAUNCH(fill, n / 256, 256, 0, 0, scratch, n, it, total);
+		sample_set_async(scratch, 0, used * sizeof(*scratch), 0);
+		LAUNCH(fill, used / 256, 256, 0, 0, scratch, used, it, total);
 		sample_free(scratch);
 		expected += it;
 	}

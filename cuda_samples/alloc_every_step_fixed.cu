@@ -8,7 +8,7 @@
  */
 #include "cuda_samples/sample.h"
 
-KERNEL(fill, "fixed:5000", (unsigned *scratch, unsigned n, unsigned value, unsigned *total))
+KERNEL(fill, "fixed:2500", (unsigned *scratch, unsigned n, unsigned value, unsigned *total))
 {
 	unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -20,7 +20,7 @@ KERNEL(fill, "fixed:5000", (unsigned *scratch, unsigned n, unsigned value, unsig
 
 int main(int argc, char **argv)
 {
-	const unsigned n = 1 << 20;
+	const unsigned n = 1 << 20, used = n / 16;
 	unsigned iterations = sample_start(argc, argv, 15000);
 	unsigned *total = sample_malloc<unsigned>(1);
 	unsigned *scratch = sample_malloc<unsigned>(n);
@@ -28,8 +28,8 @@ int main(int argc, char **argv)
 
 	sample_set(total, 0, sizeof(*total));
 	for (unsigned it = 0; it < iterations; it++) {
-		sample_set_async(scratch, 0, n * sizeof(*scratch), 0);
-		LAUNCH(fill, n / 256, 256, 0, 0, scratch, n, it, total);
+		sample_set_async(scratch, 0, used * sizeof(*scratch), 0);
+		LAUNCH(fill, used / 256, 256, 0, 0, scratch, used, it, total);
 		expected += it;
 	}
 	sample_copy(&result, total, sizeof(result), DTOH, PAGEABLE);

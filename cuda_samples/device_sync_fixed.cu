@@ -2,13 +2,16 @@
  * device_sync_fixed: the same turns, and the same work beside them; the host waits for the stream
  * of the turns alone.
  *
- * A correct report counts five launches of chain and four stream syncs for each iteration.
+ * A correct report counts eight launches of chain, one of beside_them and eight stream syncs for
+ * each iteration.
  *
  *     device_sync_fixed [ITERATIONS]
  */
 #include "cuda_samples/sample_chain.h"
 
-#define TURNS 4
+#define TURNS 8
+
+CHAIN_KERNEL(beside_them)
 
 int main(int argc, char **argv)
 {
@@ -19,15 +22,15 @@ int main(int argc, char **argv)
 	CHECK(cudaStreamCreateWithFlags(&turns, cudaStreamNonBlocking));
 	CHECK(cudaStreamCreateWithFlags(&background, cudaStreamNonBlocking));
 	for (unsigned i = 0; i < iterations; i++) {
-		chain_launch(beside, CHAIN_US(200), background);
+		LAUNCH(beside_them, 1, CHAIN_THREADS, 0, background, beside, CHAIN_US(100));
 		for (unsigned t = 0; t < TURNS; t++) {
-			chain_launch(value, CHAIN_US(50), turns);
+			chain_launch(value, CHAIN_US(25), turns);
 			sample_sync_stream(turns);
 		}
 	}
-	sample_verify(chain_end(beside) == lcg_after(0, (unsigned long)iterations * CHAIN_US(200)));
+	sample_verify(chain_end(beside) == lcg_after(0, (unsigned long)iterations * CHAIN_US(100)));
 	sample_answer(chain_end(value),
-	              lcg_after(0, (unsigned long)iterations * TURNS * CHAIN_US(50)));
+	              lcg_after(0, (unsigned long)iterations * TURNS * CHAIN_US(25)));
 	sample_expect("no-finding=device-sync-for-stream");
 	CHECK(cudaStreamDestroy(turns));
 	CHECK(cudaStreamDestroy(background));

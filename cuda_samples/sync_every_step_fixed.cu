@@ -9,14 +9,14 @@
 #include "cuda_samples/sample.h"
 #include "cuda_samples/sample_lcg.h"
 
-KERNEL(step, "fixed:5000", (unsigned *state, unsigned rounds))
+KERNEL(step, "fixed:6500", (unsigned *state, unsigned rounds))
 {
 	*state = lcg_steps(*state, rounds);
 }
 
 int main(int argc, char **argv)
 {
-	const unsigned rounds = 1000;
+	const unsigned rounds = 2000;
 	unsigned iterations = sample_start(argc, argv, 20000);
 	unsigned *state = sample_malloc<unsigned>(1);
 	unsigned *seen = sample_malloc_pinned<unsigned>(iterations + 1);

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, VIRTUAL_TIME, environment, report
+from conftest import BUILD, ROOT, VIRTUAL_TIME, environment, report
 
 HOST = ('launch', 'back_pressure', 'contention', 'sync_useful', 'sync_wasted', 'copy', 'alloc', 'module', 'other_cuda',
         'outside', 'sampling')
@@ -68,9 +68,37 @@ def test_work_of_one_stream_does_not_overlap(run):
     assert gpu['overlap_ns'] < gpu['overlap_possible_ns'] / 20
 
 
-def test_work_of_one_class_may_differ(run):
+def test_work_of_one_class_may_differ(run, compile_c):
     """Of five launches of one kernel in a step, one takes four times as long as the others, beside them: the waits tell."""
-    r = run('device_sync', CUDASPY_GPU='sample', **VIRTUAL_TIME)
+    program = compile_c('''
+        #include "tests/e2e/programs/work.h"
+        static void turn(CUfunction f, CUstream s, unsigned rounds)
+        {
+            CUdeviceptr value = 0;
+            void *arguments[] = {&value, &rounds};
+            CHECK(cuLaunchKernel(f, 1, 1, 1, 256, 1, 1, 0, s, arguments, NULL));
+        }
+        int main(void)
+        {
+            static const char image[] = "simcuda 1\\nkernel chain arg:1:2\\n";
+            CUmodule module;
+            CUfunction chain;
+            CUstream turns, beside;
+
+            work_start();
+            CHECK(cuModuleLoadData(&module, image));
+            CHECK(cuModuleGetFunction(&chain, module, "chain"));
+            CHECK(cuStreamCreate(&turns, CU_STREAM_NON_BLOCKING));
+            CHECK(cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
+            for (int i = 0; i < 1000; i++) {
+                turn(chain, beside, 100000);
+                for (int t = 0; t < 4; t++) {
+                    turn(chain, turns, 25000);
+                    CHECK(cuCtxSynchronize());
+                }
+            }
+        }''', f'-I{ROOT}', '-lcuda')
+    r = run(program, CUDASPY_GPU='sample', **VIRTUAL_TIME)
     assert_divides(r.report)
     gpu = r.report['gpu']
     assert gpu['busy_low_ns'] < truth_busy(r) < gpu['busy_high_ns']
