@@ -10,7 +10,7 @@
 #include "cuda_samples/sample.h"
 #include "cuda_samples/sample_lcg.h"
 
-KERNEL(step, "fixed:6500", (unsigned *state, unsigned rounds))
+KERNEL(step, "fixed:3000", (unsigned *state, unsigned rounds))
 {
 	*state = lcg_steps(*state, rounds);
 }
