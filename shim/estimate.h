@@ -39,8 +39,8 @@ enum estimate_path {
 #define ESTIMATE_ENGINE_NS      3200.0 /* a copy engine's start beyond a kernel's */
 #define ESTIMATE_GAP_NS         750.0  /* between queued kernels of a stream */
 /*
- * What that gap is longer where the work changes engines: on the way to a copy engine, which is what
- * a pair costs more, as its second event is the engine's, and from it. Kernels and copies of 4 bytes
+ * What that gap is longer where the work changes engines: on the way to a copy engine, taken for
+ * what a pair costs more, as if its second event were the engine's, and from it. Kernels and copies of 4 bytes
  * to the host, in turn and all of them queued: 4.4 and 5.2 to 7.4 us the two of them on two H200s,
  * with 64 KiB 7.4 us. Behind a kernel that has just ended CUPTI's records have 4.2 us before the
  * copy, behind queued ones 1.0.
@@ -49,7 +49,7 @@ enum estimate_path {
 #define ESTIMATE_FROM_ENGINE_NS 2800.0
 /*
  * Standard deviations of these constants: the calibration moved by about this from process to
- * process; the engine's start from 1.3 to 5.6 us, by how long the stream was idle before it.
+ * process; the engine's start from 1.3 to 5.6 us, it is not known why.
  */
 #define ESTIMATE_PAIR_SD_NS   130.0
 #define ESTIMATE_ENGINE_SD_NS 1300.0
