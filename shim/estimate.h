@@ -40,10 +40,10 @@ enum estimate_path {
 #define ESTIMATE_GAP_NS         750.0  /* between queued kernels of a stream */
 /*
  * What that gap is longer where the work changes engines: on the way to a copy engine, taken for
- * what a pair costs more, as if its second event were the engine's, and from it. Kernels and copies of 4 bytes
- * to the host, in turn and all of them queued: 4.4 and 5.2 to 7.4 us the two of them on two H200s,
- * with 64 KiB 7.4 us. Behind a kernel that has just ended CUPTI's records have 4.2 us before the
- * copy, behind queued ones 1.0.
+ * what a pair costs more, as if its second event were the engine's, and from it. Kernels and copies
+ * of 4 bytes to the host, in turn and all of them queued: 4.4 and 5.2 to 7.4 us the two of them on
+ * two H200s, with 64 KiB 7.4 us. Behind a kernel that has just ended CUPTI's records have 4.2 us
+ * before the copy, behind queued ones 1.0.
  */
 #define ESTIMATE_TO_ENGINE_NS   ESTIMATE_ENGINE_NS
 #define ESTIMATE_FROM_ENGINE_NS 2800.0
