@@ -13,6 +13,7 @@
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static unsigned enabled;
+static int graphs_as_spans;
 static int owner;
 
 /* Records lie one after the other; their length goes by their kind. */
@@ -27,6 +28,8 @@ static size_t record_bytes(CUpti_ActivityKind kind)
 		return sizeof(REC_MEMCPY2);
 	case CUPTI_ACTIVITY_KIND_MEMSET:
 		return sizeof(REC_MEMSET);
+	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+		return sizeof(REC_GRAPH);
 	case CUPTI_ACTIVITY_KIND_RUNTIME:
 		return sizeof(CUpti_ActivityAPI);
 	default:
@@ -91,6 +94,22 @@ static void add_copy(struct batch *b, uint8_t kind, uint64_t bytes, uint64_t sta
 #endif
 }
 
+/* Three launches of a graph with two nodes of 5 ns, 5 ns apart. */
+static void add_graphs(struct batch *b)
+{
+	for (uint32_t i = 0; i < 6 && !graphs_as_spans; i++)
+		add_kernel(b, "_Z4fillPfj", 3000 + 10 * i, 3005 + 10 * i, 7, 3, 30 + i / 2);
+	for (uint32_t i = 0; i < 3 && graphs_as_spans; i++) {
+		REC_GRAPH *g = append(b, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+
+		g->start = 3000 + 20 * i;
+		g->end = 3015 + 20 * i;
+		g->streamId = 7;
+		g->graphId = 3;
+		g->correlationId = 30 + i;
+	}
+}
+
 /* A copy that lasts while kernels of its stream run, and one like it that does not. */
 static void fill_untrue(struct batch *b)
 {
@@ -111,8 +130,7 @@ static void fill_first(struct batch *b)
 		add_kernel(b, "_Z4fillPfj", 1000 + 150 * i, 1100 + 150 * i, 7, 0, 10 + i);
 	add_kernel(b, "plain", 1050, 1150, 8, 0, 20); /* overlaps the first */
 	add_kernel(b, "_Z4fillPfj", 0, 0, 7, 0, 21);  /* counts, but has no time */
-	for (uint32_t i = 0; i < 6; i++)              /* three launches of a graph with two nodes */
-		add_kernel(b, "_Z4fillPfj", 3000 + 10 * i, 3005 + 10 * i, 7, 3, 30 + i / 2);
+	add_graphs(b);
 	/* what cudaspy runs while it samples is no work of the program's */
 	add_kernel(b, "cudaspy_stall", 4000, 4700, 7, 0, 40);
 	add_kernel(b, "cudaspy_null", 4800, 4810, 7, 0, 41);
@@ -168,6 +186,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 
 	if (kind == CUPTI_ACTIVITY_KIND_KERNEL)
 		abort(); /* would make kernels run one after the other */
+	graphs_as_spans |= kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
 	enabled++;
 	return refused ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED : CUPTI_SUCCESS;
 }

@@ -93,6 +93,7 @@ class CuptiTruth(unittest.TestCase):
         self.assertEqual(data["own"], {"kernels": 2, "gpu_ns": 710})
         self.assertFalse([k for k in data["kernels"] if "cudaspy" in k["name"]])
         self.assertEqual(data["devices"][0]["busy_ns"], 891)
+        self.assertEqual(truth.from_cupti(self.out).as_json()["own_kernels"], 2)
 
     def test_busy(self):
         data = self.inject()
@@ -103,6 +104,14 @@ class CuptiTruth(unittest.TestCase):
         streams = {s["stream"]: s for s in data["streams"]}
         self.assertEqual((streams[7]["kernel_records"], streams[7]["kernel_ns"], streams[7]["copy_ns"]),
                          (13, 500 + 30 + 100, 200))
+
+    def test_busy_with_graphs_as_spans(self):
+        """A launch of a graph is busy time from its first node to its last, what lies between them too."""
+        data = self.inject(CUPTI_TRUTH_GRAPH="1")
+        self.assertEqual((data["graph_launches"], data["graphs"][0]["gpu_ns"]), (3, 3 * 15))
+        self.assertEqual(data["devices"][0]["busy_ns"], 891 - 6 * 5 + 3 * 15)
+        t = truth.from_cupti(self.out)
+        self.assertEqual((t.busy_ns, t.kinds["graph"]), (906, (3, 45)))
 
     def test_truncated_timeline_has_no_busy(self):
         data = self.inject(CUPTI_TRUTH_KEEP="5")

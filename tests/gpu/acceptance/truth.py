@@ -38,7 +38,7 @@ class Truth:
                 "copies": self.copies, "copy_bytes": self.copy_bytes, "sets": self.sets,
                 "inside_graphs": self.inside, "directions": self.directions,
                 "kernel_names": len(self.kernels), "gpu_ns": self.gpu_ns, "busy_ns": self.busy_ns,
-                "untrue": {work.text(k): n for k, n in self.untrue.items()},
+                "untrue": {work.text(k): n for k, n in self.untrue.items()}, "own_kernels": self.own,
                 "troubles": self.troubles}
 
 
