@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-from acceptance import truth, work
+from acceptance import runs, truth, work
 from acceptance.shim import Report
 
 
@@ -73,6 +73,15 @@ def timed_truth(classes, kernels=(100, 100000)):
     t = same_truth()
     t.classes, t.kinds = classes, {"kernel": kernels, "copy": (0, 0), "set": (0, 0), "graph": (0, 0)}
     return t
+
+
+def a_round(truth, sample, cupti):
+    """A round of runs (acceptance/runs.py) that had these reports and this truth; None: none."""
+    made = runs.Round()
+    made.truths = {"truth": truth} if truth else {}
+    made.reports = {n: r for n, r in (("sample", sample), ("cupti", cupti)) if r}
+    made.loop_s = {"truth": [], "sample": [], "cupti": []}
+    return made
 
 
 def shim_report(folder):

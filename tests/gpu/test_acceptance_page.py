@@ -19,7 +19,8 @@ class Width(unittest.TestCase):
         p.overhead_row({"program": "launch_loop/static", "mode": "off", "limit_percent": 2.0,
                         "pass": True, "note": None, **overhead.summary([(1.0, 1.02)] * 15)})
         p.accuracy_head()
-        p.accuracy_row({"program": "torch_conv_training", "pass": False, "note": "z" * 100,
+        p.accuracy_row({"program": "torch_conv_training", "pass": False, "note": "z" * 100, "rounds": 3,
+                        "spread_percent": {"truth": [-12.345, 123.456], "sample": None, "cupti": [-12.345, -0.001]},
                         "sample": {"truth_ns": 123456789012, "ours_ns": 123456789012, "percent": -12.345,
                                    "per_piece_ns": -123.4}, "cupti": {"percent": None}})
         p.timeline_head()
@@ -29,3 +30,6 @@ class Width(unittest.TestCase):
         p.table("t", [{"what": "w" * 70, "text": "y" * 100, "pass": None}])
         p.verdicts([{"what": "counts", "pass": False, "text": "name/one, " * 30}])
         self.assertLessEqual(max(len(line) for line in out.getvalue().splitlines()), page.WIDTH)
+        said = " ".join(out.getvalue().split())
+        self.assertIn("3 runs, off by: CUPTI itself -12.35 .. +123.46 %, sampled not known, "
+                      "cupti mode -12.35 .. -0.00 %", said)

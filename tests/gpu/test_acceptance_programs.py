@@ -49,19 +49,21 @@ class Gate(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             trace = os.path.join(folder, "trace")
             settings = types.SimpleNamespace(
-                work=folder, quick=False, simulated=True, build=folder, shim="", runs={},
+                work=folder, quick=False, simulated=True, build=folder, shim="", runs={}, rounds=2,
+                out_of_time=lambda: False,
                 reporter="/nonexistent", environment=lambda **more: {**os.environ, **{
                     k: v for k, v in more.items() if k != "LD_PRELOAD"}},
                 time_left=lambda most: most)
             program = programs.Program("p", [sys.executable, "-c", self.CODE, trace], timeout=30,
                                        gated=True)
-            three = runs.three(settings, program)
+            made = runs.rounds(settings, program)
             with open(trace, encoding="utf-8") as f:
                 written = f.read()
-            self.assertEqual(written.replace("b", ""), "tsc")
-            self.assertEqual(written.count("b"), 3)
-            self.assertIn("truth", three.trouble)  # it did no work on a GPU
-            self.assertIs(runs.three(settings, program), three)
+            self.assertEqual(written.replace("b", ""), 2 * "tsc")
+            self.assertEqual(sorted(written[:6]), sorted("bbbtsc"))  # the second round starts after the first
+            for done in made:  # they did no work on a GPU
+                self.assertEqual(list(done.trouble), ["truth", "sample", "cupti"])
+            self.assertIs(runs.rounds(settings, program), made)
 
 
 class Workloads(unittest.TestCase):

@@ -75,6 +75,19 @@ class Simulated(unittest.TestCase):
         self.assertEqual([c["class"] for c in row["classes"]], ["increment(unsigned int*)"])
         self.assertGreaterEqual(row["classes"][0]["samples"], accuracy.SAMPLES_LEAST)
         self.assertIsNotNone(parts["timeline"]["rows"][0]["difference_points"])
+        self.assertEqual((row["rounds"], row["sample"]["percent_runs"]), (1, [row["sample"]["percent"]]))
+
+    def test_several_runs(self):
+        parts = self.script("--parts", "accuracy,timeline", "--runs", "2", "--only", "^many_tiny_launches/sim$")
+        row, = parts["accuracy"]["rows"]
+        self.assertEqual((parts["accuracy"]["runs"], row["rounds"], row["trouble"]), (2, 2, {}))
+        for mode in ("sample", "cupti"):
+            self.assertEqual([len(row[mode][k]) for k in ("ours_ns_runs", "truth_ns_runs", "percent_runs")], [2, 2, 2])
+        self.assertEqual(len(row["classes"][0]["interval_holds_runs"]), 2)
+        self.assertIn("2 runs, off by: CUPTI itself", parts["said"])
+        shares, = parts["timeline"]["rows"]
+        self.assertEqual((shares["rounds"], shares["trouble"]), (2, {}))
+        self.assertEqual([len(shares["busy_runs"][n]) for n in ("sample", "cupti")], [2] * 2)
 
     def test_verdicts(self):
         parts = self.script("--parts", "verdicts,truncated", "--repeats", "2", "--lanes", "2", "--only",

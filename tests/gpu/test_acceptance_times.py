@@ -1,8 +1,10 @@
 """Tests of the acceptance script: GPU times and shares beside the truth."""
+import types
 import unittest
+from unittest import mock
 
 from acceptance import accuracy, programs, runs, timeline, work
-from made_up import kernel_row, copy_row, FILL, timed_report, timed_truth
+from made_up import a_round, kernel_row, copy_row, FILL, timed_report, timed_truth
 
 
 COPY = work.copy_key("HtoD", "pinned", 4100)
@@ -36,10 +38,9 @@ class Work(unittest.TestCase):
 
 class Accuracy(unittest.TestCase):
     def row(self, works, total_ns, classes, **more):
-        three = runs.Three()
-        three.truths = [timed_truth(classes, **more)]
-        three.reports = {mode: timed_report(works, total_ns, mode) for mode in ("sample", "cupti")}
-        return {"program": "p", **accuracy.row_of(None, three)}
+        made = a_round(timed_truth(classes, **more),
+                       *(timed_report(works, total_ns, mode) for mode in ("sample", "cupti")))
+        return {"program": "p", **accuracy.row_of(None, [made])}
 
     def test_good(self):
         row = self.row([kernel_row()], 102000, {FILL: (100, 100000)})
@@ -84,34 +85,33 @@ class Accuracy(unittest.TestCase):
         self.assertFalse(accuracy.sum_verdicts([row], "sample")["pass"])
 
     def test_pieces_without_a_time_are_told(self):
-        three = runs.Three()
-        three.truths = [timed_truth({})]
-        three.reports = {mode: timed_report([], 30000, mode) for mode in ("sample", "cupti")}
-        three.reports["sample"].data["gpu"]["work"]["all"]["gpu_known_share"] = 0.25
-        self.assertIn("75 %", accuracy.row_of(None, three)["note"])
+        made = a_round(timed_truth({}), *(timed_report([], 30000, mode) for mode in ("sample", "cupti")))
+        made.reports["sample"].data["gpu"]["work"]["all"]["gpu_known_share"] = 0.25
+        self.assertIn("75 %", accuracy.row_of(None, [made])["note"])
 
     def test_pieces_with_a_time_are_compared_too(self):
         lacking = copy_row()
         lacking.update(mean_ns=None, low_ns=None, high_ns=None, samples=0)
-        three = runs.Three()
-        three.truths = [timed_truth({FILL: (100, 100000), COPY: (100, 900000)})]
-        three.truths[0].kinds["copy"] = (100, 900000)
-        three.reports = {mode: timed_report([kernel_row(mean_ns=1010.0), lacking], 101000, mode, copies=100)
-                         for mode in ("sample", "cupti")}
-        three.reports["sample"].data["gpu"]["work"]["all"]["gpu_known_share"] = 0.5
-        row = {"program": "p", **accuracy.row_of(None, three)}
+        truth = timed_truth({FILL: (100, 100000), COPY: (100, 900000)})
+        truth.kinds["copy"] = (100, 900000)
+        made = a_round(truth, *(timed_report([kernel_row(mean_ns=1010.0), lacking], 101000, mode, copies=100)
+                                for mode in ("sample", "cupti")))
+        made.reports["sample"].data["gpu"]["work"]["all"]["gpu_known_share"] = 0.5
+        row = {"program": "p", **accuracy.row_of(None, [made])}
         self.assertEqual((row["sample"]["known"]["percent"], row["sample"]["pass"]), (1.0, False))
         self.assertIn("50 % of the pieces have no time; those that have one: +1.0 %", row["note"])
         self.assertIn("the others +1.0 %", accuracy.sum_verdicts([row], "sample")["text"])
 
     def untrue(self, untrue, real, ours=101000.0):
         """Kernels of 1 us, and copies of 1 us of which CUPTI has so many with a time that cannot be true."""
-        three = runs.Three()
-        three.truths = [timed_truth({FILL: (100, 100000), COPY: (real, 1000 * real)})]
-        three.truths[0].kinds["copy"], three.truths[0].untrue = (real, 1000 * real), {COPY: untrue}
-        three.reports = {mode: timed_report([kernel_row(), copy_row(mean_ns=mean)], total, mode, copies=100)
-                         for mode, mean, total in (("sample", 1010.0, 100000 + ours), ("cupti", 9e6, 900100000))}
-        return {"program": "p", **accuracy.row_of(None, three)}
+        return {"program": "p", **accuracy.row_of(None, [self.untrue_round(untrue, real, ours)])}
+
+    def untrue_round(self, untrue, real, ours=101000.0):
+        truth = timed_truth({FILL: (100, 100000), COPY: (real, 1000 * real)})
+        truth.kinds["copy"], truth.untrue = (real, 1000 * real), {COPY: untrue} if untrue else {}
+        reports = [timed_report([kernel_row(), copy_row(mean_ns=mean)], total, mode, copies=100)
+                   for mode, mean, total in (("sample", 1010.0, 100000 + ours), ("cupti", 9e6, 900100000))]
+        return a_round(truth, *reports)
 
     def test_untrue_records(self):
         row = self.untrue(1, 99)
@@ -130,22 +130,138 @@ class Accuracy(unittest.TestCase):
         self.assertEqual([round(row["sample"][k]) for k in ("low_ns", "high_ns")], [79900, 120100])
 
     def test_failed_run(self):
-        three = runs.Three()
-        three.truths = [timed_truth({FILL: (100, 100000)})]
-        three.reports = {"sample": timed_report([kernel_row()], 100000)}
-        three.trouble = {"cupti": "it ran in mode sample"}
-        row = {"program": "p", **accuracy.row_of(None, three)}
+        made = a_round(timed_truth({FILL: (100, 100000)}), timed_report([kernel_row()], 100000), None)
+        made.trouble = {"cupti": "it ran in mode sample"}
+        row = {"program": "p", **accuracy.row_of(None, [made])}
         self.assertEqual((row["pass"], row["note"]), (False, "cupti: it ran in mode sample"))
         self.assertTrue(accuracy.sum_verdicts([row], "sample")["pass"])
         self.assertFalse(accuracy.sum_verdicts([row], "cupti")["pass"])
 
 
+class AccuracyOfRuns(unittest.TestCase):
+    """Several runs: medians are compared."""
+
+    def row(self, truths, totals, means):
+        """Runs of 100 kernels, each with the truth's time of a piece, the sum and the class's mean."""
+        made = [a_round(timed_truth({FILL: (100, 100 * t)}, kernels=(100, 100 * t)),
+                        timed_report([kernel_row(mean_ns=mean, low_ns=mean - 60, high_ns=mean + 60)], total),
+                        timed_report([], 100000, "cupti"))
+                for t, total, mean in zip(truths, totals, means)]
+        return {"program": "p", "rounds": len(made), **accuracy.row_of(None, made)}
+
+    def test_one_run_that_is_off(self):
+        """One run of CUPTI and one of ours far off, each in another round: neither decides."""
+        row = self.row((10000, 15000, 10100), (1020000, 1000000, 2000000), (10200.0, 10000.0, 20000.0))
+        one = row["sample"]
+        self.assertEqual((row["pass"], one["ours_ns"], one["truth_ns"], one["percent"]),
+                         (True, 1020000, 1010000.0, 0.99))
+        self.assertEqual((one["ours_ns_runs"], one["truth_ns_runs"]),
+                         ([1020000, 1000000, 2000000], [1000000.0, 1500000.0, 1010000.0]))
+        self.assertEqual((one["percent_runs"], one["per_piece_ns"]), ([0.99, -0.99, 98.02], 100.0))
+        self.assertEqual(row["spread_percent"]["sample"], [-0.99, 98.02])
+        self.assertEqual(row["spread_percent"]["truth"], [-0.99, 48.515])
+        c, = row["classes"]
+        self.assertEqual((c["mean_ns"], c["truth_ns"], c["pass"]), (10200.0, 10100.0, True))
+        self.assertEqual((c["mean_ns_runs"], c["truth_ns_runs"]),
+                         ([10200.0, 10000.0, 20000.0], [10000.0, 15000.0, 10100.0]))
+
+    def test_most_runs_are_off(self):
+        row = self.row((10000, 10000, 10000), (1060000, 1000000, 1051000), (10600.0, 10000.0, 10510.0))
+        self.assertEqual((row["pass"], row["sample"]["percent"], row["classes"][0]["pass"]), (False, 5.1, False))
+        self.assertIn("p +5.1 % (+510 ns a piece; runs +0.0 .. +6.0 %)", accuracy.sum_verdicts([row], "sample")["text"])
+
+    def test_even_number(self):
+        """The worse of the two runs in the middle stands for the program, their mean for a class and the truth."""
+        for totals, percent in (((940000, 1010000), -6.0), ((1060000, 990000), 6.0)):
+            row = self.row((9900, 10100), totals, [t / 100 for t in totals])
+            self.assertEqual((row["sample"]["truth_ns"], row["sample"]["percent"]), (1000000.0, percent))
+            c, = row["classes"]
+            self.assertEqual((c["mean_ns"], c["truth_ns"]), (sum(totals) / 200, 10000.0))
+
+    def test_each_interval_counts(self):
+        row = self.row((1000, 1000, 1000), (100000, 100000, 100000), (1000.0, 1059.0, 1061.0))
+        c, = row["classes"]
+        self.assertEqual((c["interval_holds_runs"], c["interval_holds"]), ([True, True, False], False))
+        held = accuracy.class_verdicts([row])[1]
+        self.assertEqual((held["pass"], held["text"]), (False, "2 of 3 hold the truth (67 %)"))
+
+    def test_least_samples(self):
+        made = [a_round(timed_truth({FILL: (100, 100000)}),
+                        timed_report([kernel_row(samples=n, mean_ns=2000.0)], 100000),
+                        timed_report([], 100000, "cupti")) for n in (40, 29, 50)]
+        c, = accuracy.row_of(None, made)["classes"]
+        self.assertEqual((c["samples"], c["pass"]), (29, None))
+        made[1].reports["sample"].data["works"] = []  # a run that lacks the class has no sample of it
+        c, = accuracy.row_of(None, made)["classes"]
+        self.assertEqual((c["samples"], c["mean_ns"], c["mean_ns_runs"]), (0, 2000.0, [2000.0, None, 2000.0]))
+
+    def test_run_without_a_figure(self):
+        row = self.row((1000, 1000, 1000), (100000, None, 100000), (1000.0, 1000.0, 1000.0))
+        self.assertEqual((row["pass"], row["sample"]["percent"], row["spread_percent"]["sample"]), (False, None, None))
+
+    def test_trouble_in_one_run(self):
+        made = [a_round(timed_truth({FILL: (100, 100000)}), *(timed_report([kernel_row()], 100000, mode)
+                        for mode in ("sample", "cupti"))) for _ in range(3)]
+        del made[1].truths["truth"]
+        made[1].trouble["truth"] = "SIGSEGV"
+        row = accuracy.row_of(None, made)
+        self.assertEqual((row["pass"], row["note"], row["sample"]["pass"]), (False, "truth: run 2: SIGSEGV", True))
+
+    def test_untrue_records_of_all_runs(self):
+        made = [Accuracy.untrue_round(self, *x) for x in ((60, 40), (0, 100), (0, 100))]
+        row = accuracy.row_of(None, made)
+        self.assertEqual(row["sample"]["left_out"], [])  # 60 of 300
+        self.assertIn("CUPTI's time of 60 of 300 of copy HtoD", row["note"])
+        made[1] = Accuracy.untrue_round(self, 10, 90)
+        row = accuracy.row_of(None, made)
+        self.assertEqual((row["sample"]["left_out"], row["sample"]["percent"]), ([work.text(COPY)], 0.0))
+
+
+class Rounds(unittest.TestCase):
+    """How often the programs are run, and that the parts share the runs."""
+
+    def made(self, count, left, troubles=()):
+        """(settings, the rounds' row) of so many rounds asked for, with time left for so many."""
+        settings = types.SimpleNamespace(rounds=count, runs={}, only=None, simulated=True)
+        done = []
+
+        def one(*_):
+            done.append(runs.Round())
+            if len(done) in troubles:
+                done[-1].trouble["cupti"] = "timed out"
+            return done[-1]
+
+        settings.out_of_time = lambda: len(done) >= left
+        found = []
+        with mock.patch.object(runs, "run_round", one), mock.patch.object(
+                programs, "all_programs", lambda _: [programs.Program("many_tiny_launches/sim", [])]):
+            for _ in range(2):
+                found += runs.rows(settings, None, lambda program, made: {"pass": True, "note": "n", "made": made},
+                                   lambda row: None)
+        self.assertEqual(len(done), min(count, max(left, len(found[0].get("made", [])))))
+        return found
+
+    def test_both_parts_have_all_rounds(self):
+        first, second = self.made(3, 9)
+        self.assertEqual((first["rounds"], first["note"], second["made"] is first["made"]), (3, "n", True))
+
+    def test_time_runs_out(self):
+        """What was run is judged, by the second part as well."""
+        for row in self.made(3, 2):
+            self.assertEqual((row["rounds"], row["pass"], row["note"]),
+                             (2, True, "2 of 3 rounds: the time limit was reached; n"))
+        for row in self.made(3, 2, troubles=(2,)):  # the second was cut short
+            self.assertEqual((row["rounds"], row["note"]), (1, "1 of 3 rounds: the time limit was reached; n"))
+        self.assertEqual([r["rounds"] for r in self.made(3, 1, troubles=(1,))], [1, 1])
+        self.assertEqual([(r["pass"], r["note"]) for r in self.made(3, 0)],
+                         [(False, "not run: the time limit was reached")] * 2)
+
+
 class Timeline(unittest.TestCase):
     def row(self, name="p", **cupti):
-        three = runs.Three()
-        three.reports = {mode: timed_report([], 1, mode) for mode in ("sample", "cupti")}
-        three.reports["cupti"].data["gpu"].update(cupti)
-        return {"program": name, "note": None, **timeline.row_of(programs.Program(name, []), three)}
+        made = a_round(None, *(timed_report([], 1, mode) for mode in ("sample", "cupti")))
+        made.reports["cupti"].data["gpu"].update(cupti)
+        return {"program": name, "note": None, **timeline.row_of(programs.Program(name, []), [made])}
 
     def test_points(self):
         self.assertEqual(self.row()["difference_points"], 0.0)

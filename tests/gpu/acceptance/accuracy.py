@@ -3,6 +3,11 @@
 The program as a whole: the GPU's busy time as a sum over kernels, graph launches, copies and sets; the truth's is
 scaled, kind by kind, to the pieces that the shim's run had. Class by class: the mean time of one piece.
 
+Of several runs (--runs) medians are compared: of the truth the median, over its runs, of the mean time of a piece, kind
+by kind and class by class. Each run's sum is compared with that, and the run in the middle stands for the program; of
+an even number the worse of the two in the middle. Of a class the median of its means is compared, and the interval of
+each run.
+
 Of CUPTI's own records some cannot be true (tests/gpu/cupti_untrue.c). They are left out of the truth; a class of which
 many are like that, and in cupti mode, which has its times from CUPTI too, a class of which any is, is left out on both
 sides, and the program's sum compares the rest.
@@ -22,70 +27,105 @@ UNTRUE_MOST = 0.20    # share of a class's records that cannot be true, beyond w
 HELD_LEAST = 0.90     # share of classes whose interval holds the truth
 
 
-def has_shapes(truth):
-    return any(k.kind == "kernel" and k.grid for k in truth.classes)
+def middle(pairs):
+    """Of (pieces, ns) of several runs that of the median time of a piece; runs without a piece do not count."""
+    pairs = sorted((p for p in pairs if p[0]), key=lambda p: p[1] / p[0])
+    if not pairs:
+        return 0, 0
+    a, b = pairs[(len(pairs) - 1) // 2], pairs[len(pairs) // 2]
+    return a if a is b else (a[0], a[0] * (a[1] / a[0] + b[1] / b[0]) / 2)
 
 
-def without_truth(truth, mode):
-    """Keys of the classes that cannot be compared."""
-    def share(key):
-        return truth.untrue[key] / (truth.untrue[key] + truth.classes.get(key, (0, 0))[0])
-    return [k for k in truth.untrue if mode == "cupti" or share(k) > UNTRUE_MOST]
+class Truths:
+    """What CUPTI's runs come to; one run's as it is."""
+
+    def __init__(self, truths):
+        self.each = truths
+        self.untrue, self.pieces = {}, {}  # of a class, in all runs; pieces: those with a time
+        for t in truths:
+            for key, count in t.untrue.items():
+                self.untrue[key] = self.untrue.get(key, 0) + count
+            for key, (count, _) in t.classes.items():
+                self.pieces[key] = self.pieces.get(key, 0) + count
+        self.classes = {key: middle(t.classes.get(key, (0, 0)) for t in truths) for key in self.pieces}
+
+    @property
+    def has_shapes(self):
+        return any(k.kind == "kernel" and k.grid for k in self.classes)
+
+    def without_truth(self, mode):
+        """Keys of the classes that cannot be compared."""
+        def share(key):
+            return self.untrue[key] / (self.untrue[key] + self.pieces.get(key, 0))
+        return [k for k in self.untrue if mode == "cupti" or share(k) > UNTRUE_MOST]
+
+    def kinds(self, left_out=()):
+        """{kind: (pieces, ns)} of all but the classes left out."""
+        each = [kinds_without(t, left_out) for t in self.each]
+        return {kind: middle(k.get(kind, (0, 0)) for k in each) for kind in {kind: None for k in each for kind in k}}
+
+
+def kinds_without(truth, left_out):
+    kinds = dict(truth.kinds)
+    for key in left_out:
+        pieces, ns = kinds.get(key.kind, (0, 0))
+        real = truth.classes.get(key, (0, 0))
+        kinds[key.kind] = (pieces - real[0], ns - real[1])
+    return kinds
+
+
+def expected(pieces, kinds):
+    """The truth's time of so many pieces, at its mean of their kind; None where that is not known."""
+    total = 0.0
+    for kind, count in pieces.items():
+        real, ns = kinds.get(kind, (0, 0))
+        if count and not real:
+            return None
+        total += count * ns / real if count else 0
+    return total
 
 
 class Sum:
-    """What is compared of a run and of its truth: all but the classes without a truth, which are left out of both."""
+    """What is compared of a run: all but the classes without a truth."""
 
-    def __init__(self, report, truth, left_out):
+    def __init__(self, report, truths, left_out):
         whole = report.data["gpu"]["work"]["all"]
-        self.pieces, self.kinds = dict(report.pieces), dict(truth.kinds)
+        self.pieces = dict(report.pieces)
         self.ours, self.low, self.high = (whole["gpu_%s_ns" % x] for x in ("total", "low", "high"))
-        classes = work.classes_of(report, has_shapes(truth))
+        classes = work.classes_of(report, truths.has_shapes)
         for key in left_out:
-            self.leave_out(key, classes.get(key, work.Class()), truth.classes.get(key, (0, 0)))
-        self.real = self.expected()
+            self.leave_out(key, classes.get(key, work.Class()))
 
-    def leave_out(self, key, ours, real):
+    def leave_out(self, key, ours):
         self.pieces[key.kind] = self.pieces.get(key.kind, 0) - ours.pieces
-        pieces, ns = self.kinds.get(key.kind, (0, 0))
-        self.kinds[key.kind] = (pieces - real[0], ns - real[1])
         if self.ours is not None:  # how far the whole may be off, the rest may be
             self.ours, self.low, self.high = (x - ours.sum for x in (self.ours, self.low, self.high))
 
-    def expected(self):
-        """The truth's time of our pieces, at its mean of their kind; None where that is not known."""
-        total = 0.0
-        for kind, count in self.pieces.items():
-            real, ns = self.kinds.get(kind, (0, 0))
-            if count and not real:
-                return None
-            total += count * ns / real if count else 0
-        return total
 
-
-def compare_known(report, truth, left_out):
+def compare_known(report, truths, left_out):
     """The sum over the classes that have a time in both; None where there is none."""
-    classes = work.classes_of(report, has_shapes(truth))
-    both = [(classes[k], truth.classes[k]) for k in classes
-            if classes[k].timed and truth.classes.get(k, (0, 0))[0] and k not in left_out]
+    classes = work.classes_of(report, truths.has_shapes)
+    both = [(classes[k], truths.classes[k]) for k in classes
+            if classes[k].timed and truths.classes.get(k, (0, 0))[0] and k not in left_out]
     real = sum(ours.timed * ns / pieces for ours, (pieces, ns) in both)
     ours = sum(c.sum for c, _ in both)
     return {"pieces": sum(c.timed for c, _ in both), "ours_ns": ours, "truth_ns": real,
             "percent": round(100.0 * (ours / real - 1.0), 3)} if real else None
 
 
-def compare_sum(report, truth, mode="sample"):
-    """The program's sum in one of the shim's modes."""
-    left_out = without_truth(truth, mode)
-    s = Sum(report, truth, left_out)
+def compare_sum(report, truths, mode="sample"):
+    """The program's sum in one run in one of the shim's modes."""
+    left_out = truths.without_truth(mode)
+    s, kinds = Sum(report, truths, left_out), truths.kinds(left_out)
     count = sum(s.pieces.values())
     whole = report.data["gpu"]["work"]["all"]
-    ours, real = s.ours, s.real
-    row = {"pieces": s.pieces, "truth_pieces": {k: n for k, (n, _) in s.kinds.items() if n},
+    ours, real = s.ours, expected(s.pieces, kinds)
+    row = {"pieces": s.pieces, "truth_pieces": {k: n for k, (n, _) in kinds.items() if n},
            "ours_ns": ours, "low_ns": s.low, "high_ns": s.high,
            "known_share": whole["gpu_known_share"], "samples": whole["samples"],
-           "known": compare_known(report, truth, left_out), "left_out": [work.text(k) for k in left_out],
-           "truth_ns": real, "percent": None, "per_piece_ns": None, "limit_ns": None, "pass": False}
+           "known": compare_known(report, truths, left_out), "left_out": [work.text(k) for k in left_out],
+           "truth_ns": real, "percent": None, "per_piece_ns": None, "limit_ns": None, "pass": False,
+           "truth_ns_runs": [expected(s.pieces, kinds_without(t, left_out)) for t in truths.each], "mode": report.mode}
     if real:
         row["limit_ns"] = max(SHARE * real, PER_PIECE_NS * count)
     if real and ours is not None:
@@ -96,41 +136,71 @@ def compare_sum(report, truth, mode="sample"):
     return row
 
 
-def compare_class(key, ours, real):
-    pieces, ns = real
+def compare_sums(reports, truths, mode):
+    """The row of the run in the middle, with the figures of all; that of a run without a figure, where one is."""
+    found = [compare_sum(r, truths, mode) for r in reports]
+    unknown = [r for r in found if r["percent"] is None]
+    by_size = sorted(found, key=lambda r: r["percent"]) if not unknown else unknown[:1]
+    row = max(by_size[(len(by_size) - 1) // 2:len(by_size) // 2 + 1], key=lambda r: abs(r["percent"] or 0))
+    return {**row, "ours_ns_runs": [r["ours_ns"] for r in found], "percent_runs": [r["percent"] for r in found]}
+
+
+def compare_class(key, ours, truths):
+    """`ours`: the class in each run."""
+    pieces, ns = truths.classes[key]
     truth = ns / pieces
-    row = {"class": work.text(key), "kind": key.kind, "pieces": ours.pieces, "truth_pieces": pieces,
-           "samples": ours.samples, "mean_ns": ours.mean, "low_ns": ours.low, "high_ns": ours.high,
-           "truth_ns": truth, "difference_ns": None, "percent": None, "interval_holds": None,
-           "pass": None}
-    if ours.mean is None:
+    had = [c for c in ours if c.mean is not None]
+    row = {"class": work.text(key), "kind": key.kind, "pieces": max(c.pieces for c in ours), "truth_pieces": pieces,
+           "samples": min(c.samples for c in ours), "mean_ns": runs.median(c.mean for c in had),
+           "low_ns": runs.median(c.low for c in had), "high_ns": runs.median(c.high for c in had),
+           "truth_ns": truth, "difference_ns": None, "percent": None, "interval_holds": None, "pass": None,
+           "mean_ns_runs": [c.mean for c in ours],
+           "truth_ns_runs": [t.classes[key][1] / t.classes[key][0] if t.classes.get(key, (0, 0))[0] else None
+                             for t in truths.each],
+           "interval_holds_runs": [c.low <= truth <= c.high for c in had]}
+    if not had:
         return row
-    row["difference_ns"] = round(ours.mean - truth, 1)
-    row["percent"] = round(100.0 * (ours.mean / truth - 1.0), 2) if truth else None
-    row["interval_holds"] = ours.low <= truth <= ours.high
-    if ours.samples >= SAMPLES_LEAST:
-        row["pass"] = abs(ours.mean - truth) <= max(SHARE * truth, CLASS_NS)
+    row["difference_ns"] = round(row["mean_ns"] - truth, 1)
+    row["percent"] = round(100.0 * (row["mean_ns"] / truth - 1.0), 2) if truth else None
+    row["interval_holds"] = all(row["interval_holds_runs"])
+    if row["samples"] >= SAMPLES_LEAST:
+        row["pass"] = abs(row["mean_ns"] - truth) <= max(SHARE * truth, CLASS_NS)
     return row
 
 
-def compare_classes(report, truth):
+def compare_classes(reports, truths):
     """(rows of the classes that both know, keys that one of them lacks)."""
-    ours = work.classes_of(report, has_shapes(truth))
-    left_out = without_truth(truth, "sample")
-    real = {k: v for k, v in truth.classes.items() if v[0] and k not in left_out}
-    both = [compare_class(k, ours[k], real[k]) for k in ours if k in real]
+    each = [work.classes_of(r, truths.has_shapes) for r in reports]
+    ours = {key: None for classes in each for key in classes}
+    left_out = truths.without_truth("sample")
+    real = {k for k, v in truths.classes.items() if v[0] and k not in left_out}
+    both = [compare_class(k, [classes.get(k) or work.Class() for classes in each], truths) for k in ours if k in real]
     both.sort(key=lambda r: -r["pieces"] * r["truth_ns"])
-    alone = {"ours": sorted(work.text(k) for k in set(ours) - set(real)),
-             "truth": sorted(work.text(k) for k in set(real) - set(ours))}
+    alone = {"ours": sorted(work.text(k) for k in set(ours) - real),
+             "truth": sorted(work.text(k) for k in real - set(ours))}
     return both, alone
 
 
-def told_of_sums(row, truth):
+def least_and_most(percents):
+    """None where one of them is not known, or there is none."""
+    return [min(percents), max(percents)] if percents and None not in percents else None
+
+
+def spread_of(row):
+    """{"truth", "sample", "cupti": [least, most]} of the runs, per cent off the truth's median."""
+    found = {mode: least_and_most(row[mode]["percent_runs"]) for mode in ("sample", "cupti") if mode in row}
+    one = row.get("sample") or row["cupti"]
+    off = [round(100.0 * (ns / one["truth_ns"] - 1.0), 3) if ns and one["truth_ns"] else None
+           for ns in one["truth_ns_runs"]]
+    return {"truth": least_and_most(off), **found}
+
+
+def told_of_sums(row, truths):
     """What the sums of a row do not say by themselves."""
     notes = []
-    for key, pieces in truth.untrue.items():
+    for key, pieces in truths.untrue.items():
         notes.append("CUPTI's time of %d of %d of %s cannot be true, since other work of the stream ran meanwhile: "
-                     "not compared" % (pieces, pieces + truth.classes.get(key, (0, 0))[0], work.text(key)[:60]))
+                     "not compared" % (pieces, pieces + truths.pieces.get(key, 0), work.text(key)[:60]))
     for mode in ("sample", "cupti"):
         if row.get(mode, {}).get("left_out"):
             notes.append("%s mode: left out on both sides: %s" % (mode, ", ".join(row[mode]["left_out"])))
@@ -142,30 +212,34 @@ def told_of_sums(row, truth):
     return notes
 
 
-def row_of(program, three):
-    row = {"trouble": three.trouble, "loop_s": three.loop_s, "pass": False}
-    if "truth" in three.trouble:
-        return {**row, "note": "truth: " + three.trouble["truth"]}
-    truth = three.truths[0]
-    row["truth"] = truth.as_json()
-    for name, report in three.reports.items():
-        row[name] = compare_sum(report, truth, name)
-        row[name]["mode"] = report.mode
-    if not three.reports:
-        return {**row, "note": "the shim's runs failed: %s" % three.trouble}
-    if "sample" in three.reports:
-        row["classes"], row["classes_alone"] = compare_classes(three.reports["sample"], truth)
-        row["calibration"] = three.reports["sample"].data["gpu"]["calibration"]
-    if not truth.kinds:
+def row_of(program, made):
+    trouble = runs.troubles(made, ("truth", "sample", "cupti"))
+    row = {"trouble": trouble, "loop_s": runs.loop_times(made), "pass": False}
+    real = [r.truths["truth"] for r in made if "truth" in r.truths]
+    if not real:
+        return {**row, "note": "truth: " + trouble["truth"]}
+    truths = Truths(real)
+    row["truth"] = real[0].as_json()
+    reports = {name: [r.reports[name] for r in made if name in r.reports] for name in ("sample", "cupti")}
+    for name, found in reports.items():
+        if found:
+            row[name] = compare_sums(found, truths, name)
+    if not any(reports.values()):
+        return {**row, "note": "the shim's runs failed: %s" % trouble}
+    row["spread_percent"] = spread_of(row)
+    if reports["sample"]:
+        row["classes"], row["classes_alone"] = compare_classes(reports["sample"], truths)
+        row["calibration"] = reports["sample"][0].data["gpu"]["calibration"]
+    if not truths.kinds():
         return {**row, "pass": None, "note": "the truth has no spans of graphs"}
     wrong = [c for c in row.get("classes", []) if c["pass"] is False]
-    notes = ["%s: %s" % kv for kv in three.trouble.items()]
+    notes = ["%s: %s" % kv for kv in trouble.items()]
     if wrong:
         notes.append("%d classes off, the largest: %s, %+.0f ns" % (
             len(wrong), wrong[0]["class"][:60], wrong[0]["difference_ns"]))
-    notes += told_of_sums(row, truth)
+    notes += told_of_sums(row, truths)
     row["note"] = "; ".join(notes) or None
-    row["pass"] = not three.trouble and not wrong and row["sample"]["pass"]
+    row["pass"] = not trouble and not wrong and row["sample"]["pass"]
     return row
 
 
@@ -187,6 +261,8 @@ def figure(one):
     if one["known_share"] is not None and one["known_share"] < KNOWN_LEAST and one["known"]:
         text += "; %.0f %% of the pieces have no time, the others %+.1f %%" % (
             100 * (1 - one["known_share"]), one["known"]["percent"])
+    if len(one["percent_runs"]) > 1:
+        text += "; runs %+.1f .. %+.1f %%" % tuple(least_and_most(one["percent_runs"]))
     return text + ")"
 
 
@@ -195,7 +271,7 @@ def class_verdicts(rows):
     judged = [(p, c) for p, c in classes if c["pass"] is not None]
     wrong = ["%s %s %+.0f ns" % (p, c["class"][:40], c["difference_ns"])
              for p, c in judged if not c["pass"]]
-    held = [c["interval_holds"] for _, c in classes if c["interval_holds"] is not None]
+    held = [h for _, c in classes for h in c["interval_holds_runs"]]
     share = sum(held) / len(held) if held else 0.0
     return [
         {"what": "GPU time of classes", "pass": bool(judged) and not wrong,
@@ -212,4 +288,4 @@ def run(settings, page):
     failed = [r["program"] for r in rows if r["pass"] is False and not r.get("truth")]
     if failed:
         found.append({"what": "accuracy not measured", "pass": False, "text": ", ".join(failed)})
-    return {"rows": rows, "verdicts": found}
+    return {"runs": settings.rounds, "rows": rows, "verdicts": found}

@@ -14,6 +14,7 @@ def seen(ours, truth):
 
 
 WORDS = {True: "PASS", False: "FAIL", None: ""}
+SPREAD = {"truth": "CUPTI itself", "sample": "sampled", "cupti": "cupti mode"}
 
 
 def number(value, scale, form):
@@ -112,14 +113,17 @@ class Page:
             if self.skipped(row):
                 return
             sample, cupti = row.get("sample") or {}, row.get("cupti") or {}
-            held = [c["interval_holds"] for c in row.get("classes", [])
-                    if c["interval_holds"] is not None]
+            held = [h for c in row.get("classes", []) for h in c["interval_holds_runs"]]
             self.write("%-20s %9s %9s %7s %8s %7s %9s %s" % (
                 row["program"][:20], number(sample.get("truth_ns"), 1e-6, "%.2f"),
                 number(sample.get("ours_ns"), 1e-6, "%.2f"), number(sample.get("percent"), 1, "%+.2f"),
                 number(sample.get("per_piece_ns"), 1, "%+.0f"),
                 number(cupti.get("percent"), 1, "%+.2f"), "%d/%d" % (sum(held), len(held)),
                 WORDS[row["pass"]]))
+            if row.get("rounds", 1) > 1 and row.get("spread_percent"):
+                self.notes("%d runs, off by: %s" % (row["rounds"], ", ".join(
+                    "%s %s" % (SPREAD[name], "not known" if not pair else "%+.2f .. %+.2f %%" % tuple(pair))
+                    for name, pair in row["spread_percent"].items())))
             if row["note"]:
                 self.note(row["note"])
 
@@ -141,7 +145,7 @@ class Page:
                 WORDS[row["pass"]]))
             if row["note"]:
                 self.note(row["note"])
-            elif row["pass"] is False:
+            if row["pass"] is False and row.get("largest"):
                 self.note("largest: " + row["largest"])
             if row.get("told"):
                 self.note("%s: %s %% of the time in launches and waits" % (

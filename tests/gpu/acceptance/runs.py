@@ -1,10 +1,12 @@
-"""The runs of `accuracy` and `timeline`: each program once under CUPTI alone, once sampled, once in cupti mode.
+"""The runs of `accuracy` and `timeline`, in rounds: each program once under CUPTI alone, once sampled, once in cupti
+mode; then all of them again.
 
 On the GPU one at a time, since programs that share one slow each other's kernels down; frameworks, which load for
 seconds, are loaded before it is their turn.
 """
 import os
 import re
+import statistics
 import time
 
 from acceptance import counts, process, programs, shim, truth
@@ -17,13 +19,13 @@ PROGRAMS = (
     r"|torch_mlp/.*|torch_conv_training|torch_compiled|torch_graph_replay|torch_pinned_copies|jax_matmul)$")
 
 
-class Three:
-    """What became of the three runs; `trouble` says why one of them cannot be used."""
+class Round:
+    """What became of one run of each kind; `trouble` says why one of them cannot be used."""
 
     def __init__(self):
-        self.truths = []
+        self.truths = {}   # "truth": truth.Truth
         self.reports = {}  # "sample", "cupti": shim.Report
-        self.trouble = {}  # "truth", "sample", "cupti": a line
+        self.trouble = {}  # by any of these names: a line
         self.loop_s = {}
 
 
@@ -72,26 +74,26 @@ def argv_of(settings, program):
     return program.quick_argv if settings.quick else program.loop
 
 
-def truth_run(settings, program):
+def watched_run(settings, program, mode, name):
+    """A run with the yardstick in the same process."""
     spans = program.name.split("/")[0] in GRAPH_PROGRAMS
-    folder = counts.folder_of(settings, program.name, "truth")
+    folder = counts.folder_of(settings, program.name, name)
     env = truth.yardstick(settings).environment(settings, folder, graphs_as_spans=spans)
-    return Run(settings, program, BARE, "truth", env)
+    return Run(settings, program, mode, name, env)
 
 
-def read_truth(settings, run, outcome, into):
-    trouble = outcome.skipped or outcome.trouble()
+def read_truth(settings, run, outcome):
+    """(truth, trouble) of the one process that worked on the GPU."""
+    trouble, found = outcome.skipped or outcome.trouble(), []
     try:
-        into.truths = [t for t in truth.yardstick(settings).read(settings, run.folder)
-                       if t.launches or t.graph_launches or t.copies or t.sets]
+        found = [t for t in truth.yardstick(settings).read(settings, run.folder)
+                 if t.launches or t.graph_launches or t.copies or t.sets]
     except (OSError, ValueError, KeyError, RuntimeError) as e:
         trouble = trouble or "%s: %s" % (type(e).__name__, e)
-    trouble = trouble or "; ".join(x for t in into.truths for x in t.troubles)
-    if not trouble and len(into.truths) != 1:
-        trouble = "%d processes did work on the GPU" % len(into.truths)
-    into.loop_s["truth"] = outcome.times
-    if trouble:
-        into.trouble["truth"] = trouble
+    trouble = trouble or "; ".join(x for t in found for x in t.troubles)
+    if not trouble and len(found) != 1:
+        trouble = "%d processes did work on the GPU" % len(found)
+    return (found[0] if found else None), trouble or None
 
 
 def read_report(settings, run, outcome, *options):
@@ -113,47 +115,87 @@ def run_mode(settings, program, mode, name=None, env=None, argv=None):
     return report, outcome, trouble
 
 
-def run_three(settings, program):
-    three = Three()
-    runs = {"truth": truth_run(settings, program)}
+def runs_of(settings, program):
+    """{name: run} of a round, in the order of their turns."""
+    runs = {"truth": watched_run(settings, program, BARE, "truth")}
     runs.update({name: Run(settings, program, MODES[name]) for name in ("sample", "cupti")})
+    return runs
+
+
+def run_round(settings, program):
+    done = Round()
+    runs = runs_of(settings, program)
     try:
         if program.gated:
             for run in runs.values():
                 run.hold()
-        use(settings, runs, three)
+        for name, run in runs.items():
+            use(settings, name, run, done)
     finally:
         for run in runs.values():
             run.close()
-    return three
+    return done
 
 
-def use(settings, runs, three):
-    """Lets each have its turn, and reads what came of it."""
-    for name, run in runs.items():
-        outcome = run.finish()
-        three.loop_s[name] = outcome.times
-        if name == "truth":
-            read_truth(settings, run, outcome, three)
-            continue
+def use(settings, name, run, done):
+    """Lets a run have its turn, and reads what came of it."""
+    outcome = run.finish()
+    done.loop_s[name] = outcome.times
+    troubles = []
+    if name == "truth":
+        real, trouble = read_truth(settings, run, outcome)
+        troubles.append(trouble)
+        if not trouble:
+            done.truths[name] = real
+    if run.mode is not BARE:
         report, trouble = read_report(settings, run, outcome)
         if report:
-            three.reports[name] = report
-        if not trouble and report.mode != name:
+            done.reports[name] = report
+        if not trouble and report.mode != run.mode.name:
             trouble = "it ran in mode %s" % report.mode
-        if trouble:
-            three.trouble[name] = trouble
+        troubles.append(trouble)
+    found = list(dict.fromkeys(t for t in troubles if t))
+    if found:
+        done.trouble[name] = "; ".join(found)
 
 
-def three(settings, program):
-    """The three runs, made at the first call."""
-    if program.name not in settings.runs:
-        settings.runs[program.name] = run_three(settings, program)
-    return settings.runs[program.name]
+def rounds(settings, program):
+    """The rounds of a program, made at the first call; at least one, and less than asked for when time runs out."""
+    if program.name in settings.runs:
+        return settings.runs[program.name]
+    made = []
+    while len(made) < settings.rounds and not (made and settings.out_of_time()):
+        done = run_round(settings, program)
+        if made and done.trouble and settings.out_of_time():
+            break  # it was cut short
+        made.append(done)
+    settings.runs[program.name] = made
+    return made
+
+
+def median(values):
+    """None where one of them is not known, or there is none."""
+    values = list(values)
+    return statistics.median(values) if values and None not in values else None
+
+
+def troubles(made, names):
+    """{name: a line} of the runs of these names, in all rounds."""
+    found = {}
+    for name in names:
+        lines = [(number + 1, r.trouble[name]) for number, r in enumerate(made) if name in r.trouble]
+        if lines:
+            found[name] = "; ".join("run %d: %s" % x for x in lines) if len(made) > 1 else lines[0][1]
+    return found
+
+
+def loop_times(made):
+    """{name: seconds of the steady loops, in all rounds}"""
+    return {name: [t for r in made for t in r.loop_s[name]] for name in made[0].loop_s}
 
 
 def rows(settings, page, row_of, print_row):
-    """The rows of all programs of these two parts, `row_of(program, three)` of each."""
+    """The rows of all programs of these two parts, `row_of(program, rounds)` of each."""
     found = []
     for program in programs.all_programs(settings):
         if settings.only is None and not re.search(PROGRAMS, program.name):
@@ -162,10 +204,14 @@ def rows(settings, page, row_of, print_row):
         missing = program.missing()
         if missing:
             row["note"] = missing
-        elif settings.out_of_time():
+        elif program.name not in settings.runs and settings.out_of_time():
             row.update({"note": "not run: the time limit was reached", "pass": False})
         else:
-            row.update(row_of(program, three(settings, program)))
+            made = rounds(settings, program)
+            row.update({"rounds": len(made), **row_of(program, made)})
+            if len(made) < settings.rounds:
+                short = "%d of %d rounds: the time limit was reached" % (len(made), settings.rounds)
+                row["note"] = "; ".join(n for n in (short, row["note"]) if n)
         print_row(row)
         found.append(row)
     return found

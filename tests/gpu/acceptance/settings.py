@@ -35,6 +35,7 @@ class Settings:
         self.pairs = options.pairs if options.pairs else 3 if options.quick else 15
         self.gate_pairs = options.gate_pairs if options.gate_pairs else 5 if options.quick else 50
         self.repeats = options.repeats
+        self.rounds = options.runs
         self.lanes = options.lanes
         self.jobs = options.jobs
         self.counts_mode = options.counts_mode
@@ -44,7 +45,7 @@ class Settings:
         self.cuda_home = cuda_home(self.build)
         self.cupti = find_cupti(self.cuda_home)
         self.nsys = find_nsys()
-        self.runs = {}  # what runs.three() has run already, by program
+        self.runs = {}  # what runs.rounds() has made already, by program
         self.shim = os.path.join(self.build, "libcudaspy.so")
         self.reporter = os.path.join(self.build, "cudaspy")
         self.truth_library = os.path.join(self.build, "tests", "libcupti_truth.so")

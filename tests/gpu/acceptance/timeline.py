@@ -1,5 +1,7 @@
 """Part `timeline`: busy share and idle by cause, estimated from samples, beside those of cupti mode.
 
+Of several runs (--runs) the median of each share is compared.
+
 And whether a full launch queue is told from costly launches: one_big_kernel waits for the GPU, many_tiny_launches
 does not.
 """
@@ -33,6 +35,14 @@ def compare_shares(sample, cupti):
                for name in sorted(set(sample) | set(cupti)))
 
 
+def shares_over(reports):
+    """The medians of the shares over the runs; None where a run has none."""
+    each = [shares_of(r) for r in reports]
+    if not each or None in each:
+        return None
+    return {name: round(runs.median(e.get(name, 0.0) for e in each), 2) for name in {n: None for e in each for n in e}}
+
+
 def share_expected(report, parts):
     """The share of `parts` in the time that launches and waits took; None where it is not known."""
     host = report.data["host"]
@@ -42,27 +52,29 @@ def share_expected(report, parts):
     return sum(times[name] for name in parts) / sum(times.values())
 
 
-def told_apart(program, report):
+def told_apart(program, reports):
     """The row of one of the two programs that a full queue is told apart by; None for others."""
     expected = EXPECTED.get(program.name.split("/")[0])
-    if not expected or not report:
+    if not expected or not reports:
         return None
     what, parts = expected
-    share = share_expected(report, parts)
+    share = runs.median(share_expected(r, parts) for r in reports)
     return {"what": what, "share": share, "pass": share is not None and share >= MOST_SHARE,
-            "host": {name: report.data["host"][name] for name in ISSUING}}
+            "host": {name: runs.median(r.data["host"][name] for r in reports) for name in ISSUING}}
 
 
-def row_of(program, three):
-    row = {"trouble": three.trouble, "pass": False,
-           "told": told_apart(program, three.reports.get("sample"))}
-    for name, report in three.reports.items():
-        row[name] = shares_of(report)
-        row[name + "_window_ns"] = report.data["gpu"].get("window_ns")
-    wrong = [name for name in ("sample", "cupti") if name in three.trouble or not row.get(name)]
+def row_of(program, made):
+    reports = {name: [r.reports[name] for r in made if name in r.reports] for name in ("sample", "cupti")}
+    row = {"trouble": runs.troubles(made, ("truth", "sample", "cupti")), "pass": False,
+           "told": told_apart(program, reports["sample"])}
+    for name, found in reports.items():
+        if found:
+            row[name] = shares_over(found)
+            row[name + "_window_ns"] = runs.median(r.data["gpu"].get("window_ns") for r in found)
+    row["busy_runs"] = {name: [(shares_of(r) or {}).get("busy") for r in found] for name, found in reports.items()}
+    wrong = [name for name in ("sample", "cupti") if name in row["trouble"] or not row.get(name)]
     if wrong:
-        return {**row, "note": "; ".join("%s: %s" % (n, three.trouble.get(n, "no timeline"))
-                                         for n in wrong)}
+        return {**row, "note": "; ".join("%s: %s" % (n, row["trouble"].get(n, "no timeline")) for n in wrong)}
     row["difference_points"], row["largest"] = compare_shares(row["sample"], row["cupti"])
     row["pass"] = row["difference_points"] <= POINTS
     return row
@@ -70,8 +82,8 @@ def row_of(program, three):
 
 def verdicts(rows):
     had = [r for r in rows if r["pass"] is not None]
-    bad = ["%s (%s)" % (r["program"], r["note"] or "%s %.1f points" % (
-        r["largest"], r["difference_points"])) for r in had if not r["pass"]]
+    bad = ["%s (%s)" % (r["program"], "%s %.1f points" % (r["largest"], r["difference_points"])
+                        if "largest" in r else r["note"]) for r in had if not r["pass"]]
     worst = max((r.get("difference_points", 0.0) for r in had), default=0.0)
     found = [{"what": "busy and idle by cause, sample against cupti", "pass": bool(had) and not bad,
               "text": ", ".join(bad) if bad else "%d programs, at most %.1f points apart" % (
@@ -89,4 +101,4 @@ def verdicts(rows):
 def run(settings, page):
     page.timeline_head()
     rows = runs.rows(settings, page, row_of, page.timeline_row)
-    return {"rows": rows, "verdicts": verdicts(rows)}
+    return {"runs": settings.rounds, "rows": rows, "verdicts": verdicts(rows)}
