@@ -69,17 +69,18 @@ def timed_report(works, total_ns, mode="sample", launches=100, copies=0):
     return r
 
 
-def timed_truth(classes, kernels=(100, 100000)):
+def timed_truth(classes, kernels=(100, 100000), busy_ns=400):
     t = same_truth()
+    t.busy_ns = busy_ns
     t.classes, t.kinds = classes, {"kernel": kernels, "copy": (0, 0), "set": (0, 0), "graph": (0, 0)}
     return t
 
 
-def a_round(truth, sample, cupti):
-    """A round of runs (acceptance/runs.py) that had these reports and this truth; None: none."""
+def a_round(truth, sample, cupti, beside=None, beside_truth=None):
+    """A round of runs (acceptance/runs.py) that had these reports and truths; None: none."""
     made = runs.Round()
-    made.truths = {"truth": truth} if truth else {}
-    made.reports = {n: r for n, r in (("sample", sample), ("cupti", cupti)) if r}
+    made.truths = {n: t for n, t in (("truth", truth), ("beside", beside_truth)) if t}
+    made.reports = {n: r for n, r in (("sample", sample), ("cupti", cupti), ("beside", beside)) if r}
     made.loop_s = {"truth": [], "sample": [], "cupti": []}
     return made
 

@@ -25,7 +25,9 @@ class Width(unittest.TestCase):
                                    "per_piece_ns": -123.4}, "cupti": {"percent": None}})
         p.timeline_head()
         p.timeline_row({"program": "many_tiny_launches/static", "pass": True, "note": None,
-                        "difference_points": 12.34, "sample": {"busy": 99.99},
+                        "difference_points": 12.34, "sample": {"busy": 99.99}, "busy_truth": 99.99,
+                        "under_cupti": {"pass": False, "difference_points": 99.99, "largest": "l" * 80},
+                        "same_run": {"pass": True, "difference_points": 99.99, "largest": "busy"},
                         "told": {"what": "x" * 80, "share": None}})
         p.table("t", [{"what": "w" * 70, "text": "y" * 100, "pass": None}])
         p.verdicts([{"what": "counts", "pass": False, "text": "name/one, " * 30}])
@@ -33,3 +35,4 @@ class Width(unittest.TestCase):
         said = " ".join(out.getvalue().split())
         self.assertIn("3 runs, off by: CUPTI itself -12.35 .. +123.46 %, sampled not known, "
                       "cupti mode -12.35 .. -0.00 %", said)
+        self.assertIn("in the same run -/100.0 100.0 PASS", said)

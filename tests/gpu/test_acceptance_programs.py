@@ -50,7 +50,7 @@ class Gate(unittest.TestCase):
             trace = os.path.join(folder, "trace")
             settings = types.SimpleNamespace(
                 work=folder, quick=False, simulated=True, build=folder, shim="", runs={}, rounds=2,
-                out_of_time=lambda: False,
+                with_beside=True, out_of_time=lambda: False,
                 reporter="/nonexistent", environment=lambda **more: {**os.environ, **{
                     k: v for k, v in more.items() if k != "LD_PRELOAD"}},
                 time_left=lambda most: most)
@@ -59,10 +59,10 @@ class Gate(unittest.TestCase):
             made = runs.rounds(settings, program)
             with open(trace, encoding="utf-8") as f:
                 written = f.read()
-            self.assertEqual(written.replace("b", ""), 2 * "tsc")
-            self.assertEqual(sorted(written[:6]), sorted("bbbtsc"))  # the second round starts after the first
+            self.assertEqual(written.replace("b", ""), 2 * "tssc")
+            self.assertEqual(sorted(written[:8]), sorted("bbbbtssc"))  # the second round starts after the first
             for done in made:  # they did no work on a GPU
-                self.assertEqual(list(done.trouble), ["truth", "sample", "cupti"])
+                self.assertEqual(list(done.trouble), ["truth", "sample", "beside", "cupti"])
             self.assertIs(runs.rounds(settings, program), made)
 
 

@@ -87,7 +87,17 @@ class Simulated(unittest.TestCase):
         self.assertIn("2 runs, off by: CUPTI itself", parts["said"])
         shares, = parts["timeline"]["rows"]
         self.assertEqual((shares["rounds"], shares["trouble"]), (2, {}))
-        self.assertEqual([len(shares["busy_runs"][n]) for n in ("sample", "cupti")], [2] * 2)
+        self.assertEqual([len(shares["busy_runs"][n]) for n in ("sample", "cupti", "beside", "truth")], [2] * 4)
+        self.assertGreater(shares["busy_truth"], 0)
+        self.assertIsNotNone(shares["under_cupti"]["difference_points"])
+        self.assertIsNotNone(shares["same_run"]["difference_points"])
+        # what the shim runs of its own is none of the program's
+        self.assertEqual([t["launches"] for t in shares["beside_truth"]], [row["truth"]["launches"]] * 2)
+        self.assertIn("busy share in the same run", " ".join(parts["said"].split()))
+
+    def test_accuracy_alone_has_no_run_beside(self):
+        row, = self.script("--parts", "accuracy", "--only", "^too_short/sim$")["accuracy"]["rows"]
+        self.assertEqual(list(row["loop_s"]), ["truth", "sample", "cupti"])
 
     def test_verdicts(self):
         parts = self.script("--parts", "verdicts,truncated", "--repeats", "2", "--lanes", "2", "--only",

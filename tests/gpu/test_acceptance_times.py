@@ -131,7 +131,7 @@ class Accuracy(unittest.TestCase):
 
     def test_failed_run(self):
         made = a_round(timed_truth({FILL: (100, 100000)}), timed_report([kernel_row()], 100000), None)
-        made.trouble = {"cupti": "it ran in mode sample"}
+        made.trouble = {"cupti": "it ran in mode sample", "beside": "of no account here"}
         row = {"program": "p", **accuracy.row_of(None, [made])}
         self.assertEqual((row["pass"], row["note"]), (False, "cupti: it ran in mode sample"))
         self.assertTrue(accuracy.sum_verdicts([row], "sample")["pass"])
@@ -259,7 +259,8 @@ class Rounds(unittest.TestCase):
 
 class Timeline(unittest.TestCase):
     def row(self, name="p", **cupti):
-        made = a_round(None, *(timed_report([], 1, mode) for mode in ("sample", "cupti")))
+        made = a_round(None, *(timed_report([], 1, mode) for mode in ("sample", "cupti", "sample")),
+                       beside_truth=timed_truth({}))
         made.reports["cupti"].data["gpu"].update(cupti)
         return {"program": name, "note": None, **timeline.row_of(programs.Program(name, []), [made])}
 
@@ -278,10 +279,90 @@ class Timeline(unittest.TestCase):
 
     def test_not_known(self):
         row = self.row(busy_ns=None)
-        self.assertEqual((row["pass"], row["note"]), (False, "cupti: no timeline"))
+        self.assertEqual((row["pass"], row["note"], row["under_cupti"]), (False, "cupti: no timeline", None))
 
     def test_full_queue(self):
         self.assertEqual(self.row("one_big_kernel/static")["told"]["share"], 0.9)
         told = self.row("many_tiny_launches/static")["told"]
         self.assertEqual((told["share"], told["pass"]), (0.1, False))
         self.assertIsNone(self.row()["told"])
+
+
+class TimelineBeside(unittest.TestCase):
+    """The run that is sampled while CUPTI records, and several runs."""
+
+    def made(self, busy=(400, 400, 400), truth_ns=400, window=1000):
+        """A round whose busy times are those, sampled, in cupti mode and beside CUPTI; the rest is launches."""
+        reports = [timed_report([], 1, mode) for mode in ("sample", "cupti", "sample")]
+        for report, ns in zip(reports, busy):
+            report.data["gpu"].update(window_ns=window, busy_ns=ns, idle_by={"launch": window - ns})
+        return a_round(None, *reports, beside_truth=timed_truth({}, busy_ns=truth_ns))
+
+    def row(self, *made):
+        return {"program": "p", **timeline.row_of(programs.Program("p", []), list(made))}
+
+    def passed(self, row):
+        return [v["pass"] for v in timeline.verdicts([row])]
+
+    def test_like_with_like(self):
+        """CUPTI's cost makes the shares of the sample run others; those of the run beside it are not."""
+        row = self.row(self.made(busy=(400, 300, 310), truth_ns=320))
+        self.assertEqual((row["difference_points"], row["under_cupti"]["difference_points"]), (10.0, 1.0))
+        self.assertEqual((row["beside"]["busy"], row["busy_truth"], row["same_run"]["difference_points"]),
+                         (31.0, 32.0, 1.0))
+        self.assertEqual(self.passed(row), [False, True, True])
+        self.assertEqual((row["pass"], row["note"]), (False, None))
+
+    def test_points(self):
+        for busy, truth_ns, passed in ((351, 400, [True, True, True]), (349, 349, [True, False, True]),
+                                       (380, 431, [True, True, False]), (380, 329, [True, True, False])):
+            row = self.row(self.made(busy=(400, 400, busy), truth_ns=truth_ns))
+            self.assertEqual(self.passed(row), passed, (busy, truth_ns))
+        self.assertEqual(timeline.verdicts([row])[2]["text"], "p (busy 5.1 points)")
+
+    def test_medians(self):
+        row = self.row(self.made(), self.made((900, 410, 100), 700, 1000), self.made((1000, 820, 840), 880, 2000))
+        self.assertEqual([row[n]["busy"] for n in ("sample", "cupti", "beside")], [50.0, 41.0, 40.0])
+        self.assertEqual((row["busy_truth"], row["beside_window_ns"]), (44.0, 1000))
+        self.assertEqual(row["busy_runs"], {"sample": [40.0, 90.0, 50.0], "cupti": [40.0, 41.0, 41.0],
+                                            "beside": [40.0, 10.0, 42.0], "truth": [40.0, 70.0, 44.0]})
+        self.assertEqual(self.passed(row), [False, True, True])
+
+    def test_cause_that_one_run_lacks(self):
+        made = [self.made() for _ in range(3)]
+        made[0].reports["sample"].data["gpu"]["idle_by"] = {"sync": 600}
+        row = self.row(*made)
+        self.assertEqual((row["sample"]["idle, launch"], row["sample"]["idle, sync"]), (60.0, 0.0))
+
+    def test_one_run_without_a_timeline(self):
+        made = [self.made() for _ in range(3)]
+        made[1].reports["sample"].data["gpu"]["busy_ns"] = None
+        self.assertEqual(self.row(*made)["note"], "sample: no timeline")
+
+    def test_failed_run(self):
+        """What is wrong with the run beside CUPTI says nothing of the others."""
+        made = self.made()
+        made.trouble["beside"] = "2 records lost (dropped)"
+        row = self.row(made)
+        self.assertEqual((row["pass"], row["note"]), (True, "beside: 2 records lost (dropped)"))
+        self.assertEqual(self.passed(row), [True, False, False])
+        self.assertEqual(timeline.verdicts([row])[1]["text"], "p (beside: 2 records lost (dropped))")
+        row = self.row(self.made(truth_ns=None))  # more records than are kept
+        self.assertEqual((row["busy_truth"], self.passed(row)), (None, [True, True, False]))
+
+    def test_no_spans_of_graphs(self):
+        """The nodes of graphs are not what a launch takes: nothing to compare with."""
+        made = self.made(truth_ns=100)
+        made.truths["beside"].kinds = {}
+        row = self.row(made)
+        self.assertEqual((row["busy_truth"], row["same_run"]["pass"]), (10.0, None))
+        self.assertEqual(row["note"], "beside: the truth has no spans of graphs")
+        self.assertEqual(self.passed(row), [True, True, None])
+        other = self.row(self.made())
+        self.assertTrue(timeline.verdicts([row, other])[2]["pass"])
+
+    def test_full_queue_of_several_runs(self):
+        made = [self.made() for _ in range(3)]
+        made[2].reports["sample"].data["host"].update(launch_ns=90)
+        told = timeline.row_of(programs.Program("one_big_kernel/static", []), made)["told"]
+        self.assertEqual((told["share"], told["pass"], told["host"]["launch_ns"]), (0.9, True, 10))

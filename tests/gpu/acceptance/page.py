@@ -130,23 +130,35 @@ class Page:
     def timeline_head(self):
         self.line()
         self.line("Shares of the GPU's window, per cent: estimated from samples / cupti mode")
+        self.line("below it: sampled with CUPTI in the process / cupti mode")
+        self.line("and: sampled with CUPTI in the process / CUPTI's records of the same run")
         self.line("%-20s %13s %13s %13s %10s %s" % ("program", "busy", "idle, launch", "idle, outside",
                                                     "largest d.", ""))
+
+    def timeline_line(self, title, pairs, judged):
+        """One comparison: pairs of shares, and the largest difference of all."""
+        cells = ["%s/%s" % tuple(number(x, 1, "%.1f") for x in pair) for pair in pairs]
+        self.write("%-20s %13s %13s %13s %10s %s" % (
+            title[:20], *cells, *[""] * (3 - len(cells)), number(judged.get("difference_points"), 1, "%.1f"),
+            WORDS[judged["pass"]]))
 
     def timeline_row(self, row):
         with self.lock:
             if self.skipped(row):
                 return
-            cells = ["%s/%s" % tuple(number((row.get(mode) or {}).get(name), 1, "%.1f")
-                                     for mode in ("sample", "cupti"))
-                     for name in ("busy", "idle, launch", "idle, outside")]
-            self.write("%-20s %13s %13s %13s %10s %s" % (
-                row["program"][:20], *cells, number(row.get("difference_points"), 1, "%.1f"),
-                WORDS[row["pass"]]))
+            sample, beside, cupti = ((row.get(name) or {}) for name in ("sample", "beside", "cupti"))
+            shown = ("busy", "idle, launch", "idle, outside")
+            self.timeline_line(row["program"], [(sample.get(n), cupti.get(n)) for n in shown], row)
+            if row.get("under_cupti"):
+                self.timeline_line("  beside CUPTI", [(beside.get(n), cupti.get(n)) for n in shown],
+                                   row["under_cupti"])
+            if row.get("same_run"):
+                self.timeline_line("  in the same run", [(beside.get("busy"), row["busy_truth"])], row["same_run"])
             if row["note"]:
                 self.note(row["note"])
-            if row["pass"] is False and row.get("largest"):
-                self.note("largest: " + row["largest"])
+            for what, judged in (("", row), (" beside CUPTI", row.get("under_cupti") or {})):
+                if judged.get("pass") is False and judged.get("largest"):
+                    self.note("largest%s: %s" % (what, judged["largest"]))
             if row.get("told"):
                 self.note("%s: %s %% of the time in launches and waits" % (
                     row["told"]["what"], number(row["told"]["share"], 100, "%.0f")))

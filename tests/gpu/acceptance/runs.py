@@ -1,5 +1,5 @@
-"""The runs of `accuracy` and `timeline`, in rounds: each program once under CUPTI alone, once sampled, once in cupti
-mode; then all of them again.
+"""The runs of `accuracy` and `timeline`, in rounds: each program once under CUPTI alone, once sampled, for `timeline`
+once sampled with CUPTI in the same process, and once in cupti mode; then all of them again.
 
 On the GPU one at a time, since programs that share one slow each other's kernels down; frameworks, which load for
 seconds, are loaded before it is their turn.
@@ -23,8 +23,8 @@ class Round:
     """What became of one run of each kind; `trouble` says why one of them cannot be used."""
 
     def __init__(self):
-        self.truths = {}   # "truth": truth.Truth
-        self.reports = {}  # "sample", "cupti": shim.Report
+        self.truths = {}   # "truth", "beside": truth.Truth
+        self.reports = {}  # "sample", "beside", "cupti": shim.Report
         self.trouble = {}  # by any of these names: a line
         self.loop_s = {}
 
@@ -117,8 +117,11 @@ def run_mode(settings, program, mode, name=None, env=None, argv=None):
 
 def runs_of(settings, program):
     """{name: run} of a round, in the order of their turns."""
-    runs = {"truth": watched_run(settings, program, BARE, "truth")}
-    runs.update({name: Run(settings, program, MODES[name]) for name in ("sample", "cupti")})
+    runs = {"truth": watched_run(settings, program, BARE, "truth"),
+            "sample": Run(settings, program, MODES["sample"])}
+    if settings.with_beside:
+        runs["beside"] = watched_run(settings, program, MODES["sample"], "beside")
+    runs["cupti"] = Run(settings, program, MODES["cupti"])
     return runs
 
 
@@ -142,7 +145,7 @@ def use(settings, name, run, done):
     outcome = run.finish()
     done.loop_s[name] = outcome.times
     troubles = []
-    if name == "truth":
+    if name in ("truth", "beside"):
         real, trouble = read_truth(settings, run, outcome)
         troubles.append(trouble)
         if not trouble:

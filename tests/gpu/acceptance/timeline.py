@@ -1,6 +1,9 @@
 """Part `timeline`: busy share and idle by cause, estimated from samples, beside those of cupti mode.
 
-Of several runs (--runs) the median of each share is compared.
+CUPTI makes some programs slower, and then the shares differ though the times agree. So another run is sampled while
+CUPTI records in the same process (`beside`): it has CUPTI's cost as cupti mode has, and its busy share stands beside
+the one that CUPTI's records of that very run come to. Those are the union over all work of the program, graphs as
+spans, without the kernels that cudaspy runs of its own. Of several runs (--runs) the median of each share is compared.
 
 And whether a full launch queue is told from costly launches: one_big_kernel waits for the GPU, many_tiny_launches
 does not.
@@ -43,6 +46,15 @@ def shares_over(reports):
     return {name: round(runs.median(e.get(name, 0.0) for e in each), 2) for name in {n: None for e in each for n in e}}
 
 
+def busy_truth(done):
+    """The busy share of the run beside CUPTI, by CUPTI's records; None where it is not known."""
+    report, real = done.reports.get("beside"), done.truths.get("beside")
+    window = report.data["gpu"].get("window_ns") if report else None
+    if not window or real is None or real.busy_ns is None:
+        return None
+    return round(100.0 * real.busy_ns / window, 2)
+
+
 def share_expected(report, parts):
     """The share of `parts` in the time that launches and waits took; None where it is not known."""
     host = report.data["host"]
@@ -63,31 +75,69 @@ def told_apart(program, reports):
             "host": {name: runs.median(r.data["host"][name] for r in reports) for name in ISSUING}}
 
 
+def judge(points, largest):
+    return {"difference_points": points, "largest": largest, "pass": points <= POINTS}
+
+
+def wrong_of(row, names):
+    """Why shares of these runs are not known or not to be trusted, or None."""
+    return "; ".join("%s: %s" % (n, row["trouble"].get(n, "no timeline")) for n in names
+                     if n in row["trouble"] or not row.get(n)) or None
+
+
+def compare_under_cupti(row, made):
+    """Fills in the comparisons of the run beside CUPTI; what is wrong with it, or None."""
+    row["under_cupti"] = row["same_run"] = None
+    wrong = wrong_of(row, ("beside",))
+    if wrong:
+        return wrong
+    if not wrong_of(row, ("cupti",)):
+        row["under_cupti"] = judge(*compare_shares(row["beside"], row["cupti"]))
+    if row["busy_truth"] is None:
+        return "beside: CUPTI's records do not tell the busy share"
+    row["same_run"] = judge(round(abs(row["beside"]["busy"] - row["busy_truth"]), 2), "busy")
+    if not all(r.truths["beside"].kinds for r in made):  # a launch of a graph lasts from its first node to its last
+        row["same_run"]["pass"] = None
+        return "beside: the truth has no spans of graphs"
+    return None
+
+
 def row_of(program, made):
-    reports = {name: [r.reports[name] for r in made if name in r.reports] for name in ("sample", "cupti")}
-    row = {"trouble": runs.troubles(made, ("truth", "sample", "cupti")), "pass": False,
+    reports = {name: [r.reports[name] for r in made if name in r.reports] for name in ("sample", "cupti", "beside")}
+    row = {"trouble": runs.troubles(made, ("truth", "sample", "cupti", "beside")), "pass": False,
            "told": told_apart(program, reports["sample"])}
     for name, found in reports.items():
         if found:
             row[name] = shares_over(found)
             row[name + "_window_ns"] = runs.median(r.data["gpu"].get("window_ns") for r in found)
+    row["busy_truth"] = runs.median(busy_truth(r) for r in made)
     row["busy_runs"] = {name: [(shares_of(r) or {}).get("busy") for r in found] for name, found in reports.items()}
-    wrong = [name for name in ("sample", "cupti") if name in row["trouble"] or not row.get(name)]
+    row["busy_runs"]["truth"] = [busy_truth(r) for r in made]
+    row["beside_truth"] = [r.truths["beside"].as_json() for r in made if "beside" in r.truths]
+    wrong = wrong_of(row, ("sample", "cupti"))
+    beside_wrong = compare_under_cupti(row, made)
+    row["note"] = "; ".join(n for n in (wrong, beside_wrong) if n) or None
     if wrong:
-        return {**row, "note": "; ".join("%s: %s" % (n, row["trouble"].get(n, "no timeline")) for n in wrong)}
-    row["difference_points"], row["largest"] = compare_shares(row["sample"], row["cupti"])
-    row["pass"] = row["difference_points"] <= POINTS
-    return row
+        return row
+    return {**row, **judge(*compare_shares(row["sample"], row["cupti"]))}
+
+
+def verdict(what, rows, judged):
+    """`judged`: of a row, what it says of this; None: nothing. A row whose `pass` is None cannot be judged."""
+    ran = [(r, judged(r) or {}) for r in rows if r["pass"] is not None]
+    had = [(r, j) for r, j in ran if j.get("pass", False) is not None]
+    bad = ["%s (%s)" % (r["program"], "%s %.1f points" % (j["largest"], j["difference_points"])
+                        if "largest" in j else r["note"]) for r, j in had if not j.get("pass")]
+    worst = max((j.get("difference_points", 0.0) for _, j in had), default=0.0)
+    return {"what": what, "pass": bool(had) and not bad if had or not ran else None,
+            "text": ", ".join(bad) if bad else "%d programs, at most %.1f points apart" % (len(had), worst)}
 
 
 def verdicts(rows):
-    had = [r for r in rows if r["pass"] is not None]
-    bad = ["%s (%s)" % (r["program"], "%s %.1f points" % (r["largest"], r["difference_points"])
-                        if "largest" in r else r["note"]) for r in had if not r["pass"]]
-    worst = max((r.get("difference_points", 0.0) for r in had), default=0.0)
-    found = [{"what": "busy and idle by cause, sample against cupti", "pass": bool(had) and not bad,
-              "text": ", ".join(bad) if bad else "%d programs, at most %.1f points apart" % (
-                  len(had), worst)}]
+    found = [verdict("busy and idle by cause, sample against cupti", rows, lambda r: r),
+             verdict("busy and idle by cause under CUPTI's cost, sample against cupti", rows,
+                     lambda r: r.get("under_cupti")),
+             verdict("busy share in the same run, sample against CUPTI's records", rows, lambda r: r.get("same_run"))]
     for r in rows:
         if r.get("told"):
             share = r["told"]["share"]
