@@ -74,7 +74,7 @@ MODES = {m.name: m for m in [
     Mode("sample", "the shim, CUDASPY_GPU=sample (the default)", under_shim("sample"),
          missing=shim_missing),
     Mode("cupti", "the shim, CUDASPY_GPU=cupti", under_shim("cupti"), missing=shim_missing),
-    Mode("nsys", "nsys profile -t cuda", prefix=nsys_prefix, missing=nsys_missing, turns_most=5,
+    Mode("nsys", "nsys profile -t cuda", prefix=nsys_prefix, missing=nsys_missing, turns_most=15,
          may_fail=True),
     Mode("profiler", "torch.profiler, CPU and CUDA activities", arguments=["--profiler"],
          turns_most=10, fits=has_profiler),
