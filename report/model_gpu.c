@@ -195,7 +195,8 @@ static void add_calibration(struct gpu *gpu, const struct tf_work *w)
 		                                                : NULL;
 		if (!to || !pairs_good(&w->pairs[i]))
 			continue;
-		CLAMP_ADD(to->count, w->pairs[i].count);
+		if (__builtin_add_overflow(to->count, w->pairs[i].count, &to->count))
+			to->count = UINT32_MAX;
 		to->sum_ns += w->pairs[i].sum_ns;
 		to->sum_squares += w->pairs[i].sum_squares;
 	}

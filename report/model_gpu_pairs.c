@@ -11,9 +11,6 @@
  */
 #define INLINE_SET_BYTES 4096u
 #define KERNEL_SET_BYTES 65536u
-/* A copy of a few bytes takes about this; bytes over bandwidth come on top (64 KiB to the host:
- * 2.7 us, 1 MiB to the device: 21.6 us, at 49 bytes a ns). */
-#define COPY_START_NS 1000.0
 /*
  * What no sample shows: pairs lie about CUPTI's time of the same class by 0.25 us or 1 % and less
  * in 9 of 10 classes of PyTorch programs on that chip. Elsewhere nobody has measured; 0.4 us is
@@ -35,15 +32,12 @@
  * around a kernel. */
 #define INLINE_LESS_NS 750.0
 
-/* Assumed, not measured: where no pinned copy of the direction was timed, PCIe 4 x16 (25 bytes a
- * ns); nothing on PCIe is faster than generation 5 x16 (64). */
-#define BANDWIDTH_ASSUMED 25.0
-#define BANDWIDTH_MOST    64.0
-/* A pageable copy goes at this run's pinned bandwidth, within this. */
-#define BANDWIDTH_BELOW 0.3
-#define BANDWIDTH_ABOVE 0.5
-/* Copies that tell a bandwidth. */
-#define BANDWIDTH_BYTES (1u << 20)
+/* Assumed, not measured: where neither a link nor a copy tells the bus, PCIe 4 x16, bytes a ns. */
+#define BUS_ASSUMED 25.0
+/* A copy over the bus that no pair stands around, or one that holds its staging, goes at what
+ * copies reach there, within this. */
+#define BUS_BELOW 0.3
+#define BUS_ABOVE 0.5
 
 #define DEVIATION_LEAST 0.5
 #define PAIR_NS_MOST    1e15 /* eleven days: no event pair is longer */
@@ -172,42 +166,47 @@ static const struct pair_cost *costs_of(const struct tf_work *w, enum method met
 	return c->cost[method == BOUND ? ESTIMATE_INLINE : estimate_path(w)];
 }
 
+/* By its bytes, where the bus is known; NaN. */
+static double by_bus(const struct tf_work *w, const struct calibration *c)
+{
+	bool to_host = w->direction == SPY_DIR_DTOH;
+
+	if ((!to_host && w->direction != SPY_DIR_HTOD) || !w->count)
+		return NAN;
+	return (to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS) +
+	       (double)w->bytes / (double)w->count / c->costs.bus[to_host].rate;
+}
+
 /* The pair holds the host's staging: it is the most that the copy took. */
 static void bound(struct work_time *t, const struct tf_work *w, const struct calibration *c)
 {
 	double top = t->mean + t->random + t->shared;
 	double bytes = w->count ? (double)w->bytes / (double)w->count : 0;
-	double bandwidth = w->direction < SPY_DIR_COUNT ? c->bandwidth[w->direction] : NAN;
-	double low, high;
+	double ns = by_bus(w, c), low;
 
-	if (isfinite(bandwidth)) {
-		t->mean = fmin(top, COPY_START_NS + bytes / bandwidth);
-		low = t->mean * (1 - BANDWIDTH_BELOW);
-		high = fmin(top, t->mean * (1 + BANDWIDTH_ABOVE));
+	if (isfinite(ns)) {
+		t->mean = fmin(top, ns);
+		low = t->mean * (1 - BUS_BELOW);
 	} else {
-		t->mean = fmin(top, COPY_START_NS + bytes / BANDWIDTH_ASSUMED);
-		low = fmin(t->mean, bytes / BANDWIDTH_MOST);
-		high = top;
+		t->mean = fmin(top, ESTIMATE_OUT_NS + bytes / BUS_ASSUMED);
+		low = fmin(t->mean, bytes / ESTIMATE_BUS_MOST);
 	}
 	t->below = t->mean - low;
-	t->above = fmax(0, high - t->mean);
+	t->above = fmax(0, top - t->mean);
 	t->random = t->shared = t->systematic = 0;
 }
 
-/* A copy over the bus that no pair stands around, such as a blocking one: at the bandwidth of this
- * run's pinned copies, where some were timed. */
+/* A pinned copy that no pair stands around, such as a blocking one. */
 static struct work_time untimed_copy(const struct tf_work *w, enum method method,
                                      const struct calibration *c)
 {
-	double bandwidth = w->direction < SPY_DIR_COUNT ? c->bandwidth[w->direction] : NAN;
-	struct work_time t = {0};
+	struct work_time t = {.mean = by_bus(w, c)};
 
-	if ((method != BOUND && method != COPY_ENGINE) || !w->count || !isfinite(bandwidth))
-		return t;
+	if (method != COPY_ENGINE || !isfinite(t.mean))
+		return (struct work_time){0};
 	t.known = true;
-	t.mean = COPY_START_NS + (double)w->bytes / (double)w->count / bandwidth;
-	t.below = BANDWIDTH_BELOW * t.mean;
-	t.above = BANDWIDTH_ABOVE * t.mean;
+	t.below = BUS_BELOW * t.mean;
+	t.above = BUS_ABOVE * t.mean;
 	return t;
 }
 
@@ -228,19 +227,18 @@ static struct work_time staged_copy(const struct tf_work *w, const struct calibr
 	return t;
 }
 
-/* What its bytes tell joins what its pairs do. */
-static void pinned_copy(struct work_time *t, const struct tf_work *w, const struct calibration *c)
+/* By its shortest pair and its bytes; `p`: by all of its pairs. */
+static struct work_time pinned_copy(const struct tf_work *w, const struct pooled *p,
+                                    const struct calibration *c)
 {
-	double half = hypot(t->random, t->shared), deviation = half / student_95(1e9);
-	struct estimate_mean mean = estimate_pinned(&c->costs, w, t->mean, deviation * deviation);
+	struct estimate_mean m = estimate_pinned(&c->costs, w);
+	struct work_time t = {.known = true, .mean = fmax(0, m.ns), .samples = p->samples};
 
-	if (!(mean.variance < deviation * deviation))
-		return;
-	/* The pairs' own spread counts by their weight; all else is the same for all such copies.
-	 */
-	t->mean = mean.ns;
-	t->random *= mean.variance / (deviation * deviation);
-	t->shared = sqrt(fmax(0, pow(student_95(1e9), 2) * mean.variance - t->random * t->random));
+	t.shared = normal_95(sqrt(fmax(0, m.variance)));
+	t.systematic = hypot(c->systematic, SYSTEMATIC_SHARE * t.mean);
+	if (!c->is_hopper) /* that engines wake elsewhere as they do there, nobody has measured */
+		t.above = fmax(0, p->mean + ESTIMATE_ENGINE_NS - t.mean);
+	return t;
 }
 
 struct work_time work_time(const struct tf_work *w, const struct calibration *c)
@@ -261,6 +259,8 @@ struct work_time work_time(const struct tf_work *w, const struct calibration *c)
 		return untimed_copy(w, method, c);
 	if (method == HOST_ONLY)
 		return t;
+	if (method == COPY_ENGINE)
+		return pinned_copy(w, &p, c);
 	t.known = true;
 	t.samples = p.samples;
 	t.mean = p.mean;
@@ -268,8 +268,6 @@ struct work_time work_time(const struct tf_work *w, const struct calibration *c)
 	        p.n > 1 ? student_95(p.n - 1) * p.deviation / sqrt(p.n)
 	                : fmax(DEVIATION_LEAST, student_95(1e9) * c->deviation) * fmax(0, t.mean);
 	t.shared = p.shared;
-	if (method == COPY_ENGINE)
-		pinned_copy(&t, w, c);
 	t.mean = fmax(0, t.mean);
 	t.systematic = hypot(c->systematic, SYSTEMATIC_SHARE * t.mean);
 	if (w->kind == TF_WORK_GRAPH)
@@ -298,9 +296,9 @@ static double pooled_deviation(const struct tf_work *works, uint32_t count,
 	for (uint32_t i = 0; i < count; i++) {
 		enum method method = method_of(&works[i]);
 		if (works[i].kind == TF_WORK_NONE || works[i].kind >= TF_WORK_EMPTY ||
-		    method == BOUND || method == STAGED || method == HOST_ONLY ||
-		    !pool(&p, &works[i], costs_of(&works[i], method, c)) || !(p.n > 1) ||
-		    !(p.mean > 0))
+		    method == COPY_ENGINE || method == BOUND || method == STAGED ||
+		    method == HOST_ONLY || !pool(&p, &works[i], costs_of(&works[i], method, c)) ||
+		    !(p.n > 1) || !(p.mean > 0))
 			continue;
 		squares += (p.n - 1) * (p.deviation / p.mean) * (p.deviation / p.mean);
 		degrees += p.n - 1;
@@ -308,33 +306,17 @@ static double pooled_deviation(const struct tf_work *works, uint32_t count,
 	return degrees > 0 ? sqrt(squares / degrees) : 0;
 }
 
-/* The best of this run's large pinned copies of each direction. */
-static void find_bandwidths(struct calibration *c, const struct tf_work *works, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		const struct tf_work *w = &works[i];
-		if (w->kind != TF_WORK_COPY || method_of(w) != COPY_ENGINE || !w->count ||
-		    work_size_floor(w->size) < BANDWIDTH_BYTES)
-			continue;
-		struct work_time t = work_time(w, c);
-		double bandwidth = (double)w->bytes / (double)w->count / t.mean;
-		if (t.known && t.mean > COPY_START_NS && !(bandwidth <= c->bandwidth[w->direction]))
-			c->bandwidth[w->direction] = bandwidth;
-	}
-}
-
 void calibrate(struct calibration *c, const struct tf_map *map, const struct tf_work *works,
                uint32_t count, bool is_hopper)
 {
-	*c = (struct calibration){.systematic =
-	                                  is_hopper ? SYSTEMATIC_HOPPER_NS : SYSTEMATIC_OTHER_NS};
+	*c = (struct calibration){
+	        .systematic = is_hopper ? SYSTEMATIC_HOPPER_NS : SYSTEMATIC_OTHER_NS,
+	        .is_hopper = is_hopper,
+	};
 	estimate_costs(map, &c->costs);
 	for (int path = 0; path < ESTIMATE_PATHS; path++)
 		for (int i = 0; i < TF_PAIRS; i++)
 			c->cost[path][i] = (struct pair_cost){fmax(0, c->costs.cost[path][i].ns),
 			                                      half_of(&c->costs, path, i)};
-	for (int i = 0; i < SPY_DIR_COUNT; i++)
-		c->bandwidth[i] = NAN;
 	c->deviation = pooled_deviation(works, count, c);
-	find_bandwidths(c, works, count);
 }

@@ -15,10 +15,10 @@ struct pair_cost {
 
 struct calibration {
 	struct pair_cost cost[ESTIMATE_PATHS][TF_PAIRS];
-	double systematic;               /* ns a piece of work: what the method itself may be off */
-	double deviation;                /* pooled, relative: of classes timed more than once */
-	double bandwidth[SPY_DIR_COUNT]; /* bytes per ns of pinned copies; NaN: none timed */
-	struct estimate_costs costs;     /* for copies that the driver stages */
+	double systematic; /* ns a piece of work: what the method itself may be off */
+	double deviation;  /* pooled, relative: of classes timed more than once */
+	bool is_hopper;
+	struct estimate_costs costs; /* for copies over the bus */
 };
 
 /* A piece of work of one class; errors as in struct gpu_sum. */

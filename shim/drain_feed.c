@@ -1,6 +1,7 @@
 #include "shim/drain_feed.h"
 
 #include <sys/mman.h>
+#include "shim/estimate.h"
 #include "shim/hist.h"
 #include "shim/slices.h"
 #include "shim/steps.h"
@@ -318,6 +319,26 @@ static struct tf_work *class_of(struct drain *d, const struct tf_record *r, unsi
 	return work_find(d->map, &key);
 }
 
+/* What a pair around a large copy would show if the copy were of its class's mean size. */
+static double at_mean_size(const struct tf_work *w, const struct tf_record *r, double ns)
+{
+	if (!estimate_tells_bus(w) || !w->count || !r->copy.bytes)
+		return ns;
+	return ns * ((double)w->bytes / (double)w->count) / (double)r->copy.bytes;
+}
+
+static void add_pair(struct tf_pairs *p, double ns, double alike)
+{
+	uint32_t least = alike < (double)UINT32_MAX ? (uint32_t)alike : UINT32_MAX;
+
+	if (p->count == UINT32_MAX)
+		return;
+	p->least_ns = !p->count || least < p->least_ns ? least : p->least_ns;
+	p->count++;
+	p->sum_ns += ns;
+	p->sum_squares += ns * ns;
+}
+
 static void feed_sample(struct drain *d, const struct tf_record *r)
 {
 	double ns = (double)r->end;
@@ -327,10 +348,7 @@ static void feed_sample(struct drain *d, const struct tf_record *r)
 
 	if (!w)
 		return;
-	struct tf_pairs *pairs = &w->pairs[r->result];
-	pairs->count++;
-	pairs->sum_ns += ns;
-	pairs->sum_squares += ns * ns;
+	add_pair(&w->pairs[r->result], ns, at_mean_size(w, r, ns));
 	if (d->timeline)
 		timeline_sample(d->timeline, w);
 }

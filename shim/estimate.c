@@ -5,12 +5,18 @@
 
 #define INLINE_SET_BYTES  4096u
 #define INLINE_COPY_BYTES 65536u /* of a pageable copy to the device: travels with the command */
+#define SMALL_COPY_BYTES  2048u  /* of a pinned one to the device, asynchronous */
 #define BUS_BYTES         (1u << 20)   /* of a pinned copy that tells what the bus lets through */
 #define BUS_PAIRS         4u           /* of a class: fewer may be off by a tail */
 #define BUS_BYTES_MOST    (1ull << 34) /* few copies are larger, and smaller ones tell as well */
 #define DEVICES_MOST      64u          /* devices whose calibration is looked for */
 #define CONTRADICT        3.0          /* standard deviations between two figures for the same */
 #define STEP_NS           32.0         /* of the GPU's timer: a spread below it is not known */
+/* How often a copy engine is asleep: for one pair, all of them where they are alike; so many tell
+ * enough. */
+#define ASLEEP_ONE   0.6
+#define ASLEEP_ALIKE (ESTIMATE_ENGINE_NS / ESTIMATE_WAKE_NS)
+#define ASLEEP_PAIRS 16
 
 enum estimate_path estimate_path(const struct tf_work *w)
 {
@@ -22,6 +28,9 @@ enum estimate_path estimate_path(const struct tf_work *w)
 	if (w->memory == SPY_MEM_PAGEABLE && w->direction == SPY_DIR_HTOD &&
 	    w->size <= work_size_bucket(INLINE_COPY_BYTES))
 		return ESTIMATE_INLINE;
+	if (w->memory == SPY_MEM_PINNED && w->direction == SPY_DIR_HTOD && w->async &&
+	    w->size <= work_size_bucket(SMALL_COPY_BYTES))
+		return ESTIMATE_KERNEL;
 	return ESTIMATE_ENGINE;
 }
 
@@ -44,30 +53,32 @@ bool estimate_is_staged(const struct tf_work *w)
 /* Whether these figures can be true: they come from a file. */
 static bool sane(const struct tf_pairs *p)
 {
-	return p->count && p->count < 1ull << 53 && isfinite(p->sum_ns) && p->sum_ns >= 0 &&
-	       p->sum_ns < 1e18 && p->sum_squares >= 0 && p->sum_squares < 1e36;
+	return p->count && isfinite(p->sum_ns) && p->sum_ns >= 0 && p->sum_ns < 1e18 &&
+	       p->sum_squares >= 0 && p->sum_squares < 1e36;
 }
 
 static void add(struct tf_pairs *to, const struct tf_pairs *p)
 {
 	if (!sane(p))
 		return;
-	to->count += p->count;
+	if (!to->count || p->least_ns < to->least_ns)
+		to->least_ns = p->least_ns;
+	to->count = p->count < UINT32_MAX - to->count ? to->count + p->count : UINT32_MAX;
 	to->sum_ns += p->sum_ns;
 	to->sum_squares += p->sum_squares;
 }
 
-/* Mean and the variance of that mean. */
+/* Mean, the variance of that mean, and the shortest. */
 static struct estimate_cost mean_of(const struct tf_pairs *p)
 {
-	double n = (double)p->count, mean = p->sum_ns / n;
+	double n = (double)p->count, mean = p->sum_ns / n, least = (double)p->least_ns;
 	double spread = p->count > 1 ? (p->sum_squares - n * mean * mean) / (n - 1) : INFINITY;
 
 	if (!isfinite(spread))
 		spread = ESTIMATE_PAIR_SD_NS * ESTIMATE_PAIR_SD_NS;
 	else if (!(spread > STEP_NS * STEP_NS / 12))
 		spread = STEP_NS * STEP_NS / 12;
-	return (struct estimate_cost){mean, spread / n, p->count};
+	return (struct estimate_cost){mean, least < mean ? least : mean, spread / n, p->count};
 }
 
 /* The calibration of a kind, of all devices together, in each regime. */
@@ -89,7 +100,7 @@ static void calibration(const struct tf_map *map, enum tf_work_kind kind, double
 			out[regime] = mean_of(&sum[!regime]);
 		else
 			out[regime] = (struct estimate_cost){
-			        otherwise, ESTIMATE_PAIR_SD_NS * ESTIMATE_PAIR_SD_NS, 0};
+			        otherwise, otherwise, ESTIMATE_PAIR_SD_NS * ESTIMATE_PAIR_SD_NS, 0};
 	}
 }
 
@@ -99,54 +110,157 @@ static bool is_exact(const struct tf_work *w)
 	       w->exact_ns >= 0 && w->exact_ns < 1e18;
 }
 
-/* Its mean by CUPTI, else by its pairs (less than 0 where they cost less than is thought), and the
- * variance of that; NaN: there are none. */
-static struct estimate_mean measured(const struct estimate_costs *costs, const struct tf_work *w)
+static double exact_ns(const struct tf_work *w)
+{
+	return w->exact_ns / (double)w->exact_count;
+}
+
+/* Its mean by its pairs, less than 0 where they cost less than is thought; NaN: there are none. */
+static double by_pairs(const struct estimate_costs *costs, const struct tf_work *w)
 {
 	const struct estimate_cost *cost = costs->cost[estimate_path(w)];
-	double sum = 0, count = 0, shared = 0, random = 0;
+	double sum = 0, count = 0;
 
-	if (is_exact(w))
-		return (struct estimate_mean){w->exact_ns / (double)w->exact_count, 0};
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
 		const struct tf_pairs *p = &w->pairs[regime];
 		if (!sane(p))
 			continue;
-		double n = (double)p->count;
-		sum += p->sum_ns - n * cost[regime].ns;
-		shared += n * cost[regime].variance;
-		random += n * n * mean_of(p).variance;
-		count += n;
+		sum += p->sum_ns - (double)p->count * cost[regime].ns;
+		count += (double)p->count;
 	}
-	if (count <= 0)
-		return (struct estimate_mean){NAN, NAN};
-	return (struct estimate_mean){sum / count, shared / count + random / (count * count)};
+	return count > 0 ? sum / count : NAN;
 }
 
-struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const struct tf_work *w,
-                                     double pairs_ns, double variance)
+bool estimate_is_pinned(const struct tf_work *w)
 {
-	struct estimate_mean pairs = {pairs_ns, variance};
-	bool to_host = w->direction == SPY_DIR_DTOH;
-	const struct estimate_bus *bus = &costs->bus[to_host];
+	return w->kind == TF_WORK_COPY && w->memory == SPY_MEM_PINNED &&
+	       (w->direction == SPY_DIR_HTOD || w->direction == SPY_DIR_DTOH) &&
+	       estimate_path(w) == ESTIMATE_ENGINE;
+}
 
-	if (w->kind != TF_WORK_COPY || w->memory != SPY_MEM_PINNED || !w->count ||
-	    (!to_host && w->direction != SPY_DIR_HTOD) || !(bus->rate > 0) || !(variance > 0) ||
-	    !isfinite(variance) || estimate_tells_bus(w)) /* else it would confirm itself */
-		return pairs;
+static double square(double x)
+{
+	return x * x;
+}
+
+/* Newton's: the shim does without libm. */
+static double root(double x)
+{
+	double r = x > 1 ? x : 1;
+
+	for (int i = 0; i < 64; i++)
+		r = (r + x / r) / 2;
+	return r;
+}
+
+/* e to the -x for x >= 0, near enough for a weight. */
+static double decay(double x)
+{
+	return 1 / square(square(square(1 + x / 8)));
+}
+
+static struct estimate_mean by_bytes(const struct estimate_costs *costs, const struct tf_work *w)
+{
+	bool to_host = w->direction == SPY_DIR_DTOH;
+	/* Those that tell the bus would confirm themselves. */
+	const struct estimate_bus *bus =
+	        estimate_tells_bus(w) ? &costs->told : &costs->bus[to_host];
+
+	if (!(bus->rate > 0) || !w->count)
+		return (struct estimate_mean){NAN, NAN};
 	double on_bus = (double)w->bytes / (double)w->count / bus->rate;
-	double ns = (to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS) + on_bus;
 	/* from least to most: four standard deviations */
 	double off = on_bus * (bus->most - bus->least) / bus->rate / 4;
-	double by_bytes = ESTIMATE_BESIDE_SD_NS * ESTIMATE_BESIDE_SD_NS + off * off;
-	double apart = pairs_ns - ns;
-	if (apart * apart > CONTRADICT * CONTRADICT * (variance + by_bytes))
-		return pairs;
-	double weight = by_bytes / (by_bytes + variance);
-	return (struct estimate_mean){ns + weight * apart, weight * variance};
+	return (struct estimate_mean){(to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS) + on_bus,
+	                              square(ESTIMATE_BESIDE_SD_NS) + square(off)};
 }
 
-/* The best of this run's large pinned copies of a direction. */
+/* The pairs of a class of pinned copies, each less what it costs where the engine is awake. */
+struct awake {
+	double count, least;
+	struct estimate_mean mean;
+};
+
+static bool awake_of(const struct estimate_costs *costs, const struct tf_work *w, struct awake *a)
+{
+	double random = 0;
+
+	*a = (struct awake){.least = INFINITY};
+	for (int regime = 0; regime < TF_PAIRS; regime++) {
+		const struct tf_pairs *p = &w->pairs[regime];
+		if (!sane(p))
+			continue;
+		double n = (double)p->count, cost = costs->cost[ESTIMATE_KERNEL][regime].least;
+		struct estimate_cost m = mean_of(p);
+		a->count += n;
+		a->mean.ns += n * (m.ns - cost);
+		random += square(n) * m.variance;
+		if (m.least - cost < a->least)
+			a->least = m.least - cost;
+	}
+	if (!(a->count > 0))
+		return false;
+	a->mean.ns /= a->count;
+	a->mean.variance = random / square(a->count);
+	return true;
+}
+
+/* How likely the engine was asleep for the shortest of so many pairs. */
+static double asleep_of(const struct awake *a)
+{
+	double all = 1;
+
+	if (a->mean.ns - a->least < ESTIMATE_WAKE_NS / 2) /* all alike */
+		return ASLEEP_ALIKE;
+	for (double n = 0; n < a->count && n < ASLEEP_PAIRS; n++)
+		all *= ASLEEP_ONE;
+	return all;
+}
+
+/* One case: the shortest pair says `pair`. Joins what the bytes say, unless they contradict;
+ * multiplies *weight by how well the two fit. */
+static struct estimate_mean join(struct estimate_mean pair, struct estimate_mean bytes,
+                                 double *weight)
+{
+	double sum = pair.variance + bytes.variance,
+	       apart = square(pair.ns - bytes.ns) / sum; /* of NaN: nothing is known of the bus */
+
+	if (!(apart >= 0))
+		return pair;
+	*weight *= decay(apart / 2);
+	if (apart > square(CONTRADICT))
+		return pair;
+	return (struct estimate_mean){
+	        pair.ns + pair.variance / sum * (bytes.ns - pair.ns),
+	        pair.variance * bytes.variance / sum,
+	};
+}
+
+struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const struct tf_work *w)
+{
+	struct estimate_mean bytes = by_bytes(costs, w);
+	struct awake a;
+
+	if (!awake_of(costs, w, &a))
+		return bytes;
+	double up = asleep_of(&a), weight[] = {1 - up, up};
+	struct estimate_mean awake = {a.least, square(ESTIMATE_AWAKE_SD_NS)},
+	                     asleep = {a.least - ESTIMATE_WAKE_NS,
+	                               awake.variance + square(ESTIMATE_WAKE_SD_NS)};
+	awake = join(awake, bytes, &weight[0]);
+	asleep = join(asleep, bytes, &weight[1]);
+	up = weight[1] / (weight[0] + weight[1]);
+	struct estimate_mean m = {awake.ns + up * (asleep.ns - awake.ns), 0};
+	m.variance = (1 - up) * (awake.variance + square(awake.ns - m.ns)) +
+	             up * (asleep.variance + square(asleep.ns - m.ns));
+	double least = a.mean.ns - ESTIMATE_WAKE_MOST_NS;
+	if (m.ns < least)
+		m = (struct estimate_mean){least,
+		                           a.mean.variance + square(ESTIMATE_WAKE_MOST_NS / 2)};
+	return m;
+}
+
+/* The best of this run's large pinned copies of a direction; the link where there are none. */
 static struct estimate_bus find_bus(const struct tf_map *map, const struct estimate_costs *costs,
                                     bool to_host)
 {
@@ -163,18 +277,21 @@ static struct estimate_bus find_bus(const struct tf_map *map, const struct estim
 			             (w->exact_count ||
 			              w->pairs[TF_PAIR_IDLE].count + w->pairs[TF_PAIR_BUSY].count >=
 			                      BUS_PAIRS);
-			double ns = timed ? measured(costs, w).ns - start : NAN;
+			struct estimate_mean m = {NAN, NAN};
+			if (timed)
+				m = is_exact(w) ? (struct estimate_mean){exact_ns(w), 0}
+				                : estimate_pinned(costs, w);
+			double ns = m.ns - start;
 			double rate = ns > 0 ? (double)w->bytes / (double)w->count / ns : 0;
 			if (rate > best) {
 				best = rate;
 				took = ns;
-				sd = is_exact(w) ? 0 : ESTIMATE_ENGINE_SD_NS;
+				sd = root(m.variance);
 			}
 		}
-	const struct estimate_bus told = estimate_bus_told(map);
-	if (best > told.most) /* the best of several is rather too good */
-		best = told.most;
-	return best > 0 ? estimate_bus_timed(best, took, sd) : told;
+	if (best > costs->told.most) /* the best of several is rather too good */
+		best = costs->told.most;
+	return best > 0 ? estimate_bus_timed(best, took, sd) : costs->told;
 }
 
 void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)
@@ -185,13 +302,15 @@ void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)
 	calibration(map, TF_WORK_EMPTY, ESTIMATE_EMPTY_PAIR_NS, empty);
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
 		null[regime].ns -= ESTIMATE_NULL_KERNEL_NS;
+		null[regime].least -= ESTIMATE_NULL_KERNEL_NS;
 		costs->cost[ESTIMATE_KERNEL][regime] = null[regime];
 		costs->cost[ESTIMATE_INLINE][regime] = empty[regime];
 		costs->cost[ESTIMATE_ENGINE][regime] = (struct estimate_cost){
-		        null[regime].ns + ESTIMATE_ENGINE_NS,
+		        null[regime].ns + ESTIMATE_ENGINE_NS, null[regime].least,
 		        null[regime].variance + ESTIMATE_ENGINE_SD_NS * ESTIMATE_ENGINE_SD_NS,
 		        null[regime].count};
 	}
+	costs->told = estimate_bus_told(map);
 	for (int to_host = 0; to_host < 2; to_host++)
 		costs->bus[to_host] = find_bus(map, costs, to_host);
 }
@@ -212,7 +331,8 @@ double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w)
 {
 	if (!is_exact(w) && estimate_is_staged(w))
 		return estimate_staged_class(costs, w).ns;
-	struct estimate_mean mean = measured(costs, w);
-	double ns = estimate_pinned(costs, w, mean.ns, mean.variance).ns;
+	double ns = is_exact(w)             ? exact_ns(w)
+	            : estimate_is_pinned(w) ? estimate_pinned(costs, w).ns
+	                                    : by_pairs(costs, w);
 	return ns < 0 ? 0 : ns;
 }

@@ -13,9 +13,10 @@
  * was measured once (constants below; H200, driver 580). Exact times (CUPTI) win over pairs. Copies
  * of pageable memory by a copy engine have no pairs: estimate_staged.h.
  *
- * What a pair costs around a pinned copy moves by more than a small one takes; what it takes by its
- * bytes is known better. Both count by the inverse of their variance, unless they contradict each
- * other: then the bus is not what was thought, and the pairs alone count. estimate_pinned().
+ * A copy engine sleeps between copies, and what it takes to wake stands in the pair, but not in the
+ * copy: a pair around a pinned copy is some 4 to 7 us longer in one case than in another of the
+ * same class. So the shortest pair tells, and the bytes tell whether the engine was awake for it:
+ * estimate_pinned().
  */
 #ifndef SPY_ESTIMATE_H
 #define SPY_ESTIMATE_H
@@ -25,8 +26,9 @@
 
 /* How a piece of work gets to the GPU: what a pair around it costs. */
 enum estimate_path {
-	ESTIMATE_KERNEL, /* kernels, graphs, copies within a device, larger sets: pair(empty kernel)
-	                    - the empty kernel's own time */
+	ESTIMATE_KERNEL, /* kernels, graphs, copies within a device, larger sets, asynchronous
+	                    pinned copies to the device up to 2 KiB (of 4 bytes: 2.3 to 2.6 us more
+	                    than CUPTI's 0.9): pair(empty kernel) - the empty kernel's own time */
 	ESTIMATE_INLINE, /* sets up to 4 KiB, pageable copies to the device up to 64 KiB: done by
 	                    the front end; pair(nothing) */
 	ESTIMATE_ENGINE, /* copies by a copy engine: as a kernel, and the engine's start */
@@ -36,20 +38,32 @@ enum estimate_path {
 #define ESTIMATE_NULL_KERNEL_NS 590.0  /* what CUPTI calls our empty kernel's time */
 #define ESTIMATE_NULL_PAIR_NS   2740.0 /* pair(empty kernel) where nothing was calibrated */
 #define ESTIMATE_EMPTY_PAIR_NS  1280.0 /* pair(nothing), likewise */
-#define ESTIMATE_ENGINE_NS      3200.0 /* a copy engine's start beyond a kernel's */
 #define ESTIMATE_GAP_NS         750.0  /* between queued kernels of a stream */
 /*
- * What that gap is longer where the work changes engines: on the way to a copy engine, taken for
- * what a pair costs more, as if its second event were the engine's, and from it. Kernels and copies
- * of 4 bytes to the host, in turn and all of them queued: 4.4 and 5.2 to 7.4 us the two of them on
- * two H200s, with 64 KiB 7.4 us. Behind a kernel that has just ended CUPTI's records have 4.2 us
- * before the copy, behind queued ones 1.0.
+ * A copy engine sleeps soon after a copy. Pairs around pinned copies of 4 bytes to 1 MiB, 150 of
+ * each, behind a stall or our empty kernel, three processes on an H200, less CUPTI's time of these
+ * copies: 1.4 to 2.0 us where the engine was awake, as around a kernel (2.15 us) or less; in a
+ * program that copies both ways beside its kernels 2.1 to 2.8 us at least. Asleep 4 us more at
+ * least, 4.5 to 6.8 us in the mean. Behind a stall it was asleep nearly always, elsewhere in half
+ * of all cases.
  */
-#define ESTIMATE_TO_ENGINE_NS   ESTIMATE_ENGINE_NS
-#define ESTIMATE_FROM_ENGINE_NS 2800.0
+#define ESTIMATE_WAKE_NS      4000.0 /* of the shortest pair */
+#define ESTIMATE_WAKE_SD_NS   1200.0
+#define ESTIMATE_WAKE_MOST_NS 7500.0
+#define ESTIMATE_AWAKE_SD_NS  400.0
+/* Where nothing tells which: it sleeps in four cases of five. */
+#define ESTIMATE_ENGINE_NS (0.8 * ESTIMATE_WAKE_NS)
+/*
+ * What the gap between queued work is longer where it changes engines: on the way to a copy engine,
+ * which wakes, and from it. Kernels and copies of 4 bytes to the host, in turn and all of them
+ * queued: 4.4 and 5.2 to 7.4 us the two of them on two H200s, with 64 KiB 7.4 us. Behind a kernel
+ * that has just ended CUPTI's records have 4.2 us before the copy, behind queued ones 1.0.
+ */
+#define ESTIMATE_TO_ENGINE_NS   ESTIMATE_WAKE_NS
+#define ESTIMATE_FROM_ENGINE_NS 2000.0
 /*
  * Standard deviations of these constants: the calibration moved by about this from process to
- * process; the engine's start from 1.3 to 5.6 us, it is not known why.
+ * process.
  */
 #define ESTIMATE_PAIR_SD_NS   130.0
 #define ESTIMATE_ENGINE_SD_NS 1300.0
@@ -59,12 +73,14 @@ enum estimate_path {
 
 struct estimate_cost {
 	double ns;       /* what a pair costs around work of this path */
-	double variance; /* of that figure, shared by all classes of the path and regime */
+	double least;    /* what the shortest pair does */
+	double variance; /* of the mean, shared by all classes of the path and regime */
 	uint64_t count;  /* calibration pairs it rests on; 0 = the constants */
 };
 
 struct estimate_costs {
 	struct estimate_cost cost[ESTIMATE_PATHS][TF_PAIRS];
+	struct estimate_bus told;   /* by the link: the same both ways */
 	struct estimate_bus bus[2]; /* of copies to the device, and from it */
 };
 
@@ -85,15 +101,24 @@ struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
                                             const struct tf_work *w);
 
 /*
- * A class of pinned copies over the bus: from `pairs_ns`, its mean by its pairs, with this
- * variance, ESTIMATE_ENGINE_SD_NS included, and from its bytes. The pairs' figures where these tell
- * nothing.
+ * A class of pinned copies over the bus (estimate_is_pinned()): its mean, and the variance of that;
+ * NaN where nothing tells.
+ *
+ * Two cases of the shortest pair: the engine was awake, or asleep. In each the copy's time follows,
+ * and joins what its bytes take on the bus by inverse variance; the case that fits these better
+ * counts more (as e to the minus half of the squared distance, in standard deviations), as does the
+ * likelier one: of pairs that differ, hardly was the shortest one asleep. Where neither fits, the
+ * bus is not what was thought, and the pairs alone count. The mean of all pairs is above the
+ * copies' by ESTIMATE_WAKE_MOST_NS at most: copies that really differ are not taken for the
+ * shortest one.
+ *
+ * For the bus counts what this run's large copies reach, of which the link alone is known.
  */
 struct estimate_mean {
 	double ns, variance;
 };
-struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const struct tf_work *w,
-                                     double pairs_ns, double variance);
+bool estimate_is_pinned(const struct tf_work *w);
+struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const struct tf_work *w);
 
 /* Mean GPU time of one piece of work of a class, ns; NaN when unknown. */
 double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w);

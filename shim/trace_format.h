@@ -32,7 +32,7 @@
 
 #define TF_MAGIC   "CUDASPY\n"
 #define TF_STUB    "CUDASPY>" /* a stub: then the path of the live recording, and '\n' */
-#define TF_VERSION 2u
+#define TF_VERSION 3u
 #define TF_ENDIAN  0x01020304u
 
 enum tf_clock { TF_CLOCK_TSC = 1, TF_CLOCK_MONOTONIC = 2, TF_CLOCK_CNTVCT = 3 };
@@ -404,7 +404,9 @@ struct tf_hist {
 
 /* Event pairs, in nanoseconds as measured: what the pair itself costs is still in them. */
 struct tf_pairs {
-	uint64_t count;
+	uint32_t count;    /* saturating */
+	uint32_t least_ns; /* the shortest one, saturating; of large pinned copies as it would be at
+	                      the class's mean size */
 	double sum_ns, sum_squares;
 };
 

@@ -168,8 +168,8 @@ void sim_config_read(void)
 	c->latency_ns = number("SIM_LATENCY_NS", 2000);
 	c->kernel_ns = number("SIM_KERNEL_NS", 10000);
 	c->gap_ns = number("SIM_GAP_NS", 750);
-	c->to_engine_ns = number("SIM_TO_ENGINE_NS", 3200);
-	c->from_engine_ns = number("SIM_FROM_ENGINE_NS", 2800);
+	c->to_engine_ns = number("SIM_TO_ENGINE_NS", 4000);
+	c->from_engine_ns = number("SIM_FROM_ENGINE_NS", 2000);
 	c->to_device_ns = number("SIM_TO_DEVICE_NS", 2500);
 	c->from_device_ns = number("SIM_FROM_DEVICE_NS", 1500);
 	c->graph_gap_ns = number("SIM_GRAPH_GAP_NS", 400);

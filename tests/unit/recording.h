@@ -56,7 +56,8 @@ void made_copy(struct made *m, struct tf_thread *t, uint16_t call, enum spy_dire
 
 /* The class with this key and so many pieces of work. */
 struct tf_work *made_work(struct made *m, struct tf_work key, uint64_t count);
-/* Pairs of this mean and standard deviation (of a sample, n - 1), ns. */
+/* Pairs of this mean and standard deviation (of a sample, n - 1), ns; the shortest is as long as the
+ * mean. */
 void made_pairs(struct tf_work *w, enum tf_pair regime, uint64_t count, double mean,
                 double deviation);
 struct tf_device_time *made_device_time(struct made *m, uint32_t device);

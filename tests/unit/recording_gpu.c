@@ -20,7 +20,8 @@ void made_pairs(struct tf_work *w, enum tf_pair regime, uint64_t count, double m
                 double deviation)
 {
 	w->pairs[regime] = (struct tf_pairs){
-	        .count = count,
+	        .count = (uint32_t)count,
+	        .least_ns = (uint32_t)mean,
 	        .sum_ns = (double)count * mean,
 	        .sum_squares =
 	                (double)count * mean * mean + (double)(count - 1) * deviation * deviation,
@@ -138,7 +139,7 @@ static void add_works(struct made *m, uint32_t fast, uint32_t slow, uint32_t nev
 	made_pairs(w, TF_PAIR_IDLE, 4, 85310, 50); /* 80 us */
 	w = made_work(m, copy_key(TF_WORK_COPY, SPY_DIR_HTOD, SPY_MEM_PAGEABLE, 1 << 20), 10);
 	w->bytes = 10ull * (1 << 20);
-	made_pairs(w, TF_PAIR_IDLE, 5, 54300, 50); /* 21 us by the bandwidth of the pinned ones */
+	made_pairs(w, TF_PAIR_IDLE, 5, 54300, 50); /* 21.875 us at the rate of the pinned ones */
 	w = made_work(m, copy_key(TF_WORK_SET, SPY_DIR_UNKNOWN, SPY_MEM_DEVICE, 4096), 2);
 	w->bytes = 2 * 4096;
 	made_pairs(w, TF_PAIR_IDLE, 2, 3300, 10); /* 2,000 ns */

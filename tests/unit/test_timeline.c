@@ -445,7 +445,7 @@ static void test_damage(void **state)
 	r.launch.kernel = UINT32_MAX;
 	feed(0, r, 1000, 2000);
 	struct tf_work *w = lasts(a_kernel(2), TF_WORK_KERNEL, 1e300);
-	w->pairs[1] = (struct tf_pairs){ UINT64_MAX, -1, 0 };
+	w->pairs[1] = (struct tf_pairs){ UINT32_MAX, 0, -1, 0 };
 	launch(2, 3000, 4000);
 	w = lasts(a_kernel(3), TF_WORK_KERNEL, 0);
 	w->pairs[0].sum_ns = 0.0 / 0.0;

@@ -38,7 +38,7 @@ static inline struct tf_work *lasts(struct tf_record r, enum tf_work_kind kind, 
 
 	work_key(&key, kind, &r);
 	w = work_find(&made.map, &key);
-	w->pairs[TF_PAIR_IDLE] = (struct tf_pairs){ 10, (ns + COST) * 10, (ns + COST) * (ns + COST) * 10 };
+	w->pairs[TF_PAIR_IDLE] = (struct tf_pairs){ 10, (uint32_t)(ns + COST), (ns + COST) * 10, (ns + COST) * (ns + COST) * 10 };
 	return w;
 }
 
@@ -80,7 +80,7 @@ static inline int start_mode(enum tf_gpu_mode mode)
 	made_thread(&made, 100, "one", 4);
 	made_thread(&made, 101, "two", 4);
 	struct tf_work null = { .kind = TF_WORK_NULL }, *w = work_find(&made.map, &null);
-	w->pairs[TF_PAIR_IDLE] = (struct tf_pairs){ 10, (COST + ESTIMATE_NULL_KERNEL_NS) * 10, 0 };
+	w->pairs[TF_PAIR_IDLE] = (struct tf_pairs){ 10, (uint32_t)(COST + ESTIMATE_NULL_KERNEL_NS), (COST + ESTIMATE_NULL_KERNEL_NS) * 10, 0 };
 	lasts(a_kernel(0), TF_WORK_KERNEL, 10000);
 	lasts(a_kernel(1), TF_WORK_KERNEL, 50000);
 	lasts(a_kernel(7), TF_WORK_KERNEL, 40000);

@@ -124,7 +124,7 @@ static void print_class(const struct tf_work *w)
 	       kinds[w->kind], kernel ? kernel_name(w->id) : "", w->grid_x, w->id);
 	printf("\"direction\": \"%s\", \"memory\": \"%s\", \"bytes\": %" PRIu64 ", ", copy ? directions[w->direction] : "",
 	       copy ? memories[w->memory] : "", copy || w->kind == TF_WORK_SET ? work_size_floor(w->size) : 0);
-	printf("\"idle\": %" PRIu64 ", \"idle_ns\": %.1f, \"busy\": %" PRIu64 ", \"busy_ns\": %.1f}", w->pairs[0].count,
+	printf("\"idle\": %" PRIu32 ", \"idle_ns\": %.1f, \"busy\": %" PRIu32 ", \"busy_ns\": %.1f}", w->pairs[0].count,
 	       w->pairs[0].sum_ns, w->pairs[1].count, w->pairs[1].sum_ns);
 }
 
