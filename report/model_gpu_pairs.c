@@ -35,7 +35,7 @@
 /* Assumed, not measured: where neither a link nor a copy tells the bus, PCIe 4 x16, bytes a ns. */
 #define BUS_ASSUMED 25.0
 /* A copy over the bus that no pair stands around, or one that holds its staging, goes at what
- * copies reach there, within this. */
+ * copies reach there, or so much faster; the former so much slower at most. */
 #define BUS_BELOW 0.3
 #define BUS_ABOVE 0.5
 
@@ -196,13 +196,15 @@ static void bound(struct work_time *t, const struct tf_work *w, const struct cal
 	t->random = t->shared = t->systematic = 0;
 }
 
-/* A pinned copy that no pair stands around, such as a blocking one. */
+/* A copy over the bus that no pair stands around, such as a blocking one of pinned memory. What is
+ * staged takes longer than its bytes. */
 static struct work_time untimed_copy(const struct tf_work *w, enum method method,
                                      const struct calibration *c)
 {
 	struct work_time t = {.mean = by_bus(w, c)};
 
-	if (method != COPY_ENGINE || !isfinite(t.mean))
+	if ((method != COPY_ENGINE && method != BOUND) || w->memory == SPY_MEM_PAGEABLE ||
+	    !isfinite(t.mean))
 		return (struct work_time){0};
 	t.known = true;
 	t.below = BUS_BELOW * t.mean;
@@ -232,8 +234,11 @@ static struct work_time pinned_copy(const struct tf_work *w, const struct pooled
                                     const struct calibration *c)
 {
 	struct estimate_mean m = estimate_pinned(&c->costs, w);
-	struct work_time t = {.known = true, .mean = fmax(0, m.ns), .samples = p->samples};
+	struct work_time t = {
+	        .known = isfinite(m.ns), .mean = fmax(0, m.ns), .samples = p->samples};
 
+	if (!t.known) /* of a damaged file */
+		return (struct work_time){0};
 	t.shared = normal_95(sqrt(fmax(0, m.variance)));
 	t.systematic = hypot(c->systematic, SYSTEMATIC_SHARE * t.mean);
 	if (!c->is_hopper) /* that engines wake elsewhere as they do there, nobody has measured */
@@ -300,7 +305,10 @@ static double pooled_deviation(const struct tf_work *works, uint32_t count,
 		    method == HOST_ONLY || !pool(&p, &works[i], costs_of(&works[i], method, c)) ||
 		    !(p.n > 1) || !(p.mean > 0))
 			continue;
-		squares += (p.n - 1) * (p.deviation / p.mean) * (p.deviation / p.mean);
+		double more = (p.n - 1) * (p.deviation / p.mean) * (p.deviation / p.mean);
+		if (!isfinite(more)) /* of a damaged file */
+			continue;
+		squares += more;
 		degrees += p.n - 1;
 	}
 	return degrees > 0 ? sqrt(squares / degrees) : 0;

@@ -319,21 +319,14 @@ static struct tf_work *class_of(struct drain *d, const struct tf_record *r, unsi
 	return work_find(d->map, &key);
 }
 
-/* What a pair around a large copy would show if the copy were of its class's mean size. */
-static double at_mean_size(const struct tf_work *w, const struct tf_record *r, double ns)
+static void add_pair(struct tf_pairs *p, double ns)
 {
-	if (!estimate_tells_bus(w) || !w->count || !r->copy.bytes)
-		return ns;
-	return ns * ((double)w->bytes / (double)w->count) / (double)r->copy.bytes;
-}
-
-static void add_pair(struct tf_pairs *p, double ns, double alike)
-{
-	uint32_t least = alike < (double)UINT32_MAX ? (uint32_t)alike : UINT32_MAX;
+	uint32_t least = ns < (double)UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 
 	if (p->count == UINT32_MAX)
 		return;
-	p->least_ns = !p->count || least < p->least_ns ? least : p->least_ns;
+	if (!p->count || least < p->least_ns)
+		p->least_ns = least;
 	p->count++;
 	p->sum_ns += ns;
 	p->sum_squares += ns * ns;
@@ -348,7 +341,7 @@ static void feed_sample(struct drain *d, const struct tf_record *r)
 
 	if (!w)
 		return;
-	add_pair(&w->pairs[r->result], ns, at_mean_size(w, r, ns));
+	add_pair(&w->pairs[r->result], estimate_pair_ns(w, r->copy.bytes, ns));
 	if (d->timeline)
 		timeline_sample(d->timeline, w);
 }

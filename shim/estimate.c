@@ -13,10 +13,15 @@
 #define CONTRADICT        3.0          /* standard deviations between two figures for the same */
 #define STEP_NS           32.0         /* of the GPU's timer: a spread below it is not known */
 /* How often a copy engine is asleep: for one pair, all of them where they are alike; so many tell
- * enough. */
-#define ASLEEP_ONE   0.6
-#define ASLEEP_ALIKE (ESTIMATE_ENGINE_NS / ESTIMATE_WAKE_NS)
-#define ASLEEP_PAIRS 16
+ * enough. Standard deviation: 0.9 us where all were alike, 2 to 3.5 us where some were awake. */
+#define ASLEEP_ONE       0.6
+#define ASLEEP_ALIKE     (ESTIMATE_ENGINE_NS / ESTIMATE_WAKE_NS)
+#define ASLEEP_PAIRS     16
+#define ASLEEP_DIFFER_NS 1300.0
+/* The bus may be another than was thought: so much counts a case that does not fit it. */
+#define FIT_LEAST 0.02
+/* In a pair around a copy, beside its bytes: what it costs, and the copy's start. */
+#define BESIDE_NS 5000.0
 
 enum estimate_path estimate_path(const struct tf_work *w)
 {
@@ -159,62 +164,83 @@ static double decay(double x)
 	return 1 / square(square(square(1 + x / 8)));
 }
 
-static struct estimate_mean by_bytes(const struct estimate_costs *costs, const struct tf_work *w)
+static double start_of(const struct tf_work *w)
 {
-	bool to_host = w->direction == SPY_DIR_DTOH;
-	/* Those that tell the bus would confirm themselves. */
-	const struct estimate_bus *bus =
-	        estimate_tells_bus(w) ? &costs->told : &costs->bus[to_host];
+	return w->direction == SPY_DIR_DTOH ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS;
+}
 
-	if (!(bus->rate > 0) || !w->count)
-		return (struct estimate_mean){NAN, NAN};
-	double on_bus = (double)w->bytes / (double)w->count / bus->rate;
+/* Bytes of the copies that a class's pairs are told of. */
+static double floor_of(const struct tf_work *w)
+{
+	return (double)work_size_floor(w->size);
+}
+
+double estimate_pair_ns(const struct tf_work *w, uint64_t bytes, double ns)
+{
+	double least = floor_of(w);
+
+	if (!estimate_is_pinned(w) || !(least > 0) || !((double)bytes > least) || ns <= BESIDE_NS)
+		return ns;
+	return BESIDE_NS + (ns - BESIDE_NS) * (least / (double)bytes);
+}
+
+/* What copies of so many bytes take on the bus, and beside it. */
+static struct estimate_mean by_bytes(const struct estimate_bus *bus, double start, double bytes)
+{
+	double on_bus = bytes / bus->rate;
 	/* from least to most: four standard deviations */
 	double off = on_bus * (bus->most - bus->least) / bus->rate / 4;
-	return (struct estimate_mean){(to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS) + on_bus,
-	                              square(ESTIMATE_BESIDE_SD_NS) + square(off)};
+
+	if (!(bus->rate > 0))
+		return (struct estimate_mean){NAN, NAN};
+	return (struct estimate_mean){start + on_bus, square(ESTIMATE_BESIDE_SD_NS) + square(off)};
 }
 
 /* The pairs of a class of pinned copies, each less what it costs where the engine is awake. */
 struct awake {
-	double count, least;
+	double count, least, spread; /* `spread`: variance of one pair */
 	struct estimate_mean mean;
 };
 
 static bool awake_of(const struct estimate_costs *costs, const struct tf_work *w, struct awake *a)
 {
-	double random = 0;
+	double sum = 0, squares = 0;
 
 	*a = (struct awake){.least = INFINITY};
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
 		const struct tf_pairs *p = &w->pairs[regime];
 		if (!sane(p))
 			continue;
-		double n = (double)p->count, cost = costs->cost[ESTIMATE_KERNEL][regime].least;
-		struct estimate_cost m = mean_of(p);
+		double n = (double)p->count, cost = costs->cost[ESTIMATE_KERNEL][regime].least,
+		       least = mean_of(p).least - cost;
 		a->count += n;
-		a->mean.ns += n * (m.ns - cost);
-		random += square(n) * m.variance;
-		if (m.least - cost < a->least)
-			a->least = m.least - cost;
+		sum += p->sum_ns - n * cost;
+		squares += p->sum_squares - 2 * cost * p->sum_ns + n * square(cost);
+		if (least < a->least)
+			a->least = least;
 	}
 	if (!(a->count > 0))
 		return false;
-	a->mean.ns /= a->count;
-	a->mean.variance = random / square(a->count);
+	a->mean.ns = sum / a->count;
+	if (a->count > 1)
+		a->spread = (squares - sum * a->mean.ns) / (a->count - 1);
+	if (!(a->spread > square(ESTIMATE_PAIR_SD_NS)))
+		a->spread = square(ESTIMATE_PAIR_SD_NS);
+	a->mean.variance = a->spread / a->count;
 	return true;
 }
 
-/* How likely the engine was asleep for the shortest of so many pairs. */
+/* How likely the engine was asleep for the shortest of so many pairs: where they differ as pairs of
+ * either kind do, or more, hardly. */
 static double asleep_of(const struct awake *a)
 {
-	double all = 1;
+	double differ = square(a->spread / square(ASLEEP_DIFFER_NS)), all = 1;
 
-	if (a->mean.ns - a->least < ESTIMATE_WAKE_NS / 2) /* all alike */
-		return ASLEEP_ALIKE;
 	for (double n = 0; n < a->count && n < ASLEEP_PAIRS; n++)
 		all *= ASLEEP_ONE;
-	return all;
+	if (!(differ < 1e9))
+		return all;
+	return all + (ASLEEP_ALIKE - all) / (1 + differ);
 }
 
 /* One case: the shortest pair says `pair`. Joins what the bytes say, unless they contradict;
@@ -227,7 +253,8 @@ static struct estimate_mean join(struct estimate_mean pair, struct estimate_mean
 
 	if (!(apart >= 0))
 		return pair;
-	*weight *= decay(apart / 2);
+	double fit = decay(apart / 2);
+	*weight *= fit > FIT_LEAST ? fit : FIT_LEAST;
 	if (apart > square(CONTRADICT))
 		return pair;
 	return (struct estimate_mean){
@@ -236,27 +263,41 @@ static struct estimate_mean join(struct estimate_mean pair, struct estimate_mean
 	};
 }
 
-struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const struct tf_work *w)
+/* Both cases, by how likely each is. */
+static struct estimate_mean shortest(const struct awake *a, struct estimate_mean bytes)
 {
-	struct estimate_mean bytes = by_bytes(costs, w);
-	struct awake a;
-
-	if (!awake_of(costs, w, &a))
-		return bytes;
-	double up = asleep_of(&a), weight[] = {1 - up, up};
-	struct estimate_mean awake = {a.least, square(ESTIMATE_AWAKE_SD_NS)},
-	                     asleep = {a.least - ESTIMATE_WAKE_NS,
+	double up = asleep_of(a), weight[] = {1 - up, up};
+	struct estimate_mean awake = {a->least, square(ESTIMATE_AWAKE_SD_NS)},
+	                     asleep = {a->least - ESTIMATE_WAKE_NS,
 	                               awake.variance + square(ESTIMATE_WAKE_SD_NS)};
+
 	awake = join(awake, bytes, &weight[0]);
 	asleep = join(asleep, bytes, &weight[1]);
 	up = weight[1] / (weight[0] + weight[1]);
-	struct estimate_mean m = {awake.ns + up * (asleep.ns - awake.ns), 0};
-	m.variance = (1 - up) * (awake.variance + square(awake.ns - m.ns)) +
-	             up * (asleep.variance + square(asleep.ns - m.ns));
-	double least = a.mean.ns - ESTIMATE_WAKE_MOST_NS;
-	if (m.ns < least)
-		m = (struct estimate_mean){least,
-		                           a.mean.variance + square(ESTIMATE_WAKE_MOST_NS / 2)};
+	double ns = awake.ns + up * (asleep.ns - awake.ns);
+	return (struct estimate_mean){ns, (1 - up) * (awake.variance + square(awake.ns - ns)) +
+	                                          up * (asleep.variance + square(asleep.ns - ns))};
+}
+
+struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const struct tf_work *w)
+{
+	const struct estimate_bus *bus = &costs->bus[w->direction == SPY_DIR_DTOH];
+	double start = start_of(w), mean = w->count ? (double)w->bytes / (double)w->count : NAN,
+	       bytes = floor_of(w);
+	struct awake a;
+
+	if (!awake_of(costs, w, &a))
+		return by_bytes(bus, start, mean);
+	if (estimate_tells_bus(w)) /* they would confirm themselves */
+		bus = &costs->told;
+	struct estimate_mean m = shortest(&a, by_bytes(bus, start, bytes));
+	/* How much of the others' length is the copies' own is not known for sure. */
+	double above = a.mean.ns - a.least;
+	if (above > ESTIMATE_WAKE_MOST_NS)
+		m.ns += above - ESTIMATE_WAKE_MOST_NS;
+	m.variance += square(above / 4) + a.mean.variance;
+	if (bytes > 0 && mean > bytes && m.ns > start)
+		m.ns = start + (m.ns - start) * (mean / bytes);
 	return m;
 }
 
@@ -273,10 +314,11 @@ static struct estimate_bus find_bus(const struct tf_map *map, const struct estim
 		for (key.size = work_size_bucket(BUS_BYTES);
 		     key.size <= work_size_bucket(BUS_BYTES_MOST); key.size++) {
 			const struct tf_work *w = work_known(map, &key);
-			bool timed = w && w->count &&
-			             (w->exact_count ||
-			              w->pairs[TF_PAIR_IDLE].count + w->pairs[TF_PAIR_BUSY].count >=
-			                      BUS_PAIRS);
+			bool timed =
+			        w && w->count &&
+			        (w->exact_count || (uint64_t)w->pairs[TF_PAIR_IDLE].count +
+			                                           w->pairs[TF_PAIR_BUSY].count >=
+			                                   BUS_PAIRS);
 			struct estimate_mean m = {NAN, NAN};
 			if (timed)
 				m = is_exact(w) ? (struct estimate_mean){exact_ns(w), 0}

@@ -7,6 +7,8 @@
  *
  *     mean = sum over i of n_i * (m_i - cost_i) / sum over i of n_i          (never below 0)
  *
+ * but for pinned copies, see below.
+ *
  * cost_i depends on the path that the work takes, see enum estimate_path, and comes from the
  * calibration classes TF_WORK_EMPTY and TF_WORK_NULL of the same regime, of all devices together (a
  * class does not know its device); where these are missing, from the other regime, else from what
@@ -49,8 +51,9 @@ enum estimate_path {
  */
 #define ESTIMATE_WAKE_NS      4000.0 /* of the shortest pair */
 #define ESTIMATE_WAKE_SD_NS   1200.0
-#define ESTIMATE_WAKE_MOST_NS 7500.0
-#define ESTIMATE_AWAKE_SD_NS  400.0
+#define ESTIMATE_WAKE_MOST_NS 6000.0 /* that the mean of all pairs was above the shortest: 5.2 us  \
+	                              */
+#define ESTIMATE_AWAKE_SD_NS 400.0
 /* Where nothing tells which: it sleeps in four cases of five. */
 #define ESTIMATE_ENGINE_NS (0.8 * ESTIMATE_WAKE_NS)
 /*
@@ -61,19 +64,16 @@ enum estimate_path {
  */
 #define ESTIMATE_TO_ENGINE_NS   ESTIMATE_WAKE_NS
 #define ESTIMATE_FROM_ENGINE_NS 2000.0
-/*
- * Standard deviations of these constants: the calibration moved by about this from process to
- * process.
- */
-#define ESTIMATE_PAIR_SD_NS   130.0
-#define ESTIMATE_ENGINE_SD_NS 1300.0
-/* ... and of what a pinned copy takes by its bytes: what it takes beside them, see
+/* Standard deviations: of the pairs' constants, the calibration moved by about this from process to
+ * process; of ESTIMATE_ENGINE_NS; of what a pinned copy takes beside its bytes, see
  * estimate_staged.h. */
+#define ESTIMATE_PAIR_SD_NS   130.0
+#define ESTIMATE_ENGINE_SD_NS 1800.0
 #define ESTIMATE_BESIDE_SD_NS 500.0
 
 struct estimate_cost {
 	double ns;       /* what a pair costs around work of this path */
-	double least;    /* what the shortest pair does */
+	double least;    /* what the shortest pair does, of ESTIMATE_KERNEL */
 	double variance; /* of the mean, shared by all classes of the path and regime */
 	uint64_t count;  /* calibration pairs it rests on; 0 = the constants */
 };
@@ -105,20 +105,24 @@ struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
  * NaN where nothing tells.
  *
  * Two cases of the shortest pair: the engine was awake, or asleep. In each the copy's time follows,
- * and joins what its bytes take on the bus by inverse variance; the case that fits these better
+ * and joins what its bytes take on the bus by inverse variance. The case that fits the bytes better
  * counts more (as e to the minus half of the squared distance, in standard deviations), as does the
- * likelier one: of pairs that differ, hardly was the shortest one asleep. Where neither fits, the
- * bus is not what was thought, and the pairs alone count. The mean of all pairs is above the
- * copies' by ESTIMATE_WAKE_MOST_NS at most: copies that really differ are not taken for the
- * shortest one.
+ * likelier one: of pairs that differ, the shortest was hardly one asleep. Where they contradict,
+ * the bus is not what was thought, and the pair alone counts. What the mean of all pairs is above
+ * the shortest by more than ESTIMATE_WAKE_MOST_NS is the copies' own; a quarter of all of it is the
+ * standard deviation of not knowing how much else is.
  *
- * For the bus counts what this run's large copies reach, of which the link alone is known.
+ * The bus is what this run's large pinned copies reach; for these themselves, what their link does.
  */
 struct estimate_mean {
 	double ns, variance;
 };
 bool estimate_is_pinned(const struct tf_work *w);
 struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const struct tf_work *w);
+
+/* What a pair of `ns` around a copy of `bytes` counts for in its class: as long as it would be for
+ * the least size of the class's bucket. Of other work: `ns`. */
+double estimate_pair_ns(const struct tf_work *w, uint64_t bytes, double ns);
 
 /* Mean GPU time of one piece of work of a class, ns; NaN when unknown. */
 double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w);

@@ -133,7 +133,7 @@ static inline struct tl_known *tl_known(struct timeline *t, const struct tf_work
 /* Tells apart what was known of a class before and after another sample; never 0. */
 static inline uint64_t tl_stamp(const struct timeline *t, const struct tf_work *w)
 {
-	uint64_t pairs = w->pairs[0].count + w->pairs[1].count + w->exact_count;
+	uint64_t pairs = (uint64_t)w->pairs[0].count + w->pairs[1].count + w->exact_count;
 
 	return (pairs << 16 | (t->costs_version & 0xffff)) + 1;
 }

@@ -402,11 +402,13 @@ struct tf_hist {
 	uint32_t buckets[TF_HIST_BUCKETS];
 };
 
-/* Event pairs, in nanoseconds as measured: what the pair itself costs is still in them. */
+/*
+ * Event pairs, in nanoseconds as measured: what the pair itself costs is still in them. Those of
+ * pinned copies over the bus as they would be at the least size of their class: estimate_pair_ns().
+ */
 struct tf_pairs {
-	uint32_t count;    /* saturating */
-	uint32_t least_ns; /* the shortest one, saturating; of large pinned copies as it would be at
-	                      the class's mean size */
+	uint32_t count;    /* saturating: pairs beyond are not in the sums either */
+	uint32_t least_ns; /* the shortest one, saturating */
 	double sum_ns, sum_squares;
 };
 

@@ -257,6 +257,35 @@ static void test_samples(void **state)
 	assert_int_equal(sum_calls(SPY_CLASS_LAUNCH), 1);
 }
 
+/* The shortest pair; those of pinned copies as they would be at the least size of their class. */
+static void test_shortest_sample(void **state)
+{
+	uint32_t a = made_kernel(&made, "a");
+	const double bus = 100000 * (1 / 1.15);
+
+	feed(a_sample(a_launch(a, 7), TF_WORK_KERNEL, TF_PAIR_IDLE, 7000));
+	feed(a_sample(a_launch(a, 7), TF_WORK_KERNEL, TF_PAIR_IDLE, 5000));
+	feed(a_sample(a_launch(a, 7), TF_WORK_KERNEL, TF_PAIR_IDLE, 6000));
+	assert_int_equal(shape(a, 7)->pairs[TF_PAIR_IDLE].least_ns, 5000);
+	feed(a_sample(a_launch(a, 8), TF_WORK_KERNEL, TF_PAIR_BUSY, 1ull << 33));
+	assert_int_equal(shape(a, 8)->pairs[TF_PAIR_BUSY].least_ns, UINT32_MAX);
+
+	struct tf_record copy = { .flags = 0 };
+	copy.copy.direction = SPY_DIR_HTOD;
+	copy.copy.memory = SPY_MEM_PINNED;
+	copy.copy.items = 1;
+	copy.copy.bytes = (uint64_t)(1.15 * (1 << 20));
+	feed(a_sample(copy, TF_WORK_COPY, TF_PAIR_IDLE, 105000));
+	copy.copy.bytes = 1 << 20;
+	feed(a_sample(copy, TF_WORK_COPY, TF_PAIR_IDLE, 93000));
+	struct tf_work key;
+	work_key(&key, TF_WORK_COPY, &copy);
+	const struct tf_pairs *p = &work_known(&made.map, &key)->pairs[TF_PAIR_IDLE];
+	assert_int_equal(p->count, 2);
+	assert_near(p->least_ns, 5000 + bus, 1e-4); /* not the 93,000 */
+	assert_near(p->sum_ns, 5000 + bus + 93000, 1e-4);
+}
+
 static void test_damaged_samples(void **state)
 {
 	uint32_t a = made_kernel(&made, "a");
@@ -330,6 +359,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_graphs, start, end),
 		cmocka_unit_test_setup_teardown(test_graphs_of_equal_content, start, end),
 		cmocka_unit_test_setup_teardown(test_samples, start, end),
+		cmocka_unit_test_setup_teardown(test_shortest_sample, start, end),
 		cmocka_unit_test_setup_teardown(test_damaged_samples, start, end),
 		cmocka_unit_test_setup_teardown(test_facts, start, end),
 		cmocka_unit_test_setup_teardown(test_samples_keep_their_place, start, end),

@@ -38,7 +38,7 @@ static inline struct tf_work *lasts(struct tf_record r, enum tf_work_kind kind, 
 
 	work_key(&key, kind, &r);
 	w = work_find(&made.map, &key);
-	w->pairs[TF_PAIR_IDLE] = (struct tf_pairs){ 10, (uint32_t)(ns + COST), (ns + COST) * 10, (ns + COST) * (ns + COST) * 10 };
+	w->pairs[TF_PAIR_IDLE] = (struct tf_pairs){ 10, (uint32_t)(ns < 1e9 ? ns + COST : 1e9), (ns + COST) * 10, (ns + COST) * (ns + COST) * 10 };
 	return w;
 }
 
