@@ -7,8 +7,6 @@
 
 /* Host time of an asynchronous copy of pinned memory where this run has none (ns); H200: 3 to 4. */
 #define COPY_CALL_NS 4000.0
-/* A copy's time beside its bytes, ns. */
-#define COPY_START_NS 1000.0
 /* Pageable copies up to this (bytes) travel with the command. */
 #define COMMAND_COPY 65536u
 #define FIRST_OWN    10e3 /* a launch that need not load its kernel takes no longer, ns */
@@ -23,9 +21,9 @@ static double rate_of(struct change *c, const struct act *given)
 		return known;
 	c->assumed_bandwidth = true;
 	if (isfinite(c->link.rate))
-		return c->link.rate * (c->hope == HOPE_MOST    ? LINK_MOST
-		                       : c->hope == HOPE_LEAST ? LINK_LEAST
-		                                               : LINK_REACHED);
+		return c->link.rate * (c->hope == HOPE_MOST    ? ESTIMATE_LINK_MOST
+		                       : c->hope == HOPE_LEAST ? ESTIMATE_LINK_LEAST
+		                                               : ESTIMATE_LINK_REACHED);
 	return c->hope == HOPE_MOST ? BEST_BANDWIDTH : ASSUMED_BANDWIDTH;
 }
 
@@ -42,7 +40,8 @@ static void pin(struct change *c, const struct replay *r, struct replay_act *act
 	bool staged = a->wait == REPLAY_STAGED;
 	if (!staged && a->wait == REPLAY_NO_WAIT && given->bytes <= COMMAND_COPY)
 		return;
-	a->gpu = COPY_START_NS * given->items + (double)given->bytes / rate_of(c, given);
+	a->gpu = copy_start_ns(given->direction) * given->items +
+	         (double)given->bytes / rate_of(c, given);
 	if (c->hope == HOPE_LEAST && !isfinite(c->link.rate) &&
 	    !isfinite(c->bandwidth[given->direction == SPY_DIR_DTOH]))
 		a->gpu = fmax(a->gpu, fmin(pageable, a->own));

@@ -8,6 +8,7 @@
 
 #include "report/replay.h"
 #include "report/whatif.h"
+#include "shim/estimate_staged.h"
 
 /* How much is taken for granted where the outcome depends on what is not known. */
 enum hope { HOPE_MIDDLE, HOPE_MOST, HOPE_LEAST };
@@ -64,14 +65,14 @@ bool whatif_fails(struct whatif_result *to, const char *format, ...)
 /* Adds what a prediction takes for granted: whatif_text.c. */
 void whatif_assume(struct whatif_result *to, const struct outcome *o);
 
-/*
- * Where no pinned copy was timed: the share of what the link carries that such copies reach. H200,
- * generation 5 x16, 4 MiB: 53.6 of 63.0 GB/s.
- */
-#define LINK_REACHED 0.85
-#define LINK_MOST    0.92
-#define LINK_LEAST   0.70
-/* Where the link is not known either: PCIe 4 x16, and generation 5, bytes a ns. */
+/* A pinned copy's time beside its bytes. */
+static inline double copy_start_ns(unsigned direction)
+{
+	return direction == SPY_DIR_DTOH ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS;
+}
+
+/* Where no large pinned copy was timed and the link is not known: PCIe 4 x16, and generation 5,
+ * bytes a ns. With a link: estimate_staged.h. */
 #define ASSUMED_BANDWIDTH 25.0
 #define BEST_BANDWIDTH    50.0
 

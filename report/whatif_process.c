@@ -8,14 +8,13 @@
 #include "report/model.h"
 #include "report/verdict.h"
 #include "report/whatif_change.h"
-#include "shim/estimate_staged.h"
 
 /* Fewer calls than this tell nothing. */
 #define LEAST_CALLS 50u
 /* What is left of the time where a change gains nothing worth telling. */
 #define NO_GAIN 0.995
-/* Pinned copies that tell a bandwidth. */
-#define BANDWIDTH_BYTES 65536u
+/* Pinned copies that tell a bandwidth: of smaller ones, most is the start. */
+#define BANDWIDTH_BYTES (1u << 20)
 
 /* ---- what is known of a process ---- */
 
@@ -27,9 +26,10 @@ static void find_bandwidth(struct change *c, const struct history *h)
 		if (w->kind != TF_WORK_COPY || w->memory != SPY_MEM_PINNED ||
 		    w->direction > SPY_DIR_DTOH || w->bytes < BANDWIDTH_BYTES || !(w->mean > 0))
 			continue;
-		double *best = &c->bandwidth[w->direction == SPY_DIR_DTOH];
-		if (!((double)w->bytes / w->mean <= *best))
-			*best = (double)w->bytes / w->mean;
+		double *best = &c->bandwidth[w->direction == SPY_DIR_DTOH],
+		       rate = (double)w->bytes / (w->mean - copy_start_ns(w->direction));
+		if (rate > 0 && !(rate <= *best))
+			*best = fmin(rate, ESTIMATE_BUS_MOST);
 	}
 }
 

@@ -35,12 +35,14 @@ static void assume_copies(struct whatif_result *to, const struct outcome *o)
 	           "program does not change before they are done");
 	if (o->assumed_bandwidth && isfinite(o->link.rate))
 		assume(to,
-		       "no pinned copy was timed: %.0f %% (%.0f to %.0f %%) of what the link "
+		       "no large pinned copy was timed: %.0f %% (%.0f to %.0f %%) of what the link "
 		       "carries, PCIe generation %.0f x%.0f, are assumed: %.1f GB/s",
-		       100 * LINK_REACHED, 100 * LINK_LEAST, 100 * LINK_MOST, o->link.generation,
-		       o->link.width, LINK_REACHED * o->link.rate);
+		       100 * ESTIMATE_LINK_REACHED, 100 * ESTIMATE_LINK_LEAST,
+		       100 * ESTIMATE_LINK_MOST, o->link.generation, o->link.width,
+		       ESTIMATE_LINK_REACHED * o->link.rate);
 	else if (o->assumed_bandwidth)
-		assume(to, "no pinned copy was timed: %.0f to %.0f GB/s over the bus are assumed",
+		assume(to,
+		       "no large pinned copy was timed: %.0f to %.0f GB/s over the bus are assumed",
 		       ASSUMED_BANDWIDTH, BEST_BANDWIDTH);
 	else if (isfinite(o->bandwidth[0]) || isfinite(o->bandwidth[1]))
 		assume(to, "at the best rate of this run's pinned copies, %.1f GB/s",
