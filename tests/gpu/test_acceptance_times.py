@@ -327,6 +327,12 @@ class TimelineBeside(unittest.TestCase):
         self.assertEqual(row["busy_runs"], {"sample": [40.0, 90.0, 50.0], "cupti": [40.0, 41.0, 41.0],
                                             "beside": [40.0, 10.0, 42.0], "truth": [40.0, 70.0, 44.0]})
         self.assertEqual(self.passed(row), [False, True, True])
+        self.assertEqual(row["same_run"]["points_runs"], [0.0, 60.0, 2.0])  # each run is judged by its own records
+
+    def test_runs_that_are_off_both_ways(self):
+        row = self.row(*[self.made((1000, 400, busy), truth, 1000) for busy, truth in
+                         ((100, 900), (500, 500), (900, 100))])
+        self.assertEqual((row["same_run"]["difference_points"], row["same_run"]["pass"]), (80.0, False))
 
     def test_cause_that_one_run_lacks(self):
         made = [self.made() for _ in range(3)]

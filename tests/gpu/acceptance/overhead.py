@@ -127,7 +127,7 @@ def row_of(settings, turns, mode):
     for name, ours, other in NO_DEARER:
         both = turns.pairs(mode, other) if (name, ours) == (program.name, mode.name) else []
         if both:
-            row["against"] = {"mode": other, **summary(both)}
+            row["against"] = {"mode": other, **{k.replace("bare", "other"): v for k, v in summary(both).items()}}
     trouble = turns.failed.get(mode.name) or turns.failed.get(BARE.name)
     if trouble:  # another tool's is no fault of ours
         other = mode.may_fail and BARE.name not in turns.failed

@@ -152,10 +152,10 @@ def use(settings, name, run, done):
             done.truths[name] = real
     if run.mode is not BARE:
         report, trouble = read_report(settings, run, outcome)
-        if report:
-            done.reports[name] = report
         if not trouble and report.mode != run.mode.name:
             trouble = "it ran in mode %s" % report.mode
+        if not trouble:
+            done.reports[name] = report
         troubles.append(trouble)
     found = list(dict.fromkeys(t for t in troubles if t))
     if found:
