@@ -2,6 +2,8 @@
 
 #define PROBES     8u
 #define GIVE_UP_NS 3e9 /* after which an activity is waited for no more */
+#define UNTRUE_NS  1e6 /* a copy that lasts so long is looked at */
+#define NEIGHBOURS 64u /* calls before and behind it among which its stream's are looked for */
 
 /* ---- calls by cause ---- */
 
@@ -58,6 +60,7 @@ static void tell(struct tl_exact *x, struct tl_delayed *d, const struct tl_activ
 	d->gpu_start = d->gpu_end ? tl_min(d->gpu_start, a->start) : a->start;
 	d->gpu_end = tl_max(d->gpu_end, a->end);
 	d->round = x->round;
+	d->device = a->device;
 }
 
 /* ---- activities in the order of their start ---- */
@@ -71,14 +74,17 @@ static void sift_up(struct tl_activity *heap, uint32_t at)
 	heap[at] = a;
 }
 
-static void take_first(struct tl_exact *x)
+/* Of one that is there. */
+static void take_out(struct tl_exact *x, uint32_t at)
 {
 	struct tl_activity *heap = x->heap;
-	uint32_t n = (x->activities - 1) % TL_PIECES, at = 0;
+	uint32_t n = (x->activities - 1) % TL_PIECES;
 	const struct tl_activity a = heap[n];
 
 	x->activities = n;
-	for (uint32_t child = 1; child < n; at = child, child = 2 * at + 1) {
+	if (at >= n)
+		return;
+	for (uint32_t child = 2 * at + 1; child < n; at = child, child = 2 * at + 1) {
 		if (child + 1 < n && heap[child + 1].start < heap[child].start)
 			child++;
 		if (heap[child].start >= a.start)
@@ -86,6 +92,7 @@ static void take_first(struct tl_exact *x)
 		heap[at] = heap[child];
 	}
 	heap[at] = a;
+	sift_up(heap, at);
 }
 
 /* The first activity, as far as it lies before `upto`. */
@@ -115,7 +122,7 @@ static void book_first(struct timeline *t, uint64_t upto)
 		counted.returned = 0;
 	tl_count_work(t, &counted, a.kernel, !a.guessed);
 	tl_book(t, &p);
-	take_first(x);
+	take_out(x, 0);
 }
 
 static void add_activity(struct timeline *t, const struct tl_activity *a)
@@ -195,6 +202,61 @@ static bool is_several(const struct tl_delayed *d)
 	       ((d->class == SPY_CLASS_COPY || d->class == SPY_CLASS_SET) && d->r.copy.items > 1);
 }
 
+static bool is_long_copy(const struct timeline *t, const struct tl_delayed *d)
+{
+	return (d->class == SPY_CLASS_COPY || d->class == SPY_CLASS_SET) && !is_several(d) &&
+	       d->gpu_end - d->gpu_start >= tl_ticks(t, UNTRUE_NS);
+}
+
+/* Whether the two cannot both be true: they share a fifth of the shorter one's time. Work of one
+ * stream runs one after the other (but for kernels launched to overlap); a little of it may be the
+ * clock's grain. */
+static bool excludes(const struct tl_delayed *a, const struct tl_delayed *b)
+{
+	if (!b->gpu_end || b->thread != a->thread || b->r.stream != a->r.stream ||
+	    b->device != a->device)
+		return false;
+	uint64_t from = tl_max(a->gpu_start, b->gpu_start), to = tl_min(a->gpu_end, b->gpu_end);
+	uint64_t shorter = tl_min(a->gpu_end - a->gpu_start, b->gpu_end - b->gpu_start);
+	return to > from && (to - from) * 5 > shorter;
+}
+
+/*
+ * Whether CUPTI's times of the oldest call's copy or set cannot be true. It gives a copy a start or
+ * an end that is milliseconds off now and then, on an H200 the first one behind a graph: then the
+ * copy lasts while other work of its stream runs.
+ */
+static bool is_untrue(const struct timeline *t, const struct tl_delayed *d)
+{
+	const struct tl_exact *x = &t->exact;
+
+	if (!is_long_copy(t, d))
+		return false;
+	for (uint64_t i = x->tail + 1; i < x->head && i <= x->tail + NEIGHBOURS; i++)
+		if (excludes(d, &x->delayed[i % TL_DELAYED]))
+			return true;
+	for (uint64_t i = 1;
+	     i <= NEIGHBOURS && i <= x->tail && x->head - (x->tail - i) <= TL_DELAYED; i++)
+		if (excludes(d, &x->delayed[(x->tail - i) % TL_DELAYED]))
+			return true;
+	return false;
+}
+
+/* Its activity counts for nothing, if it was not counted already. */
+static void disbelieve(struct timeline *t, struct tl_delayed *d)
+{
+	struct tl_exact *x = &t->exact;
+	uint32_t at = 0;
+
+	while (at < x->activities && x->heap[at].cause != cause_of(d))
+		at++;
+	if (at == x->activities)
+		return;
+	take_out(x, at);
+	d->gpu_start = d->gpu_end = 0;
+	tf_header(t->map)->timeline_unknown++;
+}
+
 static void take_oldest(struct timeline *t)
 {
 	struct tl_exact *x = &t->exact;
@@ -204,7 +266,9 @@ static void take_oldest(struct timeline *t)
 
 	if (d->gpu_end) {
 		x->mute[d->r.call] = 0;
-		if (work) {
+		if (is_untrue(t, d))
+			disbelieve(t, d);
+		if (work && d->gpu_end) {
 			work->exact_count++;
 			work->exact_ns += (double)(d->gpu_end - d->gpu_start) / t->ticks_per_ns;
 		}
@@ -221,7 +285,10 @@ static bool is_ready(const struct timeline *t, const struct tl_delayed *d, uint6
 		return true;
 	if (!d->gpu_end)
 		return t->exact.mute[d->r.call] >= TL_MUTE;
-	return !is_several(d) || d->round != t->exact.round; /* no more came for a while */
+	if (!is_several(d) && !is_long_copy(t, d))
+		return true;
+	return d->round !=
+	       t->exact.round; /* no more came for a while, nor what speaks against it */
 }
 
 void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned class,

@@ -182,6 +182,7 @@ struct tl_delayed {
 	uint16_t thread;
 	uint8_t class;
 	uint8_t waits; /* for an activity */
+	uint8_t device; /* of its activities */
 };
 
 struct tl_activity {

@@ -1,5 +1,7 @@
 #include "tests/unit/timeline_fixture.h"
 
+#define MS 1000000ull
+
 /* CUPTI says that the work of the call of `thread` that began at `entry` ran in [from, to). */
 static void activity(uint32_t thread, uint64_t entry, enum tf_work_kind kind, uint64_t from, uint64_t to)
 {
@@ -243,6 +245,63 @@ static void test_a_graph_without_a_device(void **state)
 	assert_int_equal(header()->timeline_unknown, 0);
 }
 
+/*
+ * CUPTI gives one of three alike copies an end, or a start, 15 ms off, while kernels of its stream run: it takes what
+ * the others do.
+ */
+static void copies_one_of_which(uint64_t from, uint64_t to, uint64_t other_stream)
+{
+	struct tf_record copy = a_copy(SPY_DIR_DTOD, SPY_MEM_DEVICE, true, 65536);
+	const uint64_t second = 20 * MS;
+
+	for (uint64_t at = 10 * MS; at <= 30 * MS; at += 10 * MS) {
+		feed(0, copy, at, at + 1000);
+		launch_on(0, other_stream, 0, at + 2000, at + 3000);
+	}
+	call(SYNC, 0, 40 * MS, 41 * MS);
+	for (uint64_t at = 10 * MS; at <= 30 * MS; at += 10 * MS) {
+		activity(0, at, TF_WORK_COPY, at == second ? from : at + 3000, at == second ? to : at + 4000);
+		activity(0, at + 2000, TF_WORK_KERNEL, at + 5000, at + 8000);
+	}
+	for (uint64_t now = 50; now < 60; now++)
+		advance(now * MS);
+	finish();
+}
+
+static uint64_t exact_copies(void)
+{
+	struct tf_record copy = a_copy(SPY_DIR_DTOD, SPY_MEM_DEVICE, true, 65536);
+	struct tf_work key;
+
+	work_key(&key, TF_WORK_COPY, &copy);
+	return work_known(&made.map, &key)->exact_count;
+}
+
+static void test_untrue_end(void **state)
+{
+	copies_one_of_which(20 * MS + 3000, 35 * MS, 0);
+	assert_int_equal(total()->busy, 3 * (1000 + 3000));
+	assert_int_equal(exact_copies(), 2);
+	assert_int_equal(header()->timeline_unknown, 1);
+}
+
+static void test_untrue_start(void **state)
+{
+	copies_one_of_which(5 * MS, 20 * MS + 4000, 0);
+	assert_int_equal(total()->busy, 3 * (1000 + 3000));
+	assert_int_equal(exact_copies(), 2);
+	assert_int_equal(header()->timeline_unknown, 1);
+}
+
+/* Long ones that nothing speaks against. */
+static void test_long_copy(void **state)
+{
+	copies_one_of_which(20 * MS + 3000, 29 * MS, 0x1000); /* the kernels are another stream's */
+	assert_int_equal(total()->busy, 9 * MS - 3000 + 2 * (1000 + 3000));
+	assert_int_equal(exact_copies(), 3);
+	assert_int_equal(header()->timeline_unknown, 0);
+}
+
 static void test_damaged_activities(void **state)
 {
 	struct tf_record r = { .call = TF_CALL_ACTIVITY, .thread = TF_WORK_KERNEL, .start = WINDOW + 10, .end = WINDOW + 5 };
@@ -300,6 +359,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_too_many_wait, start_exact, end),
 		cmocka_unit_test_setup_teardown(test_more_activities_than_fit, start_exact, end),
 		cmocka_unit_test_setup_teardown(test_a_graph_without_a_device, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_untrue_end, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_untrue_start, start_exact, end),
+		cmocka_unit_test_setup_teardown(test_long_copy, start_exact, end),
 		cmocka_unit_test_setup_teardown(test_damaged_activities, start_exact, end),
 		cmocka_unit_test_setup_teardown(test_anything, start_exact, end),
 	};
