@@ -229,20 +229,20 @@ static struct work_time staged_copy(const struct tf_work *w, const struct calibr
 	return t;
 }
 
-/* By its shortest pair and its bytes; `p`: by all of its pairs. */
+/* By its shortest pair and its bytes. */
 static struct work_time pinned_copy(const struct tf_work *w, const struct pooled *p,
                                     const struct calibration *c)
 {
 	struct estimate_mean m = estimate_pinned(&c->costs, w);
-	struct work_time t = {
-	        .known = isfinite(m.ns), .mean = fmax(0, m.ns), .samples = p->samples};
+	struct work_time t = {.known = isfinite(m.ns), .samples = p->samples};
 
 	if (!t.known) /* of a damaged file */
 		return (struct work_time){0};
+	t.mean = fmax(0, m.ns);
 	t.shared = normal_95(sqrt(fmax(0, m.variance)));
-	t.systematic = hypot(c->systematic, SYSTEMATIC_SHARE * t.mean);
 	if (!c->is_hopper) /* that engines wake elsewhere as they do there, nobody has measured */
-		t.above = fmax(0, p->mean + ESTIMATE_ENGINE_NS - t.mean);
+		t.shared *= SYSTEMATIC_OTHER_NS / SYSTEMATIC_HOPPER_NS;
+	t.systematic = hypot(c->systematic, SYSTEMATIC_SHARE * t.mean);
 	return t;
 }
 

@@ -279,7 +279,9 @@ void out_page_gpu(const struct model *m, struct page *page)
 			page_line(page, "Busy is more than all work took: the host saw late that "
 			                "work had ended. Its range has both.");
 		if (gpu->unplaced > 0)
-			page_line(page, "Records that the timeline could not place: %.0f.",
+			page_line(page,
+			          "Records that the timeline could not place, or that cannot "
+			          "be true: %.0f.",
 			          gpu->unplaced);
 		if (gpu->partial)
 			page_line(page, "Exact GPU times end before the program did: another tool "

@@ -227,10 +227,11 @@ static void test_pinned_elsewhere(void **state)
 	t = work_time(&w, &c);
 	assert_near(t.mean, 40000 - ESTIMATE_WAKE_MOST_NS, 1e-3);
 	assert_true(t.mean + work_above(&t) > 40000);
-	/* On chips where nobody has measured it, all of the pairs may be the copies'. */
+	/* On chips where nobody has measured it, less is known. */
+	double shared = t.shared;
 	calibrate(&c, &made.map, works, WORKS, false);
 	t = work_time(&w, &c);
-	assert_true(t.mean + work_above(&t) > 39900);
+	assert_true(t.shared > 1.5 * shared);
 	/* Of a damaged file. */
 	made_pairs(&w, TF_PAIR_IDLE, 3, 40000, 0);
 	w.pairs[TF_PAIR_IDLE].sum_squares = 1e300;
