@@ -239,6 +239,7 @@ static void add_activities(struct history *h, const struct taking *t)
 	for (size_t i = 0; i < t->activity_count; i++)
 		history_exact(h, t->part, &causes, &t->activities[i]);
 	number_free(&causes);
+	history_disbelieve(h);
 }
 
 /* Records that may be taken of this process, with what the ones before it left. */

@@ -4,6 +4,7 @@
 
 #include "report/alloc.h"
 #include "report/history_parts.h"
+#include "shim/untrue.h"
 #include "shim/works.h"
 
 #define STREAM_LEGACY     1u /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD as handles */
@@ -267,4 +268,44 @@ void history_exact(struct history *h, const struct model_part *p, const struct n
 	double end = fmax(a->gpu_start + a->gpu, start + ns);
 	a->gpu_start = fmin(a->gpu_start, start);
 	a->gpu = end - a->gpu_start;
+}
+
+/* ---- what of that cannot be true ---- */
+
+static bool is_copy(const struct act *a)
+{
+	return a->kind == TF_WORK_COPY || a->kind == TF_WORK_SET;
+}
+
+static bool speaks_against(const struct act *a, const struct act *other)
+{
+	const struct untrue_span x = {a->gpu_start, a->gpu_start + a->gpu, (double)a->bytes, true},
+	                         y = {other->gpu_start, other->gpu_start + other->gpu,
+	                              (double)other->bytes, is_copy(other)};
+
+	return other->kind != TF_WORK_NONE && isfinite(other->gpu_start) &&
+	       other->stream == a->stream && untrue_beside(&x, &y);
+}
+
+static bool is_untrue(const struct history *h, size_t i)
+{
+	const struct act *a = &h->acts[i];
+
+	if (!is_copy(a) || a->items > 1 || !isfinite(a->gpu_start) || !(a->gpu >= UNTRUE_LEAST_NS))
+		return false;
+	size_t from = i > UNTRUE_NEIGHBOURS ? i - UNTRUE_NEIGHBOURS : 0;
+	for (size_t k = from; k < h->count && k <= i + UNTRUE_NEIGHBOURS; k++)
+		if (k != i && speaks_against(a, &h->acts[k]))
+			return true;
+	return false;
+}
+
+void history_disbelieve(struct history *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (is_untrue(h, i)) {
+			struct act *a = &h->acts[i];
+			a->gpu_start = NAN;
+			a->gpu = a->work != HISTORY_NONE ? h->works[a->work].mean : NAN;
+		}
 }

@@ -65,5 +65,7 @@ void history_make(struct history *h, const struct model_part *p, const struct ta
 /* CUPTI's record of a piece of work. */
 void history_exact(struct history *h, const struct model_part *p, const struct number_map *causes,
                    const struct tf_record *activity);
+/* Copies whose exact times cannot be true have their class's mean. */
+void history_disbelieve(struct history *h);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "report/model_gpu.h"
 #include "shim/classes.h"
-#include "shim/estimate.h"
+#include "shim/estimate_pinned.h"
 
 struct pair_cost {
 	double mean, half; /* ns; half of the 95 % interval of the mean */

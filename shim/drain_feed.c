@@ -1,7 +1,7 @@
 #include "shim/drain_feed.h"
 
 #include <sys/mman.h>
-#include "shim/estimate.h"
+#include "shim/estimate_pinned.h"
 #include "shim/hist.h"
 #include "shim/slices.h"
 #include "shim/steps.h"

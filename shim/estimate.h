@@ -7,18 +7,13 @@
  *
  *     mean = sum over i of n_i * (m_i - cost_i) / sum over i of n_i          (never below 0)
  *
- * but for pinned copies, see below.
+ * but for copies of pinned memory: estimate_pinned.h.
  *
  * cost_i depends on the path that the work takes, see enum estimate_path, and comes from the
  * calibration classes TF_WORK_EMPTY and TF_WORK_NULL of the same regime, of all devices together (a
  * class does not know its device); where these are missing, from the other regime, else from what
  * was measured once (constants below; H200, driver 580). Exact times (CUPTI) win over pairs. Copies
  * of pageable memory by a copy engine have no pairs: estimate_staged.h.
- *
- * A copy engine sleeps between copies, and what it takes to wake stands in the pair, but not in the
- * copy: a pair around a pinned copy is some 4 to 7 us longer in one case than in another of the
- * same class. So the shortest pair tells, and the bytes tell whether the engine was awake for it:
- * estimate_pinned().
  */
 #ifndef SPY_ESTIMATE_H
 #define SPY_ESTIMATE_H
@@ -51,9 +46,8 @@ enum estimate_path {
  */
 #define ESTIMATE_WAKE_NS      4000.0 /* of the shortest pair */
 #define ESTIMATE_WAKE_SD_NS   1200.0
-#define ESTIMATE_WAKE_MOST_NS 6000.0 /* that the mean of all pairs was above the shortest: 5.2 us  \
-	                              */
-#define ESTIMATE_AWAKE_SD_NS 400.0
+#define ESTIMATE_WAKE_MOST_NS 6000.0 /* mean of all pairs less the shortest: up to 5.2 us */
+#define ESTIMATE_AWAKE_SD_NS  400.0
 /* Where nothing tells which: it sleeps in four cases of five. */
 #define ESTIMATE_ENGINE_NS (0.8 * ESTIMATE_WAKE_NS)
 /*
@@ -84,6 +78,13 @@ struct estimate_costs {
 	struct estimate_bus bus[2]; /* of copies to the device, and from it */
 };
 
+struct estimate_mean { /* ns; NaN: not known */
+	double ns, variance;
+};
+
+/* Whether pairs can be what was measured: they come from a file. */
+bool estimate_pairs_good(const struct tf_pairs *p);
+
 /* The path of a class of work. */
 enum estimate_path estimate_path(const struct tf_work *w);
 
@@ -91,38 +92,11 @@ enum estimate_path estimate_path(const struct tf_work *w);
  * copies of this run do, else by its link. */
 void estimate_costs(const struct tf_map *map, struct estimate_costs *costs);
 
-/* Large pinned copies, which tell what the bus lets through. */
-bool estimate_tells_bus(const struct tf_work *w);
-
 /* Copies that the driver stages and that no pair stands around: their calls tell, see
  * estimate_staged.h. */
 bool estimate_is_staged(const struct tf_work *w);
 struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
                                             const struct tf_work *w);
-
-/*
- * A class of pinned copies over the bus (estimate_is_pinned()): its mean, and the variance of that;
- * NaN where nothing tells.
- *
- * Two cases of the shortest pair: the engine was awake, or asleep. In each the copy's time follows,
- * and joins what its bytes take on the bus by inverse variance. The case that fits the bytes better
- * counts more (as e to the minus half of the squared distance, in standard deviations), as does the
- * likelier one: of pairs that differ, the shortest was hardly one asleep. Where they contradict,
- * the bus is not what was thought, and the pair alone counts. What the mean of all pairs is above
- * the shortest by more than ESTIMATE_WAKE_MOST_NS is the copies' own; a quarter of all of it is the
- * standard deviation of not knowing how much else is.
- *
- * The bus is what this run's large pinned copies reach; for these themselves, what their link does.
- */
-struct estimate_mean {
-	double ns, variance;
-};
-bool estimate_is_pinned(const struct tf_work *w);
-struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const struct tf_work *w);
-
-/* What a pair of `ns` around a copy of `bytes` counts for in its class: as long as it would be for
- * the least size of the class's bucket. Of other work: `ns`. */
-double estimate_pair_ns(const struct tf_work *w, uint64_t bytes, double ns);
 
 /* Mean GPU time of one piece of work of a class, ns; NaN when unknown. */
 double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w);

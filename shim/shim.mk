@@ -5,6 +5,7 @@ SHARED_C := \
 	shim/drain.c \
 	shim/drain_feed.c \
 	shim/estimate.c \
+	shim/estimate_pinned.c \
 	shim/estimate_staged.c \
 	shim/slices.c \
 	shim/steps.c \

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <sys/mman.h>
+#include "shim/estimate_pinned.h"
 #include "shim/works.h"
 
 /* Where nothing was learned yet: a launch's return to its kernel's start, and a kernel's end to the

@@ -1,9 +1,9 @@
 #include "shim/timeline_ops.h"
 
+#include "shim/untrue.h"
+
 #define PROBES     8u
 #define GIVE_UP_NS 3e9 /* after which an activity is waited for no more */
-#define UNTRUE_NS  1e6 /* a copy that lasts so long is looked at */
-#define NEIGHBOURS 64u /* calls before and behind it among which its stream's are looked for */
 
 /* ---- calls by cause ---- */
 
@@ -202,57 +202,72 @@ static bool is_several(const struct tl_delayed *d)
 	       ((d->class == SPY_CLASS_COPY || d->class == SPY_CLASS_SET) && d->r.copy.items > 1);
 }
 
+static bool is_copy(const struct tl_delayed *d)
+{
+	return d->class == SPY_CLASS_COPY || d->class == SPY_CLASS_SET;
+}
+
 static bool is_long_copy(const struct timeline *t, const struct tl_delayed *d)
 {
-	return (d->class == SPY_CLASS_COPY || d->class == SPY_CLASS_SET) && !is_several(d) &&
-	       d->gpu_end - d->gpu_start >= tl_ticks(t, UNTRUE_NS);
+	return is_copy(d) && !is_several(d) &&
+	       d->gpu_end - d->gpu_start >= tl_ticks(t, UNTRUE_LEAST_NS);
 }
 
-/* Whether the two cannot both be true: they share a fifth of the shorter one's time. Work of one
- * stream runs one after the other (but for kernels launched to overlap); a little of it may be the
- * clock's grain. */
-static bool excludes(const struct tl_delayed *a, const struct tl_delayed *b)
+/* Counted from tick `zero`. */
+static struct untrue_span span_of(const struct timeline *t, const struct tl_delayed *d,
+                                  uint64_t zero)
 {
-	if (!b->gpu_end || b->thread != a->thread || b->r.stream != a->r.stream ||
-	    b->device != a->device)
-		return false;
-	uint64_t from = tl_max(a->gpu_start, b->gpu_start), to = tl_min(a->gpu_end, b->gpu_end);
-	uint64_t shorter = tl_min(a->gpu_end - a->gpu_start, b->gpu_end - b->gpu_start);
-	return to > from && (to - from) * 5 > shorter;
+	return (struct untrue_span){
+	        .start = (double)(int64_t)(d->gpu_start - zero) / t->ticks_per_ns,
+	        .end = (double)(int64_t)(d->gpu_end - zero) / t->ticks_per_ns,
+	        .bytes = is_copy(d) ? (double)d->r.copy.bytes : 0,
+	        .is_copy = is_copy(d),
+	};
 }
 
-/*
- * Whether CUPTI's times of the oldest call's copy or set cannot be true. It gives a copy a start or
- * an end that is milliseconds off now and then, on an H200 the first one behind a graph: then the
- * copy lasts while other work of its stream runs.
- */
+static bool speaks_against(const struct timeline *t, const struct tl_delayed *d,
+                           const struct tl_delayed *other)
+{
+	if (!other->gpu_end || other->thread != d->thread || other->r.stream != d->r.stream ||
+	    other->device != d->device)
+		return false;
+	struct untrue_span a = span_of(t, d, d->gpu_start), b = span_of(t, other, d->gpu_start);
+	return untrue_beside(&a, &b);
+}
+
+/* Whether CUPTI's times of the oldest call's work cannot be true. */
 static bool is_untrue(const struct timeline *t, const struct tl_delayed *d)
 {
 	const struct tl_exact *x = &t->exact;
 
 	if (!is_long_copy(t, d))
 		return false;
-	for (uint64_t i = x->tail + 1; i < x->head && i <= x->tail + NEIGHBOURS; i++)
-		if (excludes(d, &x->delayed[i % TL_DELAYED]))
+	for (uint64_t i = x->tail + 1; i < x->head && i <= x->tail + UNTRUE_NEIGHBOURS; i++)
+		if (speaks_against(t, d, &x->delayed[i % TL_DELAYED]))
 			return true;
 	for (uint64_t i = 1;
-	     i <= NEIGHBOURS && i <= x->tail && x->head - (x->tail - i) <= TL_DELAYED; i++)
-		if (excludes(d, &x->delayed[(x->tail - i) % TL_DELAYED]))
+	     i <= UNTRUE_NEIGHBOURS && i <= x->tail && x->head - (x->tail - i) <= TL_DELAYED; i++)
+		if (speaks_against(t, d, &x->delayed[(x->tail - i) % TL_DELAYED]))
 			return true;
 	return false;
 }
 
-/* Its activity counts for nothing, if it was not counted already. */
+/* Its activities count for nothing, but for what was counted already. */
 static void disbelieve(struct timeline *t, struct tl_delayed *d)
 {
 	struct tl_exact *x = &t->exact;
-	uint32_t at = 0;
+	bool found = false;
 
-	while (at < x->activities && x->heap[at].cause != cause_of(d))
-		at++;
-	if (at == x->activities)
+	for (uint32_t at = 0; at < x->activities;)
+		if (x->heap[at].cause == cause_of(d)) {
+			take_out(x, at);
+			found = true;
+			at = 0; /* others changed places */
+		} else {
+			at++;
+		}
+	if (!found)
 		return;
-	take_out(x, at);
 	d->gpu_start = d->gpu_end = 0;
 	tf_header(t->map)->timeline_unknown++;
 }
@@ -287,8 +302,8 @@ static bool is_ready(const struct timeline *t, const struct tl_delayed *d, uint6
 		return t->exact.mute[d->r.call] >= TL_MUTE;
 	if (!is_several(d) && !is_long_copy(t, d))
 		return true;
-	return d->round !=
-	       t->exact.round; /* no more came for a while, nor what speaks against it */
+	/* No more came for a while, nor what speaks against it. */
+	return t->exact.round - d->round > 1;
 }
 
 void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned class,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "report/model.h"
+#include "shim/works.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"
@@ -301,6 +302,61 @@ static void test_exact(void **state)
 	made_free(&made);
 }
 
+/* A copy whose time cannot be, since a kernel of its stream ran meanwhile, has its class's. */
+static void test_untrue(void **state)
+{
+	struct made made;
+	struct model m;
+	struct tf_thread *t = start(&made, 64);
+	uint16_t launch_call =
+	                 made_call(&made, "cuLaunchKernel", SPY_CLASS_LAUNCH, SPY_LEVEL_DRIVER),
+	         copy_call =
+	                 made_call(&made, "cuMemcpyDtoDAsync_v2", SPY_CLASS_COPY, SPY_LEVEL_DRIVER);
+	uint32_t kernel = made_kernel(&made, "k");
+	struct tf_header *header = made_header(&made);
+	const uint64_t at[] = {2101000, 2201000, 2301000},
+	               ran[][2] = {{2121000, 12121000}, {2221000, 2229000}, {2321000, 2323000}};
+
+	header->gpu_mode = TF_GPU_CUPTI;
+	header->activity_ring =
+	        made.map.alloc(&made.map, sizeof(struct tf_ring) + 4 * sizeof(struct tf_record));
+	struct tf_ring *ring = tf_at(&made.map, header->activity_ring, sizeof(*ring));
+	ring->capacity = 4;
+	for (unsigned i = 0; i < 3; i++) {
+		if (i == 1)
+			made_launch(&made, t, launch_call, kernel, 1, at[i], at[i] + 10000);
+		else
+			made_copy(&made, t, copy_call, SPY_DIR_DTOD, SPY_MEM_DEVICE, true, 65536,
+			          at[i], at[i] + 10000);
+		struct tf_record r = {.call = TF_CALL_ACTIVITY,
+		                      .thread = i == 1 ? TF_WORK_KERNEL : TF_WORK_COPY,
+		                      .start = ran[i][0],
+		                      .end = ran[i][1],
+		                      .stream = TF_CAUSE(0, at[i])};
+		r.activity.kernel = kernel;
+		ring->slots[ring->head++] = r;
+	}
+	struct tf_work key = {.kind = TF_WORK_COPY,
+	                      .direction = SPY_DIR_DTOD,
+	                      .memory = SPY_MEM_DEVICE,
+	                      .async = 1,
+	                      .size = work_size_bucket(65536)};
+	struct tf_work *w = made_work(&made, key, 2);
+	w->exact_count = 1;
+	w->exact_ns = 1000;
+	made_close(&made, 13001000);
+	model_of(&m, &made);
+	const struct history *h = &m.processes[0].history;
+	assert_int_equal(h->count, 3);
+	assert_true(isnan(h->acts[0].gpu_start));
+	assert_near(h->acts[0].gpu, 1000, 1e-9);
+	assert_near(h->acts[1].gpu, 4000, 1e-9);
+	assert_near(h->acts[2].gpu, 1000, 1e-9);
+	assert_true(isfinite(h->acts[2].gpu_start));
+	model_free(&m);
+	made_free(&made);
+}
+
 /* Without kept records there is nothing, and nothing breaks. */
 static void test_nothing_kept(void **state)
 {
@@ -324,6 +380,7 @@ int main(void)
 	        cmocka_unit_test(test_recent),
 	        cmocka_unit_test(test_gpu_time),
 	        cmocka_unit_test(test_exact),
+	        cmocka_unit_test(test_untrue),
 	        cmocka_unit_test(test_nothing_kept),
 	};
 

@@ -197,7 +197,7 @@ static void test_pinned(void **state)
 		assert_true(t.known && t.samples == had[i].pairs);
 		assert_true(fabs(off) < fmax(750, 0.04 * had[i].truth));
 		assert_true(-work_above(&t) < off && off < work_below(&t));
-		assert_true(work_above(&t) < 3500 && work_below(&t) < 3500);
+		assert_true(work_above(&t) < 4200 && work_below(&t) < 4200);
 		assert_near(estimate_ns(&c.costs, &w), t.mean, 1e-9);
 	}
 }
