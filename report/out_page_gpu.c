@@ -271,8 +271,8 @@ void out_page_gpu(const struct model *m, struct page *page)
 			overlap(&gpu->busy, page);
 			if (gpu->busy.unknown > 0)
 				page_line(page,
-				          "Busy lacks %s %% of the pieces of work: their time is "
-				          "not known.",
+				          "Of %s %% of the pieces of work busy has what waits "
+				          "show: nothing was known of their time when they ran.",
 				          unit_percent(share, gpu->busy.unknown, gpu->busy.work));
 		}
 		if (gpu->stretched)
