@@ -173,7 +173,7 @@ static double by_bus(const struct tf_work *w, const struct calibration *c)
 
 	if ((!to_host && w->direction != SPY_DIR_HTOD) || !w->count)
 		return NAN;
-	return (to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS) +
+	return estimate_start_ns(to_host) +
 	       (double)w->bytes / (double)w->count / c->costs.bus[to_host].rate;
 }
 

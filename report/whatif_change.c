@@ -40,7 +40,7 @@ static void pin(struct change *c, const struct replay *r, struct replay_act *act
 	bool staged = a->wait == REPLAY_STAGED;
 	if (!staged && a->wait == REPLAY_NO_WAIT && given->bytes <= COMMAND_COPY)
 		return;
-	a->gpu = copy_start_ns(given->direction) * given->items +
+	a->gpu = estimate_start_ns(given->direction == SPY_DIR_DTOH) * given->items +
 	         (double)given->bytes / rate_of(c, given);
 	if (c->hope == HOPE_LEAST && !isfinite(c->link.rate) &&
 	    !isfinite(c->bandwidth[given->direction == SPY_DIR_DTOH]))

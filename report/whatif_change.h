@@ -65,12 +65,6 @@ bool whatif_fails(struct whatif_result *to, const char *format, ...)
 /* Adds what a prediction takes for granted: whatif_text.c. */
 void whatif_assume(struct whatif_result *to, const struct outcome *o);
 
-/* A pinned copy's time beside its bytes. */
-static inline double copy_start_ns(unsigned direction)
-{
-	return direction == SPY_DIR_DTOH ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS;
-}
-
 /* Where no large pinned copy was timed and the link is not known: PCIe 4 x16, and generation 5,
  * bytes a ns. With a link: estimate_staged.h. */
 #define ASSUMED_BANDWIDTH 25.0

@@ -26,8 +26,9 @@ static void find_bandwidth(struct change *c, const struct history *h)
 		if (w->kind != TF_WORK_COPY || w->memory != SPY_MEM_PINNED ||
 		    w->direction > SPY_DIR_DTOH || w->bytes < BANDWIDTH_BYTES || !(w->mean > 0))
 			continue;
-		double *best = &c->bandwidth[w->direction == SPY_DIR_DTOH],
-		       rate = (double)w->bytes / (w->mean - copy_start_ns(w->direction));
+		bool to_host = w->direction == SPY_DIR_DTOH;
+		double *best = &c->bandwidth[to_host],
+		       rate = (double)w->bytes / (w->mean - estimate_start_ns(to_host));
 		if (rate > 0 && !(rate <= *best))
 			*best = fmin(rate, ESTIMATE_BUS_MOST);
 	}

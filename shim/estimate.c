@@ -11,6 +11,7 @@
 #define BUS_BYTES_MOST    (1ull << 34) /* few copies are larger, and smaller ones tell as well */
 #define DEVICES_MOST      64u          /* devices whose calibration is looked for */
 #define STEP_NS           32.0         /* of the GPU's timer: a spread below it is not known */
+
 enum estimate_path estimate_path(const struct tf_work *w)
 {
 	if (w->kind == TF_WORK_SET)
@@ -130,7 +131,7 @@ static double root(double x)
 static struct estimate_bus find_bus(const struct tf_map *map, const struct estimate_costs *costs,
                                     bool to_host)
 {
-	double start = to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS, best = 0, took = NAN, sd = 0;
+	double start = estimate_start_ns(to_host), best = 0, took = NAN, sd = 0;
 	struct tf_work key = {.kind = TF_WORK_COPY,
 	                      .direction = to_host ? SPY_DIR_DTOH : SPY_DIR_HTOD,
 	                      .memory = SPY_MEM_PINNED};

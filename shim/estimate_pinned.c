@@ -44,11 +44,6 @@ static double decay(double x)
 	return 1 / square(square(square(1 + x / 8)));
 }
 
-static double start_of(const struct tf_work *w)
-{
-	return w->direction == SPY_DIR_DTOH ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS;
-}
-
 /* Bytes of the copies that a class's pairs are told of. */
 static double floor_of(const struct tf_work *w)
 {
@@ -161,9 +156,10 @@ static struct estimate_mean shortest(const struct awake *a, struct estimate_mean
 
 struct estimate_mean estimate_pinned(const struct estimate_costs *costs, const struct tf_work *w)
 {
-	const struct estimate_bus *bus = &costs->bus[w->direction == SPY_DIR_DTOH];
-	double start = start_of(w), mean = w->count ? (double)w->bytes / (double)w->count : NAN,
-	       bytes = floor_of(w);
+	bool to_host = w->direction == SPY_DIR_DTOH;
+	const struct estimate_bus *bus = &costs->bus[to_host];
+	double start = estimate_start_ns(to_host), bytes = floor_of(w),
+	       mean = w->count ? (double)w->bytes / (double)w->count : NAN;
 	struct awake a;
 
 	if (!awake_of(costs, w, &a))

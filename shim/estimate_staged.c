@@ -87,7 +87,7 @@ static double pieces_ns(const struct estimate_bus *bus, bool to_host, double byt
 {
 	double most = to_host ? ESTIMATE_PIECE_OUT : ESTIMATE_PIECE_IN;
 	double pieces = (double)(uint64_t)(larger(bytes - 1, 0) / most) + 1;
-	double each = to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS;
+	double each = estimate_start_ns(to_host);
 
 	return pieces * each + bytes / bus->rate + (to_host ? (pieces - 1) * ESTIMATE_NEXT_NS : 0);
 }

@@ -59,6 +59,12 @@ struct estimate_bus {
 	double rate, least, most;
 };
 
+/* What a copy over the bus takes beside its bytes. */
+static inline double estimate_start_ns(bool to_host)
+{
+	return to_host ? ESTIMATE_OUT_NS : ESTIMATE_IN_NS;
+}
+
 struct estimate_range { /* ns; NaN: not known */
 	double ns, low, high;
 };
