@@ -23,7 +23,7 @@ BENCH_WORK_OBJ := $(BENCH_WORK:%.c=$(BENCH_O)/%.o)
 BENCH_PEER_OBJ := $(addprefix $(BENCH_O)/peer_,plain.o lttng.o uftrace.o)
 
 # Are LTTng's headers there? uftrace needs no header, only a compiler with -pg.
-BENCH_LTTNG := $(shell echo '\#include <lttng/tracepoint.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo yes)
+BENCH_LTTNG := $(shell $(CC) -E -include lttng/tracepoint.h -x c /dev/null >/dev/null 2>&1 && echo yes)
 BENCH_BUILDS := $(addprefix $(O)/bench/,bench libcuda.so.1 work_uftrace $(if $(BENCH_LTTNG),work_lttng))
 
 bench-build: shim report sim $(BENCH_BUILDS)
