@@ -26,6 +26,7 @@
 
 static struct spy_spin draining; /* one drain at a time: the collector's, or the one at exit */
 static struct drain drain;       /* under `draining` */
+static bool over; /* the recording is closed: nothing is written any more; under `draining` */
 static bool running;
 
 /* What one recorded call costs, measured on a thread slot of its own. */
@@ -44,10 +45,24 @@ static void measure_span(void)
 	munmap(scratch, slot + ring + 64);
 }
 
+static void beat(void)
+{
+	struct tf_header *h = tf_header(&spy_map);
+	struct timespec cpu;
+
+	__atomic_store_n(&h->last_seen, spy_clock(), __ATOMIC_RELAXED);
+	if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu))
+		h->collector_cpu_ns = (uint64_t)cpu.tv_sec * EACH_NS + (uint64_t)cpu.tv_nsec;
+}
+
 /* One round; returns how many records it took. `last`: at exit, when all that there is is taken. */
 static uint64_t drain_round(bool last)
 {
 	spin_lock(&draining);
+	if (over) {
+		spin_unlock(&draining);
+		return 0;
+	}
 	uint64_t now = spy_clock(); /* what returned before is in the rings, or late */
 	drain.map = &spy_map;
 	if (!drain.timeline)
@@ -64,18 +79,22 @@ static uint64_t drain_round(bool last)
 		timeline_advance(drain.timeline, now);
 	if (last)
 		steps_finish(drain.steps, &spy_map);
+	else
+		beat();
+	over = last;
 	spin_unlock(&draining);
 	return taken;
 }
 
-static void beat(void)
+/* The clocks, as long as the recording is open; false: it is not. */
+static bool read_clocks(void)
 {
-	struct tf_header *h = tf_header(&spy_map);
-	struct timespec cpu;
-
-	__atomic_store_n(&h->last_seen, spy_clock(), __ATOMIC_RELAXED);
-	if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu))
-		h->collector_cpu_ns = (uint64_t)cpu.tv_sec * EACH_NS + (uint64_t)cpu.tv_nsec;
+	spin_lock(&draining);
+	bool open = !over;
+	if (open)
+		recording_clock(20);
+	spin_unlock(&draining);
+	return open;
 }
 
 /* CUDASPY_RANGE=DELAY:DURATION, counted from the start of the recording; true once the range is
@@ -149,12 +168,12 @@ static void *collect(void *unused)
 		cupti_beat();
 		uint64_t taken = drain_round(false);
 		uint64_t now = clock_monotonic_ns();
-		beat();
 		pause = next_doze(pause, taken, called, !range_by_time(start, now));
 		if (now - last < each)
 			continue;
 		last = now;
-		recording_clock(20);
+		if (!read_clocks())
+			continue;
 		if (left_alone())
 			break; /* as the last thread: the C library ends the process, as it would
 			          have without us */
@@ -188,8 +207,8 @@ bool collector_start(void)
 void collector_finish(void)
 {
 	cupti_finish();
-	drain_round(true);
 	recording_scan_libraries();
+	drain_round(true);
 	recording_clock(50);
 }
 
@@ -202,5 +221,5 @@ void collector_after_fork(void)
 	steps_free(drain.steps);
 	drain_end(&drain);
 	drain = (struct drain){0};
-	running = false;
+	running = over = false;
 }

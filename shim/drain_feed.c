@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include "shim/estimate_pinned.h"
 #include "shim/hist.h"
+#include "shim/seal.h"
 #include "shim/slices.h"
 #include "shim/steps.h"
 #include "shim/timeline.h"
@@ -270,6 +271,7 @@ static void __attribute__((noinline)) keep_elsewhere(struct drain *d, const stru
 	struct tf_record *slot = NULL;
 
 	if (all && (slot = store_slot(d, all, all->written))) {
+		seal_full_page(d->map, all);
 		go_on_behind(d, all, slot, all->written);
 		put(all, slot, r);
 		return;
@@ -278,6 +280,7 @@ static void __attribute__((noinline)) keep_elsewhere(struct drain *d, const stru
 	    recent->page_records > (1u << 24) || recent->pages_max > TF_STORE_PAGES)
 		return;
 	uint64_t n = recent->written % (recent->page_records * recent->pages_max);
+	seal_full_page(d->map, recent);
 	slot = store_slot(d, recent, n);
 	if (!slot && recent->written) {
 		/* No room for another page: go round over the pages there are. */

@@ -18,6 +18,7 @@
 #include "shim/options.h"
 #include "shim/recording.h"
 #include "shim/sampler.h"
+#include "shim/seal.h"
 #include "shim/storage.h"
 #include "shim/thread.h"
 
@@ -48,6 +49,8 @@ static bool hooks_made;
 void spy_lock(void)
 {
 	spin_lock(&lock);
+	if (spy_map.base && tf_header(&spy_map)->closed)
+		seal_break(&spy_map);
 }
 
 void spy_unlock(void)
@@ -120,6 +123,20 @@ static struct over_threads sum_over_threads(void)
 	return sum;
 }
 
+/* From here on every call takes the slow way in, and breaks the seal. */
+static void close_recording(struct tf_header *h)
+{
+	seal_begin(&spy_map);
+	__atomic_store_n(&spy_gate_page.gate.open, 0, __ATOMIC_SEQ_CST);
+	h->last_seen = spy_clock();
+	if (!h->closed)
+		h->closed = h->last_seen;
+	__atomic_store_n(&h->state, TF_STATE_CLOSED, __ATOMIC_RELEASE);
+	spin_lock(&lock);
+	seal_make(&spy_map);
+	spin_unlock(&lock);
+}
+
 /*
  * Runs before the handlers that the driver registered, the last point at which CUDA may be called.
  * Calls that come later (static destructors, other handlers) are still recorded: the mapping stays
@@ -138,8 +155,7 @@ static void at_exit(void)
 	sampler_finish();
 	collector_finish();
 	environment_last_ends();
-	h->closed = h->last_seen = spy_clock();
-	__atomic_store_n(&h->state, TF_STATE_CLOSED, __ATOMIC_RELEASE);
+	close_recording(h);
 	storage_publish();
 	sum = sum_over_threads();
 	if (!spy_options.quiet)
@@ -153,7 +169,7 @@ static void __attribute__((destructor)) at_unload(void)
 {
 	if (phase != PHASE_ON || !spy_gate_page.gate.alive)
 		return;
-	tf_header(&spy_map)->last_seen = spy_clock();
+	close_recording(tf_header(&spy_map));
 	storage_publish();
 }
 
@@ -287,6 +303,8 @@ bool spy_ready(void)
 	}
 	if (now == PHASE_FORKED)
 		return start_from(PHASE_FORKED) && !range_shut;
+	if (now == PHASE_ON && tf_header(&spy_map)->closed)
+		seal_break(&spy_map);
 	return now == PHASE_ON && !range_shut;
 }
 

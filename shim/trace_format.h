@@ -32,7 +32,7 @@
 
 #define TF_MAGIC   "CUDASPY\n"
 #define TF_STUB    "CUDASPY>" /* a stub: then the path of the live recording, and '\n' */
-#define TF_VERSION 3u
+#define TF_VERSION 4u
 #define TF_ENDIAN  0x01020304u
 
 enum tf_clock { TF_CLOCK_TSC = 1, TF_CLOCK_MONOTONIC = 2, TF_CLOCK_CNTVCT = 3 };
@@ -387,7 +387,8 @@ struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` lon
 	struct tf_failure failures[TF_FAILURES];
 	uint64_t allocs; /* allocations and frees that succeeded */
 	uint64_t graph_ticks; /* of sample_ticks: asking what graphs do */
-	uint64_t reserved2[2];
+	uint64_t unsealed;    /* 1: it was in a call when the seal was made, which leaves it out */
+	uint64_t reserved2;
 	uint32_t kernel_pages[TF_KERNEL_DIRS]; /* offset / 64 of TF_KERNEL_PAGE struct
 	                                          tf_kernel_stat; 0 = none */
 	struct tf_call_stat calls[];           /* one per entry of table `calls` */
@@ -590,6 +591,8 @@ struct tf_store {
 	uint64_t written;      /* records ever stored; release */
 	uint64_t reserved[5];
 	uint64_t pages[TF_STORE_PAGES];
+	uint64_t digests[TF_STORE_PAGES]; /* seal_bytes() of each full page; of the one being filled
+	                                     since the seal was made */
 };
 
 /* ---- the environment: what NVML says of the devices ---- */
@@ -632,6 +635,24 @@ struct tf_environment {  /* area `environment` */
 	char driver_version[32]; /* of the kernel's driver: "580.95.05" */
 	struct tf_environment_device devices[TF_ENVIRONMENT_DEVICES];
 };
+
+/* ---- the end ---- */
+
+enum tf_left { TF_LEFT_EXIT = 1, TF_LEFT_QUICK_EXIT, TF_LEFT_EXEC };
+
+/*
+ * Whether a closed recording is as its process left it. `state` of one that is still open is 0.
+ * Calls that come after the exit handler (static destructors) break the seal; our own destructor
+ * makes it anew.
+ */
+struct tf_seal {
+	uint64_t state;  /* TF_SEAL_...: any other value is damage */
+	uint64_t digest; /* seal_digest(), valid in TF_SEAL_WHOLE */
+	uint64_t reserved[6];
+} __attribute__((aligned(64)));
+#define TF_SEAL_MAKING 0x676e696b616d5f6cu /* the process ended while it was made */
+#define TF_SEAL_WHOLE  0x656c6f68775f6c61u
+#define TF_SEAL_BROKEN 0x6e656b6f72625f6cu /* more was recorded since */
 
 /* ---- the header ---- */
 
@@ -710,7 +731,12 @@ struct tf_header {
 	                            returned; 0 = not */
 	uint64_t exit_calls;     /* ... and the calls counted by then */
 	uint64_t too_late_calls; /* calls behind it that only heard that the driver is gone */
-	uint64_t reserved[11];
+	uint64_t left;           /* tick at which the process was about to end without its exit
+	                            handlers, or to become another program; 0 = not */
+	uint64_t left_by;        /* enum tf_left */
+	uint64_t space_most;     /* bytes that the recording may take where it lives in memory; 0 = no
+	                            such limit */
+	uint64_t reserved[8];
 
 	struct tf_table calls;
 	struct tf_table threads; /* uint64_t offsets of struct tf_thread */
@@ -725,6 +751,8 @@ struct tf_header {
 	struct tf_table patterns;
 	struct tf_table steps;
 	uint64_t ranges_lost; /* ranges that ended and are in no figure */
+
+	struct tf_seal seal;
 };
 
 _Static_assert(sizeof(struct tf_record) == 64, "a record is one cache line");
@@ -740,6 +768,7 @@ _Static_assert(offsetof(struct tf_thread, ring_drain) == 64 &&
                        offsetof(struct tf_thread, tid) == 256,
                "cache lines");
 _Static_assert(SPY_TROUBLE_COUNT <= 32, "trouble[]");
+_Static_assert(sizeof(struct tf_header) % 64 == 0, "the seal has a line of its own");
 _Static_assert(SPY_ENVIRONMENT_COUNT <= TF_READING_VALUES, "struct tf_reading");
 _Static_assert(sizeof(struct tf_reading) == 376 && sizeof(struct tf_environment_device) == 840,
                "the environment");

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/seal.h"
 #include "tests/unit/recording.h"
 
 static void fail(const char *what)
@@ -14,6 +15,7 @@ static uint64_t made_alloc(struct tf_map *map, uint64_t bytes)
 	struct made *m = (struct made *)map;
 	uint64_t offset = (tf_header(map)->alloc_end + 63) / 64 * 64;
 
+	bytes = (bytes + 63) / 64 * 64; /* as the shim's own */
 	if (offset + bytes > m->room)
 		fail("no room");
 	map->size = tf_header(map)->alloc_end = offset + bytes;
@@ -352,6 +354,14 @@ void made_close(struct made *m, uint64_t tick)
 {
 	made_header(m)->state = TF_STATE_CLOSED;
 	made_header(m)->closed = made_header(m)->last_seen = tick;
+	seal_break(&m->map); /* tests go on changing it */
+}
+
+void made_seal(struct made *m)
+{
+	seal_begin(&m->map);
+	if (!seal_make(&m->map))
+		fail("cannot be sealed");
 }
 
 uint64_t made_bytes(const struct made *m)

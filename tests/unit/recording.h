@@ -84,6 +84,8 @@ void made_step(struct made *m, uint32_t source, uint16_t flags, uint64_t start,
 
 /* The process ended well at this tick. */
 void made_close(struct made *m, uint64_t tick);
+/* Seals a closed one as it stands now. */
+void made_seal(struct made *m);
 uint64_t made_bytes(const struct made *m); /* what a file of it holds */
 void made_write(const struct made *m, const char *path);
 

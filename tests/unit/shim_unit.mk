@@ -16,6 +16,7 @@ SHIM_UNIT_TESTS := \
 	test_ranges \
 	test_registry \
 	test_sampler_rate \
+	test_seal \
 	test_span \
 	test_steps \
 	test_storage \
@@ -55,6 +56,7 @@ test_options_WITH  := shim/options.o
 test_ranges_WITH   := shim/ranges.o
 test_registry_WITH :=
 test_sampler_rate_WITH := shim/sampler_class.o shim/sampler_rate.o
+test_seal_WITH     := $(test_drain_WITH)
 test_span_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/registry.o shim/span.o shim/thread.o
 test_steps_WITH    := $(test_drain_WITH)
 test_storage_WITH  := shim/clock.o shim/guard.o shim/options.o
