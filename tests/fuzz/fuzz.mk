@@ -45,7 +45,8 @@ $(O)/fuzz/fuzz_reader $(O)/fuzz/fuzz_check: $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/test
 
 -include $(shell find $(O)/fuzz/obj -name '*.d' 2>/dev/null)
 
-$(O)/fuzz/make_corpus: tests/fuzz/make_corpus.c tests/unit/recording.c tests/unit/recording_gpu.c tests/unit/recording_steps.c shim/works.c tests/unit/recording.h
+$(O)/fuzz/make_corpus: tests/fuzz/make_corpus.c tests/unit/recording.c tests/unit/recording_gpu.c tests/unit/recording_steps.c shim/seal.c \
+		shim/works.c tests/unit/recording.h
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SPY_CFLAGS) $(CFLAGS) $(SAN_LDFLAGS) -o $@ $(filter %.c,$^)
