@@ -80,7 +80,8 @@ enum spy_memory {
 	XX(SAMPLES_DROPPED, "samples dropped: the host was late, or no event was free")            \
 	XX(CUPTI_INVALID, "CUPTI records without valid times")                                     \
 	XX(CUPTI_DROPPED, "CUPTI records dropped")                                                 \
-	XX(ENVIRONMENT, "readings of NVML that failed or came too late")
+	XX(ENVIRONMENT, "readings of NVML that failed or came too late")                           \
+	XX(LEFT, "calls left by a longjmp or an exception: in no figure")
 
 enum spy_trouble {
 #define XX(id, name) SPY_TROUBLE_##id,

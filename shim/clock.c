@@ -1,8 +1,6 @@
 #include "shim/clock.h"
 
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
+#include "shim/sys.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -23,13 +21,10 @@ static int tsc_invariant(void)
 static int kernel_trusts_tsc(void)
 {
 	char text[16] = "";
-	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
-	              O_RDONLY | O_CLOEXEC);
+	uint32_t n = sys_read_file(
+	        "/sys/devices/system/clocksource/clocksource0/current_clocksource", text,
+	        sizeof(text));
 
-	if (fd < 0)
-		return 0;
-	ssize_t n = read(fd, text, sizeof(text) - 1);
-	close(fd);
 	return n >= 3 && !strncmp(text, "tsc", 3) && (text[3] == '\n' || text[3] == '\0');
 }
 #endif

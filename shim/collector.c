@@ -1,30 +1,30 @@
 #include "shim/collector.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <time.h>
-#include <unistd.h>
+#include "shim/bus_error.h"
 #include "shim/cupti.h"
 #include "shim/doze.h"
 #include "shim/drain.h"
 #include "shim/lifecycle.h"
 #include "shim/lock.h"
 #include "shim/options.h"
+#include "shim/quiet.h"
 #include "shim/recording.h"
 #include "shim/span.h"
 #include "shim/steps.h"
+#include "shim/storage.h"
+#include "shim/sys.h"
 #include "shim/thread.h"
 #include "shim/timeline.h"
 
 #define EACH_NS       1000000000ull
 #define CUPTI_LONG_NS 50000000ull
+#define EXIT_WAIT_NS  1000000000ull
 #define PRECISE_NS    1000000ull /* while a range is to begin or end at a time */
 
-static struct spy_spin draining; /* one drain at a time: the collector's, or the one at exit */
+static struct lock draining; /* one drain at a time: the collector's, or the one at exit */
 static struct drain drain;       /* under `draining` */
 static bool over; /* the recording is closed: nothing is written any more; under `draining` */
 static bool running;
@@ -58,9 +58,11 @@ static void beat(void)
 /* One round; returns how many records it took. `last`: at exit, when all that there is is taken. */
 static uint64_t drain_round(bool last)
 {
-	spin_lock(&draining);
+	/* The exit waits for a round of the collector's that is under way, but not for a disk. */
+	if (!lock_take_within(&draining, last ? EXIT_WAIT_NS : UINT64_MAX))
+		return 0;
 	if (over) {
-		spin_unlock(&draining);
+		lock_give(&draining);
 		return 0;
 	}
 	uint64_t now = spy_clock(); /* what returned before is in the rings, or late */
@@ -82,18 +84,18 @@ static uint64_t drain_round(bool last)
 	else
 		beat();
 	over = last;
-	spin_unlock(&draining);
+	lock_give(&draining);
 	return taken;
 }
 
 /* The clocks, as long as the recording is open; false: it is not. */
 static bool read_clocks(void)
 {
-	spin_lock(&draining);
+	lock_take(&draining);
 	bool open = !over;
 	if (open)
 		recording_clock(20);
-	spin_unlock(&draining);
+	lock_give(&draining);
 	return open;
 }
 
@@ -127,12 +129,8 @@ static bool left_alone(void)
 {
 	char text[1024];
 	unsigned field = 3;
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = 0;
+	sys_read_file("/proc/self/stat", text, sizeof(text));
 	const char *p = strrchr(text, ')'); /* the command's name may hold anything */
 	if (!p || strncmp(p, ") Z ", 4))
 		return false;
@@ -160,11 +158,16 @@ static void *collect(void *unused)
 	         each = EACH_NS / 64, scans = 0;
 	uint32_t generation = spy_generation;
 
+	quiet_thread();
 	prctl(PR_SET_NAME, "cudaspy");
 	range_by_time(start, start);
 	measure_span();
 	while (__atomic_load_n(&spy_generation, __ATOMIC_RELAXED) == generation) {
 		bool called = doze(pause);
+		if (bus_error_seen()) {
+			storage_say_cut();
+			break;
+		}
 		cupti_beat();
 		uint64_t taken = drain_round(false);
 		uint64_t now = clock_monotonic_ns();
@@ -185,22 +188,21 @@ static void *collect(void *unused)
 		if (scans++ % 16 == 0) /* some seconds after the start, then now and then */
 			recording_scan_libraries();
 	}
+	quiet_thread_ends();
 	return unused;
 }
 
 bool collector_start(void)
 {
-	sigset_t all, before;
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	quiet_begin(); /* which the new thread inherits */
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	running = pthread_create(&thread, &attr, collect, NULL) == 0;
 	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	quiet_end();
 	return running;
 }
 
@@ -214,7 +216,7 @@ void collector_finish(void)
 
 void collector_after_fork(void)
 {
-	draining.taken = 0;
+	draining = (struct lock){0};
 	doze_after_fork();
 	/* The parent's, of its own recording. */
 	timeline_free(drain.timeline);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -37,7 +38,7 @@ static uint32_t others;     /* somebody else turned to CUPTI */
 static const char *refusal; /* why there is none; NULL = there is */
 static int refusal_code;    /* CUPTI's own answer, 0 = it was not asked */
 static bool asked_early;
-static struct spy_spin reading; /* one reader of buffers at a time */
+static struct lock reading; /* one reader of buffers at a time */
 static uint64_t flushed_ns;
 
 static uint32_t state_now(void)
@@ -109,8 +110,16 @@ bool cupti_wanted(void)
 	return asked_early || state_now() != STATE_OFF;
 }
 
+static void set_up(void *unused)
+{
+	refusal = __atomic_load_n(&others, __ATOMIC_RELAXED)
+	                  ? BY_PROGRAM
+	                  : cupti_set_up(&cupti, on_call, &refusal_code);
+}
+
 void cupti_before_init(void)
 {
+	uint64_t until = clock_monotonic_ns() + OTHERS_WAIT_NS;
 	int saved = errno;
 	uint32_t expected = STATE_OFF;
 
@@ -120,16 +129,15 @@ void cupti_before_init(void)
 	                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&setter, pthread_self(), __ATOMIC_RELAXED);
 		owner = getpid();
-		refusal = __atomic_load_n(&others, __ATOMIC_RELAXED)
-		                  ? BY_PROGRAM
-		                  : cupti_set_up(&cupti, on_call, &refusal_code);
+		spy_do_own(set_up, NULL);
 		/* Sequentially consistent, with cupti_taken_by_other(): one of both sees the other.
 		 */
 		__atomic_store_n(&state, refusal ? STATE_LEFT : STATE_READY, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&others, __ATOMIC_SEQ_CST))
 			leave_ready(BY_PROGRAM);
 	}
-	while (another_sets_up()) /* that comes before our cuInit too */
+	/* That comes before our cuInit too; but it may need the loader's lock, held here. */
+	while (another_sets_up() && clock_monotonic_ns() < until)
 		sched_yield();
 	errno = saved;
 }
@@ -180,24 +188,6 @@ static void flush(uint32_t flags)
 	cupti_records_collect();
 }
 
-static bool try_reading(void)
-{
-	return !__atomic_exchange_n(&reading.taken, 1, __ATOMIC_ACQUIRE);
-}
-
-static bool wait_for_reading(uint64_t most_ns)
-{
-	const struct timespec pause = {.tv_nsec = 1000000};
-	uint64_t until = clock_monotonic_ns() + most_ns;
-
-	while (!try_reading()) {
-		if (clock_monotonic_ns() > until)
-			return false;
-		nanosleep(&pause, NULL);
-	}
-	return true;
-}
-
 /* Whether this process's recording takes CUPTI's records. */
 static bool in_use(void)
 {
@@ -209,7 +199,7 @@ void cupti_beat(void)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (!in_use() || !try_reading())
+	if (!in_use() || !lock_try(&reading))
 		return;
 	if (state_now() == STATE_LEFT) {
 		cupti_records_collect(); /* what came while we let go */
@@ -218,7 +208,7 @@ void cupti_beat(void)
 		flush(0);
 	}
 	cupti_records_write();
-	spin_unlock(&reading);
+	lock_give(&reading);
 }
 
 void cupti_finish(void)
@@ -226,28 +216,29 @@ void cupti_finish(void)
 	if (!in_use())
 		return;
 	__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_NONE, __ATOMIC_RELAXED);
-	bool alone = wait_for_reading(EXIT_WAIT_NS);
+	bool alone = lock_take_within(&reading, EXIT_WAIT_NS);
 	bool ours = leave(STATE_ON); /* the collector calls CUPTI no more: the driver goes next */
 	if (!alone)
 		return; /* it is stuck in there */
-	if (ours)
+	/* Inside a call of CUDA (exit() in a handler of signals) this thread may hold its locks. */
+	if (ours && !spy_own_inside_call())
 		flush(CP_FLUSH_FORCED);
 	else
 		cupti_records_collect();
 	cupti_records_write();
-	spin_unlock(&reading);
+	lock_give(&reading);
 }
 
 bool cupti_finish_more(void)
 {
-	if (!in_use() || !try_reading())
+	if (!in_use() || !lock_try(&reading))
 		return false;
 	uint64_t before = cupti_records_left();
 	cupti_records_write();
 	bool more = cupti_records_left() < before;
 	if (!more)
 		cupti_records_give_up();
-	spin_unlock(&reading);
+	lock_give(&reading);
 	return more;
 }
 
@@ -255,7 +246,7 @@ bool cupti_finish_more(void)
 
 static void let_go(const char *name)
 {
-	bool alone = wait_for_reading(OTHERS_WAIT_NS);
+	bool alone = lock_take_within(&reading, OTHERS_WAIT_NS);
 
 	__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_NONE, __ATOMIC_RELAXED);
 	tf_header(&spy_map)->gpu_partial = spy_clock();
@@ -263,7 +254,7 @@ static void let_go(const char *name)
 	/* Ours must not come to the receiver that we make room for. */
 	cupti.flush_all(CP_FLUSH_FORCED);
 	if (alone)
-		spin_unlock(&reading);
+		lock_give(&reading);
 	spy_say("the program calls %s: exact GPU times end here", name);
 }
 

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include "shim/lock.h"
 
-static struct spy_spin lock;
+static struct lock lock;
 static struct cupti_buffer *idle;         /* zeroed */
 static struct cupti_buffer *first, *last; /* full, oldest first */
 static unsigned made, waiting;
@@ -43,7 +43,7 @@ void cupti_buffer_requested(uint8_t **buffer, size_t *bytes, size_t *records)
 	struct cupti_buffer *b, *unread = NULL;
 	bool room;
 
-	spin_lock(&lock);
+	lock_take(&lock);
 	b = idle;
 	if (b)
 		idle = b->next;
@@ -53,7 +53,7 @@ void cupti_buffer_requested(uint8_t **buffer, size_t *bytes, size_t *records)
 	/* The reader fell behind: the oldest records go. */
 	if (!b && !room && (unread = take_first()))
 		lost_bytes += unread->valid;
-	spin_unlock(&lock);
+	lock_give(&lock);
 	if (unread) {
 		memset(cupti_buffer_data(unread), 0, CUPTI_BUFFER_BYTES);
 		b = unread;
@@ -79,7 +79,7 @@ void cupti_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, siz
 		return;
 	b->valid = valid < bytes ? valid : bytes;
 	b->next = NULL;
-	spin_lock(&lock);
+	lock_take(&lock);
 	if (!valid) {
 		b->next = idle;
 		idle = b;
@@ -91,16 +91,16 @@ void cupti_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, siz
 		last = b;
 		waiting++;
 	}
-	spin_unlock(&lock);
+	lock_give(&lock);
 }
 
 struct cupti_buffer *cupti_buffers_take(void)
 {
-	spin_lock(&lock);
+	lock_take(&lock);
 	struct cupti_buffer *all = first;
 	first = last = NULL;
 	waiting = 0;
-	spin_unlock(&lock);
+	lock_give(&lock);
 	return all;
 }
 
@@ -108,10 +108,10 @@ void cupti_buffer_recycle(struct cupti_buffer *b)
 {
 	/* Here, in the collector: CUPTI was told that it need not do it on the program's thread. */
 	memset(cupti_buffer_data(b), 0, CUPTI_BUFFER_BYTES);
-	spin_lock(&lock);
+	lock_take(&lock);
 	b->next = idle;
 	idle = b;
-	spin_unlock(&lock);
+	lock_give(&lock);
 }
 
 unsigned cupti_buffers_waiting(void)
@@ -121,9 +121,9 @@ unsigned cupti_buffers_waiting(void)
 
 uint64_t cupti_buffers_lost(void)
 {
-	spin_lock(&lock);
+	lock_take(&lock);
 	uint64_t bytes = lost_bytes;
 	lost_bytes = 0;
-	spin_unlock(&lock);
+	lock_give(&lock);
 	return bytes;
 }

@@ -2,26 +2,20 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "shim/sys.h"
 
 /* Futex: 1 = the collector sleeps, and longer than it takes to be late. */
 static uint32_t asleep;
 
 bool doze(uint64_t ns)
 {
-	const struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
-	                            .tv_nsec = (long)(ns % 1000000000u)};
-
 	if (ns <= DOZE_SHORT_NS) {
-		nanosleep(&ts, NULL);
+		sys_sleep(ns);
 		return false;
 	}
 	/* Relaxed: who misses it calls again when its ring is full, or waits for the timeout. */
 	__atomic_store_n(&asleep, 1, __ATOMIC_RELAXED);
-	syscall(SYS_futex, &asleep, FUTEX_WAIT_PRIVATE, 1, &ts, NULL, 0);
+	sys_futex_wait(&asleep, 1, ns);
 	return !__atomic_exchange_n(&asleep, 0, __ATOMIC_RELAXED);
 }
 
@@ -31,7 +25,7 @@ void doze_end(void)
 	    !__atomic_exchange_n(&asleep, 0, __ATOMIC_RELAXED))
 		return;
 	int saved = errno;
-	syscall(SYS_futex, &asleep, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	sys_futex_wake(&asleep, INT_MAX);
 	errno = saved;
 }
 

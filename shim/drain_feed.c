@@ -201,7 +201,7 @@ static struct tf_work *feed_graph(struct drain *d, const struct tf_record *r, ui
 			count_graph(graph, r);
 		return graph || r->graph.content ? feed_work(d, r, TF_WORK_GRAPH) : NULL;
 	}
-	if (graph && !(r->flags & TF_NESTED))
+	if (graph && !tf_is_part(r))
 		graph->updates++;
 	return NULL;
 }
@@ -393,13 +393,13 @@ static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
 	if (class >= SPY_CLASS_COUNT || r->end < r->start)
 		return;
 	steps_call(d->steps, d->map, index, r, class);
+	if (!tf_is_part(r) && !call->hist)
+		call->hist = hist_of(d, &call->call->hist);
+	if (!tf_is_part(r) && call->hist)
+		hist_add_to(call->hist, bucket);
 	if (r->flags & TF_NESTED) {
 		thread->nested_ticks += ticks;
 	} else {
-		if (!call->hist)
-			call->hist = hist_of(d, &call->call->hist);
-		if (call->hist)
-			hist_add_to(call->hist, bucket);
 		self -= thread->nested_ticks < ticks ? thread->nested_ticks : ticks;
 		thread->nested_ticks = 0;
 	}

@@ -13,6 +13,7 @@
 #include "shim/lifecycle.h"
 #include "shim/notes.h"
 #include "shim/real.h"
+#include "shim/sys.h"
 
 #define PATIENCE_NS 100000000ull /* how long an exit, or a fork, waits for NVML */
 #define LOOK_NS     200000
@@ -31,7 +32,7 @@ static bool asked_last;
 
 static void nap(void)
 {
-	nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+	sys_sleep(LOOK_NS);
 }
 
 /*

@@ -8,14 +8,13 @@
 #include "shim/recording.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "shim/lifecycle.h"
 #include "shim/lookup.h"
+#include "shim/sys.h"
 
 #define OBJECTS_MOST 64
 #define SEEN_MOST    4096u
@@ -239,11 +238,11 @@ static void look_for_namespaces(unsigned listed)
 	unsigned mapped = 0;
 	size_t used = 0;
 	ssize_t n;
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	int fd = sys_open("/proc/self/maps", O_RDONLY, 0);
 
 	if (fd < 0)
 		return;
-	while ((n = read(fd, line + used, sizeof(line) - 1 - used)) > 0) {
+	while ((n = sys_read(fd, line + used, sizeof(line) - 1 - used)) > 0) {
 		used += (size_t)n;
 		line[used] = 0;
 		char *start = line, *end;
@@ -265,7 +264,7 @@ static void look_for_namespaces(unsigned listed)
 			used = 0; /* a path that long is none of CUDA's */
 		memmove(line, start, used);
 	}
-	close(fd);
+	sys_close(fd);
 	if (mapped > listed)
 		recording_gap(TF_GAP_DLMOPEN, name, 0);
 }

@@ -121,7 +121,7 @@ def wrapper(result, symbol, call, cls, params, real, note, before):
         lines += ['\tif (gpu_wanted(&s))', f'\t\tgpu_before(&s, {", ".join(gpu)});']
     if note == 'launch_multi':
         lines += ['\tif (gpu_wanted(&s))', '\t\tsampler_no_new_contexts();']
-    lines.append(f'\t{result} rc = real({names});')
+    lines += ['\tspy_real_begins();', f'\t{result} rc = real({names});', '\tspy_real_ended();']
     if note:
         lines.append(f'\tnote_{note}(&s, rc{comma}{names});')
     if gpu:

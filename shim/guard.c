@@ -1,23 +1,20 @@
 #include "shim/guard.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <time.h>
+#include <signal.h>
+#include "shim/quiet.h"
+#include "shim/sys.h"
 
-static const int signals[] = {SIGPIPE, SIGXFSZ};
+#define OURS (1ull << (SIGPIPE - 1) | 1ull << (SIGXFSZ - 1))
 
 void guard_begin(struct guard *g)
 {
 	int saved = errno;
-	sigset_t pending;
+	uint64_t pending = 0;
 
-	sigemptyset(&pending);
-	sigpending(&pending);
-	sigemptyset(&g->fresh);
-	for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (!sigismember(&pending, signals[i]))
-			sigaddset(&g->fresh, signals[i]);
-	pthread_sigmask(SIG_BLOCK, &g->fresh, &g->before);
+	quiet_begin();
+	syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+	g->fresh = OURS & ~pending;
 	errno = saved;
 }
 
@@ -27,8 +24,9 @@ void guard_end(const struct guard *g)
 	int saved = errno;
 
 	/* Both are sent to the thread that wrote, so they are pending here or nowhere. */
-	while (sigtimedwait(&g->fresh, NULL, &now) > 0 || errno == EINTR)
+	while (syscall(SYS_rt_sigtimedwait, &g->fresh, NULL, &now, sizeof(g->fresh)) > 0 ||
+	       errno == EINTR)
 		;
-	pthread_sigmask(SIG_SETMASK, &g->before, NULL);
 	errno = saved;
+	quiet_end();
 }

@@ -6,17 +6,16 @@
 #ifndef SPY_GUARD_H
 #define SPY_GUARD_H
 
-#include <signal.h>
+#include <stdint.h>
 
 struct guard {
-	sigset_t before; /* the thread's mask */
-	sigset_t fresh;  /* signals that were not pending: what comes now is ours */
+	uint64_t fresh; /* signals that were not pending: what comes now is ours */
 };
 
-/* From here on the calling thread gets neither signal; leaves errno alone, as does guard_end(). */
+/* Begins a quiet section. Leaves errno alone, as does guard_end(). */
 void guard_begin(struct guard *g);
 
-/* Takes back what was raised meanwhile, and the mask. */
+/* Takes back what was raised meanwhile, and ends the section. */
 void guard_end(const struct guard *g);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "shim/cupti.h"
 #include "shim/lifecycle.h"
 #include "shim/real.h"
@@ -107,23 +108,26 @@ static void map_add(void *real, void *wrapper)
  * the lock the first one does it. The look-ups go through the chain of dlsym behind us, so that a
  * preload there composes.
  */
+#define FOUND_BYTES (SPY_DRIVER_CALLS * sizeof(void *))
+
 static bool build_map(void *handle)
 {
 	if (__atomic_load_n(&map_built, __ATOMIC_ACQUIRE))
 		return true;
 	if (!handle)
 		return false;
-	void *found[SPY_DRIVER_CALLS];
+	void **found = mmap(NULL, FOUND_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+	                    -1, 0); /* more than a small stack has left */
+	if (found == MAP_FAILED)
+		return false;
 	for (uint32_t i = 0; i < SPY_DRIVER_CALLS; i++) {
 		void *p = spy_real_dlsym(handle, spy_call_rows[i].name);
 		found[i] = p && !is_ours(p) ? p : NULL;
 	}
 	/* Last a name that is there: no dlerror() remains of those that this driver lacks. */
 	found[CALL_cuInit] = found[CALL_cuInit] ? spy_real_dlsym(handle, "cuInit") : NULL;
-	if (!found[CALL_cuInit])
-		return false;
 	spy_lock();
-	if (!map_built) {
+	if (!map_built && found[CALL_cuInit]) {
 		driver_handle = handle;
 		for (uint32_t i = 0; i < SPY_DRIVER_CALLS; i++) {
 			if (!found[i])
@@ -134,8 +138,10 @@ static bool build_map(void *handle)
 		/* Release: pairs with lookup_wrapper(). */
 		__atomic_store_n(&map_built, 1, __ATOMIC_RELEASE);
 	}
+	bool built = map_built;
 	spy_unlock();
-	return true;
+	munmap(found, FOUND_BYTES);
+	return built;
 }
 
 static void *loaded_driver(void)
@@ -390,29 +396,41 @@ static void *find_runtime_call(unsigned runtime, const char *name)
 	return p && !is_ours(p) ? p : NULL;
 }
 
-void *spy_find_real(void **slot, unsigned call)
-{
-	int saved = errno;
-	void *found = NULL;
+struct wanted {
+	void **slot;
+	unsigned call;
+	void *found;
+};
 
-	lookup_init();
+static void find_real(void *p)
+{
+	struct wanted *w = p;
+	unsigned call = w->call;
+	void **slot = w->slot, *found = NULL;
+
 	if (call < SPY_DRIVER_CALLS) {
-		found = find_driver_call(call);
-		if (!driver_handle) { /* the driver may come yet: ask again next time */
-			errno = saved;
-			return found;
-		}
+		w->found = found = find_driver_call(call);
+		if (!driver_handle) /* the driver may come yet: ask again next time */
+			return;
 	} else {
 		for (unsigned r = 0; r < SPY_RUNTIMES; r++)
 			if (slot >= spy_runtime[r].by_id &&
 			    slot < spy_runtime[r].by_id + (SPY_CALLS - SPY_DRIVER_CALLS))
 				found = find_runtime_call(r, spy_call_rows[call].name);
-		if (!found) { /* nor is there one; it may come yet */
-			errno = saved;
-			return (void *)missing_801;
-		}
+		w->found = found ? found : (void *)missing_801;
+		if (!found) /* nor is there one; it may come yet */
+			return;
 	}
 	__atomic_store_n(slot, found, __ATOMIC_RELAXED);
+}
+
+void *spy_find_real(void **slot, unsigned call)
+{
+	struct wanted w = {slot, call, NULL};
+	int saved = errno;
+
+	lookup_init();
+	spy_do_own(find_real, &w);
 	errno = saved;
-	return found;
+	return w.found;
 }

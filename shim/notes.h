@@ -212,7 +212,7 @@ static inline struct tf_record *spy_note_target(struct spy_span *s)
 {
 	struct spy_span *o = spy_outer();
 
-	if (o->class == s->class && o->mode == SPAN_RECORDED) {
+	if (o->class == s->class && spy_recording(o)) {
 		o->rec->flags = (uint16_t)((o->rec->flags | s->flags) & ~TF_NO_ARGS);
 		return o->rec;
 	}

@@ -33,7 +33,7 @@ static void gained(struct spy_span *s, CUresult rc, uint64_t address, uint64_t b
 	ranges_add(&range);
 	fill(s, address, sized ? bytes : 0, memory, false);
 	if (sized && memory == SPY_MEM_DEVICE && spy_recording(spy_outer()))
-		spy_tls.thread->allocated_bytes += bytes;
+		spy_count(&spy_tls.thread->allocated_bytes, bytes);
 }
 
 /* Between before_X() and note_X() the span keeps the forgotten range. */
@@ -57,7 +57,7 @@ static void lost(struct spy_span *s, CUresult rc, uint64_t address)
 	if (rc != CUDA_SUCCESS && range.start)
 		ranges_add(&range);
 	else if (range.memory == SPY_MEM_DEVICE && spy_recording(spy_outer()))
-		spy_tls.thread->freed_bytes += bytes;
+		spy_count(&spy_tls.thread->freed_bytes, bytes);
 	fill(s, address, bytes, range.start ? range.memory : SPY_MEM_UNKNOWN, true);
 }
 

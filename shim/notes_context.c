@@ -89,7 +89,7 @@ void before_init(struct spy_span *s, unsigned flags)
 
 void note_init(struct spy_span *s, CUresult rc, unsigned flags)
 {
-	if (rc == CUDA_SUCCESS && spy_start())
+	if (rc == CUDA_SUCCESS && spy_start()) /* this very call */
 		spy_first_call(spy_outer());
 }
 

@@ -2,12 +2,6 @@
 #include "shim/ranges.h"
 #include "shim/thread.h"
 
-static inline void count(uint64_t *counter, uint64_t by)
-{
-	/* Relaxed, whole: this thread alone writes, a reporter may read any time. */
-	__atomic_store_n(counter, *counter + by, __ATOMIC_RELAXED);
-}
-
 /* One side of a copy: where it is, and in which kind of memory. */
 struct side {
 	uint64_t address;
@@ -104,18 +98,18 @@ static inline __attribute__((always_inline)) void copied(struct spy_span *s, CUr
 	if (rc != CUDA_SUCCESS)
 		return;
 	if (c->async && spy_is_captured(s, c->stream)) {
-		count(&th->captured[SPY_CLASS_COPY], 1);
+		spy_count(&th->captured[SPY_CLASS_COPY], 1);
 		if (r)
 			r->flags |= TF_CAPTURED;
 		return;
 	}
 	struct tf_copy_stat *stat = &th->copies[TF_COPY_KIND(direction, memory, c->async)];
-	count(&th->items[SPY_CLASS_COPY], 1);
-	count(&stat->count, 1);
-	count(&stat->bytes, c->bytes);
-	count(&th->copy_bytes, c->bytes);
+	spy_count(&th->items[SPY_CLASS_COPY], 1);
+	spy_count(&stat->count, 1);
+	spy_count(&stat->bytes, c->bytes);
+	spy_count(&th->copy_bytes, c->bytes);
 	if (memory == SPY_MEM_PAGEABLE)
-		count(&th->pageable_copies, 1);
+		spy_count(&th->pageable_copies, 1);
 	o->copy = stat;
 }
 
@@ -379,11 +373,11 @@ static void set(struct spy_span *s, CUresult rc, CUdeviceptr dst, uint64_t bytes
 	if (rc != CUDA_SUCCESS)
 		return;
 	if (async && spy_is_captured(s, stream)) {
-		count(&th->captured[SPY_CLASS_SET], 1);
+		spy_count(&th->captured[SPY_CLASS_SET], 1);
 		if (r)
 			r->flags |= TF_CAPTURED;
 	} else {
-		count(&th->items[SPY_CLASS_SET], 1);
+		spy_count(&th->items[SPY_CLASS_SET], 1);
 	}
 }
 

@@ -101,21 +101,21 @@ static uint32_t learn(CUgraphExec exec, uint64_t tick, uint64_t ticks, uint64_t 
 
 void note_graph_launch(struct spy_span *s, CUresult rc, CUgraphExec exec, CUstream stream)
 {
-	struct tf_thread *th = spy_tls.thread;
 	uint32_t value = NO_VALUE;
 
 	if (!spy_recording(spy_outer()))
 		return;
+	struct tf_thread *th = spy_tls.thread;
 	if (!value_of(exec, &value) && rc == CUDA_SUCCESS && exec && spy_map.base)
 		value = learn(exec, 0, 0, 0);
 	fill(s, registry_graph_number(value), registry_graph_content(value), exec, stream);
 	if (rc != CUDA_SUCCESS)
 		return;
 	if (spy_is_captured(s, stream)) { /* becomes a child graph */
-		th->captured[SPY_CLASS_GRAPH_LAUNCH]++;
+		spy_count(&th->captured[SPY_CLASS_GRAPH_LAUNCH], 1);
 		spy_outer()->rec->flags |= TF_CAPTURED;
 	} else {
-		th->items[SPY_CLASS_GRAPH_LAUNCH]++;
+		spy_count(&th->items[SPY_CLASS_GRAPH_LAUNCH], 1);
 	}
 }
 

@@ -8,7 +8,13 @@ static void remember(struct spy_tls *t, uint32_t version, CUfunction f, struct t
 			t->known[i] = (struct spy_known){0};
 		t->known_version = version;
 	}
-	*launch_known(t, f) = (struct spy_known){f, k};
+	/* In this order, for a signal's handler that launches meanwhile. */
+	struct spy_known *known = launch_known(t, f);
+	known->function = NULL;
+	spy_in_order();
+	known->kernel = k;
+	spy_in_order();
+	known->function = f;
 }
 
 void launch_noted_slow(struct spy_span *s, CUresult rc, CUfunction f, CUstream stream)

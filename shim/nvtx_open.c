@@ -37,11 +37,10 @@ static __thread struct ranges_of_thread *mine __attribute__((tls_model("initial-
 
 static bool __attribute__((cold, noinline)) recorded_slow(void)
 {
-	struct spy_tls *t = &spy_tls;
 	int saved = errno;
 	/* A range is no call of CUDA: it does not start a forked child's recording. */
-	bool on = spy_gate_page.gate.alive && spy_ready() &&
-	          ((t->thread && t->generation == spy_generation) || thread_attach());
+	bool on = spy_gate_page.gate.mine == spy_generation && spy_started() &&
+	          spy_ask(false) == SPY_ON && thread_attach();
 
 	errno = saved;
 	return on;
@@ -51,7 +50,8 @@ static bool __attribute__((cold, noinline)) recorded_slow(void)
 static inline bool recorded(void)
 {
 	/* Acquire: an open gate means a recording. Pairs with open_gate(). */
-	if (likely(spy_tls.thread && __atomic_load_n(&spy_gate_page.gate.open, __ATOMIC_ACQUIRE)))
+	if (likely(__atomic_load_n(&spy_gate_page.gate.open, __ATOMIC_ACQUIRE) ==
+	           spy_tls.generation))
 		return true;
 	return recorded_slow();
 }

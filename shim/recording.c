@@ -1,6 +1,5 @@
 #include "shim/recording.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "shim/options.h"
 #include "shim/real.h"
 #include "shim/storage.h"
+#include "shim/sys.h"
 
 #define CLOCKS_MAX 1024u
 #define KEEP_PAGE  16384u /* records: 1 MiB */
@@ -21,18 +21,6 @@ static void table(struct tf_table *t, uint32_t entry_bytes, uint32_t page_entrie
 	t->entry_bytes = entry_bytes;
 	t->page_entries = page_entries;
 	t->max = max;
-}
-
-static uint32_t read_file(const char *path, char *text, uint32_t bytes)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, bytes - 1);
-
-	if (fd >= 0)
-		close(fd);
-	n = n < 0 ? 0 : n;
-	text[n] = 0;
-	return (uint32_t)n;
 }
 
 uint64_t recording_text(const char *text, uint64_t bytes)
@@ -59,7 +47,7 @@ static uint64_t own_start_time(void)
 	char text[1024], *p;
 	uint64_t v = 0;
 
-	read_file("/proc/self/stat", text, sizeof(text));
+	sys_read_file("/proc/self/stat", text, sizeof(text));
 	p = strrchr(text, ')'); /* the command's name may hold anything */
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
@@ -77,7 +65,7 @@ static void identify(struct tf_header *h)
 	h->pid = (uint64_t)getpid();
 	h->ppid = (uint64_t)getppid();
 	h->pid_start = own_start_time();
-	read_file("/proc/sys/kernel/random/boot_id", h->boot_id, sizeof(h->boot_id));
+	sys_read_file("/proc/sys/kernel/random/boot_id", h->boot_id, sizeof(h->boot_id));
 	h->boot_id[strcspn(h->boot_id, "\n")] = 0;
 	if (gethostname(h->host, sizeof(h->host)))
 		strcpy(h->host, "unknown");
@@ -90,7 +78,7 @@ static void identify(struct tf_header *h)
 		         (unsigned long long)clock_triple(1).realtime_ns);
 	memcpy(h->run_id, run_id, sizeof(run_id));
 	snprintf(h->cudaspy_version, sizeof(h->cudaspy_version), "%s", CUDASPY_VERSION);
-	uint32_t n = read_file("/proc/self/cmdline", text, sizeof(text));
+	uint32_t n = sys_read_file("/proc/self/cmdline", text, sizeof(text));
 	h->command = recording_text(text, n && !text[n - 1] ? n - 1 : n);
 	if (getcwd(text, sizeof(text)))
 		h->working_folder = recording_text(text, strlen(text));
@@ -123,13 +111,13 @@ static bool make_areas(struct tf_header *h, uint64_t load_tick)
 	slices->origin = load_tick;
 	slices->width = spy_clock_kind == TF_CLOCK_CNTVCT ? 1 << 12 : 1 << 18; /* some 100 us */
 	keep->page_records = KEEP_PAGE;
-	keep->pages_max = spy_options.keep_bytes / (KEEP_PAGE * sizeof(struct tf_record));
+	uint64_t kept = storage_share(spy_options.keep_bytes, 2);
+	keep->pages_max = kept / (KEEP_PAGE * sizeof(struct tf_record));
 	if (keep->pages_max > TF_STORE_PAGES) {
-		keep->page_records =
-		        spy_options.keep_bytes / TF_STORE_PAGES / sizeof(struct tf_record);
+		keep->page_records = kept / TF_STORE_PAGES / sizeof(struct tf_record);
 		keep->pages_max = TF_STORE_PAGES;
-	} else if (!keep->pages_max && spy_options.keep_bytes) {
-		keep->page_records = spy_options.keep_bytes / sizeof(struct tf_record);
+	} else if (!keep->pages_max && kept) {
+		keep->page_records = kept / sizeof(struct tf_record);
 		keep->pages_max = keep->page_records > 0;
 	}
 	if (spy_options.trace_max_bytes) {
@@ -168,7 +156,7 @@ bool recording_fill(uint64_t load_tick, uint64_t forked_from)
 	h->forked_from = forked_from;
 	h->range_mode = spy_options.range;
 	h->trace = spy_options.trace_max_bytes > 0;
-	h->keep_bytes = spy_options.keep_bytes;
+	h->keep_bytes = storage_share(spy_options.keep_bytes, 2);
 	h->trace_max_bytes = spy_options.trace_max_bytes;
 	h->ring_records = spy_options.ring_records;
 	h->budget_percent_x100 = (uint32_t)(spy_options.budget_percent * 100);

@@ -74,16 +74,13 @@ static bool affordable(struct sampler *m, const struct sampler_class *class, uin
 }
 
 /* Whether a launch may be timed at all: one that the program makes as such, not one inside another
- * kind of call, nor inside one that is being timed. */
+ * kind of call. */
 static bool eligible(struct sampler *m, const struct spy_span *s)
 {
-	const struct spy_span *o = spy_outer();
+	struct spy_span *o = spy_outer();
 
-	if (!spy_recording(o) || o->class != s->class || (o->unusual & SPAN_NO_ROOM) ||
-	    !place_usable(m))
-		return false;
-	/* Deeper on the stack than one under way is inside of it; else that one never returned. */
-	return !m->span || (uintptr_t)s >= (uintptr_t)m->span;
+	return o->mode == SPAN_RECORDED && spy_recording(o) && o->class == s->class &&
+	       !(o->unusual & SPAN_NO_ROOM) && place_usable(m);
 }
 
 /* ---- before the real call ---- */
@@ -183,7 +180,7 @@ static void consider(struct sampler *m, struct sampler_class *class, struct spy_
 static void look(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
 {
 	uint64_t start = spy_clock();
-	struct sampler *m = spy_tls.thread ? sampler_mine() : NULL;
+	struct sampler *m = spy_recording(spy_outer()) ? sampler_mine() : NULL;
 	struct sampler_class *c = NULL;
 	bool entered = !spy_tls.sampled;
 
@@ -209,6 +206,8 @@ void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const voi
 	struct sampler_class *all = spy_tls.sampled;
 	int saved = errno;
 
+	if (spy_outer()->mode == SPAN_INSIDE) /* perhaps inside this very function */
+		return;
 	if (spy_gate_page.gate.gpu == SPY_GPU_CUPTI) {
 		if (kernel_meet(s, key, what))
 			s->gpu = SPY_GPU_CUPTI;

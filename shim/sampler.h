@@ -153,6 +153,8 @@ void sampler_after_fork(void);
 
 /* The calling thread ends: what it had goes to the next one. */
 void sampler_thread_died(void);
+/* A thread takes a slot of the recording: so does what the one before it had there. */
+void sampler_slot_taken(uint16_t slot);
 
 /* The calling thread's current context changed, or may have. */
 void sampler_context_changed(void);

@@ -1,12 +1,12 @@
 #include "shim/sampler_context.h"
 
 #include <string.h>
-#include <time.h>
 #include "shim/lifecycle.h"
 #include "shim/sampler_class.h"
 #include "shim/sampler_image.h"
 #include "shim/sampler_section.h"
 #include "shim/span.h"
+#include "shim/sys.h"
 
 #define CONTEXTS 64
 /*
@@ -164,14 +164,13 @@ void sampler_context_refuse(uint64_t handle)
  * in between. */
 void sampler_context_await(struct sampler_context *c)
 {
-	const struct timespec pause = {.tv_nsec = 50000};
 	uint64_t until = clock_monotonic_ns() + AWAIT_MOST_NS;
 
 	while (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) == SAMPLER_MAKING) {
 		if (clock_monotonic_ns() > until)
 			give_up(c);
 		else
-			nanosleep(&pause, NULL);
+			sys_sleep(50000);
 	}
 }
 

@@ -8,7 +8,6 @@
 #ifndef SPY_SAMPLER_CONTEXT_H
 #define SPY_SAMPLER_CONTEXT_H
 
-#include "shim/lock.h"
 #include "shim/sampler_driver.h"
 #include "shim/trace_format.h"
 
@@ -22,6 +21,7 @@ enum sampler_state {
 
 struct sampler_pair {
 	CUevent a, b;
+	uint64_t number;         /* in the order in which they were committed */
 	struct tf_record record; /* TF_CALL_SAMPLE, but for its `end` */
 };
 
@@ -32,10 +32,9 @@ struct sampler_context {
 	uint32_t device;
 	uint32_t warps_per_sm;
 	CUfunction stall, null;
-	struct spy_spin lock;           /* of what follows; never held across a call of CUDA */
-	uint64_t free;                  /* pairs, a bit each */
-	uint8_t waiting[SAMPLER_PAIRS]; /* pairs the GPU has to finish, oldest first */
-	uint32_t first, count;          /* of `waiting` */
+	uint64_t free;      /* pairs, a bit each */
+	uint64_t waiting;   /* those that the GPU has to finish */
+	uint64_t committed; /* so far */
 	struct sampler_pair pairs[SAMPLER_PAIRS];
 };
 
@@ -89,7 +88,7 @@ void sampler_contexts_after_fork(void);
 /* False: the driver refused. */
 bool sampler_pairs_make(struct sampler_context *c);
 
-/* A pair of events, NULL where all wait for the GPU (or another thread is at the pool just now). */
+/* A pair of events, NULL where all wait for the GPU. */
 struct sampler_pair *sampler_pair_take(struct sampler_context *c);
 void sampler_pair_return(struct sampler_context *c, struct sampler_pair *p);
 /* Both events are recorded: its sample is harvested when the GPU is done. */

@@ -110,7 +110,7 @@ bool kernel_meet(const struct spy_span *s, uint64_t key, const void *what)
 void kernel_met(const struct spy_span *s, CUresult rc)
 {
 	struct sampler *m = spy_tls.sampler;
-	const struct spy_span *o = spy_outer();
+	struct spy_span *o = spy_outer();
 
 	if (!m || m->met != s)
 		return;

@@ -76,7 +76,7 @@ void sampler_finish(void)
 	__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_NONE, __ATOMIC_RELAXED);
 	/* Inside a call of CUDA, which may hold a lock of the driver's (exit() in a handler of
 	 * signals), nothing more is asked. */
-	if (spy_tls.thread && !spy_tls.depth)
+	if (spy_tls.generation == spy_generation && !spy_own_inside_call())
 		sampler_contexts_each(harvest_all);
 }
 

@@ -7,6 +7,8 @@
 /* Milliseconds that no pair can be apart; what is above is no time. */
 #define ELAPSED_MOST 1e9f
 
+_Static_assert(SAMPLER_PAIRS == 64, "a bit each");
+
 /* ---- the pool ---- */
 
 bool sampler_pairs_make(struct sampler_context *c)
@@ -21,67 +23,68 @@ bool sampler_pairs_make(struct sampler_context *c)
 	return true;
 }
 
-/* Nobody waits here: a thread that finds the pool taken goes on without. */
-static bool try_lock(struct sampler_context *c)
+/*
+ * A pair is free, waits for the GPU, or is in the hands of the thread that took it out of either
+ * state: a bit in one of two words, taken and given with one atomic step. No thread waits for
+ * another, and no signal's handler for its own.
+ */
+static struct sampler_pair *take_bit(struct sampler_context *c, uint64_t *set, unsigned at)
 {
-	return !__atomic_exchange_n(&c->lock.taken, 1, __ATOMIC_ACQUIRE);
+	uint64_t bit = 1ull << at;
+
+	/* Acquire: the pair as who gave it left it. Pairs with give_bit(). */
+	return __atomic_fetch_and(set, ~bit, __ATOMIC_ACQUIRE) & bit ? &c->pairs[at] : NULL;
+}
+
+static void give_bit(struct sampler_context *c, uint64_t *set, const struct sampler_pair *p)
+{
+	__atomic_fetch_or(set, 1ull << (p - c->pairs), __ATOMIC_RELEASE);
 }
 
 struct sampler_pair *sampler_pair_take(struct sampler_context *c)
 {
-	struct sampler_pair *p = NULL;
+	uint64_t free;
 
-	if (!try_lock(c))
-		return NULL;
-	if (c->free) {
-		int at = __builtin_ctzll(c->free);
-		c->free &= c->free - 1;
-		p = &c->pairs[at];
+	while ((free = __atomic_load_n(&c->free, __ATOMIC_RELAXED))) {
+		struct sampler_pair *p = take_bit(c, &c->free, (unsigned)__builtin_ctzll(free));
+		if (p)
+			return p;
 	}
-	spin_unlock(&c->lock);
-	return p;
+	return NULL;
 }
 
 void sampler_pair_return(struct sampler_context *c, struct sampler_pair *p)
 {
-	spin_lock(&c->lock);
-	c->free |= 1ull << (p - c->pairs);
-	spin_unlock(&c->lock);
+	give_bit(c, &c->free, p);
 }
 
 void sampler_pair_commit(struct sampler_context *c, struct sampler_pair *p)
 {
-	spin_lock(&c->lock);
-	c->waiting[(c->first + c->count++) % SAMPLER_PAIRS] = (uint8_t)(p - c->pairs);
-	spin_unlock(&c->lock);
+	p->number = __atomic_fetch_add(&c->committed, 1, __ATOMIC_RELAXED);
+	give_bit(c, &c->waiting, p);
 }
 
 /* ---- harvest ---- */
 
-/* The oldest pair that waits, out of the line: the driver is asked about it without the lock. */
+/* Takes the pair that waits longest; the driver is asked about it. */
 static struct sampler_pair *oldest(struct sampler_context *c)
 {
-	struct sampler_pair *p = NULL;
-
-	if (!try_lock(c))
-		return NULL;
-	if (c->count) {
-		p = &c->pairs[c->waiting[c->first]];
-		c->first = (c->first + 1) % SAMPLER_PAIRS;
-		c->count--;
+	for (;;) {
+		uint64_t waiting = __atomic_load_n(&c->waiting, __ATOMIC_RELAXED), first = UINT64_MAX;
+		unsigned at = SAMPLER_PAIRS;
+		for (; waiting; waiting &= waiting - 1) {
+			unsigned i = (unsigned)__builtin_ctzll(waiting);
+			/* One that is taken and given meanwhile may be read as either. */
+			uint64_t number = __atomic_load_n(&c->pairs[i].number, __ATOMIC_RELAXED);
+			if (number < first) {
+				first = number;
+				at = i;
+			}
+		}
+		struct sampler_pair *p = at < SAMPLER_PAIRS ? take_bit(c, &c->waiting, at) : NULL;
+		if (p || at == SAMPLER_PAIRS)
+			return p;
 	}
-	spin_unlock(&c->lock);
-	return p;
-}
-
-/* Back to the head of the line, which has room for every pair there is. */
-static void put_back(struct sampler_context *c, const struct sampler_pair *p)
-{
-	spin_lock(&c->lock);
-	c->first = (c->first + SAMPLER_PAIRS - 1) % SAMPLER_PAIRS;
-	c->waiting[c->first] = (uint8_t)(p - c->pairs);
-	c->count++;
-	spin_unlock(&c->lock);
 }
 
 CUresult sampler_harvest(struct sampler_context *c, unsigned most)
@@ -94,7 +97,7 @@ CUresult sampler_harvest(struct sampler_context *c, unsigned most)
 		if (rc == CUDA_SUCCESS)
 			rc = sampler_cu.elapsed(&ms, p->a, p->b);
 		if (rc != CUDA_SUCCESS) {
-			put_back(c, p);
+			give_bit(c, &c->waiting, p); /* it keeps its place in the line */
 			return rc;
 		}
 		/* Milliseconds, of a resolution of some 32 ns: see cuEventElapsedTime(). */

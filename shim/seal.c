@@ -245,7 +245,7 @@ static bool digest_all(const struct tf_map *map, uint64_t *digest)
 
 /* ---- making it ---- */
 
-static void mark_threads(const struct tf_map *map)
+static void mark_threads(const struct tf_map *map, const struct tf_thread *self)
 {
 	struct tf_header *h = tf_header(map);
 
@@ -254,7 +254,7 @@ static void mark_threads(const struct tf_map *map)
 		struct tf_thread *th = at ? tf_at(map, *at, h->thread_bytes) : NULL;
 		/* Acquire: of one that is in no call, all of its last one is there. */
 		if (th)
-			th->unsealed = __atomic_load_n(&th->in_call, __ATOMIC_ACQUIRE) != 0;
+			th->unsealed = th != self && __atomic_load_n(&th->in_call, __ATOMIC_ACQUIRE) != 0;
 	}
 }
 
@@ -273,12 +273,12 @@ void seal_begin(const struct tf_map *map)
 	__atomic_store_n(&tf_header(map)->seal.state, TF_SEAL_MAKING, __ATOMIC_SEQ_CST);
 }
 
-bool seal_make(const struct tf_map *map)
+bool seal_make(const struct tf_map *map, const struct tf_thread *self)
 {
 	struct tf_header *h = tf_header(map);
 	uint64_t expected = TF_SEAL_MAKING;
 
-	mark_threads(map);
+	mark_threads(map, self);
 	digest_last_page(map, h->keep);
 	digest_last_page(map, h->store);
 	if (!digest_all(map, &h->seal.digest))

@@ -20,11 +20,12 @@ void seal_full_page(const struct tf_map *map, struct tf_store *store);
 
 /*
  * Begins to seal a recording that is drained, ahead of closing it; then makes the seal, unless
- * something is recorded meanwhile. False: something was, or its own tables lead nowhere. Nobody
- * else writes tables or areas (the shim's lock, the drain's).
+ * something is recorded meanwhile. False: something was, or its own tables lead nowhere. `self` is
+ * the caller's own thread, NULL = none: what it is inside of does not go on meanwhile. Nobody else
+ * writes tables or areas (the shim's lock, the drain's).
  */
 void seal_begin(const struct tf_map *map);
-bool seal_make(const struct tf_map *map);
+bool seal_make(const struct tf_map *map, const struct tf_thread *self);
 
 /* Something is to be recorded after the end. Any thread, any time. */
 void seal_break(const struct tf_map *map);

@@ -27,6 +27,7 @@ SHARED_C := \
 	# EOL
 
 SHIM_C := $(SHARED_C) \
+	shim/bus_error.c \
 	shim/clock.c \
 	shim/collector.c \
 	shim/cupti.c \
@@ -45,6 +46,7 @@ SHIM_C := $(SHARED_C) \
 	shim/guard.c \
 	shim/lifecycle.c \
 	shim/lookup.c \
+	shim/messages.c \
 	shim/notes_alloc.c \
 	shim/notes_capture.c \
 	shim/notes_context.c \
@@ -59,6 +61,8 @@ SHIM_C := $(SHARED_C) \
 	shim/nvtx_counts.c \
 	shim/nvtx_open.c \
 	shim/options.c \
+	shim/own_stack.c \
+	shim/quiet.c \
 	shim/ranges.c \
 	shim/recording.c \
 	shim/registry.c \
@@ -80,7 +84,7 @@ SHIM_C := $(SHARED_C) \
 	# EOL
 SHIM_GEN := $(addprefix $(O)/gen/,calls_gen.c wrappers_driver.c wrappers_runtime.c)
 SHIM_GEN += $(O)/gen/sampler_image.c
-SHIM_OBJ := $(SHIM_C:%.c=$(O)/%.o) $(O)/shim/dlsym.o $(SHIM_GEN:%.c=%.o)
+SHIM_OBJ := $(SHIM_C:%.c=$(O)/%.o) $(O)/shim/dlsym.o $(O)/shim/switch_stack.o $(SHIM_GEN:%.c=%.o)
 
 # Hidden unless exported; initial-exec TLS; no symbol of glibc newer than 2.28 (compat.h). Never sanitized: a guest
 # shares its host's heap and signal handlers.

@@ -1,11 +1,16 @@
 #include "shim/span.h"
 
 #include <errno.h>
+#include <signal.h>
 #include "shim/doze.h"
 #include "shim/lifecycle.h"
+#include "shim/own_stack.h"
+#include "shim/quiet.h"
+#include "shim/sys.h"
 #include "shim/thread.h"
 
-__thread struct spy_tls spy_tls __attribute__((tls_model("initial-exec")));
+__thread struct spy_tls spy_tls __attribute__((tls_model("initial-exec"))) = {
+        .generation = SPY_NO_GENERATION};
 union spy_gate_page spy_gate_page __attribute__((aligned(4096)));
 
 /* ---- entry, the unusual ways ---- */
@@ -52,14 +57,14 @@ void spy_enter_outermost(struct spy_span *s)
 {
 	int saved = errno;
 	struct spy_tls *t = &spy_tls;
-	bool on = spy_ready();
+	enum spy_answer answer = spy_ask(true);
 
-	if (on && (!t->thread || t->generation != spy_generation))
-		on = thread_attach();
-	if (on) {
+	if (answer == SPY_ON && thread_attach()) {
 		enter_recorded(s, spy_clock());
 	} else {
 		s->mode = SPAN_PASSIVE;
+		if (answer != SPY_NOT_YET)
+			s->unusual |= SPAN_SETTLED;
 		s->rec = &t->spare;
 		spy_record_begin(s->rec, s->call, 0, s->flags, spy_clock());
 	}
@@ -71,7 +76,8 @@ void spy_enter_timed(struct spy_span *s)
 {
 	struct spy_tls *t = &spy_tls;
 
-	if (t->timing_nested || t->outer->class == s->class || t->outer->mode != SPAN_RECORDED)
+	if (t->timing_nested || t->outer->class == s->class || t->outer->mode != SPAN_RECORDED ||
+	    spy_gate_page.gate.live != t->generation)
 		return;
 	t->timing_nested = true;
 	s->mode = SPAN_TIMED;
@@ -79,10 +85,153 @@ void spy_enter_timed(struct spy_span *s)
 	spy_record_begin(s->rec, s->call, t->index, s->flags | TF_NESTED, spy_clock());
 }
 
+/* ---- calls inside calls ---- */
+
+/*
+ * Whether a span never returned: a longjmp, or an exception, led out of it. Surely so if something
+ * was written over it, or if the thread is further up its stack; but a signal's handler may have a
+ * stack of its own.
+ */
+static bool is_dead(const struct spy_span *o, const struct spy_span *s)
+{
+	stack_t stack;
+
+	if (o->mark != SPAN_MARK)
+		return true;
+	if ((uintptr_t)s < (uintptr_t)o)
+		return false;
+	return syscall(SYS_sigaltstack, NULL, &stack) || !(stack.ss_flags & SS_ONSTACK);
+}
+
+static void forget(struct spy_tls *t)
+{
+	struct spy_span *o = t->outer;
+
+	if (o != t->root) {
+		/* Its own words are good as long as nothing was written over them. */
+		bool whole = o->mark == SPAN_MARK;
+		t->outer = whole ? o->below : t->root;
+		t->depth = whole ? o->depth : 1;
+		t->in_real = whole ? o->was_real : 0;
+		return;
+	}
+	t->depth = 0;
+	t->in_real = 0;
+	t->timing_nested = false;
+	if (spy_gate_page.gate.live != t->generation)
+		return;
+	__atomic_store_n(&t->thread->in_call, 0, __ATOMIC_RELAXED);
+	spy_count_trouble(SPY_TROUBLE_LEFT);
+}
+
+static bool is_steady(const struct spy_tls *t)
+{
+	const struct spy_span *o = t->outer;
+
+	return t->in_real && (o->mode != SPAN_INSIDE || (o->unusual & SPAN_STEADY));
+}
+
+static void enter_in(struct spy_tls *t, struct spy_span *s)
+{
+	s->mode = SPAN_INSIDE;
+	s->depth = t->depth;
+	s->below = t->outer;
+	s->was_real = t->in_real;
+	if (is_steady(t))
+		s->unusual |= SPAN_STEADY;
+	s->rec = &s->own;
+	spy_record_begin(s->rec, s->call, t->index, s->flags | TF_NESTED | TF_OWN, spy_clock());
+	t->in_real = 0;
+	t->outer = s;
+	spy_in_order();
+	t->depth = s->depth + 1;
+}
+
+void spy_enter_inside(struct spy_span *s)
+{
+	struct spy_tls *t = &spy_tls;
+	int saved = errno;
+
+	while (t->depth && t->outer->mode != SPAN_OURS && is_dead(t->outer, s))
+		forget(t);
+	errno = saved;
+	if (!t->depth) {
+		s->depth = 0;
+		t->root = t->outer = s;
+		spy_in_order();
+		t->depth = 1;
+		spy_enter_outermost(s);
+	} else if (t->outer->mode == SPAN_OURS ||
+	           (s->call < SPY_DRIVER_CALLS && spy_is_nested(t, s, s->class))) {
+		t->in_real = 0;
+		s->depth = t->depth++;
+		s->mode = SPAN_NESTED;
+	} else {
+		enter_in(t, s);
+	}
+}
+
+/* ---- what is recorded after all ---- */
+
+/* The recording began during the call: it counts, from its own entry on. */
+static bool catch_up(struct spy_span *s, bool may_wait)
+{
+	if ((s->unusual & SPAN_SETTLED) || spy_ask(may_wait) != SPY_ON)
+		return false;
+	if (!thread_attach()) {
+		s->unusual |= SPAN_SETTLED;
+		return false;
+	}
+	if (s->mode == SPAN_PASSIVE)
+		enter_recorded(s, s->rec->start);
+	return true;
+}
+
+bool spy_recording_slow(struct spy_span *o)
+{
+	struct spy_tls *t = &spy_tls;
+	int saved = errno;
+	bool yes = false;
+
+	if (o->mode == SPAN_PASSIVE) {
+		yes = catch_up(o, false);
+	} else if (o->mode == SPAN_RECORDED && !spy_still_open()) {
+		/* The parent's, or cut short. */
+		o->mode = SPAN_PASSIVE;
+		o->unusual |= SPAN_SETTLED;
+		o->rec = &t->spare;
+	} else if (o->mode == SPAN_INSIDE) {
+		yes = t->generation == spy_generation ? spy_still_open() : catch_up(o, false);
+	} else {
+		yes = o->mode == SPAN_RECORDED;
+	}
+	errno = saved;
+	return yes;
+}
+
+void spans_after_fork(void)
+{
+	struct spy_tls *t = &spy_tls;
+
+	for (struct spy_span *o = t->depth ? t->outer : NULL; o;
+	     o = o == t->root ? NULL : o->below) {
+		o->unusual |= SPAN_SETTLED;
+		o->kernel = NULL;
+		o->copy = NULL;
+		if (o->mode != SPAN_RECORDED)
+			continue;
+		o->mode = SPAN_PASSIVE;
+		o->rec = &t->spare;
+	}
+	t->timing_nested = false;
+}
+
 /* ---- return ---- */
 
 static void count_failure(struct tf_thread *th, const struct spy_span *s, uint64_t end, int result)
 {
+	if (result == 0 || result == SPY_NOT_READY || spy_too_late(result))
+		return;
 	spy_count(&th->calls[s->call].failed, 1);
 	for (unsigned i = 0; i < TF_FAILURES; i++) {
 		struct tf_failure *f = &th->failures[i];
@@ -99,6 +248,19 @@ static void count_failure(struct tf_thread *th, const struct spy_span *s, uint64
 	spy_count_trouble(SPY_TROUBLE_FAILURES_FULL);
 }
 
+/* What a call's figures have beside its count and its time. */
+static void count_rest(struct tf_thread *th, struct spy_span *s, int result, uint64_t ticks,
+                       uint64_t end)
+{
+	if (result == 0)
+		spy_count_kind(th, s->class);
+	count_failure(th, s, end, result);
+	if ((s->unusual & SPAN_FIRST_LAUNCH) && s->kernel)
+		__atomic_store_n(&s->kernel->first_ticks, ticks, __ATOMIC_RELAXED);
+	if (s->unusual & SPAN_STARTED_HERE)
+		spy_window_begins(s->call, ticks, end);
+}
+
 void spy_record_rest(struct spy_span *s, int result, uint64_t end)
 {
 	int saved = errno;
@@ -112,14 +274,7 @@ void spy_record_rest(struct spy_span *s, int result, uint64_t end)
 		spy_count(&th->lost, 1);
 	else
 		ring_publish(t, s->rec);
-	if (result == 0)
-		spy_count_kind(th, s->class);
-	if (result != 0 && result != SPY_NOT_READY && !spy_too_late(result))
-		count_failure(th, s, end, result);
-	if ((s->unusual & SPAN_FIRST_LAUNCH) && s->kernel)
-		__atomic_store_n(&s->kernel->first_ticks, ticks, __ATOMIC_RELAXED);
-	if (s->unusual & SPAN_STARTED_HERE)
-		spy_window_begins(s->call, ticks, end);
+	count_rest(th, s, result, ticks, end);
 	/* Release: as in spy_record_at(). */
 	__atomic_store_n(&th->in_call, 0, __ATOMIC_RELEASE);
 	errno = saved;
@@ -127,23 +282,21 @@ void spy_record_rest(struct spy_span *s, int result, uint64_t end)
 
 void spy_record(struct spy_span *s, int result)
 {
-	spy_record_at(s, s->call, s->class, result, spy_clock());
+	if (spy_recording(s))
+		spy_record_at(s, s->call, s->class, result, spy_clock());
 }
 
-/* Where a call is under way its record is in the ring already, unseen: it moves on by a slot. */
-void span_push_aside(const struct tf_record *r)
+/* The root's record, where it is under way in the ring, moves on by a slot. */
+static void push(const struct tf_record *r, struct spy_span *root)
 {
 	struct spy_tls *t = &spy_tls;
-	struct spy_span *o = t->depth && t->outer->mode == SPAN_RECORDED ? t->outer : NULL;
 
-	if (!t->thread || (t->depth && !o))
-		return;
 	t->tail_seen = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
-	if (o && o->rec != ring_next(t)) { /* it found no room itself */
+	if (root && root->rec != ring_next(t)) { /* it found no room itself */
 		spy_count(&t->thread->lost, 1);
 		return;
 	}
-	struct tf_record outer = o ? *o->rec : (struct tf_record){0};
+	struct tf_record outer = root ? *root->rec : (struct tf_record){0};
 	/* Room for two, if need be in a larger ring, where both go on. */
 	if (t->head + 1 - t->tail_seen >= t->capacity && !thread_grow_ring(t)) {
 		spy_count(&t->thread->lost, 1);
@@ -152,25 +305,126 @@ void span_push_aside(const struct tf_record *r)
 	struct tf_record *slot = ring_next(t);
 	*slot = *r;
 	ring_publish(t, slot);
-	if (!o)
+	if (!root)
 		return;
-	o->rec = ring_next(t);
-	*o->rec = outer;
+	root->rec = ring_next(t);
+	*root->rec = outer;
 }
 
-void spy_leave_timed(struct spy_span *s, int result)
+void span_push_aside(const struct tf_record *r)
 {
-	int saved = errno;
+	struct spy_tls *t = &spy_tls;
+	struct spy_span here = {.mode = SPAN_PASSIVE, .mark = SPAN_MARK, .rec = &t->spare};
+
+	if (t->depth && t->root->mode == SPAN_OURS) { /* nobody comes between */
+		if (spy_still_open())
+			push(r, NULL);
+		return;
+	}
+	if (t->depth) {
+		if (t->root->mode == SPAN_RECORDED && spy_recording(t->root))
+			push(r, t->root);
+		return;
+	}
+	if (t->generation != spy_generation)
+		return;
+	/* A signal's handler that calls CUDA meanwhile must not take the slot. */
+	here.unusual = SPAN_SETTLED;
+	t->root = t->outer = &here;
+	spy_in_order();
+	t->depth = 1;
+	if (spy_still_open())
+		push(r, NULL);
+	spy_in_order();
+	t->depth = 0;
+}
+
+static void leave_timed(struct spy_span *s, int result)
+{
 	struct spy_tls *t = &spy_tls;
 	uint64_t end = spy_clock(), ticks = end - s->rec->start;
 
 	t->timing_nested = false;
-	if (t->outer->mode == SPAN_RECORDED && t->thread) {
-		spy_count((uint64_t *)&t->thread->self_adjust[s->class], ticks);
-		spy_count((uint64_t *)&t->thread->self_adjust[t->outer->class], -ticks);
-		s->rec->end = end;
-		s->rec->result = (int16_t)result;
-		span_push_aside(&t->nested);
+	if (t->outer->mode != SPAN_RECORDED || !spy_recording(t->outer))
+		return;
+	spy_count((uint64_t *)&t->thread->self_adjust[s->class], ticks);
+	spy_count((uint64_t *)&t->thread->self_adjust[t->outer->class], -ticks);
+	s->rec->end = end;
+	s->rec->result = (int16_t)result;
+	span_push_aside(&t->nested);
+}
+
+/* Counted as any call; its time is none of the one that it lies in. Its record finds a place only
+ * where nothing of ours was interrupted. */
+static void leave_inside(struct spy_span *s, int result)
+{
+	struct spy_tls *t = &spy_tls;
+	struct spy_span *o = s->below, *root = t->root;
+	uint64_t end = spy_clock(), ticks = end - s->rec->start;
+
+	if (spy_recording(s)) {
+		struct tf_thread *th = t->thread;
+		bool recorded = root->mode == SPAN_RECORDED;
+		spy_count_call(th, s, s->call, s->class, ticks, end);
+		count_rest(th, s, result, ticks, end);
+		if (o->mode == SPAN_RECORDED || o->mode == SPAN_INSIDE)
+			spy_count((uint64_t *)&th->self_adjust[o->class], -ticks);
+		s->own.end = end;
+		s->own.result = (int16_t)result;
+		s->own.thread = t->index;
+		if (!recorded)
+			s->own.flags &= (uint16_t) ~(TF_NESTED | TF_OWN);
+		if (s->unusual & SPAN_STEADY)
+			push(&s->own, recorded ? root : NULL);
+		else
+			spy_count(&th->lost, 1);
+	} else if (!(s->unusual & SPAN_SETTLED) && spy_ask(false) == SPY_ON) {
+		spy_lose_call();
+	}
+	t->outer = o;
+	spy_in_order();
+	t->depth = s->depth;
+	t->in_real = s->was_real;
+}
+
+static void leave_passive(struct spy_span *s, int result)
+{
+	uint64_t end = spy_clock();
+
+	if (catch_up(s, true))
+		spy_record_at(s, s->call, s->class, result, end);
+	else if (!(s->unusual & SPAN_SETTLED) && spy_starting())
+		spy_lose_call(); /* it takes too long */
+	spy_in_order();
+	spy_tls.depth = 0;
+}
+
+/* It was taken for dead, and was not: a stack of the program's own making. */
+static void leave_overtaken(struct spy_span *s)
+{
+	struct spy_tls *t = &spy_tls;
+
+	if (s->mode != SPAN_RECORDED || spy_gate_page.gate.live != t->generation)
+		return;
+	spy_count(&t->thread->calls[s->call].calls, 1);
+	spy_count(&t->thread->lost, 1);
+}
+
+void spy_leave_unusual(struct spy_span *s, int result)
+{
+	struct spy_tls *t = &spy_tls;
+	int saved = errno;
+
+	if (s->mode == SPAN_TIMED) {
+		leave_timed(s, result);
+		t->depth = s->depth;
+		spy_real_begins();
+	} else if (t->outer != s) {
+		leave_overtaken(s);
+	} else if (s->mode == SPAN_INSIDE) {
+		leave_inside(s, result);
+	} else {
+		leave_passive(s, result);
 	}
 	errno = saved;
 }
@@ -181,10 +435,42 @@ void spy_leave_timed(struct spy_span *s, int result)
  */
 void spy_first_call(struct spy_span *s)
 {
-	if (s->mode != SPAN_PASSIVE || !spy_in_range() || !thread_attach())
-		return;
-	enter_recorded(s, s->rec->start);
-	s->unusual |= SPAN_STARTED_HERE;
+	if (catch_up(s, false))
+		s->unusual |= SPAN_STARTED_HERE;
+}
+
+/* ---- work of our own ---- */
+
+void spy_do_own(void (*f)(void *argument), void *argument)
+{
+	struct spy_tls *t = &spy_tls;
+	struct spy_span here = {.mode = SPAN_OURS,
+	                        .mark = SPAN_MARK,
+	                        .call = SPY_CALLS,
+	                        .class = SPY_CLASS_OTHER,
+	                        .rec = &t->spare,
+	                        .depth = t->depth,
+	                        .below = t->outer,
+	                        .was_real = t->in_real};
+	struct spy_span *root = t->root;
+
+	quiet_begin();
+	t->outer = &here;
+	if (!t->depth)
+		t->root = &here;
+	t->depth++;
+	t->in_real = 1;
+	own_stack_call(f, argument);
+	t->depth = here.depth;
+	t->outer = here.below;
+	t->root = root;
+	t->in_real = here.was_real;
+	quiet_end();
+}
+
+bool spy_own_inside_call(void)
+{
+	return spy_tls.depth && spy_tls.outer->mode == SPAN_OURS && spy_tls.outer->depth;
 }
 
 /* ---- what it costs ---- */
@@ -206,9 +492,8 @@ uint64_t span_cost_x1024(struct tf_thread *scratch, struct tf_ring *ring)
 			struct spy_span s;
 			ring->tail = spy_tls.head;
 			spy_enter(&s, 0, SPY_CLASS_OTHER, 0);
-			if (s.mode !=
-			    SPAN_RECORDED) /* the gate is shut just now: nothing to measure */
-				s.mode = SPAN_NESTED;
+			spy_real_begins();
+			spy_real_ended();
 			spy_leave(&s, 0, SPY_CLASS_OTHER, 0);
 		}
 		uint64_t ticks = spy_clock() - start;

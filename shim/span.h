@@ -19,22 +19,29 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum spy_span_mode {
+	SPAN_BEGINS,   /* outermost, being entered */
 	SPAN_PASSIVE,  /* outermost, not recorded: CUDA is not initialised, or out of range */
 	SPAN_RECORDED, /* outermost, recorded */
-	SPAN_NESTED,   /* inside another call: only gives arguments to it */
+	SPAN_NESTED,   /* a driver call of the runtime's: only gives arguments to its caller */
 	SPAN_TIMED,    /* nested, and timed for the host split */
+	SPAN_INSIDE,   /* a call of the program's own, made inside another: by a signal's handler or a
+	                  callback */
+	SPAN_OURS,     /* no call: work of our own, inside which no call is the program's */
 };
 
 enum spy_span_unusual {
 	SPAN_FIRST_LAUNCH = 1, /* this thread's first launch of a kernel */
 	SPAN_STARTED_HERE = 2, /* cuInit first succeeded inside this span */
 	SPAN_NO_ROOM = 4,      /* the ring is full: its record is lost */
+	SPAN_SETTLED = 8,      /* passive, and stays so: out of range, refused, of a parent process */
+	SPAN_STEADY = 16,      /* inside: all it lies in are in their real calls */
 };
 
 struct spy_span {
-	struct tf_record *rec;         /* of an outermost or timed span; see spy_tls */
+	struct tf_record *rec;         /* of all but a nested span; see spy_tls */
 	struct tf_kernel_stat *kernel; /* of a launch: where its time belongs; NULL = nowhere */
 	struct tf_copy_stat *copy;     /* the same for a copy */
+	uint64_t mark;                 /* SPAN_MARK, as long as nothing was written over it */
 	uint64_t kept[4];              /* what before_X() keeps for note_X() */
 	uint32_t depth;                /* spans outside this one */
 	uint16_t call;
@@ -43,7 +50,13 @@ struct spy_span {
 	uint8_t class;
 	uint8_t unusual; /* enum spy_span_unusual */
 	uint8_t gpu;     /* events of ours stand around it; set by gpu_wanted() */
+	uint8_t given;   /* the driver's call that it is made of has come */
+	/* SPAN_INSIDE alone */
+	uint8_t was_real;       /* `in_real` of the thread, to be restored */
+	struct spy_span *below; /* the one it lies in; NULL in an outermost one */
+	struct tf_record own;
 };
+#define SPAN_MARK 0x7370796d61726b21u
 
 /*
  * What a thread keeps outside the recording. Initial-exec TLS comes out of a small static block:
@@ -52,6 +65,10 @@ struct spy_span {
  * An outermost call's record is put together in the ring, in the slot that comes next, which the
  * drain does not see before `head` covers it; where the ring is full, or nothing is recorded, in
  * `spare`.
+ *
+ * A signal's handler may call CUDA wherever it interrupts us. It finds `depth` above 0 from before
+ * the first step of an outermost span to after the last; and only while `in_real` is set, which is
+ * when none of our own code is under way on the thread, it may touch the ring.
  */
 #define SPY_KNOWN 8 /* functions launched last that a thread finds without the registry */
 struct spy_known {
@@ -59,21 +76,25 @@ struct spy_known {
 	struct tf_kernel_stat *kernel;
 };
 
+#define SPY_NO_GENERATION UINT32_MAX
 struct spy_tls {
-	struct tf_thread *thread; /* in the recording; NULL = not attached */
+	struct tf_thread *thread; /* in the recording `generation` */
 	struct tf_record *slots;  /* of the present ring */
 	struct tf_ring *ring;
 	uint64_t head, capacity;
 	uint64_t tail_seen; /* or half a ring less, so that a half full one is noticed: ring_room()
 	                     */
-	struct spy_span *outer; /* the outermost span under way; valid where depth > 0 */
+	struct spy_span *outer; /* the innermost span that is a call of the program's; where depth > 0
+	                         */
 	uint32_t depth;
-	uint16_t index; /* in table `threads` */
-	bool in_lookup; /* inside our dlsym hook */
+	uint32_t generation; /* of the process in which `thread` is valid; SPY_NO_GENERATION: none */
+	uint16_t index;      /* in table `threads` */
+	bool in_lookup;      /* inside our dlsym hook */
 	bool timing_nested;
-	uint32_t generation; /* of the process (fork) in which `thread` is valid */
+	uint8_t in_real; /* the real function of the innermost span runs, none of our code */
 	struct tf_thread
 	        *last_thread; /* the slot to go on with after the thread's destructor ran */
+	struct spy_span *root; /* the outermost span under way */
 	struct sampler_class
 	        *sampled; /* see sampler.h; NULL = not, or its context is to be looked at */
 	struct sampler *sampler;
@@ -85,10 +106,6 @@ struct spy_tls {
 
 extern __thread struct spy_tls spy_tls __attribute__((tls_model("initial-exec")));
 
-/*
- * One page of its own, wiped by the kernel in a forked child (MADV_WIPEONFORK), so that even a
- * child made by a raw clone() finds the gate shut and cannot write into its parent's recording.
- */
 /* What is done about GPU time at each piece of work given to the GPU. */
 enum spy_gpu {
 	SPY_GPU_NONE,
@@ -96,11 +113,19 @@ enum spy_gpu {
 	SPY_GPU_CUPTI,  /* CUPTI tells its own, of every call: cupti.h */
 };
 
+/*
+ * One page of its own, wiped by the kernel in a forked child (MADV_WIPEONFORK): a child that no
+ * handler of ours saw, made by _Fork() or a raw clone(), finds every door shut. Those that are open
+ * hold the generation of the process: a thread that came from the parent has another one, also when
+ * the child has opened them again.
+ */
 struct spy_gate {
-	uint32_t open;    /* 1: recorded calls take the fast path; only where the clock is the CPU's
-	                     counter */
-	uint32_t counter; /* 1: it is */
-	uint32_t alive;   /* 1 since the start; 0 in a forked child */
+	uint32_t open;    /* the generation: recorded calls take the fast path; only where the clock is
+	                     the CPU's counter */
+	uint32_t counter; /* the generation: the clock is the CPU's counter, and the recording open */
+	uint32_t live;    /* the generation: there is a recording, and it is open */
+	uint32_t mine;    /* the generation, once this process has looked about; 0 in a child that has not
+	                   */
 	/* beside them what the hot path reads as well, for the sake of one cache line */
 	uint32_t captures; /* captures under way in the process, at least; 0 = certainly none */
 	uint32_t gpu;      /* enum spy_gpu: what is done about GPU time at each launch */
@@ -113,16 +138,29 @@ extern union spy_gate_page {
 } spy_gate_page;
 
 void spy_enter_outermost(struct spy_span *s) __attribute__((cold));
+void spy_enter_inside(struct spy_span *s) __attribute__((cold));
 void spy_enter_timed(struct spy_span *s);
-void spy_leave_timed(struct spy_span *s, int result);
+void spy_leave_unusual(struct spy_span *s, int result);
+bool spy_recording_slow(struct spy_span *outer) __attribute__((cold));
 
 /*
  * Puts a record of the shim's own into the calling thread's ring, between those of calls; lost, and
- * counted so, when there is no room. Inside a recorded call or outside of any.
+ * counted so, when there is no room. Inside a recorded call or outside of any; not in what a
+ * signal's handler calls.
  */
 void span_push_aside(const struct tf_record *r);
 void spy_first_call(struct spy_span *s) __attribute__((cold));
 void spy_record(struct spy_span *s, int result);
+
+/* Does work of ours that may need more stack than the program's has left, and in which calls of
+ * CUDA are none of the program's. */
+void spy_do_own(void (*f)(void *argument), void *argument) __attribute__((cold));
+
+/* In such work: whether it is done inside a call of CUDA, whose locks the thread may hold. */
+bool spy_own_inside_call(void);
+
+/* In a forked child, by the thread that it began with: what was under way belongs to the parent. */
+void spans_after_fork(void);
 
 static inline bool spy_class_timed_when_nested(unsigned class)
 {
@@ -130,11 +168,24 @@ static inline bool spy_class_timed_when_nested(unsigned class)
 	       class == SPY_CLASS_CONTEXT;
 }
 
-/* A counter of this thread's own. Relaxed, whole: nobody else writes it, a reporter may read it any
- * time. */
+/*
+ * A counter of this thread's own. Relaxed, whole: nobody else writes it, a reporter may read it any
+ * time. On x86-64 in one instruction, so that a signal's handler that counts loses nothing; elsewhere
+ * it may lose what is counted in between.
+ */
 static inline void spy_count(uint64_t *counter, uint64_t by)
 {
+#if defined(__x86_64__)
+	__asm__ volatile("addq %1, %0" : "+m"(*counter) : "er"(by) : "cc");
+#else
 	__atomic_store_n(counter, *counter + by, __ATOMIC_RELAXED);
+#endif
+}
+
+/* The compiler keeps stores in order here, for a signal's handler on this thread. */
+static inline void spy_in_order(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 #include "shim/span_record.h"
@@ -159,6 +210,30 @@ static inline __attribute__((always_inline)) void spy_record_begin(struct tf_rec
 	r->arg[0] = r->arg[1] = r->arg[2] = r->arg[3] = 0;
 }
 
+/*
+ * Whether a call of the driver is part of the runtime's call that is under way, and not one that the
+ * program makes inside it (a signal's handler, a callback, or after a longjmp out of it): it comes
+ * out of the runtime's real function, and a launch or a wait of the runtime is made of one alone.
+ */
+static inline bool spy_is_nested(const struct spy_tls *t, const struct spy_span *s, unsigned class)
+{
+	struct spy_span *o = t->outer;
+
+	if (!t->in_real || o->call < SPY_DRIVER_CALLS || (uintptr_t)s >= (uintptr_t)o ||
+	    o->mark != SPAN_MARK)
+		return false;
+	if (class != SPY_CLASS_LAUNCH && class != SPY_CLASS_GRAPH_LAUNCH &&
+	    class != SPY_CLASS_SYNC)
+		return true;
+	if (o->class != class)
+		return class == SPY_CLASS_SYNC && o->class != SPY_CLASS_LAUNCH &&
+		       o->class != SPY_CLASS_GRAPH_LAUNCH;
+	if (o->given)
+		return false;
+	o->given = 1;
+	return true;
+}
+
 static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, unsigned call,
                                                             unsigned class, unsigned flags)
 {
@@ -169,22 +244,24 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 	s->flags = (uint16_t)(flags & ~SPY_FILLS);
 	s->class = (uint8_t) class;
 	s->unusual = 0;
+	s->given = 0;
+	s->mark = SPAN_MARK;
 	if (class == SPY_CLASS_LAUNCH)
 		s->kernel = NULL;
 	else if (class == SPY_CLASS_COPY)
 		s->copy = NULL;
-	/*
-	 * A span is nested if it lies deeper on the stack than the outermost one. If it does not,
-	 * that one never returned (a longjmp out of CUDA): forget it.
-	 */
-	if (likely(depth == 0) || unlikely((uintptr_t)s >= (uintptr_t)t->outer)) {
-		struct tf_thread *th = t->thread;
+	if (likely(depth == 0)) {
+		s->mode = SPAN_BEGINS;
 		s->depth = 0;
+		t->root = t->outer = s;
+		spy_in_order();
 		t->depth = 1;
-		t->outer = s;
+		spy_in_order();
 		/* Acquire: an open gate means a recording. Pairs with open_gate(). */
-		if (likely(th && __atomic_load_n(&spy_gate_page.gate.open, __ATOMIC_ACQUIRE) &&
+		if (likely(__atomic_load_n(&spy_gate_page.gate.open, __ATOMIC_ACQUIRE) ==
+		                   t->generation &&
 		           ring_has_room(t))) {
+			struct tf_thread *th = t->thread;
 			struct tf_record *r = ring_next(t);
 			uint64_t now = spy_counter();
 			s->mode = SPAN_RECORDED;
@@ -196,13 +273,29 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 		} else {
 			spy_enter_outermost(s);
 		}
-	} else {
+	} else if (likely(call < SPY_DRIVER_CALLS && spy_is_nested(t, s, class))) {
+		t->in_real = 0;
 		s->depth = depth;
 		t->depth = depth + 1;
 		s->mode = SPAN_NESTED;
 		if (spy_class_timed_when_nested(class))
 			spy_enter_timed(s);
+	} else {
+		spy_enter_inside(s);
 	}
+}
+
+/* Around the real function. */
+static inline void spy_real_begins(void)
+{
+	spy_in_order();
+	spy_tls.in_real = 1;
+}
+
+static inline void spy_real_ended(void)
+{
+	spy_tls.in_real = 0;
+	spy_in_order();
 }
 
 /* Classes of the calls that programs make by the thousand: their wrappers have the whole path in
@@ -216,27 +309,37 @@ static inline bool spy_class_hot(unsigned class)
 static inline __attribute__((always_inline)) void spy_leave(struct spy_span *s, unsigned call,
                                                             unsigned class, int result)
 {
-	spy_tls.depth = s->depth;
-	if (unlikely(s->mode != SPAN_RECORDED)) {
-		if (s->mode == SPAN_TIMED)
-			spy_leave_timed(s, result);
-	} else if (!spy_class_hot(class) || unlikely(!spy_gate_page.gate.counter)) {
-		spy_record(s, result);
+	struct spy_tls *t = &spy_tls;
+
+	if (likely(s->mode == SPAN_RECORDED && t->outer == s)) {
+		if (spy_class_hot(class) && likely(spy_gate_page.gate.counter == t->generation))
+			spy_record_at(s, call, class, result, spy_counter());
+		else
+			spy_record(s, result);
+		spy_in_order();
+		t->depth = 0;
+	} else if (s->mode == SPAN_NESTED) {
+		t->depth = s->depth;
+		spy_real_begins(); /* of the call that it is part of, again */
 	} else {
-		spy_record_at(s, call, class, result, spy_counter());
+		spy_leave_unusual(s, result);
 	}
 }
 
-/* The span that a note writes its arguments to: the outermost call under way on this thread. */
+/* The span that a note writes its arguments to: the innermost call of the program's under way on this
+ * thread. */
 static inline struct spy_span *spy_outer(void)
 {
 	return spy_tls.outer;
 }
 
-/* Whether what this span's thread does now is counted. */
-static inline bool spy_recording(const struct spy_span *outer)
+/* Whether what this span's thread does now is counted. One that began before there was a recording
+ * is from here on. */
+static inline bool spy_recording(struct spy_span *outer)
 {
-	return outer->mode == SPAN_RECORDED;
+	return likely(outer->mode == SPAN_RECORDED &&
+	              spy_gate_page.gate.live == spy_tls.generation) ||
+	       spy_recording_slow(outer);
 }
 
 #endif

@@ -64,14 +64,11 @@ static inline __attribute__((always_inline)) void spy_count_kind(struct tf_threa
 		spy_count(&th->allocs, 1);
 }
 
-/* Calls nothing but in its last step, so that it needs no stack. */
+/* A call that returned at `end`, after so many ticks. */
 static inline __attribute__((always_inline)) void
-spy_record_at(struct spy_span *s, unsigned call, unsigned class, int result, uint64_t end)
+spy_count_call(struct tf_thread *th, const struct spy_span *s, unsigned call, unsigned class,
+               uint64_t ticks, uint64_t end)
 {
-	struct spy_tls *t = &spy_tls;
-	struct tf_thread *th = t->thread;
-	struct tf_record *r = s->rec;
-	uint64_t ticks = end - r->start;
 	struct tf_call_stat *stat = &th->calls[call];
 
 	__atomic_store_n(&th->last_return, end, __ATOMIC_RELAXED);
@@ -81,6 +78,16 @@ spy_record_at(struct spy_span *s, unsigned call, unsigned class, int result, uin
 		spy_add_time(&s->kernel->sum_ticks, &s->kernel->max_ticks, ticks);
 	else if (class == SPY_CLASS_COPY && s->copy)
 		spy_add_time(&s->copy->sum_ticks, &s->copy->max_ticks, ticks);
+}
+
+static inline __attribute__((always_inline)) void
+spy_record_at(struct spy_span *s, unsigned call, unsigned class, int result, uint64_t end)
+{
+	struct spy_tls *t = &spy_tls;
+	struct tf_thread *th = t->thread;
+	struct tf_record *r = s->rec;
+
+	spy_count_call(th, s, call, class, end - r->start, end);
 	if (unlikely(result | s->unusual)) {
 		spy_record_rest(s, result, end);
 		return;

@@ -1,24 +1,22 @@
 #include "shim/storage.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <unistd.h>
+#include "shim/bus_error.h"
 #include "shim/clock.h"
 #include "shim/guard.h"
 #include "shim/lifecycle.h"
 #include "shim/lock.h"
 #include "shim/options.h"
+#include "shim/sys.h"
 
 #define KIB           1024ull
 #define MIB           (1024 * KIB)
@@ -27,6 +25,7 @@
 #define RESERVE_LEAST (64 * MIB)
 #define POPULATE_BYTES (1 * MIB)
 #define NAMES_MOST     10000
+#define MEMORY_SHARE   4 /* of the memory that is free where live data goes: one part in so many */
 #define RETRY_NS                                                                                   \
 	1000000000u /* after a refusal: a full disk must not cost a system call at each call */
 
@@ -36,12 +35,14 @@ static struct {
 	uint64_t device, inode; /* of the live file */
 	uint64_t published_inode; /* of the stub or the copy at `path` */
 	uint64_t reserved;        /* address space */
+	uint64_t space_most;      /* bytes that it may take in memory; 0 = no limit of ours */
 	bool in_memory;
-	bool full_said, copy_said;
+	bool full_said, copy_said, cut_said;
+	int error;              /* the last one, -errno */
 	uint64_t full_until_ns; /* monotonic: no new try before */
 } file;
 
-static struct spy_spin lock;
+static struct lock lock; /* of the file's growth */
 
 const char *storage_path(void)
 {
@@ -79,10 +80,10 @@ static bool reservation_holds(int fd)
 
 static bool is_folder(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = sys_open(path, O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd >= 0)
-		close(fd);
+		sys_close(fd);
 	return fd >= 0;
 }
 
@@ -128,11 +129,9 @@ static int make_new(const char *path, char *made)
 {
 	for (int number = 1; number < NAMES_MOST; number++) {
 		numbered(path, number, made);
-		int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (fd >= 0)
+		int fd = sys_open(made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		if (fd != -EEXIST)
 			return fd;
-		if (errno != EEXIST)
-			return -errno;
 	}
 	return -EEXIST;
 }
@@ -144,22 +143,36 @@ static int make_live(char *made)
 	char path[PATH_MAX];
 	unsigned salt = 0;
 
-	if (getrandom(&salt, sizeof(salt), GRND_NONBLOCK) < 0)
+	if (syscall(SYS_getrandom, &salt, sizeof(salt), GRND_NONBLOCK) < 0)
 		salt = (unsigned)clock_monotonic_ns();
 	for (unsigned i = 0; i < 2; i++) {
 		if (!folders[i] || folders[i][0] != '/')
 			continue;
 		snprintf(path, sizeof(path), "%.4000s/cudaspy-%d-%08x.live", folders[i],
-		         (int)getpid(), salt);
+		         (int)sys_getpid(), salt);
 		int fd = make_new(path, made);
 		if (fd >= 0 && reservation_holds(fd))
 			return fd;
 		if (fd >= 0) {
 			unlink(made);
-			close(fd);
+			sys_close(fd);
 		}
 	}
 	return -ENOSPC;
+}
+
+/*
+ * What a file of `own` bytes may grow to in a file system in memory: the program needs it too, for
+ * the segments of its DataLoaders, and in a container there are often but 64 MiB. UINT64_MAX: it has
+ * no limit.
+ */
+static uint64_t memory_share(int fd, uint64_t own)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) || !fs.f_blocks)
+		return UINT64_MAX;
+	return ((uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize + own) / MEMORY_SHARE;
 }
 
 /* ---- creation ---- */
@@ -169,6 +182,7 @@ static int reserve(int fd, uint64_t from, uint64_t bytes)
 	struct guard guard;
 
 	guard_begin(&guard);
+	/* A cancellation point, but for who is in a quiet section. */
 	int error = fallocate(fd, 0, (off_t)from, (off_t)bytes) ? -errno : 0;
 	guard_end(&guard);
 	return error;
@@ -181,8 +195,8 @@ static bool write_all(int fd, const void *data, uint64_t bytes)
 
 	guard_begin(&guard);
 	while (bytes) {
-		ssize_t n = write(fd, p, bytes < MIB ? bytes : MIB);
-		if (n < 0 && errno == EINTR)
+		ssize_t n = sys_write(fd, p, bytes < MIB ? bytes : MIB);
+		if (n == -EINTR)
 			continue;
 		if (n <= 0)
 			break;
@@ -202,16 +216,21 @@ static int move_to_memory(int fd)
 
 	if (live < 0)
 		return live;
-	bool ok = write_all(fd, TF_STUB, sizeof(TF_STUB) - 1) &&
-	          write_all(fd, file.live, strlen(file.live)) && write_all(fd, "\n", 1) &&
-	          file_identity(fd, &device, &file.published_inode);
-	if (!ok || reserve(live, 0, FIRST_BYTES)) {
-		int error = errno ? errno : ENOSPC;
+	uint64_t share = memory_share(live, 0);
+	int error = share < FIRST_BYTES ? -ENOSPC : 0;
+	if (!error && !(write_all(fd, TF_STUB, sizeof(TF_STUB) - 1) &&
+	                write_all(fd, file.live, strlen(file.live)) && write_all(fd, "\n", 1) &&
+	                file_identity(fd, &device, &file.published_inode)))
+		error = -ENOSPC;
+	if (!error)
+		error = reserve(live, 0, FIRST_BYTES);
+	if (error) {
 		unlink(file.live);
-		close(live);
-		return -error;
+		sys_close(live);
+		return error;
 	}
 	file.in_memory = true;
+	file.space_most = share;
 	return live;
 }
 
@@ -228,24 +247,63 @@ static uint64_t address_space(void)
 	return most;
 }
 
+/* The file's bytes from `from` on, at their place in the reservation. */
+static bool map_part(int fd, uint8_t *base, uint64_t from, uint64_t bytes)
+{
+	return mmap(base + from, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+	            (off_t)from) != MAP_FAILED;
+}
+
+/* Address space for all that the file may become, of which nothing can be touched but what the file
+ * has: who walks over all of a program's memory (a leak check) does not come here. */
 static bool map_file(int fd)
 {
 	void *base = MAP_FAILED;
 
 	for (file.reserved = address_space(); file.reserved >= RESERVE_LEAST; file.reserved /= 2) {
-		base = mmap(NULL, file.reserved, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-		            fd, 0);
+		base = mmap(NULL, file.reserved, PROT_NONE,
+		            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (base != MAP_FAILED)
 			break;
 	}
-	if (base == MAP_FAILED)
+	if (base == MAP_FAILED || !map_part(fd, base, 0, FIRST_BYTES))
 		return false;
 	madvise(base, file.reserved, MADV_DONTDUMP);
 	spy_map = (struct tf_map){.base = base, .size = FIRST_BYTES, .alloc = storage_alloc};
 	struct tf_header *h = tf_header(&spy_map);
 	h->file_end = FIRST_BYTES;
 	h->alloc_end = (sizeof(*h) + 4095) / 4096 * 4096;
+	h->space_most = file.space_most == UINT64_MAX ? 0 : file.space_most;
 	return true;
+}
+
+uint64_t storage_share(uint64_t wanted, unsigned part)
+{
+	uint64_t most = file.in_memory ? file.space_most / part : UINT64_MAX;
+
+	return wanted < most ? wanted : most;
+}
+
+/* The mapped file at `fd`, or where its file system promises no space, one in memory; -errno. */
+static int make_room(int fd)
+{
+	int error = -EOPNOTSUPP;
+
+	if (reservation_holds(fd)) {
+		strcpy(file.live, file.path);
+		error = reserve(fd, 0, FIRST_BYTES);
+	}
+	if (error == -EOPNOTSUPP) {
+		int live = move_to_memory(fd);
+		error = live < 0 ? live : 0;
+		sys_close(fd);
+		fd = live;
+	}
+	if (!error && (!file_identity(fd, &file.device, &file.inode) || !map_file(fd)))
+		error = errno ? -errno : -ENOMEM;
+	if (fd >= 0)
+		sys_close(fd);
+	return error;
 }
 
 bool storage_create(void)
@@ -263,27 +321,10 @@ bool storage_create(void)
 		        strerror(-fd));
 		return false;
 	}
-	int error = -EOPNOTSUPP;
-	if (reservation_holds(fd)) {
-		strcpy(file.live, file.path);
-		error = reserve(fd, 0, FIRST_BYTES);
-	}
-	if (error == -EOPNOTSUPP) {
-		int live = move_to_memory(fd);
-		error = live < 0 ? live : 0;
-		close(fd);
-		fd = live;
-	}
-	if (!error && (!file_identity(fd, &file.device, &file.inode) || !map_file(fd)))
-		error = errno ? -errno : -ENOMEM;
-	if (fd >= 0)
-		close(fd);
-	if (!error)
-		return true;
-	spy_say("cannot store into %s: %s; nothing is recorded (set CUDASPY_OUT)", file.path,
-	        strerror(-error));
-	storage_discard();
-	return false;
+	file.error = make_room(fd);
+	if (file.error)
+		storage_discard();
+	return !file.error;
 }
 
 void storage_discard(void)
@@ -291,6 +332,22 @@ void storage_discard(void)
 	unlink(file.path);
 	if (file.in_memory)
 		unlink(file.live);
+	spy_say("cannot store into %s: %s; nothing is recorded (set CUDASPY_OUT)", file.path,
+	        strerror(-file.error));
+}
+
+void storage_say_limits(void)
+{
+	if (!file.in_memory || spy_options.keep_bytes <= storage_share(UINT64_MAX, 2))
+		return;
+	char text[PATH_MAX];
+	snprintf(text, sizeof(text), "%s", file.live);
+	*strrchr(text, '/') = 0;
+	spy_say("the recording takes at most %llu MiB, a quarter of what is free in %s: of its last "
+	        "records %llu MiB are kept, not %llu",
+	        (unsigned long long)(file.space_most / MIB), text,
+	        (unsigned long long)(storage_share(UINT64_MAX, 2) / MIB),
+	        (unsigned long long)(spy_options.keep_bytes / MIB));
 }
 
 /* ---- growth ---- */
@@ -302,19 +359,22 @@ void storage_discard(void)
 static int grow_file(uint64_t from, uint64_t bytes)
 {
 	uint64_t device = 0, inode = 0, device_now, inode_now;
-	int fd = open(file.live, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	int fd = sys_open(file.live, O_RDWR | O_NOFOLLOW, 0);
 	int error = -ESTALE;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (file_identity(fd, &device, &inode) && device == file.device && inode == file.inode)
-		error = reserve(fd, from, bytes);
+		error = file.in_memory && from + bytes > memory_share(fd, from) ? -ENOSPC
+		                                                                : reserve(fd, from, bytes);
+	if (!error && !map_part(fd, spy_map.base, from, bytes))
+		error = -ENOMEM;
 	/* If its number was taken meanwhile, the space is not in our file, and the descriptor not
 	 * ours to close. */
 	if (!file_identity(fd, &device_now, &inode_now) || device_now != device ||
 	    inode_now != inode)
 		return -ESTALE;
-	close(fd);
+	sys_close(fd);
 	return error;
 }
 
@@ -328,6 +388,43 @@ static uint64_t step_for(uint64_t end, uint64_t need)
 	return (step + 4095) / 4096 * 4096;
 }
 
+/* The file could not grow. Said once, and not of a recording that is still being made: it is then
+ * given up, and that is said. */
+static void full(const struct tf_header *h, int error)
+{
+	file.error = error;
+	file.full_until_ns = clock_monotonic_ns() + RETRY_NS;
+	if (!file.full_said && h->magic[0])
+		spy_say("%s cannot grow: %s; calls go on being counted, records are thinned",
+		        file.path,
+		        file.in_memory && error == -ENOSPC
+		                ? "it has a quarter of the memory that is free"
+		                : strerror(-error));
+	file.full_said = h->magic[0] != 0;
+}
+
+/* Room up to `end`, in steps; false: there is none. */
+static bool grow_to(struct tf_map *map, struct tf_header *h, uint64_t end)
+{
+	uint64_t now = h->file_end, least = (end - now + 4095) / 4096 * 4096,
+	         step = step_for(now, end - now);
+
+	if (file.full_until_ns && clock_monotonic_ns() < file.full_until_ns)
+		return false;
+	int error = step <= file.reserved - now ? grow_file(now, step) : -ENOMEM;
+	if (error && least <= file.reserved - now) { /* a last try with no more than is needed */
+		step = least;
+		error = grow_file(now, step);
+	}
+	if (error) {
+		full(h, error);
+		return false;
+	}
+	h->file_end = now + step;
+	__atomic_store_n(&map->size, now + step, __ATOMIC_RELAXED);
+	return true;
+}
+
 static uint64_t storage_alloc(struct tf_map *map, uint64_t bytes)
 {
 	struct tf_header *h = tf_header(map);
@@ -335,42 +432,26 @@ static uint64_t storage_alloc(struct tf_map *map, uint64_t bytes)
 	int saved = errno;
 
 	bytes = (bytes + 63) / 64 * 64;
-	spin_lock(&lock);
-	uint64_t from = h->alloc_end, end = h->file_end;
-	if (bytes > file.reserved || from > file.reserved - bytes)
-		goto full;
-	if (from + bytes > end) {
-		if (file.full_until_ns && clock_monotonic_ns() < file.full_until_ns)
-			goto full;
-		uint64_t step = step_for(end, from + bytes - end);
-		int error = step <= file.reserved - end ? grow_file(end, step) : -ENOMEM;
-		if (error &&
-		    step <= file.reserved - end) { /* a last try with no more than is needed */
-			step = (from + bytes - end + 4095) / 4096 * 4096;
-			error = grow_file(end, step);
-		}
-		if (error) {
-			if (!file.full_said)
-				spy_say("%s cannot grow: %s; what is known goes on being counted, "
-				        "records are thinned",
-				        file.path, strerror(-error));
-			file.full_said = true;
-			file.full_until_ns = clock_monotonic_ns() + RETRY_NS;
-			goto full;
-		}
-		h->file_end = end + step;
-		__atomic_store_n(&map->size, end + step, __ATOMIC_RELAXED);
+	lock_take(&lock);
+	uint64_t from = h->alloc_end;
+	if (!bus_error_seen() && bytes <= file.reserved && from <= file.reserved - bytes &&
+	    (from + bytes <= h->file_end || grow_to(map, h, from + bytes))) {
+		h->alloc_end = from + bytes;
+		offset = from;
 	}
-	h->alloc_end = from + bytes;
-	offset = from;
-full:
-	spin_unlock(&lock);
+	lock_give(&lock);
 	if (!offset)
 		spy_count_trouble(SPY_TROUBLE_FILE_FULL);
 	else if (bytes >= POPULATE_BYTES) /* pages of kept records: no fault for each of them */
 		madvise(map->base + from / 4096 * 4096, bytes, MADV_POPULATE_WRITE);
 	errno = saved;
 	return offset;
+}
+
+uint8_t *storage_mapped(uint64_t *bytes)
+{
+	*bytes = file.reserved;
+	return spy_map.base;
 }
 
 /* ---- the end ---- */
@@ -383,19 +464,19 @@ void storage_publish(void)
 	if (!file.in_memory || !spy_map.base)
 		return;
 	/* Only over our own stub (or earlier copy): whoever put another file there keeps it. */
-	int fd = open(file.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = sys_open(file.path, O_RDONLY | O_NOFOLLOW, 0);
 	bool ours = fd >= 0 && file_identity(fd, &device, &inode) && inode == file.published_inode;
 	if (fd >= 0)
-		close(fd);
+		sys_close(fd);
 	if (!ours)
 		return;
 	snprintf(part, sizeof(part), "%s.part", file.path);
-	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = sys_open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return;
 	bool ok = write_all(fd, spy_map.base, tf_header(&spy_map)->alloc_end) &&
 	          file_identity(fd, &device, &inode);
-	ok = !close(fd) && ok;
+	ok = !sys_close(fd) && ok;
 	if (!ok || rename(part, file.path)) {
 		if (!file.copy_said)
 			spy_say("cannot copy the recording to %s: %s; it stays in %s", file.path,
@@ -408,7 +489,16 @@ void storage_publish(void)
 	unlink(file.live);
 }
 
+void storage_say_cut(void)
+{
+	if (!file.cut_said)
+		spy_say("%s was cut short by another program: the recording ended there, CUDA goes on "
+		        "unrecorded",
+		        file.path);
+	file.cut_said = true;
+}
+
 void storage_after_fork(void)
 {
-	lock.taken = 0;
+	lock = (struct lock){0};
 }

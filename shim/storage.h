@@ -16,8 +16,21 @@
  */
 bool storage_create(void);
 
-/* Removes a file that could not be made into a recording. The mapping stays. */
+/* Removes a file that could not be made into a recording, and says why. The mapping stays. */
 void storage_discard(void);
+
+/* `wanted`, or where the recording lives in memory, at most one part in `part` of what it may take
+ * there. */
+uint64_t storage_share(uint64_t wanted, unsigned part);
+
+/* Says what that share leaves less of. */
+void storage_say_limits(void);
+
+/* Where the recording is mapped, with all that it may grow to. Async-signal-safe. */
+uint8_t *storage_mapped(uint64_t *bytes);
+
+/* Says, once, that the file was cut short. */
+void storage_say_cut(void);
 
 /* Where the user finds the recording. Valid after storage_create(). */
 const char *storage_path(void);

@@ -1,21 +1,21 @@
 #include "shim/thread.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include "shim/lifecycle.h"
 #include "shim/options.h"
+#include "shim/quiet.h"
 #include "shim/sampler.h"
+#include "shim/storage.h"
+#include "shim/sys.h"
 
 #define RING_FIRST  512u          /* records of a new thread's ring: 32 KiB */
 #define RING_BUDGET (96ull << 20) /* bytes of all rings together */
 #define SLOTS_FRESH 256u          /* from here on a new thread takes over the slot of a dead one */
+#define SLOTS_TRIED 8u            /* it looks at: with one in eight dead it finds one */
 
 static pthread_key_t key;
 static bool key_made;
@@ -41,7 +41,7 @@ static uint64_t make_ring(uint64_t records, bool budgeted)
 	uint64_t bytes = sizeof(struct tf_ring) + records * sizeof(struct tf_record), offset = 0;
 
 	spy_lock();
-	if (!budgeted || ring_bytes + bytes <= RING_BUDGET)
+	if (!budgeted || ring_bytes + bytes <= storage_share(RING_BUDGET, 4))
 		offset = spy_map.alloc(&spy_map, bytes);
 	if (offset)
 		ring_bytes += bytes;
@@ -78,15 +78,17 @@ bool thread_grow_ring(struct spy_tls *t)
 	if (records <= t->capacity ||
 	    t->thread->lost) /* once refused, not asked again at each call */
 		return false;
+	quiet_begin();
 	uint64_t offset = make_ring(records, true);
-	if (!offset) {
+	if (offset) {
+		/* Release: the old ring's head is final before the drain can find the new one. */
+		__atomic_store_n(&t->ring->next, offset, __ATOMIC_RELEASE);
+		use_ring(t, offset);
+	} else {
 		spy_count_trouble(SPY_TROUBLE_RING_FULL);
-		return false;
 	}
-	/* Release: the old ring's head is final before the drain can find the new one. */
-	__atomic_store_n(&t->ring->next, offset, __ATOMIC_RELEASE);
-	use_ring(t, offset);
-	return true;
+	quiet_end();
+	return offset != 0;
 }
 
 /* ---- birth and death ---- */
@@ -98,12 +100,8 @@ static uint64_t birth_tick(void)
 	char text[1024], *p;
 	struct timespec now;
 	uint64_t started = 0, age_ns, hz = (uint64_t)sysconf(_SC_CLK_TCK);
-	int fd = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = 0;
+	sys_read_file("/proc/thread-self/stat", text, sizeof(text));
 	p = strrchr(text, ')');
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
@@ -135,15 +133,17 @@ static void __attribute__((cold)) thread_died(void *slot)
 	struct tf_thread *th = slot;
 	struct spy_tls *t = &spy_tls;
 
-	if (t->thread != th || t->generation != spy_generation || !spy_gate_page.gate.alive)
+	if (t->generation != spy_generation || t->thread != th || !spy_still_open())
 		return;
+	quiet_begin();
 	prctl(PR_GET_NAME, th->name);
 	__atomic_store_n(&th->in_call, 0, __ATOMIC_RELAXED);
 	/* Other destructors may still call CUDA: the next call attaches again, to the same slot. */
 	t->last_thread = th;
-	t->thread = NULL;
+	t->generation = SPY_NO_GENERATION;
 	sampler_thread_died();
 	__atomic_store_n(&th->death, spy_clock(), __ATOMIC_RELEASE);
+	quiet_end();
 }
 
 void thread_init(void)
@@ -154,9 +154,23 @@ void thread_init(void)
 
 void thread_after_fork(void)
 {
-	spy_tls.thread = spy_tls.last_thread = NULL;
-	spy_tls.timing_nested = false;
+	spy_tls.generation = SPY_NO_GENERATION;
+	spy_tls.last_thread = NULL;
 	ring_bytes = 0;
+}
+
+/*
+ * When the owner of a slot died, 0 = it lives. Its destructor may not have been the last to call
+ * CUDA, or the program may have left no key for it: then the kernel tells.
+ */
+static uint64_t death_of(const struct tf_thread *th)
+{
+	/* Acquire: the dead thread's last stores. Pairs with thread_died(). */
+	uint64_t death = __atomic_load_n(&th->death, __ATOMIC_ACQUIRE);
+
+	if (!death && syscall(SYS_tgkill, sys_getpid(), th->tid, 0) && errno == ESRCH)
+		death = th->last_return > th->birth ? th->last_return : th->birth + 1;
+	return death;
 }
 
 /* A slot whose thread died: its counts go on, under the new thread's name. Under the shim's lock.
@@ -164,18 +178,18 @@ void thread_after_fork(void)
 static struct tf_thread *adopt(struct tf_header *h, uint16_t *index)
 {
 	static uint32_t at;
+	uint32_t n = tf_count(&h->threads);
 
-	for (uint32_t n = tf_count(&h->threads), i = 0; i < n; i++, at++) {
+	for (uint32_t i = 0; i < SLOTS_TRIED; i++, at++) {
 		uint64_t *offset = tf_entry(&spy_map, &h->threads, at % n, sizeof(*offset));
 		struct tf_thread *th = offset ? tf_at(&spy_map, *offset, h->thread_bytes) : NULL;
-		/* Acquire: the dead thread's last stores. Pairs with thread_died(). */
-		uint64_t death = th ? __atomic_load_n(&th->death, __ATOMIC_ACQUIRE) : 0;
+		uint64_t death = th ? death_of(th) : 0;
 		if (!death)
 			continue;
 		uint64_t from = th->birth > h->window_start ? th->birth : h->window_start;
 		th->adopted++;
 		th->adopted_ticks += death > from ? death - from : 0;
-		*index = (uint16_t)(at % n);
+		*index = (uint16_t)(at++ % n);
 		return th;
 	}
 	return NULL;
@@ -192,7 +206,7 @@ static struct tf_thread *fresh(struct tf_header *h, uint16_t *index)
 	if (!ring)
 		return NULL;
 	th->ring_first = ring;
-	th->tid = (uint64_t)syscall(SYS_gettid);
+	th->tid = sys_gettid();
 	th->birth = h->load;
 	spy_lock();
 	uint64_t *to = tf_append(&spy_map, &h->threads);
@@ -205,7 +219,7 @@ static struct tf_thread *fresh(struct tf_header *h, uint16_t *index)
 	return to ? th : NULL;
 }
 
-static bool fill_slot(struct spy_tls *t, struct tf_thread *th, uint16_t index)
+static void fill_slot(struct spy_tls *t, struct tf_thread *th, uint16_t index)
 {
 	uint64_t last = th->ring_first;
 
@@ -215,51 +229,52 @@ static bool fill_slot(struct spy_tls *t, struct tf_thread *th, uint16_t index)
 	     r = tf_at(&spy_map, last, sizeof(*r)))
 		last = r->next;
 	use_ring(t, last);
+	sampler_slot_taken(index);
 	t->index = index;
 	t->known_version = 0;
 	memset(t->known, 0, sizeof(t->known));
+	t->last_thread = t->thread = th;
 	t->generation = spy_generation;
-	t->last_thread = th;
-	t->thread = th;
 	if (key_made)
 		pthread_setspecific(key, th);
-	return true;
 }
 
-/* No slot: this thread's calls are in no figure but this one. */
-static bool give_up(void)
+static struct tf_thread *find_slot(struct spy_tls *t, uint16_t *index)
 {
-	spy_count_trouble(SPY_TROUBLE_THREADS_FULL);
-	__atomic_fetch_add(&tf_header(&spy_map)->lost_calls, 1, __ATOMIC_RELAXED);
-	return false;
-}
-
-bool thread_attach(void)
-{
-	struct spy_tls *t = &spy_tls;
 	struct tf_header *h = tf_header(&spy_map);
+	uint64_t tid = sys_gettid();
 	struct tf_thread *th = NULL;
-	uint16_t index = t->index;
 
-	if (t->generation == spy_generation && t->thread)
-		return true;
-	uint64_t tid = (uint64_t)syscall(SYS_gettid);
 	spy_lock();
-	if (t->generation == spy_generation && t->last_thread && t->last_thread->tid == tid)
+	if (t->last_thread && t->last_thread->tid == tid)
 		th = t->last_thread; /* called again after our destructor */
 	else if (tf_count(&h->threads) >= SLOTS_FRESH)
-		th = adopt(h, &index);
+		th = adopt(h, index);
 	if (th) { /* taken: under the lock, so that nobody else takes it too */
 		th->tid = tid;
 		th->death = 0;
 	}
 	spy_unlock();
-	if (th)
-		return fill_slot(t, th, index);
-	th = fresh(h, &index);
-	if (!th)
-		return give_up();
-	return fill_slot(t, th, index);
+	return th ? th : fresh(h, index);
+}
+
+bool thread_attach(void)
+{
+	struct spy_tls *t = &spy_tls;
+	uint16_t index = t->index;
+
+	if (t->generation == spy_generation)
+		return true;
+	quiet_begin();
+	struct tf_thread *th = find_slot(t, &index);
+	if (th) {
+		fill_slot(t, th, index);
+	} else { /* this thread's calls are in no figure but this one */
+		spy_count_trouble(SPY_TROUBLE_THREADS_FULL);
+		spy_lose_call();
+	}
+	quiet_end();
+	return th != NULL;
 }
 
 /* ---- kernels ---- */
@@ -267,14 +282,18 @@ bool thread_attach(void)
 struct tf_kernel_stat *thread_kernel_slow(struct tf_thread *th, uint32_t kernel)
 {
 	const uint64_t bytes = TF_KERNEL_PAGE * sizeof(struct tf_kernel_stat);
-	uint64_t offset = spy_map.alloc(&spy_map, bytes);
-	uint8_t *page = tf_at(&spy_map, offset, bytes);
+	uint32_t *at = &th->kernel_pages[kernel / TF_KERNEL_PAGE];
 
-	if (!page)
-		return NULL;
-	populate(page, bytes);
-	/* Release: the page is zeroed before a reader can find it. */
-	__atomic_store_n(&th->kernel_pages[kernel / TF_KERNEL_PAGE], (uint32_t)(offset / 64),
-	                 __ATOMIC_RELEASE);
-	return thread_kernel(th, kernel);
+	quiet_begin();
+	if (!*at) { /* else a handler of a signal was here just now */
+		uint64_t offset = spy_map.alloc(&spy_map, bytes);
+		uint8_t *page = tf_at(&spy_map, offset, bytes);
+		if (page) {
+			populate(page, bytes);
+			/* Release: the page is zeroed before a reader can find it. */
+			__atomic_store_n(at, (uint32_t)(offset / 64), __ATOMIC_RELEASE);
+		}
+	}
+	quiet_end();
+	return *at ? thread_kernel(th, kernel) : NULL;
 }

@@ -9,8 +9,8 @@
 #include "shim/lifecycle.h"
 #include "shim/span.h"
 
-/* Gives the calling thread a slot, or finds the one it had. False: none to be had; the call goes
- * unrecorded. */
+/* Gives the calling thread a slot, or finds the one it had. False: none to be had; the call is
+ * counted as lost. There is a recording of this process. */
 bool thread_attach(void);
 
 /* Goes on in a larger ring. False: the ring is as large as it may be, or there is no room. */

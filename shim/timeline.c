@@ -162,7 +162,8 @@ enum tf_work_kind tl_work_of(const struct tf_record *r, unsigned class)
 {
 	enum tf_work_kind kind = work_kind(class);
 
-	if (kind == TF_WORK_NONE || r->result || r->flags & (TF_NESTED | TF_CAPTURED | TF_NO_ARGS))
+	if (kind == TF_WORK_NONE || r->result || tf_is_part(r) ||
+	    r->flags & (TF_CAPTURED | TF_NO_ARGS))
 		return TF_WORK_NONE;
 	if (kind == TF_WORK_GRAPH && !r->graph.handle)
 		return TF_WORK_NONE;
@@ -245,6 +246,8 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
 	t->last_end = r->end;
 	if (r->flags & TF_NESTED) {
 		nested(t, thread, r, split);
+		if (kind != TF_WORK_NONE && t->mode != TF_GPU_OFF)
+			tl_issue(t, thread, r, kind, work, exact, split.at);
 		return;
 	}
 	if (class == SPY_CLASS_LAUNCH && r->flags & TF_FIRST) {
@@ -273,7 +276,7 @@ void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *
 	bool taken = t->window && r->end >= r->start && r->end < TL_TICKS_MOST / 2 &&
 	             thread < TL_THREADS && class < SPY_CLASS_COUNT;
 	if (!taken ||
-	    (r->flags & TF_NO_ARGS && work_kind(class) && !r->result && !(r->flags & TF_NESTED)))
+	    (r->flags & TF_NO_ARGS && work_kind(class) && !r->result && !tf_is_part(r)))
 		tf_header(t->map)->timeline_unknown++;
 	if (!taken)
 		return;

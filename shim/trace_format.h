@@ -229,6 +229,13 @@ struct tf_record {
 #define TF_NO_ARGS  0x0010u /* the union was not filled: no driver call was seen inside */
 #define TF_SAMPLED  0x0020u /* our events stood around this work on its stream */
 #define TF_STALLED  0x0040u /* and our stall (header `stall_ns`) ahead of it */
+#define TF_OWN      0x0080u /* nested, and a call of the program's own: by a handler or a callback */
+
+/* Part of the call around it, and no call of its own. */
+static inline int tf_is_part(const struct tf_record *r)
+{
+	return (r->flags & (TF_NESTED | TF_OWN)) == TF_NESTED;
+}
 
 /*
  * What is no call stands in the rings too, under a call id of its own:

@@ -263,10 +263,7 @@ int main(int argc, char **argv)
 	plain_alloc = spy_map.alloc;
 	prepare();
 	thread_init();
-	stub_recording = true;
-	spy_gate_page.gate.alive = 1;
-	spy_gate_page.gate.counter = (uint32_t)spy_clock_is_counter();
-	spy_gate_page.gate.open = (uint32_t)spy_clock_is_counter();
+	stub_gate(true);
 	pthread_create(&collector, NULL, collect, NULL);
 	pthread_create(&onlooker, NULL, look_on, NULL);
 	for (unsigned g = 0; g < generations; g++) {

@@ -6,6 +6,7 @@ include tests/unit/shim_unit.mk
 STRESS_SRC := \
 	shim/clock.c \
 	shim/doze.c \
+	shim/quiet.c \
 	$(SHARED_C) \
 	shim/span.c \
 	shim/thread.c \

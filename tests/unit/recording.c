@@ -360,7 +360,7 @@ void made_close(struct made *m, uint64_t tick)
 void made_seal(struct made *m)
 {
 	seal_begin(&m->map);
-	if (!seal_make(&m->map))
+	if (!seal_make(&m->map, NULL))
 		fail("cannot be sealed");
 }
 

@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/clock.h"
 #include "shim/options.h"
+#include "shim/own_stack.h"
 #include "shim/recording.h"
 #include "shim/sampler.h"
 #include "shim/span.h"
+#include "shim/storage.h"
 
 struct tf_map spy_map;
 uint32_t spy_generation = 1;
@@ -16,6 +19,8 @@ uint64_t spy_load_tick;
 
 /* Where the module under test has its own, that is taken. */
 union spy_gate_page spy_gate_page __attribute__((weak, aligned(4096)));
+__thread struct spy_tls spy_tls __attribute__((weak, tls_model("initial-exec"))) = {
+	.generation = SPY_NO_GENERATION };
 struct spy_options spy_options __attribute__((weak));
 
 uint64_t stub_room, stub_troubles[SPY_TROUBLE_COUNT];
@@ -89,9 +94,58 @@ void spy_say(const char *format, ...)
 
 bool stub_recording;
 
-bool spy_ready(void)
+void stub_forget_thread(void)
+{
+	memset(&spy_tls, 0, sizeof(spy_tls));
+	spy_tls.generation = SPY_NO_GENERATION;
+}
+
+void stub_gate(bool open)
+{
+	uint32_t counter = open && spy_clock_is_counter() ? spy_generation : 0;
+
+	stub_recording = open;
+	spy_gate_page.gate.mine = spy_generation;
+	spy_gate_page.gate.live = open ? spy_generation : 0;
+	spy_gate_page.gate.counter = spy_gate_page.gate.open = counter;
+}
+
+enum spy_answer spy_ask(bool may_wait)
+{
+	return stub_recording ? SPY_ON : SPY_NOT_YET;
+}
+
+bool spy_started(void)
 {
 	return stub_recording;
+}
+
+bool spy_starting(void)
+{
+	return false;
+}
+
+bool spy_still_open(void)
+{
+	return stub_recording && spy_tls.generation == spy_generation;
+}
+
+uint64_t stub_lost_calls;
+
+void spy_lose_call(void)
+{
+	stub_lost_calls++;
+}
+
+/* Nothing here calls it from another stack. */
+void own_stack_call(void (*f)(void *argument), void *argument)
+{
+	f(argument);
+}
+
+uint64_t __attribute__((weak)) storage_share(uint64_t wanted, unsigned part)
+{
+	return wanted;
 }
 
 bool spy_in_range(void)
@@ -131,5 +185,9 @@ uint64_t stub_random(void)
 }
 
 void sampler_thread_died(void)
+{
+}
+
+void sampler_slot_taken(uint16_t slot)
 {
 }

@@ -12,7 +12,14 @@
 void stub_start(uint64_t bytes);
 void stub_end(void);
 
-extern bool stub_recording;     /* what spy_ready() says */
+extern bool stub_recording;     /* what spy_ask() says */
+extern uint64_t stub_lost_calls;
+
+/* As a thread is that was just born. */
+void stub_forget_thread(void);
+
+/* Opens or shuts the gate of span.h, in the present generation, and what spy_ask() says. */
+void stub_gate(bool open);
 extern uint64_t stub_room;      /* bytes that may still be handed out */
 extern uint64_t stub_troubles[SPY_TROUBLE_COUNT];
 extern char stub_said[1024];    /* the last line of spy_say() */

@@ -67,7 +67,7 @@ test_timeline_staged_WITH := $(test_drain_WITH)
 test_trace_map_WITH :=
 
 define shim_unit_test
-$(O)/tests/unit/$(1): $(addprefix $(SHIM_UNIT_O)/,tests/unit/$(1).o tests/unit/shim_stubs.o $($(1)_WITH))
+$(O)/tests/unit/$(1): $(addprefix $(SHIM_UNIT_O)/,$(sort tests/unit/$(1).o tests/unit/shim_stubs.o shim/clock.o shim/quiet.o $($(1)_WITH)))
 	$$(call msg,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(SAN_LDFLAGS) -o $$@ $$^ -lcmocka -lm -lpthread -ldl

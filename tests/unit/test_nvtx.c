@@ -87,17 +87,15 @@ static int start(void **state)
 				       .max = TF_RANGES_MAX };
 	spy_options.ring_records = 1 << 16;
 	clock_choose(true);
-	memset(&spy_tls, 0, sizeof(spy_tls));
+	stub_forget_thread();
 	spy_generation++;
-	stub_recording = true;
-	spy_gate_page.gate.alive = 1;
-	spy_gate_page.gate.counter = spy_gate_page.gate.open = (uint32_t)spy_clock_is_counter();
+	stub_gate(true);
 	return 0;
 }
 
 static int end(void **state)
 {
-	memset(&spy_tls, 0, sizeof(spy_tls));
+	stub_forget_thread();
 	stub_end();
 	return 0;
 }
@@ -254,16 +252,13 @@ static void test_names_without_end(void **state)
 /* Before CUDA, and in a child: levels and ids, no record. */
 static void test_nothing_recorded(void **state)
 {
-	stub_recording = false;
-	spy_gate_page.gate.alive = spy_gate_page.gate.open = 0;
+	stub_gate(false);
 	assert_int_equal(nvtxRangePushA("a"), 0);
 	assert_int_equal(nvtxRangePushA("b"), 1);
 	uint64_t first = nvtxRangeStartA("c"), second = nvtxRangeStartA("c");
 	assert_true(first && first != second);
 	assert_null(spy_tls.thread);
-	stub_recording = true;
-	spy_gate_page.gate.alive = 1;
-	spy_gate_page.gate.open = 1;
+	stub_gate(true);
 	nvtxRangeEnd(first);
 	assert_int_equal(nvtxRangePop(), 1);
 	assert_int_equal(nvtxRangePushA("d"), 1); /* its parent is in no recording */

@@ -56,11 +56,11 @@ static void test_broken_or_never_finished(void **state)
 	assert_int_equal(seal_check(&made.map), SEAL_NONE);
 	seal_begin(&made.map);
 	assert_int_equal(seal_check(&made.map), SEAL_NONE);
-	assert_true(seal_make(&made.map));
+	assert_true(seal_make(&made.map, NULL));
 	assert_int_equal(seal_check(&made.map), SEAL_HOLDS);
 	seal_begin(&made.map);
 	seal_break(&made.map); /* in the midst of it */
-	assert_false(seal_make(&made.map));
+	assert_false(seal_make(&made.map, NULL));
 	assert_int_equal(seal_check(&made.map), SEAL_NONE);
 }
 
@@ -148,7 +148,7 @@ static void test_threads_inside_a_call_are_left_out(void **state)
 
 	seal_begin(&made.map);
 	t->in_call = 3;
-	assert_true(seal_make(&made.map));
+	assert_true(seal_make(&made.map, NULL));
 	t->calls[0].calls++;
 	t->last_return++;
 	assert_int_equal(seal_check(&made.map), SEAL_HOLDS);

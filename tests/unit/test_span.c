@@ -29,17 +29,16 @@ static int start(void **state)
 	h->threads = (struct tf_table){ .entry_bytes = 8, .page_entries = 512, .max = 65535 };
 	spy_options.ring_records = 64;
 	clock_choose(true);
-	memset(&spy_tls, 0, sizeof(spy_tls));
+	stub_forget_thread();
 	spy_generation++;
-	stub_recording = true;
-	spy_gate_page.gate.alive = 1;
-	spy_gate_page.gate.counter = spy_gate_page.gate.open = (uint32_t)spy_clock_is_counter();
+	stub_lost_calls = 0;
+	stub_gate(true);
 	return 0;
 }
 
 static int end(void **state)
 {
-	memset(&spy_tls, 0, sizeof(spy_tls));
+	stub_forget_thread();
 	stub_end();
 	return 0;
 }
@@ -83,6 +82,8 @@ static void a_call(unsigned call, unsigned class, int result)
 	struct spy_span s;
 
 	spy_enter(&s, call, class, 0);
+	spy_real_begins();
+	spy_real_ended();
 	spy_leave(&s, call, class, result);
 }
 
@@ -231,11 +232,10 @@ static void test_the_other_clock(void **state)
 
 static void test_nothing_is_recorded(void **state)
 {
-	stub_recording = false;
-	spy_gate_page.gate.open = 0;
+	stub_gate(false);
 	a_call(CALL_cuMemcpy, SPY_CLASS_COPY, 0);
 	assert_null(thread());
-	stub_recording = true; /* now it is */
+	stub_gate(true); /* now it is */
 	a_call(CALL_cuMemcpy, SPY_CLASS_COPY, 0);
 	assert_int_equal(figures(CALL_cuMemcpy)->calls, 1);
 }
@@ -245,10 +245,9 @@ static void test_the_first_call(void **state)
 {
 	struct spy_span s;
 
-	stub_recording = false;
-	spy_gate_page.gate.open = 0;
+	stub_gate(false);
 	spy_enter(&s, CALL_cuInit, SPY_CLASS_CONTEXT, 0);
-	stub_recording = true;
+	stub_gate(true);
 	spy_first_call(&s);
 	assert_int_equal(thread()->in_call, CALL_cuInit + 1);
 	spy_leave(&s, CALL_cuInit, SPY_CLASS_CONTEXT, 0);
@@ -260,17 +259,22 @@ static void test_the_first_call(void **state)
 
 /* ---- calls inside calls ------------------------------------------------------------------------------------------------- */
 
+/* In the real function of the span that is under way. */
 static void __attribute__((noinline)) inside(unsigned call, unsigned class, int result, uint64_t mark)
 {
 	struct spy_span s;
 
+	spy_real_begins();
 	spy_enter(&s, call, class, 0);
+	spy_real_begins();
+	spy_real_ended();
 	struct tf_record *r = spy_note_target(&s);
 	if (r) {
 		r->arg[0] = mark;
 		r->stream = mark + 1;
 	}
 	spy_leave(&s, call, class, result);
+	spy_real_ended();
 }
 
 /* A runtime call and the driver call inside it: one call, with the arguments of the inner one. */

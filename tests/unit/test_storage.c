@@ -7,6 +7,7 @@
 
 static int say_file_system(int fd, struct statfs *fs);
 static int reserve_space(int fd, int mode, off_t from, off_t bytes);
+#include "shim/sys.h"
 #define fstatfs(fd, fs)		     say_file_system(fd, fs)
 #define fallocate(fd, mode, from, n) reserve_space(fd, mode, from, n)
 #include "shim/storage.c"
@@ -20,6 +21,7 @@ static int reserve_space(int fd, int mode, off_t from, off_t bytes);
 static char folder[64];
 static bool network;		    /* the user's folder is on a file system that promises nothing */
 static uint64_t disk_bytes;	    /* a file may reach this size */
+static uint64_t memory_bytes, memory_free; /* of the file system; 0 bytes = no limit */
 static unsigned refused;
 
 static int say_file_system(int fd, struct statfs *fs)
@@ -29,6 +31,9 @@ static int say_file_system(int fd, struct statfs *fs)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	assert_true(readlink(link, path, sizeof(path) - 1) > 0);
 	fs->f_type = network && strncmp(path, "/dev/shm/cudaspy-", 17) ? NFS_SUPER_MAGIC : TMPFS_MAGIC;
+	fs->f_blocks = memory_bytes;
+	fs->f_bavail = memory_free;
+	fs->f_bsize = 1;
 	return 0;
 }
 
@@ -40,6 +45,11 @@ static int reserve_space(int fd, int mode, off_t from, off_t bytes)
 		return -1;
 	}
 	return ftruncate(fd, from + bytes); /* a file in memory: room enough */
+}
+
+bool bus_error_seen(void)
+{
+	return false;
 }
 
 static const char *in_folder(const char *name)
@@ -60,6 +70,7 @@ static int start(void **state)
 	}
 	network = false;
 	disk_bytes = UINT64_MAX;
+	memory_bytes = memory_free = 0;
 	refused = 0;
 	memset(stub_troubles, 0, sizeof(stub_troubles));
 	stub_lines = 0;
@@ -93,6 +104,7 @@ static void create(const char *out)
 	spy_options.out = out;
 	if (!storage_create())
 		fail_msg("%s: %s", out, stub_said);
+	memcpy(tf_header(&spy_map)->magic, TF_MAGIC, 8); /* as recording_fill() does in the end */
 }
 
 /* A refusal is believed for a while. */
