@@ -40,6 +40,18 @@ void clock_choose(bool counter)
 #endif
 }
 
+struct tf_clock_triple spy_load_clock;
+
+uint64_t clock_ns_of(uint64_t ticks)
+{
+	uint64_t then = spy_load_clock.tick, now = spy_clock(),
+	         ns = clock_monotonic_ns() - spy_load_clock.monotonic_ns;
+
+	if (spy_clock_kind == TF_CLOCK_MONOTONIC || now <= then)
+		return ticks;
+	return (uint64_t)((double)ticks * (double)ns / (double)(now - then));
+}
+
 struct tf_clock_triple clock_triple(int brackets)
 {
 	struct tf_clock_triple best = {.bracket = UINT64_MAX};

@@ -11,6 +11,7 @@
 #include "shim/collector.h"
 #include "shim/cupti.h"
 #include "shim/environment.h"
+#include "shim/leaving.h"
 #include "shim/lock.h"
 #include "shim/lookup.h"
 #include "shim/options.h"
@@ -33,7 +34,6 @@ enum phase {
 
 struct tf_map spy_map;
 uint32_t spy_generation = 1;
-struct tf_clock_triple spy_load_clock;
 
 static uint32_t phase; /* enum phase; a futex */
 static uint64_t start_until_ns; /* nobody waits longer for the start under way */
@@ -482,6 +482,7 @@ static void __attribute__((constructor)) at_load(void)
 	int saved = errno;
 
 	lookup_init();
+	leaving_init();
 	first_look();
 	errno = saved;
 }

@@ -79,7 +79,4 @@ bool spy_in_range(void);
 /* Something of ours failed: counted in the recording, shown in every report. */
 void spy_count_trouble(enum spy_trouble what);
 
-/* The clocks when the shim was loaded. */
-extern struct tf_clock_triple spy_load_clock;
-
 #endif

@@ -1,6 +1,7 @@
 #include "shim/sampler.h"
 
 #include <errno.h>
+#include "shim/clock.h"
 #include "shim/estimate.h"
 #include "shim/lifecycle.h"
 #include "shim/options.h"
@@ -12,11 +13,14 @@
 #include "shim/works.h"
 
 #define CALIBRATE_ONE 3   /* of so many samples is a calibration */
-#define UNBUDGETED    256 /* samples of the process that need no budget: for short programs */
+/* What a process may spend beyond its budget, for short programs: a quarter of it on any class, the
+ * rest on those of which next to nothing is known. */
+#define ALLOWANCE_NS 4000000u
+#define GUESS_NS     20000u /* a thread's first sample */
 
 static struct { /* a line of its own, written at first */
-	uint32_t unbudgeted;
-	char rest[60];
+	uint64_t beyond_ns; /* spent, or about to be, of the allowance */
+	char rest[56];
 } shared __attribute__((aligned(64)));
 
 /* ---- keys ---- */
@@ -61,16 +65,30 @@ static void follow_thread(struct sampler *m, uint64_t now)
 	m->thread = th;
 }
 
-/* Half of the samples without a budget are kept for the first ones of a class, so that of many
- * kernels each is known a little. */
+/* By the thread's budget, or out of the allowance: then what a sample took last is set aside. */
 static bool affordable(struct sampler *m, const struct sampler_class *class, uint64_t now)
 {
+	m->aside_ns = 0;
 	if (rate_affords(&m->rate, now, spy_options.budget_percent))
 		return true;
-	/* Relaxed: a few more or less do not matter. */
-	uint32_t most = class_is_new(class) ? UNBUDGETED : UNBUDGETED / 4;
-	return __atomic_load_n(&shared.unbudgeted, __ATOMIC_RELAXED) < most &&
-	       __atomic_fetch_add(&shared.unbudgeted, 1, __ATOMIC_RELAXED) < most;
+	uint64_t cost = m->rate.cost ? clock_ns_of(m->rate.cost) : GUESS_NS,
+	         most = class_is_new(class) ? ALLOWANCE_NS : ALLOWANCE_NS / 4;
+	/* Relaxed: a sum that orders nothing. */
+	if (__atomic_fetch_add(&shared.beyond_ns, cost, __ATOMIC_RELAXED) + cost > most) {
+		__atomic_fetch_sub(&shared.beyond_ns, cost, __ATOMIC_RELAXED);
+		return false;
+	}
+	m->aside_ns = cost;
+	return true;
+}
+
+/* What was set aside becomes what it was. */
+static void settle(struct sampler *m, uint64_t ticks)
+{
+	if (m->aside_ns)
+		__atomic_fetch_add(&shared.beyond_ns, clock_ns_of(ticks) - m->aside_ns,
+		                   __ATOMIC_RELAXED);
+	m->aside_ns = 0;
 }
 
 /* Whether a launch may be timed at all: one that the program makes as such, not one inside another
@@ -79,7 +97,7 @@ static bool eligible(struct sampler *m, const struct spy_span *s)
 {
 	struct spy_span *o = spy_outer();
 
-	return o->mode == SPAN_RECORDED && spy_recording(o) && o->class == s->class &&
+	return !o->depth && spy_recording(o) && o->class == s->class &&
 	       !(o->unusual & SPAN_NO_ROOM) && place_usable(m);
 }
 
@@ -195,10 +213,12 @@ static void look(struct spy_span *s, uint64_t key, CUstream stream, const void *
 	}
 	uint64_t ticks = spy_clock() - start;
 	sampler_take_out(ticks);
-	if (s->gpu)
+	if (s->gpu) {
 		m->ticks = ticks; /* booked with the rest of it */
-	else if (c && !entered)   /* making a context ready is beyond any budget */
+	} else if (c && !entered) { /* making a context ready is beyond any budget */
 		rate_spend(&m->rate, ticks);
+		settle(m, ticks);
+	}
 }
 
 void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
@@ -206,7 +226,7 @@ void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const voi
 	struct sampler_class *all = spy_tls.sampled;
 	int saved = errno;
 
-	if (spy_outer()->mode == SPAN_INSIDE) /* perhaps inside this very function */
+	if (spy_outer()->depth) /* perhaps inside this very function */
 		return;
 	if (spy_gate_page.gate.gpu == SPY_GPU_CUPTI) {
 		if (kernel_meet(s, key, what))
@@ -310,6 +330,7 @@ void sampler_after(struct spy_span *s, CUresult rc, CUstream stream)
 	uint64_t now = spy_clock();
 	sampler_take_out(now - start);
 	m->ticks += now - start;
+	settle(m, m->ticks);
 	/* A stall also holds up the program's work, about as long as the host takes for a sample:
 	 * that counts as cost as well. */
 	uint64_t stalled = m->ticks * m->stall_us / STALL_FIRST_US;

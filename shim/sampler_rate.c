@@ -13,7 +13,8 @@ void rate_resume(struct sampler_rate *r, uint64_t now, uint64_t work)
 
 bool rate_affords(const struct sampler_rate *r, uint64_t now, double percent)
 {
-	return now > r->born && (double)r->spent <= (double)(now - r->born) * percent / 100;
+	return now > r->born &&
+	       (double)(r->spent + r->cost) <= (double)(now - r->born) * percent / 100;
 }
 
 void rate_spend(struct sampler_rate *r, uint64_t ticks)
@@ -30,6 +31,7 @@ void rate_sampled(struct sampler_rate *r, uint64_t ticks, uint64_t now, uint64_t
                   double percent)
 {
 	r->spent += ticks;
+	r->cost = ticks;
 	if (now <= r->last || work < r->last_work || percent <= 0)
 		return;
 	double rate = (double)(work - r->last_work) / (double)(now - r->last);

@@ -12,6 +12,7 @@
 struct sampler_rate {
 	uint64_t born, spent;     /* first seen; given to sampling since */
 	uint64_t last, last_work; /* when the last sample was booked, and how much work there was */
+	uint64_t cost;            /* of the last sample: what the next one may take; 0 = none yet */
 	double gap;               /* pieces of work between samples that the budget allows */
 	bool known;               /* the gap follows from a sample */
 };
@@ -22,7 +23,7 @@ void rate_begin(struct sampler_rate *r, uint64_t now, uint64_t work);
 /* The thread's count of work begins anew at `work`: it has another slot in the recording. */
 void rate_resume(struct sampler_rate *r, uint64_t now, uint64_t work);
 
-/* Whether what was spent so far is within `percent` of the thread's time. */
+/* Whether what was spent so far, and another sample, is within `percent` of the thread's time. */
 bool rate_affords(const struct sampler_rate *r, uint64_t now, double percent);
 
 /* Time that went to something else than a sample. */

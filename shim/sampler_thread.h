@@ -26,6 +26,7 @@ struct sampler {
 	struct sampler_class *class;
 	const void *function; /* to be asked about; NULL = not */
 	uint64_t ticks;       /* that it took so far */
+	uint64_t aside_ns;    /* of the allowance, for it; 0 = it is within the budget */
 	unsigned stall_us;    /* ahead of it; 0 = the stream was busy */
 	/* in cupti mode: the launch whose `function` is to be asked about; about how many so far */
 	const struct spy_span *met;

@@ -44,6 +44,7 @@ SHIM_C := $(SHARED_C) \
 	shim/gaps.c \
 	shim/graph_content.c \
 	shim/guard.c \
+	shim/leaving.c \
 	shim/lifecycle.c \
 	shim/lookup.c \
 	shim/messages.c \

@@ -40,7 +40,7 @@ static void enter_recorded(struct spy_span *s, uint64_t start)
 {
 	struct spy_tls *t = &spy_tls;
 
-	s->mode = SPAN_RECORDED;
+	s->mode = spy_clock_is_counter() ? SPAN_RECORDED : SPAN_SLOWLY;
 	s->rec = ring_room(t) ? ring_next(t) : &t->spare;
 	if (s->rec == &t->spare)
 		s->unusual |= SPAN_NO_ROOM;
@@ -71,12 +71,18 @@ void spy_enter_outermost(struct spy_span *s)
 	errno = saved;
 }
 
+/* An outermost span whose record is under way in the ring, or in the spare one. */
+static bool is_root_recorded(const struct spy_span *o)
+{
+	return o->mode == SPAN_RECORDED || o->mode == SPAN_SLOWLY;
+}
+
 /* A nested module load, allocation, wait or context call: its time is not its caller's own. */
 void spy_enter_timed(struct spy_span *s)
 {
 	struct spy_tls *t = &spy_tls;
 
-	if (t->timing_nested || t->outer->class == s->class || t->outer->mode != SPAN_RECORDED ||
+	if (t->timing_nested || t->outer->class == s->class || !is_root_recorded(t->outer) ||
 	    spy_gate_page.gate.live != t->generation)
 		return;
 	t->timing_nested = true;
@@ -107,12 +113,12 @@ static void forget(struct spy_tls *t)
 {
 	struct spy_span *o = t->outer;
 
-	if (o != t->root) {
-		/* Its own words are good as long as nothing was written over them. */
-		bool whole = o->mark == SPAN_MARK;
-		t->outer = whole ? o->below : t->root;
-		t->depth = whole ? o->depth : 1;
-		t->in_real = whole ? o->was_real : 0;
+	/* What was written over says nothing of what it lay in: one that comes back all the same is
+	 * counted by leave_overtaken(). */
+	if (o->mark == SPAN_MARK && o->depth) {
+		t->outer = o->below;
+		t->depth = o->depth;
+		t->in_real = o->was_real;
 		return;
 	}
 	t->depth = 0;
@@ -124,16 +130,26 @@ static void forget(struct spy_tls *t)
 	spy_count_trouble(SPY_TROUBLE_LEFT);
 }
 
+/* The outermost span under way. */
+static struct spy_span *root_of(const struct spy_tls *t)
+{
+	struct spy_span *o = t->outer;
+
+	while (o->depth)
+		o = o->below;
+	return o;
+}
+
 static bool is_steady(const struct spy_tls *t)
 {
 	const struct spy_span *o = t->outer;
 
-	return t->in_real && (o->mode != SPAN_INSIDE || (o->unusual & SPAN_STEADY));
+	return t->in_real && (!o->depth || (o->unusual & SPAN_STEADY));
 }
 
 static void enter_in(struct spy_tls *t, struct spy_span *s)
 {
-	s->mode = SPAN_INSIDE;
+	s->mode = spy_gate_page.gate.live == t->generation ? SPAN_INSIDE : SPAN_UNSEEN;
 	s->depth = t->depth;
 	s->below = t->outer;
 	s->was_real = t->in_real;
@@ -157,7 +173,7 @@ void spy_enter_inside(struct spy_span *s)
 	errno = saved;
 	if (!t->depth) {
 		s->depth = 0;
-		t->root = t->outer = s;
+		t->outer = s;
 		spy_in_order();
 		t->depth = 1;
 		spy_enter_outermost(s);
@@ -187,42 +203,41 @@ static bool catch_up(struct spy_span *s, bool may_wait)
 	return true;
 }
 
-bool spy_recording_slow(struct spy_span *o)
+/* The parent's, or cut short. */
+static void give_up(struct spy_span *o)
 {
-	struct spy_tls *t = &spy_tls;
-	int saved = errno;
-	bool yes = false;
-
-	if (o->mode == SPAN_PASSIVE) {
-		yes = catch_up(o, false);
-	} else if (o->mode == SPAN_RECORDED && !spy_still_open()) {
-		/* The parent's, or cut short. */
+	o->unusual |= SPAN_SETTLED;
+	o->kernel = NULL;
+	o->copy = NULL;
+	if (o->mode == SPAN_INSIDE) {
+		o->mode = SPAN_UNSEEN;
+	} else if (is_root_recorded(o)) {
 		o->mode = SPAN_PASSIVE;
-		o->unusual |= SPAN_SETTLED;
-		o->rec = &t->spare;
-	} else if (o->mode == SPAN_INSIDE) {
-		yes = t->generation == spy_generation ? spy_still_open() : catch_up(o, false);
-	} else {
-		yes = o->mode == SPAN_RECORDED;
+		o->rec = &spy_tls.spare;
 	}
+}
+
+void spy_look_again(void)
+{
+	struct spy_span *o = spy_tls.outer;
+	int saved = errno;
+
+	if (o->mode == SPAN_PASSIVE)
+		catch_up(o, false);
+	else if (o->mode == SPAN_UNSEEN && catch_up(o, false))
+		o->mode = SPAN_INSIDE;
+	else if (spy_recording(o) && !spy_still_open())
+		give_up(o);
 	errno = saved;
-	return yes;
 }
 
 void spans_after_fork(void)
 {
 	struct spy_tls *t = &spy_tls;
 
-	for (struct spy_span *o = t->depth ? t->outer : NULL; o;
-	     o = o == t->root ? NULL : o->below) {
-		o->unusual |= SPAN_SETTLED;
-		o->kernel = NULL;
-		o->copy = NULL;
-		if (o->mode != SPAN_RECORDED)
-			continue;
-		o->mode = SPAN_PASSIVE;
-		o->rec = &t->spare;
-	}
+	for (struct spy_span *o = t->depth ? t->outer : NULL; o; o = o->depth ? o->below : NULL)
+		if (o->mode != SPAN_BEGINS) /* which may be the call that brought us here */
+			give_up(o);
 	t->timing_nested = false;
 }
 
@@ -282,8 +297,7 @@ void spy_record_rest(struct spy_span *s, int result, uint64_t end)
 
 void spy_record(struct spy_span *s, int result)
 {
-	if (spy_recording(s))
-		spy_record_at(s, s->call, s->class, result, spy_clock());
+	spy_record_at(s, s->call, s->class, result, spy_clock());
 }
 
 /* The root's record, where it is under way in the ring, moves on by a slot. */
@@ -316,21 +330,19 @@ void span_push_aside(const struct tf_record *r)
 	struct spy_tls *t = &spy_tls;
 	struct spy_span here = {.mode = SPAN_PASSIVE, .mark = SPAN_MARK, .rec = &t->spare};
 
-	if (t->depth && t->root->mode == SPAN_OURS) { /* nobody comes between */
-		if (spy_still_open())
-			push(r, NULL);
-		return;
-	}
 	if (t->depth) {
-		if (t->root->mode == SPAN_RECORDED && spy_recording(t->root))
-			push(r, t->root);
+		struct spy_span *root = root_of(t);
+		if (root->mode == SPAN_OURS && spy_still_open()) /* nobody comes between */
+			push(r, NULL);
+		else if (is_root_recorded(root) && spy_still_open())
+			push(r, root);
 		return;
 	}
 	if (t->generation != spy_generation)
 		return;
 	/* A signal's handler that calls CUDA meanwhile must not take the slot. */
 	here.unusual = SPAN_SETTLED;
-	t->root = t->outer = &here;
+	t->outer = &here;
 	spy_in_order();
 	t->depth = 1;
 	if (spy_still_open())
@@ -345,7 +357,7 @@ static void leave_timed(struct spy_span *s, int result)
 	uint64_t end = spy_clock(), ticks = end - s->rec->start;
 
 	t->timing_nested = false;
-	if (t->outer->mode != SPAN_RECORDED || !spy_recording(t->outer))
+	if (!is_root_recorded(t->outer))
 		return;
 	spy_count((uint64_t *)&t->thread->self_adjust[s->class], ticks);
 	spy_count((uint64_t *)&t->thread->self_adjust[t->outer->class], -ticks);
@@ -359,15 +371,15 @@ static void leave_timed(struct spy_span *s, int result)
 static void leave_inside(struct spy_span *s, int result)
 {
 	struct spy_tls *t = &spy_tls;
-	struct spy_span *o = s->below, *root = t->root;
+	struct spy_span *o = s->below, *root = root_of(t);
 	uint64_t end = spy_clock(), ticks = end - s->rec->start;
 
 	if (spy_recording(s)) {
 		struct tf_thread *th = t->thread;
-		bool recorded = root->mode == SPAN_RECORDED;
+		bool recorded = is_root_recorded(root);
 		spy_count_call(th, s, s->call, s->class, ticks, end);
 		count_rest(th, s, result, ticks, end);
-		if (o->mode == SPAN_RECORDED || o->mode == SPAN_INSIDE)
+		if (spy_recording(o))
 			spy_count((uint64_t *)&th->self_adjust[o->class], -ticks);
 		s->own.end = end;
 		s->own.result = (int16_t)result;
@@ -379,7 +391,7 @@ static void leave_inside(struct spy_span *s, int result)
 		else
 			spy_count(&th->lost, 1);
 	} else if (!(s->unusual & SPAN_SETTLED) && spy_ask(false) == SPY_ON) {
-		spy_lose_call();
+		spy_lose_call(); /* for want of a slot */
 	}
 	t->outer = o;
 	spy_in_order();
@@ -404,7 +416,7 @@ static void leave_overtaken(struct spy_span *s)
 {
 	struct spy_tls *t = &spy_tls;
 
-	if (s->mode != SPAN_RECORDED || spy_gate_page.gate.live != t->generation)
+	if (!is_root_recorded(s) || spy_gate_page.gate.live != t->generation)
 		return;
 	spy_count(&t->thread->calls[s->call].calls, 1);
 	spy_count(&t->thread->lost, 1);
@@ -421,8 +433,12 @@ void spy_leave_unusual(struct spy_span *s, int result)
 		spy_real_begins();
 	} else if (t->outer != s) {
 		leave_overtaken(s);
-	} else if (s->mode == SPAN_INSIDE) {
+	} else if (s->mode == SPAN_INSIDE || s->mode == SPAN_UNSEEN) {
 		leave_inside(s, result);
+	} else if (s->mode == SPAN_SLOWLY) {
+		spy_record(s, result);
+		spy_in_order();
+		t->depth = 0;
 	} else {
 		leave_passive(s, result);
 	}
@@ -452,18 +468,14 @@ void spy_do_own(void (*f)(void *argument), void *argument)
 	                        .depth = t->depth,
 	                        .below = t->outer,
 	                        .was_real = t->in_real};
-	struct spy_span *root = t->root;
 
 	quiet_begin();
 	t->outer = &here;
-	if (!t->depth)
-		t->root = &here;
 	t->depth++;
 	t->in_real = 1;
 	own_stack_call(f, argument);
 	t->depth = here.depth;
 	t->outer = here.below;
-	t->root = root;
 	t->in_real = here.was_real;
 	quiet_end();
 }

@@ -19,14 +19,17 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum spy_span_mode {
-	SPAN_BEGINS,   /* outermost, being entered */
-	SPAN_PASSIVE,  /* outermost, not recorded: CUDA is not initialised, or out of range */
-	SPAN_RECORDED, /* outermost, recorded */
-	SPAN_NESTED,   /* a driver call of the runtime's: only gives arguments to its caller */
-	SPAN_TIMED,    /* nested, and timed for the host split */
+	SPAN_BEGINS,  /* outermost, being entered */
+	SPAN_PASSIVE, /* outermost, not recorded: CUDA is not initialised, or out of range */
+	SPAN_NESTED,  /* a driver call of the runtime's: only gives arguments to its caller */
+	SPAN_TIMED,   /* nested, and timed for the host split */
+	SPAN_OURS,    /* no call: work of our own, inside which no call is the program's */
+	SPAN_UNSEEN,  /* as the last one, not recorded */
+	/* recorded, all that follow */
+	SPAN_RECORDED, /* outermost */
+	SPAN_SLOWLY,   /* the same where the clock is not the CPU's counter */
 	SPAN_INSIDE,   /* a call of the program's own, made inside another: by a signal's handler or a
 	                  callback */
-	SPAN_OURS,     /* no call: work of our own, inside which no call is the program's */
 };
 
 enum spy_span_unusual {
@@ -41,22 +44,22 @@ struct spy_span {
 	struct tf_record *rec;         /* of all but a nested span; see spy_tls */
 	struct tf_kernel_stat *kernel; /* of a launch: where its time belongs; NULL = nowhere */
 	struct tf_copy_stat *copy;     /* the same for a copy */
-	uint64_t mark;                 /* SPAN_MARK, as long as nothing was written over it */
 	uint64_t kept[4];              /* what before_X() keeps for note_X() */
 	uint32_t depth;                /* spans outside this one */
+	uint32_t mark;                 /* SPAN_MARK, as long as nothing was written over it */
 	uint16_t call;
 	uint16_t flags; /* of the record: TF_PTDS */
 	uint8_t mode;   /* enum spy_span_mode */
 	uint8_t class;
 	uint8_t unusual; /* enum spy_span_unusual */
-	uint8_t gpu;     /* events of ours stand around it; set by gpu_wanted() */
 	uint8_t given;   /* the driver's call that it is made of has come */
+	uint8_t gpu;     /* events of ours stand around it; set by gpu_wanted() */
 	/* SPAN_INSIDE alone */
 	uint8_t was_real;       /* `in_real` of the thread, to be restored */
-	struct spy_span *below; /* the one it lies in; NULL in an outermost one */
+	struct spy_span *below; /* the one it lies in */
 	struct tf_record own;
 };
-#define SPAN_MARK 0x7370796d61726b21u
+#define SPAN_MARK 0x6b72616du
 
 /*
  * What a thread keeps outside the recording. Initial-exec TLS comes out of a small static block:
@@ -92,9 +95,9 @@ struct spy_tls {
 	bool in_lookup;      /* inside our dlsym hook */
 	bool timing_nested;
 	uint8_t in_real; /* the real function of the innermost span runs, none of our code */
-	struct tf_thread
-	        *last_thread; /* the slot to go on with after the thread's destructor ran */
-	struct spy_span *root; /* the outermost span under way */
+	/* The slot to go on with after the thread's destructor ran, in this generation. */
+	struct tf_thread *last_thread;
+	uint32_t last_generation;
 	struct sampler_class
 	        *sampled; /* see sampler.h; NULL = not, or its context is to be looked at */
 	struct sampler *sampler;
@@ -141,7 +144,7 @@ void spy_enter_outermost(struct spy_span *s) __attribute__((cold));
 void spy_enter_inside(struct spy_span *s) __attribute__((cold));
 void spy_enter_timed(struct spy_span *s);
 void spy_leave_unusual(struct spy_span *s, int result);
-bool spy_recording_slow(struct spy_span *outer) __attribute__((cold));
+void spy_look_again(void) __attribute__((cold));
 
 /*
  * Puts a record of the shim's own into the calling thread's ring, between those of calls; lost, and
@@ -240,20 +243,20 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 	struct spy_tls *t = &spy_tls;
 	uint32_t depth = t->depth;
 
+	s->mark = SPAN_MARK;
 	s->call = (uint16_t)call;
 	s->flags = (uint16_t)(flags & ~SPY_FILLS);
+	s->mode = SPAN_BEGINS;
 	s->class = (uint8_t) class;
 	s->unusual = 0;
 	s->given = 0;
-	s->mark = SPAN_MARK;
 	if (class == SPY_CLASS_LAUNCH)
 		s->kernel = NULL;
 	else if (class == SPY_CLASS_COPY)
 		s->copy = NULL;
+	s->depth = depth;
 	if (likely(depth == 0)) {
-		s->mode = SPAN_BEGINS;
-		s->depth = 0;
-		t->root = t->outer = s;
+		t->outer = s;
 		spy_in_order();
 		t->depth = 1;
 		spy_in_order();
@@ -275,7 +278,6 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 		}
 	} else if (likely(call < SPY_DRIVER_CALLS && spy_is_nested(t, s, class))) {
 		t->in_real = 0;
-		s->depth = depth;
 		t->depth = depth + 1;
 		s->mode = SPAN_NESTED;
 		if (spy_class_timed_when_nested(class))
@@ -292,10 +294,16 @@ static inline void spy_real_begins(void)
 	spy_tls.in_real = 1;
 }
 
+/* And whether what was recorded still is, or what was not is now: the process may be another one, a
+ * child that was forked meanwhile; the recording may have begun, or ended. */
 static inline void spy_real_ended(void)
 {
-	spy_tls.in_real = 0;
+	struct spy_tls *t = &spy_tls;
+
+	t->in_real = 0;
 	spy_in_order();
+	if (unlikely(spy_gate_page.gate.counter != t->generation))
+		spy_look_again();
 }
 
 /* Classes of the calls that programs make by the thousand: their wrappers have the whole path in
@@ -312,7 +320,7 @@ static inline __attribute__((always_inline)) void spy_leave(struct spy_span *s, 
 	struct spy_tls *t = &spy_tls;
 
 	if (likely(s->mode == SPAN_RECORDED && t->outer == s)) {
-		if (spy_class_hot(class) && likely(spy_gate_page.gate.counter == t->generation))
+		if (spy_class_hot(class))
 			spy_record_at(s, call, class, result, spy_counter());
 		else
 			spy_record(s, result);
@@ -333,13 +341,10 @@ static inline struct spy_span *spy_outer(void)
 	return spy_tls.outer;
 }
 
-/* Whether what this span's thread does now is counted. One that began before there was a recording
- * is from here on. */
-static inline bool spy_recording(struct spy_span *outer)
+/* Whether what this span's thread does now is counted. */
+static inline bool spy_recording(const struct spy_span *outer)
 {
-	return likely(outer->mode == SPAN_RECORDED &&
-	              spy_gate_page.gate.live == spy_tls.generation) ||
-	       spy_recording_slow(outer);
+	return outer->mode >= SPAN_RECORDED;
 }
 
 #endif

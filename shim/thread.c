@@ -155,7 +155,6 @@ void thread_init(void)
 void thread_after_fork(void)
 {
 	spy_tls.generation = SPY_NO_GENERATION;
-	spy_tls.last_thread = NULL;
 	ring_bytes = 0;
 }
 
@@ -234,6 +233,7 @@ static void fill_slot(struct spy_tls *t, struct tf_thread *th, uint16_t index)
 	t->known_version = 0;
 	memset(t->known, 0, sizeof(t->known));
 	t->last_thread = t->thread = th;
+	t->last_generation = spy_generation;
 	t->generation = spy_generation;
 	if (key_made)
 		pthread_setspecific(key, th);
@@ -246,7 +246,7 @@ static struct tf_thread *find_slot(struct spy_tls *t, uint16_t *index)
 	struct tf_thread *th = NULL;
 
 	spy_lock();
-	if (t->last_thread && t->last_thread->tid == tid)
+	if (t->last_thread && t->last_generation == spy_generation && t->last_thread->tid == tid)
 		th = t->last_thread; /* called again after our destructor */
 	else if (tf_count(&h->threads) >= SLOTS_FRESH)
 		th = adopt(h, index);

@@ -104,9 +104,13 @@ static void __attribute__((noinline)) call_inside(uint64_t who, uint64_t number)
 {
 	struct spy_span inner;
 
+	spy_real_begins(); /* of the runtime's call that this one is part of */
 	spy_enter(&inner, CALL_cuMemAlloc_v2, SPY_CLASS_ALLOC, 0);
+	spy_real_begins();
+	spy_real_ended();
 	fill(spy_note_target(&inner), who, number);
 	spy_leave(&inner, CALL_cuMemAlloc_v2, SPY_CLASS_ALLOC, 0);
+	spy_real_ended();
 }
 
 static void *produce(void *arg)
@@ -116,13 +120,13 @@ static void *produce(void *arg)
 	for (uint64_t i = 0; i < calls; i++) {
 		struct spy_span outer;
 		int result = i % FAILS_EACH == FAILS_EACH - 1 ? 700 : 0;
-		spy_enter(&outer, CALL_cuEventRecord, SPY_CLASS_EVENT, 0);
+		spy_enter(&outer, CALL_cudaEventRecord, SPY_CLASS_EVENT, 0);
 		if (i % NESTED_EACH == 0) {
 			call_inside(who, i);
 			nested++;
 		}
 		fill(spy_note_target(&outer), who, i);
-		spy_leave(&outer, CALL_cuEventRecord, SPY_CLASS_EVENT, result);
+		spy_leave(&outer, CALL_cudaEventRecord, SPY_CLASS_EVENT, result);
 	}
 	__atomic_fetch_add(&made_calls, calls, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&made_nested, nested, __ATOMIC_RELAXED);
@@ -164,19 +168,19 @@ static void *look_on(void *arg)
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		for (uint32_t i = 0; i < tf_count(&tf_header(&spy_map)->threads); i++) {
 			const struct tf_thread *th = thread_at(i);
-			uint64_t n = look(&th->calls[CALL_cuEventRecord].calls);
+			uint64_t n = look(&th->calls[CALL_cudaEventRecord].calls);
 			uint32_t in_call = __atomic_load_n(&th->in_call, __ATOMIC_ACQUIRE);
 			if (n < last[i])
 				complain("a counter fell", last[i], n);
 			last[i] = n;
-			if (in_call && in_call != CALL_cuEventRecord + 1)
+			if (in_call && in_call != CALL_cudaEventRecord + 1)
 				complain("a call in flight that nobody makes", in_call, i);
 			look(&th->lost);
 			look(&th->last_return);
 			look(&th->in_start);
-			look(&th->calls[CALL_cuEventRecord].sum_ticks);
-			look(&th->calls[CALL_cuEventRecord].max_ticks);
-			look(&th->calls[CALL_cuEventRecord].failed);
+			look(&th->calls[CALL_cudaEventRecord].sum_ticks);
+			look(&th->calls[CALL_cudaEventRecord].max_ticks);
+			look(&th->calls[CALL_cudaEventRecord].failed);
 		}
 		usleep(200);
 	}
@@ -195,8 +199,8 @@ static struct sums sum_up(void)
 
 	for (uint32_t i = 0; i < tf_count(&tf_header(&spy_map)->threads); i++) {
 		const struct tf_thread *th = thread_at(i);
-		s.calls += th->calls[CALL_cuEventRecord].calls;
-		s.failed += th->calls[CALL_cuEventRecord].failed;
+		s.calls += th->calls[CALL_cudaEventRecord].calls;
+		s.failed += th->calls[CALL_cudaEventRecord].failed;
 		s.lost += th->lost;
 		if (th->in_call)
 			complain("a call is still in flight", th->in_call, i);
@@ -225,7 +229,7 @@ static void check_records(void)
 		int wanted = !nested && number % FAILS_EACH == FAILS_EACH - 1 ? 700 : 0;
 		if (r->arg[3] != check_sum(r) || who >= threads * generations || r->arg[2] != number * who ||
 		    r->stream != ~number || r->end < r->start || r->result != wanted || (r->flags & TF_NO_ARGS) ||
-		    r->call != (nested ? CALL_cuMemAlloc_v2 : CALL_cuEventRecord)) {
+		    r->call != (nested ? CALL_cuMemAlloc_v2 : CALL_cudaEventRecord)) {
 			complain("a torn record", n, number);
 			continue;
 		}

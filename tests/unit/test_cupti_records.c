@@ -14,7 +14,6 @@
 
 static size_t record_bytes = RECORD_BYTES;
 
-struct tf_clock_triple spy_load_clock;
 
 /* As thread.c makes them. */
 uint64_t thread_make_ring(uint64_t records)

@@ -1,4 +1,6 @@
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "shim/notes.h"
@@ -23,7 +25,7 @@ bool spy_is_captured_slow(const struct spy_span *s, CUstream stream)
 
 static int start(void **state)
 {
-	stub_start(8 << 20);
+	stub_start(64 << 20);
 	struct tf_header *h = tf_header(&spy_map);
 	h->thread_bytes = (uint32_t)(sizeof(struct tf_thread) + SPY_CALLS * sizeof(struct tf_call_stat));
 	h->threads = (struct tf_table){ .entry_bytes = 8, .page_entries = 512, .max = 65535 };
@@ -391,6 +393,296 @@ static void test_left_behind(void **state)
 	assert_int_equal(thread()->in_call, 0);
 }
 
+/* ---- calls of the program's own inside others --------------------------------------------------------------------------- */
+
+/* A handler of a signal that comes during the real call of `outer`: a whole call, as its wrapper makes it. */
+static void __attribute__((noinline)) handler_calls(unsigned call, unsigned class)
+{
+	struct spy_span s;
+
+	spy_real_begins();
+	spy_enter(&s, call, class, 0);
+	spy_real_begins();
+	spy_real_ended();
+	spy_leave(&s, call, class, 0);
+	spy_real_ended();
+}
+
+static void outer_with(unsigned call, unsigned class, unsigned inner, unsigned inner_class, unsigned times)
+{
+	struct spy_span s;
+
+	spy_enter(&s, call, class, 0);
+	for (unsigned i = 0; i < times; i++)
+		handler_calls(inner, inner_class);
+	spy_real_ended();
+	spy_leave(&s, call, class, 0);
+}
+
+/* What is no part of the call around it counts as any other, by its own name. */
+static void test_calls_inside_calls(void **state)
+{
+	/* neither level calls itself, and the driver never calls the runtime */
+	outer_with(CALL_cuStreamSynchronize, SPY_CLASS_SYNC, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 1);
+	outer_with(CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 1);
+	outer_with(CALL_cudaMemcpy, SPY_CLASS_COPY, CALL_cudaMemcpy, SPY_CLASS_COPY, 1);
+	outer_with(CALL_cuMemcpy, SPY_CLASS_COPY, CALL_cudaMemcpy, SPY_CLASS_COPY, 1);
+	/* a launch of the runtime's is one of the driver's: the second one is not its own */
+	outer_with(CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 3);
+	/* nor does the runtime launch when it copies, or wait when it launches */
+	outer_with(CALL_cudaMemcpy, SPY_CLASS_COPY, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 1);
+	outer_with(CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 1);
+	assert_int_equal(figures(CALL_cuStreamSynchronize)->calls, 2);
+	assert_int_equal(figures(CALL_cuLaunchKernel)->calls, 6);
+	assert_int_equal(figures(CALL_cudaMemcpy)->calls, 4);
+	assert_int_equal(figures(CALL_cuMemcpy)->calls, 1);
+	assert_int_equal(figures(CALL_cudaLaunchKernel)->calls, 2);
+	assert_int_equal(offered(), 15);
+	assert_int_equal(thread()->lost, 0);
+	assert_int_equal(thread()->in_call, 0);
+	assert_int_equal(spy_tls.depth, 0);
+}
+
+/* Its record stands before that of the call around it, and its time is none of that one's. */
+static void test_a_record_of_a_call_inside(void **state)
+{
+	outer_with(CALL_cuStreamSynchronize, SPY_CLASS_SYNC, CALL_cuMemcpy, SPY_CLASS_COPY, 1);
+	const struct tf_record *inner = record(0), *outer = record(1);
+	assert_int_equal(inner->call, CALL_cuMemcpy);
+	assert_int_equal(inner->flags, TF_NESTED | TF_OWN | TF_NO_ARGS);
+	assert_false(tf_is_part(inner));
+	assert_int_equal(outer->call, CALL_cuStreamSynchronize);
+	assert_int_equal(outer->flags, TF_NO_ARGS);
+	assert_true(outer->start <= inner->start && inner->end <= outer->end);
+	assert_int_equal(-thread()->self_adjust[SPY_CLASS_SYNC], inner->end - inner->start);
+	assert_int_equal(thread()->self_adjust[SPY_CLASS_COPY], 0); /* its own sum has it */
+	assert_int_equal(figures(CALL_cuMemcpy)->sum_ticks, inner->end - inner->start);
+}
+
+/* Where the handler interrupts our own code the ring is not touched: counted, without a record. */
+static void __attribute__((noinline)) handler_of_a_handler(void)
+{
+	struct spy_span in;
+
+	spy_enter(&in, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
+	spy_real_begins();
+	handler_calls(CALL_cuStreamSynchronize, SPY_CLASS_SYNC); /* another one comes to the handler */
+	spy_real_ended();
+	spy_leave(&in, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
+}
+
+static void test_a_handler_inside_our_own_code(void **state)
+{
+	struct spy_span s;
+
+	for (int i = 0; i < 3; i++) {
+		spy_enter(&s, CALL_cuMemcpy, SPY_CLASS_COPY, 0); /* and here the signal comes */
+		handler_of_a_handler();
+		spy_real_begins();
+		spy_real_ended();
+		spy_leave(&s, CALL_cuMemcpy, SPY_CLASS_COPY, 0);
+	}
+	assert_int_equal(figures(CALL_cuMemcpy)->calls, 3);
+	assert_int_equal(figures(CALL_cuCtxSynchronize)->calls, 3);
+	assert_int_equal(figures(CALL_cuStreamSynchronize)->calls, 3);
+	assert_int_equal(records(), 3);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(record(i)->call, CALL_cuMemcpy);
+	assert_int_equal(thread()->lost, 6);
+	assert_int_equal(spy_tls.depth, 0);
+	assert_int_equal(spy_tls.in_real, 0);
+}
+
+/* Left by a longjmp, and its frame written over: seen from deeper frames too. */
+static void __attribute__((noinline)) deeper(unsigned levels)
+{
+	volatile char room[512];
+
+	memset((char *)room, 0x5a, sizeof(room));
+	if (levels)
+		deeper(levels - 1);
+	else
+		a_call(CALL_cuMemcpy, SPY_CLASS_COPY, 0);
+	room[0] = room[1];
+}
+
+static void test_left_behind_by_deeper_calls(void **state)
+{
+	a_call(CALL_cuMemcpy, SPY_CLASS_COPY, 0);
+	for (int i = 0; i < 5; i++) {
+		never_returns();
+		deeper(8);
+		deeper(8);
+		a_call(CALL_cuMemcpy, SPY_CLASS_COPY, 0);
+	}
+	assert_int_equal(figures(CALL_cuMemcpy)->calls, 16);
+	assert_int_equal(figures(CALL_cuCtxSynchronize)->calls, 0);
+	assert_int_equal(thread()->in_call, 0);
+	assert_int_equal(stub_troubles[SPY_TROUBLE_LEFT], 5);
+	assert_int_equal(spy_tls.depth, 0);
+}
+
+/* A handler on a stack of its own, which lies above the interrupted one or below: no call is given up for that. */
+static void on_signal(int number)
+{
+	handler_calls(CALL_cuMemcpy, SPY_CLASS_COPY);
+}
+
+static void test_a_handler_with_a_stack_of_its_own(void **state)
+{
+	static char below[32768];
+	char above[32768]; /* in a frame above the wrapper's */
+	struct sigaction act = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK }, before;
+	stack_t old;
+
+	sigaction(SIGUSR1, &act, &before);
+	for (int i = 0; i < 2; i++) {
+		const stack_t stack = { .ss_sp = i ? above : below, .ss_size = sizeof(below) };
+		assert_int_equal(sigaltstack(&stack, &old), 0);
+		struct spy_span s;
+		spy_enter(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
+		spy_real_begins();
+		raise(SIGUSR1);
+		spy_real_ended();
+		spy_leave(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
+		sigaltstack(&old, NULL);
+	}
+	sigaction(SIGUSR1, &before, NULL);
+	assert_int_equal(figures(CALL_cuCtxSynchronize)->calls, 2);
+	assert_int_equal(figures(CALL_cuMemcpy)->calls, 2);
+	assert_int_equal(stub_troubles[SPY_TROUBLE_LEFT], 0);
+}
+
+/* ---- other times, other processes ------------------------------------------------------------------------------------------ */
+
+/* The recording began while the call was under way: it counts from its own entry on, with what it launched. */
+static void __attribute__((noinline)) launch_while_it_begins(void)
+{
+	const CUlaunchConfig c = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
+				   .blockDimZ = 1 };
+	struct spy_span in;
+
+	spy_real_begins();
+	spy_enter(&in, CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, SPY_FILLS);
+	spy_real_begins();
+	stub_gate(true);
+	spy_real_ended();
+	note_launch_ex(&in, CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
+	spy_leave(&in, CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, 0);
+	spy_real_ended();
+}
+
+static void test_a_call_under_way_when_it_began(void **state)
+{
+	struct spy_span s;
+
+	stub_gate(false);
+	uint64_t before = spy_clock();
+	spy_enter(&s, CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, 0);
+	uint64_t entered = spy_clock();
+	launch_while_it_begins();
+	spy_leave(&s, CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, 0);
+	assert_int_equal(figures(CALL_cudaLaunchKernel)->calls, 1);
+	assert_int_equal(thread()->launches, 1);
+	assert_int_equal(records(), 1);
+	assert_in_range(record(0)->start, before, entered);
+	/* and one without anything inside, at its return */
+	stub_gate(false);
+	stub_forget_thread();
+	spy_enter(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
+	spy_real_begins();
+	spy_real_ended();
+	stub_gate(true);
+	spy_leave(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
+	const uint64_t *at = tf_entry(&spy_map, &tf_header(&spy_map)->threads, 1, sizeof(*at));
+	const struct tf_thread *second = tf_at(&spy_map, *at, sizeof(*second));
+	assert_int_equal(second->calls[CALL_cuCtxSynchronize].calls, 1);
+}
+
+/* A child that no handler of ours saw, and in which another thread was first: the gate is open again, for another
+ * generation, and this thread has its parent's slot still. */
+static void test_a_thread_of_the_parent(void **state)
+{
+	struct spy_span s;
+
+	a_call(CALL_cuMemcpy, SPY_CLASS_COPY, 0);
+	struct tf_thread *parents = thread();
+	spy_enter(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0); /* forks in here */
+	spy_real_begins();
+	spy_generation++;
+	stub_gate(true);
+	uint32_t in_call = parents->in_call;
+	spy_real_ended();
+	struct tf_record *r = spy_note_target(&s);
+	assert_null(r);
+	spy_leave(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
+	assert_int_equal(parents->calls[CALL_cuCtxSynchronize].calls, 0);
+	assert_int_equal(parents->in_call, in_call);
+	a_call(CALL_cuMemcpy, SPY_CLASS_COPY, 0); /* attaches anew */
+	assert_int_equal(parents->calls[CALL_cuMemcpy].calls, 1);
+	assert_ptr_not_equal(spy_tls.thread, parents);
+	assert_int_equal(spy_tls.thread->calls[CALL_cuMemcpy].calls, 1);
+}
+
+/* In a forked child nothing that was under way is counted, however deep. */
+static void __attribute__((noinline)) handler_forks(void)
+{
+	struct spy_span in;
+
+	spy_real_begins();
+	spy_enter(&in, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 0); /* by a handler, which forks in its real call */
+	spy_real_begins();
+	spy_generation++;
+	spans_after_fork();
+	thread_after_fork();
+	stub_gate(true);
+	spy_real_ended();
+	assert_null(spy_note_target(&in));
+	spy_leave(&in, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 0);
+	spy_real_ended();
+}
+
+static void test_spans_after_a_fork(void **state)
+{
+	struct spy_span s;
+
+	spy_enter(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
+	struct tf_thread *parents = thread();
+	handler_forks();
+	spy_leave(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
+	assert_int_equal(parents->calls[CALL_cuLaunchKernel].calls, 0);
+	assert_int_equal(parents->calls[CALL_cuCtxSynchronize].calls, 0);
+	assert_int_equal(spy_tls.depth, 0);
+	assert_int_equal(stub_lost_calls, 0);
+}
+
+/* A slot whose owner ended without a destructor of ours is free by the kernel's word. */
+static void *one_call(void *unused)
+{
+	a_call(CALL_cuMemcpy, SPY_CLASS_COPY, 0);
+	return NULL;
+}
+
+static void test_slots_of_threads_that_ended_in_silence(void **state)
+{
+	pthread_t id;
+
+	for (int i = 0; i < 300; i++) {
+		assert_int_equal(pthread_create(&id, NULL, one_call, NULL), 0);
+		assert_int_equal(pthread_join(id, NULL), 0);
+	}
+	assert_int_equal(tf_count(&tf_header(&spy_map)->threads), 256);
+	uint64_t calls = 0, adopted = 0;
+	for (uint32_t i = 0; i < 256; i++) {
+		const uint64_t *at = tf_entry(&spy_map, &tf_header(&spy_map)->threads, i, sizeof(*at));
+		const struct tf_thread *th = tf_at(&spy_map, *at, sizeof(*th));
+		calls += th->calls[CALL_cuMemcpy].calls;
+		adopted += th->adopted;
+	}
+	assert_int_equal(calls, 300);
+	assert_int_equal(adopted, 44);
+}
+
 /* ---- launches ----------------------------------------------------------------------------------------------------------- */
 
 static void launch(CUfunction f, const CUlaunchConfig *config, CUresult rc)
@@ -504,6 +796,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nested_at_the_end_of_a_ring, start, end),
 		cmocka_unit_test_setup_teardown(test_nested_in_a_full_ring, start, end),
 		cmocka_unit_test_setup_teardown(test_left_behind, start, end),
+		cmocka_unit_test_setup_teardown(test_calls_inside_calls, start, end),
+		cmocka_unit_test_setup_teardown(test_a_record_of_a_call_inside, start, end),
+		cmocka_unit_test_setup_teardown(test_a_handler_inside_our_own_code, start, end),
+		cmocka_unit_test_setup_teardown(test_left_behind_by_deeper_calls, start, end),
+		cmocka_unit_test_setup_teardown(test_a_handler_with_a_stack_of_its_own, start, end),
+		cmocka_unit_test_setup_teardown(test_a_call_under_way_when_it_began, start, end),
+		cmocka_unit_test_setup_teardown(test_a_thread_of_the_parent, start, end),
+		cmocka_unit_test_setup_teardown(test_spans_after_a_fork, start, end),
+		cmocka_unit_test_setup_teardown(test_slots_of_threads_that_ended_in_silence, start, end),
 		cmocka_unit_test_setup_teardown(test_a_launchs_record, start, end),
 		cmocka_unit_test_setup_teardown(test_figures_of_kernels, start, end),
 	};
