@@ -16,9 +16,13 @@ TEST_BUILDS := shim report sim samples-sim unit-build $(TEST_EXTRA)
 check: $(TEST_BUILDS)
 	$(Q)$(PYTEST) tests $(PYTEST_ARGS)
 
+# The acceptance run of "no program is harmed, no call is lost": 200 tries of each row, 1,000 kills.
+campaign: $(TEST_BUILDS)
+	$(Q)CAMPAIGN_TRIES=200 KILLS=1000 $(PYTEST) tests/e2e/test_harm.py tests/e2e/test_kill.py $(PYTEST_ARGS)
+
 # What README says: sets the machine up where something is missing, then all tests.
 test:
 	$(Q)scripts/setup --test
 	$(Q)+$(MAKE) --no-print-directory -j$(JOBS) check
 
-.PHONY: check test
+.PHONY: check campaign test

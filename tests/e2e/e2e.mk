@@ -65,6 +65,55 @@ $(E2E)/%.o: tests/e2e/programs/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(E2E_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The programs of test_harm.py and their driver: the simulated one's objects, with calls wrapped.
+HARM_PROGRAMS := \
+	harm_cancel \
+	harm_end \
+	harm_exit \
+	harm_file \
+	harm_fork \
+	harm_guest \
+	harm_runtime \
+	harm_signal \
+	harm_stack \
+	harm_threads \
+	# EOL
+
+HARM_WRAPPED := \
+	do_cuCtxSetCurrent \
+	do_cuDevicePrimaryCtxRetain \
+	do_cuInit \
+	do_cuLaunchHostFunc \
+	do_cuLaunchKernel \
+	do_cuMemAlloc_v2 \
+	do_cuMemFree_v2 \
+	do_cuMemsetD8Async \
+	do_cuModuleGetFunction \
+	do_cuModuleLoadData \
+	do_cuModuleUnload \
+	do_cuStreamCreate \
+	do_cuStreamDestroy_v2 \
+	sim_enter_slow \
+	# EOL
+
+HARM_DRIVER := $(E2E)/harm/libcuda.so.1
+
+e2e-build: $(addprefix $(E2E)/,$(HARM_PROGRAMS) libharm_ctor.so)
+
+$(E2E)/harm_driver.o: $(SIM_GEN)/driver_api.h
+$(HARM_DRIVER): $(SIM_DRIVER_OBJ) $(E2E)/harm_driver.o
+	$(call msg,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic-functions -Wl,--no-undefined -Wl,-z,nodelete \
+		$(addprefix -Wl$(comma)--wrap=,$(HARM_WRAPPED)) $(SAN_LDFLAGS) -o $@ $^ $(SIM_LDLIBS)
+
+$(addprefix $(E2E)/,$(HARM_PROGRAMS) libharm_ctor.so): $(E2E)/%: $(HARM_DRIVER)
+	$(e2e_link)
+$(foreach p,$(HARM_PROGRAMS),$(eval $(E2E)/$(p): $(E2E)/$(p).o))
+$(E2E)/libharm_ctor.so: $(E2E)/harm_ctor.o
+$(E2E)/harm_runtime: $(O)/sim/libcudart.so.12
+$(E2E)/harm_threads: E2E_LDFLAGS = -rdynamic
+
 # A program or library is what its prerequisites are, linked: objects first, for linkers that drop what is not needed yet.
 define e2e_link
 $(call msg,LD,$@)

@@ -13,7 +13,7 @@ __thread struct sim_thread *sim_self __attribute__((tls_model("initial-exec")));
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_key;
-static bool ever_ready;
+static _Atomic bool ever_ready; /* set after the phase, read before it */
 static pid_t owner;
 static unsigned generation = 1;
 
@@ -84,14 +84,15 @@ void sim_set_ready(void)
 {
 	if (!ever_ready)
 		atexit(at_exit);
-	ever_ready = true;
 	atomic_store(&sim_life->phase, SIM_READY);
+	ever_ready = true;
 	truth_init_done();
 }
 
 CUresult sim_enter_slow(struct sim_thread **out, unsigned api, unsigned how)
 {
 	struct sim_thread *t = sim_thread_get();
+	bool was_ready = ever_ready;
 	int phase = atomic_load(&sim_life->phase), code;
 
 	*out = t;
@@ -100,7 +101,7 @@ CUresult sim_enter_slow(struct sim_thread **out, unsigned api, unsigned how)
 	code = sim_watch[api] ? sim_config_failure(api) : 0;
 	if (code)
 		return (CUresult)code;
-	if (api == API_cuInit && phase == SIM_NOT_READY && ever_ready)
+	if (api == API_cuInit && phase == SIM_NOT_READY && was_ready)
 		return CUDA_ERROR_NOT_INITIALIZED; /* in a forked child */
 	if (phase == SIM_READY || (how & SIM_ALWAYS))
 		return CUDA_SUCCESS;

@@ -1,0 +1,260 @@
+"""No program is harmed, no call is lost in silence: a row for each way in which that was not so, or might not be.
+
+Each row's program is run bare and watched, twenty times here and two hundred times by `make campaign`: the same status, the
+same output, no hang; its calls, as the simulated driver counted them, are in the report or in `lost.calls`. What a row is
+about stands at the head of its program (tests/e2e/programs/harm_*.c).
+"""
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.register_assert_rewrite('harm', 'harm_places')
+
+from conftest import SAMPLES, need, report # noqa: E402
+from harm import CLOSING, HANG_S, PROGRAMS, Row, against, campaign, compare_counts # noqa: E402
+from harm_places import live_leftovers, overlay_and_small_memory, small_output # noqa: E402
+
+# ---- what goes on meanwhile ----------------------------------------------------------------------------------------------
+
+
+def send_term(process, folder, number):
+    time.sleep(random.Random(number).uniform(0, 0.02))
+    process.send_signal(signal.SIGTERM)
+
+
+def stop_and_continue(process, folder, number):
+    for _ in range(5):
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.01)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.002)
+
+
+def cut_to(size):
+    """The recording gets this size; `size` is a function of its size."""
+    def cut(process, folder, number):
+        time.sleep(random.Random(number).uniform(0, 0.01))
+        for file in folder.glob('*.cudaspy'):
+            os.truncate(file, size(file.stat().st_size))
+        time.sleep(0.01)
+    return cut
+
+
+# ---- what is said --------------------------------------------------------------------------------------------------------
+
+def troubles(t):
+    return [line for line in t.ours if not CLOSING.fullmatch(line)]
+
+
+def says_that_it_ended(t):
+    assert t.ours, 'does not say that the recording ended'
+    line, *more = troubles(t) or [None]
+    assert line and not more and re.search(r'\b(ends?|ended|stops?|stopped)\b', line), f'says {t.ours}'
+
+
+def at_most_one_trouble(t):
+    assert len(troubles(t)) <= 1, f'says {t.ours}'
+
+
+def one_true_line(t):
+    """A recording that could not be made, or stopped growing later: never is counting said to go on without one."""
+    assert len(troubles(t)) <= 1, f'says {t.ours}'
+    if not t.recordings:
+        assert len(t.ours) == 1, f'says {t.ours}'
+        assert 'goes on' not in t.ours[0] and 'thinned' not in t.ours[0], f'says {t.ours}'
+
+
+# ---- what else is looked at ----------------------------------------------------------------------------------------------
+
+def counts_where_recorded(t, bare):
+    truths = t.truths()
+    for pid, r in t.reports().items():
+        against(Row(''), r, truths[pid])
+
+
+def whole_if_begun(t, bare):
+    """Whether the process ended before CUDA was up is chance."""
+    if t.recordings:
+        compare_counts(Row('', counts='cut'), t)
+    else:
+        calls = [api['calls'] for truth in t.truths().values() for api in truth['apis'].values()]
+        assert sum(calls) <= 1, f'{sum(calls)} calls and no recording'
+
+
+def a_quarter_at_most(t, bare):
+    taken, free = t.measured['taken_kib'], t.measured['free_kib']
+    assert taken - bare.measured['taken_kib'] <= free / 4, f'{taken} KiB of {free} taken'
+    assert not live_leftovers(t), 'something is left in memory'
+
+
+def whole(t):
+    recording, = t.recordings
+    assert not live_leftovers(t), 'the live file is still in memory'
+    assert recording.read_bytes()[:8] != b'CUDASPY>', 'the recording is still a stub'
+    counts_where_recorded(t, None)
+
+
+def the_next_run_tidies_up(t, bare):
+    variables = {**t.variables, 'SIM_TRUTH': str(t.folder / 'of-the-next'), 'CUDASPY_OUT': f'{t.folder}/next.cudaspy'}
+    subprocess.run([PROGRAMS / 'harm_file', 'plain', '100'], env=variables, cwd=t.folder, timeout=HANG_S, check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    whole(t)
+
+
+def the_reporter_tidies_up(t, bare):
+    report(*t.recordings)
+    whole(t)
+
+
+def a_few_tens_of_mib(t, bare):
+    recording, = t.recordings
+    mib = recording.stat().st_blocks / 2048
+    assert mib <= 40, f'the recording takes {mib:.0f} MiB'
+
+
+def little_stack(t, bare):
+    assert t.measured.keys() == bare.measured.keys() and t.measured
+    for name, used in t.measured.items():
+        more = used - bare.measured[name]
+        assert more <= 4096, f'{name}: {more} bytes of stack'
+
+
+def samples_cost_little(t, bare):
+    """4 ms and 2 % of the run; what a sample costs, here tens of milliseconds, is known when it is over: up to two more."""
+    r = report(*t.recordings)
+    taken = sum(row['samples'] or 0 for row in r['kernels'] + r['copies'])
+    cost = r['overhead']['samples_ns']
+    assert cost is not None and cost <= 4e6 + 0.02 * r['wall_ns'] + 2 * cost / max(taken, 1), \
+        f'{taken} samples cost {cost / 1e6:.1f} ms of {r["wall_ns"] / 1e6:.0f}'
+
+
+@contextlib.contextmanager
+def valgrind(folder, number):
+    need('valgrind', 'the leak check of a watched program is tried with it')
+    yield {}
+
+
+OS_EXIT = '''
+import ctypes, os
+cuda = ctypes.CDLL('libcuda.so.1')
+assert cuda.cuInit(0) == 0
+count = ctypes.c_int()
+for i in range(10):
+    cuda.cuStreamSynchronize(None)
+os._exit(7)
+'''
+
+LARGE_RING = {'CUDASPY_RING': 1 << 20}
+
+
+def rows():
+    yield 'B1-cancel-3', Row('harm_cancel', ('pending', 3, 100))
+    yield 'B1-cancel-300', Row('harm_cancel', ('pending', 300, 100))
+    yield 'B1-cancel-init', Row('harm_cancel', ('init',))
+    yield 'B1-cancel-growth', Row('harm_cancel', ('pending', 3, 100000), LARGE_RING)
+    yield 'B1-cancel-asynchronous', Row('harm_cancel', ('asynchronous', 8))
+    yield 'B1-cancel-fork', Row('harm_cancel', ('fork',))
+    yield 'B1-cancel-exit', Row('harm_cancel', ('exit',))
+
+    for who in 'main', 'newborn', 'loader':
+        yield f'B2-{who}', Row('harm_exit', ('term', who), LARGE_RING, counts='cut', state='complete', meanwhile=send_term)
+    yield 'B2-early', Row('harm_exit', ('early',), LARGE_RING, counts='', state='complete', check=whole_if_begun)
+    yield 'B2-alloc', Row('harm_exit', ('alloc',), counts='cut', state='complete')
+    yield 'B2-first', Row('harm_exit', ('first',), counts='cut', state='complete')
+    yield 'B2-again', Row('harm_exit', ('again',), state='complete')
+    yield 'B2-last', Row('harm_exit', ('last',), state='complete')
+
+    yield 'B3-start', Row('harm_signal', ('start',), LARGE_RING, counts='')
+    for place in 'same', 'above', 'below':
+        yield f'B3-storm-{place}', Row('harm_signal', ('storm', place), LARGE_RING)
+    yield 'B3-kill', Row('harm_signal', ('kill',), LARGE_RING)
+
+    for where in 'wait', 'function', 'launch':
+        for then in '_exit', 'exit', 'exec', 'back', 'on':
+            if where != 'function' or then not in ('back', 'on'): # the driver's own thread is not there to go back to
+                yield f'B4-{where}-{then}', Row('harm_fork', ('inside', where, then), inherited=1)
+
+    small = {'around': overlay_and_small_memory}
+    yield 'B5-segment', Row('harm_file', ('segment', '{folder}/live'), {'CUDASPY_TRACE': 1}, said=at_most_one_trouble,
+                            check=a_quarter_at_most, share=4, **small)
+    yield 'B5-next-run', Row('harm_file', ('killed',), counts='', check=the_next_run_tidies_up, share=2, **small)
+    yield 'B5-reporter', Row('harm_file', ('killed',), counts='', check=the_reporter_tidies_up, share=2, **small)
+
+    for name, size in ('nothing', lambda n: 0), ('4096', lambda n: 4096), ('half', lambda n: n // 2):
+        for own in (), ('own',):
+            yield '-'.join(('B6', name, *own)), Row('harm_file', ('cut', *own), counts='', meanwhile=cut_to(size),
+                                                    said=says_that_it_ended)
+
+    leak_check = '--leak-check=full', '--log-file=/dev/null', PROGRAMS / 'harm_guest', 'small'
+    yield 'B7-valgrind', Row(shutil.which('valgrind') or '/no/valgrind', leak_check, {'SIM_TRUTH': None}, counts='made',
+                             around=valgrind, share=10)
+    yield 'B7-maps', Row('harm_guest', ('maps',), share=4)
+    yield 'B9-files', Row('harm_guest', ('files',), said=at_most_one_trouble)
+    yield 'B9-files-early', Row('harm_guest', ('files', 'early'), counts='', said=one_true_line)
+    yield 'B9-threads', Row('harm_guest', ('threads',), said=at_most_one_trouble)
+
+    for how in 'destructors', 'keys':
+        yield f'B10-{how}', Row('harm_threads', (how, 5000), check=a_few_tens_of_mib, share=10)
+
+    for what in 'first', 'thread', 'child', 'growth', 'exit':
+        yield f'B11-{what}', Row('harm_stack', (what,), LARGE_RING, check=little_stack, counts='', share=4)
+    yield 'B11-handler', Row('harm_stack', ('handler',), share=4)
+
+    yield 'B12-samples', Row(SAMPLES / 'sim/strided_copy', (300,), {'CUDASPY_GPU': 'sample', 'SIM_COST': None},
+                             counts='', check=samples_cost_little, share=10)
+
+    yield 'C1-inits', Row('harm_threads', ('inits', 8, 20000), spare={'cuInit': 7})
+    yield 'C1-runtime', Row('harm_runtime', ('first', 16, 1000), counts='made')
+    yield 'C1-crowd', Row('harm_fork', ('crowd',))
+    yield 'C1-daemon', Row('harm_fork', ('daemon',))
+
+    yield 'C2-init', Row('harm_fork', ('init',))
+    yield 'C2-starting', Row('harm_fork', ('starting',))
+    yield 'C2-_Fork', Row('harm_fork', ('second', '_Fork'))
+    yield 'C2-clone', Row('harm_fork', ('second', 'raw'))
+
+    for place in 'same', 'above', 'below':
+        yield f'C3-jump-{place}', Row('harm_signal', ('jump', place))
+        yield f'C3-inside-{place}', Row('harm_signal', ('inside', place))
+    for by in 'runtime', 'driver':
+        yield f'C3-inside-{by}', Row('harm_runtime', ('inside', by), counts='made')
+
+    for when in 'before', 'after', 'both':
+        yield f'C4-handler-{when}', Row('harm_fork', ('handler', when))
+
+    yield 'C5-disk-full', Row('harm_file', ('plain',), counts='', said=one_true_line, around=small_output,
+                              check=counts_where_recorded)
+    yield 'C5-limit', Row('harm_file', ('limit', 'fsize', lambda n: 4096 + n % 20 * 131072, 'early'), counts='',
+                          said=one_true_line, check=counts_where_recorded)
+
+    for how in '_exit', '_Exit', 'quick_exit', 'execv', 'execl':
+        yield f'C6-{how}', Row('harm_end', (how,), state='ended')
+        yield f'C6-{how}-amid', Row('harm_end', (how, 'amid'), counts='cut', state='ended')
+    yield 'C6-python', Row(sys.executable, ('-c', OS_EXIT), state='ended', share=4)
+    yield 'C6-failed', Row('harm_end', ('failed',), state='killed')
+
+    yield 'D-constructor', Row('harm_threads', ('ctor', PROGRAMS / 'libharm_ctor.so'), spare={'cuInit': 1})
+    yield 'D-vfork', Row('harm_fork', ('vfork',))
+    yield 'D-stop', Row('harm_threads', ('stop',), meanwhile=stop_and_continue)
+    yield 'D-fifo', Row('harm_threads', ('fifo',))
+    yield 'D-chroot', Row('harm_guest', ('chroot', '{folder}'), said=at_most_one_trouble)
+    yield 'D-close', Row('harm_guest', ('close', '{folder}/mine'), said=at_most_one_trouble, share=2)
+    yield 'D-address-space', Row('harm_file', ('limit', 'as', 6 << 30, 'early'), share=2)
+    yield 'D-address-space-late', Row('harm_file', ('limit', 'as', 200 << 20), said=at_most_one_trouble, share=2)
+    yield 'D-descriptors', Row('harm_file', ('limit', 'nofile', 3, 'early'), counts='', said=one_true_line,
+                               share=2)
+    yield 'D-descriptors-late', Row('harm_file', ('limit', 'nofile', 3), said=at_most_one_trouble, share=2)
+    yield 'D-limit-late', Row('harm_file', ('limit', 'fsize', 1 << 20), said=at_most_one_trouble, share=2)
+
+
+@pytest.mark.parametrize('row', [pytest.param(row, id=name) for name, row in rows()])
+def test_harm(row, tmp_path):
+    campaign(row, tmp_path)
