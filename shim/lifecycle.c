@@ -481,8 +481,8 @@ static void __attribute__((constructor)) at_load(void)
 {
 	int saved = errno;
 
-	lookup_init();
-	leaving_init();
+	lookup_at_load();
+	leaving_init(); /* leaves nothing in dlerror() */
 	first_look();
 	errno = saved;
 }

@@ -326,14 +326,28 @@ void *spy_driver_symbol(const char *name)
 	return driver_handle && spy_real_dlsym ? spy_real_dlsym(driver_handle, name) : NULL;
 }
 
+/* The driver that the program is linked with, under whatever file name; NULL: it is not. */
+static void *linked_driver(void)
+{
+	void *p = spy_real_dlsym(RTLD_NEXT, "cuInit");
+
+	return p && !is_ours(p) ? driver_of(p) : NULL;
+}
+
+void lookup_at_load(void)
+{
+	lookup_init();
+	build_map(linked_driver());
+}
+
 static void *find_driver_call(unsigned call)
 {
 	void *handle = driver_handle;
 
-	if (!handle) { /* the one the program was linked with, under whatever file name */
-		void *p = spy_real_dlsym(RTLD_NEXT, "cuInit");
-		handle = p && !is_ours(p) ? driver_of(p) : loaded_driver();
-	}
+	if (!handle)
+		handle = linked_driver();
+	if (!handle)
+		handle = loaded_driver();
 	if (!handle)
 		handle = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!build_map(handle))
