@@ -97,7 +97,7 @@ static bool eligible(struct sampler *m, const struct spy_span *s)
 {
 	struct spy_span *o = spy_outer();
 
-	return !o->depth && spy_recording(o) && o->class == s->class &&
+	return spy_is_outermost(o) && spy_recording(o) && o->class == s->class &&
 	       !(o->unusual & SPAN_NO_ROOM) && place_usable(m);
 }
 
@@ -226,7 +226,7 @@ void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const voi
 	struct sampler_class *all = spy_tls.sampled;
 	int saved = errno;
 
-	if (spy_outer()->depth) /* perhaps inside this very function */
+	if (!spy_is_outermost(spy_outer())) /* perhaps inside this very function */
 		return;
 	if (spy_gate_page.gate.gpu == SPY_GPU_CUPTI) {
 		if (kernel_meet(s, key, what))

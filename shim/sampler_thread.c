@@ -110,7 +110,7 @@ bool sampler_take_out(uint64_t ticks)
 {
 	struct spy_tls *t = &spy_tls;
 
-	if (!t->depth || !spy_recording(t->outer))
+	if (!t->outer || !spy_recording(t->outer))
 		return false;
 	t->outer->rec->start += ticks;
 	spy_count(&t->thread->sample_ticks, ticks);

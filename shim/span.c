@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
 #include "shim/doze.h"
 #include "shim/lifecycle.h"
 #include "shim/own_stack.h"
@@ -15,22 +16,24 @@ union spy_gate_page spy_gate_page __attribute__((aligned(4096)));
 
 /* ---- entry, the unusual ways ---- */
 
-/*
- * Whether there is room for one record after a second look: at the tail, or in a larger ring. As
- * long as the ring is less than half full the thread takes it for half as large, so that it comes
- * here again when the collector has to be told.
- */
-static bool ring_room(struct spy_tls *t)
+/* The room that there is, by the tail as it stands; as long as the ring is less than half full the
+ * thread takes it for half as large, so that it comes here again when the collector has to be told:
+ * then true. */
+bool ring_look(struct spy_tls *t)
 {
 	/* Acquire: the slot was read before the drain gave it back. Pairs with drain_all(). */
-	uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE), half = t->capacity / 2;
+	uint64_t used = t->head - __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE),
+	         half = t->ring->capacity / 2;
 
-	if (t->head - tail < half) {
-		t->tail_seen = tail - half;
-		return true;
-	}
-	doze_end();
-	t->tail_seen = tail;
+	t->room = used < half ? half - used : t->ring->capacity - used;
+	return used >= half;
+}
+
+/* Whether there is room for one record after a second look: at the tail, or in a larger ring. */
+static bool ring_room(struct spy_tls *t)
+{
+	if (ring_look(t))
+		doze_end();
 	return ring_has_room(t) || thread_grow_ring(t);
 }
 
@@ -41,7 +44,7 @@ static void enter_recorded(struct spy_span *s, uint64_t start)
 	struct spy_tls *t = &spy_tls;
 
 	s->mode = spy_clock_is_counter() ? SPAN_RECORDED : SPAN_SLOWLY;
-	s->rec = ring_room(t) ? ring_next(t) : &t->spare;
+	s->rec = ring_room(t) ? t->next : &t->spare;
 	if (s->rec == &t->spare)
 		s->unusual |= SPAN_NO_ROOM;
 	spy_record_begin(s->rec, s->call, t->index, s->flags, start);
@@ -115,13 +118,12 @@ static void forget(struct spy_tls *t)
 
 	/* What was written over says nothing of what it lay in: one that comes back all the same is
 	 * counted by leave_overtaken(). */
-	if (o->mark == SPAN_MARK && o->depth) {
+	if (o->mark == SPAN_MARK && !spy_is_outermost(o)) {
 		t->outer = o->below;
-		t->depth = o->depth;
 		t->in_real = o->was_real;
 		return;
 	}
-	t->depth = 0;
+	t->outer = NULL;
 	t->in_real = 0;
 	t->timing_nested = false;
 	if (spy_gate_page.gate.live != t->generation)
@@ -135,7 +137,7 @@ static struct spy_span *root_of(const struct spy_tls *t)
 {
 	struct spy_span *o = t->outer;
 
-	while (o->depth)
+	while (!spy_is_outermost(o))
 		o = o->below;
 	return o;
 }
@@ -144,13 +146,12 @@ static bool is_steady(const struct spy_tls *t)
 {
 	const struct spy_span *o = t->outer;
 
-	return t->in_real && (!o->depth || (o->unusual & SPAN_STEADY));
+	return t->in_real && (spy_is_outermost(o) || (o->unusual & SPAN_STEADY));
 }
 
 static void enter_in(struct spy_tls *t, struct spy_span *s)
 {
 	s->mode = spy_gate_page.gate.live == t->generation ? SPAN_INSIDE : SPAN_UNSEEN;
-	s->depth = t->depth;
 	s->below = t->outer;
 	s->was_real = t->in_real;
 	if (is_steady(t))
@@ -158,9 +159,8 @@ static void enter_in(struct spy_tls *t, struct spy_span *s)
 	s->rec = &s->own;
 	spy_record_begin(s->rec, s->call, t->index, s->flags | TF_NESTED | TF_OWN, spy_clock());
 	t->in_real = 0;
-	t->outer = s;
 	spy_in_order();
-	t->depth = s->depth + 1;
+	t->outer = s;
 }
 
 void spy_enter_inside(struct spy_span *s)
@@ -168,19 +168,15 @@ void spy_enter_inside(struct spy_span *s)
 	struct spy_tls *t = &spy_tls;
 	int saved = errno;
 
-	while (t->depth && t->outer->mode != SPAN_OURS && is_dead(t->outer, s))
+	while (t->outer && t->outer->mode != SPAN_OURS && is_dead(t->outer, s))
 		forget(t);
 	errno = saved;
-	if (!t->depth) {
-		s->depth = 0;
+	if (!t->outer) {
 		t->outer = s;
-		spy_in_order();
-		t->depth = 1;
 		spy_enter_outermost(s);
 	} else if (t->outer->mode == SPAN_OURS ||
 	           (s->call < SPY_DRIVER_CALLS && spy_is_nested(t, s, s->class))) {
 		t->in_real = 0;
-		s->depth = t->depth++;
 		s->mode = SPAN_NESTED;
 	} else {
 		enter_in(t, s);
@@ -235,7 +231,7 @@ void spans_after_fork(void)
 {
 	struct spy_tls *t = &spy_tls;
 
-	for (struct spy_span *o = t->depth ? t->outer : NULL; o; o = o->depth ? o->below : NULL)
+	for (struct spy_span *o = t->outer; o; o = spy_is_outermost(o) ? NULL : o->below)
 		if (o->mode != SPAN_BEGINS) /* which may be the call that brought us here */
 			give_up(o);
 	t->timing_nested = false;
@@ -288,7 +284,7 @@ void spy_record_rest(struct spy_span *s, int result, uint64_t end)
 	if (s->unusual & SPAN_NO_ROOM)
 		spy_count(&th->lost, 1);
 	else
-		ring_publish(t, s->rec);
+		ring_publish(t);
 	count_rest(th, s, result, ticks, end);
 	/* Release: as in spy_record_at(). */
 	__atomic_store_n(&th->in_call, 0, __ATOMIC_RELEASE);
@@ -305,23 +301,23 @@ static void push(const struct tf_record *r, struct spy_span *root)
 {
 	struct spy_tls *t = &spy_tls;
 
-	t->tail_seen = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
-	if (root && root->rec != ring_next(t)) { /* it found no room itself */
+	if (root && root->rec != t->next) { /* it found no room itself */
 		spy_count(&t->thread->lost, 1);
 		return;
 	}
-	struct tf_record outer = root ? *root->rec : (struct tf_record){0};
 	/* Room for two, if need be in a larger ring, where both go on. */
-	if (t->head + 1 - t->tail_seen >= t->capacity && !thread_grow_ring(t)) {
+	struct tf_record outer = root ? *root->rec : (struct tf_record){0};
+	uint64_t used = t->head - __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+	t->room = t->ring->capacity - used;
+	if (t->room < 2 && !thread_grow_ring(t)) {
 		spy_count(&t->thread->lost, 1);
 		return;
 	}
-	struct tf_record *slot = ring_next(t);
-	*slot = *r;
-	ring_publish(t, slot);
+	*t->next = *r;
+	ring_publish(t);
 	if (!root)
 		return;
-	root->rec = ring_next(t);
+	root->rec = t->next;
 	*root->rec = outer;
 }
 
@@ -330,7 +326,7 @@ void span_push_aside(const struct tf_record *r)
 	struct spy_tls *t = &spy_tls;
 	struct spy_span here = {.mode = SPAN_PASSIVE, .mark = SPAN_MARK, .rec = &t->spare};
 
-	if (t->depth) {
+	if (t->outer) {
 		struct spy_span *root = root_of(t);
 		if (root->mode == SPAN_OURS && spy_still_open()) /* nobody comes between */
 			push(r, NULL);
@@ -344,11 +340,10 @@ void span_push_aside(const struct tf_record *r)
 	here.unusual = SPAN_SETTLED;
 	t->outer = &here;
 	spy_in_order();
-	t->depth = 1;
 	if (spy_still_open())
 		push(r, NULL);
 	spy_in_order();
-	t->depth = 0;
+	t->outer = NULL;
 }
 
 static void leave_timed(struct spy_span *s, int result)
@@ -395,7 +390,6 @@ static void leave_inside(struct spy_span *s, int result)
 	}
 	t->outer = o;
 	spy_in_order();
-	t->depth = s->depth;
 	t->in_real = s->was_real;
 }
 
@@ -408,7 +402,7 @@ static void leave_passive(struct spy_span *s, int result)
 	else if (!(s->unusual & SPAN_SETTLED) && spy_starting())
 		spy_lose_call(); /* it takes too long */
 	spy_in_order();
-	spy_tls.depth = 0;
+	spy_tls.outer = NULL;
 }
 
 /* It was taken for dead, and was not: a stack of the program's own making. */
@@ -429,7 +423,6 @@ void spy_leave_unusual(struct spy_span *s, int result)
 
 	if (s->mode == SPAN_TIMED) {
 		leave_timed(s, result);
-		t->depth = s->depth;
 		spy_real_begins();
 	} else if (t->outer != s) {
 		leave_overtaken(s);
@@ -438,7 +431,7 @@ void spy_leave_unusual(struct spy_span *s, int result)
 	} else if (s->mode == SPAN_SLOWLY) {
 		spy_record(s, result);
 		spy_in_order();
-		t->depth = 0;
+		t->outer = NULL;
 	} else {
 		leave_passive(s, result);
 	}
@@ -465,16 +458,13 @@ void spy_do_own(void (*f)(void *argument), void *argument)
 	                        .call = SPY_CALLS,
 	                        .class = SPY_CLASS_OTHER,
 	                        .rec = &t->spare,
-	                        .depth = t->depth,
 	                        .below = t->outer,
 	                        .was_real = t->in_real};
 
 	quiet_begin();
 	t->outer = &here;
-	t->depth++;
 	t->in_real = 1;
 	own_stack_call(f, argument);
-	t->depth = here.depth;
 	t->outer = here.below;
 	t->in_real = here.was_real;
 	quiet_end();
@@ -482,7 +472,7 @@ void spy_do_own(void (*f)(void *argument), void *argument)
 
 bool spy_own_inside_call(void)
 {
-	return spy_tls.depth && spy_tls.outer->mode == SPAN_OURS && spy_tls.outer->depth;
+	return spy_tls.outer && spy_tls.outer->mode == SPAN_OURS && spy_tls.outer->below;
 }
 
 /* ---- what it costs ---- */
@@ -495,14 +485,15 @@ uint64_t span_cost_x1024(struct tf_thread *scratch, struct tf_ring *ring)
 
 	spy_tls = (struct spy_tls){.thread = scratch,
 	                           .ring = ring,
-	                           .slots = ring->slots,
-	                           .capacity = ring->capacity,
+	                           .next = ring->slots,
+	                           .end = ring->slots + ring->capacity,
 	                           .generation = spy_generation};
 	for (int round = 0; round < ROUNDS; round++) {
 		uint64_t start = spy_clock();
 		for (int i = 0; i < CALLS; i++) {
 			struct spy_span s;
 			ring->tail = spy_tls.head;
+			spy_tls.room = 1;
 			spy_enter(&s, 0, SPY_CLASS_OTHER, 0);
 			spy_real_begins();
 			spy_real_ended();

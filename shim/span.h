@@ -11,6 +11,7 @@
 #define SPY_SPAN_H
 
 #include <stdbool.h>
+#include <string.h>
 #include "shim/calls.h"
 #include "shim/clock.h"
 #include "shim/trace_format.h"
@@ -45,7 +46,6 @@ struct spy_span {
 	struct tf_kernel_stat *kernel; /* of a launch: where its time belongs; NULL = nowhere */
 	struct tf_copy_stat *copy;     /* the same for a copy */
 	uint64_t kept[4];              /* what before_X() keeps for note_X() */
-	uint32_t depth;                /* spans outside this one */
 	uint32_t mark;                 /* SPAN_MARK, as long as nothing was written over it */
 	uint16_t call;
 	uint16_t flags; /* of the record: TF_PTDS */
@@ -54,9 +54,9 @@ struct spy_span {
 	uint8_t unusual; /* enum spy_span_unusual */
 	uint8_t given;   /* the driver's call that it is made of has come */
 	uint8_t gpu;     /* events of ours stand around it; set by gpu_wanted() */
-	/* SPAN_INSIDE alone */
+	/* SPAN_INSIDE, SPAN_UNSEEN and SPAN_OURS alone */
 	uint8_t was_real;       /* `in_real` of the thread, to be restored */
-	struct spy_span *below; /* the one it lies in */
+	struct spy_span *below; /* the one it lies in; of work of our own perhaps NULL */
 	struct tf_record own;
 };
 #define SPAN_MARK 0x6b72616du
@@ -69,8 +69,8 @@ struct spy_span {
  * drain does not see before `head` covers it; where the ring is full, or nothing is recorded, in
  * `spare`.
  *
- * A signal's handler may call CUDA wherever it interrupts us. It finds `depth` above 0 from before
- * the first step of an outermost span to after the last; and only while `in_real` is set, which is
+ * A signal's handler may call CUDA wherever it interrupts us. One store to `outer` begins a span, one
+ * ends it: in between the handler finds that it is inside. And only while `in_real` is set, which is
  * when none of our own code is under way on the thread, it may touch the ring.
  */
 #define SPY_KNOWN 8 /* functions launched last that a thread finds without the registry */
@@ -82,14 +82,12 @@ struct spy_known {
 #define SPY_NO_GENERATION UINT32_MAX
 struct spy_tls {
 	struct tf_thread *thread; /* in the recording `generation` */
-	struct tf_record *slots;  /* of the present ring */
-	struct tf_ring *ring;
-	uint64_t head, capacity;
-	uint64_t tail_seen; /* or half a ring less, so that a half full one is noticed: ring_room()
-	                     */
-	struct spy_span *outer; /* the innermost span that is a call of the program's; where depth > 0
-	                         */
-	uint32_t depth;
+	struct tf_ring *ring;     /* the present one, and its slots: the next one, the one behind the last
+	                           */
+	struct tf_record *next, *end;
+	uint64_t head;
+	uint64_t room; /* records until the ring's tail is looked at: ring_room() */
+	struct spy_span *outer; /* the innermost call of the program's that is under way; NULL = none */
 	uint32_t generation; /* of the process in which `thread` is valid; SPY_NO_GENERATION: none */
 	uint16_t index;      /* in table `threads` */
 	bool in_lookup;      /* inside our dlsym hook */
@@ -145,6 +143,7 @@ void spy_enter_inside(struct spy_span *s) __attribute__((cold));
 void spy_enter_timed(struct spy_span *s);
 void spy_leave_unusual(struct spy_span *s, int result);
 void spy_look_again(void) __attribute__((cold));
+bool ring_look(struct spy_tls *t);
 
 /*
  * Puts a record of the shim's own into the calling thread's ring, between those of calls; lost, and
@@ -202,11 +201,12 @@ static inline __attribute__((always_inline)) void spy_record_begin(struct tf_rec
                                                                    unsigned call, unsigned thread,
                                                                    unsigned flags, uint64_t start)
 {
+	/* `call`, `thread`, `flags` and `result` (0) in one store. */
+	const uint64_t word = (call & UINT16_MAX) | (uint64_t)(thread & UINT16_MAX) << 16 |
+	                      (uint64_t)((flags & ~SPY_FILLS) | TF_NO_ARGS) << 32;
+
 	r->start = start;
-	r->call = (uint16_t)call;
-	r->thread = (uint16_t)thread;
-	r->flags = (uint16_t)((flags & ~SPY_FILLS) | TF_NO_ARGS);
-	r->result = 0;
+	memcpy(&r->call, &word, sizeof(word));
 	if (flags & SPY_FILLS)
 		return;
 	r->stream = 0;
@@ -241,7 +241,6 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
                                                             unsigned class, unsigned flags)
 {
 	struct spy_tls *t = &spy_tls;
-	uint32_t depth = t->depth;
 
 	s->mark = SPAN_MARK;
 	s->call = (uint16_t)call;
@@ -254,18 +253,16 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 		s->kernel = NULL;
 	else if (class == SPY_CLASS_COPY)
 		s->copy = NULL;
-	s->depth = depth;
-	if (likely(depth == 0)) {
+	spy_in_order();
+	if (likely(!t->outer)) {
 		t->outer = s;
-		spy_in_order();
-		t->depth = 1;
 		spy_in_order();
 		/* Acquire: an open gate means a recording. Pairs with open_gate(). */
 		if (likely(__atomic_load_n(&spy_gate_page.gate.open, __ATOMIC_ACQUIRE) ==
 		                   t->generation &&
 		           ring_has_room(t))) {
 			struct tf_thread *th = t->thread;
-			struct tf_record *r = ring_next(t);
+			struct tf_record *r = t->next;
 			uint64_t now = spy_counter();
 			s->mode = SPAN_RECORDED;
 			s->rec = r;
@@ -278,7 +275,6 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 		}
 	} else if (likely(call < SPY_DRIVER_CALLS && spy_is_nested(t, s, class))) {
 		t->in_real = 0;
-		t->depth = depth + 1;
 		s->mode = SPAN_NESTED;
 		if (spy_class_timed_when_nested(class))
 			spy_enter_timed(s);
@@ -325,9 +321,8 @@ static inline __attribute__((always_inline)) void spy_leave(struct spy_span *s, 
 		else
 			spy_record(s, result);
 		spy_in_order();
-		t->depth = 0;
+		t->outer = NULL;
 	} else if (s->mode == SPAN_NESTED) {
-		t->depth = s->depth;
 		spy_real_begins(); /* of the call that it is part of, again */
 	} else {
 		spy_leave_unusual(s, result);
@@ -339,6 +334,12 @@ static inline __attribute__((always_inline)) void spy_leave(struct spy_span *s, 
 static inline struct spy_span *spy_outer(void)
 {
 	return spy_tls.outer;
+}
+
+/* Whether a call of the program's lies in no other. */
+static inline bool spy_is_outermost(const struct spy_span *outer)
+{
+	return outer->mode != SPAN_INSIDE && outer->mode != SPAN_UNSEEN;
 }
 
 /* Whether what this span's thread does now is counted. */

@@ -62,20 +62,19 @@ uint64_t thread_make_ring(uint64_t records)
 static void use_ring(struct spy_tls *t, uint64_t offset)
 {
 	t->ring = tf_at(&spy_map, offset, sizeof(*t->ring));
-	t->slots = t->ring->slots;
-	t->capacity = t->ring->capacity;
 	t->head = t->ring->head;
-	/* Acquire: pairs with the drain giving slots back. The rest as in ring_room(). */
-	t->tail_seen = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE) - t->capacity / 2;
+	t->next = t->ring->slots + (t->head & (t->ring->capacity - 1));
+	t->end = t->ring->slots + t->ring->capacity;
+	ring_look(t);
 }
 
 bool thread_grow_ring(struct spy_tls *t)
 {
-	uint64_t records = t->capacity * 4;
+	uint64_t records = t->ring->capacity * 4;
 
 	if (records > spy_options.ring_records)
 		records = spy_options.ring_records;
-	if (records <= t->capacity ||
+	if (records <= t->ring->capacity ||
 	    t->thread->lost) /* once refused, not asked again at each call */
 		return false;
 	quiet_begin();

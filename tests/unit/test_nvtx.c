@@ -104,7 +104,7 @@ static int end(void **state)
 static const struct tf_record *last(void)
 {
 	assert_true(spy_tls.head > 0);
-	const struct tf_record *r = &spy_tls.slots[(spy_tls.head - 1) & (spy_tls.capacity - 1)];
+	const struct tf_record *r = &spy_tls.ring->slots[(spy_tls.head - 1) & (spy_tls.ring->capacity - 1)];
 	assert_int_equal(r->call, TF_CALL_RANGE);
 	return r;
 }

@@ -440,7 +440,7 @@ static void test_calls_inside_calls(void **state)
 	assert_int_equal(offered(), 15);
 	assert_int_equal(thread()->lost, 0);
 	assert_int_equal(thread()->in_call, 0);
-	assert_int_equal(spy_tls.depth, 0);
+	assert_null(spy_tls.outer);
 }
 
 /* Its record stands before that of the call around it, and its time is none of that one's. */
@@ -489,7 +489,7 @@ static void test_a_handler_inside_our_own_code(void **state)
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(record(i)->call, CALL_cuMemcpy);
 	assert_int_equal(thread()->lost, 6);
-	assert_int_equal(spy_tls.depth, 0);
+	assert_null(spy_tls.outer);
 	assert_int_equal(spy_tls.in_real, 0);
 }
 
@@ -519,7 +519,7 @@ static void test_left_behind_by_deeper_calls(void **state)
 	assert_int_equal(figures(CALL_cuCtxSynchronize)->calls, 0);
 	assert_int_equal(thread()->in_call, 0);
 	assert_int_equal(stub_troubles[SPY_TROUBLE_LEFT], 5);
-	assert_int_equal(spy_tls.depth, 0);
+	assert_null(spy_tls.outer);
 }
 
 /* A handler on a stack of its own, which lies above the interrupted one or below: no call is given up for that. */
@@ -652,7 +652,7 @@ static void test_spans_after_a_fork(void **state)
 	spy_leave(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
 	assert_int_equal(parents->calls[CALL_cuLaunchKernel].calls, 0);
 	assert_int_equal(parents->calls[CALL_cuCtxSynchronize].calls, 0);
-	assert_int_equal(spy_tls.depth, 0);
+	assert_null(spy_tls.outer);
 	assert_int_equal(stub_lost_calls, 0);
 }
 
