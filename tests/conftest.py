@@ -69,6 +69,8 @@ def environment(folder, preload=(SHIM,), sim=SIM, **variables):
     if sim:
         env['LD_LIBRARY_PATH'] = str(sim)
         env['SIM_TRUTH'] = str(folder / 'truth')
+    if 'NVTX_INJECTION64_PATH' in variables:
+        need_nvtx()
     if preload:
         env['LD_PRELOAD'] = ':'.join(str(p) for p in preload)
     env['CUDASPY_OUT'] = f'{folder}/'
@@ -115,6 +117,12 @@ def compile_c(tmp_path):
 def cuda_include():
     """The toolkit's headers, as the Makefile found them."""
     return os.environ['CUDA_INC']
+
+
+def need_nvtx():
+    """Skips the test where NVTX's headers were missing, without which no program of ours has ranges."""
+    if not (BUILD / 'tests/e2e/nvtx_ranges').exists():
+        pytest.skip('NVTX headers are not there (scripts/setup --test fetches them): programs with ranges were not built')
 
 
 def need(tool, why):

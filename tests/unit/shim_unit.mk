@@ -11,7 +11,7 @@ SHIM_UNIT_TESTS := \
 	test_estimate_staged \
 	test_graph_content \
 	test_hist \
-	test_nvtx \
+	$(if $(NVTX),test_nvtx) \
 	test_options \
 	test_ranges \
 	test_registry \
@@ -32,6 +32,8 @@ SHIM_UNIT_BINS := $(SHIM_UNIT_TESTS:%=$(O)/tests/unit/%)
 UNIT_BINS      += $(SHIM_UNIT_BINS)
 
 unit-build: $(SHIM_UNIT_BINS)
+
+$(SHIM_UNIT_O)/tests/unit/test_nvtx.o: CPPFLAGS += $(NVTX_CFLAGS)
 
 # As the shim is built, but for what makes it a guest.
 $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
