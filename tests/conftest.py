@@ -8,6 +8,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -131,3 +132,65 @@ def need(tool, why):
     if not path:
         pytest.skip(f'{tool} is not installed: {why}')
     return path
+
+
+# ---- temporary folders: nothing stays of a run but what belongs to a test that failed ----
+
+class Folders:
+    """The run's own folder: `tests` has the folders of tests and fixtures, `other` is TMPDIR to all that tests start."""
+    base = None
+    kept = set()
+    failed = set() # modules with a test that failed
+
+
+def remove(folder):
+    """Also where a test took rights away. What a program is still writing there goes with the whole, at the end."""
+    subprocess.run(['chmod', '-R', 'u+rwX', folder], stderr=subprocess.DEVNULL)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True) # before pytest takes the option
+def pytest_configure(config):
+    if config.option.basetemp is None:
+        Folders.base = pathlib.Path(tempfile.mkdtemp(prefix='cudaspy-tests-'))
+        config.option.basetemp = str(Folders.base / 'tests')
+        (Folders.base / 'other').mkdir()
+        os.environ['TMPDIR'] = tempfile.tempdir = str(Folders.base / 'other')
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    outcome = yield
+    if outcome.get_result().failed:
+        item.failed = True
+        Folders.failed.add(getattr(item, 'module', None))
+
+
+@pytest.fixture
+def tmp_path(request, tmp_path):
+    yield tmp_path
+    if not getattr(request.node, 'failed', False):
+        remove(tmp_path)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """With its last test those folders of a module go that its tests shared."""
+    yield
+    module = getattr(item, 'module', None)
+    if Folders.base and module is not getattr(nextitem, 'module', None) and (Folders.base / 'tests').exists():
+        here = {f for f in (Folders.base / 'tests').iterdir() if not f.is_symlink()}
+        if module in Folders.failed:
+            Folders.kept |= here
+        for folder in here - Folders.kept:
+            remove(folder)
+
+
+def pytest_terminal_summary(terminalreporter):
+    if Folders.kept:
+        terminalreporter.write_line('kept of tests that failed: ' + ' '.join(sorted(map(str, Folders.kept))))
+
+
+def pytest_unconfigure():
+    if Folders.base:
+        remove(Folders.base / 'other' if Folders.kept else Folders.base)
