@@ -4,8 +4,8 @@ Runs against a made-up libcupti (tests/sim/fake_cupti.c) that records what the s
 the version asked for, and aborts the program where CUPTI's rules are broken: a call in a forked child, from a callback,
 a refused buffer before 12.9, kinds ahead of callbacks, the kind that makes kernels wait for each other.
 """
-import ctypes
 import collections
+import ctypes
 import json
 import os
 import re
