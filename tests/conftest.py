@@ -14,6 +14,12 @@ import pytest
 
 pytest.register_assert_rewrite('against_truth') # its failures say what differed, as a test's own do
 
+# A terminal's width is no matter of tests. Python's readline, which pytest 8 loads, puts it into the environment behind
+# os.environ's back.
+for name in 'COLUMNS', 'LINES':
+    os.environ.pop(name, None)
+    os.unsetenv(name)
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get('O', ROOT / 'build')).resolve()
 SHIM = BUILD / 'libcudaspy.so'
