@@ -52,6 +52,10 @@ demo:
 	$(Q)+$(MAKE) --no-print-directory -j$(JOBS) shim report
 	$(Q)+scripts/demo $(O)
 
+# What the newest CUDA on PyPI has that shim/calls.def does not know. Needs the network; no test does.
+newest:
+	$(Q)scripts/newest_cuda
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(O)/cudaspy $(DESTDIR)$(PREFIX)/bin/cudaspy
@@ -72,6 +76,7 @@ help:
 	@echo 'make test         set up, build and run all tests (no GPU needed)'
 	@echo 'make check        the tests alone, on a machine that is set up'
 	@echo 'make bench        what one call costs, beside the peers that are installed'
+	@echo 'make newest       compare the table of calls with the newest CUDA on PyPI'
 	@echo 'make fuzz         feed the reporter damaged recordings (FUZZ_SECONDS=20)'
 	@echo 'make samples-sim  cuda_samples/ on the simulated CUDA'
 	@echo 'make samples-nvcc cuda_samples/ for a GPU, with static and shared runtime'
@@ -80,4 +85,4 @@ help:
 	@echo 'Variables: V=1 shows commands, O=dir, CC=, CUDA_HOME=, SAN=address,undefined'
 
 .DEFAULT_GOAL := all
-.PHONY: all shim report demo install uninstall clean help
+.PHONY: all shim report demo newest install uninstall clean help

@@ -81,10 +81,12 @@ SAMPLES_PTSZ := \
 	vector_add \
 	# EOL
 
-# Code for any GPU, which the driver translates at the first launch (some 90 ms a process), and the GPU's own code
-# for those that it is to be ready for.
+# Code for any GPU, which the driver translates at the first launch (some 90 ms a process) unless it is older than
+# nvcc, and the GPU's own code for those that it is to be ready for: this machine's among them, asked for once.
 NVCC_ARCH  ?= compute_75
-NVCC_READY ?= $(filter sm_90,$(if $(NVCC),$(shell $(NVCC) --list-gpu-code)))
+GPU_CODE    = $(eval GPU_CODE := $$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | \
+	sed -n 's/^ *\([0-9]*\)\.\([0-9]*\) *$$$$/sm_\1\2/p'))$(GPU_CODE)
+NVCC_READY ?= $(filter sm_90 $(GPU_CODE),$(if $(NVCC),$(shell $(NVCC) --list-gpu-code)))
 SAMPLE_CXXFLAGS := -O2 -g -std=c++17 -Wall -Wextra -Wno-unused-parameter -pthread \
 	-I. -isystem $(CUDA_INC) $(addprefix -fsanitize=,$(SAN))
 SAMPLE_NVCCFLAGS = -O2 -std=c++17 -Xcompiler -pthread \

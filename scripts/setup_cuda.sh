@@ -5,7 +5,7 @@
 group_folder()
 {
 	case $1 in
-	cudart/*) printf '%s' "$deps/$1" ;;
+	cudart/* | nvtx) printf '%s' "$deps/$1" ;;
 	*) printf '%s' "$deps/cuda" ;;
 	esac
 }
@@ -68,6 +68,20 @@ fetch_wheel()
 	return 1
 }
 
+# Packages of several releases do not make a toolkit: what an earlier scripts/setup left goes first.
+discard_old_toolkit()
+{
+	local mark
+
+	for mark in "$deps"/cuda/.have/*; do
+		if [ -e "$mark" ] && ! grep -qF -- " ${mark##*/} " "$wheels"; then
+			say "removing the toolkit of an earlier set-up (${mark##*/})"
+			rm -rf "$deps/cuda"
+			return
+		fi
+	done
+}
+
 fetch_group()
 {
 	local wanted_group=$1 group package platform x86 arm hash how dest
@@ -85,10 +99,12 @@ fetch_group()
 			warn "could not fetch ${package/==/ }: $(pip_reason) (all of it: $log)"
 			return 1
 		fi
+		if [ $how = toolkit ]; then discard_old_toolkit; fi
 		if ! python3 scripts/setup_unpack.py $how "$dest" "$wheel" >>"$log" 2>&1; then
 			warn "could not unpack $wheel into $dest: $(tail -1 "$log")"
 			return 1
 		fi
+		rm -f "$dest/.have/${package%%==*}=="*
 		mkdir -p "$dest/.have" && : >"$(wheel_mark "$group" "$package")" || return 1
 	done <"$wheels"
 }
@@ -142,6 +158,7 @@ fetch_cuda()
 		'CUDA headers') if own_toolkit; then fetch_toolkit headers; fi ;;
 		nvcc) fetch_toolkit headers nvcc ;;
 		CUPTI) fetch_toolkit cupti ;;
+		'NVTX headers') fetch_group nvtx ;;
 		cudart\ *) fetch_group "cudart/${name#cudart }" ;;
 		esac
 	done

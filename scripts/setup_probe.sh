@@ -174,6 +174,13 @@ cupti_level()
 	if own_toolkit; then printf base; else printf none; fi
 }
 
+# The toolkit's, another of the machine's, or those that setup_cuda.sh fetches.
+has_nvtx()
+{
+	gcc -E -isystem "$(cuda_home)/include" -isystem "$deps/nvtx/include" \
+		-include nvtx3/nvToolsExt.h -x c /dev/null >/dev/null 2>&1
+}
+
 has_cudart()
 {
 	has_wheels "cudart/$1"

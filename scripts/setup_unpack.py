@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Unpacks NVIDIA's wheels for scripts/setup.
 
-setup_unpack.py toolkit DEST WHEEL   nvidia/cu13/... becomes DEST/..., licences DEST/dist-info/...
+setup_unpack.py toolkit DEST WHEEL   nvidia/cuNN/... becomes DEST/..., licences DEST/dist-info/...
 setup_unpack.py cudart  DEST WHEEL   only libcudart.so.N, into DEST
 setup_unpack.py links   DEST ARCH    the names a toolkit has beside what the wheels hold
 setup_unpack.py symbols              driver functions, read from a preprocessed cuda.h on stdin
@@ -14,7 +14,7 @@ import stat
 import sys
 import zipfile
 
-TOOLKIT_PREFIX = "nvidia/cu13/"
+TOOLKIT = re.compile(r"nvidia/cu\d+/(.+)")
 
 
 def write_entry(wheel, entry, target):
@@ -33,10 +33,9 @@ def write_entry(wheel, entry, target):
 
 
 def toolkit_path(name):
-    if name.startswith(TOOLKIT_PREFIX + "."):
-        return None
-    if name.startswith(TOOLKIT_PREFIX):
-        return name[len(TOOLKIT_PREFIX):]
+    match = TOOLKIT.match(name)
+    if match:
+        return None if match.group(1).startswith(".") else match.group(1)
     if ".dist-info/" in name:
         return "dist-info/" + name
     return None

@@ -10,5 +10,6 @@
 #include <cudaProfiler.h>
 #include <driver_types.h>
 #include <vector_types.h>
+#include "shim/cuda_later.h"
 
 #endif

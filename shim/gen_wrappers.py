@@ -94,10 +94,10 @@ def gpu_work(call, cls, params, note):
         return f'gpu_key_kernel({", ".join(names[:8])})', streams[0], function
     if cls == 'GRAPH_LAUNCH':
         return f'gpu_key_graph({names[0]})', streams[0], 'NULL'
-    sizes = [n for d, n in params if d.startswith('size_t ') and n in ('ByteCount', 'N', 'Width')]
-    structs = {'CUDA_MEMCPY2D': 'gpu_bytes_2d', 'CUDA_MEMCPY3D': 'gpu_bytes_3d',
-               'CUDA_MEMCPY3D_PEER': 'gpu_bytes_3d_peer'}
-    struct = [(structs[t], n) for d, n in params for t in structs if d.startswith(f'const {t} *')]
+    sizes = [n for d, n in params if d.startswith('size_t ') and n in ('ByteCount', 'N', 'Width', 'size')]
+    structs = {'const CUDA_MEMCPY2D *': 'gpu_bytes_2d', 'const CUDA_MEMCPY3D *': 'gpu_bytes_3d',
+               'const CUDA_MEMCPY3D_PEER *': 'gpu_bytes_3d_peer', 'CUDA_MEMCPY3D_BATCH_OP *op': 'gpu_bytes_3d_op'}
+    struct = [(structs[t], n) for d, n in params for t in structs if d == t + n or d == t]
     if struct:
         return f'gpu_key_bytes(CALL_{call}, {struct[0][0]}({struct[0][1]}))', streams[0], 'NULL'
     if not sizes or not note:
@@ -171,8 +171,6 @@ def main():
         f.writelines(f'\t[CALL_{r[1]}] = {{ "{r[1]}", SPY_CLASS_{r[2]}, SPY_LEVEL_RUNTIME }},\n' for r in rt)
         f.write('};\n\nconst char *const spy_passed[] = {\n')
         base = {re.sub(r'(_v\d)?(_pt[ds][sz])?$', '', r[1]) for r in passed}
-        base |= {re.sub(r'(_v\d)?(_pt[ds][sz])?$', '', n) for n in driver} - \
-                {re.sub(r'(_v\d)?(_pt[ds][sz])?$', '', r[1]) for r in drv}
         f.writelines(f'\t"{n}",\n' for n in sorted(base))
         f.write('};\nconst unsigned spy_passed_count = sizeof(spy_passed) / sizeof(spy_passed[0]);\n')
 

@@ -58,6 +58,13 @@ void note_capture_begin_to_graph(R, CUstream stream, CUgraph graph, const CUgrap
                                  const CUgraphEdgeData *data, size_t count,
                                  CUstreamCaptureMode mode);
 #endif
+void before_capture_begin_to_cig(S, CUstream stream, CUstreamCigCaptureParams *params);
+void note_capture_begin_to_cig(R, CUstream stream, CUstreamCigCaptureParams *params);
+void note_capture_end_to_cig(R, CUstream stream);
+void before_recapture_begin(S, CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+                            CUgraphRecaptureCallback callback, void *data);
+void note_recapture_begin(R, CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+                          CUgraphRecaptureCallback callback, void *data);
 void note_capture_end(R, CUstream stream, CUgraph *graph);
 
 /* Whether work given to this stream goes into a graph. Asks the driver only while a capture is
@@ -107,6 +114,14 @@ void note_copy_3d_batch(R, size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned l
                         CUstream stream);
 void note_copy_3d_batch_v1(R, size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail,
                            unsigned long long flags, CUstream stream);
+void note_copy_attributes(R, CUdeviceptr dst, CUdeviceptr src, size_t n,
+                          CUmemcpyAttributes *attributes, CUstream stream);
+void note_copy_3d_attributes(R, CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags,
+                             CUstream stream);
+#endif
+#if CUDA_VERSION >= 13050
+void note_copy_fabric_batch(R, size_t count, CUDA_FABRIC_COPY_BATCH_OP *ops,
+                            unsigned long long flags, CUstream stream);
 #endif
 void note_set(R, CUdeviceptr dst, unsigned value, size_t n);
 void note_set_async(R, CUdeviceptr dst, unsigned value, size_t n, CUstream stream);

@@ -90,10 +90,22 @@ void note_capture_begin_to_graph(struct spy_span *s, CUresult rc, CUstream strea
 {
 	began(s, rc, stream);
 }
-
 #endif
 
-void note_capture_end(struct spy_span *s, CUresult rc, CUstream stream, CUgraph *graph)
+void before_recapture_begin(struct spy_span *s, CUstream stream, CUstreamCaptureMode mode,
+                            CUgraph graph, CUgraphRecaptureCallback callback, void *data)
+{
+	begin();
+}
+
+void note_recapture_begin(struct spy_span *s, CUresult rc, CUstream stream,
+                          CUstreamCaptureMode mode, CUgraph graph,
+                          CUgraphRecaptureCallback callback, void *data)
+{
+	began(s, rc, stream);
+}
+
+static void ended(struct spy_span *s, CUresult rc, CUstream stream)
 {
 	struct tf_record *r = spy_note_target(s);
 
@@ -106,4 +118,28 @@ void note_capture_end(struct spy_span *s, CUresult rc, CUstream stream, CUgraph 
 		r->graph.handle = 0;
 		r->stream = (uintptr_t)stream;
 	}
+}
+
+void note_capture_end(struct spy_span *s, CUresult rc, CUstream stream, CUgraph *graph)
+{
+	ended(s, rc, stream);
+}
+
+/* Into a command list of a graphics API (CUDA in graphics): work of ours has no place there either.
+ */
+void before_capture_begin_to_cig(struct spy_span *s, CUstream stream,
+                                 CUstreamCigCaptureParams *params)
+{
+	begin();
+}
+
+void note_capture_begin_to_cig(struct spy_span *s, CUresult rc, CUstream stream,
+                               CUstreamCigCaptureParams *params)
+{
+	began(s, rc, stream);
+}
+
+void note_capture_end_to_cig(struct spy_span *s, CUresult rc, CUstream stream)
+{
+	ended(s, rc, stream);
 }

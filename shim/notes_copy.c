@@ -350,6 +350,49 @@ void note_copy_3d_batch_v1(struct spy_span *s, CUresult rc, size_t items,
 {
 	note_copy_3d_batch(s, rc, items, ops, flags, stream);
 }
+
+void note_copy_attributes(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src,
+                          size_t n, CUmemcpyAttributes *attributes, CUstream stream)
+{
+	copy(s, rc, at(dst), at(src), n, stream, true);
+}
+
+void note_copy_3d_attributes(struct spy_span *s, CUresult rc, CUDA_MEMCPY3D_BATCH_OP *op,
+                             unsigned long long flags, CUstream stream)
+{
+	note_copy_3d_batch(s, rc, 1, op, flags, stream);
+}
+#endif
+
+#if CUDA_VERSION >= 13050
+static bool is_endpoint(const CUfabricCpyOperand *o)
+{
+	return o->type == CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT;
+}
+
+/* A logical endpoint is memory of other devices, and has an id instead of an address. */
+static struct side fabric_operand(const CUfabricCpyOperand *o)
+{
+	return is_endpoint(o) ? device(0) : at(o->op.ptr.ptr);
+}
+
+void note_copy_fabric_batch(struct spy_span *s, CUresult rc, size_t items,
+                            CUDA_FABRIC_COPY_BATCH_OP *ops, unsigned long long flags,
+                            CUstream stream)
+{
+	for (size_t i = 0; ops && i < items; i++) {
+		struct copy c = {fabric_operand(&ops[i].dst),
+		                 fabric_operand(&ops[i].src),
+		                 ops[i].size,
+		                 stream,
+		                 true,
+		                 -1};
+		if ((is_endpoint(&ops[i].dst) || is_endpoint(&ops[i].src)) &&
+		    !is_host(c.dst.memory) && !is_host(c.src.memory))
+			c.direction = SPY_DIR_PTOP;
+		copied(s, rc, &c);
+	}
+}
 #endif
 
 /* ---- sets ---- */

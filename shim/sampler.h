@@ -102,6 +102,13 @@ static inline uint64_t gpu_bytes_3d_peer(const CUDA_MEMCPY3D_PEER *p)
 	return p ? (uint64_t)p->WidthInBytes * p->Height * p->Depth : 0;
 }
 
+#if CUDA_VERSION >= 12080
+static inline uint64_t gpu_bytes_3d_op(const CUDA_MEMCPY3D_BATCH_OP *p)
+{
+	return p ? (uint64_t)p->extent.width * p->extent.height * p->extent.depth : 0;
+}
+#endif
+
 /* ---- around the real call ---- */
 
 /* Relaxed: switched on before the first launch; a late look costs one sample. */

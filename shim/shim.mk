@@ -100,7 +100,7 @@ SHIM_LIBS := -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0
 
 shim: $(O)/libcudaspy.so
 
-$(O)/gen/driver.i: shim/cuda_types.h $(CUDA_INC)/cuda.h
+$(O)/gen/driver.i: shim/cuda_types.h shim/cuda_later.h $(CUDA_INC)/cuda.h
 	$(call msg,CPP,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -E -P $(SPY_CFLAGS) -x c shim/cuda_types.h -o $@

@@ -8,10 +8,17 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
 pytest.register_assert_rewrite('against_truth') # its failures say what differed, as a test's own do
+
+# A terminal's width is no matter of tests. Python's readline, which pytest 8 loads, puts it into the environment behind
+# os.environ's back.
+for name in 'COLUMNS', 'LINES':
+    os.environ.pop(name, None)
+    os.unsetenv(name)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get('O', ROOT / 'build')).resolve()
@@ -69,6 +76,8 @@ def environment(folder, preload=(SHIM,), sim=SIM, **variables):
     if sim:
         env['LD_LIBRARY_PATH'] = str(sim)
         env['SIM_TRUTH'] = str(folder / 'truth')
+    if 'NVTX_INJECTION64_PATH' in variables:
+        need_nvtx()
     if preload:
         env['LD_PRELOAD'] = ':'.join(str(p) for p in preload)
     env['CUDASPY_OUT'] = f'{folder}/'
@@ -117,9 +126,77 @@ def cuda_include():
     return os.environ['CUDA_INC']
 
 
+def need_nvtx():
+    """Skips the test where NVTX's headers were missing, without which no program of ours has ranges."""
+    if not (BUILD / 'tests/e2e/nvtx_ranges').exists():
+        pytest.skip('NVTX headers are not there (scripts/setup --test fetches them): programs with ranges were not built')
+
+
 def need(tool, why):
     """Skips the test, saying why, where a program it needs is not there."""
     path = shutil.which(tool)
     if not path:
         pytest.skip(f'{tool} is not installed: {why}')
     return path
+
+
+# ---- temporary folders: nothing stays of a run but what belongs to a test that failed ----
+
+class Folders:
+    """The run's own folder: `tests` has the folders of tests and fixtures, `other` is TMPDIR to all that tests start."""
+    base = None
+    kept = set()
+    failed = set() # modules with a test that failed
+
+
+def remove(folder):
+    """Also where a test took rights away. What a program is still writing there goes with the whole, at the end."""
+    subprocess.run(['chmod', '-R', 'u+rwX', folder], stderr=subprocess.DEVNULL)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True) # before pytest takes the option
+def pytest_configure(config):
+    if config.option.basetemp is None:
+        Folders.base = pathlib.Path(tempfile.mkdtemp(prefix='cudaspy-tests-'))
+        config.option.basetemp = str(Folders.base / 'tests')
+        (Folders.base / 'other').mkdir()
+        os.environ['TMPDIR'] = tempfile.tempdir = str(Folders.base / 'other')
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    outcome = yield
+    if outcome.get_result().failed:
+        item.failed = True
+        Folders.failed.add(getattr(item, 'module', None))
+
+
+@pytest.fixture
+def tmp_path(request, tmp_path):
+    yield tmp_path
+    if not getattr(request.node, 'failed', False):
+        remove(tmp_path)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """With its last test those folders of a module go that its tests shared."""
+    yield
+    module = getattr(item, 'module', None)
+    if Folders.base and module is not getattr(nextitem, 'module', None) and (Folders.base / 'tests').exists():
+        here = {f for f in (Folders.base / 'tests').iterdir() if not f.is_symlink()}
+        if module in Folders.failed:
+            Folders.kept |= here
+        for folder in here - Folders.kept:
+            remove(folder)
+
+
+def pytest_terminal_summary(terminalreporter):
+    if Folders.kept:
+        terminalreporter.write_line('kept of tests that failed: ' + ' '.join(sorted(map(str, Folders.kept))))
+
+
+def pytest_unconfigure():
+    if Folders.base:
+        remove(Folders.base / 'other' if Folders.kept else Folders.base)

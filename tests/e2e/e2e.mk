@@ -12,8 +12,7 @@ E2E_DRIVER_PROGRAMS := \
 	endings \
 	forks \
 	hot_loop \
-	nvtx_helper \
-	nvtx_ranges \
+	$(if $(NVTX),nvtx_helper nvtx_ranges) \
 	remade \
 	sampling \
 	staged \
@@ -54,7 +53,7 @@ E2E_LIBRARIES := \
 
 E2E := $(O)/tests/e2e
 E2E_DRIVER := $(O)/sim/libcuda.so.1
-E2E_CFLAGS = $(filter-out -fsanitize=% -fvisibility=hidden,$(SPY_CFLAGS)) $(CFLAGS) -fPIC
+E2E_CFLAGS = $(filter-out -fsanitize=% -fvisibility=hidden,$(SPY_CFLAGS)) $(CFLAGS) $(NVTX_CFLAGS) -fPIC
 
 TEST_EXTRA += e2e-build
 e2e-build: $(addprefix $(E2E)/,$(E2E_DRIVER_PROGRAMS) $(E2E_PROGRAMS) $(E2E_LIBRARIES) runtime_static)

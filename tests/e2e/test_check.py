@@ -20,8 +20,9 @@ FOLDER = ROOT / 'tests/e2e'
 
 def record(folder, *command, **variables):
     """Runs a command under the shim, its recordings in a folder of that name."""
+    env = environment(folder, CUDASPY_QUIET=1, **variables)
     folder.mkdir(parents=True)
-    process = subprocess.run([str(c) for c in command], env=environment(folder, CUDASPY_QUIET=1, **variables), cwd=folder,
+    process = subprocess.run([str(c) for c in command], env=env, cwd=folder,
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
     assert process.returncode in (0, -9), process.stdout
     return folder

@@ -136,6 +136,21 @@ def test_a_real_runtime_on_the_simulated_driver(run, version):
     assert sum(asked.values()) > 100 and requests_made(hooked) == asked
 
 
+@pytest.mark.parametrize('version', [11, 12, 13])
+def test_a_real_runtime_asks_for_nothing_unknown(run, version):
+    """Its questions to a driver of its time leave no gap, and every name that it holds is in the table."""
+    result = run(f'tests/e2e/runtime_calls_{version}', sim=f'{real(version)}:{SIM}', SIM_DRIVER_VERSION=13050)
+    assert result.report['gaps'] == []
+    names = set(re.findall(rb'\0(cu[A-Z]\w+)(?=\0)', (real(version) / SONAMES[version]).read_bytes()))
+    known = set(re.findall(r'^\w+\((\w+)', (ROOT / 'shim/calls.def').read_text(), flags=re.M))
+    assert len(names) > 250
+    assert {base(n.decode()) for n in names} - {base(n) for n in known} == set()
+
+
+def base(name):
+    return re.sub(r'(_v\d)?(_pt[ds][sz])?$', '', name)
+
+
 def test_two_real_runtimes_in_one_process(run):
     where = ':'.join(str(real(v)) for v in (11, 12, 13))
     plugins = [plugin(f'runtime_{v}') for v in (13, 11, 12)]

@@ -166,6 +166,20 @@ static CUresult operand(struct copy_side *s, const CUmemcpy3DOperand *o, const C
 	return side_of(s, &p, extent->width);
 }
 
+static CUresult copy_op(const CUDA_MEMCPY3D_BATCH_OP *op, CUstream stream)
+{
+	struct sim_copy c = {
+	        .width = op->extent.width,
+	        .height = op->extent.height,
+	        .depth = op->extent.depth,
+	};
+	CUresult rc = operand(&c.dst, &op->dst, &op->extent);
+
+	if (rc == CUDA_SUCCESS)
+		rc = operand(&c.src, &op->src, &op->extent);
+	return rc == CUDA_SUCCESS ? copy_on(stream, &c, true) : rc;
+}
+
 CUresult do_cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList,
                                     unsigned long long flags, CUstream hStream)
 {
@@ -173,21 +187,15 @@ CUresult do_cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opLis
 
 	if (!numOps || !opList || flags || !hStream)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < numOps && rc == CUDA_SUCCESS; i++) {
-		const CUDA_MEMCPY3D_BATCH_OP *op = &opList[i];
-		struct sim_copy c = {
-		        .width = op->extent.width,
-		        .height = op->extent.height,
-		        .depth = op->extent.depth,
-		};
-
-		rc = operand(&c.dst, &op->dst, &op->extent);
-		if (rc == CUDA_SUCCESS)
-			rc = operand(&c.src, &op->src, &op->extent);
-		if (rc == CUDA_SUCCESS)
-			rc = copy_on(hStream, &c, true);
-	}
+	for (size_t i = 0; i < numOps && rc == CUDA_SUCCESS; i++)
+		rc = copy_op(&opList[i], hStream);
 	return rc;
+}
+
+CUresult do_cuMemcpy3DWithAttributesAsync(CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags,
+                                          CUstream hStream)
+{
+	return !op || flags ? CUDA_ERROR_INVALID_VALUE : copy_op(op, hStream);
 }
 
 CUresult do_cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx,

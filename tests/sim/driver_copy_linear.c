@@ -110,6 +110,12 @@ CUresult do_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *siz
 	return rc;
 }
 
+CUresult do_cuMemcpyWithAttributesAsync(CUdeviceptr dst, CUdeviceptr src, size_t size,
+                                        CUmemcpyAttributes *attr, CUstream hStream)
+{
+	return attr ? linear(hStream, dst, ANY, src, ANY, size, true) : CUDA_ERROR_INVALID_VALUE;
+}
+
 static CUresult set(CUstream stream, CUdeviceptr dst, size_t pitch, unsigned value,
                     unsigned value_bytes, size_t width, size_t height, bool async)
 {

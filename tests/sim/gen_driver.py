@@ -25,6 +25,11 @@ ALWAYS_ALLOWED = {
 
 # The entry that no header knows (SIM_NEW_ENTRY): name, version, parameters.
 FUTURE = ('cuFutureLaunch', 14000, 'CUfunction f, CUstream hStream')
+# What this driver has also where the headers are older than it (SIM_DRIVER_VERSION is what a program can ask for).
+LATER = [(name + form, version, params) for form in ('', '_ptsz') for name, version, params in (
+    ('cuMemcpyWithAttributesAsync', 13020,
+     'CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream'),
+    ('cuMemcpy3DWithAttributesAsync', 13020, 'CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream'))]
 
 
 def split_params(text):
@@ -58,7 +63,8 @@ def read_calls(path):
     found = {}
     for m in re.finditer(r'CUresult (cu[A-Z]\w*)\(([^;{}]*)\) ?;', text):
         found.setdefault(m.group(1), Call(m.group(1), m.group(2)))
-    found[FUTURE[0]] = Call(FUTURE[0], FUTURE[2])
+    for name, _, params in [FUTURE, *LATER]:
+        found.setdefault(name, Call(name, params))
     return [found[k] for k in sorted(found)]
 
 
@@ -70,7 +76,9 @@ def read_versions(include, calls):
     versions = {}
     for name, number, suffix in re.findall(r'\*PFN_(\w+?)_v(\d+)(_ptsz|_ptds)?\)', text):
         versions.setdefault((name, suffix), set()).add(int(number))
-    versions[(FUTURE[0], '')] = {FUTURE[1]}
+    for name, version, _ in [FUTURE, *LATER]:
+        base, _, suffix = name.partition('_')
+        versions.setdefault((base, suffix and '_' + suffix), {version})
     result = {}
     for (name, suffix), numbers in versions.items():
         forms = sorted((c for c in calls if c.base == name and c.suffix == suffix),
@@ -143,7 +151,7 @@ def main():
         f.write('\tSIM_APIS\n};\n\n')
         f.writelines('CUresult do_%s(%s);\n' % (c.elf, c.signature)
                      for c in calls if chosen[c.elf] == c.elf)
-        f.write('CUresult %s(%s);\n' % (FUTURE[0], FUTURE[2]))
+        f.writelines('CUresult %s(%s);\n' % (name, params) for name, _, params in [FUTURE, *LATER])
         keep(out + '/driver_api.h', f.getvalue())
 
     with io.StringIO() as f:

@@ -27,6 +27,11 @@ UNIT_TESTS := \
 	test_report_whatif \
 	# EOL
 
+# NVTX's headers: the toolkit's, another of the machine's, or those that scripts/setup fetches. Without them what needs them
+# is not built, and its tests say so.
+NVTX_CFLAGS := -isystem $(CURDIR)/build/deps/nvtx/include
+NVTX := $(shell $(CC) -E $(SPY_CFLAGS) $(NVTX_CFLAGS) -include nvtx3/nvToolsExt.h -x c /dev/null >/dev/null 2>&1 && echo yes)
+
 UNIT_BINS := $(UNIT_TESTS:%=$(O)/tests/unit/%)
 UNIT_HELP := $(O)/tests/unit/recording.o $(O)/tests/unit/recording_gpu.o \
 	$(O)/tests/unit/recording_steps.o $(O)/tests/unit/render.o
