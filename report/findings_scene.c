@@ -116,7 +116,7 @@ double scene_idle(const struct scene *s)
 	if (!s->m->gpu.has_busy || !(b->window > 0) || !(s->window > 0))
 		return NAN;
 	for (int i = 0; i < TF_IDLES; i++)
-		if (i != TF_IDLE_DEPENDENCY && i != TF_IDLE_UNKNOWN)
+		if (i != TF_IDLE_DEPENDENCY && i != TF_IDLE_UNKNOWN && i != TF_IDLE_OWN)
 			idle += finding_known(b->by[i]);
 	idle *= s->m->host_window / b->window; /* of one device, on average */
 	return fmin(1, (s->m->process_count == 1 ? fmin(idle, steady_idle(s)) : idle) / s->window);

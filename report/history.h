@@ -55,6 +55,7 @@ struct act {
 	                     handle; 0 = not known */
 	uint64_t source;  /* copy */
 	float nested_sync, nested_alloc, nested_module; /* ns inside of it */
+	float ours;    /* ns right before `start` that were cudaspy's, not the program's */
 	uint32_t call;                                  /* index in `calls` */
 	uint32_t stream; /* index in `streams`; HISTORY_NONE = of no stream */
 	uint32_t work;   /* index in `works`; HISTORY_NONE = it gave the GPU no work */
@@ -125,7 +126,6 @@ struct history {
 	bool lost;         /* records found a ring full: there are holes */
 	double steady;     /* where start-up ended, by the time slices; 0 where it cannot be told */
 	double coverage;   /* share of [steady, window) that lies in [from, upto); NaN = unknown */
-	double sample_cost; /* ns of the caller's time that timing one TF_SAMPLED call took */
 	double per_call;    /* ns that recording one call took */
 };
 

@@ -59,6 +59,7 @@ SHIM_C := $(SHARED_C) \
 	shim/nvtx_counts.c \
 	shim/nvtx_open.c \
 	shim/options.c \
+	shim/own_time.c \
 	shim/ranges.c \
 	shim/recording.c \
 	shim/registry.c \

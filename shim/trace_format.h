@@ -249,11 +249,15 @@ struct tf_record {
  *                   part of its copies' bytes, see tf_range_bytes(); union `range`: what the thread
  *                   that pushed it, and all threads without ranges of their own, did meanwhile, by
  *                   their exact counters.
+ * TF_CALL_OWN       time that was ours, not the program's: `start` and `end` in ticks. It ends
+ *                   where the call behind it in the ring begins, or more such time ahead of that
+ *                   call. What took hardly any time has none: own_time.h.
  */
 #define TF_CALL_SAMPLE          0xffffu
 #define TF_CALL_FACTS           0xfffeu
 #define TF_CALL_ACTIVITY        0xfffdu
 #define TF_CALL_RANGE           0xfffcu
+#define TF_CALL_OWN             0xfffbu
 #define TF_DEVICE_OF_CALL       UINT32_MAX /* the one current to the call that gave the work */
 #define TF_CAUSE(thread, start) ((uint64_t)(thread) << 48 | ((start)&0xffffffffffffu))
 
@@ -461,6 +465,7 @@ enum tf_host {
 	TF_HOST_MODULE,
 	TF_HOST_OTHER,
 	TF_HOST_OUTSIDE,
+	TF_HOST_OWN, /* ours: TF_CALL_OWN */
 	TF_HOSTS
 };
 
@@ -473,6 +478,7 @@ enum tf_idle {
 	TF_IDLE_OUTSIDE,
 	TF_IDLE_DEPENDENCY,
 	TF_IDLE_UNKNOWN,
+	TF_IDLE_OWN, /* we held the host up */
 	TF_IDLES
 };
 

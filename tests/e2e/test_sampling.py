@@ -485,6 +485,24 @@ def test_errno_is_kept(run):
         assert r.out == 'wrong=0\n', variables
 
 
+# ---- what it costs ----
+
+# Each of our events takes a millisecond, and half of the time may go into them.
+DEAR = {'CUDASPY_GPU': 'sample', 'CUDASPY_BUDGET': 50, 'SIM_EVENT_NS': 1000000, 'SIM_DATA_MIB': 0, **VIRTUAL_TIME}
+
+
+def test_time_of_ours_is_not_the_programs(run):
+    """It is neither work of the host's outside CUDA nor a cause of the verdict."""
+    report = run('strided_copy', **DEAR).report
+    window, host, idle = report['window_ns'], report['host'], report['gpu']['idle_by']
+    assert host['sampling_ns'] > window / 4
+    assert window / 4 < idle['sampling'] <= host['sampling_ns']
+    assert host['outside_ns'] + host['other_cuda_ns'] < window / 50
+    assert idle['outside'] < window / 50
+    assert report['verdict']['class'] == 'copy-bound'
+    assert report['verdict']['second_gain_share'] < 0.05
+
+
 # ---- ends ----
 
 @pytest.mark.parametrize('how', ['return', '_exit'])

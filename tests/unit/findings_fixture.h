@@ -55,8 +55,7 @@ static inline void run_start(struct run *r)
 	                      .window = 1000 * MS,
 	                      .upto = 1000 * MS,
 	                      .coverage = 1,
-	                      .whole = true,
-	                      .sample_cost = NAN};
+	                      .whole = true};
 	r->process.window = 1000 * MS;
 	r->process.launches = 1;
 	r->m.processes = &r->process;

@@ -57,7 +57,8 @@ test_ranges_WITH   := shim/ranges.o
 test_registry_WITH :=
 test_sampler_rate_WITH := shim/sampler_class.o shim/sampler_rate.o
 test_seal_WITH     := $(test_drain_WITH)
-test_span_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/registry.o shim/span.o shim/thread.o
+test_span_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/own_time.o shim/registry.o shim/span.o \
+	shim/thread.o
 test_steps_WITH    := $(test_drain_WITH)
 test_storage_WITH  := shim/clock.o shim/guard.o shim/options.o
 test_timeline_WITH := $(test_drain_WITH)

@@ -170,7 +170,8 @@ static void test_sampling(void **state)
 	start(&r);
 	busy(&r, 900, 1);
 	r.m.host.sync = 900 * MS;
-	r.m.host.sampling = r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 80 * MS;
+	r.m.host.sampling = 90 * MS; /* for 10 ms of it the GPU had work */
+	r.m.gpu.busy.by[TF_IDLE_OWN] = 80 * MS;
 	is(&r, "gpu-bound", "high", "GPU busy 97.8 %");
 	assert_near(r.m.verdict.window, 920 * MS, 1e-9);
 }
