@@ -135,6 +135,7 @@ void model_finish(struct model *m)
 	merge_times(m);
 	model_finish_overheads(m);
 	merge_costs(m);
+	model_finish_own(m);
 	whatif_start(m);
 	model_finish_verdict(m);
 	model_finish_findings(m);
@@ -201,6 +202,7 @@ void model_free(struct model *m)
 	whatif_forget(m);
 	warnings_free(&m->warnings);
 	free(m->verdict.reason);
+	free(m->own_warning);
 	free(m->scratch);
 	*m = (struct model){0};
 }

@@ -126,6 +126,7 @@ struct thread {
 	uint64_t calls, failed, launches, lost, adopted;
 	double api; /* sum of its outermost calls */
 	double window;
+	double own; /* of its time, what cudaspy took, ns */
 	struct split split;
 };
 
@@ -284,6 +285,9 @@ struct verdict {
 	char *reason;
 };
 
+/* More than this share, and the program is another one than without us. */
+#define OWN_SHARE_BUDGET 0.02
+
 struct model {
 	struct process *processes;
 	size_t process_count;
@@ -319,6 +323,9 @@ struct model {
 	double class_ns[SPY_CLASS_COUNT]; /* API time of outermost calls within the window */
 	double wall, window, startup, start_realtime;
 	double per_call, calls_cost, samples_cost, graphs_cost, collector, overhead_share;
+	/* Of the wall time, what cudaspy took of the thread that it took most of; NaN = unknown. */
+	double own_share;
+	char *own_warning; /* that it is too much; NULL = it is not */
 	uint64_t lost, written, lost_calls;
 	double lost_share;
 	bool has_host; /* the timeline merged the threads, or one alone issued GPU work: */

@@ -160,6 +160,23 @@ static void test_no_sample_held(void **state)
 	assert_near(share - m.overhead_share, 0.24e6 / m.wall, 1e-9);
 }
 
+/* What cudaspy took of the thread that it took most of, beside the wall time. */
+static void test_own_share(void **state)
+{
+	struct tf_thread *second = made_thread(&made, 4712, "backward", 4);
+
+	made_calls(&made, second, 0, 10, 80000);
+	read_made();
+	double own = 0.24e6 + m.per_call * 1652; /* the first thread's samples and calls */
+	assert_near(m.own_share, own / m.wall, 1e-9);
+	assert_null(m.own_warning);
+	model_free(&m);
+	second->sample_ticks = 8000000; /* 4 ms */
+	read_made();
+	assert_near(m.own_share, (4e6 + m.per_call * 10) / m.wall, 1e-9);
+	assert_non_null(strstr(m.own_warning, "of the wall time of thread backward (4712)"));
+}
+
 /* Without GPU time nothing of a launch or a wait can be told apart. */
 static void test_off(void **state)
 {
@@ -221,6 +238,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_merged_own_time, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_no_sample_held, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_own_share, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_off, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_graphs_asked_about, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
