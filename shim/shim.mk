@@ -29,6 +29,8 @@ SHARED_C := \
 SHIM_C := $(SHARED_C) \
 	shim/clock.c \
 	shim/collector.c \
+	shim/cpu.c \
+	shim/cpu_read.c \
 	shim/cupti.c \
 	shim/cupti_buffers.c \
 	shim/cupti_check.c \

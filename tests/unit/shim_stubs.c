@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/cpu.h"
 #include "shim/options.h"
 #include "shim/recording.h"
 #include "shim/sampler.h"
@@ -131,5 +132,13 @@ uint64_t stub_random(void)
 }
 
 void sampler_thread_died(void)
+{
+}
+
+void __attribute__((weak)) cpu_thread_begins(struct tf_thread *th)
+{
+}
+
+void __attribute__((weak)) cpu_thread_ends(struct tf_thread *th)
 {
 }

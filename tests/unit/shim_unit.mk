@@ -2,6 +2,7 @@
 
 SHIM_UNIT_TESTS := \
 	test_clock \
+	test_cpu \
 	test_cupti_buffers \
 	test_cupti_records \
 	test_doze \
@@ -41,6 +42,7 @@ $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
 
 # The modules a test is linked with; test_registry, test_ranges and test_storage include theirs to reach its inside.
 test_clock_WITH    := shim/clock.o
+test_cpu_WITH      := shim/clock.o shim/cpu.o shim/cpu_read.o shim/slices.o
 test_cupti_buffers_WITH := shim/cupti_buffers.o
 test_cupti_records_WITH := shim/clock.o shim/cupti_buffers.o shim/cupti_records.o shim/registry.o
 test_doze_WITH     := shim/doze.o
