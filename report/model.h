@@ -88,6 +88,16 @@ struct environment_device {
 	double between; /* ns between the two */
 };
 
+/* What a process could run on, as the kernel said; NaN = not known. */
+struct process_cpu {
+	double cores, online;
+	bool limited, limit_known; /* a cgroup's quota */
+	double quota; /* in cores */
+	/* Since the recording began, in the cgroup that was held up most: periods of its quota, those
+	 * in which it was used up, and what threads waited then, ns over all CPUs. */
+	double periods, throttled_periods, throttled;
+};
+
 struct process {
 	char *path; /* of its recording */
 	uint64_t pid, ppid, forked_from;
@@ -115,6 +125,7 @@ struct process {
 	uint32_t environment_result; /* of NVML, where it failed */
 	double environment_init;     /* ns that loading NVML took */
 	char *kernel_driver;         /* version of the kernel's driver */
+	struct process_cpu cpu;
 };
 
 struct thread {
@@ -127,6 +138,8 @@ struct thread {
 	double api; /* sum of its outermost calls */
 	double window;
 	double own; /* of its time, what cudaspy took, ns */
+	double cpu_wait;  /* ns that it could have run in and had no CPU; NaN = not known */
+	double cpu_cores; /* that it may run on; NaN = not known */
 	struct split split;
 };
 

@@ -123,6 +123,8 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 	        .adopted = t->adopted,
 	        .launches = sums.launches,
 	        .window = process->window,
+	        .cpu_wait = t->cpu_tick ? (double)t->cpu_wait_ns : NAN,
+	        .cpu_cores = t->cpu_tick && t->cpu_cores ? (double)t->cpu_cores : NAN,
 	        .issues = sums.launches || t->items[SPY_CLASS_GRAPH_LAUNCH] ||
 	                  t->items[SPY_CLASS_COPY] || t->items[SPY_CLASS_SET] ||
 	                  sum_classes(t->captured),

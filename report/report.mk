@@ -12,6 +12,7 @@ REPORT_MODULES := \
 	complain \
 	config \
 	environment \
+	environment_cpu \
 	error_names \
 	expect \
 	figures \
