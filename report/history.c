@@ -184,6 +184,21 @@ static int by_start(const void *a, const void *b)
 
 /* ---- what they cover ---- */
 
+/* Over the slices that lie in [from, upto), ns since load. */
+static double cpu_wait(const struct picture *p, double from, double upto)
+{
+	double wait = 0, known = 0;
+
+	for (size_t i = 0; p->cpu_known && i < p->count; i++) {
+		double start = p->origin + (double)i * p->width;
+		if (start < from || start + p->width > upto)
+			continue;
+		wait += p->cpu_wait[i];
+		known += p->cpu_known[i];
+	}
+	return known > 0 ? wait / known : NAN;
+}
+
 static void find_cover(struct history *h, const struct taking *t, bool whole)
 {
 	const struct model_part *p = t->part;
@@ -214,6 +229,8 @@ static void find_cover(struct history *h, const struct taking *t, bool whole)
 		if (slices && ends > h->steady && ends < h->window)
 			h->window = ends;
 		h->upto = fmin(h->upto, h->window);
+		h->cpu_wait =
+		        cpu_wait(picture, picture->window + h->steady, picture->window + h->window);
 	}
 	double most = h->window - h->steady;
 	h->coverage = most > 0 ? fmax(0, h->upto - fmax(h->from, h->steady)) / most : NAN;
@@ -274,7 +291,7 @@ void model_add_history(struct model_part *p)
 	uint64_t most = records_most(p->model);
 	struct taking t = {.part = p, .history = h, .most = most};
 
-	*h = (struct history){.window = NAN, .coverage = NAN};
+	*h = (struct history){.window = NAN, .coverage = NAN, .cpu_wait = NAN};
 	h->per_call = p->process->per_call;
 	h->lost = p->process->lost || p->process->lost_calls;
 	h->all = p->process->calls;

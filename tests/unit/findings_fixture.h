@@ -55,7 +55,8 @@ static inline void run_start(struct run *r)
 	                      .window = 1000 * MS,
 	                      .upto = 1000 * MS,
 	                      .coverage = 1,
-	                      .whole = true};
+	                      .whole = true,
+	                      .cpu_wait = NAN};
 	r->process.window = 1000 * MS;
 	r->process.launches = 1;
 	r->m.processes = &r->process;
