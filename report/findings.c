@@ -87,6 +87,15 @@ static const struct known {
         {"launch-contention", find_launch_contention, "Launches wait for one another",
          "launch from one thread, or give each thread a graph to launch",
          "one Python thread (or process) a GPU; CUDA graphs", WHATIFS},
+        {"host-starved-of-cpu", find_host_starved_of_cpu,
+         "Threads that give the GPU its work wait for a CPU to run on",
+         "more cores or a larger quota (taskset, cpuset, cpu.max, requests and limits of a job); "
+         "else fewer threads that compute or spin (OMP_NUM_THREADS, OMP_WAIT_POLICY=passive), and "
+         "other cores for them than for the thread that launches",
+         "no more DataLoader workers and intra-op threads (torch.set_num_threads, OMP_NUM_THREADS) "
+         "of all ranks together than cores; --cpus-per-task, --cpuset-cpus or resources.limits.cpu "
+         "for more",
+         WHATIF_CPU},
         {"sync-every-step", find_sync_every_step,
          "The host waits for the GPU at every step, and only then gives it more work",
          "wait once every few steps, or for an event of the step before (cudaEventSynchronize)",

@@ -83,7 +83,9 @@ finder find_environment;
 finder find_exposed_communication, find_low_occupancy, find_dominant_kernel;
 
 /* findings_launch.c */
-finder find_many_short_launches, find_launch_queue_full, find_launch_contention;
+finder find_many_short_launches, find_launch_queue_full;
+/* findings_threads.c */
+finder find_launch_contention, find_host_starved_of_cpu;
 /* findings_sync.c */
 finder find_sync_every_step;
 /* findings_steady.c: what several detectors ask. */

@@ -32,6 +32,7 @@ REPORT_MODULES := \
 	findings_module \
 	findings_steady \
 	findings_sync \
+	findings_threads \
 	flow \
 	history \
 	history_acts \
