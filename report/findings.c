@@ -165,10 +165,25 @@ static const struct known {
          "the same: nvidia-smi -q, and python -m torch.utils.collect_env", WHATIFS},
 };
 
+enum finding_severity finding_severity(double speedup, double share)
+{
+	double none = isfinite(speedup) ? 1 : 0, by = isfinite(speedup) ? speedup : share;
+
+	return by >= none + FINDING_HIGH     ? SEVERITY_HIGH
+	       : by >= none + FINDING_MEDIUM ? SEVERITY_MEDIUM
+	                                     : SEVERITY_LOW;
+}
+
+/* What of the window it would save, or is at stake. */
+static double weight(const struct finding *f)
+{
+	return finding_known(isfinite(f->speedup) ? 1 - 1 / f->speedup : f->share);
+}
+
 static int by_severity(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
-	double one = isnan(x->share) ? 0 : x->share, two = isnan(y->share) ? 0 : y->share;
+	double one = weight(x), two = weight(y);
 
 	if (x->severity != y->severity)
 		return x->severity < y->severity ? 1 : -1;
@@ -201,6 +216,7 @@ static void predict(const struct model *m, const struct known *k, struct finding
 		f->speedup = r.speedup;
 		f->speedup_low = r.speedup_low;
 		f->speedup_high = r.speedup_high;
+		f->severity = finding_severity(r.speedup, NAN);
 	}
 	free(pattern);
 }

@@ -48,11 +48,7 @@ bool finding_is(struct finding *f, enum finding_severity severity, double share,
 
 bool finding_tell(struct finding *f, double share, char *evidence)
 {
-	enum finding_severity severity = share >= FINDING_HIGH     ? SEVERITY_HIGH
-	                                 : share >= FINDING_MEDIUM ? SEVERITY_MEDIUM
-	                                                           : SEVERITY_LOW;
-
-	finding_is(f, severity, share, evidence);
+	finding_is(f, finding_severity(NAN, share), share, evidence);
 	return share >= FINDING_LEAST;
 }
 

@@ -127,6 +127,22 @@ def test_graphs_have_one_verdict_in_both_modes(sample, tmp_path, name):
     assert verdict['class'] == exact['class'] != 'inconclusive', (verdict, exact)
 
 
+@pytest.mark.parametrize('name', SPEAKING)
+def test_severity_follows_the_gain(sample, name):
+    """Where none is predicted, the share at stake; errors are no matter of time."""
+    saved = []
+    for finding in sample(name).report['findings']:
+        gain, share, severity = finding['predicted_speedup'], finding['share'], finding['severity']
+        if gain is not None:
+            assert severity == ('high' if gain >= 1.2 else 'medium' if gain >= 1.05 else 'low'), finding
+        elif share is None:
+            assert severity != 'high' or finding['id'] in ('failed-calls', 'memory-growth'), finding
+        else:
+            assert severity != 'high' or share >= 0.2, finding
+        saved.append((['info', 'low', 'medium', 'high'].index(severity), 1 - 1 / gain if gain else share or 0))
+    assert saved == sorted(saved, reverse=True)
+
+
 @pytest.mark.parametrize('name', TWINS)
 def test_a_fixed_twin_has_the_same_answer_and_not_the_finding(sample, name):
     faulty, fixed = sample(name), sample(f'{name}_fixed')

@@ -1,3 +1,4 @@
+#include "report/findings_parts.h"
 #include "tests/unit/findings_fixture.h"
 
 static struct history_work works[MADE_STREAMS];
@@ -28,6 +29,23 @@ static struct act *launch_of(struct run *r, unsigned thread, double at_us, doubl
 	a->thread = (uint16_t)thread;
 	a->end = a->start + us * US;
 	return a;
+}
+
+/* ---- severities ---- */
+
+static void test_severity(void **state)
+{
+	assert_int_equal(finding_severity(1.99, 0.001), SEVERITY_HIGH);
+	assert_int_equal(finding_severity(1.2, NAN), SEVERITY_HIGH);
+	assert_int_equal(finding_severity(1.19, 0.9), SEVERITY_MEDIUM);
+	assert_int_equal(finding_severity(1.05, NAN), SEVERITY_MEDIUM);
+	assert_int_equal(finding_severity(1.04, NAN), SEVERITY_LOW);
+	assert_int_equal(finding_severity(1, 0.99), SEVERITY_LOW);
+	assert_int_equal(finding_severity(NAN, 0.2), SEVERITY_HIGH);
+	assert_int_equal(finding_severity(NAN, 0.19), SEVERITY_MEDIUM);
+	assert_int_equal(finding_severity(NAN, 0.05), SEVERITY_MEDIUM);
+	assert_int_equal(finding_severity(NAN, 0.04), SEVERITY_LOW);
+	assert_int_equal(finding_severity(NAN, NAN), SEVERITY_LOW);
 }
 
 /* ---- launch-contention ---- */
@@ -177,6 +195,7 @@ static void test_starved_without_gpu_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_severity),
 	        cmocka_unit_test(test_more_threads_than_cpus),
 	        cmocka_unit_test(test_nothing_to_compare_with),
 	        cmocka_unit_test(test_crowded),
