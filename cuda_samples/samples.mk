@@ -13,6 +13,7 @@ SAMPLES := \
 	copy_back_and_forth_fixed \
 	copy_not_overlapped \
 	copy_not_overlapped_fixed \
+	crowded_core \
 	device_sync \
 	device_sync_fixed \
 	dominant_kernel \

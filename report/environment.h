@@ -24,6 +24,9 @@ char *environment_unknown(const struct model *m);
 /* A device in one line: clocks, power, temperature, link, other processes (free it). */
 char *environment_line(const struct model *m, const struct environment_device *d);
 
+/* The CPUs that a process could use in one line, "not known" where they are not (free it). */
+char *environment_cpu_line(const struct process_cpu *c);
+
 /* The share of the time between the two readings for which clocks were held down, by the power
  * limit or by temperature; NaN = not known. */
 double environment_capped_share(const struct environment_device *d);

@@ -87,6 +87,15 @@ static const struct known {
         {"launch-contention", find_launch_contention, "Launches wait for one another",
          "launch from one thread, or give each thread a graph to launch",
          "one Python thread (or process) a GPU; CUDA graphs", WHATIFS},
+        {"host-starved-of-cpu", find_host_starved_of_cpu,
+         "Threads that give the GPU its work wait for a CPU to run on",
+         "more cores or a larger quota (taskset, cpuset, cpu.max, requests and limits of a job); "
+         "else fewer threads that compute or spin (OMP_NUM_THREADS, OMP_WAIT_POLICY=passive), and "
+         "other cores for them than for the thread that launches",
+         "no more DataLoader workers and intra-op threads (torch.set_num_threads, OMP_NUM_THREADS) "
+         "of all ranks together than cores; --cpus-per-task, --cpuset-cpus or resources.limits.cpu "
+         "for more",
+         WHATIF_CPU},
         {"sync-every-step", find_sync_every_step,
          "The host waits for the GPU at every step, and only then gives it more work",
          "wait once every few steps, or for an event of the step before (cudaEventSynchronize)",
@@ -156,10 +165,25 @@ static const struct known {
          "the same: nvidia-smi -q, and python -m torch.utils.collect_env", WHATIFS},
 };
 
+enum finding_severity finding_severity(double speedup, double share)
+{
+	double none = isfinite(speedup) ? 1 : 0, by = isfinite(speedup) ? speedup : share;
+
+	return by >= none + FINDING_HIGH     ? SEVERITY_HIGH
+	       : by >= none + FINDING_MEDIUM ? SEVERITY_MEDIUM
+	                                     : SEVERITY_LOW;
+}
+
+/* What of the window it would save, or is at stake. */
+static double weight(const struct finding *f)
+{
+	return finding_known(isfinite(f->speedup) ? 1 - 1 / f->speedup : f->share);
+}
+
 static int by_severity(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
-	double one = isnan(x->share) ? 0 : x->share, two = isnan(y->share) ? 0 : y->share;
+	double one = weight(x), two = weight(y);
 
 	if (x->severity != y->severity)
 		return x->severity < y->severity ? 1 : -1;
@@ -192,6 +216,7 @@ static void predict(const struct model *m, const struct known *k, struct finding
 		f->speedup = r.speedup;
 		f->speedup_low = r.speedup_low;
 		f->speedup_high = r.speedup_high;
+		f->severity = finding_severity(r.speedup, NAN);
 	}
 	free(pattern);
 }

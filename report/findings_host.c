@@ -58,8 +58,7 @@ static struct gaps find_gaps(const struct scene *s)
 	flow_start(&flow, s->h, true);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct act *a = &s->acts[i];
-		double own = a->flags & TF_SAMPLED ? finding_known(s->h->sample_cost) : 0,
-		       to = a->start - own, from = last[a->thread];
+		double to = a->start - a->ours, from = last[a->thread];
 		double idle = to - fmax(from, flow_ends(&flow, a->device, HISTORY_NONE));
 		/* An answer "not ready" says that the GPU had work. */
 		if (asked[a->thread])

@@ -3,8 +3,9 @@
  *
  * Each detector looks at a scene and says yes or no. Where it says yes it has filled `evidence`
  * (one or two sentences, this run's figures with their denominators) and `share`: how much of the
- * steady window is at stake, from which the severity follows unless it set `severity` itself by
- * finding_is(). What it cannot know it does not say: a detector that lacks a figure says no.
+ * steady window is at stake. The severity follows from the gain that is predicted, else from that
+ * share, unless the detector set it by finding_is(). What it cannot know it does not say: a
+ * detector that lacks a figure says no.
  */
 #ifndef REPORT_FINDINGS_PARTS_H
 #define REPORT_FINDINGS_PARTS_H
@@ -36,7 +37,8 @@ struct scene {
 	struct tally classes[SPY_CLASS_COUNT];
 };
 
-/* Least share of the steady window that is worth a finding, and those of its severities. */
+/* Least share of the steady window that is worth a finding, and those of its severities; of the
+ * gain that is predicted (window before over after) the same. */
 #define FINDING_LEAST  0.01
 #define FINDING_MEDIUM 0.05
 #define FINDING_HIGH   0.2
@@ -52,6 +54,10 @@ void scene_set(struct scene *s, const struct model *m);
 bool finding_tell(struct finding *f, double share, char *evidence);
 /* The same of what is told whatever its share. */
 bool finding_is(struct finding *f, enum finding_severity severity, double share, char *evidence);
+
+/* The one rule: by the gain predicted where there is one (its middle, as it is printed: a range is
+ * wide where little is known), else by the share at stake, which is the most that can be gained. */
+enum finding_severity finding_severity(double speedup, double share);
 
 /* ns, or 0 where it is not known. */
 double finding_known(double ns);
@@ -83,7 +89,9 @@ finder find_environment;
 finder find_exposed_communication, find_low_occupancy, find_dominant_kernel;
 
 /* findings_launch.c */
-finder find_many_short_launches, find_launch_queue_full, find_launch_contention;
+finder find_many_short_launches, find_launch_queue_full;
+/* findings_threads.c */
+finder find_launch_contention, find_host_starved_of_cpu;
 /* findings_sync.c */
 finder find_sync_every_step;
 /* findings_steady.c: what several detectors ask. */

@@ -48,11 +48,7 @@ bool finding_is(struct finding *f, enum finding_severity severity, double share,
 
 bool finding_tell(struct finding *f, double share, char *evidence)
 {
-	enum finding_severity severity = share >= FINDING_HIGH     ? SEVERITY_HIGH
-	                                 : share >= FINDING_MEDIUM ? SEVERITY_MEDIUM
-	                                                           : SEVERITY_LOW;
-
-	finding_is(f, severity, share, evidence);
+	finding_is(f, finding_severity(NAN, share), share, evidence);
 	return share >= FINDING_LEAST;
 }
 
@@ -116,7 +112,7 @@ double scene_idle(const struct scene *s)
 	if (!s->m->gpu.has_busy || !(b->window > 0) || !(s->window > 0))
 		return NAN;
 	for (int i = 0; i < TF_IDLES; i++)
-		if (i != TF_IDLE_DEPENDENCY && i != TF_IDLE_UNKNOWN)
+		if (i != TF_IDLE_DEPENDENCY && i != TF_IDLE_UNKNOWN && i != TF_IDLE_OWN)
 			idle += finding_known(b->by[i]);
 	idle *= s->m->host_window / b->window; /* of one device, on average */
 	return fmin(1, (s->m->process_count == 1 ? fmin(idle, steady_idle(s)) : idle) / s->window);

@@ -80,7 +80,7 @@ static void look_at(struct early *e, struct look *g, const struct scene *s, cons
 	if (!g->open)
 		return;
 	if (a->thread == g->thread) {
-		g->outside += fmax(0, a->start - g->last);
+		g->outside += fmax(0, a->start - a->ours - g->last);
 		g->last = fmax(g->last, a->end);
 	}
 	if (!flow_is_work(a))
@@ -88,8 +88,6 @@ static void look_at(struct early *e, struct look *g, const struct scene *s, cons
 	g->open = false;
 	if (a->thread != g->thread)
 		return;
-	if (a->flags & TF_SAMPLED) /* which is our own doing, ahead of the call */
-		g->outside -= finding_known(s->h->sample_cost);
 	ALLOC_ROOM(e->after, e->count);
 	e->after[e->count++] = g->outside;
 	e->waited += g->waited;

@@ -55,9 +55,9 @@ struct taking {
 	struct taken *taken;
 	size_t count;
 	struct nested_sums {
-		double sync, alloc, module;
-		uint64_t since; /* tick: start of the first */
-	} * nested;             /* by thread: of nested calls whose caller is still to come */
+		double sync, alloc, module, ours;
+		uint64_t since; /* tick: start of the first nested one */
+	} * nested;             /* by thread: of what is nested, and ours, of a call to come */
 	struct tf_record *activities;
 	size_t activity_count;
 	uint64_t first_end; /* of the first call: what ended earlier may be missing; ticks */
@@ -109,6 +109,11 @@ static void take(struct taking *t, const struct tf_record *r)
 			t->activities[t->activity_count++] = *r;
 		return;
 	}
+	if (r->call == TF_CALL_OWN) {
+		if (is_call(t, r, 0))
+			t->nested[r->thread].ours += clock_ns(&t->part->clock, r->end - r->start);
+		return;
+	}
 	class = class_of(t->part, r->call);
 	if (!is_call(t, r, class))
 		return;
@@ -125,6 +130,7 @@ static void take(struct taking *t, const struct tf_record *r)
 	        .nested_sync = inside ? (float)n->sync : 0,
 	        .nested_alloc = inside ? (float)n->alloc : 0,
 	        .nested_module = inside ? (float)n->module : 0,
+	        .ours = (float)n->ours,
 	        .order = (uint32_t)t->count,
 	};
 	t->count++;
@@ -178,6 +184,21 @@ static int by_start(const void *a, const void *b)
 
 /* ---- what they cover ---- */
 
+/* Over the slices that lie in [from, upto), ns since load. */
+static double cpu_wait(const struct picture *p, double from, double upto)
+{
+	double wait = 0, known = 0;
+
+	for (size_t i = 0; p->cpu_known && i < p->count; i++) {
+		double start = p->origin + (double)i * p->width;
+		if (start < from || start + p->width > upto)
+			continue;
+		wait += p->cpu_wait[i];
+		known += p->cpu_known[i];
+	}
+	return known > 0 ? wait / known : NAN;
+}
+
 static void find_cover(struct history *h, const struct taking *t, bool whole)
 {
 	const struct model_part *p = t->part;
@@ -208,6 +229,8 @@ static void find_cover(struct history *h, const struct taking *t, bool whole)
 		if (slices && ends > h->steady && ends < h->window)
 			h->window = ends;
 		h->upto = fmin(h->upto, h->window);
+		h->cpu_wait =
+		        cpu_wait(picture, picture->window + h->steady, picture->window + h->window);
 	}
 	double most = h->window - h->steady;
 	h->coverage = most > 0 ? fmax(0, h->upto - fmax(h->from, h->steady)) / most : NAN;
@@ -268,12 +291,10 @@ void model_add_history(struct model_part *p)
 	uint64_t most = records_most(p->model);
 	struct taking t = {.part = p, .history = h, .most = most};
 
-	*h = (struct history){.window = NAN, .coverage = NAN, .sample_cost = NAN};
+	*h = (struct history){.window = NAN, .coverage = NAN, .cpu_wait = NAN};
 	h->per_call = p->process->per_call;
 	h->lost = p->process->lost || p->process->lost_calls;
 	h->all = p->process->calls;
-	if (p->process->samples)
-		h->sample_cost = p->process->samples_cost / (double)p->process->samples;
 	if (!p->window_start || !most || !(p->clock.ns_per_tick > 0) ||
 	    !(p->process->window >= 0 && p->process->window < 1e18)) {
 		history_make(h, p, NULL, 0);

@@ -55,7 +55,8 @@ struct act {
 	                     handle; 0 = not known */
 	uint64_t source;  /* copy */
 	float nested_sync, nested_alloc, nested_module; /* ns inside of it */
-	uint32_t call;                                  /* index in `calls` */
+	float ours;      /* ns right before `start` that were cudaspy's, not the program's */
+	uint32_t call;   /* index in `calls` */
 	uint32_t stream; /* index in `streams`; HISTORY_NONE = of no stream */
 	uint32_t work;   /* index in `works`; HISTORY_NONE = it gave the GPU no work */
 	uint32_t event;  /* one number an event handle; HISTORY_NONE = none */
@@ -125,8 +126,9 @@ struct history {
 	bool lost;         /* records found a ring full: there are holes */
 	double steady;     /* where start-up ended, by the time slices; 0 where it cannot be told */
 	double coverage;   /* share of [steady, window) that lies in [from, upto); NaN = unknown */
-	double sample_cost; /* ns of the caller's time that timing one TF_SAMPLED call took */
-	double per_call;    /* ns that recording one call took */
+	double per_call;   /* ns that recording one call took */
+	double cpu_wait; /* share of the steady time of the threads that give the GPU work in which
+	                    they waited for a CPU; NaN = unknown */
 };
 
 struct model_part;

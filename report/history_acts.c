@@ -194,6 +194,7 @@ static void make(struct making *m, struct act *a, const struct taken *taken)
 	        .nested_sync = taken->nested_sync,
 	        .nested_alloc = taken->nested_alloc,
 	        .nested_module = taken->nested_module,
+	        .ours = taken->ours,
 	        .call = call,
 	        .stream = HISTORY_NONE,
 	        .work = HISTORY_NONE,

@@ -11,7 +11,7 @@
 
 struct taken { /* a record, copied: the file of a running process changes */
 	struct tf_record r;
-	float nested_sync, nested_alloc, nested_module; /* ns */
+	float nested_sync, nested_alloc, nested_module, ours; /* ns */
 	uint32_t order;                                 /* as it was kept */
 };
 

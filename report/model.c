@@ -96,14 +96,14 @@ static void merge_times(struct model *m)
 static void merge_costs(struct model *m)
 {
 	double calls_cost = 0, samples_cost = 0, graphs_cost = 0, collector = 0, walls = 0;
-	uint64_t samples = 0;
+	bool timed = false;
 
 	for (size_t i = 0; i < m->process_count; i++) {
 		const struct process *p = &m->processes[i];
 		calls_cost += p->per_call * (double)p->calls;
 		samples_cost += p->samples_cost;
 		graphs_cost += p->graphs_cost;
-		samples += p->samples;
+		timed |= p->samples || p->samples_cost > 0;
 		collector += p->collector;
 		walls += p->wall;
 		m->lost += p->lost;
@@ -111,13 +111,13 @@ static void merge_costs(struct model *m)
 		m->lost_calls += p->lost_calls;
 	}
 	m->calls_cost = calls_cost;
-	m->samples_cost = samples ? samples_cost : NAN;
+	m->samples_cost = timed ? samples_cost : NAN;
 	m->graphs_cost = graphs_cost;
 	m->collector = collector;
 	m->per_call = m->totals.calls    ? calls_cost / (double)m->totals.calls
 	              : m->process_count ? m->processes[0].per_call
 	                                 : NAN;
-	double own = calls_cost + (samples ? samples_cost : 0) + graphs_cost + collector;
+	double own = calls_cost + samples_cost + graphs_cost + collector;
 	m->overhead_share = walls > 0 ? own / walls : NAN;
 	m->lost_share = m->written ? (double)m->lost / (double)m->written : 0;
 }
@@ -135,6 +135,7 @@ void model_finish(struct model *m)
 	merge_times(m);
 	model_finish_overheads(m);
 	merge_costs(m);
+	model_finish_own(m);
 	whatif_start(m);
 	model_finish_verdict(m);
 	model_finish_findings(m);
@@ -201,6 +202,7 @@ void model_free(struct model *m)
 	whatif_forget(m);
 	warnings_free(&m->warnings);
 	free(m->verdict.reason);
+	free(m->own_warning);
 	free(m->scratch);
 	*m = (struct model){0};
 }

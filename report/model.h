@@ -88,6 +88,16 @@ struct environment_device {
 	double between; /* ns between the two */
 };
 
+/* What a process could run on, as the kernel said; NaN = not known. */
+struct process_cpu {
+	double cores, online;
+	bool limited, limit_known; /* a cgroup's quota */
+	double quota; /* in cores */
+	/* Since the recording began, in the cgroup that was held up most: periods of its quota, those
+	 * in which it was used up, and what threads waited then, ns over all CPUs. */
+	double periods, throttled_periods, throttled;
+};
+
 struct process {
 	char *path; /* of its recording */
 	uint64_t pid, ppid, forked_from;
@@ -115,6 +125,7 @@ struct process {
 	uint32_t environment_result; /* of NVML, where it failed */
 	double environment_init;     /* ns that loading NVML took */
 	char *kernel_driver;         /* version of the kernel's driver */
+	struct process_cpu cpu;
 };
 
 struct thread {
@@ -126,6 +137,9 @@ struct thread {
 	uint64_t calls, failed, launches, lost, adopted;
 	double api; /* sum of its outermost calls */
 	double window;
+	double own; /* of its time, what cudaspy took, ns */
+	double cpu_wait;  /* ns that it could have run in and had no CPU; NaN = not known */
+	double cpu_cores; /* that it may run on; NaN = not known */
 	struct split split;
 };
 
@@ -284,6 +298,9 @@ struct verdict {
 	char *reason;
 };
 
+/* More than this share, and the program is another one than without us. */
+#define OWN_SHARE_BUDGET 0.02
+
 struct model {
 	struct process *processes;
 	size_t process_count;
@@ -319,6 +336,9 @@ struct model {
 	double class_ns[SPY_CLASS_COUNT]; /* API time of outermost calls within the window */
 	double wall, window, startup, start_realtime;
 	double per_call, calls_cost, samples_cost, graphs_cost, collector, overhead_share;
+	/* Of the wall time, what cudaspy took of the thread that it took most of; NaN = unknown. */
+	double own_share;
+	char *own_warning; /* that it is too much; NULL = it is not */
 	uint64_t lost, written, lost_calls;
 	double lost_share;
 	bool has_host; /* the timeline merged the threads, or one alone issued GPU work: */

@@ -36,6 +36,31 @@ static void add_device(struct model_part *p, const struct tf_environment_device 
 	m->environment[m->environment_count++] = d;
 }
 
+static double told(const struct tf_cpu *c, enum tf_cpu_known what, uint64_t value)
+{
+	return c->known >> what & 1 ? (double)value : NAN;
+}
+
+static void add_cpu(struct model_part *p)
+{
+	static const struct tf_cpu nothing;
+	const struct tf_cpu *c = tf_at(&p->recording->map, p->header->cpu, sizeof(*c));
+
+	if (!c)
+		c = &nothing;
+	p->process->cpu = (struct process_cpu){
+	        .cores = told(c, TF_CPU_CORES, c->cores),
+	        .online = told(c, TF_CPU_ONLINE, c->online),
+	        .limit_known = c->known >> TF_CPU_LIMIT & 1,
+	        .limited = c->known >> TF_CPU_QUOTA & 1 && c->period_us,
+	        .quota = c->period_us ? told(c, TF_CPU_QUOTA, c->quota_us) / (double)c->period_us
+	                              : NAN,
+	        .periods = told(c, TF_CPU_THROTTLED, c->periods),
+	        .throttled_periods = told(c, TF_CPU_THROTTLED, c->throttled_periods),
+	        .throttled = told(c, TF_CPU_THROTTLED, c->throttled_ns),
+	};
+}
+
 void model_add_environment(struct model_part *p)
 {
 	const struct tf_environment *e =
@@ -43,6 +68,7 @@ void model_add_environment(struct model_part *p)
 	                ? tf_at(&p->recording->map, p->header->environment, sizeof(*e))
 	                : NULL;
 
+	add_cpu(p);
 	p->process->environment = ENVIRONMENT_NONE;
 	if (!e)
 		return;

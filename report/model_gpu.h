@@ -132,6 +132,9 @@ struct picture {
 		double *busy, *covered; /* ns of each slice */
 	} * devices;
 	size_t device_count;
+	/* Of each slice, ns: what the threads that give the GPU work waited for a CPU, and of how
+	 * much of their time that is known; NULL = of none. */
+	double *cpu_wait, *cpu_known;
 };
 
 #endif

@@ -120,14 +120,15 @@ struct split model_split(const struct model_part *p, const struct tf_thread *t,
 	s.absent = p->process->window - s.alive;
 	if (s.absent < 0)
 		s.absent = 0;
-	double covered = sum_hosts(&p->clock, t->split_ticks, hosts) - hosts[TF_HOST_OUTSIDE];
+	double covered = sum_hosts(&p->clock, t->split_ticks, hosts) - hosts[TF_HOST_OUTSIDE] -
+	                 hosts[TF_HOST_OWN];
 	if (p->timed && covered > 0 && returned > 0)
 		apply_timeline(&s, hosts, fmin(1, covered / returned), &now);
 	return s;
 }
 
 /* The threads of one process merged by the timeline; the parts sum to its window. */
-static bool merged(struct split *s, const struct model_part *p, double sampling)
+static bool merged(struct split *s, const struct model_part *p)
 {
 	double ns[TF_HOSTS], sum = sum_hosts(&p->clock, p->header->host_ticks, ns);
 
@@ -146,8 +147,8 @@ static bool merged(struct split *s, const struct model_part *p, double sampling)
 	s->alloc = ns[TF_HOST_ALLOC];
 	s->module = ns[TF_HOST_MODULE];
 	s->other = ns[TF_HOST_OTHER];
-	s->sampling = fmin(sampling, ns[TF_HOST_OUTSIDE]);
-	s->outside = ns[TF_HOST_OUTSIDE] - s->sampling;
+	s->sampling = ns[TF_HOST_OWN];
+	s->outside = ns[TF_HOST_OUTSIDE];
 	s->alive = p->process->window;
 	if (p->timed)
 		divide_split(s, ns);
@@ -177,7 +178,6 @@ void model_add_host(struct model_part *p)
 {
 	struct model *m = p->model;
 	const struct thread *one = NULL;
-	double sampling = 0;
 	size_t issuing = 0;
 	struct split s;
 
@@ -187,7 +187,6 @@ void model_add_host(struct model_part *p)
 			continue;
 		one = t;
 		issuing++;
-		sampling += t->split.sampling;
 	}
 	if (!issuing)
 		return;
@@ -196,7 +195,7 @@ void model_add_host(struct model_part *p)
 		s.outside += s.absent;
 		s.alive += s.absent;
 		s.absent = 0;
-	} else if (!merged(&s, p, sampling)) {
+	} else if (!merged(&s, p)) {
 		m->scratch->host_unknown = true;
 		return;
 	}

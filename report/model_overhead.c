@@ -1,6 +1,8 @@
 #include <math.h>
 
+#include "report/alloc.h"
 #include "report/model_parts.h"
+#include "report/units.h"
 
 /* Threads that the timeline knows must have this share of all launch time, or nothing is said. */
 #define KNOWN_LEAST 0.95
@@ -53,4 +55,39 @@ void model_finish_overheads(struct model *m)
 		rest += later;
 	}
 	gpu->overhead = rest * share;
+}
+
+/* ---- own cost ---- */
+
+static char *own_warning(const struct model *m, const struct thread *t)
+{
+	char share[UNIT_BYTES], budget[UNIT_BYTES], time[UNIT_BYTES], samples[UNIT_BYTES];
+
+	return alloc_format(
+	        "cudaspy itself took %s %% of the wall time of thread %s (%llu), where %s %% is "
+	        "the "
+	        "most that it should: %s, timing GPU work %s of it. No figure has that as the "
+	        "program's, but without it the program is another one: the verdict's confidence is "
+	        "one step lower. CUDASPY_BUDGET and CUDASPY_GPU=off make it less.",
+	        unit_percent(share, m->own_share, 1), t->name ? t->name : "unknown",
+	        (unsigned long long)t->tid, unit_percent(budget, OWN_SHARE_BUDGET, 1),
+	        unit_time_apart(time, t->own), unit_time_apart(samples, t->split.sampling));
+}
+
+/* What the collector does it does in a thread of its own, beside the program's. */
+void model_finish_own(struct model *m)
+{
+	const struct thread *most = NULL;
+
+	m->own_share = NAN;
+	for (size_t i = 0; i < m->thread_count; i++) {
+		const struct thread *t = &m->threads[i];
+		double share = t->own / m->processes[t->process].wall;
+		if (!(share >= 0) || share <= m->own_share)
+			continue;
+		m->own_share = share;
+		most = t;
+	}
+	if (m->own_share > OWN_SHARE_BUDGET)
+		m->own_warning = own_warning(m, most);
 }

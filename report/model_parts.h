@@ -75,6 +75,8 @@ void model_finish_busy(struct model *m);
 void model_finish_environment(struct model *m);
 void model_free_environment(struct model *m);
 void model_finish_overheads(struct model *m); /* last */
+/* What cudaspy took of the program's threads; after the costs, before the verdict. */
+void model_finish_own(struct model *m);
 void picture_free(struct picture *p);
 
 /* A thread's time by what it did. `ticks`: API time of its outermost calls by their class. */

@@ -20,6 +20,22 @@ static void add_host(const struct model_part *p, struct picture *to, const struc
 	}
 }
 
+static void add_cpu(const struct model_part *p, struct picture *to, const struct tf_slices *s)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < to->count; i++)
+		any |= s->slice[i].cpu_known_ticks != 0;
+	if (!any)
+		return;
+	to->cpu_wait = alloc_zeroed(to->count, sizeof(double));
+	to->cpu_known = alloc_zeroed(to->count, sizeof(double));
+	for (size_t i = 0; i < to->count; i++) {
+		to->cpu_known[i] = clock_ns(&p->clock, s->slice[i].cpu_known_ticks);
+		to->cpu_wait[i] = fmin((double)s->slice[i].cpu_wait_ns, to->cpu_known[i]);
+	}
+}
+
 static void add_device(const struct model_part *p, struct picture *to, uint32_t index,
                        const struct tf_device_time *d)
 {
@@ -55,6 +71,7 @@ void model_add_picture(struct model_part *p)
 	if (h->first_work > h->window_start)
 		to->first_work = clock_between(&p->clock, h->load, h->first_work);
 	add_host(p, to, s);
+	add_cpu(p, to, s);
 	for (uint32_t i = 0; p->timed && i < TF_DEVICES_TIMED; i++) {
 		const struct tf_device_time *d =
 		        tf_at(&p->recording->map, h->devices_time[i], sizeof(*d));
@@ -71,5 +88,7 @@ void picture_free(struct picture *p)
 	}
 	free(p->devices);
 	free(p->host);
+	free(p->cpu_wait);
+	free(p->cpu_known);
 	*p = (struct picture){0};
 }

@@ -123,6 +123,8 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 	        .adopted = t->adopted,
 	        .launches = sums.launches,
 	        .window = process->window,
+	        .cpu_wait = t->cpu_tick ? (double)t->cpu_wait_ns : NAN,
+	        .cpu_cores = t->cpu_tick && t->cpu_cores ? (double)t->cpu_cores : NAN,
 	        .issues = sums.launches || t->items[SPY_CLASS_GRAPH_LAUNCH] ||
 	                  t->items[SPY_CLASS_COPY] || t->items[SPY_CLASS_SET] ||
 	                  sum_classes(t->captured),
@@ -138,6 +140,8 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 	uint64_t graphs = t->graph_ticks < t->sample_ticks ? t->graph_ticks : t->sample_ticks;
 	process->samples_cost += clock_ns(&p->clock, t->sample_ticks - graphs);
 	process->graphs_cost += clock_ns(&p->clock, graphs);
+	thread.own =
+	        process->per_call * (double)thread.calls + clock_ns(&p->clock, t->sample_ticks);
 	CLAMP_ADD(process->written, records);
 	if (!thread.calls && !thread.issues && !t->in_call)
 		return; /* a slot that nobody used */

@@ -90,6 +90,8 @@ static json_t *overhead(const struct model *m)
 	json_put(o, "graphs_ns", json_ns(m->graphs_cost));
 	json_put(o, "collector_ns", json_ns(m->collector));
 	json_put(o, "share", json_share(m->overhead_share));
+	json_put(o, "own_share", json_share(m->own_share));
+	json_put(o, "own_share_budget", json_share(OWN_SHARE_BUDGET));
 	return o;
 }
 
@@ -119,6 +121,8 @@ static json_t *warnings(const struct model *m)
 {
 	json_t *list = json_array();
 
+	if (m->own_warning)
+		json_push(list, json_text(m->own_warning));
 	for (size_t i = 0; i < m->warnings.count; i++)
 		json_push(list, json_text(m->warnings.text[i]));
 	if (m->warnings.left_out) {

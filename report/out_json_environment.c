@@ -48,6 +48,28 @@ static json_t *reading(const struct environment_reading *r)
 	return o;
 }
 
+static json_t *cpus(const struct model *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		const struct process *p = &m->processes[i];
+		const struct process_cpu *c = &p->cpu;
+		json_t *o = json_object();
+		json_put(o, "pid", json_count(p->pid));
+		json_put(o, "host", json_text(p->host));
+		json_put(o, "cores", json_ns(c->cores));
+		json_put(o, "online_cores", json_ns(c->online));
+		json_put(o, "limited", c->limit_known ? json_boolean(c->limited) : json_null());
+		json_put(o, "quota_cores", json_share(c->limited ? c->quota : NAN));
+		json_put(o, "quota_periods", json_ns(c->periods));
+		json_put(o, "throttled_periods", json_ns(c->throttled_periods));
+		json_put(o, "throttled_ns", json_ns(c->throttled));
+		json_push(list, o);
+	}
+	return list;
+}
+
 json_t *json_environment(const struct model *m)
 {
 	json_t *o = json_object(), *devices = json_array(), *texts = json_array();
@@ -84,6 +106,7 @@ json_t *json_environment(const struct model *m)
 	json_put(o, "reason", json_text(unknown));
 	json_put(o, "kernel_driver_version", json_text(driver));
 	json_put(o, "init_ns", json_ns(init));
+	json_put(o, "cpu", cpus(m));
 	json_put(o, "devices", devices);
 	json_put(o, "troubles", texts);
 	environment_troubles_free(&troubles);

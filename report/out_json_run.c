@@ -36,6 +36,8 @@ json_t *json_host(const struct model *m)
 		put_split(o, &t->split);
 		json_put(o, "absent_ns", json_ns(t->split.absent));
 		json_put(o, "window_ns", json_ns(t->window));
+		json_put(o, "cpu_wait_ns", json_ns(t->cpu_wait));
+		json_put(o, "cpu_cores", json_ns(t->cpu_cores));
 		json_put(o, "api_ns", json_ns(t->api));
 		json_put(o, "calls", json_count(t->calls));
 		json_put(o, "failed", json_count(t->failed));

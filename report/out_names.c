@@ -68,6 +68,7 @@ const char *const out_idle_names[] = {
         [TF_IDLE_OUTSIDE] = "outside",
         [TF_IDLE_DEPENDENCY] = "dependency",
         [TF_IDLE_UNKNOWN] = "unknown",
+        [TF_IDLE_OWN] = "sampling",
 };
 
 const char *out_stream_kind(uint32_t flags)

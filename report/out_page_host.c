@@ -95,7 +95,7 @@ static void merged_table(const struct model *m, struct page *page)
 	        {s->launch_api, "launching kernels and graphs"},
 	        {s->launch, "  launch overhead"},
 	        {s->back_pressure, "  back-pressure: the queue was full"},
-	        {s->contention, "  contention: a lock, or lazy loading"},
+	        {s->contention, "  contention: a lock, lazy loading, no CPU"},
 	        {s->sync, "waiting for the GPU"},
 	        {s->sync_useful, "  useful: it had work"},
 	        {s->sync_wasted, "  wasted: it had none left"},

@@ -47,7 +47,7 @@ static const char host_letters[TF_HOSTS] = {
         [TF_HOST_LAUNCH] = 'L',      [TF_HOST_BACK_PRESSURE] = 'B', [TF_HOST_CONTENTION] = 'K',
         [TF_HOST_SYNC_USEFUL] = 'S', [TF_HOST_SYNC_WASTED] = 'W',   [TF_HOST_COPY] = 'C',
         [TF_HOST_ALLOC] = 'A',       [TF_HOST_MODULE] = 'M',        [TF_HOST_OTHER] = 'o',
-        [TF_HOST_OUTSIDE] = '.',
+        [TF_HOST_OUTSIDE] = '.',     [TF_HOST_OWN] = 'y',
 };
 
 /* What the host did most of the time. */
@@ -103,6 +103,6 @@ void out_page_picture(const struct model *m, struct page *page)
 	page_line(page,
 	          "GPU: _ idle . : - = + * # %% @ busy%s. host: L launching, B back-pressure, K "
 	          "contention, S waiting, W waiting for nothing, C copying, A allocating, M "
-	          "loading code, o other CUDA, . outside CUDA.",
+	          "loading code, o other CUDA, . outside CUDA, y cudaspy.",
 	          m->gpu.estimated ? ", estimated" : "");
 }

@@ -159,6 +159,8 @@ void out_page_top(const struct model *m, struct page *page)
 	if (m->simulated)
 		page_alarm(page, "simulated",
 		           "simulated GPU: no kernel ran, times on the device are made up");
+	if (m->own_warning)
+		page_alarm(page, "warning", "%s", m->own_warning);
 	if (m->process_count == 1)
 		what_ran(&m->processes[0], page);
 	else if (m->process_count)

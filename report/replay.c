@@ -87,9 +87,10 @@ static void line_up(struct run *run, uint32_t thread)
 		run->waiting[other] = thread + 1;
 		return;
 	}
-	t->entry = t->last + (a->before == HISTORY_NONE ? a->gap : 0);
+	double away = a->gap + a->ours;
+	t->entry = t->last + (a->before == HISTORY_NONE ? away : 0);
 	if (a->before != HISTORY_NONE)
-		t->entry = later(t->last, run->returned[a->before] + a->gap);
+		t->entry = later(t->last, run->returned[a->before] + away);
 	heap_put(run, thread);
 }
 

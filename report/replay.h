@@ -29,7 +29,8 @@ enum replay_wait {
 
 /* One call, beside its struct act. */
 struct replay_act {
-	double gap;   /* from the return of the call before it to its entry */
+	double gap;   /* from the return of the call before it to its entry, but for `ours` */
+	double ours;  /* time that was cudaspy's, before its entry */
 	double own;   /* host time of the call itself; of a staged copy the copying too */
 	double late;  /* its return after the end of what it waited for; negative where work is
 	                 estimated too long */

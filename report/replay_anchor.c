@@ -52,18 +52,21 @@ static uint32_t taken_over(const struct anchor *n, size_t i, double start)
 	                                                                           : HISTORY_NONE;
 }
 
-static void link_up(struct anchor *n, size_t i, double start)
+static void link_up(struct anchor *n, size_t i, double entry)
 {
 	struct replay *r = n->replay;
 	struct replay_act *a = &r->acts[i];
 	struct thread_state *t = &n->threads[r->given[i].thread];
 
+	if (t->last == HISTORY_NONE) /* the replay begins with the first entry */
+		a->ours = fmin(a->ours, entry - r->given[0].start);
+	double start = entry - a->ours;
 	a->before = taken_over(n, i, start);
 	if (a->before != HISTORY_NONE) {
 		a->gap = fmax(0, start - r->given[a->before].end);
 		t->burst = start;
 	} else if (t->last == HISTORY_NONE) {
-		a->gap = start - r->given[0].start;
+		a->gap = fmax(0, start - r->given[0].start);
 		t->burst = start;
 	} else {
 		a->gap = fmax(0, start - t->end);
@@ -118,6 +121,7 @@ static void walk(struct anchor *n, size_t i)
 	double start = given->start;
 
 	*a = (struct replay_act){
+	        .ours = given->ours,
 	        .lead = REPLAY_LEAD_NS,
 	        .space = ESTIMATE_GAP_NS,
 	        .before = HISTORY_NONE,

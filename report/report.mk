@@ -12,6 +12,7 @@ REPORT_MODULES := \
 	complain \
 	config \
 	environment \
+	environment_cpu \
 	error_names \
 	expect \
 	figures \
@@ -31,6 +32,7 @@ REPORT_MODULES := \
 	findings_module \
 	findings_steady \
 	findings_sync \
+	findings_threads \
 	flow \
 	history \
 	history_acts \

@@ -220,6 +220,8 @@ void model_finish_verdict(struct model *m)
 			*v = judge_host(&in);
 		v->reason = verdict_host_reason(m, v, &in);
 	}
+	if (m->own_share > OWN_SHARE_BUDGET && v->confidence > CONFIDENCE_LOW)
+		v->confidence--;
 	v->window = in.window;
 	v->startup = in.startup;
 }

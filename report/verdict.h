@@ -38,7 +38,7 @@ struct verdict_input {
 	double comm, comm_most;           /* what is sure of it; as estimated */
 	double idle_launch, idle_outside; /* GPU idle because of these */
 	double gaps;                      /* ... while work waited for other work */
-	double sampling;                  /* left out of the window as well */
+	double sampling;                  /* GPU idle because of us: left out of the window too */
 	double launch, sync, copy, alloc, outside;
 	double had_work; /* without GPU times: the most that it was busy, a share; NaN = unknown */
 	bool replayed;   /* what changes of the host would gain is known from a replay: */

@@ -13,7 +13,7 @@
 static void take_part(const double *from, double ns, double to[TF_HOSTS])
 {
 	static const enum tf_host order[] = {TF_HOST_OTHER, TF_HOST_MODULE, TF_HOST_ALLOC,
-	                                     TF_HOST_OUTSIDE};
+	                                     TF_HOST_OWN, TF_HOST_OUTSIDE};
 
 	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++) {
 		to[order[k]] = fmin(from[order[k]], ns);
@@ -134,6 +134,7 @@ static double take_out(struct verdict_input *in, const struct picture *p, double
 		double idle = p->width > 0 ? fmax(0, 1 - busy / p->width) : 0;
 		in->idle_launch -= idle * (h[TF_HOST_LAUNCH] + h[TF_HOST_CONTENTION]);
 		in->idle_outside -= idle * (h[TF_HOST_OTHER] + h[TF_HOST_OUTSIDE]);
+		in->sampling -= idle * h[TF_HOST_OWN];
 	}
 	return sum;
 }
@@ -206,6 +207,7 @@ static void take_busy(struct verdict_input *in, const struct model *m)
 	in->idle_launch = b->by[TF_IDLE_LAUNCH] * scale;
 	in->idle_outside = b->by[TF_IDLE_OUTSIDE] * scale;
 	in->gaps = b->by[TF_IDLE_DEPENDENCY] * scale;
+	in->sampling = b->by[TF_IDLE_OWN] * scale;
 }
 
 struct verdict_input verdict_take(const struct model *m)
@@ -221,7 +223,6 @@ struct verdict_input verdict_take(const struct model *m)
 	        .copy = h->copy,
 	        .alloc = h->alloc + h->module + graphs,
 	        .outside = h->other - graphs + h->outside,
-	        .sampling = h->sampling,
 	};
 
 	take_busy(&in, m);
@@ -230,11 +231,9 @@ struct verdict_input verdict_take(const struct model *m)
 	cut(&in.window, INFINITY);
 	if (!isfinite(in.window))
 		in.window = 0;
-	/* Without sampling the host would not have been away. */
-	cut(&in.sampling, in.idle_outside);
+	/* Without sampling the GPU would not have waited for the host then. */
 	cut(&in.sampling, in.window);
 	in.window -= in.sampling;
-	in.idle_outside -= in.sampling;
 	double waits = in.copy * waiting_copies(m);
 	in.copy -= waits;
 	in.sync += waits;

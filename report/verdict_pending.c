@@ -106,8 +106,9 @@ double verdict_pending(const struct model *m, struct verdict_gain gain[VERDICT_C
 		const struct act *a = &h->acts[i];
 		bool idle = !p.any && !p.count;
 		if (i >= first) {
-			add(&gain[VERDICT_HOST], a->start - last, idle);
-			had_work += idle ? 0 : fmax(0, a->start - last);
+			double outside = a->start - a->ours - last;
+			add(&gain[VERDICT_HOST], outside, idle);
+			had_work += idle ? 0 : fmax(0, outside);
 		}
 		if (flow_is_work(a))
 			gave(&p, a);

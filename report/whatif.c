@@ -53,7 +53,10 @@ static void add_process(struct whatif_result *to, const struct process *p, const
 
 static void finish(struct whatif_result *to, const struct outcome *o)
 {
-	to->known = to->window > 0 && to->predicted > 0 && isfinite(to->low + to->high);
+	to->known =
+	        !to->why[0] && to->window > 0 && to->predicted > 0 && isfinite(to->low + to->high);
+	if (to->why[0])
+		return;
 	if (!to->known) {
 		whatif_fails(to, "the steady window is not known");
 		return;
@@ -91,7 +94,11 @@ static void predict(const struct model *m, const struct asked *a, struct whatif_
 		any = true;
 		can = whatif_try(m, p, a, o, &results[0]);
 		for (size_t k = 0; k < count && can; k++)
-			add_process(&results[k], p, &o[k]);
+			if (results[k].what == WHATIF_CPU && isnan(p->history.cpu_wait))
+				whatif_fails(&results[k],
+				             "what threads waited for a CPU is not known");
+			else
+				add_process(&results[k], p, &o[k]);
 		memcpy(last, o, sizeof(last));
 	}
 	if (!any)

@@ -15,6 +15,7 @@ enum whatif {
 	WHATIF_NO_ALLOC, /* no allocation, free or module load */
 	WHATIF_OVERLAP,  /* copies go ahead of kernels that they need not wait for */
 	WHATIF_HOST,     /* no time outside CUDA between calls */
+	WHATIF_CPU,      /* no waiting for a CPU */
 	WHATIF_KERNEL,   /* kernels take a part of their time */
 	WHATIFS
 };

@@ -154,6 +154,41 @@ static void faster(struct change *c, const struct replay *r, struct replay_act *
 	free(meant);
 }
 
+/* ---- waiting for a CPU ---- */
+
+/*
+ * It is known how long threads waited for one, not when. A thread that waits for the GPU mostly
+ * sleeps, or loses nothing by it: the wait lies in the rest of its time, or evenly in all of it.
+ */
+static double cpu_share(const struct change *c, const struct replay *r,
+                        const struct replay_act *acts)
+{
+	double whole = 0, active = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct replay_act *a = &acts[i];
+		whole += a->gap + a->ours + r->given[i].end - r->given[i].start;
+		active += a->gap + a->own + fmax(0, a->late);
+	}
+	double least = fmin(1, fmax(0, c->cpu_wait)),
+	       most = active > 0 ? fmax(least, fmin(1, c->cpu_wait * whole / active)) : least;
+	return c->hope == HOPE_MOST ? most : c->hope == HOPE_LEAST ? least : (least + most) / 2;
+}
+
+static void no_cpu_wait(struct change *c, const struct replay *r, struct replay_act *acts)
+{
+	if (!(c->cpu_wait > 0))
+		return;
+	double left = 1 - cpu_share(c, r, acts);
+	for (size_t i = 0; i < r->count; i++) {
+		acts[i].gap *= left;
+		acts[i].own *= left;
+		if (acts[i].late > 0)
+			acts[i].late *= left;
+		c->changed++;
+	}
+}
+
 /* ---- the whole ---- */
 
 /* What the queue was later than estimated is GPU time: it changes with the rest of it. */
@@ -177,6 +212,8 @@ void change_acts(struct change *c, const struct replay *r, struct replay_act *ac
 		no_sync(c, r, acts);
 	else if (c->what == WHATIF_KERNEL)
 		faster(c, r, acts);
+	else if (c->what == WHATIF_CPU)
+		no_cpu_wait(c, r, acts);
 	for (uint32_t i = 0; i < r->count; i++) {
 		if (c->what == WHATIF_PINNED)
 			pin(c, r, acts, i);

@@ -73,7 +73,7 @@ static void replace(struct change *c, const struct replay *r, struct replay_act 
 		struct replay_act *a = &acts[i];
 		a->own = i == run->first ? launch + node * run->pieces : 0;
 		if (i != run->first) {
-			a->gap = 0;
+			a->gap = a->ours = 0;
 			a->space = fmin(a->space, gap);
 			a->flags |= REPLAY_PART;
 		}

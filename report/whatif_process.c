@@ -243,6 +243,7 @@ static bool try_level(const struct model *m, const struct process *p, const stru
 		find_bandwidth(&c, &p->history);
 		c.link = find_link(m);
 		c.graph_launch = launch;
+		c.cpu_wait = p->history.cpu_wait;
 		try_change(p, &r, &c, level, base, acts, &out[what - a->from]);
 	}
 	free(acts);

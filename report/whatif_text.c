@@ -9,10 +9,9 @@
 #include "report/whatif_change.h"
 
 const char *const whatif_names[] = {
-        [WHATIF_GRAPHS] = "graphs",   [WHATIF_PINNED] = "pinned",
-        [WHATIF_NO_SYNC] = "no-sync", [WHATIF_NO_ALLOC] = "no-alloc",
-        [WHATIF_OVERLAP] = "overlap", [WHATIF_HOST] = "host=0",
-        [WHATIF_KERNEL] = "kernel",   NULL,
+        [WHATIF_GRAPHS] = "graphs",     [WHATIF_PINNED] = "pinned",   [WHATIF_NO_SYNC] = "no-sync",
+        [WHATIF_NO_ALLOC] = "no-alloc", [WHATIF_OVERLAP] = "overlap", [WHATIF_HOST] = "host=0",
+        [WHATIF_CPU] = "cpu-wait=0",    [WHATIF_KERNEL] = "kernel",   NULL,
 };
 
 static void assume(struct whatif_result *to, const char *format, ...)
@@ -94,6 +93,11 @@ void whatif_assume(struct whatif_result *to, const struct outcome *o)
 	case WHATIF_HOST:
 		assume(to, "the host calls CUDA without a break");
 		break;
+	case WHATIF_CPU:
+		assume(to, "the time that threads waited for a CPU lies evenly in all that they "
+		           "did (low), "
+		           "or only where they did not wait for the GPU (high)");
+		break;
 	default:
 		break;
 	}
@@ -153,6 +157,6 @@ int whatif_parse(struct whatif_question *to, const char *text, char *error)
 		return parse_kernel(to, text + sizeof(prefix) - 1, error);
 	return refuse(error,
 	              "%.60s: none of graphs, pinned, no-sync, no-alloc, overlap, host=0, "
-	              "kernel:REGEX=K, all",
+	              "cpu-wait=0, kernel:REGEX=K, all",
 	              text);
 }

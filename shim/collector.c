@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include "shim/bus_error.h"
+#include "shim/cpu.h"
 #include "shim/cupti.h"
 #include "shim/doze.h"
 #include "shim/drain.h"
@@ -79,22 +81,26 @@ static uint64_t drain_round(bool last)
 		timeline_finish(drain.timeline);
 	else if (drain.timeline)
 		timeline_advance(drain.timeline, now);
-	if (last)
+	if (last) {
 		steps_finish(drain.steps, &spy_map);
-	else
+		cpu_beat();
+	} else {
 		beat();
+	}
 	over = last;
 	lock_give(&draining);
 	return taken;
 }
 
-/* The clocks, as long as the recording is open; false: it is not. */
-static bool read_clocks(void)
+/* The clocks and the CPUs, as long as the recording is open; false: it is not. */
+static bool read_machine(void)
 {
 	lock_take(&draining);
 	bool open = !over;
-	if (open)
+	if (open) {
 		recording_clock(20);
+		cpu_beat();
+	}
 	lock_give(&draining);
 	return open;
 }
@@ -162,6 +168,7 @@ static void *collect(void *unused)
 	prctl(PR_SET_NAME, "cudaspy");
 	range_by_time(start, start);
 	measure_span();
+	read_machine();
 	while (__atomic_load_n(&spy_generation, __ATOMIC_RELAXED) == generation) {
 		bool called = doze(pause);
 		if (bus_error_seen()) {
@@ -175,7 +182,7 @@ static void *collect(void *unused)
 		if (now - last < each)
 			continue;
 		last = now;
-		if (!read_clocks())
+		if (!read_machine())
 			continue;
 		if (left_alone())
 			break; /* as the last thread: the C library ends the process, as it would
@@ -223,5 +230,6 @@ void collector_after_fork(void)
 	steps_free(drain.steps);
 	drain_end(&drain);
 	drain = (struct drain){0};
+	cpu_after_fork();
 	running = over = false;
 }

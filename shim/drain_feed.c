@@ -370,6 +370,15 @@ void drain_feed_activity(struct drain *d, const struct tf_record *r)
 	keep(d, r);
 }
 
+static void feed_own(struct drain *d, uint32_t index, const struct tf_record *r)
+{
+	if (r->end < r->start)
+		return;
+	if (d->timeline)
+		timeline_call(d->timeline, index, r, TIMELINE_OWN, NULL);
+	keep(d, r);
+}
+
 /* ---- one record ---- */
 
 static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
@@ -380,6 +389,10 @@ static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
 	if (r->call == TF_CALL_RANGE) {
 		steps_range(d->map, index, r);
 		keep(d, r);
+		return;
+	}
+	if (r->call == TF_CALL_OWN) {
+		feed_own(d, index, r);
 		return;
 	}
 	if (!call->call)

@@ -4,8 +4,8 @@
 
 #include "shim/drain.h"
 
-/* Whether this is a call, or a range; else it stands in a ring all the same: its `end` is no tick.
- */
+/* Whether this is a call, a range or time of ours; else it stands in a ring all the same: its `end`
+ * is no tick. */
 static inline bool drain_is_call(const struct tf_record *r)
 {
 	return r->call < TF_CALL_ACTIVITY;

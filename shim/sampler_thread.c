@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "shim/lifecycle.h"
+#include "shim/own_time.h"
 #include "shim/sampler_class.h"
 
 static struct sampler *unused; /* of threads that ended; under the shim's lock */
@@ -112,6 +113,7 @@ bool sampler_take_out(uint64_t ticks)
 
 	if (!t->outer || !spy_recording(t->outer))
 		return false;
+	own_time(ticks);
 	t->outer->rec->start += ticks;
 	spy_count(&t->thread->sample_ticks, ticks);
 	return true;

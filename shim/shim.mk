@@ -30,6 +30,8 @@ SHIM_C := $(SHARED_C) \
 	shim/bus_error.c \
 	shim/clock.c \
 	shim/collector.c \
+	shim/cpu.c \
+	shim/cpu_read.c \
 	shim/cupti.c \
 	shim/cupti_buffers.c \
 	shim/cupti_check.c \
@@ -63,6 +65,7 @@ SHIM_C := $(SHARED_C) \
 	shim/nvtx_open.c \
 	shim/options.c \
 	shim/own_stack.c \
+	shim/own_time.c \
 	shim/quiet.c \
 	shim/ranges.c \
 	shim/recording.c \

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include "shim/cpu.h"
 #include "shim/lifecycle.h"
 #include "shim/options.h"
 #include "shim/quiet.h"
@@ -137,6 +138,7 @@ static void __attribute__((cold)) thread_died(void *slot)
 	quiet_begin();
 	prctl(PR_GET_NAME, th->name);
 	__atomic_store_n(&th->in_call, 0, __ATOMIC_RELAXED);
+	cpu_thread_ends(th);
 	/* Other destructors may still call CUDA: the next call attaches again, to the same slot. */
 	t->last_thread = th;
 	t->generation = SPY_NO_GENERATION;
@@ -222,6 +224,7 @@ static void fill_slot(struct spy_tls *t, struct tf_thread *th, uint16_t index)
 	uint64_t last = th->ring_first;
 
 	th->birth = birth_tick();
+	cpu_thread_begins(th);
 	prctl(PR_GET_NAME, th->name);
 	for (struct tf_ring *r = tf_at(&spy_map, last, sizeof(*r)); r && r->next;
 	     r = tf_at(&spy_map, last, sizeof(*r)))

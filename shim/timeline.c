@@ -232,9 +232,13 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
              struct tf_work *work, struct tl_delayed *exact)
 {
 	struct tl_thread *th = &t->threads[thread];
+
+	if (class == TIMELINE_OWN) {
+		tl_own(t, thread, r->start, r->end);
+		return;
+	}
 	enum tl_role role = role_of(t, r->call, class);
 	enum tf_work_kind kind = tl_work_of(r, class);
-
 	if (class == SPY_CLASS_CONTEXT && !r->result && r->arg[0] && r->arg[0] <= TF_DEVICES_TIMED)
 		th->device = (uint16_t)(r->arg[0] - 1);
 	if (t->mode != TF_GPU_OFF)
@@ -274,7 +278,7 @@ void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *
 	if (h->exit_return && r->start >= h->exit_return && r->result == TF_TOO_LATE)
 		return; /* no part of the window */
 	bool taken = t->window && r->end >= r->start && r->end < TL_TICKS_MOST / 2 &&
-	             thread < TL_THREADS && class < SPY_CLASS_COUNT;
+	             thread < TL_THREADS && class <= TIMELINE_OWN;
 	if (!taken ||
 	    (r->flags & TF_NO_ARGS && work_kind(class) && !r->result && !tf_is_part(r)))
 		tf_header(t->map)->timeline_unknown++;

@@ -37,6 +37,7 @@ void timeline_free(struct timeline *t);
  */
 void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned class,
                    struct tf_work *work);
+#define TIMELINE_OWN SPY_CLASS_COUNT /* the class of a TF_CALL_OWN record */
 
 /* One event pair of a class, of a TF_CALL_SAMPLE record: already counted in `work`. */
 void timeline_sample(struct timeline *t, const struct tf_work *work);

@@ -98,6 +98,7 @@ static void idle(struct timeline *t, void *context, unsigned state, uint64_t sta
 	        [TF_HOST_COPY] = TF_IDLE_COPY,         [TF_HOST_ALLOC] = TF_IDLE_ALLOC,
 	        [TF_HOST_MODULE] = TF_IDLE_MODULE,     [TF_HOST_OTHER] = TF_IDLE_OUTSIDE,
 	        [TF_HOST_OUTSIDE] = TF_IDLE_OUTSIDE,   [TL_HOST_UNKNOWN] = TF_IDLE_UNKNOWN,
+	        [TF_HOST_OWN] = TF_IDLE_OWN,
 	};
 
 	add(t, context, offsetof(struct tf_busy, idle) + causes[state & 15] * sizeof(uint64_t),

@@ -355,6 +355,8 @@ static inline uint64_t tl_nested_ticks(const struct timeline *t, uint32_t thread
 /* A call of the program: into the thread's history and its split. */
 void tl_spent(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end,
               struct tl_split split);
+/* Time of the thread that was ours. */
+void tl_own(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end);
 
 /* Told of each stretch of a thread's time, in order. */
 typedef void tl_stretch(struct timeline *t, void *context, unsigned state, uint64_t start,

@@ -162,6 +162,11 @@ void tl_spent(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end,
 		push(t, thread, figures, split.after, start, end);
 }
 
+void tl_own(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end)
+{
+	push(t, thread, tl_thread_of(t, thread), TF_HOST_OWN, start, end);
+}
+
 /* ---- dividing a time ---- */
 
 /* A time of which only the sums are known: each state's share of it. */

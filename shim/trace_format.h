@@ -13,7 +13,8 @@
  * the timeline finds (`devices_time`, `host_ticks`, `streams`' figures, `split_ticks` of a thread),
  * the figures of `ranges`, `steps`, `patterns`, `keep` and `trace` and the consumer's side of the
  * rings are written by the drain alone: the shim's collector, or the reporter on its private copy.
- * `environment` is written by a short-lived thread of the shim's. The rest of the header and the
+ * `environment` is written by a short-lived thread of the shim's, `cpu` and what else cpu.c reads by
+ * the collector and the threads concerned. The rest of the header and the
  * tables of names are written under the shim's cold lock.
  *
  * Memory order. Counters are stored whole (relaxed, 64 bit, aligned). A record is complete before
@@ -256,11 +257,15 @@ static inline int tf_is_part(const struct tf_record *r)
  *                   part of its copies' bytes, see tf_range_bytes(); union `range`: what the thread
  *                   that pushed it, and all threads without ranges of their own, did meanwhile, by
  *                   their exact counters.
+ * TF_CALL_OWN       time that was ours, not the program's: `start` and `end` in ticks. It ends
+ *                   where the call behind it in the ring begins, or more such time ahead of that
+ *                   call. What took hardly any time has none: own_time.h.
  */
 #define TF_CALL_SAMPLE          0xffffu
 #define TF_CALL_FACTS           0xfffeu
 #define TF_CALL_ACTIVITY        0xfffdu
 #define TF_CALL_RANGE           0xfffcu
+#define TF_CALL_OWN             0xfffbu
 #define TF_DEVICE_OF_CALL       UINT32_MAX /* the one current to the call that gave the work */
 #define TF_CAUSE(thread, start) ((uint64_t)(thread) << 48 | ((start)&0xffffffffffffu))
 
@@ -395,6 +400,11 @@ struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` lon
 	uint64_t allocs; /* allocations and frees that succeeded */
 	uint64_t graph_ticks; /* of sample_ticks: asking what graphs do */
 	uint64_t unsealed;    /* 1: it was in a call when the seal was made, which leaves it out */
+	/* By cpu.c: time that the thread could have run in and had no CPU, as the kernel counts it. */
+	uint64_t cpu_wait_ns; /* since its first call; of all threads that had this slot */
+	uint64_t cpu_base_ns; /* the kernel's count when that was 0, modulo 2^64 */
+	uint64_t cpu_tick;    /* when it was read last; 0 = it is not known */
+	uint64_t cpu_cores;   /* that the thread may run on; 0 = not known */
 	uint64_t reserved2;
 	uint32_t kernel_pages[TF_KERNEL_DIRS]; /* offset / 64 of TF_KERNEL_PAGE struct
 	                                          tf_kernel_stat; 0 = none */
@@ -468,6 +478,7 @@ enum tf_host {
 	TF_HOST_MODULE,
 	TF_HOST_OTHER,
 	TF_HOST_OUTSIDE,
+	TF_HOST_OWN, /* ours: TF_CALL_OWN */
 	TF_HOSTS
 };
 
@@ -480,6 +491,7 @@ enum tf_idle {
 	TF_IDLE_OUTSIDE,
 	TF_IDLE_DEPENDENCY,
 	TF_IDLE_UNKNOWN,
+	TF_IDLE_OWN, /* we held the host up */
 	TF_IDLES
 };
 
@@ -488,6 +500,9 @@ struct tf_slice {
 	uint64_t self_ticks[SPY_CLASS_COUNT]; /* time by innermost class, all threads */
 	uint64_t
 	        host_ticks[TF_HOSTS]; /* of the thread that issues the next work; by the timeline */
+	/* Of the threads that give the GPU work: what they waited for a CPU, and of how much of
+	 * their time that is known; by cpu.c */
+	uint64_t cpu_wait_ns, cpu_known_ticks;
 };
 #define TF_SLICES 256u
 
@@ -643,6 +658,28 @@ struct tf_environment {  /* area `environment` */
 	struct tf_environment_device devices[TF_ENVIRONMENT_DEVICES];
 };
 
+/* ---- the CPUs that the process may use ---- */
+
+/* Written by the collector, now and then and at exit. */
+struct tf_cpu {             /* area `cpu` */
+	uint64_t known;     /* 1 << enum tf_cpu_known */
+	uint64_t cores;     /* that it may run on */
+	uint64_t online;    /* that the machine has */
+	uint64_t quota_us;  /* of CPU time in each `period_us`, all threads together: the tightest */
+	uint64_t period_us; /* ... of the cgroups that the process is in */
+	/* Since the first reading, in the cgroup that was held up most: periods, those in which it
+	 * had used up its quota, and what its threads waited then, summed over CPUs. */
+	uint64_t periods, throttled_periods, throttled_ns;
+};
+
+enum tf_cpu_known {
+	TF_CPU_CORES,
+	TF_CPU_ONLINE,
+	TF_CPU_LIMIT, /* whether there is a quota */
+	TF_CPU_QUOTA, /* there is one */
+	TF_CPU_THROTTLED,
+};
+
 /* ---- the end ---- */
 
 enum tf_left { TF_LEFT_EXIT = 1, TF_LEFT_QUICK_EXIT, TF_LEFT_EXEC };
@@ -743,7 +780,8 @@ struct tf_header {
 	uint64_t left_by;        /* enum tf_left */
 	uint64_t space_most;     /* bytes that the recording may take where it lives in memory; 0 = no
 	                            such limit */
-	uint64_t reserved[8];
+	uint64_t cpu;            /* struct tf_cpu; 0 = none */
+	uint64_t reserved[7];
 
 	struct tf_table calls;
 	struct tf_table threads; /* uint64_t offsets of struct tf_thread */

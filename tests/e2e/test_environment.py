@@ -2,15 +2,19 @@
 
 The simulated NVML (tests/sim/nvml.c) lies beside the simulated driver and answers as SIM_NVML_... says.
 """
+import contextlib
 import ctypes.util
+import os
+import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
 import against_truth
-from conftest import BUILD, REPORTER, ROOT, SHIM, SIM, environment, report
+from conftest import BUILD, REPORTER, ROOT, SAMPLES, SHIM, SIM, environment, report
 from test_lifecycle import LAUNCHES
 
 SHORT = LAUNCHES + 'int main(void) { work_start(); work_launches(100); CHECK(cuCtxSynchronize()); return 0; }'
@@ -127,6 +131,65 @@ def test_what_is_not_told_is_null(go):
     assert device['power_capped_share'] is None
     assert device['exit']['temperature_c'] == 45
     assert 'n/a of 1980 MHz' in text(r)
+
+
+# ---- CPUs ------------------------------------------------------------------------------------------------------------
+
+def pin():
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+@contextlib.contextmanager
+def spinning(count):
+    """So many processes that want the CPU of pin() for themselves."""
+    spinners = [subprocess.Popen([sys.executable, '-c', 'while True: pass'], preexec_fn=pin) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
+def pinned(program, *args, folder, **variables):
+    """The report of a program that may run on one CPU only."""
+    p = subprocess.run([program, *map(str, args)], env=environment(folder, **variables), cwd=folder, preexec_fn=pin, timeout=120,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    assert p.returncode == 0, p.stdout
+    file, = folder.glob('*.cudaspy')
+    return report(file)
+
+
+def need_schedstat():
+    file = pathlib.Path('/proc/thread-self/schedstat')
+    if not file.exists() or not any(map(int, file.read_text().split())):
+        pytest.skip('this kernel does not count what threads wait for a CPU')
+
+
+def test_cpus(go):
+    r = go()
+    cpu, = r.report['environment']['cpu']
+    assert cpu['pid'] == r.truth['pid']
+    assert cpu['cores'] == len(os.sched_getaffinity(0))
+    assert cpu['online_cores'] is None or cpu['online_cores'] >= cpu['cores']
+    assert (cpu['quota_cores'] is None) == (not cpu['limited'])
+    assert f'environment CPU: {cpu["cores"]} of ' in text(r)
+
+
+def test_one_core(tmp_path):
+    found = pinned(SAMPLES / 'sim/vector_add', folder=tmp_path)
+    assert found['environment']['cpu'][0]['cores'] == 1
+    thread, = found['host']['threads']
+    assert thread['cpu_cores'] in (1, None)
+    assert (thread['cpu_cores'] is None) == (thread['cpu_wait_ns'] is None)
+
+
+def test_waiting_for_a_cpu_is_counted(tmp_path):
+    need_schedstat()
+    with spinning(2):
+        found = pinned(SAMPLES / 'sim/many_tiny_launches', folder=tmp_path)
+    thread, = found['host']['threads']
+    assert found['window_ns'] / 5 < thread['cpu_wait_ns'] < found['wall_ns']
 
 
 # ---- what it must not do ---------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import against_truth
-from conftest import BUILD, SAMPLES, SIM, VIRTUAL_TIME
+from conftest import BUILD, REPORTER, SAMPLES, SIM, VIRTUAL_TIME
 from test_counts import ARGUMENTS, base_name, samples, stated
 
 SAMPLING, CAPTURES, REMADE = 'tests/e2e/sampling', 'tests/e2e/captures', 'tests/e2e/remade'
@@ -483,6 +483,45 @@ def test_errno_is_kept(run):
     for variables in ({}, {'CUDASPY_BUDGET': 50}, {'SIM_FAIL': 'cuModuleLoadDataEx:2'}):
         r = run('tests/e2e/hot_loop', 50000, 'errno', SIM_COST=0, SIM_TRUTH=None, CUDASPY_GPU='sample', **variables)
         assert r.out == 'wrong=0\n', variables
+
+
+# ---- what it costs ----
+
+# Each of our events takes a fifth of a millisecond, and half of the time may go into them.
+DEAR = {'CUDASPY_GPU': 'sample', 'CUDASPY_BUDGET': 50, 'SIM_EVENT_NS': 200000, 'SIM_DATA_MIB': 0, **VIRTUAL_TIME}
+
+
+def test_time_of_ours_is_not_the_programs(run):
+    """It is neither work of the host's outside CUDA nor a cause of the verdict."""
+    report = run('strided_copy', 1200, **DEAR).report
+    window, host, idle = report['window_ns'], report['host'], report['gpu']['idle_by']
+    assert host['sampling_ns'] > window / 20
+    assert window / 50 < idle['sampling'] <= host['sampling_ns']
+    assert host['outside_ns'] + host['other_cuda_ns'] < window / 100
+    assert idle['outside'] < window / 100
+    verdict = report['verdict']
+    blamed = {verdict['first']: verdict['gain_share'], verdict['second']: verdict['second_gain_share']}
+    assert blamed.get('host-bound', 0) < 0.05 and blamed.get('launch-bound', 0) < 0.05
+    assert host['sampling_ns'] <= report['overhead']['samples_ns'] <= host['sampling_ns'] * 1.01
+
+
+def test_too_much_time_of_ours_is_said(run):
+    """At the top, and the verdict is less sure."""
+    r = run('strided_copy', 1200, **DEAR)
+    overhead, verdict = r.report['overhead'], r.report['verdict']
+    assert overhead['own_share_budget'] == 0.02
+    assert overhead['own_share'] == pytest.approx(overhead['samples_ns'] / r.report['wall_ns'], rel=0.01)
+    assert verdict['confidence'] != 'high'
+    warning = r.report['warnings'][0]
+    assert re.match(r'cudaspy itself took \d+\.\d % of the wall time of thread strided_copy ', warning), warning
+    text = subprocess.run([REPORTER, 'report', r.recording], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+    assert text.index('cudaspy itself took') < text.index('verdict')
+
+
+def test_what_little_time_of_ours_there_is(run):
+    report = run('strided_copy', CUDASPY_GPU='sample', SIM_DATA_MIB=0, **VIRTUAL_TIME).report
+    assert 0 < report['overhead']['own_share'] < 0.02
+    assert not [w for w in report['warnings'] if 'cudaspy itself' in w]
 
 
 # ---- ends ----

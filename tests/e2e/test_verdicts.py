@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from conftest import ROOT, SAMPLES, SIM, VIRTUAL_TIME, Run, environment
+from test_environment import need_schedstat, pin
 
 EXPECT = re.compile(r'^expect: (verdict|finding|no-finding)=(\S+)$', re.MULTILINE)
 NAMES = sorted(path.stem for path in (ROOT / 'cuda_samples').glob('*.cu'))
@@ -18,7 +19,7 @@ SPEAKING = [name for name in NAMES if 'sample_expect(' in (ROOT / f'cuda_samples
 TWINS = [name for name in NAMES if f'{name}_fixed' in NAMES]
 CLASSES = {'gpu-bound', 'launch-bound', 'sync-bound', 'copy-bound', 'alloc-bound', 'host-bound', 'comm-bound', 'mixed',
            'inconclusive'}
-THREADS = ('threads', 'threads_fixed')
+THREADS = ('crowded_core', 'threads', 'threads_fixed')
 # On a GPU a launch's start and a wait's return take some 5 us together, 6 where it is a copy that is waited for; the simulated
 # one has the first alone.
 SIMULATED = {'SIM_DATA_MIB': '0', 'SIM_LAUNCH_LOCK': '1', 'SIM_LATENCY_NS': '6000'}
@@ -37,11 +38,11 @@ def ways_to_run(name):
 class Sample:
     """A finished sample: its output and the report."""
 
-    def __init__(self, name, folder, mode='sample', **variables):
+    def __init__(self, name, folder, mode='sample', preexec_fn=None, **variables):
         sim = SIM if mode == 'sample' else f'{SIM}:{SIM}/cupti13'
         process = subprocess.run([SAMPLES / 'sim' / name], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, universal_newlines=True, timeout=300,
-                                 env=environment(folder, sim=sim, CUDASPY_GPU=mode, **ways_to_run(name), **variables))
+                                 stderr=subprocess.PIPE, universal_newlines=True, timeout=300, preexec_fn=preexec_fn,
+                                 env=environment(folder, sim=sim, CUDASPY_GPU=mode, **{**ways_to_run(name), **variables}))
         run = Run(process, folder, folder / 'truth')
         assert run.status == 0, run.out + run.err
         self.out = run.out
@@ -76,9 +77,25 @@ def test_verdict_is_the_expected_one(sample, name):
 
 @pytest.mark.parametrize('name', SPEAKING)
 def test_findings_are_the_expected_ones(sample, name):
+    if name == 'crowded_core':
+        need_schedstat()
     run = sample(name)
     assert set(run.expected('finding')) <= run.findings
     assert not set(run.expected('no-finding')) & run.findings
+
+
+def test_threads_on_too_few_cores_are_no_contention(tmp_path):
+    """Without a lock in the driver a launch takes as long beside others as alone; what is missing is a CPU."""
+    need_schedstat()
+    run = Sample('threads', tmp_path, preexec_fn=pin, SIM_LAUNCH_LOCK=0)
+    assert 'launch-contention' not in run.findings
+    assert 'host-starved-of-cpu' in run.findings
+
+
+def test_contention_is_told_by_a_difference(sample):
+    finding, = [f for f in sample('threads').report['findings'] if f['id'] == 'launch-contention']
+    took = re.search(r'A launch takes (\S+) us \(lower quartile\) .*, (\S+) us while .* too, as', finding['evidence'])
+    assert float(took[2]) > 1.5 * float(took[1]), finding['evidence']
 
 
 @pytest.mark.parametrize('name', [name for name in SPEAKING if name not in THREADS])
@@ -108,6 +125,22 @@ def test_graphs_have_one_verdict_in_both_modes(sample, tmp_path, name):
         pytest.skip("CUPTI's headers are not there, so there is no simulated CUPTI")
     verdict, exact = sample(name).verdict, Sample(name, tmp_path, 'cupti').verdict
     assert verdict['class'] == exact['class'] != 'inconclusive', (verdict, exact)
+
+
+@pytest.mark.parametrize('name', SPEAKING)
+def test_severity_follows_the_gain(sample, name):
+    """Where none is predicted, the share at stake; errors are no matter of time."""
+    saved = []
+    for finding in sample(name).report['findings']:
+        gain, share, severity = finding['predicted_speedup'], finding['share'], finding['severity']
+        if gain is not None:
+            assert severity == ('high' if gain >= 1.2 else 'medium' if gain >= 1.05 else 'low'), finding
+        elif share is None:
+            assert severity != 'high' or finding['id'] in ('failed-calls', 'memory-growth'), finding
+        else:
+            assert severity != 'high' or share >= 0.2, finding
+        saved.append((['info', 'low', 'medium', 'high'].index(severity), 1 - 1 / gain if gain else share or 0))
+    assert saved == sorted(saved, reverse=True)
 
 
 @pytest.mark.parametrize('name', TWINS)

@@ -56,7 +56,7 @@ static inline void run_start(struct run *r)
 	                      .upto = 1000 * MS,
 	                      .coverage = 1,
 	                      .whole = true,
-	                      .sample_cost = NAN};
+	                      .cpu_wait = NAN};
 	r->process.window = 1000 * MS;
 	r->process.launches = 1;
 	r->m.processes = &r->process;

@@ -301,6 +301,14 @@ void made_return(struct made *m, struct tf_thread *t, struct tf_record r)
 	push(m, t, &r);
 }
 
+void made_own(struct made *m, struct tf_thread *t, uint64_t start, uint64_t end)
+{
+	struct tf_record r = {.call = TF_CALL_OWN, .start = start, .end = end};
+
+	t->sample_ticks += end - start;
+	push(m, t, &r);
+}
+
 static struct tf_kernel_stat *kernel_stat(struct made *m, struct tf_thread *t, uint32_t kernel)
 {
 	uint32_t *page = &t->kernel_pages[kernel / TF_KERNEL_PAGE];

@@ -46,6 +46,8 @@ struct tf_thread *made_thread(struct made *m, uint64_t tid, const char *name,
 void made_return(struct made *m, struct tf_thread *t, struct tf_record record);
 /* Its record alone. */
 void made_record(struct made *m, struct tf_thread *t, struct tf_record record);
+/* Time of the thread that was ours, ahead of its next call. */
+void made_own(struct made *m, struct tf_thread *t, uint64_t start, uint64_t end);
 /* The same for a launch of `kernel` with a grid of `grid_x` blocks. */
 void made_launch(struct made *m, struct tf_thread *t, uint16_t call, uint32_t kernel,
                  uint32_t grid_x, uint64_t start, uint64_t end);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "shim/clock.h"
+#include "shim/cpu.h"
 #include "shim/options.h"
 #include "shim/own_stack.h"
 #include "shim/recording.h"
@@ -189,5 +190,13 @@ void sampler_thread_died(void)
 }
 
 void sampler_slot_taken(uint16_t slot)
+{
+}
+
+void __attribute__((weak)) cpu_thread_begins(struct tf_thread *th)
+{
+}
+
+void __attribute__((weak)) cpu_thread_ends(struct tf_thread *th)
 {
 }

@@ -2,6 +2,7 @@
 
 SHIM_UNIT_TESTS := \
 	test_clock \
+	test_cpu \
 	test_cupti_buffers \
 	test_cupti_records \
 	test_doze \
@@ -44,6 +45,7 @@ $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
 
 # The modules a test is linked with; test_registry, test_ranges and test_storage include theirs to reach its inside.
 test_clock_WITH    := shim/clock.o
+test_cpu_WITH      := shim/clock.o shim/cpu.o shim/cpu_read.o shim/slices.o
 test_cupti_buffers_WITH := shim/cupti_buffers.o
 test_cupti_records_WITH := shim/clock.o shim/cupti_buffers.o shim/cupti_records.o shim/registry.o
 test_doze_WITH     := shim/doze.o
@@ -60,7 +62,8 @@ test_ranges_WITH   := shim/ranges.o
 test_registry_WITH :=
 test_sampler_rate_WITH := shim/sampler_class.o shim/sampler_rate.o
 test_seal_WITH     := $(test_drain_WITH)
-test_span_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/registry.o shim/span.o shim/thread.o
+test_span_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/own_time.o shim/registry.o shim/span.o \
+	shim/thread.o
 test_steps_WITH    := $(test_drain_WITH)
 test_storage_WITH  := shim/clock.o shim/guard.o shim/options.o
 test_timeline_WITH := $(test_drain_WITH)

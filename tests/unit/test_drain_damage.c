@@ -63,8 +63,12 @@ static void test_damaged_records(void **state)
 	r = a_sync(2000, 10);
 	r.call = 9; /* no such call */
 	feed(r);
-	r.call = TF_CALL_RANGE - 1;
+	r.call = TF_CALL_OWN - 1;
 	feed(r);
+	r.call = TF_CALL_OWN;
+	r.start = r.end + 1;
+	feed(r);
+	r.start = 2000;
 	r.call = TF_CALL_ACTIVITY; /* stands in a ring of its own only */
 	feed(r);
 	struct tf_call *c = tf_entry(&made.map, &made_header(&made)->calls, alloc, sizeof(*c));

@@ -271,6 +271,80 @@ static void test_damaged(void **state)
 	rendered_free(&r);
 }
 
+/* ---- CPUs ---- */
+
+static void line_is(const char *wanted)
+{
+	read_it();
+	char *line = environment_cpu_line(&m.processes[0].cpu);
+	assert_string_equal(line, wanted);
+	free(line);
+	model_free(&m);
+}
+
+static void test_cpus(void **state)
+{
+	struct tf_header *h = made_header(&made);
+
+	line_is("CPU: not known");
+	h->cpu = made.map.alloc(&made.map, sizeof(struct tf_cpu));
+	struct tf_cpu *c = tf_at(&made.map, h->cpu, sizeof(*c));
+	line_is("CPU: not known");
+	*c = (struct tf_cpu){.cores = 4,
+	                     .online = 64,
+	                     .quota_us = 150000,
+	                     .period_us = 100000,
+	                     .periods = 100,
+	                     .throttled_periods = 50,
+	                     .throttled_ns = 1200000000};
+	c->known = 1 << TF_CPU_CORES;
+	line_is("CPU: 4 of n/a cores, quota n/a");
+	c->known |= 1 << TF_CPU_ONLINE | 1 << TF_CPU_LIMIT;
+	line_is("CPU: 4 of 64 cores, no quota");
+	c->known |= 1 << TF_CPU_QUOTA;
+	line_is("CPU: 4 of 64 cores, quota 1.5 (whether it was used up: n/a)");
+	c->known |= 1 << TF_CPU_THROTTLED;
+	line_is("CPU: 4 of 64 cores, quota 1.5 (used up in 50 of 100 periods, threads waited 1.20 "
+	        "s)");
+	c->throttled_periods = 0;
+	line_is("CPU: 4 of 64 cores, quota 1.5 (never used up)");
+	c->period_us = 0; /* cannot be */
+	line_is("CPU: 4 of 64 cores, no quota");
+	h->cpu = made.map.size - 8;
+	line_is("CPU: not known");
+}
+
+static void test_cpus_in_json(void **state)
+{
+	struct tf_header *h = made_header(&made);
+	struct tf_thread *t = made_thread(&made, 7, "main", 4);
+
+	made_calls(&made, t, made_call(&made, "cuCtxSynchronize", SPY_CLASS_SYNC, SPY_LEVEL_DRIVER),
+	           3, 300);
+	h->cpu = made.map.alloc(&made.map, sizeof(struct tf_cpu));
+	struct tf_cpu *c = tf_at(&made.map, h->cpu, sizeof(*c));
+	c->known = 1 << TF_CPU_CORES;
+	c->cores = 3;
+	c->quota_us = c->period_us = 5; /* not known to be one */
+	struct rendered r;
+	assert_true(render(&r, made.map.base, made_bytes(&made)));
+	const char *text = r.json;
+	assert_non_null(strstr(text, "\"cores\": 3"));
+	assert_non_null(strstr(text, "\"online_cores\": null"));
+	assert_non_null(strstr(text, "\"limited\": null"));
+	assert_non_null(strstr(text, "\"quota_cores\": null"));
+	assert_non_null(strstr(text, "\"throttled_ns\": null"));
+	assert_non_null(strstr(text, "\"cpu_wait_ns\": null"));
+	rendered_free(&r);
+	t->cpu_tick = 1;
+	t->cpu_wait_ns = 5000;
+	assert_true(render(&r, made.map.base, made_bytes(&made)));
+	text = r.json;
+	assert_non_null(strstr(text, "\"cpu_wait_ns\": 5000"));
+	assert_non_null(strstr(text, "\"cpu_cores\": null"));
+	rendered_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +363,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_why_nothing_is_known, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_one_row_a_device, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_cpus, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_cpus_in_json, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("environment", tests, NULL, NULL);

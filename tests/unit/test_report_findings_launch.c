@@ -73,9 +73,11 @@ static void test_queue_full(void **state)
 	run_end(&r);
 }
 
-/* Threads that launch for the whole second, all at once or one after the other. */
+/* Threads that launch all at once or one after the other: 3 us, or 12 beside others. */
 static void launching_threads(struct run *r, struct thread *threads, int count, bool at_once)
 {
+	static struct history_work works[MADE_STREAMS];
+
 	run_start(r);
 	for (int i = 0; i < 10000; i++)
 		for (int t = 0; t < count; t++) {
@@ -83,6 +85,8 @@ static void launching_threads(struct run *r, struct thread *threads, int count, 
 			a->thread = (uint16_t)t;
 			a->end = a->start + (at_once && t ? 12 : 3) * US;
 		}
+	r->process.history.works = works;
+	r->process.history.work_count = MADE_STREAMS;
 	memset(threads, 0, sizeof(*threads) * (size_t)count);
 	for (int t = 0; t < count; t++) {
 		threads[t].launches = 10000;
@@ -99,10 +103,14 @@ static void test_contention(void **state)
 	struct run r;
 
 	launching_threads(&r, threads, 4, true);
-	run_has(&r, "launch-contention", 0.2,
-	        "4 threads launch and wait for one another for 800 ms in all, 20.0 % of their "
-	        "time. A launch takes 3.00 us (median) alone, 12.0 us while another thread "
-	        "launches too, as 75.0 % of them do.");
+	run_has(&r, "launch-contention", 0.0675,
+	        "4 threads launch and wait for one another for 6.8 % of their time. A launch takes "
+	        "3.00 us (lower quartile) alone, 12.0 us while another thread launches too, as "
+	        "75.0 % of "
+	        "them do: 9.00 us to 9.00 us longer (95 %).");
+	r.process.history.cpu_wait = 0.3;
+	run_has(&r, "launch-contention", 0.0675,
+	        "longer (95 %). What they waited for a CPU, 30.0 % of their time, is not in that.");
 	for (int t = 0; t < 4; t++)
 		threads[t].split.contention = NAN;
 	run_has_not(&r, "launch-contention");

@@ -127,6 +127,36 @@ static void test_nested(void **state)
 	made_free(&made);
 }
 
+/* What was ours before a call is the next call's of that thread, and no other's. */
+static void test_own_time(void **state)
+{
+	struct made made;
+	struct model m;
+	struct tf_thread *t = start(&made, 64), *other = made_thread(&made, 8, "other", 64);
+	uint16_t load = made_call(&made, "cuModuleLoadData", SPY_CLASS_MODULE, SPY_LEVEL_DRIVER),
+	         sync = made_call(&made, "cuCtxSynchronize", SPY_CLASS_SYNC, SPY_LEVEL_DRIVER);
+	struct tf_record r = record(load, 42, 1);
+
+	made_own(&made, t, record(0, 10, 0).start, record(0, 30, 0).start);
+	made_return(&made, other, record(sync, 20, 5));
+	r.flags = TF_NESTED;
+	made_return(&made, t, r);
+	made_own(&made, t, record(0, 30, 0).start, record(0, 35, 0).start);
+	made_return(&made, t, record(sync, 35, 10));
+	made_return(&made, t, record(sync, 60, 1));
+	made_close(&made, 10001000);
+	model_of(&m, &made);
+	const struct history *h = &m.processes[0].history;
+	assert_int_equal(h->count, 3);
+	assert_true(h->acts[0].ours == 0);
+	assert_near(h->acts[1].ours, 25000, 1e-6);
+	assert_near(h->acts[1].start, 35000, 1e-6);
+	assert_near(h->acts[1].nested_module, 1000, 1e-6);
+	assert_true(h->acts[2].ours == 0);
+	model_free(&m);
+	made_free(&made);
+}
+
 /* Streams by handle, flags from their making; a handle used again means another stream. */
 static void test_streams_and_events(void **state)
 {
@@ -376,6 +406,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_sample),
 	        cmocka_unit_test(test_nested),
+	        cmocka_unit_test(test_own_time),
 	        cmocka_unit_test(test_streams_and_events),
 	        cmocka_unit_test(test_recent),
 	        cmocka_unit_test(test_gpu_time),

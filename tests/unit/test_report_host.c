@@ -127,6 +127,56 @@ static void test_merged(void **state)
 	assert_near(m.threads[1].split.launch_api, 0.4e6, 1e-9);
 }
 
+/* What of the merged host's time was ours is told by the timeline: it is none of the program's
+ * outside CUDA, and no more than was on the way of the thread that fed the GPU. */
+static void test_merged_own_time(void **state)
+{
+	struct tf_header *h = made_header(&made);
+	struct tf_thread *second = made_thread(&made, 4712, "backward", 4);
+
+	made_calls(&made, second, 0, 100, 800000);
+	made_launches(&made, second, 1, 100, 800000, 8000);
+	second->last_return = h->window_start + 1000000;
+	second->sample_ticks = 8000000; /* 4 ms, beside what the other thread did */
+	h->host_ticks[TF_HOST_OUTSIDE] -= 2000000;
+	h->host_ticks[TF_HOST_OWN] = 2000000; /* 1 ms */
+	read_made();
+	assert_near(m.host.sampling, 1e6, 1e-9);
+	assert_near(m.host.outside, 8.54e6 - 1e6, 1e-9);
+	assert_near(sum_of(&m.host), WINDOW, 1e-12);
+}
+
+/* Time that went into samples of which none held is ours all the same. */
+static void test_no_sample_held(void **state)
+{
+	thread_at(0)->samples = 0;
+	read_made();
+	assert_near(m.samples_cost, 0.24e6, 1e-9);
+	double share = m.overhead_share;
+	model_free(&m);
+	thread_at(0)->sample_ticks = 0;
+	read_made();
+	assert_true(isnan(m.samples_cost)); /* nothing was timed */
+	assert_near(share - m.overhead_share, 0.24e6 / m.wall, 1e-9);
+}
+
+/* What cudaspy took of the thread that it took most of, beside the wall time. */
+static void test_own_share(void **state)
+{
+	struct tf_thread *second = made_thread(&made, 4712, "backward", 4);
+
+	made_calls(&made, second, 0, 10, 80000);
+	read_made();
+	double own = 0.24e6 + m.per_call * 1652; /* the first thread's samples and calls */
+	assert_near(m.own_share, own / m.wall, 1e-9);
+	assert_null(m.own_warning);
+	model_free(&m);
+	second->sample_ticks = 8000000; /* 4 ms */
+	read_made();
+	assert_near(m.own_share, (4e6 + m.per_call * 10) / m.wall, 1e-9);
+	assert_non_null(strstr(m.own_warning, "of the wall time of thread backward (4712)"));
+}
+
 /* Without GPU time nothing of a launch or a wait can be told apart. */
 static void test_off(void **state)
 {
@@ -148,14 +198,13 @@ static void test_off(void **state)
 static void test_graphs_asked_about(void **state)
 {
 	read_made();
-	double each = m.processes[0].history.sample_cost, share = m.overhead_share;
+	double share = m.overhead_share;
 	model_free(&m);
 	thread_at(0)->graph_ticks = 120000; /* 60 us of 240 */
 	read_made();
 	assert_near(m.threads[0].split.sampling, 0.24e6, 1e-9);
 	assert_near(m.graphs_cost, 60000, 1e-9);
 	assert_near(m.samples_cost, 180000, 1e-9);
-	assert_near(m.processes[0].history.sample_cost, each * 0.75, 1e-9);
 	assert_near(m.overhead_share, share, 1e-9);
 	model_free(&m);
 	thread_at(0)->graph_ticks = UINT64_MAX; /* more than all of it */
@@ -187,6 +236,9 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_thinned, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_killed_inside, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_merged_own_time, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_no_sample_held, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_own_share, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_off, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_graphs_asked_about, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),

@@ -19,14 +19,17 @@ static const char *const keys[] = {
         "lost",
         "records share",
         "overhead",
-        "per_call_ns calls_ns samples_ns graphs_ns collector_ns share",
+        "per_call_ns calls_ns samples_ns graphs_ns collector_ns share own_share own_share_budget",
         "host",
         "launch_ns back_pressure_ns contention_ns sync_useful_ns sync_wasted_ns copy_ns alloc_ns "
         "module_ns "
         "other_cuda_ns outside_ns threads launch_api_ns sync_ns sampling_ns window_ns",
         "host.threads.0",
         "launch_ns back_pressure_ns contention_ns sync_useful_ns sync_wasted_ns copy_ns alloc_ns "
-        "module_ns other_cuda_ns outside_ns tid name absent_ns sampling_ns",
+        "module_ns other_cuda_ns outside_ns tid name absent_ns sampling_ns cpu_wait_ns cpu_cores",
+        "environment.cpu.0",
+        "pid host cores online_cores limited quota_cores quota_periods throttled_periods "
+        "throttled_ns",
         "gpu",
         "mode estimated partial busy_ns busy_low_ns busy_high_ns busy_share comm_ns idle_ns "
         "idle_by "
@@ -42,7 +45,7 @@ static const char *const keys[] = {
         "gpu.calibration.null_idle",
         "pairs mean_ns deviation_ns",
         "gpu.idle_by",
-        "launch sync copy alloc module outside dependency unknown",
+        "launch sync copy alloc module outside dependency unknown sampling",
         "gpu.devices.0",
         "index name host processes busy_ns busy_low_ns busy_high_ns busy_share comm_ns idle_ns "
         "idle_by busy_slices",

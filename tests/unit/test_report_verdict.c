@@ -170,9 +170,26 @@ static void test_sampling(void **state)
 	start(&r);
 	busy(&r, 900, 1);
 	r.m.host.sync = 900 * MS;
-	r.m.host.sampling = r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 80 * MS;
+	r.m.host.sampling = 90 * MS; /* for 10 ms of it the GPU had work */
+	r.m.gpu.busy.by[TF_IDLE_OWN] = 80 * MS;
 	is(&r, "gpu-bound", "high", "GPU busy 97.8 %");
 	assert_near(r.m.verdict.window, 920 * MS, 1e-9);
+}
+
+/* Nor is a program that it changed much judged as surely. */
+static void test_own_cost(void **state)
+{
+	struct run r;
+
+	launch_bound(&r);
+	r.m.own_share = 0.02;
+	is(&r, "launch-bound", "high", "");
+	r.m.own_share = 0.021;
+	is(&r, "launch-bound", "medium", "");
+	r.m.gpu.partial = true;
+	is(&r, "launch-bound", "low", "");
+	r.m.own_share = NAN;
+	is(&r, "launch-bound", "medium", "");
 }
 
 static void test_alloc_host_comm(void **state)
@@ -505,6 +522,7 @@ int main(void)
 	        cmocka_unit_test(test_copy),
 	        cmocka_unit_test(test_small_copies),
 	        cmocka_unit_test(test_sampling),
+	        cmocka_unit_test(test_own_cost),
 	        cmocka_unit_test(test_alloc_host_comm),
 	        cmocka_unit_test(test_mixed),
 	        cmocka_unit_test(test_startup),

@@ -216,6 +216,100 @@ static void test_graphs(void **state)
 	ends(&p, &m);
 }
 
+/* What cudaspy took of the host is no work of the program's that could be left out: 1000 launches
+ * of 5 us, 20 us before every tenth of them ours. */
+static void test_own_time_stays(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 1000; i++) {
+		p.host += 1;
+		if (i % 10 == 0) {
+			struct tf_record ours = call(&p, 0, 20);
+			made_own(&p.made, p.thread[0], ours.start, ours.end);
+			p.host += 20;
+		}
+		launch(&p, 5, 2);
+	}
+	timed(&p, 2);
+	sync_stream(&p);
+	struct whatif_result r = ask(&p, &m, WHATIF_HOST, NULL, 1);
+	assert_base(&m, 1e-6);
+	assert_near(r.window, 8e6, 0.01);
+	assert_near(r.predicted, 7e6, 0.01);
+	ends(&p, &m);
+}
+
+/* The thread waited for a CPU for this share of its steady time, evenly. */
+static void waited_for_a_cpu(struct play *p, double share)
+{
+	struct tf_slices *s = tf_at(&p->made.map, made_header(&p->made)->slices, sizeof(*s));
+	uint64_t end = 2001000 + (uint64_t)(p->host * 2000);
+
+	s->origin = 2001000;
+	s->width = (end - s->origin) / 100;
+	s->used = 100;
+	for (unsigned i = 0; i < 100; i++) {
+		s->slice[i].cpu_known_ticks = s->width;
+		s->slice[i].cpu_wait_ns = (uint64_t)(share * (double)s->width / 2);
+	}
+}
+
+/* 1000 launches of 5 us, 3 us apart, of kernels of 2 us: a quarter of that is no work. */
+static void test_no_waiting_for_a_cpu(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 1000; i++, p.host += 3)
+		launch(&p, 5, 2);
+	timed(&p, 2);
+	sync_stream(&p);
+	waited_for_a_cpu(&p, 0.25);
+	struct whatif_result r = ask(&p, &m, WHATIF_CPU, NULL, 1);
+	assert_base(&m, 1e-6);
+	assert_near(r.window, 8e6, 0.01);
+	assert_near(r.predicted, 6e6, 0.01);
+	assert_int_equal(r.changed, 1001);
+	assert_true(ask(&p, &m, WHATIF_GRAPHS, NULL, 1).known);
+	ends(&p, &m);
+}
+
+/* Half of the time the host waits for the GPU: whether it had a CPU then is not known. */
+static void test_waiting_for_a_cpu_and_for_the_gpu(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 500; i++, p.host += 15) {
+		launch(&p, 5, 15);
+		sync_stream(&p); /* 20 us */
+	}
+	timed(&p, 15);
+	waited_for_a_cpu(&p, 0.2);
+	struct whatif_result r = ask(&p, &m, WHATIF_CPU, NULL, 1);
+	assert_near(r.window, 500 * 40e3, 0.01);
+	/* Between a fifth of 20 us, with what a wait returns late, and the 8 us that it waited. */
+	assert_true(r.high > 500 * 35e3 && r.high < 500 * 37.5e3);
+	assert_true(r.low < 500 * 32.5e3 && r.low > 500 * 29e3);
+	assert_true(r.predicted > 500 * 32.5e3 && r.predicted < 500 * 35.5e3);
+	ends(&p, &m);
+	memset(&m, 0, sizeof(m));
+	start(&p); /* nothing is known of that */
+	for (int i = 0; i < 300; i++)
+		launch(&p, 3, 20);
+	timed(&p, 20);
+	r = ask(&p, &m, WHATIF_CPU, NULL, 1);
+	assert_false(r.known);
+	assert_non_null(strstr(r.why, "waited for a CPU"));
+	assert_true(ask(&p, &m, WHATIF_HOST, NULL, 1).known);
+	ends(&p, &m);
+}
+
 /* Work of the host between two launches is not the launches' cost: no graph takes it away. */
 static void test_graphs_leave_host_work(void **state)
 {
@@ -625,6 +719,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_graphs),
+	        cmocka_unit_test(test_own_time_stays),
+	        cmocka_unit_test(test_no_waiting_for_a_cpu),
+	        cmocka_unit_test(test_waiting_for_a_cpu_and_for_the_gpu),
 	        cmocka_unit_test(test_graphs_leave_host_work),
 	        cmocka_unit_test(test_no_sync),
 	        cmocka_unit_test(test_polls_are_waits),

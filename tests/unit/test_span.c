@@ -5,6 +5,7 @@
 
 #include "shim/notes.h"
 #include "shim/options.h"
+#include "shim/own_time.h"
 #include "shim/registry.h"
 #include "shim/thread.h"
 #include "tests/unit/shim_stubs.h"
@@ -778,6 +779,34 @@ static void test_figures_of_kernels(void **state)
 	assert_int_equal(figures(CALL_cuLaunchKernelEx)->calls, 65);
 }
 
+/* Time of ours inside a call stands in a record ahead of the call's, which begins behind it; what is hardly any does not. */
+static void test_own_time(void **state)
+{
+	struct spy_span s;
+
+	spy_enter(&s, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 0);
+	uint64_t entry = s.rec->start;
+	own_time(50000);
+	s.rec->start += 50000;
+	own_time(10);
+	s.rec->start += 10;
+	own_time(20000);
+	s.rec->start += 20000;
+	s.rec->stream = 0x1234;
+	spy_leave(&s, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 0);
+	assert_int_equal(records(), 3);
+	assert_int_equal(record(0)->call, TF_CALL_OWN);
+	assert_int_equal(record(0)->start, entry);
+	assert_int_equal(record(0)->end, entry + 50000);
+	assert_int_equal(record(1)->call, TF_CALL_OWN);
+	assert_int_equal(record(1)->start, entry + 50010);
+	assert_int_equal(record(1)->end, entry + 70010);
+	assert_int_equal(record(2)->call, CALL_cuLaunchKernel);
+	assert_int_equal(record(2)->start, entry + 70010);
+	assert_int_equal(record(2)->stream, 0x1234);
+	assert_int_equal(figures(CALL_cuLaunchKernel)->calls, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -807,6 +836,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_slots_of_threads_that_ended_in_silence, start, end),
 		cmocka_unit_test_setup_teardown(test_a_launchs_record, start, end),
 		cmocka_unit_test_setup_teardown(test_figures_of_kernels, start, end),
+		cmocka_unit_test_setup_teardown(test_own_time, start, end),
 	};
 
 	return cmocka_run_group_tests_name("span", tests, NULL, NULL);

@@ -43,6 +43,48 @@ static void test_two_threads(void **state)
 	assert_int_equal(split(1)[TF_HOST_MODULE], 69000);
 }
 
+static void own(uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct tf_record r = { .call = TF_CALL_OWN, .thread = (uint16_t)thread, .start = WINDOW + from, .end = WINDOW + to };
+
+	timeline_call(timeline, thread, &r, TIMELINE_OWN, NULL);
+}
+
+/* What was ours is neither the call's time nor the program's outside CUDA, of the host as of the GPU's idle time. */
+static void test_own_time(void **state)
+{
+	launch(0, 1000, 4000); /* runs upto 4000 + START + 10000 */
+	own(0, 30000, 70000);
+	own(0, 70000, 80000); /* of the same call */
+	launch(0, 80000, 83000);
+	own(1, 85000, 89000); /* on nobody's way */
+	launch_on(1, 0, 0, 89000, 90000);
+	launch(0, 100000, 101000);
+	finish();
+	assert_int_equal(split(0)[TF_HOST_OWN], 50000);
+	assert_int_equal(split(1)[TF_HOST_OWN], 4000);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 7000);
+	assert_int_equal(host(TF_HOST_OWN), 54000);
+	assert_int_equal(host(TF_HOST_OUTSIDE), 101000 - 54000 - 8000);
+	assert_int_equal(total()->idle[TF_IDLE_OWN], 50000);
+	assert_int_equal(total()->idle[TF_IDLE_OUTSIDE], 1000 + 30000 - 14000 - START);
+}
+
+/* It leaves alone what calls nested in the call to come took. */
+static void test_own_time_and_nested_calls(void **state)
+{
+	struct tf_record nested = { .call = MODULE, .flags = TF_NESTED };
+
+	own(0, 1000, 5000);
+	feed(0, nested, 6000, 8000);
+	own(0, 5000, 5500);
+	launch(0, 5500, 10000);
+	finish();
+	assert_int_equal(split(0)[TF_HOST_OWN], 4500);
+	assert_int_equal(split(0)[TF_HOST_MODULE], 2000);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 2500);
+}
+
 static void test_before_the_window(void **state)
 {
 	struct tf_record r = { .call = MODULE, .start = WINDOW - 5000, .end = WINDOW + 1000 };
@@ -342,6 +384,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_thread_divides, start, end),
 		cmocka_unit_test_setup_teardown(test_two_threads, start, end),
+		cmocka_unit_test_setup_teardown(test_own_time, start, end),
+		cmocka_unit_test_setup_teardown(test_own_time_and_nested_calls, start, end),
 		cmocka_unit_test_setup_teardown(test_before_the_window, start, end),
 		cmocka_unit_test_setup_teardown(test_nested_calls, start, end),
 		cmocka_unit_test_setup_teardown(test_many_nested_calls, start, end),

@@ -12,6 +12,7 @@ UNIT_TESTS := \
 	test_report_findings_gpu \
 	test_report_findings_host \
 	test_report_findings_launch \
+	test_report_findings_threads \
 	test_report_findings_waits \
 	test_report_gpu \
 	test_report_history \
