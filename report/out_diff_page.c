@@ -70,6 +70,7 @@ static void bounds_cell(struct table *t, const struct timing *time, bool ratio)
 static void put_side(struct page *page, const char *label, const struct side *s)
 {
 	static const char *const states[] = {[PROCESS_COMPLETE] = "",
+	                                     [PROCESS_ENDED] = "; ended without its exit handlers",
 	                                     [PROCESS_KILLED] = "; was killed",
 	                                     [PROCESS_RUNNING] = "; runs"};
 	enum process_state worst = PROCESS_COMPLETE;
@@ -82,6 +83,9 @@ static void put_side(struct page *page, const char *label, const struct side *s)
 		worst = s->runs[i].state > worst ? s->runs[i].state : worst;
 	page_fact(page, label, "%s%s%s", s->runs[0].name, more ? more : "", states[worst]);
 	free(more);
+	for (size_t i = 0; i < s->count; i++)
+		if (s->runs[i].missing)
+			page_alarm(page, "warning", "%s: %s", s->runs[i].name, s->runs[i].missing);
 }
 
 static void put_top(const struct comparison *c, struct page *page)

@@ -38,6 +38,7 @@ REPORT_MODULES := \
 	history_numbers \
 	history_works \
 	judge \
+	judge_kernels \
 	judge_ranges \
 	judge_steps \
 	judge_text \
@@ -98,6 +99,9 @@ REPORT_MODULES := \
 	pattern \
 	reader \
 	reader_check \
+	reader_counts \
+	reader_guard \
+	reader_layout \
 	repeats \
 	replay \
 	replay_anchor \
@@ -116,6 +120,7 @@ REPORT_MODULES := \
 	verdict_pending \
 	verdict_replay \
 	verdict_text \
+	warnings \
 	whatif \
 	whatif_change \
 	whatif_graphs \

@@ -18,6 +18,7 @@ UNIT_TESTS := \
 	test_report_host \
 	test_report_pairs \
 	test_report_model \
+	test_report_no_answer \
 	test_report_output \
 	test_report_rules \
 	test_report_steps \
@@ -25,6 +26,7 @@ UNIT_TESTS := \
 	test_report_text \
 	test_report_verdict \
 	test_report_whatif \
+	test_report_whole \
 	# EOL
 
 UNIT_BINS := $(UNIT_TESTS:%=$(O)/tests/unit/%)
