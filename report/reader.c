@@ -279,32 +279,56 @@ const struct tf_thread *recording_thread(const struct recording *r, uint32_t ind
 	return offset && *offset ? tf_at(&r->map, *offset, h->thread_bytes) : NULL;
 }
 
+/* What a file begins with, as a recording that nothing else is known of; free its path. -1 and one
+ * line where it cannot be read as one. */
+static int read_header(struct recording *r, struct tf_header *h, struct stat *st, const char *path,
+                       char error[READER_ERROR_BYTES])
+{
+	*r = (struct recording){.map = {.base = (uint8_t *)h, .size = sizeof(*h)}};
+	memset(h, 0, sizeof(*h));
+	int fd = open_file(path, &r->path, error), rc = -1;
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, st) || !S_ISREG(st->st_mode)) {
+		snprintf(error, READER_ERROR_BYTES, "not a regular file");
+	} else if (pread(fd, h, sizeof(*h), 0) < 0) {
+		snprintf(error, READER_ERROR_BYTES, "%s", strerror(errno));
+	} else {
+		r->file_bytes = (uint64_t)st->st_size;
+		r->device = st->st_dev;
+		r->inode = st->st_ino;
+		rc = reader_check_header(r, error);
+	}
+	close(fd);
+	return rc;
+}
+
 int recording_identify(const char *path, struct recording_id *id, char error[READER_ERROR_BYTES])
 {
 	struct tf_header h;
+	struct recording r;
 	struct stat st;
-	char *real_path = NULL;
-	int fd = open_file(path, &real_path, error), rc = -1;
+	int rc = read_header(&r, &h, &st, path, error);
 
-	memset(&h, 0, sizeof(h));
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		snprintf(error, READER_ERROR_BYTES, "not a regular file");
-	} else if (fd >= 0 && pread(fd, &h, sizeof(h), 0) < 0) {
-		snprintf(error, READER_ERROR_BYTES, "%s", strerror(errno));
-	} else if (fd >= 0) {
-		const struct recording r = {.map = {.base = (uint8_t *)&h, .size = sizeof(h)},
-		                            .file_bytes = (uint64_t)st.st_size};
-		rc = reader_check_header(&r, error);
-	}
-	if (fd >= 0)
-		close(fd);
-	free(real_path);
+	free(r.path);
 	if (rc)
 		return rc;
 	snprintf(id->run_id, sizeof(id->run_id), "%.*s", (int)sizeof(h.run_id), h.run_id);
 	id->pid = h.pid;
 	id->modified_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 	return 0;
+}
+
+bool recording_is_dying(const char *path)
+{
+	char error[READER_ERROR_BYTES];
+	struct tf_header h;
+	struct recording r;
+	struct stat st;
+	bool dying = !read_header(&r, &h, &st, path, error) && state_dying(&r);
+
+	free(r.path);
+	return dying;
 }
 
 bool recording_is_damaged(const char *path)

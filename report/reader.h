@@ -58,6 +58,8 @@ struct recording_id {
 };
 /* 0, or -1 and one line in `error` when it cannot be read as a recording (nor as a stub of one). */
 int recording_identify(const char *path, struct recording_id *id, char error[READER_ERROR_BYTES]);
+/* Whether its process is about to end, and has not closed it. */
+bool recording_is_dying(const char *path);
 /* Whether what the file says of itself can be wrong: it is cut, or its seal does not hold. Reads
  * all of a closed recording. */
 bool recording_is_damaged(const char *path);

@@ -138,6 +138,7 @@ REPORT_PROGRAM := \
 	cmd_run \
 	main \
 	options \
+	run_output \
 	side \
 	target \
 	# EOL
