@@ -14,6 +14,7 @@
 #include "report/reader_guard.h"
 #include "report/state.h"
 #include "shim/drain.h"
+#include "shim/leftover.h"
 #include "shim/steps.h"
 #include "shim/timeline.h"
 
@@ -137,27 +138,43 @@ static char *stub_target(int fd)
 	return text[8] == '/' ? alloc_copy(text + 8, strlen(text + 8)) : NULL;
 }
 
-/* Opens the file or what its stub leads to; -1 and one line where that is not possible. */
-static int open_file(const char *path, char **real_path, char error[READER_ERROR_BYTES])
+/* What can be found at `path`: the file itself, or what its stub leads to. */
+static int open_target(const char *path, char **real_path, char error[READER_ERROR_BYTES])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	char *target;
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	int fd = open(path, flags);
 
 	if (fd < 0) {
 		snprintf(error, READER_ERROR_BYTES, "%s", strerror(errno));
 		return -1;
 	}
-	*real_path = target = stub_target(fd);
+	char *target = *real_path = stub_target(fd);
 	if (!target) {
 		*real_path = alloc_copy(path, strlen(path));
 		return fd;
 	}
 	close(fd);
-	fd = open(target, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	fd = leftover_move(target) ? -1 : open(target, flags);
 	if (fd < 0)
 		snprintf(error, READER_ERROR_BYTES, "a stub for %.300s, which cannot be opened: %s",
 		         target, strerror(errno));
 	return fd;
+}
+
+/*
+ * Opens the file or what its stub leads to; -1 and one line where that is not possible. What a
+ * killed process left in memory is put in the stub's place first; so may somebody else at the same
+ * time.
+ */
+static int open_file(const char *path, char **real_path, char error[READER_ERROR_BYTES])
+{
+	int fd = open_target(path, real_path, error);
+
+	if (fd >= 0 || !*real_path)
+		return fd;
+	free(*real_path);
+	*real_path = NULL;
+	return open_target(path, real_path, error);
 }
 
 /* Maps the file privately; 0, or -1 and one line in `error`. */

@@ -11,6 +11,7 @@ SHIM_UNIT_TESTS := \
 	test_estimate_staged \
 	test_graph_content \
 	test_hist \
+	test_leftover \
 	test_nvtx \
 	test_options \
 	test_ranges \
@@ -50,6 +51,7 @@ test_drain_figures_WITH := $(test_drain_WITH)
 test_estimate_staged_WITH := $(test_drain_WITH) tests/unit/recording_gpu.o
 test_graph_content_WITH := shim/driver_symbols.o shim/graph_content.o shim/registry.o
 test_hist_WITH     :=
+test_leftover_WITH := $(test_drain_WITH)
 test_nvtx_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/nvtx.o shim/nvtx_names.o shim/nvtx_counts.o shim/nvtx_open.o \
 	shim/registry.o shim/span.o shim/thread.o
 test_options_WITH  := shim/options.o shim/options_parse.o
