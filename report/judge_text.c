@@ -139,11 +139,9 @@ static const struct parts *list_of(const struct rule *r, const struct figures *f
 /* What of a kernel's name fits on a line with the rest. */
 static char *short_name(const char *name)
 {
-	char *brief = name_short(name), *safe = text_safe(brief, strlen(brief)),
-	     *fitted = text_fit(safe, 40);
+	char *brief = name_short(name), *fitted = text_fit(brief, 40);
 
 	free(brief);
-	free(safe);
 	return fitted;
 }
 
