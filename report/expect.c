@@ -13,7 +13,7 @@ bool expect_compile(struct expectation *e, const char *command, const char *patt
 	char why[PATTERN_ERROR_BYTES];
 
 	e->pattern = pattern;
-	if (!pattern_compile(&e->regex, pattern, why))
+	if (!pattern_compile(&e->compiled, pattern, why))
 		return true;
 	complain("%s: --expect-kernel %s: no regular expression: %s", command, pattern, why);
 	return false;
@@ -21,7 +21,7 @@ bool expect_compile(struct expectation *e, const char *command, const char *patt
 
 void expect_free(struct expectation *e)
 {
-	regfree(&e->regex);
+	pattern_free(&e->compiled);
 }
 
 static bool ran(const struct model *m, const struct kernel *k)
@@ -100,7 +100,7 @@ void expect_find(const struct model *m, const struct expectation *e, struct expe
 		const struct kernel *k = &m->kernels[i];
 		if (!k->name || !ran(m, k))
 			continue;
-		if (regexec(&e->regex, k->name, 0, NULL, 0)) {
+		if (!pattern_finds(&e->compiled, k->name)) {
 			insert(to->others, to->other_count++, k);
 			continue;
 		}

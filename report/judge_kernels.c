@@ -7,7 +7,7 @@
 
 static bool matches(const struct rule *r, const struct part *p)
 {
-	return !regexec(&r->regex, p->name, 0, NULL, 0);
+	return pattern_finds(&r->compiled, p->name);
 }
 
 /* A pattern of everything asks for launches of kernels without a known name as well. */
@@ -17,7 +17,7 @@ static bool is_of_all(const struct rule *r, const struct figures *f)
 		if (kernel_is_nameless(f->kernels.items[i].name) &&
 		    !matches(r, &f->kernels.items[i]))
 			return false;
-	return !regexec(&r->regex, "", 0, NULL, 0) || !regexec(&r->regex, "\x01", 0, NULL, 0);
+	return pattern_finds(&r->compiled, "") || pattern_finds(&r->compiled, "\x01");
 }
 
 struct found {

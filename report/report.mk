@@ -14,6 +14,7 @@ REPORT_MODULES := \
 	environment \
 	error_names \
 	expect \
+	file \
 	figures \
 	figures_steps \
 	find \
@@ -97,6 +98,8 @@ REPORT_MODULES := \
 	out_text \
 	page \
 	pattern \
+	pattern_find \
+	pattern_set \
 	reader \
 	reader_check \
 	reader_counts \

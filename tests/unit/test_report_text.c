@@ -224,6 +224,12 @@ static void test_units(void **state)
 	assert_string_equal(unit_percent(to, 1, 1e6), "<0.1");
 	assert_string_equal(unit_percent(to, 1, 0), "n/a");
 	assert_string_equal(unit_percent(to, NAN, 1), "n/a");
+	assert_string_equal(unit_change(to, 0.1009), "+10.1 %");
+	assert_string_equal(unit_change(to, -0.5), "-50.0 %");
+	assert_string_equal(unit_change(to, -0.0001), "+0.0 %");
+	assert_string_equal(unit_change(to, 9.99), "+999.0 %");
+	assert_string_equal(unit_change(to, 10), "x11.0");
+	assert_string_equal(unit_change(to, 1093.74), "x1095");
 	assert_string_equal(unit_date(to, 1755767727123e6), "2025-08-21T09:15:27.123Z");
 	assert_string_equal(unit_date(to, NAN), "n/a");
 	assert_string_equal(unit_date(to, 1e300), "n/a");

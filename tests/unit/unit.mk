@@ -20,6 +20,7 @@ UNIT_TESTS := \
 	test_report_model \
 	test_report_no_answer \
 	test_report_output \
+	test_report_pattern \
 	test_report_rules \
 	test_report_steps \
 	test_report_target \
