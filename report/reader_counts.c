@@ -6,13 +6,14 @@
 
 /*
  * A thread counts what it does in its own slot, exactly; the drain counts the same again from the
- * thread's records, as far as none was lost, and in other places of the file. So the second count
- * can be less than the first, never more: where it is, the first is damaged. Of a recording that
- * was killed nothing else tells; the seal of a closed one leaves out the threads that were in a
- * call.
+ * thread's records, as far as none was lost, and in other places of the file. Where the second
+ * count is more than the first, or less by more than was lost, one of them is damaged. Of a
+ * recording that was killed nothing else tells; the seal of a closed one leaves out the threads
+ * that were in a call.
  */
 struct counted {
-	uint64_t slack;    /* so many records the drain may have counted twice */
+	uint64_t slack;    /* so many records the drain may have counted twice; 0 = it is closed */
+	uint64_t lost;     /* records; and of each thread one that it was about to write */
 	uint64_t *calls;   /* by call, all threads */
 	uint64_t *kernels; /* launches by kernel */
 	uint64_t work[TF_WORK_KINDS];
@@ -20,13 +21,18 @@ struct counted {
 };
 
 /* Those that the collector had counted, and not yet given back, when it was killed: shim/drain.c.
- */
+ * Each once more at most. */
 #define TWICE_MOST 64
+/* Of so many counts one may have been interrupted, and be gone, by a signal handler that calls
+ * CUDA. Of a killed process that is allowed for. */
+#define INTERRUPTED 1000
 
-/* A signal handler that calls CUDA may cost a count that it interrupts. */
 static bool is_short(uint64_t counted, uint64_t recounted, uint64_t slack)
 {
-	return recounted > counted && recounted - counted > slack + counted / 1000;
+	if (recounted <= counted)
+		return false;
+	uint64_t most = slack ? slack + counted / INTERRUPTED : 0;
+	return recounted - counted > most || recounted / 2 > counted;
 }
 
 static void more(uint64_t *sum, uint64_t by)
@@ -35,47 +41,80 @@ static void more(uint64_t *sum, uint64_t by)
 		*sum = UINT64_MAX;
 }
 
-static void add_kernels(struct recording *r, struct counted *c, const struct tf_thread *t)
+static uint64_t add_kernels(struct recording *r, struct counted *c, const struct tf_thread *t)
 {
+	uint64_t sum = 0;
+
 	for (uint32_t dir = 0; dir < TF_KERNEL_DIRS; dir++) {
 		uint64_t at = (uint64_t)t->kernel_pages[dir] * 64;
 		const struct tf_kernel_stat *page =
 		        tf_at(&r->map, at, TF_KERNEL_PAGE * sizeof(*page));
-		for (uint32_t i = 0; page && i < TF_KERNEL_PAGE; i++)
+		for (uint32_t i = 0; page && i < TF_KERNEL_PAGE; i++) {
 			more(&c->kernels[dir * TF_KERNEL_PAGE + i], page[i].launches);
+			more(&sum, page[i].launches);
+		}
 	}
+	return sum;
 }
 
-static void add_calls(struct recording *r, struct counted *c, const struct tf_thread *t)
+static uint64_t add_copies(struct counted *c, const struct tf_thread *t)
 {
-	uint64_t failed = 0, kinds = 0;
+	uint64_t sum = 0;
+
+	for (uint32_t k = 0; k < TF_COPY_KINDS; k++) {
+		more(&c->copies[k], t->copies[k].count);
+		more(&c->bytes[k], t->copies[k].bytes);
+		more(&sum, t->copies[k].count);
+	}
+	return sum;
+}
+
+static uint64_t add_calls(struct recording *r, struct counted *c, const struct tf_thread *t)
+{
+	uint64_t failed = 0;
 
 	for (uint32_t i = 0; i < r->thread_calls; i++) {
 		more(&c->calls[i], t->calls[i].calls);
 		more(&failed, t->calls[i].failed);
 	}
+	return failed;
+}
+
+static uint64_t sum_failures(const struct tf_thread *t)
+{
+	uint64_t sum = 0;
+
 	for (uint32_t i = 0; i < TF_FAILURES; i++)
-		more(&kinds, t->failures[i].count);
-	/* A kill comes between the two. */
-	bool all = !tf_header(&r->map)->trouble[SPY_TROUBLE_FAILURES_FULL];
-	if (is_short(failed, kinds, 0) || (all && is_short(kinds, failed, 1)))
-		warn(&r->damage, "thread %llu: its counts of failures do not agree",
-		     (unsigned long long)t->tid);
+		more(&sum, t->failures[i].count);
+	return sum;
+}
+
+/* Two counts of one thing, one of which is one ahead at times. */
+static void must_agree(struct recording *r, const struct counted *c, const struct tf_thread *t,
+                       const char *what, uint64_t a, uint64_t b)
+{
+	uint64_t high = a > b ? a : b, apart = high - (a > b ? b : a);
+
+	if (apart > 1 + (c->slack ? high / INTERRUPTED : 0))
+		warn(&r->damage, "thread %llu: its counts of %s do not agree",
+		     (unsigned long long)t->tid, what);
 }
 
 static void add_thread(struct recording *r, struct counted *c, const struct tf_thread *t)
 {
-	add_calls(r, c, t);
-	add_kernels(r, c, t);
+	uint64_t failed = add_calls(r, c, t), kinds = sum_failures(t);
+
+	must_agree(r, c, t, "launches", add_kernels(r, c, t), t->launches);
+	must_agree(r, c, t, "copies", add_copies(c, t), t->items[SPY_CLASS_COPY]);
+	if (kinds > failed || !tf_header(&r->map)->trouble[SPY_TROUBLE_FAILURES_FULL])
+		must_agree(r, c, t, "failures", failed, kinds);
+	more(&c->lost, t->lost);
+	more(&c->lost, 1);
 	more(&c->work[TF_WORK_KERNEL], t->launches);
 	more(&c->work[TF_WORK_KERNEL], t->items[SPY_CLASS_LAUNCH]);
 	more(&c->work[TF_WORK_GRAPH], t->items[SPY_CLASS_GRAPH_LAUNCH]);
 	more(&c->work[TF_WORK_COPY], t->items[SPY_CLASS_COPY]);
 	more(&c->work[TF_WORK_SET], t->items[SPY_CLASS_SET]);
-	for (uint32_t k = 0; k < TF_COPY_KINDS; k++) {
-		more(&c->copies[k], t->copies[k].count);
-		more(&c->bytes[k], t->copies[k].bytes);
-	}
 }
 
 /* By the drain. */
@@ -109,16 +148,26 @@ static uint64_t recounted_in(const struct recording *r, uint64_t hist)
 	return h ? h->count : 0;
 }
 
-static bool short_of_records(const struct recording *r, const struct counted *c)
+/* More calls than records, lost ones too: a count has grown. */
+static bool is_long(const struct recording *r, const struct counted *c, uint64_t counted,
+                    uint64_t recounted)
+{
+	if (tf_header(&r->map)->trouble[SPY_TROUBLE_FILE_FULL] || counted <= recounted)
+		return false;
+	return counted - recounted > c->lost + (c->slack ? counted / INTERRUPTED : 0);
+}
+
+static bool differs_from_records(const struct recording *r, const struct counted *c)
 {
 	const struct tf_header *h = tf_header(&r->map);
-	struct recounted again;
+	struct recounted works;
 
-	memset(&again, 0, sizeof(again));
+	memset(&works, 0, sizeof(works));
 
 	for (uint32_t i = 0; i < r->calls; i++) {
 		const struct tf_call *call = tf_entry(&r->map, &h->calls, i, sizeof(*call));
-		if (call && is_short(c->calls[i], recounted_in(r, call->hist), c->slack))
+		uint64_t again = call ? recounted_in(r, call->hist) : 0;
+		if (is_short(c->calls[i], again, c->slack) || is_long(r, c, c->calls[i], again))
 			return true;
 	}
 	for (uint32_t i = 0; i < r->kernels && i < TF_KERNELS_MAX; i++) {
@@ -126,13 +175,13 @@ static bool short_of_records(const struct recording *r, const struct counted *c)
 		if (k && is_short(c->kernels[i], recounted_in(r, k->hist), c->slack))
 			return true;
 	}
-	recount_works(r, &again);
+	recount_works(r, &works);
 	for (int k = TF_WORK_KERNEL; k <= TF_WORK_SET; k++)
-		if (is_short(c->work[k], again.work[k], c->slack))
+		if (is_short(c->work[k], works.work[k], c->slack))
 			return true;
 	for (uint32_t k = 0; k < TF_COPY_KINDS; k++)
-		if (is_short(c->copies[k], again.copies[k], c->slack) ||
-		    (!c->slack && is_short(c->bytes[k], again.bytes[k], 0)))
+		if (is_short(c->copies[k], works.copies[k], c->slack) ||
+		    (!c->slack && is_short(c->bytes[k], works.bytes[k], 0)))
 			return true;
 	return false;
 }
@@ -186,8 +235,8 @@ void reader_check_counts(struct recording *r)
 		if (t)
 			add_thread(r, &c, t);
 	}
-	if (short_of_records(r, &c))
-		warn(&r->damage, "its threads counted less than their records say");
+	if (differs_from_records(r, &c))
+		warn(&r->damage, "its threads counted other than their records say");
 	if (short_of_ranges(r))
 		warn(&r->damage, "NVTX ranges were counted less often than their rows say");
 	free(c.calls);

@@ -105,6 +105,8 @@ REPORT_MODULES := \
 	reader_counts \
 	reader_guard \
 	reader_layout \
+	reader_layout_tables \
+	reader_layout_threads \
 	repeats \
 	replay \
 	replay_anchor \

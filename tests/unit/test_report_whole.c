@@ -178,7 +178,7 @@ static void counts_are_gone(void)
 
 	whole();
 	t->calls[0] = (struct tf_call_stat){0};
-	damaged("counted less than their records");
+	damaged("counted other than their records");
 	t->calls[0] = call;
 	t->calls[3].failed = failing.calls + 5;
 	damaged("its counts of failures do not agree");
@@ -186,14 +186,14 @@ static void counts_are_gone(void)
 	memset(t->items, 0, sizeof(t->items));
 	t->launches = 0;
 	memset(t->copies, 0, sizeof(t->copies));
-	damaged("counted less than their records");
+	damaged("counted other than their records");
 	memcpy(t->copies, before.copies, sizeof(t->copies));
-	damaged("counted less than their records");
+	damaged("counted other than their records");
 	memcpy(t, &before, sizeof(before));
 	struct tf_kernel_stat *page = tf_at(&made.map, t->kernel_pages[0] * 64ull, 4096);
 	uint64_t launches = page[1].launches;
 	page[1].launches = 0;
-	damaged("counted less than their records");
+	damaged("counted other than their records");
 	page[1].launches = launches;
 	whole();
 }
@@ -226,7 +226,7 @@ static void test_counts_of_a_killed_one(void **state)
 	for (int i = 0; i < 100; i++)
 		made_record(&made, t, r);
 	made_header(&made)->file_end = made_bytes(&made);
-	damaged("counted less than their records");
+	damaged("counted other than their records");
 	t->calls[sync].calls = 101;
 	whole();
 }
