@@ -1,5 +1,4 @@
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,19 +6,19 @@
 #include "report/alloc.h"
 #include "report/baseline_parts.h"
 #include "report/complain.h"
+#include "report/file.h"
 
 #define RECORDINGS_MOST 10000
+#define FILE_MOST       (512u << 20)
 
 bool baseline_is(const char *path)
 {
-	FILE *f = fopen(path, "re");
-	int c = EOF;
+	char begin[4096];
+	size_t bytes = file_begins(path, begin, sizeof(begin)), i = 0;
 
-	for (int i = 0; f && i < 4096 && isspace(c = getc(f)); i++)
-		;
-	if (f)
-		fclose(f);
-	return c == '{';
+	while (i < bytes && isspace((unsigned char)begin[i]))
+		i++;
+	return i < bytes && begin[i] == '{';
 }
 
 static const char *text_at(const json_t *o, const char *key)
@@ -109,9 +108,14 @@ static int read_run(struct figures *f, const json_t *root, size_t index, size_t 
 int baseline_load(struct side *s, const char *path)
 {
 	json_error_t error;
-	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	size_t bytes;
+	char *text = file_read(path, FILE_MOST, &bytes);
+	json_t *root = text ? json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error) : NULL;
 	int rc = 0;
 
+	free(text);
+	if (!text)
+		return -1;
 	if (!root) {
 		complain("%s:%d:%d: %s", path, error.line, error.column, error.text);
 		return -1;

@@ -23,10 +23,15 @@ static int fit_for_baseline(struct side *s, const struct config *config)
 	}
 	for (size_t i = 0; i < s->count; i++) {
 		struct figures *f = &s->runs[i];
+		if (f->missing) {
+			complain("%s: no baseline: %s", f->name, f->missing);
+			return EXIT_TROUBLE;
+		}
 		if (f->lost_calls || (f->state != PROCESS_COMPLETE && !config->allow_killed)) {
 			complain("%s: no baseline: %s", f->name,
 			         f->lost_calls ? "calls are in no figure"
-			                       : "a process was killed or runs (--allow-killed)");
+			                       : "a process was killed, or runs, or ended "
+			                         "without its exit handlers (--allow-killed)");
 			return EXIT_INCONCLUSIVE;
 		}
 		for (size_t k = 0; k < METRICS && f->lost_share > JUDGE_LOST_MOST; k++)

@@ -44,8 +44,9 @@ void clock_init(struct clock *c, const struct recording *r)
 		c->ns_per_tick = NAN;
 		warn(r->warnings,
 		     "the rate of the recording's clock is not known (%zu reading%s): "
-		     "no times, the counts are exact",
-		     c->count, c->count == 1 ? "" : "s");
+		     "no times%s",
+		     c->count, c->count == 1 ? "" : "s",
+		     r->damage.count ? "" : ", the counts are exact");
 	}
 }
 

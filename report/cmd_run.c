@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,15 +15,22 @@
 #include "report/complain.h"
 #include "report/find.h"
 #include "report/options.h"
+#include "report/run_output.h"
 #include "report/target.h"
+#include "shim/options.h"
 
 #define EXIT_NOT_EXECUTABLE 126 /* as shells and env have it */
 #define EXIT_NOT_FOUND      127
 
-enum { OUTPUT, GPU, RANGE, KEEP, TRACE, TRACE_MAX, RING, BUDGET, QUIET, REPORT, HELP };
+/* 2 s in all. */
+#define DYING_LOOKS   200
+#define DYING_LOOK_NS 10000000
+
+enum { OUTPUT, FORCE, GPU, RANGE, KEEP, TRACE, TRACE_MAX, RING, BUDGET, QUIET, REPORT, HELP };
 
 static const struct option_row rows[] = {
         [OUTPUT] = {"output", 'o', "FILE|FOLDER", "where recordings go (CUDASPY_OUT)"},
+        [FORCE] = {"force", 0, NULL, "replace the recording that --output names"},
         [GPU] = {"gpu", 0, "MODE", "sample, cupti or off (CUDASPY_GPU)"},
         [RANGE] = {"range", 0, "RANGE", "all, profiler, or DELAY:DURATION in s (CUDASPY_RANGE)"},
         [KEEP] = {"keep", 0, "MIB", "of recent records to keep (CUDASPY_KEEP)"},
@@ -40,9 +46,11 @@ static const struct option_row rows[] = {
 
 /* The variable that stands for an option; its value is the option's, or 1. */
 static const char *const variables[] = {
-        [OUTPUT] = "CUDASPY_OUT", [GPU] = "CUDASPY_GPU",       [RANGE] = "CUDASPY_RANGE",
-        [KEEP] = "CUDASPY_KEEP",  [TRACE] = "CUDASPY_TRACE",   [TRACE_MAX] = "CUDASPY_TRACE_MAX",
-        [RING] = "CUDASPY_RING",  [BUDGET] = "CUDASPY_BUDGET", [QUIET] = "CUDASPY_QUIET",
+        [OUTPUT] = "CUDASPY_OUT",  [GPU] = "CUDASPY_GPU",
+        [RANGE] = "CUDASPY_RANGE", [KEEP] = "CUDASPY_KEEP",
+        [TRACE] = "CUDASPY_TRACE", [TRACE_MAX] = "CUDASPY_TRACE_MAX",
+        [RING] = "CUDASPY_RING",   [BUDGET] = "CUDASPY_BUDGET",
+        [QUIET] = "CUDASPY_QUIET", [HELP] = NULL,
 };
 
 static void set_variable(const char *name, const char *value)
@@ -122,29 +130,29 @@ static void set_run_id(void)
 	set_variable("CUDASPY_RUN_ID", id);
 }
 
-/* The folder that the recordings go to: CUDASPY_OUT itself or what is before its file's name (free
- * it). */
-static char *output_folder(void)
+/* A process that was killed with the command, or by it, may not have ended yet. */
+static void wait_for_dying(const struct find_list *list)
 {
-	const char *out = getenv("CUDASPY_OUT");
-	struct stat st;
+	const struct timespec pause = {.tv_nsec = DYING_LOOK_NS};
 
-	if (!out || !*out)
-		return alloc_copy(".", 1);
-	if (!stat(out, &st) && S_ISDIR(st.st_mode))
-		return alloc_copy(out, strlen(out));
-	const char *slash = strrchr(out, '/');
-	return slash ? alloc_copy(out, slash == out ? 1 : (size_t)(slash - out))
-	             : alloc_copy(".", 1);
+	for (int look = 0; look < DYING_LOOKS; look++) {
+		bool dying = false;
+		for (size_t i = 0; i < list->count && !dying; i++)
+			dying = recording_is_dying(list->paths[i]);
+		if (!dying)
+			return;
+		nanosleep(&pause, NULL);
+	}
 }
 
 static void print_report(void)
 {
 	struct report_request request;
 	struct find_list list;
-	char *folder = output_folder();
+	char *folder = run_output_folder();
 
 	find_run(&list, folder, getenv("CUDASPY_RUN_ID"));
+	wait_for_dying(&list);
 	if (list.count) {
 		report_defaults(&request);
 		report_print(&request, NULL, list.paths, list.count);
@@ -165,7 +173,38 @@ static int cannot_execute(const char *command, int why)
 	return missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-static int run_command(char **command, bool with_report)
+static int check_run_id(void)
+{
+	const char *id = getenv("CUDASPY_RUN_ID");
+	size_t most = sizeof(((struct tf_header *)NULL)->run_id) - 1;
+
+	if (!id || strlen(id) <= most)
+		return 0;
+	complain("run: CUDASPY_RUN_ID=%.40s...: more than %zu characters", id, most);
+	return -1;
+}
+
+/* What the shim would say only when the program runs. Options stand in variables of their own by
+ * now. -1 when one line was written. */
+static int check_variables(const bool *given)
+{
+	for (const struct spy_option *o = spy_option_rows; o->name; o++) {
+		const char *value = getenv(o->name), *option = NULL;
+		if (!value || o->read(value))
+			continue;
+		for (int i = OUTPUT; i < REPORT; i++)
+			if (given[i] && variables[i] && !strcmp(variables[i], o->name))
+				option = rows[i].name;
+		if (option)
+			complain("run: --%s %s is not %s", option, value, o->wanted);
+		else
+			complain("run: %s=%s is not %s", o->name, value, o->wanted);
+		return -1;
+	}
+	return check_run_id();
+}
+
+static int run_command(char **command, const bool *given)
 {
 	struct target t;
 	char *library = find_library();
@@ -182,9 +221,18 @@ static int run_command(char **command, bool with_report)
 		return EXIT_TROUBLE;
 	}
 	target_examine(&t, command[0]);
-	if (!t.path) {
+	if (!t.path || access(t.path, X_OK)) {
+		int why = t.path ? errno : ENOENT;
+		target_free(&t);
 		free(library);
-		return cannot_execute(command[0], ENOENT);
+		return cannot_execute(command[0], why);
+	}
+	if (t.foreign)
+		complain("run: %s: %s", t.program, t.foreign);
+	if (t.foreign || run_output_prepare(given[FORCE])) {
+		target_free(&t);
+		free(library);
+		return EXIT_TROUBLE;
 	}
 	if (t.unobserved)
 		complain("run: %s cannot be observed: %s", t.program, t.unobserved);
@@ -193,7 +241,7 @@ static int run_command(char **command, bool with_report)
 	set_run_id();
 	free(library);
 	target_free(&t);
-	if (!with_report) {
+	if (!given[REPORT]) {
 		execvp(command[0], command);
 		return cannot_execute(command[0], errno);
 	}
@@ -212,14 +260,15 @@ int cmd_run(int count, char **args)
 	                               .count = count,
 	                               .stop_at_operand = true};
 	const char *value;
-	bool with_report = false;
+	bool given[HELP + 1] = {false};
 	int option;
 
 	while ((option = option_next(&reader, &value)) != OPTION_END) {
 		if (option == OPTION_WRONG)
 			return EXIT_TROUBLE;
 		if (option == OPTION_OPERAND)
-			return run_command(args + reader.at - 1, with_report);
+			return check_variables(given) ? EXIT_TROUBLE
+			                              : run_command(args + reader.at - 1, given);
 		if (option == HELP) {
 			option_help("cudaspy run [OPTIONS] [--] COMMAND [ARGUMENTS...]",
 			            "Runs COMMAND with libcudaspy.so preloaded. Each process that "
@@ -232,9 +281,8 @@ int cmd_run(int count, char **args)
 		    option_choice("run", "gpu", value,
 		                  (const char *const[]){"sample", "cupti", "off", NULL}) < 0)
 			return EXIT_TROUBLE;
-		if (option == REPORT)
-			with_report = true;
-		else
+		given[option] = true;
+		if (variables[option])
 			set_variable(variables[option], value ? value : "1");
 	}
 	complain("run: no command given; see cudaspy run --help");

@@ -5,6 +5,8 @@
 #include "report/alloc.h"
 #include "report/compare.h"
 
+#define CALLS_LEAST 3 /* of a recording, for the median of their times to be judged */
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -201,6 +203,9 @@ static void add_pair(const struct comparison *c, struct pairs *to, size_t list, 
 
 	if (!p.before && !p.after)
 		return;
+	/* The middle of one call or two says nothing of the others. */
+	if (!(p.count_before.low >= CALLS_LEAST && p.count_after.low >= CALLS_LEAST))
+		p.p50.judged = false;
 	p.reshaped = p.before && p.after && p.before->shapes && p.after->shapes &&
 	             !same_shape(p.before, p.after);
 	to->changed += pair_changed(&p);

@@ -1,23 +1,32 @@
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/alloc.h"
 #include "report/complain.h"
 #include "report/config.h"
+#include "report/file.h"
 #include "report/text.h"
 #include "report/toml.h"
 
-#define FILE_MOST (1u << 20)
+#define FILE_MOST  (1u << 20)
+#define SHOWN_MOST 160u /* characters of a line that is wrong */
 
 struct source { /* a file while it is read */
 	const char *path, *text;
 	size_t bytes;
 };
 
-/* The line, and below it a mark at the column. */
+/* The line, and below it a mark at the column. Of a long one, what is around that. */
 static void show(const char *line, size_t bytes, size_t column)
 {
+	size_t from = column > SHOWN_MOST / 2 ? column - SHOWN_MOST / 2 : 0;
+
+	if (from < bytes) {
+		line += from;
+		bytes -= from;
+		column -= from;
+	}
+	bytes = bytes < SHOWN_MOST ? bytes : SHOWN_MOST;
 	char *plain = alloc_copy(line, bytes);
 
 	for (size_t i = 0; i < bytes; i++)
@@ -171,28 +180,11 @@ static int read_entry(struct config *c, const struct source *s, const struct tom
 	return 0;
 }
 
-/* The whole file (free it); NULL when one line was written. */
-static char *slurp(const char *path, size_t *bytes)
-{
-	FILE *f = fopen(path, "re");
-	char *text = f ? alloc_zeroed(FILE_MOST, 1) : NULL;
-
-	*bytes = f ? fread(text, 1, FILE_MOST, f) : 0;
-	if (!f || ferror(f) || *bytes == FILE_MOST) {
-		complain("%s: %s", path, f && !ferror(f) ? "more than 1 MiB" : strerror(errno));
-		free(text);
-		text = NULL;
-	}
-	if (f)
-		fclose(f);
-	return text;
-}
-
 int config_read(struct config *c, const char *path)
 {
 	struct source s = {.path = path};
 	struct toml_file file;
-	char *text = slurp(path, &s.bytes);
+	char *text = file_read(path, FILE_MOST, &s.bytes);
 	int rc = 0;
 
 	if (!text)

@@ -13,7 +13,7 @@ bool expect_compile(struct expectation *e, const char *command, const char *patt
 	char why[PATTERN_ERROR_BYTES];
 
 	e->pattern = pattern;
-	if (!pattern_compile(&e->regex, pattern, why))
+	if (!pattern_compile(&e->compiled, pattern, why))
 		return true;
 	complain("%s: --expect-kernel %s: no regular expression: %s", command, pattern, why);
 	return false;
@@ -21,7 +21,7 @@ bool expect_compile(struct expectation *e, const char *command, const char *patt
 
 void expect_free(struct expectation *e)
 {
-	regfree(&e->regex);
+	pattern_free(&e->compiled);
 }
 
 static bool ran(const struct model *m, const struct kernel *k)
@@ -65,28 +65,18 @@ static void add(char **note, char *more)
 	*note = all;
 }
 
-/* Names of the model's own. */
-static bool is_nameless(const char *name)
-{
-	static const char *const own[] = {"(unknown)", "(other)", "(damaged name)",
-	                                  "(names too long)"};
-
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (!strcmp(name, own[i]))
-			return true;
-	return false;
-}
-
 /* What may hide a kernel that seems never to have run. */
 static void take_doubts(const struct model *m, struct expected *x)
 {
-	uint64_t nameless = 0, running = 0;
+	uint64_t nameless = 0, running = 0, damaged = 0;
 
 	for (size_t i = 0; i < m->kernel_count; i++)
-		if (is_nameless(m->kernels[i].name))
+		if (kernel_is_nameless(m->kernels[i].name))
 			nameless += m->kernels[i].launches;
 	for (size_t i = 0; i < m->process_count; i++)
 		running += m->processes[i].state == PROCESS_RUNNING;
+	for (size_t i = 0; i < m->process_count; i++)
+		damaged += m->processes[i].damage != NULL;
 	if (nameless)
 		add(&x->note, alloc_format("%llu launches are of kernels without a known name",
 		                           (unsigned long long)nameless));
@@ -97,6 +87,8 @@ static void take_doubts(const struct model *m, struct expected *x)
 	if (m->lost_calls)
 		add(&x->note, alloc_format("%llu calls are in no figure: too many threads",
 		                           (unsigned long long)m->lost_calls));
+	if (damaged)
+		add(&x->note, alloc_format("the recording is damaged"));
 	if (running)
 		add(&x->note, alloc_format("the program runs still"));
 }
@@ -108,7 +100,7 @@ void expect_find(const struct model *m, const struct expectation *e, struct expe
 		const struct kernel *k = &m->kernels[i];
 		if (!k->name || !ran(m, k))
 			continue;
-		if (regexec(&e->regex, k->name, 0, NULL, 0)) {
+		if (!pattern_finds(&e->compiled, k->name)) {
 			insert(to->others, to->other_count++, k);
 			continue;
 		}

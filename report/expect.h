@@ -5,13 +5,12 @@
 #ifndef REPORT_EXPECT_H
 #define REPORT_EXPECT_H
 
-#include <regex.h>
-
 #include "report/model.h"
+#include "report/pattern.h"
 
 struct expectation {
 	const char *pattern; /* POSIX extended, on the whole demangled name; not owned */
-	regex_t regex;
+	struct regex compiled;
 };
 
 /* False when one line was written, beginning with the command's name: it is no regular expression.

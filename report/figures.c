@@ -133,6 +133,23 @@ static void take_verdict(struct figures *f, const struct verdict *v)
 	}
 }
 
+/* Damage of any of its recordings; or nothing was to be recorded in any. */
+static char *missing_of(const struct model *m)
+{
+	bool opened = !m->process_count;
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		const struct process *p = &m->processes[i];
+		if (p->damage && m->process_count > 1)
+			return alloc_format("the recording of process %llu is damaged: %s",
+			                    (unsigned long long)p->pid, p->damage);
+		if (p->damage)
+			return alloc_format("the recording is damaged: %s", p->damage);
+		opened |= !p->never_opened;
+	}
+	return opened ? NULL : out_never_opened(m->processes[0].range_mode);
+}
+
 void figures_take(struct figures *f, const struct model *m)
 {
 	*f = (struct figures){.has_times = true};
@@ -154,6 +171,7 @@ void figures_take(struct figures *f, const struct model *m)
 	for (size_t i = 0; i < m->process_count; i++)
 		if (m->processes[i].state > f->state)
 			f->state = m->processes[i].state;
+	f->missing = missing_of(m);
 	f->lost_calls = m->lost_calls;
 	f->lost_share = m->lost_share;
 	f->wall = m->wall;
@@ -177,6 +195,7 @@ void figures_free(struct figures *f)
 	free(f->machine.mode);
 	free(f->verdict);
 	free(f->doubt.reason);
+	free(f->missing);
 	free(f->steps.name);
 	figures_free_ranges(&f->ranges);
 	free(f->name);

@@ -77,6 +77,7 @@ struct figures {
 	bool has_times; /* parts have times, failures and geometry: not those of a baseline */
 	struct machine machine;
 	enum process_state state; /* the worst of its processes */
+	char *missing;            /* why none of its counts is known; NULL = they are */
 	size_t processes;
 	uint64_t lost_calls; /* in no count */
 	double lost_share;   /* of records */

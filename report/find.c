@@ -9,6 +9,8 @@
 #include "report/find.h"
 #include "report/reader.h"
 
+#define SAID_MOST 5 /* files that cannot be read, one by one */
+
 struct candidate {
 	char *path;
 	struct recording_id id;
@@ -27,17 +29,29 @@ static void candidates_free(struct candidates *c)
 	*c = (struct candidates){0};
 }
 
+static void add_text(char ***list, size_t *count, char *text)
+{
+	ALLOC_ROOM(*list, *count);
+	(*list)[(*count)++] = text;
+}
+
 static void add(struct find_list *list, const char *path)
 {
-	ALLOC_ROOM(list->paths, list->count);
-	list->paths[list->count++] = alloc_copy(path, strlen(path));
+	add_text(&list->paths, &list->count, alloc_copy(path, strlen(path)));
+}
+
+static void texts_free(char **list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(list[i]);
+	free(list);
 }
 
 void find_free(struct find_list *list)
 {
-	for (size_t i = 0; i < list->count; i++)
-		free(list->paths[i]);
-	free(list->paths);
+	texts_free(list->paths, list->count);
+	texts_free(list->unreadable, list->unreadable_count);
+	texts_free(list->others, list->other_count);
 	*list = (struct find_list){0};
 }
 
@@ -48,8 +62,19 @@ static bool ends_with(const char *text, const char *end)
 	return n > m && !strcmp(text + n - m, end);
 }
 
-/* The recordings of a folder: those called *.cudaspy, or all. False when it cannot be read. */
-static bool scan(struct candidates *found, const char *folder, bool any_name)
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/*
+ * The recordings of a folder: those called *.cudaspy, or all. What is called so and cannot be read
+ * goes into `unreadable`, if that is asked for. False when the folder cannot be read.
+ */
+static bool scan(struct candidates *found, const char *folder, bool any_name,
+                 struct find_list *unreadable)
 {
 	DIR *d = opendir(folder);
 	struct dirent *entry;
@@ -64,15 +89,37 @@ static bool scan(struct candidates *found, const char *folder, bool any_name)
 		                                                entry->d_name)
 		                                 : alloc_copy(entry->d_name, strlen(entry->d_name));
 		struct recording_id id;
-		if (!recording_identify(path, &id)) {
-			free(path);
+		char error[READER_ERROR_BYTES];
+		if (!recording_identify(path, &id, error)) {
+			ALLOC_ROOM(found->items, found->count);
+			found->items[found->count++] = (struct candidate){path, id};
 			continue;
 		}
-		ALLOC_ROOM(found->items, found->count);
-		found->items[found->count++] = (struct candidate){path, id};
+		if (unreadable && !is_folder(path))
+			add_text(&unreadable->unreadable, &unreadable->unreadable_count,
+			         alloc_format("%s: %s", path, error));
+		free(path);
 	}
 	closedir(d);
 	return true;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Of many, the first few. */
+static void say_unreadable(struct find_list *list, size_t from)
+{
+	size_t count = list->unreadable_count - from;
+
+	if (count)
+		qsort(list->unreadable + from, count, sizeof(*list->unreadable), by_text);
+	for (size_t i = 0; i < count && i < SAID_MOST; i++)
+		complain("left out: %s", list->unreadable[from + i]);
+	if (count > SAID_MOST)
+		complain("left out: and %zu more", count - SAID_MOST);
 }
 
 /* By process, then by name: the order of a report is the same each time. */
@@ -100,20 +147,26 @@ static void add_run(struct find_list *list, const struct candidates *c, const ch
 	for (size_t i = 0; i < c->count; i++)
 		if (!strcmp(c->items[i].id.run_id, run_id))
 			add(list, c->items[i].path);
+		else
+			add_text(&list->others, &list->other_count,
+			         alloc_copy(c->items[i].path, strlen(c->items[i].path)));
 }
 
 /* The newest run of a folder. */
 static int newest_run(struct find_list *list, const char *folder)
 {
 	struct candidates found = {0};
+	size_t unreadable = list->unreadable_count;
 
-	if (!scan(&found, folder, false)) {
+	if (!scan(&found, folder, false, list)) {
 		complain("%s: %s", folder, strerror(errno));
 		return -1;
 	}
+	say_unreadable(list, unreadable);
 	const struct candidate *last = newest(&found);
 	if (!last) {
-		complain("%s: no recording (*.cudaspy) in this folder", folder);
+		complain("%s: no recording (*.cudaspy) %sin this folder", folder,
+		         list->unreadable_count > unreadable ? "that can be read " : "");
 		candidates_free(&found);
 		return -1;
 	}
@@ -134,10 +187,11 @@ static int newest_here(struct find_list *list)
 {
 	struct candidates found = {0};
 
-	if (!scan(&found, ".", false)) {
+	if (!scan(&found, ".", false, list)) {
 		complain(".: %s", strerror(errno));
 		return -1;
 	}
+	say_unreadable(list, 0);
 	const struct candidate *last = newest(&found);
 	if (!last) {
 		complain("no recording (*.cudaspy) in this folder; name one, or record with: "
@@ -154,10 +208,11 @@ static int newest_here(struct find_list *list)
 static int same_run(const struct find_list *list)
 {
 	struct recording_id first = {0}, id;
+	char error[READER_ERROR_BYTES];
 	size_t known = SIZE_MAX;
 
 	for (size_t i = 0; i < list->count; i++) {
-		if (!recording_identify(list->paths[i], &id))
+		if (recording_identify(list->paths[i], &id, error))
 			continue; /* opening it will say why */
 		if (known == SIZE_MAX) {
 			first = id;
@@ -193,13 +248,11 @@ static int no_file_twice(const struct find_list *list)
 
 int find_recordings(struct find_list *list, char *const *names, size_t count)
 {
-	struct stat st;
-
 	*list = (struct find_list){0};
 	if (!count)
 		return newest_here(list);
 	for (size_t i = 0; i < count; i++) {
-		if (!stat(names[i], &st) && S_ISDIR(st.st_mode)) {
+		if (is_folder(names[i])) {
 			if (newest_run(list, names[i]))
 				return -1;
 		} else {
@@ -214,7 +267,7 @@ void find_run(struct find_list *list, const char *folder, const char *run_id)
 	struct candidates found = {0};
 
 	*list = (struct find_list){0};
-	if (scan(&found, folder, true) && found.count) {
+	if (scan(&found, folder, true, NULL) && found.count) {
 		qsort(found.items, found.count, sizeof(*found.items), by_pid);
 		add_run(list, &found, run_id);
 	}

@@ -11,12 +11,16 @@
 struct find_list {
 	char **paths;
 	size_t count;
+	/* of folders: "PATH: why" of what is called a recording and cannot be read; recordings of
+	 * other runs beside the newest */
+	char **unreadable, **others;
+	size_t unreadable_count, other_count;
 };
 
 /*
  * What the user named (files and folders, or nothing: the folder he is in) as a list of files of
  * one run. On error one line was written and it returns -1. Says on stderr what it chose where
- * there was a choice.
+ * there was a choice, and what it could not read.
  */
 int find_recordings(struct find_list *list, char *const *names, size_t count);
 /* The recordings of a run in a folder, whatever they are called. */

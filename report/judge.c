@@ -28,21 +28,6 @@ void judge_fail(struct judgement *j)
 	j->outcome = OUTCOME_FAIL;
 }
 
-/* Of expected kernels that were only captured: what was, if graphs were launched. */
-static double of_kernels(const struct rule *r, const struct figures *f)
-{
-	double launches = 0, captured = 0;
-
-	for (size_t i = 0; i < f->kernels.count; i++)
-		if (!regexec(&r->regex, f->kernels.items[i].name, 0, NULL, 0)) {
-			launches += (double)f->kernels.items[i].count;
-			captured += (double)f->kernels.items[i].captured;
-		}
-	if (r->expected && !(launches > 0) && f->values[METRIC_GRAPH_LAUNCHES] > 0)
-		return captured;
-	return launches;
-}
-
 static double value_of(const struct trial *c, const struct figures *f)
 {
 	const struct rule *r = c->rule;
@@ -50,7 +35,7 @@ static double value_of(const struct trial *c, const struct figures *f)
 	if (r->select == SELECT_RANGE)
 		return judge_ranges(r, f);
 	if (r->select == SELECT_KERNEL)
-		return of_kernels(r, f) / (r->per_step ? figure_steps(f, c->judge->steps) : 1);
+		return judge_kernels(r, f) / (r->per_step ? figure_steps(f, c->judge->steps) : 1);
 	return r->per_step ? figure_per_step(f, r->metric, c->judge->steps).mean
 	                   : f->values[r->metric - metrics];
 }
@@ -75,6 +60,29 @@ static bool from_records(const struct trial *c)
 	       judge_by_steps(c);
 }
 
+static char *missing_in(const struct side *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->runs[i].missing)
+			return alloc_format("%s: %s", s->runs[i].name, s->runs[i].missing);
+	return NULL;
+}
+
+char *judge_missing(const struct trial *c)
+{
+	char *why = missing_in(c->judge->after);
+
+	if (!why && c->rule->relative)
+		why = missing_in(c->judge->before);
+	return why ? why : judge_steps_missing(c);
+}
+
+static const char *const how_ended[] = {
+        [PROCESS_ENDED] = "ended without its exit handlers",
+        [PROCESS_KILLED] = "was killed",
+        [PROCESS_RUNNING] = "runs",
+};
+
 char *judge_unsure(const struct trial *c, const struct figures *f)
 {
 	if (from_records(c) && f->lost_share > JUDGE_LOST_MOST)
@@ -82,10 +90,12 @@ char *judge_unsure(const struct trial *c, const struct figures *f)
 		                    100 * f->lost_share);
 	if (f->state != PROCESS_COMPLETE && !c->judge->allow_killed)
 		return alloc_format("%s: a process %s; --allow-killed judges it all the same",
-		                    f->name, f->state == PROCESS_KILLED ? "was killed" : "runs");
+		                    f->name, how_ended[f->state]);
 	if (f->lost_calls)
 		return alloc_format("%s: %llu calls are in no figure: too many threads", f->name,
 		                    (unsigned long long)f->lost_calls);
+	if (c->rule->select == SELECT_KERNEL)
+		return judge_kernels_unsure(c->rule, f);
 	return c->rule->select == SELECT_RANGE ? judge_ranges_unsure(c->rule, f) : NULL;
 }
 
@@ -249,7 +259,7 @@ void judge_rule(struct judgement *to, const struct rule *rule, const struct judg
 	                         .most_before = NAN,
 	                         .least_after = NAN,
 	                         .most_after = NAN};
-	char *why = judge_steps_missing(&c);
+	char *why = judge_missing(&c);
 	if (why) {
 		judge_inconclusive(to, why);
 		return;

@@ -19,6 +19,8 @@ void judge_inconclusive(struct judgement *j, char *reason);
 void judge_fail(struct judgement *j);
 /* Why this run's figures may be other than they are; NULL = they are exact (free it). */
 char *judge_unsure(const struct trial *c, const struct figures *f);
+/* Why the rule has no answer whatever the figures are; NULL = it may have one (free it). */
+char *judge_missing(const struct trial *c);
 /* That the rule's figure of this run is not known, and why (free it). */
 char *judge_not_known(const struct trial *c, const struct figures *f);
 /* Whether a value keeps to a limit, which may be a range. */
@@ -36,6 +38,11 @@ char *judge_steps_missing(const struct trial *c);
 bool judge_within_scatter(const struct trial *c, size_t i);
 /* How many steps were judged, and how they vary. */
 void judge_note_steps(struct trial *c);
+
+/* Launches of the kernels that match. */
+double judge_kernels(const struct rule *r, const struct figures *f);
+/* Why there may be more of them; NULL = there are not, or it does not matter (free it). */
+char *judge_kernels_unsure(const struct rule *r, const struct figures *f);
 
 /* Sum over the NVTX ranges that match, or per range; NaN = there is none. */
 double judge_ranges(const struct rule *r, const struct figures *f);

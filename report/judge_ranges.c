@@ -10,7 +10,7 @@
 
 static bool matches(const struct rule *r, const struct range_part *p)
 {
-	return !regexec(&r->regex, p->name, 0, NULL, 0);
+	return pattern_finds(&r->compiled, p->name);
 }
 
 /* Of which range of the other side a range is looked for among the first so many. */

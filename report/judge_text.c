@@ -39,14 +39,15 @@ static char *bound_text(const struct judgement *j)
 	double bound = upper ? j->bounds.lower : j->bounds.upper;
 	const char *side = upper ? "at least" : "at most",
 	           *how = bounds_method_names[j->bounds.method];
-	char text[UNIT_BYTES];
+	char text[UNIT_BYTES], most[UNIT_BYTES];
 
 	if (r->metric->kind == METRIC_SHARE)
 		return alloc_format("%+.1f points, with 99 %% %s %+.1f, by %s",
 		                    100 * j->bounds.estimate, side, 100 * bound, how);
 	if (r->percent)
-		return alloc_format("%+.1f %%, with 99 %% %s %+.1f %%, by %s",
-		                    100 * (j->bounds.estimate - 1), side, 100 * (bound - 1), how);
+		return alloc_format("%s, with 99 %% %s %s, by %s",
+		                    unit_change(text, j->bounds.estimate - 1), side,
+		                    unit_change(most, bound - 1), how);
 	char *estimate = alloc_format("%s%s", j->bounds.estimate < 0 ? "-" : "+",
 	                              unit_time(text, fabs(j->bounds.estimate)));
 	char *all = alloc_format("%s, with 99 %% %s %s%s, by %s", estimate, side,
@@ -58,7 +59,7 @@ static char *bound_text(const struct judgement *j)
 char *judgement_change(const struct judgement *j)
 {
 	double before = j->before_high, after = j->after_high;
-	char more[METRIC_NUMBER_BYTES];
+	char more[METRIC_NUMBER_BYTES], share[UNIT_BYTES];
 
 	if (j->has_bounds)
 		return bound_text(j);
@@ -73,7 +74,7 @@ char *judgement_change(const struct judgement *j)
 	metric_number(more, after - before, true);
 	if (!(before > 0))
 		return alloc_format("%s", more);
-	return alloc_format("%s, %+.1f %%", more, 100 * (after - before) / before);
+	return alloc_format("%s, %s", more, unit_change(share, (after - before) / before));
 }
 
 char *judgement_steps(const struct judgement *j)
@@ -112,7 +113,7 @@ static uint64_t amount(const struct rule *r, const struct part *p)
 static bool counts(const struct rule *r, const struct part *p)
 {
 	if (r->select == SELECT_KERNEL)
-		return !regexec(&r->regex, p->name, 0, NULL, 0);
+		return pattern_finds(&r->compiled, p->name);
 	if (r->metric->parts == PARTS_APIS)
 		return p->class == r->metric->class;
 	if (r->metric - metrics == METRIC_PAGEABLE_COPIES)
@@ -139,11 +140,9 @@ static const struct parts *list_of(const struct rule *r, const struct figures *f
 /* What of a kernel's name fits on a line with the rest. */
 static char *short_name(const char *name)
 {
-	char *brief = name_short(name), *safe = text_safe(brief, strlen(brief)),
-	     *fitted = text_fit(safe, 40);
+	char *brief = name_short(name), *fitted = text_fit(brief, 40);
 
 	free(brief);
-	free(safe);
 	return fitted;
 }
 

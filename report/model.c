@@ -9,6 +9,7 @@
 
 const char *const process_state_names[] = {
         [PROCESS_COMPLETE] = "complete",
+        [PROCESS_ENDED] = "ended",
         [PROCESS_KILLED] = "killed",
         [PROCESS_RUNNING] = "running",
 };
@@ -25,8 +26,6 @@ char *model_string(const struct recording *r, uint64_t offset)
 	uint32_t bytes;
 	const char *text = offset ? tf_text(&r->map, offset, &bytes) : NULL;
 
-	if (offset && !text)
-		warn(r->warnings, "a text is damaged and left out");
 	return text ? alloc_copy(text, strnlen(text, bytes)) : NULL;
 }
 
@@ -164,6 +163,7 @@ static void process_free(struct process *p)
 	free(p->libraries);
 	free(p->flights);
 	free(p->kernel_driver);
+	free(p->damage);
 	picture_free(&p->picture);
 	history_free(&p->history);
 }

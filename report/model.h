@@ -33,7 +33,14 @@ struct split {
 	double alive;
 };
 
-enum process_state { PROCESS_COMPLETE, PROCESS_KILLED, PROCESS_RUNNING };
+/* The worse one comes later. */
+enum process_state {
+	PROCESS_COMPLETE,
+	PROCESS_ENDED, /* by _exit() or quick_exit(), or it became another program */
+	PROCESS_KILLED,
+	PROCESS_RUNNING,
+	PROCESS_STATES
+};
 extern const char *const process_state_names[];
 
 struct device {
@@ -103,6 +110,9 @@ struct process {
 	uint64_t pid, ppid, forked_from;
 	char *run_id, *host, *boot_id, *rank, *cudaspy_version, *command, *working_folder;
 	enum process_state state;
+	uint32_t left_by;  /* enum tf_left, of PROCESS_ENDED */
+	char *damage;      /* what is missing of its recording; NULL = nothing: it is whole */
+	bool never_opened; /* its CUDASPY_RANGE: nothing was recorded */
 	uint32_t clock_kind, gpu_mode, range_mode, driver_version, trace;
 	double wall, window, startup, first_call_ns; /* ns */
 	char *first_call;
@@ -167,6 +177,8 @@ struct shape {
 	/* as the driver says; registers 0 = not known */
 	uint32_t registers, static_shared, blocks_per_sm, warps_per_sm;
 };
+/* Not the name of a kernel: "(other)" and the like, for launches of which it is not known. */
+bool kernel_is_nameless(const char *name);
 /* The share of an SM's warps that can be there at a time; NaN where it is not known. */
 double shape_occupancy(const struct shape *s);
 

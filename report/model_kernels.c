@@ -43,6 +43,27 @@ static uint32_t kernel_row(struct model *m, char *name)
 	return entry->index;
 }
 
+enum nameless { UNKNOWN, OTHER, DAMAGED, TOO_LONG, NAMELESS };
+static const char *const nameless_names[NAMELESS] = {
+        [UNKNOWN] = "(unknown)",
+        [OTHER] = "(other)",
+        [DAMAGED] = "(damaged name)",
+        [TOO_LONG] = "(names too long)",
+};
+
+bool kernel_is_nameless(const char *name)
+{
+	for (int i = 0; i < NAMELESS; i++)
+		if (!strcmp(name, nameless_names[i]))
+			return true;
+	return false;
+}
+
+static char *nameless(enum nameless which)
+{
+	return alloc_copy(nameless_names[which], strlen(nameless_names[which]));
+}
+
 static char *kernel_name(struct model_part *p, uint32_t id, const struct tf_kernel *kernel)
 {
 	struct model_scratch *scratch = p->model->scratch;
@@ -51,13 +72,13 @@ static char *kernel_name(struct model_part *p, uint32_t id, const struct tf_kern
 	        kernel && kernel->name ? tf_text(&p->recording->map, kernel->name, &bytes) : NULL;
 
 	if (id == TF_KERNEL_UNKNOWN)
-		return alloc_copy("(unknown)", 9);
+		return nameless(UNKNOWN);
 	if (id == TF_KERNEL_OTHER)
-		return alloc_copy("(other)", 7);
+		return nameless(OTHER);
 	if (!text || !*text)
-		return alloc_copy("(damaged name)", 14);
+		return nameless(DAMAGED);
 	if (scratch->name_bytes > NAMES_MOST)
-		return alloc_copy("(names too long)", 16);
+		return nameless(TOO_LONG);
 	char *name = name_demangle(text, bytes);
 	scratch->name_bytes += strlen(name);
 	return name;
@@ -121,7 +142,6 @@ static void add_stat(struct model_part *p, uint32_t id, const struct tf_kernel_s
 static void add_thread(struct model_part *p, const struct tf_thread *t)
 {
 	const struct tf_map *map = &p->recording->map;
-	uint32_t damaged = 0;
 
 	for (uint32_t dir = 0; dir < TF_KERNEL_DIRS; dir++) {
 		uint64_t offset = (uint64_t)t->kernel_pages[dir] * 64;
@@ -129,18 +149,10 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 			continue;
 		const struct tf_kernel_stat *page =
 		        tf_at(map, offset, TF_KERNEL_PAGE * sizeof(*page));
-		if (!page) {
-			damaged++;
-			continue;
-		}
-		for (uint32_t i = 0; i < TF_KERNEL_PAGE; i++)
+		for (uint32_t i = 0; page && i < TF_KERNEL_PAGE; i++)
 			if (page[i].launches || page[i].captured || page[i].failed)
 				add_stat(p, dir * TF_KERNEL_PAGE + i, &page[i]);
 	}
-	if (damaged)
-		warn(p->recording->warnings,
-		     "thread %llu: launches of up to %u kernels are not in the file",
-		     (unsigned long long)t->tid, damaged * TF_KERNEL_PAGE);
 }
 
 static void add_shapes(struct model_part *p)

@@ -44,11 +44,13 @@ static void find_times(struct model_part *p)
 	p->end = last_sign > h->last_seen ? last_sign : h->last_seen;
 	if (h->closed > p->end)
 		p->end = h->closed;
+	if (h->left > p->end)
+		p->end = h->left;
 	to->wall = clock_between(&p->clock, h->load, p->end);
 	to->start_realtime = clock_realtime(&p->clock, h->load);
 	to->end_realtime = clock_realtime(&p->clock, p->end);
 	to->window = to->startup = to->window_start_realtime = to->window_end_realtime = NAN;
-	if (!h->window_start)
+	if (!h->window_start || to->never_opened)
 		return;
 	p->window_start = h->window_start;
 	p->window_end = last_return > h->window_start ? last_return : h->window_start;
@@ -205,6 +207,9 @@ void model_add_process(struct model_part *p)
 	to->lost_calls = h->lost_calls;
 	to->drained = p->recording->drained;
 	to->state = state_of(p->recording);
+	to->left_by = h->left ? (uint32_t)h->left_by : 0;
+	to->damage = warnings_line(&p->recording->damage);
+	to->never_opened = h->range_mode != TF_RANGE_ALL && !h->range_from;
 	find_times(p);
 	p->timed = is_timed(p);
 	to->first_call = h->first_call && h->first_call <= UINT32_MAX

@@ -7,14 +7,27 @@
 #include "report/out.h"
 #include "report/text.h"
 
+/* A spreadsheet would work it out; tabs and carriage returns, which do the same, are escaped. */
+static bool is_formula(const char *text)
+{
+	char *end;
+
+	if (!*text || !strchr("=+-@", *text))
+		return false;
+	strtod(text, &end);
+	bool number = end > text && !*end && !text[strspn(text, "+-.0123456789eE")];
+	return !number;
+}
+
 /* RFC 4180: fields with a comma, a quote or a line end are quoted, quotes doubled, lines end with
- * CR LF. */
+ * CR LF. What begins a formula gets an apostrophe in front, as OWASP advises. */
 static void put_text(FILE *to, const char *text)
 {
 	char *safe = text_safe(text ? text : "", text ? strlen(text) : 0);
+	bool formula = is_formula(safe);
 
-	if (strpbrk(safe, ",\"\r\n")) {
-		putc('"', to);
+	if (formula || strpbrk(safe, ",\"\r\n")) {
+		fputs(formula ? "\"'" : "\"", to);
 		for (const char *s = safe; *s; s++) {
 			if (*s == '"')
 				putc('"', to);

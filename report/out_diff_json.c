@@ -122,6 +122,24 @@ static json_t *pairs(const struct pairs *p, size_t limit, size_t kind)
 	return list;
 }
 
+/* What is missing of which recording; null = nothing. */
+static json_t *missing(const struct side *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->count; i++) {
+		if (!s->runs[i].missing)
+			continue;
+		char *text = alloc_format("%s: %s", s->runs[i].name, s->runs[i].missing);
+		json_push(list, json_text(text));
+		free(text);
+	}
+	if (json_array_size(list))
+		return list;
+	json_decref(list);
+	return json_null();
+}
+
 static json_t *side(const struct side *s)
 {
 	const struct figures *f = &s->runs[0];
@@ -135,6 +153,7 @@ static json_t *side(const struct side *s)
 	json_put(o, "driver", json_text(f->machine.driver));
 	json_put(o, "gpu_mode", json_text(f->machine.mode));
 	json_put(o, "state", json_text(process_state_names[f->state]));
+	json_put(o, "missing", missing(s));
 	json_put(o, "verdict", json_text(f->verdict));
 	json_put(o, "steps",
 	         f->steps.source == STEPS_NONE ? json_null() : json_count(f->steps.count));

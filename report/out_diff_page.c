@@ -28,7 +28,7 @@ static void middle_cell(struct table *t, enum metric_kind kind, const struct spa
 static void difference_cell(struct table *t, const struct span *before, const struct span *after)
 {
 	double change = after->middle - before->middle;
-	char more[METRIC_NUMBER_BYTES];
+	char more[METRIC_NUMBER_BYTES], share[UNIT_BYTES];
 
 	metric_number(more, change, true);
 	if (!isfinite(change))
@@ -40,7 +40,7 @@ static void difference_cell(struct table *t, const struct span *before, const st
 	else if (!(before->middle > 0))
 		table_cell(t, "%s", more);
 	else
-		table_cell(t, "%s, %+.1f %%", more, 100 * change / before->middle);
+		table_cell(t, "%s, %s", more, unit_change(share, change / before->middle));
 }
 
 /* "+10.1 %", with a mark where it is more than noise. */
@@ -49,11 +49,26 @@ static void change_cell(struct table *t, const struct timing *time, bool ratio)
 	double change = ratio ? time->after.middle / time->before.middle - 1
 	                      : time->after.middle - time->before.middle;
 
+	const char *star = timing_moved(time, ratio) ? " *" : "";
+	char text[UNIT_BYTES];
+
 	if (!isfinite(change))
 		table_cell(t, "n/a");
+	else if (ratio)
+		table_cell(t, "%s%s", unit_change(text, change), star);
 	else
-		table_cell(t, "%+.1f %s%s", fabs(change) < 0.0005 ? 0 : 100 * change,
-		           ratio ? "%" : "points", !timing_moved(time, ratio) ? "" : " *");
+		table_cell(t, "%+.1f points%s", fabs(change) < 0.0005 ? 0 : 100 * change, star);
+}
+
+/* In %, or as factors where the upper one is beyond them. */
+static void bounds_text(struct table *t, double lower, double upper)
+{
+	char text[UNIT_BYTES];
+
+	if (*unit_change(text, upper) == 'x')
+		table_cell(t, "x%.3g..%s", 1 + lower, text);
+	else
+		table_cell(t, "%+.1f..%+.1f", 100 * lower, 100 * upper);
 }
 
 static void bounds_cell(struct table *t, const struct timing *time, bool ratio)
@@ -63,13 +78,13 @@ static void bounds_cell(struct table *t, const struct timing *time, bool ratio)
 	if (!time->judged)
 		table_cell(t, "n/a");
 	else
-		table_cell(t, "%+.1f..%+.1f", 100 * (time->bounds.lower - same),
-		           100 * (time->bounds.upper - same));
+		bounds_text(t, time->bounds.lower - same, time->bounds.upper - same);
 }
 
 static void put_side(struct page *page, const char *label, const struct side *s)
 {
 	static const char *const states[] = {[PROCESS_COMPLETE] = "",
+	                                     [PROCESS_ENDED] = "; ended without its exit handlers",
 	                                     [PROCESS_KILLED] = "; was killed",
 	                                     [PROCESS_RUNNING] = "; runs"};
 	enum process_state worst = PROCESS_COMPLETE;
@@ -82,6 +97,9 @@ static void put_side(struct page *page, const char *label, const struct side *s)
 		worst = s->runs[i].state > worst ? s->runs[i].state : worst;
 	page_fact(page, label, "%s%s%s", s->runs[0].name, more ? more : "", states[worst]);
 	free(more);
+	for (size_t i = 0; i < s->count; i++)
+		if (s->runs[i].missing)
+			page_alarm(page, "warning", "%s: %s", s->runs[i].name, s->runs[i].missing);
 }
 
 static void put_top(const struct comparison *c, struct page *page)

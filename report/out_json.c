@@ -69,6 +69,23 @@ static json_t *totals(const struct model *m)
 	return o;
 }
 
+/* What is missing of its recordings (free it); NULL = nothing. */
+static char *damage_of(const struct model *m)
+{
+	char *all = NULL;
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		const struct process *p = &m->processes[i];
+		if (!p->damage)
+			continue;
+		char *longer = alloc_format("%s%sprocess %llu: %s", all ? all : "", all ? "; " : "",
+		                            (unsigned long long)p->pid, p->damage);
+		free(all);
+		all = longer;
+	}
+	return all;
+}
+
 static json_t *lost(const struct model *m)
 {
 	json_t *o = json_object();
@@ -77,6 +94,9 @@ static json_t *lost(const struct model *m)
 	json_put(o, "share", json_share(m->lost_share));
 	json_put(o, "written", json_count(m->written));
 	json_put(o, "calls", json_count(m->lost_calls));
+	char *damage = damage_of(m);
+	json_put(o, "damaged", json_text(damage));
+	free(damage);
 	return o;
 }
 

@@ -121,6 +121,8 @@ static json_t *devices(const struct process *p)
 
 json_t *json_processes(const struct model *m)
 {
+	static const char *const ranges[] = {
+	        [TF_RANGE_ALL] = "all", [TF_RANGE_PROFILER] = "profiler", [TF_RANGE_TIME] = "time"};
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->process_count; i++) {
@@ -137,6 +139,10 @@ json_t *json_processes(const struct model *m)
 		json_put(o, "working_folder", json_text(p->working_folder));
 		json_put(o, "file", json_text(p->path));
 		json_put(o, "state", json_text(process_state_names[p->state]));
+		json_put(o, "damaged", json_text(p->damage));
+		json_put(o, "range",
+		         json_text(ranges[p->range_mode <= TF_RANGE_TIME ? p->range_mode : 0]));
+		json_put(o, "range_opened", json_boolean(!p->never_opened));
 		json_put(o, "in_flight", in_flight(p));
 		json_put(o, "wall_ns", json_ns(p->wall));
 		json_put(o, "window_ns", json_ns(p->window));

@@ -47,6 +47,15 @@ const char *out_gpu_mode_name(uint32_t mode)
 	return NULL;
 }
 
+char *out_never_opened(uint32_t range_mode)
+{
+	return alloc_format("its range never opened, nothing was recorded: %s",
+	                    range_mode == TF_RANGE_PROFILER
+	                            ? "CUDASPY_RANGE=profiler, and cuProfilerStart was not called"
+	                            : "CUDASPY_RANGE is by time, and the process was there too "
+	                              "short");
+}
+
 const char *out_work_name(uint32_t kind)
 {
 	static const char *const names[TF_WORK_KINDS] = {

@@ -82,24 +82,71 @@ static void machine(const struct model *m, struct page *page)
 	free(list);
 }
 
-static void state(const struct model *m, struct page *page)
+/* Of damaged recordings no count is known; false = there is none. */
+static bool damaged(const struct model *m, struct page *page)
 {
-	char age[UNIT_BYTES];
-	size_t counts[3] = {0};
+	size_t count = 0;
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		const struct process *p = &m->processes[i];
+		if (!p->damage)
+			continue;
+		if (m->process_count > 1)
+			page_alarm(page, "damaged", "process %llu: %s", (unsigned long long)p->pid,
+			           p->damage);
+		else
+			page_alarm(page, "state", "damaged: %s", p->damage);
+		count++;
+	}
+	return count;
+}
+
+/* "12 processes: 10 complete, 2 killed" */
+static void states(const struct model *m, struct page *page)
+{
+	size_t counts[PROCESS_STATES] = {0};
+	char *line = alloc_format("%zu processes", m->process_count);
+	const char *before = ":";
 
 	for (size_t i = 0; i < m->process_count; i++)
 		counts[m->processes[i].state]++;
+	for (int s = 0; s < PROCESS_STATES; s++) {
+		if (!counts[s])
+			continue;
+		char *longer = alloc_format("%s%s %zu %s", line, before, counts[s],
+		                            process_state_names[s]);
+		free(line);
+		line = longer;
+		before = ",";
+	}
+	page_fact(page, "state", "%s", line);
+	free(line);
+}
+
+static void state(const struct model *m, struct page *page)
+{
+	static const char *const left[] = {[TF_LEFT_EXIT] = "by _exit()",
+	                                   [TF_LEFT_QUICK_EXIT] = "by quick_exit()",
+	                                   [TF_LEFT_EXEC] = "by becoming another program"};
+	const struct process *p = &m->processes[0];
+	char age[UNIT_BYTES];
+
 	if (m->process_count > 1)
-		page_fact(page, "state", "%zu processes: %zu complete, %zu killed, %zu running",
-		          m->process_count, counts[PROCESS_COMPLETE], counts[PROCESS_KILLED],
-		          counts[PROCESS_RUNNING]);
-	else if (counts[PROCESS_KILLED])
+		states(m, page);
+	if (damaged(m, page) || m->process_count > 1)
+		; /* said */
+	else if (p->state == PROCESS_KILLED)
 		page_alarm(
 		        page, "state",
 		        "killed: the process ended without saying so; counts are exact up to then");
+	else if (p->state == PROCESS_ENDED)
+		page_fact(page, "state", "ended %s: counts are exact up to then",
+		          p->left_by <= TF_LEFT_EXEC && left[p->left_by]
+		                  ? left[p->left_by]
+		                  : "without its exit handlers");
 	else
 		page_fact(page, "state", "%s",
-		          counts[PROCESS_RUNNING] ? "running: figures up to now" : "complete");
+		          p->state == PROCESS_RUNNING ? "running: figures up to now" : "complete");
 	for (size_t i = 0; i < m->process_count; i++)
 		for (size_t k = 0; k < m->processes[i].flight_count; k++) {
 			const struct flight *f = &m->processes[i].flights[k];
@@ -114,14 +161,22 @@ static void loss_and_cost(const struct model *m, struct page *page)
 	char share[UNIT_BYTES], total[UNIT_BYTES], each[UNIT_BYTES], collector[UNIT_BYTES],
 	        samples[UNIT_BYTES], asked[UNIT_BYTES];
 	uint64_t timed = 0;
+	bool whole = true;
 
-	if (m->lost)
+	for (size_t i = 0; i < m->process_count; i++)
+		whole &= !m->processes[i].damage;
+	if (!whole)
+		page_alarm(page, "lost", "not known: a recording is damaged, no count is exact");
+	else if (m->lost)
 		page_alarm(page, "lost",
 		           "%llu records of %llu (%s %%): percentiles and time slices lack them, "
 		           "counts "
 		           "and sums do not",
 		           (unsigned long long)m->lost, (unsigned long long)m->written,
 		           unit_percent(share, (double)m->lost, (double)m->written));
+	else if (m->lost_calls)
+		page_alarm(page, "lost", "%llu calls, which are in no figure",
+		           (unsigned long long)m->lost_calls);
 	else
 		page_fact(page, "lost", "nothing: %llu calls, all counted",
 		          (unsigned long long)m->totals.calls);
@@ -154,6 +209,27 @@ static void verdict(const struct model *m, struct page *page)
 		          verdict_confidences[v->confidence], or_unknown(v->reason));
 }
 
+static void range(const struct model *m, struct page *page)
+{
+	const struct process *p = &m->processes[0];
+	size_t never = 0;
+
+	for (size_t i = 0; i < m->process_count; i++)
+		never += m->processes[i].never_opened;
+	if (never == m->process_count) {
+		char *why = out_never_opened(p->range_mode);
+		page_alarm(page, "range", "%s", why);
+		free(why);
+	} else if (never) {
+		page_alarm(page, "range", "never opened in %zu of %zu processes", never,
+		           m->process_count);
+	} else if (p->range_mode == TF_RANGE_PROFILER) {
+		page_fact(page, "range", "between cuProfilerStart and cuProfilerStop only");
+	} else if (p->range_mode == TF_RANGE_TIME) {
+		page_fact(page, "range", "a part of the run only, by time");
+	}
+}
+
 void out_page_top(const struct model *m, struct page *page)
 {
 	if (m->simulated)
@@ -172,11 +248,7 @@ void out_page_top(const struct model *m, struct page *page)
 	times(m, page);
 	machine(m, page);
 	out_page_environment(m, page);
-	const struct process *p = &m->processes[0];
-	if (p->range_mode == TF_RANGE_PROFILER)
-		page_fact(page, "range", "between cuProfilerStart and cuProfilerStop only");
-	else if (p->range_mode == TF_RANGE_TIME)
-		page_fact(page, "range", "a part of the run only, by time");
+	range(m, page);
 	state(m, page);
 	loss_and_cost(m, page);
 	for (size_t i = 0; i < m->warnings.count; i++)

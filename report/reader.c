@@ -1,18 +1,20 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "report/alloc.h"
 #include "report/reader.h"
 #include "report/reader_check.h"
+#include "report/reader_guard.h"
+#include "report/state.h"
 #include "shim/drain.h"
+#include "shim/leftover.h"
 #include "shim/steps.h"
 #include "shim/timeline.h"
 
@@ -21,85 +23,15 @@
 #define ARENA_BYTES (256ull << 20)
 #define FILE_MOST   (1ull << 46)
 
-/* The mapping that SIGBUS is expected in; one recording is read at a time. */
-static struct {
-	uint8_t *volatile base;
-	volatile uint64_t bytes;
-	volatile sig_atomic_t shrank;
-	struct sigaction before;
-} guard;
-
-void warn(struct warnings *w, const char *format, ...)
-{
-	va_list args;
-	char line[512];
-
-	if (w->count >= WARNINGS_MOST) {
-		w->left_out++;
-		return;
-	}
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	ALLOC_ROOM(w->text, w->count);
-	w->text[w->count++] = alloc_copy(line, strlen(line));
-}
-
-void warnings_free(struct warnings *w)
-{
-	for (size_t i = 0; i < w->count; i++)
-		free(w->text[i]);
-	free(w->text);
-	*w = (struct warnings){0};
-}
+/* At a recording that changes: until it is found in one piece. */
+#define LOOKS_MOST     10
+#define LOOKS_APART_NS 20000000
 
 static uint64_t page_up(uint64_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	return (bytes + page - 1) / page * page;
-}
-
-/*
- * The file ends before its mapping does: somebody cut it while it was read. Zeros take the place of
- * what is gone, and the recording is given up once the reader comes to it. A fault anywhere else is
- * what it always was.
- */
-static void on_bus_error(int signal, siginfo_t *info, void *context)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint8_t *at = info->si_addr;
-
-	if (guard.base && at >= guard.base && at < guard.base + guard.bytes) {
-		uint8_t *start = (uint8_t *)((uintptr_t)at / page * page);
-		guard.shrank = 1;
-		if (mmap(start, page, PROT_READ | PROT_WRITE,
-		         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
-			return;
-	}
-	sigaction(SIGBUS, &guard.before, NULL);
-}
-
-static void guard_start(struct recording *r)
-{
-	struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
-
-	guard.base = r->map.base;
-	guard.bytes = r->file_bytes;
-	guard.shrank = 0;
-	sigaction(SIGBUS, &action, &guard.before);
-}
-
-static void guard_stop(void)
-{
-	if (guard.base)
-		sigaction(SIGBUS, &guard.before, NULL);
-	guard.base = NULL;
-}
-
-bool recording_shrank(const struct recording *r)
-{
-	return guard.base == r->map.base && guard.shrank;
 }
 
 /* The drain's allocator: zeroed memory behind the file. */
@@ -163,13 +95,29 @@ static void take_what_is_left(struct recording *r)
 	r->patterns = tf_count(&tf_header(&r->map)->patterns);
 }
 
-static int check_and_drain(struct recording *r, char error[READER_ERROR_BYTES])
+/* Changes nothing but the header's tables. */
+static int check(struct recording *r, char error[READER_ERROR_BYTES])
 {
 	snapshot_header(r);
 	if (reader_check_header(r, error))
 		return -1;
+	r->live = state_runs(r);
+	r->seal = seal_check(&r->map);
 	reader_check_tables(r);
+	if (!r->live && r->seal != SEAL_HOLDS)
+		reader_check_layout(r);
+	if (r->seal == SEAL_DAMAGED)
+		warn(&r->damage, "its contents are not what its process left: the digest that was "
+		                 "made at its end is of others");
+	reader_check_threads(r);
+	return 0;
+}
+
+static int drain_rest(struct recording *r, char error[READER_ERROR_BYTES])
+{
 	take_what_is_left(r);
+	if (!r->live)
+		reader_check_counts(r);
 	if (recording_shrank(r)) {
 		snprintf(error, READER_ERROR_BYTES, "it became shorter while it was read");
 		return -1;
@@ -190,64 +138,128 @@ static char *stub_target(int fd)
 	return text[8] == '/' ? alloc_copy(text + 8, strlen(text + 8)) : NULL;
 }
 
-/* Opens the file or what its stub leads to; -1 and one line where that is not possible. */
-static int open_file(const char *path, char **real_path, char error[READER_ERROR_BYTES])
+/* What can be found at `path`: the file itself, or what its stub leads to. */
+static int open_target(const char *path, char **real_path, char error[READER_ERROR_BYTES])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	char *target;
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	int fd = open(path, flags);
 
 	if (fd < 0) {
 		snprintf(error, READER_ERROR_BYTES, "%s", strerror(errno));
 		return -1;
 	}
-	*real_path = target = stub_target(fd);
+	char *target = *real_path = stub_target(fd);
 	if (!target) {
 		*real_path = alloc_copy(path, strlen(path));
 		return fd;
 	}
 	close(fd);
-	fd = open(target, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	fd = leftover_move(target) ? -1 : open(target, flags);
 	if (fd < 0)
 		snprintf(error, READER_ERROR_BYTES, "a stub for %.300s, which cannot be opened: %s",
 		         target, strerror(errno));
 	return fd;
 }
 
+/*
+ * Opens the file or what its stub leads to; -1 and one line where that is not possible. What a
+ * killed process left in memory is put in the stub's place first; so may somebody else at the same
+ * time.
+ */
+static int open_file(const char *path, char **real_path, char error[READER_ERROR_BYTES])
+{
+	int fd = open_target(path, real_path, error);
+
+	if (fd >= 0 || !*real_path)
+		return fd;
+	free(*real_path);
+	*real_path = NULL;
+	return open_target(path, real_path, error);
+}
+
+/* Maps the file privately; 0, or -1 and one line in `error`. */
+static int map_file(struct recording *r, int fd, char error[READER_ERROR_BYTES])
+{
+	struct stat st;
+	int rc = fstat(fd, &st) ? -errno : 0;
+
+	if (!rc && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(uint64_t))) {
+		snprintf(error, READER_ERROR_BYTES, "%s",
+		         S_ISREG(st.st_mode) ? "not a cudaspy recording" : "not a regular file");
+		return -1;
+	}
+	if (!rc && (rc = reserve(r, (uint64_t)st.st_size)) == 0 &&
+	    mmap(r->map.base, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+	         MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)
+		rc = -errno;
+	if (rc) {
+		snprintf(error, READER_ERROR_BYTES, "%s", strerror(-rc));
+		return -1;
+	}
+	r->device = st.st_dev;
+	r->inode = st.st_ino;
+	return 0;
+}
+
+/*
+ * Whether the file has become another one since its header was looked at: its process goes on, and
+ * ended just now, or lives where its pid cannot be seen. What it wrote meanwhile does not belong to
+ * that header.
+ */
+static bool moved_on(const struct recording *r, int fd)
+{
+	const struct tf_header *h = tf_header(&r->map);
+	struct tf_header now;
+	struct stat st;
+
+	return h->state == TF_STATE_OPEN && pread(fd, &now, sizeof(now), 0) == sizeof(now) &&
+	       (now.state != h->state || now.alloc_end != h->alloc_end ||
+	        now.last_seen != h->last_seen || now.seal.state != h->seal.state ||
+	        (!fstat(fd, &st) && (uint64_t)st.st_size != r->file_bytes));
+}
+
+/* 0, or -1 and one line in `error`. `*again`: what was found may be other at the next look. */
+static int open_once(struct recording *r, const char *path, bool *again,
+                     char error[READER_ERROR_BYTES])
+{
+	int fd = open_file(path, &r->path, error), rc = fd < 0 ? -1 : map_file(r, fd, error);
+
+	*again = false;
+	if (!rc) {
+		reader_guard_start(r);
+		rc = check(r, error);
+		*again = !rc && (r->damage.count || !r->live) && moved_on(r, fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
 int recording_open(struct recording *r, const char *path, struct warnings *warnings,
                    char error[READER_ERROR_BYTES])
 {
-	struct stat st;
+	const struct timespec pause = {.tv_nsec = LOOKS_APART_NS};
+	bool again = true;
+	int rc = 0;
 
-	*r = (struct recording){.warnings = warnings};
-	int fd = open_file(path, &r->path, error);
-	if (fd < 0) {
-		recording_close(r);
-		return -1;
+	for (int look = 0; again && !rc && look < LOOKS_MOST; look++) {
+		if (look) {
+			recording_close(r);
+			nanosleep(&pause, NULL);
+		}
+		*r = (struct recording){.warnings = warnings};
+		rc = open_once(r, path, &again, error);
 	}
-	int rc = fstat(fd, &st) ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
-	if (rc == -EINVAL)
-		snprintf(error, READER_ERROR_BYTES, "not a regular file");
-	else if (!rc && st.st_size < (off_t)sizeof(uint64_t))
-		snprintf(error, READER_ERROR_BYTES, "not a cudaspy recording");
-	else if (!rc && (rc = reserve(r, (uint64_t)st.st_size)) == 0 &&
-	         mmap(r->map.base, (size_t)st.st_size, PROT_READ | PROT_WRITE,
-	              MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)
-		rc = -errno;
-	if (rc && rc != -EINVAL)
-		snprintf(error, READER_ERROR_BYTES, "%s", strerror(-rc));
-	r->device = st.st_dev;
-	r->inode = st.st_ino;
-	close(fd);
-	if (rc || !r->map.base) {
-		recording_close(r);
-		return -1;
+	/* It lives, whatever its pid says here, and has no two pieces that belong together. */
+	if (!rc && again) {
+		r->live = true;
+		warnings_free(&r->damage);
 	}
-	guard_start(r);
-	if (check_and_drain(r, error)) {
+	if (!rc)
+		rc = drain_rest(r, error);
+	if (rc)
 		recording_close(r);
-		return -1;
-	}
-	return 0;
+	return rc;
 }
 
 int recording_from_memory(struct recording *r, const void *data, size_t bytes,
@@ -259,7 +271,7 @@ int recording_from_memory(struct recording *r, const void *data, size_t bytes,
 		snprintf(error, READER_ERROR_BYTES, "%s", strerror(-rc));
 	} else {
 		memcpy(r->map.base, data, bytes);
-		rc = check_and_drain(r, error);
+		rc = check(r, error) || drain_rest(r, error) ? -1 : 0;
 	}
 	if (rc)
 		recording_close(r);
@@ -268,9 +280,10 @@ int recording_from_memory(struct recording *r, const void *data, size_t bytes,
 
 void recording_close(struct recording *r)
 {
-	guard_stop();
+	reader_guard_stop();
 	if (r->map.base)
 		munmap(r->map.base, r->mapped_bytes);
+	warnings_free(&r->damage);
 	free(r->path);
 	*r = (struct recording){0};
 }
@@ -283,27 +296,65 @@ const struct tf_thread *recording_thread(const struct recording *r, uint32_t ind
 	return offset && *offset ? tf_at(&r->map, *offset, h->thread_bytes) : NULL;
 }
 
-bool recording_identify(const char *path, struct recording_id *id)
+/* What a file begins with, as a recording that nothing else is known of; free its path. -1 and one
+ * line where it cannot be read as one. */
+static int read_header(struct recording *r, struct tf_header *h, struct stat *st, const char *path,
+                       char error[READER_ERROR_BYTES])
+{
+	*r = (struct recording){.map = {.base = (uint8_t *)h, .size = sizeof(*h)}};
+	memset(h, 0, sizeof(*h));
+	int fd = open_file(path, &r->path, error), rc = -1;
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, st) || !S_ISREG(st->st_mode)) {
+		snprintf(error, READER_ERROR_BYTES, "not a regular file");
+	} else if (pread(fd, h, sizeof(*h), 0) < 0) {
+		snprintf(error, READER_ERROR_BYTES, "%s", strerror(errno));
+	} else {
+		r->file_bytes = (uint64_t)st->st_size;
+		r->device = st->st_dev;
+		r->inode = st->st_ino;
+		rc = reader_check_header(r, error);
+	}
+	close(fd);
+	return rc;
+}
+
+int recording_identify(const char *path, struct recording_id *id, char error[READER_ERROR_BYTES])
 {
 	struct tf_header h;
+	struct recording r;
 	struct stat st;
-	char error[READER_ERROR_BYTES], *real_path = NULL;
-	int fd = open_file(path, &real_path, error);
-	bool good = false;
+	int rc = read_header(&r, &h, &st, path, error);
 
-	if (fd >= 0) {
-		/* The header is larger than what is asked of it: its beginning is enough. */
-		size_t wanted = offsetof(struct tf_header, boot_id);
-		good = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
-		       pread(fd, &h, wanted, 0) == (ssize_t)wanted &&
-		       !memcmp(h.magic, TF_MAGIC, sizeof(h.magic));
-		close(fd);
-	}
-	free(real_path);
-	if (!good)
-		return false;
+	free(r.path);
+	if (rc)
+		return rc;
 	snprintf(id->run_id, sizeof(id->run_id), "%.*s", (int)sizeof(h.run_id), h.run_id);
 	id->pid = h.pid;
 	id->modified_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-	return true;
+	return 0;
+}
+
+bool recording_is_dying(const char *path)
+{
+	char error[READER_ERROR_BYTES];
+	struct tf_header h;
+	struct recording r;
+	struct stat st;
+	bool dying = !read_header(&r, &h, &st, path, error) && state_dying(&r);
+
+	free(r.path);
+	return dying;
+}
+
+bool recording_is_damaged(const char *path)
+{
+	char error[READER_ERROR_BYTES];
+	struct recording r = {0};
+	bool again, damaged;
+
+	damaged = open_once(&r, path, &again, error) || r.damage.count;
+	recording_close(&r);
+	return damaged && !again;
 }

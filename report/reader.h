@@ -1,7 +1,8 @@
 /*
  * A recording opened for reading: mapped privately, checked, and drained of what its process had
  * left in the rings. The file is not trusted: what cannot be used leaves a warning or an error, and
- * every access goes through tf_at().
+ * every access goes through tf_at(). What its process did not leave that way is its damage: of a
+ * damaged recording no count is known.
  */
 #ifndef REPORT_READER_H
 #define REPORT_READER_H
@@ -10,18 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "shim/trace_map.h"
+#include "report/warnings.h"
+#include "shim/seal.h"
 
 #define READER_ERROR_BYTES 512
-
-struct warnings {
-	char **text;
-	size_t count;
-	size_t left_out; /* beyond the first WARNINGS_MOST */
-};
-#define WARNINGS_MOST 64
-void warn(struct warnings *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void warnings_free(struct warnings *warnings);
 
 struct recording {
 	struct tf_map map; /* first: its `alloc` finds the rest by it */
@@ -32,6 +25,9 @@ struct recording {
 	uint64_t mapped_bytes; /* the file and the room behind it */
 	uint64_t arena_end;    /* room handed out to the drain */
 	struct warnings *warnings;
+	struct warnings damage; /* what is missing, or not as its process left it */
+	enum seal_finding seal;
+	bool live;        /* its process runs: it changes while it is read */
 	uint64_t drained; /* records that were still in the rings */
 
 	/* Entries of the tables that may be asked for; fixed when the recording was opened. */
@@ -60,7 +56,12 @@ struct recording_id {
 	uint64_t pid;
 	int64_t modified_ns;
 };
-/* False when it is no recording of this version (or a stub that leads to none). */
-bool recording_identify(const char *path, struct recording_id *id);
+/* 0, or -1 and one line in `error` when it cannot be read as a recording (nor as a stub of one). */
+int recording_identify(const char *path, struct recording_id *id, char error[READER_ERROR_BYTES]);
+/* Whether its process is about to end, and has not closed it. */
+bool recording_is_dying(const char *path);
+/* Whether what the file says of itself can be wrong: it is cut, or its seal does not hold. Reads
+ * all of a closed recording. */
+bool recording_is_damaged(const char *path);
 
 #endif

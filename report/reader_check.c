@@ -47,22 +47,20 @@ int reader_check_header(const struct recording *r, char error[READER_ERROR_BYTES
 }
 
 /* The entries of a table that may be asked for. The table in the private copy is made to say the
- * same. */
+ * same. A table that nothing stands in says of what kind it is all the same. */
 static uint32_t check_table(struct recording *r, struct tf_table *table, uint32_t entry_bytes,
                             uint32_t most, const char *name)
 {
-	uint32_t count = table->count, page = table->page_entries, usable = 0;
+	uint32_t count = table->count, page = table->page_entries, usable = 0, missing = 0;
 
-	if (!count)
-		return 0;
 	if (table->entry_bytes != entry_bytes || !page || page > UINT32_MAX / TF_TABLE_PAGES) {
-		warn(r->warnings, "the table of %s is damaged and left out", name);
+		warn(&r->damage, "the table of %s is damaged and left out", name);
 		return table->count = 0;
 	}
 	if (most > page * TF_TABLE_PAGES)
 		most = page * TF_TABLE_PAGES;
 	if (count > most || count > table->max) {
-		warn(r->warnings, "the table of %s says %u entries: more than there can be", name,
+		warn(&r->damage, "the table of %s says %u entries: more than there can be", name,
 		     count);
 		count = count > most ? most : count;
 	}
@@ -72,11 +70,13 @@ static uint32_t check_table(struct recording *r, struct tf_table *table, uint32_
 		if (tf_at(&r->map, table->pages[first / page], bytes))
 			usable = first + here;
 		else
-			warn(r->warnings, "%u entries of the table of %s are not in the file", here,
-			     name);
+			missing += here;
 		if (first > UINT32_MAX - page)
 			break;
 	}
+	if (missing)
+		warn(&r->damage, "entries of the table of %s are not in the file: %u", name,
+		     missing);
 	return table->count = usable;
 }
 
@@ -99,7 +99,7 @@ static int by_offset(const void *a, const void *b)
  * theirs, and a small file could otherwise stand for any number of them. Those that are left stand
  * in a table of the private copy's own, whose pages nobody can have made to overlap.
  */
-static void check_threads(struct recording *r)
+void reader_check_threads(struct recording *r)
 {
 	struct tf_header *h = tf_header(&r->map);
 	struct slot *slots = alloc_zeroed(r->threads, sizeof(*slots));
@@ -132,21 +132,36 @@ static void check_threads(struct recording *r)
 	h->threads.page_entries = good ? r->threads : 1;
 	h->threads.pages[0] = page;
 	if (outside)
-		warn(r->warnings, "%u threads are not in the file: their calls are missing",
-		     outside);
+		warn(&r->damage, "threads that are not in the file, and their calls: %u", outside);
 	if (overlapping)
-		warn(r->warnings, "%u threads are damaged and left out", overlapping);
+		warn(&r->damage, "threads that are damaged and left out: %u", overlapping);
+}
+
+/*
+ * Whether all of the file is there: the space that was reserved in it, used or not. Only a copy
+ * made at exit, of a recording that lived in memory, ends with what was handed out.
+ */
+static void check_length(struct recording *r)
+{
+	const struct tf_header *h = tf_header(&r->map);
+	bool open = h->state == TF_STATE_OPEN;
+	uint64_t least = h->file_end > h->alloc_end ? h->file_end : h->alloc_end;
+	bool copied = !open && r->file_bytes == h->alloc_end;
+
+	if (h->state != TF_STATE_OPEN && h->state != TF_STATE_CLOSED)
+		warn(&r->damage, "the state of the recording is unknown (%u)", h->state);
+	if (least > r->file_bytes && !copied)
+		warn(&r->damage, "the file is cut short: %llu of %llu bytes are there",
+		     (unsigned long long)r->file_bytes, (unsigned long long)least);
+	else if (h->alloc_end < h->header_bytes || (open && h->alloc_end > h->file_end))
+		warn(&r->damage, "the sizes in its header do not agree");
 }
 
 void reader_check_tables(struct recording *r)
 {
 	struct tf_header *h = tf_header(&r->map);
 
-	if (h->alloc_end > r->file_bytes)
-		warn(r->warnings, "the file is cut short: %llu of %llu bytes are there",
-		     (unsigned long long)r->file_bytes, (unsigned long long)h->alloc_end);
-	if (h->state != TF_STATE_OPEN && h->state != TF_STATE_CLOSED)
-		warn(r->warnings, "the state of the recording is unknown (%u)", h->state);
+	check_length(r);
 	r->calls = check_table(r, &h->calls, sizeof(struct tf_call), UINT16_MAX, "calls");
 	r->threads = check_table(r, &h->threads, sizeof(uint64_t), UINT16_MAX + 1u, "threads");
 	r->kernels =
@@ -158,16 +173,16 @@ void reader_check_tables(struct recording *r)
 	r->devices = check_table(r, &h->devices, sizeof(struct tf_device), 1024, "devices");
 	r->libraries = check_table(r, &h->libraries, sizeof(struct tf_library), 4096, "libraries");
 	r->streams = check_table(r, &h->streams, sizeof(struct tf_stream), 1u << 16, "streams");
-	r->ranges = check_table(r, &h->ranges, sizeof(struct tf_nvtx_range), TF_RANGES_MAX, "ranges");
+	r->ranges =
+	        check_table(r, &h->ranges, sizeof(struct tf_nvtx_range), TF_RANGES_MAX, "ranges");
 	r->patterns = check_table(r, &h->patterns, sizeof(struct tf_pattern), TF_PATTERNS_MAX,
 	                          "step patterns");
 	r->steps = check_table(r, &h->steps, sizeof(struct tf_step), TF_STEPS_MAX, "steps");
-	check_threads(r);
 
 	uint64_t room = (h->thread_bytes - sizeof(struct tf_thread)) / sizeof(struct tf_call_stat);
 	r->thread_calls = r->calls;
 	if (r->thread_calls > room) {
-		warn(r->warnings, "%u calls have no statistics",
+		warn(&r->damage, "calls that have no statistics: %u",
 		     (uint32_t)(r->thread_calls - room));
 		r->thread_calls = (uint32_t)room;
 	}

@@ -15,6 +15,7 @@ REPORT_MODULES := \
 	environment_cpu \
 	error_names \
 	expect \
+	file \
 	figures \
 	figures_steps \
 	find \
@@ -40,6 +41,7 @@ REPORT_MODULES := \
 	history_numbers \
 	history_works \
 	judge \
+	judge_kernels \
 	judge_ranges \
 	judge_steps \
 	judge_text \
@@ -98,8 +100,15 @@ REPORT_MODULES := \
 	out_text \
 	page \
 	pattern \
+	pattern_find \
+	pattern_set \
 	reader \
 	reader_check \
+	reader_counts \
+	reader_guard \
+	reader_layout \
+	reader_layout_tables \
+	reader_layout_threads \
 	repeats \
 	replay \
 	replay_anchor \
@@ -118,6 +127,7 @@ REPORT_MODULES := \
 	verdict_pending \
 	verdict_replay \
 	verdict_text \
+	warnings \
 	whatif \
 	whatif_change \
 	whatif_graphs \
@@ -135,6 +145,7 @@ REPORT_PROGRAM := \
 	cmd_run \
 	main \
 	options \
+	run_output \
 	side \
 	target \
 	# EOL

@@ -58,7 +58,7 @@ static bool parse_pattern(struct rule_parser *p, const char *what)
 	p->at++;
 	if (!*p->rule->pattern)
 		return rule_wrong(p, start, "an empty name; \".*\" means every %s", what);
-	if (pattern_compile(&p->rule->regex, p->rule->pattern, why))
+	if (pattern_compile(&p->rule->compiled, p->rule->pattern, why))
 		return rule_wrong(p, start, "no regular expression: %s", why);
 	p->rule->select = !strcmp(what, "kernel") ? SELECT_KERNEL : SELECT_RANGE;
 	skip_blanks(p);
@@ -162,7 +162,7 @@ bool rule_expect(struct rule *r, const char *pattern, struct rule_error *error)
 	*r = (struct rule){
 	        .metric = &metrics[METRIC_LAUNCHES], .op = OP_GE, .value = 1, .expected = true};
 	error->column = 1;
-	if (pattern_compile(&r->regex, pattern, why)) {
+	if (pattern_compile(&r->compiled, pattern, why)) {
 		snprintf(error->text, sizeof(error->text), "%s", why);
 		return false;
 	}
@@ -174,8 +174,7 @@ bool rule_expect(struct rule *r, const char *pattern, struct rule_error *error)
 
 void rule_free(struct rule *r)
 {
-	if (r->select != SELECT_RUN)
-		regfree(&r->regex);
+	pattern_free(&r->compiled);
 	free(r->text);
 	free(r->pattern);
 	free(r->word);

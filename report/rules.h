@@ -6,12 +6,12 @@
 #ifndef REPORT_RULES_H
 #define REPORT_RULES_H
 
-#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "report/metrics.h"
+#include "report/pattern.h"
 
 enum rule_select { SELECT_RUN, SELECT_KERNEL, SELECT_RANGE };
 enum rule_op { OP_LE, OP_GE, OP_EQ, OP_NE, OP_LT, OP_GT };
@@ -24,7 +24,7 @@ struct rule {
 
 	enum rule_select select;
 	char *pattern; /* of a kernel or range: an extended regular expression */
-	regex_t regex;
+	struct regex compiled;
 	const struct metric *metric;
 	bool per_step;
 	enum rule_op op;

@@ -12,6 +12,22 @@
 #include "report/figures.h"
 #include "report/find.h"
 
+/*
+ * What of a folder may belong to the run and is not in its figures: files that cannot be read, and
+ * recordings that say they are of another run but are damaged. NULL = nothing (free it).
+ */
+static char *not_found(const struct find_list *list)
+{
+	if (list->unreadable_count)
+		return alloc_format("%zu of its files cannot be read: %s%s", list->unreadable_count,
+		                    list->unreadable[0], list->unreadable_count > 1 ? " ..." : "");
+	for (size_t i = 0; i < list->other_count; i++)
+		if (recording_is_damaged(list->others[i]))
+			return alloc_format("%s is damaged, and may be of this run",
+			                    list->others[i]);
+	return NULL;
+}
+
 static int add_run(struct side *s, const char *name, const struct side_options *o)
 {
 	struct find_list list = {0};
@@ -24,6 +40,8 @@ static int add_run(struct side *s, const char *name, const struct side_options *
 		struct figures *f = &s->runs[s->count++];
 		figures_take(f, &m);
 		f->name = alloc_copy(name, strlen(name));
+		if (!f->missing)
+			f->missing = not_found(&list);
 		rc = 0;
 	}
 	model_free(&m);

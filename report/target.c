@@ -133,6 +133,17 @@ static char *needed_sanitizer(const struct image *i, const Elf64_Ehdr *e)
 	return NULL;
 }
 
+/* musl's loader ends a program whose preloaded library asks for glibc's symbols. */
+static bool is_musl(const struct image *i, const Elf64_Phdr *interpreter)
+{
+	const char *path = image_at(i, interpreter->p_offset, interpreter->p_filesz);
+	size_t bytes = path ? strnlen(path, interpreter->p_filesz) : 0;
+	const char *slash = bytes ? memrchr(path, '/', bytes) : NULL,
+	           *base = slash ? slash + 1 : path;
+
+	return bytes && bytes - (size_t)(base - path) >= 7 && !memcmp(base, "ld-musl", 7);
+}
+
 static void examine_elf(struct target *t, const struct image *i)
 {
 	Elf64_Phdr interpreter;
@@ -150,6 +161,9 @@ static void examine_elf(struct target *t, const struct image *i)
 		t->unobserved = "it is linked statically";
 		return;
 	}
+	if (is_musl(i, &interpreter))
+		t->foreign = "it is a program for musl, which cannot load libcudaspy.so, a library "
+		             "for glibc";
 	t->sanitizer = needed_sanitizer(i, &e);
 }
 

@@ -12,6 +12,7 @@ struct target {
 	char *program;          /* what is executed in the end: the interpreter of a script */
 	char *sanitizer;        /* the sanitizer's library that must come first; NULL = none */
 	const char *unobserved; /* why the loader will not preload anything; NULL = it will */
+	const char *foreign;    /* why it would not start with our library; NULL = it would */
 };
 
 void target_examine(struct target *t, const char *command);

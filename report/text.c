@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,25 +43,58 @@ static bool is_harmful(uint32_t c)
 	       (c >= 0xfff0 && c <= 0xfffb) || c >= 0xe0000;
 }
 
+/* The bytes of the next character, if it is one that may be seen; else 0. */
+static size_t shown(const unsigned char *s, size_t n, bool harmful_too)
+{
+	uint32_t code;
+	size_t bytes = n ? sequence(s, n, &code) : 0;
+
+	return bytes && code != 0x7f && !(harmful_too && is_harmful(code)) ? bytes : 0;
+}
+
+/* "xNN" */
+static bool reads_as_byte(const unsigned char *s, size_t n)
+{
+	return n >= 3 && s[0] == 'x' && isxdigit(s[1]) && isxdigit(s[2]);
+}
+
+/* A backslash that with what follows would read as an escape of ours. */
+static bool is_ambiguous(const unsigned char *s, size_t n, bool harmful_too)
+{
+	return s[0] == '\\' && n > 1 &&
+	       (s[1] == '\\' || reads_as_byte(s + 1, n - 1) || !shown(s + 1, n - 1, harmful_too));
+}
+
 static char *escaped(const char *text, size_t bytes, bool harmful_too)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	char *out = alloc_zeroed(4 * bytes + 1, 1), *at = out;
 
 	for (size_t i = 0; i < bytes;) {
-		uint32_t code;
-		size_t n = sequence(s + i, bytes - i, &code);
-		if (n && code != 0x7f && !(harmful_too && is_harmful(code))) {
-			memcpy(at, s + i, n);
-			at += n;
-		} else {
+		size_t n = shown(s + i, bytes - i, harmful_too);
+		if (!n) {
+			uint32_t code;
+			n = sequence(s + i, bytes - i, &code);
 			n = n ? n : 1;
 			for (size_t k = 0; k < n; k++)
 				at += sprintf(at, "\\x%02x", s[i + k]);
+		} else {
+			if (is_ambiguous(s + i, bytes - i, harmful_too))
+				*at++ = '\\';
+			memcpy(at, s + i, n);
+			at += n;
 		}
 		i += n;
 	}
 	return out;
+}
+
+bool text_is_safe(const char *text, size_t bytes)
+{
+	for (size_t i = 0, n; i < bytes; i += n)
+		if (!(n = shown((const unsigned char *)text + i, bytes - i, true)))
+			return false;
+	return true;
 }
 
 char *text_safe(const char *text, size_t bytes)

@@ -1,5 +1,6 @@
 #include "report/toml.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -64,6 +65,15 @@ bool toml_supported(void)
 	return true;
 }
 
+static void set_place(struct toml_file *file, const char *text, size_t at)
+{
+	file->error_line = file->error_column = 1;
+	for (size_t i = 0; i < at; i++) {
+		file->error_column = text[i] == '\n' ? 1 : file->error_column + 1;
+		file->error_line += text[i] == '\n';
+	}
+}
+
 static bool breaks(const char *text, size_t bytes)
 {
 	try {
@@ -83,11 +93,7 @@ static void find_break(struct toml_file *file, const char *text, size_t bytes)
 		size_t middle = good + (bad - good) / 2;
 		(breaks(text, middle) ? bad : good) = middle;
 	}
-	file->error_line = file->error_column = 1;
-	for (size_t i = 0; i < good; i++) {
-		file->error_column = text[i] == '\n' ? 1 : file->error_column + 1;
-		file->error_line += text[i] == '\n';
-	}
+	set_place(file, text, good);
 	snprintf(file->error, sizeof(file->error), "this is no TOML: a key must stand here");
 }
 
@@ -115,9 +121,74 @@ static bool parse(struct toml_file *file, const char *text, size_t bytes)
 	return true;
 }
 
+/*
+ * toml++ makes a table for each part of a dotted key, and gives them back one inside the other: a file
+ * of half a million dots takes all of the stack. What a file nests is looked at before it is parsed,
+ * by its brackets and by the dots of a line, strings and comments left out. Where a string is wrong
+ * the parser stops, so nothing behind it matters.
+ */
+static const unsigned NESTED_MOST = 32;
+
+/* Behind the string that begins at `at`: one line, or with three quotes any number. */
+static size_t behind_string(std::string_view text, size_t at)
+{
+	const char quote = text[at];
+	const std::string_view three = quote == '"' ? "\"\"\"" : "'''";
+	const bool long_one = text.substr(at, 3) == three;
+
+	for (at += long_one ? 3 : 1; at < text.size(); at++) {
+		if (text[at] == '\\' && quote == '"')
+			at++;
+		else if (long_one && text.substr(at, 3) == three)
+			return at + 3;
+		else if (!long_one && (text[at] == quote || text[at] == '\n'))
+			return at + 1;
+	}
+	return text.size();
+}
+
+/* Where it is nested too deep; npos = nowhere. */
+static size_t find_depth(std::string_view text)
+{
+	unsigned depth = 0, dots = 0;
+
+	for (size_t at = 0; at < text.size();) {
+		const char c = text[at];
+		if (c == '"' || c == '\'') {
+			at = behind_string(text, at);
+			continue;
+		}
+		if (c == '#')
+			at = std::min(text.find('\n', at), text.size()) - 1;
+		else if (c == '[' || c == '{')
+			depth++;
+		else if ((c == ']' || c == '}') && depth)
+			depth--;
+		dots = c == '\n' ? 0 : dots + (c == '.');
+		if (depth > NESTED_MOST || dots > NESTED_MOST)
+			return at;
+		at++;
+	}
+	return std::string_view::npos;
+}
+
+static bool too_deep(struct toml_file *file, const char *text, size_t bytes)
+{
+	const size_t at = find_depth(std::string_view(text, bytes));
+
+	if (at == std::string_view::npos)
+		return false;
+	set_place(file, text, at);
+	snprintf(file->error, sizeof(file->error),
+	         "nested more than %u deep: settings are not nested", NESTED_MOST);
+	return true;
+}
+
 bool toml_parse(struct toml_file *file, const char *text, size_t bytes)
 {
 	*file = {};
+	if (too_deep(file, text, bytes))
+		return false;
 	try {
 		return parse(file, text, bytes);
 	} catch (const broken_assumption &) {

@@ -101,3 +101,15 @@ char *unit_date(char *to, double realtime_ns)
 	snprintf(to + n, UNIT_BYTES - n, ".%03dZ", ms < 0 ? 0 : ms > 999 ? 999 : ms);
 	return to;
 }
+
+/* Beyond ten times as much a percentage is no easy figure. */
+#define CHANGE_PERCENT_MOST 9.99
+
+char *unit_change(char *to, double share)
+{
+	if (share > CHANGE_PERCENT_MOST)
+		snprintf(to, UNIT_BYTES, share >= 99 ? "x%.0f" : "x%.1f", 1 + share);
+	else
+		snprintf(to, UNIT_BYTES, "%+.1f %%", fabs(share) < 0.0005 ? 0 : 100 * share);
+	return to;
+}

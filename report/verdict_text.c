@@ -28,11 +28,21 @@ static bool killed_early(const struct model *m)
 	return false;
 }
 
+static bool is_damaged(const struct model *m)
+{
+	for (size_t i = 0; i < m->process_count; i++)
+		if (m->processes[i].damage)
+			return true;
+	return false;
+}
+
 static char *too_little(const struct model *m, const struct verdict_input *in)
 {
 	char window[UNIT_BYTES];
 	double work = work_of(&m->totals);
 
+	if (is_damaged(m))
+		return alloc_format("the recording is damaged");
 	if (killed_early(m))
 		return alloc_format("killed within the first second, when the program may not yet "
 		                    "have been in its steady state; let it run for longer");

@@ -129,17 +129,17 @@ static void predict_kernel(const struct model *m, const char *kernel, double fac
                            struct whatif_result *to)
 {
 	char why[PATTERN_ERROR_BYTES];
-	regex_t regex;
+	struct regex pattern;
 
 	*to = (struct whatif_result){.what = WHATIF_KERNEL};
-	if (!kernel || !(factor > 0) || pattern_compile(&regex, kernel, why)) {
+	if (!kernel || !(factor > 0) || pattern_compile(&pattern, kernel, why)) {
 		whatif_fails(to, "no regular expression, or no factor");
 		unknown(to);
 		return;
 	}
-	const struct asked asked = {WHATIF_KERNEL, WHATIFS, &regex, factor};
+	const struct asked asked = {WHATIF_KERNEL, WHATIFS, &pattern, factor};
 	predict(m, &asked, to);
-	regfree(&regex);
+	pattern_free(&pattern);
 	if (to->known && !(to->changed > 0)) {
 		whatif_fails(to, "no such kernel among the calls that were kept");
 		unknown(to);

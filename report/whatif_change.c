@@ -132,7 +132,7 @@ static void overlap(struct change *c, const struct replay *r, struct replay_act 
 
 static bool matches(const struct change *c, const struct history_work *w)
 {
-	return w->kernel && !regexec(c->kernel, w->kernel, 0, NULL, 0);
+	return w->kernel && pattern_finds(c->kernel, w->kernel);
 }
 
 /* Only the classes' names are looked at, of which there are few. */

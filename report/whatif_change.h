@@ -4,8 +4,7 @@
 #ifndef REPORT_WHATIF_CHANGE_H
 #define REPORT_WHATIF_CHANGE_H
 
-#include <regex.h>
-
+#include "report/pattern.h"
 #include "report/replay.h"
 #include "report/whatif.h"
 #include "shim/estimate_staged.h"
@@ -21,7 +20,7 @@ struct link { /* PCIe, between the host and a device */
 struct change {
 	enum whatif what;
 	enum hope hope;
-	const regex_t *kernel; /* of WHATIF_KERNEL */
+	const struct regex *kernel; /* of WHATIF_KERNEL */
 	double factor;
 	double bandwidth[2]; /* pinned copies to the device and from it, bytes a ns; NaN: not known
 	                      */
@@ -49,7 +48,7 @@ void change_graphs(struct change *c, const struct replay *r, struct replay_act *
 
 struct asked { /* changes `from` up to, but not with, `to` */
 	enum whatif from, to;
-	const regex_t *kernel;
+	const struct regex *kernel;
 	double factor;
 };
 

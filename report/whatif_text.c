@@ -126,7 +126,7 @@ static int parse_kernel(struct whatif_question *to, const char *text, char *erro
 {
 	const char *equals = strrchr(text, '=');
 	char *end, why[PATTERN_ERROR_BYTES];
-	regex_t regex;
+	struct regex compiled;
 
 	if (!equals || equals == text)
 		return refuse(error, "kernel:%.60s: it must be kernel:REGEX=K", text);
@@ -134,11 +134,11 @@ static int parse_kernel(struct whatif_question *to, const char *text, char *erro
 	if (end == equals + 1 || *end || !isfinite(to->factor) || !(to->factor > 0))
 		return refuse(error, "kernel:%.60s: %.20s is no number above 0", text, equals + 1);
 	char *pattern = alloc_copy(text, (size_t)(equals - text));
-	if (pattern_compile(&regex, pattern, why)) {
+	if (pattern_compile(&compiled, pattern, why)) {
 		free(pattern);
 		return refuse(error, "kernel:%.60s: %.100s", text, why);
 	}
-	regfree(&regex);
+	pattern_free(&compiled);
 	to->kernel = pattern;
 	return 0;
 }

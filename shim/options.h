@@ -1,10 +1,11 @@
 /*
- * The environment variables of the shim, read once when recording starts. PRODUCT name, default and
- * meaning of each stand in the one table in options.c.
+ * The environment variables of the shim, read once when recording starts. Name, default and meaning of
+ * each stand in the one table in options_parse.c, by which the reporter's `run` checks them too.
  */
 #ifndef SPY_OPTIONS_H
 #define SPY_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "shim/trace_format.h"
 
@@ -23,6 +24,14 @@ struct spy_options {
 
 extern struct spy_options spy_options;
 
+/* The table ends with a row without a name. */
+extern const struct spy_option {
+	const char *name;
+	bool (*read)(const char *value); /* into spy_options; false: it is no such value */
+	const char *fallback;            /* the default, as a user would write it */
+	const char *wanted;
+} spy_option_rows[];
+
 /* CUDASPY_CLOCK alone, which is needed before the others; says nothing of a wrong value. */
 void options_read_clock(void);
 
@@ -30,6 +39,7 @@ void options_read_clock(void);
 void options_read(void);
 
 /* Expands %h %p %r %t %% of a template into `text`; false when it does not fit. */
+#define OPTIONS_LETTERS "hprt"
 int options_expand(const char *template, char *text, unsigned long bytes);
 
 /* The rank the launcher gave this process, "" where it gave none. */

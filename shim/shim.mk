@@ -7,6 +7,8 @@ SHARED_C := \
 	shim/estimate.c \
 	shim/estimate_pinned.c \
 	shim/estimate_staged.c \
+	shim/leftover.c \
+	shim/options_parse.c \
 	shim/seal.c \
 	shim/slices.c \
 	shim/steps.c \

@@ -71,6 +71,7 @@ def test_killed_amid_calls(start, tmp_path, part):
         spied, truth = report(recording_in(folder)), truth_in(folder)
         against_truth.assert_same_but_in_flight(spied, truth)
         assert spied['processes'][0]['state'] == 'killed'
+        assert spied['lost']['damaged'] is None
         in_flight += len(spied['processes'][0]['in_flight'])
         launches += spied['totals']['launches']
         for api in spied['apis']: # the reporter drained what the process could not
@@ -138,6 +139,7 @@ def test_running_process_is_reported_and_not_disturbed(start, tmp_path):
         time.sleep(0.05)
         now = report(recording_in(tmp_path))
         assert now['processes'][0]['state'] == 'running'
+        assert now['lost']['damaged'] is None
         seen.append(now['totals']['launches'])
     assert seen == sorted(seen)
     assert seen[-1] > seen[0]

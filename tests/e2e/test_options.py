@@ -10,7 +10,7 @@ CROWD = 'tests/e2e/crowd'
 STEADY_CALLS = 6 # of the start, before the threads' own
 
 WRONG = {
-    'CUDASPY_OUT': ([''], r'cudaspy-%h-%p\.cudaspy'),
+    'CUDASPY_OUT': (['', '%z', 'x-%P.cudaspy', 'half%'], r'cudaspy-%h-%p\.cudaspy'),
     'CUDASPY_GPU': (['on', 'SAMPLE', '', 'sample '], 'sample'),
     'CUDASPY_RANGE': (['none', '1', '1:', ':1', '-1:2', '1:0', '1:2:3', 'profiler,all', ''], 'all'),
     'CUDASPY_KEEP': (['-1', 'x', '32Q', '', '1e3', '70000', '0x20'], '32'),

@@ -35,9 +35,9 @@ def test_a_folder(tmp_path, slash):
 
 def test_template(tmp_path):
     before = int(time.time())
-    go(tmp_path, CUDASPY_OUT=f'{tmp_path}/%h_%p_%r_%t_%%_%x.cudaspy', RANK='3')
+    go(tmp_path, CUDASPY_OUT=f'{tmp_path}/%h_%p_%r_%t_%%.cudaspy', RANK='3')
     file, = tmp_path.glob('*.cudaspy')
-    match = re.fullmatch(r'(.+)_(\d+)_3_(\d+)_%_%x\.cudaspy', file.name)
+    match = re.fullmatch(r'(.+)_(\d+)_3_(\d+)_%\.cudaspy', file.name)
     assert match, file.name
     assert match[1] == socket.gethostname()
     assert int(match[2]) == report(file)['processes'][0]['pid']

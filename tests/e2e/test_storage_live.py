@@ -93,9 +93,75 @@ def test_a_stub_leads_to_the_live_data(tmp_path, live, steady):
     steady.communicate()
     killed = report(stub)
     assert killed['processes'][0]['state'] == 'killed'
+    assert killed['lost']['damaged'] is None
     truth = json.loads(subprocess.run([BUILD / 'sim/truth', tmp_path / 'truth'], stdout=subprocess.PIPE,
                                                     check=True).stdout)
     against_truth.assert_same_but_in_flight(killed, truth)
+
+
+def end(process):
+    process.kill()
+    process.communicate()
+
+
+def test_what_a_killed_process_left_is_moved(tmp_path, live, steady):
+    """By whoever meets the stub first, once nobody uses the live data; not before. Nothing stays in memory."""
+    stub = tmp_path / 'x.cudaspy'
+    file, = live_files(live)
+    for _ in range(2):
+        report(stub)
+        assert live_files(live) == [file] and stub.read_bytes().startswith(b'CUDASPY>')
+    end(steady)
+    size = file.stat().st_size
+    first = report(stub)
+    assert live_files(live) == [] and list(tmp_path.glob('*.part')) == []
+    assert stub.read_bytes().startswith(b'CUDASPY\n') and stub.stat().st_size == size
+    assert stat.S_IMODE(stub.stat().st_mode) == 0o600
+    assert first['processes'][0]['state'] == 'killed' and first['processes'][0]['file'] == str(stub)
+    again = report(stub)
+    assert again == first and again['lost']['damaged'] is None
+
+
+def test_a_folder_of_leftovers(tmp_path, live, steady):
+    """Looking for a run in it moves them; two at a time do no harm."""
+    end(steady)
+    reporters = [subprocess.Popen([REPORTER, 'report', tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+    for p in reporters:
+        out, err = p.communicate()
+        assert p.returncode == 0 and err == b'' and b'killed' in out
+    assert live_files(live) == [] and list(tmp_path.glob('*.part')) == []
+
+
+@pytest.mark.parametrize('way', ['part', 'no room', 'read only'])
+def test_what_cannot_be_moved_is_read_where_it_is(tmp_path, live, no_promise, way):
+    options = {'no room': 'size=64k', 'read only': 'size=64M', 'part': 'size=64M'}[way]
+    with mounted(tmp_path / 'small', '-t', 'tmpfs', '-o', options, 'none') as folder:
+        stub = folder / 'x.cudaspy'
+        env = environment(tmp_path, (no_promise, SHIM), XDG_RUNTIME_DIR=live, CUDASPY_OUT=stub)
+        process = subprocess.Popen([BUILD / 'tests/e2e/steady', '2'], env=env, cwd=tmp_path, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdout.readline() == b'ready\n'
+        end(process)
+        if way == 'part':
+            (folder / 'x.cudaspy.part').write_text('of another')
+        elif way == 'read only':
+            subprocess.run(['mount', '-o', 'remount,ro', folder], check=True)
+        before = stub.read_bytes()
+        p = subprocess.run([REPORTER, 'report', '--format', 'json', stub], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert p.returncode == 0 and p.stderr == b''
+        assert json.loads(p.stdout)['totals']['calls'] > 0
+        assert stub.read_bytes() == before and len(live_files(live)) == 1
+        assert way == 'part' or os.listdir(folder) == ['x.cudaspy']
+
+
+def test_force_takes_the_live_data_along(tmp_path, live, steady):
+    """`cudaspy run --force` over a stub leaves nothing of it in memory."""
+    end(steady)
+    env = environment(tmp_path, preload=(), CUDASPY_OUT=None)
+    subprocess.run([REPORTER, 'run', '-q', '--force', '-o', 'x.cudaspy', '--', BUILD / 'tests/e2e/steps', '5'], env=env, cwd=tmp_path,
+                   check=True)
+    assert live_files(live) == []
+    assert report(tmp_path / 'x.cudaspy')['totals']['launches'] == 10
 
 
 def test_a_stub_whose_live_data_is_gone(tmp_path, live, steady):

@@ -51,4 +51,22 @@ $(O)/fuzz/make_corpus: tests/fuzz/make_corpus.c tests/unit/recording.c tests/uni
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SPY_CFLAGS) $(CFLAGS) $(SAN_LDFLAGS) -o $@ $(filter %.c,$^)
 
-.PHONY: fuzz
+# Recordings of real runs, damaged: tests/fuzz/test_damage.py makes them. `make fuzz-damage` is the campaign.
+FUZZ_DAMAGES ?= 10000
+TEST_EXTRA   += $(O)/tests/fuzz/damage
+
+$(O)/tests/fuzz/%.o: tests/fuzz/%.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/tests/fuzz/damage: $(O)/tests/fuzz/damage.o $(O)/tests/fuzz/damage_kinds.o $(REPORT_LIB_OBJS)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) $(SAN_LDFLAGS) -o $@ $^ $(REPORT_LIBS)
+
+-include $(wildcard $(O)/tests/fuzz/*.d)
+
+fuzz-damage: $(TEST_BUILDS)
+	$(Q)FUZZ_DAMAGES=$(FUZZ_DAMAGES) $(PYTEST) -s tests/fuzz/test_damage.py
+
+.PHONY: fuzz fuzz-damage

@@ -12,6 +12,7 @@ SHIM_UNIT_TESTS := \
 	test_estimate_staged \
 	test_graph_content \
 	test_hist \
+	test_leftover \
 	$(if $(NVTX),test_nvtx) \
 	test_options \
 	test_ranges \
@@ -55,9 +56,10 @@ test_drain_figures_WITH := $(test_drain_WITH)
 test_estimate_staged_WITH := $(test_drain_WITH) tests/unit/recording_gpu.o
 test_graph_content_WITH := shim/driver_symbols.o shim/graph_content.o shim/registry.o
 test_hist_WITH     :=
+test_leftover_WITH := $(test_drain_WITH)
 test_nvtx_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/nvtx.o shim/nvtx_names.o shim/nvtx_counts.o shim/nvtx_open.o \
 	shim/registry.o shim/span.o shim/thread.o
-test_options_WITH  := shim/options.o
+test_options_WITH  := shim/options.o shim/options_parse.o
 test_ranges_WITH   := shim/ranges.o
 test_registry_WITH :=
 test_sampler_rate_WITH := shim/sampler_class.o shim/sampler_rate.o
@@ -65,7 +67,7 @@ test_seal_WITH     := $(test_drain_WITH)
 test_span_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/own_time.o shim/registry.o shim/span.o \
 	shim/thread.o
 test_steps_WITH    := $(test_drain_WITH)
-test_storage_WITH  := shim/clock.o shim/guard.o shim/options.o
+test_storage_WITH  := shim/clock.o shim/guard.o shim/options.o shim/options_parse.o
 test_timeline_WITH := $(test_drain_WITH)
 test_timeline_exact_WITH := $(test_drain_WITH)
 test_timeline_host_WITH  := $(test_drain_WITH)

@@ -121,6 +121,8 @@ static void test_words(void **state)
 	assert_near(spy_options.budget_percent, 50, 0);
 	read_with("CUDASPY_OUT", "/some/where/%h");
 	assert_string_equal(spy_options.out, "/some/where/%h");
+	read_with("CUDASPY_OUT", "%h-%p-%r-%t-100%%");
+	assert_string_equal(spy_options.out, "%h-%p-%r-%t-100%%");
 	assert_int_equal(stub_lines, 0);
 }
 
@@ -151,7 +153,7 @@ static void test_wrong_values(void **state)
 		{ "CUDASPY_CLOCK", { "", "Auto", "tsc", "1" } },
 		{ "CUDASPY_GPU", { "", "Off", "on", "samples", "0" } },
 		{ "CUDASPY_KEEP", { "", "-1", "x", "65537", "12Q", "1 ", "1e3", "0x10", "8MiBs", "M", "99999999999999999" } },
-		{ "CUDASPY_OUT", { "" } },
+		{ "CUDASPY_OUT", { "", "%z", "x%", "run-%P", "%h%", "%%%", "a % b" } },
 		{ "CUDASPY_QUIET", { "", "2", "yes", "01", "true" } },
 		{ "CUDASPY_RANGE", { "", "All", "1", ":1", "1:", "1:0", "-1:2", "1:2x", "1:2:3", "profile" } },
 		{ "CUDASPY_RING", { "", "0", "63", "16777217", "1k", "-64", "sixty" } },

@@ -186,7 +186,7 @@ static void test_writing(void **state)
  * goes on. */
 static void test_run(void **state)
 {
-	sh("touch libfake.so && CUDASPY_LIB=$PWD/libfake.so " CUDASPY
+	sh("mkdir x && touch libfake.so && CUDASPY_LIB=$PWD/libfake.so " CUDASPY
 	   " run --gpu off --keep 8 --trace --trace-max 1G --range 1:2 --ring 64 --budget 2 -q -o "
 	   "x/%p.cudaspy "
 	   "-- sh -c 'env; exit 7' --gpu on");
@@ -200,7 +200,8 @@ static void test_run(void **state)
 	has(o.out, "CUDASPY_RING=64\n");
 	has(o.out, "CUDASPY_BUDGET=2\n");
 	has(o.out, "CUDASPY_QUIET=1\n");
-	has(o.out, "CUDASPY_OUT=x/%p.cudaspy\n");
+	has(o.out, "/x/%p.cudaspy\n");
+	has(o.out, "CUDASPY_OUT=/");
 	const char *id = strstr(o.out, "CUDASPY_RUN_ID=");
 	assert_non_null(id);
 	assert_int_equal(strspn(id + 15, "0123456789abcdef"), 16);

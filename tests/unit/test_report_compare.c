@@ -163,11 +163,29 @@ static void test_kernels(void **state)
 	comparison_free(&c);
 }
 
+/* A time of one call or two is no typical one, however many recordings have it. */
+static void test_times_of_few_calls(void **state)
+{
+	for (uint64_t calls = 1; calls <= 4; calls++) {
+		struct comparison c;
+		start(&c, 5, 5);
+		for (int i = 0; i < 5; i++) {
+			add_part(&c.before.runs[i].apis, "cuCtxCreate", calls, 1000 + i);
+			add_part(&c.after.runs[i].apis, "cuCtxCreate", 100, 1e6 + i);
+		}
+		compare(&c);
+		const struct pair *p = pair(&c.apis, "cuCtxCreate");
+		assert_int_equal(timing_moved(&p->p50, true), calls >= 3);
+		assert_near(p->p50.after.middle, 1e6 + 2, 1e-9);
+		comparison_free(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_counts),  cmocka_unit_test(test_per_step),
-	        cmocka_unit_test(test_times),   cmocka_unit_test(test_machines_that_differ),
+	        cmocka_unit_test(test_times), cmocka_unit_test(test_times_of_few_calls),   cmocka_unit_test(test_machines_that_differ),
 	        cmocka_unit_test(test_kernels),
 	};
 

@@ -197,6 +197,40 @@ static void test_text(void **state)
 	made_free(&made);
 }
 
+/* Names that a spreadsheet would take for formulas. */
+static void test_formulas(void **state)
+{
+	static const struct {
+		const char *name, *cell;
+	} rows[] = {{"=1+1", "\"'=1+1\""},
+	            {"@SUM(A1)", "\"'@SUM(A1)\""},
+	            {"+cmd|' /C calc'!A0", "\"'+cmd|' /C calc'!A0\""},
+	            {"-2+3", "\"'-2+3\""},
+	            {"=HYPERLINK(\"x\",\"y\")", "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\""},
+	            {"\t=1+1", "\\x09=1+1"},
+	            {"\r=1+1", "\\x0d=1+1"},
+	            {"-5", "-5"},
+	            {"+2.5e3", "+2.5e3"},
+	            {"-inf", "\"'-inf\""},
+	            {"a=b", "a=b"},
+	            {"-", "\"'-\""}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rendered r;
+		struct made m;
+		made_sample(&m, 0);
+		struct tf_kernel *k =
+		        tf_entry(&m.map, &made_header(&m)->kernels, 2, sizeof(*k));
+		k->name = made_string(&m, rows[i].name, strlen(rows[i].name));
+		assert_true(render(&r, m.map.base, made_bytes(&m)));
+		char *cell = strstr(r.csv, rows[i].cell);
+		if (!cell || cell[-1] != '\n' || cell[strlen(rows[i].cell)] != ',')
+			fail_msg("no %s in %s", rows[i].cell, r.csv);
+		rendered_free(&r);
+		made_free(&m);
+	}
+}
+
 /* Names that would act on a terminal, on Markdown, on CSV, and that are no UTF-8. */
 static void test_hostile_names(void **state)
 {
@@ -241,7 +275,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_json_keys),     cmocka_unit_test(test_unknown_is_null),
 	        cmocka_unit_test(test_width),         cmocka_unit_test(test_text),
-	        cmocka_unit_test(test_hostile_names),
+	        cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_formulas),
 	};
 
 	return cmocka_run_group_tests_name("output", tests, NULL, NULL);

@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,71 @@ static void test_safe(void **state)
 	expect(text_safe("\xf4\x90\x80\x80", 4), "\\xf4\\x90\\x80\\x80"); /* beyond Unicode */
 	expect(text_safe("cut \xe2\x82", 6), "cut \\xe2\\x82");
 	expect(text_safe("", 0), "");
+}
+
+/* What is shown can have come from one text alone. */
+static void test_backslashes(void **state)
+{
+	expect(text_safe("a\\b", 3), "a\\b");
+	expect(text_safe("\\x1b[31m", 8), "\\\\x1b[31m");
+	expect(text_safe("\\\\x1b", 5), "\\\\\\\\x1b");
+	expect(text_safe("\\\x1b", 2), "\\\\\\x1b");
+	expect(text_safe("\\xg1 \\x", 7), "\\xg1 \\x");
+	expect(text_safe("\\", 1), "\\");
+	expect(text_safe("it'\\''s", 7), "it'\\''s");
+	expect(text_utf8("\\xff\xff", 5), "\\\\xff\\xff");
+}
+
+/* The text that an escaped one stands for. */
+static size_t unescaped(const char *s, char *to)
+{
+	size_t n = 0;
+
+	while (*s) {
+		unsigned byte;
+		if (s[0] == '\\' && s[1] == '\\') {
+			to[n++] = '\\';
+			s += 2;
+		} else if (s[0] == '\\' && s[1] == 'x' && isxdigit(s[2]) && isxdigit(s[3]) &&
+		           sscanf(s + 2, "%2x", &byte) == 1) {
+			to[n++] = (char)byte;
+			s += 4;
+		} else {
+			to[n++] = *s++;
+		}
+	}
+	return n;
+}
+
+static void test_every_text_can_be_had_back(void **state)
+{
+	static const char letters[] = "\\\\\\\\xx0a1F\x01\xff'";
+	unsigned seed = 1;
+
+	for (int round = 0; round < 20000; round++) {
+		char text[8], back[64];
+		size_t n = 0;
+		for (; n < sizeof(text); n++) {
+			seed = seed * 1103515245 + 12345;
+			text[n] = letters[(seed >> 16) % (sizeof(letters) - 1)];
+		}
+		char *safe = text_safe(text, n);
+		assert_true(text_is_safe(safe, strlen(safe)));
+		size_t bytes = unescaped(safe, back);
+		if (bytes != n || memcmp(back, text, n))
+			fail_msg("%s", safe);
+		free(safe);
+	}
+}
+
+static void test_is_safe(void **state)
+{
+	assert_true(text_is_safe("gr\xc3\xb6sse \\ x", 11));
+	assert_true(text_is_safe("", 0));
+	assert_false(text_is_safe("a\n", 2));
+	assert_false(text_is_safe("\x7f", 1));
+	assert_false(text_is_safe("\xe2\x80\xae", 3));
+	assert_false(text_is_safe("\xe2\x80", 2));
 }
 
 static void test_json_text(void **state)
@@ -158,6 +224,12 @@ static void test_units(void **state)
 	assert_string_equal(unit_percent(to, 1, 1e6), "<0.1");
 	assert_string_equal(unit_percent(to, 1, 0), "n/a");
 	assert_string_equal(unit_percent(to, NAN, 1), "n/a");
+	assert_string_equal(unit_change(to, 0.1009), "+10.1 %");
+	assert_string_equal(unit_change(to, -0.5), "-50.0 %");
+	assert_string_equal(unit_change(to, -0.0001), "+0.0 %");
+	assert_string_equal(unit_change(to, 9.99), "+999.0 %");
+	assert_string_equal(unit_change(to, 10), "x11.0");
+	assert_string_equal(unit_change(to, 1093.74), "x1095");
 	assert_string_equal(unit_date(to, 1755767727123e6), "2025-08-21T09:15:27.123Z");
 	assert_string_equal(unit_date(to, NAN), "n/a");
 	assert_string_equal(unit_date(to, 1e300), "n/a");
@@ -175,6 +247,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_safe),          cmocka_unit_test(test_json_text),
+	        cmocka_unit_test(test_backslashes),   cmocka_unit_test(test_every_text_can_be_had_back),
+	        cmocka_unit_test(test_is_safe),
 	        cmocka_unit_test(test_fit),           cmocka_unit_test(test_command),
 	        cmocka_unit_test(test_demangle),      cmocka_unit_test(test_demangle_bomb),
 	        cmocka_unit_test(test_demangle_long), cmocka_unit_test(test_short),

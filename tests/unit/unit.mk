@@ -19,13 +19,16 @@ UNIT_TESTS := \
 	test_report_host \
 	test_report_pairs \
 	test_report_model \
+	test_report_no_answer \
 	test_report_output \
+	test_report_pattern \
 	test_report_rules \
 	test_report_steps \
 	test_report_target \
 	test_report_text \
 	test_report_verdict \
 	test_report_whatif \
+	test_report_whole \
 	# EOL
 
 # NVTX's headers: the toolkit's, another of the machine's, or those that scripts/setup fetches. Without them what needs them

@@ -1,0 +1,17 @@
+/*
+ * Files that users name, read whole: settings and baselines. A pipe or a device that nobody feeds
+ * would be waited for without end: only regular files are read, and descriptors that somebody
+ * handed over.
+ */
+#ifndef REPORT_FILE_H
+#define REPORT_FILE_H
+
+#include <stddef.h>
+
+/* Its bytes and a NUL (free them); NULL when one line was written. `most`: it is shorter than that.
+ */
+char *file_read(const char *path, size_t most, size_t *bytes);
+/* The first of its bytes; 0 = none, or it cannot be read. Says nothing. */
+size_t file_begins(const char *path, char *to, size_t room);
+
+#endif
