@@ -11,7 +11,6 @@
 
 static struct sigaction before; /* the program's */
 static bool watched;
-static uint32_t seen;
 
 /* From the page of the fault on nothing of the file is left. Pages before it may be gone as well:
  * they are met in their turn. */
@@ -51,7 +50,6 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	int saved = errno;
 
 	if (info->si_code > 0 && replace((uintptr_t)info->si_addr)) {
-		__atomic_store_n(&seen, 1, __ATOMIC_RELEASE);
 		spy_cut_short();
 		errno = saved;
 		return;
@@ -71,14 +69,4 @@ void bus_error_watch(void)
 	ours.sa_flags = SA_SIGINFO | SA_ONSTACK |
 	                (before.sa_flags & (SA_NODEFER | SA_RESTART | SA_NOCLDSTOP));
 	sigaction(SIGBUS, &ours, NULL);
-}
-
-bool bus_error_seen(void)
-{
-	return __atomic_load_n(&seen, __ATOMIC_ACQUIRE);
-}
-
-void bus_error_after_fork(void)
-{
-	seen = 0;
 }

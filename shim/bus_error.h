@@ -6,16 +6,9 @@
 #ifndef SPY_BUS_ERROR_H
 #define SPY_BUS_ERROR_H
 
-#include <stdbool.h>
-
 /* Puts a handler of SIGBUS in front of the program's own, once a process; faults that are not ours
  * go on to that. Where the program ignores SIGBUS nothing is changed: what it starts would inherit
  * another answer. */
 void bus_error_watch(void);
-
-/* Whether the recording was cut short. */
-bool bus_error_seen(void);
-
-void bus_error_after_fork(void);
 
 #endif

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
-#include "shim/bus_error.h"
 #include "shim/cpu.h"
 #include "shim/cupti.h"
 #include "shim/doze.h"
@@ -171,10 +170,8 @@ static void *collect(void *unused)
 	read_machine();
 	while (__atomic_load_n(&spy_generation, __ATOMIC_RELAXED) == generation) {
 		bool called = doze(pause);
-		if (bus_error_seen()) {
-			storage_say_cut();
+		if (spy_was_cut() && storage_was_cut())
 			break;
-		}
 		cupti_beat();
 		uint64_t taken = drain_round(false);
 		uint64_t now = clock_monotonic_ns();

@@ -228,13 +228,21 @@ static struct tf_work *feed_gpu(struct drain *d, const struct tf_record *r, uint
 
 /* ---- kept records ---- */
 
-/* The place of record `n` in a store, its page made if it may be; NULL when there is none. */
-static struct tf_record *store_slot(struct drain *d, struct tf_store *s, uint64_t n)
+/* Records of a store's page, read once: a recording that is cut while it is written becomes zeros;
+ * 0 = the store makes no sense. */
+static uint64_t page_records(const struct tf_store *s)
 {
-	uint64_t records = s->page_records;
+	uint64_t records = __atomic_load_n(&s->page_records, __ATOMIC_RELAXED);
 
-	if (!records || records > (1u << 24) || n / records >= TF_STORE_PAGES ||
-	    n / records >= s->pages_max)
+	return records <= 1u << 24 ? records : 0;
+}
+
+/* The place of record `n` in a store, its page of `records` made if it may be; NULL when there is
+ * none. */
+static struct tf_record *store_slot(struct drain *d, struct tf_store *s, uint64_t records,
+                                    uint64_t n)
+{
+	if (!records || n / records >= TF_STORE_PAGES || n / records >= s->pages_max)
 		return NULL;
 	uint64_t *page = &s->pages[n / records];
 	if (!*page)
@@ -244,10 +252,11 @@ static struct tf_record *store_slot(struct drain *d, struct tf_store *s, uint64_
 }
 
 /* Record `n` of a store goes to `slot`: those after it to what follows in its page. */
-static void go_on_behind(struct drain *d, struct tf_store *s, struct tf_record *slot, uint64_t n)
+static void go_on_behind(struct drain *d, struct tf_store *s, struct tf_record *slot,
+                         uint64_t records, uint64_t n)
 {
 	struct feed *f = d->feed;
-	uint64_t records = s->page_records, at = n % records;
+	uint64_t at = n % records;
 
 	f->store = s;
 	f->slot = slot + 1;
@@ -270,18 +279,21 @@ static void __attribute__((noinline)) keep_elsewhere(struct drain *d, const stru
 	struct tf_store *recent = tf_at(d->map, h->keep, sizeof(*recent));
 	struct tf_record *slot = NULL;
 
-	if (all && (slot = store_slot(d, all, all->written))) {
+	uint64_t records = all ? page_records(all) : 0, n = all ? all->written : 0;
+	if (all && (slot = store_slot(d, all, records, n))) {
 		seal_full_page(d->map, all);
-		go_on_behind(d, all, slot, all->written);
+		go_on_behind(d, all, slot, records, n);
 		put(all, slot, r);
 		return;
 	}
-	if (!recent || !recent->page_records || !recent->pages_max ||
-	    recent->page_records > (1u << 24) || recent->pages_max > TF_STORE_PAGES)
+	records = recent ? page_records(recent) : 0;
+	const uint64_t most =
+	        recent ? __atomic_load_n(&recent->pages_max, __ATOMIC_RELAXED) : 0;
+	if (!records || !most || most > TF_STORE_PAGES)
 		return;
-	uint64_t n = recent->written % (recent->page_records * recent->pages_max);
+	n = recent->written % (records * most);
 	seal_full_page(d->map, recent);
-	slot = store_slot(d, recent, n);
+	slot = store_slot(d, recent, records, n);
 	if (!slot && recent->written) {
 		/* No room for another page: go round over the pages there are. */
 		uint64_t pages = 0;
@@ -289,11 +301,11 @@ static void __attribute__((noinline)) keep_elsewhere(struct drain *d, const stru
 			pages++;
 		recent->pages_max = pages;
 		recent->written = n = 0;
-		slot = store_slot(d, recent, 0);
+		slot = store_slot(d, recent, records, 0);
 	}
 	if (!slot)
 		return;
-	go_on_behind(d, recent, slot, n);
+	go_on_behind(d, recent, slot, records, n);
 	put(recent, slot, r);
 }
 

@@ -14,6 +14,7 @@
 
 #define PART  ".part"
 #define PIECE (64ll << 20) /* of one system call's copying */
+#define MOST  (256ull << 20) /* bytes that the start of one process moves */
 
 /* struct statx has grown in the headers; this much of it is everywhere. */
 struct identity {
@@ -30,6 +31,16 @@ struct work {
 	char wanted[PATH_MAX + sizeof(TF_STUB) + 1]; /* what the stub must say */
 	char text[PATH_MAX + sizeof(TF_STUB) + 1];
 	struct tf_header head;
+	char path[PATH_MAX];
+	char entries[16384]; /* of a folder */
+};
+
+/* As the kernel has it; the name follows. */
+struct entry {
+	uint64_t inode, next;
+	uint16_t bytes;
+	uint8_t type;
+	char name[];
 };
 
 static int open_raw(const char *path, int flags)
@@ -197,16 +208,67 @@ static bool move(const char *live, struct work *w)
 	return moved;
 }
 
-bool leftover_move(const char *live)
+static struct work *new_work(void)
 {
-	if (live[0] != '/' || strlen(live) >= PATH_MAX)
-		return false;
 	long at = syscall(SYS_mmap, NULL, sizeof(struct work), PROT_READ | PROT_WRITE,
 	                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (at == -1)
-		return false;
-	struct work *w = (struct work *)at;
-	bool moved = move(live, w);
-	syscall(SYS_munmap, w, sizeof(*w));
+
+	return at == -1 ? NULL : (struct work *)at;
+}
+
+bool leftover_move(const char *live)
+{
+	struct work *w =
+	        live[0] == '/' && strlen(live) < PATH_MAX ? new_work() : NULL;
+	bool moved = w && move(live, w);
+
+	if (w)
+		syscall(SYS_munmap, w, sizeof(*w));
 	return moved;
+}
+
+static bool is_live_name(const char *name)
+{
+	const uint64_t length = strlen(name), begins = strlen(LEFTOVER_BEGINS),
+	               ends = strlen(LEFTOVER_ENDS);
+
+	return length > begins + ends && !memcmp(name, LEFTOVER_BEGINS, begins) &&
+	       !memcmp(name + length - ends, LEFTOVER_ENDS, ends);
+}
+
+/* What one reading of the folder gave; returns how many bytes were moved. */
+static uint64_t move_entries(const char *folder, struct work *w, long bytes)
+{
+	uint64_t moved = 0;
+	const struct entry *e;
+
+	for (long at = 0; at < bytes && moved < MOST; at += e->bytes) {
+		e = (const struct entry *)(w->entries + at);
+		uint64_t length = strlen(folder);
+		if (!is_live_name(e->name) || length + strlen(e->name) + 2 > sizeof(w->path))
+			continue;
+		memcpy(w->path, folder, length);
+		w->path[length] = '/';
+		strcpy(w->path + length + 1, e->name);
+		if (move(w->path, w))
+			moved += w->live.size;
+	}
+	return moved;
+}
+
+void leftover_tidy(const char *folder)
+{
+	int fd = folder[0] == '/' ? (int)syscall(SYS_openat, AT_FDCWD, folder,
+	                                         O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+	                          : -1;
+	struct work *w = fd >= 0 ? new_work() : NULL;
+	uint64_t moved = 0;
+	long bytes;
+
+	while (w && moved < MOST &&
+	       (bytes = syscall(SYS_getdents64, fd, w->entries, sizeof(w->entries))) > 0)
+		moved += move_entries(folder, w, bytes);
+	if (w)
+		syscall(SYS_munmap, w, sizeof(*w));
+	close_raw(fd);
 }

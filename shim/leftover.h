@@ -10,6 +10,10 @@
 
 #include <stdbool.h>
 
+/* The names of live data: in between stand the process' number and a random one. */
+#define LEFTOVER_BEGINS "cudaspy-"
+#define LEFTOVER_ENDS   ".live"
+
 /*
  * Whether nobody has the file open or mapped for writing, by the kernel's word, whatever pid
  * namespace that may be in. `fd`: opened for reading by the caller alone. False where the kernel
@@ -22,5 +26,8 @@ bool leftover_unused(int fd);
  * names it. Nothing is changed where that fails. Trusts nothing in the file.
  */
 bool leftover_move(const char *live);
+
+/* Does so with the live data in a folder, an absolute path; of very much with a part. */
+void leftover_tidy(const char *folder);
 
 #endif

@@ -42,6 +42,7 @@ static struct lock lock;
 static uint64_t forked_from, fork_tick;
 static bool options_known;
 static bool range_shut; /* CUDASPY_RANGE keeps the gate shut */
+static bool cut; /* somebody cut the file short */
 static bool exits_known; /* atexit() and the like were called */
 static bool wipes; /* the kernel wipes the gate's page in a child */
 static uint64_t own_pid; /* of this process, or of the one it was forked from a moment ago */
@@ -93,7 +94,7 @@ bool spy_still_open(void)
 		return false;
 	if (__atomic_load_n(&spy_gate_page.gate.live, __ATOMIC_RELAXED) == spy_generation)
 		return true;
-	if (bus_error_seen() || !tf_header(&spy_map)->closed)
+	if (spy_was_cut() || !tf_header(&spy_map)->closed)
 		return false;
 	seal_break(&spy_map);
 	return true;
@@ -157,12 +158,12 @@ static void finish(void *unused)
 	sampler_finish();
 	collector_finish();
 	environment_last_ends();
-	if (bus_error_seen()) {
-		storage_say_cut();
+	if (storage_was_cut())
 		return;
-	}
 	close_recording(h);
 	storage_publish();
+	if (spy_was_cut() && storage_was_cut()) /* meanwhile */
+		return;
 	sum = sum_over_threads();
 	if (!spy_options.quiet)
 		spy_say("%s: %llu calls, %llu records lost; cudaspy report %s", storage_path(),
@@ -197,7 +198,7 @@ static void finish_again(void *unused)
 
 static void __attribute__((destructor)) at_unload(void)
 {
-	if (may_finish() && !bus_error_seen() && tf_header(&spy_map)->closed)
+	if (may_finish() && !spy_was_cut() && tf_header(&spy_map)->closed)
 		spy_do_own(finish_again, NULL);
 }
 
@@ -211,7 +212,7 @@ bool spy_leaves(unsigned how)
 	struct tf_header *h = tf_header(&spy_map);
 
 	/* The child of a vfork() has our memory, and another number. */
-	if (!is_mine() || bus_error_seen() || __atomic_load_n(&phase, __ATOMIC_ACQUIRE) != PHASE_ON ||
+	if (!is_mine() || spy_was_cut() || __atomic_load_n(&phase, __ATOMIC_ACQUIRE) != PHASE_ON ||
 	    h->closed || h->pid != sys_getpid())
 		return false;
 	h->left_by = how;
@@ -227,7 +228,13 @@ void spy_stays(void)
 
 void spy_cut_short(void)
 {
+	__atomic_store_n(&cut, true, __ATOMIC_RELEASE);
 	shut_gate();
+}
+
+bool spy_was_cut(void)
+{
+	return __atomic_load_n(&cut, __ATOMIC_ACQUIRE);
 }
 
 /* ---- fork ---- */
@@ -254,7 +261,7 @@ static void become_child(void)
 	messages_after_fork();
 	fork_tick = spy_clock();
 	missed = 0;
-	bus_error_after_fork();
+	cut = false;
 	__atomic_store_n(&phase, PHASE_FORKED, __ATOMIC_RELEASE);
 }
 
@@ -423,7 +430,7 @@ enum spy_answer spy_ask(bool may_wait)
 		wait_for_start();
 	switch (__atomic_load_n(&phase, __ATOMIC_ACQUIRE)) {
 	case PHASE_ON:
-		if (bus_error_seen())
+		if (spy_was_cut())
 			return SPY_NEVER;
 		if (tf_header(&spy_map)->closed)
 			seal_break(&spy_map);

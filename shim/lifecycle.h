@@ -56,6 +56,7 @@ void spy_lose_call(void);
 /* The file was cut short under us: what is in memory goes nowhere any more. Safe in a signal's
  * handler. */
 void spy_cut_short(void);
+bool spy_was_cut(void);
 
 /* The process is about to end without exit handlers, or to become another program. Async-signal-safe;
  * in a child of vfork() it does nothing. False: there was nothing to be noted. */

@@ -204,10 +204,13 @@ void recording_clock(int brackets)
 
 	if (h->clocks.count == CLOCKS_MAX) {
 		/* Keep every second one: the drift over hours is what matters. */
-		for (uint32_t i = 1; i < CLOCKS_MAX / 2; i++)
-			*(struct tf_clock_triple *)tf_entry(&spy_map, &h->clocks, i, sizeof(now)) =
-			        *(struct tf_clock_triple *)tf_entry(&spy_map, &h->clocks, 2 * i,
-			                                            sizeof(now));
+		for (uint32_t i = 1; i < CLOCKS_MAX / 2; i++) {
+			struct tf_clock_triple *to = tf_entry(&spy_map, &h->clocks, i, sizeof(*to)),
+			                       *from = tf_entry(&spy_map, &h->clocks, 2 * i,
+			                                        sizeof(*from));
+			if (to && from)
+				*to = *from;
+		}
 		__atomic_store_n(&h->clocks.count, CLOCKS_MAX / 2, __ATOMIC_RELEASE);
 	}
 	last = h->clocks.count ? tf_entry(&spy_map, &h->clocks, h->clocks.count - 1, sizeof(now))

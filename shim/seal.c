@@ -67,10 +67,16 @@ static uint64_t page_bytes(const struct tf_store *s)
 	               : 0;
 }
 
-/* The page that holds the record stored last. */
-static uint64_t last_page(const struct tf_store *s)
+/* The page that holds the record stored last; `*full`: it has no room for another. */
+static uint64_t last_page(const struct tf_store *s, bool *full)
 {
-	return (s->written - 1) % (s->page_records * s->pages_max) / s->page_records;
+	/* Each read once: a recording that is cut while it is written becomes zeros. */
+	const uint64_t written = __atomic_load_n(&s->written, __ATOMIC_RELAXED),
+	               records = __atomic_load_n(&s->page_records, __ATOMIC_RELAXED),
+	               pages = __atomic_load_n(&s->pages_max, __ATOMIC_RELAXED);
+
+	*full = written && records && pages && pages <= TF_STORE_PAGES && written % records == 0;
+	return written && records && pages ? (written - 1) % (records * pages) / records : 0;
 }
 
 static void digest_page(const struct tf_map *map, struct tf_store *s, uint64_t page)
@@ -83,8 +89,11 @@ static void digest_page(const struct tf_map *map, struct tf_store *s, uint64_t p
 
 void seal_full_page(const struct tf_map *map, struct tf_store *s)
 {
-	if (s->written && s->pages_max && page_bytes(s) && s->written % s->page_records == 0)
-		digest_page(map, s, last_page(s));
+	bool full;
+	uint64_t page = last_page(s, &full);
+
+	if (full && page_bytes(s))
+		digest_page(map, s, page);
 }
 
 /* ---- what is left out ---- */
@@ -262,9 +271,10 @@ static void mark_threads(const struct tf_map *map, const struct tf_thread *self)
 static void digest_last_page(const struct tf_map *map, uint64_t offset)
 {
 	struct tf_store *s = offset ? tf_at(map, offset, sizeof(*s)) : NULL;
+	bool full;
 
 	if (s && s->written && s->pages_max && page_bytes(s))
-		digest_page(map, s, last_page(s));
+		digest_page(map, s, last_page(s, &full));
 }
 
 void seal_begin(const struct tf_map *map)

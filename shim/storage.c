@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include "shim/bus_error.h"
 #include "shim/clock.h"
 #include "shim/guard.h"
+#include "shim/leftover.h"
 #include "shim/lifecycle.h"
 #include "shim/lock.h"
 #include "shim/options.h"
@@ -25,6 +25,7 @@
 #define RESERVE_LEAST (64 * MIB)
 #define POPULATE_BYTES (1 * MIB)
 #define NAMES_MOST     10000
+#define LIVE_FOLDERS   2u
 #define MEMORY_SHARE   4 /* of the memory that is free where live data goes: one part in so many */
 #define RETRY_NS                                                                                   \
 	1000000000u /* after a refusal: a full disk must not cost a system call at each call */
@@ -37,7 +38,8 @@ static struct {
 	uint64_t reserved;        /* address space */
 	uint64_t space_most;      /* bytes that it may take in memory; 0 = no limit of ours */
 	bool in_memory;
-	bool full_said, copy_said, cut_said;
+	bool blocks_tell; /* the file system counts what it promised */
+	bool limit_said, full_said, copy_said, cut_said;
 	int error;              /* the last one, -errno */
 	uint64_t full_until_ns; /* monotonic: no new try before */
 } file;
@@ -74,6 +76,15 @@ static bool reservation_holds(int fd)
 	return (unsigned long)fs.f_type == EXT4_SUPER_MAGIC ||
 	       (unsigned long)fs.f_type == XFS_SUPER_MAGIC ||
 	       (unsigned long)fs.f_type == TMPFS_MAGIC;
+}
+
+/* Whether the file lacks any of its first `end` bytes: it was cut, and perhaps made longer again. */
+static bool is_short(int fd, uint64_t end)
+{
+	struct statx sx;
+
+	return !syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_BLOCKS, &sx) &&
+	       (sx.stx_size < end || (file.blocks_tell && sx.stx_blocks * 512 < end));
 }
 
 /* ---- names ---- */
@@ -136,20 +147,28 @@ static int make_new(const char *path, char *made)
 	return -EEXIST;
 }
 
-/* A file in memory for the live data: in the user's runtime folder, else in /dev/shm. */
+/* Where live data goes: the user's runtime folder, else /dev/shm. NULL where there is none. */
+static const char *live_folder(unsigned i)
+{
+	const char *folder = i ? "/dev/shm" : getenv("XDG_RUNTIME_DIR");
+
+	return folder && folder[0] == '/' ? folder : NULL;
+}
+
+/* A file in memory for the live data. */
 static int make_live(char *made)
 {
-	const char *folders[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
 	char path[PATH_MAX];
 	unsigned salt = 0;
 
 	if (syscall(SYS_getrandom, &salt, sizeof(salt), GRND_NONBLOCK) < 0)
 		salt = (unsigned)clock_monotonic_ns();
-	for (unsigned i = 0; i < 2; i++) {
-		if (!folders[i] || folders[i][0] != '/')
+	for (unsigned i = 0; i < LIVE_FOLDERS; i++) {
+		const char *folder = live_folder(i);
+		if (!folder)
 			continue;
-		snprintf(path, sizeof(path), "%.4000s/cudaspy-%d-%08x.live", folders[i],
-		         (int)sys_getpid(), salt);
+		snprintf(path, sizeof(path), "%.4000s/" LEFTOVER_BEGINS "%d-%08x" LEFTOVER_ENDS,
+		         folder, (int)sys_getpid(), salt);
 		int fd = make_new(path, made);
 		if (fd >= 0 && reservation_holds(fd))
 			return fd;
@@ -301,6 +320,10 @@ static int make_room(int fd)
 	}
 	if (!error && (!file_identity(fd, &file.device, &file.inode) || !map_file(fd)))
 		error = errno ? -errno : -ENOMEM;
+	if (!error) {
+		file.blocks_tell = true;
+		file.blocks_tell = !is_short(fd, FIRST_BYTES);
+	}
 	if (fd >= 0)
 		sys_close(fd);
 	return error;
@@ -311,6 +334,9 @@ bool storage_create(void)
 	char wanted[PATH_MAX];
 
 	memset(&file, 0, sizeof(file));
+	for (unsigned i = 0; i < LIVE_FOLDERS; i++)
+		if (live_folder(i))
+			leftover_tidy(live_folder(i));
 	if (!wanted_path(wanted)) {
 		spy_say("CUDASPY_OUT is too long or has no folder; nothing is recorded");
 		return false;
@@ -341,6 +367,7 @@ void storage_say_limits(void)
 	if (!file.in_memory || spy_options.keep_bytes <= storage_share(UINT64_MAX, 2))
 		return;
 	char text[PATH_MAX];
+	file.limit_said = true;
 	snprintf(text, sizeof(text), "%s", file.live);
 	*strrchr(text, '/') = 0;
 	spy_say("the recording takes at most %llu MiB, a quarter of what is free in %s: of its last "
@@ -367,6 +394,10 @@ static int grow_file(uint64_t from, uint64_t bytes)
 	if (file_identity(fd, &device, &inode) && device == file.device && inode == file.inode)
 		error = file.in_memory && from + bytes > memory_share(fd, from) ? -ENOSPC
 		                                                                : reserve(fd, from, bytes);
+	if (!error && is_short(fd, from + bytes)) {
+		spy_cut_short();
+		error = -ESTALE;
+	}
 	if (!error && !map_part(fd, spy_map.base, from, bytes))
 		error = -ENOMEM;
 	/* If its number was taken meanwhile, the space is not in our file, and the descriptor not
@@ -388,18 +419,21 @@ static uint64_t step_for(uint64_t end, uint64_t need)
 	return (step + 4095) / 4096 * 4096;
 }
 
-/* The file could not grow. Said once, and not of a recording that is still being made: it is then
- * given up, and that is said. */
+/* The file could not grow. Said once; not of a recording that is still being made, which is then
+ * given up, and that is said; and not where it was said that it takes only so much. */
 static void full(const struct tf_header *h, int error)
 {
+	bool share = file.in_memory && error == -ENOSPC;
+
+	if (spy_was_cut())
+		return;
 	file.error = error;
 	file.full_until_ns = clock_monotonic_ns() + RETRY_NS;
-	if (!file.full_said && h->magic[0])
+	if (!file.full_said && h->magic[0] && !(share && file.limit_said))
 		spy_say("%s cannot grow: %s; calls go on being counted, records are thinned",
 		        file.path,
-		        file.in_memory && error == -ENOSPC
-		                ? "it has a quarter of the memory that is free"
-		                : strerror(-error));
+		        share ? "it has a quarter of the memory that is free"
+		              : strerror(-error));
 	file.full_said = h->magic[0] != 0;
 }
 
@@ -434,7 +468,7 @@ static uint64_t storage_alloc(struct tf_map *map, uint64_t bytes)
 	bytes = (bytes + 63) / 64 * 64;
 	lock_take(&lock);
 	uint64_t from = h->alloc_end;
-	if (!bus_error_seen() && bytes <= file.reserved && from <= file.reserved - bytes &&
+	if (!spy_was_cut() && bytes <= file.reserved && from <= file.reserved - bytes &&
 	    (from + bytes <= h->file_end || grow_to(map, h, from + bytes))) {
 		h->alloc_end = from + bytes;
 		offset = from;
@@ -489,13 +523,25 @@ void storage_publish(void)
 	unlink(file.live);
 }
 
-void storage_say_cut(void)
+bool storage_was_cut(void)
 {
+	int fd = sys_open(file.live, O_RDONLY | O_NOFOLLOW, 0);
+	uint64_t device, inode;
+
+	if (fd >= 0) { /* its pages may all have been touched before: then no fault told */
+		if (file_identity(fd, &device, &inode) && inode == file.inode &&
+		    is_short(fd, tf_header(&spy_map)->file_end))
+			spy_cut_short();
+		sys_close(fd);
+	}
+	if (!spy_was_cut())
+		return false;
 	if (!file.cut_said)
 		spy_say("%s was cut short by another program: the recording ended there, CUDA goes on "
 		        "unrecorded",
 		        file.path);
 	file.cut_said = true;
+	return true;
 }
 
 void storage_after_fork(void)

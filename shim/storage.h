@@ -29,8 +29,8 @@ void storage_say_limits(void);
 /* Where the recording is mapped, with all that it may grow to. Async-signal-safe. */
 uint8_t *storage_mapped(uint64_t *bytes);
 
-/* Says, once, that the file was cut short. */
-void storage_say_cut(void);
+/* Whether somebody cut the file short, which is said once. */
+bool storage_was_cut(void);
 
 /* Where the user finds the recording. Valid after storage_create(). */
 const char *storage_path(void);

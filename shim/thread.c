@@ -60,13 +60,20 @@ uint64_t thread_make_ring(uint64_t records)
 	return make_ring(records, false);
 }
 
-static void use_ring(struct spy_tls *t, uint64_t offset)
+/* False: the recording was cut, and is zeros. */
+static bool use_ring(struct spy_tls *t, uint64_t offset)
 {
-	t->ring = tf_at(&spy_map, offset, sizeof(*t->ring));
-	t->head = t->ring->head;
-	t->next = t->ring->slots + (t->head & (t->ring->capacity - 1));
-	t->end = t->ring->slots + t->ring->capacity;
+	struct tf_ring *ring = tf_at(&spy_map, offset, sizeof(*ring));
+	uint64_t capacity = ring ? __atomic_load_n(&ring->capacity, __ATOMIC_RELAXED) : 0;
+
+	if (!capacity)
+		return false;
+	t->ring = ring;
+	t->head = ring->head;
+	t->next = ring->slots + (t->head & (capacity - 1));
+	t->end = ring->slots + capacity;
 	ring_look(t);
+	return true;
 }
 
 bool thread_grow_ring(struct spy_tls *t)
@@ -83,7 +90,8 @@ bool thread_grow_ring(struct spy_tls *t)
 	if (offset) {
 		/* Release: the old ring's head is final before the drain can find the new one. */
 		__atomic_store_n(&t->ring->next, offset, __ATOMIC_RELEASE);
-		use_ring(t, offset);
+		if (!use_ring(t, offset))
+			offset = 0;
 	} else {
 		spy_count_trouble(SPY_TROUBLE_RING_FULL);
 	}
@@ -219,7 +227,7 @@ static struct tf_thread *fresh(struct tf_header *h, uint16_t *index)
 	return to ? th : NULL;
 }
 
-static void fill_slot(struct spy_tls *t, struct tf_thread *th, uint16_t index)
+static bool fill_slot(struct spy_tls *t, struct tf_thread *th, uint16_t index)
 {
 	uint64_t last = th->ring_first;
 
@@ -229,7 +237,8 @@ static void fill_slot(struct spy_tls *t, struct tf_thread *th, uint16_t index)
 	for (struct tf_ring *r = tf_at(&spy_map, last, sizeof(*r)); r && r->next;
 	     r = tf_at(&spy_map, last, sizeof(*r)))
 		last = r->next;
-	use_ring(t, last);
+	if (!use_ring(t, last))
+		return false;
 	sampler_slot_taken(index);
 	t->index = index;
 	t->known_version = 0;
@@ -239,6 +248,7 @@ static void fill_slot(struct spy_tls *t, struct tf_thread *th, uint16_t index)
 	t->generation = spy_generation;
 	if (key_made)
 		pthread_setspecific(key, th);
+	return true;
 }
 
 static struct tf_thread *find_slot(struct spy_tls *t, uint16_t *index)
@@ -269,9 +279,9 @@ bool thread_attach(void)
 		return true;
 	quiet_begin();
 	struct tf_thread *th = find_slot(t, &index);
-	if (th) {
-		fill_slot(t, th, index);
-	} else { /* this thread's calls are in no figure but this one */
+	if (th && !fill_slot(t, th, index))
+		th = NULL;
+	if (!th) { /* this thread's calls are in no figure but this one */
 		spy_count_trouble(SPY_TROUBLE_THREADS_FULL);
 		spy_lose_call();
 	}

@@ -50,7 +50,8 @@ static inline uint32_t tf_count(const struct tf_table *table)
 static inline void *tf_entry(const struct tf_map *map, const struct tf_table *table, uint32_t index,
                              uint32_t bytes)
 {
-	uint32_t page = table->page_entries;
+	/* Read once: a recording that is cut while it is written becomes zeros. */
+	const uint32_t page = __atomic_load_n(&table->page_entries, __ATOMIC_RELAXED);
 
 	if (!page || table->entry_bytes != bytes || index / page >= TF_TABLE_PAGES)
 		return NULL;
@@ -66,16 +67,17 @@ static inline void *tf_entry(const struct tf_map *map, const struct tf_table *ta
  */
 static inline void *tf_append(struct tf_map *map, struct tf_table *table)
 {
-	uint32_t index = table->count, page;
+	const uint32_t index = table->count,
+	               entries = __atomic_load_n(&table->page_entries, __ATOMIC_RELAXED);
 
-	if (!table->page_entries || index >= table->max)
+	if (!entries || index >= table->max)
 		return NULL;
-	page = index / table->page_entries;
+	const uint32_t page = index / entries;
 	if (page >= TF_TABLE_PAGES)
 		return NULL;
 	if (!table->pages[page]) {
 		uint64_t offset =
-		        map->alloc(map, (uint64_t)table->page_entries * table->entry_bytes);
+		        map->alloc(map, (uint64_t)entries * table->entry_bytes);
 		if (!offset)
 			return NULL;
 		/* Release: the page is zeroed before it can be reached. Pairs with tf_entry(). */

@@ -182,8 +182,8 @@ def rows():
             if where != 'function' or then not in ('back', 'on'): # the driver's own thread is not there to go back to
                 yield f'B4-{where}-{then}', Row('harm_fork', ('inside', where, then), inherited=1)
 
-    small = {'around': overlay_and_small_memory}
-    yield 'B5-segment', Row('harm_file', ('segment', '{folder}/live'), {'CUDASPY_TRACE': 1}, said=at_most_one_trouble,
+    small = {'around': overlay_and_small_memory, 'said': at_most_one_trouble} # that it takes a quarter
+    yield 'B5-segment', Row('harm_file', ('segment', '{folder}/live'), {'CUDASPY_TRACE': 1},
                             check=a_quarter_at_most, share=4, **small)
     yield 'B5-next-run', Row('harm_file', ('killed',), counts='', check=the_next_run_tidies_up, share=2, **small)
     yield 'B5-reporter', Row('harm_file', ('killed',), counts='', check=the_reporter_tidies_up, share=2, **small)

@@ -67,7 +67,7 @@ test_seal_WITH     := $(test_drain_WITH)
 test_span_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/own_time.o shim/registry.o shim/span.o \
 	shim/thread.o
 test_steps_WITH    := $(test_drain_WITH)
-test_storage_WITH  := shim/clock.o shim/guard.o shim/options.o shim/options_parse.o
+test_storage_WITH  := shim/clock.o shim/guard.o shim/leftover.o shim/options.o shim/options_parse.o
 test_timeline_WITH := $(test_drain_WITH)
 test_timeline_exact_WITH := $(test_drain_WITH)
 test_timeline_host_WITH  := $(test_drain_WITH)
