@@ -3,15 +3,15 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
-#include <unistd.h>
 #include "shim/clock.h"
 #include "shim/lifecycle.h"
+#include "shim/lock.h"
 #include "shim/notes.h"
+#include "shim/quiet.h"
 #include "shim/real.h"
 #include "shim/sys.h"
 
@@ -24,7 +24,8 @@ static struct tf_environment *area; /* of this process; NULL = there is none */
 static struct nv_functions nvml;
 static bool initialised; /* by the thread of the first reading */
 static bool busy;        /* one of our threads lives */
-static bool over;        /* the exit waits no longer: nothing is written any more */
+static struct lock writing;
+static bool over;        /* the exit waits no longer: nothing is written any more; under `writing` */
 static bool inside;      /* see environment_enter() */
 static uint32_t forks_near;
 static uint64_t patience_ends; /* of the exit; 0 = it does not wait */
@@ -76,15 +77,39 @@ void environment_after_fork_in_child(void)
 {
 	area = NULL;
 	initialised = busy = over = inside = asked_last = false;
+	writing = (struct lock){0};
 	forks_near = 0;
 	patience_ends = 0;
 }
 
 /* ---- reading ---- */
 
+/* Begins to write into the recording; false: it is closed, perhaps while NVML kept us waiting. */
+static bool write_begins(void)
+{
+	lock_take(&writing);
+	bool open = !over;
+	if (!open)
+		lock_give(&writing);
+	return open;
+}
+
+static void write_ends(void)
+{
+	lock_give(&writing);
+}
+
 static bool given_up(void)
 {
-	return __atomic_load_n(&over, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&over, __ATOMIC_RELAXED);
+}
+
+static void trouble(void)
+{
+	if (write_begins()) {
+		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
+		write_ends();
+	}
 }
 
 /* NVML's entry points; false: it lacks one that must be there. */
@@ -117,9 +142,12 @@ static void describe(struct tf_environment_device *d, void *handle)
 	char uuid[NV_UUID_BYTES] = "";
 
 	environment_enter();
-	if (nvml.uuid && nvml.uuid(handle, uuid, sizeof(uuid)) == NV_OK && !given_up())
-		snprintf(d->uuid, sizeof(d->uuid), "%.*s", (int)sizeof(d->uuid) - 1, uuid);
+	bool known = nvml.uuid && nvml.uuid(handle, uuid, sizeof(uuid)) == NV_OK;
 	environment_leave();
+	if (known && write_begins()) {
+		snprintf(d->uuid, sizeof(d->uuid), "%.*s", (int)sizeof(d->uuid) - 1, uuid);
+		write_ends();
+	}
 }
 
 static void read_device(struct tf_environment_device *d, bool last)
@@ -132,26 +160,29 @@ static void read_device(struct tf_environment_device *d, bool last)
 	int rc = d->bus_id[0] ? nvml.by_bus_id(d->bus_id, &handle) : -1;
 	environment_leave();
 	if (rc != NV_OK) {
-		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
+		trouble();
 		return;
 	}
 	if (!last)
 		describe(d, handle);
 	environment_read(&nvml, handle, &made);
-	if (given_up())
-		return;
 	made.cost_ns = clock_monotonic_ns() - start;
+	if (!write_begins())
+		return;
 	*to = made;
 	/* Release: the reading is complete before it counts as made. */
 	__atomic_store_n(&to->tick, spy_clock(), __ATOMIC_RELEASE);
+	write_ends();
 }
 
 static void done(void)
 {
 	struct timespec cpu;
 
-	if (!given_up() && !clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu))
+	if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) && write_begins()) {
 		area->cpu_ns += (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec;
+		write_ends();
+	}
 	/* Release: what was read is there for who sees that we are not busy. */
 	__atomic_store_n(&busy, false, __ATOMIC_RELEASE);
 }
@@ -160,24 +191,33 @@ static void *first_reading(void *unused)
 {
 	uint64_t start = clock_monotonic_ns();
 	char version[NV_VERSION_BYTES] = "";
+	uint32_t result;
 
+	quiet_thread();
 	prctl(PR_SET_NAME, "cudaspy-nvml");
-	enum tf_environment_state state = load(&area->result);
-	area->init_ns = clock_monotonic_ns() - start;
+	enum tf_environment_state state = load(&result);
+	uint64_t init_ns = clock_monotonic_ns() - start;
 	if (state == TF_ENVIRONMENT_FAILED)
-		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
+		trouble();
 	if (state == TF_ENVIRONMENT_READ) {
 		initialised = true;
 		environment_enter();
-		if (nvml.driver_version && nvml.driver_version(version, sizeof(version)) == NV_OK)
-			snprintf(area->driver_version, sizeof(area->driver_version), "%.*s",
-			         (int)sizeof(area->driver_version) - 1, version);
+		if (nvml.driver_version && nvml.driver_version(version, sizeof(version)) != NV_OK)
+			version[0] = 0;
 		environment_leave();
 	}
-	__atomic_store_n(&area->state, (uint32_t)state, __ATOMIC_RELEASE);
+	if (write_begins()) {
+		area->result = result;
+		area->init_ns = init_ns;
+		snprintf(area->driver_version, sizeof(area->driver_version), "%.*s",
+		         (int)sizeof(area->driver_version) - 1, version);
+		__atomic_store_n(&area->state, (uint32_t)state, __ATOMIC_RELEASE);
+		write_ends();
+	}
 	for (uint32_t i = 0; initialised && i < area->count && !given_up(); i++)
 		read_device(&area->devices[i], false);
 	done();
+	quiet_thread_ends();
 	return unused;
 }
 
@@ -185,9 +225,14 @@ static void *last_reading(void *unused)
 {
 	bool any = false;
 
+	quiet_thread();
 	prctl(PR_SET_NAME, "cudaspy-nvml");
-	for (uint32_t i = 0; i < area->count; i++)
-		any |= area->devices[i].used = spy_device_used((int)area->devices[i].index);
+	if (write_begins()) {
+		for (uint32_t i = 0; i < area->count; i++)
+			any |= area->devices[i].used =
+			        spy_device_used((int)area->devices[i].index);
+		write_ends();
+	}
 	for (uint32_t i = 0; i < area->count && !given_up(); i++)
 		if (area->devices[i].used || !any)
 			read_device(&area->devices[i], true);
@@ -195,24 +240,21 @@ static void *last_reading(void *unused)
 	/* The process ends. Where its last thread did and so began that, the C library has counted
 	 * to none already, and would begin it again for ours. */
 	for (;;)
-		pause();
+		sys_sleep(UINT32_MAX * 1000000000ull);
 	return unused;
 }
 
-/* A thread with all signals blocked; false: there is none. */
+/* A thread with signals blocked; false: there is none. */
 static bool begin(void *(*f)(void *), pthread_t *thread)
 {
-	sigset_t all, before;
-
 	busy = true;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	quiet_begin(); /* which the new thread inherits */
 	bool made = !pthread_create(thread, NULL, f, NULL);
 	if (!made) {
 		busy = false;
 		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	quiet_end();
 	return made;
 }
 
@@ -290,6 +332,8 @@ void environment_last_ends(void)
 	begin_last();
 	if (!in_time || !wait_until(patience_ends))
 		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
-	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
+	lock_take(&writing);
+	over = true;
+	lock_give(&writing);
 	patience_ends = 0;
 }

@@ -1,10 +1,9 @@
 #include "shim/environment.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include "shim/sys.h"
 
 #define PROCESSES_MOST 256u
 
@@ -82,21 +81,16 @@ static bool is_ours(uint32_t pid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%u", pid);
-	return pid == (uint32_t)getpid() || !access(path, F_OK);
+	return pid == sys_getpid() || !syscall(SYS_faccessat, AT_FDCWD, path, F_OK);
 }
 
 /* CUDA's multi-process server is listed beside those that it serves. */
 static bool is_server(uint32_t pid)
 {
-	char path[64], name[32] = "";
+	char path[64], name[32];
 
 	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	ssize_t n = read(fd, name, sizeof(name) - 1);
-	close(fd);
-	return n > 0 && !strncmp(name, "nvidia-cuda-mps", 15);
+	return sys_read_file(path, name, sizeof(name)) && !strncmp(name, "nvidia-cuda-mps", 15);
 }
 
 static int list_processes(const struct nv_functions *nvml, void *device, struct nv_process *list,

@@ -14,6 +14,18 @@ CUPTI = {'cuptiSubscribe', 'cuptiSubscribe_v2', 'cuptiActivityRegisterCallbacks'
 NVTX = {'InitializeInjectionNvtx2'}
 # Ends that no exit handler sees (shim/leaving.c).
 ENDS = {'_exit', '_Exit', 'execl', 'execle', 'execlp', 'execv', 'execve', 'execveat', 'execvp', 'execvpe', 'fexecve'}
+# POSIX: "cancellation points shall occur when a thread is executing", and what of "may occur" the shim could use; glibc
+# has fallocate() among them. A thread with a pending pthread_cancel() must not end inside the shim, whose system calls
+# are made directly (shim/sys.h). Two are called all the same, always with cancellation off: fallocate(), of which the
+# tests take the place, and pthread_join().
+CANCELLATION = set('''accept accept4 aio_suspend clock_nanosleep close connect creat epoll_wait fcntl fdatasync fsync
+    getmsg getpmsg lockf mq_receive mq_send mq_timedreceive mq_timedsend msgrcv msgsnd msync nanosleep open openat pause
+    poll ppoll pread preadv pselect pthread_cond_timedwait pthread_cond_wait pthread_join pthread_testcancel putmsg
+    putpmsg pwrite pwritev read readv recv recvfrom recvmsg select sem_timedwait sem_wait send sendmsg sendto sigpause
+    sigsuspend sigtimedwait sigwait sigwaitinfo sleep splice sync_file_range system tcdrain tee usleep wait wait4 waitid
+    waitpid write writev fallocate posix_fallocate access fopen fclose fread fwrite fgets fputs fprintf printf puts perror
+    opendir readdir closedir getaddrinfo syslog dprintf vdprintf ftw nftw glob popen pclose stat fstat lseek'''.split())
+QUIET = {'fallocate', 'pthread_join'}
 BUILDS = ['make', 'unoptimized', 'clang']
 
 
@@ -71,6 +83,14 @@ def test_exports(build):
     library = built(build)
     machine = tool('uname', '-m').strip()
     check_exports(library, library.parent, 'GLIBC_2.2.5' if machine == 'x86_64' else 'GLIBC_2.17')
+
+
+@pytest.mark.parametrize('build', BUILDS)
+def test_no_cancellation_point(build):
+    imported = {line.split()[-1].split('@')[0] for line in tool('nm', '-D', '--undefined-only', built(build)).splitlines()}
+    assert 'syscall' in imported
+    points = CANCELLATION | {f'{name}64' for name in CANCELLATION} | {f'__{name}' for name in CANCELLATION}
+    assert imported & points <= QUIET
 
 
 @pytest.mark.parametrize('build', BUILDS)

@@ -44,7 +44,7 @@ def test_a_forked_child_has_its_own_file(run, how):
     mine = child['processes'][0]
     assert mine['forked_from'] == parent['processes'][0]['pid']
     assert mine['run_id'] == parent['processes'][0]['run_id']
-    assert mine['state'] == ('killed' if how in ('_exit', 'clone') else 'complete')
+    assert mine['state'] == ('ended' if how in ('_exit', 'clone') else 'complete')
     assert against_truth.counted(child) == {'cuStreamSynchronize': (5, 5)}
     theirs = truth_of(f'{r.folder}/truth.{mine["pid"]}')
     assert theirs['apis']['cuStreamSynchronize'] == {'calls': 5, 'failed': 5}
@@ -76,7 +76,7 @@ def test_exec_in_place(run):
     assert second.name == first.name.replace('.cudaspy', '-2.cudaspy')
     first, second = report(first), report(second)
     assert (first['totals']['launches'], first['totals']['calls']) == (10, 16)
-    assert first['processes'][0]['state'] == 'killed'
+    assert first['processes'][0]['state'] == 'ended'
     against_truth.assert_same_calls(second, r.truth)
     assert second['totals']['launches'] == 3
     assert first['processes'][0]['pid'] == second['processes'][0]['pid']
