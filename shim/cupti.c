@@ -62,7 +62,7 @@ static void on_call(void *user, int domain, uint32_t id, const void *data)
 	const struct cp_call *call = data;
 
 	if (call->site == CP_SITE_ENTER && spy_gate_page.gate.gpu == SPY_GPU_CUPTI &&
-	    spy_outer() && (uintptr_t)__builtin_frame_address(0) < (uintptr_t)spy_outer() &&
+	    (uintptr_t)__builtin_frame_address(0) < (uintptr_t)spy_tls.outer &&
 	    spy_recording(spy_outer()))
 		cupti_records_cause(call->correlation,
 		                    TF_CAUSE(spy_tls.index, spy_outer()->rec->start));

@@ -47,7 +47,7 @@ static inline __attribute__((always_inline)) void launch_noted(struct spy_span *
                                                                const struct launch_shape *p)
 {
 	struct spy_tls *t = &spy_tls;
-	struct spy_span *o = t->outer;
+	struct spy_span *o = spy_outer();
 	const struct spy_known *known = launch_known(t, f);
 	struct tf_kernel_stat *k = known->kernel;
 

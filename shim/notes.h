@@ -183,7 +183,6 @@ void note_kernel_function(R, CUfunction *f, CUkernel kernel);
 uint32_t spy_learn_function(CUfunction f) __attribute__((cold));
 
 /* ---- notes_stream.c ---- */
-void note_stream(R, CUstream stream);
 void note_stream_create(R, CUstream *stream, unsigned flags);
 void note_stream_create_priority(R, CUstream *stream, unsigned flags, int priority);
 void note_event(R, CUevent event);
@@ -236,6 +235,15 @@ static inline struct tf_record *spy_note_target(struct spy_span *s)
 		return s->rec;
 	}
 	return NULL;
+}
+
+/* A call that waits for a stream, or asks about it. */
+static inline void note_stream(struct spy_span *s, CUresult rc, CUstream stream)
+{
+	struct tf_record *r = spy_note_target(s);
+
+	if (r)
+		r->stream = (uintptr_t)stream;
 }
 
 #include "shim/launch.h"

@@ -1,13 +1,5 @@
 #include "shim/notes.h"
 
-void note_stream(struct spy_span *s, CUresult rc, CUstream stream)
-{
-	struct tf_record *r = spy_note_target(s);
-
-	if (r)
-		r->stream = (uintptr_t)stream;
-}
-
 void note_stream_create_priority(struct spy_span *s, CUresult rc, CUstream *stream, unsigned flags,
                                  int priority)
 {

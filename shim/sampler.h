@@ -114,7 +114,6 @@ static inline uint64_t gpu_bytes_3d_op(const CUDA_MEMCPY3D_BATCH_OP *p)
 /* Relaxed: switched on before the first launch; a late look costs one sample. */
 static inline bool gpu_wanted(struct spy_span *s)
 {
-	s->gpu = 0;
 	return unlikely(__atomic_load_n(&spy_gate_page.gate.gpu, __ATOMIC_RELAXED));
 }
 

@@ -10,8 +10,14 @@
 #include "shim/sys.h"
 #include "shim/thread.h"
 
-__thread struct spy_tls spy_tls __attribute__((tls_model("initial-exec"))) = {
+__thread struct spy_tls spy_tls __attribute__((tls_model("initial-exec"), aligned(64))) = {
         .generation = SPY_NO_GENERATION};
+static struct tf_record no_record = {.flags = TF_NO_ARGS};
+struct spy_span spy_nobody = {.rec = &no_record,
+                              .mark = SPAN_MARK,
+                              .call = SPY_CALLS,
+                              .class = SPY_CLASS_OTHER,
+                              .mode = SPAN_PASSIVE};
 union spy_gate_page spy_gate_page __attribute__((aligned(4096)));
 
 /* ---- entry, the unusual ways ---- */
@@ -22,11 +28,12 @@ union spy_gate_page spy_gate_page __attribute__((aligned(4096)));
 bool ring_look(struct spy_tls *t)
 {
 	/* Acquire: the slot was read before the drain gave it back. Pairs with drain_all(). */
-	uint64_t used = t->head - __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE),
+	uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE),
 	         half = t->ring->capacity / 2;
+	bool half_full = t->head - tail >= half;
 
-	t->room = used < half ? half - used : t->ring->capacity - used;
-	return used >= half;
+	t->limit = tail + (half_full ? t->ring->capacity : half);
+	return half_full;
 }
 
 /* Whether there is room for one record after a second look: at the tail, or in a larger ring. */
@@ -44,7 +51,7 @@ static void enter_recorded(struct spy_span *s, uint64_t start)
 	struct spy_tls *t = &spy_tls;
 
 	s->mode = spy_clock_is_counter() ? SPAN_RECORDED : SPAN_SLOWLY;
-	s->rec = ring_room(t) ? t->next : &t->spare;
+	s->rec = ring_room(t) ? ring_next(t) : &t->spare;
 	if (s->rec == &t->spare)
 		s->unusual |= SPAN_NO_ROOM;
 	spy_record_begin(s->rec, s->call, t->index, s->flags, start);
@@ -120,11 +127,9 @@ static void forget(struct spy_tls *t)
 	 * counted by leave_overtaken(). */
 	if (o->mark == SPAN_MARK && !spy_is_outermost(o)) {
 		t->outer = o->below;
-		t->in_real = o->was_real;
 		return;
 	}
 	t->outer = NULL;
-	t->in_real = 0;
 	t->timing_nested = false;
 	if (spy_gate_page.gate.live != t->generation)
 		return;
@@ -146,19 +151,17 @@ static bool is_steady(const struct spy_tls *t)
 {
 	const struct spy_span *o = t->outer;
 
-	return t->in_real && (spy_is_outermost(o) || (o->unusual & SPAN_STEADY));
+	return o->real && (spy_is_outermost(o) || (o->unusual & SPAN_STEADY));
 }
 
 static void enter_in(struct spy_tls *t, struct spy_span *s)
 {
 	s->mode = spy_gate_page.gate.live == t->generation ? SPAN_INSIDE : SPAN_UNSEEN;
 	s->below = t->outer;
-	s->was_real = t->in_real;
 	if (is_steady(t))
 		s->unusual |= SPAN_STEADY;
 	s->rec = &s->own;
 	spy_record_begin(s->rec, s->call, t->index, s->flags | TF_NESTED | TF_OWN, spy_clock());
-	t->in_real = 0;
 	spy_in_order();
 	t->outer = s;
 }
@@ -176,7 +179,7 @@ void spy_enter_inside(struct spy_span *s)
 		spy_enter_outermost(s);
 	} else if (t->outer->mode == SPAN_OURS ||
 	           (s->call < SPY_DRIVER_CALLS && spy_is_nested(t, s, s->class))) {
-		t->in_real = 0;
+		t->outer->real = 0;
 		s->mode = SPAN_NESTED;
 	} else {
 		enter_in(t, s);
@@ -284,7 +287,7 @@ void spy_record_rest(struct spy_span *s, int result, uint64_t end)
 	if (s->unusual & SPAN_NO_ROOM)
 		spy_count(&th->lost, 1);
 	else
-		ring_publish(t);
+		ring_publish(t, s->rec);
 	count_rest(th, s, result, ticks, end);
 	/* Release: as in spy_record_at(). */
 	__atomic_store_n(&th->in_call, 0, __ATOMIC_RELEASE);
@@ -301,23 +304,23 @@ static void push(const struct tf_record *r, struct spy_span *root)
 {
 	struct spy_tls *t = &spy_tls;
 
-	if (root && root->rec != t->next) { /* it found no room itself */
+	if (root && root->rec != ring_next(t)) { /* it found no room itself */
 		spy_count(&t->thread->lost, 1);
 		return;
 	}
 	/* Room for two, if need be in a larger ring, where both go on. */
 	struct tf_record outer = root ? *root->rec : (struct tf_record){0};
-	uint64_t used = t->head - __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
-	t->room = t->ring->capacity - used;
-	if (t->room < 2 && !thread_grow_ring(t)) {
+	t->limit = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE) + t->ring->capacity;
+	if (t->limit - t->head < 2 && !thread_grow_ring(t)) {
 		spy_count(&t->thread->lost, 1);
 		return;
 	}
-	*t->next = *r;
-	ring_publish(t);
+	struct tf_record *slot = ring_next(t);
+	*slot = *r;
+	ring_publish(t, slot);
 	if (!root)
 		return;
-	root->rec = t->next;
+	root->rec = ring_next(t);
 	*root->rec = outer;
 }
 
@@ -389,8 +392,6 @@ static void leave_inside(struct spy_span *s, int result)
 		spy_lose_call(); /* for want of a slot */
 	}
 	t->outer = o;
-	spy_in_order();
-	t->in_real = s->was_real;
 }
 
 static void leave_passive(struct spy_span *s, int result)
@@ -423,7 +424,7 @@ void spy_leave_unusual(struct spy_span *s, int result)
 
 	if (s->mode == SPAN_TIMED) {
 		leave_timed(s, result);
-		spy_real_begins();
+		spy_real_goes_on();
 	} else if (t->outer != s) {
 		leave_overtaken(s);
 	} else if (s->mode == SPAN_INSIDE || s->mode == SPAN_UNSEEN) {
@@ -458,15 +459,13 @@ void spy_do_own(void (*f)(void *argument), void *argument)
 	                        .call = SPY_CALLS,
 	                        .class = SPY_CLASS_OTHER,
 	                        .rec = &t->spare,
-	                        .below = t->outer,
-	                        .was_real = t->in_real};
+	                        .real = 1,
+	                        .below = t->outer};
 
 	quiet_begin();
 	t->outer = &here;
-	t->in_real = 1;
 	own_stack_call(f, argument);
 	t->outer = here.below;
-	t->in_real = here.was_real;
 	quiet_end();
 }
 
@@ -485,15 +484,15 @@ uint64_t span_cost_x1024(struct tf_thread *scratch, struct tf_ring *ring)
 
 	spy_tls = (struct spy_tls){.thread = scratch,
 	                           .ring = ring,
-	                           .next = ring->slots,
-	                           .end = ring->slots + ring->capacity,
+	                           .slots = ring->slots,
+	                           .mask = ring->capacity - 1,
 	                           .generation = spy_generation};
 	for (int round = 0; round < ROUNDS; round++) {
 		uint64_t start = spy_clock();
 		for (int i = 0; i < CALLS; i++) {
 			struct spy_span s;
 			ring->tail = spy_tls.head;
-			spy_tls.room = 1;
+			spy_tls.limit = spy_tls.head + 1;
 			spy_enter(&s, 0, SPY_CLASS_OTHER, 0);
 			spy_real_begins();
 			spy_real_ended();

@@ -11,6 +11,7 @@
 #define SPY_SPAN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include "shim/calls.h"
 #include "shim/clock.h"
@@ -54,8 +55,8 @@ struct spy_span {
 	uint8_t unusual; /* enum spy_span_unusual */
 	uint8_t given;   /* the driver's call that it is made of has come */
 	uint8_t gpu;     /* events of ours stand around it; set by gpu_wanted() */
+	uint8_t real;    /* the real function runs, none of our code */
 	/* SPAN_INSIDE, SPAN_UNSEEN and SPAN_OURS alone */
-	uint8_t was_real;       /* `in_real` of the thread, to be restored */
 	struct spy_span *below; /* the one it lies in; of work of our own perhaps NULL */
 	struct tf_record own;
 };
@@ -70,7 +71,7 @@ struct spy_span {
  * `spare`.
  *
  * A signal's handler may call CUDA wherever it interrupts us. One store to `outer` begins a span, one
- * ends it: in between the handler finds that it is inside. And only while `in_real` is set, which is
+ * ends it: in between the handler finds that it is inside. And only while its `real` is set, which is
  * when none of our own code is under way on the thread, it may touch the ring.
  */
 #define SPY_KNOWN 8 /* functions launched last that a thread finds without the registry */
@@ -82,17 +83,16 @@ struct spy_known {
 #define SPY_NO_GENERATION UINT32_MAX
 struct spy_tls {
 	struct tf_thread *thread; /* in the recording `generation` */
-	struct tf_ring *ring;     /* the present one, and its slots: the next one, the one behind the last
-	                           */
-	struct tf_record *next, *end;
+	struct tf_record *slots;  /* of the present ring */
+	uint64_t mask;            /* its capacity - 1 */
 	uint64_t head;
-	uint64_t room; /* records until the ring's tail is looked at: ring_room() */
+	uint64_t limit; /* of `head`, at which the ring's tail is looked at: ring_room() */
+	struct tf_ring *ring;
 	struct spy_span *outer; /* the innermost call of the program's that is under way; NULL = none */
 	uint32_t generation; /* of the process in which `thread` is valid; SPY_NO_GENERATION: none */
 	uint16_t index;      /* in table `threads` */
 	bool in_lookup;      /* inside our dlsym hook */
 	bool timing_nested;
-	uint8_t in_real; /* the real function of the innermost span runs, none of our code */
 	/* The slot to go on with after the thread's destructor ran, in this generation. */
 	struct tf_thread *last_thread;
 	uint32_t last_generation;
@@ -105,7 +105,7 @@ struct spy_tls {
 	struct tf_record nested; /* of the timed span inside the outermost one */
 };
 
-extern __thread struct spy_tls spy_tls __attribute__((tls_model("initial-exec")));
+extern __thread struct spy_tls spy_tls __attribute__((tls_model("initial-exec"), aligned(64)));
 
 /* What is done about GPU time at each piece of work given to the GPU. */
 enum spy_gpu {
@@ -209,8 +209,7 @@ static inline __attribute__((always_inline)) void spy_record_begin(struct tf_rec
 	memcpy(&r->call, &word, sizeof(word));
 	if (flags & SPY_FILLS)
 		return;
-	r->stream = 0;
-	r->arg[0] = r->arg[1] = r->arg[2] = r->arg[3] = 0;
+	memset(&r->stream, 0, sizeof(*r) - offsetof(struct tf_record, stream));
 }
 
 /*
@@ -222,7 +221,7 @@ static inline bool spy_is_nested(const struct spy_tls *t, const struct spy_span 
 {
 	struct spy_span *o = t->outer;
 
-	if (!t->in_real || o->call < SPY_DRIVER_CALLS || (uintptr_t)s >= (uintptr_t)o ||
+	if (!o->real || o->call < SPY_DRIVER_CALLS || (uintptr_t)s >= (uintptr_t)o ||
 	    o->mark != SPAN_MARK)
 		return false;
 	if (class != SPY_CLASS_LAUNCH && class != SPY_CLASS_GRAPH_LAUNCH &&
@@ -249,6 +248,8 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 	s->class = (uint8_t) class;
 	s->unusual = 0;
 	s->given = 0;
+	s->gpu = 0;
+	s->real = 0;
 	if (class == SPY_CLASS_LAUNCH)
 		s->kernel = NULL;
 	else if (class == SPY_CLASS_COPY)
@@ -262,7 +263,7 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 		                   t->generation &&
 		           ring_has_room(t))) {
 			struct tf_thread *th = t->thread;
-			struct tf_record *r = t->next;
+			struct tf_record *r = ring_next(t);
 			uint64_t now = spy_counter();
 			s->mode = SPAN_RECORDED;
 			s->rec = r;
@@ -274,7 +275,7 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 			spy_enter_outermost(s);
 		}
 	} else if (likely(call < SPY_DRIVER_CALLS && spy_is_nested(t, s, class))) {
-		t->in_real = 0;
+		t->outer->real = 0;
 		s->mode = SPAN_NESTED;
 		if (spy_class_timed_when_nested(class))
 			spy_enter_timed(s);
@@ -283,11 +284,18 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 	}
 }
 
-/* Around the real function. */
+/* Around the real function, of a call or of a part of it. */
 static inline void spy_real_begins(void)
 {
 	spy_in_order();
-	spy_tls.in_real = 1;
+	spy_tls.outer->real = 1;
+}
+
+/* The real function goes on, of the call that a nested one was part of. */
+static inline void spy_real_goes_on(void)
+{
+	if (likely(spy_tls.outer)) /* else it was taken for dead */
+		spy_real_begins();
 }
 
 /* And whether what was recorded still is, or what was not is now: the process may be another one, a
@@ -296,7 +304,8 @@ static inline void spy_real_ended(void)
 {
 	struct spy_tls *t = &spy_tls;
 
-	t->in_real = 0;
+	if (likely(t->outer))
+		t->outer->real = 0;
 	spy_in_order();
 	if (unlikely(spy_gate_page.gate.counter != t->generation))
 		spy_look_again();
@@ -323,17 +332,20 @@ static inline __attribute__((always_inline)) void spy_leave(struct spy_span *s, 
 		spy_in_order();
 		t->outer = NULL;
 	} else if (s->mode == SPAN_NESTED) {
-		spy_real_begins(); /* of the call that it is part of, again */
+		spy_real_goes_on();
 	} else {
 		spy_leave_unusual(s, result);
 	}
 }
 
 /* The span that a note writes its arguments to: the innermost call of the program's under way on this
- * thread. */
+ * thread. Where it was taken for dead (spy_enter_inside()) one of which nothing is recorded. */
+extern struct spy_span spy_nobody;
 static inline struct spy_span *spy_outer(void)
 {
-	return spy_tls.outer;
+	struct spy_span *o = spy_tls.outer;
+
+	return likely(o != NULL) ? o : &spy_nobody;
 }
 
 /* Whether a call of the program's lies in no other. */

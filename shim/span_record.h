@@ -10,7 +10,12 @@
 
 static inline bool ring_has_room(const struct spy_tls *t)
 {
-	return t->room != 0;
+	return t->head != t->limit;
+}
+
+static inline struct tf_record *ring_next(const struct spy_tls *t)
+{
+	return t->slots + (t->head & t->mask);
 }
 
 /* Makes a line ours before it is written: the drain, on another core, has read it. */
@@ -23,13 +28,9 @@ static inline void ring_own_soon(void *line)
 #endif
 }
 
-/* Gives the record in the next slot, for which there is room, to the drain. */
-static inline void ring_publish(struct spy_tls *t)
+/* Gives the record in the next slot to the drain. */
+static inline void ring_publish(struct spy_tls *t, struct tf_record *slot)
 {
-	struct tf_record *slot = t->next, *next = slot + 1;
-
-	t->room--;
-	t->next = next == t->end ? t->ring->slots : next;
 	/* Release: the record is complete before the drain can see it. Pairs with drain_all().
 	 */
 	__atomic_store_n(&t->ring->head, ++t->head, __ATOMIC_RELEASE);
@@ -90,7 +91,7 @@ spy_record_at(struct spy_span *s, unsigned call, unsigned class, int result, uin
 	}
 	spy_count_kind(th, class);
 	r->end = end;
-	ring_publish(t);
+	ring_publish(t, r);
 	/* Release: whoever finds no call in flight finds all that was counted of the last one. */
 	__atomic_store_n(&th->in_call, 0, __ATOMIC_RELEASE);
 }

@@ -70,8 +70,8 @@ static bool use_ring(struct spy_tls *t, uint64_t offset)
 		return false;
 	t->ring = ring;
 	t->head = ring->head;
-	t->next = ring->slots + (t->head & (capacity - 1));
-	t->end = ring->slots + capacity;
+	t->slots = ring->slots;
+	t->mask = capacity - 1;
 	ring_look(t);
 	return true;
 }

@@ -491,7 +491,6 @@ static void test_a_handler_inside_our_own_code(void **state)
 		assert_int_equal(record(i)->call, CALL_cuMemcpy);
 	assert_int_equal(thread()->lost, 6);
 	assert_null(spy_tls.outer);
-	assert_int_equal(spy_tls.in_real, 0);
 }
 
 /* Left by a longjmp, and its frame written over: seen from deeper frames too. */
@@ -552,6 +551,36 @@ static void test_a_handler_with_a_stack_of_its_own(void **state)
 	assert_int_equal(figures(CALL_cuCtxSynchronize)->calls, 2);
 	assert_int_equal(figures(CALL_cuMemcpy)->calls, 2);
 	assert_int_equal(stub_troubles[SPY_TROUBLE_LEFT], 0);
+}
+
+/* On a stack of the program's own making (a coroutine's) another call comes and goes while one is under way: by where it
+ * lies the first is taken for dead. It comes back all the same, and with it a part of it. */
+static void test_a_call_on_another_stack(void **state)
+{
+	const CUlaunchConfig c = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
+				   .blockDimZ = 1 };
+	struct spy_span on_stack[3];
+
+	spy_enter(&on_stack[1], CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, 0);
+	spy_real_begins();
+	spy_enter(&on_stack[0], CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, SPY_FILLS);
+	assert_int_equal(on_stack[0].mode, SPAN_NESTED);
+	spy_real_begins();
+	spy_enter(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
+	spy_real_begins();
+	spy_real_ended();
+	spy_leave(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
+	assert_null(spy_tls.outer);
+	spy_real_ended();
+	note_launch_ex(&on_stack[0], CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
+	spy_leave(&on_stack[0], CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, 0);
+	spy_real_ended();
+	spy_leave(&on_stack[1], CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, 0);
+	assert_null(spy_tls.outer);
+	assert_int_equal(figures(CALL_cuStreamSynchronize)->calls, 1);
+	assert_int_equal(figures(CALL_cudaLaunchKernel)->calls, 1);
+	a_call(CALL_cuMemcpy, SPY_CLASS_COPY, 0);
+	assert_int_equal(figures(CALL_cuMemcpy)->calls, 1);
 }
 
 /* ---- other times, other processes ------------------------------------------------------------------------------------------ */
@@ -830,6 +859,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_handler_inside_our_own_code, start, end),
 		cmocka_unit_test_setup_teardown(test_left_behind_by_deeper_calls, start, end),
 		cmocka_unit_test_setup_teardown(test_a_handler_with_a_stack_of_its_own, start, end),
+		cmocka_unit_test_setup_teardown(test_a_call_on_another_stack, start, end),
 		cmocka_unit_test_setup_teardown(test_a_call_under_way_when_it_began, start, end),
 		cmocka_unit_test_setup_teardown(test_a_thread_of_the_parent, start, end),
 		cmocka_unit_test_setup_teardown(test_spans_after_a_fork, start, end),
