@@ -8,7 +8,7 @@
 /* What the drain has not taken, as a thread writes it. */
 static bool is_record(const struct recording *r, const struct tf_record *x, uint32_t thread)
 {
-	if (x->call >= TF_CALL_RANGE)
+	if (x->call >= TF_CALL_LEAST)
 		return true;
 	return x->call < r->calls && x->thread == thread && x->start && x->end >= x->start;
 }

@@ -266,6 +266,7 @@ static inline int tf_is_part(const struct tf_record *r)
 #define TF_CALL_ACTIVITY        0xfffdu
 #define TF_CALL_RANGE           0xfffcu
 #define TF_CALL_OWN             0xfffbu
+#define TF_CALL_LEAST           TF_CALL_OWN /* of these */
 #define TF_DEVICE_OF_CALL       UINT32_MAX /* the one current to the call that gave the work */
 #define TF_CAUSE(thread, start) ((uint64_t)(thread) << 48 | ((start)&0xffffffffffffu))
 

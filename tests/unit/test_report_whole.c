@@ -231,6 +231,23 @@ static void test_counts_of_a_killed_one(void **state)
 	whole();
 }
 
+/* What the drain had not taken may be no call. */
+static void test_records_that_are_no_calls(void **state)
+{
+	struct tf_record r = {.start = 5000000, .end = 5000100, .thread = 9};
+	struct tf_ring *ring = tf_at(&made.map, thread(0)->ring_first, sizeof(*ring));
+
+	kill_it();
+	for (uint32_t call = TF_CALL_LEAST; call <= UINT16_MAX; call++) {
+		ring->slots[ring->head & (ring->capacity - 1)] = r;
+		ring->slots[ring->head++ & (ring->capacity - 1)].call = (uint16_t)call;
+		whole();
+	}
+	ring->slots[ring->head & (ring->capacity - 1)] = r;
+	ring->slots[ring->head++ & (ring->capacity - 1)].call = TF_CALL_LEAST - 1;
+	damaged("records are missing");
+}
+
 static void test_ended(void **state)
 {
 	static const struct {
@@ -337,6 +354,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_counts_of_a_thread_in_a_call, set_up,
 	                                        tear_down),
 	        cmocka_unit_test_setup_teardown(test_counts_of_a_killed_one, set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_records_that_are_no_calls, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_ended, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_said, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_figures_say_so, set_up, tear_down),
