@@ -21,9 +21,9 @@ static int tsc_invariant(void)
 static int kernel_trusts_tsc(void)
 {
 	char text[16] = "";
-	uint32_t n = sys_read_file(
-	        "/sys/devices/system/clocksource/clocksource0/current_clocksource", text,
-	        sizeof(text));
+	uint32_t n =
+	        sys_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+	                      text, sizeof(text));
 
 	return n >= 3 && !strncmp(text, "tsc", 3) && (text[3] == '\n' || text[3] == '\0');
 }

@@ -26,7 +26,7 @@
 #define PRECISE_NS    1000000ull /* while a range is to begin or end at a time */
 
 static struct lock draining; /* one drain at a time: the collector's, or the one at exit */
-static struct drain drain;       /* under `draining` */
+static struct drain drain;   /* under `draining` */
 static bool over; /* the recording is closed: nothing is written any more; under `draining` */
 static bool running;
 

@@ -63,8 +63,7 @@ static bool read_text(const struct path *p, char *to, unsigned room)
 	int fd = sys_open(p->text, O_RDONLY, 0);
 	if (fd < 0)
 		return false;
-	while (length < room - 1 &&
-	       (n = sys_read(fd, to + length, room - 1 - length)) > 0)
+	while (length < room - 1 && (n = sys_read(fd, to + length, room - 1 - length)) > 0)
 		length += (unsigned)n;
 	sys_close(fd);
 	to[length] = 0;

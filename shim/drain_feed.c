@@ -287,8 +287,7 @@ static void __attribute__((noinline)) keep_elsewhere(struct drain *d, const stru
 		return;
 	}
 	records = recent ? page_records(recent) : 0;
-	const uint64_t most =
-	        recent ? __atomic_load_n(&recent->pages_max, __ATOMIC_RELAXED) : 0;
+	const uint64_t most = recent ? __atomic_load_n(&recent->pages_max, __ATOMIC_RELAXED) : 0;
 	if (!records || !most || most > TF_STORE_PAGES)
 		return;
 	n = recent->written % (records * most);

@@ -25,8 +25,8 @@ static struct nv_functions nvml;
 static bool initialised; /* by the thread of the first reading */
 static bool busy;        /* one of our threads lives */
 static struct lock writing;
-static bool over;        /* the exit waits no longer: nothing is written any more; under `writing` */
-static bool inside;      /* see environment_enter() */
+static bool over;   /* the exit waits no longer: nothing is written any more; under `writing` */
+static bool inside; /* see environment_enter() */
 static uint32_t forks_near;
 static uint64_t patience_ends; /* of the exit; 0 = it does not wait */
 static bool asked_last;
@@ -229,8 +229,7 @@ static void *last_reading(void *unused)
 	prctl(PR_SET_NAME, "cudaspy-nvml");
 	if (write_begins()) {
 		for (uint32_t i = 0; i < area->count; i++)
-			any |= area->devices[i].used =
-			        spy_device_used((int)area->devices[i].index);
+			any |= area->devices[i].used = spy_device_used((int)area->devices[i].index);
 		write_ends();
 	}
 	for (uint32_t i = 0; i < area->count && !given_up(); i++)

@@ -13,7 +13,7 @@
 #include "shim/trace_format.h"
 
 #define PART  ".part"
-#define PIECE (64ll << 20) /* of one system call's copying */
+#define PIECE (64ll << 20)   /* of one system call's copying */
 #define MOST  (256ull << 20) /* bytes that the start of one process moves */
 
 /* struct statx has grown in the headers; this much of it is everywhere. */
@@ -218,8 +218,7 @@ static struct work *new_work(void)
 
 bool leftover_move(const char *live)
 {
-	struct work *w =
-	        live[0] == '/' && strlen(live) < PATH_MAX ? new_work() : NULL;
+	struct work *w = live[0] == '/' && strlen(live) < PATH_MAX ? new_work() : NULL;
 	bool moved = w && move(live, w);
 
 	if (w)

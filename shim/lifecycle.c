@@ -35,17 +35,17 @@ enum phase {
 struct tf_map spy_map;
 uint32_t spy_generation = 1;
 
-static uint32_t phase; /* enum phase; a futex */
+static uint32_t phase;          /* enum phase; a futex */
 static uint64_t start_until_ns; /* nobody waits longer for the start under way */
-static uint64_t missed; /* calls that returned during it, after that */
+static uint64_t missed;         /* calls that returned during it, after that */
 static struct lock lock;
 static uint64_t forked_from, fork_tick;
 static bool options_known;
-static bool range_shut; /* CUDASPY_RANGE keeps the gate shut */
-static bool cut; /* somebody cut the file short */
-static bool exits_known; /* atexit() and the like were called */
-static bool wipes; /* the kernel wipes the gate's page in a child */
-static uint64_t own_pid; /* of this process, or of the one it was forked from a moment ago */
+static bool range_shut;         /* CUDASPY_RANGE keeps the gate shut */
+static bool cut;                /* somebody cut the file short */
+static bool exits_known;        /* atexit() and the like were called */
+static bool wipes;              /* the kernel wipes the gate's page in a child */
+static uint64_t own_pid;        /* of this process, or of the one it was forked from a moment ago */
 static uint32_t map_generation; /* of the process that made spy_map */
 
 /* Whether the recording is this process's own, and not its parent's. */
@@ -65,7 +65,6 @@ void spy_unlock(void)
 {
 	lock_give(&lock);
 }
-
 
 static void add_to_header(uint64_t *counter, uint64_t by)
 {
@@ -347,8 +346,8 @@ static void start_recording(void *p)
 	options_known = true;
 	spy_options.gpu = cupti_mode(spy_options.gpu);
 	/* A set-user-id program's files are not ours to make. */
-	if (!getauxval(AT_SECURE) && make_recording(forked ? fork_tick : spy_load_clock.tick,
-	                                            forked ? forked_from : 0))
+	if (!getauxval(AT_SECURE) &&
+	    make_recording(forked ? fork_tick : spy_load_clock.tick, forked ? forked_from : 0))
 		return;
 	cupti_not_started();
 	__atomic_store_n(&phase, PHASE_OFF, __ATOMIC_RELEASE);

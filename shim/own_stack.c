@@ -17,9 +17,10 @@ static __thread bool on_own __attribute__((tls_model("initial-exec")));
 void own_stack_call(void (*f)(void *argument), void *argument)
 {
 	int saved = errno;
-	uint8_t *stack = on_own ? MAP_FAILED
-	                        : mmap(NULL, GUARD_BYTES + OWN_STACK_BYTES, PROT_READ | PROT_WRITE,
-	                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	uint8_t *stack =
+	        on_own ? MAP_FAILED
+	               : mmap(NULL, GUARD_BYTES + OWN_STACK_BYTES, PROT_READ | PROT_WRITE,
+	                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 
 	if (stack == MAP_FAILED) {
 		f(argument);

@@ -16,7 +16,7 @@
 
 static __thread struct {
 	uint32_t depth;
-	int cancel;      /* the thread's own state of cancellation */
+	int cancel;       /* the thread's own state of cancellation */
 	uint64_t signals; /* its own mask, as the kernel has it */
 } quiet __attribute__((tls_model("initial-exec")));
 

@@ -12,13 +12,13 @@
 #include "shim/sampler_thread.h"
 #include "shim/works.h"
 
-#define CALIBRATE_ONE 3   /* of so many samples is a calibration */
+#define CALIBRATE_ONE 3 /* of so many samples is a calibration */
 /* What a process may spend beyond its budget, for short programs: a quarter of it on any class, the
  * rest on those of which next to nothing is known. */
 #define ALLOWANCE_NS 4000000u
 #define GUESS_NS     20000u /* a thread's first sample */
 
-static struct { /* a line of its own, written at first */
+static struct {             /* a line of its own, written at first */
 	uint64_t beyond_ns; /* spent, or about to be, of the allowance */
 	char rest[56];
 } shared __attribute__((aligned(64)));
@@ -214,7 +214,7 @@ static void look(struct spy_span *s, uint64_t key, CUstream stream, const void *
 	uint64_t ticks = spy_clock() - start;
 	sampler_take_out(ticks);
 	if (s->gpu) {
-		m->ticks = ticks; /* booked with the rest of it */
+		m->ticks = ticks;   /* booked with the rest of it */
 	} else if (c && !entered) { /* making a context ready is beyond any budget */
 		rate_spend(&m->rate, ticks);
 		settle(m, ticks);

@@ -70,7 +70,8 @@ void sampler_pair_commit(struct sampler_context *c, struct sampler_pair *p)
 static struct sampler_pair *oldest(struct sampler_context *c)
 {
 	for (;;) {
-		uint64_t waiting = __atomic_load_n(&c->waiting, __ATOMIC_RELAXED), first = UINT64_MAX;
+		uint64_t waiting = __atomic_load_n(&c->waiting, __ATOMIC_RELAXED),
+		         first = UINT64_MAX;
 		unsigned at = SAMPLER_PAIRS;
 		for (; waiting; waiting &= waiting - 1) {
 			unsigned i = (unsigned)__builtin_ctzll(waiting);

@@ -263,7 +263,8 @@ static void mark_threads(const struct tf_map *map, const struct tf_thread *self)
 		struct tf_thread *th = at ? tf_at(map, *at, h->thread_bytes) : NULL;
 		/* Acquire: of one that is in no call, all of its last one is there. */
 		if (th)
-			th->unsealed = th != self && __atomic_load_n(&th->in_call, __ATOMIC_ACQUIRE) != 0;
+			th->unsealed =
+			        th != self && __atomic_load_n(&th->in_call, __ATOMIC_ACQUIRE) != 0;
 	}
 }
 

@@ -18,11 +18,11 @@
 #include "shim/options.h"
 #include "shim/sys.h"
 
-#define KIB           1024ull
-#define MIB           (1024 * KIB)
-#define FIRST_BYTES   (1 * MIB)
-#define RESERVE_MOST  (64ull << 30) /* of address space */
-#define RESERVE_LEAST (64 * MIB)
+#define KIB            1024ull
+#define MIB            (1024 * KIB)
+#define FIRST_BYTES    (1 * MIB)
+#define RESERVE_MOST   (64ull << 30) /* of address space */
+#define RESERVE_LEAST  (64 * MIB)
 #define POPULATE_BYTES (1 * MIB)
 #define NAMES_MOST     10000
 #define LIVE_FOLDERS   2u
@@ -370,7 +370,8 @@ void storage_say_limits(void)
 	file.limit_said = true;
 	snprintf(text, sizeof(text), "%s", file.live);
 	*strrchr(text, '/') = 0;
-	spy_say("the recording takes at most %llu MiB, a quarter of what is free in %s: of its last "
+	spy_say("the recording takes at most %llu MiB, a quarter of what is free in %s: of its "
+	        "last "
 	        "records %llu MiB are kept, not %llu",
 	        (unsigned long long)(file.space_most / MIB), text,
 	        (unsigned long long)(storage_share(UINT64_MAX, 2) / MIB),
@@ -392,8 +393,9 @@ static int grow_file(uint64_t from, uint64_t bytes)
 	if (fd < 0)
 		return fd;
 	if (file_identity(fd, &device, &inode) && device == file.device && inode == file.inode)
-		error = file.in_memory && from + bytes > memory_share(fd, from) ? -ENOSPC
-		                                                                : reserve(fd, from, bytes);
+		error = file.in_memory && from + bytes > memory_share(fd, from)
+		                ? -ENOSPC
+		                : reserve(fd, from, bytes);
 	if (!error && is_short(fd, from + bytes)) {
 		spy_cut_short();
 		error = -ESTALE;
@@ -432,8 +434,7 @@ static void full(const struct tf_header *h, int error)
 	if (!file.full_said && h->magic[0] && !(share && file.limit_said))
 		spy_say("%s cannot grow: %s; calls go on being counted, records are thinned",
 		        file.path,
-		        share ? "it has a quarter of the memory that is free"
-		              : strerror(-error));
+		        share ? "it has a quarter of the memory that is free" : strerror(-error));
 	file.full_said = h->magic[0] != 0;
 }
 
@@ -537,7 +538,8 @@ bool storage_was_cut(void)
 	if (!spy_was_cut())
 		return false;
 	if (!file.cut_said)
-		spy_say("%s was cut short by another program: the recording ended there, CUDA goes on "
+		spy_say("%s was cut short by another program: the recording ended there, CUDA goes "
+		        "on "
 		        "unrecorded",
 		        file.path);
 	file.cut_said = true;

@@ -257,6 +257,34 @@ static void test_a_cut_one(void **state)
 	assert_int_equal(size_of(stub), bytes);
 }
 
+/* What a run does before it makes live data of its own. */
+static void test_a_folder(void **state)
+{
+	char other[PATH_MAX], long_name[2 * PATH_MAX];
+	struct stat st;
+
+	need_lease();
+	snprintf(other, sizeof(other), "%s/other.live", folder);
+	put(other, "not by name", 11);
+	snprintf(long_name, sizeof(long_name), "%s/" LEFTOVER_BEGINS "%0230d" LEFTOVER_ENDS, folder, 1);
+	put(long_name, "not by what is in it", 20);
+	leftover_tidy(folder); /* x.live is not a name of live data */
+	assert_true(exists(live));
+	assert_int_equal(unlink(live), 0);
+	snprintf(live, sizeof(live), "%s/" LEFTOVER_BEGINS "12-0000abcd" LEFTOVER_ENDS, folder);
+	put_live();
+	put_stub(live);
+	leftover_tidy(folder);
+	assert_false(exists(live));
+	assert_int_equal(stat(stub, &st), 0);
+	assert_in_range(st.st_size, made_bytes(&made), UINT32_MAX);
+	assert_int_equal(size_of(other), 11);
+	assert_int_equal(size_of(long_name), 20);
+	leftover_tidy("/nonexistent");
+	leftover_tidy("relative");
+	leftover_tidy("");
+}
+
 static void test_paths_that_are_none(void **state)
 {
 	char longest[PATH_MAX + 2];
@@ -283,6 +311,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_part_that_is_there, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_hostile_live_data, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_a_cut_one, set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_a_folder, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_paths_that_are_none, set_up, tear_down),
 	};
 

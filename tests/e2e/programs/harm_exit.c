@@ -1,9 +1,10 @@
 /*
  * harm_exit WAY: a process that ends while its threads make calls of all kinds.
  *
- *   term WHO   exit(7) in a handler of SIGTERM, which the main thread takes (WHO main), one that
- * has just come into being (newborn) or that loads and unloads modules (loader); sent by who waits
- * for "ready" early      the same, sent by a thread to the main one while CUDA starts or soon after
+ *   term WHO   exit(7) in a handler of SIGTERM, sent by who waits for "ready". It is taken by the
+ *              main thread (WHO main), one that has just come into being (newborn) or one that
+ *              loads and unloads modules (loader)
+ *   early      the same, sent by a thread to the main one while CUDA starts or soon after
  *   alloc      exit(7) in a signal handler inside cuMemAlloc
  *   first      exit(7) while other threads make their first calls
  *   again      exit(7) in a handler, while the main thread is in exit(8) already
