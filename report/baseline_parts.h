@@ -15,6 +15,9 @@ json_t *baseline_values(const struct side *s, baseline_value_fn of, const void *
  * from 0 on. */
 bool baseline_number(const json_t *value, size_t index, size_t count, double *to);
 
+/* A text that was written by json_text() (free it); NULL where there is none. */
+char *baseline_text(const json_t *value);
+
 void baseline_put_steps(json_t *root, const struct side *s);
 void baseline_put_ranges(json_t *root, const struct side *s);
 /* NULL, or the key whose value is wrong. */

@@ -3,15 +3,11 @@
 
 #include "report/alloc.h"
 #include "report/baseline_parts.h"
+#include "report/text.h"
 
 /* Ranges that a baseline holds: those that come first. A file with more is none to commit. */
 #define RANGES_MOST   1000u
 #define RANGES_LEVELS 8u /* outermost ones */
-
-static char *copy(const char *text)
-{
-	return text ? alloc_copy(text, strlen(text)) : NULL;
-}
 
 struct range_key {
 	const struct side *side;
@@ -160,8 +156,8 @@ static const char *read_range(struct range_part *to, const json_t *o, size_t pla
 		if (work >= 0 && value && !baseline_number(value, index, count, &to->of[work]))
 			return metrics[i].name;
 	}
-	to->name = copy(name);
-	to->domain = copy(json_string_value(json_object_get(o, "domain")));
+	to->name = text_original(name);
+	to->domain = baseline_text(json_object_get(o, "domain"));
 	return NULL;
 }
 

@@ -7,6 +7,7 @@
 #include "report/baseline_parts.h"
 #include "report/complain.h"
 #include "report/file.h"
+#include "report/text.h"
 
 #define RECORDINGS_MOST 10000
 #define FILE_MOST       (512u << 20)
@@ -26,11 +27,16 @@ static const char *text_at(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key));
 }
 
+char *baseline_text(const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	return text ? text_original(text) : NULL;
+}
+
 static char *copy_at(const json_t *o, const char *key)
 {
-	const char *text = text_at(o, key);
-
-	return text ? alloc_copy(text, strlen(text)) : NULL;
+	return baseline_text(json_object_get(o, key));
 }
 
 bool baseline_number(const json_t *value, size_t index, size_t count, double *to)
@@ -64,7 +70,7 @@ static int read_parts(struct parts *to, const json_t *o, size_t index, size_t co
 		if (n <= 0)
 			continue;
 		ALLOC_ROOM(to->items, to->count);
-		to->items[to->count++] = (struct part){.name = alloc_copy(name, strlen(name)),
+		to->items[to->count++] = (struct part){.name = text_original(name),
 		                                       .count = (uint64_t)n,
 		                                       .class = SPY_CLASS_COUNT,
 		                                       .total = NAN,

@@ -5,11 +5,6 @@
 #include "report/alloc.h"
 #include "report/baseline_parts.h"
 
-static char *copy(const char *text)
-{
-	return text ? alloc_copy(text, strlen(text)) : NULL;
-}
-
 enum field { MEAN, MIN, MAX, ERROR, FREEDOM, FIELDS };
 static const char *const field_names[FIELDS] = {"mean", "min", "max", "error", "freedom"};
 
@@ -120,7 +115,7 @@ const char *baseline_read_steps(struct step_set *to, const json_t *root, size_t 
 	if (!baseline_number(json_object_get(o, "judged"), index, count, &judged) ||
 	    !(judged < 1e15))
 		return "judged";
-	to->name = copy(json_string_value(json_object_get(o, "name")));
+	to->name = baseline_text(json_object_get(o, "name"));
 	to->count = (uint64_t)all;
 	to->judged = (uint64_t)judged;
 	for (size_t i = 0; i < METRICS; i++) {

@@ -107,6 +107,34 @@ char *text_utf8(const char *text, size_t bytes)
 	return escaped(text, bytes, false);
 }
 
+static int digit(unsigned char c)
+{
+	return isdigit(c) ? c - '0' : tolower(c) - 'a' + 10;
+}
+
+char *text_original(const char *escaped)
+{
+	const unsigned char *s = (const unsigned char *)escaped;
+	size_t left = strlen(escaped);
+	char *out = alloc_zeroed(left + 1, 1), *at = out;
+
+	while (left) {
+		size_t n = 1;
+		if (left > 1 && s[0] == '\\' && s[1] == '\\') {
+			*at++ = '\\';
+			n = 2;
+		} else if (s[0] == '\\' && reads_as_byte(s + 1, left - 1)) {
+			*at++ = (char)(digit(s[2]) << 4 | digit(s[3]));
+			n = 4;
+		} else {
+			*at++ = (char)*s;
+		}
+		s += n;
+		left -= n;
+	}
+	return out;
+}
+
 size_t text_width(const char *text)
 {
 	size_t width = 0;

@@ -51,6 +51,11 @@ const char *storage_path(void)
 	return file.path;
 }
 
+static uint64_t device_of(const struct statx *sx)
+{
+	return (uint64_t)sx->stx_dev_major << 32 | sx->stx_dev_minor;
+}
+
 /* stat without the symbol that glibc 2.33 renewed. */
 bool file_identity(int fd, uint64_t *device, uint64_t *inode)
 {
@@ -58,7 +63,7 @@ bool file_identity(int fd, uint64_t *device, uint64_t *inode)
 
 	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &sx))
 		return false;
-	*device = (uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor;
+	*device = device_of(&sx);
 	*inode = sx.stx_ino;
 	return true;
 }
@@ -78,12 +83,20 @@ static bool reservation_holds(int fd)
 	       (unsigned long)fs.f_type == TMPFS_MAGIC;
 }
 
-/* Whether the file lacks any of its first `end` bytes: it was cut, and perhaps made longer again. */
+static bool is_live(const struct statx *sx)
+{
+	return device_of(sx) == file.device && sx->stx_ino == file.inode;
+}
+
+/* Whether the file lacks any of its first `end` bytes: it was cut, and perhaps made longer again. Of
+ * another file that has got the descriptor's number meanwhile it says nothing. */
 static bool is_short(int fd, uint64_t end)
 {
 	struct statx sx;
 
-	return !syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_BLOCKS, &sx) &&
+	return !syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO | STATX_SIZE | STATX_BLOCKS,
+	                &sx) &&
+	       is_live(&sx) &&
 	       (sx.stx_size < end || (file.blocks_tell && sx.stx_blocks * 512 < end));
 }
 
@@ -527,11 +540,9 @@ void storage_publish(void)
 bool storage_was_cut(void)
 {
 	int fd = sys_open(file.live, O_RDONLY | O_NOFOLLOW, 0);
-	uint64_t device, inode;
 
 	if (fd >= 0) { /* its pages may all have been touched before: then no fault told */
-		if (file_identity(fd, &device, &inode) && inode == file.inode &&
-		    is_short(fd, tf_header(&spy_map)->file_end))
+		if (is_short(fd, tf_header(&spy_map)->file_end))
 			spy_cut_short();
 		sys_close(fd);
 	}

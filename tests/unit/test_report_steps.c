@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "report/alloc.h"
 #include "report/baseline.h"
 #include "report/judge.h"
 #include "tests/unit/recording.h"
@@ -119,6 +120,10 @@ static void test_error_of_a_mean(void **state)
 
 static void must_be_same(const struct figures *a, const struct figures *b)
 {
+	assert_string_equal(a->verdict, b->verdict);
+	assert_int_equal(a->kernels.count, b->kernels.count);
+	for (size_t i = 0; i < a->kernels.count; i++)
+		assert_string_equal(a->kernels.items[i].name, b->kernels.items[i].name);
 	assert_int_equal(a->steps.source, b->steps.source);
 	assert_string_equal(a->steps.name, b->steps.name);
 	assert_int_equal(a->steps.judged, b->steps.judged);
@@ -145,7 +150,13 @@ static void must_be_same(const struct figures *a, const struct figures *b)
 	}
 }
 
-/* What a baseline holds of steps and ranges is what its recordings have, one by one. */
+static void renamed(char **name, const char *to)
+{
+	free(*name);
+	*name = strdup(to);
+}
+
+/* What a baseline holds of steps and ranges, and the names of all, is what its recordings have, one by one. */
 static void test_baseline_holds_them(void **state)
 {
 	struct figures runs[2];
@@ -163,6 +174,13 @@ static void test_baseline_holds_them(void **state)
 	struct step_figure *launches = &runs[1].steps.of[metric_work(&metrics[METRIC_LAUNCHES])];
 	*launches = (struct step_figure){3.5, 3, 4, 0.125, 9};
 	runs[1].ranges.items[1].of[metric_work(&metrics[METRIC_LAUNCHES])] = 50;
+	for (int i = 0; i < 2; i++) { /* what JSON's text cannot hold, and what looks like it */
+		renamed(&runs[i].ranges.items[1].name, "\\x1b\\\\ \x7f\xff");
+		renamed(&runs[i].verdict, "a\\xff\x7f");
+		ALLOC_ROOM(runs[i].kernels.items, runs[i].kernels.count);
+		runs[i].kernels.items[runs[i].kernels.count++] =
+		        (struct part){.name = strdup("k\\x1b\xff"), .count = 3};
+	}
 	FILE *to = fdopen(dup(fd), "w");
 	baseline_write(&s, to);
 	fclose(to);
