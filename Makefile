@@ -22,9 +22,7 @@ WARN     := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-p
 SPY_CFLAGS := -std=gnu11 -D_GNU_SOURCE -fvisibility=hidden $(WARN) -iquote . -iquote $(O)/gen \
 	-isystem $(CUDA_INC) -DCUDASPY_VERSION='"$(VERSION)"'
 ifdef SAN
-# Not null: GCC 14 asks for the address of a thread's variable by the flags of an addition that the linker replaces. What
-# reads through a null pointer ends all the same.
-SPY_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined -fno-sanitize=null
+SPY_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 SAN_LDFLAGS := -fsanitize=$(SAN)
 endif
 

@@ -10,7 +10,7 @@
 #include "shim/sys.h"
 #include "shim/thread.h"
 
-__thread struct spy_tls spy_tls __attribute__((tls_model("initial-exec"), aligned(64))) = {
+__thread struct spy_tls spy_tls __attribute__((tls_model(SPY_TLS_MODEL), aligned(64))) = {
         .generation = SPY_NO_GENERATION};
 static struct tf_record no_record = {.flags = TF_NO_ARGS};
 struct spy_span spy_nobody = {.rec = &no_record,
@@ -221,6 +221,8 @@ void spy_look_again(void)
 	struct spy_span *o = spy_tls.outer;
 	int saved = errno;
 
+	if (!o) /* it was taken for dead */
+		return;
 	if (o->mode == SPAN_PASSIVE)
 		catch_up(o, false);
 	else if (o->mode == SPAN_UNSEEN && catch_up(o, false))

@@ -105,7 +105,10 @@ struct spy_tls {
 	struct tf_record nested; /* of the timed span inside the outermost one */
 };
 
-extern __thread struct spy_tls spy_tls __attribute__((tls_model("initial-exec"), aligned(64)));
+#ifndef SPY_TLS_MODEL /* programs for tests have another */
+#define SPY_TLS_MODEL "initial-exec"
+#endif
+extern __thread struct spy_tls spy_tls __attribute__((tls_model(SPY_TLS_MODEL), aligned(64)));
 
 /* What is done about GPU time at each piece of work given to the GPU. */
 enum spy_gpu {

@@ -20,7 +20,7 @@ uint64_t spy_load_tick;
 
 /* Where the module under test has its own, that is taken. */
 union spy_gate_page spy_gate_page __attribute__((weak, aligned(4096)));
-__thread struct spy_tls spy_tls __attribute__((weak, tls_model("initial-exec"))) = {
+__thread struct spy_tls spy_tls __attribute__((weak, tls_model(SPY_TLS_MODEL))) = {
 	.generation = SPY_NO_GENERATION };
 struct spy_options spy_options __attribute__((weak));
 
