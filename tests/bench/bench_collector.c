@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shim/trace_format.h"
+#include "shim/core/format/trace_format.h"
 
 #define BURST    800ul
 #define PAUSE_US 2000u /* after each burst: the 400,000 launches a second of a program bound by them */

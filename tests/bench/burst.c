@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shim/clock.h"
-#include "shim/trace_format.h"
+#include "shim/base/clock.h"
+#include "shim/core/format/trace_format.h"
 
 #define FLOOR_RECORDS 8192u /* what the shim's ring grows to under these bursts */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/clock.h"
+#include "shim/base/clock.h"
 
 #define BURSTS_MOST 65536u
 

@@ -11,11 +11,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "report/baseline.h"
-#include "report/compare.h"
-#include "report/config.h"
-#include "report/out_check.h"
-#include "report/text.h"
+#include "report/gate/baseline.h"
+#include "report/gate/compare.h"
+#include "report/gate/config.h"
+#include "report/output/out_check.h"
+#include "report/base/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

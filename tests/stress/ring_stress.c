@@ -14,11 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/drain.h"
-#include "shim/notes.h"
-#include "shim/options.h"
-#include "shim/recording.h"
-#include "shim/thread.h"
+#include "shim/core/drain/drain.h"
+#include "shim/args/args.h"
+#include "shim/core/options/options.h"
+#include "shim/life/recording.h"
+#include "shim/record/thread.h"
 #include "tests/unit/shim_stubs.h"
 
 #define BELOW_WRAP  200u

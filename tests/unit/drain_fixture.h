@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/drain.h"
-#include "shim/hist.h"
+#include "shim/core/drain/drain.h"
+#include "shim/core/format/histogram.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/findings.h"
-#include "report/model.h"
+#include "report/analysis/findings/findings.h"
+#include "report/model/model.h"
 #include "tests/unit/unit.h"
 
 #define US 1e3

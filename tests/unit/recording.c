@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/seal.h"
+#include "shim/core/format/seal.h"
 #include "tests/unit/recording.h"
 
 static void fail(const char *what)

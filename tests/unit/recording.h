@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "shim/trace_map.h"
+#include "shim/core/format/trace_map.h"
 
 struct made {
 	struct tf_map map; /* first; its memory does not move */

@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/hist.h"
-#include "shim/works.h"
+#include "shim/core/format/histogram.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 
 struct tf_work *made_work(struct made *m, struct tf_work key, uint64_t count)

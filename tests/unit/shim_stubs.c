@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/clock.h"
-#include "shim/cpu.h"
-#include "shim/options.h"
-#include "shim/own_stack.h"
-#include "shim/recording.h"
-#include "shim/sampler.h"
-#include "shim/span.h"
-#include "shim/storage.h"
+#include "shim/base/clock.h"
+#include "shim/cpu/cpu.h"
+#include "shim/core/options/options.h"
+#include "shim/base/own_stack.h"
+#include "shim/life/recording.h"
+#include "shim/sampler/sampler.h"
+#include "shim/record/span.h"
+#include "shim/life/storage.h"
 
 struct tf_map spy_map;
 uint32_t spy_generation = 1;

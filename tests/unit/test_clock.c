@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/clock.h"
+#include "shim/base/clock.h"
 #include "tests/unit/unit.h"
 
 static uint64_t realtime_ns(void)

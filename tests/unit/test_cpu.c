@@ -7,10 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/clock.h"
-#include "shim/cpu.h"
-#include "shim/cpu_read.h"
-#include "shim/lifecycle.h"
+#include "shim/base/clock.h"
+#include "shim/cpu/cpu.h"
+#include "shim/cpu/cpu_read.h"
+#include "shim/life/lifecycle.h"
 #include "tests/unit/shim_stubs.h"
 #include "tests/unit/unit.h"
 

@@ -1,13 +1,13 @@
 /* CUPTI's records to ours: times, causes, names, the ring that fills; records that are no good. */
-#include "shim/cupti_records.h"
+#include "shim/cupti/cupti_records.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include "shim/clock.h"
-#include "shim/cupti_buffers.h"
-#include "shim/recording.h"
-#include "shim/registry.h"
-#include "shim/thread.h"
+#include "shim/base/clock.h"
+#include "shim/cupti/cupti_buffers.h"
+#include "shim/life/recording.h"
+#include "shim/handles/registry.h"
+#include "shim/record/thread.h"
 #include "tests/unit/shim_stubs.h"
 
 #define RECORD_BYTES 160 /* of every record in these tests, but for those of graphs */

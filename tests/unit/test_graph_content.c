@@ -1,12 +1,12 @@
 /* What a graph does as a number, on a driver that the test makes up: graphs are arrays of nodes. */
-#include "shim/graph_content.h"
+#include "shim/handles/graph_content.h"
 
 #include <errno.h>
 #include <string.h>
-#include "shim/ranges.h"
-#include "shim/real.h"
-#include "shim/registry.h"
-#include "shim/sampler.h"
+#include "shim/handles/memory_map.h"
+#include "shim/base/real.h"
+#include "shim/handles/registry.h"
+#include "shim/sampler/sampler.h"
 #include "tests/unit/shim_stubs.h"
 
 #define MOST 1100u

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/hist.h"
+#include "shim/core/format/histogram.h"
 #include "tests/unit/shim_stubs.h"
 
 #define VALUES 200000

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shim/leftover.h"
+#include "shim/core/sys/leftover.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 

@@ -11,11 +11,11 @@ extern init_function InitializeInjectionNvtx2_fnptr;
 #include <errno.h>
 #include <pthread.h>
 
-#include "shim/nvtx.h"
-#include "shim/nvtx_abi.h"
-#include "shim/notes.h"
-#include "shim/options.h"
-#include "shim/thread.h"
+#include "shim/nvtx/nvtx.h"
+#include "shim/nvtx/nvtx_abi.h"
+#include "shim/args/args.h"
+#include "shim/core/options/options.h"
+#include "shim/record/thread.h"
 #include "tests/unit/shim_stubs.h"
 
 /* ---- the ABI ---- */

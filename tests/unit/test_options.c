@@ -4,7 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/options.h"
+#include "shim/core/options/options.h"
 #include "tests/unit/shim_stubs.h"
 
 #define MIB (1ull << 20)

@@ -1,7 +1,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "shim/ranges.h"
+#include "shim/handles/memory_map.h"
 #include "tests/unit/shim_stubs.h"
 
 /* The same by the simplest means: a list, looked through from end to end. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/compare.h"
+#include "report/gate/compare.h"
 #include "tests/unit/unit.h"
 
 /* A comparison of runs of which only what a test sets is not zero; its runs are its own. */

@@ -1,4 +1,4 @@
-#include "shim/works.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/steady.h"
 
 #define MIB (1u << 20)

@@ -1,4 +1,4 @@
-#include "report/findings_parts.h"
+#include "report/analysis/findings/findings_internal.h"
 #include "tests/unit/findings_fixture.h"
 
 static struct history_work works[MADE_STREAMS];

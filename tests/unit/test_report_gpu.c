@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/model_gpu_pairs.h"
-#include "report/out_page.h"
-#include "shim/works.h"
+#include "report/model/model_gpu_pairs.h"
+#include "report/output/text/out_page.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"

@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/model.h"
-#include "shim/works.h"
+#include "report/model/model.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/model.h"
+#include "report/model/model.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"

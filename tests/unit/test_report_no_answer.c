@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/judge.h"
+#include "report/gate/judge.h"
 #include "tests/unit/unit.h"
 
 #define KERNELS 3

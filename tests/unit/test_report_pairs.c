@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/model_gpu_pairs.h"
-#include "shim/works.h"
+#include "report/model/model_gpu_pairs.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "report/pattern.h"
+#include "report/base/pattern.h"
 #include "tests/unit/unit.h"
 
 static bool finds(const char *pattern, const char *text)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/judge.h"
+#include "report/gate/judge.h"
 #include "tests/unit/unit.h"
 
 static struct rule parsed(const char *text)

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "report/alloc.h"
-#include "report/baseline.h"
-#include "report/judge.h"
+#include "report/base/alloc.h"
+#include "report/gate/baseline.h"
+#include "report/gate/judge.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/error_names.h"
-#include "report/names.h"
-#include "report/text.h"
-#include "report/units.h"
-#include "shim/classes.h"
+#include "report/model/error_names.h"
+#include "report/base/names.h"
+#include "report/base/text.h"
+#include "report/base/units.h"
+#include "shim/core/format/classes.h"
 #include "tests/unit/unit.h"
 
 static void expect(char *got, const char *wanted)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/verdict.h"
+#include "report/analysis/verdict/verdict.h"
 #include "tests/unit/unit.h"
 
 #define MS 1e6

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "report/model.h"
-#include "report/replay.h"
-#include "report/whatif.h"
-#include "shim/works.h"
+#include "report/model/model.h"
+#include "report/analysis/replay/replay.h"
+#include "report/analysis/whatif/whatif.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"

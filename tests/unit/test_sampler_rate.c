@@ -1,6 +1,6 @@
 /* The sampler's budget, in time that the test makes up: a thread that launches steadily, samples when its classes are
  * due, and pays for it. */
-#include "shim/sampler_class.h"
+#include "shim/sampler/sampler_class.h"
 #include "tests/unit/shim_stubs.h"
 
 #define LAUNCH 9000u   /* ticks from launch to launch: 3 us */

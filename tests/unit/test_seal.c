@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/seal.h"
+#include "shim/core/format/seal.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 

@@ -3,11 +3,11 @@
 #include <signal.h>
 #include <string.h>
 
-#include "shim/notes.h"
-#include "shim/options.h"
-#include "shim/own_time.h"
-#include "shim/registry.h"
-#include "shim/thread.h"
+#include "shim/args/args.h"
+#include "shim/core/options/options.h"
+#include "shim/record/own_time.h"
+#include "shim/handles/registry.h"
+#include "shim/record/thread.h"
 #include "tests/unit/shim_stubs.h"
 
 /* ---- what is not looked at here ---------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-#include "shim/steps.h"
+#include "shim/core/steps/steps.h"
 #include "tests/unit/drain_fixture.h"
 
 static struct steps *steps;

@@ -7,10 +7,10 @@
 
 static int say_file_system(int fd, struct statfs *fs);
 static int reserve_space(int fd, int mode, off_t from, off_t bytes);
-#include "shim/sys.h"
+#include "shim/base/sys.h"
 #define fstatfs(fd, fs)		     say_file_system(fd, fs)
 #define fallocate(fd, mode, from, n) reserve_space(fd, mode, from, n)
-#include "shim/storage.c"
+#include "shim/life/storage.c"
 #undef fstatfs
 #undef fallocate
 

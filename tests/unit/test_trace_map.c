@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "shim/trace_map.h"
+#include "shim/core/format/trace_map.h"
 #include "tests/unit/shim_stubs.h"
 
 static int start(void **state)

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#include "shim/estimate.h"
-#include "shim/timeline.h"
-#include "shim/works.h"
+#include "shim/core/gpu_time/estimate.h"
+#include "shim/core/timeline/timeline.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 

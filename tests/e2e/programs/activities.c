@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "shim/trace_map.h"
+#include "shim/core/format/trace_map.h"
 
 static struct tf_map map;
 static const char *comma;

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "shim/works.h"
+#include "shim/core/work/work_class.h"
 
 static struct tf_map map;
 static const char *const kinds[TF_WORK_KINDS] = {"none", "kernel", "graph", "copy", "set", "empty", "null"};
