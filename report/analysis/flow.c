@@ -8,12 +8,12 @@
 
 #define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
 
-void flow_start(struct flow *f, const struct history *h, bool paced)
+void flow_start(struct flow *f, const struct call_log *h, bool paced)
 {
 	*f = (struct flow){.h = h, .paced = paced, .base = -INFINITY};
 	f->events = alloc_zeroed((size_t)h->events + 1, sizeof(*f->events));
 	for (uint32_t i = 0; i < h->events; i++)
-		f->events[i] = (struct flow_event){.stream = HISTORY_NONE, .until = -INFINITY};
+		f->events[i] = (struct flow_event){.stream = CALL_LOG_NONE, .until = -INFINITY};
 }
 
 void flow_end(struct flow *f)
@@ -22,22 +22,22 @@ void flow_end(struct flow *f)
 	f->events = NULL;
 }
 
-bool flow_is_work(const struct act *a)
+bool flow_is_work(const struct call_event *a)
 {
 	return a->kind != TF_WORK_NONE && !a->result && !(a->flags & TF_CAPTURED);
 }
 
-bool flow_is_blocking(const struct act *a)
+bool flow_is_blocking(const struct call_event *a)
 {
 	return flow_is_work(a) && a->class == SPY_CLASS_COPY &&
 	       (!a->async || (a->memory == SPY_MEM_PAGEABLE && a->direction == SPY_DIR_DTOH)) &&
 	       a->direction != SPY_DIR_DTOD && a->direction != SPY_DIR_PTOP;
 }
 
-bool flow_is_wait(const struct act *a)
+bool flow_is_wait(const struct call_event *a)
 {
 	bool frees = a->class == SPY_CLASS_ALLOC && a->is_free && a->memory != SPY_MEM_PAGEABLE &&
-	             a->role != HISTORY_ROLE_ALLOC_ORDERED;
+	             a->role != CALL_LOG_ROLE_ALLOC_ORDERED;
 
 	return !a->result && (a->class == SPY_CLASS_SYNC || frees || flow_is_blocking(a));
 }
@@ -47,7 +47,7 @@ static bool is_legacy(const struct flow *f, uint32_t stream)
 	return f->h->streams[stream].flags & TF_STREAM_LEGACY;
 }
 
-bool flow_stream_is_blocking(const struct history *h, uint32_t stream)
+bool flow_stream_is_blocking(const struct call_log *h, uint32_t stream)
 {
 	return !(h->streams[stream].flags & (FLAG_NON_BLOCKING | TF_STREAM_LEGACY));
 }
@@ -105,7 +105,7 @@ double flow_ends(const struct flow *f, uint32_t device, uint32_t but)
 }
 
 /* What the work has to wait for because of the legacy default stream. */
-static double legacy_lets(const struct flow *f, const struct act *a)
+static double legacy_lets(const struct flow *f, const struct call_event *a)
 {
 	uint32_t stream = a->stream;
 	double ends = -INFINITY;
@@ -124,7 +124,7 @@ static double legacy_lets(const struct flow *f, const struct act *a)
 	return ends;
 }
 
-double flow_lets(const struct flow *f, const struct act *a)
+double flow_lets(const struct flow *f, const struct call_event *a)
 {
 	const struct flow_stream *s = find(f, a->stream);
 
@@ -142,13 +142,13 @@ static void done(struct flow *f, struct flow_stream *s, double now)
 
 /* The driver stages it, and returns when the last piece is on its way: that is left out where there
  * were more. */
-static bool ends_by_return(const struct act *a)
+static bool ends_by_return(const struct call_event *a)
 {
 	return a->kind == TF_WORK_COPY && a->memory == SPY_MEM_PAGEABLE &&
 	       a->direction == SPY_DIR_HTOD && (double)a->bytes > ESTIMATE_PIECE_IN * a->items;
 }
 
-static void add_work(struct flow *f, const struct act *a, struct flow_stream *s)
+static void add_work(struct flow *f, const struct call_event *a, struct flow_stream *s)
 {
 	double ns = a->gpu * a->items;
 
@@ -164,7 +164,7 @@ static void add_work(struct flow *f, const struct act *a, struct flow_stream *s)
 		done(f, s, a->end);
 }
 
-static void waited_for_stream(struct flow *f, const struct act *a)
+static void waited_for_stream(struct flow *f, const struct call_event *a)
 {
 	bool legacy = is_legacy(f, a->stream);
 
@@ -176,7 +176,7 @@ static void waited_for_stream(struct flow *f, const struct act *a)
 	}
 }
 
-static void waited_for_event(struct flow *f, const struct act *a)
+static void waited_for_event(struct flow *f, const struct call_event *a)
 {
 	const struct flow_event *e = &f->events[a->event];
 
@@ -184,23 +184,23 @@ static void waited_for_event(struct flow *f, const struct act *a)
 		f->base = fmax(f->base, e->until);
 		return;
 	}
-	struct flow_stream *s = e->stream == HISTORY_NONE ? NULL : find(f, e->stream);
+	struct flow_stream *s = e->stream == CALL_LOG_NONE ? NULL : find(f, e->stream);
 	if (s && s->until <= e->until) /* nothing came after it */
 		done(f, s, a->end);
 }
 
-static void waited_for_device(struct flow *f, const struct act *a)
+static void waited_for_device(struct flow *f, const struct call_event *a)
 {
 	for (size_t i = 0; i < f->count; i++)
 		if (device_of(f, f->busy[i].stream) == a->device)
 			done(f, &f->busy[i], a->end);
 }
 
-static void add_event(struct flow *f, const struct act *a)
+static void add_event(struct flow *f, const struct call_event *a)
 {
-	if (a->stream == HISTORY_NONE || a->event >= f->h->events)
+	if (a->stream == CALL_LOG_NONE || a->event >= f->h->events)
 		return;
-	if (a->role == HISTORY_ROLE_EVENT_RECORD) {
+	if (a->role == CALL_LOG_ROLE_EVENT_RECORD) {
 		const struct flow_stream *s = find(f, a->stream);
 		f->events[a->event] = (struct flow_event){
 		        .stream = a->stream, .until = s ? fmax(s->until, s->after) : -INFINITY};
@@ -214,32 +214,32 @@ static void add_event(struct flow *f, const struct act *a)
 		s->after = fmax(s->after, until);
 }
 
-void flow_add(struct flow *f, const struct act *a)
+void flow_add(struct flow *f, const struct call_event *a)
 {
 	if (a->result)
 		return;
-	if (flow_is_work(a) && a->stream != HISTORY_NONE) {
+	if (flow_is_work(a) && a->stream != CALL_LOG_NONE) {
 		struct flow_stream *s = place(f, a->stream, f->paced ? a->start : f->base);
 		if (s)
 			add_work(f, a, s);
 		return;
 	}
 	switch (a->role) {
-	case HISTORY_ROLE_EVENT_RECORD:
-	case HISTORY_ROLE_EVENT_WAIT:
+	case CALL_LOG_ROLE_EVENT_RECORD:
+	case CALL_LOG_ROLE_EVENT_WAIT:
 		add_event(f, a);
 		break;
-	case HISTORY_ROLE_SYNC_STREAM:
-	case HISTORY_ROLE_QUERY_STREAM:
-		if (a->stream != HISTORY_NONE)
+	case CALL_LOG_ROLE_SYNC_STREAM:
+	case CALL_LOG_ROLE_QUERY_STREAM:
+		if (a->stream != CALL_LOG_NONE)
 			waited_for_stream(f, a);
 		break;
-	case HISTORY_ROLE_SYNC_EVENT:
-	case HISTORY_ROLE_QUERY_EVENT:
+	case CALL_LOG_ROLE_SYNC_EVENT:
+	case CALL_LOG_ROLE_QUERY_EVENT:
 		if (a->event < f->h->events)
 			waited_for_event(f, a);
 		break;
-	case HISTORY_ROLE_SYNC_ALL:
+	case CALL_LOG_ROLE_SYNC_ALL:
 		waited_for_device(f, a);
 		break;
 	default:

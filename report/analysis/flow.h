@@ -25,7 +25,7 @@ struct flow_event { /* what was ahead of it as it was recorded */
 };
 
 struct flow {
-	const struct history *h;
+	const struct call_log *h;
 	bool paced;
 	bool alone; /* the legacy default stream and the blocking ones leave one another alone */
 	bool full;  /* there were too many streams at a time: nothing here holds */
@@ -36,29 +36,29 @@ struct flow {
 	double pieces, unknown; /* calls that gave work; of these: without a known duration */
 };
 
-void flow_start(struct flow *f, const struct history *h, bool paced);
+void flow_start(struct flow *f, const struct call_log *h, bool paced);
 void flow_end(struct flow *f);
 
 /* The call has returned. In the order of the history. */
-void flow_add(struct flow *f, const struct act *a);
+void flow_add(struct flow *f, const struct call_event *a);
 
 /*
- * When the work given so far ends, of all streams of a device but one (HISTORY_NONE: of all).
+ * When the work given so far ends, of all streams of a device but one (CALL_LOG_NONE: of all).
  * INFINITY: not known; -INFINITY: there is none.
  */
 double flow_ends(const struct flow *f, uint32_t device, uint32_t but);
 /* When a call that gives work could have begun it: what is ahead of it has ended; -INFINITY: at
  * once. Asked before flow_add(). */
-double flow_lets(const struct flow *f, const struct act *a);
+double flow_lets(const struct flow *f, const struct call_event *a);
 
 /* A stream that the legacy default stream waits for, and that waits for it. */
-bool flow_stream_is_blocking(const struct history *h, uint32_t stream);
+bool flow_stream_is_blocking(const struct call_log *h, uint32_t stream);
 /* The call gave the GPU work. */
-bool flow_is_work(const struct act *a);
+bool flow_is_work(const struct call_event *a);
 /* A copy that has been made when the call returns. */
-bool flow_is_blocking(const struct act *a);
+bool flow_is_blocking(const struct call_event *a);
 /* The call waits: it is there for that, copies what must be ready then, or frees memory that may be
  * in use. */
-bool flow_is_wait(const struct act *a);
+bool flow_is_wait(const struct call_event *a);
 
 #endif

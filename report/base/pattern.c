@@ -52,7 +52,7 @@ static struct pattern_node *insert(struct parser *p, size_t at, size_t count)
 	return p->nodes + at;
 }
 
-static struct pattern_node *append(struct parser *p, enum node_kind kind)
+static struct pattern_node *append(struct parser *p, enum pattern_node_kind kind)
 {
 	struct pattern_node *n = insert(p, p->count, 1);
 
@@ -69,7 +69,7 @@ static void add_fork(struct parser *p, size_t at, int32_t next, int32_t other)
 		*n = (struct pattern_node){.kind = NODE_FORK, .next = next, .other = other};
 }
 
-static void append_seam(struct parser *p, enum seam seam)
+static void append_seam(struct parser *p, enum pattern_seam seam)
 {
 	struct pattern_node *n = append(p, NODE_SEAM);
 
@@ -182,13 +182,13 @@ static void parse_atom(struct parser *p)
 
 /* ---- repetition ---- */
 
-/* Another of what stands from `from` to `upto`, at the end. */
-static void copy(struct parser *p, size_t from, size_t upto)
+/* Another of what stands from `from` to `up to`, at the end. */
+static void copy(struct parser *p, size_t from, size_t until)
 {
 	size_t at = p->count;
 
-	if (insert(p, at, upto - from))
-		memcpy(p->nodes + at, p->nodes + from, (upto - from) * sizeof(*p->nodes));
+	if (insert(p, at, until - from))
+		memcpy(p->nodes + at, p->nodes + from, (until - from) * sizeof(*p->nodes));
 }
 
 /* What begins at `from` any number of times; or, unless `again`, once or not. */
@@ -215,7 +215,7 @@ static void parse_count(struct parser *p, size_t from)
 {
 	unsigned least = 0, most = 0;
 	bool has_least = parse_number(p, &least), has_most = false, comma = *p->at == ',';
-	size_t upto = p->count;
+	size_t until = p->count;
 
 	if (comma) {
 		p->at++;
@@ -231,22 +231,22 @@ static void parse_count(struct parser *p, size_t from)
 	}
 	p->at++;
 	for (unsigned i = 0; i < least; i++)
-		copy(p, from, upto);
+		copy(p, from, until);
 	for (unsigned i = least; has_most && i < most; i++) {
 		size_t one = p->count;
-		copy(p, from, upto);
+		copy(p, from, until);
 		make_optional(p, one, false);
 	}
 	if (!has_most) {
 		size_t one = p->count;
-		copy(p, from, upto);
+		copy(p, from, until);
 		make_optional(p, one, true);
 	}
 	if (p->wrong)
 		return;
 	/* The one that was copied goes. */
-	memmove(p->nodes + from, p->nodes + upto, (p->count - upto) * sizeof(*p->nodes));
-	p->count -= upto - from;
+	memmove(p->nodes + from, p->nodes + until, (p->count - until) * sizeof(*p->nodes));
+	p->count -= until - from;
 }
 
 static void parse_repeated(struct parser *p)
@@ -291,7 +291,7 @@ static void parse_either(struct parser *p)
 		p->nodes[end].next = p->nodes[end].other = (int32_t)(p->count - end);
 }
 
-int pattern_compile(struct regex *to, const char *text, char why[PATTERN_ERROR_BYTES])
+int pattern_compile(struct pattern_regex *to, const char *text, char why[PATTERN_ERROR_BYTES])
 {
 	struct parser p = {
 	        .at = text, .why = why, .nodes = alloc_zeroed(NODES_MOST, sizeof(*p.nodes))};
@@ -303,14 +303,14 @@ int pattern_compile(struct regex *to, const char *text, char why[PATTERN_ERROR_B
 		return -1;
 	}
 	struct pattern_node *fitting = realloc(p.nodes, p.count * sizeof(*p.nodes));
-	*to = (struct regex){.nodes = fitting ? fitting : p.nodes, .count = p.count};
+	*to = (struct pattern_regex){.nodes = fitting ? fitting : p.nodes, .count = p.count};
 	to->scratch = pattern_scratch(to);
 	return 0;
 }
 
-void pattern_free(struct regex *p)
+void pattern_free(struct pattern_regex *p)
 {
 	free(p->nodes);
 	free(p->scratch);
-	*p = (struct regex){0};
+	*p = (struct pattern_regex){0};
 }

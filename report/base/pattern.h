@@ -13,16 +13,16 @@
 
 #define PATTERN_ERROR_BYTES 128
 
-struct regex {
+struct pattern_regex {
 	struct pattern_node *nodes; /* where a match begins: the first one */
 	size_t count;
 	struct pattern_scratch *scratch;
 };
 
 /* 0 when `to` was compiled (free it); else -1 and why not. */
-int pattern_compile(struct regex *to, const char *text, char why[PATTERN_ERROR_BYTES]);
-void pattern_free(struct regex *p);
+int pattern_compile(struct pattern_regex *to, const char *text, char why[PATTERN_ERROR_BYTES]);
+void pattern_free(struct pattern_regex *p);
 
-bool pattern_finds(const struct regex *p, const char *text);
+bool pattern_finds(const struct pattern_regex *p, const char *text);
 
 #endif

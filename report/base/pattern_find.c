@@ -21,7 +21,7 @@ static bool has(const uint64_t set[4], unsigned char c)
 	return set[c / 64] >> c % 64 & 1;
 }
 
-static bool holds(enum seam seam, const char *text, const char *at)
+static bool holds(enum pattern_seam seam, const char *text, const char *at)
 {
 	bool before = at > text && pattern_is_word((unsigned char)at[-1]),
 	     after = pattern_is_word((unsigned char)*at);
@@ -44,7 +44,7 @@ static bool holds(enum seam seam, const char *text, const char *at)
 }
 
 /* What can be reached from a node without a character goes into list `to`; true: the end is. */
-static bool reach(const struct regex *p, uint32_t from, int to, const char *text, const char *at)
+static bool reach(const struct pattern_regex *p, uint32_t from, int to, const char *text, const char *at)
 {
 	struct pattern_scratch *s = p->scratch;
 	size_t depth = 0;
@@ -68,7 +68,7 @@ static bool reach(const struct regex *p, uint32_t from, int to, const char *text
 	return false;
 }
 
-bool pattern_finds(const struct regex *p, const char *text)
+bool pattern_finds(const struct pattern_regex *p, const char *text)
 {
 	struct pattern_scratch *s = p->scratch;
 	int now = 0;
@@ -97,7 +97,7 @@ bool pattern_finds(const struct regex *p, const char *text)
 }
 
 /* Of the nodes that a match may begin at; a seam may hold anywhere. */
-static void find_first(const struct regex *p, struct pattern_scratch *s)
+static void find_first(const struct pattern_regex *p, struct pattern_scratch *s)
 {
 	size_t depth = 0;
 
@@ -119,7 +119,7 @@ static void find_first(const struct regex *p, struct pattern_scratch *s)
 	}
 }
 
-struct pattern_scratch *pattern_scratch(const struct regex *p)
+struct pattern_scratch *pattern_scratch(const struct pattern_regex *p)
 {
 	/* A node is put on the stack by two others at most, or so: by each fork twice. */
 	size_t bytes = p->count * (sizeof(uint64_t) + 4 * sizeof(uint32_t)) + 64;

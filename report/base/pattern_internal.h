@@ -6,14 +6,14 @@
 
 #include "report/base/pattern.h"
 
-enum node_kind {
+enum pattern_node_kind {
 	NODE_BYTE, /* one of `bytes` */
 	NODE_FORK, /* goes on at `next` and at `other` */
 	NODE_SEAM, /* goes on where `seam` holds */
 	NODE_FOUND
 };
 
-enum seam { /* between two characters */
+enum pattern_seam { /* between two characters */
 	    SEAM_START,
 	    SEAM_END,
 	    SEAM_WORD_START,
@@ -24,13 +24,13 @@ enum seam { /* between two characters */
 
 /* Where it goes on is said by how many nodes that is away: a piece of a pattern can be copied. */
 struct pattern_node {
-	enum node_kind kind;
-	enum seam seam;
+	enum pattern_node_kind kind;
+	enum pattern_seam seam;
 	int32_t next, other;
 	uint64_t bytes[4]; /* a bit each */
 };
 
-struct pattern_scratch *pattern_scratch(const struct regex *p);
+struct pattern_scratch *pattern_scratch(const struct pattern_regex *p);
 
 bool pattern_is_word(unsigned char c);
 

@@ -47,7 +47,7 @@ static const struct option_row rows[] = {
 };
 
 static const char *const format_names[] = {"text", "json", "md", "junit", "github", NULL};
-static void (*const formats[])(const struct check *, const struct out_options *) = {
+static void (*const formats[])(const struct out_check *, const struct out_options *) = {
         out_check_text, out_check_json, out_check_markdown, out_check_junit, out_check_github};
 
 static int read_steps(struct check_request *r, bool skip, const char *value)

@@ -17,7 +17,7 @@ struct check_request {
 	size_t expected; /* kernels: rules of `config` that the command line has beside limits */
 	const char *baseline, *config_file, *save, *output, *explain;
 	bool list;
-	void (*write)(const struct check *, const struct out_options *);
+	void (*write)(const struct out_check *, const struct out_options *);
 };
 
 enum check_asked { CHECK_JUDGE, CHECK_HELP, CHECK_WRONG };

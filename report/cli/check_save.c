@@ -11,9 +11,9 @@
 
 /* Whether the recordings can be a baseline: EXIT_DONE, or another status when one line was written.
  * Times that lost records falsify are left out. */
-static int fit_for_baseline(struct side *s, const struct config *config)
+static int fit_for_baseline(struct run_set *s, const struct config *config)
 {
-	const struct side none = {0};
+	const struct run_set none = {0};
 	char *differs = machine_difference(s, &none);
 
 	if (differs) {
@@ -47,11 +47,11 @@ static int fit_for_baseline(struct side *s, const struct config *config)
 
 int check_save(char *const *names, size_t count, const struct config *config, const char *path)
 {
-	struct side s = {0};
+	struct run_set s = {0};
 	char *text = NULL;
 	size_t bytes;
-	const struct side_options steps = config_side(config);
-	int status = side_add_all(&s, names, count, &steps) ? EXIT_TROUBLE
+	const struct run_set_options steps = config_side(config);
+	int status = run_set_add_all(&s, names, count, &steps) ? EXIT_TROUBLE
 	                                                    : fit_for_baseline(&s, config);
 
 	if (status == EXIT_DONE) {
@@ -64,6 +64,6 @@ int check_save(char *const *names, size_t count, const struct config *config, co
 		status = report_put(text, bytes, path);
 		free(text);
 	}
-	side_free(&s);
+	run_set_free(&s);
 	return status;
 }

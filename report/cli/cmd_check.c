@@ -12,13 +12,13 @@
 
 static int list_metrics(void)
 {
-	static const struct column columns[] = {{"metric", true}, {"kind", true}, {"what", true}};
+	static const struct text_layout_column columns[] = {{"metric", true}, {"kind", true}, {"what", true}};
 	static const char *const kinds[] = {
 	        [METRIC_COUNT] = "count", [METRIC_BYTES] = "bytes", [METRIC_TIME] = "time",
 	        [METRIC_SHARE] = "share", [METRIC_WORD] = "word",
 	};
-	struct page page = {.to = stdout, .width = 400};
-	struct table t;
+	struct text_layout page = {.to = stdout, .width = 400};
+	struct text_layout_table t;
 
 	table_start(&t, columns, 3);
 	for (size_t i = 0; i < METRICS; i++) {
@@ -44,7 +44,7 @@ static int explain(const char *text)
 	return status;
 }
 
-static void judge_all(struct check *c, const struct config *config)
+static void judge_all(struct out_check *c, const struct config *config)
 {
 	struct judge judge = {.before = &c->before,
 	                      .after = &c->after,
@@ -63,13 +63,13 @@ static void judge_all(struct check *c, const struct config *config)
 	                                                 : OUTCOME_PASS;
 }
 
-static void check_free(struct check *c)
+static void check_free(struct out_check *c)
 {
 	for (size_t i = 0; i < c->count; i++)
 		judgement_free(&c->judgements[i]);
 	free(c->judgements);
-	side_free(&c->before);
-	side_free(&c->after);
+	run_set_free(&c->before);
+	run_set_free(&c->after);
 }
 
 static int check(const struct check_request *r)
@@ -79,8 +79,8 @@ static int check(const struct check_request *r)
 	        [OUTCOME_FAIL] = EXIT_UNEXPECTED,
 	        [OUTCOME_INCONCLUSIVE] = EXIT_INCONCLUSIVE,
 	};
-	struct check c = {.baseline = r->baseline};
-	const struct side_options steps = config_side(&r->config);
+	struct out_check c = {.baseline = r->baseline};
+	const struct run_set_options steps = config_side(&r->config);
 	struct report_request look;
 	int status = EXIT_TROUBLE;
 
@@ -89,8 +89,8 @@ static int check(const struct check_request *r)
 	if (r->output || !(isatty(STDOUT_FILENO) || getenv("COLUMNS")))
 		look.out.width = 100000;
 	look.out.colour &= !r->output;
-	if (!(r->baseline && side_add(&c.before, r->baseline, &steps)) &&
-	    !side_add_all(&c.after, r->names, r->count, &steps)) {
+	if (!(r->baseline && run_set_add(&c.before, r->baseline, &steps)) &&
+	    !run_set_add_all(&c.after, r->names, r->count, &steps)) {
 		char *text = NULL;
 		size_t bytes;
 		judge_all(&c, &r->config);

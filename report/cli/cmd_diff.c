@@ -25,7 +25,7 @@ static const struct option_row rows[] = {
 };
 
 static const char *const format_names[] = {"text", "md", "json", NULL};
-static void (*const formats[])(const struct comparison *, const struct out_options *) = {
+static void (*const formats[])(const struct compare_result *, const struct out_options *) = {
         out_diff_text, out_diff_markdown, out_diff_json};
 
 struct names {
@@ -38,9 +38,9 @@ struct request {
 	struct names *into;
 	struct report_request look;
 	double steps; /* 0 = not said */
-	struct side_options options;
+	struct run_set_options options;
 	const char *output;
-	void (*write)(const struct comparison *, const struct out_options *);
+	void (*write)(const struct compare_result *, const struct out_options *);
 };
 
 static void add_name(struct names *n, const char *name)
@@ -129,14 +129,14 @@ static int sort_names(struct request *r)
 
 static int diff(struct request *r)
 {
-	struct comparison c = {.steps = r->steps};
+	struct compare_result c = {.steps = r->steps};
 	int status = EXIT_TROUBLE;
 	char *text = NULL;
 	size_t bytes;
 
 	if (!sort_names(r) &&
-	    !side_add_all(&c.before, r->before.items, r->before.count, &r->options) &&
-	    !side_add_all(&c.after, r->after.items, r->after.count, &r->options)) {
+	    !run_set_add_all(&c.before, r->before.items, r->before.count, &r->options) &&
+	    !run_set_add_all(&c.after, r->after.items, r->after.count, &r->options)) {
 		compare(&c);
 		r->look.out.to = open_memstream(&text, &bytes);
 		if (!r->look.out.to)

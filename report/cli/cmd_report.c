@@ -57,7 +57,7 @@ static void (*const formats[])(const struct model *, const struct out_options *)
         out_text, out_json, out_csv, out_markdown};
 
 /* COLUMNS, else the terminal's, else 80. */
-static size_t page_width(int fd)
+static size_t text_layout_width(int fd)
 {
 	const char *columns = getenv("COLUMNS");
 	struct winsize size;
@@ -81,7 +81,7 @@ void report_defaults(struct report_request *request)
 {
 	*request = (struct report_request){
 	        .out = {.limit = 15,
-	                .width = page_width(STDOUT_FILENO),
+	                .width = text_layout_width(STDOUT_FILENO),
 	                .colour = wants_colour(STDOUT_FILENO)},
 	        .write = out_text,
 	        .sort = SORT_TOTAL,
@@ -289,7 +289,7 @@ static int read_option(struct report_request *request, int option, const char *v
 		break;
 	case SORT:
 		choice = option_choice("report", "sort", value, sort_key_names);
-		request->sort = choice < 0 ? SORT_TOTAL : (enum sort_key)choice;
+		request->sort = choice < 0 ? SORT_TOTAL : (enum model_sort_key)choice;
 		break;
 	case TABLE:
 		choice = option_choice("report", "table", value, out_table_names);
@@ -330,7 +330,7 @@ static int report_to(struct report_request *request, const char *output, char **
 
 	if (output) {
 		request->out.colour = false;
-		request->out.width = page_width(-1);
+		request->out.width = text_layout_width(-1);
 	}
 	if (!find_recordings(&list, names, count))
 		status = report_print(request, output, list.paths, list.count);

@@ -9,7 +9,7 @@
 #define SCHEMA "cudaspy.baseline/1"
 
 /* One value where all recordings agree, else one for each. */
-json_t *baseline_values(const struct side *s, baseline_value_fn of, const void *what)
+json_t *baseline_values(const struct run_set *s, baseline_value_fn of, const void *what)
 {
 	json_t *list = json_array();
 	bool agree = true, known = false;
@@ -39,20 +39,20 @@ static double value_of(const struct figures *f, const void *what)
 }
 
 struct part_key {
-	size_t list; /* offset of a struct parts in struct figures */
+	size_t list; /* offset of a struct figures_parts in struct figures */
 	const char *name;
 	bool bytes;
 };
 
-static const struct parts *list_of(const struct figures *f, size_t offset)
+static const struct figures_parts *list_of(const struct figures *f, size_t offset)
 {
-	return (const struct parts *)((const char *)f + offset);
+	return (const struct figures_parts *)((const char *)f + offset);
 }
 
 static double count_of(const struct figures *f, const void *what)
 {
 	const struct part_key *key = what;
-	const struct part *p = parts_find(list_of(f, key->list), key->name);
+	const struct figures_part *p = parts_find(list_of(f, key->list), key->name);
 
 	return p ? (double)(key->bytes ? p->bytes : p->count) : 0;
 }
@@ -66,13 +66,13 @@ static bool is_gated(unsigned class)
 }
 
 /* Every name that a recording has, in order. Of the APIs those alone whose calls are judged. */
-static void put_parts(json_t *root, const char *key, const struct side *s, size_t list, bool gated)
+static void put_parts(json_t *root, const char *key, const struct run_set *s, size_t list, bool gated)
 {
-	struct parts all = {0};
+	struct figures_parts all = {0};
 	json_t *o = json_object();
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct parts *p = list_of(&s->runs[i], list);
+		const struct figures_parts *p = list_of(&s->runs[i], list);
 		for (size_t k = 0; k < p->count; k++) {
 			if (gated && !is_gated(p->items[k].class))
 				continue;
@@ -94,7 +94,7 @@ static void put_parts(json_t *root, const char *key, const struct side *s, size_
 	json_put(root, key, o);
 }
 
-void baseline_write(const struct side *s, FILE *to)
+void baseline_write(const struct run_set *s, FILE *to)
 {
 	json_t *root = json_object(), *machine = json_object(), *counts = json_object(),
 	       *times = json_object();

@@ -14,8 +14,8 @@
 /* Whether a file looks like one: its first character opens a JSON object. */
 bool baseline_is(const char *path);
 /* Adds its runs. -1 when one line was written. */
-int baseline_load(struct side *s, const char *path);
+int baseline_load(struct run_set *s, const char *path);
 /* Writes the runs, which there must be. */
-void baseline_write(const struct side *s, FILE *to);
+void baseline_write(const struct run_set *s, FILE *to);
 
 #endif

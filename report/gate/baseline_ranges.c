@@ -10,7 +10,7 @@
 #define RANGES_LEVELS 8u /* outermost ones */
 
 struct range_key {
-	const struct side *side;
+	const struct run_set *side;
 	size_t *const
 	        *places; /* for each recording: where it has each range, RANGE_NONE = nowhere */
 	size_t index;
@@ -24,7 +24,7 @@ static bool same(const char *a, const char *b)
 }
 
 /* Where the list has that range; its parent's place is known. */
-static size_t find(const struct range_parts *r, size_t parent, const char *name, const char *domain)
+static size_t find(const struct figures_ranges *r, size_t parent, const char *name, const char *domain)
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (r->items[i].parent == parent && !strcmp(r->items[i].name, name) &&
@@ -37,7 +37,7 @@ static double range_value(const struct figures *f, const void *what)
 {
 	const struct range_key *key = what;
 	size_t at = key->places[f - key->side->runs][key->index];
-	const struct range_part *p = at == RANGE_NONE ? NULL : &f->ranges.items[at];
+	const struct figures_range *p = at == RANGE_NONE ? NULL : &f->ranges.items[at];
 
 	return !p                     ? 0
 	       : key->work == COUNT   ? p->count
@@ -47,7 +47,7 @@ static double range_value(const struct figures *f, const void *what)
 
 /* Adds the ranges of a recording, borrowed, parents first; where it has each of the list (free it).
  */
-static unsigned level_of(const struct range_parts *r, size_t i)
+static unsigned level_of(const struct figures_ranges *r, size_t i)
 {
 	unsigned level = 0;
 
@@ -58,7 +58,7 @@ static unsigned level_of(const struct range_parts *r, size_t i)
 
 /* Adds the ranges of a recording, borrowed, parents first; where it has each of the list (free it).
  */
-static size_t *collect(struct range_parts *all, const struct range_parts *from)
+static size_t *collect(struct figures_ranges *all, const struct figures_ranges *from)
 {
 	size_t *place = alloc_zeroed(from->count, sizeof(*place)); /* in `all` */
 	size_t *where = alloc_zeroed(RANGES_MOST, sizeof(*where));
@@ -66,7 +66,7 @@ static size_t *collect(struct range_parts *all, const struct range_parts *from)
 	for (size_t i = 0; i < RANGES_MOST; i++)
 		where[i] = RANGE_NONE;
 	for (size_t i = 0; i < from->count; i++) {
-		const struct range_part *p = &from->items[i];
+		const struct figures_range *p = &from->items[i];
 		size_t parent = p->parent == RANGE_NONE ? RANGE_NONE : place[p->parent];
 		bool orphan = (p->parent != RANGE_NONE && parent == RANGE_NONE) ||
 		              level_of(from, i) == RANGES_LEVELS;
@@ -74,7 +74,7 @@ static size_t *collect(struct range_parts *all, const struct range_parts *from)
 		if (!orphan && place[i] == RANGE_NONE && all->count < RANGES_MOST) {
 			ALLOC_ROOM(all->items, all->count);
 			place[i] = all->count;
-			all->items[all->count++] = (struct range_part){
+			all->items[all->count++] = (struct figures_range){
 			        .name = p->name, .domain = p->domain, .parent = parent};
 		}
 		if (place[i] != RANGE_NONE)
@@ -89,7 +89,7 @@ static bool is_zero(const json_t *v)
 	return json_is_number(v) && json_number_value(v) == 0;
 }
 
-static json_t *range(const struct side *s, const struct range_part *p, struct range_key key)
+static json_t *range(const struct run_set *s, const struct figures_range *p, struct range_key key)
 {
 	json_t *o = json_object();
 
@@ -112,9 +112,9 @@ static json_t *range(const struct side *s, const struct range_part *p, struct ra
 	return o;
 }
 
-void baseline_put_ranges(json_t *root, const struct side *s)
+void baseline_put_ranges(json_t *root, const struct run_set *s)
 {
-	struct range_parts all = {0};
+	struct figures_ranges all = {0};
 	size_t **places = alloc_zeroed(s->count, sizeof(*places));
 	json_t *list = json_array();
 
@@ -133,7 +133,7 @@ void baseline_put_ranges(json_t *root, const struct side *s)
 		json_decref(list);
 }
 
-static const char *read_range(struct range_part *to, const json_t *o, size_t place, size_t index,
+static const char *read_range(struct figures_range *to, const json_t *o, size_t place, size_t index,
                               size_t count)
 {
 	const char *name = json_string_value(json_object_get(o, "name"));
@@ -161,7 +161,7 @@ static const char *read_range(struct range_part *to, const json_t *o, size_t pla
 	return NULL;
 }
 
-const char *baseline_read_ranges(struct range_parts *to, const json_t *root, size_t index,
+const char *baseline_read_ranges(struct figures_ranges *to, const json_t *root, size_t index,
                                  size_t count)
 {
 	const json_t *list = json_object_get(root, "ranges");
@@ -170,7 +170,7 @@ const char *baseline_read_ranges(struct range_parts *to, const json_t *root, siz
 		return "ranges";
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		ALLOC_ROOM(to->items, to->count);
-		to->items[i] = (struct range_part){0};
+		to->items[i] = (struct figures_range){0};
 		const char *bad =
 		        read_range(&to->items[i], json_array_get(list, i), i, index, count);
 		if (bad)

@@ -56,7 +56,7 @@ static int wrong(const char *path, const char *key)
 	return -1;
 }
 
-static int read_parts(struct parts *to, const json_t *o, size_t index, size_t count,
+static int read_parts(struct figures_parts *to, const json_t *o, size_t index, size_t count,
                       const char *path)
 {
 	const char *name;
@@ -70,7 +70,7 @@ static int read_parts(struct parts *to, const json_t *o, size_t index, size_t co
 		if (n <= 0)
 			continue;
 		ALLOC_ROOM(to->items, to->count);
-		to->items[to->count++] = (struct part){.name = text_original(name),
+		to->items[to->count++] = (struct figures_part){.name = text_original(name),
 		                                       .count = (uint64_t)n,
 		                                       .class = SPY_CLASS_COUNT,
 		                                       .total = NAN,
@@ -90,7 +90,7 @@ static int read_run(struct figures *f, const json_t *root, size_t index, size_t 
 	f->name = alloc_copy(path, strlen(path));
 	f->processes = 1;
 	f->wall = f->window = NAN;
-	f->machine = (struct machine){copy_at(machine, "gpus"), copy_at(machine, "driver"),
+	f->machine = (struct figures_machine){copy_at(machine, "gpus"), copy_at(machine, "driver"),
 	                              copy_at(machine, "gpu_mode")};
 	f->verdict = copy_at(root, "verdict");
 	f->steps_said = json_number_value(json_object_get(root, "steps"));
@@ -111,7 +111,7 @@ static int read_run(struct figures *f, const json_t *root, size_t index, size_t 
 	return 0;
 }
 
-int baseline_load(struct side *s, const char *path)
+int baseline_load(struct run_set *s, const char *path)
 {
 	json_error_t error;
 	size_t bytes;

@@ -16,7 +16,7 @@ struct step_key {
 static double field_of(const struct figures *f, const void *what)
 {
 	const struct step_key *key = what;
-	const struct step_figure *s = &f->steps.of[key->figure];
+	const struct figures_step *s = &f->steps.of[key->figure];
 	const double v[FIELDS] = {s->mean, s->min, s->max, s->error, s->freedom};
 
 	return v[key->field];
@@ -33,7 +33,7 @@ static double count_of(const struct figures *f, const void *what)
 }
 
 /* A number where no two steps of a recording differ, else how they do. */
-static json_t *figure(const struct side *s, unsigned index)
+static json_t *figure(const struct run_set *s, unsigned index)
 {
 	struct step_key key = {index, MEAN};
 	bool varies = false;
@@ -49,12 +49,12 @@ static json_t *figure(const struct side *s, unsigned index)
 }
 
 /* Recordings of one program whose steps were found alike; else there are none to go by. */
-static bool have_steps(const struct side *s)
+static bool have_steps(const struct run_set *s)
 {
-	const struct step_set *first = &s->runs[0].steps;
+	const struct figures_step_set *first = &s->runs[0].steps;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct step_set *x = &s->runs[i].steps;
+		const struct figures_step_set *x = &s->runs[i].steps;
 		if (x->source == STEPS_NONE || x->unsure || x->source != first->source ||
 		    !x->name != !first->name || (x->name && strcmp(x->name, first->name) != 0))
 			return false;
@@ -62,9 +62,9 @@ static bool have_steps(const struct side *s)
 	return true;
 }
 
-void baseline_put_steps(json_t *root, const struct side *s)
+void baseline_put_steps(json_t *root, const struct run_set *s)
 {
-	const struct step_set *first = &s->runs[0].steps;
+	const struct figures_step_set *first = &s->runs[0].steps;
 	json_t *o;
 
 	if (!have_steps(s))
@@ -80,12 +80,12 @@ void baseline_put_steps(json_t *root, const struct side *s)
 	json_put(root, "per_step", o);
 }
 
-static bool read_figure(struct step_figure *to, const json_t *value, size_t index, size_t count)
+static bool read_figure(struct figures_step *to, const json_t *value, size_t index, size_t count)
 {
 	double v[FIELDS];
 
 	if (!json_is_object(value)) {
-		*to = (struct step_figure){0};
+		*to = (struct figures_step){0};
 		bool good = baseline_number(value, index, count, &to->mean);
 		to->min = to->max = to->mean;
 		return good;
@@ -93,11 +93,11 @@ static bool read_figure(struct step_figure *to, const json_t *value, size_t inde
 	for (int i = 0; i < FIELDS; i++)
 		if (!baseline_number(json_object_get(value, field_names[i]), index, count, &v[i]))
 			return false;
-	*to = (struct step_figure){v[MEAN], v[MIN], v[MAX], v[ERROR], v[FREEDOM]};
+	*to = (struct figures_step){v[MEAN], v[MIN], v[MAX], v[ERROR], v[FREEDOM]};
 	return true;
 }
 
-const char *baseline_read_steps(struct step_set *to, const json_t *root, size_t index, size_t count)
+const char *baseline_read_steps(struct figures_step_set *to, const json_t *root, size_t index, size_t count)
 {
 	const json_t *o = json_object_get(root, "per_step");
 	const char *source = json_string_value(json_object_get(o, "source"));
@@ -107,7 +107,7 @@ const char *baseline_read_steps(struct step_set *to, const json_t *root, size_t 
 		return NULL;
 	for (int i = STEPS_NVTX; i <= STEPS_FOUND; i++)
 		if (source && !strcmp(source, steps_source_names[i]))
-			to->source = (enum steps_source)i;
+			to->source = (enum model_steps_source)i;
 	if (to->source == STEPS_NONE)
 		return "source";
 	if (!baseline_number(json_object_get(o, "count"), index, count, &all) || !(all < 1e15))

@@ -15,7 +15,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Of values of which some may be unknown; `values` is put in order. */
-static struct span span_of(double *values, size_t count)
+static struct compare_span span_of(double *values, size_t count)
 {
 	size_t n = 0;
 
@@ -23,17 +23,17 @@ static struct span span_of(double *values, size_t count)
 		if (isfinite(values[i]))
 			values[n++] = values[i];
 	if (!n)
-		return (struct span){NAN, NAN, NAN};
+		return (struct compare_span){NAN, NAN, NAN};
 	qsort(values, n, sizeof(*values), by_value);
-	return (struct span){values[0], values[n - 1], (values[(n - 1) / 2] + values[n / 2]) / 2};
+	return (struct compare_span){values[0], values[n - 1], (values[(n - 1) / 2] + values[n / 2]) / 2};
 }
 
-bool span_differs(const struct span *a, const struct span *b)
+bool span_differs(const struct compare_span *a, const struct compare_span *b)
 {
 	return isfinite(a->low) && isfinite(b->low) && (a->low != b->low || a->high != b->high);
 }
 
-int timing_moved(const struct timing *t, bool ratio)
+int timing_moved(const struct compare_timing *t, bool ratio)
 {
 	double same = ratio ? 1 : 0;
 
@@ -42,9 +42,9 @@ int timing_moved(const struct timing *t, bool ratio)
 	return t->bounds.lower > same ? 1 : t->bounds.upper < same ? -1 : 0;
 }
 
-typedef double (*value_fn)(const struct comparison *c, const struct figures *f, const void *what);
+typedef double (*value_fn)(const struct compare_result *c, const struct figures *f, const void *what);
 
-static double *values_of(const struct comparison *c, const struct side *s, value_fn of,
+static double *values_of(const struct compare_result *c, const struct run_set *s, value_fn of,
                          const void *what)
 {
 	double *values = alloc_zeroed(s->count, sizeof(*values));
@@ -54,22 +54,22 @@ static double *values_of(const struct comparison *c, const struct side *s, value
 	return values;
 }
 
-static struct span span_by(const struct comparison *c, const struct side *s, value_fn of,
+static struct compare_span span_by(const struct compare_result *c, const struct run_set *s, value_fn of,
                            const void *what)
 {
 	double *values = values_of(c, s, of, what);
-	struct span span = span_of(values, s->count);
+	struct compare_span span = span_of(values, s->count);
 
 	free(values);
 	return span;
 }
 
-static struct timing timing_by(const struct comparison *c, value_fn of, const void *what,
+static struct compare_timing timing_by(const struct compare_result *c, value_fn of, const void *what,
                                bool ratio)
 {
 	double *before = values_of(c, &c->before, of, what);
 	double *after = values_of(c, &c->after, of, what);
-	struct timing t = {0};
+	struct compare_timing t = {0};
 
 	t.judged = !c->differs &&
 	           bounds_of(&t.bounds, before, c->before.count, after, c->after.count, ratio);
@@ -80,18 +80,18 @@ static struct timing timing_by(const struct comparison *c, value_fn of, const vo
 	return t;
 }
 
-static double metric_value(const struct comparison *c, const struct figures *f, const void *what)
+static double metric_value(const struct compare_result *c, const struct figures *f, const void *what)
 {
-	const struct total *t = what;
+	const struct compare_total *t = what;
 
 	if (!t->per_step)
 		return f->values[t->metric - metrics];
 	return figure_per_step(f, t->metric, c->steps).mean;
 }
 
-static void add_total(struct comparison *c, const struct metric *m, bool per_step)
+static void add_total(struct compare_result *c, const struct metric *m, bool per_step)
 {
-	struct total t = {.metric = m, .per_step = per_step};
+	struct compare_total t = {.metric = m, .per_step = per_step};
 	bool known;
 
 	if (metric_is_count(m)) {
@@ -110,73 +110,73 @@ static void add_total(struct comparison *c, const struct metric *m, bool per_ste
 
 /* One entry of one of the three lists, in every run. */
 struct place {
-	size_t list; /* offset of its struct parts in struct figures */
+	size_t list; /* offset of its struct figures_parts in struct figures */
 	const char *name;
 };
 
-static const struct parts *list_in(const struct figures *f, size_t list)
+static const struct figures_parts *list_in(const struct figures *f, size_t list)
 {
-	return (const struct parts *)((const char *)f + list);
+	return (const struct figures_parts *)((const char *)f + list);
 }
 
-static const struct part *part_in(const struct figures *f, const void *what)
+static const struct figures_part *part_in(const struct figures *f, const void *what)
 {
 	const struct place *p = what;
 
 	return parts_find(list_in(f, p->list), p->name);
 }
 
-static double count_value(const struct comparison *c, const struct figures *f, const void *what)
+static double count_value(const struct compare_result *c, const struct figures *f, const void *what)
 {
-	const struct part *p = part_in(f, what);
+	const struct figures_part *p = part_in(f, what);
 
 	return p ? (double)p->count : 0;
 }
 
-static double bytes_value(const struct comparison *c, const struct figures *f, const void *what)
+static double bytes_value(const struct compare_result *c, const struct figures *f, const void *what)
 {
-	const struct part *p = part_in(f, what);
+	const struct figures_part *p = part_in(f, what);
 
 	return !f->has_times ? NAN : p ? (double)p->bytes : 0;
 }
 
-static double p50_value(const struct comparison *c, const struct figures *f, const void *what)
+static double p50_value(const struct compare_result *c, const struct figures *f, const void *what)
 {
-	const struct part *p = part_in(f, what);
+	const struct figures_part *p = part_in(f, what);
 
 	return p ? p->p50 : NAN;
 }
 
-static const struct part *first_in(const struct side *s, const struct place *place)
+static const struct figures_part *first_in(const struct run_set *s, const struct place *place)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		const struct part *p = part_in(&s->runs[i], place);
+		const struct figures_part *p = part_in(&s->runs[i], place);
 		if (p && p->count)
 			return p;
 	}
 	return NULL;
 }
 
-static bool same_shape(const struct part *a, const struct part *b)
+static bool same_shape(const struct figures_part *a, const struct figures_part *b)
 {
 	return a->shapes == b->shapes && !memcmp(a->grid, b->grid, sizeof(a->grid)) &&
 	       !memcmp(a->block, b->block, sizeof(a->block));
 }
 
-static bool pair_changed(const struct pair *p)
+static bool pair_changed(const struct compare_pair *p)
 {
 	return span_differs(&p->count_before, &p->count_after) ||
 	       span_differs(&p->bytes_before, &p->bytes_after) || p->reshaped;
 }
 
-static double pair_change(const struct pair *p)
+static double pair_change(const struct compare_pair *p)
 {
 	return fabs(p->count_after.middle - p->count_before.middle);
 }
 
 static int by_change(const void *a, const void *b)
 {
-	const struct pair *x = a, *y = b;
+	const struct compare_pair *x = a, *y = b;
 
 	if (pair_changed(x) != pair_changed(y))
 		return pair_changed(x) ? -1 : 1;
@@ -187,10 +187,10 @@ static int by_change(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static void add_pair(const struct comparison *c, struct pairs *to, size_t list, const char *name)
+static void add_pair(const struct compare_result *c, struct compare_pairs *to, size_t list, const char *name)
 {
 	struct place place = {list, name};
-	struct pair p = {
+	struct compare_pair p = {
 	        .name = name,
 	        .before = first_in(&c->before, &place),
 	        .after = first_in(&c->after, &place),
@@ -214,14 +214,14 @@ static void add_pair(const struct comparison *c, struct pairs *to, size_t list, 
 }
 
 /* Every name that a run of either side has. */
-static void add_pairs(const struct comparison *c, struct pairs *to, size_t list)
+static void add_pairs(const struct compare_result *c, struct compare_pairs *to, size_t list)
 {
-	struct parts names = {0};
+	struct figures_parts names = {0};
 
 	for (size_t i = 0; i < c->before.count + c->after.count; i++) {
 		const struct figures *f = i < c->before.count ? &c->before.runs[i]
 		                                              : &c->after.runs[i - c->before.count];
-		const struct parts *p = list_in(f, list);
+		const struct figures_parts *p = list_in(f, list);
 		for (size_t k = 0; k < p->count; k++) {
 			ALLOC_ROOM(names.items, names.count);
 			names.items[names.count++] = p->items[k];
@@ -236,7 +236,7 @@ static void add_pairs(const struct comparison *c, struct pairs *to, size_t list)
 		qsort(to->items, to->count, sizeof(*to->items), by_change);
 }
 
-static bool full(const struct side *s)
+static bool full(const struct run_set *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (!s->runs[i].has_times)
@@ -244,7 +244,7 @@ static bool full(const struct side *s)
 	return true;
 }
 
-void compare(struct comparison *c)
+void compare(struct compare_result *c)
 {
 	c->differs = machine_difference(&c->before, &c->after);
 	c->judged =
@@ -263,14 +263,14 @@ void compare(struct comparison *c)
 	}
 }
 
-void comparison_free(struct comparison *c)
+void comparison_free(struct compare_result *c)
 {
 	free(c->totals);
 	free(c->kernels.items);
 	free(c->apis.items);
 	free(c->copies.items);
 	free(c->differs);
-	side_free(&c->before);
-	side_free(&c->after);
-	*c = (struct comparison){0};
+	run_set_free(&c->before);
+	run_set_free(&c->after);
+	*c = (struct compare_result){0};
 }

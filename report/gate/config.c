@@ -220,9 +220,9 @@ int config_limit(struct config *c, const char *text)
 	return -1;
 }
 
-struct side_options config_side(const struct config *c)
+struct run_set_options config_side(const struct config *c)
 {
-	return (struct side_options){.skip_steps = c->skip_steps, .steps_from = c->steps_from};
+	return (struct run_set_options){.skip_steps = c->skip_steps, .steps_from = c->steps_from};
 }
 
 int config_steps_agree(const struct config *c)

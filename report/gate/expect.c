@@ -24,7 +24,7 @@ void expect_free(struct expectation *e)
 	pattern_free(&e->compiled);
 }
 
-static bool ran(const struct model *m, const struct kernel *k)
+static bool ran(const struct model *m, const struct model_kernel *k)
 {
 	/* Before 11.7 CUPTI times kernels inside graphs too; captured ones run when graphs are
 	 * launched. */
@@ -32,7 +32,7 @@ static bool ran(const struct model *m, const struct kernel *k)
 }
 
 /* Whether `a` is to be named before `b`. */
-static bool weighs_more(const struct kernel *a, const struct kernel *b)
+static bool weighs_more(const struct model_kernel *a, const struct model_kernel *b)
 {
 	double x = isfinite(a->gpu.total) ? a->gpu.total : -1,
 	       y = isfinite(b->gpu.total) ? b->gpu.total : -1;
@@ -41,7 +41,7 @@ static bool weighs_more(const struct kernel *a, const struct kernel *b)
 }
 
 /* Keeps the EXPECT_SHOWN that weigh most, in order. */
-static void insert(const struct kernel **list, size_t count, const struct kernel *k)
+static void insert(const struct model_kernel **list, size_t count, const struct model_kernel *k)
 {
 	size_t at = count < EXPECT_SHOWN ? count : EXPECT_SHOWN;
 
@@ -97,7 +97,7 @@ void expect_find(const struct model *m, const struct expectation *e, struct expe
 {
 	*to = (struct expected){.gpu = NAN, .gpu_share = NAN};
 	for (size_t i = 0; i < m->kernel_count; i++) {
-		const struct kernel *k = &m->kernels[i];
+		const struct model_kernel *k = &m->kernels[i];
 		if (!k->name || !ran(m, k))
 			continue;
 		if (!pattern_finds(&e->compiled, k->name)) {
@@ -128,7 +128,7 @@ void expected_free(struct expected *x)
 	*x = (struct expected){0};
 }
 
-double expect_per_step(const struct model *m, const struct kernel *k)
+double expect_per_step(const struct model *m, const struct model_kernel *k)
 {
 	double steps = m->steps.source == STEPS_NONE ? 0 : (double)m->steps.count;
 

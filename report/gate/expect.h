@@ -10,7 +10,7 @@
 
 struct expectation {
 	const char *pattern; /* POSIX extended, on the whole demangled name; not owned */
-	struct regex compiled;
+	struct pattern_regex compiled;
 };
 
 /* False when one line was written, beginning with the command's name: it is no regular expression.
@@ -25,10 +25,10 @@ struct expected { /* what became of it */
 	uint64_t launches, captured; /* of all kernels that match */
 	double gpu, gpu_share;       /* ns, and of all GPU time; NaN = not known */
 	size_t match_count;
-	const struct kernel *matches[EXPECT_SHOWN]; /* the first ones */
+	const struct model_kernel *matches[EXPECT_SHOWN]; /* the first ones */
 	/* Where it did not run: what did, by GPU time or, where that is not known, by launches. */
 	size_t other_count;
-	const struct kernel *others[EXPECT_SHOWN];
+	const struct model_kernel *others[EXPECT_SHOWN];
 	char *note; /* what leaves a doubt; NULL = nothing does */
 };
 
@@ -36,6 +36,6 @@ void expect_find(const struct model *m, const struct expectation *e, struct expe
 void expected_free(struct expected *x);
 
 /* A kernel's launches over the run's steps; NaN where there are none. */
-double expect_per_step(const struct model *m, const struct kernel *k);
+double expect_per_step(const struct model *m, const struct model_kernel *k);
 
 #endif

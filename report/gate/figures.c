@@ -6,11 +6,11 @@
 #include "report/gate/figures.h"
 #include "report/output/out.h"
 
-static struct part *add(struct parts *p, char *name, uint64_t count)
+static struct figures_part *add(struct figures_parts *p, char *name, uint64_t count)
 {
 	ALLOC_ROOM(p->items, p->count);
-	struct part *to = &p->items[p->count++];
-	*to = (struct part){
+	struct figures_part *to = &p->items[p->count++];
+	*to = (struct figures_part){
 	        .name = name, .count = count, .total = NAN, .p50 = NAN, .gpu_share = NAN};
 	return to;
 }
@@ -23,8 +23,8 @@ static char *text_of(const char *name)
 static void take_kernels(struct figures *f, const struct model *m)
 {
 	for (size_t i = 0; i < m->kernel_count; i++) {
-		const struct kernel *k = &m->kernels[i];
-		struct part *to = add(&f->kernels, text_of(k->name), k->launches);
+		const struct model_kernel *k = &m->kernels[i];
+		struct figures_part *to = add(&f->kernels, text_of(k->name), k->launches);
 		to->failed = k->failed;
 		to->total = k->total;
 		to->p50 = k->q.p50;
@@ -40,8 +40,8 @@ static void take_kernels(struct figures *f, const struct model *m)
 static void take_apis(struct figures *f, const struct model *m)
 {
 	for (size_t i = 0; i < m->api_count; i++) {
-		const struct api *a = &m->apis[i];
-		struct part *to = add(&f->apis, text_of(a->name), a->calls);
+		const struct model_api *a = &m->apis[i];
+		struct figures_part *to = add(&f->apis, text_of(a->name), a->calls);
 		to->class = a->class;
 		to->failed = a->failed;
 		to->total = a->total;
@@ -53,10 +53,10 @@ static void take_apis(struct figures *f, const struct model *m)
 static void take_copies(struct figures *f, const struct model *m)
 {
 	for (size_t i = 0; i < m->copy_count; i++) {
-		const struct copy *c = &m->copies[i];
+		const struct model_copy *c = &m->copies[i];
 		char *name = alloc_format("%s %s %s", out_direction_names[c->direction],
 		                          out_memory_names[c->memory], c->async ? "async" : "sync");
-		struct part *to = add(&f->copies, name, c->count);
+		struct figures_part *to = add(&f->copies, name, c->count);
 		to->bytes = c->bytes;
 		to->total = c->total;
 	}
@@ -67,14 +67,14 @@ static void take_copies(struct figures *f, const struct model *m)
  * processes used it. */
 static char *gpus_of(const struct model *m)
 {
-	struct parts names = {0};
+	struct figures_parts names = {0};
 	char *text = NULL;
 
 	for (size_t i = 0; i < m->process_count; i++) {
-		const struct process *p = &m->processes[i];
+		const struct model_process *p = &m->processes[i];
 		for (size_t k = 0; k < p->device_count; k++) {
 			char *name = text_of(p->devices[k].name);
-			const struct part *known = NULL;
+			const struct figures_part *known = NULL;
 			for (size_t n = 0; n < names.count && !known; n++)
 				if (!strcmp(names.items[n].name, name) &&
 				    names.items[n].bytes == p->devices[k].index)
@@ -87,7 +87,7 @@ static char *gpus_of(const struct model *m)
 	}
 	parts_order(&names); /* the same name on several indexes adds up */
 	for (size_t i = 0; i < names.count; i++) {
-		const struct part *n = &names.items[i];
+		const struct figures_part *n = &names.items[i];
 		char *one = n->count > 1 ? alloc_format("%llu x %s", (unsigned long long)n->count,
 		                                        n->name)
 		                         : alloc_copy(n->name, strlen(n->name));
@@ -105,7 +105,7 @@ static char *gpus_of(const struct model *m)
 
 static void take_machine(struct figures *f, const struct model *m)
 {
-	const struct process *p = m->process_count ? &m->processes[0] : NULL;
+	const struct model_process *p = m->process_count ? &m->processes[0] : NULL;
 	char version[OUT_VERSION_BYTES];
 
 	f->machine.gpus = gpus_of(m);
@@ -139,7 +139,7 @@ static char *missing_of(const struct model *m)
 	bool opened = !m->process_count;
 
 	for (size_t i = 0; i < m->process_count; i++) {
-		const struct process *p = &m->processes[i];
+		const struct model_process *p = &m->processes[i];
 		if (p->damage && m->process_count > 1)
 			return alloc_format("the recording of process %llu is damaged: %s",
 			                    (unsigned long long)p->pid, p->damage);
@@ -178,7 +178,7 @@ void figures_take(struct figures *f, const struct model *m)
 	f->window = m->window;
 }
 
-static void parts_free(struct parts *p)
+static void parts_free(struct figures_parts *p)
 {
 	for (size_t i = 0; i < p->count; i++)
 		free(p->items[i].name);
@@ -204,22 +204,22 @@ void figures_free(struct figures *f)
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct part *)a)->name, ((const struct part *)b)->name);
+	return strcmp(((const struct figures_part *)a)->name, ((const struct figures_part *)b)->name);
 }
 
-void parts_sort(struct parts *p)
+void parts_sort(struct figures_parts *p)
 {
 	if (p->count)
 		qsort(p->items, p->count, sizeof(*p->items), by_name);
 }
 
-void parts_order(struct parts *p)
+void parts_order(struct figures_parts *p)
 {
 	size_t kept = 0;
 
 	parts_sort(p);
 	for (size_t i = 0; i < p->count; i++) {
-		struct part *to = kept ? &p->items[kept - 1] : NULL, *from = &p->items[i];
+		struct figures_part *to = kept ? &p->items[kept - 1] : NULL, *from = &p->items[i];
 		if (!to || strcmp(to->name, from->name)) {
 			p->items[kept++] = *from;
 			continue;
@@ -236,19 +236,19 @@ void parts_order(struct parts *p)
 	p->count = kept;
 }
 
-const struct part *parts_find(const struct parts *p, const char *name)
+const struct figures_part *parts_find(const struct figures_parts *p, const char *name)
 {
-	struct part key = {.name = (char *)name};
+	struct figures_part key = {.name = (char *)name};
 
 	return p->count ? bsearch(&key, p->items, p->count, sizeof(*p->items), by_name) : NULL;
 }
 
-void side_free(struct side *s)
+void run_set_free(struct run_set *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		figures_free(&s->runs[i]);
 	free(s->runs);
-	*s = (struct side){0};
+	*s = (struct run_set){0};
 }
 
 static bool same(const char *a, const char *b)
@@ -263,12 +263,12 @@ static char *differs(const char *what, const char *a, const char *b)
 	               : alloc_format("%s: %s and %s", what, a ? a : "unknown", b ? b : "unknown");
 }
 
-char *machine_difference(const struct side *a, const struct side *b)
+char *machine_difference(const struct run_set *a, const struct run_set *b)
 {
-	const struct machine *first = a->count ? &a->runs[0].machine : NULL;
+	const struct figures_machine *first = a->count ? &a->runs[0].machine : NULL;
 
 	for (size_t i = 0; first && i < a->count + b->count; i++) {
-		const struct machine *m =
+		const struct figures_machine *m =
 		        i < a->count ? &a->runs[i].machine : &b->runs[i - a->count].machine;
 		char *text = differs("GPU", first->gpus, m->gpus);
 		text = text ? text : differs("driver", first->driver, m->driver);

@@ -14,7 +14,7 @@ static char *copy(const char *text)
 	return text ? alloc_copy(text, strlen(text)) : NULL;
 }
 
-static double work(const struct work_done *w, unsigned i)
+static double work(const struct model_work_done *w, unsigned i)
 {
 	double v[WORK_FIGURES];
 
@@ -32,15 +32,15 @@ static double mean_of(const double *v, size_t n)
 }
 
 /* Values in the order of the steps. The error is that of means of groups. */
-static struct step_figure figure_of(const double *v, size_t n)
+static struct figures_step figure_of(const double *v, size_t n)
 {
-	struct step_figure f = {.mean = NAN, .min = NAN, .max = NAN, .error = NAN, .freedom = NAN};
+	struct figures_step f = {.mean = NAN, .min = NAN, .max = NAN, .error = NAN, .freedom = NAN};
 	size_t groups = n < GROUPS ? n : GROUPS;
 	double squares = 0;
 
 	if (!n)
 		return f;
-	f = (struct step_figure){.mean = mean_of(v, n), .min = v[0], .max = v[0]};
+	f = (struct figures_step){.mean = mean_of(v, n), .min = v[0], .max = v[0]};
 	for (size_t i = 0; i < n; i++) {
 		f.min = fmin(f.min, v[i]);
 		f.max = fmax(f.max, v[i]);
@@ -65,7 +65,7 @@ static struct step_figure figure_of(const double *v, size_t n)
 
 static bool at_edge(const struct model *m, size_t i)
 {
-	const struct step_row *rows = m->step_rows;
+	const struct model_step *rows = m->step_rows;
 	size_t first = i, last = i;
 
 	if (m->steps.source != STEPS_FOUND)
@@ -80,12 +80,12 @@ static bool at_edge(const struct model *m, size_t i)
 	return last - first + 1 >= EDGES_LEAST;
 }
 
-void figures_take_steps(struct step_set *to, const struct model *m)
+void figures_take_steps(struct figures_step_set *to, const struct model *m)
 {
-	const struct steps_figures *s = &m->steps;
+	const struct model_steps_figures *s = &m->steps;
 	double *v = alloc_zeroed((size_t)s->judged + 1, sizeof(*v));
 
-	*to = (struct step_set){.source = s->source,
+	*to = (struct figures_step_set){.source = s->source,
 	                        .name = copy(s->name),
 	                        .unsure = s->confidence && !strcmp(s->confidence, "low"),
 	                        .count = s->count,
@@ -102,14 +102,14 @@ void figures_take_steps(struct step_set *to, const struct model *m)
 	free(v);
 }
 
-void figures_take_ranges(struct range_parts *to, const struct model *m)
+void figures_take_ranges(struct figures_ranges *to, const struct model *m)
 {
-	*to = (struct range_parts){.items = alloc_zeroed(m->range_count, sizeof(*to->items)),
+	*to = (struct figures_ranges){.items = alloc_zeroed(m->range_count, sizeof(*to->items)),
 	                           .count = m->range_count,
 	                           .lost = m->ranges_lost > 0};
 	for (size_t i = 0; i < m->range_count; i++) {
-		const struct range *r = &m->ranges[i];
-		struct range_part *p = &to->items[i];
+		const struct model_range *r = &m->ranges[i];
+		struct figures_range *p = &to->items[i];
 		p->name = copy(r->name ? r->name : "");
 		p->domain = copy(r->domain);
 		p->parent = r->parent;
@@ -120,19 +120,19 @@ void figures_take_ranges(struct range_parts *to, const struct model *m)
 	}
 }
 
-void figures_free_ranges(struct range_parts *r)
+void figures_free_ranges(struct figures_ranges *r)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		free(r->items[i].name);
 		free(r->items[i].domain);
 	}
 	free(r->items);
-	*r = (struct range_parts){0};
+	*r = (struct figures_ranges){0};
 }
 
-char *range_path(const struct range_parts *r, size_t index)
+char *range_path(const struct figures_ranges *r, size_t index)
 {
-	const struct range_part *p = &r->items[index];
+	const struct figures_range *p = &r->items[index];
 	char *path = p->domain ? alloc_format("%s:%s", p->domain, p->name) : copy(p->name);
 
 	/* A parent comes before: this ends. Deep trees are cut: it is a name to read. */
@@ -155,25 +155,25 @@ double figure_steps(const struct figures *f, double said)
 	                                                       : NAN;
 }
 
-struct step_figure figure_per_step(const struct figures *f, const struct metric *m, double said)
+struct figures_step figure_per_step(const struct figures *f, const struct metric *m, double said)
 {
 	int index = metric_work(m);
 
 	if (!(said > 0) && f->steps.source != STEPS_NONE && index >= 0)
 		return f->steps.of[index];
 	double v = f->values[m - metrics] / figure_steps(f, said);
-	return (struct step_figure){.mean = v, .min = v, .max = v};
+	return (struct figures_step){.mean = v, .min = v, .max = v};
 }
 
-char *figure_steps_text(const struct side *s)
+char *figure_steps_text(const struct run_set *s)
 {
-	const struct step_set *first = s->count ? &s->runs[0].steps : NULL;
+	const struct figures_step_set *first = s->count ? &s->runs[0].steps : NULL;
 	double least = NAN, most = NAN, low = NAN, high = NAN;
 
 	if (!first || first->source == STEPS_NONE)
 		return alloc_format("n/a");
 	for (size_t i = 0; i < s->count; i++) {
-		const struct step_set *x = &s->runs[i].steps;
+		const struct figures_step_set *x = &s->runs[i].steps;
 		least = fmin(least, (double)x->count);
 		most = fmax(most, (double)x->count);
 		low = fmin(low, (double)x->judged);

@@ -28,7 +28,7 @@ void judge_fail(struct judgement *j)
 	j->outcome = OUTCOME_FAIL;
 }
 
-static double value_of(const struct trial *c, const struct figures *f)
+static double value_of(const struct judge_trial *c, const struct figures *f)
 {
 	const struct rule *r = c->rule;
 
@@ -40,7 +40,7 @@ static double value_of(const struct trial *c, const struct figures *f)
 	                   : f->values[r->metric - metrics];
 }
 
-static double *values_of(const struct trial *c, const struct side *s, double *low, double *high)
+static double *values_of(const struct judge_trial *c, const struct run_set *s, double *low, double *high)
 {
 	double *values = alloc_zeroed(s->count, sizeof(*values));
 
@@ -54,13 +54,13 @@ static double *values_of(const struct trial *c, const struct side *s, double *lo
 }
 
 /* What is asked of records, of which some may be lost; counts of the run are exact. */
-static bool from_records(const struct trial *c)
+static bool from_records(const struct judge_trial *c)
 {
 	return c->rule->metric->flags & METRIC_RECORDS || c->rule->select == SELECT_RANGE ||
 	       judge_by_steps(c);
 }
 
-static char *missing_in(const struct side *s)
+static char *missing_in(const struct run_set *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (s->runs[i].missing)
@@ -68,7 +68,7 @@ static char *missing_in(const struct side *s)
 	return NULL;
 }
 
-char *judge_missing(const struct trial *c)
+char *judge_missing(const struct judge_trial *c)
 {
 	char *why = missing_in(c->judge->after);
 
@@ -83,7 +83,7 @@ static const char *const how_ended[] = {
         [PROCESS_RUNNING] = "runs",
 };
 
-char *judge_unsure(const struct trial *c, const struct figures *f)
+char *judge_unsure(const struct judge_trial *c, const struct figures *f)
 {
 	if (from_records(c) && f->lost_share > JUDGE_LOST_MOST)
 		return alloc_format("%s: %.1f %% of its records were lost", f->name,
@@ -99,7 +99,7 @@ char *judge_unsure(const struct trial *c, const struct figures *f)
 	return c->rule->select == SELECT_RANGE ? judge_ranges_unsure(c->rule, f) : NULL;
 }
 
-char *judge_not_known(const struct trial *c, const struct figures *f)
+char *judge_not_known(const struct judge_trial *c, const struct figures *f)
 {
 	const struct metric *m = c->rule->metric;
 	char *why = c->rule->select == SELECT_RANGE ? judge_ranges_unsure(c->rule, f) : NULL;
@@ -145,7 +145,7 @@ double judge_limit(const struct rule *r, double before)
 }
 
 /* The limit as a number: of several in the baseline, the one that allows more. */
-static void find_limit(struct trial *c)
+static void find_limit(struct judge_trial *c)
 {
 	const struct rule *r = c->rule;
 	struct judgement *to = c->to;
@@ -154,14 +154,14 @@ static void find_limit(struct trial *c)
 	to->limit_high = r->relative ? judge_limit(r, to->before_high) : r->value;
 }
 
-static bool breaks(const struct trial *c, size_t i)
+static bool breaks(const struct judge_trial *c, size_t i)
 {
 	return !judge_holds(c->rule->op, c->after[i], c->to->limit_low, c->to->limit_high) &&
 	       !judge_within_scatter(c, i);
 }
 
 /* What is missing can only make a total larger: one that is too large already stays so. */
-static bool too_large_anyway(const struct trial *c, double v)
+static bool too_large_anyway(const struct judge_trial *c, double v)
 {
 	enum rule_op op = c->rule->op;
 	bool total = !c->rule->per_step || (c->rule->select != SELECT_RANGE && c->judge->steps > 0);
@@ -169,9 +169,9 @@ static bool too_large_anyway(const struct trial *c, double v)
 	return total && v > c->to->limit_high && op != OP_NE && op != OP_GE && op != OP_GT;
 }
 
-static void judge_counts(struct trial *c)
+static void judge_counts(struct judge_trial *c)
 {
-	const struct side *before = c->judge->before, *after = c->judge->after;
+	const struct run_set *before = c->judge->before, *after = c->judge->after;
 	bool lower = c->rule->op == OP_GE || c->rule->op == OP_GT;
 	struct judgement *to = c->to;
 	size_t worst = 0;
@@ -208,9 +208,9 @@ static void judge_counts(struct trial *c)
 }
 
 /* A verdict that is as good as another one is no ground to pass or to fail. */
-static char *verdict_unsure(const struct trial *c, const struct figures *f)
+static char *verdict_unsure(const struct judge_trial *c, const struct figures *f)
 {
-	const struct doubt *d = &f->doubt;
+	const struct figures_doubt *d = &f->doubt;
 	const char *word = c->rule->word;
 
 	if (d->unsure)
@@ -222,9 +222,9 @@ static char *verdict_unsure(const struct trial *c, const struct figures *f)
 	return NULL;
 }
 
-static void judge_words(struct trial *c)
+static void judge_words(struct judge_trial *c)
 {
-	const struct side *after = c->judge->after;
+	const struct run_set *after = c->judge->after;
 
 	for (size_t i = 0; i < after->count; i++) {
 		const struct figures *f = &after->runs[i];
@@ -242,7 +242,7 @@ static void judge_words(struct trial *c)
 
 void judge_rule(struct judgement *to, const struct rule *rule, const struct judge *judge)
 {
-	struct trial c = {.to = to, .rule = rule, .judge = judge};
+	struct judge_trial c = {.to = to, .rule = rule, .judge = judge};
 
 	*to = (struct judgement){.rule = rule,
 	                         .before_low = NAN,

@@ -9,7 +9,7 @@
 #include "report/gate/figures.h"
 #include "report/gate/rules.h"
 
-enum outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_INCONCLUSIVE };
+enum judge_outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_INCONCLUSIVE };
 extern const char *const outcome_names[];
 
 /* Of records; with more of them lost, no percentile or time that comes from them is judged. A
@@ -17,8 +17,8 @@ extern const char *const outcome_names[];
 #define JUDGE_LOST_MOST 0.01
 
 struct judge {
-	const struct side *before; /* without runs = there is no baseline */
-	const struct side *after;
+	const struct run_set *before; /* without runs = there is no baseline */
+	const struct run_set *after;
 	double steps;           /* as the user said; 0 = not said: those recorded */
 	const char *steps_from; /* NVTX ranges that are the steps, as the user said; or NULL */
 	bool allow_killed;      /* a process that was killed, or runs, counts as whole */
@@ -26,7 +26,7 @@ struct judge {
 
 struct judgement {
 	const struct rule *rule;
-	enum outcome outcome;
+	enum judge_outcome outcome;
 	double before_low, before_high; /* NaN = there is none, or not known */
 	double after_low, after_high;
 	double estimate_low, estimate_high; /* 95 % interval of `after`; NaN = it is exact */

@@ -7,7 +7,7 @@
 
 #include "report/gate/judge.h"
 
-struct trial { /* a rule while it is judged */
+struct judge_trial { /* a rule while it is judged */
 	struct judgement *to;
 	const struct rule *rule;
 	const struct judge *judge;
@@ -18,26 +18,26 @@ struct trial { /* a rule while it is judged */
 void judge_inconclusive(struct judgement *j, char *reason);
 void judge_fail(struct judgement *j);
 /* Why this run's figures may be other than they are; NULL = they are exact (free it). */
-char *judge_unsure(const struct trial *c, const struct figures *f);
+char *judge_unsure(const struct judge_trial *c, const struct figures *f);
 /* Why the rule has no answer whatever the figures are; NULL = it may have one (free it). */
-char *judge_missing(const struct trial *c);
+char *judge_missing(const struct judge_trial *c);
 /* That the rule's figure of this run is not known, and why (free it). */
-char *judge_not_known(const struct trial *c, const struct figures *f);
+char *judge_not_known(const struct judge_trial *c, const struct figures *f);
 /* Whether a value keeps to a limit, which may be a range. */
 bool judge_holds(enum rule_op op, double v, double low, double high);
 /* What a relative limit is against this value. */
 double judge_limit(const struct rule *r, double before);
 
-void judge_times(struct trial *c);
+void judge_times(struct judge_trial *c);
 
 /* The rule is about the steps that the recordings hold, not about totals and a number of steps. */
-bool judge_by_steps(const struct trial *c);
+bool judge_by_steps(const struct judge_trial *c);
 /* Why a rule on steps cannot be judged; NULL = it can (free it). */
-char *judge_steps_missing(const struct trial *c);
+char *judge_steps_missing(const struct judge_trial *c);
 /* After run `i`, whose steps break the rule on average: as much as the steps of a run scatter. */
-bool judge_within_scatter(const struct trial *c, size_t i);
+bool judge_within_scatter(const struct judge_trial *c, size_t i);
 /* How many steps were judged, and how they vary. */
-void judge_note_steps(struct trial *c);
+void judge_note_steps(struct judge_trial *c);
 
 /* Launches of the kernels that match. */
 double judge_kernels(const struct rule *r, const struct figures *f);

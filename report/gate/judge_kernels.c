@@ -5,7 +5,7 @@
 #include "report/gate/judge_internal.h"
 #include "report/model/model.h"
 
-static bool matches(const struct rule *r, const struct part *p)
+static bool matches(const struct rule *r, const struct figures_part *p)
 {
 	return pattern_finds(&r->compiled, p->name);
 }
@@ -32,7 +32,7 @@ static struct found find(const struct rule *r, const struct figures *f)
 	double listed = 0;
 
 	for (size_t i = 0; i < f->kernels.count; i++) {
-		const struct part *p = &f->kernels.items[i];
+		const struct figures_part *p = &f->kernels.items[i];
 		listed += (double)p->count;
 		if (!all && kernel_is_nameless(p->name)) {
 			found.nameless += (double)p->count + (double)p->captured;

@@ -8,7 +8,7 @@
 /* Of ranges whose work must be known for a figure per range. */
 #define COUNTED_LEAST 0.99
 
-static bool matches(const struct rule *r, const struct range_part *p)
+static bool matches(const struct rule *r, const struct figures_range *p)
 {
 	return pattern_finds(&r->compiled, p->name);
 }
@@ -23,13 +23,13 @@ struct range_sum {
 /* A range inside one that matches is counted with that one. */
 static struct range_sum sum_of(const struct rule *r, const struct figures *f)
 {
-	const struct range_parts *ranges = &f->ranges;
+	const struct figures_ranges *ranges = &f->ranges;
 	bool *within = alloc_zeroed(ranges->count, sizeof(*within));
 	struct range_sum sum = {0};
 	int index = metric_work(r->metric);
 
 	for (size_t i = 0; index >= 0 && i < ranges->count; i++) {
-		const struct range_part *p = &ranges->items[i];
+		const struct figures_range *p = &ranges->items[i];
 		within[i] = p->parent != RANGE_NONE && within[p->parent];
 		if (within[i] || !matches(r, p))
 			continue;
@@ -73,7 +73,7 @@ static bool same(const char *a, const char *b)
 }
 
 /* The range of the same name in the same other one; `places` has the parents'. */
-static size_t counterpart(const struct range_parts *in, const struct range_part *p,
+static size_t counterpart(const struct figures_ranges *in, const struct figures_range *p,
                           const size_t *places)
 {
 	size_t parent = p->parent == RANGE_NONE ? RANGE_NONE : places[p->parent];
@@ -87,7 +87,7 @@ static size_t counterpart(const struct range_parts *in, const struct range_part 
 	return RANGE_NONE;
 }
 
-static double value_of(const struct rule *r, const struct range_part *p)
+static double value_of(const struct rule *r, const struct figures_range *p)
 {
 	double v = p->of[metric_work(r->metric)];
 
@@ -97,14 +97,14 @@ static double value_of(const struct rule *r, const struct range_part *p)
 char *judge_where_range(const struct rule *r, const struct figures *before,
                         const struct figures *after, bool shrank)
 {
-	const struct range_parts *more = shrank && before ? &before->ranges : &after->ranges;
-	const struct range_parts *less = !before ? NULL : shrank ? &after->ranges : &before->ranges;
+	const struct figures_ranges *more = shrank && before ? &before->ranges : &after->ranges;
+	const struct figures_ranges *less = !before ? NULL : shrank ? &after->ranges : &before->ranges;
 	size_t *places = alloc_zeroed(more->count, sizeof(*places)), best = RANGE_NONE;
 	bool *within = alloc_zeroed(more->count, sizeof(*within));
 	double most = 0, old = 0;
 
 	for (size_t i = 0; i < more->count && i < LOOKED_THROUGH; i++) {
-		const struct range_part *p = &more->items[i];
+		const struct figures_range *p = &more->items[i];
 		within[i] = matches(r, p) || (p->parent != RANGE_NONE && within[p->parent]);
 		places[i] = less ? counterpart(less, p, places) : RANGE_NONE;
 		double then = places[i] == RANGE_NONE ? 0 : value_of(r, &less->items[places[i]]);

@@ -4,7 +4,7 @@
 #include "report/base/alloc.h"
 #include "report/gate/judge_internal.h"
 
-bool judge_by_steps(const struct trial *c)
+bool judge_by_steps(const struct judge_trial *c)
 {
 	const struct rule *r = c->rule;
 
@@ -12,7 +12,7 @@ bool judge_by_steps(const struct trial *c)
 	       (r->per_step && r->select != SELECT_RANGE && !(c->judge->steps > 0));
 }
 
-static char *missing_in(const struct trial *c, const struct figures *f)
+static char *missing_in(const struct judge_trial *c, const struct figures *f)
 {
 	const char *from = c->judge->steps_from;
 
@@ -39,7 +39,7 @@ static char *missing_in(const struct trial *c, const struct figures *f)
 /* Steps by ranges of another name, or found where the others are ranges, are other steps. */
 static char *unlike(const struct figures *a, const struct figures *b)
 {
-	const struct step_set *x = &a->steps, *y = &b->steps;
+	const struct figures_step_set *x = &a->steps, *y = &b->steps;
 
 	if (x->source == y->source &&
 	    (x->source != STEPS_NVTX || (x->name && y->name && !strcmp(x->name, y->name))))
@@ -51,9 +51,9 @@ static char *unlike(const struct figures *a, const struct figures *b)
 	                    y->name ? y->name : "(unknown)");
 }
 
-char *judge_steps_missing(const struct trial *c)
+char *judge_steps_missing(const struct judge_trial *c)
 {
-	const struct side *after = c->judge->after, *before = c->judge->before;
+	const struct run_set *after = c->judge->after, *before = c->judge->before;
 	char *why = NULL;
 
 	if (!judge_by_steps(c))
@@ -74,16 +74,16 @@ char *judge_steps_missing(const struct trial *c)
  * how far off it may be: Welch's t test, one side, 99 %. Where no two steps of the baseline differ,
  * no change is chance.
  */
-bool judge_within_scatter(const struct trial *c, size_t i)
+bool judge_within_scatter(const struct judge_trial *c, size_t i)
 {
 	const struct rule *r = c->rule;
-	const struct side *before = c->judge->before;
+	const struct run_set *before = c->judge->before;
 
 	if (!judge_by_steps(c) || r->select != SELECT_RUN || !r->relative)
 		return false;
-	const struct step_figure y = figure_per_step(&c->judge->after->runs[i], r->metric, 0);
+	const struct figures_step y = figure_per_step(&c->judge->after->runs[i], r->metric, 0);
 	for (size_t b = 0; b < before->count; b++) {
-		const struct step_figure x = figure_per_step(&before->runs[b], r->metric, 0);
+		const struct figures_step x = figure_per_step(&before->runs[b], r->metric, 0);
 		if (!(x.error > 0))
 			continue;
 		double scale = r->percent ? fabs(1 + r->value / 100) : 1;
@@ -99,9 +99,9 @@ bool judge_within_scatter(const struct trial *c, size_t i)
 
 /* Of steps given by hand, and of what is not counted step by step, all calls of the run stand in
  * the quotient: start-up too. */
-static void note_quotient(struct trial *c)
+static void note_quotient(struct judge_trial *c)
 {
-	const struct side *after = c->judge->after;
+	const struct run_set *after = c->judge->after;
 
 	for (size_t i = 0; i < after->count && !c->to->note; i++) {
 		double steps = figure_steps(&after->runs[i], c->judge->steps), v = c->after[i];
@@ -118,9 +118,9 @@ static void widen(double *low, double *high, double least, double most)
 	*high = fmax(*high, most);
 }
 
-void judge_note_steps(struct trial *c)
+void judge_note_steps(struct judge_trial *c)
 {
-	const struct side *after = c->judge->after, *before = c->judge->before;
+	const struct run_set *after = c->judge->after, *before = c->judge->before;
 	const struct rule *r = c->rule;
 	struct judgement *to = c->to;
 
@@ -137,7 +137,7 @@ void judge_note_steps(struct trial *c)
 		bool is_after = i < after->count;
 		const struct figures *f =
 		        is_after ? &after->runs[i] : &before->runs[i - after->count];
-		const struct step_figure s = figure_per_step(f, r->metric, 0);
+		const struct figures_step s = figure_per_step(f, r->metric, 0);
 		to->varies |= s.min < s.max;
 		if (is_after)
 			widen(&to->least_after, &to->most_after, s.min, s.max);

@@ -100,7 +100,7 @@ char *judgement_steps(const struct judgement *j)
 	return text;
 }
 
-static uint64_t amount(const struct rule *r, const struct part *p)
+static uint64_t amount(const struct rule *r, const struct figures_part *p)
 {
 	if (!p)
 		return 0;
@@ -110,7 +110,7 @@ static uint64_t amount(const struct rule *r, const struct part *p)
 }
 
 /* Whether an entry of the list is a part of the rule's figure. */
-static bool counts(const struct rule *r, const struct part *p)
+static bool counts(const struct rule *r, const struct figures_part *p)
 {
 	if (r->select == SELECT_KERNEL)
 		return pattern_finds(&r->compiled, p->name);
@@ -121,7 +121,7 @@ static bool counts(const struct rule *r, const struct part *p)
 	return true;
 }
 
-static const struct parts *list_of(const struct rule *r, const struct figures *f)
+static const struct figures_parts *list_of(const struct rule *r, const struct figures *f)
 {
 	switch (r->metric->parts) {
 	case PARTS_KERNELS:
@@ -157,9 +157,9 @@ char *judge_where(const struct rule *r, const struct figures *before, const stru
 {
 	const struct figures *more = shrank && before ? before : after;
 	const struct figures *less = shrank ? after : before;
-	const struct parts *from = list_of(r, more), *other = before ? list_of(r, less) : NULL;
+	const struct figures_parts *from = list_of(r, more), *other = before ? list_of(r, less) : NULL;
 	double more_steps = steps_of(r, more, said), less_steps = steps_of(r, less, said);
-	const struct part *best = NULL;
+	const struct figures_part *best = NULL;
 	double most = 0, old = 0;
 
 	if (r->select == SELECT_RANGE)
@@ -169,7 +169,7 @@ char *judge_where(const struct rule *r, const struct figures *before, const stru
 	    (r->metric->parts == PARTS_FAILED || r->metric->kind == METRIC_BYTES))
 		other = NULL;
 	for (size_t i = 0; from && i < from->count; i++) {
-		const struct part *p = &from->items[i];
+		const struct figures_part *p = &from->items[i];
 		double now = counts(r, p) ? (double)amount(r, p) / more_steps : 0, then = 0;
 		if (other)
 			then = (double)amount(r, parts_find(other, p->name)) / less_steps;
@@ -195,9 +195,9 @@ char *judge_where(const struct rule *r, const struct figures *before, const stru
 }
 
 /* Launches that the earlier run had not; all of them where there is none. */
-static uint64_t gained(const struct part *p, const struct figures *before)
+static uint64_t gained(const struct figures_part *p, const struct figures *before)
 {
-	const struct part *then = before ? parts_find(&before->kernels, p->name) : NULL;
+	const struct figures_part *then = before ? parts_find(&before->kernels, p->name) : NULL;
 	uint64_t old = then ? then->count : 0;
 
 	return p->count > old ? p->count - old : 0;
@@ -205,12 +205,12 @@ static uint64_t gained(const struct part *p, const struct figures *before)
 
 char *judge_instead(const struct figures *before, const struct figures *after)
 {
-	const struct part *named[INSTEAD_MOST] = {NULL};
+	const struct figures_part *named[INSTEAD_MOST] = {NULL};
 	char *text = NULL;
 
 	for (size_t n = 0; n < INSTEAD_MOST; n++) {
 		for (size_t i = 0; i < after->kernels.count; i++) {
-			const struct part *p = &after->kernels.items[i];
+			const struct figures_part *p = &after->kernels.items[i];
 			bool told = false;
 			for (size_t k = 0; k < n; k++)
 				told |= named[k] == p;

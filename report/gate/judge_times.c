@@ -23,7 +23,7 @@ static double median(const double *values, size_t n)
 	return m;
 }
 
-static bool all_sure(struct trial *c, const struct side *s, const double *values)
+static bool all_sure(struct judge_trial *c, const struct run_set *s, const double *values)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		char *why = isfinite(values[i]) ? judge_unsure(c, &s->runs[i])
@@ -35,9 +35,9 @@ static bool all_sure(struct trial *c, const struct side *s, const double *values
 }
 
 /* The 99 % bound on its side of the limit: noise alone does not put it there. */
-static void judge_rise(struct trial *c)
+static void judge_rise(struct judge_trial *c)
 {
-	const struct side *before = c->judge->before, *after = c->judge->after;
+	const struct run_set *before = c->judge->before, *after = c->judge->after;
 	const struct rule *r = c->rule;
 	struct judgement *to = c->to;
 	bool ratio = r->percent && r->metric->kind != METRIC_SHARE;
@@ -71,9 +71,9 @@ static void judge_rise(struct trial *c)
 }
 
 /* The median of where an estimate may lie at one end, over the runs. */
-static double median_end(const struct trial *c, bool high)
+static double median_end(const struct judge_trial *c, bool high)
 {
-	const struct side *after = c->judge->after;
+	const struct run_set *after = c->judge->after;
 	const size_t id = (size_t)(c->rule->metric - metrics);
 	double *ends = alloc_zeroed(after->count, sizeof(*ends)), m;
 
@@ -85,7 +85,7 @@ static double median_end(const struct trial *c, bool high)
 	return m;
 }
 
-static void judge_absolute(struct trial *c)
+static void judge_absolute(struct judge_trial *c)
 {
 	const struct rule *r = c->rule;
 	struct judgement *to = c->to;
@@ -108,7 +108,7 @@ static void judge_absolute(struct trial *c)
 		                        c->judge->after->count);
 }
 
-void judge_times(struct trial *c)
+void judge_times(struct judge_trial *c)
 {
 	if (!all_sure(c, c->judge->after, c->after) ||
 	    (c->rule->relative && !all_sure(c, c->judge->before, c->before)))

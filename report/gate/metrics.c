@@ -52,7 +52,7 @@ static double sync_wasted_of(const struct model *m)
 
 static double gpu_busy_of(const struct model *m)
 {
-	const struct gpu_busy *b = &m->gpu.busy;
+	const struct model_gpu_busy *b = &m->gpu.busy;
 
 	return m->gpu.has_busy && b->window > 0 ? b->busy / b->window : NAN;
 }
@@ -169,8 +169,8 @@ int metric_work(const struct metric *m)
  */
 void metric_interval(const struct metric *metric, const struct model *m, double *low, double *high)
 {
-	const struct gpu_busy *b = &m->gpu.busy;
-	const struct split *h = &m->host;
+	const struct model_gpu_busy *b = &m->gpu.busy;
+	const struct model_split *h = &m->host;
 
 	*low = *high = metric->of ? metric->of(m) : NAN;
 	if (!m->gpu.estimated || !m->gpu.has_busy || !isfinite(*low) || !isfinite(b->low + b->high))

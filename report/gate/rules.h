@@ -24,7 +24,7 @@ struct rule {
 
 	enum rule_select select;
 	char *pattern; /* of a kernel or range: an extended regular expression */
-	struct regex compiled;
+	struct pattern_regex compiled;
 	const struct metric *metric;
 	bool per_step;
 	enum rule_op op;

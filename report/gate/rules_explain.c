@@ -6,17 +6,17 @@
 #include "report/gate/judge.h"
 #include "report/output/text/text_layout.h"
 
-static void explain_steps(const struct rule *r, struct page *page)
+static void explain_steps(const struct rule *r, struct text_layout *page)
 {
 	if (r->select == SELECT_RUN && metric_work(r->metric) >= 0)
-		page_fact(
+		text_layout_fact(
 		        page, "steps",
 		        "those recorded: NVTX ranges (--steps-from NAME says which), else found "
 		        "in the work that repeats, without the first and the last; --skip-steps N "
 		        "leaves more out. With --steps N the run's total is divided by N, start-up "
 		        "included");
 	else
-		page_fact(page, "steps",
+		text_layout_fact(page, "steps",
 		          "%s not counted step by step: the run's total is divided by the number "
 		          "of steps recorded, or by N with --steps N",
 		          r->select == SELECT_KERNEL            ? "launches of single kernels are"
@@ -24,7 +24,7 @@ static void explain_steps(const struct rule *r, struct page *page)
 		                                                : "failed calls are");
 }
 
-static void explain_metric(const struct rule *r, struct page *page)
+static void explain_metric(const struct rule *r, struct text_layout *page)
 {
 	const struct metric *m = r->metric;
 	static const char *const kinds[] = {
@@ -33,27 +33,27 @@ static void explain_metric(const struct rule *r, struct page *page)
 	        [METRIC_WORD] = "a word",
 	};
 
-	page_fact(page, "metric", "%s: %s (%s)", m->name, m->about, kinds[m->kind]);
+	text_layout_fact(page, "metric", "%s: %s (%s)", m->name, m->about, kinds[m->kind]);
 	if (r->select == SELECT_KERNEL)
-		page_fact(page, "of",
+		text_layout_fact(page, "of",
 		          "kernels whose name matches the regular expression %s, "
 		          "summed; names as cudaspy report --full-names prints them",
 		          r->pattern);
 	else if (r->select == SELECT_RANGE)
-		page_fact(page, "of",
+		text_layout_fact(page, "of",
 		          "NVTX ranges whose name matches the regular expression %s, what lies "
 		          "within them included: %s",
 		          r->pattern,
 		          r->per_step ? "on average of each such range" : "summed over the run");
 	else
-		page_fact(page, "of", "%s",
+		text_layout_fact(page, "of", "%s",
 		          r->per_step ? "one step: the mean of those judged"
 		                      : "the whole run, all its processes summed");
 	if (r->per_step && r->select != SELECT_RANGE)
 		explain_steps(r, page);
 }
 
-static void explain_limit(const struct rule *r, struct page *page)
+static void explain_limit(const struct rule *r, struct text_layout *page)
 {
 	static const char *const words[] = {
 	        [OP_LE] = "at most", [OP_GE] = "at least",  [OP_EQ] = "exactly",
@@ -63,13 +63,13 @@ static void explain_limit(const struct rule *r, struct page *page)
 	const char *word = words[r->op];
 
 	if (r->word) {
-		page_fact(page, "limit", "%s %s", r->op == OP_EQ ? "is" : "is not", r->word);
+		text_layout_fact(page, "limit", "%s %s", r->op == OP_EQ ? "is" : "is not", r->word);
 	} else if (!r->relative) {
 		char *value = metric_text(m->kind, r->value, r->value);
-		page_fact(page, "limit", "%s %s", word, value);
+		text_layout_fact(page, "limit", "%s %s", word, value);
 		free(value);
 	} else if (r->value == 0) {
-		page_fact(page, "limit", "%s what the baseline has", word);
+		text_layout_fact(page, "limit", "%s what the baseline has", word);
 	} else {
 		const char *side = r->value < 0 ? "less" : "more";
 		double by = fabs(r->value);
@@ -78,17 +78,17 @@ static void explain_limit(const struct rule *r, struct page *page)
 		                                                ? "percentage points"
 		                                                : "%")
 		                         : metric_text(m->kind, by, by);
-		page_fact(page, "limit", "%s the baseline's and %s %s", word, value, side);
+		text_layout_fact(page, "limit", "%s the baseline's and %s %s", word, value, side);
 		free(value);
 	}
 }
 
-static void explain_judging(const struct rule *r, struct page *page)
+static void explain_judging(const struct rule *r, struct text_layout *page)
 {
 	const struct metric *m = r->metric;
 
 	if (metric_is_count(m)) {
-		page_fact(page, "fails", "when one recording alone breaks it%s%s",
+		text_layout_fact(page, "fails", "when one recording alone breaks it%s%s",
 		          r->relative ? "; of several in the baseline the one that allows more "
 		                        "counts"
 		                      : "",
@@ -100,24 +100,24 @@ static void explain_judging(const struct rule *r, struct page *page)
 		                    "means of groups of consecutive steps)"
 		                  : "");
 	} else if (r->relative) {
-		page_fact(
+		text_layout_fact(
 		        page, "fails",
 		        "when the change is beyond the limit with %.0f %% confidence: by the exact "
 		        "rank test where there are enough recordings (5 a side), else by Welch's "
 		        "t test on logarithms as well",
 		        100 * (1 - BOUNDS_ALPHA));
 	} else if (m->kind != METRIC_WORD) {
-		page_fact(page, "fails", "when the median of the recordings breaks it%s",
+		text_layout_fact(page, "fails", "when the median of the recordings breaks it%s",
 		          m->flags & METRIC_GPU ? ", at both ends of its 95 % interval where it is "
 		                                  "estimated"
 		                                : "");
 	} else {
-		page_fact(page, "fails", "when one recording alone breaks it");
+		text_layout_fact(page, "fails", "when one recording alone breaks it");
 	}
 }
 
 /* When the answer is exit status 3: each of these that applies. */
-static void explain_doubt(const struct rule *r, struct page *page)
+static void explain_doubt(const struct rule *r, struct text_layout *page)
 {
 	const struct metric *m = r->metric;
 	bool count = metric_is_count(m), word = m->kind == METRIC_WORD;
@@ -149,15 +149,15 @@ static void explain_doubt(const struct rule *r, struct page *page)
 		free(all);
 		all = longer;
 	}
-	page_fact(page, "no answer", "%s", all);
+	text_layout_fact(page, "no answer", "%s", all);
 	free(all);
 }
 
 void rule_explain(const struct rule *r, FILE *to)
 {
-	struct page page = {.to = to, .width = 80};
+	struct text_layout page = {.to = to, .width = 80};
 
-	page_fact(&page, "rule", "%s", r->text);
+	text_layout_fact(&page, "rule", "%s", r->text);
 	explain_metric(r, &page);
 	explain_limit(r, &page);
 	explain_judging(r, &page);

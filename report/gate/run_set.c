@@ -28,7 +28,7 @@ static char *not_found(const struct find_list *list)
 	return NULL;
 }
 
-static int add_run(struct side *s, const char *name, const struct side_options *o)
+static int add_run(struct run_set *s, const char *name, const struct run_set_options *o)
 {
 	struct find_list list = {0};
 	struct model m = {.skip_steps = o->skip_steps, .steps_from = o->steps_from};
@@ -49,12 +49,12 @@ static int add_run(struct side *s, const char *name, const struct side_options *
 	return rc;
 }
 
-int side_add(struct side *s, const char *name, const struct side_options *o)
+int run_set_add(struct run_set *s, const char *name, const struct run_set_options *o)
 {
 	return baseline_is(name) ? baseline_load(s, name) : add_run(s, name, o);
 }
 
-int side_add_all(struct side *s, char *const *names, size_t count, const struct side_options *o)
+int run_set_add_all(struct run_set *s, char *const *names, size_t count, const struct run_set_options *o)
 {
 	struct stat *st = alloc_zeroed(count, sizeof(*st));
 	int rc = 0;
@@ -67,7 +67,7 @@ int side_add_all(struct side *s, char *const *names, size_t count, const struct 
 				         names[i]);
 				rc = -1;
 			}
-		rc = rc ? rc : side_add(s, names[i], o);
+		rc = rc ? rc : run_set_add(s, names[i], o);
 	}
 	free(st);
 	return rc;

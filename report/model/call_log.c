@@ -50,9 +50,9 @@ static bool store_read(const struct store *s, uint64_t place, struct tf_record *
 
 struct taking {
 	const struct model_part *part;
-	struct history *history;
+	struct call_log *call_log;
 	uint64_t most; /* records; room below is for so many */
-	struct taken *taken;
+	struct call_log_taken *taken;
 	size_t count;
 	struct nested_sums {
 		double sync, alloc, module, ours;
@@ -101,9 +101,9 @@ static void take(struct taking *t, const struct tf_record *r)
 {
 	uint8_t class;
 
-	if (t->history->records == t->most)
+	if (t->call_log->records == t->most)
 		return;
-	t->history->records++;
+	t->call_log->records++;
 	if (r->call == TF_CALL_ACTIVITY) {
 		if (t->part->header->gpu_mode == TF_GPU_CUPTI && r->end >= r->start && r->stream)
 			t->activities[t->activity_count++] = *r;
@@ -125,7 +125,7 @@ static void take(struct taking *t, const struct tf_record *r)
 	}
 	struct nested_sums *n = &t->nested[r->thread];
 	bool inside = n->since >= r->start;
-	t->taken[t->count] = (struct taken){
+	t->taken[t->count] = (struct call_log_taken){
 	        .r = *r,
 	        .nested_sync = inside ? (float)n->sync : 0,
 	        .nested_alloc = inside ? (float)n->alloc : 0,
@@ -175,7 +175,7 @@ static bool take_all(struct taking *t)
 
 static int by_start(const void *a, const void *b)
 {
-	const struct taken *x = a, *y = b;
+	const struct call_log_taken *x = a, *y = b;
 
 	if (x->r.start != y->r.start)
 		return x->r.start < y->r.start ? -1 : 1;
@@ -184,14 +184,14 @@ static int by_start(const void *a, const void *b)
 
 /* ---- what they cover ---- */
 
-/* Over the slices that lie in [from, upto), ns since load. */
-static double cpu_wait(const struct picture *p, double from, double upto)
+/* Over the slices that lie in [from, up to), ns since load. */
+static double cpu_wait(const struct overview *p, double from, double until)
 {
 	double wait = 0, known = 0;
 
 	for (size_t i = 0; p->cpu_known && i < p->count; i++) {
 		double start = p->origin + (double)i * p->width;
-		if (start < from || start + p->width > upto)
+		if (start < from || start + p->width > until)
 			continue;
 		wait += p->cpu_wait[i];
 		known += p->cpu_known[i];
@@ -199,41 +199,41 @@ static double cpu_wait(const struct picture *p, double from, double upto)
 	return known > 0 ? wait / known : NAN;
 }
 
-static void find_cover(struct history *h, const struct taking *t, bool whole)
+static void find_cover(struct call_log *h, const struct taking *t, bool whole)
 {
 	const struct model_part *p = t->part;
 	const struct tf_header *header = p->header;
-	uint64_t from = whole || !t->first_end ? p->window_start : t->first_end, upto = from;
+	uint64_t from = whole || !t->first_end ? p->window_start : t->first_end, until = from;
 	size_t first, slices;
 
 	for (size_t i = 0; i < t->count; i++)
-		if (t->taken[i].r.end > upto)
-			upto = t->taken[i].r.end;
+		if (t->taken[i].r.end > until)
+			until = t->taken[i].r.end;
 	if (header->range_mode != TF_RANGE_ALL) { /* outside of it calls are not recorded */
 		if (header->range_from > from)
 			from = header->range_from;
-		if (header->range_to && header->range_to < upto)
-			upto = header->range_to;
+		if (header->range_to && header->range_to < until)
+			until = header->range_to;
 	}
 	h->window = p->process->window;
 	h->from = clock_between(&p->clock, p->window_start, from);
-	h->upto = fmax(h->from, clock_between(&p->clock, p->window_start, upto));
+	h->until = fmax(h->from, clock_between(&p->clock, p->window_start, until));
 	h->whole = whole && h->from <= 0;
-	const struct picture *picture = &p->process->picture;
-	if (picture->count && picture->host) {
-		double ends = verdict_startup(picture) - picture->window;
+	const struct overview *overview = &p->process->overview;
+	if (overview->count && overview->host) {
+		double ends = verdict_startup(overview) - overview->window;
 		if (ends > 0)
 			h->steady = fmin(ends, h->window);
-		slices = verdict_teardown(picture, &first);
-		ends = picture->origin + (double)first * picture->width - picture->window;
+		slices = verdict_teardown(overview, &first);
+		ends = overview->origin + (double)first * overview->width - overview->window;
 		if (slices && ends > h->steady && ends < h->window)
 			h->window = ends;
-		h->upto = fmin(h->upto, h->window);
+		h->until = fmin(h->until, h->window);
 		h->cpu_wait =
-		        cpu_wait(picture, picture->window + h->steady, picture->window + h->window);
+		        cpu_wait(overview, overview->window + h->steady, overview->window + h->window);
 	}
 	double most = h->window - h->steady;
-	h->coverage = most > 0 ? fmax(0, h->upto - fmax(h->from, h->steady)) / most : NAN;
+	h->coverage = most > 0 ? fmax(0, h->until - fmax(h->from, h->steady)) / most : NAN;
 	if (h->coverage > 1)
 		h->coverage = 1;
 }
@@ -250,9 +250,9 @@ static void drop_early(struct taking *t, uint64_t from)
 }
 
 /* CUPTI's records find their calls. */
-static void add_activities(struct history *h, const struct taking *t)
+static void add_activities(struct call_log *h, const struct taking *t)
 {
-	struct number_map causes = {0};
+	struct call_log_numbers causes = {0};
 
 	if (!t->activity_count)
 		return;
@@ -260,9 +260,9 @@ static void add_activities(struct history *h, const struct taking *t)
 		number_put(&causes, TF_CAUSE(t->taken[i].r.thread, t->taken[i].r.start),
 		           (uint32_t)i);
 	for (size_t i = 0; i < t->activity_count; i++)
-		history_exact(h, t->part, &causes, &t->activities[i]);
+		call_log_exact(h, t->part, &causes, &t->activities[i]);
 	number_free(&causes);
-	history_disbelieve(h);
+	call_log_disbelieve(h);
 }
 
 /* Records that may be taken of this process, with what the ones before it left. */
@@ -271,33 +271,33 @@ static uint64_t records_most(const struct model *m)
 	uint64_t used = 0;
 
 	for (size_t i = 0; i < m->process_count; i++)
-		used += m->processes[i].history.records;
-	uint64_t left = used < HISTORY_ALL ? HISTORY_ALL - used : 0;
-	return left < HISTORY_RECORDS ? left : HISTORY_RECORDS;
+		used += m->processes[i].call_log.records;
+	uint64_t left = used < CALL_LOG_ALL ? CALL_LOG_ALL - used : 0;
+	return left < CALL_LOG_RECORDS ? left : CALL_LOG_RECORDS;
 }
 
 /* Calls behind the window go, and what is behind it of one that began before: freeing at the end
  * can take long, and would seem to be worth saving. */
-static void leave_teardown(struct history *h)
+static void leave_teardown(struct call_log *h)
 {
-	h->count = history_at(h, h->window);
+	h->count = call_log_at(h, h->window);
 	for (size_t i = 0; i < h->count; i++)
-		h->acts[i].end = fmin(h->acts[i].end, h->window);
+		h->call_events[i].end = fmin(h->call_events[i].end, h->window);
 }
 
 void model_add_history(struct model_part *p)
 {
-	struct history *h = &p->process->history;
+	struct call_log *h = &p->process->call_log;
 	uint64_t most = records_most(p->model);
-	struct taking t = {.part = p, .history = h, .most = most};
+	struct taking t = {.part = p, .call_log = h, .most = most};
 
-	*h = (struct history){.window = NAN, .coverage = NAN, .cpu_wait = NAN};
+	*h = (struct call_log){.window = NAN, .coverage = NAN, .cpu_wait = NAN};
 	h->per_call = p->process->per_call;
 	h->lost = p->process->lost || p->process->lost_calls;
 	h->all = p->process->calls;
 	if (!p->window_start || !most || !(p->clock.ns_per_tick > 0) ||
 	    !(p->process->window >= 0 && p->process->window < 1e18)) {
-		history_make(h, p, NULL, 0);
+		call_log_make(h, p, NULL, 0);
 		return;
 	}
 	t.taken = alloc_zeroed(most, sizeof(*t.taken));
@@ -311,7 +311,7 @@ void model_add_history(struct model_part *p)
 	find_cover(h, &t, whole);
 	if (t.count)
 		qsort(t.taken, t.count, sizeof(*t.taken), by_start);
-	history_make(h, p, t.taken, t.count);
+	call_log_make(h, p, t.taken, t.count);
 	add_activities(h, &t);
 	leave_teardown(h);
 	free(t.taken);
@@ -319,23 +319,23 @@ void model_add_history(struct model_part *p)
 	free(t.nested);
 }
 
-void history_free(struct history *h)
+void call_log_free(struct call_log *h)
 {
-	free(h->acts);
+	free(h->call_events);
 	free(h->calls);
 	free(h->threads);
 	free(h->streams);
 	free(h->works);
-	*h = (struct history){0};
+	*h = (struct call_log){0};
 }
 
-size_t history_at(const struct history *h, double ns)
+size_t call_log_at(const struct call_log *h, double ns)
 {
 	size_t low = 0, high = h->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (h->acts[middle].start >= ns)
+		if (h->call_events[middle].start >= ns)
 			high = middle;
 		else
 			low = middle + 1;
@@ -343,7 +343,7 @@ size_t history_at(const struct history *h, double ns)
 	return low;
 }
 
-size_t history_steady(const struct history *h)
+size_t call_log_steady(const struct call_log *h)
 {
-	return history_at(h, fmax(h->from, h->steady));
+	return call_log_at(h, fmax(h->from, h->steady));
 }

@@ -19,9 +19,9 @@ static uint64_t own_key(uint64_t handle, uint32_t owner)
 	return 1ull << 63 | handle << 32 | owner;
 }
 
-static uint32_t add_stream(struct making *m, uint64_t key, struct history_stream stream)
+static uint32_t add_stream(struct call_log_making *m, uint64_t key, struct call_log_stream stream)
 {
-	struct history *h = m->history;
+	struct call_log *h = m->call_log;
 
 	ALLOC_ROOM(h->streams, h->stream_count);
 	h->streams[h->stream_count] = stream;
@@ -30,7 +30,7 @@ static uint32_t add_stream(struct making *m, uint64_t key, struct history_stream
 }
 
 /* Those that the timeline knew: of several of one handle the last. */
-static void known_streams(struct making *m)
+static void known_streams(struct call_log_making *m)
 {
 	const struct recording *r = m->part->recording;
 
@@ -39,16 +39,16 @@ static void known_streams(struct making *m)
 		        tf_entry(&r->map, &m->part->header->streams, i, sizeof(*s));
 		if (s && s->handle > STREAM_PER_THREAD)
 			add_stream(m, s->handle,
-			           (struct history_stream){
+			           (struct call_log_stream){
 			                   .handle = s->handle,
 			                   .flags = s->flags,
 			                   .device = s->device % TF_DEVICES_TIMED,
-			                   .thread = HISTORY_NONE,
+			                   .thread = CALL_LOG_NONE,
 			           });
 	}
 }
 
-static uint32_t stream_row(struct making *m, const struct act *a, uint64_t handle)
+static uint32_t stream_row(struct call_log_making *m, const struct call_event *a, uint64_t handle)
 {
 	bool own = handle == STREAM_PER_THREAD || (!handle && a->flags & TF_PTDS);
 	bool legacy = !own && handle <= STREAM_LEGACY;
@@ -57,33 +57,33 @@ static uint32_t stream_row(struct making *m, const struct act *a, uint64_t handl
 	                        : handle;
 	uint32_t row = number_get(&m->streams, key);
 
-	if (row != HISTORY_NONE)
+	if (row != CALL_LOG_NONE)
 		return row;
 	return add_stream(m, key,
-	                  (struct history_stream){
+	                  (struct call_log_stream){
 	                          .handle = own || legacy ? 0 : handle,
 	                          .flags = own      ? TF_STREAM_PER_THREAD
 	                                   : legacy ? TF_STREAM_LEGACY
 	                                            : TF_STREAM_UNSEEN | FLAG_NON_BLOCKING,
 	                          .device = a->device,
-	                          .thread = own ? a->thread : HISTORY_NONE,
+	                          .thread = own ? a->thread : CALL_LOG_NONE,
 	                  });
 }
 
-static void stream_made(struct making *m, struct act *a, const struct tf_record *r)
+static void stream_made(struct call_log_making *m, struct call_event *a, const struct tf_record *r)
 {
 	if (r->result || r->stream <= STREAM_PER_THREAD)
 		return;
 	a->stream = add_stream(m, r->stream,
-	                       (struct history_stream){
+	                       (struct call_log_stream){
 	                               .handle = r->stream,
 	                               .flags = r->arg[0] & 0xffff,
 	                               .device = a->device,
-	                               .thread = HISTORY_NONE,
+	                               .thread = CALL_LOG_NONE,
 	                       });
 }
 
-static bool names_stream(const struct act *a)
+static bool names_stream(const struct call_event *a)
 {
 	switch (a->class) {
 	case SPY_CLASS_LAUNCH:
@@ -92,22 +92,22 @@ static bool names_stream(const struct act *a)
 	case SPY_CLASS_SET:
 		return true;
 	default:
-		return a->role == HISTORY_ROLE_EVENT_RECORD || a->role == HISTORY_ROLE_EVENT_WAIT ||
-		       a->role == HISTORY_ROLE_SYNC_STREAM ||
-		       a->role == HISTORY_ROLE_QUERY_STREAM ||
-		       a->role == HISTORY_ROLE_ALLOC_ORDERED || a->role == HISTORY_ROLE_STREAM_GONE;
+		return a->role == CALL_LOG_ROLE_EVENT_RECORD || a->role == CALL_LOG_ROLE_EVENT_WAIT ||
+		       a->role == CALL_LOG_ROLE_SYNC_STREAM ||
+		       a->role == CALL_LOG_ROLE_QUERY_STREAM ||
+		       a->role == CALL_LOG_ROLE_ALLOC_ORDERED || a->role == CALL_LOG_ROLE_STREAM_GONE;
 	}
 }
 
 /* ---- arguments ---- */
 
-static uint32_t event_number(struct making *m, uint64_t handle)
+static uint32_t event_number(struct call_log_making *m, uint64_t handle)
 {
 	if (!handle)
-		return HISTORY_NONE;
+		return CALL_LOG_NONE;
 	uint32_t number = number_get(&m->events, handle);
-	if (number == HISTORY_NONE)
-		number_put(&m->events, handle, number = m->history->events++);
+	if (number == CALL_LOG_NONE)
+		number_put(&m->events, handle, number = m->call_log->events++);
 	return number;
 }
 
@@ -116,7 +116,7 @@ static uint8_t bounded(uint8_t value, uint8_t count, uint8_t unknown)
 	return value < count ? value : unknown;
 }
 
-static void add_transfer(struct act *a, const struct tf_record *r)
+static void add_transfer(struct call_event *a, const struct tf_record *r)
 {
 	a->bytes = r->copy.bytes;
 	a->address = r->copy.dst;
@@ -127,7 +127,7 @@ static void add_transfer(struct act *a, const struct tf_record *r)
 	a->async = r->copy.async;
 }
 
-static void add_arguments(struct making *m, struct act *a, const struct tf_record *r)
+static void add_arguments(struct call_log_making *m, struct call_event *a, const struct tf_record *r)
 {
 	switch (a->class) {
 	case SPY_CLASS_LAUNCH:
@@ -146,17 +146,17 @@ static void add_arguments(struct making *m, struct act *a, const struct tf_recor
 	case SPY_CLASS_GRAPH_LAUNCH:
 	case SPY_CLASS_GRAPH:
 		a->graph =
-		        r->graph.graph < m->part->recording->graphs ? r->graph.graph : HISTORY_NONE;
+		        r->graph.graph < m->part->recording->graphs ? r->graph.graph : CALL_LOG_NONE;
 		a->address = r->graph.handle;
 		break;
 	default:
-		if (a->class == SPY_CLASS_EVENT || a->role == HISTORY_ROLE_SYNC_EVENT ||
-		    a->role == HISTORY_ROLE_QUERY_EVENT)
+		if (a->class == SPY_CLASS_EVENT || a->role == CALL_LOG_ROLE_SYNC_EVENT ||
+		    a->role == CALL_LOG_ROLE_QUERY_EVENT)
 			a->event = event_number(m, r->event.event);
 	}
 }
 
-static enum tf_work_kind kind_of(const struct act *a, const struct tf_record *r)
+static enum tf_work_kind kind_of(const struct call_event *a, const struct tf_record *r)
 {
 	enum tf_work_kind kind = work_kind(a->class);
 
@@ -168,9 +168,9 @@ static enum tf_work_kind kind_of(const struct act *a, const struct tf_record *r)
 	return kind;
 }
 
-static void add_work(struct making *m, struct act *a, const struct tf_record *r)
+static void add_work(struct call_log_making *m, struct call_event *a, const struct tf_record *r)
 {
-	struct history *h = m->history;
+	struct call_log *h = m->call_log;
 	enum tf_work_kind kind = kind_of(a, r);
 
 	if (kind == TF_WORK_NONE)
@@ -179,14 +179,14 @@ static void add_work(struct making *m, struct act *a, const struct tf_record *r)
 	a->work = works_row(&m->works, h, kind, r);
 }
 
-static void make(struct making *m, struct act *a, const struct taken *taken)
+static void make(struct call_log_making *m, struct call_event *a, const struct call_log_taken *taken)
 {
 	const struct tf_record *r = &taken->r;
 	const struct model_part *p = m->part;
-	uint32_t call = history_call(m, r->call), thread = history_thread(m, r->thread);
-	struct history *h = m->history;
+	uint32_t call = call_log_call(m, r->call), thread = call_log_thread(m, r->thread);
+	struct call_log *h = m->call_log;
 
-	*a = (struct act){
+	*a = (struct call_event){
 	        .start = clock_between(&p->clock, p->window_start, r->start),
 	        .end = clock_between(&p->clock, p->window_start, r->end),
 	        .gpu = NAN,
@@ -196,10 +196,10 @@ static void make(struct making *m, struct act *a, const struct taken *taken)
 	        .nested_module = taken->nested_module,
 	        .ours = taken->ours,
 	        .call = call,
-	        .stream = HISTORY_NONE,
-	        .work = HISTORY_NONE,
-	        .event = HISTORY_NONE,
-	        .graph = HISTORY_NONE,
+	        .stream = CALL_LOG_NONE,
+	        .work = CALL_LOG_NONE,
+	        .event = CALL_LOG_NONE,
+	        .graph = CALL_LOG_NONE,
 	        .items = 1,
 	        .thread = (uint16_t)thread,
 	        .device = m->device[thread],
@@ -215,21 +215,21 @@ static void make(struct making *m, struct act *a, const struct taken *taken)
 	if (r->flags & TF_NO_ARGS)
 		return;
 	add_arguments(m, a, r);
-	if (a->role == HISTORY_ROLE_STREAM_MADE)
+	if (a->role == CALL_LOG_ROLE_STREAM_MADE)
 		stream_made(m, a, r);
 	else if (names_stream(a))
 		a->stream = stream_row(m, a, r->stream);
-	if (a->stream != HISTORY_NONE)
-		h->streams[a->stream].acts++;
+	if (a->stream != CALL_LOG_NONE)
+		h->streams[a->stream].call_events++;
 	add_work(m, a, r);
 }
 
-void history_make(struct history *h, const struct model_part *p, const struct taken *taken,
+void call_log_make(struct call_log *h, const struct model_part *p, const struct call_log_taken *taken,
                   size_t count)
 {
-	struct making m = {.part = p, .history = h};
+	struct call_log_making m = {.part = p, .call_log = h};
 
-	h->acts = alloc_zeroed(count, sizeof(*h->acts));
+	h->call_events = alloc_zeroed(count, sizeof(*h->call_events));
 	if (!count)
 		return;
 	m.call_row = alloc_zeroed(p->recording->calls, sizeof(*m.call_row));
@@ -238,11 +238,11 @@ void history_make(struct history *h, const struct model_part *p, const struct ta
 	works_start(&m.works, p);
 	known_streams(&m);
 	for (; h->count < count; h->count++)
-		make(&m, &h->acts[h->count], &taken[h->count]);
+		make(&m, &h->call_events[h->count], &taken[h->count]);
 	works_finish(&m.works, h);
 	for (size_t i = 0; i < h->count; i++)
-		if (h->acts[i].work != HISTORY_NONE)
-			h->acts[i].gpu = h->works[h->acts[i].work].mean;
+		if (h->call_events[i].work != CALL_LOG_NONE)
+			h->call_events[i].gpu = h->works[h->call_events[i].work].mean;
 	free(m.call_row);
 	free(m.thread_row);
 	free(m.device);
@@ -250,11 +250,11 @@ void history_make(struct history *h, const struct model_part *p, const struct ta
 	number_free(&m.events);
 }
 
-void history_exact(struct history *h, const struct model_part *p, const struct number_map *causes,
+void call_log_exact(struct call_log *h, const struct model_part *p, const struct call_log_numbers *causes,
                    const struct tf_record *activity)
 {
 	uint32_t at = number_get(causes, activity->stream);
-	struct act *a = at < h->count ? &h->acts[at] : NULL;
+	struct call_event *a = at < h->count ? &h->call_events[at] : NULL;
 	double start = clock_between(&p->clock, p->window_start, activity->start),
 	       ns = clock_ns(&p->clock, activity->end - activity->start);
 
@@ -273,40 +273,40 @@ void history_exact(struct history *h, const struct model_part *p, const struct n
 
 /* ---- what of that cannot be true ---- */
 
-static bool is_copy(const struct act *a)
+static bool is_copy(const struct call_event *a)
 {
 	return a->kind == TF_WORK_COPY || a->kind == TF_WORK_SET;
 }
 
-static bool speaks_against(const struct act *a, const struct act *other)
+static bool speaks_against(const struct call_event *a, const struct call_event *other)
 {
-	const struct untrue_span x = {a->gpu_start, a->gpu_start + a->gpu, (double)a->bytes, true},
+	const struct implausible_span x = {a->gpu_start, a->gpu_start + a->gpu, (double)a->bytes, true},
 	                         y = {other->gpu_start, other->gpu_start + other->gpu,
 	                              (double)other->bytes, is_copy(other)};
 
 	return other->kind != TF_WORK_NONE && isfinite(other->gpu_start) &&
-	       other->stream == a->stream && untrue_beside(&x, &y);
+	       other->stream == a->stream && implausible_beside(&x, &y);
 }
 
-static bool is_untrue(const struct history *h, size_t i)
+static bool is_untrue(const struct call_log *h, size_t i)
 {
-	const struct act *a = &h->acts[i];
+	const struct call_event *a = &h->call_events[i];
 
 	if (!is_copy(a) || a->items > 1 || !isfinite(a->gpu_start) || !(a->gpu >= UNTRUE_LEAST_NS))
 		return false;
 	size_t from = i > UNTRUE_NEIGHBOURS ? i - UNTRUE_NEIGHBOURS : 0;
 	for (size_t k = from; k < h->count && k <= i + UNTRUE_NEIGHBOURS; k++)
-		if (k != i && speaks_against(a, &h->acts[k]))
+		if (k != i && speaks_against(a, &h->call_events[k]))
 			return true;
 	return false;
 }
 
-void history_disbelieve(struct history *h)
+void call_log_disbelieve(struct call_log *h)
 {
 	for (size_t i = 0; i < h->count; i++)
 		if (is_untrue(h, i)) {
-			struct act *a = &h->acts[i];
+			struct call_event *a = &h->call_events[i];
 			a->gpu_start = NAN;
-			a->gpu = a->work != HISTORY_NONE ? h->works[a->work].mean : NAN;
+			a->gpu = a->work != CALL_LOG_NONE ? h->works[a->work].mean : NAN;
 		}
 }

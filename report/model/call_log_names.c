@@ -3,46 +3,46 @@
 #include "report/base/alloc.h"
 #include "report/model/call_log_internal.h"
 
-static enum history_role role_of(const char *name, unsigned class)
+static enum call_log_role role_of(const char *name, unsigned class)
 {
 	static const struct {
 		const char *part;
 		uint8_t class, role;
 	} roles[] = {
-	        {"StreamCreate", SPY_CLASS_STREAM, HISTORY_ROLE_STREAM_MADE},
-	        {"StreamDestroy", SPY_CLASS_STREAM, HISTORY_ROLE_STREAM_GONE},
-	        {"EventRecord", SPY_CLASS_EVENT, HISTORY_ROLE_EVENT_RECORD},
-	        {"StreamWaitEvent", SPY_CLASS_EVENT, HISTORY_ROLE_EVENT_WAIT},
-	        {"EventDestroy", SPY_CLASS_EVENT, HISTORY_ROLE_EVENT_GONE},
-	        {"StreamSynchronize", SPY_CLASS_SYNC, HISTORY_ROLE_SYNC_STREAM},
-	        {"EventSynchronize", SPY_CLASS_SYNC, HISTORY_ROLE_SYNC_EVENT},
-	        {"Synchronize", SPY_CLASS_SYNC, HISTORY_ROLE_SYNC_ALL},
-	        {"StreamQuery", SPY_CLASS_QUERY, HISTORY_ROLE_QUERY_STREAM},
-	        {"EventQuery", SPY_CLASS_QUERY, HISTORY_ROLE_QUERY_EVENT},
-	        {"Async", SPY_CLASS_ALLOC, HISTORY_ROLE_ALLOC_ORDERED},
-	        {"BeginCapture", SPY_CLASS_GRAPH, HISTORY_ROLE_CAPTURE_BEGIN},
-	        {"EndCapture", SPY_CLASS_GRAPH, HISTORY_ROLE_CAPTURE_END},
-	        {"GraphExecDestroy", SPY_CLASS_GRAPH, HISTORY_ROLE_NONE},
-	        {"GraphExec", SPY_CLASS_GRAPH, HISTORY_ROLE_GRAPH_CHANGED},
+	        {"StreamCreate", SPY_CLASS_STREAM, CALL_LOG_ROLE_STREAM_MADE},
+	        {"StreamDestroy", SPY_CLASS_STREAM, CALL_LOG_ROLE_STREAM_GONE},
+	        {"EventRecord", SPY_CLASS_EVENT, CALL_LOG_ROLE_EVENT_RECORD},
+	        {"StreamWaitEvent", SPY_CLASS_EVENT, CALL_LOG_ROLE_EVENT_WAIT},
+	        {"EventDestroy", SPY_CLASS_EVENT, CALL_LOG_ROLE_EVENT_GONE},
+	        {"StreamSynchronize", SPY_CLASS_SYNC, CALL_LOG_ROLE_SYNC_STREAM},
+	        {"EventSynchronize", SPY_CLASS_SYNC, CALL_LOG_ROLE_SYNC_EVENT},
+	        {"Synchronize", SPY_CLASS_SYNC, CALL_LOG_ROLE_SYNC_ALL},
+	        {"StreamQuery", SPY_CLASS_QUERY, CALL_LOG_ROLE_QUERY_STREAM},
+	        {"EventQuery", SPY_CLASS_QUERY, CALL_LOG_ROLE_QUERY_EVENT},
+	        {"Async", SPY_CLASS_ALLOC, CALL_LOG_ROLE_ALLOC_ORDERED},
+	        {"BeginCapture", SPY_CLASS_GRAPH, CALL_LOG_ROLE_CAPTURE_BEGIN},
+	        {"EndCapture", SPY_CLASS_GRAPH, CALL_LOG_ROLE_CAPTURE_END},
+	        {"GraphExecDestroy", SPY_CLASS_GRAPH, CALL_LOG_ROLE_NONE},
+	        {"GraphExec", SPY_CLASS_GRAPH, CALL_LOG_ROLE_GRAPH_CHANGED},
 	};
 
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
 		if (roles[i].class == class && strstr(name, roles[i].part))
-			return (enum history_role)roles[i].role;
-	return HISTORY_ROLE_NONE;
+			return (enum call_log_role)roles[i].role;
+	return CALL_LOG_ROLE_NONE;
 }
 
-uint32_t history_call(struct making *m, uint16_t id)
+uint32_t call_log_call(struct call_log_making *m, uint16_t id)
 {
-	struct history *h = m->history;
+	struct call_log *h = m->call_log;
 	const struct tf_call *call;
 
 	if (m->call_row[id])
 		return m->call_row[id] - 1;
 	call = tf_entry(&m->part->recording->map, &m->part->header->calls, id, sizeof(*call));
 	ALLOC_ROOM(h->calls, h->call_count);
-	struct history_call *row = &h->calls[h->call_count++];
-	*row = (struct history_call){.class = SPY_CLASS_OTHER};
+	struct call_log_call *row = &h->calls[h->call_count++];
+	*row = (struct call_log_call){.class = SPY_CLASS_OTHER};
 	if (call) {
 		memcpy(row->name, call->name, strnlen(call->name, sizeof(call->name)));
 		row->class = call->class < SPY_CLASS_COUNT ? call->class : SPY_CLASS_OTHER;
@@ -53,16 +53,16 @@ uint32_t history_call(struct making *m, uint16_t id)
 	return m->call_row[id] - 1;
 }
 
-uint32_t history_thread(struct making *m, uint16_t index)
+uint32_t call_log_thread(struct call_log_making *m, uint16_t index)
 {
-	struct history *h = m->history;
+	struct call_log *h = m->call_log;
 	const struct tf_thread *t = recording_thread(m->part->recording, index);
 
 	if (m->thread_row[index])
 		return m->thread_row[index] - 1;
 	ALLOC_ROOM(h->threads, h->thread_count);
-	struct history_thread *row = &h->threads[h->thread_count++];
-	*row = (struct history_thread){.tid = t ? t->tid : 0};
+	struct call_log_thread *row = &h->threads[h->thread_count++];
+	*row = (struct call_log_thread){.tid = t ? t->tid : 0};
 	if (t)
 		memcpy(row->name, t->name, strnlen(t->name, sizeof(t->name)));
 	m->thread_row[index] = (uint32_t)h->thread_count;

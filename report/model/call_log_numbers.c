@@ -3,7 +3,7 @@
 #include "report/base/alloc.h"
 #include "report/model/call_log_internal.h"
 
-static struct number_place *number_place(const struct number_map *m, uint64_t key)
+static struct number_place *number_place(const struct call_log_numbers *m, uint64_t key)
 {
 	uint64_t h = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
 	size_t at = (size_t)(h ^ h >> 29) & (m->room - 1);
@@ -13,14 +13,14 @@ static struct number_place *number_place(const struct number_map *m, uint64_t ke
 	return &m->places[at];
 }
 
-uint32_t number_get(const struct number_map *m, uint64_t key)
+uint32_t number_get(const struct call_log_numbers *m, uint64_t key)
 {
-	return m->used ? number_place(m, key)->value - 1 : HISTORY_NONE;
+	return m->used ? number_place(m, key)->value - 1 : CALL_LOG_NONE;
 }
 
-static void number_grow(struct number_map *m)
+static void number_grow(struct call_log_numbers *m)
 {
-	struct number_map more = {.room = m->room ? m->room * 2 : 64};
+	struct call_log_numbers more = {.room = m->room ? m->room * 2 : 64};
 
 	more.places = alloc_zeroed(more.room, sizeof(*more.places));
 	for (size_t i = 0; i < m->room; i++)
@@ -31,7 +31,7 @@ static void number_grow(struct number_map *m)
 	*m = more;
 }
 
-void number_put(struct number_map *m, uint64_t key, uint32_t value)
+void number_put(struct call_log_numbers *m, uint64_t key, uint32_t value)
 {
 	if ((m->used + 1) * 2 > m->room)
 		number_grow(m);
@@ -40,8 +40,8 @@ void number_put(struct number_map *m, uint64_t key, uint32_t value)
 	*p = (struct number_place){key, value + 1};
 }
 
-void number_free(struct number_map *m)
+void number_free(struct call_log_numbers *m)
 {
 	free(m->places);
-	*m = (struct number_map){0};
+	*m = (struct call_log_numbers){0};
 }

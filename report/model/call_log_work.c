@@ -7,7 +7,7 @@
 #include "shim/core/work/work_class.h"
 
 /* The classes that are used, as the calibration wants them. */
-static void calibrate_from(struct works_of *w)
+static void calibrate_from(struct call_log_works_of *w)
 {
 	struct tf_work *used = alloc_zeroed(TF_WORKS, sizeof(*used));
 	uint32_t count = 0;
@@ -20,9 +20,9 @@ static void calibrate_from(struct works_of *w)
 	free(used);
 }
 
-void works_start(struct works_of *w, const struct model_part *p)
+void works_start(struct call_log_works_of *w, const struct model_part *p)
 {
-	*w = (struct works_of){.part = p};
+	*w = (struct call_log_works_of){.part = p};
 	w->works = tf_at(&p->recording->map, p->header->works, TF_WORKS * sizeof(*w->works));
 	w->rows = alloc_zeroed(TF_WORKS, sizeof(*w->rows));
 	w->calibration = alloc_zeroed(1, sizeof(*w->calibration));
@@ -30,11 +30,11 @@ void works_start(struct works_of *w, const struct model_part *p)
 		calibrate_from(w);
 }
 
-static void add_time(struct history_work *row, const struct works_of *w, const struct tf_work *work)
+static void add_time(struct call_log_work *row, const struct call_log_works_of *w, const struct tf_work *work)
 {
 	bool timed = w->part->header->gpu_mode == TF_GPU_SAMPLE ||
 	             w->part->header->gpu_mode == TF_GPU_CUPTI;
-	struct work_time t = timed ? work_time(work, w->calibration) : (struct work_time){0};
+	struct model_work_time t = timed ? work_time(work, w->calibration) : (struct model_work_time){0};
 
 	row->mean = row->low = row->high = NAN;
 	if (!t.known || !isfinite(t.mean))
@@ -54,13 +54,13 @@ static const char *kernel_name(const struct model_part *p, uint32_t id)
 	return row < p->model->kernel_count ? p->model->kernels[row].name : NULL;
 }
 
-static uint32_t add_row(struct works_of *w, struct history *h, enum tf_work_kind kind,
+static uint32_t add_row(struct call_log_works_of *w, struct call_log *h, enum tf_work_kind kind,
                         const struct tf_work *work)
 {
 	ALLOC_ROOM(h->works, h->work_count);
-	struct history_work *row = &h->works[h->work_count];
+	struct call_log_work *row = &h->works[h->work_count];
 
-	*row = (struct history_work){
+	*row = (struct call_log_work){
 	        .kernel = kind == TF_WORK_KERNEL ? kernel_name(w->part, work->id) : NULL,
 	        .kind = (uint8_t)kind,
 	        .direction = work->direction < SPY_DIR_COUNT ? work->direction : SPY_DIR_UNKNOWN,
@@ -79,7 +79,7 @@ static uint32_t add_row(struct works_of *w, struct history *h, enum tf_work_kind
 	return (uint32_t)h->work_count++;
 }
 
-uint32_t works_row(struct works_of *w, struct history *h, enum tf_work_kind kind,
+uint32_t works_row(struct call_log_works_of *w, struct call_log *h, enum tf_work_kind kind,
                    const struct tf_record *r)
 {
 	struct tf_work key;
@@ -87,18 +87,18 @@ uint32_t works_row(struct works_of *w, struct history *h, enum tf_work_kind kind
 	work_key(&key, kind, r);
 	const struct tf_work *work = w->works ? work_known(&w->part->recording->map, &key) : NULL;
 	if (!work) /* the table was full */
-		return HISTORY_NONE;
+		return CALL_LOG_NONE;
 	uint32_t place = (uint32_t)(work - w->works);
 	if (!w->rows[place])
 		w->rows[place] = add_row(w, h, kind, work) + 1;
-	h->works[w->rows[place] - 1].acts++;
+	h->works[w->rows[place] - 1].call_events++;
 	return w->rows[place] - 1;
 }
 
 static int by_kernel(const void *a, const void *b)
 {
-	const struct history_work *x = *(struct history_work *const *)a,
-	                          *y = *(struct history_work *const *)b;
+	const struct call_log_work *x = *(struct call_log_work *const *)a,
+	                          *y = *(struct call_log_work *const *)b;
 
 	if (x->kernel != y->kernel)
 		return (uintptr_t)x->kernel < (uintptr_t)y->kernel ? -1 : 1;
@@ -106,28 +106,28 @@ static int by_kernel(const void *a, const void *b)
 }
 
 /* Of one kernel's shapes: those without a time get the mean of the others, and all of its doubt. */
-static void share(struct history_work **rows, size_t count)
+static void share(struct call_log_work **rows, size_t count)
 {
-	double sum = 0, low = INFINITY, high = 0, acts = 0;
+	double sum = 0, low = INFINITY, high = 0, call_events = 0;
 
 	for (size_t i = 0; i < count; i++)
 		if (!isnan(rows[i]->mean)) {
-			sum += rows[i]->mean * (double)rows[i]->acts;
-			acts += (double)rows[i]->acts;
+			sum += rows[i]->mean * (double)rows[i]->call_events;
+			call_events += (double)rows[i]->call_events;
 			low = fmin(low, rows[i]->low);
 			high = fmax(high, rows[i]->high);
 		}
-	for (size_t i = 0; acts > 0 && i < count; i++)
+	for (size_t i = 0; call_events > 0 && i < count; i++)
 		if (isnan(rows[i]->mean)) {
-			rows[i]->mean = sum / acts;
+			rows[i]->mean = sum / call_events;
 			rows[i]->low = fmin(low, rows[i]->mean);
 			rows[i]->high = fmax(high, rows[i]->mean);
 		}
 }
 
-void works_finish(struct works_of *w, struct history *h)
+void works_finish(struct call_log_works_of *w, struct call_log *h)
 {
-	struct history_work **rows = alloc_zeroed(h->work_count, sizeof(*rows));
+	struct call_log_work **rows = alloc_zeroed(h->work_count, sizeof(*rows));
 	size_t count = 0;
 
 	for (size_t i = 0; i < h->work_count; i++)

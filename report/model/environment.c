@@ -168,7 +168,7 @@ char *environment_line(const struct model *m, const struct environment_device *d
 
 char *environment_unknown(const struct model *m)
 {
-	const struct process *p = m->processes;
+	const struct model_process *p = m->processes;
 
 	for (size_t i = 0; i < m->environment_count; i++)
 		if (m->environment[i].used)
@@ -199,10 +199,10 @@ char *environment_unknown(const struct model *m)
 
 /* ---- what is wrong ---- */
 
-static void add(struct environment_troubles *to, const char *format, ...)
+static void add(struct environment_anomalies *to, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 
-static void add(struct environment_troubles *to, const char *format, ...)
+static void add(struct environment_anomalies *to, const char *format, ...)
 {
 	va_list args;
 	char *text;
@@ -220,12 +220,12 @@ static void add(struct environment_troubles *to, const char *format, ...)
 	to->texts[to->count++] = text;
 }
 
-static void old_driver(const struct process *p, struct environment_troubles *to)
+static void old_driver(const struct model_process *p, struct environment_anomalies *to)
 {
 	char driver[OUT_VERSION_BYTES], runtime[OUT_VERSION_BYTES];
 
 	for (size_t i = 0; p->driver_version && i < p->library_count; i++) {
-		const struct library *l = &p->libraries[i];
+		const struct model_library *l = &p->libraries[i];
 		if ((l->kind != TF_LIBRARY_RUNTIME && l->kind != TF_LIBRARY_STATIC_RUNTIME) ||
 		    l->version <= p->driver_version)
 			continue;
@@ -239,7 +239,7 @@ static void old_driver(const struct process *p, struct environment_troubles *to)
 }
 
 static void held_by(const char *name, const struct environment_device *d, double share,
-                    const char *what, struct environment_troubles *to)
+                    const char *what, struct environment_anomalies *to)
 {
 	char percent[UNIT_BYTES], time[UNIT_BYTES];
 
@@ -251,7 +251,7 @@ static void held_by(const char *name, const struct environment_device *d, double
 }
 
 static void clocks(const char *name, const struct environment_device *d,
-                   struct environment_troubles *to)
+                   struct environment_anomalies *to)
 {
 	double capped = environment_capped_share(d), heated = environment_heated_share(d);
 	uint64_t bits = environment_reasons(&d->first) | environment_reasons(&d->last);
@@ -283,7 +283,7 @@ static void clocks(const char *name, const struct environment_device *d,
 }
 
 static void processes(const char *name, const struct environment_device *d,
-                      struct environment_troubles *to)
+                      struct environment_anomalies *to)
 {
 	double first = value(&d->first, SPY_ENVIRONMENT_OTHERS),
 	       last = value(&d->last, SPY_ENVIRONMENT_OTHERS);
@@ -307,7 +307,7 @@ static void processes(const char *name, const struct environment_device *d,
 }
 
 static void memory_errors(const char *name, const struct environment_device *d,
-                          struct environment_troubles *to)
+                          struct environment_anomalies *to)
 {
 	double all = value(latest(d), SPY_ENVIRONMENT_ECC), now = risen(d, SPY_ENVIRONMENT_ECC);
 
@@ -322,7 +322,7 @@ static void memory_errors(const char *name, const struct environment_device *d,
 
 /* An idle GPU's link goes down to save power: only what was read of a busy one counts. */
 static void slow_link(const char *name, const struct environment_device *d,
-                      struct environment_troubles *to)
+                      struct environment_anomalies *to)
 {
 	const struct environment_reading *r = latest(d);
 	double generation = value(r, SPY_ENVIRONMENT_PCIE_GEN),
@@ -341,9 +341,9 @@ static void slow_link(const char *name, const struct environment_device *d,
 	free(most);
 }
 
-bool environment_troubles(const struct model *m, struct environment_troubles *to)
+bool environment_anomalies(const struct model *m, struct environment_anomalies *to)
 {
-	*to = (struct environment_troubles){.throttled_share = NAN};
+	*to = (struct environment_anomalies){.throttled_share = NAN};
 	for (size_t i = 0; i < m->process_count; i++)
 		old_driver(&m->processes[i], to);
 	for (size_t i = 0; i < m->environment_count; i++) {
@@ -360,10 +360,10 @@ bool environment_troubles(const struct model *m, struct environment_troubles *to
 	return to->count > 0;
 }
 
-void environment_troubles_free(struct environment_troubles *t)
+void environment_anomalies_free(struct environment_anomalies *t)
 {
 	for (size_t i = 0; i < t->count; i++)
 		free(t->texts[i]);
 	free(t->texts);
-	*t = (struct environment_troubles){0};
+	*t = (struct environment_anomalies){0};
 }

@@ -8,7 +8,7 @@
 
 #include "report/model/model.h"
 
-struct environment_troubles {
+struct environment_anomalies {
 	char **texts; /* one sentence each, with its figures */
 	size_t count;
 	double throttled_share; /* largest share of a device's time for which its clocks were held
@@ -16,8 +16,8 @@ struct environment_troubles {
 };
 
 /* What is wrong; false when nothing is, or nothing is known. Free the list in any case. */
-bool environment_troubles(const struct model *m, struct environment_troubles *to);
-void environment_troubles_free(struct environment_troubles *t);
+bool environment_anomalies(const struct model *m, struct environment_anomalies *to);
+void environment_anomalies_free(struct environment_anomalies *t);
 
 /* Why nothing is known of the devices; NULL when something is (free it). */
 char *environment_unknown(const struct model *m);
@@ -25,7 +25,7 @@ char *environment_unknown(const struct model *m);
 char *environment_line(const struct model *m, const struct environment_device *d);
 
 /* The CPUs that a process could use in one line, "not known" where they are not (free it). */
-char *environment_cpu_line(const struct process_cpu *c);
+char *environment_cpu_line(const struct model_process_cpu *c);
 
 /* The share of the time between the two readings for which clocks were held down, by the power
  * limit or by temperature; NaN = not known. */

@@ -11,7 +11,7 @@ static char *number(double v)
 }
 
 /* ", quota 1.5 (used up in 50 of 100 periods, 1.2 s waited)" (free it) */
-static char *quota_text(const struct process_cpu *c)
+static char *quota_text(const struct model_process_cpu *c)
 {
 	char waited[UNIT_BYTES];
 
@@ -26,7 +26,7 @@ static char *quota_text(const struct process_cpu *c)
 	                    unit_time_apart(waited, c->throttled));
 }
 
-char *environment_cpu_line(const struct process_cpu *c)
+char *environment_cpu_line(const struct model_process_cpu *c)
 {
 	if (isnan(c->cores) && isnan(c->online) && !c->limit_known)
 		return alloc_format("CPU: not known");

@@ -75,7 +75,7 @@ static void merge_times(struct model *m)
 	double start = INFINITY, end = -INFINITY, window_start = INFINITY, window_end = -INFINITY;
 
 	for (size_t i = 0; i < m->process_count; i++) {
-		const struct process *p = &m->processes[i];
+		const struct model_process *p = &m->processes[i];
 		start = fmin(start, p->start_realtime);
 		end = fmax(end, p->end_realtime);
 		window_start = fmin(window_start, p->window_start_realtime);
@@ -98,7 +98,7 @@ static void merge_costs(struct model *m)
 	bool timed = false;
 
 	for (size_t i = 0; i < m->process_count; i++) {
-		const struct process *p = &m->processes[i];
+		const struct model_process *p = &m->processes[i];
 		calls_cost += p->per_call * (double)p->calls;
 		samples_cost += p->samples_cost;
 		graphs_cost += p->graphs_cost;
@@ -144,7 +144,7 @@ void model_finish(struct model *m)
 	model_sort(m, SORT_TOTAL);
 }
 
-static void process_free(struct process *p)
+static void process_free(struct model_process *p)
 {
 	char *texts[] = {p->path,    p->run_id,          p->host,           p->boot_id,   p->rank,
 	                 p->command, p->cudaspy_version, p->working_folder, p->first_call};
@@ -164,8 +164,8 @@ static void process_free(struct process *p)
 	free(p->flights);
 	free(p->kernel_driver);
 	free(p->damage);
-	picture_free(&p->picture);
-	history_free(&p->history);
+	overview_free(&p->overview);
+	call_log_free(&p->call_log);
 }
 
 void model_free(struct model *m)

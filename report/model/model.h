@@ -15,7 +15,7 @@
 #include "report/reader/reader.h"
 #include "shim/core/format/classes.h"
 
-struct quantiles {
+struct model_quantiles {
 	double p50, p90, p99; /* ns */
 };
 
@@ -25,7 +25,7 @@ struct quantiles {
  * divided into three and `sync`, which then has what copies and allocations waited, into two; else
  * these are NaN and `sync` is that of the calls that are there to wait.
  */
-struct split {
+struct model_split {
 	double launch_api, sync, copy, alloc, module, other, outside;
 	double launch, back_pressure, contention, sync_useful, sync_wasted;
 	double sampling; /* what timing of GPU work took of the thread */
@@ -34,7 +34,7 @@ struct split {
 };
 
 /* The worse one comes later. */
-enum process_state {
+enum model_process_state {
 	PROCESS_COMPLETE,
 	PROCESS_ENDED, /* by _exit() or quick_exit(), or it became another program */
 	PROCESS_KILLED,
@@ -43,33 +43,33 @@ enum process_state {
 };
 extern const char *const process_state_names[];
 
-struct device {
+struct model_device {
 	char *name;
 	uint32_t index;
 	uint64_t memory_bytes;
 	bool simulated;
 };
 
-struct library {
+struct model_library {
 	char *path;
 	uint32_t kind, version;
 };
 
-struct flight { /* a call that had not returned */
+struct model_flight { /* a call that had not returned */
 	char *api;
 	uint64_t tid;
 	char *thread;
 	double age; /* ns */
 };
 
-struct gap {
+struct model_uncovered {
 	char *name;
 	uint32_t kind, version;
 	uint64_t count;
 };
 
 /* Whether NVML was asked, as enum tf_environment_state has it. */
-enum environment_state {
+enum model_environment_state {
 	ENVIRONMENT_LATE = TF_ENVIRONMENT_UNKNOWN,
 	ENVIRONMENT_NO_LIBRARY = TF_ENVIRONMENT_NO_LIBRARY,
 	ENVIRONMENT_FAILED = TF_ENVIRONMENT_FAILED,
@@ -96,7 +96,7 @@ struct environment_device {
 };
 
 /* What a process could run on, as the kernel said; NaN = not known. */
-struct process_cpu {
+struct model_process_cpu {
 	double cores, online;
 	bool limited, limit_known; /* a cgroup's quota */
 	double quota; /* in cores */
@@ -105,11 +105,11 @@ struct process_cpu {
 	double periods, throttled_periods, throttled;
 };
 
-struct process {
+struct model_process {
 	char *path; /* of its recording */
 	uint64_t pid, ppid, forked_from;
 	char *run_id, *host, *boot_id, *rank, *cudaspy_version, *command, *working_folder;
-	enum process_state state;
+	enum model_process_state state;
 	uint32_t left_by;  /* enum tf_left, of PROCESS_ENDED */
 	char *damage;      /* what is missing of its recording; NULL = nothing: it is whole */
 	bool never_opened; /* its CUDASPY_RANGE: nothing was recorded */
@@ -122,23 +122,23 @@ struct process {
 	uint64_t samples;
 	uint64_t calls, failed, launches, lost, written, lost_calls, drained;
 	uint64_t threads;
-	struct picture picture;
-	struct history history; /* its recent calls */
-	uint64_t trouble[SPY_TROUBLE_COUNT];
-	struct device *devices;
+	struct overview overview;
+	struct call_log call_log; /* its recent calls */
+	uint64_t anomaly[SPY_ANOMALY_COUNT];
+	struct model_device *devices;
 	size_t device_count;
-	struct library *libraries;
+	struct model_library *libraries;
 	size_t library_count;
-	struct flight *flights;
+	struct model_flight *flights;
 	size_t flight_count;
-	enum environment_state environment;
+	enum model_environment_state environment;
 	uint32_t environment_result; /* of NVML, where it failed */
 	double environment_init;     /* ns that loading NVML took */
 	char *kernel_driver;         /* version of the kernel's driver */
-	struct process_cpu cpu;
+	struct model_process_cpu cpu;
 };
 
-struct thread {
+struct model_thread {
 	uint32_t process; /* index */
 	uint64_t tid;
 	char *name;
@@ -150,26 +150,26 @@ struct thread {
 	double own; /* of its time, what cudaspy took, ns */
 	double cpu_wait;  /* ns that it could have run in and had no CPU; NaN = not known */
 	double cpu_cores; /* that it may run on; NaN = not known */
-	struct split split;
+	struct model_split split;
 };
 
-struct api {
+struct model_api {
 	char *name;
 	uint8_t level, class;
 	uint64_t calls, failed;
 	double total, max, mean;
 	double before_window; /* of the total: the call that initialised the driver */
-	struct quantiles q;
+	struct model_quantiles q;
 };
 
-struct failure {
+struct model_failure {
 	uint32_t api; /* index */
 	int32_t result;
 	uint64_t count;
 	double first; /* ns since the process' window began; NaN = not known */
 };
 
-struct shape {
+struct model_shape {
 	uint32_t kernel; /* index */
 	uint32_t grid[3], block[3], cluster[3];
 	uint32_t shared_bytes;
@@ -180,62 +180,62 @@ struct shape {
 /* Not the name of a kernel: "(other)" and the like, for launches of which it is not known. */
 bool kernel_is_nameless(const char *name);
 /* The share of an SM's warps that can be there at a time; NaN where it is not known. */
-double shape_occupancy(const struct shape *s);
+double shape_occupancy(const struct model_shape *s);
 
-struct kernel {
+struct model_kernel {
 	char *name;
 	uint64_t launches, captured, failed;
 	double total, max, mean,
 	        first; /* API time; first launches of each thread, within the total */
-	struct quantiles q;
+	struct model_quantiles q;
 	uint64_t firsts; /* launches in `first` */
 	double overhead; /* API time of launches without back-pressure, contention, first ones */
 	uint64_t queued; /* launches that waited between their return and their start */
 	double queue, queue_p50;
-	struct gpu_time gpu;
+	struct model_gpu_time gpu;
 	uint64_t shapes;
-	struct shape most; /* the shape launched most often; launches 0 = none known */
+	struct model_shape most; /* the shape launched most often; launches 0 = none known */
 };
 
-struct copy {
+struct model_copy {
 	uint8_t direction, memory;
 	bool async;
 	uint64_t count, bytes;
 	double total, max;
-	struct gpu_time gpu;
+	struct model_gpu_time gpu;
 };
 
-struct graph {
+struct model_graph {
 	uint64_t pid, handle;
 	uint64_t launches, updates;
 	double total, instantiate;
-	struct gpu_time gpu;
+	struct model_gpu_time gpu;
 	bool alive;
 };
 
 /* What a thread did during a range or a step, or several together. gpu_ns: GPU time of the work that
  * it and the threads without ranges or steps of their own gave; NaN where their calls are not kept. */
-struct work_done {
+struct model_work_done {
 	double launches, graph_launches, syncs, copies, pageable_copies, sets, copy_bytes,
 	        alloc_calls, launch_ns, gpu_ns;
 };
-#define WORK_FIGURES 10u /* of struct work_done, as an array of double */
+#define WORK_FIGURES 10u /* of struct model_work_done, as an array of double */
 extern const char *const work_figure_names[WORK_FIGURES];
 
-struct range { /* NVTX ranges of one name inside the same other one */
+struct model_range { /* NVTX ranges of one name inside the same other one */
 	char *name, *domain; /* domain NULL: the default one */
 	size_t parent;       /* index, RANGE_NONE = in no other; smaller than its own */
 	unsigned level;
 	uint64_t count, counted; /* counted: whose work is known */
 	double total, mean, min, max;
-	struct quantiles q;
-	struct work_done work; /* sums over those counted */
+	struct model_quantiles q;
+	struct model_work_done work; /* sums over those counted */
 	uint64_t stride;       /* so many-th of them are step rows; 0 = none */
 	uint64_t rows;
 };
 #define RANGE_NONE SIZE_MAX
 
-struct pattern { /* repeated work found in a thread */
+struct model_step_pattern { /* repeated work found in a thread */
 	uint32_t process;
 	char *marker; /* kernel or call that tells steps apart */
 	uint8_t class;
@@ -243,24 +243,24 @@ struct pattern { /* repeated work found in a thread */
 	double events, alike; /* of a step, on average; alike: how much like the one before, 0..1 */
 };
 
-struct step_row {
+struct model_step {
 	size_t source; /* index in ranges or patterns */
 	bool found, odd, counted;
 	uint32_t process;
 	uint64_t tid;
 	double start, duration; /* ns; start: since the process' window began */
-	struct work_done work;
+	struct model_work_done work;
 };
 
-struct spread_of { /* over steps */
+struct model_spread_of { /* over steps */
 	double mean, min, p50, p99, max;
 };
 
-enum steps_source { STEPS_NONE, STEPS_NVTX, STEPS_FOUND };
+enum model_steps_source { STEPS_NONE, STEPS_NVTX, STEPS_FOUND };
 extern const char *const steps_source_names[];
 
-struct steps_figures {
-	enum steps_source source;
+struct model_steps_figures {
+	enum model_steps_source source;
 	char *name, *domain;         /* of the range, or of the marker */
 	uint64_t count;              /* all steps */
 	uint64_t judged;             /* those in the figures below */
@@ -268,15 +268,15 @@ struct steps_figures {
 	uint64_t stride;             /* every so many-th step has a row, 1 = all */
 	double alike;                /* found steps, 0..1; else NaN */
 	const char *confidence;      /* NULL where there are none */
-	struct spread_of duration;   /* ns */
-	struct spread_of work[WORK_FIGURES];
+	struct model_spread_of duration;   /* ns */
+	struct model_spread_of work[WORK_FIGURES];
 	uint64_t timed; /* of those judged: whose GPU time is known */
 	double per_s;
-	struct step_row *outliers; /* longest first */
+	struct model_step *outliers; /* longest first */
 	size_t outlier_count;
 };
 
-struct totals {
+struct model_totals {
 	uint64_t calls, failed, launches, graph_launches, captured, copies, pageable_copies,
 	        copy_bytes, sets, syncs, allocs;
 	uint64_t allocated_bytes, freed_bytes;
@@ -314,37 +314,37 @@ struct verdict {
 #define OWN_SHARE_BUDGET 0.02
 
 struct model {
-	struct process *processes;
+	struct model_process *processes;
 	size_t process_count;
-	struct thread *threads; /* by API time, largest first */
+	struct model_thread *threads; /* by API time, largest first */
 	size_t thread_count;
-	struct api *apis;
+	struct model_api *apis;
 	size_t api_count;
-	struct failure *failures;
+	struct model_failure *failures;
 	size_t failure_count;
-	struct kernel *kernels;
+	struct model_kernel *kernels;
 	size_t kernel_count;
-	struct copy *copies;
+	struct model_copy *copies;
 	size_t copy_count;
-	struct graph *graphs;
+	struct model_graph *graphs;
 	size_t graph_count;
-	struct gap *gaps;
+	struct model_uncovered *gaps;
 	size_t gap_count;
-	struct range *ranges;
+	struct model_range *ranges;
 	size_t range_count;
 	uint64_t ranges_lost;
-	struct pattern *patterns;
+	struct model_step_pattern *patterns;
 	size_t pattern_count;
-	struct step_row *step_rows;
+	struct model_step *step_rows;
 	size_t step_row_count;
-	struct steps_figures steps;
+	struct model_steps_figures steps;
 	uint64_t skip_steps; /* asked for: so many first steps of each process left out */
 	const char *steps_from; /* asked for: the steps are NVTX ranges of this name; not owned */
 
 	struct environment_device *environment; /* one a device */
 	size_t environment_count;
 
-	struct totals totals;
+	struct model_totals totals;
 	double class_ns[SPY_CLASS_COUNT]; /* API time of outermost calls within the window */
 	double wall, window, startup, start_realtime;
 	double per_call, calls_cost, samples_cost, graphs_cost, collector, overhead_share;
@@ -354,9 +354,9 @@ struct model {
 	uint64_t lost, written, lost_calls;
 	double lost_share;
 	bool has_host; /* the timeline merged the threads, or one alone issued GPU work: */
-	struct split host;
+	struct model_split host;
 	double host_window; /* what `host` sums to: the windows of the processes in it */
-	struct gpu gpu;
+	struct model_gpu gpu;
 	struct verdict verdict;
 	struct finding *findings; /* most severe first */
 	size_t finding_count;
@@ -373,7 +373,7 @@ void model_add(struct model *m, const struct recording *r);
 void model_finish(struct model *m);
 void model_free(struct model *m);
 
-enum sort_key {
+enum model_sort_key {
 	SORT_TOTAL,
 	SORT_CALLS,
 	SORT_MEAN,
@@ -385,6 +385,6 @@ enum sort_key {
 	SORT_NAME
 };
 extern const char *const sort_key_names[]; /* ends with NULL */
-void model_sort(struct model *m, enum sort_key key);
+void model_sort(struct model *m, enum model_sort_key key);
 
 #endif

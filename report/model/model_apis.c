@@ -36,8 +36,8 @@ static uint32_t api_index(struct model *m, const struct tf_call *call)
 	HASH_ADD(hh, m->scratch->apis_by_name, key, sizeof(key), entry);
 	ALLOC_ROOM(m->apis, m->api_count);
 	ALLOC_ROOM(m->scratch->api_spreads, m->api_count);
-	m->scratch->api_spreads[m->api_count] = (struct spread){0};
-	m->apis[m->api_count++] = (struct api){
+	m->scratch->api_spreads[m->api_count] = (struct model_spread){0};
+	m->apis[m->api_count++] = (struct model_api){
 	        .name = alloc_copy(key.name, strlen(key.name)),
 	        .level = call->level,
 	        .class = call->class < SPY_CLASS_COUNT ? call->class : SPY_CLASS_OTHER,
@@ -58,7 +58,7 @@ static void add_failure(struct model_part *p, uint32_t api, const struct tf_fail
 	struct model *m = p->model;
 
 	for (size_t i = 0; i < m->failure_count; i++) {
-		struct failure *have = &m->failures[i];
+		struct model_failure *have = &m->failures[i];
 		if (have->api == api && have->result == f->result) {
 			CLAMP_ADD(have->count, f->count);
 			have->first = fmin(have->first, first_of(p, f)); /* NaN is none */
@@ -68,7 +68,7 @@ static void add_failure(struct model_part *p, uint32_t api, const struct tf_fail
 	if (m->failure_count >= 4096)
 		return;
 	ALLOC_ROOM(m->failures, m->failure_count);
-	m->failures[m->failure_count++] = (struct failure){
+	m->failures[m->failure_count++] = (struct model_failure){
 	        .api = api, .result = f->result, .count = f->count, .first = first_of(p, f)};
 }
 
@@ -80,7 +80,7 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 		const struct tf_call_stat *s = &t->calls[i];
 		if (!s->calls || p->api_of[i] == UINT32_MAX)
 			continue;
-		struct api *api = &p->model->apis[p->api_of[i]];
+		struct model_api *api = &p->model->apis[p->api_of[i]];
 		CLAMP_ADD(api->calls, s->calls);
 		CLAMP_ADD(api->failed, s->failed);
 		api->total += clock_ns(&p->clock, s->sum_ticks);
@@ -143,7 +143,7 @@ static void drop_uncalled(struct model *m)
 	}
 	size_t failures = 0;
 	for (size_t i = 0; i < m->failure_count; i++) {
-		struct failure f = m->failures[i];
+		struct model_failure f = m->failures[i];
 		f.api = moved[f.api];
 		if (f.api != UINT32_MAX)
 			m->failures[failures++] = f;
@@ -160,7 +160,7 @@ void model_finish_apis(struct model *m)
 	if (!m->scratch)
 		return;
 	for (size_t i = 0; i < m->api_count; i++) {
-		struct api *api = &m->apis[i];
+		struct model_api *api = &m->apis[i];
 		api->mean = api->calls ? api->total / (double)api->calls : NAN;
 		api->q = spread_quantiles(&m->scratch->api_spreads[i], api->max);
 		if (api->before_window > api->total)

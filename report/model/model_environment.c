@@ -48,7 +48,7 @@ static void add_cpu(struct model_part *p)
 
 	if (!c)
 		c = &nothing;
-	p->process->cpu = (struct process_cpu){
+	p->process->cpu = (struct model_process_cpu){
 	        .cores = told(c, TF_CPU_CORES, c->cores),
 	        .online = told(c, TF_CPU_ONLINE, c->online),
 	        .limit_known = c->known >> TF_CPU_LIMIT & 1,
@@ -74,7 +74,7 @@ void model_add_environment(struct model_part *p)
 		return;
 	uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
 	p->process->environment =
-	        state <= TF_ENVIRONMENT_FORKED ? (enum environment_state)state : ENVIRONMENT_NONE;
+	        state <= TF_ENVIRONMENT_FORKED ? (enum model_environment_state)state : ENVIRONMENT_NONE;
 	p->process->environment_result = e->result;
 	p->process->environment_init = (double)e->init_ns;
 	p->process->collector += (double)e->cpu_ns;

@@ -22,10 +22,10 @@ struct works_part {
 	struct model_part *part;
 	struct tf_work *works; /* those of the table that are used */
 	uint32_t count;
-	struct work_time *times; /* beside them */
+	struct model_work_time *times; /* beside them */
 	struct group *kernels;   /* by id */
 	struct group copies[TF_COPY_KINDS], graphs, sets;
-	struct work_share *shares; /* beside the classes, of those that count */
+	struct model_work_share *shares; /* beside the classes, of those that count */
 };
 
 static bool is_counted(const struct tf_work *w)
@@ -85,11 +85,11 @@ static void add_exact(struct works_part *k)
 static void note_untimed(struct works_part *k, const struct tf_work *w)
 {
 	struct model *m = k->part->model;
-	struct gpu *gpu = &m->gpu;
+	struct model_gpu *gpu = &m->gpu;
 	const struct tf_graph *graph =
 	        w->kind == TF_WORK_GRAPH ? model_graph(k->part, w->id) : NULL;
 	size_t least = 0;
-	struct untimed u = {
+	struct model_untimed u = {
 	        .name = w->kind == TF_WORK_KERNEL ? m->kernels[k->part->kernel_row[w->id]].name
 	                                          : NULL,
 	        .kind = w->kind,
@@ -117,7 +117,7 @@ static void note_untimed(struct works_part *k, const struct tf_work *w)
 }
 
 /* Where the class's time is added to. */
-static struct gpu_sum *sum_of(struct works_part *k, const struct tf_work *w)
+static struct model_gpu_sum *sum_of(struct works_part *k, const struct tf_work *w)
 {
 	struct model *m = k->part->model;
 
@@ -132,20 +132,20 @@ static struct gpu_sum *sum_of(struct works_part *k, const struct tf_work *w)
 
 /* Of a class counted by CUPTI, whose record of a piece now and then does not come, or finds no call
  * of ours: a few are taken at the mean of the rest. */
-static struct work_share counted_share(const struct tf_work *w, double pieces)
+static struct model_work_share counted_share(const struct tf_work *w, double pieces)
 {
 	double counted = (double)w->exact_count;
 	bool few = counted < pieces && pieces - counted <= UNTIMED_LEAST * pieces;
 
-	return (struct work_share){.pieces = fmax(pieces, counted),
+	return (struct model_work_share){.pieces = fmax(pieces, counted),
 	                           .known = few ? pieces : counted};
 }
 
 /* A small rest was never timed: the others stand for it, and it may be off by all of it. */
-static struct work_share sampled_share(const struct group *g, double pieces)
+static struct model_work_share sampled_share(const struct group *g, double pieces)
 {
 	double timed = g->found > 0 ? g->timed / g->found : 1;
-	struct work_share s = {.pieces = pieces, .known = pieces};
+	struct model_work_share s = {.pieces = pieces, .known = pieces};
 
 	if (timed < 1 && 1 - timed < UNTIMED_LEAST) {
 		s.known = pieces / timed;
@@ -154,7 +154,7 @@ static struct work_share sampled_share(const struct group *g, double pieces)
 	return s;
 }
 
-static struct work_share share_of(const struct tf_work *w, const struct group *g)
+static struct model_work_share share_of(const struct tf_work *w, const struct group *g)
 {
 	/* The records may have been thinned: the exact count says what they stand for. */
 	double scale = g->exact > 0 && g->found > 0 ? g->exact / g->found : 1;
@@ -166,7 +166,7 @@ static struct work_share share_of(const struct tf_work *w, const struct group *g
 static void add_class(struct works_part *k, uint32_t i)
 {
 	const struct tf_work *w = &k->works[i];
-	const struct work_time *t = &k->times[i];
+	const struct model_work_time *t = &k->times[i];
 	const struct group *g = group_of(k, w);
 
 	/* Copies from host to host are none of the GPU's. */
@@ -175,7 +175,7 @@ static void add_class(struct works_part *k, uint32_t i)
 	model_add_class(k->part, w, t);
 	if (t->by_calls)
 		CLAMP_ADD(k->part->model->gpu.by_calls, t->samples);
-	struct work_share *s = &k->shares[i];
+	struct model_work_share *s = &k->shares[i];
 	*s = share_of(w, g);
 	gpu_sum_share(sum_of(k, w), t, s, 1);
 	if (g->counted)
@@ -187,7 +187,7 @@ static void add_class(struct works_part *k, uint32_t i)
 		k->part->pieces_known += s->pieces;
 }
 
-static void add_calibration(struct gpu *gpu, const struct tf_work *w)
+static void add_calibration(struct model_gpu *gpu, const struct tf_work *w)
 {
 	for (int i = 0; i < TF_PAIRS; i++) {
 		struct tf_pairs *to = w->kind == TF_WORK_EMPTY  ? &gpu->empty_sum[i]
@@ -203,7 +203,7 @@ static void add_calibration(struct gpu *gpu, const struct tf_work *w)
 }
 
 /* The file tells names alone. */
-bool works_on_hopper(const struct process *p)
+bool works_on_hopper(const struct model_process *p)
 {
 	static const char *const names[] = {"H100", "H200", "GH200", "H800", "H20"};
 	size_t hopper = 0;
@@ -256,7 +256,7 @@ static bool find_used(struct works_part *k)
 }
 
 /* The groups that the classes make up, and each class's time. */
-static void find_groups(struct works_part *k, const struct calibration *c)
+static void find_groups(struct works_part *k, const struct model_calibration *c)
 {
 	add_exact(k);
 	for (uint32_t i = 0; i < k->part->kernel_end; i++)
@@ -275,7 +275,7 @@ static void find_groups(struct works_part *k, const struct calibration *c)
 
 void model_add_works(struct model_part *p)
 {
-	struct calibration c;
+	struct model_calibration c;
 	struct works_part k = {.part = p};
 
 	if (p->header->gpu_mode == TF_GPU_OFF || p->header->gpu_mode > TF_GPU_CUPTI ||

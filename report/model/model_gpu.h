@@ -16,7 +16,7 @@
  * Time that is added up class by class, ns. Each error is half of a 95 % interval. What differs
  * from class to class by chance adds in quadrature; what all of them share adds as it is.
  */
-struct gpu_sum {
+struct model_gpu_sum {
 	double total;
 	double random;       /* sum of squares: spread within the classes */
 	double shared;       /* of what a pair of events costs, as calibrated */
@@ -27,15 +27,15 @@ struct gpu_sum {
 	uint64_t samples;
 };
 
-struct gpu_time {
+struct model_gpu_time {
 	double total, low, high; /* of the pieces known */
 	double mean;             /* of a piece known */
 	double known;            /* share of the pieces that is known; NaN where there are none */
 	uint64_t samples;        /* pieces that were timed */
-	struct gpu_sum sum;      /* for the model alone */
+	struct model_gpu_sum sum;      /* for the model alone */
 };
 
-struct gpu_busy {
+struct model_gpu_busy {
 	double window; /* of the processes that used it, added up */
 	double busy, low, high;
 	double comm;              /* of busy: communication kernels alone */
@@ -47,15 +47,15 @@ struct gpu_busy {
 	double guessed;           /* time that those of unknown duration stand for */
 };
 
-struct gpu_device {
+struct model_gpu_device {
 	char *host, *name;
 	uint32_t index;
 	bool known;
 	uint32_t processes; /* that gave it work */
-	struct gpu_busy time;
+	struct model_gpu_busy time;
 };
 
-struct stream {
+struct model_stream {
 	uint64_t pid, handle;
 	uint32_t device, flags;
 	uint64_t kernels, copies, sets, graphs;
@@ -63,7 +63,7 @@ struct stream {
 };
 
 /* A class of work that was never timed. */
-struct untimed {
+struct model_untimed {
 	const char *name; /* the kernel's, which outlives it; NULL = no kernel */
 	uint32_t kind;    /* enum tf_work_kind */
 	uint32_t grid[3], block[3];
@@ -75,7 +75,7 @@ struct untimed {
 #define UNTIMED_MOST 64 /* told one by one: the largest */
 
 /* A class of work of one recording, and the time of one piece, ns; NaN: not known. */
-struct gpu_class {
+struct model_gpu_class {
 	const char *name; /* the kernel's, which outlives it; NULL = no kernel */
 	uint32_t kind;    /* enum tf_work_kind */
 	uint32_t grid[3], block[3], shared_bytes;
@@ -84,32 +84,32 @@ struct gpu_class {
 	double mean, low, high, api_mean;
 };
 
-struct pair_line { /* calibration, ns */
+struct model_pair_line { /* calibration, ns */
 	uint64_t count;
 	double mean, deviation;
 };
 
-struct gpu {
+struct model_gpu {
 	uint32_t mode; /* enum tf_gpu_mode; of the first process */
 	bool measured; /* not off, and something is known */
 	bool estimated;
 	bool partial; /* exact times ended before the program did */
-	struct gpu_time all, kernels, graphs, copies, sets;
-	struct gpu_time launched; /* kernels and graphs */
+	struct model_gpu_time all, kernels, graphs, copies, sets;
+	struct model_gpu_time launched; /* kernels and graphs */
 	bool has_busy;
-	struct gpu_busy busy; /* all devices that are known */
+	struct model_gpu_busy busy; /* all devices that are known */
 	bool stretched;       /* busy is more than all work took */
-	struct gpu_device *devices;
+	struct model_gpu_device *devices;
 	size_t device_count;
-	struct stream *streams;
+	struct model_stream *streams;
 	size_t stream_count;
-	struct untimed *untimed;
+	struct model_untimed *untimed;
 	size_t untimed_count;
-	struct gpu_class *classes;
+	struct model_gpu_class *classes;
 	size_t class_count;
 	double untimed_classes, untimed_pieces; /* all of them */
 	uint64_t by_calls;                      /* samples that are copies' calls, no pairs */
-	struct pair_line empty[TF_PAIRS], null[TF_PAIRS];
+	struct model_pair_line empty[TF_PAIRS], null[TF_PAIRS];
 	struct tf_pairs empty_sum[TF_PAIRS], null_sum[TF_PAIRS]; /* for the model alone */
 	double overhead; /* launches: API time without back-pressure, contention, first ones */
 	double first;    /* API time of first launches */
@@ -121,13 +121,13 @@ struct gpu {
 };
 
 /* The run cut into slices of equal length. */
-struct picture {
+struct overview {
 	size_t count;
 	double origin, width;     /* ns since the recording's load; ns */
 	double window;            /* ns since load, when the window begins */
 	double first_work;        /* ns since load, when the GPU was first given work; 0 = not */
 	double (*host)[TF_HOSTS]; /* ns of each slice; NULL = not known */
-	struct picture_device {
+	struct overview_device {
 		uint32_t index;
 		double *busy, *covered; /* ns of each slice */
 	} * devices;

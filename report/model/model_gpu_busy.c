@@ -22,16 +22,16 @@ static bool same(const char *a, const char *b)
 }
 
 /* The model's row of a device of a machine; an earlier process may have made it. */
-static struct gpu_device *device_row(struct gpu *gpu, const struct process *p, uint32_t index,
+static struct model_gpu_device *device_row(struct model_gpu *gpu, const struct model_process *p, uint32_t index,
                                      const char *name)
 {
 	for (size_t i = 0; i < gpu->device_count; i++) {
-		struct gpu_device *d = &gpu->devices[i];
+		struct model_gpu_device *d = &gpu->devices[i];
 		if (d->index == index && same(d->host, p->host) && same(d->name, name))
 			return d;
 	}
 	ALLOC_ROOM(gpu->devices, gpu->device_count);
-	gpu->devices[gpu->device_count] = (struct gpu_device){
+	gpu->devices[gpu->device_count] = (struct model_gpu_device){
 	        .host = copy_of(p->host), .name = copy_of(name), .index = index};
 	return &gpu->devices[gpu->device_count++];
 }
@@ -40,10 +40,10 @@ static struct gpu_device *device_row(struct gpu *gpu, const struct process *p, u
  * A device's time in the process' window. What the timeline did not follow is idle of unknown
  * cause; counters that cannot be are cut to the window.
  */
-static struct gpu_busy busy_of(const struct model_part *p, const struct tf_device_time *d)
+static struct model_gpu_busy busy_of(const struct model_part *p, const struct tf_device_time *d)
 {
 	const struct tf_busy *t = &d->total;
-	struct gpu_busy b = {.window = p->process->window};
+	struct model_gpu_busy b = {.window = p->process->window};
 	double idle = 0;
 
 	b.busy = fmin(clock_ns(&p->clock, t->busy), b.window);
@@ -68,7 +68,7 @@ static struct gpu_busy busy_of(const struct model_part *p, const struct tf_devic
 	return b;
 }
 
-static void busy_add(struct gpu_busy *to, const struct gpu_busy *b)
+static void busy_add(struct model_gpu_busy *to, const struct model_gpu_busy *b)
 {
 	to->window += b->window;
 	to->busy += b->busy;
@@ -88,14 +88,14 @@ static void busy_add(struct gpu_busy *to, const struct gpu_busy *b)
 static void add_streams(struct model_part *p)
 {
 	const struct recording *r = p->recording;
-	struct gpu *gpu = &p->model->gpu;
+	struct model_gpu *gpu = &p->model->gpu;
 
 	for (uint32_t i = 0; i < r->streams; i++) {
 		const struct tf_stream *s = tf_entry(&r->map, &p->header->streams, i, sizeof(*s));
 		if (!s || !(s->kernels || s->copies || s->sets || s->graphs))
 			continue;
 		ALLOC_ROOM(gpu->streams, gpu->stream_count);
-		gpu->streams[gpu->stream_count++] = (struct stream){
+		gpu->streams[gpu->stream_count++] = (struct model_stream){
 		        .pid = p->process->pid,
 		        .handle = s->handle,
 		        .device = s->device,
@@ -123,8 +123,8 @@ bool model_device_known(const struct model_part *p, const struct tf_device_time 
 
 void model_add_busy(struct model_part *p)
 {
-	struct gpu *gpu = &p->model->gpu;
-	const struct process *process = p->process;
+	struct model_gpu *gpu = &p->model->gpu;
+	const struct model_process *process = p->process;
 
 	if (!p->process_index) {
 		gpu->mode = process->gpu_mode;
@@ -146,8 +146,8 @@ void model_add_busy(struct model_part *p)
 		for (size_t k = 0; k < process->device_count && !name; k++)
 			if (process->devices[k].index == i)
 				name = process->devices[k].name;
-		struct gpu_device *row = device_row(gpu, process, i, name);
-		struct gpu_busy b = busy_of(p, d);
+		struct model_gpu_device *row = device_row(gpu, process, i, name);
+		struct model_gpu_busy b = busy_of(p, d);
 		row->known = true;
 		row->processes++;
 		busy_add(&row->time, &b);
@@ -159,7 +159,7 @@ void model_add_busy(struct model_part *p)
  * duration is taken to be as long as the rest at most, and by GUESS_BELOW shorter at least than it
  * was guessed to be.
  */
-static void find_interval(struct gpu_busy *b, const struct gpu_time *all, bool estimated)
+static void find_interval(struct model_gpu_busy *b, const struct model_gpu_time *all, bool estimated)
 {
 	b->low = b->high = b->busy;
 	if (!estimated)
@@ -180,9 +180,9 @@ static void find_interval(struct gpu_busy *b, const struct gpu_time *all, bool e
  * No device is busy for longer than its work takes. Where the timeline has more (the host saw late
  * that work had ended), the interval reaches down to that.
  */
-static void bound_by_work(struct gpu *gpu)
+static void bound_by_work(struct model_gpu *gpu)
 {
-	struct gpu_device *one = NULL;
+	struct model_gpu_device *one = NULL;
 	size_t known = 0;
 
 	for (size_t i = 0; i < gpu->device_count; i++)
@@ -201,11 +201,11 @@ static void bound_by_work(struct gpu *gpu)
 
 void model_finish_busy(struct model *m)
 {
-	struct gpu *gpu = &m->gpu;
+	struct model_gpu *gpu = &m->gpu;
 
 	gpu->estimated = gpu->mode == TF_GPU_SAMPLE || gpu->all.samples;
 	for (size_t i = 0; i < gpu->device_count; i++) {
-		struct gpu_device *d = &gpu->devices[i];
+		struct model_gpu_device *d = &gpu->devices[i];
 		if (!d->known)
 			continue;
 		gpu->has_busy = true;

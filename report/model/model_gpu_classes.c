@@ -4,25 +4,25 @@
 #include "report/model/model_gpu_pairs.h"
 #include "report/model/model_internal.h"
 
-static double both_ways(const struct work_time *t)
+static double both_ways(const struct model_work_time *t)
 {
 	return sqrt(t->random * t->random + t->shared * t->shared + t->systematic * t->systematic);
 }
 
-double work_below(const struct work_time *t)
+double work_below(const struct model_work_time *t)
 {
 	return hypot(both_ways(t), t->below);
 }
 
-double work_above(const struct work_time *t)
+double work_above(const struct model_work_time *t)
 {
 	return hypot(both_ways(t), t->above);
 }
 
-void model_add_class(const struct model_part *p, const struct tf_work *w, const struct work_time *t)
+void model_add_class(const struct model_part *p, const struct tf_work *w, const struct model_work_time *t)
 {
-	struct gpu *gpu = &p->model->gpu;
-	struct gpu_class c = {
+	struct model_gpu *gpu = &p->model->gpu;
+	struct model_gpu_class c = {
 	        .name = w->kind == TF_WORK_KERNEL ? p->model->kernels[p->kernel_row[w->id]].name
 	                                          : NULL,
 	        .kind = w->kind,

@@ -36,7 +36,7 @@ static uint32_t class_of(const struct graph_classes *c, uint32_t number, const s
 }
 
 void model_add_graph_rows(const struct model_part *p, const struct tf_work *works,
-                          const struct work_time *times, const struct work_share *shares,
+                          const struct model_work_time *times, const struct model_work_share *shares,
                           uint32_t count)
 {
 	struct graph_classes c = classes_of(p, works, count);

@@ -79,9 +79,9 @@ bool pairs_good(const struct tf_pairs *p)
 	       p->sum_squares <= (double)p->count * PAIR_NS_MOST * PAIR_NS_MOST;
 }
 
-struct pair_line pair_line_of(const struct tf_pairs *p)
+struct model_pair_line pair_line_of(const struct tf_pairs *p)
 {
-	struct pair_line line = {.mean = NAN, .deviation = NAN};
+	struct model_pair_line line = {.mean = NAN, .deviation = NAN};
 
 	if (!pairs_good(p))
 		return line;
@@ -133,7 +133,7 @@ struct pooled {
 	uint64_t samples;
 };
 
-static bool pool(struct pooled *to, const struct tf_work *w, const struct pair_cost cost[TF_PAIRS])
+static bool pool(struct pooled *to, const struct tf_work *w, const struct model_pair_cost cost[TF_PAIRS])
 {
 	double sum = 0, squares = 0;
 
@@ -160,14 +160,14 @@ static bool pool(struct pooled *to, const struct tf_work *w, const struct pair_c
 }
 
 /* What a pair around this class's work costs; of a staged copy, the least that it can. */
-static const struct pair_cost *costs_of(const struct tf_work *w, enum method method,
-                                        const struct calibration *c)
+static const struct model_pair_cost *costs_of(const struct tf_work *w, enum method method,
+                                        const struct model_calibration *c)
 {
 	return c->cost[method == BOUND ? ESTIMATE_INLINE : estimate_path(w)];
 }
 
 /* By its bytes, where the bus is known; NaN. */
-static double by_bus(const struct tf_work *w, const struct calibration *c)
+static double by_bus(const struct tf_work *w, const struct model_calibration *c)
 {
 	bool to_host = w->direction == SPY_DIR_DTOH;
 
@@ -178,7 +178,7 @@ static double by_bus(const struct tf_work *w, const struct calibration *c)
 }
 
 /* The pair holds the host's staging: it is the most that the copy took. */
-static void bound(struct work_time *t, const struct tf_work *w, const struct calibration *c)
+static void bound(struct model_work_time *t, const struct tf_work *w, const struct model_calibration *c)
 {
 	double top = t->mean + t->random + t->shared;
 	double bytes = w->count ? (double)w->bytes / (double)w->count : 0;
@@ -198,14 +198,14 @@ static void bound(struct work_time *t, const struct tf_work *w, const struct cal
 
 /* A copy over the bus that no pair stands around, such as a blocking one of pinned memory. What is
  * staged takes longer than its bytes. */
-static struct work_time untimed_copy(const struct tf_work *w, enum method method,
-                                     const struct calibration *c)
+static struct model_work_time untimed_copy(const struct tf_work *w, enum method method,
+                                     const struct model_calibration *c)
 {
-	struct work_time t = {.mean = by_bus(w, c)};
+	struct model_work_time t = {.mean = by_bus(w, c)};
 
 	if ((method != COPY_ENGINE && method != BOUND) || w->memory == SPY_MEM_PAGEABLE ||
 	    !isfinite(t.mean))
-		return (struct work_time){0};
+		return (struct model_work_time){0};
 	t.known = true;
 	t.below = BUS_BELOW * t.mean;
 	t.above = BUS_ABOVE * t.mean;
@@ -213,10 +213,10 @@ static struct work_time untimed_copy(const struct tf_work *w, enum method method
 }
 
 /* By its calls, each of which tells. */
-static struct work_time staged_copy(const struct tf_work *w, const struct calibration *c)
+static struct model_work_time staged_copy(const struct tf_work *w, const struct model_calibration *c)
 {
 	struct estimate_range r = estimate_staged_class(&c->costs, w);
-	struct work_time t = {0};
+	struct model_work_time t = {0};
 
 	if (!isfinite(r.ns))
 		return t;
@@ -230,14 +230,14 @@ static struct work_time staged_copy(const struct tf_work *w, const struct calibr
 }
 
 /* By its shortest pair and its bytes. */
-static struct work_time pinned_copy(const struct tf_work *w, const struct pooled *p,
-                                    const struct calibration *c)
+static struct model_work_time pinned_copy(const struct tf_work *w, const struct pooled *p,
+                                    const struct model_calibration *c)
 {
 	struct estimate_mean m = estimate_pinned(&c->costs, w);
-	struct work_time t = {.known = isfinite(m.ns), .samples = p->samples};
+	struct model_work_time t = {.known = isfinite(m.ns), .samples = p->samples};
 
 	if (!t.known) /* of a damaged file */
-		return (struct work_time){0};
+		return (struct model_work_time){0};
 	t.mean = fmax(0, m.ns);
 	t.shared = normal_95(sqrt(fmax(0, m.variance)));
 	if (!c->is_hopper) /* that engines wake elsewhere as they do there, nobody has measured */
@@ -246,10 +246,10 @@ static struct work_time pinned_copy(const struct tf_work *w, const struct pooled
 	return t;
 }
 
-struct work_time work_time(const struct tf_work *w, const struct calibration *c)
+struct model_work_time work_time(const struct tf_work *w, const struct model_calibration *c)
 {
 	enum method method = method_of(w);
-	struct work_time t = {0};
+	struct model_work_time t = {0};
 	struct pooled p;
 
 	if (w->exact_count && w->exact_ns >= 0 &&
@@ -293,7 +293,7 @@ struct work_time work_time(const struct tf_work *w, const struct calibration *c)
 
 /* The spread within the classes that were timed more than once, relative to their means. */
 static double pooled_deviation(const struct tf_work *works, uint32_t count,
-                               const struct calibration *c)
+                               const struct model_calibration *c)
 {
 	double squares = 0, degrees = 0;
 	struct pooled p;
@@ -314,17 +314,17 @@ static double pooled_deviation(const struct tf_work *works, uint32_t count,
 	return degrees > 0 ? sqrt(squares / degrees) : 0;
 }
 
-void calibrate(struct calibration *c, const struct tf_map *map, const struct tf_work *works,
+void calibrate(struct model_calibration *c, const struct tf_map *map, const struct tf_work *works,
                uint32_t count, bool is_hopper)
 {
-	*c = (struct calibration){
+	*c = (struct model_calibration){
 	        .systematic = is_hopper ? SYSTEMATIC_HOPPER_NS : SYSTEMATIC_OTHER_NS,
 	        .is_hopper = is_hopper,
 	};
 	estimate_costs(map, &c->costs);
 	for (int path = 0; path < ESTIMATE_PATHS; path++)
 		for (int i = 0; i < TF_PAIRS; i++)
-			c->cost[path][i] = (struct pair_cost){fmax(0, c->costs.cost[path][i].ns),
+			c->cost[path][i] = (struct model_pair_cost){fmax(0, c->costs.cost[path][i].ns),
 			                                      half_of(&c->costs, path, i)};
 	c->deviation = pooled_deviation(works, count, c);
 }

@@ -9,20 +9,20 @@
 #include "shim/core/format/classes.h"
 #include "shim/core/gpu_time/estimate_pinned.h"
 
-struct pair_cost {
+struct model_pair_cost {
 	double mean, half; /* ns; half of the 95 % interval of the mean */
 };
 
-struct calibration {
-	struct pair_cost cost[ESTIMATE_PATHS][TF_PAIRS];
+struct model_calibration {
+	struct model_pair_cost cost[ESTIMATE_PATHS][TF_PAIRS];
 	double systematic; /* ns a piece of work: what the method itself may be off */
 	double deviation;  /* pooled, relative: of classes timed more than once */
 	bool is_hopper;
 	struct estimate_costs costs; /* for copies over the bus */
 };
 
-/* A piece of work of one class; errors as in struct gpu_sum. */
-struct work_time {
+/* A piece of work of one class; errors as in struct model_gpu_sum. */
+struct model_work_time {
 	bool known, exact;
 	bool by_calls; /* no pairs: the time of its calls tells */
 	double mean;
@@ -32,38 +32,38 @@ struct work_time {
 
 /* True when a tf_pairs can be what was measured; others are left alone. */
 bool pairs_good(const struct tf_pairs *p);
-struct pair_line pair_line_of(const struct tf_pairs *p);
+struct model_pair_line pair_line_of(const struct tf_pairs *p);
 /* Half of the 95 % interval of a mean, in standard deviations of it: Student's t. */
 double student_95(double degrees);
 
 /* The calibration of one recording; `works`: its classes. `is_hopper`: its devices are. */
-void calibrate(struct calibration *c, const struct tf_map *map, const struct tf_work *works,
+void calibrate(struct model_calibration *c, const struct tf_map *map, const struct tf_work *works,
                uint32_t count, bool is_hopper);
-struct work_time work_time(const struct tf_work *w, const struct calibration *c);
+struct model_work_time work_time(const struct tf_work *w, const struct model_calibration *c);
 
 /* What a class adds up to: so many pieces, for how many of them its mean stands, and how many of
  * these are of other classes, which were not timed. */
-struct work_share {
+struct model_work_share {
 	double pieces, known, rest;
 };
 /* Adds `part` of that, 0 to 1. */
-void gpu_sum_share(struct gpu_sum *to, const struct work_time *t, const struct work_share *s,
+void gpu_sum_share(struct model_gpu_sum *to, const struct model_work_time *t, const struct model_work_share *s,
                    double part);
 
 /* Half of the interval of one piece's time, downwards and upwards, ns. */
-double work_below(const struct work_time *t);
-double work_above(const struct work_time *t);
+double work_below(const struct model_work_time *t);
+double work_above(const struct model_work_time *t);
 
 struct model_part;
-struct process;
+struct model_process;
 /* All devices of a process are of compute capability 9. */
-bool works_on_hopper(const struct process *p);
+bool works_on_hopper(const struct model_process *p);
 /* Gives each graph its part of the time of its class; each class's share is known by then. */
 void model_add_graph_rows(const struct model_part *p, const struct tf_work *works,
-                          const struct work_time *times, const struct work_share *shares,
+                          const struct model_work_time *times, const struct model_work_share *shares,
                           uint32_t count);
 /* Adds a class to the model's list; `w` is of a kernel that the model has, or of none. */
 void model_add_class(const struct model_part *p, const struct tf_work *w,
-                     const struct work_time *t);
+                     const struct model_work_time *t);
 
 #endif

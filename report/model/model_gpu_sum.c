@@ -3,7 +3,7 @@
 #include "report/model/model_gpu_pairs.h"
 #include "report/model/model_internal.h"
 
-static void sum_add(struct gpu_sum *to, const struct gpu_sum *s)
+static void sum_add(struct model_gpu_sum *to, const struct model_gpu_sum *s)
 {
 	to->total += s->total;
 	to->random += s->random;
@@ -16,7 +16,7 @@ static void sum_add(struct gpu_sum *to, const struct gpu_sum *s)
 	CLAMP_ADD(to->samples, s->samples);
 }
 
-void gpu_sum_share(struct gpu_sum *to, const struct work_time *t, const struct work_share *s,
+void gpu_sum_share(struct model_gpu_sum *to, const struct model_work_time *t, const struct model_work_share *s,
                    double part)
 {
 	const double pieces = s->known * part, rest = s->rest * part;
@@ -34,9 +34,9 @@ void gpu_sum_share(struct gpu_sum *to, const struct work_time *t, const struct w
 	CLAMP_ADD(to->samples, t->samples);
 }
 
-static void gpu_time_finish(struct gpu_time *t)
+static void gpu_time_finish(struct model_gpu_time *t)
 {
-	const struct gpu_sum *s = &t->sum;
+	const struct model_gpu_sum *s = &t->sum;
 
 	t->total = t->low = t->high = t->mean = t->known = NAN;
 	t->samples = s->samples;
@@ -53,7 +53,7 @@ static void gpu_time_finish(struct gpu_time *t)
 
 void model_finish_works(struct model *m)
 {
-	struct gpu *gpu = &m->gpu;
+	struct model_gpu *gpu = &m->gpu;
 
 	for (size_t i = 0; i < m->kernel_count; i++) {
 		gpu_time_finish(&m->kernels[i].gpu);
@@ -65,7 +65,7 @@ void model_finish_works(struct model *m)
 		gpu_time_finish(&m->copies[i].gpu);
 		sum_add(&gpu->copies.sum, &m->copies[i].gpu.sum);
 	}
-	struct gpu_time *kinds[] = {&gpu->kernels, &gpu->graphs, &gpu->copies, &gpu->sets};
+	struct model_gpu_time *kinds[] = {&gpu->kernels, &gpu->graphs, &gpu->copies, &gpu->sets};
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		gpu_time_finish(kinds[i]);
 		sum_add(&gpu->all.sum, &kinds[i]->sum);

@@ -14,7 +14,7 @@ void model_add_graphs(struct model_part *p)
 		if (!g || !g->handle)
 			continue;
 		ALLOC_ROOM(m->graphs, m->graph_count);
-		m->graphs[m->graph_count++] = (struct graph){
+		m->graphs[m->graph_count++] = (struct model_graph){
 		        .pid = p->process->pid,
 		        .handle = g->handle,
 		        .launches = g->launches,
@@ -36,7 +36,7 @@ const struct tf_graph *model_graph(const struct model_part *p, uint32_t id)
 static bool known_gap(struct model *m, const struct tf_gap *g, char *name)
 {
 	for (size_t i = 0; i < m->gap_count; i++) {
-		struct gap *have = &m->gaps[i];
+		struct model_uncovered *have = &m->gaps[i];
 		if (have->kind == g->kind && have->version == g->version &&
 		    (name ? have->name && !strcmp(have->name, name) : !have->name)) {
 			CLAMP_ADD(have->count, g->count);
@@ -59,7 +59,7 @@ void model_add_gaps(struct model_part *p)
 			continue;
 		}
 		ALLOC_ROOM(m->gaps, m->gap_count);
-		m->gaps[m->gap_count++] = (struct gap){
+		m->gaps[m->gap_count++] = (struct model_uncovered){
 		        .name = name, .kind = g->kind, .version = g->version, .count = g->count};
 	}
 }

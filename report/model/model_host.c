@@ -49,7 +49,7 @@ static void divide(double whole, const double *parts, double *const *to, int cou
 }
 
 /* Launches into three and waits into two parts, in the proportions `ns` of the timeline. */
-static void divide_split(struct split *s, const double ns[TF_HOSTS])
+static void divide_split(struct model_split *s, const double ns[TF_HOSTS])
 {
 	divide(s->launch_api, &ns[TF_HOST_LAUNCH],
 	       (double *const[]){&s->launch, &s->back_pressure, &s->contention}, 3);
@@ -63,8 +63,8 @@ static void divide_split(struct split *s, const double ns[TF_HOSTS])
  * timeline saw the records that were not lost, a share `seen` of the time inside calls that
  * returned. Of the call under way (`now`) it knows nothing.
  */
-static void apply_timeline(struct split *s, const double ns[TF_HOSTS], double seen,
-                           const struct split *now)
+static void apply_timeline(struct model_split *s, const double ns[TF_HOSTS], double seen,
+                           const struct model_split *now)
 {
 	double copy = fmin(s->copy, ns[TF_HOST_COPY] / seen + now->copy);
 	double alloc = fmin(s->alloc, ns[TF_HOST_ALLOC] / seen + now->alloc);
@@ -78,7 +78,7 @@ static void apply_timeline(struct split *s, const double ns[TF_HOSTS], double se
 }
 
 /* Adds time inside calls, by class; returns all of it. */
-static double add_classes(struct split *s, const double ns[SPY_CLASS_COUNT])
+static double add_classes(struct model_split *s, const double ns[SPY_CLASS_COUNT])
 {
 	s->launch_api += ns[SPY_CLASS_LAUNCH] + ns[SPY_CLASS_GRAPH_LAUNCH];
 	s->sync += ns[SPY_CLASS_SYNC];
@@ -90,11 +90,11 @@ static double add_classes(struct split *s, const double ns[SPY_CLASS_COUNT])
 	return s->launch_api + s->sync + s->copy + s->alloc + s->module + s->other;
 }
 
-struct split model_split(const struct model_part *p, const struct tf_thread *t,
+struct model_split model_split(const struct model_part *p, const struct tf_thread *t,
                          const double ticks[SPY_CLASS_COUNT])
 {
 	double ns[SPY_CLASS_COUNT], under_way[SPY_CLASS_COUNT] = {0}, hosts[TF_HOSTS];
-	struct split now = {0}, s = {.launch = NAN,
+	struct model_split now = {0}, s = {.launch = NAN,
 	                             .back_pressure = NAN,
 	                             .contention = NAN,
 	                             .sync_useful = NAN,
@@ -128,11 +128,11 @@ struct split model_split(const struct model_part *p, const struct tf_thread *t,
 }
 
 /* The threads of one process merged by the timeline; the parts sum to its window. */
-static bool merged(struct split *s, const struct model_part *p)
+static bool merged(struct model_split *s, const struct model_part *p)
 {
 	double ns[TF_HOSTS], sum = sum_hosts(&p->clock, p->header->host_ticks, ns);
 
-	*s = (struct split){.launch = NAN,
+	*s = (struct model_split){.launch = NAN,
 	                    .back_pressure = NAN,
 	                    .contention = NAN,
 	                    .sync_useful = NAN,
@@ -155,7 +155,7 @@ static bool merged(struct split *s, const struct model_part *p)
 	return true;
 }
 
-static void split_sum(struct split *to, const struct split *s)
+static void split_sum(struct model_split *to, const struct model_split *s)
 {
 	double *sums[] = {&to->launch_api,    &to->sync,       &to->copy,        &to->alloc,
 	                  &to->module,        &to->other,      &to->outside,     &to->launch,
@@ -177,12 +177,12 @@ static void split_sum(struct split *to, const struct split *s)
 void model_add_host(struct model_part *p)
 {
 	struct model *m = p->model;
-	const struct thread *one = NULL;
+	const struct model_thread *one = NULL;
 	size_t issuing = 0;
-	struct split s;
+	struct model_split s;
 
 	for (size_t i = 0; i < m->thread_count; i++) {
-		const struct thread *t = &m->threads[i];
+		const struct model_thread *t = &m->threads[i];
 		if (t->process != p->process_index || !t->issues)
 			continue;
 		one = t;

@@ -14,7 +14,7 @@ struct model_part { /* one recording while it is added */
 	const struct recording *recording;
 	const struct tf_header *header;
 	struct clock clock;
-	struct process *process;
+	struct model_process *process;
 	uint32_t process_index;
 	uint64_t window_start, window_end; /* ticks; 0 = there is no window */
 	uint64_t end;                      /* tick of the last sign of life */
@@ -28,25 +28,25 @@ struct model_part { /* one recording while it is added */
 	uint32_t *graph_row; /* the model's row of each graph; UINT32_MAX = none */
 };
 
-struct spread { /* a histogram of ns over several recordings, in ticks of the first one */
+struct model_spread { /* a histogram of ns over several recordings, in ticks of the first one */
 	struct tf_hist *hist;
 	double ns_per_tick;
 };
-void spread_add(struct spread *s, const struct tf_hist *h, double ns_per_tick);
-struct quantiles spread_quantiles(const struct spread *s, double max_ns);
+void spread_add(struct model_spread *s, const struct tf_hist *h, double ns_per_tick);
+struct model_quantiles spread_quantiles(const struct model_spread *s, double max_ns);
 
 struct model_scratch {
 	struct api_entry *apis_by_name;
 	struct kernel_entry *kernels_by_name;
 	/* beside the model's apis and kernels */
-	struct spread *api_spreads, *kernel_spreads, *queue_spreads;
-	struct spread *range_spreads; /* beside the model's ranges */
+	struct model_spread *api_spreads, *kernel_spreads, *queue_spreads;
+	struct model_spread *range_spreads; /* beside the model's ranges */
 	struct range_entry *ranges_by_name;
-	struct shape *shapes;
+	struct model_shape *shapes;
 	size_t shape_count;
 	uint64_t name_bytes;            /* of kernel names taken so far */
 	bool host_unknown;              /* of a process that gave the GPU work */
-	struct spread launches, queues; /* of all kernels */
+	struct model_spread launches, queues; /* of all kernels */
 };
 
 void model_add_process(struct model_part *p); /* first: the others need its times */
@@ -77,15 +77,15 @@ void model_free_environment(struct model *m);
 void model_finish_overheads(struct model *m); /* last */
 /* What cudaspy took of the program's threads; after the costs, before the verdict. */
 void model_finish_own(struct model *m);
-void picture_free(struct picture *p);
+void overview_free(struct overview *p);
 
 /* A thread's time by what it did. `ticks`: API time of its outermost calls by their class. */
-struct split model_split(const struct model_part *p, const struct tf_thread *t,
+struct model_split model_split(const struct model_part *p, const struct tf_thread *t,
                          const double ticks[SPY_CLASS_COUNT]);
 void model_add_host(struct model_part *p); /* after threads */
 
 /* The model's row for a kind of copy (TF_COPY_KIND), made when it is new. */
-struct copy *model_copy(struct model *m, uint32_t kind);
+struct model_copy *model_copy(struct model *m, uint32_t kind);
 void model_finish_ranges(struct model *m);
 void model_finish_steps(struct model *m);
 void model_free_steps(struct model *m);

@@ -37,9 +37,9 @@ static uint32_t kernel_row(struct model *m, char *name)
 	ALLOC_ROOM(m->kernels, m->kernel_count);
 	ALLOC_ROOM(m->scratch->kernel_spreads, m->kernel_count);
 	ALLOC_ROOM(m->scratch->queue_spreads, m->kernel_count);
-	m->scratch->kernel_spreads[m->kernel_count] = (struct spread){0};
-	m->scratch->queue_spreads[m->kernel_count] = (struct spread){0};
-	m->kernels[m->kernel_count++] = (struct kernel){.name = name};
+	m->scratch->kernel_spreads[m->kernel_count] = (struct model_spread){0};
+	m->scratch->queue_spreads[m->kernel_count] = (struct model_spread){0};
+	m->kernels[m->kernel_count++] = (struct model_kernel){.name = name};
 	return entry->index;
 }
 
@@ -92,7 +92,7 @@ static const struct tf_hist *hist_at(const struct model_part *p, uint64_t offset
 /* What the timeline says: how long launches stood in the queue. Without GPU times it guesses. */
 static void add_queue(struct model_part *p, uint32_t row, const struct tf_kernel *kernel)
 {
-	struct kernel *k = &p->model->kernels[row];
+	struct model_kernel *k = &p->model->kernels[row];
 	const struct tf_hist *hist = hist_at(p, kernel->queue_hist);
 
 	if (!p->timed || !hist)
@@ -125,7 +125,7 @@ static uint32_t row_of(struct model_part *p, uint32_t id)
 static void add_stat(struct model_part *p, uint32_t id, const struct tf_kernel_stat *s)
 {
 	uint32_t index = row_of(p, id); /* may move the rows */
-	struct kernel *row = &p->model->kernels[index];
+	struct model_kernel *row = &p->model->kernels[index];
 
 	CLAMP_ADD(p->kernel_launches[id], s->launches);
 	if (id >= p->kernel_end)
@@ -168,7 +168,7 @@ static void add_shapes(struct model_part *p)
 		    p->kernel_row[w->id] == UINT32_MAX)
 			continue;
 		ALLOC_ROOM(scratch->shapes, scratch->shape_count);
-		scratch->shapes[scratch->shape_count++] = (struct shape){
+		scratch->shapes[scratch->shape_count++] = (struct model_shape){
 		        .kernel = p->kernel_row[w->id],
 		        .grid = {w->grid_x, w->grid_y, w->grid_z},
 		        .block = {w->block_x, w->block_y, w->block_z},
@@ -194,7 +194,7 @@ void model_add_kernels(struct model_part *p)
 	add_shapes(p);
 }
 
-double shape_occupancy(const struct shape *s)
+double shape_occupancy(const struct model_shape *s)
 {
 	uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
 
@@ -205,19 +205,19 @@ double shape_occupancy(const struct shape *s)
 
 static int by_shape(const void *a, const void *b)
 {
-	return memcmp(a, b, offsetof(struct shape, shared_bytes) + sizeof(uint32_t));
+	return memcmp(a, b, offsetof(struct model_shape, shared_bytes) + sizeof(uint32_t));
 }
 
 /* The different shapes of each kernel, and the one launched most often. */
 static void merge_shapes(struct model *m)
 {
-	struct shape *shapes = m->scratch->shapes;
+	struct model_shape *shapes = m->scratch->shapes;
 	size_t count = m->scratch->shape_count;
 
 	if (count)
 		qsort(shapes, count, sizeof(*shapes), by_shape);
 	for (size_t i = 0; i < count;) {
-		struct shape sum = shapes[i];
+		struct model_shape sum = shapes[i];
 		while (++i < count && !by_shape(&sum, &shapes[i])) {
 			uint64_t launches = sum.launches;
 			CLAMP_ADD(launches, shapes[i].launches);
@@ -225,7 +225,7 @@ static void merge_shapes(struct model *m)
 				sum = shapes[i];
 			sum.launches = launches;
 		}
-		struct kernel *kernel = &m->kernels[sum.kernel];
+		struct model_kernel *kernel = &m->kernels[sum.kernel];
 		kernel->shapes++;
 		if (sum.launches > kernel->most.launches)
 			kernel->most = sum;
@@ -237,8 +237,8 @@ static void merge_shapes(struct model *m)
 /* The quantiles of one kernel; its histograms go into those of all of them. */
 static void finish_spreads(struct model *m, size_t i)
 {
-	struct spread *api = &m->scratch->kernel_spreads[i], *queue = &m->scratch->queue_spreads[i];
-	struct kernel *kernel = &m->kernels[i];
+	struct model_spread *api = &m->scratch->kernel_spreads[i], *queue = &m->scratch->queue_spreads[i];
+	struct model_kernel *kernel = &m->kernels[i];
 
 	kernel->q = spread_quantiles(api, kernel->max);
 	kernel->queue_p50 = spread_quantiles(queue, INFINITY).p50;
@@ -259,7 +259,7 @@ void model_finish_kernels(struct model *m)
 	if (!m->scratch)
 		return;
 	for (size_t i = 0; i < m->kernel_count; i++) {
-		struct kernel *kernel = &m->kernels[i];
+		struct model_kernel *kernel = &m->kernels[i];
 		kernel->mean = kernel->launches ? kernel->total / (double)kernel->launches : NAN;
 		finish_spreads(m, i);
 	}

@@ -13,7 +13,7 @@ static double overhead_share(const struct model *m, double first)
 	double launch = 0, known = 0, api = 0;
 
 	for (size_t i = 0; i < m->thread_count; i++) {
-		const struct split *s = &m->threads[i].split;
+		const struct model_split *s = &m->threads[i].split;
 		if (!(s->launch_api > 0))
 			continue;
 		api += s->launch_api;
@@ -34,7 +34,7 @@ static double overhead_share(const struct model *m, double first)
  */
 void model_finish_overheads(struct model *m)
 {
-	struct gpu *gpu = &m->gpu;
+	struct model_gpu *gpu = &m->gpu;
 	double rest = m->class_ns[SPY_CLASS_GRAPH_LAUNCH];
 
 	m->has_host &= !m->scratch || !m->scratch->host_unknown;
@@ -49,7 +49,7 @@ void model_finish_overheads(struct model *m)
 		gpu->queue = NAN;
 	double share = overhead_share(m, gpu->first);
 	for (size_t i = 0; i < m->kernel_count; i++) {
-		struct kernel *k = &m->kernels[i];
+		struct model_kernel *k = &m->kernels[i];
 		double later = fmax(0, k->total - k->first);
 		k->overhead = later * share;
 		rest += later;
@@ -59,7 +59,7 @@ void model_finish_overheads(struct model *m)
 
 /* ---- own cost ---- */
 
-static char *own_warning(const struct model *m, const struct thread *t)
+static char *own_warning(const struct model *m, const struct model_thread *t)
 {
 	char share[UNIT_BYTES], budget[UNIT_BYTES], time[UNIT_BYTES], samples[UNIT_BYTES];
 
@@ -77,11 +77,11 @@ static char *own_warning(const struct model *m, const struct thread *t)
 /* What the collector does it does in a thread of its own, beside the program's. */
 void model_finish_own(struct model *m)
 {
-	const struct thread *most = NULL;
+	const struct model_thread *most = NULL;
 
 	m->own_share = NAN;
 	for (size_t i = 0; i < m->thread_count; i++) {
-		const struct thread *t = &m->threads[i];
+		const struct model_thread *t = &m->threads[i];
 		double share = t->own / m->processes[t->process].wall;
 		if (!(share >= 0) || share <= m->own_share)
 			continue;

@@ -4,7 +4,7 @@
 #include "report/base/alloc.h"
 #include "report/model/model_internal.h"
 
-static void add_host(const struct model_part *p, struct picture *to, const struct tf_slices *s)
+static void add_host(const struct model_part *p, struct overview *to, const struct tf_slices *s)
 {
 	bool any = false;
 
@@ -20,7 +20,7 @@ static void add_host(const struct model_part *p, struct picture *to, const struc
 	}
 }
 
-static void add_cpu(const struct model_part *p, struct picture *to, const struct tf_slices *s)
+static void add_cpu(const struct model_part *p, struct overview *to, const struct tf_slices *s)
 {
 	bool any = false;
 
@@ -36,13 +36,13 @@ static void add_cpu(const struct model_part *p, struct picture *to, const struct
 	}
 }
 
-static void add_device(const struct model_part *p, struct picture *to, uint32_t index,
+static void add_device(const struct model_part *p, struct overview *to, uint32_t index,
                        const struct tf_device_time *d)
 {
 	ALLOC_ROOM(to->devices, to->device_count);
-	struct picture_device *row = &to->devices[to->device_count++];
+	struct overview_device *row = &to->devices[to->device_count++];
 
-	*row = (struct picture_device){
+	*row = (struct overview_device){
 	        .index = index,
 	        .busy = alloc_zeroed(to->count, sizeof(double)),
 	        .covered = alloc_zeroed(to->count, sizeof(double)),
@@ -60,7 +60,7 @@ void model_add_picture(struct model_part *p)
 {
 	const struct tf_header *h = p->header;
 	const struct tf_slices *s = tf_at(&p->recording->map, h->slices, sizeof(*s));
-	struct picture *to = &p->process->picture;
+	struct overview *to = &p->process->overview;
 
 	if (!s || !s->width || !s->used || !(p->clock.ns_per_tick > 0) || !h->window_start)
 		return;
@@ -80,7 +80,7 @@ void model_add_picture(struct model_part *p)
 	}
 }
 
-void picture_free(struct picture *p)
+void overview_free(struct overview *p)
 {
 	for (size_t i = 0; i < p->device_count; i++) {
 		free(p->devices[i].busy);
@@ -90,5 +90,5 @@ void picture_free(struct picture *p)
 	free(p->host);
 	free(p->cpu_wait);
 	free(p->cpu_known);
-	*p = (struct picture){0};
+	*p = (struct overview){0};
 }

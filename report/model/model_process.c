@@ -37,7 +37,7 @@ static void last_signs(const struct recording *r, uint64_t *last_return, uint64_
 static void find_times(struct model_part *p)
 {
 	const struct tf_header *h = p->header;
-	struct process *to = p->process;
+	struct model_process *to = p->process;
 	uint64_t last_return, last_sign;
 
 	last_signs(p->recording, &last_return, &last_sign);
@@ -78,14 +78,14 @@ static char *command_of(const struct model_part *p)
 static void add_devices(struct model_part *p)
 {
 	const struct recording *r = p->recording;
-	struct process *to = p->process;
+	struct model_process *to = p->process;
 
 	for (uint32_t i = 0; i < r->devices; i++) {
 		const struct tf_device *d = tf_entry(&r->map, &p->header->devices, i, sizeof(*d));
 		if (!d)
 			continue;
 		ALLOC_ROOM(to->devices, to->device_count);
-		to->devices[to->device_count++] = (struct device){
+		to->devices[to->device_count++] = (struct model_device){
 		        .name = model_text(d->name, sizeof(d->name)),
 		        .index = d->index,
 		        .memory_bytes = d->memory_bytes,
@@ -98,7 +98,7 @@ static void add_devices(struct model_part *p)
 		if (!l)
 			continue;
 		ALLOC_ROOM(to->libraries, to->library_count);
-		to->libraries[to->library_count++] = (struct library){
+		to->libraries[to->library_count++] = (struct model_library){
 		        .path = model_text(l->path, sizeof(l->path)),
 		        .kind = l->kind,
 		        .version = l->version,
@@ -118,7 +118,7 @@ static char *call_name(const struct recording *r, uint32_t id)
 static void add_flights(struct model_part *p)
 {
 	const struct recording *r = p->recording;
-	struct process *to = p->process;
+	struct model_process *to = p->process;
 	double now =
 	        to->state == PROCESS_RUNNING ? state_now() : clock_monotonic(&p->clock, p->end);
 
@@ -130,7 +130,7 @@ static void add_flights(struct model_part *p)
 			continue;
 		double age = now - clock_monotonic(&p->clock, t->in_start);
 		ALLOC_ROOM(to->flights, to->flight_count);
-		to->flights[to->flight_count++] = (struct flight){
+		to->flights[to->flight_count++] = (struct model_flight){
 		        .api = call_name(r, t->in_call - 1),
 		        .tid = t->tid,
 		        .thread = model_text(t->name, sizeof(t->name)),
@@ -139,20 +139,20 @@ static void add_flights(struct model_part *p)
 	}
 }
 
-static void warn_of_troubles(const struct model_part *p)
+static void warn_of_anomalies(const struct model_part *p)
 {
 	static const char *const texts[] = {
 #define XX(id, text) text,
-	        SPY_TROUBLE_MAP(XX)
+	        SPY_ANOMALY_MAP(XX)
 #undef XX
 	};
 	struct warnings *w = p->recording->warnings;
 
-	for (int i = 0; i < SPY_TROUBLE_COUNT; i++) {
-		p->process->trouble[i] = p->header->trouble[i];
-		if (p->header->trouble[i])
+	for (int i = 0; i < SPY_ANOMALY_COUNT; i++) {
+		p->process->anomaly[i] = p->header->anomaly[i];
+		if (p->header->anomaly[i])
 			warn(w, "process %llu: %s (%llu)", (unsigned long long)p->header->pid,
-			     texts[i], (unsigned long long)p->header->trouble[i]);
+			     texts[i], (unsigned long long)p->header->anomaly[i]);
 	}
 	if (p->header->lost_calls)
 		warn(w, "process %llu: %llu calls of threads that found no place are in no figure",
@@ -186,7 +186,7 @@ static bool is_timed(const struct model_part *p)
 void model_add_process(struct model_part *p)
 {
 	const struct tf_header *h = p->header;
-	struct process *to = p->process;
+	struct model_process *to = p->process;
 
 	to->path = alloc_copy(p->recording->path, strlen(p->recording->path));
 	to->pid = h->pid;
@@ -220,5 +220,5 @@ void model_add_process(struct model_part *p)
 	to->collector = (double)h->collector_cpu_ns;
 	add_devices(p);
 	add_flights(p);
-	warn_of_troubles(p);
+	warn_of_anomalies(p);
 }

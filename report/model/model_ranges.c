@@ -53,8 +53,8 @@ static size_t range_row(struct model *m, size_t parent, char *name, char *domain
 	HASH_ADD_KEYPTR(hh, m->scratch->ranges_by_name, entry->key, strlen(entry->key), entry);
 	ALLOC_ROOM(m->ranges, m->range_count);
 	ALLOC_ROOM(m->scratch->range_spreads, m->range_count);
-	m->scratch->range_spreads[m->range_count] = (struct spread){0};
-	m->ranges[m->range_count] = (struct range){
+	m->scratch->range_spreads[m->range_count] = (struct model_spread){0};
+	m->ranges[m->range_count] = (struct model_range){
 	        .name = name,
 	        .domain = domain,
 	        .parent = parent,
@@ -64,7 +64,7 @@ static size_t range_row(struct model *m, size_t parent, char *name, char *domain
 	return m->range_count++;
 }
 
-static void add_work(struct work_done *to, const struct tf_counts *c, const struct clock *clock)
+static void add_work(struct model_work_done *to, const struct tf_counts *c, const struct clock *clock)
 {
 	to->launches += (double)c->launches;
 	to->graph_launches += (double)c->graph_launches;
@@ -80,7 +80,7 @@ static void add_work(struct work_done *to, const struct tf_counts *c, const stru
 
 static void add_range(struct model_part *p, const struct tf_nvtx_range *r, size_t index)
 {
-	struct range *to = &p->model->ranges[index];
+	struct model_range *to = &p->model->ranges[index];
 	const struct tf_hist *hist = tf_at(&p->recording->map, r->hist, sizeof(*hist));
 
 	if (!r->count)
@@ -155,7 +155,7 @@ static void find_gpu(struct model *m)
 	double *count = alloc_zeroed(m->range_count + 1, sizeof(*count));
 
 	for (size_t i = 0; i < m->step_row_count; i++) {
-		const struct step_row *row = &m->step_rows[i];
+		const struct model_step *row = &m->step_rows[i];
 		if (row->found || row->source >= m->range_count || isnan(row->work.gpu_ns))
 			continue;
 		sum[row->source] += row->work.gpu_ns;
@@ -175,7 +175,7 @@ void model_finish_ranges(struct model *m)
 	if (!m->scratch)
 		return;
 	for (size_t i = 0; i < m->range_count; i++) {
-		struct range *r = &m->ranges[i];
+		struct model_range *r = &m->ranges[i];
 		r->mean = r->count ? r->total / (double)r->count : NAN;
 		r->min = r->count ? r->min : NAN;
 		r->q = spread_quantiles(&m->scratch->range_spreads[i], r->max);

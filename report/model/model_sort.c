@@ -19,8 +19,8 @@ struct row { /* what all tables that can be sorted have */
 	size_t index;
 };
 
-static double choose(enum sort_key key, double total, double mean, double max,
-                     const struct quantiles *q, uint64_t calls, uint64_t failed)
+static double choose(enum model_sort_key key, double total, double mean, double max,
+                     const struct model_quantiles *q, uint64_t calls, uint64_t failed)
 {
 	switch (key) {
 	case SORT_CALLS:
@@ -57,14 +57,14 @@ static int by_key(const void *a, const void *b)
 	return order ? order : x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void sort_apis(struct model *m, enum sort_key key)
+static void sort_apis(struct model *m, enum model_sort_key key)
 {
 	struct row *rows = alloc_zeroed(m->api_count, sizeof(*rows));
-	struct api *sorted = alloc_zeroed(m->api_count, sizeof(*sorted));
+	struct model_api *sorted = alloc_zeroed(m->api_count, sizeof(*sorted));
 	uint32_t *now_at = alloc_zeroed(m->api_count, sizeof(*now_at));
 
 	for (size_t i = 0; i < m->api_count; i++) {
-		const struct api *a = &m->apis[i];
+		const struct model_api *a = &m->apis[i];
 		rows[i] = (struct row){
 		        a->name, choose(key, a->total, a->mean, a->max, &a->q, a->calls, a->failed),
 		        i};
@@ -84,13 +84,13 @@ static void sort_apis(struct model *m, enum sort_key key)
 	free(now_at);
 }
 
-static void sort_kernels(struct model *m, enum sort_key key)
+static void sort_kernels(struct model *m, enum model_sort_key key)
 {
 	struct row *rows = alloc_zeroed(m->kernel_count, sizeof(*rows));
-	struct kernel *sorted = alloc_zeroed(m->kernel_count, sizeof(*sorted));
+	struct model_kernel *sorted = alloc_zeroed(m->kernel_count, sizeof(*sorted));
 
 	for (size_t i = 0; i < m->kernel_count; i++) {
-		const struct kernel *k = &m->kernels[i];
+		const struct model_kernel *k = &m->kernels[i];
 		rows[i] = (struct row){k->name,
 		                       key == SORT_GPU ? k->gpu.total
 		                                       : choose(key, k->total, k->mean, k->max,
@@ -109,14 +109,14 @@ static void sort_kernels(struct model *m, enum sort_key key)
 
 static int graphs_by_total(const void *a, const void *b)
 {
-	const struct graph *x = a, *y = b;
+	const struct model_graph *x = a, *y = b;
 
 	if (x->total > y->total || x->total < y->total)
 		return x->total > y->total ? -1 : 1;
 	return x->handle < y->handle ? -1 : x->handle > y->handle;
 }
 
-void model_sort(struct model *m, enum sort_key key)
+void model_sort(struct model *m, enum model_sort_key key)
 {
 	sort_apis(m, key);
 	sort_kernels(m, key);

@@ -16,7 +16,7 @@ static void bucket_add(struct tf_hist *to, uint32_t bucket, uint32_t n)
  * differ by some millionths) adds bucket by bucket; of another rate, each bucket goes where its
  * middle belongs.
  */
-void spread_add(struct spread *s, const struct tf_hist *h, double ns_per_tick)
+void spread_add(struct model_spread *s, const struct tf_hist *h, double ns_per_tick)
 {
 	if (!(ns_per_tick > 0))
 		return;
@@ -43,7 +43,7 @@ void spread_add(struct spread *s, const struct tf_hist *h, double ns_per_tick)
 	}
 }
 
-static double quantile(const struct spread *s, double q, double max_ns)
+static double quantile(const struct model_spread *s, double q, double max_ns)
 {
 	double ticks = s->hist ? hist_quantile(s->hist, q) : -1;
 
@@ -52,9 +52,9 @@ static double quantile(const struct spread *s, double q, double max_ns)
 	return ticks < 0 ? NAN : fmin(ticks * s->ns_per_tick, max_ns);
 }
 
-struct quantiles spread_quantiles(const struct spread *s, double max_ns)
+struct model_quantiles spread_quantiles(const struct model_spread *s, double max_ns)
 {
-	return (struct quantiles){
+	return (struct model_quantiles){
 	        .p50 = quantile(s, 0.50, max_ns),
 	        .p90 = quantile(s, 0.90, max_ns),
 	        .p99 = quantile(s, 0.99, max_ns),

@@ -18,9 +18,9 @@ const char *const steps_source_names[] = {
 const char *const work_figure_names[WORK_FIGURES] = {
         "launches", "graph_launches", "syncs",       "copies",    "pageable_copies",
         "sets",     "copy_bytes",     "alloc_calls", "launch_ns", "gpu_ns"};
-_Static_assert(sizeof(struct work_done) == WORK_FIGURES * sizeof(double), "struct work_done");
+_Static_assert(sizeof(struct model_work_done) == WORK_FIGURES * sizeof(double), "struct work_done");
 
-static double figure(const struct work_done *w, unsigned i)
+static double figure(const struct model_work_done *w, unsigned i)
 {
 	double v[WORK_FIGURES];
 
@@ -57,7 +57,7 @@ static void add_pattern(struct model_part *p, const struct tf_pattern *from)
 	double steps = (double)from->steps;
 
 	ALLOC_ROOM(m->patterns, m->pattern_count);
-	m->patterns[m->pattern_count++] = (struct pattern){
+	m->patterns[m->pattern_count++] = (struct model_step_pattern){
 	        .process = p->process_index,
 	        .marker = marker_name(p, from),
 	        .class = from->class,
@@ -76,7 +76,7 @@ static void add_row(struct model_part *p, const struct tf_step *s, size_t source
 	const struct tf_thread *thread = recording_thread(p->recording, s->thread);
 
 	ALLOC_ROOM(m->step_rows, m->step_row_count);
-	m->step_rows[m->step_row_count++] = (struct step_row){
+	m->step_rows[m->step_row_count++] = (struct model_step){
 	        .source = source,
 	        .found = s->flags & TF_STEP_FOUND,
 	        .odd = s->flags & TF_STEP_ODD,
@@ -120,13 +120,13 @@ void model_add_steps(struct model_part *p, const size_t *range_of)
 
 /* ---- which ranges are the steps ---- */
 
-static bool gives_work(const struct range *r)
+static bool gives_work(const struct model_range *r)
 {
 	return r->work.launches + r->work.graph_launches + r->work.copies + r->work.sets > 0;
 }
 
 /* How far the 90th percentile is off the median, in medians. */
-static double unevenness(const struct range *r)
+static double unevenness(const struct model_range *r)
 {
 	return r->q.p50 > 0 ? (r->q.p90 - r->q.p50) / r->q.p50 : INFINITY;
 }
@@ -139,7 +139,7 @@ static size_t best_at_level(const struct model *m, unsigned level, size_t parent
 	double best_score = 0;
 
 	for (size_t i = 0; i < m->range_count; i++) {
-		const struct range *r = &m->ranges[i];
+		const struct model_range *r = &m->ranges[i];
 		if (r->level != level || (parent != RANGE_NONE && r->parent != parent) ||
 		    r->count < STEPS_LEAST || !r->rows || !gives_work(r))
 			continue;
@@ -159,7 +159,7 @@ static size_t choose_range(const struct model *m)
 	for (unsigned level = 0; level < TF_STEP_LEVELS && chosen == RANGE_NONE; level++)
 		chosen = best_at_level(m, level, RANGE_NONE);
 	while (chosen != RANGE_NONE && m->ranges[chosen].count < OUTER_FEW) {
-		const struct range *outer = &m->ranges[chosen];
+		const struct model_range *outer = &m->ranges[chosen];
 		size_t inner = best_at_level(m, outer->level + 1, chosen);
 		if (inner == RANGE_NONE || m->ranges[inner].count < INNER_MANY * outer->count ||
 		    m->ranges[inner].total < INNER_COVERS * outer->total)
@@ -175,7 +175,7 @@ static size_t named_range(const struct model *m)
 	size_t best = RANGE_NONE;
 
 	for (size_t i = 0; i < m->range_count; i++) {
-		const struct range *r = &m->ranges[i],
+		const struct model_range *r = &m->ranges[i],
 		                   *b = best == RANGE_NONE ? NULL : &m->ranges[best];
 		if (!r->rows || strcmp(r->name, m->steps_from) != 0)
 			continue;
@@ -192,7 +192,7 @@ static size_t choose_pattern(const struct model *m)
 	double most = 0;
 
 	for (size_t i = 0; i < m->pattern_count; i++) {
-		const struct pattern *p = &m->patterns[i];
+		const struct model_step_pattern *p = &m->patterns[i];
 		if (p->steps >= STEPS_LEAST && p->events * (double)p->steps > most) {
 			most = p->events * (double)p->steps;
 			best = i;
@@ -216,25 +216,25 @@ static double rank(const double *sorted, size_t n, double q)
 }
 
 /* Sorts the values. */
-static struct spread_of spread_of(double *v, size_t n)
+static struct model_spread_of spread_of(double *v, size_t n)
 {
 	double sum = 0;
 
 	if (!n)
-		return (struct spread_of){NAN, NAN, NAN, NAN, NAN};
+		return (struct model_spread_of){NAN, NAN, NAN, NAN, NAN};
 	for (size_t i = 0; i < n; i++) {
 		if (isnan(v[i]))
-			return (struct spread_of){NAN, NAN, NAN, NAN, NAN};
+			return (struct model_spread_of){NAN, NAN, NAN, NAN, NAN};
 		sum += v[i];
 	}
 	qsort(v, n, sizeof(*v), by_value);
-	return (struct spread_of){sum / (double)n, v[0], rank(v, n, 0.5), rank(v, n, 0.99),
+	return (struct model_spread_of){sum / (double)n, v[0], rank(v, n, 0.5), rank(v, n, 0.99),
 	                          v[n - 1]};
 }
 
 static int by_start(const void *a, const void *b)
 {
-	const struct step_row *x = a, *y = b;
+	const struct model_step *x = a, *y = b;
 
 	if (x->process != y->process)
 		return x->process < y->process ? -1 : 1;
@@ -243,7 +243,7 @@ static int by_start(const void *a, const void *b)
 
 static int by_duration(const void *a, const void *b)
 {
-	const struct step_row *x = a, *y = b;
+	const struct model_step *x = a, *y = b;
 
 	return x->duration > y->duration ? -1 : x->duration < y->duration;
 }
@@ -251,7 +251,7 @@ static int by_duration(const void *a, const void *b)
 /* Takes the rows of the steps, without those left out, to the front; how many these are. */
 static size_t judged_rows(struct model *m, bool found, size_t source)
 {
-	struct steps_figures *s = &m->steps;
+	struct model_steps_figures *s = &m->steps;
 	size_t n = 0, kept = 0;
 	uint64_t skipped = 0;
 
@@ -262,7 +262,7 @@ static size_t judged_rows(struct model *m, bool found, size_t source)
 	if (n)
 		qsort(m->step_rows, n, sizeof(*m->step_rows), by_start);
 	for (size_t i = 0; i < n; i++) {
-		const struct step_row *row = &m->step_rows[i];
+		const struct model_step *row = &m->step_rows[i];
 		if (!i || row->process != m->step_rows[i - 1].process)
 			skipped = 0;
 		if (skipped < m->skip_steps) {
@@ -277,7 +277,7 @@ static size_t judged_rows(struct model *m, bool found, size_t source)
 	return kept;
 }
 
-static void find_outliers(struct steps_figures *s, const struct step_row *rows, size_t n,
+static void find_outliers(struct model_steps_figures *s, const struct model_step *rows, size_t n,
                           const double *durations)
 {
 	double quarter = rank(durations, n, 0.75) - rank(durations, n, 0.25);
@@ -296,7 +296,7 @@ static void find_outliers(struct steps_figures *s, const struct step_row *rows, 
 
 static void fill_figures(struct model *m, size_t n)
 {
-	struct steps_figures *s = &m->steps;
+	struct model_steps_figures *s = &m->steps;
 	double *v = alloc_zeroed(n + 1, sizeof(*v));
 
 	s->judged = n;
@@ -317,7 +317,7 @@ static void fill_figures(struct model *m, size_t n)
 	free(v);
 }
 
-static const char *confidence_of(const struct steps_figures *s)
+static const char *confidence_of(const struct model_steps_figures *s)
 {
 	if (s->source == STEPS_NVTX)
 		return "high"; /* the program said so */
@@ -326,21 +326,21 @@ static const char *confidence_of(const struct steps_figures *s)
 
 void model_finish_steps(struct model *m)
 {
-	struct steps_figures *s = &m->steps;
+	struct model_steps_figures *s = &m->steps;
 	size_t range = m->steps_from ? named_range(m) : choose_range(m);
 	size_t pattern = m->steps_from ? RANGE_NONE : choose_pattern(m);
 	const char *name = NULL, *domain = NULL;
 
-	*s = (struct steps_figures){.stride = 1, .alike = NAN};
+	*s = (struct model_steps_figures){.stride = 1, .alike = NAN};
 	if (range != RANGE_NONE) {
-		const struct range *r = &m->ranges[range];
+		const struct model_range *r = &m->ranges[range];
 		s->source = STEPS_NVTX;
 		s->count = r->count;
 		s->stride = r->stride ? r->stride : 1;
 		name = r->name;
 		domain = r->domain;
 	} else if (pattern != RANGE_NONE) {
-		const struct pattern *p = &m->patterns[pattern];
+		const struct model_step_pattern *p = &m->patterns[pattern];
 		s->source = STEPS_FOUND;
 		s->count = p->steps;
 		s->stride = p->stride ? p->stride : 1;

@@ -22,7 +22,7 @@ struct giver {
 	size_t count;
 };
 
-static void giver_add(struct giver *g, const struct act *a)
+static void giver_add(struct giver *g, const struct call_event *a)
 {
 	double items = (double)a->items;
 
@@ -52,9 +52,9 @@ static struct given giver_before(const struct giver *g, double ns)
 	return low ? g->sums[low - 1] : (struct given){0};
 }
 
-static void giver_take(const struct giver *g, double from, double upto, struct given *to)
+static void giver_take(const struct giver *g, double from, double until, struct given *to)
 {
-	struct given a = giver_before(g, from), b = giver_before(g, upto);
+	struct given a = giver_before(g, from), b = giver_before(g, until);
 
 	to->ns += b.ns - a.ns;
 	to->pieces += b.pieces - a.pieces;
@@ -69,7 +69,7 @@ static void givers_free(struct giver *givers, size_t count)
 }
 
 /* One for each thread of the rows; the last for all other threads. */
-static struct giver *givers_of(const struct step_row *rows, size_t row_count, size_t *count)
+static struct giver *givers_of(const struct model_step *rows, size_t row_count, size_t *count)
 {
 	struct giver *givers = NULL;
 
@@ -91,27 +91,27 @@ static struct giver *givers_of(const struct step_row *rows, size_t row_count, si
 void model_add_steps_gpu(struct model_part *p, size_t first_row)
 {
 	struct model *m = p->model;
-	const struct history *h = &p->process->history;
+	const struct call_log *h = &p->process->call_log;
 	size_t row_count = m->step_row_count - first_row, count;
 
 	if (!row_count || !h->count || !p->timed)
 		return;
-	struct step_row *rows = m->step_rows + first_row;
+	struct model_step *rows = m->step_rows + first_row;
 	struct giver *givers = givers_of(rows, row_count, &count);
 	size_t *of_thread = alloc_zeroed(h->thread_count + 1, sizeof(*of_thread));
 	for (size_t i = 0; i < h->thread_count; i++)
 		while (of_thread[i] + 1 < count && givers[of_thread[i]].tid != h->threads[i].tid)
 			of_thread[i]++;
 	for (size_t i = 0; i < h->count; i++) {
-		const struct act *a = &h->acts[i];
+		const struct call_event *a = &h->call_events[i];
 		if (a->kind != TF_WORK_NONE && !a->result && !(a->flags & TF_CAPTURED))
 			giver_add(&givers[of_thread[a->thread]], a);
 	}
 	for (size_t i = 0; i < row_count; i++) {
-		struct step_row *row = &rows[i];
+		struct model_step *row = &rows[i];
 		double end = row->start + row->duration;
 		struct given given = {0};
-		if (!(row->start >= h->from && end <= h->upto))
+		if (!(row->start >= h->from && end <= h->until))
 			continue;
 		for (size_t k = 0; k < count; k++)
 			if (k + 1 == count || givers[k].tid == row->tid)

@@ -58,7 +58,7 @@ static uint64_t sum_classes(const uint64_t v[SPY_CLASS_COUNT])
 	return sum;
 }
 
-static void add_totals(struct totals *to, const struct tf_thread *t, const struct thread *thread,
+static void add_totals(struct model_totals *to, const struct tf_thread *t, const struct model_thread *thread,
                        const struct class_sums *sums)
 {
 	CLAMP_ADD(to->calls, thread->calls);
@@ -75,7 +75,7 @@ static void add_totals(struct totals *to, const struct tf_thread *t, const struc
 	CLAMP_ADD(to->freed_bytes, t->freed_bytes);
 }
 
-struct copy *model_copy(struct model *m, uint32_t kind)
+struct model_copy *model_copy(struct model *m, uint32_t kind)
 {
 	uint8_t direction = (uint8_t)(kind / 2 / SPY_MEM_COUNT),
 	        memory = (uint8_t)(kind / 2 % SPY_MEM_COUNT);
@@ -86,19 +86,19 @@ struct copy *model_copy(struct model *m, uint32_t kind)
 			return &m->copies[i];
 	ALLOC_ROOM(m->copies, m->copy_count);
 	m->copies[m->copy_count] =
-	        (struct copy){.direction = direction, .memory = memory, .async = kind & 1};
+	        (struct model_copy){.direction = direction, .memory = memory, .async = kind & 1};
 	return &m->copies[m->copy_count++];
 }
 
 static void add_copies(struct model_part *p, const struct tf_thread *t)
 {
-	struct totals *totals = &p->model->totals;
+	struct model_totals *totals = &p->model->totals;
 
 	for (uint32_t kind = 0; kind < TF_COPY_KINDS; kind++) {
 		const struct tf_copy_stat *s = &t->copies[kind];
 		if (!s->count)
 			continue;
-		struct copy *row = model_copy(p->model, kind);
+		struct model_copy *row = model_copy(p->model, kind);
 		CLAMP_ADD(row->count, s->count);
 		CLAMP_ADD(row->bytes, s->bytes);
 		row->total += clock_ns(&p->clock, s->sum_ticks);
@@ -112,10 +112,10 @@ static void add_copies(struct model_part *p, const struct tf_thread *t)
 static void add_thread(struct model_part *p, const struct tf_thread *t)
 {
 	struct model *m = p->model;
-	struct process *process = p->process;
+	struct model_process *process = p->process;
 	const struct class_sums sums = sums_of(p, t);
 	uint64_t records = records_of(p, t);
-	struct thread thread = {
+	struct model_thread thread = {
 	        .process = p->process_index,
 	        .tid = t->tid,
 	        .alive = !t->death,
@@ -170,7 +170,7 @@ void model_add_threads(struct model_part *p)
 
 static int by_api(const void *a, const void *b)
 {
-	const struct thread *x = a, *y = b;
+	const struct model_thread *x = a, *y = b;
 
 	if (x->issues != y->issues)
 		return x->issues ? -1 : 1;
@@ -181,7 +181,7 @@ static int by_api(const void *a, const void *b)
 
 static int by_bytes(const void *a, const void *b)
 {
-	const struct copy *x = a, *y = b;
+	const struct model_copy *x = a, *y = b;
 
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;

@@ -44,7 +44,7 @@ const char *out_work_name(uint32_t kind);     /* of enum tf_work_kind */
 extern const char *const out_idle_names[];    /* by enum tf_idle: keys of JSON's idle_by */
 const char *out_stream_kind(uint32_t flags);
 /* Launch overhead of kernels and graphs over their GPU time. */
-double out_launch_per_gpu(const struct gpu *gpu);
+double out_launch_per_gpu(const struct model_gpu *gpu);
 /* "13.0" of 13000 (OUT_VERSION_BYTES); "unknown" of 0. */
 #define OUT_VERSION_BYTES 24
 char *out_version(char *to, uint32_t version);

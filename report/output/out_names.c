@@ -91,7 +91,7 @@ const char *out_stream_kind(uint32_t flags)
 	return flags & 1 ? "non_blocking" : "blocking"; /* CU_STREAM_NON_BLOCKING */
 }
 
-double out_launch_per_gpu(const struct gpu *gpu)
+double out_launch_per_gpu(const struct model_gpu *gpu)
 {
 	return gpu->overhead / gpu->launched.total;
 }

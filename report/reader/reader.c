@@ -27,7 +27,7 @@
 #define LOOKS_MOST     10
 #define LOOKS_APART_NS 20000000
 
-static uint64_t page_up(uint64_t bytes)
+static uint64_t text_layout_up(uint64_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
@@ -55,7 +55,7 @@ static int reserve(struct recording *r, uint64_t file_bytes)
 	if (file_bytes > FILE_MOST)
 		return -EFBIG;
 	r->file_bytes = file_bytes;
-	r->arena_end = page_up(file_bytes);
+	r->arena_end = text_layout_up(file_bytes);
 	r->mapped_bytes = r->arena_end + ARENA_BYTES;
 	void *base = mmap(NULL, r->mapped_bytes, PROT_READ | PROT_WRITE,
 	                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

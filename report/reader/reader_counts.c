@@ -106,7 +106,7 @@ static void add_thread(struct recording *r, struct counted *c, const struct tf_t
 
 	must_agree(r, c, t, "launches", add_kernels(r, c, t), t->launches);
 	must_agree(r, c, t, "copies", add_copies(c, t), t->items[SPY_CLASS_COPY]);
-	if (kinds > failed || !tf_header(&r->map)->trouble[SPY_TROUBLE_FAILURES_FULL])
+	if (kinds > failed || !tf_header(&r->map)->anomaly[SPY_ANOMALY_FAILURES_FULL])
 		must_agree(r, c, t, "failures", failed, kinds);
 	more(&c->lost, t->lost);
 	more(&c->lost, 1);
@@ -152,7 +152,7 @@ static uint64_t recounted_in(const struct recording *r, uint64_t hist)
 static bool is_long(const struct recording *r, const struct counted *c, uint64_t counted,
                     uint64_t recounted)
 {
-	if (tf_header(&r->map)->trouble[SPY_TROUBLE_FILE_FULL] || counted <= recounted)
+	if (tf_header(&r->map)->anomaly[SPY_ANOMALY_FILE_FULL] || counted <= recounted)
 		return false;
 	return counted - recounted > c->lost + (c->slack ? counted / INTERRUPTED : 0);
 }

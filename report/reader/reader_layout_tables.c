@@ -2,7 +2,7 @@
 
 #include "report/reader/reader_layout.h"
 
-static void place_text(struct layout *l, enum layout_kind kind, uint64_t at)
+static void place_text(struct reader_layout *l, enum layout_kind kind, uint64_t at)
 {
 	uint32_t bytes;
 
@@ -14,7 +14,7 @@ static void place_text(struct layout *l, enum layout_kind kind, uint64_t at)
 		layout_place(l, kind, at, sizeof(struct tf_string) + bytes + 1);
 }
 
-static void place_histogram(struct layout *l, uint64_t at)
+static void place_histogram(struct reader_layout *l, uint64_t at)
 {
 	const struct tf_hist *h = at ? layout_place(l, HISTOGRAM, at, sizeof(*h)) : NULL;
 	uint64_t sum = 0;
@@ -27,7 +27,7 @@ static void place_histogram(struct layout *l, uint64_t at)
 }
 
 /* All pages that a table has, those not in use yet too. */
-static void place_table(struct layout *l, const struct tf_table *t)
+static void place_table(struct reader_layout *l, const struct tf_table *t)
 {
 	for (uint32_t i = 0; i < TF_TABLE_PAGES; i++)
 		if (t->pages[i])
@@ -36,7 +36,7 @@ static void place_table(struct layout *l, const struct tf_table *t)
 }
 
 /* An entry that is being made stands behind the last one; behind that there is nothing yet. */
-static void check_rest(struct layout *l, const struct tf_table *t)
+static void check_rest(struct reader_layout *l, const struct tf_table *t)
 {
 	for (uint64_t i = (uint64_t)t->count + 1; i < TF_TABLE_PAGES * (uint64_t)t->page_entries;
 	     i++) {
@@ -50,7 +50,7 @@ static void check_rest(struct layout *l, const struct tf_table *t)
 	}
 }
 
-static void place_tables(struct layout *l)
+static void place_tables(struct reader_layout *l)
 {
 	const struct tf_header *h = tf_header(l->map);
 	const struct tf_table *const tables[] = {
@@ -68,7 +68,7 @@ static void place_tables(struct layout *l)
 }
 
 /* No call has the name of another; of a page that stands twice all have. */
-static bool is_named_before(const struct layout *l, const struct tf_call *c, uint32_t index)
+static bool is_named_before(const struct reader_layout *l, const struct tf_call *c, uint32_t index)
 {
 	const struct tf_table *calls = &tf_header(l->map)->calls;
 	uint32_t step = 4096 / sizeof(*c);
@@ -81,7 +81,7 @@ static bool is_named_before(const struct layout *l, const struct tf_call *c, uin
 	return false;
 }
 
-static void place_entries(struct layout *l)
+static void place_entries(struct reader_layout *l)
 {
 	const struct recording *r = l->recording;
 	const struct tf_header *h = tf_header(l->map);
@@ -126,7 +126,7 @@ static void place_entries(struct layout *l)
 	}
 }
 
-static void place_store(struct layout *l, uint64_t at)
+static void place_store(struct reader_layout *l, uint64_t at)
 {
 	const struct tf_store *s = at ? layout_place(l, AREA, at, sizeof(*s)) : NULL;
 
@@ -140,7 +140,7 @@ static void place_store(struct layout *l, uint64_t at)
 			             s->page_records * sizeof(struct tf_record));
 }
 
-static void place_areas(struct layout *l)
+static void place_areas(struct reader_layout *l)
 {
 	const struct tf_header *h = tf_header(l->map);
 	const struct {
@@ -168,7 +168,7 @@ static void place_areas(struct layout *l)
 	place_text(l, TEXT, h->out_path);
 }
 
-void layout_all(struct layout *l)
+void layout_all(struct reader_layout *l)
 {
 	layout_place(l, HEADER, 0, tf_header(l->map)->header_bytes);
 	place_tables(l);

@@ -13,7 +13,7 @@ static bool is_record(const struct recording *r, const struct tf_record *x, uint
 	return x->call < r->calls && x->thread == thread && x->start && x->end >= x->start;
 }
 
-static void check_records(struct layout *l, const struct tf_ring *r, uint32_t thread)
+static void check_records(struct reader_layout *l, const struct tf_ring *r, uint32_t thread)
 {
 	uint64_t wrong = 0;
 
@@ -22,7 +22,7 @@ static void check_records(struct layout *l, const struct tf_ring *r, uint32_t th
 	l->wrong[RECORDS] += wrong;
 }
 
-void layout_rings(struct layout *l, uint64_t at, uint32_t thread)
+void layout_rings(struct reader_layout *l, uint64_t at, uint32_t thread)
 {
 	for (int n = 0; at; n++) {
 		const struct tf_ring *r = tf_at(l->map, at, sizeof(*r));
@@ -51,7 +51,7 @@ static bool counts_beyond(const struct recording *r, const struct tf_thread *t)
 	return false;
 }
 
-void layout_thread(struct layout *l, uint64_t at, uint32_t index)
+void layout_thread(struct reader_layout *l, uint64_t at, uint32_t index)
 {
 	uint64_t bytes = tf_header(l->map)->thread_bytes;
 	const struct tf_thread *t = at ? layout_place(l, THREAD, at, bytes) : NULL;

@@ -157,7 +157,7 @@ bool state_dying(const struct recording *r)
 	return tf_header(&r->map)->state == TF_STATE_OPEN && life_of(r) == LIFE_DYING;
 }
 
-enum process_state state_of(const struct recording *r)
+enum model_process_state state_of(const struct recording *r)
 {
 	const struct tf_header *h = tf_header(&r->map);
 

@@ -8,7 +8,7 @@
 #include "report/model/model.h"
 
 /* What the recording says, which was looked at while its process ran, or not. */
-enum process_state state_of(const struct recording *r);
+enum model_process_state state_of(const struct recording *r);
 /* Of one that was not closed, by the kernel's word: its process runs; it is about to end. */
 bool state_runs(const struct recording *r);
 bool state_dying(const struct recording *r);

@@ -11,7 +11,7 @@
 static void fill(struct spy_span *s, uint64_t address, uint64_t bytes, enum spy_memory memory,
                  bool is_free)
 {
-	struct tf_record *r = spy_note_target(s);
+	struct tf_record *r = spy_args_target(s);
 
 	if (!r)
 		return;
@@ -29,19 +29,19 @@ static void gained(struct spy_span *s, CUresult rc, uint64_t address, uint64_t b
 		fill(s, 0, bytes, memory, false);
 		return;
 	}
-	const struct range range = {address, address + bytes, spy_current_context(), memory, sized};
-	ranges_add(&range);
+	const struct memory_range range = {address, address + bytes, spy_current_context(), memory, sized};
+	memory_map_add(&range);
 	fill(s, address, sized ? bytes : 0, memory, false);
 	if (sized && memory == SPY_MEM_DEVICE && spy_recording(spy_outer()))
 		spy_count(&spy_tls.thread->allocated_bytes, bytes);
 }
 
-/* Between before_X() and note_X() the span keeps the forgotten range. */
+/* Between before_X() and args_X() the span keeps the forgotten range. */
 static void forget(struct spy_span *s, uint64_t address)
 {
-	struct range range = {0};
+	struct memory_range range = {0};
 
-	ranges_remove(address, &range);
+	memory_map_remove(address, &range);
 	s->kept[0] = range.start;
 	s->kept[1] = range.end;
 	s->kept[2] = range.context;
@@ -50,12 +50,12 @@ static void forget(struct spy_span *s, uint64_t address)
 
 static void lost(struct spy_span *s, CUresult rc, uint64_t address)
 {
-	const struct range range = {s->kept[0], s->kept[1], s->kept[2], (uint32_t)s->kept[3],
+	const struct memory_range range = {s->kept[0], s->kept[1], s->kept[2], (uint32_t)s->kept[3],
 	                            s->kept[3] >> 32};
 	uint64_t bytes = range.sized ? range.end - range.start : 0;
 
 	if (rc != CUDA_SUCCESS && range.start)
-		ranges_add(&range);
+		memory_map_add(&range);
 	else if (range.memory == SPY_MEM_DEVICE && spy_recording(spy_outer()))
 		spy_count(&spy_tls.thread->freed_bytes, bytes);
 	fill(s, address, bytes, range.start ? range.memory : SPY_MEM_UNKNOWN, true);
@@ -63,12 +63,12 @@ static void lost(struct spy_span *s, CUresult rc, uint64_t address)
 
 /* ---- device ---- */
 
-void note_alloc(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t n)
+void args_alloc(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t n)
 {
 	gained(s, rc, rc == CUDA_SUCCESS && p ? *p : 0, n, SPY_MEM_DEVICE, true);
 }
 
-void note_alloc_pitch(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t *pitch, size_t width,
+void args_alloc_pitch(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t *pitch, size_t width,
                       size_t height, unsigned element)
 {
 	size_t row = rc == CUDA_SUCCESS && pitch ? *pitch : width;
@@ -76,22 +76,22 @@ void note_alloc_pitch(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t *p
 	gained(s, rc, rc == CUDA_SUCCESS && p ? *p : 0, row * height, SPY_MEM_DEVICE, true);
 }
 
-void note_alloc_managed(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t n, unsigned flags)
+void args_alloc_managed(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t n, unsigned flags)
 {
 	gained(s, rc, rc == CUDA_SUCCESS && p ? *p : 0, n, SPY_MEM_MANAGED, true);
 }
 
 /* Under capture the address is a promise of the graph; it is device memory all the same. */
-void note_alloc_async(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t n, CUstream stream)
+void args_alloc_async(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t n, CUstream stream)
 {
 	gained(s, rc, rc == CUDA_SUCCESS && p ? *p : 0, n, SPY_MEM_DEVICE, true);
-	note_stream(s, rc, stream);
+	args_stream(s, rc, stream);
 }
 
-void note_alloc_from_pool(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t n,
+void args_alloc_from_pool(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t n,
                           CUmemoryPool pool, CUstream stream)
 {
-	note_alloc_async(s, rc, p, n, stream);
+	args_alloc_async(s, rc, p, n, stream);
 }
 
 void before_free(struct spy_span *s, CUdeviceptr p)
@@ -99,7 +99,7 @@ void before_free(struct spy_span *s, CUdeviceptr p)
 	forget(s, p);
 }
 
-void note_free(struct spy_span *s, CUresult rc, CUdeviceptr p)
+void args_free(struct spy_span *s, CUresult rc, CUdeviceptr p)
 {
 	lost(s, rc, p);
 }
@@ -109,25 +109,25 @@ void before_free_async(struct spy_span *s, CUdeviceptr p, CUstream stream)
 	forget(s, p);
 }
 
-void note_free_async(struct spy_span *s, CUresult rc, CUdeviceptr p, CUstream stream)
+void args_free_async(struct spy_span *s, CUresult rc, CUdeviceptr p, CUstream stream)
 {
 	lost(s, rc, p);
-	note_stream(s, rc, stream);
+	args_stream(s, rc, stream);
 }
 
 /* ---- host ---- */
 
-void note_alloc_host(struct spy_span *s, CUresult rc, void **p, size_t n)
+void args_alloc_host(struct spy_span *s, CUresult rc, void **p, size_t n)
 {
 	gained(s, rc, rc == CUDA_SUCCESS && p ? (uintptr_t)*p : 0, n, SPY_MEM_PINNED, true);
 }
 
-void note_alloc_host_flags(struct spy_span *s, CUresult rc, void **p, size_t n, unsigned flags)
+void args_alloc_host_flags(struct spy_span *s, CUresult rc, void **p, size_t n, unsigned flags)
 {
-	note_alloc_host(s, rc, p, n);
+	args_alloc_host(s, rc, p, n);
 }
 
-void note_host_register(struct spy_span *s, CUresult rc, void *p, size_t n, unsigned flags)
+void args_host_register(struct spy_span *s, CUresult rc, void *p, size_t n, unsigned flags)
 {
 	gained(s, rc, (uintptr_t)p, n, SPY_MEM_PINNED, true);
 }
@@ -137,7 +137,7 @@ void before_host_unregister(struct spy_span *s, void *p)
 	forget(s, (uintptr_t)p);
 }
 
-void note_host_unregister(struct spy_span *s, CUresult rc, void *p)
+void args_host_unregister(struct spy_span *s, CUresult rc, void *p)
 {
 	lost(s, rc, (uintptr_t)p);
 }
@@ -147,14 +147,14 @@ void before_free_host(struct spy_span *s, void *p)
 	forget(s, (uintptr_t)p);
 }
 
-void note_free_host(struct spy_span *s, CUresult rc, void *p)
+void args_free_host(struct spy_span *s, CUresult rc, void *p)
 {
 	lost(s, rc, (uintptr_t)p);
 }
 
 /* ---- virtual memory: the kind belongs to the physical memory, the address to the mapping ---- */
 
-void note_physical_create(struct spy_span *s, CUresult rc, CUmemGenericAllocationHandle *handle,
+void args_physical_create(struct spy_span *s, CUresult rc, CUmemGenericAllocationHandle *handle,
                           size_t n, const CUmemAllocationProp *prop, unsigned long long flags)
 {
 	enum spy_memory memory = prop && prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE
@@ -171,12 +171,12 @@ void before_physical_release(struct spy_span *s, CUmemGenericAllocationHandle ha
 	registry_drop(HANDLE_PHYSICAL, handle);
 }
 
-void note_physical_release(struct spy_span *s, CUresult rc, CUmemGenericAllocationHandle handle)
+void args_physical_release(struct spy_span *s, CUresult rc, CUmemGenericAllocationHandle handle)
 {
 	fill(s, 0, 0, SPY_MEM_UNKNOWN, true);
 }
 
-void note_map(struct spy_span *s, CUresult rc, CUdeviceptr p, size_t n, size_t offset,
+void args_map(struct spy_span *s, CUresult rc, CUdeviceptr p, size_t n, size_t offset,
               CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
 	uint32_t memory = SPY_MEM_DEVICE;
@@ -188,21 +188,21 @@ void note_map(struct spy_span *s, CUresult rc, CUdeviceptr p, size_t n, size_t o
 /* May cover several mappings, whole ones only. */
 void before_unmap(struct spy_span *s, CUdeviceptr p, size_t n)
 {
-	struct range range;
+	struct memory_range range;
 
 	s->kept[0] = 0;
-	for (CUdeviceptr at = p; at < p + n && ranges_remove(at, &range); at = range.end)
+	for (CUdeviceptr at = p; at < p + n && memory_map_remove(at, &range); at = range.end)
 		s->kept[0] += range.end - range.start;
 }
 
-void note_unmap(struct spy_span *s, CUresult rc, CUdeviceptr p, size_t n)
+void args_unmap(struct spy_span *s, CUresult rc, CUdeviceptr p, size_t n)
 {
 	uint64_t bytes = s->kept[0];
 
 	if (rc != CUDA_SUCCESS) {
-		const struct range range = {p, p + n, spy_current_context(), SPY_MEM_DEVICE, true};
+		const struct memory_range range = {p, p + n, spy_current_context(), SPY_MEM_DEVICE, true};
 		if (bytes)
-			ranges_add(&range);
+			memory_map_add(&range);
 	} else if (spy_recording(spy_outer())) {
 		spy_tls.thread->freed_bytes += bytes;
 	}
@@ -213,7 +213,7 @@ void note_unmap(struct spy_span *s, CUresult rc, CUdeviceptr p, size_t n)
 
 #define GUESSED_BYTES (2u << 20) /* what an exporter allocates at least */
 
-void note_ipc_open(struct spy_span *s, CUresult rc, CUdeviceptr *p, CUipcMemHandle handle,
+void args_ipc_open(struct spy_span *s, CUresult rc, CUdeviceptr *p, CUipcMemHandle handle,
                    unsigned flags)
 {
 	gained(s, rc, rc == CUDA_SUCCESS && p ? *p : 0, GUESSED_BYTES, SPY_MEM_DEVICE, false);
@@ -224,29 +224,29 @@ void before_ipc_close(struct spy_span *s, CUdeviceptr p)
 	forget(s, p);
 }
 
-void note_ipc_close(struct spy_span *s, CUresult rc, CUdeviceptr p)
+void args_ipc_close(struct spy_span *s, CUresult rc, CUdeviceptr p)
 {
 	lost(s, rc, p);
 }
 
-void note_pool_import(struct spy_span *s, CUresult rc, CUdeviceptr *p, CUmemoryPool pool,
+void args_pool_import(struct spy_span *s, CUresult rc, CUdeviceptr *p, CUmemoryPool pool,
                       CUmemPoolPtrExportData *data)
 {
 	gained(s, rc, rc == CUDA_SUCCESS && p ? *p : 0, GUESSED_BYTES, SPY_MEM_DEVICE, false);
 }
 
-void note_external_buffer(struct spy_span *s, CUresult rc, CUdeviceptr *p, CUexternalMemory memory,
+void args_external_buffer(struct spy_span *s, CUresult rc, CUdeviceptr *p, CUexternalMemory memory,
                           const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
 {
 	gained(s, rc, rc == CUDA_SUCCESS && p ? *p : 0, desc ? desc->size : 0, SPY_MEM_DEVICE,
 	       true);
 }
 
-void note_graphics_pointer(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t *n,
+void args_graphics_pointer(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t *n,
                            CUgraphicsResource resource)
 {
 	if (rc == CUDA_SUCCESS && p && n && *p) {
-		const struct range range = {*p, *p + *n, 0, SPY_MEM_DEVICE, true};
-		ranges_add(&range);
+		const struct memory_range range = {*p, *p + *n, 0, SPY_MEM_DEVICE, true};
+		memory_map_add(&range);
 	}
 }

@@ -32,7 +32,7 @@ static void end(void)
 
 static void began(struct spy_span *s, CUresult rc, CUstream stream)
 {
-	struct tf_record *r = spy_note_target(s);
+	struct tf_record *r = spy_args_target(s);
 
 	if (rc != CUDA_SUCCESS)
 		end();
@@ -60,7 +60,7 @@ void before_capture_begin(struct spy_span *s, CUstream stream)
 	begin();
 }
 
-void note_capture_begin(struct spy_span *s, CUresult rc, CUstream stream)
+void args_capture_begin(struct spy_span *s, CUresult rc, CUstream stream)
 {
 	began(s, rc, stream);
 }
@@ -70,7 +70,7 @@ void before_capture_begin_mode(struct spy_span *s, CUstream stream, CUstreamCapt
 	begin();
 }
 
-void note_capture_begin_mode(struct spy_span *s, CUresult rc, CUstream stream,
+void args_capture_begin_mode(struct spy_span *s, CUresult rc, CUstream stream,
                              CUstreamCaptureMode mode)
 {
 	began(s, rc, stream);
@@ -84,7 +84,7 @@ void before_capture_begin_to_graph(struct spy_span *s, CUstream stream, CUgraph 
 	begin();
 }
 
-void note_capture_begin_to_graph(struct spy_span *s, CUresult rc, CUstream stream, CUgraph graph,
+void args_capture_begin_to_graph(struct spy_span *s, CUresult rc, CUstream stream, CUgraph graph,
                                  const CUgraphNode *nodes, const CUgraphEdgeData *data,
                                  size_t count, CUstreamCaptureMode mode)
 {
@@ -98,7 +98,7 @@ void before_recapture_begin(struct spy_span *s, CUstream stream, CUstreamCapture
 	begin();
 }
 
-void note_recapture_begin(struct spy_span *s, CUresult rc, CUstream stream,
+void args_recapture_begin(struct spy_span *s, CUresult rc, CUstream stream,
                           CUstreamCaptureMode mode, CUgraph graph,
                           CUgraphRecaptureCallback callback, void *data)
 {
@@ -107,7 +107,7 @@ void note_recapture_begin(struct spy_span *s, CUresult rc, CUstream stream,
 
 static void ended(struct spy_span *s, CUresult rc, CUstream stream)
 {
-	struct tf_record *r = spy_note_target(s);
+	struct tf_record *r = spy_args_target(s);
 
 	/* Also an end that fails because the capture was spoilt ends it. */
 	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
@@ -120,7 +120,7 @@ static void ended(struct spy_span *s, CUresult rc, CUstream stream)
 	}
 }
 
-void note_capture_end(struct spy_span *s, CUresult rc, CUstream stream, CUgraph *graph)
+void args_capture_end(struct spy_span *s, CUresult rc, CUstream stream, CUgraph *graph)
 {
 	ended(s, rc, stream);
 }
@@ -133,13 +133,13 @@ void before_capture_begin_to_cig(struct spy_span *s, CUstream stream,
 	begin();
 }
 
-void note_capture_begin_to_cig(struct spy_span *s, CUresult rc, CUstream stream,
+void args_capture_begin_to_cig(struct spy_span *s, CUresult rc, CUstream stream,
                                CUstreamCigCaptureParams *params)
 {
 	began(s, rc, stream);
 }
 
-void note_capture_end_to_cig(struct spy_span *s, CUresult rc, CUstream stream)
+void args_capture_end_to_cig(struct spy_span *s, CUresult rc, CUstream stream)
 {
 	ended(s, rc, stream);
 }

@@ -71,7 +71,7 @@ static void context_died(uint64_t context)
 {
 	sampler_context_died(context);
 	registry_drop_context(context);
-	ranges_drop_context(context);
+	memory_map_drop_context(context);
 }
 
 static void device_contexts(int device, void (*f)(uint64_t context))
@@ -87,7 +87,7 @@ void before_init(struct spy_span *s, unsigned flags)
 	cupti_before_init();
 }
 
-void note_init(struct spy_span *s, CUresult rc, unsigned flags)
+void args_init(struct spy_span *s, CUresult rc, unsigned flags)
 {
 	if (rc == CUDA_SUCCESS && spy_start()) /* this very call */
 		spy_first_call(spy_outer());
@@ -99,7 +99,7 @@ void before_context_destroy(struct spy_span *s, CUcontext context)
 	context_died((uintptr_t)context);
 }
 
-void note_context_destroy(struct spy_span *s, CUresult rc, CUcontext context)
+void args_context_destroy(struct spy_span *s, CUresult rc, CUcontext context)
 {
 	if (rc != CUDA_SUCCESS)
 		sampler_context_survived((uintptr_t)context);
@@ -110,7 +110,7 @@ void note_context_destroy(struct spy_span *s, CUresult rc, CUcontext context)
 /* Which device the calling thread works on from now on: in arg[0], one higher; 0 = unknown. */
 static void current_changed(struct spy_span *s)
 {
-	struct tf_record *r = spy_note_target(s);
+	struct tf_record *r = spy_args_target(s);
 	uint64_t context = r ? spy_current_context() : 0;
 
 	sampler_context_changed();
@@ -122,23 +122,23 @@ static void current_changed(struct spy_span *s)
 			r->arg[0] = (uint64_t)contexts[i].device + 1;
 }
 
-void note_context_current(struct spy_span *s, CUresult rc, CUcontext context)
+void args_context_current(struct spy_span *s, CUresult rc, CUcontext context)
 {
 	current_changed(s);
 }
 
-void note_context_pop(struct spy_span *s, CUresult rc, CUcontext *context)
+void args_context_pop(struct spy_span *s, CUresult rc, CUcontext *context)
 {
 	current_changed(s);
 }
 
-void note_context_created(struct spy_span *s, CUresult rc, CUcontext *context, unsigned flags,
+void args_context_created(struct spy_span *s, CUresult rc, CUcontext *context, unsigned flags,
                           CUdevice device)
 {
 	current_changed(s);
 }
 
-void note_primary_retain(struct spy_span *s, CUresult rc, CUcontext *context, CUdevice device)
+void args_primary_retain(struct spy_span *s, CUresult rc, CUcontext *context, CUdevice device)
 {
 	if (rc == CUDA_SUCCESS && context && *context && !knows_context((uintptr_t)*context))
 		learn_context((uintptr_t)*context, device);
@@ -150,7 +150,7 @@ void before_primary_reset(struct spy_span *s, CUdevice device)
 	device_contexts(device, context_died);
 }
 
-void note_primary_reset(struct spy_span *s, CUresult rc, CUdevice device)
+void args_primary_reset(struct spy_span *s, CUresult rc, CUdevice device)
 {
 	if (rc != CUDA_SUCCESS)
 		device_contexts(device, sampler_context_survived);
@@ -162,7 +162,7 @@ void before_primary_release(struct spy_span *s, CUdevice device)
 }
 
 /* The last release destroys the context and all that lived in it. */
-void note_primary_release(struct spy_span *s, CUresult rc, CUdevice device)
+void args_primary_release(struct spy_span *s, CUresult rc, CUdevice device)
 {
 	get_state_t get_state = (get_state_t)spy_driver_symbol("cuDevicePrimaryCtxGetState");
 	unsigned flags;
@@ -175,7 +175,7 @@ void note_primary_release(struct spy_span *s, CUresult rc, CUdevice device)
 
 /* ---- cuProfilerStart, cuProfilerStop: CUDASPY_RANGE=profiler ---- */
 
-void note_profiler_start(struct spy_span *s, CUresult rc)
+void args_profiler_start(struct spy_span *s, CUresult rc)
 {
 	if (spy_map.base && tf_header(&spy_map)->range_mode == TF_RANGE_PROFILER)
 		spy_range_open(true);
@@ -187,6 +187,6 @@ void before_profiler_stop(struct spy_span *s)
 		spy_range_open(false);
 }
 
-void note_profiler_stop(struct spy_span *s, CUresult rc)
+void args_profiler_stop(struct spy_span *s, CUresult rc)
 {
 }

@@ -10,7 +10,7 @@ struct side {
 
 static struct side at(uint64_t address)
 {
-	return (struct side){address, ranges_find(address)};
+	return (struct side){address, memory_map_find(address)};
 }
 
 static struct side device(uint64_t address)
@@ -72,7 +72,7 @@ static inline __attribute__((always_inline)) void copied(struct spy_span *s, CUr
 	if (!spy_recording(o))
 		return;
 	struct tf_thread *th = spy_tls.thread;
-	struct tf_record *r = spy_note_target(s);
+	struct tf_record *r = spy_args_target(s);
 	enum spy_direction direction = c->direction >= 0
 	                                       ? (enum spy_direction)c->direction
 	                                       : direction_of(c->dst.memory, c->src.memory);
@@ -122,87 +122,87 @@ static inline __attribute__((always_inline)) void copy(struct spy_span *s, CUres
 	copied(s, rc, &c);
 }
 
-void note_copy(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src, size_t n)
+void args_copy(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
 	copy(s, rc, at(dst), at(src), n, NULL, false);
 }
 
-void note_copy_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src, size_t n,
+void args_copy_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src, size_t n,
                      CUstream stream)
 {
 	copy(s, rc, at(dst), at(src), n, stream, true);
 }
 
-void note_copy_htod(struct spy_span *s, CUresult rc, CUdeviceptr dst, const void *src, size_t n)
+void args_copy_htod(struct spy_span *s, CUresult rc, CUdeviceptr dst, const void *src, size_t n)
 {
 	copy(s, rc, device(dst), host(src), n, NULL, false);
 }
 
-void note_copy_htod_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, const void *src,
+void args_copy_htod_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, const void *src,
                           size_t n, CUstream stream)
 {
 	copy(s, rc, device(dst), host(src), n, stream, true);
 }
 
-void note_copy_dtoh(struct spy_span *s, CUresult rc, void *dst, CUdeviceptr src, size_t n)
+void args_copy_dtoh(struct spy_span *s, CUresult rc, void *dst, CUdeviceptr src, size_t n)
 {
 	copy(s, rc, host(dst), device(src), n, NULL, false);
 }
 
-void note_copy_dtoh_async(struct spy_span *s, CUresult rc, void *dst, CUdeviceptr src, size_t n,
+void args_copy_dtoh_async(struct spy_span *s, CUresult rc, void *dst, CUdeviceptr src, size_t n,
                           CUstream stream)
 {
 	copy(s, rc, host(dst), device(src), n, stream, true);
 }
 
-void note_copy_dtod(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src, size_t n)
+void args_copy_dtod(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
 	copy(s, rc, device(dst), device(src), n, NULL, false);
 }
 
-void note_copy_dtod_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src,
+void args_copy_dtod_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src,
                           size_t n, CUstream stream)
 {
 	copy(s, rc, device(dst), device(src), n, stream, true);
 }
 
-void note_copy_dtoa(struct spy_span *s, CUresult rc, CUarray dst, size_t offset, CUdeviceptr src,
+void args_copy_dtoa(struct spy_span *s, CUresult rc, CUarray dst, size_t offset, CUdeviceptr src,
                     size_t n)
 {
 	copy(s, rc, device((uintptr_t)dst), device(src), n, NULL, false);
 }
 
-void note_copy_atod(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUarray src, size_t offset,
+void args_copy_atod(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUarray src, size_t offset,
                     size_t n)
 {
 	copy(s, rc, device(dst), device((uintptr_t)src), n, NULL, false);
 }
 
-void note_copy_htoa(struct spy_span *s, CUresult rc, CUarray dst, size_t offset, const void *src,
+void args_copy_htoa(struct spy_span *s, CUresult rc, CUarray dst, size_t offset, const void *src,
                     size_t n)
 {
 	copy(s, rc, device((uintptr_t)dst), host(src), n, NULL, false);
 }
 
-void note_copy_htoa_async(struct spy_span *s, CUresult rc, CUarray dst, size_t offset,
+void args_copy_htoa_async(struct spy_span *s, CUresult rc, CUarray dst, size_t offset,
                           const void *src, size_t n, CUstream stream)
 {
 	copy(s, rc, device((uintptr_t)dst), host(src), n, stream, true);
 }
 
-void note_copy_atoh(struct spy_span *s, CUresult rc, void *dst, CUarray src, size_t offset,
+void args_copy_atoh(struct spy_span *s, CUresult rc, void *dst, CUarray src, size_t offset,
                     size_t n)
 {
 	copy(s, rc, host(dst), device((uintptr_t)src), n, NULL, false);
 }
 
-void note_copy_atoh_async(struct spy_span *s, CUresult rc, void *dst, CUarray src, size_t offset,
+void args_copy_atoh_async(struct spy_span *s, CUresult rc, void *dst, CUarray src, size_t offset,
                           size_t n, CUstream stream)
 {
 	copy(s, rc, host(dst), device((uintptr_t)src), n, stream, true);
 }
 
-void note_copy_atoa(struct spy_span *s, CUresult rc, CUarray dst, size_t to, CUarray src,
+void args_copy_atoa(struct spy_span *s, CUresult rc, CUarray dst, size_t to, CUarray src,
                     size_t from, size_t n)
 {
 	copy(s, rc, device((uintptr_t)dst), device((uintptr_t)src), n, NULL, false);
@@ -210,7 +210,7 @@ void note_copy_atoa(struct spy_span *s, CUresult rc, CUarray dst, size_t to, CUa
 
 /* ---- between devices ---- */
 
-void note_copy_peer_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUcontext to,
+void args_copy_peer_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUcontext to,
                           CUdeviceptr src, CUcontext from, size_t n, CUstream stream)
 {
 	const struct copy c = {device(dst), device(src), n,
@@ -219,7 +219,7 @@ void note_copy_peer_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUco
 	copied(s, rc, &c);
 }
 
-void note_copy_peer(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUcontext to, CUdeviceptr src,
+void args_copy_peer(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUcontext to, CUdeviceptr src,
                     CUcontext from, size_t n)
 {
 	const struct copy c = {device(dst), device(src), n,
@@ -254,12 +254,12 @@ static void copied_2d(struct spy_span *s, CUresult rc, const CUDA_MEMCPY2D *p, C
 		     p->WidthInBytes * p->Height, stream, async);
 }
 
-void note_copy_2d(struct spy_span *s, CUresult rc, const CUDA_MEMCPY2D *p)
+void args_copy_2d(struct spy_span *s, CUresult rc, const CUDA_MEMCPY2D *p)
 {
 	copied_2d(s, rc, p, NULL, false);
 }
 
-void note_copy_2d_async(struct spy_span *s, CUresult rc, const CUDA_MEMCPY2D *p, CUstream stream)
+void args_copy_2d_async(struct spy_span *s, CUresult rc, const CUDA_MEMCPY2D *p, CUstream stream)
 {
 	copied_2d(s, rc, p, stream, true);
 }
@@ -273,12 +273,12 @@ static void copied_3d(struct spy_span *s, CUresult rc, const CUDA_MEMCPY3D *p, C
 		     p->WidthInBytes * p->Height * p->Depth, stream, async);
 }
 
-void note_copy_3d(struct spy_span *s, CUresult rc, const CUDA_MEMCPY3D *p)
+void args_copy_3d(struct spy_span *s, CUresult rc, const CUDA_MEMCPY3D *p)
 {
 	copied_3d(s, rc, p, NULL, false);
 }
 
-void note_copy_3d_async(struct spy_span *s, CUresult rc, const CUDA_MEMCPY3D *p, CUstream stream)
+void args_copy_3d_async(struct spy_span *s, CUresult rc, const CUDA_MEMCPY3D *p, CUstream stream)
 {
 	copied_3d(s, rc, p, stream, true);
 }
@@ -299,12 +299,12 @@ static void copied_3d_peer(struct spy_span *s, CUresult rc, const CUDA_MEMCPY3D_
 	copied(s, rc, &c);
 }
 
-void note_copy_3d_peer(struct spy_span *s, CUresult rc, const CUDA_MEMCPY3D_PEER *p)
+void args_copy_3d_peer(struct spy_span *s, CUresult rc, const CUDA_MEMCPY3D_PEER *p)
 {
 	copied_3d_peer(s, rc, p, NULL, false);
 }
 
-void note_copy_3d_peer_async(struct spy_span *s, CUresult rc, const CUDA_MEMCPY3D_PEER *p,
+void args_copy_3d_peer_async(struct spy_span *s, CUresult rc, const CUDA_MEMCPY3D_PEER *p,
                              CUstream stream)
 {
 	copied_3d_peer(s, rc, p, stream, true);
@@ -313,7 +313,7 @@ void note_copy_3d_peer_async(struct spy_span *s, CUresult rc, const CUDA_MEMCPY3
 /* ---- batches: each item is a copy of its own ---- */
 
 #if CUDA_VERSION >= 12080
-void note_copy_batch(struct spy_span *s, CUresult rc, CUdeviceptr *dsts, CUdeviceptr *srcs,
+void args_copy_batch(struct spy_span *s, CUresult rc, CUdeviceptr *dsts, CUdeviceptr *srcs,
                      size_t *sizes, size_t items, CUmemcpyAttributes *attributes, size_t *indices,
                      size_t attribute_count, CUstream stream)
 {
@@ -321,11 +321,11 @@ void note_copy_batch(struct spy_span *s, CUresult rc, CUdeviceptr *dsts, CUdevic
 		copy(s, rc, at(dsts[i]), at(srcs[i]), sizes[i], stream, true);
 }
 
-void note_copy_batch_v1(struct spy_span *s, CUresult rc, CUdeviceptr *dsts, CUdeviceptr *srcs,
+void args_copy_batch_v1(struct spy_span *s, CUresult rc, CUdeviceptr *dsts, CUdeviceptr *srcs,
                         size_t *sizes, size_t items, CUmemcpyAttributes *attributes,
                         size_t *indices, size_t attribute_count, size_t *fail, CUstream stream)
 {
-	note_copy_batch(s, rc, dsts, srcs, sizes, items, attributes, indices, attribute_count,
+	args_copy_batch(s, rc, dsts, srcs, sizes, items, attributes, indices, attribute_count,
 	                stream);
 }
 
@@ -335,7 +335,7 @@ static struct side operand(const CUmemcpy3DOperand *o)
 	                                                 : device((uintptr_t)o->op.array.array);
 }
 
-void note_copy_3d_batch(struct spy_span *s, CUresult rc, size_t items, CUDA_MEMCPY3D_BATCH_OP *ops,
+void args_copy_3d_batch(struct spy_span *s, CUresult rc, size_t items, CUDA_MEMCPY3D_BATCH_OP *ops,
                         unsigned long long flags, CUstream stream)
 {
 	for (size_t i = 0; ops && i < items; i++)
@@ -344,23 +344,23 @@ void note_copy_3d_batch(struct spy_span *s, CUresult rc, size_t items, CUDA_MEMC
 		     true);
 }
 
-void note_copy_3d_batch_v1(struct spy_span *s, CUresult rc, size_t items,
+void args_copy_3d_batch_v1(struct spy_span *s, CUresult rc, size_t items,
                            CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, unsigned long long flags,
                            CUstream stream)
 {
-	note_copy_3d_batch(s, rc, items, ops, flags, stream);
+	args_copy_3d_batch(s, rc, items, ops, flags, stream);
 }
 
-void note_copy_attributes(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src,
+void args_copy_attributes(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src,
                           size_t n, CUmemcpyAttributes *attributes, CUstream stream)
 {
 	copy(s, rc, at(dst), at(src), n, stream, true);
 }
 
-void note_copy_3d_attributes(struct spy_span *s, CUresult rc, CUDA_MEMCPY3D_BATCH_OP *op,
+void args_copy_3d_attributes(struct spy_span *s, CUresult rc, CUDA_MEMCPY3D_BATCH_OP *op,
                              unsigned long long flags, CUstream stream)
 {
-	note_copy_3d_batch(s, rc, 1, op, flags, stream);
+	args_copy_3d_batch(s, rc, 1, op, flags, stream);
 }
 #endif
 
@@ -376,7 +376,7 @@ static struct side fabric_operand(const CUfabricCpyOperand *o)
 	return is_endpoint(o) ? device(0) : at(o->op.ptr.ptr);
 }
 
-void note_copy_fabric_batch(struct spy_span *s, CUresult rc, size_t items,
+void args_copy_fabric_batch(struct spy_span *s, CUresult rc, size_t items,
                             CUDA_FABRIC_COPY_BATCH_OP *ops, unsigned long long flags,
                             CUstream stream)
 {
@@ -405,7 +405,7 @@ static void set(struct spy_span *s, CUresult rc, CUdeviceptr dst, uint64_t bytes
 	if (!spy_recording(o))
 		return;
 	struct tf_thread *th = spy_tls.thread;
-	struct tf_record *r = spy_note_target(s);
+	struct tf_record *r = spy_args_target(s);
 	if (r) {
 		r->copy.bytes += bytes;
 		r->copy.dst = dst;
@@ -434,24 +434,24 @@ static uint64_t element_bytes(const struct spy_span *s)
 	return digits[0] == '8' ? 1 : digits[0] == '1' ? 2 : 4;
 }
 
-void note_set(struct spy_span *s, CUresult rc, CUdeviceptr dst, unsigned value, size_t n)
+void args_set(struct spy_span *s, CUresult rc, CUdeviceptr dst, unsigned value, size_t n)
 {
 	set(s, rc, dst, n * element_bytes(s), NULL, false);
 }
 
-void note_set_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, unsigned value, size_t n,
+void args_set_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, unsigned value, size_t n,
                     CUstream stream)
 {
 	set(s, rc, dst, n * element_bytes(s), stream, true);
 }
 
-void note_set_2d(struct spy_span *s, CUresult rc, CUdeviceptr dst, size_t pitch, unsigned value,
+void args_set_2d(struct spy_span *s, CUresult rc, CUdeviceptr dst, size_t pitch, unsigned value,
                  size_t width, size_t height)
 {
 	set(s, rc, dst, width * height * element_bytes(s), NULL, false);
 }
 
-void note_set_2d_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, size_t pitch,
+void args_set_2d_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, size_t pitch,
                        unsigned value, size_t width, size_t height, CUstream stream)
 {
 	set(s, rc, dst, width * height * element_bytes(s), stream, true);

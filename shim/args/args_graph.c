@@ -13,7 +13,7 @@
 static void fill(struct spy_span *s, uint32_t graph, uint32_t content, CUgraphExec exec,
                  CUstream stream)
 {
-	struct tf_record *r = spy_note_target(s);
+	struct tf_record *r = spy_args_target(s);
 
 	if (!r)
 		return;
@@ -47,7 +47,7 @@ static uint32_t add_row(CUgraphExec exec, uint64_t tick, uint64_t ticks)
 	}
 	spy_unlock();
 	if (!g)
-		spy_count_trouble(SPY_TROUBLE_GRAPHS_FULL);
+		spy_count_anomaly(SPY_ANOMALY_GRAPHS_FULL);
 	return number;
 }
 
@@ -99,7 +99,7 @@ static uint32_t learn(CUgraphExec exec, uint64_t tick, uint64_t ticks, uint64_t 
 
 /* ---- launches ---- */
 
-void note_graph_launch(struct spy_span *s, CUresult rc, CUgraphExec exec, CUstream stream)
+void args_graph_launch(struct spy_span *s, CUresult rc, CUgraphExec exec, CUstream stream)
 {
 	uint32_t value = NO_VALUE;
 
@@ -134,19 +134,19 @@ static void instantiated(struct spy_span *s, CUresult rc, CUgraphExec *exec, CUg
 	fill(s, registry_graph_number(value), 0, NULL, NULL);
 }
 
-void note_instantiate_log(struct spy_span *s, CUresult rc, CUgraphExec *exec, CUgraph graph,
+void args_instantiate_log(struct spy_span *s, CUresult rc, CUgraphExec *exec, CUgraph graph,
                           CUgraphNode *node, char *log, size_t bytes)
 {
 	instantiated(s, rc, exec, graph);
 }
 
-void note_instantiate_flags(struct spy_span *s, CUresult rc, CUgraphExec *exec, CUgraph graph,
+void args_instantiate_flags(struct spy_span *s, CUresult rc, CUgraphExec *exec, CUgraph graph,
                             unsigned long long flags)
 {
 	instantiated(s, rc, exec, graph);
 }
 
-void note_instantiate_params(struct spy_span *s, CUresult rc, CUgraphExec *exec, CUgraph graph,
+void args_instantiate_params(struct spy_span *s, CUresult rc, CUgraphExec *exec, CUgraph graph,
                              CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	instantiated(s, rc, exec, graph);
@@ -167,7 +167,7 @@ void before_graph_exec_destroy(struct spy_span *s, CUgraphExec exec)
 		__atomic_store_n(&g->destroyed, spy_clock(), __ATOMIC_RELAXED);
 }
 
-void note_graph_exec_destroy(struct spy_span *s, CUresult rc, CUgraphExec exec)
+void args_graph_exec_destroy(struct spy_span *s, CUresult rc, CUgraphExec exec)
 {
 	fill(s, NO_GRAPH, 0, NULL, NULL);
 }
@@ -199,19 +199,19 @@ static void updated(struct spy_span *s, CUresult rc, CUgraphExec exec, CUgraph g
 	fill(s, registry_graph_number(value), 0, exec, NULL);
 }
 
-void note_graph_update_v1(struct spy_span *s, CUresult rc, CUgraphExec exec, CUgraph graph,
+void args_graph_update_v1(struct spy_span *s, CUresult rc, CUgraphExec exec, CUgraph graph,
                           CUgraphNode *node, CUgraphExecUpdateResult *result)
 {
 	updated(s, rc, exec, graph);
 }
 
-void note_graph_update(struct spy_span *s, CUresult rc, CUgraphExec exec, CUgraph graph,
+void args_graph_update(struct spy_span *s, CUresult rc, CUgraphExec exec, CUgraph graph,
                        CUgraphExecUpdateResultInfo *info)
 {
 	updated(s, rc, exec, graph);
 }
 
-void note_graph_exec_changed(struct spy_span *s, CUresult rc, CUgraphExec exec, ...)
+void args_graph_exec_changed(struct spy_span *s, CUresult rc, CUgraphExec exec, ...)
 {
 	uint32_t value;
 

@@ -61,25 +61,25 @@ void launch_noted_slow(struct spy_span *s, CUresult rc, CUfunction f, CUstream s
 	o->kernel = k;
 }
 
-void note_launch_cooperative(struct spy_span *s, CUresult rc, CUfunction f, unsigned gx,
+void args_launch_cooperative(struct spy_span *s, CUresult rc, CUfunction f, unsigned gx,
                              unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                              unsigned shared_bytes, CUstream stream, void **params)
 {
-	const struct launch_shape p = {gx, gy, gz, bx, by, bz, shared_bytes, 0, 0, 0};
+	const struct args_launch_shape p = {gx, gy, gz, bx, by, bz, shared_bytes, 0, 0, 0};
 
 	launch_noted(s, rc, f, stream, &p);
 }
 
-void note_launch_ex(struct spy_span *s, CUresult rc, const CUlaunchConfig *config, CUfunction f,
+void args_launch_ex(struct spy_span *s, CUresult rc, const CUlaunchConfig *config, CUfunction f,
                     void **params, void **extra)
 {
-	struct launch_shape p = {0};
+	struct args_launch_shape p = {0};
 
 	if (!config) {
 		launch_noted(s, rc, f, NULL, &p);
 		return;
 	}
-	p = (struct launch_shape){config->gridDimX,
+	p = (struct args_launch_shape){config->gridDimX,
 	                          config->gridDimY,
 	                          config->gridDimZ,
 	                          config->blockDimX,
@@ -98,11 +98,11 @@ void note_launch_ex(struct spy_span *s, CUresult rc, const CUlaunchConfig *confi
 	launch_noted(s, rc, f, config->hStream, &p);
 }
 
-void note_launch_multi(struct spy_span *s, CUresult rc, CUDA_LAUNCH_PARAMS *list, unsigned devices,
+void args_launch_multi(struct spy_span *s, CUresult rc, CUDA_LAUNCH_PARAMS *list, unsigned devices,
                        unsigned flags)
 {
 	for (unsigned i = 0; list && i < devices; i++) {
-		const struct launch_shape p = {list[i].gridDimX,
+		const struct args_launch_shape p = {list[i].gridDimX,
 		                               list[i].gridDimY,
 		                               list[i].gridDimZ,
 		                               list[i].blockDimX,
@@ -114,30 +114,30 @@ void note_launch_multi(struct spy_span *s, CUresult rc, CUDA_LAUNCH_PARAMS *list
 		                               0};
 		launch_noted(s, rc, list[i].function, list[i].hStream, &p);
 	}
-	struct tf_record *r = spy_note_target(s);
+	struct tf_record *r = spy_args_target(s);
 	if (r)
 		r->launch.items = devices;
 }
 
 /* The launches of CUDA 3: the block was set by cuFuncSetBlockShape(), which is not followed. */
-void note_launch_shape_set_before(struct spy_span *s, CUresult rc, CUfunction f)
+void args_launch_shape_set_before(struct spy_span *s, CUresult rc, CUfunction f)
 {
-	const struct launch_shape p = {.gx = 1, .gy = 1, .gz = 1};
+	const struct args_launch_shape p = {.gx = 1, .gy = 1, .gz = 1};
 
 	launch_noted(s, rc, f, NULL, &p);
 }
 
-void note_launch_grid(struct spy_span *s, CUresult rc, CUfunction f, int width, int height)
+void args_launch_grid(struct spy_span *s, CUresult rc, CUfunction f, int width, int height)
 {
-	const struct launch_shape p = {.gx = (unsigned)width, .gy = (unsigned)height, .gz = 1};
+	const struct args_launch_shape p = {.gx = (unsigned)width, .gy = (unsigned)height, .gz = 1};
 
 	launch_noted(s, rc, f, NULL, &p);
 }
 
-void note_launch_grid_async(struct spy_span *s, CUresult rc, CUfunction f, int width, int height,
+void args_launch_grid_async(struct spy_span *s, CUresult rc, CUfunction f, int width, int height,
                             CUstream stream)
 {
-	const struct launch_shape p = {.gx = (unsigned)width, .gy = (unsigned)height, .gz = 1};
+	const struct args_launch_shape p = {.gx = (unsigned)width, .gy = (unsigned)height, .gz = 1};
 
 	launch_noted(s, rc, f, stream, &p);
 }

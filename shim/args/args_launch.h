@@ -8,7 +8,7 @@
 #include "shim/handles/registry.h"
 #include "shim/record/thread.h"
 
-struct launch_shape {
+struct args_launch_shape {
 	unsigned gx, gy, gz, bx, by, bz, shared_bytes;
 	unsigned cluster_x, cluster_y, cluster_z;
 };
@@ -26,7 +26,7 @@ static inline struct spy_known *launch_known(struct spy_tls *t, CUfunction f)
 }
 
 static inline __attribute__((always_inline)) void launch_fill(struct tf_record *r,
-                                                              const struct launch_shape *p)
+                                                              const struct args_launch_shape *p)
 {
 	r->launch.shared_bytes = p->shared_bytes;
 	r->launch.grid_x = p->gx;
@@ -44,7 +44,7 @@ static inline __attribute__((always_inline)) void launch_fill(struct tf_record *
 /* One kernel given to a stream, or refused. */
 static inline __attribute__((always_inline)) void launch_noted(struct spy_span *s, CUresult rc,
                                                                CUfunction f, CUstream stream,
-                                                               const struct launch_shape *p)
+                                                               const struct args_launch_shape *p)
 {
 	struct spy_tls *t = &spy_tls;
 	struct spy_span *o = spy_outer();
@@ -76,11 +76,11 @@ static inline __attribute__((always_inline)) void launch_noted(struct spy_span *
 }
 
 static inline __attribute__((always_inline)) void
-note_launch(struct spy_span *s, CUresult rc, CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+args_launch(struct spy_span *s, CUresult rc, CUfunction f, unsigned gx, unsigned gy, unsigned gz,
             unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes, CUstream stream,
             void **params, void **extra)
 {
-	const struct launch_shape p = {gx, gy, gz, bx, by, bz, shared_bytes, 0, 0, 0};
+	const struct args_launch_shape p = {gx, gy, gz, bx, by, bz, shared_bytes, 0, 0, 0};
 
 	launch_noted(s, rc, f, stream, &p);
 }

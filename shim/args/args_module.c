@@ -38,7 +38,7 @@ static void learn(const void *handle, const char *name, const void *owner, uint6
 		             (uintptr_t)owner, context);
 }
 
-void note_module_function(struct spy_span *s, CUresult rc, CUfunction *f, CUmodule module,
+void args_module_function(struct spy_span *s, CUresult rc, CUfunction *f, CUmodule module,
                           const char *name)
 {
 	if (rc == CUDA_SUCCESS && f && *f && name)
@@ -47,7 +47,7 @@ void note_module_function(struct spy_span *s, CUresult rc, CUfunction *f, CUmodu
 
 /* Whatever these handles stood for before, they stand for something else now: asked for at the
  * first launch. */
-void note_module_enumerate(struct spy_span *s, CUresult rc, CUfunction *list, unsigned count,
+void args_module_enumerate(struct spy_span *s, CUresult rc, CUfunction *list, unsigned count,
                            CUmodule module)
 {
 	for (unsigned i = 0; rc == CUDA_SUCCESS && list && i < count; i++)
@@ -63,18 +63,18 @@ void before_module_unload(struct spy_span *s, CUmodule module)
 	registry_drop(HANDLE_MODULE, (uintptr_t)module);
 }
 
-void note_module_unload(struct spy_span *s, CUresult rc, CUmodule module)
+void args_module_unload(struct spy_span *s, CUresult rc, CUmodule module)
 {
 }
 
-void note_library_kernel(struct spy_span *s, CUresult rc, CUkernel *kernel, CUlibrary library,
+void args_library_kernel(struct spy_span *s, CUresult rc, CUkernel *kernel, CUlibrary library,
                          const char *name)
 {
 	if (rc == CUDA_SUCCESS && kernel && *kernel && name)
 		learn(*kernel, name, library, 0);
 }
 
-void note_library_enumerate(struct spy_span *s, CUresult rc, CUkernel *list, unsigned count,
+void args_library_enumerate(struct spy_span *s, CUresult rc, CUkernel *list, unsigned count,
                             CUlibrary library)
 {
 	for (unsigned i = 0; rc == CUDA_SUCCESS && list && i < count; i++)
@@ -82,7 +82,7 @@ void note_library_enumerate(struct spy_span *s, CUresult rc, CUkernel *list, uns
 }
 
 /* The library's module in the current context: its functions die with the library. */
-void note_library_module(struct spy_span *s, CUresult rc, CUmodule *module, CUlibrary library)
+void args_library_module(struct spy_span *s, CUresult rc, CUmodule *module, CUlibrary library)
 {
 	if (rc == CUDA_SUCCESS && module && *module)
 		registry_put(HANDLE_MODULE, (uintptr_t)*module, 0, (uintptr_t)library,
@@ -95,12 +95,12 @@ void before_library_unload(struct spy_span *s, CUlibrary library)
 	registry_drop_owned((uintptr_t)library);
 }
 
-void note_library_unload(struct spy_span *s, CUresult rc, CUlibrary library)
+void args_library_unload(struct spy_span *s, CUresult rc, CUlibrary library)
 {
 }
 
 /* The same kernel as a function of the current context. */
-void note_kernel_function(struct spy_span *s, CUresult rc, CUfunction *f, CUkernel kernel)
+void args_kernel_function(struct spy_span *s, CUresult rc, CUfunction *f, CUkernel kernel)
 {
 	uint32_t index;
 
@@ -116,24 +116,24 @@ static void variable(CUresult rc, const CUdeviceptr *p, const size_t *n, enum sp
 {
 	if (rc != CUDA_SUCCESS || !p || !n || !*p)
 		return;
-	const struct range range = {*p, *p + *n, spy_current_context(), memory, true};
-	if (ranges_find(*p) != memory)
-		ranges_add(&range);
+	const struct memory_range range = {*p, *p + *n, spy_current_context(), memory, true};
+	if (memory_map_find(*p) != memory)
+		memory_map_add(&range);
 }
 
-void note_module_global(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t *n, CUmodule module,
+void args_module_global(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t *n, CUmodule module,
                         const char *name)
 {
 	variable(rc, p, n, SPY_MEM_DEVICE);
 }
 
-void note_library_global(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t *n,
+void args_library_global(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t *n,
                          CUlibrary library, const char *name)
 {
 	variable(rc, p, n, SPY_MEM_DEVICE);
 }
 
-void note_library_managed(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t *n,
+void args_library_managed(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t *n,
                           CUlibrary library, const char *name)
 {
 	variable(rc, p, n, SPY_MEM_MANAGED);

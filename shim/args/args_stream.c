@@ -1,9 +1,9 @@
 #include "shim/args/args.h"
 
-void note_stream_create_priority(struct spy_span *s, CUresult rc, CUstream *stream, unsigned flags,
+void args_stream_create_priority(struct spy_span *s, CUresult rc, CUstream *stream, unsigned flags,
                                  int priority)
 {
-	struct tf_record *r = spy_note_target(s);
+	struct tf_record *r = spy_args_target(s);
 
 	if (!r)
 		return;
@@ -12,14 +12,14 @@ void note_stream_create_priority(struct spy_span *s, CUresult rc, CUstream *stre
 	r->arg[1] = (uint64_t)(int64_t)priority;
 }
 
-void note_stream_create(struct spy_span *s, CUresult rc, CUstream *stream, unsigned flags)
+void args_stream_create(struct spy_span *s, CUresult rc, CUstream *stream, unsigned flags)
 {
-	note_stream_create_priority(s, rc, stream, flags, 0);
+	args_stream_create_priority(s, rc, stream, flags, 0);
 }
 
 static void event_on(struct spy_span *s, CUevent event, CUstream stream, unsigned flags)
 {
-	struct tf_record *r = spy_note_target(s);
+	struct tf_record *r = spy_args_target(s);
 
 	if (!r)
 		return;
@@ -30,26 +30,26 @@ static void event_on(struct spy_span *s, CUevent event, CUstream stream, unsigne
 		r->flags |= TF_CAPTURED;
 }
 
-void note_event(struct spy_span *s, CUresult rc, CUevent event)
+void args_event(struct spy_span *s, CUresult rc, CUevent event)
 {
-	struct tf_record *r = spy_note_target(s);
+	struct tf_record *r = spy_args_target(s);
 
 	if (r)
 		r->event.event = (uintptr_t)event;
 }
 
-void note_event_record(struct spy_span *s, CUresult rc, CUevent event, CUstream stream)
+void args_event_record(struct spy_span *s, CUresult rc, CUevent event, CUstream stream)
 {
 	event_on(s, event, stream, 0);
 }
 
-void note_event_record_flags(struct spy_span *s, CUresult rc, CUevent event, CUstream stream,
+void args_event_record_flags(struct spy_span *s, CUresult rc, CUevent event, CUstream stream,
                              unsigned flags)
 {
 	event_on(s, event, stream, flags);
 }
 
-void note_stream_wait(struct spy_span *s, CUresult rc, CUstream stream, CUevent event,
+void args_stream_wait(struct spy_span *s, CUresult rc, CUstream stream, CUevent event,
                       unsigned flags)
 {
 	event_on(s, event, stream, flags);

@@ -54,16 +54,16 @@ static bool issues(const struct tf_thread *th)
 }
 
 /* A part of the time of a thread that gives the GPU work: into the slices. */
-static void spread(uint64_t from, uint64_t upto, uint64_t wait_ns)
+static void spread(uint64_t from, uint64_t until, uint64_t wait_ns)
 {
-	struct tf_slices *s = slices_upto(&spy_map, upto);
+	struct tf_slices *s = slices_until(&spy_map, until);
 
 	if (!s)
 		return;
 	slices_spread(s, s->slice, sizeof(s->slice[0]), offsetof(struct tf_slice, cpu_wait_ns),
-	              from, upto, wait_ns);
+	              from, until, wait_ns);
 	slices_spread(s, s->slice, sizeof(s->slice[0]), offsetof(struct tf_slice, cpu_known_ticks),
-	              from, upto, upto - from);
+	              from, until, until - from);
 }
 
 static void read_thread(struct tf_thread *th)

@@ -163,7 +163,7 @@ void cupti_started(void)
 		return;
 	if (!cupti_records_start(&cupti)) {
 		spy_options.gpu = TF_GPU_SAMPLE;
-		spy_count_trouble(SPY_TROUBLE_FILE_FULL);
+		spy_count_anomaly(SPY_ANOMALY_FILE_FULL);
 		if (leave(STATE_READY))
 			cupti_disable_all(&cupti);
 		return;
@@ -183,7 +183,7 @@ static void flush(uint32_t flags)
 
 	cupti.flush_all(flags);
 	if (cupti.dropped(NULL, 0, &dropped) == CP_OK && dropped)
-		__atomic_fetch_add(&tf_header(&spy_map)->trouble[SPY_TROUBLE_CUPTI_DROPPED],
+		__atomic_fetch_add(&tf_header(&spy_map)->anomaly[SPY_ANOMALY_CUPTI_DROPPED],
 		                   dropped, __ATOMIC_RELAXED);
 	cupti_records_collect();
 }

@@ -139,10 +139,10 @@ static uint64_t room(void)
 	return ring->capacity - (ring->head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
 }
 
-static void count(enum spy_trouble what, uint64_t by)
+static void count(enum spy_anomaly what, uint64_t by)
 {
 	if (by)
-		__atomic_fetch_add(&tf_header(&spy_map)->trouble[what], by, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&tf_header(&spy_map)->anomaly[what], by, __ATOMIC_RELAXED);
 }
 
 /* CUDASPY_RANGE: work of calls in the range. What its call is not known of goes by time. */
@@ -163,7 +163,7 @@ static void write_work(enum tf_work_kind kind, uint64_t start_ns, uint64_t end_n
 	uint64_t cause = cause_of(correlation);
 
 	if (!start || !end || end_ns < start_ns) {
-		count(SPY_TROUBLE_CUPTI_INVALID, 1);
+		count(SPY_ANOMALY_CUPTI_INVALID, 1);
 		return;
 	}
 	if (!in_range(start, cause))
@@ -257,7 +257,7 @@ void cupti_records_collect(void)
 		first = taken;
 	for (; taken; taken = taken->next)
 		last = taken;
-	count(SPY_TROUBLE_CUPTI_DROPPED, launches_in(cupti_buffers_lost()));
+	count(SPY_ANOMALY_CUPTI_DROPPED, launches_in(cupti_buffers_lost()));
 }
 
 void cupti_records_write(void)
@@ -284,5 +284,5 @@ uint64_t cupti_records_left(void)
 void cupti_records_give_up(void)
 {
 	for (; first; first = first->next)
-		count(SPY_TROUBLE_CUPTI_DROPPED, launches_in(first->valid));
+		count(SPY_ANOMALY_CUPTI_DROPPED, launches_in(first->valid));
 }

@@ -14,13 +14,13 @@
 #define STEPS_MOST 100000u /* of a reader that lost its way: then it looks again */
 
 struct node {
-	struct range range;
+	struct memory_range range;
 	uint32_t levels;
 	struct node *next[];
 };
 
 static struct {
-	struct range range;
+	struct memory_range range;
 	uint32_t levels;
 	struct node *next[LEVELS];
 } head = {.levels = LEVELS};
@@ -139,7 +139,7 @@ static enum spy_memory __attribute__((noinline, cold)) find_locked(uint64_t addr
 	return memory;
 }
 
-enum spy_memory ranges_find(uint64_t address)
+enum spy_memory memory_map_find(uint64_t address)
 {
 	for (int tries = 0; tries < 64; tries++) {
 		uint64_t before = __atomic_load_n(&sequence, __ATOMIC_ACQUIRE);
@@ -156,7 +156,7 @@ enum spy_memory ranges_find(uint64_t address)
 	return find_locked(address);
 }
 
-void ranges_add(const struct range *range)
+void memory_map_add(const struct memory_range *range)
 {
 	struct node *before[LEVELS], *n;
 
@@ -182,10 +182,10 @@ void ranges_add(const struct range *range)
 	}
 	write_end();
 	if (!n)
-		spy_count_trouble(SPY_TROUBLE_MEMORY_FULL);
+		spy_count_anomaly(SPY_ANOMALY_MEMORY_FULL);
 }
 
-bool ranges_remove(uint64_t address, struct range *removed)
+bool memory_map_remove(uint64_t address, struct memory_range *removed)
 {
 	bool found;
 
@@ -202,7 +202,7 @@ bool ranges_remove(uint64_t address, struct range *removed)
 	return found;
 }
 
-void ranges_drop_context(uint64_t context)
+void memory_map_drop_context(uint64_t context)
 {
 	if (!context)
 		return;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include "shim/core/format/classes.h"
 
-struct range {
+struct memory_range {
 	uint64_t start, end;
 	uint64_t context; /* dies with it; 0 = with none */
 	uint32_t memory;  /* enum spy_memory */
@@ -18,14 +18,14 @@ struct range {
 
 /* The kind of memory at an address; SPY_MEM_PAGEABLE where nothing is known of it. Lock-free unless
  * a writer is busy. */
-enum spy_memory ranges_find(uint64_t address);
+enum spy_memory memory_map_find(uint64_t address);
 
 /* Whatever it overlaps is gone by now, and forgotten. Takes the shim's lock. */
-void ranges_add(const struct range *range);
+void memory_map_add(const struct memory_range *range);
 
 /* Forgets the range that starts at (or contains) `address`; false: there is none. */
-bool ranges_remove(uint64_t address, struct range *removed);
+bool memory_map_remove(uint64_t address, struct memory_range *removed);
 
-void ranges_drop_context(uint64_t context);
+void memory_map_drop_context(uint64_t context);
 
 #endif

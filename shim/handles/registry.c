@@ -115,7 +115,7 @@ void registry_put(enum registry_kind kind, uint64_t handle, uint32_t value, uint
 	} else if (make_room(&registry_handles)) {
 		place(registry_handles, &what);
 	} else {
-		spy_count_trouble(SPY_TROUBLE_REGISTRY_FULL);
+		spy_count_anomaly(SPY_ANOMALY_REGISTRY_FULL);
 	}
 	spy_unlock();
 }
@@ -217,7 +217,7 @@ static uint32_t add_kernel(const char *name, uint64_t bytes, uint64_t key)
 	struct tf_kernel *k = make_room(&names) ? tf_append(&spy_map, &h->kernels) : NULL;
 
 	if (!k || !(k->name = recording_text(name, bytes))) {
-		spy_count_trouble(SPY_TROUBLE_KERNELS_FULL);
+		spy_count_anomaly(SPY_ANOMALY_KERNELS_FULL);
 		return TF_KERNEL_OTHER;
 	}
 	struct registry_slot what = {.key = key, .value = h->kernels.count};

@@ -15,7 +15,7 @@ cuda_runtime_api.h preprocessed twice, the second time with per-thread default s
 import re
 import sys
 
-ROW = re.compile(r'^(CALL|NOTE|WRAP|HAND|PASS|RT12|RT)\((\w+)(?:, (\w+))?(?:, (\w+))?\)$')
+ROW = re.compile(r'^(CALL|ARGS|WRAP|HAND|PASS|RT12|RT)\((\w+)(?:, (\w+))?(?:, (\w+))?\)$')
 RUNTIMES = [('11', 'libcudart.so.11.0'), ('12', 'libcudart.so.12'), ('13', 'libcudart.so.13')]
 
 # Declared by crt/device_functions.h, for C++ only, since CUDA 13; libcudart 12 has it too, as cudaLaunchKernel itself.
@@ -35,7 +35,7 @@ def read_rows(path):
         form, name, cls, note = m.groups()
         if name in seen:
             sys.exit(f'{path}:{number}: {name} stands twice')
-        if (cls is None) != (form == 'PASS') or (note is None) != (form not in ('NOTE', 'WRAP')):
+        if (cls is None) != (form == 'PASS') or (note is None) != (form not in ('ARGS', 'WRAP')):
             sys.exit(f'{path}:{number}: wrong number of columns: {line}')
         seen.add(name)
         rows.append((form, name, cls, note))
@@ -123,7 +123,7 @@ def wrapper(result, symbol, call, cls, params, real, note, before):
         lines += ['\tif (gpu_wanted(&s))', '\t\tsampler_no_new_contexts();']
     lines += ['\tspy_real_begins();', f'\t{result} rc = real({names});', '\tspy_real_ended();']
     if note:
-        lines.append(f'\tnote_{note}(&s, rc{comma}{names});')
+        lines.append(f'\targs_{note}(&s, rc{comma}{names});')
     if gpu:
         lines.append(f'\tgpu_after(&s, rc, {gpu[1]});')
     lines += [f'\tspy_leave(&s, CALL_{call}, SPY_CLASS_{cls}, rc);', '\treturn rc;', '}', '']
@@ -141,7 +141,7 @@ def main():
     for name in sorted(set(driver) - {r[1] for r in rows}):
         print(f'shim/core/format/calls.def has no row for {name}: calls of it go unseen', file=sys.stderr)
 
-    drv = [r for r in rows if r[0] in ('CALL', 'NOTE', 'WRAP', 'HAND') and r[1] in driver]
+    drv = [r for r in rows if r[0] in ('CALL', 'ARGS', 'WRAP', 'HAND') and r[1] in driver]
     # Newest ABI first: where a driver gives two names one address, the wrapper must take the wider arguments.
     drv.sort(key=lambda r: (-int((re.search(r'_v(\d)', r[1]) or [0, 1])[1]), r[1].endswith(('sz', 'ds')), r[1]))
     rt = [r for r in rows if r[0] in ('RT', 'RT12') and r[1] in runtime]

@@ -224,7 +224,7 @@ static size_t base_length(const char *name)
 	return n;
 }
 
-static void note_gap(const char *name, int version)
+static void args_gap(const char *name, int version)
 {
 	if (!is_passed(name, base_length(name)))
 		recording_gap(TF_GAP_NEW_ENTRY, name, (uint32_t)version);
@@ -235,7 +235,7 @@ static void note_gap(const char *name, int version)
 static const void *callers[64];
 static uint32_t caller_count;
 
-static void note_caller(const char *name, const void *caller)
+static void args_caller(const char *name, const void *caller)
 {
 	if (strncmp(name, "cuGetProcAddress", 16) || caller_count >= 64)
 		return;
@@ -276,9 +276,9 @@ void *spy_pick(void *handle, const char *name, void *caller)
 	    !is_tool(caller)) {
 		wrapper = lookup_wrapper(real);
 		if (wrapper)
-			note_caller(name, caller);
+			args_caller(name, caller);
 		else if (real == spy_real_dlsym(driver_handle, name))
-			note_gap(name, 0);
+			args_gap(name, 0);
 	}
 	t->in_lookup = false;
 	return wrapper;
@@ -299,7 +299,7 @@ void *lookup_substitute(const char *symbol, void *pointer, int version, int argu
 		wrapper = version >= 12000 ? spy_wrappers[CALL_cuGetProcAddress_v2]
 		                           : spy_wrappers[CALL_cuGetProcAddress];
 	if (!wrapper)
-		note_gap(symbol, version);
+		args_gap(symbol, version);
 	errno = saved;
 	return wrapper ? wrapper : pointer;
 }

@@ -208,7 +208,7 @@ static uint32_t version_of(const char *name)
 	return major < 1000 ? major * 1000 + minor * 10 : 0;
 }
 
-static void note_library(const char *path, uint32_t kind)
+static void args_library(const char *path, uint32_t kind)
 {
 	struct tf_header *h = tf_header(&spy_map);
 	char real[4096];
@@ -286,7 +286,7 @@ void recording_scan_libraries(void)
 	dl_iterate_phdr(look_at, &scan);
 	for (unsigned i = 0; i < scan.count; i++) {
 		if (scan.objects[i].kind)
-			note_library(scan.objects[i].path, scan.objects[i].kind);
+			args_library(scan.objects[i].path, scan.objects[i].kind);
 		if (scan.objects[i].around[0]) {
 			char text[340];
 			snprintf(text, sizeof(text), "%s", base_name(scan.objects[i].path));
@@ -298,7 +298,7 @@ void recording_scan_libraries(void)
 		Dl_info info;
 		if (dladdr(callers[i], &info) && info.dli_fname &&
 		    !kind_of(base_name(info.dli_fname)))
-			note_library(info.dli_fname, TF_LIBRARY_STATIC_RUNTIME);
+			args_library(info.dli_fname, TF_LIBRARY_STATIC_RUNTIME);
 	}
 	look_for_namespaces(scan.drivers);
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);

@@ -147,10 +147,10 @@ static bool left_alone(void)
 /* The sleep after one of `ns`, with what the options ask for beside what the rings do. */
 static uint64_t next_doze(uint64_t ns, uint64_t taken, bool called, bool precise)
 {
-	ns = doze_next(ns, taken, drain.fullest, called);
+	ns = collector_wait_next(ns, taken, drain.fullest, called);
 	if (spy_options.gpu == TF_GPU_CUPTI) { /* its buffers are few */
 		if (taken)
-			ns = DOZE_SHORT_NS;
+			ns = COLLECTOR_WAIT_SHORT_NS;
 		else if (ns > CUPTI_LONG_NS)
 			ns = CUPTI_LONG_NS;
 	}
@@ -159,7 +159,7 @@ static uint64_t next_doze(uint64_t ns, uint64_t taken, bool called, bool precise
 
 static void *collect(void *unused)
 {
-	uint64_t pause = DOZE_SHORT_NS, start = clock_monotonic_ns(), last = start,
+	uint64_t pause = COLLECTOR_WAIT_SHORT_NS, start = clock_monotonic_ns(), last = start,
 	         each = EACH_NS / 64, scans = 0;
 	uint32_t generation = spy_generation;
 
@@ -169,7 +169,7 @@ static void *collect(void *unused)
 	measure_span();
 	read_machine();
 	while (__atomic_load_n(&spy_generation, __ATOMIC_RELAXED) == generation) {
-		bool called = doze(pause);
+		bool called = collector_wait(pause);
 		if (spy_was_cut() && storage_was_cut())
 			break;
 		cupti_beat();
@@ -221,7 +221,7 @@ void collector_finish(void)
 void collector_after_fork(void)
 {
 	draining = (struct lock){0};
-	doze_after_fork();
+	collector_wait_after_fork();
 	/* The parent's, of its own recording. */
 	timeline_free(drain.timeline);
 	steps_free(drain.steps);

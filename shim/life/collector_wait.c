@@ -7,9 +7,9 @@
 /* Futex: 1 = the collector sleeps, and longer than it takes to be late. */
 static uint32_t asleep;
 
-bool doze(uint64_t ns)
+bool collector_wait(uint64_t ns)
 {
-	if (ns <= DOZE_SHORT_NS) {
+	if (ns <= COLLECTOR_WAIT_SHORT_NS) {
 		sys_sleep(ns);
 		return false;
 	}
@@ -19,7 +19,7 @@ bool doze(uint64_t ns)
 	return !__atomic_exchange_n(&asleep, 0, __ATOMIC_RELAXED);
 }
 
-void doze_end(void)
+void collector_wait_end(void)
 {
 	if (!__atomic_load_n(&asleep, __ATOMIC_RELAXED) ||
 	    !__atomic_exchange_n(&asleep, 0, __ATOMIC_RELAXED))
@@ -29,7 +29,7 @@ void doze_end(void)
 	errno = saved;
 }
 
-void doze_after_fork(void)
+void collector_wait_after_fork(void)
 {
 	asleep = 0;
 }

@@ -9,31 +9,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DOZE_SHORT_NS 2000000ull  /* while rings fill fast */
-#define DOZE_BUSY_NS  16000000ull /* at most, while there are records */
+#define COLLECTOR_WAIT_SHORT_NS 2000000ull  /* while rings fill fast */
+#define COLLECTOR_WAIT_BUSY_NS  16000000ull /* at most, while there are records */
 /* While there are none: how far a killed process's last sign of life may lag. */
-#define DOZE_LONG_NS 100000000ull
+#define COLLECTOR_WAIT_LONG_NS 100000000ull
 
 /* The sleep after one of `ns`: the round after it took `taken` records, and found the fullest ring
- * filled to `fullest` 64ths. `called`: doze_end() cut it short. */
-static inline uint64_t doze_next(uint64_t ns, uint64_t taken, uint32_t fullest, bool called)
+ * filled to `fullest` 64ths. `called`: collector_wait_end() cut it short. */
+static inline uint64_t collector_wait_next(uint64_t ns, uint64_t taken, uint32_t fullest, bool called)
 {
 	if (called || fullest > 16)
-		return DOZE_SHORT_NS;
+		return COLLECTOR_WAIT_SHORT_NS;
 	if (!taken)
-		return ns * 2 < DOZE_LONG_NS ? ns * 2 : DOZE_LONG_NS;
+		return ns * 2 < COLLECTOR_WAIT_LONG_NS ? ns * 2 : COLLECTOR_WAIT_LONG_NS;
 	if (fullest < 8)
 		ns *= 2;
-	return ns < DOZE_BUSY_NS ? ns : DOZE_BUSY_NS;
+	return ns < COLLECTOR_WAIT_BUSY_NS ? ns : COLLECTOR_WAIT_BUSY_NS;
 }
 
-/* Sleeps so long; true where doze_end() ended it. */
-bool doze(uint64_t ns);
+/* Sleeps so long; true where collector_wait_end() ended it. */
+bool collector_wait(uint64_t ns);
 
 /* A thread's ring is half full: ends the collector's sleep, if it is a long one. At most one system
  * call for each of these; keeps errno. */
-void doze_end(void);
+void collector_wait_end(void);
 
-void doze_after_fork(void);
+void collector_wait_after_fork(void);
 
 #endif

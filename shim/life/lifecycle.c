@@ -73,10 +73,10 @@ static void add_to_header(uint64_t *counter, uint64_t by)
 	__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
 }
 
-void spy_count_trouble(enum spy_trouble what)
+void spy_count_anomaly(enum spy_anomaly what)
 {
 	if (is_mine())
-		add_to_header(&tf_header(&spy_map)->trouble[what], 1);
+		add_to_header(&tf_header(&spy_map)->anomaly[what], 1);
 }
 
 void spy_lose_call(void)
@@ -331,7 +331,7 @@ static bool make_recording(uint64_t load_tick, uint64_t parent)
 		tf_header(&spy_map)->window_start = fork_tick;
 	open_gate();
 	if (!collector_start())
-		spy_count_trouble(SPY_TROUBLE_COLLECTOR);
+		spy_count_anomaly(SPY_ANOMALY_COLLECTOR);
 	environment_start();
 	return true;
 }

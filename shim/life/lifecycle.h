@@ -78,6 +78,6 @@ bool spy_too_late(int result);
 bool spy_in_range(void);
 
 /* Something of ours failed: counted in the recording, shown in every report. */
-void spy_count_trouble(enum spy_trouble what);
+void spy_count_anomaly(enum spy_anomaly what);
 
 #endif

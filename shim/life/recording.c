@@ -216,7 +216,7 @@ void recording_clock(int brackets)
 	last = h->clocks.count ? tf_entry(&spy_map, &h->clocks, h->clocks.count - 1, sizeof(now))
 	                       : NULL;
 	if (last && (now.tick <= last->tick || now.monotonic_ns <= last->monotonic_ns)) {
-		spy_count_trouble(SPY_TROUBLE_CLOCK_JUMP);
+		spy_count_anomaly(SPY_ANOMALY_CLOCK_JUMP);
 		return;
 	}
 	struct tf_clock_triple *to = tf_append(&spy_map, &h->clocks);

@@ -489,7 +489,7 @@ static uint64_t storage_alloc(struct tf_map *map, uint64_t bytes)
 	}
 	lock_give(&lock);
 	if (!offset)
-		spy_count_trouble(SPY_TROUBLE_FILE_FULL);
+		spy_count_anomaly(SPY_ANOMALY_FILE_FULL);
 	else if (bytes >= POPULATE_BYTES) /* pages of kept records: no fault for each of them */
 		madvise(map->base + from / 4096 * 4096, bytes, MADV_POPULATE_WRITE);
 	errno = saved;

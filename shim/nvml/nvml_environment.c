@@ -104,10 +104,10 @@ static bool given_up(void)
 	return __atomic_load_n(&over, __ATOMIC_RELAXED);
 }
 
-static void trouble(void)
+static void count_anomaly(void)
 {
 	if (write_begins()) {
-		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
+		spy_count_anomaly(SPY_ANOMALY_ENVIRONMENT);
 		write_ends();
 	}
 }
@@ -160,7 +160,7 @@ static void read_device(struct tf_environment_device *d, bool last)
 	int rc = d->bus_id[0] ? nvml.by_bus_id(d->bus_id, &handle) : -1;
 	environment_leave();
 	if (rc != NV_OK) {
-		trouble();
+		count_anomaly();
 		return;
 	}
 	if (!last)
@@ -198,7 +198,7 @@ static void *first_reading(void *unused)
 	enum tf_environment_state state = load(&result);
 	uint64_t init_ns = clock_monotonic_ns() - start;
 	if (state == TF_ENVIRONMENT_FAILED)
-		trouble();
+		count_anomaly();
 	if (state == TF_ENVIRONMENT_READ) {
 		initialised = true;
 		environment_enter();
@@ -251,7 +251,7 @@ static bool begin(void *(*f)(void *), pthread_t *thread)
 	bool made = !pthread_create(thread, NULL, f, NULL);
 	if (!made) {
 		busy = false;
-		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
+		spy_count_anomaly(SPY_ANOMALY_ENVIRONMENT);
 	}
 	quiet_end();
 	return made;
@@ -330,7 +330,7 @@ void environment_last_ends(void)
 	bool in_time = wait_until(patience_ends);
 	begin_last();
 	if (!in_time || !wait_until(patience_ends))
-		spy_count_trouble(SPY_TROUBLE_ENVIRONMENT);
+		spy_count_anomaly(SPY_ANOMALY_ENVIRONMENT);
 	lock_take(&writing);
 	over = true;
 	lock_give(&writing);

@@ -40,7 +40,7 @@ bool ring_look(struct spy_tls *t)
 static bool ring_room(struct spy_tls *t)
 {
 	if (ring_look(t))
-		doze_end();
+		collector_wait_end();
 	return ring_has_room(t) || thread_grow_ring(t);
 }
 
@@ -134,7 +134,7 @@ static void forget(struct spy_tls *t)
 	if (spy_gate_page.gate.live != t->generation)
 		return;
 	__atomic_store_n(&t->thread->in_call, 0, __ATOMIC_RELAXED);
-	spy_count_trouble(SPY_TROUBLE_LEFT);
+	spy_count_anomaly(SPY_ANOMALY_LEFT);
 }
 
 /* The outermost span under way. */
@@ -261,7 +261,7 @@ static void count_failure(struct tf_thread *th, const struct spy_span *s, uint64
 		spy_count(&f->count, 1);
 		return;
 	}
-	spy_count_trouble(SPY_TROUBLE_FAILURES_FULL);
+	spy_count_anomaly(SPY_ANOMALY_FAILURES_FULL);
 }
 
 /* What a call's figures have beside its count and its time. */

@@ -46,7 +46,7 @@ struct spy_span {
 	struct tf_record *rec;         /* of all but a nested span; see spy_tls */
 	struct tf_kernel_stat *kernel; /* of a launch: where its time belongs; NULL = nowhere */
 	struct tf_copy_stat *copy;     /* the same for a copy */
-	uint64_t kept[4];              /* what before_X() keeps for note_X() */
+	uint64_t kept[4];              /* what before_X() keeps for args_X() */
 	uint32_t mark;                 /* SPAN_MARK, as long as nothing was written over it */
 	uint16_t call;
 	uint16_t flags; /* of the record: TF_PTDS */

@@ -93,7 +93,7 @@ bool thread_grow_ring(struct spy_tls *t)
 		if (!use_ring(t, offset))
 			offset = 0;
 	} else {
-		spy_count_trouble(SPY_TROUBLE_RING_FULL);
+		spy_count_anomaly(SPY_ANOMALY_RING_FULL);
 	}
 	quiet_end();
 	return offset != 0;
@@ -282,7 +282,7 @@ bool thread_attach(void)
 	if (th && !fill_slot(t, th, index))
 		th = NULL;
 	if (!th) { /* this thread's calls are in no figure but this one */
-		spy_count_trouble(SPY_TROUBLE_THREADS_FULL);
+		spy_count_anomaly(SPY_ANOMALY_THREADS_FULL);
 		spy_lose_call();
 	}
 	quiet_end();

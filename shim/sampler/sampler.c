@@ -136,7 +136,7 @@ static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bo
 	}
 	m->pair = sampler_pair_take(c);
 	if (!m->pair) {
-		spy_count_trouble(SPY_TROUBLE_SAMPLES_DROPPED);
+		spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
 		return false;
 	}
 	if (sampler_put_ahead(c, stream, ptds, m->stall_us) &&
@@ -307,7 +307,7 @@ static void conclude(struct sampler *m, struct spy_span *s, CUresult rc, CUstrea
 	} else {
 		abandon(m);
 		if (known)
-			spy_count_trouble(SPY_TROUBLE_SAMPLES_DROPPED);
+			spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
 	}
 	if (known)
 		o->rec->flags |= (uint16_t)(TF_SAMPLED | (m->stall_us ? TF_STALLED : 0));

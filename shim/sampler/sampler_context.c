@@ -51,7 +51,7 @@ static struct sampler_context *claim(uint64_t handle, bool *mine)
 	}
 	spy_unlock();
 	if (!c)
-		spy_count_trouble(SPY_TROUBLE_SAMPLING_OFF);
+		spy_count_anomaly(SPY_ANOMALY_SAMPLING_OFF);
 	return c;
 }
 
@@ -66,7 +66,7 @@ static bool change(struct sampler_context *c, uint32_t from, uint32_t to)
 static void give_up(struct sampler_context *c)
 {
 	if (change(c, SAMPLER_ON, SAMPLER_OFF) || change(c, SAMPLER_MAKING, SAMPLER_OFF))
-		spy_count_trouble(SPY_TROUBLE_SAMPLING_OFF);
+		spy_count_anomaly(SPY_ANOMALY_SAMPLING_OFF);
 }
 
 bool sampler_accepted(struct sampler_context *c, CUresult rc)

@@ -106,7 +106,7 @@ CUresult sampler_harvest(struct sampler_context *c, unsigned most)
 			p->record.end = (uint64_t)((double)ms * 1e6 + 0.5);
 			span_push_aside(&p->record);
 		} else {
-			spy_count_trouble(SPY_TROUBLE_SAMPLES_DROPPED);
+			spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
 		}
 		sampler_pair_return(c, p);
 	}

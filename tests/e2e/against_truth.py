@@ -5,7 +5,7 @@ import subprocess
 
 from conftest import BUILD, ROOT
 
-ROW = re.compile(r'^(?:CALL|NOTE|WRAP|HAND)\((cu\w+), (\w+)', re.MULTILINE)
+ROW = re.compile(r'^(?:CALL|ARGS|WRAP|HAND)\((cu\w+), (\w+)', re.MULTILINE)
 
 
 def recorded_calls():

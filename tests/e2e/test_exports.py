@@ -125,7 +125,7 @@ def test_every_driver_call_of_this_toolkit_has_a_row(tmp_path):
 def test_a_lacking_row_is_told(tmp_path):
     text = (ROOT / 'shim/core/format/calls.def').read_text()
     lacking = tmp_path / 'calls.def'
-    lacking.write_text(re.sub(r'^(?:PASS\(cuCtxGetDevice\)|NOTE\(cuLaunchKernel,).*\n', '', text, flags=re.M))
+    lacking.write_text(re.sub(r'^(?:PASS\(cuCtxGetDevice\)|ARGS\(cuLaunchKernel,).*\n', '', text, flags=re.M))
     p = generate(lacking, tmp_path)
     assert sorted(re.findall(r'has no row for (\w+)', p.stderr)) == ['cuCtxGetDevice', 'cuLaunchKernel']
     # And by a report, where a program asks for it: it is none of those that are left alone on purpose.
@@ -145,12 +145,12 @@ def test_a_wrong_signature_does_not_compile(tmp_path):
     """A note whose arguments are not those of its call."""
     need('gcc', 'it compiles the wrapper')
     text = (ROOT / 'shim/core/format/calls.def').read_text()
-    row = 'NOTE(cuProfilerStart, OTHER, profiler_start)'
+    row = 'ARGS(cuProfilerStart, OTHER, profiler_start)'
     assert row in text
     table = tmp_path / 'calls.def'
-    table.write_text(text.replace(row, 'NOTE(cuProfilerStart, OTHER, launch)'))
+    table.write_text(text.replace(row, 'ARGS(cuProfilerStart, OTHER, launch)'))
     assert generate(table, tmp_path).returncode == 0
     command = ['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-iquote', ROOT, '-iquote', tmp_path, '-w', '-fsyntax-only',
                '-isystem', cuda_include(), '-include', ROOT / 'shim/base/compat.h', tmp_path / 'wrappers_driver.c']
     p = subprocess.run(command, stderr=subprocess.PIPE, universal_newlines=True)
-    assert p.returncode != 0 and 'note_launch' in p.stderr
+    assert p.returncode != 0 and 'args_launch' in p.stderr

@@ -23,13 +23,13 @@ static void save(struct made *m, const char *name)
 /* From `at`, how many bytes follow that are zero (or are not, but for gaps too short to count). */
 static uint32_t run_of(const uint8_t *data, uint64_t at, uint64_t end, bool zeros)
 {
-	uint64_t upto = at, gap = 0;
+	uint64_t until = at, gap = 0;
 
 	for (uint64_t i = at; i < end && (zeros ? !data[i] : gap < PACKED_GAP); i++) {
 		gap = data[i] ? 0 : gap + 1;
-		upto = zeros || data[i] ? i + 1 : upto;
+		until = zeros || data[i] ? i + 1 : until;
 	}
-	return (uint32_t)(upto - at);
+	return (uint32_t)(until - at);
 }
 
 static void save_packed(struct made *m, const char *name)

@@ -108,7 +108,7 @@ static void __attribute__((noinline)) call_inside(uint64_t who, uint64_t number)
 	spy_enter(&inner, CALL_cuMemAlloc_v2, SPY_CLASS_ALLOC, 0);
 	spy_real_begins();
 	spy_real_ended();
-	fill(spy_note_target(&inner), who, number);
+	fill(spy_args_target(&inner), who, number);
 	spy_leave(&inner, CALL_cuMemAlloc_v2, SPY_CLASS_ALLOC, 0);
 	spy_real_ended();
 }
@@ -125,7 +125,7 @@ static void *produce(void *arg)
 			call_inside(who, i);
 			nested++;
 		}
-		fill(spy_note_target(&outer), who, i);
+		fill(spy_args_target(&outer), who, i);
 		spy_leave(&outer, CALL_cudaEventRecord, SPY_CLASS_EVENT, result);
 	}
 	__atomic_fetch_add(&made_calls, calls, __ATOMIC_RELAXED);

@@ -161,7 +161,7 @@ static void add_busy(struct made *m)
 	d->total.idle[TF_IDLE_OUTSIDE] = MS / 2;
 	d->total.idle[TF_IDLE_UNKNOWN] = MS;
 	d->from = h->window_start;
-	d->upto = h->window_start + 20 * MS;
+	d->until = h->window_start + 20 * MS;
 	d->work = 1637;
 	d->work_unknown = 10;
 	s->origin = h->load;

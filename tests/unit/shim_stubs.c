@@ -24,7 +24,7 @@ __thread struct spy_tls spy_tls __attribute__((weak, tls_model(SPY_TLS_MODEL))) 
 	.generation = SPY_NO_GENERATION };
 struct spy_options spy_options __attribute__((weak));
 
-uint64_t stub_room, stub_troubles[SPY_TROUBLE_COUNT];
+uint64_t stub_room, stub_anomalies[SPY_ANOMALY_COUNT];
 char stub_said[1024];
 unsigned stub_lines;
 
@@ -57,7 +57,7 @@ void stub_start(uint64_t bytes)
 	h->alloc_end = header;
 	h->kernels = (struct tf_table){ .entry_bytes = sizeof(struct tf_kernel), .page_entries = 512,
 					.max = TF_KERNELS_MAX };
-	memset(stub_troubles, 0, sizeof(stub_troubles));
+	memset(stub_anomalies, 0, sizeof(stub_anomalies));
 	stub_said[0] = 0;
 	stub_lines = 0;
 }
@@ -78,9 +78,9 @@ void spy_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void spy_count_trouble(enum spy_trouble what)
+void spy_count_anomaly(enum spy_anomaly what)
 {
-	__atomic_fetch_add(&stub_troubles[what], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&stub_anomalies[what], 1, __ATOMIC_RELAXED);
 }
 
 void spy_say(const char *format, ...)

@@ -21,7 +21,7 @@ void stub_forget_thread(void);
 /* Opens or shuts the gate of span.h, in the present generation, and what spy_ask() says. */
 void stub_gate(bool open);
 extern uint64_t stub_room;      /* bytes that may still be handed out */
-extern uint64_t stub_troubles[SPY_TROUBLE_COUNT];
+extern uint64_t stub_anomalies[SPY_ANOMALY_COUNT];
 extern char stub_said[1024];    /* the last line of spy_say() */
 extern unsigned stub_lines;     /* how many there were */
 

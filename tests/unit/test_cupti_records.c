@@ -107,9 +107,9 @@ static void read_all(void)
 	cupti_records_write();
 }
 
-static uint64_t trouble(enum spy_trouble what)
+static uint64_t trouble(enum spy_anomaly what)
 {
-	return tf_header(&spy_map)->trouble[what];
+	return tf_header(&spy_map)->anomaly[what];
 }
 
 static void test_times_are_ticks(void **state)
@@ -173,7 +173,7 @@ static void test_invalid_ones_are_counted(void **state)
 	end();
 	read_all();
 	assert_int_equal(ring->head, 1);
-	assert_int_equal(trouble(SPY_TROUBLE_CUPTI_INVALID), 7);
+	assert_int_equal(trouble(SPY_ANOMALY_CUPTI_INVALID), 7);
 	stub_end();
 }
 
@@ -256,7 +256,7 @@ static void test_a_full_ring_loses_nothing(void **state)
 		seen = ring->tail = ring->head;
 	}
 	assert_int_equal(cupti_records_left(), 0);
-	assert_int_equal(trouble(SPY_TROUBLE_CUPTI_DROPPED), 0);
+	assert_int_equal(trouble(SPY_ANOMALY_CUPTI_DROPPED), 0);
 
 	begin();
 	for (uint64_t i = 0; i < 28; i++) /* as much as 16 launches take */
@@ -267,7 +267,7 @@ static void test_a_full_ring_loses_nothing(void **state)
 	cupti_records_write();
 	assert_int_equal(cupti_records_left(), 28 * RECORD_BYTES);
 	cupti_records_give_up();
-	assert_int_equal(trouble(SPY_TROUBLE_CUPTI_DROPPED), 16);
+	assert_int_equal(trouble(SPY_ANOMALY_CUPTI_DROPPED), 16);
 	assert_int_equal(cupti_records_left(), 0);
 	stub_end();
 }

@@ -123,7 +123,7 @@ static void test_shapes_full(void **state)
 		feed(a_launch(a, i));
 	for (uint32_t i = 1; i <= 3 * TF_WORKS; i += 97)
 		told_apart += shape(a, i) != NULL;
-	assert_int_equal(kernel_at(a)->shapes + made_header(&made)->trouble[SPY_TROUBLE_WORKS_FULL], 3 * TF_WORKS);
+	assert_int_equal(kernel_at(a)->shapes + made_header(&made)->anomaly[SPY_ANOMALY_WORKS_FULL], 3 * TF_WORKS);
 	assert_in_range(kernel_at(a)->shapes, TF_WORKS * 9 / 10, TF_WORKS);
 	assert_true(told_apart > 0);
 	struct tf_hist *h = tf_at(&made.map, kernel_at(a)->hist, sizeof(*h));

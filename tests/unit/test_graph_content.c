@@ -128,7 +128,7 @@ void *spy_driver_symbol(const char *name)
 }
 
 /* Host memory below 4 KiB is pinned. */
-enum spy_memory ranges_find(uint64_t address)
+enum spy_memory memory_map_find(uint64_t address)
 {
 	return address < 4096 ? SPY_MEM_PINNED : SPY_MEM_PAGEABLE;
 }

@@ -76,7 +76,7 @@ static void test_growth(void **state)
 			assert_unknown(HANDLE_FUNCTION, 0x7f0000000000 + i * 16ull);
 		else
 			assert_value(HANDLE_FUNCTION, 0x7f0000000000 + i * 16ull, i);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_REGISTRY_FULL], 0);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_REGISTRY_FULL], 0);
 }
 
 /* Handles that all have one place in the table, put and dropped in all orders. */
@@ -230,7 +230,7 @@ static void test_names_full(void **state)
 	assert_int_equal(registry_kernel("one_more"), TF_KERNEL_OTHER);
 	assert_int_equal(registry_kernel("one_more"), TF_KERNEL_OTHER);
 	assert_int_equal(registry_kernel("kernel_3"), 3);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_KERNELS_FULL], 2);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_KERNELS_FULL], 2);
 	assert_int_equal(tf_header(&spy_map)->kernels.count, 5);
 }
 
@@ -241,7 +241,7 @@ static void test_no_room_for_a_name(void **state)
 	stub_room = 0;
 	assert_int_equal(registry_kernel("beta"), TF_KERNEL_OTHER);
 	assert_int_equal(registry_kernel("alpha"), a);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_KERNELS_FULL], 1);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_KERNELS_FULL], 1);
 }
 
 static void test_a_long_name(void **state)

@@ -33,7 +33,7 @@ static void read_made(void)
 	assert_true(render_model(&m, made.map.base, made_bytes(&made)));
 }
 
-static const struct kernel *kernel_named(const char *name)
+static const struct model_kernel *kernel_named(const char *name)
 {
 	for (size_t i = 0; i < m.kernel_count; i++)
 		if (!strcmp(m.kernels[i].name, name))
@@ -59,7 +59,7 @@ static struct tf_work *work_of(enum tf_work_kind kind, uint32_t id, uint32_t gri
 static void test_kernels(void **state)
 {
 	read_made();
-	const struct kernel *fast = kernel_named("fast"), *slow = kernel_named("slow"),
+	const struct model_kernel *fast = kernel_named("fast"), *slow = kernel_named("slow"),
 	                    *never = kernel_named("never");
 	assert_near(fast->gpu.total, 1000 * 3000 + 500 * 5000, 1e-9);
 	assert_near(fast->gpu.mean, 5.5e6 / 1500, 1e-9);
@@ -94,7 +94,7 @@ static void test_kernels(void **state)
 static void test_program(void **state)
 {
 	read_made();
-	const struct gpu *gpu = &m.gpu;
+	const struct model_gpu *gpu = &m.gpu;
 	assert_true(gpu->measured && gpu->estimated && !gpu->partial);
 	assert_near(gpu->kernels.total, 15.5e6, 1e-9);
 	assert_near(gpu->graphs.total, 0.25e6, 1e-9);
@@ -126,7 +126,7 @@ static struct tf_graph *graph_at(uint32_t number)
 	return tf_entry(&made.map, &made_header(&made)->graphs, number, sizeof(struct tf_graph));
 }
 
-static const struct graph *graph_row(uint64_t handle)
+static const struct model_graph *graph_row(uint64_t handle)
 {
 	for (size_t i = 0; i < m.graph_count; i++)
 		if (m.graphs[i].handle == handle)
@@ -207,7 +207,7 @@ static void test_partly_timed(void **state)
 	w->count = 60;
 	work_of(TF_WORK_KERNEL, 1, 64)->count = 1440;
 	read_made();
-	const struct gpu_time *t = &kernel_named("fast")->gpu;
+	const struct model_gpu_time *t = &kernel_named("fast")->gpu;
 	assert_near(t->total, 1500 * 3000, 1e-9);
 	assert_near(t->known, 1, 1e-9);
 	assert_true(t->total - t->low >= 60 * 3000); /* they may have taken no time */
@@ -224,7 +224,7 @@ static void test_exact(void **state)
 	}
 	work_of(TF_WORK_KERNEL, 1, 64)->exact_count = 900; /* 100 records were dropped */
 	read_made();
-	const struct gpu_time *t = &kernel_named("fast")->gpu;
+	const struct model_gpu_time *t = &kernel_named("fast")->gpu;
 	assert_false(m.gpu.estimated);
 	assert_near(t->total, 1.5e6, 1e-9);
 	assert_near(t->low, t->total, 0);
@@ -534,11 +534,11 @@ static void test_unknown_device(void **state)
 /* What cannot be told from nothing is no 0. */
 static void test_time_too_short_to_tell(void **state)
 {
-	const struct gpu_time brief = {.total = 0, .low = 0, .high = 5000, .known = 1};
-	const struct gpu_time work = {.total = 5000, .low = 4500, .high = 5500, .known = 1};
-	static const struct column columns[] = {{"GPU", false}, {"+-%", false}};
-	struct page page = {.to = tmpfile(), .markdown = true};
-	struct table t;
+	const struct model_gpu_time brief = {.total = 0, .low = 0, .high = 5000, .known = 1};
+	const struct model_gpu_time work = {.total = 5000, .low = 4500, .high = 5500, .known = 1};
+	static const struct text_layout_column columns[] = {{"GPU", false}, {"+-%", false}};
+	struct text_layout page = {.to = tmpfile(), .markdown = true};
+	struct text_layout_table t;
 
 	table_start(&t, columns, 2);
 	out_page_gpu_cells(&t, &brief);

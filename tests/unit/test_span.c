@@ -177,7 +177,7 @@ static void test_more_kinds_of_failure_than_places(void **state)
 	assert_int_equal(figures(CALL_cuMemcpy)->failed, 2 * (TF_FAILURES + 3));
 	for (unsigned i = 0; i < TF_FAILURES; i++)
 		assert_int_equal(thread()->failures[i].count, 2);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_FAILURES_FULL], 6);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_FAILURES_FULL], 6);
 }
 
 static void test_errno_is_kept(void **state)
@@ -271,7 +271,7 @@ static void __attribute__((noinline)) inside(unsigned call, unsigned class, int 
 	spy_enter(&s, call, class, 0);
 	spy_real_begins();
 	spy_real_ended();
-	struct tf_record *r = spy_note_target(&s);
+	struct tf_record *r = spy_args_target(&s);
 	if (r) {
 		r->arg[0] = mark;
 		r->stream = mark + 1;
@@ -518,7 +518,7 @@ static void test_left_behind_by_deeper_calls(void **state)
 	assert_int_equal(figures(CALL_cuMemcpy)->calls, 16);
 	assert_int_equal(figures(CALL_cuCtxSynchronize)->calls, 0);
 	assert_int_equal(thread()->in_call, 0);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_LEFT], 5);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_LEFT], 5);
 	assert_null(spy_tls.outer);
 }
 
@@ -550,7 +550,7 @@ static void test_a_handler_with_a_stack_of_its_own(void **state)
 	sigaction(SIGUSR1, &before, NULL);
 	assert_int_equal(figures(CALL_cuCtxSynchronize)->calls, 2);
 	assert_int_equal(figures(CALL_cuMemcpy)->calls, 2);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_LEFT], 0);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_LEFT], 0);
 }
 
 /* On a stack of the program's own making (a coroutine's) another call comes and goes while one is under way: by where it
@@ -572,7 +572,7 @@ static void test_a_call_on_another_stack(void **state)
 	spy_leave(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
 	assert_null(spy_tls.outer);
 	spy_real_ended();
-	note_launch_ex(&on_stack[0], CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
+	args_launch_ex(&on_stack[0], CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
 	spy_leave(&on_stack[0], CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, 0);
 	spy_real_ended();
 	spy_leave(&on_stack[1], CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, 0);
@@ -597,7 +597,7 @@ static void __attribute__((noinline)) launch_while_it_begins(void)
 	spy_real_begins();
 	stub_gate(true);
 	spy_real_ended();
-	note_launch_ex(&in, CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
+	args_launch_ex(&in, CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
 	spy_leave(&in, CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, 0);
 	spy_real_ended();
 }
@@ -643,7 +643,7 @@ static void test_a_thread_of_the_parent(void **state)
 	stub_gate(true);
 	uint32_t in_call = parents->in_call;
 	spy_real_ended();
-	struct tf_record *r = spy_note_target(&s);
+	struct tf_record *r = spy_args_target(&s);
 	assert_null(r);
 	spy_leave(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
 	assert_int_equal(parents->calls[CALL_cuCtxSynchronize].calls, 0);
@@ -667,7 +667,7 @@ static void __attribute__((noinline)) handler_forks(void)
 	thread_after_fork();
 	stub_gate(true);
 	spy_real_ended();
-	assert_null(spy_note_target(&in));
+	assert_null(spy_args_target(&in));
 	spy_leave(&in, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 0);
 	spy_real_ended();
 }
@@ -720,7 +720,7 @@ static void launch(CUfunction f, const CUlaunchConfig *config, CUresult rc)
 	struct spy_span s;
 
 	spy_enter(&s, CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, 0);
-	note_launch_ex(&s, rc, config, f, NULL, NULL);
+	args_launch_ex(&s, rc, config, f, NULL, NULL);
 	spy_leave(&s, CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, (int)rc);
 }
 

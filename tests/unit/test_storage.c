@@ -76,7 +76,7 @@ static int start(void **state)
 	disk_bytes = UINT64_MAX;
 	memory_bytes = memory_free = 0;
 	refused = 0;
-	memset(stub_troubles, 0, sizeof(stub_troubles));
+	memset(stub_anomalies, 0, sizeof(stub_anomalies));
 	stub_lines = 0;
 	unsetenv("XDG_RUNTIME_DIR");
 	return 0;
@@ -260,7 +260,7 @@ static void test_growth_after_the_file_was_replaced(void **state)
 	assert_int_equal(spy_map.alloc(&spy_map, 2 * MIB), 0);
 	time_passes();
 	assert_int_equal(spy_map.alloc(&spy_map, 2 * MIB), 0);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_FILE_FULL], 2);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_FILE_FULL], 2);
 	assert_int_equal(stub_lines, 1); /* said once */
 	assert_holds(in_folder("a.cudaspy"), "a stranger's");
 	assert_int_equal(bytes_of(in_folder("moved")), FIRST_BYTES);

@@ -14,7 +14,7 @@ static void test_one_kernel(void **state)
 	assert_int_equal(total()->idle[TF_IDLE_LAUNCH], 3000 + START);
 	assert_int_equal(total()->idle[TF_IDLE_OUTSIDE], 101000 - 10000 - 3000 - START);
 	assert_int_equal(on_device(0)->from, WINDOW);
-	assert_int_equal(on_device(0)->upto, WINDOW + 101000);
+	assert_int_equal(on_device(0)->until, WINDOW + 101000);
 	assert_int_equal(on_device(0)->work, 1);
 	assert_int_equal(on_device(0)->work_unknown, 0);
 	assert_int_equal(kernel_at(0)->queue_count, 1);
@@ -412,7 +412,7 @@ static void test_many_streams(void **state)
 	finish();
 	assert_int_equal(on_device(0)->work, 9000);
 	assert_true(header()->streams.count < 9000);
-	assert_true(header()->trouble[SPY_TROUBLE_STREAMS_FULL] > 0);
+	assert_true(header()->anomaly[SPY_ANOMALY_STREAMS_FULL] > 0);
 	assert_int_equal(total()->busy, 9000 * 10000);
 }
 
@@ -423,7 +423,7 @@ static void test_too_many_streams_at_once(void **state)
 		launch_on(0, 0x10000 + i * 64, 0, 10000 + i * 100, 10050 + i * 100);
 	call(OTHER, 0, 1000000, 1100000);
 	finish();
-	assert_int_equal(on_device(0)->work + header()->trouble[SPY_TROUBLE_TIMELINE], 9000);
+	assert_int_equal(on_device(0)->work + header()->anomaly[SPY_ANOMALY_TIMELINE], 9000);
 	assert_true(on_device(0)->work > 3000);
 }
 

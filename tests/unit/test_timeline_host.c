@@ -31,7 +31,7 @@ static void test_two_threads(void **state)
 {
 	launch_on(0, 0, 0, 10000, 13000);
 	launch_on(1, 0, 0, 18000, 20000);
-	feed(0, (struct tf_record){ .call = FREE }, 14000, 29000); /* the other one issued meanwhile, upto 20000 */
+	feed(0, (struct tf_record){ .call = FREE }, 14000, 29000); /* the other one issued meanwhile, up to 20000 */
 	launch_on(0, 0, 0, 30000, 33000);
 	feed(1, (struct tf_record){ .call = MODULE }, 21000, 90000); /* issues nothing more */
 	finish();
@@ -53,7 +53,7 @@ static void own(uint32_t thread, uint64_t from, uint64_t to)
 /* What was ours is neither the call's time nor the program's outside CUDA, of the host as of the GPU's idle time. */
 static void test_own_time(void **state)
 {
-	launch(0, 1000, 4000); /* runs upto 4000 + START + 10000 */
+	launch(0, 1000, 4000); /* runs up to 4000 + START + 10000 */
 	own(0, 30000, 70000);
 	own(0, 70000, 80000); /* of the same call */
 	launch(0, 80000, 83000);

@@ -231,7 +231,7 @@ static inline void assert_sums(void)
 		struct tf_busy sum = { 0 };
 		if (!time)
 			continue;
-		assert_busy_sums(&time->total, time->upto - time->from);
+		assert_busy_sums(&time->total, time->until - time->from);
 		for (unsigned i = 0; i < TF_SLICES; i++)
 			for (unsigned w = 0; w < sizeof(sum) / 8; w++)
 				((uint64_t *)&sum)[w] += ((const uint64_t *)&time->slices.busy[i])[w];

@@ -223,11 +223,11 @@ static void predict(const struct model *m, const struct known *k, struct finding
 
 void model_finish_findings(struct model *m)
 {
-	struct scene scene;
+	struct finding_context scene;
 
 	if (!m->process_count)
 		return;
-	scene_set(&scene, m);
+	finding_set(&scene, m);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		const struct known *k = &known[i];
 		struct finding f = {.id = k->id,

@@ -5,9 +5,9 @@
 #include "report/analysis/findings/findings_internal.h"
 #include "report/analysis/verdict/verdict.h"
 
-static const struct process *busiest(const struct model *m)
+static const struct model_process *busiest(const struct model *m)
 {
-	const struct process *best = NULL;
+	const struct model_process *best = NULL;
 
 	for (size_t i = 0; i < m->process_count; i++)
 		if (!best || m->processes[i].launches > best->launches)
@@ -15,23 +15,23 @@ static const struct process *busiest(const struct model *m)
 	return best;
 }
 
-void scene_set(struct scene *s, const struct model *m)
+void finding_set(struct finding_context *s, const struct model *m)
 {
-	*s = (struct scene){.m = m, .process = busiest(m), .steps = NAN};
-	s->h = &s->process->history;
-	size_t from = history_steady(s->h);
+	*s = (struct finding_context){.m = m, .process = busiest(m), .steps = NAN};
+	s->h = &s->process->call_log;
+	size_t from = call_log_steady(s->h);
 	s->count = s->h->count - from;
-	s->acts = s->h->acts + from;
+	s->call_events = s->h->call_events + from;
 	s->window = m->verdict.window > 0 ? m->verdict.window : m->host_window;
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
-		struct tally *t = &s->classes[a->class];
+		const struct call_event *a = &s->call_events[i];
+		struct finding_tally *t = &s->classes[a->class];
 		t->count++;
 		t->failed += a->result != 0;
 		t->ns += a->end - a->start;
 	}
 	if (s->count)
-		s->held = s->h->upto - fmax(s->acts[0].start, s->h->steady);
+		s->held = s->h->until - fmax(s->call_events[0].start, s->h->steady);
 	if (!(s->held > 0))
 		s->held = 0;
 	if (m->steps.source != STEPS_NONE && m->steps.duration.mean > 0)
@@ -72,25 +72,25 @@ double finding_median(double *values, size_t count)
 	return values[count / 2];
 }
 
-bool scene_is_long(const struct scene *s)
+bool finding_is_long(const struct finding_context *s)
 {
 	return s->window >= VERDICT_LEAST_WINDOW && s->held > 0;
 }
 
-bool scene_is_whole(const struct scene *s)
+bool finding_is_whole(const struct finding_context *s)
 {
 	return s->m->lost_share <= VERDICT_MOST_LOST;
 }
 
-const char *scene_estimated(const struct scene *s)
+const char *finding_estimated(const struct finding_context *s)
 {
 	return s->m->gpu.estimated ? "an estimated " : "";
 }
 
 /* What the devices idled after start-up, by the time slices; NaN = not known. */
-static double steady_idle(const struct scene *s)
+static double steady_idle(const struct finding_context *s)
 {
-	const struct picture *p = &s->process->picture;
+	const struct overview *p = &s->process->overview;
 	double idle = 0;
 
 	if (!p->count || !p->device_count)
@@ -104,9 +104,9 @@ static double steady_idle(const struct scene *s)
 	return idle / (double)p->device_count;
 }
 
-double scene_idle(const struct scene *s)
+double finding_idle(const struct finding_context *s)
 {
-	const struct gpu_busy *b = &s->m->gpu.busy;
+	const struct model_gpu_busy *b = &s->m->gpu.busy;
 	double idle = 0;
 
 	if (!s->m->gpu.has_busy || !(b->window > 0) || !(s->window > 0))
@@ -118,12 +118,12 @@ double scene_idle(const struct scene *s)
 	return fmin(1, (s->m->process_count == 1 ? fmin(idle, steady_idle(s)) : idle) / s->window);
 }
 
-double scene_share(const struct scene *s, double ns)
+double finding_share(const struct finding_context *s, double ns)
 {
 	return s->held > 0 ? fmin(1, ns / s->held) : NAN;
 }
 
-char *scene_rate(const struct scene *s, double count)
+char *finding_rate(const struct finding_context *s, double count)
 {
 	if (s->steps > 0)
 		return alloc_format("%.3g a step", count / s->steps);

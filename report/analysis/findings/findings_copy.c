@@ -9,13 +9,13 @@
 /* ---- pageable memory ---- */
 
 /* By the exact counters: async copies between host and device, and those of pageable memory. */
-static struct copy pageable(const struct model *m, uint64_t *async)
+static struct model_copy pageable(const struct model *m, uint64_t *async)
 {
-	struct copy sum = {0};
+	struct model_copy sum = {0};
 
 	*async = 0;
 	for (size_t i = 0; i < m->copy_count; i++) {
-		const struct copy *c = &m->copies[i];
+		const struct model_copy *c = &m->copies[i];
 		if (!c->async || (c->direction != SPY_DIR_HTOD && c->direction != SPY_DIR_DTOH))
 			continue;
 		*async += c->count;
@@ -28,19 +28,19 @@ static struct copy pageable(const struct model *m, uint64_t *async)
 	return sum;
 }
 
-bool find_pageable_async_copy(const struct scene *s, struct finding *f)
+bool find_pageable_async_copy(const struct finding_context *s, struct finding *f)
 {
 	char bytes[UNIT_BYTES], share[UNIT_BYTES], time[UNIT_BYTES];
 	uint64_t async;
-	struct copy all = pageable(s->m, &async);
+	struct model_copy all = pageable(s->m, &async);
 	double ns = 0, whole = s->held;
 
 	if (!all.count)
 		return false;
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
-		if (act_is_host_copy(a) && a->async && a->memory == SPY_MEM_PAGEABLE)
-			ns += act_ns(a);
+		const struct call_event *a = &s->call_events[i];
+		if (call_event_is_host_copy(a) && a->async && a->memory == SPY_MEM_PAGEABLE)
+			ns += call_event_ns(a);
 	}
 	if (!(whole > 0)) { /* nothing is held of it: the whole window */
 		ns = all.total;
@@ -76,12 +76,12 @@ struct small {
 	double bytes, api, gpu; /* of those behind the first of a row; GPU time where known */
 };
 
-static bool is_small(const struct act *a)
+static bool is_small(const struct call_event *a)
 {
 	return a->kind == TF_WORK_COPY && a->items == 1 && a->bytes <= SMALL_COPY;
 }
 
-static void add_small(struct small *to, struct row *row, const struct act *a)
+static void add_small(struct small *to, struct row *row, const struct call_event *a)
 {
 	if (!row->length || row->direction != a->direction) {
 		*row = (struct row){1, a->direction};
@@ -93,21 +93,21 @@ static void add_small(struct small *to, struct row *row, const struct act *a)
 	}
 	to->copies++;
 	to->bytes += (double)a->bytes;
-	to->api += act_ns(a);
+	to->api += call_event_ns(a);
 	to->gpu += a->gpu > 0 ? a->gpu : 0;
 }
 
-static struct small small_copies(const struct scene *s)
+static struct small small_copies(const struct finding_context *s)
 {
 	struct small sum = {0};
 	struct row *rows = alloc_zeroed(s->h->stream_count + 1, sizeof(*rows));
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
+		const struct call_event *a = &s->call_events[i];
 		if (a->class == SPY_CLASS_SYNC)
 			for (size_t k = 0; k < s->h->stream_count; k++)
 				rows[k].length = 0;
-		if (a->kind == TF_WORK_NONE || a->stream == HISTORY_NONE)
+		if (a->kind == TF_WORK_NONE || a->stream == CALL_LOG_NONE)
 			continue;
 		if (is_small(a))
 			add_small(&sum, &rows[a->stream], a);
@@ -118,7 +118,7 @@ static struct small small_copies(const struct scene *s)
 	return sum;
 }
 
-bool find_many_small_copies(const struct scene *s, struct finding *f)
+bool find_many_small_copies(const struct finding_context *s, struct finding *f)
 {
 	char bytes[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES], span[SPAN_BYTES];
 	struct small sum = small_copies(s);
@@ -136,7 +136,7 @@ bool find_many_small_copies(const struct scene *s, struct finding *f)
 	        steady_span(s, span), (double)sum.copies / (double)sum.rows,
 	        unit_time_apart(each, sum.api / behind), unit_percent(share, sum.api, s->held));
 	return finding_tell(
-	        f, steady_stake(scene_share(s, fmax(sum.api, sum.gpu)), steady_kernels(s)), text);
+	        f, steady_stake(finding_share(s, fmax(sum.api, sum.gpu)), steady_kernels(s)), text);
 }
 
 /* ---- bandwidth ---- */
@@ -159,7 +159,7 @@ struct speed {
 	double best;      /* bytes a ns; 0 = none */
 };
 
-static bool is_large(const struct history_work *w)
+static bool is_large(const struct call_log_work *w)
 {
 	return w->kind == TF_WORK_COPY && w->memory == SPY_MEM_PINNED &&
 	       (w->direction == SPY_DIR_HTOD || w->direction == SPY_DIR_DTOH) &&
@@ -167,18 +167,18 @@ static bool is_large(const struct history_work *w)
 }
 
 /* Start-up has copies to compare with as well as the steady state has. */
-static void measure(const struct scene *s, struct speed *to)
+static void measure(const struct finding_context *s, struct speed *to)
 {
-	const struct history *h = s->h;
+	const struct call_log *h = s->h;
 
 	*to = (struct speed){.rows = alloc_zeroed(h->work_count + 1, sizeof(*to->rows)),
 	                     .steady = alloc_zeroed(h->work_count + 1, sizeof(*to->steady))};
 	for (size_t i = 0; i < h->count; i++) {
-		const struct act *a = &h->acts[i];
-		if (!act_is_host_copy(a) || a->work == HISTORY_NONE)
+		const struct call_event *a = &h->call_events[i];
+		if (!call_event_is_host_copy(a) || a->work == CALL_LOG_NONE)
 			continue;
-		to->rows[a->work] |= act_named(s, a, "2D") || act_named(s, a, "3D");
-		to->steady[a->work] += a >= s->acts ? a->items : 0;
+		to->rows[a->work] |= call_event_named(s, a, "2D") || call_event_named(s, a, "3D");
+		to->steady[a->work] += a >= s->call_events ? a->items : 0;
 	}
 	for (size_t i = 0; i < h->work_count; i++)
 		if (is_large(&h->works[i]) && !to->rows[i])
@@ -186,18 +186,18 @@ static void measure(const struct scene *s, struct speed *to)
 }
 
 /* ns that the bytes need at the best bandwidth; NaN where there is nothing to compare with. */
-static double needed(const struct speed *v, const struct history *h, size_t work)
+static double needed(const struct speed *v, const struct call_log *h, size_t work)
 {
 	double best = v->best > 0 ? v->best : v->rows[work] ? USUAL_BANDWIDTH : NAN;
 
 	return COPY_EXTRA + (double)h->works[work].bytes / best;
 }
 
-bool find_low_bandwidth_copy(const struct scene *s, struct finding *f)
+bool find_low_bandwidth_copy(const struct finding_context *s, struct finding *f)
 {
 	static const char *const names[] = {[SPY_DIR_HTOD] = "HtoD", [SPY_DIR_DTOH] = "DtoH"};
-	const struct history *h = s->h;
-	const struct history_work *worst = NULL;
+	const struct call_log *h = s->h;
+	const struct call_log_work *worst = NULL;
 	char bytes[UNIT_BYTES], than[96], span[SPAN_BYTES];
 	double lost = 0, most = 0;
 	uint64_t count = 0;
@@ -205,7 +205,7 @@ bool find_low_bandwidth_copy(const struct scene *s, struct finding *f)
 
 	measure(s, &v);
 	for (size_t i = 0; i < h->work_count; i++) {
-		const struct history_work *w = &h->works[i];
+		const struct call_log_work *w = &h->works[i];
 		double need = is_large(w) ? needed(&v, h, i) : NAN;
 		if (!v.steady[i] || !(w->low > FAR_UNDER * need))
 			continue;
@@ -232,5 +232,5 @@ bool find_low_bandwidth_copy(const struct scene *s, struct finding *f)
 	                          unit_bytes(bytes, (double)worst->bytes), steady_span(s, span),
 	                          (double)worst->bytes / worst->mean,
 	                          worst->exact ? "" : " (estimated)", than);
-	return finding_tell(f, steady_stake(scene_share(s, lost), steady_kernels(s)), text);
+	return finding_tell(f, steady_stake(finding_share(s, lost), steady_kernels(s)), text);
 }

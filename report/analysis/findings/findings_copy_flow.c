@@ -5,9 +5,9 @@
 #include "report/analysis/findings/findings_internal.h"
 #include "report/base/units.h"
 
-static double longer(const struct act *a)
+static double longer(const struct call_event *a)
 {
-	return a->gpu > act_ns(a) ? a->gpu : act_ns(a);
+	return a->gpu > call_event_ns(a) ? a->gpu : call_event_ns(a);
 }
 
 /* ---- the same memory both ways ---- */
@@ -17,7 +17,7 @@ static double longer(const struct act *a)
 
 struct way { /* a copy between host and device */
 	uint64_t device, host, bytes;
-	const struct act *act;
+	const struct call_event *act;
 };
 
 static int by_memory(const void *a, const void *b)
@@ -41,15 +41,15 @@ struct round_trips {
 };
 
 /* A trip: from device to host, and the next copy of the same bytes goes where they came from. */
-static void find_round_trips(const struct scene *s, struct round_trips *to)
+static void find_round_trips(const struct finding_context *s, struct round_trips *to)
 {
 	struct way *ways = alloc_zeroed(s->count + 1, sizeof(*ways));
 	size_t count = 0;
 
 	*to = (struct round_trips){0};
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
-		if (!act_is_host_copy(a) || !a->address || !a->source)
+		const struct call_event *a = &s->call_events[i];
+		if (!call_event_is_host_copy(a) || !a->address || !a->source)
 			continue;
 		bool down = a->direction == SPY_DIR_DTOH;
 		ways[count++] = (struct way){.device = down ? a->source : a->address,
@@ -73,7 +73,7 @@ static void find_round_trips(const struct scene *s, struct round_trips *to)
 	free(ways);
 }
 
-bool find_copy_back_and_forth(const struct scene *s, struct finding *f)
+bool find_copy_back_and_forth(const struct finding_context *s, struct finding *f)
 {
 	char bytes[UNIT_BYTES], share[UNIT_BYTES], span[SPAN_BYTES];
 	struct round_trips trips;
@@ -81,7 +81,7 @@ bool find_copy_back_and_forth(const struct scene *s, struct finding *f)
 	find_round_trips(s, &trips);
 	if (trips.count < TRIPS_LEAST || !(s->held > 0))
 		return false;
-	char *rate = scene_rate(s, (double)trips.count);
+	char *rate = finding_rate(s, (double)trips.count);
 	const char *who = trips.timed == trips.count ? "" : "the host ",
 	           *how = trips.timed < trips.count ? "; its GPU time is not known"
 	                  : s->m->gpu.estimated     ? " (estimated)"
@@ -94,7 +94,7 @@ bool find_copy_back_and_forth(const struct scene *s, struct finding *f)
 	        unit_bytes(bytes, (double)trips.bytes / (double)trips.count), who,
 	        unit_percent(share, fmin(trips.ns, s->held), s->held), how);
 	free(rate);
-	return finding_tell(f, steady_stake(scene_share(s, trips.ns), steady_kernels(s)), text);
+	return finding_tell(f, steady_stake(finding_share(s, trips.ns), steady_kernels(s)), text);
 }
 
 /* ---- copies that nothing runs beside ---- */
@@ -120,45 +120,45 @@ struct transfers {
 #define NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
 
 /* Whether work in one of these streams waits for work in the other. */
-static bool in_order(const struct history *h, uint32_t x, uint32_t y)
+static bool in_order(const struct call_log *h, uint32_t x, uint32_t y)
 {
-	if (x == y || x == HISTORY_NONE || y == HISTORY_NONE)
+	if (x == y || x == CALL_LOG_NONE || y == CALL_LOG_NONE)
 		return true;
 	return (h->streams[x].flags & TF_STREAM_LEGACY && !(h->streams[y].flags & NON_BLOCKING)) ||
 	       (h->streams[y].flags & TF_STREAM_LEGACY && !(h->streams[x].flags & NON_BLOCKING));
 }
 
-static bool is_kernel(const struct act *a)
+static bool is_kernel(const struct call_event *a)
 {
 	return a->kind == TF_WORK_KERNEL || a->kind == TF_WORK_GRAPH;
 }
 
-static bool is_transfer(const struct act *a)
+static bool is_transfer(const struct call_event *a)
 {
-	return act_is_host_copy(a) && a->memory == SPY_MEM_PINNED && a->bytes >= TRANSFER &&
+	return call_event_is_host_copy(a) && a->memory == SPY_MEM_PINNED && a->bytes >= TRANSFER &&
 	       a->gpu > 0;
 }
 
-/* By act: the stream of the next kernel; HISTORY_NONE where there is none. */
-static uint32_t *kernels_after(const struct scene *s)
+/* By act: the stream of the next kernel; CALL_LOG_NONE where there is none. */
+static uint32_t *kernels_after(const struct finding_context *s)
 {
-	uint32_t *after = alloc_zeroed(s->count + 1, sizeof(*after)), next = HISTORY_NONE;
+	uint32_t *after = alloc_zeroed(s->count + 1, sizeof(*after)), next = CALL_LOG_NONE;
 
 	for (size_t i = s->count; i-- > 0;) {
 		after[i] = next;
-		if (is_kernel(&s->acts[i]))
-			next = s->acts[i].stream;
+		if (is_kernel(&s->call_events[i]))
+			next = s->call_events[i].stream;
 	}
 	return after;
 }
 
-static struct transfers transfers(const struct scene *s)
+static struct transfers transfers(const struct finding_context *s)
 {
 	struct transfers t = {0};
-	uint32_t *after = kernels_after(s), before = HISTORY_NONE;
+	uint32_t *after = kernels_after(s), before = CALL_LOG_NONE;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
+		const struct call_event *a = &s->call_events[i];
 		if (is_kernel(a))
 			before = a->stream;
 		if (!is_transfer(a))
@@ -182,14 +182,14 @@ static double devices(const struct model *m)
 	return fmax(1, known);
 }
 
-static bool overlaps(const struct gpu_busy *b, const struct transfers *t)
+static bool overlaps(const struct model_gpu_busy *b, const struct transfers *t)
 {
 	double enough = t->ordered > t->all / 2 ? OVERLAPS : OVERLAPS_FREE;
 
 	return t->ordered < ORDERED * t->all && b->overlap > enough * b->possible;
 }
 
-static char *overlap_text(const struct gpu_busy *b, const struct transfers *t)
+static char *overlap_text(const struct model_gpu_busy *b, const struct transfers *t)
 {
 	char share[UNIT_BYTES];
 
@@ -204,7 +204,7 @@ static char *overlap_text(const struct gpu_busy *b, const struct transfers *t)
  * Perfectly overlapped, the longest of kernels, copies to and copies from the device remains. No
  * more is at stake than copies take while no kernel runs.
  */
-bool find_copy_not_overlapped(const struct scene *s, struct finding *f)
+bool find_copy_not_overlapped(const struct finding_context *s, struct finding *f)
 {
 	char alone[UNIT_BYTES], kernels[UNIT_BYTES];
 	double busy = steady_busy(s) * s->held, running = steady_kernels(s) * s->held;
@@ -226,6 +226,6 @@ bool find_copy_not_overlapped(const struct scene *s, struct finding *f)
 	        unit_percent(alone, exposed, s->held), unit_percent(kernels, running, s->held),
 	        s->m->gpu.estimated ? "estimated" : "measured", why);
 	free(why);
-	return finding_tell(f, scene_share(s, fmin(exposed, busy - longest)), text) &&
+	return finding_tell(f, finding_share(s, fmin(exposed, busy - longest)), text) &&
 	       f->share >= FINDING_MEDIUM;
 }

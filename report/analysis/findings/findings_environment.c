@@ -5,12 +5,12 @@
 #include "report/model/environment.h"
 #include "report/analysis/findings/findings_internal.h"
 
-bool find_environment(const struct scene *s, struct finding *f)
+bool find_environment(const struct finding_context *s, struct finding *f)
 {
-	struct environment_troubles t;
+	struct environment_anomalies t;
 	char *text = NULL;
 
-	if (environment_troubles(s->m, &t)) {
+	if (environment_anomalies(s->m, &t)) {
 		for (size_t i = 0; i < t.count; i++) {
 			char *longer = text ? alloc_format("%s %s", text, t.texts[i])
 			                    : alloc_format("%s", t.texts[i]);
@@ -19,7 +19,7 @@ bool find_environment(const struct scene *s, struct finding *f)
 		}
 	}
 	double throttled = t.throttled_share;
-	environment_troubles_free(&t);
+	environment_anomalies_free(&t);
 	if (!text)
 		return false;
 	/* Clocks that are held down make all of the GPU's time longer; the rest may or may not. */

@@ -43,7 +43,7 @@ static void add_gap(struct gaps *g, double *by_thread, uint16_t thread, double n
 }
 
 /* Times between the calls of threads that give work, as far as the GPU had none then. */
-static struct gaps find_gaps(const struct scene *s)
+static struct gaps find_gaps(const struct finding_context *s)
 {
 	struct gaps g = {0};
 	size_t threads = s->h->thread_count;
@@ -54,12 +54,12 @@ static struct gaps find_gaps(const struct scene *s)
 	struct flow flow;
 
 	for (size_t i = 0; i < s->count; i++)
-		gives[s->acts[i].thread] |= flow_is_work(&s->acts[i]);
+		gives[s->call_events[i].thread] |= flow_is_work(&s->call_events[i]);
 	flow_start(&flow, s->h, true);
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
+		const struct call_event *a = &s->call_events[i];
 		double to = a->start - a->ours, from = last[a->thread];
-		double idle = to - fmax(from, flow_ends(&flow, a->device, HISTORY_NONE));
+		double idle = to - fmax(from, flow_ends(&flow, a->device, CALL_LOG_NONE));
 		/* An answer "not ready" says that the GPU had work. */
 		if (asked[a->thread])
 			idle = 0;
@@ -83,33 +83,33 @@ static struct gaps find_gaps(const struct scene *s)
 	return g;
 }
 
-static bool are_regular(const struct scene *s, const struct gaps *g)
+static bool are_regular(const struct finding_context *s, const struct gaps *g)
 {
 	return (s->steps > 0 && (double)g->count >= STEPS_LEAST * s->steps) ||
 	       (double)g->count * PIECES_MOST >= g->pieces;
 }
 
-bool find_host_starves_gpu(const struct scene *s, struct finding *f)
+bool find_host_starves_gpu(const struct finding_context *s, struct finding *f)
 {
-	const struct gpu_busy *b = &s->m->gpu.busy;
+	const struct model_gpu_busy *b = &s->m->gpu.busy;
 	char share[UNIT_BYTES], mean[UNIT_BYTES], longest[GAPS_TOLD][UNIT_BYTES];
 
-	if (!s->m->gpu.has_busy || !scene_is_long(s) || !scene_is_whole(s) || !(b->window > 0))
+	if (!s->m->gpu.has_busy || !finding_is_long(s) || !finding_is_whole(s) || !(b->window > 0))
 		return false;
 	struct gaps g = find_gaps(s);
 	/* The timeline, of the whole window, and the recent calls must both say so. */
 	double idle =
-	        fmin(finding_known(b->by[TF_IDLE_OUTSIDE]) / b->window, scene_share(s, g.idle));
+	        fmin(finding_known(b->by[TF_IDLE_OUTSIDE]) / b->window, finding_share(s, g.idle));
 	if (g.count < FEW_GAPS || !(idle >= (are_regular(s, &g) ? FINDING_MEDIUM : FINDING_HIGH)))
 		return false;
 	for (int i = 0; i < GAPS_TOLD; i++)
 		unit_time_apart(longest[i], g.longest[i]);
-	const struct history_thread *t = &s->h->threads[g.thread];
-	char *rate = scene_rate(s, (double)g.count);
+	const struct call_log_thread *t = &s->h->threads[g.thread];
+	char *rate = finding_rate(s, (double)g.count);
 	char *text = alloc_format(
 	        "The GPU had nothing to do for %s%s %% of the steady time while thread %s (%llu) "
 	        "was outside CUDA: %zu times (%s), for %s on average and %s, %s and %s at most.",
-	        scene_estimated(s), unit_percent(share, idle, 1), t->name,
+	        finding_estimated(s), unit_percent(share, idle, 1), t->name,
 	        (unsigned long long)t->tid, g.count, rate,
 	        unit_time_apart(mean, g.idle / (double)g.count), longest[0], longest[1],
 	        longest[2]);
@@ -133,12 +133,12 @@ static bool is_question(const char *name, uint8_t class)
 }
 
 /* Time from the first to the last of questions that nothing else of the thread came between. */
-static double time_in_loops(const struct scene *s)
+static double time_in_loops(const struct finding_context *s)
 {
 	double *last = alloc_zeroed(s->h->thread_count + 1, sizeof(*last)), sum = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
+		const struct call_event *a = &s->call_events[i];
 		bool asks = is_question(s->h->calls[a->call].name, a->class);
 		if (asks)
 			sum += a->end - (last[a->thread] > 0 ? last[a->thread] : a->start);
@@ -148,18 +148,18 @@ static double time_in_loops(const struct scene *s)
 	return sum;
 }
 
-bool find_polling(const struct scene *s, struct finding *f)
+bool find_polling(const struct finding_context *s, struct finding *f)
 {
 	const struct model *m = s->m;
-	const struct totals *t = &m->totals;
+	const struct model_totals *t = &m->totals;
 	double pieces = (double)t->launches + (double)t->graph_launches + (double)t->copies +
 	                (double)t->sets;
 	char share[UNIT_BYTES], inside[UNIT_BYTES];
-	const struct api *most = NULL;
+	const struct model_api *most = NULL;
 	double asked = 0, ns = 0;
 
 	for (size_t i = 0; i < m->api_count; i++) {
-		const struct api *a = &m->apis[i];
+		const struct model_api *a = &m->apis[i];
 		if (!is_question(a->name, a->class))
 			continue;
 		asked += (double)a->calls;
@@ -172,7 +172,7 @@ bool find_polling(const struct scene *s, struct finding *f)
 		return false;
 	/* Records of a fast loop may be lost; the counts are exact, and their time the least. */
 	double took =
-	        fmin(1, fmax(ns / s->window, finding_known(scene_share(s, time_in_loops(s)))));
+	        fmin(1, fmax(ns / s->window, finding_known(finding_share(s, time_in_loops(s)))));
 	char *text = alloc_format(
 	        "%.0f questions, %.0f for each piece of work, most of them %s (%llu); they take %s "
 	        "in all, and the loops around them %s %% of the steady time of a core.",
@@ -190,9 +190,9 @@ bool find_polling(const struct scene *s, struct finding *f)
 #define FAILURES_TOLD 3
 
 /* "cudaMalloc 10 times (cudaErrorMemoryAllocation)" (free it) */
-static char *failure_text(const struct model *m, const struct failure *x)
+static char *failure_text(const struct model *m, const struct model_failure *x)
 {
-	const struct api *a = &m->apis[x->api];
+	const struct model_api *a = &m->apis[x->api];
 	const char *name = error_name(a->level, x->result);
 	char *code = name ? alloc_copy(name, strlen(name)) : alloc_format("error %d", x->result);
 	char *text = alloc_format("%s %llu time%s (%s)", a->name, (unsigned long long)x->count,
@@ -203,12 +203,12 @@ static char *failure_text(const struct model *m, const struct failure *x)
 }
 
 /* The failure with the largest count below `than` in the order of counts and places; NULL: none. */
-static const struct failure *next_failure(const struct model *m, const struct failure *than)
+static const struct model_failure *next_failure(const struct model *m, const struct model_failure *than)
 {
-	const struct failure *best = NULL;
+	const struct model_failure *best = NULL;
 
 	for (size_t i = 0; i < m->failure_count; i++) {
-		const struct failure *x = &m->failures[i];
+		const struct model_failure *x = &m->failures[i];
 		bool after =
 		        !than || x->count < than->count || (x->count == than->count && x > than);
 		if (after && (!best || x->count > best->count))
@@ -220,7 +220,7 @@ static const struct failure *next_failure(const struct model *m, const struct fa
 static char *failures_text(const struct model *m)
 {
 	char *text = NULL;
-	const struct failure *x = NULL;
+	const struct model_failure *x = NULL;
 
 	for (int i = 0; i < FAILURES_TOLD && (x = next_failure(m, x)); i++) {
 		char *one = failure_text(m, x), *more = text ? alloc_format("%s, %s", text, one)
@@ -250,7 +250,7 @@ static enum finding_severity severity_of(const struct model *m)
 	return SEVERITY_LOW;
 }
 
-bool find_failed_calls(const struct scene *s, struct finding *f)
+bool find_failed_calls(const struct finding_context *s, struct finding *f)
 {
 	const struct model *m = s->m;
 	char first[UNIT_BYTES];

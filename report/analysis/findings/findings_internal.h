@@ -15,7 +15,7 @@
 #include "report/analysis/findings/findings.h"
 #include "report/model/model.h"
 
-struct tally { /* calls of one sort in the steady state that is held */
+struct finding_tally { /* calls of one sort in the steady state that is held */
 	uint64_t count, failed;
 	double ns; /* API time */
 };
@@ -24,17 +24,17 @@ struct tally { /* calls of one sort in the steady state that is held */
  * The run as detectors see it. Exact figures are the model's; what came when is told by the recent
  * calls of one process: that which gave the GPU most work.
  */
-struct scene {
+struct finding_context {
 	const struct model *m;
-	const struct process *process;
-	const struct history *h;
-	const struct act *acts; /* of the steady state: h->acts from there on */
+	const struct model_process *process;
+	const struct call_log *h;
+	const struct call_event *call_events; /* of the steady state: h->acts from there on */
 	size_t count;
 	double held;   /* ns that these cover; 0 where there are none */
 	double window; /* the steady window that the verdict judged, ns; of all processes as `host`
 	                */
 	double steps;  /* steps in the time held; NaN where there are none */
-	struct tally classes[SPY_CLASS_COUNT];
+	struct finding_tally classes[SPY_CLASS_COUNT];
 };
 
 /* Least share of the steady window that is worth a finding, and those of its severities; of the
@@ -45,10 +45,10 @@ struct scene {
 /* A kernel's gain is told of it being so many times as fast. */
 #define FINDING_FASTER 2.0
 
-typedef bool finder(const struct scene *s, struct finding *f);
+typedef bool finder(const struct finding_context *s, struct finding *f);
 
 /* The run of a finished model, which has a process. */
-void scene_set(struct scene *s, const struct model *m);
+void finding_set(struct finding_context *s, const struct model *m);
 
 /* Takes the evidence over; returns whether the share is worth telling. */
 bool finding_tell(struct finding *f, double share, char *evidence);
@@ -64,18 +64,18 @@ double finding_known(double ns);
 /* The middle one; sorts them. NaN where there are none. */
 double finding_median(double *values, size_t count);
 /* Whether the steady window is long enough for shares of it to mean something. */
-bool scene_is_long(const struct scene *s);
+bool finding_is_long(const struct finding_context *s);
 /* Whether so few records were lost that what is between two of them was really there. */
-bool scene_is_whole(const struct scene *s);
+bool finding_is_whole(const struct finding_context *s);
 /* "an estimated " where times on the GPU are, else "". */
-const char *scene_estimated(const struct scene *s);
+const char *finding_estimated(const struct finding_context *s);
 /* The GPU idled because of the host (not for work in another stream, not for unknown reasons), as a
  * share of the steady window; NaN where that is not known. */
-double scene_idle(const struct scene *s);
+double finding_idle(const struct finding_context *s);
 /* So much of the time held, as a share of it; NaN where nothing is held. */
-double scene_share(const struct scene *s, double ns);
+double finding_share(const struct finding_context *s, double ns);
 /* "3.1 a step" where steps are known, else "812 a second" (free it). */
-char *scene_rate(const struct scene *s, double count);
+char *finding_rate(const struct finding_context *s, double count);
 
 /* findings_sync.c */
 finder find_sync_too_early, find_implicit_sync;
@@ -97,8 +97,8 @@ finder find_sync_every_step;
 /* findings_steady.c: what several detectors ask. */
 
 /* The shares of the steady window in which the GPU had work, or ran kernels; NaN = not known. */
-double steady_busy(const struct scene *s);
-double steady_kernels(const struct scene *s);
+double steady_busy(const struct finding_context *s);
+double steady_kernels(const struct finding_context *s);
 /* What is left to gain of `share` where that much of the window is used anyhow (NaN = unknown). */
 double steady_stake(double share, double used);
 /*
@@ -106,14 +106,14 @@ double steady_stake(double share, double used);
  * the last 512 ms", or that there are more.
  */
 #define SPAN_BYTES 64
-const char *steady_span(const struct scene *s, char to[SPAN_BYTES]);
-double act_ns(const struct act *a); /* API time */
+const char *steady_span(const struct finding_context *s, char to[SPAN_BYTES]);
+double call_event_ns(const struct call_event *a); /* API time */
 /* Whether the name of the call has this part. */
-bool act_named(const struct scene *s, const struct act *a, const char *part);
+bool call_event_named(const struct finding_context *s, const struct call_event *a, const char *part);
 /* In the second half of what is held: what a program does once, at its start, is not. */
-bool act_late(const struct scene *s, const struct act *a);
+bool call_event_late(const struct finding_context *s, const struct call_event *a);
 /* A copy between host and device that was done. */
-bool act_is_host_copy(const struct act *a);
+bool call_event_is_host_copy(const struct call_event *a);
 
 /* findings_copy.c */
 finder find_pageable_async_copy, find_many_small_copies, find_low_bandwidth_copy;

@@ -16,13 +16,13 @@
 /* ---- many-short-launches ---- */
 
 /* How many launches the host does from one wait to the next, on average. */
-static double launches_between_waits(const struct scene *s)
+static double launches_between_waits(const struct finding_context *s)
 {
-	const struct totals *t = &s->m->totals;
+	const struct model_totals *t = &s->m->totals;
 	double launches = 0, waits = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
+		const struct call_event *a = &s->call_events[i];
 		if (a->kind == TF_WORK_KERNEL)
 			launches += a->items;
 		waits += flow_is_wait(a);
@@ -35,7 +35,7 @@ static double launches_between_waits(const struct scene *s)
 }
 
 /* " A sequence of 12 launches ...", or nothing (free it). */
-static char *sequence(const struct scene *s)
+static char *sequence(const struct finding_context *s)
 {
 	char share[UNIT_BYTES], time[UNIT_BYTES];
 	struct repeats r = repeats_find(s);
@@ -62,7 +62,7 @@ static char *sequence(const struct scene *s)
 	return all;
 }
 
-bool find_many_short_launches(const struct scene *s, struct finding *f)
+bool find_many_short_launches(const struct finding_context *s, struct finding *f)
 {
 	const struct model *m = s->m;
 	char launch[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES];
@@ -71,16 +71,16 @@ bool find_many_short_launches(const struct scene *s, struct finding *f)
 	double spent = fmin(finding_known(m->host.launch), idle);
 
 	if (!m->gpu.has_busy || !m->totals.launches || !(m->gpu.launched.mean < SHORT_KERNEL) ||
-	    !scene_is_long(s) || launches_between_waits(s) < LAUNCHES_LEAST ||
+	    !finding_is_long(s) || launches_between_waits(s) < LAUNCHES_LEAST ||
 	    spent < FINDING_MEDIUM * s->window)
 		return false;
-	char *rate = scene_rate(s, (double)s->classes[SPY_CLASS_LAUNCH].count),
+	char *rate = finding_rate(s, (double)s->classes[SPY_CLASS_LAUNCH].count),
 	     *repeats = sequence(s);
 	char *text = alloc_format(
 	        "%llu launches, %s; launching takes the host %s each and the GPU runs %s%s each; "
 	        "the GPU idled for %s %% of the steady window while the host launched.%s",
 	        (unsigned long long)m->totals.launches, rate,
-	        unit_time_apart(launch, m->gpu.launch_p50), scene_estimated(s),
+	        unit_time_apart(launch, m->gpu.launch_p50), finding_estimated(s),
 	        unit_time_apart(each, m->gpu.launched.mean), unit_percent(share, spent, s->window),
 	        repeats);
 	free(rate);
@@ -90,7 +90,7 @@ bool find_many_short_launches(const struct scene *s, struct finding *f)
 
 /* ---- launch-queue-full ---- */
 
-bool find_launch_queue_full(const struct scene *s, struct finding *f)
+bool find_launch_queue_full(const struct finding_context *s, struct finding *f)
 {
 	char share[UNIT_BYTES], time[UNIT_BYTES];
 	double full = fmin(finding_known(s->m->host.back_pressure), s->window);

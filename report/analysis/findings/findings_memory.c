@@ -6,7 +6,7 @@
 #include "report/base/units.h"
 
 /* What has no address is physical memory, whose mappings count. */
-static bool is_buffer(const struct act *a)
+static bool is_buffer(const struct call_event *a)
 {
 	return a->class == SPY_CLASS_ALLOC && !a->result && !(a->flags & TF_CAPTURED) && a->bytes &&
 	       a->address;
@@ -19,7 +19,7 @@ static bool is_buffer(const struct act *a)
 
 struct buffer { /* allocated or freed */
 	uint64_t bytes;
-	const struct act *act;
+	const struct call_event *act;
 };
 
 struct churn {
@@ -41,25 +41,25 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Buffers of one size: those allocated after one was freed could have had that. */
-static void add_size(struct churn *to, const struct scene *s, const struct buffer *b, size_t count)
+static void add_size(struct churn *to, const struct finding_context *s, const struct buffer *b, size_t count)
 {
 	uint64_t freed = 0, again = 0, left = 0;
 	double release = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct act *a = b[i].act;
+		const struct call_event *a = b[i].act;
 		if (a->is_free) {
 			freed++;
 			left++;
-			release += act_ns(a);
+			release += call_event_ns(a);
 			continue;
 		}
 		if (!left)
 			continue;
 		left--;
 		again++;
-		to->alloc += act_ns(a);
-		to->late += act_late(s, a);
+		to->alloc += call_event_ns(a);
+		to->late += call_event_late(s, a);
 	}
 	if (again)
 		to->release += release * (double)again / (double)freed;
@@ -70,14 +70,14 @@ static void add_size(struct churn *to, const struct scene *s, const struct buffe
 	}
 }
 
-static struct churn churn(const struct scene *s)
+static struct churn churn(const struct finding_context *s)
 {
 	struct churn sum = {0};
 	struct buffer *b = alloc_zeroed(s->count + 1, sizeof(*b));
 	size_t count = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
+		const struct call_event *a = &s->call_events[i];
 		if (is_buffer(a))
 			b[count++] = (struct buffer){a->bytes, a};
 	}
@@ -93,7 +93,7 @@ static struct churn churn(const struct scene *s)
 	return sum;
 }
 
-bool find_alloc_churn(const struct scene *s, struct finding *f)
+bool find_alloc_churn(const struct finding_context *s, struct finding *f)
 {
 	char bytes[UNIT_BYTES], alloc[UNIT_BYTES], release[UNIT_BYTES], share[UNIT_BYTES],
 	        span[SPAN_BYTES];
@@ -102,7 +102,7 @@ bool find_alloc_churn(const struct scene *s, struct finding *f)
 
 	if (c.again < CHURN_LEAST || c.late < CHURN_LEAST / 4 || !(s->held > 0))
 		return false;
-	char *rate = scene_rate(s, (double)c.again);
+	char *rate = finding_rate(s, (double)c.again);
 	char *text = alloc_format(
 	        "%llu allocations%s, %s, are of a size that was freed before (most often %s). They "
 	        "take the host %s and the frees, which may wait for the GPU, %s: %s %% of its "
@@ -111,7 +111,7 @@ bool find_alloc_churn(const struct scene *s, struct finding *f)
 	        unit_bytes(bytes, (double)c.bytes), unit_time_apart(alloc, c.alloc),
 	        unit_time_apart(release, c.release), unit_percent(share, ns, s->held));
 	free(rate);
-	return finding_tell(f, steady_stake(scene_share(s, ns), steady_busy(s)), text);
+	return finding_tell(f, steady_stake(finding_share(s, ns), steady_busy(s)), text);
 }
 
 /* ---- growth ---- */
@@ -130,12 +130,12 @@ bool find_alloc_churn(const struct scene *s, struct finding *f)
 /* A device that is full within so many ns is a matter of this run. */
 #define SOON 3600e9
 
-static bool is_device_memory(const struct act *a)
+static bool is_device_memory(const struct call_event *a)
 {
 	return is_buffer(a) && (a->memory == SPY_MEM_DEVICE || a->memory == SPY_MEM_MANAGED);
 }
 
-static double gained(const struct act *a)
+static double gained(const struct call_event *a)
 {
 	return a->is_free ? -(double)a->bytes : (double)a->bytes;
 }
@@ -156,19 +156,19 @@ static bool grows(const struct growth *g)
 	return g->sum >= GROWN_LEAST && least > 0 && least >= EVEN * most;
 }
 
-static struct growth growth(const struct scene *s)
+static struct growth growth(const struct finding_context *s)
 {
 	struct growth g = {0};
 	size_t last = 0;
 	double given = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
-		g.work += s->acts[i].kind != TF_WORK_NONE;
-		if (is_device_memory(&s->acts[i]) && !s->acts[i].is_free)
+		g.work += s->call_events[i].kind != TF_WORK_NONE;
+		if (is_device_memory(&s->call_events[i]) && !s->call_events[i].is_free)
 			last = i;
 	}
 	for (size_t i = 0; g.work > 0 && i <= last; i++) {
-		const struct act *a = &s->acts[i];
+		const struct call_event *a = &s->call_events[i];
 		given += a->kind != TF_WORK_NONE;
 		if (!is_device_memory(a))
 			continue;
@@ -181,22 +181,22 @@ static struct growth growth(const struct scene *s)
 }
 
 /* The most that was held at a time; NaN where calls may be missing. */
-static double peak(const struct history *h)
+static double peak(const struct call_log *h)
 {
 	double now = 0, most = 0;
 
 	if (!h->whole || h->lost)
 		return NAN;
 	for (size_t i = 0; i < h->count; i++) {
-		if (!is_device_memory(&h->acts[i]))
+		if (!is_device_memory(&h->call_events[i]))
 			continue;
-		now += gained(&h->acts[i]);
+		now += gained(&h->call_events[i]);
 		most = fmax(most, now);
 	}
 	return most;
 }
 
-static double device_memory(const struct process *p)
+static double device_memory(const struct model_process *p)
 {
 	double most = 0;
 
@@ -205,7 +205,7 @@ static double device_memory(const struct process *p)
 	return most > 0 ? most : NAN;
 }
 
-bool find_memory_growth(const struct scene *s, struct finding *f)
+bool find_memory_growth(const struct finding_context *s, struct finding *f)
 {
 	char grown[UNIT_BYTES], when[UNIT_BYTES], most[UNIT_BYTES], all[UNIT_BYTES],
 	        full_in[UNIT_BYTES], piece[UNIT_BYTES];

@@ -10,32 +10,32 @@
 /* So many in the second half of what is held: not the start-up alone. */
 #define LOADS_LATE 3u
 
-static bool is_load(const struct scene *s, const struct act *a)
+static bool is_load(const struct finding_context *s, const struct call_event *a)
 {
-	return act_named(s, a, "ModuleLoad") || act_named(s, a, "LibraryLoad") ||
-	       act_named(s, a, "LinkComplete");
+	return call_event_named(s, a, "ModuleLoad") || call_event_named(s, a, "LibraryLoad") ||
+	       call_event_named(s, a, "LinkComplete");
 }
 
-bool find_module_load_in_loop(const struct scene *s, struct finding *f)
+bool find_module_load_in_loop(const struct finding_context *s, struct finding *f)
 {
 	char time[UNIT_BYTES], share[UNIT_BYTES], each[UNIT_BYTES], span[SPAN_BYTES];
 	uint64_t loads = 0, late = 0;
 	double ns = 0, loading = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
+		const struct call_event *a = &s->call_events[i];
 		if (a->class != SPY_CLASS_MODULE || a->result)
 			continue;
-		ns += act_ns(a);
+		ns += call_event_ns(a);
 		if (!is_load(s, a))
 			continue;
 		loads++;
-		late += act_late(s, a);
-		loading += act_ns(a);
+		late += call_event_late(s, a);
+		loading += call_event_ns(a);
 	}
 	if (late < LOADS_LATE || !(s->held > 0))
 		return false;
-	char *rate = scene_rate(s, (double)loads);
+	char *rate = finding_rate(s, (double)loads);
 	char *text = alloc_format("%llu modules were loaded%s, %s, %s each; with looking up and "
 	                          "unloading that takes the "
 	                          "host %s, %s %% of its steady time.",
@@ -43,7 +43,7 @@ bool find_module_load_in_loop(const struct scene *s, struct finding *f)
 	                          unit_time_apart(each, loading / (double)loads),
 	                          unit_time_apart(time, ns), unit_percent(share, ns, s->held));
 	free(rate);
-	return finding_tell(f, steady_stake(scene_share(s, ns), steady_busy(s)), text);
+	return finding_tell(f, steady_stake(finding_share(s, ns), steady_busy(s)), text);
 }
 
 /* ---- first launches ---- */
@@ -62,20 +62,20 @@ static int by_length(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static bool is_launch(const struct act *a)
+static bool is_launch(const struct call_event *a)
 {
 	return a->class == SPY_CLASS_LAUNCH && !a->result && !(a->flags & TF_CAPTURED);
 }
 
 /* The median of launches that are not first ones, ns; NaN where there are none. */
-static double usual_launch(const struct scene *s)
+static double usual_launch(const struct finding_context *s)
 {
 	double *each = alloc_zeroed(s->count + 1, sizeof(*each)), median = NAN;
 	size_t count = 0;
 
 	for (size_t i = 0; i < s->count; i++)
-		if (is_launch(&s->acts[i]) && !(s->acts[i].flags & TF_FIRST))
-			each[count++] = act_ns(&s->acts[i]);
+		if (is_launch(&s->call_events[i]) && !(s->call_events[i].flags & TF_FIRST))
+			each[count++] = call_event_ns(&s->call_events[i]);
 	if (count) {
 		qsort(each, count, sizeof(*each), by_length);
 		median = each[count / 2];
@@ -84,18 +84,18 @@ static double usual_launch(const struct scene *s)
 	return median;
 }
 
-bool find_first_launch_cost(const struct scene *s, struct finding *f)
+bool find_first_launch_cost(const struct finding_context *s, struct finding *f)
 {
 	char each[UNIT_BYTES], other[UNIT_BYTES], sum[UNIT_BYTES], share[UNIT_BYTES];
-	double warm = s->h->upto - (1 - WARM) * s->held, first = 0, usual = usual_launch(s);
+	double warm = s->h->until - (1 - WARM) * s->held, first = 0, usual = usual_launch(s);
 	uint64_t firsts = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
+		const struct call_event *a = &s->call_events[i];
 		if (!is_launch(a) || !(a->flags & TF_FIRST) || a->start < warm)
 			continue;
 		firsts++;
-		first += act_ns(a);
+		first += call_event_ns(a);
 	}
 	double mean = first / (double)firsts;
 	if (firsts < FIRSTS_LEAST || !(s->held > 0) || !(usual > 0) ||
@@ -111,6 +111,6 @@ bool find_first_launch_cost(const struct scene *s, struct finding *f)
 	        unit_time_apart(other, usual), unit_time_apart(sum, ns),
 	        unit_percent(share, ns, s->held));
 	/* Few of all launches, yet each a request that is late: told however small the share. */
-	return finding_tell(f, scene_share(s, ns), text) ||
+	return finding_tell(f, finding_share(s, ns), text) ||
 	       finding_is(f, SEVERITY_INFO, f->share, f->evidence);
 }

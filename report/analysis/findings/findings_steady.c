@@ -9,20 +9,20 @@
 #define NEARLY_ALL 0.95
 
 /* `ns` of the devices' windows without start-up, as a share of these; start-up is idle. */
-static double share_of(const struct scene *s, double ns)
+static double share_of(const struct finding_context *s, double ns)
 {
-	const struct gpu_busy *b = &s->m->gpu.busy;
+	const struct model_gpu_busy *b = &s->m->gpu.busy;
 	double scale = b->window > 0 ? s->m->host_window / b->window : NAN;
 
 	return s->m->gpu.has_busy && s->window > 0 ? fmin(1, ns * scale / s->window) : NAN;
 }
 
-double steady_busy(const struct scene *s)
+double steady_busy(const struct finding_context *s)
 {
 	return share_of(s, s->m->gpu.busy.busy);
 }
 
-double steady_kernels(const struct scene *s)
+double steady_kernels(const struct finding_context *s)
 {
 	return share_of(s, s->m->gpu.busy.kernels);
 }
@@ -32,7 +32,7 @@ double steady_stake(double share, double used)
 	return used >= 0 ? fmax(0, fmin(share, 1 - used)) : share;
 }
 
-const char *steady_span(const struct scene *s, char to[SPAN_BYTES])
+const char *steady_span(const struct finding_context *s, char to[SPAN_BYTES])
 {
 	char time[UNIT_BYTES];
 
@@ -44,22 +44,22 @@ const char *steady_span(const struct scene *s, char to[SPAN_BYTES])
 	return to;
 }
 
-double act_ns(const struct act *a)
+double call_event_ns(const struct call_event *a)
 {
 	return a->end - a->start;
 }
 
-bool act_named(const struct scene *s, const struct act *a, const char *part)
+bool call_event_named(const struct finding_context *s, const struct call_event *a, const char *part)
 {
 	return strstr(s->h->calls[a->call].name, part) != NULL;
 }
 
-bool act_late(const struct scene *s, const struct act *a)
+bool call_event_late(const struct finding_context *s, const struct call_event *a)
 {
-	return a->start > s->h->upto - s->held / 2;
+	return a->start > s->h->until - s->held / 2;
 }
 
-bool act_is_host_copy(const struct act *a)
+bool call_event_is_host_copy(const struct call_event *a)
 {
 	return a->kind == TF_WORK_COPY &&
 	       (a->direction == SPY_DIR_HTOD || a->direction == SPY_DIR_DTOH);

@@ -15,7 +15,7 @@
 
 /* ---- device-sync-for-stream ---- */
 
-#define SEVERAL (HISTORY_NONE - 1) /* no index of a stream */
+#define SEVERAL (CALL_LOG_NONE - 1) /* no index of a stream */
 
 struct device_syncs {
 	double *single, *several; /* waits after work in one stream alone, in several; ns */
@@ -31,30 +31,30 @@ static void add_wait(struct device_syncs *d, bool single, double ns)
 	(*to)[(*count)++] = ns;
 }
 
-static struct device_syncs find_device_syncs(const struct scene *s)
+static struct device_syncs find_device_syncs(const struct finding_context *s)
 {
 	struct device_syncs d = {0};
-	uint32_t since = HISTORY_NONE; /* the stream that got work since the wait before */
+	uint32_t since = CALL_LOG_NONE; /* the stream that got work since the wait before */
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
-		if (flow_is_work(a) && a->stream != HISTORY_NONE)
-			since = since == HISTORY_NONE || since == a->stream ? a->stream : SEVERAL;
-		if (a->role != HISTORY_ROLE_SYNC_ALL || a->result)
+		const struct call_event *a = &s->call_events[i];
+		if (flow_is_work(a) && a->stream != CALL_LOG_NONE)
+			since = since == CALL_LOG_NONE || since == a->stream ? a->stream : SEVERAL;
+		if (a->role != CALL_LOG_ROLE_SYNC_ALL || a->result)
 			continue;
-		if (since != HISTORY_NONE)
+		if (since != CALL_LOG_NONE)
 			add_wait(&d, since != SEVERAL, a->end - a->start);
-		since = HISTORY_NONE;
+		since = CALL_LOG_NONE;
 	}
 	return d;
 }
 
-bool find_device_sync(const struct scene *s, struct finding *f)
+bool find_device_sync(const struct finding_context *s, struct finding *f)
 {
 	char one[UNIT_BYTES], several[UNIT_BYTES], share[UNIT_BYTES];
 	double longer = 0;
 
-	if (!scene_is_long(s) || !scene_is_whole(s))
+	if (!finding_is_long(s) || !finding_is_whole(s))
 		return false;
 	struct device_syncs d = find_device_syncs(s);
 	size_t all = d.single_count + d.several_count;
@@ -72,7 +72,7 @@ bool find_device_sync(const struct scene *s, struct finding *f)
 	        "save up to %s %% of the steady time.",
 	        all, d.single_count, unit_time_apart(one, usual), unit_time_apart(several, middle),
 	        unit_percent(share, longer, s->held));
-	return finding_tell(f, scene_share(s, longer), text) && f->share >= FINDING_MEDIUM;
+	return finding_tell(f, finding_share(s, longer), text) && f->share >= FINDING_MEDIUM;
 }
 
 /* ---- legacy-stream-serializes ---- */
@@ -83,15 +83,15 @@ struct schedule {
 };
 
 /* How long the device needs for its work, if the host gives it in time. */
-static struct schedule schedule_of(const struct scene *s, uint32_t device, bool alone)
+static struct schedule schedule_of(const struct finding_context *s, uint32_t device, bool alone)
 {
 	struct flow flow;
 
 	flow_start(&flow, s->h, false);
 	flow.alone = alone;
 	for (size_t i = 0; i < s->count; i++)
-		flow_add(&flow, &s->acts[i]);
-	double ends = fmax(flow.base, flow_ends(&flow, device, HISTORY_NONE));
+		flow_add(&flow, &s->call_events[i]);
+	double ends = fmax(flow.base, flow_ends(&flow, device, CALL_LOG_NONE));
 	struct schedule to = {.ns = flow.full ? NAN : ends,
 	                      .unknown = flow.pieces > 0 ? flow.unknown / flow.pieces : 1};
 	flow_end(&flow);
@@ -99,13 +99,13 @@ static struct schedule schedule_of(const struct scene *s, uint32_t device, bool 
 }
 
 /* Pieces in a device's legacy default stream, and how many blocking streams have work beside it. */
-static uint64_t legacy_pieces(const struct scene *s, uint32_t *device, uint32_t *blocking)
+static uint64_t legacy_pieces(const struct finding_context *s, uint32_t *device, uint32_t *blocking)
 {
 	uint64_t *pieces = alloc_zeroed(s->h->stream_count + 1, sizeof(*pieces)), most = 0;
 
 	for (size_t i = 0; i < s->count; i++)
-		if (flow_is_work(&s->acts[i]) && s->acts[i].stream != HISTORY_NONE)
-			pieces[s->acts[i].stream]++;
+		if (flow_is_work(&s->call_events[i]) && s->call_events[i].stream != CALL_LOG_NONE)
+			pieces[s->call_events[i].stream]++;
 	for (size_t i = 0; i < s->h->stream_count; i++) {
 		if (!(s->h->streams[i].flags & TF_STREAM_LEGACY) || pieces[i] <= most)
 			continue;
@@ -120,12 +120,12 @@ static uint64_t legacy_pieces(const struct scene *s, uint32_t *device, uint32_t 
 	return most;
 }
 
-bool find_legacy_stream(const struct scene *s, struct finding *f)
+bool find_legacy_stream(const struct finding_context *s, struct finding *f)
 {
 	char before[UNIT_BYTES], after[UNIT_BYTES];
 	uint32_t device = 0, blocking = 0;
 
-	if (!scene_is_long(s))
+	if (!finding_is_long(s))
 		return false;
 	uint64_t pieces = legacy_pieces(s, &device, &blocking);
 	if (pieces < FEW_CALLS || !blocking)
@@ -137,8 +137,8 @@ bool find_legacy_stream(const struct scene *s, struct finding *f)
 	        "%llu pieces of work in the legacy default stream stand between the work of %u "
 	        "blocking stream%s: one after the other it takes the GPU %s%s, side by side, where "
 	        "nothing depends on that order, %s.",
-	        (unsigned long long)pieces, blocking, blocking == 1 ? "" : "s", scene_estimated(s),
+	        (unsigned long long)pieces, blocking, blocking == 1 ? "" : "s", finding_estimated(s),
 	        unit_time_apart(before, with.ns), unit_time_apart(after, alone.ns));
-	return finding_tell(f, scene_share(s, fmax(0, with.ns - alone.ns)), text) &&
+	return finding_tell(f, finding_share(s, fmax(0, with.ns - alone.ns)), text) &&
 	       f->share >= FINDING_MEDIUM;
 }

@@ -15,34 +15,34 @@
 /* Of a call that is not there to wait: less is no wait (ns). */
 #define SHORT_WAIT 1e3
 
-static uint64_t pieces_of(const struct scene *s)
+static uint64_t pieces_of(const struct finding_context *s)
 {
 	uint64_t pieces = 0;
 
 	for (size_t i = 0; i < s->count; i++)
-		pieces += flow_is_work(&s->acts[i]);
+		pieces += flow_is_work(&s->call_events[i]);
 	return pieces;
 }
 
 /* ---- sync-every-step ---- */
 
-bool find_sync_every_step(const struct scene *s, struct finding *f)
+bool find_sync_every_step(const struct finding_context *s, struct finding *f)
 {
 	char share[UNIT_BYTES], waits[UNIT_BYTES];
-	const struct tally *t = &s->classes[SPY_CLASS_SYNC];
+	const struct finding_tally *t = &s->classes[SPY_CLASS_SYNC];
 	uint64_t turns = t->count - t->failed;
-	double each = turns ? (double)pieces_of(s) / (double)turns : INFINITY, idle = scene_idle(s);
+	double each = turns ? (double)pieces_of(s) / (double)turns : INFINITY, idle = finding_idle(s);
 
-	if (!scene_is_long(s) || isnan(idle) || turns < FEW_WAITS || each > FEW_PIECES)
+	if (!finding_is_long(s) || isnan(idle) || turns < FEW_WAITS || each > FEW_PIECES)
 		return false;
-	char *rate = scene_rate(s, (double)turns);
+	char *rate = finding_rate(s, (double)turns);
 	char *text = alloc_format(
 	        "%llu waits, %s, one for every %.3g pieces of work; they take %s %% of the host's "
 	        "steady time, and the GPU idles because of the host for %s%s %% of the window.",
 	        (unsigned long long)turns, rate, each, unit_percent(waits, t->ns, s->held),
-	        scene_estimated(s), unit_percent(share, idle, 1));
+	        finding_estimated(s), unit_percent(share, idle, 1));
 	free(rate);
-	return finding_tell(f, fmin(scene_share(s, t->ns), idle), text) &&
+	return finding_tell(f, fmin(finding_share(s, t->ns), idle), text) &&
 	       f->share >= FINDING_MEDIUM;
 }
 
@@ -62,7 +62,7 @@ struct look { /* since a wait */
 };
 
 /* Nothing is left to do when a wait returns: what follows outside CUDA is counted. */
-static void look_after(struct look *g, const struct flow *flow, const struct act *a)
+static void look_after(struct look *g, const struct flow *flow, const struct call_event *a)
 {
 	if (a->class != SPY_CLASS_SYNC || a->result)
 		return;
@@ -70,12 +70,12 @@ static void look_after(struct look *g, const struct flow *flow, const struct act
 		return;
 	if (!g->open)
 		*g = (struct look){.thread = a->thread,
-		                   .open = flow_ends(flow, a->device, HISTORY_NONE) <= a->end};
+		                   .open = flow_ends(flow, a->device, CALL_LOG_NONE) <= a->end};
 	g->waited += a->end - a->start;
 	g->last = a->end;
 }
 
-static void look_at(struct early *e, struct look *g, const struct scene *s, const struct act *a)
+static void look_at(struct early *e, struct look *g, const struct finding_context *s, const struct call_event *a)
 {
 	if (!g->open)
 		return;
@@ -94,7 +94,7 @@ static void look_at(struct early *e, struct look *g, const struct scene *s, cons
 	e->sum += fmax(0, g->outside);
 }
 
-static struct early find_early(const struct scene *s)
+static struct early find_early(const struct finding_context *s)
 {
 	struct early e = {0};
 	struct look g = {0};
@@ -102,9 +102,9 @@ static struct early find_early(const struct scene *s)
 
 	flow_start(&flow, s->h, true);
 	for (size_t i = 0; i < s->count; i++) {
-		look_at(&e, &g, s, &s->acts[i]);
-		flow_add(&flow, &s->acts[i]);
-		look_after(&g, &flow, &s->acts[i]);
+		look_at(&e, &g, s, &s->call_events[i]);
+		flow_add(&flow, &s->call_events[i]);
+		look_after(&g, &flow, &s->call_events[i]);
 	}
 	if (flow.full)
 		e.count = 0;
@@ -112,13 +112,13 @@ static struct early find_early(const struct scene *s)
 	return e;
 }
 
-bool find_sync_too_early(const struct scene *s, struct finding *f)
+bool find_sync_too_early(const struct finding_context *s, struct finding *f)
 {
 	char waited[UNIT_BYTES], outside[UNIT_BYTES], each[UNIT_BYTES], wasted[UNIT_BYTES];
-	const struct split *host = &s->m->host;
-	double idle = scene_idle(s);
+	const struct model_split *host = &s->m->host;
+	double idle = finding_idle(s);
 
-	if (!scene_is_long(s) || !scene_is_whole(s) || isnan(idle) ||
+	if (!finding_is_long(s) || !finding_is_whole(s) || isnan(idle) ||
 	    s->classes[SPY_CLASS_SYNC].count < FEW_WAITS)
 		return false;
 	struct early e = find_early(s);
@@ -134,7 +134,7 @@ bool find_sync_too_early(const struct scene *s, struct finding *f)
 	        count, unit_percent(waited, e.waited, s->held), unit_time_apart(each, middle),
 	        unit_percent(outside, sum, s->held),
 	        unit_percent(wasted, host->sync_wasted, host->sync_useful + host->sync_wasted));
-	return finding_tell(f, fmin(scene_share(s, sum), idle), text) && f->share >= FINDING_MEDIUM;
+	return finding_tell(f, fmin(finding_share(s, sum), idle), text) && f->share >= FINDING_MEDIUM;
 }
 
 /* ---- implicit-sync ---- */
@@ -145,16 +145,16 @@ struct implicit {
 	const char *call;
 };
 
-static double waits_for(const struct flow *flow, const struct act *a)
+static double waits_for(const struct flow *flow, const struct call_event *a)
 {
 	double ends;
 
 	if (a->result || a->flags & TF_CAPTURED)
 		return 0;
-	if (flow_is_blocking(a) && a->stream != HISTORY_NONE)
+	if (flow_is_blocking(a) && a->stream != CALL_LOG_NONE)
 		ends = flow_lets(flow, a);
-	else if (a->class == SPY_CLASS_ALLOC && a->role != HISTORY_ROLE_ALLOC_ORDERED)
-		ends = flow_ends(flow, a->device, HISTORY_NONE);
+	else if (a->class == SPY_CLASS_ALLOC && a->role != CALL_LOG_ROLE_ALLOC_ORDERED)
+		ends = flow_ends(flow, a->device, CALL_LOG_NONE);
 	else
 		return 0;
 	if (a->class == SPY_CLASS_ALLOC && ends > a->end) /* it returned while the GPU worked */
@@ -162,7 +162,7 @@ static double waits_for(const struct flow *flow, const struct act *a)
 	return isfinite(ends) ? fmin(fmax(0, ends - a->start), a->end - a->start) : 0;
 }
 
-static struct implicit find_implicit(const struct scene *s)
+static struct implicit find_implicit(const struct finding_context *s)
 {
 	struct implicit all = {0};
 	struct call_sum {
@@ -173,7 +173,7 @@ static struct implicit find_implicit(const struct scene *s)
 
 	flow_start(&flow, s->h, true);
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
+		const struct call_event *a = &s->call_events[i];
 		double ns = waits_for(&flow, a);
 		flow_add(&flow, a);
 		if (ns < SHORT_WAIT)
@@ -195,25 +195,25 @@ static struct implicit find_implicit(const struct scene *s)
 	return all;
 }
 
-bool find_implicit_sync(const struct scene *s, struct finding *f)
+bool find_implicit_sync(const struct finding_context *s, struct finding *f)
 {
 	char share[UNIT_BYTES], gpu[UNIT_BYTES];
-	double idle = scene_idle(s);
+	double idle = finding_idle(s);
 
-	if (!scene_is_long(s) || isnan(idle))
+	if (!finding_is_long(s) || isnan(idle))
 		return false;
 	struct implicit all = find_implicit(s);
 	if (all.count < FEW_WAITS || !all.call ||
 	    (double)pieces_of(s) / (double)all.count > FEW_PIECES)
 		return false;
-	char *rate = scene_rate(s, (double)all.count);
+	char *rate = finding_rate(s, (double)all.count);
 	char *text = alloc_format(
 	        "%llu calls (%s), most of them %s (%llu), waited for earlier work for %s%s %% of "
 	        "the steady time, and the GPU idles because of the host for %s %% of the window.",
 	        (unsigned long long)all.count, rate, all.call, (unsigned long long)all.most,
-	        scene_estimated(s), unit_percent(share, all.ns, s->held),
+	        finding_estimated(s), unit_percent(share, all.ns, s->held),
 	        unit_percent(gpu, idle, 1));
 	free(rate);
-	return finding_tell(f, fmin(scene_share(s, all.ns), idle), text) &&
+	return finding_tell(f, fmin(finding_share(s, all.ns), idle), text) &&
 	       f->share >= FINDING_MEDIUM;
 }

@@ -7,12 +7,12 @@
 #include "report/base/units.h"
 
 /* Threads that give a process' GPU its work, or all processes' (NULL). */
-static unsigned issuing_threads(const struct scene *s, const struct process *process)
+static unsigned issuing_threads(const struct finding_context *s, const struct model_process *process)
 {
 	unsigned count = 0;
 
 	for (size_t i = 0; i < s->m->thread_count; i++) {
-		const struct thread *t = &s->m->threads[i];
+		const struct model_thread *t = &s->m->threads[i];
 		count += t->issues && (!process || &s->m->processes[t->process] == process);
 	}
 	return count;
@@ -38,7 +38,7 @@ struct inside { /* a launch */
 };
 
 /* How many other threads are inside a launch as this one begins; notes when this one ends. */
-static size_t others_inside(struct inside *inside, size_t *count, const struct act *a)
+static size_t others_inside(struct inside *inside, size_t *count, const struct call_event *a)
 {
 	size_t kept = 0;
 
@@ -52,27 +52,27 @@ static size_t others_inside(struct inside *inside, size_t *count, const struct a
 	return others < TOGETHER_MOST ? others : TOGETHER_MOST - 1;
 }
 
-static bool is_launch(const struct act *a)
+static bool is_launch(const struct call_event *a)
 {
 	return a->class == SPY_CLASS_LAUNCH && !a->result;
 }
 
 /* The class of work that most launches are of: launches of one kernel are alike but for what they
  * wait for. */
-static uint32_t most_launched(const struct scene *s)
+static uint32_t most_launched(const struct finding_context *s)
 {
 	size_t *launches = alloc_zeroed(s->h->work_count + 1, sizeof(*launches)), most = 0;
 
 	for (size_t i = 0; i < s->count; i++)
-		if (is_launch(&s->acts[i]) && s->acts[i].work < s->h->work_count)
-			launches[s->acts[i].work]++;
+		if (is_launch(&s->call_events[i]) && s->call_events[i].work < s->h->work_count)
+			launches[s->call_events[i].work]++;
 	for (size_t i = 0; i < s->h->work_count; i++)
 		most = launches[i] > launches[most] ? i : most;
 	free(launches);
 	return (uint32_t)most;
 }
 
-static void launches_together(const struct scene *s, struct together *t)
+static void launches_together(const struct finding_context *s, struct together *t)
 {
 	struct inside inside[TOGETHER_MOST];
 	uint32_t work = most_launched(s);
@@ -80,7 +80,7 @@ static void launches_together(const struct scene *s, struct together *t)
 
 	*t = (struct together){0};
 	for (size_t i = 0; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
+		const struct call_event *a = &s->call_events[i];
 		if (!is_launch(a))
 			continue;
 		size_t others = others_inside(inside, &count, a);
@@ -114,13 +114,13 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of launches that met `from` to `upto` - 1 others. */
-static struct quarter quarter_of(const struct together *t, size_t from, size_t upto)
+/* Of launches that met `from` to `up to` - 1 others. */
+static struct quarter quarter_of(const struct together *t, size_t from, size_t until)
 {
 	struct quarter q = {.at = NAN, .low = NAN, .high = NAN};
 	double *all = NULL;
 
-	for (size_t k = from; k < upto; k++)
+	for (size_t k = from; k < until; k++)
 		for (size_t i = 0; i < t->count[k]; i++) {
 			ALLOC_ROOM(all, q.count);
 			all[q.count++] = t->took[k][i];
@@ -143,7 +143,7 @@ struct contention {
 	double lost, lost_least;  /* of the launching threads' time, share */
 };
 
-static struct contention split_at(const struct scene *s, unsigned threads, const struct together *t,
+static struct contention split_at(const struct finding_context *s, unsigned threads, const struct together *t,
                                   size_t split)
 {
 	struct contention c = {.few = quarter_of(t, 0, split),
@@ -165,7 +165,7 @@ static struct contention split_at(const struct scene *s, unsigned threads, const
  * Whether a launch takes longer beside others than alone, or, where hardly one is ever alone,
  * beside more than beside fewer. False where that may be chance, or is too little to matter.
  */
-static bool compare(const struct scene *s, unsigned threads, struct contention *c)
+static bool compare(const struct finding_context *s, unsigned threads, struct contention *c)
 {
 	/* A thread without a CPU waits for no lock. */
 	double had_cpu = 1 - fmin(0.99, finding_known(s->h->cpu_wait));
@@ -182,7 +182,7 @@ static bool compare(const struct scene *s, unsigned threads, struct contention *
 	return differ;
 }
 
-static char *contention_text(const struct scene *s, unsigned threads, const struct contention *c)
+static char *contention_text(const struct finding_context *s, unsigned threads, const struct contention *c)
 {
 	char share[UNIT_BYTES], few[UNIT_BYTES], many[UNIT_BYTES], low[UNIT_BYTES],
 	        high[UNIT_BYTES], often[UNIT_BYTES], wait[UNIT_BYTES];
@@ -212,20 +212,20 @@ static char *contention_text(const struct scene *s, unsigned threads, const stru
 	return text;
 }
 
-bool find_launch_contention(const struct scene *s, struct finding *f)
+bool find_launch_contention(const struct finding_context *s, struct finding *f)
 {
 	double lost = 0, alive = 0;
 	unsigned launching = 0;
 
 	for (size_t i = 0; i < s->m->thread_count; i++) {
-		const struct thread *t = &s->m->threads[i];
+		const struct model_thread *t = &s->m->threads[i];
 		if (!t->launches)
 			continue;
 		launching++;
 		lost += finding_known(t->split.contention);
 		alive += finding_known(t->split.alive);
 	}
-	if (launching < 2 || !scene_is_long(s) || !(lost >= FINDING_MEDIUM * alive) || !(lost > 0))
+	if (launching < 2 || !finding_is_long(s) || !(lost >= FINDING_MEDIUM * alive) || !(lost > 0))
 		return false;
 	/* The timeline says that launches took longer than usual while other threads called; the
 	 * recent calls must say that this is what made them longer. */
@@ -237,12 +237,12 @@ bool find_launch_contention(const struct scene *s, struct finding *f)
 /* ---- host-starved-of-cpu ---- */
 
 /* The least that any of the threads may run on, where that is less than the process may. */
-static double fewest_cores(const struct scene *s)
+static double fewest_cores(const struct finding_context *s)
 {
 	double fewest = NAN;
 
 	for (size_t i = 0; i < s->m->thread_count; i++) {
-		const struct thread *t = &s->m->threads[i];
+		const struct model_thread *t = &s->m->threads[i];
 		if (t->issues && &s->m->processes[t->process] == s->process)
 			fewest = fmin(fewest, t->cpu_cores); /* of a NaN: the other one */
 	}
@@ -250,12 +250,12 @@ static double fewest_cores(const struct scene *s)
 }
 
 /* The share of the quota's periods in which it was used up; NaN = not known, or there is none. */
-static double throttled(const struct process_cpu *c)
+static double throttled(const struct model_process_cpu *c)
 {
 	return c->limited && c->periods > 0 ? fmin(1, c->throttled_periods / c->periods) : NAN;
 }
 
-static char *starved_text(const struct scene *s, double idle)
+static char *starved_text(const struct finding_context *s, double idle)
 {
 	char share[UNIT_BYTES], time[UNIT_BYTES], rest[UNIT_BYTES];
 	unsigned threads = issuing_threads(s, s->process);
@@ -274,7 +274,7 @@ static char *starved_text(const struct scene *s, double idle)
 	                      ? alloc_copy("", 0)
 	                      : alloc_format(", and the GPU idled because of the host for %s%s %% "
 	                                     "of it",
-	                                     scene_estimated(s), unit_percent(rest, idle, 1));
+	                                     finding_estimated(s), unit_percent(rest, idle, 1));
 	char *pinned = isnan(fewest)
 	                       ? alloc_copy("", 0)
 	                       : alloc_format(" A thread may run on %.0f of them only.", fewest);
@@ -289,16 +289,16 @@ static char *starved_text(const struct scene *s, double idle)
 	return text;
 }
 
-bool find_host_starved_of_cpu(const struct scene *s, struct finding *f)
+bool find_host_starved_of_cpu(const struct finding_context *s, struct finding *f)
 {
-	double wait = s->h->cpu_wait, idle = scene_idle(s);
+	double wait = s->h->cpu_wait, idle = finding_idle(s);
 	/* Where the GPU had work all the while nothing is lost. */
 	double stake = isnan(idle) ? NAN : fmin(finding_known(wait), idle);
 	bool starved = wait >= FINDING_MEDIUM && !(stake < FINDING_MEDIUM),
 	     held_up = throttled(&s->process->cpu) >= FINDING_MEDIUM && !(wait < FINDING_LEAST) &&
 	               !(stake < FINDING_LEAST && wait >= 0);
 
-	if (!scene_is_long(s) || (!starved && !held_up))
+	if (!finding_is_long(s) || (!starved && !held_up))
 		return false;
 	if (isnan(stake) || isnan(wait))
 		return finding_is(f, SEVERITY_MEDIUM, NAN, starved_text(s, idle));

@@ -21,16 +21,16 @@
 
 struct piece {
 	uint32_t what; /* WAIT, or a number for the class of work and the stream */
-	const struct act *act;
+	const struct call_event *act;
 };
 
-static uint16_t busiest_thread(const struct scene *s)
+static uint16_t busiest_thread(const struct finding_context *s)
 {
 	uint64_t *launches = alloc_zeroed(s->h->thread_count + 1, sizeof(*launches));
 	size_t best = 0;
 
 	for (size_t i = 0; i < s->count; i++)
-		launches[s->acts[i].thread] += s->acts[i].kind == TF_WORK_KERNEL;
+		launches[s->call_events[i].thread] += s->call_events[i].kind == TF_WORK_KERNEL;
 	for (size_t i = 0; i < s->h->thread_count; i++)
 		if (launches[i] > launches[best])
 			best = i;
@@ -39,21 +39,21 @@ static uint16_t busiest_thread(const struct scene *s)
 }
 
 /* The thread's latest ones, in order; how many. */
-static size_t take(const struct scene *s, struct piece *pieces)
+static size_t take(const struct finding_context *s, struct piece *pieces)
 {
 	uint16_t thread = busiest_thread(s);
 	size_t from = s->count, count = 0;
 
 	for (; from && count < PIECES_MOST; from--) {
-		const struct act *a = &s->acts[from - 1];
+		const struct call_event *a = &s->call_events[from - 1];
 		count += a->thread == thread && (flow_is_work(a) || flow_is_wait(a));
 	}
 	count = 0;
 	for (size_t i = from; i < s->count; i++) {
-		const struct act *a = &s->acts[i];
+		const struct call_event *a = &s->call_events[i];
 		if (a->thread != thread || !(flow_is_work(a) || flow_is_wait(a)))
 			continue;
-		uint32_t what = (a->work + 1) * 31 + a->stream + 2; /* HISTORY_NONE + 1 = 0 */
+		uint32_t what = (a->work + 1) * 31 + a->stream + 2; /* CALL_LOG_NONE + 1 = 0 */
 		pieces[count++] = (struct piece){.what = flow_is_wait(a) ? WAIT
 		                                         : what          ? what
 		                                                         : 1,
@@ -115,7 +115,7 @@ static void describe(struct repeats *r, const struct piece *pieces, size_t at, s
 	}
 }
 
-struct repeats repeats_find(const struct scene *s)
+struct repeats repeats_find(const struct finding_context *s)
 {
 	struct piece *pieces = alloc_zeroed(PIECES_MOST + 1, sizeof(*pieces));
 	struct repeats r = {0};

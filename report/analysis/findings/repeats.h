@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-struct scene;
+struct finding_context;
 
 struct repeats {
 	uint32_t launches; /* in the sequence */
@@ -19,6 +19,6 @@ struct repeats {
 };
 
 /* count 0: there is none. */
-struct repeats repeats_find(const struct scene *s);
+struct repeats repeats_find(const struct finding_context *s);
 
 #endif

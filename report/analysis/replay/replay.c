@@ -7,7 +7,7 @@
 struct runner {          /* a thread */
 	double last;     /* return of its last call */
 	double entry;    /* of its next one */
-	uint32_t next;   /* that call, or HISTORY_NONE */
+	uint32_t next;   /* that call, or CALL_LOG_NONE */
 	uint32_t parked; /* the next one that waits for the same call, + 1 */
 };
 
@@ -60,17 +60,17 @@ static uint32_t heap_take(struct run *run)
 
 /* ---- one call after the other ---- */
 
-/* A call that call `i` needs and that has not returned yet; HISTORY_NONE: none. Those are always
+/* A call that call `i` needs and that has not returned yet; CALL_LOG_NONE: none. Those are always
  * earlier ones, so that somebody can always go on. */
 static uint32_t missing(const struct run *run, uint32_t i)
 {
-	const struct replay_act *a = &run->gpu.acts[i];
+	const struct replay_act *a = &run->gpu.call_events[i];
 
-	if (a->before != HISTORY_NONE && isnan(run->returned[a->before]))
+	if (a->before != CALL_LOG_NONE && isnan(run->returned[a->before]))
 		return a->before;
-	if (a->event != HISTORY_NONE && isnan(run->returned[a->event]))
+	if (a->event != CALL_LOG_NONE && isnan(run->returned[a->event]))
 		return a->event;
-	return HISTORY_NONE;
+	return CALL_LOG_NONE;
 }
 
 /* The thread's next call gets its turn, or waits for another thread's. */
@@ -78,25 +78,25 @@ static void line_up(struct run *run, uint32_t thread)
 {
 	struct runner *t = &run->threads[thread];
 
-	if (t->next == HISTORY_NONE)
+	if (t->next == CALL_LOG_NONE)
 		return;
-	const struct replay_act *a = &run->gpu.acts[t->next];
+	const struct replay_act *a = &run->gpu.call_events[t->next];
 	uint32_t other = missing(run, t->next);
-	if (other != HISTORY_NONE) {
+	if (other != CALL_LOG_NONE) {
 		t->parked = run->waiting[other];
 		run->waiting[other] = thread + 1;
 		return;
 	}
 	double away = a->gap + a->ours;
-	t->entry = t->last + (a->before == HISTORY_NONE ? away : 0);
-	if (a->before != HISTORY_NONE)
+	t->entry = t->last + (a->before == CALL_LOG_NONE ? away : 0);
+	if (a->before != CALL_LOG_NONE)
 		t->entry = later(t->last, run->returned[a->before] + away);
 	heap_put(run, thread);
 }
 
 static double called(struct run *run, uint32_t i, double entry)
 {
-	const struct replay_act *a = &run->gpu.acts[i];
+	const struct replay_act *a = &run->gpu.call_events[i];
 	double returned, done;
 
 	if (a->flags & REPLAY_SKIP)
@@ -135,21 +135,21 @@ static void step(struct run *run)
 	line_up(run, thread);
 }
 
-double replay_run(const struct replay *r, const struct replay_act *acts)
+double replay_run(const struct replay *r, const struct replay_act *call_events)
 {
 	struct run run = {.replay = r};
-	size_t threads = r->history ? r->history->thread_count : 0;
+	size_t threads = r->call_log ? r->call_log->thread_count : 0;
 
 	if (!r->count)
 		return 0;
-	gpu_start(&run.gpu, r, acts);
+	gpu_start(&run.gpu, r, call_events);
 	run.threads = alloc_zeroed(threads, sizeof(*run.threads));
 	run.heap = alloc_zeroed(threads, sizeof(*run.heap));
 	run.returned = alloc_zeroed(r->count, sizeof(*run.returned));
 	run.waiting = alloc_zeroed(r->count, sizeof(*run.waiting));
 	run.start = run.last = r->given[0].start;
 	for (size_t i = 0; i < threads; i++)
-		run.threads[i] = (struct runner){.last = run.start, .next = HISTORY_NONE};
+		run.threads[i] = (struct runner){.last = run.start, .next = CALL_LOG_NONE};
 	for (size_t i = r->count; i-- > 0;) {
 		run.returned[i] = NAN;
 		run.threads[r->given[i].thread].next = (uint32_t)i;

@@ -27,7 +27,7 @@ enum replay_wait {
 	REPLAY_OWN,    /* for its own work */
 };
 
-/* One call, beside its struct act. */
+/* One call, beside its struct call_event. */
 struct replay_act {
 	double gap;   /* from the return of the call before it to its entry, but for `ours` */
 	double ours;  /* time that was cudaspy's, before its entry */
@@ -39,9 +39,9 @@ struct replay_act {
 	double space; /* from the end of the work before it on its stream to its start, where both
 	                 are of the same engine of the GPU */
 	double shift; /* the queue behind this call was so much later than estimated */
-	uint32_t before; /* the call that it follows, of another thread; HISTORY_NONE: its thread's
+	uint32_t before; /* the call that it follows, of another thread; CALL_LOG_NONE: its thread's
 	                    last one */
-	uint32_t event;  /* the call that recorded what it waits for, or HISTORY_NONE */
+	uint32_t event;  /* the call that recorded what it waits for, or CALL_LOG_NONE */
 	uint8_t wait;    /* enum replay_wait */
 	uint8_t flags;   /* REPLAY_... */
 };
@@ -56,10 +56,10 @@ struct replay_act {
 enum replay_level { REPLAY_MEAN, REPLAY_LOW, REPLAY_HIGH, REPLAY_LEVELS };
 
 struct replay {
-	const struct history *history;
-	const struct act *given; /* history->acts from the steady state on */
-	struct replay_act *acts; /* beside them */
-	uint32_t *next;          /* the next call of the same thread, or HISTORY_NONE */
+	const struct call_log *call_log;
+	const struct call_event *given; /* history->acts from the steady state on */
+	struct replay_act *call_events; /* beside them */
+	uint32_t *next;          /* the next call of the same thread, or CALL_LOG_NONE */
 	size_t count;
 	double base;    /* time that they took, work that was left at the end included */
 	double late;    /* usual return after the end of what was waited for */
@@ -70,10 +70,10 @@ struct replay {
 };
 
 /* Prepares the replay of a process' steady state. Always to be freed. */
-void replay_make(struct replay *r, const struct history *h, enum replay_level level);
+void replay_make(struct replay *r, const struct call_log *h, enum replay_level level);
 void replay_free(struct replay *r);
 
 /* The time that it takes with these acts (r->count), in place of r->base. */
-double replay_run(const struct replay *r, const struct replay_act *acts);
+double replay_run(const struct replay *r, const struct replay_act *call_events);
 
 #endif

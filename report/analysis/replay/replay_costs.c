@@ -17,7 +17,7 @@
 #define CALLS_SEEN       4096u  /* calls with a quantile of their own */
 
 /* As the timeline has it: a copy that returns only when it is done. */
-bool anchor_is_staged(const struct act *a)
+bool replay_fit_is_staged(const struct call_event *a)
 {
 	if (a->kind != TF_WORK_COPY || a->direction == SPY_DIR_DTOD || a->direction == SPY_DIR_PTOP)
 		return false;
@@ -27,7 +27,7 @@ bool anchor_is_staged(const struct act *a)
 	       (a->direction == SPY_DIR_DTOH || a->bytes > STAGED_BYTES);
 }
 
-static double guess(const struct act *a)
+static double guess(const struct call_event *a)
 {
 	if (a->kind == TF_WORK_COPY && a->direction != SPY_DIR_DTOD)
 		return COPY_LEAST + (double)a->bytes / HOST_COPY_RATE;
@@ -36,22 +36,22 @@ static double guess(const struct act *a)
 	return SHORT_WORK;
 }
 
-void anchor_duration(struct anchor *n, size_t i)
+void replay_fit_duration(struct replay_fit *n, size_t i)
 {
-	const struct act *a = &n->replay->given[i];
-	struct replay_act *r = &n->replay->acts[i];
+	const struct call_event *a = &n->replay->given[i];
+	struct replay_act *r = &n->replay->call_events[i];
 	double ns = a->gpu;
 
 	if (a->kind == TF_WORK_NONE)
 		return;
-	if (isnan(a->gpu_start) && a->work != HISTORY_NONE) {
-		const struct history_work *w = &n->replay->history->works[a->work];
+	if (isnan(a->gpu_start) && a->work != CALL_LOG_NONE) {
+		const struct call_log_work *w = &n->replay->call_log->works[a->work];
 		ns = n->level == REPLAY_LOW ? w->low : n->level == REPLAY_HIGH ? w->high : w->mean;
 	}
 	n->replay->pieces++;
 	if (!(ns >= 0 && ns < 1e18)) {
 		/* A staged copy takes as long as its call. */
-		n->replay->unknown += !anchor_is_staged(a);
+		n->replay->unknown += !replay_fit_is_staged(a);
 		r->flags |= REPLAY_GUESS;
 		ns = guess(a);
 	}
@@ -64,17 +64,17 @@ void anchor_duration(struct anchor *n, size_t i)
  * A low quantile of what each call takes; of launches, of those that came before the queue can have
  * been full. What always waits has none of its own and gets `SYNC_OWN` at most.
  */
-void anchor_own(struct anchor *n)
+void replay_fit_own(struct replay_fit *n)
 {
 	const struct replay *r = n->replay;
-	const struct history *h = r->history;
+	const struct call_log *h = r->call_log;
 	size_t calls = h->call_count < CALLS_SEEN ? h->call_count : CALLS_SEEN;
 	struct tf_hist *hist = alloc_zeroed(calls, sizeof(*hist)),
 	               *launches = alloc_zeroed(calls, sizeof(*launches));
 	uint64_t since = 0;
 
 	for (size_t i = 0; i < r->count; i++) {
-		const struct act *a = &r->given[i];
+		const struct call_event *a = &r->given[i];
 		double ns = a->end - a->start;
 		if (a->class == SPY_CLASS_SYNC)
 			since = 0;

@@ -9,35 +9,35 @@
 
 /* ---- what a call may wait for ---- */
 
-static enum replay_wait wait_of(const struct act *a)
+static enum replay_wait wait_of(const struct call_event *a)
 {
 	if (a->result || a->flags & TF_CAPTURED)
 		return REPLAY_NO_WAIT;
 	switch (a->role) {
-	case HISTORY_ROLE_SYNC_ALL:
+	case CALL_LOG_ROLE_SYNC_ALL:
 		return REPLAY_DEVICE;
-	case HISTORY_ROLE_SYNC_STREAM:
-		return a->stream != HISTORY_NONE ? REPLAY_STREAM : REPLAY_NO_WAIT;
-	case HISTORY_ROLE_SYNC_EVENT:
-		return a->event != HISTORY_NONE ? REPLAY_EVENT : REPLAY_NO_WAIT;
+	case CALL_LOG_ROLE_SYNC_STREAM:
+		return a->stream != CALL_LOG_NONE ? REPLAY_STREAM : REPLAY_NO_WAIT;
+	case CALL_LOG_ROLE_SYNC_EVENT:
+		return a->event != CALL_LOG_NONE ? REPLAY_EVENT : REPLAY_NO_WAIT;
 	default:
 		break;
 	}
-	if (anchor_is_staged(a))
+	if (replay_fit_is_staged(a))
 		return REPLAY_STAGED;
 	/* It is documented that freeing waits for the device. */
-	if (a->class == SPY_CLASS_ALLOC && a->is_free && a->role != HISTORY_ROLE_ALLOC_ORDERED &&
+	if (a->class == SPY_CLASS_ALLOC && a->is_free && a->role != CALL_LOG_ROLE_ALLOC_ORDERED &&
 	    a->memory != SPY_MEM_UNKNOWN)
 		return REPLAY_DEVICE;
 	return REPLAY_NO_WAIT;
 }
 
 /* What may wait though it need not: whether it did is seen from its time. */
-static enum replay_wait perhaps(const struct act *a)
+static enum replay_wait perhaps(const struct call_event *a)
 {
 	if (a->result || a->flags & TF_CAPTURED)
 		return REPLAY_NO_WAIT;
-	if (a->class == SPY_CLASS_ALLOC && a->role != HISTORY_ROLE_ALLOC_ORDERED)
+	if (a->class == SPY_CLASS_ALLOC && a->role != CALL_LOG_ROLE_ALLOC_ORDERED)
 		return REPLAY_DEVICE;
 	if (a->class == SPY_CLASS_MODULE)
 		return REPLAY_DEVICE;
@@ -46,16 +46,16 @@ static enum replay_wait perhaps(const struct act *a)
 	return REPLAY_NO_WAIT;
 }
 
-bool anchor_is_query(const struct act *a)
+bool replay_fit_is_query(const struct call_event *a)
 {
-	return (a->role == HISTORY_ROLE_QUERY_STREAM && a->stream != HISTORY_NONE) ||
-	       (a->role == HISTORY_ROLE_QUERY_EVENT && a->event != HISTORY_NONE);
+	return (a->role == CALL_LOG_ROLE_QUERY_STREAM && a->stream != CALL_LOG_NONE) ||
+	       (a->role == CALL_LOG_ROLE_QUERY_EVENT && a->event != CALL_LOG_NONE);
 }
 
 /* ---- what it waited for ---- */
 
 /* Follows the median of how late waits return. */
-static void note_late(struct anchor *n, double late)
+static void note_late(struct replay_fit *n, double late)
 {
 	double step = fmax(n->usual / 16, 10);
 
@@ -64,12 +64,12 @@ static void note_late(struct anchor *n, double late)
 }
 
 /* The end of the work on the stream that a wait for an event waits for. */
-static double behind(const struct anchor *n, const struct replay_act *a)
+static double behind(const struct replay_fit *n, const struct replay_act *a)
 {
 	uint32_t stream =
-	        a->wait == REPLAY_EVENT ? n->replay->given[a->event].stream : HISTORY_NONE;
+	        a->wait == REPLAY_EVENT ? n->replay->given[a->event].stream : CALL_LOG_NONE;
 
-	return stream != HISTORY_NONE ? n->gpu.streams[stream].tail : -INFINITY;
+	return stream != CALL_LOG_NONE ? n->gpu.streams[stream].tail : -INFINITY;
 }
 
 /*
@@ -78,9 +78,9 @@ static double behind(const struct anchor *n, const struct replay_act *a)
  * the host's, as the times of work are right on average; where more work is queued behind it, the
  * stream went on meanwhile, and what they are off would add up: it is the GPU's.
  */
-static void divide_wait(struct anchor *n, size_t i, double start, double end)
+static void divide_wait(struct replay_fit *n, size_t i, double start, double end)
 {
-	struct replay_act *a = &n->replay->acts[i];
+	struct replay_act *a = &n->replay->call_events[i];
 	double done = gpu_awaited(&n->gpu, i), own = n->own[n->replay->given[i].call];
 
 	if (!(done > start)) { /* by estimate there was nothing left */
@@ -103,14 +103,14 @@ static void divide_wait(struct anchor *n, size_t i, double start, double end)
 }
 
 /* The least that a copy by its caller takes (ns), where none was seen that waited for nothing. */
-static double copying(const struct anchor *n, const struct act *a)
+static double copying(const struct replay_fit *n, const struct call_event *a)
 {
 	return fmin(n->own[a->call], COPY_CALL + (double)a->bytes / HOST_COPY_RATE);
 }
 
-static void divide_staged(struct anchor *n, size_t i, double start, double end)
+static void divide_staged(struct replay_fit *n, size_t i, double start, double end)
 {
-	struct replay_act *a = &n->replay->acts[i];
+	struct replay_act *a = &n->replay->call_events[i];
 	double done = gpu_awaited(&n->gpu, i);
 
 	a->own = end - fmax(start, fmin(done, end));
@@ -122,10 +122,10 @@ static void divide_staged(struct anchor *n, size_t i, double start, double end)
 }
 
 /* Whether a call that need not wait did: it took longer, and just as long as there was work. */
-static void see_whether(struct anchor *n, size_t i, double start, double end)
+static void see_whether(struct replay_fit *n, size_t i, double start, double end)
 {
-	const struct act *given = &n->replay->given[i];
-	struct replay_act *a = &n->replay->acts[i];
+	const struct call_event *given = &n->replay->given[i];
+	struct replay_act *a = &n->replay->call_events[i];
 	double own = n->own[given->call];
 
 	a->wait = (uint8_t)perhaps(given);
@@ -140,12 +140,12 @@ static void see_whether(struct anchor *n, size_t i, double start, double end)
 }
 
 /* A launch into a queue that was full waited for a place. */
-static void divide_launch(struct anchor *n, size_t i, double start, double end)
+static void divide_launch(struct replay_fit *n, size_t i, double start, double end)
 {
-	const struct act *given = &n->replay->given[i];
-	struct replay_act *a = &n->replay->acts[i];
+	const struct call_event *given = &n->replay->given[i];
+	struct replay_act *a = &n->replay->call_events[i];
 	const struct replay_stream *s =
-	        given->stream != HISTORY_NONE ? &n->gpu.streams[given->stream] : NULL;
+	        given->stream != CALL_LOG_NONE ? &n->gpu.streams[given->stream] : NULL;
 	double own = fmin(n->own[given->call], end - start),
 	       place = gpu_queued(&n->gpu, i, REPLAY_QUEUE);
 	bool slow = end - start > 1.5 * own + 0.5 * REPLAY_NOISE;
@@ -179,14 +179,14 @@ static void divide_launch(struct anchor *n, size_t i, double start, double end)
 	gpu_shift(&n->gpu, i, a->shift);
 }
 
-void anchor_divide(struct anchor *n, size_t i, double start, double end)
+void replay_fit_divide(struct replay_fit *n, size_t i, double start, double end)
 {
-	const struct act *given = &n->replay->given[i];
-	struct replay_act *a = &n->replay->acts[i];
+	const struct call_event *given = &n->replay->given[i];
+	struct replay_act *a = &n->replay->call_events[i];
 
 	a->wait = (uint8_t)wait_of(given);
-	if (anchor_is_query(given) && !given->result && a->flags & REPLAY_POLLS)
-		a->wait = given->role == HISTORY_ROLE_QUERY_EVENT ? REPLAY_EVENT : REPLAY_STREAM;
+	if (replay_fit_is_query(given) && !given->result && a->flags & REPLAY_POLLS)
+		a->wait = given->role == CALL_LOG_ROLE_QUERY_EVENT ? REPLAY_EVENT : REPLAY_STREAM;
 	if (a->wait == REPLAY_STAGED)
 		divide_staged(n, i, start, end);
 	else if (a->wait != REPLAY_NO_WAIT)

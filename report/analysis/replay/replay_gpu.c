@@ -6,11 +6,11 @@
 
 #define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
 
-void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay_act *acts)
+void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay_act *call_events)
 {
-	const struct history *h = r->history;
+	const struct call_log *h = r->call_log;
 
-	*g = (struct replay_gpu){.replay = r, .acts = acts};
+	*g = (struct replay_gpu){.replay = r, .call_events = call_events};
 	g->streams = alloc_zeroed(h->stream_count, sizeof(*g->streams));
 	g->done = alloc_zeroed(r->count, sizeof(*g->done));
 	for (size_t i = 0; i < h->stream_count; i++) {
@@ -20,7 +20,7 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 		s->legacy = h->streams[i].flags & TF_STREAM_LEGACY;
 		s->blocking = !s->legacy && !(h->streams[i].flags & FLAG_NON_BLOCKING);
 		/* So many calls are needed to fill one: bounds what the queues take. */
-		for (int k = 0; h->streams[i].acts > REPLAY_QUEUE && k < WORK_ENGINES; k++)
+		for (int k = 0; h->streams[i].call_events > REPLAY_QUEUE && k < WORK_ENGINES; k++)
 			s->queues[k].ends = alloc_zeroed(REPLAY_QUEUE, sizeof(double));
 	}
 	for (size_t i = 0; i < TF_DEVICES_TIMED; i++) {
@@ -28,13 +28,13 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 		d->tail = d->legacy = d->blocking = -INFINITY;
 		for (int k = 0; k < WORK_ENGINES; k++)
 			d->engine[k] = -INFINITY;
-		d->tail_stream = HISTORY_NONE;
+		d->tail_stream = CALL_LOG_NONE;
 	}
 }
 
 void gpu_end(struct replay_gpu *g)
 {
-	for (size_t i = 0; i < g->replay->history->stream_count; i++)
+	for (size_t i = 0; i < g->replay->call_log->stream_count; i++)
 		for (int k = 0; k < WORK_ENGINES; k++)
 			free(g->streams[i].queues[k].ends);
 	free(g->streams);
@@ -45,7 +45,7 @@ static struct replay_stream *stream_of(const struct replay_gpu *g, size_t i)
 {
 	uint32_t stream = g->replay->given[i].stream;
 
-	return stream == HISTORY_NONE ? NULL : &g->streams[stream];
+	return stream == CALL_LOG_NONE ? NULL : &g->streams[stream];
 }
 
 static struct replay_device *device_of(const struct replay_gpu *g, size_t i)
@@ -67,12 +67,12 @@ static double end_of(const struct replay_gpu *g, const struct replay_stream *s)
 /* When what an event record marks is done: it moves with its stream. */
 static double marked(const struct replay_gpu *g, uint32_t record)
 {
-	return record != HISTORY_NONE ? g->done[record] + stream_of(g, record)->offset : -INFINITY;
+	return record != CALL_LOG_NONE ? g->done[record] + stream_of(g, record)->offset : -INFINITY;
 }
 
 double gpu_awaited(const struct replay_gpu *g, size_t i)
 {
-	const struct replay_act *a = &g->acts[i];
+	const struct replay_act *a = &g->call_events[i];
 	const struct replay_stream *s = stream_of(g, i);
 
 	switch (a->wait) {
@@ -111,19 +111,19 @@ static void clip_stream(struct replay_gpu *g, struct replay_stream *s, double by
 
 void gpu_clip(struct replay_gpu *g, size_t i, double by)
 {
-	const struct replay_act *a = &g->acts[i];
+	const struct replay_act *a = &g->call_events[i];
 	struct replay_stream *s = stream_of(g, i);
 	struct replay_device *d = device_of(g, i);
 
 	if ((a->wait == REPLAY_STREAM || a->wait == REPLAY_STAGED) && s) {
 		clip_stream(g, s, by);
 	} else if (a->wait == REPLAY_DEVICE) {
-		if (d->tail > by && d->tail_stream != HISTORY_NONE)
+		if (d->tail > by && d->tail_stream != CALL_LOG_NONE)
 			clip_stream(g, &g->streams[d->tail_stream], by);
 		clip(&d->tail, by);
 		clip(&d->legacy, by);
 		clip(&d->blocking, by);
-	} else if (a->wait == REPLAY_EVENT && a->event != HISTORY_NONE) {
+	} else if (a->wait == REPLAY_EVENT && a->event != CALL_LOG_NONE) {
 		struct replay_stream *of = stream_of(g, a->event);
 		if (of->tail <= marked(g, a->event))
 			clip_stream(g, of, by);
@@ -131,27 +131,27 @@ void gpu_clip(struct replay_gpu *g, size_t i, double by)
 	}
 }
 
-static enum work_engine engine_of(const struct act *given)
+static enum work_engine engine_of(const struct call_event *given)
 {
 	return work_engine(given->kind, given->direction, given->memory, given->bytes);
 }
 
 double gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries)
 {
-	const struct act *given = &g->replay->given[i];
+	const struct call_event *given = &g->replay->given[i];
 	const struct replay_stream *s = stream_of(g, i);
 	const struct replay_queue *q = s ? &s->queues[engine_of(given)] : NULL;
 
 	if (!q || !q->ends || q->entries < entries || given->kind == TF_WORK_NONE ||
-	    g->acts[i].flags & REPLAY_PART)
+	    g->call_events[i].flags & REPLAY_PART)
 		return -INFINITY;
 	return q->ends[(q->entries - entries) % REPLAY_QUEUE] + s->offset;
 }
 
 void gpu_shift(struct replay_gpu *g, size_t i, double ns)
 {
-	uint32_t event = g->acts[i].event;
-	size_t of = event != HISTORY_NONE ? event : i;
+	uint32_t event = g->call_events[i].event;
+	size_t of = event != CALL_LOG_NONE ? event : i;
 	struct replay_stream *s = stream_of(g, of);
 	struct replay_device *d = device_of(g, of);
 
@@ -178,7 +178,7 @@ double gpu_switch(const struct replay_gpu *g, size_t i)
 	const struct replay_stream *s = stream_of(g, i);
 	enum work_engine engine = engine_of(&g->replay->given[i]);
 
-	if (!s || s->engine == engine || g->acts[i].flags & REPLAY_IN)
+	if (!s || s->engine == engine || g->call_events[i].flags & REPLAY_IN)
 		return 0;
 	return s->engine == WORK_COMPUTE ? ESTIMATE_TO_ENGINE_NS : ESTIMATE_FROM_ENGINE_NS;
 }
@@ -190,7 +190,7 @@ double gpu_before(const struct replay_gpu *g, size_t i)
 	/* A copy waits for its engine; kernels run beside each other. */
 	double end = d->engine[engine_of(&g->replay->given[i])];
 
-	if (!s || g->acts[i].flags & REPLAY_IN)
+	if (!s || g->call_events[i].flags & REPLAY_IN)
 		return end;
 	end = later(end, later(s->tail, s->wait));
 	if (s->legacy)
@@ -203,7 +203,7 @@ double gpu_before(const struct replay_gpu *g, size_t i)
 /* Where the work goes: its start and end. */
 static double place(struct replay_gpu *g, size_t i, double entry, double returned)
 {
-	const struct replay_act *a = &g->acts[i];
+	const struct replay_act *a = &g->call_events[i];
 
 	if (a->wait == REPLAY_STAGED)
 		return returned;
@@ -216,7 +216,7 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 {
 	struct replay_device *d = device_of(g, i);
 	enum work_engine engine = engine_of(&g->replay->given[i]);
-	uint8_t flags = g->acts[i].flags;
+	uint8_t flags = g->call_events[i].flags;
 
 	if (engine != WORK_COMPUTE)
 		d->engine[engine] = later(d->engine[engine], end);
@@ -242,8 +242,8 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 
 double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 {
-	const struct act *given = &g->replay->given[i];
-	const struct replay_act *a = &g->acts[i];
+	const struct call_event *given = &g->replay->given[i];
+	const struct replay_act *a = &g->call_events[i];
 	struct replay_stream *s = stream_of(g, i);
 
 	if (!s || a->flags & REPLAY_SKIP || given->result || given->flags & TF_CAPTURED)
@@ -253,9 +253,9 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 		book(g, i, s, end);
 		return end;
 	}
-	if (given->role == HISTORY_ROLE_EVENT_RECORD)
+	if (given->role == CALL_LOG_ROLE_EVENT_RECORD)
 		g->done[i] = later(end_of(g, s), returned) - s->offset;
-	else if (given->role == HISTORY_ROLE_EVENT_WAIT && a->event != HISTORY_NONE)
+	else if (given->role == CALL_LOG_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE)
 		s->wait = later(s->wait, marked(g, a->event));
 	return -INFINITY;
 }

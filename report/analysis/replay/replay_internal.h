@@ -44,13 +44,13 @@ struct replay_device {
 
 struct replay_gpu {
 	const struct replay *replay;
-	const struct replay_act *acts;
+	const struct replay_act *call_events;
 	struct replay_stream *streams;
 	struct replay_device devices[TF_DEVICES_TIMED];
 	double *done; /* of event records: when what they mark is done */
 };
 
-void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay_act *acts);
+void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay_act *call_events);
 void gpu_end(struct replay_gpu *g);
 
 /* When what call `i` waits for is done; -INFINITY: nothing is there. */

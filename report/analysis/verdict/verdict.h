@@ -16,10 +16,10 @@ void model_finish_verdict(struct model *m);
  * code and allocates or the GPU does nearly nothing. Its end, ns since load, not before the
  * window's start. `p` has slices and a host.
  */
-double verdict_startup(const struct picture *p);
+double verdict_startup(const struct overview *p);
 /* Tear-down: the slices at the window's end in which the host mostly frees and unloads
  * and the GPU does nearly nothing. */
-size_t verdict_teardown(const struct picture *p, size_t *first);
+size_t verdict_teardown(const struct overview *p, size_t *first);
 
 /*
  * The rest is between the rule (verdict.c) and its words (verdict_text.c).

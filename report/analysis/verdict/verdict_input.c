@@ -21,7 +21,7 @@ static void take_part(const double *from, double ns, double to[TF_HOSTS])
 	}
 }
 
-static double host_sum(const struct picture *p, size_t slice)
+static double host_sum(const struct overview *p, size_t slice)
 {
 	double sum = 0;
 
@@ -32,7 +32,7 @@ static double host_sum(const struct picture *p, size_t slice)
 
 /* Whether in a slice, but for its first `ns`, the host mostly loads or unloads code, allocates or
  * frees. */
-static bool loading(const struct picture *p, size_t slice, double ns)
+static bool loading(const struct overview *p, size_t slice, double ns)
 {
 	const double *h = p->host[slice];
 	double gone[TF_HOSTS] = {0}, sum = host_sum(p, slice);
@@ -44,7 +44,7 @@ static bool loading(const struct picture *p, size_t slice, double ns)
 	       0.5 * sum;
 }
 
-static bool gpu_rests(const struct picture *p, size_t slice)
+static bool gpu_rests(const struct overview *p, size_t slice)
 {
 	double busy = 0;
 
@@ -53,16 +53,16 @@ static bool gpu_rests(const struct picture *p, size_t slice)
 	return p->device_count && busy < STARTED * p->width;
 }
 
-/* How much of a slice lies in [from, upto), ns since load. */
-static double part_of(const struct picture *p, size_t slice, double from, double upto)
+/* How much of a slice lies in [from, up to), ns since load. */
+static double part_of(const struct overview *p, size_t slice, double from, double until)
 {
 	double start = p->origin + (double)slice * p->width, end = start + p->width;
 
-	return fmax(0, fmin(end, upto) - fmax(start, from));
+	return fmax(0, fmin(end, until) - fmax(start, from));
 }
 
 /* Until the first work: whether the host is in CUDA for most of that time. */
-static bool makes_context(const struct picture *p)
+static bool makes_context(const struct overview *p)
 {
 	double inside = 0;
 
@@ -76,7 +76,7 @@ static bool makes_context(const struct picture *p)
 
 /* A program that is like that for half of the time that is left has no other state: nothing more is
  * left out. */
-double verdict_startup(const struct picture *p)
+double verdict_startup(const struct overview *p)
 {
 	double ready = makes_context(p) ? p->first_work : p->window, end;
 	size_t i = 0, from;
@@ -90,7 +90,7 @@ double verdict_startup(const struct picture *p)
 	return i - from <= (p->count - from) / 2 ? fmax(end, ready) : ready;
 }
 
-size_t verdict_teardown(const struct picture *p, size_t *first)
+size_t verdict_teardown(const struct overview *p, size_t *first)
 {
 	size_t end = p->count, i;
 
@@ -103,12 +103,12 @@ size_t verdict_teardown(const struct picture *p, size_t *first)
 }
 
 /* Leaves this time out, ns since load; the host's time in it. */
-static double take_out(struct verdict_input *in, const struct picture *p, double from, double upto)
+static double take_out(struct verdict_input *in, const struct overview *p, double from, double until)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < p->count; i++) {
-		double ns = part_of(p, i, fmax(from, p->window), upto), part[TF_HOSTS] = {0};
+		double ns = part_of(p, i, fmax(from, p->window), until), part[TF_HOSTS] = {0};
 		const double *h = p->host[i];
 		/* Of the slice in which the window begins only the rest is there. */
 		bool whole = ns > 0.999 * part_of(p, i, p->window, INFINITY);
@@ -139,7 +139,7 @@ static double take_out(struct verdict_input *in, const struct picture *p, double
 	return sum;
 }
 
-static void take_ends(struct verdict_input *in, const struct picture *p)
+static void take_ends(struct verdict_input *in, const struct overview *p)
 {
 	size_t first, count;
 
@@ -159,7 +159,7 @@ static double waiting_copies(const struct model *m)
 	double all = 0, waits = 0;
 
 	for (size_t i = 0; i < m->copy_count; i++) {
-		const struct copy *c = &m->copies[i];
+		const struct model_copy *c = &m->copies[i];
 		all += c->total;
 		if (c->direction == SPY_DIR_DTOH && c->count &&
 		    (!c->async || c->memory == SPY_MEM_PAGEABLE) &&
@@ -188,7 +188,7 @@ static void cut(double *ns, double most)
 /* Several devices count as one that is busy as they are on average. */
 static void take_busy(struct verdict_input *in, const struct model *m)
 {
-	const struct gpu_busy *b = &m->gpu.busy;
+	const struct model_gpu_busy *b = &m->gpu.busy;
 	double scale = b->window > 0 ? m->host_window / b->window : NAN;
 
 	in->busy = b->busy * scale;
@@ -212,8 +212,8 @@ static void take_busy(struct verdict_input *in, const struct model *m)
 
 struct verdict_input verdict_take(const struct model *m)
 {
-	const struct split *h = &m->host;
-	const struct gpu_busy *b = &m->gpu.busy;
+	const struct model_split *h = &m->host;
+	const struct model_gpu_busy *b = &m->gpu.busy;
 	bool divided = isfinite(h->launch + h->contention);
 	double graphs = h->other > 0 ? fmin(making_graphs(m), h->other) : 0;
 	struct verdict_input in = {
@@ -227,7 +227,7 @@ struct verdict_input verdict_take(const struct model *m)
 
 	take_busy(&in, m);
 	for (size_t i = 0; i < m->process_count; i++)
-		take_ends(&in, &m->processes[i].picture);
+		take_ends(&in, &m->processes[i].overview);
 	cut(&in.window, INFINITY);
 	if (!isfinite(in.window))
 		in.window = 0;

@@ -17,7 +17,7 @@ struct pending {
 	bool any; /* too many streams: all that is known is that some has */
 };
 
-static void gave(struct pending *p, const struct act *a)
+static void gave(struct pending *p, const struct call_event *a)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (p->given[i].stream == a->stream && p->given[i].device == a->device)
@@ -30,20 +30,20 @@ static void gave(struct pending *p, const struct act *a)
 	p->given[p->count++].device = a->device;
 }
 
-static bool one_device(const struct history *h)
+static bool one_device(const struct call_log *h)
 {
 	for (size_t i = 1; i < h->count; i++)
-		if (h->acts[i].device != h->acts[0].device)
+		if (h->call_events[i].device != h->call_events[0].device)
 			return false;
 	return true;
 }
 
 /* `one`: there is one device, of which a wait for all of it is one for everything. */
-static void waited(struct pending *p, const struct act *a, bool one)
+static void waited(struct pending *p, const struct call_event *a, bool one)
 {
-	bool all = a->role == HISTORY_ROLE_SYNC_ALL;
+	bool all = a->role == CALL_LOG_ROLE_SYNC_ALL;
 
-	if (!all && a->role != HISTORY_ROLE_SYNC_STREAM && !flow_is_blocking(a))
+	if (!all && a->role != CALL_LOG_ROLE_SYNC_STREAM && !flow_is_blocking(a))
 		return;
 	if (all && one)
 		p->any = false;
@@ -52,7 +52,7 @@ static void waited(struct pending *p, const struct act *a, bool one)
 			p->given[i--] = p->given[--p->count];
 }
 
-static enum verdict_class class_of(const struct act *a)
+static enum verdict_class class_of(const struct call_event *a)
 {
 	switch (a->class) {
 	case SPY_CLASS_LAUNCH:
@@ -82,28 +82,28 @@ static void add(struct verdict_gain *g, double ns, bool idle)
 }
 
 /* The one process with recent calls, all of one thread. */
-static const struct history *only_history(const struct model *m)
+static const struct call_log *only_history(const struct model *m)
 {
-	const struct history *h = m->process_count == 1 ? &m->processes[0].history : NULL;
+	const struct call_log *h = m->process_count == 1 ? &m->processes[0].call_log : NULL;
 
 	return h && h->count && !h->lost && h->thread_count == 1 ? h : NULL;
 }
 
 double verdict_pending(const struct model *m, struct verdict_gain gain[VERDICT_CLASSES])
 {
-	const struct history *h = only_history(m);
+	const struct call_log *h = only_history(m);
 	struct pending p = {.any = h && !h->whole}; /* what is older may not be done */
 	double had_work = 0, last;
 
 	for (int c = 0; c < VERDICT_CLASSES; c++)
 		gain[c] = (struct verdict_gain){0};
-	size_t first = h ? history_steady(h) : 0;
+	size_t first = h ? call_log_steady(h) : 0;
 	if (!h || first >= h->count)
 		return NAN;
-	last = h->acts[first].start;
+	last = h->call_events[first].start;
 	bool one = one_device(h);
 	for (size_t i = 0; i < h->count; i++) {
-		const struct act *a = &h->acts[i];
+		const struct call_event *a = &h->call_events[i];
 		bool idle = !p.any && !p.count;
 		if (i >= first) {
 			double outside = a->start - a->ours - last;
@@ -122,7 +122,7 @@ double verdict_pending(const struct model *m, struct verdict_gain gain[VERDICT_C
 		if (flow_is_wait(a))
 			waited(&p, a, one);
 	}
-	double held = last - h->acts[first].start;
+	double held = last - h->call_events[first].start;
 	if (!(held > 0))
 		return NAN;
 	for (int c = 0; c < VERDICT_CLASSES; c++) {

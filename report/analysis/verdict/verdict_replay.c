@@ -25,7 +25,7 @@ double verdict_sure_comm(const struct model *m, double comm)
 	if (!m->gpu.estimated)
 		return comm;
 	for (size_t i = 0; i < m->gpu.class_count; i++) {
-		const struct gpu_class *c = &m->gpu.classes[i];
+		const struct model_gpu_class *c = &m->gpu.classes[i];
 		double all = c->mean * (double)c->count;
 		if (c->kind != TF_WORK_KERNEL || !c->name || !work_communicates(c->name) ||
 		    !(all > 0))

@@ -6,7 +6,7 @@
 
 static const char longer[] = "run it for longer";
 
-static double work_of(const struct totals *t)
+static double work_of(const struct model_totals *t)
 {
 	return (double)t->launches + (double)t->graph_launches + (double)t->copies;
 }
@@ -14,7 +14,7 @@ static double work_of(const struct totals *t)
 /* Share of the pieces of work whose time on the GPU is not known. */
 static double unknown_work(const struct model *m)
 {
-	const struct gpu_busy *b = &m->gpu.busy;
+	const struct model_gpu_busy *b = &m->gpu.busy;
 
 	return b->work > 0 ? b->unknown / b->work : 1;
 }

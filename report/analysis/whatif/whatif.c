@@ -28,9 +28,9 @@ static bool gives_work(const struct model *m, size_t process)
 }
 
 /* What a process would take, by what its recent calls say. */
-static void add_process(struct whatif_result *to, const struct process *p, const struct outcome *o)
+static void add_process(struct whatif_result *to, const struct model_process *p, const struct whatif_outcome *o)
 {
-	double window = p->history.window - p->history.steady, ratio = o->time[REPLAY_MEAN];
+	double window = p->call_log.window - p->call_log.steady, ratio = o->time[REPLAY_MEAN];
 	double error = o->changed > 0 ? fmax(LEAST_ERROR, o->error) : 0, low = ratio, high = ratio;
 
 	for (int i = 0; i < REPLAY_LEVELS; i++) {
@@ -48,10 +48,10 @@ static void add_process(struct whatif_result *to, const struct process *p, const
 	to->bound += window * bound;
 	to->error = fmax(to->error, o->error);
 	to->changed += o->changed;
-	to->coverage += window * p->history.coverage;
+	to->coverage += window * p->call_log.coverage;
 }
 
-static void finish(struct whatif_result *to, const struct outcome *o)
+static void finish(struct whatif_result *to, const struct whatif_outcome *o)
 {
 	to->known =
 	        !to->why[0] && to->window > 0 && to->predicted > 0 && isfinite(to->low + to->high);
@@ -78,23 +78,23 @@ static void unknown(struct whatif_result *to)
 }
 
 /* Results of the changes asked for. */
-static void predict(const struct model *m, const struct asked *a, struct whatif_result *results)
+static void predict(const struct model *m, const struct whatif_asked *a, struct whatif_result *results)
 {
-	struct outcome last[WHATIFS] = {0};
+	struct whatif_outcome last[WHATIFS] = {0};
 	bool can = true, any = false;
 	size_t count = a->to - a->from;
 
 	for (size_t i = 0; i < count; i++)
 		results[i] = (struct whatif_result){.what = a->from + (enum whatif)i};
 	for (size_t i = 0; i < m->process_count && can; i++) {
-		const struct process *p = &m->processes[i];
-		struct outcome o[WHATIFS] = {0};
+		const struct model_process *p = &m->processes[i];
+		struct whatif_outcome o[WHATIFS] = {0};
 		if (!gives_work(m, i))
 			continue;
 		any = true;
 		can = whatif_try(m, p, a, o, &results[0]);
 		for (size_t k = 0; k < count && can; k++)
-			if (results[k].what == WHATIF_CPU && isnan(p->history.cpu_wait))
+			if (results[k].what == WHATIF_CPU && isnan(p->call_log.cpu_wait))
 				whatif_fails(&results[k],
 				             "what threads waited for a CPU is not known");
 			else
@@ -116,7 +116,7 @@ static void predict(const struct model *m, const struct asked *a, struct whatif_
 /* All that have no argument cost hardly more than one of them: the replay is prepared once. */
 static void predict_all(const struct model *m, enum whatif what, struct whatif_result *to)
 {
-	const struct asked all = {.to = WHATIF_KERNEL, .factor = 1};
+	const struct whatif_asked all = {.to = WHATIF_KERNEL, .factor = 1};
 	struct whatif_cache once = {0}, *cache = m->whatif ? m->whatif : &once;
 
 	if (!cache->done)
@@ -129,7 +129,7 @@ static void predict_kernel(const struct model *m, const char *kernel, double fac
                            struct whatif_result *to)
 {
 	char why[PATTERN_ERROR_BYTES];
-	struct regex pattern;
+	struct pattern_regex pattern;
 
 	*to = (struct whatif_result){.what = WHATIF_KERNEL};
 	if (!kernel || !(factor > 0) || pattern_compile(&pattern, kernel, why)) {
@@ -137,7 +137,7 @@ static void predict_kernel(const struct model *m, const char *kernel, double fac
 		unknown(to);
 		return;
 	}
-	const struct asked asked = {WHATIF_KERNEL, WHATIFS, &pattern, factor};
+	const struct whatif_asked asked = {WHATIF_KERNEL, WHATIFS, &pattern, factor};
 	predict(m, &asked, to);
 	pattern_free(&pattern);
 	if (to->known && !(to->changed > 0)) {

@@ -13,7 +13,7 @@
 
 /* ---- copies of pinned memory ---- */
 
-static double rate_of(struct change *c, const struct act *given)
+static double rate_of(struct whatif_change *c, const struct call_event *given)
 {
 	double known = c->bandwidth[given->direction == SPY_DIR_DTOH];
 
@@ -28,10 +28,10 @@ static double rate_of(struct change *c, const struct act *given)
 }
 
 /* A pageable copy over the bus becomes one of pinned memory. */
-static void pin(struct change *c, const struct replay *r, struct replay_act *acts, uint32_t i)
+static void pin(struct whatif_change *c, const struct replay *r, struct replay_act *call_events, uint32_t i)
 {
-	const struct act *given = &r->given[i];
-	struct replay_act *a = &acts[i];
+	const struct call_event *given = &r->given[i];
+	struct replay_act *a = &call_events[i];
 	double pageable = a->gpu;
 
 	if (given->kind != TF_WORK_COPY || given->memory != SPY_MEM_PAGEABLE ||
@@ -57,8 +57,8 @@ static void pin(struct change *c, const struct replay *r, struct replay_act *act
 
 static bool is_sync(const struct replay *r, uint32_t i)
 {
-	const struct act *given = &r->given[i];
-	const struct replay_act *a = &r->acts[i];
+	const struct call_event *given = &r->given[i];
+	const struct replay_act *a = &r->call_events[i];
 
 	if (given->result || a->flags & REPLAY_SKIP)
 		return false;
@@ -70,7 +70,7 @@ static bool is_sync(const struct replay *r, uint32_t i)
 	       given->bytes <= VERDICT_SMALL_COPY;
 }
 
-static void no_sync(struct change *c, const struct replay *r, struct replay_act *acts)
+static void no_sync(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
 {
 	uint32_t last = (uint32_t)r->count;
 
@@ -81,21 +81,21 @@ static void no_sync(struct change *c, const struct replay *r, struct replay_act 
 		if (!is_sync(r, i))
 			continue;
 		bool copy = r->given[i].kind == TF_WORK_COPY;
-		acts[i].own = copy ? fmin(acts[i].own, COPY_CALL_NS) : 0;
-		acts[i].wait = REPLAY_NO_WAIT;
+		call_events[i].own = copy ? fmin(call_events[i].own, COPY_CALL_NS) : 0;
+		call_events[i].wait = REPLAY_NO_WAIT;
 		c->changed++;
 	}
 }
 
 /* ---- allocation and loading ---- */
 
-static void no_alloc(struct change *c, const struct replay *r, struct replay_act *acts, uint32_t i)
+static void no_alloc(struct whatif_change *c, const struct replay *r, struct replay_act *call_events, uint32_t i)
 {
-	const struct act *given = &r->given[i];
-	struct replay_act *a = &acts[i];
+	const struct call_event *given = &r->given[i];
+	struct replay_act *a = &call_events[i];
 	double nested = given->nested_alloc + given->nested_module;
 	bool makes_graph =
-	        (given->class == SPY_CLASS_GRAPH && given->role != HISTORY_ROLE_GRAPH_CHANGED) ||
+	        (given->class == SPY_CLASS_GRAPH && given->role != CALL_LOG_ROLE_GRAPH_CHANGED) ||
 	        given->flags & TF_CAPTURED;
 
 	if (given->class == SPY_CLASS_ALLOC || given->class == SPY_CLASS_MODULE || makes_graph) {
@@ -113,10 +113,10 @@ static void no_alloc(struct change *c, const struct replay *r, struct replay_act
 
 /* ---- copies beside kernels ---- */
 
-static void overlap(struct change *c, const struct replay *r, struct replay_act *acts, uint32_t i)
+static void overlap(struct whatif_change *c, const struct replay *r, struct replay_act *call_events, uint32_t i)
 {
-	const struct act *given = &r->given[i];
-	struct replay_act *a = &acts[i];
+	const struct call_event *given = &r->given[i];
+	struct replay_act *a = &call_events[i];
 
 	if (given->kind != TF_WORK_COPY || given->direction > SPY_DIR_DTOH ||
 	    a->wait == REPLAY_STAGED)
@@ -130,15 +130,15 @@ static void overlap(struct change *c, const struct replay *r, struct replay_act 
 
 /* ---- kernels ---- */
 
-static bool matches(const struct change *c, const struct history_work *w)
+static bool matches(const struct whatif_change *c, const struct call_log_work *w)
 {
 	return w->kernel && pattern_finds(c->kernel, w->kernel);
 }
 
 /* Only the classes' names are looked at, of which there are few. */
-static void faster(struct change *c, const struct replay *r, struct replay_act *acts)
+static void faster(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
 {
-	const struct history *h = r->history;
+	const struct call_log *h = r->call_log;
 
 	bool *meant = alloc_zeroed(h->work_count, sizeof(*meant));
 
@@ -146,9 +146,9 @@ static void faster(struct change *c, const struct replay *r, struct replay_act *
 		meant[k] = matches(c, &h->works[k]);
 	for (size_t i = 0; i < r->count; i++) {
 		uint32_t work = r->given[i].work;
-		if (work == HISTORY_NONE || !meant[work])
+		if (work == CALL_LOG_NONE || !meant[work])
 			continue;
-		acts[i].gpu /= c->factor;
+		call_events[i].gpu /= c->factor;
 		c->changed++;
 	}
 	free(meant);
@@ -160,13 +160,13 @@ static void faster(struct change *c, const struct replay *r, struct replay_act *
  * It is known how long threads waited for one, not when. A thread that waits for the GPU mostly
  * sleeps, or loses nothing by it: the wait lies in the rest of its time, or evenly in all of it.
  */
-static double cpu_share(const struct change *c, const struct replay *r,
-                        const struct replay_act *acts)
+static double cpu_share(const struct whatif_change *c, const struct replay *r,
+                        const struct replay_act *call_events)
 {
 	double whole = 0, active = 0;
 
 	for (size_t i = 0; i < r->count; i++) {
-		const struct replay_act *a = &acts[i];
+		const struct replay_act *a = &call_events[i];
 		whole += a->gap + a->ours + r->given[i].end - r->given[i].start;
 		active += a->gap + a->own + fmax(0, a->late);
 	}
@@ -175,16 +175,16 @@ static double cpu_share(const struct change *c, const struct replay *r,
 	return c->hope == HOPE_MOST ? most : c->hope == HOPE_LEAST ? least : (least + most) / 2;
 }
 
-static void no_cpu_wait(struct change *c, const struct replay *r, struct replay_act *acts)
+static void no_cpu_wait(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
 {
 	if (!(c->cpu_wait > 0))
 		return;
-	double left = 1 - cpu_share(c, r, acts);
+	double left = 1 - cpu_share(c, r, call_events);
 	for (size_t i = 0; i < r->count; i++) {
-		acts[i].gap *= left;
-		acts[i].own *= left;
-		if (acts[i].late > 0)
-			acts[i].late *= left;
+		call_events[i].gap *= left;
+		call_events[i].own *= left;
+		if (call_events[i].late > 0)
+			call_events[i].late *= left;
 		c->changed++;
 	}
 }
@@ -192,39 +192,39 @@ static void no_cpu_wait(struct change *c, const struct replay *r, struct replay_
 /* ---- the whole ---- */
 
 /* What the queue was later than estimated is GPU time: it changes with the rest of it. */
-static void scale_shifts(const struct replay *r, struct replay_act *acts)
+static void scale_shifts(const struct replay *r, struct replay_act *call_events)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < r->count; i++)
-		sum += acts[i].gpu;
+		sum += call_events[i].gpu;
 	if (!(r->gpu > 0) || sum >= r->gpu)
 		return;
 	for (size_t i = 0; i < r->count; i++)
-		acts[i].shift *= sum / r->gpu;
+		call_events[i].shift *= sum / r->gpu;
 }
 
-void change_acts(struct change *c, const struct replay *r, struct replay_act *acts)
+void change_acts(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
 {
 	if (c->what == WHATIF_GRAPHS)
-		change_graphs(c, r, acts);
+		change_graphs(c, r, call_events);
 	else if (c->what == WHATIF_NO_SYNC)
-		no_sync(c, r, acts);
+		no_sync(c, r, call_events);
 	else if (c->what == WHATIF_KERNEL)
-		faster(c, r, acts);
+		faster(c, r, call_events);
 	else if (c->what == WHATIF_CPU)
-		no_cpu_wait(c, r, acts);
+		no_cpu_wait(c, r, call_events);
 	for (uint32_t i = 0; i < r->count; i++) {
 		if (c->what == WHATIF_PINNED)
-			pin(c, r, acts, i);
+			pin(c, r, call_events, i);
 		else if (c->what == WHATIF_NO_ALLOC)
-			no_alloc(c, r, acts, i);
+			no_alloc(c, r, call_events, i);
 		else if (c->what == WHATIF_OVERLAP)
-			overlap(c, r, acts, i);
-		else if (c->what == WHATIF_HOST && acts[i].gap > 0) {
-			acts[i].gap = 0;
+			overlap(c, r, call_events, i);
+		else if (c->what == WHATIF_HOST && call_events[i].gap > 0) {
+			call_events[i].gap = 0;
 			c->changed++;
 		}
 	}
-	scale_shifts(r, acts);
+	scale_shifts(r, call_events);
 }

@@ -35,7 +35,7 @@ struct graph_run {            /* of one thread */
 	uint32_t pieces, repeated;
 };
 
-static bool is_piece(const struct act *a, const struct replay_act *r)
+static bool is_piece(const struct call_event *a, const struct replay_act *r)
 {
 	if (a->kind == TF_WORK_NONE || a->kind == TF_WORK_GRAPH || r->wait != REPLAY_NO_WAIT ||
 	    a->flags & TF_FIRST)
@@ -44,17 +44,17 @@ static bool is_piece(const struct act *a, const struct replay_act *r)
 }
 
 /* Calls that may stand between pieces: those that can be captured, or need not be made. */
-static bool goes_with(const struct act *a, const struct replay_act *r)
+static bool goes_with(const struct call_event *a, const struct replay_act *r)
 {
 	if (r->wait != REPLAY_NO_WAIT || a->flags & TF_CAPTURED ||
 	    (a->result && a->class != SPY_CLASS_QUERY))
 		return false;
 	return a->class == SPY_CLASS_EVENT || a->class == SPY_CLASS_QUERY ||
 	       a->class == SPY_CLASS_OTHER || a->class == SPY_CLASS_CONTEXT ||
-	       a->role == HISTORY_ROLE_ALLOC_ORDERED;
+	       a->role == CALL_LOG_ROLE_ALLOC_ORDERED;
 }
 
-static void replace(struct change *c, const struct replay *r, struct replay_act *acts,
+static void replace(struct whatif_change *c, const struct replay *r, struct replay_act *call_events,
                     const struct graph_run *run)
 {
 	double node = c->hope == HOPE_MIDDLE ? GRAPH_NODE_NS
@@ -70,7 +70,7 @@ static void replace(struct change *c, const struct replay *r, struct replay_act 
 	if (isfinite(c->graph_launch))
 		launch = c->graph_launch;
 	for (uint32_t i = run->first;; i = r->next[i]) {
-		struct replay_act *a = &acts[i];
+		struct replay_act *a = &call_events[i];
 		a->own = i == run->first ? launch + node * run->pieces : 0;
 		if (i != run->first) {
 			a->gap = a->ours = 0;
@@ -83,36 +83,36 @@ static void replace(struct change *c, const struct replay *r, struct replay_act 
 	}
 }
 
-static void end_run(struct change *c, const struct replay *r, struct replay_act *acts,
+static void end_run(struct whatif_change *c, const struct replay *r, struct replay_act *call_events,
                     struct graph_run *run)
 {
 	if (run->pieces >= LEAST_PIECES && run->repeated * 10 >= run->pieces * 9)
-		replace(c, r, acts, run);
+		replace(c, r, call_events, run);
 	*run = (struct graph_run){0};
 }
 
-void change_graphs(struct change *c, const struct replay *r, struct replay_act *acts)
+void change_graphs(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
 {
-	const struct history *h = r->history;
+	const struct call_log *h = r->call_log;
 	struct graph_run *runs = alloc_zeroed(h->thread_count, sizeof(*runs));
 
 	for (uint32_t i = 0; i < r->count; i++) {
-		const struct act *given = &r->given[i];
+		const struct call_event *given = &r->given[i];
 		struct graph_run *run = &runs[given->thread];
-		bool piece = is_piece(given, &r->acts[i]);
-		bool apart = r->acts[i].gap > LONGEST_GAP || r->acts[i].before != HISTORY_NONE;
+		bool piece = is_piece(given, &r->call_events[i]);
+		bool apart = r->call_events[i].gap > LONGEST_GAP || r->call_events[i].before != CALL_LOG_NONE;
 		if (run->pieces && (apart || run->pieces >= MOST_PIECES ||
-		                    (!piece && !goes_with(given, &r->acts[i]))))
-			end_run(c, r, acts, run);
+		                    (!piece && !goes_with(given, &r->call_events[i]))))
+			end_run(c, r, call_events, run);
 		if (!piece)
 			continue;
 		if (!run->pieces++)
 			run->first = i;
 		run->last = i;
 		run->repeated +=
-		        given->work != HISTORY_NONE && h->works[given->work].acts >= LEAST_SEEN;
+		        given->work != CALL_LOG_NONE && h->works[given->work].call_events >= LEAST_SEEN;
 	}
 	for (size_t i = 0; i < h->thread_count; i++)
-		end_run(c, r, acts, &runs[i]);
+		end_run(c, r, call_events, &runs[i]);
 	free(runs);
 }

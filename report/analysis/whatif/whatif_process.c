@@ -18,11 +18,11 @@
 
 /* ---- what is known of a process ---- */
 
-static void find_bandwidth(struct change *c, const struct history *h)
+static void find_bandwidth(struct whatif_change *c, const struct call_log *h)
 {
 	c->bandwidth[0] = c->bandwidth[1] = NAN;
 	for (size_t i = 0; i < h->work_count; i++) {
-		const struct history_work *w = &h->works[i];
+		const struct call_log_work *w = &h->works[i];
 		if (w->kind != TF_WORK_COPY || w->memory != SPY_MEM_PINNED ||
 		    w->direction > SPY_DIR_DTOH || w->bytes < BANDWIDTH_BYTES || !(w->mean > 0))
 			continue;
@@ -46,9 +46,9 @@ static double most(const struct environment_device *d, enum spy_environment what
 }
 
 /* An idle link goes down to a lower generation to save power, but not when it is copied over. */
-static struct link link_of(const struct environment_device *d)
+static struct whatif_link link_of(const struct environment_device *d)
 {
-	struct link l = {.generation = fmax(most(d, SPY_ENVIRONMENT_PCIE_GEN),
+	struct whatif_link l = {.generation = fmax(most(d, SPY_ENVIRONMENT_PCIE_GEN),
 	                                    most(d, SPY_ENVIRONMENT_PCIE_GEN_MAX)),
 	                 .width = most(d, SPY_ENVIRONMENT_PCIE_WIDTH)};
 
@@ -57,12 +57,12 @@ static struct link link_of(const struct environment_device *d)
 }
 
 /* The slowest link to a device that the run used. */
-static struct link find_link(const struct model *m)
+static struct whatif_link find_link(const struct model *m)
 {
-	struct link slowest = {.rate = NAN};
+	struct whatif_link slowest = {.rate = NAN};
 
 	for (size_t i = 0; i < m->environment_count; i++) {
-		struct link l = link_of(&m->environment[i]);
+		struct whatif_link l = link_of(&m->environment[i]);
 		if (m->environment[i].used && isfinite(l.rate) && !(l.rate >= slowest.rate))
 			slowest = l;
 	}
@@ -84,7 +84,7 @@ static double graph_launch(const struct replay *r)
 
 	for (size_t i = 0; i < r->count; i++)
 		if (r->given[i].kind == TF_WORK_GRAPH)
-			own[count++] = r->acts[i].own;
+			own[count++] = r->call_events[i].own;
 	if (count) {
 		qsort(own, count, sizeof(*own), by_value);
 		median = own[count / 2];
@@ -94,22 +94,22 @@ static double graph_launch(const struct replay *r)
 }
 
 /* The share of the steady state in which a device is busy, the busiest of them; 0 = not known. */
-static double busy_share(const struct process *p)
+static double busy_share(const struct model_process *p)
 {
-	const struct picture *picture = &p->picture;
+	const struct overview *overview = &p->overview;
 	double most = 0;
 
-	for (size_t d = 0; d < picture->device_count; d++) {
+	for (size_t d = 0; d < overview->device_count; d++) {
 		double busy = 0, covered = 0;
-		for (size_t i = 0; i < picture->count; i++) {
-			double start = picture->origin + (double)i * picture->width;
+		for (size_t i = 0; i < overview->count; i++) {
+			double start = overview->origin + (double)i * overview->width;
 			bool torn_down =
-			        p->history.window < p->window &&
-			        start + picture->width > picture->window + p->history.window;
-			if (start < picture->window + p->history.steady || torn_down)
+			        p->call_log.window < p->window &&
+			        start + overview->width > overview->window + p->call_log.window;
+			if (start < overview->window + p->call_log.steady || torn_down)
 				continue;
-			busy += picture->devices[d].busy[i];
-			covered += picture->devices[d].covered[i];
+			busy += overview->devices[d].busy[i];
+			covered += overview->devices[d].covered[i];
 		}
 		if (covered > 0)
 			most = fmax(most, fmin(1, busy / covered));
@@ -119,30 +119,30 @@ static double busy_share(const struct process *p)
 
 /* The least that the GPU could take, as a share of what it took: all of its work after the other,
  * or with copies beside kernels the longest of the three. */
-static double work_left(const struct change *c, const struct replay *r,
-                        const struct replay_act *acts)
+static double work_left(const struct whatif_change *c, const struct replay *r,
+                        const struct replay_act *call_events)
 {
 	double part[3] = {0}, all = 0;
 
 	for (size_t i = 0; i < r->count; i++) {
-		const struct act *a = &r->given[i];
+		const struct call_event *a = &r->given[i];
 		size_t engine = a->kind == TF_WORK_COPY && a->direction <= SPY_DIR_DTOH
 		                        ? 1u + (a->direction == SPY_DIR_DTOH)
 		                        : 0;
-		part[engine] += acts[i].gpu;
-		all += acts[i].gpu;
+		part[engine] += call_events[i].gpu;
+		all += call_events[i].gpu;
 	}
 	if (c->what == WHATIF_OVERLAP)
 		all = fmax(part[0], fmax(part[1], part[2]));
 	return r->gpu > 0 ? fmin(1, all / r->gpu) : 0;
 }
 
-static struct change change_of(enum whatif what, enum replay_level level, const struct asked *a)
+static struct whatif_change change_of(enum whatif what, enum replay_level level, const struct whatif_asked *a)
 {
-	static const enum hope hopes[REPLAY_LEVELS] = {
+	static const enum whatif_hope hopes[REPLAY_LEVELS] = {
 	        [REPLAY_MEAN] = HOPE_MIDDLE, [REPLAY_LOW] = HOPE_MOST, [REPLAY_HIGH] = HOPE_LEAST};
 
-	return (struct change){
+	return (struct whatif_change){
 	        .what = what, .hope = hopes[level], .kernel = a->kernel, .factor = a->factor};
 }
 
@@ -159,10 +159,10 @@ bool whatif_fails(struct whatif_result *to, const char *format, ...)
 }
 
 /* Of a process: nothing can be told, and why. */
-static bool cannot_tell(const struct model *m, const struct process *p, struct whatif_result *to)
+static bool cannot_tell(const struct model *m, const struct model_process *p, struct whatif_result *to)
 {
-	const struct history *h = &p->history;
-	size_t calls = h->count - history_steady(h);
+	const struct call_log *h = &p->call_log;
+	size_t calls = h->count - call_log_steady(h);
 
 	if (p->gpu_mode == TF_GPU_OFF)
 		return whatif_fails(to, "GPU times are not known (CUDASPY_GPU=off)");
@@ -189,16 +189,16 @@ static bool lacks_times(const struct replay *r, struct whatif_result *to)
 /* ---- one process ---- */
 
 /* One change at one level: its outcome. `acts`: room for a copy of the replay's. */
-static void try_change(const struct process *p, const struct replay *r, struct change *c,
-                       enum replay_level level, double base, struct replay_act *acts,
-                       struct outcome *to)
+static void try_change(const struct model_process *p, const struct replay *r, struct whatif_change *c,
+                       enum replay_level level, double base, struct replay_act *call_events,
+                       struct whatif_outcome *to)
 {
-	memcpy(acts, r->acts, r->count * sizeof(*acts));
-	change_acts(c, r, acts);
-	to->time[level] = !(base > 0) ? NAN : c->changed > 0 ? replay_run(r, acts) / base : 1;
+	memcpy(call_events, r->call_events, r->count * sizeof(*call_events));
+	change_acts(c, r, call_events);
+	to->time[level] = !(base > 0) ? NAN : c->changed > 0 ? replay_run(r, call_events) / base : 1;
 	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
 	to->assumed_bandwidth |= c->assumed_bandwidth;
-	to->bound[level] = busy_share(p) * work_left(c, r, acts);
+	to->bound[level] = busy_share(p) * work_left(c, r, call_events);
 	if (level != REPLAY_MEAN)
 		return;
 	to->changed = c->changed;
@@ -208,7 +208,7 @@ static void try_change(const struct process *p, const struct replay *r, struct c
 }
 
 /* A change without a gain needs no range. */
-static bool is_worth(struct outcome *o, enum replay_level level)
+static bool is_worth(struct whatif_outcome *o, enum replay_level level)
 {
 	if (level == REPLAY_MEAN || o->time[REPLAY_MEAN] < NO_GAIN)
 		return true;
@@ -217,7 +217,7 @@ static bool is_worth(struct outcome *o, enum replay_level level)
 	return false;
 }
 
-static bool any_worth(struct outcome *out, const struct asked *a, enum replay_level level)
+static bool any_worth(struct whatif_outcome *out, const struct whatif_asked *a, enum replay_level level)
 {
 	bool any = false;
 
@@ -227,32 +227,32 @@ static bool any_worth(struct outcome *out, const struct asked *a, enum replay_le
 }
 
 /* All changes asked for, at one level; false where `to->why` says that it cannot be told. */
-static bool try_level(const struct model *m, const struct process *p, const struct asked *a,
-                      enum replay_level level, struct outcome *out, struct whatif_result *to)
+static bool try_level(const struct model *m, const struct model_process *p, const struct whatif_asked *a,
+                      enum replay_level level, struct whatif_outcome *out, struct whatif_result *to)
 {
 	struct replay r;
 
-	replay_make(&r, &p->history, level);
+	replay_make(&r, &p->call_log, level);
 	bool lacks = lacks_times(&r, to);
-	struct replay_act *acts = alloc_zeroed(r.count, sizeof(*acts));
-	double base = lacks ? 0 : replay_run(&r, r.acts), launch = graph_launch(&r);
+	struct replay_act *call_events = alloc_zeroed(r.count, sizeof(*call_events));
+	double base = lacks ? 0 : replay_run(&r, r.call_events), launch = graph_launch(&r);
 	for (enum whatif what = a->from; what < a->to && !lacks; what++) {
 		if (!is_worth(&out[what - a->from], level))
 			continue;
-		struct change c = change_of(what, level, a);
-		find_bandwidth(&c, &p->history);
+		struct whatif_change c = change_of(what, level, a);
+		find_bandwidth(&c, &p->call_log);
 		c.link = find_link(m);
 		c.graph_launch = launch;
-		c.cpu_wait = p->history.cpu_wait;
-		try_change(p, &r, &c, level, base, acts, &out[what - a->from]);
+		c.cpu_wait = p->call_log.cpu_wait;
+		try_change(p, &r, &c, level, base, call_events, &out[what - a->from]);
 	}
-	free(acts);
+	free(call_events);
 	replay_free(&r);
 	return !lacks;
 }
 
-bool whatif_try(const struct model *m, const struct process *p, const struct asked *a,
-                struct outcome *out, struct whatif_result *to)
+bool whatif_try(const struct model *m, const struct model_process *p, const struct whatif_asked *a,
+                struct whatif_outcome *out, struct whatif_result *to)
 {
 	if (cannot_tell(m, p, to))
 		return false;

@@ -28,7 +28,7 @@ static void assume(struct whatif_result *to, const char *format, ...)
 	va_end(args);
 }
 
-static void assume_copies(struct whatif_result *to, const struct outcome *o)
+static void assume_copies(struct whatif_result *to, const struct whatif_outcome *o)
 {
 	assume(to, "copies of pageable memory are asynchronous copies of pinned memory, which the "
 	           "program does not change before they are done");
@@ -50,7 +50,7 @@ static void assume_copies(struct whatif_result *to, const struct outcome *o)
 	assume(to, "blocking copies to the host still wait for their result");
 }
 
-static void assume_graphs(struct whatif_result *to, const struct outcome *o)
+static void assume_graphs(struct whatif_result *to, const struct whatif_outcome *o)
 {
 	assume(to, "runs of 5 and more launches, asynchronous copies and sets that repeat, with no "
 	           "more than 100 us between them, are replayed as graphs");
@@ -64,7 +64,7 @@ static void assume_graphs(struct whatif_result *to, const struct outcome *o)
 	assume(to, "0.4 us (0 to 0.75) from one piece of work of a graph to the next");
 }
 
-void whatif_assume(struct whatif_result *to, const struct outcome *o)
+void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 {
 	switch (to->what) {
 	case WHATIF_GRAPHS:
@@ -126,7 +126,7 @@ static int parse_kernel(struct whatif_question *to, const char *text, char *erro
 {
 	const char *equals = strrchr(text, '=');
 	char *end, why[PATTERN_ERROR_BYTES];
-	struct regex compiled;
+	struct pattern_regex compiled;
 
 	if (!equals || equals == text)
 		return refuse(error, "kernel:%.60s: it must be kernel:REGEX=K", text);

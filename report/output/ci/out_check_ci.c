@@ -56,7 +56,7 @@ static void put_case(const struct judgement *j, FILE *to)
 }
 
 /* Ant's form: every attribute and element that the stricter of the schemas in use asks for. */
-void out_check_junit(const struct check *c, const struct out_options *o)
+void out_check_junit(const struct out_check *c, const struct out_options *o)
 {
 	char date[32] = "1970-01-01T00:00:00", host[256] = "localhost";
 	time_t now = time(NULL);
@@ -100,7 +100,7 @@ static void put_escaped(FILE *to, const char *text, const char *also)
 	free(safe);
 }
 
-void out_check_github(const struct check *c, const struct out_options *o)
+void out_check_github(const struct out_check *c, const struct out_options *o)
 {
 	FILE *to = o->to;
 	char *summary = out_check_summary(c);

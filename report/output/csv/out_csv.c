@@ -64,7 +64,7 @@ static void put_share(FILE *to, double share)
 
 #define GPU_HEAD "gpu_total_ns,gpu_mean_ns,gpu_low_ns,gpu_high_ns,gpu_known_share,samples"
 
-static void put_gpu_time(FILE *to, const struct gpu_time *t)
+static void put_gpu_time(FILE *to, const struct model_gpu_time *t)
 {
 	put_ns(to, t->total);
 	put_share(to, t->mean);
@@ -78,7 +78,7 @@ static void apis(const struct model *m, size_t limit, FILE *to)
 {
 	fputs("name,level,class,calls,failed,total_ns,mean_ns,p50_ns,p90_ns,p99_ns,max_ns\r\n", to);
 	for (size_t i = 0; i < m->api_count && i < limit; i++) {
-		const struct api *a = &m->apis[i];
+		const struct model_api *a = &m->apis[i];
 		put_text(to, a->name);
 		fprintf(to, ",%s,%s", out_level_name(a->level), out_class_names[a->class]);
 		put_count(to, a->calls);
@@ -101,7 +101,7 @@ static void kernels(const struct model *m, size_t limit, FILE *to)
 	      "launch_ns,queue_p50_ns,queue_count," GPU_HEAD ",registers,occupancy\r\n",
 	      to);
 	for (size_t i = 0; i < m->kernel_count && i < limit; i++) {
-		const struct kernel *k = &m->kernels[i];
+		const struct model_kernel *k = &m->kernels[i];
 		put_text(to, k->name);
 		put_count(to, k->launches);
 		put_count(to, k->captured);
@@ -135,7 +135,7 @@ static void copies(const struct model *m, size_t limit, FILE *to)
 	fputs("direction,host_memory,async,count,bytes,api_total_ns,api_max_ns," GPU_HEAD "\r\n",
 	      to);
 	for (size_t i = 0; i < m->copy_count && i < limit; i++) {
-		const struct copy *c = &m->copies[i];
+		const struct model_copy *c = &m->copies[i];
 		fprintf(to, "%s,%s,%s", out_direction_names[c->direction],
 		        out_memory_names[c->memory], c->async ? "true" : "false");
 		put_count(to, c->count);
@@ -155,8 +155,8 @@ static void threads(const struct model *m, size_t limit, FILE *to)
 	      "sync_useful_ns,sync_wasted_ns,sampling_ns\r\n",
 	      to);
 	for (size_t i = 0; i < m->thread_count && i < limit; i++) {
-		const struct thread *t = &m->threads[i];
-		const struct split *s = &t->split;
+		const struct model_thread *t = &m->threads[i];
+		const struct model_split *s = &t->split;
 		fprintf(to, "%" PRIu64 ",%" PRIu64 ",", m->processes[t->process].pid, t->tid);
 		put_text(to, t->name);
 		put_count(to, t->calls);

@@ -25,12 +25,12 @@ static json_t *range(double low, double high)
 }
 
 /* Of each recording: what its steps are, and how many were judged. */
-static json_t *steps(const struct side *s)
+static json_t *steps(const struct run_set *s)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct step_set *x = &s->runs[i].steps;
+		const struct figures_step_set *x = &s->runs[i].steps;
 		bool any = x->source != STEPS_NONE;
 		json_t *o = json_object();
 		json_put(o, "source", json_text(steps_source_names[x->source]));
@@ -93,7 +93,7 @@ static json_t *rule(const struct judgement *j)
 	return o;
 }
 
-static json_t *names(const struct side *s)
+static json_t *names(const struct run_set *s)
 {
 	json_t *list = json_array();
 
@@ -102,7 +102,7 @@ static json_t *names(const struct side *s)
 	return list;
 }
 
-void out_check_json(const struct check *c, const struct out_options *o)
+void out_check_json(const struct out_check *c, const struct out_options *o)
 {
 	json_t *root = json_object(), *rules = json_array();
 	char *differs = machine_difference(&c->before, &c->after);

@@ -10,7 +10,7 @@ static json_t *number(double v)
 	return !isfinite(v) ? json_null() : v == rint(v) ? json_ns(v) : json_real(v);
 }
 
-static json_t *span(const struct span *s)
+static json_t *span(const struct compare_span *s)
 {
 	json_t *o = json_object();
 
@@ -24,7 +24,7 @@ static json_t *span(const struct span *s)
 	return o;
 }
 
-static void put_counts(json_t *o, const struct span *before, const struct span *after)
+static void put_counts(json_t *o, const struct compare_span *before, const struct compare_span *after)
 {
 	json_put(o, "before", span(before));
 	json_put(o, "after", span(after));
@@ -32,7 +32,7 @@ static void put_counts(json_t *o, const struct span *before, const struct span *
 	json_put(o, "changed", json_boolean(span_differs(before, after)));
 }
 
-static json_t *timing(const struct timing *t, bool ratio)
+static json_t *timing(const struct compare_timing *t, bool ratio)
 {
 	static const char *const moves[] = {"fell", "none", "rose"};
 	json_t *o = json_object();
@@ -50,12 +50,12 @@ static json_t *timing(const struct timing *t, bool ratio)
 	return o;
 }
 
-static json_t *totals(const struct comparison *c, bool counts)
+static json_t *totals(const struct compare_result *c, bool counts)
 {
 	json_t *all = json_object();
 
 	for (size_t i = 0; i < c->total_count; i++) {
-		const struct total *t = &c->totals[i];
+		const struct compare_total *t = &c->totals[i];
 		char *name = alloc_format("%s%s", t->metric->name, t->per_step ? "_per_step" : "");
 		json_t *o = json_object();
 		if (metric_is_count(t->metric) != counts) {
@@ -81,7 +81,7 @@ static json_t *numbers(const uint32_t v[3])
 	return list;
 }
 
-static json_t *shape(const struct part *p)
+static json_t *shape(const struct figures_part *p)
 {
 	json_t *o = json_object();
 
@@ -95,12 +95,12 @@ static json_t *shape(const struct part *p)
 	return o;
 }
 
-static json_t *pairs(const struct pairs *p, size_t limit, size_t kind)
+static json_t *pairs(const struct compare_pairs *p, size_t limit, size_t kind)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < p->count && i < limit; i++) {
-		const struct pair *pair = &p->items[i];
+		const struct compare_pair *pair = &p->items[i];
 		json_t *o = json_object();
 		json_put(o, "name", json_text(pair->name));
 		json_put(o, "presence",
@@ -123,7 +123,7 @@ static json_t *pairs(const struct pairs *p, size_t limit, size_t kind)
 }
 
 /* What is missing of which recording; null = nothing. */
-static json_t *missing(const struct side *s)
+static json_t *missing(const struct run_set *s)
 {
 	json_t *list = json_array();
 
@@ -140,7 +140,7 @@ static json_t *missing(const struct side *s)
 	return json_null();
 }
 
-static json_t *side(const struct side *s)
+static json_t *side(const struct run_set *s)
 {
 	const struct figures *f = &s->runs[0];
 	json_t *o = json_object(), *names = json_array();
@@ -163,7 +163,7 @@ static json_t *side(const struct side *s)
 	return o;
 }
 
-void out_diff_json(const struct comparison *c, const struct out_options *o)
+void out_diff_json(const struct compare_result *c, const struct out_options *o)
 {
 	json_t *root = json_object();
 	size_t limit = o->limit_given ? o->limit : SIZE_MAX;

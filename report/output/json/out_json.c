@@ -48,7 +48,7 @@ void json_push(json_t *array, json_t *value)
 
 static json_t *totals(const struct model *m)
 {
-	const struct totals *t = &m->totals;
+	const struct model_totals *t = &m->totals;
 	json_t *o = json_object();
 
 	json_put(o, "calls", json_count(t->calls));
@@ -75,7 +75,7 @@ static char *damage_of(const struct model *m)
 	char *all = NULL;
 
 	for (size_t i = 0; i < m->process_count; i++) {
-		const struct process *p = &m->processes[i];
+		const struct model_process *p = &m->processes[i];
 		if (!p->damage)
 			continue;
 		char *longer = alloc_format("%s%sprocess %llu: %s", all ? all : "", all ? "; " : "",

@@ -23,7 +23,7 @@ json_t *json_gpu(const struct model *m);
 json_t *json_streams(const struct model *m);
 json_t *json_works(const struct model *m);
 /* The keys gpu_total_ns, gpu_mean_ns, gpu_low_ns, gpu_high_ns, gpu_known_share, samples. */
-void json_put_gpu_time(json_t *object, const struct gpu_time *t);
+void json_put_gpu_time(json_t *object, const struct model_gpu_time *t);
 json_t *json_apis(const struct model *m, size_t limit);
 json_t *json_kernels(const struct model *m, size_t limit);
 json_t *json_copies(const struct model *m);

@@ -53,8 +53,8 @@ static json_t *cpus(const struct model *m)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->process_count; i++) {
-		const struct process *p = &m->processes[i];
-		const struct process_cpu *c = &p->cpu;
+		const struct model_process *p = &m->processes[i];
+		const struct model_process_cpu *c = &p->cpu;
 		json_t *o = json_object();
 		json_put(o, "pid", json_count(p->pid));
 		json_put(o, "host", json_text(p->host));
@@ -74,7 +74,7 @@ json_t *json_environment(const struct model *m)
 {
 	json_t *o = json_object(), *devices = json_array(), *texts = json_array();
 	char *unknown = environment_unknown(m);
-	struct environment_troubles troubles;
+	struct environment_anomalies anomalies;
 	const char *driver = NULL;
 	double init = NAN;
 
@@ -82,7 +82,7 @@ json_t *json_environment(const struct model *m)
 		driver = m->processes[i].kernel_driver;
 	for (size_t i = 0; i < m->environment_count; i++) {
 		const struct environment_device *d = &m->environment[i];
-		const struct process *p = &m->processes[d->process];
+		const struct model_process *p = &m->processes[d->process];
 		json_t *row = json_object();
 		json_put(row, "index", json_count(d->index));
 		json_put(row, "pid", json_count(p->pid));
@@ -99,9 +99,9 @@ json_t *json_environment(const struct model *m)
 		json_push(devices, row);
 		init = fmax(init, p->environment_init);
 	}
-	environment_troubles(m, &troubles);
-	for (size_t i = 0; i < troubles.count; i++)
-		json_push(texts, json_text(troubles.texts[i]));
+	environment_anomalies(m, &anomalies);
+	for (size_t i = 0; i < anomalies.count; i++)
+		json_push(texts, json_text(anomalies.texts[i]));
 	json_put(o, "known", json_boolean(!unknown));
 	json_put(o, "reason", json_text(unknown));
 	json_put(o, "kernel_driver_version", json_text(driver));
@@ -109,7 +109,7 @@ json_t *json_environment(const struct model *m)
 	json_put(o, "cpu", cpus(m));
 	json_put(o, "devices", devices);
 	json_put(o, "troubles", texts);
-	environment_troubles_free(&troubles);
+	environment_anomalies_free(&anomalies);
 	free(unknown);
 	return o;
 }

@@ -2,12 +2,12 @@
 
 #include "report/output/json/out_json.h"
 
-static json_t *kernels(const struct model *m, const struct kernel *const *list, size_t count)
+static json_t *kernels(const struct model *m, const struct model_kernel *const *list, size_t count)
 {
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < count && i < EXPECT_SHOWN; i++) {
-		const struct kernel *k = list[i];
+		const struct model_kernel *k = list[i];
 		json_t *o = json_object();
 		json_put(o, "name", json_text(k->name));
 		json_put(o, "launches", json_count(k->launches));

@@ -4,7 +4,7 @@
 #include "report/base/alloc.h"
 #include "report/output/json/out_json.h"
 
-void json_put_gpu_time(json_t *o, const struct gpu_time *t)
+void json_put_gpu_time(json_t *o, const struct model_gpu_time *t)
 {
 	bool known = isfinite(t->total);
 
@@ -17,7 +17,7 @@ void json_put_gpu_time(json_t *o, const struct gpu_time *t)
 }
 
 /* What a device and the whole GPU side have in common; all null where there is nothing. */
-static void put_busy(json_t *o, const struct gpu_busy *b)
+static void put_busy(json_t *o, const struct model_gpu_busy *b)
 {
 	json_t *idle_by = json_object();
 
@@ -38,7 +38,7 @@ static void put_busy(json_t *o, const struct gpu_busy *b)
 	json_put(o, "unknown_work_share", json_share(b ? b->unknown / b->work : NAN));
 }
 
-static json_t *busy_slices(const struct picture_device *d, const struct picture *p)
+static json_t *busy_slices(const struct overview_device *d, const struct overview *p)
 {
 	json_t *list = json_array();
 
@@ -49,9 +49,9 @@ static json_t *busy_slices(const struct picture_device *d, const struct picture 
 }
 
 /* The slices of one process that used the device; of several there is no one picture. */
-static json_t *slices_of(const struct model *m, const struct gpu_device *device)
+static json_t *slices_of(const struct model *m, const struct model_gpu_device *device)
 {
-	const struct picture *p = m->process_count == 1 ? &m->processes[0].picture : NULL;
+	const struct overview *p = m->process_count == 1 ? &m->processes[0].overview : NULL;
 
 	for (size_t i = 0; p && i < p->device_count; i++)
 		if (p->devices[i].index == device->index)
@@ -64,7 +64,7 @@ static json_t *devices(const struct model *m)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->gpu.device_count; i++) {
-		const struct gpu_device *d = &m->gpu.devices[i];
+		const struct model_gpu_device *d = &m->gpu.devices[i];
 		json_t *o = json_object();
 		json_put(o, "index", json_count(d->index));
 		json_put(o, "name", json_text(d->name));
@@ -77,7 +77,7 @@ static json_t *devices(const struct model *m)
 	return list;
 }
 
-static json_t *pair(const struct pair_line *line)
+static json_t *pair(const struct model_pair_line *line)
 {
 	json_t *o = json_object();
 
@@ -87,7 +87,7 @@ static json_t *pair(const struct pair_line *line)
 	return o;
 }
 
-static json_t *calibration(const struct gpu *gpu)
+static json_t *calibration(const struct model_gpu *gpu)
 {
 	json_t *o = json_object();
 
@@ -98,12 +98,12 @@ static json_t *calibration(const struct gpu *gpu)
 	return o;
 }
 
-static json_t *untimed(const struct gpu *gpu)
+static json_t *untimed(const struct model_gpu *gpu)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < gpu->untimed_count; i++) {
-		const struct untimed *u = &gpu->untimed[i];
+		const struct model_untimed *u = &gpu->untimed[i];
 		json_t *o = json_object(), *grid = json_array(), *block = json_array();
 		for (int k = 0; k < 3; k++) {
 			json_push(grid, json_count(u->grid[k]));
@@ -122,11 +122,11 @@ static json_t *untimed(const struct gpu *gpu)
 
 json_t *json_gpu(const struct model *m)
 {
-	const struct gpu *gpu = &m->gpu;
+	const struct model_gpu *gpu = &m->gpu;
 	json_t *o = json_object();
 	const struct {
 		const char *key;
-		const struct gpu_time *t;
+		const struct model_gpu_time *t;
 	} sums[] = {{"all", &gpu->all},
 	            {"kernels", &gpu->kernels},
 	            {"graphs", &gpu->graphs},
@@ -166,7 +166,7 @@ json_t *json_streams(const struct model *m)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->gpu.stream_count; i++) {
-		const struct stream *s = &m->gpu.streams[i];
+		const struct model_stream *s = &m->gpu.streams[i];
 		char *id = alloc_format("%#llx", (unsigned long long)s->handle);
 		json_t *o = json_object();
 		json_put(o, "id", json_text(id));

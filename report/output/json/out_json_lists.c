@@ -9,7 +9,7 @@ static json_t *failures_of(const struct model *m, size_t api)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->failure_count; i++) {
-		const struct failure *f = &m->failures[i];
+		const struct model_failure *f = &m->failures[i];
 		if (f->api != api)
 			continue;
 		char *name = out_error(m->apis[api].level, f->result);
@@ -28,7 +28,7 @@ json_t *json_apis(const struct model *m, size_t limit)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->api_count && i < limit; i++) {
-		const struct api *a = &m->apis[i];
+		const struct model_api *a = &m->apis[i];
 		json_t *o = json_object();
 		json_put(o, "name", json_text(a->name));
 		json_put(o, "level", json_text(out_level_name(a->level)));
@@ -61,7 +61,7 @@ static json_t *xyz(const uint32_t v[3], bool known)
 }
 
 /* What the driver says of the shape launched most often. */
-static void put_facts(json_t *o, const struct shape *s)
+static void put_facts(json_t *o, const struct model_shape *s)
 {
 	json_put(o, "registers", s->registers ? json_count(s->registers) : json_null());
 	json_put(o, "static_shared_bytes",
@@ -74,7 +74,7 @@ json_t *json_kernels(const struct model *m, size_t limit)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->kernel_count && i < limit; i++) {
-		const struct kernel *k = &m->kernels[i];
+		const struct model_kernel *k = &m->kernels[i];
 		json_t *o = json_object();
 		json_put(o, "name", json_text(k->name));
 		json_put(o, "launches", json_count(k->launches));
@@ -113,7 +113,7 @@ json_t *json_copies(const struct model *m)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->copy_count; i++) {
-		const struct copy *c = &m->copies[i];
+		const struct model_copy *c = &m->copies[i];
 		json_t *o = json_object();
 		json_put(o, "direction", json_text(out_direction_names[c->direction]));
 		json_put(o, "host_memory", json_text(out_memory_names[c->memory]));
@@ -134,7 +134,7 @@ json_t *json_graphs(const struct model *m)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->graph_count; i++) {
-		const struct graph *g = &m->graphs[i];
+		const struct model_graph *g = &m->graphs[i];
 		char *id = alloc_format("%#llx", (unsigned long long)g->handle);
 		json_t *o = json_object();
 		json_put(o, "id", json_text(id));
@@ -156,7 +156,7 @@ json_t *json_gaps(const struct model *m)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->gap_count; i++) {
-		const struct gap *g = &m->gaps[i];
+		const struct model_uncovered *g = &m->gaps[i];
 		json_t *o = json_object();
 		json_put(o, "kind", json_text(out_gap_name(g->kind)));
 		json_put(o, "name", json_text(g->name));

@@ -4,7 +4,7 @@
 #include "report/output/json/out_json.h"
 
 /* The keys of a split; all null where there is none. */
-static void put_split(json_t *o, const struct split *s)
+static void put_split(json_t *o, const struct model_split *s)
 {
 	json_put(o, "launch_ns", json_ns(s ? s->launch : NAN));
 	json_put(o, "back_pressure_ns", json_ns(s ? s->back_pressure : NAN));
@@ -28,7 +28,7 @@ json_t *json_host(const struct model *m)
 	put_split(host, m->has_host ? &m->host : NULL);
 	json_put(host, "window_ns", json_ns(m->has_host ? m->host_window : NAN));
 	for (size_t i = 0; i < m->thread_count; i++) {
-		const struct thread *t = &m->threads[i];
+		const struct model_thread *t = &m->threads[i];
 		json_t *o = json_object();
 		json_put(o, "tid", json_count(t->tid));
 		json_put(o, "name", json_text(t->name));
@@ -50,12 +50,12 @@ json_t *json_host(const struct model *m)
 	return host;
 }
 
-static json_t *in_flight(const struct process *p)
+static json_t *in_flight(const struct model_process *p)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < p->flight_count; i++) {
-		const struct flight *f = &p->flights[i];
+		const struct model_flight *f = &p->flights[i];
 		json_t *o = json_object();
 		json_put(o, "api", json_text(f->api));
 		json_put(o, "thread", json_count(f->tid));
@@ -73,26 +73,26 @@ static json_t *version(uint32_t number)
 	return number ? json_text(out_version(text, number)) : json_null();
 }
 
-static json_t *runtime_versions(const struct process *p)
+static json_t *runtime_versions(const struct model_process *p)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < p->library_count; i++) {
-		const struct library *l = &p->libraries[i];
+		const struct model_library *l = &p->libraries[i];
 		if (l->kind == TF_LIBRARY_RUNTIME || l->kind == TF_LIBRARY_STATIC_RUNTIME)
 			json_push(list, version(l->version));
 	}
 	return list;
 }
 
-static json_t *libraries(const struct process *p)
+static json_t *libraries(const struct model_process *p)
 {
 	static const char *const kinds[] = {"unknown", "runtime", "driver", "tool",
 	                                    "static_runtime"};
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < p->library_count; i++) {
-		const struct library *l = &p->libraries[i];
+		const struct model_library *l = &p->libraries[i];
 		json_t *o = json_object();
 		json_put(o, "kind",
 		         json_text(kinds[l->kind <= TF_LIBRARY_STATIC_RUNTIME ? l->kind : 0]));
@@ -103,12 +103,12 @@ static json_t *libraries(const struct process *p)
 	return list;
 }
 
-static json_t *devices(const struct process *p)
+static json_t *devices(const struct model_process *p)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < p->device_count; i++) {
-		const struct device *d = &p->devices[i];
+		const struct model_device *d = &p->devices[i];
 		json_t *o = json_object();
 		json_put(o, "index", json_count(d->index));
 		json_put(o, "name", json_text(d->name));
@@ -126,7 +126,7 @@ json_t *json_processes(const struct model *m)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->process_count; i++) {
-		const struct process *p = &m->processes[i];
+		const struct model_process *p = &m->processes[i];
 		json_t *o = json_object();
 		json_put(o, "pid", json_count(p->pid));
 		json_put(o, "ppid", json_count(p->ppid));

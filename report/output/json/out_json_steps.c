@@ -10,7 +10,7 @@ static json_t *number(double v)
 	return isfinite(v) ? json_real(v) : json_null();
 }
 
-static json_t *spread(const struct spread_of *s)
+static json_t *spread(const struct model_spread_of *s)
 {
 	json_t *o = json_object();
 
@@ -21,7 +21,7 @@ static json_t *spread(const struct spread_of *s)
 	return o;
 }
 
-static void put_work(json_t *o, const struct work_done *w)
+static void put_work(json_t *o, const struct model_work_done *w)
 {
 	double v[WORK_FIGURES];
 
@@ -32,11 +32,11 @@ static void put_work(json_t *o, const struct work_done *w)
 
 static json_t *outliers(const struct model *m)
 {
-	const struct steps_figures *s = &m->steps;
+	const struct model_steps_figures *s = &m->steps;
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < s->outlier_count && i < OUTLIERS_MOST; i++) {
-		const struct step_row *row = &s->outliers[i];
+		const struct model_step *row = &s->outliers[i];
 		json_t *o = json_object();
 		json_put(o, "pid", json_count(m->processes[row->process].pid));
 		json_put(o, "start_ns", json_ns(row->start));
@@ -49,7 +49,7 @@ static json_t *outliers(const struct model *m)
 
 json_t *json_steps(const struct model *m, const struct out_options *o)
 {
-	const struct steps_figures *s = &m->steps;
+	const struct model_steps_figures *s = &m->steps;
 	bool any = s->source != STEPS_NONE;
 	json_t *steps = json_object();
 
@@ -83,7 +83,7 @@ json_t *json_ranges(const struct model *m)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->range_count; i++) {
-		const struct range *r = &m->ranges[i];
+		const struct model_range *r = &m->ranges[i];
 		json_t *o = json_object();
 		json_put(o, "name", json_text(r->name));
 		json_put(o, "domain", json_text(r->domain));

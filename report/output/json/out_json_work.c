@@ -9,7 +9,7 @@ static json_t *xyz(const uint32_t v[3])
 	return list;
 }
 
-static json_t *class_of(const struct gpu_class *c)
+static json_t *class_of(const struct model_gpu_class *c)
 {
 	bool is_kernel = c->kind == TF_WORK_KERNEL, is_copy = c->kind == TF_WORK_COPY;
 	json_t *o = json_object();

@@ -79,7 +79,7 @@ char *out_check_sentence(const struct judgement *j)
 	return text;
 }
 
-char *out_check_summary(const struct check *c)
+char *out_check_summary(const struct out_check *c)
 {
 	size_t failed = c->outcomes[OUTCOME_FAIL], unsure = c->outcomes[OUTCOME_INCONCLUSIVE];
 	const char *rules = c->count == 1 ? "rule" : "rules";
@@ -93,64 +93,64 @@ char *out_check_summary(const struct check *c)
 	return alloc_format("%zu %s passed", c->count, rules);
 }
 
-static void put_machine(const struct machine *m, struct page *page, const char *label)
+static void put_machine(const struct figures_machine *m, struct text_layout *page, const char *label)
 {
-	page_fact(page, label, "%s, driver %s, CUDASPY_GPU=%s", m->gpus ? m->gpus : "GPU unknown",
+	text_layout_fact(page, label, "%s, driver %s, CUDASPY_GPU=%s", m->gpus ? m->gpus : "GPU unknown",
 	          m->driver ? m->driver : "unknown", m->mode ? m->mode : "unknown");
 }
 
-static void put_top(const struct check *c, struct page *page)
+static void put_top(const struct out_check *c, struct text_layout *page)
 {
-	const struct side *after = &c->after;
+	const struct run_set *after = &c->after;
 	char *differs = machine_difference(&c->before, after);
 
 	if (after->count > 1)
-		page_fact(page, "recordings", "%s and %zu more, taken as repeats",
+		text_layout_fact(page, "recordings", "%s and %zu more, taken as repeats",
 		          after->runs[0].name, after->count - 1);
 	else
-		page_fact(page, "recording", "%s", after->runs[0].name);
+		text_layout_fact(page, "recording", "%s", after->runs[0].name);
 	if (c->baseline)
-		page_fact(page, "baseline", "%s (%zu recording%s)", c->baseline, c->before.count,
+		text_layout_fact(page, "baseline", "%s (%zu recording%s)", c->baseline, c->before.count,
 		          c->before.count == 1 ? "" : "s");
 	char *steps = figure_steps_text(after);
-	page_fact(page, "steps", "%s", steps);
+	text_layout_fact(page, "steps", "%s", steps);
 	free(steps);
 	put_machine(&after->runs[0].machine, page, "machine");
 	if (differs)
-		page_fact(page, "not alike", "%s: counts are judged, times are not", differs);
+		text_layout_fact(page, "not alike", "%s: counts are judged, times are not", differs);
 	free(differs);
 }
 
-static void put_rules(const struct check *c, struct page *page)
+static void put_rules(const struct out_check *c, struct text_layout *page)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		const struct judgement *j = &c->judgements[i];
 		char *text = out_check_sentence(j);
-		(j->outcome == OUTCOME_FAIL ? page_alarm : page_fact)(
+		(j->outcome == OUTCOME_FAIL ? text_layout_alarm : text_layout_fact)(
 		        page, words[j->outcome], "%s: %s", j->rule->text, text);
 		free(text);
 	}
 }
 
-void out_check_text(const struct check *c, const struct out_options *o)
+void out_check_text(const struct out_check *c, const struct out_options *o)
 {
-	struct page page = {.to = o->to, .colour = o->colour, .width = o->width};
+	struct text_layout page = {.to = o->to, .colour = o->colour, .width = o->width};
 	char *summary = out_check_summary(c);
 
 	put_top(c, &page);
-	page_blank(&page);
+	text_layout_blank(&page);
 	put_rules(c, &page);
 	fprintf(o->to, "\n%s\n", summary);
 	free(summary);
 }
 
-static void put_table(const struct check *c, struct page *page)
+static void put_table(const struct out_check *c, struct text_layout *page)
 {
-	static const struct column columns[] = {
+	static const struct text_layout_column columns[] = {
 	        {"result", true}, {"rule", true},   {"before", false},
 	        {"after", false}, {"limit", false}, {"what", true},
 	};
-	struct table t;
+	struct text_layout_table t;
 
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < c->count; i++) {
@@ -176,9 +176,9 @@ static void put_table(const struct check *c, struct page *page)
 	table_print(&t, page);
 }
 
-void out_check_markdown(const struct check *c, const struct out_options *o)
+void out_check_markdown(const struct out_check *c, const struct out_options *o)
 {
-	struct page page = {.to = o->to, .markdown = true, .width = o->width};
+	struct text_layout page = {.to = o->to, .markdown = true, .width = o->width};
 	char *summary = out_check_summary(c);
 
 	fprintf(o->to, "### cudaspy check: %s\n\n", summary);

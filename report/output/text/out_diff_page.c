@@ -8,7 +8,7 @@
 #include "report/output/text/text_layout.h"
 #include "report/base/units.h"
 
-static void range_cell(struct table *t, enum metric_kind kind, const struct span *s)
+static void range_cell(struct text_layout_table *t, enum metric_kind kind, const struct compare_span *s)
 {
 	char *text = metric_text(kind, s->low, s->high);
 
@@ -16,7 +16,7 @@ static void range_cell(struct table *t, enum metric_kind kind, const struct span
 	free(text);
 }
 
-static void middle_cell(struct table *t, enum metric_kind kind, const struct span *s)
+static void middle_cell(struct text_layout_table *t, enum metric_kind kind, const struct compare_span *s)
 {
 	char *text = metric_text(kind, s->middle, s->middle);
 
@@ -25,7 +25,7 @@ static void middle_cell(struct table *t, enum metric_kind kind, const struct spa
 }
 
 /* "+100, +5.0 %", "=", "new", "gone" */
-static void difference_cell(struct table *t, const struct span *before, const struct span *after)
+static void difference_cell(struct text_layout_table *t, const struct compare_span *before, const struct compare_span *after)
 {
 	double change = after->middle - before->middle;
 	char more[METRIC_NUMBER_BYTES], share[UNIT_BYTES];
@@ -44,7 +44,7 @@ static void difference_cell(struct table *t, const struct span *before, const st
 }
 
 /* "+10.1 %", with a mark where it is more than noise. */
-static void change_cell(struct table *t, const struct timing *time, bool ratio)
+static void change_cell(struct text_layout_table *t, const struct compare_timing *time, bool ratio)
 {
 	double change = ratio ? time->after.middle / time->before.middle - 1
 	                      : time->after.middle - time->before.middle;
@@ -61,7 +61,7 @@ static void change_cell(struct table *t, const struct timing *time, bool ratio)
 }
 
 /* In %, or as factors where the upper one is beyond them. */
-static void bounds_text(struct table *t, double lower, double upper)
+static void bounds_text(struct text_layout_table *t, double lower, double upper)
 {
 	char text[UNIT_BYTES];
 
@@ -71,7 +71,7 @@ static void bounds_text(struct table *t, double lower, double upper)
 		table_cell(t, "%+.1f..%+.1f", 100 * lower, 100 * upper);
 }
 
-static void bounds_cell(struct table *t, const struct timing *time, bool ratio)
+static void bounds_cell(struct text_layout_table *t, const struct compare_timing *time, bool ratio)
 {
 	double same = ratio ? 1 : 0;
 
@@ -81,13 +81,13 @@ static void bounds_cell(struct table *t, const struct timing *time, bool ratio)
 		bounds_text(t, time->bounds.lower - same, time->bounds.upper - same);
 }
 
-static void put_side(struct page *page, const char *label, const struct side *s)
+static void put_side(struct text_layout *page, const char *label, const struct run_set *s)
 {
 	static const char *const states[] = {[PROCESS_COMPLETE] = "",
 	                                     [PROCESS_ENDED] = "; ended without its exit handlers",
 	                                     [PROCESS_KILLED] = "; was killed",
 	                                     [PROCESS_RUNNING] = "; runs"};
-	enum process_state worst = PROCESS_COMPLETE;
+	enum model_process_state worst = PROCESS_COMPLETE;
 	bool baseline = !s->runs[0].has_times && s->count > 1;
 	char *more = baseline       ? alloc_format(" (%zu recordings)", s->count)
 	             : s->count > 1 ? alloc_format(" and %zu more", s->count - 1)
@@ -95,54 +95,54 @@ static void put_side(struct page *page, const char *label, const struct side *s)
 
 	for (size_t i = 0; i < s->count; i++)
 		worst = s->runs[i].state > worst ? s->runs[i].state : worst;
-	page_fact(page, label, "%s%s%s", s->runs[0].name, more ? more : "", states[worst]);
+	text_layout_fact(page, label, "%s%s%s", s->runs[0].name, more ? more : "", states[worst]);
 	free(more);
 	for (size_t i = 0; i < s->count; i++)
 		if (s->runs[i].missing)
-			page_alarm(page, "warning", "%s: %s", s->runs[i].name, s->runs[i].missing);
+			text_layout_alarm(page, "warning", "%s: %s", s->runs[i].name, s->runs[i].missing);
 }
 
-static void put_top(const struct comparison *c, struct page *page)
+static void put_top(const struct compare_result *c, struct text_layout *page)
 {
-	const struct machine *m = &c->before.runs[0].machine;
+	const struct figures_machine *m = &c->before.runs[0].machine;
 	const char *before = c->before.runs[0].verdict, *after = c->after.runs[0].verdict;
 
 	put_side(page, "before", &c->before);
 	put_side(page, "after", &c->after);
 	if (c->differs)
-		page_alarm(page, "machine", "%s: times do not compare, counts do", c->differs);
+		text_layout_alarm(page, "machine", "%s: times do not compare, counts do", c->differs);
 	else
-		page_fact(page, "machine", "%s, driver %s, CUDASPY_GPU=%s",
+		text_layout_fact(page, "machine", "%s, driver %s, CUDASPY_GPU=%s",
 		          m->gpus ? m->gpus : "GPU unknown", m->driver ? m->driver : "unknown",
 		          m->mode ? m->mode : "unknown");
 	char *steps = figure_steps_text(&c->after), *were = figure_steps_text(&c->before);
 	if (c->steps > 0)
-		page_fact(page, "steps", "%.0f, as said", c->steps);
+		text_layout_fact(page, "steps", "%.0f, as said", c->steps);
 	else
-		page_fact(page, "steps", "%s%s%s", steps, strcmp(steps, were) ? "; were " : "",
+		text_layout_fact(page, "steps", "%s%s%s", steps, strcmp(steps, were) ? "; were " : "",
 		          strcmp(steps, were) ? were : "");
 	free(steps);
 	free(were);
 	if (before && after && strcmp(before, after))
-		page_alarm(page, "verdict", "%s, was %s", after, before);
+		text_layout_alarm(page, "verdict", "%s, was %s", after, before);
 	else if (before || after)
-		page_fact(page, "verdict", "%s, was %s", after ? after : "not known",
+		text_layout_fact(page, "verdict", "%s, was %s", after ? after : "not known",
 		          before ? before : "not known");
 }
 
-static void put_counts(const struct comparison *c, struct page *page)
+static void put_counts(const struct compare_result *c, struct text_layout *page)
 {
-	static const struct column columns[] = {
+	static const struct text_layout_column columns[] = {
 	        {"figure", true}, {"before", false}, {"after", false}, {"difference", false}};
-	struct table t;
+	struct text_layout_table t;
 
-	page_heading(page, "Counts (exact%s)",
+	text_layout_heading(page, "Counts (exact%s)",
 	             c->before.count > 1 || c->after.count > 1
 	                     ? "; of several recordings: least..most, difference of medians"
 	                     : "");
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < c->total_count; i++) {
-		const struct total *row = &c->totals[i];
+		const struct compare_total *row = &c->totals[i];
 		if (!metric_is_count(row->metric))
 			continue;
 		table_cell(&t, "%s%s", row->metric->name, row->per_step ? "_per_step" : "");
@@ -153,34 +153,34 @@ static void put_counts(const struct comparison *c, struct page *page)
 	table_print(&t, page);
 }
 
-static void put_how(const struct comparison *c, struct page *page)
+static void put_how(const struct compare_result *c, struct text_layout *page)
 {
 	if (c->differs)
-		page_line(page, "Not judged: %s.", c->differs);
+		text_layout_line(page, "Not judged: %s.", c->differs);
 	else if (!c->judged)
-		page_line(page,
+		text_layout_line(page,
 		          "Not judged: a change may be noise. %d recordings a side or more "
 		          "(--base A1 A2 A3 --new B1 B2 B3) tell.",
 		          BOUNDS_LEAST);
 	else
-		page_line(page, "Medians. 99 %%: each bound holds with that confidence. *: more "
+		text_layout_line(page, "Medians. 99 %%: each bound holds with that confidence. *: more "
 		                "than noise. By ranks where there are enough recordings (5 a "
 		                "side), else by Welch's t test on logarithms as well.");
 }
 
-static void put_times(const struct comparison *c, struct page *page)
+static void put_times(const struct compare_result *c, struct text_layout *page)
 {
-	static const struct column columns[] = {{"figure", true},
+	static const struct text_layout_column columns[] = {{"figure", true},
 	                                        {"before", false},
 	                                        {"after", false},
 	                                        {"change", false},
 	                                        {"99 % bounds", false}};
-	struct table t;
+	struct text_layout_table t;
 
-	page_heading(page, "Times and shares");
+	text_layout_heading(page, "Times and shares");
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < c->total_count; i++) {
-		const struct total *row = &c->totals[i];
+		const struct compare_total *row = &c->totals[i];
 		bool ratio = row->metric->kind == METRIC_TIME;
 		if (metric_is_count(row->metric))
 			continue;
@@ -194,14 +194,14 @@ static void put_times(const struct comparison *c, struct page *page)
 	put_how(c, page);
 }
 
-static void put_rest(const struct pairs *p, size_t shown, const char *what, struct page *page)
+static void put_rest(const struct compare_pairs *p, size_t shown, const char *what, struct text_layout *page)
 {
 	if (shown < p->count)
-		page_line(page, "%zu more %s, %zu of them changed, not shown (--limit all)",
+		text_layout_line(page, "%zu more %s, %zu of them changed, not shown (--limit all)",
 		          p->count - shown, what, p->changed > shown ? p->changed - shown : 0);
 }
 
-static void count_cells(struct table *t, const struct pair *p)
+static void count_cells(struct text_layout_table *t, const struct compare_pair *p)
 {
 	range_cell(t, METRIC_COUNT, &p->count_before);
 	range_cell(t, METRIC_COUNT, &p->count_after);
@@ -211,19 +211,19 @@ static void count_cells(struct table *t, const struct pair *p)
 		difference_cell(t, &p->count_before, &p->count_after);
 }
 
-static void put_pairs(const struct pairs *p, const struct out_options *o, const char *what,
-                      bool kernels, struct page *page)
+static void put_pairs(const struct compare_pairs *p, const struct out_options *o, const char *what,
+                      bool kernels, struct text_layout *page)
 {
-	const struct column columns[] = {
+	const struct text_layout_column columns[] = {
 	        {"before", false}, {"after", false},  {"difference", false}, {"p50 was", false},
 	        {"p50 is", false}, {"change", false}, {what, true}};
 	char *many = alloc_format("%ss", what);
 	size_t shown = 0;
-	struct table t;
+	struct text_layout_table t;
 
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (; shown < p->count && shown < o->limit; shown++) {
-		const struct pair *pair = &p->items[shown];
+		const struct compare_pair *pair = &p->items[shown];
 		char *brief = kernels && !o->full_names
 		                      ? name_short(pair->name)
 		                      : alloc_copy(pair->name, strlen(pair->name));
@@ -239,46 +239,46 @@ static void put_pairs(const struct pairs *p, const struct out_options *o, const 
 	free(many);
 }
 
-static void put_shape(const struct part *p, char *to, size_t room)
+static void put_shape(const struct figures_part *p, char *to, size_t room)
 {
 	snprintf(to, room, "grid %ux%ux%u block %ux%ux%u%s", p->grid[0], p->grid[1], p->grid[2],
 	         p->block[0], p->block[1], p->block[2], p->shapes > 1 ? " and others" : "");
 }
 
-static void put_kernels(const struct comparison *c, const struct out_options *o, struct page *page)
+static void put_kernels(const struct compare_result *c, const struct out_options *o, struct text_layout *page)
 {
 	char before[128], after[128];
 
 	if (!c->kernels.count)
 		return;
-	page_heading(page, "Kernels (launches; p50: API time of a launch)");
+	text_layout_heading(page, "Kernels (launches; p50: API time of a launch)");
 	put_pairs(&c->kernels, o, "kernel", true, page);
 	for (size_t i = 0; i < c->kernels.count && i < o->limit; i++) {
-		const struct pair *p = &c->kernels.items[i];
+		const struct compare_pair *p = &c->kernels.items[i];
 		if (!p->reshaped)
 			continue;
 		char *brief = name_short(p->name);
 		put_shape(p->before, before, sizeof(before));
 		put_shape(p->after, after, sizeof(after));
-		page_line(page, "%s: %s, was %s", brief, after, before);
+		text_layout_line(page, "%s: %s, was %s", brief, after, before);
 		free(brief);
 	}
 }
 
-static void put_copies(const struct comparison *c, struct page *page)
+static void put_copies(const struct compare_result *c, struct text_layout *page)
 {
-	static const struct column columns[] = {{"before", false},     {"after", false},
+	static const struct text_layout_column columns[] = {{"before", false},     {"after", false},
 	                                        {"difference", false}, {"bytes were", false},
 	                                        {"are", false},        {"kind of copy", true}};
-	struct table t;
+	struct text_layout_table t;
 	char text[UNIT_BYTES];
 
 	if (!c->copies.count)
 		return;
-	page_heading(page, "Copies");
+	text_layout_heading(page, "Copies");
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < c->copies.count; i++) {
-		const struct pair *p = &c->copies.items[i];
+		const struct compare_pair *p = &c->copies.items[i];
 		count_cells(&t, p);
 		table_cell(&t, "%s", unit_bytes(text, p->bytes_before.middle));
 		table_cell(&t, "%s", unit_bytes(text, p->bytes_after.middle));
@@ -287,33 +287,33 @@ static void put_copies(const struct comparison *c, struct page *page)
 	table_print(&t, page);
 }
 
-static void put_page(const struct comparison *c, const struct out_options *o, struct page *page)
+static void put_page(const struct compare_result *c, const struct out_options *o, struct text_layout *page)
 {
 	put_top(c, page);
 	put_counts(c, page);
 	put_times(c, page);
 	put_kernels(c, o, page);
 	if (c->apis.count) {
-		page_heading(page, "CUDA API calls (p50: API time)");
+		text_layout_heading(page, "CUDA API calls (p50: API time)");
 		put_pairs(&c->apis, o, "call", false, page);
 	}
 	put_copies(c, page);
 	if (!c->has_parts)
-		page_line(page, "A baseline holds no times of kernels, and no table of calls and "
+		text_layout_line(page, "A baseline holds no times of kernels, and no table of calls and "
 		                "copies.");
 }
 
-void out_diff_text(const struct comparison *c, const struct out_options *o)
+void out_diff_text(const struct compare_result *c, const struct out_options *o)
 {
-	struct page page = {
+	struct text_layout page = {
 	        .to = o->to, .colour = o->colour, .whole_names = o->full_names, .width = o->width};
 
 	put_page(c, o, &page);
 }
 
-void out_diff_markdown(const struct comparison *c, const struct out_options *o)
+void out_diff_markdown(const struct compare_result *c, const struct out_options *o)
 {
-	struct page page = {.to = o->to, .markdown = true, .width = o->width};
+	struct text_layout page = {.to = o->to, .markdown = true, .width = o->width};
 
 	fputs("# cudaspy diff\n\n", o->to);
 	put_page(c, o, &page);

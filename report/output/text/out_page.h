@@ -8,32 +8,32 @@
 #include "report/output/text/text_layout.h"
 
 /* What ran, how it ended, what is missing, what the recording cost. */
-void out_page_top(const struct model *m, struct page *page);
-void out_page_findings(const struct model *m, struct page *page);
+void out_page_top(const struct model *m, struct text_layout *page);
+void out_page_findings(const struct model *m, struct text_layout *page);
 /* What NVML says of the devices, and what is wrong there; a part of the top. */
-void out_page_environment(const struct model *m, struct page *page);
+void out_page_environment(const struct model *m, struct text_layout *page);
 /* Of each expected kernel: whether it ran, how often, or what ran instead. */
-void out_page_expect(const struct model *m, const struct out_options *o, struct page *page);
-void out_page_processes(const struct model *m, struct page *page);
-void out_page_host(const struct model *m, const struct out_options *o, struct page *page);
-void out_page_apis(const struct model *m, const struct out_options *o, struct page *page);
-void out_page_kernels(const struct model *m, const struct out_options *o, struct page *page);
-void out_page_copies(const struct model *m, struct page *page);
-void out_page_work(const struct model *m, struct page *page);
-void out_page_graphs(const struct model *m, const struct out_options *o, struct page *page);
-void out_page_steps(const struct model *m, const struct out_options *o, struct page *page);
-void out_page_ranges(const struct model *m, const struct out_options *o, struct page *page);
-void out_page_whatif(const struct model *m, const struct out_options *o, struct page *page);
-void out_page_gaps(const struct model *m, struct page *page);
-void out_page_gpu(const struct model *m, struct page *page);
-void out_page_streams(const struct model *m, struct page *page);
-void out_page_occupancy(const struct model *m, struct page *page);
+void out_page_expect(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_processes(const struct model *m, struct text_layout *page);
+void out_page_host(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_apis(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_kernels(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_copies(const struct model *m, struct text_layout *page);
+void out_page_work(const struct model *m, struct text_layout *page);
+void out_page_graphs(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_steps(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_ranges(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_whatif(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_gaps(const struct model *m, struct text_layout *page);
+void out_page_gpu(const struct model *m, struct text_layout *page);
+void out_page_streams(const struct model *m, struct text_layout *page);
+void out_page_occupancy(const struct model *m, struct text_layout *page);
 /* The run from left to right: how busy the devices were, what the host did. Text only. */
-void out_page_picture(const struct model *m, struct page *page);
+void out_page_picture(const struct model *m, struct text_layout *page);
 
 /* Two cells of a table: GPU time, and half its interval in per cent of it. ">": not all of it; "<":
  * it is too short to be told. */
-void out_page_gpu_cells(struct table *t, const struct gpu_time *time);
+void out_page_gpu_cells(struct text_layout_table *t, const struct model_gpu_time *time);
 /* A bar of up to OUT_BAR columns (free it). */
 #define OUT_BAR 20
 char *out_page_bar(double part, double whole);
@@ -41,6 +41,6 @@ char *out_page_bar(double part, double whole);
 char *out_page_name(const char *name, bool full);
 
 /* The line under a table that does not show all rows. */
-void out_page_rest(struct page *page, size_t shown, size_t all, const char *what);
+void out_page_rest(struct text_layout *page, size_t shown, size_t all, const char *what);
 
 #endif

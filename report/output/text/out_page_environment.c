@@ -18,7 +18,7 @@ static bool told_before(char *const *lines, size_t i)
 }
 
 /* What processes share is said once. */
-static void put_cpus(const struct model *m, struct page *page)
+static void put_cpus(const struct model *m, struct text_layout *page)
 {
 	char **lines = alloc_zeroed(m->process_count, sizeof(*lines));
 	size_t shown = 0, left = 0;
@@ -28,39 +28,39 @@ static void put_cpus(const struct model *m, struct page *page)
 		if (told_before(lines, i))
 			continue;
 		if (shown++ < PROCESSES_SHOWN)
-			page_fact(page, "environment", "%s", lines[i]);
+			text_layout_fact(page, "environment", "%s", lines[i]);
 		else
 			left++;
 	}
 	if (left)
-		page_fact(page, "environment", "and %zu more such lines", left);
+		text_layout_fact(page, "environment", "and %zu more such lines", left);
 	for (size_t i = 0; i < m->process_count; i++)
 		free(lines[i]);
 	free(lines);
 }
 
-void out_page_environment(const struct model *m, struct page *page)
+void out_page_environment(const struct model *m, struct text_layout *page)
 {
 	char *unknown = environment_unknown(m);
-	struct environment_troubles troubles;
+	struct environment_anomalies anomalies;
 	size_t shown = 0, used = 0;
 
 	put_cpus(m, page);
 	if (unknown)
-		page_fact(page, "environment", "not known (%s)", unknown);
+		text_layout_fact(page, "environment", "not known (%s)", unknown);
 	for (size_t i = 0; i < m->environment_count; i++) {
 		if (!m->environment[i].used || ++used > DEVICES_SHOWN)
 			continue;
 		char *line = environment_line(m, &m->environment[i]);
-		page_fact(page, "environment", "%s", line);
+		text_layout_fact(page, "environment", "%s", line);
 		free(line);
 		shown++;
 	}
 	if (used > shown)
-		page_fact(page, "environment", "and %zu more GPUs", used - shown);
-	environment_troubles(m, &troubles);
-	for (size_t i = 0; i < troubles.count; i++)
-		page_alarm(page, "environment", "%s", troubles.texts[i]);
-	environment_troubles_free(&troubles);
+		text_layout_fact(page, "environment", "and %zu more GPUs", used - shown);
+	environment_anomalies(m, &anomalies);
+	for (size_t i = 0; i < anomalies.count; i++)
+		text_layout_alarm(page, "environment", "%s", anomalies.texts[i]);
+	environment_anomalies_free(&anomalies);
 	free(unknown);
 }

@@ -13,20 +13,20 @@ static char *gain(const struct finding *f)
 	                    f->speedup_high);
 }
 
-void out_page_findings(const struct model *m, struct page *page)
+void out_page_findings(const struct model *m, struct text_layout *page)
 {
 	if (!m->finding_count)
 		return;
-	page_heading(page, "Findings (the most severe first; speed-ups are of the window after "
+	text_layout_heading(page, "Findings (the most severe first; speed-ups are of the window after "
 	                   "start-up)");
 	for (size_t i = 0; i < m->finding_count; i++) {
 		const struct finding *f = &m->findings[i];
 		char *speedup = gain(f);
-		(f->severity == SEVERITY_HIGH ? page_alarm
-		                              : page_fact)(page, finding_severities[f->severity],
+		(f->severity == SEVERITY_HIGH ? text_layout_alarm
+		                              : text_layout_fact)(page, finding_severities[f->severity],
 		                                           "%s [%s]%s", f->title, f->id, speedup);
-		page_more(page, "%s", f->evidence);
-		page_more(page, "CUDA: %s. PyTorch: %s.", f->fix_cuda, f->fix_pytorch);
+		text_layout_more(page, "%s", f->evidence);
+		text_layout_more(page, "CUDA: %s. PyTorch: %s.", f->fix_cuda, f->fix_pytorch);
 		free(speedup);
 	}
 }

@@ -9,14 +9,14 @@
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 #define UNTIMED_SHOWN 3
 
-static void time_cell(struct table *t, double ns)
+static void time_cell(struct text_layout_table *t, double ns)
 {
 	char text[UNIT_BYTES];
 
 	table_cell(t, "%s", unit_time(text, ns));
 }
 
-static void percent_cell(struct table *t, double part, double whole)
+static void percent_cell(struct text_layout_table *t, double part, double whole)
 {
 	char text[UNIT_BYTES];
 
@@ -34,21 +34,21 @@ char *out_page_bar(double part, double whole)
 }
 
 /* How GPU time came to be known, or why it is not. */
-static void heading(const struct model *m, struct page *page)
+static void heading(const struct model *m, struct text_layout *page)
 {
-	const struct gpu *gpu = &m->gpu;
+	const struct model_gpu *gpu = &m->gpu;
 	char window[UNIT_BYTES];
 	double whole = gpu->has_busy ? gpu->busy.window : m->window;
 	bool several = whole > m->window * 1.001;
 
-	page_heading(page, "GPU (%s; %%win: %% of the window%s, %s)",
+	text_layout_heading(page, "GPU (%s; %%win: %% of the window%s, %s)",
 	             gpu->estimated ? "estimated from samples, with 95 % intervals"
 	                            : "exact, by CUPTI",
 	             several ? "s of all devices and processes, added up" : "",
 	             unit_time(window, whole));
 }
 
-static void busy_row(struct table *t, const struct gpu_busy *b, double ns, const char *what)
+static void busy_row(struct text_layout_table *t, const struct model_gpu_busy *b, double ns, const char *what)
 {
 	char *bar = out_page_bar(ns, b->window);
 
@@ -60,9 +60,9 @@ static void busy_row(struct table *t, const struct gpu_busy *b, double ns, const
 }
 
 /* Where the window went: busy, then idle by cause; the rows below "idle" sum to it. */
-static void busy_table(const struct gpu *gpu, struct page *page)
+static void busy_table(const struct model_gpu *gpu, struct text_layout *page)
 {
-	static const struct column columns[] = {
+	static const struct text_layout_column columns[] = {
 	        {"time", false}, {"%win", false}, {"", true}, {"the GPU was", true}};
 	static const char *const causes[TF_IDLES] = {
 	        [TF_IDLE_LAUNCH] = "  idle: the host was launching",
@@ -75,9 +75,9 @@ static void busy_table(const struct gpu *gpu, struct page *page)
 	        [TF_IDLE_UNKNOWN] = "  idle: cause unknown",
 	        [TF_IDLE_OWN] = "  idle: cudaspy was timing GPU work",
 	};
-	const struct gpu_busy *b = &gpu->busy;
+	const struct model_gpu_busy *b = &gpu->busy;
 	char low[UNIT_BYTES], high[UNIT_BYTES];
-	struct table t;
+	struct text_layout_table t;
 
 	table_start(&t, columns, COUNT(columns));
 	char *busy = gpu->estimated ? alloc_format("busy: estimated, %s to %s %%",
@@ -96,12 +96,12 @@ static void busy_table(const struct gpu *gpu, struct page *page)
 	table_print(&t, page);
 }
 
-static void devices_table(const struct gpu *gpu, struct page *page)
+static void devices_table(const struct model_gpu *gpu, struct text_layout *page)
 {
-	static const struct column columns[] = {{"device", false}, {"busy", false}, {"%win", false},
+	static const struct text_layout_column columns[] = {{"device", false}, {"busy", false}, {"%win", false},
 	                                        {"low", false},    {"high", false}, {"comm", false},
 	                                        {"idle", false},   {"", true},      {"name", true}};
-	struct table t;
+	struct text_layout_table t;
 	size_t known = 0;
 
 	for (size_t i = 0; i < gpu->device_count; i++)
@@ -110,8 +110,8 @@ static void devices_table(const struct gpu *gpu, struct page *page)
 		return;
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < gpu->device_count; i++) {
-		const struct gpu_device *d = &gpu->devices[i];
-		const struct gpu_busy *b = &d->time;
+		const struct model_gpu_device *d = &gpu->devices[i];
+		const struct model_gpu_busy *b = &d->time;
 		if (!d->known)
 			continue;
 		char *bar = out_page_bar(b->busy, b->window);
@@ -130,29 +130,29 @@ static void devices_table(const struct gpu *gpu, struct page *page)
 }
 
 /* What two processes ran at once on one device counts for both. */
-static void shared_devices(const struct gpu *gpu, struct page *page)
+static void shared_devices(const struct model_gpu *gpu, struct text_layout *page)
 {
 	for (size_t i = 0; i < gpu->device_count; i++)
 		if (gpu->devices[i].processes > 1)
-			page_line(
+			text_layout_line(
 			        page,
 			        "Device %u was used by %u processes: each has its own window, and "
 			        "what they ran at once counts for each.",
 			        gpu->devices[i].index, gpu->devices[i].processes);
 }
 
-static void overlap(const struct gpu_busy *b, struct page *page)
+static void overlap(const struct model_gpu_busy *b, struct text_layout *page)
 {
 	char got[UNIT_BYTES], could[UNIT_BYTES], share[UNIT_BYTES];
 
 	if (b->possible > 0)
-		page_line(page, "Copies and kernels overlapped %s of %s that could have (%s %%).",
+		text_layout_line(page, "Copies and kernels overlapped %s of %s that could have (%s %%).",
 		          unit_time_apart(got, b->overlap), unit_time_apart(could, b->possible),
 		          unit_percent(share, b->overlap, b->possible));
 }
 
 /* "vector_add 64,1,1 x 256,1,1 (12.5 %)" */
-static char *untimed_text(const struct gpu *gpu, const struct untimed *u)
+static char *untimed_text(const struct model_gpu *gpu, const struct model_untimed *u)
 {
 	char share[UNIT_BYTES];
 	char *name = u->name ? out_page_name(u->name, false) : NULL, *text;
@@ -176,16 +176,16 @@ static char *untimed_text(const struct gpu *gpu, const struct untimed *u)
 
 static int by_count(const void *a, const void *b)
 {
-	const struct untimed *x = a, *y = b;
+	const struct model_untimed *x = a, *y = b;
 
 	return x->count > y->count ? -1 : x->count < y->count;
 }
 
-static void untimed(const struct gpu *gpu, struct page *page)
+static void untimed(const struct model_gpu *gpu, struct text_layout *page)
 {
 	char share[UNIT_BYTES];
 	char *list = alloc_copy("", 0);
-	struct untimed largest[UNTIMED_MOST];
+	struct model_untimed largest[UNTIMED_MOST];
 
 	memcpy(largest, gpu->untimed, gpu->untimed_count * sizeof(*largest));
 	qsort(largest, gpu->untimed_count, sizeof(*largest), by_count);
@@ -196,7 +196,7 @@ static void untimed(const struct gpu *gpu, struct page *page)
 		free(list);
 		list = longer;
 	}
-	page_line(page,
+	text_layout_line(page,
 	          "Never timed, so in no GPU time: %.0f class%s of work, %s %% of all pieces of "
 	          "work:%s%s",
 	          gpu->untimed_classes, gpu->untimed_classes > 1 ? "es" : "",
@@ -205,14 +205,14 @@ static void untimed(const struct gpu *gpu, struct page *page)
 	free(list);
 }
 
-static void calibration(const struct gpu *gpu, struct page *page)
+static void calibration(const struct model_gpu *gpu, struct text_layout *page)
 {
 	static const char *const regimes[TF_PAIRS] = {"idle", "busy"};
 	char empty[UNIT_BYTES], null[UNIT_BYTES], spread[UNIT_BYTES], stall[UNIT_BYTES];
 
 	for (int i = 0; i < TF_PAIRS; i++)
 		if (gpu->null[i].count || gpu->empty[i].count)
-			page_line(page,
+			text_layout_line(page,
 			          "Calibration, %s stream: a pair of events around nothing %s "
 			          "(%llu), "
 			          "around an empty kernel %s (%llu, spread %s).",
@@ -222,16 +222,16 @@ static void calibration(const struct gpu *gpu, struct page *page)
 			          (unsigned long long)gpu->null[i].count,
 			          unit_time_apart(spread, gpu->null[i].deviation));
 	if (!gpu->null[TF_PAIR_IDLE].count && !gpu->null[TF_PAIR_BUSY].count)
-		page_line(page, "Not calibrated in this run: a pair is taken to cost what it did "
+		text_layout_line(page, "Not calibrated in this run: a pair is taken to cost what it did "
 		                "on an H200.");
 	if (gpu->stall > 0 && gpu->null[TF_PAIR_IDLE].count)
-		page_line(page, "A sample on an idle stream stands behind a stall of %s.",
+		text_layout_line(page, "A sample on an idle stream stands behind a stall of %s.",
 		          unit_time_apart(stall, gpu->stall));
 }
 
-static void samples(const struct model *m, struct page *page)
+static void samples(const struct model *m, struct text_layout *page)
 {
-	const struct gpu *gpu = &m->gpu;
+	const struct model_gpu *gpu = &m->gpu;
 	char share[UNIT_BYTES], cost[UNIT_BYTES], each[UNIT_BYTES], low[UNIT_BYTES],
 	        high[UNIT_BYTES], total[UNIT_BYTES];
 	uint64_t taken = 0,
@@ -240,10 +240,10 @@ static void samples(const struct model *m, struct page *page)
 	for (size_t i = 0; i < m->process_count; i++)
 		taken += m->processes[i].samples;
 	if (isfinite(gpu->all.total))
-		page_line(page, "All work: %s of GPU time (%s to %s), overlap counted twice.",
+		text_layout_line(page, "All work: %s of GPU time (%s to %s), overlap counted twice.",
 		          unit_time_apart(total, gpu->all.total),
 		          unit_time_apart(low, gpu->all.low), unit_time_apart(high, gpu->all.high));
-	page_line(
+	text_layout_line(
 	        page,
 	        "Samples: %llu of %.0f pieces of work (%s %%); they took %s of the host's time, %s "
 	        "each.",
@@ -252,15 +252,15 @@ static void samples(const struct model *m, struct page *page)
 	        unit_time_apart(cost, m->samples_cost),
 	        unit_time_apart(each, taken ? m->samples_cost / (double)taken : NAN));
 	if (gpu->by_calls)
-		page_line(page,
+		text_layout_line(page,
 		          "Estimated from their calls, without samples: %llu copies of pageable "
 		          "memory.",
 		          (unsigned long long)gpu->by_calls);
 }
 
-void out_page_gpu(const struct model *m, struct page *page)
+void out_page_gpu(const struct model *m, struct text_layout *page)
 {
-	const struct gpu *gpu = &m->gpu;
+	const struct model_gpu *gpu = &m->gpu;
 	char share[UNIT_BYTES];
 
 	if (gpu->measured) {
@@ -271,21 +271,21 @@ void out_page_gpu(const struct model *m, struct page *page)
 			shared_devices(gpu, page);
 			overlap(&gpu->busy, page);
 			if (gpu->busy.unknown > 0)
-				page_line(page,
+				text_layout_line(page,
 				          "Of %s %% of the pieces of work busy has what waits "
 				          "show: nothing was known of their time when they ran.",
 				          unit_percent(share, gpu->busy.unknown, gpu->busy.work));
 		}
 		if (gpu->stretched)
-			page_line(page, "Busy is more than all work took: the host saw late that "
+			text_layout_line(page, "Busy is more than all work took: the host saw late that "
 			                "work had ended. Its range has both.");
 		if (gpu->unplaced > 0)
-			page_line(page,
+			text_layout_line(page,
 			          "Records that the timeline could not place, or that cannot "
 			          "be true: %.0f.",
 			          gpu->unplaced);
 		if (gpu->partial)
-			page_line(page, "Exact GPU times end before the program did: another tool "
+			text_layout_line(page, "Exact GPU times end before the program did: another tool "
 			                "took CUPTI.");
 		if (gpu->estimated)
 			samples(m, page);

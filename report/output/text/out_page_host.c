@@ -9,7 +9,7 @@
  * last row. */
 #define SHARE_LEAST 0.01
 
-static void split_add(struct split *to, const struct split *s)
+static void split_add(struct model_split *to, const struct model_split *s)
 {
 	to->launch_api += s->launch_api;
 	to->sampling += s->sampling;
@@ -23,7 +23,7 @@ static void split_add(struct split *to, const struct split *s)
 	to->alive += s->alive;
 }
 
-static void split_cells(struct table *t, const struct split *s, double window)
+static void split_cells(struct text_layout_table *t, const struct model_split *s, double window)
 {
 	const double parts[] = {s->launch_api,
 	                        s->sync,
@@ -39,7 +39,7 @@ static void split_cells(struct table *t, const struct split *s, double window)
 		table_cell(t, "%s", unit_percent(text, parts[i], window));
 }
 
-static void thread_row(struct table *t, const struct thread *thread)
+static void thread_row(struct text_layout_table *t, const struct model_thread *thread)
 {
 	char text[UNIT_BYTES];
 
@@ -50,18 +50,18 @@ static void thread_row(struct table *t, const struct thread *thread)
 }
 
 /* The rows of the threads that matter, and one for the rest of them. */
-static void thread_rows(const struct model *m, const struct out_options *o, struct table *t)
+static void thread_rows(const struct model *m, const struct out_options *o, struct text_layout_table *t)
 {
-	struct split rest = {0};
+	struct model_split rest = {0};
 	double api = 0, rest_window = 0, rest_api = 0;
 	size_t rest_threads = 0;
-	const struct thread *one = NULL;
+	const struct model_thread *one = NULL;
 	char text[UNIT_BYTES];
 
 	for (size_t i = 0; i < m->thread_count; i++)
 		api += m->threads[i].api;
 	for (size_t i = 0; i < m->thread_count; i++) {
-		const struct thread *thread = &m->threads[i];
+		const struct model_thread *thread = &m->threads[i];
 		bool matters = thread->issues || !(thread->api < SHARE_LEAST * api);
 		if (o->all_threads || (matters && i < o->limit)) {
 			thread_row(t, thread);
@@ -82,16 +82,16 @@ static void thread_rows(const struct model *m, const struct out_options *o, stru
 	}
 }
 
-struct part {
+struct figures_part {
 	double ns;
 	const char *what;
 };
 
 /* Where the host's time went; what the timeline tells apart stands under its sum. */
-static void merged_table(const struct model *m, struct page *page)
+static void merged_table(const struct model *m, struct text_layout *page)
 {
-	const struct split *s = &m->host;
-	const struct part parts[] = {
+	const struct model_split *s = &m->host;
+	const struct figures_part parts[] = {
 	        {s->launch_api, "launching kernels and graphs"},
 	        {s->launch, "  launch overhead"},
 	        {s->back_pressure, "  back-pressure: the queue was full"},
@@ -106,12 +106,12 @@ static void merged_table(const struct model *m, struct page *page)
 	        {s->outside, "outside CUDA"},
 	        {s->sampling, "timing GPU work (cudaspy)"},
 	};
-	static const struct column columns[] = {
+	static const struct text_layout_column columns[] = {
 	        {"time", false}, {"%win", false}, {"", true}, {"the host was", true}};
 	char text[UNIT_BYTES];
-	struct table t;
+	struct text_layout_table t;
 
-	page_heading(page, "Host time%s (%%win: %% of the window, %s)",
+	text_layout_heading(page, "Host time%s (%%win: %% of the window, %s)",
 	             m->thread_count > 1 ? " of the thread that feeds the GPU" : "",
 	             unit_time(text, m->host_window));
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
@@ -127,21 +127,21 @@ static void merged_table(const struct model *m, struct page *page)
 	}
 	table_print(&t, page);
 	if (isnan(s->launch))
-		page_line(page, "What of the launches was waiting for a full queue is not known "
+		text_layout_line(page, "What of the launches was waiting for a full queue is not known "
 		                "without GPU time.");
 	if (m->totals.implicit_known)
-		page_line(page,
+		text_layout_line(page,
 		          "Calls of other kinds that waited for the GPU (implicit syncs): %llu.",
 		          (unsigned long long)m->totals.implicit_syncs);
 }
 
-void out_page_host(const struct model *m, const struct out_options *o, struct page *page)
+void out_page_host(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
-	static const struct column columns[] = {
+	static const struct text_layout_column columns[] = {
 	        {"launch", false},   {"sync", false},  {"copy", false},    {"alloc", false},
 	        {"module", false},   {"other", false}, {"outside", false}, {"absent", false},
 	        {"API time", false}, {"thread", true}};
-	struct table t;
+	struct text_layout_table t;
 
 	if (!m->thread_count)
 		return;
@@ -149,10 +149,10 @@ void out_page_host(const struct model *m, const struct out_options *o, struct pa
 		merged_table(m, page);
 	if (m->has_host && m->thread_count == 1)
 		return;
-	page_heading(page, "Host time of each thread (%% of the window)");
+	text_layout_heading(page, "Host time of each thread (%% of the window)");
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	thread_rows(m, o, &t);
 	table_print(&t, page);
-	page_line(page, "launch: all API time of kernel and graph launches. outside: alive, not in "
+	text_layout_line(page, "launch: all API time of kernel and graph launches. outside: alive, not in "
 	                "CUDA. absent: not yet born or dead.");
 }

@@ -16,21 +16,21 @@
 /* A figure that stands for less of its launches is marked. */
 #define KNOWN_ENOUGH 0.95
 
-static void time_cell(struct table *t, double ns)
+static void time_cell(struct text_layout_table *t, double ns)
 {
 	char text[UNIT_BYTES];
 
 	table_cell(t, "%s", unit_time(text, ns));
 }
 
-static void percent_cell(struct table *t, double part, double whole)
+static void percent_cell(struct text_layout_table *t, double part, double whole)
 {
 	char text[UNIT_BYTES];
 
 	table_cell(t, "%s", unit_percent(text, part, whole));
 }
 
-static void count_cell(struct table *t, uint64_t count, bool known)
+static void count_cell(struct text_layout_table *t, uint64_t count, bool known)
 {
 	if (known)
 		table_cell(t, "%llu", (unsigned long long)count);
@@ -45,7 +45,7 @@ char *out_page_name(const char *name, bool full)
 	                                                    : name_short(name);
 }
 
-void out_page_gpu_cells(struct table *t, const struct gpu_time *time)
+void out_page_gpu_cells(struct text_layout_table *t, const struct model_gpu_time *time)
 {
 	char text[UNIT_BYTES];
 	double half = fmax(time->high - time->total, time->total - time->low);
@@ -65,21 +65,21 @@ struct kernel_columns {
 	bool captured, overhead;
 };
 
-static size_t name_columns(struct column to[TABLE_COLUMNS], struct kernel_columns has)
+static size_t name_columns(struct text_layout_column to[TABLE_COLUMNS], struct kernel_columns has)
 {
-	static const struct column always[] = {
+	static const struct text_layout_column always[] = {
 	        {"p50", false},   {"queue", false}, {"queued", false},
 	        {"GPU", false},   {"+-%", false},   {"mean", false},
 	        {"l/GPU", false}, {"%GPU", false},  {"%win", false}};
 	size_t n = 0;
 
-	to[n++] = (struct column){"launches", false};
+	to[n++] = (struct text_layout_column){"launches", false};
 	if (has.captured)
-		to[n++] = (struct column){"captured", false};
-	to[n++] = (struct column){has.overhead ? "launch" : "API", false};
+		to[n++] = (struct text_layout_column){"captured", false};
+	to[n++] = (struct text_layout_column){has.overhead ? "launch" : "API", false};
 	for (size_t i = 0; i < COUNT(always); i++)
 		to[n++] = always[i];
-	to[n++] = (struct column){"kernel", true};
+	to[n++] = (struct text_layout_column){"kernel", true};
 	return n;
 }
 
@@ -88,10 +88,10 @@ struct line {
 	uint64_t launches, captured;
 	double launch, p50, queue;
 	uint64_t queued;
-	const struct gpu_time *gpu;
+	const struct model_gpu_time *gpu;
 };
 
-static void ratio_cell(struct table *t, double ratio)
+static void ratio_cell(struct text_layout_table *t, double ratio)
 {
 	if (isfinite(ratio) && ratio < 1e5)
 		table_cell(t, ratio < 9.995 ? "%.2f" : "%.0f", ratio);
@@ -99,7 +99,7 @@ static void ratio_cell(struct table *t, double ratio)
 		table_cell(t, "n/a");
 }
 
-static void put_line(struct table *t, const struct model *m, const struct line *l,
+static void put_line(struct text_layout_table *t, const struct model *m, const struct line *l,
                      struct kernel_columns has)
 {
 	count_cell(t, l->launches, true);
@@ -116,7 +116,7 @@ static void put_line(struct table *t, const struct model *m, const struct line *
 	percent_cell(t, l->gpu->total, m->window);
 }
 
-static void kernel_row(struct table *t, const struct model *m, const struct kernel *k,
+static void kernel_row(struct text_layout_table *t, const struct model *m, const struct model_kernel *k,
                        struct kernel_columns has, bool full_name)
 {
 	char *name = out_page_name(k->name, full_name);
@@ -136,7 +136,7 @@ static void kernel_row(struct table *t, const struct model *m, const struct kern
 }
 
 /* Kernels and graphs together: what the launches cost, and what they gave the GPU to do. */
-static void total_row(struct table *t, const struct model *m, struct kernel_columns has)
+static void total_row(struct text_layout_table *t, const struct model *m, struct kernel_columns has)
 {
 	struct line line = {
 	        .launches = m->totals.launches + m->totals.graph_launches,
@@ -163,48 +163,48 @@ static bool in_part(const struct model *m)
 	return m->gpu.launched.known < KNOWN_ENOUGH;
 }
 
-static void explain(const struct model *m, struct kernel_columns has, struct page *page)
+static void explain(const struct model *m, struct kernel_columns has, struct text_layout *page)
 {
 	char text[UNIT_BYTES];
 
 	if (has.overhead)
-		page_line(page,
+		text_layout_line(page,
 		          "launch: API time without back-pressure, contention and first launches. "
 		          "p50: API time of one call, whatever it waited for. queue: p50 of the "
 		          "wait between a launch and its "
 		          "start, over the launches queued. l/GPU: launch over GPU time.");
 	else
-		page_line(page, "API: time of the launch calls, whatever they waited for.");
+		text_layout_line(page, "API: time of the launch calls, whatever they waited for.");
 	if (m->gpu.measured && m->gpu.estimated)
-		page_line(page, "+-%%: half of the 95 %% interval, %% of the figure%s.",
+		text_layout_line(page, "+-%%: half of the 95 %% interval, %% of the figure%s.",
 		          in_part(m) ? ". >: of more than 5 % of the launches the GPU time is not "
 		                       "known"
 		                     : "");
-	page_line(page, "First launches (lazy loading), apart: %llu, %s.",
+	text_layout_line(page, "First launches (lazy loading), apart: %llu, %s.",
 	          (unsigned long long)m->gpu.firsts, unit_time(text, m->gpu.first));
 }
 
-void out_page_kernels(const struct model *m, const struct out_options *o, struct page *page)
+void out_page_kernels(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
 	size_t rows = m->kernel_count < o->limit ? m->kernel_count : o->limit;
 	struct kernel_columns has = {.overhead = isfinite(m->gpu.overhead)};
-	struct column columns[TABLE_COLUMNS];
+	struct text_layout_column columns[TABLE_COLUMNS];
 	char window[UNIT_BYTES], gpu[UNIT_BYTES];
-	struct table t;
+	struct text_layout_table t;
 
 	if (!m->kernel_count)
 		return;
 	for (size_t i = 0; i < m->kernel_count; i++)
 		has.captured |= m->kernels[i].captured != 0;
 	if (m->gpu.measured)
-		page_heading(
+		text_layout_heading(
 		        page,
 		        "Kernels (GPU time: %s; %%GPU: of all GPU time, %s; %%win: GPU time, %% of "
 		        "the window, %s)",
 		        m->gpu.estimated ? "estimated" : "exact", unit_time(gpu, m->gpu.all.total),
 		        unit_time(window, m->window));
 	else
-		page_heading(page, "Kernels (GPU time is not known)");
+		text_layout_heading(page, "Kernels (GPU time is not known)");
 	table_start(&t, columns, name_columns(columns, has));
 	t.names_above = true;
 	for (size_t i = 0; i < rows; i++)
@@ -215,31 +215,31 @@ void out_page_kernels(const struct model *m, const struct out_options *o, struct
 	explain(m, has, page);
 }
 
-static bool matters(const struct model *m, const struct kernel *k)
+static bool matters(const struct model *m, const struct model_kernel *k)
 {
 	return shape_occupancy(&k->most) < OCCUPANCY_GOOD &&
 	       k->gpu.total >= OCCUPANCY_SHARE * m->gpu.all.total;
 }
 
-void out_page_occupancy(const struct model *m, struct page *page)
+void out_page_occupancy(const struct model *m, struct text_layout *page)
 {
-	static const struct column columns[] = {
+	static const struct text_layout_column columns[] = {
 	        {"occup.%", false}, {"%GPU", false},        {"regs", false}, {"shared", false},
 	        {"blocks", false},  {"grid x block", true}, {"kernel", true}};
 	char text[UNIT_BYTES];
-	struct table t;
+	struct text_layout_table t;
 	size_t rows = 0;
 
 	for (size_t i = 0; i < m->kernel_count; i++)
 		rows += matters(m, &m->kernels[i]);
 	if (!rows)
 		return;
-	page_heading(page, "Low occupancy (theoretical, under %.0f %%, of the shape launched most)",
+	text_layout_heading(page, "Low occupancy (theoretical, under %.0f %%, of the shape launched most)",
 	             100 * OCCUPANCY_GOOD);
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < m->kernel_count; i++) {
-		const struct kernel *k = &m->kernels[i];
-		const struct shape *s = &k->most;
+		const struct model_kernel *k = &m->kernels[i];
+		const struct model_shape *s = &k->most;
 		if (!matters(m, k))
 			continue;
 		char *name = out_page_name(k->name, false);
@@ -254,6 +254,6 @@ void out_page_occupancy(const struct model *m, struct page *page)
 		free(name);
 	}
 	table_print(&t, page);
-	page_line(page,
+	text_layout_line(page,
 	          "regs: registers a thread. shared: memory a block. blocks: that fit on an SM.");
 }

@@ -22,12 +22,12 @@ static char level_of(double share)
 }
 
 /* The slices of one column: columns are fewer than slices, or slices are drawn wider. */
-static size_t first_slice(const struct picture *p, size_t column, size_t columns)
+static size_t first_slice(const struct overview *p, size_t column, size_t columns)
 {
 	return column * p->count / columns;
 }
 
-static char *busy_line(const struct picture *p, const struct picture_device *d, size_t columns)
+static char *busy_line(const struct overview *p, const struct overview_device *d, size_t columns)
 {
 	char *line = alloc_zeroed(columns + 1, 1);
 
@@ -51,7 +51,7 @@ static const char host_letters[TF_HOSTS] = {
 };
 
 /* What the host did most of the time. */
-static char *host_line(const struct picture *p, size_t columns)
+static char *host_line(const struct overview *p, size_t columns)
 {
 	char *line = alloc_zeroed(columns + 1, 1);
 
@@ -70,13 +70,13 @@ static char *host_line(const struct picture *p, size_t columns)
 	return line;
 }
 
-static void put_line(struct page *page, const char *label, char *line)
+static void put_line(struct text_layout *page, const char *label, char *line)
 {
 	fprintf(page->to, "  %-*.*s%s\n", LABEL - 2, LABEL - 2, label, line);
 	free(line);
 }
 
-static void put_picture(const struct picture *p, struct page *page)
+static void put_picture(const struct overview *p, struct text_layout *page)
 {
 	size_t columns = page->width - LABEL;
 	char label[32];
@@ -89,18 +89,18 @@ static void put_picture(const struct picture *p, struct page *page)
 		put_line(page, "host", host_line(p, columns));
 }
 
-void out_page_picture(const struct model *m, struct page *page)
+void out_page_picture(const struct model *m, struct text_layout *page)
 {
-	const struct picture *p = m->process_count == 1 ? &m->processes[0].picture : NULL;
+	const struct overview *p = m->process_count == 1 ? &m->processes[0].overview : NULL;
 	char whole[UNIT_BYTES], column[UNIT_BYTES];
 
 	if (page->markdown || !p || !p->count || (!p->device_count && !p->host))
 		return;
 	double ns = (double)p->count * p->width;
-	page_heading(page, "The run, %s from left to right (a column: %s)", unit_time(whole, ns),
+	text_layout_heading(page, "The run, %s from left to right (a column: %s)", unit_time(whole, ns),
 	             unit_time(column, ns / (double)(page->width - LABEL)));
 	put_picture(p, page);
-	page_line(page,
+	text_layout_line(page,
 	          "GPU: _ idle . : - = + * # %% @ busy%s. host: L launching, B back-pressure, K "
 	          "contention, S waiting, W waiting for nothing, C copying, A allocating, M "
 	          "loading code, o other CUDA, . outside CUDA, y cudaspy.",

@@ -33,8 +33,8 @@ static char *figure(char to[UNIT_BYTES], const char *name, double v)
 	return !strcmp(name, "copy_bytes") ? unit_bytes(to, v) : plain(to, v);
 }
 
-static void spread_row(struct table *t, const char *label, const char *unit,
-                       const struct spread_of *s)
+static void spread_row(struct text_layout_table *t, const char *label, const char *unit,
+                       const struct model_spread_of *s)
 {
 	const double v[] = {s->mean, s->min, s->p50, s->max};
 	char text[UNIT_BYTES];
@@ -45,46 +45,46 @@ static void spread_row(struct table *t, const char *label, const char *unit,
 }
 
 /* What the steps are. */
-static void heading(const struct steps_figures *s, struct page *page)
+static void heading(const struct model_steps_figures *s, struct text_layout *page)
 {
 	char left_out[64] = "";
 
 	if (s->skipped || s->odd)
 		snprintf(left_out, sizeof(left_out), ", %llu left out",
 		         (unsigned long long)(s->skipped + s->odd));
-	page_heading(page, "Steps (%s; %llu%s)",
+	text_layout_heading(page, "Steps (%s; %llu%s)",
 	             s->source == STEPS_NVTX ? "NVTX ranges" : "found in the repeating work",
 	             (unsigned long long)s->count, left_out);
 	if (s->source == STEPS_NVTX)
-		page_line(page, "Each is a range \"%s\"%s%s%s.", s->name ? s->name : "",
+		text_layout_line(page, "Each is a range \"%s\"%s%s%s.", s->name ? s->name : "",
 		          s->domain ? " of domain \"" : "", s->domain ? s->domain : "",
 		          s->domain ? "\"" : "");
 	else
-		page_line(page,
+		text_layout_line(page,
 		          "Told apart by %s; on average %.0f %% alike; confidence: %s. NVTX "
 		          "ranges would say it for certain.",
 		          s->name ? s->name : "n/a", s->alike * 100, s->confidence);
 	if (s->stride > 1)
-		page_line(page, "Figures are those of every %lluth step.",
+		text_layout_line(page, "Figures are those of every %lluth step.",
 		          (unsigned long long)s->stride);
 }
 
-static void outliers(const struct model *m, struct page *page)
+static void outliers(const struct model *m, struct text_layout *page)
 {
-	static const struct column columns[] = {
+	static const struct text_layout_column columns[] = {
 	        {"at", false},     {"duration", false}, {"launches", false}, {"syncs", false},
 	        {"copies", false}, {"allocs", false},   {"launch", true}};
-	const struct steps_figures *s = &m->steps;
+	const struct model_steps_figures *s = &m->steps;
 	char text[UNIT_BYTES];
-	struct table t;
+	struct text_layout_table t;
 
 	if (!s->outlier_count)
 		return;
-	page_line(page,
+	text_layout_line(page,
 	          "%zu steps took much longer than the median; the longest:", s->outlier_count);
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < s->outlier_count && i < OUTLIERS_SHOWN; i++) {
-		const struct step_row *row = &s->outliers[i];
+		const struct model_step *row = &s->outliers[i];
 		table_cell(&t, "%s", unit_time(text, row->start));
 		table_cell(&t, "%s", unit_time(text, row->duration));
 		table_cell(&t, "%s", plain(text, row->work.launches));
@@ -96,9 +96,9 @@ static void outliers(const struct model *m, struct page *page)
 	table_print(&t, page);
 }
 
-void out_page_steps(const struct model *m, const struct out_options *o, struct page *page)
+void out_page_steps(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
-	static const struct column columns[] = {{"mean", false},
+	static const struct text_layout_column columns[] = {{"mean", false},
 	                                        {"min", false},
 	                                        {"p50", false},
 	                                        {"max", false},
@@ -107,17 +107,17 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct p
 	        "launches",        "graph launches", "syncs",        "copies",
 	        "pageable copies", "sets",           "copied bytes", "allocations, frees",
 	        "launch API time", "GPU time"};
-	const struct steps_figures *s = &m->steps;
+	const struct model_steps_figures *s = &m->steps;
 	char text[UNIT_BYTES], more[UNIT_BYTES];
-	struct table t;
+	struct text_layout_table t;
 
 	if (s->source == STEPS_NONE) {
 		if (m->steps_from)
-			page_line(page,
+			text_layout_line(page,
 			          "Steps: n/a: no NVTX range \"%s\" among the %u outermost levels.",
 			          m->steps_from, TF_STEP_LEVELS);
 		else if (o->unit_per_step > 0)
-			page_line(page, "Steps: n/a: no NVTX range and no work that repeats.");
+			text_layout_line(page, "Steps: n/a: no NVTX range and no work that repeats.");
 		return;
 	}
 	heading(s, page);
@@ -128,12 +128,12 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct p
 			spread_row(&t, labels[i], work_figure_names[i], &s->work[i]);
 	table_print(&t, page);
 	if (s->timed && s->timed < s->judged)
-		page_line(page, "GPU time: of the %llu steps whose calls are kept.",
+		text_layout_line(page, "GPU time: of the %llu steps whose calls are kept.",
 		          (unsigned long long)s->timed);
-	page_line(page, "p99 of the duration: %s. %s steps/s.",
+	text_layout_line(page, "p99 of the duration: %s. %s steps/s.",
 	          unit_time_apart(text, s->duration.p99), plain(more, s->per_s));
 	if (o->unit_per_step > 0)
-		page_line(page, "Throughput: %s units/s (%s units per step).",
+		text_layout_line(page, "Throughput: %s units/s (%s units per step).",
 		          plain(text, o->unit_per_step * s->per_s), plain(more, o->unit_per_step));
 	outliers(m, page);
 }
@@ -144,12 +144,12 @@ struct tree {
 	const struct model *m;
 	size_t *first, *next; /* first child (of RANGE_NONE: at index range_count), next sibling */
 	size_t shown, limit;
-	struct table table;
+	struct text_layout_table table;
 };
 
 static void range_row(struct tree *tree, size_t i)
 {
-	const struct range *r = &tree->m->ranges[i];
+	const struct model_range *r = &tree->m->ranges[i];
 	double n = r->counted ? (double)r->counted : NAN;
 	int indent = r->level < INDENT_MOST ? (int)r->level : INDENT_MOST;
 	char text[UNIT_BYTES];
@@ -186,9 +186,9 @@ static void walk(struct tree *tree)
 	}
 }
 
-void out_page_ranges(const struct model *m, const struct out_options *o, struct page *page)
+void out_page_ranges(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
-	static const struct column columns[] = {
+	static const struct text_layout_column columns[] = {
 	        {"count", false}, {"total", false},    {"mean", false},  {"p50", false},
 	        {"p99", false},   {"launches", false}, {"syncs", false}, {"copies", false},
 	        {"GPU", false},   {"range", true}};
@@ -206,13 +206,13 @@ void out_page_ranges(const struct model *m, const struct out_options *o, struct 
 		tree.next[i] = tree.first[parent];
 		tree.first[parent] = i;
 	}
-	page_heading(page, "NVTX ranges (launches, syncs, copies, GPU time: per range)");
+	text_layout_heading(page, "NVTX ranges (launches, syncs, copies, GPU time: per range)");
 	table_start(&tree.table, columns, sizeof(columns) / sizeof(columns[0]));
 	walk(&tree);
 	table_print(&tree.table, page);
 	out_page_rest(page, tree.shown, m->range_count, "ranges");
 	if (m->ranges_lost)
-		page_line(page, "%llu ranges were lost: in no figure here.",
+		text_layout_line(page, "%llu ranges were lost: in no figure here.",
 		          (unsigned long long)m->ranges_lost);
 	free(tree.first);
 	free(tree.next);

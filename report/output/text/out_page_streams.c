@@ -8,7 +8,7 @@ struct stream_columns {
 	bool device, graphs;
 };
 
-static void stream_row(struct table *t, const struct stream *s, struct stream_columns has)
+static void stream_row(struct text_layout_table *t, const struct model_stream *s, struct stream_columns has)
 {
 	char text[UNIT_BYTES];
 
@@ -26,15 +26,15 @@ static void stream_row(struct table *t, const struct stream *s, struct stream_co
 	table_cell(t, "%#llx", (unsigned long long)s->handle);
 }
 
-void out_page_streams(const struct model *m, struct page *page)
+void out_page_streams(const struct model *m, struct text_layout *page)
 {
-	static const struct column always[] = {
+	static const struct text_layout_column always[] = {
 	        {"copies", false},  {"sets", false}, {"kernel", false}, {"copy", false},
 	        {"overlap", false}, {"kind", true},  {"stream", true}};
-	const struct gpu *gpu = &m->gpu;
+	const struct model_gpu *gpu = &m->gpu;
 	struct stream_columns has = {0};
-	struct column columns[TABLE_COLUMNS];
-	struct table t;
+	struct text_layout_column columns[TABLE_COLUMNS];
+	struct text_layout_table t;
 	size_t n = 0, rows = gpu->stream_count < STREAMS_SHOWN ? gpu->stream_count : STREAMS_SHOWN;
 
 	if (gpu->stream_count < 2)
@@ -44,13 +44,13 @@ void out_page_streams(const struct model *m, struct page *page)
 		has.graphs |= gpu->streams[i].graphs != 0;
 	}
 	if (has.device)
-		columns[n++] = (struct column){"device", false};
-	columns[n++] = (struct column){"kernels", false};
+		columns[n++] = (struct text_layout_column){"device", false};
+	columns[n++] = (struct text_layout_column){"kernels", false};
 	if (has.graphs)
-		columns[n++] = (struct column){"graphs", false};
+		columns[n++] = (struct text_layout_column){"graphs", false};
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		columns[n++] = always[i];
-	page_heading(page, "Streams (kernel, copy: GPU time%s; overlap: copies while a kernel ran)",
+	text_layout_heading(page, "Streams (kernel, copy: GPU time%s; overlap: copies while a kernel ran)",
 	             gpu->estimated ? ", estimated" : "");
 	table_start(&t, columns, n);
 	for (size_t i = 0; i < rows; i++)

@@ -8,20 +8,20 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-void out_page_rest(struct page *page, size_t shown, size_t all, const char *what)
+void out_page_rest(struct text_layout *page, size_t shown, size_t all, const char *what)
 {
 	if (shown < all)
-		page_line(page, "%zu more %s not shown (--limit all)", all - shown, what);
+		text_layout_line(page, "%zu more %s not shown (--limit all)", all - shown, what);
 }
 
-static void time_cell(struct table *t, double ns)
+static void time_cell(struct text_layout_table *t, double ns)
 {
 	char text[UNIT_BYTES];
 
 	table_cell(t, "%s", unit_time(text, ns));
 }
 
-static void percent_cell(struct table *t, double part, double whole)
+static void percent_cell(struct text_layout_table *t, double part, double whole)
 {
 	char text[UNIT_BYTES];
 
@@ -29,15 +29,15 @@ static void percent_cell(struct table *t, double part, double whole)
 }
 
 /* "cudaMalloc: 3 cudaErrorMemoryAllocation, 1 code 1234" */
-static void failures_of(const struct model *m, uint32_t api, struct page *page)
+static void failures_of(const struct model *m, uint32_t api, struct text_layout *page)
 {
-	const struct api *a = &m->apis[api];
+	const struct model_api *a = &m->apis[api];
 	char *line = alloc_format("%s failed:", a->name);
 	uint64_t told = 0;
 	bool any = false;
 
 	for (size_t i = 0; i < m->failure_count; i++) {
-		const struct failure *f = &m->failures[i];
+		const struct model_failure *f = &m->failures[i];
 		if (f->api != api)
 			continue;
 		char *error = out_error(a->level, f->result);
@@ -50,35 +50,35 @@ static void failures_of(const struct model *m, uint32_t api, struct page *page)
 		any = true;
 	}
 	if (a->failed > told)
-		page_line(page, "%s%s %llu x (code not kept)", line, any ? "," : "",
+		text_layout_line(page, "%s%s %llu x (code not kept)", line, any ? "," : "",
 		          (unsigned long long)(a->failed - told));
 	else
-		page_line(page, "%s", line);
+		text_layout_line(page, "%s", line);
 	free(line);
 }
 
-void out_page_apis(const struct model *m, const struct out_options *o, struct page *page)
+void out_page_apis(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
-	static const struct column columns[] = {{"calls", false}, {"fail", false}, {"total", false},
+	static const struct text_layout_column columns[] = {{"calls", false}, {"fail", false}, {"total", false},
 	                                        {"%win", false},  {"mean", false}, {"p50", false},
 	                                        {"p90", false},   {"p99", false},  {"max", false},
 	                                        {"call", true}};
 	size_t rows = m->api_count < o->limit ? m->api_count : o->limit;
 	char window[UNIT_BYTES];
-	struct table t;
+	struct text_layout_table t;
 
 	if (!m->api_count)
 		return;
 	if (m->thread_count > 1)
-		page_heading(page,
+		text_layout_heading(page,
 		             "CUDA API calls (%%win: %% of the window, %s, %zu threads added up)",
 		             unit_time(window, m->window), m->thread_count);
 	else
-		page_heading(page, "CUDA API calls (%%win: %% of the window, %s)",
+		text_layout_heading(page, "CUDA API calls (%%win: %% of the window, %s)",
 		             unit_time(window, m->window));
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < rows; i++) {
-		const struct api *a = &m->apis[i];
+		const struct model_api *a = &m->apis[i];
 		table_cell(&t, "%llu", (unsigned long long)a->calls);
 		table_cell(&t, "%llu", (unsigned long long)a->failed);
 		time_cell(&t, a->total);
@@ -97,23 +97,23 @@ void out_page_apis(const struct model *m, const struct out_options *o, struct pa
 			failures_of(m, (uint32_t)i, page);
 }
 
-void out_page_copies(const struct model *m, struct page *page)
+void out_page_copies(const struct model *m, struct text_layout *page)
 {
-	static const struct column columns[] = {
+	static const struct text_layout_column columns[] = {
 	        {"count", false},    {"bytes", false}, {"API", false}, {"%win", false},
 	        {"mean", false},     {"GPU", false},   {"+-%", false}, {"GB/s", false},
 	        {"direction", true}, {"memory", true}, {"form", true}};
 	char text[UNIT_BYTES];
-	struct table t;
+	struct text_layout_table t;
 
 	if (!m->copy_count)
 		return;
-	page_heading(page, "Copies (%%win: API time, %% of the window, %s%s)",
+	text_layout_heading(page, "Copies (%%win: API time, %% of the window, %s%s)",
 	             unit_time(text, m->window),
 	             m->gpu.measured && m->gpu.estimated ? "; GPU: estimated" : "");
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < m->copy_count; i++) {
-		const struct copy *c = &m->copies[i];
+		const struct model_copy *c = &m->copies[i];
 		table_cell(&t, "%llu", (unsigned long long)c->count);
 		table_cell(&t, "%s", unit_bytes(text, (double)c->bytes));
 		time_cell(&t, c->total);
@@ -131,7 +131,7 @@ void out_page_copies(const struct model *m, struct page *page)
 	table_print(&t, page);
 }
 
-void out_page_work(const struct model *m, struct page *page)
+void out_page_work(const struct model *m, struct text_layout *page)
 {
 	static const struct {
 		const char *name;
@@ -148,18 +148,18 @@ void out_page_work(const struct model *m, struct page *page)
 	        {"queries", SPY_CLASS_QUERY},
 	        {"contexts", SPY_CLASS_CONTEXT},
 	};
-	static const struct column columns[] = {{"calls", false},
+	static const struct text_layout_column columns[] = {{"calls", false},
 	                                        {"fail", false},
 	                                        {"total", false},
 	                                        {"%win", false},
 	                                        {"kind of call", true}};
-	const struct totals *t = &m->totals;
+	const struct model_totals *t = &m->totals;
 	char text[UNIT_BYTES], freed[UNIT_BYTES];
-	struct table table;
+	struct text_layout_table table;
 
 	if (!m->api_count)
 		return;
-	page_heading(page, "Other calls by kind (%%win: API time, %% of the window, %s)",
+	text_layout_heading(page, "Other calls by kind (%%win: API time, %% of the window, %s)",
 	             unit_time(text, m->window));
 	table_start(&table, columns, COUNT(columns));
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -178,30 +178,30 @@ void out_page_work(const struct model *m, struct page *page)
 		table_cell(&table, "%s", rows[i].name);
 	}
 	table_print(&table, page);
-	page_line(page,
+	text_layout_line(page,
 	          "Device memory of known size: %s allocated, %s freed. Captured into graphs: %llu "
 	          "operations.",
 	          unit_bytes(text, (double)t->allocated_bytes),
 	          unit_bytes(freed, (double)t->freed_bytes), (unsigned long long)t->captured);
 }
 
-void out_page_graphs(const struct model *m, const struct out_options *o, struct page *page)
+void out_page_graphs(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
-	static const struct column columns[] = {
+	static const struct text_layout_column columns[] = {
 	        {"launches", false},    {"API", false}, {"%win", false},    {"mean", false},
 	        {"GPU", false},         {"+-%", false}, {"updates", false},
 	        {"instantiate", false}, {"state", true}, {"graph", true}};
 	size_t rows = m->graph_count < o->limit ? m->graph_count : o->limit;
 	char text[UNIT_BYTES];
-	struct table t;
+	struct text_layout_table t;
 
 	if (!m->graph_count)
 		return;
-	page_heading(page, "Graphs (%%win: API time of launches, %% of the window, %s)",
+	text_layout_heading(page, "Graphs (%%win: API time of launches, %% of the window, %s)",
 	             unit_time(text, m->window));
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < rows; i++) {
-		const struct graph *g = &m->graphs[i];
+		const struct model_graph *g = &m->graphs[i];
 		table_cell(&t, "%llu", (unsigned long long)g->launches);
 		time_cell(&t, g->total);
 		percent_cell(&t, g->total, m->window);
@@ -216,7 +216,7 @@ void out_page_graphs(const struct model *m, const struct out_options *o, struct 
 	out_page_rest(page, rows, m->graph_count, "graphs");
 }
 
-void out_page_gaps(const struct model *m, struct page *page)
+void out_page_gaps(const struct model *m, struct text_layout *page)
 {
 	static const char *const what[] = {
 	        [TF_GAP_NEW_ENTRY] = "driver entry unknown to this cudaspy",
@@ -224,16 +224,16 @@ void out_page_gaps(const struct model *m, struct page *page)
 	        [TF_GAP_DLMOPEN] = "loaded with dlmopen",
 	        [TF_GAP_UNSEEN_DRIVER] = "driver reached unseen",
 	};
-	static const struct column columns[] = {
+	static const struct text_layout_column columns[] = {
 	        {"count", false}, {"version", false}, {"why", true}, {"name", true}};
-	struct table t;
+	struct text_layout_table t;
 
 	if (!m->gap_count)
 		return;
-	page_heading(page, "Seen, but not recorded");
+	text_layout_heading(page, "Seen, but not recorded");
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < m->gap_count; i++) {
-		const struct gap *g = &m->gaps[i];
+		const struct model_uncovered *g = &m->gaps[i];
 		table_cell(&t, "%llu", (unsigned long long)g->count);
 		if (g->version)
 			table_cell(&t, "%u", g->version);

@@ -1,6 +1,6 @@
 #include "report/output/text/out_page.h"
 
-static void write_page(const struct model *m, const struct out_options *o, struct page *page)
+static void write_page(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
 	out_page_top(m, page);
 	out_page_expect(m, o, page);
@@ -24,7 +24,7 @@ static void write_page(const struct model *m, const struct out_options *o, struc
 
 void out_text(const struct model *m, const struct out_options *o)
 {
-	struct page page = {
+	struct text_layout page = {
 	        .to = o->to,
 	        .colour = o->colour,
 	        .whole_names = o->full_names,
@@ -36,7 +36,7 @@ void out_text(const struct model *m, const struct out_options *o)
 
 void out_markdown(const struct model *m, const struct out_options *o)
 {
-	struct page page = {.to = o->to, .markdown = true, .width = o->width};
+	struct text_layout page = {.to = o->to, .markdown = true, .width = o->width};
 
 	fputs("# cudaspy report\n\n", o->to);
 	write_page(m, o, &page);

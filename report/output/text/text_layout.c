@@ -35,7 +35,7 @@ static void put_markdown(FILE *to, const char *text)
 }
 
 /* Text wrapped to the page's width, from column `at` on, continued `indent` columns in. */
-static void put_wrapped(struct page *page, const char *text, size_t at, size_t indent)
+static void put_wrapped(struct text_layout *page, const char *text, size_t at, size_t indent)
 {
 	while (*text) {
 		size_t bytes = strcspn(text, " ");
@@ -57,7 +57,7 @@ static void put_wrapped(struct page *page, const char *text, size_t at, size_t i
 	putc('\n', page->to);
 }
 
-void page_heading(struct page *page, const char *format, ...)
+void text_layout_heading(struct text_layout *page, const char *format, ...)
 {
 	va_list args;
 
@@ -76,7 +76,7 @@ void page_heading(struct page *page, const char *format, ...)
 	free(text);
 }
 
-void page_line(struct page *page, const char *format, ...)
+void text_layout_line(struct text_layout *page, const char *format, ...)
 {
 	va_list args;
 
@@ -93,7 +93,7 @@ void page_line(struct page *page, const char *format, ...)
 	free(text);
 }
 
-static void put_fact(struct page *page, const char *label, char *text, const char *colour)
+static void put_fact(struct text_layout *page, const char *label, char *text, const char *colour)
 {
 	if (page->markdown) {
 		fprintf(page->to, "- **%s**: ", label);
@@ -108,7 +108,7 @@ static void put_fact(struct page *page, const char *label, char *text, const cha
 	free(text);
 }
 
-void page_fact(struct page *page, const char *label, const char *format, ...)
+void text_layout_fact(struct text_layout *page, const char *label, const char *format, ...)
 {
 	va_list args;
 
@@ -118,7 +118,7 @@ void page_fact(struct page *page, const char *label, const char *format, ...)
 	put_fact(page, label, text, BOLD);
 }
 
-void page_alarm(struct page *page, const char *label, const char *format, ...)
+void text_layout_alarm(struct text_layout *page, const char *label, const char *format, ...)
 {
 	va_list args;
 
@@ -128,7 +128,7 @@ void page_alarm(struct page *page, const char *label, const char *format, ...)
 	put_fact(page, label, text, RED);
 }
 
-void page_more(struct page *page, const char *format, ...)
+void text_layout_more(struct text_layout *page, const char *format, ...)
 {
 	va_list args;
 
@@ -146,17 +146,17 @@ void page_more(struct page *page, const char *format, ...)
 	free(text);
 }
 
-void page_blank(struct page *page)
+void text_layout_blank(struct text_layout *page)
 {
 	putc('\n', page->to);
 }
 
-void table_start(struct table *table, const struct column *columns, size_t count)
+void table_start(struct text_layout_table *table, const struct text_layout_column *columns, size_t count)
 {
-	*table = (struct table){.columns = columns, .column_count = count};
+	*table = (struct text_layout_table){.columns = columns, .column_count = count};
 }
 
-void table_cell(struct table *table, const char *format, ...)
+void table_cell(struct text_layout_table *table, const char *format, ...)
 {
 	va_list args;
 
@@ -166,7 +166,7 @@ void table_cell(struct table *table, const char *format, ...)
 	va_end(args);
 }
 
-static void print_markdown(const struct table *t, FILE *to)
+static void print_markdown(const struct text_layout_table *t, FILE *to)
 {
 	for (size_t i = 0; i < t->column_count; i++) {
 		fputs("| ", to);
@@ -194,8 +194,8 @@ static void put_padded(FILE *to, const char *text, size_t width, bool left, bool
 	fprintf(to, "%*s%s%*s", left ? 0 : pad, "", text, left && !last ? pad : 0, "");
 }
 
-static void print_row(const struct table *t, char *const *cells, const size_t *widths, size_t gap,
-                      const struct page *page)
+static void print_row(const struct text_layout_table *t, char *const *cells, const size_t *widths, size_t gap,
+                      const struct text_layout *page)
 {
 	size_t last = t->column_count - 1;
 
@@ -214,9 +214,9 @@ static void print_row(const struct table *t, char *const *cells, const size_t *w
 }
 
 /* The figures of each row under a line with what its last column says. */
-static void print_above(const struct table *t, const struct page *page)
+static void print_above(const struct text_layout_table *t, const struct text_layout *page)
 {
-	struct table figures = {.columns = t->columns, .column_count = t->column_count - 1};
+	struct text_layout_table figures = {.columns = t->columns, .column_count = t->column_count - 1};
 	const size_t columns = t->column_count, last = columns - 1;
 	size_t widths[TABLE_COLUMNS];
 	char *heads[TABLE_COLUMNS];
@@ -241,7 +241,7 @@ static void print_above(const struct table *t, const struct page *page)
 	}
 }
 
-static void print_text(const struct table *t, const struct page *page)
+static void print_text(const struct text_layout_table *t, const struct text_layout *page)
 {
 	size_t widths[TABLE_COLUMNS], taken = 2, last = t->column_count - 1;
 	char *heads[TABLE_COLUMNS];
@@ -272,16 +272,16 @@ static void print_text(const struct table *t, const struct page *page)
 		print_row(t, t->cells + i, widths, gap, page);
 }
 
-void table_print(struct table *t, struct page *page)
+void table_print(struct text_layout_table *t, struct text_layout *page)
 {
 	if (page->markdown)
 		print_markdown(t, page->to);
-	else if (t->names_above && page->width < PAGE_WIDE)
+	else if (t->names_above && page->width < TEXT_LAYOUT_WIDE)
 		print_above(t, page);
 	else
 		print_text(t, page);
 	for (size_t i = 0; i < t->cell_count; i++)
 		free(t->cells[i]);
 	free(t->cells);
-	*t = (struct table){0};
+	*t = (struct text_layout_table){0};
 }

@@ -77,21 +77,21 @@ static void look(struct drain_source *s)
 }
 
 /* False when the thread has no record for this round. */
-static bool open_ring(const struct drain *d, struct drain_source *s, uint64_t upto)
+static bool open_ring(const struct drain *d, struct drain_source *s, uint64_t until)
 {
 	s->ring = next_ring(d, &s->thread->ring_drain, &s->rings, &s->tail, &s->head);
 	if (!s->ring)
 		return false;
 	s->mask = s->ring->capacity - 1;
 	look(s);
-	return s->end <= upto;
+	return s->end <= until;
 }
 
 /*
  * Takes the source's records as long as it is its turn: while they end by `limit`. Afterwards
- * `*more` says whether it has more in this round, which ends with `upto`.
+ * `*more` says whether it has more in this round, which ends with `up to`.
  */
-static uint64_t take(struct drain *d, struct drain_source *s, uint64_t limit, uint64_t upto,
+static uint64_t take(struct drain *d, struct drain_source *s, uint64_t limit, uint64_t until,
                      bool *more)
 {
 	uint64_t from = s->tail;
@@ -107,12 +107,12 @@ static uint64_t take(struct drain *d, struct drain_source *s, uint64_t limit, ui
 			look(s);
 	}
 	uint64_t taken = s->tail - from;
-	if (s->tail != s->head && s->end <= upto) {
+	if (s->tail != s->head && s->end <= until) {
 		*more = true;
 		return taken;
 	}
 	give_back(s->ring, s->tail);
-	*more = s->tail == s->head && open_ring(d, s, upto);
+	*more = s->tail == s->head && open_ring(d, s, until);
 	return taken;
 }
 
@@ -150,7 +150,7 @@ static uint32_t make_room(struct drain *d, uint32_t threads)
 	return threads;
 }
 
-static uint32_t open_sources(struct drain *d, uint64_t upto)
+static uint32_t open_sources(struct drain *d, uint64_t until)
 {
 	struct tf_header *h = tf_header(d->map);
 	uint32_t threads = tf_count(&h->threads), n = 0;
@@ -166,7 +166,7 @@ static uint32_t open_sources(struct drain *d, uint64_t upto)
 			thread->ring_drain = thread->ring_first;
 		struct drain_source *s = &d->sources[n];
 		*s = (struct drain_source){.thread = thread, .index = i};
-		n += open_ring(d, s, upto);
+		n += open_ring(d, s, until);
 		if (s->ring && (s->head - s->tail) * 64 / s->ring->capacity > d->fullest)
 			d->fullest = (uint32_t)((s->head - s->tail) * 64 / s->ring->capacity);
 	}
@@ -197,19 +197,19 @@ static uint64_t drain_activities(struct drain *d)
 	return taken;
 }
 
-uint64_t drain_all(struct drain *d, uint64_t upto)
+uint64_t drain_all(struct drain *d, uint64_t until)
 {
 	uint64_t taken = 0;
 
 	if (!drain_feed_begin(d))
 		return 0;
-	for (uint32_t n = open_sources(d, upto); n; sift_down(d->sources, n, 0)) {
-		uint64_t limit = upto;
+	for (uint32_t n = open_sources(d, until); n; sift_down(d->sources, n, 0)) {
+		uint64_t limit = until;
 		bool more;
 		for (uint32_t next = 1; next < n && next <= 2; next++)
 			if (d->sources[next].end < limit)
 				limit = d->sources[next].end;
-		taken += take(d, &d->sources[0], limit, upto, &more);
+		taken += take(d, &d->sources[0], limit, until, &more);
 		if (!more)
 			d->sources[0] = d->sources[--n];
 	}

@@ -27,16 +27,16 @@ struct drain {
 };
 
 /*
- * Takes what the rings hold of calls that ended by tick `upto`; returns how many records it took.
+ * Takes what the rings hold of calls that ended by tick `up to`; returns how many records it took.
  * Calls come in the order of their end, nested ones before their caller, whatever their thread; of
  * a thread that was held up between the end of a call and the publication of its record, the record
- * comes in a later round, as it comes. What ended after `upto` stays for the next round: with the
+ * comes in a later round, as it comes. What ended after `up to` stays for the next round: with the
  * clock as it stood before the round began, nothing overtakes. UINT64_MAX takes all there is.
  *
  * One drain at a time per recording. Trusts nothing it reads: a damaged ring yields no records,
  * never an access outside the map, and never more records than the map can hold.
  */
-uint64_t drain_all(struct drain *drain, uint64_t upto);
+uint64_t drain_all(struct drain *drain, uint64_t until);
 
 /* Gives the drain's own memory back; the timeline stays. */
 void drain_end(struct drain *drain);

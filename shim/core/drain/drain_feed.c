@@ -66,9 +66,9 @@ void drain_feed_end(struct drain *d)
 	d->feed = NULL;
 }
 
-static void trouble(struct drain *d, enum spy_trouble what)
+static void count_anomaly(struct drain *d, enum spy_anomaly what)
 {
-	tf_header(d->map)->trouble[what]++;
+	tf_header(d->map)->anomaly[what]++;
 }
 
 static struct tf_hist *hist_of(struct drain *d, uint64_t *offset)
@@ -91,7 +91,7 @@ static void feed_slices(struct drain *d, uint32_t c, const struct tf_record *r, 
 		s->slice[at->index].self_ticks[c] += ticks;
 		return;
 	}
-	s = slices_upto(d->map, r->end);
+	s = slices_until(d->map, r->end);
 	if (!s)
 		return;
 	slices_spread(s, s->slice, sizeof(s->slice[0]),
@@ -116,7 +116,7 @@ static struct tf_work *feed_work(struct drain *d, const struct tf_record *r, enu
 	work_key(&key, kind, r);
 	struct tf_work *w = work_find(d->map, &key);
 	if (!w) {
-		trouble(d, SPY_TROUBLE_WORKS_FULL);
+		count_anomaly(d, SPY_ANOMALY_WORKS_FULL);
 		return NULL;
 	}
 	if (kind == TF_WORK_KERNEL && !w->count) {

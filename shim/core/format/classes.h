@@ -62,7 +62,7 @@ enum spy_memory {
 
 /* What may go wrong inside the shim, or be seen and not be intercepted. Counted, named in reports.
  */
-#define SPY_TROUBLE_MAP(XX)                                                                        \
+#define SPY_ANOMALY_MAP(XX)                                                                        \
 	XX(FILE_FULL, "the file could not grow")                                                   \
 	XX(THREADS_FULL, "threads not recorded")                                                   \
 	XX(KERNELS_FULL, "kernels counted as (other)")                                             \
@@ -83,11 +83,11 @@ enum spy_memory {
 	XX(ENVIRONMENT, "readings of NVML that failed or came too late")                           \
 	XX(LEFT, "calls left by a longjmp or an exception: in no figure")
 
-enum spy_trouble {
-#define XX(id, name) SPY_TROUBLE_##id,
-	SPY_TROUBLE_MAP(XX)
+enum spy_anomaly {
+#define XX(id, name) SPY_ANOMALY_##id,
+	SPY_ANOMALY_MAP(XX)
 #undef XX
-	        SPY_TROUBLE_COUNT
+	        SPY_ANOMALY_COUNT
 };
 
 /* What NVML is asked of a device: XX(ENUM, "key in JSON"). */

@@ -530,7 +530,7 @@ struct tf_slice_busy {
 
 struct tf_device_time { /* at header `devices_time[device]` */
 	struct tf_busy total;
-	uint64_t from, upto;    /* ticks covered: from the window's start to the last work seen */
+	uint64_t from, until;    /* ticks covered: from the window's start to the last work seen */
 	uint64_t work;          /* pieces of work placed */
 	uint64_t work_unknown;  /* of these: of a class without a known duration */
 	uint64_t work_ticks;    /* sum of durations: overlap counted twice */
@@ -754,7 +754,7 @@ struct tf_header {
 	                    */
 	uint64_t timeline_unknown; /* records that the timeline could not place */
 
-	uint64_t trouble[32]; /* enum spy_trouble */
+	uint64_t anomaly[32]; /* enum spy_anomaly */
 	uint64_t lost_calls;  /* calls of threads that found no slot: in no other figure */
 
 	/* areas */
@@ -813,7 +813,7 @@ _Static_assert(offsetof(struct tf_thread, ring_drain) == 64, "the drain's line")
 _Static_assert(offsetof(struct tf_thread, ring_drain) == 64 &&
                        offsetof(struct tf_thread, tid) == 256,
                "cache lines");
-_Static_assert(SPY_TROUBLE_COUNT <= 32, "trouble[]");
+_Static_assert(SPY_ANOMALY_COUNT <= 32, "anomaly[]");
 _Static_assert(sizeof(struct tf_header) % 64 == 0, "the seal has a line of its own");
 _Static_assert(SPY_ENVIRONMENT_COUNT <= TF_READING_VALUES, "struct tf_reading");
 _Static_assert(sizeof(struct tf_reading) == 376 && sizeof(struct tf_environment_device) == 840,

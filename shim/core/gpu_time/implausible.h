@@ -17,30 +17,30 @@
 #define UNTRUE_GRAIN_NS 2e3
 #define UNTRUE_SHARE    0.2 /* of the shorter one */
 
-struct untrue_span {
+struct implausible_span {
 	double start, end; /* ns, of any clock */
 	double bytes;      /* of a copy or set */
 	bool is_copy;      /* a copy or set: its times may be wrong too */
 };
 
-static inline double untrue_ns(const struct untrue_span *a)
+static inline double implausible_ns(const struct implausible_span *a)
 {
 	return a->end - a->start;
 }
 
 /* Whether `b`, of the same stream, speaks against the times of copy `a`. Of two copies that cannot
  * both be true, the one that takes longer for a byte is not believed. */
-static inline bool untrue_beside(const struct untrue_span *a, const struct untrue_span *b)
+static inline bool implausible_beside(const struct implausible_span *a, const struct implausible_span *b)
 {
 	double from = a->start > b->start ? a->start : b->start,
 	       to = a->end < b->end ? a->end : b->end,
-	       shorter = untrue_ns(a) < untrue_ns(b) ? untrue_ns(a) : untrue_ns(b);
+	       shorter = implausible_ns(a) < implausible_ns(b) ? implausible_ns(a) : implausible_ns(b);
 
 	if (!(to > from) || !(to - from > UNTRUE_SHARE * shorter))
 		return false;
 	if (b->end - a->start <= UNTRUE_GRAIN_NS || a->end - b->start <= UNTRUE_GRAIN_NS)
 		return false;
-	return !b->is_copy || untrue_ns(b) * (a->bytes + 1) <= untrue_ns(a) * (b->bytes + 1);
+	return !b->is_copy || implausible_ns(b) * (a->bytes + 1) <= implausible_ns(a) * (b->bytes + 1);
 }
 
 #endif

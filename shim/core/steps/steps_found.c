@@ -10,10 +10,10 @@
 #define OFTEN 8u /* looks at each HISTORY; then every so many of them */
 
 struct steps {
-	struct detector detectors[DETECTORS];
-	struct detector *recent; /* of the thread that called last; NULL = none */
+	struct steps_detector detectors[DETECTORS];
+	struct steps_detector *recent; /* of the thread that called last; NULL = none */
 	uint32_t seen[256];      /* events of threads, by the index's low byte */
-	struct look look;
+	struct steps_look look;
 };
 
 struct steps *steps_new(void)
@@ -51,7 +51,7 @@ static bool tells(const struct tf_record *r, unsigned class)
 	return !r->result && !(r->flags & (TF_NESTED | TF_CAPTURED)) && telling >> class & 1;
 }
 
-static void event_of(struct event *e, struct symbols *symbols, const struct tf_record *r,
+static void event_of(struct steps_event *e, struct steps_symbols *symbols, const struct tf_record *r,
                      unsigned class)
 {
 	const bool args = !(r->flags & TF_NO_ARGS);
@@ -90,7 +90,7 @@ static void event_of(struct event *e, struct symbols *symbols, const struct tf_r
 		e->id = r->call;
 		break;
 	default:
-		*symbols = (struct symbols){0};
+		*symbols = (struct steps_symbols){0};
 		return;
 	}
 	symbols->coarse = symbol(class, e->id + 1ull, 0);
@@ -99,16 +99,16 @@ static void event_of(struct event *e, struct symbols *symbols, const struct tf_r
 
 /* ---- threads ---- */
 
-static struct detector *detector_of(struct steps *s, uint32_t thread)
+static struct steps_detector *detector_of(struct steps *s, uint32_t thread)
 {
-	struct detector *least = &s->detectors[0];
+	struct steps_detector *least = &s->detectors[0];
 	uint32_t *seen = &s->seen[thread % 256];
 
 	*seen += *seen < UINT32_MAX;
 	if (s->recent && s->recent->thread == thread)
 		return s->recent;
 	for (unsigned i = 0; i < DETECTORS; i++) {
-		struct detector *d = &s->detectors[i];
+		struct steps_detector *d = &s->detectors[i];
 		if (d->used && d->thread == thread)
 			return s->recent = d;
 		if (!d->used || (least->used && d->count < least->count))
@@ -117,13 +117,13 @@ static struct detector *detector_of(struct steps *s, uint32_t thread)
 	if (least->used && (least->marker || *seen < 2 * least->count + FIRST_LOOK))
 		return NULL;
 	/* The events stay where they are: those below the count are valid. */
-	memset(least, 0, offsetof(struct detector, symbols));
+	memset(least, 0, offsetof(struct steps_detector, symbols));
 	least->used = true;
 	least->thread = thread;
 	return s->recent = least;
 }
 
-static bool time_to_look(const struct detector *d)
+static bool time_to_look(const struct steps_detector *d)
 {
 	if (d->count <= STEP_HISTORY)
 		return d->count >= FIRST_LOOK && !(d->count & (d->count - 1));
@@ -133,10 +133,10 @@ static bool time_to_look(const struct detector *d)
 }
 
 /* A launch with its arguments: most are like the one before. */
-static void launch_of(struct detector *d, uint64_t n, const struct tf_record *r)
+static void launch_of(struct steps_detector *d, uint64_t n, const struct tf_record *r)
 {
-	struct event *e = &d->events[n % STEP_HISTORY];
-	struct symbols *symbols = &d->symbols[n % STEP_HISTORY];
+	struct steps_event *e = &d->events[n % STEP_HISTORY];
+	struct steps_symbols *symbols = &d->symbols[n % STEP_HISTORY];
 
 	if (!d->launch_symbols.coarse || d->launch[0] != r->arg[0] || d->launch[1] != r->arg[1] ||
 	    d->launch[2] != r->arg[2]) {
@@ -160,7 +160,7 @@ void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const stru
 {
 	if (!s || !tells(r, class))
 		return;
-	struct detector *d = detector_of(s, thread);
+	struct steps_detector *d = detector_of(s, thread);
 	if (!d)
 		return;
 	uint64_t n = d->count++;
@@ -177,7 +177,7 @@ void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const stru
 void steps_finish(struct steps *s, struct tf_map *map)
 {
 	for (unsigned i = 0; s && i < DETECTORS; i++) {
-		struct detector *d = &s->detectors[i];
+		struct steps_detector *d = &s->detectors[i];
 		if (!d->used)
 			continue;
 		if (d->looked < d->count && d->count <= STEP_HISTORY)

@@ -19,25 +19,25 @@
 
 /* 0 = none. The coarse one says which kernel, graph, kind of copy, or wait; the fine one also the
  * launch's shape or the copy's size. Apart from the events: a look goes over all of them. */
-struct symbols {
+struct steps_symbols {
 	uint32_t coarse, fine;
 };
 
-struct event {
+struct steps_event {
 	uint64_t start, end, bytes;
 	uint32_t id; /* as tf_pattern.marker */
 	uint16_t items;
 	uint8_t class, pageable;
 };
 
-struct segment { /* a step */
+struct steps_segment { /* a step */
 	uint64_t start, end;
 	uint64_t events; /* with a symbol */
 	struct tf_counts counts;
 	uint32_t buckets[STEP_BUCKETS];
 };
 
-struct detector { /* of one thread */
+struct steps_detector { /* of one thread */
 	bool used;
 	bool no_more;      /* there is no room for another pattern */
 	bool marker_waits; /* the marker is a wait */
@@ -50,18 +50,18 @@ struct detector { /* of one thread */
 	uint32_t held_count;
 	/* the last launch: what told it from others, and its symbols; 0 = there was none */
 	uint64_t launch[3];
-	struct symbols launch_symbols;
+	struct steps_symbols launch_symbols;
 	uint64_t count;  /* events ever; the last STEP_HISTORY of them are in `events` */
 	uint64_t looked; /* events when last looked over */
 	uint64_t last_end;
-	struct segment now, typical;        /* typical: the last one that was not odd */
-	struct segment held[STEP_ODD_MOST]; /* odd ones since */
-	struct segment cut; /* `now` when it had as many events as the typical one */
-	struct symbols symbols[STEP_HISTORY];
-	struct event events[STEP_HISTORY];
+	struct steps_segment now, typical;        /* typical: the last one that was not odd */
+	struct steps_segment held[STEP_ODD_MOST]; /* odd ones since */
+	struct steps_segment cut; /* `now` when it had as many events as the typical one */
+	struct steps_symbols symbols[STEP_HISTORY];
+	struct steps_event events[STEP_HISTORY];
 };
 
-struct candidate { /* a symbol that may be the marker */
+struct steps_candidate { /* a symbol that may be the marker */
 	uint32_t symbol;
 	uint8_t class;
 	uint64_t id;
@@ -75,25 +75,25 @@ struct candidate { /* a symbol that may be the marker */
 	uint16_t so_far[STEP_BUCKETS], segment[STEP_BUCKETS];
 };
 
-struct look {
+struct steps_look {
 	uint32_t count;
 	uint16_t slots[LOOK_SLOTS]; /* by symbol: index in `candidates` + 1 */
-	struct candidate candidates[LOOK_SYMBOLS];
+	struct steps_candidate candidates[LOOK_SYMBOLS];
 };
 
 /* ---- the events kept ---- */
 
-static inline const struct event *event_at(const struct detector *d, uint64_t n)
+static inline const struct steps_event *event_at(const struct steps_detector *d, uint64_t n)
 {
 	return &d->events[n % STEP_HISTORY];
 }
 
-static inline const struct symbols *symbols_at(const struct detector *d, uint64_t n)
+static inline const struct steps_symbols *symbols_at(const struct steps_detector *d, uint64_t n)
 {
 	return &d->symbols[n % STEP_HISTORY];
 }
 
-static inline uint64_t first_kept(const struct detector *d)
+static inline uint64_t first_kept(const struct steps_detector *d)
 {
 	return d->count > STEP_HISTORY ? d->count - STEP_HISTORY : 0;
 }
@@ -102,16 +102,16 @@ static inline uint64_t first_kept(const struct detector *d)
 
 /* Looks over the events kept, and takes another marker where a better one is among them. What was
  * in the look before does not matter. */
-void steps_look(struct look *l, struct detector *d, struct tf_map *map);
+void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map);
 
 /* ---- steps_pattern.c ---- */
 
 /* Event `n`, which is kept, comes to a detector with a marker. */
-void steps_walk(struct detector *d, struct tf_map *map, uint64_t n);
+void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n);
 /* From now on the candidate marks the thread's steps: those among the events kept are found anew,
  * but for what an older marker has told of events that are kept no more. */
-void steps_take_marker(struct detector *d, struct tf_map *map, const struct candidate *c);
+void steps_take_marker(struct steps_detector *d, struct tf_map *map, const struct steps_candidate *c);
 /* No event comes any more: ends the last step, if what came after the loop does not hide it. */
-void steps_end_last(struct detector *d, struct tf_map *map);
+void steps_end_last(struct steps_detector *d, struct tf_map *map);
 
 #endif

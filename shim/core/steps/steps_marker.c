@@ -13,7 +13,7 @@
 /* ---- candidates ---- */
 
 /* Where the symbol's candidate stands, or would; NULL where there is no place left. */
-static uint16_t *slot_of(struct look *l, uint32_t symbol)
+static uint16_t *slot_of(struct steps_look *l, uint32_t symbol)
 {
 	for (uint32_t i = symbol, n = 0; n < 16; i++, n++) {
 		uint16_t *slot = &l->slots[i % LOOK_SLOTS];
@@ -23,7 +23,7 @@ static uint16_t *slot_of(struct look *l, uint32_t symbol)
 	return NULL;
 }
 
-static struct candidate *candidate_of(struct look *l, uint32_t symbol)
+static struct steps_candidate *candidate_of(struct steps_look *l, uint32_t symbol)
 {
 	const uint16_t *slot = slot_of(l, symbol);
 
@@ -32,10 +32,10 @@ static struct candidate *candidate_of(struct look *l, uint32_t symbol)
 
 /* One more occurrence, in event `e`, before which lie `at` events. `recent`: its candidate, if it
  * was the last one of its kind. */
-static struct candidate *occurs(struct look *l, struct candidate *recent, uint32_t symbol,
-                                const struct event *e, uint32_t at)
+static struct steps_candidate *occurs(struct steps_look *l, struct steps_candidate *recent, uint32_t symbol,
+                                const struct steps_event *e, uint32_t at)
 {
-	struct candidate *c = recent;
+	struct steps_candidate *c = recent;
 
 	if (!c || c->symbol != symbol) {
 		uint16_t *slot = slot_of(l, symbol);
@@ -43,7 +43,7 @@ static struct candidate *occurs(struct look *l, struct candidate *recent, uint32
 			return NULL;
 		if (!*slot) {
 			*slot = (uint16_t)++l->count;
-			l->candidates[l->count - 1] = (struct candidate){
+			l->candidates[l->count - 1] = (struct steps_candidate){
 			        .symbol = symbol, .class = e->class, .id = e->id, .first = at};
 		}
 		c = &l->candidates[*slot - 1];
@@ -54,15 +54,15 @@ static struct candidate *occurs(struct look *l, struct candidate *recent, uint32
 }
 
 /* Fills the look's candidates from the events kept; how many of these have symbols. */
-static uint32_t look_over(const struct detector *d, struct look *l)
+static uint32_t look_over(const struct steps_detector *d, struct steps_look *l)
 {
-	struct candidate *coarse = NULL, *fine = NULL;
+	struct steps_candidate *coarse = NULL, *fine = NULL;
 	uint32_t at = 0;
 
 	memset(l->slots, 0, sizeof(l->slots));
 	l->count = 0;
 	for (uint64_t n = first_kept(d); n < d->count; n++) {
-		const struct symbols *s = symbols_at(d, n);
+		const struct steps_symbols *s = symbols_at(d, n);
 		if (!s->coarse)
 			continue;
 		coarse = occurs(l, coarse, s->coarse, event_at(d, n), at);
@@ -73,7 +73,7 @@ static uint32_t look_over(const struct detector *d, struct look *l)
 }
 
 /* What lies between the last two occurrences is compared with what lies between the two before. */
-static void compare(struct candidate *c, const uint16_t *so_far, uint32_t at)
+static void compare(struct steps_candidate *c, const uint16_t *so_far, uint32_t at)
 {
 	uint16_t segment[STEP_BUCKETS];
 
@@ -97,17 +97,17 @@ static void compare(struct candidate *c, const uint16_t *so_far, uint32_t at)
 }
 
 /* The second time over the events: how much alike what lies between each candidate is. */
-static void compare_all(const struct detector *d, struct look *l)
+static void compare_all(const struct steps_detector *d, struct steps_look *l)
 {
 	uint16_t so_far[STEP_BUCKETS] = {0};
 	uint32_t at = 0;
 
 	for (uint64_t n = first_kept(d); n < d->count; n++) {
-		const struct symbols *s = symbols_at(d, n);
+		const struct steps_symbols *s = symbols_at(d, n);
 		if (!s->coarse)
 			continue;
 		for (int fine = 0; fine < 2; fine++) {
-			struct candidate *c = candidate_of(l, fine ? s->fine : s->coarse);
+			struct steps_candidate *c = candidate_of(l, fine ? s->fine : s->coarse);
 			if (c && c->compare)
 				compare(c, so_far, at);
 		}
@@ -118,12 +118,12 @@ static void compare_all(const struct detector *d, struct look *l)
 
 /* ---- choosing one ---- */
 
-static double alike_of(const struct candidate *c)
+static double alike_of(const struct steps_candidate *c)
 {
 	return c->compared ? 1 - (double)c->differ / (double)c->compared : 0;
 }
 
-static double length_of(const struct candidate *c)
+static double length_of(const struct steps_candidate *c)
 {
 	return (double)(c->last - c->first) / (c->seen - 1);
 }
@@ -133,13 +133,13 @@ static double length_of(const struct candidate *c)
  * distances a few times by chance, and long stretches of the same mixture are alike: few
  * occurrences must be the more exact.
  */
-static double alike_least(const struct candidate *c)
+static double alike_least(const struct steps_candidate *c)
 {
 	return c->seen < OCCUR_MANY ? ALIKE_FEW : ALIKE_LEAST;
 }
 
 /* Whether it occurs as a marker does. What does not, need not be compared. */
-static bool occurs_well(const struct candidate *c, uint32_t events)
+static bool occurs_well(const struct steps_candidate *c, uint32_t events)
 {
 	if (c->seen < OCCUR_LEAST || (c->seen < OCCUR_LONG && length_of(c) > LONG))
 		return false;
@@ -147,14 +147,14 @@ static bool occurs_well(const struct candidate *c, uint32_t events)
 	       (length_of(c) >= STEP_EVENTS || c->class == SPY_CLASS_GRAPH_LAUNCH);
 }
 
-static bool may_mark(const struct candidate *c)
+static bool may_mark(const struct steps_candidate *c)
 {
 	return c->compare && alike_of(c) >= alike_least(c);
 }
 
 /* Of two equally good ones: the shorter steps; where these are the same, a wait, then what comes
  * first. */
-static bool preferred(const struct candidate *a, const struct candidate *b)
+static bool preferred(const struct steps_candidate *a, const struct steps_candidate *b)
 {
 	double x = length_of(a), y = length_of(b);
 
@@ -165,16 +165,16 @@ static bool preferred(const struct candidate *a, const struct candidate *b)
 	return a->first < b->first;
 }
 
-static const struct candidate *choose(const struct look *l)
+static const struct steps_candidate *choose(const struct steps_look *l)
 {
-	const struct candidate *chosen = NULL;
+	const struct steps_candidate *chosen = NULL;
 	double best = 0;
 
 	for (uint32_t i = 0; i < l->count; i++)
 		if (may_mark(&l->candidates[i]) && alike_of(&l->candidates[i]) > best)
 			best = alike_of(&l->candidates[i]);
 	for (uint32_t i = 0; i < l->count; i++) {
-		const struct candidate *c = &l->candidates[i];
+		const struct steps_candidate *c = &l->candidates[i];
 		if (may_mark(c) && alike_of(c) >= best - ALIKE_EQUAL &&
 		    (!chosen || preferred(c, chosen)))
 			chosen = c;
@@ -184,9 +184,9 @@ static const struct candidate *choose(const struct look *l)
 
 /* ---- one look ---- */
 
-void steps_look(struct look *l, struct detector *d, struct tf_map *map)
+void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map)
 {
-	const struct candidate *c, *old = NULL;
+	const struct steps_candidate *c, *old = NULL;
 	uint32_t events = look_over(d, l);
 	bool any = false;
 

@@ -15,8 +15,8 @@ static double alike(const uint32_t *a, const uint32_t *b)
 	return sum ? 1 - (double)differ / (double)sum : 0;
 }
 
-static void put_row(const struct detector *d, struct tf_map *map, struct tf_pattern *p,
-                    const struct segment *s, double how)
+static void put_row(const struct steps_detector *d, struct tf_map *map, struct tf_pattern *p,
+                    const struct steps_segment *s, double how)
 {
 	struct tf_step row = {.start = s->start,
 	                      .end = s->end,
@@ -34,12 +34,12 @@ static void put_row(const struct detector *d, struct tf_map *map, struct tf_patt
 		steps_row(map, &row, &p->rows, &p->stride);
 }
 
-static struct tf_pattern *pattern_at(const struct detector *d, const struct tf_map *map)
+static struct tf_pattern *pattern_at(const struct steps_detector *d, const struct tf_map *map)
 {
 	return tf_entry(map, &tf_header(map)->patterns, d->pattern, sizeof(struct tf_pattern));
 }
 
-static void put_held(struct detector *d, struct tf_map *map, struct tf_pattern *p)
+static void put_held(struct steps_detector *d, struct tf_map *map, struct tf_pattern *p)
 {
 	for (uint32_t i = 0; i < d->held_count; i++)
 		put_row(d, map, p, &d->held[i], alike(d->held[i].buckets, d->typical.buckets));
@@ -50,7 +50,7 @@ static void put_held(struct detector *d, struct tf_map *map, struct tf_pattern *
  * A step is over. The first one waits for the second, and an odd one for the next that is not: what
  * comes before or after a loop is no step of it.
  */
-static void end_segment(struct detector *d, struct tf_map *map, struct segment *s)
+static void end_segment(struct steps_detector *d, struct tf_map *map, struct steps_segment *s)
 {
 	struct tf_pattern *p = pattern_at(d, map);
 
@@ -79,7 +79,7 @@ static void end_segment(struct detector *d, struct tf_map *map, struct segment *
 	d->typical = *s;
 }
 
-static void add_event(struct segment *s, const struct event *e, const struct symbols *symbols)
+static void add_event(struct steps_segment *s, const struct steps_event *e, const struct steps_symbols *symbols)
 {
 	struct tf_counts *c = &s->counts;
 
@@ -112,27 +112,27 @@ static void add_event(struct segment *s, const struct event *e, const struct sym
 	s->buckets[symbols->coarse / 2 % STEP_BUCKETS]++;
 }
 
-static bool is_marker(const struct detector *d, const struct symbols *symbols)
+static bool is_marker(const struct steps_detector *d, const struct steps_symbols *symbols)
 {
 	return d->marker & 1 ? symbols->fine == d->marker : symbols->coarse == d->marker;
 }
 
 /* A wait ends its step; any other marker begins one. */
-void steps_walk(struct detector *d, struct tf_map *map, uint64_t n)
+void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 {
-	const struct event *e = &d->events[n % STEP_HISTORY];
-	const struct symbols *symbols = &d->symbols[n % STEP_HISTORY];
+	const struct steps_event *e = &d->events[n % STEP_HISTORY];
+	const struct steps_symbols *symbols = &d->symbols[n % STEP_HISTORY];
 	bool marker = is_marker(d, symbols), wait = e->class == SPY_CLASS_SYNC;
 
 	if (marker && !wait) {
 		d->now.end = e->start;
 		if (d->inside)
 			end_segment(d, map, &d->now);
-		d->now = (struct segment){.start = e->start};
+		d->now = (struct steps_segment){.start = e->start};
 		d->inside = true;
 	}
 	if (!d->inside) {
-		d->now = (struct segment){.start = e->start};
+		d->now = (struct steps_segment){.start = e->start};
 		/* Before the first wait lies a first step, if all that was before it is known. */
 		d->inside = d->marker_waits && d->whole;
 	}
@@ -143,15 +143,15 @@ void steps_walk(struct detector *d, struct tf_map *map, uint64_t n)
 	if (marker && wait) {
 		if (d->inside)
 			end_segment(d, map, &d->now);
-		d->now = (struct segment){.start = e->end};
+		d->now = (struct steps_segment){.start = e->end};
 		d->inside = true;
 	}
 	d->last_end = e->end;
 }
 
-void steps_end_last(struct detector *d, struct tf_map *map)
+void steps_end_last(struct steps_detector *d, struct tf_map *map)
 {
-	struct segment *last =
+	struct steps_segment *last =
 	        d->cut.start == d->now.start && d->cut.events < d->now.events ? &d->cut : &d->now;
 
 	if (d->marker && d->inside && d->has_typical && last->events &&
@@ -164,7 +164,7 @@ void steps_end_last(struct detector *d, struct tf_map *map)
 
 /* The pattern's entry: in place of what was found before while all events are known, else a new
  * one. */
-static bool new_pattern(struct detector *d, struct tf_map *map, const struct candidate *c)
+static bool new_pattern(struct steps_detector *d, struct tf_map *map, const struct steps_candidate *c)
 {
 	struct tf_header *h = tf_header(map);
 	struct tf_pattern *p = d->marker ? pattern_at(d, map) : NULL;
@@ -186,7 +186,7 @@ static bool new_pattern(struct detector *d, struct tf_map *map, const struct can
 	return true;
 }
 
-void steps_take_marker(struct detector *d, struct tf_map *map, const struct candidate *c)
+void steps_take_marker(struct steps_detector *d, struct tf_map *map, const struct steps_candidate *c)
 {
 	uint64_t from = first_kept(d);
 	uint64_t after = d->marker && d->count > STEP_HISTORY ? d->last_end : 0;

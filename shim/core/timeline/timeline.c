@@ -58,7 +58,7 @@ uint64_t tl_ticks(const struct timeline *t, double ns)
 	              : 0;
 }
 
-/* The window's start, once it has begun; and upto where an earlier timeline came. */
+/* The window's start, once it has begun; and up to where an earlier timeline came. */
 static void find_window(struct timeline *t)
 {
 	const struct tf_header *h = tf_header(t->map);

@@ -46,7 +46,7 @@ void timeline_sample(struct timeline *t, const struct tf_work *work);
 void timeline_activity(struct timeline *t, const struct tf_record *r);
 
 /*
- * No record that ends before tick `now` will come any more: settles what is certain, upto the
+ * No record that ends before tick `now` will come any more: settles what is certain, up to the
  * return of the last call, which is the end of the window as far as is known. Idle time still
  * running is not booked.
  */

@@ -36,12 +36,12 @@ void tl_find_device(struct timeline *t, unsigned index)
 	if (!d->time)
 		return;
 	if (!found)
-		d->time->from = d->time->upto = t->window;
-	uint64_t upto = reach(d->time);
-	if (!upto)
+		d->time->from = d->time->until = t->window;
+	uint64_t until = reach(d->time);
+	if (!until)
 		d->time = NULL;
 	for (int i = 0; i < TL_UNIONS; i++)
-		d->upto[i] = d->begun = upto;
+		d->until[i] = d->begun = until;
 }
 
 static void deactivate(struct timeline *t, struct tl_stream *s)
@@ -131,9 +131,9 @@ static void book_idle(struct timeline *t, struct tl_device *d, const struct tl_p
 /* The part of [start, end) that the union did not hold yet; nothing is left: start = end. */
 static uint64_t grow(struct tl_device *d, enum tl_union u, uint64_t start, uint64_t end)
 {
-	start = tl_min(tl_max(start, d->upto[u]), end);
-	if (end > d->upto[u])
-		d->upto[u] = end;
+	start = tl_min(tl_max(start, d->until[u]), end);
+	if (end > d->until[u])
+		d->until[u] = end;
 	return start;
 }
 
@@ -151,7 +151,7 @@ static void take_back(uint64_t *counter, uint64_t by)
 /* Time of work of its own is taken out of what communication had alone. */
 static void not_alone(struct timeline *t, struct tf_device_time *time, uint64_t start, uint64_t end)
 {
-	const struct tf_slices *s = slices_upto(t->map, end);
+	const struct tf_slices *s = slices_until(t->map, end);
 
 	take_back(&time->total.comm, end - start);
 	for (uint64_t at = start; s && at < end;) {
@@ -170,7 +170,7 @@ static void book_kind(struct timeline *t, struct tl_device *d, const struct tl_p
 {
 	bool copy = p->kind == TF_WORK_COPY || p->kind == TF_WORK_SET;
 	enum tl_union mine = copy ? TL_COPY : TL_KERNEL;
-	bool longest = p->end > d->upto[mine];
+	bool longest = p->end > d->until[mine];
 	uint64_t start = grow(d, mine, from, p->end);
 
 	if (copy && longest)
@@ -180,9 +180,9 @@ static void book_kind(struct timeline *t, struct tl_device *d, const struct tl_p
 	add(t, d, copy ? offsetof(struct tf_busy, copies) : offsetof(struct tf_busy, kernels),
 	    start, p->end);
 	if (copy)
-		overlapped(p->row, start, tl_min(p->end, d->upto[TL_KERNEL]));
+		overlapped(p->row, start, tl_min(p->end, d->until[TL_KERNEL]));
 	else
-		overlapped(d->copy_row, start, tl_min(p->end, d->upto[TL_COPY]));
+		overlapped(d->copy_row, start, tl_min(p->end, d->until[TL_COPY]));
 }
 
 /* What comes late, ahead of what is booked, counts from where the device was busy anyway. */
@@ -202,11 +202,11 @@ void tl_book(struct timeline *t, const struct tl_piece *p)
 		        p->end - p->start;
 	bool comm = p->flags & TL_OP_COMM;
 	/* Nothing but work of its own runs: what one union grows by the other does too. */
-	bool simple = !comm && (d->upto[TL_OWN] == d->upto[TL_ANY] || p->start >= d->upto[TL_ANY]);
-	add_within(t, d, tl_min(p->start, d->upto[TL_ANY]), p->end);
-	if (p->start > d->upto[TL_ANY]) {
-		book_idle(t, d, p, d->upto[TL_ANY], p->start);
-		d->upto[TL_ANY] = d->begun = p->start;
+	bool simple = !comm && (d->until[TL_OWN] == d->until[TL_ANY] || p->start >= d->until[TL_ANY]);
+	add_within(t, d, tl_min(p->start, d->until[TL_ANY]), p->end);
+	if (p->start > d->until[TL_ANY]) {
+		book_idle(t, d, p, d->until[TL_ANY], p->start);
+		d->until[TL_ANY] = d->begun = p->start;
 	}
 	uint64_t from = tl_min(tl_max(p->start, d->begun), p->end);
 	uint64_t start = grow(d, TL_ANY, from, p->end);
@@ -215,9 +215,9 @@ void tl_book(struct timeline *t, const struct tl_piece *p)
 		if (!simple)
 			add(t, d, offsetof(struct tf_busy, comm), start, p->end);
 	}
-	time->upto = d->upto[TL_ANY];
+	time->until = d->until[TL_ANY];
 	if (simple) {
-		d->upto[TL_OWN] = d->upto[TL_ANY];
+		d->until[TL_OWN] = d->until[TL_ANY];
 	} else if (!comm) {
 		start = grow(d, TL_OWN, from, p->end);
 		if (start < p->end)
@@ -226,15 +226,15 @@ void tl_book(struct timeline *t, const struct tl_piece *p)
 	book_kind(t, d, p, from);
 }
 
-void tl_book_rest(struct timeline *t, unsigned device, uint64_t upto)
+void tl_book_rest(struct timeline *t, unsigned device, uint64_t until)
 {
 	struct tl_device *d = &t->device[device];
 
-	if (!d->time || upto <= d->upto[TL_ANY])
+	if (!d->time || until <= d->until[TL_ANY])
 		return;
-	add_within(t, d, d->upto[TL_ANY], upto);
-	tl_divide(t, t->host_thread, d->upto[TL_ANY], upto, idle, d);
-	d->upto[TL_ANY] = d->time->upto = upto;
+	add_within(t, d, d->until[TL_ANY], until);
+	tl_divide(t, t->host_thread, d->until[TL_ANY], until, idle, d);
+	d->until[TL_ANY] = d->time->until = until;
 }
 
 /* A kernel's figures, found once; NULL where it has none. */
@@ -300,15 +300,15 @@ static void sift_down(struct tl_turn *turns, uint32_t n, uint32_t at)
 	turns[at] = turn;
 }
 
-/* Books the next work of a stream as far as `upto`; when the one after it starts, or UINT64_MAX
+/* Books the next work of a stream as far as `up to`; when the one after it starts, or UINT64_MAX
  * where there is none yet. */
-static uint64_t book_next(struct timeline *t, struct tl_stream *s, uint64_t upto)
+static uint64_t book_next(struct timeline *t, struct tl_stream *s, uint64_t until)
 {
 	struct tl_op *op = tl_op(t, s->book);
 	uint64_t from = tl_start_on(s, op), end = from + (op->end - op->start);
 	uint64_t start = tl_max(from, op->booked);
 	const struct tl_piece piece = {.start = start,
-	                               .end = tl_max(start, tl_min(end, upto)),
+	                               .end = tl_max(start, tl_min(end, until)),
 	                               .returned = op->returned,
 	                               .row = s->row,
 	                               .thread = op->thread,
@@ -321,33 +321,33 @@ static uint64_t book_next(struct timeline *t, struct tl_stream *s, uint64_t upto
 	op->flags |= TL_OP_COUNTED;
 	tl_book(t, &piece);
 	op->booked = piece.end;
-	if (end > upto)
+	if (end > until)
 		return UINT64_MAX;
 	s->book = op->next;
 	return next_start(t, s);
 }
 
-void tl_book_streams(struct timeline *t, unsigned device, uint64_t upto)
+void tl_book_streams(struct timeline *t, unsigned device, uint64_t until)
 {
 	struct tl_device *d = &t->device[device];
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < d->actives; i++) {
 		uint64_t start = next_start(t, &t->streams[d->active[i] - 1]);
-		if (start < upto)
+		if (start < until)
 			t->turns[n++] = (struct tl_turn){start, d->active[i]};
 	}
 	for (uint32_t i = n / 2; i-- > 0;)
 		sift_down(t->turns, n, i);
 	while (n) {
 		struct tl_stream *s = &t->streams[t->turns[0].stream - 1];
-		uint64_t start, limit = upto;
+		uint64_t start, limit = until;
 		for (uint32_t next = 1; next < n && next <= 2; next++)
 			limit = tl_min(limit, t->turns[next].start + 1);
 		do /* as long as it is its turn */
-			start = book_next(t, s, upto);
+			start = book_next(t, s, until);
 		while (start < limit);
-		if (start < upto)
+		if (start < until)
 			t->turns[0].start = start;
 		else
 			t->turns[0] = t->turns[--n];
@@ -355,7 +355,7 @@ void tl_book_streams(struct timeline *t, unsigned device, uint64_t upto)
 	}
 	for (uint32_t i = d->actives; i-- > 0;) {
 		struct tl_stream *s = &t->streams[d->active[i] - 1];
-		tl_retire(t, s, upto);
+		tl_retire(t, s, until);
 		if (!s->head && !s->book)
 			deactivate(t, s);
 	}

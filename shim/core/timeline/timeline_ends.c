@@ -19,9 +19,9 @@ static void end_first(struct tl_stream *s, struct tl_op *op)
 	s->queues[op->engine].outstanding--;
 }
 
-void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t upto)
+void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t until)
 {
-	for (struct tl_op *op = tl_op(t, s->head); op && tl_end_on(s, op) <= upto;
+	for (struct tl_op *op = tl_op(t, s->head); op && tl_end_on(s, op) <= until;
 	     op = tl_op(t, s->head))
 		end_first(s, op);
 }

@@ -95,8 +95,8 @@ static void take_out(struct tl_exact *x, uint32_t at)
 	sift_up(heap, at);
 }
 
-/* The first activity, as far as it lies before `upto`. */
-static void book_first(struct timeline *t, uint64_t upto)
+/* The first activity, as far as it lies before `up to`. */
+static void book_first(struct timeline *t, uint64_t until)
 {
 	struct tl_exact *x = &t->exact;
 	const struct tl_activity a = x->heap[0];
@@ -136,18 +136,18 @@ static void add_activity(struct timeline *t, const struct tl_activity *a)
 }
 
 /* An activity whose call is not settled yet stops those after it; but for `all`. */
-static void book_until(struct timeline *t, uint64_t upto, bool all)
+static void book_until(struct timeline *t, uint64_t until, bool all)
 {
 	struct tl_exact *x = &t->exact;
 
-	while (x->activities && x->heap[0].start < upto) {
+	while (x->activities && x->heap[0].start < until) {
 		const struct tl_activity *a = &x->heap[0];
 		const struct tl_delayed *d = by_cause(x, a->cause);
 		if (!all && d && is_pending(x, d))
 			break;
-		if (!all && !d && a->cause && upto - a->start < tl_ticks(t, GIVE_UP_NS))
+		if (!all && !d && a->cause && until - a->start < tl_ticks(t, GIVE_UP_NS))
 			break;
-		book_first(t, all ? upto : UINT64_MAX);
+		book_first(t, all ? until : UINT64_MAX);
 	}
 }
 
@@ -214,10 +214,10 @@ static bool is_long_copy(const struct timeline *t, const struct tl_delayed *d)
 }
 
 /* Counted from tick `zero`. */
-static struct untrue_span span_of(const struct timeline *t, const struct tl_delayed *d,
+static struct implausible_span span_of(const struct timeline *t, const struct tl_delayed *d,
                                   uint64_t zero)
 {
-	return (struct untrue_span){
+	return (struct implausible_span){
 	        .start = (double)(int64_t)(d->gpu_start - zero) / t->ticks_per_ns,
 	        .end = (double)(int64_t)(d->gpu_end - zero) / t->ticks_per_ns,
 	        .bytes = is_copy(d) ? (double)d->r.copy.bytes : 0,
@@ -231,8 +231,8 @@ static bool speaks_against(const struct timeline *t, const struct tl_delayed *d,
 	if (!other->gpu_end || other->thread != d->thread || other->r.stream != d->r.stream ||
 	    other->device != d->device)
 		return false;
-	struct untrue_span a = span_of(t, d, d->gpu_start), b = span_of(t, other, d->gpu_start);
-	return untrue_beside(&a, &b);
+	struct implausible_span a = span_of(t, d, d->gpu_start), b = span_of(t, other, d->gpu_start);
+	return implausible_beside(&a, &b);
 }
 
 /* Whether CUPTI's times of the oldest call's work cannot be true. */

@@ -77,7 +77,7 @@ struct tl_op {
 	uint64_t returned; /* return of its call */
 	uint64_t entered;  /* entry of its call: it cannot have started before */
 	uint64_t ready;    /* when it would have started with nothing before it */
-	uint64_t booked;   /* upto where it stands in the device's figures */
+	uint64_t booked;   /* up to where it stands in the device's figures */
 	uint64_t next;     /* id of the next one on its stream */
 	uint32_t stream;   /* place + 1 */
 	uint32_t generation;
@@ -148,8 +148,8 @@ struct tl_device {
 	struct tf_device_time *time; /* NULL: not yet, no room, or damaged */
 	struct tf_busy *slice;       /* all that is booked just now lies in it; NULL = not sure */
 	bool tried;
-	uint64_t upto[TL_UNIONS];   /* end of each union so far */
-	uint64_t begun;             /* since when it was busy without a break, until upto[TL_ANY] */
+	uint64_t until[TL_UNIONS];   /* end of each union so far */
+	uint64_t begun;             /* since when it was busy without a break, until up to[TL_ANY] */
 	struct tf_stream *copy_row; /* of the stream whose copy ends last */
 	uint32_t legacy;            /* its legacy default stream, place + 1 */
 	uint64_t last;              /* id of the op that ends last, by estimate */
@@ -365,8 +365,8 @@ typedef void tl_stretch(struct timeline *t, void *context, unsigned state, uint6
 void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, tl_stretch *tell,
                void *context);
 
-/* The merged host up to `upto`: what the thread did that issues work now. */
-void tl_host(struct timeline *t, uint32_t thread, uint64_t upto);
+/* The merged host up to `up to`: what the thread did that issues work now. */
+void tl_host(struct timeline *t, uint32_t thread, uint64_t until);
 
 /* The thread in the recording; NULL where it is not there. */
 struct tf_thread *tl_find_thread(struct timeline *t, uint32_t thread);
@@ -407,8 +407,8 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 
 /* ---- timeline_ends.c ---- */
 
-/* Ops of a stream that ended by `upto`, by estimate, are outstanding no more. */
-void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t upto);
+/* Ops of a stream that ended by `up to`, by estimate, are outstanding no more. */
+void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t until);
 /* Op `last` of a stream, and all before it, ended by tick `by`: what was placed later moves ahead,
  * and is cut only where there is no room. */
 void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_t by);
@@ -452,13 +452,13 @@ static inline struct tl_device *tl_device(struct timeline *t, unsigned index)
 	return &t->device[index];
 }
 
-/* Books the work of all streams of a device that started before `upto`, up to there. */
-void tl_book_streams(struct timeline *t, unsigned device, uint64_t upto);
+/* Books the work of all streams of a device that started before `up to`, up to there. */
+void tl_book_streams(struct timeline *t, unsigned device, uint64_t until);
 void tl_book(struct timeline *t, const struct tl_piece *p);
 /* The launch-to-start time of a piece of work, and that there is one. */
 void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel, bool known);
 /* The idle time at the end. */
-void tl_book_rest(struct timeline *t, unsigned device, uint64_t upto);
+void tl_book_rest(struct timeline *t, unsigned device, uint64_t until);
 
 /* ---- timeline_exact.c ---- */
 

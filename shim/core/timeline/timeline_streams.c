@@ -28,7 +28,7 @@ static void give_up(struct timeline *t, const struct tl_stream *s)
 	uint32_t place = s->active - 1;
 
 	for (const struct tl_op *op = tl_op(t, s->book); op; op = tl_op(t, op->next))
-		tf_header(t->map)->trouble[SPY_TROUBLE_TIMELINE]++;
+		tf_header(t->map)->anomaly[SPY_ANOMALY_TIMELINE]++;
 	d->active[place] = d->active[--d->actives];
 	t->streams[d->active[place] - 1].active = place + 1;
 }
@@ -132,7 +132,7 @@ void tl_find_row(struct timeline *t, struct tl_stream *s, unsigned device)
 		return;
 	s->row = tf_append(t->map, table);
 	if (!s->row) {
-		tf_header(t->map)->trouble[SPY_TROUBLE_STREAMS_FULL]++;
+		tf_header(t->map)->anomaly[SPY_ANOMALY_STREAMS_FULL]++;
 		return;
 	}
 	*s->row = (struct tf_stream){.handle = s->handle, .device = s->device, .flags = s->flags};

@@ -340,14 +340,14 @@ static inline void to_host(struct timeline *t, void *context, unsigned state, ui
 		           end);
 }
 
-void tl_host(struct timeline *t, uint32_t thread, uint64_t upto)
+void tl_host(struct timeline *t, uint32_t thread, uint64_t until)
 {
 	t->host_thread = thread;
 	t->host_issued = true;
-	if (upto <= t->host_upto)
+	if (until <= t->host_upto)
 		return;
-	if (!divide_last(t, thread, t->host_upto, upto, to_host, NULL))
-		tl_divide(t, thread, t->host_upto, upto, to_host, NULL);
-	t->host_upto = upto;
-	tf_header(t->map)->timeline_upto = upto;
+	if (!divide_last(t, thread, t->host_upto, until, to_host, NULL))
+		tl_divide(t, thread, t->host_upto, until, to_host, NULL);
+	t->host_upto = until;
+	tf_header(t->map)->timeline_upto = until;
 }

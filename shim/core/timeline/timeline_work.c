@@ -16,7 +16,7 @@ static void forget(struct timeline *t, struct tl_op *op)
 		s->head = op->next;
 	if (s->book == op->id) {
 		s->book = op->next;
-		tf_header(t->map)->trouble[SPY_TROUBLE_TIMELINE]++;
+		tf_header(t->map)->anomaly[SPY_ANOMALY_TIMELINE]++;
 	}
 	if (s->tail == op->id)
 		s->tail = 0;

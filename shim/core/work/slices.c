@@ -25,13 +25,13 @@ static void halve_all(const struct tf_map *map, struct tf_slices *s)
 	s->used = (s->used + 1) / 2;
 }
 
-struct tf_slices *slices_upto(const struct tf_map *map, uint64_t upto)
+struct tf_slices *slices_until(const struct tf_map *map, uint64_t until)
 {
 	struct tf_slices *s = tf_at(map, tf_header(map)->slices, sizeof(*s));
 
 	if (!s || !s->width)
 		return NULL;
-	uint64_t since = upto > s->origin ? upto - s->origin : 0;
+	uint64_t since = until > s->origin ? until - s->origin : 0;
 	while (slice_of(since, s->width) >= TF_SLICES) {
 		if (s->width > UINT64_MAX / 4 / TF_SLICES)
 			return NULL;
@@ -54,15 +54,15 @@ void slices_spread(const struct tf_slices *s, void *first, uint64_t bytes, uint6
 	if (last >= TF_SLICES)
 		return;
 	for (uint64_t i = from; i < last; i++) {
-		uint64_t until = (i + 1) * width;
-		uint64_t upto = ticks == end - start
-		                        ? until - start /* each tick where it is */
-		                        : (uint64_t)((double)ticks * (double)(until - start) /
-		                                     (double)(end - start));
-		if (upto <= given)
+		uint64_t border = (i + 1) * width;
+		uint64_t share = ticks == end - start
+		                         ? border - start /* each tick where it is */
+		                         : (uint64_t)((double)ticks * (double)(border - start) /
+		                                      (double)(end - start));
+		if (share <= given)
 			continue;
-		*(uint64_t *)(to + i * bytes) += upto - given;
-		given = upto;
+		*(uint64_t *)(to + i * bytes) += share - given;
+		given = share;
 	}
 	*(uint64_t *)(to + last * bytes) += ticks > given ? ticks - given : 0;
 }
@@ -83,7 +83,7 @@ void slice_move(const struct tf_slices *s, struct slice_cursor *at, uint64_t tic
 void slices_add_far(const struct tf_map *map, struct slice_cursor *at, void *first, uint64_t bytes,
                     uint64_t offset, uint64_t start, uint64_t end)
 {
-	const struct tf_slices *s = slices_upto(map, end);
+	const struct tf_slices *s = slices_until(map, end);
 
 	if (!s)
 		return;

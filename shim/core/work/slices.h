@@ -9,10 +9,10 @@
 #include "shim/core/format/trace_map.h"
 
 /*
- * The slices, wide enough to hold time `upto` (ticks); NULL where the recording has none, or the
+ * The slices, wide enough to hold time `up to` (ticks); NULL where the recording has none, or the
  * time is absurd.
  */
-struct tf_slices *slices_upto(const struct tf_map *map, uint64_t upto);
+struct tf_slices *slices_until(const struct tf_map *map, uint64_t until);
 
 /* The slice of a time, given as ticks since the origin; a writer's widths are powers of two, which
  * spares a division. */
@@ -24,7 +24,7 @@ static inline uint64_t slice_of(uint64_t since_origin, uint64_t width)
 /*
  * Spreads `ticks` evenly over [start, end) and adds each slice's part to the counter at byte
  * `offset` of its entry; entries are `bytes` long and the first is at `first`. What lies before the
- * origin falls into the first slice. The slices must reach `end`: slices_upto().
+ * origin falls into the first slice. The slices must reach `end`: slices_until().
  */
 void slices_spread(const struct tf_slices *s, void *first, uint64_t bytes, uint64_t offset,
                    uint64_t start, uint64_t end, uint64_t ticks);

@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 {
 	static const char *const troubles[] = {
 #define XX(id, text) #id,
-	        SPY_TROUBLE_MAP(XX)
+	        SPY_ANOMALY_MAP(XX)
 #undef XX
 	};
 
@@ -90,8 +90,8 @@ int main(int argc, char **argv)
 	const struct tf_header *h = tf_header(&map);
 	printf("{\"mode\": %u, \"partial\": %" PRIu64 ", \"trouble\": {", h->gpu_mode,
 	       h->gpu_partial ? monotonic(h->gpu_partial) : 0);
-	for (unsigned i = 0; i < SPY_TROUBLE_COUNT; i++)
-		printf("%s\"%s\": %" PRIu64, i ? ", " : "", troubles[i], h->trouble[i]);
+	for (unsigned i = 0; i < SPY_ANOMALY_COUNT; i++)
+		printf("%s\"%s\": %" PRIu64, i ? ", " : "", troubles[i], h->anomaly[i]);
 	printf("},\n \"work\": [");
 	comma = "";
 	print_ring(h->activity_ring);

@@ -28,7 +28,7 @@ static const char *const memories[] = {
 };
 static const char *const troubles[] = {
 #define XX(id, text) #id,
-	SPY_TROUBLE_MAP(XX)
+	SPY_ANOMALY_MAP(XX)
 #undef XX
 };
 
@@ -158,8 +158,8 @@ int main(int argc, char **argv)
 	printf("],\n\"threads\": [");
 	print_threads(h);
 	printf("],\n\"trouble\": {");
-	for (unsigned i = 0; i < SPY_TROUBLE_COUNT; i++)
-		printf("%s\"%s\": %" PRIu64, i ? ", " : "", troubles[i], h->trouble[i]);
+	for (unsigned i = 0; i < SPY_ANOMALY_COUNT; i++)
+		printf("%s\"%s\": %" PRIu64, i ? ", " : "", troubles[i], h->anomaly[i]);
 	printf("}}\n");
 	return 0;
 }
