@@ -29,17 +29,17 @@ bool flow_is_work(const struct call_event *a)
 
 bool flow_is_blocking(const struct call_event *a)
 {
-	return flow_is_work(a) && a->class == SPY_CLASS_COPY &&
+	return flow_is_work(a) && a->cls == SPY_CLASS_COPY &&
 	       (!a->async || (a->memory == SPY_MEM_PAGEABLE && a->direction == SPY_DIR_DTOH)) &&
 	       a->direction != SPY_DIR_DTOD && a->direction != SPY_DIR_PTOP;
 }
 
 bool flow_is_wait(const struct call_event *a)
 {
-	bool frees = a->class == SPY_CLASS_ALLOC && a->is_free && a->memory != SPY_MEM_PAGEABLE &&
+	bool frees = a->cls == SPY_CLASS_ALLOC && a->is_free && a->memory != SPY_MEM_PAGEABLE &&
 	             a->role != CALL_LOG_ROLE_ALLOC_ORDERED;
 
-	return !a->result && (a->class == SPY_CLASS_SYNC || frees || flow_is_blocking(a));
+	return !a->result && (a->cls == SPY_CLASS_SYNC || frees || flow_is_blocking(a));
 }
 
 static bool is_legacy(const struct flow *f, uint32_t stream)

@@ -44,7 +44,8 @@ static bool holds(enum pattern_seam seam, const char *text, const char *at)
 }
 
 /* What can be reached from a node without a character goes into list `to`; true: the end is. */
-static bool reach(const struct pattern_regex *p, uint32_t from, int to, const char *text, const char *at)
+static bool reach(const struct pattern_regex *p, uint32_t from, int to, const char *text,
+                  const char *at)
 {
 	struct pattern_scratch *s = p->scratch;
 	size_t depth = 0;

@@ -14,12 +14,12 @@ enum pattern_node_kind {
 };
 
 enum pattern_seam { /* between two characters */
-	    SEAM_START,
-	    SEAM_END,
-	    SEAM_WORD_START,
-	    SEAM_WORD_END,
-	    SEAM_WORD,   /* either */
-	    SEAM_NO_WORD /* neither */
+	            SEAM_START,
+	            SEAM_END,
+	            SEAM_WORD_START,
+	            SEAM_WORD_END,
+	            SEAM_WORD,   /* either */
+	            SEAM_NO_WORD /* neither */
 };
 
 /* Where it goes on is said by how many nodes that is away: a piece of a pattern can be copied. */

@@ -19,8 +19,8 @@ char *text_safe(const char *text, size_t bytes);
 /* The same for JSON, which has escapes of its own for all but DEL: that, and what is no UTF-8, is
  * written \xNN. */
 char *text_utf8(const char *text, size_t bytes);
-/* The text that either was made of (free it), as a C string: it ends where that had a NUL. Of any other
- * text, some text. */
+/* The text that either was made of (free it), as a C string: it ends where that had a NUL. Of any
+ * other text, some text. */
 char *text_original(const char *escaped);
 /* Whether all of it may be shown: valid UTF-8 without the characters that text_safe() escapes. */
 bool text_is_safe(const char *text, size_t bytes);

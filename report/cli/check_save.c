@@ -52,7 +52,7 @@ int check_save(char *const *names, size_t count, const struct config *config, co
 	size_t bytes;
 	const struct run_set_options steps = config_side(config);
 	int status = run_set_add_all(&s, names, count, &steps) ? EXIT_TROUBLE
-	                                                    : fit_for_baseline(&s, config);
+	                                                       : fit_for_baseline(&s, config);
 
 	if (status == EXIT_DONE) {
 		FILE *to = open_memstream(&text, &bytes);

@@ -12,7 +12,8 @@
 
 static int list_metrics(void)
 {
-	static const struct text_layout_column columns[] = {{"metric", true}, {"kind", true}, {"what", true}};
+	static const struct text_layout_column columns[] = {
+	        {"metric", true}, {"kind", true}, {"what", true}};
 	static const char *const kinds[] = {
 	        [METRIC_COUNT] = "count", [METRIC_BYTES] = "bytes", [METRIC_TIME] = "time",
 	        [METRIC_SHARE] = "share", [METRIC_WORD] = "word",

@@ -13,21 +13,21 @@
 #include "shim/core/options/options.h"
 
 /* What differs from process to process. */
-static bool is_pattern(const char *template)
+static bool is_pattern(const char *pattern)
 {
-	for (const char *p = template; (p = strchr(p, '%')); p += 2)
+	for (const char *p = pattern; (p = strchr(p, '%')); p += 2)
 		if (p[1] != '%')
 			return true;
 	return false;
 }
 
-static char *expanded(const char *template)
+static char *expanded(const char *pattern)
 {
 	char text[PATH_MAX];
 
-	if (options_expand(template, text, sizeof(text)))
+	if (options_expand(pattern, text, sizeof(text)))
 		return alloc_copy(text, strlen(text));
-	complain("run: %s: %s", template, strerror(ENAMETOOLONG));
+	complain("run: %s: %s", pattern, strerror(ENAMETOOLONG));
 	return NULL;
 }
 
@@ -149,11 +149,11 @@ static int check_name(const char *path, bool force)
 }
 
 /* So that it means the same wherever the command goes. */
-static int make_absolute(const char *template)
+static int make_absolute(const char *pattern)
 {
 	char folder[PATH_MAX];
 
-	if (template[0] == '/')
+	if (pattern[0] == '/')
 		return 0;
 	if (!getcwd(folder, sizeof(folder))) {
 		complain("run: the working folder: %s", strerror(errno));
@@ -166,7 +166,7 @@ static int make_absolute(const char *template)
 		if (*c == '%')
 			*to++ = *c;
 	}
-	char *path = alloc_format("%s/%s", strcmp(doubled, "/") ? doubled : "", template);
+	char *path = alloc_format("%s/%s", strcmp(doubled, "/") ? doubled : "", pattern);
 	if (setenv("CUDASPY_OUT", path, 1))
 		alloc_failed();
 	free(path);
@@ -176,15 +176,15 @@ static int make_absolute(const char *template)
 
 int run_output_prepare(bool force)
 {
-	const char *template = getenv("CUDASPY_OUT");
+	const char *pattern = getenv("CUDASPY_OUT");
 
-	if (!template)
+	if (!pattern)
 		return check_folder(".", false);
-	if (make_absolute(template))
+	if (make_absolute(pattern))
 		return -1;
-	template = getenv("CUDASPY_OUT");
-	char *head = folder_of(template), *path = expanded(template);
-	bool folder = template[strlen(template) - 1] == '/';
+	pattern = getenv("CUDASPY_OUT");
+	char *head = folder_of(pattern), *path = expanded(pattern);
+	bool folder = pattern[strlen(pattern) - 1] == '/';
 	int rc = path ? 0 : -1;
 
 	/* Of a folder that is another one for each process nothing is known yet. */
@@ -192,7 +192,7 @@ int run_output_prepare(bool force)
 		char *in = folder || !is_folder(path) ? folder_of(path)
 		                                      : alloc_copy(path, strlen(path));
 		rc = check_folder(in, folder);
-		if (!rc && !is_pattern(template) && !is_folder(path))
+		if (!rc && !is_pattern(pattern) && !is_folder(path))
 			rc = check_name(path, force);
 		free(in);
 	}
@@ -203,10 +203,10 @@ int run_output_prepare(bool force)
 
 char *run_output_folder(void)
 {
-	const char *template = getenv("CUDASPY_OUT");
+	const char *pattern = getenv("CUDASPY_OUT");
 	char text[PATH_MAX];
 
-	if (!template || !options_expand(template, text, sizeof(text)))
+	if (!pattern || !options_expand(pattern, text, sizeof(text)))
 		return alloc_copy(".", 1);
 	return is_folder(text) ? alloc_copy(text, strlen(text)) : folder_of(text);
 }

@@ -8,10 +8,10 @@
 #include <stdbool.h>
 
 /*
- * Checks CUDASPY_OUT, whose value is right in itself: its folder is there (or is made, where the path
- * ends with a slash) and can be written to, and a file named outright is not there yet, or with
- * `force` is a recording, which is removed. Makes the path absolute in the environment. -1 when one
- * line was written.
+ * Checks CUDASPY_OUT, whose value is right in itself: its folder is there (or is made, where the
+ * path ends with a slash) and can be written to, and a file named outright is not there yet, or
+ * with `force` is a recording, which is removed. Makes the path absolute in the environment. -1
+ * when one line was written.
  */
 int run_output_prepare(bool force);
 /* The folder that the recordings go to (free it). */

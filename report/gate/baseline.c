@@ -57,16 +57,17 @@ static double count_of(const struct figures *f, const void *what)
 	return p ? (double)(key->bytes ? p->bytes : p->count) : 0;
 }
 
-static bool is_gated(unsigned class)
+static bool is_gated(unsigned cls)
 {
 	for (size_t i = 0; i < METRICS; i++)
-		if (metrics[i].parts == PARTS_APIS && metrics[i].class == class)
+		if (metrics[i].parts == PARTS_APIS && metrics[i].cls == cls)
 			return true;
 	return false;
 }
 
 /* Every name that a recording has, in order. Of the APIs those alone whose calls are judged. */
-static void put_parts(json_t *root, const char *key, const struct run_set *s, size_t list, bool gated)
+static void put_parts(json_t *root, const char *key, const struct run_set *s, size_t list,
+                      bool gated)
 {
 	struct figures_parts all = {0};
 	json_t *o = json_object();
@@ -74,7 +75,7 @@ static void put_parts(json_t *root, const char *key, const struct run_set *s, si
 	for (size_t i = 0; i < s->count; i++) {
 		const struct figures_parts *p = list_of(&s->runs[i], list);
 		for (size_t k = 0; k < p->count; k++) {
-			if (gated && !is_gated(p->items[k].class))
+			if (gated && !is_gated(p->items[k].cls))
 				continue;
 			ALLOC_ROOM(all.items, all.count);
 			all.items[all.count] = p->items[k];

@@ -24,7 +24,8 @@ static bool same(const char *a, const char *b)
 }
 
 /* Where the list has that range; its parent's place is known. */
-static size_t find(const struct figures_ranges *r, size_t parent, const char *name, const char *domain)
+static size_t find(const struct figures_ranges *r, size_t parent, const char *name,
+                   const char *domain)
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (r->items[i].parent == parent && !strcmp(r->items[i].name, name) &&

@@ -71,10 +71,10 @@ static int read_parts(struct figures_parts *to, const json_t *o, size_t index, s
 			continue;
 		ALLOC_ROOM(to->items, to->count);
 		to->items[to->count++] = (struct figures_part){.name = text_original(name),
-		                                       .count = (uint64_t)n,
-		                                       .class = SPY_CLASS_COUNT,
-		                                       .total = NAN,
-		                                       .p50 = NAN};
+		                                               .count = (uint64_t)n,
+		                                               .cls = SPY_CLASS_COUNT,
+		                                               .total = NAN,
+		                                               .p50 = NAN};
 	}
 	parts_order(to);
 	return 0;
@@ -91,7 +91,7 @@ static int read_run(struct figures *f, const json_t *root, size_t index, size_t 
 	f->processes = 1;
 	f->wall = f->window = NAN;
 	f->machine = (struct figures_machine){copy_at(machine, "gpus"), copy_at(machine, "driver"),
-	                              copy_at(machine, "gpu_mode")};
+	                                      copy_at(machine, "gpu_mode")};
 	f->verdict = copy_at(root, "verdict");
 	f->steps_said = json_number_value(json_object_get(root, "steps"));
 	for (size_t i = 0; i < METRICS; i++) {

@@ -97,7 +97,8 @@ static bool read_figure(struct figures_step *to, const json_t *value, size_t ind
 	return true;
 }
 
-const char *baseline_read_steps(struct figures_step_set *to, const json_t *root, size_t index, size_t count)
+const char *baseline_read_steps(struct figures_step_set *to, const json_t *root, size_t index,
+                                size_t count)
 {
 	const json_t *o = json_object_get(root, "per_step");
 	const char *source = json_string_value(json_object_get(o, "source"));

@@ -25,7 +25,8 @@ static struct compare_span span_of(double *values, size_t count)
 	if (!n)
 		return (struct compare_span){NAN, NAN, NAN};
 	qsort(values, n, sizeof(*values), by_value);
-	return (struct compare_span){values[0], values[n - 1], (values[(n - 1) / 2] + values[n / 2]) / 2};
+	return (struct compare_span){values[0], values[n - 1],
+	                             (values[(n - 1) / 2] + values[n / 2]) / 2};
 }
 
 bool span_differs(const struct compare_span *a, const struct compare_span *b)
@@ -42,7 +43,8 @@ int timing_moved(const struct compare_timing *t, bool ratio)
 	return t->bounds.lower > same ? 1 : t->bounds.upper < same ? -1 : 0;
 }
 
-typedef double (*value_fn)(const struct compare_result *c, const struct figures *f, const void *what);
+typedef double (*value_fn)(const struct compare_result *c, const struct figures *f,
+                           const void *what);
 
 static double *values_of(const struct compare_result *c, const struct run_set *s, value_fn of,
                          const void *what)
@@ -54,8 +56,8 @@ static double *values_of(const struct compare_result *c, const struct run_set *s
 	return values;
 }
 
-static struct compare_span span_by(const struct compare_result *c, const struct run_set *s, value_fn of,
-                           const void *what)
+static struct compare_span span_by(const struct compare_result *c, const struct run_set *s,
+                                   value_fn of, const void *what)
 {
 	double *values = values_of(c, s, of, what);
 	struct compare_span span = span_of(values, s->count);
@@ -64,8 +66,8 @@ static struct compare_span span_by(const struct compare_result *c, const struct 
 	return span;
 }
 
-static struct compare_timing timing_by(const struct compare_result *c, value_fn of, const void *what,
-                               bool ratio)
+static struct compare_timing timing_by(const struct compare_result *c, value_fn of,
+                                       const void *what, bool ratio)
 {
 	double *before = values_of(c, &c->before, of, what);
 	double *after = values_of(c, &c->after, of, what);
@@ -80,7 +82,8 @@ static struct compare_timing timing_by(const struct compare_result *c, value_fn 
 	return t;
 }
 
-static double metric_value(const struct compare_result *c, const struct figures *f, const void *what)
+static double metric_value(const struct compare_result *c, const struct figures *f,
+                           const void *what)
 {
 	const struct compare_total *t = what;
 
@@ -187,7 +190,8 @@ static int by_change(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static void add_pair(const struct compare_result *c, struct compare_pairs *to, size_t list, const char *name)
+static void add_pair(const struct compare_result *c, struct compare_pairs *to, size_t list,
+                     const char *name)
 {
 	struct place place = {list, name};
 	struct compare_pair p = {

@@ -9,7 +9,7 @@
 #include "report/gate/figures.h"
 #include "report/output/out.h"
 
-struct compare_span {                     /* of the runs of a side; NaN = none knows it */
+struct compare_span {             /* of the runs of a side; NaN = none knows it */
 	double low, high, middle; /* middle: the median */
 };
 
@@ -31,7 +31,7 @@ struct compare_pair { /* a kernel, an API or a kind of copy that one side has, o
 	const struct figures_part *before, *after; /* of the first run that has it; NULL = none */
 	struct compare_span count_before, count_after, bytes_before, bytes_after;
 	struct compare_timing p50; /* of its API time */
-	bool reshaped;     /* a kernel's launch geometry changed */
+	bool reshaped;             /* a kernel's launch geometry changed */
 };
 
 struct compare_pairs { /* changes of counts first, the largest first */
@@ -43,8 +43,8 @@ struct compare_pairs { /* changes of counts first, the largest first */
 struct compare_result {
 	struct run_set before, after;
 	double steps;
-	char *differs;        /* why times do not compare; NULL = they do */
-	bool judged;          /* there are enough recordings to judge times */
+	char *differs;                /* why times do not compare; NULL = they do */
+	bool judged;                  /* there are enough recordings to judge times */
 	struct compare_total *totals; /* of the metrics that have a value somewhere */
 	size_t total_count;
 	struct compare_pairs kernels, apis, copies;
@@ -62,6 +62,7 @@ int timing_moved(const struct compare_timing *t, bool ratio);
 
 void out_diff_text(const struct compare_result *c, const struct out_options *o);
 void out_diff_markdown(const struct compare_result *c, const struct out_options *o);
-void out_diff_json(const struct compare_result *c, const struct out_options *o); /* cudaspy.diff/1 */
+void out_diff_json(const struct compare_result *c,
+                   const struct out_options *o); /* cudaspy.diff/1 */
 
 #endif

@@ -42,7 +42,7 @@ static void take_apis(struct figures *f, const struct model *m)
 	for (size_t i = 0; i < m->api_count; i++) {
 		const struct model_api *a = &m->apis[i];
 		struct figures_part *to = add(&f->apis, text_of(a->name), a->calls);
-		to->class = a->class;
+		to->cls = a->cls;
 		to->failed = a->failed;
 		to->total = a->total;
 		to->p50 = a->q.p50;
@@ -121,13 +121,13 @@ static void take_machine(struct figures *f, const struct model *m)
 
 static void take_verdict(struct figures *f, const struct verdict *v)
 {
-	if (v->class == VERDICT_NONE) {
+	if (v->cls == VERDICT_NONE) {
 		f->doubt.reason = v->reason ? alloc_copy(v->reason, strlen(v->reason)) : NULL;
 		return;
 	}
-	f->verdict = alloc_copy(verdict_names[v->class], strlen(verdict_names[v->class]));
+	f->verdict = alloc_copy(verdict_names[v->cls], strlen(verdict_names[v->cls]));
 	f->doubt.unsure = v->confidence == CONFIDENCE_LOW;
-	if (v->class == VERDICT_MIXED) {
+	if (v->cls == VERDICT_MIXED) {
 		f->doubt.first = verdict_names[v->first];
 		f->doubt.second = verdict_names[v->second];
 	}
@@ -204,7 +204,8 @@ void figures_free(struct figures *f)
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct figures_part *)a)->name, ((const struct figures_part *)b)->name);
+	return strcmp(((const struct figures_part *)a)->name,
+	              ((const struct figures_part *)b)->name);
 }
 
 void parts_sort(struct figures_parts *p)

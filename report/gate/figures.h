@@ -7,9 +7,9 @@
 
 #include "report/gate/metrics.h"
 
-struct figures_part {       /* a kernel, an API, or a kind of copy */
-	char *name; /* no two of a list have the same */
-	unsigned class;
+struct figures_part { /* a kernel, an API, or a kind of copy */
+	char *name;   /* no two of a list have the same */
+	unsigned cls;
 	uint64_t count, failed, bytes;
 	double total, p50;          /* API time, ns; NaN where not known */
 	uint64_t captured;          /* of kernels: put into graphs */
@@ -31,13 +31,13 @@ struct figures_step { /* of a count, over the steps judged; NaN = not known */
 
 struct figures_step_set {
 	enum model_steps_source source; /* STEPS_NONE: there are none */
-	char *name;               /* of the NVTX range, or of what tells the steps apart; or NULL */
-	bool unsure;              /* found with low confidence */
+	char *name;  /* of the NVTX range, or of what tells the steps apart; or NULL */
+	bool unsure; /* found with low confidence */
 	uint64_t count, judged, skipped, odd;
 	struct figures_step of[WORK_FIGURES]; /* as metric_work() says */
 };
 
-struct figures_range {              /* NVTX ranges of one name inside the same other one */
+struct figures_range {           /* NVTX ranges of one name inside the same other one */
 	char *name, *domain;     /* domain NULL: the default one */
 	size_t parent;           /* index, RANGE_NONE = in no other; smaller than its own */
 	double count;            /* so often it occurred */
@@ -51,7 +51,7 @@ struct figures_ranges { /* parents first */
 	bool lost; /* some have no place in it */
 };
 
-struct figures_doubt {                      /* about the verdict */
+struct figures_doubt {              /* about the verdict */
 	char *reason;               /* why it is inconclusive; NULL = it is not, or not known */
 	bool unsure;                /* its confidence is low */
 	const char *first, *second; /* the two classes of a mixed one, or NULL; not owned */
@@ -77,7 +77,7 @@ struct figures {
 	bool has_times; /* parts have times, failures and geometry: not those of a baseline */
 	struct figures_machine machine;
 	enum model_process_state state; /* the worst of its processes */
-	char *missing;            /* why none of its counts is known; NULL = they are */
+	char *missing;                  /* why none of its counts is known; NULL = they are */
 	size_t processes;
 	uint64_t lost_calls; /* in no count */
 	double lost_share;   /* of records */
@@ -103,7 +103,7 @@ struct run_set {
 };
 void run_set_free(struct run_set *s);
 
-struct run_set_options {           /* which steps are judged; all zero: those that are found */
+struct run_set_options {        /* which steps are judged; all zero: those that are found */
 	uint64_t skip_steps;    /* without so many first ones of each process */
 	const char *steps_from; /* NVTX ranges of this name; or NULL */
 };
@@ -113,7 +113,8 @@ struct run_set_options {           /* which steps are judged; all zero: those th
  */
 int run_set_add(struct run_set *s, const char *name, const struct run_set_options *o);
 /* The same file named twice is no repeat. -1 when one line was written. */
-int run_set_add_all(struct run_set *s, char *const *names, size_t count, const struct run_set_options *o);
+int run_set_add_all(struct run_set *s, char *const *names, size_t count,
+                    const struct run_set_options *o);
 
 /* The list's entry of that name, or NULL. */
 const struct figures_part *parts_find(const struct figures_parts *p, const char *name);

@@ -86,11 +86,11 @@ void figures_take_steps(struct figures_step_set *to, const struct model *m)
 	double *v = alloc_zeroed((size_t)s->judged + 1, sizeof(*v));
 
 	*to = (struct figures_step_set){.source = s->source,
-	                        .name = copy(s->name),
-	                        .unsure = s->confidence && !strcmp(s->confidence, "low"),
-	                        .count = s->count,
-	                        .skipped = s->skipped,
-	                        .odd = s->odd};
+	                                .name = copy(s->name),
+	                                .unsure = s->confidence && !strcmp(s->confidence, "low"),
+	                                .count = s->count,
+	                                .skipped = s->skipped,
+	                                .odd = s->odd};
 	for (unsigned f = 0; f < WORK_FIGURES; f++) {
 		size_t n = 0;
 		for (size_t i = 0; i < s->judged; i++)
@@ -105,8 +105,8 @@ void figures_take_steps(struct figures_step_set *to, const struct model *m)
 void figures_take_ranges(struct figures_ranges *to, const struct model *m)
 {
 	*to = (struct figures_ranges){.items = alloc_zeroed(m->range_count, sizeof(*to->items)),
-	                           .count = m->range_count,
-	                           .lost = m->ranges_lost > 0};
+	                              .count = m->range_count,
+	                              .lost = m->ranges_lost > 0};
 	for (size_t i = 0; i < m->range_count; i++) {
 		const struct model_range *r = &m->ranges[i];
 		struct figures_range *p = &to->items[i];

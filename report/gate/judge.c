@@ -40,7 +40,8 @@ static double value_of(const struct judge_trial *c, const struct figures *f)
 	                   : f->values[r->metric - metrics];
 }
 
-static double *values_of(const struct judge_trial *c, const struct run_set *s, double *low, double *high)
+static double *values_of(const struct judge_trial *c, const struct run_set *s, double *low,
+                         double *high)
 {
 	double *values = alloc_zeroed(s->count, sizeof(*values));
 

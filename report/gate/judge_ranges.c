@@ -98,7 +98,9 @@ char *judge_where_range(const struct rule *r, const struct figures *before,
                         const struct figures *after, bool shrank)
 {
 	const struct figures_ranges *more = shrank && before ? &before->ranges : &after->ranges;
-	const struct figures_ranges *less = !before ? NULL : shrank ? &after->ranges : &before->ranges;
+	const struct figures_ranges *less = !before  ? NULL
+	                                    : shrank ? &after->ranges
+	                                             : &before->ranges;
 	size_t *places = alloc_zeroed(more->count, sizeof(*places)), best = RANGE_NONE;
 	bool *within = alloc_zeroed(more->count, sizeof(*within));
 	double most = 0, old = 0;

@@ -115,7 +115,7 @@ static bool counts(const struct rule *r, const struct figures_part *p)
 	if (r->select == SELECT_KERNEL)
 		return pattern_finds(&r->compiled, p->name);
 	if (r->metric->parts == PARTS_APIS)
-		return p->class == r->metric->class;
+		return p->cls == r->metric->cls;
 	if (r->metric - metrics == METRIC_PAGEABLE_COPIES)
 		return strstr(p->name, "pageable") != NULL;
 	return true;
@@ -157,7 +157,8 @@ char *judge_where(const struct rule *r, const struct figures *before, const stru
 {
 	const struct figures *more = shrank && before ? before : after;
 	const struct figures *less = shrank ? after : before;
-	const struct figures_parts *from = list_of(r, more), *other = before ? list_of(r, less) : NULL;
+	const struct figures_parts *from = list_of(r, more),
+	                           *other = before ? list_of(r, less) : NULL;
 	double more_steps = steps_of(r, more, said), less_steps = steps_of(r, less, said);
 	const struct figures_part *best = NULL;
 	double most = 0, old = 0;

@@ -33,7 +33,7 @@ struct metric {
 	unsigned flags;
 	double (*of)(const struct model *m); /* NaN = not known; NULL = no model knows it */
 	enum metric_parts parts;
-	unsigned class; /* of the APIs, for PARTS_APIS */
+	unsigned cls; /* of the APIs, for PARTS_APIS */
 	const char *about;
 };
 
@@ -65,7 +65,8 @@ static inline bool metric_is_count(const struct metric *m)
 	return m->kind == METRIC_COUNT || m->kind == METRIC_BYTES;
 }
 
-/* Which figure of struct model_work_done it is: known of each step and each NVTX range; -1 = of none. */
+/* Which figure of struct model_work_done it is: known of each step and each NVTX range; -1 = of
+ * none. */
 int metric_work(const struct metric *m);
 /* Where it may lie, if it is estimated; else low and high are what it is. */
 void metric_interval(const struct metric *metric, const struct model *m, double *low, double *high);

@@ -16,12 +16,13 @@ static void explain_steps(const struct rule *r, struct text_layout *page)
 		        "leaves more out. With --steps N the run's total is divided by N, start-up "
 		        "included");
 	else
-		text_layout_fact(page, "steps",
-		          "%s not counted step by step: the run's total is divided by the number "
-		          "of steps recorded, or by N with --steps N",
-		          r->select == SELECT_KERNEL            ? "launches of single kernels are"
-		          : r->metric - metrics == METRIC_CALLS ? "calls are"
-		                                                : "failed calls are");
+		text_layout_fact(
+		        page, "steps",
+		        "%s not counted step by step: the run's total is divided by the number "
+		        "of steps recorded, or by N with --steps N",
+		        r->select == SELECT_KERNEL            ? "launches of single kernels are"
+		        : r->metric - metrics == METRIC_CALLS ? "calls are"
+		                                              : "failed calls are");
 }
 
 static void explain_metric(const struct rule *r, struct text_layout *page)
@@ -36,19 +37,20 @@ static void explain_metric(const struct rule *r, struct text_layout *page)
 	text_layout_fact(page, "metric", "%s: %s (%s)", m->name, m->about, kinds[m->kind]);
 	if (r->select == SELECT_KERNEL)
 		text_layout_fact(page, "of",
-		          "kernels whose name matches the regular expression %s, "
-		          "summed; names as cudaspy report --full-names prints them",
-		          r->pattern);
+		                 "kernels whose name matches the regular expression %s, "
+		                 "summed; names as cudaspy report --full-names prints them",
+		                 r->pattern);
 	else if (r->select == SELECT_RANGE)
-		text_layout_fact(page, "of",
-		          "NVTX ranges whose name matches the regular expression %s, what lies "
-		          "within them included: %s",
-		          r->pattern,
-		          r->per_step ? "on average of each such range" : "summed over the run");
+		text_layout_fact(
+		        page, "of",
+		        "NVTX ranges whose name matches the regular expression %s, what lies "
+		        "within them included: %s",
+		        r->pattern,
+		        r->per_step ? "on average of each such range" : "summed over the run");
 	else
 		text_layout_fact(page, "of", "%s",
-		          r->per_step ? "one step: the mean of those judged"
-		                      : "the whole run, all its processes summed");
+		                 r->per_step ? "one step: the mean of those judged"
+		                             : "the whole run, all its processes summed");
 	if (r->per_step && r->select != SELECT_RANGE)
 		explain_steps(r, page);
 }
@@ -88,17 +90,17 @@ static void explain_judging(const struct rule *r, struct text_layout *page)
 	const struct metric *m = r->metric;
 
 	if (metric_is_count(m)) {
-		text_layout_fact(page, "fails", "when one recording alone breaks it%s%s",
-		          r->relative ? "; of several in the baseline the one that allows more "
-		                        "counts"
-		                      : "",
-		          r->relative && r->per_step && r->select == SELECT_RUN &&
-		                          metric_work(m) >= 0
-		                  ? ". Where the steps of the baseline differ from one another, "
-		                    "the mean must be beyond the limit by more than the steps' "
-		                    "scatter explains, with 99 % confidence (Welch's t test on "
-		                    "means of groups of consecutive steps)"
-		                  : "");
+		text_layout_fact(
+		        page, "fails", "when one recording alone breaks it%s%s",
+		        r->relative ? "; of several in the baseline the one that allows more "
+		                      "counts"
+		                    : "",
+		        r->relative && r->per_step && r->select == SELECT_RUN && metric_work(m) >= 0
+		                ? ". Where the steps of the baseline differ from one another, "
+		                  "the mean must be beyond the limit by more than the steps' "
+		                  "scatter explains, with 99 % confidence (Welch's t test on "
+		                  "means of groups of consecutive steps)"
+		                : "");
 	} else if (r->relative) {
 		text_layout_fact(
 		        page, "fails",
@@ -108,9 +110,10 @@ static void explain_judging(const struct rule *r, struct text_layout *page)
 		        100 * (1 - BOUNDS_ALPHA));
 	} else if (m->kind != METRIC_WORD) {
 		text_layout_fact(page, "fails", "when the median of the recordings breaks it%s",
-		          m->flags & METRIC_GPU ? ", at both ends of its 95 % interval where it is "
-		                                  "estimated"
-		                                : "");
+		                 m->flags & METRIC_GPU
+		                         ? ", at both ends of its 95 % interval where it is "
+		                           "estimated"
+		                         : "");
 	} else {
 		text_layout_fact(page, "fails", "when one recording alone breaks it");
 	}

@@ -54,7 +54,8 @@ int run_set_add(struct run_set *s, const char *name, const struct run_set_option
 	return baseline_is(name) ? baseline_load(s, name) : add_run(s, name, o);
 }
 
-int run_set_add_all(struct run_set *s, char *const *names, size_t count, const struct run_set_options *o)
+int run_set_add_all(struct run_set *s, char *const *names, size_t count,
+                    const struct run_set_options *o)
 {
 	struct stat *st = alloc_zeroed(count, sizeof(*st));
 	int rc = 0;

@@ -70,36 +70,36 @@ static uint8_t class_of(const struct model_part *p, uint16_t call)
 	                ? tf_entry(&p->recording->map, &p->header->calls, call, sizeof(*c))
 	                : NULL;
 
-	return c && c->class < SPY_CLASS_COUNT ? c->class : SPY_CLASS_COUNT;
+	return c && c->cls < SPY_CLASS_COUNT ? c->cls : SPY_CLASS_COUNT;
 }
 
-static void take_nested(struct taking *t, const struct tf_record *r, uint8_t class)
+static void take_nested(struct taking *t, const struct tf_record *r, uint8_t cls)
 {
 	struct nested_sums *n = &t->nested[r->thread];
 	double ns = clock_ns(&t->part->clock, r->end - r->start);
 
 	if (!n->since)
 		n->since = r->start;
-	if (class == SPY_CLASS_SYNC)
+	if (cls == SPY_CLASS_SYNC)
 		n->sync += ns;
-	else if (class == SPY_CLASS_ALLOC)
+	else if (cls == SPY_CLASS_ALLOC)
 		n->alloc += ns;
-	else if (class == SPY_CLASS_MODULE)
+	else if (cls == SPY_CLASS_MODULE)
 		n->module += ns;
 }
 
 /* The record of a call, if it can be one: its times are within the window. */
-static bool is_call(const struct taking *t, const struct tf_record *r, uint8_t class)
+static bool is_call(const struct taking *t, const struct tf_record *r, uint8_t cls)
 {
 	const struct model_part *p = t->part;
 
-	return class < SPY_CLASS_COUNT && r->thread < p->recording->threads &&
+	return cls < SPY_CLASS_COUNT && r->thread < p->recording->threads &&
 	       r->start >= p->window_start && r->end >= r->start && r->end <= p->window_end;
 }
 
 static void take(struct taking *t, const struct tf_record *r)
 {
-	uint8_t class;
+	uint8_t cls;
 
 	if (t->call_log->records == t->most)
 		return;
@@ -114,13 +114,13 @@ static void take(struct taking *t, const struct tf_record *r)
 			t->nested[r->thread].ours += clock_ns(&t->part->clock, r->end - r->start);
 		return;
 	}
-	class = class_of(t->part, r->call);
-	if (!is_call(t, r, class))
+	cls = class_of(t->part, r->call);
+	if (!is_call(t, r, cls))
 		return;
 	if (!t->first_end)
 		t->first_end = r->end;
 	if (r->flags & TF_NESTED) {
-		take_nested(t, r, class);
+		take_nested(t, r, cls);
 		return;
 	}
 	struct nested_sums *n = &t->nested[r->thread];
@@ -229,8 +229,8 @@ static void find_cover(struct call_log *h, const struct taking *t, bool whole)
 		if (slices && ends > h->steady && ends < h->window)
 			h->window = ends;
 		h->until = fmin(h->until, h->window);
-		h->cpu_wait =
-		        cpu_wait(overview, overview->window + h->steady, overview->window + h->window);
+		h->cpu_wait = cpu_wait(overview, overview->window + h->steady,
+		                       overview->window + h->window);
 	}
 	double most = h->window - h->steady;
 	h->coverage = most > 0 ? fmax(0, h->until - fmax(h->from, h->steady)) / most : NAN;

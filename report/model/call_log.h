@@ -66,16 +66,16 @@ struct call_event {
 	uint16_t device; /* current to the thread, as far as is known */
 	uint16_t flags;  /* TF_CAPTURED, TF_PTDS, TF_FIRST, TF_NO_ARGS, TF_SAMPLED, TF_STALLED */
 	int16_t result;  /* 0 = success */
-	uint8_t class, level, role; /* enum spy_class, spy_level, call_log_role */
-	uint8_t kind;               /* enum tf_work_kind; TF_WORK_NONE where it gave no work */
-	uint8_t direction, memory;  /* of copies and sets; memory of an alloc too */
-	bool async;                 /* of a copy */
-	bool is_free;               /* of an alloc */
+	uint8_t cls, level, role;  /* enum spy_class, spy_level, call_log_role */
+	uint8_t kind;              /* enum tf_work_kind; TF_WORK_NONE where it gave no work */
+	uint8_t direction, memory; /* of copies and sets; memory of an alloc too */
+	bool async;                /* of a copy */
+	bool is_free;              /* of an alloc */
 };
 
 struct call_log_call { /* one intercepted call */
 	char name[56];
-	uint8_t class, level, role;
+	uint8_t cls, level, role;
 };
 
 struct call_log_thread {
@@ -83,17 +83,17 @@ struct call_log_thread {
 	char name[24];
 };
 
-struct call_log_stream {  /* a handle that came to mean another stream has a row for each */
+struct call_log_stream { /* a handle that came to mean another stream has a row for each */
 	uint64_t handle; /* 0: a default stream */
 	uint32_t
 	        flags; /* CU_STREAM_NON_BLOCKING (1), TF_STREAM_LEGACY, TF_STREAM_PER_THREAD,
 	                  TF_STREAM_UNSEEN: its making was not seen, taken for a non-blocking one */
 	uint32_t device;
-	uint32_t thread; /* of a per-thread default stream; else CALL_LOG_NONE */
-	uint64_t call_events;   /* that name it */
+	uint32_t thread;      /* of a per-thread default stream; else CALL_LOG_NONE */
+	uint64_t call_events; /* that name it */
 };
 
-struct call_log_work {       /* a class of GPU work, see shim/core/work/work_class.h */
+struct call_log_work {      /* a class of GPU work, see shim/core/work/work_class.h */
 	const char *kernel; /* its name, of the model, which outlives it; NULL = no kernel */
 	uint8_t kind, direction, memory;
 	bool async, exact;
@@ -101,7 +101,7 @@ struct call_log_work {       /* a class of GPU work, see shim/core/work/work_cla
 	uint64_t graph;         /* handle of a graph; of the first one of equal content */
 	uint64_t bytes;         /* of a copy or set, on average */
 	double mean, low, high; /* of one piece, ns; NaN = not known */
-	uint64_t call_events;          /* that gave it */
+	uint64_t call_events;   /* that gave it */
 };
 
 struct call_log {
@@ -122,11 +122,11 @@ struct call_log {
 	double window; /* the process' window up to tear-down; NaN = unknown, and there are no acts
 	                */
 	double from, until; /* all calls that started in it are here, but for lost ones */
-	bool whole;        /* `from` is the window's start: nothing is older */
-	bool lost;         /* records found a ring full: there are holes */
-	double steady;     /* where start-up ended, by the time slices; 0 where it cannot be told */
-	double coverage;   /* share of [steady, window) that lies in [from, up to); NaN = unknown */
-	double per_call;   /* ns that recording one call took */
+	bool whole;         /* `from` is the window's start: nothing is older */
+	bool lost;          /* records found a ring full: there are holes */
+	double steady;   /* where start-up ended, by the time slices; 0 where it cannot be told */
+	double coverage; /* share of [steady, window) that lies in [from, up to); NaN = unknown */
+	double per_call; /* ns that recording one call took */
 	double cpu_wait; /* share of the steady time of the threads that give the GPU work in which
 	                    they waited for a CPU; NaN = unknown */
 };

@@ -85,17 +85,19 @@ static void stream_made(struct call_log_making *m, struct call_event *a, const s
 
 static bool names_stream(const struct call_event *a)
 {
-	switch (a->class) {
+	switch (a->cls) {
 	case SPY_CLASS_LAUNCH:
 	case SPY_CLASS_GRAPH_LAUNCH:
 	case SPY_CLASS_COPY:
 	case SPY_CLASS_SET:
 		return true;
 	default:
-		return a->role == CALL_LOG_ROLE_EVENT_RECORD || a->role == CALL_LOG_ROLE_EVENT_WAIT ||
+		return a->role == CALL_LOG_ROLE_EVENT_RECORD ||
+		       a->role == CALL_LOG_ROLE_EVENT_WAIT ||
 		       a->role == CALL_LOG_ROLE_SYNC_STREAM ||
 		       a->role == CALL_LOG_ROLE_QUERY_STREAM ||
-		       a->role == CALL_LOG_ROLE_ALLOC_ORDERED || a->role == CALL_LOG_ROLE_STREAM_GONE;
+		       a->role == CALL_LOG_ROLE_ALLOC_ORDERED ||
+		       a->role == CALL_LOG_ROLE_STREAM_GONE;
 	}
 }
 
@@ -120,16 +122,17 @@ static void add_transfer(struct call_event *a, const struct tf_record *r)
 {
 	a->bytes = r->copy.bytes;
 	a->address = r->copy.dst;
-	a->source = a->class == SPY_CLASS_COPY ? r->copy.src : 0;
+	a->source = a->cls == SPY_CLASS_COPY ? r->copy.src : 0;
 	a->items = r->copy.items ? r->copy.items : 1;
 	a->direction = bounded(r->copy.direction, SPY_DIR_COUNT, SPY_DIR_UNKNOWN);
 	a->memory = bounded(r->copy.memory, SPY_MEM_COUNT, SPY_MEM_UNKNOWN);
 	a->async = r->copy.async;
 }
 
-static void add_arguments(struct call_log_making *m, struct call_event *a, const struct tf_record *r)
+static void add_arguments(struct call_log_making *m, struct call_event *a,
+                          const struct tf_record *r)
 {
-	switch (a->class) {
+	switch (a->cls) {
 	case SPY_CLASS_LAUNCH:
 		a->items = r->launch.items ? r->launch.items : 1;
 		break;
@@ -145,12 +148,12 @@ static void add_arguments(struct call_log_making *m, struct call_event *a, const
 		break;
 	case SPY_CLASS_GRAPH_LAUNCH:
 	case SPY_CLASS_GRAPH:
-		a->graph =
-		        r->graph.graph < m->part->recording->graphs ? r->graph.graph : CALL_LOG_NONE;
+		a->graph = r->graph.graph < m->part->recording->graphs ? r->graph.graph
+		                                                       : CALL_LOG_NONE;
 		a->address = r->graph.handle;
 		break;
 	default:
-		if (a->class == SPY_CLASS_EVENT || a->role == CALL_LOG_ROLE_SYNC_EVENT ||
+		if (a->cls == SPY_CLASS_EVENT || a->role == CALL_LOG_ROLE_SYNC_EVENT ||
 		    a->role == CALL_LOG_ROLE_QUERY_EVENT)
 			a->event = event_number(m, r->event.event);
 	}
@@ -158,7 +161,7 @@ static void add_arguments(struct call_log_making *m, struct call_event *a, const
 
 static enum tf_work_kind kind_of(const struct call_event *a, const struct tf_record *r)
 {
-	enum tf_work_kind kind = work_kind(a->class);
+	enum tf_work_kind kind = work_kind(a->cls);
 
 	if (r->result || r->flags & (TF_CAPTURED | TF_NO_ARGS) ||
 	    (kind == TF_WORK_GRAPH && !r->graph.handle) ||
@@ -179,7 +182,8 @@ static void add_work(struct call_log_making *m, struct call_event *a, const stru
 	a->work = works_row(&m->works, h, kind, r);
 }
 
-static void make(struct call_log_making *m, struct call_event *a, const struct call_log_taken *taken)
+static void make(struct call_log_making *m, struct call_event *a,
+                 const struct call_log_taken *taken)
 {
 	const struct tf_record *r = &taken->r;
 	const struct model_part *p = m->part;
@@ -205,12 +209,11 @@ static void make(struct call_log_making *m, struct call_event *a, const struct c
 	        .device = m->device[thread],
 	        .flags = r->flags,
 	        .result = r->result,
-	        .class = h->calls[call].class,
+	        .cls = h->calls[call].cls,
 	        .level = h->calls[call].level,
 	        .role = h->calls[call].role,
 	};
-	if (a->class == SPY_CLASS_CONTEXT && !r->result && r->arg[0] &&
-	    r->arg[0] <= TF_DEVICES_TIMED)
+	if (a->cls == SPY_CLASS_CONTEXT && !r->result && r->arg[0] && r->arg[0] <= TF_DEVICES_TIMED)
 		m->device[thread] = a->device = (uint16_t)(r->arg[0] - 1);
 	if (r->flags & TF_NO_ARGS)
 		return;
@@ -224,8 +227,8 @@ static void make(struct call_log_making *m, struct call_event *a, const struct c
 	add_work(m, a, r);
 }
 
-void call_log_make(struct call_log *h, const struct model_part *p, const struct call_log_taken *taken,
-                  size_t count)
+void call_log_make(struct call_log *h, const struct model_part *p,
+                   const struct call_log_taken *taken, size_t count)
 {
 	struct call_log_making m = {.part = p, .call_log = h};
 
@@ -250,8 +253,8 @@ void call_log_make(struct call_log *h, const struct model_part *p, const struct 
 	number_free(&m.events);
 }
 
-void call_log_exact(struct call_log *h, const struct model_part *p, const struct call_log_numbers *causes,
-                   const struct tf_record *activity)
+void call_log_exact(struct call_log *h, const struct model_part *p,
+                    const struct call_log_numbers *causes, const struct tf_record *activity)
 {
 	uint32_t at = number_get(causes, activity->stream);
 	struct call_event *a = at < h->count ? &h->call_events[at] : NULL;
@@ -280,9 +283,10 @@ static bool is_copy(const struct call_event *a)
 
 static bool speaks_against(const struct call_event *a, const struct call_event *other)
 {
-	const struct implausible_span x = {a->gpu_start, a->gpu_start + a->gpu, (double)a->bytes, true},
-	                         y = {other->gpu_start, other->gpu_start + other->gpu,
-	                              (double)other->bytes, is_copy(other)};
+	const struct implausible_span x = {a->gpu_start, a->gpu_start + a->gpu, (double)a->bytes,
+	                                   true},
+	                              y = {other->gpu_start, other->gpu_start + other->gpu,
+	                                   (double)other->bytes, is_copy(other)};
 
 	return other->kind != TF_WORK_NONE && isfinite(other->gpu_start) &&
 	       other->stream == a->stream && implausible_beside(&x, &y);

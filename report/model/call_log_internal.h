@@ -12,7 +12,7 @@
 struct call_log_taken { /* a record, copied: the file of a running process changes */
 	struct tf_record r;
 	float nested_sync, nested_alloc, nested_module, ours; /* ns */
-	uint32_t order;                                 /* as it was kept */
+	uint32_t order;                                       /* as it was kept */
 };
 
 /* From a number to a number below CALL_LOG_NONE; all zero is an empty one. */
@@ -60,11 +60,11 @@ uint32_t call_log_call(struct call_log_making *m, uint16_t id);
 uint32_t call_log_thread(struct call_log_making *m, uint16_t index);
 
 /* Makes acts of records in the order of their start. */
-void call_log_make(struct call_log *h, const struct model_part *p, const struct call_log_taken *taken,
-                  size_t count);
+void call_log_make(struct call_log *h, const struct model_part *p,
+                   const struct call_log_taken *taken, size_t count);
 /* CUPTI's record of a piece of work. */
-void call_log_exact(struct call_log *h, const struct model_part *p, const struct call_log_numbers *causes,
-                   const struct tf_record *activity);
+void call_log_exact(struct call_log *h, const struct model_part *p,
+                    const struct call_log_numbers *causes, const struct tf_record *activity);
 /* Copies whose exact times cannot be true have their class's mean. */
 void call_log_disbelieve(struct call_log *h);
 

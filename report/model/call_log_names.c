@@ -3,11 +3,11 @@
 #include "report/base/alloc.h"
 #include "report/model/call_log_internal.h"
 
-static enum call_log_role role_of(const char *name, unsigned class)
+static enum call_log_role role_of(const char *name, unsigned cls)
 {
 	static const struct {
 		const char *part;
-		uint8_t class, role;
+		uint8_t cls, role;
 	} roles[] = {
 	        {"StreamCreate", SPY_CLASS_STREAM, CALL_LOG_ROLE_STREAM_MADE},
 	        {"StreamDestroy", SPY_CLASS_STREAM, CALL_LOG_ROLE_STREAM_GONE},
@@ -27,7 +27,7 @@ static enum call_log_role role_of(const char *name, unsigned class)
 	};
 
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
-		if (roles[i].class == class && strstr(name, roles[i].part))
+		if (roles[i].cls == cls && strstr(name, roles[i].part))
 			return (enum call_log_role)roles[i].role;
 	return CALL_LOG_ROLE_NONE;
 }
@@ -42,13 +42,13 @@ uint32_t call_log_call(struct call_log_making *m, uint16_t id)
 	call = tf_entry(&m->part->recording->map, &m->part->header->calls, id, sizeof(*call));
 	ALLOC_ROOM(h->calls, h->call_count);
 	struct call_log_call *row = &h->calls[h->call_count++];
-	*row = (struct call_log_call){.class = SPY_CLASS_OTHER};
+	*row = (struct call_log_call){.cls = SPY_CLASS_OTHER};
 	if (call) {
 		memcpy(row->name, call->name, strnlen(call->name, sizeof(call->name)));
-		row->class = call->class < SPY_CLASS_COUNT ? call->class : SPY_CLASS_OTHER;
+		row->cls = call->cls < SPY_CLASS_COUNT ? call->cls : SPY_CLASS_OTHER;
 		row->level = call->level;
 	}
-	row->role = (uint8_t)role_of(row->name, row->class);
+	row->role = (uint8_t)role_of(row->name, row->cls);
 	m->call_row[id] = (uint32_t)h->call_count;
 	return m->call_row[id] - 1;
 }

@@ -30,11 +30,13 @@ void works_start(struct call_log_works_of *w, const struct model_part *p)
 		calibrate_from(w);
 }
 
-static void add_time(struct call_log_work *row, const struct call_log_works_of *w, const struct tf_work *work)
+static void add_time(struct call_log_work *row, const struct call_log_works_of *w,
+                     const struct tf_work *work)
 {
 	bool timed = w->part->header->gpu_mode == TF_GPU_SAMPLE ||
 	             w->part->header->gpu_mode == TF_GPU_CUPTI;
-	struct model_work_time t = timed ? work_time(work, w->calibration) : (struct model_work_time){0};
+	struct model_work_time t =
+	        timed ? work_time(work, w->calibration) : (struct model_work_time){0};
 
 	row->mean = row->low = row->high = NAN;
 	if (!t.known || !isfinite(t.mean))
@@ -98,7 +100,7 @@ uint32_t works_row(struct call_log_works_of *w, struct call_log *h, enum tf_work
 static int by_kernel(const void *a, const void *b)
 {
 	const struct call_log_work *x = *(struct call_log_work *const *)a,
-	                          *y = *(struct call_log_work *const *)b;
+	                           *y = *(struct call_log_work *const *)b;
 
 	if (x->kernel != y->kernel)
 		return (uintptr_t)x->kernel < (uintptr_t)y->kernel ? -1 : 1;

@@ -99,9 +99,9 @@ struct environment_device {
 struct model_process_cpu {
 	double cores, online;
 	bool limited, limit_known; /* a cgroup's quota */
-	double quota; /* in cores */
-	/* Since the recording began, in the cgroup that was held up most: periods of its quota, those
-	 * in which it was used up, and what threads waited then, ns over all CPUs. */
+	double quota;              /* in cores */
+	/* Since the recording began, in the cgroup that was held up most: periods of its quota,
+	 * those in which it was used up, and what threads waited then, ns over all CPUs. */
 	double periods, throttled_periods, throttled;
 };
 
@@ -147,7 +147,7 @@ struct model_thread {
 	uint64_t calls, failed, launches, lost, adopted;
 	double api; /* sum of its outermost calls */
 	double window;
-	double own; /* of its time, what cudaspy took, ns */
+	double own;       /* of its time, what cudaspy took, ns */
 	double cpu_wait;  /* ns that it could have run in and had no CPU; NaN = not known */
 	double cpu_cores; /* that it may run on; NaN = not known */
 	struct model_split split;
@@ -155,7 +155,7 @@ struct model_thread {
 
 struct model_api {
 	char *name;
-	uint8_t level, class;
+	uint8_t level, cls;
 	uint64_t calls, failed;
 	double total, max, mean;
 	double before_window; /* of the total: the call that initialised the driver */
@@ -213,8 +213,9 @@ struct model_graph {
 	bool alive;
 };
 
-/* What a thread did during a range or a step, or several together. gpu_ns: GPU time of the work that
- * it and the threads without ranges or steps of their own gave; NaN where their calls are not kept. */
+/* What a thread did during a range or a step, or several together. gpu_ns: GPU time of the work
+ * that it and the threads without ranges or steps of their own gave; NaN where their calls are not
+ * kept. */
 struct model_work_done {
 	double launches, graph_launches, syncs, copies, pageable_copies, sets, copy_bytes,
 	        alloc_calls, launch_ns, gpu_ns;
@@ -222,7 +223,7 @@ struct model_work_done {
 #define WORK_FIGURES 10u /* of struct model_work_done, as an array of double */
 extern const char *const work_figure_names[WORK_FIGURES];
 
-struct model_range { /* NVTX ranges of one name inside the same other one */
+struct model_range {         /* NVTX ranges of one name inside the same other one */
 	char *name, *domain; /* domain NULL: the default one */
 	size_t parent;       /* index, RANGE_NONE = in no other; smaller than its own */
 	unsigned level;
@@ -230,7 +231,7 @@ struct model_range { /* NVTX ranges of one name inside the same other one */
 	double total, mean, min, max;
 	struct model_quantiles q;
 	struct model_work_done work; /* sums over those counted */
-	uint64_t stride;       /* so many-th of them are step rows; 0 = none */
+	uint64_t stride;             /* so many-th of them are step rows; 0 = none */
 	uint64_t rows;
 };
 #define RANGE_NONE SIZE_MAX
@@ -238,7 +239,7 @@ struct model_range { /* NVTX ranges of one name inside the same other one */
 struct model_step_pattern { /* repeated work found in a thread */
 	uint32_t process;
 	char *marker; /* kernel or call that tells steps apart */
-	uint8_t class;
+	uint8_t cls;
 	uint64_t steps, odd, stride;
 	double events, alike; /* of a step, on average; alike: how much like the one before, 0..1 */
 };
@@ -261,14 +262,14 @@ extern const char *const steps_source_names[];
 
 struct model_steps_figures {
 	enum model_steps_source source;
-	char *name, *domain;         /* of the range, or of the marker */
-	uint64_t count;              /* all steps */
-	uint64_t judged;             /* those in the figures below */
-	uint64_t odd, skipped;       /* left out: unlike the others; as asked for */
-	uint64_t stride;             /* every so many-th step has a row, 1 = all */
-	double alike;                /* found steps, 0..1; else NaN */
-	const char *confidence;      /* NULL where there are none */
-	struct model_spread_of duration;   /* ns */
+	char *name, *domain;             /* of the range, or of the marker */
+	uint64_t count;                  /* all steps */
+	uint64_t judged;                 /* those in the figures below */
+	uint64_t odd, skipped;           /* left out: unlike the others; as asked for */
+	uint64_t stride;                 /* every so many-th step has a row, 1 = all */
+	double alike;                    /* found steps, 0..1; else NaN */
+	const char *confidence;          /* NULL where there are none */
+	struct model_spread_of duration; /* ns */
 	struct model_spread_of work[WORK_FIGURES];
 	uint64_t timed; /* of those judged: whose GPU time is known */
 	double per_s;
@@ -294,7 +295,7 @@ enum verdict_class {
 	VERDICT_HOST,
 	VERDICT_COMM,
 	VERDICT_MIXED,
-	VERDICT_NONE, /* inconclusive */
+	VERDICT_NONE,                   /* inconclusive */
 	VERDICT_CLASSES = VERDICT_MIXED /* those that a change stands for come before */
 };
 extern const char *const verdict_names[]; /* ends with NULL */
@@ -302,7 +303,7 @@ enum verdict_confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
 extern const char *const verdict_confidences[];
 
 struct verdict {
-	enum verdict_class class;
+	enum verdict_class cls;
 	enum verdict_confidence confidence;
 	enum verdict_class first, second; /* by gain; VERDICT_NONE = there is none */
 	double gain, second_gain;         /* share of `window` that the change would save */
@@ -338,7 +339,7 @@ struct model {
 	struct model_step *step_rows;
 	size_t step_row_count;
 	struct model_steps_figures steps;
-	uint64_t skip_steps; /* asked for: so many first steps of each process left out */
+	uint64_t skip_steps;    /* asked for: so many first steps of each process left out */
 	const char *steps_from; /* asked for: the steps are NVTX ranges of this name; not owned */
 
 	struct environment_device *environment; /* one a device */
@@ -363,7 +364,7 @@ struct model {
 	bool simulated;
 	struct warnings warnings;
 
-	struct whatif_cache *whatif; /* predictions made so far: whatif.h */
+	struct whatif_cache *whatif;   /* predictions made so far: whatif.h */
 	struct model_scratch *scratch; /* of the modules that merge */
 };
 

@@ -40,7 +40,7 @@ static uint32_t api_index(struct model *m, const struct tf_call *call)
 	m->apis[m->api_count++] = (struct model_api){
 	        .name = alloc_copy(key.name, strlen(key.name)),
 	        .level = call->level,
-	        .class = call->class < SPY_CLASS_COUNT ? call->class : SPY_CLASS_OTHER,
+	        .cls = call->cls < SPY_CLASS_COUNT ? call->cls : SPY_CLASS_OTHER,
 	};
 	return entry->index;
 }
@@ -165,7 +165,7 @@ void model_finish_apis(struct model *m)
 		api->q = spread_quantiles(&m->scratch->api_spreads[i], api->max);
 		if (api->before_window > api->total)
 			api->before_window = api->total;
-		m->class_ns[api->class] += api->total - api->before_window;
+		m->class_ns[api->cls] += api->total - api->before_window;
 	}
 	drop_uncalled(m);
 	HASH_ITER(hh, m->scratch->apis_by_name, entry, next)

@@ -73,8 +73,9 @@ void model_add_environment(struct model_part *p)
 	if (!e)
 		return;
 	uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
-	p->process->environment =
-	        state <= TF_ENVIRONMENT_FORKED ? (enum model_environment_state)state : ENVIRONMENT_NONE;
+	p->process->environment = state <= TF_ENVIRONMENT_FORKED
+	                                  ? (enum model_environment_state)state
+	                                  : ENVIRONMENT_NONE;
 	p->process->environment_result = e->result;
 	p->process->environment_init = (double)e->init_ns;
 	p->process->collector += (double)e->cpu_ns;

@@ -23,7 +23,7 @@ struct works_part {
 	struct tf_work *works; /* those of the table that are used */
 	uint32_t count;
 	struct model_work_time *times; /* beside them */
-	struct group *kernels;   /* by id */
+	struct group *kernels;         /* by id */
 	struct group copies[TF_COPY_KINDS], graphs, sets;
 	struct model_work_share *shares; /* beside the classes, of those that count */
 };
@@ -138,7 +138,7 @@ static struct model_work_share counted_share(const struct tf_work *w, double pie
 	bool few = counted < pieces && pieces - counted <= UNTIMED_LEAST * pieces;
 
 	return (struct model_work_share){.pieces = fmax(pieces, counted),
-	                           .known = few ? pieces : counted};
+	                                 .known = few ? pieces : counted};
 }
 
 /* A small rest was never timed: the others stand for it, and it may be off by all of it. */

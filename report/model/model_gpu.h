@@ -28,11 +28,11 @@ struct model_gpu_sum {
 };
 
 struct model_gpu_time {
-	double total, low, high; /* of the pieces known */
-	double mean;             /* of a piece known */
-	double known;            /* share of the pieces that is known; NaN where there are none */
-	uint64_t samples;        /* pieces that were timed */
-	struct model_gpu_sum sum;      /* for the model alone */
+	double total, low, high;  /* of the pieces known */
+	double mean;              /* of a piece known */
+	double known;             /* share of the pieces that is known; NaN where there are none */
+	uint64_t samples;         /* pieces that were timed */
+	struct model_gpu_sum sum; /* for the model alone */
 };
 
 struct model_gpu_busy {
@@ -98,7 +98,7 @@ struct model_gpu {
 	struct model_gpu_time launched; /* kernels and graphs */
 	bool has_busy;
 	struct model_gpu_busy busy; /* all devices that are known */
-	bool stretched;       /* busy is more than all work took */
+	bool stretched;             /* busy is more than all work took */
 	struct model_gpu_device *devices;
 	size_t device_count;
 	struct model_stream *streams;

@@ -22,8 +22,8 @@ static bool same(const char *a, const char *b)
 }
 
 /* The model's row of a device of a machine; an earlier process may have made it. */
-static struct model_gpu_device *device_row(struct model_gpu *gpu, const struct model_process *p, uint32_t index,
-                                     const char *name)
+static struct model_gpu_device *device_row(struct model_gpu *gpu, const struct model_process *p,
+                                           uint32_t index, const char *name)
 {
 	for (size_t i = 0; i < gpu->device_count; i++) {
 		struct model_gpu_device *d = &gpu->devices[i];
@@ -159,7 +159,8 @@ void model_add_busy(struct model_part *p)
  * duration is taken to be as long as the rest at most, and by GUESS_BELOW shorter at least than it
  * was guessed to be.
  */
-static void find_interval(struct model_gpu_busy *b, const struct model_gpu_time *all, bool estimated)
+static void find_interval(struct model_gpu_busy *b, const struct model_gpu_time *all,
+                          bool estimated)
 {
 	b->low = b->high = b->busy;
 	if (!estimated)

@@ -19,7 +19,8 @@ double work_above(const struct model_work_time *t)
 	return hypot(both_ways(t), t->above);
 }
 
-void model_add_class(const struct model_part *p, const struct tf_work *w, const struct model_work_time *t)
+void model_add_class(const struct model_part *p, const struct tf_work *w,
+                     const struct model_work_time *t)
 {
 	struct model_gpu *gpu = &p->model->gpu;
 	struct model_gpu_class c = {

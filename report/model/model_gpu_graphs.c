@@ -36,20 +36,20 @@ static uint32_t class_of(const struct graph_classes *c, uint32_t number, const s
 }
 
 void model_add_graph_rows(const struct model_part *p, const struct tf_work *works,
-                          const struct model_work_time *times, const struct model_work_share *shares,
-                          uint32_t count)
+                          const struct model_work_time *times,
+                          const struct model_work_share *shares, uint32_t count)
 {
 	struct graph_classes c = classes_of(p, works, count);
 
 	for (uint32_t i = 0; i < c.count; i++) {
 		const struct tf_graph *g = model_graph(p, i);
-		uint32_t row = p->graph_row[i], class = g ? class_of(&c, i, g) : 0;
-		if (row == UINT32_MAX || !class --)
+		uint32_t row = p->graph_row[i], cls = g ? class_of(&c, i, g) : 0;
+		if (row == UINT32_MAX || !cls--)
 			continue;
 		double part = 1;
-		if (g->content && works[class].count)
-			part = fmin(1, (double)g->launches / (double)works[class].count);
-		gpu_sum_share(&p->model->graphs[row].gpu.sum, &times[class], &shares[class], part);
+		if (g->content && works[cls].count)
+			part = fmin(1, (double)g->launches / (double)works[cls].count);
+		gpu_sum_share(&p->model->graphs[row].gpu.sum, &times[cls], &shares[cls], part);
 	}
 	free(c.own);
 	free(c.alike);

@@ -133,7 +133,8 @@ struct pooled {
 	uint64_t samples;
 };
 
-static bool pool(struct pooled *to, const struct tf_work *w, const struct model_pair_cost cost[TF_PAIRS])
+static bool pool(struct pooled *to, const struct tf_work *w,
+                 const struct model_pair_cost cost[TF_PAIRS])
 {
 	double sum = 0, squares = 0;
 
@@ -161,7 +162,7 @@ static bool pool(struct pooled *to, const struct tf_work *w, const struct model_
 
 /* What a pair around this class's work costs; of a staged copy, the least that it can. */
 static const struct model_pair_cost *costs_of(const struct tf_work *w, enum method method,
-                                        const struct model_calibration *c)
+                                              const struct model_calibration *c)
 {
 	return c->cost[method == BOUND ? ESTIMATE_INLINE : estimate_path(w)];
 }
@@ -178,7 +179,8 @@ static double by_bus(const struct tf_work *w, const struct model_calibration *c)
 }
 
 /* The pair holds the host's staging: it is the most that the copy took. */
-static void bound(struct model_work_time *t, const struct tf_work *w, const struct model_calibration *c)
+static void bound(struct model_work_time *t, const struct tf_work *w,
+                  const struct model_calibration *c)
 {
 	double top = t->mean + t->random + t->shared;
 	double bytes = w->count ? (double)w->bytes / (double)w->count : 0;
@@ -199,7 +201,7 @@ static void bound(struct model_work_time *t, const struct tf_work *w, const stru
 /* A copy over the bus that no pair stands around, such as a blocking one of pinned memory. What is
  * staged takes longer than its bytes. */
 static struct model_work_time untimed_copy(const struct tf_work *w, enum method method,
-                                     const struct model_calibration *c)
+                                           const struct model_calibration *c)
 {
 	struct model_work_time t = {.mean = by_bus(w, c)};
 
@@ -213,7 +215,8 @@ static struct model_work_time untimed_copy(const struct tf_work *w, enum method 
 }
 
 /* By its calls, each of which tells. */
-static struct model_work_time staged_copy(const struct tf_work *w, const struct model_calibration *c)
+static struct model_work_time staged_copy(const struct tf_work *w,
+                                          const struct model_calibration *c)
 {
 	struct estimate_range r = estimate_staged_class(&c->costs, w);
 	struct model_work_time t = {0};
@@ -231,7 +234,7 @@ static struct model_work_time staged_copy(const struct tf_work *w, const struct 
 
 /* By its shortest pair and its bytes. */
 static struct model_work_time pinned_copy(const struct tf_work *w, const struct pooled *p,
-                                    const struct model_calibration *c)
+                                          const struct model_calibration *c)
 {
 	struct estimate_mean m = estimate_pinned(&c->costs, w);
 	struct model_work_time t = {.known = isfinite(m.ns), .samples = p->samples};
@@ -324,7 +327,7 @@ void calibrate(struct model_calibration *c, const struct tf_map *map, const stru
 	estimate_costs(map, &c->costs);
 	for (int path = 0; path < ESTIMATE_PATHS; path++)
 		for (int i = 0; i < TF_PAIRS; i++)
-			c->cost[path][i] = (struct model_pair_cost){fmax(0, c->costs.cost[path][i].ns),
-			                                      half_of(&c->costs, path, i)};
+			c->cost[path][i] = (struct model_pair_cost){
+			        fmax(0, c->costs.cost[path][i].ns), half_of(&c->costs, path, i)};
 	c->deviation = pooled_deviation(works, count, c);
 }

@@ -47,8 +47,8 @@ struct model_work_share {
 	double pieces, known, rest;
 };
 /* Adds `part` of that, 0 to 1. */
-void gpu_sum_share(struct model_gpu_sum *to, const struct model_work_time *t, const struct model_work_share *s,
-                   double part);
+void gpu_sum_share(struct model_gpu_sum *to, const struct model_work_time *t,
+                   const struct model_work_share *s, double part);
 
 /* Half of the interval of one piece's time, downwards and upwards, ns. */
 double work_below(const struct model_work_time *t);
@@ -60,8 +60,8 @@ struct model_process;
 bool works_on_hopper(const struct model_process *p);
 /* Gives each graph its part of the time of its class; each class's share is known by then. */
 void model_add_graph_rows(const struct model_part *p, const struct tf_work *works,
-                          const struct model_work_time *times, const struct model_work_share *shares,
-                          uint32_t count);
+                          const struct model_work_time *times,
+                          const struct model_work_share *shares, uint32_t count);
 /* Adds a class to the model's list; `w` is of a kernel that the model has, or of none. */
 void model_add_class(const struct model_part *p, const struct tf_work *w,
                      const struct model_work_time *t);

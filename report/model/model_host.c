@@ -24,7 +24,7 @@ static uint8_t in_flight(const struct model_part *p, const struct tf_thread *t, 
 	if (t->in_call && t->in_call <= p->recording->calls)
 		call = tf_entry(&p->recording->map, &p->header->calls, t->in_call - 1,
 		                sizeof(*call));
-	return call && call->class < SPY_CLASS_COUNT ? call->class : SPY_CLASS_COUNT;
+	return call && call->cls < SPY_CLASS_COUNT ? call->cls : SPY_CLASS_COUNT;
 }
 
 static double sum_hosts(const struct clock *clock, const uint64_t ticks[TF_HOSTS],
@@ -91,21 +91,21 @@ static double add_classes(struct model_split *s, const double ns[SPY_CLASS_COUNT
 }
 
 struct model_split model_split(const struct model_part *p, const struct tf_thread *t,
-                         const double ticks[SPY_CLASS_COUNT])
+                               const double ticks[SPY_CLASS_COUNT])
 {
 	double ns[SPY_CLASS_COUNT], under_way[SPY_CLASS_COUNT] = {0}, hosts[TF_HOSTS];
 	struct model_split now = {0}, s = {.launch = NAN,
-	                             .back_pressure = NAN,
-	                             .contention = NAN,
-	                             .sync_useful = NAN,
-	                             .sync_wasted = NAN};
+	                                   .back_pressure = NAN,
+	                                   .contention = NAN,
+	                                   .sync_useful = NAN,
+	                                   .sync_wasted = NAN};
 	uint64_t flight;
-	uint8_t class = in_flight(p, t, &flight);
+	uint8_t cls = in_flight(p, t, &flight);
 
 	for (int c = 0; c < SPY_CLASS_COUNT; c++)
 		ns[c] = fmax(0, ticks[c] + (double)t->self_adjust[c]) * p->clock.ns_per_tick;
-	if (class < SPY_CLASS_COUNT)
-		under_way[class] = clock_ns(&p->clock, flight);
+	if (cls < SPY_CLASS_COUNT)
+		under_way[cls] = clock_ns(&p->clock, flight);
 	double returned = add_classes(&s, ns);
 	add_classes(&now, under_way);
 	double inside = add_classes(&s, under_way);
@@ -133,10 +133,10 @@ static bool merged(struct model_split *s, const struct model_part *p)
 	double ns[TF_HOSTS], sum = sum_hosts(&p->clock, p->header->host_ticks, ns);
 
 	*s = (struct model_split){.launch = NAN,
-	                    .back_pressure = NAN,
-	                    .contention = NAN,
-	                    .sync_useful = NAN,
-	                    .sync_wasted = NAN};
+	                          .back_pressure = NAN,
+	                          .contention = NAN,
+	                          .sync_useful = NAN,
+	                          .sync_wasted = NAN};
 	if (!(sum > 0) || !(p->process->window > 0))
 		return false;
 	for (int i = 0; i < TF_HOSTS; i++)

@@ -44,8 +44,8 @@ struct model_scratch {
 	struct range_entry *ranges_by_name;
 	struct model_shape *shapes;
 	size_t shape_count;
-	uint64_t name_bytes;            /* of kernel names taken so far */
-	bool host_unknown;              /* of a process that gave the GPU work */
+	uint64_t name_bytes;                  /* of kernel names taken so far */
+	bool host_unknown;                    /* of a process that gave the GPU work */
 	struct model_spread launches, queues; /* of all kernels */
 };
 
@@ -81,7 +81,7 @@ void overview_free(struct overview *p);
 
 /* A thread's time by what it did. `ticks`: API time of its outermost calls by their class. */
 struct model_split model_split(const struct model_part *p, const struct tf_thread *t,
-                         const double ticks[SPY_CLASS_COUNT]);
+                               const double ticks[SPY_CLASS_COUNT]);
 void model_add_host(struct model_part *p); /* after threads */
 
 /* The model's row for a kind of copy (TF_COPY_KIND), made when it is new. */

@@ -237,7 +237,8 @@ static void merge_shapes(struct model *m)
 /* The quantiles of one kernel; its histograms go into those of all of them. */
 static void finish_spreads(struct model *m, size_t i)
 {
-	struct model_spread *api = &m->scratch->kernel_spreads[i], *queue = &m->scratch->queue_spreads[i];
+	struct model_spread *api = &m->scratch->kernel_spreads[i],
+	                    *queue = &m->scratch->queue_spreads[i];
 	struct model_kernel *kernel = &m->kernels[i];
 
 	kernel->q = spread_quantiles(api, kernel->max);

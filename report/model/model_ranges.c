@@ -64,7 +64,8 @@ static size_t range_row(struct model *m, size_t parent, char *name, char *domain
 	return m->range_count++;
 }
 
-static void add_work(struct model_work_done *to, const struct tf_counts *c, const struct clock *clock)
+static void add_work(struct model_work_done *to, const struct tf_counts *c,
+                     const struct clock *clock)
 {
 	to->launches += (double)c->launches;
 	to->graph_launches += (double)c->graph_launches;

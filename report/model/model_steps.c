@@ -35,19 +35,19 @@ static char *marker_name(const struct model_part *p, const struct tf_pattern *fr
 	const struct tf_map *map = &p->recording->map;
 	uint32_t id = from->marker < UINT32_MAX ? (uint32_t)from->marker : UINT32_MAX, bytes;
 
-	if (from->class == SPY_CLASS_LAUNCH && id < p->recording->kernels) {
+	if (from->cls == SPY_CLASS_LAUNCH && id < p->recording->kernels) {
 		const struct tf_kernel *k = tf_entry(map, &p->header->kernels, id, sizeof(*k));
 		const char *text = k ? tf_text(map, k->name, &bytes) : NULL;
 		return text && bytes < 4096 ? name_demangle(text, bytes) : NULL;
 	}
-	if (from->class == SPY_CLASS_SYNC && id < p->recording->calls) {
+	if (from->cls == SPY_CLASS_SYNC && id < p->recording->calls) {
 		const struct tf_call *c = tf_entry(map, &p->header->calls, id, sizeof(*c));
 		return c ? model_text(c->name, sizeof(c->name)) : NULL;
 	}
-	const char *what = from->class == SPY_CLASS_GRAPH_LAUNCH ? "a graph's launch"
-	                   : from->class == SPY_CLASS_COPY       ? "a copy"
-	                   : from->class == SPY_CLASS_SET        ? "a set"
-	                                                         : NULL;
+	const char *what = from->cls == SPY_CLASS_GRAPH_LAUNCH ? "a graph's launch"
+	                   : from->cls == SPY_CLASS_COPY       ? "a copy"
+	                   : from->cls == SPY_CLASS_SET        ? "a set"
+	                                                       : NULL;
 	return what ? alloc_copy(what, strlen(what)) : NULL;
 }
 
@@ -60,7 +60,7 @@ static void add_pattern(struct model_part *p, const struct tf_pattern *from)
 	m->patterns[m->pattern_count++] = (struct model_step_pattern){
 	        .process = p->process_index,
 	        .marker = marker_name(p, from),
-	        .class = from->class,
+	        .cls = from->cls,
 	        .steps = from->steps,
 	        .odd = from->odd,
 	        .stride = from->stride,
@@ -176,7 +176,7 @@ static size_t named_range(const struct model *m)
 
 	for (size_t i = 0; i < m->range_count; i++) {
 		const struct model_range *r = &m->ranges[i],
-		                   *b = best == RANGE_NONE ? NULL : &m->ranges[best];
+		                         *b = best == RANGE_NONE ? NULL : &m->ranges[best];
 		if (!r->rows || strcmp(r->name, m->steps_from) != 0)
 			continue;
 		if (!b || r->level < b->level || (r->level == b->level && r->total > b->total))
@@ -229,7 +229,7 @@ static struct model_spread_of spread_of(double *v, size_t n)
 	}
 	qsort(v, n, sizeof(*v), by_value);
 	return (struct model_spread_of){sum / (double)n, v[0], rank(v, n, 0.5), rank(v, n, 0.99),
-	                          v[n - 1]};
+	                                v[n - 1]};
 }
 
 static int by_start(const void *a, const void *b)

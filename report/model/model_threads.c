@@ -40,11 +40,11 @@ static struct class_sums sums_of(const struct model_part *p, const struct tf_thr
 		        stat->calls
 		                ? tf_entry(&p->recording->map, &p->header->calls, i, sizeof(*call))
 		                : NULL;
-		if (!call || call->class >= SPY_CLASS_COUNT)
+		if (!call || call->cls >= SPY_CLASS_COUNT)
 			continue;
-		s.ticks[call->class] += (double)stat->sum_ticks;
+		s.ticks[call->cls] += (double)stat->sum_ticks;
 		if (stat->calls > stat->failed)
-			CLAMP_ADD(s.ok[call->class], stat->calls - stat->failed);
+			CLAMP_ADD(s.ok[call->cls], stat->calls - stat->failed);
 	}
 	return s;
 }
@@ -58,8 +58,8 @@ static uint64_t sum_classes(const uint64_t v[SPY_CLASS_COUNT])
 	return sum;
 }
 
-static void add_totals(struct model_totals *to, const struct tf_thread *t, const struct model_thread *thread,
-                       const struct class_sums *sums)
+static void add_totals(struct model_totals *to, const struct tf_thread *t,
+                       const struct model_thread *thread, const struct class_sums *sums)
 {
 	CLAMP_ADD(to->calls, thread->calls);
 	CLAMP_ADD(to->failed, thread->failed);

@@ -40,8 +40,8 @@ const char *out_gap_name(uint32_t kind);
 const char *out_gpu_mode_name(uint32_t mode); /* NULL = unknown */
 /* Why a CUDASPY_RANGE that never opened left nothing to report (free it). */
 char *out_never_opened(uint32_t range_mode);
-const char *out_work_name(uint32_t kind);     /* of enum tf_work_kind */
-extern const char *const out_idle_names[];    /* by enum tf_idle: keys of JSON's idle_by */
+const char *out_work_name(uint32_t kind);  /* of enum tf_work_kind */
+extern const char *const out_idle_names[]; /* by enum tf_idle: keys of JSON's idle_by */
 const char *out_stream_kind(uint32_t flags);
 /* Launch overhead of kernels and graphs over their GPU time. */
 double out_launch_per_gpu(const struct model_gpu *gpu);

@@ -11,12 +11,8 @@ const char *const out_memory_names[] = {SPY_MEMORY_MAP(XX)};
 #undef XX
 
 const char *const out_table_names[] = {
-        [TABLE_APIS] = "apis",
-        [TABLE_KERNELS] = "kernels",
-        [TABLE_COPIES] = "copies",
-        [TABLE_THREADS] = "threads",
-        [TABLE_WHATIF] = "what-if",
-        NULL,
+        [TABLE_APIS] = "apis",       [TABLE_KERNELS] = "kernels", [TABLE_COPIES] = "copies",
+        [TABLE_THREADS] = "threads", [TABLE_WHATIF] = "what-if",  NULL,
 };
 
 const char *out_gap_name(uint32_t kind)

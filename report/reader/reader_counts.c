@@ -20,8 +20,8 @@ struct counted {
 	uint64_t copies[TF_COPY_KINDS], bytes[TF_COPY_KINDS];
 };
 
-/* Those that the collector had counted, and not yet given back, when it was killed: shim/core/drain/drain.c.
- * Each once more at most. */
+/* Those that the collector had counted, and not yet given back, when it was killed:
+ * shim/core/drain/drain.c. Each once more at most. */
 #define TWICE_MOST 64
 /* Of so many counts one may have been interrupted, and be gone, by a signal handler that calls
  * CUDA. Of a killed process that is allowed for. */

@@ -21,7 +21,8 @@ static const char *const kind_names[KINDS] = {
 };
 
 /* What stands there; NULL, and counted, where that cannot be. */
-const void *layout_place(struct reader_layout *l, enum layout_kind kind, uint64_t at, uint64_t bytes)
+const void *layout_place(struct reader_layout *l, enum layout_kind kind, uint64_t at,
+                         uint64_t bytes)
 {
 	if (at % LAYOUT_UNIT || at > l->end || bytes > l->end - at || l->count >= EXTENTS_MOST) {
 		l->wrong[kind]++;

@@ -40,7 +40,8 @@ struct reader_layout {
 #define LAYOUT_UNIT 64u /* everything in a recording begins at a multiple of it */
 
 /* What stands there; NULL, and counted, where that cannot be. */
-const void *layout_place(struct reader_layout *l, enum layout_kind kind, uint64_t at, uint64_t bytes);
+const void *layout_place(struct reader_layout *l, enum layout_kind kind, uint64_t at,
+                         uint64_t bytes);
 /* A thread's slot and all that it leads to. */
 void layout_thread(struct reader_layout *l, uint64_t at, uint32_t index);
 /* A chain of rings. `thread`: whose they are; NO_THREAD = CUPTI's. */

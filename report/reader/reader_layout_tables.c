@@ -91,7 +91,7 @@ static void place_entries(struct reader_layout *l)
 		if (!c)
 			continue;
 		l->wrong[TABLE_PAGE] += is_named_before(l, c, i);
-		l->wrong[TABLE_PAGE] += !c->name[0] || c->class >= SPY_CLASS_COUNT;
+		l->wrong[TABLE_PAGE] += !c->name[0] || c->cls >= SPY_CLASS_COUNT;
 		place_histogram(l, c->hist);
 	}
 	/* Also the one that is being made. */

@@ -226,7 +226,7 @@ static inline struct tf_record *spy_args_target(struct spy_span *s)
 {
 	struct spy_span *o = spy_outer();
 
-	if (o->class == s->class && spy_recording(o)) {
+	if (o->cls == s->cls && spy_recording(o)) {
 		o->rec->flags = (uint16_t)((o->rec->flags | s->flags) & ~TF_NO_ARGS);
 		return o->rec;
 	}

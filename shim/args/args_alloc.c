@@ -29,7 +29,8 @@ static void gained(struct spy_span *s, CUresult rc, uint64_t address, uint64_t b
 		fill(s, 0, bytes, memory, false);
 		return;
 	}
-	const struct memory_range range = {address, address + bytes, spy_current_context(), memory, sized};
+	const struct memory_range range = {address, address + bytes, spy_current_context(), memory,
+	                                   sized};
 	memory_map_add(&range);
 	fill(s, address, sized ? bytes : 0, memory, false);
 	if (sized && memory == SPY_MEM_DEVICE && spy_recording(spy_outer()))
@@ -51,7 +52,7 @@ static void forget(struct spy_span *s, uint64_t address)
 static void lost(struct spy_span *s, CUresult rc, uint64_t address)
 {
 	const struct memory_range range = {s->kept[0], s->kept[1], s->kept[2], (uint32_t)s->kept[3],
-	                            s->kept[3] >> 32};
+	                                   s->kept[3] >> 32};
 	uint64_t bytes = range.sized ? range.end - range.start : 0;
 
 	if (rc != CUDA_SUCCESS && range.start)
@@ -200,7 +201,8 @@ void args_unmap(struct spy_span *s, CUresult rc, CUdeviceptr p, size_t n)
 	uint64_t bytes = s->kept[0];
 
 	if (rc != CUDA_SUCCESS) {
-		const struct memory_range range = {p, p + n, spy_current_context(), SPY_MEM_DEVICE, true};
+		const struct memory_range range = {p, p + n, spy_current_context(), SPY_MEM_DEVICE,
+		                                   true};
 		if (bytes)
 			memory_map_add(&range);
 	} else if (spy_recording(spy_outer())) {

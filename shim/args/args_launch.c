@@ -30,7 +30,7 @@ void launch_noted_slow(struct spy_span *s, CUresult rc, CUfunction f, CUstream s
 	if (!registry_get(HANDLE_FUNCTION, (uintptr_t)f, &kernel) && rc == CUDA_SUCCESS)
 		kernel = spy_learn_function(f);
 	struct tf_kernel_stat *k = thread_kernel(th, kernel);
-	if (o->class == s->class)
+	if (o->cls == s->cls)
 		o->rec->launch.kernel = kernel;
 	if (rc != CUDA_SUCCESS) {
 		if (k)
@@ -41,7 +41,7 @@ void launch_noted_slow(struct spy_span *s, CUresult rc, CUfunction f, CUstream s
 		spy_count(&th->captured[SPY_CLASS_LAUNCH], 1);
 		if (k)
 			spy_count(&k->captured, 1);
-		if (o->class == s->class)
+		if (o->cls == s->cls)
 			o->rec->flags |= TF_CAPTURED;
 		return;
 	}
@@ -51,7 +51,7 @@ void launch_noted_slow(struct spy_span *s, CUresult rc, CUfunction f, CUstream s
 	}
 	if (k->launches == 0) {
 		o->unusual |= SPAN_FIRST_LAUNCH;
-		if (o->class == s->class)
+		if (o->cls == s->cls)
 			o->rec->flags |= TF_FIRST;
 	}
 	k->kernel = kernel;
@@ -80,15 +80,15 @@ void args_launch_ex(struct spy_span *s, CUresult rc, const CUlaunchConfig *confi
 		return;
 	}
 	p = (struct args_launch_shape){config->gridDimX,
-	                          config->gridDimY,
-	                          config->gridDimZ,
-	                          config->blockDimX,
-	                          config->blockDimY,
-	                          config->blockDimZ,
-	                          config->sharedMemBytes,
-	                          0,
-	                          0,
-	                          0};
+	                               config->gridDimY,
+	                               config->gridDimZ,
+	                               config->blockDimX,
+	                               config->blockDimY,
+	                               config->blockDimZ,
+	                               config->sharedMemBytes,
+	                               0,
+	                               0,
+	                               0};
 	for (unsigned i = 0; config->attrs && i < config->numAttrs; i++)
 		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
 			p.cluster_x = config->attrs[i].value.clusterDim.x;
@@ -103,15 +103,15 @@ void args_launch_multi(struct spy_span *s, CUresult rc, CUDA_LAUNCH_PARAMS *list
 {
 	for (unsigned i = 0; list && i < devices; i++) {
 		const struct args_launch_shape p = {list[i].gridDimX,
-		                               list[i].gridDimY,
-		                               list[i].gridDimZ,
-		                               list[i].blockDimX,
-		                               list[i].blockDimY,
-		                               list[i].blockDimZ,
-		                               list[i].sharedMemBytes,
-		                               0,
-		                               0,
-		                               0};
+		                                    list[i].gridDimY,
+		                                    list[i].gridDimZ,
+		                                    list[i].blockDimX,
+		                                    list[i].blockDimY,
+		                                    list[i].blockDimZ,
+		                                    list[i].sharedMemBytes,
+		                                    0,
+		                                    0,
+		                                    0};
 		launch_noted(s, rc, list[i].function, list[i].hStream, &p);
 	}
 	struct tf_record *r = spy_args_target(s);

@@ -53,7 +53,7 @@ static inline __attribute__((always_inline)) void launch_noted(struct spy_span *
 
 	if (unlikely(!spy_recording(o)))
 		return;
-	if (unlikely(o->class != SPY_CLASS_LAUNCH)) { /* it has arguments of its own */
+	if (unlikely(o->cls != SPY_CLASS_LAUNCH)) { /* it has arguments of its own */
 		launch_noted_slow(s, rc, f, stream);
 		return;
 	}

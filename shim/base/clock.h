@@ -54,8 +54,8 @@ static inline uint64_t spy_clock(void)
  * first reading. */
 void clock_choose(bool counter);
 
-/* The clock and CLOCK_MONOTONIC when the shim was loaded, and what `ticks` are in ns since then; the
- * rate is as good as the time since is long. */
+/* The clock and CLOCK_MONOTONIC when the shim was loaded, and what `ticks` are in ns since then;
+ * the rate is as good as the time since is long. */
 extern struct tf_clock_triple spy_load_clock;
 uint64_t clock_ns_of(uint64_t ticks);
 

@@ -50,7 +50,7 @@ static void write_message(void *p)
 
 	n = more < 0 ? n : n + more < (int)sizeof(line) - 1 ? n + more : (int)sizeof(line) - 2;
 	for (int i = 0; i < n; i++) /* paths and values are not ours: nothing that a terminal would
-		                       obey */
+	                               obey */
 		if ((unsigned char)line[i] < ' ' || line[i] == 127)
 			line[i] = '?';
 	line[n] = '\n';

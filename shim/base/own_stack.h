@@ -5,8 +5,8 @@
 #ifndef SPY_OWN_STACK_H
 #define SPY_OWN_STACK_H
 
-/* As much as a first thread has by default: drivers and tools run on it too. Only what is used takes
- * memory. */
+/* As much as a first thread has by default: drivers and tools run on it too. Only what is used
+ * takes memory. */
 #define OWN_STACK_BYTES (8u << 20)
 
 /* Calls f(argument) on a stack that is mapped for it; on the caller's own where there is no memory,

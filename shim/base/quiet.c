@@ -48,7 +48,8 @@ void quiet_end(void)
 		return;
 	}
 	quiet.depth = 0;
-	/* What was pending comes now, in the first of the two: nothing of ours is read behind it. */
+	/* What was pending comes now, in the first of the two: nothing of ours is read behind it.
+	 */
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &signals, NULL, sizeof(signals));
 	pthread_setcancelstate(cancel, NULL);
 	errno = saved;

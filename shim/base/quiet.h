@@ -1,7 +1,8 @@
 /*
  * Quiet sections: while one is under way no handler of a signal runs on the thread and it is not
- * cancelled. Every lock of ours is held in one (lock.h): a handler that calls CUDA, exit() or fork()
- * never finds its own thread in the midst of what a lock protects. For the shim's cold paths.
+ * cancelled. Every lock of ours is held in one (lock.h): a handler that calls CUDA, exit() or
+ * fork() never finds its own thread in the midst of what a lock protects. For the shim's cold
+ * paths.
  *
  * Signals that the thread's own instructions raise (SIGSEGV, SIGBUS, ...) come through.
  */

@@ -76,7 +76,8 @@ static inline uint64_t sys_getpid(void)
 	return (uint64_t)syscall(SYS_getpid);
 }
 
-/* The beginning of a small file, with a NUL behind it; how many bytes, 0 where it cannot be read. */
+/* The beginning of a small file, with a NUL behind it; how many bytes, 0 where it cannot be read.
+ */
 static inline uint32_t sys_read_file(const char *path, char *text, uint32_t bytes)
 {
 	int fd = sys_open(path, O_RDONLY, 0);

@@ -21,11 +21,11 @@
 #define CP_VERSION_12_9 27 /* from here on a request for a buffer may be refused */
 
 /* CUpti_ActivityKind. Never KERNEL, 3: it makes kernels run one after the other. */
-#define CP_KIND_MEMCPY   1
-#define CP_KIND_MEMSET   2
-#define CP_KIND_KERNEL   10 /* CONCURRENT_KERNEL */
-#define CP_KIND_MEMCPY2  22 /* between devices */
-#define CP_KIND_GRAPH    51 /* GRAPH_TRACE, since CUDA 11.7: of its launches, instead of its nodes */
+#define CP_KIND_MEMCPY  1
+#define CP_KIND_MEMSET  2
+#define CP_KIND_KERNEL  10 /* CONCURRENT_KERNEL */
+#define CP_KIND_MEMCPY2 22 /* between devices */
+#define CP_KIND_GRAPH   51 /* GRAPH_TRACE, since CUDA 11.7: of its launches, instead of its nodes */
 
 #define CP_DOMAIN_DRIVER 1 /* CUpti_CallbackDomain */
 #define CP_SITE_ENTER    0 /* CUpti_ApiCallbackSite */

@@ -49,10 +49,10 @@ static bool gives_work(const char *name)
 {
 	for (unsigned i = 0; i < SPY_DRIVER_CALLS; i++)
 		if (!strcmp(spy_call_rows[i].name, name))
-			return spy_call_rows[i].class == SPY_CLASS_LAUNCH ||
-			       spy_call_rows[i].class == SPY_CLASS_GRAPH_LAUNCH ||
-			       spy_call_rows[i].class == SPY_CLASS_COPY ||
-			       spy_call_rows[i].class == SPY_CLASS_SET;
+			return spy_call_rows[i].cls == SPY_CLASS_LAUNCH ||
+			       spy_call_rows[i].cls == SPY_CLASS_GRAPH_LAUNCH ||
+			       spy_call_rows[i].cls == SPY_CLASS_COPY ||
+			       spy_call_rows[i].cls == SPY_CLASS_SET;
 	return false;
 }
 

@@ -105,7 +105,8 @@ static uint64_t memory_at(CUmemorytype type, const void *host, CUdeviceptr devic
 {
 	if (type != CU_MEMORYTYPE_HOST && type != CU_MEMORYTYPE_UNIFIED)
 		return SPY_MEM_DEVICE;
-	enum spy_memory memory = memory_map_find(type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : device);
+	enum spy_memory memory =
+	        memory_map_find(type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : device);
 	if (type == CU_MEMORYTYPE_HOST && (memory == SPY_MEM_DEVICE || memory == SPY_MEM_UNKNOWN))
 		return SPY_MEM_PAGEABLE;
 	return memory;

@@ -16,7 +16,8 @@
 
 /* The sleep after one of `ns`: the round after it took `taken` records, and found the fullest ring
  * filled to `fullest` 64ths. `called`: collector_wait_end() cut it short. */
-static inline uint64_t collector_wait_next(uint64_t ns, uint64_t taken, uint32_t fullest, bool called)
+static inline uint64_t collector_wait_next(uint64_t ns, uint64_t taken, uint32_t fullest,
+                                           bool called)
 {
 	if (called || fullest > 16)
 		return COLLECTOR_WAIT_SHORT_NS;

@@ -32,11 +32,12 @@ void leaving_init(void)
 {
 	if (real.execve)
 		return;
-#define XX(member, name, parameters) real.member = (int(*) parameters)spy_real_dlsym(RTLD_NEXT, name);
+#define XX(member, name, parameters)                                                               \
+	real.member = (int(*) parameters)spy_real_dlsym(RTLD_NEXT, name);
 	REAL_MAP(XX)
 #undef XX
-	/* execveat() came with glibc 2.34: a name that is there is asked for last, so that dlerror() has
-	 * nothing to say. */
+	/* execveat() came with glibc 2.34: a name that is there is asked for last, so that
+	 * dlerror() has nothing to say. */
 	spy_real_dlsym(RTLD_NEXT, "execve");
 }
 
@@ -124,7 +125,7 @@ EXPORT int execveat(int folder, const char *path, char *const argv[], char *cons
 	char *argv[count];                                                                         \
 	argv[0] = (char *)argument;                                                                \
 	for (size_t i = 1; i < count; i++)                                                         \
-		argv[i] = va_arg(list, char *)
+	argv[i] = va_arg(list, char *)
 
 EXPORT int execl(const char *path, const char *first, ...)
 {

@@ -1,7 +1,7 @@
 /*
- * Ends that no exit handler sees: _exit() and _Exit(), as Python's worker processes end, and exec, by
- * which a process becomes another program. The recording says so, so that nobody takes them for a
- * kill. For the life cycle.
+ * Ends that no exit handler sees: _exit() and _Exit(), as Python's worker processes end, and exec,
+ * by which a process becomes another program. The recording says so, so that nobody takes them for
+ * a kill. For the life cycle.
  */
 #ifndef SPY_LEAVING_H
 #define SPY_LEAVING_H

@@ -357,7 +357,8 @@ static bool start_from(uint32_t expected)
 {
 	bool forked = expected == PHASE_FORKED, ours;
 
-	/* The one thread that starts is not interrupted: its handlers, too, would find no start done. */
+	/* The one thread that starts is not interrupted: its handlers, too, would find no start
+	 * done. */
 	quiet_begin();
 	__atomic_store_n(&start_until_ns, clock_monotonic_ns() + PATIENCE_NS, __ATOMIC_RELAXED);
 	ours = __atomic_compare_exchange_n(&phase, &expected, PHASE_STARTING, false,
@@ -389,8 +390,8 @@ bool spy_starting(void)
 	return __atomic_load_n(&phase, __ATOMIC_ACQUIRE) == PHASE_STARTING;
 }
 
-/* Where it takes too long (a slow disk, the loader's lock held by who waits here) the calls of others
- * go on unrecorded, and are told as lost. */
+/* Where it takes too long (a slow disk, the loader's lock held by who waits here) the calls of
+ * others go on unrecorded, and are told as lost. */
 static void wait_for_start(void)
 {
 	uint64_t until = __atomic_load_n(&start_until_ns, __ATOMIC_RELAXED), now;
@@ -461,7 +462,7 @@ void spy_window_begins(unsigned call, uint64_t ticks, uint64_t now)
 
 	/* What this thread did so far was start-up: this one call, and what it contained. */
 	memset(th->self_adjust, 0, sizeof(th->self_adjust));
-	th->self_adjust[spy_call_rows[call].class] = -(int64_t)ticks;
+	th->self_adjust[spy_call_rows[call].cls] = -(int64_t)ticks;
 	h->first_call = call + 1;
 	h->first_call_ticks = ticks;
 	__atomic_store_n(&h->window_start, now, __ATOMIC_RELEASE);

@@ -33,8 +33,8 @@ enum spy_answer {
 
 /*
  * Whether calls are recorded now; starts the recording of a forked child at its first call. While
- * another thread is starting one: waits for it if the caller `may_wait`, which it may only outside of
- * any other call; all threads together for at most 100 ms a start.
+ * another thread is starting one: waits for it if the caller `may_wait`, which it may only outside
+ * of any other call; all threads together for at most 100 ms a start.
  */
 enum spy_answer spy_ask(bool may_wait);
 
@@ -45,9 +45,9 @@ bool spy_starting(void);
 /* cuInit succeeded. Starts the recording, once: true where this very call did. */
 bool spy_start(void);
 
-/* Whether the calling thread, which is attached, may write into the recording. One that was closed is
- * open again from here on: its seal is broken. False in a process that is not the recording's, and
- * where the recording was cut short. */
+/* Whether the calling thread, which is attached, may write into the recording. One that was closed
+ * is open again from here on: its seal is broken. False in a process that is not the recording's,
+ * and where the recording was cut short. */
 bool spy_still_open(void);
 
 /* A call returned that is recorded, and stands in no table. */
@@ -58,8 +58,9 @@ void spy_lose_call(void);
 void spy_cut_short(void);
 bool spy_was_cut(void);
 
-/* The process is about to end without exit handlers, or to become another program. Async-signal-safe;
- * in a child of vfork() it does nothing. False: there was nothing to be noted. */
+/* The process is about to end without exit handlers, or to become another program.
+ * Async-signal-safe; in a child of vfork() it does nothing. False: there was nothing to be noted.
+ */
 bool spy_leaves(unsigned how);
 /* It did not. */
 void spy_stays(void);

@@ -92,7 +92,7 @@ static bool fill_calls(struct tf_header *h)
 		if (!c)
 			return false;
 		snprintf(c->name, sizeof(c->name), "%s", spy_call_rows[i].name);
-		c->class = spy_call_rows[i].class;
+		c->cls = spy_call_rows[i].cls;
 		c->level = spy_call_rows[i].level;
 		tf_publish(&h->calls);
 	}

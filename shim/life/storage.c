@@ -88,8 +88,8 @@ static bool is_live(const struct statx *sx)
 	return device_of(sx) == file.device && sx->stx_ino == file.inode;
 }
 
-/* Whether the file lacks any of its first `end` bytes: it was cut, and perhaps made longer again. Of
- * another file that has got the descriptor's number meanwhile it says nothing. */
+/* Whether the file lacks any of its first `end` bytes: it was cut, and perhaps made longer again.
+ * Of another file that has got the descriptor's number meanwhile it says nothing. */
 static bool is_short(int fd, uint64_t end)
 {
 	struct statx sx;
@@ -195,8 +195,8 @@ static int make_live(char *made)
 
 /*
  * What a file of `own` bytes may grow to in a file system in memory: the program needs it too, for
- * the segments of its DataLoaders, and in a container there are often but 64 MiB. UINT64_MAX: it has
- * no limit.
+ * the segments of its DataLoaders, and in a container there are often but 64 MiB. UINT64_MAX: it
+ * has no limit.
  */
 static uint64_t memory_share(int fd, uint64_t own)
 {

@@ -10,13 +10,13 @@
 #include "shim/base/sys.h"
 #include "shim/record/thread.h"
 
-__thread struct spy_tls spy_tls __attribute__((tls_model(SPY_TLS_MODEL), aligned(64))) = {
-        .generation = SPY_NO_GENERATION};
+__thread struct spy_tls spy_tls
+        __attribute__((tls_model(SPY_TLS_MODEL), aligned(64))) = {.generation = SPY_NO_GENERATION};
 static struct tf_record no_record = {.flags = TF_NO_ARGS};
 struct spy_span spy_nobody = {.rec = &no_record,
                               .mark = SPAN_MARK,
                               .call = SPY_CALLS,
-                              .class = SPY_CLASS_OTHER,
+                              .cls = SPY_CLASS_OTHER,
                               .mode = SPAN_PASSIVE};
 union spy_gate_page spy_gate_page __attribute__((aligned(4096)));
 
@@ -92,7 +92,7 @@ void spy_enter_timed(struct spy_span *s)
 {
 	struct spy_tls *t = &spy_tls;
 
-	if (t->timing_nested || t->outer->class == s->class || !is_root_recorded(t->outer) ||
+	if (t->timing_nested || t->outer->cls == s->cls || !is_root_recorded(t->outer) ||
 	    spy_gate_page.gate.live != t->generation)
 		return;
 	t->timing_nested = true;
@@ -178,7 +178,7 @@ void spy_enter_inside(struct spy_span *s)
 		t->outer = s;
 		spy_enter_outermost(s);
 	} else if (t->outer->mode == SPAN_OURS ||
-	           (s->call < SPY_DRIVER_CALLS && spy_is_nested(t, s, s->class))) {
+	           (s->call < SPY_DRIVER_CALLS && spy_is_nested(t, s, s->cls))) {
 		t->outer->real = 0;
 		s->mode = SPAN_NESTED;
 	} else {
@@ -269,7 +269,7 @@ static void count_rest(struct tf_thread *th, struct spy_span *s, int result, uin
                        uint64_t end)
 {
 	if (result == 0)
-		spy_count_kind(th, s->class);
+		spy_count_kind(th, s->cls);
 	count_failure(th, s, end, result);
 	if ((s->unusual & SPAN_FIRST_LAUNCH) && s->kernel)
 		__atomic_store_n(&s->kernel->first_ticks, ticks, __ATOMIC_RELAXED);
@@ -298,7 +298,7 @@ void spy_record_rest(struct spy_span *s, int result, uint64_t end)
 
 void spy_record(struct spy_span *s, int result)
 {
-	spy_record_at(s, s->call, s->class, result, spy_clock());
+	spy_record_at(s, s->call, s->cls, result, spy_clock());
 }
 
 /* The root's record, where it is under way in the ring, moves on by a slot. */
@@ -359,8 +359,8 @@ static void leave_timed(struct spy_span *s, int result)
 	t->timing_nested = false;
 	if (!is_root_recorded(t->outer))
 		return;
-	spy_count((uint64_t *)&t->thread->self_adjust[s->class], ticks);
-	spy_count((uint64_t *)&t->thread->self_adjust[t->outer->class], -ticks);
+	spy_count((uint64_t *)&t->thread->self_adjust[s->cls], ticks);
+	spy_count((uint64_t *)&t->thread->self_adjust[t->outer->cls], -ticks);
 	s->rec->end = end;
 	s->rec->result = (int16_t)result;
 	span_push_aside(&t->nested);
@@ -377,10 +377,10 @@ static void leave_inside(struct spy_span *s, int result)
 	if (spy_recording(s)) {
 		struct tf_thread *th = t->thread;
 		bool recorded = is_root_recorded(root);
-		spy_count_call(th, s, s->call, s->class, ticks, end);
+		spy_count_call(th, s, s->call, s->cls, ticks, end);
 		count_rest(th, s, result, ticks, end);
 		if (spy_recording(o))
-			spy_count((uint64_t *)&th->self_adjust[o->class], -ticks);
+			spy_count((uint64_t *)&th->self_adjust[o->cls], -ticks);
 		s->own.end = end;
 		s->own.result = (int16_t)result;
 		s->own.thread = t->index;
@@ -401,7 +401,7 @@ static void leave_passive(struct spy_span *s, int result)
 	uint64_t end = spy_clock();
 
 	if (catch_up(s, true))
-		spy_record_at(s, s->call, s->class, result, end);
+		spy_record_at(s, s->call, s->cls, result, end);
 	else if (!(s->unusual & SPAN_SETTLED) && spy_starting())
 		spy_lose_call(); /* it takes too long */
 	spy_in_order();
@@ -459,7 +459,7 @@ void spy_do_own(void (*f)(void *argument), void *argument)
 	struct spy_span here = {.mode = SPAN_OURS,
 	                        .mark = SPAN_MARK,
 	                        .call = SPY_CALLS,
-	                        .class = SPY_CLASS_OTHER,
+	                        .cls = SPY_CLASS_OTHER,
 	                        .rec = &t->spare,
 	                        .real = 1,
 	                        .below = t->outer};

@@ -30,16 +30,16 @@ enum spy_span_mode {
 	/* recorded, all that follow */
 	SPAN_RECORDED, /* outermost */
 	SPAN_SLOWLY,   /* the same where the clock is not the CPU's counter */
-	SPAN_INSIDE,   /* a call of the program's own, made inside another: by a signal's handler or a
-	                  callback */
+	SPAN_INSIDE, /* a call of the program's own, made inside another: by a signal's handler or a
+	                callback */
 };
 
 enum spy_span_unusual {
 	SPAN_FIRST_LAUNCH = 1, /* this thread's first launch of a kernel */
 	SPAN_STARTED_HERE = 2, /* cuInit first succeeded inside this span */
 	SPAN_NO_ROOM = 4,      /* the ring is full: its record is lost */
-	SPAN_SETTLED = 8,      /* passive, and stays so: out of range, refused, of a parent process */
-	SPAN_STEADY = 16,      /* inside: all it lies in are in their real calls */
+	SPAN_SETTLED = 8, /* passive, and stays so: out of range, refused, of a parent process */
+	SPAN_STEADY = 16, /* inside: all it lies in are in their real calls */
 };
 
 struct spy_span {
@@ -51,7 +51,7 @@ struct spy_span {
 	uint16_t call;
 	uint16_t flags; /* of the record: TF_PTDS */
 	uint8_t mode;   /* enum spy_span_mode */
-	uint8_t class;
+	uint8_t cls;
 	uint8_t unusual; /* enum spy_span_unusual */
 	uint8_t given;   /* the driver's call that it is made of has come */
 	uint8_t gpu;     /* events of ours stand around it; set by gpu_wanted() */
@@ -70,9 +70,9 @@ struct spy_span {
  * drain does not see before `head` covers it; where the ring is full, or nothing is recorded, in
  * `spare`.
  *
- * A signal's handler may call CUDA wherever it interrupts us. One store to `outer` begins a span, one
- * ends it: in between the handler finds that it is inside. And only while its `real` is set, which is
- * when none of our own code is under way on the thread, it may touch the ring.
+ * A signal's handler may call CUDA wherever it interrupts us. One store to `outer` begins a span,
+ * one ends it: in between the handler finds that it is inside. And only while its `real` is set,
+ * which is when none of our own code is under way on the thread, it may touch the ring.
  */
 #define SPY_KNOWN 8 /* functions launched last that a thread finds without the registry */
 struct spy_known {
@@ -88,10 +88,12 @@ struct spy_tls {
 	uint64_t head;
 	uint64_t limit; /* of `head`, at which the ring's tail is looked at: ring_room() */
 	struct tf_ring *ring;
-	struct spy_span *outer; /* the innermost call of the program's that is under way; NULL = none */
-	uint32_t generation; /* of the process in which `thread` is valid; SPY_NO_GENERATION: none */
-	uint16_t index;      /* in table `threads` */
-	bool in_lookup;      /* inside our dlsym hook */
+	struct spy_span
+	        *outer; /* the innermost call of the program's that is under way; NULL = none */
+	uint32_t
+	        generation; /* of the process in which `thread` is valid; SPY_NO_GENERATION: none */
+	uint16_t index;     /* in table `threads` */
+	bool in_lookup;     /* inside our dlsym hook */
 	bool timing_nested;
 	/* The slot to go on with after the thread's destructor ran, in this generation. */
 	struct tf_thread *last_thread;
@@ -124,12 +126,14 @@ enum spy_gpu {
  * the child has opened them again.
  */
 struct spy_gate {
-	uint32_t open;    /* the generation: recorded calls take the fast path; only where the clock is
-	                     the CPU's counter */
-	uint32_t counter; /* the generation: the clock is the CPU's counter, and the recording open */
-	uint32_t live;    /* the generation: there is a recording, and it is open */
-	uint32_t mine;    /* the generation, once this process has looked about; 0 in a child that has not
+	uint32_t open; /* the generation: recorded calls take the fast path; only where the clock is
+	                  the CPU's counter */
+	uint32_t counter; /* the generation: the clock is the CPU's counter, and the recording open
 	                   */
+	uint32_t live;    /* the generation: there is a recording, and it is open */
+	uint32_t mine; /* the generation, once this process has looked about; 0 in a child that has
+	                * not
+	                */
 	/* beside them what the hot path reads as well, for the sake of one cache line */
 	uint32_t captures; /* captures under way in the process, at least; 0 = certainly none */
 	uint32_t gpu;      /* enum spy_gpu: what is done about GPU time at each launch */
@@ -167,16 +171,16 @@ bool spy_own_inside_call(void);
 /* In a forked child, by the thread that it began with: what was under way belongs to the parent. */
 void spans_after_fork(void);
 
-static inline bool spy_class_timed_when_nested(unsigned class)
+static inline bool spy_class_timed_when_nested(unsigned cls)
 {
-	return class == SPY_CLASS_MODULE || class == SPY_CLASS_ALLOC || class == SPY_CLASS_SYNC ||
-	       class == SPY_CLASS_CONTEXT;
+	return cls == SPY_CLASS_MODULE || cls == SPY_CLASS_ALLOC || cls == SPY_CLASS_SYNC ||
+	       cls == SPY_CLASS_CONTEXT;
 }
 
 /*
  * A counter of this thread's own. Relaxed, whole: nobody else writes it, a reporter may read it any
- * time. On x86-64 in one instruction, so that a signal's handler that counts loses nothing; elsewhere
- * it may lose what is counted in between.
+ * time. On x86-64 in one instruction, so that a signal's handler that counts loses nothing;
+ * elsewhere it may lose what is counted in between.
  */
 static inline void spy_count(uint64_t *counter, uint64_t by)
 {
@@ -216,23 +220,23 @@ static inline __attribute__((always_inline)) void spy_record_begin(struct tf_rec
 }
 
 /*
- * Whether a call of the driver is part of the runtime's call that is under way, and not one that the
- * program makes inside it (a signal's handler, a callback, or after a longjmp out of it): it comes
- * out of the runtime's real function, and a launch or a wait of the runtime is made of one alone.
+ * Whether a call of the driver is part of the runtime's call that is under way, and not one that
+ * the program makes inside it (a signal's handler, a callback, or after a longjmp out of it): it
+ * comes out of the runtime's real function, and a launch or a wait of the runtime is made of one
+ * alone.
  */
-static inline bool spy_is_nested(const struct spy_tls *t, const struct spy_span *s, unsigned class)
+static inline bool spy_is_nested(const struct spy_tls *t, const struct spy_span *s, unsigned cls)
 {
 	struct spy_span *o = t->outer;
 
 	if (!o->real || o->call < SPY_DRIVER_CALLS || (uintptr_t)s >= (uintptr_t)o ||
 	    o->mark != SPAN_MARK)
 		return false;
-	if (class != SPY_CLASS_LAUNCH && class != SPY_CLASS_GRAPH_LAUNCH &&
-	    class != SPY_CLASS_SYNC)
+	if (cls != SPY_CLASS_LAUNCH && cls != SPY_CLASS_GRAPH_LAUNCH && cls != SPY_CLASS_SYNC)
 		return true;
-	if (o->class != class)
-		return class == SPY_CLASS_SYNC && o->class != SPY_CLASS_LAUNCH &&
-		       o->class != SPY_CLASS_GRAPH_LAUNCH;
+	if (o->cls != cls)
+		return cls == SPY_CLASS_SYNC && o->cls != SPY_CLASS_LAUNCH &&
+		       o->cls != SPY_CLASS_GRAPH_LAUNCH;
 	if (o->given)
 		return false;
 	o->given = 1;
@@ -240,7 +244,7 @@ static inline bool spy_is_nested(const struct spy_tls *t, const struct spy_span 
 }
 
 static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, unsigned call,
-                                                            unsigned class, unsigned flags)
+                                                            unsigned cls, unsigned flags)
 {
 	struct spy_tls *t = &spy_tls;
 
@@ -248,14 +252,14 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 	s->call = (uint16_t)call;
 	s->flags = (uint16_t)(flags & ~SPY_FILLS);
 	s->mode = SPAN_BEGINS;
-	s->class = (uint8_t) class;
+	s->cls = (uint8_t)cls;
 	s->unusual = 0;
 	s->given = 0;
 	s->gpu = 0;
 	s->real = 0;
-	if (class == SPY_CLASS_LAUNCH)
+	if (cls == SPY_CLASS_LAUNCH)
 		s->kernel = NULL;
-	else if (class == SPY_CLASS_COPY)
+	else if (cls == SPY_CLASS_COPY)
 		s->copy = NULL;
 	spy_in_order();
 	if (likely(!t->outer)) {
@@ -277,10 +281,10 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 		} else {
 			spy_enter_outermost(s);
 		}
-	} else if (likely(call < SPY_DRIVER_CALLS && spy_is_nested(t, s, class))) {
+	} else if (likely(call < SPY_DRIVER_CALLS && spy_is_nested(t, s, cls))) {
 		t->outer->real = 0;
 		s->mode = SPAN_NESTED;
-		if (spy_class_timed_when_nested(class))
+		if (spy_class_timed_when_nested(cls))
 			spy_enter_timed(s);
 	} else {
 		spy_enter_inside(s);
@@ -316,20 +320,20 @@ static inline void spy_real_ended(void)
 
 /* Classes of the calls that programs make by the thousand: their wrappers have the whole path in
  * line. */
-static inline bool spy_class_hot(unsigned class)
+static inline bool spy_class_hot(unsigned cls)
 {
-	return class == SPY_CLASS_LAUNCH || class == SPY_CLASS_GRAPH_LAUNCH ||
-	       class == SPY_CLASS_COPY || class == SPY_CLASS_SYNC;
+	return cls == SPY_CLASS_LAUNCH || cls == SPY_CLASS_GRAPH_LAUNCH || cls == SPY_CLASS_COPY ||
+	       cls == SPY_CLASS_SYNC;
 }
 
 static inline __attribute__((always_inline)) void spy_leave(struct spy_span *s, unsigned call,
-                                                            unsigned class, int result)
+                                                            unsigned cls, int result)
 {
 	struct spy_tls *t = &spy_tls;
 
 	if (likely(s->mode == SPAN_RECORDED && t->outer == s)) {
-		if (spy_class_hot(class))
-			spy_record_at(s, call, class, result, spy_counter());
+		if (spy_class_hot(cls))
+			spy_record_at(s, call, cls, result, spy_counter());
 		else
 			spy_record(s, result);
 		spy_in_order();
@@ -341,8 +345,9 @@ static inline __attribute__((always_inline)) void spy_leave(struct spy_span *s, 
 	}
 }
 
-/* The span that a note writes its arguments to: the innermost call of the program's under way on this
- * thread. Where it was taken for dead (spy_enter_inside()) one of which nothing is recorded. */
+/* The span that a note writes its arguments to: the innermost call of the program's under way on
+ * this thread. Where it was taken for dead (spy_enter_inside()) one of which nothing is recorded.
+ */
 extern struct spy_span spy_nobody;
 static inline struct spy_span *spy_outer(void)
 {

@@ -52,44 +52,44 @@ static inline void spy_add_time(uint64_t *sum, uint64_t *max, uint64_t ticks)
 }
 
 /* One more call that succeeded, where ranges (shim/nvtx/nvtx.h) ask how many there were. */
-static inline __attribute__((always_inline)) void spy_count_kind(struct tf_thread *th,
-                                                                 unsigned class)
+static inline __attribute__((always_inline)) void spy_count_kind(struct tf_thread *th, unsigned cls)
 {
-	if (class == SPY_CLASS_SYNC)
+	if (cls == SPY_CLASS_SYNC)
 		spy_count(&th->syncs, 1);
-	else if (class == SPY_CLASS_ALLOC)
+	else if (cls == SPY_CLASS_ALLOC)
 		spy_count(&th->allocs, 1);
 }
 
 /* A call that returned at `end`, after so many ticks. */
-static inline __attribute__((always_inline)) void
-spy_count_call(struct tf_thread *th, const struct spy_span *s, unsigned call, unsigned class,
-               uint64_t ticks, uint64_t end)
+static inline __attribute__((always_inline)) void spy_count_call(struct tf_thread *th,
+                                                                 const struct spy_span *s,
+                                                                 unsigned call, unsigned cls,
+                                                                 uint64_t ticks, uint64_t end)
 {
 	struct tf_call_stat *stat = &th->calls[call];
 
 	__atomic_store_n(&th->last_return, end, __ATOMIC_RELAXED);
 	spy_count(&stat->calls, 1);
 	spy_add_time(&stat->sum_ticks, &stat->max_ticks, ticks);
-	if (class == SPY_CLASS_LAUNCH && s->kernel)
+	if (cls == SPY_CLASS_LAUNCH && s->kernel)
 		spy_add_time(&s->kernel->sum_ticks, &s->kernel->max_ticks, ticks);
-	else if (class == SPY_CLASS_COPY && s->copy)
+	else if (cls == SPY_CLASS_COPY && s->copy)
 		spy_add_time(&s->copy->sum_ticks, &s->copy->max_ticks, ticks);
 }
 
 static inline __attribute__((always_inline)) void
-spy_record_at(struct spy_span *s, unsigned call, unsigned class, int result, uint64_t end)
+spy_record_at(struct spy_span *s, unsigned call, unsigned cls, int result, uint64_t end)
 {
 	struct spy_tls *t = &spy_tls;
 	struct tf_thread *th = t->thread;
 	struct tf_record *r = s->rec;
 
-	spy_count_call(th, s, call, class, end - r->start, end);
+	spy_count_call(th, s, call, cls, end - r->start, end);
 	if (unlikely(result | s->unusual)) {
 		spy_record_rest(s, result, end);
 		return;
 	}
-	spy_count_kind(th, class);
+	spy_count_kind(th, cls);
 	r->end = end;
 	ring_publish(t, r);
 	/* Release: whoever finds no call in flight finds all that was counted of the last one. */

@@ -66,13 +66,13 @@ static void follow_thread(struct sampler *m, uint64_t now)
 }
 
 /* By the thread's budget, or out of the allowance: then what a sample took last is set aside. */
-static bool affordable(struct sampler *m, const struct sampler_class *class, uint64_t now)
+static bool affordable(struct sampler *m, const struct sampler_class *cls, uint64_t now)
 {
 	m->aside_ns = 0;
 	if (rate_affords(&m->rate, now, spy_options.budget_percent))
 		return true;
 	uint64_t cost = m->rate.cost ? clock_ns_of(m->rate.cost) : GUESS_NS,
-	         most = class_is_new(class) ? ALLOWANCE_NS : ALLOWANCE_NS / 4;
+	         most = class_is_new(cls) ? ALLOWANCE_NS : ALLOWANCE_NS / 4;
 	/* Relaxed: a sum that orders nothing. */
 	if (__atomic_fetch_add(&shared.beyond_ns, cost, __ATOMIC_RELAXED) + cost > most) {
 		__atomic_fetch_sub(&shared.beyond_ns, cost, __ATOMIC_RELAXED);
@@ -97,7 +97,7 @@ static bool eligible(struct sampler *m, const struct spy_span *s)
 {
 	struct spy_span *o = spy_outer();
 
-	return spy_is_outermost(o) && spy_recording(o) && o->class == s->class &&
+	return spy_is_outermost(o) && spy_recording(o) && o->cls == s->cls &&
 	       !(o->unusual & SPAN_NO_ROOM) && place_usable(m);
 }
 
@@ -124,11 +124,11 @@ static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bo
 	CUresult idle = sampler_cu.stream_query[ptds](stream);
 	if (idle != CUDA_ERROR_NOT_READY && !sampler_accepted(c, idle))
 		return false;
-	bool stall = idle == CUDA_SUCCESS || (may_stall && m->class->drained);
+	bool stall = idle == CUDA_SUCCESS || (may_stall && m->cls->drained);
 	if (stall && !may_stall)
 		return false;
 	/* As long as the class's own, lest a calibration held only where the host was quick. */
-	m->stall_us = stall ? class_stall_us(m->class) : 0;
+	m->stall_us = stall ? class_stall_us(m->cls) : 0;
 	if (!random_below(&m->random, CALIBRATE_ONE)) {
 		enum tf_work_kind kind = random_below(&m->random, 8) ? TF_WORK_NULL : TF_WORK_EMPTY;
 		sampler_calibrate(c, stream, ptds, kind, m->stall_us);
@@ -149,7 +149,7 @@ static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bo
 /* Without a pair, nothing is kept of the try but its cost. */
 static void try_sample(struct sampler *m, struct spy_span *s, CUstream stream, const void *what)
 {
-	bool kernel = s->class == SPY_CLASS_LAUNCH;
+	bool kernel = s->cls == SPY_CLASS_LAUNCH;
 	CUstreamCaptureMode mode;
 	CUresult rc;
 
@@ -169,28 +169,28 @@ static void try_sample(struct sampler *m, struct spy_span *s, CUstream stream, c
 	section_leave(&mode);
 }
 
-static void consider(struct sampler *m, struct sampler_class *class, struct spy_span *s,
+static void consider(struct sampler *m, struct sampler_class *cls, struct spy_span *s,
                      CUstream stream, const void *what)
 {
 	uint16_t seen = place_seen(m);
 	uint64_t now = spy_clock();
 
-	class_put_off(class, &m->rate, &m->random);
+	class_put_off(cls, &m->rate, &m->random);
 	if (!eligible(m, s))
 		return;
 	follow_thread(m, now);
-	if (class->seen != seen) { /* first met here: not sampled now */
-		class->seen = seen;
-		class->until = 1 + random_below(&m->random, 3);
+	if (cls->seen != seen) { /* first met here: not sampled now */
+		cls->seen = seen;
+		cls->until = 1 + random_below(&m->random, 3);
 		return;
 	}
 	if (m->span) /* a call that never returned */
 		abandon(m);
-	if (!affordable(m, class, now)) {
-		class_refused(class, &m->rate, &m->random);
+	if (!affordable(m, cls, now)) {
+		class_refused(cls, &m->rate, &m->random);
 		return;
 	}
-	m->class = class;
+	m->cls = cls;
 	try_sample(m, s, stream, what);
 }
 
@@ -250,7 +250,7 @@ static bool is_staged(const struct spy_span *s, const struct tf_record *r)
 {
 	struct tf_work key;
 
-	if (s->class != SPY_CLASS_COPY || r->copy.memory != SPY_MEM_PAGEABLE)
+	if (s->cls != SPY_CLASS_COPY || r->copy.memory != SPY_MEM_PAGEABLE)
 		return false;
 	work_key(&key, TF_WORK_COPY, r);
 	return estimate_path(&key) == ESTIMATE_ENGINE;
@@ -267,15 +267,15 @@ static bool close_pair(struct sampler *m, struct spy_span *s, CUstream stream)
 		return false;
 	bool queued = sampler_put_event(c, m->pair->b, stream, !!(s->flags & TF_PTDS));
 	bool holds = queued && sampler_pair_holds(c, m->pair);
-	if (holds && m->function && !m->class->samples)
+	if (holds && m->function && !m->cls->samples)
 		kernel_facts(c, m->function, o->rec);
 	if (queued && !holds && sampler_context_on(c) && section_clear()) {
 		if (is_staged(s, o->rec))
-			class_waited(m->class, &m->rate, &m->random);
+			class_waited(m->cls, &m->rate, &m->random);
 		else if (m->stall_us)
-			class_late(m->class, &m->rate, &m->random);
+			class_late(m->cls, &m->rate, &m->random);
 		else
-			class_drained(m->class);
+			class_drained(m->cls);
 	}
 	section_leave(&mode);
 	return holds;
@@ -287,12 +287,12 @@ static void keep_sample(struct sampler *m, const struct spy_span *s, const struc
 
 	*r = *work;
 	r->call = TF_CALL_SAMPLE;
-	r->thread = (uint16_t)work_kind(s->class);
+	r->thread = (uint16_t)work_kind(s->cls);
 	r->result = m->stall_us ? TF_PAIR_IDLE : TF_PAIR_BUSY;
 	r->end = 0;
 	spy_count(&spy_tls.thread->samples, 1);
 	sampler_pair_commit(m->where, m->pair);
-	class_sampled(m->class, &m->rate, &m->random);
+	class_sampled(m->cls, &m->rate, &m->random);
 }
 
 /* The work has been given to the stream, or refused; the pair is used up or back in the pool. */

@@ -75,8 +75,8 @@ static inline uint64_t gpu_key_graph(const void *exec)
 
 	if (!registry_get(HANDLE_GRAPH_EXEC, (uintptr_t)exec, &value))
 		return 0;
-	uint32_t class = work_graph(registry_graph_number(value), registry_graph_content(value));
-	return class != UINT32_MAX ? (class * 0x9e3779b97f4a7c15u) | 1 : 0;
+	uint32_t cls = work_graph(registry_graph_number(value), registry_graph_content(value));
+	return cls != UINT32_MAX ? (cls * 0x9e3779b97f4a7c15u) | 1 : 0;
 }
 
 /* A copy or set of so many bytes, by this call; sizes of one octave are one class here. */

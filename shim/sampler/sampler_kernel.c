@@ -97,7 +97,7 @@ bool kernel_meet(const struct spy_span *s, uint64_t key, const void *what)
 	if (!m)
 		return false;
 	m->met = NULL; /* else of a call that never returned */
-	if (!key || !what || s->class != SPY_CLASS_LAUNCH || m->asked == ASKED_MOST ||
+	if (!key || !what || s->cls != SPY_CLASS_LAUNCH || m->asked == ASKED_MOST ||
 	    class_find(m->classes, key))
 		return false;
 	class_place(m->classes, key, &m->random);
@@ -116,7 +116,7 @@ void kernel_met(const struct spy_span *s, CUresult rc)
 		return;
 	m->met = NULL;
 	/* Inside another kind of call the record is of no launch. */
-	if (rc != CUDA_SUCCESS || !spy_recording(o) || o->class != s->class ||
+	if (rc != CUDA_SUCCESS || !spy_recording(o) || o->cls != s->cls ||
 	    (o->rec->flags & (TF_NO_ARGS | TF_CAPTURED)))
 		return;
 	/* In the call's time: its start, which CUPTI knows it by, must not move. */

@@ -16,9 +16,9 @@ bool kernel_communicates(const void *function);
 void kernel_facts(const struct sampler_context *c, const void *function, const struct tf_record *r);
 
 /*
- * The same in cupti mode, as CUPTI tells no occupancy. Before a launch: whether the thread meets the
- * class of this key for the first time (`what`: its function, NULL = not to be asked about). After
- * such a one: asks, unless a capture is under way.
+ * The same in cupti mode, as CUPTI tells no occupancy. Before a launch: whether the thread meets
+ * the class of this key for the first time (`what`: its function, NULL = not to be asked about).
+ * After such a one: asks, unless a capture is under way.
  */
 bool kernel_meet(const struct spy_span *s, uint64_t key, const void *what);
 void kernel_met(const struct spy_span *s, CUresult rc);

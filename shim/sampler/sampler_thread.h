@@ -23,7 +23,7 @@ struct sampler {
 	struct sampler_context *where;
 	uint32_t where_number; /* of `where`: else it is gone, and the pair with it */
 	struct sampler_pair *pair;
-	struct sampler_class *class;
+	struct sampler_class *cls;
 	const void *function; /* to be asked about; NULL = not */
 	uint64_t ticks;       /* that it took so far */
 	uint64_t aside_ns;    /* of the allowance, for it; 0 = it is within the budget */

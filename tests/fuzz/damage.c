@@ -60,7 +60,7 @@ static bool take(struct figures *f, const void *data, size_t bytes, bool *damage
 }
 
 static enum judge_outcome judge(const struct subject *s, size_t rule, struct figures *f,
-                          bool allow_killed)
+                                bool allow_killed)
 {
 	const struct run_set before = {(struct figures *)&s->before, 1}, after = {f, 1};
 	const struct judge by = {.before = &before, .after = &after, .allow_killed = allow_killed};
@@ -246,8 +246,8 @@ static bool passes_killed(const struct subject *s, struct figures *f)
 	return false;
 }
 
-static void try_one(struct subject *s, enum damage_kind kind, uint64_t *seed, struct finding_tally *t,
-                    const char *folder)
+static void try_one(struct subject *s, enum damage_kind kind, uint64_t *seed,
+                    struct finding_tally *t, const char *folder)
 {
 	uint8_t *data = malloc(s->bytes);
 	size_t bytes = s->bytes;

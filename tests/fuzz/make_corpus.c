@@ -171,7 +171,7 @@ static void recent(struct made *m)
 {
 	static const struct {
 		const char *name;
-		enum spy_class class;
+		enum spy_class cls;
 	} calls[] = {
 	        {"cuLaunchKernel", SPY_CLASS_LAUNCH},      {"cuMemcpyAsync", SPY_CLASS_COPY},
 	        {"cuStreamSynchronize", SPY_CLASS_SYNC},   {"cuMemFree_v2", SPY_CLASS_ALLOC},
@@ -184,7 +184,7 @@ static void recent(struct made *m)
 	uint32_t first = made_header(m)->calls.count;
 	m->calls_most = first + count;
 	for (uint16_t i = 0; i < count; i++)
-		made_call(m, calls[i].name, calls[i].class, SPY_LEVEL_DRIVER);
+		made_call(m, calls[i].name, calls[i].cls, SPY_LEVEL_DRIVER);
 	struct tf_thread *t = made_thread(m, 9, "busy", 256);
 	for (uint16_t i = 0; i < 200; i++) {
 		struct tf_record r = {.start = 2001000 + i * 100000ull,

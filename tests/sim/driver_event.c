@@ -163,7 +163,8 @@ CUresult do_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent 
 		rc = event_time(hEnd, &b, &end, &host_b);
 	if (rc != CUDA_SUCCESS)
 		return rc;
-	if (start > sim_tl_now() || end > sim_tl_now() || !hostfn_done(host_a > host_b ? host_a : host_b))
+	if (start > sim_tl_now() || end > sim_tl_now() ||
+	    !hostfn_done(host_a > host_b ? host_a : host_b))
 		return CUDA_ERROR_NOT_READY;
 	*pMilliseconds = (float)((double)(int64_t)(end - start) / 1e6);
 	return CUDA_SUCCESS;

@@ -251,8 +251,8 @@ static uint64_t gap_before(const struct sim_stream *s, const struct sim_work *w)
 
 	if (s->engine == w->engine)
 		return gap;
-	return gap + (s->engine == TL_COMPUTE ? sim_config.to_engine_ns
-	                                      : sim_config.from_engine_ns);
+	return gap +
+	       (s->engine == TL_COMPUTE ? sim_config.to_engine_ns : sim_config.from_engine_ns);
 }
 
 void stream_submit(struct sim_stream *s, struct sim_work *w)

@@ -116,7 +116,7 @@ static void add_busy(struct sim_tl_device *d, uint64_t start_ns, uint64_t end_ns
 }
 
 uint64_t sim_tl_place(struct sim_tl_device *d, enum sim_tl_engine engine, enum sim_tl_kind kind,
-                  uint64_t earliest_ns, uint64_t gpu_ns)
+                      uint64_t earliest_ns, uint64_t gpu_ns)
 {
 	struct truth_device *truth = d->truth;
 	uint64_t start = earliest_ns;

@@ -37,4 +37,4 @@ void sim_tl_device_init(struct sim_tl_device *d, struct truth_device *truth);
 /* Gives work of `gpu_ns` a place not before `earliest_ns` and returns its start.  Copies of one
  * direction wait for each other on their engine; kernels never wait here. */
 uint64_t sim_tl_place(struct sim_tl_device *d, enum sim_tl_engine engine, enum sim_tl_kind kind,
-                  uint64_t earliest_ns, uint64_t gpu_ns);
+                      uint64_t earliest_ns, uint64_t gpu_ns);

@@ -42,21 +42,21 @@ static inline void run_start(struct run *r)
 	}
 	for (int i = 0; i < SPY_CLASS_COUNT; i++) {
 		snprintf(r->calls[i].name, sizeof(r->calls[i].name), "call%d", i);
-		r->calls[i].class = (uint8_t)i;
+		r->calls[i].cls = (uint8_t)i;
 	}
 	snprintf(r->calls[SPY_CLASS_QUERY].name, 20, "cudaStreamQuery");
 	*h = (struct call_log){.streams = r->streams,
-	                      .stream_count = MADE_STREAMS,
-	                      .threads = r->threads,
-	                      .thread_count = 4,
-	                      .calls = r->calls,
-	                      .call_count = SPY_CLASS_COUNT,
-	                      .events = 4,
-	                      .window = 1000 * MS,
-	                      .until = 1000 * MS,
-	                      .coverage = 1,
-	                      .whole = true,
-	                      .cpu_wait = NAN};
+	                       .stream_count = MADE_STREAMS,
+	                       .threads = r->threads,
+	                       .thread_count = 4,
+	                       .calls = r->calls,
+	                       .call_count = SPY_CLASS_COUNT,
+	                       .events = 4,
+	                       .window = 1000 * MS,
+	                       .until = 1000 * MS,
+	                       .coverage = 1,
+	                       .whole = true,
+	                       .cpu_wait = NAN};
 	r->process.window = 1000 * MS;
 	r->process.launches = 1;
 	r->m.processes = &r->process;
@@ -76,7 +76,8 @@ static inline void run_idle(struct run *r, enum tf_idle cause, double ms)
 }
 
 /* A call of thread 0 at that time, for that time; what it is of and gives is the caller's. */
-static inline struct call_event *run_call(struct run *r, enum spy_class class, double at_us, double us)
+static inline struct call_event *run_call(struct run *r, enum spy_class cls, double at_us,
+                                          double us)
 {
 	struct call_log *h = &r->process.call_log;
 
@@ -86,21 +87,22 @@ static inline struct call_event *run_call(struct run *r, enum spy_class class, d
 	}
 	struct call_event *a = &h->call_events[h->count++];
 	*a = (struct call_event){.start = at_us * US,
-	                  .end = (at_us + us) * US,
-	                  .gpu = NAN,
-	                  .gpu_start = NAN,
-	                  .call = class,
-	                  .stream = CALL_LOG_NONE,
-	                  .work = CALL_LOG_NONE,
-	                  .event = CALL_LOG_NONE,
-	                  .graph = CALL_LOG_NONE,
-	                  .items = 1,
-	                  .class = (uint8_t) class};
+	                         .end = (at_us + us) * US,
+	                         .gpu = NAN,
+	                         .gpu_start = NAN,
+	                         .call = cls,
+	                         .stream = CALL_LOG_NONE,
+	                         .work = CALL_LOG_NONE,
+	                         .event = CALL_LOG_NONE,
+	                         .graph = CALL_LOG_NONE,
+	                         .items = 1,
+	                         .cls = (uint8_t)cls};
 	return a;
 }
 
 /* A launch of 3 us of a kernel that runs for so long. */
-static inline struct call_event *run_launch(struct run *r, uint32_t stream, double at_us, double gpu_us)
+static inline struct call_event *run_launch(struct run *r, uint32_t stream, double at_us,
+                                            double gpu_us)
 {
 	struct call_event *a = run_call(r, SPY_CLASS_LAUNCH, at_us, 3);
 
@@ -120,7 +122,8 @@ static inline struct call_event *run_sync(struct run *r, uint32_t stream, double
 	return a;
 }
 
-static inline struct call_event *run_copy_back(struct run *r, uint32_t stream, double at_us, double us)
+static inline struct call_event *run_copy_back(struct run *r, uint32_t stream, double at_us,
+                                               double us)
 {
 	struct call_event *a = run_call(r, SPY_CLASS_COPY, at_us, us);
 

@@ -62,7 +62,7 @@ void made_calls(struct made *m, struct tf_thread *t, uint16_t call, uint64_t cal
 
 	t->calls[call] = (struct tf_call_stat){
 	        .calls = calls, .sum_ticks = ticks, .max_ticks = calls ? ticks / calls : 0};
-	t->items[c->class] += calls;
+	t->items[c->cls] += calls;
 }
 
 void made_launches(struct made *m, struct tf_thread *t, uint32_t kernel, uint64_t launches,

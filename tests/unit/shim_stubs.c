@@ -20,8 +20,8 @@ uint64_t spy_load_tick;
 
 /* Where the module under test has its own, that is taken. */
 union spy_gate_page spy_gate_page __attribute__((weak, aligned(4096)));
-__thread struct spy_tls spy_tls __attribute__((weak, tls_model(SPY_TLS_MODEL))) = {
-	.generation = SPY_NO_GENERATION };
+__thread struct spy_tls spy_tls
+        __attribute__((weak, tls_model(SPY_TLS_MODEL))) = {.generation = SPY_NO_GENERATION};
 struct spy_options spy_options __attribute__((weak));
 
 uint64_t stub_room, stub_anomalies[SPY_ANOMALY_COUNT];
@@ -50,13 +50,15 @@ void stub_start(uint64_t bytes)
 {
 	uint64_t header = (sizeof(struct tf_header) + 63) / 64 * 64;
 
-	spy_map = (struct tf_map){ .base = calloc(1, bytes + header), .size = bytes + header, .alloc = stub_alloc };
+	spy_map = (struct tf_map){
+	        .base = calloc(1, bytes + header), .size = bytes + header, .alloc = stub_alloc};
 	assert_non_null(spy_map.base);
 	stub_room = bytes;
 	struct tf_header *h = tf_header(&spy_map);
 	h->alloc_end = header;
-	h->kernels = (struct tf_table){ .entry_bytes = sizeof(struct tf_kernel), .page_entries = 512,
-					.max = TF_KERNELS_MAX };
+	h->kernels = (struct tf_table){.entry_bytes = sizeof(struct tf_kernel),
+	                               .page_entries = 512,
+	                               .max = TF_KERNELS_MAX};
 	memset(stub_anomalies, 0, sizeof(stub_anomalies));
 	stub_said[0] = 0;
 	stub_lines = 0;
@@ -65,7 +67,7 @@ void stub_start(uint64_t bytes)
 void stub_end(void)
 {
 	free(spy_map.base);
-	spy_map = (struct tf_map){ 0 };
+	spy_map = (struct tf_map){0};
 }
 
 void spy_lock(void)

@@ -1,4 +1,5 @@
-/* The buffers that CUPTI writes into: bounded, zeroed, in order, and refused only where that may be. */
+/* The buffers that CUPTI writes into: bounded, zeroed, in order, and refused only where that may
+ * be. */
 #include "shim/cupti/cupti_buffers.h"
 
 #include <string.h>

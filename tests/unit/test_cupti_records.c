@@ -14,7 +14,6 @@
 
 static size_t record_bytes = RECORD_BYTES;
 
-
 /* As thread.c makes them. */
 uint64_t thread_make_ring(uint64_t records)
 {
@@ -303,9 +302,12 @@ static void test_no_room_for_the_ring(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_times_are_ticks),           cmocka_unit_test(test_causes),
-	        cmocka_unit_test(test_invalid_ones_are_counted),  cmocka_unit_test(test_names),
-	        cmocka_unit_test(test_a_full_ring_loses_nothing), cmocka_unit_test(test_range),
+	        cmocka_unit_test(test_times_are_ticks),
+	        cmocka_unit_test(test_causes),
+	        cmocka_unit_test(test_invalid_ones_are_counted),
+	        cmocka_unit_test(test_names),
+	        cmocka_unit_test(test_a_full_ring_loses_nothing),
+	        cmocka_unit_test(test_range),
 	        cmocka_unit_test(test_no_room_for_the_ring),
 	        cmocka_unit_test(test_graphs_do_not_flood_the_ring),
 	};

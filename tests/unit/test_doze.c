@@ -37,24 +37,29 @@ static void test_few_records_are_taken_less_often(void **state)
 		ns = collector_wait_next(ns, 5, 1, false);
 	assert_int_equal(ns, COLLECTOR_WAIT_BUSY_NS);
 	/* After a long idle time as well. */
-	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 5, 1, false), COLLECTOR_WAIT_BUSY_NS);
+	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 5, 1, false),
+	                 COLLECTOR_WAIT_BUSY_NS);
 }
 
 static void test_what_is_right_stays(void **state)
 {
-	assert_int_equal(collector_wait_next(2 * COLLECTOR_WAIT_SHORT_NS, 1000, 12, false), 2 * COLLECTOR_WAIT_SHORT_NS);
+	assert_int_equal(collector_wait_next(2 * COLLECTOR_WAIT_SHORT_NS, 1000, 12, false),
+	                 2 * COLLECTOR_WAIT_SHORT_NS);
 }
 
 static void test_rings_that_fill_are_emptied_at_once(void **state)
 {
-	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_BUSY_NS, 1000, 17, false), COLLECTOR_WAIT_SHORT_NS);
-	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 1000, 64, false), COLLECTOR_WAIT_SHORT_NS);
-	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 1000, 1, true), COLLECTOR_WAIT_SHORT_NS);
+	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_BUSY_NS, 1000, 17, false),
+	                 COLLECTOR_WAIT_SHORT_NS);
+	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 1000, 64, false),
+	                 COLLECTOR_WAIT_SHORT_NS);
+	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 1000, 1, true),
+	                 COLLECTOR_WAIT_SHORT_NS);
 }
 
 static void *call_until_it_ends(void *ended)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
+	const struct timespec pause = {.tv_nsec = 1000000};
 
 	while (!__atomic_load_n((int *)ended, __ATOMIC_RELAXED)) {
 		errno = 4711;
@@ -90,12 +95,12 @@ static void test_without_a_call_it_lasts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_idle_is_ten_wake_ups_a_second),
-		cmocka_unit_test(test_few_records_are_taken_less_often),
-		cmocka_unit_test(test_what_is_right_stays),
-		cmocka_unit_test(test_rings_that_fill_are_emptied_at_once),
-		cmocka_unit_test(test_a_call_ends_it),
-		cmocka_unit_test(test_without_a_call_it_lasts),
+	        cmocka_unit_test(test_idle_is_ten_wake_ups_a_second),
+	        cmocka_unit_test(test_few_records_are_taken_less_often),
+	        cmocka_unit_test(test_what_is_right_stays),
+	        cmocka_unit_test(test_rings_that_fill_are_emptied_at_once),
+	        cmocka_unit_test(test_a_call_ends_it),
+	        cmocka_unit_test(test_without_a_call_it_lasts),
 	};
 
 	return cmocka_run_group_tests_name("doze", tests, NULL, NULL);

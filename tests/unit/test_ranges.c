@@ -68,7 +68,8 @@ static int end(void **state)
 
 static void add(uint64_t from, uint64_t to, enum spy_memory memory, uint64_t context)
 {
-	const struct memory_range r = { .start = from, .end = to, .memory = memory, .context = context, .sized = 1 };
+	const struct memory_range r = {
+	        .start = from, .end = to, .memory = memory, .context = context, .sized = 1};
 
 	memory_map_add(&r);
 	if (from && to > from)
@@ -88,8 +89,8 @@ static void test_edges(void **state)
 	add(200, 201, SPY_MEM_DEVICE, 0); /* right behind: no overlap */
 	assert_int_equal(memory_map_find(199), SPY_MEM_PINNED);
 	assert_int_equal(memory_map_find(200), SPY_MEM_DEVICE);
-	add(0, 50, SPY_MEM_MANAGED, 0);	  /* nothing starts at NULL */
-	add(70, 70, SPY_MEM_MANAGED, 0);  /* empty */
+	add(0, 50, SPY_MEM_MANAGED, 0);  /* nothing starts at NULL */
+	add(70, 70, SPY_MEM_MANAGED, 0); /* empty */
 	add(80, 70, SPY_MEM_MANAGED, 0);
 	assert_int_equal(memory_map_find(10), SPY_MEM_PAGEABLE);
 	assert_int_equal(memory_map_find(70), SPY_MEM_PAGEABLE);
@@ -103,7 +104,8 @@ static void test_edges(void **state)
 static void test_removed_is_told(void **state)
 {
 	struct memory_range gone;
-	const struct memory_range r = { .start = 1000, .end = 3000, .context = 7, .memory = SPY_MEM_DEVICE, .sized = 1 };
+	const struct memory_range r = {
+	        .start = 1000, .end = 3000, .context = 7, .memory = SPY_MEM_DEVICE, .sized = 1};
 
 	memory_map_add(&r);
 	assert_true(memory_map_remove(2999, &gone)); /* from within, too */
@@ -115,7 +117,8 @@ static void test_removed_is_told(void **state)
 	assert_false(memory_map_remove(1000, &gone));
 }
 
-/* A new range over several old ones, over a part of one at each side, inside one, the same again. */
+/* A new range over several old ones, over a part of one at each side, inside one, the same again.
+ */
 static void test_overlaps(void **state)
 {
 	for (uint64_t i = 1; i <= 10; i++)
@@ -139,10 +142,11 @@ static void one_step(void)
 	struct memory_range gone;
 
 	if (what < 50) {
-		add(from, from + stub_random() % (what < 45 ? 20 : 600), 1 + stub_random() % 4, stub_random() % 5);
+		add(from, from + stub_random() % (what < 45 ? 20 : 600), 1 + stub_random() % 4,
+		    stub_random() % 5);
 	} else if (what < 95) {
 		const struct memory_range *known = model_at(from);
-		struct memory_range wanted = known ? *known : (struct memory_range){ 0 };
+		struct memory_range wanted = known ? *known : (struct memory_range){0};
 		assert_int_equal(memory_map_remove(from, &gone), known != NULL);
 		if (known) {
 			assert_memory_equal(&gone, &wanted, sizeof(gone));
@@ -162,8 +166,8 @@ static void test_against_the_model(void **state)
 		for (int n = 0; n < 3; n++) {
 			uint64_t a = stub_random() % 5700;
 			if (memory_map_find(a) != model_find(a))
-				fail_msg("step %d: %llu is %d, not %d", i, (unsigned long long)a, memory_map_find(a),
-					 model_find(a));
+				fail_msg("step %d: %llu is %d, not %d", i, (unsigned long long)a,
+				         memory_map_find(a), model_find(a));
 		}
 	}
 	for (uint64_t a = 0; a < 5700; a++)
@@ -180,7 +184,8 @@ static void test_many(void **state)
 
 	for (uint64_t i = 0; i < MANY; i++) {
 		uint64_t n = (i * 7919) % MANY; /* in no order */
-		const struct memory_range r = { .start = 4096 * (n + 1), .end = 4096 * (n + 1) + 64, .memory = 1 + n % 4 };
+		const struct memory_range r = {
+		        .start = 4096 * (n + 1), .end = 4096 * (n + 1) + 64, .memory = 1 + n % 4};
 		memory_map_add(&r);
 	}
 	for (uint64_t n = 0; n < MANY; n++) {
@@ -193,12 +198,14 @@ static void test_many(void **state)
 	assert_int_equal(stub_anomalies[SPY_ANOMALY_MEMORY_FULL], 0);
 }
 
-/* ---- readers under a writer -------------------------------------------------------------------------------------------- */
+/* ---- readers under a writer
+ * -------------------------------------------------------------------------------------------- */
 
 #define PLACES 64
 static uint32_t stop;
 
-/* Place i: an even one holds PINNED memory for good; an odd one is DEVICE memory now and then. Between them: nothing. */
+/* Place i: an even one holds PINNED memory for good; an odd one is DEVICE memory now and then.
+ * Between them: nothing. */
 static uint64_t place(unsigned i)
 {
 	return 1000000 + 1000 * (uint64_t)i;
@@ -208,8 +215,10 @@ static void *read_all(void *wrong)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		for (unsigned i = 0; i < PLACES; i++) {
-			enum spy_memory in = memory_map_find(place(i) + 99), between = memory_map_find(place(i) + 500);
-			bool ok = i % 2 ? in == SPY_MEM_DEVICE || in == SPY_MEM_PAGEABLE : in == SPY_MEM_PINNED;
+			enum spy_memory in = memory_map_find(place(i) + 99),
+			                between = memory_map_find(place(i) + 500);
+			bool ok = i % 2 ? in == SPY_MEM_DEVICE || in == SPY_MEM_PAGEABLE
+			                : in == SPY_MEM_PINNED;
 			if (!ok || between != SPY_MEM_PAGEABLE)
 				__atomic_fetch_add((unsigned *)wrong, 1, __ATOMIC_RELAXED);
 		}
@@ -229,7 +238,8 @@ static void test_readers_under_a_writer(void **state)
 		assert_int_equal(pthread_create(&readers[i], NULL, read_all, &wrong), 0);
 	for (int i = 0; i < 100000; i++) {
 		unsigned n = stub_random() % (PLACES / 2) * 2 + 1;
-		const struct memory_range r = { .start = place(n), .end = place(n) + 100, .memory = SPY_MEM_DEVICE };
+		const struct memory_range r = {
+		        .start = place(n), .end = place(n) + 100, .memory = SPY_MEM_DEVICE};
 		memory_map_add(&r);
 		if (stub_random() % 2)
 			memory_map_remove(place(n), &gone);
@@ -245,12 +255,12 @@ static void test_readers_under_a_writer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_edges, start, end),
-		cmocka_unit_test_setup_teardown(test_removed_is_told, start, end),
-		cmocka_unit_test_setup_teardown(test_overlaps, start, end),
-		cmocka_unit_test_setup_teardown(test_against_the_model, start, end),
-		cmocka_unit_test_setup_teardown(test_many, start, end),
-		cmocka_unit_test_setup_teardown(test_readers_under_a_writer, start, end),
+	        cmocka_unit_test_setup_teardown(test_edges, start, end),
+	        cmocka_unit_test_setup_teardown(test_removed_is_told, start, end),
+	        cmocka_unit_test_setup_teardown(test_overlaps, start, end),
+	        cmocka_unit_test_setup_teardown(test_against_the_model, start, end),
+	        cmocka_unit_test_setup_teardown(test_many, start, end),
+	        cmocka_unit_test_setup_teardown(test_readers_under_a_writer, start, end),
 	};
 
 	return cmocka_run_group_tests_name("ranges", tests, NULL, NULL);

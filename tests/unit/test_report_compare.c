@@ -13,7 +13,7 @@
 static void start(struct compare_result *c, size_t before, size_t after)
 {
 	*c = (struct compare_result){.before = {calloc(before, sizeof(struct figures)), before},
-	                         .after = {calloc(after, sizeof(struct figures)), after}};
+	                             .after = {calloc(after, sizeof(struct figures)), after}};
 	for (size_t i = 0; i < before + after; i++)
 		(i < before ? &c->before.runs[i] : &c->after.runs[i - before])->has_times = true;
 }
@@ -21,11 +21,12 @@ static void start(struct compare_result *c, size_t before, size_t after)
 static void add_part(struct figures_parts *p, const char *name, uint64_t count, double p50)
 {
 	p->items = realloc(p->items, (p->count + 1) * sizeof(*p->items));
-	p->items[p->count++] =
-	        (struct figures_part){.name = strdup(name), .count = count, .p50 = p50, .shapes = 1};
+	p->items[p->count++] = (struct figures_part){
+	        .name = strdup(name), .count = count, .p50 = p50, .shapes = 1};
 }
 
-static const struct compare_total *total(const struct compare_result *c, enum metric_id id, bool per_step)
+static const struct compare_total *total(const struct compare_result *c, enum metric_id id,
+                                         bool per_step)
 {
 	for (size_t i = 0; i < c->total_count; i++)
 		if (c->totals[i].metric == &metrics[id] && c->totals[i].per_step == per_step)
@@ -75,7 +76,8 @@ static void test_per_step(void **state)
 	start(&c, 1, 1);
 	for (int i = 0; i < 2; i++) {
 		struct figures *f = i ? &c.after.runs[0] : &c.before.runs[0];
-		f->steps = (struct figures_step_set){.source = STEPS_FOUND, .count = 10, .judged = 8};
+		f->steps =
+		        (struct figures_step_set){.source = STEPS_FOUND, .count = 10, .judged = 8};
 		f->steps.of[launches] = (struct figures_step){.mean = 2 + i};
 		f->values[METRIC_FAILED_CALLS] = 5;
 	}
@@ -184,8 +186,11 @@ static void test_times_of_few_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_counts),  cmocka_unit_test(test_per_step),
-	        cmocka_unit_test(test_times), cmocka_unit_test(test_times_of_few_calls),   cmocka_unit_test(test_machines_that_differ),
+	        cmocka_unit_test(test_counts),
+	        cmocka_unit_test(test_per_step),
+	        cmocka_unit_test(test_times),
+	        cmocka_unit_test(test_times_of_few_calls),
+	        cmocka_unit_test(test_machines_that_differ),
 	        cmocka_unit_test(test_kernels),
 	};
 

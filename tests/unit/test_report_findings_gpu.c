@@ -13,7 +13,7 @@ static void kernels(struct run *r, struct model_kernel *k, size_t count)
 	for (size_t i = 0; i < count; i++)
 		r->m.gpu.launched.total += k[i].gpu.total;
 	r->m.host.sync_useful = 800 * MS;
-	r->m.verdict.class = VERDICT_GPU;
+	r->m.verdict.cls = VERDICT_GPU;
 }
 
 static struct model_kernel kernel(const char *name, double ms)
@@ -24,7 +24,8 @@ static struct model_kernel kernel(const char *name, double ms)
 
 static void test_dominant_kernel(void **state)
 {
-	struct model_kernel k[] = {kernel("solve", 600), kernel("gather", 150), kernel("scatter", 150)};
+	struct model_kernel k[] = {kernel("solve", 600), kernel("gather", 150),
+	                           kernel("scatter", 150)};
 	struct run r;
 
 	kernels(&r, k, 3);
@@ -57,7 +58,7 @@ static void test_one_kernel(void **state)
 	kernels(&r, k, 1);
 	run_has(&r, "dominant-kernel", 0.45, "100.0 %");
 	assert_int_equal(run_finding(&r, "dominant-kernel")->severity, SEVERITY_INFO);
-	r.m.verdict.class = VERDICT_SYNC;
+	r.m.verdict.cls = VERDICT_SYNC;
 	run_has_not(&r, "dominant-kernel");
 	run_end(&r);
 }
@@ -76,12 +77,12 @@ static void test_even_kernels(void **state)
 static struct model_shape small_blocks(void)
 {
 	return (struct model_shape){.grid = {1024, 1, 1},
-	                      .block = {64, 1, 1},
-	                      .shared_bytes = 40 << 10,
-	                      .launches = 1000,
-	                      .registers = 32,
-	                      .blocks_per_sm = 5,
-	                      .warps_per_sm = 64};
+	                            .block = {64, 1, 1},
+	                            .shared_bytes = 40 << 10,
+	                            .launches = 1000,
+	                            .registers = 32,
+	                            .blocks_per_sm = 5,
+	                            .warps_per_sm = 64};
 }
 
 static void test_low_occupancy(void **state)
@@ -140,8 +141,9 @@ static void test_exposed_communication(void **state)
 static void test_late_rank(void **state)
 {
 	struct model_kernel k[] = {kernel("backward", 500), kernel(ALL_REDUCE, 400)};
-	struct call_log_work works[] = {{.kernel = ALL_REDUCE, .mean = 400 * US, .call_events = 100},
-	                               {.kernel = ALL_REDUCE, .mean = 100 * US, .call_events = 100}};
+	struct call_log_work works[] = {
+	        {.kernel = ALL_REDUCE, .mean = 400 * US, .call_events = 100},
+	        {.kernel = ALL_REDUCE, .mean = 100 * US, .call_events = 100}};
 	struct model_process both[2];
 	struct run r;
 

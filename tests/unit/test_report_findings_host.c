@@ -63,7 +63,8 @@ static void test_rare_gaps(void **state)
 	run_idle(&r, TF_IDLE_OUTSIDE, 100);
 	run_has_not(&r, "host-starves-gpu");
 	/* One at each step is what the program does. */
-	r.m.steps = (struct model_steps_figures){.source = STEPS_NVTX, .duration = {.mean = 50 * MS}};
+	r.m.steps =
+	        (struct model_steps_figures){.source = STEPS_NVTX, .duration = {.mean = 50 * MS}};
 	run_has(&r, "host-starves-gpu", 0.095, "19 times (0.95 a step)");
 	run_end(&r);
 }
@@ -72,9 +73,9 @@ static void asking(struct run *r, struct model_api *api, uint64_t launches, uint
 {
 	run_start(r);
 	*api = (struct model_api){.name = (char *)"cudaStreamQuery",
-	                    .class = SPY_CLASS_QUERY,
-	                    .calls = queries,
-	                    .total = (double)queries * 300};
+	                          .cls = SPY_CLASS_QUERY,
+	                          .calls = queries,
+	                          .total = (double)queries * 300};
 	r->m.apis = api;
 	r->m.api_count = 1;
 	r->m.totals.launches = launches;
@@ -112,10 +113,8 @@ static void test_polling(void **state)
 static void test_failed_calls(void **state)
 {
 	struct model_api apis[] = {
-	        {.name = (char *)"cudaMalloc",
-	         .level = SPY_LEVEL_RUNTIME,
-	         .class = SPY_CLASS_ALLOC},
-	        {.name = (char *)"cuLaunchKernel", .class = SPY_CLASS_LAUNCH},
+	        {.name = (char *)"cudaMalloc", .level = SPY_LEVEL_RUNTIME, .cls = SPY_CLASS_ALLOC},
+	        {.name = (char *)"cuLaunchKernel", .cls = SPY_CLASS_LAUNCH},
 	};
 	struct model_failure failures[] = {
 	        {.api = 0, .result = 2, .count = 3, .first = 5 * MS},

@@ -81,7 +81,8 @@ static void launching_threads(struct run *r, struct model_thread *threads, int c
 	run_start(r);
 	for (int i = 0; i < 10000; i++)
 		for (int t = 0; t < count; t++) {
-			struct call_event *a = run_launch(r, FREE, i * 100.0 + (at_once ? t : t * 20), 2);
+			struct call_event *a =
+			        run_launch(r, FREE, i * 100.0 + (at_once ? t : t * 20), 2);
 			a->thread = (uint16_t)t;
 			a->end = a->start + (at_once && t ? 12 : 3) * US;
 		}

@@ -119,12 +119,12 @@ static void starved(struct run *r, unsigned count, double wait, double idle_ms)
 	run_idle(r, TF_IDLE_LAUNCH, idle_ms);
 	r->process.call_log.cpu_wait = wait;
 	r->process.cpu = (struct model_process_cpu){.cores = 2,
-	                                      .online = 64,
-	                                      .limit_known = true,
-	                                      .quota = NAN,
-	                                      .periods = NAN,
-	                                      .throttled_periods = NAN,
-	                                      .throttled = NAN};
+	                                            .online = 64,
+	                                            .limit_known = true,
+	                                            .quota = NAN,
+	                                            .periods = NAN,
+	                                            .throttled_periods = NAN,
+	                                            .throttled = NAN};
 }
 
 static void test_starved(void **state)

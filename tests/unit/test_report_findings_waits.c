@@ -274,7 +274,8 @@ static void test_legacy_stream(void **state)
 	run_has(&r, "legacy-stream-serializes", 0.42,
 	        "2000 pieces of work in the legacy default stream stand between the work of 2 "
 	        "blocking streams");
-	r.process.call_log.call_events[0].gpu = NAN; /* one that is not known does not matter, most do */
+	r.process.call_log.call_events[0].gpu =
+	        NAN; /* one that is not known does not matter, most do */
 	run_has(&r, "legacy-stream-serializes", 0.42, "820 ms");
 	for (size_t i = 0; i < r.process.call_log.count; i++)
 		r.process.call_log.call_events[i].gpu = NAN;

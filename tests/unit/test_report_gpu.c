@@ -60,7 +60,7 @@ static void test_kernels(void **state)
 {
 	read_made();
 	const struct model_kernel *fast = kernel_named("fast"), *slow = kernel_named("slow"),
-	                    *never = kernel_named("never");
+	                          *never = kernel_named("never");
 	assert_near(fast->gpu.total, 1000 * 3000 + 500 * 5000, 1e-9);
 	assert_near(fast->gpu.mean, 5.5e6 / 1500, 1e-9);
 	assert_int_equal(fast->gpu.samples, 25);
@@ -68,7 +68,8 @@ static void test_kernels(void **state)
 	double random =
 	        pow(1000 * student_95(15) * 100 / 4, 2) + pow(500 * student_95(8) * 90 / 3, 2);
 	double shared = 1000 * student_95(19) * 40 / sqrt(20) + 500 * student_95(4) * 30 / sqrt(5);
-	double half = sqrt(random + shared * shared + pow(1000 * hypot(250, 0.01 * 3000) + 500 * hypot(250, 0.01 * 5000), 2));
+	double half = sqrt(random + shared * shared +
+	                   pow(1000 * hypot(250, 0.01 * 3000) + 500 * hypot(250, 0.01 * 5000), 2));
 	assert_near(fast->gpu.high - fast->gpu.total, half, 1e-6);
 	assert_near(fast->gpu.total - fast->gpu.low, half, 1e-6);
 	assert_near(slow->gpu.total, 1e7, 1e-9);
@@ -135,7 +136,8 @@ static const struct model_graph *graph_row(uint64_t handle)
 	return NULL;
 }
 
-/* The five launches of a class are of two graphs, 50 us each; a third graph did that and something else. */
+/* The five launches of a class are of two graphs, 50 us each; a third graph did that and something
+ * else. */
 static void test_graphs_that_share_a_class(void **state)
 {
 	read_made();
@@ -162,8 +164,9 @@ static void test_graphs_that_share_a_class(void **state)
 /* A damaged table of graphs, or of classes. */
 static void test_graphs_of_no_content(void **state)
 {
-	static const uint32_t ids[] = {UINT32_MAX, TF_GRAPH_ALIKE, TF_GRAPH_ALIKE | 1, 1, 0x7fffffff},
-			      contents[] = {0, 1, 2, 3, UINT32_MAX - 1, UINT32_MAX};
+	static const uint32_t ids[] = {UINT32_MAX, TF_GRAPH_ALIKE, TF_GRAPH_ALIKE | 1, 1,
+	                               0x7fffffff},
+	                      contents[] = {0, 1, 2, 3, UINT32_MAX - 1, UINT32_MAX};
 
 	for (unsigned i = 0; i < 5; i++)
 		for (unsigned k = 0; k < 6; k++) {

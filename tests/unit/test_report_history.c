@@ -41,7 +41,7 @@ static void test_sample(void **state)
 	assert_string_equal(call_of(&m.processes[0].call_log, 1), "cudaLaunchKernel");
 	assert_near(a->start, 10000, 1e-9);
 	assert_near(a->end, 14000, 1e-9);
-	assert_int_equal(a->class, SPY_CLASS_LAUNCH);
+	assert_int_equal(a->cls, SPY_CLASS_LAUNCH);
 	assert_int_equal(a->kind, TF_WORK_KERNEL);
 	assert_int_equal(a->items, 1);
 	assert_true(isnan(a->gpu)); /* never timed */
@@ -64,7 +64,7 @@ static void test_sample(void **state)
 	assert_int_equal(a->kind, TF_WORK_GRAPH);
 	assert_int_equal(h->works[a->work].graph, 0x7f00beef);
 	a = &h->call_events[call_log_at(h, 502000)]; /* the other thread's allocation that failed */
-	assert_int_equal(a->class, SPY_CLASS_ALLOC);
+	assert_int_equal(a->cls, SPY_CLASS_ALLOC);
 	assert_int_equal(a->result, 2);
 	assert_int_equal(h->threads[a->thread].tid, 4712);
 	model_free(&m);
@@ -404,14 +404,10 @@ static void test_nothing_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_sample),
-	        cmocka_unit_test(test_nested),
-	        cmocka_unit_test(test_own_time),
-	        cmocka_unit_test(test_streams_and_events),
-	        cmocka_unit_test(test_recent),
-	        cmocka_unit_test(test_gpu_time),
-	        cmocka_unit_test(test_exact),
-	        cmocka_unit_test(test_untrue),
+	        cmocka_unit_test(test_sample),       cmocka_unit_test(test_nested),
+	        cmocka_unit_test(test_own_time),     cmocka_unit_test(test_streams_and_events),
+	        cmocka_unit_test(test_recent),       cmocka_unit_test(test_gpu_time),
+	        cmocka_unit_test(test_exact),        cmocka_unit_test(test_untrue),
 	        cmocka_unit_test(test_nothing_kept),
 	};
 

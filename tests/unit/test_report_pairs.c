@@ -294,7 +294,8 @@ static void test_sizes(void **state)
 		truth += took / 5;
 	}
 	set_bus(2700, 0);
-	struct model_work_time t = work_time(&w, &c); /* engines awake or asleep: alike pairs do not tell */
+	struct model_work_time t =
+	        work_time(&w, &c); /* engines awake or asleep: alike pairs do not tell */
 	assert_true(fabs(t.mean - truth) <= ESTIMATE_WAKE_NS);
 	assert_true(t.mean - work_below(&t) < truth && truth < t.mean + work_above(&t));
 	w.memory = SPY_MEM_PAGEABLE;

@@ -590,10 +590,11 @@ static void test_ranges(void **state)
 
 static void test_kernels_and_where(void **state)
 {
-	struct figures_part before[] = {{.name = "flash_fwd", .count = 10}, {.name = "gemm", .count = 5}};
+	struct figures_part before[] = {{.name = "flash_fwd", .count = 10},
+	                                {.name = "gemm", .count = 5}};
 	struct figures_part after[] = {{.name = "flash_bwd", .count = 1},
-	                       {.name = "flash_fwd", .count = 10},
-	                       {.name = "gemm", .count = 9}};
+	                               {.name = "flash_fwd", .count = 10},
+	                               {.name = "gemm", .count = 9}};
 	struct sides s;
 
 	start(&s, 1, 1);

@@ -156,7 +156,8 @@ static void renamed(char **name, const char *to)
 	*name = strdup(to);
 }
 
-/* What a baseline holds of steps and ranges, and the names of all, is what its recordings have, one by one. */
+/* What a baseline holds of steps and ranges, and the names of all, is what its recordings have, one
+ * by one. */
 static void test_baseline_holds_them(void **state)
 {
 	struct figures runs[2];

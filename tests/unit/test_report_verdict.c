@@ -51,11 +51,11 @@ static void end(struct run *r)
 	free(r->m.verdict.reason);
 }
 
-static void is(struct run *r, const char *class, const char *confidence, const char *reason)
+static void is(struct run *r, const char *cls, const char *confidence, const char *reason)
 {
 	const struct verdict *v = judge(r);
 
-	assert_string_equal(verdict_names[v->class], class);
+	assert_string_equal(verdict_names[v->cls], cls);
 	assert_string_equal(verdict_confidences[v->confidence], confidence);
 	if (!strstr(v->reason, reason))
 		fail_msg("'%s' is not in: %s", reason, v->reason);
@@ -85,7 +85,7 @@ static void test_launch(void **state)
 	is(&r, "launch-bound", "high", "Runner-up: host-bound (up to 10.0 %)");
 	/* Launching for long while the GPU works is not what makes it slow. */
 	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 10 * MS;
-	assert_int_equal(judge(&r)->class, VERDICT_HOST);
+	assert_int_equal(judge(&r)->cls, VERDICT_HOST);
 	end(&r);
 }
 
@@ -146,10 +146,10 @@ static void test_copy(void **state)
 static void test_small_copies(void **state)
 {
 	struct model_copy copy = {.direction = SPY_DIR_DTOH,
-	                    .memory = SPY_MEM_PAGEABLE,
-	                    .count = 1000,
-	                    .bytes = 4000,
-	                    .total = 700 * MS};
+	                          .memory = SPY_MEM_PAGEABLE,
+	                          .count = 1000,
+	                          .bytes = 4000,
+	                          .total = 700 * MS};
 	struct run r;
 
 	start(&r);
@@ -234,11 +234,8 @@ static void test_mixed(void **state)
 /* Of 100 ms each. */
 static struct overview ten_slices(double (*host)[TF_HOSTS], struct overview_device *device)
 {
-	return (struct overview){.count = 10,
-	                        .width = 100 * MS,
-	                        .host = host,
-	                        .devices = device,
-	                        .device_count = 1};
+	return (struct overview){
+	        .count = 10, .width = 100 * MS, .host = host, .devices = device, .device_count = 1};
 }
 
 /* The verdict is of what comes after code was loaded, where that is seen. */
@@ -362,7 +359,7 @@ static void test_abstains(void **state)
 	is(&r, "inconclusive", "low", "too short: 49.0 ms after start-up");
 	r.m.host_window = 99 * MS; /* enough for a class, and no more */
 	assert_int_equal(judge(&r)->confidence, CONFIDENCE_MEDIUM);
-	assert_int_equal(r.m.verdict.class, VERDICT_LAUNCH);
+	assert_int_equal(r.m.verdict.cls, VERDICT_LAUNCH);
 	end(&r);
 	r.m.verdict.reason = NULL;
 	launch_bound(&r);
@@ -436,23 +433,23 @@ static void test_hostile(void **state)
 static void test_exposed_collectives_that_differ(void **state)
 {
 	struct run r;
-	struct model_gpu_class class = {.name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
-	                          .kind = TF_WORK_KERNEL,
-	                          .count = 100,
-	                          .samples = 100,
-	                          .mean = 3 * MS};
+	struct model_gpu_class cls = {.name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+	                              .kind = TF_WORK_KERNEL,
+	                              .count = 100,
+	                              .samples = 100,
+	                              .mean = 3 * MS};
 
 	start(&r);
 	busy(&r, 960, 0.1);
 	r.m.host.sync = 900 * MS;
 	r.m.gpu.busy.comm = 60 * MS;
-	r.m.gpu.classes = &class;
+	r.m.gpu.classes = &cls;
 	r.m.gpu.class_count = 1;
-	class.low = class.mean - 1.96 * 2.8 / 10 * MS;
-	class.high = class.mean + 1.96 * 2.8 / 10 * MS;
+	cls.low = cls.mean - 1.96 * 2.8 / 10 * MS;
+	cls.high = cls.mean + 1.96 * 2.8 / 10 * MS;
 	assert_near(verdict_sure_comm(&r.m, 60 * MS), 300 * MS * pow(0.2, 2), 0.001);
 	is(&r, "gpu-bound", "medium", "GPU busy 96.0 %");
-	class.low = class.high = class.mean; /* all alike: it is all sure */
+	cls.low = cls.high = cls.mean; /* all alike: it is all sure */
 	is(&r, "comm-bound", "medium", "overlapping that would save up to 6.0 %");
 	assert_near(verdict_sure_comm(&r.m, 300 * MS), 300 * MS, 1e-9); /* all of them */
 }
@@ -462,16 +459,17 @@ static void loading(struct call_event *call_events, size_t steps, bool waits)
 {
 	for (size_t i = 0; i < steps; i++) {
 		double at = (double)i * MS;
-		call_events[3 * i] = (struct call_event){.start = at, .end = at + 0.6 * MS, .class = SPY_CLASS_MODULE};
+		call_events[3 * i] = (struct call_event){
+		        .start = at, .end = at + 0.6 * MS, .cls = SPY_CLASS_MODULE};
 		call_events[3 * i + 1] = (struct call_event){.start = at + 0.6 * MS,
-		                               .end = at + 0.61 * MS,
-		                               .class = SPY_CLASS_LAUNCH,
-		                               .kind = TF_WORK_KERNEL};
-		call_events[3 * i + 2] = (struct call_event){.start = at + 0.61 * MS,
-		                               .end = at + MS,
-		                               .class = waits ? SPY_CLASS_SYNC : SPY_CLASS_QUERY,
-		                               .role = waits ? CALL_LOG_ROLE_SYNC_STREAM
-		                                             : CALL_LOG_ROLE_QUERY_STREAM};
+		                                             .end = at + 0.61 * MS,
+		                                             .cls = SPY_CLASS_LAUNCH,
+		                                             .kind = TF_WORK_KERNEL};
+		call_events[3 * i + 2] = (struct call_event){
+		        .start = at + 0.61 * MS,
+		        .end = at + MS,
+		        .cls = waits ? SPY_CLASS_SYNC : SPY_CLASS_QUERY,
+		        .role = waits ? CALL_LOG_ROLE_SYNC_STREAM : CALL_LOG_ROLE_QUERY_STREAM};
 	}
 }
 
@@ -487,8 +485,12 @@ static void test_what_the_gpu_had_no_work_for(void **state)
 	r.m.gpu.mode = TF_GPU_SAMPLE;
 	r.m.host.module = 600 * MS;
 	r.m.host.sync = 390 * MS;
-	r.process.call_log = (struct call_log){
-	        .call_events = call_events, .count = 3000, .thread_count = 1, .whole = true, .window = 1000 * MS, .until = 1000 * MS};
+	r.process.call_log = (struct call_log){.call_events = call_events,
+	                                       .count = 3000,
+	                                       .thread_count = 1,
+	                                       .whole = true,
+	                                       .window = 1000 * MS,
+	                                       .until = 1000 * MS};
 	loading(call_events, 1000, true);
 	assert_near(verdict_pending(&r.m, gain), 0.4, 0.01);
 	assert_near(gain[VERDICT_ALLOC].low, 0.6, 0.01);
@@ -497,7 +499,7 @@ static void test_what_the_gpu_had_no_work_for(void **state)
 	/* Where nothing waited it may have had work all the time. */
 	loading(call_events, 1000, false);
 	assert_near(verdict_pending(&r.m, gain), 1, 0.01);
-	assert_int_equal(judge(&r)->class, VERDICT_NONE);
+	assert_int_equal(judge(&r)->cls, VERDICT_NONE);
 	end(&r);
 	/* A wait for all of one device says nothing of another. */
 	loading(call_events, 1000, true);
@@ -532,8 +534,8 @@ int main(void)
 	        cmocka_unit_test(test_abstains),
 	        cmocka_unit_test(test_gpu_unknown),
 	        cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_exposed_collectives_that_differ),
-		cmocka_unit_test(test_what_the_gpu_had_no_work_for),
+	        cmocka_unit_test(test_exposed_collectives_that_differ),
+	        cmocka_unit_test(test_what_the_gpu_had_no_work_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ void finding_set(struct finding_context *s, const struct model *m)
 	s->window = m->verdict.window > 0 ? m->verdict.window : m->host_window;
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		struct finding_tally *t = &s->classes[a->class];
+		struct finding_tally *t = &s->classes[a->cls];
 		t->count++;
 		t->failed += a->result != 0;
 		t->ns += a->end - a->start;

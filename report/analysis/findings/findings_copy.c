@@ -104,7 +104,7 @@ static struct small small_copies(const struct finding_context *s)
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		if (a->class == SPY_CLASS_SYNC)
+		if (a->cls == SPY_CLASS_SYNC)
 			for (size_t k = 0; k < s->h->stream_count; k++)
 				rows[k].length = 0;
 		if (a->kind == TF_WORK_NONE || a->stream == CALL_LOG_NONE)

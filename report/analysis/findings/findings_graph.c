@@ -23,11 +23,11 @@ static struct call_log_making making(const struct finding_context *s)
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		if (a->class == SPY_CLASS_GRAPH || a->flags & TF_CAPTURED)
+		if (a->cls == SPY_CLASS_GRAPH || a->flags & TF_CAPTURED)
 			m.ns += call_event_ns(a);
 		if (a->result)
 			continue;
-		if (a->class == SPY_CLASS_GRAPH) {
+		if (a->cls == SPY_CLASS_GRAPH) {
 			bool made = call_event_named(s, a, "GraphInstantiate"),
 			     updated = call_event_named(s, a, "GraphExecUpdate");
 			m.made += made;

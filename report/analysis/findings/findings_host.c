@@ -63,7 +63,7 @@ static struct gaps find_gaps(const struct finding_context *s)
 		/* An answer "not ready" says that the GPU had work. */
 		if (asked[a->thread])
 			idle = 0;
-		asked[a->thread] = a->class == SPY_CLASS_QUERY && a->result;
+		asked[a->thread] = a->cls == SPY_CLASS_QUERY && a->result;
 		if (gives[a->thread] && from > 0 && to - from >= GAP_LEAST && idle > 0)
 			add_gap(&g, by_thread, a->thread, idle);
 		last[a->thread] = fmax(from, a->end);
@@ -126,9 +126,9 @@ bool find_host_starves_gpu(const struct finding_context *s, struct finding *f)
 /* A loop that takes so much of the time keeps a core busy with nothing else. */
 #define LOOP_LONG 0.5
 
-static bool is_question(const char *name, uint8_t class)
+static bool is_question(const char *name, uint8_t cls)
 {
-	return class == SPY_CLASS_QUERY &&
+	return cls == SPY_CLASS_QUERY &&
 	       (strstr(name, "StreamQuery") || strstr(name, "EventQuery"));
 }
 
@@ -139,7 +139,7 @@ static double time_in_loops(const struct finding_context *s)
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		bool asks = is_question(s->h->calls[a->call].name, a->class);
+		bool asks = is_question(s->h->calls[a->call].name, a->cls);
 		if (asks)
 			sum += a->end - (last[a->thread] > 0 ? last[a->thread] : a->start);
 		last[a->thread] = asks ? a->end : 0;
@@ -160,7 +160,7 @@ bool find_polling(const struct finding_context *s, struct finding *f)
 
 	for (size_t i = 0; i < m->api_count; i++) {
 		const struct model_api *a = &m->apis[i];
-		if (!is_question(a->name, a->class))
+		if (!is_question(a->name, a->cls))
 			continue;
 		asked += (double)a->calls;
 		ns += a->total;
@@ -203,7 +203,8 @@ static char *failure_text(const struct model *m, const struct model_failure *x)
 }
 
 /* The failure with the largest count below `than` in the order of counts and places; NULL: none. */
-static const struct model_failure *next_failure(const struct model *m, const struct model_failure *than)
+static const struct model_failure *next_failure(const struct model *m,
+                                                const struct model_failure *than)
 {
 	const struct model_failure *best = NULL;
 
@@ -236,7 +237,7 @@ static char *failures_text(const struct model *m)
 static enum finding_severity severity_of(const struct model *m)
 {
 	for (size_t i = 0; i < m->failure_count; i++) {
-		switch (m->apis[m->failures[i].api].class) {
+		switch (m->apis[m->failures[i].api].cls) {
 		case SPY_CLASS_LAUNCH:
 		case SPY_CLASS_GRAPH_LAUNCH:
 		case SPY_CLASS_COPY:

@@ -8,7 +8,7 @@
 /* What has no address is physical memory, whose mappings count. */
 static bool is_buffer(const struct call_event *a)
 {
-	return a->class == SPY_CLASS_ALLOC && !a->result && !(a->flags & TF_CAPTURED) && a->bytes &&
+	return a->cls == SPY_CLASS_ALLOC && !a->result && !(a->flags & TF_CAPTURED) && a->bytes &&
 	       a->address;
 }
 
@@ -41,7 +41,8 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Buffers of one size: those allocated after one was freed could have had that. */
-static void add_size(struct churn *to, const struct finding_context *s, const struct buffer *b, size_t count)
+static void add_size(struct churn *to, const struct finding_context *s, const struct buffer *b,
+                     size_t count)
 {
 	uint64_t freed = 0, again = 0, left = 0;
 	double release = 0;

@@ -24,7 +24,7 @@ bool find_module_load_in_loop(const struct finding_context *s, struct finding *f
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		if (a->class != SPY_CLASS_MODULE || a->result)
+		if (a->cls != SPY_CLASS_MODULE || a->result)
 			continue;
 		ns += call_event_ns(a);
 		if (!is_load(s, a))
@@ -64,7 +64,7 @@ static int by_length(const void *a, const void *b)
 
 static bool is_launch(const struct call_event *a)
 {
-	return a->class == SPY_CLASS_LAUNCH && !a->result && !(a->flags & TF_CAPTURED);
+	return a->cls == SPY_CLASS_LAUNCH && !a->result && !(a->flags & TF_CAPTURED);
 }
 
 /* The median of launches that are not first ones, ns; NaN where there are none. */

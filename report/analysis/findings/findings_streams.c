@@ -137,8 +137,9 @@ bool find_legacy_stream(const struct finding_context *s, struct finding *f)
 	        "%llu pieces of work in the legacy default stream stand between the work of %u "
 	        "blocking stream%s: one after the other it takes the GPU %s%s, side by side, where "
 	        "nothing depends on that order, %s.",
-	        (unsigned long long)pieces, blocking, blocking == 1 ? "" : "s", finding_estimated(s),
-	        unit_time_apart(before, with.ns), unit_time_apart(after, alone.ns));
+	        (unsigned long long)pieces, blocking, blocking == 1 ? "" : "s",
+	        finding_estimated(s), unit_time_apart(before, with.ns),
+	        unit_time_apart(after, alone.ns));
 	return finding_tell(f, finding_share(s, fmax(0, with.ns - alone.ns)), text) &&
 	       f->share >= FINDING_MEDIUM;
 }

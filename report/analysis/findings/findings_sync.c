@@ -31,7 +31,8 @@ bool find_sync_every_step(const struct finding_context *s, struct finding *f)
 	char share[UNIT_BYTES], waits[UNIT_BYTES];
 	const struct finding_tally *t = &s->classes[SPY_CLASS_SYNC];
 	uint64_t turns = t->count - t->failed;
-	double each = turns ? (double)pieces_of(s) / (double)turns : INFINITY, idle = finding_idle(s);
+	double each = turns ? (double)pieces_of(s) / (double)turns : INFINITY,
+	       idle = finding_idle(s);
 
 	if (!finding_is_long(s) || isnan(idle) || turns < FEW_WAITS || each > FEW_PIECES)
 		return false;
@@ -64,7 +65,7 @@ struct look { /* since a wait */
 /* Nothing is left to do when a wait returns: what follows outside CUDA is counted. */
 static void look_after(struct look *g, const struct flow *flow, const struct call_event *a)
 {
-	if (a->class != SPY_CLASS_SYNC || a->result)
+	if (a->cls != SPY_CLASS_SYNC || a->result)
 		return;
 	if (g->open && a->thread != g->thread)
 		return;
@@ -75,7 +76,8 @@ static void look_after(struct look *g, const struct flow *flow, const struct cal
 	g->last = a->end;
 }
 
-static void look_at(struct early *e, struct look *g, const struct finding_context *s, const struct call_event *a)
+static void look_at(struct early *e, struct look *g, const struct finding_context *s,
+                    const struct call_event *a)
 {
 	if (!g->open)
 		return;
@@ -134,7 +136,8 @@ bool find_sync_too_early(const struct finding_context *s, struct finding *f)
 	        count, unit_percent(waited, e.waited, s->held), unit_time_apart(each, middle),
 	        unit_percent(outside, sum, s->held),
 	        unit_percent(wasted, host->sync_wasted, host->sync_useful + host->sync_wasted));
-	return finding_tell(f, fmin(finding_share(s, sum), idle), text) && f->share >= FINDING_MEDIUM;
+	return finding_tell(f, fmin(finding_share(s, sum), idle), text) &&
+	       f->share >= FINDING_MEDIUM;
 }
 
 /* ---- implicit-sync ---- */
@@ -153,11 +156,11 @@ static double waits_for(const struct flow *flow, const struct call_event *a)
 		return 0;
 	if (flow_is_blocking(a) && a->stream != CALL_LOG_NONE)
 		ends = flow_lets(flow, a);
-	else if (a->class == SPY_CLASS_ALLOC && a->role != CALL_LOG_ROLE_ALLOC_ORDERED)
+	else if (a->cls == SPY_CLASS_ALLOC && a->role != CALL_LOG_ROLE_ALLOC_ORDERED)
 		ends = flow_ends(flow, a->device, CALL_LOG_NONE);
 	else
 		return 0;
-	if (a->class == SPY_CLASS_ALLOC && ends > a->end) /* it returned while the GPU worked */
+	if (a->cls == SPY_CLASS_ALLOC && ends > a->end) /* it returned while the GPU worked */
 		return 0;
 	return isfinite(ends) ? fmin(fmax(0, ends - a->start), a->end - a->start) : 0;
 }

@@ -7,7 +7,8 @@
 #include "report/base/units.h"
 
 /* Threads that give a process' GPU its work, or all processes' (NULL). */
-static unsigned issuing_threads(const struct finding_context *s, const struct model_process *process)
+static unsigned issuing_threads(const struct finding_context *s,
+                                const struct model_process *process)
 {
 	unsigned count = 0;
 
@@ -54,7 +55,7 @@ static size_t others_inside(struct inside *inside, size_t *count, const struct c
 
 static bool is_launch(const struct call_event *a)
 {
-	return a->class == SPY_CLASS_LAUNCH && !a->result;
+	return a->cls == SPY_CLASS_LAUNCH && !a->result;
 }
 
 /* The class of work that most launches are of: launches of one kernel are alike but for what they
@@ -143,8 +144,8 @@ struct contention {
 	double lost, lost_least;  /* of the launching threads' time, share */
 };
 
-static struct contention split_at(const struct finding_context *s, unsigned threads, const struct together *t,
-                                  size_t split)
+static struct contention split_at(const struct finding_context *s, unsigned threads,
+                                  const struct together *t, size_t split)
 {
 	struct contention c = {.few = quarter_of(t, 0, split),
 	                       .many = quarter_of(t, split, TOGETHER_MOST),
@@ -182,7 +183,8 @@ static bool compare(const struct finding_context *s, unsigned threads, struct co
 	return differ;
 }
 
-static char *contention_text(const struct finding_context *s, unsigned threads, const struct contention *c)
+static char *contention_text(const struct finding_context *s, unsigned threads,
+                             const struct contention *c)
 {
 	char share[UNIT_BYTES], few[UNIT_BYTES], many[UNIT_BYTES], low[UNIT_BYTES],
 	        high[UNIT_BYTES], often[UNIT_BYTES], wait[UNIT_BYTES];
@@ -225,7 +227,8 @@ bool find_launch_contention(const struct finding_context *s, struct finding *f)
 		lost += finding_known(t->split.contention);
 		alive += finding_known(t->split.alive);
 	}
-	if (launching < 2 || !finding_is_long(s) || !(lost >= FINDING_MEDIUM * alive) || !(lost > 0))
+	if (launching < 2 || !finding_is_long(s) || !(lost >= FINDING_MEDIUM * alive) ||
+	    !(lost > 0))
 		return false;
 	/* The timeline says that launches took longer than usual while other threads called; the
 	 * recent calls must say that this is what made them longer. */

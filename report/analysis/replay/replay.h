@@ -59,7 +59,7 @@ struct replay {
 	const struct call_log *call_log;
 	const struct call_event *given; /* history->acts from the steady state on */
 	struct replay_act *call_events; /* beside them */
-	uint32_t *next;          /* the next call of the same thread, or CALL_LOG_NONE */
+	uint32_t *next;                 /* the next call of the same thread, or CALL_LOG_NONE */
 	size_t count;
 	double base;    /* time that they took, work that was left at the end included */
 	double late;    /* usual return after the end of what was waited for */

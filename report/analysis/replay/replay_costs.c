@@ -76,23 +76,23 @@ void replay_fit_own(struct replay_fit *n)
 	for (size_t i = 0; i < r->count; i++) {
 		const struct call_event *a = &r->given[i];
 		double ns = a->end - a->start;
-		if (a->class == SPY_CLASS_SYNC)
+		if (a->cls == SPY_CLASS_SYNC)
 			since = 0;
 		since += a->kind != TF_WORK_NONE;
 		if (a->call >= calls || a->result || a->flags & TF_FIRST || !(ns >= 0 && ns < 1e18))
 			continue;
 		hist_add(&hist[a->call], (uint64_t)ns);
-		if (a->class == SPY_CLASS_LAUNCH && since < REPLAY_QUEUE - REPLAY_QUEUE / 8)
+		if (a->cls == SPY_CLASS_LAUNCH && since < REPLAY_QUEUE - REPLAY_QUEUE / 8)
 			hist_add(&launches[a->call], (uint64_t)ns);
 	}
 	for (size_t i = 0; i < h->call_count; i++) {
-		uint8_t class = h->calls[i].class;
+		uint8_t cls = h->calls[i].cls;
 		double least = i < calls ? hist_quantile(&hist[i], 0.05) : -1,
 		       own = i < calls ? hist_quantile(&launches[i], 0.3) : -1;
 		if (own < 0)
-			own = class == SPY_CLASS_LAUNCH ? fmin(fmax(least, 0), LAUNCH_OWN)
-			                                : fmax(least, 0);
-		n->own[i] = class == SPY_CLASS_SYNC ? fmin(own, SYNC_OWN) : own;
+			own = cls == SPY_CLASS_LAUNCH ? fmin(fmax(least, 0), LAUNCH_OWN)
+			                              : fmax(least, 0);
+		n->own[i] = cls == SPY_CLASS_SYNC ? fmin(own, SYNC_OWN) : own;
 	}
 	free(hist);
 	free(launches);

@@ -26,7 +26,7 @@ static enum replay_wait wait_of(const struct call_event *a)
 	if (replay_fit_is_staged(a))
 		return REPLAY_STAGED;
 	/* It is documented that freeing waits for the device. */
-	if (a->class == SPY_CLASS_ALLOC && a->is_free && a->role != CALL_LOG_ROLE_ALLOC_ORDERED &&
+	if (a->cls == SPY_CLASS_ALLOC && a->is_free && a->role != CALL_LOG_ROLE_ALLOC_ORDERED &&
 	    a->memory != SPY_MEM_UNKNOWN)
 		return REPLAY_DEVICE;
 	return REPLAY_NO_WAIT;
@@ -37,9 +37,9 @@ static enum replay_wait perhaps(const struct call_event *a)
 {
 	if (a->result || a->flags & TF_CAPTURED)
 		return REPLAY_NO_WAIT;
-	if (a->class == SPY_CLASS_ALLOC && a->role != CALL_LOG_ROLE_ALLOC_ORDERED)
+	if (a->cls == SPY_CLASS_ALLOC && a->role != CALL_LOG_ROLE_ALLOC_ORDERED)
 		return REPLAY_DEVICE;
-	if (a->class == SPY_CLASS_MODULE)
+	if (a->cls == SPY_CLASS_MODULE)
 		return REPLAY_DEVICE;
 	if (a->kind == TF_WORK_COPY && a->memory == SPY_MEM_PAGEABLE)
 		return REPLAY_STREAM;
@@ -88,7 +88,7 @@ static void divide_wait(struct replay_fit *n, size_t i, double start, double end
 		a->late = NAN;
 		return;
 	}
-	if (n->replay->given[i].class != SPY_CLASS_SYNC) /* what it does after it waited */
+	if (n->replay->given[i].cls != SPY_CLASS_SYNC) /* what it does after it waited */
 		own = fmin(own, fmax(0, end - done));
 	a->own = fmin(own, end - start);
 	if (behind(n, a) > done && end - start > own + REPLAY_NOISE) {
@@ -153,7 +153,7 @@ static void divide_launch(struct replay_fit *n, size_t i, double start, double e
 	a->own = end - start;
 	if (!s)
 		return;
-	if (given->class == SPY_CLASS_GRAPH_LAUNCH) {
+	if (given->cls == SPY_CLASS_GRAPH_LAUNCH) {
 		if (slow && s->tail > end) { /* so many graphs are queued, and no more */
 			a->wait = REPLAY_STREAM;
 			a->own = own;

@@ -21,7 +21,7 @@
 static bool asks_again(const struct replay *r, size_t i)
 {
 	const struct call_event *a = &r->given[i],
-	                 *b = r->next[i] != CALL_LOG_NONE ? &r->given[r->next[i]] : NULL;
+	                        *b = r->next[i] != CALL_LOG_NONE ? &r->given[r->next[i]] : NULL;
 
 	return b && replay_fit_is_query(a) && a->result == NOT_READY && b->role == a->role &&
 	       b->stream == a->stream && b->event == a->event;
@@ -197,7 +197,8 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	struct replay_fit n = {.replay = r, .level = level, .usual = REPLAY_LATE_NS};
 	double last = -INFINITY;
 
-	*r = (struct replay){.call_log = h, .given = h->call_events + first, .count = h->count - first};
+	*r = (struct replay){
+	        .call_log = h, .given = h->call_events + first, .count = h->count - first};
 	if (!r->count)
 		return;
 	r->call_events = alloc_zeroed(r->count, sizeof(*r->call_events));

@@ -9,8 +9,10 @@
 #include "shim/core/gpu_time/estimate.h"
 #include "shim/core/work/work_class.h"
 
-#define REPLAY_QUEUE   1022u  /* entries of a stream's queue, see shim/core/timeline/timeline_queue.c */
-#define REPLAY_LEAD_NS 1800.0 /* launch's return to its kernel's start, see shim/core/timeline/timeline.c */
+#define REPLAY_QUEUE                                                                               \
+	1022u /* entries of a stream's queue, see shim/core/timeline/timeline_queue.c */
+#define REPLAY_LEAD_NS                                                                             \
+	1800.0 /* launch's return to its kernel's start, see shim/core/timeline/timeline.c */
 #define REPLAY_LATE_NS 3200.0 /* end of work to the return of a wait for it, likewise */
 
 /* As fmax(), which is a call: none of these times is a NaN. */

@@ -29,7 +29,7 @@ static void gains_at(const struct verdict_input *in, double busy, double gain[VE
 	double exposed = fmax(0, busy - in->kernels * scale), comm = fmin(in->comm * scale, busy);
 	double launch = fmin(in->launch, in->idle_launch) * (1 - REPLAY_LEFT);
 	const struct {
-		enum verdict_class class;
+		enum verdict_class cls;
 		double saved, bound;
 	} changes[] = {
 	        {VERDICT_LAUNCH, launch, busy},
@@ -42,7 +42,7 @@ static void gains_at(const struct verdict_input *in, double busy, double gain[VE
 
 	memset(gain, 0, VERDICT_CLASSES * sizeof(*gain));
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
-		gain[changes[i].class] =
+		gain[changes[i].cls] =
 		        fmin(changes[i].saved, fmax(0, in->window - changes[i].bound)) / in->window;
 	if (!in->replayed)
 		return;
@@ -67,15 +67,15 @@ static enum verdict_class largest(const double gain[VERDICT_CLASSES], enum verdi
 	return best;
 }
 
-static double gain_of(const double gain[VERDICT_CLASSES], enum verdict_class class)
+static double gain_of(const double gain[VERDICT_CLASSES], enum verdict_class cls)
 {
-	return class == VERDICT_NONE ? 0 : gain[class];
+	return cls == VERDICT_NONE ? 0 : gain[cls];
 }
 
 static struct verdict judge_at(const struct verdict_input *in, double busy)
 {
 	double gain[VERDICT_CLASSES];
-	struct verdict v = {.class = VERDICT_NONE};
+	struct verdict v = {.cls = VERDICT_NONE};
 
 	gains_at(in, busy, gain);
 	v.first = largest(gain, VERDICT_NONE);
@@ -83,15 +83,15 @@ static struct verdict judge_at(const struct verdict_input *in, double busy)
 	v.gain = gain_of(gain, v.first);
 	v.second_gain = gain_of(gain, v.second);
 	if (v.gain < VERDICT_LEAST_GAIN) {
-		v.class = fmin(in->window, busy + in->gaps) >= VERDICT_BUSY * in->window
-		                  ? VERDICT_GPU
-		                  : VERDICT_NONE;
+		v.cls = fmin(in->window, busy + in->gaps) >= VERDICT_BUSY * in->window
+		                ? VERDICT_GPU
+		                : VERDICT_NONE;
 		v.second = v.first;
 		v.second_gain = v.gain;
-		v.first = v.class;
+		v.first = v.cls;
 		v.gain = 0;
 	} else {
-		v.class = v.second_gain >= VERDICT_CLOSE * v.gain ? VERDICT_MIXED : v.first;
+		v.cls = v.second_gain >= VERDICT_CLOSE * v.gain ? VERDICT_MIXED : v.first;
 	}
 	return v;
 }
@@ -99,9 +99,9 @@ static struct verdict judge_at(const struct verdict_input *in, double busy)
 /* Two mixed verdicts agree when they name the same pair. */
 static bool agree(const struct verdict *a, const struct verdict *b)
 {
-	if (a->class != b->class)
+	if (a->cls != b->cls)
 		return false;
-	return a->class != VERDICT_MIXED || a->first + a->second == b->first + b->second;
+	return a->cls != VERDICT_MIXED || a->first + a->second == b->first + b->second;
 }
 
 /* What is not sure speaks against the verdict as far as it goes. */
@@ -123,12 +123,12 @@ static enum verdict_confidence sure(const struct verdict *v, const struct verdic
 
 	if (agree(v, &worst))
 		return CONFIDENCE_HIGH;
-	if (v->class == VERDICT_GPU)
+	if (v->cls == VERDICT_GPU)
 		return worst.gain < VERDICT_CLEAR * VERDICT_LEAST_GAIN ? CONFIDENCE_MEDIUM
 		                                                       : CONFIDENCE_LOW;
-	bool named = worst.class == VERDICT_MIXED &&
-	             (worst.first == v->first || worst.second == v->first);
-	return named || v->class == VERDICT_MIXED ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+	bool named =
+	        worst.cls == VERDICT_MIXED && (worst.first == v->first || worst.second == v->first);
+	return named || v->cls == VERDICT_MIXED ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 }
 
 static enum verdict_confidence confidence(const struct model *m, const struct verdict *v,
@@ -136,11 +136,11 @@ static enum verdict_confidence confidence(const struct model *m, const struct ve
 {
 	struct verdict low = judge_at(in, in->busy_low), high = judge_at(in, in->busy_high);
 	enum verdict_confidence most = sure(v, in);
-	bool clear = v->class == VERDICT_GPU ||
-	             (v->class != VERDICT_MIXED &&
+	bool clear = v->cls == VERDICT_GPU ||
+	             (v->cls != VERDICT_MIXED &&
 	              v->gain >= VERDICT_CLEAR * fmax(v->second_gain, VERDICT_LEAST_GAIN));
 
-	if (v->class == VERDICT_NONE || !agree(v, &low) || !agree(v, &high))
+	if (v->cls == VERDICT_NONE || !agree(v, &low) || !agree(v, &high))
 		return CONFIDENCE_LOW;
 	if (!clear || m->gpu.partial || in->window < VERDICT_SURE_WINDOW)
 		return most < CONFIDENCE_MEDIUM ? most : CONFIDENCE_MEDIUM;
@@ -166,7 +166,7 @@ static bool judge_pending(const struct model *m, struct verdict_input *in, struc
 	v->second_gain = gain_of(most, v->second);
 	if (v->gain < VERDICT_LEAST_GAIN || v->second_gain >= VERDICT_CLOSE * v->gain)
 		return false;
-	v->class = v->first;
+	v->cls = v->first;
 	v->confidence = CONFIDENCE_MEDIUM;
 	return true;
 }
@@ -189,7 +189,7 @@ static struct verdict judge_host(const struct verdict_input *in)
 	/* Long launches may wait for a full queue and long waits be those for a busy GPU. */
 	bool tells =
 	        v.first != VERDICT_LAUNCH && v.first != VERDICT_SYNC && v.gain > VERDICT_HOST_ALONE;
-	v.class = tells ? v.first : VERDICT_NONE;
+	v.cls = tells ? v.first : VERDICT_NONE;
 	return v;
 }
 
@@ -198,7 +198,7 @@ void model_finish_verdict(struct model *m)
 	struct verdict_input in = verdict_take(m);
 	struct verdict *v = &m->verdict;
 
-	*v = (struct verdict){.class = VERDICT_NONE, .first = VERDICT_NONE, .second = VERDICT_NONE};
+	*v = (struct verdict){.cls = VERDICT_NONE, .first = VERDICT_NONE, .second = VERDICT_NONE};
 	char *why = verdict_abstains(m, &in);
 	if (why) {
 		v->reason = why;
@@ -213,7 +213,7 @@ void model_finish_verdict(struct model *m)
 		why = v->confidence == CONFIDENCE_LOW && !in.replayed ? verdict_unknown_work(m)
 		                                                      : NULL;
 		if (why)
-			v->class = VERDICT_NONE;
+			v->cls = VERDICT_NONE;
 		v->reason = why ? why : verdict_reason(m, v, &in);
 	} else {
 		if (!judge_pending(m, &in, v))

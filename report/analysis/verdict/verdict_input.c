@@ -103,7 +103,8 @@ size_t verdict_teardown(const struct overview *p, size_t *first)
 }
 
 /* Leaves this time out, ns since load; the host's time in it. */
-static double take_out(struct verdict_input *in, const struct overview *p, double from, double until)
+static double take_out(struct verdict_input *in, const struct overview *p, double from,
+                       double until)
 {
 	double sum = 0;
 
@@ -175,7 +176,7 @@ static double making_graphs(const struct model *m)
 	double ns = 0;
 
 	for (size_t i = 0; i < m->api_count; i++)
-		if (m->apis[i].class == SPY_CLASS_GRAPH && m->apis[i].total > 0)
+		if (m->apis[i].cls == SPY_CLASS_GRAPH && m->apis[i].total > 0)
 			ns += m->apis[i].total;
 	return ns;
 }

@@ -54,7 +54,7 @@ static void waited(struct pending *p, const struct call_event *a, bool one)
 
 static enum verdict_class class_of(const struct call_event *a)
 {
-	switch (a->class) {
+	switch (a->cls) {
 	case SPY_CLASS_LAUNCH:
 	case SPY_CLASS_GRAPH_LAUNCH:
 		return VERDICT_LAUNCH;

@@ -11,7 +11,7 @@
 
 static const struct {
 	enum whatif what;
-	enum verdict_class class;
+	enum verdict_class cls;
 } changes[] = {
         {WHATIF_GRAPHS, VERDICT_LAUNCH},  {WHATIF_NO_SYNC, VERDICT_SYNC},
         {WHATIF_PINNED, VERDICT_COPY},    {WHATIF_OVERLAP, VERDICT_COPY},
@@ -59,7 +59,7 @@ void verdict_replay(const struct model *m, struct verdict_input *in)
 		if (!whatif_predict(m, changes[i].what, NULL, 1, &r) || r.error > ERROR_MOST ||
 		    !(r.coverage >= COVERAGE_LEAST))
 			return;
-		struct verdict_gain *g = &gain[changes[i].class];
+		struct verdict_gain *g = &gain[changes[i].cls];
 		if (share(r.predicted, r.window) < g->mean)
 			continue;
 		*g = (struct verdict_gain){share(r.predicted, r.window), share(r.high, r.window),

@@ -103,7 +103,7 @@ static const struct words {
                           "GPU communicating", "overlapping that"},
 };
 
-static double part_of(const struct verdict_input *in, enum verdict_class class)
+static double part_of(const struct verdict_input *in, enum verdict_class cls)
 {
 	const double parts[VERDICT_CLASSES] = {
 	        [VERDICT_GPU] = in->sync,    [VERDICT_LAUNCH] = in->launch,
@@ -112,7 +112,7 @@ static double part_of(const struct verdict_input *in, enum verdict_class class)
 	        [VERDICT_COMM] = in->comm,
 	};
 
-	return parts[class];
+	return parts[cls];
 }
 
 /* "GPU busy 23.1 % (estimated 22.0 to 24.2 %)" (free it) */
@@ -134,12 +134,12 @@ static const char *startup_text(const struct verdict_input *in)
 }
 
 /* "launching 83.0 %, and a graph or fewer launches would save up to 70.1 %" (free it) */
-static char *change_text(const struct verdict_input *in, enum verdict_class class, double gain)
+static char *change_text(const struct verdict_input *in, enum verdict_class cls, double gain)
 {
 	char part[UNIT_BYTES], saved[UNIT_BYTES];
 
-	return alloc_format("%s %s %%, and %s would save up to %s %%", words[class].part,
-	                    unit_percent(part, part_of(in, class), in->window), words[class].change,
+	return alloc_format("%s %s %%, and %s would save up to %s %%", words[cls].part,
+	                    unit_percent(part, part_of(in, cls), in->window), words[cls].change,
 	                    unit_percent(saved, gain, 1));
 }
 
@@ -148,7 +148,7 @@ static char *runner_up(const struct verdict *v)
 {
 	char saved[UNIT_BYTES];
 
-	if (v->class == VERDICT_MIXED || v->second == VERDICT_NONE || !(v->second_gain >= 0.005))
+	if (v->cls == VERDICT_MIXED || v->second == VERDICT_NONE || !(v->second_gain >= 0.005))
 		return alloc_copy("", 0);
 	return alloc_format(" Runner-up: %s (up to %s %%).", verdict_names[v->second],
 	                    unit_percent(saved, v->second_gain, 1));
@@ -172,7 +172,7 @@ static char *body(const struct verdict *v, const struct verdict_input *in, const
 	char *one, *two, *text;
 
 	unit_time_apart(window, in->window);
-	switch (v->class) {
+	switch (v->cls) {
 	case VERDICT_NONE:
 		return alloc_format("%s of %s of %s, and no single change would save %.0f %%.",
 		                    busy, window, startup_text(in), 100 * VERDICT_LEAST_GAIN);

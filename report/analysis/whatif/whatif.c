@@ -28,7 +28,8 @@ static bool gives_work(const struct model *m, size_t process)
 }
 
 /* What a process would take, by what its recent calls say. */
-static void add_process(struct whatif_result *to, const struct model_process *p, const struct whatif_outcome *o)
+static void add_process(struct whatif_result *to, const struct model_process *p,
+                        const struct whatif_outcome *o)
 {
 	double window = p->call_log.window - p->call_log.steady, ratio = o->time[REPLAY_MEAN];
 	double error = o->changed > 0 ? fmax(LEAST_ERROR, o->error) : 0, low = ratio, high = ratio;
@@ -78,7 +79,8 @@ static void unknown(struct whatif_result *to)
 }
 
 /* Results of the changes asked for. */
-static void predict(const struct model *m, const struct whatif_asked *a, struct whatif_result *results)
+static void predict(const struct model *m, const struct whatif_asked *a,
+                    struct whatif_result *results)
 {
 	struct whatif_outcome last[WHATIFS] = {0};
 	bool can = true, any = false;

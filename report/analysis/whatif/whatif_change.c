@@ -28,7 +28,8 @@ static double rate_of(struct whatif_change *c, const struct call_event *given)
 }
 
 /* A pageable copy over the bus becomes one of pinned memory. */
-static void pin(struct whatif_change *c, const struct replay *r, struct replay_act *call_events, uint32_t i)
+static void pin(struct whatif_change *c, const struct replay *r, struct replay_act *call_events,
+                uint32_t i)
 {
 	const struct call_event *given = &r->given[i];
 	struct replay_act *a = &call_events[i];
@@ -62,9 +63,9 @@ static bool is_sync(const struct replay *r, uint32_t i)
 
 	if (given->result || a->flags & REPLAY_SKIP)
 		return false;
-	if (given->class == SPY_CLASS_SYNC)
+	if (given->cls == SPY_CLASS_SYNC)
 		return true;
-	if (given->class == SPY_CLASS_QUERY)
+	if (given->cls == SPY_CLASS_QUERY)
 		return a->wait != REPLAY_NO_WAIT;
 	return a->wait == REPLAY_STAGED && given->direction == SPY_DIR_DTOH &&
 	       given->bytes <= VERDICT_SMALL_COPY;
@@ -89,16 +90,17 @@ static void no_sync(struct whatif_change *c, const struct replay *r, struct repl
 
 /* ---- allocation and loading ---- */
 
-static void no_alloc(struct whatif_change *c, const struct replay *r, struct replay_act *call_events, uint32_t i)
+static void no_alloc(struct whatif_change *c, const struct replay *r,
+                     struct replay_act *call_events, uint32_t i)
 {
 	const struct call_event *given = &r->given[i];
 	struct replay_act *a = &call_events[i];
 	double nested = given->nested_alloc + given->nested_module;
 	bool makes_graph =
-	        (given->class == SPY_CLASS_GRAPH && given->role != CALL_LOG_ROLE_GRAPH_CHANGED) ||
+	        (given->cls == SPY_CLASS_GRAPH && given->role != CALL_LOG_ROLE_GRAPH_CHANGED) ||
 	        given->flags & TF_CAPTURED;
 
-	if (given->class == SPY_CLASS_ALLOC || given->class == SPY_CLASS_MODULE || makes_graph) {
+	if (given->cls == SPY_CLASS_ALLOC || given->cls == SPY_CLASS_MODULE || makes_graph) {
 		a->own = 0;
 		a->wait = REPLAY_NO_WAIT;
 	} else if (nested > 0) {
@@ -113,7 +115,8 @@ static void no_alloc(struct whatif_change *c, const struct replay *r, struct rep
 
 /* ---- copies beside kernels ---- */
 
-static void overlap(struct whatif_change *c, const struct replay *r, struct replay_act *call_events, uint32_t i)
+static void overlap(struct whatif_change *c, const struct replay *r, struct replay_act *call_events,
+                    uint32_t i)
 {
 	const struct call_event *given = &r->given[i];
 	struct replay_act *a = &call_events[i];
@@ -175,7 +178,8 @@ static double cpu_share(const struct whatif_change *c, const struct replay *r,
 	return c->hope == HOPE_MOST ? most : c->hope == HOPE_LEAST ? least : (least + most) / 2;
 }
 
-static void no_cpu_wait(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
+static void no_cpu_wait(struct whatif_change *c, const struct replay *r,
+                        struct replay_act *call_events)
 {
 	if (!(c->cpu_wait > 0))
 		return;

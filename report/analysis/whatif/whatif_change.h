@@ -26,7 +26,7 @@ struct whatif_change {
 	                      */
 	struct whatif_link link;
 	double graph_launch;    /* ns of a graph's launch in this run; NaN: there was none */
-	double cpu_wait; /* of WHATIF_CPU: share of the threads' time; NaN: not known */
+	double cpu_wait;        /* of WHATIF_CPU: share of the threads' time; NaN: not known */
 	double changed;         /* calls changed: added to */
 	bool assumed_bandwidth; /* it was needed and not known */
 };

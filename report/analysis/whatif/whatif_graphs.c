@@ -47,10 +47,10 @@ static bool is_piece(const struct call_event *a, const struct replay_act *r)
 static bool goes_with(const struct call_event *a, const struct replay_act *r)
 {
 	if (r->wait != REPLAY_NO_WAIT || a->flags & TF_CAPTURED ||
-	    (a->result && a->class != SPY_CLASS_QUERY))
+	    (a->result && a->cls != SPY_CLASS_QUERY))
 		return false;
-	return a->class == SPY_CLASS_EVENT || a->class == SPY_CLASS_QUERY ||
-	       a->class == SPY_CLASS_OTHER || a->class == SPY_CLASS_CONTEXT ||
+	return a->cls == SPY_CLASS_EVENT || a->cls == SPY_CLASS_QUERY ||
+	       a->cls == SPY_CLASS_OTHER || a->cls == SPY_CLASS_CONTEXT ||
 	       a->role == CALL_LOG_ROLE_ALLOC_ORDERED;
 }
 
@@ -100,7 +100,8 @@ void change_graphs(struct whatif_change *c, const struct replay *r, struct repla
 		const struct call_event *given = &r->given[i];
 		struct graph_run *run = &runs[given->thread];
 		bool piece = is_piece(given, &r->call_events[i]);
-		bool apart = r->call_events[i].gap > LONGEST_GAP || r->call_events[i].before != CALL_LOG_NONE;
+		bool apart = r->call_events[i].gap > LONGEST_GAP ||
+		             r->call_events[i].before != CALL_LOG_NONE;
 		if (run->pieces && (apart || run->pieces >= MOST_PIECES ||
 		                    (!piece && !goes_with(given, &r->call_events[i]))))
 			end_run(c, r, call_events, run);
@@ -109,8 +110,8 @@ void change_graphs(struct whatif_change *c, const struct replay *r, struct repla
 		if (!run->pieces++)
 			run->first = i;
 		run->last = i;
-		run->repeated +=
-		        given->work != CALL_LOG_NONE && h->works[given->work].call_events >= LEAST_SEEN;
+		run->repeated += given->work != CALL_LOG_NONE &&
+		                 h->works[given->work].call_events >= LEAST_SEEN;
 	}
 	for (size_t i = 0; i < h->thread_count; i++)
 		end_run(c, r, call_events, &runs[i]);

@@ -49,8 +49,8 @@ static double most(const struct environment_device *d, enum spy_environment what
 static struct whatif_link link_of(const struct environment_device *d)
 {
 	struct whatif_link l = {.generation = fmax(most(d, SPY_ENVIRONMENT_PCIE_GEN),
-	                                    most(d, SPY_ENVIRONMENT_PCIE_GEN_MAX)),
-	                 .width = most(d, SPY_ENVIRONMENT_PCIE_WIDTH)};
+	                                           most(d, SPY_ENVIRONMENT_PCIE_GEN_MAX)),
+	                        .width = most(d, SPY_ENVIRONMENT_PCIE_WIDTH)};
 
 	l.rate = estimate_link(l.generation, l.width);
 	return l;
@@ -137,7 +137,8 @@ static double work_left(const struct whatif_change *c, const struct replay *r,
 	return r->gpu > 0 ? fmin(1, all / r->gpu) : 0;
 }
 
-static struct whatif_change change_of(enum whatif what, enum replay_level level, const struct whatif_asked *a)
+static struct whatif_change change_of(enum whatif what, enum replay_level level,
+                                      const struct whatif_asked *a)
 {
 	static const enum whatif_hope hopes[REPLAY_LEVELS] = {
 	        [REPLAY_MEAN] = HOPE_MIDDLE, [REPLAY_LOW] = HOPE_MOST, [REPLAY_HIGH] = HOPE_LEAST};
@@ -159,7 +160,8 @@ bool whatif_fails(struct whatif_result *to, const char *format, ...)
 }
 
 /* Of a process: nothing can be told, and why. */
-static bool cannot_tell(const struct model *m, const struct model_process *p, struct whatif_result *to)
+static bool cannot_tell(const struct model *m, const struct model_process *p,
+                        struct whatif_result *to)
 {
 	const struct call_log *h = &p->call_log;
 	size_t calls = h->count - call_log_steady(h);
@@ -189,13 +191,15 @@ static bool lacks_times(const struct replay *r, struct whatif_result *to)
 /* ---- one process ---- */
 
 /* One change at one level: its outcome. `acts`: room for a copy of the replay's. */
-static void try_change(const struct model_process *p, const struct replay *r, struct whatif_change *c,
-                       enum replay_level level, double base, struct replay_act *call_events,
-                       struct whatif_outcome *to)
+static void try_change(const struct model_process *p, const struct replay *r,
+                       struct whatif_change *c, enum replay_level level, double base,
+                       struct replay_act *call_events, struct whatif_outcome *to)
 {
 	memcpy(call_events, r->call_events, r->count * sizeof(*call_events));
 	change_acts(c, r, call_events);
-	to->time[level] = !(base > 0) ? NAN : c->changed > 0 ? replay_run(r, call_events) / base : 1;
+	to->time[level] = !(base > 0)      ? NAN
+	                  : c->changed > 0 ? replay_run(r, call_events) / base
+	                                   : 1;
 	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
 	to->assumed_bandwidth |= c->assumed_bandwidth;
 	to->bound[level] = busy_share(p) * work_left(c, r, call_events);
@@ -217,7 +221,8 @@ static bool is_worth(struct whatif_outcome *o, enum replay_level level)
 	return false;
 }
 
-static bool any_worth(struct whatif_outcome *out, const struct whatif_asked *a, enum replay_level level)
+static bool any_worth(struct whatif_outcome *out, const struct whatif_asked *a,
+                      enum replay_level level)
 {
 	bool any = false;
 
@@ -227,8 +232,9 @@ static bool any_worth(struct whatif_outcome *out, const struct whatif_asked *a, 
 }
 
 /* All changes asked for, at one level; false where `to->why` says that it cannot be told. */
-static bool try_level(const struct model *m, const struct model_process *p, const struct whatif_asked *a,
-                      enum replay_level level, struct whatif_outcome *out, struct whatif_result *to)
+static bool try_level(const struct model *m, const struct model_process *p,
+                      const struct whatif_asked *a, enum replay_level level,
+                      struct whatif_outcome *out, struct whatif_result *to)
 {
 	struct replay r;
 

@@ -80,7 +80,7 @@ static void apis(const struct model *m, size_t limit, FILE *to)
 	for (size_t i = 0; i < m->api_count && i < limit; i++) {
 		const struct model_api *a = &m->apis[i];
 		put_text(to, a->name);
-		fprintf(to, ",%s,%s", out_level_name(a->level), out_class_names[a->class]);
+		fprintf(to, ",%s,%s", out_level_name(a->level), out_class_names[a->cls]);
 		put_count(to, a->calls);
 		put_count(to, a->failed);
 		put_ns(to, a->total);

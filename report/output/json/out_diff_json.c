@@ -24,7 +24,8 @@ static json_t *span(const struct compare_span *s)
 	return o;
 }
 
-static void put_counts(json_t *o, const struct compare_span *before, const struct compare_span *after)
+static void put_counts(json_t *o, const struct compare_span *before,
+                       const struct compare_span *after)
 {
 	json_put(o, "before", span(before));
 	json_put(o, "after", span(after));

@@ -115,9 +115,9 @@ static json_t *overhead(const struct model *m)
 	return o;
 }
 
-static json_t *verdict_class(enum verdict_class class)
+static json_t *verdict_class(enum verdict_class cls)
 {
-	return class == VERDICT_NONE ? json_null() : json_text(verdict_names[class]);
+	return cls == VERDICT_NONE ? json_null() : json_text(verdict_names[cls]);
 }
 
 static json_t *verdict(const struct model *m)
@@ -125,7 +125,7 @@ static json_t *verdict(const struct model *m)
 	const struct verdict *v = &m->verdict;
 	json_t *o = json_object();
 
-	json_put(o, "class", json_text(verdict_names[v->class]));
+	json_put(o, "class", json_text(verdict_names[v->cls]));
 	json_put(o, "confidence", json_text(verdict_confidences[v->confidence]));
 	json_put(o, "reason", json_text(v->reason));
 	json_put(o, "first", verdict_class(v->first));

@@ -32,7 +32,7 @@ json_t *json_apis(const struct model *m, size_t limit)
 		json_t *o = json_object();
 		json_put(o, "name", json_text(a->name));
 		json_put(o, "level", json_text(out_level_name(a->level)));
-		json_put(o, "class", json_text(out_class_names[a->class]));
+		json_put(o, "class", json_text(out_class_names[a->cls]));
 		json_put(o, "calls", json_count(a->calls));
 		json_put(o, "failed", json_count(a->failed));
 		json_put(o, "total_ns", json_ns(a->total));

@@ -93,10 +93,12 @@ char *out_check_summary(const struct out_check *c)
 	return alloc_format("%zu %s passed", c->count, rules);
 }
 
-static void put_machine(const struct figures_machine *m, struct text_layout *page, const char *label)
+static void put_machine(const struct figures_machine *m, struct text_layout *page,
+                        const char *label)
 {
-	text_layout_fact(page, label, "%s, driver %s, CUDASPY_GPU=%s", m->gpus ? m->gpus : "GPU unknown",
-	          m->driver ? m->driver : "unknown", m->mode ? m->mode : "unknown");
+	text_layout_fact(page, label, "%s, driver %s, CUDASPY_GPU=%s",
+	                 m->gpus ? m->gpus : "GPU unknown", m->driver ? m->driver : "unknown",
+	                 m->mode ? m->mode : "unknown");
 }
 
 static void put_top(const struct out_check *c, struct text_layout *page)
@@ -106,18 +108,19 @@ static void put_top(const struct out_check *c, struct text_layout *page)
 
 	if (after->count > 1)
 		text_layout_fact(page, "recordings", "%s and %zu more, taken as repeats",
-		          after->runs[0].name, after->count - 1);
+		                 after->runs[0].name, after->count - 1);
 	else
 		text_layout_fact(page, "recording", "%s", after->runs[0].name);
 	if (c->baseline)
-		text_layout_fact(page, "baseline", "%s (%zu recording%s)", c->baseline, c->before.count,
-		          c->before.count == 1 ? "" : "s");
+		text_layout_fact(page, "baseline", "%s (%zu recording%s)", c->baseline,
+		                 c->before.count, c->before.count == 1 ? "" : "s");
 	char *steps = figure_steps_text(after);
 	text_layout_fact(page, "steps", "%s", steps);
 	free(steps);
 	put_machine(&after->runs[0].machine, page, "machine");
 	if (differs)
-		text_layout_fact(page, "not alike", "%s: counts are judged, times are not", differs);
+		text_layout_fact(page, "not alike", "%s: counts are judged, times are not",
+		                 differs);
 	free(differs);
 }
 

@@ -8,7 +8,8 @@
 #include "report/output/text/text_layout.h"
 #include "report/base/units.h"
 
-static void range_cell(struct text_layout_table *t, enum metric_kind kind, const struct compare_span *s)
+static void range_cell(struct text_layout_table *t, enum metric_kind kind,
+                       const struct compare_span *s)
 {
 	char *text = metric_text(kind, s->low, s->high);
 
@@ -16,7 +17,8 @@ static void range_cell(struct text_layout_table *t, enum metric_kind kind, const
 	free(text);
 }
 
-static void middle_cell(struct text_layout_table *t, enum metric_kind kind, const struct compare_span *s)
+static void middle_cell(struct text_layout_table *t, enum metric_kind kind,
+                        const struct compare_span *s)
 {
 	char *text = metric_text(kind, s->middle, s->middle);
 
@@ -25,7 +27,8 @@ static void middle_cell(struct text_layout_table *t, enum metric_kind kind, cons
 }
 
 /* "+100, +5.0 %", "=", "new", "gone" */
-static void difference_cell(struct text_layout_table *t, const struct compare_span *before, const struct compare_span *after)
+static void difference_cell(struct text_layout_table *t, const struct compare_span *before,
+                            const struct compare_span *after)
 {
 	double change = after->middle - before->middle;
 	char more[METRIC_NUMBER_BYTES], share[UNIT_BYTES];
@@ -99,7 +102,8 @@ static void put_side(struct text_layout *page, const char *label, const struct r
 	free(more);
 	for (size_t i = 0; i < s->count; i++)
 		if (s->runs[i].missing)
-			text_layout_alarm(page, "warning", "%s: %s", s->runs[i].name, s->runs[i].missing);
+			text_layout_alarm(page, "warning", "%s: %s", s->runs[i].name,
+			                  s->runs[i].missing);
 }
 
 static void put_top(const struct compare_result *c, struct text_layout *page)
@@ -110,24 +114,26 @@ static void put_top(const struct compare_result *c, struct text_layout *page)
 	put_side(page, "before", &c->before);
 	put_side(page, "after", &c->after);
 	if (c->differs)
-		text_layout_alarm(page, "machine", "%s: times do not compare, counts do", c->differs);
+		text_layout_alarm(page, "machine", "%s: times do not compare, counts do",
+		                  c->differs);
 	else
 		text_layout_fact(page, "machine", "%s, driver %s, CUDASPY_GPU=%s",
-		          m->gpus ? m->gpus : "GPU unknown", m->driver ? m->driver : "unknown",
-		          m->mode ? m->mode : "unknown");
+		                 m->gpus ? m->gpus : "GPU unknown",
+		                 m->driver ? m->driver : "unknown", m->mode ? m->mode : "unknown");
 	char *steps = figure_steps_text(&c->after), *were = figure_steps_text(&c->before);
 	if (c->steps > 0)
 		text_layout_fact(page, "steps", "%.0f, as said", c->steps);
 	else
-		text_layout_fact(page, "steps", "%s%s%s", steps, strcmp(steps, were) ? "; were " : "",
-		          strcmp(steps, were) ? were : "");
+		text_layout_fact(page, "steps", "%s%s%s", steps,
+		                 strcmp(steps, were) ? "; were " : "",
+		                 strcmp(steps, were) ? were : "");
 	free(steps);
 	free(were);
 	if (before && after && strcmp(before, after))
 		text_layout_alarm(page, "verdict", "%s, was %s", after, before);
 	else if (before || after)
 		text_layout_fact(page, "verdict", "%s, was %s", after ? after : "not known",
-		          before ? before : "not known");
+		                 before ? before : "not known");
 }
 
 static void put_counts(const struct compare_result *c, struct text_layout *page)
@@ -137,9 +143,9 @@ static void put_counts(const struct compare_result *c, struct text_layout *page)
 	struct text_layout_table t;
 
 	text_layout_heading(page, "Counts (exact%s)",
-	             c->before.count > 1 || c->after.count > 1
-	                     ? "; of several recordings: least..most, difference of medians"
-	                     : "");
+	                    c->before.count > 1 || c->after.count > 1
+	                            ? "; of several recordings: least..most, difference of medians"
+	                            : "");
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < c->total_count; i++) {
 		const struct compare_total *row = &c->totals[i];
@@ -159,22 +165,23 @@ static void put_how(const struct compare_result *c, struct text_layout *page)
 		text_layout_line(page, "Not judged: %s.", c->differs);
 	else if (!c->judged)
 		text_layout_line(page,
-		          "Not judged: a change may be noise. %d recordings a side or more "
-		          "(--base A1 A2 A3 --new B1 B2 B3) tell.",
-		          BOUNDS_LEAST);
+		                 "Not judged: a change may be noise. %d recordings a side or more "
+		                 "(--base A1 A2 A3 --new B1 B2 B3) tell.",
+		                 BOUNDS_LEAST);
 	else
-		text_layout_line(page, "Medians. 99 %%: each bound holds with that confidence. *: more "
-		                "than noise. By ranks where there are enough recordings (5 a "
-		                "side), else by Welch's t test on logarithms as well.");
+		text_layout_line(page,
+		                 "Medians. 99 %%: each bound holds with that confidence. *: more "
+		                 "than noise. By ranks where there are enough recordings (5 a "
+		                 "side), else by Welch's t test on logarithms as well.");
 }
 
 static void put_times(const struct compare_result *c, struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {{"figure", true},
-	                                        {"before", false},
-	                                        {"after", false},
-	                                        {"change", false},
-	                                        {"99 % bounds", false}};
+	                                                    {"before", false},
+	                                                    {"after", false},
+	                                                    {"change", false},
+	                                                    {"99 % bounds", false}};
 	struct text_layout_table t;
 
 	text_layout_heading(page, "Times and shares");
@@ -194,11 +201,13 @@ static void put_times(const struct compare_result *c, struct text_layout *page)
 	put_how(c, page);
 }
 
-static void put_rest(const struct compare_pairs *p, size_t shown, const char *what, struct text_layout *page)
+static void put_rest(const struct compare_pairs *p, size_t shown, const char *what,
+                     struct text_layout *page)
 {
 	if (shown < p->count)
 		text_layout_line(page, "%zu more %s, %zu of them changed, not shown (--limit all)",
-		          p->count - shown, what, p->changed > shown ? p->changed - shown : 0);
+		                 p->count - shown, what,
+		                 p->changed > shown ? p->changed - shown : 0);
 }
 
 static void count_cells(struct text_layout_table *t, const struct compare_pair *p)
@@ -245,7 +254,8 @@ static void put_shape(const struct figures_part *p, char *to, size_t room)
 	         p->block[0], p->block[1], p->block[2], p->shapes > 1 ? " and others" : "");
 }
 
-static void put_kernels(const struct compare_result *c, const struct out_options *o, struct text_layout *page)
+static void put_kernels(const struct compare_result *c, const struct out_options *o,
+                        struct text_layout *page)
 {
 	char before[128], after[128];
 
@@ -267,9 +277,9 @@ static void put_kernels(const struct compare_result *c, const struct out_options
 
 static void put_copies(const struct compare_result *c, struct text_layout *page)
 {
-	static const struct text_layout_column columns[] = {{"before", false},     {"after", false},
-	                                        {"difference", false}, {"bytes were", false},
-	                                        {"are", false},        {"kind of copy", true}};
+	static const struct text_layout_column columns[] = {
+	        {"before", false},     {"after", false}, {"difference", false},
+	        {"bytes were", false}, {"are", false},   {"kind of copy", true}};
 	struct text_layout_table t;
 	char text[UNIT_BYTES];
 
@@ -287,7 +297,8 @@ static void put_copies(const struct compare_result *c, struct text_layout *page)
 	table_print(&t, page);
 }
 
-static void put_page(const struct compare_result *c, const struct out_options *o, struct text_layout *page)
+static void put_page(const struct compare_result *c, const struct out_options *o,
+                     struct text_layout *page)
 {
 	put_top(c, page);
 	put_counts(c, page);
@@ -299,8 +310,9 @@ static void put_page(const struct compare_result *c, const struct out_options *o
 	}
 	put_copies(c, page);
 	if (!c->has_parts)
-		text_layout_line(page, "A baseline holds no times of kernels, and no table of calls and "
-		                "copies.");
+		text_layout_line(page,
+		                 "A baseline holds no times of kernels, and no table of calls and "
+		                 "copies.");
 }
 
 void out_diff_text(const struct compare_result *c, const struct out_options *o)

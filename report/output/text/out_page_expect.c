@@ -51,8 +51,9 @@ void out_page_expect(const struct model *m, const struct out_options *o, struct 
 			free(what);
 			list(m, x.matches, x.match_count, "as", o, page);
 		} else {
-			text_layout_alarm(page, "NEVER RAN", "%s: no kernel of that name ran%s", pattern,
-			           x.other_count ? "; these did" : ", nor any other");
+			text_layout_alarm(page, "NEVER RAN", "%s: no kernel of that name ran%s",
+			                  pattern,
+			                  x.other_count ? "; these did" : ", nor any other");
 			list(m, x.others, x.other_count, "instead", o, page);
 		}
 		if (x.note)

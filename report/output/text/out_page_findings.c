@@ -17,14 +17,15 @@ void out_page_findings(const struct model *m, struct text_layout *page)
 {
 	if (!m->finding_count)
 		return;
-	text_layout_heading(page, "Findings (the most severe first; speed-ups are of the window after "
-	                   "start-up)");
+	text_layout_heading(page,
+	                    "Findings (the most severe first; speed-ups are of the window after "
+	                    "start-up)");
 	for (size_t i = 0; i < m->finding_count; i++) {
 		const struct finding *f = &m->findings[i];
 		char *speedup = gain(f);
-		(f->severity == SEVERITY_HIGH ? text_layout_alarm
-		                              : text_layout_fact)(page, finding_severities[f->severity],
-		                                           "%s [%s]%s", f->title, f->id, speedup);
+		(f->severity == SEVERITY_HIGH ? text_layout_alarm : text_layout_fact)(
+		        page, finding_severities[f->severity], "%s [%s]%s", f->title, f->id,
+		        speedup);
 		text_layout_more(page, "%s", f->evidence);
 		text_layout_more(page, "CUDA: %s. PyTorch: %s.", f->fix_cuda, f->fix_pytorch);
 		free(speedup);

@@ -42,13 +42,14 @@ static void heading(const struct model *m, struct text_layout *page)
 	bool several = whole > m->window * 1.001;
 
 	text_layout_heading(page, "GPU (%s; %%win: %% of the window%s, %s)",
-	             gpu->estimated ? "estimated from samples, with 95 % intervals"
-	                            : "exact, by CUPTI",
-	             several ? "s of all devices and processes, added up" : "",
-	             unit_time(window, whole));
+	                    gpu->estimated ? "estimated from samples, with 95 % intervals"
+	                                   : "exact, by CUPTI",
+	                    several ? "s of all devices and processes, added up" : "",
+	                    unit_time(window, whole));
 }
 
-static void busy_row(struct text_layout_table *t, const struct model_gpu_busy *b, double ns, const char *what)
+static void busy_row(struct text_layout_table *t, const struct model_gpu_busy *b, double ns,
+                     const char *what)
 {
 	char *bar = out_page_bar(ns, b->window);
 
@@ -98,9 +99,10 @@ static void busy_table(const struct model_gpu *gpu, struct text_layout *page)
 
 static void devices_table(const struct model_gpu *gpu, struct text_layout *page)
 {
-	static const struct text_layout_column columns[] = {{"device", false}, {"busy", false}, {"%win", false},
-	                                        {"low", false},    {"high", false}, {"comm", false},
-	                                        {"idle", false},   {"", true},      {"name", true}};
+	static const struct text_layout_column columns[] = {
+	        {"device", false}, {"busy", false}, {"%win", false},
+	        {"low", false},    {"high", false}, {"comm", false},
+	        {"idle", false},   {"", true},      {"name", true}};
 	struct text_layout_table t;
 	size_t known = 0;
 
@@ -146,9 +148,10 @@ static void overlap(const struct model_gpu_busy *b, struct text_layout *page)
 	char got[UNIT_BYTES], could[UNIT_BYTES], share[UNIT_BYTES];
 
 	if (b->possible > 0)
-		text_layout_line(page, "Copies and kernels overlapped %s of %s that could have (%s %%).",
-		          unit_time_apart(got, b->overlap), unit_time_apart(could, b->possible),
-		          unit_percent(share, b->overlap, b->possible));
+		text_layout_line(
+		        page, "Copies and kernels overlapped %s of %s that could have (%s %%).",
+		        unit_time_apart(got, b->overlap), unit_time_apart(could, b->possible),
+		        unit_percent(share, b->overlap, b->possible));
 }
 
 /* "vector_add 64,1,1 x 256,1,1 (12.5 %)" */
@@ -196,12 +199,13 @@ static void untimed(const struct model_gpu *gpu, struct text_layout *page)
 		free(list);
 		list = longer;
 	}
-	text_layout_line(page,
-	          "Never timed, so in no GPU time: %.0f class%s of work, %s %% of all pieces of "
-	          "work:%s%s",
-	          gpu->untimed_classes, gpu->untimed_classes > 1 ? "es" : "",
-	          unit_percent(share, gpu->untimed_pieces, gpu->all.sum.pieces), list,
-	          gpu->untimed_classes > UNTIMED_SHOWN ? ", ..." : ".");
+	text_layout_line(
+	        page,
+	        "Never timed, so in no GPU time: %.0f class%s of work, %s %% of all pieces of "
+	        "work:%s%s",
+	        gpu->untimed_classes, gpu->untimed_classes > 1 ? "es" : "",
+	        unit_percent(share, gpu->untimed_pieces, gpu->all.sum.pieces), list,
+	        gpu->untimed_classes > UNTIMED_SHOWN ? ", ..." : ".");
 	free(list);
 }
 
@@ -212,21 +216,23 @@ static void calibration(const struct model_gpu *gpu, struct text_layout *page)
 
 	for (int i = 0; i < TF_PAIRS; i++)
 		if (gpu->null[i].count || gpu->empty[i].count)
-			text_layout_line(page,
-			          "Calibration, %s stream: a pair of events around nothing %s "
-			          "(%llu), "
-			          "around an empty kernel %s (%llu, spread %s).",
-			          regimes[i], unit_time_apart(empty, gpu->empty[i].mean),
-			          (unsigned long long)gpu->empty[i].count,
-			          unit_time_apart(null, gpu->null[i].mean),
-			          (unsigned long long)gpu->null[i].count,
-			          unit_time_apart(spread, gpu->null[i].deviation));
+			text_layout_line(
+			        page,
+			        "Calibration, %s stream: a pair of events around nothing %s "
+			        "(%llu), "
+			        "around an empty kernel %s (%llu, spread %s).",
+			        regimes[i], unit_time_apart(empty, gpu->empty[i].mean),
+			        (unsigned long long)gpu->empty[i].count,
+			        unit_time_apart(null, gpu->null[i].mean),
+			        (unsigned long long)gpu->null[i].count,
+			        unit_time_apart(spread, gpu->null[i].deviation));
 	if (!gpu->null[TF_PAIR_IDLE].count && !gpu->null[TF_PAIR_BUSY].count)
-		text_layout_line(page, "Not calibrated in this run: a pair is taken to cost what it did "
-		                "on an H200.");
+		text_layout_line(page,
+		                 "Not calibrated in this run: a pair is taken to cost what it did "
+		                 "on an H200.");
 	if (gpu->stall > 0 && gpu->null[TF_PAIR_IDLE].count)
 		text_layout_line(page, "A sample on an idle stream stands behind a stall of %s.",
-		          unit_time_apart(stall, gpu->stall));
+		                 unit_time_apart(stall, gpu->stall));
 }
 
 static void samples(const struct model *m, struct text_layout *page)
@@ -240,9 +246,10 @@ static void samples(const struct model *m, struct text_layout *page)
 	for (size_t i = 0; i < m->process_count; i++)
 		taken += m->processes[i].samples;
 	if (isfinite(gpu->all.total))
-		text_layout_line(page, "All work: %s of GPU time (%s to %s), overlap counted twice.",
-		          unit_time_apart(total, gpu->all.total),
-		          unit_time_apart(low, gpu->all.low), unit_time_apart(high, gpu->all.high));
+		text_layout_line(
+		        page, "All work: %s of GPU time (%s to %s), overlap counted twice.",
+		        unit_time_apart(total, gpu->all.total), unit_time_apart(low, gpu->all.low),
+		        unit_time_apart(high, gpu->all.high));
 	text_layout_line(
 	        page,
 	        "Samples: %llu of %.0f pieces of work (%s %%); they took %s of the host's time, %s "
@@ -252,10 +259,11 @@ static void samples(const struct model *m, struct text_layout *page)
 	        unit_time_apart(cost, m->samples_cost),
 	        unit_time_apart(each, taken ? m->samples_cost / (double)taken : NAN));
 	if (gpu->by_calls)
-		text_layout_line(page,
-		          "Estimated from their calls, without samples: %llu copies of pageable "
-		          "memory.",
-		          (unsigned long long)gpu->by_calls);
+		text_layout_line(
+		        page,
+		        "Estimated from their calls, without samples: %llu copies of pageable "
+		        "memory.",
+		        (unsigned long long)gpu->by_calls);
 }
 
 void out_page_gpu(const struct model *m, struct text_layout *page)
@@ -271,22 +279,26 @@ void out_page_gpu(const struct model *m, struct text_layout *page)
 			shared_devices(gpu, page);
 			overlap(&gpu->busy, page);
 			if (gpu->busy.unknown > 0)
-				text_layout_line(page,
-				          "Of %s %% of the pieces of work busy has what waits "
-				          "show: nothing was known of their time when they ran.",
-				          unit_percent(share, gpu->busy.unknown, gpu->busy.work));
+				text_layout_line(
+				        page,
+				        "Of %s %% of the pieces of work busy has what waits "
+				        "show: nothing was known of their time when they ran.",
+				        unit_percent(share, gpu->busy.unknown, gpu->busy.work));
 		}
 		if (gpu->stretched)
-			text_layout_line(page, "Busy is more than all work took: the host saw late that "
-			                "work had ended. Its range has both.");
-		if (gpu->unplaced > 0)
 			text_layout_line(page,
-			          "Records that the timeline could not place, or that cannot "
-			          "be true: %.0f.",
-			          gpu->unplaced);
+			                 "Busy is more than all work took: the host saw late that "
+			                 "work had ended. Its range has both.");
+		if (gpu->unplaced > 0)
+			text_layout_line(
+			        page,
+			        "Records that the timeline could not place, or that cannot "
+			        "be true: %.0f.",
+			        gpu->unplaced);
 		if (gpu->partial)
-			text_layout_line(page, "Exact GPU times end before the program did: another tool "
-			                "took CUPTI.");
+			text_layout_line(page,
+			                 "Exact GPU times end before the program did: another tool "
+			                 "took CUPTI.");
 		if (gpu->estimated)
 			samples(m, page);
 		if (gpu->untimed_classes > 0)

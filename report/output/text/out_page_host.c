@@ -50,7 +50,8 @@ static void thread_row(struct text_layout_table *t, const struct model_thread *t
 }
 
 /* The rows of the threads that matter, and one for the rest of them. */
-static void thread_rows(const struct model *m, const struct out_options *o, struct text_layout_table *t)
+static void thread_rows(const struct model *m, const struct out_options *o,
+                        struct text_layout_table *t)
 {
 	struct model_split rest = {0};
 	double api = 0, rest_window = 0, rest_api = 0;
@@ -112,8 +113,8 @@ static void merged_table(const struct model *m, struct text_layout *page)
 	struct text_layout_table t;
 
 	text_layout_heading(page, "Host time%s (%%win: %% of the window, %s)",
-	             m->thread_count > 1 ? " of the thread that feeds the GPU" : "",
-	             unit_time(text, m->host_window));
+	                    m->thread_count > 1 ? " of the thread that feeds the GPU" : "",
+	                    unit_time(text, m->host_window));
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (!(parts[i].ns > 0))
@@ -127,12 +128,14 @@ static void merged_table(const struct model *m, struct text_layout *page)
 	}
 	table_print(&t, page);
 	if (isnan(s->launch))
-		text_layout_line(page, "What of the launches was waiting for a full queue is not known "
-		                "without GPU time.");
-	if (m->totals.implicit_known)
 		text_layout_line(page,
-		          "Calls of other kinds that waited for the GPU (implicit syncs): %llu.",
-		          (unsigned long long)m->totals.implicit_syncs);
+		                 "What of the launches was waiting for a full queue is not known "
+		                 "without GPU time.");
+	if (m->totals.implicit_known)
+		text_layout_line(
+		        page,
+		        "Calls of other kinds that waited for the GPU (implicit syncs): %llu.",
+		        (unsigned long long)m->totals.implicit_syncs);
 }
 
 void out_page_host(const struct model *m, const struct out_options *o, struct text_layout *page)
@@ -153,6 +156,7 @@ void out_page_host(const struct model *m, const struct out_options *o, struct te
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	thread_rows(m, o, &t);
 	table_print(&t, page);
-	text_layout_line(page, "launch: all API time of kernel and graph launches. outside: alive, not in "
-	                "CUDA. absent: not yet born or dead.");
+	text_layout_line(
+	        page, "launch: all API time of kernel and graph launches. outside: alive, not in "
+	              "CUDA. absent: not yet born or dead.");
 }

@@ -116,8 +116,8 @@ static void put_line(struct text_layout_table *t, const struct model *m, const s
 	percent_cell(t, l->gpu->total, m->window);
 }
 
-static void kernel_row(struct text_layout_table *t, const struct model *m, const struct model_kernel *k,
-                       struct kernel_columns has, bool full_name)
+static void kernel_row(struct text_layout_table *t, const struct model *m,
+                       const struct model_kernel *k, struct kernel_columns has, bool full_name)
 {
 	char *name = out_page_name(k->name, full_name);
 	struct line line = {
@@ -168,20 +168,22 @@ static void explain(const struct model *m, struct kernel_columns has, struct tex
 	char text[UNIT_BYTES];
 
 	if (has.overhead)
-		text_layout_line(page,
-		          "launch: API time without back-pressure, contention and first launches. "
-		          "p50: API time of one call, whatever it waited for. queue: p50 of the "
-		          "wait between a launch and its "
-		          "start, over the launches queued. l/GPU: launch over GPU time.");
+		text_layout_line(
+		        page,
+		        "launch: API time without back-pressure, contention and first launches. "
+		        "p50: API time of one call, whatever it waited for. queue: p50 of the "
+		        "wait between a launch and its "
+		        "start, over the launches queued. l/GPU: launch over GPU time.");
 	else
 		text_layout_line(page, "API: time of the launch calls, whatever they waited for.");
 	if (m->gpu.measured && m->gpu.estimated)
-		text_layout_line(page, "+-%%: half of the 95 %% interval, %% of the figure%s.",
-		          in_part(m) ? ". >: of more than 5 % of the launches the GPU time is not "
-		                       "known"
-		                     : "");
+		text_layout_line(
+		        page, "+-%%: half of the 95 %% interval, %% of the figure%s.",
+		        in_part(m) ? ". >: of more than 5 % of the launches the GPU time is not "
+		                     "known"
+		                   : "");
 	text_layout_line(page, "First launches (lazy loading), apart: %llu, %s.",
-	          (unsigned long long)m->gpu.firsts, unit_time(text, m->gpu.first));
+	                 (unsigned long long)m->gpu.firsts, unit_time(text, m->gpu.first));
 }
 
 void out_page_kernels(const struct model *m, const struct out_options *o, struct text_layout *page)
@@ -234,8 +236,9 @@ void out_page_occupancy(const struct model *m, struct text_layout *page)
 		rows += matters(m, &m->kernels[i]);
 	if (!rows)
 		return;
-	text_layout_heading(page, "Low occupancy (theoretical, under %.0f %%, of the shape launched most)",
-	             100 * OCCUPANCY_GOOD);
+	text_layout_heading(
+	        page, "Low occupancy (theoretical, under %.0f %%, of the shape launched most)",
+	        100 * OCCUPANCY_GOOD);
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < m->kernel_count; i++) {
 		const struct model_kernel *k = &m->kernels[i];
@@ -254,6 +257,7 @@ void out_page_occupancy(const struct model *m, struct text_layout *page)
 		free(name);
 	}
 	table_print(&t, page);
-	text_layout_line(page,
-	          "regs: registers a thread. shared: memory a block. blocks: that fit on an SM.");
+	text_layout_line(
+	        page,
+	        "regs: registers a thread. shared: memory a block. blocks: that fit on an SM.");
 }

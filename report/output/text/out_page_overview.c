@@ -97,12 +97,14 @@ void out_page_picture(const struct model *m, struct text_layout *page)
 	if (page->markdown || !p || !p->count || (!p->device_count && !p->host))
 		return;
 	double ns = (double)p->count * p->width;
-	text_layout_heading(page, "The run, %s from left to right (a column: %s)", unit_time(whole, ns),
-	             unit_time(column, ns / (double)(page->width - LABEL)));
+	text_layout_heading(page, "The run, %s from left to right (a column: %s)",
+	                    unit_time(whole, ns),
+	                    unit_time(column, ns / (double)(page->width - LABEL)));
 	put_picture(p, page);
-	text_layout_line(page,
-	          "GPU: _ idle . : - = + * # %% @ busy%s. host: L launching, B back-pressure, K "
-	          "contention, S waiting, W waiting for nothing, C copying, A allocating, M "
-	          "loading code, o other CUDA, . outside CUDA, y cudaspy.",
-	          m->gpu.estimated ? ", estimated" : "");
+	text_layout_line(
+	        page,
+	        "GPU: _ idle . : - = + * # %% @ busy%s. host: L launching, B back-pressure, K "
+	        "contention, S waiting, W waiting for nothing, C copying, A allocating, M "
+	        "loading code, o other CUDA, . outside CUDA, y cudaspy.",
+	        m->gpu.estimated ? ", estimated" : "");
 }

@@ -53,20 +53,20 @@ static void heading(const struct model_steps_figures *s, struct text_layout *pag
 		snprintf(left_out, sizeof(left_out), ", %llu left out",
 		         (unsigned long long)(s->skipped + s->odd));
 	text_layout_heading(page, "Steps (%s; %llu%s)",
-	             s->source == STEPS_NVTX ? "NVTX ranges" : "found in the repeating work",
-	             (unsigned long long)s->count, left_out);
+	                    s->source == STEPS_NVTX ? "NVTX ranges" : "found in the repeating work",
+	                    (unsigned long long)s->count, left_out);
 	if (s->source == STEPS_NVTX)
 		text_layout_line(page, "Each is a range \"%s\"%s%s%s.", s->name ? s->name : "",
-		          s->domain ? " of domain \"" : "", s->domain ? s->domain : "",
-		          s->domain ? "\"" : "");
+		                 s->domain ? " of domain \"" : "", s->domain ? s->domain : "",
+		                 s->domain ? "\"" : "");
 	else
 		text_layout_line(page,
-		          "Told apart by %s; on average %.0f %% alike; confidence: %s. NVTX "
-		          "ranges would say it for certain.",
-		          s->name ? s->name : "n/a", s->alike * 100, s->confidence);
+		                 "Told apart by %s; on average %.0f %% alike; confidence: %s. NVTX "
+		                 "ranges would say it for certain.",
+		                 s->name ? s->name : "n/a", s->alike * 100, s->confidence);
 	if (s->stride > 1)
 		text_layout_line(page, "Figures are those of every %lluth step.",
-		          (unsigned long long)s->stride);
+		                 (unsigned long long)s->stride);
 }
 
 static void outliers(const struct model *m, struct text_layout *page)
@@ -80,8 +80,8 @@ static void outliers(const struct model *m, struct text_layout *page)
 
 	if (!s->outlier_count)
 		return;
-	text_layout_line(page,
-	          "%zu steps took much longer than the median; the longest:", s->outlier_count);
+	text_layout_line(
+	        page, "%zu steps took much longer than the median; the longest:", s->outlier_count);
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < s->outlier_count && i < OUTLIERS_SHOWN; i++) {
 		const struct model_step *row = &s->outliers[i];
@@ -99,10 +99,10 @@ static void outliers(const struct model *m, struct text_layout *page)
 void out_page_steps(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {{"mean", false},
-	                                        {"min", false},
-	                                        {"p50", false},
-	                                        {"max", false},
-	                                        {"per step", true}};
+	                                                    {"min", false},
+	                                                    {"p50", false},
+	                                                    {"max", false},
+	                                                    {"per step", true}};
 	static const char *const labels[WORK_FIGURES] = {
 	        "launches",        "graph launches", "syncs",        "copies",
 	        "pageable copies", "sets",           "copied bytes", "allocations, frees",
@@ -113,11 +113,13 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 
 	if (s->source == STEPS_NONE) {
 		if (m->steps_from)
-			text_layout_line(page,
-			          "Steps: n/a: no NVTX range \"%s\" among the %u outermost levels.",
-			          m->steps_from, TF_STEP_LEVELS);
+			text_layout_line(
+			        page,
+			        "Steps: n/a: no NVTX range \"%s\" among the %u outermost levels.",
+			        m->steps_from, TF_STEP_LEVELS);
 		else if (o->unit_per_step > 0)
-			text_layout_line(page, "Steps: n/a: no NVTX range and no work that repeats.");
+			text_layout_line(page,
+			                 "Steps: n/a: no NVTX range and no work that repeats.");
 		return;
 	}
 	heading(s, page);
@@ -129,12 +131,13 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 	table_print(&t, page);
 	if (s->timed && s->timed < s->judged)
 		text_layout_line(page, "GPU time: of the %llu steps whose calls are kept.",
-		          (unsigned long long)s->timed);
+		                 (unsigned long long)s->timed);
 	text_layout_line(page, "p99 of the duration: %s. %s steps/s.",
-	          unit_time_apart(text, s->duration.p99), plain(more, s->per_s));
+	                 unit_time_apart(text, s->duration.p99), plain(more, s->per_s));
 	if (o->unit_per_step > 0)
 		text_layout_line(page, "Throughput: %s units/s (%s units per step).",
-		          plain(text, o->unit_per_step * s->per_s), plain(more, o->unit_per_step));
+		                 plain(text, o->unit_per_step * s->per_s),
+		                 plain(more, o->unit_per_step));
 	outliers(m, page);
 }
 
@@ -213,7 +216,7 @@ void out_page_ranges(const struct model *m, const struct out_options *o, struct 
 	out_page_rest(page, tree.shown, m->range_count, "ranges");
 	if (m->ranges_lost)
 		text_layout_line(page, "%llu ranges were lost: in no figure here.",
-		          (unsigned long long)m->ranges_lost);
+		                 (unsigned long long)m->ranges_lost);
 	free(tree.first);
 	free(tree.next);
 }

@@ -8,7 +8,8 @@ struct stream_columns {
 	bool device, graphs;
 };
 
-static void stream_row(struct text_layout_table *t, const struct model_stream *s, struct stream_columns has)
+static void stream_row(struct text_layout_table *t, const struct model_stream *s,
+                       struct stream_columns has)
 {
 	char text[UNIT_BYTES];
 
@@ -50,8 +51,9 @@ void out_page_streams(const struct model *m, struct text_layout *page)
 		columns[n++] = (struct text_layout_column){"graphs", false};
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		columns[n++] = always[i];
-	text_layout_heading(page, "Streams (kernel, copy: GPU time%s; overlap: copies while a kernel ran)",
-	             gpu->estimated ? ", estimated" : "");
+	text_layout_heading(
+	        page, "Streams (kernel, copy: GPU time%s; overlap: copies while a kernel ran)",
+	        gpu->estimated ? ", estimated" : "");
 	table_start(&t, columns, n);
 	for (size_t i = 0; i < rows; i++)
 		stream_row(&t, &gpu->streams[i], has);

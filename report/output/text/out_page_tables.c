@@ -51,7 +51,7 @@ static void failures_of(const struct model *m, uint32_t api, struct text_layout 
 	}
 	if (a->failed > told)
 		text_layout_line(page, "%s%s %llu x (code not kept)", line, any ? "," : "",
-		          (unsigned long long)(a->failed - told));
+		                 (unsigned long long)(a->failed - told));
 	else
 		text_layout_line(page, "%s", line);
 	free(line);
@@ -59,10 +59,10 @@ static void failures_of(const struct model *m, uint32_t api, struct text_layout 
 
 void out_page_apis(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
-	static const struct text_layout_column columns[] = {{"calls", false}, {"fail", false}, {"total", false},
-	                                        {"%win", false},  {"mean", false}, {"p50", false},
-	                                        {"p90", false},   {"p99", false},  {"max", false},
-	                                        {"call", true}};
+	static const struct text_layout_column columns[] = {
+	        {"calls", false}, {"fail", false}, {"total", false}, {"%win", false},
+	        {"mean", false},  {"p50", false},  {"p90", false},   {"p99", false},
+	        {"max", false},   {"call", true}};
 	size_t rows = m->api_count < o->limit ? m->api_count : o->limit;
 	char window[UNIT_BYTES];
 	struct text_layout_table t;
@@ -70,12 +70,12 @@ void out_page_apis(const struct model *m, const struct out_options *o, struct te
 	if (!m->api_count)
 		return;
 	if (m->thread_count > 1)
-		text_layout_heading(page,
-		             "CUDA API calls (%%win: %% of the window, %s, %zu threads added up)",
-		             unit_time(window, m->window), m->thread_count);
+		text_layout_heading(
+		        page, "CUDA API calls (%%win: %% of the window, %s, %zu threads added up)",
+		        unit_time(window, m->window), m->thread_count);
 	else
 		text_layout_heading(page, "CUDA API calls (%%win: %% of the window, %s)",
-		             unit_time(window, m->window));
+		                    unit_time(window, m->window));
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < rows; i++) {
 		const struct model_api *a = &m->apis[i];
@@ -109,8 +109,8 @@ void out_page_copies(const struct model *m, struct text_layout *page)
 	if (!m->copy_count)
 		return;
 	text_layout_heading(page, "Copies (%%win: API time, %% of the window, %s%s)",
-	             unit_time(text, m->window),
-	             m->gpu.measured && m->gpu.estimated ? "; GPU: estimated" : "");
+	                    unit_time(text, m->window),
+	                    m->gpu.measured && m->gpu.estimated ? "; GPU: estimated" : "");
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < m->copy_count; i++) {
 		const struct model_copy *c = &m->copies[i];
@@ -135,7 +135,7 @@ void out_page_work(const struct model *m, struct text_layout *page)
 {
 	static const struct {
 		const char *name;
-		uint8_t class;
+		uint8_t cls;
 	} rows[] = {
 	        {"syncs", SPY_CLASS_SYNC},
 	        {"sets", SPY_CLASS_SET},
@@ -149,10 +149,10 @@ void out_page_work(const struct model *m, struct text_layout *page)
 	        {"contexts", SPY_CLASS_CONTEXT},
 	};
 	static const struct text_layout_column columns[] = {{"calls", false},
-	                                        {"fail", false},
-	                                        {"total", false},
-	                                        {"%win", false},
-	                                        {"kind of call", true}};
+	                                                    {"fail", false},
+	                                                    {"total", false},
+	                                                    {"%win", false},
+	                                                    {"kind of call", true}};
 	const struct model_totals *t = &m->totals;
 	char text[UNIT_BYTES], freed[UNIT_BYTES];
 	struct text_layout_table table;
@@ -160,12 +160,12 @@ void out_page_work(const struct model *m, struct text_layout *page)
 	if (!m->api_count)
 		return;
 	text_layout_heading(page, "Other calls by kind (%%win: API time, %% of the window, %s)",
-	             unit_time(text, m->window));
+	                    unit_time(text, m->window));
 	table_start(&table, columns, COUNT(columns));
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		uint64_t calls = 0, failed = 0;
 		for (size_t k = 0; k < m->api_count; k++)
-			if (m->apis[k].class == rows[i].class) {
+			if (m->apis[k].cls == rows[i].cls) {
 				calls += m->apis[k].calls;
 				failed += m->apis[k].failed;
 			}
@@ -173,24 +173,25 @@ void out_page_work(const struct model *m, struct text_layout *page)
 			continue;
 		table_cell(&table, "%llu", (unsigned long long)calls);
 		table_cell(&table, "%llu", (unsigned long long)failed);
-		time_cell(&table, m->class_ns[rows[i].class]);
-		percent_cell(&table, m->class_ns[rows[i].class], m->window);
+		time_cell(&table, m->class_ns[rows[i].cls]);
+		percent_cell(&table, m->class_ns[rows[i].cls], m->window);
 		table_cell(&table, "%s", rows[i].name);
 	}
 	table_print(&table, page);
-	text_layout_line(page,
-	          "Device memory of known size: %s allocated, %s freed. Captured into graphs: %llu "
-	          "operations.",
-	          unit_bytes(text, (double)t->allocated_bytes),
-	          unit_bytes(freed, (double)t->freed_bytes), (unsigned long long)t->captured);
+	text_layout_line(
+	        page,
+	        "Device memory of known size: %s allocated, %s freed. Captured into graphs: %llu "
+	        "operations.",
+	        unit_bytes(text, (double)t->allocated_bytes),
+	        unit_bytes(freed, (double)t->freed_bytes), (unsigned long long)t->captured);
 }
 
 void out_page_graphs(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {
-	        {"launches", false},    {"API", false}, {"%win", false},    {"mean", false},
-	        {"GPU", false},         {"+-%", false}, {"updates", false},
-	        {"instantiate", false}, {"state", true}, {"graph", true}};
+	        {"launches", false}, {"API", false}, {"%win", false},    {"mean", false},
+	        {"GPU", false},      {"+-%", false}, {"updates", false}, {"instantiate", false},
+	        {"state", true},     {"graph", true}};
 	size_t rows = m->graph_count < o->limit ? m->graph_count : o->limit;
 	char text[UNIT_BYTES];
 	struct text_layout_table t;
@@ -198,7 +199,7 @@ void out_page_graphs(const struct model *m, const struct out_options *o, struct 
 	if (!m->graph_count)
 		return;
 	text_layout_heading(page, "Graphs (%%win: API time of launches, %% of the window, %s)",
-	             unit_time(text, m->window));
+	                    unit_time(text, m->window));
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < rows; i++) {
 		const struct model_graph *g = &m->graphs[i];

@@ -20,8 +20,8 @@ static void what_ran(const struct model_process *p, struct text_layout *page)
 
 	text_layout_fact(page, "command", "%s", or_unknown(p->command));
 	text_layout_fact(page, "process", "%llu on %s%s%s, %llu thread%s using CUDA",
-	          (unsigned long long)p->pid, or_unknown(p->host), rank, fork,
-	          (unsigned long long)p->threads, p->threads == 1 ? "" : "s");
+	                 (unsigned long long)p->pid, or_unknown(p->host), rank, fork,
+	                 (unsigned long long)p->threads, p->threads == 1 ? "" : "s");
 	free(rank);
 	free(fork);
 }
@@ -32,15 +32,17 @@ static void times(const struct model *m, struct text_layout *page)
 	        first[UNIT_BYTES];
 	const struct model_process *p = &m->processes[0];
 
-	text_layout_fact(page, "time", "%s wall, %s window (first CUDA call to the last), started %s",
-	          unit_time(wall, m->wall), unit_time(window, m->window),
-	          unit_date(date, m->start_realtime));
+	text_layout_fact(page, "time",
+	                 "%s wall, %s window (first CUDA call to the last), started %s",
+	                 unit_time(wall, m->wall), unit_time(window, m->window),
+	                 unit_date(date, m->start_realtime));
 	if (m->process_count == 1 && p->first_call)
 		text_layout_fact(page, "start-up", "%s before the window, %s of it in %s",
-		          unit_time(startup, m->startup), unit_time(first, p->first_call_ns),
-		          p->first_call);
+		                 unit_time(startup, m->startup), unit_time(first, p->first_call_ns),
+		                 p->first_call);
 	else
-		text_layout_fact(page, "start-up", "%s before the window", unit_time(startup, m->startup));
+		text_layout_fact(page, "start-up", "%s before the window",
+		                 unit_time(startup, m->startup));
 }
 
 /* What the first process found; ranks of one run use the same software and their own devices. */
@@ -92,8 +94,8 @@ static bool damaged(const struct model *m, struct text_layout *page)
 		if (!p->damage)
 			continue;
 		if (m->process_count > 1)
-			text_layout_alarm(page, "damaged", "process %llu: %s", (unsigned long long)p->pid,
-			           p->damage);
+			text_layout_alarm(page, "damaged", "process %llu: %s",
+			                  (unsigned long long)p->pid, p->damage);
 		else
 			text_layout_alarm(page, "state", "damaged: %s", p->damage);
 		count++;
@@ -141,18 +143,19 @@ static void state(const struct model *m, struct text_layout *page)
 		        "killed: the process ended without saying so; counts are exact up to then");
 	else if (p->state == PROCESS_ENDED)
 		text_layout_fact(page, "state", "ended %s: counts are exact up to then",
-		          p->left_by <= TF_LEFT_EXEC && left[p->left_by]
-		                  ? left[p->left_by]
-		                  : "without its exit handlers");
+		                 p->left_by <= TF_LEFT_EXEC && left[p->left_by]
+		                         ? left[p->left_by]
+		                         : "without its exit handlers");
 	else
 		text_layout_fact(page, "state", "%s",
-		          p->state == PROCESS_RUNNING ? "running: figures up to now" : "complete");
+		                 p->state == PROCESS_RUNNING ? "running: figures up to now"
+		                                             : "complete");
 	for (size_t i = 0; i < m->process_count; i++)
 		for (size_t k = 0; k < m->processes[i].flight_count; k++) {
 			const struct model_flight *f = &m->processes[i].flights[k];
 			text_layout_alarm(page, "calls", "in flight: %s, %s (thread %llu %s)",
-			           or_unknown(f->api), unit_time_apart(age, f->age),
-			           (unsigned long long)f->tid, or_unknown(f->thread));
+			                  or_unknown(f->api), unit_time_apart(age, f->age),
+			                  (unsigned long long)f->tid, or_unknown(f->thread));
 		}
 }
 
@@ -166,20 +169,22 @@ static void loss_and_cost(const struct model *m, struct text_layout *page)
 	for (size_t i = 0; i < m->process_count; i++)
 		whole &= !m->processes[i].damage;
 	if (!whole)
-		text_layout_alarm(page, "lost", "not known: a recording is damaged, no count is exact");
-	else if (m->lost)
 		text_layout_alarm(page, "lost",
-		           "%llu records of %llu (%s %%): percentiles and time slices lack them, "
-		           "counts "
-		           "and sums do not",
-		           (unsigned long long)m->lost, (unsigned long long)m->written,
-		           unit_percent(share, (double)m->lost, (double)m->written));
+		                  "not known: a recording is damaged, no count is exact");
+	else if (m->lost)
+		text_layout_alarm(
+		        page, "lost",
+		        "%llu records of %llu (%s %%): percentiles and time slices lack them, "
+		        "counts "
+		        "and sums do not",
+		        (unsigned long long)m->lost, (unsigned long long)m->written,
+		        unit_percent(share, (double)m->lost, (double)m->written));
 	else if (m->lost_calls)
 		text_layout_alarm(page, "lost", "%llu calls, which are in no figure",
-		           (unsigned long long)m->lost_calls);
+		                  (unsigned long long)m->lost_calls);
 	else
 		text_layout_fact(page, "lost", "nothing: %llu calls, all counted",
-		          (unsigned long long)m->totals.calls);
+		                 (unsigned long long)m->totals.calls);
 	for (size_t i = 0; i < m->process_count; i++)
 		timed += m->processes[i].samples;
 	char *sampling = timed ? alloc_format(", %llu samples %s", (unsigned long long)timed,
@@ -189,11 +194,11 @@ static void loss_and_cost(const struct model *m, struct text_layout *page)
 	                                                 unit_time(asked, m->graphs_cost))
 	                                  : alloc_copy("", 0);
 	text_layout_fact(page, "own cost", "%s (%s %% of wall): %llu calls x %s%s%s, collector %s",
-	          unit_time(total, m->calls_cost + m->collector + m->graphs_cost +
-	                                   (isnan(m->samples_cost) ? 0 : m->samples_cost)),
-	          unit_percent(share, m->overhead_share, 1), (unsigned long long)m->totals.calls,
-	          unit_time(each, m->per_call), sampling, graphs,
-	          unit_time(collector, m->collector));
+	                 unit_time(total, m->calls_cost + m->collector + m->graphs_cost +
+	                                          (isnan(m->samples_cost) ? 0 : m->samples_cost)),
+	                 unit_percent(share, m->overhead_share, 1),
+	                 (unsigned long long)m->totals.calls, unit_time(each, m->per_call),
+	                 sampling, graphs, unit_time(collector, m->collector));
 	free(sampling);
 	free(graphs);
 }
@@ -202,11 +207,11 @@ static void verdict(const struct model *m, struct text_layout *page)
 {
 	const struct verdict *v = &m->verdict;
 
-	if (v->class == VERDICT_NONE)
+	if (v->cls == VERDICT_NONE)
 		text_layout_fact(page, "verdict", "inconclusive: %s", or_unknown(v->reason));
 	else
-		text_layout_fact(page, "verdict", "%s (%s confidence): %s", verdict_names[v->class],
-		          verdict_confidences[v->confidence], or_unknown(v->reason));
+		text_layout_fact(page, "verdict", "%s (%s confidence): %s", verdict_names[v->cls],
+		                 verdict_confidences[v->confidence], or_unknown(v->reason));
 }
 
 static void range(const struct model *m, struct text_layout *page)
@@ -222,7 +227,7 @@ static void range(const struct model *m, struct text_layout *page)
 		free(why);
 	} else if (never) {
 		text_layout_alarm(page, "range", "never opened in %zu of %zu processes", never,
-		           m->process_count);
+		                  m->process_count);
 	} else if (p->range_mode == TF_RANGE_PROFILER) {
 		text_layout_fact(page, "range", "between cuProfilerStart and cuProfilerStop only");
 	} else if (p->range_mode == TF_RANGE_TIME) {
@@ -234,14 +239,14 @@ void out_page_top(const struct model *m, struct text_layout *page)
 {
 	if (m->simulated)
 		text_layout_alarm(page, "simulated",
-		           "simulated GPU: no kernel ran, times on the device are made up");
+		                  "simulated GPU: no kernel ran, times on the device are made up");
 	if (m->own_warning)
 		text_layout_alarm(page, "warning", "%s", m->own_warning);
 	if (m->process_count == 1)
 		what_ran(&m->processes[0], page);
 	else if (m->process_count)
-		text_layout_fact(page, "run", "%s, %zu processes", or_unknown(m->processes[0].run_id),
-		          m->process_count);
+		text_layout_fact(page, "run", "%s, %zu processes",
+		                 or_unknown(m->processes[0].run_id), m->process_count);
 	if (!m->process_count)
 		return;
 	verdict(m, page);

@@ -16,7 +16,8 @@ static void percent(struct text_layout_table *t, double part, double whole)
 	table_cell(t, "%s%s", unit_percent(text, part, whole), isfinite(part / whole) ? "%" : "");
 }
 
-static void row(struct text_layout_table *t, const struct whatif_question *q, const struct whatif_result *r)
+static void row(struct text_layout_table *t, const struct whatif_question *q,
+                const struct whatif_result *r)
 {
 	const double ns[] = {r->window, r->predicted, r->low, r->high, r->saved};
 	char text[UNIT_BYTES];
@@ -38,9 +39,9 @@ void out_page_whatif(const struct model *m, const struct out_options *o, struct 
 
 	if (!o->whatif_count)
 		return;
-	text_layout_heading(page,
-	             "What if (the window after start-up, estimated by a replay of the recent "
-	             "calls; covered: share of it that they are)");
+	text_layout_heading(
+	        page, "What if (the window after start-up, estimated by a replay of the recent "
+	              "calls; covered: share of it that they are)");
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < o->whatif_count; i++) {
 		const struct whatif_question *q = &o->whatifs[i];

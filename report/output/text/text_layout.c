@@ -151,7 +151,8 @@ void text_layout_blank(struct text_layout *page)
 	putc('\n', page->to);
 }
 
-void table_start(struct text_layout_table *table, const struct text_layout_column *columns, size_t count)
+void table_start(struct text_layout_table *table, const struct text_layout_column *columns,
+                 size_t count)
 {
 	*table = (struct text_layout_table){.columns = columns, .column_count = count};
 }
@@ -194,8 +195,8 @@ static void put_padded(FILE *to, const char *text, size_t width, bool left, bool
 	fprintf(to, "%*s%s%*s", left ? 0 : pad, "", text, left && !last ? pad : 0, "");
 }
 
-static void print_row(const struct text_layout_table *t, char *const *cells, const size_t *widths, size_t gap,
-                      const struct text_layout *page)
+static void print_row(const struct text_layout_table *t, char *const *cells, const size_t *widths,
+                      size_t gap, const struct text_layout *page)
 {
 	size_t last = t->column_count - 1;
 
@@ -216,7 +217,8 @@ static void print_row(const struct text_layout_table *t, char *const *cells, con
 /* The figures of each row under a line with what its last column says. */
 static void print_above(const struct text_layout_table *t, const struct text_layout *page)
 {
-	struct text_layout_table figures = {.columns = t->columns, .column_count = t->column_count - 1};
+	struct text_layout_table figures = {.columns = t->columns,
+	                                    .column_count = t->column_count - 1};
 	const size_t columns = t->column_count, last = columns - 1;
 	size_t widths[TABLE_COLUMNS];
 	char *heads[TABLE_COLUMNS];

@@ -18,9 +18,11 @@ struct text_layout {
 	size_t width;
 };
 
-void text_layout_heading(struct text_layout *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_layout_heading(struct text_layout *page, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 /* A paragraph of its own; continued lines are indented. */
-void text_layout_line(struct text_layout *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_layout_line(struct text_layout *page, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 /* "label   text", the labels of a block aligned. */
 void text_layout_fact(struct text_layout *page, const char *label, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
@@ -28,7 +30,8 @@ void text_layout_fact(struct text_layout *page, const char *label, const char *f
 void text_layout_alarm(struct text_layout *page, const char *label, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 /* More of the fact or alarm before it, on lines of its own. */
-void text_layout_more(struct text_layout *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_layout_more(struct text_layout *page, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 void text_layout_blank(struct text_layout *page);
 
 struct text_layout_column {
@@ -48,8 +51,10 @@ struct text_layout_table {
 #define TEXT_LAYOUT_WIDE 120
 
 /* The last column takes what width is left; its texts are shortened in the middle to fit. */
-void table_start(struct text_layout_table *table, const struct text_layout_column *columns, size_t count);
-void table_cell(struct text_layout_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void table_start(struct text_layout_table *table, const struct text_layout_column *columns,
+                 size_t count);
+void table_cell(struct text_layout_table *table, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 /* Writes the table and empties it. */
 void table_print(struct text_layout_table *table, struct text_layout *page);
 

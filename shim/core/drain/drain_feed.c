@@ -189,14 +189,14 @@ static void count_graph(struct tf_graph *g, const struct tf_record *r)
 }
 
 /* One that found no place in the table is of a class all the same if its content is known. */
-static struct tf_work *feed_graph(struct drain *d, const struct tf_record *r, uint8_t class)
+static struct tf_work *feed_graph(struct drain *d, const struct tf_record *r, uint8_t cls)
 {
 	struct tf_header *h = tf_header(d->map);
 	struct tf_graph *graph = tf_entry(d->map, &h->graphs, r->graph.graph, sizeof(*graph));
 
 	if (r->result || !r->graph.handle || (r->flags & (TF_CAPTURED | TF_NO_ARGS)))
 		return NULL;
-	if (class == SPY_CLASS_GRAPH_LAUNCH) {
+	if (cls == SPY_CLASS_GRAPH_LAUNCH) {
 		if (graph)
 			count_graph(graph, r);
 		return graph || r->graph.content ? feed_work(d, r, TF_WORK_GRAPH) : NULL;
@@ -207,19 +207,19 @@ static struct tf_work *feed_graph(struct drain *d, const struct tf_record *r, ui
 }
 
 /* Of a call that gave work to the GPU: counts it in its class, which is returned. */
-static struct tf_work *feed_gpu(struct drain *d, const struct tf_record *r, uint8_t class,
+static struct tf_work *feed_gpu(struct drain *d, const struct tf_record *r, uint8_t cls,
                                 uint32_t bucket)
 {
-	switch (class) {
+	switch (cls) {
 	case SPY_CLASS_LAUNCH:
 		return feed_launch(d, r, bucket);
 	case SPY_CLASS_GRAPH_LAUNCH:
 	case SPY_CLASS_GRAPH:
-		return feed_graph(d, r, class);
+		return feed_graph(d, r, cls);
 	case SPY_CLASS_COPY:
 	case SPY_CLASS_SET:
 		if (!r->result && !(r->flags & (TF_CAPTURED | TF_NO_ARGS)))
-			return feed_work(d, r, work_kind(class));
+			return feed_work(d, r, work_kind(cls));
 		return NULL;
 	default:
 		return NULL;
@@ -411,12 +411,12 @@ static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
 		        tf_entry(d->map, &tf_header(d->map)->calls, r->call, sizeof(*call->call));
 	if (!call->call)
 		return;
-	uint8_t class = call->call->class;
+	uint8_t cls = call->call->cls;
 	uint64_t ticks = r->end - r->start, self = ticks;
 	uint32_t bucket = hist_bucket(ticks);
-	if (class >= SPY_CLASS_COUNT || r->end < r->start)
+	if (cls >= SPY_CLASS_COUNT || r->end < r->start)
 		return;
-	steps_call(d->steps, d->map, index, r, class);
+	steps_call(d->steps, d->map, index, r, cls);
 	if (!tf_is_part(r) && !call->hist)
 		call->hist = hist_of(d, &call->call->hist);
 	if (!tf_is_part(r) && call->hist)
@@ -427,10 +427,10 @@ static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
 		self -= thread->nested_ticks < ticks ? thread->nested_ticks : ticks;
 		thread->nested_ticks = 0;
 	}
-	feed_slices(d, class, r, self);
-	struct tf_work *work = feed_gpu(d, r, class, bucket);
+	feed_slices(d, cls, r, self);
+	struct tf_work *work = feed_gpu(d, r, cls, bucket);
 	if (d->timeline)
-		timeline_call(d->timeline, index, r, class, work);
+		timeline_call(d->timeline, index, r, cls, work);
 	keep(d, r);
 }
 

@@ -12,7 +12,7 @@
 
 struct spy_call_row {
 	const char *name; /* ELF symbol */
-	uint8_t class;    /* enum spy_class */
+	uint8_t cls;      /* enum spy_class */
 	uint8_t level;    /* enum spy_level */
 };
 

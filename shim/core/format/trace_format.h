@@ -13,9 +13,9 @@
  * the timeline finds (`devices_time`, `host_ticks`, `streams`' figures, `split_ticks` of a thread),
  * the figures of `ranges`, `steps`, `patterns`, `keep` and `trace` and the consumer's side of the
  * rings are written by the drain alone: the shim's collector, or the reporter on its private copy.
- * `environment` is written by a short-lived thread of the shim's, `cpu` and what else cpu.c reads by
- * the collector and the threads concerned. The rest of the header and the
- * tables of names are written under the shim's cold lock.
+ * `environment` is written by a short-lived thread of the shim's, `cpu` and what else cpu.c reads
+ * by the collector and the threads concerned. The rest of the header and the tables of names are
+ * written under the shim's cold lock.
  *
  * Memory order. Counters are stored whole (relaxed, 64 bit, aligned). A record is complete before
  * its ring's `head` covers it, and a table's entry before the table's `count` covers it (release;
@@ -58,7 +58,7 @@ struct tf_table {
 /* Table `calls`: every intercepted call, index = call id in records and statistics. */
 struct tf_call {
 	char name[52];
-	uint8_t class; /* enum spy_class */
+	uint8_t cls;   /* enum spy_class */
 	uint8_t level; /* enum spy_level */
 	uint16_t reserved;
 	uint64_t hist; /* struct tf_hist, API time; 0 until the drain met a record; written by the
@@ -207,7 +207,7 @@ struct tf_record {
 			uint64_t event;
 			uint64_t spare[3];
 		} event;
-		struct { /* TF_CALL_ACTIVITY */
+		struct {                 /* TF_CALL_ACTIVITY */
 			uint32_t device; /* or TF_DEVICE_OF_CALL */
 			uint32_t stream; /* CUPTI's number */
 			uint64_t bytes;
@@ -253,10 +253,9 @@ static inline int tf_is_part(const struct tf_record *r)
  *                   in ticks on the GPU; `thread`: enum tf_work_kind; `stream`: which call gave it,
  *                   TF_CAUSE() of its thread and entry, 0 = unknown; union `activity`.
  * TF_CALL_RANGE     an NVTX range that ended: `start` and `end` in ticks; `thread`: index in table
- *                   `ranges`; `flags`: TF_RANGE_...; `stream`: API time of its launches and the high
- *                   part of its copies' bytes, see tf_range_bytes(); union `range`: what the thread
- *                   that pushed it, and all threads without ranges of their own, did meanwhile, by
- *                   their exact counters.
+ *                   `ranges`; `flags`: TF_RANGE_...; `stream`: API time of its launches and the
+ * high part of its copies' bytes, see tf_range_bytes(); union `range`: what the thread that pushed
+ * it, and all threads without ranges of their own, did meanwhile, by their exact counters.
  * TF_CALL_OWN       time that was ours, not the program's: `start` and `end` in ticks. It ends
  *                   where the call behind it in the ring begins, or more such time ahead of that
  *                   call. What took hardly any time has none: own_time.h.
@@ -267,7 +266,7 @@ static inline int tf_is_part(const struct tf_record *r)
 #define TF_CALL_RANGE           0xfffcu
 #define TF_CALL_OWN             0xfffbu
 #define TF_CALL_LEAST           TF_CALL_OWN /* of these */
-#define TF_DEVICE_OF_CALL       UINT32_MAX /* the one current to the call that gave the work */
+#define TF_DEVICE_OF_CALL       UINT32_MAX  /* the one current to the call that gave the work */
 #define TF_CAUSE(thread, start) ((uint64_t)(thread) << 48 | ((start)&0xffffffffffffu))
 
 enum tf_work_kind {
@@ -393,15 +392,16 @@ struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` lon
 	 * first call taken out.
 	 */
 	int64_t self_adjust[SPY_CLASS_COUNT];
-	uint64_t samples;      /* pieces of work that this thread timed */
-	uint64_t sample_ticks; /* its time that this took: in no call's time */
+	uint64_t samples;                     /* pieces of work that this thread timed */
+	uint64_t sample_ticks;                /* its time that this took: in no call's time */
 	uint64_t copy_bytes, pageable_copies; /* sums over `copies` */
 	struct tf_copy_stat copies[TF_COPY_KINDS];
 	struct tf_failure failures[TF_FAILURES];
-	uint64_t allocs; /* allocations and frees that succeeded */
+	uint64_t allocs;      /* allocations and frees that succeeded */
 	uint64_t graph_ticks; /* of sample_ticks: asking what graphs do */
 	uint64_t unsealed;    /* 1: it was in a call when the seal was made, which leaves it out */
-	/* By cpu.c: time that the thread could have run in and had no CPU, as the kernel counts it. */
+	/* By cpu.c: time that the thread could have run in and had no CPU, as the kernel counts it.
+	 */
 	uint64_t cpu_wait_ns; /* since its first call; of all threads that had this slot */
 	uint64_t cpu_base_ns; /* the kernel's count when that was 0, modulo 2^64 */
 	uint64_t cpu_tick;    /* when it was read last; 0 = it is not known */
@@ -530,7 +530,7 @@ struct tf_slice_busy {
 
 struct tf_device_time { /* at header `devices_time[device]` */
 	struct tf_busy total;
-	uint64_t from, until;    /* ticks covered: from the window's start to the last work seen */
+	uint64_t from, until;   /* ticks covered: from the window's start to the last work seen */
 	uint64_t work;          /* pieces of work placed */
 	uint64_t work_unknown;  /* of these: of a class without a known duration */
 	uint64_t work_ticks;    /* sum of durations: overlap counted twice */
@@ -566,8 +566,8 @@ struct tf_nvtx_range {
 	uint64_t counted; /* of these: whose counts are known */
 	uint64_t ticks, min_ticks, max_ticks;
 	struct tf_counts counts;
-	uint32_t rows;   /* in table `steps` */
-	uint32_t stride; /* every so many-th has a row; 0 = it has none */
+	uint32_t rows;    /* in table `steps` */
+	uint32_t stride;  /* every so many-th has a row; 0 = it has none */
 	uint32_t pattern; /* by the shim: index + 1 of the entry for its name's pattern; 0 = none */
 	uint32_t reserved;
 };
@@ -578,7 +578,7 @@ struct tf_nvtx_range {
 /* Table `patterns`: sequences of work that a thread was found to repeat. Written by the drain. */
 struct tf_pattern {
 	uint32_t thread; /* index in table `threads` */
-	uint8_t class;   /* enum spy_class of the marker, the work that tells steps apart */
+	uint8_t cls;     /* enum spy_class of the marker, the work that tells steps apart */
 	uint8_t reserved[3];
 	uint64_t marker;      /* kernel, graph or call id; copy, set: TF_COPY_KIND() */
 	uint64_t steps;       /* found, those without a row too */
@@ -632,8 +632,8 @@ struct tf_reading {    /* of one device; written by a thread of the shim's that 
 };
 
 struct tf_environment_device {
-	uint32_t index; /* of table `devices` */
-	uint32_t used;  /* it had a context, as far as was seen; written at exit */
+	uint32_t index;  /* of table `devices` */
+	uint32_t used;   /* it had a context, as far as was seen; written at exit */
 	char bus_id[32]; /* PCI, as the driver says; the device's name for NVML */
 	char uuid[48];
 	struct tf_reading first, last; /* at the start; at exit, of devices that were used */
@@ -662,11 +662,11 @@ struct tf_environment {  /* area `environment` */
 /* ---- the CPUs that the process may use ---- */
 
 /* Written by the collector, now and then and at exit. */
-struct tf_cpu {             /* area `cpu` */
-	uint64_t known;     /* 1 << enum tf_cpu_known */
-	uint64_t cores;     /* that it may run on */
-	uint64_t online;    /* that the machine has */
-	uint64_t quota_us;  /* of CPU time in each `period_us`, all threads together: the tightest */
+struct tf_cpu {            /* area `cpu` */
+	uint64_t known;    /* 1 << enum tf_cpu_known */
+	uint64_t cores;    /* that it may run on */
+	uint64_t online;   /* that the machine has */
+	uint64_t quota_us; /* of CPU time in each `period_us`, all threads together: the tightest */
 	uint64_t period_us; /* ... of the cgroups that the process is in */
 	/* Since the first reading, in the cgroup that was held up most: periods, those in which it
 	 * had used up its quota, and what its threads waited then, summed over CPUs. */
@@ -779,9 +779,9 @@ struct tf_header {
 	uint64_t left;           /* tick at which the process was about to end without its exit
 	                            handlers, or to become another program; 0 = not */
 	uint64_t left_by;        /* enum tf_left */
-	uint64_t space_most;     /* bytes that the recording may take where it lives in memory; 0 = no
-	                            such limit */
-	uint64_t cpu;            /* struct tf_cpu; 0 = none */
+	uint64_t space_most; /* bytes that the recording may take where it lives in memory; 0 = no
+	                        such limit */
+	uint64_t cpu;        /* struct tf_cpu; 0 = none */
 	uint64_t reserved[7];
 
 	struct tf_table calls;
@@ -805,7 +805,8 @@ _Static_assert(sizeof(struct tf_record) == 64, "a record is one cache line");
 _Static_assert(sizeof(struct tf_call) == 64, "tf_call");
 _Static_assert(sizeof(struct tf_kernel) == 64, "tf_kernel");
 _Static_assert(sizeof(struct tf_work) == 128 && offsetof(struct tf_work, count) == 32, "tf_work");
-_Static_assert(sizeof(struct tf_nvtx_range) == 160 && sizeof(struct tf_step) == 104, "ranges, steps");
+_Static_assert(sizeof(struct tf_nvtx_range) == 160 && sizeof(struct tf_step) == 104,
+               "ranges, steps");
 _Static_assert(TF_HOSTS <= 16, "split_ticks[], host_ticks[]");
 _Static_assert(sizeof(struct tf_ring) == 192, "tf_ring");
 _Static_assert(sizeof(struct tf_kernel_stat) == 64, "a kernel's figures are one cache line");

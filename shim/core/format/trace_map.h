@@ -76,8 +76,7 @@ static inline void *tf_append(struct tf_map *map, struct tf_table *table)
 	if (page >= TF_TABLE_PAGES)
 		return NULL;
 	if (!table->pages[page]) {
-		uint64_t offset =
-		        map->alloc(map, (uint64_t)entries * table->entry_bytes);
+		uint64_t offset = map->alloc(map, (uint64_t)entries * table->entry_bytes);
 		if (!offset)
 			return NULL;
 		/* Release: the page is zeroed before it can be reached. Pairs with tf_entry(). */

@@ -30,17 +30,20 @@ static inline double implausible_ns(const struct implausible_span *a)
 
 /* Whether `b`, of the same stream, speaks against the times of copy `a`. Of two copies that cannot
  * both be true, the one that takes longer for a byte is not believed. */
-static inline bool implausible_beside(const struct implausible_span *a, const struct implausible_span *b)
+static inline bool implausible_beside(const struct implausible_span *a,
+                                      const struct implausible_span *b)
 {
 	double from = a->start > b->start ? a->start : b->start,
 	       to = a->end < b->end ? a->end : b->end,
-	       shorter = implausible_ns(a) < implausible_ns(b) ? implausible_ns(a) : implausible_ns(b);
+	       shorter = implausible_ns(a) < implausible_ns(b) ? implausible_ns(a)
+	                                                       : implausible_ns(b);
 
 	if (!(to > from) || !(to - from > UNTRUE_SHARE * shorter))
 		return false;
 	if (b->end - a->start <= UNTRUE_GRAIN_NS || a->end - b->start <= UNTRUE_GRAIN_NS)
 		return false;
-	return !b->is_copy || implausible_ns(b) * (a->bytes + 1) <= implausible_ns(a) * (b->bytes + 1);
+	return !b->is_copy ||
+	       implausible_ns(b) * (a->bytes + 1) <= implausible_ns(a) * (b->bytes + 1);
 }
 
 #endif

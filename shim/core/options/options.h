@@ -1,6 +1,6 @@
 /*
- * The environment variables of the shim, read once when recording starts. Name, default and meaning of
- * each stand in the one table in options_parse.c, by which the reporter's `run` checks them too.
+ * The environment variables of the shim, read once when recording starts. Name, default and meaning
+ * of each stand in the one table in options_parse.c, by which the reporter's `run` checks them too.
  */
 #ifndef SPY_OPTIONS_H
 #define SPY_OPTIONS_H
@@ -40,7 +40,7 @@ void options_read(void);
 
 /* Expands %h %p %r %t %% of a template into `text`; false when it does not fit. */
 #define OPTIONS_LETTERS "hprt"
-int options_expand(const char *template, char *text, unsigned long bytes);
+int options_expand(const char *pattern, char *text, unsigned long bytes);
 
 /* The rank the launcher gave this process, "" where it gave none. */
 const char *options_rank(void);

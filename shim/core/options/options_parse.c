@@ -211,12 +211,12 @@ const char *options_rank(void)
 	return "";
 }
 
-int options_expand(const char *template, char *text, unsigned long bytes)
+int options_expand(const char *pattern, char *text, unsigned long bytes)
 {
 	char piece[256];
 	unsigned long used = 0;
 
-	for (const char *p = template; *p; p++) {
+	for (const char *p = pattern; *p; p++) {
 		piece[0] = *p;
 		piece[1] = 0;
 		if (*p == '%' && p[1]) {

@@ -35,7 +35,7 @@ void steps_free(struct steps *s);
 
 /* One record of an outermost call of thread `thread`, in the order of its calls. */
 void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
-                unsigned class);
+                unsigned cls);
 
 /* No record comes any more: decides for threads that are not decided yet, and ends last steps. */
 void steps_finish(struct steps *s, struct tf_map *map);

@@ -12,7 +12,7 @@
 struct steps {
 	struct steps_detector detectors[DETECTORS];
 	struct steps_detector *recent; /* of the thread that called last; NULL = none */
-	uint32_t seen[256];      /* events of threads, by the index's low byte */
+	uint32_t seen[256];            /* events of threads, by the index's low byte */
 	struct steps_look look;
 };
 
@@ -41,18 +41,18 @@ static uint32_t symbol(uint64_t a, uint64_t b, uint32_t fine)
 }
 
 /* Whether a record tells anything of steps. */
-static bool tells(const struct tf_record *r, unsigned class)
+static bool tells(const struct tf_record *r, unsigned cls)
 {
 	/* Allocations are counted alone: caches make them irregular. */
 	const unsigned telling = 1u << SPY_CLASS_LAUNCH | 1u << SPY_CLASS_GRAPH_LAUNCH |
 	                         1u << SPY_CLASS_COPY | 1u << SPY_CLASS_SET | 1u << SPY_CLASS_SYNC |
 	                         1u << SPY_CLASS_ALLOC;
 
-	return !r->result && !(r->flags & (TF_NESTED | TF_CAPTURED)) && telling >> class & 1;
+	return !r->result && !(r->flags & (TF_NESTED | TF_CAPTURED)) && telling >> cls & 1;
 }
 
-static void event_of(struct steps_event *e, struct steps_symbols *symbols, const struct tf_record *r,
-                     unsigned class)
+static void event_of(struct steps_event *e, struct steps_symbols *symbols,
+                     const struct tf_record *r, unsigned cls)
 {
 	const bool args = !(r->flags & TF_NO_ARGS);
 	uint64_t shape = 0;
@@ -61,9 +61,9 @@ static void event_of(struct steps_event *e, struct steps_symbols *symbols, const
 	e->end = r->end;
 	e->bytes = e->id = 0;
 	e->items = 1;
-	e->class = (uint8_t) class;
+	e->cls = (uint8_t)cls;
 	e->pageable = false;
-	switch (class) {
+	switch (cls) {
 	case SPY_CLASS_LAUNCH:
 		e->id = args ? r->launch.kernel : TF_KERNEL_UNKNOWN;
 		e->items = args && r->launch.items ? (uint16_t)r->launch.items : 1;
@@ -79,7 +79,7 @@ static void event_of(struct steps_event *e, struct steps_symbols *symbols, const
 	case SPY_CLASS_SET:
 		e->items = args && r->copy.items ? r->copy.items : 1;
 		e->bytes = args ? r->copy.bytes : 0;
-		if (args && class == SPY_CLASS_COPY && r->copy.direction < SPY_DIR_COUNT &&
+		if (args && cls == SPY_CLASS_COPY && r->copy.direction < SPY_DIR_COUNT &&
 		    r->copy.memory < SPY_MEM_COUNT) {
 			e->id = TF_COPY_KIND(r->copy.direction, r->copy.memory, r->copy.async);
 			e->pageable = r->copy.memory == SPY_MEM_PAGEABLE;
@@ -93,8 +93,8 @@ static void event_of(struct steps_event *e, struct steps_symbols *symbols, const
 		*symbols = (struct steps_symbols){0};
 		return;
 	}
-	symbols->coarse = symbol(class, e->id + 1ull, 0);
-	symbols->fine = symbol(class, (e->id + 1ull) * 0x100000001b3u + shape, 1);
+	symbols->coarse = symbol(cls, e->id + 1ull, 0);
+	symbols->fine = symbol(cls, (e->id + 1ull) * 0x100000001b3u + shape, 1);
 }
 
 /* ---- threads ---- */
@@ -151,23 +151,23 @@ static void launch_of(struct steps_detector *d, uint64_t n, const struct tf_reco
 	e->bytes = 0;
 	e->id = r->launch.kernel;
 	e->items = r->launch.items ? (uint16_t)r->launch.items : 1;
-	e->class = SPY_CLASS_LAUNCH;
+	e->cls = SPY_CLASS_LAUNCH;
 	e->pageable = false;
 }
 
 void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
-                unsigned class)
+                unsigned cls)
 {
-	if (!s || !tells(r, class))
+	if (!s || !tells(r, cls))
 		return;
 	struct steps_detector *d = detector_of(s, thread);
 	if (!d)
 		return;
 	uint64_t n = d->count++;
-	if (class == SPY_CLASS_LAUNCH && !(r->flags & TF_NO_ARGS))
+	if (cls == SPY_CLASS_LAUNCH && !(r->flags & TF_NO_ARGS))
 		launch_of(d, n, r);
 	else
-		event_of(&d->events[n % STEP_HISTORY], &d->symbols[n % STEP_HISTORY], r, class);
+		event_of(&d->events[n % STEP_HISTORY], &d->symbols[n % STEP_HISTORY], r, cls);
 	if (d->marker)
 		steps_walk(d, map, n);
 	if (time_to_look(d))

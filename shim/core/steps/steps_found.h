@@ -27,7 +27,7 @@ struct steps_event {
 	uint64_t start, end, bytes;
 	uint32_t id; /* as tf_pattern.marker */
 	uint16_t items;
-	uint8_t class, pageable;
+	uint8_t cls, pageable;
 };
 
 struct steps_segment { /* a step */
@@ -63,7 +63,7 @@ struct steps_detector { /* of one thread */
 
 struct steps_candidate { /* a symbol that may be the marker */
 	uint32_t symbol;
-	uint8_t class;
+	uint8_t cls;
 	uint64_t id;
 	uint32_t seen, first, last; /* occurrences; events before the first and last one */
 	/* Of those that may mark steps by how often they occur: */
@@ -110,7 +110,8 @@ void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *m
 void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n);
 /* From now on the candidate marks the thread's steps: those among the events kept are found anew,
  * but for what an older marker has told of events that are kept no more. */
-void steps_take_marker(struct steps_detector *d, struct tf_map *map, const struct steps_candidate *c);
+void steps_take_marker(struct steps_detector *d, struct tf_map *map,
+                       const struct steps_candidate *c);
 /* No event comes any more: ends the last step, if what came after the loop does not hide it. */
 void steps_end_last(struct steps_detector *d, struct tf_map *map);
 

@@ -32,8 +32,8 @@ static struct steps_candidate *candidate_of(struct steps_look *l, uint32_t symbo
 
 /* One more occurrence, in event `e`, before which lie `at` events. `recent`: its candidate, if it
  * was the last one of its kind. */
-static struct steps_candidate *occurs(struct steps_look *l, struct steps_candidate *recent, uint32_t symbol,
-                                const struct steps_event *e, uint32_t at)
+static struct steps_candidate *occurs(struct steps_look *l, struct steps_candidate *recent,
+                                      uint32_t symbol, const struct steps_event *e, uint32_t at)
 {
 	struct steps_candidate *c = recent;
 
@@ -44,7 +44,7 @@ static struct steps_candidate *occurs(struct steps_look *l, struct steps_candida
 		if (!*slot) {
 			*slot = (uint16_t)++l->count;
 			l->candidates[l->count - 1] = (struct steps_candidate){
-			        .symbol = symbol, .class = e->class, .id = e->id, .first = at};
+			        .symbol = symbol, .cls = e->cls, .id = e->id, .first = at};
 		}
 		c = &l->candidates[*slot - 1];
 	}
@@ -144,7 +144,7 @@ static bool occurs_well(const struct steps_candidate *c, uint32_t events)
 	if (c->seen < OCCUR_LEAST || (c->seen < OCCUR_LONG && length_of(c) > LONG))
 		return false;
 	return c->last - c->first >= COVER_LEAST * events &&
-	       (length_of(c) >= STEP_EVENTS || c->class == SPY_CLASS_GRAPH_LAUNCH);
+	       (length_of(c) >= STEP_EVENTS || c->cls == SPY_CLASS_GRAPH_LAUNCH);
 }
 
 static bool may_mark(const struct steps_candidate *c)
@@ -160,8 +160,8 @@ static bool preferred(const struct steps_candidate *a, const struct steps_candid
 
 	if (x < 0.98 * y || y < 0.98 * x)
 		return x < y;
-	if ((a->class == SPY_CLASS_SYNC) != (b->class == SPY_CLASS_SYNC))
-		return a->class == SPY_CLASS_SYNC;
+	if ((a->cls == SPY_CLASS_SYNC) != (b->cls == SPY_CLASS_SYNC))
+		return a->cls == SPY_CLASS_SYNC;
 	return a->first < b->first;
 }
 
@@ -207,7 +207,7 @@ void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *m
 		            length_of(c) < 1.02 * length_of(old);
 		double worse = alike_of(c) - alike_of(old);
 		if (same ? worse < ALIKE_EQUAL &&
-		                    (old->class == SPY_CLASS_SYNC || c->class != SPY_CLASS_SYNC)
+		                    (old->cls == SPY_CLASS_SYNC || c->cls != SPY_CLASS_SYNC)
 		         : d->count > STEP_HISTORY && worse < ALIKE_CHANGE)
 			return;
 	}

@@ -79,11 +79,12 @@ static void end_segment(struct steps_detector *d, struct tf_map *map, struct ste
 	d->typical = *s;
 }
 
-static void add_event(struct steps_segment *s, const struct steps_event *e, const struct steps_symbols *symbols)
+static void add_event(struct steps_segment *s, const struct steps_event *e,
+                      const struct steps_symbols *symbols)
 {
 	struct tf_counts *c = &s->counts;
 
-	switch (e->class) {
+	switch (e->cls) {
 	case SPY_CLASS_LAUNCH:
 		c->launches += e->items;
 		c->launch_ticks += e->end - e->start;
@@ -122,7 +123,7 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 {
 	const struct steps_event *e = &d->events[n % STEP_HISTORY];
 	const struct steps_symbols *symbols = &d->symbols[n % STEP_HISTORY];
-	bool marker = is_marker(d, symbols), wait = e->class == SPY_CLASS_SYNC;
+	bool marker = is_marker(d, symbols), wait = e->cls == SPY_CLASS_SYNC;
 
 	if (marker && !wait) {
 		d->now.end = e->start;
@@ -164,7 +165,8 @@ void steps_end_last(struct steps_detector *d, struct tf_map *map)
 
 /* The pattern's entry: in place of what was found before while all events are known, else a new
  * one. */
-static bool new_pattern(struct steps_detector *d, struct tf_map *map, const struct steps_candidate *c)
+static bool new_pattern(struct steps_detector *d, struct tf_map *map,
+                        const struct steps_candidate *c)
 {
 	struct tf_header *h = tf_header(map);
 	struct tf_pattern *p = d->marker ? pattern_at(d, map) : NULL;
@@ -180,13 +182,14 @@ static bool new_pattern(struct steps_detector *d, struct tf_map *map, const stru
 			return false;
 		d->pattern = h->patterns.count;
 	}
-	*p = (struct tf_pattern){.thread = d->thread, .class = c->class, .marker = c->id};
+	*p = (struct tf_pattern){.thread = d->thread, .cls = c->cls, .marker = c->id};
 	if (!again)
 		tf_publish(&h->patterns);
 	return true;
 }
 
-void steps_take_marker(struct steps_detector *d, struct tf_map *map, const struct steps_candidate *c)
+void steps_take_marker(struct steps_detector *d, struct tf_map *map,
+                       const struct steps_candidate *c)
 {
 	uint64_t from = first_kept(d);
 	uint64_t after = d->marker && d->count > STEP_HISTORY ? d->last_end : 0;
@@ -196,7 +199,7 @@ void steps_take_marker(struct steps_detector *d, struct tf_map *map, const struc
 		return;
 	}
 	d->marker = c->symbol;
-	d->marker_waits = c->class == SPY_CLASS_SYNC;
+	d->marker_waits = c->cls == SPY_CLASS_SYNC;
 	d->whole = !from;
 	d->inside = d->has_typical = d->first_waits = false;
 	d->held_count = 0;

@@ -1,9 +1,11 @@
 /*
  * What a killed process left in memory: a recording whose live data lies in /dev/shm or the user's
- * runtime folder, with a stub in its place. Once nobody uses it any more it is moved to where the user
- * wanted it. Shared by the shim, whose next run tidies up, and the reporter, which meets the stub.
+ * runtime folder, with a stub in its place. Once nobody uses it any more it is moved to where the
+ * user wanted it. Shared by the shim, whose next run tidies up, and the reporter, which meets the
+ * stub.
  *
- * System calls alone, none of them a cancellation point; no allocation, no stdio. Errno is not kept.
+ * System calls alone, none of them a cancellation point; no allocation, no stdio. Errno is not
+ * kept.
  */
 #ifndef SPY_LEFTOVER_H
 #define SPY_LEFTOVER_H

@@ -103,11 +103,11 @@ void timeline_free(struct timeline *t)
 
 /* ---- one call ---- */
 
-static enum tl_role named(const char *name, unsigned class)
+static enum tl_role named(const char *name, unsigned cls)
 {
 	static const struct {
 		const char *part;
-		uint8_t class, role;
+		uint8_t cls, role;
 	} roles[] = {
 	        {"StreamCreate", SPY_CLASS_STREAM, TL_ROLE_STREAM_MADE},
 	        {"StreamDestroy", SPY_CLASS_STREAM, TL_ROLE_STREAM_GONE},
@@ -125,12 +125,12 @@ static enum tl_role named(const char *name, unsigned class)
 	};
 
 	for (unsigned i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
-		if (roles[i].class == class && strstr(name, roles[i].part))
+		if (roles[i].cls == cls && strstr(name, roles[i].part))
 			return roles[i].role;
 	return TL_ROLE_NONE;
 }
 
-static enum tl_role role_of(struct timeline *t, uint16_t call, unsigned class)
+static enum tl_role role_of(struct timeline *t, uint16_t call, unsigned cls)
 {
 	if (t->roles[call] == TL_ROLE_UNSEEN) {
 		const struct tf_call *c =
@@ -138,12 +138,12 @@ static enum tl_role role_of(struct timeline *t, uint16_t call, unsigned class)
 		char name[sizeof(c->name) + 1] = "";
 		if (c)
 			memcpy(name, c->name, sizeof(c->name));
-		t->roles[call] = (uint8_t)named(name, class);
+		t->roles[call] = (uint8_t)named(name, cls);
 	}
 	return t->roles[call];
 }
 
-static unsigned state_of(unsigned class)
+static unsigned state_of(unsigned cls)
 {
 	static const uint8_t states[SPY_CLASS_COUNT] = {
 	        [SPY_CLASS_LAUNCH] = TF_HOST_LAUNCH,    [SPY_CLASS_GRAPH_LAUNCH] = TF_HOST_LAUNCH,
@@ -155,12 +155,12 @@ static unsigned state_of(unsigned class)
 	        [SPY_CLASS_OTHER] = TF_HOST_OTHER,
 	};
 
-	return class < SPY_CLASS_COUNT ? states[class] : TF_HOST_OTHER;
+	return cls < SPY_CLASS_COUNT ? states[cls] : TF_HOST_OTHER;
 }
 
-enum tf_work_kind tl_work_of(const struct tf_record *r, unsigned class)
+enum tf_work_kind tl_work_of(const struct tf_record *r, unsigned cls)
 {
-	enum tf_work_kind kind = work_kind(class);
+	enum tf_work_kind kind = work_kind(cls);
 
 	if (kind == TF_WORK_NONE || r->result || tf_is_part(r) ||
 	    r->flags & (TF_CAPTURED | TF_NO_ARGS))
@@ -197,17 +197,17 @@ static void follow(struct timeline *t, uint32_t thread, const struct tf_record *
 
 /* How the call's time divides. */
 static struct tl_split divide(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                              unsigned class, struct tf_work *work, enum tl_role role)
+                              unsigned cls, struct tf_work *work, enum tl_role role)
 {
-	unsigned state = state_of(class);
+	unsigned state = state_of(cls);
 
-	switch (class) {
+	switch (cls) {
 	case SPY_CLASS_SYNC:
 		return (struct tl_split){tl_sync(t, thread, r, role), TF_HOST_SYNC_USEFUL,
 		                         TF_HOST_SYNC_WASTED};
 	case SPY_CLASS_LAUNCH:
 	case SPY_CLASS_GRAPH_LAUNCH:
-		return tl_launch(t, thread, r, class);
+		return tl_launch(t, thread, r, cls);
 	case SPY_CLASS_COPY:
 	case SPY_CLASS_ALLOC:
 	case SPY_CLASS_MODULE:
@@ -228,22 +228,22 @@ static void nested(struct timeline *t, uint32_t thread, const struct tf_record *
 		tl_nested(t, thread, tl_max(split.at, r->start), r->end, split.after);
 }
 
-void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned class,
+void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned cls,
              struct tf_work *work, struct tl_delayed *exact)
 {
 	struct tl_thread *th = &t->threads[thread];
 
-	if (class == TIMELINE_OWN) {
+	if (cls == TIMELINE_OWN) {
 		tl_own(t, thread, r->start, r->end);
 		return;
 	}
-	enum tl_role role = role_of(t, r->call, class);
-	enum tf_work_kind kind = tl_work_of(r, class);
-	if (class == SPY_CLASS_CONTEXT && !r->result && r->arg[0] && r->arg[0] <= TF_DEVICES_TIMED)
+	enum tl_role role = role_of(t, r->call, cls);
+	enum tf_work_kind kind = tl_work_of(r, cls);
+	if (cls == SPY_CLASS_CONTEXT && !r->result && r->arg[0] && r->arg[0] <= TF_DEVICES_TIMED)
 		th->device = (uint16_t)(r->arg[0] - 1);
 	if (t->mode != TF_GPU_OFF)
 		follow(t, thread, r, role);
-	struct tl_split split = divide(t, thread, r, class, work, role);
+	struct tl_split split = divide(t, thread, r, cls, work, role);
 	if (thread != t->last_thread)
 		t->others_end = t->last_end;
 	t->last_thread = thread;
@@ -254,7 +254,7 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
 			tl_issue(t, thread, r, kind, work, exact, split.at);
 		return;
 	}
-	if (class == SPY_CLASS_LAUNCH && r->flags & TF_FIRST) {
+	if (cls == SPY_CLASS_LAUNCH && r->flags & TF_FIRST) {
 		struct tf_thread *figures = tl_thread_of(t, thread);
 		if (figures)
 			figures->first_ticks += r->end - r->start;
@@ -268,7 +268,7 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
 		t->host_thread = thread;
 }
 
-void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned class,
+void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned cls,
                    struct tf_work *work)
 {
 	const struct tf_header *h = tf_header(t->map);
@@ -278,17 +278,16 @@ void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *
 	if (h->exit_return && r->start >= h->exit_return && r->result == TF_TOO_LATE)
 		return; /* no part of the window */
 	bool taken = t->window && r->end >= r->start && r->end < TL_TICKS_MOST / 2 &&
-	             thread < TL_THREADS && class <= TIMELINE_OWN;
-	if (!taken ||
-	    (r->flags & TF_NO_ARGS && work_kind(class) && !r->result && !tf_is_part(r)))
+	             thread < TL_THREADS && cls <= TIMELINE_OWN;
+	if (!taken || (r->flags & TF_NO_ARGS && work_kind(cls) && !r->result && !tf_is_part(r)))
 		tf_header(t->map)->timeline_unknown++;
 	if (!taken)
 		return;
 	t->seen = tl_max(t->seen, r->end);
 	if (t->mode == TF_GPU_CUPTI)
-		tl_exact_call(t, thread, r, class, work);
+		tl_exact_call(t, thread, r, cls, work);
 	else
-		tl_take(t, thread, r, class, work, NULL);
+		tl_take(t, thread, r, cls, work, NULL);
 }
 
 void timeline_sample(struct timeline *t, const struct tf_work *work)

@@ -32,10 +32,10 @@ void timeline_free(struct timeline *t);
 
 /*
  * One record of a thread: of calls of all threads in the order of `end`, nested ones before their
- * caller. `class` is the call's, `work` the class of its work, NULL where it gave none. A record
+ * caller. `cls` is the call's, `work` the class of its work, NULL where it gave none. A record
  * that comes later than its order, by a preempted thread, is taken as it comes.
  */
-void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned class,
+void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned cls,
                    struct tf_work *work);
 #define TIMELINE_OWN SPY_CLASS_COUNT /* the class of a TF_CALL_OWN record */
 

@@ -202,7 +202,8 @@ void tl_book(struct timeline *t, const struct tl_piece *p)
 		        p->end - p->start;
 	bool comm = p->flags & TL_OP_COMM;
 	/* Nothing but work of its own runs: what one union grows by the other does too. */
-	bool simple = !comm && (d->until[TL_OWN] == d->until[TL_ANY] || p->start >= d->until[TL_ANY]);
+	bool simple =
+	        !comm && (d->until[TL_OWN] == d->until[TL_ANY] || p->start >= d->until[TL_ANY]);
 	add_within(t, d, tl_min(p->start, d->until[TL_ANY]), p->end);
 	if (p->start > d->until[TL_ANY]) {
 		book_idle(t, d, p, d->until[TL_ANY], p->start);

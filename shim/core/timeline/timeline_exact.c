@@ -197,14 +197,14 @@ void timeline_activity(struct timeline *t, const struct tf_record *r)
 
 static bool is_several(const struct tl_delayed *d)
 {
-	return d->class == SPY_CLASS_GRAPH_LAUNCH ||
-	       (d->class == SPY_CLASS_LAUNCH && d->r.launch.items > 1) ||
-	       ((d->class == SPY_CLASS_COPY || d->class == SPY_CLASS_SET) && d->r.copy.items > 1);
+	return d->cls == SPY_CLASS_GRAPH_LAUNCH ||
+	       (d->cls == SPY_CLASS_LAUNCH && d->r.launch.items > 1) ||
+	       ((d->cls == SPY_CLASS_COPY || d->cls == SPY_CLASS_SET) && d->r.copy.items > 1);
 }
 
 static bool is_copy(const struct tl_delayed *d)
 {
-	return d->class == SPY_CLASS_COPY || d->class == SPY_CLASS_SET;
+	return d->cls == SPY_CLASS_COPY || d->cls == SPY_CLASS_SET;
 }
 
 static bool is_long_copy(const struct timeline *t, const struct tl_delayed *d)
@@ -215,7 +215,7 @@ static bool is_long_copy(const struct timeline *t, const struct tl_delayed *d)
 
 /* Counted from tick `zero`. */
 static struct implausible_span span_of(const struct timeline *t, const struct tl_delayed *d,
-                                  uint64_t zero)
+                                       uint64_t zero)
 {
 	return (struct implausible_span){
 	        .start = (double)(int64_t)(d->gpu_start - zero) / t->ticks_per_ns,
@@ -231,7 +231,8 @@ static bool speaks_against(const struct timeline *t, const struct tl_delayed *d,
 	if (!other->gpu_end || other->thread != d->thread || other->r.stream != d->r.stream ||
 	    other->device != d->device)
 		return false;
-	struct implausible_span a = span_of(t, d, d->gpu_start), b = span_of(t, other, d->gpu_start);
+	struct implausible_span a = span_of(t, d, d->gpu_start),
+	                        b = span_of(t, other, d->gpu_start);
 	return implausible_beside(&a, &b);
 }
 
@@ -290,7 +291,7 @@ static void take_oldest(struct timeline *t)
 	} else if (d->waits && x->mute[d->r.call] < TL_MUTE) {
 		x->mute[d->r.call]++;
 	}
-	tl_take(t, d->thread, &d->r, d->class, work, d);
+	tl_take(t, d->thread, &d->r, d->cls, work, d);
 	x->tail++;
 }
 
@@ -306,7 +307,7 @@ static bool is_ready(const struct timeline *t, const struct tl_delayed *d, uint6
 	return t->exact.round - d->round > 1;
 }
 
-void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned class,
+void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned cls,
                    struct tf_work *work)
 {
 	struct tl_exact *x = &t->exact;
@@ -317,9 +318,9 @@ void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *
 		take_oldest(t);
 	uint32_t place = (uint32_t)(x->head % TL_DELAYED);
 	struct tl_delayed *d = &x->delayed[place];
-	*d = (struct tl_delayed){.r = *r, .thread = (uint16_t)thread, .class = (uint8_t) class};
+	*d = (struct tl_delayed){.r = *r, .thread = (uint16_t)thread, .cls = (uint8_t)cls};
 	d->work = work && works ? (uint32_t)(work - works) + 1 : 0;
-	d->waits = tl_work_of(r, class) != TF_WORK_NONE && (!partial || r->end < partial);
+	d->waits = tl_work_of(r, cls) != TF_WORK_NONE && (!partial || r->end < partial);
 	x->head++;
 	if (!d->waits)
 		return;

@@ -148,8 +148,8 @@ struct tl_device {
 	struct tf_device_time *time; /* NULL: not yet, no room, or damaged */
 	struct tf_busy *slice;       /* all that is booked just now lies in it; NULL = not sure */
 	bool tried;
-	uint64_t until[TL_UNIONS];   /* end of each union so far */
-	uint64_t begun;             /* since when it was busy without a break, until up to[TL_ANY] */
+	uint64_t until[TL_UNIONS]; /* end of each union so far */
+	uint64_t begun;            /* since when it was busy without a break, until up to[TL_ANY] */
 	struct tf_stream *copy_row; /* of the stream whose copy ends last */
 	uint32_t legacy;            /* its legacy default stream, place + 1 */
 	uint64_t last;              /* id of the op that ends last, by estimate */
@@ -180,8 +180,8 @@ struct tl_delayed {
 	uint32_t round;        /* of its last activity */
 	struct tf_stream *row; /* of its stream, once taken */
 	uint16_t thread;
-	uint8_t class;
-	uint8_t waits; /* for an activity */
+	uint8_t cls;
+	uint8_t waits;  /* for an activity */
 	uint8_t device; /* of its activities */
 };
 
@@ -306,10 +306,10 @@ struct timeline {
 /* ---- timeline.c ---- */
 
 /* One call whose turn has come; `exact`: what CUPTI says of its work, NULL = nothing. */
-void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned class,
+void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned cls,
              struct tf_work *work, struct tl_delayed *exact);
 /* The kind of the work that a call gave to the GPU; TF_WORK_NONE where it gave none. */
-enum tf_work_kind tl_work_of(const struct tf_record *r, unsigned class);
+enum tf_work_kind tl_work_of(const struct tf_record *r, unsigned cls);
 uint64_t tl_ticks(const struct timeline *t, double ns);
 
 static inline uint64_t tl_max(uint64_t a, uint64_t b)
@@ -434,7 +434,7 @@ bool tl_is_back(const struct tl_stream *s, const struct tl_op *op);
 void tl_unqueued(struct timeline *t, struct tl_stream *s, const struct tl_op *op);
 /* A launch: launch, back-pressure, contention or loading. */
 struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                          unsigned class);
+                          unsigned cls);
 /* A copy or set that only gives work to its stream: whether it waited for a place there. `typical`:
  * what such calls typically take, ticks. */
 struct tl_split tl_submit(struct timeline *t, uint32_t thread, const struct tf_record *r,
@@ -462,7 +462,7 @@ void tl_book_rest(struct timeline *t, unsigned device, uint64_t until);
 
 /* ---- timeline_exact.c ---- */
 
-void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned class,
+void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned cls,
                    struct tf_work *work);
 /*
  * Takes the calls whose turn has come and books the activities before tick `now`, before which no

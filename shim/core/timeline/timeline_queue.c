@@ -145,7 +145,7 @@ static bool others_called(const struct timeline *t, uint32_t thread, uint64_t st
 }
 
 struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                          unsigned class)
+                          unsigned cls)
 {
 	struct tl_split split = {r->start, TF_HOST_LAUNCH, TF_HOST_LAUNCH};
 	uint32_t *typical = &t->call_typical[r->call];
@@ -161,7 +161,7 @@ struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_r
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
 	struct tl_queue *q = &s->queues[WORK_COMPUTE];
 	bool clearly = tl_is_long(t, *typical, ticks), full;
-	if (class == SPY_CLASS_GRAPH_LAUNCH) {
+	if (cls == SPY_CLASS_GRAPH_LAUNCH) {
 		tl_retire(t, s, r->start);
 		full = clearly && q->outstanding >= GRAPHS_FULL;
 	} else {

@@ -18,13 +18,13 @@ uint32_t work_size_bucket(uint64_t bytes);
 uint64_t work_size_floor(uint32_t bucket);
 
 /* The kind of work that a call of this class gives to the GPU; TF_WORK_NONE where it gives none. */
-static inline enum tf_work_kind work_kind(unsigned class)
+static inline enum tf_work_kind work_kind(unsigned cls)
 {
-	return class == SPY_CLASS_LAUNCH         ? TF_WORK_KERNEL
-	       : class == SPY_CLASS_GRAPH_LAUNCH ? TF_WORK_GRAPH
-	       : class == SPY_CLASS_COPY         ? TF_WORK_COPY
-	       : class == SPY_CLASS_SET          ? TF_WORK_SET
-	                                         : TF_WORK_NONE;
+	return cls == SPY_CLASS_LAUNCH         ? TF_WORK_KERNEL
+	       : cls == SPY_CLASS_GRAPH_LAUNCH ? TF_WORK_GRAPH
+	       : cls == SPY_CLASS_COPY         ? TF_WORK_COPY
+	       : cls == SPY_CLASS_SET          ? TF_WORK_SET
+	                                       : TF_WORK_NONE;
 }
 
 /*
