@@ -30,7 +30,8 @@ def copies_assumed():
     return assumed
 
 
-# By fact, what the shim's timeline or the reporter's replay take for granted; where these two differ it is the timeline's.
+# By fact, what the shim's timeline takes for granted. It judges frees by the time that they take: what stands here of them is
+# the reporter's rule (report/replay_divide.c).
 ASSUMED = {
     **copies_assumed(),
     "hold:copy:device_to_device:65536:behind_legacy": "no",
