@@ -53,8 +53,9 @@ static const struct option_row rows[] = {
 };
 
 static const char *const format_names[] = {"text", "json", "csv", "md", NULL};
-static void (*const formats[])(const struct model *, const struct out_options *) = {
-        out_text, out_json, out_csv, out_markdown};
+static void (*const formats[])(const struct model *, const struct analysis *,
+                               const struct out_options *) = {out_text, out_json, out_csv,
+                                                              out_markdown};
 
 /* COLUMNS, else the terminal's, else 80. */
 static size_t text_layout_width(int fd)
@@ -177,8 +178,11 @@ int report_print(const struct report_request *request, const char *output, char 
 		out.to = open_memstream(&text, &bytes);
 		if (!out.to)
 			alloc_failed();
+		struct analysis a;
+		analysis_make(&a, &m);
 		model_sort(&m, request->sort);
-		request->write(&m, &out);
+		request->write(&m, &a, &out);
+		analysis_free(&a);
 		as_expected = all_ran(&m, &out);
 		if (fclose(out.to))
 			alloc_failed();

@@ -22,7 +22,7 @@ int cmd_run(int count, char **args);
 
 struct report_request {
 	struct out_options out;
-	void (*write)(const struct model *m, const struct out_options *o);
+	void (*write)(const struct model *m, const struct analysis *a, const struct out_options *o);
 	enum model_sort_key sort;
 	uint64_t skip_steps;    /* first ones, of each process */
 	const char *steps_from; /* NVTX ranges of this name are the steps; NULL = as found */

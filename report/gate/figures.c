@@ -150,7 +150,7 @@ static char *missing_of(const struct model *m)
 	return opened ? NULL : out_never_opened(m->processes[0].range_mode);
 }
 
-void figures_take(struct figures *f, const struct model *m)
+void figures_take(struct figures *f, const struct model *m, const struct analysis *a)
 {
 	*f = (struct figures){.has_times = true};
 	for (size_t i = 0; i < METRICS; i++) {
@@ -160,7 +160,7 @@ void figures_take(struct figures *f, const struct model *m)
 		f->below[i] = high > low ? f->values[i] - low : 0;
 		f->above[i] = high > low ? high - f->values[i] : 0;
 	}
-	take_verdict(f, &m->verdict);
+	take_verdict(f, &a->verdict);
 	figures_take_steps(&f->steps, m);
 	figures_take_ranges(&f->ranges, m);
 	take_kernels(f, m);

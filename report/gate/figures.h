@@ -5,6 +5,7 @@
 #ifndef REPORT_FIGURES_H
 #define REPORT_FIGURES_H
 
+#include "report/analysis/analysis.h"
 #include "report/gate/metrics.h"
 
 struct figures_part { /* a kernel, an API, or a kind of copy */
@@ -93,7 +94,7 @@ void figures_free_ranges(struct figures_ranges *r);
 char *range_path(const struct figures_ranges *r, size_t index);
 
 /* Of a finished model; what stays NULL or 0 is the caller's. */
-void figures_take(struct figures *f, const struct model *m);
+void figures_take(struct figures *f, const struct model *m, const struct analysis *a);
 void figures_free(struct figures *f);
 
 /* Recordings that are repeats of one another. */

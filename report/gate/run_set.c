@@ -32,13 +32,16 @@ static int add_run(struct run_set *s, const char *name, const struct run_set_opt
 {
 	struct find_list list = {0};
 	struct model m = {.skip_steps = o->skip_steps, .steps_from = o->steps_from};
+	struct analysis a;
 	int rc = -1;
 
 	if (!find_recordings(&list, (char *const *)&name, 1) &&
 	    !report_read(&m, list.paths, list.count)) {
 		ALLOC_ROOM(s->runs, s->count);
 		struct figures *f = &s->runs[s->count++];
-		figures_take(f, &m);
+		analysis_make(&a, &m);
+		figures_take(f, &m, &a);
+		analysis_free(&a);
 		f->name = alloc_copy(name, strlen(name));
 		if (!f->missing)
 			f->missing = not_found(&list);

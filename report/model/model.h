@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "report/analysis/findings/findings.h"
 #include "report/model/call_log.h"
 #include "report/model/model_gpu.h"
 #include "report/reader/reader.h"
@@ -285,32 +284,6 @@ struct model_totals {
 	bool implicit_known;
 };
 
-/* In the order of verdict_names. */
-enum verdict_class {
-	VERDICT_GPU,
-	VERDICT_LAUNCH,
-	VERDICT_SYNC,
-	VERDICT_COPY,
-	VERDICT_ALLOC,
-	VERDICT_HOST,
-	VERDICT_COMM,
-	VERDICT_MIXED,
-	VERDICT_NONE,                   /* inconclusive */
-	VERDICT_CLASSES = VERDICT_MIXED /* those that a change stands for come before */
-};
-extern const char *const verdict_names[]; /* ends with NULL */
-enum verdict_confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
-extern const char *const verdict_confidences[];
-
-struct verdict {
-	enum verdict_class cls;
-	enum verdict_confidence confidence;
-	enum verdict_class first, second; /* by gain; VERDICT_NONE = there is none */
-	double gain, second_gain;         /* share of `window` that the change would save */
-	double window, startup;           /* judged, and left out of it: ns */
-	char *reason;
-};
-
 /* More than this share, and the program is another one than without us. */
 #define OWN_SHARE_BUDGET 0.02
 
@@ -358,13 +331,9 @@ struct model {
 	struct model_split host;
 	double host_window; /* what `host` sums to: the windows of the processes in it */
 	struct model_gpu gpu;
-	struct verdict verdict;
-	struct finding *findings; /* most severe first */
-	size_t finding_count;
 	bool simulated;
 	struct warnings warnings;
 
-	struct whatif_cache *whatif;   /* predictions made so far: whatif.h */
 	struct model_scratch *scratch; /* of the modules that merge */
 };
 

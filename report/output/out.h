@@ -6,9 +6,9 @@
 
 #include <stdio.h>
 
+#include "report/analysis/analysis.h"
 #include "report/gate/expect.h"
 #include "report/model/model.h"
-#include "report/analysis/whatif/whatif.h"
 
 enum out_table { TABLE_APIS, TABLE_KERNELS, TABLE_COPIES, TABLE_THREADS, TABLE_WHATIF };
 extern const char *const out_table_names[]; /* ends with NULL */
@@ -29,10 +29,10 @@ struct out_options {
 	size_t whatif_count;
 };
 
-void out_text(const struct model *m, const struct out_options *o);
-void out_markdown(const struct model *m, const struct out_options *o);
-void out_json(const struct model *m, const struct out_options *o);
-void out_csv(const struct model *m, const struct out_options *o);
+void out_text(const struct model *m, const struct analysis *a, const struct out_options *o);
+void out_markdown(const struct model *m, const struct analysis *a, const struct out_options *o);
+void out_json(const struct model *m, const struct analysis *a, const struct out_options *o);
+void out_csv(const struct model *m, const struct analysis *a, const struct out_options *o);
 
 /* Names of what stands in the model as numbers. */
 extern const char *const out_class_names[], *const out_direction_names[], *const out_memory_names[];

@@ -172,7 +172,7 @@ static void threads(const struct model *m, size_t limit, FILE *to)
 	}
 }
 
-static void whatifs(const struct model *m, const struct out_options *o, size_t limit)
+static void whatifs(struct whatifs *w, const struct out_options *o, size_t limit)
 {
 	FILE *to = o->to;
 
@@ -182,7 +182,7 @@ static void whatifs(const struct model *m, const struct out_options *o, size_t l
 	for (size_t i = 0; i < o->whatif_count && i < limit; i++) {
 		struct whatif_result r;
 		const struct whatif_question *q = &o->whatifs[i];
-		whatif_predict(m, q->what, q->kernel, q->factor, &r);
+		whatif_predict(w, q->what, q->kernel, q->factor, &r);
 		put_text(to, q->text);
 		fputs(r.known ? ",true" : ",false", to);
 		const double ns[] = {r.window, r.predicted, r.low, r.high, r.saved};
@@ -196,7 +196,7 @@ static void whatifs(const struct model *m, const struct out_options *o, size_t l
 	}
 }
 
-void out_csv(const struct model *m, const struct out_options *o)
+void out_csv(const struct model *m, const struct analysis *a, const struct out_options *o)
 {
 	static void (*const tables[])(const struct model *, size_t, FILE *) = {
 	        [TABLE_APIS] = apis,
@@ -208,7 +208,7 @@ void out_csv(const struct model *m, const struct out_options *o)
 	size_t limit = o->limit_given ? o->limit : SIZE_MAX;
 
 	if (o->table == TABLE_WHATIF)
-		whatifs(m, o, limit);
+		whatifs(a->whatifs, o, limit);
 	else
 		tables[o->table](m, limit, o->to);
 }

@@ -120,9 +120,8 @@ static json_t *verdict_class(enum verdict_class cls)
 	return cls == VERDICT_NONE ? json_null() : json_text(verdict_names[cls]);
 }
 
-static json_t *verdict(const struct model *m)
+static json_t *verdict(const struct verdict *v)
 {
-	const struct verdict *v = &m->verdict;
 	json_t *o = json_object();
 
 	json_put(o, "class", json_text(verdict_names[v->cls]));
@@ -159,7 +158,7 @@ static json_t *run_id(const struct model *m)
 	return m->process_count ? json_text(m->processes[0].run_id) : json_null();
 }
 
-void out_json(const struct model *m, const struct out_options *o)
+void out_json(const struct model *m, const struct analysis *a, const struct out_options *o)
 {
 	char date[UNIT_BYTES];
 	size_t limit = o->limit_given ? o->limit : SIZE_MAX;
@@ -181,7 +180,7 @@ void out_json(const struct model *m, const struct out_options *o)
 	json_put(root, "overhead", overhead(m));
 	json_put(root, "host", json_host(m));
 	json_put(root, "gpu", json_gpu(m));
-	json_put(root, "verdict", verdict(m));
+	json_put(root, "verdict", verdict(&a->verdict));
 	json_put(root, "apis", json_apis(m, limit));
 	json_put(root, "kernels", json_kernels(m, limit));
 	json_put(root, "copies", json_copies(m));
@@ -190,8 +189,8 @@ void out_json(const struct model *m, const struct out_options *o)
 	json_put(root, "works", json_works(m));
 	json_put(root, "steps", json_steps(m, o));
 	json_put(root, "ranges", json_ranges(m));
-	json_put(root, "findings", json_findings(m));
-	json_put(root, "what_if", json_whatif(m, o));
+	json_put(root, "findings", json_findings(&a->findings));
+	json_put(root, "what_if", json_whatif(a->whatifs, o));
 	json_put(root, "processes", json_processes(m));
 	json_put(root, "gaps", json_gaps(m));
 	json_put(root, "environment", json_environment(m));

@@ -33,7 +33,7 @@ json_t *json_expect(const struct model *m, const struct out_options *o);
 json_t *json_gaps(const struct model *m);
 json_t *json_steps(const struct model *m, const struct out_options *o);
 json_t *json_ranges(const struct model *m);
-json_t *json_findings(const struct model *m);
-json_t *json_whatif(const struct model *m, const struct out_options *o);
+json_t *json_findings(const struct findings *f);
+json_t *json_whatif(struct whatifs *w, const struct out_options *o);
 
 #endif

@@ -203,10 +203,8 @@ static void loss_and_cost(const struct model *m, struct text_layout *page)
 	free(graphs);
 }
 
-static void verdict(const struct model *m, struct text_layout *page)
+static void verdict(const struct verdict *v, struct text_layout *page)
 {
-	const struct verdict *v = &m->verdict;
-
 	if (v->cls == VERDICT_NONE)
 		text_layout_fact(page, "verdict", "inconclusive: %s", or_unknown(v->reason));
 	else
@@ -235,7 +233,7 @@ static void range(const struct model *m, struct text_layout *page)
 	}
 }
 
-void out_page_top(const struct model *m, struct text_layout *page)
+void out_page_top(const struct model *m, const struct verdict *v, struct text_layout *page)
 {
 	if (m->simulated)
 		text_layout_alarm(page, "simulated",
@@ -249,7 +247,7 @@ void out_page_top(const struct model *m, struct text_layout *page)
 		                 or_unknown(m->processes[0].run_id), m->process_count);
 	if (!m->process_count)
 		return;
-	verdict(m, page);
+	verdict(v, page);
 	times(m, page);
 	machine(m, page);
 	out_page_environment(m, page);
