@@ -38,17 +38,6 @@ struct verdict {
 void verdict_make(struct verdict *v, const struct model *m, struct whatifs *whatifs);
 
 /*
- * Start-up: the time before the GPU is first given work where the host spends it in CUDA (making
- * the context), and the slices behind it, or at the window's start, in which the host mostly loads
- * code and allocates or the GPU does nearly nothing. Its end, ns since load, not before the
- * window's start. `p` has slices and a host.
- */
-double verdict_startup(const struct overview *p);
-/* Tear-down: the slices at the window's end in which the host mostly frees and unloads
- * and the GPU does nearly nothing. */
-size_t verdict_teardown(const struct overview *p, size_t *first);
-
-/*
  * The rest is between the rule (verdict.c) and its words (verdict_text.c).
  *
  * A run as the rule sees it, ns of the window less start-up. All finite, not negative, and no part
