@@ -5,7 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/gate/compare.h"
 #include "report/base/names.h"
-#include "report/output/text/text_layout.h"
+#include "report/base/text_layout.h"
 #include "report/base/units.h"
 
 static void range_cell(struct text_layout_table *t, enum metric_kind kind,
