@@ -77,7 +77,7 @@ struct figures {
 	struct figures_parts kernels, apis, copies;
 	bool has_times; /* parts have times, failures and geometry: not those of a baseline */
 	struct figures_machine machine;
-	enum model_process_state state; /* the worst of its processes */
+	enum process_state state; /* the worst of its processes */
 	char *missing;                  /* why none of its counts is known; NULL = they are */
 	size_t processes;
 	uint64_t lost_calls; /* in no count */

@@ -5,13 +5,6 @@
 #include "report/base/alloc.h"
 #include "report/model/model_internal.h"
 
-const char *const process_state_names[] = {
-        [PROCESS_COMPLETE] = "complete",
-        [PROCESS_ENDED] = "ended",
-        [PROCESS_KILLED] = "killed",
-        [PROCESS_RUNNING] = "running",
-};
-
 char *model_text(const char *text, size_t room)
 {
 	size_t bytes = strnlen(text, room);

@@ -12,6 +12,7 @@
 #include "report/model/call_log.h"
 #include "report/model/model_gpu.h"
 #include "report/reader/reader.h"
+#include "report/reader/state.h"
 #include "shim/core/format/classes.h"
 
 struct model_quantiles {
@@ -31,16 +32,6 @@ struct model_split {
 	double absent;
 	double alive;
 };
-
-/* The worse one comes later. */
-enum model_process_state {
-	PROCESS_COMPLETE,
-	PROCESS_ENDED, /* by _exit() or quick_exit(), or it became another program */
-	PROCESS_KILLED,
-	PROCESS_RUNNING,
-	PROCESS_STATES
-};
-extern const char *const process_state_names[];
 
 struct model_device {
 	char *name;
@@ -108,7 +99,7 @@ struct model_process {
 	char *path; /* of its recording */
 	uint64_t pid, ppid, forked_from;
 	char *run_id, *host, *boot_id, *rank, *cudaspy_version, *command, *working_folder;
-	enum model_process_state state;
+	enum process_state state;
 	uint32_t left_by;  /* enum tf_left, of PROCESS_ENDED */
 	char *damage;      /* what is missing of its recording; NULL = nothing: it is whole */
 	bool never_opened; /* its CUDASPY_RANGE: nothing was recorded */
