@@ -1,6 +1,6 @@
 # The reporter: $(O)/cudaspy. Needs jansson and uthash, toml++ for settings files, and no CUDA.
 
-REPORT_MAIN_C := $(wildcard report/cli/*.c report/*.c) report/gate/run_set.c
+REPORT_MAIN_C := $(wildcard report/cli/*.c report/*.c)
 REPORT_C      := $(filter-out $(REPORT_MAIN_C),$(wildcard report/*/*.c report/*/*/*.c))
 
 # What the unit tests and the fuzzer link, and what only the program has.

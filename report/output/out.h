@@ -29,6 +29,20 @@ struct out_options {
 	size_t whatif_count;
 };
 
+/* What is written as a whole: a report that cannot be made leaves an older file alone. */
+struct out_file {
+	FILE *to;
+	char *text;
+	size_t bytes;
+};
+/* Where it is to be written to. */
+FILE *out_begin(struct out_file *f);
+/* Puts it into a file, or on standard output (NULL); the exit status. */
+int out_end(struct out_file *f, const char *output);
+/* Flushes and closes; EXIT_TROUBLE and one line when not all was written. Quiet when a pipe's
+ * reader went away. */
+int out_close(FILE *to, const char *name);
+
 void out_text(const struct model *m, const struct analysis *a, const struct out_options *o);
 void out_markdown(const struct model *m, const struct analysis *a, const struct out_options *o);
 void out_json(const struct model *m, const struct analysis *a, const struct out_options *o);

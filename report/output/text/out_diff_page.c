@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/gate/compare.h"
+#include "report/output/out_diff.h"
 #include "report/base/names.h"
 #include "report/base/text_layout.h"
 #include "report/base/units.h"
