@@ -5,21 +5,6 @@
 #include "report/base/alloc.h"
 #include "report/model/model_internal.h"
 
-char *model_text(const char *text, size_t room)
-{
-	size_t bytes = strnlen(text, room);
-
-	return bytes ? alloc_copy(text, bytes) : NULL;
-}
-
-char *model_string(const struct recording *r, uint64_t offset)
-{
-	uint32_t bytes;
-	const char *text = offset ? tf_text(&r->map, offset, &bytes) : NULL;
-
-	return text ? alloc_copy(text, strnlen(text, bytes)) : NULL;
-}
-
 void model_add(struct model *m, const struct recording *r)
 {
 	if (!m->scratch)

@@ -165,15 +165,6 @@ static const struct known {
          "the same: nvidia-smi -q, and python -m torch.utils.collect_env", WHATIFS},
 };
 
-enum finding_severity finding_severity(double speedup, double share)
-{
-	double none = isfinite(speedup) ? 1 : 0, by = isfinite(speedup) ? speedup : share;
-
-	return by >= none + FINDING_HIGH     ? SEVERITY_HIGH
-	       : by >= none + FINDING_MEDIUM ? SEVERITY_MEDIUM
-	                                     : SEVERITY_LOW;
-}
-
 /* What of the window it would save, or is at stake. */
 static double weight(const struct finding *f)
 {

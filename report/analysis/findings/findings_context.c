@@ -38,6 +38,15 @@ void finding_set(struct finding_context *s, const struct model *m, const struct 
 		s->steps = s->held / m->steps.duration.mean;
 }
 
+enum finding_severity finding_severity(double speedup, double share)
+{
+	double none = isfinite(speedup) ? 1 : 0, by = isfinite(speedup) ? speedup : share;
+
+	return by >= none + FINDING_HIGH     ? SEVERITY_HIGH
+	       : by >= none + FINDING_MEDIUM ? SEVERITY_MEDIUM
+	                                     : SEVERITY_LOW;
+}
+
 bool finding_is(struct finding *f, enum finding_severity severity, double share, char *evidence)
 {
 	f->severity = severity;

@@ -88,8 +88,6 @@ char *verdict_reason(const struct model *m, const struct verdict *v,
 char *verdict_host_reason(const struct model *m, const struct verdict *v,
                           const struct verdict_input *in);
 
-/* Blocking copies to the host up to this size (bytes) are waits for a result, not transfers. */
-#define VERDICT_SMALL_COPY 65536u
 /* A run needs this much after start-up (ns): for any verdict, and for one of high confidence. */
 #define VERDICT_LEAST_WINDOW 50e6
 #define VERDICT_SURE_WINDOW  100e6

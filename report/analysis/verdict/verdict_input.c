@@ -68,7 +68,7 @@ static double waiting_copies(const struct model *m)
 		all += c->total;
 		if (c->direction == SPY_DIR_DTOH && c->count &&
 		    (!c->async || c->memory == SPY_MEM_PAGEABLE) &&
-		    (double)c->bytes / (double)c->count <= VERDICT_SMALL_COPY)
+		    (double)c->bytes / (double)c->count <= WHATIF_SMALL_COPY)
 			waits += c->total;
 	}
 	return all > 0 && waits > 0 ? fmin(1, waits / all) : 0;

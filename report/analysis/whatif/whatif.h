@@ -26,6 +26,9 @@ extern const char *const whatif_names[];
 #define WHATIF_MOST_LOST    0.05
 #define WHATIF_MOST_UNKNOWN 0.2
 
+/* Blocking copies to the host up to this size (bytes) are waits for a result, not transfers. */
+#define WHATIF_SMALL_COPY 65536u
+
 #define WHATIF_ASSUMPTIONS 6
 #define WHATIF_TEXT        192
 
