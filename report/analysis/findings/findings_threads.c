@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/model/environment.h"
 #include "report/analysis/findings/findings_internal.h"
 #include "report/base/units.h"
@@ -108,13 +109,6 @@ struct quarter {
 	double at, low, high;
 };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Of launches that met `from` to `up to` - 1 others. */
 static struct quarter quarter_of(const struct together *t, size_t from, size_t until)
 {
@@ -128,7 +122,7 @@ static struct quarter quarter_of(const struct together *t, size_t from, size_t u
 		}
 	if (q.count >= TOGETHER_FEW) {
 		double n = (double)q.count, half = 1.96 * sqrt(n * 3 / 16);
-		qsort(all, q.count, sizeof(*all), by_value);
+		stats_sort(all, q.count);
 		q.at = all[q.count / 4];
 		q.low = all[(size_t)fmax(0, floor(n / 4 - half))];
 		q.high = all[(size_t)fmin(n - 1, ceil(n / 4 + half))];

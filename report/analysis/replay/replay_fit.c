@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/analysis/replay/replay_fit.h"
 
 /* Calls of another thread may fill a gap in a thread's calls from here on (ns). */
@@ -155,13 +156,6 @@ static void walk(struct replay_fit *n, size_t i)
 
 /* ---- the whole ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Waits that found nothing to wait for would be as late as the others are. */
 static void finish_lates(struct replay_fit *n)
 {
@@ -169,8 +163,8 @@ static void finish_lates(struct replay_fit *n)
 
 	r->late = REPLAY_LATE_NS;
 	if (n->late_count) {
-		qsort(n->lates, n->late_count, sizeof(*n->lates), by_value);
-		r->late = n->lates[n->late_count / 2];
+		stats_sort(n->lates, n->late_count);
+		r->late = stats_quantile(n->lates, n->late_count, 0.5);
 	}
 	for (size_t i = 0; i < n->late_count; i++)
 		r->waiting += fabs(n->lates[i] - r->late);
