@@ -49,7 +49,7 @@ static char *marker_name(const struct model_part *p, const struct tf_pattern *fr
 	                   : from->cls == SPY_CLASS_COPY       ? "a copy"
 	                   : from->cls == SPY_CLASS_SET        ? "a set"
 	                                                       : NULL;
-	return what ? alloc_copy(what, strlen(what)) : NULL;
+	return alloc_string(what);
 }
 
 static void add_pattern(struct model_part *p, const struct tf_pattern *from)
@@ -336,8 +336,8 @@ void model_finish_steps(struct model *m)
 		s->alike = p->alike;
 		name = p->marker;
 	}
-	s->name = name ? alloc_copy(name, strlen(name)) : NULL;
-	s->domain = domain ? alloc_copy(domain, strlen(domain)) : NULL;
+	s->name = alloc_string(name);
+	s->domain = alloc_string(domain);
 	fill_figures(m, s->source == STEPS_NONE
 	                        ? 0
 	                        : judged_rows(m, s->source == STEPS_FOUND,

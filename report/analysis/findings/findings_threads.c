@@ -191,7 +191,7 @@ static char *contention_text(const struct finding_context *s, unsigned threads,
 	                ? alloc_format(" What they waited for a CPU, %s %% of their time, is not "
 	                               "in that.",
 	                               unit_percent(wait, s->h->cpu_wait, 1))
-	                : alloc_copy("", 0);
+	                : alloc_string("");
 	char *text = alloc_format(
 	        "%u threads launch and wait for one another for %s %% of their time. A launch "
 	        "takes "
@@ -268,12 +268,12 @@ static char *starved_text(const struct finding_context *s, double idle)
 	                                   unit_time_apart(time, wait * steady),
 	                                   threads == 1 ? "" : " each");
 	char *idled = isnan(idle)
-	                      ? alloc_copy("", 0)
+	                      ? alloc_string("")
 	                      : alloc_format(", and the GPU idled because of the host for %s%s %% "
 	                                     "of it",
 	                                     finding_estimated(s), unit_percent(rest, idle, 1));
 	char *pinned = isnan(fewest)
-	                       ? alloc_copy("", 0)
+	                       ? alloc_string("")
 	                       : alloc_format(" A thread may run on %.0f of them only.", fewest);
 	char *cpu = environment_cpu_line(&s->process->cpu);
 	char *text = alloc_format("%s%s. %s.%s", waited, idled, cpu, pinned);
