@@ -41,17 +41,23 @@ SHIM_C := $(CORE_C) \
 	shim/cupti/cupti_others.c \
 	shim/cupti/cupti_records.c \
 	shim/cupti/cupti_setup.c \
-	shim/life/collector_wait.c \
-	shim/base/driver_symbols.c \
+	shim/base/collector_wait.c \
+	shim/base/file_identity.c \
+	shim/base/gate.c \
+	shim/base/recording_tables.c \
+	shim/real/driver_symbols.c \
+	shim/real/real.c \
+	shim/real/real_dlsym.c \
 	shim/nvml/nvml_environment.c \
 	shim/nvml/nvml_environment_read.c \
 	shim/hook/uncovered.c \
+	shim/handles/contexts.c \
 	shim/handles/graph_content.c \
 	shim/base/guard.c \
 	shim/life/leaving.c \
 	shim/life/lifecycle.c \
 	shim/hook/lookup.c \
-	shim/base/messages.c \
+	shim/record/messages.c \
 	shim/args/args_alloc.c \
 	shim/args/args_capture.c \
 	shim/args/args_context.c \
@@ -65,7 +71,7 @@ SHIM_C := $(CORE_C) \
 	shim/nvtx/nvtx_names.c \
 	shim/nvtx/nvtx_counts.c \
 	shim/nvtx/nvtx_open.c \
-	shim/base/options.c \
+	shim/life/options_read.c \
 	shim/base/own_stack.c \
 	shim/record/own_time.c \
 	shim/base/quiet.c \

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include "shim/base/clock.h"
+#include "shim/base/file_identity.h"
 #include "shim/base/guard.h"
 #include "shim/core/sys/leftover.h"
 #include "shim/life/lifecycle.h"
@@ -51,23 +52,6 @@ const char *storage_path(void)
 	return file.path;
 }
 
-static uint64_t device_of(const struct statx *sx)
-{
-	return (uint64_t)sx->stx_dev_major << 32 | sx->stx_dev_minor;
-}
-
-/* stat without the symbol that glibc 2.33 renewed. */
-bool file_identity(int fd, uint64_t *device, uint64_t *inode)
-{
-	struct statx sx;
-
-	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &sx))
-		return false;
-	*device = device_of(&sx);
-	*inode = sx.stx_ino;
-	return true;
-}
-
 /*
  * File systems on which fallocate() promises the space to later writes through a mapping. Others
  * (network, copy on write, layered, FUSE) may run out of it under a store, which is SIGBUS.
@@ -85,7 +69,7 @@ static bool reservation_holds(int fd)
 
 static bool is_live(const struct statx *sx)
 {
-	return device_of(sx) == file.device && sx->stx_ino == file.inode;
+	return file_device(sx) == file.device && sx->stx_ino == file.inode;
 }
 
 /* Whether the file lacks any of its first `end` bytes: it was cut, and perhaps made longer again.

@@ -3,8 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
-#include "shim/life/collector_wait.h"
-#include "shim/life/lifecycle.h"
+#include "shim/base/collector_wait.h"
 #include "shim/base/own_stack.h"
 #include "shim/base/quiet.h"
 #include "shim/base/sys.h"
@@ -18,7 +17,6 @@ struct spy_span spy_nobody = {.rec = &no_record,
                               .call = SPY_CALLS,
                               .cls = SPY_CLASS_OTHER,
                               .mode = SPAN_PASSIVE};
-union spy_gate_page spy_gate_page __attribute__((aligned(4096)));
 
 /* ---- entry, the unusual ways ---- */
 
@@ -274,7 +272,7 @@ static void count_rest(struct tf_thread *th, struct spy_span *s, int result, uin
 	if ((s->unusual & SPAN_FIRST_LAUNCH) && s->kernel)
 		__atomic_store_n(&s->kernel->first_ticks, ticks, __ATOMIC_RELAXED);
 	if (s->unusual & SPAN_STARTED_HERE)
-		spy_window_begins(s->call, ticks, end);
+		spy_window_begins(s->call, s->cls, ticks, end);
 }
 
 void spy_record_rest(struct spy_span *s, int result, uint64_t end)

@@ -1,7 +1,7 @@
 #include "shim/sampler/sampler_kernel.h"
 
 #include <string.h>
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/handles/registry.h"
 #include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_section.h"

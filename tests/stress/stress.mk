@@ -5,7 +5,7 @@ include tests/unit/shim_unit.mk
 
 STRESS_SRC := \
 	shim/base/clock.c \
-	shim/life/collector_wait.c \
+	shim/base/collector_wait.c \
 	shim/base/quiet.c \
 	$(CORE_C) \
 	shim/record/span.c \

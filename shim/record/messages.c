@@ -1,13 +1,13 @@
-#include "shim/base/messages.h"
+#include "shim/record/messages.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "shim/base/file_identity.h"
 #include "shim/base/guard.h"
 #include "shim/record/span.h"
-#include "shim/life/storage.h"
 #include "shim/base/sys.h"
 
 #define MESSAGES_MOST 20
