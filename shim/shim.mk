@@ -90,6 +90,7 @@ SHIM_C := $(CORE_C) \
 	shim/sampler/sampler_section.c \
 	shim/sampler/sampler_thread.c \
 	shim/record/span.c \
+	shim/record/span_own.c \
 	shim/life/storage.c \
 	shim/record/thread.c \
 	shim/hook/wrappers_hand.c \

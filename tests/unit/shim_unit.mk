@@ -61,13 +61,13 @@ test_graph_content_WITH := shim/real/driver_symbols.o shim/handles/graph_content
 test_hist_WITH     :=
 test_leftover_WITH := $(test_drain_WITH)
 test_nvtx_WITH     := shim/base/clock.o shim/base/collector_wait.o shim/args/args_launch.o shim/nvtx/nvtx.o shim/nvtx/nvtx_names.o shim/nvtx/nvtx_counts.o shim/nvtx/nvtx_open.o \
-	shim/handles/registry.o shim/record/span.o shim/record/thread.o
+	shim/handles/registry.o shim/record/span.o shim/record/span_own.o shim/record/thread.o
 test_options_WITH  := shim/life/options_read.o shim/core/options/options_parse.o
 test_ranges_WITH   := shim/handles/memory_map.o
 test_registry_WITH :=
 test_sampler_rate_WITH := shim/sampler/sampler_class.o shim/sampler/sampler_rate.o
 test_seal_WITH     := $(test_drain_WITH)
-test_span_WITH     := shim/base/clock.o shim/base/collector_wait.o shim/args/args_launch.o shim/record/own_time.o shim/handles/registry.o shim/record/span.o \
+test_span_WITH     := shim/base/clock.o shim/base/collector_wait.o shim/args/args_launch.o shim/record/own_time.o shim/handles/registry.o shim/record/span.o shim/record/span_own.o \
 	shim/record/thread.o
 test_steps_WITH    := $(test_drain_WITH)
 test_storage_WITH  := shim/base/clock.o shim/base/file_identity.o shim/base/guard.o shim/core/sys/leftover.o shim/life/options_read.o shim/core/options/options_parse.o
