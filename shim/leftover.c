@@ -1,15 +1,12 @@
 #include "shim/leftover.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <linux/stat.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <unistd.h>
+#include "shim/same_file.h"
 #include "shim/trace_format.h"
 
 #define PART  ".part"
@@ -18,7 +15,8 @@
 
 /* struct statx has grown in the headers; this much of it is everywhere. */
 struct identity {
-	uint64_t device, inode, size;
+	struct file_id file;
+	uint64_t size;
 	int64_t modified_s;
 	uint32_t modified_ns, mode, owner;
 };
@@ -65,19 +63,13 @@ static bool identify(int fd, struct identity *id)
 
 	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &sx))
 		return false;
-	*id = (struct identity){.device = (uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor,
-	                        .inode = sx.stx_ino,
+	*id = (struct identity){.file = file_id(&sx),
 	                        .size = sx.stx_size,
 	                        .modified_s = sx.stx_mtime.tv_sec,
 	                        .modified_ns = sx.stx_mtime.tv_nsec,
 	                        .mode = sx.stx_mode,
 	                        .owner = sx.stx_uid};
 	return true;
-}
-
-static bool is_same(const struct identity *a, const struct identity *b)
-{
-	return a->device == b->device && a->inode == b->inode;
 }
 
 static bool is_own_file(const struct identity *id)
@@ -179,13 +171,13 @@ static bool put_in_place(int live, const char *live_path, struct work *w)
 	close_raw(part);
 	/* Only over the stub: whoever put another file there keeps it. */
 	if (!copied || !leftover_unused(live) || !look_at_stub(w, &now) ||
-	    !is_same(&now, &w->stub) ||
+	    !same_file(&now.file, &w->stub.file) ||
 	    syscall(SYS_renameat, AT_FDCWD, w->part_path, AT_FDCWD, w->stub_path)) {
 		unlink_raw(w->part_path);
 		return false;
 	}
 	int again = open_raw(live_path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	if (again >= 0 && identify(again, &now) && is_same(&now, &w->live))
+	if (again >= 0 && is_file(again, &w->live.file))
 		unlink_raw(live_path);
 	close_raw(again);
 	return true;

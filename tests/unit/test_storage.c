@@ -355,6 +355,18 @@ static void test_in_memory_and_the_stub_replaced(void **state)
 	assert_int_equal(bytes_of(file.live), FIRST_BYTES);
 }
 
+/* A file system mounted over the folder meanwhile has another file there, perhaps with the stub's number. */
+static void test_in_memory_and_the_stub_of_another_device(void **state)
+{
+	need_shm();
+	create(in_folder("a.cudaspy"));
+	put_file(in_folder("a.cudaspy"), "a stranger's");
+	file.published_id.device++;
+	storage_publish();
+	assert_holds(in_folder("a.cudaspy"), "a stranger's");
+	assert_int_equal(bytes_of(file.live), FIRST_BYTES);
+}
+
 static void test_publish_without_need(void **state)
 {
 	create(in_folder("a.cudaspy"));
@@ -377,6 +389,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_full_disk, start, end),
 		cmocka_unit_test_setup_teardown(test_in_memory, start, end),
 		cmocka_unit_test_setup_teardown(test_in_memory_and_the_stub_replaced, start, end),
+		cmocka_unit_test_setup_teardown(test_in_memory_and_the_stub_of_another_device, start, end),
 		cmocka_unit_test_setup_teardown(test_publish_without_need, start, end),
 	};
 
