@@ -485,6 +485,7 @@ void storage_publish(void)
 {
 	char part[PATH_MAX + 8];
 	struct file_id id;
+	bool ok;
 
 	if (!file.in_memory || !spy_map.base)
 		return;
@@ -496,22 +497,22 @@ void storage_publish(void)
 	if (!ours)
 		return;
 	snprintf(part, sizeof(part), "%s.part", file.path);
-	fd = sys_open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return;
-	bool ok = write_all(fd, spy_map.base, tf_header(&spy_map)->alloc_end) &&
-	          identify_file(fd, &id);
-	ok = !sys_close(fd) && ok;
-	if (!ok || rename(part, file.path)) {
+	fd = leftover_open_part(part);
+	ok = fd >= 0 && write_all(fd, spy_map.base, tf_header(&spy_map)->alloc_end) &&
+	     identify_file(fd, &id) && leftover_is_written(fd) && !rename(part, file.path);
+	if (ok) {
+		file.published_id = id;
+		unlink(file.live);
+	} else {
 		if (!file.copy_said)
 			spy_say("cannot copy the recording to %s: %s; it stays in %s", file.path,
 			        strerror(errno), file.live);
 		file.copy_said = true;
-		unlink(part);
-		return;
+		if (fd >= 0)
+			unlink(part);
 	}
-	file.published_id = id;
-	unlink(file.live);
+	if (fd >= 0)
+		sys_close(fd);
 }
 
 bool storage_was_cut(void)
