@@ -42,7 +42,6 @@ SHIM_C := $(CORE_C) \
 	shim/cupti/cupti_records.c \
 	shim/cupti/cupti_setup.c \
 	shim/base/collector_wait.c \
-	shim/base/file_identity.c \
 	shim/base/gate.c \
 	shim/base/recording_tables.c \
 	shim/real/driver_symbols.c \

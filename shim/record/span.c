@@ -93,6 +93,7 @@ void spy_enter_timed(struct spy_span *s)
 		return;
 	t->timing_nested = true;
 	s->mode = SPAN_TIMED;
+	s->below = t->outer;
 	s->rec = &t->nested;
 	spy_record_begin(s->rec, s->call, t->index, s->flags | TF_NESTED, spy_clock());
 }
@@ -352,6 +353,9 @@ static void leave_timed(struct spy_span *s, int result)
 	struct spy_tls *t = &spy_tls;
 	uint64_t end = spy_clock(), ticks = end - s->rec->start;
 
+	/* Else what it was part of was taken for dead, and `nested` may be another's by now. */
+	if (t->outer != s->below || !t->timing_nested)
+		return;
 	t->timing_nested = false;
 	if (!is_root_recorded(t->outer))
 		return;

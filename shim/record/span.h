@@ -57,9 +57,9 @@ struct spy_span {
 	uint8_t given;   /* the driver's call that it is made of has come */
 	uint8_t gpu;     /* events of ours stand around it; set by gpu_wanted() */
 	uint8_t real;    /* the real function runs, none of our code */
-	/* SPAN_INSIDE, SPAN_UNSEEN and SPAN_OURS alone */
+	/* SPAN_TIMED, SPAN_INSIDE, SPAN_UNSEEN and SPAN_OURS alone */
 	struct spy_span *below; /* the one it lies in; of work of our own perhaps NULL */
-	struct tf_record own;
+	struct tf_record own;   /* not of SPAN_TIMED */
 };
 #define SPAN_MARK 0x6b72616du
 

@@ -70,7 +70,7 @@ test_seal_WITH     := $(test_drain_WITH)
 test_span_WITH     := shim/base/clock.o shim/base/collector_wait.o shim/args/args_launch.o shim/record/own_time.o shim/handles/registry.o shim/record/span.o shim/record/span_own.o \
 	shim/record/thread.o
 test_steps_WITH    := $(test_drain_WITH)
-test_storage_WITH  := shim/base/clock.o shim/base/file_identity.o shim/base/guard.o shim/core/sys/leftover.o shim/life/options_read.o shim/core/options/options_parse.o
+test_storage_WITH  := shim/base/clock.o shim/base/guard.o shim/core/sys/leftover.o shim/life/options_read.o shim/core/options/options_parse.o
 test_timeline_WITH := $(test_drain_WITH)
 test_timeline_exact_WITH := $(test_drain_WITH)
 test_timeline_host_WITH  := $(test_drain_WITH)
