@@ -52,7 +52,7 @@ demo:
 	$(Q)+$(MAKE) --no-print-directory -j$(JOBS) shim report
 	$(Q)+scripts/demo $(O)
 
-# What the newest CUDA on PyPI has that shim/calls.def does not know. Needs the network; no test does.
+# What the newest CUDA on PyPI has that shim/core/format/calls.def does not know. Needs the network; no test does.
 newest:
 	$(Q)scripts/newest_cuda
 

@@ -1,5 +1,5 @@
 /* Kernels defined and launched alike by nvcc and by a plain C++ compiler, which can run them only
- * on the simulated CUDA.  Included by sample.h alone.
+ * on the simulated CUDA.  Included by sample.h, and by programs that are no samples.
  *
  * Without nvcc a kernel is a host function that nobody calls: its address is the kernel's identity,
  * and a constructor registers it, as nvcc's does, with an image that tells the simulation its name

@@ -1,5 +1,6 @@
 /*
- * The parts of the benchmark: where things are, the peers, and what one run prints. For the benchmark's own process.
+ * The parts of the benchmark: where things are, the peers, and what one run prints. For the
+ * benchmark's own process.
  */
 #ifndef TESTS_BENCH_BENCH_H
 #define TESTS_BENCH_BENCH_H
@@ -9,8 +10,8 @@
 enum { PATH_BYTES = 1024 };
 
 struct bench {
-	const char *build;       /* the build folder, absolute */
-	bool quick;              /* a smoke run: few calls, figures worth nothing */
+	const char *build; /* the build folder, absolute */
+	bool quick;        /* a smoke run: few calls, figures worth nothing */
 	char self[PATH_BYTES];
 	char folder[PATH_BYTES]; /* for everything that is written; removed at the end */
 	const char *no_lttng;    /* why there is no such peer; NULL = there is */
@@ -33,9 +34,11 @@ bool bench_trace(struct bench *b);
 
 /* ---- the peers: bench_peers.c ---- */
 
-/* Starts a session daemon and a session with the tracepoints on; false, and b->no_lttng says why, where it cannot. */
+/* Starts a session daemon and a session with the tracepoints on; false, and b->no_lttng says why,
+ * where it cannot. */
 bool lttng_begin(struct bench *b, const char *output);
-/* Stops both. Returns the number of events that LTTng says it threw away, -1 where it does not say. */
+/* Stops both. Returns the number of events that LTTng says it threw away, -1 where it does not say.
+ */
 long lttng_end(struct bench *b);
 /* The working process with the tracepoints; in a new call of uftrace with its data in `data`. */
 bool lttng_start_work(struct bench *b, struct child *c);

@@ -11,7 +11,7 @@ BENCH_MAIN := \
 	# EOL
 
 BENCH_WORK := \
-	shim/clock.c \
+	shim/base/clock.c \
 	tests/bench/burst.c \
 	tests/bench/work.c \
 	# EOL

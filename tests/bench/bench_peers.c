@@ -17,13 +17,13 @@ const char *bench_library_path(struct bench *b)
 /* Runs one command of LTTng's in our own daemon's world. */
 static bool lttng(const char *const *argv)
 {
-	const char *const extra[] = { lttng_home, NULL };
+	const char *const extra[] = {lttng_home, NULL};
 	struct spent spent;
 
 	return child_run(argv, extra, &spent, false) == 0;
 }
 
-#define LTTNG(...) lttng((const char *const[]){ "lttng", "--no-sessiond", __VA_ARGS__, NULL })
+#define LTTNG(...) lttng((const char *const[]){"lttng", "--no-sessiond", __VA_ARGS__, NULL})
 
 static bool wait_for_daemon(void)
 {
@@ -36,19 +36,20 @@ static bool wait_for_daemon(void)
 }
 
 /*
- * A daemon of our own: for an ordinary user a folder of ours holds its sockets. Root's are where every root's are, so one
- * that runs already is somebody else's, and we keep out.
+ * A daemon of our own: for an ordinary user a folder of ours holds its sockets. Root's are where
+ * every root's are, so one that runs already is somebody else's, and we keep out.
  */
 static const char *start_daemon(struct bench *b)
 {
-	const char *const argv[] = { "lttng-sessiond", "--no-kernel", NULL };
+	const char *const argv[] = {"lttng-sessiond", "--no-kernel", NULL};
 
 	lttng_home = bench_text("LTTNG_HOME=%s/lttng-home", b->folder);
 	mkdir(strchr(lttng_home, '=') + 1, 0700);
 	if (LTTNG("list"))
 		return "another session daemon of this user is running";
-	const char *const extra[] = { lttng_home, NULL };
-	if (!child_start(&sessiond, argv, extra, bench_text("%s/sessiond", b->folder)) || !wait_for_daemon())
+	const char *const extra[] = {lttng_home, NULL};
+	if (!child_start(&sessiond, argv, extra, bench_text("%s/sessiond", b->folder)) ||
+	    !wait_for_daemon())
 		return "its session daemon does not start here";
 	return NULL;
 }
@@ -61,8 +62,10 @@ bool lttng_begin(struct bench *b, const char *output)
 		b->no_lttng = start_daemon(b);
 	if (!b->no_lttng &&
 	    !(LTTNG("create", "bench", bench_text("--output=%s", output)) &&
-	      LTTNG("enable-channel", "--userspace", "--discard", "--subbuf-size=4M", "--num-subbuf=8", "bench") &&
-	      LTTNG("enable-event", "--userspace", "--channel=bench", "cudaspy_bench:*") && LTTNG("start")))
+	      LTTNG("enable-channel", "--userspace", "--discard", "--subbuf-size=4M",
+	            "--num-subbuf=8", "bench") &&
+	      LTTNG("enable-event", "--userspace", "--channel=bench", "cudaspy_bench:*") &&
+	      LTTNG("start")))
 		b->no_lttng = "its session cannot be set up here";
 	return !b->no_lttng;
 }
@@ -72,7 +75,8 @@ static long discarded_events(void)
 {
 	long events = -1, n;
 	char line[512];
-	FILE *f = popen(bench_text("%s lttng --no-sessiond list bench 2>/dev/null", lttng_home), "r");
+	FILE *f =
+	        popen(bench_text("%s lttng --no-sessiond list bench 2>/dev/null", lttng_home), "r");
 
 	while (f && fgets(line, sizeof(line), f)) {
 		const char *p = strstr(line, "iscarded events:");
@@ -102,17 +106,19 @@ long lttng_end(struct bench *b)
 
 bool lttng_start_work(struct bench *b, struct child *c)
 {
-	const char *const argv[] = { bench_text("%s/bench/work_lttng", b->build), NULL };
-	const char *const extra[] = { bench_library_path(b), lttng_home, "LTTNG_UST_REGISTER_TIMEOUT=-1", NULL };
+	const char *const argv[] = {bench_text("%s/bench/work_lttng", b->build), NULL};
+	const char *const extra[] = {bench_library_path(b), lttng_home,
+	                             "LTTNG_UST_REGISTER_TIMEOUT=-1", NULL};
 
 	return child_start(c, argv, extra, bench_text("%s/lttng.messages", b->folder));
 }
 
 bool uftrace_start_work(struct bench *b, struct child *c, const char *data)
 {
-	const char *const argv[] = { "uftrace", "record", "-d", data, bench_text("%s/bench/work_uftrace", b->build),
-				     NULL };
-	const char *const extra[] = { bench_library_path(b), NULL };
+	const char *const argv[] = {
+	        "uftrace", "record", "-d", data, bench_text("%s/bench/work_uftrace", b->build),
+	        NULL};
+	const char *const extra[] = {bench_library_path(b), NULL};
 
 	return child_start(c, argv, extra, bench_text("%s/uftrace.messages", b->folder));
 }

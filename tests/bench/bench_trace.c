@@ -4,14 +4,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BURST    8192ul
-#define PAUSE_US 3000u /* after each burst: some 2 million calls a second, which every collector here keeps up with */
-#define RUNS     5
-#define LONG_S   2.0 /* what takes longer is timed once */
+#define BURST 8192ul
+#define PAUSE_US                                                                                   \
+	3000u /* after each burst: some 2 million calls a second, which every collector here keeps \
+	         up with */
+#define RUNS   5
+#define LONG_S 2.0 /* what takes longer is timed once */
 
 static const char *recording; /* ours */
 
-/* Times a command that reads a trace, warm: the first run fills the page cache, and its memory is watched. */
+/* Times a command that reads a trace, warm: the first run fills the page cache, and its memory is
+ * watched. */
 static bool time_report(const char *const *argv, struct spent *spent)
 {
 	struct spent one;
@@ -19,7 +22,8 @@ static bool time_report(const char *const *argv, struct spent *spent)
 	int runs = RUNS;
 
 	for (int i = -1; i < runs; i++) {
-		/* Looking at a process's memory takes time from it on few cores: the runs that are timed are left alone. */
+		/* Looking at a process's memory takes time from it on few cores: the runs that are
+		 * timed are left alone. */
 		if (child_run(argv, NULL, &one, i < 0))
 			return false;
 		if (i >= 0)
@@ -33,7 +37,8 @@ static bool time_report(const char *const *argv, struct spent *spent)
 	return true;
 }
 
-static void print_report(const char *what, const char *const *argv, unsigned long calls, const char *note)
+static void print_report(const char *what, const char *const *argv, unsigned long calls,
+                         const char *note)
 {
 	struct spent spent;
 
@@ -58,20 +63,27 @@ static const char *messages_of(const char *file)
 }
 
 /* The calls are made for real, through the shim, as fast as they come and in bursts. */
-static bool record_ours(struct bench *b, unsigned long bursts, unsigned long *calls, unsigned long *lost)
+static bool record_ours(struct bench *b, unsigned long bursts, unsigned long *calls,
+                        unsigned long *lost)
 {
-	const char *const argv[] = { b->self, "--work", NULL };
+	const char *const argv[] = {b->self, "--work", NULL};
 	recording = bench_text("%s/trace.cudaspy", b->folder);
 	const char *messages = bench_text("%s/trace.messages", b->folder);
-	const char *const extra[] = { bench_library_path(b), bench_text("LD_PRELOAD=%s/libcudaspy.so", b->build),
-				      bench_text("CUDASPY_OUT=%s", recording), "CUDASPY_TRACE=1", "CUDASPY_GPU=off",
-				      "CUDASPY_RING=524288", NULL };
+	const char *const extra[] = {bench_library_path(b),
+	                             bench_text("LD_PRELOAD=%s/libcudaspy.so", b->build),
+	                             bench_text("CUDASPY_OUT=%s", recording),
+	                             "CUDASPY_TRACE=1",
+	                             "CUDASPY_GPU=off",
+	                             "CUDASPY_RING=524288",
+	                             NULL};
 	struct child c;
 
-	bool ok = child_start(&c, argv, extra, messages) && child_ask(&c, "launch", BURST, (unsigned)bursts, PAUSE_US) > 0;
+	bool ok = child_start(&c, argv, extra, messages) &&
+	          child_ask(&c, "launch", BURST, (unsigned)bursts, PAUSE_US) > 0;
 	ok = child_end(&c) == 0 && ok;
 	const char *line = strstr(messages_of(messages), ".cudaspy: ");
-	return ok && line && sscanf(line, ".cudaspy: %lu calls, %lu records lost", calls, lost) == 2;
+	return ok && line &&
+	       sscanf(line, ".cudaspy: %lu calls, %lu records lost", calls, lost) == 2;
 }
 
 static void ours(struct bench *b, unsigned long bursts)
@@ -83,30 +95,32 @@ static void ours(struct bench *b, unsigned long bursts)
 		printf("cudaspy report: the trace could not be made\n");
 		return;
 	}
-	const char *const argv[] = { bench_text("%s/cudaspy", b->build), "report", recording, NULL };
+	const char *const argv[] = {bench_text("%s/cudaspy", b->build), "report", recording, NULL};
 	if (!time_report(argv, &spent)) {
 		printf("cudaspy report: does not read its own trace\n");
 		return;
 	}
-	printf("%-46s %8.3f s  %7.1f MiB  %10lu calls, %lu of them lost to the trace\n", "cudaspy report", spent.wall_s,
-	       (double)spent.anonymous_kib / 1024, calls, lost);
-	printf("%-46s %8.3f s of at most 1 s  %s\n", "  time", spent.wall_s, spent.wall_s <= 1 ? "PASS" : "FAIL");
-	printf("%-46s %7.1f MiB of at most 300 MiB  %s\n", "  own memory", (double)spent.anonymous_kib / 1024,
+	printf("%-46s %8.3f s  %7.1f MiB  %10lu calls, %lu of them lost to the trace\n",
+	       "cudaspy report", spent.wall_s, (double)spent.anonymous_kib / 1024, calls, lost);
+	printf("%-46s %8.3f s of at most 1 s  %s\n", "  time", spent.wall_s,
+	       spent.wall_s <= 1 ? "PASS" : "FAIL");
+	printf("%-46s %7.1f MiB of at most 300 MiB  %s\n", "  own memory",
+	       (double)spent.anonymous_kib / 1024,
 	       spent.anonymous_kib <= 300 * 1024 ? "PASS" : "FAIL");
 }
 
 static void with_uftrace(struct bench *b, unsigned long bursts)
 {
 	const char *data = bench_text("%s/uftrace-trace", b->folder);
-	const char *const argv[] = { "uftrace", "report", "--no-pager", "-d", data, NULL };
-	struct child c = { 0 };
+	const char *const argv[] = {"uftrace", "report", "--no-pager", "-d", data, NULL};
+	struct child c = {0};
 
 	if (b->no_uftrace) {
 		printf("%-46s skipped: %s\n", "uftrace report", b->no_uftrace);
 		return;
 	}
 	bool ok = uftrace_start_work(b, &c, data) &&
-		  child_ask(&c, "peer_launch", BURST, (unsigned)bursts, PAUSE_US) > 0;
+	          child_ask(&c, "peer_launch", BURST, (unsigned)bursts, PAUSE_US) > 0;
 	if (child_end(&c) == 0 && ok)
 		print_report("uftrace report", argv, bursts * BURST, "");
 	else
@@ -116,8 +130,8 @@ static void with_uftrace(struct bench *b, unsigned long bursts)
 static void with_lttng(struct bench *b, unsigned long bursts)
 {
 	const char *output = bench_text("%s/lttng-trace", b->folder);
-	const char *const argv[] = { "babeltrace2", "--output-format=dummy", output, NULL };
-	struct child c = { 0 };
+	const char *const argv[] = {"babeltrace2", "--output-format=dummy", output, NULL};
+	struct child c = {0};
 
 	if (!b->no_lttng && !child_find("babeltrace2"))
 		b->no_lttng = "babeltrace2 is not installed";
@@ -125,12 +139,13 @@ static void with_lttng(struct bench *b, unsigned long bursts)
 		printf("%-46s skipped: %s\n", "babeltrace2", b->no_lttng);
 		return;
 	}
-	bool ok = lttng_start_work(b, &c) && child_ask(&c, "peer_launch", BURST, (unsigned)bursts, PAUSE_US) > 0;
+	bool ok = lttng_start_work(b, &c) &&
+	          child_ask(&c, "peer_launch", BURST, (unsigned)bursts, PAUSE_US) > 0;
 	ok = child_end(&c) == 0 && ok;
 	long lost = lttng_end(b);
 	if (ok)
 		print_report("babeltrace2, reading alone (dummy)", argv, bursts * BURST,
-			     bench_text(", %ld of twice as many events lost", lost));
+		             bench_text(", %ld of twice as many events lost", lost));
 	else
 		printf("%-46s its trace could not be made\n", "babeltrace2");
 }
@@ -139,8 +154,11 @@ bool bench_trace(struct bench *b)
 {
 	unsigned long bursts = b->quick ? 2 : (10000000 + BURST - 1) / BURST;
 
-	printf("The report of a trace of %lu calls, all kept (CUDASPY_TRACE=1), its file in the page cache: wall time\n"
-	       "(median of %d runs; of one, where a run takes over 2 s) and the most anonymous memory that was seen.\n\n", bursts * BURST, RUNS);
+	printf("The report of a trace of %lu calls, all kept (CUDASPY_TRACE=1), its file in the "
+	       "page cache: wall time\n"
+	       "(median of %d runs; of one, where a run takes over 2 s) and the most anonymous "
+	       "memory that was seen.\n\n",
+	       bursts * BURST, RUNS);
 	ours(b, bursts);
 	with_uftrace(b, bursts);
 	with_lttng(b, bursts);

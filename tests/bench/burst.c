@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shim/clock.h"
-#include "shim/trace_format.h"
+#include "shim/base/clock.h"
+#include "shim/core/format/trace_format.h"
 
 #define FLOOR_RECORDS 8192u /* what the shim's ring grows to under these bursts */
 
@@ -21,7 +21,7 @@ void burst_floor(uint64_t n)
 		uint64_t start = spy_clock();
 		__asm__ volatile("" ::: "memory"); /* where the call would be */
 		uint64_t end = spy_clock();
-		*r = (struct tf_record){ .start = start, .end = end, .call = 1, .stream = i };
+		*r = (struct tf_record){.start = start, .end = end, .call = 1, .stream = i};
 		__asm__ volatile("" ::: "memory");
 	}
 }
@@ -32,10 +32,11 @@ void burst_launch(uint64_t n)
 		calls.launch(calls.function, 64, 1, 1, 256, 1, 1, 0, calls.stream, NULL, NULL);
 }
 
-/* The least that any library between program and driver does: pass the call on through a pointer of its own. */
-static CUresult __attribute__((noinline)) pass_on(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-						  unsigned by, unsigned bz, unsigned shared_bytes, CUstream stream,
-						  void **params, void **extra)
+/* The least that any library between program and driver does: pass the call on through a pointer of
+ * its own. */
+static CUresult __attribute__((noinline))
+pass_on(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+        unsigned shared_bytes, CUstream stream, void **params, void **extra)
 {
 	CUresult rc = calls.launch(f, gx, gy, gz, bx, by, bz, shared_bytes, stream, params, extra);
 
@@ -63,19 +64,21 @@ void burst_synchronize(uint64_t n)
 		calls.synchronize(calls.stream);
 }
 
-/* ---- the runtime's launch, registered as nvcc's constructors do ------------------------------------------------------- */
+/* ---- the runtime's launch, registered as nvcc's constructors do
+ * ------------------------------------------------------- */
 
 void **__cudaRegisterFatBinary(void *fatbin);
 void __cudaRegisterFatBinaryEnd(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit,
-			    uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp_size);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+                            int thread_limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid,
+                            int *warp_size);
 
 static struct {
 	int magic;
 	int version;
 	const char *data;
 	void *filename;
-} fatbin = { 0x466243b1, 1, "simcuda 1\nkernel bench_kernel fixed:0\n", NULL };
+} fatbin = {0x466243b1, 1, "simcuda 1\nkernel bench_kernel fixed:0\n", NULL};
 
 static const char kernel_stub; /* its address names the kernel */
 
@@ -83,16 +86,18 @@ static void __attribute__((constructor)) register_kernel(void)
 {
 	void **handle = __cudaRegisterFatBinary(&fatbin);
 
-	__cudaRegisterFunction(handle, &kernel_stub, "bench_kernel", "bench_kernel", -1, NULL, NULL, NULL, NULL, NULL);
+	__cudaRegisterFunction(handle, &kernel_stub, "bench_kernel", "bench_kernel", -1, NULL, NULL,
+	                       NULL, NULL, NULL);
 	__cudaRegisterFatBinaryEnd(handle);
 }
 
 void burst_runtime_launch(uint64_t n)
 {
-	const dim3 grid = { 64, 1, 1 }, block = { 256, 1, 1 };
+	const dim3 grid = {64, 1, 1}, block = {256, 1, 1};
 
 	for (uint64_t i = 0; i < n; i++)
-		if (cudaLaunchKernel(&kernel_stub, grid, block, NULL, 0, (cudaStream_t)calls.stream)) {
+		if (cudaLaunchKernel(&kernel_stub, grid, block, NULL, 0,
+		                     (cudaStream_t)calls.stream)) {
 			fprintf(stderr, "cudaLaunchKernel failed\n");
 			exit(1);
 		}

@@ -27,7 +27,8 @@ static void to_file(const char *path, int fd)
 		close(file);
 }
 
-bool child_start(struct child *c, const char *const *argv, child_environment extra, const char *messages)
+bool child_start(struct child *c, const char *const *argv, child_environment extra,
+                 const char *messages)
 {
 	int to[2], from[2];
 
@@ -50,9 +51,10 @@ bool child_start(struct child *c, const char *const *argv, child_environment ext
 	return c->pid > 0 && c->to && c->from;
 }
 
-double child_ask(struct child *c, const char *burst, unsigned long calls, unsigned bursts, unsigned pause_us)
+double child_ask(struct child *c, const char *burst, unsigned long calls, unsigned bursts,
+                 unsigned pause_us)
 {
-	struct pollfd answer = { .events = POLLIN };
+	struct pollfd answer = {.events = POLLIN};
 	double ns;
 
 	if (!c->pid)
@@ -80,7 +82,9 @@ int child_end(struct child *c)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* ---- commands ------------------------------------------------------------------------------------------------------- */
+/* ---- commands
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static double now_s(void)
 {

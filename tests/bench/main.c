@@ -1,8 +1,9 @@
 /*
- * make bench: what a recorded call costs, and how long the report of a long trace takes, beside the peers that are installed.
+ * make bench: what a recorded call costs, and how long the report of a long trace takes, beside the
+ *peers that are installed.
  *
- *	bench [--quick] [--calls] BUILD    measures and prints; --quick: a smoke run; --calls: no reports of traces
- *	bench --work                       is the process in which calls are made
+ *	bench [--quick] [--calls] BUILD    measures and prints; --quick: a smoke run; --calls: no
+ *reports of traces bench --work                       is the process in which calls are made
  */
 #include "tests/bench/bench.h"
 #include "tests/bench/work.h"
@@ -46,12 +47,14 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return remove(path);
 }
 
-/* Only what stands in the environment of every user may differ: nothing of ours or of a recorder's from outside. */
+/* Only what stands in the environment of every user may differ: nothing of ours or of a recorder's
+ * from outside. */
 static void clean_environment(void)
 {
-	static const char *const names[] = { "CUDASPY_KEEP", "CUDASPY_RANGE", "CUDASPY_RING", "CUDASPY_TRACE",
-					     "CUDASPY_TRACE_MAX", "CUDASPY_QUIET", "CUDASPY_BUDGET", "CUDASPY_GPU",
-					     "CUDASPY_OUT", "LD_PRELOAD" };
+	static const char *const names[] = {"CUDASPY_KEEP",   "CUDASPY_RANGE",     "CUDASPY_RING",
+	                                    "CUDASPY_TRACE",  "CUDASPY_TRACE_MAX", "CUDASPY_QUIET",
+	                                    "CUDASPY_BUDGET", "CUDASPY_GPU",       "CUDASPY_OUT",
+	                                    "LD_PRELOAD"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unsetenv(names[i]);
@@ -69,7 +72,8 @@ static void find_peers(struct bench *b)
 		b->no_uftrace = "its process was not built";
 }
 
-/* Ended by hand, it still takes its files with it; the processes it started go with the one that measures. */
+/* Ended by hand, it still takes its files with it; the processes it started go with the one that
+ * measures. */
 static pid_t measuring;
 
 static void stop(int signal)
@@ -109,7 +113,7 @@ static int measure_and_clean_up(struct bench *b, bool trace)
 
 int main(int argc, char **argv)
 {
-	struct bench b = { 0 };
+	struct bench b = {0};
 	bool trace = true;
 	int i = 1;
 

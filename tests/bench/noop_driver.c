@@ -1,6 +1,6 @@
 /*
- * A libcuda.so.1 in which nothing happens: every call returns at once, so that what is left of a call's time is what the
- * program, the runtime and whoever watches add to it. For the benchmarks.
+ * A libcuda.so.1 in which nothing happens: every call returns at once, so that what is left of a
+ * call's time is what the program, the runtime and whoever watches add to it. For the benchmarks.
  */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
@@ -12,7 +12,8 @@ API extern const int cudaspy_simulated_driver;
 const int cudaspy_simulated_driver = 1;
 
 /* Handles that are told apart and never followed. */
-static char device_memory[1 << 16], host_memory[1 << 16], context, module, library, function, stream;
+static char device_memory[1 << 16], host_memory[1 << 16], context, module, library, function,
+        stream;
 
 API CUresult cuInit(unsigned int flags)
 {
@@ -85,7 +86,8 @@ API CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name)
 }
 
 API CUresult cuLibraryLoadData(CUlibrary *l, const void *code, CUjit_option *jit, void **jit_values,
-			       unsigned int jit_count, CUlibraryOption *options, void **values, unsigned int count)
+                               unsigned int jit_count, CUlibraryOption *options, void **values,
+                               unsigned int count)
 {
 	*l = (CUlibrary)&library;
 	return CUDA_SUCCESS;
@@ -120,9 +122,9 @@ API CUresult cuStreamCreate(CUstream *s, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-API CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-			    unsigned int by, unsigned int bz, unsigned int shared_bytes, CUstream s, void **params,
-			    void **extra)
+API CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
+                            unsigned int bx, unsigned int by, unsigned int bz,
+                            unsigned int shared_bytes, CUstream s, void **params, void **extra)
 {
 	return CUDA_SUCCESS;
 }
@@ -137,42 +139,44 @@ API CUresult cuStreamSynchronize(CUstream s)
 	return CUDA_SUCCESS;
 }
 
-/* ---- the look-up --------------------------------------------------------------------------------------------------- */
+/* ---- the look-up
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 API CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
-				 CUdriverProcAddressQueryResult *status);
+                                 CUdriverProcAddressQueryResult *status);
 API CUresult cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_t flags);
 
 static const struct entry {
 	const char *asked; /* without the version of the ABI */
 	void *function;
 } entries[] = {
-	{ "cuCtxGetCurrent", (void *)cuCtxGetCurrent },
-	{ "cuCtxGetDevice", (void *)cuCtxGetDevice },
-	{ "cuCtxSetCurrent", (void *)cuCtxSetCurrent },
-	{ "cuDeviceGet", (void *)cuDeviceGet },
-	{ "cuDeviceGetCount", (void *)cuDeviceGetCount },
-	{ "cuDeviceGetName", (void *)cuDeviceGetName },
-	{ "cuDevicePrimaryCtxRetain", (void *)cuDevicePrimaryCtxRetain },
-	{ "cuDeviceTotalMem", (void *)cuDeviceTotalMem_v2 },
-	{ "cuDriverGetVersion", (void *)cuDriverGetVersion },
-	{ "cuGetProcAddress", (void *)cuGetProcAddress_v2 },
-	{ "cuInit", (void *)cuInit },
-	{ "cuLaunchKernel", (void *)cuLaunchKernel },
-	{ "cuLibraryGetKernel", (void *)cuLibraryGetKernel },
-	{ "cuLibraryLoadData", (void *)cuLibraryLoadData },
-	{ "cuLibraryUnload", (void *)cuLibraryUnload },
-	{ "cuMemAlloc", (void *)cuMemAlloc_v2 },
-	{ "cuMemHostAlloc", (void *)cuMemHostAlloc },
-	{ "cuMemcpyHtoDAsync", (void *)cuMemcpyHtoDAsync_v2 },
-	{ "cuModuleGetFunction", (void *)cuModuleGetFunction },
-	{ "cuModuleLoadData", (void *)cuModuleLoadData },
-	{ "cuStreamCreate", (void *)cuStreamCreate },
-	{ "cuStreamSynchronize", (void *)cuStreamSynchronize },
+        {"cuCtxGetCurrent", (void *)cuCtxGetCurrent},
+        {"cuCtxGetDevice", (void *)cuCtxGetDevice},
+        {"cuCtxSetCurrent", (void *)cuCtxSetCurrent},
+        {"cuDeviceGet", (void *)cuDeviceGet},
+        {"cuDeviceGetCount", (void *)cuDeviceGetCount},
+        {"cuDeviceGetName", (void *)cuDeviceGetName},
+        {"cuDevicePrimaryCtxRetain", (void *)cuDevicePrimaryCtxRetain},
+        {"cuDeviceTotalMem", (void *)cuDeviceTotalMem_v2},
+        {"cuDriverGetVersion", (void *)cuDriverGetVersion},
+        {"cuGetProcAddress", (void *)cuGetProcAddress_v2},
+        {"cuInit", (void *)cuInit},
+        {"cuLaunchKernel", (void *)cuLaunchKernel},
+        {"cuLibraryGetKernel", (void *)cuLibraryGetKernel},
+        {"cuLibraryLoadData", (void *)cuLibraryLoadData},
+        {"cuLibraryUnload", (void *)cuLibraryUnload},
+        {"cuMemAlloc", (void *)cuMemAlloc_v2},
+        {"cuMemHostAlloc", (void *)cuMemHostAlloc},
+        {"cuMemcpyHtoDAsync", (void *)cuMemcpyHtoDAsync_v2},
+        {"cuModuleGetFunction", (void *)cuModuleGetFunction},
+        {"cuModuleLoadData", (void *)cuModuleLoadData},
+        {"cuStreamCreate", (void *)cuStreamCreate},
+        {"cuStreamSynchronize", (void *)cuStreamSynchronize},
 };
 
 API CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
-				 CUdriverProcAddressQueryResult *status)
+                                 CUdriverProcAddressQueryResult *status)
 {
 	*pfn = NULL;
 	for (unsigned i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)

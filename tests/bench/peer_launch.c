@@ -1,8 +1,9 @@
 #include "tests/bench/work.h"
 
 /*
- * The launch under a peer. Built three times: with a pair of LTTng-UST tracepoints around the call (BENCH_LTTNG), with a
- * call of mcount() at the function's entry for uftrace (-pg), and plain, for the process that has no peer.
+ * The launch under a peer. Built three times: with a pair of LTTng-UST tracepoints around the call
+ * (BENCH_LTTNG), with a call of mcount() at the function's entry for uftrace (-pg), and plain, for
+ * the process that has no peer.
  */
 #ifdef BENCH_LTTNG
 #define TRACEPOINT_DEFINE

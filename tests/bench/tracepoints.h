@@ -1,6 +1,6 @@
 /*
- * The pair of LTTng-UST tracepoints that the launch is compared under: a launch's arguments, then its result. Read several
- * times by LTTng's own headers.
+ * The pair of LTTng-UST tracepoints that the launch is compared under: a launch's arguments, then
+ * its result. Read several times by LTTng's own headers.
  */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER cudaspy_bench
@@ -14,22 +14,19 @@
 #include <lttng/tracepoint.h>
 
 TRACEPOINT_EVENT(cudaspy_bench, launch_entry,
-	TP_ARGS(void *, function, unsigned, gx, unsigned, gy, unsigned, gz, unsigned, bx, unsigned, by, unsigned, bz,
-		unsigned, shared_bytes, void *, stream),
-	TP_FIELDS(
-		ctf_integer_hex(unsigned long, function, (unsigned long)function)
-		ctf_integer(unsigned, gx, gx)
-		ctf_integer(unsigned, gy, gy)
-		ctf_integer(unsigned, gz, gz)
-		ctf_integer(unsigned, bx, bx)
-		ctf_integer(unsigned, by, by)
-		ctf_integer(unsigned, bz, bz)
-		ctf_integer(unsigned, shared_bytes, shared_bytes)
-		ctf_integer_hex(unsigned long, stream, (unsigned long)stream)
-	)
-)
+                 TP_ARGS(void *, function, unsigned, gx, unsigned, gy, unsigned, gz, unsigned, bx,
+                         unsigned, by, unsigned, bz, unsigned, shared_bytes, void *, stream),
+                 TP_FIELDS(ctf_integer_hex(unsigned long, function,
+                                           (unsigned long)function) ctf_integer(unsigned, gx, gx)
+                                   ctf_integer(unsigned, gy, gy) ctf_integer(unsigned, gz, gz)
+                                           ctf_integer(unsigned, bx, bx) ctf_integer(
+                                                   unsigned, by, by) ctf_integer(unsigned, bz, bz)
+                                                   ctf_integer(unsigned, shared_bytes, shared_bytes)
+                                                           ctf_integer_hex(unsigned long, stream,
+                                                                           (unsigned long)stream)))
 
-TRACEPOINT_EVENT(cudaspy_bench, launch_exit, TP_ARGS(int, result), TP_FIELDS(ctf_integer(int, result, result)))
+TRACEPOINT_EVENT(cudaspy_bench, launch_exit, TP_ARGS(int, result),
+                 TP_FIELDS(ctf_integer(int, result, result)))
 
 #endif
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/clock.h"
+#include "shim/base/clock.h"
 
 #define BURSTS_MOST 65536u
 
@@ -14,17 +14,18 @@ static const struct {
 	const char *name;
 	void (*burst)(uint64_t n);
 } bursts[] = {
-	{ "copy", burst_copy },
-	{ "floor", burst_floor },
-	{ "launch", burst_launch },
-	{ "passed_on_launch", burst_passed_on_launch },
-	{ "peer_launch", burst_peer_launch },
-	{ "runtime_launch", burst_runtime_launch },
-	{ "synchronize", burst_synchronize },
+        {"copy", burst_copy},
+        {"floor", burst_floor},
+        {"launch", burst_launch},
+        {"passed_on_launch", burst_passed_on_launch},
+        {"peer_launch", burst_peer_launch},
+        {"runtime_launch", burst_runtime_launch},
+        {"synchronize", burst_synchronize},
 };
 
-static void *find(CUresult (*look_up)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *),
-		  const char *name)
+static void *find(CUresult (*look_up)(const char *, void **, int, cuuint64_t,
+                                      CUdriverProcAddressQueryResult *),
+                  const char *name)
 {
 	CUdriverProcAddressQueryResult status;
 	void *p = NULL;
@@ -36,13 +37,16 @@ static void *find(CUresult (*look_up)(const char *, void **, int, cuuint64_t, CU
 	return p;
 }
 
-/* The driver as the runtime comes by it: dlopen, dlsym of the look-up, then every function by the look-up. */
+/* The driver as the runtime comes by it: dlopen, dlsym of the look-up, then every function by the
+ * look-up. */
 static void find_calls(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-	CUresult (*look_up)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) =
-		driver ? dlsym(driver, "cuGetProcAddress_v2") : NULL;
-	static const char image[] = "simcuda 1\nkernel bench_kernel fixed:700\n"; /* for the simulated CUDA */
+	CUresult (*look_up)(const char *, void **, int, cuuint64_t,
+	                    CUdriverProcAddressQueryResult *) =
+	        driver ? dlsym(driver, "cuGetProcAddress_v2") : NULL;
+	static const char image[] =
+	        "simcuda 1\nkernel bench_kernel fixed:700\n"; /* for the simulated CUDA */
 	CUmodule module = NULL;
 	CUcontext context = NULL;
 
@@ -51,13 +55,15 @@ static void find_calls(void)
 		exit(1);
 	}
 	((CUresult(*)(unsigned))find(look_up, "cuInit"))(0);
-	((CUresult(*)(CUcontext *, CUdevice))find(look_up, "cuDevicePrimaryCtxRetain"))(&context, 0);
+	((CUresult(*)(CUcontext *, CUdevice))find(look_up, "cuDevicePrimaryCtxRetain"))(&context,
+	                                                                                0);
 	((CUresult(*)(CUcontext))find(look_up, "cuCtxSetCurrent"))(context);
 	((CUresult(*)(CUmodule *, const void *))find(look_up, "cuModuleLoadData"))(&module, image);
 	((CUresult(*)(CUfunction *, CUmodule, const char *))find(look_up, "cuModuleGetFunction"))(
-		&calls.function, module, "bench_kernel");
+	        &calls.function, module, "bench_kernel");
 	((CUresult(*)(CUdeviceptr *, size_t))find(look_up, "cuMemAlloc"))(&calls.device, 4096);
-	((CUresult(*)(void **, size_t, unsigned))find(look_up, "cuMemHostAlloc"))(&calls.pinned, 4096, 0);
+	((CUresult(*)(void **, size_t, unsigned))find(look_up, "cuMemHostAlloc"))(&calls.pinned,
+	                                                                          4096, 0);
 	((CUresult(*)(CUstream *, unsigned))find(look_up, "cuStreamCreate"))(&calls.stream, 0);
 	calls.launch = find(look_up, "cuLaunchKernel");
 	calls.copy = find(look_up, "cuMemcpyHtoDAsync");
@@ -71,7 +77,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median burst's time a call; pauses let whoever collects in the background keep up, as real programs do. */
+/* The median burst's time a call; pauses let whoever collects in the background keep up, as real
+ * programs do. */
 static double measure(void (*burst)(uint64_t), uint64_t n, unsigned times, unsigned pause_us)
 {
 	static double took[BURSTS_MOST];

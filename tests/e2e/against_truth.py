@@ -5,12 +5,12 @@ import subprocess
 
 from conftest import BUILD, ROOT
 
-ROW = re.compile(r'^(?:CALL|NOTE|WRAP|HAND)\((cu\w+), (\w+)', re.MULTILINE)
+ROW = re.compile(r'^(?:CALL|ARGS|WRAP|HAND)\((cu\w+), (\w+)', re.MULTILINE)
 
 
 def recorded_calls():
     """Names of the driver's calls that are recorded, with their class."""
-    names = {name: group.lower() for name, group in ROW.findall((ROOT / 'shim/calls.def').read_text())}
+    names = {name: group.lower() for name, group in ROW.findall((ROOT / 'shim/core/format/calls.def').read_text())}
     assert len(names) > 200
     for name in ('cuGetProcAddress', 'cuGetProcAddress_v2'): # asked by every runtime for itself; no calls of a program
         del names[name]

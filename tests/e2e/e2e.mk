@@ -134,7 +134,7 @@ $(E2E)/libplugin_dlsym.so $(E2E)/libcupti-fake.so: $(E2E)/drive_dlsym.o
 $(E2E)/libplugin_plt.so: $(E2E)/drive_plt.o
 $(E2E)/libplugin_proc.so: $(E2E)/drive_proc.o
 
-$(E2E)/samples: $(O)/shim/works.o
+$(E2E)/samples: $(O)/guest/shim/core/work/work_class.o
 
 # And by a runtime: each version, one inside the library, one bundled under a name of its own.
 $(E2E)/libplugin_runtime_11.so: $(E2E)/runtime_work.o $(O)/sim/libcudart.so.11.0

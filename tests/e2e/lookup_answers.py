@@ -38,8 +38,8 @@ def make(arguments):
 
 def wrapped_calls():
     """The ELF names of the driver's calls that calls.def wraps."""
-    text = (ROOT / 'shim/calls.def').read_text()
-    rows = set(re.findall(r'^(?:CALL|NOTE|WRAP|HAND)\((\w+)', text, flags=re.M))
+    text = (ROOT / 'shim/core/format/calls.def').read_text()
+    rows = set(re.findall(r'^(?:CALL|ARGS|WRAP|HAND)\((\w+)', text, flags=re.M))
     assert len(rows) > 300
     return rows
 

@@ -8,15 +8,15 @@ import pytest
 from conftest import BUILD, ROOT, cuda_include, need
 from lookup_answers import built
 
-# Through these others come to CUPTI: noted, passed on (shim/cupti_others.c).
+# Through these others come to CUPTI: noted, passed on (shim/cupti/cupti_others.c).
 CUPTI = {'cuptiSubscribe', 'cuptiSubscribe_v2', 'cuptiActivityRegisterCallbacks', 'cuptiActivityRegisterCallbacks_v2'}
 # What NVTX asks the library named in NVTX_INJECTION64_PATH for.
 NVTX = {'InitializeInjectionNvtx2'}
-# Ends that no exit handler sees (shim/leaving.c).
+# Ends that no exit handler sees (shim/life/leaving.c).
 ENDS = {'_exit', '_Exit', 'execl', 'execle', 'execlp', 'execv', 'execve', 'execveat', 'execvp', 'execvpe', 'fexecve'}
 # POSIX: "cancellation points shall occur when a thread is executing", and what of "may occur" the shim could use; glibc
 # has fallocate() among them. A thread with a pending pthread_cancel() must not end inside the shim, whose system calls
-# are made directly (shim/sys.h). Two are called all the same, always with cancellation off: fallocate(), of which the
+# are made directly (shim/base/sys.h). Two are called all the same, always with cancellation off: fallocate(), of which the
 # tests take the place, and pthread_join().
 CANCELLATION = set('''accept accept4 aio_suspend clock_nanosleep close connect creat epoll_wait fcntl fdatasync fsync
     getmsg getpmsg lockf mq_receive mq_send mq_timedreceive mq_timedsend msgrcv msgsnd msync nanosleep open openat pause
@@ -113,19 +113,19 @@ def test_no_loader_complains(run):
 # ---- the table ----
 
 def generate(rows, out):
-    return subprocess.run(['python3', ROOT / 'shim/gen_wrappers.py', rows, BUILD / 'gen/driver.i', BUILD / 'gen/runtime.i',
+    return subprocess.run(['python3', ROOT / 'shim/hook/gen_wrappers.py', rows, BUILD / 'gen/driver.i', BUILD / 'gen/runtime.i',
                            out], stderr=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
 
 
 def test_every_driver_call_of_this_toolkit_has_a_row(tmp_path):
-    p = generate(ROOT / 'shim/calls.def', tmp_path)
+    p = generate(ROOT / 'shim/core/format/calls.def', tmp_path)
     assert (p.returncode, p.stderr, p.stdout) == (0, '', '')
 
 
 def test_a_lacking_row_is_told(tmp_path):
-    text = (ROOT / 'shim/calls.def').read_text()
+    text = (ROOT / 'shim/core/format/calls.def').read_text()
     lacking = tmp_path / 'calls.def'
-    lacking.write_text(re.sub(r'^(?:PASS\(cuCtxGetDevice\)|NOTE\(cuLaunchKernel,).*\n', '', text, flags=re.M))
+    lacking.write_text(re.sub(r'^(?:PASS\(cuCtxGetDevice\)|ARGS\(cuLaunchKernel,).*\n', '', text, flags=re.M))
     p = generate(lacking, tmp_path)
     assert sorted(re.findall(r'has no row for (\w+)', p.stderr)) == ['cuCtxGetDevice', 'cuLaunchKernel']
     # And by a report, where a program asks for it: it is none of those that are left alone on purpose.
@@ -136,7 +136,7 @@ def test_a_lacking_row_is_told(tmp_path):
 @pytest.mark.parametrize('wrong', ['CALL(cuInit)', 'PASS(cuInit, OTHER)', 'CALL(cuLaunchKernel, LAUNCH)', 'CALl(x, OTHER)'])
 def test_a_wrong_row_is_refused(tmp_path, wrong):
     table = tmp_path / 'calls.def'
-    table.write_text((ROOT / 'shim/calls.def').read_text() + wrong + '\n')
+    table.write_text((ROOT / 'shim/core/format/calls.def').read_text() + wrong + '\n')
     p = generate(table, tmp_path)
     assert p.returncode != 0 and 'calls.def:' in p.stderr
 
@@ -144,13 +144,13 @@ def test_a_wrong_row_is_refused(tmp_path, wrong):
 def test_a_wrong_signature_does_not_compile(tmp_path):
     """A note whose arguments are not those of its call."""
     need('gcc', 'it compiles the wrapper')
-    text = (ROOT / 'shim/calls.def').read_text()
-    row = 'NOTE(cuProfilerStart, OTHER, profiler_start)'
+    text = (ROOT / 'shim/core/format/calls.def').read_text()
+    row = 'ARGS(cuProfilerStart, OTHER, profiler_start)'
     assert row in text
     table = tmp_path / 'calls.def'
-    table.write_text(text.replace(row, 'NOTE(cuProfilerStart, OTHER, launch)'))
+    table.write_text(text.replace(row, 'ARGS(cuProfilerStart, OTHER, launch)'))
     assert generate(table, tmp_path).returncode == 0
     command = ['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-iquote', ROOT, '-iquote', tmp_path, '-w', '-fsyntax-only',
-               '-isystem', cuda_include(), '-include', ROOT / 'shim/compat.h', tmp_path / 'wrappers_driver.c']
+               '-isystem', cuda_include(), '-include', ROOT / 'shim/base/compat.h', tmp_path / 'wrappers_driver.c']
     p = subprocess.run(command, stderr=subprocess.PIPE, universal_newlines=True)
-    assert p.returncode != 0 and 'note_launch' in p.stderr
+    assert p.returncode != 0 and 'args_launch' in p.stderr

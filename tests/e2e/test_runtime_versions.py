@@ -142,7 +142,7 @@ def test_a_real_runtime_asks_for_nothing_unknown(run, version):
     result = run(f'tests/e2e/runtime_calls_{version}', sim=f'{real(version)}:{SIM}', SIM_DRIVER_VERSION=13050)
     assert result.report['gaps'] == []
     names = set(re.findall(rb'\0(cu[A-Z]\w+)(?=\0)', (real(version) / SONAMES[version]).read_bytes()))
-    known = set(re.findall(r'^\w+\((\w+)', (ROOT / 'shim/calls.def').read_text(), flags=re.M))
+    known = set(re.findall(r'^\w+\((\w+)', (ROOT / 'shim/core/format/calls.def').read_text(), flags=re.M))
     assert len(names) > 250
     assert {base(n.decode()) for n in names} - {base(n) for n in known} == set()
 
@@ -161,7 +161,7 @@ def test_two_real_runtimes_in_one_process(run):
 
 
 def runtime_rows(form):
-    return set(re.findall(rf'^{form}\((\w+)', (ROOT / 'shim/calls.def').read_text(), flags=re.M))
+    return set(re.findall(rf'^{form}\((\w+)', (ROOT / 'shim/core/format/calls.def').read_text(), flags=re.M))
 
 
 @pytest.mark.parametrize('version', [11, 12, 13])

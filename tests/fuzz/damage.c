@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/judge.h"
+#include "report/gate/judge.h"
 #include "tests/fuzz/damage.h"
 
 #define RULES_MOST 256
@@ -22,11 +22,11 @@ struct subject { /* a whole recording */
 	bool open;
 	struct figures before; /* a run that did a little less: the baseline */
 	struct rule rules[RULES_MOST];
-	enum outcome outcomes[RULES_MOST];
+	enum judge_outcome outcomes[RULES_MOST];
 	size_t rule_count, failing;
 };
 
-struct tally {
+struct finding_tally {
 	uint64_t done, refused, unanswered, unchanged, passed, passed_killed;
 };
 
@@ -59,15 +59,15 @@ static bool take(struct figures *f, const void *data, size_t bytes, bool *damage
 	return true;
 }
 
-static enum outcome judge(const struct subject *s, size_t rule, struct figures *f,
-                          bool allow_killed)
+static enum judge_outcome judge(const struct subject *s, size_t rule, struct figures *f,
+                                bool allow_killed)
 {
-	const struct side before = {(struct figures *)&s->before, 1}, after = {f, 1};
+	const struct run_set before = {(struct figures *)&s->before, 1}, after = {f, 1};
 	const struct judge by = {.before = &before, .after = &after, .allow_killed = allow_killed};
 	struct judgement j;
 
 	judge_rule(&j, &s->rules[rule], &by);
-	enum outcome outcome = j.outcome;
+	enum judge_outcome outcome = j.outcome;
 	judgement_free(&j);
 	return outcome;
 }
@@ -246,8 +246,8 @@ static bool passes_killed(const struct subject *s, struct figures *f)
 	return false;
 }
 
-static void try_one(struct subject *s, enum damage_kind kind, uint64_t *seed, struct tally *t,
-                    const char *folder)
+static void try_one(struct subject *s, enum damage_kind kind, uint64_t *seed,
+                    struct finding_tally *t, const char *folder)
 {
 	uint8_t *data = malloc(s->bytes);
 	size_t bytes = s->bytes;
@@ -289,14 +289,14 @@ static bool same_as_ever(struct subject *s)
 	return same;
 }
 
-static void say(const struct tally *tallies)
+static void say(const struct finding_tally *tallies)
 {
-	struct tally sum = {0};
+	struct finding_tally sum = {0};
 
 	printf("%-15s %8s %8s %8s %8s %8s %8s\n", "damage", "done", "refused", "told", "same",
 	       "passed", "(killed)");
 	for (int k = 0; k <= DAMAGE_KINDS; k++) {
-		const struct tally *t = k < DAMAGE_KINDS ? &tallies[k] : &sum;
+		const struct finding_tally *t = k < DAMAGE_KINDS ? &tallies[k] : &sum;
 		printf("%-15s %8llu %8llu %8llu %8llu %8llu %8llu\n",
 		       k < DAMAGE_KINDS ? damage_names[k] : "all", (unsigned long long)t->done,
 		       (unsigned long long)t->refused, (unsigned long long)t->unanswered,
@@ -320,7 +320,7 @@ static void stop(struct subject *s)
 
 int main(int argc, char **argv)
 {
-	struct tally tallies[DAMAGE_KINDS] = {{0}};
+	struct finding_tally tallies[DAMAGE_KINDS] = {{0}};
 	const char *folder = NULL;
 	int status = 0;
 

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shim/trace_map.h"
+#include "shim/core/format/trace_map.h"
 #include "tests/fuzz/damage.h"
 
 #define PAGE 4096u

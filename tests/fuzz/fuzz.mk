@@ -36,17 +36,17 @@ $(O)/fuzz/obj/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) $(filter-out -fsanitize=%,$(SPY_CFLAGS)) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
 
-FUZZ_OBJS := $(REPORT_MODULES:%=$(O)/fuzz/obj/report/%.o) $(SHARED_C:%.c=$(O)/fuzz/obj/%.o)
+FUZZ_OBJS := $(REPORT_C:%.c=$(O)/fuzz/obj/%.o) $(CORE_C:%.c=$(O)/fuzz/obj/%.o)
 $(O)/fuzz/fuzz_reader: $(O)/fuzz/obj/tests/unit/render.o
-$(O)/fuzz/fuzz_reader $(O)/fuzz/fuzz_check: $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJS) $(O)/report/toml.o
+$(O)/fuzz/fuzz_reader $(O)/fuzz/fuzz_check: $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJS) $(O)/host/report/gate/toml.o
 	$(call msg,LINK,$@)
 	$(Q)$(FUZZ_CC) $(subst fuzzer-no-link,fuzzer,$(FUZZ_FLAGS)) -o $@ $^ \
 		$(REPORT_JANSSON) -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic -lm
 
 -include $(shell find $(O)/fuzz/obj -name '*.d' 2>/dev/null)
 
-$(O)/fuzz/make_corpus: tests/fuzz/make_corpus.c tests/unit/recording.c tests/unit/recording_gpu.c tests/unit/recording_steps.c shim/seal.c \
-		shim/works.c tests/unit/recording.h
+$(O)/fuzz/make_corpus: tests/fuzz/make_corpus.c tests/unit/recording.c tests/unit/recording_gpu.c tests/unit/recording_steps.c shim/core/format/seal.c \
+		shim/core/work/work_class.c tests/unit/recording.h
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SPY_CFLAGS) $(CFLAGS) $(SAN_LDFLAGS) -o $@ $(filter %.c,$^)

@@ -11,11 +11,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "report/baseline.h"
-#include "report/compare.h"
-#include "report/config.h"
-#include "report/out_check.h"
-#include "report/text.h"
+#include "report/gate/baseline.h"
+#include "report/gate/compare.h"
+#include "report/gate/config.h"
+#include "report/output/out_check.h"
+#include "report/base/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -54,14 +54,14 @@ static FILE *writer(char **text, size_t *bytes)
 }
 
 /* Judges a side by a rule, against itself, and writes what comes out in every form. */
-static void judge(const struct side *s, const struct rule *rule)
+static void judge(const struct run_set *s, const struct rule *rule)
 {
-	static void (*const forms[])(const struct check *, const struct out_options *) = {
+	static void (*const forms[])(const struct out_check *, const struct out_options *) = {
 	        out_check_text, out_check_json, out_check_markdown, out_check_junit,
 	        out_check_github};
 	struct judgement j;
 	const struct judge by = {.before = s, .after = s};
-	struct check c = {.before = *s, .after = *s, .judgements = &j, .count = 1};
+	struct out_check c = {.before = *s, .after = *s, .judgements = &j, .count = 1};
 
 	judge_rule(&j, rule, &by);
 	c.outcome = j.outcome;
@@ -81,7 +81,7 @@ static void read_rule(const uint8_t *data, size_t bytes)
 {
 	char *text = strndup((const char *)data, bytes), *explained;
 	struct figures run = {.name = (char *)"run"};
-	const struct side s = {&run, 1};
+	const struct run_set s = {&run, 1};
 	struct rule_error error;
 	struct rule rule;
 	size_t length;
@@ -107,7 +107,7 @@ static void read_settings(const uint8_t *data, size_t bytes)
 	config_free(&c);
 }
 
-static char *written(const struct side *s, size_t *bytes)
+static char *written(const struct run_set *s, size_t *bytes)
 {
 	char *text;
 	FILE *to = writer(&text, bytes);
@@ -126,8 +126,8 @@ static void read_baseline(const uint8_t *data, size_t bytes)
 	                                    "range \".\" launches <= +0",
 	                                    "verdict != sync-bound",
 	                                    "gpu_busy_share >= 5%"};
-	struct comparison c = {0};
-	struct side s = {0}, again = {0};
+	struct compare_result c = {0};
+	struct run_set s = {0}, again = {0};
 	char *first, *second;
 	size_t length, more;
 
@@ -150,7 +150,7 @@ static void read_baseline(const uint8_t *data, size_t bytes)
 		free(second);
 		c.before = s;
 		c.after = again;
-		s = again = (struct side){0};
+		s = again = (struct run_set){0};
 		compare(&c);
 		char *text;
 		struct out_options o = {.limit = 15, .width = 80, .to = writer(&text, &length)};
@@ -160,8 +160,8 @@ static void read_baseline(const uint8_t *data, size_t bytes)
 		must_be_clean(text);
 	}
 	comparison_free(&c);
-	side_free(&s);
-	side_free(&again);
+	run_set_free(&s);
+	run_set_free(&again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

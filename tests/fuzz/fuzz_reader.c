@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/names.h"
-#include "report/text.h"
+#include "report/base/names.h"
+#include "report/base/text.h"
 #include "tests/fuzz/packed.h"
 #include "tests/unit/render.h"
 

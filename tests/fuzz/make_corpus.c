@@ -23,13 +23,13 @@ static void save(struct made *m, const char *name)
 /* From `at`, how many bytes follow that are zero (or are not, but for gaps too short to count). */
 static uint32_t run_of(const uint8_t *data, uint64_t at, uint64_t end, bool zeros)
 {
-	uint64_t upto = at, gap = 0;
+	uint64_t until = at, gap = 0;
 
 	for (uint64_t i = at; i < end && (zeros ? !data[i] : gap < PACKED_GAP); i++) {
 		gap = data[i] ? 0 : gap + 1;
-		upto = zeros || data[i] ? i + 1 : upto;
+		until = zeros || data[i] ? i + 1 : until;
 	}
-	return (uint32_t)(upto - at);
+	return (uint32_t)(until - at);
 }
 
 static void save_packed(struct made *m, const char *name)
@@ -171,7 +171,7 @@ static void recent(struct made *m)
 {
 	static const struct {
 		const char *name;
-		enum spy_class class;
+		enum spy_class cls;
 	} calls[] = {
 	        {"cuLaunchKernel", SPY_CLASS_LAUNCH},      {"cuMemcpyAsync", SPY_CLASS_COPY},
 	        {"cuStreamSynchronize", SPY_CLASS_SYNC},   {"cuMemFree_v2", SPY_CLASS_ALLOC},
@@ -184,7 +184,7 @@ static void recent(struct made *m)
 	uint32_t first = made_header(m)->calls.count;
 	m->calls_most = first + count;
 	for (uint16_t i = 0; i < count; i++)
-		made_call(m, calls[i].name, calls[i].class, SPY_LEVEL_DRIVER);
+		made_call(m, calls[i].name, calls[i].cls, SPY_LEVEL_DRIVER);
 	struct tf_thread *t = made_thread(m, 9, "busy", 256);
 	for (uint16_t i = 0; i < 200; i++) {
 		struct tf_record r = {.start = 2001000 + i * 100000ull,

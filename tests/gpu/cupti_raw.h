@@ -17,7 +17,7 @@ enum raw_flag {
 	RAW_ASYNC = 1 << 1,        /* of a copy or set: the call was an asynchronous one */
 	RAW_FROM_DEVICE = 1 << 2,  /* launched by a kernel or by a device-side graph launch */
 	RAW_INVALID_TIME = 1 << 3, /* start or end missing, or the end before the start */
-	RAW_UNTRUE = 1 << 4,       /* it lasts while other work of its stream runs (cupti_untrue.c) */
+	RAW_UNTRUE = 1 << 4, /* it lasts while other work of its stream runs (cupti_untrue.c) */
 };
 
 #define RAW_NO_NAME 0xffffffffu

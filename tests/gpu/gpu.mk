@@ -1,5 +1,5 @@
 # What the acceptance on a GPU needs beside the product: the CUPTI truth library, the launch loop, what one launch
-# costs, captures, the probe, facts about streams.
+# costs, captures, the probe, facts about streams and about calls that hold.
 # The top Makefile may include this; scripts/gpu_acceptance calls `make -f Makefile -f tests/gpu/gpu.mk gpu-tools`.
 
 ifndef GPU_MK
@@ -24,6 +24,7 @@ GPU_TRUTH_OBJ := $(GPU_TRUTH_SRC:%.c=$(O)/%.o)
 
 GPU_TOOLS := \
 	$(O)/tests/captures \
+	$(O)/tests/hold_facts \
 	$(O)/tests/launch_cost \
 	$(O)/tests/launch_loop_shared \
 	$(O)/tests/launch_loop_static \
@@ -39,7 +40,8 @@ GPU_CFLAGS = $(filter-out -fvisibility=hidden -fsanitize=%,$(SPY_CFLAGS)) $(CFLA
 
 .PHONY: gpu-tools gpu-tools-simulated
 gpu-tools: $(GPU_TOOLS)
-gpu-tools-simulated: $(O)/tests/captures-sim $(O)/tests/stream_facts-sim $(O)/tests/launch_cost $(O)/tests/libnvperf_launch_cost.so \
+gpu-tools-simulated: $(O)/tests/captures-sim $(O)/tests/hold_facts-sim $(O)/tests/stream_facts-sim \
+	$(O)/tests/launch_cost $(O)/tests/libnvperf_launch_cost.so \
 	$(O)/tests/libslow_launch.so $(O)/tests/probe_getproc
 
 $(O)/gen/gpu/cupti_record_names.h: tests/gpu/gen_cupti_records.py $(CUPTI_INC)/cupti_activity.h
@@ -78,11 +80,11 @@ $(O)/tests/libslow_launch.so: tests/gpu/slow_launch.c
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -O2 -fPIC -shared -Wl,--no-undefined -Wl,-soname,$(@F) -o $@ $< -ldl
 
-$(O)/tests/captures $(O)/tests/stream_facts: $(O)/tests/%: tests/gpu/%.cu
+$(O)/tests/captures $(O)/tests/hold_facts $(O)/tests/stream_facts: $(O)/tests/%: tests/gpu/%.cu
 	$(call msg,NVCC,$@)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(SAMPLE_NVCCFLAGS) --cudart static -MMD -MP -MF $@.d -o $@ $<
 
-$(O)/tests/captures-sim $(O)/tests/stream_facts-sim: $(O)/tests/%-sim: tests/gpu/%.cu $(O)/sim/libcudart.so.13
+$(O)/tests/captures-sim $(O)/tests/hold_facts-sim $(O)/tests/stream_facts-sim: $(O)/tests/%-sim: tests/gpu/%.cu $(O)/sim/libcudart.so.13
 	$(call msg,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) -x c++ $(SAMPLE_CXXFLAGS) -DSIM_CUDART=13 -MMD -MP -MF $@.d -o $@ $< \
 		-x none $(O)/sim/libcudart.so.13 -ldl
@@ -131,6 +133,6 @@ test-gpu-tools:
 	$(Q)env -u O $(GPU_TESTS)
 endif
 
--include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d launch_cost.d probe_getproc.d)
+-include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d hold_facts.d hold_facts-sim.d launch_cost.d probe_getproc.d)
 
 endif

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from acceptance import accuracy, launch_cost, process
+from acceptance import accuracy, hold_facts, launch_cost, process
 from made_up import BUILD
 
 
@@ -21,13 +21,36 @@ class LaunchCost(unittest.TestCase):
         self.assertEqual(sorted(found), ["driver", "seen"])
 
 
+class HoldFacts(unittest.TestCase):
+    def test_lines(self):
+        header, rows = hold_facts.facts(
+            "device: NVIDIA H200\ndriver: 13000\nkernel_driver: NVRM version: x\nruntime: 13000\ndate: 2026-11-23T00:00:00Z\n"
+            "fact: hold:stream_sync:same yes held=9 of=9 call_ms=20.1 alone_ms=1e-05\n"
+            "fact: hold:malloc:device:4096 yes held=9 of=9\n"
+            "fact: queue:kernel 1021 calls=1021 waited=3 of=3\n"
+            "fact: module_load error no cuModuleLoadData\n"
+            "fact: together:in_and_in 1.98 longer_alone_ms=0.3\n")
+        self.assertEqual(header["device"], "NVIDIA H200")
+        self.assertEqual(header["kernel_driver"], "NVRM version: x")
+        self.assertEqual([(r["verdict"], r["assumed"], hold_facts.differs(r)) for r in rows], [
+            ("yes", "yes", False), ("yes", "no", True), ("1021", "1022", False), ("error", None, False), ("1.98", None, False)])
+        self.assertEqual(rows[0]["figures"], {"held": 9, "of": 9, "call_ms": 20.1, "alone_ms": 1e-05})
+        self.assertEqual((rows[3]["figures"], rows[3]["text"]), ({}, "error: no cuModuleLoadData"))
+        self.assertIn("yes, assumed: no;", rows[1]["text"])
+
+    def test_of_any_queue(self):
+        self.assertFalse(hold_facts.is_assumed("none", "1022"))
+        self.assertFalse(hold_facts.is_assumed("900", "1022"))
+        self.assertFalse(hold_facts.is_assumed("unclear", "none"))
+
+
 class Simulated(unittest.TestCase):
     """The script itself, on the simulated CUDA; nothing here depends on how fast the machine is."""
 
     def setUp(self):
         needed = ["libcudaspy.so", "cudaspy", "sim/truth", "samples/sim/many_tiny_launches",
-                  "tests/captures-sim", "tests/stream_facts-sim", "tests/launch_cost", "tests/libnvperf_launch_cost.so",
-                  "tests/libslow_launch.so"]
+                  "tests/captures-sim", "tests/hold_facts-sim", "tests/stream_facts-sim", "tests/launch_cost",
+                  "tests/libnvperf_launch_cost.so", "tests/libslow_launch.so"]
         if not BUILD or not all(os.path.exists(os.path.join(BUILD, f)) for f in needed):
             self.skipTest("the shim, the simulated CUDA or its programs are not built")
 
@@ -65,6 +88,20 @@ class Simulated(unittest.TestCase):
         self.assertEqual(said["calls before one waits: kernel_and_set"], "511, as assumed")
         self.assertEqual(said["calls before one waits: kernel_and_dtoh"], "1022, as assumed")
         self.assertIn("a kernel and behind it: copy_dtoh", said)
+
+    def test_hold_facts(self):
+        part = self.script("--parts", "hold_facts")["hold_facts"]
+        found = {r["what"]: r["verdict"] for r in part["rows"]}
+        self.assertEqual(len(found), len(part["rows"]))  # each fact once
+        self.assertEqual(set(hold_facts.ASSUMED) - set(found), set())
+        refused = [r["text"] for r in part["rows"] if r["text"].startswith(("error: cudaError", "error: error", "error: no cu"))]
+        self.assertEqual(refused, [])
+        # What waits does so on a machine of any speed; where a call takes long by itself it is not clear.
+        for name in ("hold:stream_sync:same", "hold:device_sync:behind_non_blocking", "hold:stream_sync:waits_for_an_event_only",
+                     "hold:copy_async:device_to_pageable:4:behind_same", "waits:kernel_on_same:behind_same",
+                     "waits:event_on_legacy:behind_blocking", "read_at_call:pageable_to_device:4"):
+            self.assertIn(found[name], ("yes", "unclear"), name)
+        self.assertEqual(part["header"]["device"], "Simulated GPU 0")
 
     def test_times(self):
         parts = self.script("--parts", "accuracy,timeline", "--only", "^many_tiny_launches/sim$")

@@ -13,7 +13,7 @@
 struct sim_capture;
 
 struct sim_device {
-	struct tl_device timeline;
+	struct sim_tl_device timeline;
 	int ordinal;
 	pthread_mutex_t lock; /* primary context, pools */
 	struct sim_ctx *primary;
@@ -37,7 +37,7 @@ struct sim_stream {
 	pthread_mutex_t lock;
 	_Atomic uint64_t tail_ns;
 	struct sim_queue queue[TL_ENGINES + 1];
-	enum tl_engine engine; /* of what was submitted last */
+	enum sim_tl_engine engine; /* of what was submitted last */
 	_Atomic(struct sim_capture *) capture;
 	_Atomic uint64_t host_sent; /* last host function submitted, process-wide number */
 	struct sim_node **deps;     /* while captured: what the next node depends on */
@@ -103,8 +103,8 @@ struct sim_launch {
 
 /* Work for the timeline. */
 struct sim_work {
-	enum tl_engine engine;
-	enum tl_kind kind;
+	enum sim_tl_engine engine;
+	enum sim_tl_kind kind;
 	uint64_t gpu_ns;
 	uint64_t not_before_ns;    /* besides stream order; 0 if at once */
 	struct sim_device *device; /* whose engine; NULL: the stream's */
@@ -137,12 +137,12 @@ void sim_set_ready(void);
 static inline void sim_cost_since(uint64_t since_ns, uint64_t cost_ns)
 {
 	if (cost_ns)
-		tl_spin_until(since_ns + cost_ns);
+		sim_tl_spin_until(since_ns + cost_ns);
 }
 static inline void sim_cost(uint64_t cost_ns)
 {
 	if (cost_ns)
-		tl_spin_until(tl_now() + cost_ns);
+		sim_tl_spin_until(sim_tl_now() + cost_ns);
 }
 /* Waits until `when_ns` and the host functions up to `host_seq`; books it as an explicit or an
  * implicit synchronisation of the calling thread. */

@@ -13,7 +13,7 @@ static void drain(struct sim_device *d)
 
 static CUresult alloc(CUdeviceptr *out, size_t bytes)
 {
-	uint64_t from = tl_now();
+	uint64_t from = sim_tl_now();
 	struct sim_ctx *ctx = ctx_current();
 	CUresult rc = capture_unsafe();
 
@@ -116,7 +116,7 @@ CUresult do_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdevicep
 /* Real memory of the host, known to the driver. */
 static CUresult host_memory(void **out, size_t bytes, enum memory_kind kind, unsigned flags)
 {
-	uint64_t from = tl_now();
+	uint64_t from = sim_tl_now();
 	struct sim_ctx *ctx = ctx_current();
 	struct memory_range r = {.bytes = bytes, .kind = kind, .flags = flags, .ctx = ctx};
 	CUresult rc = capture_unsafe();
@@ -166,7 +166,7 @@ CUresult do_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 
 CUresult do_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
-	uint64_t from = tl_now();
+	uint64_t from = sim_tl_now();
 	struct sim_ctx *ctx = ctx_current();
 	struct memory_range r = {
 	        .start = (uintptr_t)p,

@@ -134,7 +134,7 @@ uint64_t set_gpu_ns(const struct sim_set *s)
 	return gpu_ns((uint64_t)s->width * s->height, sim_config.device);
 }
 
-enum tl_engine copy_engine(const struct sim_copy *c)
+enum sim_tl_engine copy_engine(const struct sim_copy *c)
 {
 	if (c->direction == TRUTH_H2D)
 		return c->pageable ? copy_bytes(c) <= SMALL_BYTES ? TL_COMPUTE : TL_H2D
@@ -192,13 +192,13 @@ static void wait_stream(struct sim_stream *s)
 /* A small copy is staged at once, whatever the stream does, and travels with the command. */
 static void with_command(struct sim_stream *s, struct sim_copy *c, struct sim_work *w)
 {
-	uint64_t staged_ns = tl_now() + (uint64_t)((double)copy_bytes(c) / sim_config.stage);
+	uint64_t staged_ns = sim_tl_now() + (uint64_t)((double)copy_bytes(c) / sim_config.stage);
 
 	copy_data(c);
 	data_settle();
 	w->not_before_ns = staged_ns > w->gpu_ns ? staged_ns - w->gpu_ns : 0;
 	stream_submit(s, w);
-	tl_spin_until(staged_ns);
+	sim_tl_spin_until(staged_ns);
 }
 
 static bool is_staged(const struct sim_copy *c)
@@ -217,7 +217,7 @@ static void host_to_host(struct sim_stream *s, struct sim_copy *c)
 
 CUresult copy_on(CUstream stream, struct sim_copy *c, bool async)
 {
-	uint64_t from = tl_now();
+	uint64_t from = sim_tl_now();
 	struct sim_work w = {.kind = TL_COPY};
 	struct sim_stream *s;
 	CUresult rc = stream_use(stream, &s);
@@ -261,7 +261,7 @@ CUresult copy_on(CUstream stream, struct sim_copy *c, bool async)
 /* A set is asynchronous unless it writes host memory. */
 CUresult set_on(CUstream stream, struct sim_set *set, bool async)
 {
-	uint64_t from = tl_now();
+	uint64_t from = sim_tl_now();
 	struct sim_work w = {.kind = TL_SET, .engine = TL_COMPUTE};
 	struct sim_stream *s;
 	CUresult rc = stream_use(stream, &s);

@@ -43,7 +43,7 @@ uint64_t copy_gpu_ns(const struct sim_copy *c);
 /* Of `bytes` of it that go at once. */
 uint64_t copy_piece_ns(const struct sim_copy *c, uint64_t bytes);
 uint64_t set_gpu_ns(const struct sim_set *s);
-enum tl_engine copy_engine(const struct sim_copy *c);
+enum sim_tl_engine copy_engine(const struct sim_copy *c);
 void copy_data(const struct sim_copy *c);
 void set_data(const struct sim_set *s);
 void copy_count(const struct sim_copy *c);

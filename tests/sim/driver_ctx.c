@@ -305,7 +305,7 @@ CUresult do_cuCtxGetCurrent(CUcontext *pctx)
 
 CUresult do_cuCtxSynchronize_v2(CUcontext ctx)
 {
-	uint64_t from = tl_now(), host = 0, tail;
+	uint64_t from = sim_tl_now(), host = 0, tail;
 	struct sim_ctx *c;
 	CUresult rc = ctx_resolve(ctx, &c);
 

@@ -111,15 +111,15 @@ CUresult sim_enter_slow(struct sim_thread **out, unsigned api, unsigned how)
 void sim_wait(uint64_t when_ns, uint64_t host_seq, bool explicit_sync)
 {
 	struct truth_totals *total = sim_total();
-	uint64_t from = tl_now(), waited;
+	uint64_t from = sim_tl_now(), waited;
 	bool blocked = when_ns > from || !hostfn_done(host_seq);
 
-	tl_wait_until(when_ns);
+	sim_tl_wait_until(when_ns);
 	hostfn_wait(host_seq);
 	data_settle();
 	if (!blocked)
 		return;
-	waited = tl_now() - from;
+	waited = sim_tl_now() - from;
 	if (explicit_sync) {
 		total->sync_wait_ns += waited;
 	} else {

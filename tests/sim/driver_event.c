@@ -69,7 +69,7 @@ CUresult do_cuEventDestroy_v2(CUevent hEvent)
 
 CUresult do_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
 {
-	uint64_t from = tl_now();
+	uint64_t from = sim_tl_now();
 	struct sim_stream *s;
 	struct sim_event *e;
 	CUresult rc = event_get(hEvent, &e);
@@ -120,7 +120,7 @@ CUresult do_cuEventQuery(CUevent hEvent)
 
 	if (rc != CUDA_SUCCESS)
 		return rc;
-	if (time_ns > tl_now() || !hostfn_done(host))
+	if (time_ns > sim_tl_now() || !hostfn_done(host))
 		return CUDA_ERROR_NOT_READY;
 	data_settle();
 	return CUDA_SUCCESS;
@@ -128,7 +128,7 @@ CUresult do_cuEventQuery(CUevent hEvent)
 
 CUresult do_cuEventSynchronize(CUevent hEvent)
 {
-	uint64_t from = tl_now(), time_ns, host;
+	uint64_t from = sim_tl_now(), time_ns, host;
 	struct sim_event *e;
 	CUresult rc = event_time(hEvent, &e, &time_ns, &host);
 
@@ -163,7 +163,8 @@ CUresult do_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent 
 		rc = event_time(hEnd, &b, &end, &host_b);
 	if (rc != CUDA_SUCCESS)
 		return rc;
-	if (start > tl_now() || end > tl_now() || !hostfn_done(host_a > host_b ? host_a : host_b))
+	if (start > sim_tl_now() || end > sim_tl_now() ||
+	    !hostfn_done(host_a > host_b ? host_a : host_b))
 		return CUDA_ERROR_NOT_READY;
 	*pMilliseconds = (float)((double)(int64_t)(end - start) / 1e6);
 	return CUDA_SUCCESS;
@@ -171,7 +172,7 @@ CUresult do_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent 
 
 CUresult do_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 {
-	uint64_t from = tl_now(), host;
+	uint64_t from = sim_tl_now(), host;
 	struct sim_stream *s;
 	struct sim_event *e;
 	CUresult rc = event_get(hEvent, &e);

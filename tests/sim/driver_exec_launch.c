@@ -16,7 +16,7 @@ static _Thread_local struct {
 	int device;
 } span;
 
-static uint64_t place(struct sim_stream *s, struct sim_device *d, enum tl_engine engine,
+static uint64_t place(struct sim_stream *s, struct sim_device *d, enum sim_tl_engine engine,
                       struct sim_piece p, uint64_t start, uint64_t ns)
 {
 	void (*tell)(const struct sim_piece *) = atomic_load(&sim_observer);
@@ -25,7 +25,7 @@ static uint64_t place(struct sim_stream *s, struct sim_device *d, enum tl_engine
 	p.stream = s->id;
 	p.graph_node = node_now;
 	p.call = sim_total()->calls;
-	p.start_ns = tl_place(&d->timeline, engine, p.kind, start, ns);
+	p.start_ns = sim_tl_place(&d->timeline, engine, p.kind, start, ns);
 	p.end_ns = p.start_ns + ns;
 	if (tell)
 		tell(&p);
@@ -168,7 +168,7 @@ void exec_run(struct sim_exec *e, struct sim_stream *s)
 
 CUresult do_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 {
-	uint64_t from = tl_now();
+	uint64_t from = sim_tl_now();
 	struct sim_exec *e = exec_get(hGraph);
 	struct sim_graph *child;
 	struct sim_stream *s;

@@ -32,7 +32,7 @@ static void *run(void *arg)
 			pthread_cond_wait(&changed, &lock);
 			continue;
 		}
-		if (i->when_ns > tl_now()) {
+		if (i->when_ns > sim_tl_now()) {
 			struct timespec until = {
 			        .tv_sec = (time_t)(i->when_ns / 1000000000u),
 			        .tv_nsec = (long)(i->when_ns % 1000000000u),

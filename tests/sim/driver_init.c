@@ -13,7 +13,7 @@ static void make_devices(void)
 	for (int i = 0; i < SIM_MAX_DEVICES; i++) {
 		sim_device[i].ordinal = i;
 		pthread_mutex_init(&sim_device[i].lock, NULL);
-		tl_device_init(&sim_device[i].timeline, truth_device(i));
+		sim_tl_device_init(&sim_device[i].timeline, truth_device(i));
 	}
 }
 

@@ -91,7 +91,7 @@ static void wait_for_loader(struct sim_ctx *ctx)
 
 static CUresult launch_now(CUfunction f, CUstream stream, struct sim_launch *l)
 {
-	uint64_t from = sim_config.launch_ns ? tl_now() : 0;
+	uint64_t from = sim_config.launch_ns ? sim_tl_now() : 0;
 	struct sim_work w = {.kind = TL_KERNEL, .engine = TL_COMPUTE};
 	struct sim_stream *s;
 	CUresult rc;

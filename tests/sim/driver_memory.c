@@ -3,8 +3,9 @@
 #include <sys/mman.h>
 #include "tests/sim/driver_memory.h"
 
-#define SPACE_FACTOR 4 /* address space for each byte of memory, so that it never fragments away   \
-	                */
+#define SPACE_FACTOR                                                                               \
+	4 /* address space for each byte of memory, so that it never fragments away                \
+	   */
 #define FINE_BYTES   512u
 #define COARSE_BYTES (2u << 20)
 

@@ -112,7 +112,7 @@ static void parse(struct sim_image *m, const char *text)
 
 struct sim_image *image_load(const void *code, struct sim_ctx *ctx)
 {
-	uint64_t from = tl_now();
+	uint64_t from = sim_tl_now();
 	struct sim_image *m;
 	unsigned magic;
 

@@ -77,13 +77,13 @@ static void to_device(struct sim_stream *s, struct sim_copy *c, struct sim_work 
 	uint64_t from;
 
 	sim_wait(stream_tail(s), atomic_load(&s->host_sent), false);
-	from = tl_now();
+	from = sim_tl_now();
 	copy_data(c);
 	data_settle();
 	w->not_before_ns = from + t.first;
 	w->gpu_ns = t.last - t.first;
 	stream_submit(s, w);
-	tl_wait_until(w->start_ns + t.host - t.first);
+	sim_tl_wait_until(w->start_ns + t.host - t.first);
 }
 
 static void to_host(struct sim_stream *s, struct sim_copy *c, struct sim_work *w)
@@ -95,7 +95,7 @@ static void to_host(struct sim_stream *s, struct sim_copy *c, struct sim_work *w
 	stream_submit(s, w);
 	copy_data(c);
 	sim_wait(ahead, atomic_load(&s->host_sent), false);
-	tl_wait_until(w->start_ns + t.host);
+	sim_tl_wait_until(w->start_ns + t.host);
 	data_settle();
 }
 

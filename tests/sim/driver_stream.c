@@ -172,7 +172,7 @@ static uint64_t others_tail(struct sim_stream *s)
 /* With the stream's lock held; gives it up while it waits for room. */
 static uint64_t wait_for_room(struct sim_stream *s, struct sim_queue *q)
 {
-	uint64_t now = tl_now(), from = now, *slot;
+	uint64_t now = sim_tl_now(), from = now, *slot;
 
 	if (!q)
 		return now;
@@ -188,9 +188,9 @@ static uint64_t wait_for_room(struct sim_stream *s, struct sim_queue *q)
 			break;
 		until = *slot;
 		pthread_mutex_unlock(&s->lock);
-		tl_wait_until(until);
+		sim_tl_wait_until(until);
 		pthread_mutex_lock(&s->lock);
-		now = tl_now();
+		now = sim_tl_now();
 	}
 	if (unlikely(now != from)) {
 		sim_total()->queue_full++;
@@ -251,8 +251,8 @@ static uint64_t gap_before(const struct sim_stream *s, const struct sim_work *w)
 
 	if (s->engine == w->engine)
 		return gap;
-	return gap + (s->engine == TL_COMPUTE ? sim_config.to_engine_ns
-	                                      : sim_config.from_engine_ns);
+	return gap +
+	       (s->engine == TL_COMPUTE ? sim_config.to_engine_ns : sim_config.from_engine_ns);
 }
 
 void stream_submit(struct sim_stream *s, struct sim_work *w)
@@ -265,7 +265,7 @@ void stream_submit(struct sim_stream *s, struct sim_work *w)
 	start = later(start, tail + gap_before(s, w));
 	s->engine = w->engine;
 	if (w->gpu_ns && w->kind != TL_NONE && w->kind != TL_OWN)
-		start = tl_place(&d->timeline, w->engine, w->kind, start, w->gpu_ns);
+		start = sim_tl_place(&d->timeline, w->engine, w->kind, start, w->gpu_ns);
 	w->start_ns = start;
 	w->end_ns = start + w->gpu_ns;
 	stream_end(s, q, w->end_ns);
@@ -322,7 +322,7 @@ CUresult do_cuStreamDestroy_v2(CUstream hStream)
 
 CUresult do_cuStreamSynchronize(CUstream hStream)
 {
-	uint64_t from = tl_now();
+	uint64_t from = sim_tl_now();
 	struct sim_stream *s;
 	CUresult rc = stream_use(hStream, &s);
 
@@ -351,7 +351,7 @@ CUresult do_cuStreamQuery(CUstream hStream)
 	rc = capture_unsafe();
 	if (rc != CUDA_SUCCESS)
 		return rc;
-	if (stream_tail(s) > tl_now() || !hostfn_done(atomic_load(&s->host_sent)))
+	if (stream_tail(s) > sim_tl_now() || !hostfn_done(atomic_load(&s->host_sent)))
 		return CUDA_ERROR_NOT_READY;
 	data_settle();
 	return CUDA_SUCCESS;

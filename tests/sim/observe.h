@@ -6,7 +6,7 @@
 
 struct sim_piece {
 	/* TL_NONE: a graph's launch, from its first piece to its last; told behind them */
-	enum tl_kind kind;
+	enum sim_tl_kind kind;
 	int device;
 	unsigned long long stream;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; may be in the future */

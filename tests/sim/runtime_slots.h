@@ -210,7 +210,8 @@ SLOT(cuSurfObjectDestroy, cuSurfObjectDestroy, 5000, 0, 11, 13)
 SLOT(cuSurfObjectGetResourceDesc, cuSurfObjectGetResourceDesc, 5000, 0, 11, 13)
 SLOT(cuImportExternalMemory, cuImportExternalMemory, 10000, 0, 11, 13)
 SLOT(cuExternalMemoryGetMappedBuffer, cuExternalMemoryGetMappedBuffer, 10000, 0, 11, 13)
-SLOT(cuExternalMemoryGetMappedMipmappedArray, cuExternalMemoryGetMappedMipmappedArray, 10000, 0, 11, 13)
+SLOT(cuExternalMemoryGetMappedMipmappedArray, cuExternalMemoryGetMappedMipmappedArray, 10000, 0, 11,
+     13)
 SLOT(cuDestroyExternalMemory, cuDestroyExternalMemory, 10000, 0, 11, 13)
 SLOT(cuImportExternalSemaphore, cuImportExternalSemaphore, 10000, 0, 11, 13)
 SLOT(cuSignalExternalSemaphoresAsync, cuSignalExternalSemaphoresAsync, 10000, 0, 11, 13)
@@ -317,7 +318,8 @@ SLOT(cuGraphicsUnmapResources, cuGraphicsUnmapResources, 3000, 0, 11, 13)
 SLOT(cuGraphicsUnmapResources_ptsz, cuGraphicsUnmapResources, 7000, 2, 11, 13)
 SLOT(cuGraphicsResourceSetMapFlags_v2, cuGraphicsResourceSetMapFlags, 6050, 0, 11, 13)
 SLOT(cuGraphicsSubResourceGetMappedArray, cuGraphicsSubResourceGetMappedArray, 3000, 0, 11, 13)
-SLOT(cuGraphicsResourceGetMappedMipmappedArray, cuGraphicsResourceGetMappedMipmappedArray, 5000, 0, 11, 13)
+SLOT(cuGraphicsResourceGetMappedMipmappedArray, cuGraphicsResourceGetMappedMipmappedArray, 5000, 0,
+     11, 13)
 SLOT(cuGraphicsResourceGetMappedPointer_v2, cuGraphicsResourceGetMappedPointer, 3020, 0, 11, 13)
 SLOT(cuProfilerInitialize, cuProfilerInitialize, 4000, 0, 11, 13)
 SLOT(cuProfilerStart, cuProfilerStart, 4000, 0, 11, 13)
@@ -327,8 +329,10 @@ SLOT(cuVDPAUCtxCreate_v2, cuVDPAUCtxCreate, 3020, 0, 11, 13)
 SLOT(cuGraphicsVDPAURegisterVideoSurface, cuGraphicsVDPAURegisterVideoSurface, 3010, 0, 11, 13)
 SLOT(cuGraphicsVDPAURegisterOutputSurface, cuGraphicsVDPAURegisterOutputSurface, 3010, 0, 11, 13)
 SLOT(cuGetExportTable, cuGetExportTable, 3000, 0, 11, 13)
-SLOT(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, 7000, 0, 11, 13)
-SLOT(cuOccupancyAvailableDynamicSMemPerBlock, cuOccupancyAvailableDynamicSMemPerBlock, 10020, 0, 11, 13)
+SLOT(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+     cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, 7000, 0, 11, 13)
+SLOT(cuOccupancyAvailableDynamicSMemPerBlock, cuOccupancyAvailableDynamicSMemPerBlock, 10020, 0, 11,
+     13)
 SLOT(cuOccupancyMaxPotentialClusterSize, cuOccupancyMaxPotentialClusterSize, 11070, 0, 11, 13)
 SLOT(cuOccupancyMaxActiveClusters, cuOccupancyMaxActiveClusters, 11070, 0, 11, 13)
 SLOT(cuMemAdvise, cuMemAdvise, 8000, 0, 11, 13)
@@ -372,14 +376,21 @@ SLOT(cuGraphEventRecordNodeSetEvent, cuGraphEventRecordNodeSetEvent, 11010, 0, 1
 SLOT(cuGraphAddEventWaitNode, cuGraphAddEventWaitNode, 11010, 0, 11, 13)
 SLOT(cuGraphEventWaitNodeGetEvent, cuGraphEventWaitNodeGetEvent, 11010, 0, 11, 13)
 SLOT(cuGraphEventWaitNodeSetEvent, cuGraphEventWaitNodeSetEvent, 11010, 0, 11, 13)
-SLOT(cuGraphAddExternalSemaphoresSignalNode, cuGraphAddExternalSemaphoresSignalNode, 11020, 0, 11, 13)
-SLOT(cuGraphExternalSemaphoresSignalNodeGetParams, cuGraphExternalSemaphoresSignalNodeGetParams, 11020, 0, 11, 13)
-SLOT(cuGraphExternalSemaphoresSignalNodeSetParams, cuGraphExternalSemaphoresSignalNodeSetParams, 11020, 0, 11, 13)
+SLOT(cuGraphAddExternalSemaphoresSignalNode, cuGraphAddExternalSemaphoresSignalNode, 11020, 0, 11,
+     13)
+SLOT(cuGraphExternalSemaphoresSignalNodeGetParams, cuGraphExternalSemaphoresSignalNodeGetParams,
+     11020, 0, 11, 13)
+SLOT(cuGraphExternalSemaphoresSignalNodeSetParams, cuGraphExternalSemaphoresSignalNodeSetParams,
+     11020, 0, 11, 13)
 SLOT(cuGraphAddExternalSemaphoresWaitNode, cuGraphAddExternalSemaphoresWaitNode, 11020, 0, 11, 13)
-SLOT(cuGraphExternalSemaphoresWaitNodeGetParams, cuGraphExternalSemaphoresWaitNodeGetParams, 11020, 0, 11, 13)
-SLOT(cuGraphExternalSemaphoresWaitNodeSetParams, cuGraphExternalSemaphoresWaitNodeSetParams, 11020, 0, 11, 13)
-SLOT(cuGraphExecExternalSemaphoresSignalNodeSetParams, cuGraphExecExternalSemaphoresSignalNodeSetParams, 11020, 0, 11, 13)
-SLOT(cuGraphExecExternalSemaphoresWaitNodeSetParams, cuGraphExecExternalSemaphoresWaitNodeSetParams, 11020, 0, 11, 13)
+SLOT(cuGraphExternalSemaphoresWaitNodeGetParams, cuGraphExternalSemaphoresWaitNodeGetParams, 11020,
+     0, 11, 13)
+SLOT(cuGraphExternalSemaphoresWaitNodeSetParams, cuGraphExternalSemaphoresWaitNodeSetParams, 11020,
+     0, 11, 13)
+SLOT(cuGraphExecExternalSemaphoresSignalNodeSetParams,
+     cuGraphExecExternalSemaphoresSignalNodeSetParams, 11020, 0, 11, 13)
+SLOT(cuGraphExecExternalSemaphoresWaitNodeSetParams, cuGraphExecExternalSemaphoresWaitNodeSetParams,
+     11020, 0, 11, 13)
 SLOT(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode, 11040, 0, 11, 13)
 SLOT(cuGraphMemAllocNodeGetParams, cuGraphMemAllocNodeGetParams, 11040, 0, 11, 13)
 SLOT(cuGraphAddMemFreeNode, cuGraphAddMemFreeNode, 11040, 0, 11, 13)

@@ -7,7 +7,7 @@
 /* A sleep is late by the timer's slack and the way back to the processor; the rest is spun. */
 #define SPIN_NS 120000
 
-uint64_t tl_now(void)
+uint64_t sim_tl_now(void)
 {
 	struct timespec t;
 
@@ -24,15 +24,15 @@ static inline void relax(void)
 #endif
 }
 
-void tl_spin_until(uint64_t when_ns)
+void sim_tl_spin_until(uint64_t when_ns)
 {
-	while (tl_now() < when_ns)
+	while (sim_tl_now() < when_ns)
 		relax();
 }
 
-void tl_wait_until(uint64_t when_ns)
+void sim_tl_wait_until(uint64_t when_ns)
 {
-	uint64_t now = tl_now();
+	uint64_t now = sim_tl_now();
 	int saved = errno;
 
 	while (now + SPIN_NS < when_ns) {
@@ -43,14 +43,14 @@ void tl_wait_until(uint64_t when_ns)
 		};
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-		now = tl_now();
+		now = sim_tl_now();
 	}
 	if (now < when_ns)
-		tl_spin_until(when_ns);
+		sim_tl_spin_until(when_ns);
 	errno = saved;
 }
 
-void tl_device_init(struct tl_device *d, struct truth_device *truth)
+void sim_tl_device_init(struct sim_tl_device *d, struct truth_device *truth)
 {
 	memset(d, 0, sizeof(*d));
 	pthread_mutex_init(&d->lock, NULL);
@@ -59,7 +59,7 @@ void tl_device_init(struct tl_device *d, struct truth_device *truth)
 
 /* Forgets spans that no new work can touch: work starts now or later, and a thread that has
  * computed its start is at most this late in recording it. */
-static void forget_old(struct tl_device *d, uint64_t start_ns)
+static void forget_old(struct sim_tl_device *d, uint64_t start_ns)
 {
 	unsigned n = 0;
 
@@ -67,7 +67,7 @@ static void forget_old(struct tl_device *d, uint64_t start_ns)
 		n++;
 	if (n == 0 && d->spans == d->room) {
 		unsigned room = d->room ? d->room * 2 : 256;
-		struct tl_span *more = realloc(d->span, room * sizeof(*more));
+		struct sim_tl_span *more = realloc(d->span, room * sizeof(*more));
 
 		if (more) {
 			d->span = more;
@@ -81,7 +81,7 @@ static void forget_old(struct tl_device *d, uint64_t start_ns)
 }
 
 /* Adds [start, end) to the union; counts only what was not busy before. */
-static void add_busy(struct tl_device *d, uint64_t start_ns, uint64_t end_ns)
+static void add_busy(struct sim_tl_device *d, uint64_t start_ns, uint64_t end_ns)
 {
 	uint64_t from = start_ns, to = end_ns, covered = 0;
 	unsigned last = d->spans, first;
@@ -89,7 +89,7 @@ static void add_busy(struct tl_device *d, uint64_t start_ns, uint64_t end_ns)
 	while (last > 0 && d->span[last - 1].start_ns > end_ns)
 		last--;
 	for (first = last; first > 0 && d->span[first - 1].end_ns >= start_ns; first--) {
-		struct tl_span *s = &d->span[first - 1];
+		struct sim_tl_span *s = &d->span[first - 1];
 
 		covered += s->end_ns - s->start_ns;
 		from = s->start_ns < from ? s->start_ns : from;
@@ -111,12 +111,12 @@ static void add_busy(struct tl_device *d, uint64_t start_ns, uint64_t end_ns)
 		memmove(d->span + first + 1, d->span + last, (d->spans - last) * sizeof(*d->span));
 		d->spans -= last - first - 1;
 	}
-	d->span[first] = (struct tl_span){from, to};
+	d->span[first] = (struct sim_tl_span){from, to};
 	d->truth->busy_ns += to - from - covered;
 }
 
-uint64_t tl_place(struct tl_device *d, enum tl_engine engine, enum tl_kind kind,
-                  uint64_t earliest_ns, uint64_t gpu_ns)
+uint64_t sim_tl_place(struct sim_tl_device *d, enum sim_tl_engine engine, enum sim_tl_kind kind,
+                      uint64_t earliest_ns, uint64_t gpu_ns)
 {
 	struct truth_device *truth = d->truth;
 	uint64_t start = earliest_ns;

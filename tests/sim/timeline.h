@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include "tests/sim/truth.h"
 
-enum tl_engine { TL_H2D, TL_D2H, TL_ENGINES, TL_COMPUTE = TL_ENGINES };
-enum tl_kind {
+enum sim_tl_engine { TL_H2D, TL_D2H, TL_ENGINES, TL_COMPUTE = TL_ENGINES };
+enum sim_tl_kind {
 	TL_NONE,
 	TL_KERNEL,
 	TL_COPY,
@@ -14,27 +14,27 @@ enum tl_kind {
 	TL_OWN, /* a kernel of the shim: takes its time, but is no busy time of the program's */
 };
 
-struct tl_span {
+struct sim_tl_span {
 	uint64_t start_ns, end_ns;
 };
 
 /* Busy intervals, merged and sorted, not yet so old that nothing can touch them. */
-struct tl_device {
+struct sim_tl_device {
 	pthread_mutex_t lock;
 	uint64_t engine_free_ns[TL_ENGINES];
-	struct tl_span *span;
+	struct sim_tl_span *span;
 	unsigned spans, room;
 	struct truth_device *truth;
 };
 
-uint64_t tl_now(void);
+uint64_t sim_tl_now(void);
 /* Waits in a busy loop, as a driver that works. */
-void tl_spin_until(uint64_t when_ns);
+void sim_tl_spin_until(uint64_t when_ns);
 /* Sleeps, then spins a little; returns at `when_ns` or later. */
-void tl_wait_until(uint64_t when_ns);
+void sim_tl_wait_until(uint64_t when_ns);
 
-void tl_device_init(struct tl_device *d, struct truth_device *truth);
+void sim_tl_device_init(struct sim_tl_device *d, struct truth_device *truth);
 /* Gives work of `gpu_ns` a place not before `earliest_ns` and returns its start.  Copies of one
  * direction wait for each other on their engine; kernels never wait here. */
-uint64_t tl_place(struct tl_device *d, enum tl_engine engine, enum tl_kind kind,
-                  uint64_t earliest_ns, uint64_t gpu_ns);
+uint64_t sim_tl_place(struct sim_tl_device *d, enum sim_tl_engine engine, enum sim_tl_kind kind,
+                      uint64_t earliest_ns, uint64_t gpu_ns);

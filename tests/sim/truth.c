@@ -88,7 +88,7 @@ void truth_open(void)
 	truth->pid = (int)getpid();
 	truth->apis = SIM_APIS;
 	truth->devices = (uint32_t)sim_config.devices;
-	truth->start_ns = tl_now();
+	truth->start_ns = sim_tl_now();
 	for (unsigned i = 0; i < SIM_APIS; i++)
 		strncpy(truth->api_name[i], sim_api_name[i], sizeof(truth->api_name[i]) - 1);
 	truth->magic = TRUTH_MAGIC;

@@ -1,12 +1,13 @@
 /*
- * Threads that make calls as fast as they can, through the spans the wrappers use; a collector that empties their rings;
- * one who looks at their counters all the while, as a reporter does. Rings start just below the wrap of their counters,
- * grow, and overflow. Nothing may be lost that is not counted as lost, and no record may come through torn.
+ * Threads that make calls as fast as they can, through the spans the wrappers use; a collector that
+ *empties their rings; one who looks at their counters all the while, as a reporter does. Rings
+ *start just below the wrap of their counters, grow, and overflow. Nothing may be lost that is not
+ *counted as lost, and no record may come through torn.
  *
  *	ring_stress THREADS CALLS RING PAUSE_US [GENERATIONS]
  *
- * RING: records of a ring at most. PAUSE_US: the collector's, between two rounds. GENERATIONS of threads follow each
- * other. Prints one line of totals; exit 0: all is right.
+ * RING: records of a ring at most. PAUSE_US: the collector's, between two rounds. GENERATIONS of
+ *threads follow each other. Prints one line of totals; exit 0: all is right.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,11 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/drain.h"
-#include "shim/notes.h"
-#include "shim/options.h"
-#include "shim/recording.h"
-#include "shim/thread.h"
+#include "shim/core/drain/drain.h"
+#include "shim/args/args.h"
+#include "shim/core/options/options.h"
+#include "shim/life/recording.h"
+#include "shim/record/thread.h"
 #include "tests/unit/shim_stubs.h"
 
 #define BELOW_WRAP  200u
@@ -40,9 +41,11 @@ static void complain(const char *what, uint64_t a, uint64_t b)
 /* Every ring's counters start just below 2^64. */
 static uint64_t alloc(struct tf_map *map, uint64_t bytes)
 {
-	uint64_t offset = plain_alloc(map, bytes), records = (bytes - sizeof(struct tf_ring)) / sizeof(struct tf_record);
+	uint64_t offset = plain_alloc(map, bytes),
+	         records = (bytes - sizeof(struct tf_ring)) / sizeof(struct tf_record);
 
-	if (offset && bytes >= sizeof(struct tf_ring) + 64 * sizeof(struct tf_record) && !(records & (records - 1)) &&
+	if (offset && bytes >= sizeof(struct tf_ring) + 64 * sizeof(struct tf_record) &&
+	    !(records & (records - 1)) &&
 	    bytes == sizeof(struct tf_ring) + records * sizeof(struct tf_record)) {
 		struct tf_ring *ring = tf_at(map, offset, bytes);
 		ring->head = ring->tail = 0 - (uint64_t)BELOW_WRAP;
@@ -54,19 +57,23 @@ static void prepare(void)
 {
 	struct tf_header *h = tf_header(&spy_map);
 
-	h->thread_bytes = (uint32_t)(sizeof(struct tf_thread) + SPY_CALLS * sizeof(struct tf_call_stat));
-	h->threads = (struct tf_table){ .entry_bytes = 8, .page_entries = 512, .max = 65535 };
-	h->calls = (struct tf_table){ .entry_bytes = sizeof(struct tf_call), .page_entries = SPY_CALLS, .max = SPY_CALLS };
+	h->thread_bytes =
+	        (uint32_t)(sizeof(struct tf_thread) + SPY_CALLS * sizeof(struct tf_call_stat));
+	h->threads = (struct tf_table){.entry_bytes = 8, .page_entries = 512, .max = 65535};
+	h->calls = (struct tf_table){
+	        .entry_bytes = sizeof(struct tf_call), .page_entries = SPY_CALLS, .max = SPY_CALLS};
 	for (unsigned i = 0; i < SPY_CALLS; i++) {
 		struct tf_call *c = tf_append(&spy_map, &h->calls);
-		c->class = i == CALL_cuMemAlloc_v2 ? SPY_CLASS_ALLOC : SPY_CLASS_EVENT;
+		c->cls = i == CALL_cuMemAlloc_v2 ? SPY_CLASS_ALLOC : SPY_CLASS_EVENT;
 		tf_publish(&h->calls);
 	}
 	h->slices = plain_alloc(&spy_map, sizeof(struct tf_slices));
 	struct tf_slices *slices = tf_at(&spy_map, h->slices, sizeof(*slices));
 	slices->origin = h->load = h->window_start = spy_clock();
 	slices->width = 1 << 16;
-	h->store = plain_alloc(&spy_map, sizeof(struct tf_store)); /* where every drained record can be looked at */
+	h->store = plain_alloc(
+	        &spy_map,
+	        sizeof(struct tf_store)); /* where every drained record can be looked at */
 	struct tf_store *all = tf_at(&spy_map, h->store, sizeof(*all));
 	all->page_records = 16384;
 	all->pages_max = TF_STORE_PAGES;
@@ -74,7 +81,9 @@ static void prepare(void)
 	spy_map.alloc = alloc;
 }
 
-/* ---- the records ------------------------------------------------------------------------------------------------------ */
+/* ---- the records
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static uint64_t check_sum(const struct tf_record *r)
 {
@@ -99,7 +108,8 @@ static void fill(struct tf_record *r, uint64_t who, uint64_t number)
 	r->arg[3] = check_sum(r);
 }
 
-/* Deeper on the stack than its caller's span, as a call inside a call is: that is how the two are told apart. */
+/* Deeper on the stack than its caller's span, as a call inside a call is: that is how the two are
+ * told apart. */
 static void __attribute__((noinline)) call_inside(uint64_t who, uint64_t number)
 {
 	struct spy_span inner;
@@ -108,7 +118,7 @@ static void __attribute__((noinline)) call_inside(uint64_t who, uint64_t number)
 	spy_enter(&inner, CALL_cuMemAlloc_v2, SPY_CLASS_ALLOC, 0);
 	spy_real_begins();
 	spy_real_ended();
-	fill(spy_note_target(&inner), who, number);
+	fill(spy_args_target(&inner), who, number);
 	spy_leave(&inner, CALL_cuMemAlloc_v2, SPY_CLASS_ALLOC, 0);
 	spy_real_ended();
 }
@@ -125,7 +135,7 @@ static void *produce(void *arg)
 			call_inside(who, i);
 			nested++;
 		}
-		fill(spy_note_target(&outer), who, i);
+		fill(spy_args_target(&outer), who, i);
 		spy_leave(&outer, CALL_cudaEventRecord, SPY_CLASS_EVENT, result);
 	}
 	__atomic_fetch_add(&made_calls, calls, __ATOMIC_RELAXED);
@@ -135,7 +145,7 @@ static void *produce(void *arg)
 
 static void *collect(void *arg)
 {
-	struct drain drain = { .map = &spy_map };
+	struct drain drain = {.map = &spy_map};
 
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		drained += drain_all(&drain, UINT64_MAX);
@@ -145,7 +155,9 @@ static void *collect(void *arg)
 	return arg;
 }
 
-/* ---- who looks on ------------------------------------------------------------------------------------------------------ */
+/* ---- who looks on
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static uint64_t look(const uint64_t *counter)
 {
@@ -187,7 +199,9 @@ static void *look_on(void *arg)
 	return arg;
 }
 
-/* ---- the sums ---------------------------------------------------------------------------------------------------------- */
+/* ---- the sums
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 struct sums {
 	uint64_t calls, failed, lost, left;
@@ -195,7 +209,7 @@ struct sums {
 
 static struct sums sum_up(void)
 {
-	struct sums s = { 0 };
+	struct sums s = {0};
 
 	for (uint32_t i = 0; i < tf_count(&tf_header(&spy_map)->threads); i++) {
 		const struct tf_thread *th = thread_at(i);
@@ -213,7 +227,8 @@ static struct sums sum_up(void)
 	return s;
 }
 
-/* Every record that came through is whole, and those of a thread are in their order; nested ones before their caller. */
+/* Every record that came through is whole, and those of a thread are in their order; nested ones
+ * before their caller. */
 static void check_records(void)
 {
 	const struct tf_store *all = tf_at(&spy_map, tf_header(&spy_map)->store, sizeof(*all));
@@ -223,17 +238,20 @@ static void check_records(void)
 		complain("records kept and drained", all->written, drained);
 	for (uint64_t n = 0; n < all->written; n++) {
 		uint64_t page = all->pages[n / all->page_records];
-		const struct tf_record *r = tf_at(&spy_map, page + n % all->page_records * sizeof(*r), sizeof(*r));
+		const struct tf_record *r =
+		        tf_at(&spy_map, page + n % all->page_records * sizeof(*r), sizeof(*r));
 		bool nested = r->flags & TF_NESTED;
 		uint64_t number = r->arg[0], who = r->arg[1];
 		int wanted = !nested && number % FAILS_EACH == FAILS_EACH - 1 ? 700 : 0;
-		if (r->arg[3] != check_sum(r) || who >= threads * generations || r->arg[2] != number * who ||
-		    r->stream != ~number || r->end < r->start || r->result != wanted || (r->flags & TF_NO_ARGS) ||
+		if (r->arg[3] != check_sum(r) || who >= threads * generations ||
+		    r->arg[2] != number * who || r->stream != ~number || r->end < r->start ||
+		    r->result != wanted || (r->flags & TF_NO_ARGS) ||
 		    r->call != (nested ? CALL_cuMemAlloc_v2 : CALL_cudaEventRecord)) {
 			complain("a torn record", n, number);
 			continue;
 		}
-		/* A nested record goes before the call that it is part of, so it may not come after that. */
+		/* A nested record goes before the call that it is part of, so it may not come after
+		 * that. */
 		if (number < next[who])
 			complain("out of order", number, next[who]);
 		next[who] = nested ? number : number + 1;
@@ -246,13 +264,14 @@ static void check(const struct sums *s, const char *when)
 	if (s->calls != made_calls || s->failed != made_calls / calls * (calls / FAILS_EACH))
 		complain(when, s->calls, s->failed);
 	if (made_calls + made_nested != drained + s->lost + s->left)
-		complain("records and what became of them", made_calls + made_nested, drained + s->lost + s->left);
+		complain("records and what became of them", made_calls + made_nested,
+		         drained + s->lost + s->left);
 }
 
 int main(int argc, char **argv)
 {
 	pthread_t producers[256], collector, onlooker;
-	struct drain drain = { .map = &spy_map };
+	struct drain drain = {.map = &spy_map};
 
 	if (argc < 5 || (threads = (unsigned)atoi(argv[1])) > 256 || threads < 1) {
 		fprintf(stderr, "usage: ring_stress THREADS CALLS RING PAUSE_US [GENERATIONS]\n");
@@ -272,7 +291,8 @@ int main(int argc, char **argv)
 	pthread_create(&onlooker, NULL, look_on, NULL);
 	for (unsigned g = 0; g < generations; g++) {
 		for (unsigned i = 0; i < threads; i++)
-			pthread_create(&producers[i], NULL, produce, (void *)(uintptr_t)(g * threads + i));
+			pthread_create(&producers[i], NULL, produce,
+			               (void *)(uintptr_t)(g * threads + i));
 		for (unsigned i = 0; i < threads; i++)
 			pthread_join(producers[i], NULL);
 	}
@@ -290,7 +310,8 @@ int main(int argc, char **argv)
 	check_records();
 	printf("calls=%llu nested=%llu drained=%llu lost=%llu left=%llu slots=%u complaints=%u\n",
 	       (unsigned long long)s.calls, (unsigned long long)made_nested,
-	       (unsigned long long)drained, (unsigned long long)s.lost, (unsigned long long)before.left,
-	       tf_count(&tf_header(&spy_map)->threads), complaints);
+	       (unsigned long long)drained, (unsigned long long)s.lost,
+	       (unsigned long long)before.left, tf_count(&tf_header(&spy_map)->threads),
+	       complaints);
 	return complaints != 0;
 }

@@ -4,12 +4,12 @@
 include tests/unit/shim_unit.mk
 
 STRESS_SRC := \
-	shim/clock.c \
-	shim/doze.c \
-	shim/quiet.c \
-	$(SHARED_C) \
-	shim/span.c \
-	shim/thread.c \
+	shim/base/clock.c \
+	shim/life/collector_wait.c \
+	shim/base/quiet.c \
+	$(CORE_C) \
+	shim/record/span.c \
+	shim/record/thread.c \
 	tests/stress/ring_stress.c \
 	tests/unit/shim_stubs.c \
 	# EOL

@@ -1,6 +1,6 @@
 /*
- * A recording with one thread in it, its rings and records as a test wants them, and a drain over it. Included by the tests
- * of the drain alone.
+ * A recording with one thread in it, its rings and records as a test wants them, and a drain over
+ * it. Included by the tests of the drain alone.
  */
 #ifndef TESTS_UNIT_DRAIN_FIXTURE_H
 #define TESTS_UNIT_DRAIN_FIXTURE_H
@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/drain.h"
-#include "shim/hist.h"
+#include "shim/core/drain/drain.h"
+#include "shim/core/format/histogram.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 
 #define ROOM (4u << 20)
 
 static struct made made;
-static struct drain drain = { .map = &made.map };
+static struct drain drain = {.map = &made.map};
 static struct tf_thread *thread;
 static uint16_t launch, graph_launch, sync, alloc, instantiate;
 static bool no_room;
@@ -57,7 +57,8 @@ static inline struct tf_ring *ring_at(uint64_t offset)
 
 static inline uint64_t new_ring(uint64_t records)
 {
-	uint64_t offset = real_alloc(&made.map, sizeof(struct tf_ring) + records * sizeof(struct tf_record));
+	uint64_t offset =
+	        real_alloc(&made.map, sizeof(struct tf_ring) + records * sizeof(struct tf_record));
 
 	ring_at(offset)->capacity = records;
 	return offset;
@@ -70,7 +71,7 @@ static inline void push(struct tf_ring *ring, struct tf_record r)
 
 static inline struct tf_record a_sync(uint64_t begin, uint64_t ticks)
 {
-	return (struct tf_record){ .start = begin, .end = begin + ticks, .call = sync };
+	return (struct tf_record){.start = begin, .end = begin + ticks, .call = sync};
 }
 
 static inline uint64_t hist_count(uint16_t call)
@@ -101,21 +102,21 @@ static inline struct tf_slices *slices(void)
 	return tf_at(&made.map, made_header(&made)->slices, sizeof(struct tf_slices));
 }
 
-static inline uint64_t sum_calls(unsigned class)
+static inline uint64_t sum_calls(unsigned cls)
 {
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < TF_SLICES; i++)
-		sum += slices()->slice[i].calls[class];
+		sum += slices()->slice[i].calls[cls];
 	return sum;
 }
 
-static inline uint64_t sum_ticks(unsigned class)
+static inline uint64_t sum_ticks(unsigned cls)
 {
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < TF_SLICES; i++)
-		sum += slices()->slice[i].self_ticks[class];
+		sum += slices()->slice[i].self_ticks[cls];
 	return sum;
 }
 
@@ -130,7 +131,7 @@ static inline void feed(struct tf_record r)
 
 static inline struct tf_record a_launch(uint32_t kernel, uint32_t grid)
 {
-	struct tf_record r = { .start = 2000, .end = 2100, .call = launch };
+	struct tf_record r = {.start = 2000, .end = 2100, .call = launch};
 
 	r.launch.kernel = kernel;
 	r.launch.grid_x = grid;
@@ -147,7 +148,9 @@ static inline struct tf_kernel *kernel_at(uint32_t kernel)
 
 static inline const struct tf_work *shape(uint32_t kernel, uint32_t grid)
 {
-	const struct tf_work *all = tf_at(&made.map, made_header(&made)->works, TF_WORKS * sizeof(*all)), *found = NULL;
+	const struct tf_work *all = tf_at(&made.map, made_header(&made)->works,
+	                                  TF_WORKS * sizeof(*all)),
+	                     *found = NULL;
 
 	for (unsigned i = 0; i < TF_WORKS; i++)
 		if (all[i].kind == TF_WORK_KERNEL && all[i].id == kernel && all[i].grid_x == grid) {

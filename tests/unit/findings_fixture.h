@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/findings.h"
-#include "report/model.h"
+#include "report/analysis/findings/findings.h"
+#include "report/model/model.h"
 #include "tests/unit/unit.h"
 
 #define US 1e3
@@ -22,16 +22,16 @@ enum made_streams { LEGACY, BLOCKING, OTHER_BLOCKING, FREE, OTHER_FREE, MADE_STR
 
 struct run {
 	struct model m;
-	struct process process;
-	struct history_stream streams[MADE_STREAMS];
-	struct history_thread threads[4];
-	struct history_call calls[SPY_CLASS_COUNT + 2];
+	struct model_process process;
+	struct call_log_stream streams[MADE_STREAMS];
+	struct call_log_thread threads[4];
+	struct call_log_call calls[SPY_CLASS_COUNT + 2];
 	size_t room;
 };
 
 static inline void run_start(struct run *r)
 {
-	struct history *h = &r->process.history;
+	struct call_log *h = &r->process.call_log;
 
 	memset(r, 0, sizeof(*r));
 	r->streams[LEGACY].flags = TF_STREAM_LEGACY;
@@ -42,21 +42,21 @@ static inline void run_start(struct run *r)
 	}
 	for (int i = 0; i < SPY_CLASS_COUNT; i++) {
 		snprintf(r->calls[i].name, sizeof(r->calls[i].name), "call%d", i);
-		r->calls[i].class = (uint8_t)i;
+		r->calls[i].cls = (uint8_t)i;
 	}
 	snprintf(r->calls[SPY_CLASS_QUERY].name, 20, "cudaStreamQuery");
-	*h = (struct history){.streams = r->streams,
-	                      .stream_count = MADE_STREAMS,
-	                      .threads = r->threads,
-	                      .thread_count = 4,
-	                      .calls = r->calls,
-	                      .call_count = SPY_CLASS_COUNT,
-	                      .events = 4,
-	                      .window = 1000 * MS,
-	                      .upto = 1000 * MS,
-	                      .coverage = 1,
-	                      .whole = true,
-	                      .cpu_wait = NAN};
+	*h = (struct call_log){.streams = r->streams,
+	                       .stream_count = MADE_STREAMS,
+	                       .threads = r->threads,
+	                       .thread_count = 4,
+	                       .calls = r->calls,
+	                       .call_count = SPY_CLASS_COUNT,
+	                       .events = 4,
+	                       .window = 1000 * MS,
+	                       .until = 1000 * MS,
+	                       .coverage = 1,
+	                       .whole = true,
+	                       .cpu_wait = NAN};
 	r->process.window = 1000 * MS;
 	r->process.launches = 1;
 	r->m.processes = &r->process;
@@ -76,33 +76,35 @@ static inline void run_idle(struct run *r, enum tf_idle cause, double ms)
 }
 
 /* A call of thread 0 at that time, for that time; what it is of and gives is the caller's. */
-static inline struct act *run_call(struct run *r, enum spy_class class, double at_us, double us)
+static inline struct call_event *run_call(struct run *r, enum spy_class cls, double at_us,
+                                          double us)
 {
-	struct history *h = &r->process.history;
+	struct call_log *h = &r->process.call_log;
 
 	if (h->count == r->room) {
 		r->room = r->room ? 2 * r->room : 64;
-		h->acts = realloc(h->acts, r->room * sizeof(*h->acts));
+		h->call_events = realloc(h->call_events, r->room * sizeof(*h->call_events));
 	}
-	struct act *a = &h->acts[h->count++];
-	*a = (struct act){.start = at_us * US,
-	                  .end = (at_us + us) * US,
-	                  .gpu = NAN,
-	                  .gpu_start = NAN,
-	                  .call = class,
-	                  .stream = HISTORY_NONE,
-	                  .work = HISTORY_NONE,
-	                  .event = HISTORY_NONE,
-	                  .graph = HISTORY_NONE,
-	                  .items = 1,
-	                  .class = (uint8_t) class};
+	struct call_event *a = &h->call_events[h->count++];
+	*a = (struct call_event){.start = at_us * US,
+	                         .end = (at_us + us) * US,
+	                         .gpu = NAN,
+	                         .gpu_start = NAN,
+	                         .call = cls,
+	                         .stream = CALL_LOG_NONE,
+	                         .work = CALL_LOG_NONE,
+	                         .event = CALL_LOG_NONE,
+	                         .graph = CALL_LOG_NONE,
+	                         .items = 1,
+	                         .cls = (uint8_t)cls};
 	return a;
 }
 
 /* A launch of 3 us of a kernel that runs for so long. */
-static inline struct act *run_launch(struct run *r, uint32_t stream, double at_us, double gpu_us)
+static inline struct call_event *run_launch(struct run *r, uint32_t stream, double at_us,
+                                            double gpu_us)
 {
-	struct act *a = run_call(r, SPY_CLASS_LAUNCH, at_us, 3);
+	struct call_event *a = run_call(r, SPY_CLASS_LAUNCH, at_us, 3);
 
 	a->kind = TF_WORK_KERNEL;
 	a->stream = stream;
@@ -111,18 +113,19 @@ static inline struct act *run_launch(struct run *r, uint32_t stream, double at_u
 	return a;
 }
 
-static inline struct act *run_sync(struct run *r, uint32_t stream, double at_us, double us)
+static inline struct call_event *run_sync(struct run *r, uint32_t stream, double at_us, double us)
 {
-	struct act *a = run_call(r, SPY_CLASS_SYNC, at_us, us);
+	struct call_event *a = run_call(r, SPY_CLASS_SYNC, at_us, us);
 
-	a->role = stream == HISTORY_NONE ? HISTORY_ROLE_SYNC_ALL : HISTORY_ROLE_SYNC_STREAM;
+	a->role = stream == CALL_LOG_NONE ? CALL_LOG_ROLE_SYNC_ALL : CALL_LOG_ROLE_SYNC_STREAM;
 	a->stream = stream;
 	return a;
 }
 
-static inline struct act *run_copy_back(struct run *r, uint32_t stream, double at_us, double us)
+static inline struct call_event *run_copy_back(struct run *r, uint32_t stream, double at_us,
+                                               double us)
 {
-	struct act *a = run_call(r, SPY_CLASS_COPY, at_us, us);
+	struct call_event *a = run_call(r, SPY_CLASS_COPY, at_us, us);
 
 	a->kind = TF_WORK_COPY;
 	a->stream = stream;
@@ -167,7 +170,7 @@ static inline void run_has_not(struct run *r, const char *id)
 static inline void run_end(struct run *r)
 {
 	findings_free(&r->m);
-	free(r->process.history.acts);
+	free(r->process.call_log.call_events);
 }
 
 #endif

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/seal.h"
+#include "shim/core/format/seal.h"
 #include "tests/unit/recording.h"
 
 static void fail(const char *what)
@@ -126,13 +126,13 @@ void made_clock(struct made *m, uint64_t tick, uint64_t monotonic_ns, uint64_t r
 	tf_publish(&made_header(m)->clocks);
 }
 
-uint16_t made_call(struct made *m, const char *name, enum spy_class class, enum spy_level level)
+uint16_t made_call(struct made *m, const char *name, enum spy_class cls, enum spy_level level)
 {
 	struct tf_table *calls = &made_header(m)->calls;
 	struct tf_call *c = append(m, calls);
 
 	snprintf(c->name, sizeof(c->name), "%s", name);
-	c->class = (uint8_t) class;
+	c->cls = (uint8_t)cls;
 	c->level = (uint8_t)level;
 	tf_publish(calls);
 	if (calls->count > m->calls_most)
@@ -291,9 +291,9 @@ void made_return(struct made *m, struct tf_thread *t, struct tf_record r)
 	if (r.result)
 		add_failure(t, &r);
 	else if (r.flags & TF_CAPTURED)
-		t->captured[call->class]++;
+		t->captured[call->cls]++;
 	else
-		t->items[call->class]++;
+		t->items[call->cls]++;
 	if (!t->first_call)
 		t->first_call = r.start;
 	if (r.end > t->last_return)

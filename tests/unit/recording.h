@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "shim/trace_map.h"
+#include "shim/core/format/trace_map.h"
 
 struct made {
 	struct tf_map map; /* first; its memory does not move */
@@ -24,7 +24,7 @@ struct tf_header *made_header(struct made *m);
 
 uint64_t made_string(struct made *m, const char *text, size_t bytes); /* its offset */
 void made_clock(struct made *m, uint64_t tick, uint64_t monotonic_ns, uint64_t realtime_ns);
-uint16_t made_call(struct made *m, const char *name, enum spy_class class, enum spy_level level);
+uint16_t made_call(struct made *m, const char *name, enum spy_class cls, enum spy_level level);
 uint32_t made_kernel(struct made *m, const char *name);
 uint32_t made_graph(struct made *m, uint64_t handle, uint64_t instantiate_ticks);
 void made_device(struct made *m, const char *name, bool simulated);
@@ -58,8 +58,8 @@ void made_copy(struct made *m, struct tf_thread *t, uint16_t call, enum spy_dire
 
 /* The class with this key and so many pieces of work. */
 struct tf_work *made_work(struct made *m, struct tf_work key, uint64_t count);
-/* Pairs of this mean and standard deviation (of a sample, n - 1), ns; the shortest is as long as the
- * mean. */
+/* Pairs of this mean and standard deviation (of a sample, n - 1), ns; the shortest is as long as
+ * the mean. */
 void made_pairs(struct tf_work *w, enum tf_pair regime, uint64_t count, double mean,
                 double deviation);
 struct tf_device_time *made_device_time(struct made *m, uint32_t device);
@@ -79,7 +79,7 @@ void made_copies(struct tf_thread *t, enum spy_direction direction, enum spy_mem
  */
 uint32_t made_range(struct made *m, uint32_t parent, const char *name, uint64_t count,
                     struct tf_counts counts);
-uint32_t made_pattern(struct made *m, enum spy_class class, uint64_t marker, uint64_t steps);
+uint32_t made_pattern(struct made *m, enum spy_class cls, uint64_t marker, uint64_t steps);
 /* A step of 10 us, of a range or, with TF_STEP_FOUND, of a pattern. */
 void made_step(struct made *m, uint32_t source, uint16_t flags, uint64_t start,
                struct tf_counts counts);

@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/hist.h"
-#include "shim/works.h"
+#include "shim/core/format/histogram.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 
 struct tf_work *made_work(struct made *m, struct tf_work key, uint64_t count)
@@ -62,7 +62,7 @@ void made_calls(struct made *m, struct tf_thread *t, uint16_t call, uint64_t cal
 
 	t->calls[call] = (struct tf_call_stat){
 	        .calls = calls, .sum_ticks = ticks, .max_ticks = calls ? ticks / calls : 0};
-	t->items[c->class] += calls;
+	t->items[c->cls] += calls;
 }
 
 void made_launches(struct made *m, struct tf_thread *t, uint32_t kernel, uint64_t launches,
@@ -161,7 +161,7 @@ static void add_busy(struct made *m)
 	d->total.idle[TF_IDLE_OUTSIDE] = MS / 2;
 	d->total.idle[TF_IDLE_UNKNOWN] = MS;
 	d->from = h->window_start;
-	d->upto = h->window_start + 20 * MS;
+	d->until = h->window_start + 20 * MS;
 	d->work = 1637;
 	d->work_unknown = 10;
 	s->origin = h->load;

@@ -39,12 +39,12 @@ uint32_t made_range(struct made *m, uint32_t parent, const char *name, uint64_t 
 	return ranges->count - 1;
 }
 
-uint32_t made_pattern(struct made *m, enum spy_class class, uint64_t marker, uint64_t steps)
+uint32_t made_pattern(struct made *m, enum spy_class cls, uint64_t marker, uint64_t steps)
 {
 	struct tf_table *patterns = &made_header(m)->patterns;
 	struct tf_pattern *p = append(m, patterns);
 
-	*p = (struct tf_pattern){.class = (uint8_t) class,
+	*p = (struct tf_pattern){.cls = (uint8_t)cls,
 	                         .marker = marker,
 	                         .steps = steps,
 	                         .events = 3 * steps,

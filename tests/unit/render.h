@@ -4,7 +4,7 @@
 #ifndef TESTS_UNIT_RENDER_H
 #define TESTS_UNIT_RENDER_H
 
-#include "report/out.h"
+#include "report/output/out.h"
 
 struct rendered {
 	char *text, *markdown, *json, *csv;

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/clock.h"
-#include "shim/cpu.h"
-#include "shim/options.h"
-#include "shim/own_stack.h"
-#include "shim/recording.h"
-#include "shim/sampler.h"
-#include "shim/span.h"
-#include "shim/storage.h"
+#include "shim/base/clock.h"
+#include "shim/cpu/cpu.h"
+#include "shim/core/options/options.h"
+#include "shim/base/own_stack.h"
+#include "shim/life/recording.h"
+#include "shim/sampler/sampler.h"
+#include "shim/record/span.h"
+#include "shim/life/storage.h"
 
 struct tf_map spy_map;
 uint32_t spy_generation = 1;
@@ -20,11 +20,11 @@ uint64_t spy_load_tick;
 
 /* Where the module under test has its own, that is taken. */
 union spy_gate_page spy_gate_page __attribute__((weak, aligned(4096)));
-__thread struct spy_tls spy_tls __attribute__((weak, tls_model(SPY_TLS_MODEL))) = {
-	.generation = SPY_NO_GENERATION };
+__thread struct spy_tls spy_tls
+        __attribute__((weak, tls_model(SPY_TLS_MODEL))) = {.generation = SPY_NO_GENERATION};
 struct spy_options spy_options __attribute__((weak));
 
-uint64_t stub_room, stub_troubles[SPY_TROUBLE_COUNT];
+uint64_t stub_room, stub_anomalies[SPY_ANOMALY_COUNT];
 char stub_said[1024];
 unsigned stub_lines;
 
@@ -50,14 +50,16 @@ void stub_start(uint64_t bytes)
 {
 	uint64_t header = (sizeof(struct tf_header) + 63) / 64 * 64;
 
-	spy_map = (struct tf_map){ .base = calloc(1, bytes + header), .size = bytes + header, .alloc = stub_alloc };
+	spy_map = (struct tf_map){
+	        .base = calloc(1, bytes + header), .size = bytes + header, .alloc = stub_alloc};
 	assert_non_null(spy_map.base);
 	stub_room = bytes;
 	struct tf_header *h = tf_header(&spy_map);
 	h->alloc_end = header;
-	h->kernels = (struct tf_table){ .entry_bytes = sizeof(struct tf_kernel), .page_entries = 512,
-					.max = TF_KERNELS_MAX };
-	memset(stub_troubles, 0, sizeof(stub_troubles));
+	h->kernels = (struct tf_table){.entry_bytes = sizeof(struct tf_kernel),
+	                               .page_entries = 512,
+	                               .max = TF_KERNELS_MAX};
+	memset(stub_anomalies, 0, sizeof(stub_anomalies));
 	stub_said[0] = 0;
 	stub_lines = 0;
 }
@@ -65,7 +67,7 @@ void stub_start(uint64_t bytes)
 void stub_end(void)
 {
 	free(spy_map.base);
-	spy_map = (struct tf_map){ 0 };
+	spy_map = (struct tf_map){0};
 }
 
 void spy_lock(void)
@@ -78,9 +80,9 @@ void spy_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void spy_count_trouble(enum spy_trouble what)
+void spy_count_anomaly(enum spy_anomaly what)
 {
-	__atomic_fetch_add(&stub_troubles[what], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&stub_anomalies[what], 1, __ATOMIC_RELAXED);
 }
 
 void spy_say(const char *format, ...)

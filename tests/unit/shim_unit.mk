@@ -48,29 +48,29 @@ $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
 	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -Wno-deprecated-declarations -MMD -MP -c -o $@ $<
 
 # The modules a test is linked with; test_registry, test_ranges and test_storage include theirs to reach its inside.
-test_clock_WITH    := shim/clock.o
-test_cpu_WITH      := shim/clock.o shim/cpu.o shim/cpu_read.o shim/slices.o
-test_cupti_buffers_WITH := shim/cupti_buffers.o
-test_cupti_records_WITH := shim/clock.o shim/cupti_buffers.o shim/cupti_records.o shim/registry.o
-test_doze_WITH     := shim/doze.o
-test_drain_WITH    := $(SHARED_C:.c=.o) tests/unit/recording.o
+test_clock_WITH    := shim/base/clock.o
+test_cpu_WITH      := shim/base/clock.o shim/cpu/cpu.o shim/cpu/cpu_read.o shim/core/work/slices.o
+test_cupti_buffers_WITH := shim/cupti/cupti_buffers.o
+test_cupti_records_WITH := shim/base/clock.o shim/cupti/cupti_buffers.o shim/cupti/cupti_records.o shim/handles/registry.o
+test_doze_WITH     := shim/life/collector_wait.o
+test_drain_WITH    := $(CORE_C:.c=.o) tests/unit/recording.o
 test_drain_damage_WITH  := $(test_drain_WITH)
 test_drain_figures_WITH := $(test_drain_WITH)
 test_estimate_staged_WITH := $(test_drain_WITH) tests/unit/recording_gpu.o
-test_graph_content_WITH := shim/driver_symbols.o shim/graph_content.o shim/registry.o
+test_graph_content_WITH := shim/base/driver_symbols.o shim/handles/graph_content.o shim/handles/registry.o
 test_hist_WITH     :=
 test_leftover_WITH := $(test_drain_WITH)
-test_nvtx_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/nvtx.o shim/nvtx_names.o shim/nvtx_counts.o shim/nvtx_open.o \
-	shim/registry.o shim/span.o shim/thread.o
-test_options_WITH  := shim/options.o shim/options_parse.o
-test_ranges_WITH   := shim/ranges.o
+test_nvtx_WITH     := shim/base/clock.o shim/life/collector_wait.o shim/args/args_launch.o shim/nvtx/nvtx.o shim/nvtx/nvtx_names.o shim/nvtx/nvtx_counts.o shim/nvtx/nvtx_open.o \
+	shim/handles/registry.o shim/record/span.o shim/record/thread.o
+test_options_WITH  := shim/base/options.o shim/core/options/options_parse.o
+test_ranges_WITH   := shim/handles/memory_map.o
 test_registry_WITH :=
-test_sampler_rate_WITH := shim/sampler_class.o shim/sampler_rate.o
+test_sampler_rate_WITH := shim/sampler/sampler_class.o shim/sampler/sampler_rate.o
 test_seal_WITH     := $(test_drain_WITH)
-test_span_WITH     := shim/clock.o shim/doze.o shim/notes_launch.o shim/own_time.o shim/registry.o shim/span.o \
-	shim/thread.o
+test_span_WITH     := shim/base/clock.o shim/life/collector_wait.o shim/args/args_launch.o shim/record/own_time.o shim/handles/registry.o shim/record/span.o \
+	shim/record/thread.o
 test_steps_WITH    := $(test_drain_WITH)
-test_storage_WITH  := shim/clock.o shim/guard.o shim/leftover.o shim/options.o shim/options_parse.o
+test_storage_WITH  := shim/base/clock.o shim/base/guard.o shim/core/sys/leftover.o shim/base/options.o shim/core/options/options_parse.o
 test_timeline_WITH := $(test_drain_WITH)
 test_timeline_exact_WITH := $(test_drain_WITH)
 test_timeline_host_WITH  := $(test_drain_WITH)
@@ -78,11 +78,11 @@ test_timeline_staged_WITH := $(test_drain_WITH)
 test_trace_map_WITH :=
 
 define shim_unit_test
-$(O)/tests/unit/$(1): $(addprefix $(SHIM_UNIT_O)/,$(sort tests/unit/$(1).o tests/unit/shim_stubs.o shim/clock.o shim/quiet.o $($(1)_WITH)))
+$(O)/tests/unit/$(1): $(addprefix $(SHIM_UNIT_O)/,$(sort tests/unit/$(1).o tests/unit/shim_stubs.o shim/base/clock.o shim/base/quiet.o $($(1)_WITH)))
 	$$(call msg,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(SAN_LDFLAGS) -o $$@ $$^ -lcmocka -lm -lpthread -ldl
 endef
 $(foreach t,$(SHIM_UNIT_TESTS),$(eval $(call shim_unit_test,$(t))))
 
--include $(wildcard $(SHIM_UNIT_O)/shim/*.d $(SHIM_UNIT_O)/tests/unit/*.d)
+-include $(wildcard $(addprefix $(SHIM_UNIT_O)/,shim/*/*.d shim/core/*/*.d tests/unit/*.d))

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/model.h"
+#include "report/model/model.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"

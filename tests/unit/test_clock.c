@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/clock.h"
+#include "shim/base/clock.h"
 #include "tests/unit/unit.h"
 
 static uint64_t realtime_ns(void)
@@ -87,7 +87,8 @@ static void test_the_tightest_is_taken(void **state)
 	assert_true(tight <= loose / 50);
 }
 
-/* Two triples give the clock's rate: the same over two stretches, but for what the readings miss by. */
+/* Two triples give the clock's rate: the same over two stretches, but for what the readings miss
+ * by. */
 static void test_rate(void **state)
 {
 	double rate[2];
@@ -107,12 +108,12 @@ static void test_rate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_choice),
-		cmocka_unit_test(test_it_goes_forward),
-		cmocka_unit_test(test_the_other_clock),
-		cmocka_unit_test(test_triples),
-		cmocka_unit_test(test_the_tightest_is_taken),
-		cmocka_unit_test(test_rate),
+	        cmocka_unit_test(test_choice),
+	        cmocka_unit_test(test_it_goes_forward),
+	        cmocka_unit_test(test_the_other_clock),
+	        cmocka_unit_test(test_triples),
+	        cmocka_unit_test(test_the_tightest_is_taken),
+	        cmocka_unit_test(test_rate),
 	};
 
 	return cmocka_run_group_tests_name("clock", tests, NULL, NULL);

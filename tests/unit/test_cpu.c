@@ -7,14 +7,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/clock.h"
-#include "shim/cpu.h"
-#include "shim/cpu_read.h"
-#include "shim/lifecycle.h"
+#include "shim/base/clock.h"
+#include "shim/cpu/cpu.h"
+#include "shim/cpu/cpu_read.h"
+#include "shim/life/lifecycle.h"
 #include "tests/unit/shim_stubs.h"
 #include "tests/unit/unit.h"
 
-/* ---- a folder with the files that the kernel would have ---------------------------------------------------------------- */
+/* ---- a folder with the files that the kernel would have
+ * ---------------------------------------------------------------- */
 
 /* The program's clock may be another one than the kernel's. */
 static time_t ahead_s;
@@ -89,7 +90,9 @@ static bool limits(void)
 	return cpu_read_limits(levels, &count);
 }
 
-/* ---- threads and CPUs -------------------------------------------------------------------------------------------------- */
+/* ---- threads and CPUs
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void test_waiting_for_a_cpu(void **state)
 {
@@ -103,7 +106,8 @@ static void test_waiting_for_a_cpu(void **state)
 	assert_true(cpu_read_wait(TID, &ns));
 	assert_true(ns == UINT64_MAX);
 	assert_false(cpu_read_wait(123, &ns));
-	static const char *const nothing[] = { "", "\n", "0 0 0\n", "5000", "5000 ", "x 1 2", "-1 5 6" };
+	static const char *const nothing[] = {"",      "\n",    "0 0 0\n", "5000",
+	                                      "5000 ", "x 1 2", "-1 5 6"};
 	for (unsigned i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++) {
 		put("/proc/thread-self/schedstat", nothing[i]);
 		assert_false(cpu_read_wait(0, &ns));
@@ -139,7 +143,9 @@ static void test_cores(void **state)
 	assert_int_equal(cpu_read_online(), 0);
 }
 
-/* ---- cgroups ----------------------------------------------------------------------------------------------------------- */
+/* ---- cgroups
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static void test_no_cgroups(void **state)
 {
@@ -163,8 +169,9 @@ static void test_second_version(void **state)
 {
 	put("/proc/self/cgroup", "0::/pod/container/app\n");
 	put_group("/sys/fs/cgroup", NULL, NULL);
-	put_group("/sys/fs/cgroup/pod", "150000 100000\n",
-		  "usage_usec 5\nnr_periods 50\nnr_throttled 7\nthrottled_usec 9000\nnr_bursts 0\n");
+	put_group(
+	        "/sys/fs/cgroup/pod", "150000 100000\n",
+	        "usage_usec 5\nnr_periods 50\nnr_throttled 7\nthrottled_usec 9000\nnr_bursts 0\n");
 	put_group("/sys/fs/cgroup/pod/container", "400000 200000\n", NULL);
 	assert_true(limits());
 	assert_int_equal(count, 2);
@@ -180,12 +187,14 @@ static void test_second_version(void **state)
 
 static void test_first_version(void **state)
 {
-	put("/proc/self/cgroup", "12:cpuset:/x\n4:cpu,cpuacct:/docker/abc\n1:name=systemd:/y\n0::/z\n");
+	put("/proc/self/cgroup",
+	    "12:cpuset:/x\n4:cpu,cpuacct:/docker/abc\n1:name=systemd:/y\n0::/z\n");
 	put("/sys/fs/cgroup/cpu,cpuacct/cgroup.procs", "");
 	/* In a container the folder that the line names is the root of what is mounted. */
 	put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "50000\n");
 	put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
-	put("/sys/fs/cgroup/cpu,cpuacct/cpu.stat", "nr_periods 9\nnr_throttled 3\nthrottled_time 1234567\n");
+	put("/sys/fs/cgroup/cpu,cpuacct/cpu.stat",
+	    "nr_periods 9\nnr_throttled 3\nthrottled_time 1234567\n");
 	put_group("/sys/fs/cgroup/unified", "1000 100000\n", NULL); /* not the one that counts */
 	assert_true(limits());
 	assert_int_equal(count, 1);
@@ -217,7 +226,9 @@ static void test_deep_and_long(void **state)
 	assert_false(limits());
 }
 
-/* ---- in the recording -------------------------------------------------------------------------------------------------- */
+/* ---- in the recording
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static struct tf_thread *thread;
 
@@ -229,12 +240,13 @@ static void begin(const char *schedstat)
 	struct tf_header *h = tf_header(&spy_map);
 	h->thread_bytes = sizeof(*thread);
 	h->pid = (uint64_t)getpid();
-	h->threads = (struct tf_table){ .entry_bytes = 8, .page_entries = 512, .max = 65535 };
+	h->threads = (struct tf_table){.entry_bytes = 8, .page_entries = 512, .max = 65535};
 	h->slices = spy_map.alloc(&spy_map, sizeof(struct tf_slices));
 	struct tf_slices *s = tf_at(&spy_map, h->slices, sizeof(*s));
 	s->origin = spy_clock();
 	s->width = 1ull << 34;
-	uint64_t offset = spy_map.alloc(&spy_map, sizeof(*thread)), *entry = tf_append(&spy_map, &h->threads);
+	uint64_t offset = spy_map.alloc(&spy_map, sizeof(*thread)),
+	         *entry = tf_append(&spy_map, &h->threads);
 	*entry = offset;
 	tf_publish(&h->threads);
 	thread = tf_at(&spy_map, offset, sizeof(*thread));
@@ -282,7 +294,8 @@ static void test_a_threads_waiting(void **state)
 	cpu_thread_ends(thread);
 	assert_int_equal(thread->cpu_wait_ns, 900);
 	thread->death = spy_clock();
-	put("/proc/self/task/999999999/schedstat", "9500 6700 4\n"); /* its number is another thread's */
+	put("/proc/self/task/999999999/schedstat",
+	    "9500 6700 4\n"); /* its number is another thread's */
 	cpu_beat();
 	assert_int_equal(thread->cpu_wait_ns, 900);
 	thread->death = 0; /* the slot is another thread's, which goes on counting */
@@ -333,22 +346,27 @@ static void test_throttling_since_the_start(void **state)
 	put("/proc/self/cgroup", "0::/pod/app\n");
 	put("/sys/devices/system/cpu/online", "0-63\n");
 	put_group("/sys/fs/cgroup", NULL, NULL);
-	put_group("/sys/fs/cgroup/pod", "150000 100000\n", "nr_periods 50\nnr_throttled 7\nthrottled_usec 9000\n");
-	put_group("/sys/fs/cgroup/pod/app", "400000 100000\n", "nr_periods 5\nnr_throttled 5\nthrottled_usec 400\n");
+	put_group("/sys/fs/cgroup/pod", "150000 100000\n",
+	          "nr_periods 50\nnr_throttled 7\nthrottled_usec 9000\n");
+	put_group("/sys/fs/cgroup/pod/app", "400000 100000\n",
+	          "nr_periods 5\nnr_throttled 5\nthrottled_usec 400\n");
 	begin(NULL);
 	cpu_beat();
-	assert_int_equal(area()->known, 1 << TF_CPU_CORES | 1 << TF_CPU_ONLINE | 1 << TF_CPU_LIMIT | 1 << TF_CPU_QUOTA |
-						1 << TF_CPU_THROTTLED);
+	assert_int_equal(area()->known, 1 << TF_CPU_CORES | 1 << TF_CPU_ONLINE | 1 << TF_CPU_LIMIT |
+	                                        1 << TF_CPU_QUOTA | 1 << TF_CPU_THROTTLED);
 	assert_int_equal(area()->online, 64);
 	assert_int_equal(area()->quota_us, 150000);
 	assert_int_equal(area()->throttled_ns, 0);
-	put_group("/sys/fs/cgroup/pod", "150000 100000\n", "nr_periods 150\nnr_throttled 57\nthrottled_usec 29000\n");
-	put_group("/sys/fs/cgroup/pod/app", "400000 100000\n", "nr_periods 105\nnr_throttled 6\nthrottled_usec 500\n");
+	put_group("/sys/fs/cgroup/pod", "150000 100000\n",
+	          "nr_periods 150\nnr_throttled 57\nthrottled_usec 29000\n");
+	put_group("/sys/fs/cgroup/pod/app", "400000 100000\n",
+	          "nr_periods 105\nnr_throttled 6\nthrottled_usec 500\n");
 	cpu_beat();
 	assert_int_equal(area()->periods, 100);
 	assert_int_equal(area()->throttled_periods, 50);
 	assert_int_equal(area()->throttled_ns, 20000000);
-	put_group("/sys/fs/cgroup/pod", "max 100000\n", NULL); /* lifted: what is left is another cgroup's */
+	put_group("/sys/fs/cgroup/pod", "max 100000\n",
+	          NULL); /* lifted: what is left is another cgroup's */
 	cpu_beat();
 	assert_int_equal(area()->quota_us, 400000);
 	assert_int_equal(area()->known >> TF_CPU_THROTTLED & 1, 0);
@@ -358,17 +376,17 @@ static void test_throttling_since_the_start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_waiting_for_a_cpu, start, end),
-		cmocka_unit_test_setup_teardown(test_the_real_one, start, end),
-		cmocka_unit_test_setup_teardown(test_cores, start, end),
-		cmocka_unit_test_setup_teardown(test_no_cgroups, start, end),
-		cmocka_unit_test_setup_teardown(test_second_version, start, end),
-		cmocka_unit_test_setup_teardown(test_first_version, start, end),
-		cmocka_unit_test_setup_teardown(test_deep_and_long, start, end),
-		cmocka_unit_test_setup_teardown(test_a_threads_waiting, start, end),
-		cmocka_unit_test_setup_teardown(test_a_clock_of_its_own, start, end),
-		cmocka_unit_test_setup_teardown(test_waiting_is_not_known, start, end),
-		cmocka_unit_test_setup_teardown(test_throttling_since_the_start, start, end),
+	        cmocka_unit_test_setup_teardown(test_waiting_for_a_cpu, start, end),
+	        cmocka_unit_test_setup_teardown(test_the_real_one, start, end),
+	        cmocka_unit_test_setup_teardown(test_cores, start, end),
+	        cmocka_unit_test_setup_teardown(test_no_cgroups, start, end),
+	        cmocka_unit_test_setup_teardown(test_second_version, start, end),
+	        cmocka_unit_test_setup_teardown(test_first_version, start, end),
+	        cmocka_unit_test_setup_teardown(test_deep_and_long, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_threads_waiting, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_clock_of_its_own, start, end),
+	        cmocka_unit_test_setup_teardown(test_waiting_is_not_known, start, end),
+	        cmocka_unit_test_setup_teardown(test_throttling_since_the_start, start, end),
 	};
 
 	return cmocka_run_group_tests_name("cpu", tests, NULL, NULL);

@@ -1,5 +1,6 @@
-/* The buffers that CUPTI writes into: bounded, zeroed, in order, and refused only where that may be. */
-#include "shim/cupti_buffers.h"
+/* The buffers that CUPTI writes into: bounded, zeroed, in order, and refused only where that may
+ * be. */
+#include "shim/cupti/cupti_buffers.h"
 
 #include <string.h>
 #include "tests/unit/unit.h"

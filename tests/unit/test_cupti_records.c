@@ -1,19 +1,18 @@
 /* CUPTI's records to ours: times, causes, names, the ring that fills; records that are no good. */
-#include "shim/cupti_records.h"
+#include "shim/cupti/cupti_records.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include "shim/clock.h"
-#include "shim/cupti_buffers.h"
-#include "shim/recording.h"
-#include "shim/registry.h"
-#include "shim/thread.h"
+#include "shim/base/clock.h"
+#include "shim/cupti/cupti_buffers.h"
+#include "shim/life/recording.h"
+#include "shim/handles/registry.h"
+#include "shim/record/thread.h"
 #include "tests/unit/shim_stubs.h"
 
 #define RECORD_BYTES 160 /* of every record in these tests, but for those of graphs */
 
 static size_t record_bytes = RECORD_BYTES;
-
 
 /* As thread.c makes them. */
 uint64_t thread_make_ring(uint64_t records)
@@ -107,9 +106,9 @@ static void read_all(void)
 	cupti_records_write();
 }
 
-static uint64_t trouble(enum spy_trouble what)
+static uint64_t trouble(enum spy_anomaly what)
 {
-	return tf_header(&spy_map)->trouble[what];
+	return tf_header(&spy_map)->anomaly[what];
 }
 
 static void test_times_are_ticks(void **state)
@@ -173,7 +172,7 @@ static void test_invalid_ones_are_counted(void **state)
 	end();
 	read_all();
 	assert_int_equal(ring->head, 1);
-	assert_int_equal(trouble(SPY_TROUBLE_CUPTI_INVALID), 7);
+	assert_int_equal(trouble(SPY_ANOMALY_CUPTI_INVALID), 7);
 	stub_end();
 }
 
@@ -256,7 +255,7 @@ static void test_a_full_ring_loses_nothing(void **state)
 		seen = ring->tail = ring->head;
 	}
 	assert_int_equal(cupti_records_left(), 0);
-	assert_int_equal(trouble(SPY_TROUBLE_CUPTI_DROPPED), 0);
+	assert_int_equal(trouble(SPY_ANOMALY_CUPTI_DROPPED), 0);
 
 	begin();
 	for (uint64_t i = 0; i < 28; i++) /* as much as 16 launches take */
@@ -267,7 +266,7 @@ static void test_a_full_ring_loses_nothing(void **state)
 	cupti_records_write();
 	assert_int_equal(cupti_records_left(), 28 * RECORD_BYTES);
 	cupti_records_give_up();
-	assert_int_equal(trouble(SPY_TROUBLE_CUPTI_DROPPED), 16);
+	assert_int_equal(trouble(SPY_ANOMALY_CUPTI_DROPPED), 16);
 	assert_int_equal(cupti_records_left(), 0);
 	stub_end();
 }
@@ -303,9 +302,12 @@ static void test_no_room_for_the_ring(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_times_are_ticks),           cmocka_unit_test(test_causes),
-	        cmocka_unit_test(test_invalid_ones_are_counted),  cmocka_unit_test(test_names),
-	        cmocka_unit_test(test_a_full_ring_loses_nothing), cmocka_unit_test(test_range),
+	        cmocka_unit_test(test_times_are_ticks),
+	        cmocka_unit_test(test_causes),
+	        cmocka_unit_test(test_invalid_ones_are_counted),
+	        cmocka_unit_test(test_names),
+	        cmocka_unit_test(test_a_full_ring_loses_nothing),
+	        cmocka_unit_test(test_range),
 	        cmocka_unit_test(test_no_room_for_the_ring),
 	        cmocka_unit_test(test_graphs_do_not_flood_the_ring),
 	};

@@ -1,5 +1,5 @@
 /* The collector's sleep: how long it is, and that it can be cut short. */
-#include "shim/doze.h"
+#include "shim/life/collector_wait.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,44 +21,49 @@ static uint64_t now_ns(void)
 
 static void test_idle_is_ten_wake_ups_a_second(void **state)
 {
-	uint64_t ns = DOZE_SHORT_NS;
+	uint64_t ns = COLLECTOR_WAIT_SHORT_NS;
 	unsigned rounds = 0;
 
 	for (uint64_t t = 0; t < 10 * SECOND; t += ns, rounds++)
-		ns = doze_next(ns, 0, 0, false);
+		ns = collector_wait_next(ns, 0, 0, false);
 	assert_in_range(rounds, 1, 10 * 10 + 8);
 }
 
 static void test_few_records_are_taken_less_often(void **state)
 {
-	uint64_t ns = DOZE_SHORT_NS;
+	uint64_t ns = COLLECTOR_WAIT_SHORT_NS;
 
 	for (unsigned i = 0; i < 100; i++)
-		ns = doze_next(ns, 5, 1, false);
-	assert_int_equal(ns, DOZE_BUSY_NS);
+		ns = collector_wait_next(ns, 5, 1, false);
+	assert_int_equal(ns, COLLECTOR_WAIT_BUSY_NS);
 	/* After a long idle time as well. */
-	assert_int_equal(doze_next(DOZE_LONG_NS, 5, 1, false), DOZE_BUSY_NS);
+	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 5, 1, false),
+	                 COLLECTOR_WAIT_BUSY_NS);
 }
 
 static void test_what_is_right_stays(void **state)
 {
-	assert_int_equal(doze_next(2 * DOZE_SHORT_NS, 1000, 12, false), 2 * DOZE_SHORT_NS);
+	assert_int_equal(collector_wait_next(2 * COLLECTOR_WAIT_SHORT_NS, 1000, 12, false),
+	                 2 * COLLECTOR_WAIT_SHORT_NS);
 }
 
 static void test_rings_that_fill_are_emptied_at_once(void **state)
 {
-	assert_int_equal(doze_next(DOZE_BUSY_NS, 1000, 17, false), DOZE_SHORT_NS);
-	assert_int_equal(doze_next(DOZE_LONG_NS, 1000, 64, false), DOZE_SHORT_NS);
-	assert_int_equal(doze_next(DOZE_LONG_NS, 1000, 1, true), DOZE_SHORT_NS);
+	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_BUSY_NS, 1000, 17, false),
+	                 COLLECTOR_WAIT_SHORT_NS);
+	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 1000, 64, false),
+	                 COLLECTOR_WAIT_SHORT_NS);
+	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 1000, 1, true),
+	                 COLLECTOR_WAIT_SHORT_NS);
 }
 
 static void *call_until_it_ends(void *ended)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
+	const struct timespec pause = {.tv_nsec = 1000000};
 
 	while (!__atomic_load_n((int *)ended, __ATOMIC_RELAXED)) {
 		errno = 4711;
-		doze_end();
+		collector_wait_end();
 		assert_int_equal(errno, 4711);
 		nanosleep(&pause, NULL);
 	}
@@ -72,7 +77,7 @@ static void test_a_call_ends_it(void **state)
 	uint64_t start = now_ns();
 
 	assert_int_equal(pthread_create(&caller, NULL, call_until_it_ends, &ended), 0);
-	assert_true(doze(60 * SECOND));
+	assert_true(collector_wait(60 * SECOND));
 	assert_in_range(now_ns() - start, 0, 50 * SECOND);
 	__atomic_store_n(&ended, 1, __ATOMIC_RELAXED);
 	pthread_join(caller, NULL);
@@ -82,20 +87,20 @@ static void test_without_a_call_it_lasts(void **state)
 {
 	uint64_t start = now_ns();
 
-	doze_end(); /* nobody sleeps: it is for no later sleep */
-	assert_false(doze(10 * DOZE_SHORT_NS));
-	assert_in_range(now_ns() - start, 10 * DOZE_SHORT_NS, UINT64_MAX);
+	collector_wait_end(); /* nobody sleeps: it is for no later sleep */
+	assert_false(collector_wait(10 * COLLECTOR_WAIT_SHORT_NS));
+	assert_in_range(now_ns() - start, 10 * COLLECTOR_WAIT_SHORT_NS, UINT64_MAX);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_idle_is_ten_wake_ups_a_second),
-		cmocka_unit_test(test_few_records_are_taken_less_often),
-		cmocka_unit_test(test_what_is_right_stays),
-		cmocka_unit_test(test_rings_that_fill_are_emptied_at_once),
-		cmocka_unit_test(test_a_call_ends_it),
-		cmocka_unit_test(test_without_a_call_it_lasts),
+	        cmocka_unit_test(test_idle_is_ten_wake_ups_a_second),
+	        cmocka_unit_test(test_few_records_are_taken_less_often),
+	        cmocka_unit_test(test_what_is_right_stays),
+	        cmocka_unit_test(test_rings_that_fill_are_emptied_at_once),
+	        cmocka_unit_test(test_a_call_ends_it),
+	        cmocka_unit_test(test_without_a_call_it_lasts),
 	};
 
 	return cmocka_run_group_tests_name("doze", tests, NULL, NULL);

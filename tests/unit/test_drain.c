@@ -23,7 +23,8 @@ static void test_order_and_release(void **state)
 /* Rings follow each other as the thread outgrew them. */
 static void test_chain(void **state)
 {
-	uint64_t offsets[4] = { thread->ring_first, new_ring(128), new_ring(256), new_ring(512) }, n = 0;
+	uint64_t offsets[4] = {thread->ring_first, new_ring(128), new_ring(256), new_ring(512)},
+	         n = 0;
 
 	for (int r = 0; r < 4; r++) {
 		struct tf_ring *ring = ring_at(offsets[r]);
@@ -86,7 +87,8 @@ static void test_merged_by_end(void **state)
 	uint64_t n = 0, at = 5000;
 
 	for (int i = 0; i < 300; i++)
-		rings[i] = ring_at(made_thread(&made, 200 + (uint64_t)i, "one of many", 4)->ring_first);
+		rings[i] = ring_at(
+		        made_thread(&made, 200 + (uint64_t)i, "one of many", 4)->ring_first);
 	kept()->page_records = 1024;
 	for (int round = 0; round < 3; round++)
 		for (int i = 0; i < 300; i++, n++)
@@ -110,12 +112,13 @@ static void test_late_records(void **state)
 	push(two, a_sync(3500, 10));
 	push(one, a_sync(3200, 10));
 	assert_int_equal(drain_all(&drain, 4000), 3);
-	const uint64_t ends[] = { 3010, 3030, 2510, 3210, 3510 };
+	const uint64_t ends[] = {3010, 3030, 2510, 3210, 3510};
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(kept_end(i), ends[i]);
 }
 
-/* A nested record stays where it stands, ahead of its caller, though another thread's lies between them in time. */
+/* A nested record stays where it stands, ahead of its caller, though another thread's lies between
+ * them in time. */
 static void test_nested_with_its_caller(void **state)
 {
 	struct tf_ring *one = ring_at(thread->ring_first),
@@ -127,7 +130,7 @@ static void test_nested_with_its_caller(void **state)
 	push(one, a_sync(3000, 100));
 	push(two, a_sync(3030, 10));
 	assert_int_equal(drain_all(&drain, UINT64_MAX), 3);
-	const uint64_t ends[] = { 3020, 3040, 3100 };
+	const uint64_t ends[] = {3020, 3040, 3100};
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(kept_end(i), ends[i]);
 	assert_int_equal(thread->nested_ticks, 0);
@@ -184,16 +187,16 @@ static void test_store_then_keep(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_order_and_release, start, end),
-		cmocka_unit_test_setup_teardown(test_chain, start, end),
-		cmocka_unit_test_setup_teardown(test_counters_wrap, start, end),
-		cmocka_unit_test_setup_teardown(test_all_threads, start, end),
-		cmocka_unit_test_setup_teardown(test_merged_by_end, start, end),
-		cmocka_unit_test_setup_teardown(test_late_records, start, end),
-		cmocka_unit_test_setup_teardown(test_nested_with_its_caller, start, end),
-		cmocka_unit_test_setup_teardown(test_keep_goes_round, start, end),
-		cmocka_unit_test_setup_teardown(test_keep_without_room, start, end),
-		cmocka_unit_test_setup_teardown(test_store_then_keep, start, end),
+	        cmocka_unit_test_setup_teardown(test_order_and_release, start, end),
+	        cmocka_unit_test_setup_teardown(test_chain, start, end),
+	        cmocka_unit_test_setup_teardown(test_counters_wrap, start, end),
+	        cmocka_unit_test_setup_teardown(test_all_threads, start, end),
+	        cmocka_unit_test_setup_teardown(test_merged_by_end, start, end),
+	        cmocka_unit_test_setup_teardown(test_late_records, start, end),
+	        cmocka_unit_test_setup_teardown(test_nested_with_its_caller, start, end),
+	        cmocka_unit_test_setup_teardown(test_keep_goes_round, start, end),
+	        cmocka_unit_test_setup_teardown(test_keep_without_room, start, end),
+	        cmocka_unit_test_setup_teardown(test_store_then_keep, start, end),
 	};
 
 	return cmocka_run_group_tests_name("drain", tests, NULL, NULL);

@@ -16,7 +16,7 @@ static void one_record(void)
 static void test_damaged_rings(void **state)
 {
 	struct tf_ring *ring = ring_at(thread->ring_first);
-	const uint64_t capacities[] = { 0, 3, 63, 65, 1 << 27, UINT64_MAX, 1ull << 63, 1 << 26 };
+	const uint64_t capacities[] = {0, 3, 63, 65, 1 << 27, UINT64_MAX, 1ull << 63, 1 << 26};
 
 	one_record();
 	for (unsigned i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
@@ -30,7 +30,8 @@ static void test_damaged_rings(void **state)
 	ring->tail = 1; /* taken before it was written */
 	assert_yields(0);
 	ring->tail = 0;
-	const uint64_t offsets[] = { 4, 8 + 1, UINT64_MAX, UINT64_MAX - 63, made.map.size, made.map.size - 64 };
+	const uint64_t offsets[] = {
+	        4, 8 + 1, UINT64_MAX, UINT64_MAX - 63, made.map.size, made.map.size - 64};
 	for (unsigned i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
 		thread->ring_drain = offsets[i];
 		assert_yields(0);
@@ -72,10 +73,10 @@ static void test_damaged_records(void **state)
 	r.call = TF_CALL_ACTIVITY; /* stands in a ring of its own only */
 	feed(r);
 	struct tf_call *c = tf_entry(&made.map, &made_header(&made)->calls, alloc, sizeof(*c));
-	c->class = SPY_CLASS_COUNT;
+	c->cls = SPY_CLASS_COUNT;
 	r.call = alloc;
 	feed(r);
-	c->class = 255;
+	c->cls = 255;
 	feed(r);
 	assert_int_equal(kept()->written, 0);
 	assert_int_equal(sum_calls(SPY_CLASS_SYNC), 0);
@@ -124,10 +125,10 @@ static void test_damaged_areas(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_damaged_rings, start, end),
-		cmocka_unit_test_setup_teardown(test_chains_without_end, start, end),
-		cmocka_unit_test_setup_teardown(test_damaged_records, start, end),
-		cmocka_unit_test_setup_teardown(test_damaged_areas, start, end),
+	        cmocka_unit_test_setup_teardown(test_damaged_rings, start, end),
+	        cmocka_unit_test_setup_teardown(test_chains_without_end, start, end),
+	        cmocka_unit_test_setup_teardown(test_damaged_records, start, end),
+	        cmocka_unit_test_setup_teardown(test_damaged_areas, start, end),
 	};
 
 	return cmocka_run_group_tests_name("drain", tests, NULL, NULL);

@@ -1,14 +1,15 @@
-#include "shim/works.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/drain_fixture.h"
 
 /* ---- slices ---- */
 
 static void test_slices_merge_and_keep_the_totals(void **state)
 {
-	uint64_t width = slices()->width, ticks[2] = { 0 }, at = slices()->origin;
+	uint64_t width = slices()->width, ticks[2] = {0}, at = slices()->origin;
 
 	for (uint64_t i = 0; i < 5000; i++) {
-		uint64_t length = i % 100 == 99 ? 3 * width + i : 1000 + i; /* some reach over several slices */
+		uint64_t length = i % 100 == 99 ? 3 * width + i
+		                                : 1000 + i; /* some reach over several slices */
 		struct tf_record r = a_sync(at, length);
 		if (i % 3 == 0)
 			r.call = alloc;
@@ -23,10 +24,12 @@ static void test_slices_merge_and_keep_the_totals(void **state)
 	assert_true(slices()->width > width && slices()->width % width == 0);
 	assert_true((at - slices()->origin) / slices()->width < TF_SLICES);
 	assert_true(slices()->used > TF_SLICES / 2); /* no coarser than need be */
-	/* evenly made, so evenly found: the first quarter of the slices has a quarter of the calls */
+	/* evenly made, so evenly found: the first quarter of the slices has a quarter of the calls
+	 */
 	uint64_t quarter = 0;
 	for (unsigned i = 0; i < slices()->used / 4; i++)
-		quarter += slices()->slice[i].calls[SPY_CLASS_SYNC] + slices()->slice[i].calls[SPY_CLASS_ALLOC];
+		quarter += slices()->slice[i].calls[SPY_CLASS_SYNC] +
+		           slices()->slice[i].calls[SPY_CLASS_ALLOC];
 	assert_near((double)quarter, 1250, 0.05);
 }
 
@@ -49,8 +52,10 @@ static void test_a_call_over_slices(void **state)
 static void test_nested_time_is_not_its_callers(void **state)
 {
 	uint64_t at = slices()->origin;
-	struct tf_record nested = { .start = at + 100, .end = at + 400, .call = alloc, .flags = TF_NESTED };
-	struct tf_record outer = { .start = at, .end = at + 1000, .call = launch, .flags = TF_NO_ARGS };
+	struct tf_record nested = {
+	        .start = at + 100, .end = at + 400, .call = alloc, .flags = TF_NESTED};
+	struct tf_record outer = {
+	        .start = at, .end = at + 1000, .call = launch, .flags = TF_NO_ARGS};
 
 	feed(nested);
 	nested.start += 400;
@@ -96,16 +101,36 @@ static void test_shapes_tell_all_fields_apart(void **state)
 	for (int field = 0; field < 10; field++) {
 		r = a_launch(a, 7);
 		switch (field) {
-		case 0: r.launch.grid_x++; break;
-		case 1: r.launch.grid_y++; break;
-		case 2: r.launch.grid_z++; break;
-		case 3: r.launch.block_x++; break;
-		case 4: r.launch.block_y++; break;
-		case 5: r.launch.block_z++; break;
-		case 6: r.launch.cluster_x++; break;
-		case 7: r.launch.cluster_y++; break;
-		case 8: r.launch.cluster_z++; break;
-		case 9: r.launch.shared_bytes++; break;
+		case 0:
+			r.launch.grid_x++;
+			break;
+		case 1:
+			r.launch.grid_y++;
+			break;
+		case 2:
+			r.launch.grid_z++;
+			break;
+		case 3:
+			r.launch.block_x++;
+			break;
+		case 4:
+			r.launch.block_y++;
+			break;
+		case 5:
+			r.launch.block_z++;
+			break;
+		case 6:
+			r.launch.cluster_x++;
+			break;
+		case 7:
+			r.launch.cluster_y++;
+			break;
+		case 8:
+			r.launch.cluster_z++;
+			break;
+		case 9:
+			r.launch.shared_bytes++;
+			break;
 		}
 		feed(r);
 	}
@@ -123,7 +148,8 @@ static void test_shapes_full(void **state)
 		feed(a_launch(a, i));
 	for (uint32_t i = 1; i <= 3 * TF_WORKS; i += 97)
 		told_apart += shape(a, i) != NULL;
-	assert_int_equal(kernel_at(a)->shapes + made_header(&made)->trouble[SPY_TROUBLE_WORKS_FULL], 3 * TF_WORKS);
+	assert_int_equal(kernel_at(a)->shapes + made_header(&made)->anomaly[SPY_ANOMALY_WORKS_FULL],
+	                 3 * TF_WORKS);
 	assert_in_range(kernel_at(a)->shapes, TF_WORKS * 9 / 10, TF_WORKS);
 	assert_true(told_apart > 0);
 	struct tf_hist *h = tf_at(&made.map, kernel_at(a)->hist, sizeof(*h));
@@ -153,7 +179,7 @@ static void test_graphs(void **state)
 {
 	uint32_t first = made_graph(&made, 0x1000, 1), second = made_graph(&made, 0x2000, 1);
 	struct tf_graph *g = tf_entry(&made.map, &made_header(&made)->graphs, second, sizeof(*g));
-	struct tf_record r = { .start = 2000, .end = 2500, .call = graph_launch };
+	struct tf_record r = {.start = 2000, .end = 2500, .call = graph_launch};
 
 	r.graph.graph = second;
 	r.graph.handle = 0x2000;
@@ -184,7 +210,7 @@ static void test_graphs(void **state)
 
 static struct tf_record a_graph_launch(uint32_t graph, uint32_t content)
 {
-	struct tf_record r = { .start = 2000, .end = 2500, .call = graph_launch };
+	struct tf_record r = {.start = 2000, .end = 2500, .call = graph_launch};
 
 	r.graph.graph = graph;
 	r.graph.content = content;
@@ -192,18 +218,19 @@ static struct tf_record a_graph_launch(uint32_t graph, uint32_t content)
 	return r;
 }
 
-/* Graphs of equal content are one class, whatever their numbers; others, and launches of unknown content, are not
- * mixed up with them. */
+/* Graphs of equal content are one class, whatever their numbers; others, and launches of unknown
+ * content, are not mixed up with them. */
 static void test_graphs_of_equal_content(void **state)
 {
 	uint32_t first = made_graph(&made, 0x1000, 1), second = made_graph(&made, 0x2000, 1);
 	struct tf_graph *g = tf_entry(&made.map, &made_header(&made)->graphs, first, sizeof(*g));
 	struct tf_work key;
-	const struct { uint32_t graph, content; } launches[] = {
-		{ first, first + 1 }, { second, first + 1 }, { second, first + 1 },
-		{ UINT32_MAX, first + 1 }, /* found no place in the table */
-		{ first, second + 1 }, { first, 0 }, { second, UINT32_MAX } };
-	const uint64_t wanted[] = { 4, 4, 4, 4, 1, 1, 1 };
+	const struct {
+		uint32_t graph, content;
+	} launches[] = {{first, first + 1},      {second, first + 1}, {second, first + 1},
+	                {UINT32_MAX, first + 1}, /* found no place in the table */
+	                {first, second + 1},     {first, 0},          {second, UINT32_MAX}};
+	const uint64_t wanted[] = {4, 4, 4, 4, 1, 1, 1};
 
 	for (unsigned i = 0; i < 7; i++) {
 		feed(a_graph_launch(launches[i].graph, launches[i].content));
@@ -223,7 +250,8 @@ static void test_graphs_of_equal_content(void **state)
 
 /* ---- what is no call ---- */
 
-static struct tf_record a_sample(struct tf_record work, unsigned kind, enum tf_pair regime, uint64_t ns)
+static struct tf_record a_sample(struct tf_record work, unsigned kind, enum tf_pair regime,
+                                 uint64_t ns)
 {
 	work.call = TF_CALL_SAMPLE;
 	work.thread = (uint16_t)kind;
@@ -235,7 +263,8 @@ static struct tf_record a_sample(struct tf_record work, unsigned kind, enum tf_p
 static void test_samples(void **state)
 {
 	uint32_t a = made_kernel(&made, "a");
-	struct tf_record calibration = a_sample((struct tf_record){ 0 }, TF_WORK_EMPTY, TF_PAIR_IDLE, 1280);
+	struct tf_record calibration =
+	        a_sample((struct tf_record){0}, TF_WORK_EMPTY, TF_PAIR_IDLE, 1280);
 
 	feed(a_launch(a, 7));
 	feed(a_sample(a_launch(a, 7), TF_WORK_KERNEL, TF_PAIR_IDLE, 5000));
@@ -248,7 +277,7 @@ static void test_samples(void **state)
 	assert_true(w->pairs[TF_PAIR_IDLE].sum_ns == 12000);
 	assert_true(w->pairs[TF_PAIR_IDLE].sum_squares == 74e6);
 	assert_int_equal(w->pairs[TF_PAIR_BUSY].count, 1);
-	struct tf_work key = { .kind = TF_WORK_EMPTY };
+	struct tf_work key = {.kind = TF_WORK_EMPTY};
 	const struct tf_work *empty = work_known(&made.map, &key);
 	assert_non_null(empty);
 	assert_true(empty->pairs[TF_PAIR_IDLE].sum_ns == 1280);
@@ -270,7 +299,7 @@ static void test_shortest_sample(void **state)
 	feed(a_sample(a_launch(a, 8), TF_WORK_KERNEL, TF_PAIR_BUSY, 1ull << 33));
 	assert_int_equal(shape(a, 8)->pairs[TF_PAIR_BUSY].least_ns, UINT32_MAX);
 
-	struct tf_record copy = { .flags = 0 };
+	struct tf_record copy = {.flags = 0};
 	copy.copy.direction = SPY_DIR_HTOD;
 	copy.copy.memory = SPY_MEM_PINNED;
 	copy.copy.items = 1;
@@ -296,7 +325,8 @@ static void test_damaged_samples(void **state)
 	feed(a_sample(a_launch(a, 7), TF_WORK_KINDS, TF_PAIR_IDLE, 5000));
 	feed(a_sample(a_launch(a, 7), TF_WORK_NONE, TF_PAIR_IDLE, 5000));
 	feed(a_sample(a_launch(a, 7), TF_WORK_KERNEL, TF_PAIR_IDLE, UINT64_MAX));
-	assert_int_equal(shape(a, 7)->pairs[TF_PAIR_IDLE].count + shape(a, 7)->pairs[TF_PAIR_BUSY].count, 0);
+	assert_int_equal(
+	        shape(a, 7)->pairs[TF_PAIR_IDLE].count + shape(a, 7)->pairs[TF_PAIR_BUSY].count, 0);
 }
 
 static void test_facts(void **state)
@@ -332,7 +362,8 @@ static void test_samples_keep_their_place(void **state)
 static void test_activities(void **state)
 {
 	struct tf_header *h = made_header(&made);
-	struct tf_record r = { .start = 100, .end = 200, .call = TF_CALL_ACTIVITY, .thread = TF_WORK_KERNEL };
+	struct tf_record r = {
+	        .start = 100, .end = 200, .call = TF_CALL_ACTIVITY, .thread = TF_WORK_KERNEL};
 
 	h->activity_ring = new_ring(64);
 	for (int i = 0; i < 50; i++)
@@ -349,21 +380,21 @@ static void test_activities(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_slices_merge_and_keep_the_totals, start, end),
-		cmocka_unit_test_setup_teardown(test_a_call_over_slices, start, end),
-		cmocka_unit_test_setup_teardown(test_nested_time_is_not_its_callers, start, end),
-		cmocka_unit_test_setup_teardown(test_shapes, start, end),
-		cmocka_unit_test_setup_teardown(test_shapes_tell_all_fields_apart, start, end),
-		cmocka_unit_test_setup_teardown(test_shapes_full, start, end),
-		cmocka_unit_test_setup_teardown(test_launches_that_are_none, start, end),
-		cmocka_unit_test_setup_teardown(test_graphs, start, end),
-		cmocka_unit_test_setup_teardown(test_graphs_of_equal_content, start, end),
-		cmocka_unit_test_setup_teardown(test_samples, start, end),
-		cmocka_unit_test_setup_teardown(test_shortest_sample, start, end),
-		cmocka_unit_test_setup_teardown(test_damaged_samples, start, end),
-		cmocka_unit_test_setup_teardown(test_facts, start, end),
-		cmocka_unit_test_setup_teardown(test_samples_keep_their_place, start, end),
-		cmocka_unit_test_setup_teardown(test_activities, start, end),
+	        cmocka_unit_test_setup_teardown(test_slices_merge_and_keep_the_totals, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_call_over_slices, start, end),
+	        cmocka_unit_test_setup_teardown(test_nested_time_is_not_its_callers, start, end),
+	        cmocka_unit_test_setup_teardown(test_shapes, start, end),
+	        cmocka_unit_test_setup_teardown(test_shapes_tell_all_fields_apart, start, end),
+	        cmocka_unit_test_setup_teardown(test_shapes_full, start, end),
+	        cmocka_unit_test_setup_teardown(test_launches_that_are_none, start, end),
+	        cmocka_unit_test_setup_teardown(test_graphs, start, end),
+	        cmocka_unit_test_setup_teardown(test_graphs_of_equal_content, start, end),
+	        cmocka_unit_test_setup_teardown(test_samples, start, end),
+	        cmocka_unit_test_setup_teardown(test_shortest_sample, start, end),
+	        cmocka_unit_test_setup_teardown(test_damaged_samples, start, end),
+	        cmocka_unit_test_setup_teardown(test_facts, start, end),
+	        cmocka_unit_test_setup_teardown(test_samples_keep_their_place, start, end),
+	        cmocka_unit_test_setup_teardown(test_activities, start, end),
 	};
 
 	return cmocka_run_group_tests_name("drain", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include "shim/estimate.h"
-#include "shim/works.h"
+#include "shim/core/gpu_time/estimate.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 

@@ -1,12 +1,12 @@
 /* What a graph does as a number, on a driver that the test makes up: graphs are arrays of nodes. */
-#include "shim/graph_content.h"
+#include "shim/handles/graph_content.h"
 
 #include <errno.h>
 #include <string.h>
-#include "shim/ranges.h"
-#include "shim/real.h"
-#include "shim/registry.h"
-#include "shim/sampler.h"
+#include "shim/handles/memory_map.h"
+#include "shim/base/real.h"
+#include "shim/handles/registry.h"
+#include "shim/sampler/sampler.h"
 #include "tests/unit/shim_stubs.h"
 
 #define MOST 1100u
@@ -115,11 +115,15 @@ void *spy_driver_symbol(const char *name)
 	static const struct {
 		const char *name;
 		void *f;
-	} all[] = {{"cuThreadExchangeStreamCaptureMode", exchange}, {"cuGraphGetNodes", get_nodes},
-		   {"cuGraphGetEdges", get_edges}, {"cuGraphNodeGetType", get_type},
-		   {"cuGraphKernelNodeGetParams", get_kernel}, {"cuGraphMemcpyNodeGetParams", get_copy},
-		   {"cuGraphMemsetNodeGetParams", get_set}, {"cuGraphHostNodeGetParams", get_host},
-		   {"cuGraphChildGraphNodeGetGraph", get_child}};
+	} all[] = {{"cuThreadExchangeStreamCaptureMode", exchange},
+	           {"cuGraphGetNodes", get_nodes},
+	           {"cuGraphGetEdges", get_edges},
+	           {"cuGraphNodeGetType", get_type},
+	           {"cuGraphKernelNodeGetParams", get_kernel},
+	           {"cuGraphMemcpyNodeGetParams", get_copy},
+	           {"cuGraphMemsetNodeGetParams", get_set},
+	           {"cuGraphHostNodeGetParams", get_host},
+	           {"cuGraphChildGraphNodeGetGraph", get_child}};
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (!strcmp(all[i].name, name) && !(lacking && !strcmp(lacking, name)))
@@ -128,7 +132,7 @@ void *spy_driver_symbol(const char *name)
 }
 
 /* Host memory below 4 KiB is pinned. */
-enum spy_memory ranges_find(uint64_t address)
+enum spy_memory memory_map_find(uint64_t address)
 {
 	return address < 4096 ? SPY_MEM_PINNED : SPY_MEM_PAGEABLE;
 }
@@ -141,16 +145,24 @@ uint32_t sampler_code_unloads(void)
 static struct made_node a_kernel(uintptr_t f, unsigned grid)
 {
 	return (struct made_node){.type = CU_GRAPH_NODE_TYPE_KERNEL,
-				  .kernel = {.func = (CUfunction)f, .gridDimX = grid, .gridDimY = 1, .gridDimZ = 1,
-					     .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1}};
+	                          .kernel = {.func = (CUfunction)f,
+	                                     .gridDimX = grid,
+	                                     .gridDimY = 1,
+	                                     .gridDimZ = 1,
+	                                     .blockDimX = 32,
+	                                     .blockDimY = 1,
+	                                     .blockDimZ = 1}};
 }
 
 static struct made_node a_copy(size_t bytes, const void *from)
 {
 	return (struct made_node){.type = CU_GRAPH_NODE_TYPE_MEMCPY,
-				  .copy = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from,
-					   .dstMemoryType = CU_MEMORYTYPE_DEVICE, .WidthInBytes = bytes, .Height = 1,
-					   .Depth = 1}};
+	                          .copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+	                                   .srcHost = from,
+	                                   .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+	                                   .WidthInBytes = bytes,
+	                                   .Height = 1,
+	                                   .Depth = 1}};
 }
 
 /* So many equal kernels, one after the other. */
@@ -245,14 +257,15 @@ static void test_copies_and_sets(void **state)
 	b.node[3] = a_copy(4096, (void *)0x10000); /* pageable */
 	assert_different();
 	a.node[3] = (struct made_node){.type = CU_GRAPH_NODE_TYPE_MEMSET,
-				       .set = {.elementSize = 4, .width = 100, .height = 1}};
+	                               .set = {.elementSize = 4, .width = 100, .height = 1}};
 	b.node[3] = a.node[3];
 	b.node[3].set.dst = 0x777;
 	b.node[3].set.value = 3;
 	assert_alike();
 	b.node[3].set.height = 2;
 	assert_different();
-	a.node[3] = (struct made_node){.type = CU_GRAPH_NODE_TYPE_HOST, .host = {.fn = (CUhostFn)0x10}};
+	a.node[3] =
+	        (struct made_node){.type = CU_GRAPH_NODE_TYPE_HOST, .host = {.fn = (CUhostFn)0x10}};
 	b.node[3] = a.node[3];
 	assert_alike();
 	b.node[3].host.fn = (CUhostFn)0x20;
@@ -372,17 +385,18 @@ static void test_a_driver_that_lacks_a_function(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_equal_graphs, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_other_nodes, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_copies_and_sets, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_order_and_edges, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_child_graphs, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_kernels_by_name, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_what_cannot_be_told, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_large_graphs, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_errno_stays, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_driver_that_lacks_a_function, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_equal_graphs, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_other_nodes, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_copies_and_sets, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_order_and_edges, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_child_graphs, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_kernels_by_name, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_what_cannot_be_told, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_large_graphs, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_errno_stays, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_a_driver_that_lacks_a_function, setup,
+	                                        teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/hist.h"
+#include "shim/core/format/histogram.h"
 #include "tests/unit/shim_stubs.h"
 
 #define VALUES 200000
@@ -27,12 +27,14 @@ static uint64_t exponential(void)
 
 static uint64_t log_normal(void)
 {
-	return (uint64_t)exp(9 + 1.5 * sqrt(-2 * log(chance())) * cos(6.283185307179586 * chance()));
+	return (uint64_t)exp(9 +
+	                     1.5 * sqrt(-2 * log(chance())) * cos(6.283185307179586 * chance()));
 }
 
 static uint64_t two_peaks(void) /* a queue that is full now and then */
 {
-	return stub_random() % 10 < 7 ? 5000 + stub_random() % 500 : 9000000 + stub_random() % 100000;
+	return stub_random() % 10 < 7 ? 5000 + stub_random() % 500
+	                              : 9000000 + stub_random() % 100000;
 }
 
 static uint64_t all_the_same(void)
@@ -64,9 +66,9 @@ static int by_value(const void *a, const void *b)
 
 static void test_quantiles(void **state)
 {
-	uint64_t (*const draw[])(void) = { uniform,	   exponential,	     log_normal, two_peaks,
-					   all_the_same,   at_the_high_edge, small,	 very_long };
-	const double wanted[] = { 0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1 };
+	uint64_t (*const draw[])(void) = {uniform,      exponential,      log_normal, two_peaks,
+	                                  all_the_same, at_the_high_edge, small,      very_long};
+	const double wanted[] = {0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1};
 
 	for (unsigned d = 0; d < sizeof(draw) / sizeof(draw[0]); d++) {
 		memset(&hist, 0, sizeof(hist));
@@ -93,7 +95,8 @@ static void test_few(void **state)
 	assert_near(hist_quantile(&hist, 1), 12345, 0.03);
 }
 
-/* Every value lies in its bucket; buckets follow each other without a gap, and none is wider than a 32nd of its start. */
+/* Every value lies in its bucket; buckets follow each other without a gap, and none is wider than a
+ * 32nd of its start. */
 static void test_buckets(void **state)
 {
 	for (uint32_t i = 0; i + 1 < TF_HIST_BUCKETS; i++) {
@@ -105,7 +108,8 @@ static void test_buckets(void **state)
 		assert_int_equal(hist_bucket(low + (next - low) / 2), i);
 	}
 	for (uint64_t v = 0; v < 64; v++)
-		assert_int_equal(hist_bucket(v), v); /* one to one, up to where buckets are two wide */
+		assert_int_equal(hist_bucket(v),
+		                 v); /* one to one, up to where buckets are two wide */
 	assert_int_equal(hist_bucket(hist_low(TF_HIST_BUCKETS - 1)), TF_HIST_BUCKETS - 1);
 	assert_int_equal(hist_bucket(UINT64_MAX), TF_HIST_BUCKETS - 1);
 }
@@ -140,11 +144,9 @@ static void test_the_brim(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quantiles),
-		cmocka_unit_test(test_few),
-		cmocka_unit_test(test_buckets),
-		cmocka_unit_test(test_a_full_bucket_halves_all),
-		cmocka_unit_test(test_the_brim),
+	        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_few),
+	        cmocka_unit_test(test_buckets),   cmocka_unit_test(test_a_full_bucket_halves_all),
+	        cmocka_unit_test(test_the_brim),
 	};
 
 	return cmocka_run_group_tests_name("hist", tests, NULL, NULL);

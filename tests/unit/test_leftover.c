@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shim/leftover.h"
+#include "shim/core/sys/leftover.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 
@@ -266,7 +266,8 @@ static void test_a_folder(void **state)
 	need_lease();
 	snprintf(other, sizeof(other), "%s/other.live", folder);
 	put(other, "not by name", 11);
-	snprintf(long_name, sizeof(long_name), "%s/" LEFTOVER_BEGINS "%0230d" LEFTOVER_ENDS, folder, 1);
+	snprintf(long_name, sizeof(long_name), "%s/" LEFTOVER_BEGINS "%0230d" LEFTOVER_ENDS, folder,
+	         1);
 	put(long_name, "not by what is in it", 20);
 	leftover_tidy(folder); /* x.live is not a name of live data */
 	assert_true(exists(live));

@@ -1,6 +1,6 @@
 /*
- * NVTX's own headers, attached to the shim's functions in the way a static injection is; and their ABI against what
- * the shim declares of it. Not built where those headers are not there.
+ * NVTX's own headers, attached to the shim's functions in the way a static injection is; and their
+ * ABI against what the shim declares of it. Not built where those headers are not there.
  */
 #define NVTX_STATIC_INJECTION_IMPL
 #include <stdint.h>
@@ -11,11 +11,11 @@ extern init_function InitializeInjectionNvtx2_fnptr;
 #include <errno.h>
 #include <pthread.h>
 
-#include "shim/nvtx.h"
-#include "shim/nvtx_abi.h"
-#include "shim/notes.h"
-#include "shim/options.h"
-#include "shim/thread.h"
+#include "shim/nvtx/nvtx.h"
+#include "shim/nvtx/nvtx_abi.h"
+#include "shim/args/args.h"
+#include "shim/core/options/options.h"
+#include "shim/record/thread.h"
 #include "tests/unit/shim_stubs.h"
 
 /* ---- the ABI ---- */
@@ -71,10 +71,12 @@ static int start(void **state)
 {
 	stub_start(64 << 20);
 	struct tf_header *h = tf_header(&spy_map);
-	h->thread_bytes = (uint32_t)(sizeof(struct tf_thread) + SPY_CALLS * sizeof(struct tf_call_stat));
-	h->threads = (struct tf_table){ .entry_bytes = 8, .page_entries = 512, .max = 65535 };
-	h->ranges = (struct tf_table){ .entry_bytes = sizeof(struct tf_nvtx_range), .page_entries = 128,
-				       .max = TF_RANGES_MAX };
+	h->thread_bytes =
+	        (uint32_t)(sizeof(struct tf_thread) + SPY_CALLS * sizeof(struct tf_call_stat));
+	h->threads = (struct tf_table){.entry_bytes = 8, .page_entries = 512, .max = 65535};
+	h->ranges = (struct tf_table){.entry_bytes = sizeof(struct tf_nvtx_range),
+	                              .page_entries = 128,
+	                              .max = TF_RANGES_MAX};
 	spy_options.ring_records = 1 << 16;
 	clock_choose(true);
 	stub_forget_thread();
@@ -94,14 +96,16 @@ static int end(void **state)
 static const struct tf_record *last(void)
 {
 	assert_true(spy_tls.head > 0);
-	const struct tf_record *r = &spy_tls.ring->slots[(spy_tls.head - 1) & (spy_tls.ring->capacity - 1)];
+	const struct tf_record *r =
+	        &spy_tls.ring->slots[(spy_tls.head - 1) & (spy_tls.ring->capacity - 1)];
 	assert_int_equal(r->call, TF_CALL_RANGE);
 	return r;
 }
 
 static const struct tf_nvtx_range *range_of(const struct tf_record *r)
 {
-	return tf_entry(&spy_map, &tf_header(&spy_map)->ranges, r->thread, sizeof(struct tf_nvtx_range));
+	return tf_entry(&spy_map, &tf_header(&spy_map)->ranges, r->thread,
+	                sizeof(struct tf_nvtx_range));
 }
 
 static const char *name_of(const struct tf_record *r)
@@ -149,7 +153,7 @@ static void test_counts(void **state)
 /* A name has one entry under one parent, whatever form it comes in. */
 static void test_forms_of_one_name(void **state)
 {
-	nvtxEventAttributes_t a = { .version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE };
+	nvtxEventAttributes_t a = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE};
 	nvtxDomainHandle_t domain = nvtxDomainCreateW(L"domain");
 	nvtxStringHandle_t name = nvtxDomainRegisterStringW(domain, L"caf\u00e9");
 
@@ -177,7 +181,8 @@ static void test_forms_of_one_name(void **state)
 /* Short attributes, none, unknown types, handles of nobody: a range without a name. */
 static void test_wrong_attributes(void **state)
 {
-	nvtxEventAttributes_t a = { .version = 1, .size = 8, .messageType = 1, .message.ascii = (const char *)1 };
+	nvtxEventAttributes_t a = {
+	        .version = 1, .size = 8, .messageType = 1, .message.ascii = (const char *)1};
 	static char not_ours[64];
 
 	assert_int_equal(nvtxRangePushEx(&a), 0);
@@ -201,8 +206,10 @@ static void test_wrong_attributes(void **state)
 
 static void test_domains_cross(void **state)
 {
-	nvtxEventAttributes_t a = { .version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
-				    .messageType = NVTX_MESSAGE_TYPE_ASCII, .message.ascii = "b" };
+	nvtxEventAttributes_t a = {.version = NVTX_VERSION,
+	                           .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+	                           .messageType = NVTX_MESSAGE_TYPE_ASCII,
+	                           .message.ascii = "b"};
 	nvtxDomainHandle_t b = nvtxDomainCreateA("b");
 
 	assert_int_equal(nvtxRangePushA("a"), 0);
@@ -214,7 +221,8 @@ static void test_domains_cross(void **state)
 	assert_true(nvtxDomainRangePop(b) < 0);
 }
 
-/* Numbered names share an entry, after the first few; a program of names without end fills no more than the table. */
+/* Numbered names share an entry, after the first few; a program of names without end fills no more
+ * than the table. */
 static void test_names_without_end(void **state)
 {
 	char name[64];
@@ -305,13 +313,13 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_nothing_recorded, start, end),
-		cmocka_unit_test_setup_teardown(test_counts, start, end),
-		cmocka_unit_test_setup_teardown(test_forms_of_one_name, start, end),
-		cmocka_unit_test_setup_teardown(test_wrong_attributes, start, end),
-		cmocka_unit_test_setup_teardown(test_domains_cross, start, end),
-		cmocka_unit_test_setup_teardown(test_names_without_end, start, end),
-		cmocka_unit_test_setup_teardown(test_threads, start, end),
+	        cmocka_unit_test_setup_teardown(test_nothing_recorded, start, end),
+	        cmocka_unit_test_setup_teardown(test_counts, start, end),
+	        cmocka_unit_test_setup_teardown(test_forms_of_one_name, start, end),
+	        cmocka_unit_test_setup_teardown(test_wrong_attributes, start, end),
+	        cmocka_unit_test_setup_teardown(test_domains_cross, start, end),
+	        cmocka_unit_test_setup_teardown(test_names_without_end, start, end),
+	        cmocka_unit_test_setup_teardown(test_threads, start, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,13 +4,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/options.h"
+#include "shim/core/options/options.h"
 #include "tests/unit/shim_stubs.h"
 
 #define MIB (1ull << 20)
 
-static const char *const names[] = { "CUDASPY_BUDGET", "CUDASPY_CLOCK", "CUDASPY_GPU",  "CUDASPY_KEEP",	"CUDASPY_OUT",	 "CUDASPY_QUIET",
-				     "CUDASPY_RANGE",  "CUDASPY_RING", "CUDASPY_TRACE", "CUDASPY_TRACE_MAX" };
+static const char *const names[] = {
+        "CUDASPY_BUDGET", "CUDASPY_CLOCK", "CUDASPY_GPU",  "CUDASPY_KEEP",  "CUDASPY_OUT",
+        "CUDASPY_QUIET",  "CUDASPY_RANGE", "CUDASPY_RING", "CUDASPY_TRACE", "CUDASPY_TRACE_MAX"};
 
 static int forget(void **state)
 {
@@ -56,31 +57,31 @@ static void test_numbers(void **state)
 		const uint64_t *field;
 		uint64_t wanted;
 	} rows[] = {
-		{ "CUDASPY_KEEP", "0", &spy_options.keep_bytes, 0 },
-		{ "CUDASPY_KEEP", "1", &spy_options.keep_bytes, MIB },
-		{ "CUDASPY_KEEP", "1.5", &spy_options.keep_bytes, MIB + MIB / 2 },
-		{ "CUDASPY_KEEP", "65536", &spy_options.keep_bytes, 65536 * MIB },
-		{ "CUDASPY_KEEP", "500K", &spy_options.keep_bytes, 500 * 1024 },
-		{ "CUDASPY_KEEP", "500k", &spy_options.keep_bytes, 500 * 1024 },
-		{ "CUDASPY_KEEP", "8M", &spy_options.keep_bytes, 8 * MIB },
-		{ "CUDASPY_KEEP", "8MB", &spy_options.keep_bytes, 8 * MIB },
-		{ "CUDASPY_KEEP", "8MiB", &spy_options.keep_bytes, 8 * MIB },
-		{ "CUDASPY_KEEP", "2g", &spy_options.keep_bytes, 2048 * MIB },
-		{ "CUDASPY_RING", "64", &spy_options.ring_records, 64 },
-		{ "CUDASPY_RING", "65", &spy_options.ring_records, 64 }, /* down to a power of two */
-		{ "CUDASPY_RING", "127", &spy_options.ring_records, 64 },
-		{ "CUDASPY_RING", "128", &spy_options.ring_records, 128 },
-		{ "CUDASPY_RING", "100000", &spy_options.ring_records, 65536 },
-		{ "CUDASPY_RING", "16777216", &spy_options.ring_records, 1 << 24 },
-		{ "CUDASPY_TRACE", "0", &spy_options.trace_max_bytes, 0 },
-		{ "CUDASPY_TRACE", "1", &spy_options.trace_max_bytes, 4096 * MIB },
+	        {"CUDASPY_KEEP", "0", &spy_options.keep_bytes, 0},
+	        {"CUDASPY_KEEP", "1", &spy_options.keep_bytes, MIB},
+	        {"CUDASPY_KEEP", "1.5", &spy_options.keep_bytes, MIB + MIB / 2},
+	        {"CUDASPY_KEEP", "65536", &spy_options.keep_bytes, 65536 * MIB},
+	        {"CUDASPY_KEEP", "500K", &spy_options.keep_bytes, 500 * 1024},
+	        {"CUDASPY_KEEP", "500k", &spy_options.keep_bytes, 500 * 1024},
+	        {"CUDASPY_KEEP", "8M", &spy_options.keep_bytes, 8 * MIB},
+	        {"CUDASPY_KEEP", "8MB", &spy_options.keep_bytes, 8 * MIB},
+	        {"CUDASPY_KEEP", "8MiB", &spy_options.keep_bytes, 8 * MIB},
+	        {"CUDASPY_KEEP", "2g", &spy_options.keep_bytes, 2048 * MIB},
+	        {"CUDASPY_RING", "64", &spy_options.ring_records, 64},
+	        {"CUDASPY_RING", "65", &spy_options.ring_records, 64}, /* down to a power of two */
+	        {"CUDASPY_RING", "127", &spy_options.ring_records, 64},
+	        {"CUDASPY_RING", "128", &spy_options.ring_records, 128},
+	        {"CUDASPY_RING", "100000", &spy_options.ring_records, 65536},
+	        {"CUDASPY_RING", "16777216", &spy_options.ring_records, 1 << 24},
+	        {"CUDASPY_TRACE", "0", &spy_options.trace_max_bytes, 0},
+	        {"CUDASPY_TRACE", "1", &spy_options.trace_max_bytes, 4096 * MIB},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		read_with(rows[i].name, rows[i].value);
 		if (*rows[i].field != rows[i].wanted || stub_lines)
 			fail_msg("%s=%s: %llu; %s", rows[i].name, rows[i].value,
-				 (unsigned long long)*rows[i].field, stub_said);
+			         (unsigned long long)*rows[i].field, stub_said);
 	}
 }
 
@@ -89,11 +90,16 @@ static void test_trace_max(void **state)
 	static const struct {
 		const char *value;
 		uint64_t wanted;
-	} rows[] = { { "2", 2048 * MIB }, { "0.5", 512 * MIB }, { "500M", 500 * MIB }, { "1M", MIB }, { "1T", MIB * MIB } };
+	} rows[] = {{"2", 2048 * MIB},
+	            {"0.5", 512 * MIB},
+	            {"500M", 500 * MIB},
+	            {"1M", MIB},
+	            {"1T", MIB * MIB}};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		read_with("CUDASPY_TRACE_MAX", rows[i].value);
-		assert_int_equal(spy_options.trace_max_bytes, 0); /* a limit alone switches nothing on */
+		assert_int_equal(spy_options.trace_max_bytes,
+		                 0); /* a limit alone switches nothing on */
 		setenv("CUDASPY_TRACE", "1", 1);
 		options_read();
 		assert_int_equal(spy_options.trace_max_bytes, rows[i].wanted);
@@ -149,23 +155,28 @@ static void test_wrong_values(void **state)
 		const char *name;
 		const char *values[12];
 	} rows[] = {
-		{ "CUDASPY_BUDGET", { "", "0", "-1", "50.5", "51", "x", "1%", " 1", "1 " } },
-		{ "CUDASPY_CLOCK", { "", "Auto", "tsc", "1" } },
-		{ "CUDASPY_GPU", { "", "Off", "on", "samples", "0" } },
-		{ "CUDASPY_KEEP", { "", "-1", "x", "65537", "12Q", "1 ", "1e3", "0x10", "8MiBs", "M", "99999999999999999" } },
-		{ "CUDASPY_OUT", { "", "%z", "x%", "run-%P", "%h%", "%%%", "a % b" } },
-		{ "CUDASPY_QUIET", { "", "2", "yes", "01", "true" } },
-		{ "CUDASPY_RANGE", { "", "All", "1", ":1", "1:", "1:0", "-1:2", "1:2x", "1:2:3", "profile" } },
-		{ "CUDASPY_RING", { "", "0", "63", "16777217", "1k", "-64", "sixty" } },
-		{ "CUDASPY_TRACE", { "", "2", "yes", "11" } },
-		{ "CUDASPY_TRACE_MAX", { "", "0", "100K", "-4G", "2000T", "4GG", "none" } },
+	        {"CUDASPY_BUDGET", {"", "0", "-1", "50.5", "51", "x", "1%", " 1", "1 "}},
+	        {"CUDASPY_CLOCK", {"", "Auto", "tsc", "1"}},
+	        {"CUDASPY_GPU", {"", "Off", "on", "samples", "0"}},
+	        {"CUDASPY_KEEP",
+	         {"", "-1", "x", "65537", "12Q", "1 ", "1e3", "0x10", "8MiBs", "M",
+	          "99999999999999999"}},
+	        {"CUDASPY_OUT", {"", "%z", "x%", "run-%P", "%h%", "%%%", "a % b"}},
+	        {"CUDASPY_QUIET", {"", "2", "yes", "01", "true"}},
+	        {"CUDASPY_RANGE",
+	         {"", "All", "1", ":1", "1:", "1:0", "-1:2", "1:2x", "1:2:3", "profile"}},
+	        {"CUDASPY_RING", {"", "0", "63", "16777217", "1k", "-64", "sixty"}},
+	        {"CUDASPY_TRACE", {"", "2", "yes", "11"}},
+	        {"CUDASPY_TRACE_MAX", {"", "0", "100K", "-4G", "2000T", "4GG", "none"}},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (const char *const *value = rows[i].values; *value; value++) {
 			read_with(rows[i].name, *value);
-			if (stub_lines != 1 || !strstr(stub_said, rows[i].name) || !strstr(stub_said, *value))
-				fail_msg("%s=%s: %u lines: %s", rows[i].name, *value, stub_lines, stub_said);
+			if (stub_lines != 1 || !strstr(stub_said, rows[i].name) ||
+			    !strstr(stub_said, *value))
+				fail_msg("%s=%s: %u lines: %s", rows[i].name, *value, stub_lines,
+				         stub_said);
 			assert_defaults();
 		}
 }
@@ -182,13 +193,15 @@ static void test_a_long_wrong_value(void **state)
 	assert_defaults();
 }
 
-/* ---- the template ---------------------------------------------------------------------------------------------------- */
+/* ---- the template
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-static void assert_expands(const char *template, const char *wanted)
+static void assert_expands(const char *tmpl, const char *wanted)
 {
 	char text[512];
 
-	assert_true(options_expand(template, text, sizeof(text)));
+	assert_true(options_expand(tmpl, text, sizeof(text)));
 	assert_string_equal(text, wanted);
 }
 
@@ -229,14 +242,19 @@ static void test_expand_into_little_room(void **state)
 
 static void test_rank(void **state)
 {
-	static const char *const launchers[] = { "JAX_PROCESS_ID", "SLURM_PROCID",	   "MV2_COMM_WORLD_RANK",
-						 "PMI_RANK",	   "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "RANK" };
+	static const char *const launchers[] = {"JAX_PROCESS_ID",
+	                                        "SLURM_PROCID",
+	                                        "MV2_COMM_WORLD_RANK",
+	                                        "PMI_RANK",
+	                                        "PMIX_RANK",
+	                                        "OMPI_COMM_WORLD_RANK",
+	                                        "RANK"};
 
 	for (unsigned i = 0; i < 7; i++)
 		unsetenv(launchers[i]);
 	assert_string_equal(options_rank(), "");
 	for (unsigned i = 0; i < 7; i++) { /* each goes before those above it */
-		char value[2] = { (char)('0' + i), 0 };
+		char value[2] = {(char)('0' + i), 0};
 		setenv(launchers[i], value, 1);
 		assert_string_equal(options_rank(), value);
 	}
@@ -251,16 +269,16 @@ static void test_rank(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_defaults, forget),
-		cmocka_unit_test_setup(test_numbers, forget),
-		cmocka_unit_test_setup(test_trace_max, forget),
-		cmocka_unit_test_setup(test_words, forget),
-		cmocka_unit_test_setup(test_ranges, forget),
-		cmocka_unit_test_setup(test_wrong_values, forget),
-		cmocka_unit_test_setup(test_a_long_wrong_value, forget),
-		cmocka_unit_test(test_expand),
-		cmocka_unit_test(test_expand_into_little_room),
-		cmocka_unit_test(test_rank),
+	        cmocka_unit_test_setup(test_defaults, forget),
+	        cmocka_unit_test_setup(test_numbers, forget),
+	        cmocka_unit_test_setup(test_trace_max, forget),
+	        cmocka_unit_test_setup(test_words, forget),
+	        cmocka_unit_test_setup(test_ranges, forget),
+	        cmocka_unit_test_setup(test_wrong_values, forget),
+	        cmocka_unit_test_setup(test_a_long_wrong_value, forget),
+	        cmocka_unit_test(test_expand),
+	        cmocka_unit_test(test_expand_into_little_room),
+	        cmocka_unit_test(test_rank),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

@@ -1,12 +1,12 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "shim/ranges.h"
+#include "shim/handles/memory_map.h"
 #include "tests/unit/shim_stubs.h"
 
 /* The same by the simplest means: a list, looked through from end to end. */
 #define MODEL_MOST 4096
-static struct range model[MODEL_MOST];
+static struct memory_range model[MODEL_MOST];
 static unsigned model_count;
 
 static void model_forget(unsigned i)
@@ -14,7 +14,7 @@ static void model_forget(unsigned i)
 	model[i] = model[--model_count];
 }
 
-static void model_add(const struct range *r)
+static void model_add(const struct memory_range *r)
 {
 	for (unsigned i = 0; i < model_count;)
 		if (model[i].start < r->end && r->start < model[i].end)
@@ -25,7 +25,7 @@ static void model_add(const struct range *r)
 	model[model_count++] = *r;
 }
 
-static const struct range *model_at(uint64_t address)
+static const struct memory_range *model_at(uint64_t address)
 {
 	for (unsigned i = 0; i < model_count; i++)
 		if (address >= model[i].start && address < model[i].end)
@@ -35,7 +35,7 @@ static const struct range *model_at(uint64_t address)
 
 static enum spy_memory model_find(uint64_t address)
 {
-	const struct range *r = model_at(address);
+	const struct memory_range *r = model_at(address);
 
 	return r ? r->memory : SPY_MEM_PAGEABLE;
 }
@@ -57,10 +57,10 @@ static int start(void **state)
 
 static int end(void **state)
 {
-	struct range gone;
+	struct memory_range gone;
 
 	for (unsigned i = 0; i < model_count; i++)
-		assert_true(ranges_remove(model[i].start, &gone));
+		assert_true(memory_map_remove(model[i].start, &gone));
 	model_count = 0;
 	stub_end();
 	return 0;
@@ -68,89 +68,93 @@ static int end(void **state)
 
 static void add(uint64_t from, uint64_t to, enum spy_memory memory, uint64_t context)
 {
-	const struct range r = { .start = from, .end = to, .memory = memory, .context = context, .sized = 1 };
+	const struct memory_range r = {
+	        .start = from, .end = to, .memory = memory, .context = context, .sized = 1};
 
-	ranges_add(&r);
+	memory_map_add(&r);
 	if (from && to > from)
 		model_add(&r);
 }
 
 static void test_edges(void **state)
 {
-	struct range gone;
+	struct memory_range gone;
 
-	assert_int_equal(ranges_find(100), SPY_MEM_PAGEABLE);
+	assert_int_equal(memory_map_find(100), SPY_MEM_PAGEABLE);
 	add(100, 200, SPY_MEM_PINNED, 0);
-	assert_int_equal(ranges_find(99), SPY_MEM_PAGEABLE);
-	assert_int_equal(ranges_find(100), SPY_MEM_PINNED);
-	assert_int_equal(ranges_find(199), SPY_MEM_PINNED);
-	assert_int_equal(ranges_find(200), SPY_MEM_PAGEABLE);
+	assert_int_equal(memory_map_find(99), SPY_MEM_PAGEABLE);
+	assert_int_equal(memory_map_find(100), SPY_MEM_PINNED);
+	assert_int_equal(memory_map_find(199), SPY_MEM_PINNED);
+	assert_int_equal(memory_map_find(200), SPY_MEM_PAGEABLE);
 	add(200, 201, SPY_MEM_DEVICE, 0); /* right behind: no overlap */
-	assert_int_equal(ranges_find(199), SPY_MEM_PINNED);
-	assert_int_equal(ranges_find(200), SPY_MEM_DEVICE);
-	add(0, 50, SPY_MEM_MANAGED, 0);	  /* nothing starts at NULL */
-	add(70, 70, SPY_MEM_MANAGED, 0);  /* empty */
+	assert_int_equal(memory_map_find(199), SPY_MEM_PINNED);
+	assert_int_equal(memory_map_find(200), SPY_MEM_DEVICE);
+	add(0, 50, SPY_MEM_MANAGED, 0);  /* nothing starts at NULL */
+	add(70, 70, SPY_MEM_MANAGED, 0); /* empty */
 	add(80, 70, SPY_MEM_MANAGED, 0);
-	assert_int_equal(ranges_find(10), SPY_MEM_PAGEABLE);
-	assert_int_equal(ranges_find(70), SPY_MEM_PAGEABLE);
-	assert_false(ranges_remove(0, &gone));
-	assert_false(ranges_remove(99, &gone));
+	assert_int_equal(memory_map_find(10), SPY_MEM_PAGEABLE);
+	assert_int_equal(memory_map_find(70), SPY_MEM_PAGEABLE);
+	assert_false(memory_map_remove(0, &gone));
+	assert_false(memory_map_remove(99, &gone));
 	add(UINT64_MAX - 10, UINT64_MAX, SPY_MEM_DEVICE, 0);
-	assert_int_equal(ranges_find(UINT64_MAX - 1), SPY_MEM_DEVICE);
-	assert_int_equal(ranges_find(UINT64_MAX), SPY_MEM_PAGEABLE);
+	assert_int_equal(memory_map_find(UINT64_MAX - 1), SPY_MEM_DEVICE);
+	assert_int_equal(memory_map_find(UINT64_MAX), SPY_MEM_PAGEABLE);
 }
 
 static void test_removed_is_told(void **state)
 {
-	struct range gone;
-	const struct range r = { .start = 1000, .end = 3000, .context = 7, .memory = SPY_MEM_DEVICE, .sized = 1 };
+	struct memory_range gone;
+	const struct memory_range r = {
+	        .start = 1000, .end = 3000, .context = 7, .memory = SPY_MEM_DEVICE, .sized = 1};
 
-	ranges_add(&r);
-	assert_true(ranges_remove(2999, &gone)); /* from within, too */
+	memory_map_add(&r);
+	assert_true(memory_map_remove(2999, &gone)); /* from within, too */
 	assert_int_equal(gone.start, 1000);
 	assert_int_equal(gone.end, 3000);
 	assert_int_equal(gone.context, 7);
 	assert_int_equal(gone.memory, SPY_MEM_DEVICE);
 	assert_int_equal(gone.sized, 1);
-	assert_false(ranges_remove(1000, &gone));
+	assert_false(memory_map_remove(1000, &gone));
 }
 
-/* A new range over several old ones, over a part of one at each side, inside one, the same again. */
+/* A new range over several old ones, over a part of one at each side, inside one, the same again.
+ */
 static void test_overlaps(void **state)
 {
 	for (uint64_t i = 1; i <= 10; i++)
 		add(i * 100, i * 100 + 100, SPY_MEM_PINNED, 0);
 	add(250, 550, SPY_MEM_DEVICE, 0);
 	for (uint64_t a = 50; a < 1200; a += 10)
-		assert_int_equal(ranges_find(a), model_find(a));
-	assert_int_equal(ranges_find(240), SPY_MEM_PAGEABLE);
-	assert_int_equal(ranges_find(190), SPY_MEM_PINNED);
-	assert_int_equal(ranges_find(560), SPY_MEM_PAGEABLE);
-	assert_int_equal(ranges_find(600), SPY_MEM_PINNED);
+		assert_int_equal(memory_map_find(a), model_find(a));
+	assert_int_equal(memory_map_find(240), SPY_MEM_PAGEABLE);
+	assert_int_equal(memory_map_find(190), SPY_MEM_PINNED);
+	assert_int_equal(memory_map_find(560), SPY_MEM_PAGEABLE);
+	assert_int_equal(memory_map_find(600), SPY_MEM_PINNED);
 	add(300, 310, SPY_MEM_MANAGED, 0);
 	add(300, 310, SPY_MEM_PINNED, 0);
 	for (uint64_t a = 50; a < 1200; a += 5)
-		assert_int_equal(ranges_find(a), model_find(a));
+		assert_int_equal(memory_map_find(a), model_find(a));
 }
 
 static void one_step(void)
 {
 	uint64_t from = 1 + stub_random() % 5000, what = stub_random() % 100;
-	struct range gone;
+	struct memory_range gone;
 
 	if (what < 50) {
-		add(from, from + stub_random() % (what < 45 ? 20 : 600), 1 + stub_random() % 4, stub_random() % 5);
+		add(from, from + stub_random() % (what < 45 ? 20 : 600), 1 + stub_random() % 4,
+		    stub_random() % 5);
 	} else if (what < 95) {
-		const struct range *known = model_at(from);
-		struct range wanted = known ? *known : (struct range){ 0 };
-		assert_int_equal(ranges_remove(from, &gone), known != NULL);
+		const struct memory_range *known = model_at(from);
+		struct memory_range wanted = known ? *known : (struct memory_range){0};
+		assert_int_equal(memory_map_remove(from, &gone), known != NULL);
 		if (known) {
 			assert_memory_equal(&gone, &wanted, sizeof(gone));
 			model_forget((unsigned)(known - model));
 		}
 	} else if (what == 99) {
 		uint64_t context = 1 + stub_random() % 4;
-		ranges_drop_context(context);
+		memory_map_drop_context(context);
 		model_drop(context);
 	}
 }
@@ -161,44 +165,47 @@ static void test_against_the_model(void **state)
 		one_step();
 		for (int n = 0; n < 3; n++) {
 			uint64_t a = stub_random() % 5700;
-			if (ranges_find(a) != model_find(a))
-				fail_msg("step %d: %llu is %d, not %d", i, (unsigned long long)a, ranges_find(a),
-					 model_find(a));
+			if (memory_map_find(a) != model_find(a))
+				fail_msg("step %d: %llu is %d, not %d", i, (unsigned long long)a,
+				         memory_map_find(a), model_find(a));
 		}
 	}
 	for (uint64_t a = 0; a < 5700; a++)
-		assert_int_equal(ranges_find(a), model_find(a));
-	ranges_drop_context(0); /* "with none" is no context */
+		assert_int_equal(memory_map_find(a), model_find(a));
+	memory_map_drop_context(0); /* "with none" is no context */
 	for (uint64_t a = 0; a < 5700; a++)
-		assert_int_equal(ranges_find(a), model_find(a));
+		assert_int_equal(memory_map_find(a), model_find(a));
 }
 
 static void test_many(void **state)
 {
 	enum { MANY = 50000 };
-	struct range gone;
+	struct memory_range gone;
 
 	for (uint64_t i = 0; i < MANY; i++) {
 		uint64_t n = (i * 7919) % MANY; /* in no order */
-		const struct range r = { .start = 4096 * (n + 1), .end = 4096 * (n + 1) + 64, .memory = 1 + n % 4 };
-		ranges_add(&r);
+		const struct memory_range r = {
+		        .start = 4096 * (n + 1), .end = 4096 * (n + 1) + 64, .memory = 1 + n % 4};
+		memory_map_add(&r);
 	}
 	for (uint64_t n = 0; n < MANY; n++) {
-		assert_int_equal(ranges_find(4096 * (n + 1) + 63), 1 + n % 4);
-		assert_int_equal(ranges_find(4096 * (n + 1) + 64), SPY_MEM_PAGEABLE);
+		assert_int_equal(memory_map_find(4096 * (n + 1) + 63), 1 + n % 4);
+		assert_int_equal(memory_map_find(4096 * (n + 1) + 64), SPY_MEM_PAGEABLE);
 	}
 	for (uint64_t n = 0; n < MANY; n++)
-		assert_true(ranges_remove(4096 * (n + 1), &gone));
-	assert_int_equal(ranges_find(4096), SPY_MEM_PAGEABLE);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_MEMORY_FULL], 0);
+		assert_true(memory_map_remove(4096 * (n + 1), &gone));
+	assert_int_equal(memory_map_find(4096), SPY_MEM_PAGEABLE);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_MEMORY_FULL], 0);
 }
 
-/* ---- readers under a writer -------------------------------------------------------------------------------------------- */
+/* ---- readers under a writer
+ * -------------------------------------------------------------------------------------------- */
 
 #define PLACES 64
 static uint32_t stop;
 
-/* Place i: an even one holds PINNED memory for good; an odd one is DEVICE memory now and then. Between them: nothing. */
+/* Place i: an even one holds PINNED memory for good; an odd one is DEVICE memory now and then.
+ * Between them: nothing. */
 static uint64_t place(unsigned i)
 {
 	return 1000000 + 1000 * (uint64_t)i;
@@ -208,8 +215,10 @@ static void *read_all(void *wrong)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		for (unsigned i = 0; i < PLACES; i++) {
-			enum spy_memory in = ranges_find(place(i) + 99), between = ranges_find(place(i) + 500);
-			bool ok = i % 2 ? in == SPY_MEM_DEVICE || in == SPY_MEM_PAGEABLE : in == SPY_MEM_PINNED;
+			enum spy_memory in = memory_map_find(place(i) + 99),
+			                between = memory_map_find(place(i) + 500);
+			bool ok = i % 2 ? in == SPY_MEM_DEVICE || in == SPY_MEM_PAGEABLE
+			                : in == SPY_MEM_PINNED;
 			if (!ok || between != SPY_MEM_PAGEABLE)
 				__atomic_fetch_add((unsigned *)wrong, 1, __ATOMIC_RELAXED);
 		}
@@ -220,7 +229,7 @@ static void test_readers_under_a_writer(void **state)
 {
 	pthread_t readers[2];
 	unsigned wrong = 0;
-	struct range gone;
+	struct memory_range gone;
 
 	for (unsigned i = 0; i < PLACES; i += 2)
 		add(place(i), place(i) + 100, SPY_MEM_PINNED, 0);
@@ -229,28 +238,29 @@ static void test_readers_under_a_writer(void **state)
 		assert_int_equal(pthread_create(&readers[i], NULL, read_all, &wrong), 0);
 	for (int i = 0; i < 100000; i++) {
 		unsigned n = stub_random() % (PLACES / 2) * 2 + 1;
-		const struct range r = { .start = place(n), .end = place(n) + 100, .memory = SPY_MEM_DEVICE };
-		ranges_add(&r);
+		const struct memory_range r = {
+		        .start = place(n), .end = place(n) + 100, .memory = SPY_MEM_DEVICE};
+		memory_map_add(&r);
 		if (stub_random() % 2)
-			ranges_remove(place(n), &gone);
+			memory_map_remove(place(n), &gone);
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < 2; i++)
 		pthread_join(readers[i], NULL);
 	assert_int_equal(wrong, 0);
 	for (unsigned n = 1; n < PLACES; n += 2)
-		ranges_remove(place(n), &gone);
+		memory_map_remove(place(n), &gone);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_edges, start, end),
-		cmocka_unit_test_setup_teardown(test_removed_is_told, start, end),
-		cmocka_unit_test_setup_teardown(test_overlaps, start, end),
-		cmocka_unit_test_setup_teardown(test_against_the_model, start, end),
-		cmocka_unit_test_setup_teardown(test_many, start, end),
-		cmocka_unit_test_setup_teardown(test_readers_under_a_writer, start, end),
+	        cmocka_unit_test_setup_teardown(test_edges, start, end),
+	        cmocka_unit_test_setup_teardown(test_removed_is_told, start, end),
+	        cmocka_unit_test_setup_teardown(test_overlaps, start, end),
+	        cmocka_unit_test_setup_teardown(test_against_the_model, start, end),
+	        cmocka_unit_test_setup_teardown(test_many, start, end),
+	        cmocka_unit_test_setup_teardown(test_readers_under_a_writer, start, end),
 	};
 
 	return cmocka_run_group_tests_name("ranges", tests, NULL, NULL);

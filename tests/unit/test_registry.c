@@ -1,5 +1,6 @@
-/* The module itself is included: two names of one hash cannot be found, only forged in its table. */
-#include "shim/registry.c"
+/* The module itself is included: two names of one hash cannot be found, only forged in its table.
+ */
+#include "shim/handles/registry.c"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -28,7 +29,8 @@ static void assert_value(enum registry_kind kind, uint64_t handle, uint32_t want
 	uint32_t value = 0xdeadbeef;
 
 	if (!registry_get(kind, handle, &value) || value != wanted)
-		fail_msg("%d of %llx is %x, not %x", kind, (unsigned long long)handle, value, wanted);
+		fail_msg("%d of %llx is %x, not %x", kind, (unsigned long long)handle, value,
+		         wanted);
 }
 
 static void assert_unknown(enum registry_kind kind, uint64_t handle)
@@ -76,7 +78,7 @@ static void test_growth(void **state)
 			assert_unknown(HANDLE_FUNCTION, 0x7f0000000000 + i * 16ull);
 		else
 			assert_value(HANDLE_FUNCTION, 0x7f0000000000 + i * 16ull, i);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_REGISTRY_FULL], 0);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_REGISTRY_FULL], 0);
 }
 
 /* Handles that all have one place in the table, put and dropped in all orders. */
@@ -84,7 +86,7 @@ static void test_one_place(void **state)
 {
 	enum { SAME = 12 };
 	uint64_t handles[SAME], n = 0;
-	bool there[SAME] = { false };
+	bool there[SAME] = {false};
 
 	for (uint64_t h = 1; n < SAME; h++)
 		if ((registry_scatter(key_of(HANDLE_FUNCTION, h)) & (FIRST_SLOTS - 1)) == 77)
@@ -123,7 +125,8 @@ static void test_churn(void **state)
 
 static void test_owners(void **state)
 {
-	/* a library with two modules, functions of each and of its own; another library; a module loaded by itself */
+	/* a library with two modules, functions of each and of its own; another library; a module
+	 * loaded by itself */
 	registry_put(HANDLE_MODULE, 0x200, 0, 0x100, 0);
 	registry_put(HANDLE_MODULE, 0x208, 0, 0x100, 0);
 	registry_put(HANDLE_FUNCTION, 0x300, 1, 0x100, 0);
@@ -169,7 +172,9 @@ static void test_contexts(void **state)
 			assert_value(HANDLE_FUNCTION, 0x1000 + i * 8, (uint32_t)i);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------------- */
+/* ---- names
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 static const char *name_of(uint32_t kernel)
 {
@@ -208,7 +213,7 @@ static void test_many_names(void **state)
 static void test_one_hash(void **state)
 {
 	uint32_t a = registry_kernel("alpha");
-	const struct registry_slot forged = { .key = hash_name("beta", 4) * 8 + 7, .value = a };
+	const struct registry_slot forged = {.key = hash_name("beta", 4) * 8 + 7, .value = a};
 
 	place(names, &forged);
 	uint32_t b = registry_kernel("beta");
@@ -230,7 +235,7 @@ static void test_names_full(void **state)
 	assert_int_equal(registry_kernel("one_more"), TF_KERNEL_OTHER);
 	assert_int_equal(registry_kernel("one_more"), TF_KERNEL_OTHER);
 	assert_int_equal(registry_kernel("kernel_3"), 3);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_KERNELS_FULL], 2);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_KERNELS_FULL], 2);
 	assert_int_equal(tf_header(&spy_map)->kernels.count, 5);
 }
 
@@ -241,7 +246,7 @@ static void test_no_room_for_a_name(void **state)
 	stub_room = 0;
 	assert_int_equal(registry_kernel("beta"), TF_KERNEL_OTHER);
 	assert_int_equal(registry_kernel("alpha"), a);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_KERNELS_FULL], 1);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_KERNELS_FULL], 1);
 }
 
 static void test_a_long_name(void **state)
@@ -265,7 +270,8 @@ static void test_names_after_fork(void **state)
 	assert_string_equal(name_of(1), "beta");
 }
 
-/* ---- readers while the table grows and shrinks ---------------------------------------------------------------------------- */
+/* ---- readers while the table grows and shrinks
+ * ---------------------------------------------------------------------------- */
 
 static uint32_t stop, wrong;
 
@@ -303,21 +309,21 @@ static void test_readers_under_a_writer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_put_get_drop, start, end),
-		cmocka_unit_test_setup_teardown(test_growth, start, end),
-		cmocka_unit_test_setup_teardown(test_one_place, start, end),
-		cmocka_unit_test_setup_teardown(test_churn, start, end),
-		cmocka_unit_test_setup_teardown(test_owners, start, end),
-		cmocka_unit_test_setup_teardown(test_an_owner_of_itself, start, end),
-		cmocka_unit_test_setup_teardown(test_contexts, start, end),
-		cmocka_unit_test_setup_teardown(test_names_once, start, end),
-		cmocka_unit_test_setup_teardown(test_many_names, start, end),
-		cmocka_unit_test_setup_teardown(test_one_hash, start, end),
-		cmocka_unit_test_setup_teardown(test_names_full, start, end),
-		cmocka_unit_test_setup_teardown(test_no_room_for_a_name, start, end),
-		cmocka_unit_test_setup_teardown(test_a_long_name, start, end),
-		cmocka_unit_test_setup_teardown(test_names_after_fork, start, end),
-		cmocka_unit_test_setup_teardown(test_readers_under_a_writer, start, end),
+	        cmocka_unit_test_setup_teardown(test_put_get_drop, start, end),
+	        cmocka_unit_test_setup_teardown(test_growth, start, end),
+	        cmocka_unit_test_setup_teardown(test_one_place, start, end),
+	        cmocka_unit_test_setup_teardown(test_churn, start, end),
+	        cmocka_unit_test_setup_teardown(test_owners, start, end),
+	        cmocka_unit_test_setup_teardown(test_an_owner_of_itself, start, end),
+	        cmocka_unit_test_setup_teardown(test_contexts, start, end),
+	        cmocka_unit_test_setup_teardown(test_names_once, start, end),
+	        cmocka_unit_test_setup_teardown(test_many_names, start, end),
+	        cmocka_unit_test_setup_teardown(test_one_hash, start, end),
+	        cmocka_unit_test_setup_teardown(test_names_full, start, end),
+	        cmocka_unit_test_setup_teardown(test_no_room_for_a_name, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_long_name, start, end),
+	        cmocka_unit_test_setup_teardown(test_names_after_fork, start, end),
+	        cmocka_unit_test_setup_teardown(test_readers_under_a_writer, start, end),
 	};
 
 	return cmocka_run_group_tests_name("registry", tests, NULL, NULL);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "report/bounds.h"
+#include "report/gate/bounds.h"
 #include "tests/unit/unit.h"
 
 static uint64_t seed;

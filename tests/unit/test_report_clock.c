@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "report/clock.h"
+#include "report/reader/clock.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 

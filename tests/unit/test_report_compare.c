@@ -6,26 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/compare.h"
+#include "report/gate/compare.h"
 #include "tests/unit/unit.h"
 
 /* A comparison of runs of which only what a test sets is not zero; its runs are its own. */
-static void start(struct comparison *c, size_t before, size_t after)
+static void start(struct compare_result *c, size_t before, size_t after)
 {
-	*c = (struct comparison){.before = {calloc(before, sizeof(struct figures)), before},
-	                         .after = {calloc(after, sizeof(struct figures)), after}};
+	*c = (struct compare_result){.before = {calloc(before, sizeof(struct figures)), before},
+	                             .after = {calloc(after, sizeof(struct figures)), after}};
 	for (size_t i = 0; i < before + after; i++)
 		(i < before ? &c->before.runs[i] : &c->after.runs[i - before])->has_times = true;
 }
 
-static void add_part(struct parts *p, const char *name, uint64_t count, double p50)
+static void add_part(struct figures_parts *p, const char *name, uint64_t count, double p50)
 {
 	p->items = realloc(p->items, (p->count + 1) * sizeof(*p->items));
-	p->items[p->count++] =
-	        (struct part){.name = strdup(name), .count = count, .p50 = p50, .shapes = 1};
+	p->items[p->count++] = (struct figures_part){
+	        .name = strdup(name), .count = count, .p50 = p50, .shapes = 1};
 }
 
-static const struct total *total(const struct comparison *c, enum metric_id id, bool per_step)
+static const struct compare_total *total(const struct compare_result *c, enum metric_id id,
+                                         bool per_step)
 {
 	for (size_t i = 0; i < c->total_count; i++)
 		if (c->totals[i].metric == &metrics[id] && c->totals[i].per_step == per_step)
@@ -33,7 +34,7 @@ static const struct total *total(const struct comparison *c, enum metric_id id, 
 	return NULL;
 }
 
-static const struct pair *pair(const struct pairs *p, const char *name)
+static const struct compare_pair *pair(const struct compare_pairs *p, const char *name)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (!strcmp(p->items[i].name, name))
@@ -44,7 +45,7 @@ static const struct pair *pair(const struct pairs *p, const char *name)
 static void test_counts(void **state)
 {
 	const double before[] = {100, 104, 102}, after[] = {110, 111, 112};
-	struct comparison c;
+	struct compare_result c;
 
 	start(&c, 3, 3);
 	for (int i = 0; i < 3; i++) {
@@ -53,7 +54,7 @@ static void test_counts(void **state)
 	}
 	c.after.runs[1].values[METRIC_SYNCS] = NAN;
 	compare(&c);
-	const struct total *t = total(&c, METRIC_LAUNCHES, false);
+	const struct compare_total *t = total(&c, METRIC_LAUNCHES, false);
 	assert_near(t->before.low, 100, 0);
 	assert_near(t->before.middle, 102, 0);
 	assert_near(t->before.high, 104, 0);
@@ -70,13 +71,14 @@ static void test_counts(void **state)
 static void test_per_step(void **state)
 {
 	const int launches = metric_work(&metrics[METRIC_LAUNCHES]);
-	struct comparison c;
+	struct compare_result c;
 
 	start(&c, 1, 1);
 	for (int i = 0; i < 2; i++) {
 		struct figures *f = i ? &c.after.runs[0] : &c.before.runs[0];
-		f->steps = (struct step_set){.source = STEPS_FOUND, .count = 10, .judged = 8};
-		f->steps.of[launches] = (struct step_figure){.mean = 2 + i};
+		f->steps =
+		        (struct figures_step_set){.source = STEPS_FOUND, .count = 10, .judged = 8};
+		f->steps.of[launches] = (struct figures_step){.mean = 2 + i};
 		f->values[METRIC_FAILED_CALLS] = 5;
 	}
 	compare(&c);
@@ -92,7 +94,7 @@ static void test_per_step(void **state)
 	comparison_free(&c);
 }
 
-static void set_times(struct comparison *c, double rise)
+static void set_times(struct compare_result *c, double rise)
 {
 	for (size_t i = 0; i < c->before.count; i++)
 		c->before.runs[i].values[METRIC_LAUNCH_P50_NS] = 2700 + 10 * (double)i;
@@ -111,11 +113,11 @@ static void test_times(void **state)
 	             {3, 1.2, true, 1}, {2, 1.2, false, 0}, {5, 1.001, true, 0}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct comparison c;
+		struct compare_result c;
 		start(&c, cases[i].runs, cases[i].runs);
 		set_times(&c, cases[i].rise);
 		compare(&c);
-		const struct total *t = total(&c, METRIC_LAUNCH_P50_NS, false);
+		const struct compare_total *t = total(&c, METRIC_LAUNCH_P50_NS, false);
 		assert_int_equal(c.judged, cases[i].judged);
 		assert_int_equal(t->time.judged, cases[i].judged);
 		assert_int_equal(timing_moved(&t->time, true), cases[i].moved);
@@ -125,7 +127,7 @@ static void test_times(void **state)
 
 static void test_machines_that_differ(void **state)
 {
-	struct comparison c;
+	struct compare_result c;
 
 	start(&c, 5, 5);
 	set_times(&c, 1.5);
@@ -139,7 +141,7 @@ static void test_machines_that_differ(void **state)
 
 static void test_kernels(void **state)
 {
-	struct comparison c;
+	struct compare_result c;
 
 	start(&c, 1, 1);
 	add_part(&c.before.runs[0].kernels, "gone", 3, 1000);
@@ -167,14 +169,14 @@ static void test_kernels(void **state)
 static void test_times_of_few_calls(void **state)
 {
 	for (uint64_t calls = 1; calls <= 4; calls++) {
-		struct comparison c;
+		struct compare_result c;
 		start(&c, 5, 5);
 		for (int i = 0; i < 5; i++) {
 			add_part(&c.before.runs[i].apis, "cuCtxCreate", calls, 1000 + i);
 			add_part(&c.after.runs[i].apis, "cuCtxCreate", 100, 1e6 + i);
 		}
 		compare(&c);
-		const struct pair *p = pair(&c.apis, "cuCtxCreate");
+		const struct compare_pair *p = pair(&c.apis, "cuCtxCreate");
 		assert_int_equal(timing_moved(&p->p50, true), calls >= 3);
 		assert_near(p->p50.after.middle, 1e6 + 2, 1e-9);
 		comparison_free(&c);
@@ -184,8 +186,11 @@ static void test_times_of_few_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_counts),  cmocka_unit_test(test_per_step),
-	        cmocka_unit_test(test_times), cmocka_unit_test(test_times_of_few_calls),   cmocka_unit_test(test_machines_that_differ),
+	        cmocka_unit_test(test_counts),
+	        cmocka_unit_test(test_per_step),
+	        cmocka_unit_test(test_times),
+	        cmocka_unit_test(test_times_of_few_calls),
+	        cmocka_unit_test(test_machines_that_differ),
 	        cmocka_unit_test(test_kernels),
 	};
 

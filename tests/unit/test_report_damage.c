@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/reader.h"
+#include "report/reader/reader.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"

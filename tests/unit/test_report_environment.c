@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/environment.h"
+#include "report/model/environment.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"
@@ -54,15 +54,15 @@ static struct environment_device *device(void)
 /* The one thing that is wrong; "" = nothing is. */
 static void wrong(const char *text)
 {
-	struct environment_troubles t;
+	struct environment_anomalies t;
 
 	read_it();
-	assert_int_equal(environment_troubles(&m, &t), *text != 0);
+	assert_int_equal(environment_anomalies(&m, &t), *text != 0);
 	if (t.count != (*text != 0))
 		fail_msg("%zu troubles: %s", t.count, t.count ? t.texts[0] : "");
 	if (*text)
 		assert_string_equal(t.texts[0], text);
-	environment_troubles_free(&t);
+	environment_anomalies_free(&t);
 	model_free(&m);
 }
 

@@ -1,4 +1,4 @@
-#include "shim/works.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/steady.h"
 
 #define MIB (1u << 20)
@@ -44,7 +44,7 @@ static void test_pageable_without_history(void **state)
 	copies(&s, 20, SPY_MEM_PAGEABLE, 100);
 	made_header(&s.made)->keep = 0;
 	steady_read(&s);
-	assert_int_equal(s.model.processes[0].history.count, 0);
+	assert_int_equal(s.model.processes[0].call_log.count, 0);
 	assert_non_null(steady_finding(&s, "pageable-async-copy"));
 	assert_int_equal(s.model.finding_count, 1);
 	steady_end(&s);

@@ -1,7 +1,7 @@
 #include "tests/unit/findings_fixture.h"
 
 /* The GPU is busy for 900 of 1000 ms, by these kernels. */
-static void kernels(struct run *r, struct kernel *k, size_t count)
+static void kernels(struct run *r, struct model_kernel *k, size_t count)
 {
 	run_start(r);
 	run_call(r, SPY_CLASS_OTHER, 0, 1);
@@ -13,25 +13,26 @@ static void kernels(struct run *r, struct kernel *k, size_t count)
 	for (size_t i = 0; i < count; i++)
 		r->m.gpu.launched.total += k[i].gpu.total;
 	r->m.host.sync_useful = 800 * MS;
-	r->m.verdict.class = VERDICT_GPU;
+	r->m.verdict.cls = VERDICT_GPU;
 }
 
-static struct kernel kernel(const char *name, double ms)
+static struct model_kernel kernel(const char *name, double ms)
 {
-	return (struct kernel){
+	return (struct model_kernel){
 	        .name = (char *)name, .launches = 1000, .gpu = {.total = ms * MS, .mean = ms * US}};
 }
 
 static void test_dominant_kernel(void **state)
 {
-	struct kernel k[] = {kernel("solve", 600), kernel("gather", 150), kernel("scatter", 150)};
+	struct model_kernel k[] = {kernel("solve", 600), kernel("gather", 150),
+	                           kernel("scatter", 150)};
 	struct run r;
 
 	kernels(&r, k, 3);
 	run_has(&r, "dominant-kernel", 0.3,
 	        "solve takes 600 ms, 66.7 % of the GPU's time in kernels and graphs. Twice as "
 	        "fast, it would shorten the window by some 30.0 %.");
-	struct stream streams[] = {{.kernel_ns = 750 * MS}, {.kernel_ns = 750 * MS}};
+	struct model_stream streams[] = {{.kernel_ns = 750 * MS}, {.kernel_ns = 750 * MS}};
 	r.m.gpu.streams = streams; /* each of two needs 750 */
 	r.m.gpu.stream_count = 2;
 	run_has(&r, "dominant-kernel", 0.25, "some 25.0 %");
@@ -51,20 +52,20 @@ static void test_dominant_kernel(void **state)
 /* Of one kernel it is news only that the GPU decides. */
 static void test_one_kernel(void **state)
 {
-	struct kernel k[] = {kernel("all", 900)};
+	struct model_kernel k[] = {kernel("all", 900)};
 	struct run r;
 
 	kernels(&r, k, 1);
 	run_has(&r, "dominant-kernel", 0.45, "100.0 %");
 	assert_int_equal(run_finding(&r, "dominant-kernel")->severity, SEVERITY_INFO);
-	r.m.verdict.class = VERDICT_SYNC;
+	r.m.verdict.cls = VERDICT_SYNC;
 	run_has_not(&r, "dominant-kernel");
 	run_end(&r);
 }
 
 static void test_even_kernels(void **state)
 {
-	struct kernel k[] = {kernel("a", 300), kernel("b", 300), kernel("c", 300)};
+	struct model_kernel k[] = {kernel("a", 300), kernel("b", 300), kernel("c", 300)};
 	struct run r;
 
 	kernels(&r, k, 3);
@@ -73,20 +74,20 @@ static void test_even_kernels(void **state)
 }
 
 /* 64 threads with 40 KiB each: 5 blocks of 2 warps on 64. */
-static struct shape small_blocks(void)
+static struct model_shape small_blocks(void)
 {
-	return (struct shape){.grid = {1024, 1, 1},
-	                      .block = {64, 1, 1},
-	                      .shared_bytes = 40 << 10,
-	                      .launches = 1000,
-	                      .registers = 32,
-	                      .blocks_per_sm = 5,
-	                      .warps_per_sm = 64};
+	return (struct model_shape){.grid = {1024, 1, 1},
+	                            .block = {64, 1, 1},
+	                            .shared_bytes = 40 << 10,
+	                            .launches = 1000,
+	                            .registers = 32,
+	                            .blocks_per_sm = 5,
+	                            .warps_per_sm = 64};
 }
 
 static void test_low_occupancy(void **state)
 {
-	struct kernel k[] = {kernel("scramble", 500), kernel("other", 400)};
+	struct model_kernel k[] = {kernel("scramble", 500), kernel("other", 400)};
 	struct run r;
 
 	k[0].most = small_blocks();
@@ -115,7 +116,7 @@ static void test_low_occupancy(void **state)
 
 static void test_exposed_communication(void **state)
 {
-	struct kernel k[] = {kernel("backward", 500), kernel(ALL_REDUCE, 400)};
+	struct model_kernel k[] = {kernel("backward", 500), kernel(ALL_REDUCE, 400)};
 	struct run r;
 
 	kernels(&r, k, 2);
@@ -139,22 +140,23 @@ static void test_exposed_communication(void **state)
 /* In a collective those that are early wait for the last. */
 static void test_late_rank(void **state)
 {
-	struct kernel k[] = {kernel("backward", 500), kernel(ALL_REDUCE, 400)};
-	struct history_work works[] = {{.kernel = ALL_REDUCE, .mean = 400 * US, .acts = 100},
-	                               {.kernel = ALL_REDUCE, .mean = 100 * US, .acts = 100}};
-	struct process both[2];
+	struct model_kernel k[] = {kernel("backward", 500), kernel(ALL_REDUCE, 400)};
+	struct call_log_work works[] = {
+	        {.kernel = ALL_REDUCE, .mean = 400 * US, .call_events = 100},
+	        {.kernel = ALL_REDUCE, .mean = 100 * US, .call_events = 100}};
+	struct model_process both[2];
 	struct run r;
 
 	kernels(&r, k, 2);
 	r.m.gpu.busy.comm = 300 * MS;
 	both[0] = both[1] = r.process;
-	both[1].history.acts = NULL;
-	both[1].history.count = 0;
+	both[1].call_log.call_events = NULL;
+	both[1].call_log.count = 0;
 	both[0].rank = (char *)"0";
 	both[1].pid = 4712;
 	for (int i = 0; i < 2; i++) {
-		both[i].history.works = &works[i];
-		both[i].history.work_count = 1;
+		both[i].call_log.works = &works[i];
+		both[i].call_log.work_count = 1;
 	}
 	r.m.processes = both;
 	r.m.process_count = 2;

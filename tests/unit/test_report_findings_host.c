@@ -63,18 +63,19 @@ static void test_rare_gaps(void **state)
 	run_idle(&r, TF_IDLE_OUTSIDE, 100);
 	run_has_not(&r, "host-starves-gpu");
 	/* One at each step is what the program does. */
-	r.m.steps = (struct steps_figures){.source = STEPS_NVTX, .duration = {.mean = 50 * MS}};
+	r.m.steps =
+	        (struct model_steps_figures){.source = STEPS_NVTX, .duration = {.mean = 50 * MS}};
 	run_has(&r, "host-starves-gpu", 0.095, "19 times (0.95 a step)");
 	run_end(&r);
 }
 
-static void asking(struct run *r, struct api *api, uint64_t launches, uint64_t queries)
+static void asking(struct run *r, struct model_api *api, uint64_t launches, uint64_t queries)
 {
 	run_start(r);
-	*api = (struct api){.name = (char *)"cudaStreamQuery",
-	                    .class = SPY_CLASS_QUERY,
-	                    .calls = queries,
-	                    .total = (double)queries * 300};
+	*api = (struct model_api){.name = (char *)"cudaStreamQuery",
+	                          .cls = SPY_CLASS_QUERY,
+	                          .calls = queries,
+	                          .total = (double)queries * 300};
 	r->m.apis = api;
 	r->m.api_count = 1;
 	r->m.totals.launches = launches;
@@ -82,7 +83,7 @@ static void asking(struct run *r, struct api *api, uint64_t launches, uint64_t q
 
 static void test_polling(void **state)
 {
-	struct api api;
+	struct model_api api;
 	struct run r;
 
 	asking(&r, &api, 1000, 1000000); /* exact counters alone: 0.3 s in these calls */
@@ -111,13 +112,11 @@ static void test_polling(void **state)
 
 static void test_failed_calls(void **state)
 {
-	struct api apis[] = {
-	        {.name = (char *)"cudaMalloc",
-	         .level = SPY_LEVEL_RUNTIME,
-	         .class = SPY_CLASS_ALLOC},
-	        {.name = (char *)"cuLaunchKernel", .class = SPY_CLASS_LAUNCH},
+	struct model_api apis[] = {
+	        {.name = (char *)"cudaMalloc", .level = SPY_LEVEL_RUNTIME, .cls = SPY_CLASS_ALLOC},
+	        {.name = (char *)"cuLaunchKernel", .cls = SPY_CLASS_LAUNCH},
 	};
-	struct failure failures[] = {
+	struct model_failure failures[] = {
 	        {.api = 0, .result = 2, .count = 3, .first = 5 * MS},
 	        {.api = 1, .result = 1, .count = 9, .first = 2 * MS},
 	        {.api = 0, .result = 4242, .count = 3, .first = NAN},

@@ -34,7 +34,7 @@ static void test_many_short_launches(void **state)
 
 	short_launches(&r, 50000, 2); /* the same, now a set and four launches */
 	for (size_t i = 0; i < 50000; i += 5)
-		r.process.history.acts[i].kind = TF_WORK_SET;
+		r.process.call_log.call_events[i].kind = TF_WORK_SET;
 	run_has(&r, "many-short-launches", 0.25,
 	        "The same sequence of 4 launches and 1 other piece of work comes");
 	run_end(&r);
@@ -54,7 +54,7 @@ static void test_waits_between_launches(void **state)
 	short_launches(&r, 1, 2);
 	run_has_not(&r, "many-short-launches");
 	/* No record is kept: the exact counters tell the same. */
-	r.process.history.count = 0;
+	r.process.call_log.count = 0;
 	r.m.totals.syncs = 50000;
 	run_has_not(&r, "many-short-launches");
 	run_end(&r);
@@ -74,19 +74,20 @@ static void test_queue_full(void **state)
 }
 
 /* Threads that launch all at once or one after the other: 3 us, or 12 beside others. */
-static void launching_threads(struct run *r, struct thread *threads, int count, bool at_once)
+static void launching_threads(struct run *r, struct model_thread *threads, int count, bool at_once)
 {
-	static struct history_work works[MADE_STREAMS];
+	static struct call_log_work works[MADE_STREAMS];
 
 	run_start(r);
 	for (int i = 0; i < 10000; i++)
 		for (int t = 0; t < count; t++) {
-			struct act *a = run_launch(r, FREE, i * 100.0 + (at_once ? t : t * 20), 2);
+			struct call_event *a =
+			        run_launch(r, FREE, i * 100.0 + (at_once ? t : t * 20), 2);
 			a->thread = (uint16_t)t;
 			a->end = a->start + (at_once && t ? 12 : 3) * US;
 		}
-	r->process.history.works = works;
-	r->process.history.work_count = MADE_STREAMS;
+	r->process.call_log.works = works;
+	r->process.call_log.work_count = MADE_STREAMS;
 	memset(threads, 0, sizeof(*threads) * (size_t)count);
 	for (int t = 0; t < count; t++) {
 		threads[t].launches = 10000;
@@ -99,7 +100,7 @@ static void launching_threads(struct run *r, struct thread *threads, int count, 
 
 static void test_contention(void **state)
 {
-	struct thread threads[4];
+	struct model_thread threads[4];
 	struct run r;
 
 	launching_threads(&r, threads, 4, true);
@@ -108,7 +109,7 @@ static void test_contention(void **state)
 	        "3.00 us (lower quartile) alone, 12.0 us while another thread launches too, as "
 	        "75.0 % of "
 	        "them do: 9.00 us to 9.00 us longer (95 %).");
-	r.process.history.cpu_wait = 0.3;
+	r.process.call_log.cpu_wait = 0.3;
 	run_has(&r, "launch-contention", 0.0675,
 	        "longer (95 %). What they waited for a CPU, 30.0 % of their time, is not in that.");
 	for (int t = 0; t < 4; t++)
@@ -143,7 +144,7 @@ static void test_nothing(void **state)
 	assert_null(run_finding(&r, "x"));
 	assert_int_equal(r.m.finding_count, 0);
 	r.m.verdict.window = NAN;
-	r.process.history.stream_count = r.process.history.thread_count = 0;
+	r.process.call_log.stream_count = r.process.call_log.thread_count = 0;
 	assert_null(run_finding(&r, "x"));
 	assert_int_equal(r.m.finding_count, 0);
 	run_end(&r);

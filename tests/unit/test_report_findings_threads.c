@@ -1,15 +1,15 @@
-#include "report/findings_parts.h"
+#include "report/analysis/findings/findings_internal.h"
 #include "tests/unit/findings_fixture.h"
 
-static struct history_work works[MADE_STREAMS];
-static struct thread threads[12];
+static struct call_log_work works[MADE_STREAMS];
+static struct model_thread threads[12];
 
 /* So many threads are there, which launched as often for the whole second; the timeline says that a
  * fifth of their time was more than launches usually take while others called. */
 static void with_threads(struct run *r, unsigned count, uint64_t launches)
 {
-	r->process.history.works = works;
-	r->process.history.work_count = MADE_STREAMS;
+	r->process.call_log.works = works;
+	r->process.call_log.work_count = MADE_STREAMS;
 	memset(threads, 0, sizeof(threads));
 	for (unsigned t = 0; t < count; t++) {
 		threads[t].launches = launches;
@@ -22,9 +22,9 @@ static void with_threads(struct run *r, unsigned count, uint64_t launches)
 	r->m.thread_count = count;
 }
 
-static struct act *launch_of(struct run *r, unsigned thread, double at_us, double us)
+static struct call_event *launch_of(struct run *r, unsigned thread, double at_us, double us)
 {
-	struct act *a = run_launch(r, FREE, at_us, 2);
+	struct call_event *a = run_launch(r, FREE, at_us, 2);
 
 	a->thread = (uint16_t)thread;
 	a->end = a->start + us * US;
@@ -117,14 +117,14 @@ static void starved(struct run *r, unsigned count, double wait, double idle_ms)
 		launch_of(r, (unsigned)i % count, i * 1000.0, 3);
 	with_threads(r, count, 1000 / count);
 	run_idle(r, TF_IDLE_LAUNCH, idle_ms);
-	r->process.history.cpu_wait = wait;
-	r->process.cpu = (struct process_cpu){.cores = 2,
-	                                      .online = 64,
-	                                      .limit_known = true,
-	                                      .quota = NAN,
-	                                      .periods = NAN,
-	                                      .throttled_periods = NAN,
-	                                      .throttled = NAN};
+	r->process.call_log.cpu_wait = wait;
+	r->process.cpu = (struct model_process_cpu){.cores = 2,
+	                                            .online = 64,
+	                                            .limit_known = true,
+	                                            .quota = NAN,
+	                                            .periods = NAN,
+	                                            .throttled_periods = NAN,
+	                                            .throttled = NAN};
 }
 
 static void test_starved(void **state)
@@ -149,9 +149,9 @@ static void test_starved(void **state)
 	run_has(&r, "host-starved-of-cpu", 0.4,
 	        "The thread that gives the GPU its work waited for a CPU for 40.0 % of the steady "
 	        "time (400 ms), and");
-	r.process.history.cpu_wait = 0.04;
+	r.process.call_log.cpu_wait = 0.04;
 	run_has_not(&r, "host-starved-of-cpu");
-	r.process.history.cpu_wait = NAN;
+	r.process.call_log.cpu_wait = NAN;
 	run_has_not(&r, "host-starved-of-cpu");
 	run_end(&r);
 }
@@ -168,12 +168,12 @@ static void test_throttled(void **state)
 	r.process.cpu.throttled = 1.2e9;
 	run_has(&r, "host-starved-of-cpu", 0.03,
 	        "quota 1.5 (used up in 50 of 100 periods, threads waited 1.20 s)");
-	r.process.history.cpu_wait = NAN; /* no share is known */
+	r.process.call_log.cpu_wait = NAN; /* no share is known */
 	assert_true(isnan(run_finding(&r, "host-starved-of-cpu")->share));
 	run_has(&r, "host-starved-of-cpu", NAN, "What threads waited for a CPU is not known, and");
-	r.process.history.cpu_wait = 0; /* it was others in the cgroup */
+	r.process.call_log.cpu_wait = 0; /* it was others in the cgroup */
 	run_has_not(&r, "host-starved-of-cpu");
-	r.process.history.cpu_wait = 0.03;
+	r.process.call_log.cpu_wait = 0.03;
 	r.process.cpu.throttled_periods = 4;
 	run_has_not(&r, "host-starved-of-cpu");
 	run_end(&r);

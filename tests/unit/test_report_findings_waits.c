@@ -68,14 +68,14 @@ static void test_sync_too_early(void **state)
 	run_end(&r);
 }
 
-static void event_call(struct run *r, enum history_role role, uint32_t event, double at, double us)
+static void event_call(struct run *r, enum call_log_role role, uint32_t event, double at, double us)
 {
-	bool waits = role == HISTORY_ROLE_SYNC_EVENT;
-	struct act *a = run_call(r, waits ? SPY_CLASS_SYNC : SPY_CLASS_EVENT, at, us);
+	bool waits = role == CALL_LOG_ROLE_SYNC_EVENT;
+	struct call_event *a = run_call(r, waits ? SPY_CLASS_SYNC : SPY_CLASS_EVENT, at, us);
 
 	a->role = (uint8_t)role;
 	a->event = event;
-	a->stream = waits ? HISTORY_NONE : FREE;
+	a->stream = waits ? CALL_LOG_NONE : FREE;
 }
 
 /* The host waits for an event, of this step or, with the next one launched already, of the one
@@ -87,9 +87,9 @@ static void steps_with_events(struct run *r, bool ahead)
 		uint32_t event = (uint32_t)(i % 2);
 		double at = i * 1000.0;
 		run_launch(r, FREE, at, 900);
-		event_call(r, HISTORY_ROLE_EVENT_RECORD, event, at + 4, 1);
+		event_call(r, CALL_LOG_ROLE_EVENT_RECORD, event, at + 4, 1);
 		if (i || !ahead)
-			event_call(r, HISTORY_ROLE_SYNC_EVENT, ahead ? 1 - event : event, at + 6,
+			event_call(r, CALL_LOG_ROLE_SYNC_EVENT, ahead ? 1 - event : event, at + 6,
 			           ahead ? 10 : 500);
 	}
 	run_idle(r, TF_IDLE_SYNC, 400);
@@ -152,8 +152,8 @@ static void test_copies_that_do_not_wait(void **state)
 	}
 	run_idle(&r, TF_IDLE_COPY, 450);
 	run_has_not(&r, "implicit-sync");
-	for (size_t i = 0; i < r.process.history.count; i++)
-		r.process.history.acts[i].gpu = NAN;
+	for (size_t i = 0; i < r.process.call_log.count; i++)
+		r.process.call_log.call_events[i].gpu = NAN;
 	run_has_not(&r, "implicit-sync");
 	run_end(&r);
 }
@@ -166,7 +166,7 @@ static void test_staged_copies_end_by_their_return(void **state)
 
 	run_start(&r);
 	for (int i = 0; i < STEPS; i++) {
-		struct act *a = run_copy_back(&r, FREE, i * 1000.0, 320);
+		struct call_event *a = run_copy_back(&r, FREE, i * 1000.0, 320);
 		a->direction = SPY_DIR_HTOD;
 		a->async = 1;
 		a->bytes = 4 << 20;
@@ -209,7 +209,7 @@ static void device_waits(struct run *r, bool beside, uint32_t wait_for)
 		if (beside)
 			run_launch(r, OTHER_FREE, at, 200);
 		run_launch(r, FREE, at + 3, 50);
-		run_sync(r, wait_for, at + 6, beside && wait_for == HISTORY_NONE ? 200 : 50);
+		run_sync(r, wait_for, at + 6, beside && wait_for == CALL_LOG_NONE ? 200 : 50);
 		run_launch(r, FREE, at + 300, 50);
 		run_sync(r, wait_for, at + 303, 50);
 		run_launch(r, FREE, at + 400, 50);
@@ -221,19 +221,19 @@ static void test_device_sync(void **state)
 {
 	struct run r;
 
-	device_waits(&r, true, HISTORY_NONE);
+	device_waits(&r, true, CALL_LOG_NONE);
 	run_has(&r, "device-sync-for-stream", 0.15, "3000 waits for the whole device 2000 came");
 	run_end(&r);
 	device_waits(&r, true, FREE); /* it waits for the stream alone */
 	run_has_not(&r, "device-sync-for-stream");
 	run_end(&r);
-	device_waits(&r, false, HISTORY_NONE); /* the last one alone is for all there is */
+	device_waits(&r, false, CALL_LOG_NONE); /* the last one alone is for all there is */
 	run_launch(&r, OTHER_FREE, 999e3, 1);
 	run_launch(&r, FREE, 999e3 + 4, 1);
-	run_sync(&r, HISTORY_NONE, 999e3 + 8, 300e3);
+	run_sync(&r, CALL_LOG_NONE, 999e3 + 8, 300e3);
 	run_has_not(&r, "device-sync-for-stream");
 	run_end(&r);
-	device_waits(&r, false, HISTORY_NONE); /* there is no other stream */
+	device_waits(&r, false, CALL_LOG_NONE); /* there is no other stream */
 	run_has_not(&r, "device-sync-for-stream");
 	run_end(&r);
 }
@@ -247,7 +247,7 @@ static void test_fork_and_join(void **state)
 	for (int i = 0; i < STEPS; i++) {
 		run_launch(&r, OTHER_FREE, i * 1000.0, 400);
 		run_launch(&r, FREE, i * 1000.0 + 3, 50);
-		run_sync(&r, HISTORY_NONE, i * 1000.0 + 6, 400);
+		run_sync(&r, CALL_LOG_NONE, i * 1000.0 + 6, 400);
 	}
 	run_has_not(&r, "device-sync-for-stream");
 	run_end(&r);
@@ -274,10 +274,11 @@ static void test_legacy_stream(void **state)
 	run_has(&r, "legacy-stream-serializes", 0.42,
 	        "2000 pieces of work in the legacy default stream stand between the work of 2 "
 	        "blocking streams");
-	r.process.history.acts[0].gpu = NAN; /* one that is not known does not matter, most do */
+	r.process.call_log.call_events[0].gpu =
+	        NAN; /* one that is not known does not matter, most do */
 	run_has(&r, "legacy-stream-serializes", 0.42, "820 ms");
-	for (size_t i = 0; i < r.process.history.count; i++)
-		r.process.history.acts[i].gpu = NAN;
+	for (size_t i = 0; i < r.process.call_log.count; i++)
+		r.process.call_log.call_events[i].gpu = NAN;
 	run_has_not(&r, "legacy-stream-serializes");
 	run_end(&r);
 	two_and_legacy(&r, FREE, OTHER_FREE);
@@ -297,11 +298,11 @@ static void test_legacy_and_events(void **state)
 	for (int i = 0; i < 2 * STEPS; i++) {
 		uint32_t stream = i % 2 ? BLOCKING : OTHER_BLOCKING;
 		double at = i * 500.0;
-		event_call(&r, HISTORY_ROLE_EVENT_WAIT, 0, at, 1);
-		r.process.history.acts[r.process.history.count - 1].stream = stream;
+		event_call(&r, CALL_LOG_ROLE_EVENT_WAIT, 0, at, 1);
+		r.process.call_log.call_events[r.process.call_log.count - 1].stream = stream;
 		run_launch(&r, stream, at + 2, 400);
-		event_call(&r, HISTORY_ROLE_EVENT_RECORD, 0, at + 6, 1);
-		r.process.history.acts[r.process.history.count - 1].stream = stream;
+		event_call(&r, CALL_LOG_ROLE_EVENT_RECORD, 0, at + 6, 1);
+		r.process.call_log.call_events[r.process.call_log.count - 1].stream = stream;
 		run_launch(&r, LEGACY, at + 8, 10);
 	}
 	run_has_not(&r, "legacy-stream-serializes");
@@ -316,7 +317,7 @@ static void test_legacy_copies(void **state)
 	run_start(&r);
 	for (int i = 0; i < STEPS; i++) {
 		run_launch(&r, BLOCKING, i * 1000.0, 600);
-		struct act *a = run_copy_back(&r, LEGACY, i * 1000.0 + 3, 900);
+		struct call_event *a = run_copy_back(&r, LEGACY, i * 1000.0 + 3, 900);
 		a->gpu = 300 * US;
 	}
 	run_has_not(&r, "legacy-stream-serializes");

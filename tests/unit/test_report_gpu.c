@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/model_gpu_pairs.h"
-#include "report/out_page.h"
-#include "shim/works.h"
+#include "report/model/model_gpu_pairs.h"
+#include "report/output/text/out_page.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"
@@ -33,7 +33,7 @@ static void read_made(void)
 	assert_true(render_model(&m, made.map.base, made_bytes(&made)));
 }
 
-static const struct kernel *kernel_named(const char *name)
+static const struct model_kernel *kernel_named(const char *name)
 {
 	for (size_t i = 0; i < m.kernel_count; i++)
 		if (!strcmp(m.kernels[i].name, name))
@@ -59,8 +59,8 @@ static struct tf_work *work_of(enum tf_work_kind kind, uint32_t id, uint32_t gri
 static void test_kernels(void **state)
 {
 	read_made();
-	const struct kernel *fast = kernel_named("fast"), *slow = kernel_named("slow"),
-	                    *never = kernel_named("never");
+	const struct model_kernel *fast = kernel_named("fast"), *slow = kernel_named("slow"),
+	                          *never = kernel_named("never");
 	assert_near(fast->gpu.total, 1000 * 3000 + 500 * 5000, 1e-9);
 	assert_near(fast->gpu.mean, 5.5e6 / 1500, 1e-9);
 	assert_int_equal(fast->gpu.samples, 25);
@@ -68,7 +68,8 @@ static void test_kernels(void **state)
 	double random =
 	        pow(1000 * student_95(15) * 100 / 4, 2) + pow(500 * student_95(8) * 90 / 3, 2);
 	double shared = 1000 * student_95(19) * 40 / sqrt(20) + 500 * student_95(4) * 30 / sqrt(5);
-	double half = sqrt(random + shared * shared + pow(1000 * hypot(250, 0.01 * 3000) + 500 * hypot(250, 0.01 * 5000), 2));
+	double half = sqrt(random + shared * shared +
+	                   pow(1000 * hypot(250, 0.01 * 3000) + 500 * hypot(250, 0.01 * 5000), 2));
 	assert_near(fast->gpu.high - fast->gpu.total, half, 1e-6);
 	assert_near(fast->gpu.total - fast->gpu.low, half, 1e-6);
 	assert_near(slow->gpu.total, 1e7, 1e-9);
@@ -94,7 +95,7 @@ static void test_kernels(void **state)
 static void test_program(void **state)
 {
 	read_made();
-	const struct gpu *gpu = &m.gpu;
+	const struct model_gpu *gpu = &m.gpu;
 	assert_true(gpu->measured && gpu->estimated && !gpu->partial);
 	assert_near(gpu->kernels.total, 15.5e6, 1e-9);
 	assert_near(gpu->graphs.total, 0.25e6, 1e-9);
@@ -126,7 +127,7 @@ static struct tf_graph *graph_at(uint32_t number)
 	return tf_entry(&made.map, &made_header(&made)->graphs, number, sizeof(struct tf_graph));
 }
 
-static const struct graph *graph_row(uint64_t handle)
+static const struct model_graph *graph_row(uint64_t handle)
 {
 	for (size_t i = 0; i < m.graph_count; i++)
 		if (m.graphs[i].handle == handle)
@@ -135,7 +136,8 @@ static const struct graph *graph_row(uint64_t handle)
 	return NULL;
 }
 
-/* The five launches of a class are of two graphs, 50 us each; a third graph did that and something else. */
+/* The five launches of a class are of two graphs, 50 us each; a third graph did that and something
+ * else. */
 static void test_graphs_that_share_a_class(void **state)
 {
 	read_made();
@@ -162,8 +164,9 @@ static void test_graphs_that_share_a_class(void **state)
 /* A damaged table of graphs, or of classes. */
 static void test_graphs_of_no_content(void **state)
 {
-	static const uint32_t ids[] = {UINT32_MAX, TF_GRAPH_ALIKE, TF_GRAPH_ALIKE | 1, 1, 0x7fffffff},
-			      contents[] = {0, 1, 2, 3, UINT32_MAX - 1, UINT32_MAX};
+	static const uint32_t ids[] = {UINT32_MAX, TF_GRAPH_ALIKE, TF_GRAPH_ALIKE | 1, 1,
+	                               0x7fffffff},
+	                      contents[] = {0, 1, 2, 3, UINT32_MAX - 1, UINT32_MAX};
 
 	for (unsigned i = 0; i < 5; i++)
 		for (unsigned k = 0; k < 6; k++) {
@@ -207,7 +210,7 @@ static void test_partly_timed(void **state)
 	w->count = 60;
 	work_of(TF_WORK_KERNEL, 1, 64)->count = 1440;
 	read_made();
-	const struct gpu_time *t = &kernel_named("fast")->gpu;
+	const struct model_gpu_time *t = &kernel_named("fast")->gpu;
 	assert_near(t->total, 1500 * 3000, 1e-9);
 	assert_near(t->known, 1, 1e-9);
 	assert_true(t->total - t->low >= 60 * 3000); /* they may have taken no time */
@@ -224,7 +227,7 @@ static void test_exact(void **state)
 	}
 	work_of(TF_WORK_KERNEL, 1, 64)->exact_count = 900; /* 100 records were dropped */
 	read_made();
-	const struct gpu_time *t = &kernel_named("fast")->gpu;
+	const struct model_gpu_time *t = &kernel_named("fast")->gpu;
 	assert_false(m.gpu.estimated);
 	assert_near(t->total, 1.5e6, 1e-9);
 	assert_near(t->low, t->total, 0);
@@ -534,11 +537,11 @@ static void test_unknown_device(void **state)
 /* What cannot be told from nothing is no 0. */
 static void test_time_too_short_to_tell(void **state)
 {
-	const struct gpu_time brief = {.total = 0, .low = 0, .high = 5000, .known = 1};
-	const struct gpu_time work = {.total = 5000, .low = 4500, .high = 5500, .known = 1};
-	static const struct column columns[] = {{"GPU", false}, {"+-%", false}};
-	struct page page = {.to = tmpfile(), .markdown = true};
-	struct table t;
+	const struct model_gpu_time brief = {.total = 0, .low = 0, .high = 5000, .known = 1};
+	const struct model_gpu_time work = {.total = 5000, .low = 4500, .high = 5500, .known = 1};
+	static const struct text_layout_column columns[] = {{"GPU", false}, {"+-%", false}};
+	struct text_layout page = {.to = tmpfile(), .markdown = true};
+	struct text_layout_table t;
 
 	table_start(&t, columns, 2);
 	out_page_gpu_cells(&t, &brief);

@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/model.h"
-#include "shim/works.h"
+#include "report/model/model.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"
@@ -13,9 +13,9 @@ static void model_of(struct model *m, const struct made *made)
 	assert_int_equal(m->process_count, 1);
 }
 
-static const char *call_of(const struct history *h, size_t i)
+static const char *call_of(const struct call_log *h, size_t i)
 {
-	return h->calls[h->acts[i].call].name;
+	return h->calls[h->call_events[i].call].name;
 }
 
 static void test_sample(void **state)
@@ -25,23 +25,23 @@ static void test_sample(void **state)
 
 	made_sample(&made, MADE_AREAS);
 	model_of(&m, &made);
-	const struct history *h = &m.processes[0].history;
+	const struct call_log *h = &m.processes[0].call_log;
 	assert_int_equal(h->count, 29);
 	assert_int_equal(h->all, 29);
 	assert_true(h->whole);
 	assert_false(h->lost);
 	assert_near(h->window, 1450300, 1e-9);
-	assert_near(h->upto, 1450300, 1e-9);
+	assert_near(h->until, 1450300, 1e-9);
 	assert_near(h->coverage, 1, 1e-9);
 	for (size_t i = 1; i < h->count; i++)
-		assert_true(h->acts[i].start >= h->acts[i - 1].start);
+		assert_true(h->call_events[i].start >= h->call_events[i - 1].start);
 
 	/* 20 launches, 10 us apart, 4 us each, on the legacy default stream. */
-	const struct act *a = &h->acts[1];
-	assert_string_equal(call_of(&m.processes[0].history, 1), "cudaLaunchKernel");
+	const struct call_event *a = &h->call_events[1];
+	assert_string_equal(call_of(&m.processes[0].call_log, 1), "cudaLaunchKernel");
 	assert_near(a->start, 10000, 1e-9);
 	assert_near(a->end, 14000, 1e-9);
-	assert_int_equal(a->class, SPY_CLASS_LAUNCH);
+	assert_int_equal(a->cls, SPY_CLASS_LAUNCH);
 	assert_int_equal(a->kind, TF_WORK_KERNEL);
 	assert_int_equal(a->items, 1);
 	assert_true(isnan(a->gpu)); /* never timed */
@@ -52,19 +52,19 @@ static void test_sample(void **state)
 	assert_int_equal(h->streams[a->stream].flags, TF_STREAM_LEGACY);
 	assert_int_equal(h->threads[a->thread].tid, 4711);
 
-	size_t at = history_at(h, 200000); /* the copies */
-	a = &h->acts[at];
+	size_t at = call_log_at(h, 200000); /* the copies */
+	a = &h->call_events[at];
 	assert_string_equal(call_of(h, at), "cudaMemcpyAsync");
 	assert_int_equal(a->kind, TF_WORK_COPY);
 	assert_int_equal(a->direction, SPY_DIR_HTOD);
 	assert_int_equal(a->memory, SPY_MEM_PAGEABLE);
 	assert_true(a->async);
 	assert_int_equal(a->bytes, 1 << 20);
-	a = &h->acts[h->count - 1];
+	a = &h->call_events[h->count - 1];
 	assert_int_equal(a->kind, TF_WORK_GRAPH);
 	assert_int_equal(h->works[a->work].graph, 0x7f00beef);
-	a = &h->acts[history_at(h, 502000)]; /* the other thread's allocation that failed */
-	assert_int_equal(a->class, SPY_CLASS_ALLOC);
+	a = &h->call_events[call_log_at(h, 502000)]; /* the other thread's allocation that failed */
+	assert_int_equal(a->cls, SPY_CLASS_ALLOC);
 	assert_int_equal(a->result, 2);
 	assert_int_equal(h->threads[a->thread].tid, 4712);
 	model_free(&m);
@@ -114,15 +114,15 @@ static void test_nested(void **state)
 	made_return(&made, t, r);
 	made_close(&made, 10001000);
 	model_of(&m, &made);
-	const struct history *h = &m.processes[0].history;
+	const struct call_log *h = &m.processes[0].call_log;
 	assert_int_equal(h->count, 2);
 	assert_int_equal(h->records, 3);
-	assert_near(h->acts[0].nested_module, 30000, 1e-6);
-	assert_int_equal(h->acts[0].bytes, 4096);
-	assert_int_equal(h->acts[0].address, 0x7000);
-	assert_int_equal(h->acts[0].memory, SPY_MEM_DEVICE);
-	assert_true(h->acts[1].is_free);
-	assert_true(h->acts[1].nested_module == 0);
+	assert_near(h->call_events[0].nested_module, 30000, 1e-6);
+	assert_int_equal(h->call_events[0].bytes, 4096);
+	assert_int_equal(h->call_events[0].address, 0x7000);
+	assert_int_equal(h->call_events[0].memory, SPY_MEM_DEVICE);
+	assert_true(h->call_events[1].is_free);
+	assert_true(h->call_events[1].nested_module == 0);
 	model_free(&m);
 	made_free(&made);
 }
@@ -146,13 +146,13 @@ static void test_own_time(void **state)
 	made_return(&made, t, record(sync, 60, 1));
 	made_close(&made, 10001000);
 	model_of(&m, &made);
-	const struct history *h = &m.processes[0].history;
+	const struct call_log *h = &m.processes[0].call_log;
 	assert_int_equal(h->count, 3);
-	assert_true(h->acts[0].ours == 0);
-	assert_near(h->acts[1].ours, 25000, 1e-6);
-	assert_near(h->acts[1].start, 35000, 1e-6);
-	assert_near(h->acts[1].nested_module, 1000, 1e-6);
-	assert_true(h->acts[2].ours == 0);
+	assert_true(h->call_events[0].ours == 0);
+	assert_near(h->call_events[1].ours, 25000, 1e-6);
+	assert_near(h->call_events[1].start, 35000, 1e-6);
+	assert_near(h->call_events[1].nested_module, 1000, 1e-6);
+	assert_true(h->call_events[2].ours == 0);
 	model_free(&m);
 	made_free(&made);
 }
@@ -188,20 +188,20 @@ static void test_streams_and_events(void **state)
 	}
 	made_close(&made, 10001000);
 	model_of(&m, &made);
-	const struct history *h = &m.processes[0].history;
+	const struct call_log *h = &m.processes[0].call_log;
 	assert_int_equal(h->count, 8);
 	assert_int_equal(h->events, 2);
-	assert_int_equal(h->acts[1].role, HISTORY_ROLE_EVENT_RECORD);
-	assert_int_equal(h->acts[2].role, HISTORY_ROLE_EVENT_WAIT);
-	assert_int_equal(h->acts[3].role, HISTORY_ROLE_SYNC_EVENT);
-	assert_int_equal(h->acts[1].event, h->acts[2].event);
-	assert_int_not_equal(h->acts[1].event, h->acts[3].event);
-	assert_int_equal(h->acts[3].stream, HISTORY_NONE);
-	assert_int_equal(h->streams[h->acts[1].stream].flags, 0);
-	assert_int_equal(h->streams[h->acts[5].stream].flags, 1);
-	assert_int_not_equal(h->acts[1].stream, h->acts[5].stream);
-	assert_int_equal(h->streams[h->acts[2].stream].flags, TF_STREAM_PER_THREAD);
-	assert_int_equal(h->acts[2].stream, h->acts[6].stream);
+	assert_int_equal(h->call_events[1].role, CALL_LOG_ROLE_EVENT_RECORD);
+	assert_int_equal(h->call_events[2].role, CALL_LOG_ROLE_EVENT_WAIT);
+	assert_int_equal(h->call_events[3].role, CALL_LOG_ROLE_SYNC_EVENT);
+	assert_int_equal(h->call_events[1].event, h->call_events[2].event);
+	assert_int_not_equal(h->call_events[1].event, h->call_events[3].event);
+	assert_int_equal(h->call_events[3].stream, CALL_LOG_NONE);
+	assert_int_equal(h->streams[h->call_events[1].stream].flags, 0);
+	assert_int_equal(h->streams[h->call_events[5].stream].flags, 1);
+	assert_int_not_equal(h->call_events[1].stream, h->call_events[5].stream);
+	assert_int_equal(h->streams[h->call_events[2].stream].flags, TF_STREAM_PER_THREAD);
+	assert_int_equal(h->call_events[2].stream, h->call_events[6].stream);
 	model_free(&m);
 	made_free(&made);
 }
@@ -218,17 +218,17 @@ static void test_recent(void **state)
 		made_return(&made, t, record(query, i * 10, 5));
 	made_close(&made, 2001000 + 20000000);
 	model_of(&m, &made);
-	const struct history *h = &m.processes[0].history;
+	const struct call_log *h = &m.processes[0].call_log;
 	assert_false(h->whole);
 	assert_int_equal(h->all, 1000);
 	/* The first one kept ended at 7445 us; it may have had company, so it is left out. */
 	assert_int_equal(h->count, 255);
-	assert_near(h->acts[0].start, 7450e3, 1e-9);
+	assert_near(h->call_events[0].start, 7450e3, 1e-9);
 	assert_near(h->from, 7445e3, 1e-9);
-	assert_near(h->upto, 9995e3, 1e-9);
+	assert_near(h->until, 9995e3, 1e-9);
 	assert_near(h->coverage, (9995 - 7445) / 9995.0, 1e-9);
-	assert_int_equal(history_at(h, 7455e3), 1);
-	assert_int_equal(history_at(h, 1e12), h->count);
+	assert_int_equal(call_log_at(h, 7455e3), 1);
+	assert_int_equal(call_log_at(h, 1e12), h->count);
 	model_free(&m);
 	made_free(&made);
 }
@@ -281,16 +281,16 @@ static void test_gpu_time(void **state)
 	made_return(&made, t, r);
 	made_close(&made, 10001000);
 	model_of(&m, &made);
-	const struct history *h = &m.processes[0].history;
+	const struct call_log *h = &m.processes[0].call_log;
 	assert_int_equal(h->count, 5);
-	assert_near(h->acts[0].gpu, 10000, 1e-6);
-	assert_near(h->acts[1].gpu, 10000, 1e-6);
-	assert_int_not_equal(h->acts[0].work, h->acts[1].work);
-	assert_true(h->works[h->acts[0].work].low < 10000);
-	assert_true(h->works[h->acts[0].work].high > 10000);
-	assert_true(isnan(h->acts[0].gpu_start));
-	assert_int_equal(h->acts[4].kind, TF_WORK_NONE);
-	assert_int_equal(h->acts[4].work, HISTORY_NONE);
+	assert_near(h->call_events[0].gpu, 10000, 1e-6);
+	assert_near(h->call_events[1].gpu, 10000, 1e-6);
+	assert_int_not_equal(h->call_events[0].work, h->call_events[1].work);
+	assert_true(h->works[h->call_events[0].work].low < 10000);
+	assert_true(h->works[h->call_events[0].work].high > 10000);
+	assert_true(isnan(h->call_events[0].gpu_start));
+	assert_int_equal(h->call_events[4].kind, TF_WORK_NONE);
+	assert_int_equal(h->call_events[4].work, CALL_LOG_NONE);
 	model_free(&m);
 	made_free(&made);
 }
@@ -323,11 +323,11 @@ static void test_exact(void **state)
 	ring->slots[ring->head++] = r;
 	made_close(&made, 10001000);
 	model_of(&m, &made);
-	const struct history *h = &m.processes[0].history;
+	const struct call_log *h = &m.processes[0].call_log;
 	assert_int_equal(h->count, 2);
-	assert_near(h->acts[0].gpu_start, 60000, 1e-9);
-	assert_near(h->acts[0].gpu, 4000, 1e-9);
-	assert_true(isnan(h->acts[1].gpu_start));
+	assert_near(h->call_events[0].gpu_start, 60000, 1e-9);
+	assert_near(h->call_events[0].gpu, 4000, 1e-9);
+	assert_true(isnan(h->call_events[1].gpu_start));
 	model_free(&m);
 	made_free(&made);
 }
@@ -376,13 +376,13 @@ static void test_untrue(void **state)
 	w->exact_ns = 1000;
 	made_close(&made, 13001000);
 	model_of(&m, &made);
-	const struct history *h = &m.processes[0].history;
+	const struct call_log *h = &m.processes[0].call_log;
 	assert_int_equal(h->count, 3);
-	assert_true(isnan(h->acts[0].gpu_start));
-	assert_near(h->acts[0].gpu, 1000, 1e-9);
-	assert_near(h->acts[1].gpu, 4000, 1e-9);
-	assert_near(h->acts[2].gpu, 1000, 1e-9);
-	assert_true(isfinite(h->acts[2].gpu_start));
+	assert_true(isnan(h->call_events[0].gpu_start));
+	assert_near(h->call_events[0].gpu, 1000, 1e-9);
+	assert_near(h->call_events[1].gpu, 4000, 1e-9);
+	assert_near(h->call_events[2].gpu, 1000, 1e-9);
+	assert_true(isfinite(h->call_events[2].gpu_start));
 	model_free(&m);
 	made_free(&made);
 }
@@ -395,8 +395,8 @@ static void test_nothing_kept(void **state)
 
 	made_sample(&made, 0);
 	model_of(&m, &made);
-	assert_int_equal(m.processes[0].history.count, 0);
-	assert_int_equal(history_steady(&m.processes[0].history), 0);
+	assert_int_equal(m.processes[0].call_log.count, 0);
+	assert_int_equal(call_log_steady(&m.processes[0].call_log), 0);
 	model_free(&m);
 	made_free(&made);
 }
@@ -404,14 +404,10 @@ static void test_nothing_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_sample),
-	        cmocka_unit_test(test_nested),
-	        cmocka_unit_test(test_own_time),
-	        cmocka_unit_test(test_streams_and_events),
-	        cmocka_unit_test(test_recent),
-	        cmocka_unit_test(test_gpu_time),
-	        cmocka_unit_test(test_exact),
-	        cmocka_unit_test(test_untrue),
+	        cmocka_unit_test(test_sample),       cmocka_unit_test(test_nested),
+	        cmocka_unit_test(test_own_time),     cmocka_unit_test(test_streams_and_events),
+	        cmocka_unit_test(test_recent),       cmocka_unit_test(test_gpu_time),
+	        cmocka_unit_test(test_exact),        cmocka_unit_test(test_untrue),
 	        cmocka_unit_test(test_nothing_kept),
 	};
 

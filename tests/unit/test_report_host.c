@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/model.h"
+#include "report/model/model.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"
@@ -38,7 +38,7 @@ static struct tf_thread *thread_at(uint32_t index)
 }
 
 /* The parts of a split that are always known. */
-static double sum_of(const struct split *s)
+static double sum_of(const struct model_split *s)
 {
 	return s->launch_api + s->sync + s->copy + s->alloc + s->module + s->other + s->outside +
 	       s->sampling;
@@ -48,7 +48,7 @@ static double sum_of(const struct split *s)
 static void test_divided(void **state)
 {
 	read_made();
-	const struct split *s = &m.threads[0].split;
+	const struct model_split *s = &m.threads[0].split;
 	assert_near(s->launch_api, 6.46e6, 1e-9);
 	assert_near(s->launch, 5e6, 1e-9);
 	assert_near(s->back_pressure, 1e6, 1e-9);
@@ -79,7 +79,7 @@ static void test_thinned(void **state)
 	for (int i = 0; i < TF_HOST_OUTSIDE; i++)
 		t->split_ticks[i] /= 2;
 	read_made();
-	const struct split *s = &m.threads[0].split;
+	const struct model_split *s = &m.threads[0].split;
 	assert_near(s->copy, 0.5e6, 1e-9);
 	assert_near(s->launch, 5e6, 1e-9);
 	assert_near(s->sync, 4.5e6, 1e-9);
@@ -99,7 +99,7 @@ static void test_killed_inside(void **state)
 	t->in_call = create + 1;
 	t->in_start = t->last_return - 8000000; /* 4 ms */
 	read_made();
-	const struct split *s = &m.threads[0].split;
+	const struct model_split *s = &m.threads[0].split;
 	assert_near(s->other, 4e6, 1e-9);
 	assert_near(s->copy, 0.5e6, 1e-9);
 	assert_near(s->sync, 4.5e6, 1e-9);
@@ -182,7 +182,7 @@ static void test_off(void **state)
 {
 	made_header(&made)->gpu_mode = TF_GPU_OFF;
 	read_made();
-	const struct split *s = &m.threads[0].split;
+	const struct model_split *s = &m.threads[0].split;
 	assert_near(s->launch_api, 6.46e6, 1e-9);
 	assert_near(s->sync, 4e6, 1e-9);
 	assert_near(s->copy, 1e6, 1e-9);
@@ -223,7 +223,7 @@ static void test_hostile(void **state)
 	t->sample_ticks = UINT64_MAX;
 	t->implicit_syncs = UINT64_MAX;
 	read_made();
-	const struct split *s = &m.threads[0].split;
+	const struct model_split *s = &m.threads[0].split;
 	assert_near(sum_of(s), WINDOW, 1e-9);
 	assert_true(s->outside >= 0 && s->launch >= 0 && s->sync_useful >= 0);
 	assert_near(sum_of(&m.host), WINDOW, 1e-9);

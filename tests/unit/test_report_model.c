@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/model.h"
+#include "report/model/model.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"
@@ -12,7 +12,7 @@ static void model_of(struct model *m, const struct made *made)
 	assert_true(render_model(m, made->map.base, made_bytes(made)));
 }
 
-static const struct api *api_named(const struct model *m, const char *name)
+static const struct model_api *api_named(const struct model *m, const char *name)
 {
 	for (size_t i = 0; i < m->api_count; i++)
 		if (!strcmp(m->apis[i].name, name))
@@ -64,7 +64,7 @@ static void test_sample(void **state)
 	assert_true(m.simulated);
 	assert_int_equal(m.warnings.count, 0);
 
-	const struct api *launch = api_named(&m, "cudaLaunchKernel");
+	const struct model_api *launch = api_named(&m, "cudaLaunchKernel");
 	assert_int_equal(launch->calls, 20);
 	assert_near(launch->total, 80000, 1e-9);
 	assert_near(launch->mean, 4000, 1e-9);
@@ -85,7 +85,7 @@ static void test_kernels(void **state)
 	made_sample(&made, MADE_AREAS);
 	model_of(&m, &made);
 	assert_int_equal(m.kernel_count, 2);
-	const struct kernel *add = &m.kernels[0], *scale = &m.kernels[1];
+	const struct model_kernel *add = &m.kernels[0], *scale = &m.kernels[1];
 	assert_string_equal(add->name,
 	                    "void vector_add<float>(float const*, float const*, float*, int)");
 	assert_int_equal(add->launches, 15);
@@ -112,7 +112,7 @@ static void test_split(void **state)
 	model_of(&m, &made);
 	assert_int_equal(m.thread_count, 2);
 	for (size_t i = 0; i < m.thread_count; i++) {
-		const struct split *s = &m.threads[i].split;
+		const struct model_split *s = &m.threads[i].split;
 		assert_near(s->launch_api + s->sync + s->copy + s->alloc + s->module + s->other +
 		                    s->outside,
 		            s->alive, 1e-9);
@@ -255,7 +255,7 @@ static void test_two_processes(void **state)
 	assert_int_equal(m.kernels[0].launches, 30);
 	assert_int_equal(m.kernels[0].shapes, 2);
 	assert_int_equal(m.kernels[0].most.launches, 20);
-	const struct api *launch = api_named(&m, "cudaLaunchKernel");
+	const struct model_api *launch = api_named(&m, "cudaLaunchKernel");
 	assert_near(launch->total, 80000 + 40000, 1e-9);
 	assert_true(launch->q.p50 > 1900 && launch->q.p50 < 4100);
 	assert_near(launch->q.p90, 4000, 0.03);
@@ -285,7 +285,7 @@ static void test_first_call(void **state)
 	t->calls[h->first_call - 1] =
 	        (struct tf_call_stat){.calls = 2, .sum_ticks = 1000400, .max_ticks = 1000000};
 	model_of(&m, &made);
-	const struct api *init = api_named(&m, "cuInit");
+	const struct model_api *init = api_named(&m, "cuInit");
 	assert_near(init->total, 500200, 1e-9);
 	assert_near(init->before_window, 500000, 1e-9);
 	assert_near(m.class_ns[SPY_CLASS_CONTEXT], 200, 1e-9);

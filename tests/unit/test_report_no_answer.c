@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/judge.h"
+#include "report/gate/judge.h"
 #include "tests/unit/unit.h"
 
 #define KERNELS 3
 
 struct one { /* a run with a few kernels */
 	struct figures run;
-	struct part kernels[KERNELS];
+	struct figures_part kernels[KERNELS];
 };
 
 static void start(struct one *o, uint64_t gemm, const char *name, uint64_t launches)
@@ -26,7 +26,7 @@ static void start(struct one *o, uint64_t gemm, const char *name, uint64_t launc
 static struct judgement judged(const char *text, bool expected, struct figures *before,
                                struct figures *after)
 {
-	const struct side sides[] = {{before, before != NULL}, {after, 1}};
+	const struct run_set sides[] = {{before, before != NULL}, {after, 1}};
 	const struct judge judge = {.before = &sides[0], .after = &sides[1]};
 	struct rule_error error;
 	struct judgement j;
@@ -40,7 +40,7 @@ static struct judgement judged(const char *text, bool expected, struct figures *
 }
 
 static void check(const char *text, struct figures *before, struct figures *after,
-                  enum outcome wanted, const char *why)
+                  enum judge_outcome wanted, const char *why)
 {
 	struct judgement j = judged(text, false, before, after);
 

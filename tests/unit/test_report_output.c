@@ -219,8 +219,7 @@ static void test_formulas(void **state)
 		struct rendered r;
 		struct made m;
 		made_sample(&m, 0);
-		struct tf_kernel *k =
-		        tf_entry(&m.map, &made_header(&m)->kernels, 2, sizeof(*k));
+		struct tf_kernel *k = tf_entry(&m.map, &made_header(&m)->kernels, 2, sizeof(*k));
 		k->name = made_string(&m, rows[i].name, strlen(rows[i].name));
 		assert_true(render(&r, m.map.base, made_bytes(&m)));
 		char *cell = strstr(r.csv, rows[i].cell);

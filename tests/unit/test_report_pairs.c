@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/model_gpu_pairs.h"
-#include "shim/works.h"
+#include "report/model/model_gpu_pairs.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 
@@ -11,7 +11,7 @@
 static struct made made;
 static struct tf_work *empty, *null; /* the calibration */
 static struct tf_work works[WORKS];  /* classes */
-static struct calibration c;
+static struct model_calibration c;
 
 /* A pair around nothing costs 1,300 ns, one around a kernel 2,700 - 590 = 2,110 ns. */
 static int setup(void **state)
@@ -63,7 +63,7 @@ static void test_kernel(void **state)
 	made_pairs(&works[2], TF_PAIR_IDLE, 10, 5110, 100); /* 3,000 */
 	made_pairs(&works[2], TF_PAIR_BUSY, 10, 5410, 100); /* 3,200 */
 	calibrate(&c, &made.map, works, WORKS, true);
-	struct work_time t = work_time(&works[2], &c);
+	struct model_work_time t = work_time(&works[2], &c);
 	assert_true(t.known);
 	assert_false(t.exact);
 	assert_int_equal(t.samples, 20);
@@ -192,7 +192,7 @@ static void test_pinned(void **state)
 		struct tf_work w = copy_of(had[i].direction, SPY_MEM_PINNED, had[i].bytes, 0);
 		made_pairs(&w, TF_PAIR_IDLE, had[i].pairs, had[i].mean, had[i].spread);
 		w.pairs[TF_PAIR_IDLE].least_ns = (uint32_t)had[i].least;
-		struct work_time t = work_time(&w, &c);
+		struct model_work_time t = work_time(&w, &c);
 		double off = t.mean - had[i].truth;
 		assert_true(t.known && t.samples == had[i].pairs);
 		assert_true(fabs(off) < fmax(750, 0.04 * had[i].truth));
@@ -206,7 +206,7 @@ static void test_pinned(void **state)
 static void test_pinned_elsewhere(void **state)
 {
 	struct tf_work w = copy_of(SPY_DIR_HTOD, SPY_MEM_PINNED, 256 << 10, 40000 + 2110);
-	struct work_time t;
+	struct model_work_time t;
 
 	calibrate(&c, &made.map, works, WORKS, true);
 	t = work_time(&w, &c); /* asleep in four cases of five */
@@ -246,7 +246,7 @@ static void test_pinned_elsewhere(void **state)
 static void test_untimed(void **state)
 {
 	struct tf_work w = copy_of(SPY_DIR_HTOD, SPY_MEM_PINNED, 32 << 20, 0);
-	struct work_time t;
+	struct model_work_time t;
 
 	w.pairs[TF_PAIR_IDLE].count = 0;
 	calibrate(&c, &made.map, works, WORKS, true);
@@ -294,7 +294,8 @@ static void test_sizes(void **state)
 		truth += took / 5;
 	}
 	set_bus(2700, 0);
-	struct work_time t = work_time(&w, &c); /* engines awake or asleep: alike pairs do not tell */
+	struct model_work_time t =
+	        work_time(&w, &c); /* engines awake or asleep: alike pairs do not tell */
 	assert_true(fabs(t.mean - truth) <= ESTIMATE_WAKE_NS);
 	assert_true(t.mean - work_below(&t) < truth && truth < t.mean + work_above(&t));
 	w.memory = SPY_MEM_PAGEABLE;
@@ -307,7 +308,7 @@ static void test_staged(void **state)
 	struct tf_work w = copy_of(SPY_DIR_DTOH, SPY_MEM_PAGEABLE, 1 << 20, 81300);
 
 	calibrate(&c, &made.map, works, WORKS, true);
-	struct work_time t = work_time(&w, &c);
+	struct model_work_time t = work_time(&w, &c);
 	assert_near(t.mean, ESTIMATE_OUT_NS + (1 << 20) / 25.0, 1e-9);
 	assert_near(t.mean - t.below, (1 << 20) / 64.0, 1e-9);
 	assert_near(t.mean + t.above, 80000 + t.shared + student_95(9) * 20 / sqrt(10), 1e-6);
@@ -342,7 +343,7 @@ static void test_staged_by_calls(void **state)
 	calibrate(&c, &made.map, works, WORKS, true);
 	assert_false(work_time(&w, &c).known); /* of an earlier version */
 	w.staged_ns = 3 * 420564.0;            /* CUPTI says 276,382 */
-	struct work_time t = work_time(&w, &c);
+	struct model_work_time t = work_time(&w, &c);
 	assert_true(t.known);
 	assert_false(t.exact);
 	assert_int_equal(t.samples, 3);
@@ -366,7 +367,7 @@ static void test_exact(void **state)
 	struct tf_work w = {.kind = TF_WORK_KERNEL, .exact_count = 4, .exact_ns = 1000};
 
 	calibrate(&c, &made.map, works, WORKS, true);
-	struct work_time t = work_time(&w, &c);
+	struct model_work_time t = work_time(&w, &c);
 	assert_true(t.known && t.exact);
 	assert_near(t.mean, 250, 1e-9);
 	assert_near(t.random + t.shared + t.systematic, 0, 0);
@@ -396,7 +397,7 @@ static void test_hostile(void **state)
 	works[2].pairs[0] =
 	        (struct tf_pairs){.count = UINT32_MAX, .sum_ns = 1e20, .sum_squares = 0};
 	calibrate(&c, &made.map, works, WORKS, true);
-	struct work_time t = work_time(&works[2], &c);
+	struct model_work_time t = work_time(&works[2], &c);
 	assert_true(isfinite(t.mean) && isfinite(t.random) && t.mean >= 0 && t.random >= 0);
 }
 

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "report/pattern.h"
+#include "report/base/pattern.h"
 #include "tests/unit/unit.h"
 
 static bool finds(const char *pattern, const char *text)
 {
 	char why[PATTERN_ERROR_BYTES];
-	struct regex r;
+	struct pattern_regex r;
 
 	if (pattern_compile(&r, pattern, why))
 		fail_msg("%s: %s", pattern, why);
@@ -108,7 +108,7 @@ static void test_what_they_are_not(void **state)
 	        {"((x{255}){255}){255}", "repeats repetitions too often"},
 	};
 	char why[PATTERN_ERROR_BYTES];
-	struct regex r;
+	struct pattern_regex r;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(pattern_compile(&r, rows[i].pattern, why), -1);
@@ -124,7 +124,7 @@ static void test_too_large(void **state)
 	                                     ".",  "a{9}",      "(a", "|",  "a{0,255}",
 	                                     "++", "[^x]{255}", "\\w"};
 	char *text = malloc(1 << 20), why[PATTERN_ERROR_BYTES];
-	struct regex r;
+	struct pattern_regex r;
 
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
 		size_t bytes = strlen(pieces[i]);
@@ -162,7 +162,7 @@ static void test_against_the_c_library(void **state)
 
 	for (int round = 0; round < 60000; round++) {
 		char pattern[256], text[64], why[PATTERN_ERROR_BYTES];
-		struct regex r;
+		struct pattern_regex r;
 		regex_t judge;
 		draw(pattern, pieces, sizeof(pieces) / sizeof(pieces[0]), 7);
 		if (pattern_compile(&r, pattern, why))
@@ -213,7 +213,7 @@ static void test_worst_times(void **state)
 		text[1][i] = "ab"[drawn(2)];
 	for (size_t i = 0; i < 2 * sizeof(patterns) / sizeof(patterns[0]); i++) {
 		char why[PATTERN_ERROR_BYTES];
-		struct regex r;
+		struct pattern_regex r;
 		if (pattern_compile(&r, patterns[i / 2], why))
 			fail_msg("%s: %s", patterns[i / 2], why);
 		uint64_t start = cpu_ns();

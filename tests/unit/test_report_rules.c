@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/judge.h"
+#include "report/gate/judge.h"
 #include "tests/unit/unit.h"
 
 static struct rule parsed(const char *text)
@@ -156,15 +156,15 @@ static void test_damaged_rules(void **state)
 #define RUNS_MOST 8
 struct sides {
 	struct figures before[RUNS_MOST], after[RUNS_MOST];
-	struct side b, a;
+	struct run_set b, a;
 	struct judge judge;
 };
 
 static void start(struct sides *s, size_t before, size_t after)
 {
 	*s = (struct sides){0};
-	s->b = (struct side){s->before, before};
-	s->a = (struct side){s->after, after};
+	s->b = (struct run_set){s->before, before};
+	s->a = (struct run_set){s->after, after};
 	for (size_t i = 0; i < RUNS_MOST; i++)
 		s->before[i].name = s->after[i].name = "run";
 	s->judge = (struct judge){.before = &s->b, .after = &s->a};
@@ -178,7 +178,7 @@ static void set(struct figures *runs, enum metric_id id, size_t count, const dou
 #define SET(runs, id, ...)                                                                         \
 	set(runs, id, sizeof((double[]){__VA_ARGS__}) / sizeof(double), (double[]){__VA_ARGS__})
 
-static struct judgement judged(const struct sides *s, const char *text, enum outcome outcome)
+static struct judgement judged(const struct sides *s, const char *text, enum judge_outcome outcome)
 {
 	static struct rule r;
 	struct judgement j;
@@ -192,7 +192,7 @@ static struct judgement judged(const struct sides *s, const char *text, enum out
 	return j;
 }
 
-static void check(const struct sides *s, const char *text, enum outcome outcome)
+static void check(const struct sides *s, const char *text, enum judge_outcome outcome)
 {
 	struct judgement j = judged(s, text, outcome);
 
@@ -410,14 +410,14 @@ static void test_estimates(void **state)
 	check(&s, "gpu_busy_share >= 65%", OUTCOME_FAIL);
 }
 
-static struct step_figure alike(double v)
+static struct figures_step alike(double v)
 {
-	return (struct step_figure){.mean = v, .min = v, .max = v};
+	return (struct figures_step){.mean = v, .min = v, .max = v};
 }
 
-static void set_steps(struct figures *f, uint64_t count, struct step_figure launches)
+static void set_steps(struct figures *f, uint64_t count, struct figures_step launches)
 {
-	f->steps = (struct step_set){
+	f->steps = (struct figures_step_set){
 	        .source = STEPS_NVTX, .name = "step", .count = count, .judged = count};
 	f->steps.of[metric_work(&metrics[METRIC_LAUNCHES])] = launches;
 }
@@ -481,7 +481,7 @@ static double uniform(void)
 /* The steps of a run whose shapes are drawn for runs of `alike_run` steps, as a model has them. */
 static void draw_steps(struct figures *f, size_t steps, size_t alike_run, double more)
 {
-	struct step_row *rows = calloc(steps, sizeof(*rows));
+	struct model_step *rows = calloc(steps, sizeof(*rows));
 	struct model m = {
 	        .step_rows = rows,
 	        .steps = {.source = STEPS_NVTX, .name = "step", .count = steps, .judged = steps}};
@@ -549,10 +549,10 @@ static void test_varying_steps(void **state)
 static void test_ranges(void **state)
 {
 	const int launches = metric_work(&metrics[METRIC_LAUNCHES]);
-	struct range_part before[] = {
+	struct figures_range before[] = {
 	        {.name = "step", .parent = RANGE_NONE, .count = 4, .counted = 4},
 	        {.name = "inner step", .parent = 0, .count = 8, .counted = 8}};
-	struct range_part after[] = {
+	struct figures_range after[] = {
 	        {.name = "step", .parent = RANGE_NONE, .count = 2, .counted = 2},
 	        {.name = "inner step", .parent = 0, .count = 4, .counted = 4}};
 	struct sides s;
@@ -563,9 +563,9 @@ static void test_ranges(void **state)
 	after[1].of[launches] = 18;
 	start(&s, 1, 1);
 	check(&s, "range \"step\": launches <= +5%", OUTCOME_INCONCLUSIVE);
-	s.before[0].ranges = (struct range_parts){before, 2, false};
+	s.before[0].ranges = (struct figures_ranges){before, 2, false};
 	check(&s, "range \"step\": launches <= +5%", OUTCOME_INCONCLUSIVE);
-	s.after[0].ranges = (struct range_parts){after, 2, false};
+	s.after[0].ranges = (struct figures_ranges){after, 2, false};
 	check(&s, "range \"step\": launches <= +5%", OUTCOME_PASS);
 	check(&s, "range \"step\": launches = 30", OUTCOME_PASS); /* inner ones count once */
 	check(&s, "range \"inner\": launches = 18", OUTCOME_PASS);
@@ -590,17 +590,18 @@ static void test_ranges(void **state)
 
 static void test_kernels_and_where(void **state)
 {
-	struct part before[] = {{.name = "flash_fwd", .count = 10}, {.name = "gemm", .count = 5}};
-	struct part after[] = {{.name = "flash_bwd", .count = 1},
-	                       {.name = "flash_fwd", .count = 10},
-	                       {.name = "gemm", .count = 9}};
+	struct figures_part before[] = {{.name = "flash_fwd", .count = 10},
+	                                {.name = "gemm", .count = 5}};
+	struct figures_part after[] = {{.name = "flash_bwd", .count = 1},
+	                               {.name = "flash_fwd", .count = 10},
+	                               {.name = "gemm", .count = 9}};
 	struct sides s;
 
 	start(&s, 1, 1);
 	SET(s.before, METRIC_LAUNCHES, 15);
 	SET(s.after, METRIC_LAUNCHES, 20);
-	s.before[0].kernels = (struct parts){before, 2};
-	s.after[0].kernels = (struct parts){after, 3};
+	s.before[0].kernels = (struct figures_parts){before, 2};
+	s.after[0].kernels = (struct figures_parts){after, 3};
 	check(&s, "kernel \"flash.*\" launches >= 11", OUTCOME_PASS);
 	check(&s, "kernel \"^flash_b\" launches = 1", OUTCOME_PASS);
 	check(&s, "kernel \"nothing\" launches >= 1", OUTCOME_FAIL);

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "report/alloc.h"
-#include "report/baseline.h"
-#include "report/judge.h"
+#include "report/base/alloc.h"
+#include "report/gate/baseline.h"
+#include "report/gate/judge.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 
@@ -40,7 +40,7 @@ static void test_which_steps(void **state)
 	static const struct {
 		uint64_t skip;
 		const char *from;
-		enum steps_source source;
+		enum model_steps_source source;
 		const char *name;
 		uint64_t judged;
 		double launches;
@@ -73,10 +73,10 @@ static void test_which_steps(void **state)
 /* Where found steps begin and end is not known of the first and the last. */
 static void test_found_steps_lose_their_edges(void **state)
 {
-	struct step_row rows[12] = {{0}};
+	struct model_step rows[12] = {{0}};
 	struct model m = {.step_rows = rows,
 	                  .steps = {.source = STEPS_FOUND, .count = 12, .judged = 12}};
-	struct step_set s;
+	struct figures_step_set s;
 
 	for (int i = 0; i < 12; i++) {
 		rows[i].process = i >= 9; /* nine steps of one process, three of another */
@@ -96,10 +96,10 @@ static void test_found_steps_lose_their_edges(void **state)
 
 static void test_error_of_a_mean(void **state)
 {
-	struct step_row rows[40] = {{0}};
+	struct model_step rows[40] = {{0}};
 	struct model m = {.step_rows = rows,
 	                  .steps = {.source = STEPS_NVTX, .count = 40, .judged = 40}};
-	struct step_set s;
+	struct figures_step_set s;
 
 	/* Ten groups of four, their means 1 and 2 in turn: sd 0.527, over the root of ten. */
 	for (int i = 0; i < 40; i++) {
@@ -131,7 +131,7 @@ static void must_be_same(const struct figures *a, const struct figures *b)
 		int work = metric_work(&metrics[i]);
 		if (work < 0)
 			continue;
-		const struct step_figure *x = &a->steps.of[work], *y = &b->steps.of[work];
+		const struct figures_step *x = &a->steps.of[work], *y = &b->steps.of[work];
 		assert_near(x->mean, y->mean, 1e-8);
 		assert_near(x->min, y->min, 0);
 		assert_near(x->max, y->max, 0);
@@ -139,7 +139,7 @@ static void must_be_same(const struct figures *a, const struct figures *b)
 	}
 	assert_int_equal(a->ranges.count, b->ranges.count);
 	for (size_t i = 0; i < a->ranges.count; i++) {
-		const struct range_part *x = &a->ranges.items[i], *y = &b->ranges.items[i];
+		const struct figures_range *x = &a->ranges.items[i], *y = &b->ranges.items[i];
 		assert_string_equal(x->name, y->name);
 		assert_true(x->parent == y->parent);
 		assert_near(x->count, y->count, 0);
@@ -156,11 +156,12 @@ static void renamed(char **name, const char *to)
 	*name = strdup(to);
 }
 
-/* What a baseline holds of steps and ranges, and the names of all, is what its recordings have, one by one. */
+/* What a baseline holds of steps and ranges, and the names of all, is what its recordings have, one
+ * by one. */
 static void test_baseline_holds_them(void **state)
 {
 	struct figures runs[2];
-	struct side s = {runs, 2}, read = {0};
+	struct run_set s = {runs, 2}, read = {0};
 	char path[64];
 	int fd = memfd_create("baseline", 0);
 
@@ -171,15 +172,15 @@ static void test_baseline_holds_them(void **state)
 		runs[i].name = NULL;
 		model_free(&m);
 	}
-	struct step_figure *launches = &runs[1].steps.of[metric_work(&metrics[METRIC_LAUNCHES])];
-	*launches = (struct step_figure){3.5, 3, 4, 0.125, 9};
+	struct figures_step *launches = &runs[1].steps.of[metric_work(&metrics[METRIC_LAUNCHES])];
+	*launches = (struct figures_step){3.5, 3, 4, 0.125, 9};
 	runs[1].ranges.items[1].of[metric_work(&metrics[METRIC_LAUNCHES])] = 50;
 	for (int i = 0; i < 2; i++) { /* what JSON's text cannot hold, and what looks like it */
 		renamed(&runs[i].ranges.items[1].name, "\\x1b\\\\ \x7f\xff");
 		renamed(&runs[i].verdict, "a\\xff\x7f");
 		ALLOC_ROOM(runs[i].kernels.items, runs[i].kernels.count);
 		runs[i].kernels.items[runs[i].kernels.count++] =
-		        (struct part){.name = strdup("k\\x1b\xff"), .count = 3};
+		        (struct figures_part){.name = strdup("k\\x1b\xff"), .count = 3};
 	}
 	FILE *to = fdopen(dup(fd), "w");
 	baseline_write(&s, to);
@@ -192,7 +193,7 @@ static void test_baseline_holds_them(void **state)
 		must_be_same(&runs[i], &read.runs[i]);
 		figures_free(&runs[i]);
 	}
-	side_free(&read);
+	run_set_free(&read);
 	close(fd);
 }
 

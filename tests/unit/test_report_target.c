@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/target.h"
+#include "report/cli/target.h"
 #include "tests/unit/unit.h"
 
 #define FOLDER BUILD_FOLDER "/tests/unit/"

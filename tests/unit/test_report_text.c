@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/error_names.h"
-#include "report/names.h"
-#include "report/text.h"
-#include "report/units.h"
-#include "shim/classes.h"
+#include "report/model/error_names.h"
+#include "report/base/names.h"
+#include "report/base/text.h"
+#include "report/base/units.h"
+#include "shim/core/format/classes.h"
 #include "tests/unit/unit.h"
 
 static void expect(char *got, const char *wanted)
@@ -226,13 +226,19 @@ static void test_error_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_safe),          cmocka_unit_test(test_json_text),
-	        cmocka_unit_test(test_backslashes),   cmocka_unit_test(test_every_text_can_be_had_back),
+	        cmocka_unit_test(test_safe),
+	        cmocka_unit_test(test_json_text),
+	        cmocka_unit_test(test_backslashes),
+	        cmocka_unit_test(test_every_text_can_be_had_back),
 	        cmocka_unit_test(test_is_safe),
-	        cmocka_unit_test(test_fit),           cmocka_unit_test(test_command),
-	        cmocka_unit_test(test_demangle),      cmocka_unit_test(test_demangle_bomb),
-	        cmocka_unit_test(test_demangle_long), cmocka_unit_test(test_short),
-	        cmocka_unit_test(test_units),         cmocka_unit_test(test_error_names),
+	        cmocka_unit_test(test_fit),
+	        cmocka_unit_test(test_command),
+	        cmocka_unit_test(test_demangle),
+	        cmocka_unit_test(test_demangle_bomb),
+	        cmocka_unit_test(test_demangle_long),
+	        cmocka_unit_test(test_short),
+	        cmocka_unit_test(test_units),
+	        cmocka_unit_test(test_error_names),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/verdict.h"
+#include "report/analysis/verdict/verdict.h"
 #include "tests/unit/unit.h"
 
 #define MS 1e6
@@ -10,13 +10,13 @@
 /* A run of 1 s of one thread on one device; each test adds where its time went. */
 struct run {
 	struct model m;
-	struct process process;
+	struct model_process process;
 };
 
 static void start(struct run *r)
 {
 	memset(r, 0, sizeof(*r));
-	r->process = (struct process){.state = PROCESS_COMPLETE, .window = 1000 * MS};
+	r->process = (struct model_process){.state = PROCESS_COMPLETE, .window = 1000 * MS};
 	r->m.processes = &r->process;
 	r->m.process_count = 1;
 	r->m.has_host = true;
@@ -24,13 +24,13 @@ static void start(struct run *r)
 	r->m.totals.launches = 5000;
 	r->m.gpu.has_busy = true;
 	r->m.gpu.estimated = true;
-	r->m.gpu.busy = (struct gpu_busy){.window = 1000 * MS, .work = 5000};
+	r->m.gpu.busy = (struct model_gpu_busy){.window = 1000 * MS, .work = 5000};
 }
 
 /* `busy` is known to `percent` either way; all of it are kernels. */
 static void busy(struct run *r, double ms, double percent)
 {
-	struct gpu_busy *b = &r->m.gpu.busy;
+	struct model_gpu_busy *b = &r->m.gpu.busy;
 
 	b->busy = b->kernels = ms * MS;
 	b->low = b->busy * (1 - percent / 100);
@@ -51,11 +51,11 @@ static void end(struct run *r)
 	free(r->m.verdict.reason);
 }
 
-static void is(struct run *r, const char *class, const char *confidence, const char *reason)
+static void is(struct run *r, const char *cls, const char *confidence, const char *reason)
 {
 	const struct verdict *v = judge(r);
 
-	assert_string_equal(verdict_names[v->class], class);
+	assert_string_equal(verdict_names[v->cls], cls);
 	assert_string_equal(verdict_confidences[v->confidence], confidence);
 	if (!strstr(v->reason, reason))
 		fail_msg("'%s' is not in: %s", reason, v->reason);
@@ -85,7 +85,7 @@ static void test_launch(void **state)
 	is(&r, "launch-bound", "high", "Runner-up: host-bound (up to 10.0 %)");
 	/* Launching for long while the GPU works is not what makes it slow. */
 	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 10 * MS;
-	assert_int_equal(judge(&r)->class, VERDICT_HOST);
+	assert_int_equal(judge(&r)->cls, VERDICT_HOST);
 	end(&r);
 }
 
@@ -145,11 +145,11 @@ static void test_copy(void **state)
 /* A small result copied to the host at each step is a wait by another name. */
 static void test_small_copies(void **state)
 {
-	struct copy copy = {.direction = SPY_DIR_DTOH,
-	                    .memory = SPY_MEM_PAGEABLE,
-	                    .count = 1000,
-	                    .bytes = 4000,
-	                    .total = 700 * MS};
+	struct model_copy copy = {.direction = SPY_DIR_DTOH,
+	                          .memory = SPY_MEM_PAGEABLE,
+	                          .count = 1000,
+	                          .bytes = 4000,
+	                          .total = 700 * MS};
 	struct run r;
 
 	start(&r);
@@ -232,27 +232,24 @@ static void test_mixed(void **state)
 }
 
 /* Of 100 ms each. */
-static struct picture ten_slices(double (*host)[TF_HOSTS], struct picture_device *device)
+static struct overview ten_slices(double (*host)[TF_HOSTS], struct overview_device *device)
 {
-	return (struct picture){.count = 10,
-	                        .width = 100 * MS,
-	                        .host = host,
-	                        .devices = device,
-	                        .device_count = 1};
+	return (struct overview){
+	        .count = 10, .width = 100 * MS, .host = host, .devices = device, .device_count = 1};
 }
 
 /* The verdict is of what comes after code was loaded, where that is seen. */
 static void test_startup(void **state)
 {
 	double host[10][TF_HOSTS] = {{0}}, gpu[10] = {0};
-	struct picture_device device = {.busy = gpu, .covered = gpu};
+	struct overview_device device = {.busy = gpu, .covered = gpu};
 	struct run r;
 
 	launch_bound(&r);
 	r.m.host.module = r.m.host.other = 200 * MS;
 	r.m.host.launch = r.m.host.launch_api = 550 * MS;
 	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 400 * MS;
-	r.process.picture = ten_slices(host, &device);
+	r.process.overview = ten_slices(host, &device);
 	for (int i = 0; i < 10; i++)
 		host[i][i < 2 ? TF_HOST_MODULE : i < 4 ? TF_HOST_OTHER : TF_HOST_LAUNCH] = 100 * MS;
 	for (int i = 4; i < 10; i++)
@@ -275,7 +272,7 @@ static void test_startup(void **state)
 static void test_startup_until_first_work(void **state)
 {
 	double host[10][TF_HOSTS] = {{0}}, gpu[10] = {0};
-	struct picture_device device = {.busy = gpu, .covered = gpu};
+	struct overview_device device = {.busy = gpu, .covered = gpu};
 	struct run r;
 
 	launch_bound(&r);
@@ -284,8 +281,8 @@ static void test_startup_until_first_work(void **state)
 	r.m.host.launch = r.m.host.launch_api = 350 * MS;
 	r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 650 * MS;
 	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 150 * MS;
-	r.process.picture = ten_slices(host, &device);
-	r.process.picture.first_work = 650 * MS;
+	r.process.overview = ten_slices(host, &device);
+	r.process.overview.first_work = 650 * MS;
 	for (int i = 0; i < 10; i++)
 		host[i][i < 7 ? TF_HOST_OTHER : TF_HOST_LAUNCH] = 100 * MS;
 	host[6][TF_HOST_OTHER] = host[6][TF_HOST_LAUNCH] = 50 * MS;
@@ -308,13 +305,13 @@ static void test_startup_until_first_work(void **state)
 static void test_window_within_a_slice(void **state)
 {
 	double host[10][TF_HOSTS] = {{0}}, gpu[10] = {0};
-	struct picture_device device = {.busy = gpu, .covered = gpu};
+	struct overview_device device = {.busy = gpu, .covered = gpu};
 	struct run r;
 
 	launch_bound(&r);
-	r.process.picture = ten_slices(host, &device);
-	r.process.picture.width = 110 * MS;
-	r.process.picture.window = 100 * MS;
+	r.process.overview = ten_slices(host, &device);
+	r.process.overview.width = 110 * MS;
+	r.process.overview.window = 100 * MS;
 	host[0][TF_HOST_OUTSIDE] = 10 * MS;
 	for (int i = 0; i < 10; i++) {
 		host[i][TF_HOST_LAUNCH] = i ? 100 * MS : 0;
@@ -330,7 +327,7 @@ static void test_window_within_a_slice(void **state)
 static void test_teardown(void **state)
 {
 	double host[10][TF_HOSTS] = {{0}}, gpu[10] = {0};
-	struct picture_device device = {.busy = gpu, .covered = gpu};
+	struct overview_device device = {.busy = gpu, .covered = gpu};
 	struct run r;
 
 	start(&r);
@@ -339,7 +336,7 @@ static void test_teardown(void **state)
 	r.m.host.back_pressure = r.m.host.launch_api = 780 * MS;
 	r.m.host.alloc = 200 * MS;
 	is(&r, "alloc-bound", "high", "save up to 20.0 %");
-	r.process.picture = ten_slices(host, &device);
+	r.process.overview = ten_slices(host, &device);
 	for (int i = 0; i < 10; i++) {
 		host[i][i < 8 ? TF_HOST_BACK_PRESSURE : TF_HOST_ALLOC] = 100 * MS;
 		gpu[i] = i < 8 ? 98.75 * MS : 0;
@@ -362,7 +359,7 @@ static void test_abstains(void **state)
 	is(&r, "inconclusive", "low", "too short: 49.0 ms after start-up");
 	r.m.host_window = 99 * MS; /* enough for a class, and no more */
 	assert_int_equal(judge(&r)->confidence, CONFIDENCE_MEDIUM);
-	assert_int_equal(r.m.verdict.class, VERDICT_LAUNCH);
+	assert_int_equal(r.m.verdict.cls, VERDICT_LAUNCH);
 	end(&r);
 	r.m.verdict.reason = NULL;
 	launch_bound(&r);
@@ -436,42 +433,43 @@ static void test_hostile(void **state)
 static void test_exposed_collectives_that_differ(void **state)
 {
 	struct run r;
-	struct gpu_class class = {.name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
-	                          .kind = TF_WORK_KERNEL,
-	                          .count = 100,
-	                          .samples = 100,
-	                          .mean = 3 * MS};
+	struct model_gpu_class cls = {.name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+	                              .kind = TF_WORK_KERNEL,
+	                              .count = 100,
+	                              .samples = 100,
+	                              .mean = 3 * MS};
 
 	start(&r);
 	busy(&r, 960, 0.1);
 	r.m.host.sync = 900 * MS;
 	r.m.gpu.busy.comm = 60 * MS;
-	r.m.gpu.classes = &class;
+	r.m.gpu.classes = &cls;
 	r.m.gpu.class_count = 1;
-	class.low = class.mean - 1.96 * 2.8 / 10 * MS;
-	class.high = class.mean + 1.96 * 2.8 / 10 * MS;
+	cls.low = cls.mean - 1.96 * 2.8 / 10 * MS;
+	cls.high = cls.mean + 1.96 * 2.8 / 10 * MS;
 	assert_near(verdict_sure_comm(&r.m, 60 * MS), 300 * MS * pow(0.2, 2), 0.001);
 	is(&r, "gpu-bound", "medium", "GPU busy 96.0 %");
-	class.low = class.high = class.mean; /* all alike: it is all sure */
+	cls.low = cls.high = cls.mean; /* all alike: it is all sure */
 	is(&r, "comm-bound", "medium", "overlapping that would save up to 6.0 %");
 	assert_near(verdict_sure_comm(&r.m, 300 * MS), 300 * MS, 1e-9); /* all of them */
 }
 
 /* 100 steps of 1 ms: 0.6 ms of loading, then a launch and a wait of 0.4 ms for it. */
-static void loading(struct act *acts, size_t steps, bool waits)
+static void loading(struct call_event *call_events, size_t steps, bool waits)
 {
 	for (size_t i = 0; i < steps; i++) {
 		double at = (double)i * MS;
-		acts[3 * i] = (struct act){.start = at, .end = at + 0.6 * MS, .class = SPY_CLASS_MODULE};
-		acts[3 * i + 1] = (struct act){.start = at + 0.6 * MS,
-		                               .end = at + 0.61 * MS,
-		                               .class = SPY_CLASS_LAUNCH,
-		                               .kind = TF_WORK_KERNEL};
-		acts[3 * i + 2] = (struct act){.start = at + 0.61 * MS,
-		                               .end = at + MS,
-		                               .class = waits ? SPY_CLASS_SYNC : SPY_CLASS_QUERY,
-		                               .role = waits ? HISTORY_ROLE_SYNC_STREAM
-		                                             : HISTORY_ROLE_QUERY_STREAM};
+		call_events[3 * i] = (struct call_event){
+		        .start = at, .end = at + 0.6 * MS, .cls = SPY_CLASS_MODULE};
+		call_events[3 * i + 1] = (struct call_event){.start = at + 0.6 * MS,
+		                                             .end = at + 0.61 * MS,
+		                                             .cls = SPY_CLASS_LAUNCH,
+		                                             .kind = TF_WORK_KERNEL};
+		call_events[3 * i + 2] = (struct call_event){
+		        .start = at + 0.61 * MS,
+		        .end = at + MS,
+		        .cls = waits ? SPY_CLASS_SYNC : SPY_CLASS_QUERY,
+		        .role = waits ? CALL_LOG_ROLE_SYNC_STREAM : CALL_LOG_ROLE_QUERY_STREAM};
 	}
 }
 
@@ -479,7 +477,7 @@ static void loading(struct act *acts, size_t steps, bool waits)
 static void test_what_the_gpu_had_no_work_for(void **state)
 {
 	struct run r;
-	struct act acts[3000];
+	struct call_event call_events[3000];
 	struct verdict_gain gain[VERDICT_CLASSES];
 
 	start(&r);
@@ -487,29 +485,33 @@ static void test_what_the_gpu_had_no_work_for(void **state)
 	r.m.gpu.mode = TF_GPU_SAMPLE;
 	r.m.host.module = 600 * MS;
 	r.m.host.sync = 390 * MS;
-	r.process.history = (struct history){
-	        .acts = acts, .count = 3000, .thread_count = 1, .whole = true, .window = 1000 * MS, .upto = 1000 * MS};
-	loading(acts, 1000, true);
+	r.process.call_log = (struct call_log){.call_events = call_events,
+	                                       .count = 3000,
+	                                       .thread_count = 1,
+	                                       .whole = true,
+	                                       .window = 1000 * MS,
+	                                       .until = 1000 * MS};
+	loading(call_events, 1000, true);
 	assert_near(verdict_pending(&r.m, gain), 0.4, 0.01);
 	assert_near(gain[VERDICT_ALLOC].low, 0.6, 0.01);
 	assert_true(gain[VERDICT_SYNC].low == 0 && gain[VERDICT_SYNC].high > 0.38);
 	is(&r, "alloc-bound", "medium", "it had work for at most 40.0 % of the steady window");
 	/* Where nothing waited it may have had work all the time. */
-	loading(acts, 1000, false);
+	loading(call_events, 1000, false);
 	assert_near(verdict_pending(&r.m, gain), 1, 0.01);
-	assert_int_equal(judge(&r)->class, VERDICT_NONE);
+	assert_int_equal(judge(&r)->cls, VERDICT_NONE);
 	end(&r);
 	/* A wait for all of one device says nothing of another. */
-	loading(acts, 1000, true);
+	loading(call_events, 1000, true);
 	for (size_t i = 2; i < 3000; i += 3) {
-		acts[i].role = HISTORY_ROLE_SYNC_ALL;
-		acts[i].device = 1;
+		call_events[i].role = CALL_LOG_ROLE_SYNC_ALL;
+		call_events[i].device = 1;
 	}
 	assert_near(verdict_pending(&r.m, gain), 1, 0.01);
 	for (size_t i = 2; i < 3000; i += 3)
-		acts[i].device = 0;
+		call_events[i].device = 0;
 	assert_near(verdict_pending(&r.m, gain), 0.4, 0.01);
-	r.process.history.thread_count = 2; /* who waited for whom is not known */
+	r.process.call_log.thread_count = 2; /* who waited for whom is not known */
 	assert_true(isnan(verdict_pending(&r.m, gain)));
 }
 
@@ -532,8 +534,8 @@ int main(void)
 	        cmocka_unit_test(test_abstains),
 	        cmocka_unit_test(test_gpu_unknown),
 	        cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_exposed_collectives_that_differ),
-		cmocka_unit_test(test_what_the_gpu_had_no_work_for),
+	        cmocka_unit_test(test_exposed_collectives_that_differ),
+	        cmocka_unit_test(test_what_the_gpu_had_no_work_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "report/model.h"
-#include "report/replay.h"
-#include "report/whatif.h"
-#include "shim/works.h"
+#include "report/model/model.h"
+#include "report/analysis/replay/replay.h"
+#include "report/analysis/whatif/whatif.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"
@@ -179,9 +179,9 @@ static void assert_base(const struct model *m, double part)
 {
 	struct replay r;
 
-	replay_make(&r, &m->processes[0].history, REPLAY_MEAN);
+	replay_make(&r, &m->processes[0].call_log, REPLAY_MEAN);
 	assert_true(r.count > 0);
-	assert_near(replay_run(&r, r.acts), r.base, part);
+	assert_near(replay_run(&r, r.call_events), r.base, part);
 	replay_free(&r);
 }
 
@@ -673,19 +673,19 @@ static void test_cost(void **state)
 	start(&p);
 	struct tf_store *keep = tf_at(&p.made.map, made_header(&p.made)->keep, sizeof(*keep));
 	keep->pages_max = 64;
-	p.thread[0] = made_thread(&p.made, 9, "many", HISTORY_RECORDS);
-	while (p.queued < HISTORY_RECORDS / 2) {
+	p.thread[0] = made_thread(&p.made, 9, "many", CALL_LOG_RECORDS);
+	while (p.queued < CALL_LOG_RECORDS / 2) {
 		launch(&p, 3, 5);
 		sync_stream(&p);
 	}
 	timed(&p, 5);
 	ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
-	assert_true(m.processes[0].history.count > HISTORY_RECORDS * 0.99);
+	assert_true(m.processes[0].call_log.count > CALL_LOG_RECORDS * 0.99);
 	double from = cpu_s();
 	whatif_start(&m);
 	assert_true(ask(&p, &m, WHATIF_NO_SYNC, NULL, 1).speedup > 1.2);
 	print_message("all changes over %zu calls: %.2f s of CPU time\n",
-	              m.processes[0].history.count, cpu_s() - from);
+	              m.processes[0].call_log.count, cpu_s() - from);
 	ends(&p, &m);
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/figures.h"
+#include "report/gate/figures.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"
@@ -148,7 +148,7 @@ static void test_structure(void **state)
 	        {&t->kernel_pages[3], 4, t->kernel_pages[0],
 	         "counts of kernels lie over one another"},
 	        {&c->name, 8, 0, "pages of tables are missing"},
-	        {&c->class, 1, 77, "pages of tables are missing"},
+	        {&c->cls, 1, 77, "pages of tables are missing"},
 	        {&c->hist, 8, h->works, "distributions"},
 	        {&k->name, 8, 0, "names of kernels are missing"},
 	        {&k->name, 8, other->name, "names of kernels lie over one another"},

@@ -1,14 +1,14 @@
-/* The sampler's budget, in time that the test makes up: a thread that launches steadily, samples when its classes are
- * due, and pays for it. */
-#include "shim/sampler_class.h"
+/* The sampler's budget, in time that the test makes up: a thread that launches steadily, samples
+ * when its classes are due, and pays for it. */
+#include "shim/sampler/sampler_class.h"
 #include "tests/unit/shim_stubs.h"
 
-#define LAUNCH 9000u   /* ticks from launch to launch: 3 us */
-#define SAMPLE 30000u  /* of the host for a sample, and of its stall */
-#define LOOK   300u    /* for a look that ends without a sample */
+#define LAUNCH 9000u  /* ticks from launch to launch: 3 us */
+#define SAMPLE 30000u /* of the host for a sample, and of its stall */
+#define LOOK   300u   /* for a look that ends without a sample */
 
 struct program {
-	struct sampler_class class[SAMPLER_CLASSES];
+	struct sampler_class cls[SAMPLER_CLASSES];
 	struct sampler_rate rate;
 	uint64_t now, work, random;
 	uint64_t samples, looks, spent;
@@ -17,21 +17,21 @@ struct program {
 
 static void begin(struct program *p, double percent)
 {
-	*p = (struct program){ .now = 1000, .random = random_seed(42), .percent = percent };
+	*p = (struct program){.now = 1000, .random = random_seed(42), .percent = percent};
 	rate_begin(&p->rate, p->now, 0);
 }
 
 /* What the sampler does at a launch, but for the driver. */
 static bool launch(struct program *p, uint64_t key)
 {
-	struct sampler_class *c = class_find(p->class, key);
+	struct sampler_class *c = class_find(p->cls, key);
 	bool sampled = false;
 	uint64_t took = 0;
 
 	p->work++;
 	p->now += LAUNCH;
 	if (!c) {
-		class_place(p->class, key, &p->random);
+		class_place(p->cls, key, &p->random);
 	} else if (!--c->until) {
 		took = LOOK;
 		class_put_off(c, &p->rate, &p->random);
@@ -54,7 +54,8 @@ static bool launch(struct program *p, uint64_t key)
 
 static uint64_t key_of(unsigned i)
 {
-	return gpu_key_kernel((void *)(uintptr_t)(0x7f0012340000 + i * 512), 1 + i, 1, 1, 128, 1, 1, 0);
+	return gpu_key_kernel((void *)(uintptr_t)(0x7f0012340000 + i * 512), 1 + i, 1, 1, 128, 1, 1,
+	                      0);
 }
 
 static double share(const struct program *p)
@@ -66,7 +67,7 @@ static double share(const struct program *p)
 
 static void test_a_budget_is_kept_and_used(void **state)
 {
-	const double budgets[] = { 0.1, 1, 5, 50 };
+	const double budgets[] = {0.1, 1, 5, 50};
 
 	for (unsigned i = 0; i < 4; i++) {
 		struct program p;
@@ -123,7 +124,7 @@ static void test_every_class_of_a_loop_is_met_alike(void **state)
 {
 	for (unsigned kernels = 2; kernels <= 16; kernels *= 2) {
 		struct program p;
-		uint64_t met[16] = { 0 }, least = UINT64_MAX, most = 0;
+		uint64_t met[16] = {0}, least = UINT64_MAX, most = 0;
 		begin(&p, 1);
 		for (unsigned n = 0; n < 1000000; n++)
 			met[n % kernels] += launch(&p, key_of(n % kernels));
@@ -209,18 +210,19 @@ static void test_nothing_is_out_of_range(void **state)
 	rate_sampled(&r, UINT64_MAX / 4, 6, UINT64_MAX / 2, 0.001);
 	assert_int_equal(rate_gap(&r, 1), RATE_GAP_MOST);
 	for (unsigned samples = 0; samples < 300; samples++) {
-		struct sampler_class c = { .samples = (uint8_t)(samples < 255 ? samples : 255) };
+		struct sampler_class c = {.samples = (uint8_t)(samples < 255 ? samples : 255)};
 		for (unsigned i = 0; i < 40; i++) {
 			class_late(&c, &r, &random);
 			assert_true(c.until >= 1 && c.until < 1u << 31);
-			assert_true(class_stall_us(&c) >= STALL_FIRST_US && class_stall_us(&c) <= 60);
+			assert_true(class_stall_us(&c) >= STALL_FIRST_US &&
+			            class_stall_us(&c) <= 60);
 		}
 		class_sampled(&c, &r, &random);
 		assert_true(c.until >= 1 && c.until < 1u << 31);
 	}
 	rate_begin(&r, 5, 0);
 	for (unsigned i = 0; i < 1000; i++) {
-		struct sampler_class c = { .samples = 200 };
+		struct sampler_class c = {.samples = 200};
 		class_sampled(&c, &r, &random);
 		assert_true(c.until >= 1);
 		class_refused(&c, &r, &random);
@@ -236,7 +238,7 @@ static void test_nothing_is_out_of_range(void **state)
 static void test_a_hopeless_class_is_given_up(void **state)
 {
 	struct program p;
-	struct sampler_class c = { .until = 1 };
+	struct sampler_class c = {.until = 1};
 	uint64_t tries = 0;
 
 	begin(&p, 1);
@@ -253,12 +255,12 @@ static void test_a_hopeless_class_is_given_up(void **state)
 	assert_int_equal(c.late, 0);
 }
 
-/* One whose calls wait by themselves is left alone sooner, and no longer stall is tried; the same call may wait for nothing
- * next time. */
+/* One whose calls wait by themselves is left alone sooner, and no longer stall is tried; the same
+ * call may wait for nothing next time. */
 static void test_a_class_that_waits_by_itself(void **state)
 {
 	struct program p;
-	struct sampler_class c = { .until = 1 };
+	struct sampler_class c = {.until = 1};
 	uint64_t tries = 0;
 
 	begin(&p, 1);
@@ -278,18 +280,18 @@ static void test_a_class_that_waits_by_itself(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_budget_is_kept_and_used),
-		cmocka_unit_test(test_many_new_classes_do_not_starve_it),
-		cmocka_unit_test(test_looks_are_few),
-		cmocka_unit_test(test_a_slow_program_is_sampled_oftener),
-		cmocka_unit_test(test_every_class_of_a_loop_is_met_alike),
-		cmocka_unit_test(test_a_rare_class_gets_its_samples),
-		cmocka_unit_test(test_more_classes_than_places),
-		cmocka_unit_test(test_a_well_known_class_is_sampled_less),
-		cmocka_unit_test(test_a_thread_that_goes_on_in_another_slot),
-		cmocka_unit_test(test_nothing_is_out_of_range),
-		cmocka_unit_test(test_a_hopeless_class_is_given_up),
-		cmocka_unit_test(test_a_class_that_waits_by_itself),
+	        cmocka_unit_test(test_a_budget_is_kept_and_used),
+	        cmocka_unit_test(test_many_new_classes_do_not_starve_it),
+	        cmocka_unit_test(test_looks_are_few),
+	        cmocka_unit_test(test_a_slow_program_is_sampled_oftener),
+	        cmocka_unit_test(test_every_class_of_a_loop_is_met_alike),
+	        cmocka_unit_test(test_a_rare_class_gets_its_samples),
+	        cmocka_unit_test(test_more_classes_than_places),
+	        cmocka_unit_test(test_a_well_known_class_is_sampled_less),
+	        cmocka_unit_test(test_a_thread_that_goes_on_in_another_slot),
+	        cmocka_unit_test(test_nothing_is_out_of_range),
+	        cmocka_unit_test(test_a_hopeless_class_is_given_up),
+	        cmocka_unit_test(test_a_class_that_waits_by_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

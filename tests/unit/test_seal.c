@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/seal.h"
+#include "shim/core/format/seal.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 
@@ -75,7 +75,8 @@ static bool matters(uint64_t at)
 		if (at >= from && at < to) {
 			uint64_t in = at - from;
 			bool ends = in < 16 || (in >= 64 && in < 72) || (in >= 128 && in < 136);
-			return ends || (in >= sizeof(*r) + r->tail * 64 && in < sizeof(*r) + r->head * 64);
+			return ends ||
+			       (in >= sizeof(*r) + r->tail * 64 && in < sizeof(*r) + r->head * 64);
 		}
 		if (made.map.base + at >= slot && made.map.base + at < slot + 16)
 			return false;
@@ -216,16 +217,21 @@ static void test_structures_that_lead_outside(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_holds_as_it_was_sealed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_open_recordings_have_none, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_broken_or_never_finished, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_any_flip_is_found, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_pages_swapped_repeated_zeroed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_threads_inside_a_call_are_left_out, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_entering_a_call_breaks_nothing, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_kept_records_have_digests_of_their_pages, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_structures_that_lead_outside, set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_holds_as_it_was_sealed, set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_open_recordings_have_none, set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_broken_or_never_finished, set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_any_flip_is_found, set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_pages_swapped_repeated_zeroed, set_up,
+	                                        tear_down),
+	        cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_threads_inside_a_call_are_left_out, set_up,
+	                                        tear_down),
+	        cmocka_unit_test_setup_teardown(test_entering_a_call_breaks_nothing, set_up,
+	                                        tear_down),
+	        cmocka_unit_test_setup_teardown(test_kept_records_have_digests_of_their_pages,
+	                                        set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_structures_that_lead_outside, set_up,
+	                                        tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

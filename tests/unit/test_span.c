@@ -3,14 +3,15 @@
 #include <signal.h>
 #include <string.h>
 
-#include "shim/notes.h"
-#include "shim/options.h"
-#include "shim/own_time.h"
-#include "shim/registry.h"
-#include "shim/thread.h"
+#include "shim/args/args.h"
+#include "shim/core/options/options.h"
+#include "shim/record/own_time.h"
+#include "shim/handles/registry.h"
+#include "shim/record/thread.h"
 #include "tests/unit/shim_stubs.h"
 
-/* ---- what is not looked at here ---------------------------------------------------------------------------------------- */
+/* ---- what is not looked at here
+ * ---------------------------------------------------------------------------------------- */
 
 uint32_t spy_learn_function(CUfunction f)
 {
@@ -22,14 +23,16 @@ bool spy_is_captured_slow(const struct spy_span *s, CUstream stream)
 	return false;
 }
 
-/* ---- a recording with this thread in it -------------------------------------------------------------------------------- */
+/* ---- a recording with this thread in it
+ * -------------------------------------------------------------------------------- */
 
 static int start(void **state)
 {
 	stub_start(64 << 20);
 	struct tf_header *h = tf_header(&spy_map);
-	h->thread_bytes = (uint32_t)(sizeof(struct tf_thread) + SPY_CALLS * sizeof(struct tf_call_stat));
-	h->threads = (struct tf_table){ .entry_bytes = 8, .page_entries = 512, .max = 65535 };
+	h->thread_bytes =
+	        (uint32_t)(sizeof(struct tf_thread) + SPY_CALLS * sizeof(struct tf_call_stat));
+	h->threads = (struct tf_table){.entry_bytes = 8, .page_entries = 512, .max = 65535};
 	spy_options.ring_records = 64;
 	clock_choose(true);
 	stub_forget_thread();
@@ -80,17 +83,19 @@ static void drained(void)
 	ring->tail = ring->head;
 }
 
-static void a_call(unsigned call, unsigned class, int result)
+static void a_call(unsigned call, unsigned cls, int result)
 {
 	struct spy_span s;
 
-	spy_enter(&s, call, class, 0);
+	spy_enter(&s, call, cls, 0);
 	spy_real_begins();
 	spy_real_ended();
-	spy_leave(&s, call, class, result);
+	spy_leave(&s, call, cls, result);
 }
 
-/* ---- one call ---------------------------------------------------------------------------------------------------------- */
+/* ---- one call
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 /* Records that the thread offered to its rings, lost ones too. */
 static uint64_t offered(void)
@@ -110,11 +115,13 @@ static void test_a_call(void **state)
 	uint64_t before = spy_clock();
 	struct spy_span s;
 
-	for (int i = 0; i < 3; i++) { /* the first attaches the thread, the others go the fast way */
+	for (int i = 0; i < 3;
+	     i++) { /* the first attaches the thread, the others go the fast way */
 		spy_enter(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, TF_PTDS);
 		assert_int_equal(thread()->in_call, CALL_cuCtxSynchronize + 1);
 		assert_in_range(thread()->in_start, before, spy_clock());
-		assert_int_equal(figures(CALL_cuCtxSynchronize)->calls, i); /* counted when it returns */
+		assert_int_equal(figures(CALL_cuCtxSynchronize)->calls,
+		                 i); /* counted when it returns */
 		spy_leave(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
 		assert_int_equal(thread()->in_call, 0);
 		assert_int_equal(figures(CALL_cuCtxSynchronize)->calls, i + 1);
@@ -177,14 +184,14 @@ static void test_more_kinds_of_failure_than_places(void **state)
 	assert_int_equal(figures(CALL_cuMemcpy)->failed, 2 * (TF_FAILURES + 3));
 	for (unsigned i = 0; i < TF_FAILURES; i++)
 		assert_int_equal(thread()->failures[i].count, 2);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_FAILURES_FULL], 6);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_FAILURES_FULL], 6);
 }
 
 static void test_errno_is_kept(void **state)
 {
 	errno = 4711;
 	a_call(CALL_cuMemcpy, SPY_CLASS_COPY, 0); /* attaches */
-	for (int i = 0; i < 200; i++)		  /* fills the ring */
+	for (int i = 0; i < 200; i++)             /* fills the ring */
 		a_call(CALL_cuMemcpy, SPY_CLASS_COPY, i % 3);
 	assert_int_equal(errno, 4711);
 }
@@ -219,7 +226,8 @@ static void test_growth(void **state)
 	assert_null(ring);
 }
 
-/* Where the clock is no counter, the gate stays shut and all calls take the other way: they are recorded no less. */
+/* Where the clock is no counter, the gate stays shut and all calls take the other way: they are
+ * recorded no less. */
 static void test_the_other_clock(void **state)
 {
 	spy_clock_kind = TF_CLOCK_MONOTONIC;
@@ -260,23 +268,25 @@ static void test_the_first_call(void **state)
 	assert_int_equal(tf_header(&spy_map)->window_start, record(0)->end);
 }
 
-/* ---- calls inside calls ------------------------------------------------------------------------------------------------- */
+/* ---- calls inside calls
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* In the real function of the span that is under way. */
-static void __attribute__((noinline)) inside(unsigned call, unsigned class, int result, uint64_t mark)
+static void __attribute__((noinline)) inside(unsigned call, unsigned cls, int result, uint64_t mark)
 {
 	struct spy_span s;
 
 	spy_real_begins();
-	spy_enter(&s, call, class, 0);
+	spy_enter(&s, call, cls, 0);
 	spy_real_begins();
 	spy_real_ended();
-	struct tf_record *r = spy_note_target(&s);
+	struct tf_record *r = spy_args_target(&s);
 	if (r) {
 		r->arg[0] = mark;
 		r->stream = mark + 1;
 	}
-	spy_leave(&s, call, class, result);
+	spy_leave(&s, call, cls, result);
 	spy_real_ended();
 }
 
@@ -300,7 +310,8 @@ static void test_nested_of_the_same_class(void **state)
 	assert_int_equal(record(1)->stream, 43);
 }
 
-/* An allocation inside another call is timed by itself, stands before its caller, and is not counted. */
+/* An allocation inside another call is timed by itself, stands before its caller, and is not
+ * counted. */
 static void test_nested_and_timed(void **state)
 {
 	struct spy_span s;
@@ -329,7 +340,8 @@ static void test_nested_and_timed(void **state)
 	assert_int_equal(thread()->self_adjust[SPY_CLASS_COPY], -nested);
 }
 
-/* The nested record finds the last place in the ring: both go on in a larger one, and nothing is lost. */
+/* The nested record finds the last place in the ring: both go on in a larger one, and nothing is
+ * lost. */
 static void test_nested_at_the_end_of_a_ring(void **state)
 {
 	struct spy_span s;
@@ -371,7 +383,8 @@ static void test_nested_in_a_full_ring(void **state)
 	assert_int_equal(record(records() - 1)->flags & TF_NESTED, 0);
 }
 
-/* A call that never returns (longjmp, or an exception through it) does not make all later ones nested. */
+/* A call that never returns (longjmp, or an exception through it) does not make all later ones
+ * nested. */
 static void __attribute__((noinline)) never_returns(void)
 {
 	struct spy_span s;
@@ -394,45 +407,51 @@ static void test_left_behind(void **state)
 	assert_int_equal(thread()->in_call, 0);
 }
 
-/* ---- calls of the program's own inside others --------------------------------------------------------------------------- */
+/* ---- calls of the program's own inside others
+ * --------------------------------------------------------------------------- */
 
-/* A handler of a signal that comes during the real call of `outer`: a whole call, as its wrapper makes it. */
-static void __attribute__((noinline)) handler_calls(unsigned call, unsigned class)
+/* A handler of a signal that comes during the real call of `outer`: a whole call, as its wrapper
+ * makes it. */
+static void __attribute__((noinline)) handler_calls(unsigned call, unsigned cls)
 {
 	struct spy_span s;
 
 	spy_real_begins();
-	spy_enter(&s, call, class, 0);
+	spy_enter(&s, call, cls, 0);
 	spy_real_begins();
 	spy_real_ended();
-	spy_leave(&s, call, class, 0);
+	spy_leave(&s, call, cls, 0);
 	spy_real_ended();
 }
 
-static void outer_with(unsigned call, unsigned class, unsigned inner, unsigned inner_class, unsigned times)
+static void outer_with(unsigned call, unsigned cls, unsigned inner, unsigned inner_class,
+                       unsigned times)
 {
 	struct spy_span s;
 
-	spy_enter(&s, call, class, 0);
+	spy_enter(&s, call, cls, 0);
 	for (unsigned i = 0; i < times; i++)
 		handler_calls(inner, inner_class);
 	spy_real_ended();
-	spy_leave(&s, call, class, 0);
+	spy_leave(&s, call, cls, 0);
 }
 
 /* What is no part of the call around it counts as any other, by its own name. */
 static void test_calls_inside_calls(void **state)
 {
 	/* neither level calls itself, and the driver never calls the runtime */
-	outer_with(CALL_cuStreamSynchronize, SPY_CLASS_SYNC, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 1);
+	outer_with(CALL_cuStreamSynchronize, SPY_CLASS_SYNC, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH,
+	           1);
 	outer_with(CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 1);
 	outer_with(CALL_cudaMemcpy, SPY_CLASS_COPY, CALL_cudaMemcpy, SPY_CLASS_COPY, 1);
 	outer_with(CALL_cuMemcpy, SPY_CLASS_COPY, CALL_cudaMemcpy, SPY_CLASS_COPY, 1);
 	/* a launch of the runtime's is one of the driver's: the second one is not its own */
-	outer_with(CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 3);
+	outer_with(CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH,
+	           3);
 	/* nor does the runtime launch when it copies, or wait when it launches */
 	outer_with(CALL_cudaMemcpy, SPY_CLASS_COPY, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 1);
-	outer_with(CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 1);
+	outer_with(CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, CALL_cuStreamSynchronize,
+	           SPY_CLASS_SYNC, 1);
 	assert_int_equal(figures(CALL_cuStreamSynchronize)->calls, 2);
 	assert_int_equal(figures(CALL_cuLaunchKernel)->calls, 6);
 	assert_int_equal(figures(CALL_cudaMemcpy)->calls, 4);
@@ -467,7 +486,8 @@ static void __attribute__((noinline)) handler_of_a_handler(void)
 
 	spy_enter(&in, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
 	spy_real_begins();
-	handler_calls(CALL_cuStreamSynchronize, SPY_CLASS_SYNC); /* another one comes to the handler */
+	handler_calls(CALL_cuStreamSynchronize,
+	              SPY_CLASS_SYNC); /* another one comes to the handler */
 	spy_real_ended();
 	spy_leave(&in, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
 }
@@ -518,11 +538,12 @@ static void test_left_behind_by_deeper_calls(void **state)
 	assert_int_equal(figures(CALL_cuMemcpy)->calls, 16);
 	assert_int_equal(figures(CALL_cuCtxSynchronize)->calls, 0);
 	assert_int_equal(thread()->in_call, 0);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_LEFT], 5);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_LEFT], 5);
 	assert_null(spy_tls.outer);
 }
 
-/* A handler on a stack of its own, which lies above the interrupted one or below: no call is given up for that. */
+/* A handler on a stack of its own, which lies above the interrupted one or below: no call is given
+ * up for that. */
 static void on_signal(int number)
 {
 	handler_calls(CALL_cuMemcpy, SPY_CLASS_COPY);
@@ -532,12 +553,12 @@ static void test_a_handler_with_a_stack_of_its_own(void **state)
 {
 	static char below[32768];
 	char above[32768]; /* in a frame above the wrapper's */
-	struct sigaction act = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK }, before;
+	struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK}, before;
 	stack_t old;
 
 	sigaction(SIGUSR1, &act, &before);
 	for (int i = 0; i < 2; i++) {
-		const stack_t stack = { .ss_sp = i ? above : below, .ss_size = sizeof(below) };
+		const stack_t stack = {.ss_sp = i ? above : below, .ss_size = sizeof(below)};
 		assert_int_equal(sigaltstack(&stack, &old), 0);
 		struct spy_span s;
 		spy_enter(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
@@ -550,15 +571,20 @@ static void test_a_handler_with_a_stack_of_its_own(void **state)
 	sigaction(SIGUSR1, &before, NULL);
 	assert_int_equal(figures(CALL_cuCtxSynchronize)->calls, 2);
 	assert_int_equal(figures(CALL_cuMemcpy)->calls, 2);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_LEFT], 0);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_LEFT], 0);
 }
 
-/* On a stack of the program's own making (a coroutine's) another call comes and goes while one is under way: by where it
- * lies the first is taken for dead. It comes back all the same, and with it a part of it. */
+/* On a stack of the program's own making (a coroutine's) another call comes and goes while one is
+ * under way: by where it lies the first is taken for dead. It comes back all the same, and with it
+ * a part of it. */
 static void test_a_call_on_another_stack(void **state)
 {
-	const CUlaunchConfig c = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
-				   .blockDimZ = 1 };
+	const CUlaunchConfig c = {.gridDimX = 1,
+	                          .gridDimY = 1,
+	                          .gridDimZ = 1,
+	                          .blockDimX = 32,
+	                          .blockDimY = 1,
+	                          .blockDimZ = 1};
 	struct spy_span on_stack[3];
 
 	spy_enter(&on_stack[1], CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, 0);
@@ -572,7 +598,7 @@ static void test_a_call_on_another_stack(void **state)
 	spy_leave(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
 	assert_null(spy_tls.outer);
 	spy_real_ended();
-	note_launch_ex(&on_stack[0], CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
+	args_launch_ex(&on_stack[0], CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
 	spy_leave(&on_stack[0], CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, 0);
 	spy_real_ended();
 	spy_leave(&on_stack[1], CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, 0);
@@ -583,13 +609,19 @@ static void test_a_call_on_another_stack(void **state)
 	assert_int_equal(figures(CALL_cuMemcpy)->calls, 1);
 }
 
-/* ---- other times, other processes ------------------------------------------------------------------------------------------ */
+/* ---- other times, other processes
+ * ------------------------------------------------------------------------------------------ */
 
-/* The recording began while the call was under way: it counts from its own entry on, with what it launched. */
+/* The recording began while the call was under way: it counts from its own entry on, with what it
+ * launched. */
 static void __attribute__((noinline)) launch_while_it_begins(void)
 {
-	const CUlaunchConfig c = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
-				   .blockDimZ = 1 };
+	const CUlaunchConfig c = {.gridDimX = 1,
+	                          .gridDimY = 1,
+	                          .gridDimZ = 1,
+	                          .blockDimX = 32,
+	                          .blockDimY = 1,
+	                          .blockDimZ = 1};
 	struct spy_span in;
 
 	spy_real_begins();
@@ -597,7 +629,7 @@ static void __attribute__((noinline)) launch_while_it_begins(void)
 	spy_real_begins();
 	stub_gate(true);
 	spy_real_ended();
-	note_launch_ex(&in, CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
+	args_launch_ex(&in, CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
 	spy_leave(&in, CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, 0);
 	spy_real_ended();
 }
@@ -629,8 +661,8 @@ static void test_a_call_under_way_when_it_began(void **state)
 	assert_int_equal(second->calls[CALL_cuCtxSynchronize].calls, 1);
 }
 
-/* A child that no handler of ours saw, and in which another thread was first: the gate is open again, for another
- * generation, and this thread has its parent's slot still. */
+/* A child that no handler of ours saw, and in which another thread was first: the gate is open
+ * again, for another generation, and this thread has its parent's slot still. */
 static void test_a_thread_of_the_parent(void **state)
 {
 	struct spy_span s;
@@ -643,7 +675,7 @@ static void test_a_thread_of_the_parent(void **state)
 	stub_gate(true);
 	uint32_t in_call = parents->in_call;
 	spy_real_ended();
-	struct tf_record *r = spy_note_target(&s);
+	struct tf_record *r = spy_args_target(&s);
 	assert_null(r);
 	spy_leave(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
 	assert_int_equal(parents->calls[CALL_cuCtxSynchronize].calls, 0);
@@ -660,14 +692,15 @@ static void __attribute__((noinline)) handler_forks(void)
 	struct spy_span in;
 
 	spy_real_begins();
-	spy_enter(&in, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 0); /* by a handler, which forks in its real call */
+	spy_enter(&in, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH,
+	          0); /* by a handler, which forks in its real call */
 	spy_real_begins();
 	spy_generation++;
 	spans_after_fork();
 	thread_after_fork();
 	stub_gate(true);
 	spy_real_ended();
-	assert_null(spy_note_target(&in));
+	assert_null(spy_args_target(&in));
 	spy_leave(&in, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 0);
 	spy_real_ended();
 }
@@ -704,7 +737,8 @@ static void test_slots_of_threads_that_ended_in_silence(void **state)
 	assert_int_equal(tf_count(&tf_header(&spy_map)->threads), 256);
 	uint64_t calls = 0, adopted = 0;
 	for (uint32_t i = 0; i < 256; i++) {
-		const uint64_t *at = tf_entry(&spy_map, &tf_header(&spy_map)->threads, i, sizeof(*at));
+		const uint64_t *at =
+		        tf_entry(&spy_map, &tf_header(&spy_map)->threads, i, sizeof(*at));
 		const struct tf_thread *th = tf_at(&spy_map, *at, sizeof(*th));
 		calls += th->calls[CALL_cuMemcpy].calls;
 		adopted += th->adopted;
@@ -713,14 +747,16 @@ static void test_slots_of_threads_that_ended_in_silence(void **state)
 	assert_int_equal(adopted, 44);
 }
 
-/* ---- launches ----------------------------------------------------------------------------------------------------------- */
+/* ---- launches
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static void launch(CUfunction f, const CUlaunchConfig *config, CUresult rc)
 {
 	struct spy_span s;
 
 	spy_enter(&s, CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, 0);
-	note_launch_ex(&s, rc, config, f, NULL, NULL);
+	args_launch_ex(&s, rc, config, f, NULL, NULL);
 	spy_leave(&s, CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, (int)rc);
 }
 
@@ -737,16 +773,21 @@ static void test_a_launchs_record(void **state)
 	for (uint64_t i = 0; i < 5000; i++) {
 		uint32_t kernel = (uint32_t)stub_random() % 300;
 		CUfunction f = (CUfunction)(uintptr_t)(0x1000 + kernel * 16);
-		CUlaunchAttribute cluster = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION };
+		CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
 		cluster.value.clusterDim.x = stub_random() % 17;
 		cluster.value.clusterDim.y = stub_random() % 17;
 		cluster.value.clusterDim.z = stub_random() % 17;
 		const CUlaunchConfig c = {
-			.gridDimX = (unsigned)stub_random(), .gridDimY = stub_random() % 65536,
-			.gridDimZ = stub_random() % 65536, .blockDimX = stub_random() % 1025,
-			.blockDimY = stub_random() % 1025, .blockDimZ = stub_random() % 65,
-			.sharedMemBytes = stub_random() % (228 << 10), .hStream = (CUstream)(uintptr_t)stub_random(),
-			.attrs = &cluster, .numAttrs = i % 2,
+		        .gridDimX = (unsigned)stub_random(),
+		        .gridDimY = stub_random() % 65536,
+		        .gridDimZ = stub_random() % 65536,
+		        .blockDimX = stub_random() % 1025,
+		        .blockDimY = stub_random() % 1025,
+		        .blockDimZ = stub_random() % 65,
+		        .sharedMemBytes = stub_random() % (228 << 10),
+		        .hStream = (CUstream)(uintptr_t)stub_random(),
+		        .attrs = &cluster,
+		        .numAttrs = i % 2,
 		};
 		registry_put(HANDLE_FUNCTION, (uintptr_t)f, kernel, 0, 0);
 		launch(f, &c, CUDA_SUCCESS);
@@ -773,8 +814,12 @@ static void test_a_launchs_record(void **state)
 /* Figures of each kernel, also after a handle came to mean another one. */
 static void test_figures_of_kernels(void **state)
 {
-	const CUlaunchConfig c = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
-				   .blockDimZ = 1 };
+	const CUlaunchConfig c = {.gridDimX = 1,
+	                          .gridDimY = 1,
+	                          .gridDimZ = 1,
+	                          .blockDimX = 32,
+	                          .blockDimY = 1,
+	                          .blockDimZ = 1};
 	CUfunction f = (CUfunction)0x1000, g = (CUfunction)0x1020;
 	uint64_t sum = 0;
 
@@ -793,7 +838,8 @@ static void test_figures_of_kernels(void **state)
 	assert_int_equal(kernel_figures(5)->first_ticks, record(0)->end - record(0)->start);
 	assert_int_equal(kernel_figures(200)->launches, 30);
 	drained();
-	registry_drop(HANDLE_FUNCTION, 0x1000); /* its module is unloaded, and the handle taken by another kernel */
+	registry_drop(HANDLE_FUNCTION,
+	              0x1000); /* its module is unloaded, and the handle taken by another kernel */
 	registry_put(HANDLE_FUNCTION, 0x1000, 6, 0, 0);
 	for (int i = 0; i < 3; i++)
 		launch(f, &c, CUDA_SUCCESS);
@@ -808,7 +854,8 @@ static void test_figures_of_kernels(void **state)
 	assert_int_equal(figures(CALL_cuLaunchKernelEx)->calls, 65);
 }
 
-/* Time of ours inside a call stands in a record ahead of the call's, which begins behind it; what is hardly any does not. */
+/* Time of ours inside a call stands in a record ahead of the call's, which begins behind it; what
+ * is hardly any does not. */
 static void test_own_time(void **state)
 {
 	struct spy_span s;
@@ -839,34 +886,35 @@ static void test_own_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_a_call, start, end),
-		cmocka_unit_test_setup_teardown(test_times_add_up, start, end),
-		cmocka_unit_test_setup_teardown(test_failures, start, end),
-		cmocka_unit_test_setup_teardown(test_more_kinds_of_failure_than_places, start, end),
-		cmocka_unit_test_setup_teardown(test_errno_is_kept, start, end),
-		cmocka_unit_test_setup_teardown(test_a_full_ring, start, end),
-		cmocka_unit_test_setup_teardown(test_growth, start, end),
-		cmocka_unit_test_setup_teardown(test_the_other_clock, start, end),
-		cmocka_unit_test_setup_teardown(test_nothing_is_recorded, start, end),
-		cmocka_unit_test_setup_teardown(test_the_first_call, start, end),
-		cmocka_unit_test_setup_teardown(test_nested_of_the_same_class, start, end),
-		cmocka_unit_test_setup_teardown(test_nested_and_timed, start, end),
-		cmocka_unit_test_setup_teardown(test_nested_at_the_end_of_a_ring, start, end),
-		cmocka_unit_test_setup_teardown(test_nested_in_a_full_ring, start, end),
-		cmocka_unit_test_setup_teardown(test_left_behind, start, end),
-		cmocka_unit_test_setup_teardown(test_calls_inside_calls, start, end),
-		cmocka_unit_test_setup_teardown(test_a_record_of_a_call_inside, start, end),
-		cmocka_unit_test_setup_teardown(test_a_handler_inside_our_own_code, start, end),
-		cmocka_unit_test_setup_teardown(test_left_behind_by_deeper_calls, start, end),
-		cmocka_unit_test_setup_teardown(test_a_handler_with_a_stack_of_its_own, start, end),
-		cmocka_unit_test_setup_teardown(test_a_call_on_another_stack, start, end),
-		cmocka_unit_test_setup_teardown(test_a_call_under_way_when_it_began, start, end),
-		cmocka_unit_test_setup_teardown(test_a_thread_of_the_parent, start, end),
-		cmocka_unit_test_setup_teardown(test_spans_after_a_fork, start, end),
-		cmocka_unit_test_setup_teardown(test_slots_of_threads_that_ended_in_silence, start, end),
-		cmocka_unit_test_setup_teardown(test_a_launchs_record, start, end),
-		cmocka_unit_test_setup_teardown(test_figures_of_kernels, start, end),
-		cmocka_unit_test_setup_teardown(test_own_time, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_call, start, end),
+	        cmocka_unit_test_setup_teardown(test_times_add_up, start, end),
+	        cmocka_unit_test_setup_teardown(test_failures, start, end),
+	        cmocka_unit_test_setup_teardown(test_more_kinds_of_failure_than_places, start, end),
+	        cmocka_unit_test_setup_teardown(test_errno_is_kept, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_full_ring, start, end),
+	        cmocka_unit_test_setup_teardown(test_growth, start, end),
+	        cmocka_unit_test_setup_teardown(test_the_other_clock, start, end),
+	        cmocka_unit_test_setup_teardown(test_nothing_is_recorded, start, end),
+	        cmocka_unit_test_setup_teardown(test_the_first_call, start, end),
+	        cmocka_unit_test_setup_teardown(test_nested_of_the_same_class, start, end),
+	        cmocka_unit_test_setup_teardown(test_nested_and_timed, start, end),
+	        cmocka_unit_test_setup_teardown(test_nested_at_the_end_of_a_ring, start, end),
+	        cmocka_unit_test_setup_teardown(test_nested_in_a_full_ring, start, end),
+	        cmocka_unit_test_setup_teardown(test_left_behind, start, end),
+	        cmocka_unit_test_setup_teardown(test_calls_inside_calls, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_record_of_a_call_inside, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_handler_inside_our_own_code, start, end),
+	        cmocka_unit_test_setup_teardown(test_left_behind_by_deeper_calls, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_handler_with_a_stack_of_its_own, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_call_on_another_stack, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_call_under_way_when_it_began, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_thread_of_the_parent, start, end),
+	        cmocka_unit_test_setup_teardown(test_spans_after_a_fork, start, end),
+	        cmocka_unit_test_setup_teardown(test_slots_of_threads_that_ended_in_silence, start,
+	                                        end),
+	        cmocka_unit_test_setup_teardown(test_a_launchs_record, start, end),
+	        cmocka_unit_test_setup_teardown(test_figures_of_kernels, start, end),
+	        cmocka_unit_test_setup_teardown(test_own_time, start, end),
 	};
 
 	return cmocka_run_group_tests_name("span", tests, NULL, NULL);

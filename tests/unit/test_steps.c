@@ -1,4 +1,4 @@
-#include "shim/steps.h"
+#include "shim/core/steps/steps.h"
 #include "tests/unit/drain_fixture.h"
 
 static struct steps *steps;
@@ -21,12 +21,12 @@ static int finish(void **state)
 	return end(state);
 }
 
-static void give(struct tf_record r, unsigned class)
+static void give(struct tf_record r, unsigned cls)
 {
 	r.start = now;
 	r.end = now + 100;
 	now += 150;
-	steps_call(steps, &made.map, 0, &r, class);
+	steps_call(steps, &made.map, 0, &r, cls);
 }
 
 static void run_kernel(uint32_t kernel, uint32_t grid)
@@ -43,7 +43,8 @@ static const struct tf_pattern *pattern(uint32_t i)
 {
 	steps_finish(steps, &made.map);
 	return i < made_header(&made)->patterns.count
-	               ? tf_entry(&made.map, &made_header(&made)->patterns, i, sizeof(struct tf_pattern))
+	               ? tf_entry(&made.map, &made_header(&made)->patterns, i,
+	                          sizeof(struct tf_pattern))
 	               : NULL;
 }
 
@@ -146,7 +147,8 @@ static void test_rows_are_thinned(void **state)
 
 static struct tf_record a_range(uint16_t node, uint64_t ticks, uint32_t launches)
 {
-	struct tf_record r = { .start = now, .end = now + ticks, .call = TF_CALL_RANGE, .thread = node };
+	struct tf_record r = {
+	        .start = now, .end = now + ticks, .call = TF_CALL_RANGE, .thread = node};
 
 	now += ticks;
 	r.range.launches = launches;
@@ -189,13 +191,14 @@ static void test_ranges(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_layers_are_no_steps, begin, finish),
-		cmocka_unit_test_setup_teardown(test_logging_and_shapes_do_not_break_it, begin, finish),
-		cmocka_unit_test_setup_teardown(test_what_is_unlike_is_odd, begin, finish),
-		cmocka_unit_test_setup_teardown(test_nothing_repeats, begin, finish),
-		cmocka_unit_test_setup_teardown(test_one_kernel_is_no_step, begin, finish),
-		cmocka_unit_test_setup_teardown(test_rows_are_thinned, begin, finish),
-		cmocka_unit_test_setup_teardown(test_ranges, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_layers_are_no_steps, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_logging_and_shapes_do_not_break_it, begin,
+	                                        finish),
+	        cmocka_unit_test_setup_teardown(test_what_is_unlike_is_odd, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_nothing_repeats, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_one_kernel_is_no_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_rows_are_thinned, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_ranges, begin, finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,16 +1,16 @@
 /*
- * The module itself is included, with two calls of the system replaced: which file system a file is on, and whether
- * space can be reserved.
+ * The module itself is included, with two calls of the system replaced: which file system a file is
+ * on, and whether space can be reserved.
  */
 #include <fcntl.h>
 #include <sys/vfs.h>
 
 static int say_file_system(int fd, struct statfs *fs);
 static int reserve_space(int fd, int mode, off_t from, off_t bytes);
-#include "shim/sys.h"
-#define fstatfs(fd, fs)		     say_file_system(fd, fs)
+#include "shim/base/sys.h"
+#define fstatfs(fd, fs)              say_file_system(fd, fs)
 #define fallocate(fd, mode, from, n) reserve_space(fd, mode, from, n)
-#include "shim/storage.c"
+#include "shim/life/storage.c"
 #undef fstatfs
 #undef fallocate
 
@@ -19,8 +19,8 @@ static int reserve_space(int fd, int mode, off_t from, off_t bytes);
 #include "tests/unit/shim_stubs.h"
 
 static char folder[64];
-static bool network;		    /* the user's folder is on a file system that promises nothing */
-static uint64_t disk_bytes;	    /* a file may reach this size */
+static bool network;        /* the user's folder is on a file system that promises nothing */
+static uint64_t disk_bytes; /* a file may reach this size */
 static uint64_t memory_bytes, memory_free; /* of the file system; 0 bytes = no limit */
 static unsigned refused;
 
@@ -30,7 +30,8 @@ static int say_file_system(int fd, struct statfs *fs)
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	assert_true(readlink(link, path, sizeof(path) - 1) > 0);
-	fs->f_type = network && strncmp(path, "/dev/shm/cudaspy-", 17) ? NFS_SUPER_MAGIC : TMPFS_MAGIC;
+	fs->f_type =
+	        network && strncmp(path, "/dev/shm/cudaspy-", 17) ? NFS_SUPER_MAGIC : TMPFS_MAGIC;
 	fs->f_blocks = memory_bytes;
 	fs->f_bavail = memory_free;
 	fs->f_bsize = 1;
@@ -76,7 +77,7 @@ static int start(void **state)
 	disk_bytes = UINT64_MAX;
 	memory_bytes = memory_free = 0;
 	refused = 0;
-	memset(stub_troubles, 0, sizeof(stub_troubles));
+	memset(stub_anomalies, 0, sizeof(stub_anomalies));
 	stub_lines = 0;
 	unsetenv("XDG_RUNTIME_DIR");
 	return 0;
@@ -86,7 +87,7 @@ static void unmap(void)
 {
 	if (spy_map.base)
 		munmap(spy_map.base, file.reserved);
-	spy_map = (struct tf_map){ 0 };
+	spy_map = (struct tf_map){0};
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -142,11 +143,14 @@ static void assert_holds(const char *path, const char *text)
 	assert_string_equal(got, text);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------------ */
+/* ---- names
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static void test_taken_names(void **state)
 {
-	static const char *const wanted[] = { "a.cudaspy", "a-2.cudaspy", "a-3.cudaspy", "a-5.cudaspy" };
+	static const char *const wanted[] = {"a.cudaspy", "a-2.cudaspy", "a-3.cudaspy",
+	                                     "a-5.cudaspy"};
 
 	put_file(in_folder("a-4.cudaspy"), "mine");
 	for (unsigned i = 0; i < 4; i++) {
@@ -228,7 +232,9 @@ static void test_no_room_at_all(void **state)
 	assert_int_equal(bytes_of(in_folder("a.cudaspy")), -1); /* nothing is left lying about */
 }
 
-/* ---- growth ------------------------------------------------------------------------------------------------------------ */
+/* ---- growth
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static void test_growth(void **state)
 {
@@ -260,11 +266,12 @@ static void test_growth_after_the_file_was_replaced(void **state)
 	assert_int_equal(spy_map.alloc(&spy_map, 2 * MIB), 0);
 	time_passes();
 	assert_int_equal(spy_map.alloc(&spy_map, 2 * MIB), 0);
-	assert_int_equal(stub_troubles[SPY_TROUBLE_FILE_FULL], 2);
+	assert_int_equal(stub_anomalies[SPY_ANOMALY_FILE_FULL], 2);
 	assert_int_equal(stub_lines, 1); /* said once */
 	assert_holds(in_folder("a.cudaspy"), "a stranger's");
 	assert_int_equal(bytes_of(in_folder("moved")), FIRST_BYTES);
-	assert_int_not_equal(spy_map.alloc(&spy_map, 4096), 0); /* what there is can still be used */
+	assert_int_not_equal(spy_map.alloc(&spy_map, 4096),
+	                     0); /* what there is can still be used */
 }
 
 static void test_growth_after_the_file_was_deleted(void **state)
@@ -289,20 +296,23 @@ static void test_a_full_disk(void **state)
 	uint64_t size = spy_map.size;
 	while (spy_map.alloc(&spy_map, 4096))
 		;
-	/* the last step was no larger than what was asked for, so that the disk is used to its end */
+	/* the last step was no larger than what was asked for, so that the disk is used to its end
+	 */
 	assert_int_equal(spy_map.size, disk_bytes);
 	assert_true(spy_map.size > size && refused >= 2);
 	assert_int_equal(stub_lines, 1);
 	unsigned asked = refused;
 	assert_int_equal(spy_map.alloc(&spy_map, 4096), 0);
 	assert_int_equal(refused, asked); /* not at every turn: each is a system call or more */
-	disk_bytes = UINT64_MAX; /* somebody made room */
+	disk_bytes = UINT64_MAX;          /* somebody made room */
 	time_passes();
 	assert_int_not_equal(spy_map.alloc(&spy_map, MIB), 0);
 	assert_int_equal(spy_map.alloc(&spy_map, UINT64_MAX / 2), 0);
 }
 
-/* ---- in memory --------------------------------------------------------------------------------------------------------- */
+/* ---- in memory
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void need_shm(void)
 {
@@ -365,19 +375,21 @@ static void test_publish_without_need(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_taken_names, start, end),
-		cmocka_unit_test_setup_teardown(test_a_folder, start, end),
-		cmocka_unit_test_setup_teardown(test_mode_and_links, start, end),
-		cmocka_unit_test_setup_teardown(test_a_relative_name_stays_where_it_was, start, end),
-		cmocka_unit_test_setup_teardown(test_no_such_folder, start, end),
-		cmocka_unit_test_setup_teardown(test_no_room_at_all, start, end),
-		cmocka_unit_test_setup_teardown(test_growth, start, end),
-		cmocka_unit_test_setup_teardown(test_growth_after_the_file_was_replaced, start, end),
-		cmocka_unit_test_setup_teardown(test_growth_after_the_file_was_deleted, start, end),
-		cmocka_unit_test_setup_teardown(test_a_full_disk, start, end),
-		cmocka_unit_test_setup_teardown(test_in_memory, start, end),
-		cmocka_unit_test_setup_teardown(test_in_memory_and_the_stub_replaced, start, end),
-		cmocka_unit_test_setup_teardown(test_publish_without_need, start, end),
+	        cmocka_unit_test_setup_teardown(test_taken_names, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_folder, start, end),
+	        cmocka_unit_test_setup_teardown(test_mode_and_links, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_relative_name_stays_where_it_was, start,
+	                                        end),
+	        cmocka_unit_test_setup_teardown(test_no_such_folder, start, end),
+	        cmocka_unit_test_setup_teardown(test_no_room_at_all, start, end),
+	        cmocka_unit_test_setup_teardown(test_growth, start, end),
+	        cmocka_unit_test_setup_teardown(test_growth_after_the_file_was_replaced, start,
+	                                        end),
+	        cmocka_unit_test_setup_teardown(test_growth_after_the_file_was_deleted, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_full_disk, start, end),
+	        cmocka_unit_test_setup_teardown(test_in_memory, start, end),
+	        cmocka_unit_test_setup_teardown(test_in_memory_and_the_stub_replaced, start, end),
+	        cmocka_unit_test_setup_teardown(test_publish_without_need, start, end),
 	};
 
 	return cmocka_run_group_tests_name("storage", tests, NULL, NULL);

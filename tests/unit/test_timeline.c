@@ -2,7 +2,8 @@
 
 /* ---- places ---- */
 
-/* One kernel: it starts a latency after the launch, and what came before is idle time by what the thread did. */
+/* One kernel: it starts a latency after the launch, and what came before is idle time by what the
+ * thread did. */
 static void test_one_kernel(void **state)
 {
 	call(OTHER, 0, 10000, 14000);
@@ -14,7 +15,7 @@ static void test_one_kernel(void **state)
 	assert_int_equal(total()->idle[TF_IDLE_LAUNCH], 3000 + START);
 	assert_int_equal(total()->idle[TF_IDLE_OUTSIDE], 101000 - 10000 - 3000 - START);
 	assert_int_equal(on_device(0)->from, WINDOW);
-	assert_int_equal(on_device(0)->upto, WINDOW + 101000);
+	assert_int_equal(on_device(0)->until, WINDOW + 101000);
 	assert_int_equal(on_device(0)->work, 1);
 	assert_int_equal(on_device(0)->work_unknown, 0);
 	assert_int_equal(kernel_at(0)->queue_count, 1);
@@ -39,7 +40,8 @@ static void test_stream_order(void **state)
 static void test_changes_of_engine(void **state)
 {
 	struct tf_record copy = a_copy(SPY_DIR_DTOH, SPY_MEM_PINNED, true, 1 << 20);
-	const uint64_t to = GAP + (uint64_t)ESTIMATE_TO_ENGINE_NS, back = GAP + (uint64_t)ESTIMATE_FROM_ENGINE_NS;
+	const uint64_t to = GAP + (uint64_t)ESTIMATE_TO_ENGINE_NS,
+	               back = GAP + (uint64_t)ESTIMATE_FROM_ENGINE_NS;
 
 	lasts(copy, TF_WORK_COPY, ESTIMATE_ENGINE_NS + 30000);
 	launch(1, 10000, 11000);
@@ -52,7 +54,8 @@ static void test_changes_of_engine(void **state)
 	finish();
 	assert_int_equal(total()->busy, 50000 + 30000 + 10000 + 20000);
 	assert_int_equal(total()->idle[TF_IDLE_DEPENDENCY], to + back + GAP);
-	assert_int_equal(kernel_at(0)->queue_ticks, 11000 + START + 50000 + to + 30000 + back - 15000);
+	assert_int_equal(kernel_at(0)->queue_ticks,
+	                 11000 + START + 50000 + to + 30000 + back - 15000);
 }
 
 static void test_streams_overlap(void **state)
@@ -153,7 +156,8 @@ static void test_per_thread_stream(void **state)
 	r = a_kernel(0);
 	r.flags = TF_PTDS;
 	feed(1, r, 12000, 13000);
-	launch_on(0, 2, 2, 14000, 15000); /* the first thread's own by its handle: after its first */
+	launch_on(0, 2, 2, 14000,
+	          15000); /* the first thread's own by its handle: after its first */
 	call(OTHER, 0, 200000, 200100);
 	finish();
 	assert_int_equal(kernel_at(0)->queue_ticks, START);
@@ -163,7 +167,7 @@ static void test_per_thread_stream(void **state)
 
 static void test_devices(void **state)
 {
-	struct tf_record r = { .call = SET_CURRENT };
+	struct tf_record r = {.call = SET_CURRENT};
 
 	launch_on(0, 0, 0, 10000, 11000);
 	r.arg[0] = 3;
@@ -277,7 +281,7 @@ static void test_waits_for_their_own_stream(void **state)
 /* "Done" ends the work; "not ready" keeps it going. */
 static void test_queries(void **state)
 {
-	struct tf_record r = { .call = QUERY, .result = 600 };
+	struct tf_record r = {.call = QUERY, .result = 600};
 
 	launch(4, 10000, 11000); /* by guess [12800, 17800) */
 	feed(0, r, 60000, 60300);
@@ -293,7 +297,7 @@ static void test_queries(void **state)
 /* The stream is not ready before the host's function has run, which is no work of the GPU's. */
 static void test_a_query_behind_a_host_function(void **state)
 {
-	struct tf_record r = { .call = QUERY, .result = 600 };
+	struct tf_record r = {.call = QUERY, .result = 600};
 
 	launch(1, 10000, 11000); /* by estimate [12800, 62800) */
 	call(HOST_FUNCTION, 0, 11000, 12000);
@@ -329,10 +333,12 @@ static void test_push_back_stops_at_idle_time(void **state)
 	on_event(EVENT_SYNC, 0xe1, 0, 91500, 97000 + RETURN);
 	call(OTHER, 0, 300000, 300100);
 	finish();
-	assert_int_equal(kernel_at(0)->queue_ticks, (97000 + GAP - 13000) + (97000 + 2 * GAP + 10000 - 91000));
+	assert_int_equal(kernel_at(0)->queue_ticks,
+	                 (97000 + GAP - 13000) + (97000 + 2 * GAP + 10000 - 91000));
 }
 
-/* What was behind work that lasted longer, and ended earlier than thought, began after it all the same. */
+/* What was behind work that lasted longer, and ended earlier than thought, began after it all the
+ * same. */
 static void test_behind_extended_work(void **state)
 {
 	make_stream(0x1000, 1, 1000);
@@ -412,7 +418,7 @@ static void test_many_streams(void **state)
 	finish();
 	assert_int_equal(on_device(0)->work, 9000);
 	assert_true(header()->streams.count < 9000);
-	assert_true(header()->trouble[SPY_TROUBLE_STREAMS_FULL] > 0);
+	assert_true(header()->anomaly[SPY_ANOMALY_STREAMS_FULL] > 0);
 	assert_int_equal(total()->busy, 9000 * 10000);
 }
 
@@ -423,7 +429,7 @@ static void test_too_many_streams_at_once(void **state)
 		launch_on(0, 0x10000 + i * 64, 0, 10000 + i * 100, 10050 + i * 100);
 	call(OTHER, 0, 1000000, 1100000);
 	finish();
-	assert_int_equal(on_device(0)->work + header()->trouble[SPY_TROUBLE_TIMELINE], 9000);
+	assert_int_equal(on_device(0)->work + header()->anomaly[SPY_ANOMALY_TIMELINE], 9000);
 	assert_true(on_device(0)->work > 3000);
 }
 
@@ -445,7 +451,7 @@ static void test_damage(void **state)
 	r.launch.kernel = UINT32_MAX;
 	feed(0, r, 1000, 2000);
 	struct tf_work *w = lasts(a_kernel(2), TF_WORK_KERNEL, 1e300);
-	w->pairs[1] = (struct tf_pairs){ UINT32_MAX, 0, -1, 0 };
+	w->pairs[1] = (struct tf_pairs){UINT32_MAX, 0, -1, 0};
 	launch(2, 3000, 4000);
 	w = lasts(a_kernel(3), TF_WORK_KERNEL, 0);
 	w->pairs[0].sum_ns = 0.0 / 0.0;
@@ -477,21 +483,24 @@ static void test_damage(void **state)
 /* Whatever comes, times divide without rest. */
 static void test_anything(void **state)
 {
-	uint64_t at[2] = { 1000, 1500 }, x = 88172645463325252ull;
+	uint64_t at[2] = {1000, 1500}, x = 88172645463325252ull;
 
 	for (int i = 0; i < 20000; i++) {
 		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
 		uint32_t thread = at[1] < at[0];
-		uint64_t from = at[thread] + x % 3000, to = from + (x >> 20) % (i % 50 ? 5000 : 200000);
+		uint64_t from = at[thread] + x % 3000,
+		         to = from + (x >> 20) % (i % 50 ? 5000 : 200000);
 		struct tf_record r = a_kernel((x >> 32) % 8);
 		unsigned what = (x >> 40) % 16;
 		r.stream = (x >> 44) % 5 * 0x1000;
 		if (what >= 6) {
-			r = (struct tf_record){ .call = (uint16_t)(SYNC + what % 11), .stream = r.stream };
+			r = (struct tf_record){.call = (uint16_t)(SYNC + what % 11),
+			                       .stream = r.stream};
 			r.event.event = 0xe00 + (x >> 50) % 4;
 		} else if (what >= 4) {
 			uint64_t stream = r.stream;
-			r = a_copy((x >> 50) % SPY_DIR_COUNT, (x >> 54) % SPY_MEM_COUNT, x >> 58 & 1, x >> 45);
+			r = a_copy((x >> 50) % SPY_DIR_COUNT, (x >> 54) % SPY_MEM_COUNT,
+			           x >> 58 & 1, x >> 45);
 			r.stream = stream;
 		}
 		if (r.call == SET_CURRENT)
@@ -509,35 +518,35 @@ static void test_anything(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_one_kernel, start, end),
-		cmocka_unit_test_setup_teardown(test_stream_order, start, end),
-		cmocka_unit_test_setup_teardown(test_changes_of_engine, start, end),
-		cmocka_unit_test_setup_teardown(test_streams_overlap, start, end),
-		cmocka_unit_test_setup_teardown(test_communication, start, end),
-		cmocka_unit_test_setup_teardown(test_event_dependency, start, end),
-		cmocka_unit_test_setup_teardown(test_captured_work_is_none, start, end),
-		cmocka_unit_test_setup_teardown(test_legacy_stream, start, end),
-		cmocka_unit_test_setup_teardown(test_per_thread_stream, start, end),
-		cmocka_unit_test_setup_teardown(test_devices, start, end),
-		cmocka_unit_test_setup_teardown(test_unknown_classes, start, end),
-		cmocka_unit_test_setup_teardown(test_stalled_work_starts_later, start, end),
-		cmocka_unit_test_setup_teardown(test_sync_splits, start, end),
-		cmocka_unit_test_setup_teardown(test_estimate_too_long, start, end),
-		cmocka_unit_test_setup_teardown(test_estimate_too_short, start, end),
-		cmocka_unit_test_setup_teardown(test_host_came_late, start, end),
-		cmocka_unit_test_setup_teardown(test_waits_for_their_own_stream, start, end),
-		cmocka_unit_test_setup_teardown(test_queries, start, end),
-		cmocka_unit_test_setup_teardown(test_a_query_behind_a_host_function, start, end),
-		cmocka_unit_test_setup_teardown(test_unknown_work_and_a_late_wait, start, end),
-		cmocka_unit_test_setup_teardown(test_push_back_stops_at_idle_time, start, end),
-		cmocka_unit_test_setup_teardown(test_behind_extended_work, start, end),
-		cmocka_unit_test_setup_teardown(test_latency_is_learned, start, end),
-		cmocka_unit_test_setup_teardown(test_a_second_timeline_goes_on, start, end),
-		cmocka_unit_test_setup_teardown(test_late_records, start, end),
-		cmocka_unit_test_setup_teardown(test_many_streams, start, end),
-		cmocka_unit_test_setup_teardown(test_too_many_streams_at_once, start, end),
-		cmocka_unit_test_setup_teardown(test_damage, start, end),
-		cmocka_unit_test_setup_teardown(test_anything, start, end),
+	        cmocka_unit_test_setup_teardown(test_one_kernel, start, end),
+	        cmocka_unit_test_setup_teardown(test_stream_order, start, end),
+	        cmocka_unit_test_setup_teardown(test_changes_of_engine, start, end),
+	        cmocka_unit_test_setup_teardown(test_streams_overlap, start, end),
+	        cmocka_unit_test_setup_teardown(test_communication, start, end),
+	        cmocka_unit_test_setup_teardown(test_event_dependency, start, end),
+	        cmocka_unit_test_setup_teardown(test_captured_work_is_none, start, end),
+	        cmocka_unit_test_setup_teardown(test_legacy_stream, start, end),
+	        cmocka_unit_test_setup_teardown(test_per_thread_stream, start, end),
+	        cmocka_unit_test_setup_teardown(test_devices, start, end),
+	        cmocka_unit_test_setup_teardown(test_unknown_classes, start, end),
+	        cmocka_unit_test_setup_teardown(test_stalled_work_starts_later, start, end),
+	        cmocka_unit_test_setup_teardown(test_sync_splits, start, end),
+	        cmocka_unit_test_setup_teardown(test_estimate_too_long, start, end),
+	        cmocka_unit_test_setup_teardown(test_estimate_too_short, start, end),
+	        cmocka_unit_test_setup_teardown(test_host_came_late, start, end),
+	        cmocka_unit_test_setup_teardown(test_waits_for_their_own_stream, start, end),
+	        cmocka_unit_test_setup_teardown(test_queries, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_query_behind_a_host_function, start, end),
+	        cmocka_unit_test_setup_teardown(test_unknown_work_and_a_late_wait, start, end),
+	        cmocka_unit_test_setup_teardown(test_push_back_stops_at_idle_time, start, end),
+	        cmocka_unit_test_setup_teardown(test_behind_extended_work, start, end),
+	        cmocka_unit_test_setup_teardown(test_latency_is_learned, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_second_timeline_goes_on, start, end),
+	        cmocka_unit_test_setup_teardown(test_late_records, start, end),
+	        cmocka_unit_test_setup_teardown(test_many_streams, start, end),
+	        cmocka_unit_test_setup_teardown(test_too_many_streams_at_once, start, end),
+	        cmocka_unit_test_setup_teardown(test_damage, start, end),
+	        cmocka_unit_test_setup_teardown(test_anything, start, end),
 	};
 
 	return cmocka_run_group_tests_name("timeline", tests, NULL, NULL);

@@ -3,9 +3,10 @@
 #define MS 1000000ull
 
 /* CUPTI says that the work of the call of `thread` that began at `entry` ran in [from, to). */
-static void activity(uint32_t thread, uint64_t entry, enum tf_work_kind kind, uint64_t from, uint64_t to)
+static void activity(uint32_t thread, uint64_t entry, enum tf_work_kind kind, uint64_t from,
+                     uint64_t to)
 {
-	struct tf_record r = { .call = TF_CALL_ACTIVITY, .thread = (uint16_t)kind };
+	struct tf_record r = {.call = TF_CALL_ACTIVITY, .thread = (uint16_t)kind};
 
 	r.start = WINDOW + from;
 	r.end = WINDOW + to;
@@ -70,8 +71,8 @@ static void test_activities_come_late(void **state)
 }
 
 /*
- * The collector comes round while the last activities are still to come: the queue is as full as it was at the time of
- * each launch, not as it is by then.
+ * The collector comes round while the last activities are still to come: the queue is as full as it
+ * was at the time of each launch, not as it is by then.
  */
 static void test_queue_full_while_calls_wait(void **state)
 {
@@ -122,14 +123,14 @@ static void test_activity_before_its_call(void **state)
 /* Of a graph each node counts as busy; the gaps between them do not. */
 static void test_graph_nodes(void **state)
 {
-	struct tf_record r = { .call = GRAPH };
+	struct tf_record r = {.call = GRAPH};
 	struct tf_work key;
 
 	r.graph.graph = made_graph(&made, 0x77, 1);
 	r.graph.handle = 0x77;
 	feed(0, r, 10000, 11000);
 	for (uint64_t i = 0; i < 3; i++) {
-		struct tf_record node = { .call = TF_CALL_ACTIVITY, .thread = TF_WORK_KERNEL };
+		struct tf_record node = {.call = TF_CALL_ACTIVITY, .thread = TF_WORK_KERNEL};
 		node.start = WINDOW + 20000 + i * 10000;
 		node.end = node.start + 8000;
 		node.stream = TF_CAUSE(0, WINDOW + 10000);
@@ -160,7 +161,8 @@ static void test_unknown_cause(void **state)
 	assert_int_equal(total()->idle[TF_IDLE_UNKNOWN], 20000);
 }
 
-/* An activity that never comes holds things up for some seconds; then the estimate stands for it. */
+/* An activity that never comes holds things up for some seconds; then the estimate stands for it.
+ */
 static void test_lost_activities(void **state)
 {
 	launch(0, 10000, 11000);
@@ -231,7 +233,8 @@ static void test_more_activities_than_fit(void **state)
 /* Of a graph that begins with a function of the host's CUPTI does not tell the device. */
 static void test_a_graph_without_a_device(void **state)
 {
-	struct tf_record r = { .call = GRAPH }, a = { .call = TF_CALL_ACTIVITY, .thread = TF_WORK_GRAPH };
+	struct tf_record r = {.call = GRAPH},
+	                 a = {.call = TF_CALL_ACTIVITY, .thread = TF_WORK_GRAPH};
 
 	r.graph.graph = 1;
 	feed(0, r, 10000, 11000);
@@ -247,8 +250,8 @@ static void test_a_graph_without_a_device(void **state)
 }
 
 /*
- * CUPTI gives one of three alike copies an end, or a start, 15 ms off, while kernels of its stream run: it takes what
- * the others do. What speaks against it may come one round after it.
+ * CUPTI gives one of three alike copies an end, or a start, 15 ms off, while kernels of its stream
+ * run: it takes what the others do. What speaks against it may come one round after it.
  */
 static void copies_one_of_which(uint64_t from, uint64_t to, uint64_t other_stream)
 {
@@ -261,7 +264,8 @@ static void copies_one_of_which(uint64_t from, uint64_t to, uint64_t other_strea
 	}
 	call(SYNC, 0, 40 * MS, 41 * MS);
 	for (uint64_t at = 10 * MS; at <= 30 * MS; at += 10 * MS) {
-		activity(0, at, TF_WORK_COPY, at == second ? from : at + 3000, at == second ? to : at + 4000);
+		activity(0, at, TF_WORK_COPY, at == second ? from : at + 3000,
+		         at == second ? to : at + 4000);
 		advance(42 * MS + at / 10);
 		activity(0, at + 2000, TF_WORK_KERNEL, at + 5000, at + 8000);
 	}
@@ -367,7 +371,10 @@ static void test_long_copy(void **state)
 
 static void test_damaged_activities(void **state)
 {
-	struct tf_record r = { .call = TF_CALL_ACTIVITY, .thread = TF_WORK_KERNEL, .start = WINDOW + 10, .end = WINDOW + 5 };
+	struct tf_record r = {.call = TF_CALL_ACTIVITY,
+	                      .thread = TF_WORK_KERNEL,
+	                      .start = WINDOW + 10,
+	                      .end = WINDOW + 5};
 
 	timeline_activity(timeline, &r);
 	r.end = UINT64_MAX;
@@ -397,7 +404,8 @@ static void test_anything(void **state)
 		} else {
 			launch_on(0, (x >> 33) % 3 * 0x1000, (x >> 40) % 8, from, to);
 			if (x >> 61)
-				activity(0, from, TF_WORK_KERNEL + (x >> 50) % 4, from + (x >> 30) % 100000,
+				activity(0, from, TF_WORK_KERNEL + (x >> 50) % 4,
+				         from + (x >> 30) % 100000,
 				         from + (x >> 30) % 100000 + (x >> 10) % 20000);
 		}
 		at = to;
@@ -410,26 +418,26 @@ static void test_anything(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_exact_times, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_activities_come_late, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_queue_full_while_calls_wait, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_activity_before_its_call, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_graph_nodes, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_unknown_cause, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_lost_activities, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_calls_without_activities, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_partial, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_too_many_wait, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_more_activities_than_fit, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_a_graph_without_a_device, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_untrue_among_long_ones, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_untrue_in_pieces, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_clocks_grain, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_untrue_end, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_untrue_start, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_long_copy, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_damaged_activities, start_exact, end),
-		cmocka_unit_test_setup_teardown(test_anything, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_exact_times, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_activities_come_late, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_queue_full_while_calls_wait, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_activity_before_its_call, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_graph_nodes, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_unknown_cause, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_lost_activities, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_calls_without_activities, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_partial, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_too_many_wait, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_more_activities_than_fit, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_a_graph_without_a_device, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_untrue_among_long_ones, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_untrue_in_pieces, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_clocks_grain, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_untrue_end, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_untrue_start, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_long_copy, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_damaged_activities, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_anything, start_exact, end),
 	};
 
 	return cmocka_run_group_tests_name("timeline_exact", tests, NULL, NULL);

@@ -31,9 +31,10 @@ static void test_two_threads(void **state)
 {
 	launch_on(0, 0, 0, 10000, 13000);
 	launch_on(1, 0, 0, 18000, 20000);
-	feed(0, (struct tf_record){ .call = FREE }, 14000, 29000); /* the other one issued meanwhile, upto 20000 */
+	feed(0, (struct tf_record){.call = FREE}, 14000,
+	     29000); /* the other one issued meanwhile, up to 20000 */
 	launch_on(0, 0, 0, 30000, 33000);
-	feed(1, (struct tf_record){ .call = MODULE }, 21000, 90000); /* issues nothing more */
+	feed(1, (struct tf_record){.call = MODULE}, 21000, 90000); /* issues nothing more */
 	finish();
 	assert_int_equal(host(TF_HOST_LAUNCH), 3000 + 2000 + 3000);
 	assert_int_equal(host(TF_HOST_ALLOC), 9000);
@@ -45,15 +46,19 @@ static void test_two_threads(void **state)
 
 static void own(uint32_t thread, uint64_t from, uint64_t to)
 {
-	struct tf_record r = { .call = TF_CALL_OWN, .thread = (uint16_t)thread, .start = WINDOW + from, .end = WINDOW + to };
+	struct tf_record r = {.call = TF_CALL_OWN,
+	                      .thread = (uint16_t)thread,
+	                      .start = WINDOW + from,
+	                      .end = WINDOW + to};
 
 	timeline_call(timeline, thread, &r, TIMELINE_OWN, NULL);
 }
 
-/* What was ours is neither the call's time nor the program's outside CUDA, of the host as of the GPU's idle time. */
+/* What was ours is neither the call's time nor the program's outside CUDA, of the host as of the
+ * GPU's idle time. */
 static void test_own_time(void **state)
 {
-	launch(0, 1000, 4000); /* runs upto 4000 + START + 10000 */
+	launch(0, 1000, 4000); /* runs up to 4000 + START + 10000 */
 	own(0, 30000, 70000);
 	own(0, 70000, 80000); /* of the same call */
 	launch(0, 80000, 83000);
@@ -73,7 +78,7 @@ static void test_own_time(void **state)
 /* It leaves alone what calls nested in the call to come took. */
 static void test_own_time_and_nested_calls(void **state)
 {
-	struct tf_record nested = { .call = MODULE, .flags = TF_NESTED };
+	struct tf_record nested = {.call = MODULE, .flags = TF_NESTED};
 
 	own(0, 1000, 5000);
 	feed(0, nested, 6000, 8000);
@@ -87,7 +92,7 @@ static void test_own_time_and_nested_calls(void **state)
 
 static void test_before_the_window(void **state)
 {
-	struct tf_record r = { .call = MODULE, .start = WINDOW - 5000, .end = WINDOW + 1000 };
+	struct tf_record r = {.call = MODULE, .start = WINDOW - 5000, .end = WINDOW + 1000};
 
 	timeline_call(timeline, 0, &r, SPY_CLASS_MODULE, NULL);
 	launch(0, 2000, 3000);
@@ -98,7 +103,7 @@ static void test_before_the_window(void **state)
 
 static void test_nested_calls(void **state)
 {
-	struct tf_record nested = { .call = MODULE, .flags = TF_NESTED };
+	struct tf_record nested = {.call = MODULE, .flags = TF_NESTED};
 
 	launch(0, 10000, 13000);
 	feed(0, nested, 20500, 28000);
@@ -117,7 +122,8 @@ static void test_nested_calls(void **state)
 static void test_many_nested_calls(void **state)
 {
 	for (uint64_t i = 0; i < 50; i++)
-		feed(0, (struct tf_record){ .call = FREE, .flags = TF_NESTED }, 20000 + i * 100, 20100 + i * 100);
+		feed(0, (struct tf_record){.call = FREE, .flags = TF_NESTED}, 20000 + i * 100,
+		     20100 + i * 100);
 	launch(0, 19000, 26000);
 	finish();
 	assert_int_equal(split(0)[TF_HOST_ALLOC], 5000);
@@ -146,7 +152,7 @@ static void test_contention(void **state)
 
 	for (int i = 0; i < 100; i++, at += 20000)
 		launch(0, at, at + 3000);
-	feed(1, (struct tf_record){ .call = OTHER }, at + 1000, at + 70000);
+	feed(1, (struct tf_record){.call = OTHER}, at + 1000, at + 70000);
 	launch(0, at, at + 80000);
 	finish();
 	assert_int_equal(split(0)[TF_HOST_CONTENTION], 77000);
@@ -169,8 +175,8 @@ static void test_no_contention_with_itself(void **state)
 }
 
 /*
- * Launches every 3 us, with `events` records of an event behind each, of kernels of `gpu` ns, which are believed to take
- * 10 us; the driver's queue of `room` blocks.
+ * Launches every 3 us, with `events` records of an event behind each, of kernels of `gpu` ns, which
+ * are believed to take 10 us; the driver's queue of `room` blocks.
  */
 static uint64_t fill_queue_with(int room, uint64_t gpu, int launches, int events)
 {
@@ -223,7 +229,8 @@ static void test_queue_full_of_longer_work(void **state)
 	assert_near((double)total()->busy, 6000 * 20000, 0.04);
 }
 
-/* A small copy heads the queue, which others (the sampler) fill too: not the copy lasted so long. */
+/* A small copy heads the queue, which others (the sampler) fill too: not the copy lasted so long.
+ */
 static void test_queue_full_behind_a_copy(void **state)
 {
 	feed(0, a_copy(SPY_DIR_HTOD, SPY_MEM_PINNED, true, 4096), 5000, 8000);
@@ -244,7 +251,8 @@ static void test_queue_full_of_shorter_work(void **state)
 	assert_near((double)(total()->busy + total()->idle[TF_IDLE_DEPENDENCY]), 6000 * 5750, 0.05);
 }
 
-/* Events are no entries: three behind each launch leave room for as many launches, and wait for none. */
+/* Events are no entries: three behind each launch leave room for as many launches, and wait for
+ * none. */
 static void test_events_do_not_fill_the_queue(void **state)
 {
 	uint64_t blocked = fill_queue_with(1022, 10000, 6000, 3);
@@ -284,7 +292,8 @@ static void test_engines_have_queues_of_their_own(void **state)
 		feed(0, copy, at + 3000, at + 6000);
 	}
 	feed(0, copy, at, at + 30000);
-	uint64_t steps = 50000 * 2 + 2 * GAP + (uint64_t)(ESTIMATE_TO_ENGINE_NS + ESTIMATE_FROM_ENGINE_NS);
+	uint64_t steps =
+	        50000 * 2 + 2 * GAP + (uint64_t)(ESTIMATE_TO_ENGINE_NS + ESTIMATE_FROM_ENGINE_NS);
 	call(SYNC, 0, at + 40000, 10000 + 3000 + START + 1000 * steps + 50000 + RETURN);
 	finish();
 	assert_int_equal(split(0)[TF_HOST_COPY], 1000 * 3000 + 3000);
@@ -360,7 +369,8 @@ static void test_off(void **state)
 	assert_int_equal(host(TF_HOST_LAUNCH), 2000 * 3000 + 50000);
 }
 
-/* Millions of calls between two pieces of work: only their sums are known any more, and they still divide. */
+/* Millions of calls between two pieces of work: only their sums are known any more, and they still
+ * divide. */
 static void test_long_histories(void **state)
 {
 	const uint64_t polls = 1000000;
@@ -368,7 +378,7 @@ static void test_long_histories(void **state)
 
 	launch(0, at, at + 3000);
 	for (uint64_t i = 0; i < polls; i++, at += 1000) {
-		struct tf_record r = { .call = i % 2 ? FREE : OTHER };
+		struct tf_record r = {.call = i % 2 ? FREE : OTHER};
 		feed(0, r, at + 4000, at + 4500);
 	}
 	launch(0, at + 5000, at + 8000);
@@ -382,28 +392,29 @@ static void test_long_histories(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_a_thread_divides, start, end),
-		cmocka_unit_test_setup_teardown(test_two_threads, start, end),
-		cmocka_unit_test_setup_teardown(test_own_time, start, end),
-		cmocka_unit_test_setup_teardown(test_own_time_and_nested_calls, start, end),
-		cmocka_unit_test_setup_teardown(test_before_the_window, start, end),
-		cmocka_unit_test_setup_teardown(test_nested_calls, start, end),
-		cmocka_unit_test_setup_teardown(test_many_nested_calls, start, end),
-		cmocka_unit_test_setup_teardown(test_first_launch_loads, start, end),
-		cmocka_unit_test_setup_teardown(test_contention, start, end),
-		cmocka_unit_test_setup_teardown(test_no_contention_with_itself, start, end),
-		cmocka_unit_test_setup_teardown(test_queue_full, start, end),
-		cmocka_unit_test_setup_teardown(test_queue_full_of_longer_work, start, end),
-		cmocka_unit_test_setup_teardown(test_queue_full_behind_a_copy, start, end),
-		cmocka_unit_test_setup_teardown(test_queue_full_of_shorter_work, start, end),
-		cmocka_unit_test_setup_teardown(test_events_do_not_fill_the_queue, start, end),
-		cmocka_unit_test_setup_teardown(test_a_launch_among_events_is_not_held_up, start, end),
-		cmocka_unit_test_setup_teardown(test_engines_have_queues_of_their_own, start, end),
-		cmocka_unit_test_setup_teardown(test_blocking_copy_waits, start, end),
-		cmocka_unit_test_setup_teardown(test_free_waits, start, end),
-		cmocka_unit_test_setup_teardown(test_a_slow_allocation_is_no_wait, start, end),
-		cmocka_unit_test_setup_teardown(test_off, start_off, end),
-		cmocka_unit_test_setup_teardown(test_long_histories, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_thread_divides, start, end),
+	        cmocka_unit_test_setup_teardown(test_two_threads, start, end),
+	        cmocka_unit_test_setup_teardown(test_own_time, start, end),
+	        cmocka_unit_test_setup_teardown(test_own_time_and_nested_calls, start, end),
+	        cmocka_unit_test_setup_teardown(test_before_the_window, start, end),
+	        cmocka_unit_test_setup_teardown(test_nested_calls, start, end),
+	        cmocka_unit_test_setup_teardown(test_many_nested_calls, start, end),
+	        cmocka_unit_test_setup_teardown(test_first_launch_loads, start, end),
+	        cmocka_unit_test_setup_teardown(test_contention, start, end),
+	        cmocka_unit_test_setup_teardown(test_no_contention_with_itself, start, end),
+	        cmocka_unit_test_setup_teardown(test_queue_full, start, end),
+	        cmocka_unit_test_setup_teardown(test_queue_full_of_longer_work, start, end),
+	        cmocka_unit_test_setup_teardown(test_queue_full_behind_a_copy, start, end),
+	        cmocka_unit_test_setup_teardown(test_queue_full_of_shorter_work, start, end),
+	        cmocka_unit_test_setup_teardown(test_events_do_not_fill_the_queue, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_launch_among_events_is_not_held_up, start,
+	                                        end),
+	        cmocka_unit_test_setup_teardown(test_engines_have_queues_of_their_own, start, end),
+	        cmocka_unit_test_setup_teardown(test_blocking_copy_waits, start, end),
+	        cmocka_unit_test_setup_teardown(test_free_waits, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_slow_allocation_is_no_wait, start, end),
+	        cmocka_unit_test_setup_teardown(test_off, start_off, end),
+	        cmocka_unit_test_setup_teardown(test_long_histories, start, end),
 	};
 
 	return cmocka_run_group_tests_name("timeline_host", tests, NULL, NULL);

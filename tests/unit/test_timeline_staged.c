@@ -14,7 +14,8 @@ static void told(void)
 	timeline_advance(timeline, WINDOW);
 }
 
-static void copy(enum spy_direction direction, bool async, uint64_t bytes, uint64_t from, uint64_t to)
+static void copy(enum spy_direction direction, bool async, uint64_t bytes, uint64_t from,
+                 uint64_t to)
 {
 	feed(0, a_copy(direction, SPY_MEM_PAGEABLE, async, bytes), from, to);
 }
@@ -150,8 +151,8 @@ static void test_a_link_told_late(void **state)
 static void test_pinned_copies_tell_the_bus(void **state)
 {
 	struct tf_record pinned = a_copy(SPY_DIR_HTOD, SPY_MEM_PINNED, true, 8 * MIB);
-	struct tf_work *w = lasts(pinned, TF_WORK_COPY,
-	                          ESTIMATE_ENGINE_NS + ESTIMATE_IN_NS + 8 * MIB / 25.0);
+	struct tf_work *w =
+	        lasts(pinned, TF_WORK_COPY, ESTIMATE_ENGINE_NS + ESTIMATE_IN_NS + 8 * MIB / 25.0);
 
 	w->count = 1;
 	w->bytes = 8 * MIB;
@@ -166,7 +167,7 @@ static void test_pinned_copies_tell_the_bus(void **state)
 /* CUPTI says when each was. */
 static void test_exact(void **state)
 {
-	struct tf_record a = { .call = TF_CALL_ACTIVITY, .thread = TF_WORK_COPY };
+	struct tf_record a = {.call = TF_CALL_ACTIVITY, .thread = TF_WORK_COPY};
 
 	told();
 	copy(SPY_DIR_DTOH, true, 4 * MIB, 100000, 520000);
@@ -183,16 +184,16 @@ static void test_exact(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_to_the_host, start, end),
-		cmocka_unit_test_setup_teardown(test_behind_a_kernel, start, end),
-		cmocka_unit_test_setup_teardown(test_to_the_device, start, end),
-		cmocka_unit_test_setup_teardown(test_one_piece, start, end),
-		cmocka_unit_test_setup_teardown(test_a_kernel_shorter_than_estimated, start, end),
-		cmocka_unit_test_setup_teardown(test_a_kernel_longer_than_estimated, start, end),
-		cmocka_unit_test_setup_teardown(test_without_a_bus, start, end),
-		cmocka_unit_test_setup_teardown(test_a_link_told_late, start, end),
-		cmocka_unit_test_setup_teardown(test_pinned_copies_tell_the_bus, start, end),
-		cmocka_unit_test_setup_teardown(test_exact, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_to_the_host, start, end),
+	        cmocka_unit_test_setup_teardown(test_behind_a_kernel, start, end),
+	        cmocka_unit_test_setup_teardown(test_to_the_device, start, end),
+	        cmocka_unit_test_setup_teardown(test_one_piece, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_kernel_shorter_than_estimated, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_kernel_longer_than_estimated, start, end),
+	        cmocka_unit_test_setup_teardown(test_without_a_bus, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_link_told_late, start, end),
+	        cmocka_unit_test_setup_teardown(test_pinned_copies_tell_the_bus, start, end),
+	        cmocka_unit_test_setup_teardown(test_exact, start_exact, end),
 	};
 
 	return cmocka_run_group_tests_name("timeline_staged", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "shim/trace_map.h"
+#include "shim/core/format/trace_map.h"
 #include "tests/unit/shim_stubs.h"
 
 static int start(void **state)
@@ -19,7 +19,7 @@ static void test_bounds(void **state)
 {
 	uint64_t size = spy_map.size;
 
-	assert_null(tf_at(&spy_map, 0, 8)); /* no offset */
+	assert_null(tf_at(&spy_map, 0, 8));  /* no offset */
 	assert_null(tf_at(&spy_map, 68, 8)); /* no multiple of 8 */
 	assert_null(tf_at(&spy_map, 65, 1));
 	assert_ptr_equal(tf_at(&spy_map, 64, 8), spy_map.base + 64);
@@ -37,7 +37,8 @@ static struct tf_table *table(uint32_t entry_bytes, uint32_t page_entries, uint3
 {
 	struct tf_table *t = &tf_header(&spy_map)->graphs;
 
-	*t = (struct tf_table){ .entry_bytes = entry_bytes, .page_entries = page_entries, .max = max };
+	*t = (struct tf_table){
+	        .entry_bytes = entry_bytes, .page_entries = page_entries, .max = max};
 	return t;
 }
 
@@ -150,12 +151,12 @@ static void test_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_bounds, start, end),
-		cmocka_unit_test_setup_teardown(test_append, start, end),
-		cmocka_unit_test_setup_teardown(test_append_without_room, start, end),
-		cmocka_unit_test_setup_teardown(test_append_past_the_pages, start, end),
-		cmocka_unit_test_setup_teardown(test_damaged_tables, start, end),
-		cmocka_unit_test_setup_teardown(test_texts, start, end),
+	        cmocka_unit_test_setup_teardown(test_bounds, start, end),
+	        cmocka_unit_test_setup_teardown(test_append, start, end),
+	        cmocka_unit_test_setup_teardown(test_append_without_room, start, end),
+	        cmocka_unit_test_setup_teardown(test_append_past_the_pages, start, end),
+	        cmocka_unit_test_setup_teardown(test_damaged_tables, start, end),
+	        cmocka_unit_test_setup_teardown(test_texts, start, end),
 	};
 
 	return cmocka_run_group_tests_name("trace_map", tests, NULL, NULL);

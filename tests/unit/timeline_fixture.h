@@ -1,15 +1,15 @@
 /*
- * A recording and a timeline over it, with calls, classes of known durations, and what came out. A tick is a nanosecond.
- * Included by the tests of the timeline alone.
+ * A recording and a timeline over it, with calls, classes of known durations, and what came out. A
+ * tick is a nanosecond. Included by the tests of the timeline alone.
  */
 #ifndef TESTS_UNIT_TIMELINE_FIXTURE_H
 #define TESTS_UNIT_TIMELINE_FIXTURE_H
 
 #include <string.h>
 
-#include "shim/estimate.h"
-#include "shim/timeline.h"
-#include "shim/works.h"
+#include "shim/core/gpu_time/estimate.h"
+#include "shim/core/timeline/timeline.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 
@@ -20,7 +20,23 @@
 #define GAP     750
 #define COST    2150 /* of a pair around a kernel */
 
-enum { LAUNCH, GRAPH, COPY, SYNC, STREAM_SYNC, EVENT_SYNC, RECORD, WAIT, QUERY, CREATE, FREE, MODULE, SET_CURRENT, OTHER, HOST_FUNCTION };
+enum {
+	LAUNCH,
+	GRAPH,
+	COPY,
+	SYNC,
+	STREAM_SYNC,
+	EVENT_SYNC,
+	RECORD,
+	WAIT,
+	QUERY,
+	CREATE,
+	FREE,
+	MODULE,
+	SET_CURRENT,
+	OTHER,
+	HOST_FUNCTION
+};
 
 static struct made made;
 static struct timeline *timeline;
@@ -38,13 +54,15 @@ static inline struct tf_work *lasts(struct tf_record r, enum tf_work_kind kind, 
 
 	work_key(&key, kind, &r);
 	w = work_find(&made.map, &key);
-	w->pairs[TF_PAIR_IDLE] = (struct tf_pairs){ 10, (uint32_t)(ns < 1e9 ? ns + COST : 1e9), (ns + COST) * 10, (ns + COST) * (ns + COST) * 10 };
+	w->pairs[TF_PAIR_IDLE] =
+	        (struct tf_pairs){10, (uint32_t)(ns < 1e9 ? ns + COST : 1e9), (ns + COST) * 10,
+	                          (ns + COST) * (ns + COST) * 10};
 	return w;
 }
 
 static inline struct tf_record a_kernel(unsigned kernel)
 {
-	struct tf_record r = { .call = LAUNCH };
+	struct tf_record r = {.call = LAUNCH};
 
 	r.launch.kernel = kernels[kernel];
 	r.launch.grid_x = r.launch.items = 1;
@@ -55,16 +73,16 @@ static inline int start_mode(enum tf_gpu_mode mode)
 {
 	static const struct {
 		const char *name;
-		uint8_t class;
+		uint8_t cls;
 	} calls[] = {
-		{ "cuLaunchKernel", SPY_CLASS_LAUNCH },     { "cuGraphLaunch", SPY_CLASS_GRAPH_LAUNCH },
-		{ "cuMemcpyAsync", SPY_CLASS_COPY },        { "cuCtxSynchronize", SPY_CLASS_SYNC },
-		{ "cuStreamSynchronize", SPY_CLASS_SYNC },  { "cuEventSynchronize", SPY_CLASS_SYNC },
-		{ "cuEventRecord", SPY_CLASS_EVENT },       { "cuStreamWaitEvent", SPY_CLASS_EVENT },
-		{ "cuStreamQuery", SPY_CLASS_QUERY },       { "cuStreamCreate", SPY_CLASS_STREAM },
-		{ "cuMemFree_v2", SPY_CLASS_ALLOC },        { "cuModuleLoadData", SPY_CLASS_MODULE },
-		{ "cuCtxSetCurrent", SPY_CLASS_CONTEXT },   { "cuDeviceGetAttribute", SPY_CLASS_OTHER },
-		{ "cuLaunchHostFunc", SPY_CLASS_OTHER },
+	        {"cuLaunchKernel", SPY_CLASS_LAUNCH},    {"cuGraphLaunch", SPY_CLASS_GRAPH_LAUNCH},
+	        {"cuMemcpyAsync", SPY_CLASS_COPY},       {"cuCtxSynchronize", SPY_CLASS_SYNC},
+	        {"cuStreamSynchronize", SPY_CLASS_SYNC}, {"cuEventSynchronize", SPY_CLASS_SYNC},
+	        {"cuEventRecord", SPY_CLASS_EVENT},      {"cuStreamWaitEvent", SPY_CLASS_EVENT},
+	        {"cuStreamQuery", SPY_CLASS_QUERY},      {"cuStreamCreate", SPY_CLASS_STREAM},
+	        {"cuMemFree_v2", SPY_CLASS_ALLOC},       {"cuModuleLoadData", SPY_CLASS_MODULE},
+	        {"cuCtxSetCurrent", SPY_CLASS_CONTEXT},  {"cuDeviceGetAttribute", SPY_CLASS_OTHER},
+	        {"cuLaunchHostFunc", SPY_CLASS_OTHER},
 	};
 
 	made_start(&made, 32u << 20, 16, MADE_AREAS);
@@ -72,15 +90,17 @@ static inline int start_mode(enum tf_gpu_mode mode)
 	header()->window_start = WINDOW;
 	header()->gpu_mode = mode;
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		assert_int_equal(made_call(&made, calls[i].name, calls[i].class, SPY_LEVEL_DRIVER), i);
+		assert_int_equal(made_call(&made, calls[i].name, calls[i].cls, SPY_LEVEL_DRIVER),
+		                 i);
 	made_kernel(&made, "");
 	for (unsigned i = 0; i < 7; i++)
 		kernels[i] = made_kernel(&made, "a kernel");
 	kernels[7] = made_kernel(&made, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
 	made_thread(&made, 100, "one", 4);
 	made_thread(&made, 101, "two", 4);
-	struct tf_work null = { .kind = TF_WORK_NULL }, *w = work_find(&made.map, &null);
-	w->pairs[TF_PAIR_IDLE] = (struct tf_pairs){ 10, (uint32_t)(COST + ESTIMATE_NULL_KERNEL_NS), (COST + ESTIMATE_NULL_KERNEL_NS) * 10, 0 };
+	struct tf_work null = {.kind = TF_WORK_NULL}, *w = work_find(&made.map, &null);
+	w->pairs[TF_PAIR_IDLE] = (struct tf_pairs){10, (uint32_t)(COST + ESTIMATE_NULL_KERNEL_NS),
+	                                           (COST + ESTIMATE_NULL_KERNEL_NS) * 10, 0};
 	lasts(a_kernel(0), TF_WORK_KERNEL, 10000);
 	lasts(a_kernel(1), TF_WORK_KERNEL, 50000);
 	lasts(a_kernel(7), TF_WORK_KERNEL, 40000);
@@ -120,15 +140,17 @@ static inline void feed(uint32_t thread, struct tf_record r, uint64_t from, uint
 	r.start = WINDOW + from;
 	r.end = WINDOW + to;
 	r.thread = (uint16_t)thread;
-	if (work_kind(c->class) != TF_WORK_NONE && !r.result && !(r.flags & (TF_CAPTURED | TF_NO_ARGS))) {
-		work_key(&key, work_kind(c->class), &r);
+	if (work_kind(c->cls) != TF_WORK_NONE && !r.result &&
+	    !(r.flags & (TF_CAPTURED | TF_NO_ARGS))) {
+		work_key(&key, work_kind(c->cls), &r);
 		work = work_find(&made.map, &key);
 		work->count++;
 	}
-	timeline_call(timeline, thread, &r, c->class, work);
+	timeline_call(timeline, thread, &r, c->cls, work);
 }
 
-static inline void launch_on(uint32_t thread, uint64_t stream, unsigned kernel, uint64_t from, uint64_t to)
+static inline void launch_on(uint32_t thread, uint64_t stream, unsigned kernel, uint64_t from,
+                             uint64_t to)
 {
 	struct tf_record r = a_kernel(kernel);
 
@@ -143,12 +165,13 @@ static inline void launch(unsigned kernel, uint64_t from, uint64_t to)
 
 static inline void call(unsigned id, uint64_t stream, uint64_t from, uint64_t to)
 {
-	feed(0, (struct tf_record){ .call = (uint16_t)id, .stream = stream }, from, to);
+	feed(0, (struct tf_record){.call = (uint16_t)id, .stream = stream}, from, to);
 }
 
-static inline void on_event(unsigned id, uint64_t event, uint64_t stream, uint64_t from, uint64_t to)
+static inline void on_event(unsigned id, uint64_t event, uint64_t stream, uint64_t from,
+                            uint64_t to)
 {
-	struct tf_record r = { .call = (uint16_t)id, .stream = stream };
+	struct tf_record r = {.call = (uint16_t)id, .stream = stream};
 
 	r.event.event = event;
 	feed(0, r, from, to);
@@ -156,15 +179,16 @@ static inline void on_event(unsigned id, uint64_t event, uint64_t stream, uint64
 
 static inline void make_stream(uint64_t stream, unsigned flags, uint64_t from)
 {
-	struct tf_record r = { .call = CREATE, .stream = stream };
+	struct tf_record r = {.call = CREATE, .stream = stream};
 
 	r.arg[0] = flags;
 	feed(0, r, from, from + 100);
 }
 
-static inline struct tf_record a_copy(enum spy_direction direction, enum spy_memory memory, bool async, uint64_t bytes)
+static inline struct tf_record a_copy(enum spy_direction direction, enum spy_memory memory,
+                                      bool async, uint64_t bytes)
 {
-	struct tf_record r = { .call = COPY };
+	struct tf_record r = {.call = COPY};
 
 	r.copy.bytes = bytes;
 	r.copy.items = 1;
@@ -228,13 +252,14 @@ static inline void assert_sums(void)
 	assert_int_equal(host, header()->timeline_upto ? header()->timeline_upto - WINDOW : 0);
 	for (unsigned d = 0; d < TF_DEVICES_TIMED; d++) {
 		const struct tf_device_time *time = on_device(d);
-		struct tf_busy sum = { 0 };
+		struct tf_busy sum = {0};
 		if (!time)
 			continue;
-		assert_busy_sums(&time->total, time->upto - time->from);
+		assert_busy_sums(&time->total, time->until - time->from);
 		for (unsigned i = 0; i < TF_SLICES; i++)
 			for (unsigned w = 0; w < sizeof(sum) / 8; w++)
-				((uint64_t *)&sum)[w] += ((const uint64_t *)&time->slices.busy[i])[w];
+				((uint64_t *)&sum)[w] +=
+				        ((const uint64_t *)&time->slices.busy[i])[w];
 		assert_memory_equal(&sum, &time->total, sizeof(sum));
 	}
 }

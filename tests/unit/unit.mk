@@ -51,7 +51,7 @@ $(O)/tests/unit/%.o: tests/unit/%.c
 	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -DBUILD_FOLDER='"$(abspath $(O))"' -MMD -MP -c -o $@ $<
 
 # Tests of the reporter: all its modules, but for the program itself.
-$(O)/tests/unit/test_report_%: $(O)/tests/unit/test_report_%.o $(UNIT_HELP) $(O)/report/target.o $(REPORT_LIB_OBJS)
+$(O)/tests/unit/test_report_%: $(O)/tests/unit/test_report_%.o $(UNIT_HELP) $(O)/host/report/cli/target.o $(REPORT_LIB_OBJS)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) $(SAN_LDFLAGS) -o $@ $^ -lcmocka $(REPORT_LIBS)
 

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "shim/trace_map.h"
+#include "shim/core/format/trace_map.h"
 
 static struct tf_map map;
 static const char *comma;
@@ -45,10 +45,11 @@ static void print_work(const struct tf_record *r)
 	const struct tf_header *h = tf_header(&map);
 	const struct tf_kernel *k = tf_entry(&map, &h->kernels, r->activity.kernel, sizeof(*k));
 
-	printf("%s\n  {\"kind\": %u, \"start\": %" PRIu64 ", \"end\": %" PRIu64 ", \"cause\": %" PRIu64
-	       ", \"device\": %u, \"stream\": %u, \"bytes\": %" PRIu64 ", \"node\": %u, \"kernel\": \"%s\"}",
-	       comma, r->thread, monotonic(r->start), monotonic(r->end), r->stream, r->activity.device,
-	       r->activity.stream, r->activity.bytes, r->activity.graph_node,
+	printf("%s\n  {\"kind\": %u, \"start\": %" PRIu64 ", \"end\": %" PRIu64
+	       ", \"cause\": %" PRIu64 ", \"device\": %u, \"stream\": %u, \"bytes\": %" PRIu64
+	       ", \"node\": %u, \"kernel\": \"%s\"}",
+	       comma, r->thread, monotonic(r->start), monotonic(r->end), r->stream,
+	       r->activity.device, r->activity.stream, r->activity.bytes, r->activity.graph_node,
 	       r->thread == TF_WORK_KERNEL && k ? tf_text(&map, k->name, NULL) : "");
 }
 
@@ -56,8 +57,10 @@ static void print_call(const struct tf_record *r)
 {
 	const struct tf_call *c = tf_entry(&map, &tf_header(&map)->calls, r->call, sizeof(*c));
 
-	printf("%s\n  {\"cause\": %" PRIu64 ", \"start\": %" PRIu64 ", \"thread\": %u, \"call\": \"%s\"}", comma,
-	       TF_CAUSE(r->thread, r->start), monotonic(r->start), r->thread, c ? c->name : "");
+	printf("%s\n  {\"cause\": %" PRIu64 ", \"start\": %" PRIu64
+	       ", \"thread\": %u, \"call\": \"%s\"}",
+	       comma, TF_CAUSE(r->thread, r->start), monotonic(r->start), r->thread,
+	       c ? c->name : "");
 }
 
 static void print_ring(uint64_t offset)
@@ -65,8 +68,8 @@ static void print_ring(uint64_t offset)
 	const struct tf_ring *ring;
 
 	for (; (ring = tf_at(&map, offset, sizeof(*ring))); offset = ring->next)
-		for (uint64_t i = ring->head > ring->capacity ? ring->head - ring->capacity : 0; i < ring->head;
-		     i++) {
+		for (uint64_t i = ring->head > ring->capacity ? ring->head - ring->capacity : 0;
+		     i < ring->head; i++) {
 			const struct tf_record *r = &ring->slots[i & (ring->capacity - 1)];
 			if (r->call == TF_CALL_ACTIVITY)
 				print_work(r);
@@ -80,7 +83,7 @@ int main(int argc, char **argv)
 {
 	static const char *const troubles[] = {
 #define XX(id, text) #id,
-	        SPY_TROUBLE_MAP(XX)
+	        SPY_ANOMALY_MAP(XX)
 #undef XX
 	};
 
@@ -90,8 +93,8 @@ int main(int argc, char **argv)
 	const struct tf_header *h = tf_header(&map);
 	printf("{\"mode\": %u, \"partial\": %" PRIu64 ", \"trouble\": {", h->gpu_mode,
 	       h->gpu_partial ? monotonic(h->gpu_partial) : 0);
-	for (unsigned i = 0; i < SPY_TROUBLE_COUNT; i++)
-		printf("%s\"%s\": %" PRIu64, i ? ", " : "", troubles[i], h->trouble[i]);
+	for (unsigned i = 0; i < SPY_ANOMALY_COUNT; i++)
+		printf("%s\"%s\": %" PRIu64, i ? ", " : "", troubles[i], h->anomaly[i]);
 	printf("},\n \"work\": [");
 	comma = "";
 	print_ring(h->activity_ring);

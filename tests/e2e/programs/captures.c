@@ -1,7 +1,8 @@
 /*
- * captures MODE CAPTURES THREADS LAUNCHERS FIRST: so many threads capture graphs one after the other, in mode
- * global, thread or relaxed, while others launch and wait as fast as they can, and each capturing thread launches
- * between its captures too. FIRST: 1 = a launch goes ahead of all that. Prints how many graphs were as they should be, and how many calls failed.
+ * captures MODE CAPTURES THREADS LAUNCHERS FIRST: so many threads capture graphs one after the
+ * other, in mode global, thread or relaxed, while others launch and wait as fast as they can, and
+ * each capturing thread launches between its captures too. FIRST: 1 = a launch goes ahead of all
+ * that. Prints how many graphs were as they should be, and how many calls failed.
  */
 #include <pthread.h>
 #include <string.h>
@@ -109,7 +110,7 @@ int main(int argc, char **argv)
 		return 2;
 	mode = argv[1][0] == 'g'   ? CU_STREAM_CAPTURE_MODE_GLOBAL
 	       : argv[1][0] == 't' ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-				   : CU_STREAM_CAPTURE_MODE_RELAXED;
+	                           : CU_STREAM_CAPTURE_MODE_RELAXED;
 	captures = (unsigned)atoi(argv[2]);
 	threads = (unsigned)atoi(argv[3]);
 	launchers = (unsigned)atoi(argv[4]);

@@ -27,7 +27,8 @@ static long held_kib(void)
 	long sum = 0, kib;
 
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "RssAnon: %ld", &kib) == 1 || sscanf(line, "RssFile: %ld", &kib) == 1 ||
+		if (sscanf(line, "RssAnon: %ld", &kib) == 1 ||
+		    sscanf(line, "RssFile: %ld", &kib) == 1 ||
 		    sscanf(line, "RssShmem: %ld", &kib) == 1)
 			sum += kib;
 	if (f)

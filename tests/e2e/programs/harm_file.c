@@ -2,13 +2,12 @@
  * harm_file WAY ...: programs whose recording's file meets trouble.
  *
  *   plain [LAUNCHES]       four threads launch
- *   segment FOLDER         they do; then 40 MB are stored into a file of the program's own in FOLDER,
- *                          which is in memory, as a DataLoader's segment is
- *   killed                 they do; then SIGKILL
- *   cut [own]              says "ready", launches on until told to end, then some more from new
- *                          threads; what cuts the recording meanwhile is somebody else. With "own"
- *                          the program has a handler of SIGBUS, and a mapping that needs it
- *   limit WHAT HOW [early] with a limit of its own, set before CUDA starts or after
+ *   segment FOLDER         they do; then 40 MB are stored into a file of the program's own in
+ * FOLDER, which is in memory, as a DataLoader's segment is killed                 they do; then
+ * SIGKILL cut [own]              says "ready", launches on until told to end, then some more from
+ * new threads; what cuts the recording meanwhile is somebody else. With "own" the program has a
+ * handler of SIGBUS, and a mapping that needs it limit WHAT HOW [early] with a limit of its own,
+ * set before CUDA starts or after
  */
 #include <fcntl.h>
 #include <sys/mman.h>

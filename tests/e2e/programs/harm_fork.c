@@ -9,10 +9,10 @@
  *   daemon              forks twice; three threads of the grandchild call at once
  *   init                a child made while another thread is in cuInit; it initialises CUDA itself
  *   starting            children made again and again when another thread has just initialised CUDA
- *   second HOW          a child of _Fork() or a raw clone() (HOW raw); its second thread calls first
- *   handler WHEN        the program's own pthread_atfork() handler calls in the child; registered
- *                       before cuInit, after it, or both
- *   vfork               vfork() and exec over and over while threads launch
+ *   second HOW          a child of _Fork() or a raw clone() (HOW raw); its second thread calls
+ * first handler WHEN        the program's own pthread_atfork() handler calls in the child;
+ * registered before cuInit, after it, or both vfork               vfork() and exec over and over
+ * while threads launch
  */
 #include <sys/syscall.h>
 #include "tests/e2e/programs/harm.h"

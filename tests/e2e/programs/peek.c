@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "shim/trace_map.h"
+#include "shim/core/format/trace_map.h"
 
 static struct tf_map map;
 
@@ -42,7 +42,8 @@ static uint64_t whole_records(const struct tf_store *s)
 
 	for (uint64_t i = 0; i < (s->written < held ? s->written : held); i++) {
 		uint64_t page = s->pages[i / s->page_records];
-		const struct tf_record *r = tf_at(&map, page ? page + i % s->page_records * 64 : 0, 64);
+		const struct tf_record *r =
+		        tf_at(&map, page ? page + i % s->page_records * 64 : 0, 64);
 
 		whole += r && r->start && r->end >= r->start;
 	}
@@ -54,8 +55,9 @@ static void print_store(const char *name, uint64_t offset)
 	const struct tf_store *s = tf_at(&map, offset, sizeof(*s));
 
 	if (s)
-		printf("\"%s\": {\"written\": %" PRIu64 ", \"whole\": %" PRIu64 ", \"room\": %" PRIu64 "},\n", name,
-		       s->written, whole_records(s), s->page_records * s->pages_max);
+		printf("\"%s\": {\"written\": %" PRIu64 ", \"whole\": %" PRIu64
+		       ", \"room\": %" PRIu64 "},\n",
+		       name, s->written, whole_records(s), s->page_records * s->pages_max);
 	else
 		printf("\"%s\": null,\n", name);
 }

@@ -1,18 +1,18 @@
 /*
- * remade HOW ROUNDS: graphs of two contents in turn, four kernels of 5 us and six of 11 us one after
- * the other, each made for one launch and thrown away. HOW: capture, nodes, clone, child (a graph
- * inside a graph), kept (the CUgraph is made once, instantiated for each launch), distinct (each
- * round's are of a grid of their own), update (one executable is updated to four kernels of 5 us or
- * of 11 us in turn), params (of two executables of the same four kernels of 5 us, the second has one
- * changed to one of 11 us).
+ * remade HOW ROUNDS: graphs of two contents in turn, four kernels of 5 us and six of 11 us one
+ * after the other, each made for one launch and thrown away. HOW: capture, nodes, clone, child (a
+ * graph inside a graph), kept (the CUgraph is made once, instantiated for each launch), distinct
+ * (each round's are of a grid of their own), update (one executable is updated to four kernels of 5
+ * us or of 11 us in turn), params (of two executables of the same four kernels of 5 us, the second
+ * has one changed to one of 11 us).
  */
 #include <stdbool.h>
 #include <string.h>
 #include "tests/e2e/programs/work.h"
 
 static const char image[] = "simcuda 1\n"
-			    "kernel five fixed:5000\n"
-			    "kernel eleven fixed:11000\n";
+                            "kernel five fixed:5000\n"
+                            "kernel eleven fixed:11000\n";
 
 static const char *how;
 static CUfunction five, eleven;
@@ -25,8 +25,13 @@ static bool is(const char *name)
 
 static CUDA_KERNEL_NODE_PARAMS params(CUfunction f, unsigned grid)
 {
-	return (CUDA_KERNEL_NODE_PARAMS){.func = f, .gridDimX = grid, .gridDimY = 1, .gridDimZ = 1,
-					 .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1};
+	return (CUDA_KERNEL_NODE_PARAMS){.func = f,
+	                                 .gridDimX = grid,
+	                                 .gridDimY = 1,
+	                                 .gridDimZ = 1,
+	                                 .blockDimX = 32,
+	                                 .blockDimY = 1,
+	                                 .blockDimZ = 1};
 }
 
 /* The last node made, for what changes it later. */
@@ -101,7 +106,8 @@ static void made_anew(unsigned round)
 static void changed(unsigned rounds)
 {
 	CUgraphNode node;
-	CUgraph fives = by_nodes(five, 4, 1, &node), elevens = by_nodes(eleven, 4, 1, &(CUgraphNode){0});
+	CUgraph fives = by_nodes(five, 4, 1, &node),
+	        elevens = by_nodes(eleven, 4, 1, &(CUgraphNode){0});
 	CUDA_KERNEL_NODE_PARAMS p = params(eleven, 1);
 	CUgraphExec first, second;
 	CUgraphExecUpdateResultInfo info;

@@ -12,23 +12,24 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "shim/works.h"
+#include "shim/core/work/work_class.h"
 
 static struct tf_map map;
-static const char *const kinds[TF_WORK_KINDS] = {"none", "kernel", "graph", "copy", "set", "empty", "null"};
+static const char *const kinds[TF_WORK_KINDS] = {"none", "kernel", "graph", "copy",
+                                                 "set",  "empty",  "null"};
 static const char *const directions[] = {
 #define XX(id, name) name,
-	SPY_DIRECTION_MAP(XX)
+        SPY_DIRECTION_MAP(XX)
 #undef XX
 };
 static const char *const memories[] = {
 #define XX(id, name) name,
-	SPY_MEMORY_MAP(XX)
+        SPY_MEMORY_MAP(XX)
 #undef XX
 };
 static const char *const troubles[] = {
 #define XX(id, text) #id,
-	SPY_TROUBLE_MAP(XX)
+        SPY_ANOMALY_MAP(XX)
 #undef XX
 };
 
@@ -90,7 +91,8 @@ static void add_store(uint64_t offset)
 
 	for (uint64_t i = 0; s && i < (s->written < held ? s->written : held); i++) {
 		uint64_t page = s->pages[i / s->page_records];
-		const struct tf_record *r = tf_at(&map, page ? page + i % s->page_records * 64 : 0, 64);
+		const struct tf_record *r =
+		        tf_at(&map, page ? page + i % s->page_records * 64 : 0, 64);
 
 		if (r)
 			add(r);
@@ -120,12 +122,15 @@ static void print_class(const struct tf_work *w)
 
 	if (!w->kind)
 		return;
-	printf("%s{\"kind\": \"%s\", \"kernel\": \"%s\", \"grid\": %u, \"id\": %u, ", printed++ ? ",\n " : "",
-	       kinds[w->kind], kernel ? kernel_name(w->id) : "", w->grid_x, w->id);
-	printf("\"direction\": \"%s\", \"memory\": \"%s\", \"bytes\": %" PRIu64 ", ", copy ? directions[w->direction] : "",
-	       copy ? memories[w->memory] : "", copy || w->kind == TF_WORK_SET ? work_size_floor(w->size) : 0);
-	printf("\"idle\": %" PRIu32 ", \"idle_ns\": %.1f, \"busy\": %" PRIu32 ", \"busy_ns\": %.1f}", w->pairs[0].count,
-	       w->pairs[0].sum_ns, w->pairs[1].count, w->pairs[1].sum_ns);
+	printf("%s{\"kind\": \"%s\", \"kernel\": \"%s\", \"grid\": %u, \"id\": %u, ",
+	       printed++ ? ",\n " : "", kinds[w->kind], kernel ? kernel_name(w->id) : "", w->grid_x,
+	       w->id);
+	printf("\"direction\": \"%s\", \"memory\": \"%s\", \"bytes\": %" PRIu64 ", ",
+	       copy ? directions[w->direction] : "", copy ? memories[w->memory] : "",
+	       copy || w->kind == TF_WORK_SET ? work_size_floor(w->size) : 0);
+	printf("\"idle\": %" PRIu32 ", \"idle_ns\": %.1f, \"busy\": %" PRIu32
+	       ", \"busy_ns\": %.1f}",
+	       w->pairs[0].count, w->pairs[0].sum_ns, w->pairs[1].count, w->pairs[1].sum_ns);
 }
 
 static void print_threads(const struct tf_header *h)
@@ -135,8 +140,10 @@ static void print_threads(const struct tf_header *h)
 		const struct tf_thread *t = at ? tf_at(&map, *at, h->thread_bytes) : NULL;
 
 		if (t)
-			printf("%s{\"samples\": %" PRIu64 ", \"sample_ticks\": %" PRIu64 ", \"ticks\": %" PRIu64 "}",
-			       i ? ",\n " : "", t->samples, t->sample_ticks, t->last_return - t->first_call);
+			printf("%s{\"samples\": %" PRIu64 ", \"sample_ticks\": %" PRIu64
+			       ", \"ticks\": %" PRIu64 "}",
+			       i ? ",\n " : "", t->samples, t->sample_ticks,
+			       t->last_return - t->first_call);
 	}
 }
 
@@ -152,14 +159,15 @@ int main(int argc, char **argv)
 		add_store(h->keep);
 		add_store(h->store);
 	}
-	printf("{\"mode\": \"%s\", \"facts\": %" PRIu64 ",\n\"classes\": [", modes[h->gpu_mode % 3], facts);
+	printf("{\"mode\": \"%s\", \"facts\": %" PRIu64 ",\n\"classes\": [", modes[h->gpu_mode % 3],
+	       facts);
 	for (unsigned i = 0; i < TF_WORKS; i++)
 		print_class(&found[i]);
 	printf("],\n\"threads\": [");
 	print_threads(h);
 	printf("],\n\"trouble\": {");
-	for (unsigned i = 0; i < SPY_TROUBLE_COUNT; i++)
-		printf("%s\"%s\": %" PRIu64, i ? ", " : "", troubles[i], h->trouble[i]);
+	for (unsigned i = 0; i < SPY_ANOMALY_COUNT; i++)
+		printf("%s\"%s\": %" PRIu64, i ? ", " : "", troubles[i], h->anomaly[i]);
 	printf("}}\n");
 	return 0;
 }

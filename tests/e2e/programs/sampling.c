@@ -11,22 +11,23 @@
 /* Since CUDA 13 the header has a later one. */
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
 
-static const char image[] = "simcuda 1\n"
-			    "kernel k0 fixed:3000\n"
-			    "kernel k1 fixed:5000\n"
-			    "kernel k2 fixed:7000\n"
-			    "kernel k3 fixed:11000\n"
-			    "kernel k4 fixed:13000\n"
-			    "kernel k5 fixed:17000\n"
-			    "kernel k6 fixed:19000\n"
-			    "kernel k7 fixed:23000\n"
-			    "kernel slow fixed:200000\n"
-			    "kernel ncclDevKernel_plain fixed:3000\n"
-			    "kernel _Z31ncclDevKernel_AllReduce_Sum_f3216ncclDevKernelArgs fixed:3000\n"
-			    "kernel _Z16nvshmemi_barrierv fixed:3000\n";
+static const char image[] =
+        "simcuda 1\n"
+        "kernel k0 fixed:3000\n"
+        "kernel k1 fixed:5000\n"
+        "kernel k2 fixed:7000\n"
+        "kernel k3 fixed:11000\n"
+        "kernel k4 fixed:13000\n"
+        "kernel k5 fixed:17000\n"
+        "kernel k6 fixed:19000\n"
+        "kernel k7 fixed:23000\n"
+        "kernel slow fixed:200000\n"
+        "kernel ncclDevKernel_plain fixed:3000\n"
+        "kernel _Z31ncclDevKernel_AllReduce_Sum_f3216ncclDevKernelArgs fixed:3000\n"
+        "kernel _Z16nvshmemi_barrierv fixed:3000\n";
 static const char *const nccl_names[] = {"ncclDevKernel_plain",
-					 "_Z31ncclDevKernel_AllReduce_Sum_f3216ncclDevKernelArgs",
-					 "_Z16nvshmemi_barrierv"};
+                                         "_Z31ncclDevKernel_AllReduce_Sum_f3216ncclDevKernelArgs",
+                                         "_Z16nvshmemi_barrierv"};
 
 static char **args;
 static int arg_count;
@@ -64,7 +65,8 @@ static void launch(CUfunction f, unsigned grid, CUstream stream)
 	CHECK(cuLaunchKernel(f, grid, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
 }
 
-/* loop KERNELS ROUNDS SYNC [STREAM]: kernels k0... in turn, a wait after every SYNC launches (0 = at the end). */
+/* loop KERNELS ROUNDS SYNC [STREAM]: kernels k0... in turn, a wait after every SYNC launches (0 =
+ * at the end). */
 static void loop(void)
 {
 	CUmodule module = load();
@@ -85,7 +87,8 @@ static void loop(void)
 	CHECK(cuCtxSynchronize());
 }
 
-/* grids CLASSES ROUNDS RARE: one kernel with so many grids in turn; another kernel once in RARE rounds. */
+/* grids CLASSES ROUNDS RARE: one kernel with so many grids in turn; another kernel once in RARE
+ * rounds. */
 static void grids(void)
 {
 	CUmodule module = load();
@@ -123,7 +126,8 @@ static void once(void)
 	}
 }
 
-/* reload ROUNDS: the same code is loaded, launched once and unloaded, again and again: handles come back. */
+/* reload ROUNDS: the same code is loaded, launched once and unloaded, again and again: handles come
+ * back. */
 static void reload(void)
 {
 	unsigned rounds = number(0, 100);
@@ -137,7 +141,8 @@ static void reload(void)
 	}
 }
 
-/* communicate ROUNDS BUSY: kernels of communication libraries, on an idle stream, or behind a slow kernel. */
+/* communicate ROUNDS BUSY: kernels of communication libraries, on an idle stream, or behind a slow
+ * kernel. */
 static void communicate(void)
 {
 	CUmodule module = load();
@@ -156,29 +161,38 @@ static void communicate(void)
 static void launch_with(CUfunction f, CUlaunchAttributeID id, CUlaunchAttributeValue value)
 {
 	CUlaunchAttribute attribute = {.id = id, .value = value};
-	CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
-				 .blockDimZ = 1, .attrs = &attribute, .numAttrs = 1};
+	CUlaunchConfig config = {.gridDimX = 1,
+	                         .gridDimY = 1,
+	                         .gridDimZ = 1,
+	                         .blockDimX = 32,
+	                         .blockDimY = 1,
+	                         .blockDimZ = 1,
+	                         .attrs = &attribute,
+	                         .numAttrs = 1};
 
 	CHECK(cuLaunchKernelEx(&config, f, NULL, NULL));
 }
 
-/* special ROUNDS: k0 with programmatic serialization, k1 cooperative as attribute, k2 cooperative, k3 with a
- * priority: k1 and k2 are not like any other. */
+/* special ROUNDS: k0 with programmatic serialization, k1 cooperative as attribute, k2 cooperative,
+ * k3 with a priority: k1 and k2 are not like any other. */
 static void special(void)
 {
 	CUmodule module = load();
 	unsigned rounds = number(0, 100);
 
 	for (unsigned r = 0; r < rounds; r++) {
-		launch_with(numbered(module, 0), CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-			    (CUlaunchAttributeValue){.programmaticStreamSerializationAllowed = 1});
+		launch_with(numbered(module, 0),
+		            CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+		            (CUlaunchAttributeValue){.programmaticStreamSerializationAllowed = 1});
 		CHECK(cuStreamSynchronize(NULL));
 		launch_with(numbered(module, 1), CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
-			    (CUlaunchAttributeValue){.cooperative = 1});
+		            (CUlaunchAttributeValue){.cooperative = 1});
 		CHECK(cuStreamSynchronize(NULL));
-		CHECK(cuLaunchCooperativeKernel(numbered(module, 2), 1, 1, 1, 32, 1, 1, 0, NULL, NULL));
+		CHECK(cuLaunchCooperativeKernel(numbered(module, 2), 1, 1, 1, 32, 1, 1, 0, NULL,
+		                                NULL));
 		CHECK(cuStreamSynchronize(NULL));
-		launch_with(numbered(module, 3), CU_LAUNCH_ATTRIBUTE_PRIORITY, (CUlaunchAttributeValue){.priority = 0});
+		launch_with(numbered(module, 3), CU_LAUNCH_ATTRIBUTE_PRIORITY,
+		            (CUlaunchAttributeValue){.priority = 0});
 		CHECK(cuStreamSynchronize(NULL));
 	}
 }
@@ -190,7 +204,7 @@ static void serialized(void)
 
 	for (unsigned r = 0; r < number(0, 1); r++)
 		launch_with(f, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-			    (CUlaunchAttributeValue){.programmaticStreamSerializationAllowed = 1});
+		            (CUlaunchAttributeValue){.programmaticStreamSerializationAllowed = 1});
 	CHECK(cuCtxSynchronize());
 }
 
@@ -207,12 +221,25 @@ static void copies(void)
 	CHECK(cuMemAlloc(&b, bytes));
 	CHECK(cuMemAllocHost(&host, bytes));
 	CHECK(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
-	CUDA_MEMCPY2D flat = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a, .srcPitch = 64,
-			      .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = b, .dstPitch = 64,
-			      .WidthInBytes = 64, .Height = 16};
-	CUDA_MEMCPY3D deep = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a, .srcPitch = 64, .srcHeight = 16,
-			      .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = b, .dstPitch = 64, .dstHeight = 16,
-			      .WidthInBytes = 64, .Height = 16, .Depth = 4};
+	CUDA_MEMCPY2D flat = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+	                      .srcDevice = a,
+	                      .srcPitch = 64,
+	                      .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+	                      .dstDevice = b,
+	                      .dstPitch = 64,
+	                      .WidthInBytes = 64,
+	                      .Height = 16};
+	CUDA_MEMCPY3D deep = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+	                      .srcDevice = a,
+	                      .srcPitch = 64,
+	                      .srcHeight = 16,
+	                      .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+	                      .dstDevice = b,
+	                      .dstPitch = 64,
+	                      .dstHeight = 16,
+	                      .WidthInBytes = 64,
+	                      .Height = 16,
+	                      .Depth = 4};
 	for (unsigned r = 0; r < rounds; r++) {
 		CHECK(cuMemcpyHtoDAsync(a, host, bytes, stream));
 		CHECK(cuStreamSynchronize(stream));
@@ -245,7 +272,8 @@ static CUgraphExec graph_of(CUfunction f, unsigned nodes, CUstream stream)
 	return exec;
 }
 
-/* graphs ROUNDS: the context's first launch of all goes into a graph; that is launched; then a kernel. */
+/* graphs ROUNDS: the context's first launch of all goes into a graph; that is launched; then a
+ * kernel. */
 static void graphs(void)
 {
 	CUmodule module = load();
@@ -278,7 +306,8 @@ static void busy(void)
 	}
 }
 
-/* contexts CONTEXTS ROUNDS: on each device in turn; the thread changes between them at every launch. */
+/* contexts CONTEXTS ROUNDS: on each device in turn; the thread changes between them at every
+ * launch. */
 static void contexts(void)
 {
 	unsigned count = number(0, 4), rounds = number(1, 100);
@@ -373,7 +402,8 @@ static void threads(void)
 	free(thread);
 }
 
-/* relay THREADS LAUNCHES: one thread after the other; prints what the process then holds of memory of its own. */
+/* relay THREADS LAUNCHES: one thread after the other; prints what the process then holds of memory
+ * of its own. */
 static void relay(void)
 {
 	unsigned count = number(0, 100);
@@ -412,7 +442,8 @@ static void pending(void)
 	if (!strcmp(args[0], "fork"))
 		child = fork();
 	for (unsigned i = 0; child == 0 && i < 10; i++)
-		printf("%d\n", cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL) != CUDA_SUCCESS);
+		printf("%d\n",
+		       cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL) != CUDA_SUCCESS);
 	if (child == 0)
 		exit(0);
 	if (child > 1) {
@@ -427,10 +458,22 @@ static void pending(void)
 static const struct {
 	const char *name;
 	void (*f)(void);
-} works[] = {{"loop", loop}, {"grids", grids}, {"once", once}, {"reload", reload}, {"communicate", communicate},
-	     {"special", special}, {"serialized", serialized}, {"copies", copies}, {"graphs", graphs},
-	     {"busy", busy}, {"contexts", contexts}, {"anew", anew}, {"reset", reset}, {"threads", threads},
-	     {"relay", relay}, {"pending", pending}};
+} works[] = {{"loop", loop},
+             {"grids", grids},
+             {"once", once},
+             {"reload", reload},
+             {"communicate", communicate},
+             {"special", special},
+             {"serialized", serialized},
+             {"copies", copies},
+             {"graphs", graphs},
+             {"busy", busy},
+             {"contexts", contexts},
+             {"anew", anew},
+             {"reset", reset},
+             {"threads", threads},
+             {"relay", relay},
+             {"pending", pending}};
 
 int main(int argc, char **argv)
 {

@@ -1,11 +1,9 @@
 /*
- * steps N [WORD]...: N steps of two launches, a pinned copy and one wait. Each step is an NVTX range
- * train_step, with the launches in a range forward. Words:
- *   launch, sync, copy, alloc  one more of it in each step
- *   warm    three launches more in each of the first five steps
- *   log     one more wait in each tenth step
- *   vary=S  0 to 7 launches more, by chance, from the seed S
- *   kill    it ends by SIGKILL before it is done
+ * steps N [WORD]...: N steps of two launches, a pinned copy and one wait. Each step is an NVTX
+ * range train_step, with the launches in a range forward. Words: launch, sync, copy, alloc  one
+ * more of it in each step warm    three launches more in each of the first five steps log     one
+ * more wait in each tenth step vary=S  0 to 7 launches more, by chance, from the seed S kill    it
+ * ends by SIGKILL before it is done
  */
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>

@@ -6,7 +6,7 @@ not fail the program.
 import re
 
 TOTALS = ("launches", "graph_launches", "copies", "copy_bytes", "sets")
-# Kernel names in the report are cut at this length (report/names.h).
+# Kernel names in the report are cut at this length (report/base/names.h).
 NAME_MOST = 8192
 
 

@@ -8,13 +8,13 @@ import collections
 import math
 
 OWN_KERNELS = ("cudaspy_stall", "cudaspy_null")
-NAME_MOST = 8192  # kernel names are cut at this length in reports (report/names.h)
+NAME_MOST = 8192  # kernel names are cut at this length in reports (report/base/names.h)
 
 Key = collections.namedtuple("Key", "kind name grid block shared direction memory size")
 
 
 def size_bucket(nbytes):
-    """As work_size_bucket() of shim/works.c."""
+    """As work_size_bucket() of shim/core/work/work_class.c."""
     nbytes = int(nbytes)
     if nbytes < 4:
         return nbytes

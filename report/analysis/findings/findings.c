@@ -1,0 +1,260 @@
+#include "report/analysis/findings/findings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/analysis/findings/findings_internal.h"
+#include "report/analysis/whatif/whatif.h"
+
+const char *const finding_severities[] = {
+        [SEVERITY_INFO] = "info",
+        [SEVERITY_LOW] = "low",
+        [SEVERITY_MEDIUM] = "medium",
+        [SEVERITY_HIGH] = "high",
+};
+
+/* cuda_samples/README.md has a sample for each. */
+static const struct known {
+	const char *id;
+	finder *find;
+	const char *title, *cuda, *pytorch;
+	enum whatif change; /* what predicts its gain; WHATIFS = nothing does */
+} known[] = {
+        {"sync-too-early", find_sync_too_early,
+         "The host waits, then works outside CUDA, and only then gives the GPU more work",
+         "launch the next step first and wait where the result is needed: cudaEventRecord after "
+         "the step, cudaEventSynchronize a step later",
+         "prepare and launch the next batch before .item() or .cpu(); copy with "
+         "non_blocking=True and wait for a torch.cuda.Event",
+         WHATIF_NO_SYNC},
+        {"device-sync-for-stream", find_device_sync,
+         "cudaDeviceSynchronize waits for streams whose work is not needed yet",
+         "cudaStreamSynchronize or cudaEventSynchronize of the stream whose result is needed",
+         "stream.synchronize() or event.synchronize(), not torch.cuda.synchronize()", WHATIFS},
+        {"implicit-sync", find_implicit_sync, "Calls wait for the GPU that are not named so",
+         "cudaMemcpyAsync to pinned memory and one wait where the data is needed; "
+         "cudaFreeAsync, or free outside of the loop",
+         "non_blocking=True with pinned memory; keep results on the device, fetch them rarely",
+         WHATIF_NO_SYNC},
+        {"legacy-stream-serializes", find_legacy_stream,
+         "Work in the legacy default stream makes other streams take turns",
+         "make streams with cudaStreamNonBlocking, or compile with "
+         "--default-stream per-thread",
+         "do all work of the loop in streams of your own (torch.cuda.stream), none in the "
+         "default one",
+         WHATIFS},
+        {"host-starves-gpu", find_host_starves_gpu,
+         "The host works outside CUDA while the GPU has nothing to do",
+         "do that work once, in another thread, or while the GPU works: launch first",
+         "DataLoader with num_workers, pin_memory=True, prefetch_factor and "
+         "persistent_workers=True; profile the Python code (py-spy)",
+         WHATIF_HOST},
+        {"polling", find_polling, "The host asks again and again whether work is done",
+         "cudaStreamSynchronize, or cudaEventSynchronize of an event made with "
+         "cudaEventBlockingSync; or ask less often",
+         "event.synchronize() or stream.synchronize(), not a loop over query()", WHATIFS},
+        {"exposed-communication", find_exposed_communication,
+         "The GPU communicates and computes nothing meanwhile",
+         "start each collective as soon as its data is ready, in a stream of its own, beside the "
+         "kernels that follow",
+         "DistributedDataParallel (gradient_as_bucket_view=True, bucket_cap_mb) or FSDP with "
+         "prefetch; no_sync() while gradients accumulate",
+         WHATIFS},
+        {"low-occupancy", find_low_occupancy,
+         "A kernel that takes much of the GPU's time keeps few warps on it",
+         "other block sizes (cudaOccupancyMaxPotentialBlockSize), less shared memory, "
+         "__launch_bounds__ against registers; ncu tells whether it helps",
+         "another implementation of the operator, torch.compile(mode=\"max-autotune\")", WHATIFS},
+        {"dominant-kernel", find_dominant_kernel, "One kernel takes most of the GPU's time",
+         "begin with this kernel: ncu tells what limits it",
+         "another implementation of the operator, lower precision, torch.compile", WHATIF_KERNEL},
+        {"failed-calls", find_failed_calls, "CUDA calls fail",
+         "check what each call returns; run under compute-sanitizer to see where",
+         "run with CUDA_LAUNCH_BLOCKING=1 to see where", WHATIFS},
+        {"many-short-launches", find_many_short_launches,
+         "The host launches short kernels for longer than they run",
+         "capture the repeated launches once (cudaStreamBeginCapture) and replay them with "
+         "cudaGraphLaunch; or fuse or batch them",
+         "torch.compile(mode=\"reduce-overhead\") or torch.cuda.graph; fused optimizers "
+         "(fused=True), larger batches",
+         WHATIF_GRAPHS},
+        {"launch-queue-full", find_launch_queue_full,
+         "Launching waits for the GPU: the launch queue is full",
+         "nothing on the host: these launches are no overhead. Make the kernels faster",
+         "nothing on the host: look at the kernels", WHATIFS},
+        {"launch-contention", find_launch_contention, "Launches wait for one another",
+         "launch from one thread, or give each thread a graph to launch",
+         "one Python thread (or process) a GPU; CUDA graphs", WHATIFS},
+        {"host-starved-of-cpu", find_host_starved_of_cpu,
+         "Threads that give the GPU its work wait for a CPU to run on",
+         "more cores or a larger quota (taskset, cpuset, cpu.max, requests and limits of a job); "
+         "else fewer threads that compute or spin (OMP_NUM_THREADS, OMP_WAIT_POLICY=passive), and "
+         "other cores for them than for the thread that launches",
+         "no more DataLoader workers and intra-op threads (torch.set_num_threads, OMP_NUM_THREADS) "
+         "of all ranks together than cores; --cpus-per-task, --cpuset-cpus or resources.limits.cpu "
+         "for more",
+         WHATIF_CPU},
+        {"sync-every-step", find_sync_every_step,
+         "The host waits for the GPU at every step, and only then gives it more work",
+         "wait once every few steps, or for an event of the step before (cudaEventSynchronize)",
+         "no .item(), .cpu() or print of a tensor in the loop; add losses up on the device",
+         WHATIF_NO_SYNC},
+        {"pageable-async-copy", find_pageable_async_copy,
+         "Asynchronous copies of pageable memory: the host stages them, and waits",
+         "allocate the host's side with cudaMallocHost, or pin it once with cudaHostRegister",
+         "DataLoader(pin_memory=True) or tensor.pin_memory(), then .to(device, "
+         "non_blocking=True)",
+         WHATIF_PINNED},
+        {"many-small-copies", find_many_small_copies, "Many small copies, one after the other",
+         "pack them into one pinned buffer and send that with one cudaMemcpyAsync; or let a "
+         "kernel gather",
+         "torch.cat or torch.stack on the host, then one .to(device)", WHATIFS},
+        {"copy-not-overlapped", find_copy_not_overlapped,
+         "Copies run alone that could run beside kernels or other copies",
+         "give copies a stream of their own (cudaStreamNonBlocking), two or more buffers, and "
+         "order by cudaEventRecord and cudaStreamWaitEvent",
+         "copy the next batch in a torch.cuda.Stream() with non_blocking=True while this one is "
+         "worked on",
+         WHATIF_OVERLAP},
+        {"low-bandwidth-copy", find_low_bandwidth_copy, "Copies reach a fraction of the bandwidth",
+         "pack rows on the device by a kernel and copy one piece; avoid cudaMemcpy2D of narrow "
+         "rows",
+         "tensor.contiguous() on the device before .cpu() or .to()", WHATIFS},
+        {"copy-back-and-forth", find_copy_back_and_forth,
+         "The same memory goes to the host and back",
+         "do on the device, by a small kernel, what the host does with it",
+         "keep the tensor on the device: no .cpu() or .numpy() in between", WHATIFS},
+        {"alloc-churn", find_alloc_churn, "Memory is allocated and freed over and over",
+         "allocate once and use the buffers again, or cudaMallocAsync from a pool with a "
+         "release threshold (cudaMemPoolSetAttribute)",
+         "leave the caching allocator on, no torch.cuda.empty_cache() in the loop; out= "
+         "arguments",
+         WHATIF_NO_ALLOC},
+        {"memory-growth", find_memory_growth, "Device memory grows without end",
+         "free what a step allocated (cudaFree), or use one buffer for all steps",
+         "keep no tensors with their graphs over steps: loss.item() or .detach() before adding "
+         "up",
+         WHATIFS},
+        {"module-load-in-loop", find_module_load_in_loop,
+         "Code is loaded or compiled in the steady state",
+         "load modules once (cuModuleLoadData, cuLibraryLoadData) and keep their functions; "
+         "ship SASS for this GPU, so that nothing is compiled",
+         "torch.compile(dynamic=True), fixed shapes, and a warm Triton cache: no recompilation",
+         WHATIF_NO_ALLOC},
+        {"first-launch-cost", find_first_launch_cost,
+         "First launches of kernels load code in the steady state",
+         "launch each kernel once before it counts, or set CUDA_MODULE_LOADING=EAGER",
+         "warm up with every shape that will come, or set CUDA_MODULE_LOADING=EAGER", WHATIFS},
+        {"graph-reinstantiated", find_graph_reinstantiated,
+         "Graphs are made or updated anew for each launch",
+         "instantiate once (cudaGraphInstantiate) and launch it at every step, with parameters "
+         "in device memory",
+         "capture one torch.cuda.CUDAGraph and replay() it with static input tensors",
+         WHATIF_NO_ALLOC},
+        {"graph-instantiation-dominates", find_graph_instantiation_dominates,
+         "Making graphs takes the host longer than launching them",
+         "keep the instantiated graph of each shape (cudaGraphExec_t) and launch it again when "
+         "the shape comes again",
+         "one torch.cuda.CUDAGraph for each padded batch size, captured before the loop",
+         WHATIF_NO_ALLOC},
+        {"environment", find_environment, "Something outside the program holds it up",
+         "nvidia-smi -q shows clocks, power, processes and the link; a driver of the runtime's "
+         "version or newer",
+         "the same: nvidia-smi -q, and python -m torch.utils.collect_env", WHATIFS},
+};
+
+enum finding_severity finding_severity(double speedup, double share)
+{
+	double none = isfinite(speedup) ? 1 : 0, by = isfinite(speedup) ? speedup : share;
+
+	return by >= none + FINDING_HIGH     ? SEVERITY_HIGH
+	       : by >= none + FINDING_MEDIUM ? SEVERITY_MEDIUM
+	                                     : SEVERITY_LOW;
+}
+
+/* What of the window it would save, or is at stake. */
+static double weight(const struct finding *f)
+{
+	return finding_known(isfinite(f->speedup) ? 1 - 1 / f->speedup : f->share);
+}
+
+static int by_severity(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+	double one = weight(x), two = weight(y);
+
+	if (x->severity != y->severity)
+		return x->severity < y->severity ? 1 : -1;
+	return one < two ? 1 : one > two ? -1 : strcmp(x->id, y->id);
+}
+
+/* Exactly this name, as a regular expression (free it). */
+static char *exactly(const char *name)
+{
+	size_t n = strlen(name);
+	char *pattern = alloc_zeroed(2 * n + 3, 1), *to = pattern;
+
+	*to++ = '^';
+	for (size_t i = 0; i < n; i++) {
+		if (strchr("\\^$.[]|()*+?{}", name[i]))
+			*to++ = '\\';
+		*to++ = name[i];
+	}
+	*to = '$';
+	return pattern;
+}
+
+static void predict(const struct model *m, const struct known *k, struct finding *f)
+{
+	struct whatif_result r;
+	char *pattern = k->change == WHATIF_KERNEL && f->kernel ? exactly(f->kernel) : NULL;
+
+	if (k->change != WHATIFS && (k->change != WHATIF_KERNEL || pattern) &&
+	    whatif_predict(m, k->change, pattern, FINDING_FASTER, &r)) {
+		f->speedup = r.speedup;
+		f->speedup_low = r.speedup_low;
+		f->speedup_high = r.speedup_high;
+		f->severity = finding_severity(r.speedup, NAN);
+	}
+	free(pattern);
+}
+
+void model_finish_findings(struct model *m)
+{
+	struct finding_context scene;
+
+	if (!m->process_count)
+		return;
+	finding_set(&scene, m);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		const struct known *k = &known[i];
+		struct finding f = {.id = k->id,
+		                    .title = k->title,
+		                    .fix_cuda = k->cuda,
+		                    .fix_pytorch = k->pytorch,
+		                    .share = NAN,
+		                    .speedup = NAN,
+		                    .speedup_low = NAN,
+		                    .speedup_high = NAN};
+		if (!k->find(&scene, &f)) {
+			free(f.evidence);
+			continue;
+		}
+		predict(m, k, &f);
+		ALLOC_ROOM(m->findings, m->finding_count);
+		m->findings[m->finding_count++] = f;
+	}
+	if (m->finding_count)
+		qsort(m->findings, m->finding_count, sizeof(*m->findings), by_severity);
+}
+
+void findings_free(struct model *m)
+{
+	for (size_t i = 0; i < m->finding_count; i++)
+		free(m->findings[i].evidence);
+	free(m->findings);
+	m->findings = NULL;
+	m->finding_count = 0;
+}

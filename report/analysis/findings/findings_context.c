@@ -1,0 +1,132 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/analysis/findings/findings_internal.h"
+#include "report/analysis/verdict/verdict.h"
+
+static const struct model_process *busiest(const struct model *m)
+{
+	const struct model_process *best = NULL;
+
+	for (size_t i = 0; i < m->process_count; i++)
+		if (!best || m->processes[i].launches > best->launches)
+			best = &m->processes[i];
+	return best;
+}
+
+void finding_set(struct finding_context *s, const struct model *m)
+{
+	*s = (struct finding_context){.m = m, .process = busiest(m), .steps = NAN};
+	s->h = &s->process->call_log;
+	size_t from = call_log_steady(s->h);
+	s->count = s->h->count - from;
+	s->call_events = s->h->call_events + from;
+	s->window = m->verdict.window > 0 ? m->verdict.window : m->host_window;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		struct finding_tally *t = &s->classes[a->cls];
+		t->count++;
+		t->failed += a->result != 0;
+		t->ns += a->end - a->start;
+	}
+	if (s->count)
+		s->held = s->h->until - fmax(s->call_events[0].start, s->h->steady);
+	if (!(s->held > 0))
+		s->held = 0;
+	if (m->steps.source != STEPS_NONE && m->steps.duration.mean > 0)
+		s->steps = s->held / m->steps.duration.mean;
+}
+
+bool finding_is(struct finding *f, enum finding_severity severity, double share, char *evidence)
+{
+	f->severity = severity;
+	f->share = share;
+	f->evidence = evidence;
+	return true;
+}
+
+bool finding_tell(struct finding *f, double share, char *evidence)
+{
+	finding_is(f, finding_severity(NAN, share), share, evidence);
+	return share >= FINDING_LEAST;
+}
+
+double finding_known(double ns)
+{
+	return ns > 0 ? ns : 0; /* NaN too */
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+double finding_median(double *values, size_t count)
+{
+	if (!count)
+		return NAN;
+	qsort(values, count, sizeof(*values), by_value);
+	return values[count / 2];
+}
+
+bool finding_is_long(const struct finding_context *s)
+{
+	return s->window >= VERDICT_LEAST_WINDOW && s->held > 0;
+}
+
+bool finding_is_whole(const struct finding_context *s)
+{
+	return s->m->lost_share <= VERDICT_MOST_LOST;
+}
+
+const char *finding_estimated(const struct finding_context *s)
+{
+	return s->m->gpu.estimated ? "an estimated " : "";
+}
+
+/* What the devices idled after start-up, by the time slices; NaN = not known. */
+static double steady_idle(const struct finding_context *s)
+{
+	const struct overview *p = &s->process->overview;
+	double idle = 0;
+
+	if (!p->count || !p->device_count)
+		return NAN;
+	for (size_t i = 0; i < p->count; i++) {
+		if (p->origin + (double)i * p->width - p->window < s->h->steady)
+			continue;
+		for (size_t d = 0; d < p->device_count; d++)
+			idle += fmax(0, p->devices[d].covered[i] - p->devices[d].busy[i]);
+	}
+	return idle / (double)p->device_count;
+}
+
+double finding_idle(const struct finding_context *s)
+{
+	const struct model_gpu_busy *b = &s->m->gpu.busy;
+	double idle = 0;
+
+	if (!s->m->gpu.has_busy || !(b->window > 0) || !(s->window > 0))
+		return NAN;
+	for (int i = 0; i < TF_IDLES; i++)
+		if (i != TF_IDLE_DEPENDENCY && i != TF_IDLE_UNKNOWN && i != TF_IDLE_OWN)
+			idle += finding_known(b->by[i]);
+	idle *= s->m->host_window / b->window; /* of one device, on average */
+	return fmin(1, (s->m->process_count == 1 ? fmin(idle, steady_idle(s)) : idle) / s->window);
+}
+
+double finding_share(const struct finding_context *s, double ns)
+{
+	return s->held > 0 ? fmin(1, ns / s->held) : NAN;
+}
+
+char *finding_rate(const struct finding_context *s, double count)
+{
+	if (s->steps > 0)
+		return alloc_format("%.3g a step", count / s->steps);
+	double each = s->held > 0 ? count / s->held * 1e9 : 0;
+	return alloc_format(each < 1000 ? "%.3g a second" : "%.0f a second", each);
+}

@@ -1,0 +1,236 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/analysis/findings/findings_internal.h"
+#include "report/base/units.h"
+
+/* ---- pageable memory ---- */
+
+/* By the exact counters: async copies between host and device, and those of pageable memory. */
+static struct model_copy pageable(const struct model *m, uint64_t *async)
+{
+	struct model_copy sum = {0};
+
+	*async = 0;
+	for (size_t i = 0; i < m->copy_count; i++) {
+		const struct model_copy *c = &m->copies[i];
+		if (!c->async || (c->direction != SPY_DIR_HTOD && c->direction != SPY_DIR_DTOH))
+			continue;
+		*async += c->count;
+		if (c->memory != SPY_MEM_PAGEABLE)
+			continue;
+		sum.count += c->count;
+		sum.bytes += c->bytes;
+		sum.total += c->total;
+	}
+	return sum;
+}
+
+bool find_pageable_async_copy(const struct finding_context *s, struct finding *f)
+{
+	char bytes[UNIT_BYTES], share[UNIT_BYTES], time[UNIT_BYTES];
+	uint64_t async;
+	struct model_copy all = pageable(s->m, &async);
+	double ns = 0, whole = s->held;
+
+	if (!all.count)
+		return false;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		if (call_event_is_host_copy(a) && a->async && a->memory == SPY_MEM_PAGEABLE)
+			ns += call_event_ns(a);
+	}
+	if (!(whole > 0)) { /* nothing is held of it: the whole window */
+		ns = all.total;
+		whole = s->window;
+	}
+	if (!(whole > 0))
+		return false;
+	char *text = alloc_format(
+	        "%llu of %llu asynchronous copies between host and device are of pageable memory, "
+	        "%s in all; the host spends %s in these calls, %s %% of its steady time.",
+	        (unsigned long long)all.count, (unsigned long long)async,
+	        unit_bytes(bytes, (double)all.bytes), unit_time_apart(time, ns),
+	        unit_percent(share, ns, whole));
+	return finding_tell(f, steady_stake(ns / whole, steady_kernels(s)), text);
+}
+
+/* ---- many small ones ---- */
+
+/* Up to this size (bytes) what a copy costs is mostly not its bytes: at 25 GB/s they take 2.6 us.
+ */
+#define SMALL_COPY 65536u
+/* In a row, on average, and so many in all: fewer are not worth packing. */
+#define ROW_LEAST   4.0
+#define SMALL_LEAST 100u
+
+struct row { /* of small copies on one stream, nothing between them */
+	uint32_t length;
+	uint8_t direction;
+};
+
+struct small {
+	uint64_t rows, copies;  /* rows of two and more, and the copies in them */
+	double bytes, api, gpu; /* of those behind the first of a row; GPU time where known */
+};
+
+static bool is_small(const struct call_event *a)
+{
+	return a->kind == TF_WORK_COPY && a->items == 1 && a->bytes <= SMALL_COPY;
+}
+
+static void add_small(struct small *to, struct row *row, const struct call_event *a)
+{
+	if (!row->length || row->direction != a->direction) {
+		*row = (struct row){1, a->direction};
+		return;
+	}
+	if (++row->length == 2) {
+		to->rows++;
+		to->copies++;
+	}
+	to->copies++;
+	to->bytes += (double)a->bytes;
+	to->api += call_event_ns(a);
+	to->gpu += a->gpu > 0 ? a->gpu : 0;
+}
+
+static struct small small_copies(const struct finding_context *s)
+{
+	struct small sum = {0};
+	struct row *rows = alloc_zeroed(s->h->stream_count + 1, sizeof(*rows));
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		if (a->cls == SPY_CLASS_SYNC)
+			for (size_t k = 0; k < s->h->stream_count; k++)
+				rows[k].length = 0;
+		if (a->kind == TF_WORK_NONE || a->stream == CALL_LOG_NONE)
+			continue;
+		if (is_small(a))
+			add_small(&sum, &rows[a->stream], a);
+		else
+			rows[a->stream].length = 0;
+	}
+	free(rows);
+	return sum;
+}
+
+bool find_many_small_copies(const struct finding_context *s, struct finding *f)
+{
+	char bytes[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES], span[SPAN_BYTES];
+	struct small sum = small_copies(s);
+
+	if (sum.copies < SMALL_LEAST || !(s->held > 0) ||
+	    (double)sum.copies < ROW_LEAST * (double)sum.rows)
+		return false;
+	double behind = (double)(sum.copies - sum.rows);
+	char *text = alloc_format(
+	        "%llu copies of %s on average%s came in rows of %.3g: one direction, one stream, "
+	        "no "
+	        "other work between them. Each takes the host %s; all but the first of each row "
+	        "take %s %% of its steady time.",
+	        (unsigned long long)sum.copies, unit_bytes(bytes, sum.bytes / behind),
+	        steady_span(s, span), (double)sum.copies / (double)sum.rows,
+	        unit_time_apart(each, sum.api / behind), unit_percent(share, sum.api, s->held));
+	return finding_tell(
+	        f, steady_stake(finding_share(s, fmax(sum.api, sum.gpu)), steady_kernels(s)), text);
+}
+
+/* ---- bandwidth ---- */
+
+/* Copies below this size (bytes) tell nothing of bandwidth: at 25 GB/s they take 2.6 us. */
+#define LARGE_COPY 65536.0
+/* What a copy may take besides its bytes, ns: copy engines need some 2 us, samples err by more. */
+#define COPY_EXTRA 10e3
+/* So much longer than at the best bandwidth is far under it. */
+#define FAR_UNDER 3.0
+/*
+ * What pinned memory reaches at least, bytes a ns, where no copy of this run tells: PCIe 3.0 with
+ * 16 lanes carries some 12 GB/s. Taken for copies of rows alone, which are known to be slow.
+ */
+#define USUAL_BANDWIDTH 12.0
+
+struct speed {
+	bool *rows;       /* by work: some of its copies are of rows (2D, 3D) */
+	uint64_t *steady; /* by work: copies of the steady state */
+	double best;      /* bytes a ns; 0 = none */
+};
+
+static bool is_large(const struct call_log_work *w)
+{
+	return w->kind == TF_WORK_COPY && w->memory == SPY_MEM_PINNED &&
+	       (w->direction == SPY_DIR_HTOD || w->direction == SPY_DIR_DTOH) &&
+	       (double)w->bytes >= LARGE_COPY && w->mean > 0;
+}
+
+/* Start-up has copies to compare with as well as the steady state has. */
+static void measure(const struct finding_context *s, struct speed *to)
+{
+	const struct call_log *h = s->h;
+
+	*to = (struct speed){.rows = alloc_zeroed(h->work_count + 1, sizeof(*to->rows)),
+	                     .steady = alloc_zeroed(h->work_count + 1, sizeof(*to->steady))};
+	for (size_t i = 0; i < h->count; i++) {
+		const struct call_event *a = &h->call_events[i];
+		if (!call_event_is_host_copy(a) || a->work == CALL_LOG_NONE)
+			continue;
+		to->rows[a->work] |= call_event_named(s, a, "2D") || call_event_named(s, a, "3D");
+		to->steady[a->work] += a >= s->call_events ? a->items : 0;
+	}
+	for (size_t i = 0; i < h->work_count; i++)
+		if (is_large(&h->works[i]) && !to->rows[i])
+			to->best = fmax(to->best, (double)h->works[i].bytes / h->works[i].mean);
+}
+
+/* ns that the bytes need at the best bandwidth; NaN where there is nothing to compare with. */
+static double needed(const struct speed *v, const struct call_log *h, size_t work)
+{
+	double best = v->best > 0 ? v->best : v->rows[work] ? USUAL_BANDWIDTH : NAN;
+
+	return COPY_EXTRA + (double)h->works[work].bytes / best;
+}
+
+bool find_low_bandwidth_copy(const struct finding_context *s, struct finding *f)
+{
+	static const char *const names[] = {[SPY_DIR_HTOD] = "HtoD", [SPY_DIR_DTOH] = "DtoH"};
+	const struct call_log *h = s->h;
+	const struct call_log_work *worst = NULL;
+	char bytes[UNIT_BYTES], than[96], span[SPAN_BYTES];
+	double lost = 0, most = 0;
+	uint64_t count = 0;
+	struct speed v;
+
+	measure(s, &v);
+	for (size_t i = 0; i < h->work_count; i++) {
+		const struct call_log_work *w = &h->works[i];
+		double need = is_large(w) ? needed(&v, h, i) : NAN;
+		if (!v.steady[i] || !(w->low > FAR_UNDER * need))
+			continue;
+		double excess = (w->mean - need) * (double)v.steady[i];
+		lost += excess;
+		if (excess > most) {
+			most = excess;
+			worst = w;
+			count = v.steady[i];
+		}
+	}
+	free(v.rows);
+	free(v.steady);
+	if (!worst || !(s->held > 0))
+		return false;
+	if (v.best > 0)
+		snprintf(than, sizeof(than), "the best of this run reach %.3g GB/s", v.best);
+	else
+		snprintf(than, sizeof(than),
+		         "in one piece some %g GB/s are usual (this run has none to compare with)",
+		         USUAL_BANDWIDTH);
+	char *text = alloc_format("%llu %s copies of %s of pinned memory%s reach %.3g GB/s%s; %s.",
+	                          (unsigned long long)count, names[worst->direction],
+	                          unit_bytes(bytes, (double)worst->bytes), steady_span(s, span),
+	                          (double)worst->bytes / worst->mean,
+	                          worst->exact ? "" : " (estimated)", than);
+	return finding_tell(f, steady_stake(finding_share(s, lost), steady_kernels(s)), text);
+}

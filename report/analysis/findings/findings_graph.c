@@ -1,0 +1,92 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/analysis/findings/findings_internal.h"
+#include "report/base/units.h"
+
+/* So many graphs made in all and in the second half of what is held: not the start-up alone. */
+#define MADE_LEAST 10u
+#define MADE_LATE  3u
+/* Launches of a graph that was made or updated: below this each is made for one launch. */
+#define ONCE 1.5
+
+struct call_log_making {
+	uint64_t made, updated, late, launches;
+	double ns,
+	        launching; /* API time: to capture, build, instantiate, update; to launch graphs */
+};
+
+static struct call_log_making making(const struct finding_context *s)
+{
+	struct call_log_making m = {0};
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		if (a->cls == SPY_CLASS_GRAPH || a->flags & TF_CAPTURED)
+			m.ns += call_event_ns(a);
+		if (a->result)
+			continue;
+		if (a->cls == SPY_CLASS_GRAPH) {
+			bool made = call_event_named(s, a, "GraphInstantiate"),
+			     updated = call_event_named(s, a, "GraphExecUpdate");
+			m.made += made;
+			m.updated += updated;
+			m.late += (made || updated) && call_event_late(s, a);
+		} else if (a->kind == TF_WORK_GRAPH) {
+			m.launches++;
+			m.launching += call_event_ns(a);
+		}
+	}
+	return m;
+}
+
+/* Graphs that are made all the time; false for those made at start alone. */
+static bool is_habit(const struct finding_context *s, const struct call_log_making *m)
+{
+	return m->made + m->updated >= MADE_LEAST && m->late >= MADE_LATE && s->held > 0;
+}
+
+bool find_graph_reinstantiated(const struct finding_context *s, struct finding *f)
+{
+	char each[UNIT_BYTES], launch[UNIT_BYTES], share[UNIT_BYTES];
+	char span[SPAN_BYTES];
+	struct call_log_making m = making(s);
+	double made = (double)(m.made + m.updated);
+
+	if (!is_habit(s, &m) || !m.launches || (double)m.launches >= ONCE * made)
+		return false;
+	char *rate = finding_rate(s, made);
+	char *text = alloc_format(
+	        "%llu graphs were instantiated and %llu updated%s, %s, for %llu graph launches. To "
+	        "capture, instantiate or update takes the host %s each, a launch %s; the former is "
+	        "%s %% of its steady time.",
+	        (unsigned long long)m.made, (unsigned long long)m.updated, steady_span(s, span),
+	        rate, (unsigned long long)m.launches, unit_time_apart(each, m.ns / made),
+	        unit_time_apart(launch, m.launching / (double)m.launches),
+	        unit_percent(share, m.ns, s->held));
+	free(rate);
+	return finding_tell(f, steady_stake(finding_share(s, m.ns), steady_busy(s)), text);
+}
+
+/* Graphs made for one launch are find_graph_reinstantiated()'s. */
+bool find_graph_instantiation_dominates(const struct finding_context *s, struct finding *f)
+{
+	char each[UNIT_BYTES], launch[UNIT_BYTES], share[UNIT_BYTES];
+	char span[SPAN_BYTES];
+	struct call_log_making m = making(s);
+	double made = (double)(m.made + m.updated), times = (double)m.launches / made;
+
+	if (!is_habit(s, &m) || !(times >= ONCE) || !(m.ns > m.launching))
+		return false;
+	char *text = alloc_format("%llu graphs were instantiated and %llu updated%s, each for %.3g "
+	                          "launches. To capture, "
+	                          "instantiate or update takes the host %s each, its launches %s; "
+	                          "the former is %s %% "
+	                          "of its steady time.",
+	                          (unsigned long long)m.made, (unsigned long long)m.updated,
+	                          steady_span(s, span), times, unit_time_apart(each, m.ns / made),
+	                          unit_time_apart(launch, m.launching / made),
+	                          unit_percent(share, m.ns, s->held));
+	return finding_tell(f, steady_stake(finding_share(s, m.ns), steady_busy(s)), text);
+}

@@ -1,0 +1,272 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/model/error_names.h"
+#include "report/analysis/findings/findings_internal.h"
+#include "report/analysis/flow.h"
+#include "report/base/units.h"
+
+/* ---- host-starves-gpu ---- */
+
+/* Shorter gaps between calls (ns) are the loop around them, not work. */
+#define GAP_LEAST 10e3
+/* Fewer gaps than this are no habit. */
+#define FEW_GAPS  10
+#define GAPS_TOLD 3
+/* They come at every step, or once for every so many pieces of work; else they are the machine's
+ * doing, until they take much of the time. */
+#define PIECES_MOST 64.0
+#define STEPS_LEAST 0.5
+
+struct gaps {
+	size_t count;
+	double pieces;             /* of work */
+	double idle;               /* that the GPU had nothing to do in them, ns */
+	double longest[GAPS_TOLD]; /* such parts of them */
+	uint16_t thread;           /* that had the most of it */
+};
+
+static void add_gap(struct gaps *g, double *by_thread, uint16_t thread, double ns)
+{
+	g->count++;
+	g->idle += ns;
+	by_thread[thread] += ns;
+	for (int i = 0; i < GAPS_TOLD; i++) {
+		if (ns <= g->longest[i])
+			continue;
+		double shorter = g->longest[i];
+		g->longest[i] = ns;
+		ns = shorter;
+	}
+}
+
+/* Times between the calls of threads that give work, as far as the GPU had none then. */
+static struct gaps find_gaps(const struct finding_context *s)
+{
+	struct gaps g = {0};
+	size_t threads = s->h->thread_count;
+	double *by_thread = alloc_zeroed(threads + 1, sizeof(*by_thread)),
+	       *last = alloc_zeroed(threads + 1, sizeof(*last));
+	bool *gives = alloc_zeroed(threads + 1, sizeof(*gives)),
+	     *asked = alloc_zeroed(threads + 1, sizeof(*asked));
+	struct flow flow;
+
+	for (size_t i = 0; i < s->count; i++)
+		gives[s->call_events[i].thread] |= flow_is_work(&s->call_events[i]);
+	flow_start(&flow, s->h, true);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		double to = a->start - a->ours, from = last[a->thread];
+		double idle = to - fmax(from, flow_ends(&flow, a->device, CALL_LOG_NONE));
+		/* An answer "not ready" says that the GPU had work. */
+		if (asked[a->thread])
+			idle = 0;
+		asked[a->thread] = a->cls == SPY_CLASS_QUERY && a->result;
+		if (gives[a->thread] && from > 0 && to - from >= GAP_LEAST && idle > 0)
+			add_gap(&g, by_thread, a->thread, idle);
+		last[a->thread] = fmax(from, a->end);
+		flow_add(&flow, a);
+	}
+	g.pieces = flow.pieces;
+	if (flow.full)
+		g.count = 0;
+	for (size_t i = 0; i < threads; i++)
+		if (by_thread[i] > by_thread[g.thread])
+			g.thread = (uint16_t)i;
+	flow_end(&flow);
+	free(by_thread);
+	free(last);
+	free(gives);
+	free(asked);
+	return g;
+}
+
+static bool are_regular(const struct finding_context *s, const struct gaps *g)
+{
+	return (s->steps > 0 && (double)g->count >= STEPS_LEAST * s->steps) ||
+	       (double)g->count * PIECES_MOST >= g->pieces;
+}
+
+bool find_host_starves_gpu(const struct finding_context *s, struct finding *f)
+{
+	const struct model_gpu_busy *b = &s->m->gpu.busy;
+	char share[UNIT_BYTES], mean[UNIT_BYTES], longest[GAPS_TOLD][UNIT_BYTES];
+
+	if (!s->m->gpu.has_busy || !finding_is_long(s) || !finding_is_whole(s) || !(b->window > 0))
+		return false;
+	struct gaps g = find_gaps(s);
+	/* The timeline, of the whole window, and the recent calls must both say so. */
+	double idle =
+	        fmin(finding_known(b->by[TF_IDLE_OUTSIDE]) / b->window, finding_share(s, g.idle));
+	if (g.count < FEW_GAPS || !(idle >= (are_regular(s, &g) ? FINDING_MEDIUM : FINDING_HIGH)))
+		return false;
+	for (int i = 0; i < GAPS_TOLD; i++)
+		unit_time_apart(longest[i], g.longest[i]);
+	const struct call_log_thread *t = &s->h->threads[g.thread];
+	char *rate = finding_rate(s, (double)g.count);
+	char *text = alloc_format(
+	        "The GPU had nothing to do for %s%s %% of the steady time while thread %s (%llu) "
+	        "was outside CUDA: %zu times (%s), for %s on average and %s, %s and %s at most.",
+	        finding_estimated(s), unit_percent(share, idle, 1), t->name,
+	        (unsigned long long)t->tid, g.count, rate,
+	        unit_time_apart(mean, g.idle / (double)g.count), longest[0], longest[1],
+	        longest[2]);
+	free(rate);
+	return finding_tell(f, idle, text);
+}
+
+/* ---- polling ---- */
+
+/* So many questions for a piece of work are a loop; fewer are a look now and then, as of a caching
+ * allocator. */
+#define QUERIES_EACH 5.0
+#define FEW_QUERIES  1000
+/* A loop that takes so much of the time keeps a core busy with nothing else. */
+#define LOOP_LONG 0.5
+
+static bool is_question(const char *name, uint8_t cls)
+{
+	return cls == SPY_CLASS_QUERY &&
+	       (strstr(name, "StreamQuery") || strstr(name, "EventQuery"));
+}
+
+/* Time from the first to the last of questions that nothing else of the thread came between. */
+static double time_in_loops(const struct finding_context *s)
+{
+	double *last = alloc_zeroed(s->h->thread_count + 1, sizeof(*last)), sum = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		bool asks = is_question(s->h->calls[a->call].name, a->cls);
+		if (asks)
+			sum += a->end - (last[a->thread] > 0 ? last[a->thread] : a->start);
+		last[a->thread] = asks ? a->end : 0;
+	}
+	free(last);
+	return sum;
+}
+
+bool find_polling(const struct finding_context *s, struct finding *f)
+{
+	const struct model *m = s->m;
+	const struct model_totals *t = &m->totals;
+	double pieces = (double)t->launches + (double)t->graph_launches + (double)t->copies +
+	                (double)t->sets;
+	char share[UNIT_BYTES], inside[UNIT_BYTES];
+	const struct model_api *most = NULL;
+	double asked = 0, ns = 0;
+
+	for (size_t i = 0; i < m->api_count; i++) {
+		const struct model_api *a = &m->apis[i];
+		if (!is_question(a->name, a->cls))
+			continue;
+		asked += (double)a->calls;
+		ns += a->total;
+		if (!most || a->calls > most->calls)
+			most = a;
+	}
+	if (!most || asked < FEW_QUERIES || asked < QUERIES_EACH * pieces || !(pieces > 0) ||
+	    !(s->window > 0))
+		return false;
+	/* Records of a fast loop may be lost; the counts are exact, and their time the least. */
+	double took =
+	        fmin(1, fmax(ns / s->window, finding_known(finding_share(s, time_in_loops(s)))));
+	char *text = alloc_format(
+	        "%.0f questions, %.0f for each piece of work, most of them %s (%llu); they take %s "
+	        "in all, and the loops around them %s %% of the steady time of a core.",
+	        asked, asked / pieces, most->name, (unsigned long long)most->calls,
+	        unit_time_apart(inside, ns), unit_percent(share, took, 1));
+	if (took < FINDING_LEAST) {
+		free(text);
+		return false;
+	}
+	return finding_is(f, took >= LOOP_LONG ? SEVERITY_MEDIUM : SEVERITY_LOW, took, text);
+}
+
+/* ---- failed-calls ---- */
+
+#define FAILURES_TOLD 3
+
+/* "cudaMalloc 10 times (cudaErrorMemoryAllocation)" (free it) */
+static char *failure_text(const struct model *m, const struct model_failure *x)
+{
+	const struct model_api *a = &m->apis[x->api];
+	const char *name = error_name(a->level, x->result);
+	char *code = name ? alloc_copy(name, strlen(name)) : alloc_format("error %d", x->result);
+	char *text = alloc_format("%s %llu time%s (%s)", a->name, (unsigned long long)x->count,
+	                          x->count == 1 ? "" : "s", code);
+
+	free(code);
+	return text;
+}
+
+/* The failure with the largest count below `than` in the order of counts and places; NULL: none. */
+static const struct model_failure *next_failure(const struct model *m,
+                                                const struct model_failure *than)
+{
+	const struct model_failure *best = NULL;
+
+	for (size_t i = 0; i < m->failure_count; i++) {
+		const struct model_failure *x = &m->failures[i];
+		bool after =
+		        !than || x->count < than->count || (x->count == than->count && x > than);
+		if (after && (!best || x->count > best->count))
+			best = x;
+	}
+	return best;
+}
+
+static char *failures_text(const struct model *m)
+{
+	char *text = NULL;
+	const struct model_failure *x = NULL;
+
+	for (int i = 0; i < FAILURES_TOLD && (x = next_failure(m, x)); i++) {
+		char *one = failure_text(m, x), *more = text ? alloc_format("%s, %s", text, one)
+		                                             : alloc_copy(one, strlen(one));
+		free(text);
+		free(one);
+		text = more;
+	}
+	return text ? text : alloc_copy("too many kinds to tell", 22);
+}
+
+/* Work that was not done is worse than a question that was answered by an error. */
+static enum finding_severity severity_of(const struct model *m)
+{
+	for (size_t i = 0; i < m->failure_count; i++) {
+		switch (m->apis[m->failures[i].api].cls) {
+		case SPY_CLASS_LAUNCH:
+		case SPY_CLASS_GRAPH_LAUNCH:
+		case SPY_CLASS_COPY:
+		case SPY_CLASS_SET:
+		case SPY_CLASS_SYNC:
+			return SEVERITY_HIGH;
+		default:
+			break;
+		}
+	}
+	return SEVERITY_LOW;
+}
+
+bool find_failed_calls(const struct finding_context *s, struct finding *f)
+{
+	const struct model *m = s->m;
+	char first[UNIT_BYTES];
+	double when = INFINITY;
+
+	if (!m->totals.failed)
+		return false;
+	for (size_t i = 0; i < m->failure_count; i++)
+		when = fmin(when, m->failures[i].first);
+	char *which = failures_text(m);
+	char *text = alloc_format("%llu of %llu calls failed, the first %s into the window: %s%s.",
+	                          (unsigned long long)m->totals.failed,
+	                          (unsigned long long)m->totals.calls,
+	                          unit_time_apart(first, isfinite(when) ? when : NAN), which,
+	                          m->failure_count > FAILURES_TOLD ? ", and others" : "");
+	free(which);
+	return finding_is(f, severity_of(m), NAN, text);
+}

@@ -1,0 +1,130 @@
+/*
+ * How a finding is looked for. For findings*.c alone.
+ *
+ * Each detector looks at a scene and says yes or no. Where it says yes it has filled `evidence`
+ * (one or two sentences, this run's figures with their denominators) and `share`: how much of the
+ * steady window is at stake. The severity follows from the gain that is predicted, else from that
+ * share, unless the detector set it by finding_is(). What it cannot know it does not say: a
+ * detector that lacks a figure says no.
+ */
+#ifndef REPORT_FINDINGS_PARTS_H
+#define REPORT_FINDINGS_PARTS_H
+
+#include <stdbool.h>
+
+#include "report/analysis/findings/findings.h"
+#include "report/model/model.h"
+
+struct finding_tally { /* calls of one sort in the steady state that is held */
+	uint64_t count, failed;
+	double ns; /* API time */
+};
+
+/*
+ * The run as detectors see it. Exact figures are the model's; what came when is told by the recent
+ * calls of one process: that which gave the GPU most work.
+ */
+struct finding_context {
+	const struct model *m;
+	const struct model_process *process;
+	const struct call_log *h;
+	const struct call_event *call_events; /* of the steady state: h->acts from there on */
+	size_t count;
+	double held;   /* ns that these cover; 0 where there are none */
+	double window; /* the steady window that the verdict judged, ns; of all processes as `host`
+	                */
+	double steps;  /* steps in the time held; NaN where there are none */
+	struct finding_tally classes[SPY_CLASS_COUNT];
+};
+
+/* Least share of the steady window that is worth a finding, and those of its severities; of the
+ * gain that is predicted (window before over after) the same. */
+#define FINDING_LEAST  0.01
+#define FINDING_MEDIUM 0.05
+#define FINDING_HIGH   0.2
+/* A kernel's gain is told of it being so many times as fast. */
+#define FINDING_FASTER 2.0
+
+typedef bool finder(const struct finding_context *s, struct finding *f);
+
+/* The run of a finished model, which has a process. */
+void finding_set(struct finding_context *s, const struct model *m);
+
+/* Takes the evidence over; returns whether the share is worth telling. */
+bool finding_tell(struct finding *f, double share, char *evidence);
+/* The same of what is told whatever its share. */
+bool finding_is(struct finding *f, enum finding_severity severity, double share, char *evidence);
+
+/* The one rule: by the gain predicted where there is one (its middle, as it is printed: a range is
+ * wide where little is known), else by the share at stake, which is the most that can be gained. */
+enum finding_severity finding_severity(double speedup, double share);
+
+/* ns, or 0 where it is not known. */
+double finding_known(double ns);
+/* The middle one; sorts them. NaN where there are none. */
+double finding_median(double *values, size_t count);
+/* Whether the steady window is long enough for shares of it to mean something. */
+bool finding_is_long(const struct finding_context *s);
+/* Whether so few records were lost that what is between two of them was really there. */
+bool finding_is_whole(const struct finding_context *s);
+/* "an estimated " where times on the GPU are, else "". */
+const char *finding_estimated(const struct finding_context *s);
+/* The GPU idled because of the host (not for work in another stream, not for unknown reasons), as a
+ * share of the steady window; NaN where that is not known. */
+double finding_idle(const struct finding_context *s);
+/* So much of the time held, as a share of it; NaN where nothing is held. */
+double finding_share(const struct finding_context *s, double ns);
+/* "3.1 a step" where steps are known, else "812 a second" (free it). */
+char *finding_rate(const struct finding_context *s, double count);
+
+/* findings_sync.c */
+finder find_sync_too_early, find_implicit_sync;
+/* findings_streams.c */
+finder find_device_sync, find_legacy_stream;
+/* findings_host.c */
+finder find_host_starves_gpu, find_polling, find_failed_calls;
+/* findings_environment.c */
+finder find_environment;
+/* findings_gpu.c */
+finder find_exposed_communication, find_low_occupancy, find_dominant_kernel;
+
+/* findings_launch.c */
+finder find_many_short_launches, find_launch_queue_full;
+/* findings_threads.c */
+finder find_launch_contention, find_host_starved_of_cpu;
+/* findings_sync.c */
+finder find_sync_every_step;
+/* findings_steady.c: what several detectors ask. */
+
+/* The shares of the steady window in which the GPU had work, or ran kernels; NaN = not known. */
+double steady_busy(const struct finding_context *s);
+double steady_kernels(const struct finding_context *s);
+/* What is left to gain of `share` where that much of the window is used anyhow (NaN = unknown). */
+double steady_stake(double share, double used);
+/*
+ * Behind a count of calls that are held: nothing where these are all of the steady state, else " in
+ * the last 512 ms", or that there are more.
+ */
+#define SPAN_BYTES 64
+const char *steady_span(const struct finding_context *s, char to[SPAN_BYTES]);
+double call_event_ns(const struct call_event *a); /* API time */
+/* Whether the name of the call has this part. */
+bool call_event_named(const struct finding_context *s, const struct call_event *a,
+                      const char *part);
+/* In the second half of what is held: what a program does once, at its start, is not. */
+bool call_event_late(const struct finding_context *s, const struct call_event *a);
+/* A copy between host and device that was done. */
+bool call_event_is_host_copy(const struct call_event *a);
+
+/* findings_copy.c */
+finder find_pageable_async_copy, find_many_small_copies, find_low_bandwidth_copy;
+/* findings_copy_flow.c */
+finder find_copy_not_overlapped, find_copy_back_and_forth;
+/* findings_memory.c */
+finder find_alloc_churn, find_memory_growth;
+/* findings_module.c */
+finder find_module_load_in_loop, find_first_launch_cost;
+/* findings_graph.c */
+finder find_graph_reinstantiated, find_graph_instantiation_dominates;
+
+#endif

@@ -1,0 +1,105 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/analysis/findings/findings_internal.h"
+#include "report/analysis/flow.h"
+#include "report/analysis/findings/repeats.h"
+#include "report/base/units.h"
+
+/* A launch costs the host some 3 to 5 us: kernels below this hardly hide it. */
+#define SHORT_KERNEL 10e3
+/* A graph ends where the host waits, and its launch costs about as much as two of kernels: with
+ * fewer of them between two waits little is saved. */
+#define LAUNCHES_LEAST 4.0
+
+/* ---- many-short-launches ---- */
+
+/* How many launches the host does from one wait to the next, on average. */
+static double launches_between_waits(const struct finding_context *s)
+{
+	const struct model_totals *t = &s->m->totals;
+	double launches = 0, waits = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		if (a->kind == TF_WORK_KERNEL)
+			launches += a->items;
+		waits += flow_is_wait(a);
+	}
+	if (!s->count) { /* nothing is kept: the whole run tells */
+		launches = (double)t->launches;
+		waits = (double)t->syncs + (t->implicit_known ? (double)t->implicit_syncs : 0);
+	}
+	return launches / (waits + 1);
+}
+
+/* " A sequence of 12 launches ...", or nothing (free it). */
+static char *sequence(const struct finding_context *s)
+{
+	char share[UNIT_BYTES], time[UNIT_BYTES];
+	struct repeats r = repeats_find(s);
+
+	if (!r.count || !r.launches)
+		return alloc_copy("", 0);
+	char *others = !r.others ? alloc_copy("", 0)
+	                         : alloc_format(" and %u other piece%s of work", r.others,
+	                                        r.others == 1 ? "" : "s");
+	char *waits = !r.waits ? alloc_copy("", 0)
+	                       : alloc_format(" with %u wait%s between them", r.waits,
+	                                      r.waits == 1 ? "" : "s");
+	char *text = r.launches == 1 && !r.others && !r.waits
+	                     ? alloc_copy("launch", 6)
+	                     : alloc_format("sequence of %u launch%s%s%s", r.launches,
+	                                    r.launches == 1 ? "" : "es", others, waits);
+	char *all =
+	        alloc_format(" The same %s comes %llu times and covers %s %% of the last %s.", text,
+	                     (unsigned long long)r.count, unit_percent(share, r.covered, r.looked),
+	                     unit_time_apart(time, r.looked));
+	free(others);
+	free(waits);
+	free(text);
+	return all;
+}
+
+bool find_many_short_launches(const struct finding_context *s, struct finding *f)
+{
+	const struct model *m = s->m;
+	char launch[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES];
+	double idle = finding_known(m->gpu.busy.by[TF_IDLE_LAUNCH]) +
+	              finding_known(m->gpu.busy.by[TF_IDLE_OUTSIDE]);
+	double spent = fmin(finding_known(m->host.launch), idle);
+
+	if (!m->gpu.has_busy || !m->totals.launches || !(m->gpu.launched.mean < SHORT_KERNEL) ||
+	    !finding_is_long(s) || launches_between_waits(s) < LAUNCHES_LEAST ||
+	    spent < FINDING_MEDIUM * s->window)
+		return false;
+	char *rate = finding_rate(s, (double)s->classes[SPY_CLASS_LAUNCH].count),
+	     *repeats = sequence(s);
+	char *text = alloc_format(
+	        "%llu launches, %s; launching takes the host %s each and the GPU runs %s%s each; "
+	        "the GPU idled for %s %% of the steady window while the host launched.%s",
+	        (unsigned long long)m->totals.launches, rate,
+	        unit_time_apart(launch, m->gpu.launch_p50), finding_estimated(s),
+	        unit_time_apart(each, m->gpu.launched.mean), unit_percent(share, spent, s->window),
+	        repeats);
+	free(rate);
+	free(repeats);
+	return finding_tell(f, fmin(1, spent / s->window), text);
+}
+
+/* ---- launch-queue-full ---- */
+
+bool find_launch_queue_full(const struct finding_context *s, struct finding *f)
+{
+	char share[UNIT_BYTES], time[UNIT_BYTES];
+	double full = fmin(finding_known(s->m->host.back_pressure), s->window);
+
+	if (!(s->window > 0) || full < FINDING_MEDIUM * s->window)
+		return false;
+	char *text = alloc_format(
+	        "%s of launch calls, %s %% of the steady window, were spent waiting for a place in "
+	        "the launch queue (some 1000 entries): the host is ahead of the GPU.",
+	        unit_time_apart(time, full), unit_percent(share, full, s->window));
+	return finding_is(f, SEVERITY_INFO, full / s->window, text);
+}

@@ -1,0 +1,222 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/analysis/findings/findings_internal.h"
+#include "report/analysis/flow.h"
+#include "report/base/units.h"
+
+/* Fewer waits than this are no habit. */
+#define FEW_WAITS 10
+/* A wait after fewer pieces of work than this comes at every turn. */
+#define FEW_PIECES 64.0
+/* Shorter than this (ns) after a wait the host may just have looked at the result. */
+#define SHORT_LOOK 10e3
+/* Of a call that is not there to wait: less is no wait (ns). */
+#define SHORT_WAIT 1e3
+
+static uint64_t pieces_of(const struct finding_context *s)
+{
+	uint64_t pieces = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		pieces += flow_is_work(&s->call_events[i]);
+	return pieces;
+}
+
+/* ---- sync-every-step ---- */
+
+bool find_sync_every_step(const struct finding_context *s, struct finding *f)
+{
+	char share[UNIT_BYTES], waits[UNIT_BYTES];
+	const struct finding_tally *t = &s->classes[SPY_CLASS_SYNC];
+	uint64_t turns = t->count - t->failed;
+	double each = turns ? (double)pieces_of(s) / (double)turns : INFINITY,
+	       idle = finding_idle(s);
+
+	if (!finding_is_long(s) || isnan(idle) || turns < FEW_WAITS || each > FEW_PIECES)
+		return false;
+	char *rate = finding_rate(s, (double)turns);
+	char *text = alloc_format(
+	        "%llu waits, %s, one for every %.3g pieces of work; they take %s %% of the host's "
+	        "steady time, and the GPU idles because of the host for %s%s %% of the window.",
+	        (unsigned long long)turns, rate, each, unit_percent(waits, t->ns, s->held),
+	        finding_estimated(s), unit_percent(share, idle, 1));
+	free(rate);
+	return finding_tell(f, fmin(finding_share(s, t->ns), idle), text) &&
+	       f->share >= FINDING_MEDIUM;
+}
+
+/* ---- sync-too-early ---- */
+
+struct early {
+	double *after; /* outside CUDA: from waits that left the GPU nothing to do to more work */
+	size_t count;
+	double waited; /* in these waits */
+	double sum;
+};
+
+struct look { /* since a wait */
+	bool open;
+	uint16_t thread;
+	double last, outside, waited;
+};
+
+/* Nothing is left to do when a wait returns: what follows outside CUDA is counted. */
+static void look_after(struct look *g, const struct flow *flow, const struct call_event *a)
+{
+	if (a->cls != SPY_CLASS_SYNC || a->result)
+		return;
+	if (g->open && a->thread != g->thread)
+		return;
+	if (!g->open)
+		*g = (struct look){.thread = a->thread,
+		                   .open = flow_ends(flow, a->device, CALL_LOG_NONE) <= a->end};
+	g->waited += a->end - a->start;
+	g->last = a->end;
+}
+
+static void look_at(struct early *e, struct look *g, const struct finding_context *s,
+                    const struct call_event *a)
+{
+	if (!g->open)
+		return;
+	if (a->thread == g->thread) {
+		g->outside += fmax(0, a->start - a->ours - g->last);
+		g->last = fmax(g->last, a->end);
+	}
+	if (!flow_is_work(a))
+		return;
+	g->open = false;
+	if (a->thread != g->thread)
+		return;
+	ALLOC_ROOM(e->after, e->count);
+	e->after[e->count++] = g->outside;
+	e->waited += g->waited;
+	e->sum += fmax(0, g->outside);
+}
+
+static struct early find_early(const struct finding_context *s)
+{
+	struct early e = {0};
+	struct look g = {0};
+	struct flow flow;
+
+	flow_start(&flow, s->h, true);
+	for (size_t i = 0; i < s->count; i++) {
+		look_at(&e, &g, s, &s->call_events[i]);
+		flow_add(&flow, &s->call_events[i]);
+		look_after(&g, &flow, &s->call_events[i]);
+	}
+	if (flow.full)
+		e.count = 0;
+	flow_end(&flow);
+	return e;
+}
+
+bool find_sync_too_early(const struct finding_context *s, struct finding *f)
+{
+	char waited[UNIT_BYTES], outside[UNIT_BYTES], each[UNIT_BYTES], wasted[UNIT_BYTES];
+	const struct model_split *host = &s->m->host;
+	double idle = finding_idle(s);
+
+	if (!finding_is_long(s) || !finding_is_whole(s) || isnan(idle) ||
+	    s->classes[SPY_CLASS_SYNC].count < FEW_WAITS)
+		return false;
+	struct early e = find_early(s);
+	double middle = finding_median(e.after, e.count), sum = e.sum;
+	size_t count = e.count;
+	free(e.after);
+	if (count < FEW_WAITS || !(middle >= SHORT_LOOK))
+		return false;
+	char *text = alloc_format(
+	        "After %zu waits (%s %% of the host's steady time) the GPU had nothing left to do; "
+	        "each time the host then worked outside CUDA, for %s (median), %s %% of the steady "
+	        "time, before it gave the GPU more. Of all waiting %s %% was for no work at all.",
+	        count, unit_percent(waited, e.waited, s->held), unit_time_apart(each, middle),
+	        unit_percent(outside, sum, s->held),
+	        unit_percent(wasted, host->sync_wasted, host->sync_useful + host->sync_wasted));
+	return finding_tell(f, fmin(finding_share(s, sum), idle), text) &&
+	       f->share >= FINDING_MEDIUM;
+}
+
+/* ---- implicit-sync ---- */
+
+struct implicit {
+	uint64_t count, most; /* of all calls; of the call that waits longest in all */
+	double ns, most_ns;
+	const char *call;
+};
+
+static double waits_for(const struct flow *flow, const struct call_event *a)
+{
+	double ends;
+
+	if (a->result || a->flags & TF_CAPTURED)
+		return 0;
+	if (flow_is_blocking(a) && a->stream != CALL_LOG_NONE)
+		ends = flow_lets(flow, a);
+	else if (a->cls == SPY_CLASS_ALLOC && a->role != CALL_LOG_ROLE_ALLOC_ORDERED)
+		ends = flow_ends(flow, a->device, CALL_LOG_NONE);
+	else
+		return 0;
+	if (a->cls == SPY_CLASS_ALLOC && ends > a->end) /* it returned while the GPU worked */
+		return 0;
+	return isfinite(ends) ? fmin(fmax(0, ends - a->start), a->end - a->start) : 0;
+}
+
+static struct implicit find_implicit(const struct finding_context *s)
+{
+	struct implicit all = {0};
+	struct call_sum {
+		uint64_t count;
+		double ns;
+	} *sums = alloc_zeroed(s->h->call_count + 1, sizeof(*sums));
+	struct flow flow;
+
+	flow_start(&flow, s->h, true);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		double ns = waits_for(&flow, a);
+		flow_add(&flow, a);
+		if (ns < SHORT_WAIT)
+			continue;
+		all.count++;
+		all.ns += ns;
+		sums[a->call].count++;
+		sums[a->call].ns += ns;
+	}
+	for (size_t i = 0; i < s->h->call_count && !flow.full; i++) {
+		if (sums[i].ns <= all.most_ns)
+			continue;
+		all.most_ns = sums[i].ns;
+		all.most = sums[i].count;
+		all.call = s->h->calls[i].name;
+	}
+	flow_end(&flow);
+	free(sums);
+	return all;
+}
+
+bool find_implicit_sync(const struct finding_context *s, struct finding *f)
+{
+	char share[UNIT_BYTES], gpu[UNIT_BYTES];
+	double idle = finding_idle(s);
+
+	if (!finding_is_long(s) || isnan(idle))
+		return false;
+	struct implicit all = find_implicit(s);
+	if (all.count < FEW_WAITS || !all.call ||
+	    (double)pieces_of(s) / (double)all.count > FEW_PIECES)
+		return false;
+	char *rate = finding_rate(s, (double)all.count);
+	char *text = alloc_format(
+	        "%llu calls (%s), most of them %s (%llu), waited for earlier work for %s%s %% of "
+	        "the steady time, and the GPU idles because of the host for %s %% of the window.",
+	        (unsigned long long)all.count, rate, all.call, (unsigned long long)all.most,
+	        finding_estimated(s), unit_percent(share, all.ns, s->held),
+	        unit_percent(gpu, idle, 1));
+	free(rate);
+	return finding_tell(f, fmin(finding_share(s, all.ns), idle), text) &&
+	       f->share >= FINDING_MEDIUM;
+}

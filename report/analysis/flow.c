@@ -1,0 +1,248 @@
+#include "report/analysis/flow.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "shim/core/gpu_time/estimate_staged.h"
+
+#define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
+
+void flow_start(struct flow *f, const struct call_log *h, bool paced)
+{
+	*f = (struct flow){.h = h, .paced = paced, .base = -INFINITY};
+	f->events = alloc_zeroed((size_t)h->events + 1, sizeof(*f->events));
+	for (uint32_t i = 0; i < h->events; i++)
+		f->events[i] = (struct flow_event){.stream = CALL_LOG_NONE, .until = -INFINITY};
+}
+
+void flow_end(struct flow *f)
+{
+	free(f->events);
+	f->events = NULL;
+}
+
+bool flow_is_work(const struct call_event *a)
+{
+	return a->kind != TF_WORK_NONE && !a->result && !(a->flags & TF_CAPTURED);
+}
+
+bool flow_is_blocking(const struct call_event *a)
+{
+	return flow_is_work(a) && a->cls == SPY_CLASS_COPY &&
+	       (!a->async || (a->memory == SPY_MEM_PAGEABLE && a->direction == SPY_DIR_DTOH)) &&
+	       a->direction != SPY_DIR_DTOD && a->direction != SPY_DIR_PTOP;
+}
+
+bool flow_is_wait(const struct call_event *a)
+{
+	bool frees = a->cls == SPY_CLASS_ALLOC && a->is_free && a->memory != SPY_MEM_PAGEABLE &&
+	             a->role != CALL_LOG_ROLE_ALLOC_ORDERED;
+
+	return !a->result && (a->cls == SPY_CLASS_SYNC || frees || flow_is_blocking(a));
+}
+
+static bool is_legacy(const struct flow *f, uint32_t stream)
+{
+	return f->h->streams[stream].flags & TF_STREAM_LEGACY;
+}
+
+bool flow_stream_is_blocking(const struct call_log *h, uint32_t stream)
+{
+	return !(h->streams[stream].flags & (FLAG_NON_BLOCKING | TF_STREAM_LEGACY));
+}
+
+static uint32_t device_of(const struct flow *f, uint32_t stream)
+{
+	return f->h->streams[stream].device;
+}
+
+static struct flow_stream *find(const struct flow *f, uint32_t stream)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->busy[i].stream == stream)
+			return (struct flow_stream *)&f->busy[i];
+	return NULL;
+}
+
+/* Drops the streams that have nothing to do any more at `now`. */
+static void tidy(struct flow *f, double now)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->count; i++)
+		if (f->busy[i].until > now || f->busy[i].after > now)
+			f->busy[kept++] = f->busy[i];
+	f->count = kept;
+}
+
+/* The stream's place, made if need be; NULL where there is no room. */
+static struct flow_stream *place(struct flow *f, uint32_t stream, double now)
+{
+	struct flow_stream *s = find(f, stream);
+
+	if (s)
+		return s;
+	if (f->count == FLOW_STREAMS)
+		tidy(f, now);
+	if (f->count == FLOW_STREAMS) {
+		f->full = true;
+		return NULL;
+	}
+	s = &f->busy[f->count++];
+	*s = (struct flow_stream){.stream = stream, .until = -INFINITY, .after = -INFINITY};
+	return s;
+}
+
+double flow_ends(const struct flow *f, uint32_t device, uint32_t but)
+{
+	double ends = -INFINITY;
+
+	for (size_t i = 0; i < f->count; i++)
+		if (f->busy[i].stream != but && device_of(f, f->busy[i].stream) == device)
+			ends = fmax(ends, f->busy[i].until);
+	return ends;
+}
+
+/* What the work has to wait for because of the legacy default stream. */
+static double legacy_lets(const struct flow *f, const struct call_event *a)
+{
+	uint32_t stream = a->stream;
+	double ends = -INFINITY;
+	bool legacy = is_legacy(f, stream);
+
+	/* A copy that the host waits for is one that it wants after what it launched. */
+	if ((f->alone && !flow_is_blocking(a)) ||
+	    (!legacy && !flow_stream_is_blocking(f->h, stream)))
+		return ends;
+	for (size_t i = 0; i < f->count; i++) {
+		uint32_t other = f->busy[i].stream;
+		if (device_of(f, other) == device_of(f, stream) &&
+		    (legacy ? flow_stream_is_blocking(f->h, other) : is_legacy(f, other)))
+			ends = fmax(ends, f->busy[i].until);
+	}
+	return ends;
+}
+
+double flow_lets(const struct flow *f, const struct call_event *a)
+{
+	const struct flow_stream *s = find(f, a->stream);
+
+	return fmax(legacy_lets(f, a), s ? fmax(s->until, s->after) : -INFINITY);
+}
+
+/* A wait for what the stream had to do returned at `now`. */
+static void done(struct flow *f, struct flow_stream *s, double now)
+{
+	if (f->paced)
+		s->until = fmin(s->until, now);
+	else
+		f->base = fmax(f->base, s->until);
+}
+
+/* The driver stages it, and returns when the last piece is on its way: that is left out where there
+ * were more. */
+static bool ends_by_return(const struct call_event *a)
+{
+	return a->kind == TF_WORK_COPY && a->memory == SPY_MEM_PAGEABLE &&
+	       a->direction == SPY_DIR_HTOD && (double)a->bytes > ESTIMATE_PIECE_IN * a->items;
+}
+
+static void add_work(struct flow *f, const struct call_event *a, struct flow_stream *s)
+{
+	double ns = a->gpu * a->items;
+
+	f->pieces++;
+	if (!(ns >= 0)) {
+		f->unknown++;
+		ns = f->paced ? INFINITY : 0;
+	}
+	s->until = fmax(f->paced ? a->end : fmax(f->base, 0), flow_lets(f, a)) + ns;
+	if (f->paced && isfinite(a->gpu_start)) /* CUPTI: as it was */
+		s->until = a->gpu_start + a->gpu;
+	if (flow_is_blocking(a) || (f->paced && isnan(a->gpu_start) && ends_by_return(a)))
+		done(f, s, a->end);
+}
+
+static void waited_for_stream(struct flow *f, const struct call_event *a)
+{
+	bool legacy = is_legacy(f, a->stream);
+
+	for (size_t i = 0; i < f->count; i++) {
+		struct flow_stream *s = &f->busy[i];
+		if (s->stream == a->stream || (legacy && flow_stream_is_blocking(f->h, s->stream) &&
+		                               device_of(f, s->stream) == device_of(f, a->stream)))
+			done(f, s, a->end);
+	}
+}
+
+static void waited_for_event(struct flow *f, const struct call_event *a)
+{
+	const struct flow_event *e = &f->events[a->event];
+
+	if (!f->paced) {
+		f->base = fmax(f->base, e->until);
+		return;
+	}
+	struct flow_stream *s = e->stream == CALL_LOG_NONE ? NULL : find(f, e->stream);
+	if (s && s->until <= e->until) /* nothing came after it */
+		done(f, s, a->end);
+}
+
+static void waited_for_device(struct flow *f, const struct call_event *a)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (device_of(f, f->busy[i].stream) == a->device)
+			done(f, &f->busy[i], a->end);
+}
+
+static void add_event(struct flow *f, const struct call_event *a)
+{
+	if (a->stream == CALL_LOG_NONE || a->event >= f->h->events)
+		return;
+	if (a->role == CALL_LOG_ROLE_EVENT_RECORD) {
+		const struct flow_stream *s = find(f, a->stream);
+		f->events[a->event] = (struct flow_event){
+		        .stream = a->stream, .until = s ? fmax(s->until, s->after) : -INFINITY};
+		return;
+	}
+	double until = f->events[a->event].until;
+	struct flow_stream *s = until > (f->paced ? a->end : f->base)
+	                                ? place(f, a->stream, f->paced ? a->start : f->base)
+	                                : NULL;
+	if (s)
+		s->after = fmax(s->after, until);
+}
+
+void flow_add(struct flow *f, const struct call_event *a)
+{
+	if (a->result)
+		return;
+	if (flow_is_work(a) && a->stream != CALL_LOG_NONE) {
+		struct flow_stream *s = place(f, a->stream, f->paced ? a->start : f->base);
+		if (s)
+			add_work(f, a, s);
+		return;
+	}
+	switch (a->role) {
+	case CALL_LOG_ROLE_EVENT_RECORD:
+	case CALL_LOG_ROLE_EVENT_WAIT:
+		add_event(f, a);
+		break;
+	case CALL_LOG_ROLE_SYNC_STREAM:
+	case CALL_LOG_ROLE_QUERY_STREAM:
+		if (a->stream != CALL_LOG_NONE)
+			waited_for_stream(f, a);
+		break;
+	case CALL_LOG_ROLE_SYNC_EVENT:
+	case CALL_LOG_ROLE_QUERY_EVENT:
+		if (a->event < f->h->events)
+			waited_for_event(f, a);
+		break;
+	case CALL_LOG_ROLE_SYNC_ALL:
+		waited_for_device(f, a);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,99 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/analysis/replay/replay_fit.h"
+#include "shim/core/format/histogram.h"
+
+/* Nothing is known of a call that always waited: what it takes itself at most (ns). */
+#define SYNC_OWN   2000.0
+#define LAUNCH_OWN 5000.0
+/* Work of unknown duration, as shim/core/timeline/timeline_durations.c has it: ns, bytes a ns. */
+#define SHORT_WORK       5000.0
+#define COPY_LEAST       1000.0
+#define HOST_COPY_RATE   20.0
+#define DEVICE_COPY_RATE 1000.0
+#define STAGED_BYTES     65536u /* a pageable copy to the device beyond this holds its caller */
+#define CALLS_SEEN       4096u  /* calls with a quantile of their own */
+
+/* As the timeline has it: a copy that returns only when it is done. */
+bool replay_fit_is_staged(const struct call_event *a)
+{
+	if (a->kind != TF_WORK_COPY || a->direction == SPY_DIR_DTOD || a->direction == SPY_DIR_PTOP)
+		return false;
+	if (!a->async)
+		return a->memory == SPY_MEM_PAGEABLE || a->memory == SPY_MEM_PINNED;
+	return a->memory == SPY_MEM_PAGEABLE &&
+	       (a->direction == SPY_DIR_DTOH || a->bytes > STAGED_BYTES);
+}
+
+static double guess(const struct call_event *a)
+{
+	if (a->kind == TF_WORK_COPY && a->direction != SPY_DIR_DTOD)
+		return COPY_LEAST + (double)a->bytes / HOST_COPY_RATE;
+	if (a->kind == TF_WORK_COPY || a->kind == TF_WORK_SET)
+		return COPY_LEAST + (double)a->bytes / DEVICE_COPY_RATE;
+	return SHORT_WORK;
+}
+
+void replay_fit_duration(struct replay_fit *n, size_t i)
+{
+	const struct call_event *a = &n->replay->given[i];
+	struct replay_act *r = &n->replay->call_events[i];
+	double ns = a->gpu;
+
+	if (a->kind == TF_WORK_NONE)
+		return;
+	if (isnan(a->gpu_start) && a->work != CALL_LOG_NONE) {
+		const struct call_log_work *w = &n->replay->call_log->works[a->work];
+		ns = n->level == REPLAY_LOW ? w->low : n->level == REPLAY_HIGH ? w->high : w->mean;
+	}
+	n->replay->pieces++;
+	if (!(ns >= 0 && ns < 1e18)) {
+		/* A staged copy takes as long as its call. */
+		n->replay->unknown += !replay_fit_is_staged(a);
+		r->flags |= REPLAY_GUESS;
+		ns = guess(a);
+	}
+	/* CUPTI's is of the whole call. */
+	r->gpu = isnan(a->gpu_start) ? ns * a->items : ns;
+	n->replay->gpu += r->gpu;
+}
+
+/*
+ * A low quantile of what each call takes; of launches, of those that came before the queue can have
+ * been full. What always waits has none of its own and gets `SYNC_OWN` at most.
+ */
+void replay_fit_own(struct replay_fit *n)
+{
+	const struct replay *r = n->replay;
+	const struct call_log *h = r->call_log;
+	size_t calls = h->call_count < CALLS_SEEN ? h->call_count : CALLS_SEEN;
+	struct tf_hist *hist = alloc_zeroed(calls, sizeof(*hist)),
+	               *launches = alloc_zeroed(calls, sizeof(*launches));
+	uint64_t since = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct call_event *a = &r->given[i];
+		double ns = a->end - a->start;
+		if (a->cls == SPY_CLASS_SYNC)
+			since = 0;
+		since += a->kind != TF_WORK_NONE;
+		if (a->call >= calls || a->result || a->flags & TF_FIRST || !(ns >= 0 && ns < 1e18))
+			continue;
+		hist_add(&hist[a->call], (uint64_t)ns);
+		if (a->cls == SPY_CLASS_LAUNCH && since < REPLAY_QUEUE - REPLAY_QUEUE / 8)
+			hist_add(&launches[a->call], (uint64_t)ns);
+	}
+	for (size_t i = 0; i < h->call_count; i++) {
+		uint8_t cls = h->calls[i].cls;
+		double least = i < calls ? hist_quantile(&hist[i], 0.05) : -1,
+		       own = i < calls ? hist_quantile(&launches[i], 0.3) : -1;
+		if (own < 0)
+			own = cls == SPY_CLASS_LAUNCH ? fmin(fmax(least, 0), LAUNCH_OWN)
+			                              : fmax(least, 0);
+		n->own[i] = cls == SPY_CLASS_SYNC ? fmin(own, SYNC_OWN) : own;
+	}
+	free(hist);
+	free(launches);
+}

@@ -1,0 +1,198 @@
+#include <math.h>
+
+#include "report/analysis/replay/replay_fit.h"
+
+/* Host time of a copy beside its bytes (ns), and of these, bytes a ns. */
+#define COPY_CALL      2000.0
+#define HOST_COPY_RATE 20.0
+#define QUEUE_LIKELY   512u /* entries queued where a launch that takes long waits */
+
+/* ---- what a call may wait for ---- */
+
+static enum replay_wait wait_of(const struct call_event *a)
+{
+	if (a->result || a->flags & TF_CAPTURED)
+		return REPLAY_NO_WAIT;
+	switch (a->role) {
+	case CALL_LOG_ROLE_SYNC_ALL:
+		return REPLAY_DEVICE;
+	case CALL_LOG_ROLE_SYNC_STREAM:
+		return a->stream != CALL_LOG_NONE ? REPLAY_STREAM : REPLAY_NO_WAIT;
+	case CALL_LOG_ROLE_SYNC_EVENT:
+		return a->event != CALL_LOG_NONE ? REPLAY_EVENT : REPLAY_NO_WAIT;
+	default:
+		break;
+	}
+	if (replay_fit_is_staged(a))
+		return REPLAY_STAGED;
+	/* It is documented that freeing waits for the device. */
+	if (a->cls == SPY_CLASS_ALLOC && a->is_free && a->role != CALL_LOG_ROLE_ALLOC_ORDERED &&
+	    a->memory != SPY_MEM_UNKNOWN)
+		return REPLAY_DEVICE;
+	return REPLAY_NO_WAIT;
+}
+
+/* What may wait though it need not: whether it did is seen from its time. */
+static enum replay_wait perhaps(const struct call_event *a)
+{
+	if (a->result || a->flags & TF_CAPTURED)
+		return REPLAY_NO_WAIT;
+	if (a->cls == SPY_CLASS_ALLOC && a->role != CALL_LOG_ROLE_ALLOC_ORDERED)
+		return REPLAY_DEVICE;
+	if (a->cls == SPY_CLASS_MODULE)
+		return REPLAY_DEVICE;
+	if (a->kind == TF_WORK_COPY && a->memory == SPY_MEM_PAGEABLE)
+		return REPLAY_STREAM;
+	return REPLAY_NO_WAIT;
+}
+
+bool replay_fit_is_query(const struct call_event *a)
+{
+	return (a->role == CALL_LOG_ROLE_QUERY_STREAM && a->stream != CALL_LOG_NONE) ||
+	       (a->role == CALL_LOG_ROLE_QUERY_EVENT && a->event != CALL_LOG_NONE);
+}
+
+/* ---- what it waited for ---- */
+
+/* Follows the median of how late waits return. */
+static void note_late(struct replay_fit *n, double late)
+{
+	double step = fmax(n->usual / 16, 10);
+
+	n->lates[n->late_count++] = late;
+	n->usual = late > n->usual ? n->usual + step : fmax(0, n->usual - step);
+}
+
+/* The end of the work on the stream that a wait for an event waits for. */
+static double behind(const struct replay_fit *n, const struct replay_act *a)
+{
+	uint32_t stream =
+	        a->wait == REPLAY_EVENT ? n->replay->given[a->event].stream : CALL_LOG_NONE;
+
+	return stream != CALL_LOG_NONE ? n->gpu.streams[stream].tail : -INFINITY;
+}
+
+/*
+ * The call returned at `end`, after what it waited for. What its return is later or earlier than
+ * the estimated end of that may be the host's or the GPU's. Where the stream was empty then it is
+ * the host's, as the times of work are right on average; where more work is queued behind it, the
+ * stream went on meanwhile, and what they are off would add up: it is the GPU's.
+ */
+static void divide_wait(struct replay_fit *n, size_t i, double start, double end)
+{
+	struct replay_act *a = &n->replay->call_events[i];
+	double done = gpu_awaited(&n->gpu, i), own = n->own[n->replay->given[i].call];
+
+	if (!(done > start)) { /* by estimate there was nothing left */
+		a->own = end - start;
+		a->late = NAN;
+		return;
+	}
+	if (n->replay->given[i].cls != SPY_CLASS_SYNC) /* what it does after it waited */
+		own = fmin(own, fmax(0, end - done));
+	a->own = fmin(own, end - start);
+	if (behind(n, a) > done && end - start > own + REPLAY_NOISE) {
+		a->late = fmin(n->usual, end - start - a->own);
+		a->shift = end - a->late - done;
+		gpu_shift(&n->gpu, i, a->shift);
+		return;
+	}
+	a->late = fmax(end - done, a->own + start - done);
+	note_late(n, a->late);
+	gpu_clip(&n->gpu, i, end);
+}
+
+/* The least that a copy by its caller takes (ns), where none was seen that waited for nothing. */
+static double copying(const struct replay_fit *n, const struct call_event *a)
+{
+	return fmin(n->own[a->call], COPY_CALL + (double)a->bytes / HOST_COPY_RATE);
+}
+
+static void divide_staged(struct replay_fit *n, size_t i, double start, double end)
+{
+	struct replay_act *a = &n->replay->call_events[i];
+	double done = gpu_awaited(&n->gpu, i);
+
+	a->own = end - fmax(start, fmin(done, end));
+	a->own = fmax(a->own, fmin(copying(n, &n->replay->given[i]), end - start));
+	if (done > end - a->own) { /* the work before it ended earlier than estimated */
+		a->late = end - a->own - done;
+		gpu_clip(&n->gpu, i, end - a->own);
+	}
+}
+
+/* Whether a call that need not wait did: it took longer, and just as long as there was work. */
+static void see_whether(struct replay_fit *n, size_t i, double start, double end)
+{
+	const struct call_event *given = &n->replay->given[i];
+	struct replay_act *a = &n->replay->call_events[i];
+	double own = n->own[given->call];
+
+	a->wait = (uint8_t)perhaps(given);
+	double left = gpu_awaited(&n->gpu, i) - start;
+	if (a->wait != REPLAY_NO_WAIT && left > REPLAY_NOISE &&
+	    end - start > 1.5 * own + REPLAY_NOISE && end - start > 0.9 * left) {
+		divide_wait(n, i, start, end);
+		return;
+	}
+	a->wait = REPLAY_NO_WAIT;
+	a->own = end - start;
+}
+
+/* A launch into a queue that was full waited for a place. */
+static void divide_launch(struct replay_fit *n, size_t i, double start, double end)
+{
+	const struct call_event *given = &n->replay->given[i];
+	struct replay_act *a = &n->replay->call_events[i];
+	const struct replay_stream *s =
+	        given->stream != CALL_LOG_NONE ? &n->gpu.streams[given->stream] : NULL;
+	double own = fmin(n->own[given->call], end - start),
+	       place = gpu_queued(&n->gpu, i, REPLAY_QUEUE);
+	bool slow = end - start > 1.5 * own + 0.5 * REPLAY_NOISE;
+
+	a->own = end - start;
+	if (!s)
+		return;
+	if (given->cls == SPY_CLASS_GRAPH_LAUNCH) {
+		if (slow && s->tail > end) { /* so many graphs are queued, and no more */
+			a->wait = REPLAY_STREAM;
+			a->own = own;
+			a->late = end - s->tail;
+		}
+		return;
+	}
+	if (!isnan(given->gpu_start)) { /* it is known when the GPU came to each piece */
+		if (slow && n->since[given->stream] >= QUEUE_LIKELY && s->tail > end)
+			a->own = own;
+		return;
+	}
+	if (!isfinite(place))
+		return;
+	/* Its estimated end may be off: what counts is that many are queued. */
+	if (slow && (place > start || (n->since[given->stream] >= REPLAY_QUEUE &&
+	                               gpu_queued(&n->gpu, i, QUEUE_LIKELY) > start))) {
+		a->shift = end - own - place;
+		a->own = own;
+	} else if (place > start) {
+		a->shift = start - place;
+	}
+	gpu_shift(&n->gpu, i, a->shift);
+}
+
+void replay_fit_divide(struct replay_fit *n, size_t i, double start, double end)
+{
+	const struct call_event *given = &n->replay->given[i];
+	struct replay_act *a = &n->replay->call_events[i];
+
+	a->wait = (uint8_t)wait_of(given);
+	if (replay_fit_is_query(given) && !given->result && a->flags & REPLAY_POLLS)
+		a->wait = given->role == CALL_LOG_ROLE_QUERY_EVENT ? REPLAY_EVENT : REPLAY_STREAM;
+	if (a->wait == REPLAY_STAGED)
+		divide_staged(n, i, start, end);
+	else if (a->wait != REPLAY_NO_WAIT)
+		divide_wait(n, i, start, end);
+	else if (given->kind == TF_WORK_KERNEL || given->kind == TF_WORK_GRAPH)
+		divide_launch(n, i, start, end);
+	else
+		see_whether(n, i, start, end);
+}

@@ -1,0 +1,237 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/analysis/replay/replay_fit.h"
+
+/* Calls of another thread may fill a gap in a thread's calls from here on (ns). */
+#define LONG_GAP  100e3
+#define LOOK_BACK 64u /* calls before it among which the other thread's is looked for */
+
+/*
+ * Of the engine that work goes on to, it may have been that it slept: an H200 began a copy 8 us
+ * after the kernel before it where the host waited for each, and 1 us after it where it did not.
+ * Work that started so long after its call found its engine awake (ns).
+ */
+#define WAKING 20e3
+
+#define NOT_READY 600 /* of both APIs */
+
+/* Whether the thread asks the same again with its next call. */
+static bool asks_again(const struct replay *r, size_t i)
+{
+	const struct call_event *a = &r->given[i],
+	                        *b = r->next[i] != CALL_LOG_NONE ? &r->given[r->next[i]] : NULL;
+
+	return b && replay_fit_is_query(a) && a->result == NOT_READY && b->role == a->role &&
+	       b->stream == a->stream && b->event == a->event;
+}
+
+/* ---- where it goes on ---- */
+
+/* The call of another thread that filled the thread's gap, when one did. */
+static uint32_t taken_over(const struct replay_fit *n, size_t i, double start)
+{
+	const struct replay *r = n->replay;
+	const struct replay_thread_state *own = &n->threads[r->given[i].thread];
+	double gap = start - own->end;
+	uint32_t found = CALL_LOG_NONE;
+
+	if (own->last != CALL_LOG_NONE && gap < LONG_GAP)
+		return CALL_LOG_NONE;
+	for (size_t k = i; k-- > 0 && i - k <= LOOK_BACK;) {
+		const struct call_event *a = &r->given[k];
+		if (a->thread != r->given[i].thread && a->end <= start &&
+		    (found == CALL_LOG_NONE || a->end > r->given[found].end))
+			found = (uint32_t)k;
+	}
+	if (found == CALL_LOG_NONE || own->last == CALL_LOG_NONE)
+		return found;
+	const struct call_event *q = &r->given[found];
+	return n->threads[q->thread].burst >= own->end && start - q->end < gap / 4 ? found
+	                                                                           : CALL_LOG_NONE;
+}
+
+static void link_up(struct replay_fit *n, size_t i, double entry)
+{
+	struct replay *r = n->replay;
+	struct replay_act *a = &r->call_events[i];
+	struct replay_thread_state *t = &n->threads[r->given[i].thread];
+
+	if (t->last == CALL_LOG_NONE) /* the replay begins with the first entry */
+		a->ours = fmin(a->ours, entry - r->given[0].start);
+	double start = entry - a->ours;
+	a->before = taken_over(n, i, start);
+	if (a->before != CALL_LOG_NONE) {
+		a->gap = fmax(0, start - r->given[a->before].end);
+		t->burst = start;
+	} else if (t->last == CALL_LOG_NONE) {
+		a->gap = fmax(0, start - r->given[0].start);
+		t->burst = start;
+	} else {
+		a->gap = fmax(0, start - t->end);
+	}
+}
+
+/* ---- one call ---- */
+
+static void set_event(struct replay_fit *n, size_t i)
+{
+	const struct call_event *given = &n->replay->given[i];
+
+	if (given->event == CALL_LOG_NONE)
+		return;
+	if (given->role == CALL_LOG_ROLE_EVENT_RECORD) {
+		if (!given->result && !(given->flags & TF_CAPTURED) &&
+		    given->stream != CALL_LOG_NONE)
+			n->event_record[given->event] = (uint32_t)i;
+	} else {
+		n->replay->call_events[i].event = n->event_record[given->event];
+	}
+}
+
+/* CUPTI says when the work started: what held it back, the later of the two, took just as long. The
+ * other one takes as long as usual, should the first one go away; and an engine that had to wake up
+ * counts as part of the wait that let it sleep. */
+static void place_exactly(struct replay_fit *n, size_t i, double end)
+{
+	const struct call_event *given = &n->replay->given[i];
+	struct replay_act *a = &n->replay->call_events[i];
+	double before = gpu_before(&n->gpu, i) + gpu_switch(&n->gpu, i);
+
+	if (isnan(given->gpu_start))
+		return;
+	if (before + a->space > end + a->lead)
+		a->space = given->gpu_start - before;
+	else
+		a->lead = given->gpu_start - end;
+	a->lead = fmin(a->lead, given->gpu_start - end);
+	if (isfinite(before))
+		a->space = fmin(a->space, given->gpu_start - before);
+	if (gpu_switch(&n->gpu, i) > 0 && given->gpu_start - end < WAKING)
+		a->space = fmin(a->space, ESTIMATE_GAP_NS);
+}
+
+static void walk(struct replay_fit *n, size_t i)
+{
+	struct replay *r = n->replay;
+	const struct call_event *given = &r->given[i];
+	struct replay_act *a = &r->call_events[i];
+	struct replay_thread_state *t = &n->threads[given->thread];
+	double start = given->start;
+
+	*a = (struct replay_act){
+	        .ours = given->ours,
+	        .lead = REPLAY_LEAD_NS,
+	        .space = ESTIMATE_GAP_NS,
+	        .before = CALL_LOG_NONE,
+	        .event = CALL_LOG_NONE,
+	};
+	set_event(n, i);
+	if (asks_again(r, i)) {
+		a->flags = REPLAY_SKIP;
+		if (isnan(t->polling))
+			t->polling = start;
+		return;
+	}
+	if (!isnan(t->polling)) {
+		start = t->polling;
+		a->flags = REPLAY_POLLS;
+		t->polling = NAN;
+	}
+	link_up(n, i, start);
+	replay_fit_duration(n, i);
+	replay_fit_divide(n, i, start, given->end);
+	place_exactly(n, i, given->end);
+	gpu_issue(&n->gpu, i, start, given->end);
+	if (given->stream != CALL_LOG_NONE) {
+		bool proof = a->wait == REPLAY_STREAM || a->wait == REPLAY_STAGED;
+		n->since[given->stream] =
+		        proof ? 0 : n->since[given->stream] + (given->kind != TF_WORK_NONE);
+	}
+	t->last = (uint32_t)i;
+	t->end = given->end;
+}
+
+/* ---- the whole ---- */
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Waits that found nothing to wait for would be as late as the others are. */
+static void finish_lates(struct replay_fit *n)
+{
+	struct replay *r = n->replay;
+
+	r->late = REPLAY_LATE_NS;
+	if (n->late_count) {
+		qsort(n->lates, n->late_count, sizeof(*n->lates), by_value);
+		r->late = n->lates[n->late_count / 2];
+	}
+	for (size_t i = 0; i < n->late_count; i++)
+		r->waiting += fabs(n->lates[i] - r->late);
+	for (size_t i = 0; i < r->count; i++)
+		if (isnan(r->call_events[i].late))
+			r->call_events[i].late = fmax(0, fmin(r->late, REPLAY_LATE_NS));
+}
+
+static void find_next(struct replay *r)
+{
+	uint32_t *after = alloc_zeroed(r->call_log->thread_count, sizeof(*after));
+
+	for (size_t i = r->count; i-- > 0;) {
+		uint32_t *at = &after[r->given[i].thread];
+		r->next[i] = *at ? *at - 1 : CALL_LOG_NONE;
+		*at = (uint32_t)i + 1;
+	}
+	free(after);
+}
+
+void replay_make(struct replay *r, const struct call_log *h, enum replay_level level)
+{
+	size_t first = call_log_steady(h);
+	struct replay_fit n = {.replay = r, .level = level, .usual = REPLAY_LATE_NS};
+	double last = -INFINITY;
+
+	*r = (struct replay){
+	        .call_log = h, .given = h->call_events + first, .count = h->count - first};
+	if (!r->count)
+		return;
+	r->call_events = alloc_zeroed(r->count, sizeof(*r->call_events));
+	r->next = alloc_zeroed(r->count, sizeof(*r->next));
+	find_next(r);
+	gpu_start(&n.gpu, r, r->call_events);
+	n.threads = alloc_zeroed(h->thread_count, sizeof(*n.threads));
+	for (size_t i = 0; i < h->thread_count; i++)
+		n.threads[i] = (struct replay_thread_state){.last = CALL_LOG_NONE, .polling = NAN};
+	n.event_record = alloc_zeroed(h->events, sizeof(*n.event_record));
+	for (uint32_t i = 0; i < h->events; i++)
+		n.event_record[i] = CALL_LOG_NONE;
+	n.own = alloc_zeroed(h->call_count, sizeof(*n.own));
+	n.since = alloc_zeroed(h->stream_count, sizeof(*n.since));
+	n.lates = alloc_zeroed(r->count, sizeof(*n.lates));
+	replay_fit_own(&n);
+	for (size_t i = 0; i < r->count; i++) {
+		walk(&n, i);
+		last = fmax(last, r->given[i].end);
+	}
+	finish_lates(&n);
+	r->base = fmax(last, gpu_last(&n.gpu)) - r->given[0].start;
+	gpu_end(&n.gpu);
+	free(n.threads);
+	free(n.event_record);
+	free(n.own);
+	free(n.since);
+	free(n.lates);
+}
+
+void replay_free(struct replay *r)
+{
+	free(r->call_events);
+	free(r->next);
+	*r = (struct replay){0};
+}

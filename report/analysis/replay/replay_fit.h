@@ -1,0 +1,45 @@
+/*
+ * The walk over the calls as they were, before a replay: for replay_anchor.c, which walks,
+ * replay_costs.c (how long calls and work take by themselves) and replay_divide.c (what calls
+ * waited for).
+ */
+#ifndef REPORT_REPLAY_ANCHOR_H
+#define REPORT_REPLAY_ANCHOR_H
+
+#include "report/analysis/replay/replay_internal.h"
+
+/* What takes no longer did not wait (ns). */
+#define REPLAY_NOISE 2000.0
+
+struct replay_thread_state {
+	uint32_t last;  /* its last call, or CALL_LOG_NONE */
+	double end;     /* return of it */
+	double burst;   /* start of its calls since it took over from another thread */
+	double polling; /* entry of the first of the polls under way; NaN = none */
+};
+
+struct replay_fit {
+	struct replay *replay;
+	struct replay_gpu gpu;
+	enum replay_level level;
+	struct replay_thread_state *threads;
+	uint32_t *event_record; /* last call that recorded an event, by its number */
+	double *own;            /* of each call where it waits for nothing */
+	double *since;          /* work on each stream since it was known to be empty */
+	double usual;           /* what waits return later than their work ends */
+	double *lates;
+	size_t late_count;
+};
+
+/* A copy that returns only when it is done. */
+bool replay_fit_is_staged(const struct call_event *a);
+/* It asks whether a stream or an event is done. */
+bool replay_fit_is_query(const struct call_event *a);
+/* The time of act i's work, by its class or a guess. */
+void replay_fit_duration(struct replay_fit *n, size_t i);
+/* n->own: a low quantile of what each call takes. */
+void replay_fit_own(struct replay_fit *n);
+/* Divides the time of act i, called at `start`, into its own and what it waited for. */
+void replay_fit_divide(struct replay_fit *n, size_t i, double start, double end);
+
+#endif

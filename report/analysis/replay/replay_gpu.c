@@ -1,0 +1,270 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/analysis/replay/replay_internal.h"
+
+#define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
+
+void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay_act *call_events)
+{
+	const struct call_log *h = r->call_log;
+
+	*g = (struct replay_gpu){.replay = r, .call_events = call_events};
+	g->streams = alloc_zeroed(h->stream_count, sizeof(*g->streams));
+	g->done = alloc_zeroed(r->count, sizeof(*g->done));
+	for (size_t i = 0; i < h->stream_count; i++) {
+		struct replay_stream *s = &g->streams[i];
+		s->tail = s->wait = s->side = -INFINITY;
+		s->device = h->streams[i].device % TF_DEVICES_TIMED;
+		s->legacy = h->streams[i].flags & TF_STREAM_LEGACY;
+		s->blocking = !s->legacy && !(h->streams[i].flags & FLAG_NON_BLOCKING);
+		/* So many calls are needed to fill one: bounds what the queues take. */
+		for (int k = 0; h->streams[i].call_events > REPLAY_QUEUE && k < WORK_ENGINES; k++)
+			s->queues[k].ends = alloc_zeroed(REPLAY_QUEUE, sizeof(double));
+	}
+	for (size_t i = 0; i < TF_DEVICES_TIMED; i++) {
+		struct replay_device *d = &g->devices[i];
+		d->tail = d->legacy = d->blocking = -INFINITY;
+		for (int k = 0; k < WORK_ENGINES; k++)
+			d->engine[k] = -INFINITY;
+		d->tail_stream = CALL_LOG_NONE;
+	}
+}
+
+void gpu_end(struct replay_gpu *g)
+{
+	for (size_t i = 0; i < g->replay->call_log->stream_count; i++)
+		for (int k = 0; k < WORK_ENGINES; k++)
+			free(g->streams[i].queues[k].ends);
+	free(g->streams);
+	free(g->done);
+}
+
+static struct replay_stream *stream_of(const struct replay_gpu *g, size_t i)
+{
+	uint32_t stream = g->replay->given[i].stream;
+
+	return stream == CALL_LOG_NONE ? NULL : &g->streams[stream];
+}
+
+static struct replay_device *device_of(const struct replay_gpu *g, size_t i)
+{
+	const struct replay_stream *s = stream_of(g, i);
+	uint32_t device = s ? s->device : g->replay->given[i].device % TF_DEVICES_TIMED;
+
+	return (struct replay_device *)&g->devices[device];
+}
+
+/* The end of all that is on a stream; of the legacy one, of those that it waits for too. */
+static double end_of(const struct replay_gpu *g, const struct replay_stream *s)
+{
+	double end = later(s->tail, later(s->wait, s->side));
+
+	return s->legacy ? later(end, g->devices[s->device].blocking) : end;
+}
+
+/* When what an event record marks is done: it moves with its stream. */
+static double marked(const struct replay_gpu *g, uint32_t record)
+{
+	return record != CALL_LOG_NONE ? g->done[record] + stream_of(g, record)->offset : -INFINITY;
+}
+
+double gpu_awaited(const struct replay_gpu *g, size_t i)
+{
+	const struct replay_act *a = &g->call_events[i];
+	const struct replay_stream *s = stream_of(g, i);
+
+	switch (a->wait) {
+	case REPLAY_STREAM:
+		return s ? end_of(g, s) : -INFINITY;
+	case REPLAY_DEVICE:
+		return device_of(g, i)->tail;
+	case REPLAY_EVENT:
+		return marked(g, a->event);
+	case REPLAY_STAGED:
+		return gpu_before(g, i);
+	default:
+		return -INFINITY;
+	}
+}
+
+static void clip(double *end, double by)
+{
+	if (*end > by)
+		*end = by;
+}
+
+static void clip_stream(struct replay_gpu *g, struct replay_stream *s, double by)
+{
+	struct replay_device *d = &g->devices[s->device];
+
+	clip(&s->tail, by);
+	clip(&s->side, by);
+	if (d->tail_stream == (uint32_t)(s - g->streams))
+		clip(&d->tail, by);
+	if (s->legacy) {
+		clip(&d->legacy, by);
+		clip(&d->blocking, by);
+	}
+}
+
+void gpu_clip(struct replay_gpu *g, size_t i, double by)
+{
+	const struct replay_act *a = &g->call_events[i];
+	struct replay_stream *s = stream_of(g, i);
+	struct replay_device *d = device_of(g, i);
+
+	if ((a->wait == REPLAY_STREAM || a->wait == REPLAY_STAGED) && s) {
+		clip_stream(g, s, by);
+	} else if (a->wait == REPLAY_DEVICE) {
+		if (d->tail > by && d->tail_stream != CALL_LOG_NONE)
+			clip_stream(g, &g->streams[d->tail_stream], by);
+		clip(&d->tail, by);
+		clip(&d->legacy, by);
+		clip(&d->blocking, by);
+	} else if (a->wait == REPLAY_EVENT && a->event != CALL_LOG_NONE) {
+		struct replay_stream *of = stream_of(g, a->event);
+		if (of->tail <= marked(g, a->event))
+			clip_stream(g, of, by);
+		clip(&g->done[a->event], by - of->offset);
+	}
+}
+
+static enum work_engine engine_of(const struct call_event *given)
+{
+	return work_engine(given->kind, given->direction, given->memory, given->bytes);
+}
+
+double gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries)
+{
+	const struct call_event *given = &g->replay->given[i];
+	const struct replay_stream *s = stream_of(g, i);
+	const struct replay_queue *q = s ? &s->queues[engine_of(given)] : NULL;
+
+	if (!q || !q->ends || q->entries < entries || given->kind == TF_WORK_NONE ||
+	    g->call_events[i].flags & REPLAY_PART)
+		return -INFINITY;
+	return q->ends[(q->entries - entries) % REPLAY_QUEUE] + s->offset;
+}
+
+void gpu_shift(struct replay_gpu *g, size_t i, double ns)
+{
+	uint32_t event = g->call_events[i].event;
+	size_t of = event != CALL_LOG_NONE ? event : i;
+	struct replay_stream *s = stream_of(g, of);
+	struct replay_device *d = device_of(g, of);
+
+	if (!s)
+		return;
+	bool last = d->tail_stream == (uint32_t)(s - g->streams);
+	s->offset += ns;
+	s->tail += ns;
+	if (last)
+		d->tail = s->tail;
+}
+
+static void enqueue(struct replay_stream *s, enum work_engine engine, double end)
+{
+	struct replay_queue *q = &s->queues[engine];
+
+	if (q->ends)
+		q->ends[q->entries % REPLAY_QUEUE] = end - s->offset;
+	q->entries++;
+}
+
+double gpu_switch(const struct replay_gpu *g, size_t i)
+{
+	const struct replay_stream *s = stream_of(g, i);
+	enum work_engine engine = engine_of(&g->replay->given[i]);
+
+	if (!s || s->engine == engine || g->call_events[i].flags & REPLAY_IN)
+		return 0;
+	return s->engine == WORK_COMPUTE ? ESTIMATE_TO_ENGINE_NS : ESTIMATE_FROM_ENGINE_NS;
+}
+
+double gpu_before(const struct replay_gpu *g, size_t i)
+{
+	const struct replay_stream *s = stream_of(g, i);
+	struct replay_device *d = device_of(g, i);
+	/* A copy waits for its engine; kernels run beside each other. */
+	double end = d->engine[engine_of(&g->replay->given[i])];
+
+	if (!s || g->call_events[i].flags & REPLAY_IN)
+		return end;
+	end = later(end, later(s->tail, s->wait));
+	if (s->legacy)
+		end = later(end, d->blocking);
+	else if (s->blocking)
+		end = later(end, d->legacy);
+	return end;
+}
+
+/* Where the work goes: its start and end. */
+static double place(struct replay_gpu *g, size_t i, double entry, double returned)
+{
+	const struct replay_act *a = &g->call_events[i];
+
+	if (a->wait == REPLAY_STAGED)
+		return returned;
+	return later(returned + a->lead,
+	             later(entry, gpu_before(g, i) + fmax(0, gpu_switch(g, i) + a->space))) +
+	       a->gpu;
+}
+
+static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double end)
+{
+	struct replay_device *d = device_of(g, i);
+	enum work_engine engine = engine_of(&g->replay->given[i]);
+	uint8_t flags = g->call_events[i].flags;
+
+	if (engine != WORK_COMPUTE)
+		d->engine[engine] = later(d->engine[engine], end);
+	if (flags & REPLAY_OUT) {
+		s->side = later(s->side, end);
+	} else if (flags & REPLAY_IN) {
+		s->wait = later(s->wait, end);
+	} else {
+		s->tail = later(s->tail, end);
+		s->engine = engine;
+	}
+	if (s->legacy)
+		d->legacy = later(d->legacy, end);
+	else if (s->blocking)
+		d->blocking = later(d->blocking, end);
+	if (end >= d->tail) {
+		d->tail = end;
+		d->tail_stream = (uint32_t)(s - g->streams);
+	}
+	if (!(flags & REPLAY_PART))
+		enqueue(s, engine, end);
+}
+
+double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
+{
+	const struct call_event *given = &g->replay->given[i];
+	const struct replay_act *a = &g->call_events[i];
+	struct replay_stream *s = stream_of(g, i);
+
+	if (!s || a->flags & REPLAY_SKIP || given->result || given->flags & TF_CAPTURED)
+		return -INFINITY;
+	if (given->kind != TF_WORK_NONE) {
+		double end = place(g, i, entry, returned);
+		book(g, i, s, end);
+		return end;
+	}
+	if (given->role == CALL_LOG_ROLE_EVENT_RECORD)
+		g->done[i] = later(end_of(g, s), returned) - s->offset;
+	else if (given->role == CALL_LOG_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE)
+		s->wait = later(s->wait, marked(g, a->event));
+	return -INFINITY;
+}
+
+double gpu_last(const struct replay_gpu *g)
+{
+	double last = -INFINITY;
+
+	for (size_t i = 0; i < TF_DEVICES_TIMED; i++)
+		last = later(last, g->devices[i].tail);
+	return last;
+}

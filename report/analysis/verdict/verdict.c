@@ -1,0 +1,227 @@
+#include <math.h>
+#include <string.h>
+
+#include "report/analysis/verdict/verdict.h"
+
+/* Of the launches' time, what graph replay leaves. */
+#define REPLAY_LEFT 0.1
+
+const char *const verdict_names[] = {
+        [VERDICT_GPU] = "gpu-bound",     [VERDICT_LAUNCH] = "launch-bound",
+        [VERDICT_SYNC] = "sync-bound",   [VERDICT_COPY] = "copy-bound",
+        [VERDICT_ALLOC] = "alloc-bound", [VERDICT_HOST] = "host-bound",
+        [VERDICT_COMM] = "comm-bound",   [VERDICT_MIXED] = "mixed",
+        [VERDICT_NONE] = "inconclusive", NULL};
+
+const char *const verdict_confidences[] = {
+        [CONFIDENCE_LOW] = "low",
+        [CONFIDENCE_MEDIUM] = "medium",
+        [CONFIDENCE_HIGH] = "high",
+};
+
+/*
+ * The window after each change, as a share of it saved: the host no longer spends that time, and
+ * the GPU's work remains. `busy` is the GPU's time, at which the rule is tried.
+ */
+static void gains_at(const struct verdict_input *in, double busy, double gain[VERDICT_CLASSES])
+{
+	double scale = in->busy > 0 ? busy / in->busy : 1;
+	double exposed = fmax(0, busy - in->kernels * scale), comm = fmin(in->comm * scale, busy);
+	double launch = fmin(in->launch, in->idle_launch) * (1 - REPLAY_LEFT);
+	const struct {
+		enum verdict_class cls;
+		double saved, bound;
+	} changes[] = {
+	        {VERDICT_LAUNCH, launch, busy},
+	        {VERDICT_SYNC, in->sync, busy},
+	        {VERDICT_COPY, in->copy + exposed, busy - exposed},
+	        {VERDICT_ALLOC, in->alloc, busy},
+	        {VERDICT_HOST, fmin(in->outside, in->idle_outside), busy},
+	        {VERDICT_COMM, comm, busy - comm},
+	};
+
+	memset(gain, 0, VERDICT_CLASSES * sizeof(*gain));
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		gain[changes[i].cls] =
+		        fmin(changes[i].saved, fmax(0, in->window - changes[i].bound)) / in->window;
+	if (!in->replayed)
+		return;
+	for (int c = 0; c < VERDICT_CLASSES; c++)
+		if (c != VERDICT_COMM && c != VERDICT_COPY)
+			gain[c] = in->replay[c].mean;
+	/* Less time between kernels that queue is no gain of the host's. */
+	gain[VERDICT_LAUNCH] =
+	        fmin(gain[VERDICT_LAUNCH], (in->idle_launch + in->idle_outside) / in->window);
+	/* The replay keeps the order of copies and kernels that use the same memory. */
+	gain[VERDICT_COPY] = fmax(in->replay[VERDICT_COPY].mean, exposed / in->window);
+}
+
+/* The class with the largest gain but for `not`; the first of equals. */
+static enum verdict_class largest(const double gain[VERDICT_CLASSES], enum verdict_class not )
+{
+	enum verdict_class best = VERDICT_NONE;
+
+	for (int c = 0; c < VERDICT_CLASSES; c++)
+		if (c != (int)not &&gain[c] > (best == VERDICT_NONE ? 0 : gain[best]))
+			best = (enum verdict_class)c;
+	return best;
+}
+
+static double gain_of(const double gain[VERDICT_CLASSES], enum verdict_class cls)
+{
+	return cls == VERDICT_NONE ? 0 : gain[cls];
+}
+
+static struct verdict judge_at(const struct verdict_input *in, double busy)
+{
+	double gain[VERDICT_CLASSES];
+	struct verdict v = {.cls = VERDICT_NONE};
+
+	gains_at(in, busy, gain);
+	v.first = largest(gain, VERDICT_NONE);
+	v.second = largest(gain, v.first);
+	v.gain = gain_of(gain, v.first);
+	v.second_gain = gain_of(gain, v.second);
+	if (v.gain < VERDICT_LEAST_GAIN) {
+		v.cls = fmin(in->window, busy + in->gaps) >= VERDICT_BUSY * in->window
+		                ? VERDICT_GPU
+		                : VERDICT_NONE;
+		v.second = v.first;
+		v.second_gain = v.gain;
+		v.first = v.cls;
+		v.gain = 0;
+	} else {
+		v.cls = v.second_gain >= VERDICT_CLOSE * v.gain ? VERDICT_MIXED : v.first;
+	}
+	return v;
+}
+
+/* Two mixed verdicts agree when they name the same pair. */
+static bool agree(const struct verdict *a, const struct verdict *b)
+{
+	if (a->cls != b->cls)
+		return false;
+	return a->cls != VERDICT_MIXED || a->first + a->second == b->first + b->second;
+}
+
+/* What is not sure speaks against the verdict as far as it goes. */
+static struct verdict_input doubted(const struct verdict_input *in, enum verdict_class first)
+{
+	struct verdict_input d = *in;
+
+	d.comm = first == VERDICT_COMM ? in->comm : in->comm_most;
+	for (int c = 0; c < VERDICT_CLASSES; c++)
+		d.replay[c].mean = c == (int)first ? in->replay[c].low : in->replay[c].high;
+	return d;
+}
+
+/* The most that the verdict's confidence may be for what is left open. */
+static enum verdict_confidence sure(const struct verdict *v, const struct verdict_input *in)
+{
+	struct verdict_input d = doubted(in, v->first);
+	struct verdict worst = judge_at(&d, d.busy);
+
+	if (agree(v, &worst))
+		return CONFIDENCE_HIGH;
+	if (v->cls == VERDICT_GPU)
+		return worst.gain < VERDICT_CLEAR * VERDICT_LEAST_GAIN ? CONFIDENCE_MEDIUM
+		                                                       : CONFIDENCE_LOW;
+	bool named =
+	        worst.cls == VERDICT_MIXED && (worst.first == v->first || worst.second == v->first);
+	return named || v->cls == VERDICT_MIXED ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+}
+
+static enum verdict_confidence confidence(const struct model *m, const struct verdict *v,
+                                          const struct verdict_input *in)
+{
+	struct verdict low = judge_at(in, in->busy_low), high = judge_at(in, in->busy_high);
+	enum verdict_confidence most = sure(v, in);
+	bool clear = v->cls == VERDICT_GPU ||
+	             (v->cls != VERDICT_MIXED &&
+	              v->gain >= VERDICT_CLEAR * fmax(v->second_gain, VERDICT_LEAST_GAIN));
+
+	if (v->cls == VERDICT_NONE || !agree(v, &low) || !agree(v, &high))
+		return CONFIDENCE_LOW;
+	if (!clear || m->gpu.partial || in->window < VERDICT_SURE_WINDOW)
+		return most < CONFIDENCE_MEDIUM ? most : CONFIDENCE_MEDIUM;
+	return most;
+}
+
+/* By what the host did while the GPU cannot have had work; false where that does not decide. */
+static bool judge_pending(const struct model *m, struct verdict_input *in, struct verdict *v)
+{
+	struct verdict_gain gain[VERDICT_CLASSES];
+	double least[VERDICT_CLASSES], most[VERDICT_CLASSES];
+
+	in->had_work = verdict_pending(m, gain);
+	if (isnan(in->had_work) || in->window < VERDICT_SURE_WINDOW)
+		return false;
+	for (int c = 0; c < VERDICT_CLASSES; c++) {
+		least[c] = gain[c].low;
+		most[c] = gain[c].high;
+	}
+	v->first = largest(least, VERDICT_NONE);
+	v->second = largest(most, v->first);
+	v->gain = gain_of(least, v->first);
+	v->second_gain = gain_of(most, v->second);
+	if (v->gain < VERDICT_LEAST_GAIN || v->second_gain >= VERDICT_CLOSE * v->gain)
+		return false;
+	v->cls = v->first;
+	v->confidence = CONFIDENCE_MEDIUM;
+	return true;
+}
+
+/* What the host's side alone says: one part of its time is nearly all of it. */
+static struct verdict judge_host(const struct verdict_input *in)
+{
+	const double share[VERDICT_CLASSES] = {
+	        [VERDICT_LAUNCH] = in->launch / in->window,
+	        [VERDICT_SYNC] = in->sync / in->window,
+	        [VERDICT_COPY] = in->copy / in->window,
+	        [VERDICT_ALLOC] = in->alloc / in->window,
+	        [VERDICT_HOST] = in->outside / in->window,
+	};
+	struct verdict v = {.first = largest(share, VERDICT_NONE)};
+
+	v.gain = gain_of(share, v.first);
+	v.second = largest(share, v.first);
+	v.second_gain = gain_of(share, v.second);
+	/* Long launches may wait for a full queue and long waits be those for a busy GPU. */
+	bool tells =
+	        v.first != VERDICT_LAUNCH && v.first != VERDICT_SYNC && v.gain > VERDICT_HOST_ALONE;
+	v.cls = tells ? v.first : VERDICT_NONE;
+	return v;
+}
+
+void model_finish_verdict(struct model *m)
+{
+	struct verdict_input in = verdict_take(m);
+	struct verdict *v = &m->verdict;
+
+	*v = (struct verdict){.cls = VERDICT_NONE, .first = VERDICT_NONE, .second = VERDICT_NONE};
+	char *why = verdict_abstains(m, &in);
+	if (why) {
+		v->reason = why;
+		v->window = in.window;
+		return;
+	}
+	if (m->gpu.has_busy) {
+		verdict_replay(m, &in);
+		*v = judge_at(&in, in.busy);
+		v->confidence = confidence(m, v, &in);
+		/* A replay is not made where too much is not known. */
+		why = v->confidence == CONFIDENCE_LOW && !in.replayed ? verdict_unknown_work(m)
+		                                                      : NULL;
+		if (why)
+			v->cls = VERDICT_NONE;
+		v->reason = why ? why : verdict_reason(m, v, &in);
+	} else {
+		if (!judge_pending(m, &in, v))
+			*v = judge_host(&in);
+		v->reason = verdict_host_reason(m, v, &in);
+	}
+	if (m->own_share > OWN_SHARE_BUDGET && v->confidence > CONFIDENCE_LOW)
+		v->confidence--;
+	v->window = in.window;
+	v->startup = in.startup;
+}

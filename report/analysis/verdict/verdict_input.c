@@ -1,0 +1,257 @@
+#include <math.h>
+
+#include "report/analysis/verdict/verdict.h"
+
+/* The GPU's busy share of a slice below which its work has not begun. */
+#define STARTED 0.05
+/* Freeing for longer than this share of a run is no tear-down. */
+#define TEARDOWN_MOST 0.25
+/* The share of the copies whose time must be known for their sum to bound it. */
+#define COPIES_KNOWN 0.95
+
+/* Of a slice that is partly left out: what is none of its steady work goes first. */
+static void take_part(const double *from, double ns, double to[TF_HOSTS])
+{
+	static const enum tf_host order[] = {TF_HOST_OTHER, TF_HOST_MODULE, TF_HOST_ALLOC,
+	                                     TF_HOST_OWN, TF_HOST_OUTSIDE};
+
+	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++) {
+		to[order[k]] = fmin(from[order[k]], ns);
+		ns -= to[order[k]];
+	}
+}
+
+static double host_sum(const struct overview *p, size_t slice)
+{
+	double sum = 0;
+
+	for (int k = 0; k < TF_HOSTS; k++)
+		sum += p->host[slice][k];
+	return sum;
+}
+
+/* Whether in a slice, but for its first `ns`, the host mostly loads or unloads code, allocates or
+ * frees. */
+static bool loading(const struct overview *p, size_t slice, double ns)
+{
+	const double *h = p->host[slice];
+	double gone[TF_HOSTS] = {0}, sum = host_sum(p, slice);
+
+	take_part(h, ns, gone);
+	for (int k = 0; k < TF_HOSTS; k++)
+		sum -= gone[k];
+	return h[TF_HOST_MODULE] - gone[TF_HOST_MODULE] + h[TF_HOST_ALLOC] - gone[TF_HOST_ALLOC] >
+	       0.5 * sum;
+}
+
+static bool gpu_rests(const struct overview *p, size_t slice)
+{
+	double busy = 0;
+
+	for (size_t d = 0; d < p->device_count; d++)
+		busy = fmax(busy, p->devices[d].busy[slice]);
+	return p->device_count && busy < STARTED * p->width;
+}
+
+/* How much of a slice lies in [from, up to), ns since load. */
+static double part_of(const struct overview *p, size_t slice, double from, double until)
+{
+	double start = p->origin + (double)slice * p->width, end = start + p->width;
+
+	return fmax(0, fmin(end, until) - fmax(start, from));
+}
+
+/* Until the first work: whether the host is in CUDA for most of that time. */
+static bool makes_context(const struct overview *p)
+{
+	double inside = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		const double *h = p->host[i];
+		inside += fmin(part_of(p, i, p->window, p->first_work),
+		               h[TF_HOST_OTHER] + h[TF_HOST_MODULE] + h[TF_HOST_ALLOC]);
+	}
+	return p->first_work > p->window && inside > 0.5 * (p->first_work - p->window);
+}
+
+/* A program that is like that for half of the time that is left has no other state: nothing more is
+ * left out. */
+double verdict_startup(const struct overview *p)
+{
+	double ready = makes_context(p) ? p->first_work : p->window, end;
+	size_t i = 0, from;
+
+	while (i < p->count && p->origin + (double)(i + 1) * p->width <= ready)
+		i++;
+	from = i;
+	while (i < p->count && (loading(p, i, part_of(p, i, p->window, ready)) || gpu_rests(p, i)))
+		i++;
+	end = p->origin + (double)i * p->width;
+	return i - from <= (p->count - from) / 2 ? fmax(end, ready) : ready;
+}
+
+size_t verdict_teardown(const struct overview *p, size_t *first)
+{
+	size_t end = p->count, i;
+
+	while (end && !(host_sum(p, end - 1) > 0))
+		end--;
+	for (i = end; i && loading(p, i - 1, 0) && gpu_rests(p, i - 1); i--)
+		;
+	*first = i;
+	return end - i <= (size_t)(TEARDOWN_MOST * (double)end) ? end - i : 0;
+}
+
+/* Leaves this time out, ns since load; the host's time in it. */
+static double take_out(struct verdict_input *in, const struct overview *p, double from,
+                       double until)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		double ns = part_of(p, i, fmax(from, p->window), until), part[TF_HOSTS] = {0};
+		const double *h = p->host[i];
+		/* Of the slice in which the window begins only the rest is there. */
+		bool whole = ns > 0.999 * part_of(p, i, p->window, INFINITY);
+		if (!(ns > 0))
+			continue;
+		if (!whole) {
+			take_part(p->host[i], ns, part);
+			h = part;
+		}
+		for (int k = 0; k < TF_HOSTS; k++)
+			sum += h[k];
+		in->launch -= h[TF_HOST_LAUNCH] + h[TF_HOST_CONTENTION];
+		in->sync -= h[TF_HOST_SYNC_USEFUL] + h[TF_HOST_SYNC_WASTED];
+		in->copy -= h[TF_HOST_COPY];
+		in->alloc -= h[TF_HOST_ALLOC] + h[TF_HOST_MODULE];
+		in->outside -= h[TF_HOST_OTHER] + h[TF_HOST_OUTSIDE];
+		double busy = 0;
+		for (size_t d = 0; whole && d < p->device_count; d++)
+			busy += p->devices[d].busy[i] / (double)p->device_count;
+		in->busy -= busy;
+		in->kernels -= busy;
+		/* The GPU was idle for what the host did then, as far as it was idle. */
+		double idle = p->width > 0 ? fmax(0, 1 - busy / p->width) : 0;
+		in->idle_launch -= idle * (h[TF_HOST_LAUNCH] + h[TF_HOST_CONTENTION]);
+		in->idle_outside -= idle * (h[TF_HOST_OTHER] + h[TF_HOST_OUTSIDE]);
+		in->sampling -= idle * h[TF_HOST_OWN];
+	}
+	return sum;
+}
+
+static void take_ends(struct verdict_input *in, const struct overview *p)
+{
+	size_t first, count;
+
+	if (!p->count || !p->host)
+		return;
+	double started = verdict_startup(p);
+	in->startup += take_out(in, p, p->origin, started);
+	count = verdict_teardown(p, &first);
+	double ends = p->origin + (double)first * p->width;
+	if (ends >= started)
+		in->teardown += take_out(in, p, ends, ends + (double)count * p->width);
+}
+
+/* The share of the copy calls' time that small blocking copies to the host take. */
+static double waiting_copies(const struct model *m)
+{
+	double all = 0, waits = 0;
+
+	for (size_t i = 0; i < m->copy_count; i++) {
+		const struct model_copy *c = &m->copies[i];
+		all += c->total;
+		if (c->direction == SPY_DIR_DTOH && c->count &&
+		    (!c->async || c->memory == SPY_MEM_PAGEABLE) &&
+		    (double)c->bytes / (double)c->count <= VERDICT_SMALL_COPY)
+			waits += c->total;
+	}
+	return all > 0 && waits > 0 ? fmin(1, waits / all) : 0;
+}
+
+/* Host time of capturing, building, instantiating and changing graphs. */
+static double making_graphs(const struct model *m)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < m->api_count; i++)
+		if (m->apis[i].cls == SPY_CLASS_GRAPH && m->apis[i].total > 0)
+			ns += m->apis[i].total;
+	return ns;
+}
+
+static void cut(double *ns, double most)
+{
+	*ns = *ns > 0 ? fmin(*ns, most) : 0; /* a NaN too */
+}
+
+/* Several devices count as one that is busy as they are on average. */
+static void take_busy(struct verdict_input *in, const struct model *m)
+{
+	const struct model_gpu_busy *b = &m->gpu.busy;
+	double scale = b->window > 0 ? m->host_window / b->window : NAN;
+
+	in->busy = b->busy * scale;
+	in->kernels = b->kernels * scale;
+	/* The host may see late that a copy has ended: alone they ran no longer than they take.
+	 * What sets take no change of the copies takes away. */
+	double copies = isnan(m->gpu.copies.known)            ? 0
+	                : m->gpu.copies.known >= COPIES_KNOWN ? m->gpu.copies.high
+	                                                      : NAN;
+	if (m->gpu.sets.low > 0)
+		in->kernels = fmin(in->busy, in->kernels + m->gpu.sets.low);
+	if (copies >= 0)
+		in->kernels = fmax(in->kernels, in->busy - copies);
+	in->comm_most = b->comm * scale;
+	in->comm = verdict_sure_comm(m, b->comm) * scale;
+	in->idle_launch = b->by[TF_IDLE_LAUNCH] * scale;
+	in->idle_outside = b->by[TF_IDLE_OUTSIDE] * scale;
+	in->gaps = b->by[TF_IDLE_DEPENDENCY] * scale;
+	in->sampling = b->by[TF_IDLE_OWN] * scale;
+}
+
+struct verdict_input verdict_take(const struct model *m)
+{
+	const struct model_split *h = &m->host;
+	const struct model_gpu_busy *b = &m->gpu.busy;
+	bool divided = isfinite(h->launch + h->contention);
+	double graphs = h->other > 0 ? fmin(making_graphs(m), h->other) : 0;
+	struct verdict_input in = {
+	        .window = m->host_window,
+	        .launch = divided ? h->launch + h->contention : h->launch_api,
+	        .sync = h->sync,
+	        .copy = h->copy,
+	        .alloc = h->alloc + h->module + graphs,
+	        .outside = h->other - graphs + h->outside,
+	};
+
+	take_busy(&in, m);
+	for (size_t i = 0; i < m->process_count; i++)
+		take_ends(&in, &m->processes[i].overview);
+	cut(&in.window, INFINITY);
+	if (!isfinite(in.window))
+		in.window = 0;
+	/* Without sampling the GPU would not have waited for the host then. */
+	cut(&in.sampling, in.window);
+	in.window -= in.sampling;
+	double waits = in.copy * waiting_copies(m);
+	in.copy -= waits;
+	in.sync += waits;
+	cut(&in.startup, in.window);
+	in.window -= in.startup;
+	cut(&in.teardown, in.window);
+	in.window -= in.teardown;
+	double *parts[] = {&in.gaps,        &in.busy,         &in.comm,   &in.comm_most,
+	                   &in.idle_launch, &in.idle_outside, &in.launch, &in.sync,
+	                   &in.copy,        &in.alloc,        &in.outside};
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		cut(parts[i], in.window);
+	cut(&in.kernels, in.busy);
+	in.busy_low = b->busy > 0 ? in.busy * (b->low / b->busy) : 0;
+	in.busy_high = b->busy > 0 ? in.busy * (b->high / b->busy) : 0;
+	cut(&in.busy_low, in.busy);
+	cut(&in.busy_high, in.window);
+	in.busy_high = fmax(in.busy_high, in.busy);
+	return in;
+}

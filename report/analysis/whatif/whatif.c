@@ -1,0 +1,171 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/model/model.h"
+#include "report/base/pattern.h"
+#include "report/analysis/whatif/whatif_change.h"
+
+/* What the model is off at best, as a share (the simulator's samples and their fixed twins: up to
+ * 2.4 %): the range is never narrower. */
+#define LEAST_ERROR 0.03
+/* The same of what is saved. (Nine changes on two H200s, against what their fixed twins saved: most
+ * were off by up to 5 % of it.) */
+#define SAVED_ERROR 0.05
+
+struct whatif_cache {
+	bool done;
+	struct whatif_result results[WHATIF_KERNEL];
+};
+
+static bool gives_work(const struct model *m, size_t process)
+{
+	for (size_t i = 0; i < m->thread_count; i++)
+		if (m->threads[i].process == process && m->threads[i].issues)
+			return true;
+	return false;
+}
+
+/* What a process would take, by what its recent calls say. */
+static void add_process(struct whatif_result *to, const struct model_process *p,
+                        const struct whatif_outcome *o)
+{
+	double window = p->call_log.window - p->call_log.steady, ratio = o->time[REPLAY_MEAN];
+	double error = o->changed > 0 ? fmax(LEAST_ERROR, o->error) : 0, low = ratio, high = ratio;
+
+	for (int i = 0; i < REPLAY_LEVELS; i++) {
+		low = fmin(low, o->time[i]);
+		high = fmax(high, o->time[i]);
+	}
+	/* No change makes it longer, and none shorter than the GPU is busy. */
+	double bound = o->bound[REPLAY_MEAN], least = fmin(bound, o->bound[REPLAY_LOW]);
+	ratio = fmin(1, fmax(ratio, bound));
+	double saved = o->changed > 0 ? SAVED_ERROR * (1 - ratio) : 0;
+	to->window += window;
+	to->predicted += window * ratio;
+	to->low += window * fmin(ratio, fmax(0, fmax(low, least) * (1 - error) - saved));
+	to->high += window * fmin(1, fmax(ratio, high) * (1 + error) + saved);
+	to->bound += window * bound;
+	to->error = fmax(to->error, o->error);
+	to->changed += o->changed;
+	to->coverage += window * p->call_log.coverage;
+}
+
+static void finish(struct whatif_result *to, const struct whatif_outcome *o)
+{
+	to->known =
+	        !to->why[0] && to->window > 0 && to->predicted > 0 && isfinite(to->low + to->high);
+	if (to->why[0])
+		return;
+	if (!to->known) {
+		whatif_fails(to, "the steady window is not known");
+		return;
+	}
+	to->coverage /= to->window;
+	to->saved = to->window - to->predicted;
+	to->speedup = to->window / to->predicted;
+	to->speedup_low = to->window / to->high;
+	to->speedup_high = to->low > 0 ? to->window / to->low : NAN;
+	if (to->changed > 0)
+		whatif_assume(to, o);
+}
+
+static void unknown(struct whatif_result *to)
+{
+	to->known = false;
+	to->window = to->predicted = to->low = to->high = to->saved = to->bound = NAN;
+	to->speedup = to->speedup_low = to->speedup_high = to->coverage = to->error = NAN;
+}
+
+/* Results of the changes asked for. */
+static void predict(const struct model *m, const struct whatif_asked *a,
+                    struct whatif_result *results)
+{
+	struct whatif_outcome last[WHATIFS] = {0};
+	bool can = true, any = false;
+	size_t count = a->to - a->from;
+
+	for (size_t i = 0; i < count; i++)
+		results[i] = (struct whatif_result){.what = a->from + (enum whatif)i};
+	for (size_t i = 0; i < m->process_count && can; i++) {
+		const struct model_process *p = &m->processes[i];
+		struct whatif_outcome o[WHATIFS] = {0};
+		if (!gives_work(m, i))
+			continue;
+		any = true;
+		can = whatif_try(m, p, a, o, &results[0]);
+		for (size_t k = 0; k < count && can; k++)
+			if (results[k].what == WHATIF_CPU && isnan(p->call_log.cpu_wait))
+				whatif_fails(&results[k],
+				             "what threads waited for a CPU is not known");
+			else
+				add_process(&results[k], p, &o[k]);
+		memcpy(last, o, sizeof(last));
+	}
+	if (!any)
+		whatif_fails(&results[0], "no process gave work to a GPU");
+	for (size_t i = 0; i < count; i++) {
+		if (can && any)
+			finish(&results[i], &last[i]);
+		else if (i)
+			memcpy(results[i].why, results[0].why, WHATIF_TEXT);
+		if (!results[i].known)
+			unknown(&results[i]);
+	}
+}
+
+/* All that have no argument cost hardly more than one of them: the replay is prepared once. */
+static void predict_all(const struct model *m, enum whatif what, struct whatif_result *to)
+{
+	const struct whatif_asked all = {.to = WHATIF_KERNEL, .factor = 1};
+	struct whatif_cache once = {0}, *cache = m->whatif ? m->whatif : &once;
+
+	if (!cache->done)
+		predict(m, &all, cache->results);
+	cache->done = true;
+	*to = cache->results[what];
+}
+
+static void predict_kernel(const struct model *m, const char *kernel, double factor,
+                           struct whatif_result *to)
+{
+	char why[PATTERN_ERROR_BYTES];
+	struct pattern_regex pattern;
+
+	*to = (struct whatif_result){.what = WHATIF_KERNEL};
+	if (!kernel || !(factor > 0) || pattern_compile(&pattern, kernel, why)) {
+		whatif_fails(to, "no regular expression, or no factor");
+		unknown(to);
+		return;
+	}
+	const struct whatif_asked asked = {WHATIF_KERNEL, WHATIFS, &pattern, factor};
+	predict(m, &asked, to);
+	pattern_free(&pattern);
+	if (to->known && !(to->changed > 0)) {
+		whatif_fails(to, "no such kernel among the calls that were kept");
+		unknown(to);
+	}
+}
+
+bool whatif_predict(const struct model *m, enum whatif what, const char *kernel, double factor,
+                    struct whatif_result *to)
+{
+	if (what < WHATIF_KERNEL)
+		predict_all(m, what, to);
+	else
+		predict_kernel(m, kernel, factor, to);
+	return to->known;
+}
+
+void whatif_start(struct model *m)
+{
+	free(m->whatif);
+	m->whatif = alloc_zeroed(1, sizeof(*m->whatif));
+}
+
+void whatif_forget(struct model *m)
+{
+	free(m->whatif);
+	m->whatif = NULL;
+}

@@ -1,0 +1,234 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/analysis/verdict/verdict.h"
+#include "report/analysis/whatif/whatif_change.h"
+
+/* Host time of an asynchronous copy of pinned memory where this run has none (ns); H200: 3 to 4. */
+#define COPY_CALL_NS 4000.0
+/* Pageable copies up to this (bytes) travel with the command. */
+#define COMMAND_COPY 65536u
+#define FIRST_OWN    10e3 /* a launch that need not load its kernel takes no longer, ns */
+
+/* ---- copies of pinned memory ---- */
+
+static double rate_of(struct whatif_change *c, const struct call_event *given)
+{
+	double known = c->bandwidth[given->direction == SPY_DIR_DTOH];
+
+	if (isfinite(known))
+		return known;
+	c->assumed_bandwidth = true;
+	if (isfinite(c->link.rate))
+		return c->link.rate * (c->hope == HOPE_MOST    ? ESTIMATE_LINK_MOST
+		                       : c->hope == HOPE_LEAST ? ESTIMATE_LINK_LEAST
+		                                               : ESTIMATE_LINK_REACHED);
+	return c->hope == HOPE_MOST ? BEST_BANDWIDTH : ASSUMED_BANDWIDTH;
+}
+
+/* A pageable copy over the bus becomes one of pinned memory. */
+static void pin(struct whatif_change *c, const struct replay *r, struct replay_act *call_events,
+                uint32_t i)
+{
+	const struct call_event *given = &r->given[i];
+	struct replay_act *a = &call_events[i];
+	double pageable = a->gpu;
+
+	if (given->kind != TF_WORK_COPY || given->memory != SPY_MEM_PAGEABLE ||
+	    given->direction > SPY_DIR_DTOH)
+		return;
+	bool staged = a->wait == REPLAY_STAGED;
+	if (!staged && a->wait == REPLAY_NO_WAIT && given->bytes <= COMMAND_COPY)
+		return;
+	a->gpu = estimate_start_ns(given->direction == SPY_DIR_DTOH) * given->items +
+	         (double)given->bytes / rate_of(c, given);
+	if (c->hope == HOPE_LEAST && !isfinite(c->link.rate) &&
+	    !isfinite(c->bandwidth[given->direction == SPY_DIR_DTOH]))
+		a->gpu = fmax(a->gpu, fmin(pageable, a->own));
+	/* A blocking call to the host is there for its result: it still waits for it. */
+	bool waits = given->direction == SPY_DIR_DTOH && !given->async;
+	a->own = fmin(a->own, COPY_CALL_NS);
+	a->late = waits ? r->late : 0;
+	a->wait = waits ? REPLAY_OWN : REPLAY_NO_WAIT;
+	c->changed++;
+}
+
+/* ---- waiting ---- */
+
+static bool is_sync(const struct replay *r, uint32_t i)
+{
+	const struct call_event *given = &r->given[i];
+	const struct replay_act *a = &r->call_events[i];
+
+	if (given->result || a->flags & REPLAY_SKIP)
+		return false;
+	if (given->cls == SPY_CLASS_SYNC)
+		return true;
+	if (given->cls == SPY_CLASS_QUERY)
+		return a->wait != REPLAY_NO_WAIT;
+	return a->wait == REPLAY_STAGED && given->direction == SPY_DIR_DTOH &&
+	       given->bytes <= VERDICT_SMALL_COPY;
+}
+
+static void no_sync(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
+{
+	uint32_t last = (uint32_t)r->count;
+
+	for (uint32_t i = 0; i < r->count; i++)
+		if (is_sync(r, i))
+			last = i;
+	for (uint32_t i = 0; i < last; i++) {
+		if (!is_sync(r, i))
+			continue;
+		bool copy = r->given[i].kind == TF_WORK_COPY;
+		call_events[i].own = copy ? fmin(call_events[i].own, COPY_CALL_NS) : 0;
+		call_events[i].wait = REPLAY_NO_WAIT;
+		c->changed++;
+	}
+}
+
+/* ---- allocation and loading ---- */
+
+static void no_alloc(struct whatif_change *c, const struct replay *r,
+                     struct replay_act *call_events, uint32_t i)
+{
+	const struct call_event *given = &r->given[i];
+	struct replay_act *a = &call_events[i];
+	double nested = given->nested_alloc + given->nested_module;
+	bool makes_graph =
+	        (given->cls == SPY_CLASS_GRAPH && given->role != CALL_LOG_ROLE_GRAPH_CHANGED) ||
+	        given->flags & TF_CAPTURED;
+
+	if (given->cls == SPY_CLASS_ALLOC || given->cls == SPY_CLASS_MODULE || makes_graph) {
+		a->own = 0;
+		a->wait = REPLAY_NO_WAIT;
+	} else if (nested > 0) {
+		a->own = fmax(0, a->own - nested);
+	} else if (given->flags & TF_FIRST && a->own > FIRST_OWN) {
+		a->own = FIRST_OWN;
+	} else {
+		return;
+	}
+	c->changed++;
+}
+
+/* ---- copies beside kernels ---- */
+
+static void overlap(struct whatif_change *c, const struct replay *r, struct replay_act *call_events,
+                    uint32_t i)
+{
+	const struct call_event *given = &r->given[i];
+	struct replay_act *a = &call_events[i];
+
+	if (given->kind != TF_WORK_COPY || given->direction > SPY_DIR_DTOH ||
+	    a->wait == REPLAY_STAGED)
+		return;
+	if (c->hope == HOPE_MOST)
+		a->flags |= REPLAY_IN | REPLAY_OUT;
+	else
+		a->flags |= given->direction == SPY_DIR_HTOD ? REPLAY_IN : REPLAY_OUT;
+	c->changed++;
+}
+
+/* ---- kernels ---- */
+
+static bool matches(const struct whatif_change *c, const struct call_log_work *w)
+{
+	return w->kernel && pattern_finds(c->kernel, w->kernel);
+}
+
+/* Only the classes' names are looked at, of which there are few. */
+static void faster(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
+{
+	const struct call_log *h = r->call_log;
+
+	bool *meant = alloc_zeroed(h->work_count, sizeof(*meant));
+
+	for (size_t k = 0; k < h->work_count; k++)
+		meant[k] = matches(c, &h->works[k]);
+	for (size_t i = 0; i < r->count; i++) {
+		uint32_t work = r->given[i].work;
+		if (work == CALL_LOG_NONE || !meant[work])
+			continue;
+		call_events[i].gpu /= c->factor;
+		c->changed++;
+	}
+	free(meant);
+}
+
+/* ---- waiting for a CPU ---- */
+
+/*
+ * It is known how long threads waited for one, not when. A thread that waits for the GPU mostly
+ * sleeps, or loses nothing by it: the wait lies in the rest of its time, or evenly in all of it.
+ */
+static double cpu_share(const struct whatif_change *c, const struct replay *r,
+                        const struct replay_act *call_events)
+{
+	double whole = 0, active = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct replay_act *a = &call_events[i];
+		whole += a->gap + a->ours + r->given[i].end - r->given[i].start;
+		active += a->gap + a->own + fmax(0, a->late);
+	}
+	double least = fmin(1, fmax(0, c->cpu_wait)),
+	       most = active > 0 ? fmax(least, fmin(1, c->cpu_wait * whole / active)) : least;
+	return c->hope == HOPE_MOST ? most : c->hope == HOPE_LEAST ? least : (least + most) / 2;
+}
+
+static void no_cpu_wait(struct whatif_change *c, const struct replay *r,
+                        struct replay_act *call_events)
+{
+	if (!(c->cpu_wait > 0))
+		return;
+	double left = 1 - cpu_share(c, r, call_events);
+	for (size_t i = 0; i < r->count; i++) {
+		call_events[i].gap *= left;
+		call_events[i].own *= left;
+		if (call_events[i].late > 0)
+			call_events[i].late *= left;
+		c->changed++;
+	}
+}
+
+/* ---- the whole ---- */
+
+/* What the queue was later than estimated is GPU time: it changes with the rest of it. */
+static void scale_shifts(const struct replay *r, struct replay_act *call_events)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		sum += call_events[i].gpu;
+	if (!(r->gpu > 0) || sum >= r->gpu)
+		return;
+	for (size_t i = 0; i < r->count; i++)
+		call_events[i].shift *= sum / r->gpu;
+}
+
+void change_acts(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
+{
+	if (c->what == WHATIF_GRAPHS)
+		change_graphs(c, r, call_events);
+	else if (c->what == WHATIF_NO_SYNC)
+		no_sync(c, r, call_events);
+	else if (c->what == WHATIF_KERNEL)
+		faster(c, r, call_events);
+	else if (c->what == WHATIF_CPU)
+		no_cpu_wait(c, r, call_events);
+	for (uint32_t i = 0; i < r->count; i++) {
+		if (c->what == WHATIF_PINNED)
+			pin(c, r, call_events, i);
+		else if (c->what == WHATIF_NO_ALLOC)
+			no_alloc(c, r, call_events, i);
+		else if (c->what == WHATIF_OVERLAP)
+			overlap(c, r, call_events, i);
+		else if (c->what == WHATIF_HOST && call_events[i].gap > 0) {
+			call_events[i].gap = 0;
+			c->changed++;
+		}
+	}
+	scale_shifts(r, call_events);
+}

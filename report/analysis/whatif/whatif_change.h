@@ -1,0 +1,73 @@
+/*
+ * The changes of a what-if, on the acts of a replay. For whatif*.c alone.
+ */
+#ifndef REPORT_WHATIF_CHANGE_H
+#define REPORT_WHATIF_CHANGE_H
+
+#include "report/base/pattern.h"
+#include "report/analysis/replay/replay.h"
+#include "report/analysis/whatif/whatif.h"
+#include "shim/core/gpu_time/estimate_staged.h"
+
+/* How much is taken for granted where the outcome depends on what is not known. */
+enum whatif_hope { HOPE_MIDDLE, HOPE_MOST, HOPE_LEAST };
+
+struct whatif_link { /* PCIe, between the host and a device */
+	double generation, width;
+	double rate; /* bytes a ns that it carries each way; NaN: not known */
+};
+
+struct whatif_change {
+	enum whatif what;
+	enum whatif_hope hope;
+	const struct pattern_regex *kernel; /* of WHATIF_KERNEL */
+	double factor;
+	double bandwidth[2]; /* pinned copies to the device and from it, bytes a ns; NaN: not known
+	                      */
+	struct whatif_link link;
+	double graph_launch;    /* ns of a graph's launch in this run; NaN: there was none */
+	double cpu_wait;        /* of WHATIF_CPU: share of the threads' time; NaN: not known */
+	double changed;         /* calls changed: added to */
+	bool assumed_bandwidth; /* it was needed and not known */
+};
+
+/* The time with a change over that without, from one process' replays. */
+struct whatif_outcome {
+	double time[REPLAY_LEVELS];  /* ratios; by level, each with its hope */
+	double bound[REPLAY_LEVELS]; /* least ratio: the GPU is busy; 0 = not known */
+	double error, changed, bandwidth[2], graph_launch;
+	struct whatif_link link;
+	bool assumed_bandwidth;
+};
+
+/* Changes the acts, which are a copy of r->acts. */
+void change_acts(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
+
+/* The same for graphs alone: whatif_graphs.c. */
+void change_graphs(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
+
+struct whatif_asked { /* changes `from` up to, but not with, `to` */
+	enum whatif from, to;
+	const struct pattern_regex *kernel;
+	double factor;
+};
+
+struct model;
+struct model_process;
+/* Their outcomes in one process; false where it cannot be told, and to->why says it:
+ * whatif_process.c. */
+bool whatif_try(const struct model *m, const struct model_process *p, const struct whatif_asked *a,
+                struct whatif_outcome *out, struct whatif_result *to);
+/* Says why nothing can be told; true. */
+bool whatif_fails(struct whatif_result *to, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+
+/* Adds what a prediction takes for granted: whatif_text.c. */
+void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o);
+
+/* Where no large pinned copy was timed and the link is not known: PCIe 4 x16, and generation 5,
+ * bytes a ns. With a link: estimate_staged.h. */
+#define ASSUMED_BANDWIDTH 25.0
+#define BEST_BANDWIDTH    50.0
+
+#endif

@@ -1,0 +1,270 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/model/model.h"
+#include "report/analysis/verdict/verdict.h"
+#include "report/analysis/whatif/whatif_change.h"
+
+/* Fewer calls than this tell nothing. */
+#define LEAST_CALLS 50u
+/* What is left of the time where a change gains nothing worth telling. */
+#define NO_GAIN 0.995
+/* Pinned copies that tell a bandwidth: of smaller ones, most is the start. */
+#define BANDWIDTH_BYTES (1u << 20)
+
+/* ---- what is known of a process ---- */
+
+static void find_bandwidth(struct whatif_change *c, const struct call_log *h)
+{
+	c->bandwidth[0] = c->bandwidth[1] = NAN;
+	for (size_t i = 0; i < h->work_count; i++) {
+		const struct call_log_work *w = &h->works[i];
+		if (w->kind != TF_WORK_COPY || w->memory != SPY_MEM_PINNED ||
+		    w->direction > SPY_DIR_DTOH || w->bytes < BANDWIDTH_BYTES || !(w->mean > 0))
+			continue;
+		bool to_host = w->direction == SPY_DIR_DTOH;
+		double *best = &c->bandwidth[to_host],
+		       rate = (double)w->bytes / (w->mean - estimate_start_ns(to_host));
+		if (rate > 0 && !(rate <= *best))
+			*best = fmin(rate, ESTIMATE_BUS_MOST);
+	}
+}
+
+static double told(const struct environment_reading *r, enum spy_environment what)
+{
+	return r->made ? r->value[what] : NAN;
+}
+
+/* The larger of what the two readings say; fmax() of a NaN is the other one. */
+static double most(const struct environment_device *d, enum spy_environment what)
+{
+	return fmax(told(&d->first, what), told(&d->last, what));
+}
+
+/* An idle link goes down to a lower generation to save power, but not when it is copied over. */
+static struct whatif_link link_of(const struct environment_device *d)
+{
+	struct whatif_link l = {.generation = fmax(most(d, SPY_ENVIRONMENT_PCIE_GEN),
+	                                           most(d, SPY_ENVIRONMENT_PCIE_GEN_MAX)),
+	                        .width = most(d, SPY_ENVIRONMENT_PCIE_WIDTH)};
+
+	l.rate = estimate_link(l.generation, l.width);
+	return l;
+}
+
+/* The slowest link to a device that the run used. */
+static struct whatif_link find_link(const struct model *m)
+{
+	struct whatif_link slowest = {.rate = NAN};
+
+	for (size_t i = 0; i < m->environment_count; i++) {
+		struct whatif_link l = link_of(&m->environment[i]);
+		if (m->environment[i].used && isfinite(l.rate) && !(l.rate >= slowest.rate))
+			slowest = l;
+	}
+	return slowest;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The median of what launching a graph took itself. */
+static double graph_launch(const struct replay *r)
+{
+	double *own = alloc_zeroed(r->count, sizeof(*own)), median = NAN;
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		if (r->given[i].kind == TF_WORK_GRAPH)
+			own[count++] = r->call_events[i].own;
+	if (count) {
+		qsort(own, count, sizeof(*own), by_value);
+		median = own[count / 2];
+	}
+	free(own);
+	return median;
+}
+
+/* The share of the steady state in which a device is busy, the busiest of them; 0 = not known. */
+static double busy_share(const struct model_process *p)
+{
+	const struct overview *overview = &p->overview;
+	double most = 0;
+
+	for (size_t d = 0; d < overview->device_count; d++) {
+		double busy = 0, covered = 0;
+		for (size_t i = 0; i < overview->count; i++) {
+			double start = overview->origin + (double)i * overview->width;
+			bool torn_down =
+			        p->call_log.window < p->window &&
+			        start + overview->width > overview->window + p->call_log.window;
+			if (start < overview->window + p->call_log.steady || torn_down)
+				continue;
+			busy += overview->devices[d].busy[i];
+			covered += overview->devices[d].covered[i];
+		}
+		if (covered > 0)
+			most = fmax(most, fmin(1, busy / covered));
+	}
+	return most;
+}
+
+/* The least that the GPU could take, as a share of what it took: all of its work after the other,
+ * or with copies beside kernels the longest of the three. */
+static double work_left(const struct whatif_change *c, const struct replay *r,
+                        const struct replay_act *call_events)
+{
+	double part[3] = {0}, all = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct call_event *a = &r->given[i];
+		size_t engine = a->kind == TF_WORK_COPY && a->direction <= SPY_DIR_DTOH
+		                        ? 1u + (a->direction == SPY_DIR_DTOH)
+		                        : 0;
+		part[engine] += call_events[i].gpu;
+		all += call_events[i].gpu;
+	}
+	if (c->what == WHATIF_OVERLAP)
+		all = fmax(part[0], fmax(part[1], part[2]));
+	return r->gpu > 0 ? fmin(1, all / r->gpu) : 0;
+}
+
+static struct whatif_change change_of(enum whatif what, enum replay_level level,
+                                      const struct whatif_asked *a)
+{
+	static const enum whatif_hope hopes[REPLAY_LEVELS] = {
+	        [REPLAY_MEAN] = HOPE_MIDDLE, [REPLAY_LOW] = HOPE_MOST, [REPLAY_HIGH] = HOPE_LEAST};
+
+	return (struct whatif_change){
+	        .what = what, .hope = hopes[level], .kernel = a->kernel, .factor = a->factor};
+}
+
+/* ---- whether it can be told ---- */
+
+bool whatif_fails(struct whatif_result *to, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(to->why, sizeof(to->why), format, args);
+	va_end(args);
+	return true;
+}
+
+/* Of a process: nothing can be told, and why. */
+static bool cannot_tell(const struct model *m, const struct model_process *p,
+                        struct whatif_result *to)
+{
+	const struct call_log *h = &p->call_log;
+	size_t calls = h->count - call_log_steady(h);
+
+	if (p->gpu_mode == TF_GPU_OFF)
+		return whatif_fails(to, "GPU times are not known (CUDASPY_GPU=off)");
+	if (!h->count)
+		return whatif_fails(to, "no calls were kept to replay (CUDASPY_KEEP)");
+	if (m->lost_share > VERDICT_MOST_LOST)
+		return whatif_fails(to, "%.0f %% of the records are lost", 100 * m->lost_share);
+	if (calls < LEAST_CALLS || !(h->coverage > 0))
+		return whatif_fails(to, "too few calls after start-up: %zu", calls);
+	return false;
+}
+
+/* The same, by what the replay found. */
+static bool lacks_times(const struct replay *r, struct whatif_result *to)
+{
+	if (!(r->pieces > 0))
+		return whatif_fails(to, "no work for the GPU after start-up");
+	if (r->unknown > VERDICT_MOST_UNKNOWN * r->pieces)
+		return whatif_fails(to, "the time of %.0f %% of the work on the GPU is not known",
+		                    100 * r->unknown / r->pieces);
+	return false;
+}
+
+/* ---- one process ---- */
+
+/* One change at one level: its outcome. `acts`: room for a copy of the replay's. */
+static void try_change(const struct model_process *p, const struct replay *r,
+                       struct whatif_change *c, enum replay_level level, double base,
+                       struct replay_act *call_events, struct whatif_outcome *to)
+{
+	memcpy(call_events, r->call_events, r->count * sizeof(*call_events));
+	change_acts(c, r, call_events);
+	to->time[level] = !(base > 0)      ? NAN
+	                  : c->changed > 0 ? replay_run(r, call_events) / base
+	                                   : 1;
+	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
+	to->assumed_bandwidth |= c->assumed_bandwidth;
+	to->bound[level] = busy_share(p) * work_left(c, r, call_events);
+	if (level != REPLAY_MEAN)
+		return;
+	to->changed = c->changed;
+	to->graph_launch = c->graph_launch;
+	to->link = c->link;
+	memcpy(to->bandwidth, c->bandwidth, sizeof(to->bandwidth));
+}
+
+/* A change without a gain needs no range. */
+static bool is_worth(struct whatif_outcome *o, enum replay_level level)
+{
+	if (level == REPLAY_MEAN || o->time[REPLAY_MEAN] < NO_GAIN)
+		return true;
+	o->time[level] = o->time[REPLAY_MEAN];
+	o->bound[level] = o->bound[REPLAY_MEAN];
+	return false;
+}
+
+static bool any_worth(struct whatif_outcome *out, const struct whatif_asked *a,
+                      enum replay_level level)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < a->to - a->from; i++)
+		any |= is_worth(&out[i], level);
+	return any;
+}
+
+/* All changes asked for, at one level; false where `to->why` says that it cannot be told. */
+static bool try_level(const struct model *m, const struct model_process *p,
+                      const struct whatif_asked *a, enum replay_level level,
+                      struct whatif_outcome *out, struct whatif_result *to)
+{
+	struct replay r;
+
+	replay_make(&r, &p->call_log, level);
+	bool lacks = lacks_times(&r, to);
+	struct replay_act *call_events = alloc_zeroed(r.count, sizeof(*call_events));
+	double base = lacks ? 0 : replay_run(&r, r.call_events), launch = graph_launch(&r);
+	for (enum whatif what = a->from; what < a->to && !lacks; what++) {
+		if (!is_worth(&out[what - a->from], level))
+			continue;
+		struct whatif_change c = change_of(what, level, a);
+		find_bandwidth(&c, &p->call_log);
+		c.link = find_link(m);
+		c.graph_launch = launch;
+		c.cpu_wait = p->call_log.cpu_wait;
+		try_change(p, &r, &c, level, base, call_events, &out[what - a->from]);
+	}
+	free(call_events);
+	replay_free(&r);
+	return !lacks;
+}
+
+bool whatif_try(const struct model *m, const struct model_process *p, const struct whatif_asked *a,
+                struct whatif_outcome *out, struct whatif_result *to)
+{
+	if (cannot_tell(m, p, to))
+		return false;
+	for (int level = 0; level < REPLAY_LEVELS; level++)
+		if (any_worth(out, a, (enum replay_level)level) &&
+		    !try_level(m, p, a, (enum replay_level)level, out, to))
+			return false;
+	return true;
+}

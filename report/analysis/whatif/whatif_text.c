@@ -1,0 +1,162 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/base/pattern.h"
+#include "report/analysis/whatif/whatif_change.h"
+
+const char *const whatif_names[] = {
+        [WHATIF_GRAPHS] = "graphs",     [WHATIF_PINNED] = "pinned",   [WHATIF_NO_SYNC] = "no-sync",
+        [WHATIF_NO_ALLOC] = "no-alloc", [WHATIF_OVERLAP] = "overlap", [WHATIF_HOST] = "host=0",
+        [WHATIF_CPU] = "cpu-wait=0",    [WHATIF_KERNEL] = "kernel",   NULL,
+};
+
+static void assume(struct whatif_result *to, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+
+static void assume(struct whatif_result *to, const char *format, ...)
+{
+	va_list args;
+
+	if (to->assumption_count == WHATIF_ASSUMPTIONS)
+		return;
+	va_start(args, format);
+	vsnprintf(to->assumptions[to->assumption_count++], WHATIF_TEXT, format, args);
+	va_end(args);
+}
+
+static void assume_copies(struct whatif_result *to, const struct whatif_outcome *o)
+{
+	assume(to, "copies of pageable memory are asynchronous copies of pinned memory, which the "
+	           "program does not change before they are done");
+	if (o->assumed_bandwidth && isfinite(o->link.rate))
+		assume(to,
+		       "no large pinned copy was timed: %.0f %% (%.0f to %.0f %%) of what the link "
+		       "carries, PCIe generation %.0f x%.0f, are assumed: %.1f GB/s",
+		       100 * ESTIMATE_LINK_REACHED, 100 * ESTIMATE_LINK_LEAST,
+		       100 * ESTIMATE_LINK_MOST, o->link.generation, o->link.width,
+		       ESTIMATE_LINK_REACHED * o->link.rate);
+	else if (o->assumed_bandwidth)
+		assume(to,
+		       "no large pinned copy was timed: %.0f to %.0f GB/s over the bus are assumed",
+		       ASSUMED_BANDWIDTH, BEST_BANDWIDTH);
+	else if (isfinite(o->bandwidth[0]) || isfinite(o->bandwidth[1]))
+		assume(to, "at the best rate of this run's pinned copies, %.1f GB/s",
+		       fmax(isfinite(o->bandwidth[0]) ? o->bandwidth[0] : 0,
+		            isfinite(o->bandwidth[1]) ? o->bandwidth[1] : 0));
+	assume(to, "blocking copies to the host still wait for their result");
+}
+
+static void assume_graphs(struct whatif_result *to, const struct whatif_outcome *o)
+{
+	assume(to, "runs of 5 and more launches, asynchronous copies and sets that repeat, with no "
+	           "more than 100 us between them, are replayed as graphs");
+	assume(to,
+	       "what the host does between the calls of such a run is the cost of issuing them");
+	if (isfinite(o->graph_launch))
+		assume(to, "a graph's launch takes the host %.1f us, as in this run",
+		       o->graph_launch / 1e3);
+	else
+		assume(to, "a graph's launch takes the host 2.5 us (1.5 to 5)");
+	assume(to, "0.4 us (0 to 0.75) from one piece of work of a graph to the next");
+}
+
+void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
+{
+	switch (to->what) {
+	case WHATIF_GRAPHS:
+		assume_graphs(to, o);
+		break;
+	case WHATIF_PINNED:
+		assume_copies(to, o);
+		break;
+	case WHATIF_NO_SYNC:
+		assume(to,
+		       "no result is needed before the end: all waits but the last one go, small "
+		       "blocking copies to the host among them");
+		break;
+	case WHATIF_NO_ALLOC:
+		assume(to,
+		       "memory, code and graphs are there before: allocations, frees, module loads "
+		       "and the making of graphs go, and what they wait for");
+		break;
+	case WHATIF_OVERLAP:
+		assume(to,
+		       "copies to the device do not wait for the work before them on their stream, "
+		       "nor work for the copies to the host before it");
+		assume(to,
+		       "there are buffers enough; copies of one direction go one after the other");
+		break;
+	case WHATIF_HOST:
+		assume(to, "the host calls CUDA without a break");
+		break;
+	case WHATIF_CPU:
+		assume(to, "the time that threads waited for a CPU lies evenly in all that they "
+		           "did (low), "
+		           "or only where they did not wait for the GPU (high)");
+		break;
+	default:
+		break;
+	}
+	if (to->coverage < 0.995)
+		assume(to,
+		       "the calls that were kept, of %.0f %% of the steady window, stand for all",
+		       100 * to->coverage);
+}
+
+/* ---- reading ---- */
+
+static int refuse(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int refuse(char *error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(error, WHATIF_TEXT, format, args);
+	va_end(args);
+	return -1;
+}
+
+/* "REGEX=K": K stands behind the last '='. */
+static int parse_kernel(struct whatif_question *to, const char *text, char *error)
+{
+	const char *equals = strrchr(text, '=');
+	char *end, why[PATTERN_ERROR_BYTES];
+	struct pattern_regex compiled;
+
+	if (!equals || equals == text)
+		return refuse(error, "kernel:%.60s: it must be kernel:REGEX=K", text);
+	to->factor = strtod(equals + 1, &end);
+	if (end == equals + 1 || *end || !isfinite(to->factor) || !(to->factor > 0))
+		return refuse(error, "kernel:%.60s: %.20s is no number above 0", text, equals + 1);
+	char *pattern = alloc_copy(text, (size_t)(equals - text));
+	if (pattern_compile(&compiled, pattern, why)) {
+		free(pattern);
+		return refuse(error, "kernel:%.60s: %.100s", text, why);
+	}
+	pattern_free(&compiled);
+	to->kernel = pattern;
+	return 0;
+}
+
+int whatif_parse(struct whatif_question *to, const char *text, char *error)
+{
+	static const char prefix[] = "kernel:";
+
+	*to = (struct whatif_question){.text = text, .what = WHATIF_KERNEL, .factor = 1};
+	for (enum whatif i = 0; i < WHATIF_KERNEL; i++)
+		if (!strcmp(text, whatif_names[i])) {
+			to->what = i;
+			return 0;
+		}
+	if (!strncmp(text, prefix, sizeof(prefix) - 1))
+		return parse_kernel(to, text + sizeof(prefix) - 1, error);
+	return refuse(error,
+	              "%.60s: none of graphs, pinned, no-sync, no-alloc, overlap, host=0, "
+	              "cpu-wait=0, kernel:REGEX=K, all",
+	              text);
+}

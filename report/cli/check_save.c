@@ -1,0 +1,69 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/gate/baseline.h"
+#include "report/cli/check_save.h"
+#include "report/cli/commands.h"
+#include "report/base/complain.h"
+#include "report/gate/judge.h"
+
+/* Whether the recordings can be a baseline: EXIT_DONE, or another status when one line was written.
+ * Times that lost records falsify are left out. */
+static int fit_for_baseline(struct run_set *s, const struct config *config)
+{
+	const struct run_set none = {0};
+	char *differs = machine_difference(s, &none);
+
+	if (differs) {
+		complain("check: the recordings are of different machines (%s)", differs);
+		free(differs);
+		return EXIT_TROUBLE;
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		struct figures *f = &s->runs[i];
+		if (f->missing) {
+			complain("%s: no baseline: %s", f->name, f->missing);
+			return EXIT_TROUBLE;
+		}
+		if (f->lost_calls || (f->state != PROCESS_COMPLETE && !config->allow_killed)) {
+			complain("%s: no baseline: %s", f->name,
+			         f->lost_calls ? "calls are in no figure"
+			                       : "a process was killed, or runs, or ended "
+			                         "without its exit handlers (--allow-killed)");
+			return EXIT_INCONCLUSIVE;
+		}
+		for (size_t k = 0; k < METRICS && f->lost_share > JUDGE_LOST_MOST; k++)
+			if (metrics[k].flags & METRIC_RECORDS) {
+				complain("%s: %.1f %% of its records were lost: no %s", f->name,
+				         100 * f->lost_share, metrics[k].name);
+				f->values[k] = NAN;
+			}
+		f->steps_said = config->steps;
+	}
+	return EXIT_DONE;
+}
+
+int check_save(char *const *names, size_t count, const struct config *config, const char *path)
+{
+	struct run_set s = {0};
+	char *text = NULL;
+	size_t bytes;
+	const struct run_set_options steps = config_side(config);
+	int status = run_set_add_all(&s, names, count, &steps) ? EXIT_TROUBLE
+	                                                       : fit_for_baseline(&s, config);
+
+	if (status == EXIT_DONE) {
+		FILE *to = open_memstream(&text, &bytes);
+		if (!to)
+			alloc_failed();
+		baseline_write(&s, to);
+		if (fclose(to))
+			alloc_failed();
+		status = report_put(text, bytes, path);
+		free(text);
+	}
+	run_set_free(&s);
+	return status;
+}

@@ -1,0 +1,193 @@
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/cli/commands.h"
+#include "report/gate/compare.h"
+#include "report/base/complain.h"
+#include "report/cli/options.h"
+
+enum { BASE, NEW, STEPS, SKIP_STEPS, STEPS_FROM, FORMAT, LIMIT, FULL_NAMES, OUTPUT, HELP };
+
+static const struct option_row rows[] = {
+        [BASE] = {"base", 'b', "FILE...", "recordings before; what follows belongs to them"},
+        [NEW] = {"new", 'n', "FILE...", "recordings after; what follows belongs to them"},
+        [STEPS] = {"steps", 0, "N", "a run has N steps: totals are divided by it"},
+        [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps of a process out"},
+        [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
+        [FORMAT] = {"format", 'f', "FORMAT", "text (default), md or json"},
+        [LIMIT] = {"limit", 'l', "N", "rows of a table at most, or all (default 15; json: all)"},
+        [FULL_NAMES] = {"full-names", 0, NULL, "whole kernel names, however long"},
+        [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
+        [HELP] = {"help", 'h', NULL, "print this"},
+        {0},
+};
+
+static const char *const format_names[] = {"text", "md", "json", NULL};
+static void (*const formats[])(const struct compare_result *, const struct out_options *) = {
+        out_diff_text, out_diff_markdown, out_diff_json};
+
+struct names {
+	char **items;
+	size_t count;
+};
+
+struct request {
+	struct names before, after, bare; /* bare: what neither --base nor --new came before */
+	struct names *into;
+	struct report_request look;
+	double steps; /* 0 = not said */
+	struct run_set_options options;
+	const char *output;
+	void (*write)(const struct compare_result *, const struct out_options *);
+};
+
+static void add_name(struct names *n, const char *name)
+{
+	ALLOC_ROOM(n->items, n->count);
+	n->items[n->count++] = (char *)name;
+}
+
+/* A whole number from `least` on; -1 when one line was written. */
+static long long read_number(const char *option, const char *value, long long least)
+{
+	char *end;
+	long long n = strtoll(value, &end, 10);
+
+	if (*value >= '0' && *value <= '9' && !*end && n >= least && n < 1000000000000ll)
+		return n;
+	complain("diff: --%s %s: no whole number from %lld on", option, value, least);
+	return -1;
+}
+
+/* One option; -1 when one line was written. */
+static int read_option(struct request *r, int option, const char *value)
+{
+	long long n = 0;
+	int choice;
+
+	switch (option) {
+	case BASE:
+	case NEW:
+		r->into = option == BASE ? &r->before : &r->after;
+		add_name(r->into, value);
+		break;
+	case STEPS:
+		n = read_number("steps", value, 1);
+		r->steps = (double)n;
+		break;
+	case SKIP_STEPS:
+		n = read_number("skip-steps", value, 0);
+		r->options.skip_steps = (uint64_t)n;
+		break;
+	case STEPS_FROM:
+		r->options.steps_from = value;
+		break;
+	case FORMAT:
+		choice = option_choice("diff", "format", value, format_names);
+		r->write = choice < 0 ? NULL : formats[choice];
+		return choice < 0 ? -1 : 0;
+	case LIMIT:
+		n = strcmp(value, "all") ? read_number("limit", value, 0) : 0;
+		r->look.out.limit = strcmp(value, "all") ? (size_t)n : SIZE_MAX;
+		r->look.out.limit_given = true;
+		break;
+	case FULL_NAMES:
+		r->look.out.full_names = true;
+		break;
+	case OUTPUT:
+		r->output = value;
+		r->look.out.colour = false;
+		break;
+	}
+	return n < 0 ? -1 : 0;
+}
+
+/* diff A B, or --base ... --new ...; -1 when one line was written. */
+static int sort_names(struct request *r)
+{
+	if (r->bare.count == 2 && !r->before.count && !r->after.count) {
+		add_name(&r->before, r->bare.items[0]);
+		add_name(&r->after, r->bare.items[1]);
+	} else if (r->bare.count) {
+		complain("diff: name two recordings, or use --base FILE... --new FILE...");
+		return -1;
+	}
+	if (r->before.count && r->after.count) {
+		if (!(r->steps > 0) || (!r->options.skip_steps && !r->options.steps_from))
+			return 0;
+		complain("diff: --steps divides whole runs: not together with --skip-steps or "
+		         "--steps-from");
+		return -1;
+	}
+	complain("diff: nothing to compare %s: name two recordings, or use --base FILE... --new "
+	         "FILE...",
+	         r->before.count ? "with" : "from");
+	return -1;
+}
+
+static int diff(struct request *r)
+{
+	struct compare_result c = {.steps = r->steps};
+	int status = EXIT_TROUBLE;
+	char *text = NULL;
+	size_t bytes;
+
+	if (!sort_names(r) &&
+	    !run_set_add_all(&c.before, r->before.items, r->before.count, &r->options) &&
+	    !run_set_add_all(&c.after, r->after.items, r->after.count, &r->options)) {
+		compare(&c);
+		r->look.out.to = open_memstream(&text, &bytes);
+		if (!r->look.out.to)
+			alloc_failed();
+		r->write(&c, &r->look.out);
+		if (fclose(r->look.out.to))
+			alloc_failed();
+		status = report_put(text, bytes, r->output);
+		free(text);
+	}
+	comparison_free(&c);
+	return status;
+}
+
+static void request_free(struct request *r)
+{
+	free(r->before.items);
+	free(r->after.items);
+	free(r->bare.items);
+}
+
+int cmd_diff(int count, char **args)
+{
+	struct option_reader reader = {
+	        .command = "diff", .rows = rows, .args = args, .count = count};
+	struct request r = {.write = out_diff_text};
+	int option, status = EXIT_TROUBLE;
+	const char *value;
+
+	signal(SIGPIPE, SIG_IGN);
+	report_defaults(&r.look);
+	r.into = &r.bare;
+	while ((option = option_next(&reader, &value)) != OPTION_END) {
+		if (option == OPTION_OPERAND) {
+			add_name(r.into, value);
+		} else if (option == HELP) {
+			option_help("cudaspy diff [OPTIONS] BEFORE AFTER\n"
+			            "       cudaspy diff [OPTIONS] --base FILE... --new FILE...",
+			            "Says what changed from some recordings to others. Counts are "
+			            "exact; times are\njudged where three recordings a side or "
+			            "more are given. A file may be a baseline\nof cudaspy check, a "
+			            "folder is one run.",
+			            rows);
+			status = report_close(stdout, "standard output");
+			break;
+		} else if (option == OPTION_WRONG || read_option(&r, option, value)) {
+			break;
+		}
+	}
+	if (option == OPTION_END)
+		status = diff(&r);
+	request_free(&r);
+	return status;
+}

@@ -1,0 +1,376 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "report/base/alloc.h"
+#include "report/cli/commands.h"
+#include "report/base/complain.h"
+#include "report/reader/find.h"
+#include "report/cli/options.h"
+
+enum {
+	FORMAT,
+	SORT,
+	LIMIT,
+	TABLE,
+	FULL_NAMES,
+	THREADS,
+	SKIP_STEPS,
+	STEPS_FROM,
+	UNIT_PER_STEP,
+	EXPECT_KERNEL,
+	WHAT_IF,
+	OUTPUT,
+	HELP
+};
+
+static const struct option_row rows[] = {
+        [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, csv or md"},
+        [SORT] = {"sort", 's', "KEY",
+                  "total (default), calls, mean, p50, p99, max, failed, gpu or name"},
+        [LIMIT] = {"limit", 'n', "N",
+                   "rows of a table at most, or all (default 15; json and csv: all)"},
+        [TABLE] = {"table", 0, "TABLE",
+                   "of csv: apis (default), kernels, copies, threads or what-if"},
+        [FULL_NAMES] = {"full-names", 0, NULL, "whole kernel names, however long"},
+        [THREADS] = {"threads", 0, "all", "every thread, not only those that matter"},
+        [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps out of the steps' figures"},
+        [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
+        [UNIT_PER_STEP] = {"unit-per-step", 0, "N",
+                           "what a step deals with, samples say: prints the throughput"},
+        [EXPECT_KERNEL] = {"expect-kernel", 0, "REGEX",
+                           "say whether a kernel of that name ran; exit 1 if none did"},
+        [WHAT_IF] = {"what-if", 0, "CHANGE",
+                     "predict graphs, pinned, no-sync, no-alloc, overlap, host=0, "
+                     "cpu-wait=0, kernel:REGEX=K or all of these; may be given again"},
+        [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
+        [HELP] = {"help", 'h', NULL, "print this"},
+        {0},
+};
+
+static const char *const format_names[] = {"text", "json", "csv", "md", NULL};
+static void (*const formats[])(const struct model *, const struct out_options *) = {
+        out_text, out_json, out_csv, out_markdown};
+
+/* COLUMNS, else the terminal's, else 80. */
+static size_t text_layout_width(int fd)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	long width = columns ? strtol(columns, NULL, 10) : 0;
+
+	if (width <= 0 && isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size))
+		width = size.ws_col;
+	if (width <= 0)
+		width = 80;
+	return width < 60 ? 60 : width > 400 ? 400 : (size_t)width;
+}
+
+static bool wants_colour(int fd)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fd) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
+void report_defaults(struct report_request *request)
+{
+	*request = (struct report_request){
+	        .out = {.limit = 15,
+	                .width = text_layout_width(STDOUT_FILENO),
+	                .colour = wants_colour(STDOUT_FILENO)},
+	        .write = out_text,
+	        .sort = SORT_TOTAL,
+	};
+}
+
+int report_close(FILE *to, const char *name)
+{
+	bool bad = ferror(to);
+	int why = errno;
+
+	/* A disk may be full for the last block only, and say so only when the file is closed. */
+	if (fflush(to)) {
+		bad = true;
+		why = errno;
+	}
+	if (fclose(to) && !bad) {
+		bad = true;
+		why = errno;
+	}
+	if (bad && why != EPIPE)
+		complain("%s: %s", name, strerror(why));
+	return bad ? EXIT_TROUBLE : EXIT_DONE;
+}
+
+/* One process after the other: the model keeps what it needs, the mappings go. */
+int report_read(struct model *m, char *const *paths, size_t count)
+{
+	char error[READER_ERROR_BYTES];
+
+	for (size_t i = 0; i < count; i++) {
+		struct recording r;
+		if (recording_open(&r, paths[i], &m->warnings, error)) {
+			complain("%s: %s", paths[i], error);
+			return -1;
+		}
+		model_add(m, &r);
+		bool shrank = recording_shrank(&r);
+		recording_close(&r);
+		if (shrank) {
+			complain("%s: it became shorter while it was read", paths[i]);
+			return -1;
+		}
+	}
+	model_finish(m);
+	return 0;
+}
+
+/* A report that cannot be made leaves the output, and an older file of that name, alone. */
+int report_put(const char *text, size_t bytes, const char *output)
+{
+	FILE *to = output ? fopen(output, "we") : stdout;
+
+	if (!to) {
+		complain("%s: %s", output, strerror(errno));
+		return EXIT_TROUBLE;
+	}
+	setvbuf(to, NULL, _IONBF, 0);
+	if (fwrite(text, 1, bytes, to) != bytes && errno == EPIPE)
+		return EXIT_TROUBLE;
+	return report_close(to, output ? output : "standard output");
+}
+
+/* Whether every kernel that was expected ran. */
+static bool all_ran(const struct model *m, const struct out_options *o)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < o->expectation_count; i++) {
+		struct expected x;
+		expect_find(m, &o->expectations[i], &x);
+		all &= x.ran;
+		expected_free(&x);
+	}
+	return all;
+}
+
+int report_print(const struct report_request *request, const char *output, char *const *paths,
+                 size_t count)
+{
+	struct model m = {0};
+	struct out_options out = request->out;
+	bool as_expected = true;
+	char *text = NULL;
+	size_t bytes = 0;
+	int status = EXIT_TROUBLE;
+
+	m.skip_steps = request->skip_steps;
+	m.steps_from = request->steps_from;
+	out.expectations = request->expectations;
+	out.expectation_count = request->expectation_count;
+	if (!report_read(&m, paths, count)) {
+		out.to = open_memstream(&text, &bytes);
+		if (!out.to)
+			alloc_failed();
+		model_sort(&m, request->sort);
+		request->write(&m, &out);
+		as_expected = all_ran(&m, &out);
+		if (fclose(out.to))
+			alloc_failed();
+		status = report_put(text, bytes, output);
+		free(text);
+	}
+	model_free(&m);
+	return status == EXIT_DONE && !as_expected ? EXIT_UNEXPECTED : status;
+}
+
+static int read_limit(struct report_request *request, const char *value)
+{
+	char *end;
+	unsigned long long n = strtoull(value, &end, 10);
+
+	request->out.limit_given = true;
+	request->out.limit = SIZE_MAX;
+	if (!strcmp(value, "all"))
+		return 0;
+	if (*value < '0' || *value > '9' || *end) {
+		complain("report: --limit %s: neither a number nor all", value);
+		return -1;
+	}
+	request->out.limit = n;
+	return 0;
+}
+
+static int read_skip(struct report_request *request, const char *value)
+{
+	char *end;
+
+	errno = 0;
+	request->skip_steps = strtoull(value, &end, 10);
+	if (*value >= '0' && *value <= '9' && !*end && !errno)
+		return 0;
+	complain("report: --skip-steps %s: not a number", value);
+	return -1;
+}
+
+static int read_unit(struct report_request *request, const char *value)
+{
+	char *end;
+
+	request->out.unit_per_step = strtod(value, &end);
+	if (end != value && !*end && request->out.unit_per_step > 0 &&
+	    request->out.unit_per_step < 1e18)
+		return 0;
+	complain("report: --unit-per-step %s: not a positive number", value);
+	return -1;
+}
+
+static int read_expectation(struct report_request *request, const char *value)
+{
+	ALLOC_ROOM(request->expectations, request->expectation_count);
+	if (!expect_compile(&request->expectations[request->expectation_count], "report", value))
+		return -1;
+	request->expectation_count++;
+	return 0;
+}
+
+static int add_whatif(struct report_request *request, const char *text)
+{
+	char error[WHATIF_TEXT];
+	struct whatif_question question;
+
+	if (whatif_parse(&question, text, error)) {
+		complain("report: --what-if %s", error);
+		return -1;
+	}
+	ALLOC_ROOM(request->whatifs, request->out.whatif_count);
+	request->whatifs[request->out.whatif_count++] = question;
+	request->out.whatifs = request->whatifs;
+	return 0;
+}
+
+/* All of them: but for kernels, where it is not said which. */
+static int read_whatif(struct report_request *request, const char *value)
+{
+	int status = 0;
+
+	if (strcmp(value, "all") != 0)
+		return add_whatif(request, value);
+	for (enum whatif i = 0; i < WHATIF_KERNEL; i++)
+		status |= add_whatif(request, whatif_names[i]);
+	return status;
+}
+
+static void forget(struct report_request *request)
+{
+	for (size_t i = 0; i < request->expectation_count; i++)
+		expect_free(&request->expectations[i]);
+	free(request->expectations);
+	for (size_t i = 0; i < request->out.whatif_count; i++)
+		free(request->whatifs[i].kernel);
+	free(request->whatifs);
+}
+
+/* One option; -1 when one line was written. */
+static int read_option(struct report_request *request, int option, const char *value,
+                       const char **output)
+{
+	int choice = 0;
+
+	switch (option) {
+	case FORMAT:
+		choice = option_choice("report", "format", value, format_names);
+		request->write = choice < 0 ? NULL : formats[choice];
+		break;
+	case SORT:
+		choice = option_choice("report", "sort", value, sort_key_names);
+		request->sort = choice < 0 ? SORT_TOTAL : (enum model_sort_key)choice;
+		break;
+	case TABLE:
+		choice = option_choice("report", "table", value, out_table_names);
+		request->out.table = choice < 0 ? TABLE_APIS : (enum out_table)choice;
+		break;
+	case THREADS:
+		choice = option_choice("report", "threads", value,
+		                       (const char *const[]){"all", NULL});
+		request->out.all_threads = true;
+		break;
+	case LIMIT:
+		return read_limit(request, value);
+	case SKIP_STEPS:
+		return read_skip(request, value);
+	case STEPS_FROM:
+		request->steps_from = value;
+		break;
+	case UNIT_PER_STEP:
+		return read_unit(request, value);
+	case EXPECT_KERNEL:
+		return read_expectation(request, value);
+	case WHAT_IF:
+		return read_whatif(request, value);
+	case FULL_NAMES:
+		request->out.full_names = true;
+		break;
+	case OUTPUT:
+		*output = value;
+		break;
+	}
+	return choice < 0 ? -1 : 0;
+}
+
+static int report_to(struct report_request *request, const char *output, char **names, size_t count)
+{
+	struct find_list list;
+	int status = EXIT_TROUBLE;
+
+	if (output) {
+		request->out.colour = false;
+		request->out.width = text_layout_width(-1);
+	}
+	if (!find_recordings(&list, names, count))
+		status = report_print(request, output, list.paths, list.count);
+	find_free(&list);
+	return status;
+}
+
+int cmd_report(int count, char **args)
+{
+	struct option_reader reader = {
+	        .command = "report", .rows = rows, .args = args, .count = count};
+	struct report_request request;
+	char **names = alloc_zeroed((size_t)count + 1, sizeof(*names));
+	const char *value, *output = NULL;
+	size_t named = 0;
+	int option, status = EXIT_TROUBLE;
+
+	/* A reader that goes away is an error of writing, not the end of this process. */
+	signal(SIGPIPE, SIG_IGN);
+	report_defaults(&request);
+	while ((option = option_next(&reader, &value)) != OPTION_END) {
+		if (option == OPTION_OPERAND) {
+			names[named++] = (char *)value;
+		} else if (option == HELP) {
+			option_help(
+			        "cudaspy report [OPTIONS] [FILE|FOLDER...]",
+			        "Prints what recordings say. Nothing named: the newest *.cudaspy "
+			        "in this folder.\n"
+			        "A folder, or several files of one run, are reported as one run.",
+			        rows);
+			status = report_close(stdout, "standard output");
+			goto done;
+		} else if (option == OPTION_WRONG ||
+		           read_option(&request, option, value, &output)) {
+			goto done;
+		}
+	}
+	status = report_to(&request, output, names, named);
+done:
+	forget(&request);
+	free(names);
+	return status;
+}

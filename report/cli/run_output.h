@@ -1,0 +1,20 @@
+/*
+ * Where a run's recordings go, looked at before the command starts: what is wrong with a path shows
+ * when there is still something to do about it. For `run`.
+ */
+#ifndef REPORT_RUN_OUTPUT_H
+#define REPORT_RUN_OUTPUT_H
+
+#include <stdbool.h>
+
+/*
+ * Checks CUDASPY_OUT, whose value is right in itself: its folder is there (or is made, where the
+ * path ends with a slash) and can be written to, and a file named outright is not there yet, or
+ * with `force` is a recording, which is removed. Makes the path absolute in the environment. -1
+ * when one line was written.
+ */
+int run_output_prepare(bool force);
+/* The folder that the recordings go to (free it). */
+char *run_output_folder(void);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * Two sides of recordings, figure by figure: before, after, and whether a time's change is more
+ * than noise. For diff and its outputs.
+ */
+#ifndef REPORT_COMPARE_H
+#define REPORT_COMPARE_H
+
+#include "report/gate/bounds.h"
+#include "report/gate/figures.h"
+#include "report/output/out.h"
+
+struct compare_span {             /* of the runs of a side; NaN = none knows it */
+	double low, high, middle; /* middle: the median */
+};
+
+struct compare_timing {
+	struct compare_span before, after; /* ns, or a share */
+	bool judged;
+	struct bounds bounds; /* of the ratio; of a share: of the difference */
+};
+
+struct compare_total {
+	const struct metric *metric;
+	bool per_step;
+	struct compare_span before, after; /* of counts */
+	struct compare_timing time;        /* of the others */
+};
+
+struct compare_pair { /* a kernel, an API or a kind of copy that one side has, or both */
+	const char *name;
+	const struct figures_part *before, *after; /* of the first run that has it; NULL = none */
+	struct compare_span count_before, count_after, bytes_before, bytes_after;
+	struct compare_timing p50; /* of its API time */
+	bool reshaped;             /* a kernel's launch geometry changed */
+};
+
+struct compare_pairs { /* changes of counts first, the largest first */
+	struct compare_pair *items;
+	size_t count;
+	size_t changed;
+};
+
+struct compare_result {
+	struct run_set before, after;
+	double steps;
+	char *differs;                /* why times do not compare; NULL = they do */
+	bool judged;                  /* there are enough recordings to judge times */
+	struct compare_total *totals; /* of the metrics that have a value somewhere */
+	size_t total_count;
+	struct compare_pairs kernels, apis, copies;
+	bool has_parts; /* APIs and copies are there in full: no side is a baseline */
+};
+
+/* Compares the sides, which the comparison takes over. */
+void compare(struct compare_result *c);
+void comparison_free(struct compare_result *c);
+
+/* The counts differ, as far as they are known. */
+bool span_differs(const struct compare_span *a, const struct compare_span *b);
+/* More than noise: 1 = rose, -1 = fell, 0 = neither, or not judged. */
+int timing_moved(const struct compare_timing *t, bool ratio);
+
+void out_diff_text(const struct compare_result *c, const struct out_options *o);
+void out_diff_markdown(const struct compare_result *c, const struct out_options *o);
+void out_diff_json(const struct compare_result *c,
+                   const struct out_options *o); /* cudaspy.diff/1 */
+
+#endif

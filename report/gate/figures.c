@@ -1,0 +1,281 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/gate/figures.h"
+#include "report/output/out.h"
+
+static struct figures_part *add(struct figures_parts *p, char *name, uint64_t count)
+{
+	ALLOC_ROOM(p->items, p->count);
+	struct figures_part *to = &p->items[p->count++];
+	*to = (struct figures_part){
+	        .name = name, .count = count, .total = NAN, .p50 = NAN, .gpu_share = NAN};
+	return to;
+}
+
+static char *text_of(const char *name)
+{
+	return alloc_copy(name ? name : "(unknown)", name ? strlen(name) : strlen("(unknown)"));
+}
+
+static void take_kernels(struct figures *f, const struct model *m)
+{
+	for (size_t i = 0; i < m->kernel_count; i++) {
+		const struct model_kernel *k = &m->kernels[i];
+		struct figures_part *to = add(&f->kernels, text_of(k->name), k->launches);
+		to->failed = k->failed;
+		to->total = k->total;
+		to->p50 = k->q.p50;
+		to->captured = k->captured;
+		to->gpu_share = m->gpu.all.total > 0 ? k->gpu.total / m->gpu.all.total : NAN;
+		to->shapes = k->shapes;
+		memcpy(to->grid, k->most.grid, sizeof(to->grid));
+		memcpy(to->block, k->most.block, sizeof(to->block));
+	}
+	parts_order(&f->kernels);
+}
+
+static void take_apis(struct figures *f, const struct model *m)
+{
+	for (size_t i = 0; i < m->api_count; i++) {
+		const struct model_api *a = &m->apis[i];
+		struct figures_part *to = add(&f->apis, text_of(a->name), a->calls);
+		to->cls = a->cls;
+		to->failed = a->failed;
+		to->total = a->total;
+		to->p50 = a->q.p50;
+	}
+	parts_order(&f->apis);
+}
+
+static void take_copies(struct figures *f, const struct model *m)
+{
+	for (size_t i = 0; i < m->copy_count; i++) {
+		const struct model_copy *c = &m->copies[i];
+		char *name = alloc_format("%s %s %s", out_direction_names[c->direction],
+		                          out_memory_names[c->memory], c->async ? "async" : "sync");
+		struct figures_part *to = add(&f->copies, name, c->count);
+		to->bytes = c->bytes;
+		to->total = c->total;
+	}
+	parts_order(&f->copies);
+}
+
+/* "NVIDIA H200", "2 x NVIDIA H200", "NVIDIA A100, NVIDIA H200": each device once, however many
+ * processes used it. */
+static char *gpus_of(const struct model *m)
+{
+	struct figures_parts names = {0};
+	char *text = NULL;
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		const struct model_process *p = &m->processes[i];
+		for (size_t k = 0; k < p->device_count; k++) {
+			char *name = text_of(p->devices[k].name);
+			const struct figures_part *known = NULL;
+			for (size_t n = 0; n < names.count && !known; n++)
+				if (!strcmp(names.items[n].name, name) &&
+				    names.items[n].bytes == p->devices[k].index)
+					known = &names.items[n];
+			if (known)
+				free(name);
+			else
+				add(&names, name, 1)->bytes = p->devices[k].index;
+		}
+	}
+	parts_order(&names); /* the same name on several indexes adds up */
+	for (size_t i = 0; i < names.count; i++) {
+		const struct figures_part *n = &names.items[i];
+		char *one = n->count > 1 ? alloc_format("%llu x %s", (unsigned long long)n->count,
+		                                        n->name)
+		                         : alloc_copy(n->name, strlen(n->name));
+		char *longer = text ? alloc_format("%s, %s", text, one) : one;
+		if (longer != one)
+			free(one);
+		free(text);
+		text = longer;
+	}
+	for (size_t i = 0; i < names.count; i++)
+		free(names.items[i].name);
+	free(names.items);
+	return text;
+}
+
+static void take_machine(struct figures *f, const struct model *m)
+{
+	const struct model_process *p = m->process_count ? &m->processes[0] : NULL;
+	char version[OUT_VERSION_BYTES];
+
+	f->machine.gpus = gpus_of(m);
+	if (!p)
+		return;
+	if (p->driver_version) {
+		out_version(version, p->driver_version);
+		f->machine.driver = alloc_copy(version, strlen(version));
+	}
+	const char *mode = out_gpu_mode_name(p->gpu_mode);
+	f->machine.mode = mode ? alloc_copy(mode, strlen(mode)) : NULL;
+}
+
+static void take_verdict(struct figures *f, const struct verdict *v)
+{
+	if (v->cls == VERDICT_NONE) {
+		f->doubt.reason = v->reason ? alloc_copy(v->reason, strlen(v->reason)) : NULL;
+		return;
+	}
+	f->verdict = alloc_copy(verdict_names[v->cls], strlen(verdict_names[v->cls]));
+	f->doubt.unsure = v->confidence == CONFIDENCE_LOW;
+	if (v->cls == VERDICT_MIXED) {
+		f->doubt.first = verdict_names[v->first];
+		f->doubt.second = verdict_names[v->second];
+	}
+}
+
+/* Damage of any of its recordings; or nothing was to be recorded in any. */
+static char *missing_of(const struct model *m)
+{
+	bool opened = !m->process_count;
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		const struct model_process *p = &m->processes[i];
+		if (p->damage && m->process_count > 1)
+			return alloc_format("the recording of process %llu is damaged: %s",
+			                    (unsigned long long)p->pid, p->damage);
+		if (p->damage)
+			return alloc_format("the recording is damaged: %s", p->damage);
+		opened |= !p->never_opened;
+	}
+	return opened ? NULL : out_never_opened(m->processes[0].range_mode);
+}
+
+void figures_take(struct figures *f, const struct model *m)
+{
+	*f = (struct figures){.has_times = true};
+	for (size_t i = 0; i < METRICS; i++) {
+		double low, high;
+		f->values[i] = metrics[i].of ? metrics[i].of(m) : NAN;
+		metric_interval(&metrics[i], m, &low, &high);
+		f->below[i] = high > low ? f->values[i] - low : 0;
+		f->above[i] = high > low ? high - f->values[i] : 0;
+	}
+	take_verdict(f, &m->verdict);
+	figures_take_steps(&f->steps, m);
+	figures_take_ranges(&f->ranges, m);
+	take_kernels(f, m);
+	take_apis(f, m);
+	take_copies(f, m);
+	take_machine(f, m);
+	f->processes = m->process_count;
+	for (size_t i = 0; i < m->process_count; i++)
+		if (m->processes[i].state > f->state)
+			f->state = m->processes[i].state;
+	f->missing = missing_of(m);
+	f->lost_calls = m->lost_calls;
+	f->lost_share = m->lost_share;
+	f->wall = m->wall;
+	f->window = m->window;
+}
+
+static void parts_free(struct figures_parts *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		free(p->items[i].name);
+	free(p->items);
+}
+
+void figures_free(struct figures *f)
+{
+	parts_free(&f->kernels);
+	parts_free(&f->apis);
+	parts_free(&f->copies);
+	free(f->machine.gpus);
+	free(f->machine.driver);
+	free(f->machine.mode);
+	free(f->verdict);
+	free(f->doubt.reason);
+	free(f->missing);
+	free(f->steps.name);
+	figures_free_ranges(&f->ranges);
+	free(f->name);
+	*f = (struct figures){0};
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct figures_part *)a)->name,
+	              ((const struct figures_part *)b)->name);
+}
+
+void parts_sort(struct figures_parts *p)
+{
+	if (p->count)
+		qsort(p->items, p->count, sizeof(*p->items), by_name);
+}
+
+void parts_order(struct figures_parts *p)
+{
+	size_t kept = 0;
+
+	parts_sort(p);
+	for (size_t i = 0; i < p->count; i++) {
+		struct figures_part *to = kept ? &p->items[kept - 1] : NULL, *from = &p->items[i];
+		if (!to || strcmp(to->name, from->name)) {
+			p->items[kept++] = *from;
+			continue;
+		}
+		to->count += from->count;
+		to->failed += from->failed;
+		to->bytes += from->bytes;
+		to->captured += from->captured;
+		to->gpu_share += from->gpu_share;
+		to->total += from->total;
+		to->p50 = NAN;
+		free(from->name);
+	}
+	p->count = kept;
+}
+
+const struct figures_part *parts_find(const struct figures_parts *p, const char *name)
+{
+	struct figures_part key = {.name = (char *)name};
+
+	return p->count ? bsearch(&key, p->items, p->count, sizeof(*p->items), by_name) : NULL;
+}
+
+void run_set_free(struct run_set *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		figures_free(&s->runs[i]);
+	free(s->runs);
+	*s = (struct run_set){0};
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static char *differs(const char *what, const char *a, const char *b)
+{
+	return same(a, b)
+	               ? NULL
+	               : alloc_format("%s: %s and %s", what, a ? a : "unknown", b ? b : "unknown");
+}
+
+char *machine_difference(const struct run_set *a, const struct run_set *b)
+{
+	const struct figures_machine *first = a->count ? &a->runs[0].machine : NULL;
+
+	for (size_t i = 0; first && i < a->count + b->count; i++) {
+		const struct figures_machine *m =
+		        i < a->count ? &a->runs[i].machine : &b->runs[i - a->count].machine;
+		char *text = differs("GPU", first->gpus, m->gpus);
+		text = text ? text : differs("driver", first->driver, m->driver);
+		text = text ? text : differs("CUDASPY_GPU", first->mode, m->mode);
+		if (text)
+			return text;
+	}
+	return NULL;
+}

@@ -1,0 +1,74 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/gate/judge_internal.h"
+#include "report/model/model.h"
+
+static bool matches(const struct rule *r, const struct figures_part *p)
+{
+	return pattern_finds(&r->compiled, p->name);
+}
+
+/* A pattern of everything asks for launches of kernels without a known name as well. */
+static bool is_of_all(const struct rule *r, const struct figures *f)
+{
+	for (size_t i = 0; i < f->kernels.count; i++)
+		if (kernel_is_nameless(f->kernels.items[i].name) &&
+		    !matches(r, &f->kernels.items[i]))
+			return false;
+	return pattern_finds(&r->compiled, "") || pattern_finds(&r->compiled, "\x01");
+}
+
+struct found {
+	double launches, captured;
+	double nameless; /* launches of which no name is known: perhaps of the kernel asked for */
+};
+
+static struct found find(const struct rule *r, const struct figures *f)
+{
+	bool all = is_of_all(r, f);
+	struct found found = {0};
+	double listed = 0;
+
+	for (size_t i = 0; i < f->kernels.count; i++) {
+		const struct figures_part *p = &f->kernels.items[i];
+		listed += (double)p->count;
+		if (!all && kernel_is_nameless(p->name)) {
+			found.nameless += (double)p->count + (double)p->captured;
+		} else if (matches(r, p)) {
+			found.launches += (double)p->count;
+			found.captured += (double)p->captured;
+		}
+	}
+	/* Those whose thread had no room for another kernel; of baselines, what they do not list.
+	 */
+	if (f->values[METRIC_LAUNCHES] > listed)
+		found.nameless += f->values[METRIC_LAUNCHES] - listed;
+	return found;
+}
+
+double judge_kernels(const struct rule *r, const struct figures *f)
+{
+	struct found found = find(r, f);
+
+	/* Of expected kernels that were only captured: what was, if graphs were launched. */
+	if (r->expected && !(found.launches > 0) && f->values[METRIC_GRAPH_LAUNCHES] > 0)
+		return found.captured;
+	return found.launches;
+}
+
+char *judge_kernels_unsure(const struct rule *r, const struct figures *f)
+{
+	struct found found = find(r, f);
+	double sure = r->expected ? found.launches + found.captured : found.launches;
+
+	if (!(found.nameless > 0))
+		return NULL;
+	/* More would not break it. */
+	if ((r->op == OP_GE || r->op == OP_GT) && !r->relative && !r->per_step &&
+	    judge_holds(r->op, sure, r->value, r->value))
+		return NULL;
+	return alloc_format("%s: %.0f launches are of kernels whose name is not known", f->name,
+	                    found.nameless);
+}

@@ -1,0 +1,316 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/model/call_log_internal.h"
+#include "shim/core/gpu_time/implausible.h"
+#include "shim/core/work/work_class.h"
+
+#define STREAM_LEGACY     1u /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD as handles */
+#define STREAM_PER_THREAD 2u
+#define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
+
+/* ---- streams ---- */
+
+/* A key that no handle of a stream has: they are addresses. */
+static uint64_t own_key(uint64_t handle, uint32_t owner)
+{
+	return 1ull << 63 | handle << 32 | owner;
+}
+
+static uint32_t add_stream(struct call_log_making *m, uint64_t key, struct call_log_stream stream)
+{
+	struct call_log *h = m->call_log;
+
+	ALLOC_ROOM(h->streams, h->stream_count);
+	h->streams[h->stream_count] = stream;
+	number_put(&m->streams, key, (uint32_t)h->stream_count);
+	return (uint32_t)h->stream_count++;
+}
+
+/* Those that the timeline knew: of several of one handle the last. */
+static void known_streams(struct call_log_making *m)
+{
+	const struct recording *r = m->part->recording;
+
+	for (uint32_t i = 0; i < r->streams; i++) {
+		const struct tf_stream *s =
+		        tf_entry(&r->map, &m->part->header->streams, i, sizeof(*s));
+		if (s && s->handle > STREAM_PER_THREAD)
+			add_stream(m, s->handle,
+			           (struct call_log_stream){
+			                   .handle = s->handle,
+			                   .flags = s->flags,
+			                   .device = s->device % TF_DEVICES_TIMED,
+			                   .thread = CALL_LOG_NONE,
+			           });
+	}
+}
+
+static uint32_t stream_row(struct call_log_making *m, const struct call_event *a, uint64_t handle)
+{
+	bool own = handle == STREAM_PER_THREAD || (!handle && a->flags & TF_PTDS);
+	bool legacy = !own && handle <= STREAM_LEGACY;
+	uint64_t key = own      ? own_key(STREAM_PER_THREAD, (uint32_t)a->thread << 8 | a->device)
+	               : legacy ? own_key(STREAM_LEGACY, a->device)
+	                        : handle;
+	uint32_t row = number_get(&m->streams, key);
+
+	if (row != CALL_LOG_NONE)
+		return row;
+	return add_stream(m, key,
+	                  (struct call_log_stream){
+	                          .handle = own || legacy ? 0 : handle,
+	                          .flags = own      ? TF_STREAM_PER_THREAD
+	                                   : legacy ? TF_STREAM_LEGACY
+	                                            : TF_STREAM_UNSEEN | FLAG_NON_BLOCKING,
+	                          .device = a->device,
+	                          .thread = own ? a->thread : CALL_LOG_NONE,
+	                  });
+}
+
+static void stream_made(struct call_log_making *m, struct call_event *a, const struct tf_record *r)
+{
+	if (r->result || r->stream <= STREAM_PER_THREAD)
+		return;
+	a->stream = add_stream(m, r->stream,
+	                       (struct call_log_stream){
+	                               .handle = r->stream,
+	                               .flags = r->arg[0] & 0xffff,
+	                               .device = a->device,
+	                               .thread = CALL_LOG_NONE,
+	                       });
+}
+
+static bool names_stream(const struct call_event *a)
+{
+	switch (a->cls) {
+	case SPY_CLASS_LAUNCH:
+	case SPY_CLASS_GRAPH_LAUNCH:
+	case SPY_CLASS_COPY:
+	case SPY_CLASS_SET:
+		return true;
+	default:
+		return a->role == CALL_LOG_ROLE_EVENT_RECORD ||
+		       a->role == CALL_LOG_ROLE_EVENT_WAIT ||
+		       a->role == CALL_LOG_ROLE_SYNC_STREAM ||
+		       a->role == CALL_LOG_ROLE_QUERY_STREAM ||
+		       a->role == CALL_LOG_ROLE_ALLOC_ORDERED ||
+		       a->role == CALL_LOG_ROLE_STREAM_GONE;
+	}
+}
+
+/* ---- arguments ---- */
+
+static uint32_t event_number(struct call_log_making *m, uint64_t handle)
+{
+	if (!handle)
+		return CALL_LOG_NONE;
+	uint32_t number = number_get(&m->events, handle);
+	if (number == CALL_LOG_NONE)
+		number_put(&m->events, handle, number = m->call_log->events++);
+	return number;
+}
+
+static uint8_t bounded(uint8_t value, uint8_t count, uint8_t unknown)
+{
+	return value < count ? value : unknown;
+}
+
+static void add_transfer(struct call_event *a, const struct tf_record *r)
+{
+	a->bytes = r->copy.bytes;
+	a->address = r->copy.dst;
+	a->source = a->cls == SPY_CLASS_COPY ? r->copy.src : 0;
+	a->items = r->copy.items ? r->copy.items : 1;
+	a->direction = bounded(r->copy.direction, SPY_DIR_COUNT, SPY_DIR_UNKNOWN);
+	a->memory = bounded(r->copy.memory, SPY_MEM_COUNT, SPY_MEM_UNKNOWN);
+	a->async = r->copy.async;
+}
+
+static void add_arguments(struct call_log_making *m, struct call_event *a,
+                          const struct tf_record *r)
+{
+	switch (a->cls) {
+	case SPY_CLASS_LAUNCH:
+		a->items = r->launch.items ? r->launch.items : 1;
+		break;
+	case SPY_CLASS_COPY:
+	case SPY_CLASS_SET:
+		add_transfer(a, r);
+		break;
+	case SPY_CLASS_ALLOC:
+		a->bytes = r->alloc.bytes;
+		a->address = r->alloc.address;
+		a->is_free = r->alloc.is_free;
+		a->memory = bounded(r->alloc.memory, SPY_MEM_COUNT, SPY_MEM_UNKNOWN);
+		break;
+	case SPY_CLASS_GRAPH_LAUNCH:
+	case SPY_CLASS_GRAPH:
+		a->graph = r->graph.graph < m->part->recording->graphs ? r->graph.graph
+		                                                       : CALL_LOG_NONE;
+		a->address = r->graph.handle;
+		break;
+	default:
+		if (a->cls == SPY_CLASS_EVENT || a->role == CALL_LOG_ROLE_SYNC_EVENT ||
+		    a->role == CALL_LOG_ROLE_QUERY_EVENT)
+			a->event = event_number(m, r->event.event);
+	}
+}
+
+static enum tf_work_kind kind_of(const struct call_event *a, const struct tf_record *r)
+{
+	enum tf_work_kind kind = work_kind(a->cls);
+
+	if (r->result || r->flags & (TF_CAPTURED | TF_NO_ARGS) ||
+	    (kind == TF_WORK_GRAPH && !r->graph.handle) ||
+	    ((kind == TF_WORK_COPY || kind == TF_WORK_SET) &&
+	     (!r->copy.bytes || r->copy.direction == SPY_DIR_HTOH)))
+		return TF_WORK_NONE;
+	return kind;
+}
+
+static void add_work(struct call_log_making *m, struct call_event *a, const struct tf_record *r)
+{
+	struct call_log *h = m->call_log;
+	enum tf_work_kind kind = kind_of(a, r);
+
+	if (kind == TF_WORK_NONE)
+		return;
+	a->kind = (uint8_t)kind;
+	a->work = works_row(&m->works, h, kind, r);
+}
+
+static void make(struct call_log_making *m, struct call_event *a,
+                 const struct call_log_taken *taken)
+{
+	const struct tf_record *r = &taken->r;
+	const struct model_part *p = m->part;
+	uint32_t call = call_log_call(m, r->call), thread = call_log_thread(m, r->thread);
+	struct call_log *h = m->call_log;
+
+	*a = (struct call_event){
+	        .start = clock_between(&p->clock, p->window_start, r->start),
+	        .end = clock_between(&p->clock, p->window_start, r->end),
+	        .gpu = NAN,
+	        .gpu_start = NAN,
+	        .nested_sync = taken->nested_sync,
+	        .nested_alloc = taken->nested_alloc,
+	        .nested_module = taken->nested_module,
+	        .ours = taken->ours,
+	        .call = call,
+	        .stream = CALL_LOG_NONE,
+	        .work = CALL_LOG_NONE,
+	        .event = CALL_LOG_NONE,
+	        .graph = CALL_LOG_NONE,
+	        .items = 1,
+	        .thread = (uint16_t)thread,
+	        .device = m->device[thread],
+	        .flags = r->flags,
+	        .result = r->result,
+	        .cls = h->calls[call].cls,
+	        .level = h->calls[call].level,
+	        .role = h->calls[call].role,
+	};
+	if (a->cls == SPY_CLASS_CONTEXT && !r->result && r->arg[0] && r->arg[0] <= TF_DEVICES_TIMED)
+		m->device[thread] = a->device = (uint16_t)(r->arg[0] - 1);
+	if (r->flags & TF_NO_ARGS)
+		return;
+	add_arguments(m, a, r);
+	if (a->role == CALL_LOG_ROLE_STREAM_MADE)
+		stream_made(m, a, r);
+	else if (names_stream(a))
+		a->stream = stream_row(m, a, r->stream);
+	if (a->stream != CALL_LOG_NONE)
+		h->streams[a->stream].call_events++;
+	add_work(m, a, r);
+}
+
+void call_log_make(struct call_log *h, const struct model_part *p,
+                   const struct call_log_taken *taken, size_t count)
+{
+	struct call_log_making m = {.part = p, .call_log = h};
+
+	h->call_events = alloc_zeroed(count, sizeof(*h->call_events));
+	if (!count)
+		return;
+	m.call_row = alloc_zeroed(p->recording->calls, sizeof(*m.call_row));
+	m.thread_row = alloc_zeroed(p->recording->threads, sizeof(*m.thread_row));
+	m.device = alloc_zeroed(p->recording->threads, sizeof(*m.device));
+	works_start(&m.works, p);
+	known_streams(&m);
+	for (; h->count < count; h->count++)
+		make(&m, &h->call_events[h->count], &taken[h->count]);
+	works_finish(&m.works, h);
+	for (size_t i = 0; i < h->count; i++)
+		if (h->call_events[i].work != CALL_LOG_NONE)
+			h->call_events[i].gpu = h->works[h->call_events[i].work].mean;
+	free(m.call_row);
+	free(m.thread_row);
+	free(m.device);
+	number_free(&m.streams);
+	number_free(&m.events);
+}
+
+void call_log_exact(struct call_log *h, const struct model_part *p,
+                    const struct call_log_numbers *causes, const struct tf_record *activity)
+{
+	uint32_t at = number_get(causes, activity->stream);
+	struct call_event *a = at < h->count ? &h->call_events[at] : NULL;
+	double start = clock_between(&p->clock, p->window_start, activity->start),
+	       ns = clock_ns(&p->clock, activity->end - activity->start);
+
+	if (!a || a->kind == TF_WORK_NONE || !isfinite(start) || !(ns >= 0 && ns < 1e18))
+		return;
+	if (isnan(a->gpu_start)) {
+		a->gpu_start = start;
+		a->gpu = ns;
+		return;
+	}
+	/* Nodes of a graph, copies of a batch: from the first to the last. */
+	double end = fmax(a->gpu_start + a->gpu, start + ns);
+	a->gpu_start = fmin(a->gpu_start, start);
+	a->gpu = end - a->gpu_start;
+}
+
+/* ---- what of that cannot be true ---- */
+
+static bool is_copy(const struct call_event *a)
+{
+	return a->kind == TF_WORK_COPY || a->kind == TF_WORK_SET;
+}
+
+static bool speaks_against(const struct call_event *a, const struct call_event *other)
+{
+	const struct implausible_span x = {a->gpu_start, a->gpu_start + a->gpu, (double)a->bytes,
+	                                   true},
+	                              y = {other->gpu_start, other->gpu_start + other->gpu,
+	                                   (double)other->bytes, is_copy(other)};
+
+	return other->kind != TF_WORK_NONE && isfinite(other->gpu_start) &&
+	       other->stream == a->stream && implausible_beside(&x, &y);
+}
+
+static bool is_untrue(const struct call_log *h, size_t i)
+{
+	const struct call_event *a = &h->call_events[i];
+
+	if (!is_copy(a) || a->items > 1 || !isfinite(a->gpu_start) || !(a->gpu >= UNTRUE_LEAST_NS))
+		return false;
+	size_t from = i > UNTRUE_NEIGHBOURS ? i - UNTRUE_NEIGHBOURS : 0;
+	for (size_t k = from; k < h->count && k <= i + UNTRUE_NEIGHBOURS; k++)
+		if (k != i && speaks_against(a, &h->call_events[k]))
+			return true;
+	return false;
+}
+
+void call_log_disbelieve(struct call_log *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (is_untrue(h, i)) {
+			struct call_event *a = &h->call_events[i];
+			a->gpu_start = NAN;
+			a->gpu = a->work != CALL_LOG_NONE ? h->works[a->work].mean : NAN;
+		}
+}

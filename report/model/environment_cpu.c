@@ -1,0 +1,40 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/model/environment.h"
+#include "report/base/units.h"
+
+static char *number(double v)
+{
+	return isfinite(v) ? alloc_format("%.0f", v) : alloc_copy("n/a", 3);
+}
+
+/* ", quota 1.5 (used up in 50 of 100 periods, 1.2 s waited)" (free it) */
+static char *quota_text(const struct model_process_cpu *c)
+{
+	char waited[UNIT_BYTES];
+
+	if (!c->limited)
+		return alloc_format(c->limit_known ? ", no quota" : ", quota n/a");
+	if (isnan(c->periods))
+		return alloc_format(", quota %.3g (whether it was used up: n/a)", c->quota);
+	if (!(c->throttled_periods > 0))
+		return alloc_format(", quota %.3g (never used up)", c->quota);
+	return alloc_format(", quota %.3g (used up in %.0f of %.0f periods, threads waited %s)",
+	                    c->quota, c->throttled_periods, c->periods,
+	                    unit_time_apart(waited, c->throttled));
+}
+
+char *environment_cpu_line(const struct model_process_cpu *c)
+{
+	if (isnan(c->cores) && isnan(c->online) && !c->limit_known)
+		return alloc_format("CPU: not known");
+	char *cores = number(c->cores), *online = number(c->online), *quota = quota_text(c);
+	char *line = alloc_format("CPU: %s of %s cores%s", cores, online, quota);
+
+	free(cores);
+	free(online);
+	free(quota);
+	return line;
+}

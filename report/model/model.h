@@ -1,0 +1,391 @@
+/*
+ * What a run's recordings say, in nanoseconds and whole numbers, ready to be written by any output.
+ * Filled by the model's modules, only read by the outputs. A time that is not known is NaN, a text
+ * that is not known is NULL.
+ */
+#ifndef REPORT_MODEL_H
+#define REPORT_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "report/analysis/findings/findings.h"
+#include "report/model/call_log.h"
+#include "report/model/model_gpu.h"
+#include "report/reader/reader.h"
+#include "shim/core/format/classes.h"
+
+struct model_quantiles {
+	double p50, p90, p99; /* ns */
+};
+
+/*
+ * A thread's time in the window: launch_api, sync, copy, alloc, module, other, outside and sampling
+ * sum to `alive`, `alive` and `absent` to the window. Where the timeline tells, `launch_api` is
+ * divided into three and `sync`, which then has what copies and allocations waited, into two; else
+ * these are NaN and `sync` is that of the calls that are there to wait.
+ */
+struct model_split {
+	double launch_api, sync, copy, alloc, module, other, outside;
+	double launch, back_pressure, contention, sync_useful, sync_wasted;
+	double sampling; /* what timing of GPU work took of the thread */
+	double absent;
+	double alive;
+};
+
+/* The worse one comes later. */
+enum model_process_state {
+	PROCESS_COMPLETE,
+	PROCESS_ENDED, /* by _exit() or quick_exit(), or it became another program */
+	PROCESS_KILLED,
+	PROCESS_RUNNING,
+	PROCESS_STATES
+};
+extern const char *const process_state_names[];
+
+struct model_device {
+	char *name;
+	uint32_t index;
+	uint64_t memory_bytes;
+	bool simulated;
+};
+
+struct model_library {
+	char *path;
+	uint32_t kind, version;
+};
+
+struct model_flight { /* a call that had not returned */
+	char *api;
+	uint64_t tid;
+	char *thread;
+	double age; /* ns */
+};
+
+struct model_uncovered {
+	char *name;
+	uint32_t kind, version;
+	uint64_t count;
+};
+
+/* Whether NVML was asked, as enum tf_environment_state has it. */
+enum model_environment_state {
+	ENVIRONMENT_LATE = TF_ENVIRONMENT_UNKNOWN,
+	ENVIRONMENT_NO_LIBRARY = TF_ENVIRONMENT_NO_LIBRARY,
+	ENVIRONMENT_FAILED = TF_ENVIRONMENT_FAILED,
+	ENVIRONMENT_READ = TF_ENVIRONMENT_READ,
+	ENVIRONMENT_FORKED = TF_ENVIRONMENT_FORKED,
+	ENVIRONMENT_NONE /* the recording has nothing */
+};
+
+struct environment_reading { /* what NVML said of a device at one moment */
+	bool made;
+	double value[SPY_ENVIRONMENT_COUNT];
+	double cost;                    /* ns that it took */
+	uint32_t pids[TF_READING_PIDS]; /* of other processes, the first ones; 0 = no more */
+};
+
+struct environment_device {
+	uint32_t process; /* index: whose readings these are */
+	uint32_t index;
+	char *uuid, *bus_id;
+	bool worked; /* this process used it */
+	bool used;   /* the run did; where it used none, every device counts */
+	struct environment_reading first, last;
+	double between; /* ns between the two */
+};
+
+/* What a process could run on, as the kernel said; NaN = not known. */
+struct model_process_cpu {
+	double cores, online;
+	bool limited, limit_known; /* a cgroup's quota */
+	double quota;              /* in cores */
+	/* Since the recording began, in the cgroup that was held up most: periods of its quota,
+	 * those in which it was used up, and what threads waited then, ns over all CPUs. */
+	double periods, throttled_periods, throttled;
+};
+
+struct model_process {
+	char *path; /* of its recording */
+	uint64_t pid, ppid, forked_from;
+	char *run_id, *host, *boot_id, *rank, *cudaspy_version, *command, *working_folder;
+	enum model_process_state state;
+	uint32_t left_by;  /* enum tf_left, of PROCESS_ENDED */
+	char *damage;      /* what is missing of its recording; NULL = nothing: it is whole */
+	bool never_opened; /* its CUDASPY_RANGE: nothing was recorded */
+	uint32_t clock_kind, gpu_mode, range_mode, driver_version, trace;
+	double wall, window, startup, first_call_ns; /* ns */
+	char *first_call;
+	double start_realtime, end_realtime, window_start_realtime, window_end_realtime;
+	/* own cost, ns; collector: all threads of ours; graphs: asking what they do */
+	double per_call, collector, samples_cost, graphs_cost;
+	uint64_t samples;
+	uint64_t calls, failed, launches, lost, written, lost_calls, drained;
+	uint64_t threads;
+	struct overview overview;
+	struct call_log call_log; /* its recent calls */
+	uint64_t anomaly[SPY_ANOMALY_COUNT];
+	struct model_device *devices;
+	size_t device_count;
+	struct model_library *libraries;
+	size_t library_count;
+	struct model_flight *flights;
+	size_t flight_count;
+	enum model_environment_state environment;
+	uint32_t environment_result; /* of NVML, where it failed */
+	double environment_init;     /* ns that loading NVML took */
+	char *kernel_driver;         /* version of the kernel's driver */
+	struct model_process_cpu cpu;
+};
+
+struct model_thread {
+	uint32_t process; /* index */
+	uint64_t tid;
+	char *name;
+	bool alive;
+	bool issues; /* gave work to the GPU, or to a graph */
+	uint64_t calls, failed, launches, lost, adopted;
+	double api; /* sum of its outermost calls */
+	double window;
+	double own;       /* of its time, what cudaspy took, ns */
+	double cpu_wait;  /* ns that it could have run in and had no CPU; NaN = not known */
+	double cpu_cores; /* that it may run on; NaN = not known */
+	struct model_split split;
+};
+
+struct model_api {
+	char *name;
+	uint8_t level, cls;
+	uint64_t calls, failed;
+	double total, max, mean;
+	double before_window; /* of the total: the call that initialised the driver */
+	struct model_quantiles q;
+};
+
+struct model_failure {
+	uint32_t api; /* index */
+	int32_t result;
+	uint64_t count;
+	double first; /* ns since the process' window began; NaN = not known */
+};
+
+struct model_shape {
+	uint32_t kernel; /* index */
+	uint32_t grid[3], block[3], cluster[3];
+	uint32_t shared_bytes;
+	uint64_t launches;
+	/* as the driver says; registers 0 = not known */
+	uint32_t registers, static_shared, blocks_per_sm, warps_per_sm;
+};
+/* Not the name of a kernel: "(other)" and the like, for launches of which it is not known. */
+bool kernel_is_nameless(const char *name);
+/* The share of an SM's warps that can be there at a time; NaN where it is not known. */
+double shape_occupancy(const struct model_shape *s);
+
+struct model_kernel {
+	char *name;
+	uint64_t launches, captured, failed;
+	double total, max, mean,
+	        first; /* API time; first launches of each thread, within the total */
+	struct model_quantiles q;
+	uint64_t firsts; /* launches in `first` */
+	double overhead; /* API time of launches without back-pressure, contention, first ones */
+	uint64_t queued; /* launches that waited between their return and their start */
+	double queue, queue_p50;
+	struct model_gpu_time gpu;
+	uint64_t shapes;
+	struct model_shape most; /* the shape launched most often; launches 0 = none known */
+};
+
+struct model_copy {
+	uint8_t direction, memory;
+	bool async;
+	uint64_t count, bytes;
+	double total, max;
+	struct model_gpu_time gpu;
+};
+
+struct model_graph {
+	uint64_t pid, handle;
+	uint64_t launches, updates;
+	double total, instantiate;
+	struct model_gpu_time gpu;
+	bool alive;
+};
+
+/* What a thread did during a range or a step, or several together. gpu_ns: GPU time of the work
+ * that it and the threads without ranges or steps of their own gave; NaN where their calls are not
+ * kept. */
+struct model_work_done {
+	double launches, graph_launches, syncs, copies, pageable_copies, sets, copy_bytes,
+	        alloc_calls, launch_ns, gpu_ns;
+};
+#define WORK_FIGURES 10u /* of struct model_work_done, as an array of double */
+extern const char *const work_figure_names[WORK_FIGURES];
+
+struct model_range {         /* NVTX ranges of one name inside the same other one */
+	char *name, *domain; /* domain NULL: the default one */
+	size_t parent;       /* index, RANGE_NONE = in no other; smaller than its own */
+	unsigned level;
+	uint64_t count, counted; /* counted: whose work is known */
+	double total, mean, min, max;
+	struct model_quantiles q;
+	struct model_work_done work; /* sums over those counted */
+	uint64_t stride;             /* so many-th of them are step rows; 0 = none */
+	uint64_t rows;
+};
+#define RANGE_NONE SIZE_MAX
+
+struct model_step_pattern { /* repeated work found in a thread */
+	uint32_t process;
+	char *marker; /* kernel or call that tells steps apart */
+	uint8_t cls;
+	uint64_t steps, odd, stride;
+	double events, alike; /* of a step, on average; alike: how much like the one before, 0..1 */
+};
+
+struct model_step {
+	size_t source; /* index in ranges or patterns */
+	bool found, odd, counted;
+	uint32_t process;
+	uint64_t tid;
+	double start, duration; /* ns; start: since the process' window began */
+	struct model_work_done work;
+};
+
+struct model_spread_of { /* over steps */
+	double mean, min, p50, p99, max;
+};
+
+enum model_steps_source { STEPS_NONE, STEPS_NVTX, STEPS_FOUND };
+extern const char *const steps_source_names[];
+
+struct model_steps_figures {
+	enum model_steps_source source;
+	char *name, *domain;             /* of the range, or of the marker */
+	uint64_t count;                  /* all steps */
+	uint64_t judged;                 /* those in the figures below */
+	uint64_t odd, skipped;           /* left out: unlike the others; as asked for */
+	uint64_t stride;                 /* every so many-th step has a row, 1 = all */
+	double alike;                    /* found steps, 0..1; else NaN */
+	const char *confidence;          /* NULL where there are none */
+	struct model_spread_of duration; /* ns */
+	struct model_spread_of work[WORK_FIGURES];
+	uint64_t timed; /* of those judged: whose GPU time is known */
+	double per_s;
+	struct model_step *outliers; /* longest first */
+	size_t outlier_count;
+};
+
+struct model_totals {
+	uint64_t calls, failed, launches, graph_launches, captured, copies, pageable_copies,
+	        copy_bytes, sets, syncs, allocs;
+	uint64_t allocated_bytes, freed_bytes;
+	uint64_t implicit_syncs;
+	bool implicit_known;
+};
+
+/* In the order of verdict_names. */
+enum verdict_class {
+	VERDICT_GPU,
+	VERDICT_LAUNCH,
+	VERDICT_SYNC,
+	VERDICT_COPY,
+	VERDICT_ALLOC,
+	VERDICT_HOST,
+	VERDICT_COMM,
+	VERDICT_MIXED,
+	VERDICT_NONE,                   /* inconclusive */
+	VERDICT_CLASSES = VERDICT_MIXED /* those that a change stands for come before */
+};
+extern const char *const verdict_names[]; /* ends with NULL */
+enum verdict_confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
+extern const char *const verdict_confidences[];
+
+struct verdict {
+	enum verdict_class cls;
+	enum verdict_confidence confidence;
+	enum verdict_class first, second; /* by gain; VERDICT_NONE = there is none */
+	double gain, second_gain;         /* share of `window` that the change would save */
+	double window, startup;           /* judged, and left out of it: ns */
+	char *reason;
+};
+
+/* More than this share, and the program is another one than without us. */
+#define OWN_SHARE_BUDGET 0.02
+
+struct model {
+	struct model_process *processes;
+	size_t process_count;
+	struct model_thread *threads; /* by API time, largest first */
+	size_t thread_count;
+	struct model_api *apis;
+	size_t api_count;
+	struct model_failure *failures;
+	size_t failure_count;
+	struct model_kernel *kernels;
+	size_t kernel_count;
+	struct model_copy *copies;
+	size_t copy_count;
+	struct model_graph *graphs;
+	size_t graph_count;
+	struct model_uncovered *gaps;
+	size_t gap_count;
+	struct model_range *ranges;
+	size_t range_count;
+	uint64_t ranges_lost;
+	struct model_step_pattern *patterns;
+	size_t pattern_count;
+	struct model_step *step_rows;
+	size_t step_row_count;
+	struct model_steps_figures steps;
+	uint64_t skip_steps;    /* asked for: so many first steps of each process left out */
+	const char *steps_from; /* asked for: the steps are NVTX ranges of this name; not owned */
+
+	struct environment_device *environment; /* one a device */
+	size_t environment_count;
+
+	struct model_totals totals;
+	double class_ns[SPY_CLASS_COUNT]; /* API time of outermost calls within the window */
+	double wall, window, startup, start_realtime;
+	double per_call, calls_cost, samples_cost, graphs_cost, collector, overhead_share;
+	/* Of the wall time, what cudaspy took of the thread that it took most of; NaN = unknown. */
+	double own_share;
+	char *own_warning; /* that it is too much; NULL = it is not */
+	uint64_t lost, written, lost_calls;
+	double lost_share;
+	bool has_host; /* the timeline merged the threads, or one alone issued GPU work: */
+	struct model_split host;
+	double host_window; /* what `host` sums to: the windows of the processes in it */
+	struct model_gpu gpu;
+	struct verdict verdict;
+	struct finding *findings; /* most severe first */
+	size_t finding_count;
+	bool simulated;
+	struct warnings warnings;
+
+	struct whatif_cache *whatif;   /* predictions made so far: whatif.h */
+	struct model_scratch *scratch; /* of the modules that merge */
+};
+
+/* Adds the process of an opened recording. */
+void model_add(struct model *m, const struct recording *r);
+/* Merges what was added. */
+void model_finish(struct model *m);
+void model_free(struct model *m);
+
+enum model_sort_key {
+	SORT_TOTAL,
+	SORT_CALLS,
+	SORT_MEAN,
+	SORT_P50,
+	SORT_P99,
+	SORT_MAX,
+	SORT_FAILED,
+	SORT_GPU,
+	SORT_NAME
+};
+extern const char *const sort_key_names[]; /* ends with NULL */
+void model_sort(struct model *m, enum model_sort_key key);
+
+#endif

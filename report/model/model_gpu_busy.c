@@ -1,0 +1,220 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/model/model_internal.h"
+
+/* A copy is taken to go at 20 bytes a ns where nothing else is known, and the bus has 64 at most.
+ */
+#define GUESS_BELOW 0.7
+/* Of the pieces of work, those of known duration, for the timeline to be told at all. */
+#define KNOWN_LEAST 0.01
+
+static char *copy_of(const char *text)
+{
+	return text ? alloc_copy(text, strlen(text)) : NULL;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
+/* The model's row of a device of a machine; an earlier process may have made it. */
+static struct model_gpu_device *device_row(struct model_gpu *gpu, const struct model_process *p,
+                                           uint32_t index, const char *name)
+{
+	for (size_t i = 0; i < gpu->device_count; i++) {
+		struct model_gpu_device *d = &gpu->devices[i];
+		if (d->index == index && same(d->host, p->host) && same(d->name, name))
+			return d;
+	}
+	ALLOC_ROOM(gpu->devices, gpu->device_count);
+	gpu->devices[gpu->device_count] = (struct model_gpu_device){
+	        .host = copy_of(p->host), .name = copy_of(name), .index = index};
+	return &gpu->devices[gpu->device_count++];
+}
+
+/*
+ * A device's time in the process' window. What the timeline did not follow is idle of unknown
+ * cause; counters that cannot be are cut to the window.
+ */
+static struct model_gpu_busy busy_of(const struct model_part *p, const struct tf_device_time *d)
+{
+	const struct tf_busy *t = &d->total;
+	struct model_gpu_busy b = {.window = p->process->window};
+	double idle = 0;
+
+	b.busy = fmin(clock_ns(&p->clock, t->busy), b.window);
+	b.comm = fmin(clock_ns(&p->clock, t->comm), b.busy);
+	b.kernels = fmin(clock_ns(&p->clock, t->kernels), b.busy);
+	b.copies = fmin(clock_ns(&p->clock, t->copies), b.busy);
+	b.overlap = rint(fmax(0, b.kernels + b.copies - b.busy));
+	b.possible = fmin(b.kernels, b.copies);
+	b.work = (double)d->work;
+	b.unknown = fmin((double)d->work_unknown, b.work);
+	b.guessed = fmin(clock_ns(&p->clock, d->guessed_ticks), b.busy);
+	for (int i = 0; i < TF_IDLES; i++) {
+		b.by[i] = clock_ns(&p->clock, t->idle[i]);
+		idle += b.by[i];
+	}
+	double room = b.window - b.busy, fit = idle > room ? room / idle : 1;
+	b.by[TF_IDLE_UNKNOWN] += fmax(0, room - idle);
+	for (int i = 0; i < TF_IDLES; i++) {
+		b.by[i] = rint(b.by[i] * fit);
+		b.idle += b.by[i];
+	}
+	return b;
+}
+
+static void busy_add(struct model_gpu_busy *to, const struct model_gpu_busy *b)
+{
+	to->window += b->window;
+	to->busy += b->busy;
+	to->comm += b->comm;
+	to->idle += b->idle;
+	for (int i = 0; i < TF_IDLES; i++)
+		to->by[i] += b->by[i];
+	to->kernels += b->kernels;
+	to->copies += b->copies;
+	to->overlap += b->overlap;
+	to->possible += b->possible;
+	to->work += b->work;
+	to->unknown += b->unknown;
+	to->guessed += b->guessed;
+}
+
+static void add_streams(struct model_part *p)
+{
+	const struct recording *r = p->recording;
+	struct model_gpu *gpu = &p->model->gpu;
+
+	for (uint32_t i = 0; i < r->streams; i++) {
+		const struct tf_stream *s = tf_entry(&r->map, &p->header->streams, i, sizeof(*s));
+		if (!s || !(s->kernels || s->copies || s->sets || s->graphs))
+			continue;
+		ALLOC_ROOM(gpu->streams, gpu->stream_count);
+		gpu->streams[gpu->stream_count++] = (struct model_stream){
+		        .pid = p->process->pid,
+		        .handle = s->handle,
+		        .device = s->device,
+		        .flags = s->flags,
+		        .kernels = s->kernels,
+		        .copies = s->copies,
+		        .sets = s->sets,
+		        .graphs = s->graphs,
+		        .kernel_ns = p->timed ? clock_ns(&p->clock, s->kernel_ticks) : NAN,
+		        .copy_ns = p->timed ? clock_ns(&p->clock, s->copy_ticks) : NAN,
+		        .overlapped = p->timed ? clock_ns(&p->clock, s->overlapped_ticks) : NAN,
+		};
+	}
+}
+
+/* Where hardly a piece of work had a known duration in time, the timeline rests on the waits alone:
+ * on something only if the times became known later. */
+bool model_device_known(const struct model_part *p, const struct tf_device_time *d)
+{
+	uint64_t known = d->work_unknown < d->work ? d->work - d->work_unknown : 0;
+
+	return d->work &&
+	       ((double)known > KNOWN_LEAST * (double)d->work || p->pieces_known > 0.5 * p->pieces);
+}
+
+void model_add_busy(struct model_part *p)
+{
+	struct model_gpu *gpu = &p->model->gpu;
+	const struct model_process *process = p->process;
+
+	if (!p->process_index) {
+		gpu->mode = process->gpu_mode;
+		gpu->stall = (double)p->header->stall_ns;
+	}
+	gpu->partial |= p->header->gpu_partial != 0;
+	gpu->unplaced += (double)p->header->timeline_unknown;
+	for (size_t i = 0; i < process->device_count; i++)
+		device_row(gpu, process, process->devices[i].index, process->devices[i].name);
+	add_streams(p);
+	if (!p->timed || !(process->window > 0))
+		return;
+	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++) {
+		const struct tf_device_time *d =
+		        tf_at(&p->recording->map, p->header->devices_time[i], sizeof(*d));
+		if (!d || !model_device_known(p, d))
+			continue;
+		const char *name = NULL;
+		for (size_t k = 0; k < process->device_count && !name; k++)
+			if (process->devices[k].index == i)
+				name = process->devices[k].name;
+		struct model_gpu_device *row = device_row(gpu, process, i, name);
+		struct model_gpu_busy b = busy_of(p, d);
+		row->known = true;
+		row->processes++;
+		busy_add(&row->time, &b);
+	}
+}
+
+/*
+ * The interval is that of the GPU time that the union is made of, relative to it; work of unknown
+ * duration is taken to be as long as the rest at most, and by GUESS_BELOW shorter at least than it
+ * was guessed to be.
+ */
+static void find_interval(struct model_gpu_busy *b, const struct model_gpu_time *all,
+                          bool estimated)
+{
+	b->low = b->high = b->busy;
+	if (!estimated)
+		return;
+	if (!(all->total > 0)) {
+		b->low = b->high = NAN;
+		return;
+	}
+	b->low = fmax(0, b->busy * all->low / all->total - GUESS_BELOW * b->guessed);
+	b->high = b->window; /* where nothing of it is known */
+	if (b->unknown >= b->work)
+		return;
+	double high = all->high / all->total * b->work / (b->work - b->unknown);
+	b->high = fmin(b->busy * high, b->window);
+}
+
+/*
+ * No device is busy for longer than its work takes. Where the timeline has more (the host saw late
+ * that work had ended), the interval reaches down to that.
+ */
+static void bound_by_work(struct model_gpu *gpu)
+{
+	struct model_gpu_device *one = NULL;
+	size_t known = 0;
+
+	for (size_t i = 0; i < gpu->device_count; i++)
+		if (gpu->devices[i].known) {
+			one = &gpu->devices[i];
+			known++;
+		}
+	if (!gpu->estimated || !known || gpu->busy.unknown > 0.05 * gpu->busy.work ||
+	    !(gpu->busy.busy > gpu->all.high))
+		return;
+	gpu->stretched = true;
+	gpu->busy.low = fmin(gpu->busy.low, gpu->all.low);
+	if (known == 1)
+		one->time.low = gpu->busy.low;
+}
+
+void model_finish_busy(struct model *m)
+{
+	struct model_gpu *gpu = &m->gpu;
+
+	gpu->estimated = gpu->mode == TF_GPU_SAMPLE || gpu->all.samples;
+	for (size_t i = 0; i < gpu->device_count; i++) {
+		struct model_gpu_device *d = &gpu->devices[i];
+		if (!d->known)
+			continue;
+		gpu->has_busy = true;
+		busy_add(&gpu->busy, &d->time);
+		find_interval(&d->time, &gpu->all, gpu->estimated);
+	}
+	if (gpu->has_busy)
+		find_interval(&gpu->busy, &gpu->all, gpu->estimated);
+	bound_by_work(gpu);
+	gpu->measured = gpu->has_busy || isfinite(gpu->all.total);
+}

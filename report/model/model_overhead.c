@@ -1,0 +1,93 @@
+#include <math.h>
+
+#include "report/base/alloc.h"
+#include "report/model/model_internal.h"
+#include "report/base/units.h"
+
+/* Threads that the timeline knows must have this share of all launch time, or nothing is said. */
+#define KNOWN_LEAST 0.95
+
+/* The share of launch time, first launches aside, that is neither back-pressure nor contention. */
+static double overhead_share(const struct model *m, double first)
+{
+	double launch = 0, known = 0, api = 0;
+
+	for (size_t i = 0; i < m->thread_count; i++) {
+		const struct model_split *s = &m->threads[i].split;
+		if (!(s->launch_api > 0))
+			continue;
+		api += s->launch_api;
+		if (isnan(s->launch))
+			continue;
+		launch += s->launch;
+		known += s->launch_api;
+	}
+	if (!(known > 0) || known < KNOWN_LEAST * api || !(api > first))
+		return NAN;
+	return fmin(1, launch * (api / known) / (api - first));
+}
+
+/*
+ * Launch overhead. The timeline tells for each thread how much of its launches was back-pressure
+ * and contention, but not of which kernel: every kernel's API time is taken to hold the same share,
+ * first launches aside, which are shown apart (lazy loading).
+ */
+void model_finish_overheads(struct model *m)
+{
+	struct model_gpu *gpu = &m->gpu;
+	double rest = m->class_ns[SPY_CLASS_GRAPH_LAUNCH];
+
+	m->has_host &= !m->scratch || !m->scratch->host_unknown;
+	for (size_t i = 0; i < m->kernel_count; i++) {
+		gpu->first += m->kernels[i].first;
+		CLAMP_ADD(gpu->firsts, m->kernels[i].firsts);
+		CLAMP_ADD(gpu->queued, m->kernels[i].queued);
+		if (isfinite(m->kernels[i].queue))
+			gpu->queue += m->kernels[i].queue;
+	}
+	if (isnan(gpu->queue_p50))
+		gpu->queue = NAN;
+	double share = overhead_share(m, gpu->first);
+	for (size_t i = 0; i < m->kernel_count; i++) {
+		struct model_kernel *k = &m->kernels[i];
+		double later = fmax(0, k->total - k->first);
+		k->overhead = later * share;
+		rest += later;
+	}
+	gpu->overhead = rest * share;
+}
+
+/* ---- own cost ---- */
+
+static char *own_warning(const struct model *m, const struct model_thread *t)
+{
+	char share[UNIT_BYTES], budget[UNIT_BYTES], time[UNIT_BYTES], samples[UNIT_BYTES];
+
+	return alloc_format(
+	        "cudaspy itself took %s %% of the wall time of thread %s (%llu), where %s %% is "
+	        "the "
+	        "most that it should: %s, timing GPU work %s of it. No figure has that as the "
+	        "program's, but without it the program is another one: the verdict's confidence is "
+	        "one step lower. CUDASPY_BUDGET and CUDASPY_GPU=off make it less.",
+	        unit_percent(share, m->own_share, 1), t->name ? t->name : "unknown",
+	        (unsigned long long)t->tid, unit_percent(budget, OWN_SHARE_BUDGET, 1),
+	        unit_time_apart(time, t->own), unit_time_apart(samples, t->split.sampling));
+}
+
+/* What the collector does it does in a thread of its own, beside the program's. */
+void model_finish_own(struct model *m)
+{
+	const struct model_thread *most = NULL;
+
+	m->own_share = NAN;
+	for (size_t i = 0; i < m->thread_count; i++) {
+		const struct model_thread *t = &m->threads[i];
+		double share = t->own / m->processes[t->process].wall;
+		if (!(share >= 0) || share <= m->own_share)
+			continue;
+		m->own_share = share;
+		most = t;
+	}
+	if (m->own_share > OWN_SHARE_BUDGET)
+		m->own_warning = own_warning(m, most);
+}

@@ -1,0 +1,374 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/model/model_internal.h"
+#include "report/base/names.h"
+
+#define STEPS_LEAST     3u   /* ranges of one name that are steps */
+#define OUTER_FEW       20u  /* an outer range that occurs less often may be an epoch of steps */
+#define INNER_MANY      10u  /* ... if one inside it occurs so many times as often */
+#define INNER_COVERS    0.8  /* ... and takes so much of its time */
+#define OUTLIER_LEAST   1.25 /* times the median; and further off it than 5 quarter ranges */
+#define OUTLIER_QUARTER 5
+
+const char *const steps_source_names[] = {
+        [STEPS_NONE] = "none", [STEPS_NVTX] = "nvtx", [STEPS_FOUND] = "found"};
+const char *const work_figure_names[WORK_FIGURES] = {
+        "launches", "graph_launches", "syncs",       "copies",    "pageable_copies",
+        "sets",     "copy_bytes",     "alloc_calls", "launch_ns", "gpu_ns"};
+_Static_assert(sizeof(struct model_work_done) == WORK_FIGURES * sizeof(double), "struct work_done");
+
+static double figure(const struct model_work_done *w, unsigned i)
+{
+	double v[WORK_FIGURES];
+
+	memcpy(v, w, sizeof(v));
+	return v[i];
+}
+
+/* ---- one recording ---- */
+
+static char *marker_name(const struct model_part *p, const struct tf_pattern *from)
+{
+	const struct tf_map *map = &p->recording->map;
+	uint32_t id = from->marker < UINT32_MAX ? (uint32_t)from->marker : UINT32_MAX, bytes;
+
+	if (from->cls == SPY_CLASS_LAUNCH && id < p->recording->kernels) {
+		const struct tf_kernel *k = tf_entry(map, &p->header->kernels, id, sizeof(*k));
+		const char *text = k ? tf_text(map, k->name, &bytes) : NULL;
+		return text && bytes < 4096 ? name_demangle(text, bytes) : NULL;
+	}
+	if (from->cls == SPY_CLASS_SYNC && id < p->recording->calls) {
+		const struct tf_call *c = tf_entry(map, &p->header->calls, id, sizeof(*c));
+		return c ? model_text(c->name, sizeof(c->name)) : NULL;
+	}
+	const char *what = from->cls == SPY_CLASS_GRAPH_LAUNCH ? "a graph's launch"
+	                   : from->cls == SPY_CLASS_COPY       ? "a copy"
+	                   : from->cls == SPY_CLASS_SET        ? "a set"
+	                                                       : NULL;
+	return what ? alloc_copy(what, strlen(what)) : NULL;
+}
+
+static void add_pattern(struct model_part *p, const struct tf_pattern *from)
+{
+	struct model *m = p->model;
+	double steps = (double)from->steps;
+
+	ALLOC_ROOM(m->patterns, m->pattern_count);
+	m->patterns[m->pattern_count++] = (struct model_step_pattern){
+	        .process = p->process_index,
+	        .marker = marker_name(p, from),
+	        .cls = from->cls,
+	        .steps = from->steps,
+	        .odd = from->odd,
+	        .stride = from->stride,
+	        .events = steps > 0 ? (double)from->events / steps : 0,
+	        .alike = steps > 0 ? fmin(1, (double)from->alike_x1000 / 1000 / steps) : 0,
+	};
+}
+
+static void add_row(struct model_part *p, const struct tf_step *s, size_t source)
+{
+	struct model *m = p->model;
+	const struct tf_counts *c = &s->counts;
+	const struct tf_thread *thread = recording_thread(p->recording, s->thread);
+
+	ALLOC_ROOM(m->step_rows, m->step_row_count);
+	m->step_rows[m->step_row_count++] = (struct model_step){
+	        .source = source,
+	        .found = s->flags & TF_STEP_FOUND,
+	        .odd = s->flags & TF_STEP_ODD,
+	        .counted = !(s->flags & TF_STEP_NO_COUNTS),
+	        .process = p->process_index,
+	        .tid = thread ? thread->tid : 0,
+	        .start = clock_between(&p->clock, p->window_start, s->start),
+	        .duration = clock_ns(&p->clock, s->end - s->start),
+	        .work = {(double)c->launches, (double)c->graph_launches, (double)c->syncs,
+	                 (double)c->copies, (double)c->pageable_copies, (double)c->sets,
+	                 (double)c->copy_bytes, (double)c->allocs,
+	                 clock_ns(&p->clock, c->launch_ticks), NAN},
+	};
+}
+
+void model_add_steps(struct model_part *p, const size_t *range_of)
+{
+	const struct recording *r = p->recording;
+	size_t first_pattern = p->model->pattern_count, first_row = p->model->step_row_count;
+
+	for (uint32_t i = 0; i < r->patterns; i++) {
+		const struct tf_pattern *from =
+		        tf_entry(&r->map, &p->header->patterns, i, sizeof(*from));
+		if (!from)
+			break;
+		add_pattern(p, from);
+	}
+	for (uint32_t i = 0; i < r->steps; i++) {
+		const struct tf_step *s = tf_entry(&r->map, &p->header->steps, i, sizeof(*s));
+		if (!s || s->end < s->start)
+			continue;
+		if (s->flags & TF_STEP_FOUND) {
+			if (s->source < p->model->pattern_count - first_pattern)
+				add_row(p, s, first_pattern + s->source);
+		} else if (s->source < r->ranges && range_of[s->source] != RANGE_NONE) {
+			add_row(p, s, range_of[s->source]);
+		}
+	}
+	model_add_steps_gpu(p, first_row);
+}
+
+/* ---- which ranges are the steps ---- */
+
+static bool gives_work(const struct model_range *r)
+{
+	return r->work.launches + r->work.graph_launches + r->work.copies + r->work.sets > 0;
+}
+
+/* How far the 90th percentile is off the median, in medians. */
+static double unevenness(const struct model_range *r)
+{
+	return r->q.p50 > 0 ? (r->q.p90 - r->q.p50) / r->q.p50 : INFINITY;
+}
+
+/* Of the ranges at one level that repeat and give work: the one that takes most time, the more
+ * even ones first. */
+static size_t best_at_level(const struct model *m, unsigned level, size_t parent)
+{
+	size_t best = RANGE_NONE;
+	double best_score = 0;
+
+	for (size_t i = 0; i < m->range_count; i++) {
+		const struct model_range *r = &m->ranges[i];
+		if (r->level != level || (parent != RANGE_NONE && r->parent != parent) ||
+		    r->count < STEPS_LEAST || !r->rows || !gives_work(r))
+			continue;
+		double score = r->total / (1 + unevenness(r));
+		if (score > best_score) {
+			best = i;
+			best_score = score;
+		}
+	}
+	return best;
+}
+
+static size_t choose_range(const struct model *m)
+{
+	size_t chosen = RANGE_NONE;
+
+	for (unsigned level = 0; level < TF_STEP_LEVELS && chosen == RANGE_NONE; level++)
+		chosen = best_at_level(m, level, RANGE_NONE);
+	while (chosen != RANGE_NONE && m->ranges[chosen].count < OUTER_FEW) {
+		const struct model_range *outer = &m->ranges[chosen];
+		size_t inner = best_at_level(m, outer->level + 1, chosen);
+		if (inner == RANGE_NONE || m->ranges[inner].count < INNER_MANY * outer->count ||
+		    m->ranges[inner].total < INNER_COVERS * outer->total)
+			break;
+		chosen = inner;
+	}
+	return chosen;
+}
+
+/* The ranges of the name asked for: the outermost ones, of these the ones that take most time. */
+static size_t named_range(const struct model *m)
+{
+	size_t best = RANGE_NONE;
+
+	for (size_t i = 0; i < m->range_count; i++) {
+		const struct model_range *r = &m->ranges[i],
+		                         *b = best == RANGE_NONE ? NULL : &m->ranges[best];
+		if (!r->rows || strcmp(r->name, m->steps_from) != 0)
+			continue;
+		if (!b || r->level < b->level || (r->level == b->level && r->total > b->total))
+			best = i;
+	}
+	return best;
+}
+
+/* The pattern that most work belongs to. */
+static size_t choose_pattern(const struct model *m)
+{
+	size_t best = RANGE_NONE;
+	double most = 0;
+
+	for (size_t i = 0; i < m->pattern_count; i++) {
+		const struct model_step_pattern *p = &m->patterns[i];
+		if (p->steps >= STEPS_LEAST && p->events * (double)p->steps > most) {
+			most = p->events * (double)p->steps;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* ---- figures ---- */
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double rank(const double *sorted, size_t n, double q)
+{
+	return sorted[(size_t)(q * (double)(n - 1) + 0.5)];
+}
+
+/* Sorts the values. */
+static struct model_spread_of spread_of(double *v, size_t n)
+{
+	double sum = 0;
+
+	if (!n)
+		return (struct model_spread_of){NAN, NAN, NAN, NAN, NAN};
+	for (size_t i = 0; i < n; i++) {
+		if (isnan(v[i]))
+			return (struct model_spread_of){NAN, NAN, NAN, NAN, NAN};
+		sum += v[i];
+	}
+	qsort(v, n, sizeof(*v), by_value);
+	return (struct model_spread_of){sum / (double)n, v[0], rank(v, n, 0.5), rank(v, n, 0.99),
+	                                v[n - 1]};
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct model_step *x = a, *y = b;
+
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int by_duration(const void *a, const void *b)
+{
+	const struct model_step *x = a, *y = b;
+
+	return x->duration > y->duration ? -1 : x->duration < y->duration;
+}
+
+/* Takes the rows of the steps, without those left out, to the front; how many these are. */
+static size_t judged_rows(struct model *m, bool found, size_t source)
+{
+	struct model_steps_figures *s = &m->steps;
+	size_t n = 0, kept = 0;
+	uint64_t skipped = 0;
+
+	for (size_t i = 0; i < m->step_row_count; i++)
+		if (m->step_rows[i].found == found && m->step_rows[i].source == source)
+			m->step_rows[n++] = m->step_rows[i];
+	m->step_row_count = n;
+	if (n)
+		qsort(m->step_rows, n, sizeof(*m->step_rows), by_start);
+	for (size_t i = 0; i < n; i++) {
+		const struct model_step *row = &m->step_rows[i];
+		if (!i || row->process != m->step_rows[i - 1].process)
+			skipped = 0;
+		if (skipped < m->skip_steps) {
+			skipped += s->stride;
+			s->skipped += s->stride;
+		} else if (row->odd) {
+			s->odd++;
+		} else {
+			m->step_rows[kept++] = *row;
+		}
+	}
+	return kept;
+}
+
+static void find_outliers(struct model_steps_figures *s, const struct model_step *rows, size_t n,
+                          const double *durations)
+{
+	double quarter = rank(durations, n, 0.75) - rank(durations, n, 0.25);
+	double limit =
+	        fmax(s->duration.p50 * OUTLIER_LEAST, s->duration.p50 + OUTLIER_QUARTER * quarter);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!(rows[i].duration > limit))
+			continue;
+		ALLOC_ROOM(s->outliers, s->outlier_count);
+		s->outliers[s->outlier_count++] = rows[i];
+	}
+	if (s->outlier_count)
+		qsort(s->outliers, s->outlier_count, sizeof(*s->outliers), by_duration);
+}
+
+static void fill_figures(struct model *m, size_t n)
+{
+	struct model_steps_figures *s = &m->steps;
+	double *v = alloc_zeroed(n + 1, sizeof(*v));
+
+	s->judged = n;
+	for (unsigned f = 0; f < WORK_FIGURES; f++) {
+		size_t known = 0;
+		for (size_t i = 0; i < n; i++)
+			if (m->step_rows[i].counted && !isnan(figure(&m->step_rows[i].work, f)))
+				v[known++] = figure(&m->step_rows[i].work, f);
+		s->work[f] = spread_of(v, known);
+		s->timed = known; /* of the last figure: GPU time */
+	}
+	for (size_t i = 0; i < n; i++)
+		v[i] = m->step_rows[i].duration;
+	s->duration = spread_of(v, n);
+	s->per_s = s->duration.mean > 0 ? 1e9 / s->duration.mean : NAN;
+	if (n)
+		find_outliers(s, m->step_rows, n, v);
+	free(v);
+}
+
+static const char *confidence_of(const struct model_steps_figures *s)
+{
+	if (s->source == STEPS_NVTX)
+		return "high"; /* the program said so */
+	return s->alike >= 0.95 && s->judged >= 10 ? "high" : s->alike >= 0.85 ? "medium" : "low";
+}
+
+void model_finish_steps(struct model *m)
+{
+	struct model_steps_figures *s = &m->steps;
+	size_t range = m->steps_from ? named_range(m) : choose_range(m);
+	size_t pattern = m->steps_from ? RANGE_NONE : choose_pattern(m);
+	const char *name = NULL, *domain = NULL;
+
+	*s = (struct model_steps_figures){.stride = 1, .alike = NAN};
+	if (range != RANGE_NONE) {
+		const struct model_range *r = &m->ranges[range];
+		s->source = STEPS_NVTX;
+		s->count = r->count;
+		s->stride = r->stride ? r->stride : 1;
+		name = r->name;
+		domain = r->domain;
+	} else if (pattern != RANGE_NONE) {
+		const struct model_step_pattern *p = &m->patterns[pattern];
+		s->source = STEPS_FOUND;
+		s->count = p->steps;
+		s->stride = p->stride ? p->stride : 1;
+		s->alike = p->alike;
+		name = p->marker;
+	}
+	s->name = name ? alloc_copy(name, strlen(name)) : NULL;
+	s->domain = domain ? alloc_copy(domain, strlen(domain)) : NULL;
+	fill_figures(m, s->source == STEPS_NONE
+	                        ? 0
+	                        : judged_rows(m, s->source == STEPS_FOUND,
+	                                      s->source == STEPS_FOUND ? pattern : range));
+	if (s->source != STEPS_NONE)
+		s->confidence = confidence_of(s);
+}
+
+void model_free_steps(struct model *m)
+{
+	for (size_t i = 0; i < m->range_count; i++) {
+		free(m->ranges[i].name);
+		free(m->ranges[i].domain);
+	}
+	for (size_t i = 0; i < m->pattern_count; i++)
+		free(m->patterns[i].marker);
+	free(m->ranges);
+	free(m->patterns);
+	free(m->step_rows);
+	free(m->steps.name);
+	free(m->steps.domain);
+	free(m->steps.outliers);
+}

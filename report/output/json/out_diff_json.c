@@ -1,0 +1,192 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/gate/compare.h"
+#include "report/output/json/out_json.h"
+
+static json_t *number(double v)
+{
+	return !isfinite(v) ? json_null() : v == rint(v) ? json_ns(v) : json_real(v);
+}
+
+static json_t *span(const struct compare_span *s)
+{
+	json_t *o = json_object();
+
+	if (!isfinite(s->low)) {
+		json_decref(o);
+		return json_null();
+	}
+	json_put(o, "least", number(s->low));
+	json_put(o, "median", number(s->middle));
+	json_put(o, "most", number(s->high));
+	return o;
+}
+
+static void put_counts(json_t *o, const struct compare_span *before,
+                       const struct compare_span *after)
+{
+	json_put(o, "before", span(before));
+	json_put(o, "after", span(after));
+	json_put(o, "difference", number(after->middle - before->middle));
+	json_put(o, "changed", json_boolean(span_differs(before, after)));
+}
+
+static json_t *timing(const struct compare_timing *t, bool ratio)
+{
+	static const char *const moves[] = {"fell", "none", "rose"};
+	json_t *o = json_object();
+
+	json_put(o, "before", span(&t->before));
+	json_put(o, "after", span(&t->after));
+	json_put(o, ratio ? "ratio" : "difference",
+	         t->judged ? number(t->bounds.estimate) : json_null());
+	json_put(o, "lower", t->judged ? number(t->bounds.lower) : json_null());
+	json_put(o, "upper", t->judged ? number(t->bounds.upper) : json_null());
+	json_put(o, "method",
+	         t->judged ? json_text(bounds_method_names[t->bounds.method]) : json_null());
+	json_put(o, "beyond_noise",
+	         t->judged ? json_text(moves[timing_moved(t, ratio) + 1]) : json_null());
+	return o;
+}
+
+static json_t *totals(const struct compare_result *c, bool counts)
+{
+	json_t *all = json_object();
+
+	for (size_t i = 0; i < c->total_count; i++) {
+		const struct compare_total *t = &c->totals[i];
+		char *name = alloc_format("%s%s", t->metric->name, t->per_step ? "_per_step" : "");
+		json_t *o = json_object();
+		if (metric_is_count(t->metric) != counts) {
+			json_decref(o);
+		} else if (counts) {
+			put_counts(o, &t->before, &t->after);
+			json_put(all, name, o);
+		} else {
+			json_decref(o);
+			json_put(all, name, timing(&t->time, t->metric->kind == METRIC_TIME));
+		}
+		free(name);
+	}
+	return all;
+}
+
+static json_t *numbers(const uint32_t v[3])
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < 3; i++)
+		json_push(list, json_count(v[i]));
+	return list;
+}
+
+static json_t *shape(const struct figures_part *p)
+{
+	json_t *o = json_object();
+
+	if (!p || !p->shapes) {
+		json_decref(o);
+		return json_null();
+	}
+	json_put(o, "shapes", json_count(p->shapes));
+	json_put(o, "grid", numbers(p->grid));
+	json_put(o, "block", numbers(p->block));
+	return o;
+}
+
+static json_t *pairs(const struct compare_pairs *p, size_t limit, size_t kind)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->count && i < limit; i++) {
+		const struct compare_pair *pair = &p->items[i];
+		json_t *o = json_object();
+		json_put(o, "name", json_text(pair->name));
+		json_put(o, "presence",
+		         json_text(!pair->before  ? "appeared"
+		                   : !pair->after ? "vanished"
+		                                  : "both"));
+		put_counts(o, &pair->count_before, &pair->count_after);
+		json_put(o, "p50_ns", timing(&pair->p50, true));
+		if (kind == offsetof(struct figures, kernels)) {
+			json_put(o, "shape_before", shape(pair->before));
+			json_put(o, "shape_after", shape(pair->after));
+			json_put(o, "reshaped", json_boolean(pair->reshaped));
+		} else if (kind == offsetof(struct figures, copies)) {
+			json_put(o, "bytes_before", span(&pair->bytes_before));
+			json_put(o, "bytes_after", span(&pair->bytes_after));
+		}
+		json_push(list, o);
+	}
+	return list;
+}
+
+/* What is missing of which recording; null = nothing. */
+static json_t *missing(const struct run_set *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->count; i++) {
+		if (!s->runs[i].missing)
+			continue;
+		char *text = alloc_format("%s: %s", s->runs[i].name, s->runs[i].missing);
+		json_push(list, json_text(text));
+		free(text);
+	}
+	if (json_array_size(list))
+		return list;
+	json_decref(list);
+	return json_null();
+}
+
+static json_t *side(const struct run_set *s)
+{
+	const struct figures *f = &s->runs[0];
+	json_t *o = json_object(), *names = json_array();
+
+	for (size_t i = 0; i < s->count; i++)
+		json_push(names, json_text(s->runs[i].name));
+	json_put(o, "recordings", names);
+	json_put(o, "count", json_count(s->count));
+	json_put(o, "gpus", json_text(f->machine.gpus));
+	json_put(o, "driver", json_text(f->machine.driver));
+	json_put(o, "gpu_mode", json_text(f->machine.mode));
+	json_put(o, "state", json_text(process_state_names[f->state]));
+	json_put(o, "missing", missing(s));
+	json_put(o, "verdict", json_text(f->verdict));
+	json_put(o, "steps",
+	         f->steps.source == STEPS_NONE ? json_null() : json_count(f->steps.count));
+	json_put(o, "steps_judged",
+	         f->steps.source == STEPS_NONE ? json_null() : json_count(f->steps.judged));
+	json_put(o, "steps_name", json_text(f->steps.name));
+	return o;
+}
+
+void out_diff_json(const struct compare_result *c, const struct out_options *o)
+{
+	json_t *root = json_object();
+	size_t limit = o->limit_given ? o->limit : SIZE_MAX;
+
+	if (!root)
+		alloc_failed();
+	json_put(root, "schema", json_text("cudaspy.diff/1"));
+	json_put(root, "generated_by", json_text("cudaspy " CUDASPY_VERSION));
+	json_put(root, "before", side(&c->before));
+	json_put(root, "after", side(&c->after));
+	json_put(root, "machines_differ", json_text(c->differs));
+	json_put(root, "times_judged", json_boolean(c->judged));
+	json_put(root, "counts", totals(c, true));
+	json_put(root, "times", totals(c, false));
+	json_put(root, "kernels", pairs(&c->kernels, limit, offsetof(struct figures, kernels)));
+	json_put(root, "apis",
+	         c->has_parts ? pairs(&c->apis, limit, offsetof(struct figures, apis))
+	                      : json_null());
+	json_put(root, "copies",
+	         c->has_parts ? pairs(&c->copies, limit, offsetof(struct figures, copies))
+	                      : json_null());
+	json_dumpf(root, o->to, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
+	putc('\n', o->to);
+	json_decref(root);
+}

@@ -1,0 +1,204 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/output/json/out_json.h"
+#include "report/base/text.h"
+#include "report/base/units.h"
+
+json_t *json_ns(double ns)
+{
+	if (!isfinite(ns))
+		return json_null();
+	return json_integer(ns >= 9.2e18 ? INT64_MAX : ns <= -9.2e18 ? INT64_MIN : llround(ns));
+}
+
+json_t *json_count(uint64_t count)
+{
+	return json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count);
+}
+
+json_t *json_share(double share)
+{
+	return isfinite(share) ? json_real(share) : json_null();
+}
+
+json_t *json_text(const char *text)
+{
+	if (!text)
+		return json_null();
+	char *valid = text_utf8(text, strlen(text));
+	json_t *value = json_string(valid);
+	free(valid);
+	return value;
+}
+
+void json_put(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, value))
+		alloc_failed();
+}
+
+void json_push(json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, value))
+		alloc_failed();
+}
+
+static json_t *totals(const struct model *m)
+{
+	const struct model_totals *t = &m->totals;
+	json_t *o = json_object();
+
+	json_put(o, "calls", json_count(t->calls));
+	json_put(o, "failed", json_count(t->failed));
+	json_put(o, "launches", json_count(t->launches));
+	json_put(o, "graph_launches", json_count(t->graph_launches));
+	json_put(o, "captured", json_count(t->captured));
+	json_put(o, "copies", json_count(t->copies));
+	json_put(o, "pageable_copies", json_count(t->pageable_copies));
+	json_put(o, "copy_bytes", json_count(t->copy_bytes));
+	json_put(o, "sets", json_count(t->sets));
+	json_put(o, "syncs", json_count(t->syncs));
+	json_put(o, "implicit_syncs",
+	         t->implicit_known ? json_count(t->implicit_syncs) : json_null());
+	json_put(o, "allocs", json_count(t->allocs));
+	json_put(o, "allocated_bytes", json_count(t->allocated_bytes));
+	json_put(o, "freed_bytes", json_count(t->freed_bytes));
+	return o;
+}
+
+/* What is missing of its recordings (free it); NULL = nothing. */
+static char *damage_of(const struct model *m)
+{
+	char *all = NULL;
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		const struct model_process *p = &m->processes[i];
+		if (!p->damage)
+			continue;
+		char *longer = alloc_format("%s%sprocess %llu: %s", all ? all : "", all ? "; " : "",
+		                            (unsigned long long)p->pid, p->damage);
+		free(all);
+		all = longer;
+	}
+	return all;
+}
+
+static json_t *lost(const struct model *m)
+{
+	json_t *o = json_object();
+
+	json_put(o, "records", json_count(m->lost));
+	json_put(o, "share", json_share(m->lost_share));
+	json_put(o, "written", json_count(m->written));
+	json_put(o, "calls", json_count(m->lost_calls));
+	char *damage = damage_of(m);
+	json_put(o, "damaged", json_text(damage));
+	free(damage);
+	return o;
+}
+
+static json_t *overhead(const struct model *m)
+{
+	json_t *o = json_object();
+
+	json_put(o, "per_call_ns", json_share(m->per_call));
+	json_put(o, "calls_ns", json_ns(m->calls_cost));
+	json_put(o, "samples_ns", json_ns(m->samples_cost));
+	json_put(o, "graphs_ns", json_ns(m->graphs_cost));
+	json_put(o, "collector_ns", json_ns(m->collector));
+	json_put(o, "share", json_share(m->overhead_share));
+	json_put(o, "own_share", json_share(m->own_share));
+	json_put(o, "own_share_budget", json_share(OWN_SHARE_BUDGET));
+	return o;
+}
+
+static json_t *verdict_class(enum verdict_class cls)
+{
+	return cls == VERDICT_NONE ? json_null() : json_text(verdict_names[cls]);
+}
+
+static json_t *verdict(const struct model *m)
+{
+	const struct verdict *v = &m->verdict;
+	json_t *o = json_object();
+
+	json_put(o, "class", json_text(verdict_names[v->cls]));
+	json_put(o, "confidence", json_text(verdict_confidences[v->confidence]));
+	json_put(o, "reason", json_text(v->reason));
+	json_put(o, "first", verdict_class(v->first));
+	json_put(o, "second", verdict_class(v->second));
+	json_put(o, "gain_share", json_share(v->gain));
+	json_put(o, "second_gain_share", json_share(v->second_gain));
+	json_put(o, "window_ns", json_ns(v->window));
+	json_put(o, "startup_ns", json_ns(v->startup));
+	return o;
+}
+
+static json_t *warnings(const struct model *m)
+{
+	json_t *list = json_array();
+
+	if (m->own_warning)
+		json_push(list, json_text(m->own_warning));
+	for (size_t i = 0; i < m->warnings.count; i++)
+		json_push(list, json_text(m->warnings.text[i]));
+	if (m->warnings.left_out) {
+		char *text = alloc_format("and %zu more", m->warnings.left_out);
+		json_push(list, json_text(text));
+		free(text);
+	}
+	return list;
+}
+
+/* The ids of the processes agree, or there is no one id. */
+static json_t *run_id(const struct model *m)
+{
+	return m->process_count ? json_text(m->processes[0].run_id) : json_null();
+}
+
+void out_json(const struct model *m, const struct out_options *o)
+{
+	char date[UNIT_BYTES];
+	size_t limit = o->limit_given ? o->limit : SIZE_MAX;
+	json_t *root = json_object();
+
+	if (!root)
+		alloc_failed();
+	json_put(root, "schema", json_text("cudaspy.report/1"));
+	json_put(root, "generated_by", json_text("cudaspy " CUDASPY_VERSION));
+	json_put(root, "run_id", run_id(m));
+	json_put(root, "start_time",
+	         isfinite(m->start_realtime) ? json_text(unit_date(date, m->start_realtime))
+	                                     : json_null());
+	json_put(root, "wall_ns", json_ns(m->wall));
+	json_put(root, "window_ns", json_ns(m->window));
+	json_put(root, "startup_ns", json_ns(m->startup));
+	json_put(root, "totals", totals(m));
+	json_put(root, "lost", lost(m));
+	json_put(root, "overhead", overhead(m));
+	json_put(root, "host", json_host(m));
+	json_put(root, "gpu", json_gpu(m));
+	json_put(root, "verdict", verdict(m));
+	json_put(root, "apis", json_apis(m, limit));
+	json_put(root, "kernels", json_kernels(m, limit));
+	json_put(root, "copies", json_copies(m));
+	json_put(root, "graphs", json_graphs(m));
+	json_put(root, "streams", json_streams(m));
+	json_put(root, "works", json_works(m));
+	json_put(root, "steps", json_steps(m, o));
+	json_put(root, "ranges", json_ranges(m));
+	json_put(root, "findings", json_findings(m));
+	json_put(root, "what_if", json_whatif(m, o));
+	json_put(root, "processes", json_processes(m));
+	json_put(root, "gaps", json_gaps(m));
+	json_put(root, "environment", json_environment(m));
+	json_put(root, "expect_kernels", json_expect(m, o));
+	json_put(root, "warnings", warnings(m));
+	/* ASCII alone: no character of a name reaches a terminal raw. */
+	json_dumpf(root, o->to, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
+	putc('\n', o->to);
+	json_decref(root);
+}

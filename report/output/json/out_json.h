@@ -1,0 +1,39 @@
+/*
+ * The pieces of the JSON report, schema cudaspy.report/1. For the JSON output alone.
+ */
+#ifndef REPORT_OUT_JSON_H
+#define REPORT_OUT_JSON_H
+
+#include <jansson.h>
+
+#include "report/output/out.h"
+
+/* Values; what is not known is null. */
+json_t *json_ns(double ns);
+json_t *json_count(uint64_t count);
+json_t *json_share(double share);
+json_t *json_text(const char *text);
+/* Adds `value`, taking it over; out of memory ends the program. */
+void json_put(json_t *object, const char *key, json_t *value);
+void json_push(json_t *array, json_t *value);
+
+json_t *json_processes(const struct model *m);
+json_t *json_host(const struct model *m);
+json_t *json_gpu(const struct model *m);
+json_t *json_streams(const struct model *m);
+json_t *json_works(const struct model *m);
+/* The keys gpu_total_ns, gpu_mean_ns, gpu_low_ns, gpu_high_ns, gpu_known_share, samples. */
+void json_put_gpu_time(json_t *object, const struct model_gpu_time *t);
+json_t *json_apis(const struct model *m, size_t limit);
+json_t *json_kernels(const struct model *m, size_t limit);
+json_t *json_copies(const struct model *m);
+json_t *json_graphs(const struct model *m);
+json_t *json_environment(const struct model *m);
+json_t *json_expect(const struct model *m, const struct out_options *o);
+json_t *json_gaps(const struct model *m);
+json_t *json_steps(const struct model *m, const struct out_options *o);
+json_t *json_ranges(const struct model *m);
+json_t *json_findings(const struct model *m);
+json_t *json_whatif(const struct model *m, const struct out_options *o);
+
+#endif

@@ -1,0 +1,33 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/output/json/out_json.h"
+
+static json_t *factor(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *json_findings(const struct model *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->finding_count; i++) {
+		const struct finding *f = &m->findings[i];
+		char *fix = alloc_format("CUDA: %s. PyTorch: %s.", f->fix_cuda, f->fix_pytorch);
+		json_t *o = json_object();
+		json_put(o, "id", json_text(f->id));
+		json_put(o, "severity", json_text(finding_severities[f->severity]));
+		json_put(o, "title", json_text(f->title));
+		json_put(o, "share", json_share(f->share));
+		json_put(o, "evidence", json_text(f->evidence));
+		json_put(o, "fix", json_text(fix));
+		json_put(o, "predicted_speedup", factor(f->speedup));
+		json_put(o, "predicted_speedup_low", factor(f->speedup_low));
+		json_put(o, "predicted_speedup_high", factor(f->speedup_high));
+		json_push(list, o);
+		free(fix);
+	}
+	return list;
+}

@@ -1,0 +1,168 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/output/json/out_json.h"
+
+static json_t *failures_of(const struct model *m, size_t api)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->failure_count; i++) {
+		const struct model_failure *f = &m->failures[i];
+		if (f->api != api)
+			continue;
+		char *name = out_error(m->apis[api].level, f->result);
+		json_t *o = json_object();
+		json_put(o, "code", json_integer(f->result));
+		json_put(o, "name", json_text(name));
+		json_put(o, "count", json_count(f->count));
+		json_push(list, o);
+		free(name);
+	}
+	return list;
+}
+
+json_t *json_apis(const struct model *m, size_t limit)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->api_count && i < limit; i++) {
+		const struct model_api *a = &m->apis[i];
+		json_t *o = json_object();
+		json_put(o, "name", json_text(a->name));
+		json_put(o, "level", json_text(out_level_name(a->level)));
+		json_put(o, "class", json_text(out_class_names[a->cls]));
+		json_put(o, "calls", json_count(a->calls));
+		json_put(o, "failed", json_count(a->failed));
+		json_put(o, "total_ns", json_ns(a->total));
+		json_put(o, "mean_ns", json_ns(a->mean));
+		json_put(o, "p50_ns", json_ns(a->q.p50));
+		json_put(o, "p90_ns", json_ns(a->q.p90));
+		json_put(o, "p99_ns", json_ns(a->q.p99));
+		json_put(o, "max_ns", json_ns(a->max));
+		json_put(o, "failures", failures_of(m, i));
+		json_push(list, o);
+	}
+	return list;
+}
+
+static json_t *xyz(const uint32_t v[3], bool known)
+{
+	json_t *list = json_array();
+
+	if (!known) {
+		json_decref(list);
+		return json_null();
+	}
+	for (int i = 0; i < 3; i++)
+		json_push(list, json_integer(v[i]));
+	return list;
+}
+
+/* What the driver says of the shape launched most often. */
+static void put_facts(json_t *o, const struct model_shape *s)
+{
+	json_put(o, "registers", s->registers ? json_count(s->registers) : json_null());
+	json_put(o, "static_shared_bytes",
+	         s->registers ? json_count(s->static_shared) : json_null());
+	json_put(o, "occupancy", json_share(shape_occupancy(s)));
+}
+
+json_t *json_kernels(const struct model *m, size_t limit)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->kernel_count && i < limit; i++) {
+		const struct model_kernel *k = &m->kernels[i];
+		json_t *o = json_object();
+		json_put(o, "name", json_text(k->name));
+		json_put(o, "launches", json_count(k->launches));
+		json_put(o, "captured", json_count(k->captured));
+		json_put(o, "failed", json_count(k->failed));
+		json_put(o, "api_total_ns", json_ns(k->total));
+		json_put(o, "api_mean_ns", json_ns(k->mean));
+		json_put(o, "api_p50_ns", json_ns(k->q.p50));
+		json_put(o, "api_p90_ns", json_ns(k->q.p90));
+		json_put(o, "api_p99_ns", json_ns(k->q.p99));
+		json_put(o, "api_max_ns", json_ns(k->max));
+		json_put(o, "first_ns", json_ns(k->first));
+		json_put(o, "first_launches", json_count(k->firsts));
+		json_put(o, "launch_ns", json_ns(k->overhead));
+		json_put(o, "queue_p50_ns", json_ns(k->queue_p50));
+		json_put(o, "queue_total_ns", json_ns(k->queue));
+		json_put(o, "queue_count",
+		         isfinite(k->queue) ? json_count(k->queued) : json_null());
+		json_put_gpu_time(o, &k->gpu);
+		json_put(o, "launch_per_gpu", json_share(k->overhead / k->gpu.total));
+		json_put(o, "gpu_share", json_share(k->gpu.total / m->gpu.all.total));
+		json_put(o, "window_share", json_share(k->gpu.total / m->window));
+		json_put(o, "shapes", k->shapes ? json_count(k->shapes) : json_null());
+		json_put(o, "grid", xyz(k->most.grid, k->most.launches));
+		json_put(o, "block", xyz(k->most.block, k->most.launches));
+		json_put(o, "shared_bytes",
+		         k->most.launches ? json_count(k->most.shared_bytes) : json_null());
+		put_facts(o, &k->most);
+		json_push(list, o);
+	}
+	return list;
+}
+
+json_t *json_copies(const struct model *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->copy_count; i++) {
+		const struct model_copy *c = &m->copies[i];
+		json_t *o = json_object();
+		json_put(o, "direction", json_text(out_direction_names[c->direction]));
+		json_put(o, "host_memory", json_text(out_memory_names[c->memory]));
+		json_put(o, "async", json_boolean(c->async));
+		json_put(o, "count", json_count(c->count));
+		json_put(o, "bytes", json_count(c->bytes));
+		json_put(o, "api_total_ns", json_ns(c->total));
+		json_put(o, "api_max_ns", json_ns(c->max));
+		json_put_gpu_time(o, &c->gpu);
+		json_put(o, "gpu_bytes_per_s", json_share((double)c->bytes / c->gpu.total * 1e9));
+		json_push(list, o);
+	}
+	return list;
+}
+
+json_t *json_graphs(const struct model *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->graph_count; i++) {
+		const struct model_graph *g = &m->graphs[i];
+		char *id = alloc_format("%#llx", (unsigned long long)g->handle);
+		json_t *o = json_object();
+		json_put(o, "id", json_text(id));
+		json_put(o, "pid", json_count(g->pid));
+		json_put(o, "launches", json_count(g->launches));
+		json_put(o, "api_total_ns", json_ns(g->total));
+		json_put(o, "instantiate_ns", json_ns(g->instantiate));
+		json_put_gpu_time(o, &g->gpu);
+		json_put(o, "updates", json_count(g->updates));
+		json_put(o, "alive", json_boolean(g->alive));
+		json_push(list, o);
+		free(id);
+	}
+	return list;
+}
+
+json_t *json_gaps(const struct model *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->gap_count; i++) {
+		const struct model_uncovered *g = &m->gaps[i];
+		json_t *o = json_object();
+		json_put(o, "kind", json_text(out_gap_name(g->kind)));
+		json_put(o, "name", json_text(g->name));
+		json_put(o, "version", g->version ? json_count(g->version) : json_null());
+		json_put(o, "count", json_count(g->count));
+		json_push(list, o);
+	}
+	return list;
+}

@@ -1,0 +1,47 @@
+#include "report/output/json/out_json.h"
+
+static json_t *xyz(const uint32_t v[3])
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < 3; i++)
+		json_push(list, json_count(v[i]));
+	return list;
+}
+
+static json_t *class_of(const struct model_gpu_class *c)
+{
+	bool is_kernel = c->kind == TF_WORK_KERNEL, is_copy = c->kind == TF_WORK_COPY;
+	json_t *o = json_object();
+
+	json_put(o, "kind", json_text(out_work_name(c->kind)));
+	json_put(o, "kernel", json_text(c->name));
+	json_put(o, "grid", is_kernel ? xyz(c->grid) : json_null());
+	json_put(o, "block", is_kernel ? xyz(c->block) : json_null());
+	json_put(o, "shared_bytes", is_kernel ? json_count(c->shared_bytes) : json_null());
+	json_put(o, "direction",
+	         is_copy && c->direction < SPY_DIR_COUNT
+	                 ? json_text(out_direction_names[c->direction])
+	                 : json_null());
+	json_put(o, "memory",
+	         is_copy && c->memory < SPY_MEM_COUNT ? json_text(out_memory_names[c->memory])
+	                                              : json_null());
+	json_put(o, "bytes",
+	         is_copy || c->kind == TF_WORK_SET ? json_count(c->bytes) : json_null());
+	json_put(o, "count", json_count(c->count));
+	json_put(o, "samples", json_count(c->samples));
+	json_put(o, "mean_ns", json_share(c->mean));
+	json_put(o, "low_ns", json_share(c->low));
+	json_put(o, "high_ns", json_share(c->high));
+	json_put(o, "api_mean_ns", json_share(c->api_mean));
+	return o;
+}
+
+json_t *json_works(const struct model *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->gpu.class_count; i++)
+		json_push(list, class_of(&m->gpu.classes[i]));
+	return list;
+}

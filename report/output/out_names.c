@@ -1,0 +1,113 @@
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/model/error_names.h"
+#include "report/output/out.h"
+
+#define XX(id, name) name,
+const char *const out_class_names[] = {SPY_CLASS_MAP(XX)};
+const char *const out_direction_names[] = {SPY_DIRECTION_MAP(XX)};
+const char *const out_memory_names[] = {SPY_MEMORY_MAP(XX)};
+#undef XX
+
+const char *const out_table_names[] = {
+        [TABLE_APIS] = "apis",       [TABLE_KERNELS] = "kernels", [TABLE_COPIES] = "copies",
+        [TABLE_THREADS] = "threads", [TABLE_WHATIF] = "what-if",  NULL,
+};
+
+const char *out_gap_name(uint32_t kind)
+{
+	switch (kind) {
+	case TF_GAP_NEW_ENTRY:
+		return "new_entry";
+	case TF_GAP_DEEPBIND:
+		return "deepbind";
+	case TF_GAP_DLMOPEN:
+		return "dlmopen";
+	case TF_GAP_UNSEEN_DRIVER:
+		return "unseen_driver";
+	}
+	return "unknown";
+}
+
+const char *out_gpu_mode_name(uint32_t mode)
+{
+	switch (mode) {
+	case TF_GPU_OFF:
+		return "off";
+	case TF_GPU_SAMPLE:
+		return "sample";
+	case TF_GPU_CUPTI:
+		return "cupti";
+	}
+	return NULL;
+}
+
+char *out_never_opened(uint32_t range_mode)
+{
+	return alloc_format("its range never opened, nothing was recorded: %s",
+	                    range_mode == TF_RANGE_PROFILER
+	                            ? "CUDASPY_RANGE=profiler, and cuProfilerStart was not called"
+	                            : "CUDASPY_RANGE is by time, and the process was there too "
+	                              "short");
+}
+
+const char *out_work_name(uint32_t kind)
+{
+	static const char *const names[TF_WORK_KINDS] = {
+	        [TF_WORK_KERNEL] = "kernel",
+	        [TF_WORK_GRAPH] = "graph",
+	        [TF_WORK_COPY] = "copy",
+	        [TF_WORK_SET] = "set",
+	};
+
+	return kind < TF_WORK_KINDS && names[kind] ? names[kind] : "unknown";
+}
+
+const char *const out_idle_names[] = {
+        [TF_IDLE_LAUNCH] = "launch",
+        [TF_IDLE_SYNC] = "sync",
+        [TF_IDLE_COPY] = "copy",
+        [TF_IDLE_ALLOC] = "alloc",
+        [TF_IDLE_MODULE] = "module",
+        [TF_IDLE_OUTSIDE] = "outside",
+        [TF_IDLE_DEPENDENCY] = "dependency",
+        [TF_IDLE_UNKNOWN] = "unknown",
+        [TF_IDLE_OWN] = "sampling",
+};
+
+const char *out_stream_kind(uint32_t flags)
+{
+	if (flags & TF_STREAM_LEGACY)
+		return "legacy";
+	if (flags & TF_STREAM_PER_THREAD)
+		return "per_thread";
+	if (flags & TF_STREAM_UNSEEN)
+		return "unknown";
+	return flags & 1 ? "non_blocking" : "blocking"; /* CU_STREAM_NON_BLOCKING */
+}
+
+double out_launch_per_gpu(const struct model_gpu *gpu)
+{
+	return gpu->overhead / gpu->launched.total;
+}
+
+char *out_version(char *to, uint32_t version)
+{
+	if (!version)
+		return strcpy(to, "unknown");
+	snprintf(to, OUT_VERSION_BYTES, "%u.%u", version / 1000, version % 1000 / 10);
+	return to;
+}
+
+char *out_error(uint8_t level, int32_t code)
+{
+	const char *name = error_name(level, code);
+
+	return name ? alloc_copy(name, strlen(name)) : alloc_format("code %d", code);
+}
+
+const char *out_level_name(uint8_t level)
+{
+	return level == SPY_LEVEL_RUNTIME ? "runtime" : "driver";
+}

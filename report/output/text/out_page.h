@@ -1,0 +1,46 @@
+/*
+ * The parts of the report that text and Markdown share, top to bottom. For those two outputs alone.
+ */
+#ifndef REPORT_OUT_PAGE_H
+#define REPORT_OUT_PAGE_H
+
+#include "report/output/out.h"
+#include "report/output/text/text_layout.h"
+
+/* What ran, how it ended, what is missing, what the recording cost. */
+void out_page_top(const struct model *m, struct text_layout *page);
+void out_page_findings(const struct model *m, struct text_layout *page);
+/* What NVML says of the devices, and what is wrong there; a part of the top. */
+void out_page_environment(const struct model *m, struct text_layout *page);
+/* Of each expected kernel: whether it ran, how often, or what ran instead. */
+void out_page_expect(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_processes(const struct model *m, struct text_layout *page);
+void out_page_host(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_apis(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_kernels(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_copies(const struct model *m, struct text_layout *page);
+void out_page_work(const struct model *m, struct text_layout *page);
+void out_page_graphs(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_steps(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_ranges(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_whatif(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_gaps(const struct model *m, struct text_layout *page);
+void out_page_gpu(const struct model *m, struct text_layout *page);
+void out_page_streams(const struct model *m, struct text_layout *page);
+void out_page_occupancy(const struct model *m, struct text_layout *page);
+/* The run from left to right: how busy the devices were, what the host did. Text only. */
+void out_page_picture(const struct model *m, struct text_layout *page);
+
+/* Two cells of a table: GPU time, and half its interval in per cent of it. ">": not all of it; "<":
+ * it is too short to be told. */
+void out_page_gpu_cells(struct text_layout_table *t, const struct model_gpu_time *time);
+/* A bar of up to OUT_BAR columns (free it). */
+#define OUT_BAR 20
+char *out_page_bar(double part, double whole);
+/* A kernel's name as a table has it (free it). */
+char *out_page_name(const char *name, bool full);
+
+/* The line under a table that does not show all rows. */
+void out_page_rest(struct text_layout *page, size_t shown, size_t all, const char *what);
+
+#endif

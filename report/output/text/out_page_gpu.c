@@ -1,0 +1,309 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/output/text/out_page.h"
+#include "report/base/units.h"
+
+#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
+#define UNTIMED_SHOWN 3
+
+static void time_cell(struct text_layout_table *t, double ns)
+{
+	char text[UNIT_BYTES];
+
+	table_cell(t, "%s", unit_time(text, ns));
+}
+
+static void percent_cell(struct text_layout_table *t, double part, double whole)
+{
+	char text[UNIT_BYTES];
+
+	table_cell(t, "%s", unit_percent(text, part, whole));
+}
+
+char *out_page_bar(double part, double whole)
+{
+	double share = whole > 0 ? part / whole : 0;
+	size_t columns = share > 0 ? (size_t)(fmin(1, share) * OUT_BAR + 0.5) : 0;
+	char *bar = alloc_zeroed(OUT_BAR + 1, 1);
+
+	memset(bar, '=', columns);
+	return bar;
+}
+
+/* How GPU time came to be known, or why it is not. */
+static void heading(const struct model *m, struct text_layout *page)
+{
+	const struct model_gpu *gpu = &m->gpu;
+	char window[UNIT_BYTES];
+	double whole = gpu->has_busy ? gpu->busy.window : m->window;
+	bool several = whole > m->window * 1.001;
+
+	text_layout_heading(page, "GPU (%s; %%win: %% of the window%s, %s)",
+	                    gpu->estimated ? "estimated from samples, with 95 % intervals"
+	                                   : "exact, by CUPTI",
+	                    several ? "s of all devices and processes, added up" : "",
+	                    unit_time(window, whole));
+}
+
+static void busy_row(struct text_layout_table *t, const struct model_gpu_busy *b, double ns,
+                     const char *what)
+{
+	char *bar = out_page_bar(ns, b->window);
+
+	time_cell(t, ns);
+	percent_cell(t, ns, b->window);
+	table_cell(t, "%s", bar);
+	table_cell(t, "%s", what);
+	free(bar);
+}
+
+/* Where the window went: busy, then idle by cause; the rows below "idle" sum to it. */
+static void busy_table(const struct model_gpu *gpu, struct text_layout *page)
+{
+	static const struct text_layout_column columns[] = {
+	        {"time", false}, {"%win", false}, {"", true}, {"the GPU was", true}};
+	static const char *const causes[TF_IDLES] = {
+	        [TF_IDLE_LAUNCH] = "  idle: the host was launching",
+	        [TF_IDLE_SYNC] = "  idle: the host was waiting",
+	        [TF_IDLE_COPY] = "  idle: the host was in a copy call",
+	        [TF_IDLE_ALLOC] = "  idle: the host was allocating or freeing",
+	        [TF_IDLE_MODULE] = "  idle: the host was loading code",
+	        [TF_IDLE_OUTSIDE] = "  idle: the host was outside CUDA",
+	        [TF_IDLE_DEPENDENCY] = "  idle: work waited for other work",
+	        [TF_IDLE_UNKNOWN] = "  idle: cause unknown",
+	        [TF_IDLE_OWN] = "  idle: cudaspy was timing GPU work",
+	};
+	const struct model_gpu_busy *b = &gpu->busy;
+	char low[UNIT_BYTES], high[UNIT_BYTES];
+	struct text_layout_table t;
+
+	table_start(&t, columns, COUNT(columns));
+	char *busy = gpu->estimated ? alloc_format("busy: estimated, %s to %s %%",
+	                                           unit_percent(low, b->low, b->window),
+	                                           unit_percent(high, b->high, b->window))
+	                            : alloc_copy("busy", 4);
+	busy_row(&t, b, b->busy, busy);
+	free(busy);
+	if (b->comm > 0)
+		busy_row(&t, b, b->comm, "  of it: communication kernels alone");
+	busy_row(&t, b, b->idle, gpu->estimated ? "idle: estimated" : "idle");
+	for (int i = 0; i < TF_IDLES; i++) {
+		if (b->by[i] > 0)
+			busy_row(&t, b, b->by[i], causes[i]);
+	}
+	table_print(&t, page);
+}
+
+static void devices_table(const struct model_gpu *gpu, struct text_layout *page)
+{
+	static const struct text_layout_column columns[] = {
+	        {"device", false}, {"busy", false}, {"%win", false},
+	        {"low", false},    {"high", false}, {"comm", false},
+	        {"idle", false},   {"", true},      {"name", true}};
+	struct text_layout_table t;
+	size_t known = 0;
+
+	for (size_t i = 0; i < gpu->device_count; i++)
+		known += gpu->devices[i].known;
+	if (known < 2)
+		return;
+	table_start(&t, columns, COUNT(columns));
+	for (size_t i = 0; i < gpu->device_count; i++) {
+		const struct model_gpu_device *d = &gpu->devices[i];
+		const struct model_gpu_busy *b = &d->time;
+		if (!d->known)
+			continue;
+		char *bar = out_page_bar(b->busy, b->window);
+		table_cell(&t, "%u", d->index);
+		time_cell(&t, b->busy);
+		percent_cell(&t, b->busy, b->window);
+		percent_cell(&t, b->low, b->window);
+		percent_cell(&t, b->high, b->window);
+		time_cell(&t, b->comm);
+		time_cell(&t, b->idle);
+		table_cell(&t, "%s", bar);
+		table_cell(&t, "%s", d->name ? d->name : "unknown");
+		free(bar);
+	}
+	table_print(&t, page);
+}
+
+/* What two processes ran at once on one device counts for both. */
+static void shared_devices(const struct model_gpu *gpu, struct text_layout *page)
+{
+	for (size_t i = 0; i < gpu->device_count; i++)
+		if (gpu->devices[i].processes > 1)
+			text_layout_line(
+			        page,
+			        "Device %u was used by %u processes: each has its own window, and "
+			        "what they ran at once counts for each.",
+			        gpu->devices[i].index, gpu->devices[i].processes);
+}
+
+static void overlap(const struct model_gpu_busy *b, struct text_layout *page)
+{
+	char got[UNIT_BYTES], could[UNIT_BYTES], share[UNIT_BYTES];
+
+	if (b->possible > 0)
+		text_layout_line(
+		        page, "Copies and kernels overlapped %s of %s that could have (%s %%).",
+		        unit_time_apart(got, b->overlap), unit_time_apart(could, b->possible),
+		        unit_percent(share, b->overlap, b->possible));
+}
+
+/* "vector_add 64,1,1 x 256,1,1 (12.5 %)" */
+static char *untimed_text(const struct model_gpu *gpu, const struct model_untimed *u)
+{
+	char share[UNIT_BYTES];
+	char *name = u->name ? out_page_name(u->name, false) : NULL, *text;
+
+	unit_percent(share, (double)u->count, gpu->all.sum.pieces);
+	if (name)
+		text = alloc_format("%s %u,%u,%u x %u,%u,%u (%s %%)", name, u->grid[0], u->grid[1],
+		                    u->grid[2], u->block[0], u->block[1], u->block[2], share);
+	else if (u->kind == TF_WORK_GRAPH)
+		text = alloc_format("%s %#llx (%s %%)", u->alike ? "graphs like" : "graph",
+		                    (unsigned long long)u->handle, share);
+	else if (u->kind == TF_WORK_COPY && u->direction < SPY_DIR_COUNT &&
+	         u->memory < SPY_MEM_COUNT)
+		text = alloc_format("%s copies, %s (%s %%)", out_direction_names[u->direction],
+		                    out_memory_names[u->memory], share);
+	else
+		text = alloc_format("%ss (%s %%)", out_work_name(u->kind), share);
+	free(name);
+	return text;
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct model_untimed *x = a, *y = b;
+
+	return x->count > y->count ? -1 : x->count < y->count;
+}
+
+static void untimed(const struct model_gpu *gpu, struct text_layout *page)
+{
+	char share[UNIT_BYTES];
+	char *list = alloc_copy("", 0);
+	struct model_untimed largest[UNTIMED_MOST];
+
+	memcpy(largest, gpu->untimed, gpu->untimed_count * sizeof(*largest));
+	qsort(largest, gpu->untimed_count, sizeof(*largest), by_count);
+	for (size_t i = 0; i < gpu->untimed_count && i < UNTIMED_SHOWN; i++) {
+		char *one = untimed_text(gpu, &largest[i]);
+		char *longer = alloc_format("%s%s %s", list, i ? "," : "", one);
+		free(one);
+		free(list);
+		list = longer;
+	}
+	text_layout_line(
+	        page,
+	        "Never timed, so in no GPU time: %.0f class%s of work, %s %% of all pieces of "
+	        "work:%s%s",
+	        gpu->untimed_classes, gpu->untimed_classes > 1 ? "es" : "",
+	        unit_percent(share, gpu->untimed_pieces, gpu->all.sum.pieces), list,
+	        gpu->untimed_classes > UNTIMED_SHOWN ? ", ..." : ".");
+	free(list);
+}
+
+static void calibration(const struct model_gpu *gpu, struct text_layout *page)
+{
+	static const char *const regimes[TF_PAIRS] = {"idle", "busy"};
+	char empty[UNIT_BYTES], null[UNIT_BYTES], spread[UNIT_BYTES], stall[UNIT_BYTES];
+
+	for (int i = 0; i < TF_PAIRS; i++)
+		if (gpu->null[i].count || gpu->empty[i].count)
+			text_layout_line(
+			        page,
+			        "Calibration, %s stream: a pair of events around nothing %s "
+			        "(%llu), "
+			        "around an empty kernel %s (%llu, spread %s).",
+			        regimes[i], unit_time_apart(empty, gpu->empty[i].mean),
+			        (unsigned long long)gpu->empty[i].count,
+			        unit_time_apart(null, gpu->null[i].mean),
+			        (unsigned long long)gpu->null[i].count,
+			        unit_time_apart(spread, gpu->null[i].deviation));
+	if (!gpu->null[TF_PAIR_IDLE].count && !gpu->null[TF_PAIR_BUSY].count)
+		text_layout_line(page,
+		                 "Not calibrated in this run: a pair is taken to cost what it did "
+		                 "on an H200.");
+	if (gpu->stall > 0 && gpu->null[TF_PAIR_IDLE].count)
+		text_layout_line(page, "A sample on an idle stream stands behind a stall of %s.",
+		                 unit_time_apart(stall, gpu->stall));
+}
+
+static void samples(const struct model *m, struct text_layout *page)
+{
+	const struct model_gpu *gpu = &m->gpu;
+	char share[UNIT_BYTES], cost[UNIT_BYTES], each[UNIT_BYTES], low[UNIT_BYTES],
+	        high[UNIT_BYTES], total[UNIT_BYTES];
+	uint64_t taken = 0,
+	         pairs = gpu->all.samples > gpu->by_calls ? gpu->all.samples - gpu->by_calls : 0;
+
+	for (size_t i = 0; i < m->process_count; i++)
+		taken += m->processes[i].samples;
+	if (isfinite(gpu->all.total))
+		text_layout_line(
+		        page, "All work: %s of GPU time (%s to %s), overlap counted twice.",
+		        unit_time_apart(total, gpu->all.total), unit_time_apart(low, gpu->all.low),
+		        unit_time_apart(high, gpu->all.high));
+	text_layout_line(
+	        page,
+	        "Samples: %llu of %.0f pieces of work (%s %%); they took %s of the host's time, %s "
+	        "each.",
+	        (unsigned long long)pairs, gpu->all.sum.pieces,
+	        unit_percent(share, (double)pairs, gpu->all.sum.pieces),
+	        unit_time_apart(cost, m->samples_cost),
+	        unit_time_apart(each, taken ? m->samples_cost / (double)taken : NAN));
+	if (gpu->by_calls)
+		text_layout_line(
+		        page,
+		        "Estimated from their calls, without samples: %llu copies of pageable "
+		        "memory.",
+		        (unsigned long long)gpu->by_calls);
+}
+
+void out_page_gpu(const struct model *m, struct text_layout *page)
+{
+	const struct model_gpu *gpu = &m->gpu;
+	char share[UNIT_BYTES];
+
+	if (gpu->measured) {
+		heading(m, page);
+		if (gpu->has_busy) {
+			busy_table(gpu, page);
+			devices_table(gpu, page);
+			shared_devices(gpu, page);
+			overlap(&gpu->busy, page);
+			if (gpu->busy.unknown > 0)
+				text_layout_line(
+				        page,
+				        "Of %s %% of the pieces of work busy has what waits "
+				        "show: nothing was known of their time when they ran.",
+				        unit_percent(share, gpu->busy.unknown, gpu->busy.work));
+		}
+		if (gpu->stretched)
+			text_layout_line(page,
+			                 "Busy is more than all work took: the host saw late that "
+			                 "work had ended. Its range has both.");
+		if (gpu->unplaced > 0)
+			text_layout_line(
+			        page,
+			        "Records that the timeline could not place, or that cannot "
+			        "be true: %.0f.",
+			        gpu->unplaced);
+		if (gpu->partial)
+			text_layout_line(page,
+			                 "Exact GPU times end before the program did: another tool "
+			                 "took CUPTI.");
+		if (gpu->estimated)
+			samples(m, page);
+		if (gpu->untimed_classes > 0)
+			untimed(gpu, page);
+		if (gpu->estimated)
+			calibration(gpu, page);
+	}
+}

@@ -1,0 +1,162 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/output/text/out_page.h"
+#include "report/base/units.h"
+
+/* A thread with less than this share of all API time, and that gives the GPU no work, is in the
+ * last row. */
+#define SHARE_LEAST 0.01
+
+static void split_add(struct model_split *to, const struct model_split *s)
+{
+	to->launch_api += s->launch_api;
+	to->sampling += s->sampling;
+	to->sync += s->sync;
+	to->copy += s->copy;
+	to->alloc += s->alloc;
+	to->module += s->module;
+	to->other += s->other;
+	to->outside += s->outside;
+	to->absent += s->absent;
+	to->alive += s->alive;
+}
+
+static void split_cells(struct text_layout_table *t, const struct model_split *s, double window)
+{
+	const double parts[] = {s->launch_api,
+	                        s->sync,
+	                        s->copy,
+	                        s->alloc,
+	                        s->module,
+	                        s->other,
+	                        s->outside + s->sampling,
+	                        s->absent};
+	char text[UNIT_BYTES];
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		table_cell(t, "%s", unit_percent(text, parts[i], window));
+}
+
+static void thread_row(struct text_layout_table *t, const struct model_thread *thread)
+{
+	char text[UNIT_BYTES];
+
+	split_cells(t, &thread->split, thread->window);
+	table_cell(t, "%s", unit_time(text, thread->api));
+	table_cell(t, "%llu %s%s", (unsigned long long)thread->tid,
+	           thread->name ? thread->name : "", thread->adopted ? " (and earlier ones)" : "");
+}
+
+/* The rows of the threads that matter, and one for the rest of them. */
+static void thread_rows(const struct model *m, const struct out_options *o,
+                        struct text_layout_table *t)
+{
+	struct model_split rest = {0};
+	double api = 0, rest_window = 0, rest_api = 0;
+	size_t rest_threads = 0;
+	const struct model_thread *one = NULL;
+	char text[UNIT_BYTES];
+
+	for (size_t i = 0; i < m->thread_count; i++)
+		api += m->threads[i].api;
+	for (size_t i = 0; i < m->thread_count; i++) {
+		const struct model_thread *thread = &m->threads[i];
+		bool matters = thread->issues || !(thread->api < SHARE_LEAST * api);
+		if (o->all_threads || (matters && i < o->limit)) {
+			thread_row(t, thread);
+			continue;
+		}
+		one = thread;
+		split_add(&rest, &thread->split);
+		rest_window += thread->window;
+		rest_api += thread->api;
+		rest_threads++;
+	}
+	if (rest_threads == 1) {
+		thread_row(t, one);
+	} else if (rest_threads) {
+		split_cells(t, &rest, rest_window);
+		table_cell(t, "%s", unit_time(text, rest_api));
+		table_cell(t, "%zu others", rest_threads);
+	}
+}
+
+struct figures_part {
+	double ns;
+	const char *what;
+};
+
+/* Where the host's time went; what the timeline tells apart stands under its sum. */
+static void merged_table(const struct model *m, struct text_layout *page)
+{
+	const struct model_split *s = &m->host;
+	const struct figures_part parts[] = {
+	        {s->launch_api, "launching kernels and graphs"},
+	        {s->launch, "  launch overhead"},
+	        {s->back_pressure, "  back-pressure: the queue was full"},
+	        {s->contention, "  contention: a lock, lazy loading, no CPU"},
+	        {s->sync, "waiting for the GPU"},
+	        {s->sync_useful, "  useful: it had work"},
+	        {s->sync_wasted, "  wasted: it had none left"},
+	        {s->copy, "copying and setting"},
+	        {s->alloc, "allocating and freeing"},
+	        {s->module, "loading code"},
+	        {s->other, "other CUDA calls"},
+	        {s->outside, "outside CUDA"},
+	        {s->sampling, "timing GPU work (cudaspy)"},
+	};
+	static const struct text_layout_column columns[] = {
+	        {"time", false}, {"%win", false}, {"", true}, {"the host was", true}};
+	char text[UNIT_BYTES];
+	struct text_layout_table t;
+
+	text_layout_heading(page, "Host time%s (%%win: %% of the window, %s)",
+	                    m->thread_count > 1 ? " of the thread that feeds the GPU" : "",
+	                    unit_time(text, m->host_window));
+	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (!(parts[i].ns > 0))
+			continue;
+		char *bar = out_page_bar(parts[i].ns, m->host_window);
+		table_cell(&t, "%s", unit_time(text, parts[i].ns));
+		table_cell(&t, "%s", unit_percent(text, parts[i].ns, m->host_window));
+		table_cell(&t, "%s", bar);
+		table_cell(&t, "%s", parts[i].what);
+		free(bar);
+	}
+	table_print(&t, page);
+	if (isnan(s->launch))
+		text_layout_line(page,
+		                 "What of the launches was waiting for a full queue is not known "
+		                 "without GPU time.");
+	if (m->totals.implicit_known)
+		text_layout_line(
+		        page,
+		        "Calls of other kinds that waited for the GPU (implicit syncs): %llu.",
+		        (unsigned long long)m->totals.implicit_syncs);
+}
+
+void out_page_host(const struct model *m, const struct out_options *o, struct text_layout *page)
+{
+	static const struct text_layout_column columns[] = {
+	        {"launch", false},   {"sync", false},  {"copy", false},    {"alloc", false},
+	        {"module", false},   {"other", false}, {"outside", false}, {"absent", false},
+	        {"API time", false}, {"thread", true}};
+	struct text_layout_table t;
+
+	if (!m->thread_count)
+		return;
+	if (m->has_host)
+		merged_table(m, page);
+	if (m->has_host && m->thread_count == 1)
+		return;
+	text_layout_heading(page, "Host time of each thread (%% of the window)");
+	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
+	thread_rows(m, o, &t);
+	table_print(&t, page);
+	text_layout_line(
+	        page, "launch: all API time of kernel and graph launches. outside: alive, not in "
+	              "CUDA. absent: not yet born or dead.");
+}

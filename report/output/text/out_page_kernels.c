@@ -1,0 +1,263 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/base/names.h"
+#include "report/output/text/out_page.h"
+#include "report/base/units.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Kernels with at least this share of all GPU time are worth a line about their occupancy, where it
+ * is below the other. */
+#define OCCUPANCY_SHARE 0.01
+#define OCCUPANCY_GOOD  0.60
+/* A figure that stands for less of its launches is marked. */
+#define KNOWN_ENOUGH 0.95
+
+static void time_cell(struct text_layout_table *t, double ns)
+{
+	char text[UNIT_BYTES];
+
+	table_cell(t, "%s", unit_time(text, ns));
+}
+
+static void percent_cell(struct text_layout_table *t, double part, double whole)
+{
+	char text[UNIT_BYTES];
+
+	table_cell(t, "%s", unit_percent(text, part, whole));
+}
+
+static void count_cell(struct text_layout_table *t, uint64_t count, bool known)
+{
+	if (known)
+		table_cell(t, "%llu", (unsigned long long)count);
+	else
+		table_cell(t, "n/a");
+}
+
+char *out_page_name(const char *name, bool full)
+{
+	/* What the demangler wrote has a parameter list; other names are shown as they are. */
+	return full || !strchr(name, '(') || name[0] == '(' ? alloc_copy(name, strlen(name))
+	                                                    : name_short(name);
+}
+
+void out_page_gpu_cells(struct text_layout_table *t, const struct model_gpu_time *time)
+{
+	char text[UNIT_BYTES];
+	double half = fmax(time->high - time->total, time->total - time->low);
+
+	if (time->total <= 0 && time->high > 0) { /* too short to be told from what a pair costs */
+		table_cell(t, "<%s", unit_time(text, time->high));
+		percent_cell(t, NAN, time->total);
+		return;
+	}
+	unit_time(text, time->total);
+	table_cell(t, "%s%s", time->known < KNOWN_ENOUGH && isfinite(time->total) ? ">" : "", text);
+	percent_cell(t, isfinite(time->total) ? half : NAN, time->total);
+}
+
+/* What a table of kernels has beside what it always has. */
+struct kernel_columns {
+	bool captured, overhead;
+};
+
+static size_t name_columns(struct text_layout_column to[TABLE_COLUMNS], struct kernel_columns has)
+{
+	static const struct text_layout_column always[] = {
+	        {"p50", false},   {"queue", false}, {"queued", false},
+	        {"GPU", false},   {"+-%", false},   {"mean", false},
+	        {"l/GPU", false}, {"%GPU", false},  {"%win", false}};
+	size_t n = 0;
+
+	to[n++] = (struct text_layout_column){"launches", false};
+	if (has.captured)
+		to[n++] = (struct text_layout_column){"captured", false};
+	to[n++] = (struct text_layout_column){has.overhead ? "launch" : "API", false};
+	for (size_t i = 0; i < COUNT(always); i++)
+		to[n++] = always[i];
+	to[n++] = (struct text_layout_column){"kernel", true};
+	return n;
+}
+
+/* The figures of one kernel, of all graphs, or of all. */
+struct line {
+	uint64_t launches, captured;
+	double launch, p50, queue;
+	uint64_t queued;
+	const struct model_gpu_time *gpu;
+};
+
+static void ratio_cell(struct text_layout_table *t, double ratio)
+{
+	if (isfinite(ratio) && ratio < 1e5)
+		table_cell(t, ratio < 9.995 ? "%.2f" : "%.0f", ratio);
+	else
+		table_cell(t, "n/a");
+}
+
+static void put_line(struct text_layout_table *t, const struct model *m, const struct line *l,
+                     struct kernel_columns has)
+{
+	count_cell(t, l->launches, true);
+	if (has.captured)
+		count_cell(t, l->captured, true);
+	time_cell(t, l->launch);
+	time_cell(t, l->p50);
+	time_cell(t, l->queue);
+	count_cell(t, l->queued, isfinite(l->queue));
+	out_page_gpu_cells(t, l->gpu);
+	time_cell(t, l->gpu->mean);
+	ratio_cell(t, has.overhead ? l->launch / l->gpu->total : NAN);
+	percent_cell(t, l->gpu->total, m->gpu.all.total);
+	percent_cell(t, l->gpu->total, m->window);
+}
+
+static void kernel_row(struct text_layout_table *t, const struct model *m,
+                       const struct model_kernel *k, struct kernel_columns has, bool full_name)
+{
+	char *name = out_page_name(k->name, full_name);
+	struct line line = {
+	        .launches = k->launches,
+	        .captured = k->captured,
+	        .launch = has.overhead ? k->overhead : k->total,
+	        .p50 = k->q.p50,
+	        .queue = k->queue_p50,
+	        .queued = k->queued,
+	        .gpu = &k->gpu,
+	};
+
+	put_line(t, m, &line, has);
+	table_cell(t, "%s", name);
+	free(name);
+}
+
+/* Kernels and graphs together: what the launches cost, and what they gave the GPU to do. */
+static void total_row(struct text_layout_table *t, const struct model *m, struct kernel_columns has)
+{
+	struct line line = {
+	        .launches = m->totals.launches + m->totals.graph_launches,
+	        .p50 = m->gpu.launch_p50,
+	        .queue = m->gpu.queue_p50,
+	        .queued = m->gpu.queued,
+	        .gpu = &m->gpu.launched,
+	        .launch = m->gpu.overhead,
+	};
+
+	for (size_t i = 0; i < m->kernel_count; i++)
+		line.captured += m->kernels[i].captured;
+	if (!has.overhead)
+		line.launch = m->class_ns[SPY_CLASS_LAUNCH] + m->class_ns[SPY_CLASS_GRAPH_LAUNCH];
+	put_line(t, m, &line, has);
+	table_cell(t, m->totals.graph_launches ? "ALL KERNELS AND GRAPHS" : "ALL KERNELS");
+}
+
+static bool in_part(const struct model *m)
+{
+	for (size_t i = 0; i < m->kernel_count; i++)
+		if (isfinite(m->kernels[i].gpu.total) && m->kernels[i].gpu.known < KNOWN_ENOUGH)
+			return true;
+	return m->gpu.launched.known < KNOWN_ENOUGH;
+}
+
+static void explain(const struct model *m, struct kernel_columns has, struct text_layout *page)
+{
+	char text[UNIT_BYTES];
+
+	if (has.overhead)
+		text_layout_line(
+		        page,
+		        "launch: API time without back-pressure, contention and first launches. "
+		        "p50: API time of one call, whatever it waited for. queue: p50 of the "
+		        "wait between a launch and its "
+		        "start, over the launches queued. l/GPU: launch over GPU time.");
+	else
+		text_layout_line(page, "API: time of the launch calls, whatever they waited for.");
+	if (m->gpu.measured && m->gpu.estimated)
+		text_layout_line(
+		        page, "+-%%: half of the 95 %% interval, %% of the figure%s.",
+		        in_part(m) ? ". >: of more than 5 % of the launches the GPU time is not "
+		                     "known"
+		                   : "");
+	text_layout_line(page, "First launches (lazy loading), apart: %llu, %s.",
+	                 (unsigned long long)m->gpu.firsts, unit_time(text, m->gpu.first));
+}
+
+void out_page_kernels(const struct model *m, const struct out_options *o, struct text_layout *page)
+{
+	size_t rows = m->kernel_count < o->limit ? m->kernel_count : o->limit;
+	struct kernel_columns has = {.overhead = isfinite(m->gpu.overhead)};
+	struct text_layout_column columns[TABLE_COLUMNS];
+	char window[UNIT_BYTES], gpu[UNIT_BYTES];
+	struct text_layout_table t;
+
+	if (!m->kernel_count)
+		return;
+	for (size_t i = 0; i < m->kernel_count; i++)
+		has.captured |= m->kernels[i].captured != 0;
+	if (m->gpu.measured)
+		text_layout_heading(
+		        page,
+		        "Kernels (GPU time: %s; %%GPU: of all GPU time, %s; %%win: GPU time, %% of "
+		        "the window, %s)",
+		        m->gpu.estimated ? "estimated" : "exact", unit_time(gpu, m->gpu.all.total),
+		        unit_time(window, m->window));
+	else
+		text_layout_heading(page, "Kernels (GPU time is not known)");
+	table_start(&t, columns, name_columns(columns, has));
+	t.names_above = true;
+	for (size_t i = 0; i < rows; i++)
+		kernel_row(&t, m, &m->kernels[i], has, o->full_names);
+	total_row(&t, m, has);
+	table_print(&t, page);
+	out_page_rest(page, rows, m->kernel_count, "kernels");
+	explain(m, has, page);
+}
+
+static bool matters(const struct model *m, const struct model_kernel *k)
+{
+	return shape_occupancy(&k->most) < OCCUPANCY_GOOD &&
+	       k->gpu.total >= OCCUPANCY_SHARE * m->gpu.all.total;
+}
+
+void out_page_occupancy(const struct model *m, struct text_layout *page)
+{
+	static const struct text_layout_column columns[] = {
+	        {"occup.%", false}, {"%GPU", false},        {"regs", false}, {"shared", false},
+	        {"blocks", false},  {"grid x block", true}, {"kernel", true}};
+	char text[UNIT_BYTES];
+	struct text_layout_table t;
+	size_t rows = 0;
+
+	for (size_t i = 0; i < m->kernel_count; i++)
+		rows += matters(m, &m->kernels[i]);
+	if (!rows)
+		return;
+	text_layout_heading(
+	        page, "Low occupancy (theoretical, under %.0f %%, of the shape launched most)",
+	        100 * OCCUPANCY_GOOD);
+	table_start(&t, columns, COUNT(columns));
+	for (size_t i = 0; i < m->kernel_count; i++) {
+		const struct model_kernel *k = &m->kernels[i];
+		const struct model_shape *s = &k->most;
+		if (!matters(m, k))
+			continue;
+		char *name = out_page_name(k->name, false);
+		percent_cell(&t, shape_occupancy(s), 1);
+		percent_cell(&t, k->gpu.total, m->gpu.all.total);
+		table_cell(&t, "%u", s->registers);
+		table_cell(&t, "%s", unit_bytes(text, (double)s->shared_bytes + s->static_shared));
+		table_cell(&t, "%u", s->blocks_per_sm);
+		table_cell(&t, "%u,%u,%u x %u,%u,%u", s->grid[0], s->grid[1], s->grid[2],
+		           s->block[0], s->block[1], s->block[2]);
+		table_cell(&t, "%s", name);
+		free(name);
+	}
+	table_print(&t, page);
+	text_layout_line(
+	        page,
+	        "regs: registers a thread. shared: memory a block. blocks: that fit on an SM.");
+}

@@ -1,0 +1,248 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/output/text/out_page.h"
+#include "report/base/units.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+void out_page_rest(struct text_layout *page, size_t shown, size_t all, const char *what)
+{
+	if (shown < all)
+		text_layout_line(page, "%zu more %s not shown (--limit all)", all - shown, what);
+}
+
+static void time_cell(struct text_layout_table *t, double ns)
+{
+	char text[UNIT_BYTES];
+
+	table_cell(t, "%s", unit_time(text, ns));
+}
+
+static void percent_cell(struct text_layout_table *t, double part, double whole)
+{
+	char text[UNIT_BYTES];
+
+	table_cell(t, "%s", unit_percent(text, part, whole));
+}
+
+/* "cudaMalloc: 3 cudaErrorMemoryAllocation, 1 code 1234" */
+static void failures_of(const struct model *m, uint32_t api, struct text_layout *page)
+{
+	const struct model_api *a = &m->apis[api];
+	char *line = alloc_format("%s failed:", a->name);
+	uint64_t told = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < m->failure_count; i++) {
+		const struct model_failure *f = &m->failures[i];
+		if (f->api != api)
+			continue;
+		char *error = out_error(a->level, f->result);
+		char *longer = alloc_format("%s%s %llu x %s", line, any ? "," : "",
+		                            (unsigned long long)f->count, error);
+		free(line);
+		free(error);
+		line = longer;
+		told += f->count;
+		any = true;
+	}
+	if (a->failed > told)
+		text_layout_line(page, "%s%s %llu x (code not kept)", line, any ? "," : "",
+		                 (unsigned long long)(a->failed - told));
+	else
+		text_layout_line(page, "%s", line);
+	free(line);
+}
+
+void out_page_apis(const struct model *m, const struct out_options *o, struct text_layout *page)
+{
+	static const struct text_layout_column columns[] = {
+	        {"calls", false}, {"fail", false}, {"total", false}, {"%win", false},
+	        {"mean", false},  {"p50", false},  {"p90", false},   {"p99", false},
+	        {"max", false},   {"call", true}};
+	size_t rows = m->api_count < o->limit ? m->api_count : o->limit;
+	char window[UNIT_BYTES];
+	struct text_layout_table t;
+
+	if (!m->api_count)
+		return;
+	if (m->thread_count > 1)
+		text_layout_heading(
+		        page, "CUDA API calls (%%win: %% of the window, %s, %zu threads added up)",
+		        unit_time(window, m->window), m->thread_count);
+	else
+		text_layout_heading(page, "CUDA API calls (%%win: %% of the window, %s)",
+		                    unit_time(window, m->window));
+	table_start(&t, columns, COUNT(columns));
+	for (size_t i = 0; i < rows; i++) {
+		const struct model_api *a = &m->apis[i];
+		table_cell(&t, "%llu", (unsigned long long)a->calls);
+		table_cell(&t, "%llu", (unsigned long long)a->failed);
+		time_cell(&t, a->total);
+		percent_cell(&t, a->total - a->before_window, m->window);
+		time_cell(&t, a->mean);
+		time_cell(&t, a->q.p50);
+		time_cell(&t, a->q.p90);
+		time_cell(&t, a->q.p99);
+		time_cell(&t, a->max);
+		table_cell(&t, "%s", a->name);
+	}
+	table_print(&t, page);
+	out_page_rest(page, rows, m->api_count, "calls");
+	for (size_t i = 0; i < m->api_count; i++)
+		if (m->apis[i].failed)
+			failures_of(m, (uint32_t)i, page);
+}
+
+void out_page_copies(const struct model *m, struct text_layout *page)
+{
+	static const struct text_layout_column columns[] = {
+	        {"count", false},    {"bytes", false}, {"API", false}, {"%win", false},
+	        {"mean", false},     {"GPU", false},   {"+-%", false}, {"GB/s", false},
+	        {"direction", true}, {"memory", true}, {"form", true}};
+	char text[UNIT_BYTES];
+	struct text_layout_table t;
+
+	if (!m->copy_count)
+		return;
+	text_layout_heading(page, "Copies (%%win: API time, %% of the window, %s%s)",
+	                    unit_time(text, m->window),
+	                    m->gpu.measured && m->gpu.estimated ? "; GPU: estimated" : "");
+	table_start(&t, columns, COUNT(columns));
+	for (size_t i = 0; i < m->copy_count; i++) {
+		const struct model_copy *c = &m->copies[i];
+		table_cell(&t, "%llu", (unsigned long long)c->count);
+		table_cell(&t, "%s", unit_bytes(text, (double)c->bytes));
+		time_cell(&t, c->total);
+		percent_cell(&t, c->total, m->window);
+		time_cell(&t, c->total / (double)c->count);
+		out_page_gpu_cells(&t, &c->gpu);
+		if (isfinite((double)c->bytes / c->gpu.total))
+			table_cell(&t, "%.3g", (double)c->bytes / c->gpu.total);
+		else
+			table_cell(&t, "n/a");
+		table_cell(&t, "%s", out_direction_names[c->direction]);
+		table_cell(&t, "%s", out_memory_names[c->memory]);
+		table_cell(&t, "%s", c->async ? "async" : "blocking");
+	}
+	table_print(&t, page);
+}
+
+void out_page_work(const struct model *m, struct text_layout *page)
+{
+	static const struct {
+		const char *name;
+		uint8_t cls;
+	} rows[] = {
+	        {"syncs", SPY_CLASS_SYNC},
+	        {"sets", SPY_CLASS_SET},
+	        {"allocations, frees", SPY_CLASS_ALLOC},
+	        {"modules", SPY_CLASS_MODULE},
+	        {"streams", SPY_CLASS_STREAM},
+	        {"events", SPY_CLASS_EVENT},
+	        {"graph building", SPY_CLASS_GRAPH},
+	        {"graph launches", SPY_CLASS_GRAPH_LAUNCH},
+	        {"queries", SPY_CLASS_QUERY},
+	        {"contexts", SPY_CLASS_CONTEXT},
+	};
+	static const struct text_layout_column columns[] = {{"calls", false},
+	                                                    {"fail", false},
+	                                                    {"total", false},
+	                                                    {"%win", false},
+	                                                    {"kind of call", true}};
+	const struct model_totals *t = &m->totals;
+	char text[UNIT_BYTES], freed[UNIT_BYTES];
+	struct text_layout_table table;
+
+	if (!m->api_count)
+		return;
+	text_layout_heading(page, "Other calls by kind (%%win: API time, %% of the window, %s)",
+	                    unit_time(text, m->window));
+	table_start(&table, columns, COUNT(columns));
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		uint64_t calls = 0, failed = 0;
+		for (size_t k = 0; k < m->api_count; k++)
+			if (m->apis[k].cls == rows[i].cls) {
+				calls += m->apis[k].calls;
+				failed += m->apis[k].failed;
+			}
+		if (!calls)
+			continue;
+		table_cell(&table, "%llu", (unsigned long long)calls);
+		table_cell(&table, "%llu", (unsigned long long)failed);
+		time_cell(&table, m->class_ns[rows[i].cls]);
+		percent_cell(&table, m->class_ns[rows[i].cls], m->window);
+		table_cell(&table, "%s", rows[i].name);
+	}
+	table_print(&table, page);
+	text_layout_line(
+	        page,
+	        "Device memory of known size: %s allocated, %s freed. Captured into graphs: %llu "
+	        "operations.",
+	        unit_bytes(text, (double)t->allocated_bytes),
+	        unit_bytes(freed, (double)t->freed_bytes), (unsigned long long)t->captured);
+}
+
+void out_page_graphs(const struct model *m, const struct out_options *o, struct text_layout *page)
+{
+	static const struct text_layout_column columns[] = {
+	        {"launches", false}, {"API", false}, {"%win", false},    {"mean", false},
+	        {"GPU", false},      {"+-%", false}, {"updates", false}, {"instantiate", false},
+	        {"state", true},     {"graph", true}};
+	size_t rows = m->graph_count < o->limit ? m->graph_count : o->limit;
+	char text[UNIT_BYTES];
+	struct text_layout_table t;
+
+	if (!m->graph_count)
+		return;
+	text_layout_heading(page, "Graphs (%%win: API time of launches, %% of the window, %s)",
+	                    unit_time(text, m->window));
+	table_start(&t, columns, COUNT(columns));
+	for (size_t i = 0; i < rows; i++) {
+		const struct model_graph *g = &m->graphs[i];
+		table_cell(&t, "%llu", (unsigned long long)g->launches);
+		time_cell(&t, g->total);
+		percent_cell(&t, g->total, m->window);
+		time_cell(&t, g->launches ? g->total / (double)g->launches : NAN);
+		out_page_gpu_cells(&t, &g->gpu);
+		table_cell(&t, "%llu", (unsigned long long)g->updates);
+		time_cell(&t, g->instantiate);
+		table_cell(&t, "%s", g->alive ? "alive" : "destroyed");
+		table_cell(&t, "%#llx", (unsigned long long)g->handle);
+	}
+	table_print(&t, page);
+	out_page_rest(page, rows, m->graph_count, "graphs");
+}
+
+void out_page_gaps(const struct model *m, struct text_layout *page)
+{
+	static const char *const what[] = {
+	        [TF_GAP_NEW_ENTRY] = "driver entry unknown to this cudaspy",
+	        [TF_GAP_DEEPBIND] = "loaded with RTLD_DEEPBIND",
+	        [TF_GAP_DLMOPEN] = "loaded with dlmopen",
+	        [TF_GAP_UNSEEN_DRIVER] = "driver reached unseen",
+	};
+	static const struct text_layout_column columns[] = {
+	        {"count", false}, {"version", false}, {"why", true}, {"name", true}};
+	struct text_layout_table t;
+
+	if (!m->gap_count)
+		return;
+	text_layout_heading(page, "Seen, but not recorded");
+	table_start(&t, columns, COUNT(columns));
+	for (size_t i = 0; i < m->gap_count; i++) {
+		const struct model_uncovered *g = &m->gaps[i];
+		table_cell(&t, "%llu", (unsigned long long)g->count);
+		if (g->version)
+			table_cell(&t, "%u", g->version);
+		else
+			table_cell(&t, "-");
+		table_cell(&t, "%s",
+		           g->kind < COUNT(what) && what[g->kind] ? what[g->kind] : "unknown kind");
+		table_cell(&t, "%s", g->name ? g->name : "");
+	}
+	table_print(&t, page);
+}

@@ -1,0 +1,292 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/output/text/out_page.h"
+#include "report/base/units.h"
+
+static const char *or_unknown(const char *text)
+{
+	return text ? text : "unknown";
+}
+
+static void what_ran(const struct model_process *p, struct text_layout *page)
+{
+	char *rank = p->rank ? alloc_format(", rank %s", p->rank) : alloc_copy("", 0);
+	char *fork = p->forked_from ? alloc_format(", forked from %llu",
+	                                           (unsigned long long)p->forked_from)
+	                            : alloc_copy("", 0);
+
+	text_layout_fact(page, "command", "%s", or_unknown(p->command));
+	text_layout_fact(page, "process", "%llu on %s%s%s, %llu thread%s using CUDA",
+	                 (unsigned long long)p->pid, or_unknown(p->host), rank, fork,
+	                 (unsigned long long)p->threads, p->threads == 1 ? "" : "s");
+	free(rank);
+	free(fork);
+}
+
+static void times(const struct model *m, struct text_layout *page)
+{
+	char date[UNIT_BYTES], wall[UNIT_BYTES], window[UNIT_BYTES], startup[UNIT_BYTES],
+	        first[UNIT_BYTES];
+	const struct model_process *p = &m->processes[0];
+
+	text_layout_fact(page, "time",
+	                 "%s wall, %s window (first CUDA call to the last), started %s",
+	                 unit_time(wall, m->wall), unit_time(window, m->window),
+	                 unit_date(date, m->start_realtime));
+	if (m->process_count == 1 && p->first_call)
+		text_layout_fact(page, "start-up", "%s before the window, %s of it in %s",
+		                 unit_time(startup, m->startup), unit_time(first, p->first_call_ns),
+		                 p->first_call);
+	else
+		text_layout_fact(page, "start-up", "%s before the window",
+		                 unit_time(startup, m->startup));
+}
+
+/* What the first process found; ranks of one run use the same software and their own devices. */
+static void machine(const struct model *m, struct text_layout *page)
+{
+	const struct model_process *p = &m->processes[0];
+	char memory[UNIT_BYTES], version[OUT_VERSION_BYTES];
+	char *list = alloc_copy("", 0);
+
+	for (size_t i = 0; i < p->device_count; i++) {
+		const struct model_device *d = &p->devices[i];
+		char *longer = alloc_format("%s%s%u: %s, %s%s", list, i ? "; " : "", d->index,
+		                            or_unknown(d->name),
+		                            unit_bytes(memory, (double)d->memory_bytes),
+		                            d->simulated ? " (simulated GPU)" : "");
+		free(list);
+		list = longer;
+	}
+	text_layout_fact(page, "devices", "%s", *list ? list : "unknown");
+	free(list);
+	list = alloc_format("driver %s", out_version(version, p->driver_version));
+	for (size_t i = 0; i < p->library_count; i++) {
+		const struct model_library *l = &p->libraries[i];
+		const char *kinds[] = {[TF_LIBRARY_RUNTIME] = "runtime",
+		                       [TF_LIBRARY_TOOL] = "tool",
+		                       [TF_LIBRARY_STATIC_RUNTIME] = "static runtime in"};
+		if (l->kind == TF_LIBRARY_DRIVER || l->kind > TF_LIBRARY_STATIC_RUNTIME ||
+		    !kinds[l->kind])
+			continue;
+		const char *base = l->path ? strrchr(l->path, '/') : NULL;
+		char *longer = alloc_format(
+		        "%s; %s %s%s%s%s", list, kinds[l->kind],
+		        base ? base + 1 : or_unknown(l->path), l->version ? " (" : "",
+		        l->version ? out_version(version, l->version) : "", l->version ? ")" : "");
+		free(list);
+		list = longer;
+	}
+	text_layout_fact(page, "CUDA", "%s", list);
+	free(list);
+}
+
+/* Of damaged recordings no count is known; false = there is none. */
+static bool damaged(const struct model *m, struct text_layout *page)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		const struct model_process *p = &m->processes[i];
+		if (!p->damage)
+			continue;
+		if (m->process_count > 1)
+			text_layout_alarm(page, "damaged", "process %llu: %s",
+			                  (unsigned long long)p->pid, p->damage);
+		else
+			text_layout_alarm(page, "state", "damaged: %s", p->damage);
+		count++;
+	}
+	return count;
+}
+
+/* "12 processes: 10 complete, 2 killed" */
+static void states(const struct model *m, struct text_layout *page)
+{
+	size_t counts[PROCESS_STATES] = {0};
+	char *line = alloc_format("%zu processes", m->process_count);
+	const char *before = ":";
+
+	for (size_t i = 0; i < m->process_count; i++)
+		counts[m->processes[i].state]++;
+	for (int s = 0; s < PROCESS_STATES; s++) {
+		if (!counts[s])
+			continue;
+		char *longer = alloc_format("%s%s %zu %s", line, before, counts[s],
+		                            process_state_names[s]);
+		free(line);
+		line = longer;
+		before = ",";
+	}
+	text_layout_fact(page, "state", "%s", line);
+	free(line);
+}
+
+static void state(const struct model *m, struct text_layout *page)
+{
+	static const char *const left[] = {[TF_LEFT_EXIT] = "by _exit()",
+	                                   [TF_LEFT_QUICK_EXIT] = "by quick_exit()",
+	                                   [TF_LEFT_EXEC] = "by becoming another program"};
+	const struct model_process *p = &m->processes[0];
+	char age[UNIT_BYTES];
+
+	if (m->process_count > 1)
+		states(m, page);
+	if (damaged(m, page) || m->process_count > 1)
+		; /* said */
+	else if (p->state == PROCESS_KILLED)
+		text_layout_alarm(
+		        page, "state",
+		        "killed: the process ended without saying so; counts are exact up to then");
+	else if (p->state == PROCESS_ENDED)
+		text_layout_fact(page, "state", "ended %s: counts are exact up to then",
+		                 p->left_by <= TF_LEFT_EXEC && left[p->left_by]
+		                         ? left[p->left_by]
+		                         : "without its exit handlers");
+	else
+		text_layout_fact(page, "state", "%s",
+		                 p->state == PROCESS_RUNNING ? "running: figures up to now"
+		                                             : "complete");
+	for (size_t i = 0; i < m->process_count; i++)
+		for (size_t k = 0; k < m->processes[i].flight_count; k++) {
+			const struct model_flight *f = &m->processes[i].flights[k];
+			text_layout_alarm(page, "calls", "in flight: %s, %s (thread %llu %s)",
+			                  or_unknown(f->api), unit_time_apart(age, f->age),
+			                  (unsigned long long)f->tid, or_unknown(f->thread));
+		}
+}
+
+static void loss_and_cost(const struct model *m, struct text_layout *page)
+{
+	char share[UNIT_BYTES], total[UNIT_BYTES], each[UNIT_BYTES], collector[UNIT_BYTES],
+	        samples[UNIT_BYTES], asked[UNIT_BYTES];
+	uint64_t timed = 0;
+	bool whole = true;
+
+	for (size_t i = 0; i < m->process_count; i++)
+		whole &= !m->processes[i].damage;
+	if (!whole)
+		text_layout_alarm(page, "lost",
+		                  "not known: a recording is damaged, no count is exact");
+	else if (m->lost)
+		text_layout_alarm(
+		        page, "lost",
+		        "%llu records of %llu (%s %%): percentiles and time slices lack them, "
+		        "counts "
+		        "and sums do not",
+		        (unsigned long long)m->lost, (unsigned long long)m->written,
+		        unit_percent(share, (double)m->lost, (double)m->written));
+	else if (m->lost_calls)
+		text_layout_alarm(page, "lost", "%llu calls, which are in no figure",
+		                  (unsigned long long)m->lost_calls);
+	else
+		text_layout_fact(page, "lost", "nothing: %llu calls, all counted",
+		                 (unsigned long long)m->totals.calls);
+	for (size_t i = 0; i < m->process_count; i++)
+		timed += m->processes[i].samples;
+	char *sampling = timed ? alloc_format(", %llu samples %s", (unsigned long long)timed,
+	                                      unit_time(samples, m->samples_cost))
+	                       : alloc_copy("", 0);
+	char *graphs = m->graphs_cost > 0 ? alloc_format(", which graphs are alike %s",
+	                                                 unit_time(asked, m->graphs_cost))
+	                                  : alloc_copy("", 0);
+	text_layout_fact(page, "own cost", "%s (%s %% of wall): %llu calls x %s%s%s, collector %s",
+	                 unit_time(total, m->calls_cost + m->collector + m->graphs_cost +
+	                                          (isnan(m->samples_cost) ? 0 : m->samples_cost)),
+	                 unit_percent(share, m->overhead_share, 1),
+	                 (unsigned long long)m->totals.calls, unit_time(each, m->per_call),
+	                 sampling, graphs, unit_time(collector, m->collector));
+	free(sampling);
+	free(graphs);
+}
+
+static void verdict(const struct model *m, struct text_layout *page)
+{
+	const struct verdict *v = &m->verdict;
+
+	if (v->cls == VERDICT_NONE)
+		text_layout_fact(page, "verdict", "inconclusive: %s", or_unknown(v->reason));
+	else
+		text_layout_fact(page, "verdict", "%s (%s confidence): %s", verdict_names[v->cls],
+		                 verdict_confidences[v->confidence], or_unknown(v->reason));
+}
+
+static void range(const struct model *m, struct text_layout *page)
+{
+	const struct model_process *p = &m->processes[0];
+	size_t never = 0;
+
+	for (size_t i = 0; i < m->process_count; i++)
+		never += m->processes[i].never_opened;
+	if (never == m->process_count) {
+		char *why = out_never_opened(p->range_mode);
+		text_layout_alarm(page, "range", "%s", why);
+		free(why);
+	} else if (never) {
+		text_layout_alarm(page, "range", "never opened in %zu of %zu processes", never,
+		                  m->process_count);
+	} else if (p->range_mode == TF_RANGE_PROFILER) {
+		text_layout_fact(page, "range", "between cuProfilerStart and cuProfilerStop only");
+	} else if (p->range_mode == TF_RANGE_TIME) {
+		text_layout_fact(page, "range", "a part of the run only, by time");
+	}
+}
+
+void out_page_top(const struct model *m, struct text_layout *page)
+{
+	if (m->simulated)
+		text_layout_alarm(page, "simulated",
+		                  "simulated GPU: no kernel ran, times on the device are made up");
+	if (m->own_warning)
+		text_layout_alarm(page, "warning", "%s", m->own_warning);
+	if (m->process_count == 1)
+		what_ran(&m->processes[0], page);
+	else if (m->process_count)
+		text_layout_fact(page, "run", "%s, %zu processes",
+		                 or_unknown(m->processes[0].run_id), m->process_count);
+	if (!m->process_count)
+		return;
+	verdict(m, page);
+	times(m, page);
+	machine(m, page);
+	out_page_environment(m, page);
+	range(m, page);
+	state(m, page);
+	loss_and_cost(m, page);
+	for (size_t i = 0; i < m->warnings.count; i++)
+		text_layout_alarm(page, "warning", "%s", m->warnings.text[i]);
+	if (m->warnings.left_out)
+		text_layout_alarm(page, "warning", "and %zu more", m->warnings.left_out);
+}
+
+void out_page_processes(const struct model *m, struct text_layout *page)
+{
+	static const struct text_layout_column columns[] = {
+	        {"pid", false},    {"rank", false},  {"state", true},   {"wall", false},
+	        {"window", false}, {"calls", false}, {"failed", false}, {"launches", false},
+	        {"lost", false},   {"command", true}};
+	char text[UNIT_BYTES];
+	struct text_layout_table t;
+
+	if (m->process_count < 2)
+		return;
+	text_layout_heading(page, "Processes");
+	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
+	for (size_t i = 0; i < m->process_count; i++) {
+		const struct model_process *p = &m->processes[i];
+		table_cell(&t, "%llu", (unsigned long long)p->pid);
+		table_cell(&t, "%s", p->rank ? p->rank : "-");
+		table_cell(&t, "%s", process_state_names[p->state]);
+		table_cell(&t, "%s", unit_time(text, p->wall));
+		table_cell(&t, "%s", unit_time(text, p->window));
+		table_cell(&t, "%llu", (unsigned long long)p->calls);
+		table_cell(&t, "%llu", (unsigned long long)p->failed);
+		table_cell(&t, "%llu", (unsigned long long)p->launches);
+		table_cell(&t, "%llu", (unsigned long long)p->lost);
+		table_cell(&t, "%s", or_unknown(p->command));
+	}
+	table_print(&t, page);
+}

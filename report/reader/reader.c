@@ -1,0 +1,360 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report/base/alloc.h"
+#include "report/reader/reader.h"
+#include "report/reader/reader_check.h"
+#include "report/reader/reader_guard.h"
+#include "report/reader/state.h"
+#include "shim/core/drain/drain.h"
+#include "shim/core/sys/leftover.h"
+#include "shim/core/steps/steps.h"
+#include "shim/core/timeline/timeline.h"
+
+/* What the drain may need beyond the file: histograms, and pages of kept records. Only what is used
+ * takes memory. */
+#define ARENA_BYTES (256ull << 20)
+#define FILE_MOST   (1ull << 46)
+
+/* At a recording that changes: until it is found in one piece. */
+#define LOOKS_MOST     10
+#define LOOKS_APART_NS 20000000
+
+static uint64_t text_layout_up(uint64_t bytes)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) / page * page;
+}
+
+/* The drain's allocator: zeroed memory behind the file. */
+static uint64_t arena_alloc(struct tf_map *map, uint64_t bytes)
+{
+	struct recording *r = (struct recording *)map;
+	uint64_t offset = r->arena_end;
+
+	if (!bytes || bytes > r->mapped_bytes - offset)
+		return 0;
+	r->arena_end = offset + (bytes + 63) / 64 * 64;
+	if (r->arena_end > r->mapped_bytes)
+		r->arena_end = r->mapped_bytes;
+	map->size = offset + bytes;
+	return offset;
+}
+
+/* Address space for the file and the arena; 0 or -errno. */
+static int reserve(struct recording *r, uint64_t file_bytes)
+{
+	if (file_bytes > FILE_MOST)
+		return -EFBIG;
+	r->file_bytes = file_bytes;
+	r->arena_end = text_layout_up(file_bytes);
+	r->mapped_bytes = r->arena_end + ARENA_BYTES;
+	void *base = mmap(NULL, r->mapped_bytes, PROT_READ | PROT_WRITE,
+	                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	r->map = (struct tf_map){.base = base, .size = file_bytes, .alloc = arena_alloc};
+	return 0;
+}
+
+/* Makes the header's pages private: it stays as it was now, while its process goes on. */
+static void snapshot_header(struct recording *r)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	for (uint64_t at = 0; at < sizeof(struct tf_header) && at < r->file_bytes; at += page) {
+		volatile uint8_t *byte = r->map.base + at;
+		*byte = *byte;
+	}
+}
+
+/* What a killed process left in its rings, through the code that its collector would have run. */
+static void take_what_is_left(struct recording *r)
+{
+	struct drain drain = {
+	        .map = &r->map, .timeline = timeline_new(&r->map), .steps = steps_new()};
+
+	r->drained += drain_all(&drain, UINT64_MAX);
+	if (drain.timeline)
+		timeline_finish(drain.timeline);
+	timeline_free(drain.timeline);
+	if (r->drained)
+		steps_finish(drain.steps, &r->map);
+	steps_free(drain.steps);
+	drain_end(&drain);
+	/* The drain adds to these, and thins them. */
+	r->steps = tf_count(&tf_header(&r->map)->steps);
+	r->patterns = tf_count(&tf_header(&r->map)->patterns);
+}
+
+/* Changes nothing but the header's tables. */
+static int check(struct recording *r, char error[READER_ERROR_BYTES])
+{
+	snapshot_header(r);
+	if (reader_check_header(r, error))
+		return -1;
+	r->live = state_runs(r);
+	r->seal = seal_check(&r->map);
+	reader_check_tables(r);
+	if (!r->live && r->seal != SEAL_HOLDS)
+		reader_check_layout(r);
+	if (r->seal == SEAL_DAMAGED)
+		warn(&r->damage, "its contents are not what its process left: the digest that was "
+		                 "made at its end is of others");
+	reader_check_threads(r);
+	return 0;
+}
+
+static int drain_rest(struct recording *r, char error[READER_ERROR_BYTES])
+{
+	take_what_is_left(r);
+	if (!r->live)
+		reader_check_counts(r);
+	if (recording_shrank(r)) {
+		snprintf(error, READER_ERROR_BYTES, "it became shorter while it was read");
+		return -1;
+	}
+	return 0;
+}
+
+/* The path in a stub (free it); NULL when the file is none, or leads nowhere. */
+static char *stub_target(int fd)
+{
+	char text[8 + 4096];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	if (n < 10 || memcmp(text, TF_STUB, 8))
+		return NULL;
+	text[n] = '\0';
+	text[8 + strcspn(text + 8, "\n")] = '\0';
+	return text[8] == '/' ? alloc_copy(text + 8, strlen(text + 8)) : NULL;
+}
+
+/* What can be found at `path`: the file itself, or what its stub leads to. */
+static int open_target(const char *path, char **real_path, char error[READER_ERROR_BYTES])
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	int fd = open(path, flags);
+
+	if (fd < 0) {
+		snprintf(error, READER_ERROR_BYTES, "%s", strerror(errno));
+		return -1;
+	}
+	char *target = *real_path = stub_target(fd);
+	if (!target) {
+		*real_path = alloc_copy(path, strlen(path));
+		return fd;
+	}
+	close(fd);
+	fd = leftover_move(target) ? -1 : open(target, flags);
+	if (fd < 0)
+		snprintf(error, READER_ERROR_BYTES, "a stub for %.300s, which cannot be opened: %s",
+		         target, strerror(errno));
+	return fd;
+}
+
+/*
+ * Opens the file or what its stub leads to; -1 and one line where that is not possible. What a
+ * killed process left in memory is put in the stub's place first; so may somebody else at the same
+ * time.
+ */
+static int open_file(const char *path, char **real_path, char error[READER_ERROR_BYTES])
+{
+	int fd = open_target(path, real_path, error);
+
+	if (fd >= 0 || !*real_path)
+		return fd;
+	free(*real_path);
+	*real_path = NULL;
+	return open_target(path, real_path, error);
+}
+
+/* Maps the file privately; 0, or -1 and one line in `error`. */
+static int map_file(struct recording *r, int fd, char error[READER_ERROR_BYTES])
+{
+	struct stat st;
+	int rc = fstat(fd, &st) ? -errno : 0;
+
+	if (!rc && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(uint64_t))) {
+		snprintf(error, READER_ERROR_BYTES, "%s",
+		         S_ISREG(st.st_mode) ? "not a cudaspy recording" : "not a regular file");
+		return -1;
+	}
+	if (!rc && (rc = reserve(r, (uint64_t)st.st_size)) == 0 &&
+	    mmap(r->map.base, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+	         MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)
+		rc = -errno;
+	if (rc) {
+		snprintf(error, READER_ERROR_BYTES, "%s", strerror(-rc));
+		return -1;
+	}
+	r->device = st.st_dev;
+	r->inode = st.st_ino;
+	return 0;
+}
+
+/*
+ * Whether the file has become another one since its header was looked at: its process goes on, and
+ * ended just now, or lives where its pid cannot be seen. What it wrote meanwhile does not belong to
+ * that header.
+ */
+static bool moved_on(const struct recording *r, int fd)
+{
+	const struct tf_header *h = tf_header(&r->map);
+	struct tf_header now;
+	struct stat st;
+
+	return h->state == TF_STATE_OPEN && pread(fd, &now, sizeof(now), 0) == sizeof(now) &&
+	       (now.state != h->state || now.alloc_end != h->alloc_end ||
+	        now.last_seen != h->last_seen || now.seal.state != h->seal.state ||
+	        (!fstat(fd, &st) && (uint64_t)st.st_size != r->file_bytes));
+}
+
+/* 0, or -1 and one line in `error`. `*again`: what was found may be other at the next look. */
+static int open_once(struct recording *r, const char *path, bool *again,
+                     char error[READER_ERROR_BYTES])
+{
+	int fd = open_file(path, &r->path, error), rc = fd < 0 ? -1 : map_file(r, fd, error);
+
+	*again = false;
+	if (!rc) {
+		reader_guard_start(r);
+		rc = check(r, error);
+		*again = !rc && (r->damage.count || !r->live) && moved_on(r, fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+int recording_open(struct recording *r, const char *path, struct warnings *warnings,
+                   char error[READER_ERROR_BYTES])
+{
+	const struct timespec pause = {.tv_nsec = LOOKS_APART_NS};
+	bool again = true;
+	int rc = 0;
+
+	for (int look = 0; again && !rc && look < LOOKS_MOST; look++) {
+		if (look) {
+			recording_close(r);
+			nanosleep(&pause, NULL);
+		}
+		*r = (struct recording){.warnings = warnings};
+		rc = open_once(r, path, &again, error);
+	}
+	/* It lives, whatever its pid says here, and has no two pieces that belong together. */
+	if (!rc && again) {
+		r->live = true;
+		warnings_free(&r->damage);
+	}
+	if (!rc)
+		rc = drain_rest(r, error);
+	if (rc)
+		recording_close(r);
+	return rc;
+}
+
+int recording_from_memory(struct recording *r, const void *data, size_t bytes,
+                          struct warnings *warnings, char error[READER_ERROR_BYTES])
+{
+	*r = (struct recording){.warnings = warnings, .path = alloc_copy("(memory)", 8)};
+	int rc = reserve(r, bytes);
+	if (rc) {
+		snprintf(error, READER_ERROR_BYTES, "%s", strerror(-rc));
+	} else {
+		memcpy(r->map.base, data, bytes);
+		rc = check(r, error) || drain_rest(r, error) ? -1 : 0;
+	}
+	if (rc)
+		recording_close(r);
+	return rc ? -1 : 0;
+}
+
+void recording_close(struct recording *r)
+{
+	reader_guard_stop();
+	if (r->map.base)
+		munmap(r->map.base, r->mapped_bytes);
+	warnings_free(&r->damage);
+	free(r->path);
+	*r = (struct recording){0};
+}
+
+const struct tf_thread *recording_thread(const struct recording *r, uint32_t index)
+{
+	const struct tf_header *h = tf_header(&r->map);
+	const uint64_t *offset = tf_entry(&r->map, &h->threads, index, sizeof(*offset));
+
+	return offset && *offset ? tf_at(&r->map, *offset, h->thread_bytes) : NULL;
+}
+
+/* What a file begins with, as a recording that nothing else is known of; free its path. -1 and one
+ * line where it cannot be read as one. */
+static int read_header(struct recording *r, struct tf_header *h, struct stat *st, const char *path,
+                       char error[READER_ERROR_BYTES])
+{
+	*r = (struct recording){.map = {.base = (uint8_t *)h, .size = sizeof(*h)}};
+	memset(h, 0, sizeof(*h));
+	int fd = open_file(path, &r->path, error), rc = -1;
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, st) || !S_ISREG(st->st_mode)) {
+		snprintf(error, READER_ERROR_BYTES, "not a regular file");
+	} else if (pread(fd, h, sizeof(*h), 0) < 0) {
+		snprintf(error, READER_ERROR_BYTES, "%s", strerror(errno));
+	} else {
+		r->file_bytes = (uint64_t)st->st_size;
+		r->device = st->st_dev;
+		r->inode = st->st_ino;
+		rc = reader_check_header(r, error);
+	}
+	close(fd);
+	return rc;
+}
+
+int recording_identify(const char *path, struct recording_id *id, char error[READER_ERROR_BYTES])
+{
+	struct tf_header h;
+	struct recording r;
+	struct stat st;
+	int rc = read_header(&r, &h, &st, path, error);
+
+	free(r.path);
+	if (rc)
+		return rc;
+	snprintf(id->run_id, sizeof(id->run_id), "%.*s", (int)sizeof(h.run_id), h.run_id);
+	id->pid = h.pid;
+	id->modified_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	return 0;
+}
+
+bool recording_is_dying(const char *path)
+{
+	char error[READER_ERROR_BYTES];
+	struct tf_header h;
+	struct recording r;
+	struct stat st;
+	bool dying = !read_header(&r, &h, &st, path, error) && state_dying(&r);
+
+	free(r.path);
+	return dying;
+}
+
+bool recording_is_damaged(const char *path)
+{
+	char error[READER_ERROR_BYTES];
+	struct recording r = {0};
+	bool again, damaged;
+
+	damaged = open_once(&r, path, &again, error) || r.damage.count;
+	recording_close(&r);
+	return damaged && !again;
+}

@@ -1,0 +1,18 @@
+/*
+ * Whether the process of a recording has ended, was killed, or still runs. For the reader, the
+ * model and `run`.
+ */
+#ifndef REPORT_STATE_H
+#define REPORT_STATE_H
+
+#include "report/model/model.h"
+
+/* What the recording says, which was looked at while its process ran, or not. */
+enum model_process_state state_of(const struct recording *r);
+/* Of one that was not closed, by the kernel's word: its process runs; it is about to end. */
+bool state_runs(const struct recording *r);
+bool state_dying(const struct recording *r);
+/* CLOCK_MONOTONIC, in ns. */
+double state_now(void);
+
+#endif

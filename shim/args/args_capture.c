@@ -1,0 +1,145 @@
+#include "shim/args/args.h"
+#include "shim/base/real.h"
+#include "shim/sampler/sampler.h"
+
+#define STREAM_LEGACY     ((CUstream)0x1)
+#define STREAM_PER_THREAD ((CUstream)0x2)
+
+typedef CUresult (*is_capturing_t)(CUstream, CUstreamCaptureStatus *);
+static is_capturing_t is_capturing;
+
+/*
+ * The count goes up before the real call, so that no moment of a capture goes unseen, and down only
+ * when the driver says that this capture is over. A capture that dies with its stream leaves it up:
+ * that costs a question at each launch, nothing else.
+ */
+static void begin(void)
+{
+	if (!is_capturing)
+		is_capturing = (is_capturing_t)spy_driver_symbol("cuStreamIsCapturing");
+	__atomic_fetch_add(&spy_gate_page.gate.captures, 1, __ATOMIC_SEQ_CST);
+	sampler_capture_begins();
+}
+
+static void end(void)
+{
+	uint32_t n = __atomic_load_n(&spy_gate_page.gate.captures, __ATOMIC_RELAXED);
+
+	while (n && !__atomic_compare_exchange_n(&spy_gate_page.gate.captures, &n, n - 1, false,
+	                                         __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+}
+
+static void began(struct spy_span *s, CUresult rc, CUstream stream)
+{
+	struct tf_record *r = spy_args_target(s);
+
+	if (rc != CUDA_SUCCESS)
+		end();
+	if (r) {
+		r->graph.graph = UINT32_MAX; /* of no instantiated graph */
+		r->graph.handle = 0;
+		r->stream = (uintptr_t)stream;
+	}
+}
+
+bool spy_is_captured_slow(const struct spy_span *s, CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	if (stream == NULL && (s->flags & TF_PTDS))
+		stream = STREAM_PER_THREAD;
+	if (stream == NULL || stream == STREAM_LEGACY || !is_capturing)
+		return false; /* the legacy stream cannot be captured */
+	return is_capturing(stream, &status) == CUDA_SUCCESS &&
+	       status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+void before_capture_begin(struct spy_span *s, CUstream stream)
+{
+	begin();
+}
+
+void args_capture_begin(struct spy_span *s, CUresult rc, CUstream stream)
+{
+	began(s, rc, stream);
+}
+
+void before_capture_begin_mode(struct spy_span *s, CUstream stream, CUstreamCaptureMode mode)
+{
+	begin();
+}
+
+void args_capture_begin_mode(struct spy_span *s, CUresult rc, CUstream stream,
+                             CUstreamCaptureMode mode)
+{
+	began(s, rc, stream);
+}
+
+#if CUDA_VERSION >= 12030
+void before_capture_begin_to_graph(struct spy_span *s, CUstream stream, CUgraph graph,
+                                   const CUgraphNode *nodes, const CUgraphEdgeData *data,
+                                   size_t count, CUstreamCaptureMode mode)
+{
+	begin();
+}
+
+void args_capture_begin_to_graph(struct spy_span *s, CUresult rc, CUstream stream, CUgraph graph,
+                                 const CUgraphNode *nodes, const CUgraphEdgeData *data,
+                                 size_t count, CUstreamCaptureMode mode)
+{
+	began(s, rc, stream);
+}
+#endif
+
+void before_recapture_begin(struct spy_span *s, CUstream stream, CUstreamCaptureMode mode,
+                            CUgraph graph, CUgraphRecaptureCallback callback, void *data)
+{
+	begin();
+}
+
+void args_recapture_begin(struct spy_span *s, CUresult rc, CUstream stream,
+                          CUstreamCaptureMode mode, CUgraph graph,
+                          CUgraphRecaptureCallback callback, void *data)
+{
+	began(s, rc, stream);
+}
+
+static void ended(struct spy_span *s, CUresult rc, CUstream stream)
+{
+	struct tf_record *r = spy_args_target(s);
+
+	/* Also an end that fails because the capture was spoilt ends it. */
+	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+	    rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
+		end();
+	if (r) {
+		r->graph.graph = UINT32_MAX;
+		r->graph.handle = 0;
+		r->stream = (uintptr_t)stream;
+	}
+}
+
+void args_capture_end(struct spy_span *s, CUresult rc, CUstream stream, CUgraph *graph)
+{
+	ended(s, rc, stream);
+}
+
+/* Into a command list of a graphics API (CUDA in graphics): work of ours has no place there either.
+ */
+void before_capture_begin_to_cig(struct spy_span *s, CUstream stream,
+                                 CUstreamCigCaptureParams *params)
+{
+	begin();
+}
+
+void args_capture_begin_to_cig(struct spy_span *s, CUresult rc, CUstream stream,
+                               CUstreamCigCaptureParams *params)
+{
+	began(s, rc, stream);
+}
+
+void args_capture_end_to_cig(struct spy_span *s, CUresult rc, CUstream stream)
+{
+	ended(s, rc, stream);
+}

@@ -1,0 +1,73 @@
+#include "shim/base/messages.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "shim/base/guard.h"
+#include "shim/record/span.h"
+#include "shim/life/storage.h"
+#include "shim/base/sys.h"
+
+#define MESSAGES_MOST 20
+
+static uint32_t messages;
+static uint64_t device, inode;
+static bool is_open;
+
+void messages_first_look(void)
+{
+	is_open = file_identity(STDERR_FILENO, &device, &inode);
+}
+
+void messages_after_fork(void)
+{
+	messages = 0;
+}
+
+/* A program that has no stderr, or closed it, may have got its number for a file of its own. */
+static bool may_write(void)
+{
+	uint64_t device_now, inode_now;
+
+	return is_open && file_identity(STDERR_FILENO, &device_now, &inode_now) &&
+	       device_now == device && inode_now == inode;
+}
+
+struct message {
+	const char *format;
+	va_list arguments;
+};
+
+static void write_message(void *p)
+{
+	struct message *m = p;
+	char line[1024];
+	struct guard guard;
+	int n = snprintf(line, sizeof(line), "cudaspy: "),
+	    more = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, m->format, m->arguments);
+
+	n = more < 0 ? n : n + more < (int)sizeof(line) - 1 ? n + more : (int)sizeof(line) - 2;
+	for (int i = 0; i < n; i++) /* paths and values are not ours: nothing that a terminal would
+	                               obey */
+		if ((unsigned char)line[i] < ' ' || line[i] == 127)
+			line[i] = '?';
+	line[n] = '\n';
+	guard_begin(&guard);
+	sys_write(STDERR_FILENO, line, (size_t)n + 1); /* perhaps nobody is there to read it */
+	guard_end(&guard);
+}
+
+void spy_say(const char *format, ...)
+{
+	struct message m = {.format = format};
+	int saved = errno;
+
+	if (__atomic_fetch_add(&messages, 1, __ATOMIC_RELAXED) < MESSAGES_MOST && may_write()) {
+		va_start(m.arguments, format);
+		spy_do_own(write_message, &m);
+		va_end(m.arguments);
+	}
+	errno = saved;
+}

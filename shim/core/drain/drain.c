@@ -1,0 +1,228 @@
+#include "shim/core/drain/drain.h"
+
+#include <sys/mman.h>
+#include "shim/core/drain/drain_feed.h"
+#include "shim/core/timeline/timeline.h"
+
+#define RINGS_MOST 64 /* rings a thread's chain may have: each is larger than the one before */
+#define GIVE_BACK  64 /* records taken between two looks of the producer at the tail */
+#define AHEAD      4  /* records fetched ahead: they come from another processor's cache */
+
+/* One thread's records in this round. The array of them is a heap by `end`. */
+struct drain_source {
+	uint64_t end; /* of the next record; of what is no call 0: it goes with what is before it */
+	uint64_t tail, head;
+	struct tf_ring *ring;
+	struct tf_thread *thread;
+	uint32_t index;
+	uint32_t rings; /* seen in this round */
+	uint64_t mask;
+};
+
+/* ---- rings ---- */
+
+static struct tf_ring *ring_at(const struct drain *d, uint64_t offset)
+{
+	struct tf_ring *ring = tf_at(d->map, offset, sizeof(*ring));
+	uint64_t capacity = ring ? ring->capacity : 0;
+
+	if (!capacity || capacity & (capacity - 1) || capacity > (1u << 26) ||
+	    !tf_at(d->map, offset, sizeof(*ring) + capacity * sizeof(struct tf_record)))
+		return NULL;
+	return ring;
+}
+
+/*
+ * What is to be taken from the chain of rings whose present one is at `*at`: its first ring that
+ * holds records, or NULL. Moves `*at` on past rings that are done.
+ */
+static struct tf_ring *next_ring(const struct drain *d, uint64_t *at, uint32_t *rings,
+                                 uint64_t *tail, uint64_t *head)
+{
+	while ((*rings)++ < RINGS_MOST) {
+		struct tf_ring *ring = ring_at(d, *at);
+		if (!ring)
+			return NULL;
+		/* Acquire: first the successor, then the head, so that a head seen with a successor
+		 * is final. */
+		uint64_t next = __atomic_load_n(&ring->next, __ATOMIC_ACQUIRE);
+		/* Acquire: records below the head are complete. Pairs with the release in
+		 * ring_publish(). */
+		*head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+		*tail = ring->tail;
+		if (*head - *tail > ring->capacity)
+			return NULL;
+		if (*head != *tail)
+			return ring;
+		if (!next || next == *at)
+			return NULL;
+		*at = next;
+	}
+	return NULL;
+}
+
+/* Release: the records were read before their slots are given back. Pairs with ring_room(). */
+static void give_back(struct tf_ring *ring, uint64_t tail)
+{
+	__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
+}
+
+/* ---- sources ---- */
+
+static void look(struct drain_source *s)
+{
+	const struct tf_record *r = &s->ring->slots[s->tail & s->mask];
+
+	s->end = drain_is_call(r) ? r->end : 0;
+}
+
+/* False when the thread has no record for this round. */
+static bool open_ring(const struct drain *d, struct drain_source *s, uint64_t until)
+{
+	s->ring = next_ring(d, &s->thread->ring_drain, &s->rings, &s->tail, &s->head);
+	if (!s->ring)
+		return false;
+	s->mask = s->ring->capacity - 1;
+	look(s);
+	return s->end <= until;
+}
+
+/*
+ * Takes the source's records as long as it is its turn: while they end by `limit`. Afterwards
+ * `*more` says whether it has more in this round, which ends with `up to`.
+ */
+static uint64_t take(struct drain *d, struct drain_source *s, uint64_t limit, uint64_t until,
+                     bool *more)
+{
+	uint64_t from = s->tail;
+
+	while (s->tail != s->head && s->end <= limit) {
+		struct tf_record r = s->ring->slots[s->tail & s->mask];
+		if (s->head - s->tail > AHEAD)
+			__builtin_prefetch(&s->ring->slots[(s->tail + AHEAD) & s->mask]);
+		drain_feed(d, s->thread, s->index, &r);
+		if (++s->tail % GIVE_BACK == 0)
+			give_back(s->ring, s->tail);
+		if (s->tail != s->head)
+			look(s);
+	}
+	uint64_t taken = s->tail - from;
+	if (s->tail != s->head && s->end <= until) {
+		*more = true;
+		return taken;
+	}
+	give_back(s->ring, s->tail);
+	*more = s->tail == s->head && open_ring(d, s, until);
+	return taken;
+}
+
+static void sift_down(struct drain_source *sources, uint32_t n, uint32_t at)
+{
+	struct drain_source s = sources[at];
+
+	for (uint32_t child = 2 * at + 1; child < n; at = child, child = 2 * at + 1) {
+		if (child + 1 < n && sources[child + 1].end < sources[child].end)
+			child++;
+		if (sources[child].end >= s.end)
+			break;
+		sources[at] = sources[child];
+	}
+	sources[at] = s;
+}
+
+/* Room for that many sources; what there is room for. */
+static uint32_t make_room(struct drain *d, uint32_t threads)
+{
+	uint32_t room = d->room ? d->room : 1024;
+
+	if (threads <= d->room)
+		return threads;
+	while (room < threads)
+		room *= 2;
+	void *sources = mmap(NULL, room * sizeof(*d->sources), PROT_READ | PROT_WRITE,
+	                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (sources == MAP_FAILED)
+		return d->room;
+	if (d->sources)
+		munmap(d->sources, d->room * sizeof(*d->sources));
+	d->sources = sources;
+	d->room = room;
+	return threads;
+}
+
+static uint32_t open_sources(struct drain *d, uint64_t until)
+{
+	struct tf_header *h = tf_header(d->map);
+	uint32_t threads = tf_count(&h->threads), n = 0;
+
+	threads = make_room(d, threads < UINT16_MAX ? threads : UINT16_MAX);
+	d->fullest = 0;
+	for (uint32_t i = 0; i < threads; i++) {
+		const uint64_t *offset = tf_entry(d->map, &h->threads, i, sizeof(*offset));
+		struct tf_thread *thread = offset ? tf_at(d->map, *offset, sizeof(*thread)) : NULL;
+		if (!thread)
+			continue;
+		if (!thread->ring_drain)
+			thread->ring_drain = thread->ring_first;
+		struct drain_source *s = &d->sources[n];
+		*s = (struct drain_source){.thread = thread, .index = i};
+		n += open_ring(d, s, until);
+		if (s->ring && (s->head - s->tail) * 64 / s->ring->capacity > d->fullest)
+			d->fullest = (uint32_t)((s->head - s->tail) * 64 / s->ring->capacity);
+	}
+	for (uint32_t i = n / 2; i-- > 0;)
+		sift_down(d->sources, n, i);
+	return n;
+}
+
+/* CUPTI's records, as they come. */
+static uint64_t drain_activities(struct drain *d)
+{
+	struct tf_header *h = tf_header(d->map);
+	uint64_t tail, head, taken = 0;
+	uint32_t rings = 0;
+	struct tf_ring *ring;
+
+	if (!h->activity_drain)
+		h->activity_drain = h->activity_ring;
+	while ((ring = next_ring(d, &h->activity_drain, &rings, &tail, &head))) {
+		for (; tail != head; taken++) {
+			struct tf_record r = ring->slots[tail & (ring->capacity - 1)];
+			drain_feed_activity(d, &r);
+			if (++tail % GIVE_BACK == 0)
+				give_back(ring, tail);
+		}
+		give_back(ring, tail);
+	}
+	return taken;
+}
+
+uint64_t drain_all(struct drain *d, uint64_t until)
+{
+	uint64_t taken = 0;
+
+	if (!drain_feed_begin(d))
+		return 0;
+	for (uint32_t n = open_sources(d, until); n; sift_down(d->sources, n, 0)) {
+		uint64_t limit = until;
+		bool more;
+		for (uint32_t next = 1; next < n && next <= 2; next++)
+			if (d->sources[next].end < limit)
+				limit = d->sources[next].end;
+		taken += take(d, &d->sources[0], limit, until, &more);
+		if (!more)
+			d->sources[0] = d->sources[--n];
+	}
+	if (tf_header(d->map)->activity_ring)
+		taken += drain_activities(d);
+	return taken;
+}
+
+void drain_end(struct drain *d)
+{
+	if (d->sources)
+		munmap(d->sources, d->room * sizeof(*d->sources));
+	d->sources = NULL;
+	d->room = 0;
+	drain_feed_end(d);
+}

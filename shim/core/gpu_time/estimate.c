@@ -1,0 +1,208 @@
+#include "shim/core/gpu_time/estimate.h"
+
+#include <math.h>
+#include "shim/core/gpu_time/estimate_pinned.h"
+#include "shim/core/work/work_class.h"
+
+#define INLINE_SET_BYTES  4096u
+#define INLINE_COPY_BYTES 65536u /* of a pageable copy to the device: travels with the command */
+#define SMALL_COPY_BYTES  2048u  /* of a pinned one to the device, asynchronous */
+#define BUS_PAIRS         4u     /* of a class: fewer may be off by a tail */
+#define BUS_BYTES_MOST    (1ull << 34) /* few copies are larger, and smaller ones tell as well */
+#define DEVICES_MOST      64u          /* devices whose calibration is looked for */
+#define STEP_NS           32.0         /* of the GPU's timer: a spread below it is not known */
+
+enum estimate_path estimate_path(const struct tf_work *w)
+{
+	if (w->kind == TF_WORK_SET)
+		return w->size <= work_size_bucket(INLINE_SET_BYTES) ? ESTIMATE_INLINE
+		                                                     : ESTIMATE_KERNEL;
+	if (w->kind != TF_WORK_COPY || w->direction == SPY_DIR_DTOD)
+		return ESTIMATE_KERNEL;
+	if (w->memory == SPY_MEM_PAGEABLE && w->direction == SPY_DIR_HTOD &&
+	    w->size <= work_size_bucket(INLINE_COPY_BYTES))
+		return ESTIMATE_INLINE;
+	if (w->memory == SPY_MEM_PINNED && w->direction == SPY_DIR_HTOD && w->async &&
+	    w->size <= work_size_bucket(SMALL_COPY_BYTES))
+		return ESTIMATE_KERNEL;
+	return ESTIMATE_ENGINE;
+}
+
+bool estimate_is_staged(const struct tf_work *w)
+{
+	return w->kind == TF_WORK_COPY && w->memory == SPY_MEM_PAGEABLE &&
+	       (w->direction == SPY_DIR_HTOD || w->direction == SPY_DIR_DTOH) && w->staged_ns > 0 &&
+	       w->staged_ns < 1e18 && w->count && w->count < 1ull << 53 &&
+	       (estimate_path(w) == ESTIMATE_ENGINE ||
+	        !(w->pairs[TF_PAIR_IDLE].count || w->pairs[TF_PAIR_BUSY].count));
+}
+
+bool estimate_pairs_good(const struct tf_pairs *p)
+{
+	return p->count && isfinite(p->sum_ns) && p->sum_ns >= 0 && p->sum_ns < 1e18 &&
+	       p->sum_squares >= 0 && p->sum_squares < 1e36;
+}
+
+static void add(struct tf_pairs *to, const struct tf_pairs *p)
+{
+	if (!estimate_pairs_good(p))
+		return;
+	if (!to->count || p->least_ns < to->least_ns)
+		to->least_ns = p->least_ns;
+	to->count = p->count < UINT32_MAX - to->count ? to->count + p->count : UINT32_MAX;
+	to->sum_ns += p->sum_ns;
+	to->sum_squares += p->sum_squares;
+}
+
+/* Mean, the variance of that mean, and the shortest. */
+static struct estimate_cost mean_of(const struct tf_pairs *p)
+{
+	double n = (double)p->count, mean = p->sum_ns / n, least = (double)p->least_ns;
+	double spread = p->count > 1 ? (p->sum_squares - n * mean * mean) / (n - 1) : INFINITY;
+
+	if (!isfinite(spread))
+		spread = ESTIMATE_PAIR_SD_NS * ESTIMATE_PAIR_SD_NS;
+	else if (!(spread > STEP_NS * STEP_NS / 12))
+		spread = STEP_NS * STEP_NS / 12;
+	return (struct estimate_cost){mean, least < mean ? least : mean, spread / n, p->count};
+}
+
+/* The calibration of a kind, of all devices together, in each regime. */
+static void calibration(const struct tf_map *map, enum tf_work_kind kind, double otherwise,
+                        struct estimate_cost out[TF_PAIRS])
+{
+	struct tf_pairs sum[TF_PAIRS] = {{0}};
+
+	for (uint32_t device = 0; device < DEVICES_MOST; device++) {
+		struct tf_work key = {.kind = (uint8_t)kind, .id = device};
+		const struct tf_work *w = work_known(map, &key);
+		for (int regime = 0; w && regime < TF_PAIRS; regime++)
+			add(&sum[regime], &w->pairs[regime]);
+	}
+	for (int regime = 0; regime < TF_PAIRS; regime++) {
+		if (sum[regime].count)
+			out[regime] = mean_of(&sum[regime]);
+		else if (sum[!regime].count)
+			out[regime] = mean_of(&sum[!regime]);
+		else
+			out[regime] = (struct estimate_cost){
+			        otherwise, otherwise, ESTIMATE_PAIR_SD_NS * ESTIMATE_PAIR_SD_NS, 0};
+	}
+}
+
+static bool is_exact(const struct tf_work *w)
+{
+	return w->exact_count && w->exact_count < 1ull << 53 && isfinite(w->exact_ns) &&
+	       w->exact_ns >= 0 && w->exact_ns < 1e18;
+}
+
+static double exact_ns(const struct tf_work *w)
+{
+	return w->exact_ns / (double)w->exact_count;
+}
+
+/* Its mean by its pairs, less than 0 where they cost less than is thought; NaN: there are none. */
+static double by_pairs(const struct estimate_costs *costs, const struct tf_work *w)
+{
+	const struct estimate_cost *cost = costs->cost[estimate_path(w)];
+	double sum = 0, count = 0;
+
+	for (int regime = 0; regime < TF_PAIRS; regime++) {
+		const struct tf_pairs *p = &w->pairs[regime];
+		if (!estimate_pairs_good(p))
+			continue;
+		sum += p->sum_ns - (double)p->count * cost[regime].ns;
+		count += (double)p->count;
+	}
+	return count > 0 ? sum / count : NAN;
+}
+
+/* Newton's: the shim does without libm. */
+static double root(double x)
+{
+	double r = x > 1 ? x : 1;
+
+	for (int i = 0; i < 64; i++)
+		r = (r + x / r) / 2;
+	return r;
+}
+
+/* The best of this run's large pinned copies of a direction; the link where there are none. */
+static struct estimate_bus find_bus(const struct tf_map *map, const struct estimate_costs *costs,
+                                    bool to_host)
+{
+	double start = estimate_start_ns(to_host), best = 0, took = NAN, sd = 0;
+	struct tf_work key = {.kind = TF_WORK_COPY,
+	                      .direction = to_host ? SPY_DIR_DTOH : SPY_DIR_HTOD,
+	                      .memory = SPY_MEM_PINNED};
+
+	for (key.async = 0; key.async < 2; key.async++)
+		for (key.size = 0; key.size <= work_size_bucket(BUS_BYTES_MOST); key.size++) {
+			if (!estimate_tells_bus(&key))
+				continue;
+			const struct tf_work *w = work_known(map, &key);
+			bool timed =
+			        w && w->count &&
+			        (w->exact_count || (uint64_t)w->pairs[TF_PAIR_IDLE].count +
+			                                           w->pairs[TF_PAIR_BUSY].count >=
+			                                   BUS_PAIRS);
+			struct estimate_mean m = {NAN, NAN};
+			if (timed)
+				m = is_exact(w) ? (struct estimate_mean){exact_ns(w), 0}
+				                : estimate_pinned(costs, w);
+			double ns = m.ns - start;
+			double rate = ns > 0 ? (double)w->bytes / (double)w->count / ns : 0;
+			if (rate > best) {
+				best = rate;
+				took = ns;
+				sd = root(m.variance);
+			}
+		}
+	if (best > costs->told.most) /* the best of several is rather too good */
+		best = costs->told.most;
+	return best > 0 ? estimate_bus_timed(best, took, sd) : costs->told;
+}
+
+void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)
+{
+	struct estimate_cost null[TF_PAIRS], empty[TF_PAIRS];
+
+	calibration(map, TF_WORK_NULL, ESTIMATE_NULL_PAIR_NS, null);
+	calibration(map, TF_WORK_EMPTY, ESTIMATE_EMPTY_PAIR_NS, empty);
+	for (int regime = 0; regime < TF_PAIRS; regime++) {
+		null[regime].ns -= ESTIMATE_NULL_KERNEL_NS;
+		null[regime].least -= ESTIMATE_NULL_KERNEL_NS;
+		costs->cost[ESTIMATE_KERNEL][regime] = null[regime];
+		costs->cost[ESTIMATE_INLINE][regime] = empty[regime];
+		costs->cost[ESTIMATE_ENGINE][regime] = (struct estimate_cost){
+		        null[regime].ns + ESTIMATE_ENGINE_NS, null[regime].least,
+		        null[regime].variance + ESTIMATE_ENGINE_SD_NS * ESTIMATE_ENGINE_SD_NS,
+		        null[regime].count};
+	}
+	costs->told = estimate_bus_told(map);
+	costs->bus[0] = costs->bus[1] = costs->told;
+	for (int to_host = 0; to_host < 2; to_host++)
+		costs->bus[to_host] = find_bus(map, costs, to_host);
+}
+
+struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
+                                            const struct tf_work *w)
+{
+	bool to_host = w->direction == SPY_DIR_DTOH;
+	double count = (double)w->count;
+
+	if (!estimate_is_staged(w))
+		return (struct estimate_range){NAN, NAN, NAN};
+	return estimate_staged(&costs->bus[to_host], to_host, (double)w->bytes / count,
+	                       w->staged_ns / count);
+}
+
+double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w)
+{
+	if (!is_exact(w) && estimate_is_staged(w))
+		return estimate_staged_class(costs, w).ns;
+	double ns = is_exact(w)             ? exact_ns(w)
+	            : estimate_is_pinned(w) ? estimate_pinned(costs, w).ns
+	                                    : by_pairs(costs, w);
+	return ns < 0 ? 0 : ns;
+}

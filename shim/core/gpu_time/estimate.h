@@ -1,0 +1,104 @@
+/*
+ * GPU time of a class of work from its event pairs: what was measured between two events less what
+ * the pair itself costs. For the timeline, which wants a running mean, and the reporter, which
+ * wants intervals; both by the same formula.
+ *
+ * Of a class with n_i pairs of mean m_i in regime i (stream idle, stream busy):
+ *
+ *     mean = sum over i of n_i * (m_i - cost_i) / sum over i of n_i          (never below 0)
+ *
+ * but for copies of pinned memory: estimate_pinned.h.
+ *
+ * cost_i depends on the path that the work takes, see enum estimate_path, and comes from the
+ * calibration classes TF_WORK_EMPTY and TF_WORK_NULL of the same regime, of all devices together (a
+ * class does not know its device); where these are missing, from the other regime, else from what
+ * was measured once (constants below; H200, driver 580). Exact times (CUPTI) win over pairs. Copies
+ * of pageable memory by a copy engine have no pairs: estimate_staged.h.
+ */
+#ifndef SPY_ESTIMATE_H
+#define SPY_ESTIMATE_H
+
+#include "shim/core/gpu_time/estimate_staged.h"
+#include "shim/core/format/trace_map.h"
+
+/* How a piece of work gets to the GPU: what a pair around it costs. */
+enum estimate_path {
+	ESTIMATE_KERNEL, /* kernels, graphs, copies within a device, larger sets, asynchronous
+	                    pinned copies to the device up to 2 KiB (of 4 bytes: 2.3 to 2.6 us more
+	                    than CUPTI's 0.9): pair(empty kernel) - the empty kernel's own time */
+	ESTIMATE_INLINE, /* sets up to 4 KiB, pageable copies to the device up to 64 KiB: done by
+	                    the front end; pair(nothing) */
+	ESTIMATE_ENGINE, /* copies by a copy engine: as a kernel, and the engine's start */
+	ESTIMATE_PATHS
+};
+
+#define ESTIMATE_NULL_KERNEL_NS 590.0  /* what CUPTI calls our empty kernel's time */
+#define ESTIMATE_NULL_PAIR_NS   2740.0 /* pair(empty kernel) where nothing was calibrated */
+#define ESTIMATE_EMPTY_PAIR_NS  1280.0 /* pair(nothing), likewise */
+#define ESTIMATE_GAP_NS         750.0  /* between queued kernels of a stream */
+/*
+ * A copy engine sleeps soon after a copy. Pairs around pinned copies of 4 bytes to 1 MiB, 150 of
+ * each, behind a stall or our empty kernel, three processes on an H200, less CUPTI's time of these
+ * copies: 1.4 to 2.0 us where the engine was awake, as around a kernel (2.15 us) or less; in a
+ * program that copies both ways beside its kernels 2.1 to 2.8 us at least. Asleep 4 us more at
+ * least, 4.5 to 6.8 us in the mean. Behind a stall it was asleep nearly always, elsewhere in half
+ * of all cases.
+ */
+#define ESTIMATE_WAKE_NS      4000.0 /* of the shortest pair */
+#define ESTIMATE_WAKE_SD_NS   1200.0
+#define ESTIMATE_WAKE_MOST_NS 6000.0 /* mean of all pairs less the shortest: up to 5.2 us */
+#define ESTIMATE_AWAKE_SD_NS  400.0
+/* Where nothing tells which: it sleeps in four cases of five. */
+#define ESTIMATE_ENGINE_NS (0.8 * ESTIMATE_WAKE_NS)
+/*
+ * What the gap between queued work is longer where it changes engines: on the way to a copy engine,
+ * which wakes, and from it. Kernels and copies of 4 bytes to the host, in turn and all of them
+ * queued: 4.4 and 5.2 to 7.4 us the two of them on two H200s, with 64 KiB 7.4 us. Behind a kernel
+ * that has just ended CUPTI's records have 4.2 us before the copy, behind queued ones 1.0.
+ */
+#define ESTIMATE_TO_ENGINE_NS   ESTIMATE_WAKE_NS
+#define ESTIMATE_FROM_ENGINE_NS 2000.0
+/* Standard deviations: of the pairs' constants, the calibration moved by about this from process to
+ * process; of ESTIMATE_ENGINE_NS; of what a pinned copy takes beside its bytes, see
+ * estimate_staged.h. */
+#define ESTIMATE_PAIR_SD_NS   130.0
+#define ESTIMATE_ENGINE_SD_NS 1800.0
+#define ESTIMATE_BESIDE_SD_NS 500.0
+
+struct estimate_cost {
+	double ns;       /* what a pair costs around work of this path */
+	double least;    /* what the shortest pair does, of ESTIMATE_KERNEL */
+	double variance; /* of the mean, shared by all classes of the path and regime */
+	uint64_t count;  /* calibration pairs it rests on; 0 = the constants */
+};
+
+struct estimate_costs {
+	struct estimate_cost cost[ESTIMATE_PATHS][TF_PAIRS];
+	struct estimate_bus told;   /* by the link: the same both ways */
+	struct estimate_bus bus[2]; /* of copies to the device, and from it */
+};
+
+struct estimate_mean { /* ns; NaN: not known */
+	double ns, variance;
+};
+
+/* Whether pairs can be what was measured: they come from a file. */
+bool estimate_pairs_good(const struct tf_pairs *p);
+
+/* The path of a class of work. */
+enum estimate_path estimate_path(const struct tf_work *w);
+
+/* What pairs cost, for all paths and regimes, and what copies reach on the bus: as large pinned
+ * copies of this run do, else by its link. */
+void estimate_costs(const struct tf_map *map, struct estimate_costs *costs);
+
+/* Copies that the driver stages and that no pair stands around: their calls tell, see
+ * estimate_staged.h. */
+bool estimate_is_staged(const struct tf_work *w);
+struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
+                                            const struct tf_work *w);
+
+/* Mean GPU time of one piece of work of a class, ns; NaN when unknown. */
+double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * Records of CUPTI's that cannot be true. It gives a copy a start or an end that is milliseconds
+ * off now and then (H200, driver 580: of 521 copies of 64 KiB within the device, beside graphs, the
+ * first one, 15 or 30 ms instead of 0.9 us): then the copy lasts while other work of its stream
+ * runs. Work of one stream runs one after the other, but for kernels launched to overlap.
+ *
+ * For the timeline, and the reporter where it replays the calls.
+ */
+#ifndef SPY_UNTRUE_H
+#define SPY_UNTRUE_H
+
+#include <stdbool.h>
+
+#define UNTRUE_LEAST_NS   1e6 /* a copy that lasts as long is looked at */
+#define UNTRUE_NEIGHBOURS 64u /* calls before and behind it among which its stream's are sought */
+/* Two pieces that share less are as the GPU's timer and CUPTI's clocks have them. */
+#define UNTRUE_GRAIN_NS 2e3
+#define UNTRUE_SHARE    0.2 /* of the shorter one */
+
+struct implausible_span {
+	double start, end; /* ns, of any clock */
+	double bytes;      /* of a copy or set */
+	bool is_copy;      /* a copy or set: its times may be wrong too */
+};
+
+static inline double implausible_ns(const struct implausible_span *a)
+{
+	return a->end - a->start;
+}
+
+/* Whether `b`, of the same stream, speaks against the times of copy `a`. Of two copies that cannot
+ * both be true, the one that takes longer for a byte is not believed. */
+static inline bool implausible_beside(const struct implausible_span *a,
+                                      const struct implausible_span *b)
+{
+	double from = a->start > b->start ? a->start : b->start,
+	       to = a->end < b->end ? a->end : b->end,
+	       shorter = implausible_ns(a) < implausible_ns(b) ? implausible_ns(a)
+	                                                       : implausible_ns(b);
+
+	if (!(to > from) || !(to - from > UNTRUE_SHARE * shorter))
+		return false;
+	if (b->end - a->start <= UNTRUE_GRAIN_NS || a->end - b->start <= UNTRUE_GRAIN_NS)
+		return false;
+	return !b->is_copy ||
+	       implausible_ns(b) * (a->bytes + 1) <= implausible_ns(a) * (b->bytes + 1);
+}
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Ranges and steps, from the records as the drain hands them over: figures of NVTX ranges, rows of
+ * steps, and steps found where the program names none. Shared by the shim's collector and the
+ * reporter, which runs it on what a killed process left in its rings.
+ *
+ * Found steps. The work that a thread gives to the GPU, and its waits, are a sequence of symbols: a
+ * kernel, a graph, a copy of some direction, a wait. A step is what lies between two occurrences of
+ * one symbol, the marker; the marker is chosen such that what lies between is most alike from one
+ * occurrence to the next, and, of those that are about as good, such that steps are shortest. What
+ * is compared is which symbols occur how often, not their order or the launches' shapes, so that
+ * dynamic shapes, a logged value now and then or an evaluation in between do not break it.
+ */
+#ifndef SPY_STEPS_H
+#define SPY_STEPS_H
+
+#include "shim/core/format/trace_map.h"
+
+/* One TF_CALL_RANGE record. */
+void steps_range(struct tf_map *map, uint32_t thread, const struct tf_record *r);
+
+/* A row of table `steps`; where the table is full, every second row of the sources with most rows
+ * goes. `rows` and `stride` are its source's. */
+void steps_row(struct tf_map *map, const struct tf_step *row, uint32_t *rows, uint32_t *stride);
+
+/* Takes all rows of a pattern out. */
+void steps_forget(struct tf_map *map, uint32_t pattern);
+
+/* ---- steps found ---- */
+
+struct steps;
+
+/* NULL where there is no memory. Takes its memory from the system directly, never from malloc. */
+struct steps *steps_new(void);
+void steps_free(struct steps *s);
+
+/* One record of an outermost call of thread `thread`, in the order of its calls. */
+void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
+                unsigned cls);
+
+/* No record comes any more: decides for threads that are not decided yet, and ends last steps. */
+void steps_finish(struct steps *s, struct tf_map *map);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * What a killed process left in memory: a recording whose live data lies in /dev/shm or the user's
+ * runtime folder, with a stub in its place. Once nobody uses it any more it is moved to where the
+ * user wanted it. Shared by the shim, whose next run tidies up, and the reporter, which meets the
+ * stub.
+ *
+ * System calls alone, none of them a cancellation point; no allocation, no stdio. Errno is not
+ * kept.
+ */
+#ifndef SPY_LEFTOVER_H
+#define SPY_LEFTOVER_H
+
+#include <stdbool.h>
+
+/* The names of live data: in between stand the process' number and a random one. */
+#define LEFTOVER_BEGINS "cudaspy-"
+#define LEFTOVER_ENDS   ".live"
+
+/*
+ * Whether nobody has the file open or mapped for writing, by the kernel's word, whatever pid
+ * namespace that may be in. `fd`: opened for reading by the caller alone. False where the kernel
+ * cannot be asked, and of files of others.
+ */
+bool leftover_unused(int fd);
+
+/*
+ * Moves the live data at the absolute path `live` to its stub, if it is unused and the stub still
+ * names it. Nothing is changed where that fails. Trusts nothing in the file.
+ */
+bool leftover_move(const char *live);
+
+/* Does so with the live data in a folder, an absolute path; of very much with a part. */
+void leftover_tidy(const char *folder);
+
+#endif

@@ -1,0 +1,372 @@
+#include "shim/core/timeline/timeline_ops.h"
+
+#include <math.h>
+#include <sys/mman.h>
+#include "shim/core/gpu_time/estimate_pinned.h"
+#include "shim/core/work/work_class.h"
+
+/* Where nothing was learned yet: a launch's return to its kernel's start, and a kernel's end to the
+ * return of the call that waits for it, together. */
+#define LATENCY_NS       5000.0
+#define START_NS         1800.0 /* of that, until the start */
+#define NOISE_NS         3000.0 /* waits told apart from calls that found nothing to wait for */
+#define SHORT_WORK_NS    5000.0 /* work of a class of which nothing is known */
+#define DURATION_MOST_NS 1e13
+
+/* ---- making ---- */
+
+/* From the recording's first and last reading of the clocks; what cannot be true is taken for a
+ * nanosecond a tick. */
+static double ticks_per_ns(const struct tf_map *map)
+{
+	const struct tf_header *h = tf_header(map);
+	uint32_t count = tf_count(&h->clocks);
+	const struct tf_clock_triple *first, *last;
+
+	if (h->clock_kind == TF_CLOCK_MONOTONIC || count < 2)
+		return 1;
+	first = tf_entry(map, &h->clocks, 0, sizeof(*first));
+	last = tf_entry(map, &h->clocks, count - 1, sizeof(*last));
+	if (!first || !last || last->tick <= first->tick ||
+	    last->monotonic_ns <= first->monotonic_ns)
+		return 1;
+	double rate = (double)(last->tick - first->tick) /
+	              (double)(last->monotonic_ns - first->monotonic_ns);
+	return rate > 1e-3 && rate < 1e2 ? rate : 1;
+}
+
+static void set_rate(struct timeline *t)
+{
+	uint64_t stall = tf_header(t->map)->stall_ns;
+
+	t->ticks_per_ns = ticks_per_ns(t->map);
+	t->gap = tl_ticks(t, ESTIMATE_GAP_NS);
+	t->to_engine = tl_ticks(t, ESTIMATE_TO_ENGINE_NS);
+	t->from_engine = tl_ticks(t, ESTIMATE_FROM_ENGINE_NS);
+	t->noise = tl_ticks(t, NOISE_NS);
+	t->stall = tl_ticks(t, stall < 1000000 ? (double)stall : 0);
+	t->short_work = tl_ticks(t, SHORT_WORK_NS);
+	t->start_latency = tl_ticks(t, START_NS);
+	if (!t->latencies)
+		t->latency = tl_ticks(t, LATENCY_NS);
+}
+
+uint64_t tl_ticks(const struct timeline *t, double ns)
+{
+	return ns > 0 ? (uint64_t)((ns < DURATION_MOST_NS ? ns : DURATION_MOST_NS) *
+	                           t->ticks_per_ns)
+	              : 0;
+}
+
+/* The window's start, once it has begun; and up to where an earlier timeline came. */
+static void find_window(struct timeline *t)
+{
+	const struct tf_header *h = tf_header(t->map);
+	/* Acquire: pairs with spy_window_begins(). */
+	uint64_t start = __atomic_load_n(&h->window_start, __ATOMIC_ACQUIRE), sum = 0;
+
+	if (!start || start >= TL_TICKS_MOST / 2)
+		return;
+	for (int i = 0; i < TF_HOSTS && sum < TL_TICKS_MOST / 2; i++)
+		sum += h->host_ticks[i] < TL_TICKS_MOST ? h->host_ticks[i] : TL_TICKS_MOST / 2;
+	if (sum >= TL_TICKS_MOST / 2)
+		return;
+	t->window = start;
+	t->resumed = sum != 0;
+	t->began = t->host_upto = t->seen = start + sum;
+}
+
+struct timeline *timeline_new(struct tf_map *map)
+{
+	struct timeline *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
+	                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (t == MAP_FAILED)
+		return NULL;
+	t->map = map;
+	t->mode = tf_header(map)->gpu_mode;
+	if (t->mode != TF_GPU_OFF && t->mode != TF_GPU_CUPTI)
+		t->mode = TF_GPU_SAMPLE;
+	t->slices = tf_at(map, tf_header(map)->slices, sizeof(*t->slices));
+	t->ops_mask = TL_OPS_FEW - 1;
+	set_rate(t);
+	estimate_costs(map, &t->costs);
+	find_window(t);
+	return t;
+}
+
+void timeline_free(struct timeline *t)
+{
+	if (t)
+		munmap(t, sizeof(*t));
+}
+
+/* ---- one call ---- */
+
+static enum tl_role named(const char *name, unsigned cls)
+{
+	static const struct {
+		const char *part;
+		uint8_t cls, role;
+	} roles[] = {
+	        {"StreamCreate", SPY_CLASS_STREAM, TL_ROLE_STREAM_MADE},
+	        {"StreamDestroy", SPY_CLASS_STREAM, TL_ROLE_STREAM_GONE},
+	        {"EventRecord", SPY_CLASS_EVENT, TL_ROLE_EVENT_RECORD},
+	        {"StreamWaitEvent", SPY_CLASS_EVENT, TL_ROLE_EVENT_WAIT},
+	        {"EventDestroy", SPY_CLASS_EVENT, TL_ROLE_EVENT_GONE},
+	        {"StreamSynchronize", SPY_CLASS_SYNC, TL_ROLE_SYNC_STREAM},
+	        {"EventSynchronize", SPY_CLASS_SYNC, TL_ROLE_SYNC_EVENT},
+	        {"Synchronize", SPY_CLASS_SYNC, TL_ROLE_SYNC_ALL}, /* of the context, the device */
+	        {"StreamQuery", SPY_CLASS_QUERY, TL_ROLE_QUERY_STREAM},
+	        {"EventQuery", SPY_CLASS_QUERY, TL_ROLE_QUERY_EVENT},
+	        {"LaunchHostFunc", SPY_CLASS_OTHER, TL_ROLE_HOST_FUNCTION},
+	        {"StreamAddCallback", SPY_CLASS_OTHER, TL_ROLE_HOST_FUNCTION},
+	        {"GraphAddHostNode", SPY_CLASS_GRAPH, TL_ROLE_HOST_FUNCTION},
+	};
+
+	for (unsigned i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
+		if (roles[i].cls == cls && strstr(name, roles[i].part))
+			return roles[i].role;
+	return TL_ROLE_NONE;
+}
+
+static enum tl_role role_of(struct timeline *t, uint16_t call, unsigned cls)
+{
+	if (t->roles[call] == TL_ROLE_UNSEEN) {
+		const struct tf_call *c =
+		        tf_entry(t->map, &tf_header(t->map)->calls, call, sizeof(*c));
+		char name[sizeof(c->name) + 1] = "";
+		if (c)
+			memcpy(name, c->name, sizeof(c->name));
+		t->roles[call] = (uint8_t)named(name, cls);
+	}
+	return t->roles[call];
+}
+
+static unsigned state_of(unsigned cls)
+{
+	static const uint8_t states[SPY_CLASS_COUNT] = {
+	        [SPY_CLASS_LAUNCH] = TF_HOST_LAUNCH,    [SPY_CLASS_GRAPH_LAUNCH] = TF_HOST_LAUNCH,
+	        [SPY_CLASS_COPY] = TF_HOST_COPY,        [SPY_CLASS_SET] = TF_HOST_COPY,
+	        [SPY_CLASS_SYNC] = TF_HOST_SYNC_USEFUL, [SPY_CLASS_ALLOC] = TF_HOST_ALLOC,
+	        [SPY_CLASS_MODULE] = TF_HOST_MODULE,    [SPY_CLASS_STREAM] = TL_HOST_ISSUE,
+	        [SPY_CLASS_EVENT] = TL_HOST_ISSUE,      [SPY_CLASS_GRAPH] = TL_HOST_ISSUE,
+	        [SPY_CLASS_QUERY] = TL_HOST_ISSUE,      [SPY_CLASS_CONTEXT] = TF_HOST_OTHER,
+	        [SPY_CLASS_OTHER] = TF_HOST_OTHER,
+	};
+
+	return cls < SPY_CLASS_COUNT ? states[cls] : TF_HOST_OTHER;
+}
+
+enum tf_work_kind tl_work_of(const struct tf_record *r, unsigned cls)
+{
+	enum tf_work_kind kind = work_kind(cls);
+
+	if (kind == TF_WORK_NONE || r->result || tf_is_part(r) ||
+	    r->flags & (TF_CAPTURED | TF_NO_ARGS))
+		return TF_WORK_NONE;
+	if (kind == TF_WORK_GRAPH && !r->graph.handle)
+		return TF_WORK_NONE;
+	if ((kind == TF_WORK_COPY || kind == TF_WORK_SET) &&
+	    (!r->copy.bytes || r->copy.direction == SPY_DIR_HTOH))
+		return TF_WORK_NONE;
+	return kind;
+}
+
+/* What a record says of streams and events. */
+static void follow(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                   enum tl_role role)
+{
+	if (role == TL_ROLE_NONE)
+		return;
+	if (role == TL_ROLE_STREAM_MADE)
+		tl_stream_made(t, r);
+	else if (role == TL_ROLE_STREAM_GONE)
+		tl_stream_gone(t, thread, r);
+	else if (role == TL_ROLE_EVENT_RECORD)
+		tl_event_record(t, thread, r);
+	else if (role == TL_ROLE_EVENT_WAIT)
+		tl_event_wait(t, thread, r);
+	else if (role == TL_ROLE_EVENT_GONE)
+		tl_event_gone(t, r->event.event);
+	else if (role == TL_ROLE_HOST_FUNCTION)
+		t->host_functions = true;
+	else if (role == TL_ROLE_QUERY_STREAM || role == TL_ROLE_QUERY_EVENT)
+		tl_query(t, thread, r, role);
+}
+
+/* How the call's time divides. */
+static struct tl_split divide(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                              unsigned cls, struct tf_work *work, enum tl_role role)
+{
+	unsigned state = state_of(cls);
+
+	switch (cls) {
+	case SPY_CLASS_SYNC:
+		return (struct tl_split){tl_sync(t, thread, r, role), TF_HOST_SYNC_USEFUL,
+		                         TF_HOST_SYNC_WASTED};
+	case SPY_CLASS_LAUNCH:
+	case SPY_CLASS_GRAPH_LAUNCH:
+		return tl_launch(t, thread, r, cls);
+	case SPY_CLASS_COPY:
+	case SPY_CLASS_ALLOC:
+	case SPY_CLASS_MODULE:
+		return tl_implicit(t, thread, r, state, work);
+	case SPY_CLASS_SET:
+		return tl_submit(t, thread, r, TF_WORK_SET, &t->call_typical[r->call]);
+	default:
+		return (struct tl_split){r->start, (uint8_t)state, (uint8_t)state};
+	}
+}
+
+static void nested(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                   struct tl_split split)
+{
+	if (split.at > r->start)
+		tl_nested(t, thread, r->start, tl_min(split.at, r->end), split.before);
+	if (split.at < r->end)
+		tl_nested(t, thread, tl_max(split.at, r->start), r->end, split.after);
+}
+
+void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned cls,
+             struct tf_work *work, struct tl_delayed *exact)
+{
+	struct tl_thread *th = &t->threads[thread];
+
+	if (cls == TIMELINE_OWN) {
+		tl_own(t, thread, r->start, r->end);
+		return;
+	}
+	enum tl_role role = role_of(t, r->call, cls);
+	enum tf_work_kind kind = tl_work_of(r, cls);
+	if (cls == SPY_CLASS_CONTEXT && !r->result && r->arg[0] && r->arg[0] <= TF_DEVICES_TIMED)
+		th->device = (uint16_t)(r->arg[0] - 1);
+	if (t->mode != TF_GPU_OFF)
+		follow(t, thread, r, role);
+	struct tl_split split = divide(t, thread, r, cls, work, role);
+	if (thread != t->last_thread)
+		t->others_end = t->last_end;
+	t->last_thread = thread;
+	t->last_end = r->end;
+	if (r->flags & TF_NESTED) {
+		nested(t, thread, r, split);
+		if (kind != TF_WORK_NONE && t->mode != TF_GPU_OFF)
+			tl_issue(t, thread, r, kind, work, exact, split.at);
+		return;
+	}
+	if (cls == SPY_CLASS_LAUNCH && r->flags & TF_FIRST) {
+		struct tf_thread *figures = tl_thread_of(t, thread);
+		if (figures)
+			figures->first_ticks += r->end - r->start;
+	}
+	if (kind != TF_WORK_NONE && t->mode != TF_GPU_OFF)
+		tl_issue(t, thread, r, kind, work, exact, split.at);
+	tl_spent(t, thread, r->start, r->end, split);
+	if (kind != TF_WORK_NONE)
+		tl_host(t, thread, r->end);
+	else if (!t->host_issued)
+		t->host_thread = thread;
+}
+
+void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned cls,
+                   struct tf_work *work)
+{
+	const struct tf_header *h = tf_header(t->map);
+
+	if (!t->window)
+		find_window(t);
+	if (h->exit_return && r->start >= h->exit_return && r->result == TF_TOO_LATE)
+		return; /* no part of the window */
+	bool taken = t->window && r->end >= r->start && r->end < TL_TICKS_MOST / 2 &&
+	             thread < TL_THREADS && cls <= TIMELINE_OWN;
+	if (!taken || (r->flags & TF_NO_ARGS && work_kind(cls) && !r->result && !tf_is_part(r)))
+		tf_header(t->map)->timeline_unknown++;
+	if (!taken)
+		return;
+	t->seen = tl_max(t->seen, r->end);
+	if (t->mode == TF_GPU_CUPTI)
+		tl_exact_call(t, thread, r, cls, work);
+	else
+		tl_take(t, thread, r, cls, work, NULL);
+}
+
+void timeline_sample(struct timeline *t, const struct tf_work *work)
+{
+	bool known;
+
+	if (work->kind == TF_WORK_EMPTY || work->kind == TF_WORK_NULL || estimate_tells_bus(work))
+		t->costs_due = true;
+	if (work->kind != TF_WORK_KERNEL)
+		return;
+	uint64_t ticks = tl_duration(t, work, &known);
+	struct tl_mean *m = &t->means[work->id % TL_KERNELS];
+	if (!known)
+		return;
+	if (m->kernel != work->id)
+		*m = (struct tl_mean){.kernel = work->id};
+	if (m->count < UINT32_MAX) {
+		m->count++;
+		m->sum_ns += (double)ticks / t->ticks_per_ns;
+	}
+}
+
+/* ---- settling ---- */
+
+void timeline_advance(struct timeline *t, uint64_t now)
+{
+	set_rate(t);
+	for (int i = 0; i < 2; i++) /* NVML may tell the link late */
+		if (isnan(t->costs.bus[i].rate) && !isnan(estimate_bus_told(t->map).rate))
+			t->costs_due = true;
+	if (t->costs_due) {
+		estimate_costs(t->map, &t->costs);
+		t->costs_version++;
+		t->costs_due = false;
+	}
+	if (!t->window || t->mode == TF_GPU_OFF)
+		return;
+	if (t->mode == TF_GPU_CUPTI)
+		now = tl_exact_advance(t, now, false);
+	now = tl_min(now, t->seen);
+	for (unsigned i = 0; i < TF_DEVICES_TIMED; i++)
+		if (t->device[i].actives)
+			tl_book_streams(t, i, now);
+}
+
+/* The return of the last call, lost records and all. */
+static uint64_t window_end(struct timeline *t)
+{
+	uint32_t threads = tf_count(&tf_header(t->map)->threads);
+	uint64_t end = t->seen, last_return = tf_header(t->map)->exit_return;
+
+	if (last_return) /* later ones, unless they came too late, are in `seen` */
+		return last_return < TL_TICKS_MOST / 2 ? tl_max(end, last_return) : end;
+	for (uint32_t i = 0; i < threads && i < TL_THREADS; i++) {
+		const struct tf_thread *thread = tl_thread_of(t, i);
+		/* Relaxed: an age, as good as any other of this moment. */
+		uint64_t last =
+		        thread ? __atomic_load_n(&thread->last_return, __ATOMIC_RELAXED) : 0;
+		if (last < TL_TICKS_MOST / 2)
+			end = tl_max(end, last);
+	}
+	return end;
+}
+
+void timeline_finish(struct timeline *t)
+{
+	if (!t->window)
+		find_window(t);
+	if (!t->window)
+		return;
+	uint64_t end = t->seen = window_end(t);
+	if (t->mode == TF_GPU_CUPTI)
+		tl_exact_advance(t, end, true);
+	timeline_advance(t, end);
+	if (end > t->host_upto)
+		tl_host(t, t->host_thread, end);
+	for (unsigned i = 0; i < TF_DEVICES_TIMED; i++)
+		if (tf_header(t->map)->devices_time[i]) {
+			tl_device(t, i);
+			tl_book_rest(t, i, end);
+		}
+}

@@ -1,0 +1,222 @@
+/*
+ * Pieces of work, streams and kernels of the timeline as every record meets them: small enough to
+ * be part of their callers. For the timeline's own files.
+ */
+#ifndef SPY_TIMELINE_OPS_H
+#define SPY_TIMELINE_OPS_H
+
+#include "shim/core/timeline/timeline_internal.h"
+
+#define TL_STAGED_BYTES 65536u /* a pageable copy beyond this holds its caller */
+
+/* ---- ops ---- */
+
+/* NULL: none, or forgotten. */
+static inline struct tl_op *tl_op(struct timeline *t, uint64_t id)
+{
+	struct tl_op *op = &t->ops[id & t->ops_mask];
+
+	return id && op->id == id ? op : NULL;
+}
+
+static inline struct tl_stream *tl_op_stream(struct timeline *t, const struct tl_op *op)
+{
+	struct tl_stream *s = op->stream ? &t->streams[op->stream - 1] : NULL;
+
+	return s && s->generation == op->generation ? s : NULL;
+}
+
+/* As moved with its stream, which is `s`, since its place was found. */
+static inline uint64_t tl_start_on(const struct tl_stream *s, const struct tl_op *op)
+{
+	int64_t start = (int64_t)op->start + (s->shift - op->shift);
+
+	if (op->flags & TL_OP_SETTLED)
+		return op->start;
+	return start > (int64_t)op->ready ? (uint64_t)start : op->ready;
+}
+
+static inline uint64_t tl_end_on(const struct tl_stream *s, const struct tl_op *op)
+{
+	return tl_start_on(s, op) + (op->end - op->start);
+}
+
+/* The same of an op whose stream may be forgotten. */
+static inline uint64_t tl_op_end(struct timeline *t, const struct tl_op *op)
+{
+	const struct tl_stream *s = op->flags & TL_OP_SETTLED ? NULL : tl_op_stream(t, op);
+
+	if (s)
+		return tl_end_on(s, op);
+	return op->flags & TL_OP_SETTLED ? op->end
+	                                 : tl_max(op->start, op->ready) + (op->end - op->start);
+}
+
+/* From the end of the work before it on its stream to the start of work of that engine. */
+static inline uint64_t tl_space(const struct timeline *t, const struct tl_op *before,
+                                unsigned engine)
+{
+	if (before->engine == engine)
+		return t->gap;
+	return t->gap + (before->engine == WORK_COMPUTE ? t->to_engine : t->from_engine);
+}
+
+/* The engine of a call's work. */
+static inline enum work_engine tl_engine(const struct tf_record *r, enum tf_work_kind kind)
+{
+	return kind == TF_WORK_COPY
+	               ? work_engine(kind, r->copy.direction, r->copy.memory, r->copy.bytes)
+	               : WORK_COMPUTE;
+}
+
+/* ---- streams ---- */
+
+struct tl_stream *tl_find_stream(struct timeline *t, uint32_t thread, uint64_t handle,
+                                 unsigned flags);
+
+/* The stream that a record names, made if need be. Never NULL. */
+static inline struct tl_stream *tl_stream(struct timeline *t, uint32_t thread, uint64_t handle,
+                                          unsigned flags)
+{
+	struct tl_stream *s = &t->streams[t->recent.place];
+
+	if (t->recent.handle == handle && t->recent.thread == thread &&
+	    t->recent.flags == (flags & TF_PTDS) && t->recent.device == t->threads[thread].device &&
+	    s->generation && s->generation == t->recent.generation)
+		return s;
+	return tl_find_stream(t, thread, handle, flags);
+}
+
+void tl_find_row(struct timeline *t, struct tl_stream *s, unsigned device);
+
+/* Gives it its device and its row in the table: work comes. NULL where it has no row. */
+static inline struct tf_stream *tl_stream_row(struct timeline *t, struct tl_stream *s,
+                                              unsigned device)
+{
+	if (!s->has_device || !s->row)
+		tl_find_row(t, s, device);
+	return s->row;
+}
+
+/* ---- classes and kernels ---- */
+
+/* Table `works` of the recording; NULL where it has none. */
+static inline struct tf_work *tl_works(struct timeline *t)
+{
+	if (!t->works)
+		t->works = tf_at(t->map, tf_header(t->map)->works, TF_WORKS * sizeof(*t->works));
+	return t->works;
+}
+
+void tl_find_kernel(struct timeline *t, uint32_t kernel);
+
+/* A kernel of a communication library. */
+static inline bool tl_is_comm(struct timeline *t, uint32_t kernel)
+{
+	if (kernel >= TF_KERNELS_MAX)
+		return false;
+	if (!t->kernels[kernel].named)
+		tl_find_kernel(t, kernel);
+	return t->kernels[kernel].comm;
+}
+
+/* ---- how long ---- */
+
+/* What is known of a class of the recording's; NULL where it is none of these. */
+static inline struct tl_known *tl_known(struct timeline *t, const struct tf_work *w)
+{
+	const struct tf_work *all = tl_works(t);
+
+	return w && all && w >= all && w < all + TF_WORKS ? &t->known[w - all] : NULL;
+}
+
+/* Tells apart what was known of a class before and after another sample; never 0. */
+static inline uint64_t tl_stamp(const struct timeline *t, const struct tf_work *w)
+{
+	uint64_t pairs = (uint64_t)w->pairs[0].count + w->pairs[1].count + w->exact_count;
+
+	return (pairs << 16 | (t->costs_version & 0xffff)) + 1;
+}
+
+uint64_t tl_find_duration(struct timeline *t, const struct tf_work *w, bool *known);
+
+/* Mean duration of a class, ticks; *known false: a guess. */
+static inline uint64_t tl_duration(struct timeline *t, const struct tf_work *w, bool *known)
+{
+	const struct tl_known *k = tl_known(t, w);
+
+	if (!k || k->ticks == TL_TICKS_MOST || k->rate != t->ticks_per_ns ||
+	    k->stamp != tl_stamp(t, w))
+		return tl_find_duration(t, w, known);
+	*known = true;
+	return k->ticks;
+}
+
+/* Between the pieces of a class of known duration, ns squared. */
+static inline double tl_variance(struct timeline *t, const struct tf_work *w)
+{
+	const struct tl_known *k = tl_known(t, w);
+
+	return k && k->ticks != TL_TICKS_MOST ? k->variance : 0;
+}
+
+/* A call that returns only when its copy is done. */
+static inline bool tl_ends_by_return(const struct tf_record *r, enum tf_work_kind kind)
+{
+	if (kind != TF_WORK_COPY || r->copy.direction == SPY_DIR_DTOD ||
+	    r->copy.direction == SPY_DIR_PTOP)
+		return false;
+	if (!r->copy.async)
+		return r->copy.memory == SPY_MEM_PAGEABLE || r->copy.memory == SPY_MEM_PINNED;
+	return r->copy.memory == SPY_MEM_PAGEABLE &&
+	       (r->copy.direction == SPY_DIR_DTOH || r->copy.bytes > TL_STAGED_BYTES);
+}
+
+/* A copy that the driver stages: estimate_staged.h. */
+static inline bool tl_is_staged(const struct tf_record *r, enum tf_work_kind kind)
+{
+	return kind == TF_WORK_COPY && r->copy.memory == SPY_MEM_PAGEABLE &&
+	       (r->copy.direction == SPY_DIR_DTOH ||
+	        (r->copy.direction == SPY_DIR_HTOD && r->copy.bytes > TL_STAGED_BYTES));
+}
+
+/* Whether a call took clearly longer than it typically does. */
+static inline bool tl_is_long(const struct timeline *t, uint64_t typical, uint64_t ticks)
+{
+	return typical && ticks > 2 * typical + t->noise / 3;
+}
+
+/*
+ * Follows a low quantile of what a call takes: down fast, up slowly. `doubtful`: it may have waited
+ * for the queue. There it does not rise, so that a program that waits in nearly each call does not
+ * make it typical.
+ */
+static inline void tl_learn(uint32_t *typical, uint64_t ticks, bool doubtful)
+{
+	uint32_t q = *typical, v = ticks < UINT32_MAX / 4 ? (uint32_t)ticks : UINT32_MAX / 4;
+
+	if (!q)
+		*typical = v ? v : 1;
+	else if (v < q)
+		*typical = q - (q - v) / 4;
+	else if (doubtful || v == q)
+		return;
+	else if (v <= 2 * q)
+		*typical = q + q / 256 + 1;
+	else
+		*typical = q + q / 4096 + 1;
+}
+
+/* ---- devices ---- */
+
+static inline void tl_activate(struct timeline *t, struct tl_stream *s)
+{
+	struct tl_device *d = &t->device[s->device];
+
+	if (s->active || d->actives == TL_STREAMS)
+		return;
+	d->active[d->actives++] = tl_place(t, s);
+	s->active = d->actives;
+}
+
+#endif

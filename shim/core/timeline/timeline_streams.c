@@ -1,0 +1,249 @@
+#include "shim/core/timeline/timeline_ops.h"
+
+#define PROBES            16u
+#define STREAM_LEGACY     1u /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD as handles */
+#define STREAM_PER_THREAD 2u
+#define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
+
+static uint32_t hash(uint64_t a, uint64_t b)
+{
+	uint64_t h = (a ^ b * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+
+	return (uint32_t)(h >> 32);
+}
+
+/* ---- streams ---- */
+
+static uint64_t last_end(struct timeline *t, const struct tl_stream *s)
+{
+	const struct tl_op *op = tl_op(t, s->tail);
+
+	return op ? tl_op_end(t, op) : 0;
+}
+
+/* Its place is wanted for another stream: the work on it that is not booked is lost. */
+static void give_up(struct timeline *t, const struct tl_stream *s)
+{
+	struct tl_device *d = &t->device[s->device];
+	uint32_t place = s->active - 1;
+
+	for (const struct tl_op *op = tl_op(t, s->book); op; op = tl_op(t, op->next))
+		tf_header(t->map)->anomaly[SPY_ANOMALY_TIMELINE]++;
+	d->active[place] = d->active[--d->actives];
+	t->streams[d->active[place] - 1].active = place + 1;
+}
+
+/* The place for a stream not seen yet: a free one, or that of the stream used longest ago. */
+static struct tl_stream *find(struct timeline *t, uint64_t handle, uint64_t owner, bool *fresh)
+{
+	uint32_t at = hash(handle, owner);
+	struct tl_stream *oldest = NULL;
+
+	*fresh = false;
+	for (uint32_t i = 0; i < PROBES; i++) {
+		struct tl_stream *s = &t->streams[(at + i) % TL_STREAMS];
+		if (s->generation && s->handle == handle && s->owner == owner)
+			return s;
+		if (!s->generation) {
+			oldest = s;
+			break;
+		}
+		if (!oldest || (!s->active && oldest->active) ||
+		    (s->active == oldest->active && s->tail < oldest->tail))
+			oldest = s;
+	}
+	if (oldest->active)
+		give_up(t, oldest);
+	*oldest = (struct tl_stream){.handle = handle, .owner = owner};
+	oldest->generation = ++t->generation ? t->generation : ++t->generation;
+	*fresh = true;
+	return oldest;
+}
+
+static struct tl_stream *look_up(struct timeline *t, uint32_t thread, uint64_t handle,
+                                 unsigned flags, unsigned device)
+{
+	bool fresh, own = handle == STREAM_PER_THREAD || (!handle && flags & TF_PTDS);
+	bool legacy = !own && handle <= STREAM_LEGACY;
+	uint64_t owner = own ? ((uint64_t)thread + 1) << 8 | device : legacy ? device + 1 : 0;
+
+	handle = own ? STREAM_PER_THREAD : legacy ? STREAM_LEGACY : handle;
+	struct tl_stream *s = find(t, handle, owner, &fresh);
+	if (!fresh)
+		return s;
+	s->flags = own      ? TF_STREAM_PER_THREAD
+	           : legacy ? TF_STREAM_LEGACY
+	                    : TF_STREAM_UNSEEN | FLAG_NON_BLOCKING;
+	s->blocking = own; /* the per-thread default stream is a blocking one */
+	if (own || legacy) {
+		s->device = (uint16_t)device;
+		s->has_device = true;
+	}
+	if (legacy)
+		t->device[device].legacy = tl_place(t, s);
+	return s;
+}
+
+struct tl_stream *tl_find_stream(struct timeline *t, uint32_t thread, uint64_t handle,
+                                 unsigned flags)
+{
+	uint16_t device = t->threads[thread].device;
+
+	flags &= TF_PTDS;
+	struct tl_stream *s = look_up(t, thread, handle, flags, device);
+	t->recent.handle = handle;
+	t->recent.thread = thread;
+	t->recent.flags = (uint16_t)flags;
+	t->recent.device = device;
+	t->recent.place = (uint32_t)(s - t->streams);
+	t->recent.generation = s->generation;
+	return s;
+}
+
+/* A row that is there already: the stream was forgotten meanwhile, or is one thread's among many.
+ */
+static struct tf_stream *known_row(const struct timeline *t, const struct tl_stream *s)
+{
+	const struct tf_table *table = &tf_header(t->map)->streams;
+	uint32_t count = tf_count(table);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct tf_stream *row = tf_entry(t->map, table, i, sizeof(*row));
+		if (row && row->handle == s->handle && row->device == s->device &&
+		    row->flags == s->flags)
+			return row;
+	}
+	return NULL;
+}
+
+void tl_find_row(struct timeline *t, struct tl_stream *s, unsigned device)
+{
+	struct tf_table *table = &tf_header(t->map)->streams;
+
+	if (!s->has_device) {
+		s->device = (uint16_t)device;
+		s->has_device = true;
+	}
+	if (s->row || s->row_sought)
+		return;
+	s->row_sought = true;
+	s->row = known_row(t, s);
+	if (s->row || table->entry_bytes != sizeof(struct tf_stream))
+		return;
+	s->row = tf_append(t->map, table);
+	if (!s->row) {
+		tf_header(t->map)->anomaly[SPY_ANOMALY_STREAMS_FULL]++;
+		return;
+	}
+	*s->row = (struct tf_stream){.handle = s->handle, .device = s->device, .flags = s->flags};
+	tf_publish(table);
+}
+
+/* A handle comes to mean a new stream. */
+void tl_stream_made(struct timeline *t, const struct tf_record *r)
+{
+	bool fresh;
+
+	if (r->result || r->stream <= STREAM_PER_THREAD)
+		return;
+	struct tl_stream *s = find(t, r->stream, 0, &fresh);
+	s->flags = r->arg[0] & 0xffff;
+	s->blocking = !(s->flags & FLAG_NON_BLOCKING);
+	s->row = NULL;
+	s->row_sought = false;
+	s->wait = 0;
+	if (!s->active)
+		s->has_device = false;
+}
+
+/* The work on it goes on; the handle may come to mean another stream. */
+void tl_stream_gone(struct timeline *t, uint32_t thread, const struct tf_record *r)
+{
+	if (!r->result && r->stream > STREAM_PER_THREAD)
+		tl_stream(t, thread, r->stream, r->flags)->wait = 0;
+}
+
+/* ---- events ---- */
+
+struct tl_event *tl_event(struct timeline *t, uint64_t handle)
+{
+	uint32_t at = hash(handle, 0);
+
+	for (uint32_t i = 0; handle && i < PROBES; i++) {
+		struct tl_event *e = &t->events[(at + i) % TL_EVENTS];
+		if (e->handle == handle)
+			return e;
+	}
+	return NULL;
+}
+
+static struct tl_event *event_place(struct timeline *t, uint64_t handle)
+{
+	struct tl_event *e = tl_event(t, handle);
+	uint32_t at = hash(handle, 0);
+
+	for (uint32_t i = 0; !e && i < PROBES; i++) {
+		struct tl_event *place = &t->events[(at + i) % TL_EVENTS];
+		if (!place->handle)
+			return place;
+	}
+	if (e)
+		return e;
+	e = &t->events[at % TL_EVENTS];
+	for (uint32_t i = 1; i < PROBES; i++)
+		if (t->events[(at + i) % TL_EVENTS].used < e->used)
+			e = &t->events[(at + i) % TL_EVENTS];
+	return e;
+}
+
+uint64_t tl_blocking_end(struct timeline *t, const struct tl_stream *legacy)
+{
+	const struct tl_device *d = &t->device[legacy->device];
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < d->actives; i++) {
+		const struct tl_stream *s = &t->streams[d->active[i] - 1];
+		if (s->blocking)
+			end = tl_max(end, last_end(t, s));
+	}
+	return end;
+}
+
+void tl_event_record(struct timeline *t, uint32_t thread, const struct tf_record *r)
+{
+	if (r->result || !r->event.event || r->flags & (TF_CAPTURED | TF_NO_ARGS))
+		return;
+	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
+	struct tl_op *op = tl_op(t, s->tail);
+	if (op)
+		op->flags |= TL_OP_EVENT;
+	*event_place(t, r->event.event) = (struct tl_event){
+	        .handle = r->event.event,
+	        .op = s->tail,
+	        .tick = s->flags & TF_STREAM_LEGACY ? tl_max(s->wait, tl_blocking_end(t, s))
+	                                            : s->wait,
+	        .used = ++t->event_uses,
+	};
+}
+
+void tl_event_wait(struct timeline *t, uint32_t thread, const struct tf_record *r)
+{
+	struct tl_event *e = r->result || r->flags & (TF_CAPTURED | TF_NO_ARGS)
+	                             ? NULL
+	                             : tl_event(t, r->event.event);
+
+	if (!e)
+		return;
+	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
+	const struct tl_op *op = tl_op(t, e->op);
+	s->wait = tl_max(s->wait, tl_max(e->tick, op ? tl_op_end(t, op) : 0));
+}
+
+/* Its place is kept: another event may have come there by probing past it. */
+void tl_event_gone(struct timeline *t, uint64_t handle)
+{
+	struct tl_event *e = tl_event(t, handle);
+
+	if (e)
+		e->op = e->tick = e->used = 0;
+}

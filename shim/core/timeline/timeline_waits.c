@@ -1,0 +1,296 @@
+#include "shim/core/timeline/timeline_ops.h"
+
+#include "shim/core/work/work_class.h"
+
+#define SPREAD      3.0 /* standard deviations from a class's mean that one of its pieces may be */
+#define LATE_MOST   16u /* times its wait, that a call comes behind work of unknown length */
+#define LEARN_FIRST 16u /* waits whose latency counts much */
+
+/*
+ * What a call needs for a staged copy beside its bytes, and how fast these go (bytes a ns): at
+ * least, and usually. On an H200 7 to 9 us and 14 to 8 bytes a ns.
+ */
+#define STAGED_LEAST_NS  2000.0
+#define STAGED_RATE_MOST 20.0
+#define STAGED_CALL_NS   8000.0
+#define STAGED_RATE      11.0
+
+#define SHORT_CHAIN_NS   50000.0
+#define LONG_WAIT_NS     100000.0 /* of a call that waits for nothing */
+#define LATENCY_LEAST_NS 200.0
+#define LATENCY_MOST_NS  100000.0
+
+/* ---- what a wait waits for ---- */
+
+struct awaited {
+	uint64_t end;       /* of the last op, by estimate; 0 = there is none */
+	struct tl_op *last; /* it */
+};
+
+static void look_at(struct timeline *t, struct awaited *w, uint64_t id)
+{
+	struct tl_op *op = tl_op(t, id);
+
+	if (!op || (w->last && tl_op_end(t, op) < w->end))
+		return;
+	w->last = op;
+	w->end = tl_op_end(t, op);
+}
+
+/* The streams that a wait for this stream waits for: with the legacy one, all blocking ones. */
+static bool awaits(const struct tl_stream *stream, const struct tl_stream *s)
+{
+	return !stream || s == stream || (stream->flags & TF_STREAM_LEGACY && s->blocking);
+}
+
+static struct awaited awaited(struct timeline *t, unsigned device, const struct tl_stream *stream,
+                              const struct tl_event *event)
+{
+	const struct tl_device *d = &t->device[device];
+	struct awaited w = {0};
+
+	if (event) {
+		look_at(t, &w, event->op);
+		return w;
+	}
+	for (uint32_t i = 0; i < d->actives; i++) {
+		const struct tl_stream *s = &t->streams[d->active[i] - 1];
+		if (awaits(stream, s))
+			look_at(t, &w, s->tail);
+	}
+	look_at(t, &w, stream ? stream->tail : d->last);
+	return w;
+}
+
+/* All of it ended by tick `by`. */
+static void finished(struct timeline *t, unsigned device, const struct tl_stream *stream,
+                     const struct tl_event *event, uint64_t by)
+{
+	const struct tl_device *d = &t->device[device];
+	const struct tl_op *op = event ? tl_op(t, event->op) : NULL;
+	struct tl_stream *s = op ? tl_op_stream(t, op) : NULL;
+
+	if (event) {
+		if (s)
+			tl_finished(t, s, op->id, by);
+		return;
+	}
+	for (uint32_t i = 0; i < d->actives; i++) {
+		s = &t->streams[d->active[i] - 1];
+		if (awaits(stream, s))
+			tl_finished(t, s, s->tail, by);
+	}
+}
+
+/*
+ * How long a start and a return take together, from a wait for work that nothing but its launch
+ * held back: the time from the launch's return to the wait's, less the work. It is no more than
+ * that even if the work was done before the wait began (`waited` false). Only short work tells: the
+ * error of its duration is part of the result.
+ */
+static void learn_latency(struct timeline *t, const struct tl_op *op, uint64_t end, uint64_t until,
+                          bool waited)
+{
+	uint64_t ready = op->ready - tl_min(op->ready, tl_start_latency(t));
+	uint64_t step = t->latency / (t->latencies < LEARN_FIRST ? 4 : 32) + 1;
+
+	if (!(op->flags & TL_OP_CHAINED) || op->flags & (TL_OP_UNKNOWN | TL_OP_CUT) ||
+	    end - ready > tl_ticks(t, SHORT_CHAIN_NS))
+		return;
+	uint64_t rest = until + tl_start_latency(t) > end ? until + tl_start_latency(t) - end : 0;
+	if (rest > t->latency && (!waited || rest > tl_ticks(t, LATENCY_MOST_NS)))
+		return;
+	t->latencies++;
+	if (rest > t->latency + step)
+		t->latency += step;
+	else if (rest + step < t->latency)
+		t->latency -= step;
+	else
+		t->latency = rest;
+	t->latency = tl_max(t->latency, tl_ticks(t, LATENCY_LEAST_NS));
+}
+
+/*
+ * Whether the work may have taken until `end`, later than the estimate, as a call says that waited
+ * `waited` ticks for it. Where its classes are known it is rather the host that came late, when it
+ * would have to be more than twice as long, and by more than the pieces of its class differ. Work
+ * of unknown length does not end by chance in the little time of a call that comes long behind it:
+ * then it is the call itself that took so long, as far as calls do.
+ */
+static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end, uint64_t waited)
+{
+	const struct tl_stream *s = tl_op_stream(t, w->last);
+	uint64_t late = end - tl_min(end, w->end);
+	double ns = (double)late / t->ticks_per_ns;
+
+	if (w->end + t->noise >= end)
+		return false;
+	if (s && s->since_proof &&
+	    (late <= s->since_ticks + t->noise || ns * ns <= SPREAD * SPREAD * s->since_variance))
+		return true;
+	return (!s || s->unknown || !s->since_proof) &&
+	       (late / LATE_MOST <= waited || waited > tl_ticks(t, LONG_WAIT_NS));
+}
+
+/* ---- syncs and queries ---- */
+
+/* What a call was asked to wait for or about; false where that is not known. */
+static bool target(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                   enum tl_role role, unsigned *device, struct tl_stream **stream,
+                   struct tl_event **event)
+{
+	*device = t->threads[thread].device;
+	*stream = NULL;
+	*event = NULL;
+	if (role == TL_ROLE_SYNC_ALL)
+		return true;
+	if (r->flags & TF_NO_ARGS)
+		return false;
+	if (role == TL_ROLE_SYNC_EVENT || role == TL_ROLE_QUERY_EVENT) {
+		*event = tl_event(t, r->event.event);
+		return *event != NULL;
+	}
+	*stream = tl_stream(t, thread, r->stream, r->flags);
+	if ((*stream)->has_device)
+		*device = (*stream)->device;
+	return true;
+}
+
+uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role)
+{
+	uint64_t back = r->end - tl_min(r->end - r->start, tl_return_latency(t));
+	bool waited = back - r->start > t->noise;
+	struct tl_stream *stream;
+	struct tl_event *event;
+	unsigned device;
+
+	if (t->mode == TF_GPU_OFF)
+		return r->end;
+	if (!target(t, thread, r, role, &device, &stream, &event))
+		return r->start;
+	struct awaited w = awaited(t, device, stream, event);
+	if (!w.last || r->result)
+		return r->start;
+	if (t->mode == TF_GPU_CUPTI) {
+		finished(t, device, stream, event, r->end);
+		return tl_max(r->start, tl_min(w.end, r->end));
+	}
+	uint64_t until = tl_min(w.end, back);
+	bool longer = waited && may_last(t, &w, back, back - r->start);
+	learn_latency(t, w.last, w.end, r->end, waited);
+	finished(t, device, stream, event, back);
+	if (waited) {
+		struct tf_device_time *time = tl_device(t, device)->time;
+		if (time)
+			time->anchored++;
+		if (longer) {
+			tl_extend(t, w.last, back);
+			until = back;
+		}
+	}
+	return tl_max(r->start, until);
+}
+
+#define NOT_READY 600 /* of both APIs */
+
+void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role)
+{
+	struct tl_stream *stream;
+	struct tl_event *event;
+	unsigned device;
+
+	if (t->mode != TF_GPU_SAMPLE || (r->result && r->result != NOT_READY) ||
+	    !target(t, thread, r, role, &device, &stream, &event))
+		return;
+	if (!r->result) {
+		finished(t, device, stream, event, r->end);
+		return;
+	}
+	struct awaited w = awaited(t, device, stream, event);
+	if (!w.last || w.end + t->noise >= r->start)
+		return;
+	/* It says so, but may speak of a function of the host's that the stream waits for, again
+	 * and again. */
+	if (!t->host_functions ||
+	    (!(w.last->flags & TL_OP_CUT) && may_last(t, &w, r->start, UINT64_MAX)))
+		tl_extend(t, w.last, r->start);
+}
+
+/* ---- calls that turn out to wait ---- */
+
+/*
+ * How long a staged copy waited for work ahead of it. What it takes itself is known well enough,
+ * from its bytes and the calls before it, to tell where the estimate of that work's end is too
+ * long; *waited: it is clearly too short, or rests on a guess, and the rest of the call was a wait.
+ */
+static uint64_t staged_wait(struct timeline *t, const struct tf_record *r, const struct awaited *w,
+                            uint64_t ticks, uint32_t *typical, bool *waited)
+{
+	uint64_t left = w->end > r->start ? w->end - r->start : 0, own = *typical;
+	uint64_t least =
+	        tl_max(tl_ticks(t, STAGED_LEAST_NS + (double)r->copy.bytes / STAGED_RATE_MOST),
+	               own - own / 4);
+	uint64_t wait = tl_min(left, ticks - tl_min(least, ticks));
+	const struct tl_stream *ahead = w->last ? tl_op_stream(t, w->last) : NULL;
+
+	if (ahead && ahead->unknown) {
+		if (!own)
+			own = tl_ticks(t, STAGED_CALL_NS + (double)r->copy.bytes / STAGED_RATE);
+		*waited = tl_is_long(t, own, ticks);
+		if (!*waited)
+			tl_learn(typical, ticks, true);
+		return *waited ? ticks - own : wait;
+	}
+	*waited = left > t->noise / 3 && tl_is_long(t, own, ticks - wait);
+	tl_learn(typical, ticks - wait, left > 0);
+	return *waited ? tl_max(wait, tl_min(ticks - own, left + left / 2 + t->latency)) : wait;
+}
+
+struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                            unsigned state, struct tf_work *work)
+{
+	struct tl_split split = {r->start, (uint8_t)state, (uint8_t)state};
+	const struct tf_work *all = tl_works(t);
+	uint32_t *typical = work && all ? &t->work_typical[work - all] : &t->call_typical[r->call];
+	uint64_t nested = tl_nested_ticks(t, thread, r->start), ticks = r->end - r->start;
+
+	ticks -= tl_min(nested, ticks);
+	if (r->result || t->mode == TF_GPU_OFF)
+		return split;
+	bool may = state != TF_HOST_COPY ||
+	           (!(r->flags & TF_NO_ARGS) &&
+	            (tl_ends_by_return(r, TF_WORK_COPY) || r->copy.memory == SPY_MEM_PAGEABLE));
+	if (!may)
+		return tl_submit(t, thread, r, TF_WORK_COPY, typical);
+	struct tl_stream *stream =
+	        state == TF_HOST_COPY ? tl_stream(t, thread, r->stream, r->flags) : NULL;
+	unsigned device = stream && stream->has_device ? stream->device : t->threads[thread].device;
+	struct awaited w = awaited(t, device, stream, NULL);
+	uint64_t left = w.end > r->start ? w.end - r->start : 0;
+	/* What a copy takes by itself is known better than from its first call. */
+	uint64_t own = *typical;
+	if (work && !own) {
+		bool known;
+		own = tl_duration(t, work, &known) + t->latency;
+	}
+	bool waited = left > t->noise / 3 && tl_is_long(t, own, ticks);
+	uint64_t wait = waited ? tl_min(ticks - own, left + left / 2 + t->latency) : 0;
+	if (t->mode == TF_GPU_SAMPLE && stream && tl_is_staged(r, TF_WORK_COPY))
+		wait = staged_wait(t, r, &w, ticks, typical, &waited);
+	else
+		tl_learn(typical, ticks, left > 0);
+	if (!wait)
+		return split;
+	split.before = TF_HOST_SYNC_USEFUL;
+	split.at = r->start + wait;
+	struct tf_thread *figures = tl_thread_of(t, thread);
+	if (figures && (waited || wait > t->noise))
+		figures->implicit_syncs++;
+	if (t->mode != TF_GPU_SAMPLE || state != TF_HOST_COPY)
+		return split;
+	bool longer = waited && may_last(t, &w, split.at, wait);
+	finished(t, device, stream, NULL, split.at);
+	if (longer)
+		tl_extend(t, w.last, split.at);
+	return split;
+}

@@ -1,0 +1,92 @@
+#include "shim/core/work/slices.h"
+
+/* Adds entry 2i+1 to entry 2i, in place of entry i, for counters only. */
+static void halve(void *first, uint64_t bytes)
+{
+	uint64_t *words = first, n = bytes / sizeof(uint64_t);
+
+	for (uint32_t i = 0; i < TF_SLICES / 2; i++)
+		for (uint64_t w = 0; w < n; w++)
+			words[i * n + w] = words[2 * i * n + w] + words[(2 * i + 1) * n + w];
+	memset(words + TF_SLICES / 2 * n, 0, TF_SLICES / 2 * bytes);
+}
+
+static void halve_all(const struct tf_map *map, struct tf_slices *s)
+{
+	struct tf_header *h = tf_header(map);
+
+	halve(s->slice, sizeof(s->slice[0]));
+	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++) {
+		struct tf_device_time *d = tf_at(map, h->devices_time[i], sizeof(*d));
+		if (d)
+			halve(d->slices.busy, sizeof(d->slices.busy[0]));
+	}
+	s->width *= 2;
+	s->used = (s->used + 1) / 2;
+}
+
+struct tf_slices *slices_until(const struct tf_map *map, uint64_t until)
+{
+	struct tf_slices *s = tf_at(map, tf_header(map)->slices, sizeof(*s));
+
+	if (!s || !s->width)
+		return NULL;
+	uint64_t since = until > s->origin ? until - s->origin : 0;
+	while (slice_of(since, s->width) >= TF_SLICES) {
+		if (s->width > UINT64_MAX / 4 / TF_SLICES)
+			return NULL;
+		halve_all(map, s);
+	}
+	if (slice_of(since, s->width) + 1 > s->used)
+		s->used = slice_of(since, s->width) + 1;
+	return s;
+}
+
+void slices_spread(const struct tf_slices *s, void *first, uint64_t bytes, uint64_t offset,
+                   uint64_t start, uint64_t end, uint64_t ticks)
+{
+	uint8_t *to = (uint8_t *)first + offset;
+	uint64_t width = s->width, given = 0;
+
+	start = start > s->origin ? start - s->origin : 0;
+	end = end > s->origin ? end - s->origin : 0;
+	uint64_t from = slice_of(start, width), last = slice_of(end, width);
+	if (last >= TF_SLICES)
+		return;
+	for (uint64_t i = from; i < last; i++) {
+		uint64_t border = (i + 1) * width;
+		uint64_t share = ticks == end - start
+		                         ? border - start /* each tick where it is */
+		                         : (uint64_t)((double)ticks * (double)(border - start) /
+		                                      (double)(end - start));
+		if (share <= given)
+			continue;
+		*(uint64_t *)(to + i * bytes) += share - given;
+		given = share;
+	}
+	*(uint64_t *)(to + last * bytes) += ticks > given ? ticks - given : 0;
+}
+
+void slice_move(const struct tf_slices *s, struct slice_cursor *at, uint64_t tick)
+{
+	uint64_t since = tick > s->origin ? tick - s->origin : 0;
+	uint64_t index = s->width ? slice_of(since, s->width) : TF_SLICES;
+
+	if (index >= TF_SLICES) { /* areas of a damaged recording lie over each other */
+		*at = (struct slice_cursor){0};
+		return;
+	}
+	*at = (struct slice_cursor){s->width, s->origin + index * s->width,
+	                            s->origin + (index + 1) * s->width, index};
+}
+
+void slices_add_far(const struct tf_map *map, struct slice_cursor *at, void *first, uint64_t bytes,
+                    uint64_t offset, uint64_t start, uint64_t end)
+{
+	const struct tf_slices *s = slices_until(map, end);
+
+	if (!s)
+		return;
+	slices_spread(s, first, bytes, offset, start, end, end - start);
+	slice_move(s, at, end);
+}

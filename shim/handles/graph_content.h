@@ -1,0 +1,52 @@
+/*
+ * What a graph does, as one number, so that graphs of equal content are one class of GPU work: for
+ * programs that instantiate a graph anew for every launch or two. For the notes of graphs.
+ *
+ * The driver is asked for the nodes and edges, on the thread that has just instantiated the graph
+ * or updated an executable by it: whoever made the graph, by capture, node by node, as a clone, it
+ * is the same question. Equal: the same kinds of nodes in the same order with the same edges; of
+ * kernels which one, its grid, block and dynamic shared memory; of copies and sets their sizes and
+ * kinds of memory; of host functions which one; all of it of child graphs. Arguments and addresses
+ * are left out, as they are of the classes of kernels and copies.
+ */
+#ifndef SPY_GRAPH_CONTENT_H
+#define SPY_GRAPH_CONTENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "shim/base/cuda_types.h"
+
+/* Nodes of a graph that are looked at, those of child graphs too: a graph of more is seldom made
+ * for a launch or two. */
+#define GRAPH_NODES_MOST 1024u
+/* The same where an executable is updated: that keeps its class anyway if it has one of its own,
+ * and may be done at every step. */
+#define GRAPH_NODES_UPDATED 64u
+
+/* The driver's functions that it takes, named for the unit test. */
+struct graph_driver {
+	CUresult (*exchange_mode)(CUstreamCaptureMode *);
+	CUresult (*nodes)(CUgraph, CUgraphNode *, size_t *);
+	CUresult (*edges)(CUgraph, CUgraphNode *, CUgraphNode *, size_t *);
+	CUresult (*type)(CUgraphNode, CUgraphNodeType *);
+	CUresult (*kernel)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2 *);
+	CUresult (*copy)(CUgraphNode, CUDA_MEMCPY3D *);
+	CUresult (*set)(CUgraphNode, CUDA_MEMSET_NODE_PARAMS *);
+	CUresult (*host)(CUgraphNode, CUDA_HOST_NODE_PARAMS *);
+	CUresult (*child)(CUgraphNode, CUgraph *);
+};
+extern struct graph_driver graph_cu;
+
+/* Once a recording, before any graph is made; false: the driver lacks one of them, and no content
+ * is ever known. */
+bool graph_content_find(void);
+
+/*
+ * The content of a graph; 0 where it cannot be told: no function to ask by, more than `most` nodes,
+ * a refusal, or a node that does what cannot be seen (a conditional one, operations on memory that
+ * may wait). Queries alone, in relaxed capture mode; no stream is touched, errno stays. The calling
+ * thread is inside a call that was given the graph, so that nobody else may change it.
+ */
+uint64_t graph_content(CUgraph graph, uint32_t most);
+
+#endif

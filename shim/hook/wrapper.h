@@ -1,0 +1,15 @@
+/*
+ * Everything a generated wrapper needs: NVIDIA's types, the span, the notes. Included by the
+ * generated wrappers and by the few written by hand, nothing else.
+ */
+#ifndef SPY_WRAPPER_H
+#define SPY_WRAPPER_H
+
+#include "shim/base/real.h"
+#include "shim/record/span.h"
+#include "shim/args/args.h"
+#include "shim/sampler/sampler.h"
+
+#define SPY_EXPORT __attribute__((visibility("default")))
+
+#endif

@@ -1,0 +1,232 @@
+#include "shim/life/collector.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include "shim/cpu/cpu.h"
+#include "shim/cupti/cupti.h"
+#include "shim/life/collector_wait.h"
+#include "shim/core/drain/drain.h"
+#include "shim/life/lifecycle.h"
+#include "shim/base/lock.h"
+#include "shim/core/options/options.h"
+#include "shim/base/quiet.h"
+#include "shim/life/recording.h"
+#include "shim/record/span.h"
+#include "shim/core/steps/steps.h"
+#include "shim/life/storage.h"
+#include "shim/base/sys.h"
+#include "shim/record/thread.h"
+#include "shim/core/timeline/timeline.h"
+
+#define EACH_NS       1000000000ull
+#define CUPTI_LONG_NS 50000000ull
+#define EXIT_WAIT_NS  1000000000ull
+#define PRECISE_NS    1000000ull /* while a range is to begin or end at a time */
+
+static struct lock draining; /* one drain at a time: the collector's, or the one at exit */
+static struct drain drain;   /* under `draining` */
+static bool over; /* the recording is closed: nothing is written any more; under `draining` */
+static bool running;
+
+/* What one recorded call costs, measured on a thread slot of its own. */
+static void measure_span(void)
+{
+	const uint64_t slot = tf_header(&spy_map)->thread_bytes;
+	const uint64_t ring = sizeof(struct tf_ring) + 256 * sizeof(struct tf_record);
+	uint8_t *scratch = mmap(NULL, slot + ring + 64, PROT_READ | PROT_WRITE,
+	                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (scratch == MAP_FAILED)
+		return;
+	struct tf_ring *r = (struct tf_ring *)(scratch + (slot + 63) / 64 * 64);
+	r->capacity = 256;
+	tf_header(&spy_map)->span_ticks_x1024 = span_cost_x1024((struct tf_thread *)scratch, r);
+	munmap(scratch, slot + ring + 64);
+}
+
+static void beat(void)
+{
+	struct tf_header *h = tf_header(&spy_map);
+	struct timespec cpu;
+
+	__atomic_store_n(&h->last_seen, spy_clock(), __ATOMIC_RELAXED);
+	if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu))
+		h->collector_cpu_ns = (uint64_t)cpu.tv_sec * EACH_NS + (uint64_t)cpu.tv_nsec;
+}
+
+/* One round; returns how many records it took. `last`: at exit, when all that there is is taken. */
+static uint64_t drain_round(bool last)
+{
+	/* The exit waits for a round of the collector's that is under way, but not for a disk. */
+	if (!lock_take_within(&draining, last ? EXIT_WAIT_NS : UINT64_MAX))
+		return 0;
+	if (over) {
+		lock_give(&draining);
+		return 0;
+	}
+	uint64_t now = spy_clock(); /* what returned before is in the rings, or late */
+	drain.map = &spy_map;
+	if (!drain.timeline)
+		drain.timeline = timeline_new(&spy_map);
+	if (!drain.steps)
+		drain.steps = steps_new();
+	uint64_t taken = 0;
+	do /* what CUPTI had at exit may need more than one ring's room */
+		taken += drain_all(&drain, last ? UINT64_MAX : now);
+	while (last && cupti_finish_more());
+	if (drain.timeline && last)
+		timeline_finish(drain.timeline);
+	else if (drain.timeline)
+		timeline_advance(drain.timeline, now);
+	if (last) {
+		steps_finish(drain.steps, &spy_map);
+		cpu_beat();
+	} else {
+		beat();
+	}
+	over = last;
+	lock_give(&draining);
+	return taken;
+}
+
+/* The clocks and the CPUs, as long as the recording is open; false: it is not. */
+static bool read_machine(void)
+{
+	lock_take(&draining);
+	bool open = !over;
+	if (open) {
+		recording_clock(20);
+		cpu_beat();
+	}
+	lock_give(&draining);
+	return open;
+}
+
+/* CUDASPY_RANGE=DELAY:DURATION, counted from the start of the recording; true once the range is
+ * over. */
+static bool range_by_time(uint64_t start_ns, uint64_t now_ns)
+{
+	static uint32_t step;
+	double seconds = (double)(now_ns - start_ns) / 1e9;
+
+	if (spy_options.range != TF_RANGE_TIME)
+		return true;
+	if (now_ns == start_ns)
+		step = 0;
+	if (step == 0 && seconds >= spy_options.range_delay_s) {
+		spy_range_open(true);
+		step = 1;
+	}
+	if (step == 1 && seconds >= spy_options.range_delay_s + spy_options.range_duration_s) {
+		spy_range_open(false);
+		step = 2;
+	}
+	return step == 2;
+}
+
+/*
+ * Whether the program ended by pthread_exit() in every thread: the process would be gone but for
+ * us. What /proc says of the process is its first thread's state; ended, that thread still counts.
+ */
+static bool left_alone(void)
+{
+	char text[1024];
+	unsigned field = 3;
+
+	sys_read_file("/proc/self/stat", text, sizeof(text));
+	const char *p = strrchr(text, ')'); /* the command's name may hold anything */
+	if (!p || strncmp(p, ") Z ", 4))
+		return false;
+	for (p += 2; *p && field < 20; field += *p++ == ' ') /* the 20th is the number of threads */
+		;
+	return !strncmp(p, "2 ", 2);
+}
+
+/* The sleep after one of `ns`, with what the options ask for beside what the rings do. */
+static uint64_t next_doze(uint64_t ns, uint64_t taken, bool called, bool precise)
+{
+	ns = collector_wait_next(ns, taken, drain.fullest, called);
+	if (spy_options.gpu == TF_GPU_CUPTI) { /* its buffers are few */
+		if (taken)
+			ns = COLLECTOR_WAIT_SHORT_NS;
+		else if (ns > CUPTI_LONG_NS)
+			ns = CUPTI_LONG_NS;
+	}
+	return precise && ns > PRECISE_NS ? PRECISE_NS : ns;
+}
+
+static void *collect(void *unused)
+{
+	uint64_t pause = COLLECTOR_WAIT_SHORT_NS, start = clock_monotonic_ns(), last = start,
+	         each = EACH_NS / 64, scans = 0;
+	uint32_t generation = spy_generation;
+
+	quiet_thread();
+	prctl(PR_SET_NAME, "cudaspy");
+	range_by_time(start, start);
+	measure_span();
+	read_machine();
+	while (__atomic_load_n(&spy_generation, __ATOMIC_RELAXED) == generation) {
+		bool called = collector_wait(pause);
+		if (spy_was_cut() && storage_was_cut())
+			break;
+		cupti_beat();
+		uint64_t taken = drain_round(false);
+		uint64_t now = clock_monotonic_ns();
+		pause = next_doze(pause, taken, called, !range_by_time(start, now));
+		if (now - last < each)
+			continue;
+		last = now;
+		if (!read_machine())
+			continue;
+		if (left_alone())
+			break; /* as the last thread: the C library ends the process, as it would
+			          have without us */
+		if (each < EACH_NS) {
+			each *= 2; /* a short run has but its first moments to tell the clock's rate
+			              by */
+			continue;
+		}
+		if (scans++ % 16 == 0) /* some seconds after the start, then now and then */
+			recording_scan_libraries();
+	}
+	quiet_thread_ends();
+	return unused;
+}
+
+bool collector_start(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	quiet_begin(); /* which the new thread inherits */
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	running = pthread_create(&thread, &attr, collect, NULL) == 0;
+	pthread_attr_destroy(&attr);
+	quiet_end();
+	return running;
+}
+
+void collector_finish(void)
+{
+	cupti_finish();
+	recording_scan_libraries();
+	drain_round(true);
+	recording_clock(50);
+}
+
+void collector_after_fork(void)
+{
+	draining = (struct lock){0};
+	collector_wait_after_fork();
+	/* The parent's, of its own recording. */
+	timeline_free(drain.timeline);
+	steps_free(drain.steps);
+	drain_end(&drain);
+	drain = (struct drain){0};
+	cpu_after_fork();
+	running = over = false;
+}

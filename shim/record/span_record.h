@@ -1,0 +1,99 @@
+/*
+ * The return of a recorded call: its figures and its record in the ring. Part of the hot path; for
+ * span.h and span.c.
+ */
+#ifndef SPY_SPAN_RECORD_H
+#define SPY_SPAN_RECORD_H
+
+#define SPY_NOT_READY 600 /* no failure: it says "not yet" */
+#define SPY_PREFETCH  8   /* records ahead */
+
+static inline bool ring_has_room(const struct spy_tls *t)
+{
+	return t->head != t->limit;
+}
+
+static inline struct tf_record *ring_next(const struct spy_tls *t)
+{
+	return t->slots + (t->head & t->mask);
+}
+
+/* Makes a line ours before it is written: the drain, on another core, has read it. */
+static inline void ring_own_soon(void *line)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*(char *)line));
+#else
+	__builtin_prefetch(line, 1);
+#endif
+}
+
+/* Gives the record in the next slot to the drain. */
+static inline void ring_publish(struct spy_tls *t, struct tf_record *slot)
+{
+	/* Release: the record is complete before the drain can see it. Pairs with drain_all().
+	 */
+	__atomic_store_n(&t->ring->head, ++t->head, __ATOMIC_RELEASE);
+	ring_own_soon(slot +
+	              SPY_PREFETCH); /* past the ring's end now and then: no harm, and no fault */
+}
+
+/*
+ * What is not counted yet of a call that did not simply succeed (it failed, or said "not yet"),
+ * found the ring full, launched a kernel first, or started the recording; and its record.
+ */
+void spy_record_rest(struct spy_span *s, int result, uint64_t end) __attribute__((cold));
+
+static inline void spy_add_time(uint64_t *sum, uint64_t *max, uint64_t ticks)
+{
+	spy_count(sum, ticks);
+	if (unlikely(ticks > *max))
+		__atomic_store_n(max, ticks, __ATOMIC_RELAXED);
+}
+
+/* One more call that succeeded, where ranges (shim/nvtx/nvtx.h) ask how many there were. */
+static inline __attribute__((always_inline)) void spy_count_kind(struct tf_thread *th, unsigned cls)
+{
+	if (cls == SPY_CLASS_SYNC)
+		spy_count(&th->syncs, 1);
+	else if (cls == SPY_CLASS_ALLOC)
+		spy_count(&th->allocs, 1);
+}
+
+/* A call that returned at `end`, after so many ticks. */
+static inline __attribute__((always_inline)) void spy_count_call(struct tf_thread *th,
+                                                                 const struct spy_span *s,
+                                                                 unsigned call, unsigned cls,
+                                                                 uint64_t ticks, uint64_t end)
+{
+	struct tf_call_stat *stat = &th->calls[call];
+
+	__atomic_store_n(&th->last_return, end, __ATOMIC_RELAXED);
+	spy_count(&stat->calls, 1);
+	spy_add_time(&stat->sum_ticks, &stat->max_ticks, ticks);
+	if (cls == SPY_CLASS_LAUNCH && s->kernel)
+		spy_add_time(&s->kernel->sum_ticks, &s->kernel->max_ticks, ticks);
+	else if (cls == SPY_CLASS_COPY && s->copy)
+		spy_add_time(&s->copy->sum_ticks, &s->copy->max_ticks, ticks);
+}
+
+static inline __attribute__((always_inline)) void
+spy_record_at(struct spy_span *s, unsigned call, unsigned cls, int result, uint64_t end)
+{
+	struct spy_tls *t = &spy_tls;
+	struct tf_thread *th = t->thread;
+	struct tf_record *r = s->rec;
+
+	spy_count_call(th, s, call, cls, end - r->start, end);
+	if (unlikely(result | s->unusual)) {
+		spy_record_rest(s, result, end);
+		return;
+	}
+	spy_count_kind(th, cls);
+	r->end = end;
+	ring_publish(t, r);
+	/* Release: whoever finds no call in flight finds all that was counted of the last one. */
+	__atomic_store_n(&th->in_call, 0, __ATOMIC_RELEASE);
+}
+
+#endif

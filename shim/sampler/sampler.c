@@ -1,0 +1,340 @@
+#include "shim/sampler/sampler.h"
+
+#include <errno.h>
+#include "shim/base/clock.h"
+#include "shim/core/gpu_time/estimate.h"
+#include "shim/life/lifecycle.h"
+#include "shim/core/options/options.h"
+#include "shim/sampler/sampler_class.h"
+#include "shim/sampler/sampler_kernel.h"
+#include "shim/sampler/sampler_place.h"
+#include "shim/sampler/sampler_section.h"
+#include "shim/sampler/sampler_thread.h"
+#include "shim/core/work/work_class.h"
+
+#define CALIBRATE_ONE 3 /* of so many samples is a calibration */
+/* What a process may spend beyond its budget, for short programs: a quarter of it on any class, the
+ * rest on those of which next to nothing is known. */
+#define ALLOWANCE_NS 4000000u
+#define GUESS_NS     20000u /* a thread's first sample */
+
+static struct {             /* a line of its own, written at first */
+	uint64_t beyond_ns; /* spent, or about to be, of the allowance */
+	char rest[56];
+} shared __attribute__((aligned(64)));
+
+/* ---- keys ---- */
+
+/* Programmatic stream serialization (6) lets a kernel begin before the one ahead of it has ended.
+ * It is a permission: between our events the kernel runs alone, as it does behind a copy. */
+uint64_t gpu_key_config(const CUlaunchConfig *config, const void *f)
+{
+	if (!config)
+		return 0;
+	for (unsigned i = 0; config->attrs && i < config->numAttrs; i++)
+		switch ((int)config->attrs[i].id) {
+		case 2: /* CU_LAUNCH_ATTRIBUTE_COOPERATIVE */
+			return 0;
+		case 7:  /* ..._PROGRAMMATIC_EVENT */
+		case 12: /* ..._LAUNCH_COMPLETION_EVENT, since CUDA 12.3 */
+			return 0;
+		}
+	return gpu_key_kernel(f, config->gridDimX, config->gridDimY, config->gridDimZ,
+	                      config->blockDimX, config->blockDimY, config->blockDimZ,
+	                      config->sharedMemBytes);
+}
+
+/* ---- whether ---- */
+
+static uint64_t work_of(const struct tf_thread *th)
+{
+	return th->launches + th->items[SPY_CLASS_LAUNCH] + th->items[SPY_CLASS_GRAPH_LAUNCH] +
+	       th->items[SPY_CLASS_COPY] + th->items[SPY_CLASS_SET];
+}
+
+static void follow_thread(struct sampler *m, uint64_t now)
+{
+	const struct tf_thread *th = spy_tls.thread;
+
+	if (m->thread == th)
+		return;
+	if (m->thread)
+		rate_resume(&m->rate, now, work_of(th));
+	else
+		rate_begin(&m->rate, now, work_of(th));
+	m->thread = th;
+}
+
+/* By the thread's budget, or out of the allowance: then what a sample took last is set aside. */
+static bool affordable(struct sampler *m, const struct sampler_class *cls, uint64_t now)
+{
+	m->aside_ns = 0;
+	if (rate_affords(&m->rate, now, spy_options.budget_percent))
+		return true;
+	uint64_t cost = m->rate.cost ? clock_ns_of(m->rate.cost) : GUESS_NS,
+	         most = class_is_new(cls) ? ALLOWANCE_NS : ALLOWANCE_NS / 4;
+	/* Relaxed: a sum that orders nothing. */
+	if (__atomic_fetch_add(&shared.beyond_ns, cost, __ATOMIC_RELAXED) + cost > most) {
+		__atomic_fetch_sub(&shared.beyond_ns, cost, __ATOMIC_RELAXED);
+		return false;
+	}
+	m->aside_ns = cost;
+	return true;
+}
+
+/* What was set aside becomes what it was. */
+static void settle(struct sampler *m, uint64_t ticks)
+{
+	if (m->aside_ns)
+		__atomic_fetch_add(&shared.beyond_ns, clock_ns_of(ticks) - m->aside_ns,
+		                   __ATOMIC_RELAXED);
+	m->aside_ns = 0;
+}
+
+/* Whether a launch may be timed at all: one that the program makes as such, not one inside another
+ * kind of call. */
+static bool eligible(struct sampler *m, const struct spy_span *s)
+{
+	struct spy_span *o = spy_outer();
+
+	return spy_is_outermost(o) && spy_recording(o) && o->cls == s->cls &&
+	       !(o->unusual & SPAN_NO_ROOM) && place_usable(m);
+}
+
+/* ---- before the real call ---- */
+
+/* The pair of the sample under way is free again, unless its context is gone. */
+static void abandon(struct sampler *m)
+{
+	m->span = NULL;
+	if (m->where->number == m->where_number)
+		sampler_pair_return(m->where, m->pair);
+}
+
+/* Gives the stall (or on a busy stream our empty kernel, unless that ran dry before) and the first
+ * event to the stream; now and then a calibration instead. True: the work is between our events
+ * now. */
+static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bool may_stall)
+{
+	int ptds = !!(s->flags & TF_PTDS);
+	struct sampler_context *c = m->context;
+
+	if (!section_clear())
+		return false;
+	CUresult idle = sampler_cu.stream_query[ptds](stream);
+	if (idle != CUDA_ERROR_NOT_READY && !sampler_accepted(c, idle))
+		return false;
+	bool stall = idle == CUDA_SUCCESS || (may_stall && m->cls->drained);
+	if (stall && !may_stall)
+		return false;
+	/* As long as the class's own, lest a calibration held only where the host was quick. */
+	m->stall_us = stall ? class_stall_us(m->cls) : 0;
+	if (!random_below(&m->random, CALIBRATE_ONE)) {
+		enum tf_work_kind kind = random_below(&m->random, 8) ? TF_WORK_NULL : TF_WORK_EMPTY;
+		sampler_calibrate(c, stream, ptds, kind, m->stall_us);
+		return false;
+	}
+	m->pair = sampler_pair_take(c);
+	if (!m->pair) {
+		spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
+		return false;
+	}
+	if (sampler_put_ahead(c, stream, ptds, m->stall_us) &&
+	    sampler_put_event(c, m->pair->a, stream, ptds))
+		return true;
+	sampler_pair_return(c, m->pair);
+	return false;
+}
+
+/* Without a pair, nothing is kept of the try but its cost. */
+static void try_sample(struct sampler *m, struct spy_span *s, CUstream stream, const void *what)
+{
+	bool kernel = s->cls == SPY_CLASS_LAUNCH;
+	CUstreamCaptureMode mode;
+	CUresult rc;
+
+	if (!section_enter(&mode))
+		return;
+	if (place_holds(m->context, stream) && place_goes_to_gpu(s, stream, &rc)) {
+		sampler_accepted(m->context, sampler_harvest(m->context, 4));
+		if (place_usable(m) &&
+		    open_pair(m, s, stream, !kernel || (what && !kernel_communicates(what)))) {
+			m->span = s;
+			m->where = m->context;
+			m->where_number = m->number;
+			m->function = kernel ? what : NULL;
+			s->gpu = 1;
+		}
+	}
+	section_leave(&mode);
+}
+
+static void consider(struct sampler *m, struct sampler_class *cls, struct spy_span *s,
+                     CUstream stream, const void *what)
+{
+	uint16_t seen = place_seen(m);
+	uint64_t now = spy_clock();
+
+	class_put_off(cls, &m->rate, &m->random);
+	if (!eligible(m, s))
+		return;
+	follow_thread(m, now);
+	if (cls->seen != seen) { /* first met here: not sampled now */
+		cls->seen = seen;
+		cls->until = 1 + random_below(&m->random, 3);
+		return;
+	}
+	if (m->span) /* a call that never returned */
+		abandon(m);
+	if (!affordable(m, cls, now)) {
+		class_refused(cls, &m->rate, &m->random);
+		return;
+	}
+	m->cls = cls;
+	try_sample(m, s, stream, what);
+}
+
+/* Past the quick looks: what it takes is no time of the call's. */
+static void look(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
+{
+	uint64_t start = spy_clock();
+	struct sampler *m = spy_recording(spy_outer()) ? sampler_mine() : NULL;
+	struct sampler_class *c = NULL;
+	bool entered = !spy_tls.sampled;
+
+	if (entered)
+		place_enter(m, s, stream);
+	if (spy_tls.sampled && key) {
+		c = class_find(spy_tls.sampled, key);
+		if (!c)
+			class_place(spy_tls.sampled, key, &m->random);
+		else if (!(entered && --c->until)) /* else the wrapper has counted it */
+			consider(m, c, s, stream, what);
+	}
+	uint64_t ticks = spy_clock() - start;
+	sampler_take_out(ticks);
+	if (s->gpu) {
+		m->ticks = ticks;   /* booked with the rest of it */
+	} else if (c && !entered) { /* making a context ready is beyond any budget */
+		rate_spend(&m->rate, ticks);
+		settle(m, ticks);
+	}
+}
+
+void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
+{
+	struct sampler_class *all = spy_tls.sampled;
+	int saved = errno;
+
+	if (!spy_is_outermost(spy_outer())) /* perhaps inside this very function */
+		return;
+	if (spy_gate_page.gate.gpu == SPY_GPU_CUPTI) {
+		if (kernel_meet(s, key, what))
+			s->gpu = SPY_GPU_CUPTI;
+		errno = saved;
+		return;
+	}
+	if (all) {
+		struct sampler_class *other = sampler_neighbour(all, key);
+		if (!key || (other->key == key && --other->until))
+			return;
+	}
+	look(s, key, stream, what);
+	errno = saved;
+}
+
+/* ---- after it ---- */
+
+/* Whether the driver staged the copy: its call waits for the stream. */
+static bool is_staged(const struct spy_span *s, const struct tf_record *r)
+{
+	struct tf_work key;
+
+	if (s->cls != SPY_CLASS_COPY || r->copy.memory != SPY_MEM_PAGEABLE)
+		return false;
+	work_key(&key, TF_WORK_COPY, r);
+	return estimate_path(&key) == ESTIMATE_ENGINE;
+}
+
+/* Records the second event; true: the sample holds. */
+static bool close_pair(struct sampler *m, struct spy_span *s, CUstream stream)
+{
+	struct sampler_context *c = m->where;
+	struct spy_span *o = spy_outer();
+	CUstreamCaptureMode mode;
+
+	if (!sampler_context_on(c) || !section_enter(&mode))
+		return false;
+	bool queued = sampler_put_event(c, m->pair->b, stream, !!(s->flags & TF_PTDS));
+	bool holds = queued && sampler_pair_holds(c, m->pair);
+	if (holds && m->function && !m->cls->samples)
+		kernel_facts(c, m->function, o->rec);
+	if (queued && !holds && sampler_context_on(c) && section_clear()) {
+		if (is_staged(s, o->rec))
+			class_waited(m->cls, &m->rate, &m->random);
+		else if (m->stall_us)
+			class_late(m->cls, &m->rate, &m->random);
+		else
+			class_drained(m->cls);
+	}
+	section_leave(&mode);
+	return holds;
+}
+
+static void keep_sample(struct sampler *m, const struct spy_span *s, const struct tf_record *work)
+{
+	struct tf_record *r = &m->pair->record;
+
+	*r = *work;
+	r->call = TF_CALL_SAMPLE;
+	r->thread = (uint16_t)work_kind(s->cls);
+	r->result = m->stall_us ? TF_PAIR_IDLE : TF_PAIR_BUSY;
+	r->end = 0;
+	spy_count(&spy_tls.thread->samples, 1);
+	sampler_pair_commit(m->where, m->pair);
+	class_sampled(m->cls, &m->rate, &m->random);
+}
+
+/* The work has been given to the stream, or refused; the pair is used up or back in the pool. */
+static void conclude(struct sampler *m, struct spy_span *s, CUresult rc, CUstream stream)
+{
+	struct spy_span *o = spy_outer();
+	bool known = rc == CUDA_SUCCESS && !(o->rec->flags & (TF_NO_ARGS | TF_CAPTURED));
+
+	if (known && m->where->number == m->where_number && close_pair(m, s, stream)) {
+		keep_sample(m, s, o->rec);
+		m->span = NULL;
+	} else {
+		abandon(m);
+		if (known)
+			spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
+	}
+	if (known)
+		o->rec->flags |= (uint16_t)(TF_SAMPLED | (m->stall_us ? TF_STALLED : 0));
+}
+
+void sampler_after(struct spy_span *s, CUresult rc, CUstream stream)
+{
+	int saved = errno;
+	struct sampler *m = spy_tls.sampler;
+	uint64_t start = spy_clock();
+
+	if (s->gpu == SPY_GPU_CUPTI) {
+		kernel_met(s, rc);
+		errno = saved;
+		return;
+	}
+	if (!m || m->span != s)
+		return;
+	conclude(m, s, rc, stream);
+	uint64_t now = spy_clock();
+	sampler_take_out(now - start);
+	m->ticks += now - start;
+	settle(m, m->ticks);
+	/* A stall also holds up the program's work, about as long as the host takes for a sample:
+	 * that counts as cost as well. */
+	uint64_t stalled = m->ticks * m->stall_us / STALL_FIRST_US;
+	rate_sampled(&m->rate, m->ticks + stalled, now, work_of(spy_tls.thread),
+	             spy_options.budget_percent);
+	errno = saved;
+}

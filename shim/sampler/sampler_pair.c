@@ -1,0 +1,175 @@
+#include "shim/life/lifecycle.h"
+#include "shim/sampler/sampler_class.h"
+#include "shim/sampler/sampler_context.h"
+#include "shim/sampler/sampler_section.h"
+#include "shim/record/span.h"
+
+/* Milliseconds that no pair can be apart; what is above is no time. */
+#define ELAPSED_MOST 1e9f
+
+_Static_assert(SAMPLER_PAIRS == 64, "a bit each");
+
+/* ---- the pool ---- */
+
+bool sampler_pairs_make(struct sampler_context *c)
+{
+	for (unsigned i = 0; i < SAMPLER_PAIRS; i++) {
+		struct sampler_pair *p = &c->pairs[i];
+		if (sampler_cu.event_create(&p->a, CU_EVENT_DEFAULT) != CUDA_SUCCESS ||
+		    sampler_cu.event_create(&p->b, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+			return false;
+	}
+	c->free = ~0ull;
+	return true;
+}
+
+/*
+ * A pair is free, waits for the GPU, or is in the hands of the thread that took it out of either
+ * state: a bit in one of two words, taken and given with one atomic step. No thread waits for
+ * another, and no signal's handler for its own.
+ */
+static struct sampler_pair *take_bit(struct sampler_context *c, uint64_t *set, unsigned at)
+{
+	uint64_t bit = 1ull << at;
+
+	/* Acquire: the pair as who gave it left it. Pairs with give_bit(). */
+	return __atomic_fetch_and(set, ~bit, __ATOMIC_ACQUIRE) & bit ? &c->pairs[at] : NULL;
+}
+
+static void give_bit(struct sampler_context *c, uint64_t *set, const struct sampler_pair *p)
+{
+	__atomic_fetch_or(set, 1ull << (p - c->pairs), __ATOMIC_RELEASE);
+}
+
+struct sampler_pair *sampler_pair_take(struct sampler_context *c)
+{
+	uint64_t free;
+
+	while ((free = __atomic_load_n(&c->free, __ATOMIC_RELAXED))) {
+		struct sampler_pair *p = take_bit(c, &c->free, (unsigned)__builtin_ctzll(free));
+		if (p)
+			return p;
+	}
+	return NULL;
+}
+
+void sampler_pair_return(struct sampler_context *c, struct sampler_pair *p)
+{
+	give_bit(c, &c->free, p);
+}
+
+void sampler_pair_commit(struct sampler_context *c, struct sampler_pair *p)
+{
+	p->number = __atomic_fetch_add(&c->committed, 1, __ATOMIC_RELAXED);
+	give_bit(c, &c->waiting, p);
+}
+
+/* ---- harvest ---- */
+
+/* Takes the pair that waits longest; the driver is asked about it. */
+static struct sampler_pair *oldest(struct sampler_context *c)
+{
+	for (;;) {
+		uint64_t waiting = __atomic_load_n(&c->waiting, __ATOMIC_RELAXED),
+		         first = UINT64_MAX;
+		unsigned at = SAMPLER_PAIRS;
+		for (; waiting; waiting &= waiting - 1) {
+			unsigned i = (unsigned)__builtin_ctzll(waiting);
+			/* One that is taken and given meanwhile may be read as either. */
+			uint64_t number = __atomic_load_n(&c->pairs[i].number, __ATOMIC_RELAXED);
+			if (number < first) {
+				first = number;
+				at = i;
+			}
+		}
+		struct sampler_pair *p = at < SAMPLER_PAIRS ? take_bit(c, &c->waiting, at) : NULL;
+		if (p || at == SAMPLER_PAIRS)
+			return p;
+	}
+}
+
+CUresult sampler_harvest(struct sampler_context *c, unsigned most)
+{
+	struct sampler_pair *p;
+	float ms;
+
+	while (most-- && section_clear() && (p = oldest(c))) {
+		CUresult rc = sampler_cu.event_query(p->b);
+		if (rc == CUDA_SUCCESS)
+			rc = sampler_cu.elapsed(&ms, p->a, p->b);
+		if (rc != CUDA_SUCCESS) {
+			give_bit(c, &c->waiting, p); /* it keeps its place in the line */
+			return rc;
+		}
+		/* Milliseconds, of a resolution of some 32 ns: see cuEventElapsedTime(). */
+		if (ms >= 0 && ms < ELAPSED_MOST) {
+			p->record.end = (uint64_t)((double)ms * 1e6 + 0.5);
+			span_push_aside(&p->record);
+		} else {
+			spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
+		}
+		sampler_pair_return(c, p);
+	}
+	return CUDA_SUCCESS;
+}
+
+/* ---- our own work ---- */
+
+bool sampler_put_event(struct sampler_context *c, CUevent e, CUstream stream, int ptds)
+{
+	return section_clear() && sampler_accepted(c, sampler_cu.record[ptds](e, stream));
+}
+
+static bool put_kernel(struct sampler_context *c, CUfunction f, CUstream stream, int ptds,
+                       void **arguments)
+{
+	return section_clear() &&
+	       sampler_accepted(
+	               c, sampler_cu.launch[ptds](f, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
+}
+
+bool sampler_put_ahead(struct sampler_context *c, CUstream stream, int ptds, unsigned us)
+{
+	unsigned long long nanoseconds = us * 1000ull;
+	void *arguments[] = {&nanoseconds};
+
+	return us ? put_kernel(c, c->stall, stream, ptds, arguments)
+	          : put_kernel(c, c->null, stream, ptds, NULL);
+}
+
+bool sampler_pair_holds(struct sampler_context *c, const struct sampler_pair *p)
+{
+	CUresult rc = section_clear() ? sampler_cu.event_query(p->a) : CUDA_SUCCESS;
+
+	if (rc == CUDA_ERROR_NOT_READY)
+		return true;
+	sampler_accepted(c, rc);
+	return false;
+}
+
+bool sampler_calibrate(struct sampler_context *c, CUstream stream, int ptds, enum tf_work_kind kind,
+                       unsigned stall_us)
+{
+	struct sampler_pair *p = sampler_pair_take(c);
+
+	if (!p)
+		return true;
+	bool ok = sampler_put_ahead(c, stream, ptds, stall_us) &&
+	          sampler_put_event(c, p->a, stream, ptds) &&
+	          (kind != TF_WORK_NULL || sampler_put_ahead(c, stream, ptds, 0)) &&
+	          sampler_put_event(c, p->b, stream, ptds);
+	if (!ok || !sampler_pair_holds(c, p)) {
+		sampler_pair_return(c, p);
+		return ok;
+	}
+	p->record = (struct tf_record){
+	        .start = spy_clock(),
+	        .call = TF_CALL_SAMPLE,
+	        .thread = (uint16_t)kind,
+	        .result = stall_us ? TF_PAIR_IDLE : TF_PAIR_BUSY,
+	        .stream = (uintptr_t)stream,
+	        .launch.kernel = c->device,
+	};
+	sampler_pair_commit(c, p);
+	return true;
+}

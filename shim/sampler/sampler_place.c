@@ -1,0 +1,80 @@
+#include "shim/sampler/sampler_place.h"
+
+static struct { /* a line of its own, written now and then */
+	uint32_t unloads;
+	uint32_t no_new_contexts;
+	char rest[56];
+} shared __attribute__((aligned(64)));
+
+void sampler_no_new_contexts(void)
+{
+	__atomic_store_n(&shared.no_new_contexts, 1, __ATOMIC_RELAXED);
+}
+
+void sampler_code_unloaded(void)
+{
+	__atomic_fetch_add(&shared.unloads, 1, __ATOMIC_RELAXED);
+}
+
+uint32_t sampler_code_unloads(void)
+{
+	return __atomic_load_n(&shared.unloads, __ATOMIC_RELAXED);
+}
+
+bool place_goes_to_gpu(const struct spy_span *s, CUstream stream, CUresult *rc)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	*rc = sampler_cu.is_capturing[!!(s->flags & TF_PTDS)](stream, &status);
+	return *rc == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+void place_enter(struct sampler *m, const struct spy_span *s, CUstream stream)
+{
+	CUcontext current = NULL;
+	CUresult rc;
+
+	if (sampler_cu.get_current(&current) != CUDA_SUCCESS || !current)
+		return; /* asked again at the next launch */
+	struct sampler_context *c = sampler_context_find((uintptr_t)current);
+	if (c) {
+		sampler_context_await(c);
+	} else if (__atomic_load_n(&shared.no_new_contexts, __ATOMIC_RELAXED)) {
+		sampler_context_refuse((uintptr_t)current);
+	} else if (place_goes_to_gpu(s, stream, &rc)) {
+		c = sampler_context_make((uintptr_t)current, stream, !!(s->flags & TF_PTDS));
+	} else if (rc == CUDA_SUCCESS) {
+		return; /* goes into a graph */
+	} else {
+		sampler_context_refuse((uintptr_t)current);
+	}
+	if (!m)
+		return;
+	m->context = c;
+	m->number = c ? c->number : 0;
+	spy_tls.sampled = m->classes;
+}
+
+bool place_usable(const struct sampler *m)
+{
+	return m->context && m->context->number == m->number && sampler_context_on(m->context);
+}
+
+bool place_holds(const struct sampler_context *c, CUstream stream)
+{
+	CUcontext current = NULL, owner = NULL;
+
+	if (sampler_cu.get_current(&current) != CUDA_SUCCESS || (uintptr_t)current != c->handle) {
+		sampler_context_changed();
+		return false;
+	}
+	if ((uintptr_t)stream <= 2)
+		return true;
+	return sampler_cu.stream_context(stream, &owner) == CUDA_SUCCESS && owner == current;
+}
+
+/* The numbers of contexts and of unloads only grow, so that a change shows in their sum. */
+uint16_t place_seen(const struct sampler *m)
+{
+	return (m->number * 257 + sampler_code_unloads()) & SAMPLER_SEEN;
+}

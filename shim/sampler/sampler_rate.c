@@ -1,0 +1,52 @@
+#include "shim/sampler/sampler_rate.h"
+
+void rate_begin(struct sampler_rate *r, uint64_t now, uint64_t work)
+{
+	*r = (struct sampler_rate){.born = now, .last = now, .last_work = work, .gap = 1};
+}
+
+void rate_resume(struct sampler_rate *r, uint64_t now, uint64_t work)
+{
+	r->last = now;
+	r->last_work = work;
+}
+
+bool rate_affords(const struct sampler_rate *r, uint64_t now, double percent)
+{
+	return now > r->born &&
+	       (double)(r->spent + r->cost) <= (double)(now - r->born) * percent / 100;
+}
+
+void rate_spend(struct sampler_rate *r, uint64_t ticks)
+{
+	r->spent += ticks;
+}
+
+/*
+ * At w pieces of work a tick, samples of c ticks that may take the share b of the time stand
+ * c / b * w pieces apart. Looks that end without a sample are left out: they are cheap, and would
+ * have the next ones follow closer, until they alone ate the budget.
+ */
+void rate_sampled(struct sampler_rate *r, uint64_t ticks, uint64_t now, uint64_t work,
+                  double percent)
+{
+	r->spent += ticks;
+	r->cost = ticks;
+	if (now <= r->last || work < r->last_work || percent <= 0)
+		return;
+	double rate = (double)(work - r->last_work) / (double)(now - r->last);
+	double gap = (double)ticks / (percent / 100) * rate;
+	if (gap > RATE_GAP_MOST)
+		gap = RATE_GAP_MOST;
+	r->gap += r->known ? (gap - r->gap) / 4 : gap - r->gap;
+	r->known = true;
+	r->last = now;
+	r->last_work = work;
+}
+
+uint32_t rate_gap(const struct sampler_rate *r, unsigned gain)
+{
+	double gap = r->gap / gain;
+
+	return gap > RATE_GAP_MOST ? RATE_GAP_MOST : gap < 1 ? 1 : (uint32_t)gap;
+}
