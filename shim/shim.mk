@@ -2,6 +2,7 @@
 
 # What the reporter is built with as well: it takes over where a killed process stopped.
 CORE_C := \
+	shim/core/cuda/communication.c \
 	shim/core/drain/drain.c \
 	shim/core/drain/drain_feed.c \
 	shim/core/gpu_time/estimate.c \
