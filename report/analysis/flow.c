@@ -37,7 +37,7 @@ bool flow_is_blocking(const struct call_event *a)
 bool flow_is_wait(const struct call_event *a)
 {
 	bool frees = a->cls == SPY_CLASS_ALLOC && a->is_free && a->memory != SPY_MEM_PAGEABLE &&
-	             a->role != CALL_LOG_ROLE_ALLOC_ORDERED;
+	             !cuda_role_is_ordered(a->role);
 
 	return !a->result && (a->cls == SPY_CLASS_SYNC || frees || flow_is_blocking(a));
 }
@@ -200,7 +200,7 @@ static void add_event(struct flow *f, const struct call_event *a)
 {
 	if (a->stream == CALL_LOG_NONE || a->event >= f->h->events)
 		return;
-	if (a->role == CALL_LOG_ROLE_EVENT_RECORD) {
+	if (a->role == CUDA_ROLE_EVENT_RECORD) {
 		const struct flow_stream *s = find(f, a->stream);
 		f->events[a->event] = (struct flow_event){
 		        .stream = a->stream, .until = s ? fmax(s->until, s->after) : -INFINITY};
@@ -225,21 +225,21 @@ void flow_add(struct flow *f, const struct call_event *a)
 		return;
 	}
 	switch (a->role) {
-	case CALL_LOG_ROLE_EVENT_RECORD:
-	case CALL_LOG_ROLE_EVENT_WAIT:
+	case CUDA_ROLE_EVENT_RECORD:
+	case CUDA_ROLE_EVENT_WAIT:
 		add_event(f, a);
 		break;
-	case CALL_LOG_ROLE_SYNC_STREAM:
-	case CALL_LOG_ROLE_QUERY_STREAM:
+	case CUDA_ROLE_SYNC_STREAM:
+	case CUDA_ROLE_QUERY_STREAM:
 		if (a->stream != CALL_LOG_NONE)
 			waited_for_stream(f, a);
 		break;
-	case CALL_LOG_ROLE_SYNC_EVENT:
-	case CALL_LOG_ROLE_QUERY_EVENT:
+	case CUDA_ROLE_SYNC_EVENT:
+	case CUDA_ROLE_QUERY_EVENT:
 		if (a->event < f->h->events)
 			waited_for_event(f, a);
 		break;
-	case CALL_LOG_ROLE_SYNC_ALL:
+	case CUDA_ROLE_SYNC_ALL:
 		waited_for_device(f, a);
 		break;
 	default:

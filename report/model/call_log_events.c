@@ -83,24 +83,6 @@ static void stream_made(struct call_log_making *m, struct call_event *a, const s
 	                       });
 }
 
-static bool names_stream(const struct call_event *a)
-{
-	switch (a->cls) {
-	case SPY_CLASS_LAUNCH:
-	case SPY_CLASS_GRAPH_LAUNCH:
-	case SPY_CLASS_COPY:
-	case SPY_CLASS_SET:
-		return true;
-	default:
-		return a->role == CALL_LOG_ROLE_EVENT_RECORD ||
-		       a->role == CALL_LOG_ROLE_EVENT_WAIT ||
-		       a->role == CALL_LOG_ROLE_SYNC_STREAM ||
-		       a->role == CALL_LOG_ROLE_QUERY_STREAM ||
-		       a->role == CALL_LOG_ROLE_ALLOC_ORDERED ||
-		       a->role == CALL_LOG_ROLE_STREAM_GONE;
-	}
-}
-
 /* ---- arguments ---- */
 
 static uint32_t event_number(struct call_log_making *m, uint64_t handle)
@@ -153,8 +135,8 @@ static void add_arguments(struct call_log_making *m, struct call_event *a,
 		a->address = r->graph.handle;
 		break;
 	default:
-		if (a->cls == SPY_CLASS_EVENT || a->role == CALL_LOG_ROLE_SYNC_EVENT ||
-		    a->role == CALL_LOG_ROLE_QUERY_EVENT)
+		if (a->cls == SPY_CLASS_EVENT || a->role == CUDA_ROLE_SYNC_EVENT ||
+		    a->role == CUDA_ROLE_QUERY_EVENT)
 			a->event = event_number(m, r->event.event);
 	}
 }
@@ -218,9 +200,9 @@ static void make(struct call_log_making *m, struct call_event *a,
 	if (r->flags & TF_NO_ARGS)
 		return;
 	add_arguments(m, a, r);
-	if (a->role == CALL_LOG_ROLE_STREAM_MADE)
+	if (a->role == CUDA_ROLE_STREAM_MADE)
 		stream_made(m, a, r);
-	else if (names_stream(a))
+	else if (cuda_role_is_on_stream(a->role) || work_kind(a->cls) != TF_WORK_NONE)
 		a->stream = stream_row(m, a, r->stream);
 	if (a->stream != CALL_LOG_NONE)
 		h->streams[a->stream].call_events++;

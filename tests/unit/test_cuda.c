@@ -1,5 +1,6 @@
 /* The rules of shim/core/cuda, one table of cases each. */
 #include "shim/core/cuda/communication.h"
+#include "shim/core/cuda/roles.h"
 #include "tests/unit/unit.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
@@ -27,10 +28,63 @@ static void kernels_that_communicate(void **state)
 	}
 }
 
+/* ---- roles ---- */
+
+static void what_calls_do(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned cls;
+		enum cuda_role role;
+	} rows[] = {
+	        {"cuLaunchKernel", SPY_CLASS_LAUNCH, CUDA_ROLE_WORK},
+	        {"cuGraphLaunch_ptsz", SPY_CLASS_GRAPH_LAUNCH, CUDA_ROLE_WORK},
+	        {"cuMemcpyHtoDAsync_v2", SPY_CLASS_COPY, CUDA_ROLE_WORK},
+	        {"cudaMemcpy2DToArray", SPY_CLASS_COPY, CUDA_ROLE_COPY_ROWS},
+	        {"cuMemcpy3DPeer", SPY_CLASS_COPY, CUDA_ROLE_COPY_ROWS},
+	        {"cuMemsetD2D8_v2", SPY_CLASS_SET, CUDA_ROLE_WORK},
+	        {"cuCtxSynchronize", SPY_CLASS_SYNC, CUDA_ROLE_SYNC_ALL},
+	        {"cudaDeviceSynchronize", SPY_CLASS_SYNC, CUDA_ROLE_SYNC_ALL},
+	        {"cuStreamSynchronize_ptsz", SPY_CLASS_SYNC, CUDA_ROLE_SYNC_STREAM},
+	        {"cudaEventSynchronize", SPY_CLASS_SYNC, CUDA_ROLE_SYNC_EVENT},
+	        {"cudaStreamQuery", SPY_CLASS_QUERY, CUDA_ROLE_QUERY_STREAM},
+	        {"cuEventQuery", SPY_CLASS_QUERY, CUDA_ROLE_QUERY_EVENT},
+	        {"cuEventRecordWithFlags", SPY_CLASS_EVENT, CUDA_ROLE_EVENT_RECORD},
+	        {"cudaStreamWaitEvent", SPY_CLASS_EVENT, CUDA_ROLE_EVENT_WAIT},
+	        {"cuStreamWaitValue32", SPY_CLASS_STREAM, CUDA_ROLE_NONE},
+	        {"cuStreamCreateWithPriority", SPY_CLASS_STREAM, CUDA_ROLE_STREAM_MADE},
+	        {"cuLaunchHostFunc_ptsz", SPY_CLASS_OTHER, CUDA_ROLE_HOST_FUNCTION},
+	        {"cudaMallocAsync", SPY_CLASS_ALLOC, CUDA_ROLE_ALLOC_ORDERED},
+	        {"cuMemFreeAsync", SPY_CLASS_ALLOC, CUDA_ROLE_FREE_ORDERED},
+	        {"cudaFree", SPY_CLASS_ALLOC, CUDA_ROLE_FREE},
+	        {"cuMemHostUnregister", SPY_CLASS_ALLOC, CUDA_ROLE_FREE},
+	        {"cuMemAlloc_v2", SPY_CLASS_ALLOC, CUDA_ROLE_ALLOC},
+	        {"cuMemUnmap", SPY_CLASS_ALLOC, CUDA_ROLE_MEMORY},
+	        {"cuModuleLoadData", SPY_CLASS_MODULE, CUDA_ROLE_CODE_LOADED},
+	        {"cuModuleUnload", SPY_CLASS_MODULE, CUDA_ROLE_CODE_UNLOADED},
+	        {"cuModuleGetFunction", SPY_CLASS_MODULE, CUDA_ROLE_NONE},
+	        {"cuGraphInstantiateWithFlags", SPY_CLASS_GRAPH, CUDA_ROLE_GRAPH_MADE},
+	        {"cuGraphExecUpdate_v2", SPY_CLASS_GRAPH, CUDA_ROLE_GRAPH_UPDATED},
+	        {"cuGraphExecKernelNodeSetParams", SPY_CLASS_GRAPH, CUDA_ROLE_GRAPH_CHANGED},
+	        {"cuStreamBeginCapture_v2", SPY_CLASS_GRAPH, CUDA_ROLE_CAPTURE_BEGIN},
+	        {"cuStreamBeginRecaptureToGraph", SPY_CLASS_GRAPH, CUDA_ROLE_CAPTURE_BEGIN},
+	        /* Of a damaged recording, or of a later version's. */
+	        {"cuStreamSynchronize", SPY_CLASS_LAUNCH, CUDA_ROLE_NONE},
+	        {"cuStreamSynchronizeAgain", SPY_CLASS_SYNC, CUDA_ROLE_NONE},
+	        {"", SPY_CLASS_SYNC, CUDA_ROLE_NONE},
+	        {"cuCtxGetDevice", SPY_CLASS_OTHER, CUDA_ROLE_NONE},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (cuda_role_of(rows[i].name, rows[i].cls) != rows[i].role)
+			fail_msg("%s", rows[i].name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(kernels_that_communicate),
+	        cmocka_unit_test(what_calls_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

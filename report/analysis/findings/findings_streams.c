@@ -40,7 +40,7 @@ static struct device_syncs find_device_syncs(const struct finding_context *s)
 		const struct call_event *a = &s->call_events[i];
 		if (flow_is_work(a) && a->stream != CALL_LOG_NONE)
 			since = since == CALL_LOG_NONE || since == a->stream ? a->stream : SEVERAL;
-		if (a->role != CALL_LOG_ROLE_SYNC_ALL || a->result)
+		if (a->role != CUDA_ROLE_SYNC_ALL || a->result)
 			continue;
 		if (since != CALL_LOG_NONE)
 			add_wait(&d, since != SEVERAL, a->end - a->start);

@@ -253,9 +253,9 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 		book(g, i, s, end);
 		return end;
 	}
-	if (given->role == CALL_LOG_ROLE_EVENT_RECORD)
+	if (given->role == CUDA_ROLE_EVENT_RECORD)
 		g->done[i] = later(end_of(g, s), returned) - s->offset;
-	else if (given->role == CALL_LOG_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE)
+	else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE)
 		s->wait = later(s->wait, marked(g, a->event));
 	return -INFINITY;
 }

@@ -1,7 +1,7 @@
 /*
  * Kernels of communication libraries (NCCL, NVSHMEM), by their names, mangled or not. Such a kernel
- * waits on the GPU for its peers: its time is no work of its own, and nothing may hold it up while a
- * peer waits for it.
+ * waits on the GPU for its peers: its time is no work of its own, and nothing may hold it up while
+ * a peer waits for it.
  *
  * Source: the libraries' own names. NCCL's kernels were ncclKernel_... and are ncclDevKernel_... in
  * its newer releases (so in recordings of PyTorch programs); NVSHMEM's bear its name.

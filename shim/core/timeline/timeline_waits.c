@@ -136,17 +136,17 @@ static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end, 
 
 /* What a call was asked to wait for or about; false where that is not known. */
 static bool target(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                   enum tl_role role, unsigned *device, struct tl_stream **stream,
+                   enum cuda_role role, unsigned *device, struct tl_stream **stream,
                    struct tl_event **event)
 {
 	*device = t->threads[thread].device;
 	*stream = NULL;
 	*event = NULL;
-	if (role == TL_ROLE_SYNC_ALL)
+	if (role == CUDA_ROLE_SYNC_ALL)
 		return true;
 	if (r->flags & TF_NO_ARGS)
 		return false;
-	if (role == TL_ROLE_SYNC_EVENT || role == TL_ROLE_QUERY_EVENT) {
+	if (role == CUDA_ROLE_SYNC_EVENT || role == CUDA_ROLE_QUERY_EVENT) {
 		*event = tl_event(t, r->event.event);
 		return *event != NULL;
 	}
@@ -156,7 +156,8 @@ static bool target(struct timeline *t, uint32_t thread, const struct tf_record *
 	return true;
 }
 
-uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role)
+uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                 enum cuda_role role)
 {
 	uint64_t back = r->end - tl_min(r->end - r->start, tl_return_latency(t));
 	bool waited = back - r->start > t->noise;
@@ -193,7 +194,7 @@ uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
 
 #define NOT_READY 600 /* of both APIs */
 
-void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role)
+void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum cuda_role role)
 {
 	struct tl_stream *stream;
 	struct tl_event *event;
