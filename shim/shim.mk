@@ -4,6 +4,7 @@
 CORE_C := \
 	shim/core/cuda/communication.c \
 	shim/core/cuda/roles.c \
+	shim/core/cuda/streams.c \
 	shim/core/drain/drain.c \
 	shim/core/drain/drain_feed.c \
 	shim/core/gpu_time/estimate.c \

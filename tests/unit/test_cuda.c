@@ -1,6 +1,7 @@
 /* The rules of shim/core/cuda, one table of cases each. */
 #include "shim/core/cuda/communication.h"
 #include "shim/core/cuda/roles.h"
+#include "shim/core/cuda/streams.h"
 #include "tests/unit/unit.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
@@ -80,11 +81,66 @@ static void what_calls_do(void **state)
 			fail_msg("%s", rows[i].name);
 }
 
+/* ---- streams ---- */
+
+static void streams_that_handles_mean(void **state)
+{
+	static const struct {
+		uint64_t handle;
+		unsigned call_flags;
+		uint64_t stream;
+		uint32_t flags; /* where its making was not seen */
+	} rows[] = {
+	        {0, 0, CUDA_STREAM_LEGACY, TF_STREAM_LEGACY},
+	        {1, 0, CUDA_STREAM_LEGACY, TF_STREAM_LEGACY},
+	        {1, TF_PTDS, CUDA_STREAM_LEGACY, TF_STREAM_LEGACY},
+	        {0, TF_PTDS, CUDA_STREAM_PER_THREAD, TF_STREAM_PER_THREAD},
+	        {2, 0, CUDA_STREAM_PER_THREAD, TF_STREAM_PER_THREAD},
+	        {0x7000, 0, 0x7000, TF_STREAM_UNSEEN | CUDA_STREAM_NON_BLOCKING},
+	        {0x7000, TF_PTDS, 0x7000, TF_STREAM_UNSEEN | CUDA_STREAM_NON_BLOCKING},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		assert_int_equal(cuda_stream(rows[i].handle, rows[i].call_flags), rows[i].stream);
+		assert_int_equal(cuda_stream_flags(rows[i].stream), rows[i].flags);
+	}
+}
+
+static void streams_that_wait_for_one_another(void **state)
+{
+	enum { BLOCKING = 0, FREE = CUDA_STREAM_NON_BLOCKING };
+	static const struct {
+		const char *fact; /* of tests/gpu/hold_facts.cu */
+		uint32_t stream, other;
+		bool work, sync;
+	} rows[] = {
+	        {"kernel_on_legacy:behind_blocking", TF_STREAM_LEGACY, BLOCKING, true, true},
+	        {"kernel_on_legacy:behind_per_thread", TF_STREAM_LEGACY, TF_STREAM_PER_THREAD, true,
+	         true},
+	        {"kernel_on_legacy:behind_non_blocking", TF_STREAM_LEGACY, FREE, false, false},
+	        {"kernel_on_blocking:behind_legacy", BLOCKING, TF_STREAM_LEGACY, true, false},
+	        {"kernel_on_per_thread:behind_legacy", TF_STREAM_PER_THREAD, TF_STREAM_LEGACY, true,
+	         false},
+	        {"kernel_on_non_blocking:behind_legacy", FREE, TF_STREAM_LEGACY, false, false},
+	        {"kernel_on_blocking:behind_other_blocking", BLOCKING, BLOCKING, false, false},
+	        {"kernel_on_per_thread:behind_blocking", TF_STREAM_PER_THREAD, BLOCKING, false,
+	         false},
+	        {"kernel_on_non_blocking:behind_non_blocking", FREE, FREE, false, false},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (cuda_stream_waits(rows[i].stream, rows[i].other) != rows[i].work ||
+		    cuda_stream_sync_waits(rows[i].stream, rows[i].other) != rows[i].sync)
+			fail_msg("%s", rows[i].fact);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(kernels_that_communicate),
 	        cmocka_unit_test(what_calls_do),
+	        cmocka_unit_test(streams_that_handles_mean),
+	        cmocka_unit_test(streams_that_wait_for_one_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "report/analysis/findings/findings_internal.h"
 #include "report/analysis/flow.h"
 #include "report/base/units.h"
+#include "shim/core/cuda/streams.h"
 
 /* Fewer calls than this are no habit. */
 #define FEW_CALLS 10
@@ -107,14 +108,14 @@ static uint64_t legacy_pieces(const struct finding_context *s, uint32_t *device,
 		if (flow_is_work(&s->call_events[i]) && s->call_events[i].stream != CALL_LOG_NONE)
 			pieces[s->call_events[i].stream]++;
 	for (size_t i = 0; i < s->h->stream_count; i++) {
-		if (!(s->h->streams[i].flags & TF_STREAM_LEGACY) || pieces[i] <= most)
+		if (!cuda_stream_is_legacy(s->h->streams[i].flags) || pieces[i] <= most)
 			continue;
 		most = pieces[i];
 		*device = s->h->streams[i].device;
 	}
 	*blocking = 0;
 	for (size_t i = 0; i < s->h->stream_count; i++)
-		*blocking += pieces[i] && flow_stream_is_blocking(s->h, (uint32_t)i) &&
+		*blocking += pieces[i] && cuda_stream_is_blocking(s->h->streams[i].flags) &&
 		             s->h->streams[i].device == *device;
 	free(pieces);
 	return most;

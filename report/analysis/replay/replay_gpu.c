@@ -3,8 +3,7 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/replay/replay_internal.h"
-
-#define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
+#include "shim/core/cuda/streams.h"
 
 void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay_act *call_events)
 {
@@ -17,8 +16,8 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 		struct replay_stream *s = &g->streams[i];
 		s->tail = s->wait = s->side = -INFINITY;
 		s->device = h->streams[i].device % TF_DEVICES_TIMED;
-		s->legacy = h->streams[i].flags & TF_STREAM_LEGACY;
-		s->blocking = !s->legacy && !(h->streams[i].flags & FLAG_NON_BLOCKING);
+		s->legacy = cuda_stream_is_legacy(h->streams[i].flags);
+		s->blocking = cuda_stream_is_blocking(h->streams[i].flags);
 		/* So many calls are needed to fill one: bounds what the queues take. */
 		for (int k = 0; h->streams[i].call_events > REPLAY_QUEUE && k < WORK_ENGINES; k++)
 			s->queues[k].ends = alloc_zeroed(REPLAY_QUEUE, sizeof(double));

@@ -1,6 +1,6 @@
 #include "shim/core/timeline/timeline_ops.h"
 
-#include "shim/core/work/work_class.h"
+#include "shim/core/cuda/streams.h"
 
 #define SPREAD      3.0 /* standard deviations from a class's mean that one of its pieces may be */
 #define LATE_MOST   16u /* times its wait, that a call comes behind work of unknown length */
@@ -40,7 +40,7 @@ static void look_at(struct timeline *t, struct awaited *w, uint64_t id)
 /* The streams that a wait for this stream waits for: with the legacy one, all blocking ones. */
 static bool awaits(const struct tl_stream *stream, const struct tl_stream *s)
 {
-	return !stream || s == stream || (stream->flags & TF_STREAM_LEGACY && s->blocking);
+	return !stream || s == stream || cuda_stream_sync_waits(stream->flags, s->flags);
 }
 
 static struct awaited awaited(struct timeline *t, unsigned device, const struct tl_stream *stream,
