@@ -3,6 +3,7 @@
 SHIM_UNIT_TESTS := \
 	test_clock \
 	test_cpu \
+	test_cuda \
 	test_cupti_buffers \
 	test_cupti_records \
 	test_doze \
@@ -50,6 +51,7 @@ $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
 # The modules a test is linked with; test_registry, test_ranges and test_storage include theirs to reach its inside.
 test_clock_WITH    := shim/base/clock.o
 test_cpu_WITH      := shim/base/clock.o shim/cpu/cpu.o shim/cpu/cpu_read.o shim/core/work/slices.o
+test_cuda_WITH     := $(CORE_C:.c=.o) tests/unit/recording.o
 test_cupti_buffers_WITH := shim/cupti/cupti_buffers.o
 test_cupti_records_WITH := shim/base/clock.o shim/cupti/cupti_buffers.o shim/cupti/cupti_records.o shim/handles/registry.o
 test_doze_WITH     := shim/base/collector_wait.o
