@@ -212,7 +212,7 @@ bool find_dominant_kernel(const struct finding_context *s, struct finding *f)
 	if (!(saved >= FINDING_MEDIUM))
 		return false;
 	bool alone = top->gpu.total >= DOMINANT_ALONE * all;
-	if (alone && m->verdict.cls != VERDICT_GPU) /* what limits it says more */
+	if (alone && s->verdict->cls != VERDICT_GPU) /* what limits it says more */
 		return false;
 	char *text = alloc_format(
 	        "%s takes %s%s, %s %% of the GPU's time in kernels and graphs. Twice as fast, it "

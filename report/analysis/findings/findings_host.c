@@ -5,7 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/model/error_names.h"
 #include "report/analysis/findings/findings_internal.h"
-#include "report/analysis/flow.h"
+#include "report/analysis/flow/flow.h"
 #include "report/base/units.h"
 
 /* ---- host-starves-gpu ---- */

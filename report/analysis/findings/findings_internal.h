@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "report/analysis/findings/findings.h"
+#include "report/analysis/verdict/verdict.h"
 #include "report/model/model.h"
 
 struct finding_tally { /* calls of one sort in the steady state that is held */
@@ -26,6 +27,7 @@ struct finding_tally { /* calls of one sort in the steady state that is held */
  */
 struct finding_context {
 	const struct model *m;
+	const struct verdict *verdict;
 	const struct model_process *process;
 	const struct call_log *h;
 	const struct call_event *call_events; /* of the steady state: h->acts from there on */
@@ -48,7 +50,7 @@ struct finding_context {
 typedef bool finder(const struct finding_context *s, struct finding *f);
 
 /* The run of a finished model, which has a process. */
-void finding_set(struct finding_context *s, const struct model *m);
+void finding_set(struct finding_context *s, const struct model *m, const struct verdict *verdict);
 
 /* Takes the evidence over; returns whether the share is worth telling. */
 bool finding_tell(struct finding *f, double share, char *evidence);

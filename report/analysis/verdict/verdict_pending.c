@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "report/analysis/flow.h"
+#include "report/analysis/flow/flow.h"
 #include "report/analysis/verdict/verdict.h"
 
 /*

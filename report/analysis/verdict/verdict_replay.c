@@ -49,15 +49,15 @@ static double share(double ns, double window)
 	return fmax(0, 1 - ns / window);
 }
 
-void verdict_replay(const struct model *m, struct verdict_input *in)
+void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 {
 	struct verdict_gain gain[VERDICT_CLASSES] = {{0}};
 
 	in->replayed = false;
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		struct whatif_result r;
-		if (!whatif_predict(m, changes[i].what, NULL, 1, &r) || r.error > ERROR_MOST ||
-		    !(r.coverage >= COVERAGE_LEAST))
+		if (!whatif_predict(whatifs, changes[i].what, NULL, 1, &r) ||
+		    r.error > ERROR_MOST || !(r.coverage >= COVERAGE_LEAST))
 			return;
 		struct verdict_gain *g = &gain[changes[i].cls];
 		if (share(r.predicted, r.window) < g->mean)

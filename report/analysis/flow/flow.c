@@ -1,4 +1,4 @@
-#include "report/analysis/flow.h"
+#include "report/analysis/flow/flow.h"
 
 #include <math.h>
 #include <stdlib.h>
