@@ -295,17 +295,26 @@ void timeline_sample(struct timeline *t, const struct tf_work *work)
 
 /* ---- settling ---- */
 
+static void find_costs(struct timeline *t)
+{
+	estimate_costs(t->map, &t->costs);
+	t->costs_version++;
+	t->costs_due = false;
+}
+
+void tl_look_at_bus(struct timeline *t)
+{
+	for (int i = 0; i < 2; i++)
+		if (isnan(t->costs.bus[i].rate) && !isnan(estimate_bus_told(t->map).rate))
+			find_costs(t);
+}
+
 void timeline_advance(struct timeline *t, uint64_t now)
 {
 	set_rate(t);
-	for (int i = 0; i < 2; i++) /* NVML may tell the link late */
-		if (isnan(t->costs.bus[i].rate) && !isnan(estimate_bus_told(t->map).rate))
-			t->costs_due = true;
-	if (t->costs_due) {
-		estimate_costs(t->map, &t->costs);
-		t->costs_version++;
-		t->costs_due = false;
-	}
+	if (t->costs_due)
+		find_costs(t);
+	tl_look_at_bus(t);
 	if (!t->window || t->mode == TF_GPU_OFF)
 		return;
 	if (t->mode == TF_GPU_CUPTI)

@@ -296,6 +296,8 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
 /* The kind of the work that a call gave to the GPU; TF_WORK_NONE where it gave none. */
 enum tf_work_kind tl_work_of(const struct tf_record *r, unsigned cls);
 uint64_t tl_ticks(const struct timeline *t, double ns);
+/* NVML may tell the link late, by its own thread. */
+void tl_look_at_bus(struct timeline *t);
 
 static inline uint64_t tl_max(uint64_t a, uint64_t b)
 {

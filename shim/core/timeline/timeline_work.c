@@ -154,6 +154,7 @@ static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *
 	const struct estimate_bus *bus = &t->costs.bus[to_host];
 	double items = r->copy.items ? r->copy.items : 1, bytes = (double)r->copy.bytes / items;
 
+	tl_look_at_bus(t);
 	if (r->flags & TF_STALLED)
 		from += t->stall;
 	from = tl_min(tl_max(from, r->start), r->end);
