@@ -2,6 +2,9 @@
 
 # What the reporter is built with as well: it takes over where a killed process stopped.
 CORE_C := \
+	shim/core/cuda/communication.c \
+	shim/core/cuda/roles.c \
+	shim/core/cuda/streams.c \
 	shim/core/drain/drain.c \
 	shim/core/drain/drain_feed.c \
 	shim/core/gpu_time/estimate.c \
@@ -41,17 +44,22 @@ SHIM_C := $(CORE_C) \
 	shim/cupti/cupti_others.c \
 	shim/cupti/cupti_records.c \
 	shim/cupti/cupti_setup.c \
-	shim/life/collector_wait.c \
-	shim/base/driver_symbols.c \
+	shim/base/collector_wait.c \
+	shim/base/gate.c \
+	shim/base/recording_tables.c \
+	shim/real/driver_symbols.c \
+	shim/real/real.c \
+	shim/real/real_dlsym.c \
 	shim/nvml/nvml_environment.c \
 	shim/nvml/nvml_environment_read.c \
 	shim/hook/uncovered.c \
+	shim/handles/contexts.c \
 	shim/handles/graph_content.c \
 	shim/base/guard.c \
 	shim/life/leaving.c \
 	shim/life/lifecycle.c \
 	shim/hook/lookup.c \
-	shim/base/messages.c \
+	shim/record/messages.c \
 	shim/args/args_alloc.c \
 	shim/args/args_capture.c \
 	shim/args/args_context.c \
@@ -65,7 +73,7 @@ SHIM_C := $(CORE_C) \
 	shim/nvtx/nvtx_names.c \
 	shim/nvtx/nvtx_counts.c \
 	shim/nvtx/nvtx_open.c \
-	shim/base/options.c \
+	shim/life/options_read.c \
 	shim/base/own_stack.c \
 	shim/record/own_time.c \
 	shim/base/quiet.c \
@@ -84,6 +92,7 @@ SHIM_C := $(CORE_C) \
 	shim/sampler/sampler_section.c \
 	shim/sampler/sampler_thread.c \
 	shim/record/span.c \
+	shim/record/span_own.c \
 	shim/life/storage.c \
 	shim/record/thread.c \
 	shim/hook/wrappers_hand.c \
@@ -117,7 +126,7 @@ $(O)/gen/runtime.i: $(CUDA_INC)/cuda_runtime_api.h
 	$(Q)echo '#include <cuda_runtime_api.h>' | \
 		$(CC) -E -P $(SPY_CFLAGS) -DCUDA_API_PER_THREAD_DEFAULT_STREAM=1 -x c - >> $@
 
-$(O)/gen/.done: shim/hook/gen_wrappers.py shim/core/format/calls.def $(O)/gen/driver.i $(O)/gen/runtime.i
+$(O)/gen/.done: shim/hook/gen_wrappers.py shim/core/format/calls.def shim/core/cuda/roles.h $(O)/gen/driver.i $(O)/gen/runtime.i
 	$(call msg,GEN,$(O)/gen)
 	$(Q)python3 shim/hook/gen_wrappers.py shim/core/format/calls.def $(O)/gen/driver.i $(O)/gen/runtime.i $(O)/gen
 	$(Q)touch $@

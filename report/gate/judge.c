@@ -1,3 +1,4 @@
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,8 +118,10 @@ char *judge_not_known(const struct judge_trial *c, const struct figures *f)
 
 bool judge_holds(enum rule_op op, double v, double low, double high)
 {
-	/* A rounding error of a product is no violation; counts are whole numbers. */
-	double slack = 1e-9 * fmax(fabs(v), fmax(fabs(low), fabs(high)));
+	/* Whole numbers are compared as they are. Of others, means and percentages of counts, a
+	 * rounding error is no violation. */
+	bool whole = v == rint(v) && low == rint(low) && high == rint(high);
+	double slack = whole ? 0 : 16 * DBL_EPSILON * fmax(fabs(v), fmax(fabs(low), fabs(high)));
 
 	switch (op) {
 	case OP_LE:

@@ -159,6 +159,19 @@ static void warn_of_anomalies(const struct model_part *p)
 		     (unsigned long long)p->header->pid, (unsigned long long)p->header->lost_calls);
 }
 
+/* Of what was asked for there was no room in memory. */
+static void warn_of_space(const struct model_part *p)
+{
+	const struct tf_header *h = p->header;
+
+	if (h->space_most && h->keep_bytes == h->space_most / 2)
+		warn(p->recording->warnings,
+		     "process %llu: the recording could take at most %.1f MiB, a quarter of the "
+		     "memory that was free for it: %.1f MiB of its last records are kept",
+		     (unsigned long long)h->pid, (double)h->space_most / (1 << 20),
+		     (double)h->keep_bytes / (1 << 20));
+}
+
 /* By event pairs or CUPTI; without them where copies that tell by their calls are most of the work.
  */
 static bool is_timed(const struct model_part *p)
@@ -221,4 +234,5 @@ void model_add_process(struct model_part *p)
 	add_devices(p);
 	add_flights(p);
 	warn_of_anomalies(p);
+	warn_of_space(p);
 }

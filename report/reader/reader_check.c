@@ -46,8 +46,11 @@ int reader_check_header(const struct recording *r, char error[READER_ERROR_BYTES
 	return 0;
 }
 
-/* The entries of a table that may be asked for. The table in the private copy is made to say the
- * same. A table that nothing stands in says of what kind it is all the same. */
+/*
+ * The entries of a table that may be asked for. The table in the private copy is made to say the
+ * same; of a damaged one nothing is left there, so that nobody goes by its sizes. A table that
+ * nothing stands in says of what kind it is all the same.
+ */
 static uint32_t check_table(struct recording *r, struct tf_table *table, uint32_t entry_bytes,
                             uint32_t most, const char *name)
 {
@@ -55,7 +58,8 @@ static uint32_t check_table(struct recording *r, struct tf_table *table, uint32_
 
 	if (table->entry_bytes != entry_bytes || !page || page > UINT32_MAX / TF_TABLE_PAGES) {
 		warn(&r->damage, "the table of %s is damaged and left out", name);
-		return table->count = 0;
+		*table = (struct tf_table){.entry_bytes = entry_bytes};
+		return 0;
 	}
 	if (most > page * TF_TABLE_PAGES)
 		most = page * TF_TABLE_PAGES;

@@ -207,12 +207,6 @@ void args_profiler_start(R);
 void before_profiler_stop(S);
 void args_profiler_stop(R);
 
-/* The context current to the calling thread, 0 = none or unknown. One driver call that takes no
- * lock. */
-uint64_t spy_current_context(void);
-/* Whether a context was seen on a device. */
-bool spy_device_used(int device) __attribute__((cold));
-
 #undef S
 #undef R
 

@@ -1,4 +1,5 @@
 #include "shim/args/args.h"
+#include "shim/handles/contexts.h"
 #include "shim/handles/memory_map.h"
 #include "shim/handles/registry.h"
 
@@ -29,7 +30,7 @@ static void gained(struct spy_span *s, CUresult rc, uint64_t address, uint64_t b
 		fill(s, 0, bytes, memory, false);
 		return;
 	}
-	const struct memory_range range = {address, address + bytes, spy_current_context(), memory,
+	const struct memory_range range = {address, address + bytes, contexts_current(), memory,
 	                                   sized};
 	memory_map_add(&range);
 	fill(s, address, sized ? bytes : 0, memory, false);
@@ -201,7 +202,7 @@ void args_unmap(struct spy_span *s, CUresult rc, CUdeviceptr p, size_t n)
 	uint64_t bytes = s->kept[0];
 
 	if (rc != CUDA_SUCCESS) {
-		const struct memory_range range = {p, p + n, spy_current_context(), SPY_MEM_DEVICE,
+		const struct memory_range range = {p, p + n, contexts_current(), SPY_MEM_DEVICE,
 		                                   true};
 		if (bytes)
 			memory_map_add(&range);

@@ -1,5 +1,5 @@
 #include "shim/args/args.h"
-#include "shim/base/real.h"
+#include "shim/real/real.h"
 #include "shim/sampler/sampler.h"
 
 #define STREAM_LEGACY     ((CUstream)0x1)

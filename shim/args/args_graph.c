@@ -1,6 +1,6 @@
 #include "shim/args/args.h"
 #include "shim/handles/graph_content.h"
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/handles/registry.h"
 #include "shim/sampler/sampler.h"
 

@@ -1,7 +1,8 @@
 #include "shim/args/args.h"
-#include "shim/life/lifecycle.h"
+#include "shim/handles/contexts.h"
+#include "shim/base/gate.h"
 #include "shim/handles/memory_map.h"
-#include "shim/base/real.h"
+#include "shim/real/real.h"
 #include "shim/handles/registry.h"
 #include "shim/sampler/sampler.h"
 
@@ -27,7 +28,7 @@ uint32_t spy_learn_function(CUfunction f)
 		name = NULL;
 	if (name)
 		kernel = registry_kernel(name);
-	registry_put(HANDLE_FUNCTION, (uintptr_t)f, kernel, 0, spy_current_context());
+	registry_put(HANDLE_FUNCTION, (uintptr_t)f, kernel, 0, contexts_current());
 	return kernel;
 }
 
@@ -42,7 +43,7 @@ void args_module_function(struct spy_span *s, CUresult rc, CUfunction *f, CUmodu
                           const char *name)
 {
 	if (rc == CUDA_SUCCESS && f && *f && name)
-		learn(*f, name, module, spy_current_context());
+		learn(*f, name, module, contexts_current());
 }
 
 /* Whatever these handles stood for before, they stand for something else now: asked for at the
@@ -58,7 +59,7 @@ void args_module_enumerate(struct spy_span *s, CUresult rc, CUfunction *list, un
  * kernel. */
 void before_module_unload(struct spy_span *s, CUmodule module)
 {
-	sampler_code_unloaded();
+	registry_code_unloaded();
 	registry_drop_owned((uintptr_t)module);
 	registry_drop(HANDLE_MODULE, (uintptr_t)module);
 }
@@ -86,12 +87,12 @@ void args_library_module(struct spy_span *s, CUresult rc, CUmodule *module, CUli
 {
 	if (rc == CUDA_SUCCESS && module && *module)
 		registry_put(HANDLE_MODULE, (uintptr_t)*module, 0, (uintptr_t)library,
-		             spy_current_context());
+		             contexts_current());
 }
 
 void before_library_unload(struct spy_span *s, CUlibrary library)
 {
-	sampler_code_unloaded();
+	registry_code_unloaded();
 	registry_drop_owned((uintptr_t)library);
 }
 
@@ -107,7 +108,7 @@ void args_kernel_function(struct spy_span *s, CUresult rc, CUfunction *f, CUkern
 	if (rc == CUDA_SUCCESS && f && *f &&
 	    registry_get(HANDLE_FUNCTION, (uintptr_t)kernel, &index))
 		registry_put(HANDLE_FUNCTION, (uintptr_t)*f, index, (uintptr_t)kernel,
-		             spy_current_context());
+		             contexts_current());
 }
 
 /* ---- variables: device memory that nobody allocated ---- */
@@ -116,7 +117,7 @@ static void variable(CUresult rc, const CUdeviceptr *p, const size_t *n, enum sp
 {
 	if (rc != CUDA_SUCCESS || !p || !n || !*p)
 		return;
-	const struct memory_range range = {*p, *p + *n, spy_current_context(), memory, true};
+	const struct memory_range range = {*p, *p + *n, contexts_current(), memory, true};
 	if (memory_map_find(*p) != memory)
 		memory_map_add(&range);
 }

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include "shim/base/clock.h"
 #include "shim/cpu/cpu_read.h"
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/core/work/slices.h"
 #include "shim/base/sys.h"
 

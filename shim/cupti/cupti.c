@@ -12,7 +12,8 @@
 #include "shim/cupti/cupti_buffers.h"
 #include "shim/cupti/cupti_records.h"
 #include "shim/cupti/cupti_setup.h"
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
+#include "shim/record/messages.h"
 #include "shim/base/lock.h"
 #include "shim/core/options/options.h"
 

@@ -1,4 +1,5 @@
 #include "shim/cupti/cupti_find.h"
+#include "shim/real/real_dlsym.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -8,8 +9,6 @@
 
 #define PATH_BYTES    512
 #define RUNTIMES_MOST 4
-
-extern void *(*spy_real_dlsym)(void *, const char *)__attribute__((visibility("hidden")));
 
 struct loaded {
 	char cupti[PATH_BYTES];

@@ -8,8 +8,7 @@
 #include "shim/cupti/cupti.h"
 #include "shim/cupti/cupti_api.h"
 #include "shim/cupti/cupti_find.h"
-
-extern void *(*spy_real_dlsym)(void *, const char *)__attribute__((visibility("hidden")));
+#include "shim/real/real_dlsym.h"
 
 /* Arguments as registers hold them: no function here has more than six, all are words. */
 #define WORDS uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f

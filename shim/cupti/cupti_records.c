@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include "shim/base/clock.h"
 #include "shim/cupti/cupti_buffers.h"
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/handles/registry.h"
 #include "shim/record/thread.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "shim/cupti/cupti_buffers.h"
 #include "shim/cupti/cupti_find.h"
-#include "shim/base/real.h"
+#include "shim/real/real.h"
 
 /* On the GPU, for each context: at most 64 buffers of 2 MiB, of 32 bytes a piece of work: 4 million
  * pieces may wait to be read. CUPTI's own limit is 800 MB. */

@@ -4,9 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "shim/handles/memory_map.h"
-#include "shim/base/real.h"
+#include "shim/real/real.h"
 #include "shim/handles/registry.h"
-#include "shim/sampler/sampler.h"
 
 #define EDGES_MOST 4096u
 #define DEPTH_MOST 8u /* child graphs within each other */
@@ -93,7 +92,7 @@ static uint64_t mix_kernel(uint64_t h, const CUDA_KERNEL_NODE_PARAMS_v2 *p)
 	    kernel != TF_KERNEL_OTHER)
 		h = mix(h, kernel);
 	else
-		h = mix(mix(h, ~handle), sampler_code_unloads());
+		h = mix(mix(h, ~handle), registry_code_unloads());
 	h = mix(h, (uint64_t)p->gridDimX << 32 | p->blockDimX);
 	h = mix(h, (uint64_t)p->gridDimY << 32 | p->blockDimY);
 	h = mix(h, (uint64_t)p->gridDimZ << 32 | p->blockDimZ);

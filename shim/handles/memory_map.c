@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 #include <sys/mman.h>
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 
 /*
  * A skip list under a sequence lock. Nodes are never given back to the system, so a reader that

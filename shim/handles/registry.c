@@ -2,8 +2,8 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include "shim/life/lifecycle.h"
-#include "shim/life/recording.h"
+#include "shim/base/gate.h"
+#include "shim/base/recording_tables.h"
 #include "shim/record/span.h"
 
 #define FIRST_SLOTS 4096u
@@ -248,4 +248,18 @@ uint32_t registry_kernel(const char *name)
 	}
 	spy_unlock();
 	return index;
+}
+
+/* ---- code that goes ---- */
+
+static uint32_t code_unloads;
+
+void registry_code_unloaded(void)
+{
+	__atomic_fetch_add(&code_unloads, 1, __ATOMIC_RELAXED);
+}
+
+uint32_t registry_code_unloads(void)
+{
+	return __atomic_load_n(&code_unloads, __ATOMIC_RELAXED);
 }

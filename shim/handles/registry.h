@@ -115,4 +115,10 @@ void registry_drop_context(uint64_t context);
  * when it is full. */
 uint32_t registry_kernel(const char *name);
 
+/* Code was unloaded: a handle known may come to mean another kernel, which then is launched first.
+ */
+void registry_code_unloaded(void);
+/* How often that was. */
+uint32_t registry_code_unloads(void);
+
 #endif

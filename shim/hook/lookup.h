@@ -1,20 +1,12 @@
 /*
- * How programs come to call us: the exported dlsym, the map from the driver's functions to our
- * wrappers, and the real functions behind them. For the life cycle and the hand-written wrappers of
+ * How programs come to call us: the exported dlsym, and the wrapper for each of the driver's
+ * functions. For the life cycle and the hand-written wrappers of
  * cuGetProcAddress.
  */
 #ifndef SPY_LOOKUP_H
 #define SPY_LOOKUP_H
 
 #include <stdint.h>
-
-/* Finds the real dlsym; safe at any time, also inside an allocator that is starting up. */
-void lookup_init(void);
-
-/* By our constructor, while no other thread holds the loader's lock for a reason of the program's:
- * looks up the functions of a driver that the program is linked with. A call of one that is loaded
- * later has them looked up then. May leave something in dlerror(). */
-void lookup_at_load(void);
 
 /* The wrapper for a function of the driver, NULL where there is none. */
 void *lookup_wrapper(void *real);

@@ -1,3 +1,5 @@
+#include "shim/hook/uncovered.h"
+
 /*
  * Ways around us, and the runtimes there are: read off the loaded libraries, in the collector and
  * at exit, never on a program's path.
@@ -5,21 +7,20 @@
  * A library opened with RTLD_DEEPBIND binds to glibc's dlsym or to the driver itself; that shows in
  * its relocated slots. One opened by dlmopen() is mapped but not in our namespace's list.
  */
-#include "shim/life/recording.h"
+#include "shim/base/recording_tables.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/hook/lookup.h"
 #include "shim/base/sys.h"
+#include "shim/real/real_dlsym.h"
 
 #define OBJECTS_MOST 64
 #define SEEN_MOST    4096u
-
-extern void *(*spy_libc_dlsym)(void *, const char *)__attribute__((visibility("hidden")));
 
 struct found {
 	char path[240];
@@ -266,10 +267,10 @@ static void look_for_namespaces(unsigned listed)
 	}
 	sys_close(fd);
 	if (mapped > listed)
-		recording_gap(TF_GAP_DLMOPEN, name, 0);
+		recording_uncovered(TF_GAP_DLMOPEN, name, 0);
 }
 
-void recording_scan_libraries(void)
+void uncovered_scan_libraries(void)
 {
 	static struct scan scan;
 	static uint32_t generation;
@@ -290,7 +291,7 @@ void recording_scan_libraries(void)
 		if (scan.objects[i].around[0]) {
 			char text[340];
 			snprintf(text, sizeof(text), "%s", base_name(scan.objects[i].path));
-			recording_gap(TF_GAP_DEEPBIND, text, 0);
+			recording_uncovered(TF_GAP_DEEPBIND, text, 0);
 		}
 	}
 	unsigned n = lookup_callers(callers, 64);

@@ -5,7 +5,7 @@
 #ifndef SPY_WRAPPER_H
 #define SPY_WRAPPER_H
 
-#include "shim/base/real.h"
+#include "shim/real/real.h"
 #include "shim/record/span.h"
 #include "shim/args/args.h"
 #include "shim/sampler/sampler.h"

@@ -6,7 +6,8 @@
 #include <time.h>
 #include "shim/cpu/cpu.h"
 #include "shim/cupti/cupti.h"
-#include "shim/life/collector_wait.h"
+#include "shim/hook/uncovered.h"
+#include "shim/base/collector_wait.h"
 #include "shim/core/drain/drain.h"
 #include "shim/life/lifecycle.h"
 #include "shim/base/lock.h"
@@ -190,7 +191,7 @@ static void *collect(void *unused)
 			continue;
 		}
 		if (scans++ % 16 == 0) /* some seconds after the start, then now and then */
-			recording_scan_libraries();
+			uncovered_scan_libraries();
 	}
 	quiet_thread_ends();
 	return unused;
@@ -213,7 +214,7 @@ bool collector_start(void)
 void collector_finish(void)
 {
 	cupti_finish();
-	recording_scan_libraries();
+	uncovered_scan_libraries();
 	drain_round(true);
 	recording_clock(50);
 }

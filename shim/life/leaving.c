@@ -6,10 +6,9 @@
 #include <unistd.h>
 #include "shim/life/lifecycle.h"
 #include "shim/base/sys.h"
+#include "shim/real/real_dlsym.h"
 
 #define EXPORT __attribute__((visibility("default")))
-
-extern void *(*spy_real_dlsym)(void *, const char *)__attribute__((visibility("hidden")));
 
 /* XX(member, name, parameters) */
 #define REAL_MAP(XX)                                                                               \

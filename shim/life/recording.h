@@ -11,9 +11,6 @@
  * per process. */
 bool recording_fill(uint64_t load_tick, uint64_t forked_from);
 
-/* Stores a string; its offset, 0 = no room (or empty). Takes no lock of the shim. */
-uint64_t recording_text(const char *text, uint64_t bytes);
-
 /* Devices, driver version, runtimes: asked of the driver once, right after cuInit. Called under no
  * lock. */
 void recording_describe_driver(void);
@@ -21,13 +18,5 @@ void recording_describe_driver(void);
 /* Adds a reading of all clocks; thins the older ones when the table is full. Collector and start
  * only. */
 void recording_clock(int brackets);
-
-/* Notes something that could not be intercepted, once per kind and name, counting the rest. Takes
- * the shim's lock. */
-void recording_gap(uint32_t kind, const char *name, uint32_t version);
-
-/* Looks through the loaded libraries for runtimes, tools and ways around us. Collector and exit
- * only. */
-void recording_scan_libraries(void);
 
 #endif

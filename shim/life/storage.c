@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include "shim/base/clock.h"
 #include "shim/base/guard.h"
@@ -16,6 +15,7 @@
 #include "shim/life/lifecycle.h"
 #include "shim/base/lock.h"
 #include "shim/core/options/options.h"
+#include "shim/core/sys/same_file.h"
 #include "shim/base/sys.h"
 
 #define KIB            1024ull
@@ -33,10 +33,10 @@
 static struct {
 	char path[PATH_MAX];    /* what the user asked for */
 	char live[PATH_MAX];    /* where the mapped file is; the same, unless it lives in memory */
-	uint64_t device, inode; /* of the live file */
-	uint64_t published_inode; /* of the stub or the copy at `path` */
-	uint64_t reserved;        /* address space */
-	uint64_t space_most;      /* bytes that it may take in memory; 0 = no limit of ours */
+	struct file_id live_id; /* of the live file */
+	struct file_id published_id; /* of the stub or the copy at `path` */
+	uint64_t reserved;           /* address space */
+	uint64_t space_most;         /* bytes that it may take in memory; 0 = no limit of ours */
 	bool in_memory;
 	bool blocks_tell; /* the file system counts what it promised */
 	bool limit_said, full_said, copy_said, cut_said;
@@ -49,23 +49,6 @@ static struct lock lock; /* of the file's growth */
 const char *storage_path(void)
 {
 	return file.path;
-}
-
-static uint64_t device_of(const struct statx *sx)
-{
-	return (uint64_t)sx->stx_dev_major << 32 | sx->stx_dev_minor;
-}
-
-/* stat without the symbol that glibc 2.33 renewed. */
-bool file_identity(int fd, uint64_t *device, uint64_t *inode)
-{
-	struct statx sx;
-
-	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &sx))
-		return false;
-	*device = device_of(&sx);
-	*inode = sx.stx_ino;
-	return true;
 }
 
 /*
@@ -83,20 +66,16 @@ static bool reservation_holds(int fd)
 	       (unsigned long)fs.f_type == TMPFS_MAGIC;
 }
 
-static bool is_live(const struct statx *sx)
-{
-	return device_of(sx) == file.device && sx->stx_ino == file.inode;
-}
-
 /* Whether the file lacks any of its first `end` bytes: it was cut, and perhaps made longer again.
  * Of another file that has got the descriptor's number meanwhile it says nothing. */
 static bool is_short(int fd, uint64_t end)
 {
 	struct statx sx;
 
-	return !syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO | STATX_SIZE | STATX_BLOCKS,
-	                &sx) &&
-	       is_live(&sx) &&
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO | STATX_SIZE | STATX_BLOCKS, &sx))
+		return false;
+	struct file_id id = file_id(&sx);
+	return same_file(&id, &file.live_id) &&
 	       (sx.stx_size < end || (file.blocks_tell && sx.stx_blocks * 512 < end));
 }
 
@@ -244,7 +223,6 @@ static bool write_all(int fd, const void *data, uint64_t bytes)
 static int move_to_memory(int fd)
 {
 	int live = make_live(file.live);
-	uint64_t device;
 
 	if (live < 0)
 		return live;
@@ -252,7 +230,7 @@ static int move_to_memory(int fd)
 	int error = share < FIRST_BYTES ? -ENOSPC : 0;
 	if (!error && !(write_all(fd, TF_STUB, sizeof(TF_STUB) - 1) &&
 	                write_all(fd, file.live, strlen(file.live)) && write_all(fd, "\n", 1) &&
-	                file_identity(fd, &device, &file.published_inode)))
+	                identify_file(fd, &file.published_id)))
 		error = -ENOSPC;
 	if (!error)
 		error = reserve(live, 0, FIRST_BYTES);
@@ -331,7 +309,7 @@ static int make_room(int fd)
 		sys_close(fd);
 		fd = live;
 	}
-	if (!error && (!file_identity(fd, &file.device, &file.inode) || !map_file(fd)))
+	if (!error && (!identify_file(fd, &file.live_id) || !map_file(fd)))
 		error = errno ? -errno : -ENOMEM;
 	if (!error) {
 		file.blocks_tell = true;
@@ -399,13 +377,13 @@ void storage_say_limits(void)
  */
 static int grow_file(uint64_t from, uint64_t bytes)
 {
-	uint64_t device = 0, inode = 0, device_now, inode_now;
+	struct file_id id = {0};
 	int fd = sys_open(file.live, O_RDWR | O_NOFOLLOW, 0);
 	int error = -ESTALE;
 
 	if (fd < 0)
 		return fd;
-	if (file_identity(fd, &device, &inode) && device == file.device && inode == file.inode)
+	if (identify_file(fd, &id) && same_file(&id, &file.live_id))
 		error = file.in_memory && from + bytes > memory_share(fd, from)
 		                ? -ENOSPC
 		                : reserve(fd, from, bytes);
@@ -417,8 +395,7 @@ static int grow_file(uint64_t from, uint64_t bytes)
 		error = -ENOMEM;
 	/* If its number was taken meanwhile, the space is not in our file, and the descriptor not
 	 * ours to close. */
-	if (!file_identity(fd, &device_now, &inode_now) || device_now != device ||
-	    inode_now != inode)
+	if (!is_file(fd, &id))
 		return -ESTALE;
 	sys_close(fd);
 	return error;
@@ -507,34 +484,35 @@ uint8_t *storage_mapped(uint64_t *bytes)
 void storage_publish(void)
 {
 	char part[PATH_MAX + 8];
-	uint64_t device, inode;
+	struct file_id id;
+	bool ok;
 
 	if (!file.in_memory || !spy_map.base)
 		return;
 	/* Only over our own stub (or earlier copy): whoever put another file there keeps it. */
 	int fd = sys_open(file.path, O_RDONLY | O_NOFOLLOW, 0);
-	bool ours = fd >= 0 && file_identity(fd, &device, &inode) && inode == file.published_inode;
+	bool ours = fd >= 0 && is_file(fd, &file.published_id);
 	if (fd >= 0)
 		sys_close(fd);
 	if (!ours)
 		return;
 	snprintf(part, sizeof(part), "%s.part", file.path);
-	fd = sys_open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return;
-	bool ok = write_all(fd, spy_map.base, tf_header(&spy_map)->alloc_end) &&
-	          file_identity(fd, &device, &inode);
-	ok = !sys_close(fd) && ok;
-	if (!ok || rename(part, file.path)) {
+	fd = leftover_open_part(part);
+	ok = fd >= 0 && write_all(fd, spy_map.base, tf_header(&spy_map)->alloc_end) &&
+	     identify_file(fd, &id) && leftover_is_written(fd) && !rename(part, file.path);
+	if (ok) {
+		file.published_id = id;
+		unlink(file.live);
+	} else {
 		if (!file.copy_said)
 			spy_say("cannot copy the recording to %s: %s; it stays in %s", file.path,
 			        strerror(errno), file.live);
 		file.copy_said = true;
-		unlink(part);
-		return;
+		if (fd >= 0)
+			unlink(part);
 	}
-	file.published_inode = inode;
-	unlink(file.live);
+	if (fd >= 0)
+		sys_close(fd);
 }
 
 bool storage_was_cut(void)

@@ -39,9 +39,6 @@ const char *storage_path(void);
  * be called again. */
 void storage_publish(void);
 
-/* Device and inode of an open file; false: it has none. */
-bool file_identity(int fd, uint64_t *device, uint64_t *inode);
-
 /* Gives the lock back in a forked child. */
 void storage_after_fork(void);
 

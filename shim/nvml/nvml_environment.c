@@ -8,17 +8,17 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include "shim/base/clock.h"
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/base/lock.h"
-#include "shim/args/args.h"
+#include "shim/handles/contexts.h"
+#include "shim/real/real.h"
 #include "shim/base/quiet.h"
-#include "shim/base/real.h"
+#include "shim/real/real.h"
 #include "shim/base/sys.h"
+#include "shim/real/real_dlsym.h"
 
 #define PATIENCE_NS 100000000ull /* how long an exit, or a fork, waits for NVML */
 #define LOOK_NS     200000
-
-extern void *(*spy_real_dlsym)(void *, const char *)__attribute__((visibility("hidden")));
 
 static struct tf_environment *area; /* of this process; NULL = there is none */
 static struct nv_functions nvml;
@@ -229,7 +229,8 @@ static void *last_reading(void *unused)
 	prctl(PR_SET_NAME, "cudaspy-nvml");
 	if (write_begins()) {
 		for (uint32_t i = 0; i < area->count; i++)
-			any |= area->devices[i].used = spy_device_used((int)area->devices[i].index);
+			any |= area->devices[i].used =
+			        contexts_use_device((int)area->devices[i].index);
 		write_ends();
 	}
 	for (uint32_t i = 0; i < area->count && !given_up(); i++)

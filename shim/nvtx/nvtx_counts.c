@@ -1,7 +1,7 @@
 #include "shim/nvtx/nvtx.h"
 
 #include "shim/core/format/calls.h"
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/record/span.h"
 
 /* Threads of which one may work for another; with more of them a range has its own thread's alone.

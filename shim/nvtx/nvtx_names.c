@@ -2,8 +2,8 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include "shim/life/lifecycle.h"
-#include "shim/life/recording.h"
+#include "shim/base/gate.h"
+#include "shim/base/recording_tables.h"
 #include "shim/record/span.h"
 
 #define STRINGS_BYTES (8u << 20) /* room for registered strings; only what is used takes memory */

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/record/span.h"
 #include "shim/record/thread.h"
 

@@ -3,10 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
-#include "shim/life/collector_wait.h"
-#include "shim/life/lifecycle.h"
-#include "shim/base/own_stack.h"
-#include "shim/base/quiet.h"
+#include "shim/base/collector_wait.h"
 #include "shim/base/sys.h"
 #include "shim/record/thread.h"
 
@@ -18,7 +15,6 @@ struct spy_span spy_nobody = {.rec = &no_record,
                               .call = SPY_CALLS,
                               .cls = SPY_CLASS_OTHER,
                               .mode = SPAN_PASSIVE};
-union spy_gate_page spy_gate_page __attribute__((aligned(4096)));
 
 /* ---- entry, the unusual ways ---- */
 
@@ -97,6 +93,7 @@ void spy_enter_timed(struct spy_span *s)
 		return;
 	t->timing_nested = true;
 	s->mode = SPAN_TIMED;
+	s->below = t->outer;
 	s->rec = &t->nested;
 	spy_record_begin(s->rec, s->call, t->index, s->flags | TF_NESTED, spy_clock());
 }
@@ -274,7 +271,7 @@ static void count_rest(struct tf_thread *th, struct spy_span *s, int result, uin
 	if ((s->unusual & SPAN_FIRST_LAUNCH) && s->kernel)
 		__atomic_store_n(&s->kernel->first_ticks, ticks, __ATOMIC_RELAXED);
 	if (s->unusual & SPAN_STARTED_HERE)
-		spy_window_begins(s->call, ticks, end);
+		spy_window_begins(s->call, s->cls, ticks, end);
 }
 
 void spy_record_rest(struct spy_span *s, int result, uint64_t end)
@@ -356,6 +353,9 @@ static void leave_timed(struct spy_span *s, int result)
 	struct spy_tls *t = &spy_tls;
 	uint64_t end = spy_clock(), ticks = end - s->rec->start;
 
+	/* Else what it was part of was taken for dead, and `nested` may be another's by now. */
+	if (t->outer != s->below || !t->timing_nested)
+		return;
 	t->timing_nested = false;
 	if (!is_root_recorded(t->outer))
 		return;
@@ -449,61 +449,4 @@ void spy_first_call(struct spy_span *s)
 {
 	if (catch_up(s, false))
 		s->unusual |= SPAN_STARTED_HERE;
-}
-
-/* ---- work of our own ---- */
-
-void spy_do_own(void (*f)(void *argument), void *argument)
-{
-	struct spy_tls *t = &spy_tls;
-	struct spy_span here = {.mode = SPAN_OURS,
-	                        .mark = SPAN_MARK,
-	                        .call = SPY_CALLS,
-	                        .cls = SPY_CLASS_OTHER,
-	                        .rec = &t->spare,
-	                        .real = 1,
-	                        .below = t->outer};
-
-	quiet_begin();
-	t->outer = &here;
-	own_stack_call(f, argument);
-	t->outer = here.below;
-	quiet_end();
-}
-
-bool spy_own_inside_call(void)
-{
-	return spy_tls.outer && spy_tls.outer->mode == SPAN_OURS && spy_tls.outer->below;
-}
-
-/* ---- what it costs ---- */
-
-uint64_t span_cost_x1024(struct tf_thread *scratch, struct tf_ring *ring)
-{
-	enum { ROUNDS = 24, CALLS = 64 };
-	struct spy_tls saved = spy_tls;
-	uint64_t best = UINT64_MAX;
-
-	spy_tls = (struct spy_tls){.thread = scratch,
-	                           .ring = ring,
-	                           .slots = ring->slots,
-	                           .mask = ring->capacity - 1,
-	                           .generation = spy_generation};
-	for (int round = 0; round < ROUNDS; round++) {
-		uint64_t start = spy_clock();
-		for (int i = 0; i < CALLS; i++) {
-			struct spy_span s;
-			ring->tail = spy_tls.head;
-			spy_tls.limit = spy_tls.head + 1;
-			spy_enter(&s, 0, SPY_CLASS_OTHER, 0);
-			spy_real_begins();
-			spy_real_ended();
-			spy_leave(&s, 0, SPY_CLASS_OTHER, 0);
-		}
-		uint64_t ticks = spy_clock() - start;
-		if (ticks < best)
-			best = ticks;
-	}
-	spy_tls = saved;
-	return best * 1024 / CALLS;
 }

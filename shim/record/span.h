@@ -15,6 +15,7 @@
 #include <string.h>
 #include "shim/core/format/calls.h"
 #include "shim/base/clock.h"
+#include "shim/base/gate.h"
 #include "shim/core/format/trace_format.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
@@ -56,9 +57,9 @@ struct spy_span {
 	uint8_t given;   /* the driver's call that it is made of has come */
 	uint8_t gpu;     /* events of ours stand around it; set by gpu_wanted() */
 	uint8_t real;    /* the real function runs, none of our code */
-	/* SPAN_INSIDE, SPAN_UNSEEN and SPAN_OURS alone */
+	/* SPAN_TIMED, SPAN_INSIDE, SPAN_UNSEEN and SPAN_OURS alone */
 	struct spy_span *below; /* the one it lies in; of work of our own perhaps NULL */
-	struct tf_record own;
+	struct tf_record own;   /* not of SPAN_TIMED */
 };
 #define SPAN_MARK 0x6b72616du
 
@@ -111,39 +112,6 @@ struct spy_tls {
 #define SPY_TLS_MODEL "initial-exec"
 #endif
 extern __thread struct spy_tls spy_tls __attribute__((tls_model(SPY_TLS_MODEL), aligned(64)));
-
-/* What is done about GPU time at each piece of work given to the GPU. */
-enum spy_gpu {
-	SPY_GPU_NONE,
-	SPY_GPU_SAMPLE, /* sampler.h */
-	SPY_GPU_CUPTI,  /* CUPTI tells its own, of every call: cupti.h */
-};
-
-/*
- * One page of its own, wiped by the kernel in a forked child (MADV_WIPEONFORK): a child that no
- * handler of ours saw, made by _Fork() or a raw clone(), finds every door shut. Those that are open
- * hold the generation of the process: a thread that came from the parent has another one, also when
- * the child has opened them again.
- */
-struct spy_gate {
-	uint32_t open; /* the generation: recorded calls take the fast path; only where the clock is
-	                  the CPU's counter */
-	uint32_t counter; /* the generation: the clock is the CPU's counter, and the recording open
-	                   */
-	uint32_t live;    /* the generation: there is a recording, and it is open */
-	uint32_t mine; /* the generation, once this process has looked about; 0 in a child that has
-	                * not
-	                */
-	/* beside them what the hot path reads as well, for the sake of one cache line */
-	uint32_t captures; /* captures under way in the process, at least; 0 = certainly none */
-	uint32_t gpu;      /* enum spy_gpu: what is done about GPU time at each launch */
-	uint32_t registry_version; /* changes whenever a handle comes to mean something else, or
-	                              nothing */
-};
-extern union spy_gate_page {
-	struct spy_gate gate;
-	char page[4096];
-} spy_gate_page;
 
 void spy_enter_outermost(struct spy_span *s) __attribute__((cold));
 void spy_enter_inside(struct spy_span *s) __attribute__((cold));

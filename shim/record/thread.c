@@ -6,11 +6,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include "shim/cpu/cpu.h"
-#include "shim/life/lifecycle.h"
 #include "shim/core/options/options.h"
 #include "shim/base/quiet.h"
-#include "shim/sampler/sampler.h"
-#include "shim/life/storage.h"
 #include "shim/base/sys.h"
 
 #define RING_FIRST  512u          /* records of a new thread's ring: 32 KiB */
@@ -36,13 +33,21 @@ static void populate(void *from, uint64_t bytes)
 	errno = saved;
 }
 
+/* Of a recording that lives in memory a quarter of what it may take there. */
+static uint64_t ring_budget(void)
+{
+	uint64_t most = tf_header(&spy_map)->space_most / 4;
+
+	return most && most < RING_BUDGET ? most : RING_BUDGET;
+}
+
 /* A new ring, or 0. `budgeted`: only if all rings together stay under their limit. */
 static uint64_t make_ring(uint64_t records, bool budgeted)
 {
 	uint64_t bytes = sizeof(struct tf_ring) + records * sizeof(struct tf_record), offset = 0;
 
 	spy_lock();
-	if (!budgeted || ring_bytes + bytes <= storage_share(RING_BUDGET, 4))
+	if (!budgeted || ring_bytes + bytes <= ring_budget())
 		offset = spy_map.alloc(&spy_map, bytes);
 	if (offset)
 		ring_bytes += bytes;
@@ -150,7 +155,7 @@ static void __attribute__((cold)) thread_died(void *slot)
 	/* Other destructors may still call CUDA: the next call attaches again, to the same slot. */
 	t->last_thread = th;
 	t->generation = SPY_NO_GENERATION;
-	sampler_thread_died();
+	gate_thread_died();
 	__atomic_store_n(&th->death, spy_clock(), __ATOMIC_RELEASE);
 	quiet_end();
 }
@@ -239,7 +244,7 @@ static bool fill_slot(struct spy_tls *t, struct tf_thread *th, uint16_t index)
 		last = r->next;
 	if (!use_ring(t, last))
 		return false;
-	sampler_slot_taken(index);
+	gate_slot_taken(index);
 	t->index = index;
 	t->known_version = 0;
 	memset(t->known, 0, sizeof(t->known));
@@ -287,6 +292,24 @@ bool thread_attach(void)
 	}
 	quiet_end();
 	return th != NULL;
+}
+
+bool spy_still_open(void)
+{
+	return spy_tls.generation == spy_generation && gate_is_mine() && gate_reopens();
+}
+
+void spy_window_begins(unsigned call, unsigned cls, uint64_t ticks, uint64_t now)
+{
+	struct tf_header *h = tf_header(&spy_map);
+	struct tf_thread *th = spy_tls.thread;
+
+	/* What this thread did so far was start-up: this one call, and what it contained. */
+	memset(th->self_adjust, 0, sizeof(th->self_adjust));
+	th->self_adjust[cls] = -(int64_t)ticks;
+	h->first_call = call + 1;
+	h->first_call_ticks = ticks;
+	__atomic_store_n(&h->window_start, now, __ATOMIC_RELEASE);
 }
 
 /* ---- kernels ---- */

@@ -6,8 +6,15 @@
 #define SPY_THREAD_H
 
 #include <stdbool.h>
-#include "shim/life/lifecycle.h"
 #include "shim/record/span.h"
+
+/* Whether the calling thread, which is attached, may write into the recording. One that was closed
+ * is open again from here on: its seal is broken. False in a process that is not the recording's,
+ * and where the recording was cut short. */
+bool spy_still_open(void);
+
+/* The first call of all, of class `cls`, returned in the calling thread: `ticks` long, at `now`. */
+void spy_window_begins(unsigned call, unsigned cls, uint64_t ticks, uint64_t now);
 
 /* Gives the calling thread a slot, or finds the one it had. False: none to be had; the call is
  * counted as lost. There is a recording of this process. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include "shim/base/clock.h"
 #include "shim/core/gpu_time/estimate.h"
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/core/options/options.h"
 #include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_kernel.h"

@@ -178,12 +178,6 @@ void sampler_context_survived(uint64_t context);
  * have had their first launch. None of them is sampled. */
 void sampler_no_new_contexts(void);
 
-/* Code was unloaded: a handle known may come to mean another kernel, which then is launched first.
- */
-void sampler_code_unloaded(void);
-/* How often that was. */
-uint32_t sampler_code_unloads(void);
-
 /* Our time, `ticks`, is no time of the call's that is under way: its beginning moves up by it. It
  * is counted by itself. False: nothing is recorded. */
 bool sampler_take_out(uint64_t ticks);

@@ -1,7 +1,7 @@
 #include "shim/sampler/sampler_context.h"
 
 #include <string.h>
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_image.h"
 #include "shim/sampler/sampler_section.h"

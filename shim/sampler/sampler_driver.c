@@ -1,7 +1,7 @@
 #include "shim/sampler/sampler_driver.h"
 
 #include <string.h>
-#include "shim/base/real.h"
+#include "shim/real/real.h"
 
 struct sampler_driver sampler_cu;
 

@@ -1,7 +1,7 @@
 #include "shim/sampler/sampler_kernel.h"
 
-#include <string.h>
-#include "shim/life/lifecycle.h"
+#include "shim/core/cuda/communication.h"
+#include "shim/base/gate.h"
 #include "shim/handles/registry.h"
 #include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_section.h"
@@ -10,9 +10,6 @@
 /* Questions of one thread: with more classes than places the same ones would be new again and
  * again. */
 #define ASKED_MOST (2 * SAMPLER_CLASSES)
-
-/* Anywhere in the name, which is mangled: a kernel left alone for no need costs nothing. */
-static const char *const communicating[] = {"nccl", "nvshmem"};
 
 bool kernel_communicates(const void *function)
 {
@@ -23,12 +20,7 @@ bool kernel_communicates(const void *function)
 		return true;
 	const struct tf_kernel *k = tf_entry(&spy_map, &h->kernels, kernel, sizeof(*k));
 	const struct tf_string *name = k ? tf_at(&spy_map, k->name, sizeof(*name)) : NULL;
-	if (!name)
-		return true;
-	for (unsigned i = 0; i < sizeof(communicating) / sizeof(communicating[0]); i++)
-		if (strstr(name->text, communicating[i]))
-			return true;
-	return false;
+	return !name || cuda_may_communicate(name->text);
 }
 
 struct facts {

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "shim/handles/graph_content.h"
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
+#include "shim/record/messages.h"
 #include "shim/sampler/sampler.h"
 #include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_context.h"
@@ -103,7 +104,7 @@ void sampler_context_died(uint64_t context)
 {
 	struct sampler_context *c = sampler_context_find(context);
 
-	sampler_code_unloaded(); /* its functions are gone as well */
+	registry_code_unloaded(); /* its functions are gone as well */
 	if (c) {
 		sampler_context_shut(c);
 		sampler_context_forget(c);

@@ -1,4 +1,4 @@
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_context.h"
 #include "shim/sampler/sampler_section.h"

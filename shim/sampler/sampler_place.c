@@ -1,24 +1,13 @@
 #include "shim/sampler/sampler_place.h"
 
 static struct { /* a line of its own, written now and then */
-	uint32_t unloads;
 	uint32_t no_new_contexts;
-	char rest[56];
+	char rest[60];
 } shared __attribute__((aligned(64)));
 
 void sampler_no_new_contexts(void)
 {
 	__atomic_store_n(&shared.no_new_contexts, 1, __ATOMIC_RELAXED);
-}
-
-void sampler_code_unloaded(void)
-{
-	__atomic_fetch_add(&shared.unloads, 1, __ATOMIC_RELAXED);
-}
-
-uint32_t sampler_code_unloads(void)
-{
-	return __atomic_load_n(&shared.unloads, __ATOMIC_RELAXED);
 }
 
 bool place_goes_to_gpu(const struct spy_span *s, CUstream stream, CUresult *rc)
@@ -76,5 +65,5 @@ bool place_holds(const struct sampler_context *c, CUstream stream)
 /* The numbers of contexts and of unloads only grow, so that a change shows in their sum. */
 uint16_t place_seen(const struct sampler *m)
 {
-	return (m->number * 257 + sampler_code_unloads()) & SAMPLER_SEEN;
+	return (m->number * 257 + registry_code_unloads()) & SAMPLER_SEEN;
 }

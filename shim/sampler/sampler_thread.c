@@ -2,7 +2,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/record/own_time.h"
 #include "shim/sampler/sampler_class.h"
 

@@ -79,6 +79,8 @@ def test_a_damaged_recording_in_words(whole, baseline, tmp_path):
     text = cudaspy('report', part, status=0).stdout
     assert 'state       damaged: the file is cut short: 65536 of' in text
     assert 'lost        not known' in text and 'state       complete' not in text and 'lost        nothing' not in text
+    both = cudaspy('report', whole, part, status=0).stdout
+    assert 'state       2 processes: 1 complete, 1 damaged\n' in both and 'lost        not known' in both
     p = check('--save-baseline', tmp_path / 'new.json', part, status=2)
     assert 'no baseline: the recording is damaged' in p.stderr and len(p.stderr.splitlines()) == 1
     assert not (tmp_path / 'new.json').exists()

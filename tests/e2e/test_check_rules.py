@@ -1,4 +1,4 @@
-"""Every form of rule that README.md and the manual document, and every error in one, through `cudaspy check`.
+"""Every form of rule that docs/CI_GATE.md and the manual document, and every error in one, through `cudaspy check`.
 
 FORMS: each selector, each metric, per step and not, each comparison, each kind of limit with each unit: what it says of a
 recording that is as the baseline (20 steps of two launches, a pinned copy of 64 bytes and a wait) and of one with one more
@@ -86,8 +86,8 @@ def test_every_metric_is_in_a_form():
 
 
 def test_documented_rules_are_rules():
-    """Those of README.md and of the manual: what stands there in quotes and has a comparison."""
-    texts = (ROOT / 'README.md').read_text() + (ROOT / 'report/cudaspy.1').read_text().replace('\\-', '-')
+    """Those of the documents and of the manual: what stands there in quotes and has a comparison."""
+    texts = ''.join((ROOT / page).read_text().replace('\\-', '-') for page in ('README.md', 'docs/CI_GATE.md', 'report/cudaspy.1'))
     rules = set(re.findall(r"""['"]((?:kernel |range )?"?[\w.*"^$ :]*?\w+ (?:<=|>=|!=|=) [^'"\n]+)['"]""", texts))
     rules = {rule for rule in rules if re.match(r'(kernel|range) "|[a-z_0-9]+ ', rule)}
     assert len(rules) >= 5, rules

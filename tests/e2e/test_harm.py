@@ -60,6 +60,12 @@ def says_that_it_ended(t):
     assert line and not more and re.search(r'\b(ends?|ended|stops?|stopped)\b', line), f'says {t.ours}'
 
 
+def says_a_quarter(t):
+    """The recording is smaller than asked for: said once, when it begins."""
+    line, *more = troubles(t) or [None]
+    assert line and not more and re.search(r'a quarter of what is free .* are kept, not \d+', line), f'says {t.ours}'
+
+
 def at_most_one_trouble(t):
     assert len(troubles(t)) <= 1, f'says {t.ours}'
 
@@ -89,10 +95,18 @@ def whole_if_begun(t, bare):
         assert sum(calls) <= 1, f'{sum(calls)} calls and no recording'
 
 
+def reports_a_quarter(t):
+    """And so does the report, whatever became of the process."""
+    recording, = t.recordings
+    warnings = report(recording)['warnings']
+    assert [w for w in warnings if 'a quarter of the memory that was free' in w], f'the report warns of {warnings}'
+
+
 def a_quarter_at_most(t, bare):
     taken, free = t.measured['taken_kib'], t.measured['free_kib']
     assert taken - bare.measured['taken_kib'] <= free / 4, f'{taken} KiB of {free} taken'
     assert not live_leftovers(t), 'something is left in memory'
+    reports_a_quarter(t)
 
 
 def whole(t):
@@ -100,6 +114,7 @@ def whole(t):
     assert not live_leftovers(t), 'the live file is still in memory'
     assert recording.read_bytes()[:8] != b'CUDASPY>', 'the recording is still a stub'
     counts_where_recorded(t, None)
+    reports_a_quarter(t)
 
 
 def the_next_run_tidies_up(t, bare):
@@ -182,7 +197,7 @@ def rows():
             if where != 'function' or then not in ('back', 'on'): # the driver's own thread is not there to go back to
                 yield f'B4-{where}-{then}', Row('harm_fork', ('inside', where, then), inherited=1)
 
-    small = {'around': overlay_and_small_memory, 'said': at_most_one_trouble} # that it takes a quarter
+    small = {'around': overlay_and_small_memory, 'said': says_a_quarter}
     yield 'B5-segment', Row('harm_file', ('segment', '{folder}/live'), {'CUDASPY_TRACE': 1},
                             check=a_quarter_at_most, share=4, **small)
     yield 'B5-next-run', Row('harm_file', ('killed',), counts='', check=the_next_run_tidies_up, share=2, **small)

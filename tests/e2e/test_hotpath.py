@@ -33,7 +33,7 @@ def calls_of_the_loop(tmp_path):
 
 def test_no_system_call(tmp_path):
     """Between the two marks the launching thread enters the kernel never, but to wake a collector that sleeps while a
-    ring fills to its half (shim/life/collector_wait.h), which a slow machine may see; the collector does, beside it."""
+    ring fills to its half (shim/base/collector_wait.h), which a slow machine may see; the collector does, beside it."""
     for _ in range(8):  # a ring that grows in the loop asks for room: how large it is by then is up to the machine
         before, between = calls_of_the_loop(tmp_path)
         if not any('openat(' in line for line in between):

@@ -1,4 +1,4 @@
-"""What README.md says to type, typed in its order in one folder: every command of its first parts, but for `make test`.
+"""What README.md and two of docs/ say to type, typed in their order in one folder: every command but `make test`.
 
 The folder is the checkout by links, with the build of these tests, no GPU and a scripts/setup that installs nothing.
 """
@@ -10,13 +10,17 @@ import pytest
 
 from conftest import BUILD, ROOT
 
-FIRST_PARTS = (ROOT / 'README.md').read_text().split('\n## Environment variables')[0]
-BLOCKS = re.findall(r'(?:^    .*\n(?:^\n(?=    ))?)+', FIRST_PARTS, flags=re.M)
+README = ROOT / 'README.md'
+DOCUMENTS = [ROOT / 'docs/REPORT.md', ROOT / 'docs/CI_GATE.md']
 
 
-def shown():
+def blocks(page):
+    return re.findall(r'(?:^    .*\n(?:^\n(?=    ))?)+', page.read_text(), flags=re.M)
+
+
+def shown(page):
     """(command, what is shown below it) of each line that begins with a prompt."""
-    for block in BLOCKS:
+    for block in blocks(page):
         lines = re.sub('^    ', '', block, flags=re.M)
         for m in re.finditer(r'^\$ (.*)\n((?:(?!\$ ).*\n)*)', lines, flags=re.M):
             yield m[1], m[2]
@@ -57,15 +61,24 @@ def checkout(tmp_path):
     return type_in
 
 
-def test_commands(checkout):
-    commands = [(c, output) for c, output in shown() if not c.startswith('make test')]
-    assert len(commands) >= 8 and commands[0][0].startswith('make demo')
+def type_all(checkout, page, least):
+    commands = [(c, output) for c, output in shown(page) if not c.startswith('make test')]
+    assert len(commands) >= least and commands[0][0].startswith('make demo')
     for command, output in commands:
         status, out, err = checkout(command)
         assert status == ('FAIL' in labels(output)), f'{command}\n{out}{err}'
         assert labels(output) <= labels(out), command
         assert 'error' not in err, command
     assert (checkout.folder / 'demo.cudaspy').exists()
+
+
+def test_commands(checkout):
+    type_all(checkout, README, 4)
+
+
+@pytest.mark.parametrize('page', DOCUMENTS, ids=[p.name for p in DOCUMENTS])
+def test_commands_of_a_document(checkout, page):
+    type_all(checkout, page, 4)
 
 
 def test_a_second_demo_replaces_the_first(checkout):
@@ -85,6 +98,7 @@ def test_what_the_demo_says_it_runs_can_be_typed(checkout):
 
 def test_no_command_goes_without_a_prompt():
     """Else it would not be typed here."""
-    stray = [line for block in BLOCKS for line in block.splitlines()
+    every = [block for page in (README, *DOCUMENTS) for block in blocks(page)]
+    stray = [line for block in every for line in block.splitlines()
              if re.match(r'    (?:make|scripts/|build/|cudaspy|python3|sudo|[A-Z_]+=\S+) ?', line)]
-    assert len(BLOCKS) >= 8 and stray == []
+    assert len(every) >= 20 and stray == []

@@ -18,7 +18,7 @@
 #include "shim/core/drain/drain.h"
 #include "shim/args/args.h"
 #include "shim/core/options/options.h"
-#include "shim/life/recording.h"
+#include "shim/base/recording_tables.h"
 #include "shim/record/thread.h"
 #include "tests/unit/shim_stubs.h"
 

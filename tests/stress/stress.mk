@@ -5,10 +5,11 @@ include tests/unit/shim_unit.mk
 
 STRESS_SRC := \
 	shim/base/clock.c \
-	shim/life/collector_wait.c \
+	shim/base/collector_wait.c \
 	shim/base/quiet.c \
 	$(CORE_C) \
 	shim/record/span.c \
+	shim/record/span_own.c \
 	shim/record/thread.c \
 	tests/stress/ring_stress.c \
 	tests/unit/shim_stubs.c \

@@ -98,7 +98,8 @@ static inline struct call_event *run_call(struct run *r, enum spy_class cls, dou
 	                         .event = CALL_LOG_NONE,
 	                         .graph = CALL_LOG_NONE,
 	                         .items = 1,
-	                         .cls = (uint8_t)cls};
+	                         .cls = (uint8_t)cls,
+	                         .role = (uint8_t)cuda_role_of(r->calls[cls].name, cls)};
 	return a;
 }
 
@@ -119,7 +120,7 @@ static inline struct call_event *run_sync(struct run *r, uint32_t stream, double
 {
 	struct call_event *a = run_call(r, SPY_CLASS_SYNC, at_us, us);
 
-	a->role = stream == CALL_LOG_NONE ? CALL_LOG_ROLE_SYNC_ALL : CALL_LOG_ROLE_SYNC_STREAM;
+	a->role = stream == CALL_LOG_NONE ? CUDA_ROLE_SYNC_ALL : CUDA_ROLE_SYNC_STREAM;
 	a->stream = stream;
 	return a;
 }

@@ -9,10 +9,10 @@
 #include "shim/cpu/cpu.h"
 #include "shim/core/options/options.h"
 #include "shim/base/own_stack.h"
-#include "shim/life/recording.h"
-#include "shim/sampler/sampler.h"
+#include "shim/base/recording_tables.h"
+#include "shim/record/messages.h"
 #include "shim/record/span.h"
-#include "shim/life/storage.h"
+#include "shim/record/thread.h"
 
 struct tf_map spy_map;
 uint32_t spy_generation = 1;
@@ -128,7 +128,7 @@ bool spy_starting(void)
 	return false;
 }
 
-bool spy_still_open(void)
+bool __attribute__((weak)) spy_still_open(void)
 {
 	return stub_recording && spy_tls.generation == spy_generation;
 }
@@ -146,11 +146,6 @@ void own_stack_call(void (*f)(void *argument), void *argument)
 	f(argument);
 }
 
-uint64_t __attribute__((weak)) storage_share(uint64_t wanted, unsigned part)
-{
-	return wanted;
-}
-
 bool spy_in_range(void)
 {
 	return true;
@@ -161,7 +156,26 @@ bool spy_too_late(int result)
 	return false;
 }
 
-void spy_window_begins(unsigned call, uint64_t ticks, uint64_t now)
+bool gate_is_mine(void)
+{
+	return stub_recording;
+}
+
+bool gate_reopens(void)
+{
+	return stub_recording;
+}
+
+void gate_thread_died(void)
+{
+}
+
+void gate_slot_taken(uint16_t index)
+{
+}
+
+void __attribute__((weak))
+spy_window_begins(unsigned call, unsigned cls, uint64_t ticks, uint64_t now)
 {
 	tf_header(&spy_map)->first_call = call + 1;
 	tf_header(&spy_map)->window_start = now;
@@ -185,14 +199,6 @@ uint64_t stub_random(void)
 	seed ^= seed >> 7;
 	seed ^= seed << 17;
 	return seed;
-}
-
-void sampler_thread_died(void)
-{
-}
-
-void sampler_slot_taken(uint16_t slot)
-{
 }
 
 void __attribute__((weak)) cpu_thread_begins(struct tf_thread *th)

@@ -5,7 +5,7 @@
 #ifndef TESTS_UNIT_SHIM_STUBS_H
 #define TESTS_UNIT_SHIM_STUBS_H
 
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "tests/unit/unit.h"
 
 /* An empty recording of so many bytes as spy_map, its table of kernels ready; all counts at zero.

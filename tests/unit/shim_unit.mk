@@ -3,6 +3,7 @@
 SHIM_UNIT_TESTS := \
 	test_clock \
 	test_cpu \
+	test_cuda \
 	test_cupti_buffers \
 	test_cupti_records \
 	test_doze \
@@ -50,27 +51,28 @@ $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
 # The modules a test is linked with; test_registry, test_ranges and test_storage include theirs to reach its inside.
 test_clock_WITH    := shim/base/clock.o
 test_cpu_WITH      := shim/base/clock.o shim/cpu/cpu.o shim/cpu/cpu_read.o shim/core/work/slices.o
+test_cuda_WITH     := $(CORE_C:.c=.o) tests/unit/recording.o
 test_cupti_buffers_WITH := shim/cupti/cupti_buffers.o
 test_cupti_records_WITH := shim/base/clock.o shim/cupti/cupti_buffers.o shim/cupti/cupti_records.o shim/handles/registry.o
-test_doze_WITH     := shim/life/collector_wait.o
+test_doze_WITH     := shim/base/collector_wait.o
 test_drain_WITH    := $(CORE_C:.c=.o) tests/unit/recording.o
 test_drain_damage_WITH  := $(test_drain_WITH)
 test_drain_figures_WITH := $(test_drain_WITH)
 test_estimate_staged_WITH := $(test_drain_WITH) tests/unit/recording_gpu.o
-test_graph_content_WITH := shim/base/driver_symbols.o shim/handles/graph_content.o shim/handles/registry.o
+test_graph_content_WITH := shim/real/driver_symbols.o shim/handles/graph_content.o shim/handles/registry.o
 test_hist_WITH     :=
 test_leftover_WITH := $(test_drain_WITH)
-test_nvtx_WITH     := shim/base/clock.o shim/life/collector_wait.o shim/args/args_launch.o shim/nvtx/nvtx.o shim/nvtx/nvtx_names.o shim/nvtx/nvtx_counts.o shim/nvtx/nvtx_open.o \
-	shim/handles/registry.o shim/record/span.o shim/record/thread.o
-test_options_WITH  := shim/base/options.o shim/core/options/options_parse.o
+test_nvtx_WITH     := shim/base/clock.o shim/base/collector_wait.o shim/args/args_launch.o shim/nvtx/nvtx.o shim/nvtx/nvtx_names.o shim/nvtx/nvtx_counts.o shim/nvtx/nvtx_open.o \
+	shim/handles/registry.o shim/record/span.o shim/record/span_own.o shim/record/thread.o
+test_options_WITH  := shim/life/options_read.o shim/core/options/options_parse.o
 test_ranges_WITH   := shim/handles/memory_map.o
 test_registry_WITH :=
 test_sampler_rate_WITH := shim/sampler/sampler_class.o shim/sampler/sampler_rate.o
 test_seal_WITH     := $(test_drain_WITH)
-test_span_WITH     := shim/base/clock.o shim/life/collector_wait.o shim/args/args_launch.o shim/record/own_time.o shim/handles/registry.o shim/record/span.o \
+test_span_WITH     := shim/base/clock.o shim/base/collector_wait.o shim/args/args_launch.o shim/record/own_time.o shim/handles/registry.o shim/record/span.o shim/record/span_own.o \
 	shim/record/thread.o
 test_steps_WITH    := $(test_drain_WITH)
-test_storage_WITH  := shim/base/clock.o shim/base/guard.o shim/core/sys/leftover.o shim/base/options.o shim/core/options/options_parse.o
+test_storage_WITH  := shim/base/clock.o shim/base/guard.o shim/core/sys/leftover.o shim/life/options_read.o shim/core/options/options_parse.o
 test_timeline_WITH := $(test_drain_WITH)
 test_timeline_exact_WITH := $(test_drain_WITH)
 test_timeline_host_WITH  := $(test_drain_WITH)

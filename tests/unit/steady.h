@@ -41,7 +41,8 @@ static inline void steady_start(struct steady *s)
 	s->alloc = made_call(&s->made, "cudaMalloc", SPY_CLASS_ALLOC, SPY_LEVEL_RUNTIME);
 	s->release = made_call(&s->made, "cudaFree", SPY_CLASS_ALLOC, SPY_LEVEL_RUNTIME);
 	s->load = made_call(&s->made, "cuModuleLoadData", SPY_CLASS_MODULE, SPY_LEVEL_DRIVER);
-	s->make = made_call(&s->made, "cudaGraphInstantiate", SPY_CLASS_GRAPH, SPY_LEVEL_RUNTIME);
+	s->make = made_call(&s->made, "cuGraphInstantiateWithFlags", SPY_CLASS_GRAPH,
+	                    SPY_LEVEL_DRIVER);
 	s->graph =
 	        made_call(&s->made, "cudaGraphLaunch", SPY_CLASS_GRAPH_LAUNCH, SPY_LEVEL_RUNTIME);
 	made_pairs(made_work(&s->made, (struct tf_work){.kind = TF_WORK_NULL}, 0), TF_PAIR_IDLE, 20,

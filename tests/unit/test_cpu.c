@@ -10,7 +10,7 @@
 #include "shim/base/clock.h"
 #include "shim/cpu/cpu.h"
 #include "shim/cpu/cpu_read.h"
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "tests/unit/shim_stubs.h"
 #include "tests/unit/unit.h"
 

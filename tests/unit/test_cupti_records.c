@@ -5,7 +5,7 @@
 #include <string.h>
 #include "shim/base/clock.h"
 #include "shim/cupti/cupti_buffers.h"
-#include "shim/life/recording.h"
+#include "shim/base/recording_tables.h"
 #include "shim/handles/registry.h"
 #include "shim/record/thread.h"
 #include "tests/unit/shim_stubs.h"

@@ -1,5 +1,5 @@
 /* The collector's sleep: how long it is, and that it can be cut short. */
-#include "shim/life/collector_wait.h"
+#include "shim/base/collector_wait.h"
 
 #include <errno.h>
 #include <pthread.h>

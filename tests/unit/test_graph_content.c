@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "shim/handles/memory_map.h"
-#include "shim/base/real.h"
+#include "shim/real/real.h"
 #include "shim/handles/registry.h"
 #include "shim/sampler/sampler.h"
 #include "tests/unit/shim_stubs.h"
@@ -31,7 +31,7 @@ struct made_graph {
 static struct made_graph a, b, inner;
 static CUstreamCaptureMode mode;
 static unsigned changes_of_mode, calls, fail_at;
-static uint32_t unloads;
+
 
 static CUresult asked(void)
 {
@@ -135,11 +135,6 @@ void *spy_driver_symbol(const char *name)
 enum spy_memory memory_map_find(uint64_t address)
 {
 	return address < 4096 ? SPY_MEM_PINNED : SPY_MEM_PAGEABLE;
-}
-
-uint32_t sampler_code_unloads(void)
-{
-	return unloads;
 }
 
 static struct made_node a_kernel(uintptr_t f, unsigned grid)
@@ -315,11 +310,11 @@ static void test_kernels_by_name(void **state)
 	registry_put(HANDLE_FUNCTION, 0x3000, registry_kernel("k"), 0, 0);
 	assert_alike();
 	uint64_t before = content(&a);
-	unloads++;
+	registry_code_unloaded();
 	assert_int_equal(content(&a), before);
 	a.node[3].kernel.func = (CUfunction)0x4000;
 	before = content(&a);
-	unloads++;
+	registry_code_unloaded();
 	assert_int_not_equal(content(&a), before);
 }
 

@@ -1,6 +1,7 @@
 /* What a killed process left in memory is moved to its stub, and nothing else is ever touched. */
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,13 +199,76 @@ static void test_a_stub_that_is_none(void **state)
 	assert_true(exists(live));
 }
 
-/* Somebody else is at it, or was killed at it. */
-static void test_a_part_that_is_there(void **state)
+/* Not a part of a recording: it is somebody's own. */
+static void test_a_part_of_a_stranger(void **state)
 {
 	put(part, "x", 1);
 	assert_false(leftover_move(live));
 	assert_true(exists(live));
 	assert_int_equal(size_of(part), 1);
+	assert_int_equal(unlink(part), 0);
+	assert_int_equal(symlink("x.cudaspy", part), 0);
+	assert_false(leftover_move(live));
+	assert_int_equal(unlink(part), 0);
+	assert_int_equal(mkdir(part, 0700), 0);
+	assert_false(leftover_move(live));
+	assert_int_equal(rmdir(part), 0);
+	assert_int_equal(mkfifo(part, 0600), 0);
+	assert_false(leftover_move(live));
+	assert_true(exists(live));
+}
+
+/* As much as a copy came to. */
+static void put_part(size_t bytes)
+{
+	put(part, made.map.base, bytes);
+}
+
+/* Whoever made it was killed at it: it stands in nobody's way. */
+static void test_a_part_without_a_maker(void **state)
+{
+	const size_t sizes[] = {0, 5, sizeof(struct tf_header) + 100, made_bytes(&made)};
+
+	need_lease();
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		put_live();
+		assert_int_equal(!exists(stub) || !unlink(stub), 1);
+		put_stub(live);
+		put_part(sizes[i]);
+		assert_true(leftover_move(live));
+		assert_false(exists(live));
+		assert_false(exists(part));
+		assert_int_equal(size_of(stub), made_bytes(&made) + 100000);
+	}
+}
+
+/* Whoever made it is at it still, here a process that began to copy and stops amid it. */
+static void test_a_part_in_the_making(void **state)
+{
+	char c = 0;
+	int pipes[2];
+
+	need_lease();
+	put_part(100);
+	assert_int_equal(pipe(pipes), 0);
+	pid_t child = fork();
+	if (!child) {
+		int fd = leftover_open_part(part);
+		if (fd >= 0 && write(fd, TF_MAGIC, 8) == 8 && write(pipes[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(pipes[1]);
+	assert_int_equal(read(pipes[0], &c, 1), 1);
+	assert_int_equal(leftover_open_part(part), -1);
+	assert_false(leftover_move(live));
+	assert_true(exists(live));
+	assert_int_equal(size_of(part), 8);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_true(leftover_move(live));
+	assert_false(exists(part));
+	close(pipes[0]);
 }
 
 static void test_hostile_live_data(void **state)
@@ -309,7 +373,9 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_moved_closed, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_in_use, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_a_stub_that_is_none, set_up, tear_down),
-	        cmocka_unit_test_setup_teardown(test_a_part_that_is_there, set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_a_part_of_a_stranger, set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_a_part_without_a_maker, set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_a_part_in_the_making, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_hostile_live_data, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_a_cut_one, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_a_folder, set_up, tear_down),

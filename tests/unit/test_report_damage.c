@@ -90,6 +90,39 @@ static void test_flipped(void **state)
 	free(copy);
 }
 
+/* Tables whose entries have another size than theirs, none at all say, or whose pages have another
+ * number of them, among them pages that nothing stands in, as far as the file goes. */
+static void test_sizes_of_tables(void **state)
+{
+	const size_t first = offsetof(struct tf_header, calls),
+	             last = offsetof(struct tf_header, steps);
+	const uint32_t sizes[] = {0, 7, UINT32_MAX / TF_TABLE_PAGES};
+	struct made small;
+
+	made_sample(&small, 0);
+	const size_t bytes = made_bytes(&small), all = bytes + 65536;
+	uint8_t *copy = calloc(1, all);
+	memcpy(copy, small.map.base, bytes);
+	for (size_t at = first; at <= last; at += sizeof(struct tf_table)) {
+		struct tf_table *t = (struct tf_table *)(copy + at);
+		const struct tf_table whole = *t;
+		for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+			for (size_t p = 0; i % 2 && p < TF_TABLE_PAGES; p++)
+				t->pages[p] = bytes;
+			t->entry_bytes = sizes[i / 2];
+			survives(copy, all);
+			t->entry_bytes = whole.entry_bytes;
+			t->page_entries = sizes[i / 2];
+			survives(copy, all);
+			t->entry_bytes = sizes[i / 2];
+			survives(copy, all);
+			*t = whole;
+		}
+	}
+	free(copy);
+	made_free(&small);
+}
+
 static void refuses(size_t at, const void *bytes, size_t count, const char *why)
 {
 	size_t all = made_bytes(&sample);
@@ -244,15 +277,11 @@ static void test_shrinks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_truncated),
-	        cmocka_unit_test(test_truncated_warns),
-	        cmocka_unit_test(test_flipped),
-	        cmocka_unit_test(test_foreign),
-	        cmocka_unit_test(test_hostile_threads),
-	        cmocka_unit_test(test_huge_figures),
-	        cmocka_unit_test(test_stub),
-	        cmocka_unit_test(test_no_file),
-	        cmocka_unit_test(test_shrinks),
+	        cmocka_unit_test(test_truncated),    cmocka_unit_test(test_truncated_warns),
+	        cmocka_unit_test(test_flipped),      cmocka_unit_test(test_sizes_of_tables),
+	        cmocka_unit_test(test_foreign),      cmocka_unit_test(test_hostile_threads),
+	        cmocka_unit_test(test_huge_figures), cmocka_unit_test(test_stub),
+	        cmocka_unit_test(test_no_file),      cmocka_unit_test(test_shrinks),
 	};
 
 	return cmocka_run_group_tests_name("damage", tests, start, stop);

@@ -197,6 +197,28 @@ static void test_text(void **state)
 	made_free(&made);
 }
 
+/* Records that are lost and calls that are: neither hides the other. */
+static void test_text_of_what_is_lost(void **state)
+{
+	for (int what = 1; what < 4; what++) {
+		struct made made;
+		struct rendered r;
+		made_sample(&made, MADE_AREAS);
+		made_header(&made)->lost_calls = what & 1 ? 7 : 0;
+		uint64_t *at = tf_entry(&made.map, &made_header(&made)->threads, 0, sizeof(*at));
+		struct tf_thread *t = tf_at(&made.map, *at, sizeof(*t));
+		t->lost = what & 2 ? 5 : 0;
+		assert_true(render(&r, made.map.base, made_bytes(&made)));
+		assert_int_equal(strstr(r.text, "7 calls, which are in no figure") != NULL,
+		                 what & 1);
+		assert_int_equal(strstr(r.text, "lost        5 records of") != NULL, what >> 1);
+		assert_null(strstr(r.text, "all counted"));
+		assert_int_equal(strstr(r.text, "and sums do not") != NULL, what == 2);
+		rendered_free(&r);
+		made_free(&made);
+	}
+}
+
 /* Names that a spreadsheet would take for formulas. */
 static void test_formulas(void **state)
 {
@@ -272,9 +294,13 @@ static void test_hostile_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_json_keys),     cmocka_unit_test(test_unknown_is_null),
-	        cmocka_unit_test(test_width),         cmocka_unit_test(test_text),
-	        cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_formulas),
+	        cmocka_unit_test(test_json_keys),
+	        cmocka_unit_test(test_unknown_is_null),
+	        cmocka_unit_test(test_width),
+	        cmocka_unit_test(test_text),
+	        cmocka_unit_test(test_text_of_what_is_lost),
+	        cmocka_unit_test(test_hostile_names),
+	        cmocka_unit_test(test_formulas),
 	};
 
 	return cmocka_run_group_tests_name("output", tests, NULL, NULL);

@@ -224,6 +224,43 @@ static void test_counts(void **state)
 	check(&s, "syncs <= +50%", OUTCOME_FAIL);
 }
 
+/* However large they are; what a percentage or a quotient leaves of them is rounded, and no more.
+ */
+static void test_counts_are_exact(void **state)
+{
+	struct sides s;
+
+	start(&s, 1, 1);
+	SET(s.before, METRIC_LAUNCHES, 2e9);
+	SET(s.after, METRIC_LAUNCHES, 2000000001);
+	check(&s, "launches <= 2000000000", OUTCOME_FAIL);
+	check(&s, "launches <= 2000000001", OUTCOME_PASS);
+	check(&s, "launches = 2000000000", OUTCOME_FAIL);
+	check(&s, "launches != 2000000000", OUTCOME_PASS);
+	check(&s, "launches > 2000000000", OUTCOME_PASS);
+	check(&s, "launches < 2000000002", OUTCOME_PASS);
+	check(&s, "launches >= 2000000002", OUTCOME_FAIL);
+	check(&s, "launches <= +0", OUTCOME_FAIL);
+	check(&s, "launches <= +0%", OUTCOME_FAIL);
+	check(&s, "launches <= +1", OUTCOME_PASS);
+	SET(s.before, METRIC_COPY_BYTES, 9007199254740991);
+	SET(s.after, METRIC_COPY_BYTES, 9007199254740992);
+	check(&s, "copy_bytes <= +0", OUTCOME_FAIL);
+	s.judge.steps = 10;
+	check(&s, "launches_per_step <= 200000000", OUTCOME_FAIL);
+	check(&s, "launches_per_step <= 200000000.1", OUTCOME_PASS);
+	s.judge.steps = 0;
+	for (double before = 20; before < 20000; before += 20) {
+		SET(s.before, METRIC_LAUNCHES, before);
+		SET(s.after, METRIC_LAUNCHES, before * 23 / 20);
+		check(&s, "launches <= +15%", OUTCOME_PASS);
+		check(&s, "launches >= +15%", OUTCOME_PASS);
+		check(&s, "launches = +15%", OUTCOME_PASS);
+		SET(s.after, METRIC_LAUNCHES, before * 23 / 20 + 1);
+		check(&s, "launches <= +15%", OUTCOME_FAIL);
+	}
+}
+
 /* Of several in the baseline, the one that allows more. */
 static void test_varying_baseline(void **state)
 {
@@ -620,6 +657,7 @@ int main(void)
 	        cmocka_unit_test(test_errors),
 	        cmocka_unit_test(test_damaged_rules),
 	        cmocka_unit_test(test_counts),
+	        cmocka_unit_test(test_counts_are_exact),
 	        cmocka_unit_test(test_varying_baseline),
 	        cmocka_unit_test(test_steps),
 	        cmocka_unit_test(test_killed),

@@ -473,7 +473,7 @@ static void loading(struct call_event *call_events, size_t steps, bool waits)
 		        .start = at + 0.61 * MS,
 		        .end = at + MS,
 		        .cls = waits ? SPY_CLASS_SYNC : SPY_CLASS_QUERY,
-		        .role = waits ? CALL_LOG_ROLE_SYNC_STREAM : CALL_LOG_ROLE_QUERY_STREAM};
+		        .role = waits ? CUDA_ROLE_SYNC_STREAM : CUDA_ROLE_QUERY_STREAM};
 	}
 }
 
@@ -508,7 +508,7 @@ static void test_what_the_gpu_had_no_work_for(void **state)
 	/* A wait for all of one device says nothing of another. */
 	loading(call_events, 1000, true);
 	for (size_t i = 2; i < 3000; i += 3) {
-		call_events[i].role = CALL_LOG_ROLE_SYNC_ALL;
+		call_events[i].role = CUDA_ROLE_SYNC_ALL;
 		call_events[i].device = 1;
 	}
 	assert_near(verdict_pending(&r.m, gain), 1, 0.01);

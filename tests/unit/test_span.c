@@ -609,6 +609,47 @@ static void test_a_call_on_another_stack(void **state)
 	assert_int_equal(figures(CALL_cuMemcpy)->calls, 1);
 }
 
+/* So does a part of it that is timed by itself: what it was part of is gone when it returns, or
+ * another call is under way. Nothing is charged to that one, and the next part that is timed is. */
+static void test_a_timed_call_whose_outer_one_was_taken_for_dead(void **state)
+{
+	struct spy_span on_stack[3];
+
+	for (int still = 0; still < 2; still++) {
+		spy_enter(&on_stack[1], CALL_cudaMemcpy, SPY_CLASS_COPY, 0);
+		spy_real_begins();
+		spy_enter(&on_stack[0], CALL_cuMemAlloc_v2, SPY_CLASS_ALLOC, 0);
+		assert_int_equal(on_stack[0].mode, SPAN_TIMED);
+		spy_real_begins();
+		spy_enter(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
+		spy_real_begins();
+		if (!still) {
+			spy_real_ended();
+			spy_leave(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
+			assert_null(spy_tls.outer);
+		}
+		spy_real_ended();
+		spy_leave(&on_stack[0], CALL_cuMemAlloc_v2, SPY_CLASS_ALLOC, 0);
+		if (still) {
+			spy_real_ended();
+			spy_leave(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
+		}
+		spy_real_ended();
+		spy_leave(&on_stack[1], CALL_cudaMemcpy, SPY_CLASS_COPY, 0);
+		assert_null(spy_tls.outer);
+		assert_int_equal(figures(CALL_cuStreamSynchronize)->calls, still + 1);
+		assert_int_equal(figures(CALL_cudaMemcpy)->calls, still + 1);
+		assert_int_equal(thread()->self_adjust[SPY_CLASS_ALLOC], 0);
+		assert_int_equal(thread()->self_adjust[SPY_CLASS_SYNC], 0);
+	}
+	spy_enter(&on_stack[1], CALL_cudaMemcpy, SPY_CLASS_COPY, 0);
+	inside(CALL_cuMemAlloc_v2, SPY_CLASS_ALLOC, 0, 9);
+	spy_leave(&on_stack[1], CALL_cudaMemcpy, SPY_CLASS_COPY, 0);
+	assert_true(thread()->self_adjust[SPY_CLASS_ALLOC] > 0);
+	assert_int_equal(thread()->self_adjust[SPY_CLASS_ALLOC],
+	                 -thread()->self_adjust[SPY_CLASS_COPY]);
+}
+
 /* ---- other times, other processes
  * ------------------------------------------------------------------------------------------ */
 
@@ -906,6 +947,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_handler_inside_our_own_code, start, end),
 	        cmocka_unit_test_setup_teardown(test_left_behind_by_deeper_calls, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_handler_with_a_stack_of_its_own, start, end),
+	        cmocka_unit_test_setup_teardown(
+	                test_a_timed_call_whose_outer_one_was_taken_for_dead, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_call_on_another_stack, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_call_under_way_when_it_began, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_thread_of_the_parent, start, end),

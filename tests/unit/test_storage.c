@@ -365,6 +365,38 @@ static void test_in_memory_and_the_stub_replaced(void **state)
 	assert_int_equal(bytes_of(file.live), FIRST_BYTES);
 }
 
+/* A file system mounted over the folder meanwhile has another file there, perhaps with the stub's
+ * number. */
+static void test_in_memory_and_the_stub_of_another_device(void **state)
+{
+	need_shm();
+	create(in_folder("a.cudaspy"));
+	put_file(in_folder("a.cudaspy"), "a stranger's");
+	file.published_id.device++;
+	storage_publish();
+	assert_holds(in_folder("a.cudaspy"), "a stranger's");
+	assert_int_equal(bytes_of(file.live), FIRST_BYTES);
+}
+
+/* A stranger's is left alone, which is said; an earlier copy's, whose maker was killed at it, is in
+ * nobody's way. */
+static void test_in_memory_and_a_part_is_there(void **state)
+{
+	need_shm();
+	create(in_folder("a.cudaspy"));
+	put_file(in_folder("a.cudaspy.part"), "a stranger's");
+	storage_publish();
+	assert_holds(in_folder("a.cudaspy.part"), "a stranger's");
+	assert_int_equal(bytes_of(file.live), FIRST_BYTES);
+	assert_int_equal(stub_lines, 1);
+	assert_non_null(strstr(stub_said, file.live));
+	put_file(in_folder("a.cudaspy.part"), "CUDASPY\n");
+	storage_publish();
+	assert_int_equal(bytes_of(in_folder("a.cudaspy.part")), -1);
+	assert_int_equal(bytes_of(in_folder("a.cudaspy")), tf_header(&spy_map)->alloc_end);
+	assert_int_equal(bytes_of(file.live), -1);
+}
+
 static void test_publish_without_need(void **state)
 {
 	create(in_folder("a.cudaspy"));
@@ -389,6 +421,9 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_full_disk, start, end),
 	        cmocka_unit_test_setup_teardown(test_in_memory, start, end),
 	        cmocka_unit_test_setup_teardown(test_in_memory_and_the_stub_replaced, start, end),
+	        cmocka_unit_test_setup_teardown(test_in_memory_and_the_stub_of_another_device,
+	                                        start, end),
+	        cmocka_unit_test_setup_teardown(test_in_memory_and_a_part_is_there, start, end),
 	        cmocka_unit_test_setup_teardown(test_publish_without_need, start, end),
 	};
 

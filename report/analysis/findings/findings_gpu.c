@@ -5,7 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
 #include "report/base/units.h"
-#include "shim/core/work/work_class.h"
+#include "shim/core/cuda/communication.h"
 
 /* ---- exposed-communication ---- */
 
@@ -18,7 +18,7 @@
 /* As the timeline knows them (shim/core/timeline/timeline_device.c). */
 static bool communicates(const char *kernel)
 {
-	return kernel && work_communicates(kernel);
+	return kernel && cuda_communicates(kernel);
 }
 
 static const struct model_kernel *largest_collective(const struct model *m)

@@ -108,9 +108,6 @@ double steady_stake(double share, double used);
 #define SPAN_BYTES 64
 const char *steady_span(const struct finding_context *s, char to[SPAN_BYTES]);
 double call_event_ns(const struct call_event *a); /* API time */
-/* Whether the name of the call has this part. */
-bool call_event_named(const struct finding_context *s, const struct call_event *a,
-                      const char *part);
 /* In the second half of what is held: what a program does once, at its start, is not. */
 bool call_event_late(const struct finding_context *s, const struct call_event *a);
 /* A copy between host and device that was done. */

@@ -96,7 +96,7 @@ static void no_alloc(struct whatif_change *c, const struct replay *r,
 	struct replay_act *a = &call_events[i];
 	double nested = given->nested_alloc + given->nested_module;
 	bool makes_graph =
-	        (given->cls == SPY_CLASS_GRAPH && given->role != CALL_LOG_ROLE_GRAPH_CHANGED) ||
+	        (given->cls == SPY_CLASS_GRAPH && !cuda_role_is_graph_change(given->role)) ||
 	        given->flags & TF_CAPTURED;
 
 	if (given->cls == SPY_CLASS_ALLOC || given->cls == SPY_CLASS_MODULE || makes_graph) {

@@ -98,19 +98,20 @@ static bool damaged(const struct model *m, struct text_layout *page)
 	return count;
 }
 
-/* "12 processes: 10 complete, 2 killed" */
+/* "12 processes: 10 complete, 2 killed"; of a damaged recording that alone is known. */
 static void states(const struct model *m, struct text_layout *page)
 {
-	size_t counts[PROCESS_STATES] = {0};
+	size_t counts[PROCESS_STATES + 1] = {0};
 	char *line = alloc_format("%zu processes", m->process_count);
 	const char *before = ":";
 
 	for (size_t i = 0; i < m->process_count; i++)
-		counts[m->processes[i].state]++;
-	for (int s = 0; s < PROCESS_STATES; s++) {
+		counts[m->processes[i].damage ? PROCESS_STATES : m->processes[i].state]++;
+	for (int s = 0; s <= PROCESS_STATES; s++) {
 		if (!counts[s])
 			continue;
-		alloc_append(&line, "%s %zu %s", before, counts[s], process_state_names[s]);
+		alloc_append(&line, "%s %zu %s", before, counts[s],
+		             s < PROCESS_STATES ? process_state_names[s] : "damaged");
 		before = ",";
 	}
 	text_layout_fact(page, "state", "%s", line);
@@ -163,18 +164,17 @@ static void loss_and_cost(const struct model *m, struct text_layout *page)
 	if (!whole)
 		text_layout_alarm(page, "lost",
 		                  "not known: a recording is damaged, no count is exact");
-	else if (m->lost)
-		text_layout_alarm(
-		        page, "lost",
-		        "%llu records of %llu (%s %%): percentiles and time slices lack them, "
-		        "counts "
-		        "and sums do not",
-		        (unsigned long long)m->lost, (unsigned long long)m->written,
-		        unit_percent(share, (double)m->lost, (double)m->written));
 	else if (m->lost_calls)
 		text_layout_alarm(page, "lost", "%llu calls, which are in no figure",
 		                  (unsigned long long)m->lost_calls);
-	else
+	if (whole && m->lost)
+		text_layout_alarm(
+		        page, "lost",
+		        "%llu records of %llu (%s %%): percentiles and time slices lack them%s",
+		        (unsigned long long)m->lost, (unsigned long long)m->written,
+		        unit_percent(share, (double)m->lost, (double)m->written),
+		        m->lost_calls ? "" : ", counts and sums do not");
+	if (whole && !m->lost && !m->lost_calls)
 		text_layout_fact(page, "lost", "nothing: %llu calls, all counted",
 		                 (unsigned long long)m->totals.calls);
 	for (size_t i = 0; i < m->process_count; i++)

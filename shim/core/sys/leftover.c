@@ -1,15 +1,14 @@
 #include "shim/core/sys/leftover.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <linux/stat.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <unistd.h>
+#include "shim/core/sys/same_file.h"
 #include "shim/core/format/trace_format.h"
 
 #define PART  ".part"
@@ -18,7 +17,8 @@
 
 /* struct statx has grown in the headers; this much of it is everywhere. */
 struct identity {
-	uint64_t device, inode, size;
+	struct file_id file;
+	uint64_t size;
 	int64_t modified_s;
 	uint32_t modified_ns, mode, owner;
 };
@@ -65,19 +65,13 @@ static bool identify(int fd, struct identity *id)
 
 	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &sx))
 		return false;
-	*id = (struct identity){.device = (uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor,
-	                        .inode = sx.stx_ino,
+	*id = (struct identity){.file = file_id(&sx),
 	                        .size = sx.stx_size,
 	                        .modified_s = sx.stx_mtime.tv_sec,
 	                        .modified_ns = sx.stx_mtime.tv_nsec,
 	                        .mode = sx.stx_mode,
 	                        .owner = sx.stx_uid};
 	return true;
-}
-
-static bool is_same(const struct identity *a, const struct identity *b)
-{
-	return a->device == b->device && a->inode == b->inode;
 }
 
 static bool is_own_file(const struct identity *id)
@@ -115,6 +109,77 @@ static bool read_at(int fd, void *to, uint64_t bytes, uint64_t at)
 {
 	return syscall(SYS_pread64, fd, to, bytes, at) == (long)bytes;
 }
+
+/* ---- the file that a copy is written into ---- */
+
+static bool stands_at(int fd, const char *path)
+{
+	int there = open_raw(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	struct file_id id;
+	bool same = there >= 0 && identify_file(there, &id) && is_file(fd, &id);
+
+	close_raw(there);
+	return same;
+}
+
+/* As much of a recording as a copy came to, perhaps nothing. */
+static bool is_part(int fd)
+{
+	char begins[sizeof(TF_MAGIC) - 1];
+	struct identity id;
+
+	if (!identify(fd, &id) || !is_own_file(&id))
+		return false;
+	uint64_t bytes = id.size < sizeof(begins) ? id.size : sizeof(begins);
+	return read_at(fd, begins, bytes, 0) && !memcmp(begins, TF_MAGIC, bytes);
+}
+
+/* Where files have no locks nobody takes one for left behind. */
+static bool lock_new(int fd)
+{
+	return !syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) || errno == ENOLCK ||
+	       errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL;
+}
+
+/* Removes a part whose maker was killed: he would hold its lock. */
+static void remove_stale(const char *path)
+{
+	int fd = open_raw(path, O_RDWR | O_NONBLOCK | O_NOCTTY);
+
+	/* Once the lock is had, a maker may have been done in the meantime: then another file has
+	 * the name, or none. */
+	if (fd >= 0 && is_part(fd) && !syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) &&
+	    stands_at(fd, path))
+		unlink_raw(path);
+	close_raw(fd);
+}
+
+int leftover_open_part(const char *path)
+{
+	const int flags = O_RDWR | O_CREAT | O_EXCL;
+	int fd = open_raw(path, flags);
+
+	if (fd < 0 && errno == EEXIST) {
+		remove_stale(path);
+		fd = open_raw(path, flags);
+	}
+	/* Before it was locked somebody may have taken it for left behind. */
+	if (fd >= 0 && !(lock_new(fd) && stands_at(fd, path))) {
+		close_raw(fd);
+		errno = EEXIST;
+		return -1;
+	}
+	return fd;
+}
+
+bool leftover_is_written(int part)
+{
+	int same = (int)syscall(SYS_fcntl, part, F_DUPFD_CLOEXEC, 0);
+
+	return same >= 0 && !syscall(SYS_close, same);
+}
+
+/* ---- leftovers ---- */
 
 /* Where the recording says that the user wants it. */
 static bool read_path(int fd, struct work *w)
@@ -171,21 +236,22 @@ static bool copy(int from, int to, const struct work *w)
 static bool put_in_place(int live, const char *live_path, struct work *w)
 {
 	struct identity now;
-	int part = open_raw(w->part_path, O_WRONLY | O_CREAT | O_EXCL);
+	int part = leftover_open_part(w->part_path);
 
 	if (part < 0)
 		return false;
-	bool copied = copy(live, part, w);
-	close_raw(part);
+	bool copied = copy(live, part, w) && leftover_is_written(part);
 	/* Only over the stub: whoever put another file there keeps it. */
 	if (!copied || !leftover_unused(live) || !look_at_stub(w, &now) ||
-	    !is_same(&now, &w->stub) ||
+	    !same_file(&now.file, &w->stub.file) ||
 	    syscall(SYS_renameat, AT_FDCWD, w->part_path, AT_FDCWD, w->stub_path)) {
 		unlink_raw(w->part_path);
+		close_raw(part);
 		return false;
 	}
+	close_raw(part);
 	int again = open_raw(live_path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	if (again >= 0 && identify(again, &now) && is_same(&now, &w->live))
+	if (again >= 0 && is_file(again, &w->live.file))
 		unlink_raw(live_path);
 	close_raw(again);
 	return true;

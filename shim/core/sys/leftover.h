@@ -32,4 +32,14 @@ bool leftover_move(const char *live);
 /* Does so with the live data in a folder, an absolute path; of very much with a part. */
 void leftover_tidy(const char *folder);
 
+/*
+ * Makes the file `path` for a copy to be written into; a descriptor, or -1 and errno. It is locked
+ * as long as it is open: by that others see that its maker lives. One whose maker was killed is
+ * replaced; a file of somebody else's never is. Rename or remove it before it is closed.
+ */
+int leftover_open_part(const char *path);
+
+/* What was written into it is stored, as far as closing it would tell. */
+bool leftover_is_written(int part);
+
 #endif

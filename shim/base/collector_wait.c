@@ -1,4 +1,4 @@
-#include "shim/life/collector_wait.h"
+#include "shim/base/collector_wait.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -30,6 +30,18 @@ extern union spy_runtime spy_runtime[SPY_RUNTIMES];
 
 void *spy_find_real(void **slot, unsigned call) __attribute__((cold));
 
+/* By our constructor, while no other thread holds the loader's lock for a reason of the program's:
+ * looks up the functions of a driver that the program is linked with. A call of one that is loaded
+ * later has them looked up then. May leave something in dlerror(). */
+void real_at_load(void);
+
+/* The call whose function of the driver this is; SPY_CALLS: of none, or no driver is known. */
+uint32_t real_call(const void *real);
+
+/* Knows the driver that holds `function`, if it is one; true where a driver is known then. */
+bool real_know_driver(void *function);
+bool real_driver_known(void);
+
 /* Any symbol of the driver; NULL where it has none. Loads nothing. */
 void *spy_driver_symbol(const char *name) __attribute__((cold));
 

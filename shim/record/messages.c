@@ -1,4 +1,4 @@
-#include "shim/base/messages.h"
+#include "shim/record/messages.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -6,19 +6,19 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "shim/base/guard.h"
+#include "shim/core/sys/same_file.h"
 #include "shim/record/span.h"
-#include "shim/life/storage.h"
 #include "shim/base/sys.h"
 
 #define MESSAGES_MOST 20
 
 static uint32_t messages;
-static uint64_t device, inode;
+static struct file_id out;
 static bool is_open;
 
 void messages_first_look(void)
 {
-	is_open = file_identity(STDERR_FILENO, &device, &inode);
+	is_open = identify_file(STDERR_FILENO, &out);
 }
 
 void messages_after_fork(void)
@@ -29,10 +29,7 @@ void messages_after_fork(void)
 /* A program that has no stderr, or closed it, may have got its number for a file of its own. */
 static bool may_write(void)
 {
-	uint64_t device_now, inode_now;
-
-	return is_open && file_identity(STDERR_FILENO, &device_now, &inode_now) &&
-	       device_now == device && inode_now == inode;
+	return is_open && is_file(STDERR_FILENO, &out);
 }
 
 struct message {

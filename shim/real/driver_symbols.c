@@ -1,5 +1,5 @@
 #include <string.h>
-#include "shim/base/real.h"
+#include "shim/real/real.h"
 
 bool spy_driver_symbols(const struct spy_wanted *wanted, unsigned count)
 {

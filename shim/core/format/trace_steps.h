@@ -1,0 +1,85 @@
+/*
+ * Ranges and steps, and the stores of kept records. A part of trace_format.h.
+ */
+#ifndef SPY_TRACE_STEPS_H
+#define SPY_TRACE_STEPS_H
+
+#include <stdint.h>
+#include "shim/core/format/classes.h"
+
+struct tf_counts { /* what a thread did meanwhile */
+	uint64_t launches, graph_launches, syncs, copies, pageable_copies, sets, allocs;
+	uint64_t copy_bytes;
+	uint64_t launch_ticks; /* API time of launches and graph launches */
+};
+
+/*
+ * Table `ranges`: NVTX ranges by name and by the range they lie in, a tree: an entry stands behind
+ * its parent. Made by the shim; from `hist` on written by the drain. Entry 0 takes what found no
+ * place.
+ */
+struct tf_nvtx_range {
+	uint64_t name;   /* struct tf_string, UTF-8 if the program keeps to it */
+	uint64_t domain; /* struct tf_string, 0 = the default domain */
+	uint32_t parent; /* index + 1, 0 = in no other */
+	uint16_t level;  /* ranges around it */
+	uint16_t flags;  /* TF_RANGE_PATTERN */
+
+	uint64_t hist; /* struct tf_hist, durations; 0 = none */
+	uint64_t count;
+	uint64_t counted; /* of these: whose counts are known */
+	uint64_t ticks, min_ticks, max_ticks;
+	struct tf_counts counts;
+	uint32_t rows;    /* in table `steps` */
+	uint32_t stride;  /* every so many-th has a row; 0 = it has none */
+	uint32_t pattern; /* by the shim: index + 1 of the entry for its name's pattern; 0 = none */
+	uint32_t reserved;
+};
+#define TF_RANGES_MAX    16384u
+#define TF_RANGE_OTHER   0u
+#define TF_RANGE_PATTERN 1u /* for many names that differ in their numbers alone: each is '#' */
+
+/* Table `patterns`: sequences of work that a thread was found to repeat. Written by the drain. */
+struct tf_pattern {
+	uint32_t thread; /* index in table `threads` */
+	uint8_t cls;     /* enum spy_class of the marker, the work that tells steps apart */
+	uint8_t reserved[3];
+	uint64_t marker;      /* kernel, graph or call id; copy, set: TF_COPY_KIND() */
+	uint64_t steps;       /* found, those without a row too */
+	uint64_t events;      /* pieces of work in these */
+	uint64_t alike_x1000; /* sum over steps of how much alike the step before, in 1/1000 */
+	uint64_t odd;         /* steps that are less than half alike */
+	uint32_t rows, stride;
+	uint64_t given_up; /* tick at which another pattern took its place; 0 = not */
+};
+#define TF_PATTERNS_MAX 8u
+
+struct tf_step { /* table `steps`: one range of the outermost levels, or one step found */
+	uint64_t start, end;
+	uint32_t source; /* index in `ranges`, or with TF_STEP_FOUND in `patterns` */
+	uint32_t number; /* of this source's steps, from 0 */
+	uint16_t thread;
+	uint16_t flags;
+	uint32_t reserved;
+	struct tf_counts counts;
+};
+#define TF_STEPS_MAX      65536u
+#define TF_STEP_FOUND     1u
+#define TF_STEP_ODD       2u /* less than half alike the steps around it */
+#define TF_STEP_NO_COUNTS 4u
+#define TF_STEP_LEVELS    3u /* ranges of so many outermost levels have rows */
+
+#define TF_STORE_PAGES 4096u
+/* Records kept for the timeline: a directory of pages; a ring of pages (`keep`) or a growing file
+ * (`trace`). */
+struct tf_store {
+	uint64_t page_records; /* records of a page */
+	uint64_t pages_max;    /* <= TF_STORE_PAGES */
+	uint64_t written;      /* records ever stored; release */
+	uint64_t reserved[5];
+	uint64_t pages[TF_STORE_PAGES];
+	uint64_t digests[TF_STORE_PAGES]; /* seal_bytes() of each full page; of the one being filled
+	                                     since the seal was made */
+};
+
+#endif
