@@ -3,6 +3,8 @@
 # What the reporter is built with as well: it takes over where a killed process stopped.
 CORE_C := \
 	shim/core/cuda/communication.c \
+	shim/core/cuda/copies.c \
+	shim/core/cuda/engines.c \
 	shim/core/cuda/roles.c \
 	shim/core/cuda/streams.c \
 	shim/core/drain/drain.c \
