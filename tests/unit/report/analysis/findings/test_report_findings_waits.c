@@ -1,4 +1,4 @@
-#include "tests/unit/findings_fixture.h"
+#include "tests/unit/report/analysis/findings/findings_fixture.h"
 
 #define STEPS 1000
 

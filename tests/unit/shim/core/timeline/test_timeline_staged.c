@@ -1,7 +1,7 @@
 /* Copies of pageable memory that the driver stages: when the GPU was with them, by their calls. */
 #include <math.h>
 
-#include "tests/unit/timeline_fixture.h"
+#include "tests/unit/shim/core/timeline/timeline_fixture.h"
 
 #define MIB (1u << 20)
 

@@ -1,4 +1,4 @@
-#include "tests/unit/timeline_fixture.h"
+#include "tests/unit/shim/core/timeline/timeline_fixture.h"
 
 static uint64_t host(enum tf_host state)
 {

@@ -1,5 +1,5 @@
 #include "shim/core/work/work_class.h"
-#include "tests/unit/steady.h"
+#include "tests/unit/report/analysis/findings/steady.h"
 
 #define MIB (1u << 20)
 

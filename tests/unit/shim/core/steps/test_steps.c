@@ -1,5 +1,5 @@
 #include "shim/core/steps/steps.h"
-#include "tests/unit/drain_fixture.h"
+#include "tests/unit/shim/core/drain_fixture.h"
 
 static struct steps *steps;
 static uint64_t now;

@@ -1,4 +1,4 @@
-#include "tests/unit/drain_fixture.h"
+#include "tests/unit/shim/core/drain_fixture.h"
 
 /* ---- rings ---- */
 

@@ -1,4 +1,4 @@
-#include "tests/unit/timeline_fixture.h"
+#include "tests/unit/shim/core/timeline/timeline_fixture.h"
 
 #define MS 1000000ull
 

@@ -1,4 +1,4 @@
-#include "tests/unit/findings_fixture.h"
+#include "tests/unit/report/analysis/findings/findings_fixture.h"
 
 /* The GPU is busy for 900 of 1000 ms, by these kernels. */
 static void kernels(struct run *r, struct model_kernel *k, size_t count)

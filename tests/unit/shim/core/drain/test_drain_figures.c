@@ -1,5 +1,5 @@
 #include "shim/core/work/work_class.h"
-#include "tests/unit/drain_fixture.h"
+#include "tests/unit/shim/core/drain_fixture.h"
 
 /* ---- slices ---- */
 

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "tests/unit/steady.h"
+#include "tests/unit/report/analysis/findings/steady.h"
 
 #define MIB (1u << 20)
 

@@ -1,4 +1,4 @@
-#include "tests/unit/findings_fixture.h"
+#include "tests/unit/report/analysis/findings/findings_fixture.h"
 
 /* 50,000 launches of `each` us in the second, 5 different ones in turn, and a wait after `between`
  * of them. */

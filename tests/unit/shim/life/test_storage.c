@@ -1,6 +1,6 @@
 /*
- * The module itself is included, with two calls of the system replaced: which file system a file is
- * on, and whether space can be reserved.
+ * The part that asks the system is included, with two calls of the system replaced: which file
+ * system a file is on, and whether space can be reserved.
  */
 #include <fcntl.h>
 #include <sys/vfs.h>
@@ -10,12 +10,17 @@ static int reserve_space(int fd, int mode, off_t from, off_t bytes);
 #include "shim/base/sys.h"
 #define fstatfs(fd, fs)              say_file_system(fd, fs)
 #define fallocate(fd, mode, from, n) reserve_space(fd, mode, from, n)
-#include "shim/life/storage.c"
+#include "shim/life/storage_space.c"
 #undef fstatfs
 #undef fallocate
 
 #include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 
+#include "shim/core/options/options.h"
+#include "shim/life/storage_internal.h"
 #include "tests/unit/shim_stubs.h"
 
 static char folder[64];
@@ -86,7 +91,7 @@ static int start(void **state)
 static void unmap(void)
 {
 	if (spy_map.base)
-		munmap(spy_map.base, file.reserved);
+		munmap(spy_map.base, storage_file.reserved);
 	spy_map = (struct tf_map){0};
 }
 
@@ -98,8 +103,8 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static int end(void **state)
 {
 	unmap();
-	if (file.in_memory)
-		unlink(file.live);
+	if (storage_file.in_memory)
+		unlink(storage_file.live);
 	return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -115,7 +120,7 @@ static void create(const char *out)
 /* A refusal is believed for a while. */
 static void time_passes(void)
 {
-	file.full_until_ns = 0;
+	storage_file.full_until_ns = 0;
 }
 
 static off_t bytes_of(const char *path)
@@ -326,7 +331,7 @@ static void test_in_memory(void **state)
 	need_shm();
 	create(in_folder("a.cudaspy"));
 	char stub[PATH_MAX + 16], live[PATH_MAX];
-	strcpy(live, file.live);
+	strcpy(live, storage_file.live);
 	assert_int_equal(strncmp(live, "/dev/shm/cudaspy-", 17), 0);
 	snprintf(stub, sizeof(stub), "%s%s\n", TF_STUB, live);
 	assert_holds(storage_path(), stub);
@@ -362,7 +367,7 @@ static void test_in_memory_and_the_stub_replaced(void **state)
 	put_file(in_folder("a.cudaspy"), "a stranger's");
 	storage_publish();
 	assert_holds(in_folder("a.cudaspy"), "a stranger's");
-	assert_int_equal(bytes_of(file.live), FIRST_BYTES);
+	assert_int_equal(bytes_of(storage_file.live), FIRST_BYTES);
 }
 
 /* A file system mounted over the folder meanwhile has another file there, perhaps with the stub's
@@ -372,10 +377,10 @@ static void test_in_memory_and_the_stub_of_another_device(void **state)
 	need_shm();
 	create(in_folder("a.cudaspy"));
 	put_file(in_folder("a.cudaspy"), "a stranger's");
-	file.published_id.device++;
+	storage_file.published_id.device++;
 	storage_publish();
 	assert_holds(in_folder("a.cudaspy"), "a stranger's");
-	assert_int_equal(bytes_of(file.live), FIRST_BYTES);
+	assert_int_equal(bytes_of(storage_file.live), FIRST_BYTES);
 }
 
 /* A stranger's is left alone, which is said; an earlier copy's, whose maker was killed at it, is in
@@ -387,14 +392,14 @@ static void test_in_memory_and_a_part_is_there(void **state)
 	put_file(in_folder("a.cudaspy.part"), "a stranger's");
 	storage_publish();
 	assert_holds(in_folder("a.cudaspy.part"), "a stranger's");
-	assert_int_equal(bytes_of(file.live), FIRST_BYTES);
+	assert_int_equal(bytes_of(storage_file.live), FIRST_BYTES);
 	assert_int_equal(stub_lines, 1);
-	assert_non_null(strstr(stub_said, file.live));
+	assert_non_null(strstr(stub_said, storage_file.live));
 	put_file(in_folder("a.cudaspy.part"), "CUDASPY\n");
 	storage_publish();
 	assert_int_equal(bytes_of(in_folder("a.cudaspy.part")), -1);
 	assert_int_equal(bytes_of(in_folder("a.cudaspy")), tf_header(&spy_map)->alloc_end);
-	assert_int_equal(bytes_of(file.live), -1);
+	assert_int_equal(bytes_of(storage_file.live), -1);
 }
 
 static void test_publish_without_need(void **state)

@@ -1,5 +1,5 @@
 #include "report/analysis/findings/findings_internal.h"
-#include "tests/unit/findings_fixture.h"
+#include "tests/unit/report/analysis/findings/findings_fixture.h"
 
 static struct call_log_work works[MADE_STREAMS];
 static struct model_thread threads[12];
