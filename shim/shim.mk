@@ -1,105 +1,12 @@
 # shim/: libcudaspy.so, what is loaded into the program.
 
-# What the reporter is built with as well: it takes over where a killed process stopped.
-CORE_C := \
-	shim/core/cuda/communication.c \
-	shim/core/cuda/roles.c \
-	shim/core/cuda/streams.c \
-	shim/core/drain/drain.c \
-	shim/core/drain/drain_feed.c \
-	shim/core/gpu_time/estimate.c \
-	shim/core/gpu_time/estimate_pinned.c \
-	shim/core/gpu_time/estimate_staged.c \
-	shim/core/sys/leftover.c \
-	shim/core/options/options_parse.c \
-	shim/core/format/seal.c \
-	shim/core/work/slices.c \
-	shim/core/steps/steps.c \
-	shim/core/steps/steps_found.c \
-	shim/core/steps/steps_marker.c \
-	shim/core/steps/steps_pattern.c \
-	shim/core/timeline/timeline.c \
-	shim/core/timeline/timeline_device.c \
-	shim/core/timeline/timeline_durations.c \
-	shim/core/timeline/timeline_ends.c \
-	shim/core/timeline/timeline_exact.c \
-	shim/core/timeline/timeline_streams.c \
-	shim/core/timeline/timeline_threads.c \
-	shim/core/timeline/timeline_queue.c \
-	shim/core/timeline/timeline_waits.c \
-	shim/core/timeline/timeline_work.c \
-	shim/core/work/work_class.c \
-	# EOL
-
-SHIM_C := $(CORE_C) \
-	shim/life/bus_error.c \
-	shim/base/clock.c \
-	shim/life/collector.c \
-	shim/cpu/cpu.c \
-	shim/cpu/cpu_read.c \
-	shim/cupti/cupti.c \
-	shim/cupti/cupti_buffers.c \
-	shim/cupti/cupti_check.c \
-	shim/cupti/cupti_find.c \
-	shim/cupti/cupti_others.c \
-	shim/cupti/cupti_records.c \
-	shim/cupti/cupti_setup.c \
-	shim/base/collector_wait.c \
-	shim/base/gate.c \
-	shim/base/recording_tables.c \
-	shim/real/driver_symbols.c \
-	shim/real/real.c \
-	shim/real/real_dlsym.c \
-	shim/nvml/nvml_environment.c \
-	shim/nvml/nvml_environment_read.c \
-	shim/hook/uncovered.c \
-	shim/handles/contexts.c \
-	shim/handles/graph_content.c \
-	shim/base/guard.c \
-	shim/life/leaving.c \
-	shim/life/lifecycle.c \
-	shim/hook/lookup.c \
-	shim/record/messages.c \
-	shim/args/args_alloc.c \
-	shim/args/args_capture.c \
-	shim/args/args_context.c \
-	shim/args/args_copy.c \
-	shim/args/args_graph.c \
-	shim/args/args_launch.c \
-	shim/args/args_module.c \
-	shim/args/args_stream.c \
-	shim/nvml/nvml_check.c \
-	shim/nvtx/nvtx.c \
-	shim/nvtx/nvtx_names.c \
-	shim/nvtx/nvtx_counts.c \
-	shim/nvtx/nvtx_open.c \
-	shim/life/options_read.c \
-	shim/base/own_stack.c \
-	shim/record/own_time.c \
-	shim/base/quiet.c \
-	shim/handles/memory_map.c \
-	shim/life/recording.c \
-	shim/handles/registry.c \
-	shim/sampler/sampler.c \
-	shim/sampler/sampler_class.c \
-	shim/sampler/sampler_context.c \
-	shim/sampler/sampler_driver.c \
-	shim/sampler/sampler_kernel.c \
-	shim/sampler/sampler_life.c \
-	shim/sampler/sampler_pair.c \
-	shim/sampler/sampler_place.c \
-	shim/sampler/sampler_rate.c \
-	shim/sampler/sampler_section.c \
-	shim/sampler/sampler_thread.c \
-	shim/record/span.c \
-	shim/record/span_own.c \
-	shim/life/storage.c \
-	shim/record/thread.c \
-	shim/hook/wrappers_hand.c \
-	# EOL
+# What the reporter is built with as well: it takes over where a killed process stopped. Sorted: an old make's wildcard is not.
+CORE_C := $(sort $(wildcard shim/core/*/*.c))
+SHIM_C := $(CORE_C) $(sort $(wildcard shim/*/*.c))
+SHIM_S := $(sort $(wildcard shim/*/*.S))
 SHIM_GEN := $(addprefix $(O)/gen/,calls_gen.c wrappers_driver.c wrappers_runtime.c)
 SHIM_GEN += $(O)/gen/sampler_image.c
-SHIM_OBJ := $(SHIM_C:%.c=$(O)/guest/%.o) $(O)/guest/shim/hook/dlsym.o $(O)/guest/shim/base/switch_stack.o $(SHIM_GEN:%.c=%.o)
+SHIM_OBJ := $(SHIM_C:%.c=$(O)/guest/%.o) $(SHIM_S:%.S=$(O)/guest/%.o) $(SHIM_GEN:%.c=%.o)
 
 # Hidden unless exported; initial-exec TLS; no symbol of glibc newer than 2.28 (compat.h). Never sanitized: a guest
 # shares its host's heap and signal handlers.

@@ -9,6 +9,7 @@ STRESS_SRC := \
 	shim/base/quiet.c \
 	$(CORE_C) \
 	shim/record/span.c \
+	shim/record/span_inside.c \
 	shim/record/span_own.c \
 	shim/record/thread.c \
 	tests/stress/ring_stress.c \

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import BUILD, ROOT, need_nvtx
 
-SOURCES = sorted((ROOT / 'tests' / 'unit').glob('test_*.c'))
+SOURCES = sorted((ROOT / 'tests' / 'unit').rglob('test_*.c'), key=lambda source: source.stem)
 TESTS = [(source.stem, name) for source in SOURCES
          for name in re.findall(r'\bcmocka_unit_test\w*\(\s*(\w+)', source.read_text())]
 SANITIZED = BUILD / 'asan'

@@ -1,44 +1,15 @@
-# Unit tests: one CMocka program for each tests/unit/test_*.c. `make unit` builds and runs them all.
+# Unit tests: a CMocka program for each test_X.c below tests/unit, which has the rooms of shim/ and report/; `make unit` builds
+# and runs them all.
 
-UNIT_TESTS := \
-	test_report_bounds \
-	test_report_cli \
-	test_report_clock \
-	test_report_compare \
-	test_report_damage \
-	test_report_environment \
-	test_report_findings_copy \
-	test_report_findings_memory \
-	test_report_findings_gpu \
-	test_report_findings_host \
-	test_report_findings_launch \
-	test_report_findings_threads \
-	test_report_findings_waits \
-	test_report_gpu \
-	test_report_history \
-	test_report_host \
-	test_report_pairs \
-	test_report_model \
-	test_report_no_answer \
-	test_report_output \
-	test_report_pattern \
-	test_report_rules \
-	test_report_steps \
-	test_report_target \
-	test_report_text \
-	test_report_verdict \
-	test_report_whatif \
-	test_report_whole \
-	# EOL
+UNIT_C := $(sort $(shell find tests/unit/report -name 'test_*.c'))
 
 # NVTX's headers: the toolkit's, another of the machine's, or those that scripts/setup fetches. Without them what needs them
 # is not built, and its tests say so.
 NVTX_CFLAGS := -isystem $(CURDIR)/build/deps/nvtx/include
 NVTX := $(shell $(CC) -E $(SPY_CFLAGS) $(NVTX_CFLAGS) -include nvtx3/nvToolsExt.h -x c /dev/null >/dev/null 2>&1 && echo yes)
 
-UNIT_BINS := $(UNIT_TESTS:%=$(O)/tests/unit/%)
-UNIT_HELP := $(O)/tests/unit/recording.o $(O)/tests/unit/recording_gpu.o \
-	$(O)/tests/unit/recording_steps.o $(O)/tests/unit/render.o
+UNIT_BINS := $(addprefix $(O)/tests/unit/,$(basename $(notdir $(UNIT_C))))
+UNIT_HELP := $(addprefix $(O)/tests/unit/,recording.o recording_gpu.o recording_steps.o render.o)
 
 unit-build: $(UNIT_BINS) $(O)/cudaspy
 
@@ -51,10 +22,15 @@ $(O)/tests/unit/%.o: tests/unit/%.c
 	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -DBUILD_FOLDER='"$(abspath $(O))"' -MMD -MP -c -o $@ $<
 
 # Tests of the reporter: all its modules, but for the program itself.
-$(O)/tests/unit/test_report_%: $(O)/tests/unit/test_report_%.o $(UNIT_HELP) $(O)/host/report/cli/target.o $(REPORT_LIB_OBJS)
+define unit_test
+$(O)/tests/unit/$(basename $(notdir $(1))): $(1:%.c=$(O)/%.o)
+endef
+$(foreach t,$(UNIT_C),$(eval $(call unit_test,$(t))))
+
+$(UNIT_BINS): $(UNIT_HELP) $(O)/host/report/cli/target.o $(REPORT_LIB_OBJS)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) $(SAN_LDFLAGS) -o $@ $^ -lcmocka $(REPORT_LIBS)
 
--include $(wildcard $(O)/tests/unit/*.d)
+-include $(shell find $(O)/tests/unit -name '*.d' 2>/dev/null)
 
 .PHONY: unit unit-build

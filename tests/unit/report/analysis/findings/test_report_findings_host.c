@@ -1,0 +1,161 @@
+#include "tests/unit/report/analysis/findings/findings_fixture.h"
+
+#define STEPS 1000
+
+/* A launch of 300 us of work a ms, and the host outside CUDA from one to the next. */
+static void starving(struct run *r, double gpu_us)
+{
+	run_start(r);
+	for (int i = 0; i < STEPS; i++)
+		run_launch(r, FREE, i * 1000.0, gpu_us)->thread = 2;
+	run_idle(r, TF_IDLE_OUTSIDE, 690);
+}
+
+static void test_host_starves(void **state)
+{
+	struct run r;
+
+	starving(&r, 300);
+	run_has(&r, "host-starves-gpu", 0.69,
+	        "while thread thread-2 (102) was outside CUDA: 999 times");
+	run_has(&r, "host-starves-gpu", 0.69, "697 us, 697 us and 697 us at most");
+	run_idle(&r, TF_IDLE_OUTSIDE, 100); /* the timeline says less */
+	run_has(&r, "host-starves-gpu", 0.1, "10.0 %");
+	run_idle(&r, TF_IDLE_OUTSIDE, 690);
+	r.m.lost_share = 0.2; /* there may have been calls in between */
+	run_has_not(&r, "host-starves-gpu");
+	run_end(&r);
+
+	starving(&r, 1000); /* the GPU works meanwhile */
+	run_has_not(&r, "host-starves-gpu");
+	run_end(&r);
+	starving(&r, NAN);
+	run_has_not(&r, "host-starves-gpu");
+	run_end(&r);
+}
+
+/* The times between the calls of a thread that gives no work are no one's concern; short ones are
+ * the loop around the calls. */
+static void test_other_gaps(void **state)
+{
+	struct run r;
+
+	run_start(&r);
+	for (int i = 0; i < 100; i++) {
+		for (int k = 0; k < 100; k++)
+			run_launch(&r, FREE, i * 1000.0 + k * 10, 1);
+		run_call(&r, SPY_CLASS_OTHER, i * 1000.0 + 999, 0.5)->thread = 1;
+	}
+	run_idle(&r, TF_IDLE_OUTSIDE, 690);
+	run_has_not(&r, "host-starves-gpu");
+	run_end(&r);
+}
+
+/* A few long gaps between many launches, as a busy machine makes them. */
+static void test_rare_gaps(void **state)
+{
+	struct run r;
+
+	run_start(&r);
+	for (int i = 0; i < 20; i++)
+		for (int k = 0; k < 9000; k++)
+			run_launch(&r, FREE, i * 50000.0 + k * 5, 1);
+	run_idle(&r, TF_IDLE_OUTSIDE, 100);
+	run_has_not(&r, "host-starves-gpu");
+	/* One at each step is what the program does. */
+	r.m.steps =
+	        (struct model_steps_figures){.source = STEPS_NVTX, .duration = {.mean = 50 * MS}};
+	run_has(&r, "host-starves-gpu", 0.095, "19 times (0.95 a step)");
+	run_end(&r);
+}
+
+static void asking(struct run *r, struct model_api *api, uint64_t launches, uint64_t queries)
+{
+	run_start(r);
+	*api = (struct model_api){.name = (char *)"cudaStreamQuery",
+	                          .cls = SPY_CLASS_QUERY,
+	                          .calls = queries,
+	                          .total = (double)queries * 300};
+	r->m.apis = api;
+	r->m.api_count = 1;
+	r->m.totals.launches = launches;
+}
+
+static void test_polling(void **state)
+{
+	struct model_api api;
+	struct run r;
+
+	asking(&r, &api, 1000, 1000000); /* exact counters alone: 0.3 s in these calls */
+	run_has(&r, "polling", 0.3, "1000000 questions, 1000 for each piece of work");
+	assert_int_equal(run_finding(&r, "polling")->severity, SEVERITY_LOW);
+	/* Questions one after the other for 900 of 1000 ms. */
+	for (int i = 0; i < STEPS; i++) {
+		run_launch(&r, FREE, i * 1000.0, 100);
+		for (int k = 0; k < 90; k++)
+			run_call(&r, SPY_CLASS_QUERY, i * 1000.0 + 10 + k * 10, 10)->result = 600;
+	}
+	run_has(&r, "polling", 0.9, "the loops around them 90.0 % of the steady time of a core");
+	assert_int_equal(run_finding(&r, "polling")->severity, SEVERITY_MEDIUM);
+	/* The GPU is at work when the answer is "not ready", whatever the estimates are. */
+	run_idle(&r, TF_IDLE_OUTSIDE, 500);
+	run_has_not(&r, "host-starves-gpu");
+	run_end(&r);
+
+	asking(&r, &api, 100000, 200000); /* two looks a launch, as an allocator has */
+	run_has_not(&r, "polling");
+	run_end(&r);
+	asking(&r, &api, 0, 100); /* a few */
+	run_has_not(&r, "polling");
+	run_end(&r);
+}
+
+static void test_failed_calls(void **state)
+{
+	struct model_api apis[] = {
+	        {.name = (char *)"cudaMalloc", .level = SPY_LEVEL_RUNTIME, .cls = SPY_CLASS_ALLOC},
+	        {.name = (char *)"cuLaunchKernel", .cls = SPY_CLASS_LAUNCH},
+	};
+	struct model_failure failures[] = {
+	        {.api = 0, .result = 2, .count = 3, .first = 5 * MS},
+	        {.api = 1, .result = 1, .count = 9, .first = 2 * MS},
+	        {.api = 0, .result = 4242, .count = 3, .first = NAN},
+	        {.api = 0, .result = 1, .count = 1, .first = NAN},
+	};
+	struct run r;
+
+	run_start(&r);
+	r.verdict.window = 0; /* however short */
+	run_has_not(&r, "failed-calls");
+	r.m.apis = apis;
+	r.m.api_count = 2;
+	r.m.failures = failures;
+	r.m.failure_count = 1;
+	r.m.totals.failed = 3;
+	r.m.totals.calls = 100;
+	run_has(&r, "failed-calls", NAN,
+	        "3 of 100 calls failed, the first 5.00 ms into the window: cudaMalloc 3 times "
+	        "(cudaErrorMemoryAllocation).");
+	assert_int_equal(run_finding(&r, "failed-calls")->severity, SEVERITY_LOW);
+	r.m.failure_count = 4;
+	r.m.totals.failed = 16;
+	run_has(&r, "failed-calls", NAN,
+	        "the first 2.00 ms into the window: cuLaunchKernel 9 times "
+	        "(CUDA_ERROR_INVALID_VALUE), cudaMalloc 3 times (cudaErrorMemoryAllocation), "
+	        "cudaMalloc 3 times (error 4242), and others.");
+	assert_int_equal(run_finding(&r, "failed-calls")->severity, SEVERITY_HIGH);
+	r.m.failure_count = 0; /* a thread remembers only so many kinds */
+	run_has(&r, "failed-calls", NAN, "16 of 100 calls failed, the first n/a");
+	run_end(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_host_starves), cmocka_unit_test(test_other_gaps),
+	        cmocka_unit_test(test_rare_gaps),    cmocka_unit_test(test_polling),
+	        cmocka_unit_test(test_failed_calls),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
