@@ -33,7 +33,7 @@ $(O)/gen/runtime.i: $(CUDA_INC)/cuda_runtime_api.h
 	$(Q)echo '#include <cuda_runtime_api.h>' | \
 		$(CC) -E -P $(SPY_CFLAGS) -DCUDA_API_PER_THREAD_DEFAULT_STREAM=1 -x c - >> $@
 
-$(O)/gen/.done: shim/hook/gen_wrappers.py shim/core/format/calls.def $(O)/gen/driver.i $(O)/gen/runtime.i
+$(O)/gen/.done: shim/hook/gen_wrappers.py shim/core/format/calls.def shim/core/cuda/roles.h $(O)/gen/driver.i $(O)/gen/runtime.i
 	$(call msg,GEN,$(O)/gen)
 	$(Q)python3 shim/hook/gen_wrappers.py shim/core/format/calls.def $(O)/gen/driver.i $(O)/gen/runtime.i $(O)/gen
 	$(Q)touch $@

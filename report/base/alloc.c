@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/base/complain.h"
 
 void alloc_failed(void)
 {
-	die("out of memory");
+	fputs("cudaspy: out of memory\n", stderr);
+	exit(2);
 }
 
 void *alloc_zeroed(size_t items, size_t bytes)

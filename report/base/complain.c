@@ -6,33 +6,17 @@
 #include "report/base/complain.h"
 #include "report/base/text.h"
 
-static void say(const char *format, va_list args)
+void complain(const char *format, ...)
 {
 	char line[4096], *safe;
+	va_list args;
 
+	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
 	safe = text_safe(line, strlen(line));
 	fprintf(stderr, "cudaspy: %s\n", safe);
 	free(safe);
-}
-
-void complain(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say(format, args);
-	va_end(args);
-}
-
-void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say(format, args);
-	va_end(args);
-	exit(EXIT_TROUBLE);
 }
 
 /* Edit distance, insertions and deletions and changes costing one each; words longer than the table

@@ -11,8 +11,6 @@
 
 /* "cudaspy: ...", made safe for a terminal. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same, then exit with EXIT_TROUBLE. */
-void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn, cold));
 
 /* The one of `names` that `word` may have been meant to be, or NULL. The list ends with NULL. */
 const char *suggest(const char *word, const char *const *names);

@@ -198,7 +198,7 @@ int check_request_help(void)
 	            "Exit status: 0 all rules\npassed, 1 one failed, 2 wrong usage or input, 3 "
 	            "none failed but one has no answer.",
 	            rows);
-	return report_close(stdout, "standard output");
+	return out_close(stdout, "standard output");
 }
 
 void check_request_free(struct check_request *r)

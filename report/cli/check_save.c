@@ -48,21 +48,14 @@ static int fit_for_baseline(struct run_set *s, const struct config *config)
 int check_save(char *const *names, size_t count, const struct config *config, const char *path)
 {
 	struct run_set s = {0};
-	char *text = NULL;
-	size_t bytes;
-	const struct run_set_options steps = config_side(config);
+	struct out_file file;
+	const struct run_set_options steps = config_run_set(config, pipeline_figures);
 	int status = run_set_add_all(&s, names, count, &steps) ? EXIT_TROUBLE
 	                                                       : fit_for_baseline(&s, config);
 
 	if (status == EXIT_DONE) {
-		FILE *to = open_memstream(&text, &bytes);
-		if (!to)
-			alloc_failed();
-		baseline_write(&s, to);
-		if (fclose(to))
-			alloc_failed();
-		status = report_put(text, bytes, path);
-		free(text);
+		baseline_write(&s, out_begin(&file));
+		status = out_end(&file, path);
 	}
 	run_set_free(&s);
 	return status;

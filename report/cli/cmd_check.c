@@ -8,7 +8,7 @@
 #include "report/cli/check_save.h"
 #include "report/cli/commands.h"
 #include "report/base/complain.h"
-#include "report/output/text/text_layout.h"
+#include "report/base/text_layout.h"
 
 static int list_metrics(void)
 {
@@ -29,7 +29,7 @@ static int list_metrics(void)
 	}
 	table_print(&t, &page);
 	puts("\nCounts and bytes also with _per_step. Of kernels: launches.");
-	return report_close(stdout, "standard output");
+	return out_close(stdout, "standard output");
 }
 
 static int explain(const char *text)
@@ -39,7 +39,7 @@ static int explain(const char *text)
 
 	if (!config_limit(&c, text)) {
 		rule_explain(&c.rules[0], stdout);
-		status = report_close(stdout, "standard output");
+		status = out_close(stdout, "standard output");
 	}
 	config_free(&c);
 	return status;
@@ -81,7 +81,7 @@ static int check(const struct check_request *r)
 	        [OUTCOME_INCONCLUSIVE] = EXIT_INCONCLUSIVE,
 	};
 	struct out_check c = {.baseline = r->baseline};
-	const struct run_set_options steps = config_side(&r->config);
+	const struct run_set_options steps = config_run_set(&r->config, pipeline_figures);
 	struct report_request look;
 	int status = EXIT_TROUBLE;
 
@@ -92,18 +92,12 @@ static int check(const struct check_request *r)
 	look.out.colour &= !r->output;
 	if (!(r->baseline && run_set_add(&c.before, r->baseline, &steps)) &&
 	    !run_set_add_all(&c.after, r->names, r->count, &steps)) {
-		char *text = NULL;
-		size_t bytes;
+		struct out_file file;
 		judge_all(&c, &r->config);
-		look.out.to = open_memstream(&text, &bytes);
-		if (!look.out.to)
-			alloc_failed();
+		look.out.to = out_begin(&file);
 		r->write(&c, &look.out);
-		if (fclose(look.out.to))
-			alloc_failed();
-		status = report_put(text, bytes, r->output);
+		status = out_end(&file, r->output);
 		status = status == EXIT_DONE ? statuses[c.outcome] : status;
-		free(text);
 	}
 	check_free(&c);
 	return status;

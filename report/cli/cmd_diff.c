@@ -4,7 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/cli/commands.h"
-#include "report/gate/compare.h"
+#include "report/output/out_diff.h"
 #include "report/base/complain.h"
 #include "report/cli/options.h"
 
@@ -131,21 +131,16 @@ static int diff(struct request *r)
 {
 	struct compare_result c = {.steps = r->steps};
 	int status = EXIT_TROUBLE;
-	char *text = NULL;
-	size_t bytes;
+	struct out_file file;
 
+	r->options.load = pipeline_figures;
 	if (!sort_names(r) &&
 	    !run_set_add_all(&c.before, r->before.items, r->before.count, &r->options) &&
 	    !run_set_add_all(&c.after, r->after.items, r->after.count, &r->options)) {
 		compare(&c);
-		r->look.out.to = open_memstream(&text, &bytes);
-		if (!r->look.out.to)
-			alloc_failed();
+		r->look.out.to = out_begin(&file);
 		r->write(&c, &r->look.out);
-		if (fclose(r->look.out.to))
-			alloc_failed();
-		status = report_put(text, bytes, r->output);
-		free(text);
+		status = out_end(&file, r->output);
 	}
 	comparison_free(&c);
 	return status;
@@ -180,7 +175,7 @@ int cmd_diff(int count, char **args)
 			            "more are given. A file may be a baseline\nof cudaspy check, a "
 			            "folder is one run.",
 			            rows);
-			status = report_close(stdout, "standard output");
+			status = out_close(stdout, "standard output");
 			break;
 		} else if (option == OPTION_WRONG || read_option(&r, option, value)) {
 			break;

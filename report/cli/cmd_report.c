@@ -53,8 +53,9 @@ static const struct option_row rows[] = {
 };
 
 static const char *const format_names[] = {"text", "json", "csv", "md", NULL};
-static void (*const formats[])(const struct model *, const struct out_options *) = {
-        out_text, out_json, out_csv, out_markdown};
+static void (*const formats[])(const struct model *, const struct analysis *,
+                               const struct out_options *) = {out_text, out_json, out_csv,
+                                                              out_markdown};
 
 /* COLUMNS, else the terminal's, else 80. */
 static size_t text_layout_width(int fd)
@@ -86,107 +87,6 @@ void report_defaults(struct report_request *request)
 	        .write = out_text,
 	        .sort = SORT_TOTAL,
 	};
-}
-
-int report_close(FILE *to, const char *name)
-{
-	bool bad = ferror(to);
-	int why = errno;
-
-	/* A disk may be full for the last block only, and say so only when the file is closed. */
-	if (fflush(to)) {
-		bad = true;
-		why = errno;
-	}
-	if (fclose(to) && !bad) {
-		bad = true;
-		why = errno;
-	}
-	if (bad && why != EPIPE)
-		complain("%s: %s", name, strerror(why));
-	return bad ? EXIT_TROUBLE : EXIT_DONE;
-}
-
-/* One process after the other: the model keeps what it needs, the mappings go. */
-int report_read(struct model *m, char *const *paths, size_t count)
-{
-	char error[READER_ERROR_BYTES];
-
-	for (size_t i = 0; i < count; i++) {
-		struct recording r;
-		if (recording_open(&r, paths[i], &m->warnings, error)) {
-			complain("%s: %s", paths[i], error);
-			return -1;
-		}
-		model_add(m, &r);
-		bool shrank = recording_shrank(&r);
-		recording_close(&r);
-		if (shrank) {
-			complain("%s: it became shorter while it was read", paths[i]);
-			return -1;
-		}
-	}
-	model_finish(m);
-	return 0;
-}
-
-/* A report that cannot be made leaves the output, and an older file of that name, alone. */
-int report_put(const char *text, size_t bytes, const char *output)
-{
-	FILE *to = output ? fopen(output, "we") : stdout;
-
-	if (!to) {
-		complain("%s: %s", output, strerror(errno));
-		return EXIT_TROUBLE;
-	}
-	setvbuf(to, NULL, _IONBF, 0);
-	if (fwrite(text, 1, bytes, to) != bytes && errno == EPIPE)
-		return EXIT_TROUBLE;
-	return report_close(to, output ? output : "standard output");
-}
-
-/* Whether every kernel that was expected ran. */
-static bool all_ran(const struct model *m, const struct out_options *o)
-{
-	bool all = true;
-
-	for (size_t i = 0; i < o->expectation_count; i++) {
-		struct expected x;
-		expect_find(m, &o->expectations[i], &x);
-		all &= x.ran;
-		expected_free(&x);
-	}
-	return all;
-}
-
-int report_print(const struct report_request *request, const char *output, char *const *paths,
-                 size_t count)
-{
-	struct model m = {0};
-	struct out_options out = request->out;
-	bool as_expected = true;
-	char *text = NULL;
-	size_t bytes = 0;
-	int status = EXIT_TROUBLE;
-
-	m.skip_steps = request->skip_steps;
-	m.steps_from = request->steps_from;
-	out.expectations = request->expectations;
-	out.expectation_count = request->expectation_count;
-	if (!report_read(&m, paths, count)) {
-		out.to = open_memstream(&text, &bytes);
-		if (!out.to)
-			alloc_failed();
-		model_sort(&m, request->sort);
-		request->write(&m, &out);
-		as_expected = all_ran(&m, &out);
-		if (fclose(out.to))
-			alloc_failed();
-		status = report_put(text, bytes, output);
-		free(text);
-	}
-	model_free(&m);
-	return status == EXIT_DONE && !as_expected ? EXIT_UNEXPECTED : status;
 }
 
 static int read_limit(struct report_request *request, const char *value)
@@ -333,7 +233,7 @@ static int report_to(struct report_request *request, const char *output, char **
 		request->out.width = text_layout_width(-1);
 	}
 	if (!find_recordings(&list, names, count))
-		status = report_print(request, output, list.paths, list.count);
+		status = pipeline_report(request, output, list.paths, list.count);
 	find_free(&list);
 	return status;
 }
@@ -361,7 +261,7 @@ int cmd_report(int count, char **args)
 			        "in this folder.\n"
 			        "A folder, or several files of one run, are reported as one run.",
 			        rows);
-			status = report_close(stdout, "standard output");
+			status = out_close(stdout, "standard output");
 			goto done;
 		} else if (option == OPTION_WRONG ||
 		           read_option(&request, option, value, &output)) {

@@ -155,7 +155,7 @@ static void print_report(void)
 	wait_for_dying(&list);
 	if (list.count) {
 		report_defaults(&request);
-		report_print(&request, NULL, list.paths, list.count);
+		pipeline_report(&request, NULL, list.paths, list.count);
 	} else {
 		complain("run: no recording in %s: the command used no CUDA, or could not be "
 		         "observed",
@@ -275,7 +275,7 @@ int cmd_run(int count, char **args)
 			            "uses CUDA leaves a\n"
 			            "recording (*.cudaspy), for cudaspy report.",
 			            rows);
-			return report_close(stdout, "standard output");
+			return out_close(stdout, "standard output");
 		}
 		if (option == GPU &&
 		    option_choice("run", "gpu", value,

@@ -53,7 +53,7 @@ static int cmd_version(int count, char **args)
 	} else {
 		puts("cudaspy " CUDASPY_VERSION);
 	}
-	return report_close(stdout, "standard output");
+	return out_close(stdout, "standard output");
 }
 
 static int cmd_help(int count, char **args)
@@ -70,7 +70,7 @@ static int cmd_help(int count, char **args)
 	puts("\ncudaspy COMMAND --help tells a command's options.\n"
 	     "Exit status: 0 done, 2 wrong usage, or input or output failed; of check: 1 a rule "
 	     "failed,\n3 no answer; of run: the command's own.");
-	return report_close(stdout, "standard output");
+	return out_close(stdout, "standard output");
 }
 
 int main(int argc, char **argv)

@@ -4,7 +4,6 @@
 
 #include "report/base/alloc.h"
 #include "report/gate/baseline_internal.h"
-#include "report/output/json/out_json.h"
 
 #define SCHEMA "cudaspy.baseline/1"
 

@@ -6,7 +6,7 @@
 #define REPORT_BASELINE_PARTS_H
 
 #include "report/gate/baseline.h"
-#include "report/output/json/out_json.h"
+#include "report/base/json.h"
 
 /* One value where all recordings agree, else one for each. */
 typedef double (*baseline_value_fn)(const struct figures *f, const void *what);

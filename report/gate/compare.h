@@ -7,7 +7,6 @@
 
 #include "report/gate/bounds.h"
 #include "report/gate/figures.h"
-#include "report/output/out.h"
 
 struct compare_span {             /* of the runs of a side; NaN = none knows it */
 	double low, high, middle; /* middle: the median */
@@ -59,10 +58,5 @@ void comparison_free(struct compare_result *c);
 bool span_differs(const struct compare_span *a, const struct compare_span *b);
 /* More than noise: 1 = rose, -1 = fell, 0 = neither, or not judged. */
 int timing_moved(const struct compare_timing *t, bool ratio);
-
-void out_diff_text(const struct compare_result *c, const struct out_options *o);
-void out_diff_markdown(const struct compare_result *c, const struct out_options *o);
-void out_diff_json(const struct compare_result *c,
-                   const struct out_options *o); /* cudaspy.diff/1 */
 
 #endif

@@ -37,7 +37,7 @@ int config_expect(struct config *c, const char *pattern);
 /* Nothing was asked for: no total may rise. */
 void config_default_rules(struct config *c);
 /* Which steps recordings are read with. */
-struct run_set_options config_side(const struct config *c);
+struct run_set_options config_run_set(const struct config *c, run_set_load_fn load);
 void config_free(struct config *c);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/gate/figures.h"
-#include "report/output/out.h"
+#include "report/model/model_names.h"
 
 static struct figures_part *add(struct figures_parts *p, char *name, uint64_t count)
 {
@@ -54,8 +54,9 @@ static void take_copies(struct figures *f, const struct model *m)
 {
 	for (size_t i = 0; i < m->copy_count; i++) {
 		const struct model_copy *c = &m->copies[i];
-		char *name = alloc_format("%s %s %s", out_direction_names[c->direction],
-		                          out_memory_names[c->memory], c->async ? "async" : "sync");
+		char *name =
+		        alloc_format("%s %s %s", model_direction_names[c->direction],
+		                     model_memory_names[c->memory], c->async ? "async" : "sync");
 		struct figures_part *to = add(&f->copies, name, c->count);
 		to->bytes = c->bytes;
 		to->total = c->total;
@@ -106,16 +107,16 @@ static char *gpus_of(const struct model *m)
 static void take_machine(struct figures *f, const struct model *m)
 {
 	const struct model_process *p = m->process_count ? &m->processes[0] : NULL;
-	char version[OUT_VERSION_BYTES];
+	char version[MODEL_VERSION_BYTES];
 
 	f->machine.gpus = gpus_of(m);
 	if (!p)
 		return;
 	if (p->driver_version) {
-		out_version(version, p->driver_version);
+		model_version(version, p->driver_version);
 		f->machine.driver = alloc_copy(version, strlen(version));
 	}
-	const char *mode = out_gpu_mode_name(p->gpu_mode);
+	const char *mode = model_gpu_mode_name(p->gpu_mode);
 	f->machine.mode = mode ? alloc_copy(mode, strlen(mode)) : NULL;
 }
 
@@ -147,10 +148,10 @@ static char *missing_of(const struct model *m)
 			return alloc_format("the recording is damaged: %s", p->damage);
 		opened |= !p->never_opened;
 	}
-	return opened ? NULL : out_never_opened(m->processes[0].range_mode);
+	return opened ? NULL : model_never_opened(m->processes[0].range_mode);
 }
 
-void figures_take(struct figures *f, const struct model *m)
+void figures_take(struct figures *f, const struct model *m, const struct analysis *a)
 {
 	*f = (struct figures){.has_times = true};
 	for (size_t i = 0; i < METRICS; i++) {
@@ -160,7 +161,7 @@ void figures_take(struct figures *f, const struct model *m)
 		f->below[i] = high > low ? f->values[i] - low : 0;
 		f->above[i] = high > low ? high - f->values[i] : 0;
 	}
-	take_verdict(f, &m->verdict);
+	take_verdict(f, &a->verdict);
 	figures_take_steps(&f->steps, m);
 	figures_take_ranges(&f->ranges, m);
 	take_kernels(f, m);

@@ -5,6 +5,7 @@
 #ifndef REPORT_FIGURES_H
 #define REPORT_FIGURES_H
 
+#include "report/analysis/analysis.h"
 #include "report/gate/metrics.h"
 
 struct figures_part { /* a kernel, an API, or a kind of copy */
@@ -76,8 +77,8 @@ struct figures {
 	struct figures_parts kernels, apis, copies;
 	bool has_times; /* parts have times, failures and geometry: not those of a baseline */
 	struct figures_machine machine;
-	enum model_process_state state; /* the worst of its processes */
-	char *missing;                  /* why none of its counts is known; NULL = they are */
+	enum process_state state; /* the worst of its processes */
+	char *missing;            /* why none of its counts is known; NULL = they are */
 	size_t processes;
 	uint64_t lost_calls; /* in no count */
 	double lost_share;   /* of records */
@@ -93,7 +94,7 @@ void figures_free_ranges(struct figures_ranges *r);
 char *range_path(const struct figures_ranges *r, size_t index);
 
 /* Of a finished model; what stays NULL or 0 is the caller's. */
-void figures_take(struct figures *f, const struct model *m);
+void figures_take(struct figures *f, const struct model *m, const struct analysis *a);
 void figures_free(struct figures *f);
 
 /* Recordings that are repeats of one another. */
@@ -103,7 +104,14 @@ struct run_set {
 };
 void run_set_free(struct run_set *s);
 
-struct run_set_options {        /* which steps are judged; all zero: those that are found */
+struct run_set_options;
+/* Reads the run that a name stands for into its figures; -1 when one line was written. */
+typedef int (*run_set_load_fn)(struct figures *to, const char *name,
+                               const struct run_set_options *o);
+
+struct run_set_options {
+	run_set_load_fn load;
+	/* which steps are judged; both zero: those that are found */
 	uint64_t skip_steps;    /* without so many first ones of each process */
 	const char *steps_from; /* NVTX ranges of this name; or NULL */
 };

@@ -4,7 +4,7 @@
 #include "report/base/alloc.h"
 #include "report/gate/bounds.h"
 #include "report/gate/judge.h"
-#include "report/output/text/text_layout.h"
+#include "report/base/text_layout.h"
 
 static void explain_steps(const struct rule *r, struct text_layout *page)
 {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/analysis/verdict/verdict.h"
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
 #include "report/gate/rules_internal.h"

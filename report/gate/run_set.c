@@ -1,52 +1,21 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "report/base/alloc.h"
 #include "report/gate/baseline.h"
-#include "report/cli/commands.h"
 #include "report/base/complain.h"
 #include "report/gate/figures.h"
-#include "report/reader/find.h"
-
-/*
- * What of a folder may belong to the run and is not in its figures: files that cannot be read, and
- * recordings that say they are of another run but are damaged. NULL = nothing (free it).
- */
-static char *not_found(const struct find_list *list)
-{
-	if (list->unreadable_count)
-		return alloc_format("%zu of its files cannot be read: %s%s", list->unreadable_count,
-		                    list->unreadable[0], list->unreadable_count > 1 ? " ..." : "");
-	for (size_t i = 0; i < list->other_count; i++)
-		if (recording_is_damaged(list->others[i]))
-			return alloc_format("%s is damaged, and may be of this run",
-			                    list->others[i]);
-	return NULL;
-}
 
 static int add_run(struct run_set *s, const char *name, const struct run_set_options *o)
 {
-	struct find_list list = {0};
-	struct model m = {.skip_steps = o->skip_steps, .steps_from = o->steps_from};
-	int rc = -1;
+	struct figures f;
 
-	if (!find_recordings(&list, (char *const *)&name, 1) &&
-	    !report_read(&m, list.paths, list.count)) {
-		ALLOC_ROOM(s->runs, s->count);
-		struct figures *f = &s->runs[s->count++];
-		figures_take(f, &m);
-		f->name = alloc_copy(name, strlen(name));
-		if (!f->missing)
-			f->missing = not_found(&list);
-		rc = 0;
-	}
-	model_free(&m);
-	find_free(&list);
-	return rc;
+	if (o->load(&f, name, o))
+		return -1;
+	ALLOC_ROOM(s->runs, s->count);
+	s->runs[s->count++] = f;
+	return 0;
 }
 
 int run_set_add(struct run_set *s, const char *name, const struct run_set_options *o)

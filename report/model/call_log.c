@@ -5,7 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/model/call_log_internal.h"
 #include "report/model/model_gpu_pairs.h"
-#include "report/analysis/verdict/verdict.h"
+#include "report/model/phases.h"
 
 #define STORE_PAGE_MOST (1u << 24) /* records */
 
@@ -221,10 +221,10 @@ static void find_cover(struct call_log *h, const struct taking *t, bool whole)
 	h->whole = whole && h->from <= 0;
 	const struct overview *overview = &p->process->overview;
 	if (overview->count && overview->host) {
-		double ends = verdict_startup(overview) - overview->window;
+		double ends = phases_startup(overview) - overview->window;
 		if (ends > 0)
 			h->steady = fmin(ends, h->window);
-		slices = verdict_teardown(overview, &first);
+		slices = phases_teardown(overview, &first);
 		ends = overview->origin + (double)first * overview->width - overview->window;
 		if (slices && ends > h->steady && ends < h->window)
 			h->window = ends;

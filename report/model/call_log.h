@@ -15,31 +15,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shim/core/cuda/roles.h"
 #include "shim/core/format/classes.h"
 #include "shim/core/format/trace_format.h"
 
 #define CALL_LOG_RECORDS 262144u    /* the latest so many are taken, of each of a few processes */
 #define CALL_LOG_ALL     1048576u   /* and so many of all of a run */
 #define CALL_LOG_NONE    UINT32_MAX /* no such index */
-
-/* What a call is to streams and events, by its name; CALL_LOG_ROLE_NONE: its class says it all. */
-enum call_log_role {
-	CALL_LOG_ROLE_NONE,
-	CALL_LOG_ROLE_STREAM_MADE,
-	CALL_LOG_ROLE_STREAM_GONE,
-	CALL_LOG_ROLE_EVENT_RECORD,
-	CALL_LOG_ROLE_EVENT_WAIT, /* cudaStreamWaitEvent: the stream waits, not the caller */
-	CALL_LOG_ROLE_EVENT_GONE,
-	CALL_LOG_ROLE_SYNC_ALL, /* of the device, the context */
-	CALL_LOG_ROLE_SYNC_STREAM,
-	CALL_LOG_ROLE_SYNC_EVENT,
-	CALL_LOG_ROLE_QUERY_STREAM,
-	CALL_LOG_ROLE_QUERY_EVENT,
-	CALL_LOG_ROLE_ALLOC_ORDERED, /* cudaMallocAsync, cudaFreeAsync: in the stream's order */
-	CALL_LOG_ROLE_CAPTURE_BEGIN,
-	CALL_LOG_ROLE_CAPTURE_END,
-	CALL_LOG_ROLE_GRAPH_CHANGED, /* one that is instantiated, for its next launch */
-};
 
 /* One call, as the program made it; what calls nested in it took stands in it. */
 struct call_event {
@@ -66,7 +48,7 @@ struct call_event {
 	uint16_t device; /* current to the thread, as far as is known */
 	uint16_t flags;  /* TF_CAPTURED, TF_PTDS, TF_FIRST, TF_NO_ARGS, TF_SAMPLED, TF_STALLED */
 	int16_t result;  /* 0 = success */
-	uint8_t cls, level, role;  /* enum spy_class, spy_level, call_log_role */
+	uint8_t cls, level, role;  /* enum spy_class, spy_level, cuda_role */
 	uint8_t kind;              /* enum tf_work_kind; TF_WORK_NONE where it gave no work */
 	uint8_t direction, memory; /* of copies and sets; memory of an alloc too */
 	bool async;                /* of a copy */

@@ -4,12 +4,9 @@
 
 #include "report/base/alloc.h"
 #include "report/model/call_log_internal.h"
+#include "shim/core/cuda/streams.h"
 #include "shim/core/gpu_time/implausible.h"
 #include "shim/core/work/work_class.h"
-
-#define STREAM_LEGACY     1u /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD as handles */
-#define STREAM_PER_THREAD 2u
-#define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
 
 /* ---- streams ---- */
 
@@ -37,7 +34,7 @@ static void known_streams(struct call_log_making *m)
 	for (uint32_t i = 0; i < r->streams; i++) {
 		const struct tf_stream *s =
 		        tf_entry(&r->map, &m->part->header->streams, i, sizeof(*s));
-		if (s && s->handle > STREAM_PER_THREAD)
+		if (s && cuda_stream_is_made(s->handle))
 			add_stream(m, s->handle,
 			           (struct call_log_stream){
 			                   .handle = s->handle,
@@ -50,21 +47,21 @@ static void known_streams(struct call_log_making *m)
 
 static uint32_t stream_row(struct call_log_making *m, const struct call_event *a, uint64_t handle)
 {
-	bool own = handle == STREAM_PER_THREAD || (!handle && a->flags & TF_PTDS);
-	bool legacy = !own && handle <= STREAM_LEGACY;
-	uint64_t key = own      ? own_key(STREAM_PER_THREAD, (uint32_t)a->thread << 8 | a->device)
-	               : legacy ? own_key(STREAM_LEGACY, a->device)
-	                        : handle;
+	uint64_t stream = cuda_stream(handle, a->flags), key = stream;
+	bool own = stream == CUDA_STREAM_PER_THREAD;
+
+	if (own)
+		key = own_key(stream, (uint32_t)a->thread << 8 | a->device);
+	else if (stream == CUDA_STREAM_LEGACY)
+		key = own_key(stream, a->device);
 	uint32_t row = number_get(&m->streams, key);
 
 	if (row != CALL_LOG_NONE)
 		return row;
 	return add_stream(m, key,
 	                  (struct call_log_stream){
-	                          .handle = own || legacy ? 0 : handle,
-	                          .flags = own      ? TF_STREAM_PER_THREAD
-	                                   : legacy ? TF_STREAM_LEGACY
-	                                            : TF_STREAM_UNSEEN | FLAG_NON_BLOCKING,
+	                          .handle = cuda_stream_is_made(stream) ? stream : 0,
+	                          .flags = cuda_stream_flags(stream),
 	                          .device = a->device,
 	                          .thread = own ? a->thread : CALL_LOG_NONE,
 	                  });
@@ -72,7 +69,7 @@ static uint32_t stream_row(struct call_log_making *m, const struct call_event *a
 
 static void stream_made(struct call_log_making *m, struct call_event *a, const struct tf_record *r)
 {
-	if (r->result || r->stream <= STREAM_PER_THREAD)
+	if (r->result || !cuda_stream_is_made(r->stream))
 		return;
 	a->stream = add_stream(m, r->stream,
 	                       (struct call_log_stream){
@@ -81,24 +78,6 @@ static void stream_made(struct call_log_making *m, struct call_event *a, const s
 	                               .device = a->device,
 	                               .thread = CALL_LOG_NONE,
 	                       });
-}
-
-static bool names_stream(const struct call_event *a)
-{
-	switch (a->cls) {
-	case SPY_CLASS_LAUNCH:
-	case SPY_CLASS_GRAPH_LAUNCH:
-	case SPY_CLASS_COPY:
-	case SPY_CLASS_SET:
-		return true;
-	default:
-		return a->role == CALL_LOG_ROLE_EVENT_RECORD ||
-		       a->role == CALL_LOG_ROLE_EVENT_WAIT ||
-		       a->role == CALL_LOG_ROLE_SYNC_STREAM ||
-		       a->role == CALL_LOG_ROLE_QUERY_STREAM ||
-		       a->role == CALL_LOG_ROLE_ALLOC_ORDERED ||
-		       a->role == CALL_LOG_ROLE_STREAM_GONE;
-	}
 }
 
 /* ---- arguments ---- */
@@ -153,8 +132,8 @@ static void add_arguments(struct call_log_making *m, struct call_event *a,
 		a->address = r->graph.handle;
 		break;
 	default:
-		if (a->cls == SPY_CLASS_EVENT || a->role == CALL_LOG_ROLE_SYNC_EVENT ||
-		    a->role == CALL_LOG_ROLE_QUERY_EVENT)
+		if (a->cls == SPY_CLASS_EVENT || a->role == CUDA_ROLE_SYNC_EVENT ||
+		    a->role == CUDA_ROLE_QUERY_EVENT)
 			a->event = event_number(m, r->event.event);
 	}
 }
@@ -218,9 +197,9 @@ static void make(struct call_log_making *m, struct call_event *a,
 	if (r->flags & TF_NO_ARGS)
 		return;
 	add_arguments(m, a, r);
-	if (a->role == CALL_LOG_ROLE_STREAM_MADE)
+	if (a->role == CUDA_ROLE_STREAM_MADE)
 		stream_made(m, a, r);
-	else if (names_stream(a))
+	else if (cuda_role_is_on_stream(a->role) || work_kind(a->cls) != TF_WORK_NONE)
 		a->stream = stream_row(m, a, r->stream);
 	if (a->stream != CALL_LOG_NONE)
 		h->streams[a->stream].call_events++;

@@ -2,11 +2,12 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/output/out.h"
+#include "report/model/model_names.h"
 #include "report/base/units.h"
 
 #define THROTTLED_LEAST 0.05 /* of the time: below it, what is lost is less than noise */
@@ -222,7 +223,7 @@ static void add(struct environment_anomalies *to, const char *format, ...)
 
 static void old_driver(const struct model_process *p, struct environment_anomalies *to)
 {
-	char driver[OUT_VERSION_BYTES], runtime[OUT_VERSION_BYTES];
+	char driver[MODEL_VERSION_BYTES], runtime[MODEL_VERSION_BYTES];
 
 	for (size_t i = 0; p->driver_version && i < p->library_count; i++) {
 		const struct model_library *l = &p->libraries[i];
@@ -231,7 +232,7 @@ static void old_driver(const struct model_process *p, struct environment_anomali
 			continue;
 		const char *base = l->path ? strrchr(l->path, '/') : NULL;
 		add(to, "the driver is of CUDA %s, older than the runtime's %s (%s)",
-		    out_version(driver, p->driver_version), out_version(runtime, l->version),
+		    model_version(driver, p->driver_version), model_version(runtime, l->version),
 		    base      ? base + 1
 		    : l->path ? l->path
 		              : "unknown");

@@ -4,30 +4,6 @@
 
 #include "report/base/alloc.h"
 #include "report/model/model_internal.h"
-#include "report/analysis/verdict/verdict.h"
-#include "report/analysis/whatif/whatif.h"
-
-const char *const process_state_names[] = {
-        [PROCESS_COMPLETE] = "complete",
-        [PROCESS_ENDED] = "ended",
-        [PROCESS_KILLED] = "killed",
-        [PROCESS_RUNNING] = "running",
-};
-
-char *model_text(const char *text, size_t room)
-{
-	size_t bytes = strnlen(text, room);
-
-	return bytes ? alloc_copy(text, bytes) : NULL;
-}
-
-char *model_string(const struct recording *r, uint64_t offset)
-{
-	uint32_t bytes;
-	const char *text = offset ? tf_text(&r->map, offset, &bytes) : NULL;
-
-	return text ? alloc_copy(text, strnlen(text, bytes)) : NULL;
-}
 
 void model_add(struct model *m, const struct recording *r)
 {
@@ -135,9 +111,6 @@ void model_finish(struct model *m)
 	model_finish_overheads(m);
 	merge_costs(m);
 	model_finish_own(m);
-	whatif_start(m);
-	model_finish_verdict(m);
-	model_finish_findings(m);
 	for (size_t i = 0; i < m->process_count; i++)
 		for (size_t k = 0; k < m->processes[i].device_count; k++)
 			m->simulated |= m->processes[i].devices[k].simulated;
@@ -170,7 +143,6 @@ static void process_free(struct model_process *p)
 
 void model_free(struct model *m)
 {
-	findings_free(m);
 	for (size_t i = 0; i < m->process_count; i++)
 		process_free(&m->processes[i]);
 	for (size_t i = 0; i < m->thread_count; i++)
@@ -199,9 +171,7 @@ void model_free(struct model *m)
 	free(m->gaps);
 	model_free_steps(m);
 	model_free_environment(m);
-	whatif_forget(m);
 	warnings_free(&m->warnings);
-	free(m->verdict.reason);
 	free(m->own_warning);
 	free(m->scratch);
 	*m = (struct model){0};

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "report/analysis/findings/findings.h"
 #include "report/model/call_log.h"
 #include "report/model/model_gpu.h"
 #include "report/reader/reader.h"
+#include "report/reader/state.h"
 #include "shim/core/format/classes.h"
 
 struct model_quantiles {
@@ -32,16 +32,6 @@ struct model_split {
 	double absent;
 	double alive;
 };
-
-/* The worse one comes later. */
-enum model_process_state {
-	PROCESS_COMPLETE,
-	PROCESS_ENDED, /* by _exit() or quick_exit(), or it became another program */
-	PROCESS_KILLED,
-	PROCESS_RUNNING,
-	PROCESS_STATES
-};
-extern const char *const process_state_names[];
 
 struct model_device {
 	char *name;
@@ -109,7 +99,7 @@ struct model_process {
 	char *path; /* of its recording */
 	uint64_t pid, ppid, forked_from;
 	char *run_id, *host, *boot_id, *rank, *cudaspy_version, *command, *working_folder;
-	enum model_process_state state;
+	enum process_state state;
 	uint32_t left_by;  /* enum tf_left, of PROCESS_ENDED */
 	char *damage;      /* what is missing of its recording; NULL = nothing: it is whole */
 	bool never_opened; /* its CUDASPY_RANGE: nothing was recorded */
@@ -285,32 +275,6 @@ struct model_totals {
 	bool implicit_known;
 };
 
-/* In the order of verdict_names. */
-enum verdict_class {
-	VERDICT_GPU,
-	VERDICT_LAUNCH,
-	VERDICT_SYNC,
-	VERDICT_COPY,
-	VERDICT_ALLOC,
-	VERDICT_HOST,
-	VERDICT_COMM,
-	VERDICT_MIXED,
-	VERDICT_NONE,                   /* inconclusive */
-	VERDICT_CLASSES = VERDICT_MIXED /* those that a change stands for come before */
-};
-extern const char *const verdict_names[]; /* ends with NULL */
-enum verdict_confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
-extern const char *const verdict_confidences[];
-
-struct verdict {
-	enum verdict_class cls;
-	enum verdict_confidence confidence;
-	enum verdict_class first, second; /* by gain; VERDICT_NONE = there is none */
-	double gain, second_gain;         /* share of `window` that the change would save */
-	double window, startup;           /* judged, and left out of it: ns */
-	char *reason;
-};
-
 /* More than this share, and the program is another one than without us. */
 #define OWN_SHARE_BUDGET 0.02
 
@@ -358,13 +322,9 @@ struct model {
 	struct model_split host;
 	double host_window; /* what `host` sums to: the windows of the processes in it */
 	struct model_gpu gpu;
-	struct verdict verdict;
-	struct finding *findings; /* most severe first */
-	size_t finding_count;
 	bool simulated;
 	struct warnings warnings;
 
-	struct whatif_cache *whatif;   /* predictions made so far: whatif.h */
 	struct model_scratch *scratch; /* of the modules that merge */
 };
 

@@ -75,7 +75,7 @@ void model_finish_busy(struct model *m);
 void model_finish_environment(struct model *m);
 void model_free_environment(struct model *m);
 void model_finish_overheads(struct model *m); /* last */
-/* What cudaspy took of the program's threads; after the costs, before the verdict. */
+/* What cudaspy took of the program's threads; after the costs. */
 void model_finish_own(struct model *m);
 void overview_free(struct overview *p);
 

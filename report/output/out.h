@@ -6,9 +6,9 @@
 
 #include <stdio.h>
 
+#include "report/analysis/analysis.h"
 #include "report/gate/expect.h"
-#include "report/model/model.h"
-#include "report/analysis/whatif/whatif.h"
+#include "report/model/model_names.h"
 
 enum out_table { TABLE_APIS, TABLE_KERNELS, TABLE_COPIES, TABLE_THREADS, TABLE_WHATIF };
 extern const char *const out_table_names[]; /* ends with NULL */
@@ -29,28 +29,23 @@ struct out_options {
 	size_t whatif_count;
 };
 
-void out_text(const struct model *m, const struct out_options *o);
-void out_markdown(const struct model *m, const struct out_options *o);
-void out_json(const struct model *m, const struct out_options *o);
-void out_csv(const struct model *m, const struct out_options *o);
+/* What is written as a whole: a report that cannot be made leaves an older file alone. */
+struct out_file {
+	FILE *to;
+	char *text;
+	size_t bytes;
+};
+/* Where it is to be written to. */
+FILE *out_begin(struct out_file *f);
+/* Puts it into a file, or on standard output (NULL); the exit status. */
+int out_end(struct out_file *f, const char *output);
+/* Flushes and closes; EXIT_TROUBLE and one line when not all was written. Quiet when a pipe's
+ * reader went away. */
+int out_close(FILE *to, const char *name);
 
-/* Names of what stands in the model as numbers. */
-extern const char *const out_class_names[], *const out_direction_names[], *const out_memory_names[];
-const char *out_gap_name(uint32_t kind);
-const char *out_gpu_mode_name(uint32_t mode); /* NULL = unknown */
-/* Why a CUDASPY_RANGE that never opened left nothing to report (free it). */
-char *out_never_opened(uint32_t range_mode);
-const char *out_work_name(uint32_t kind);  /* of enum tf_work_kind */
-extern const char *const out_idle_names[]; /* by enum tf_idle: keys of JSON's idle_by */
-const char *out_stream_kind(uint32_t flags);
-/* Launch overhead of kernels and graphs over their GPU time. */
-double out_launch_per_gpu(const struct model_gpu *gpu);
-/* "13.0" of 13000 (OUT_VERSION_BYTES); "unknown" of 0. */
-#define OUT_VERSION_BYTES 24
-char *out_version(char *to, uint32_t version);
-/* "CUDA_ERROR_OUT_OF_MEMORY" or the code (free it). */
-char *out_error(uint8_t level, int32_t code);
-/* "level" of an API. */
-const char *out_level_name(uint8_t level);
+void out_text(const struct model *m, const struct analysis *a, const struct out_options *o);
+void out_markdown(const struct model *m, const struct analysis *a, const struct out_options *o);
+void out_json(const struct model *m, const struct analysis *a, const struct out_options *o);
+void out_csv(const struct model *m, const struct analysis *a, const struct out_options *o);
 
 #endif

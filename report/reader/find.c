@@ -273,3 +273,15 @@ void find_run(struct find_list *list, const char *folder, const char *run_id)
 	}
 	candidates_free(&found);
 }
+
+char *find_missing(const struct find_list *list)
+{
+	if (list->unreadable_count)
+		return alloc_format("%zu of its files cannot be read: %s%s", list->unreadable_count,
+		                    list->unreadable[0], list->unreadable_count > 1 ? " ..." : "");
+	for (size_t i = 0; i < list->other_count; i++)
+		if (recording_is_damaged(list->others[i]))
+			return alloc_format("%s is damaged, and may be of this run",
+			                    list->others[i]);
+	return NULL;
+}

@@ -25,6 +25,9 @@ struct find_list {
 int find_recordings(struct find_list *list, char *const *names, size_t count);
 /* The recordings of a run in a folder, whatever they are called. */
 void find_run(struct find_list *list, const char *folder, const char *run_id);
+/* What of a folder may belong to the run and is not in the list: files that cannot be read, and
+ * recordings that say they are of another run but are damaged. NULL = nothing (free it). */
+char *find_missing(const struct find_list *list);
 void find_free(struct find_list *list);
 
 #endif

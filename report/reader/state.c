@@ -34,6 +34,13 @@ static bool same_machine(const struct tf_header *h)
 	       !strncmp(boot_id, h->boot_id, sizeof(h->boot_id));
 }
 
+const char *const process_state_names[] = {
+        [PROCESS_COMPLETE] = "complete",
+        [PROCESS_ENDED] = "ended",
+        [PROCESS_KILLED] = "killed",
+        [PROCESS_RUNNING] = "running",
+};
+
 struct task {
 	char state;
 	unsigned flags;
@@ -157,7 +164,7 @@ bool state_dying(const struct recording *r)
 	return tf_header(&r->map)->state == TF_STATE_OPEN && life_of(r) == LIFE_DYING;
 }
 
-enum model_process_state state_of(const struct recording *r)
+enum process_state state_of(const struct recording *r)
 {
 	const struct tf_header *h = tf_header(&r->map);
 

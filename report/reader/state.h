@@ -5,10 +5,20 @@
 #ifndef REPORT_STATE_H
 #define REPORT_STATE_H
 
-#include "report/model/model.h"
+#include "report/reader/reader.h"
+
+/* The worse one comes later. */
+enum process_state {
+	PROCESS_COMPLETE,
+	PROCESS_ENDED, /* by _exit() or quick_exit(), or it became another program */
+	PROCESS_KILLED,
+	PROCESS_RUNNING,
+	PROCESS_STATES
+};
+extern const char *const process_state_names[];
 
 /* What the recording says, which was looked at while its process ran, or not. */
-enum model_process_state state_of(const struct recording *r);
+enum process_state state_of(const struct recording *r);
 /* Of one that was not closed, by the kernel's word: its process runs; it is about to end. */
 bool state_runs(const struct recording *r);
 bool state_dying(const struct recording *r);

@@ -1,6 +1,6 @@
 #include "shim/sampler/sampler_kernel.h"
 
-#include <string.h>
+#include "shim/core/cuda/communication.h"
 #include "shim/base/gate.h"
 #include "shim/handles/registry.h"
 #include "shim/sampler/sampler_class.h"
@@ -11,9 +11,6 @@
  * again. */
 #define ASKED_MOST (2 * SAMPLER_CLASSES)
 
-/* Anywhere in the name, which is mangled: a kernel left alone for no need costs nothing. */
-static const char *const communicating[] = {"nccl", "nvshmem"};
-
 bool kernel_communicates(const void *function)
 {
 	const struct tf_header *h = tf_header(&spy_map);
@@ -23,12 +20,7 @@ bool kernel_communicates(const void *function)
 		return true;
 	const struct tf_kernel *k = tf_entry(&spy_map, &h->kernels, kernel, sizeof(*k));
 	const struct tf_string *name = k ? tf_at(&spy_map, k->name, sizeof(*name)) : NULL;
-	if (!name)
-		return true;
-	for (unsigned i = 0; i < sizeof(communicating) / sizeof(communicating[0]); i++)
-		if (strstr(name->text, communicating[i]))
-			return true;
-	return false;
+	return !name || cuda_may_communicate(name->text);
 }
 
 struct facts {

@@ -133,7 +133,9 @@ def test_a_lacking_row_is_told(tmp_path):
     assert '"cuCtxGetId"' in passed and '"cuLaunchKernel"' not in passed
 
 
-@pytest.mark.parametrize('wrong', ['CALL(cuInit)', 'PASS(cuInit, OTHER)', 'CALL(cuLaunchKernel, LAUNCH)', 'CALl(x, OTHER)'])
+@pytest.mark.parametrize('wrong', [
+        'CALL(cuInit)', 'PASS(cuX, OTHER)', 'CALL(cuX, SYNC)', 'CALL(cuX, SYNC, SYNC_SOME)', 'ARGS(cuX, COPY, copy, WORK)',
+        'CALL(cuX, COPY, WORK, SOMETIMES)', 'CALL(cuX, SYNC, SYNC_ALL, NOTHING)', 'CALL(cuInit, OTHER, NONE)', 'CALl(x, OTHER, NONE)'])
 def test_a_wrong_row_is_refused(tmp_path, wrong):
     table = tmp_path / 'calls.def'
     table.write_text((ROOT / 'shim/core/format/calls.def').read_text() + wrong + '\n')
@@ -145,10 +147,10 @@ def test_a_wrong_signature_does_not_compile(tmp_path):
     """A note whose arguments are not those of its call."""
     need('gcc', 'it compiles the wrapper')
     text = (ROOT / 'shim/core/format/calls.def').read_text()
-    row = 'ARGS(cuProfilerStart, OTHER, profiler_start)'
+    row = 'ARGS(cuProfilerStart, OTHER, profiler_start, NONE)'
     assert row in text
     table = tmp_path / 'calls.def'
-    table.write_text(text.replace(row, 'ARGS(cuProfilerStart, OTHER, launch)'))
+    table.write_text(text.replace(row, 'ARGS(cuProfilerStart, OTHER, launch, NONE)'))
     assert generate(table, tmp_path).returncode == 0
     command = ['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-iquote', ROOT, '-iquote', tmp_path, '-w', '-fsyntax-only',
                '-isystem', cuda_include(), '-include', ROOT / 'shim/base/compat.h', tmp_path / 'wrappers_driver.c']

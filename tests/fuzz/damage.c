@@ -53,7 +53,10 @@ static bool take(struct figures *f, const void *data, size_t bytes, bool *damage
 	model_add(&m, &r);
 	recording_close(&r);
 	model_finish(&m);
-	figures_take(f, &m);
+	struct analysis a;
+	analysis_make(&a, &m);
+	figures_take(f, &m, &a);
+	analysis_free(&a);
 	f->name = strdup("it");
 	model_free(&m);
 	return true;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "report/gate/baseline.h"
-#include "report/gate/compare.h"
+#include "report/output/out_diff.h"
 #include "report/gate/config.h"
 #include "report/output/out_check.h"
 #include "report/base/text.h"

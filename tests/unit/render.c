@@ -2,14 +2,15 @@
 
 #include "tests/unit/render.h"
 
-static char *written(const struct model *m, struct out_options o,
-                     void (*write)(const struct model *, const struct out_options *))
+static char *written(const struct model *m, const struct analysis *a, struct out_options o,
+                     void (*write)(const struct model *, const struct analysis *,
+                                   const struct out_options *))
 {
 	char *text = NULL;
 	size_t bytes;
 
 	o.to = open_memstream(&text, &bytes);
-	write(m, &o);
+	write(m, a, &o);
 	fclose(o.to);
 	return text;
 }
@@ -39,6 +40,7 @@ bool render(struct rendered *r, const void *data, size_t bytes)
 	struct out_options o = {.limit = 15, .width = 80, .table = TABLE_KERNELS};
 	struct model m = {0};
 	struct recording recording;
+	struct analysis a;
 
 	*r = (struct rendered){0};
 	if (recording_from_memory(&recording, data, bytes, &m.warnings, r->error)) {
@@ -48,14 +50,25 @@ bool render(struct rendered *r, const void *data, size_t bytes)
 	model_add(&m, &recording);
 	recording_close(&recording);
 	model_finish(&m);
-	r->text = written(&m, o, out_text);
+	analysis_make(&a, &m);
+	r->text = written(&m, &a, o, out_text);
 	o.whatifs = whatifs;
 	o.whatif_count = sizeof(whatifs) / sizeof(whatifs[0]);
-	r->markdown = written(&m, o, out_markdown);
-	r->json = written(&m, o, out_json);
-	r->csv = written(&m, o, out_csv);
+	r->markdown = written(&m, &a, o, out_markdown);
+	r->json = written(&m, &a, o, out_json);
+	r->csv = written(&m, &a, o, out_csv);
+	analysis_free(&a);
 	model_free(&m);
 	return true;
+}
+
+void render_figures(struct figures *f, const struct model *m)
+{
+	struct analysis a;
+
+	analysis_make(&a, m);
+	figures_take(f, m, &a);
+	analysis_free(&a);
 }
 
 void rendered_free(struct rendered *r)

@@ -4,6 +4,7 @@
 #ifndef TESTS_UNIT_RENDER_H
 #define TESTS_UNIT_RENDER_H
 
+#include "report/gate/figures.h"
 #include "report/output/out.h"
 
 struct rendered {
@@ -16,5 +17,6 @@ bool render(struct rendered *r, const void *data, size_t bytes);
 void rendered_free(struct rendered *r);
 /* The model alone; true when there is one (free it). */
 bool render_model(struct model *m, const void *data, size_t bytes);
+void render_figures(struct figures *f, const struct model *m);
 
 #endif

@@ -165,15 +165,6 @@ static const struct known {
          "the same: nvidia-smi -q, and python -m torch.utils.collect_env", WHATIFS},
 };
 
-enum finding_severity finding_severity(double speedup, double share)
-{
-	double none = isfinite(speedup) ? 1 : 0, by = isfinite(speedup) ? speedup : share;
-
-	return by >= none + FINDING_HIGH     ? SEVERITY_HIGH
-	       : by >= none + FINDING_MEDIUM ? SEVERITY_MEDIUM
-	                                     : SEVERITY_LOW;
-}
-
 /* What of the window it would save, or is at stake. */
 static double weight(const struct finding *f)
 {
@@ -206,13 +197,13 @@ static char *exactly(const char *name)
 	return pattern;
 }
 
-static void predict(const struct model *m, const struct known *k, struct finding *f)
+static void predict(struct whatifs *whatifs, const struct known *k, struct finding *f)
 {
 	struct whatif_result r;
 	char *pattern = k->change == WHATIF_KERNEL && f->kernel ? exactly(f->kernel) : NULL;
 
 	if (k->change != WHATIFS && (k->change != WHATIF_KERNEL || pattern) &&
-	    whatif_predict(m, k->change, pattern, FINDING_FASTER, &r)) {
+	    whatif_predict(whatifs, k->change, pattern, FINDING_FASTER, &r)) {
 		f->speedup = r.speedup;
 		f->speedup_low = r.speedup_low;
 		f->speedup_high = r.speedup_high;
@@ -221,13 +212,15 @@ static void predict(const struct model *m, const struct known *k, struct finding
 	free(pattern);
 }
 
-void model_finish_findings(struct model *m)
+void findings_make(struct findings *to, const struct model *m, const struct verdict *verdict,
+                   struct whatifs *whatifs)
 {
 	struct finding_context scene;
 
+	*to = (struct findings){0};
 	if (!m->process_count)
 		return;
-	finding_set(&scene, m);
+	finding_set(&scene, m, verdict);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		const struct known *k = &known[i];
 		struct finding f = {.id = k->id,
@@ -242,19 +235,18 @@ void model_finish_findings(struct model *m)
 			free(f.evidence);
 			continue;
 		}
-		predict(m, k, &f);
-		ALLOC_ROOM(m->findings, m->finding_count);
-		m->findings[m->finding_count++] = f;
+		predict(whatifs, k, &f);
+		ALLOC_ROOM(to->items, to->count);
+		to->items[to->count++] = f;
 	}
-	if (m->finding_count)
-		qsort(m->findings, m->finding_count, sizeof(*m->findings), by_severity);
+	if (to->count)
+		qsort(to->items, to->count, sizeof(*to->items), by_severity);
 }
 
-void findings_free(struct model *m)
+void findings_free(struct findings *f)
 {
-	for (size_t i = 0; i < m->finding_count; i++)
-		free(m->findings[i].evidence);
-	free(m->findings);
-	m->findings = NULL;
-	m->finding_count = 0;
+	for (size_t i = 0; i < f->count; i++)
+		free(f->items[i].evidence);
+	free(f->items);
+	*f = (struct findings){0};
 }

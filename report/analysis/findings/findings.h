@@ -1,7 +1,6 @@
 /*
  * Findings: what is known to make CUDA programs slow and was seen in this run, each with the
- * figures that show it and the way out. For the model, which asks for them after the verdict, and
- * the outputs.
+ * figures that show it and the way out. For the analysis and the outputs.
  */
 #ifndef REPORT_FINDINGS_H
 #define REPORT_FINDINGS_H
@@ -23,10 +22,18 @@ struct finding {
 	double speedup, speedup_low, speedup_high;
 };
 
-struct model;
+struct findings { /* the most severe first */
+	struct finding *items;
+	size_t count;
+};
 
-/* Fills m->findings, the most severe first. */
-void model_finish_findings(struct model *m);
-void findings_free(struct model *m);
+struct model;
+struct verdict;
+struct whatifs;
+
+/* What was found in a finished model, given its verdict. */
+void findings_make(struct findings *to, const struct model *m, const struct verdict *verdict,
+                   struct whatifs *whatifs);
+void findings_free(struct findings *f);
 
 #endif

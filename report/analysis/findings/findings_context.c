@@ -3,7 +3,6 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
-#include "report/analysis/verdict/verdict.h"
 
 static const struct model_process *busiest(const struct model *m)
 {
@@ -15,14 +14,15 @@ static const struct model_process *busiest(const struct model *m)
 	return best;
 }
 
-void finding_set(struct finding_context *s, const struct model *m)
+void finding_set(struct finding_context *s, const struct model *m, const struct verdict *verdict)
 {
-	*s = (struct finding_context){.m = m, .process = busiest(m), .steps = NAN};
+	*s = (struct finding_context){
+	        .m = m, .verdict = verdict, .process = busiest(m), .steps = NAN};
 	s->h = &s->process->call_log;
 	size_t from = call_log_steady(s->h);
 	s->count = s->h->count - from;
 	s->call_events = s->h->call_events + from;
-	s->window = m->verdict.window > 0 ? m->verdict.window : m->host_window;
+	s->window = verdict->window > 0 ? verdict->window : m->host_window;
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
 		struct finding_tally *t = &s->classes[a->cls];
@@ -36,6 +36,15 @@ void finding_set(struct finding_context *s, const struct model *m)
 		s->held = 0;
 	if (m->steps.source != STEPS_NONE && m->steps.duration.mean > 0)
 		s->steps = s->held / m->steps.duration.mean;
+}
+
+enum finding_severity finding_severity(double speedup, double share)
+{
+	double none = isfinite(speedup) ? 1 : 0, by = isfinite(speedup) ? speedup : share;
+
+	return by >= none + FINDING_HIGH     ? SEVERITY_HIGH
+	       : by >= none + FINDING_MEDIUM ? SEVERITY_MEDIUM
+	                                     : SEVERITY_LOW;
 }
 
 bool finding_is(struct finding *f, enum finding_severity severity, double share, char *evidence)
@@ -79,7 +88,7 @@ bool finding_is_long(const struct finding_context *s)
 
 bool finding_is_whole(const struct finding_context *s)
 {
-	return s->m->lost_share <= VERDICT_MOST_LOST;
+	return s->m->lost_share <= WHATIF_MOST_LOST;
 }
 
 const char *finding_estimated(const struct finding_context *s)

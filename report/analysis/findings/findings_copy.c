@@ -177,7 +177,7 @@ static void measure(const struct finding_context *s, struct speed *to)
 		const struct call_event *a = &h->call_events[i];
 		if (!call_event_is_host_copy(a) || a->work == CALL_LOG_NONE)
 			continue;
-		to->rows[a->work] |= call_event_named(s, a, "2D") || call_event_named(s, a, "3D");
+		to->rows[a->work] |= a->role == CUDA_ROLE_COPY_ROWS;
 		to->steady[a->work] += a >= s->call_events ? a->items : 0;
 	}
 	for (size_t i = 0; i < h->work_count; i++)

@@ -4,6 +4,7 @@
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
 #include "report/base/units.h"
+#include "shim/core/cuda/streams.h"
 
 static double longer(const struct call_event *a)
 {
@@ -117,15 +118,12 @@ struct transfers {
 	double ordered; /* of `all`: in order with the kernels given before and after them */
 };
 
-#define NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
-
 /* Whether work in one of these streams waits for work in the other. */
 static bool in_order(const struct call_log *h, uint32_t x, uint32_t y)
 {
 	if (x == y || x == CALL_LOG_NONE || y == CALL_LOG_NONE)
 		return true;
-	return (h->streams[x].flags & TF_STREAM_LEGACY && !(h->streams[y].flags & NON_BLOCKING)) ||
-	       (h->streams[y].flags & TF_STREAM_LEGACY && !(h->streams[x].flags & NON_BLOCKING));
+	return cuda_stream_waits(h->streams[x].flags, h->streams[y].flags);
 }
 
 static bool is_kernel(const struct call_event *a)

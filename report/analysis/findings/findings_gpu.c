@@ -5,7 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
 #include "report/base/units.h"
-#include "shim/core/work/work_class.h"
+#include "shim/core/cuda/communication.h"
 
 /* ---- exposed-communication ---- */
 
@@ -18,7 +18,7 @@
 /* As the timeline knows them (shim/core/timeline/timeline_device.c). */
 static bool communicates(const char *kernel)
 {
-	return kernel && work_communicates(kernel);
+	return kernel && cuda_communicates(kernel);
 }
 
 static const struct model_kernel *largest_collective(const struct model *m)
@@ -212,7 +212,7 @@ bool find_dominant_kernel(const struct finding_context *s, struct finding *f)
 	if (!(saved >= FINDING_MEDIUM))
 		return false;
 	bool alone = top->gpu.total >= DOMINANT_ALONE * all;
-	if (alone && m->verdict.cls != VERDICT_GPU) /* what limits it says more */
+	if (alone && s->verdict->cls != VERDICT_GPU) /* what limits it says more */
 		return false;
 	char *text = alloc_format(
 	        "%s takes %s%s, %s %% of the GPU's time in kernels and graphs. Twice as fast, it "

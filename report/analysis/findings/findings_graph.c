@@ -28,8 +28,8 @@ static struct call_log_making making(const struct finding_context *s)
 		if (a->result)
 			continue;
 		if (a->cls == SPY_CLASS_GRAPH) {
-			bool made = call_event_named(s, a, "GraphInstantiate"),
-			     updated = call_event_named(s, a, "GraphExecUpdate");
+			bool made = a->role == CUDA_ROLE_GRAPH_MADE,
+			     updated = a->role == CUDA_ROLE_GRAPH_UPDATED;
 			m.made += made;
 			m.updated += updated;
 			m.late += (made || updated) && call_event_late(s, a);

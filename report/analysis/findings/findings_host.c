@@ -5,7 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/model/error_names.h"
 #include "report/analysis/findings/findings_internal.h"
-#include "report/analysis/flow.h"
+#include "report/analysis/flow/flow.h"
 #include "report/base/units.h"
 
 /* ---- host-starves-gpu ---- */
@@ -126,12 +126,6 @@ bool find_host_starves_gpu(const struct finding_context *s, struct finding *f)
 /* A loop that takes so much of the time keeps a core busy with nothing else. */
 #define LOOP_LONG 0.5
 
-static bool is_question(const char *name, uint8_t cls)
-{
-	return cls == SPY_CLASS_QUERY &&
-	       (strstr(name, "StreamQuery") || strstr(name, "EventQuery"));
-}
-
 /* Time from the first to the last of questions that nothing else of the thread came between. */
 static double time_in_loops(const struct finding_context *s)
 {
@@ -139,7 +133,7 @@ static double time_in_loops(const struct finding_context *s)
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		bool asks = is_question(s->h->calls[a->call].name, a->cls);
+		bool asks = cuda_role_is_query(a->role);
 		if (asks)
 			sum += a->end - (last[a->thread] > 0 ? last[a->thread] : a->start);
 		last[a->thread] = asks ? a->end : 0;
@@ -160,7 +154,7 @@ bool find_polling(const struct finding_context *s, struct finding *f)
 
 	for (size_t i = 0; i < m->api_count; i++) {
 		const struct model_api *a = &m->apis[i];
-		if (!is_question(a->name, a->cls))
+		if (!cuda_role_is_query(cuda_role_of(a->name, a->cls)))
 			continue;
 		asked += (double)a->calls;
 		ns += a->total;

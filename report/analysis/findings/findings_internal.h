@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "report/analysis/findings/findings.h"
+#include "report/analysis/verdict/verdict.h"
 #include "report/model/model.h"
 
 struct finding_tally { /* calls of one sort in the steady state that is held */
@@ -26,6 +27,7 @@ struct finding_tally { /* calls of one sort in the steady state that is held */
  */
 struct finding_context {
 	const struct model *m;
+	const struct verdict *verdict;
 	const struct model_process *process;
 	const struct call_log *h;
 	const struct call_event *call_events; /* of the steady state: h->acts from there on */
@@ -48,7 +50,7 @@ struct finding_context {
 typedef bool finder(const struct finding_context *s, struct finding *f);
 
 /* The run of a finished model, which has a process. */
-void finding_set(struct finding_context *s, const struct model *m);
+void finding_set(struct finding_context *s, const struct model *m, const struct verdict *verdict);
 
 /* Takes the evidence over; returns whether the share is worth telling. */
 bool finding_tell(struct finding *f, double share, char *evidence);
@@ -108,9 +110,6 @@ double steady_stake(double share, double used);
 #define SPAN_BYTES 64
 const char *steady_span(const struct finding_context *s, char to[SPAN_BYTES]);
 double call_event_ns(const struct call_event *a); /* API time */
-/* Whether the name of the call has this part. */
-bool call_event_named(const struct finding_context *s, const struct call_event *a,
-                      const char *part);
 /* In the second half of what is held: what a program does once, at its start, is not. */
 bool call_event_late(const struct finding_context *s, const struct call_event *a);
 /* A copy between host and device that was done. */

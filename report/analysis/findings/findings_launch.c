@@ -3,7 +3,7 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
-#include "report/analysis/flow.h"
+#include "report/analysis/flow/flow.h"
 #include "report/analysis/findings/repeats.h"
 #include "report/base/units.h"
 

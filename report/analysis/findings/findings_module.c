@@ -10,12 +10,6 @@
 /* So many in the second half of what is held: not the start-up alone. */
 #define LOADS_LATE 3u
 
-static bool is_load(const struct finding_context *s, const struct call_event *a)
-{
-	return call_event_named(s, a, "ModuleLoad") || call_event_named(s, a, "LibraryLoad") ||
-	       call_event_named(s, a, "LinkComplete");
-}
-
 bool find_module_load_in_loop(const struct finding_context *s, struct finding *f)
 {
 	char time[UNIT_BYTES], share[UNIT_BYTES], each[UNIT_BYTES], span[SPAN_BYTES];
@@ -27,7 +21,7 @@ bool find_module_load_in_loop(const struct finding_context *s, struct finding *f
 		if (a->cls != SPY_CLASS_MODULE || a->result)
 			continue;
 		ns += call_event_ns(a);
-		if (!is_load(s, a))
+		if (!cuda_role_is_loading(a->role))
 			continue;
 		loads++;
 		late += call_event_late(s, a);

@@ -1,6 +1,5 @@
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "report/analysis/findings/findings_internal.h"
 #include "report/base/units.h"
@@ -47,11 +46,6 @@ const char *steady_span(const struct finding_context *s, char to[SPAN_BYTES])
 double call_event_ns(const struct call_event *a)
 {
 	return a->end - a->start;
-}
-
-bool call_event_named(const struct finding_context *s, const struct call_event *a, const char *part)
-{
-	return strstr(s->h->calls[a->call].name, part) != NULL;
 }
 
 bool call_event_late(const struct finding_context *s, const struct call_event *a)

@@ -3,8 +3,9 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
-#include "report/analysis/flow.h"
+#include "report/analysis/flow/flow.h"
 #include "report/base/units.h"
+#include "shim/core/cuda/streams.h"
 
 /* Fewer calls than this are no habit. */
 #define FEW_CALLS 10
@@ -40,7 +41,7 @@ static struct device_syncs find_device_syncs(const struct finding_context *s)
 		const struct call_event *a = &s->call_events[i];
 		if (flow_is_work(a) && a->stream != CALL_LOG_NONE)
 			since = since == CALL_LOG_NONE || since == a->stream ? a->stream : SEVERAL;
-		if (a->role != CALL_LOG_ROLE_SYNC_ALL || a->result)
+		if (a->role != CUDA_ROLE_SYNC_ALL || a->result)
 			continue;
 		if (since != CALL_LOG_NONE)
 			add_wait(&d, since != SEVERAL, a->end - a->start);
@@ -107,14 +108,14 @@ static uint64_t legacy_pieces(const struct finding_context *s, uint32_t *device,
 		if (flow_is_work(&s->call_events[i]) && s->call_events[i].stream != CALL_LOG_NONE)
 			pieces[s->call_events[i].stream]++;
 	for (size_t i = 0; i < s->h->stream_count; i++) {
-		if (!(s->h->streams[i].flags & TF_STREAM_LEGACY) || pieces[i] <= most)
+		if (!cuda_stream_is_legacy(s->h->streams[i].flags) || pieces[i] <= most)
 			continue;
 		most = pieces[i];
 		*device = s->h->streams[i].device;
 	}
 	*blocking = 0;
 	for (size_t i = 0; i < s->h->stream_count; i++)
-		*blocking += pieces[i] && flow_stream_is_blocking(s->h, (uint32_t)i) &&
+		*blocking += pieces[i] && cuda_stream_is_blocking(s->h->streams[i].flags) &&
 		             s->h->streams[i].device == *device;
 	free(pieces);
 	return most;

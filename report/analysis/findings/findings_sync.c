@@ -3,7 +3,7 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
-#include "report/analysis/flow.h"
+#include "report/analysis/flow/flow.h"
 #include "report/base/units.h"
 
 /* Fewer waits than this are no habit. */
@@ -156,7 +156,7 @@ static double waits_for(const struct flow *flow, const struct call_event *a)
 		return 0;
 	if (flow_is_blocking(a) && a->stream != CALL_LOG_NONE)
 		ends = flow_lets(flow, a);
-	else if (a->cls == SPY_CLASS_ALLOC && a->role != CALL_LOG_ROLE_ALLOC_ORDERED)
+	else if (a->cls == SPY_CLASS_ALLOC && !cuda_role_is_ordered(a->role))
 		ends = flow_ends(flow, a->device, CALL_LOG_NONE);
 	else
 		return 0;

@@ -5,7 +5,7 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
-#include "report/analysis/flow.h"
+#include "report/analysis/flow/flow.h"
 
 /* The latest so many pieces of work and waits are looked at, for sequences of at most so many:
  * a training step has some thousands. */

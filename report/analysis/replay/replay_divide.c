@@ -14,11 +14,11 @@ static enum replay_wait wait_of(const struct call_event *a)
 	if (a->result || a->flags & TF_CAPTURED)
 		return REPLAY_NO_WAIT;
 	switch (a->role) {
-	case CALL_LOG_ROLE_SYNC_ALL:
+	case CUDA_ROLE_SYNC_ALL:
 		return REPLAY_DEVICE;
-	case CALL_LOG_ROLE_SYNC_STREAM:
+	case CUDA_ROLE_SYNC_STREAM:
 		return a->stream != CALL_LOG_NONE ? REPLAY_STREAM : REPLAY_NO_WAIT;
-	case CALL_LOG_ROLE_SYNC_EVENT:
+	case CUDA_ROLE_SYNC_EVENT:
 		return a->event != CALL_LOG_NONE ? REPLAY_EVENT : REPLAY_NO_WAIT;
 	default:
 		break;
@@ -26,7 +26,7 @@ static enum replay_wait wait_of(const struct call_event *a)
 	if (replay_fit_is_staged(a))
 		return REPLAY_STAGED;
 	/* It is documented that freeing waits for the device. */
-	if (a->cls == SPY_CLASS_ALLOC && a->is_free && a->role != CALL_LOG_ROLE_ALLOC_ORDERED &&
+	if (a->cls == SPY_CLASS_ALLOC && a->is_free && !cuda_role_is_ordered(a->role) &&
 	    a->memory != SPY_MEM_UNKNOWN)
 		return REPLAY_DEVICE;
 	return REPLAY_NO_WAIT;
@@ -37,7 +37,7 @@ static enum replay_wait perhaps(const struct call_event *a)
 {
 	if (a->result || a->flags & TF_CAPTURED)
 		return REPLAY_NO_WAIT;
-	if (a->cls == SPY_CLASS_ALLOC && a->role != CALL_LOG_ROLE_ALLOC_ORDERED)
+	if (a->cls == SPY_CLASS_ALLOC && !cuda_role_is_ordered(a->role))
 		return REPLAY_DEVICE;
 	if (a->cls == SPY_CLASS_MODULE)
 		return REPLAY_DEVICE;
@@ -48,8 +48,8 @@ static enum replay_wait perhaps(const struct call_event *a)
 
 bool replay_fit_is_query(const struct call_event *a)
 {
-	return (a->role == CALL_LOG_ROLE_QUERY_STREAM && a->stream != CALL_LOG_NONE) ||
-	       (a->role == CALL_LOG_ROLE_QUERY_EVENT && a->event != CALL_LOG_NONE);
+	return (a->role == CUDA_ROLE_QUERY_STREAM && a->stream != CALL_LOG_NONE) ||
+	       (a->role == CUDA_ROLE_QUERY_EVENT && a->event != CALL_LOG_NONE);
 }
 
 /* ---- what it waited for ---- */
@@ -186,7 +186,7 @@ void replay_fit_divide(struct replay_fit *n, size_t i, double start, double end)
 
 	a->wait = (uint8_t)wait_of(given);
 	if (replay_fit_is_query(given) && !given->result && a->flags & REPLAY_POLLS)
-		a->wait = given->role == CALL_LOG_ROLE_QUERY_EVENT ? REPLAY_EVENT : REPLAY_STREAM;
+		a->wait = given->role == CUDA_ROLE_QUERY_EVENT ? REPLAY_EVENT : REPLAY_STREAM;
 	if (a->wait == REPLAY_STAGED)
 		divide_staged(n, i, start, end);
 	else if (a->wait != REPLAY_NO_WAIT)

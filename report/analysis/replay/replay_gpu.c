@@ -3,8 +3,7 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/replay/replay_internal.h"
-
-#define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
+#include "shim/core/cuda/streams.h"
 
 void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay_act *call_events)
 {
@@ -17,8 +16,8 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 		struct replay_stream *s = &g->streams[i];
 		s->tail = s->wait = s->side = -INFINITY;
 		s->device = h->streams[i].device % TF_DEVICES_TIMED;
-		s->legacy = h->streams[i].flags & TF_STREAM_LEGACY;
-		s->blocking = !s->legacy && !(h->streams[i].flags & FLAG_NON_BLOCKING);
+		s->legacy = cuda_stream_is_legacy(h->streams[i].flags);
+		s->blocking = cuda_stream_is_blocking(h->streams[i].flags);
 		/* So many calls are needed to fill one: bounds what the queues take. */
 		for (int k = 0; h->streams[i].call_events > REPLAY_QUEUE && k < WORK_ENGINES; k++)
 			s->queues[k].ends = alloc_zeroed(REPLAY_QUEUE, sizeof(double));
@@ -253,9 +252,9 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 		book(g, i, s, end);
 		return end;
 	}
-	if (given->role == CALL_LOG_ROLE_EVENT_RECORD)
+	if (given->role == CUDA_ROLE_EVENT_RECORD)
 		g->done[i] = later(end_of(g, s), returned) - s->offset;
-	else if (given->role == CALL_LOG_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE)
+	else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE)
 		s->wait = later(s->wait, marked(g, a->event));
 	return -INFINITY;
 }

@@ -193,10 +193,9 @@ static struct verdict judge_host(const struct verdict_input *in)
 	return v;
 }
 
-void model_finish_verdict(struct model *m)
+void verdict_make(struct verdict *v, const struct model *m, struct whatifs *whatifs)
 {
 	struct verdict_input in = verdict_take(m);
-	struct verdict *v = &m->verdict;
 
 	*v = (struct verdict){.cls = VERDICT_NONE, .first = VERDICT_NONE, .second = VERDICT_NONE};
 	char *why = verdict_abstains(m, &in);
@@ -206,7 +205,7 @@ void model_finish_verdict(struct model *m)
 		return;
 	}
 	if (m->gpu.has_busy) {
-		verdict_replay(m, &in);
+		verdict_replay(whatifs, &in);
 		*v = judge_at(&in, in.busy);
 		v->confidence = confidence(m, v, &in);
 		/* A replay is not made where too much is not known. */

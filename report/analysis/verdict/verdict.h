@@ -1,25 +1,41 @@
 /*
  * The verdict: why a program is slow, by the single change that would shrink its window most, or
- * that this is not known and what would tell. For the model, which asks for it last.
+ * that this is not known and what would tell. For the analysis, and what reads it.
  */
 #ifndef REPORT_VERDICT_H
 #define REPORT_VERDICT_H
 
+#include "report/analysis/whatif/whatif.h"
 #include "report/model/model.h"
 
-/* Fills m->verdict from what the model's other modules merged. */
-void model_finish_verdict(struct model *m);
+/* In the order of verdict_names. */
+enum verdict_class {
+	VERDICT_GPU,
+	VERDICT_LAUNCH,
+	VERDICT_SYNC,
+	VERDICT_COPY,
+	VERDICT_ALLOC,
+	VERDICT_HOST,
+	VERDICT_COMM,
+	VERDICT_MIXED,
+	VERDICT_NONE,                   /* inconclusive */
+	VERDICT_CLASSES = VERDICT_MIXED /* those that a change stands for come before */
+};
+extern const char *const verdict_names[]; /* ends with NULL */
+enum verdict_confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
+extern const char *const verdict_confidences[];
 
-/*
- * Start-up: the time before the GPU is first given work where the host spends it in CUDA (making
- * the context), and the slices behind it, or at the window's start, in which the host mostly loads
- * code and allocates or the GPU does nearly nothing. Its end, ns since load, not before the
- * window's start. `p` has slices and a host.
- */
-double verdict_startup(const struct overview *p);
-/* Tear-down: the slices at the window's end in which the host mostly frees and unloads
- * and the GPU does nearly nothing. */
-size_t verdict_teardown(const struct overview *p, size_t *first);
+struct verdict {
+	enum verdict_class cls;
+	enum verdict_confidence confidence;
+	enum verdict_class first, second; /* by gain; VERDICT_NONE = there is none */
+	double gain, second_gain;         /* share of `window` that the change would save */
+	double window, startup;           /* judged, and left out of it: ns */
+	char *reason;
+};
+
+/* Of a finished model. Its reason is to be freed. */
+void verdict_make(struct verdict *v, const struct model *m, struct whatifs *whatifs);
 
 /*
  * The rest is between the rule (verdict.c) and its words (verdict_text.c).
@@ -59,7 +75,7 @@ double verdict_sure_comm(const struct model *m, double comm);
  */
 double verdict_pending(const struct model *m, struct verdict_gain gain[VERDICT_CLASSES]);
 /* Fills `replay`, where the recent calls tell; the rest of `in` is filled. */
-void verdict_replay(const struct model *m, struct verdict_input *in);
+void verdict_replay(struct whatifs *whatifs, struct verdict_input *in);
 /* Why nothing can be said, and what to do (free it); NULL = something can. */
 char *verdict_abstains(const struct model *m, const struct verdict_input *in);
 /* The same of a verdict that changes within the interval of busy, because too much of the work has
@@ -72,16 +88,11 @@ char *verdict_reason(const struct model *m, const struct verdict *v,
 char *verdict_host_reason(const struct model *m, const struct verdict *v,
                           const struct verdict_input *in);
 
-/* Blocking copies to the host up to this size (bytes) are waits for a result, not transfers. */
-#define VERDICT_SMALL_COPY 65536u
 /* A run needs this much after start-up (ns): for any verdict, and for one of high confidence. */
 #define VERDICT_LEAST_WINDOW 50e6
 #define VERDICT_SURE_WINDOW  100e6
 /* Pieces of work: kernels, graphs, copies. */
 #define VERDICT_LEAST_WORK 100
-#define VERDICT_MOST_LOST  0.05
-/* Share of the work whose time on the GPU is not known. */
-#define VERDICT_MOST_UNKNOWN 0.2
 /* A program killed within this (ns) may have died before its steady state. */
 #define VERDICT_KILLED_EARLY 1e9
 /* A change that gains less (share of the window) is none. */

@@ -1,106 +1,10 @@
 #include <math.h>
 
 #include "report/analysis/verdict/verdict.h"
+#include "report/model/phases.h"
 
-/* The GPU's busy share of a slice below which its work has not begun. */
-#define STARTED 0.05
-/* Freeing for longer than this share of a run is no tear-down. */
-#define TEARDOWN_MOST 0.25
 /* The share of the copies whose time must be known for their sum to bound it. */
 #define COPIES_KNOWN 0.95
-
-/* Of a slice that is partly left out: what is none of its steady work goes first. */
-static void take_part(const double *from, double ns, double to[TF_HOSTS])
-{
-	static const enum tf_host order[] = {TF_HOST_OTHER, TF_HOST_MODULE, TF_HOST_ALLOC,
-	                                     TF_HOST_OWN, TF_HOST_OUTSIDE};
-
-	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++) {
-		to[order[k]] = fmin(from[order[k]], ns);
-		ns -= to[order[k]];
-	}
-}
-
-static double host_sum(const struct overview *p, size_t slice)
-{
-	double sum = 0;
-
-	for (int k = 0; k < TF_HOSTS; k++)
-		sum += p->host[slice][k];
-	return sum;
-}
-
-/* Whether in a slice, but for its first `ns`, the host mostly loads or unloads code, allocates or
- * frees. */
-static bool loading(const struct overview *p, size_t slice, double ns)
-{
-	const double *h = p->host[slice];
-	double gone[TF_HOSTS] = {0}, sum = host_sum(p, slice);
-
-	take_part(h, ns, gone);
-	for (int k = 0; k < TF_HOSTS; k++)
-		sum -= gone[k];
-	return h[TF_HOST_MODULE] - gone[TF_HOST_MODULE] + h[TF_HOST_ALLOC] - gone[TF_HOST_ALLOC] >
-	       0.5 * sum;
-}
-
-static bool gpu_rests(const struct overview *p, size_t slice)
-{
-	double busy = 0;
-
-	for (size_t d = 0; d < p->device_count; d++)
-		busy = fmax(busy, p->devices[d].busy[slice]);
-	return p->device_count && busy < STARTED * p->width;
-}
-
-/* How much of a slice lies in [from, up to), ns since load. */
-static double part_of(const struct overview *p, size_t slice, double from, double until)
-{
-	double start = p->origin + (double)slice * p->width, end = start + p->width;
-
-	return fmax(0, fmin(end, until) - fmax(start, from));
-}
-
-/* Until the first work: whether the host is in CUDA for most of that time. */
-static bool makes_context(const struct overview *p)
-{
-	double inside = 0;
-
-	for (size_t i = 0; i < p->count; i++) {
-		const double *h = p->host[i];
-		inside += fmin(part_of(p, i, p->window, p->first_work),
-		               h[TF_HOST_OTHER] + h[TF_HOST_MODULE] + h[TF_HOST_ALLOC]);
-	}
-	return p->first_work > p->window && inside > 0.5 * (p->first_work - p->window);
-}
-
-/* A program that is like that for half of the time that is left has no other state: nothing more is
- * left out. */
-double verdict_startup(const struct overview *p)
-{
-	double ready = makes_context(p) ? p->first_work : p->window, end;
-	size_t i = 0, from;
-
-	while (i < p->count && p->origin + (double)(i + 1) * p->width <= ready)
-		i++;
-	from = i;
-	while (i < p->count && (loading(p, i, part_of(p, i, p->window, ready)) || gpu_rests(p, i)))
-		i++;
-	end = p->origin + (double)i * p->width;
-	return i - from <= (p->count - from) / 2 ? fmax(end, ready) : ready;
-}
-
-size_t verdict_teardown(const struct overview *p, size_t *first)
-{
-	size_t end = p->count, i;
-
-	while (end && !(host_sum(p, end - 1) > 0))
-		end--;
-	for (i = end; i && loading(p, i - 1, 0) && gpu_rests(p, i - 1); i--)
-		;
-	*first = i;
-	return end - i <= (size_t)(TEARDOWN_MOST * (double)end) ? end - i : 0;
-}
 
 /* Leaves this time out, ns since load; the host's time in it. */
 static double take_out(struct verdict_input *in, const struct overview *p, double from,
@@ -109,14 +13,14 @@ static double take_out(struct verdict_input *in, const struct overview *p, doubl
 	double sum = 0;
 
 	for (size_t i = 0; i < p->count; i++) {
-		double ns = part_of(p, i, fmax(from, p->window), until), part[TF_HOSTS] = {0};
+		double ns = phases_part(p, i, fmax(from, p->window), until), part[TF_HOSTS] = {0};
 		const double *h = p->host[i];
 		/* Of the slice in which the window begins only the rest is there. */
-		bool whole = ns > 0.999 * part_of(p, i, p->window, INFINITY);
+		bool whole = ns > 0.999 * phases_part(p, i, p->window, INFINITY);
 		if (!(ns > 0))
 			continue;
 		if (!whole) {
-			take_part(p->host[i], ns, part);
+			phases_take(p->host[i], ns, part);
 			h = part;
 		}
 		for (int k = 0; k < TF_HOSTS; k++)
@@ -146,9 +50,9 @@ static void take_ends(struct verdict_input *in, const struct overview *p)
 
 	if (!p->count || !p->host)
 		return;
-	double started = verdict_startup(p);
+	double started = phases_startup(p);
 	in->startup += take_out(in, p, p->origin, started);
-	count = verdict_teardown(p, &first);
+	count = phases_teardown(p, &first);
 	double ends = p->origin + (double)first * p->width;
 	if (ends >= started)
 		in->teardown += take_out(in, p, ends, ends + (double)count * p->width);
@@ -164,7 +68,7 @@ static double waiting_copies(const struct model *m)
 		all += c->total;
 		if (c->direction == SPY_DIR_DTOH && c->count &&
 		    (!c->async || c->memory == SPY_MEM_PAGEABLE) &&
-		    (double)c->bytes / (double)c->count <= VERDICT_SMALL_COPY)
+		    (double)c->bytes / (double)c->count <= WHATIF_SMALL_COPY)
 			waits += c->total;
 	}
 	return all > 0 && waits > 0 ? fmin(1, waits / all) : 0;

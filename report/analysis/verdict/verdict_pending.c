@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "report/analysis/flow.h"
+#include "report/analysis/flow/flow.h"
 #include "report/analysis/verdict/verdict.h"
 
 /*
@@ -41,9 +41,9 @@ static bool one_device(const struct call_log *h)
 /* `one`: there is one device, of which a wait for all of it is one for everything. */
 static void waited(struct pending *p, const struct call_event *a, bool one)
 {
-	bool all = a->role == CALL_LOG_ROLE_SYNC_ALL;
+	bool all = a->role == CUDA_ROLE_SYNC_ALL;
 
-	if (!all && a->role != CALL_LOG_ROLE_SYNC_STREAM && !flow_is_blocking(a))
+	if (!all && a->role != CUDA_ROLE_SYNC_STREAM && !flow_is_blocking(a))
 		return;
 	if (all && one)
 		p->any = false;

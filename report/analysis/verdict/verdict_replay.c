@@ -2,7 +2,7 @@
 
 #include "report/analysis/verdict/verdict.h"
 #include "report/analysis/whatif/whatif.h"
-#include "shim/core/work/work_class.h"
+#include "shim/core/cuda/communication.h"
 
 /* A replay that is further off what was (as a share of it), or of less of the steady window, does
  * not decide. */
@@ -27,7 +27,7 @@ double verdict_sure_comm(const struct model *m, double comm)
 	for (size_t i = 0; i < m->gpu.class_count; i++) {
 		const struct model_gpu_class *c = &m->gpu.classes[i];
 		double all = c->mean * (double)c->count;
-		if (c->kind != TF_WORK_KERNEL || !c->name || !work_communicates(c->name) ||
+		if (c->kind != TF_WORK_KERNEL || !c->name || !cuda_communicates(c->name) ||
 		    !(all > 0))
 			continue;
 		/* Half of a 95 % interval of the mean is 1.96 deviations over sqrt(samples). */
@@ -49,15 +49,15 @@ static double share(double ns, double window)
 	return fmax(0, 1 - ns / window);
 }
 
-void verdict_replay(const struct model *m, struct verdict_input *in)
+void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 {
 	struct verdict_gain gain[VERDICT_CLASSES] = {{0}};
 
 	in->replayed = false;
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		struct whatif_result r;
-		if (!whatif_predict(m, changes[i].what, NULL, 1, &r) || r.error > ERROR_MOST ||
-		    !(r.coverage >= COVERAGE_LEAST))
+		if (!whatif_predict(whatifs, changes[i].what, NULL, 1, &r) ||
+		    r.error > ERROR_MOST || !(r.coverage >= COVERAGE_LEAST))
 			return;
 		struct verdict_gain *g = &gain[changes[i].cls];
 		if (share(r.predicted, r.window) < g->mean)

@@ -66,10 +66,10 @@ char *verdict_abstains(const struct model *m, const struct verdict_input *in)
 
 	if (why)
 		return why;
-	if (m->lost_share > VERDICT_MOST_LOST)
+	if (m->lost_share > WHATIF_MOST_LOST)
 		return alloc_format("%s %% of the records are lost, and at most %.0f %% may be; "
 		                    "record with a larger CUDASPY_RING",
-		                    unit_percent(share, m->lost_share, 1), 100 * VERDICT_MOST_LOST);
+		                    unit_percent(share, m->lost_share, 1), 100 * WHATIF_MOST_LOST);
 	return NULL;
 }
 
@@ -77,7 +77,7 @@ char *verdict_unknown_work(const struct model *m)
 {
 	char share[UNIT_BYTES];
 
-	if (unknown_work(m) <= VERDICT_MOST_UNKNOWN)
+	if (unknown_work(m) <= WHATIF_MOST_UNKNOWN)
 		return NULL;
 	return alloc_format("the GPU time of %s %% of the work is not known, which would change "
 	                    "the verdict; %s, or with CUDASPY_GPU=cupti",

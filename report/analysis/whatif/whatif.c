@@ -14,7 +14,8 @@
  * were off by up to 5 % of it.) */
 #define SAVED_ERROR 0.05
 
-struct whatif_cache {
+struct whatifs {
+	const struct model *model;
 	bool done;
 	struct whatif_result results[WHATIF_KERNEL];
 };
@@ -116,15 +117,14 @@ static void predict(const struct model *m, const struct whatif_asked *a,
 }
 
 /* All that have no argument cost hardly more than one of them: the replay is prepared once. */
-static void predict_all(const struct model *m, enum whatif what, struct whatif_result *to)
+static void predict_all(struct whatifs *w, enum whatif what, struct whatif_result *to)
 {
 	const struct whatif_asked all = {.to = WHATIF_KERNEL, .factor = 1};
-	struct whatif_cache once = {0}, *cache = m->whatif ? m->whatif : &once;
 
-	if (!cache->done)
-		predict(m, &all, cache->results);
-	cache->done = true;
-	*to = cache->results[what];
+	if (!w->done)
+		predict(w->model, &all, w->results);
+	w->done = true;
+	*to = w->results[what];
 }
 
 static void predict_kernel(const struct model *m, const char *kernel, double factor,
@@ -148,24 +148,25 @@ static void predict_kernel(const struct model *m, const char *kernel, double fac
 	}
 }
 
-bool whatif_predict(const struct model *m, enum whatif what, const char *kernel, double factor,
+bool whatif_predict(struct whatifs *w, enum whatif what, const char *kernel, double factor,
                     struct whatif_result *to)
 {
 	if (what < WHATIF_KERNEL)
-		predict_all(m, what, to);
+		predict_all(w, what, to);
 	else
-		predict_kernel(m, kernel, factor, to);
+		predict_kernel(w->model, kernel, factor, to);
 	return to->known;
 }
 
-void whatif_start(struct model *m)
+struct whatifs *whatif_start(const struct model *m)
 {
-	free(m->whatif);
-	m->whatif = alloc_zeroed(1, sizeof(*m->whatif));
+	struct whatifs *w = alloc_zeroed(1, sizeof(*w));
+
+	w->model = m;
+	return w;
 }
 
-void whatif_forget(struct model *m)
+void whatif_end(struct whatifs *w)
 {
-	free(m->whatif);
-	m->whatif = NULL;
+	free(w);
 }

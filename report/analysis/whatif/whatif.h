@@ -1,6 +1,6 @@
 /*
  * What-if: how long the steady window would be if one thing were changed, by a replay of the recent
- * calls. For the findings, the command line and the outputs. Needs a finished model.
+ * calls. For the verdict, the findings, the command line and the outputs.
  */
 #ifndef REPORT_WHATIF_H
 #define REPORT_WHATIF_H
@@ -21,6 +21,13 @@ enum whatif {
 };
 /* As the command line names them; "kernel" stands for kernel:REGEX=K. Ends with NULL. */
 extern const char *const whatif_names[];
+
+/* Nothing is told where a larger share of the records is lost, or of the work's times not known. */
+#define WHATIF_MOST_LOST    0.05
+#define WHATIF_MOST_UNKNOWN 0.2
+
+/* Blocking copies to the host up to this size (bytes) are waits for a result, not transfers. */
+#define WHATIF_SMALL_COPY 65536u
 
 #define WHATIF_ASSUMPTIONS 6
 #define WHATIF_TEXT        192
@@ -44,12 +51,17 @@ struct whatif_result { /* owns nothing: may be copied */
 
 struct model;
 
+/* A finished model with the predictions that were made of it so far. */
+struct whatifs;
+struct whatifs *whatif_start(const struct model *m);
+void whatif_end(struct whatifs *w);
+
 /*
  * Predicts one change. `kernel` (a POSIX extended regular expression, of demangled names) and
  * `factor` (> 0, so many times faster) are those of WHATIF_KERNEL. False where it cannot be told:
  * `why` says it, and the figures are NaN. Those without arguments are computed once a model.
  */
-bool whatif_predict(const struct model *m, enum whatif what, const char *kernel, double factor,
+bool whatif_predict(struct whatifs *w, enum whatif what, const char *kernel, double factor,
                     struct whatif_result *to);
 
 /* What was asked for on the command line. */
@@ -63,9 +75,5 @@ struct whatif_question {
 /* Reads "graphs", "host=0", "kernel:REGEX=K". Returns 0, or -1 and one line in `error`
  * (WHATIF_TEXT). */
 int whatif_parse(struct whatif_question *to, const char *text, char *error);
-
-/* Where predictions are kept; for the model alone. */
-void whatif_start(struct model *m);
-void whatif_forget(struct model *m);
 
 #endif

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
-#include "report/analysis/verdict/verdict.h"
 #include "report/analysis/whatif/whatif_change.h"
 
 /* Host time of an asynchronous copy of pinned memory where this run has none (ns); H200: 3 to 4. */
@@ -68,7 +67,7 @@ static bool is_sync(const struct replay *r, uint32_t i)
 	if (given->cls == SPY_CLASS_QUERY)
 		return a->wait != REPLAY_NO_WAIT;
 	return a->wait == REPLAY_STAGED && given->direction == SPY_DIR_DTOH &&
-	       given->bytes <= VERDICT_SMALL_COPY;
+	       given->bytes <= WHATIF_SMALL_COPY;
 }
 
 static void no_sync(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
@@ -97,7 +96,7 @@ static void no_alloc(struct whatif_change *c, const struct replay *r,
 	struct replay_act *a = &call_events[i];
 	double nested = given->nested_alloc + given->nested_module;
 	bool makes_graph =
-	        (given->cls == SPY_CLASS_GRAPH && given->role != CALL_LOG_ROLE_GRAPH_CHANGED) ||
+	        (given->cls == SPY_CLASS_GRAPH && !cuda_role_is_graph_change(given->role)) ||
 	        given->flags & TF_CAPTURED;
 
 	if (given->cls == SPY_CLASS_ALLOC || given->cls == SPY_CLASS_MODULE || makes_graph) {

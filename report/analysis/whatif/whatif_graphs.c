@@ -51,7 +51,7 @@ static bool goes_with(const struct call_event *a, const struct replay_act *r)
 		return false;
 	return a->cls == SPY_CLASS_EVENT || a->cls == SPY_CLASS_QUERY ||
 	       a->cls == SPY_CLASS_OTHER || a->cls == SPY_CLASS_CONTEXT ||
-	       a->role == CALL_LOG_ROLE_ALLOC_ORDERED;
+	       cuda_role_is_ordered(a->role);
 }
 
 static void replace(struct whatif_change *c, const struct replay *r, struct replay_act *call_events,

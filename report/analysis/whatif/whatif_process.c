@@ -6,7 +6,6 @@
 
 #include "report/base/alloc.h"
 #include "report/model/model.h"
-#include "report/analysis/verdict/verdict.h"
 #include "report/analysis/whatif/whatif_change.h"
 
 /* Fewer calls than this tell nothing. */
@@ -170,7 +169,7 @@ static bool cannot_tell(const struct model *m, const struct model_process *p,
 		return whatif_fails(to, "GPU times are not known (CUDASPY_GPU=off)");
 	if (!h->count)
 		return whatif_fails(to, "no calls were kept to replay (CUDASPY_KEEP)");
-	if (m->lost_share > VERDICT_MOST_LOST)
+	if (m->lost_share > WHATIF_MOST_LOST)
 		return whatif_fails(to, "%.0f %% of the records are lost", 100 * m->lost_share);
 	if (calls < LEAST_CALLS || !(h->coverage > 0))
 		return whatif_fails(to, "too few calls after start-up: %zu", calls);
@@ -182,7 +181,7 @@ static bool lacks_times(const struct replay *r, struct whatif_result *to)
 {
 	if (!(r->pieces > 0))
 		return whatif_fails(to, "no work for the GPU after start-up");
-	if (r->unknown > VERDICT_MOST_UNKNOWN * r->pieces)
+	if (r->unknown > WHATIF_MOST_UNKNOWN * r->pieces)
 		return whatif_fails(to, "the time of %.0f %% of the work on the GPU is not known",
 		                    100 * r->unknown / r->pieces);
 	return false;

@@ -7,6 +7,11 @@
 #include "report/output/out.h"
 #include "report/base/text.h"
 
+const char *const out_table_names[] = {
+        [TABLE_APIS] = "apis",       [TABLE_KERNELS] = "kernels", [TABLE_COPIES] = "copies",
+        [TABLE_THREADS] = "threads", [TABLE_WHATIF] = "what-if",  NULL,
+};
+
 /* A spreadsheet would work it out; tabs and carriage returns, which do the same, are escaped. */
 static bool is_formula(const char *text)
 {
@@ -80,7 +85,7 @@ static void apis(const struct model *m, size_t limit, FILE *to)
 	for (size_t i = 0; i < m->api_count && i < limit; i++) {
 		const struct model_api *a = &m->apis[i];
 		put_text(to, a->name);
-		fprintf(to, ",%s,%s", out_level_name(a->level), out_class_names[a->cls]);
+		fprintf(to, ",%s,%s", model_level_name(a->level), model_class_names[a->cls]);
 		put_count(to, a->calls);
 		put_count(to, a->failed);
 		put_ns(to, a->total);
@@ -136,8 +141,8 @@ static void copies(const struct model *m, size_t limit, FILE *to)
 	      to);
 	for (size_t i = 0; i < m->copy_count && i < limit; i++) {
 		const struct model_copy *c = &m->copies[i];
-		fprintf(to, "%s,%s,%s", out_direction_names[c->direction],
-		        out_memory_names[c->memory], c->async ? "true" : "false");
+		fprintf(to, "%s,%s,%s", model_direction_names[c->direction],
+		        model_memory_names[c->memory], c->async ? "true" : "false");
 		put_count(to, c->count);
 		put_count(to, c->bytes);
 		put_ns(to, c->total);
@@ -172,7 +177,7 @@ static void threads(const struct model *m, size_t limit, FILE *to)
 	}
 }
 
-static void whatifs(const struct model *m, const struct out_options *o, size_t limit)
+static void whatifs(struct whatifs *w, const struct out_options *o, size_t limit)
 {
 	FILE *to = o->to;
 
@@ -182,7 +187,7 @@ static void whatifs(const struct model *m, const struct out_options *o, size_t l
 	for (size_t i = 0; i < o->whatif_count && i < limit; i++) {
 		struct whatif_result r;
 		const struct whatif_question *q = &o->whatifs[i];
-		whatif_predict(m, q->what, q->kernel, q->factor, &r);
+		whatif_predict(w, q->what, q->kernel, q->factor, &r);
 		put_text(to, q->text);
 		fputs(r.known ? ",true" : ",false", to);
 		const double ns[] = {r.window, r.predicted, r.low, r.high, r.saved};
@@ -196,7 +201,7 @@ static void whatifs(const struct model *m, const struct out_options *o, size_t l
 	}
 }
 
-void out_csv(const struct model *m, const struct out_options *o)
+void out_csv(const struct model *m, const struct analysis *a, const struct out_options *o)
 {
 	static void (*const tables[])(const struct model *, size_t, FILE *) = {
 	        [TABLE_APIS] = apis,
@@ -208,7 +213,7 @@ void out_csv(const struct model *m, const struct out_options *o)
 	size_t limit = o->limit_given ? o->limit : SIZE_MAX;
 
 	if (o->table == TABLE_WHATIF)
-		whatifs(m, o, limit);
+		whatifs(a->whatifs, o, limit);
 	else
 		tables[o->table](m, limit, o->to);
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
-#include "report/gate/compare.h"
+#include "report/output/out_diff.h"
 #include "report/output/json/out_json.h"
 
 static json_t *number(double v)

@@ -4,47 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/output/json/out_json.h"
-#include "report/base/text.h"
 #include "report/base/units.h"
-
-json_t *json_ns(double ns)
-{
-	if (!isfinite(ns))
-		return json_null();
-	return json_integer(ns >= 9.2e18 ? INT64_MAX : ns <= -9.2e18 ? INT64_MIN : llround(ns));
-}
-
-json_t *json_count(uint64_t count)
-{
-	return json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count);
-}
-
-json_t *json_share(double share)
-{
-	return isfinite(share) ? json_real(share) : json_null();
-}
-
-json_t *json_text(const char *text)
-{
-	if (!text)
-		return json_null();
-	char *valid = text_utf8(text, strlen(text));
-	json_t *value = json_string(valid);
-	free(valid);
-	return value;
-}
-
-void json_put(json_t *object, const char *key, json_t *value)
-{
-	if (json_object_set_new(object, key, value))
-		alloc_failed();
-}
-
-void json_push(json_t *array, json_t *value)
-{
-	if (json_array_append_new(array, value))
-		alloc_failed();
-}
 
 static json_t *totals(const struct model *m)
 {
@@ -120,9 +80,8 @@ static json_t *verdict_class(enum verdict_class cls)
 	return cls == VERDICT_NONE ? json_null() : json_text(verdict_names[cls]);
 }
 
-static json_t *verdict(const struct model *m)
+static json_t *verdict(const struct verdict *v)
 {
-	const struct verdict *v = &m->verdict;
 	json_t *o = json_object();
 
 	json_put(o, "class", json_text(verdict_names[v->cls]));
@@ -159,7 +118,7 @@ static json_t *run_id(const struct model *m)
 	return m->process_count ? json_text(m->processes[0].run_id) : json_null();
 }
 
-void out_json(const struct model *m, const struct out_options *o)
+void out_json(const struct model *m, const struct analysis *a, const struct out_options *o)
 {
 	char date[UNIT_BYTES];
 	size_t limit = o->limit_given ? o->limit : SIZE_MAX;
@@ -181,7 +140,7 @@ void out_json(const struct model *m, const struct out_options *o)
 	json_put(root, "overhead", overhead(m));
 	json_put(root, "host", json_host(m));
 	json_put(root, "gpu", json_gpu(m));
-	json_put(root, "verdict", verdict(m));
+	json_put(root, "verdict", verdict(&a->verdict));
 	json_put(root, "apis", json_apis(m, limit));
 	json_put(root, "kernels", json_kernels(m, limit));
 	json_put(root, "copies", json_copies(m));
@@ -190,8 +149,8 @@ void out_json(const struct model *m, const struct out_options *o)
 	json_put(root, "works", json_works(m));
 	json_put(root, "steps", json_steps(m, o));
 	json_put(root, "ranges", json_ranges(m));
-	json_put(root, "findings", json_findings(m));
-	json_put(root, "what_if", json_whatif(m, o));
+	json_put(root, "findings", json_findings(&a->findings));
+	json_put(root, "what_if", json_whatif(a->whatifs, o));
 	json_put(root, "processes", json_processes(m));
 	json_put(root, "gaps", json_gaps(m));
 	json_put(root, "environment", json_environment(m));

@@ -4,18 +4,8 @@
 #ifndef REPORT_OUT_JSON_H
 #define REPORT_OUT_JSON_H
 
-#include <jansson.h>
-
+#include "report/base/json.h"
 #include "report/output/out.h"
-
-/* Values; what is not known is null. */
-json_t *json_ns(double ns);
-json_t *json_count(uint64_t count);
-json_t *json_share(double share);
-json_t *json_text(const char *text);
-/* Adds `value`, taking it over; out of memory ends the program. */
-void json_put(json_t *object, const char *key, json_t *value);
-void json_push(json_t *array, json_t *value);
 
 json_t *json_processes(const struct model *m);
 json_t *json_host(const struct model *m);
@@ -33,7 +23,7 @@ json_t *json_expect(const struct model *m, const struct out_options *o);
 json_t *json_gaps(const struct model *m);
 json_t *json_steps(const struct model *m, const struct out_options *o);
 json_t *json_ranges(const struct model *m);
-json_t *json_findings(const struct model *m);
-json_t *json_whatif(const struct model *m, const struct out_options *o);
+json_t *json_findings(const struct findings *f);
+json_t *json_whatif(struct whatifs *w, const struct out_options *o);
 
 #endif

@@ -9,12 +9,12 @@ static json_t *factor(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-json_t *json_findings(const struct model *m)
+json_t *json_findings(const struct findings *all)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < m->finding_count; i++) {
-		const struct finding *f = &m->findings[i];
+	for (size_t i = 0; i < all->count; i++) {
+		const struct finding *f = &all->items[i];
 		char *fix = alloc_format("CUDA: %s. PyTorch: %s.", f->fix_cuda, f->fix_pytorch);
 		json_t *o = json_object();
 		json_put(o, "id", json_text(f->id));

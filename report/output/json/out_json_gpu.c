@@ -28,7 +28,7 @@ static void put_busy(json_t *o, const struct model_gpu_busy *b)
 	json_put(o, "comm_ns", json_ns(b ? b->comm : NAN));
 	json_put(o, "idle_ns", json_ns(b ? b->idle : NAN));
 	for (int i = 0; i < TF_IDLES; i++)
-		json_put(idle_by, out_idle_names[i], json_ns(b ? b->by[i] : NAN));
+		json_put(idle_by, model_idle_names[i], json_ns(b ? b->by[i] : NAN));
 	json_put(o, "idle_by", idle_by);
 	json_put(o, "window_ns", json_ns(b ? b->window : NAN));
 	json_put(o, "kernels_busy_ns", json_ns(b ? b->kernels : NAN));
@@ -109,7 +109,7 @@ static json_t *untimed(const struct model_gpu *gpu)
 			json_push(grid, json_count(u->grid[k]));
 			json_push(block, json_count(u->block[k]));
 		}
-		json_put(o, "kind", json_text(out_work_name(u->kind)));
+		json_put(o, "kind", json_text(model_work_name(u->kind)));
 		json_put(o, "name", json_text(u->name));
 		json_put(o, "grid", grid);
 		json_put(o, "block", block);
@@ -134,7 +134,7 @@ json_t *json_gpu(const struct model *m)
 	            {"sets", &gpu->sets}};
 	json_t *work = json_object();
 
-	json_put(o, "mode", json_text(m->process_count ? out_gpu_mode_name(gpu->mode) : NULL));
+	json_put(o, "mode", json_text(m->process_count ? model_gpu_mode_name(gpu->mode) : NULL));
 	json_put(o, "estimated", gpu->measured ? json_boolean(gpu->estimated) : json_null());
 	json_put(o, "partial", json_boolean(gpu->partial));
 	put_busy(o, gpu->has_busy ? &gpu->busy : NULL);
@@ -151,7 +151,7 @@ json_t *json_gpu(const struct model *m)
 	json_put(o, "queue_p50_ns", json_ns(gpu->queue_p50));
 	json_put(o, "queue_total_ns", json_ns(gpu->queue));
 	json_put(o, "queue_count", isfinite(gpu->queue) ? json_count(gpu->queued) : json_null());
-	json_put(o, "launch_per_gpu", json_share(out_launch_per_gpu(gpu)));
+	json_put(o, "launch_per_gpu", json_share(model_launch_per_gpu(gpu)));
 	json_put(o, "unplaced_records", json_ns(gpu->unplaced));
 	json_put(o, "calibration", calibration(gpu));
 	json_put(o, "untimed", untimed(gpu));
@@ -172,7 +172,7 @@ json_t *json_streams(const struct model *m)
 		json_put(o, "id", json_text(id));
 		json_put(o, "pid", json_count(s->pid));
 		json_put(o, "device", json_count(s->device));
-		json_put(o, "kind", json_text(out_stream_kind(s->flags)));
+		json_put(o, "kind", json_text(model_stream_kind(s->flags)));
 		json_put(o, "kernels", json_count(s->kernels));
 		json_put(o, "graphs", json_count(s->graphs));
 		json_put(o, "copies", json_count(s->copies));

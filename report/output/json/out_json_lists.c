@@ -12,7 +12,7 @@ static json_t *failures_of(const struct model *m, size_t api)
 		const struct model_failure *f = &m->failures[i];
 		if (f->api != api)
 			continue;
-		char *name = out_error(m->apis[api].level, f->result);
+		char *name = model_error(m->apis[api].level, f->result);
 		json_t *o = json_object();
 		json_put(o, "code", json_integer(f->result));
 		json_put(o, "name", json_text(name));
@@ -31,8 +31,8 @@ json_t *json_apis(const struct model *m, size_t limit)
 		const struct model_api *a = &m->apis[i];
 		json_t *o = json_object();
 		json_put(o, "name", json_text(a->name));
-		json_put(o, "level", json_text(out_level_name(a->level)));
-		json_put(o, "class", json_text(out_class_names[a->cls]));
+		json_put(o, "level", json_text(model_level_name(a->level)));
+		json_put(o, "class", json_text(model_class_names[a->cls]));
 		json_put(o, "calls", json_count(a->calls));
 		json_put(o, "failed", json_count(a->failed));
 		json_put(o, "total_ns", json_ns(a->total));
@@ -115,8 +115,8 @@ json_t *json_copies(const struct model *m)
 	for (size_t i = 0; i < m->copy_count; i++) {
 		const struct model_copy *c = &m->copies[i];
 		json_t *o = json_object();
-		json_put(o, "direction", json_text(out_direction_names[c->direction]));
-		json_put(o, "host_memory", json_text(out_memory_names[c->memory]));
+		json_put(o, "direction", json_text(model_direction_names[c->direction]));
+		json_put(o, "host_memory", json_text(model_memory_names[c->memory]));
 		json_put(o, "async", json_boolean(c->async));
 		json_put(o, "count", json_count(c->count));
 		json_put(o, "bytes", json_count(c->bytes));
@@ -158,7 +158,7 @@ json_t *json_gaps(const struct model *m)
 	for (size_t i = 0; i < m->gap_count; i++) {
 		const struct model_uncovered *g = &m->gaps[i];
 		json_t *o = json_object();
-		json_put(o, "kind", json_text(out_gap_name(g->kind)));
+		json_put(o, "kind", json_text(model_gap_name(g->kind)));
 		json_put(o, "name", json_text(g->name));
 		json_put(o, "version", g->version ? json_count(g->version) : json_null());
 		json_put(o, "count", json_count(g->count));

@@ -68,9 +68,9 @@ static json_t *in_flight(const struct model_process *p)
 
 static json_t *version(uint32_t number)
 {
-	char text[OUT_VERSION_BYTES];
+	char text[MODEL_VERSION_BYTES];
 
-	return number ? json_text(out_version(text, number)) : json_null();
+	return number ? json_text(model_version(text, number)) : json_null();
 }
 
 static json_t *runtime_versions(const struct model_process *p)

@@ -9,7 +9,7 @@ static json_t *assumptions(const struct whatif_result *r)
 	return list;
 }
 
-json_t *json_whatif(const struct model *m, const struct out_options *o)
+json_t *json_whatif(struct whatifs *w, const struct out_options *o)
 {
 	json_t *list = json_array();
 
@@ -17,7 +17,7 @@ json_t *json_whatif(const struct model *m, const struct out_options *o)
 		const struct whatif_question *q = &o->whatifs[i];
 		json_t *row = json_object();
 		struct whatif_result r;
-		bool known = whatif_predict(m, q->what, q->kernel, q->factor, &r);
+		bool known = whatif_predict(w, q->what, q->kernel, q->factor, &r);
 		json_put(row, "change", json_text(q->text));
 		json_put(row, "window_ns", json_ns(r.window));
 		json_put(row, "predicted_ns", json_ns(r.predicted));

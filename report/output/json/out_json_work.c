@@ -14,17 +14,17 @@ static json_t *class_of(const struct model_gpu_class *c)
 	bool is_kernel = c->kind == TF_WORK_KERNEL, is_copy = c->kind == TF_WORK_COPY;
 	json_t *o = json_object();
 
-	json_put(o, "kind", json_text(out_work_name(c->kind)));
+	json_put(o, "kind", json_text(model_work_name(c->kind)));
 	json_put(o, "kernel", json_text(c->name));
 	json_put(o, "grid", is_kernel ? xyz(c->grid) : json_null());
 	json_put(o, "block", is_kernel ? xyz(c->block) : json_null());
 	json_put(o, "shared_bytes", is_kernel ? json_count(c->shared_bytes) : json_null());
 	json_put(o, "direction",
 	         is_copy && c->direction < SPY_DIR_COUNT
-	                 ? json_text(out_direction_names[c->direction])
+	                 ? json_text(model_direction_names[c->direction])
 	                 : json_null());
 	json_put(o, "memory",
-	         is_copy && c->memory < SPY_MEM_COUNT ? json_text(out_memory_names[c->memory])
+	         is_copy && c->memory < SPY_MEM_COUNT ? json_text(model_memory_names[c->memory])
 	                                              : json_null());
 	json_put(o, "bytes",
 	         is_copy || c->kind == TF_WORK_SET ? json_count(c->bytes) : json_null());

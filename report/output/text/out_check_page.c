@@ -4,7 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/output/out_check.h"
-#include "report/output/text/text_layout.h"
+#include "report/base/text_layout.h"
 
 static const char *const words[] = {
         [OUTCOME_PASS] = "pass",

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/gate/compare.h"
+#include "report/output/out_diff.h"
 #include "report/base/names.h"
-#include "report/output/text/text_layout.h"
+#include "report/base/text_layout.h"
 #include "report/base/units.h"
 
 static void range_cell(struct text_layout_table *t, enum metric_kind kind,
@@ -90,7 +90,7 @@ static void put_side(struct text_layout *page, const char *label, const struct r
 	                                     [PROCESS_ENDED] = "; ended without its exit handlers",
 	                                     [PROCESS_KILLED] = "; was killed",
 	                                     [PROCESS_RUNNING] = "; runs"};
-	enum model_process_state worst = PROCESS_COMPLETE;
+	enum process_state worst = PROCESS_COMPLETE;
 	bool baseline = !s->runs[0].has_times && s->count > 1;
 	char *more = baseline       ? alloc_format(" (%zu recordings)", s->count)
 	             : s->count > 1 ? alloc_format(" and %zu more", s->count - 1)

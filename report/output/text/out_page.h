@@ -5,11 +5,11 @@
 #define REPORT_OUT_PAGE_H
 
 #include "report/output/out.h"
-#include "report/output/text/text_layout.h"
+#include "report/base/text_layout.h"
 
 /* What ran, how it ended, what is missing, what the recording cost. */
-void out_page_top(const struct model *m, struct text_layout *page);
-void out_page_findings(const struct model *m, struct text_layout *page);
+void out_page_top(const struct model *m, const struct verdict *v, struct text_layout *page);
+void out_page_findings(const struct findings *all, struct text_layout *page);
 /* What NVML says of the devices, and what is wrong there; a part of the top. */
 void out_page_environment(const struct model *m, struct text_layout *page);
 /* Of each expected kernel: whether it ran, how often, or what ran instead. */
@@ -23,7 +23,7 @@ void out_page_work(const struct model *m, struct text_layout *page);
 void out_page_graphs(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_steps(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_ranges(const struct model *m, const struct out_options *o, struct text_layout *page);
-void out_page_whatif(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_whatif(struct whatifs *w, const struct out_options *o, struct text_layout *page);
 void out_page_gaps(const struct model *m, struct text_layout *page);
 void out_page_gpu(const struct model *m, struct text_layout *page);
 void out_page_streams(const struct model *m, struct text_layout *page);

@@ -13,15 +13,15 @@ static char *gain(const struct finding *f)
 	                    f->speedup_high);
 }
 
-void out_page_findings(const struct model *m, struct text_layout *page)
+void out_page_findings(const struct findings *all, struct text_layout *page)
 {
-	if (!m->finding_count)
+	if (!all->count)
 		return;
 	text_layout_heading(page,
 	                    "Findings (the most severe first; speed-ups are of the window after "
 	                    "start-up)");
-	for (size_t i = 0; i < m->finding_count; i++) {
-		const struct finding *f = &m->findings[i];
+	for (size_t i = 0; i < all->count; i++) {
+		const struct finding *f = &all->items[i];
 		char *speedup = gain(f);
 		(f->severity == SEVERITY_HIGH ? text_layout_alarm : text_layout_fact)(
 		        page, finding_severities[f->severity], "%s [%s]%s", f->title, f->id,

@@ -169,10 +169,10 @@ static char *untimed_text(const struct model_gpu *gpu, const struct model_untime
 		                    (unsigned long long)u->handle, share);
 	else if (u->kind == TF_WORK_COPY && u->direction < SPY_DIR_COUNT &&
 	         u->memory < SPY_MEM_COUNT)
-		text = alloc_format("%s copies, %s (%s %%)", out_direction_names[u->direction],
-		                    out_memory_names[u->memory], share);
+		text = alloc_format("%s copies, %s (%s %%)", model_direction_names[u->direction],
+		                    model_memory_names[u->memory], share);
 	else
-		text = alloc_format("%ss (%s %%)", out_work_name(u->kind), share);
+		text = alloc_format("%ss (%s %%)", model_work_name(u->kind), share);
 	free(name);
 	return text;
 }

@@ -23,7 +23,7 @@ static void stream_row(struct text_layout_table *t, const struct model_stream *s
 	table_cell(t, "%s", unit_time(text, s->kernel_ns));
 	table_cell(t, "%s", unit_time(text, s->copy_ns));
 	table_cell(t, "%s", unit_time(text, s->overlapped));
-	table_cell(t, "%s", out_stream_kind(s->flags));
+	table_cell(t, "%s", model_stream_kind(s->flags));
 	table_cell(t, "%#llx", (unsigned long long)s->handle);
 }
 

@@ -40,7 +40,7 @@ static void failures_of(const struct model *m, uint32_t api, struct text_layout 
 		const struct model_failure *f = &m->failures[i];
 		if (f->api != api)
 			continue;
-		char *error = out_error(a->level, f->result);
+		char *error = model_error(a->level, f->result);
 		char *longer = alloc_format("%s%s %llu x %s", line, any ? "," : "",
 		                            (unsigned long long)f->count, error);
 		free(line);
@@ -124,8 +124,8 @@ void out_page_copies(const struct model *m, struct text_layout *page)
 			table_cell(&t, "%.3g", (double)c->bytes / c->gpu.total);
 		else
 			table_cell(&t, "n/a");
-		table_cell(&t, "%s", out_direction_names[c->direction]);
-		table_cell(&t, "%s", out_memory_names[c->memory]);
+		table_cell(&t, "%s", model_direction_names[c->direction]);
+		table_cell(&t, "%s", model_memory_names[c->memory]);
 		table_cell(&t, "%s", c->async ? "async" : "blocking");
 	}
 	table_print(&t, page);

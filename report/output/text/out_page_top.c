@@ -49,7 +49,7 @@ static void times(const struct model *m, struct text_layout *page)
 static void machine(const struct model *m, struct text_layout *page)
 {
 	const struct model_process *p = &m->processes[0];
-	char memory[UNIT_BYTES], version[OUT_VERSION_BYTES];
+	char memory[UNIT_BYTES], version[MODEL_VERSION_BYTES];
 	char *list = alloc_copy("", 0);
 
 	for (size_t i = 0; i < p->device_count; i++) {
@@ -63,7 +63,7 @@ static void machine(const struct model *m, struct text_layout *page)
 	}
 	text_layout_fact(page, "devices", "%s", *list ? list : "unknown");
 	free(list);
-	list = alloc_format("driver %s", out_version(version, p->driver_version));
+	list = alloc_format("driver %s", model_version(version, p->driver_version));
 	for (size_t i = 0; i < p->library_count; i++) {
 		const struct model_library *l = &p->libraries[i];
 		const char *kinds[] = {[TF_LIBRARY_RUNTIME] = "runtime",
@@ -73,10 +73,11 @@ static void machine(const struct model *m, struct text_layout *page)
 		    !kinds[l->kind])
 			continue;
 		const char *base = l->path ? strrchr(l->path, '/') : NULL;
-		char *longer = alloc_format(
-		        "%s; %s %s%s%s%s", list, kinds[l->kind],
-		        base ? base + 1 : or_unknown(l->path), l->version ? " (" : "",
-		        l->version ? out_version(version, l->version) : "", l->version ? ")" : "");
+		char *longer =
+		        alloc_format("%s; %s %s%s%s%s", list, kinds[l->kind],
+		                     base ? base + 1 : or_unknown(l->path), l->version ? " (" : "",
+		                     l->version ? model_version(version, l->version) : "",
+		                     l->version ? ")" : "");
 		free(list);
 		list = longer;
 	}
@@ -202,10 +203,8 @@ static void loss_and_cost(const struct model *m, struct text_layout *page)
 	free(graphs);
 }
 
-static void verdict(const struct model *m, struct text_layout *page)
+static void verdict(const struct verdict *v, struct text_layout *page)
 {
-	const struct verdict *v = &m->verdict;
-
 	if (v->cls == VERDICT_NONE)
 		text_layout_fact(page, "verdict", "inconclusive: %s", or_unknown(v->reason));
 	else
@@ -221,7 +220,7 @@ static void range(const struct model *m, struct text_layout *page)
 	for (size_t i = 0; i < m->process_count; i++)
 		never += m->processes[i].never_opened;
 	if (never == m->process_count) {
-		char *why = out_never_opened(p->range_mode);
+		char *why = model_never_opened(p->range_mode);
 		text_layout_alarm(page, "range", "%s", why);
 		free(why);
 	} else if (never) {
@@ -234,7 +233,7 @@ static void range(const struct model *m, struct text_layout *page)
 	}
 }
 
-void out_page_top(const struct model *m, struct text_layout *page)
+void out_page_top(const struct model *m, const struct verdict *v, struct text_layout *page)
 {
 	if (m->simulated)
 		text_layout_alarm(page, "simulated",
@@ -248,7 +247,7 @@ void out_page_top(const struct model *m, struct text_layout *page)
 		                 or_unknown(m->processes[0].run_id), m->process_count);
 	if (!m->process_count)
 		return;
-	verdict(m, page);
+	verdict(v, page);
 	times(m, page);
 	machine(m, page);
 	out_page_environment(m, page);

@@ -32,7 +32,7 @@ static void row(struct text_layout_table *t, const struct whatif_question *q,
 	table_cell(t, "%s", q->text);
 }
 
-void out_page_whatif(const struct model *m, const struct out_options *o, struct text_layout *page)
+void out_page_whatif(struct whatifs *w, const struct out_options *o, struct text_layout *page)
 {
 	struct whatif_result r;
 	struct text_layout_table t;
@@ -45,13 +45,13 @@ void out_page_whatif(const struct model *m, const struct out_options *o, struct 
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < o->whatif_count; i++) {
 		const struct whatif_question *q = &o->whatifs[i];
-		whatif_predict(m, q->what, q->kernel, q->factor, &r);
+		whatif_predict(w, q->what, q->kernel, q->factor, &r);
 		row(&t, q, &r);
 	}
 	table_print(&t, page);
 	for (size_t i = 0; i < o->whatif_count; i++) {
 		const struct whatif_question *q = &o->whatifs[i];
-		if (!whatif_predict(m, q->what, q->kernel, q->factor, &r)) {
+		if (!whatif_predict(w, q->what, q->kernel, q->factor, &r)) {
 			text_layout_line(page, "%s: %s.", q->text, r.why);
 			continue;
 		}

@@ -1,11 +1,12 @@
 #include "report/output/text/out_page.h"
 
-static void write_page(const struct model *m, const struct out_options *o, struct text_layout *page)
+static void write_page(const struct model *m, const struct analysis *a, const struct out_options *o,
+                       struct text_layout *page)
 {
-	out_page_top(m, page);
+	out_page_top(m, &a->verdict, page);
 	out_page_expect(m, o, page);
-	out_page_findings(m, page);
-	out_page_whatif(m, o, page);
+	out_page_findings(&a->findings, page);
+	out_page_whatif(a->whatifs, o, page);
 	out_page_processes(m, page);
 	out_page_picture(m, page);
 	out_page_gpu(m, page);
@@ -22,7 +23,7 @@ static void write_page(const struct model *m, const struct out_options *o, struc
 	out_page_gaps(m, page);
 }
 
-void out_text(const struct model *m, const struct out_options *o)
+void out_text(const struct model *m, const struct analysis *a, const struct out_options *o)
 {
 	struct text_layout page = {
 	        .to = o->to,
@@ -31,13 +32,13 @@ void out_text(const struct model *m, const struct out_options *o)
 	        .width = o->width,
 	};
 
-	write_page(m, o, &page);
+	write_page(m, a, o, &page);
 }
 
-void out_markdown(const struct model *m, const struct out_options *o)
+void out_markdown(const struct model *m, const struct analysis *a, const struct out_options *o)
 {
 	struct text_layout page = {.to = o->to, .markdown = true, .width = o->width};
 
 	fputs("# cudaspy report\n\n", o->to);
-	write_page(m, o, &page);
+	write_page(m, a, o, &page);
 }

@@ -103,44 +103,17 @@ void timeline_free(struct timeline *t)
 
 /* ---- one call ---- */
 
-static enum tl_role named(const char *name, unsigned cls)
+static enum cuda_role role_of(struct timeline *t, uint16_t call, unsigned cls)
 {
-	static const struct {
-		const char *part;
-		uint8_t cls, role;
-	} roles[] = {
-	        {"StreamCreate", SPY_CLASS_STREAM, TL_ROLE_STREAM_MADE},
-	        {"StreamDestroy", SPY_CLASS_STREAM, TL_ROLE_STREAM_GONE},
-	        {"EventRecord", SPY_CLASS_EVENT, TL_ROLE_EVENT_RECORD},
-	        {"StreamWaitEvent", SPY_CLASS_EVENT, TL_ROLE_EVENT_WAIT},
-	        {"EventDestroy", SPY_CLASS_EVENT, TL_ROLE_EVENT_GONE},
-	        {"StreamSynchronize", SPY_CLASS_SYNC, TL_ROLE_SYNC_STREAM},
-	        {"EventSynchronize", SPY_CLASS_SYNC, TL_ROLE_SYNC_EVENT},
-	        {"Synchronize", SPY_CLASS_SYNC, TL_ROLE_SYNC_ALL}, /* of the context, the device */
-	        {"StreamQuery", SPY_CLASS_QUERY, TL_ROLE_QUERY_STREAM},
-	        {"EventQuery", SPY_CLASS_QUERY, TL_ROLE_QUERY_EVENT},
-	        {"LaunchHostFunc", SPY_CLASS_OTHER, TL_ROLE_HOST_FUNCTION},
-	        {"StreamAddCallback", SPY_CLASS_OTHER, TL_ROLE_HOST_FUNCTION},
-	        {"GraphAddHostNode", SPY_CLASS_GRAPH, TL_ROLE_HOST_FUNCTION},
-	};
-
-	for (unsigned i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
-		if (roles[i].cls == cls && strstr(name, roles[i].part))
-			return roles[i].role;
-	return TL_ROLE_NONE;
-}
-
-static enum tl_role role_of(struct timeline *t, uint16_t call, unsigned cls)
-{
-	if (t->roles[call] == TL_ROLE_UNSEEN) {
+	if (!t->roles[call]) {
 		const struct tf_call *c =
 		        tf_entry(t->map, &tf_header(t->map)->calls, call, sizeof(*c));
 		char name[sizeof(c->name) + 1] = "";
 		if (c)
 			memcpy(name, c->name, sizeof(c->name));
-		t->roles[call] = (uint8_t)named(name, cls);
+		t->roles[call] = (uint8_t)(cuda_role_of(name, cls) + 1);
 	}
-	return t->roles[call];
+	return (enum cuda_role)(t->roles[call] - 1);
 }
 
 static unsigned state_of(unsigned cls)
@@ -175,29 +148,39 @@ enum tf_work_kind tl_work_of(const struct tf_record *r, unsigned cls)
 
 /* What a record says of streams and events. */
 static void follow(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                   enum tl_role role)
+                   enum cuda_role role)
 {
-	if (role == TL_ROLE_NONE)
-		return;
-	if (role == TL_ROLE_STREAM_MADE)
+	switch (role) {
+	case CUDA_ROLE_STREAM_MADE:
 		tl_stream_made(t, r);
-	else if (role == TL_ROLE_STREAM_GONE)
+		break;
+	case CUDA_ROLE_STREAM_GONE:
 		tl_stream_gone(t, thread, r);
-	else if (role == TL_ROLE_EVENT_RECORD)
+		break;
+	case CUDA_ROLE_EVENT_RECORD:
 		tl_event_record(t, thread, r);
-	else if (role == TL_ROLE_EVENT_WAIT)
+		break;
+	case CUDA_ROLE_EVENT_WAIT:
 		tl_event_wait(t, thread, r);
-	else if (role == TL_ROLE_EVENT_GONE)
+		break;
+	case CUDA_ROLE_EVENT_GONE:
 		tl_event_gone(t, r->event.event);
-	else if (role == TL_ROLE_HOST_FUNCTION)
+		break;
+	case CUDA_ROLE_HOST_FUNCTION:
 		t->host_functions = true;
-	else if (role == TL_ROLE_QUERY_STREAM || role == TL_ROLE_QUERY_EVENT)
+		break;
+	case CUDA_ROLE_QUERY_STREAM:
+	case CUDA_ROLE_QUERY_EVENT:
 		tl_query(t, thread, r, role);
+		break;
+	default:
+		break;
+	}
 }
 
 /* How the call's time divides. */
 static struct tl_split divide(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                              unsigned cls, struct tf_work *work, enum tl_role role)
+                              unsigned cls, struct tf_work *work, enum cuda_role role)
 {
 	unsigned state = state_of(cls);
 
@@ -237,7 +220,7 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
 		tl_own(t, thread, r->start, r->end);
 		return;
 	}
-	enum tl_role role = role_of(t, r->call, cls);
+	enum cuda_role role = role_of(t, r->call, cls);
 	enum tf_work_kind kind = tl_work_of(r, cls);
 	if (cls == SPY_CLASS_CONTEXT && !r->result && r->arg[0] && r->arg[0] <= TF_DEVICES_TIMED)
 		th->device = (uint16_t)(r->arg[0] - 1);
@@ -312,17 +295,26 @@ void timeline_sample(struct timeline *t, const struct tf_work *work)
 
 /* ---- settling ---- */
 
+static void find_costs(struct timeline *t)
+{
+	estimate_costs(t->map, &t->costs);
+	t->costs_version++;
+	t->costs_due = false;
+}
+
+void tl_look_at_bus(struct timeline *t)
+{
+	for (int i = 0; i < 2; i++)
+		if (isnan(t->costs.bus[i].rate) && !isnan(estimate_bus_told(t->map).rate))
+			find_costs(t);
+}
+
 void timeline_advance(struct timeline *t, uint64_t now)
 {
 	set_rate(t);
-	for (int i = 0; i < 2; i++) /* NVML may tell the link late */
-		if (isnan(t->costs.bus[i].rate) && !isnan(estimate_bus_told(t->map).rate))
-			t->costs_due = true;
-	if (t->costs_due) {
-		estimate_costs(t->map, &t->costs);
-		t->costs_version++;
-		t->costs_due = false;
-	}
+	if (t->costs_due)
+		find_costs(t);
+	tl_look_at_bus(t);
 	if (!t->window || t->mode == TF_GPU_OFF)
 		return;
 	if (t->mode == TF_GPU_CUPTI)

@@ -1,5 +1,6 @@
 #include "shim/core/timeline/timeline_ops.h"
 
+#include "shim/core/cuda/communication.h"
 #include "shim/core/format/histogram.h"
 #include "shim/core/work/work_class.h"
 
@@ -54,7 +55,6 @@ static void deactivate(struct timeline *t, struct tl_stream *s)
 	s->active = 0;
 }
 
-/* Its name, as NVIDIA names the kernels of its communication libraries. */
 void tl_find_kernel(struct timeline *t, uint32_t kernel)
 {
 	const struct tf_kernel *k =
@@ -62,7 +62,7 @@ void tl_find_kernel(struct timeline *t, uint32_t kernel)
 	const char *name = k ? tf_text(t->map, k->name, NULL) : NULL;
 
 	t->kernels[kernel].named = true;
-	t->kernels[kernel].comm = name && work_communicates(name);
+	t->kernels[kernel].comm = name && cuda_communicates(name);
 }
 
 /* ---- busy and idle ---- */

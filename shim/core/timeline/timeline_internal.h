@@ -12,6 +12,7 @@
 #ifndef SPY_TIMELINE_PARTS_H
 #define SPY_TIMELINE_PARTS_H
 
+#include "shim/core/cuda/roles.h"
 #include "shim/core/gpu_time/estimate.h"
 #include "shim/core/work/slices.h"
 #include "shim/core/timeline/timeline.h"
@@ -205,22 +206,6 @@ struct tl_exact {
 
 /* ---- the whole ---- */
 
-enum tl_role {
-	TL_ROLE_UNSEEN,
-	TL_ROLE_NONE,
-	TL_ROLE_STREAM_MADE,
-	TL_ROLE_STREAM_GONE,
-	TL_ROLE_EVENT_RECORD,
-	TL_ROLE_EVENT_WAIT,
-	TL_ROLE_EVENT_GONE,
-	TL_ROLE_SYNC_ALL,
-	TL_ROLE_SYNC_STREAM,
-	TL_ROLE_SYNC_EVENT,
-	TL_ROLE_QUERY_STREAM,
-	TL_ROLE_QUERY_EVENT,
-	TL_ROLE_HOST_FUNCTION,
-};
-
 struct tl_mean { /* of a kernel, over its shapes */
 	uint32_t kernel, count;
 	double sum_ns;
@@ -294,7 +279,7 @@ struct timeline {
 	struct tl_known known[TF_WORKS];
 	uint32_t work_typical[TF_WORKS];   /* of calls that give work of a class; ticks */
 	uint32_t call_typical[TL_THREADS]; /* of a call id; ticks */
-	uint8_t roles[TL_THREADS];         /* enum tl_role, by call id */
+	uint8_t roles[TL_THREADS];         /* enum cuda_role + 1, by call id; 0 = not looked for */
 	struct tl_kernel kernels[TF_KERNELS_MAX];
 
 	uint32_t chunk_last;
@@ -311,6 +296,8 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
 /* The kind of the work that a call gave to the GPU; TF_WORK_NONE where it gave none. */
 enum tf_work_kind tl_work_of(const struct tf_record *r, unsigned cls);
 uint64_t tl_ticks(const struct timeline *t, double ns);
+/* NVML may tell the link late, by its own thread. */
+void tl_look_at_bus(struct timeline *t);
 
 static inline uint64_t tl_max(uint64_t a, uint64_t b)
 {
@@ -418,8 +405,9 @@ void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end);
 /* ---- timeline_waits.c ---- */
 
 /* A sync: until when it was useful. */
-uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role);
-void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role);
+uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                 enum cuda_role role);
+void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum cuda_role role);
 /* A blocking copy, an allocation, a module load: how long it waited for earlier work. */
 struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
                             unsigned state, struct tf_work *work);

@@ -1,9 +1,8 @@
 #include "shim/core/timeline/timeline_ops.h"
 
-#define PROBES            16u
-#define STREAM_LEGACY     1u /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD as handles */
-#define STREAM_PER_THREAD 2u
-#define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
+#include "shim/core/cuda/streams.h"
+
+#define PROBES 16u
 
 static uint32_t hash(uint64_t a, uint64_t b)
 {
@@ -63,23 +62,23 @@ static struct tl_stream *find(struct timeline *t, uint64_t handle, uint64_t owne
 static struct tl_stream *look_up(struct timeline *t, uint32_t thread, uint64_t handle,
                                  unsigned flags, unsigned device)
 {
-	bool fresh, own = handle == STREAM_PER_THREAD || (!handle && flags & TF_PTDS);
-	bool legacy = !own && handle <= STREAM_LEGACY;
-	uint64_t owner = own ? ((uint64_t)thread + 1) << 8 | device : legacy ? device + 1 : 0;
+	uint64_t stream = cuda_stream(handle, flags), owner = 0;
+	bool fresh;
 
-	handle = own ? STREAM_PER_THREAD : legacy ? STREAM_LEGACY : handle;
-	struct tl_stream *s = find(t, handle, owner, &fresh);
+	if (stream == CUDA_STREAM_PER_THREAD)
+		owner = ((uint64_t)thread + 1) << 8 | device;
+	else if (stream == CUDA_STREAM_LEGACY)
+		owner = device + 1;
+	struct tl_stream *s = find(t, stream, owner, &fresh);
 	if (!fresh)
 		return s;
-	s->flags = own      ? TF_STREAM_PER_THREAD
-	           : legacy ? TF_STREAM_LEGACY
-	                    : TF_STREAM_UNSEEN | FLAG_NON_BLOCKING;
-	s->blocking = own; /* the per-thread default stream is a blocking one */
-	if (own || legacy) {
+	s->flags = cuda_stream_flags(stream);
+	s->blocking = cuda_stream_is_blocking(s->flags);
+	if (!cuda_stream_is_made(stream)) {
 		s->device = (uint16_t)device;
 		s->has_device = true;
 	}
-	if (legacy)
+	if (stream == CUDA_STREAM_LEGACY)
 		t->device[device].legacy = tl_place(t, s);
 	return s;
 }
@@ -144,11 +143,11 @@ void tl_stream_made(struct timeline *t, const struct tf_record *r)
 {
 	bool fresh;
 
-	if (r->result || r->stream <= STREAM_PER_THREAD)
+	if (r->result || !cuda_stream_is_made(r->stream))
 		return;
 	struct tl_stream *s = find(t, r->stream, 0, &fresh);
 	s->flags = r->arg[0] & 0xffff;
-	s->blocking = !(s->flags & FLAG_NON_BLOCKING);
+	s->blocking = cuda_stream_is_blocking(s->flags);
 	s->row = NULL;
 	s->row_sought = false;
 	s->wait = 0;
@@ -159,7 +158,7 @@ void tl_stream_made(struct timeline *t, const struct tf_record *r)
 /* The work on it goes on; the handle may come to mean another stream. */
 void tl_stream_gone(struct timeline *t, uint32_t thread, const struct tf_record *r)
 {
-	if (!r->result && r->stream > STREAM_PER_THREAD)
+	if (!r->result && cuda_stream_is_made(r->stream))
 		tl_stream(t, thread, r->stream, r->flags)->wait = 0;
 }
 
@@ -220,8 +219,8 @@ void tl_event_record(struct timeline *t, uint32_t thread, const struct tf_record
 	*event_place(t, r->event.event) = (struct tl_event){
 	        .handle = r->event.event,
 	        .op = s->tail,
-	        .tick = s->flags & TF_STREAM_LEGACY ? tl_max(s->wait, tl_blocking_end(t, s))
-	                                            : s->wait,
+	        .tick = cuda_stream_is_legacy(s->flags) ? tl_max(s->wait, tl_blocking_end(t, s))
+	                                                : s->wait,
 	        .used = ++t->event_uses,
 	};
 }

@@ -1,6 +1,6 @@
 #include "shim/core/timeline/timeline_ops.h"
 
-#include "shim/core/work/work_class.h"
+#include "shim/core/cuda/streams.h"
 
 #define SPREAD      3.0 /* standard deviations from a class's mean that one of its pieces may be */
 #define LATE_MOST   16u /* times its wait, that a call comes behind work of unknown length */
@@ -40,7 +40,7 @@ static void look_at(struct timeline *t, struct awaited *w, uint64_t id)
 /* The streams that a wait for this stream waits for: with the legacy one, all blocking ones. */
 static bool awaits(const struct tl_stream *stream, const struct tl_stream *s)
 {
-	return !stream || s == stream || (stream->flags & TF_STREAM_LEGACY && s->blocking);
+	return !stream || s == stream || cuda_stream_sync_waits(stream->flags, s->flags);
 }
 
 static struct awaited awaited(struct timeline *t, unsigned device, const struct tl_stream *stream,
@@ -136,17 +136,17 @@ static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end, 
 
 /* What a call was asked to wait for or about; false where that is not known. */
 static bool target(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                   enum tl_role role, unsigned *device, struct tl_stream **stream,
+                   enum cuda_role role, unsigned *device, struct tl_stream **stream,
                    struct tl_event **event)
 {
 	*device = t->threads[thread].device;
 	*stream = NULL;
 	*event = NULL;
-	if (role == TL_ROLE_SYNC_ALL)
+	if (role == CUDA_ROLE_SYNC_ALL)
 		return true;
 	if (r->flags & TF_NO_ARGS)
 		return false;
-	if (role == TL_ROLE_SYNC_EVENT || role == TL_ROLE_QUERY_EVENT) {
+	if (role == CUDA_ROLE_SYNC_EVENT || role == CUDA_ROLE_QUERY_EVENT) {
 		*event = tl_event(t, r->event.event);
 		return *event != NULL;
 	}
@@ -156,7 +156,8 @@ static bool target(struct timeline *t, uint32_t thread, const struct tf_record *
 	return true;
 }
 
-uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role)
+uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                 enum cuda_role role)
 {
 	uint64_t back = r->end - tl_min(r->end - r->start, tl_return_latency(t));
 	bool waited = back - r->start > t->noise;
@@ -193,7 +194,7 @@ uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
 
 #define NOT_READY 600 /* of both APIs */
 
-void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum tl_role role)
+void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum cuda_role role)
 {
 	struct tl_stream *stream;
 	struct tl_event *event;

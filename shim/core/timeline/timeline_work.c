@@ -1,6 +1,7 @@
 #include "shim/core/timeline/timeline_ops.h"
 
 #include <math.h>
+#include "shim/core/cuda/streams.h"
 
 /* ---- ops ---- */
 
@@ -93,12 +94,12 @@ static uint64_t earliest(struct timeline *t, const struct tl_stream *s)
 	const struct tl_device *d = &t->device[s->device];
 	uint64_t from = s->wait;
 
-	if (s->flags & TF_STREAM_LEGACY)
+	if (cuda_stream_is_legacy(s->flags))
 		return tl_max(from, tl_blocking_end(t, s));
 	if (s->blocking && d->legacy) {
 		const struct tl_stream *legacy = &t->streams[d->legacy - 1];
 		const struct tl_op *last =
-		        legacy->flags & TF_STREAM_LEGACY ? tl_op(t, legacy->tail) : NULL;
+		        cuda_stream_is_legacy(legacy->flags) ? tl_op(t, legacy->tail) : NULL;
 		from = tl_max(from, last ? tl_op_end(t, last) : 0);
 	}
 	return from;
@@ -153,6 +154,7 @@ static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *
 	const struct estimate_bus *bus = &t->costs.bus[to_host];
 	double items = r->copy.items ? r->copy.items : 1, bytes = (double)r->copy.bytes / items;
 
+	tl_look_at_bus(t);
 	if (r->flags & TF_STALLED)
 		from += t->stall;
 	from = tl_min(tl_max(from, r->start), r->end);

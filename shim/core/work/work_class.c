@@ -120,9 +120,3 @@ const struct tf_work *work_known(const struct tf_map *map, const struct tf_work 
 
 	return w && w->kind ? w : NULL;
 }
-
-bool work_communicates(const char *kernel)
-{
-	return strstr(kernel, "ncclDevKernel") || strstr(kernel, "ncclKernel") ||
-	       strstr(kernel, "nvshmem");
-}

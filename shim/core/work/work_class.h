@@ -55,7 +55,4 @@ struct tf_work *work_find(const struct tf_map *map, const struct tf_work *key);
 /* The class with this key if it is there, else NULL; changes nothing. */
 const struct tf_work *work_known(const struct tf_map *map, const struct tf_work *key);
 
-/* A kernel of a communication library, by its name, mangled or not. */
-bool work_communicates(const char *kernel);
-
 #endif

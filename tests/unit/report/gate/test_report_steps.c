@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/unit/render.h"
 #include "report/base/alloc.h"
 #include "report/gate/baseline.h"
 #include "report/gate/judge.h"
@@ -57,7 +58,7 @@ static void test_which_steps(void **state)
 		struct figures f;
 		struct model m;
 		read_stepped(&m, cases[i].skip, cases[i].from);
-		figures_take(&f, &m);
+		render_figures(&f, &m);
 		assert_int_equal(f.steps.source, cases[i].source);
 		assert_int_equal(f.steps.judged, cases[i].judged);
 		assert_int_equal(f.steps.name != NULL, cases[i].name != NULL);
@@ -168,7 +169,7 @@ static void test_baseline_holds_them(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct model m;
 		read_stepped(&m, 0, NULL);
-		figures_take(&runs[i], &m);
+		render_figures(&runs[i], &m);
 		runs[i].name = NULL;
 		model_free(&m);
 	}

@@ -298,12 +298,12 @@ static void test_figures_say_so(void **state)
 	struct model m;
 
 	assert_true(render_model(&m, made.map.base, 300000));
-	figures_take(&f, &m);
+	render_figures(&f, &m);
 	assert_non_null(strstr(f.missing, "the recording is damaged: the file is cut short"));
 	figures_free(&f);
 	model_free(&m);
 	assert_true(render_model(&m, made.map.base, made_bytes(&made)));
-	figures_take(&f, &m);
+	render_figures(&f, &m);
 	assert_null(f.missing);
 	figures_free(&f);
 	model_free(&m);
@@ -323,7 +323,7 @@ static void test_a_range_that_never_opened(void **state)
 		assert_true(render_model(&m, made.map.base, made_bytes(&made)));
 		assert_true(m.processes[0].never_opened);
 		assert_true(isnan(m.window) && isnan(m.startup));
-		figures_take(&f, &m);
+		render_figures(&f, &m);
 		assert_non_null(strstr(f.missing, how[h->range_mode]));
 		figures_free(&f);
 		model_free(&m);
@@ -335,7 +335,7 @@ static void test_a_range_that_never_opened(void **state)
 		assert_true(render_model(&m, made.map.base, made_bytes(&made)));
 		assert_false(m.processes[0].never_opened);
 		assert_false(isnan(m.window));
-		figures_take(&f, &m);
+		render_figures(&f, &m);
 		assert_null(f.missing);
 		figures_free(&f);
 		model_free(&m);

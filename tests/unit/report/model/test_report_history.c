@@ -163,8 +163,7 @@ static void test_streams_and_events(void **state)
 	struct made made;
 	struct model m;
 	struct tf_thread *t = start(&made, 64);
-	uint16_t create =
-	        made_call(&made, "cudaStreamCreateWithFlags", SPY_CLASS_STREAM, SPY_LEVEL_RUNTIME);
+	uint16_t create = made_call(&made, "cuStreamCreate", SPY_CLASS_STREAM, SPY_LEVEL_DRIVER);
 	uint16_t mark = made_call(&made, "cudaEventRecord", SPY_CLASS_EVENT, SPY_LEVEL_RUNTIME);
 	uint16_t wait = made_call(&made, "cudaStreamWaitEvent", SPY_CLASS_EVENT, SPY_LEVEL_RUNTIME);
 	uint16_t sync = made_call(&made, "cudaEventSynchronize", SPY_CLASS_SYNC, SPY_LEVEL_RUNTIME);
@@ -191,9 +190,9 @@ static void test_streams_and_events(void **state)
 	const struct call_log *h = &m.processes[0].call_log;
 	assert_int_equal(h->count, 8);
 	assert_int_equal(h->events, 2);
-	assert_int_equal(h->call_events[1].role, CALL_LOG_ROLE_EVENT_RECORD);
-	assert_int_equal(h->call_events[2].role, CALL_LOG_ROLE_EVENT_WAIT);
-	assert_int_equal(h->call_events[3].role, CALL_LOG_ROLE_SYNC_EVENT);
+	assert_int_equal(h->call_events[1].role, CUDA_ROLE_EVENT_RECORD);
+	assert_int_equal(h->call_events[2].role, CUDA_ROLE_EVENT_WAIT);
+	assert_int_equal(h->call_events[3].role, CUDA_ROLE_SYNC_EVENT);
 	assert_int_equal(h->call_events[1].event, h->call_events[2].event);
 	assert_int_not_equal(h->call_events[1].event, h->call_events[3].event);
 	assert_int_equal(h->call_events[3].stream, CALL_LOG_NONE);

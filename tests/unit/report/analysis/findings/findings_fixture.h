@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/analysis/findings/findings.h"
+#include "report/analysis/analysis.h"
 #include "report/model/model.h"
 #include "tests/unit/unit.h"
 
@@ -22,6 +22,8 @@ enum made_streams { LEGACY, BLOCKING, OTHER_BLOCKING, FREE, OTHER_FREE, MADE_STR
 
 struct run {
 	struct model m;
+	struct verdict verdict;
+	struct findings found;
 	struct model_process process;
 	struct call_log_stream streams[MADE_STREAMS];
 	struct call_log_thread threads[4];
@@ -62,7 +64,7 @@ static inline void run_start(struct run *r)
 	r->m.processes = &r->process;
 	r->m.process_count = 1;
 	r->m.host_window = 1000 * MS;
-	r->m.verdict.window = 1000 * MS;
+	r->verdict.window = 1000 * MS;
 	r->m.gpu.launched.mean = r->m.gpu.launched.total = r->m.gpu.launch_p50 = NAN;
 }
 
@@ -96,7 +98,8 @@ static inline struct call_event *run_call(struct run *r, enum spy_class cls, dou
 	                         .event = CALL_LOG_NONE,
 	                         .graph = CALL_LOG_NONE,
 	                         .items = 1,
-	                         .cls = (uint8_t)cls};
+	                         .cls = (uint8_t)cls,
+	                         .role = (uint8_t)cuda_role_of(r->calls[cls].name, cls)};
 	return a;
 }
 
@@ -117,7 +120,7 @@ static inline struct call_event *run_sync(struct run *r, uint32_t stream, double
 {
 	struct call_event *a = run_call(r, SPY_CLASS_SYNC, at_us, us);
 
-	a->role = stream == CALL_LOG_NONE ? CALL_LOG_ROLE_SYNC_ALL : CALL_LOG_ROLE_SYNC_STREAM;
+	a->role = stream == CALL_LOG_NONE ? CUDA_ROLE_SYNC_ALL : CUDA_ROLE_SYNC_STREAM;
 	a->stream = stream;
 	return a;
 }
@@ -138,11 +141,14 @@ static inline struct call_event *run_copy_back(struct run *r, uint32_t stream, d
 /* The finding of that name, or NULL; looked for anew each time. */
 static inline const struct finding *run_finding(struct run *r, const char *id)
 {
-	findings_free(&r->m);
-	model_finish_findings(&r->m);
-	for (size_t i = 0; i < r->m.finding_count; i++)
-		if (!strcmp(r->m.findings[i].id, id))
-			return &r->m.findings[i];
+	struct whatifs *whatifs = whatif_start(&r->m);
+
+	findings_free(&r->found);
+	findings_make(&r->found, &r->m, &r->verdict, whatifs);
+	whatif_end(whatifs);
+	for (size_t i = 0; i < r->found.count; i++)
+		if (!strcmp(r->found.items[i].id, id))
+			return &r->found.items[i];
 	return NULL;
 }
 
@@ -169,7 +175,7 @@ static inline void run_has_not(struct run *r, const char *id)
 
 static inline void run_end(struct run *r)
 {
-	findings_free(&r->m);
+	findings_free(&r->found);
 	free(r->process.call_log.call_events);
 }
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/model/model.h"
+#include "report/analysis/analysis.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"
@@ -20,6 +20,7 @@ struct steady {
 	uint16_t launch, copy, copy_rows, sync, alloc, release, load, make, graph;
 	double at; /* us since the window began: when the next call starts */
 	struct model model;
+	struct analysis analysis;
 };
 
 static inline void steady_start(struct steady *s)
@@ -40,7 +41,8 @@ static inline void steady_start(struct steady *s)
 	s->alloc = made_call(&s->made, "cudaMalloc", SPY_CLASS_ALLOC, SPY_LEVEL_RUNTIME);
 	s->release = made_call(&s->made, "cudaFree", SPY_CLASS_ALLOC, SPY_LEVEL_RUNTIME);
 	s->load = made_call(&s->made, "cuModuleLoadData", SPY_CLASS_MODULE, SPY_LEVEL_DRIVER);
-	s->make = made_call(&s->made, "cudaGraphInstantiate", SPY_CLASS_GRAPH, SPY_LEVEL_RUNTIME);
+	s->make = made_call(&s->made, "cuGraphInstantiateWithFlags", SPY_CLASS_GRAPH,
+	                    SPY_LEVEL_DRIVER);
 	s->graph =
 	        made_call(&s->made, "cudaGraphLaunch", SPY_CLASS_GRAPH_LAUNCH, SPY_LEVEL_RUNTIME);
 	made_pairs(made_work(&s->made, (struct tf_work){.kind = TF_WORK_NULL}, 0), TF_PAIR_IDLE, 20,
@@ -111,18 +113,20 @@ static inline void steady_read(struct steady *s)
 {
 	made_close(&s->made, 2001000 + (uint64_t)(s->at * 2000));
 	assert_true(render_model(&s->model, s->made.map.base, made_bytes(&s->made)));
+	analysis_make(&s->analysis, &s->model);
 }
 
 static inline const struct finding *steady_finding(const struct steady *s, const char *id)
 {
-	for (size_t i = 0; i < s->model.finding_count; i++)
-		if (!strcmp(s->model.findings[i].id, id))
-			return &s->model.findings[i];
+	for (size_t i = 0; i < s->analysis.findings.count; i++)
+		if (!strcmp(s->analysis.findings.items[i].id, id))
+			return &s->analysis.findings.items[i];
 	return NULL;
 }
 
 static inline void steady_end(struct steady *s)
 {
+	analysis_free(&s->analysis);
 	model_free(&s->model);
 	made_free(&s->made);
 }

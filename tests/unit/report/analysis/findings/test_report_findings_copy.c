@@ -46,7 +46,7 @@ static void test_pageable_without_history(void **state)
 	steady_read(&s);
 	assert_int_equal(s.model.processes[0].call_log.count, 0);
 	assert_non_null(steady_finding(&s, "pageable-async-copy"));
-	assert_int_equal(s.model.finding_count, 1);
+	assert_int_equal(s.analysis.findings.count, 1);
 	steady_end(&s);
 }
 

@@ -13,7 +13,7 @@ static void kernels(struct run *r, struct model_kernel *k, size_t count)
 	for (size_t i = 0; i < count; i++)
 		r->m.gpu.launched.total += k[i].gpu.total;
 	r->m.host.sync_useful = 800 * MS;
-	r->m.verdict.cls = VERDICT_GPU;
+	r->verdict.cls = VERDICT_GPU;
 }
 
 static struct model_kernel kernel(const char *name, double ms)
@@ -58,7 +58,7 @@ static void test_one_kernel(void **state)
 	kernels(&r, k, 1);
 	run_has(&r, "dominant-kernel", 0.45, "100.0 %");
 	assert_int_equal(run_finding(&r, "dominant-kernel")->severity, SEVERITY_INFO);
-	r.m.verdict.cls = VERDICT_SYNC;
+	r.verdict.cls = VERDICT_SYNC;
 	run_has_not(&r, "dominant-kernel");
 	run_end(&r);
 }

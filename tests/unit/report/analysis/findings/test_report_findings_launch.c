@@ -130,7 +130,7 @@ static void test_too_short(void **state)
 	struct run r;
 
 	short_launches(&r, 100, 2);
-	r.m.verdict.window = 10 * MS;
+	r.verdict.window = 10 * MS;
 	run_has_not(&r, "many-short-launches");
 	run_end(&r);
 }
@@ -142,11 +142,11 @@ static void test_nothing(void **state)
 
 	run_start(&r);
 	assert_null(run_finding(&r, "x"));
-	assert_int_equal(r.m.finding_count, 0);
-	r.m.verdict.window = NAN;
+	assert_int_equal(r.found.count, 0);
+	r.verdict.window = NAN;
 	r.process.call_log.stream_count = r.process.call_log.thread_count = 0;
 	assert_null(run_finding(&r, "x"));
-	assert_int_equal(r.m.finding_count, 0);
+	assert_int_equal(r.found.count, 0);
 	run_end(&r);
 }
 

@@ -68,9 +68,9 @@ static void test_sync_too_early(void **state)
 	run_end(&r);
 }
 
-static void event_call(struct run *r, enum call_log_role role, uint32_t event, double at, double us)
+static void event_call(struct run *r, enum cuda_role role, uint32_t event, double at, double us)
 {
-	bool waits = role == CALL_LOG_ROLE_SYNC_EVENT;
+	bool waits = role == CUDA_ROLE_SYNC_EVENT;
 	struct call_event *a = run_call(r, waits ? SPY_CLASS_SYNC : SPY_CLASS_EVENT, at, us);
 
 	a->role = (uint8_t)role;
@@ -87,9 +87,9 @@ static void steps_with_events(struct run *r, bool ahead)
 		uint32_t event = (uint32_t)(i % 2);
 		double at = i * 1000.0;
 		run_launch(r, FREE, at, 900);
-		event_call(r, CALL_LOG_ROLE_EVENT_RECORD, event, at + 4, 1);
+		event_call(r, CUDA_ROLE_EVENT_RECORD, event, at + 4, 1);
 		if (i || !ahead)
-			event_call(r, CALL_LOG_ROLE_SYNC_EVENT, ahead ? 1 - event : event, at + 6,
+			event_call(r, CUDA_ROLE_SYNC_EVENT, ahead ? 1 - event : event, at + 6,
 			           ahead ? 10 : 500);
 	}
 	run_idle(r, TF_IDLE_SYNC, 400);
@@ -298,10 +298,10 @@ static void test_legacy_and_events(void **state)
 	for (int i = 0; i < 2 * STEPS; i++) {
 		uint32_t stream = i % 2 ? BLOCKING : OTHER_BLOCKING;
 		double at = i * 500.0;
-		event_call(&r, CALL_LOG_ROLE_EVENT_WAIT, 0, at, 1);
+		event_call(&r, CUDA_ROLE_EVENT_WAIT, 0, at, 1);
 		r.process.call_log.call_events[r.process.call_log.count - 1].stream = stream;
 		run_launch(&r, stream, at + 2, 400);
-		event_call(&r, CALL_LOG_ROLE_EVENT_RECORD, 0, at + 6, 1);
+		event_call(&r, CUDA_ROLE_EVENT_RECORD, 0, at + 6, 1);
 		r.process.call_log.call_events[r.process.call_log.count - 1].stream = stream;
 		run_launch(&r, LEGACY, at + 8, 10);
 	}

@@ -10,6 +10,7 @@
 /* A run of 1 s of one thread on one device; each test adds where its time went. */
 struct run {
 	struct model m;
+	struct verdict verdict;
 	struct model_process process;
 };
 
@@ -40,15 +41,18 @@ static void busy(struct run *r, double ms, double percent)
 
 static const struct verdict *judge(struct run *r)
 {
-	free(r->m.verdict.reason);
-	model_finish_verdict(&r->m);
-	assert_non_null(r->m.verdict.reason);
-	return &r->m.verdict;
+	struct whatifs *whatifs = whatif_start(&r->m);
+
+	free(r->verdict.reason);
+	verdict_make(&r->verdict, &r->m, whatifs);
+	whatif_end(whatifs);
+	assert_non_null(r->verdict.reason);
+	return &r->verdict;
 }
 
 static void end(struct run *r)
 {
-	free(r->m.verdict.reason);
+	free(r->verdict.reason);
 }
 
 static void is(struct run *r, const char *cls, const char *confidence, const char *reason)
@@ -61,7 +65,7 @@ static void is(struct run *r, const char *cls, const char *confidence, const cha
 		fail_msg("'%s' is not in: %s", reason, v->reason);
 	end(r);
 	v = NULL;
-	r->m.verdict.reason = NULL;
+	r->verdict.reason = NULL;
 }
 
 static void launch_bound(struct run *r)
@@ -173,7 +177,7 @@ static void test_sampling(void **state)
 	r.m.host.sampling = 90 * MS; /* for 10 ms of it the GPU had work */
 	r.m.gpu.busy.by[TF_IDLE_OWN] = 80 * MS;
 	is(&r, "gpu-bound", "high", "GPU busy 97.8 %");
-	assert_near(r.m.verdict.window, 920 * MS, 1e-9);
+	assert_near(r.verdict.window, 920 * MS, 1e-9);
 }
 
 /* Nor is a program that it changed much judged as surely. */
@@ -222,9 +226,9 @@ static void test_mixed(void **state)
 	r.m.host.sync = 480 * MS;
 	r.m.host.outside = r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 500 * MS;
 	assert_int_equal(judge(&r)->first, VERDICT_HOST);
-	assert_int_equal(r.m.verdict.second, VERDICT_SYNC);
+	assert_int_equal(r.verdict.second, VERDICT_SYNC);
 	end(&r);
-	r.m.verdict.reason = NULL;
+	r.verdict.reason = NULL;
 	is(&r, "mixed", "medium", "host-bound and sync-bound nearly alike");
 	start(&r); /* half busy, and nothing that a change would shorten */
 	busy(&r, 500, 1);
@@ -255,7 +259,7 @@ static void test_startup(void **state)
 	for (int i = 4; i < 10; i++)
 		gpu[i] = 33 * MS;
 	is(&r, "launch-bound", "high", "of 600 ms of window after start-up");
-	assert_near(r.m.verdict.startup, 400 * MS, 1e-9);
+	assert_near(r.verdict.startup, 400 * MS, 1e-9);
 	/* The GPU's idle time of it goes with it. */
 	r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 210 * MS;
 	assert_near(verdict_take(&r.m).idle_outside, 10 * MS, 1e-9);
@@ -289,7 +293,7 @@ static void test_startup_until_first_work(void **state)
 	for (int i = 6; i < 10; i++)
 		gpu[i] = i == 6 ? 28 * MS : 57 * MS;
 	is(&r, "launch-bound", "high", "of 350 ms of window after start-up");
-	assert_near(r.m.verdict.startup, 650 * MS, 1e-9);
+	assert_near(r.verdict.startup, 650 * MS, 1e-9);
 	/* One that worked outside CUDA meanwhile did not make its context. */
 	for (int i = 0; i < 7; i++) {
 		host[i][TF_HOST_OUTSIDE] = host[i][TF_HOST_OTHER];
@@ -319,7 +323,7 @@ static void test_window_within_a_slice(void **state)
 		gpu[i] = 22 * MS;
 	}
 	assert_near(judge(&r)->startup, 0, 0);
-	assert_near(r.m.verdict.window, 1000 * MS, 1e-9);
+	assert_near(r.verdict.window, 1000 * MS, 1e-9);
 	end(&r);
 }
 
@@ -359,9 +363,9 @@ static void test_abstains(void **state)
 	is(&r, "inconclusive", "low", "too short: 49.0 ms after start-up");
 	r.m.host_window = 99 * MS; /* enough for a class, and no more */
 	assert_int_equal(judge(&r)->confidence, CONFIDENCE_MEDIUM);
-	assert_int_equal(r.m.verdict.cls, VERDICT_LAUNCH);
+	assert_int_equal(r.verdict.cls, VERDICT_LAUNCH);
 	end(&r);
-	r.m.verdict.reason = NULL;
+	r.verdict.reason = NULL;
 	launch_bound(&r);
 	r.m.totals.launches = 99;
 	is(&r, "inconclusive", "low", "99 launches and copies");
@@ -469,7 +473,7 @@ static void loading(struct call_event *call_events, size_t steps, bool waits)
 		        .start = at + 0.61 * MS,
 		        .end = at + MS,
 		        .cls = waits ? SPY_CLASS_SYNC : SPY_CLASS_QUERY,
-		        .role = waits ? CALL_LOG_ROLE_SYNC_STREAM : CALL_LOG_ROLE_QUERY_STREAM};
+		        .role = waits ? CUDA_ROLE_SYNC_STREAM : CUDA_ROLE_QUERY_STREAM};
 	}
 }
 
@@ -504,7 +508,7 @@ static void test_what_the_gpu_had_no_work_for(void **state)
 	/* A wait for all of one device says nothing of another. */
 	loading(call_events, 1000, true);
 	for (size_t i = 2; i < 3000; i += 3) {
-		call_events[i].role = CALL_LOG_ROLE_SYNC_ALL;
+		call_events[i].role = CUDA_ROLE_SYNC_ALL;
 		call_events[i].device = 1;
 	}
 	assert_near(verdict_pending(&r.m, gain), 1, 0.01);

@@ -17,6 +17,7 @@
  */
 struct play {
 	struct made made;
+	struct whatifs *whatifs;
 	struct tf_thread *thread[2];
 	unsigned who;      /* thread that calls */
 	double host, tail; /* now; end of the last work */
@@ -155,7 +156,9 @@ static struct whatif_result ask(struct play *p, struct model *m, enum whatif wha
 		made_close(&p->made, 2001000 + (uint64_t)(p->host * 2000) + 1000);
 		assert_true(render_model(m, p->made.map.base, made_bytes(&p->made)));
 	}
-	bool known = whatif_predict(m, what, kernel, factor, &r);
+	if (!p->whatifs)
+		p->whatifs = whatif_start(m);
+	bool known = whatif_predict(p->whatifs, what, kernel, factor, &r);
 	assert_int_equal(known, r.known);
 	if (!known) {
 		assert_true(isnan(r.predicted) && isnan(r.speedup) && isnan(r.low));
@@ -170,6 +173,7 @@ static struct whatif_result ask(struct play *p, struct model *m, enum whatif wha
 
 static void ends(struct play *p, struct model *m)
 {
+	whatif_end(p->whatifs);
 	model_free(m);
 	made_free(&p->made);
 }
@@ -682,7 +686,8 @@ static void test_cost(void **state)
 	ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
 	assert_true(m.processes[0].call_log.count > CALL_LOG_RECORDS * 0.99);
 	double from = cpu_s();
-	whatif_start(&m);
+	whatif_end(p.whatifs);
+	p.whatifs = NULL;
 	assert_true(ask(&p, &m, WHATIF_NO_SYNC, NULL, 1).speedup > 1.2);
 	print_message("all changes over %zu calls: %.2f s of CPU time\n",
 	              m.processes[0].call_log.count, cpu_s() - from);

@@ -5,12 +5,17 @@
 
 #define MIB (1u << 20)
 
-static void told(void)
+static void tell(void)
 {
 	struct tf_environment *e = made_environment(&made, 1);
 
 	made_told(&e->devices[0].first, SPY_ENVIRONMENT_PCIE_GEN_MAX, 5, WINDOW - 1000);
 	made_told(&e->devices[0].first, SPY_ENVIRONMENT_PCIE_WIDTH, 16, WINDOW - 1000);
+}
+
+static void told(void)
+{
+	tell();
 	timeline_advance(timeline, WINDOW);
 }
 
@@ -147,6 +152,20 @@ static void test_a_link_told_late(void **state)
 	assert_int_equal(on_device(0)->work, 2);
 }
 
+/* NVML answered while a round was under way: its copies, of a thread that ran on meanwhile, are
+ * known as well. */
+static void test_a_link_told_amid_a_round(void **state)
+{
+	timeline_advance(timeline, WINDOW);
+	tell();
+	for (uint64_t i = 0; i < 40; i++)
+		copy(SPY_DIR_DTOH, true, 96 << 10, 100000 + i * 65000, 115000 + i * 65000);
+	finish();
+	assert_int_equal(on_device(0)->work, 40);
+	assert_int_equal(on_device(0)->work_unknown, 0);
+	assert_int_equal(on_device(0)->guessed_ticks, 0);
+}
+
 /* A class's samples of pinned copies tell the bus as well. */
 static void test_pinned_copies_tell_the_bus(void **state)
 {
@@ -192,6 +211,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_kernel_longer_than_estimated, start, end),
 	        cmocka_unit_test_setup_teardown(test_without_a_bus, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_link_told_late, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_link_told_amid_a_round, start, end),
 	        cmocka_unit_test_setup_teardown(test_pinned_copies_tell_the_bus, start, end),
 	        cmocka_unit_test_setup_teardown(test_exact, start_exact, end),
 	};

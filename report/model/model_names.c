@@ -1,21 +1,17 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "report/base/alloc.h"
 #include "report/model/error_names.h"
-#include "report/output/out.h"
+#include "report/model/model_names.h"
 
 #define XX(id, name) name,
-const char *const out_class_names[] = {SPY_CLASS_MAP(XX)};
-const char *const out_direction_names[] = {SPY_DIRECTION_MAP(XX)};
-const char *const out_memory_names[] = {SPY_MEMORY_MAP(XX)};
+const char *const model_class_names[] = {SPY_CLASS_MAP(XX)};
+const char *const model_direction_names[] = {SPY_DIRECTION_MAP(XX)};
+const char *const model_memory_names[] = {SPY_MEMORY_MAP(XX)};
 #undef XX
 
-const char *const out_table_names[] = {
-        [TABLE_APIS] = "apis",       [TABLE_KERNELS] = "kernels", [TABLE_COPIES] = "copies",
-        [TABLE_THREADS] = "threads", [TABLE_WHATIF] = "what-if",  NULL,
-};
-
-const char *out_gap_name(uint32_t kind)
+const char *model_gap_name(uint32_t kind)
 {
 	switch (kind) {
 	case TF_GAP_NEW_ENTRY:
@@ -30,7 +26,7 @@ const char *out_gap_name(uint32_t kind)
 	return "unknown";
 }
 
-const char *out_gpu_mode_name(uint32_t mode)
+const char *model_gpu_mode_name(uint32_t mode)
 {
 	switch (mode) {
 	case TF_GPU_OFF:
@@ -43,7 +39,7 @@ const char *out_gpu_mode_name(uint32_t mode)
 	return NULL;
 }
 
-char *out_never_opened(uint32_t range_mode)
+char *model_never_opened(uint32_t range_mode)
 {
 	return alloc_format("its range never opened, nothing was recorded: %s",
 	                    range_mode == TF_RANGE_PROFILER
@@ -52,7 +48,7 @@ char *out_never_opened(uint32_t range_mode)
 	                              "short");
 }
 
-const char *out_work_name(uint32_t kind)
+const char *model_work_name(uint32_t kind)
 {
 	static const char *const names[TF_WORK_KINDS] = {
 	        [TF_WORK_KERNEL] = "kernel",
@@ -64,7 +60,7 @@ const char *out_work_name(uint32_t kind)
 	return kind < TF_WORK_KINDS && names[kind] ? names[kind] : "unknown";
 }
 
-const char *const out_idle_names[] = {
+const char *const model_idle_names[] = {
         [TF_IDLE_LAUNCH] = "launch",
         [TF_IDLE_SYNC] = "sync",
         [TF_IDLE_COPY] = "copy",
@@ -76,7 +72,7 @@ const char *const out_idle_names[] = {
         [TF_IDLE_OWN] = "sampling",
 };
 
-const char *out_stream_kind(uint32_t flags)
+const char *model_stream_kind(uint32_t flags)
 {
 	if (flags & TF_STREAM_LEGACY)
 		return "legacy";
@@ -87,27 +83,27 @@ const char *out_stream_kind(uint32_t flags)
 	return flags & 1 ? "non_blocking" : "blocking"; /* CU_STREAM_NON_BLOCKING */
 }
 
-double out_launch_per_gpu(const struct model_gpu *gpu)
+double model_launch_per_gpu(const struct model_gpu *gpu)
 {
 	return gpu->overhead / gpu->launched.total;
 }
 
-char *out_version(char *to, uint32_t version)
+char *model_version(char *to, uint32_t version)
 {
 	if (!version)
 		return strcpy(to, "unknown");
-	snprintf(to, OUT_VERSION_BYTES, "%u.%u", version / 1000, version % 1000 / 10);
+	snprintf(to, MODEL_VERSION_BYTES, "%u.%u", version / 1000, version % 1000 / 10);
 	return to;
 }
 
-char *out_error(uint8_t level, int32_t code)
+char *model_error(uint8_t level, int32_t code)
 {
 	const char *name = error_name(level, code);
 
 	return name ? alloc_copy(name, strlen(name)) : alloc_format("code %d", code);
 }
 
-const char *out_level_name(uint8_t level)
+const char *model_level_name(uint8_t level)
 {
 	return level == SPY_LEVEL_RUNTIME ? "runtime" : "driver";
 }

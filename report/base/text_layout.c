@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/output/text/text_layout.h"
+#include "report/base/text_layout.h"
 #include "report/base/text.h"
 
 #define BOLD  "\033[1m"

@@ -1,12 +1,11 @@
-#include "report/analysis/flow.h"
+#include "report/analysis/flow/flow.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "shim/core/cuda/streams.h"
 #include "shim/core/gpu_time/estimate_staged.h"
-
-#define FLAG_NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
 
 void flow_start(struct flow *f, const struct call_log *h, bool paced)
 {
@@ -37,19 +36,14 @@ bool flow_is_blocking(const struct call_event *a)
 bool flow_is_wait(const struct call_event *a)
 {
 	bool frees = a->cls == SPY_CLASS_ALLOC && a->is_free && a->memory != SPY_MEM_PAGEABLE &&
-	             a->role != CALL_LOG_ROLE_ALLOC_ORDERED;
+	             !cuda_role_is_ordered(a->role);
 
 	return !a->result && (a->cls == SPY_CLASS_SYNC || frees || flow_is_blocking(a));
 }
 
-static bool is_legacy(const struct flow *f, uint32_t stream)
+static uint32_t flags_of(const struct flow *f, uint32_t stream)
 {
-	return f->h->streams[stream].flags & TF_STREAM_LEGACY;
-}
-
-bool flow_stream_is_blocking(const struct call_log *h, uint32_t stream)
-{
-	return !(h->streams[stream].flags & (FLAG_NON_BLOCKING | TF_STREAM_LEGACY));
+	return f->h->streams[stream].flags;
 }
 
 static uint32_t device_of(const struct flow *f, uint32_t stream)
@@ -109,16 +103,14 @@ static double legacy_lets(const struct flow *f, const struct call_event *a)
 {
 	uint32_t stream = a->stream;
 	double ends = -INFINITY;
-	bool legacy = is_legacy(f, stream);
 
 	/* A copy that the host waits for is one that it wants after what it launched. */
-	if ((f->alone && !flow_is_blocking(a)) ||
-	    (!legacy && !flow_stream_is_blocking(f->h, stream)))
+	if (f->alone && !flow_is_blocking(a))
 		return ends;
 	for (size_t i = 0; i < f->count; i++) {
 		uint32_t other = f->busy[i].stream;
 		if (device_of(f, other) == device_of(f, stream) &&
-		    (legacy ? flow_stream_is_blocking(f->h, other) : is_legacy(f, other)))
+		    cuda_stream_waits(flags_of(f, stream), flags_of(f, other)))
 			ends = fmax(ends, f->busy[i].until);
 	}
 	return ends;
@@ -166,12 +158,13 @@ static void add_work(struct flow *f, const struct call_event *a, struct flow_str
 
 static void waited_for_stream(struct flow *f, const struct call_event *a)
 {
-	bool legacy = is_legacy(f, a->stream);
+	uint32_t flags = flags_of(f, a->stream);
 
 	for (size_t i = 0; i < f->count; i++) {
 		struct flow_stream *s = &f->busy[i];
-		if (s->stream == a->stream || (legacy && flow_stream_is_blocking(f->h, s->stream) &&
-		                               device_of(f, s->stream) == device_of(f, a->stream)))
+		if (s->stream == a->stream ||
+		    (cuda_stream_sync_waits(flags, flags_of(f, s->stream)) &&
+		     device_of(f, s->stream) == device_of(f, a->stream)))
 			done(f, s, a->end);
 	}
 }
@@ -200,7 +193,7 @@ static void add_event(struct flow *f, const struct call_event *a)
 {
 	if (a->stream == CALL_LOG_NONE || a->event >= f->h->events)
 		return;
-	if (a->role == CALL_LOG_ROLE_EVENT_RECORD) {
+	if (a->role == CUDA_ROLE_EVENT_RECORD) {
 		const struct flow_stream *s = find(f, a->stream);
 		f->events[a->event] = (struct flow_event){
 		        .stream = a->stream, .until = s ? fmax(s->until, s->after) : -INFINITY};
@@ -225,21 +218,21 @@ void flow_add(struct flow *f, const struct call_event *a)
 		return;
 	}
 	switch (a->role) {
-	case CALL_LOG_ROLE_EVENT_RECORD:
-	case CALL_LOG_ROLE_EVENT_WAIT:
+	case CUDA_ROLE_EVENT_RECORD:
+	case CUDA_ROLE_EVENT_WAIT:
 		add_event(f, a);
 		break;
-	case CALL_LOG_ROLE_SYNC_STREAM:
-	case CALL_LOG_ROLE_QUERY_STREAM:
+	case CUDA_ROLE_SYNC_STREAM:
+	case CUDA_ROLE_QUERY_STREAM:
 		if (a->stream != CALL_LOG_NONE)
 			waited_for_stream(f, a);
 		break;
-	case CALL_LOG_ROLE_SYNC_EVENT:
-	case CALL_LOG_ROLE_QUERY_EVENT:
+	case CUDA_ROLE_SYNC_EVENT:
+	case CUDA_ROLE_QUERY_EVENT:
 		if (a->event < f->h->events)
 			waited_for_event(f, a);
 		break;
-	case CALL_LOG_ROLE_SYNC_ALL:
+	case CUDA_ROLE_SYNC_ALL:
 		waited_for_device(f, a);
 		break;
 	default:

@@ -51,8 +51,6 @@ double flow_ends(const struct flow *f, uint32_t device, uint32_t but);
  * once. Asked before flow_add(). */
 double flow_lets(const struct flow *f, const struct call_event *a);
 
-/* A stream that the legacy default stream waits for, and that waits for it. */
-bool flow_stream_is_blocking(const struct call_log *h, uint32_t stream);
 /* The call gave the GPU work. */
 bool flow_is_work(const struct call_event *a);
 /* A copy that has been made when the call returns. */

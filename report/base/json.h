@@ -1,0 +1,19 @@
+/*
+ * Values of JSON files that are written. For the JSON outputs and the baselines.
+ */
+#ifndef REPORT_JSON_H
+#define REPORT_JSON_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* Values; what is not known is null. */
+json_t *json_ns(double ns);
+json_t *json_count(uint64_t count);
+json_t *json_share(double share);
+json_t *json_text(const char *text);
+/* Adds `value`, taking it over; out of memory ends the program. */
+void json_put(json_t *object, const char *key, json_t *value);
+void json_push(json_t *array, json_t *value);
+
+#endif

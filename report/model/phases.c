@@ -1,0 +1,100 @@
+#include "report/model/phases.h"
+
+#include <math.h>
+
+/* The GPU's busy share of a slice below which its work has not begun. */
+#define STARTED 0.05
+/* Freeing for longer than this share of a run is no tear-down. */
+#define TEARDOWN_MOST 0.25
+
+void phases_take(const double *from, double ns, double to[TF_HOSTS])
+{
+	static const enum tf_host order[] = {TF_HOST_OTHER, TF_HOST_MODULE, TF_HOST_ALLOC,
+	                                     TF_HOST_OWN, TF_HOST_OUTSIDE};
+
+	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++) {
+		to[order[k]] = fmin(from[order[k]], ns);
+		ns -= to[order[k]];
+	}
+}
+
+static double host_sum(const struct overview *p, size_t slice)
+{
+	double sum = 0;
+
+	for (int k = 0; k < TF_HOSTS; k++)
+		sum += p->host[slice][k];
+	return sum;
+}
+
+/* Whether in a slice, but for its first `ns`, the host mostly loads or unloads code, allocates or
+ * frees. */
+static bool loading(const struct overview *p, size_t slice, double ns)
+{
+	const double *h = p->host[slice];
+	double gone[TF_HOSTS] = {0}, sum = host_sum(p, slice);
+
+	phases_take(h, ns, gone);
+	for (int k = 0; k < TF_HOSTS; k++)
+		sum -= gone[k];
+	return h[TF_HOST_MODULE] - gone[TF_HOST_MODULE] + h[TF_HOST_ALLOC] - gone[TF_HOST_ALLOC] >
+	       0.5 * sum;
+}
+
+static bool gpu_rests(const struct overview *p, size_t slice)
+{
+	double busy = 0;
+
+	for (size_t d = 0; d < p->device_count; d++)
+		busy = fmax(busy, p->devices[d].busy[slice]);
+	return p->device_count && busy < STARTED * p->width;
+}
+
+double phases_part(const struct overview *p, size_t slice, double from, double until)
+{
+	double start = p->origin + (double)slice * p->width, end = start + p->width;
+
+	return fmax(0, fmin(end, until) - fmax(start, from));
+}
+
+/* Until the first work: whether the host is in CUDA for most of that time. */
+static bool makes_context(const struct overview *p)
+{
+	double inside = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		const double *h = p->host[i];
+		inside += fmin(phases_part(p, i, p->window, p->first_work),
+		               h[TF_HOST_OTHER] + h[TF_HOST_MODULE] + h[TF_HOST_ALLOC]);
+	}
+	return p->first_work > p->window && inside > 0.5 * (p->first_work - p->window);
+}
+
+/* A program that is like that for half of the time that is left has no other state: nothing more is
+ * left out. */
+double phases_startup(const struct overview *p)
+{
+	double ready = makes_context(p) ? p->first_work : p->window, end;
+	size_t i = 0, from;
+
+	while (i < p->count && p->origin + (double)(i + 1) * p->width <= ready)
+		i++;
+	from = i;
+	while (i < p->count &&
+	       (loading(p, i, phases_part(p, i, p->window, ready)) || gpu_rests(p, i)))
+		i++;
+	end = p->origin + (double)i * p->width;
+	return i - from <= (p->count - from) / 2 ? fmax(end, ready) : ready;
+}
+
+size_t phases_teardown(const struct overview *p, size_t *first)
+{
+	size_t end = p->count, i;
+
+	while (end && !(host_sum(p, end - 1) > 0))
+		end--;
+	for (i = end; i && loading(p, i - 1, 0) && gpu_rests(p, i - 1); i--)
+		;
+	*first = i;
+	return end - i <= (size_t)(TEARDOWN_MOST * (double)end) ? end - i : 0;
+}

@@ -1,0 +1,27 @@
+/*
+ * Where start-up ends and tear-down begins, by the time slices of a process. For the recent calls,
+ * which are cut there, and the verdict.
+ */
+#ifndef REPORT_PHASES_H
+#define REPORT_PHASES_H
+
+#include "report/model/model_gpu.h"
+
+/*
+ * Start-up: the time before the GPU is first given work where the host spends it in CUDA (making
+ * the context), and the slices behind it, or at the window's start, in which the host mostly loads
+ * code and allocates or the GPU does nearly nothing. Its end, ns since load, not before the
+ * window's start. `p` has slices and a host.
+ */
+double phases_startup(const struct overview *p);
+/* Tear-down: the slices at the window's end in which the host mostly frees and unloads
+ * and the GPU does nearly nothing. */
+size_t phases_teardown(const struct overview *p, size_t *first);
+
+/* How much of a slice lies in [from, until), ns since load. */
+double phases_part(const struct overview *p, size_t slice, double from, double until);
+/* Of a slice's host time `from`, what `ns` left out of it take: what is none of its steady work
+ * goes first. */
+void phases_take(const double *from, double ns, double to[TF_HOSTS]);
+
+#endif

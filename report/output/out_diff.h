@@ -1,0 +1,15 @@
+/*
+ * What diff found, in each form it can be written. For diff.
+ */
+#ifndef REPORT_OUT_DIFF_H
+#define REPORT_OUT_DIFF_H
+
+#include "report/gate/compare.h"
+#include "report/output/out.h"
+
+void out_diff_text(const struct compare_result *c, const struct out_options *o);
+void out_diff_markdown(const struct compare_result *c, const struct out_options *o);
+void out_diff_json(const struct compare_result *c,
+                   const struct out_options *o); /* cudaspy.diff/1 */
+
+#endif

@@ -1,0 +1,90 @@
+#include "report/pipeline.h"
+
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/base/complain.h"
+#include "report/reader/find.h"
+
+/* One process after the other: the model keeps what it needs, the mappings go. */
+static int read_all(struct model *m, char *const *paths, size_t count)
+{
+	char error[READER_ERROR_BYTES];
+
+	for (size_t i = 0; i < count; i++) {
+		struct recording r;
+		if (recording_open(&r, paths[i], &m->warnings, error)) {
+			complain("%s: %s", paths[i], error);
+			return -1;
+		}
+		model_add(m, &r);
+		bool shrank = recording_shrank(&r);
+		recording_close(&r);
+		if (shrank) {
+			complain("%s: it became shorter while it was read", paths[i]);
+			return -1;
+		}
+	}
+	model_finish(m);
+	return 0;
+}
+
+/* Whether every kernel that was expected ran. */
+static bool all_ran(const struct model *m, const struct out_options *o)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < o->expectation_count; i++) {
+		struct expected x;
+		expect_find(m, &o->expectations[i], &x);
+		all &= x.ran;
+		expected_free(&x);
+	}
+	return all;
+}
+
+int pipeline_report(const struct report_request *request, const char *output, char *const *paths,
+                    size_t count)
+{
+	struct model m = {.skip_steps = request->skip_steps, .steps_from = request->steps_from};
+	struct out_options out = request->out;
+	struct out_file file;
+	struct analysis a;
+	int status = EXIT_TROUBLE;
+
+	out.expectations = request->expectations;
+	out.expectation_count = request->expectation_count;
+	if (!read_all(&m, paths, count)) {
+		analysis_make(&a, &m);
+		model_sort(&m, request->sort);
+		out.to = out_begin(&file);
+		request->write(&m, &a, &out);
+		status = out_end(&file, output);
+		status = status == EXIT_DONE && !all_ran(&m, &out) ? EXIT_UNEXPECTED : status;
+		analysis_free(&a);
+	}
+	model_free(&m);
+	return status;
+}
+
+int pipeline_figures(struct figures *to, const char *name, const struct run_set_options *o)
+{
+	struct model m = {.skip_steps = o->skip_steps, .steps_from = o->steps_from};
+	struct find_list list = {0};
+	struct analysis a;
+	int rc = -1;
+
+	if (!find_recordings(&list, (char *const *)&name, 1) &&
+	    !read_all(&m, list.paths, list.count)) {
+		analysis_make(&a, &m);
+		figures_take(to, &m, &a);
+		analysis_free(&a);
+		to->name = alloc_copy(name, strlen(name));
+		if (!to->missing)
+			to->missing = find_missing(&list);
+		rc = 0;
+	}
+	model_free(&m);
+	find_free(&list);
+	return rc;
+}

@@ -1,0 +1,29 @@
+/*
+ * From recordings to what is said of them: the files are read into a model, which is analysed and
+ * written. For the commands.
+ */
+#ifndef REPORT_PIPELINE_H
+#define REPORT_PIPELINE_H
+
+#include "report/gate/figures.h"
+#include "report/output/out.h"
+
+struct report_request {
+	struct out_options out;
+	void (*write)(const struct model *m, const struct analysis *a, const struct out_options *o);
+	enum model_sort_key sort;
+	uint64_t skip_steps;    /* first ones, of each process */
+	const char *steps_from; /* NVTX ranges of this name are the steps; NULL = as found */
+	struct expectation *expectations; /* also in `out` */
+	size_t expectation_count;
+	struct whatif_question *whatifs; /* out.whatifs */
+};
+
+/* Reads the files, one run, and writes their report to `output` (NULL = standard output); the exit
+ * status. */
+int pipeline_report(const struct report_request *request, const char *output, char *const *paths,
+                    size_t count);
+/* The figures of a recording or of a folder, one run; for the gate's run sets. */
+int pipeline_figures(struct figures *to, const char *name, const struct run_set_options *o);
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * What each call does to streams, events, captures and graphs, and whether it waits: the ROLE
+ * column of shim/core/format/calls.def, by the call's name. A row without it does not build.
+ *
+ * For the timeline, and for the reporter, which both know a call by its name and class in the
+ * recording.
+ *
+ * Source: NVIDIA's documentation of each call; whether it waits: tests/gpu/hold_facts.cu.
+ */
+#ifndef SPY_CUDA_ROLES_H
+#define SPY_CUDA_ROLES_H
+
+#include <stdbool.h>
+#include "shim/core/format/classes.h"
+
+enum cuda_role {
+	CUDA_ROLE_NONE,      /* nothing of what follows; also of a name that is not known */
+	CUDA_ROLE_WORK,      /* gives its stream work: a launch, a copy, a set */
+	CUDA_ROLE_COPY_ROWS, /* the same: a copy of rows (2D, 3D) */
+	CUDA_ROLE_STREAM_MADE,
+	CUDA_ROLE_STREAM_GONE,
+	CUDA_ROLE_EVENT_RECORD,
+	CUDA_ROLE_EVENT_WAIT, /* the stream waits, not the caller */
+	CUDA_ROLE_EVENT_GONE,
+	CUDA_ROLE_SYNC_ALL, /* for all work of the device, the context */
+	CUDA_ROLE_SYNC_STREAM,
+	CUDA_ROLE_SYNC_EVENT,
+	CUDA_ROLE_QUERY_STREAM,
+	CUDA_ROLE_QUERY_EVENT,
+	CUDA_ROLE_HOST_FUNCTION, /* given to a stream, or as a node to a graph */
+	CUDA_ROLE_ALLOC, /* device, managed, pinned memory; host memory that is registered */
+	CUDA_ROLE_FREE,
+	CUDA_ROLE_MEMORY,        /* arranges memory otherwise: mappings, pools, arrays, handles */
+	CUDA_ROLE_ALLOC_ORDERED, /* in the stream's order: cudaMallocAsync */
+	CUDA_ROLE_FREE_ORDERED,
+	CUDA_ROLE_CODE_LOADED,
+	CUDA_ROLE_CODE_LINKED,
+	CUDA_ROLE_CODE_UNLOADED,
+	CUDA_ROLE_CAPTURE_BEGIN,
+	CUDA_ROLE_CAPTURE_END,
+	CUDA_ROLE_GRAPH_MADE,    /* an executable one, from its definition */
+	CUDA_ROLE_GRAPH_CHANGED, /* an executable one, for its next launch: one node */
+	CUDA_ROLE_GRAPH_UPDATED, /* the same: all of it */
+	CUDA_ROLE_GRAPH_GONE,
+	CUDA_ROLES
+};
+
+/* Of the call with this ELF symbol and class (enum spy_class); a few hundred comparisons. */
+enum cuda_role cuda_role_of(const char *name, unsigned cls);
+
+/* It allocates or frees in its stream's order. */
+static inline bool cuda_role_is_ordered(unsigned role)
+{
+	return role == CUDA_ROLE_ALLOC_ORDERED || role == CUDA_ROLE_FREE_ORDERED;
+}
+
+/* It asks whether something is done. */
+static inline bool cuda_role_is_query(unsigned role)
+{
+	return role == CUDA_ROLE_QUERY_STREAM || role == CUDA_ROLE_QUERY_EVENT;
+}
+
+/* It loads code, as the program meant it or to make it loadable. */
+static inline bool cuda_role_is_loading(unsigned role)
+{
+	return role == CUDA_ROLE_CODE_LOADED || role == CUDA_ROLE_CODE_LINKED;
+}
+
+/* It changes an executable graph for its next launch. */
+static inline bool cuda_role_is_graph_change(unsigned role)
+{
+	return role == CUDA_ROLE_GRAPH_CHANGED || role == CUDA_ROLE_GRAPH_UPDATED;
+}
+
+/* Its record names a stream, in `stream`. */
+static inline bool cuda_role_is_on_stream(unsigned role)
+{
+	switch (role) {
+	case CUDA_ROLE_WORK:
+	case CUDA_ROLE_COPY_ROWS:
+	case CUDA_ROLE_STREAM_GONE:
+	case CUDA_ROLE_EVENT_RECORD:
+	case CUDA_ROLE_EVENT_WAIT:
+	case CUDA_ROLE_SYNC_STREAM:
+	case CUDA_ROLE_QUERY_STREAM:
+	case CUDA_ROLE_ALLOC_ORDERED:
+	case CUDA_ROLE_FREE_ORDERED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+#endif

@@ -1,0 +1,147 @@
+/* The rules of shim/core/cuda, one table of cases each. */
+#include "shim/core/cuda/communication.h"
+#include "shim/core/cuda/roles.h"
+#include "shim/core/cuda/streams.h"
+#include "tests/unit/unit.h"
+
+#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+
+/* ---- communication ---- */
+
+static void kernels_that_communicate(void **state)
+{
+	static const struct {
+		const char *name;
+		bool does, may;
+	} rows[] = {
+	        {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", true, true},
+	        {"_Z21ncclDevKernel_Generic24ncclDevKernelArgsStorageILm4096EE", true, true},
+	        {"ncclKernel_AllReduce_RING_LL_Sum_float", true, true},
+	        {"_Z15nvshmemi_barrieriii", true, true},
+	        {"ncclProxyCopy", false, true},
+	        {"_Z6vecAddPKfS0_Pfi", false, false},
+	        {"", false, false},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		assert_int_equal(cuda_communicates(rows[i].name), rows[i].does);
+		assert_int_equal(cuda_may_communicate(rows[i].name), rows[i].may);
+	}
+}
+
+/* ---- roles ---- */
+
+static void what_calls_do(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned cls;
+		enum cuda_role role;
+	} rows[] = {
+	        {"cuLaunchKernel", SPY_CLASS_LAUNCH, CUDA_ROLE_WORK},
+	        {"cuGraphLaunch_ptsz", SPY_CLASS_GRAPH_LAUNCH, CUDA_ROLE_WORK},
+	        {"cuMemcpyHtoDAsync_v2", SPY_CLASS_COPY, CUDA_ROLE_WORK},
+	        {"cudaMemcpy2DToArray", SPY_CLASS_COPY, CUDA_ROLE_COPY_ROWS},
+	        {"cuMemcpy3DPeer", SPY_CLASS_COPY, CUDA_ROLE_COPY_ROWS},
+	        {"cuMemsetD2D8_v2", SPY_CLASS_SET, CUDA_ROLE_WORK},
+	        {"cuCtxSynchronize", SPY_CLASS_SYNC, CUDA_ROLE_SYNC_ALL},
+	        {"cudaDeviceSynchronize", SPY_CLASS_SYNC, CUDA_ROLE_SYNC_ALL},
+	        {"cuStreamSynchronize_ptsz", SPY_CLASS_SYNC, CUDA_ROLE_SYNC_STREAM},
+	        {"cudaEventSynchronize", SPY_CLASS_SYNC, CUDA_ROLE_SYNC_EVENT},
+	        {"cudaStreamQuery", SPY_CLASS_QUERY, CUDA_ROLE_QUERY_STREAM},
+	        {"cuEventQuery", SPY_CLASS_QUERY, CUDA_ROLE_QUERY_EVENT},
+	        {"cuEventRecordWithFlags", SPY_CLASS_EVENT, CUDA_ROLE_EVENT_RECORD},
+	        {"cudaStreamWaitEvent", SPY_CLASS_EVENT, CUDA_ROLE_EVENT_WAIT},
+	        {"cuStreamWaitValue32", SPY_CLASS_STREAM, CUDA_ROLE_NONE},
+	        {"cuStreamCreateWithPriority", SPY_CLASS_STREAM, CUDA_ROLE_STREAM_MADE},
+	        {"cuLaunchHostFunc_ptsz", SPY_CLASS_OTHER, CUDA_ROLE_HOST_FUNCTION},
+	        {"cudaMallocAsync", SPY_CLASS_ALLOC, CUDA_ROLE_ALLOC_ORDERED},
+	        {"cuMemFreeAsync", SPY_CLASS_ALLOC, CUDA_ROLE_FREE_ORDERED},
+	        {"cudaFree", SPY_CLASS_ALLOC, CUDA_ROLE_FREE},
+	        {"cuMemHostUnregister", SPY_CLASS_ALLOC, CUDA_ROLE_FREE},
+	        {"cuMemAlloc_v2", SPY_CLASS_ALLOC, CUDA_ROLE_ALLOC},
+	        {"cuMemUnmap", SPY_CLASS_ALLOC, CUDA_ROLE_MEMORY},
+	        {"cuModuleLoadData", SPY_CLASS_MODULE, CUDA_ROLE_CODE_LOADED},
+	        {"cuModuleUnload", SPY_CLASS_MODULE, CUDA_ROLE_CODE_UNLOADED},
+	        {"cuModuleGetFunction", SPY_CLASS_MODULE, CUDA_ROLE_NONE},
+	        {"cuGraphInstantiateWithFlags", SPY_CLASS_GRAPH, CUDA_ROLE_GRAPH_MADE},
+	        {"cuGraphExecUpdate_v2", SPY_CLASS_GRAPH, CUDA_ROLE_GRAPH_UPDATED},
+	        {"cuGraphExecKernelNodeSetParams", SPY_CLASS_GRAPH, CUDA_ROLE_GRAPH_CHANGED},
+	        {"cuStreamBeginCapture_v2", SPY_CLASS_GRAPH, CUDA_ROLE_CAPTURE_BEGIN},
+	        {"cuStreamBeginRecaptureToGraph", SPY_CLASS_GRAPH, CUDA_ROLE_CAPTURE_BEGIN},
+	        /* Of a damaged recording, or of a later version's. */
+	        {"cuStreamSynchronize", SPY_CLASS_LAUNCH, CUDA_ROLE_NONE},
+	        {"cuStreamSynchronizeAgain", SPY_CLASS_SYNC, CUDA_ROLE_NONE},
+	        {"", SPY_CLASS_SYNC, CUDA_ROLE_NONE},
+	        {"cuCtxGetDevice", SPY_CLASS_OTHER, CUDA_ROLE_NONE},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (cuda_role_of(rows[i].name, rows[i].cls) != rows[i].role)
+			fail_msg("%s", rows[i].name);
+}
+
+/* ---- streams ---- */
+
+static void streams_that_handles_mean(void **state)
+{
+	static const struct {
+		uint64_t handle;
+		unsigned call_flags;
+		uint64_t stream;
+		uint32_t flags; /* where its making was not seen */
+	} rows[] = {
+	        {0, 0, CUDA_STREAM_LEGACY, TF_STREAM_LEGACY},
+	        {1, 0, CUDA_STREAM_LEGACY, TF_STREAM_LEGACY},
+	        {1, TF_PTDS, CUDA_STREAM_LEGACY, TF_STREAM_LEGACY},
+	        {0, TF_PTDS, CUDA_STREAM_PER_THREAD, TF_STREAM_PER_THREAD},
+	        {2, 0, CUDA_STREAM_PER_THREAD, TF_STREAM_PER_THREAD},
+	        {0x7000, 0, 0x7000, TF_STREAM_UNSEEN | CUDA_STREAM_NON_BLOCKING},
+	        {0x7000, TF_PTDS, 0x7000, TF_STREAM_UNSEEN | CUDA_STREAM_NON_BLOCKING},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		assert_int_equal(cuda_stream(rows[i].handle, rows[i].call_flags), rows[i].stream);
+		assert_int_equal(cuda_stream_flags(rows[i].stream), rows[i].flags);
+	}
+}
+
+static void streams_that_wait_for_one_another(void **state)
+{
+	enum { BLOCKING = 0, FREE = CUDA_STREAM_NON_BLOCKING };
+	static const struct {
+		const char *fact; /* of tests/gpu/hold_facts.cu */
+		uint32_t stream, other;
+		bool work, sync;
+	} rows[] = {
+	        {"kernel_on_legacy:behind_blocking", TF_STREAM_LEGACY, BLOCKING, true, true},
+	        {"kernel_on_legacy:behind_per_thread", TF_STREAM_LEGACY, TF_STREAM_PER_THREAD, true,
+	         true},
+	        {"kernel_on_legacy:behind_non_blocking", TF_STREAM_LEGACY, FREE, false, false},
+	        {"kernel_on_blocking:behind_legacy", BLOCKING, TF_STREAM_LEGACY, true, false},
+	        {"kernel_on_per_thread:behind_legacy", TF_STREAM_PER_THREAD, TF_STREAM_LEGACY, true,
+	         false},
+	        {"kernel_on_non_blocking:behind_legacy", FREE, TF_STREAM_LEGACY, false, false},
+	        {"kernel_on_blocking:behind_other_blocking", BLOCKING, BLOCKING, false, false},
+	        {"kernel_on_per_thread:behind_blocking", TF_STREAM_PER_THREAD, BLOCKING, false,
+	         false},
+	        {"kernel_on_non_blocking:behind_non_blocking", FREE, FREE, false, false},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (cuda_stream_waits(rows[i].stream, rows[i].other) != rows[i].work ||
+		    cuda_stream_sync_waits(rows[i].stream, rows[i].other) != rows[i].sync)
+			fail_msg("%s", rows[i].fact);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(kernels_that_communicate),
+	        cmocka_unit_test(what_calls_do),
+	        cmocka_unit_test(streams_that_handles_mean),
+	        cmocka_unit_test(streams_that_wait_for_one_another),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
