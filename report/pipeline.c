@@ -79,7 +79,7 @@ int pipeline_figures(struct figures *to, const char *name, const struct run_set_
 		analysis_make(&a, &m);
 		figures_take(to, &m, &a);
 		analysis_free(&a);
-		to->name = alloc_copy(name, strlen(name));
+		to->name = alloc_string(name);
 		if (!to->missing)
 			to->missing = find_missing(&list);
 		rc = 0;

@@ -29,17 +29,41 @@ char *alloc_copy(const char *text, size_t bytes)
 	return copy;
 }
 
+char *alloc_string(const char *text)
+{
+	return text ? alloc_copy(text, strlen(text)) : NULL;
+}
+
+char *alloc_vformat(const char *format, va_list args)
+{
+	char *text;
+
+	if (vasprintf(&text, format, args) < 0)
+		alloc_failed();
+	return text;
+}
+
 char *alloc_format(const char *format, ...)
 {
 	va_list args;
-	char *text;
 
 	va_start(args, format);
-	int n = vasprintf(&text, format, args);
+	char *text = alloc_vformat(format, args);
 	va_end(args);
-	if (n < 0)
-		alloc_failed();
 	return text;
+}
+
+void alloc_append(char **text, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	char *more = alloc_vformat(format, args);
+	va_end(args);
+	char *longer = alloc_format("%s%s", *text ? *text : "", more);
+	free(*text);
+	free(more);
+	*text = longer;
 }
 
 /* The room doubles whenever the count is a power of two, so that no capacity has to be kept beside

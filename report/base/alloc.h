@@ -5,12 +5,17 @@
 #ifndef REPORT_ALLOC_H
 #define REPORT_ALLOC_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 void *alloc_zeroed(size_t items, size_t bytes) __attribute__((malloc, alloc_size(1, 2)));
 char *alloc_copy(const char *text, size_t bytes)
-        __attribute__((malloc)); /* with a NUL at its end */
+        __attribute__((malloc));      /* with a NUL at its end */
+char *alloc_string(const char *text); /* NULL of NULL */
 char *alloc_format(const char *format, ...) __attribute__((malloc, format(printf, 1, 2)));
+/* Adds to a text that alloc_*() returned, or that is NULL. */
+void alloc_append(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *alloc_vformat(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 void *alloc_grown(void *items, size_t count, size_t bytes);
 void alloc_failed(void) __attribute__((noreturn, cold));
 

@@ -24,6 +24,20 @@ json_t *json_share(double share)
 	return isfinite(share) ? json_real(share) : json_null();
 }
 
+json_t *json_number(double v)
+{
+	return !isfinite(v) ? json_null() : v == rint(v) ? json_ns(v) : json_real(v);
+}
+
+json_t *json_triple(const uint32_t v[3])
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < 3; i++)
+		json_push(list, json_count(v[i]));
+	return list;
+}
+
 json_t *json_text(const char *text)
 {
 	if (!text)

@@ -11,6 +11,10 @@
 json_t *json_ns(double ns);
 json_t *json_count(uint64_t count);
 json_t *json_share(double share);
+/* A whole number where it is one, else with its fraction. */
+json_t *json_number(double v);
+/* [x, y, z] */
+json_t *json_triple(const uint32_t v[3]);
 json_t *json_text(const char *text);
 /* Adds `value`, taking it over; out of memory ends the program. */
 void json_put(json_t *object, const char *key, json_t *value);

@@ -15,11 +15,8 @@
 /* Formatted and made safe for the page (free it). */
 static char *safe_format(const char *format, va_list args)
 {
-	char *raw, *safe;
+	char *raw = alloc_vformat(format, args), *safe = text_safe(raw, strlen(raw));
 
-	if (vasprintf(&raw, format, args) < 0)
-		alloc_failed();
-	safe = text_safe(raw, strlen(raw));
 	free(raw);
 	return safe;
 }
@@ -203,8 +200,7 @@ static void print_row(const struct text_layout_table *t, char *const *cells, con
 	fputs("  ", page->to);
 	for (size_t c = 0; c <= last; c++) {
 		bool shorten = c == last && t->columns[c].left && !page->whole_names;
-		char *fitted = shorten ? text_fit(cells[c], widths[c])
-		                       : alloc_copy(cells[c], strlen(cells[c]));
+		char *fitted = shorten ? text_fit(cells[c], widths[c]) : alloc_string(cells[c]);
 		put_padded(page->to, fitted, widths[c], t->columns[c].left, c == last);
 		if (c == last)
 			putc('\n', page->to);
@@ -235,8 +231,8 @@ static void print_above(const struct text_layout_table *t, const struct text_lay
 	fputs(page->colour ? PLAIN : "", page->to);
 	for (size_t i = 0; i + columns <= t->cell_count; i += columns) {
 		const char *name = t->cells[i + last];
-		char *fitted = page->whole_names ? alloc_copy(name, strlen(name))
-		                                 : text_fit(name, page->width - 2);
+		char *fitted =
+		        page->whole_names ? alloc_string(name) : text_fit(name, page->width - 2);
 		fprintf(page->to, "  %s\n", fitted);
 		free(fitted);
 		print_row(&figures, t->cells + i, widths, 1, page);

@@ -91,7 +91,7 @@ static int read_option(struct check_request *r, int option, const char *value)
 		return read_steps(r, option == SKIP_STEPS, value);
 	case STEPS_FROM:
 		free(r->config.steps_from);
-		r->config.steps_from = alloc_copy(value, strlen(value));
+		r->config.steps_from = alloc_string(value);
 		r->config.steps_given = true;
 		return 0;
 	case ALLOW_KILLED:

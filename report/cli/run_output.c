@@ -26,7 +26,7 @@ static char *expanded(const char *pattern)
 	char text[PATH_MAX];
 
 	if (options_expand(pattern, text, sizeof(text)))
-		return alloc_copy(text, strlen(text));
+		return alloc_string(text);
 	complain("run: %s: %s", pattern, strerror(ENAMETOOLONG));
 	return NULL;
 }
@@ -64,7 +64,7 @@ static int make_folders(char *path)
 
 static int check_folder(const char *folder, bool make)
 {
-	char *path = alloc_copy(folder, strlen(folder));
+	char *path = alloc_string(folder);
 	int why = make && !is_folder(path) ? make_folders(path) : 0;
 	struct stat st;
 
@@ -189,8 +189,7 @@ int run_output_prepare(bool force)
 
 	/* Of a folder that is another one for each process nothing is known yet. */
 	if (path && !is_pattern(head)) {
-		char *in = folder || !is_folder(path) ? folder_of(path)
-		                                      : alloc_copy(path, strlen(path));
+		char *in = folder || !is_folder(path) ? folder_of(path) : alloc_string(path);
 		rc = check_folder(in, folder);
 		if (!rc && !is_pattern(pattern) && !is_folder(path))
 			rc = check_name(path, force);
@@ -208,5 +207,5 @@ char *run_output_folder(void)
 
 	if (!pattern || !options_expand(pattern, text, sizeof(text)))
 		return alloc_copy(".", 1);
-	return is_folder(text) ? alloc_copy(text, strlen(text)) : folder_of(text);
+	return is_folder(text) ? alloc_string(text) : folder_of(text);
 }

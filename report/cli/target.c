@@ -28,7 +28,7 @@ static char *find_in_path(const char *command)
 	const char *path = getenv("PATH");
 
 	if (strchr(command, '/'))
-		return access(command, F_OK) ? NULL : alloc_copy(command, strlen(command));
+		return access(command, F_OK) ? NULL : alloc_string(command);
 	if (!path)
 		path = "/bin:/usr/bin";
 	for (;;) {
@@ -128,7 +128,7 @@ static char *needed_sanitizer(const struct image *i, const Elf64_Ehdr *e)
 			continue;
 		const char *name = (const char *)i->base + strings + entry.d_un.d_val;
 		if (memchr(name, '\0', i->bytes - strings - entry.d_un.d_val) && is_sanitizer(name))
-			return alloc_copy(name, strlen(name));
+			return alloc_string(name);
 	}
 	return NULL;
 }
@@ -193,7 +193,7 @@ static char *interpreter_of(const struct image *i)
 			     next && (next[0] == '-' || strchr(next, '='));
 			     next = strtok_r(NULL, " \t", &rest))
 				;
-		found = next ? find_in_path(next) : alloc_copy(word, strlen(word));
+		found = next ? find_in_path(next) : alloc_string(word);
 	}
 	free(line);
 	return found;
@@ -238,7 +238,7 @@ void target_examine(struct target *t, const char *command)
 	*t = (struct target){.path = find_in_path(command)};
 	if (!t->path)
 		return;
-	t->program = alloc_copy(t->path, strlen(t->path));
+	t->program = alloc_string(t->path);
 	for (int scripts = 0; scripts <= SCRIPTS_MOST && examine_file(t); scripts++)
 		;
 }

@@ -78,8 +78,7 @@ static void put_parts(json_t *root, const char *key, const struct run_set *s, si
 				continue;
 			ALLOC_ROOM(all.items, all.count);
 			all.items[all.count] = p->items[k];
-			all.items[all.count++].name =
-			        alloc_copy(p->items[k].name, strlen(p->items[k].name));
+			all.items[all.count++].name = alloc_string(p->items[k].name);
 		}
 	}
 	parts_order(&all);

@@ -87,7 +87,7 @@ static int read_run(struct figures *f, const json_t *root, size_t index, size_t 
 	const json_t *counts = json_object_get(root, "counts");
 	const json_t *times = json_object_get(root, "times");
 
-	f->name = alloc_copy(path, strlen(path));
+	f->name = alloc_string(path);
 	f->processes = 1;
 	f->wall = f->window = NAN;
 	f->machine = (struct figures_machine){copy_at(machine, "gpus"), copy_at(machine, "driver"),

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/gate/bounds.h"
 
 const char *const bounds_method_names[] = {
@@ -11,13 +12,6 @@ const char *const bounds_method_names[] = {
 
 /* Beyond, the normal approximation of the ranks' distribution is exact enough. */
 #define EXACT_PAIRS 4096u
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 /*
  * Of n * m pairs in ascending order, how many at one end may lie beyond the true value by chance:
@@ -123,10 +117,10 @@ bool bounds_of(struct bounds *b, const double *before, size_t m, const double *a
 	for (size_t i = 0; i < m; i++)
 		for (size_t k = 0; k < n; k++)
 			pairs[i * n + k] = ratio ? after[k] / before[i] : after[k] - before[i];
-	qsort(pairs, count, sizeof(*pairs), by_value);
+	stats_sort(pairs, count);
 	size_t end = beyond ? beyond - 1 : 0;
 	*b = (struct bounds){
-	        .estimate = (pairs[(count - 1) / 2] + pairs[count / 2]) / 2,
+	        .estimate = stats_median(pairs, count),
 	        .lower = pairs[end],
 	        .upper = pairs[count - 1 - end],
 	        .method = beyond ? BOUNDS_RANKS : BOUNDS_WELCH,

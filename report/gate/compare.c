@@ -3,16 +3,10 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/gate/compare.h"
 
 #define CALLS_LEAST 3 /* of a recording, for the median of their times to be judged */
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 /* Of values of which some may be unknown; `values` is put in order. */
 static struct compare_span span_of(double *values, size_t count)
@@ -24,9 +18,8 @@ static struct compare_span span_of(double *values, size_t count)
 			values[n++] = values[i];
 	if (!n)
 		return (struct compare_span){NAN, NAN, NAN};
-	qsort(values, n, sizeof(*values), by_value);
-	return (struct compare_span){values[0], values[n - 1],
-	                             (values[(n - 1) / 2] + values[n / 2]) / 2};
+	stats_sort(values, n);
+	return (struct compare_span){values[0], values[n - 1], stats_median(values, n)};
 }
 
 bool span_differs(const struct compare_span *a, const struct compare_span *b)

@@ -113,7 +113,7 @@ static char *beside(const char *file, const char *path)
 {
 	const char *slash = strrchr(file, '/');
 
-	return path[0] == '/' || !slash ? alloc_copy(path, strlen(path))
+	return path[0] == '/' || !slash ? alloc_string(path)
 	                                : alloc_format("%.*s/%s", (int)(slash - file), file, path);
 }
 
@@ -129,7 +129,7 @@ static int read_steps(struct config *c, const struct source *s, const struct tom
 	if (c->steps_given)
 		return 0;
 	if (name)
-		c->steps_from = alloc_copy(e->text, strlen(e->text));
+		c->steps_from = alloc_string(e->text);
 	else if (skip)
 		c->skip_steps = (uint64_t)e->integer;
 	else
@@ -190,7 +190,7 @@ int config_read(struct config *c, const char *path)
 	if (!text)
 		return -1;
 	s.text = text;
-	c->file = alloc_copy(path, strlen(path));
+	c->file = alloc_string(path);
 	if (!toml_supported()) {
 		complain("%s: this build cannot read TOML: it was made without toml++ "
 		         "(libtomlplusplus-dev)",

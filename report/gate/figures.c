@@ -91,12 +91,9 @@ static char *gpus_of(const struct model *m)
 		const struct figures_part *n = &names.items[i];
 		char *one = n->count > 1 ? alloc_format("%llu x %s", (unsigned long long)n->count,
 		                                        n->name)
-		                         : alloc_copy(n->name, strlen(n->name));
-		char *longer = text ? alloc_format("%s, %s", text, one) : one;
-		if (longer != one)
-			free(one);
-		free(text);
-		text = longer;
+		                         : alloc_string(n->name);
+		alloc_append(&text, "%s%s", text ? ", " : "", one);
+		free(one);
 	}
 	for (size_t i = 0; i < names.count; i++)
 		free(names.items[i].name);
@@ -114,19 +111,19 @@ static void take_machine(struct figures *f, const struct model *m)
 		return;
 	if (p->driver_version) {
 		model_version(version, p->driver_version);
-		f->machine.driver = alloc_copy(version, strlen(version));
+		f->machine.driver = alloc_string(version);
 	}
 	const char *mode = model_gpu_mode_name(p->gpu_mode);
-	f->machine.mode = mode ? alloc_copy(mode, strlen(mode)) : NULL;
+	f->machine.mode = alloc_string(mode);
 }
 
 static void take_verdict(struct figures *f, const struct verdict *v)
 {
 	if (v->cls == VERDICT_NONE) {
-		f->doubt.reason = v->reason ? alloc_copy(v->reason, strlen(v->reason)) : NULL;
+		f->doubt.reason = alloc_string(v->reason);
 		return;
 	}
-	f->verdict = alloc_copy(verdict_names[v->cls], strlen(verdict_names[v->cls]));
+	f->verdict = alloc_string(verdict_names[v->cls]);
 	f->doubt.unsure = v->confidence == CONFIDENCE_LOW;
 	if (v->cls == VERDICT_MIXED) {
 		f->doubt.first = verdict_names[v->first];

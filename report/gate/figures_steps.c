@@ -11,7 +11,7 @@
 
 static char *copy(const char *text)
 {
-	return text ? alloc_copy(text, strlen(text)) : NULL;
+	return alloc_string(text);
 }
 
 static double work(const struct model_work_done *w, unsigned i)

@@ -182,8 +182,7 @@ char *judge_where(const struct rule *r, const struct figures *before, const stru
 	}
 	if (!best)
 		return NULL;
-	char *name = from == &more->kernels ? short_name(best->name)
-	                                    : alloc_copy(best->name, strlen(best->name));
+	char *name = from == &more->kernels ? short_name(best->name) : alloc_string(best->name);
 	char a[METRIC_NUMBER_BYTES], b[METRIC_NUMBER_BYTES];
 	double now = (double)amount(r, best) / more_steps;
 	const char *per = r->per_step ? " per step" : "";
@@ -222,14 +221,12 @@ char *judge_instead(const struct figures *before, const struct figures *after)
 		if (!named[n])
 			break;
 		char *name = short_name(named[n]->name);
-		char *longer = alloc_format("%s%s %s %llu launches", text ? text : "",
-		                            text     ? ","
-		                            : before ? "more than before:"
-		                                     : "what ran:",
-		                            name, (unsigned long long)gained(named[n], before));
+		alloc_append(&text, "%s %s %llu launches",
+		             text     ? ","
+		             : before ? "more than before:"
+		                      : "what ran:",
+		             name, (unsigned long long)gained(named[n], before));
 		free(name);
-		free(text);
-		text = longer;
 	}
 	/* Nothing new stands in its place. */
 	return text || !before ? text : judge_instead(NULL, after);

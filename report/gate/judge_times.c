@@ -3,25 +3,8 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/gate/judge_internal.h"
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static double median(const double *values, size_t n)
-{
-	double *sorted = alloc_zeroed(n, sizeof(*sorted)), m;
-
-	memcpy(sorted, values, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), by_value);
-	m = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
-	free(sorted);
-	return m;
-}
 
 static bool all_sure(struct judge_trial *c, const struct run_set *s, const double *values)
 {
@@ -80,7 +63,8 @@ static double median_end(const struct judge_trial *c, bool high)
 	for (size_t i = 0; i < after->count; i++)
 		ends[i] = high ? c->after[i] + after->runs[i].above[id]
 		               : c->after[i] - after->runs[i].below[id];
-	m = median(ends, after->count);
+	stats_sort(ends, after->count);
+	m = stats_median(ends, after->count);
 	free(ends);
 	return m;
 }

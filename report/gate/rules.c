@@ -148,7 +148,7 @@ bool rule_parse(struct rule *r, const char *text, struct rule_error *error)
 {
 	struct rule_parser p = {.rule = r, .text = text, .at = text, .error = error};
 
-	*r = (struct rule){.text = alloc_copy(text, strlen(text))};
+	*r = (struct rule){.text = alloc_string(text)};
 	if (parse(&p))
 		return true;
 	rule_free(r);
@@ -167,7 +167,7 @@ bool rule_expect(struct rule *r, const char *pattern, struct rule_error *error)
 		return false;
 	}
 	r->select = SELECT_KERNEL;
-	r->pattern = alloc_copy(pattern, strlen(pattern));
+	r->pattern = alloc_string(pattern);
 	r->text = alloc_format("expect-kernel %s", pattern);
 	return true;
 }

@@ -148,9 +148,7 @@ static void explain_doubt(const struct rule *r, struct text_layout *page)
 	for (size_t i = 0; i < sizeof(doubts) / sizeof(doubts[0]); i++) {
 		if (!doubts[i].applies)
 			continue;
-		char *longer = alloc_format("%s%s %s", all, i ? ";" : "", doubts[i].text);
-		free(all);
-		all = longer;
+		alloc_append(&all, "%s %s", i ? ";" : "", doubts[i].text);
 	}
 	text_layout_fact(page, "no answer", "%s", all);
 	free(all);

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shim/core/cuda/copies.h"
 #include "shim/core/cuda/roles.h"
 #include "shim/core/format/classes.h"
 #include "shim/core/format/trace_format.h"
@@ -112,6 +113,17 @@ struct call_log {
 	double cpu_wait; /* share of the steady time of the threads that give the GPU work in which
 	                    they waited for a CPU; NaN = unknown */
 };
+
+/* Its copy or set, as the rules of shim/core/cuda have it. */
+static inline struct cuda_copy call_event_copy(const struct call_event *a)
+{
+	return (struct cuda_copy){
+	        .direction = (enum spy_direction)a->direction,
+	        .memory = (enum spy_memory)a->memory,
+	        .async = a->async,
+	        .bytes = a->bytes,
+	};
+}
 
 struct model_part;
 

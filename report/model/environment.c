@@ -56,12 +56,9 @@ double environment_mean_power(const struct environment_device *d)
 	return d->between > 0 ? risen(d, SPY_ENVIRONMENT_ENERGY_MJ) * 1e6 / d->between : NAN;
 }
 
-static char *joined(char *list, const char *text)
+static void join(char **list, const char *text)
 {
-	char *longer = alloc_format("%s%s%s", list, *list ? ", " : "", text);
-
-	free(list);
-	return longer;
+	alloc_append(list, "%s%s", **list ? ", " : "", text);
 }
 
 uint64_t environment_reasons(const struct environment_reading *r)
@@ -74,14 +71,14 @@ uint64_t environment_reasons(const struct environment_reading *r)
 /* Of the bits that are a fault. */
 static char *fault_texts(uint64_t bits)
 {
-	char *list = alloc_copy("", 0);
+	char *list = alloc_string("");
 
 	/* The general bit says nothing that these two do not. */
 	if (bits & (SPY_THROTTLE_HARDWARE_THERMAL | SPY_THROTTLE_POWER_BRAKE))
 		bits &= ~(uint64_t)SPY_THROTTLE_HARDWARE;
 #define XX(id, bit, fault, text)                                                                   \
 	if (bits & (bit) && fault)                                                                 \
-		list = joined(list, text);
+		join(&list, text);
 	SPY_THROTTLE_MAP(XX)
 #undef XX
 	return list;
@@ -111,7 +108,7 @@ static char *add_pair(char *list, double now, double most, const char *between, 
 		return list;
 	char *a = number(now), *b = number(most);
 	char *text = alloc_format("%s%s%s%s", a, between, b, unit);
-	list = joined(list, text);
+	join(&list, text);
 	free(a);
 	free(b);
 	free(text);
@@ -127,7 +124,7 @@ static char *add_link(char *list, const struct environment_reading *r)
 		return list;
 	char *a = number(generation), *b = number(width);
 	char *text = alloc_format("PCIe generation %s x%s", a, b);
-	list = joined(list, text);
+	join(&list, text);
 	free(a);
 	free(b);
 	free(text);
@@ -137,7 +134,7 @@ static char *add_link(char *list, const struct environment_reading *r)
 char *environment_line(const struct model *m, const struct environment_device *d)
 {
 	const struct environment_reading *r = latest(d);
-	char *name = device_name(m, d), *list = alloc_copy("", 0);
+	char *name = device_name(m, d), *list = alloc_string("");
 	double celsius = value(r, SPY_ENVIRONMENT_CELSIUS),
 	       others = value(r, SPY_ENVIRONMENT_OTHERS);
 
@@ -147,17 +144,17 @@ char *environment_line(const struct model *m, const struct environment_device *d
 	                value(r, SPY_ENVIRONMENT_POWER_LIMIT_MW) / 1e3, " of ", " W");
 	if (isfinite(celsius)) {
 		char *text = alloc_format("%.0f C", celsius);
-		list = joined(list, text);
+		join(&list, text);
 		free(text);
 	}
 	list = add_link(list, r);
 	if (value(r, SPY_ENVIRONMENT_MIG) > 0)
-		list = joined(list, "MIG");
+		join(&list, "MIG");
 	if (others >= 0) {
 		char *text = others > 0 ? alloc_format("%.0f other process%s", others,
 		                                       others > 1 ? "es" : "")
 		                        : alloc_copy("no other process", 16);
-		list = joined(list, text);
+		join(&list, text);
 		free(text);
 	}
 	char *line = alloc_format("%s %s: %s", name, d->last.made ? "at exit" : "at the start",
@@ -206,11 +203,9 @@ static void add(struct environment_anomalies *to, const char *format, ...)
 static void add(struct environment_anomalies *to, const char *format, ...)
 {
 	va_list args;
-	char *text;
 
 	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		alloc_failed();
+	char *text = alloc_vformat(format, args);
 	va_end(args);
 	for (size_t i = 0; i < to->count; i++) /* of several processes: once */
 		if (!strcmp(to->texts[i], text)) {
@@ -291,11 +286,11 @@ static void processes(const char *name, const struct environment_device *d,
 	bool at_start = first > 0 && !(last >= first);
 	const struct environment_reading *r = at_start ? &d->first : &d->last;
 	double others = at_start ? first : last;
-	char memory[UNIT_BYTES], *list = alloc_copy("", 0);
+	char memory[UNIT_BYTES], *list = alloc_string("");
 
 	for (size_t i = 0; i < TF_READING_PIDS && r->pids[i]; i++) {
 		char *pid = alloc_format("%u", r->pids[i]);
-		list = joined(list, pid);
+		join(&list, pid);
 		free(pid);
 	}
 	/* Of a device in instances, theirs may be another one. */
@@ -315,7 +310,7 @@ static void memory_errors(const char *name, const struct environment_device *d,
 	if (!(all > 0))
 		return;
 	char *during = isfinite(now) ? alloc_format(", %.0f of them during this run", now)
-	                             : alloc_copy("", 0);
+	                             : alloc_string("");
 	add(to, "%s: %.0f uncorrected memory error%s (ECC) since its driver was loaded%s", name,
 	    all, all > 1 ? "s" : "", during);
 	free(during);
@@ -334,8 +329,8 @@ static void slow_link(const char *name, const struct environment_device *d,
 	if (!(value(r, SPY_ENVIRONMENT_UTILIZATION) > 0) ||
 	    !(generation < generation_most || width < width_most))
 		return;
-	char *now = add_pair(alloc_copy("", 0), generation, width, " x", ""),
-	     *most = add_pair(alloc_copy("", 0), generation_most, width_most, " x", "");
+	char *now = add_pair(alloc_string(""), generation, width, " x", ""),
+	     *most = add_pair(alloc_string(""), generation_most, width_most, " x", "");
 	add(to, "%s: its PCIe link was of generation %s while it worked; %s is possible", name, now,
 	    most);
 	free(now);

@@ -38,7 +38,7 @@ static uint32_t api_index(struct model *m, const struct tf_call *call)
 	ALLOC_ROOM(m->scratch->api_spreads, m->api_count);
 	m->scratch->api_spreads[m->api_count] = (struct model_spread){0};
 	m->apis[m->api_count++] = (struct model_api){
-	        .name = alloc_copy(key.name, strlen(key.name)),
+	        .name = alloc_string(key.name),
 	        .level = call->level,
 	        .cls = call->cls < SPY_CLASS_COUNT ? call->cls : SPY_CLASS_OTHER,
 	};

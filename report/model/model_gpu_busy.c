@@ -13,7 +13,7 @@
 
 static char *copy_of(const char *text)
 {
-	return text ? alloc_copy(text, strlen(text)) : NULL;
+	return alloc_string(text);
 }
 
 static bool same(const char *a, const char *b)

@@ -7,10 +7,6 @@
  * Constants of the method beside those of estimate.h, ns. Measured on an H200, driver 580.159,
  * 2026-11-21, event pairs beside CUPTI's records of the same work; results in tests/gpu/results.
  */
-/* Sets from here on are kernels; smaller ones, beyond what travels with the command, may be either.
- */
-#define INLINE_SET_BYTES 4096u
-#define KERNEL_SET_BYTES 65536u
 /*
  * What no sample shows: pairs lie about CUPTI's time of the same class by 0.25 us or 1 % and less
  * in 9 of 10 classes of PyTorch programs on that chip. Elsewhere nobody has measured; 0.4 us is
@@ -67,7 +63,8 @@ static enum method method_of(const struct tf_work *w)
 
 	if (w->kind == TF_WORK_COPY)
 		return copy_method(w);
-	return w->kind == TF_WORK_SET && bytes > INLINE_SET_BYTES && bytes < KERNEL_SET_BYTES
+	return w->kind == TF_WORK_SET && bytes > CUDA_SET_FRONT_BYTES &&
+	                       bytes < CUDA_SET_KERNEL_BYTES
 	               ? SET_BETWEEN
 	               : AS_ITS_PATH;
 }

@@ -61,7 +61,7 @@ bool kernel_is_nameless(const char *name)
 
 static char *nameless(enum nameless which)
 {
-	return alloc_copy(nameless_names[which], strlen(nameless_names[which]));
+	return alloc_string(nameless_names[which]);
 }
 
 static char *kernel_name(struct model_part *p, uint32_t id, const struct tf_kernel *kernel)

@@ -100,7 +100,7 @@ char *model_error(uint8_t level, int32_t code)
 {
 	const char *name = error_name(level, code);
 
-	return name ? alloc_copy(name, strlen(name)) : alloc_format("code %d", code);
+	return name ? alloc_string(name) : alloc_format("code %d", code);
 }
 
 const char *model_level_name(uint8_t level)

@@ -201,7 +201,7 @@ void model_add_process(struct model_part *p)
 	const struct tf_header *h = p->header;
 	struct model_process *to = p->process;
 
-	to->path = alloc_copy(p->recording->path, strlen(p->recording->path));
+	to->path = alloc_string(p->recording->path);
 	to->pid = h->pid;
 	to->ppid = h->ppid;
 	to->forked_from = h->forked_from;

@@ -139,7 +139,7 @@ void model_add_ranges(struct model_part *p)
 			continue;
 		size_t parent = r->parent && r->parent <= i ? row_of[r->parent - 1] : RANGE_NONE;
 		char *name = text_at(p, named_as(p, r, variants)->name);
-		row_of[i] = range_row(p->model, parent, name ? name : alloc_copy("", 0),
+		row_of[i] = range_row(p->model, parent, name ? name : alloc_string(""),
 		                      text_at(p, r->domain));
 		add_range(p, r, row_of[i]);
 	}

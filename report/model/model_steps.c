@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/model/model_internal.h"
 #include "report/base/names.h"
 
@@ -48,7 +49,7 @@ static char *marker_name(const struct model_part *p, const struct tf_pattern *fr
 	                   : from->cls == SPY_CLASS_COPY       ? "a copy"
 	                   : from->cls == SPY_CLASS_SET        ? "a set"
 	                                                       : NULL;
-	return what ? alloc_copy(what, strlen(what)) : NULL;
+	return alloc_string(what);
 }
 
 static void add_pattern(struct model_part *p, const struct tf_pattern *from)
@@ -203,18 +204,6 @@ static size_t choose_pattern(const struct model *m)
 
 /* ---- figures ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static double rank(const double *sorted, size_t n, double q)
-{
-	return sorted[(size_t)(q * (double)(n - 1) + 0.5)];
-}
-
 /* Sorts the values. */
 static struct model_spread_of spread_of(double *v, size_t n)
 {
@@ -227,9 +216,9 @@ static struct model_spread_of spread_of(double *v, size_t n)
 			return (struct model_spread_of){NAN, NAN, NAN, NAN, NAN};
 		sum += v[i];
 	}
-	qsort(v, n, sizeof(*v), by_value);
-	return (struct model_spread_of){sum / (double)n, v[0], rank(v, n, 0.5), rank(v, n, 0.99),
-	                                v[n - 1]};
+	stats_sort(v, n);
+	return (struct model_spread_of){sum / (double)n, v[0], stats_quantile(v, n, 0.5),
+	                                stats_quantile(v, n, 0.99), v[n - 1]};
 }
 
 static int by_start(const void *a, const void *b)
@@ -280,7 +269,7 @@ static size_t judged_rows(struct model *m, bool found, size_t source)
 static void find_outliers(struct model_steps_figures *s, const struct model_step *rows, size_t n,
                           const double *durations)
 {
-	double quarter = rank(durations, n, 0.75) - rank(durations, n, 0.25);
+	double quarter = stats_quantile(durations, n, 0.75) - stats_quantile(durations, n, 0.25);
 	double limit =
 	        fmax(s->duration.p50 * OUTLIER_LEAST, s->duration.p50 + OUTLIER_QUARTER * quarter);
 
@@ -347,8 +336,8 @@ void model_finish_steps(struct model *m)
 		s->alike = p->alike;
 		name = p->marker;
 	}
-	s->name = name ? alloc_copy(name, strlen(name)) : NULL;
-	s->domain = domain ? alloc_copy(domain, strlen(domain)) : NULL;
+	s->name = alloc_string(name);
+	s->domain = alloc_string(domain);
 	fill_figures(m, s->source == STEPS_NONE
 	                        ? 0
 	                        : judged_rows(m, s->source == STEPS_FOUND,

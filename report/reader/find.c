@@ -37,7 +37,7 @@ static void add_text(char ***list, size_t *count, char *text)
 
 static void add(struct find_list *list, const char *path)
 {
-	add_text(&list->paths, &list->count, alloc_copy(path, strlen(path)));
+	add_text(&list->paths, &list->count, alloc_string(path));
 }
 
 static void texts_free(char **list, size_t count)
@@ -87,7 +87,7 @@ static bool scan(struct candidates *found, const char *folder, bool any_name,
 		char *path = strcmp(folder, ".") ? alloc_format("%s%s%s", folder,
 		                                                ends_with(folder, "/") ? "" : "/",
 		                                                entry->d_name)
-		                                 : alloc_copy(entry->d_name, strlen(entry->d_name));
+		                                 : alloc_string(entry->d_name);
 		struct recording_id id;
 		char error[READER_ERROR_BYTES];
 		if (!recording_identify(path, &id, error)) {
@@ -148,8 +148,7 @@ static void add_run(struct find_list *list, const struct candidates *c, const ch
 		if (!strcmp(c->items[i].id.run_id, run_id))
 			add(list, c->items[i].path);
 		else
-			add_text(&list->others, &list->other_count,
-			         alloc_copy(c->items[i].path, strlen(c->items[i].path)));
+			add_text(&list->others, &list->other_count, alloc_string(c->items[i].path));
 }
 
 /* The newest run of a folder. */
@@ -170,7 +169,7 @@ static int newest_run(struct find_list *list, const char *folder)
 		candidates_free(&found);
 		return -1;
 	}
-	char *run_id = alloc_copy(last->id.run_id, strlen(last->id.run_id));
+	char *run_id = alloc_string(last->id.run_id);
 	qsort(found.items, found.count, sizeof(*found.items), by_pid);
 	size_t before = list->count;
 	add_run(list, &found, run_id);

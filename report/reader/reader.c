@@ -135,7 +135,7 @@ static char *stub_target(int fd)
 		return NULL;
 	text[n] = '\0';
 	text[8 + strcspn(text + 8, "\n")] = '\0';
-	return text[8] == '/' ? alloc_copy(text + 8, strlen(text + 8)) : NULL;
+	return text[8] == '/' ? alloc_string(text + 8) : NULL;
 }
 
 /* What can be found at `path`: the file itself, or what its stub leads to. */
@@ -150,7 +150,7 @@ static int open_target(const char *path, char **real_path, char error[READER_ERR
 	}
 	char *target = *real_path = stub_target(fd);
 	if (!target) {
-		*real_path = alloc_copy(path, strlen(path));
+		*real_path = alloc_string(path);
 		return fd;
 	}
 	close(fd);

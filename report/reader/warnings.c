@@ -19,7 +19,7 @@ void warn(struct warnings *w, const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	ALLOC_ROOM(w->text, w->count);
-	w->text[w->count++] = alloc_copy(line, strlen(line));
+	w->text[w->count++] = alloc_string(line);
 }
 
 void warnings_free(struct warnings *w)
@@ -34,19 +34,13 @@ void warnings_free(struct warnings *w)
 
 char *warnings_line(const struct warnings *w)
 {
-	char *line = w->count ? alloc_copy("", 0) : NULL;
+	char *line = NULL;
 	size_t shown = w->count < LINES_SHOWN ? w->count : LINES_SHOWN,
 	       rest = w->count - shown + w->left_out;
 
-	for (size_t i = 0; i < shown; i++) {
-		char *longer = alloc_format("%s%s%s", line, i ? "; " : "", w->text[i]);
-		free(line);
-		line = longer;
-	}
-	if (rest) {
-		char *longer = alloc_format("%s; and %zu more", line, rest);
-		free(line);
-		line = longer;
-	}
+	for (size_t i = 0; i < shown; i++)
+		alloc_append(&line, "%s%s", i ? "; " : "", w->text[i]);
+	if (rest)
+		alloc_append(&line, "; and %zu more", rest);
 	return line;
 }

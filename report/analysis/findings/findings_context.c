@@ -66,21 +66,6 @@ double finding_known(double ns)
 	return ns > 0 ? ns : 0; /* NaN too */
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-double finding_median(double *values, size_t count)
-{
-	if (!count)
-		return NAN;
-	qsort(values, count, sizeof(*values), by_value);
-	return values[count / 2];
-}
-
 bool finding_is_long(const struct finding_context *s)
 {
 	return s->window >= VERDICT_LEAST_WINDOW && s->held > 0;

@@ -10,14 +10,9 @@ bool find_environment(const struct finding_context *s, struct finding *f)
 	struct environment_anomalies t;
 	char *text = NULL;
 
-	if (environment_anomalies(s->m, &t)) {
-		for (size_t i = 0; i < t.count; i++) {
-			char *longer = text ? alloc_format("%s %s", text, t.texts[i])
-			                    : alloc_format("%s", t.texts[i]);
-			free(text);
-			text = longer;
-		}
-	}
+	environment_anomalies(s->m, &t);
+	for (size_t i = 0; i < t.count; i++)
+		alloc_append(&text, "%s%s", i ? " " : "", t.texts[i]);
 	double throttled = t.throttled_share;
 	environment_anomalies_free(&t);
 	if (!text)

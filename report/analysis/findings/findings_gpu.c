@@ -74,7 +74,7 @@ static char *late_rank(const struct model *m, const char *kernel)
 		}
 	}
 	if (!last || !first || !(most > LATE_FACTOR * least))
-		return alloc_copy("", 0);
+		return alloc_string("");
 	char *late = rank_of(last), *early = rank_of(first);
 	char *text = alloc_format(" It takes %s in %s and %s in %s, which waits in it: %s comes "
 	                          "late.",

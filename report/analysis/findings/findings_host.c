@@ -188,7 +188,7 @@ static char *failure_text(const struct model *m, const struct model_failure *x)
 {
 	const struct model_api *a = &m->apis[x->api];
 	const char *name = error_name(a->level, x->result);
-	char *code = name ? alloc_copy(name, strlen(name)) : alloc_format("error %d", x->result);
+	char *code = name ? alloc_string(name) : alloc_format("error %d", x->result);
 	char *text = alloc_format("%s %llu time%s (%s)", a->name, (unsigned long long)x->count,
 	                          x->count == 1 ? "" : "s", code);
 
@@ -218,8 +218,8 @@ static char *failures_text(const struct model *m)
 	const struct model_failure *x = NULL;
 
 	for (int i = 0; i < FAILURES_TOLD && (x = next_failure(m, x)); i++) {
-		char *one = failure_text(m, x), *more = text ? alloc_format("%s, %s", text, one)
-		                                             : alloc_copy(one, strlen(one));
+		char *one = failure_text(m, x),
+		     *more = text ? alloc_format("%s, %s", text, one) : alloc_string(one);
 		free(text);
 		free(one);
 		text = more;

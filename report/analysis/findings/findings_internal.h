@@ -63,8 +63,6 @@ enum finding_severity finding_severity(double speedup, double share);
 
 /* ns, or 0 where it is not known. */
 double finding_known(double ns);
-/* The middle one; sorts them. NaN where there are none. */
-double finding_median(double *values, size_t count);
 /* Whether the steady window is long enough for shares of it to mean something. */
 bool finding_is_long(const struct finding_context *s);
 /* Whether so few records were lost that what is between two of them was really there. */

@@ -41,11 +41,11 @@ static char *sequence(const struct finding_context *s)
 	struct repeats r = repeats_find(s);
 
 	if (!r.count || !r.launches)
-		return alloc_copy("", 0);
-	char *others = !r.others ? alloc_copy("", 0)
+		return alloc_string("");
+	char *others = !r.others ? alloc_string("")
 	                         : alloc_format(" and %u other piece%s of work", r.others,
 	                                        r.others == 1 ? "" : "s");
-	char *waits = !r.waits ? alloc_copy("", 0)
+	char *waits = !r.waits ? alloc_string("")
 	                       : alloc_format(" with %u wait%s between them", r.waits,
 	                                      r.waits == 1 ? "" : "s");
 	char *text = r.launches == 1 && !r.others && !r.waits

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/analysis/findings/findings_internal.h"
 #include "report/base/units.h"
 
@@ -49,13 +50,6 @@ bool find_module_load_in_loop(const struct finding_context *s, struct finding *f
 #define FIRSTS_TIMES 3.0
 #define FIRSTS_SLOW  10e3
 
-static int by_length(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static bool is_launch(const struct call_event *a)
 {
 	return a->cls == SPY_CLASS_LAUNCH && !a->result && !(a->flags & TF_CAPTURED);
@@ -64,16 +58,14 @@ static bool is_launch(const struct call_event *a)
 /* The median of launches that are not first ones, ns; NaN where there are none. */
 static double usual_launch(const struct finding_context *s)
 {
-	double *each = alloc_zeroed(s->count + 1, sizeof(*each)), median = NAN;
+	double *each = alloc_zeroed(s->count + 1, sizeof(*each)), median;
 	size_t count = 0;
 
 	for (size_t i = 0; i < s->count; i++)
 		if (is_launch(&s->call_events[i]) && !(s->call_events[i].flags & TF_FIRST))
 			each[count++] = call_event_ns(&s->call_events[i]);
-	if (count) {
-		qsort(each, count, sizeof(*each), by_length);
-		median = each[count / 2];
-	}
+	stats_sort(each, count);
+	median = stats_quantile(each, count, 0.5);
 	free(each);
 	return median;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/analysis/findings/findings_internal.h"
 #include "report/analysis/flow/flow.h"
 #include "report/base/units.h"
@@ -59,8 +60,10 @@ bool find_device_sync(const struct finding_context *s, struct finding *f)
 		return false;
 	struct device_syncs d = find_device_syncs(s);
 	size_t all = d.single_count + d.several_count;
-	double usual = finding_median(d.single, d.single_count),
-	       middle = finding_median(d.several, d.several_count);
+	stats_sort(d.single, d.single_count);
+	stats_sort(d.several, d.several_count);
+	double usual = stats_quantile(d.single, d.single_count, 0.5),
+	       middle = stats_quantile(d.several, d.several_count, 0.5);
 	for (size_t i = 0; i < d.several_count; i++)
 		longer += fmax(0, d.several[i] - usual);
 	free(d.single);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/analysis/findings/findings_internal.h"
 #include "report/analysis/flow/flow.h"
 #include "report/base/units.h"
@@ -124,7 +125,8 @@ bool find_sync_too_early(const struct finding_context *s, struct finding *f)
 	    s->classes[SPY_CLASS_SYNC].count < FEW_WAITS)
 		return false;
 	struct early e = find_early(s);
-	double middle = finding_median(e.after, e.count), sum = e.sum;
+	stats_sort(e.after, e.count);
+	double middle = stats_quantile(e.after, e.count, 0.5), sum = e.sum;
 	size_t count = e.count;
 	free(e.after);
 	if (count < FEW_WAITS || !(middle >= SHORT_LOOK))

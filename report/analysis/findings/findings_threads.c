@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/model/environment.h"
 #include "report/analysis/findings/findings_internal.h"
 #include "report/base/units.h"
@@ -108,13 +109,6 @@ struct quarter {
 	double at, low, high;
 };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Of launches that met `from` to `up to` - 1 others. */
 static struct quarter quarter_of(const struct together *t, size_t from, size_t until)
 {
@@ -128,7 +122,7 @@ static struct quarter quarter_of(const struct together *t, size_t from, size_t u
 		}
 	if (q.count >= TOGETHER_FEW) {
 		double n = (double)q.count, half = 1.96 * sqrt(n * 3 / 16);
-		qsort(all, q.count, sizeof(*all), by_value);
+		stats_sort(all, q.count);
 		q.at = all[q.count / 4];
 		q.low = all[(size_t)fmax(0, floor(n / 4 - half))];
 		q.high = all[(size_t)fmin(n - 1, ceil(n / 4 + half))];
@@ -197,7 +191,7 @@ static char *contention_text(const struct finding_context *s, unsigned threads,
 	                ? alloc_format(" What they waited for a CPU, %s %% of their time, is not "
 	                               "in that.",
 	                               unit_percent(wait, s->h->cpu_wait, 1))
-	                : alloc_copy("", 0);
+	                : alloc_string("");
 	char *text = alloc_format(
 	        "%u threads launch and wait for one another for %s %% of their time. A launch "
 	        "takes "
@@ -274,12 +268,12 @@ static char *starved_text(const struct finding_context *s, double idle)
 	                                   unit_time_apart(time, wait * steady),
 	                                   threads == 1 ? "" : " each");
 	char *idled = isnan(idle)
-	                      ? alloc_copy("", 0)
+	                      ? alloc_string("")
 	                      : alloc_format(", and the GPU idled because of the host for %s%s %% "
 	                                     "of it",
 	                                     finding_estimated(s), unit_percent(rest, idle, 1));
 	char *pinned = isnan(fewest)
-	                       ? alloc_copy("", 0)
+	                       ? alloc_string("")
 	                       : alloc_format(" A thread may run on %.0f of them only.", fewest);
 	char *cpu = environment_cpu_line(&s->process->cpu);
 	char *text = alloc_format("%s%s. %s.%s", waited, idled, cpu, pinned);

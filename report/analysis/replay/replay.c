@@ -103,7 +103,7 @@ static double called(struct run *run, uint32_t i, double entry)
 		return entry;
 	if (a->shift != 0)
 		gpu_shift(&run->gpu, i, a->shift);
-	entry = later(entry, gpu_queued(&run->gpu, i, REPLAY_QUEUE));
+	entry = later(entry, gpu_queued(&run->gpu, i, CUDA_QUEUE_ENTRIES));
 	returned = entry + a->own;
 	done = gpu_awaited(&run->gpu, i);
 	if (a->wait == REPLAY_STAGED) {

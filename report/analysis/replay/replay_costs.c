@@ -8,32 +8,11 @@
 /* Nothing is known of a call that always waited: what it takes itself at most (ns). */
 #define SYNC_OWN   2000.0
 #define LAUNCH_OWN 5000.0
-/* Work of unknown duration, as shim/core/timeline/timeline_durations.c has it: ns, bytes a ns. */
-#define SHORT_WORK       5000.0
-#define COPY_LEAST       1000.0
-#define HOST_COPY_RATE   20.0
-#define DEVICE_COPY_RATE 1000.0
-#define STAGED_BYTES     65536u /* a pageable copy to the device beyond this holds its caller */
-#define CALLS_SEEN       4096u  /* calls with a quantile of their own */
+#define CALLS_SEEN 4096u /* calls with a quantile of their own */
 
-/* As the timeline has it: a copy that returns only when it is done. */
 bool replay_fit_is_staged(const struct call_event *a)
 {
-	if (a->kind != TF_WORK_COPY || a->direction == SPY_DIR_DTOD || a->direction == SPY_DIR_PTOP)
-		return false;
-	if (!a->async)
-		return a->memory == SPY_MEM_PAGEABLE || a->memory == SPY_MEM_PINNED;
-	return a->memory == SPY_MEM_PAGEABLE &&
-	       (a->direction == SPY_DIR_DTOH || a->bytes > STAGED_BYTES);
-}
-
-static double guess(const struct call_event *a)
-{
-	if (a->kind == TF_WORK_COPY && a->direction != SPY_DIR_DTOD)
-		return COPY_LEAST + (double)a->bytes / HOST_COPY_RATE;
-	if (a->kind == TF_WORK_COPY || a->kind == TF_WORK_SET)
-		return COPY_LEAST + (double)a->bytes / DEVICE_COPY_RATE;
-	return SHORT_WORK;
+	return a->kind == TF_WORK_COPY && cuda_copy_holds(call_event_copy(a));
 }
 
 void replay_fit_duration(struct replay_fit *n, size_t i)
@@ -53,7 +32,8 @@ void replay_fit_duration(struct replay_fit *n, size_t i)
 		/* A staged copy takes as long as its call. */
 		n->replay->unknown += !replay_fit_is_staged(a);
 		r->flags |= REPLAY_GUESS;
-		ns = guess(a);
+		ns = cuda_guess_ns((enum tf_work_kind)a->kind, (enum spy_direction)a->direction,
+		                   (double)a->bytes);
 	}
 	/* CUPTI's is of the whole call. */
 	r->gpu = isnan(a->gpu_start) ? ns * a->items : ns;
@@ -82,7 +62,8 @@ void replay_fit_own(struct replay_fit *n)
 		if (a->call >= calls || a->result || a->flags & TF_FIRST || !(ns >= 0 && ns < 1e18))
 			continue;
 		hist_add(&hist[a->call], (uint64_t)ns);
-		if (a->cls == SPY_CLASS_LAUNCH && since < REPLAY_QUEUE - REPLAY_QUEUE / 8)
+		if (a->cls == SPY_CLASS_LAUNCH &&
+		    since < CUDA_QUEUE_ENTRIES - CUDA_QUEUE_ENTRIES / 8)
 			hist_add(&launches[a->call], (uint64_t)ns);
 	}
 	for (size_t i = 0; i < h->call_count; i++) {

@@ -2,10 +2,7 @@
 
 #include "report/analysis/replay/replay_fit.h"
 
-/* Host time of a copy beside its bytes (ns), and of these, bytes a ns. */
-#define COPY_CALL      2000.0
-#define HOST_COPY_RATE 20.0
-#define QUEUE_LIKELY   512u /* entries queued where a launch that takes long waits */
+#define QUEUE_LIKELY 512u /* entries queued where a launch that takes long waits */
 
 /* ---- what a call may wait for ---- */
 
@@ -105,7 +102,7 @@ static void divide_wait(struct replay_fit *n, size_t i, double start, double end
 /* The least that a copy by its caller takes (ns), where none was seen that waited for nothing. */
 static double copying(const struct replay_fit *n, const struct call_event *a)
 {
-	return fmin(n->own[a->call], COPY_CALL + (double)a->bytes / HOST_COPY_RATE);
+	return fmin(n->own[a->call], cuda_staged_least_ns((double)a->bytes));
 }
 
 static void divide_staged(struct replay_fit *n, size_t i, double start, double end)
@@ -147,7 +144,7 @@ static void divide_launch(struct replay_fit *n, size_t i, double start, double e
 	const struct replay_stream *s =
 	        given->stream != CALL_LOG_NONE ? &n->gpu.streams[given->stream] : NULL;
 	double own = fmin(n->own[given->call], end - start),
-	       place = gpu_queued(&n->gpu, i, REPLAY_QUEUE);
+	       place = gpu_queued(&n->gpu, i, CUDA_QUEUE_ENTRIES);
 	bool slow = end - start > 1.5 * own + 0.5 * REPLAY_NOISE;
 
 	a->own = end - start;
@@ -169,7 +166,7 @@ static void divide_launch(struct replay_fit *n, size_t i, double start, double e
 	if (!isfinite(place))
 		return;
 	/* Its estimated end may be off: what counts is that many are queued. */
-	if (slow && (place > start || (n->since[given->stream] >= REPLAY_QUEUE &&
+	if (slow && (place > start || (n->since[given->stream] >= CUDA_QUEUE_ENTRIES &&
 	                               gpu_queued(&n->gpu, i, QUEUE_LIKELY) > start))) {
 		a->shift = end - own - place;
 		a->own = own;

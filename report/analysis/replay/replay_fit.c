@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/analysis/replay/replay_fit.h"
 
 /* Calls of another thread may fill a gap in a thread's calls from here on (ns). */
@@ -109,7 +110,7 @@ static void place_exactly(struct replay_fit *n, size_t i, double end)
 	if (isfinite(before))
 		a->space = fmin(a->space, given->gpu_start - before);
 	if (gpu_switch(&n->gpu, i) > 0 && given->gpu_start - end < WAKING)
-		a->space = fmin(a->space, ESTIMATE_GAP_NS);
+		a->space = fmin(a->space, CUDA_GAP_NS);
 }
 
 static void walk(struct replay_fit *n, size_t i)
@@ -122,8 +123,8 @@ static void walk(struct replay_fit *n, size_t i)
 
 	*a = (struct replay_act){
 	        .ours = given->ours,
-	        .lead = REPLAY_LEAD_NS,
-	        .space = ESTIMATE_GAP_NS,
+	        .lead = CUDA_START_NS,
+	        .space = CUDA_GAP_NS,
 	        .before = CALL_LOG_NONE,
 	        .event = CALL_LOG_NONE,
 	};
@@ -155,28 +156,21 @@ static void walk(struct replay_fit *n, size_t i)
 
 /* ---- the whole ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Waits that found nothing to wait for would be as late as the others are. */
 static void finish_lates(struct replay_fit *n)
 {
 	struct replay *r = n->replay;
 
-	r->late = REPLAY_LATE_NS;
+	r->late = CUDA_RETURN_NS;
 	if (n->late_count) {
-		qsort(n->lates, n->late_count, sizeof(*n->lates), by_value);
-		r->late = n->lates[n->late_count / 2];
+		stats_sort(n->lates, n->late_count);
+		r->late = stats_quantile(n->lates, n->late_count, 0.5);
 	}
 	for (size_t i = 0; i < n->late_count; i++)
 		r->waiting += fabs(n->lates[i] - r->late);
 	for (size_t i = 0; i < r->count; i++)
 		if (isnan(r->call_events[i].late))
-			r->call_events[i].late = fmax(0, fmin(r->late, REPLAY_LATE_NS));
+			r->call_events[i].late = fmax(0, fmin(r->late, CUDA_RETURN_NS));
 }
 
 static void find_next(struct replay *r)
@@ -194,7 +188,7 @@ static void find_next(struct replay *r)
 void replay_make(struct replay *r, const struct call_log *h, enum replay_level level)
 {
 	size_t first = call_log_steady(h);
-	struct replay_fit n = {.replay = r, .level = level, .usual = REPLAY_LATE_NS};
+	struct replay_fit n = {.replay = r, .level = level, .usual = CUDA_RETURN_NS};
 	double last = -INFINITY;
 
 	*r = (struct replay){

@@ -19,13 +19,14 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 		s->legacy = cuda_stream_is_legacy(h->streams[i].flags);
 		s->blocking = cuda_stream_is_blocking(h->streams[i].flags);
 		/* So many calls are needed to fill one: bounds what the queues take. */
-		for (int k = 0; h->streams[i].call_events > REPLAY_QUEUE && k < WORK_ENGINES; k++)
-			s->queues[k].ends = alloc_zeroed(REPLAY_QUEUE, sizeof(double));
+		for (int k = 0; h->streams[i].call_events > CUDA_QUEUE_ENTRIES && k < CUDA_ENGINES;
+		     k++)
+			s->queues[k].ends = alloc_zeroed(CUDA_QUEUE_ENTRIES, sizeof(double));
 	}
 	for (size_t i = 0; i < TF_DEVICES_TIMED; i++) {
 		struct replay_device *d = &g->devices[i];
 		d->tail = d->legacy = d->blocking = -INFINITY;
-		for (int k = 0; k < WORK_ENGINES; k++)
+		for (int k = 0; k < CUDA_ENGINES; k++)
 			d->engine[k] = -INFINITY;
 		d->tail_stream = CALL_LOG_NONE;
 	}
@@ -34,7 +35,7 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 void gpu_end(struct replay_gpu *g)
 {
 	for (size_t i = 0; i < g->replay->call_log->stream_count; i++)
-		for (int k = 0; k < WORK_ENGINES; k++)
+		for (int k = 0; k < CUDA_ENGINES; k++)
 			free(g->streams[i].queues[k].ends);
 	free(g->streams);
 	free(g->done);
@@ -130,9 +131,9 @@ void gpu_clip(struct replay_gpu *g, size_t i, double by)
 	}
 }
 
-static enum work_engine engine_of(const struct call_event *given)
+static enum cuda_engine engine_of(const struct call_event *given)
 {
-	return work_engine(given->kind, given->direction, given->memory, given->bytes);
+	return cuda_engine((enum tf_work_kind)given->kind, call_event_copy(given));
 }
 
 double gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries)
@@ -144,7 +145,7 @@ double gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries)
 	if (!q || !q->ends || q->entries < entries || given->kind == TF_WORK_NONE ||
 	    g->call_events[i].flags & REPLAY_PART)
 		return -INFINITY;
-	return q->ends[(q->entries - entries) % REPLAY_QUEUE] + s->offset;
+	return q->ends[(q->entries - entries) % CUDA_QUEUE_ENTRIES] + s->offset;
 }
 
 void gpu_shift(struct replay_gpu *g, size_t i, double ns)
@@ -163,23 +164,23 @@ void gpu_shift(struct replay_gpu *g, size_t i, double ns)
 		d->tail = s->tail;
 }
 
-static void enqueue(struct replay_stream *s, enum work_engine engine, double end)
+static void enqueue(struct replay_stream *s, enum cuda_engine engine, double end)
 {
 	struct replay_queue *q = &s->queues[engine];
 
 	if (q->ends)
-		q->ends[q->entries % REPLAY_QUEUE] = end - s->offset;
+		q->ends[q->entries % CUDA_QUEUE_ENTRIES] = end - s->offset;
 	q->entries++;
 }
 
 double gpu_switch(const struct replay_gpu *g, size_t i)
 {
 	const struct replay_stream *s = stream_of(g, i);
-	enum work_engine engine = engine_of(&g->replay->given[i]);
+	enum cuda_engine engine = engine_of(&g->replay->given[i]);
 
-	if (!s || s->engine == engine || g->call_events[i].flags & REPLAY_IN)
+	if (!s || g->call_events[i].flags & REPLAY_IN)
 		return 0;
-	return s->engine == WORK_COMPUTE ? ESTIMATE_TO_ENGINE_NS : ESTIMATE_FROM_ENGINE_NS;
+	return cuda_switch_ns(s->engine, engine);
 }
 
 double gpu_before(const struct replay_gpu *g, size_t i)
@@ -214,10 +215,10 @@ static double place(struct replay_gpu *g, size_t i, double entry, double returne
 static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double end)
 {
 	struct replay_device *d = device_of(g, i);
-	enum work_engine engine = engine_of(&g->replay->given[i]);
+	enum cuda_engine engine = engine_of(&g->replay->given[i]);
 	uint8_t flags = g->call_events[i].flags;
 
-	if (engine != WORK_COMPUTE)
+	if (engine != CUDA_ENGINE_COMPUTE)
 		d->engine[engine] = later(d->engine[engine], end);
 	if (flags & REPLAY_OUT) {
 		s->side = later(s->side, end);

@@ -6,14 +6,9 @@
 #define REPORT_REPLAY_PARTS_H
 
 #include "report/analysis/replay/replay.h"
+#include "shim/core/cuda/engines.h"
 #include "shim/core/gpu_time/estimate.h"
 #include "shim/core/work/work_class.h"
-
-#define REPLAY_QUEUE                                                                               \
-	1022u /* entries of a stream's queue, see shim/core/timeline/timeline_queue.c */
-#define REPLAY_LEAD_NS                                                                             \
-	1800.0 /* launch's return to its kernel's start, see shim/core/timeline/timeline.c */
-#define REPLAY_LATE_NS 3200.0 /* end of work to the return of a wait for it, likewise */
 
 /* As fmax(), which is a call: none of these times is a NaN. */
 static inline double later(double a, double b)
@@ -22,7 +17,7 @@ static inline double later(double a, double b)
 }
 
 struct replay_queue { /* of a stream, for an engine */
-	double *ends; /* of the last REPLAY_QUEUE entries; NULL: it never had as many */
+	double *ends; /* of the last CUDA_QUEUE_ENTRIES entries; NULL: it never had as many */
 	uint64_t entries;
 };
 
@@ -31,8 +26,8 @@ struct replay_stream {
 	double wait;   /* end of what it was told to wait for */
 	double side;   /* end of copies that its work does not wait for */
 	double offset; /* what was found later than estimated, of all before */
-	struct replay_queue queues[WORK_ENGINES];
-	enum work_engine engine; /* of its last work */
+	struct replay_queue queues[CUDA_ENGINES];
+	enum cuda_engine engine; /* of its last work */
 	uint32_t device;
 	bool legacy, blocking;
 };
@@ -41,7 +36,7 @@ struct replay_device {
 	double tail;
 	uint32_t tail_stream;
 	double legacy, blocking;     /* ends of the work that each of the two waits for */
-	double engine[WORK_ENGINES]; /* ends of copies to the device and from it */
+	double engine[CUDA_ENGINES]; /* ends of copies to the device and from it */
 };
 
 struct replay_gpu {

@@ -149,7 +149,7 @@ static char *runner_up(const struct verdict *v)
 	char saved[UNIT_BYTES];
 
 	if (v->cls == VERDICT_MIXED || v->second == VERDICT_NONE || !(v->second_gain >= 0.005))
-		return alloc_copy("", 0);
+		return alloc_string("");
 	return alloc_format(" Runner-up: %s (up to %s %%).", verdict_names[v->second],
 	                    unit_percent(saved, v->second_gain, 1));
 }
@@ -161,7 +161,7 @@ static char *gaps_text(const struct verdict_input *in)
 	char share[UNIT_BYTES];
 
 	if (in->busy >= VERDICT_BUSY * in->window)
-		return alloc_copy("", 0);
+		return alloc_string("");
 	return alloc_format(", between pieces of work that wait for one another %s %%",
 	                    unit_percent(share, in->gaps, in->window));
 }

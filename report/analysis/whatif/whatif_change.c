@@ -6,8 +6,6 @@
 
 /* Host time of an asynchronous copy of pinned memory where this run has none (ns); H200: 3 to 4. */
 #define COPY_CALL_NS 4000.0
-/* Pageable copies up to this (bytes) travel with the command. */
-#define COMMAND_COPY 65536u
 #define FIRST_OWN    10e3 /* a launch that need not load its kernel takes no longer, ns */
 
 /* ---- copies of pinned memory ---- */
@@ -38,7 +36,7 @@ static void pin(struct whatif_change *c, const struct replay *r, struct replay_a
 	    given->direction > SPY_DIR_DTOH)
 		return;
 	bool staged = a->wait == REPLAY_STAGED;
-	if (!staged && a->wait == REPLAY_NO_WAIT && given->bytes <= COMMAND_COPY)
+	if (!staged && a->wait == REPLAY_NO_WAIT && given->bytes <= CUDA_COPY_INLINE_BYTES)
 		return;
 	a->gpu = estimate_start_ns(given->direction == SPY_DIR_DTOH) * given->items +
 	         (double)given->bytes / rate_of(c, given);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/model/model.h"
 #include "report/analysis/whatif/whatif_change.h"
 
@@ -68,26 +69,17 @@ static struct whatif_link find_link(const struct model *m)
 	return slowest;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* The median of what launching a graph took itself. */
 static double graph_launch(const struct replay *r)
 {
-	double *own = alloc_zeroed(r->count, sizeof(*own)), median = NAN;
+	double *own = alloc_zeroed(r->count, sizeof(*own)), median;
 	size_t count = 0;
 
 	for (size_t i = 0; i < r->count; i++)
 		if (r->given[i].kind == TF_WORK_GRAPH)
 			own[count++] = r->call_events[i].own;
-	if (count) {
-		qsort(own, count, sizeof(*own), by_value);
-		median = own[count / 2];
-	}
+	stats_sort(own, count);
+	median = stats_quantile(own, count, 0.5);
 	free(own);
 	return median;
 }

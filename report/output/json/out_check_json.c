@@ -6,11 +6,6 @@
 #include "report/output/json/out_json.h"
 
 /* In the unit of the metric; counts stay whole. */
-static json_t *number(double v)
-{
-	return !isfinite(v) ? json_null() : v == rint(v) ? json_ns(v) : json_real(v);
-}
-
 static json_t *range(double low, double high)
 {
 	json_t *list = json_array();
@@ -19,8 +14,8 @@ static json_t *range(double low, double high)
 		json_decref(list);
 		return json_null();
 	}
-	json_push(list, number(low));
-	json_push(list, number(high));
+	json_push(list, json_number(low));
+	json_push(list, json_number(high));
 	return list;
 }
 
@@ -72,9 +67,9 @@ static json_t *rule(const struct judgement *j)
 	if (j->has_bounds) {
 		json_t *b = json_object();
 		bool ratio = r->percent && r->metric->kind != METRIC_SHARE;
-		json_put(b, ratio ? "ratio" : "difference", number(j->bounds.estimate));
-		json_put(b, "lower", number(j->bounds.lower));
-		json_put(b, "upper", number(j->bounds.upper));
+		json_put(b, ratio ? "ratio" : "difference", json_number(j->bounds.estimate));
+		json_put(b, "lower", json_number(j->bounds.lower));
+		json_put(b, "upper", json_number(j->bounds.upper));
 		json_put(b, "confidence", json_real(1 - BOUNDS_ALPHA));
 		json_put(b, "method", json_text(bounds_method_names[j->bounds.method]));
 		json_put(o, "change", b);

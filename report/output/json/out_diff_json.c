@@ -5,11 +5,6 @@
 #include "report/output/out_diff.h"
 #include "report/output/json/out_json.h"
 
-static json_t *number(double v)
-{
-	return !isfinite(v) ? json_null() : v == rint(v) ? json_ns(v) : json_real(v);
-}
-
 static json_t *span(const struct compare_span *s)
 {
 	json_t *o = json_object();
@@ -18,9 +13,9 @@ static json_t *span(const struct compare_span *s)
 		json_decref(o);
 		return json_null();
 	}
-	json_put(o, "least", number(s->low));
-	json_put(o, "median", number(s->middle));
-	json_put(o, "most", number(s->high));
+	json_put(o, "least", json_number(s->low));
+	json_put(o, "median", json_number(s->middle));
+	json_put(o, "most", json_number(s->high));
 	return o;
 }
 
@@ -29,7 +24,7 @@ static void put_counts(json_t *o, const struct compare_span *before,
 {
 	json_put(o, "before", span(before));
 	json_put(o, "after", span(after));
-	json_put(o, "difference", number(after->middle - before->middle));
+	json_put(o, "difference", json_number(after->middle - before->middle));
 	json_put(o, "changed", json_boolean(span_differs(before, after)));
 }
 
@@ -41,9 +36,9 @@ static json_t *timing(const struct compare_timing *t, bool ratio)
 	json_put(o, "before", span(&t->before));
 	json_put(o, "after", span(&t->after));
 	json_put(o, ratio ? "ratio" : "difference",
-	         t->judged ? number(t->bounds.estimate) : json_null());
-	json_put(o, "lower", t->judged ? number(t->bounds.lower) : json_null());
-	json_put(o, "upper", t->judged ? number(t->bounds.upper) : json_null());
+	         t->judged ? json_number(t->bounds.estimate) : json_null());
+	json_put(o, "lower", t->judged ? json_number(t->bounds.lower) : json_null());
+	json_put(o, "upper", t->judged ? json_number(t->bounds.upper) : json_null());
 	json_put(o, "method",
 	         t->judged ? json_text(bounds_method_names[t->bounds.method]) : json_null());
 	json_put(o, "beyond_noise",
@@ -73,15 +68,6 @@ static json_t *totals(const struct compare_result *c, bool counts)
 	return all;
 }
 
-static json_t *numbers(const uint32_t v[3])
-{
-	json_t *list = json_array();
-
-	for (int i = 0; i < 3; i++)
-		json_push(list, json_count(v[i]));
-	return list;
-}
-
 static json_t *shape(const struct figures_part *p)
 {
 	json_t *o = json_object();
@@ -91,8 +77,8 @@ static json_t *shape(const struct figures_part *p)
 		return json_null();
 	}
 	json_put(o, "shapes", json_count(p->shapes));
-	json_put(o, "grid", numbers(p->grid));
-	json_put(o, "block", numbers(p->block));
+	json_put(o, "grid", json_triple(p->grid));
+	json_put(o, "block", json_triple(p->block));
 	return o;
 }
 

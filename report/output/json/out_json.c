@@ -36,12 +36,9 @@ static char *damage_of(const struct model *m)
 
 	for (size_t i = 0; i < m->process_count; i++) {
 		const struct model_process *p = &m->processes[i];
-		if (!p->damage)
-			continue;
-		char *longer = alloc_format("%s%sprocess %llu: %s", all ? all : "", all ? "; " : "",
-		                            (unsigned long long)p->pid, p->damage);
-		free(all);
-		all = longer;
+		if (p->damage)
+			alloc_append(&all, "%sprocess %llu: %s", all ? "; " : "",
+			             (unsigned long long)p->pid, p->damage);
 	}
 	return all;
 }

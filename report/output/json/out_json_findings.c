@@ -1,13 +1,7 @@
-#include <math.h>
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
 #include "report/output/json/out_json.h"
-
-static json_t *factor(double value)
-{
-	return isfinite(value) ? json_real(value) : json_null();
-}
 
 json_t *json_findings(const struct findings *all)
 {
@@ -23,9 +17,9 @@ json_t *json_findings(const struct findings *all)
 		json_put(o, "share", json_share(f->share));
 		json_put(o, "evidence", json_text(f->evidence));
 		json_put(o, "fix", json_text(fix));
-		json_put(o, "predicted_speedup", factor(f->speedup));
-		json_put(o, "predicted_speedup_low", factor(f->speedup_low));
-		json_put(o, "predicted_speedup_high", factor(f->speedup_high));
+		json_put(o, "predicted_speedup", json_share(f->speedup));
+		json_put(o, "predicted_speedup_low", json_share(f->speedup_low));
+		json_put(o, "predicted_speedup_high", json_share(f->speedup_high));
 		json_push(list, o);
 		free(fix);
 	}

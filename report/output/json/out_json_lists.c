@@ -47,19 +47,6 @@ json_t *json_apis(const struct model *m, size_t limit)
 	return list;
 }
 
-static json_t *xyz(const uint32_t v[3], bool known)
-{
-	json_t *list = json_array();
-
-	if (!known) {
-		json_decref(list);
-		return json_null();
-	}
-	for (int i = 0; i < 3; i++)
-		json_push(list, json_integer(v[i]));
-	return list;
-}
-
 /* What the driver says of the shape launched most often. */
 static void put_facts(json_t *o, const struct model_shape *s)
 {
@@ -98,8 +85,8 @@ json_t *json_kernels(const struct model *m, size_t limit)
 		json_put(o, "gpu_share", json_share(k->gpu.total / m->gpu.all.total));
 		json_put(o, "window_share", json_share(k->gpu.total / m->window));
 		json_put(o, "shapes", k->shapes ? json_count(k->shapes) : json_null());
-		json_put(o, "grid", xyz(k->most.grid, k->most.launches));
-		json_put(o, "block", xyz(k->most.block, k->most.launches));
+		json_put(o, "grid", k->most.launches ? json_triple(k->most.grid) : json_null());
+		json_put(o, "block", k->most.launches ? json_triple(k->most.block) : json_null());
 		json_put(o, "shared_bytes",
 		         k->most.launches ? json_count(k->most.shared_bytes) : json_null());
 		put_facts(o, &k->most);

@@ -1,14 +1,5 @@
 #include "report/output/json/out_json.h"
 
-static json_t *xyz(const uint32_t v[3])
-{
-	json_t *list = json_array();
-
-	for (int i = 0; i < 3; i++)
-		json_push(list, json_count(v[i]));
-	return list;
-}
-
 static json_t *class_of(const struct model_gpu_class *c)
 {
 	bool is_kernel = c->kind == TF_WORK_KERNEL, is_copy = c->kind == TF_WORK_COPY;
@@ -16,8 +7,8 @@ static json_t *class_of(const struct model_gpu_class *c)
 
 	json_put(o, "kind", json_text(model_work_name(c->kind)));
 	json_put(o, "kernel", json_text(c->name));
-	json_put(o, "grid", is_kernel ? xyz(c->grid) : json_null());
-	json_put(o, "block", is_kernel ? xyz(c->block) : json_null());
+	json_put(o, "grid", is_kernel ? json_triple(c->grid) : json_null());
+	json_put(o, "block", is_kernel ? json_triple(c->block) : json_null());
 	json_put(o, "shared_bytes", is_kernel ? json_count(c->shared_bytes) : json_null());
 	json_put(o, "direction",
 	         is_copy && c->direction < SPY_DIR_COUNT

@@ -26,7 +26,7 @@ static struct shown show(const struct judgement *j)
 	        .before = isfinite(j->before_low) ? metric_text(j->rule->metric->kind,
 	                                                        j->before_low, j->before_high)
 	                                          : NULL,
-	        .after = is_word ? alloc_copy(word, strlen(word))
+	        .after = is_word ? alloc_string(word)
 	                         : metric_text(j->rule->metric->kind, j->after_low, j->after_high),
 	        .limit = judgement_limit(j),
 	        .change = judgement_change(j),
@@ -49,7 +49,7 @@ char *out_check_sentence(const struct judgement *j)
 	size_t bytes;
 
 	if (j->outcome == OUTCOME_INCONCLUSIVE)
-		return alloc_copy(j->reason, strlen(j->reason));
+		return alloc_string(j->reason);
 	struct shown s = show(j);
 	FILE *to = open_memstream(&text, &bytes);
 	if (!to)
@@ -160,13 +160,10 @@ static void put_table(const struct out_check *c, struct text_layout *page)
 		const struct judgement *j = &c->judgements[i];
 		struct shown s = show(j);
 		const char *what[] = {s.change, j->where, s.steps, j->note, j->reason};
-		char *all = alloc_copy("", 0);
-		for (size_t k = 0; k < sizeof(what) / sizeof(what[0]); k++) {
-			char *longer = alloc_format("%s%s%s", all, *all && what[k] ? "; " : "",
-			                            what[k] ? what[k] : "");
-			free(all);
-			all = longer;
-		}
+		char *all = alloc_string("");
+		for (size_t k = 0; k < sizeof(what) / sizeof(what[0]); k++)
+			if (what[k])
+				alloc_append(&all, "%s%s", *all ? "; " : "", what[k]);
 		table_cell(&t, "%s", words[j->outcome]);
 		table_cell(&t, "%s", j->rule->text);
 		table_cell(&t, "%s", s.before ? s.before : "");

@@ -233,9 +233,8 @@ static void put_pairs(const struct compare_pairs *p, const struct out_options *o
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (; shown < p->count && shown < o->limit; shown++) {
 		const struct compare_pair *pair = &p->items[shown];
-		char *brief = kernels && !o->full_names
-		                      ? name_short(pair->name)
-		                      : alloc_copy(pair->name, strlen(pair->name));
+		char *brief = kernels && !o->full_names ? name_short(pair->name)
+		                                        : alloc_string(pair->name);
 		count_cells(&t, pair);
 		middle_cell(&t, METRIC_TIME, &pair->p50.before);
 		middle_cell(&t, METRIC_TIME, &pair->p50.after);

@@ -31,6 +31,12 @@ void out_page_occupancy(const struct model *m, struct text_layout *page);
 /* The run from left to right: how busy the devices were, what the host did. Text only. */
 void out_page_picture(const struct model *m, struct text_layout *page);
 
+/* The pieces of tables: out_page_cells.c. */
+void out_page_count(struct text_layout_table *t, uint64_t count);
+void out_page_time(struct text_layout_table *t, double ns);
+void out_page_percent(struct text_layout_table *t, double part, double whole);
+/* A figure that stands for less of its launches is marked. */
+#define OUT_KNOWN_ENOUGH 0.95
 /* Two cells of a table: GPU time, and half its interval in per cent of it. ">": not all of it; "<":
  * it is too short to be told. */
 void out_page_gpu_cells(struct text_layout_table *t, const struct model_gpu_time *time);

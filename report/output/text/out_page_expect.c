@@ -10,7 +10,7 @@ static char *figures(uint64_t launches, double per_step, double share)
 {
 	char percent[UNIT_BYTES];
 	char *each =
-	        isfinite(per_step) ? alloc_format(", %.3g a step", per_step) : alloc_copy("", 0);
+	        isfinite(per_step) ? alloc_format(", %.3g a step", per_step) : alloc_string("");
 	char *text = isfinite(share) ? alloc_format("%llu launches%s, %s %% of GPU time",
 	                                            (unsigned long long)launches, each,
 	                                            unit_percent(percent, share, 1))

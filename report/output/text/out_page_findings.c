@@ -8,7 +8,7 @@
 static char *gain(const struct finding *f)
 {
 	if (!isfinite(f->speedup))
-		return alloc_copy("", 0);
+		return alloc_string("");
 	return alloc_format(", predicted speed-up %.2f (%.2f to %.2f)", f->speedup, f->speedup_low,
 	                    f->speedup_high);
 }

@@ -9,30 +9,6 @@
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 #define UNTIMED_SHOWN 3
 
-static void time_cell(struct text_layout_table *t, double ns)
-{
-	char text[UNIT_BYTES];
-
-	table_cell(t, "%s", unit_time(text, ns));
-}
-
-static void percent_cell(struct text_layout_table *t, double part, double whole)
-{
-	char text[UNIT_BYTES];
-
-	table_cell(t, "%s", unit_percent(text, part, whole));
-}
-
-char *out_page_bar(double part, double whole)
-{
-	double share = whole > 0 ? part / whole : 0;
-	size_t columns = share > 0 ? (size_t)(fmin(1, share) * OUT_BAR + 0.5) : 0;
-	char *bar = alloc_zeroed(OUT_BAR + 1, 1);
-
-	memset(bar, '=', columns);
-	return bar;
-}
-
 /* How GPU time came to be known, or why it is not. */
 static void heading(const struct model *m, struct text_layout *page)
 {
@@ -53,8 +29,8 @@ static void busy_row(struct text_layout_table *t, const struct model_gpu_busy *b
 {
 	char *bar = out_page_bar(ns, b->window);
 
-	time_cell(t, ns);
-	percent_cell(t, ns, b->window);
+	out_page_time(t, ns);
+	out_page_percent(t, ns, b->window);
 	table_cell(t, "%s", bar);
 	table_cell(t, "%s", what);
 	free(bar);
@@ -118,12 +94,12 @@ static void devices_table(const struct model_gpu *gpu, struct text_layout *page)
 			continue;
 		char *bar = out_page_bar(b->busy, b->window);
 		table_cell(&t, "%u", d->index);
-		time_cell(&t, b->busy);
-		percent_cell(&t, b->busy, b->window);
-		percent_cell(&t, b->low, b->window);
-		percent_cell(&t, b->high, b->window);
-		time_cell(&t, b->comm);
-		time_cell(&t, b->idle);
+		out_page_time(&t, b->busy);
+		out_page_percent(&t, b->busy, b->window);
+		out_page_percent(&t, b->low, b->window);
+		out_page_percent(&t, b->high, b->window);
+		out_page_time(&t, b->comm);
+		out_page_time(&t, b->idle);
 		table_cell(&t, "%s", bar);
 		table_cell(&t, "%s", d->name ? d->name : "unknown");
 		free(bar);
@@ -187,17 +163,15 @@ static int by_count(const void *a, const void *b)
 static void untimed(const struct model_gpu *gpu, struct text_layout *page)
 {
 	char share[UNIT_BYTES];
-	char *list = alloc_copy("", 0);
+	char *list = alloc_string("");
 	struct model_untimed largest[UNTIMED_MOST];
 
 	memcpy(largest, gpu->untimed, gpu->untimed_count * sizeof(*largest));
 	qsort(largest, gpu->untimed_count, sizeof(*largest), by_count);
 	for (size_t i = 0; i < gpu->untimed_count && i < UNTIMED_SHOWN; i++) {
 		char *one = untimed_text(gpu, &largest[i]);
-		char *longer = alloc_format("%s%s %s", list, i ? "," : "", one);
+		alloc_append(&list, "%s %s", i ? "," : "", one);
 		free(one);
-		free(list);
-		list = longer;
 	}
 	text_layout_line(
 	        page,

@@ -33,18 +33,15 @@ static void split_cells(struct text_layout_table *t, const struct model_split *s
 	                        s->other,
 	                        s->outside + s->sampling,
 	                        s->absent};
-	char text[UNIT_BYTES];
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		table_cell(t, "%s", unit_percent(text, parts[i], window));
+		out_page_percent(t, parts[i], window);
 }
 
 static void thread_row(struct text_layout_table *t, const struct model_thread *thread)
 {
-	char text[UNIT_BYTES];
-
 	split_cells(t, &thread->split, thread->window);
-	table_cell(t, "%s", unit_time(text, thread->api));
+	out_page_time(t, thread->api);
 	table_cell(t, "%llu %s%s", (unsigned long long)thread->tid,
 	           thread->name ? thread->name : "", thread->adopted ? " (and earlier ones)" : "");
 }
@@ -57,7 +54,6 @@ static void thread_rows(const struct model *m, const struct out_options *o,
 	double api = 0, rest_window = 0, rest_api = 0;
 	size_t rest_threads = 0;
 	const struct model_thread *one = NULL;
-	char text[UNIT_BYTES];
 
 	for (size_t i = 0; i < m->thread_count; i++)
 		api += m->threads[i].api;
@@ -78,7 +74,7 @@ static void thread_rows(const struct model *m, const struct out_options *o,
 		thread_row(t, one);
 	} else if (rest_threads) {
 		split_cells(t, &rest, rest_window);
-		table_cell(t, "%s", unit_time(text, rest_api));
+		out_page_time(t, rest_api);
 		table_cell(t, "%zu others", rest_threads);
 	}
 }
@@ -120,8 +116,8 @@ static void merged_table(const struct model *m, struct text_layout *page)
 		if (!(parts[i].ns > 0))
 			continue;
 		char *bar = out_page_bar(parts[i].ns, m->host_window);
-		table_cell(&t, "%s", unit_time(text, parts[i].ns));
-		table_cell(&t, "%s", unit_percent(text, parts[i].ns, m->host_window));
+		out_page_time(&t, parts[i].ns);
+		out_page_percent(&t, parts[i].ns, m->host_window);
 		table_cell(&t, "%s", bar);
 		table_cell(&t, "%s", parts[i].what);
 		free(bar);

@@ -13,51 +13,13 @@
  * is below the other. */
 #define OCCUPANCY_SHARE 0.01
 #define OCCUPANCY_GOOD  0.60
-/* A figure that stands for less of its launches is marked. */
-#define KNOWN_ENOUGH 0.95
-
-static void time_cell(struct text_layout_table *t, double ns)
-{
-	char text[UNIT_BYTES];
-
-	table_cell(t, "%s", unit_time(text, ns));
-}
-
-static void percent_cell(struct text_layout_table *t, double part, double whole)
-{
-	char text[UNIT_BYTES];
-
-	table_cell(t, "%s", unit_percent(text, part, whole));
-}
 
 static void count_cell(struct text_layout_table *t, uint64_t count, bool known)
 {
 	if (known)
-		table_cell(t, "%llu", (unsigned long long)count);
+		out_page_count(t, count);
 	else
 		table_cell(t, "n/a");
-}
-
-char *out_page_name(const char *name, bool full)
-{
-	/* What the demangler wrote has a parameter list; other names are shown as they are. */
-	return full || !strchr(name, '(') || name[0] == '(' ? alloc_copy(name, strlen(name))
-	                                                    : name_short(name);
-}
-
-void out_page_gpu_cells(struct text_layout_table *t, const struct model_gpu_time *time)
-{
-	char text[UNIT_BYTES];
-	double half = fmax(time->high - time->total, time->total - time->low);
-
-	if (time->total <= 0 && time->high > 0) { /* too short to be told from what a pair costs */
-		table_cell(t, "<%s", unit_time(text, time->high));
-		percent_cell(t, NAN, time->total);
-		return;
-	}
-	unit_time(text, time->total);
-	table_cell(t, "%s%s", time->known < KNOWN_ENOUGH && isfinite(time->total) ? ">" : "", text);
-	percent_cell(t, isfinite(time->total) ? half : NAN, time->total);
 }
 
 /* What a table of kernels has beside what it always has. */
@@ -105,15 +67,15 @@ static void put_line(struct text_layout_table *t, const struct model *m, const s
 	count_cell(t, l->launches, true);
 	if (has.captured)
 		count_cell(t, l->captured, true);
-	time_cell(t, l->launch);
-	time_cell(t, l->p50);
-	time_cell(t, l->queue);
+	out_page_time(t, l->launch);
+	out_page_time(t, l->p50);
+	out_page_time(t, l->queue);
 	count_cell(t, l->queued, isfinite(l->queue));
 	out_page_gpu_cells(t, l->gpu);
-	time_cell(t, l->gpu->mean);
+	out_page_time(t, l->gpu->mean);
 	ratio_cell(t, has.overhead ? l->launch / l->gpu->total : NAN);
-	percent_cell(t, l->gpu->total, m->gpu.all.total);
-	percent_cell(t, l->gpu->total, m->window);
+	out_page_percent(t, l->gpu->total, m->gpu.all.total);
+	out_page_percent(t, l->gpu->total, m->window);
 }
 
 static void kernel_row(struct text_layout_table *t, const struct model *m,
@@ -158,9 +120,9 @@ static void total_row(struct text_layout_table *t, const struct model *m, struct
 static bool in_part(const struct model *m)
 {
 	for (size_t i = 0; i < m->kernel_count; i++)
-		if (isfinite(m->kernels[i].gpu.total) && m->kernels[i].gpu.known < KNOWN_ENOUGH)
+		if (isfinite(m->kernels[i].gpu.total) && m->kernels[i].gpu.known < OUT_KNOWN_ENOUGH)
 			return true;
-	return m->gpu.launched.known < KNOWN_ENOUGH;
+	return m->gpu.launched.known < OUT_KNOWN_ENOUGH;
 }
 
 static void explain(const struct model *m, struct kernel_columns has, struct text_layout *page)
@@ -246,8 +208,8 @@ void out_page_occupancy(const struct model *m, struct text_layout *page)
 		if (!matters(m, k))
 			continue;
 		char *name = out_page_name(k->name, false);
-		percent_cell(&t, shape_occupancy(s), 1);
-		percent_cell(&t, k->gpu.total, m->gpu.all.total);
+		out_page_percent(&t, shape_occupancy(s), 1);
+		out_page_percent(&t, k->gpu.total, m->gpu.all.total);
 		table_cell(&t, "%u", s->registers);
 		table_cell(&t, "%s", unit_bytes(text, (double)s->shared_bytes + s->static_shared));
 		table_cell(&t, "%u", s->blocks_per_sm);

@@ -85,13 +85,13 @@ static void outliers(const struct model *m, struct text_layout *page)
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < s->outlier_count && i < OUTLIERS_SHOWN; i++) {
 		const struct model_step *row = &s->outliers[i];
-		table_cell(&t, "%s", unit_time(text, row->start));
-		table_cell(&t, "%s", unit_time(text, row->duration));
+		out_page_time(&t, row->start);
+		out_page_time(&t, row->duration);
 		table_cell(&t, "%s", plain(text, row->work.launches));
 		table_cell(&t, "%s", plain(text, row->work.syncs));
 		table_cell(&t, "%s", plain(text, row->work.copies));
 		table_cell(&t, "%s", plain(text, row->work.alloc_calls));
-		table_cell(&t, "%s", unit_time(text, row->work.launch_ns));
+		out_page_time(&t, row->work.launch_ns);
 	}
 	table_print(&t, page);
 }
@@ -157,16 +157,16 @@ static void range_row(struct tree *tree, size_t i)
 	int indent = r->level < INDENT_MOST ? (int)r->level : INDENT_MOST;
 	char text[UNIT_BYTES];
 
-	table_cell(&tree->table, "%llu", (unsigned long long)r->count);
-	table_cell(&tree->table, "%s", unit_time(text, r->count ? r->total : NAN));
-	table_cell(&tree->table, "%s", unit_time(text, r->mean));
-	table_cell(&tree->table, "%s", unit_time(text, r->q.p50));
-	table_cell(&tree->table, "%s", unit_time(text, r->q.p99));
+	out_page_count(&tree->table, r->count);
+	out_page_time(&tree->table, r->count ? r->total : NAN);
+	out_page_time(&tree->table, r->mean);
+	out_page_time(&tree->table, r->q.p50);
+	out_page_time(&tree->table, r->q.p99);
 	table_cell(&tree->table, "%s",
 	           plain(text, (r->work.launches + r->work.graph_launches) / n));
 	table_cell(&tree->table, "%s", plain(text, r->work.syncs / n));
 	table_cell(&tree->table, "%s", plain(text, r->work.copies / n));
-	table_cell(&tree->table, "%s", unit_time(text, r->work.gpu_ns / n));
+	out_page_time(&tree->table, r->work.gpu_ns / n);
 	table_cell(&tree->table, "%*s%s%s%s", 2 * indent, "", r->domain ? r->domain : "",
 	           r->domain ? ": " : "", r->name);
 }

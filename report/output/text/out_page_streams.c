@@ -11,18 +11,16 @@ struct stream_columns {
 static void stream_row(struct text_layout_table *t, const struct model_stream *s,
                        struct stream_columns has)
 {
-	char text[UNIT_BYTES];
-
 	if (has.device)
 		table_cell(t, "%u", s->device);
-	table_cell(t, "%llu", (unsigned long long)s->kernels);
+	out_page_count(t, s->kernels);
 	if (has.graphs)
-		table_cell(t, "%llu", (unsigned long long)s->graphs);
-	table_cell(t, "%llu", (unsigned long long)s->copies);
-	table_cell(t, "%llu", (unsigned long long)s->sets);
-	table_cell(t, "%s", unit_time(text, s->kernel_ns));
-	table_cell(t, "%s", unit_time(text, s->copy_ns));
-	table_cell(t, "%s", unit_time(text, s->overlapped));
+		out_page_count(t, s->graphs);
+	out_page_count(t, s->copies);
+	out_page_count(t, s->sets);
+	out_page_time(t, s->kernel_ns);
+	out_page_time(t, s->copy_ns);
+	out_page_time(t, s->overlapped);
 	table_cell(t, "%s", model_stream_kind(s->flags));
 	table_cell(t, "%#llx", (unsigned long long)s->handle);
 }

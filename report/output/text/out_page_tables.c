@@ -8,26 +8,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-void out_page_rest(struct text_layout *page, size_t shown, size_t all, const char *what)
-{
-	if (shown < all)
-		text_layout_line(page, "%zu more %s not shown (--limit all)", all - shown, what);
-}
-
-static void time_cell(struct text_layout_table *t, double ns)
-{
-	char text[UNIT_BYTES];
-
-	table_cell(t, "%s", unit_time(text, ns));
-}
-
-static void percent_cell(struct text_layout_table *t, double part, double whole)
-{
-	char text[UNIT_BYTES];
-
-	table_cell(t, "%s", unit_percent(text, part, whole));
-}
-
 /* "cudaMalloc: 3 cudaErrorMemoryAllocation, 1 code 1234" */
 static void failures_of(const struct model *m, uint32_t api, struct text_layout *page)
 {
@@ -41,11 +21,9 @@ static void failures_of(const struct model *m, uint32_t api, struct text_layout 
 		if (f->api != api)
 			continue;
 		char *error = model_error(a->level, f->result);
-		char *longer = alloc_format("%s%s %llu x %s", line, any ? "," : "",
-		                            (unsigned long long)f->count, error);
-		free(line);
+		alloc_append(&line, "%s %llu x %s", any ? "," : "", (unsigned long long)f->count,
+		             error);
 		free(error);
-		line = longer;
 		told += f->count;
 		any = true;
 	}
@@ -79,15 +57,15 @@ void out_page_apis(const struct model *m, const struct out_options *o, struct te
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < rows; i++) {
 		const struct model_api *a = &m->apis[i];
-		table_cell(&t, "%llu", (unsigned long long)a->calls);
-		table_cell(&t, "%llu", (unsigned long long)a->failed);
-		time_cell(&t, a->total);
-		percent_cell(&t, a->total - a->before_window, m->window);
-		time_cell(&t, a->mean);
-		time_cell(&t, a->q.p50);
-		time_cell(&t, a->q.p90);
-		time_cell(&t, a->q.p99);
-		time_cell(&t, a->max);
+		out_page_count(&t, a->calls);
+		out_page_count(&t, a->failed);
+		out_page_time(&t, a->total);
+		out_page_percent(&t, a->total - a->before_window, m->window);
+		out_page_time(&t, a->mean);
+		out_page_time(&t, a->q.p50);
+		out_page_time(&t, a->q.p90);
+		out_page_time(&t, a->q.p99);
+		out_page_time(&t, a->max);
 		table_cell(&t, "%s", a->name);
 	}
 	table_print(&t, page);
@@ -114,11 +92,11 @@ void out_page_copies(const struct model *m, struct text_layout *page)
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < m->copy_count; i++) {
 		const struct model_copy *c = &m->copies[i];
-		table_cell(&t, "%llu", (unsigned long long)c->count);
+		out_page_count(&t, c->count);
 		table_cell(&t, "%s", unit_bytes(text, (double)c->bytes));
-		time_cell(&t, c->total);
-		percent_cell(&t, c->total, m->window);
-		time_cell(&t, c->total / (double)c->count);
+		out_page_time(&t, c->total);
+		out_page_percent(&t, c->total, m->window);
+		out_page_time(&t, c->total / (double)c->count);
 		out_page_gpu_cells(&t, &c->gpu);
 		if (isfinite((double)c->bytes / c->gpu.total))
 			table_cell(&t, "%.3g", (double)c->bytes / c->gpu.total);
@@ -171,10 +149,10 @@ void out_page_work(const struct model *m, struct text_layout *page)
 			}
 		if (!calls)
 			continue;
-		table_cell(&table, "%llu", (unsigned long long)calls);
-		table_cell(&table, "%llu", (unsigned long long)failed);
-		time_cell(&table, m->class_ns[rows[i].cls]);
-		percent_cell(&table, m->class_ns[rows[i].cls], m->window);
+		out_page_count(&table, calls);
+		out_page_count(&table, failed);
+		out_page_time(&table, m->class_ns[rows[i].cls]);
+		out_page_percent(&table, m->class_ns[rows[i].cls], m->window);
 		table_cell(&table, "%s", rows[i].name);
 	}
 	table_print(&table, page);
@@ -203,13 +181,13 @@ void out_page_graphs(const struct model *m, const struct out_options *o, struct 
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < rows; i++) {
 		const struct model_graph *g = &m->graphs[i];
-		table_cell(&t, "%llu", (unsigned long long)g->launches);
-		time_cell(&t, g->total);
-		percent_cell(&t, g->total, m->window);
-		time_cell(&t, g->launches ? g->total / (double)g->launches : NAN);
+		out_page_count(&t, g->launches);
+		out_page_time(&t, g->total);
+		out_page_percent(&t, g->total, m->window);
+		out_page_time(&t, g->launches ? g->total / (double)g->launches : NAN);
 		out_page_gpu_cells(&t, &g->gpu);
-		table_cell(&t, "%llu", (unsigned long long)g->updates);
-		time_cell(&t, g->instantiate);
+		out_page_count(&t, g->updates);
+		out_page_time(&t, g->instantiate);
 		table_cell(&t, "%s", g->alive ? "alive" : "destroyed");
 		table_cell(&t, "%#llx", (unsigned long long)g->handle);
 	}
@@ -235,7 +213,7 @@ void out_page_gaps(const struct model *m, struct text_layout *page)
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < m->gap_count; i++) {
 		const struct model_uncovered *g = &m->gaps[i];
-		table_cell(&t, "%llu", (unsigned long long)g->count);
+		out_page_count(&t, g->count);
 		if (g->version)
 			table_cell(&t, "%u", g->version);
 		else

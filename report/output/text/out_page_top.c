@@ -13,10 +13,10 @@ static const char *or_unknown(const char *text)
 
 static void what_ran(const struct model_process *p, struct text_layout *page)
 {
-	char *rank = p->rank ? alloc_format(", rank %s", p->rank) : alloc_copy("", 0);
+	char *rank = p->rank ? alloc_format(", rank %s", p->rank) : alloc_string("");
 	char *fork = p->forked_from ? alloc_format(", forked from %llu",
 	                                           (unsigned long long)p->forked_from)
-	                            : alloc_copy("", 0);
+	                            : alloc_string("");
 
 	text_layout_fact(page, "command", "%s", or_unknown(p->command));
 	text_layout_fact(page, "process", "%llu on %s%s%s, %llu thread%s using CUDA",
@@ -50,16 +50,13 @@ static void machine(const struct model *m, struct text_layout *page)
 {
 	const struct model_process *p = &m->processes[0];
 	char memory[UNIT_BYTES], version[MODEL_VERSION_BYTES];
-	char *list = alloc_copy("", 0);
+	char *list = alloc_string("");
 
 	for (size_t i = 0; i < p->device_count; i++) {
 		const struct model_device *d = &p->devices[i];
-		char *longer = alloc_format("%s%s%u: %s, %s%s", list, i ? "; " : "", d->index,
-		                            or_unknown(d->name),
-		                            unit_bytes(memory, (double)d->memory_bytes),
-		                            d->simulated ? " (simulated GPU)" : "");
-		free(list);
-		list = longer;
+		alloc_append(&list, "%s%u: %s, %s%s", i ? "; " : "", d->index, or_unknown(d->name),
+		             unit_bytes(memory, (double)d->memory_bytes),
+		             d->simulated ? " (simulated GPU)" : "");
 	}
 	text_layout_fact(page, "devices", "%s", *list ? list : "unknown");
 	free(list);
@@ -73,13 +70,10 @@ static void machine(const struct model *m, struct text_layout *page)
 		    !kinds[l->kind])
 			continue;
 		const char *base = l->path ? strrchr(l->path, '/') : NULL;
-		char *longer =
-		        alloc_format("%s; %s %s%s%s%s", list, kinds[l->kind],
-		                     base ? base + 1 : or_unknown(l->path), l->version ? " (" : "",
-		                     l->version ? model_version(version, l->version) : "",
-		                     l->version ? ")" : "");
-		free(list);
-		list = longer;
+		alloc_append(&list, "; %s %s%s%s%s", kinds[l->kind],
+		             base ? base + 1 : or_unknown(l->path), l->version ? " (" : "",
+		             l->version ? model_version(version, l->version) : "",
+		             l->version ? ")" : "");
 	}
 	text_layout_fact(page, "CUDA", "%s", list);
 	free(list);
@@ -116,10 +110,8 @@ static void states(const struct model *m, struct text_layout *page)
 	for (int s = 0; s <= PROCESS_STATES; s++) {
 		if (!counts[s])
 			continue;
-		const char *name = s < PROCESS_STATES ? process_state_names[s] : "damaged";
-		char *longer = alloc_format("%s%s %zu %s", line, before, counts[s], name);
-		free(line);
-		line = longer;
+		alloc_append(&line, "%s %zu %s", before, counts[s],
+		             s < PROCESS_STATES ? process_state_names[s] : "damaged");
 		before = ",";
 	}
 	text_layout_fact(page, "state", "%s", line);
@@ -189,10 +181,10 @@ static void loss_and_cost(const struct model *m, struct text_layout *page)
 		timed += m->processes[i].samples;
 	char *sampling = timed ? alloc_format(", %llu samples %s", (unsigned long long)timed,
 	                                      unit_time(samples, m->samples_cost))
-	                       : alloc_copy("", 0);
+	                       : alloc_string("");
 	char *graphs = m->graphs_cost > 0 ? alloc_format(", which graphs are alike %s",
 	                                                 unit_time(asked, m->graphs_cost))
-	                                  : alloc_copy("", 0);
+	                                  : alloc_string("");
 	text_layout_fact(page, "own cost", "%s (%s %% of wall): %llu calls x %s%s%s, collector %s",
 	                 unit_time(total, m->calls_cost + m->collector + m->graphs_cost +
 	                                          (isnan(m->samples_cost) ? 0 : m->samples_cost)),
@@ -266,7 +258,6 @@ void out_page_processes(const struct model *m, struct text_layout *page)
 	        {"pid", false},    {"rank", false},  {"state", true},   {"wall", false},
 	        {"window", false}, {"calls", false}, {"failed", false}, {"launches", false},
 	        {"lost", false},   {"command", true}};
-	char text[UNIT_BYTES];
 	struct text_layout_table t;
 
 	if (m->process_count < 2)
@@ -275,15 +266,15 @@ void out_page_processes(const struct model *m, struct text_layout *page)
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < m->process_count; i++) {
 		const struct model_process *p = &m->processes[i];
-		table_cell(&t, "%llu", (unsigned long long)p->pid);
+		out_page_count(&t, p->pid);
 		table_cell(&t, "%s", p->rank ? p->rank : "-");
 		table_cell(&t, "%s", process_state_names[p->state]);
-		table_cell(&t, "%s", unit_time(text, p->wall));
-		table_cell(&t, "%s", unit_time(text, p->window));
-		table_cell(&t, "%llu", (unsigned long long)p->calls);
-		table_cell(&t, "%llu", (unsigned long long)p->failed);
-		table_cell(&t, "%llu", (unsigned long long)p->launches);
-		table_cell(&t, "%llu", (unsigned long long)p->lost);
+		out_page_time(&t, p->wall);
+		out_page_time(&t, p->window);
+		out_page_count(&t, p->calls);
+		out_page_count(&t, p->failed);
+		out_page_count(&t, p->launches);
+		out_page_count(&t, p->lost);
 		table_cell(&t, "%s", or_unknown(p->command));
 	}
 	table_print(&t, page);

@@ -20,10 +20,9 @@ static void row(struct text_layout_table *t, const struct whatif_question *q,
                 const struct whatif_result *r)
 {
 	const double ns[] = {r->window, r->predicted, r->low, r->high, r->saved};
-	char text[UNIT_BYTES];
 
 	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++)
-		table_cell(t, "%s", unit_time(text, ns[i]));
+		out_page_time(t, ns[i]);
 	if (r->known)
 		table_cell(t, "%.2f", r->speedup);
 	else

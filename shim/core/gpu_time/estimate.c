@@ -4,23 +4,21 @@
 #include "shim/core/gpu_time/estimate_pinned.h"
 #include "shim/core/work/work_class.h"
 
-#define INLINE_SET_BYTES  4096u
-#define INLINE_COPY_BYTES 65536u /* of a pageable copy to the device: travels with the command */
-#define SMALL_COPY_BYTES  2048u  /* of a pinned one to the device, asynchronous */
-#define BUS_PAIRS         4u     /* of a class: fewer may be off by a tail */
-#define BUS_BYTES_MOST    (1ull << 34) /* few copies are larger, and smaller ones tell as well */
-#define DEVICES_MOST      64u          /* devices whose calibration is looked for */
-#define STEP_NS           32.0         /* of the GPU's timer: a spread below it is not known */
+#define SMALL_COPY_BYTES 2048u        /* of a pinned one to the device, asynchronous */
+#define BUS_PAIRS        4u           /* of a class: fewer may be off by a tail */
+#define BUS_BYTES_MOST   (1ull << 34) /* few copies are larger, and smaller ones tell as well */
+#define DEVICES_MOST     64u          /* devices whose calibration is looked for */
+#define STEP_NS          32.0         /* of the GPU's timer: a spread below it is not known */
 
 enum estimate_path estimate_path(const struct tf_work *w)
 {
 	if (w->kind == TF_WORK_SET)
-		return w->size <= work_size_bucket(INLINE_SET_BYTES) ? ESTIMATE_INLINE
-		                                                     : ESTIMATE_KERNEL;
+		return w->size <= work_size_bucket(CUDA_SET_FRONT_BYTES) ? ESTIMATE_INLINE
+		                                                         : ESTIMATE_KERNEL;
 	if (w->kind != TF_WORK_COPY || w->direction == SPY_DIR_DTOD)
 		return ESTIMATE_KERNEL;
 	if (w->memory == SPY_MEM_PAGEABLE && w->direction == SPY_DIR_HTOD &&
-	    w->size <= work_size_bucket(INLINE_COPY_BYTES))
+	    w->size <= work_size_bucket(CUDA_COPY_INLINE_BYTES))
 		return ESTIMATE_INLINE;
 	if (w->memory == SPY_MEM_PINNED && w->direction == SPY_DIR_HTOD && w->async &&
 	    w->size <= work_size_bucket(SMALL_COPY_BYTES))

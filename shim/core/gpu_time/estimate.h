@@ -18,6 +18,7 @@
 #ifndef SPY_ESTIMATE_H
 #define SPY_ESTIMATE_H
 
+#include "shim/core/cuda/engines.h"
 #include "shim/core/gpu_time/estimate_staged.h"
 #include "shim/core/format/trace_map.h"
 
@@ -35,29 +36,19 @@ enum estimate_path {
 #define ESTIMATE_NULL_KERNEL_NS 590.0  /* what CUPTI calls our empty kernel's time */
 #define ESTIMATE_NULL_PAIR_NS   2740.0 /* pair(empty kernel) where nothing was calibrated */
 #define ESTIMATE_EMPTY_PAIR_NS  1280.0 /* pair(nothing), likewise */
-#define ESTIMATE_GAP_NS         750.0  /* between queued kernels of a stream */
 /*
  * A copy engine sleeps soon after a copy. Pairs around pinned copies of 4 bytes to 1 MiB, 150 of
  * each, behind a stall or our empty kernel, three processes on an H200, less CUPTI's time of these
  * copies: 1.4 to 2.0 us where the engine was awake, as around a kernel (2.15 us) or less; in a
  * program that copies both ways beside its kernels 2.1 to 2.8 us at least. Asleep 4 us more at
  * least, 4.5 to 6.8 us in the mean. Behind a stall it was asleep nearly always, elsewhere in half
- * of all cases.
+ * of all cases. CUDA_WAKE_NS: of the shortest pair.
  */
-#define ESTIMATE_WAKE_NS      4000.0 /* of the shortest pair */
 #define ESTIMATE_WAKE_SD_NS   1200.0
 #define ESTIMATE_WAKE_MOST_NS 6000.0 /* mean of all pairs less the shortest: up to 5.2 us */
 #define ESTIMATE_AWAKE_SD_NS  400.0
 /* Where nothing tells which: it sleeps in four cases of five. */
-#define ESTIMATE_ENGINE_NS (0.8 * ESTIMATE_WAKE_NS)
-/*
- * What the gap between queued work is longer where it changes engines: on the way to a copy engine,
- * which wakes, and from it. Kernels and copies of 4 bytes to the host, in turn and all of them
- * queued: 4.4 and 5.2 to 7.4 us the two of them on two H200s, with 64 KiB 7.4 us. Behind a kernel
- * that has just ended CUPTI's records have 4.2 us before the copy, behind queued ones 1.0.
- */
-#define ESTIMATE_TO_ENGINE_NS   ESTIMATE_WAKE_NS
-#define ESTIMATE_FROM_ENGINE_NS 2000.0
+#define ESTIMATE_ENGINE_NS (0.8 * CUDA_WAKE_NS)
 /* Standard deviations: of the pairs' constants, the calibration moved by about this from process to
  * process; of ESTIMATE_ENGINE_NS; of what a pinned copy takes beside its bytes, see
  * estimate_staged.h. */

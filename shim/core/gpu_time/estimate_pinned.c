@@ -8,7 +8,7 @@
 /* How often a copy engine is asleep: for one pair, all of them where they are alike; so many tell
  * enough. Standard deviation: 0.9 us where all were alike, 2 to 3.5 us where some were awake. */
 #define ASLEEP_ONE       0.6
-#define ASLEEP_ALIKE     (ESTIMATE_ENGINE_NS / ESTIMATE_WAKE_NS)
+#define ASLEEP_ALIKE     (ESTIMATE_ENGINE_NS / CUDA_WAKE_NS)
 #define ASLEEP_PAIRS     16
 #define ASLEEP_DIFFER_NS 1300.0
 /* The bus may be another than was thought: so much counts a case that does not fit it. */
@@ -143,7 +143,7 @@ static struct estimate_mean shortest(const struct awake *a, struct estimate_mean
 {
 	double up = asleep_of(a), weight[] = {1 - up, up};
 	struct estimate_mean awake = {a->least, square(ESTIMATE_AWAKE_SD_NS)},
-	                     asleep = {a->least - ESTIMATE_WAKE_NS,
+	                     asleep = {a->least - CUDA_WAKE_NS,
 	                               awake.variance + square(ESTIMATE_WAKE_SD_NS)};
 
 	awake = join(awake, bytes, &weight[0]);

@@ -5,12 +5,9 @@
 #include "shim/core/gpu_time/estimate_pinned.h"
 #include "shim/core/work/work_class.h"
 
-/* Where nothing was learned yet: a launch's return to its kernel's start, and a kernel's end to the
- * return of the call that waits for it, together. */
-#define LATENCY_NS       5000.0
-#define START_NS         1800.0 /* of that, until the start */
+/* Where nothing was learned yet. */
+#define LATENCY_NS       (CUDA_START_NS + CUDA_RETURN_NS)
 #define NOISE_NS         3000.0 /* waits told apart from calls that found nothing to wait for */
-#define SHORT_WORK_NS    5000.0 /* work of a class of which nothing is known */
 #define DURATION_MOST_NS 1e13
 
 /* ---- making ---- */
@@ -40,13 +37,15 @@ static void set_rate(struct timeline *t)
 	uint64_t stall = tf_header(t->map)->stall_ns;
 
 	t->ticks_per_ns = ticks_per_ns(t->map);
-	t->gap = tl_ticks(t, ESTIMATE_GAP_NS);
-	t->to_engine = tl_ticks(t, ESTIMATE_TO_ENGINE_NS);
-	t->from_engine = tl_ticks(t, ESTIMATE_FROM_ENGINE_NS);
+	for (int i = 0; i < CUDA_ENGINES; i++)
+		for (int k = 0; k < CUDA_ENGINES; k++)
+			t->space[i][k] = tl_ticks(t, CUDA_GAP_NS) +
+			                 tl_ticks(t, cuda_switch_ns((enum cuda_engine)i,
+			                                            (enum cuda_engine)k));
 	t->noise = tl_ticks(t, NOISE_NS);
 	t->stall = tl_ticks(t, stall < 1000000 ? (double)stall : 0);
-	t->short_work = tl_ticks(t, SHORT_WORK_NS);
-	t->start_latency = tl_ticks(t, START_NS);
+	t->short_work = tl_ticks(t, cuda_guess_ns(TF_WORK_KERNEL, SPY_DIR_UNKNOWN, 0));
+	t->start_latency = tl_ticks(t, CUDA_START_NS);
 	if (!t->latencies)
 		t->latency = tl_ticks(t, LATENCY_NS);
 }

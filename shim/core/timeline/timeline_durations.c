@@ -3,20 +3,12 @@
 #include <math.h>
 #include "shim/core/work/work_class.h"
 
-/* Where nothing was measured: ns for each byte. */
-#define HOST_COPY_RATE   20.0 /* over PCIe; bytes a ns */
-#define DEVICE_COPY_RATE 1000.0
-
 static double guess_ns(const struct tf_work *w)
 {
 	double bytes =
 	        w->count ? (double)w->bytes / (double)w->count : (double)work_size_floor(w->size);
 
-	if (w->kind == TF_WORK_COPY && w->direction != SPY_DIR_DTOD)
-		return 1000 + bytes / HOST_COPY_RATE;
-	if (w->kind == TF_WORK_COPY || w->kind == TF_WORK_SET)
-		return 1000 + bytes / DEVICE_COPY_RATE;
-	return NAN;
+	return cuda_guess_ns((enum tf_work_kind)w->kind, (enum spy_direction)w->direction, bytes);
 }
 
 static double variance_of(const struct tf_work *w)
@@ -60,5 +52,5 @@ uint64_t tl_find_duration(struct timeline *t, const struct tf_work *w, bool *kno
 	}
 	if (isnan(ns))
 		ns = guess_ns(w);
-	return isnan(ns) ? t->short_work : tl_ticks(t, ns);
+	return tl_ticks(t, ns);
 }

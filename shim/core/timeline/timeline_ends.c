@@ -72,7 +72,7 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 	if (!op) {
 		s->since_ticks = s->since_proof = s->unknown = 0;
 		s->since_variance = 0;
-		for (int i = 0; i < WORK_ENGINES; i++)
+		for (int i = 0; i < CUDA_ENGINES; i++)
 			s->queues[i].proof = s->queues[i].entries;
 	}
 }

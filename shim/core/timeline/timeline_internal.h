@@ -12,6 +12,7 @@
 #ifndef SPY_TIMELINE_PARTS_H
 #define SPY_TIMELINE_PARTS_H
 
+#include "shim/core/cuda/engines.h"
 #include "shim/core/cuda/roles.h"
 #include "shim/core/gpu_time/estimate.h"
 #include "shim/core/work/slices.h"
@@ -68,7 +69,6 @@ struct tl_thread {
 #define TL_STREAMS 4096u
 #define TL_EVENTS  16384u
 #define TL_KERNELS 4096u /* kernels whose mean over all shapes is kept */
-#define TL_QUEUE   1022u /* entries that a stream's queue takes: timeline_queue.c */
 
 /* One piece of work; ids count submissions from 1, `id & ops_mask` is its place. */
 struct tl_op {
@@ -87,7 +87,7 @@ struct tl_op {
 	uint16_t thread;
 	uint8_t kind; /* enum tf_work_kind */
 	uint8_t flags;
-	uint8_t engine; /* enum work_engine */
+	uint8_t engine; /* enum cuda_engine */
 };
 #define TL_OP_COMM    1u   /* a kernel of a communication library */
 #define TL_OP_COUNTED 2u   /* stands in the figures of its kernel */
@@ -103,7 +103,8 @@ struct tl_queue {             /* of a stream, for an engine */
 	uint32_t proof;       /* of these: before the stream was last known to be empty */
 	uint32_t outstanding; /* ops from the stream's `head` on */
 	uint8_t lasting;      /* whether calls take longer, one after the other */
-	uint64_t back;        /* id of the last op TL_QUEUE entries before the next, or the first */
+	uint64_t back; /* id of the last op CUDA_QUEUE_ENTRIES entries before the next, or the first
+	                */
 };
 
 struct tl_stream {
@@ -126,7 +127,7 @@ struct tl_stream {
 	int64_t shift;
 	uint64_t settled; /* end of the last op that ended */
 	uint64_t wait;    /* no op that comes now starts before: events waited for */
-	struct tl_queue queues[WORK_ENGINES];
+	struct tl_queue queues[CUDA_ENGINES];
 };
 
 struct tl_event {
@@ -242,7 +243,8 @@ struct timeline {
 	/* ticks */
 	uint64_t start_latency; /* at most: return of a launch to its start */
 	uint64_t latency;       /* launch's return to start, and end to a wait's return, together */
-	uint64_t gap, to_engine, from_engine; /* between pieces of work of a stream */
+	/* Between pieces of work of a stream, by their engines. */
+	uint64_t space[CUDA_ENGINES][CUDA_ENGINES];
 	uint64_t noise, stall, short_work;
 	uint32_t latencies; /* learned from */
 	bool costs_due;
@@ -309,8 +311,7 @@ static inline uint64_t tl_min(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The two parts of `latency`. On an H200 CUPTI puts the start of a launch's kernel 1.3 to 2.3 us
- * after the call's return; what a wait shows beyond that is the way back to the program. */
+/* The two parts of `latency`. */
 static inline uint64_t tl_start_latency(const struct timeline *t)
 {
 	return t->latency / 2 < t->start_latency ? t->latency / 2 : t->start_latency;

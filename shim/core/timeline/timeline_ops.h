@@ -7,8 +7,6 @@
 
 #include "shim/core/timeline/timeline_internal.h"
 
-#define TL_STAGED_BYTES 65536u /* a pageable copy beyond this holds its caller */
-
 /* ---- ops ---- */
 
 /* NULL: none, or forgotten. */
@@ -56,17 +54,18 @@ static inline uint64_t tl_op_end(struct timeline *t, const struct tl_op *op)
 static inline uint64_t tl_space(const struct timeline *t, const struct tl_op *before,
                                 unsigned engine)
 {
-	if (before->engine == engine)
-		return t->gap;
-	return t->gap + (before->engine == WORK_COMPUTE ? t->to_engine : t->from_engine);
+	return t->space[before->engine][engine];
 }
 
-/* The engine of a call's work. */
-static inline enum work_engine tl_engine(const struct tf_record *r, enum tf_work_kind kind)
+/* A call's copy or set, as the rules of shim/core/cuda have it. */
+static inline struct cuda_copy tl_copy(const struct tf_record *r)
 {
-	return kind == TF_WORK_COPY
-	               ? work_engine(kind, r->copy.direction, r->copy.memory, r->copy.bytes)
-	               : WORK_COMPUTE;
+	return (struct cuda_copy){
+	        .direction = (enum spy_direction)r->copy.direction,
+	        .memory = (enum spy_memory)r->copy.memory,
+	        .async = r->copy.async,
+	        .bytes = r->copy.bytes,
+	};
 }
 
 /* ---- streams ---- */
@@ -158,26 +157,6 @@ static inline double tl_variance(struct timeline *t, const struct tf_work *w)
 	const struct tl_known *k = tl_known(t, w);
 
 	return k && k->ticks != TL_TICKS_MOST ? k->variance : 0;
-}
-
-/* A call that returns only when its copy is done. */
-static inline bool tl_ends_by_return(const struct tf_record *r, enum tf_work_kind kind)
-{
-	if (kind != TF_WORK_COPY || r->copy.direction == SPY_DIR_DTOD ||
-	    r->copy.direction == SPY_DIR_PTOP)
-		return false;
-	if (!r->copy.async)
-		return r->copy.memory == SPY_MEM_PAGEABLE || r->copy.memory == SPY_MEM_PINNED;
-	return r->copy.memory == SPY_MEM_PAGEABLE &&
-	       (r->copy.direction == SPY_DIR_DTOH || r->copy.bytes > TL_STAGED_BYTES);
-}
-
-/* A copy that the driver stages: estimate_staged.h. */
-static inline bool tl_is_staged(const struct tf_record *r, enum tf_work_kind kind)
-{
-	return kind == TF_WORK_COPY && r->copy.memory == SPY_MEM_PAGEABLE &&
-	       (r->copy.direction == SPY_DIR_DTOH ||
-	        (r->copy.direction == SPY_DIR_HTOD && r->copy.bytes > TL_STAGED_BYTES));
 }
 
 /* Whether a call took clearly longer than it typically does. */

@@ -1,12 +1,8 @@
 #include "shim/core/timeline/timeline_ops.h"
 
-/*
- * The launch queues. The driver takes TL_QUEUE entries a stream for each engine (enum work_engine),
- * then the next call that gives work to it waits until the oldest has ended. Launches, copies and
- * sets are entries; records of events and waits for them are none, and they wait for no place. All
- * of that was measured on an H200, driver 580; tests/gpu/stream_facts.cu measures it again. The few
- * kernels that the sampler gives to a stream are left out.
- */
+/* The launch queues: shim/core/cuda/engines.h. The few kernels that the sampler gives to a stream
+ * are left out. */
+
 /* Entries outstanding, by estimate, where a call that takes longer waits; where it takes clearly
  * longer, or one after the other does: estimates may be too short. */
 #define QUEUE_FULL   900u
@@ -39,7 +35,7 @@ void tl_enqueued(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 	const struct tl_op *back = tl_op(t, q->back);
 	if (!back)
 		back = op;
-	while (entries_from(q, back) > TL_QUEUE && back != op)
+	while (entries_from(q, back) > CUDA_QUEUE_ENTRIES && back != op)
 		back = next_entry(t, back);
 	q->back = back->id;
 }
@@ -48,7 +44,7 @@ bool tl_is_back(const struct tl_stream *s, const struct tl_op *op)
 {
 	const struct tl_queue *q = &s->queues[op->engine];
 
-	return q->back == op->id && entries_from(q, op) >= TL_QUEUE;
+	return q->back == op->id && entries_from(q, op) >= CUDA_QUEUE_ENTRIES;
 }
 
 void tl_unqueued(struct timeline *t, struct tl_stream *s, const struct tl_op *op)
@@ -63,14 +59,15 @@ void tl_unqueued(struct timeline *t, struct tl_stream *s, const struct tl_op *op
 	}
 }
 
-/* A call waited until tick `at` for the queue: the op TL_QUEUE entries before it ended just then.
+/* A call waited until tick `at` for the queue: the op CUDA_QUEUE_ENTRIES entries before it ended
+ * just then.
  */
 static void queue_moved(struct timeline *t, struct tl_stream *s, const struct tl_queue *q,
                         uint64_t at)
 {
 	struct tl_op *moved_on = tl_op(t, q->back);
 
-	if (!moved_on || entries_from(q, moved_on) < TL_QUEUE)
+	if (!moved_on || entries_from(q, moved_on) < CUDA_QUEUE_ENTRIES)
 		return;
 	if (s->head <= moved_on->id && s->head) { /* the estimate was too long */
 		tl_finished(t, s, moved_on->id, at);
@@ -134,7 +131,8 @@ static void catch_up(struct timeline *t, struct tl_stream *s, const struct tl_qu
                      uint64_t start, uint64_t end)
 {
 	tl_retire(t, s, start);
-	if (t->mode == TF_GPU_SAMPLE && q->outstanding > TL_QUEUE + TL_QUEUE / 16)
+	if (t->mode == TF_GPU_SAMPLE &&
+	    q->outstanding > CUDA_QUEUE_ENTRIES + CUDA_QUEUE_ENTRIES / 16)
 		queue_moved(t, s, q, end);
 }
 
@@ -159,7 +157,7 @@ struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_r
 	if (r->result || t->mode == TF_GPU_OFF || r->flags & (TF_CAPTURED | TF_NO_ARGS))
 		return split;
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
-	struct tl_queue *q = &s->queues[WORK_COMPUTE];
+	struct tl_queue *q = &s->queues[CUDA_ENGINE_COMPUTE];
 	bool clearly = tl_is_long(t, *typical, ticks), full;
 	if (cls == SPY_CLASS_GRAPH_LAUNCH) {
 		tl_retire(t, s, r->start);
@@ -186,7 +184,7 @@ struct tl_split tl_submit(struct timeline *t, uint32_t thread, const struct tf_r
 	if (r->result || t->mode == TF_GPU_OFF || r->flags & (TF_CAPTURED | TF_NO_ARGS))
 		return split;
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
-	struct tl_queue *q = &s->queues[tl_engine(r, kind)];
+	struct tl_queue *q = &s->queues[cuda_engine(kind, tl_copy(r))];
 	catch_up(t, s, q, r->start, r->end);
 	bool full = waited(t, s, q, r->end, ticks, *typical);
 	if (full) {

@@ -6,14 +6,10 @@
 #define LATE_MOST   16u /* times its wait, that a call comes behind work of unknown length */
 #define LEARN_FIRST 16u /* waits whose latency counts much */
 
-/*
- * What a call needs for a staged copy beside its bytes, and how fast these go (bytes a ns): at
- * least, and usually. On an H200 7 to 9 us and 14 to 8 bytes a ns.
+/* What a call usually needs for a staged copy beside its bytes, and how fast these go (bytes a ns).
  */
-#define STAGED_LEAST_NS  2000.0
-#define STAGED_RATE_MOST 20.0
-#define STAGED_CALL_NS   8000.0
-#define STAGED_RATE      11.0
+#define STAGED_CALL_NS 8000.0
+#define STAGED_RATE    11.0
 
 #define SHORT_CHAIN_NS   50000.0
 #define LONG_WAIT_NS     100000.0 /* of a call that waits for nothing */
@@ -229,8 +225,7 @@ static uint64_t staged_wait(struct timeline *t, const struct tf_record *r, const
 {
 	uint64_t left = w->end > r->start ? w->end - r->start : 0, own = *typical;
 	uint64_t least =
-	        tl_max(tl_ticks(t, STAGED_LEAST_NS + (double)r->copy.bytes / STAGED_RATE_MOST),
-	               own - own / 4);
+	        tl_max(tl_ticks(t, cuda_staged_least_ns((double)r->copy.bytes)), own - own / 4);
 	uint64_t wait = tl_min(left, ticks - tl_min(least, ticks));
 	const struct tl_stream *ahead = w->last ? tl_op_stream(t, w->last) : NULL;
 
@@ -260,7 +255,7 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 		return split;
 	bool may = state != TF_HOST_COPY ||
 	           (!(r->flags & TF_NO_ARGS) &&
-	            (tl_ends_by_return(r, TF_WORK_COPY) || r->copy.memory == SPY_MEM_PAGEABLE));
+	            (cuda_copy_holds(tl_copy(r)) || r->copy.memory == SPY_MEM_PAGEABLE));
 	if (!may)
 		return tl_submit(t, thread, r, TF_WORK_COPY, typical);
 	struct tl_stream *stream =
@@ -276,7 +271,7 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	}
 	bool waited = left > t->noise / 3 && tl_is_long(t, own, ticks);
 	uint64_t wait = waited ? tl_min(ticks - own, left + left / 2 + t->latency) : 0;
-	if (t->mode == TF_GPU_SAMPLE && stream && tl_is_staged(r, TF_WORK_COPY))
+	if (t->mode == TF_GPU_SAMPLE && stream && cuda_copy_is_staged(tl_copy(r)))
 		wait = staged_wait(t, r, &w, ticks, typical, &waited);
 	else
 		tl_learn(typical, ticks, left > 0);

@@ -208,7 +208,7 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	op->booked = op->next = 0;
 	op->thread = (uint16_t)thread;
 	op->kind = (uint8_t)kind;
-	op->engine = (uint8_t)tl_engine(r, kind);
+	op->engine = (uint8_t)cuda_engine(kind, tl_copy(r));
 	op->flags = 0;
 	op->kernel = kind == TF_WORK_KERNEL ? r->launch.kernel : 0;
 	if (kind == TF_WORK_KERNEL && tl_is_comm(t, op->kernel))
@@ -220,10 +220,10 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 		op->flags &= (uint8_t)~TL_OP_UNKNOWN;
 		op->start = op->ready = exact->gpu_start;
 		op->end = exact->gpu_end;
-	} else if (t->mode == TF_GPU_SAMPLE && tl_is_staged(r, kind) &&
-	           place_staged(t, s, op, r, from, work)) {
+	} else if (t->mode == TF_GPU_SAMPLE && kind == TF_WORK_COPY &&
+	           cuda_copy_is_staged(tl_copy(r)) && place_staged(t, s, op, r, from, work)) {
 		op->flags &= (uint8_t)~TL_OP_UNKNOWN;
-	} else if (tl_ends_by_return(r, kind)) {
+	} else if (kind == TF_WORK_COPY && cuda_copy_holds(tl_copy(r))) {
 		place_blocking(t, s, op, r, ticks);
 	} else {
 		ends_last = d->last == s->tail; /* behind which it is placed */

@@ -2,13 +2,6 @@
 
 #include <string.h>
 
-/*
- * Copies to the device that travel with the command. Pageable memory: up to 64 KiB. Pinned: 1 KiB
- * did on an H200 (driver 580), 4 KiB did not.
- */
-#define INLINE_PAGEABLE 65536u
-#define INLINE_PINNED   4095u
-
 #define PROBES    64
 #define KEY_BYTES offsetof(struct tf_work, count)
 
@@ -28,18 +21,6 @@ uint64_t work_size_floor(uint32_t bucket)
 	if (bucket < 4)
 		return bucket;
 	return octave < 64 ? (4ull + bucket % 4) << (octave - 2) : UINT64_MAX;
-}
-
-enum work_engine work_engine(enum tf_work_kind kind, enum spy_direction direction,
-                             enum spy_memory memory, uint64_t bytes)
-{
-	if (kind != TF_WORK_COPY || direction == SPY_DIR_DTOD)
-		return WORK_COMPUTE;
-	if (direction != SPY_DIR_HTOD)
-		return WORK_FROM_DEVICE;
-	return bytes <= (memory == SPY_MEM_PAGEABLE ? INLINE_PAGEABLE : INLINE_PINNED)
-	               ? WORK_COMPUTE
-	               : WORK_TO_DEVICE;
 }
 
 void work_key(struct tf_work *key, enum tf_work_kind kind, const struct tf_record *r)

@@ -27,19 +27,6 @@ static inline enum tf_work_kind work_kind(unsigned cls)
 	                                       : TF_WORK_NONE;
 }
 
-/*
- * The engine of the GPU that does a piece of work. Each stream has a queue of its own for each, and
- * work that follows work of another one starts later.
- */
-enum work_engine {
-	WORK_COMPUTE,   /* kernels, graphs, sets, copies within a device, the smallest ones to it */
-	WORK_TO_DEVICE, /* copies to the device */
-	WORK_FROM_DEVICE, /* copies from it, and to another one */
-	WORK_ENGINES
-};
-enum work_engine work_engine(enum tf_work_kind kind, enum spy_direction direction,
-                             enum spy_memory memory, uint64_t bytes);
-
 /* The id of a graph's class, by its number and its content as in struct tf_record. */
 static inline uint32_t work_graph(uint32_t graph, uint32_t content)
 {

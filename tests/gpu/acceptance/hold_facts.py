@@ -9,11 +9,11 @@ import re
 from acceptance import counts, process
 
 TIMEOUT = 125
-STAGED = 65536  # bytes of a pageable copy to the device beyond which it holds: shim/timeline_ops.h, report/replay_costs.c
+STAGED = 65536  # bytes of a pageable copy to the device beyond which it holds: shim/core/cuda/copies.h
 
 
 def copies_assumed():
-    """Pageable and pinned copies, as tl_ends_by_return() and anchor_is_staged() have them."""
+    """Pageable and pinned copies, as cuda_copy_holds() has them."""
     assumed = {}
     for size in (4, 4096, STAGED, STAGED + 1, 2**17, 2**18, 2**19, 2**20, 2**20 + 1, 2**21, 2**22, 2**24):
         assumed["hold:copy_async:pageable_to_device:%d:behind_same" % size] = "yes" if size > STAGED else "no"

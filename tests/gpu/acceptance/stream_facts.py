@@ -9,7 +9,7 @@ import re
 from acceptance import counts, process
 
 TIMEOUT = 60
-# Calls that the timeline takes to fill a queue (shim/core/timeline/timeline_queue.c): each stream has one for kernels and sets and one for
+# Calls that the timeline takes to fill a queue (shim/core/cuda/engines.h): each stream has one for kernels and sets and one for
 # the copies in each direction; events and waits take no place, so that none of the calls made waits.
 QUEUE = {"kernel": 1022, "event": 5000, "wait": 5000, "copy_dtoh": 1022, "copy_htod": 1022, "set": 1022,
          "kernel_and_event": 1022, "kernel_and_set": 511, "kernel_and_dtoh": 1022, "kernel_and_htod_64k": 1022,

@@ -210,11 +210,11 @@ static void test_pinned_elsewhere(void **state)
 
 	calibrate(&c, &made.map, works, WORKS, true);
 	t = work_time(&w, &c); /* asleep in four cases of five */
-	assert_near(t.mean, 40000 - 0.8 * ESTIMATE_WAKE_NS, 1e-3);
+	assert_near(t.mean, 40000 - 0.8 * CUDA_WAKE_NS, 1e-3);
 	assert_true(t.mean + work_above(&t) > 40000 && t.mean - work_below(&t) < 36000);
 	set_bus(2700, 0);
 	t = work_time(&w, &c); /* the bus is another than its link: it tells nothing */
-	assert_near(t.mean, 40000 - 0.8 * ESTIMATE_WAKE_NS, 1e-3);
+	assert_near(t.mean, 40000 - 0.8 * CUDA_WAKE_NS, 1e-3);
 	/* 25 bytes a ns, some of them with the engine asleep. */
 	made_pairs(&w, TF_PAIR_IDLE, 50, 12986 + 2110 + 3500, 2600);
 	w.pairs[TF_PAIR_IDLE].least_ns = 12986 + 2110;
@@ -296,7 +296,7 @@ static void test_sizes(void **state)
 	set_bus(2700, 0);
 	struct model_work_time t =
 	        work_time(&w, &c); /* engines awake or asleep: alike pairs do not tell */
-	assert_true(fabs(t.mean - truth) <= ESTIMATE_WAKE_NS);
+	assert_true(fabs(t.mean - truth) <= CUDA_WAKE_NS);
 	assert_true(t.mean - work_below(&t) < truth && truth < t.mean + work_above(&t));
 	w.memory = SPY_MEM_PAGEABLE;
 	assert_near(estimate_pair_ns(&w, 18 << 20, 1e5), 1e5, 0);

@@ -1,5 +1,7 @@
 /* The rules of shim/core/cuda, one table of cases each. */
 #include "shim/core/cuda/communication.h"
+#include "shim/core/cuda/copies.h"
+#include "shim/core/cuda/engines.h"
 #include "shim/core/cuda/roles.h"
 #include "shim/core/cuda/streams.h"
 #include "tests/unit/unit.h"
@@ -134,6 +136,67 @@ static void streams_that_wait_for_one_another(void **state)
 			fail_msg("%s", rows[i].fact);
 }
 
+/* ---- copies ---- */
+
+#define KIB 1024u
+#define MIB (1024u * 1024u)
+
+static void how_copies_are_made(void **state)
+{
+	enum { NEITHER, INLINE, STAGED };
+	static const struct {
+		struct cuda_copy copy;
+		int how;
+		enum cuda_engine engine;
+	} rows[] = {
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, 4}, INLINE, CUDA_ENGINE_COMPUTE},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, false, 64 * KIB}, INLINE, CUDA_ENGINE_COMPUTE},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, 64 * KIB + 1},
+	         STAGED,
+	         CUDA_ENGINE_TO_DEVICE},
+	        {{SPY_DIR_DTOH, SPY_MEM_PAGEABLE, true, 4}, STAGED, CUDA_ENGINE_FROM_DEVICE},
+	        {{SPY_DIR_DTOH, SPY_MEM_PAGEABLE, false, MIB}, STAGED, CUDA_ENGINE_FROM_DEVICE},
+	        {{SPY_DIR_HTOD, SPY_MEM_PINNED, true, 4}, NEITHER, CUDA_ENGINE_COMPUTE},
+	        {{SPY_DIR_HTOD, SPY_MEM_PINNED, true, 4 * KIB}, NEITHER, CUDA_ENGINE_TO_DEVICE},
+	        {{SPY_DIR_HTOD, SPY_MEM_PINNED, false, 16 * MIB}, NEITHER, CUDA_ENGINE_TO_DEVICE},
+	        {{SPY_DIR_DTOH, SPY_MEM_PINNED, true, 4}, NEITHER, CUDA_ENGINE_FROM_DEVICE},
+	        {{SPY_DIR_DTOD, SPY_MEM_DEVICE, true, MIB}, NEITHER, CUDA_ENGINE_COMPUTE},
+	        {{SPY_DIR_DTOD, SPY_MEM_MANAGED, true, MIB}, NEITHER, CUDA_ENGINE_COMPUTE},
+	        {{SPY_DIR_PTOP, SPY_MEM_DEVICE, true, MIB}, NEITHER, CUDA_ENGINE_FROM_DEVICE},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		assert_int_equal(cuda_copy_is_inline(rows[i].copy), rows[i].how == INLINE);
+		assert_int_equal(cuda_copy_is_staged(rows[i].copy), rows[i].how == STAGED);
+		assert_int_equal(cuda_engine(TF_WORK_COPY, rows[i].copy), rows[i].engine);
+	}
+}
+
+/* ---- engines ---- */
+
+static void engines_and_their_latencies(void **state)
+{
+	static const enum tf_work_kind others[] = {TF_WORK_KERNEL, TF_WORK_GRAPH, TF_WORK_SET};
+	const struct cuda_copy copy = {SPY_DIR_HTOD, SPY_MEM_PINNED, true, MIB};
+
+	for (size_t i = 0; i < COUNT(others); i++)
+		assert_int_equal(cuda_engine(others[i], copy), CUDA_ENGINE_COMPUTE);
+	for (int i = 0; i < CUDA_ENGINES; i++)
+		assert_true(cuda_switch_ns(i, i) == 0);
+	assert_true(cuda_switch_ns(CUDA_ENGINE_COMPUTE, CUDA_ENGINE_TO_DEVICE) ==
+	            CUDA_TO_ENGINE_NS);
+	assert_true(cuda_switch_ns(CUDA_ENGINE_TO_DEVICE, CUDA_ENGINE_COMPUTE) ==
+	            CUDA_FROM_ENGINE_NS);
+	assert_true(cuda_switch_ns(CUDA_ENGINE_FROM_DEVICE, CUDA_ENGINE_TO_DEVICE) ==
+	            CUDA_FROM_ENGINE_NS);
+	/* A copy over the bus is slower than one within the device. */
+	assert_true(cuda_guess_ns(TF_WORK_COPY, SPY_DIR_HTOD, MIB) >
+	            10 * cuda_guess_ns(TF_WORK_COPY, SPY_DIR_DTOD, MIB));
+	assert_true(cuda_guess_ns(TF_WORK_SET, SPY_DIR_UNKNOWN, MIB) ==
+	            cuda_guess_ns(TF_WORK_COPY, SPY_DIR_DTOD, MIB));
+	assert_true(cuda_guess_ns(TF_WORK_KERNEL, SPY_DIR_UNKNOWN, 0) > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +204,8 @@ int main(void)
 	        cmocka_unit_test(what_calls_do),
 	        cmocka_unit_test(streams_that_handles_mean),
 	        cmocka_unit_test(streams_that_wait_for_one_another),
+	        cmocka_unit_test(how_copies_are_made),
+	        cmocka_unit_test(engines_and_their_latencies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

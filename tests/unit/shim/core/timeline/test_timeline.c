@@ -40,8 +40,8 @@ static void test_stream_order(void **state)
 static void test_changes_of_engine(void **state)
 {
 	struct tf_record copy = a_copy(SPY_DIR_DTOH, SPY_MEM_PINNED, true, 1 << 20);
-	const uint64_t to = GAP + (uint64_t)ESTIMATE_TO_ENGINE_NS,
-	               back = GAP + (uint64_t)ESTIMATE_FROM_ENGINE_NS;
+	const uint64_t to = GAP + (uint64_t)CUDA_TO_ENGINE_NS,
+	               back = GAP + (uint64_t)CUDA_FROM_ENGINE_NS;
 
 	lasts(copy, TF_WORK_COPY, ESTIMATE_ENGINE_NS + 30000);
 	launch(1, 10000, 11000);

@@ -292,8 +292,7 @@ static void test_engines_have_queues_of_their_own(void **state)
 		feed(0, copy, at + 3000, at + 6000);
 	}
 	feed(0, copy, at, at + 30000);
-	uint64_t steps =
-	        50000 * 2 + 2 * GAP + (uint64_t)(ESTIMATE_TO_ENGINE_NS + ESTIMATE_FROM_ENGINE_NS);
+	uint64_t steps = 50000 * 2 + 2 * GAP + (uint64_t)(CUDA_TO_ENGINE_NS + CUDA_FROM_ENGINE_NS);
 	call(SYNC, 0, at + 40000, 10000 + 3000 + START + 1000 * steps + 50000 + RETURN);
 	finish();
 	assert_int_equal(split(0)[TF_HOST_COPY], 1000 * 3000 + 3000);

@@ -84,7 +84,7 @@ static void test_to_the_device(void **state)
 	assert_int_equal(total()->busy, total()->copies + 10000);
 	/* 1 MiB takes 21.5 us; then from the engine to the kernel */
 	assert_about((double)kernel_at(0)->queue_ticks,
-	             420000 + 21500 + GAP + ESTIMATE_FROM_ENGINE_NS - 421000, 200);
+	             420000 + 21500 + GAP + CUDA_FROM_ENGINE_NS - 421000, 200);
 }
 
 /* Up to a piece it is sent as the call returns. */

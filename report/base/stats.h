@@ -1,0 +1,17 @@
+/*
+ * Values put in order, and what stands at a place of them. For whoever has several of a figure.
+ */
+#ifndef REPORT_STATS_H
+#define REPORT_STATS_H
+
+#include <stddef.h>
+
+/* Ascending; none of them is a NaN. */
+void stats_sort(double *values, size_t count);
+/* The quantile q (0 to 1) of values in order: the nearest that is there. NaN where there are none.
+ */
+double stats_quantile(const double *sorted, size_t count, double q);
+/* The middle of values in order: of an even number, half way between two. */
+double stats_median(const double *sorted, size_t count);
+
+#endif

@@ -1,0 +1,65 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/base/names.h"
+#include "report/base/units.h"
+#include "report/output/text/out_page.h"
+
+void out_page_count(struct text_layout_table *t, uint64_t count)
+{
+	table_cell(t, "%llu", (unsigned long long)count);
+}
+
+void out_page_time(struct text_layout_table *t, double ns)
+{
+	char text[UNIT_BYTES];
+
+	table_cell(t, "%s", unit_time(text, ns));
+}
+
+void out_page_percent(struct text_layout_table *t, double part, double whole)
+{
+	char text[UNIT_BYTES];
+
+	table_cell(t, "%s", unit_percent(text, part, whole));
+}
+
+void out_page_gpu_cells(struct text_layout_table *t, const struct model_gpu_time *time)
+{
+	char text[UNIT_BYTES];
+	double half = fmax(time->high - time->total, time->total - time->low);
+
+	if (time->total <= 0 && time->high > 0) { /* too short to be told from what a pair costs */
+		table_cell(t, "<%s", unit_time(text, time->high));
+		out_page_percent(t, NAN, time->total);
+		return;
+	}
+	unit_time(text, time->total);
+	table_cell(t, "%s%s", time->known < OUT_KNOWN_ENOUGH && isfinite(time->total) ? ">" : "",
+	           text);
+	out_page_percent(t, isfinite(time->total) ? half : NAN, time->total);
+}
+
+char *out_page_name(const char *name, bool full)
+{
+	/* What the demangler wrote has a parameter list; other names are shown as they are. */
+	return full || !strchr(name, '(') || name[0] == '(' ? alloc_string(name) : name_short(name);
+}
+
+void out_page_rest(struct text_layout *page, size_t shown, size_t all, const char *what)
+{
+	if (shown < all)
+		text_layout_line(page, "%zu more %s not shown (--limit all)", all - shown, what);
+}
+
+char *out_page_bar(double part, double whole)
+{
+	double share = whole > 0 ? part / whole : 0;
+	size_t columns = share > 0 ? (size_t)(fmin(1, share) * OUT_BAR + 0.5) : 0;
+	char *bar = alloc_zeroed(OUT_BAR + 1, 1);
+
+	memset(bar, '=', columns);
+	return bar;
+}

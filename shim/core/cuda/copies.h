@@ -1,0 +1,56 @@
+/*
+ * How the driver makes copies and sets: which travel with the command, which go through buffers of
+ * its own (staged), and which hold the host.
+ *
+ * A copy is known by its direction, the memory of its host side, its bytes, and whether the call is
+ * an asynchronous one, as struct tf_record has them.
+ *
+ * Source: tests/gpu/hold_facts.cu on an H200, driver 580 (facts hold:copy*, hold:set*, own_end:*,
+ * read_at_call:*).
+ */
+#ifndef SPY_CUDA_COPIES_H
+#define SPY_CUDA_COPIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "shim/core/format/classes.h"
+
+struct cuda_copy {
+	enum spy_direction direction;
+	enum spy_memory memory; /* pageable where one side is, else pinned where one is, ... */
+	bool async;
+	uint64_t bytes;
+};
+
+/* A copy of pageable memory to the device up to this travels with the command: the call has read
+ * the memory when it returns. */
+#define CUDA_COPY_INLINE_BYTES 65536u
+/*
+ * A copy of pinned memory to the device up to this is done by the front end that reads the
+ * commands, and not by a copy engine; it reads the memory when its turn comes, not with the
+ * command. 1 KiB was, 4 KiB was not.
+ */
+#define CUDA_COPY_FRONT_BYTES 4095u
+/* A set of device memory up to this is done by the front end; from the second on it is a kernel,
+ * between the two it may be either. */
+#define CUDA_SET_FRONT_BYTES  4096u
+#define CUDA_SET_KERNEL_BYTES 65536u
+
+/* What a call takes at least for a staged copy (ns) beside its bytes, and how fast these go at most
+ * (bytes a ns). On an H200 7 to 9 us and 14 to 8 bytes a ns. */
+#define CUDA_STAGED_LEAST_NS  2000.0
+#define CUDA_STAGED_RATE_MOST 20.0
+
+static inline double cuda_staged_least_ns(double bytes)
+{
+	return CUDA_STAGED_LEAST_NS + bytes / CUDA_STAGED_RATE_MOST;
+}
+
+/* It travels with the command. */
+bool cuda_copy_is_inline(struct cuda_copy c);
+/* It goes through the driver's buffers: gpu_time/estimate_staged.h. */
+bool cuda_copy_is_staged(struct cuda_copy c);
+/* Its call returns only when the work ahead of it on its stream has ended. */
+bool cuda_copy_holds(struct cuda_copy c);
+
+#endif
