@@ -5,7 +5,6 @@
 
 #include "report/base/alloc.h"
 #include "shim/core/cuda/streams.h"
-#include "shim/core/gpu_time/estimate_staged.h"
 
 void flow_start(struct flow *f, const struct call_log *h, bool paced)
 {
@@ -28,9 +27,8 @@ bool flow_is_work(const struct call_event *a)
 
 bool flow_is_blocking(const struct call_event *a)
 {
-	return flow_is_work(a) && a->cls == SPY_CLASS_COPY &&
-	       (!a->async || (a->memory == SPY_MEM_PAGEABLE && a->direction == SPY_DIR_DTOH)) &&
-	       a->direction != SPY_DIR_DTOD && a->direction != SPY_DIR_PTOP;
+	return a->cls == SPY_CLASS_COPY && a->bytes && !a->result && !(a->flags & TF_CAPTURED) &&
+	       cuda_copy_holds(call_event_copy(a));
 }
 
 bool flow_is_wait(const struct call_event *a)
@@ -132,12 +130,17 @@ static void done(struct flow *f, struct flow_stream *s, double now)
 		f->base = fmax(f->base, s->until);
 }
 
-/* The driver stages it, and returns when the last piece is on its way: that is left out where there
- * were more. */
-static bool ends_by_return(const struct call_event *a)
+static void waited_for_stream(struct flow *f, const struct call_event *a)
 {
-	return a->kind == TF_WORK_COPY && a->memory == SPY_MEM_PAGEABLE &&
-	       a->direction == SPY_DIR_HTOD && (double)a->bytes > ESTIMATE_PIECE_IN * a->items;
+	uint32_t flags = flags_of(f, a->stream);
+
+	for (size_t i = 0; i < f->count; i++) {
+		struct flow_stream *s = &f->busy[i];
+		if (s->stream == a->stream ||
+		    (cuda_stream_sync_waits(flags, flags_of(f, s->stream)) &&
+		     device_of(f, s->stream) == device_of(f, a->stream)))
+			done(f, s, a->end);
+	}
 }
 
 static void add_work(struct flow *f, const struct call_event *a, struct flow_stream *s)
@@ -152,21 +155,8 @@ static void add_work(struct flow *f, const struct call_event *a, struct flow_str
 	s->until = fmax(f->paced ? a->end : fmax(f->base, 0), flow_lets(f, a)) + ns;
 	if (f->paced && isfinite(a->gpu_start)) /* CUPTI: as it was */
 		s->until = a->gpu_start + a->gpu;
-	if (flow_is_blocking(a) || (f->paced && isnan(a->gpu_start) && ends_by_return(a)))
-		done(f, s, a->end);
-}
-
-static void waited_for_stream(struct flow *f, const struct call_event *a)
-{
-	uint32_t flags = flags_of(f, a->stream);
-
-	for (size_t i = 0; i < f->count; i++) {
-		struct flow_stream *s = &f->busy[i];
-		if (s->stream == a->stream ||
-		    (cuda_stream_sync_waits(flags, flags_of(f, s->stream)) &&
-		     device_of(f, s->stream) == device_of(f, a->stream)))
-			done(f, s, a->end);
-	}
+	if (flow_is_blocking(a))
+		waited_for_stream(f, a);
 }
 
 static void waited_for_event(struct flow *f, const struct call_event *a)
@@ -211,6 +201,8 @@ void flow_add(struct flow *f, const struct call_event *a)
 {
 	if (a->result)
 		return;
+	if (flow_is_blocking(a) && a->kind == TF_WORK_NONE && a->stream != CALL_LOG_NONE)
+		waited_for_stream(f, a);
 	if (flow_is_work(a) && a->stream != CALL_LOG_NONE) {
 		struct flow_stream *s = place(f, a->stream, f->paced ? a->start : f->base);
 		if (s)

@@ -154,7 +154,9 @@ struct tl_device {
 	uint64_t begun;            /* since when it was busy without a break, until up to[TL_ANY] */
 	struct tf_stream *copy_row; /* of the stream whose copy ends last */
 	uint32_t legacy;            /* its legacy default stream, place + 1 */
-	uint64_t last;              /* id of the op that ends last, by estimate */
+	/* Ids of the ops that have the driver's buffers: the last one's first. */
+	uint64_t staged[CUDA_STAGING_BUFFERS];
+	uint64_t last; /* id of the op that ends last, by estimate */
 	uint32_t actives;
 	uint32_t active[TL_STREAMS]; /* streams with work outstanding or not wholly booked, + 1 */
 };
@@ -407,6 +409,8 @@ void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end);
 uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
                  enum cuda_role role);
 void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum cuda_role role);
+/* All that a wait for this stream waits for ended by tick `by`. */
+void tl_awaited_by(struct timeline *t, const struct tl_stream *stream, uint64_t by);
 /* A blocking copy, an allocation, a module load: how long it waited for earlier work. */
 struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
                             unsigned state, struct tf_work *work);

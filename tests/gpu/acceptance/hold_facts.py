@@ -9,24 +9,29 @@ import re
 from acceptance import counts, process
 
 TIMEOUT = 125
-STAGED = 65536  # bytes of a pageable copy to the device beyond which it holds: shim/core/cuda/copies.h
+INLINE = 65536  # bytes of a pageable copy to the device that travels with the command: shim/core/cuda/copies.h
+STAGED = 2 * 2**20  # an asynchronous one beyond this holds
 
 
 def copies_assumed():
-    """Pageable and pinned copies, as cuda_copy_holds() has them."""
+    """Copies, as cuda_copy_holds() has them."""
     assumed = {}
-    for size in (4, 4096, STAGED, STAGED + 1, 2**17, 2**18, 2**19, 2**20, 2**20 + 1, 2**21, 2**22, 2**24):
+    for size in (4, 4096, INLINE, INLINE + 1, 2**17, 2**18, 2**19, 2**20, 2**20 + 1, 2**21, 2**22, 2**24):
         assumed["hold:copy_async:pageable_to_device:%d:behind_same" % size] = "yes" if size > STAGED else "no"
         assumed["hold:copy_async:device_to_pageable:%d:behind_same" % size] = "yes"
         for way in ("pageable_to_device", "device_to_pageable"):
             assumed["hold:copy:%s:%d:behind_legacy" % (way, size)] = "yes"
-    for size in (4, STAGED, 2**20, 2**24):
+    for size in (4, INLINE, 2**20, 2**24):
         for way in ("pinned_to_device", "device_to_pinned"):
             assumed["hold:copy_async:%s:%d:behind_same" % (way, size)] = "no"
             assumed["hold:copy:%s:%d:behind_legacy" % (way, size)] = "yes"
-    for size in (STAGED, 2**22):
+    for size in (INLINE, 2**22):
         for way in ("managed_to_managed", "managed_to_device", "device_to_managed"):
-            assumed["hold:copy:%s:%d:behind_legacy" % (way, size)] = "no"  # they count as copies within the device
+            assumed["hold:copy:%s:%d:behind_legacy" % (way, size)] = "yes"
+            assumed["hold:copy_async:%s:%d:behind_same" % (way, size)] = "no"
+    for way in ("pageable_to_pageable", "pinned_to_pinned"):
+        assumed["hold:copy:%s:%d:behind_legacy" % (way, INLINE)] = "yes"
+        assumed["hold:copy_async:%s:%d:behind_same" % (way, INLINE)] = "yes"
     return assumed
 
 
