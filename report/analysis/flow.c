@@ -96,7 +96,7 @@ double flow_ends(const struct flow *f, uint32_t device, uint32_t but)
 	return ends;
 }
 
-/* What the work has to wait for because of the legacy default stream. */
+/* What the work, the record or wait has to wait for because of the legacy default stream. */
 static double legacy_lets(const struct flow *f, const struct call_event *a)
 {
 	uint32_t stream = a->stream;
@@ -109,7 +109,7 @@ static double legacy_lets(const struct flow *f, const struct call_event *a)
 		uint32_t other = f->busy[i].stream;
 		if (device_of(f, other) == device_of(f, stream) &&
 		    cuda_stream_waits(flags_of(f, stream), flags_of(f, other)))
-			ends = fmax(ends, f->busy[i].until);
+			ends = fmax(ends, fmax(f->busy[i].until, f->busy[i].after));
 	}
 	return ends;
 }
@@ -124,10 +124,12 @@ double flow_lets(const struct flow *f, const struct call_event *a)
 /* A wait for what the stream had to do returned at `now`. */
 static void done(struct flow *f, struct flow_stream *s, double now)
 {
-	if (f->paced)
+	if (f->paced) {
 		s->until = fmin(s->until, now);
-	else
-		f->base = fmax(f->base, s->until);
+		s->after = fmin(s->after, now);
+	} else {
+		f->base = fmax(f->base, fmax(s->until, s->after));
+	}
 }
 
 static void waited_for_stream(struct flow *f, const struct call_event *a)
@@ -168,7 +170,7 @@ static void waited_for_event(struct flow *f, const struct call_event *a)
 		return;
 	}
 	struct flow_stream *s = e->stream == CALL_LOG_NONE ? NULL : find(f, e->stream);
-	if (s && s->until <= e->until) /* nothing came after it */
+	if (s && fmax(s->until, s->after) <= e->until) /* nothing came after it */
 		done(f, s, a->end);
 }
 
@@ -183,13 +185,12 @@ static void add_event(struct flow *f, const struct call_event *a)
 {
 	if (a->stream == CALL_LOG_NONE || a->event >= f->h->events)
 		return;
-	if (a->role == CUDA_ROLE_EVENT_RECORD) {
-		const struct flow_stream *s = find(f, a->stream);
-		f->events[a->event] = (struct flow_event){
-		        .stream = a->stream, .until = s ? fmax(s->until, s->after) : -INFINITY};
-		return;
-	}
-	double until = f->events[a->event].until;
+	/* In its stream's order, that of the legacy default stream included. */
+	bool record = a->role == CUDA_ROLE_EVENT_RECORD;
+	double lets = flow_lets(f, a),
+	       until = record ? lets : fmax(lets, f->events[a->event].until);
+	if (record)
+		f->events[a->event] = (struct flow_event){.stream = a->stream, .until = lets};
 	struct flow_stream *s = until > (f->paced ? a->end : f->base)
 	                                ? place(f, a->stream, f->paced ? a->start : f->base)
 	                                : NULL;

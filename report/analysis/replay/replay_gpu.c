@@ -113,6 +113,7 @@ static void clip_stream(struct replay_gpu *g, struct replay_stream *s, double by
 
 	clip(&s->tail, by);
 	clip(&s->side, by);
+	clip(&s->wait, by);
 	if (d->tail_stream == (uint32_t)(s - g->streams))
 		clip(&d->tail, by);
 	if (s->legacy) {
@@ -260,6 +261,23 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 		enqueue(s, engine, end);
 }
 
+/*
+ * Records of events and waits for them are in their stream's order as work is, the order of the
+ * legacy default stream and the blocking ones included.
+ */
+static void order(struct replay_gpu *g, struct replay_stream *s)
+{
+	struct replay_device *d = &g->devices[s->device];
+
+	if (s->legacy) {
+		s->wait = later(s->wait, d->blocking);
+		d->legacy = later(d->legacy, s->wait);
+	} else if (s->blocking) {
+		s->wait = later(s->wait, d->legacy);
+		d->blocking = later(d->blocking, s->wait);
+	}
+}
+
 double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 {
 	const struct call_event *given = &g->replay->given[i];
@@ -273,10 +291,13 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 		book(g, i, s, end);
 		return end;
 	}
-	if (given->role == CUDA_ROLE_EVENT_RECORD)
+	if (given->role == CUDA_ROLE_EVENT_RECORD) {
+		order(g, s);
 		g->done[i] = later(end_of(g, s), returned) - s->offset;
-	else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE)
+	} else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE) {
 		s->wait = later(s->wait, marked(g, a->event));
+		order(g, s);
+	}
 	return -INFINITY;
 }
 

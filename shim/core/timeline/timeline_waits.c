@@ -47,15 +47,30 @@ static struct awaited awaited(struct timeline *t, unsigned device, const struct 
 
 	if (event) {
 		look_at(t, &w, event->op);
+		look_at(t, &w, event->wait);
 		return w;
 	}
 	for (uint32_t i = 0; i < d->actives; i++) {
 		const struct tl_stream *s = &t->streams[d->active[i] - 1];
-		if (awaits(stream, s))
-			look_at(t, &w, s->tail);
+		if (!awaits(stream, s))
+			continue;
+		look_at(t, &w, s->tail);
+		look_at(t, &w, s->wait);
 	}
 	look_at(t, &w, stream ? stream->tail : d->last);
+	if (stream)
+		look_at(t, &w, stream->wait);
 	return w;
+}
+
+/* An op, and all before it on its stream, ended by tick `by`. */
+static void op_finished(struct timeline *t, uint64_t id, uint64_t by)
+{
+	const struct tl_op *op = tl_op(t, id);
+	struct tl_stream *s = op ? tl_op_stream(t, op) : NULL;
+
+	if (s)
+		tl_finished(t, s, id, by);
 }
 
 /* All of it ended by tick `by`. */
@@ -63,19 +78,21 @@ static void finished(struct timeline *t, unsigned device, const struct tl_stream
                      const struct tl_event *event, uint64_t by)
 {
 	const struct tl_device *d = &t->device[device];
-	const struct tl_op *op = event ? tl_op(t, event->op) : NULL;
-	struct tl_stream *s = op ? tl_op_stream(t, op) : NULL;
 
 	if (event) {
-		if (s)
-			tl_finished(t, s, op->id, by);
+		op_finished(t, event->op, by);
+		op_finished(t, event->wait, by);
 		return;
 	}
 	for (uint32_t i = 0; i < d->actives; i++) {
-		s = &t->streams[d->active[i] - 1];
-		if (awaits(stream, s))
-			tl_finished(t, s, s->tail, by);
+		struct tl_stream *s = &t->streams[d->active[i] - 1];
+		if (!awaits(stream, s))
+			continue;
+		tl_finished(t, s, s->tail, by);
+		op_finished(t, s->wait, by);
 	}
+	if (stream)
+		op_finished(t, stream->wait, by);
 }
 
 void tl_awaited_by(struct timeline *t, const struct tl_stream *stream, uint64_t by)

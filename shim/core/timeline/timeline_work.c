@@ -1,7 +1,6 @@
 #include "shim/core/timeline/timeline_ops.h"
 
 #include <math.h>
-#include "shim/core/cuda/streams.h"
 
 /* ---- ops ---- */
 
@@ -88,21 +87,12 @@ static void append(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 
 /* ---- where ---- */
 
-/* Nothing before it that it must wait for ends later. */
+/* Nothing of other streams that it must wait for ends later. */
 static uint64_t earliest(struct timeline *t, const struct tl_stream *s)
 {
-	const struct tl_device *d = &t->device[s->device];
-	uint64_t from = s->wait;
+	const struct tl_op *last = tl_op(t, tl_later_op(t, s->wait, tl_legacy_wait(t, s)));
 
-	if (cuda_stream_is_legacy(s->flags))
-		return tl_max(from, tl_blocking_end(t, s));
-	if (s->blocking && d->legacy) {
-		const struct tl_stream *legacy = &t->streams[d->legacy - 1];
-		const struct tl_op *last =
-		        cuda_stream_is_legacy(legacy->flags) ? tl_op(t, legacy->tail) : NULL;
-		from = tl_max(from, last ? tl_op_end(t, last) : 0);
-	}
-	return from;
+	return last ? tl_op_end(t, last) : 0;
 }
 
 /* The op, placed where it could start at once, moves behind what it waits for on the GPU. */
