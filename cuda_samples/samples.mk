@@ -134,21 +134,35 @@ $(SAMPLES_SIM_DRIVER): $(O)/sim/libcuda.so.1
 $(filter $(addprefix %/,$(SAMPLES_DRIVER)),$(SAMPLES_NVCC)): \
 	SAMPLE_LIBS = -L$(CUDA_HOME)/lib64/stubs -L$(CUDA_HOME)/lib/stubs -lcuda
 
-# $(1) folder, $(2) what it links, $(3) flags
-define sample_sim
-$(O)/samples/$(1)/%: cuda_samples/%.cu $(2)
+# $(1) folder of objects, $(2) flags. Two variants that differ in what they link have their objects in common.
+define sample_object
+.PRECIOUS: $(O)/samples/$(1)/%.o
+$(O)/samples/$(1)/%.o: cuda_samples/%.cu
 	$$(call msg,CXX,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CXX) -x c++ $$(SAMPLE_CXXFLAGS) $(3) -MMD -MP -MF $$@.d -o $$@ $$< \
-		-x none $(2) $$(SAMPLE_LIBS) -ldl
+	$$(Q)$$(CXX) -x c++ $$(SAMPLE_CXXFLAGS) $(2) -MMD -MP -c -o $$@ $$<
+
+-include $$(patsubst %,$(O)/samples/$(1)/%.d,$(SAMPLES))
 endef
 
-$(eval $(call sample_sim,sim,$(O)/sim/libcudart.so.13,-DSIM_CUDART=13))
-$(eval $(call sample_sim,sim-static,$(O)/sim/libcudart_static.a,-DSIM_CUDART=13))
-$(eval $(call sample_sim,sim11,$(O)/sim/libcudart.so.11.0,-DSIM_CUDART=11))
-$(eval $(call sample_sim,sim12,$(O)/sim/libcudart.so.12,-DSIM_CUDART=12))
-$(eval $(call sample_sim,sim-ptsz,$(O)/sim/libcudart.so.13,-DSIM_CUDART=13 \
-	-DCUDA_API_PER_THREAD_DEFAULT_STREAM))
+$(eval $(call sample_object,obj11,-DSIM_CUDART=11))
+$(eval $(call sample_object,obj12,-DSIM_CUDART=12))
+$(eval $(call sample_object,obj13,-DSIM_CUDART=13))
+$(eval $(call sample_object,obj13-ptsz,-DSIM_CUDART=13 -DCUDA_API_PER_THREAD_DEFAULT_STREAM))
+
+# $(1) folder, $(2) its objects' folder, $(3) what it links
+define sample_sim
+$(O)/samples/$(1)/%: $(O)/samples/$(2)/%.o $(3)
+	$$(call msg,LD,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CXX) -pthread $$(addprefix -fsanitize=,$$(SAN)) -o $$@ $$< $(3) $$(SAMPLE_LIBS) -ldl
+endef
+
+$(eval $(call sample_sim,sim,obj13,$(O)/sim/libcudart.so.13))
+$(eval $(call sample_sim,sim-static,obj13,$(O)/sim/libcudart_static.a))
+$(eval $(call sample_sim,sim11,obj11,$(O)/sim/libcudart.so.11.0))
+$(eval $(call sample_sim,sim12,obj12,$(O)/sim/libcudart.so.12))
+$(eval $(call sample_sim,sim-ptsz,obj13-ptsz,$(O)/sim/libcudart.so.13))
 
 # $(1) static or shared
 define sample_nvcc
@@ -162,4 +176,4 @@ endef
 $(eval $(call sample_nvcc,static))
 $(eval $(call sample_nvcc,shared))
 
--include $(addsuffix .d,$(SAMPLES_SIM) $(SAMPLES_NVCC))
+-include $(addsuffix .d,$(SAMPLES_NVCC))

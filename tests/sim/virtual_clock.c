@@ -4,11 +4,10 @@
  * the simulated CUDA take the same time on every machine, however busy.
  *
  * CLOCK_MONOTONIC and CLOCK_REALTIME stand still but for what the process's first thread does: each
- * reading of the clock costs it READ_NS, a sleep what it asks for. So the simulated driver's busy
- * loops, a sample's work on the host and the waits for the simulated GPU pass in no time of the
- * machine's, and the code between them costs nothing. Other threads, the shim's own, read the clock
- * and sleep in the machine's time without moving it: a second thread that waits in a busy loop for
- * a time to come waits for the first one.
+ * reading of the clock costs it READ_NS, a sleep what it asks for. The code between them costs
+ * nothing; the simulated driver's busy loops are slept through. Other threads, the shim's own, read
+ * the clock and sleep in the machine's time without moving it: a second thread that waits in a busy
+ * loop for a time to come waits for the first one.
  *
  * VIRTUAL_CLOCK_KILL_MS=N kills the process when so much time has passed. VIRTUAL_CLOCK_NOISE=SEED
  * makes it a machine that does other things too: the thread is away for 100 us every 3 ms, and a
@@ -17,11 +16,15 @@
  * The shim must read the clock as well: CUDASPY_CLOCK=monotonic. Its collector lags behind as the
  * program runs faster than it says; CUDASPY_RING must hold what is made meanwhile.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +33,7 @@
 #define SECOND_NS 1000000000u
 #define AWAY_NS   100000u
 #define EACH_NS   3000000u
+#define STEP_NS   1000000u
 
 static atomic_uint_least64_t now_ns;  /* CLOCK_MONOTONIC */
 static uint64_t to_real_ns;           /* CLOCK_REALTIME is so much later */
@@ -81,7 +85,8 @@ static void __attribute__((constructor)) start(void)
 
 static int moves_time(void)
 {
-	static _Thread_local int known; /* 1: it does, -1: it does not */
+	/* 1: it does, -1: it does not */
+	static _Thread_local int known __attribute__((tls_model("initial-exec")));
 
 	if (!known)
 		known = syscall(SYS_gettid) == getpid() ? 1 : -1;
@@ -94,11 +99,90 @@ static uint64_t pass(uint64_t ns)
 		start();
 	if (!moves_time())
 		return atomic_load(&now_ns);
-	ns += taken_away(atomic_load(&now_ns));
-	uint64_t now = atomic_fetch_add(&now_ns, ns) + ns;
+	/* Nobody else writes it. */
+	uint64_t now = atomic_load_explicit(&now_ns, memory_order_relaxed);
+
+	now += ns + taken_away(now);
+	atomic_store_explicit(&now_ns, now, memory_order_release);
 	if (now > last_ns)
 		kill(getpid(), SIGKILL);
 	return now;
+}
+
+/* Has this process a thread that runs, or would if it had a processor, beside its first one? */
+static int others_run(void)
+{
+	DIR *threads = opendir("/proc/self/task");
+	int found = 0;
+
+	for (struct dirent *e; threads && !found && (e = readdir(threads)) != NULL;) {
+		char path[300], text[200], *state;
+		int fd;
+
+		if (*e->d_name == '.' || atoi(e->d_name) == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%s/stat", e->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		ssize_t n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+		text[n > 0 ? n : 0] = 0;
+		state = strrchr(text, ')');
+		found = state && (state[2] == 'R' || state[2] == 'D');
+	}
+	if (threads)
+		closedir(threads);
+	return found;
+}
+
+static void sleep_really(uint64_t ns)
+{
+	syscall(SYS_nanosleep, &(struct timespec){(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)},
+	        NULL);
+}
+
+/* The shim's threads, which live in the machine's time, are to have as much of it as the program,
+ * and what they have to do done, however slow the machine. In small steps first: then they start.
+ */
+static void keep_step(uint64_t ns)
+{
+	static uint64_t owed_ns, passed_ns;
+	static unsigned patience = 5000;
+	int saved = errno;
+
+	owed_ns += ns;
+	passed_ns += ns;
+	if (owed_ns < STEP_NS && owed_ns < passed_ns / 16)
+		return;
+	sleep_really(owed_ns);
+	while (patience && others_run()) {
+		sleep_really(100000);
+		patience--;
+	}
+	owed_ns = 0;
+	errno = saved;
+}
+
+/* For the simulated driver: the time that it would take to read the clock until it says `until_ns`;
+ * with noise nearly that. */
+void virtual_clock_spin(uint64_t until_ns);
+void virtual_clock_spin(uint64_t until_ns)
+{
+	uint64_t now;
+
+	while ((now = pass(READ_NS)) < until_ns) {
+		uint64_t to = until_ns < last_ns ? until_ns : last_ns;
+
+		if (!moves_time())
+			continue;
+		if (noise) /* a reading takes up to 2 * READ_NS more */
+			to = (next_away_ns < to ? next_away_ns : to) - 2 * READ_NS;
+		if (to > now + READ_NS) {
+			pass((to - now - 1) / READ_NS * READ_NS);
+			keep_step(to - now);
+		}
+	}
 }
 
 int clock_gettime(clockid_t clock, struct timespec *to)

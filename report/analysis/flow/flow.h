@@ -54,7 +54,7 @@ double flow_lets(const struct flow *f, const struct call_event *a);
 
 /* The call gave the GPU work. */
 bool flow_is_work(const struct call_event *a);
-/* A copy that has been made when the call returns. */
+/* A copy whose call waits for the work ahead of it, and that has been made when it returns. */
 bool flow_is_blocking(const struct call_event *a);
 /* The call waits: it is there for that, copies what must be ready then, or frees memory that may be
  * in use. */

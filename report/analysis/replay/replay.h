@@ -25,6 +25,7 @@ enum replay_wait {
 	REPLAY_EVENT,  /* for what an event record marks */
 	REPLAY_STAGED, /* a copy by its caller: for the work before it on its stream; it ends when
 	                  the call returns */
+	REPLAY_BUFFER, /* a copy by its caller: for the copies that have the driver's buffers */
 	REPLAY_OWN,    /* for its own work */
 };
 

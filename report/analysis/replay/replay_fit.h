@@ -33,7 +33,7 @@ struct replay_fit {
 };
 
 /* A copy that returns only when it is done. */
-bool replay_fit_is_staged(const struct call_event *a);
+bool replay_fit_holds(const struct call_event *a);
 /* It asks whether a stream or an event is done. */
 bool replay_fit_is_query(const struct call_event *a);
 /* The time of act i's work, by its class or a guess. */

@@ -127,14 +127,15 @@ struct tl_stream {
 	uint64_t loose; /* no later one starts later than a gap after the one before it */
 	int64_t shift;
 	uint64_t settled; /* end of the last op that ended */
-	uint64_t wait;    /* no op that comes now starts before: events waited for */
+	uint64_t wait;    /* id of the op that one that comes now waits for besides: of the event
+	                     waited for that ends last; 0 = none */
 	struct tl_queue queues[CUDA_ENGINES];
 };
 
 struct tl_event {
 	uint64_t handle;
-	uint64_t op;   /* id of the last op before it */
-	uint64_t tick; /* it is not done before */
+	uint64_t op;   /* id of the last op before it on its stream */
+	uint64_t wait; /* and of one elsewhere that it is not done before */
 	uint64_t used;
 };
 
@@ -155,7 +156,9 @@ struct tl_device {
 	uint64_t begun;            /* since when it was busy without a break, until up to[TL_ANY] */
 	struct tf_stream *copy_row; /* of the stream whose copy ends last */
 	uint32_t legacy;            /* its legacy default stream, place + 1 */
-	uint64_t last;              /* id of the op that ends last, by estimate */
+	/* Ids of the ops that have the driver's buffers: the last one's first. */
+	uint64_t staged[CUDA_STAGING_BUFFERS];
+	uint64_t last; /* id of the op that ends last, by estimate */
 	uint32_t actives;
 	uint32_t active[TL_STREAMS]; /* streams with work outstanding or not wholly booked, + 1 */
 };
@@ -378,8 +381,11 @@ void tl_event_gone(struct timeline *t, uint64_t handle);
 /* NULL when it was never recorded, as far as is known. */
 struct tl_event *tl_event(struct timeline *t, uint64_t handle);
 
-/* When the last work ends on the streams that the legacy default stream waits for. */
-uint64_t tl_blocking_end(struct timeline *t, const struct tl_stream *legacy);
+/* Of two ops (ids; 0 = none) the one that ends later, by estimate. */
+uint64_t tl_later_op(struct timeline *t, uint64_t a, uint64_t b);
+/* The op of another stream of its device that ends last of those that work on `s` waits for because
+ * of the legacy default stream; 0 = none. */
+uint64_t tl_legacy_wait(struct timeline *t, const struct tl_stream *s);
 
 static inline uint32_t tl_place(const struct timeline *t, const struct tl_stream *s)
 {
@@ -410,6 +416,8 @@ void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end);
 uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
                  enum cuda_role role);
 void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum cuda_role role);
+/* All that a wait for this stream waits for ended by tick `by`. */
+void tl_awaited_by(struct timeline *t, const struct tl_stream *stream, uint64_t by);
 /* A blocking copy, an allocation, a module load: how long it waited for earlier work. */
 struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
                             unsigned state, struct tf_work *work);

@@ -48,15 +48,30 @@ static struct awaited awaited(struct timeline *t, unsigned device, const struct 
 
 	if (event) {
 		look_at(t, &w, event->op);
+		look_at(t, &w, event->wait);
 		return w;
 	}
 	for (uint32_t i = 0; i < d->actives; i++) {
 		const struct tl_stream *s = &t->streams[d->active[i] - 1];
-		if (awaits(stream, s))
-			look_at(t, &w, s->tail);
+		if (!awaits(stream, s))
+			continue;
+		look_at(t, &w, s->tail);
+		look_at(t, &w, s->wait);
 	}
 	look_at(t, &w, stream ? stream->tail : d->last);
+	if (stream)
+		look_at(t, &w, stream->wait);
 	return w;
+}
+
+/* An op, and all before it on its stream, ended by tick `by`. */
+static void op_finished(struct timeline *t, uint64_t id, uint64_t by)
+{
+	const struct tl_op *op = tl_op(t, id);
+	struct tl_stream *s = op ? tl_op_stream(t, op) : NULL;
+
+	if (s)
+		tl_finished(t, s, id, by);
 }
 
 /* All of it ended by tick `by`. */
@@ -64,19 +79,26 @@ static void finished(struct timeline *t, unsigned device, const struct tl_stream
                      const struct tl_event *event, uint64_t by)
 {
 	const struct tl_device *d = &t->device[device];
-	const struct tl_op *op = event ? tl_op(t, event->op) : NULL;
-	struct tl_stream *s = op ? tl_op_stream(t, op) : NULL;
 
 	if (event) {
-		if (s)
-			tl_finished(t, s, op->id, by);
+		op_finished(t, event->op, by);
+		op_finished(t, event->wait, by);
 		return;
 	}
 	for (uint32_t i = 0; i < d->actives; i++) {
-		s = &t->streams[d->active[i] - 1];
-		if (awaits(stream, s))
-			tl_finished(t, s, s->tail, by);
+		struct tl_stream *s = &t->streams[d->active[i] - 1];
+		if (!awaits(stream, s))
+			continue;
+		tl_finished(t, s, s->tail, by);
+		op_finished(t, s->wait, by);
 	}
+	if (stream)
+		op_finished(t, stream->wait, by);
+}
+
+void tl_awaited_by(struct timeline *t, const struct tl_stream *stream, uint64_t by)
+{
+	finished(t, stream->device, stream, NULL, by);
 }
 
 /*
@@ -254,15 +276,19 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	ticks -= tl_min(nested, ticks);
 	if (r->result || t->mode == TF_GPU_OFF)
 		return split;
-	bool may = state != TF_HOST_COPY ||
-	           (!(r->flags & TF_NO_ARGS) &&
-	            (cuda_copy_holds(tl_copy(r)) || r->copy.memory == SPY_MEM_PAGEABLE));
-	if (!may)
+	bool copy = state == TF_HOST_COPY, known_args = !(r->flags & TF_NO_ARGS),
+	     holds = copy && known_args && cuda_copy_holds(tl_copy(r)),
+	     staged = copy && known_args && cuda_copy_is_staged(tl_copy(r));
+	if (copy && !holds && (!known_args || r->copy.memory != SPY_MEM_PAGEABLE))
 		return tl_submit(t, thread, r, TF_WORK_COPY, typical);
-	struct tl_stream *stream =
-	        state == TF_HOST_COPY ? tl_stream(t, thread, r->stream, r->flags) : NULL;
+	struct tl_stream *stream = copy ? tl_stream(t, thread, r->stream, r->flags) : NULL;
 	unsigned device = stream && stream->has_device ? stream->device : t->threads[thread].device;
-	struct awaited w = awaited(t, device, stream, NULL);
+	/* What is only staged waits for a buffer, until the copy that has it ends. */
+	unsigned buffers = staged ? cuda_copy_buffers(tl_copy(r)) : 0;
+	const struct tl_event buffer = {
+	        .op = buffers ? t->device[device].staged[CUDA_STAGING_BUFFERS - buffers] : 0};
+	const struct tl_event *event = buffers ? &buffer : NULL;
+	struct awaited w = awaited(t, device, stream, event);
 	uint64_t left = w.end > r->start ? w.end - r->start : 0;
 	/* What a copy takes by itself is known better than from its first call. */
 	uint64_t own = *typical;
@@ -272,7 +298,7 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	}
 	bool waited = left > t->noise / 3 && tl_is_long(t, own, ticks);
 	uint64_t wait = waited ? tl_min(ticks - own, left + left / 2 + t->latency) : 0;
-	if (t->mode == TF_GPU_SAMPLE && stream && cuda_copy_is_staged(tl_copy(r)))
+	if (t->mode == TF_GPU_SAMPLE && staged)
 		wait = staged_wait(t, r, &w, ticks, typical, &waited);
 	else
 		tl_learn(typical, ticks, left > 0);
@@ -283,10 +309,11 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	struct tf_thread *figures = tl_thread_of(t, thread);
 	if (figures && (waited || wait > t->noise))
 		figures->implicit_syncs++;
-	if (t->mode != TF_GPU_SAMPLE || state != TF_HOST_COPY)
+	/* One that travels with its command waits for a place there, whose it is is not known. */
+	if (t->mode != TF_GPU_SAMPLE || !copy || (!holds && !buffers))
 		return split;
 	bool longer = waited && may_last(t, &w, split.at, wait);
-	finished(t, device, stream, NULL, split.at);
+	finished(t, device, stream, event, split.at);
 	if (longer)
 		tl_extend(t, w.last, split.at);
 	return split;

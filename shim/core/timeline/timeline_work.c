@@ -2,7 +2,6 @@
 #include "shim/core/timeline/timeline_ops.h"
 
 #include <math.h>
-#include "shim/core/cuda/streams.h"
 
 /* ---- ops ---- */
 
@@ -89,33 +88,21 @@ static void append(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 
 /* ---- where ---- */
 
-/* Nothing before it that it must wait for ends later. */
+/* Nothing of other streams that it must wait for ends later. */
 static uint64_t earliest(struct timeline *t, const struct tl_stream *s)
 {
-	const struct tl_device *d = &t->device[s->device];
-	uint64_t from = s->wait;
+	const struct tl_op *last = tl_op(t, tl_later_op(t, s->wait, tl_legacy_wait(t, s)));
 
-	if (cuda_stream_is_legacy(s->flags))
-		return tl_max(from, tl_blocking_end(t, s));
-	if (s->blocking && d->legacy) {
-		const struct tl_stream *legacy = &t->streams[d->legacy - 1];
-		const struct tl_op *last =
-		        cuda_stream_is_legacy(legacy->flags) ? tl_op(t, legacy->tail) : NULL;
-		from = tl_max(from, last ? tl_op_end(t, last) : 0);
-	}
-	return from;
+	return last ? tl_op_end(t, last) : 0;
 }
 
-/* By estimate: after its call's return, and after what it waits for. */
-static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
-                  const struct tf_record *r, uint64_t ticks)
+/* The op, placed where it could start at once, moves behind what it waits for on the GPU. */
+static void place_behind(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 {
 	const struct tl_op *before = tl_op(t, s->tail);
-	uint64_t from = before ? tl_end_on(s, before) + tl_space(t, before, op->engine) : 0;
+	uint64_t from = before ? tl_end_on(s, before) + tl_space(t, before, op->engine) : 0,
+	         ticks = op->end - op->start;
 
-	op->ready = r->end + tl_start_latency(t);
-	if (r->flags & TF_STALLED)
-		op->ready += t->stall;
 	op->start = tl_max(op->ready, earliest(t, s));
 	bool free = op->start == op->ready;
 	if (from > op->start) {
@@ -129,6 +116,18 @@ static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
 	op->end = op->start + ticks;
 }
 
+/* By estimate: after its call's return, and after what it waits for. */
+static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
+                  const struct tf_record *r, uint64_t ticks)
+{
+	op->ready = r->end + tl_start_latency(t);
+	if (r->flags & TF_STALLED)
+		op->ready += t->stall;
+	op->start = op->ready;
+	op->end = op->start + ticks;
+	place_behind(t, s, op);
+}
+
 /* A copy that its call waited for: it ended by the return, and all before it ended earlier. */
 static void place_blocking(struct timeline *t, struct tl_stream *s, struct tl_op *op,
                            const struct tf_record *r, uint64_t ticks)
@@ -139,14 +138,25 @@ static void place_blocking(struct timeline *t, struct tl_stream *s, struct tl_op
 	op->end = end;
 	op->ready = r->start;
 	s->loose = op->id;
-	if (s->tail)
-		tl_finished(t, s, s->tail, op->start);
+	tl_awaited_by(t, s, op->start);
+}
+
+/* The copy takes as many of the driver's buffers as it needs, and is the last to have them. */
+static void take_buffers(struct tl_device *d, const struct tl_op *op, struct cuda_copy copy)
+{
+	unsigned buffers = cuda_copy_buffers(copy);
+
+	/* What holds its caller has taken all of them in turn. */
+	for (unsigned i = buffers ? buffers : CUDA_STAGING_BUFFERS; i; i--) {
+		d->staged[1] = d->staged[0];
+		d->staged[0] = op->id;
+	}
 }
 
 /*
  * A copy through the driver's buffers, which its call had the time from `from` on for. One to the
- * host begins then; one to the device ends a piece later than the call. False where its time is not
- * known.
+ * host begins then; one to the device ends a piece later than the call, or behind the work that it
+ * did not wait for. False where its time is not known.
  */
 static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *op,
                          const struct tf_record *r, uint64_t from, struct tf_work *work)
@@ -175,9 +185,13 @@ static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *
 		op->start = tl_max(from, op->end - tl_min(ticks, op->end));
 	}
 	op->ready = op->start;
-	s->loose = op->id;
-	if (s->tail)
-		tl_finished(t, s, s->tail, op->start);
+	if (cuda_copy_holds(tl_copy(r))) {
+		s->loose = op->id;
+		tl_awaited_by(t, s, op->start);
+	} else {
+		place_behind(t, s, op);
+		op->flags &= (uint8_t)~TL_OP_CHAINED; /* its call tells no launch latency */
+	}
 	return true;
 }
 
@@ -231,6 +245,9 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 		place(t, s, op, r, ticks);
 	}
 	append(t, s, op);
+	if (kind == TF_WORK_COPY && r->copy.direction == SPY_DIR_HTOD &&
+	    cuda_copy_is_staged(tl_copy(r)))
+		take_buffers(d, op, tl_copy(r));
 	if (known && !exact && tl_variance(t, work) > s->since_variance)
 		s->since_variance = tl_variance(t, work);
 	if (exact)

@@ -173,6 +173,43 @@ static void how_copies_are_made(void **state)
 	}
 }
 
+/* By tests/gpu/hold_facts.cu, hold:copy* and own_end:*; sizes of staged copies: see copies.h. */
+static void copies_that_hold(void **state)
+{
+	static const struct {
+		struct cuda_copy copy;
+		bool holds;
+		unsigned buffers;
+	} rows[] = {
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, 64 * KIB}, false, 0},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, 64 * KIB + 1}, false, 1},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, MIB}, false, 1},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, MIB + 1}, false, 2},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, 2 * MIB}, false, 2},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, 2 * MIB + 1}, true, 0},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, false, 4}, true, 0},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, false, MIB}, true, 0},
+	        {{SPY_DIR_DTOH, SPY_MEM_PAGEABLE, true, 4}, true, 0},
+	        {{SPY_DIR_DTOH, SPY_MEM_PAGEABLE, false, 4}, true, 0},
+	        {{SPY_DIR_HTOD, SPY_MEM_PINNED, true, 16 * MIB}, false, 0},
+	        {{SPY_DIR_HTOD, SPY_MEM_PINNED, false, 4}, true, 0},
+	        {{SPY_DIR_DTOH, SPY_MEM_PINNED, true, 16 * MIB}, false, 0},
+	        {{SPY_DIR_DTOH, SPY_MEM_PINNED, false, 64 * KIB}, true, 0},
+	        {{SPY_DIR_DTOD, SPY_MEM_MANAGED, false, 64 * KIB}, true, 0},
+	        {{SPY_DIR_DTOD, SPY_MEM_MANAGED, true, 4 * MIB}, false, 0},
+	        {{SPY_DIR_DTOD, SPY_MEM_DEVICE, false, 16 * MIB}, false, 0},
+	        {{SPY_DIR_DTOD, SPY_MEM_DEVICE, true, 64 * KIB}, false, 0},
+	        {{SPY_DIR_HTOH, SPY_MEM_PAGEABLE, true, 64 * KIB}, true, 0},
+	        {{SPY_DIR_HTOH, SPY_MEM_PINNED, true, 64 * KIB}, true, 0},
+	        {{SPY_DIR_HTOH, SPY_MEM_PINNED, false, 64 * KIB}, true, 0},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (cuda_copy_holds(rows[i].copy) != rows[i].holds ||
+		    cuda_copy_buffers(rows[i].copy) != rows[i].buffers)
+			fail_msg("row %zu", i);
+}
+
 /* ---- engines ---- */
 
 static void engines_and_their_latencies(void **state)
@@ -206,6 +243,7 @@ int main(void)
 	        cmocka_unit_test(streams_that_handles_mean),
 	        cmocka_unit_test(streams_that_wait_for_one_another),
 	        cmocka_unit_test(how_copies_are_made),
+	        cmocka_unit_test(copies_that_hold),
 	        cmocka_unit_test(engines_and_their_latencies),
 	};
 

@@ -114,6 +114,103 @@ static void test_event_dependency(void **state)
 	assert_int_equal(kernel_at(0)->queue_ticks, 62800 - 15000);
 }
 
+/* What the streams of a row have to do: A has a kernel of 50 us, [12800, 62800). */
+enum {
+	LEGACY_STREAM = 0,
+	BLOCKING_A = 0x1000,
+	BLOCKING_B = 0x2000,
+	FREE_A = 0x3000,
+	FREE_B = 0x4000
+};
+
+static void make_streams(void)
+{
+	make_stream(BLOCKING_A, 0, 1000);
+	make_stream(BLOCKING_B, 0, 1200);
+	make_stream(FREE_A, 1, 1400);
+	make_stream(FREE_B, 1, 1600);
+	for (uint64_t s = BLOCKING_A; s <= FREE_B;
+	     s += 0x1000) /* each has its device from then on */
+		launch_on(0, s, 0, s, s + 100);
+	launch_on(0, LEGACY_STREAM, 0, 30000, 30100);
+	call(SYNC, 0, 31000, 200000);
+}
+
+/* A stream that has nothing to do but to wait for an event is waited for, and so is an event of it.
+ * hold:stream_sync:waits_for_an_event_only, hold:event_sync:on_stream_that_waits_... */
+static void test_a_stream_that_only_waits(void **state)
+{
+	make_stream(0x1000, 1, 1000);
+	make_stream(0x2000, 1, 2000);
+	for (int i = 0; i < 2; i++) {
+		uint64_t at = (uint64_t)i * 100000, before = split(0)[TF_HOST_SYNC_USEFUL];
+		launch_on(0, 0x1000, 1, at + 10000, at + 11000); /* [12800, 62800) */
+		on_event(RECORD, 0xe1, 0x1000, at + 12000, at + 12100);
+		on_event(WAIT, 0xe1, 0x2000, at + 13000, at + 13100);
+		on_event(RECORD, 0xe2, 0x2000, at + 14000, at + 14100);
+		if (i)
+			on_event(EVENT_SYNC, 0xe2, 0, at + 15000, at + 62800 + RETURN);
+		else
+			call(STREAM_SYNC, 0x2000, at + 15000, at + 62800 + RETURN);
+		assert_int_equal(split(0)[TF_HOST_SYNC_USEFUL] - before, 62800 - 15000);
+	}
+	finish();
+	assert_int_equal(total()->busy, 2 * 50000);
+}
+
+/*
+ * Records of events and waits for them are in the order of the legacy default stream and the
+ * blocking ones: rows waits:event_on_*, waits:kernel_on_blocking:* of tests/gpu/hold_facts.cu.
+ */
+static void test_events_and_the_legacy_stream(void **state)
+{
+	const uint64_t at = 300000, ends = at + 12800 + 50000;
+	static const struct {
+		uint64_t busy, record, wait, then; /* streams; `wait`: for an event behind `busy` */
+		bool waits;
+	} rows[] = {
+	        /* of the event itself */
+	        {BLOCKING_A, LEGACY_STREAM, 0, 0, true},
+	        {FREE_A, LEGACY_STREAM, 0, 0, false},
+	        {LEGACY_STREAM, BLOCKING_A, 0, 0, true},
+	        {LEGACY_STREAM, FREE_A, 0, 0, false},
+	        {BLOCKING_A, BLOCKING_B, 0, 0, false},
+	        /* of a kernel behind it on another stream */
+	        {BLOCKING_A, LEGACY_STREAM, 0, BLOCKING_B, true},
+	        {BLOCKING_A, LEGACY_STREAM, 0, FREE_B, false},
+	        {FREE_A, LEGACY_STREAM, 1, BLOCKING_B, true},
+	        {FREE_A, LEGACY_STREAM, 1, FREE_B, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		end(state);
+		start(state);
+		make_streams();
+		uint64_t queued = kernel_at(2)->queue_ticks;
+		launch_on(0, rows[i].busy, 1, at + 10000, at + 11000);
+		if (rows[i].wait) {
+			on_event(RECORD, 0xe1, rows[i].busy, at + 11200, at + 11300);
+			on_event(WAIT, 0xe1, rows[i].record, at + 11400, at + 11500);
+		}
+		on_event(RECORD, 0xe2, rows[i].record, at + 12000, at + 12100);
+		if (rows[i].then) {
+			launch_on(0, rows[i].then, 2, at + 13000, at + 14000);
+			call(OTHER, 0, at + 150000, at + 150100);
+			finish();
+			queued = kernel_at(2)->queue_ticks - queued;
+			if (queued != (rows[i].waits ? ends - at - 14000 : START))
+				fail_msg("row %zu: %llu", i, (unsigned long long)queued);
+			continue;
+		}
+		uint64_t before = split(0)[TF_HOST_SYNC_USEFUL];
+		on_event(EVENT_SYNC, 0xe2, 0, at + 15000,
+		         rows[i].waits ? ends + RETURN : at + 15400);
+		uint64_t useful = split(0)[TF_HOST_SYNC_USEFUL] - before;
+		if (useful != (rows[i].waits ? ends - at - 15000 : 0))
+			fail_msg("row %zu: %llu", i, (unsigned long long)useful);
+	}
+}
+
 /* An event that goes into a graph under capture orders nothing. */
 static void test_captured_work_is_none(void **state)
 {
@@ -525,6 +622,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_streams_overlap, start, end),
 	        cmocka_unit_test_setup_teardown(test_communication, start, end),
 	        cmocka_unit_test_setup_teardown(test_event_dependency, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_stream_that_only_waits, start, end),
+	        cmocka_unit_test_setup_teardown(test_events_and_the_legacy_stream, start, end),
 	        cmocka_unit_test_setup_teardown(test_captured_work_is_none, start, end),
 	        cmocka_unit_test_setup_teardown(test_legacy_stream, start, end),
 	        cmocka_unit_test_setup_teardown(test_per_thread_stream, start, end),
