@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cudaspy: build, test, install.  `make help` lists the targets.
 #
 #   make            build/libcudaspy.so and build/cudaspy
@@ -56,6 +57,10 @@ demo:
 newest:
 	$(Q)scripts/newest_cuda
 
+# Layout, licence lines, faults that tools find: CONTRIBUTING says what. tests/test_lint.py runs it.
+lint:
+	$(Q)scripts/lint
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(O)/cudaspy $(DESTDIR)$(PREFIX)/bin/cudaspy
@@ -75,6 +80,7 @@ help:
 	@echo 'make demo         set up, build, record a sample program and report it'
 	@echo 'make test         set up, build and run all tests (no GPU needed)'
 	@echo 'make check        the tests alone, on a machine that is set up'
+	@echo 'make lint         hold the sources against the house style'
 	@echo 'make bench        what one call costs, beside the peers that are installed'
 	@echo 'make newest       compare the table of calls with the newest CUDA on PyPI'
 	@echo 'make fuzz         feed the reporter damaged recordings (FUZZ_SECONDS=20)'
@@ -93,4 +99,4 @@ $(O)/layers.ok: layers.txt scripts/check_layers $(shell find $(LAYERED) -name '*
 $(O)/cudaspy $(O)/libcudaspy.so: | $(O)/layers.ok
 
 .DEFAULT_GOAL := all
-.PHONY: all shim report demo newest install uninstall clean help
+.PHONY: all shim report demo lint newest install uninstall clean help

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shim/: libcudaspy.so, what is loaded into the program.
 
 # What the reporter is built with as well: it takes over where a killed process stopped. Sorted: an old make's wildcard is not.

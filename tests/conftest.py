@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every test has at hand: the built files, a folder of its own, programs under the shim, their reports.
 
 Tests run the way a user does: LD_PRELOAD, a program, `cudaspy report --format json`. Where there is no GPU (in CI, always)

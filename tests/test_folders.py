@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """conftest.py's part about temporary folders, by a run of its own."""
 import os
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # tests/: what `make test` runs. Python's pytest is the one runner; it calls the CMocka programs too.
 
 include tests/unit/unit.mk

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the judge's files work together: counts and words in one, measured figures, steps and NVTX
  * ranges in others. For the judge alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules: what a run must keep to. `launches <= +0`, `pageable_copies = 0`, `gpu_busy_share >= 60%`,
  * `kernel "flash.*" launches >= 1`: an optional selector, a metric (also with _per_step), a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What stood in the way of a run from outside the program: an old driver, clocks held down, other
  * processes on the GPU, memory errors, a slow PCIe link. For the findings and the outputs; read off

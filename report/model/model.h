@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a run's recordings say, in nanoseconds and whole numbers, ready to be written by any output.
  * Filled by the model's modules, only read by the outputs. A time that is not known is NaN, a text

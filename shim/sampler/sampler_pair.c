@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/base/gate.h"
 #include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_context.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver's answers to every look-up there is, with and without a shim between; and other builds of the shim.
 
 For the tests of look-ups, on this machine's processor and on another's.

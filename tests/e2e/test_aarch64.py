@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shim for aarch64: cross-built, its ways of finding calls tried under qemu-user, its recording read by this machine's
 reporter. The simulated CUDA and the programs are cross-built with it."""
 import subprocess
@@ -5,7 +6,7 @@ import subprocess
 import pytest
 
 import lookup_answers
-from conftest import BUILD, SIM, Run, cuda_include, environment, need
+from conftest import BUILD, Run, cuda_include, environment, need
 from lookup_answers import check_answers, make, requests
 from test_exports import check_exports, check_needs, check_segments
 

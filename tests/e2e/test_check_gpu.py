@@ -1,8 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
 """`cudaspy check` on what needs GPU time: verdict, busy share, launch overhead, wasted waiting, with the figures of the report.
 
 What an estimate's interval leaves open is status 3, never a pass and never a failure.
 """
-import json
 
 import pytest
 

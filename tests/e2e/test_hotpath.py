@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorded path of a call: no system call, nothing asked of the allocator, errno as it was."""
 import re
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CUDASPY_GPU=sample on the simulated CUDA: what is sampled, what must never be, what sampling must leave alone.
 
 The simulator leaves the sampler's own kernels out of its truth, and the time between two events in it is exact: the gap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies of pageable memory, sampled: no event pair stands around them, their calls tell what they take on the GPU.
 
 The simulated driver takes them through its buffers piece by piece (tests/sim/driver_stage.c), at the speed of the link that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the recording goes, under which name, and that no trouble with it ever reaches the program."""
 import os
 import re

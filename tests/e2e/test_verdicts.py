@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each sample of cuda_samples says which verdict and which findings a correct report of it has, and its fixed twin which not.
 
 The samples run at their full length and sampled, on a simulated GPU whose copies cost what the simulation says

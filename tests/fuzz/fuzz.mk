@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Fuzzing of the reporter: `make fuzz`, recordings for FUZZ_SECONDS and then what check reads for half as long; their
 # corpora are kept in $(O)/fuzz.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A damaged recording never makes `check` pass where the whole one fails: recordings of real runs, damaged by the thousand.
 
 FUZZ_DAMAGES=10000 pytest tests/fuzz/test_damage.py, or `make fuzz-damage`, is the campaign; `make test` does fewer. FUZZ_SEED=N

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reporter on damaged and hostile recordings: a bounded run of the fuzzer, from its seeds and what it kept."""
 import os
 import subprocess

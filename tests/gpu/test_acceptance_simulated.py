@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: the script itself, on the simulated CUDA."""
 import importlib.util
 import json

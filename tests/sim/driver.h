@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The objects of the simulated driver and what its files share.
  * Included by the driver's own sources, by nothing else. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a copy is, how long it takes, and when the host may go on. */
 #include "tests/sim/driver_copy.h"
 #include "tests/sim/driver_graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A copy or set as the driver understands it, whatever call asked for it.
  * Included by the sources that make, capture or replay copies and sets. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A graph's launch: every node finds its place in time after those it depends on. */
 #include "tests/sim/driver_graph.h"
 #include "tests/sim/observe.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of pageable memory, which the driver takes through buffers of its own, piece by piece:
  * the host fills or empties one buffer while the GPU copies another. Pieces and buffers are those
  * that show on an H200, driver 580. One piece of work to the truth and to observers, from the first

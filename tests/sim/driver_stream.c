@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams: which one a handle means, how work finds its place in time, and waiting for it. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The clock, the waiting, and a device's timeline: when its engines are free and how long it was
  * busy.  Used by the simulated driver alone; nothing runs in the background. */
 #pragma once

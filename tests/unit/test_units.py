@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The CMocka programs: each of their tests is one here, and once more under AddressSanitizer and UBSan."""
 import functools
 import os

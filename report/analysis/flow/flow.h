@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is still to do on each stream, call by call: a small account of the GPU for the findings,
  * which ask it at a call. Work begins when its call has returned and what is ahead of it in its

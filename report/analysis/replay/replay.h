@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The recent calls of a process, played again with host and GPU times of their own, so that one
  * thing can be changed and the rest follows. For the what-ifs.

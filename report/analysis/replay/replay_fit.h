@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The walk over the calls as they were, before a replay: for replay_anchor.c, which walks,
  * replay_costs.c (how long calls and work take by themselves) and replay_divide.c (what calls

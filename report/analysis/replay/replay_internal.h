@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The GPU of a replay: streams, events, engines and queues, as far as their times go. For
  * replay*.c alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/cuda/copies.h"
 
 bool cuda_copy_is_inline(struct cuda_copy c)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the driver makes copies and sets: which travel with the command, which go through buffers of
  * its own (staged), and which hold the host.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engines of a GPU that do its work, the queues that lead to them, and how long it takes to get
  * there and back.

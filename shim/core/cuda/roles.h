@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What each call does to streams, events, captures and graphs, and whether it waits: the ROLE
  * column of shim/core/format/calls.def, by the call's name. A row without it does not build.

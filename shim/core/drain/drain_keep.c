@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/drain/drain_keep.h"
 
 #include "shim/core/format/seal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The records that are kept: all of them in pages one after the other, or the last ones in pages
  * that are gone round over. For the drain.

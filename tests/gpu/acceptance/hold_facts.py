@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `hold_facts`: which calls hold their caller, and what waits for what, measured (tests/gpu/hold_facts.cu).
 
 Nothing here passes or fails, but that the program ends: a fact that is not the one assumed says that the shim's timeline

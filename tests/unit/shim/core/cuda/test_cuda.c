@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of shim/core/cuda, one table of cases each. */
 #include "shim/core/cuda/communication.h"
 #include "shim/core/cuda/copies.h"

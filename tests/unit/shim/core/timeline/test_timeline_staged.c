@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of pageable memory that the driver stages: when the GPU was with them, by their calls. */
 #include <math.h>
 
