@@ -90,5 +90,13 @@ help:
 	@echo 'make clean        remove what was built; downloads stay'
 	@echo 'Variables: V=1 shows commands, O=dir, CC=, CUDA_HOME=, SAN=address,undefined'
 
+# Who includes whom: layers.txt. Beside the compiling; nothing is linked where it does not hold.
+LAYERED := shim report
+$(O)/layers.ok: layers.txt scripts/check_layers $(shell find $(LAYERED) -name '*.[chS]' -o -name '*.cpp' -o -name '*.def')
+	$(call msg,CHECK,$<)
+	$(Q)scripts/check_layers $(LAYERED)
+	$(Q)mkdir -p $(@D) && touch $@
+$(O)/cudaspy $(O)/libcudaspy.so: | $(O)/layers.ok
+
 .DEFAULT_GOAL := all
 .PHONY: all shim report demo lint newest install uninstall clean help

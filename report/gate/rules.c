@@ -9,10 +9,6 @@
 #include "report/base/pattern.h"
 #include "report/gate/rules_internal.h"
 
-const char *const rule_op_names[] = {
-        [OP_LE] = "<=", [OP_GE] = ">=", [OP_EQ] = "=", [OP_NE] = "!=", [OP_LT] = "<", [OP_GT] = ">",
-};
-
 bool rule_wrong(struct rule_parser *p, const char *where, const char *format, ...)
 {
 	va_list args;

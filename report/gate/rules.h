@@ -16,7 +16,6 @@
 
 enum rule_select { SELECT_RUN, SELECT_KERNEL, SELECT_RANGE };
 enum rule_op { OP_LE, OP_GE, OP_EQ, OP_NE, OP_LT, OP_GT };
-extern const char *const rule_op_names[];
 
 struct rule {
 	char *text;

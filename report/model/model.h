@@ -213,6 +213,7 @@ struct model_work_done {
 };
 #define WORK_FIGURES 10u /* of struct model_work_done, as an array of double */
 extern const char *const work_figure_names[WORK_FIGURES];
+double model_work_figure(const struct model_work_done *w, unsigned i);
 
 struct model_range {         /* NVTX ranges of one name inside the same other one */
 	char *name, *domain; /* domain NULL: the default one */

@@ -12,11 +12,6 @@
 /* Of the pieces of work, those of known duration, for the timeline to be told at all. */
 #define KNOWN_LEAST 0.01
 
-static char *copy_of(const char *text)
-{
-	return alloc_string(text);
-}
-
 static bool same(const char *a, const char *b)
 {
 	return a && b && !strcmp(a, b);
@@ -33,7 +28,7 @@ static struct model_gpu_device *device_row(struct model_gpu *gpu, const struct m
 	}
 	ALLOC_ROOM(gpu->devices, gpu->device_count);
 	gpu->devices[gpu->device_count] = (struct model_gpu_device){
-	        .host = copy_of(p->host), .name = copy_of(name), .index = index};
+	        .host = alloc_string(p->host), .name = alloc_string(name), .index = index};
 	return &gpu->devices[gpu->device_count++];
 }
 
