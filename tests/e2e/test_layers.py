@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One direction: layers.txt and what the core may use are held by the build, which fails where a file breaks them, and neither
 files nor folders need one another in circles."""
 import os
