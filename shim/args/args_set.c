@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/args/args.h"
-#include "shim/record/thread.h"
 
 static void set(struct spy_span *s, CUresult rc, CUdeviceptr dst, uint64_t bytes, CUstream stream,
                 bool async)
