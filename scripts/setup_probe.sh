@@ -47,6 +47,12 @@ has_pytest()
 	have pytest-3 || have pytest
 }
 
+# As tests/tests.mk asks.
+has_xdist()
+{
+	"$(command -v pytest-3 || command -v pytest)" --help 2>/dev/null </dev/null | grep -q loadgroup
+}
+
 has_python()
 {
 	python3 -c 'import sys, zipfile, zlib; sys.exit(sys.version_info < (3, 6))' 2>/dev/null

@@ -25,9 +25,6 @@ static inline void relax(void)
 #endif
 }
 
-/* Of virtual_clock.c, where that is preloaded: does the loop's readings at once. */
-extern void virtual_clock_spin(uint64_t until_ns) __attribute__((weak, visibility("default")));
-
 void sim_tl_spin_until(uint64_t when_ns)
 {
 	if (virtual_clock_spin) {
