@@ -210,6 +210,45 @@ static void test_events_and_the_legacy_stream(void **state)
 	}
 }
 
+static void let_go(unsigned id, enum spy_memory memory, uint64_t address, uint64_t from,
+                   uint64_t to)
+{
+	struct tf_record r = {.call = (uint16_t)id};
+
+	r.alloc.address = address;
+	r.alloc.memory = (uint8_t)memory;
+	r.alloc.is_free = 1;
+	feed(0, r, from, to);
+}
+
+/* A free has waited for the device, an unloading too, however short: what was thought to take
+ * longer is over. hold:free:*, hold:free:null, hold:module_load. */
+static void test_calls_that_wait_for_the_device(void **state)
+{
+	static const struct {
+		unsigned call;
+		enum spy_memory memory;
+		uint64_t address;
+		bool waits;
+	} rows[] = {
+	        {FREE, SPY_MEM_DEVICE, 0x7000, true},   {FREE, SPY_MEM_PINNED, 0x7000, true},
+	        {FREE, SPY_MEM_MANAGED, 0x7000, true},  {FREE, SPY_MEM_DEVICE, 0, false},
+	        {FREE, SPY_MEM_UNKNOWN, 0x7000, false}, {MODULE, SPY_MEM_UNKNOWN, 0, true},
+	        {CREATE, SPY_MEM_DEVICE, 0, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		end(state);
+		start(state);
+		launch(1, 10000, 11000); /* by estimate [12800, 62800) */
+		let_go(rows[i].call, rows[i].memory, rows[i].address, 12000, 30000);
+		call(OTHER, 0, 100000, 100100);
+		finish();
+		if (total()->busy != (rows[i].waits ? 30000 - 10000 : 50000))
+			fail_msg("row %zu: %llu", i, (unsigned long long)total()->busy);
+	}
+}
+
 /* An event that goes into a graph under capture orders nothing. */
 static void test_captured_work_is_none(void **state)
 {
@@ -623,6 +662,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_event_dependency, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_stream_that_only_waits, start, end),
 	        cmocka_unit_test_setup_teardown(test_events_and_the_legacy_stream, start, end),
+	        cmocka_unit_test_setup_teardown(test_calls_that_wait_for_the_device, start, end),
 	        cmocka_unit_test_setup_teardown(test_captured_work_is_none, start, end),
 	        cmocka_unit_test_setup_teardown(test_legacy_stream, start, end),
 	        cmocka_unit_test_setup_teardown(test_per_thread_stream, start, end),
