@@ -254,6 +254,10 @@ static void engines_and_their_latencies(void **state)
 	            CUDA_FROM_ENGINE_NS);
 	assert_true(cuda_switch_ns(CUDA_ENGINE_FROM_DEVICE, CUDA_ENGINE_TO_DEVICE) ==
 	            CUDA_FROM_ENGINE_NS);
+	assert_true(cuda_engine_is_shared(CUDA_ENGINE_TO_DEVICE, MIB));
+	assert_true(cuda_engine_is_shared(CUDA_ENGINE_FROM_DEVICE, MIB));
+	assert_false(cuda_engine_is_shared(CUDA_ENGINE_TO_DEVICE, 8 * KIB));
+	assert_false(cuda_engine_is_shared(CUDA_ENGINE_COMPUTE, MIB));
 	/* A copy over the bus is slower than one within the device. */
 	assert_true(cuda_guess_ns(TF_WORK_COPY, SPY_DIR_HTOD, MIB) >
 	            10 * cuda_guess_ns(TF_WORK_COPY, SPY_DIR_DTOD, MIB));
