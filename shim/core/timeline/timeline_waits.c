@@ -301,17 +301,20 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	struct awaited w = awaited(t, device, stream, event);
 	uint64_t left = w.end > r->start ? w.end - r->start : 0;
 	/* What a copy takes by itself is known better than from its first call. */
-	uint64_t own = *typical;
-	if (work && !own) {
-		bool known;
-		own = tl_duration(t, work, &known) + t->latency;
-	}
+	bool known;
+	uint64_t own = *typical, alone = copy && work ? tl_duration(t, work, &known) : 0;
+	if (work && !own)
+		own = alone + t->latency;
 	bool waited = left > t->noise / 3 && tl_is_long(t, own, ticks);
 	uint64_t wait = waited ? tl_min(ticks - own, left + left / 2 + t->latency) : 0;
-	if (t->mode == TF_GPU_SAMPLE && staged)
+	if (t->mode == TF_GPU_SAMPLE && staged) {
 		wait = staged_wait(t, r, &w, ticks, typical, &waited);
-	else
-		tl_learn(typical, ticks, left > 0);
+	} else {
+		/* What is known to wait did, as long as there was work, however long it takes. */
+		uint64_t held = holds ? tl_min(left, ticks - tl_min(alone, ticks)) : 0;
+		wait = tl_max(wait, held);
+		tl_learn(typical, ticks - held, left > 0);
+	}
 	if (!wait) {
 		if (t->mode == TF_GPU_SAMPLE && holds && !copy)
 			finished(t, device, NULL, NULL, r->end);
