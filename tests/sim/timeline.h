@@ -35,6 +35,12 @@ void sim_tl_spin_until(uint64_t when_ns);
 void sim_tl_wait_until(uint64_t when_ns);
 
 void sim_tl_device_init(struct sim_tl_device *d, struct truth_device *truth);
+/* The engine whose turn a copy of so many bytes waits for: small ones overtake. */
+static inline enum sim_tl_engine sim_tl_turn(enum sim_tl_engine engine, uint64_t bytes)
+{
+	return bytes > 8192 ? engine : TL_COMPUTE;
+}
+
 /* Gives work of `gpu_ns` a place not before `earliest_ns` and returns its start.  Copies of one
  * direction wait for each other on their engine; kernels never wait here. */
 uint64_t sim_tl_place(struct sim_tl_device *d, enum sim_tl_engine engine, enum sim_tl_kind kind,

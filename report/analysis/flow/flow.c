@@ -32,12 +32,16 @@ bool flow_is_blocking(const struct call_event *a)
 	       cuda_copy_holds(call_event_copy(a));
 }
 
+bool flow_is_device_wait(const struct call_event *a)
+{
+	return !a->result && !(a->flags & TF_CAPTURED) && cuda_role_waits_for_device(a->role) &&
+	       (a->role != CUDA_ROLE_FREE || (a->address && a->memory != SPY_MEM_UNKNOWN));
+}
+
 bool flow_is_wait(const struct call_event *a)
 {
-	bool frees = a->cls == SPY_CLASS_ALLOC && a->is_free && a->memory != SPY_MEM_PAGEABLE &&
-	             !cuda_role_is_ordered(a->role);
-
-	return !a->result && (a->cls == SPY_CLASS_SYNC || frees || flow_is_blocking(a));
+	return !a->result &&
+	       (a->cls == SPY_CLASS_SYNC || flow_is_device_wait(a) || flow_is_blocking(a));
 }
 
 static uint32_t flags_of(const struct flow *f, uint32_t stream)
@@ -203,6 +207,8 @@ void flow_add(struct flow *f, const struct call_event *a)
 {
 	if (a->result)
 		return;
+	if (flow_is_device_wait(a))
+		waited_for_device(f, a);
 	if (flow_is_blocking(a) && a->kind == TF_WORK_NONE && a->stream != CALL_LOG_NONE)
 		waited_for_stream(f, a);
 	if (flow_is_work(a) && a->stream != CALL_LOG_NONE) {

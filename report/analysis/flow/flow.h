@@ -56,6 +56,9 @@ double flow_lets(const struct flow *f, const struct call_event *a);
 bool flow_is_work(const struct call_event *a);
 /* A copy whose call waits for the work ahead of it, and that has been made when it returns. */
 bool flow_is_blocking(const struct call_event *a);
+/* The call frees memory, or loads or unloads code: all work of the device has ended when it
+ * returns. */
+bool flow_is_device_wait(const struct call_event *a);
 /* The call waits: it is there for that, copies what must be ready then, or frees memory that may be
  * in use. */
 bool flow_is_wait(const struct call_event *a);

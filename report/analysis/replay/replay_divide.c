@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "report/analysis/flow.h"
 #include "report/analysis/replay/replay_fit.h"
 
 #define QUEUE_LIKELY 512u /* entries queued where a launch that takes long waits */
@@ -27,11 +28,7 @@ static enum replay_wait wait_of(const struct call_event *a)
 		return a->stream != CALL_LOG_NONE ? REPLAY_STREAM : REPLAY_NO_WAIT;
 	if (a->kind == TF_WORK_COPY && cuda_copy_buffers(call_event_copy(a)))
 		return REPLAY_BUFFER;
-	/* It is documented that freeing waits for the device. */
-	if (a->cls == SPY_CLASS_ALLOC && a->is_free && !cuda_role_is_ordered(a->role) &&
-	    a->memory != SPY_MEM_UNKNOWN)
-		return REPLAY_DEVICE;
-	return REPLAY_NO_WAIT;
+	return flow_is_device_wait(a) ? REPLAY_DEVICE : REPLAY_NO_WAIT;
 }
 
 /* What may wait though it need not: whether it did is seen from its time. */
@@ -39,9 +36,8 @@ static enum replay_wait perhaps(const struct call_event *a)
 {
 	if (a->result || a->flags & TF_CAPTURED)
 		return REPLAY_NO_WAIT;
-	if (a->cls == SPY_CLASS_ALLOC && !cuda_role_is_ordered(a->role))
-		return REPLAY_DEVICE;
-	if (a->cls == SPY_CLASS_MODULE)
+	if ((a->cls == SPY_CLASS_ALLOC || a->cls == SPY_CLASS_MODULE) &&
+	    cuda_role_may_wait_for_device(a->role))
 		return REPLAY_DEVICE;
 	if (a->kind == TF_WORK_COPY && a->memory == SPY_MEM_PAGEABLE)
 		return REPLAY_STREAM;

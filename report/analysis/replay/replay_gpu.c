@@ -201,12 +201,19 @@ double gpu_switch(const struct replay_gpu *g, size_t i)
 	return cuda_switch_ns(s->engine, engine);
 }
 
+/* The copy waits for those of its direction on other streams, and they for it. */
+static bool is_shared(const struct replay_gpu *g, size_t i)
+{
+	const struct call_event *given = &g->replay->given[i];
+
+	return cuda_engine_is_shared(engine_of(given), given->bytes);
+}
+
 double gpu_before(const struct replay_gpu *g, size_t i)
 {
 	const struct replay_stream *s = stream_of(g, i);
 	struct replay_device *d = device_of(g, i);
-	/* A copy waits for its engine; kernels run beside each other. */
-	double end = d->engine[engine_of(&g->replay->given[i])];
+	double end = is_shared(g, i) ? d->engine[engine_of(&g->replay->given[i])] : -INFINITY;
 
 	if (!s || g->call_events[i].flags & REPLAY_IN)
 		return end;
@@ -240,7 +247,7 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 		d->staged[1] = d->staged[0];
 		d->staged[0] = end;
 	}
-	if (engine != CUDA_ENGINE_COMPUTE)
+	if (is_shared(g, i))
 		d->engine[engine] = later(d->engine[engine], end);
 	if (flags & REPLAY_OUT) {
 		s->side = later(s->side, end);

@@ -233,7 +233,7 @@ void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, en
 void tl_awaited_by(struct timeline *t, const struct tl_stream *stream, uint64_t by);
 /* A blocking copy, an allocation, a module load: how long it waited for earlier work. */
 struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                            unsigned state, struct tf_work *work);
+                            unsigned state, struct tf_work *work, enum cuda_role role);
 
 /* ---- timeline_queue.c ---- */
 

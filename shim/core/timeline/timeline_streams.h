@@ -94,8 +94,9 @@ struct tl_device {
 	bool tried;
 	uint64_t until[TL_UNIONS]; /* end of each union so far */
 	uint64_t begun;            /* since when it was busy without a break, until up to[TL_ANY] */
-	struct tf_stream *copy_row; /* of the stream whose copy ends last */
-	uint32_t legacy;            /* its legacy default stream, place + 1 */
+	struct tf_stream *copy_row;    /* of the stream whose copy ends last */
+	uint32_t legacy;               /* its legacy default stream, place + 1 */
+	uint64_t engine[CUDA_ENGINES]; /* ids of the copies that engines make last */
 	/* Ids of the ops that have the driver's buffers: the last one's first. */
 	uint64_t staged[CUDA_STAGING_BUFFERS];
 	uint64_t last; /* id of the op that ends last, by estimate */

@@ -265,8 +265,16 @@ static uint64_t staged_wait(struct timeline *t, const struct tf_record *r, const
 	return *waited ? tl_max(wait, tl_min(ticks - own, left + left / 2 + t->latency)) : wait;
 }
 
+/* A free, or code that is loaded or unloaded: all work of the device has ended when it returns. */
+static bool is_device_wait(const struct tf_record *r, enum cuda_role role)
+{
+	if (role != CUDA_ROLE_FREE)
+		return cuda_role_waits_for_device(role);
+	return !(r->flags & TF_NO_ARGS) && r->alloc.address && r->alloc.memory != SPY_MEM_UNKNOWN;
+}
+
 struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                            unsigned state, struct tf_work *work)
+                            unsigned state, struct tf_work *work, enum cuda_role role)
 {
 	struct tl_split split = {r->start, (uint8_t)state, (uint8_t)state};
 	const struct tf_work *all = tl_works(t);
@@ -281,6 +289,9 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	     staged = copy && known_args && cuda_copy_is_staged(tl_copy(r));
 	if (copy && !holds && (!known_args || r->copy.memory != SPY_MEM_PAGEABLE))
 		return tl_submit(t, thread, r, TF_WORK_COPY, typical);
+	if (!copy && !cuda_role_may_wait_for_device(role))
+		return split;
+	holds = holds || is_device_wait(r, role);
 	struct tl_stream *stream = copy ? tl_stream(t, thread, r->stream, r->flags) : NULL;
 	unsigned device = stream && stream->has_device ? stream->device : t->threads[thread].device;
 	/* What is only staged waits for a buffer, until the copy that has it ends. */
@@ -291,26 +302,32 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	struct awaited w = awaited(t, device, stream, event);
 	uint64_t left = w.end > r->start ? w.end - r->start : 0;
 	/* What a copy takes by itself is known better than from its first call. */
-	uint64_t own = *typical;
-	if (work && !own) {
-		bool known;
-		own = tl_duration(t, work, &known) + t->latency;
-	}
+	bool known;
+	uint64_t own = *typical, alone = copy && work ? tl_duration(t, work, &known) : 0;
+	if (work && !own)
+		own = alone + t->latency;
 	bool waited = left > t->noise / 3 && tl_is_long(t, own, ticks);
 	uint64_t wait = waited ? tl_min(ticks - own, left + left / 2 + t->latency) : 0;
-	if (t->mode == TF_GPU_SAMPLE && staged)
+	if (t->mode == TF_GPU_SAMPLE && staged) {
 		wait = staged_wait(t, r, &w, ticks, typical, &waited);
-	else
-		tl_learn(typical, ticks, left > 0);
-	if (!wait)
+	} else {
+		/* What is known to wait did, as long as there was work, however long it takes. */
+		uint64_t held = holds ? tl_min(left, ticks - tl_min(alone, ticks)) : 0;
+		wait = tl_max(wait, held);
+		tl_learn(typical, ticks - held, left > 0);
+	}
+	if (!wait) {
+		if (t->mode == TF_GPU_SAMPLE && holds && !copy)
+			finished(t, device, NULL, NULL, r->end);
 		return split;
+	}
 	split.before = TF_HOST_SYNC_USEFUL;
 	split.at = r->start + wait;
 	struct tf_thread *figures = tl_thread_of(t, thread);
 	if (figures && (waited || wait > t->noise))
 		figures->implicit_syncs++;
 	/* One that travels with its command waits for a place there, whose it is is not known. */
-	if (t->mode != TF_GPU_SAMPLE || !copy || (!holds && !buffers))
+	if (t->mode != TF_GPU_SAMPLE || (!holds && !buffers))
 		return split;
 	bool longer = waited && may_last(t, &w, split.at, wait);
 	finished(t, device, stream, event, split.at);

@@ -88,22 +88,24 @@ static void append(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 
 /* ---- where ---- */
 
-/* Nothing of other streams that it must wait for ends later. */
-static uint64_t earliest(struct timeline *t, const struct tl_stream *s)
+/* The op of other streams that ends last of those it must wait for; 0 = none. */
+static uint64_t other_wait(struct timeline *t, const struct tl_stream *s, const struct tl_op *op,
+                           bool shared)
 {
-	const struct tl_op *last = tl_op(t, tl_later_op(t, s->wait, tl_legacy_wait(t, s)));
+	uint64_t last = tl_later_op(t, s->wait, tl_legacy_wait(t, s));
 
-	return last ? tl_op_end(t, last) : 0;
+	return shared ? tl_later_op(t, last, t->device[s->device].engine[op->engine]) : last;
 }
 
 /* The op, placed where it could start at once, moves behind what it waits for on the GPU. */
-static void place_behind(struct timeline *t, struct tl_stream *s, struct tl_op *op)
+static void place_behind(struct timeline *t, struct tl_stream *s, struct tl_op *op, bool shared)
 {
-	const struct tl_op *before = tl_op(t, s->tail);
+	const struct tl_op *before = tl_op(t, s->tail),
+	                   *other = tl_op(t, other_wait(t, s, op, shared));
 	uint64_t from = before ? tl_end_on(s, before) + tl_space(t, before, op->engine) : 0,
 	         ticks = op->end - op->start;
 
-	op->start = tl_max(op->ready, earliest(t, s));
+	op->start = tl_max(op->ready, other ? tl_op_end(t, other) : 0);
 	bool free = op->start == op->ready;
 	if (from > op->start) {
 		op->start = from;
@@ -118,14 +120,14 @@ static void place_behind(struct timeline *t, struct tl_stream *s, struct tl_op *
 
 /* By estimate: after its call's return, and after what it waits for. */
 static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
-                  const struct tf_record *r, uint64_t ticks)
+                  const struct tf_record *r, uint64_t ticks, bool shared)
 {
 	op->ready = r->end + tl_start_latency(t);
 	if (r->flags & TF_STALLED)
 		op->ready += t->stall;
 	op->start = op->ready;
 	op->end = op->start + ticks;
-	place_behind(t, s, op);
+	place_behind(t, s, op, shared);
 }
 
 /* A copy that its call waited for: it ended by the return, and all before it ended earlier. */
@@ -189,7 +191,7 @@ static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *
 		s->loose = op->id;
 		tl_awaited_by(t, s, op->start);
 	} else {
-		place_behind(t, s, op);
+		place_behind(t, s, op, true);
 		op->flags &= (uint8_t)~TL_OP_CHAINED; /* its call tells no launch latency */
 	}
 	return true;
@@ -228,6 +230,8 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	op->kernel = kind == TF_WORK_KERNEL ? r->launch.kernel : 0;
 	if (kind == TF_WORK_KERNEL && tl_is_comm(t, op->kernel))
 		op->flags |= TL_OP_COMM;
+	bool shared = kind == TF_WORK_COPY &&
+	              cuda_engine_is_shared((enum cuda_engine)op->engine, r->copy.bytes);
 	uint64_t ticks = tl_duration(t, work, &known);
 	if (!known)
 		op->flags |= TL_OP_UNKNOWN;
@@ -242,9 +246,11 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 		place_blocking(t, s, op, r, ticks);
 	} else {
 		ends_last = d->last == s->tail; /* behind which it is placed */
-		place(t, s, op, r, ticks);
+		place(t, s, op, r, ticks, shared);
 	}
 	append(t, s, op);
+	if (shared)
+		d->engine[op->engine] = tl_later_op(t, d->engine[op->engine], op->id);
 	if (kind == TF_WORK_COPY && r->copy.direction == SPY_DIR_HTOD &&
 	    cuda_copy_is_staged(tl_copy(r)))
 		take_buffers(d, op, tl_copy(r));

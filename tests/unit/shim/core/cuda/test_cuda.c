@@ -84,6 +84,34 @@ static void what_calls_do(void **state)
 			fail_msg("%s", rows[i].name);
 }
 
+static void calls_that_wait_for_the_device(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned cls;
+		bool does, may;
+	} rows[] = {
+	        {"cuMemFree_v2", SPY_CLASS_ALLOC, true, true},
+	        {"cudaFreeHost", SPY_CLASS_ALLOC, true, true},
+	        {"cuMemHostUnregister", SPY_CLASS_ALLOC, true, true},
+	        {"cuMemAlloc_v2", SPY_CLASS_ALLOC, false, false},
+	        {"cudaMallocManaged", SPY_CLASS_ALLOC, false, false},
+	        {"cudaMallocAsync", SPY_CLASS_ALLOC, false, false},
+	        {"cuMemFreeAsync", SPY_CLASS_ALLOC, false, false},
+	        {"cuMemUnmap", SPY_CLASS_ALLOC, false, true},
+	        {"cuModuleLoadData", SPY_CLASS_MODULE, true, true},
+	        {"cuModuleUnload", SPY_CLASS_MODULE, true, true},
+	        {"cuModuleGetFunction", SPY_CLASS_MODULE, false, true},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		enum cuda_role role = cuda_role_of(rows[i].name, rows[i].cls);
+		if (cuda_role_waits_for_device(role) != rows[i].does ||
+		    cuda_role_may_wait_for_device(role) != rows[i].may)
+			fail_msg("%s", rows[i].name);
+	}
+}
+
 /* ---- streams ---- */
 
 static void streams_that_handles_mean(void **state)
@@ -227,6 +255,10 @@ static void engines_and_their_latencies(void **state)
 	            CUDA_FROM_ENGINE_NS);
 	assert_true(cuda_switch_ns(CUDA_ENGINE_FROM_DEVICE, CUDA_ENGINE_TO_DEVICE) ==
 	            CUDA_FROM_ENGINE_NS);
+	assert_true(cuda_engine_is_shared(CUDA_ENGINE_TO_DEVICE, MIB));
+	assert_true(cuda_engine_is_shared(CUDA_ENGINE_FROM_DEVICE, MIB));
+	assert_false(cuda_engine_is_shared(CUDA_ENGINE_TO_DEVICE, 8 * KIB));
+	assert_false(cuda_engine_is_shared(CUDA_ENGINE_COMPUTE, MIB));
 	/* A copy over the bus is slower than one within the device. */
 	assert_true(cuda_guess_ns(TF_WORK_COPY, SPY_DIR_HTOD, MIB) >
 	            10 * cuda_guess_ns(TF_WORK_COPY, SPY_DIR_DTOD, MIB));
@@ -240,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(kernels_that_communicate),
 	        cmocka_unit_test(what_calls_do),
+	        cmocka_unit_test(calls_that_wait_for_the_device),
 	        cmocka_unit_test(streams_that_handles_mean),
 	        cmocka_unit_test(streams_that_wait_for_one_another),
 	        cmocka_unit_test(how_copies_are_made),

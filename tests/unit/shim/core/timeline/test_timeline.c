@@ -211,6 +211,84 @@ static void test_events_and_the_legacy_stream(void **state)
 	}
 }
 
+/* Copies of one direction wait for each other on whatever stream, but for small ones:
+ * overtakes:*, together:*. */
+static void test_copies_share_an_engine(void **state)
+{
+	static const struct {
+		enum spy_direction direction;
+		uint64_t bytes;
+		bool waits;
+	} rows[] = {
+	        {SPY_DIR_HTOD, 1 << 20, true},
+	        {SPY_DIR_HTOD, 8192, false},
+	        {SPY_DIR_DTOH, 1 << 20, false},
+	        {SPY_DIR_DTOD, 1 << 20, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		enum spy_memory memory =
+		        rows[i].direction == SPY_DIR_DTOD ? SPY_MEM_DEVICE : SPY_MEM_PINNED;
+		struct tf_record big = a_copy(SPY_DIR_HTOD, SPY_MEM_PINNED, true, 64 << 20),
+		                 other = a_copy(rows[i].direction, memory, true, rows[i].bytes);
+		big.stream = 0x1000;
+		other.stream = 0x2000;
+		end(state);
+		start(state);
+		make_stream(0x1000, 1, 1000);
+		make_stream(0x2000, 1, 2000);
+		struct tf_work key;
+		work_key(&key, TF_WORK_COPY, &big);
+		work_find(&made.map, &key)->bytes = big.copy.bytes;
+		feed(0, big, 10000, 11000); /* its time is a guess: 3.4 ms */
+		feed(0, other, 12000, 13000);
+		launch_on(0, 0x2000, 2, 14000, 15000);
+		call(OTHER, 0, 9000000, 9000100);
+		finish();
+		if ((kernel_at(2)->queue_ticks > 3000000) != rows[i].waits)
+			fail_msg("row %zu: %llu", i, (unsigned long long)kernel_at(2)->queue_ticks);
+	}
+}
+
+static void let_go(unsigned id, enum spy_memory memory, uint64_t address, uint64_t from,
+                   uint64_t to)
+{
+	struct tf_record r = {.call = (uint16_t)id};
+
+	r.alloc.address = address;
+	r.alloc.memory = (uint8_t)memory;
+	r.alloc.is_free = 1;
+	feed(0, r, from, to);
+}
+
+/* A free has waited for the device, an unloading too, however short: what was thought to take
+ * longer is over. hold:free:*, hold:free:null, hold:module_load. */
+static void test_calls_that_wait_for_the_device(void **state)
+{
+	static const struct {
+		unsigned call;
+		enum spy_memory memory;
+		uint64_t address;
+		bool waits;
+	} rows[] = {
+	        {FREE, SPY_MEM_DEVICE, 0x7000, true},   {FREE, SPY_MEM_PINNED, 0x7000, true},
+	        {FREE, SPY_MEM_MANAGED, 0x7000, true},  {FREE, SPY_MEM_DEVICE, 0, false},
+	        {FREE, SPY_MEM_UNKNOWN, 0x7000, false}, {MODULE, SPY_MEM_UNKNOWN, 0, true},
+	        {CREATE, SPY_MEM_DEVICE, 0, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		end(state);
+		start(state);
+		launch(1, 10000, 11000); /* by estimate [12800, 62800) */
+		let_go(rows[i].call, rows[i].memory, rows[i].address, 12000, 30000);
+		call(OTHER, 0, 100000, 100100);
+		finish();
+		if (total()->busy != (rows[i].waits ? 30000 - 10000 : 50000))
+			fail_msg("row %zu: %llu", i, (unsigned long long)total()->busy);
+	}
+}
+
 /* An event that goes into a graph under capture orders nothing. */
 static void test_captured_work_is_none(void **state)
 {
@@ -624,6 +702,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_event_dependency, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_stream_that_only_waits, start, end),
 	        cmocka_unit_test_setup_teardown(test_events_and_the_legacy_stream, start, end),
+	        cmocka_unit_test_setup_teardown(test_calls_that_wait_for_the_device, start, end),
+	        cmocka_unit_test_setup_teardown(test_copies_share_an_engine, start, end),
 	        cmocka_unit_test_setup_teardown(test_captured_work_is_none, start, end),
 	        cmocka_unit_test_setup_teardown(test_legacy_stream, start, end),
 	        cmocka_unit_test_setup_teardown(test_per_thread_stream, start, end),
