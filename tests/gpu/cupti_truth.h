@@ -11,6 +11,7 @@
 #define CUPTI_MAP(XX)                                                                              \
 	XX(cuptiActivityEnable)                                                                    \
 	XX(cuptiActivityFlushAll)                                                                  \
+	XX(cuptiActivityFlushPeriod)                                                               \
 	XX(cuptiActivityGetNextRecord)                                                             \
 	XX(cuptiActivityGetNumDroppedRecords)                                                      \
 	XX(cuptiActivityRegisterCallbacks)                                                         \
