@@ -18,7 +18,7 @@
 #include "shim/base/lock.h"
 #include "shim/core/options/options.h"
 
-#define FLUSH_NS       100000000ull  /* between two requests for what CUPTI has */
+#define ROUND_NS       (CUPTI_HAND_OVER_MS * 1000000ull) /* between two looks at what CUPTI has */
 #define EXIT_WAIT_NS   2000000000ull /* for a round of the collector under way */
 #define OTHERS_WAIT_NS 1000000000ull
 
@@ -41,7 +41,7 @@ static const char *refusal; /* why there is none; NULL = there is */
 static int refusal_code;    /* CUPTI's own answer, 0 = it was not asked */
 static bool asked_early;
 static struct lock reading; /* one reader of buffers at a time */
-static uint64_t flushed_ns;
+static uint64_t asked_ns;
 
 static uint32_t state_now(void)
 {
@@ -179,15 +179,22 @@ void cupti_started(void)
 
 /* ---- the collector ---- */
 
-static void flush(uint32_t flags)
+/* What CUPTI handed over. */
+static void take(void)
 {
 	size_t dropped = 0;
 
-	cupti.flush_all(flags);
 	if (cupti.dropped(NULL, 0, &dropped) == CP_OK && dropped)
 		__atomic_fetch_add(&tf_header(&spy_map)->anomaly[SPY_ANOMALY_CUPTI_DROPPED],
 		                   dropped, __ATOMIC_RELAXED);
 	cupti_records_collect();
+}
+
+/* What it has, handed over or not. */
+static void ask(uint32_t flags)
+{
+	cupti.flush_all(flags);
+	take();
 }
 
 /* Whether this process's recording takes CUPTI's records. */
@@ -205,9 +212,12 @@ void cupti_beat(void)
 		return;
 	if (state_now() == STATE_LEFT) {
 		cupti_records_collect(); /* what came while we let go */
-	} else if (now - flushed_ns >= FLUSH_NS || cupti_buffers_waiting() >= CUPTI_BUFFERS_MANY) {
-		flushed_ns = now;
-		flush(0);
+	} else if (now - asked_ns >= ROUND_NS || cupti_buffers_waiting() >= CUPTI_BUFFERS_MANY) {
+		asked_ns = now;
+		if (cupti_may_ask())
+			ask(0);
+		else
+			take();
 	}
 	cupti_records_write();
 	lock_give(&reading);
@@ -224,7 +234,7 @@ void cupti_finish(void)
 		return; /* it is stuck in there */
 	/* Inside a call of CUDA (exit() in a handler of signals) this thread may hold its locks. */
 	if (ours && !spy_own_inside_call())
-		flush(CP_FLUSH_FORCED);
+		ask(CP_FLUSH_FORCED);
 	else
 		cupti_records_collect();
 	cupti_records_write();
@@ -253,7 +263,8 @@ static void let_go(const char *name)
 	__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_NONE, __ATOMIC_RELAXED);
 	tf_header(&spy_map)->gpu_partial = spy_clock();
 	cupti_disable_all(&cupti);
-	/* Ours must not come to the receiver that we make room for. */
+	/* Ours must not come to the receiver that we make room for. Nothing is recorded any more,
+	 * no graphs either: it may be asked. */
 	cupti.flush_all(CP_FLUSH_FORCED);
 	if (alone)
 		lock_give(&reading);

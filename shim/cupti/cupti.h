@@ -32,8 +32,8 @@ void cupti_started(void) __attribute__((cold));
 /* There will be no recording in this process: CUPTI is given up. */
 void cupti_not_started(void) __attribute__((cold));
 
-/* One round of the collector: what CUPTI has is asked for every 100 ms, and written to the
- * recording. */
+/* One round of the collector: what CUPTI handed over, or is asked for, every 100 ms is written to
+ * the recording. */
 void cupti_beat(void);
 
 /* At exit, ahead of the last drain: asks CUPTI for all there is. */

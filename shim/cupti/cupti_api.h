@@ -124,9 +124,14 @@ typedef void (*cp_callback_t)(void *user, int domain, uint32_t id, const void *d
 	XX(enable_callback, cuptiEnableCallback, (uint32_t, void *, int, uint32_t))                \
 	XX(callback_name, cuptiGetCallbackName, (int, uint32_t, const char **))
 
+/* May be missing, and are NULL then. */
+#define CP_NEWER_FUNCTION_MAP(XX)                                                                  \
+	XX(flush_period, cuptiActivityFlushPeriod, (uint32_t)) /* since CUDA 11.1 */
+
 struct cp_functions {
 #define XX(member, symbol, parameters) int(*member) parameters;
 	CP_FUNCTION_MAP(XX)
+	CP_NEWER_FUNCTION_MAP(XX)
 #undef XX
 };
 

@@ -10,11 +10,12 @@
 #include <stdbool.h>
 #include "shim/cupti/cupti_api.h"
 
-/* CUPTI keeps one buffer a thread, so they are small and many: 64 MiB in all. A launch takes about
- * 280 bytes: its kernel's record, the call's, and the one that joins them. */
-#define CUPTI_BUFFER_BYTES (256u << 10)
-#define CUPTI_BUFFERS_MOST 256u
-#define CUPTI_BUFFERS_MANY 64u /* full ones that should be read soon */
+/* CUPTI keeps one buffer a thread and may hand over full ones alone (cupti_may_ask()): what is in
+ * the others is lost when the program is killed. So they are small, of 150 kernels or 580 launches
+ * of graphs, and many: 64 MiB in all. */
+#define CUPTI_BUFFER_BYTES (32u << 10)
+#define CUPTI_BUFFERS_MOST 2048u
+#define CUPTI_BUFFERS_MANY 512u /* full ones that should be read soon */
 
 struct cupti_buffer { /* ahead of its data */
 	struct cupti_buffer *next;

@@ -69,6 +69,10 @@ static bool fill(struct cp_functions *to, void *handle)
 		return false;
 	CP_FUNCTION_MAP(XX)
 #undef XX
+#define XX(member, symbol, parameters)                                                             \
+	to->member = (int(*) parameters)spy_real_dlsym(handle, #symbol);
+	CP_NEWER_FUNCTION_MAP(XX)
+#undef XX
 	return true;
 }
 

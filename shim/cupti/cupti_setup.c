@@ -26,6 +26,7 @@ static const struct {
              {CP_KIND_GRAPH, false}};
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
+static bool graphs_recorded;
 static void *subscriber; /* NULL: not subscribed; changed by who sets up, then by who lets go */
 
 static void set_size(const struct cp_functions *cupti, int attribute, size_t value)
@@ -87,8 +88,20 @@ static void unsubscribe(const struct cp_functions *cupti)
 	subscriber = NULL;
 }
 
+bool cupti_may_ask(void)
+{
+	return !graphs_recorded;
+}
+
+static void hand_over_each(const struct cp_functions *cupti, uint32_t ms)
+{
+	if (graphs_recorded && cupti->flush_period)
+		cupti->flush_period(ms);
+}
+
 void cupti_disable_all(const struct cp_functions *cupti)
 {
+	hand_over_each(cupti, 0); /* CUPTI's own ways again, for who comes after us */
 	for (unsigned i = 0; i < KINDS; i++)
 		cupti->disable(kinds[i].kind);
 	unsubscribe(cupti);
@@ -100,7 +113,9 @@ static int enable_all(const struct cp_functions *cupti)
 		int rc = cupti->enable(kinds[i].kind);
 		if (rc != CP_OK && kinds[i].needed)
 			return rc;
+		graphs_recorded |= rc == CP_OK && kinds[i].kind == CP_KIND_GRAPH;
 	}
+	hand_over_each(cupti, CUPTI_HAND_OVER_MS);
 	return ask_for_calls(cupti);
 }
 

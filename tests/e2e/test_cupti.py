@@ -12,10 +12,11 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
-from conftest import BUILD, ROOT, SIM
+from conftest import BUILD, ROOT, SIM, environment
 
 pytestmark = pytest.mark.skipif(not (SIM / 'cupti13').exists(), reason='the toolkit has no CUPTI headers')
 
@@ -60,6 +61,10 @@ def libraries(*folders):
     return ':'.join(map(str, (SIM, *(SIM / f for f in folders))))
 
 
+def split(log):
+    return [tuple(line.split()) for line in log.read_text().splitlines()] if log.exists() else []
+
+
 @pytest.fixture
 def spy(run, tmp_path):
     """spy('vector_add', 20, FAKE_CUPTI_DROP=3): the run, its recording's work, the made-up CUPTI's log."""
@@ -67,8 +72,7 @@ def spy(run, tmp_path):
     def go(program, *args, folder='cupti13', gpu='cupti', **variables):
         variables.setdefault('LD_LIBRARY_PATH', libraries(folder))
         r = run(program, *args, CUDASPY_GPU=gpu, FAKE_CUPTI_LOG=tmp_path / 'log', **variables)
-        log = tmp_path / 'log'
-        r.log = [tuple(line.split()) for line in log.read_text().splitlines()] if log.exists() else []
+        r.log = split(tmp_path / 'log')
         return r
 
     return go
@@ -178,13 +182,86 @@ def test_the_rules_of_setting_up(spy):
     assert r.log[-1] == ('flush', '1') and 'finalize' not in names
 
 
-def test_a_long_run_is_flushed_again_and_again(spy):
-    r = spy('sync_every_step', 2000, SIM_SYNC_NS=300000)
+# ---- when records come -----------------------------------------------------------------------------------------------
+
+# No records of graphs; with them, handing over by itself; with them, and no way to hand over by itself.
+ASKED, BY_ITSELF, AT_THE_END = ('cupti11', 15), ('cupti13', 130001), ('cupti11.0', 17)
+OLDEST = ('cupti11.0', 13) # no records of graphs, no way to hand over by itself
+
+
+def with_cupti(which):
+    return {'LD_LIBRARY_PATH': libraries(which[0]), 'FAKE_CUPTI_VERSION': which[1],
+            'SIM_DRIVER_VERSION': 13000 if which is BY_ITSELF else 11080}
+
+
+def requests(log):
+    return [int(flags) for what, flags in log if what == 'flush']
+
+
+@pytest.fixture
+def steps(compile_c):
+    """`steps N`: N launches and a wait for each; then it waits for a line, or to be killed."""
+    return compile_c('''
+        #include "tests/e2e/programs/work.h"
+        int main(int argc, char **argv)
+        {
+            work_start();
+            for (int i = 0; i < atoi(argv[1]); i++) {
+                work_launches(1);
+                CHECK(cuCtxSynchronize());
+            }
+            getchar();
+            return 0;
+        }''', f'-I{ROOT}', '-l:libcuda.so.1')
+
+
+@pytest.mark.parametrize('which', [ASKED, BY_ITSELF, AT_THE_END, OLDEST])
+def test_a_long_run(spy, steps, which):
+    """Where graphs are recorded CUPTI is asked for nothing before the end: real ones make graph launches fail."""
+    r = spy(steps, 2000, SIM_SYNC_NS=300000, **with_cupti(which))
     work = check_complete(r)
     kernels = sorted((w for w in work.all if w['kind'] == KERNEL), key=lambda w: w['start'])
     causes = [w['cause'] for w in kernels]
     assert len(set(causes)) == len(causes) == 2000 and causes == sorted(causes)
-    assert r.log.count(('flush', '0')) >= 4
+    if which in (ASKED, OLDEST):
+        assert requests(r.log)[:4] == [0] * 4 and requests(r.log)[-1] == 1
+    else:
+        assert requests(r.log) == [1]
+    assert [int(ms) for what, ms in r.log if what == 'period'] == ([100] if which is BY_ITSELF else [])
+
+
+@pytest.mark.parametrize('which, least, most', [(ASKED, 1000, 1000), (BY_ITSELF, 800, 999), (AT_THE_END, 0, 0)])
+def test_records_while_the_program_runs(tmp_path, steps, which, least, most):
+    """What CUPTI hands over by itself are full buffers: the last one of each thread goes with a program that is killed."""
+    out, log = tmp_path / 'x.cudaspy', tmp_path / 'log'
+    env = environment(tmp_path, CUDASPY_GPU='cupti', CUDASPY_OUT=out, FAKE_CUPTI_LOG=log, **with_cupti(which))
+    for kill in (False, True):
+        process = subprocess.Popen([steps, '1000'], env=env, cwd=tmp_path, stdin=subprocess.PIPE)
+        try:
+            deadline = time.monotonic() + 60
+            while (not out.exists() or exact(out) < least) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            if kill:
+                process.kill()
+            else:
+                process.communicate(b'\n', timeout=60)
+        finally:
+            process.kill()
+            process.wait()
+        seen = len(Work(out).all)
+        assert least <= seen <= most if kill else seen == 1000
+        if which is not ASKED:
+            assert requests(split(log)) == ([] if kill else [1])
+        out.unlink()
+        log.unlink()
+
+
+def exact(recording):
+    """Pieces of work in a recording that is being written."""
+    try:
+        return len(Work(recording).all)
+    except (subprocess.CalledProcessError, ValueError):
+        return 0
 
 
 def test_calls_that_are_never_told(spy):

@@ -14,6 +14,9 @@
  *   CUPTI_TRUTH_KEEP      records kept for busy times and the timeline   default 4000000
  *   CUPTI_TRUTH_FLUSH_MS  how often finished buffers are fetched   default 200, 0 = only at the end
  *
+ * With records of graphs' launches CUPTI hands over by itself, full buffers alone: asked while the
+ * program runs it makes launches of XLA's graphs fail.
+ *
  * A program that leaves by _exit or is killed runs no exit handler: what is left then is the file
  * of the last flush, marked "complete": false. A forked child makes no call of CUPTI and writes
  * nothing. */
@@ -213,7 +216,8 @@ static void *flush_main(void *unused)
 		pthread_mutex_unlock(&stop_lock);
 		if (done)
 			break;
-		truth.cupti.cuptiActivityFlushAll(0);
+		if (!truth.graph_trace)
+			truth.cupti.cuptiActivityFlushAll(0);
 		if (now_ns() - written >= WRITE_EVERY_NS) {
 			write_truth(false);
 			written = now_ns();
@@ -229,6 +233,8 @@ static void start_flusher(void)
 	flush_ms = (unsigned)number("CUPTI_TRUTH_FLUSH_MS", FLUSH_DEFAULT);
 	if (!flush_ms)
 		return;
+	if (truth.graph_trace)
+		check(truth.cupti.cuptiActivityFlushPeriod(flush_ms), "cuptiActivityFlushPeriod");
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	flusher_runs = !pthread_create(&flusher, NULL, flush_main, NULL);
@@ -252,7 +258,6 @@ static void at_exit(void)
 		if (pthread_timedjoin_np(flusher, NULL, &until))
 			truth_error("the flushing thread did not end");
 	}
-	check(truth.cupti.cuptiActivityFlushAll(0), "cuptiActivityFlushAll");
 	check(truth.cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
 	      "cuptiActivityFlushAll, forced");
 	if (check(truth.cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped),

@@ -12,6 +12,7 @@
 #define CUPTI_MAP(XX)                                                                              \
 	XX(cuptiActivityEnable)                                                                    \
 	XX(cuptiActivityFlushAll)                                                                  \
+	XX(cuptiActivityFlushPeriod)                                                               \
 	XX(cuptiActivityGetNextRecord)                                                             \
 	XX(cuptiActivityGetNumDroppedRecords)                                                      \
 	XX(cuptiActivityRegisterCallbacks)                                                         \

@@ -2,8 +2,9 @@
 /* A libcupti for tests of the truth library: hands out a fixed set of records, and checks how it is
  * called.
  *
- * The first flush delivers what FIRST stands for, the forced flush the rest; the sums are in
- * test_acceptance_cupti_truth.py. */
+ * The first flush delivers what FIRST stands for, the forced flush the rest; a period has FIRST
+ * delivered at once. With records of graphs' launches only the forced flush is borne. The sums are
+ * in test_acceptance_cupti_truth.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static unsigned enabled;
 static int graphs_as_spans;
+static _Atomic int first;
 static int owner;
 
 /* Records lie one after the other; their length goes by their kind. */
@@ -194,14 +196,23 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
-	static _Atomic int first, forced;
+	static _Atomic int forced;
 
 	if (getpid() != owner)
 		abort(); /* a forked child must not come here */
+	if (graphs_as_spans && !(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED))
+		abort();
 	if (!first++)
 		deliver(fill_first);
 	if ((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) && !forced++)
 		deliver(fill_forced);
+	return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityFlushPeriod(uint32_t ms)
+{
+	if (ms && !first++)
+		deliver(fill_first);
 	return CUPTI_SUCCESS;
 }
 

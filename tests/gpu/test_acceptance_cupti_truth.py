@@ -155,6 +155,15 @@ class CuptiTruth(unittest.TestCase):
         self.assertFalse(data["complete"])
         self.assertEqual(data["totals"]["kernels"]["outside"]["count"], 7)
 
+    def test_graphs_are_not_asked_for_while_the_program_runs(self):
+        """The made-up CUPTI ends a program that does."""
+        data = self.inject("_exit", CUPTI_TRUTH_FLUSH_MS="50", CUPTI_TRUTH_GRAPH="1")
+        self.assertFalse(data["complete"])
+        self.assertEqual(data["totals"]["kernels"]["outside"]["count"], 7)
+        data = self.inject("exit", CUPTI_TRUTH_FLUSH_MS="50", CUPTI_TRUTH_GRAPH="1")
+        self.assertTrue(data["complete"])
+        self.assertEqual(data["totals"]["kernels"]["outside"]["count"], 8)
+
     def test_flushing_thread(self):
         data = self.inject("exit", CUPTI_TRUTH_FLUSH_MS="1")
         self.assertTrue(data["complete"])

@@ -7,17 +7,20 @@
  *   FAKE_CUPTI_INVALID 0        every so many records have no times, or times in the wrong order
  *   FAKE_CUPTI_DROP 0           every so many are dropped and counted
  *   FAKE_CUPTI_HOLD=1           gives no buffer back before the forced flush, and takes a new one
- *                               every 16 records
+ *                               every 2 records
  *   FAKE_CUPTI_NO_CALLS=1       calls are never told
  *   FAKE_CUPTI_REFUSE_CALLS 0   what cuptiEnableCallback() answers
  *   FAKE_CUPTI_LOG=path         what was called, a line each
  *
  * As with the real one, a buffer is asked for in the thread that gives the work; one subscriber;
  * the last callbacks registered get the records; and the subscriber is told of the calls that it
- * asked for, in the thread that makes them. (Of calls that give no work it is not told here.) */
+ * asked for, in the thread that makes them. (Of calls that give no work it is not told here.) A
+ * thread of its own gives back full buffers alone, every cuptiActivityFlushPeriod(); a request
+ * those with room too. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +33,7 @@
 
 #define EXPORT       __attribute__((visibility("default")))
 #define FULL         4096
+#define MS_NS        1000000
 #define GRAPHS_SINCE 17 /* CUDA 11.7 */
 
 /* Callback ids. */
@@ -171,7 +175,7 @@ static void *append(CUpti_ActivityKind kind, uint64_t done_ns)
 	struct buffer *b = &open_buffer;
 	size_t bytes = record_bytes(kind);
 
-	if (b->data && (b->used + bytes > b->size || (hold && b->records == 16))) {
+	if (b->data && (b->used + bytes > b->size || (hold && b->records == 2))) {
 		if (full_count == FULL)
 			broken("too many buffers for the test");
 		full[full_count++] = *b;
@@ -449,14 +453,11 @@ static void cut_off(struct buffer *b, uint64_t now)
 	}
 }
 
-EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
+/* Under the lock. */
+static void give_back_full(uint64_t now, bool forced)
 {
-	bool forced = flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
-	uint64_t now = now_realtime();
 	unsigned kept = 0;
 
-	enter("flush", (long)flag);
-	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < full_count; i++) {
 		if (forced)
 			cut_off(&full[i], now);
@@ -466,6 +467,16 @@ EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
 			full[kept++] = full[i];
 	}
 	full_count = kept;
+}
+
+EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
+{
+	bool forced = flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
+	uint64_t now = now_realtime();
+
+	enter("flush", (long)flag);
+	pthread_mutex_lock(&lock);
+	give_back_full(now, forced);
 	if (open_buffer.data && forced)
 		cut_off(&open_buffer, now);
 	if (open_buffer.data && (forced || (!hold && open_buffer.done_ns <= now)))
@@ -473,6 +484,42 @@ EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
 	pthread_mutex_unlock(&lock);
 	return CUPTI_SUCCESS;
 }
+
+#ifndef FAKE_CUPTI_NO_PERIOD
+static uint32_t period_ms; /* 0: full buffers wait for a request */
+
+static void *work(void *unused)
+{
+	uint32_t ms;
+
+	while ((ms = __atomic_load_n(&period_ms, __ATOMIC_RELAXED)) != 0) {
+		nanosleep(&(struct timespec){.tv_nsec = (long)ms * MS_NS}, NULL);
+		pthread_mutex_lock(&lock);
+		give_back_full(now_realtime(), false);
+		pthread_mutex_unlock(&lock);
+	}
+	return unused;
+}
+
+EXPORT CUptiResult cuptiActivityFlushPeriod(uint32_t ms)
+{
+	pthread_t worker;
+	sigset_t all, before;
+
+	enter("period", (long)ms);
+	if (!request)
+		broken("a period ahead of the callbacks");
+	if (__atomic_exchange_n(&period_ms, ms, __ATOMIC_RELAXED) || !ms)
+		return CUPTI_SUCCESS;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(&worker, NULL, work, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!rc)
+		pthread_detach(worker);
+	return rc ? CUPTI_ERROR_UNKNOWN : CUPTI_SUCCESS;
+}
+#endif
 
 EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid,
                                               CUpti_Activity **record)

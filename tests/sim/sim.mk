@@ -139,9 +139,11 @@ $(SIM_O)/libvirtual_clock.so: tests/sim/virtual_clock.c
 SIM_CUPTI_INC := $(firstword $(patsubst %/cupti.h,%,$(wildcard \
 	$(CUDA_INC)/cupti.h $(CUDA_HOME)/extras/CUPTI/include/cupti.h)))
 ifneq ($(SIM_CUPTI_INC),)
-FAKE_CUPTIS := $(SIM_O)/cupti11/libcupti.so.11.8 $(SIM_O)/cupti12/libcupti.so.12 \
-	$(SIM_O)/cupti13/libcupti.so.13
+FAKE_CUPTIS := $(SIM_O)/cupti11.0/libcupti.so.11.0 $(SIM_O)/cupti11/libcupti.so.11.8 \
+	$(SIM_O)/cupti12/libcupti.so.12 $(SIM_O)/cupti13/libcupti.so.13
 sim: $(FAKE_CUPTIS)
+$(SIM_O)/cupti11.0/libcupti.so.11.0: FAKE_CUPTI := -DFAKE_CUPTI_DEFAULT=13 \
+	-DFAKE_CUPTI_NO_PERIOD
 $(SIM_O)/cupti11/libcupti.so.11.8: FAKE_CUPTI := -DFAKE_CUPTI_DEFAULT=18
 $(SIM_O)/cupti12/libcupti.so.12: FAKE_CUPTI := -DFAKE_CUPTI_DEFAULT=20
 $(SIM_O)/cupti13/libcupti.so.13: FAKE_CUPTI := -DFAKE_CUPTI_DEFAULT=CUPTI_API_VERSION

@@ -86,6 +86,7 @@ def gpu_programs(settings):
         workload("triton_kernel", "triton_kernel.py", ("torch", "triton"),
                  env=cache("TRITON_CACHE_DIR", "triton"), resident=True),
         workload("jax_matmul", "jax_matmul.py", ("jax",), env=jax_env, resident=True),
+        workload("jax_graphs", "jax_graphs.py", ("jax",), env={"TF_CPP_MIN_LOG_LEVEL": "2"}, resident=True),
         workload("cupy_elementwise", "cupy_elementwise.py", ("cupy",),
                  env=cache("CUPY_CACHE_DIR", "cupy"), resident=True),
     ]
