@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "report/analysis/flow.h"
+#include "report/analysis/flow/flow.h"
 #include "report/analysis/replay/replay_fit.h"
 
 #define QUEUE_LIKELY 512u /* entries queued where a launch that takes long waits */
