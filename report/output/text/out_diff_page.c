@@ -78,7 +78,7 @@ static void bounds_cell(struct text_layout_table *t, const struct compare_timing
 {
 	double same = ratio ? 1 : 0;
 
-	if (!time->judged)
+	if (!time->judged || time->bounds.tied)
 		table_cell(t, "n/a");
 	else
 		bounds_text(t, time->bounds.lower - same, time->bounds.upper - same);
