@@ -193,6 +193,56 @@ static void put_padded(FILE *to, const char *text, size_t width, bool left, bool
 	fprintf(to, "%*s%s%*s", left ? 0 : pad, "", text, left && !last ? pad : 0, "");
 }
 
+struct fitted {
+	char *text;
+	size_t cell;
+};
+
+static int by_text(const void *a, const void *b)
+{
+	const struct fitted *x = a, *y = b;
+
+	return strcmp(x->text, y->text);
+}
+
+/* The rows from `at` on that came to look the same; false in *same where they were not. */
+static size_t alike(const struct text_layout_table *t, const struct fitted *rows, size_t count,
+                    size_t at, bool *same)
+{
+	size_t n = 1;
+
+	*same = true;
+	for (; at + n < count && !strcmp(rows[at].text, rows[at + n].text); n++)
+		*same &= !strcmp(t->cells[rows[at].cell], t->cells[rows[at + n].cell]);
+	return n;
+}
+
+/* Shortens the last column to `width`, but where texts that differ would look the same. */
+static void fit_last(struct text_layout_table *t, size_t width)
+{
+	size_t columns = t->column_count, count = t->cell_count / columns;
+	struct fitted *rows = alloc_zeroed(count + 1, sizeof(*rows));
+	bool same;
+
+	for (size_t i = 0; i < count; i++) {
+		rows[i].cell = i * columns + columns - 1;
+		rows[i].text = text_fit(t->cells[rows[i].cell], width);
+	}
+	qsort(rows, count, sizeof(*rows), by_text);
+	for (size_t i = 0, n; i < count; i += n) {
+		n = alike(t, rows, count, i, &same);
+		for (size_t k = i; k < i + n; k++) {
+			char **cell = &t->cells[rows[k].cell], *other = same ? *cell : rows[k].text;
+			if (same)
+				*cell = rows[k].text;
+			rows[k].text = other;
+		}
+	}
+	for (size_t i = 0; i < count; i++)
+		free(rows[i].text);
+	free(rows);
+}
+
 static void print_row(const struct text_layout_table *t, char *const *cells, const size_t *widths,
                       size_t gap, const struct text_layout *page)
 {
@@ -200,19 +250,16 @@ static void print_row(const struct text_layout_table *t, char *const *cells, con
 
 	fputs("  ", page->to);
 	for (size_t c = 0; c <= last; c++) {
-		bool shorten = c == last && t->columns[c].left && !page->whole_names;
-		char *fitted = shorten ? text_fit(cells[c], widths[c]) : alloc_string(cells[c]);
-		put_padded(page->to, fitted, widths[c], t->columns[c].left, c == last);
+		put_padded(page->to, cells[c], widths[c], t->columns[c].left, c == last);
 		if (c == last)
 			putc('\n', page->to);
 		else
 			fprintf(page->to, "%*s", (int)gap, "");
-		free(fitted);
 	}
 }
 
 /* The figures of each row under a line with what its last column says. */
-static void print_above(const struct text_layout_table *t, const struct text_layout *page)
+static void print_above(struct text_layout_table *t, const struct text_layout *page)
 {
 	struct text_layout_table figures = {.columns = t->columns,
 	                                    .column_count = t->column_count - 1};
@@ -230,17 +277,15 @@ static void print_above(const struct text_layout_table *t, const struct text_lay
 	fprintf(page->to, "%s  %s\n", page->colour ? BOLD : "", heads[last]);
 	print_row(&figures, heads, widths, 1, page);
 	fputs(page->colour ? PLAIN : "", page->to);
+	if (!page->whole_names)
+		fit_last(t, page->width - 2);
 	for (size_t i = 0; i + columns <= t->cell_count; i += columns) {
-		const char *name = t->cells[i + last];
-		char *fitted =
-		        page->whole_names ? alloc_string(name) : text_fit(name, page->width - 2);
-		fprintf(page->to, "  %s\n", fitted);
-		free(fitted);
+		fprintf(page->to, "  %s\n", t->cells[i + last]);
 		print_row(&figures, t->cells + i, widths, 1, page);
 	}
 }
 
-static void print_text(const struct text_layout_table *t, const struct text_layout *page)
+static void print_text(struct text_layout_table *t, const struct text_layout *page)
 {
 	size_t widths[TABLE_COLUMNS], taken = 2, last = t->column_count - 1;
 	char *heads[TABLE_COLUMNS];
@@ -262,6 +307,8 @@ static void print_text(const struct text_layout_table *t, const struct text_layo
 	size_t room = page->width > taken + 8 ? page->width - taken : 8;
 	if (t->columns[last].left && widths[last] > room)
 		widths[last] = room;
+	if (t->columns[last].left && !page->whole_names)
+		fit_last(t, widths[last]);
 	if (page->colour)
 		fputs(BOLD, page->to);
 	print_row(t, heads, widths, gap, page);

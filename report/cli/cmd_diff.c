@@ -95,7 +95,7 @@ static int read_option(struct request *r, int option, const char *value)
 		r->look.out.limit_given = true;
 		break;
 	case FULL_NAMES:
-		r->look.out.full_names = true;
+		r->look.out.names = NAMES_FULL;
 		break;
 	case OUTPUT:
 		r->output = value;

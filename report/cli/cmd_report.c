@@ -19,6 +19,7 @@ enum {
 	LIMIT,
 	TABLE,
 	FULL_NAMES,
+	NAMES,
 	THREADS,
 	SKIP_STEPS,
 	STEPS_FROM,
@@ -37,7 +38,9 @@ static const struct option_row rows[] = {
                    "rows of a table at most, or all (default 15; json and csv: all)"},
         [TABLE] = {"table", 0, "TABLE",
                    "of csv: apis (default), kernels, copies, threads or what-if"},
-        [FULL_NAMES] = {"full-names", 0, NULL, "whole kernel names, however long"},
+        [FULL_NAMES] = {"full-names", 0, NULL, "--names full: whole kernel names, however long"},
+        [NAMES] = {"names", 0, "HOW",
+                   "kernels are called full, short (csv: full) or mangled; json: full"},
         [THREADS] = {"threads", 0, "all", "every thread, not only those that matter"},
         [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps out of the steps' figures"},
         [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
@@ -53,6 +56,8 @@ static const struct option_row rows[] = {
         {0},
 };
 
+static const char *const name_forms[] = {"full", "short", "mangled", NULL};
+static const enum out_names forms[] = {NAMES_FULL, NAMES_SHORT, NAMES_MANGLED};
 static const char *const format_names[] = {"text", "json", "csv", "md", NULL};
 static void (*const formats[])(const struct model *, const struct analysis *,
                                const struct out_options *) = {out_text, out_json, out_csv,
@@ -215,7 +220,11 @@ static int read_option(struct report_request *request, int option, const char *v
 	case WHAT_IF:
 		return read_whatif(request, value);
 	case FULL_NAMES:
-		request->out.full_names = true;
+		request->out.names = NAMES_FULL;
+		break;
+	case NAMES:
+		choice = option_choice("report", "names", value, name_forms);
+		request->out.names = choice < 0 ? NAMES_AS_EVER : forms[choice];
 		break;
 	case OUTPUT:
 		*output = value;

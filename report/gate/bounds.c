@@ -85,6 +85,7 @@ static void widen_by_welch(struct bounds *b, const double *before, size_t m, con
 	struct moments x = moments_of(before, m, logs), y = moments_of(after, n, logs);
 	double error2 = x.error2 + y.error2, difference = y.mean - x.mean;
 
+	b->tied = b->lower == b->upper && b->estimate != (logs ? 1 : 0);
 	if (!isfinite(difference) || !(error2 > 0))
 		return;
 	double freedom =

@@ -7,7 +7,8 @@
  * of the exact rank test (Wilcoxon, Mann-Whitney): order statistics of all pairwise ratios, as
  * Hodges and Lehmann give them. They hold for any distribution, however heavy its tails. Below,
  * Welch's t test on the logarithms, and never beyond the most extreme pair: there the ranks alone
- * stand for 95 % (3 and 3), and the rest is an assumption.
+ * stand for 95 % (3 and 3), and the rest is an assumption. Without any scatter (3 times 100 ns,
+ * then 3 times 101) there is nothing to assume by: such bounds say nothing.
  */
 #ifndef REPORT_BOUNDS_H
 #define REPORT_BOUNDS_H
@@ -25,6 +26,7 @@ struct bounds {
 	double estimate;     /* median of the pairs */
 	double lower, upper; /* each holds with 99 %, both with 98 % */
 	enum bounds_method method;
+	bool tied; /* too few for ranks, and no scatter: lower and upper are no bounds */
 };
 
 /*

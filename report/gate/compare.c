@@ -32,7 +32,7 @@ int timing_moved(const struct compare_timing *t, bool ratio)
 {
 	double same = ratio ? 1 : 0;
 
-	if (!t->judged)
+	if (!t->judged || t->bounds.tied)
 		return 0;
 	return t->bounds.lower > same ? 1 : t->bounds.upper < same ? -1 : 0;
 }

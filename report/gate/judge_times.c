@@ -50,8 +50,17 @@ static void judge_rise(struct judge_trial *c)
 	}
 	double allowed = ratio ? 1 + r->value / 100 : r->percent ? r->value / 100 : r->value;
 	bool upper = r->op == OP_LE || r->op == OP_LT;
-	if (upper ? to->bounds.lower > allowed : to->bounds.upper < allowed)
+	bool beyond = upper ? to->bounds.lower > allowed : to->bounds.upper < allowed;
+	if (to->bounds.tied) {
+		to->has_bounds = false;
+		if (beyond)
+			judge_inconclusive(
+			        to, alloc_format("the recordings of each side all say the same: "
+			                         "nothing tells how exact that is; 5 a side can be "
+			                         "judged"));
+	} else if (beyond) {
 		judge_fail(to);
+	}
 }
 
 /* The median of where an estimate may lie at one end, over the runs. */

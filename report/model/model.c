@@ -142,6 +142,13 @@ static void process_free(struct model_process *p)
 	call_log_free(&p->call_log);
 }
 
+static void kernel_free(struct model_kernel *k)
+{
+	free(k->name);
+	free(k->brief);
+	free(k->mangled);
+}
+
 void model_free(struct model *m)
 {
 	for (size_t i = 0; i < m->process_count; i++)
@@ -151,7 +158,7 @@ void model_free(struct model *m)
 	for (size_t i = 0; i < m->api_count; i++)
 		free(m->apis[i].name);
 	for (size_t i = 0; i < m->kernel_count; i++)
-		free(m->kernels[i].name);
+		kernel_free(&m->kernels[i]);
 	for (size_t i = 0; i < m->gap_count; i++)
 		free(m->gaps[i].name);
 	for (size_t i = 0; i < m->gpu.device_count; i++) {

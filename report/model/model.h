@@ -174,7 +174,9 @@ bool kernel_is_nameless(const char *name);
 double shape_occupancy(const struct model_shape *s);
 
 struct model_kernel {
-	char *name;
+	char *name;    /* demangled, in full */
+	char *brief;   /* as tables show it; no other kernel of the model has the same */
+	char *mangled; /* NULL: as `name`; of several that have the name, one */
 	uint64_t launches, captured, failed;
 	double total, max, mean,
 	        first; /* API time; first launches of each thread, within the total */

@@ -21,14 +21,15 @@ struct kernel_entry {
 	UT_hash_handle hh;
 };
 
-/* The model's row of a name, made when it is new. Takes the name. */
-static uint32_t kernel_row(struct model *m, char *name)
+/* The model's row of a name, made when it is new. Takes both names; `mangled` may be NULL. */
+static uint32_t kernel_row(struct model *m, char *name, char *mangled)
 {
 	struct kernel_entry *entry;
 
 	HASH_FIND_STR(m->scratch->kernels_by_name, name, entry);
 	if (entry) {
 		free(name);
+		free(mangled);
 		return entry->index;
 	}
 	entry = alloc_zeroed(1, sizeof(*entry));
@@ -40,7 +41,7 @@ static uint32_t kernel_row(struct model *m, char *name)
 	ALLOC_ROOM(m->scratch->queue_spreads, m->kernel_count);
 	m->scratch->kernel_spreads[m->kernel_count] = (struct model_spread){0};
 	m->scratch->queue_spreads[m->kernel_count] = (struct model_spread){0};
-	m->kernels[m->kernel_count++] = (struct model_kernel){.name = name};
+	m->kernels[m->kernel_count++] = (struct model_kernel){.name = name, .mangled = mangled};
 	return entry->index;
 }
 
@@ -65,10 +66,14 @@ static char *nameless(enum nameless which)
 	return alloc_string(nameless_names[which]);
 }
 
-static char *kernel_name(struct model_part *p, uint32_t id, const struct tf_kernel *kernel)
+/* `mangled`: NULL where it is the name. */
+static char *kernel_name(struct model_part *p, uint32_t id, const struct tf_kernel *kernel,
+                         char **mangled)
 {
 	struct model_scratch *scratch = p->model->scratch;
 	uint32_t bytes;
+
+	*mangled = NULL;
 	const char *text =
 	        kernel && kernel->name ? tf_text(&p->recording->map, kernel->name, &bytes) : NULL;
 
@@ -81,7 +86,12 @@ static char *kernel_name(struct model_part *p, uint32_t id, const struct tf_kern
 	if (scratch->name_bytes > NAMES_MOST)
 		return nameless(TOO_LONG);
 	char *name = name_demangle(text, bytes);
-	scratch->name_bytes += strlen(name);
+	*mangled = alloc_copy(text, strnlen(text, bytes));
+	if (!strcmp(*mangled, name)) {
+		free(*mangled);
+		*mangled = NULL;
+	}
+	scratch->name_bytes += strlen(name) + (*mangled ? strlen(*mangled) : 0);
 	return name;
 }
 
@@ -112,7 +122,8 @@ static uint32_t row_of(struct model_part *p, uint32_t id)
 		        id < r->kernels
 		                ? tf_entry(&r->map, &p->header->kernels, id, sizeof(*kernel))
 		                : NULL;
-		uint32_t row = p->kernel_row[id] = kernel_row(p->model, kernel_name(p, id, kernel));
+		char *mangled, *name = kernel_name(p, id, kernel, &mangled);
+		uint32_t row = p->kernel_row[id] = kernel_row(p->model, name, mangled);
 		const struct tf_hist *hist = kernel ? hist_at(p, kernel->hist) : NULL;
 		if (hist)
 			spread_add(&p->model->scratch->kernel_spreads[row], hist,
@@ -254,6 +265,20 @@ static void finish_spreads(struct model *m, size_t i)
 	free(queue->hist);
 }
 
+static void name_briefly(struct model *m)
+{
+	const char **full = alloc_zeroed(m->kernel_count + 1, sizeof(*full));
+	char **brief = alloc_zeroed(m->kernel_count + 1, sizeof(*brief));
+
+	for (size_t i = 0; i < m->kernel_count; i++)
+		full[i] = m->kernels[i].name;
+	name_short_all(full, brief, m->kernel_count);
+	for (size_t i = 0; i < m->kernel_count; i++)
+		m->kernels[i].brief = brief[i];
+	free(full);
+	free(brief);
+}
+
 void model_finish_kernels(struct model *m)
 {
 	struct kernel_entry *entry, *next;
@@ -267,6 +292,7 @@ void model_finish_kernels(struct model *m)
 	}
 	m->gpu.launch_p50 = spread_quantiles(&m->scratch->launches, INFINITY).p50;
 	m->gpu.queue_p50 = spread_quantiles(&m->scratch->queues, INFINITY).p50;
+	name_briefly(m);
 	free(m->scratch->launches.hist);
 	free(m->scratch->queues.hist);
 	merge_shapes(m);

@@ -14,11 +14,15 @@
 enum out_table { TABLE_APIS, TABLE_KERNELS, TABLE_COPIES, TABLE_THREADS, TABLE_WHATIF };
 extern const char *const out_table_names[]; /* ends with NULL */
 
+/* How kernels are called. As the output has them: tables short, CSV in full; JSON always in full.
+ */
+enum out_names { NAMES_AS_EVER, NAMES_FULL, NAMES_SHORT, NAMES_MANGLED };
+
 struct out_options {
 	FILE *to;
 	size_t limit; /* rows of a table; SIZE_MAX = all */
 	bool limit_given;
-	bool full_names;
+	enum out_names names;
 	bool all_threads;
 	bool colour;
 	size_t width;

@@ -99,7 +99,14 @@ static void apis(const struct model *m, size_t limit, FILE *to)
 	}
 }
 
-static void kernels(const struct model *m, size_t limit, FILE *to)
+static const char *kernel_name(const struct model_kernel *k, enum out_names names)
+{
+	if (names == NAMES_MANGLED)
+		return k->mangled ? k->mangled : k->name;
+	return names == NAMES_SHORT ? k->brief : k->name;
+}
+
+static void kernels(const struct model *m, size_t limit, enum out_names names, FILE *to)
 {
 	fputs("name,launches,captured,failed,api_total_ns,api_mean_ns,api_p50_ns,api_p90_ns,api_"
 	      "p99_ns,api_max_ns,"
@@ -108,7 +115,7 @@ static void kernels(const struct model *m, size_t limit, FILE *to)
 	      to);
 	for (size_t i = 0; i < m->kernel_count && i < limit; i++) {
 		const struct model_kernel *k = &m->kernels[i];
-		put_text(to, k->name);
+		put_text(to, kernel_name(k, names));
 		put_count(to, k->launches);
 		put_count(to, k->captured);
 		put_count(to, k->failed);
@@ -206,7 +213,6 @@ void out_csv(const struct model *m, const struct analysis *a, const struct out_o
 {
 	static void (*const tables[])(const struct model *, size_t, FILE *) = {
 	        [TABLE_APIS] = apis,
-	        [TABLE_KERNELS] = kernels,
 	        [TABLE_COPIES] = copies,
 	        [TABLE_THREADS] = threads,
 	};
@@ -215,6 +221,8 @@ void out_csv(const struct model *m, const struct analysis *a, const struct out_o
 
 	if (o->table == TABLE_WHATIF)
 		whatifs(a->whatifs, o, limit);
+	else if (o->table == TABLE_KERNELS)
+		kernels(m, limit, o->names, o->to);
 	else
 		tables[o->table](m, limit, o->to);
 }

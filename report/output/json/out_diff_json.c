@@ -32,16 +32,17 @@ static void put_counts(json_t *o, const struct compare_span *before,
 static json_t *timing(const struct compare_timing *t, bool ratio)
 {
 	static const char *const moves[] = {"fell", "none", "rose"};
+	bool bounded = t->judged && !t->bounds.tied;
 	json_t *o = json_object();
 
 	json_put(o, "before", span(&t->before));
 	json_put(o, "after", span(&t->after));
 	json_put(o, ratio ? "ratio" : "difference",
 	         t->judged ? json_number(t->bounds.estimate) : json_null());
-	json_put(o, "lower", t->judged ? json_number(t->bounds.lower) : json_null());
-	json_put(o, "upper", t->judged ? json_number(t->bounds.upper) : json_null());
+	json_put(o, "lower", bounded ? json_number(t->bounds.lower) : json_null());
+	json_put(o, "upper", bounded ? json_number(t->bounds.upper) : json_null());
 	json_put(o, "method",
-	         t->judged ? json_text(bounds_method_names[t->bounds.method]) : json_null());
+	         bounded ? json_text(bounds_method_names[t->bounds.method]) : json_null());
 	json_put(o, "beyond_noise",
 	         t->judged ? json_text(moves[timing_moved(t, ratio) + 1]) : json_null());
 	return o;

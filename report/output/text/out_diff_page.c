@@ -79,7 +79,7 @@ static void bounds_cell(struct text_layout_table *t, const struct compare_timing
 {
 	double same = ratio ? 1 : 0;
 
-	if (!time->judged)
+	if (!time->judged || time->bounds.tied)
 		table_cell(t, "n/a");
 	else
 		bounds_text(t, time->bounds.lower - same, time->bounds.upper - same);
@@ -221,8 +221,22 @@ static void count_cells(struct text_layout_table *t, const struct compare_pair *
 		difference_cell(t, &p->count_before, &p->count_after);
 }
 
+/* Kernels as a table shows them (free each, and the array). */
+static char **brief_names(const struct compare_pairs *p)
+{
+	const char **full = alloc_zeroed(p->count + 1, sizeof(*full));
+	char **brief = alloc_zeroed(p->count + 1, sizeof(*brief));
+
+	for (size_t i = 0; i < p->count; i++)
+		full[i] = p->items[i].name;
+	name_short_all(full, brief, p->count);
+	free(full);
+	return brief;
+}
+
+/* `brief`: what stands for the names; NULL: they do. */
 static void put_pairs(const struct compare_pairs *p, const struct out_options *o, const char *what,
-                      bool kernels, struct text_layout *page)
+                      char *const *brief, struct text_layout *page)
 {
 	const struct text_layout_column columns[] = {
 	        {"before", false}, {"after", false},  {"difference", false}, {"p50 was", false},
@@ -234,14 +248,11 @@ static void put_pairs(const struct compare_pairs *p, const struct out_options *o
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (; shown < p->count && shown < o->limit; shown++) {
 		const struct compare_pair *pair = &p->items[shown];
-		char *brief = kernels && !o->full_names ? name_short(pair->name)
-		                                        : alloc_string(pair->name);
 		count_cells(&t, pair);
 		middle_cell(&t, METRIC_TIME, &pair->p50.before);
 		middle_cell(&t, METRIC_TIME, &pair->p50.after);
 		change_cell(&t, &pair->p50, true);
-		table_cell(&t, "%s", brief);
-		free(brief);
+		table_cell(&t, "%s", brief ? brief[shown] : pair->name);
 	}
 	table_print(&t, page);
 	put_rest(p, shown, many, page);
@@ -262,17 +273,19 @@ static void put_kernels(const struct compare_result *c, const struct out_options
 	if (!c->kernels.count)
 		return;
 	text_layout_heading(page, "Kernels (launches; p50: API time of a launch)");
-	put_pairs(&c->kernels, o, "kernel", true, page);
+	char **brief = brief_names(&c->kernels);
+	put_pairs(&c->kernels, o, "kernel", o->names == NAMES_FULL ? NULL : brief, page);
 	for (size_t i = 0; i < c->kernels.count && i < o->limit; i++) {
 		const struct compare_pair *p = &c->kernels.items[i];
 		if (!p->reshaped)
 			continue;
-		char *brief = name_short(p->name);
 		put_shape(p->before, before, sizeof(before));
 		put_shape(p->after, after, sizeof(after));
-		text_layout_line(page, "%s: %s, was %s", brief, after, before);
-		free(brief);
+		text_layout_line(page, "%s: %s, was %s", brief[i], after, before);
 	}
+	for (size_t i = 0; i < c->kernels.count; i++)
+		free(brief[i]);
+	free(brief);
 }
 
 static void put_copies(const struct compare_result *c, struct text_layout *page)
@@ -306,7 +319,7 @@ static void put_page(const struct compare_result *c, const struct out_options *o
 	put_kernels(c, o, page);
 	if (c->apis.count) {
 		text_layout_heading(page, "CUDA API calls (p50: API time)");
-		put_pairs(&c->apis, o, "call", false, page);
+		put_pairs(&c->apis, o, "call", NULL, page);
 	}
 	put_copies(c, page);
 	if (!c->has_parts)
@@ -317,8 +330,10 @@ static void put_page(const struct compare_result *c, const struct out_options *o
 
 void out_diff_text(const struct compare_result *c, const struct out_options *o)
 {
-	struct text_layout page = {
-	        .to = o->to, .colour = o->colour, .whole_names = o->full_names, .width = o->width};
+	struct text_layout page = {.to = o->to,
+	                           .colour = o->colour,
+	                           .whole_names = o->names == NAMES_FULL,
+	                           .width = o->width};
 
 	put_page(c, o, &page);
 }

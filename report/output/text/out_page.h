@@ -26,9 +26,10 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 void out_page_ranges(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_whatif(struct whatifs *w, const struct out_options *o, struct text_layout *page);
 void out_page_gaps(const struct model *m, struct text_layout *page);
-void out_page_gpu(const struct model *m, struct text_layout *page);
+void out_page_gpu(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_streams(const struct model *m, struct text_layout *page);
-void out_page_occupancy(const struct model *m, struct text_layout *page);
+void out_page_occupancy(const struct model *m, const struct out_options *o,
+                        struct text_layout *page);
 /* The run from left to right: how busy the devices were, what the host did. Text only. */
 void out_page_picture(const struct model *m, struct text_layout *page);
 
@@ -44,8 +45,10 @@ void out_page_gpu_cells(struct text_layout_table *t, const struct model_gpu_time
 /* A bar of up to OUT_BAR columns (free it). */
 #define OUT_BAR 20
 char *out_page_bar(double part, double whole);
-/* A kernel's name as a table has it (free it). */
-char *out_page_name(const char *name, bool full);
+/* A kernel's name as a table has it. */
+const char *out_page_name(const struct model_kernel *k, enum out_names names);
+/* The same of what may be a kernel's full name. */
+const char *out_page_name_of(const struct model *m, const char *name, enum out_names names);
 
 /* The line under a table that does not show all rows. */
 void out_page_rest(struct text_layout *page, size_t shown, size_t all, const char *what);

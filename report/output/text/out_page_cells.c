@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/base/names.h"
 #include "report/base/units.h"
 #include "report/output/text/out_page.h"
 
@@ -43,10 +42,19 @@ void out_page_gpu_cells(struct text_layout_table *t, const struct model_gpu_time
 	out_page_percent(t, isfinite(time->total) ? half : NAN, time->total);
 }
 
-char *out_page_name(const char *name, bool full)
+const char *out_page_name(const struct model_kernel *k, enum out_names names)
 {
-	/* What the demangler wrote has a parameter list; other names are shown as they are. */
-	return full || !strchr(name, '(') || name[0] == '(' ? alloc_string(name) : name_short(name);
+	if (names == NAMES_MANGLED)
+		return k->mangled ? k->mangled : k->name;
+	return names == NAMES_FULL ? k->name : k->brief;
+}
+
+const char *out_page_name_of(const struct model *m, const char *name, enum out_names names)
+{
+	for (size_t i = 0; i < m->kernel_count; i++)
+		if (!strcmp(m->kernels[i].name, name))
+			return out_page_name(&m->kernels[i], names);
+	return name;
 }
 
 void out_page_rest(struct text_layout *page, size_t shown, size_t all, const char *what)

@@ -27,11 +27,9 @@ static void list(const struct model *m, const struct model_kernel *const *kernel
 {
 	for (size_t i = 0; i < count && i < EXPECT_SHOWN; i++) {
 		const struct model_kernel *k = kernels[i];
-		char *name = out_page_name(k->name, o->full_names);
 		char *what = figures(k->launches, expect_per_step(m, k),
 		                     k->gpu.total / m->gpu.all.total);
-		text_layout_fact(page, label, "%s: %s", name, what);
-		free(name);
+		text_layout_fact(page, label, "%s: %s", out_page_name(k, o->names), what);
 		free(what);
 	}
 	if (count > EXPECT_SHOWN)

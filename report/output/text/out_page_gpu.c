@@ -132,10 +132,13 @@ static void overlap(const struct model_gpu_busy *b, struct text_layout *page)
 }
 
 /* "vector_add 64,1,1 x 256,1,1 (12.5 %)" */
-static char *untimed_text(const struct model_gpu *gpu, const struct model_untimed *u)
+static char *untimed_text(const struct model *m, const struct model_untimed *u,
+                          enum out_names names)
 {
+	const struct model_gpu *gpu = &m->gpu;
 	char share[UNIT_BYTES];
-	char *name = u->name ? out_page_name(u->name, false) : NULL, *text;
+	const char *name = u->name ? out_page_name_of(m, u->name, names) : NULL;
+	char *text;
 
 	unit_percent(share, (double)u->count, gpu->all.sum.pieces);
 	if (name)
@@ -150,7 +153,6 @@ static char *untimed_text(const struct model_gpu *gpu, const struct model_untime
 		                    model_memory_names[u->memory], share);
 	else
 		text = alloc_format("%ss (%s %%)", model_work_name(u->kind), share);
-	free(name);
 	return text;
 }
 
@@ -161,8 +163,9 @@ static int by_count(const void *a, const void *b)
 	return x->count > y->count ? -1 : x->count < y->count;
 }
 
-static void untimed(const struct model_gpu *gpu, struct text_layout *page)
+static void untimed(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
+	const struct model_gpu *gpu = &m->gpu;
 	char share[UNIT_BYTES];
 	char *list = alloc_string("");
 	struct model_untimed largest[UNTIMED_MOST];
@@ -170,7 +173,7 @@ static void untimed(const struct model_gpu *gpu, struct text_layout *page)
 	memcpy(largest, gpu->untimed, gpu->untimed_count * sizeof(*largest));
 	qsort(largest, gpu->untimed_count, sizeof(*largest), by_count);
 	for (size_t i = 0; i < gpu->untimed_count && i < UNTIMED_SHOWN; i++) {
-		char *one = untimed_text(gpu, &largest[i]);
+		char *one = untimed_text(m, &largest[i], o->names);
 		alloc_append(&list, "%s %s", i ? "," : "", one);
 		free(one);
 	}
@@ -241,7 +244,7 @@ static void samples(const struct model *m, struct text_layout *page)
 		        (unsigned long long)gpu->by_calls);
 }
 
-void out_page_gpu(const struct model *m, struct text_layout *page)
+void out_page_gpu(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
 	const struct model_gpu *gpu = &m->gpu;
 	char share[UNIT_BYTES];
@@ -277,7 +280,7 @@ void out_page_gpu(const struct model *m, struct text_layout *page)
 		if (gpu->estimated)
 			samples(m, page);
 		if (gpu->untimed_classes > 0)
-			untimed(gpu, page);
+			untimed(m, o, page);
 		if (gpu->estimated)
 			calibration(gpu, page);
 	}

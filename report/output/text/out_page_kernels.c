@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/base/names.h"
 #include "report/output/text/out_page.h"
 #include "report/base/units.h"
 
@@ -80,9 +79,9 @@ static void put_line(struct text_layout_table *t, const struct model *m, const s
 }
 
 static void kernel_row(struct text_layout_table *t, const struct model *m,
-                       const struct model_kernel *k, struct kernel_columns has, bool full_name)
+                       const struct model_kernel *k, struct kernel_columns has,
+                       enum out_names names)
 {
-	char *name = out_page_name(k->name, full_name);
 	struct line line = {
 	        .launches = k->launches,
 	        .captured = k->captured,
@@ -94,8 +93,7 @@ static void kernel_row(struct text_layout_table *t, const struct model *m,
 	};
 
 	put_line(t, m, &line, has);
-	table_cell(t, "%s", name);
-	free(name);
+	table_cell(t, "%s", out_page_name(k, names));
 }
 
 /* Kernels and graphs together: what the launches cost, and what they gave the GPU to do. */
@@ -173,7 +171,7 @@ void out_page_kernels(const struct model *m, const struct out_options *o, struct
 	table_start(&t, columns, name_columns(columns, has));
 	t.names_above = true;
 	for (size_t i = 0; i < rows; i++)
-		kernel_row(&t, m, &m->kernels[i], has, o->full_names);
+		kernel_row(&t, m, &m->kernels[i], has, o->names);
 	total_row(&t, m, has);
 	table_print(&t, page);
 	out_page_rest(page, rows, m->kernel_count, "kernels");
@@ -186,7 +184,8 @@ static bool matters(const struct model *m, const struct model_kernel *k)
 	       k->gpu.total >= OCCUPANCY_SHARE * m->gpu.all.total;
 }
 
-void out_page_occupancy(const struct model *m, struct text_layout *page)
+void out_page_occupancy(const struct model *m, const struct out_options *o,
+                        struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {
 	        {"occup.%", false}, {"%GPU", false},        {"regs", false}, {"shared", false},
@@ -208,7 +207,6 @@ void out_page_occupancy(const struct model *m, struct text_layout *page)
 		const struct model_shape *s = &k->most;
 		if (!matters(m, k))
 			continue;
-		char *name = out_page_name(k->name, false);
 		out_page_percent(&t, shape_occupancy(s), 1);
 		out_page_percent(&t, k->gpu.total, m->gpu.all.total);
 		table_cell(&t, "%u", s->registers);
@@ -216,8 +214,7 @@ void out_page_occupancy(const struct model *m, struct text_layout *page)
 		table_cell(&t, "%u", s->blocks_per_sm);
 		table_cell(&t, "%u,%u,%u x %u,%u,%u", s->grid[0], s->grid[1], s->grid[2],
 		           s->block[0], s->block[1], s->block[2]);
-		table_cell(&t, "%s", name);
-		free(name);
+		table_cell(&t, "%s", out_page_name(k, o->names));
 	}
 	table_print(&t, page);
 	text_layout_line(

@@ -46,8 +46,9 @@ static void spread_row(struct text_layout_table *t, const char *label, const cha
 }
 
 /* What the steps are. */
-static void heading(const struct model_steps_figures *s, struct text_layout *page)
+static void heading(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
+	const struct model_steps_figures *s = &m->steps;
 	char left_out[64] = "";
 
 	if (s->skipped || s->odd)
@@ -64,7 +65,8 @@ static void heading(const struct model_steps_figures *s, struct text_layout *pag
 		text_layout_line(page,
 		                 "Told apart by %s; on average %.0f %% alike; confidence: %s. NVTX "
 		                 "ranges would say it for certain.",
-		                 s->name ? s->name : "n/a", s->alike * 100, s->confidence);
+		                 s->name ? out_page_name_of(m, s->name, o->names) : "n/a",
+		                 s->alike * 100, s->confidence);
 	if (s->stride > 1)
 		text_layout_line(page, "Figures are those of every %lluth step.",
 		                 (unsigned long long)s->stride);
@@ -123,7 +125,7 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 			                 "Steps: n/a: no NVTX range and no work that repeats.");
 		return;
 	}
-	heading(s, page);
+	heading(m, o, page);
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	spread_row(&t, "duration", "_duration_ns", &s->duration);
 	for (unsigned i = 0; i < WORK_FIGURES; i++)

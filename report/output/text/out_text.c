@@ -10,13 +10,13 @@ static void write_page(const struct model *m, const struct analysis *a, const st
 	out_page_whatif(a->whatifs, o, page);
 	out_page_processes(m, page);
 	out_page_picture(m, page);
-	out_page_gpu(m, page);
+	out_page_gpu(m, o, page);
 	out_page_streams(m, page);
 	out_page_host(m, o, page);
 	out_page_steps(m, o, page);
 	out_page_ranges(m, o, page);
 	out_page_kernels(m, o, page);
-	out_page_occupancy(m, page);
+	out_page_occupancy(m, o, page);
 	out_page_apis(m, o, page);
 	out_page_copies(m, page);
 	out_page_work(m, page);
@@ -29,7 +29,7 @@ void out_text(const struct model *m, const struct analysis *a, const struct out_
 	struct text_layout page = {
 	        .to = o->to,
 	        .colour = o->colour,
-	        .whole_names = o->full_names,
+	        .whole_names = o->names == NAMES_FULL || o->names == NAMES_MANGLED,
 	        .width = o->width,
 	};
 

@@ -161,7 +161,7 @@ static void test_demangle_long(void **state)
 
 static void test_short(void **state)
 {
-	expect(name_short("void vector_add<float>(float const*, int)"), "vector_add<...>");
+	expect(name_short("void vector_add<float>(float const*, int)"), "vector_add<float>");
 	expect(name_short("void at::native::reduce_kernel<512, 1, F<(int)2> >(F<(int)2>)"),
 	       "at::native::reduce_kernel<...>");
 	expect(name_short("void (anonymous namespace)::k<int>(int)"), "(anon)::k<int>");

@@ -152,6 +152,41 @@ static void test_choice_of_files(void **state)
 	assert_int_equal(o.status, 0);
 }
 
+/* Without the backslashes of Markdown. */
+static void with_names(const char *format, const char *how)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command),
+	         "COLUMNS=160 " CUDASPY " report w.cudaspy -f %s --names %s | tr -d '\\\\'", format,
+	         how);
+	sh(command);
+}
+
+/* Of w.cudaspy. */
+static void check_names(void)
+{
+	static const char full[] =
+	        "void vector_add<float>(float const*, float const*, float*, int)";
+	static const char mangled[] = "_Z10vector_addIfEvPKT_S2_PS0_i";
+	static const char *const formats[] = {"text", "md", "csv --table kernels"};
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		with_names(formats[i], "full");
+		has(o.out, full);
+		with_names(formats[i], "short");
+		has(o.out, "vector_add<float>");
+		assert_null(strstr(o.out, full));
+		with_names(formats[i], "mangled");
+		has(o.out, mangled);
+		assert_null(strstr(o.out, "vector_add<float>"));
+	}
+	sh(CUDASPY " report w.cudaspy -f json --names mangled");
+	has(o.out, full);
+	assert_null(strstr(o.out, mangled));
+	complains(CUDASPY " report w.cudaspy --names fulll", "did you mean full?");
+}
+
 static void test_writing(void **state)
 {
 	write_run("w.cudaspy", "run-w", 1);
@@ -181,6 +216,7 @@ static void test_writing(void **state)
 	sh(CUDASPY " report --sort name -n all --full-names --threads all w.cudaspy");
 	has(o.out, "void vector_add<float>(float const*, float const*, float*, int)");
 	has(o.out, "4712 worker");
+	check_names();
 }
 
 /* What the command gets to see; a file takes the library's place, which the loader warns of and

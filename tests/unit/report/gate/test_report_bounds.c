@@ -146,6 +146,23 @@ static void test_ratio(void **state)
 	assert_near(b.upper, 1.2, 1e-12);
 }
 
+/* Of three alike nobody knows how exact they are; of five by ranks one does. */
+static void test_no_scatter(void **state)
+{
+	const double before[] = {100, 100, 100, 100, 100}, after[] = {101, 101, 101, 101, 101};
+	const double once[] = {100, 100, 101};
+	struct bounds b;
+
+	assert_true(bounds_of(&b, before, 3, after, 3, true));
+	assert_true(b.tied);
+	assert_near(b.estimate, 1.01, 1e-12);
+	assert_true(bounds_of(&b, before, 3, after, 3, false) && b.tied);
+	assert_true(bounds_of(&b, before, 4, after, 3, false) && b.tied);
+	assert_true(bounds_of(&b, before, 3, before, 3, true) && !b.tied); /* no change */
+	assert_true(bounds_of(&b, once, 3, after, 3, true) && !b.tied);
+	assert_true(bounds_of(&b, before, 5, after, 5, true) && !b.tied);
+}
+
 static void test_large_sides(void **state)
 {
 	enum { N = 300 };
@@ -181,7 +198,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_false_alarms), cmocka_unit_test(test_rises_are_found),
 	        cmocka_unit_test(test_known_ranks),  cmocka_unit_test(test_ratio),
-	        cmocka_unit_test(test_large_sides),  cmocka_unit_test(test_refusals),
+	        cmocka_unit_test(test_no_scatter),   cmocka_unit_test(test_large_sides),
+	        cmocka_unit_test(test_refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

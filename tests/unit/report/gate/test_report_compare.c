@@ -126,6 +126,21 @@ static void test_times(void **state)
 	}
 }
 
+/* Buckets of a histogram: all runs of a side may say the same. */
+static void test_no_scatter(void **state)
+{
+	struct compare_result c;
+
+	start(&c, 3, 3);
+	for (int i = 0; i < 3; i++) {
+		c.before.runs[i].values[METRIC_LAUNCH_P50_NS] = 100;
+		c.after.runs[i].values[METRIC_LAUNCH_P50_NS] = 101;
+	}
+	compare(&c);
+	assert_int_equal(timing_moved(&total(&c, METRIC_LAUNCH_P50_NS, false)->time, true), 0);
+	comparison_free(&c);
+}
+
 static void test_machines_that_differ(void **state)
 {
 	struct compare_result c;
@@ -187,11 +202,9 @@ static void test_times_of_few_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_counts),
-	        cmocka_unit_test(test_per_step),
-	        cmocka_unit_test(test_times),
-	        cmocka_unit_test(test_times_of_few_calls),
-	        cmocka_unit_test(test_machines_that_differ),
+	        cmocka_unit_test(test_counts),     cmocka_unit_test(test_per_step),
+	        cmocka_unit_test(test_times),      cmocka_unit_test(test_times_of_few_calls),
+	        cmocka_unit_test(test_no_scatter), cmocka_unit_test(test_machines_that_differ),
 	        cmocka_unit_test(test_kernels),
 	};
 

@@ -297,6 +297,28 @@ static void test_steps(void **state)
 	check(&s, "launches_per_step <= -9", OUTCOME_PASS);
 }
 
+/* Three a side that all say the same: no rise is certain. */
+static void test_no_scatter(void **state)
+{
+	struct sides s;
+
+	start(&s, 3, 3);
+	SET(s.before, METRIC_LAUNCH_P50_NS, 100, 100, 100);
+	SET(s.after, METRIC_LAUNCH_P50_NS, 101, 101, 101);
+	struct judgement j = judged(&s, "launch_p50_ns <= +0%", OUTCOME_INCONCLUSIVE);
+	assert_non_null(strstr(j.reason, "5 a side"));
+	assert_false(j.has_bounds);
+	judgement_free(&j);
+	check(&s, "launch_p50_ns >= +2%", OUTCOME_INCONCLUSIVE);
+	check(&s, "launch_p50_ns <= +2%", OUTCOME_PASS);
+	SET(s.after, METRIC_LAUNCH_P50_NS, 100, 100, 100);
+	check(&s, "launch_p50_ns <= +0%", OUTCOME_PASS);
+	start(&s, 5, 5);
+	SET(s.before, METRIC_LAUNCH_P50_NS, 100, 100, 100, 100, 100);
+	SET(s.after, METRIC_LAUNCH_P50_NS, 101, 101, 101, 101, 101);
+	check(&s, "launch_p50_ns <= +0%", OUTCOME_FAIL);
+}
+
 static void test_killed(void **state)
 {
 	struct sides s;
@@ -661,6 +683,7 @@ int main(void)
 	        cmocka_unit_test(test_counts_are_exact),
 	        cmocka_unit_test(test_varying_baseline),
 	        cmocka_unit_test(test_steps),
+	        cmocka_unit_test(test_no_scatter),
 	        cmocka_unit_test(test_killed),
 	        cmocka_unit_test(test_lost_records),
 	        cmocka_unit_test(test_times),

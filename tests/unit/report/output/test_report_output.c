@@ -174,15 +174,15 @@ static void test_width(void **state)
 static void test_text(void **state)
 {
 	static const char *const told[] = {
-	        "simulated GPU",    "python3 train.py '--name=a b'",
-	        "4711 on testhost", "5.00ms wall",
-	        "1.45ms window",    "500us of it in cuInit",
-	        "driver 13.0",      "libcudart.so.13",
-	        "complete",         "29 calls, all counted",
-	        "29 calls x 40ns",  "cudaMalloc failed: 1 x cudaErrorMemoryAllocation",
-	        "vector_add<...>",  "pageable",
-	        "0x7f00beef",       "cuFutureCall",
-	        "inconclusive",     NULL,
+	        "simulated GPU",     "python3 train.py '--name=a b'",
+	        "4711 on testhost",  "5.00ms wall",
+	        "1.45ms window",     "500us of it in cuInit",
+	        "driver 13.0",       "libcudart.so.13",
+	        "complete",          "29 calls, all counted",
+	        "29 calls x 40ns",   "cudaMalloc failed: 1 x cudaErrorMemoryAllocation",
+	        "vector_add<float>", "pageable",
+	        "0x7f00beef",        "cuFutureCall",
+	        "inconclusive",      NULL,
 	};
 	struct made made;
 	struct rendered r;

@@ -1,0 +1,197 @@
+/* Names that tables show, of kernels as frameworks and libraries have them: mangled by their
+ * compilers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/names.h"
+#include "report/base/text_layout.h"
+#include "tests/unit/unit.h"
+
+struct named {
+	const char *mangled, *shown;
+};
+
+#define VECTORIZED "_ZN2at6native29vectorized_elementwise_kernelILi"
+#define TWO        "_ZN2at6native18elementwise_kernelILi128ELi"
+
+static char **shown(const struct named *names, size_t count)
+{
+	char **full = calloc(count, sizeof(*full)), **brief = calloc(count, sizeof(*brief));
+
+	for (size_t i = 0; i < count; i++)
+		full[i] = name_demangle(names[i].mangled, strlen(names[i].mangled));
+	name_short_all((const char *const *)full, brief, count);
+	for (size_t i = 0; i < count; i++)
+		free(full[i]);
+	free(full);
+	return brief;
+}
+
+static void check(const struct named *names, size_t count)
+{
+	char **brief = shown(names, count);
+
+	for (size_t i = 0; i < count; i++) {
+		assert_string_equal(brief[i], names[i].shown);
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(brief[i], brief[k]);
+	}
+	for (size_t i = 0; i < count; i++)
+		free(brief[i]);
+	free(brief);
+}
+#define CHECK(names) check(names, sizeof(names) / sizeof((names)[0]))
+
+static void test_pytorch(void **state)
+{
+	static const struct named names[] = {
+	        {VECTORIZED "4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3EEEEviT0_T1_",
+	         "at::native::vectorized_elementwise_kernel<CUDAFunctor_add<float>>"},
+	        {VECTORIZED "4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
+	         "at::native::vectorized_elementwise_kernel<FillFunctor<float>>"},
+	        {VECTORIZED "4ENS0_11FillFunctorIN3c108BFloat16EEESt5arrayIPcLm1EEEEviT0_T1_",
+	         "at::native::vectorized_elementwise_kernel<FillFunctor<BFloat16>>"},
+	        {VECTORIZED
+	         "4ENS0_13AUnaryFunctorIN3c104HalfES4_S4_NS0_15binary_internal10MulFunctorI"
+	         "fEEEESt5arrayIPcLm2EEEEviT0_T1_",
+	         "at::native::vectorized_elementwise_kernel<MulFunctor<float>>"},
+	        {VECTORIZED
+	         "4EZZZNS0_18GeluCUDAKernelImplERNS_18TensorIteratorBaseENS0_8GeluTypeEENKUlvE0_"
+	         "clEvENKUlvE2_clEvEUlN3c108BFloat16EE_NS_6detail5ArrayIPcLi2EEEEEviT0_T1_",
+	         "at::native::vectorized_elementwise_kernel<GeluCUDAKernelImpl(BFloat16)>"},
+	        {TWO
+	         "2EZNS0_22gpu_kernel_impl_nocastIZZZNS0_23direct_copy_kernel_cudaERNS_18TensorIt"
+	         "eratorBaseEENKUlvE1_clEvENKUlvE5_clEvEUlfE_EEvS4_RKT_EUliE_EEviT1_",
+	         "at::native::elementwise_kernel<direct_copy(float)>"},
+	        {TWO
+	         "4EZNS0_22gpu_kernel_impl_nocastIZZZNS0_23direct_copy_kernel_cudaERNS_18TensorIt"
+	         "eratorBaseEENKUlvE1_clEvENKUlvE10_clEvEUlN3c108BFloat16EE_EEvS4_RKT_EUliE_"
+	         "EEviT1_",
+	         "at::native::elementwise_kernel<direct_copy(BFloat16)>"},
+	        {"_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfNS0_"
+	         "7MeanOpsIffEEjfLi4EEEEEvT1_",
+	         "at::native::reduce_kernel<MeanOps<float, float>>"},
+	        {"_ZN2at6native13reduce_kernelILi128ELi4ENS0_8ReduceOpIfNS0_14func_wrapper_tIfZNS0_"
+	         "11su"
+	         "m_functorIfffEclERNS_14TensorIteratorEEUlffE_EEjfLi4ELi4EEEEEvT1_",
+	         "at::native::reduce_kernel<sum_functor<float, float, float>>"},
+	        {"_ZN2at6native43_GLOBAL__N__b6de9c8c_10_SoftMax_cu_9f978f6319cunn_"
+	         "SoftMaxForwardILi8EN"
+	         "3c104HalfEfS4_NS1_22SoftMaxForwardEpilogueEEEvPT2_PKT0_i",
+	         "at::native::(anon)::cunn_SoftMaxForward<...>"},
+	};
+
+	CHECK(names);
+}
+
+/* Of the same operation: what else differs. */
+static void test_alike(void **state)
+{
+	static const struct named names[] = {
+	        {VECTORIZED "4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3EEEEviT0_T1_",
+	         "at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, ...>"},
+	        {VECTORIZED "2ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3EEEEviT0_T1_",
+	         "at::native::vectorized_elementwise_kernel<2, CUDAFunctor_add<float>, ...>"},
+	        {TWO
+	         "2EZNS0_22gpu_kernel_impl_nocastIZZZNS0_23direct_copy_kernel_cudaERNS_18TensorIt"
+	         "eratorBaseEENKUlvE1_clEvENKUlvE5_clEvEUlfE_EEvS4_RKT_EUliE_EEviT1_",
+	         "at::native::elementwise_kernel<..., 2, direct_copy(float)>"},
+	        {TWO
+	         "4EZNS0_22gpu_kernel_impl_nocastIZZZNS0_23direct_copy_kernel_cudaERNS_18TensorIt"
+	         "eratorBaseEENKUlvE1_clEvENKUlvE5_clEvEUlfE_EEvS4_RKT_EUliE_EEviT1_",
+	         "at::native::elementwise_kernel<..., 4, direct_copy(float)>"},
+	        {"_ZN4vllm15rms_norm_kernelIN3c104HalfEEEvPT_PKS3_S6_fii",
+	         "vllm::rms_norm_kernel<Half>"},
+	        {"_ZN4vllm15rms_norm_kernelIN3c108BFloat16EEEvPT_PKS3_S6_fii",
+	         "vllm::rms_norm_kernel<BFloat16>"},
+	        {"_Z1fIiLi1EfEvT_", "f<..., 1, ...>"},
+	        {"_Z1fIiLi2EfEvT_", "f<..., 2, ...>"},
+	        {"_Z1gi", "g(int)"}, /* overloads: nothing but their parameters differs */
+	        {"_Z1gf", "g(float)"},
+	};
+
+	CHECK(names);
+}
+
+static void test_libraries(void **state)
+{
+	static const struct named names[] = {
+	        {"_ZN7cutlass7Kernel2I66cutlass_80_wmma_tensorop_f16_s161616gemm_f16_16x16_128x1_"
+	         "tn_ali"
+	         "gn8EEvNT_6ParamsE",
+	         "cutlass::Kernel2<cutlass_80_wmma_tensorop_f16_s161616gemm_f16_16x16_128x1_tn_"
+	         "align8>"},
+	        {"_ZN7cutlass7Kernel2I43cutlass_80_simt_sgemm_256x128_8x4_nn_align1EEvNT_6ParamsE",
+	         "cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>"},
+	        {"ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"},
+	        {"nvjet_tst_128x64_64x8_1x2_v_bz_TNN", "nvjet_tst_128x64_64x8_1x2_v_bz_TNN"},
+	        {"triton_red_fused_div_mm_21", "triton_red_fused_div_mm_21"},
+	        {"triton_poi_fused_add_0", "triton_poi_fused_add_0"},
+	        {"loop_multiply_fusion_3", "loop_multiply_fusion_3"},
+	        {"input_reduce_fusion", "input_reduce_fusion"},
+	        {"_Z19kernel_trsm_l_mul32IfLi8ELb1ELb1ELb0ELb0EEviiPKT_S2_iPS0_iS0_i",
+	         "kernel_trsm_l_mul32<...>"},
+	};
+
+	CHECK(names);
+}
+
+/* Names of no compiler. */
+static void test_odd(void **state)
+{
+	static const char *const all[] = {"k<aaaaaaa, 1>(int)",
+	                                  "k<aaaaaaa, 2>(int)",
+	                                  "k<..., 2>",
+	                                  "k<aaaaaaa, 2>(int)",
+	                                  "<(<",
+	                                  "F<Functor<"};
+	char *brief[6];
+
+	name_short_all(all, brief, 6);
+	for (size_t i = 0; i < 6; i++)
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(all[i], all[k]))
+				assert_string_not_equal(brief[i], brief[k]);
+	for (size_t i = 0; i < 6; i++)
+		free(brief[i]);
+	name_short_all(NULL, NULL, 0);
+}
+
+/* A page too narrow for names that differ in their middles shows these whole. */
+static void test_narrow(void **state)
+{
+	static const struct text_layout_column columns[] = {{"n", false}, {"kernel", true}};
+	static const char *const rows[] = {
+	        "one_that_is_much_too_long_for_a_page_like_this_one_and_ends",
+	        "two_that_is_4_much_too_long_for_this_one_and_ends_so",
+	        "two_that_is_8_much_too_long_for_this_one_and_ends_so",
+	        "two_that_is_8_much_too_long_for_this_one_and_ends_so"};
+	struct text_layout_table t;
+	char *text = NULL;
+	size_t bytes;
+	struct text_layout page = {.to = open_memstream(&text, &bytes), .width = 20};
+
+	table_start(&t, columns, 2);
+	for (size_t i = 0; i < 4; i++) {
+		table_cell(&t, "%zu", i);
+		table_cell(&t, "%s", rows[i]);
+	}
+	table_print(&t, &page);
+	fclose(page.to);
+	assert_null(strstr(text, rows[0]));
+	assert_non_null(strstr(text, rows[1]));
+	assert_non_null(strstr(text, rows[2]));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_pytorch),   cmocka_unit_test(test_alike),
+	        cmocka_unit_test(test_libraries), cmocka_unit_test(test_odd),
+	        cmocka_unit_test(test_narrow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
