@@ -9,8 +9,8 @@
  * None calls CUDA on a launch or copy path, but for cuStreamIsCapturing() while a capture is under
  * way somewhere in the process.
  */
-#ifndef SPY_NOTES_H
-#define SPY_NOTES_H
+#ifndef SPY_ARGS_H
+#define SPY_ARGS_H
 
 #include "shim/base/cuda_types.h"
 #include "shim/record/span.h"
@@ -18,7 +18,7 @@
 #define S struct spy_span *s
 #define R struct spy_span *s, CUresult rc
 
-/* ---- notes_launch.c ---- */
+/* ---- args_launch.c ---- */
 static inline void args_launch(R, CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                unsigned by, unsigned bz, unsigned shared_bytes, CUstream stream,
                                void **params, void **extra);
@@ -31,7 +31,7 @@ void args_launch_shape_set_before(R, CUfunction f);
 void args_launch_grid(R, CUfunction f, int width, int height);
 void args_launch_grid_async(R, CUfunction f, int width, int height, CUstream stream);
 
-/* ---- notes_graph.c ---- */
+/* ---- args_graph.c ---- */
 void args_graph_launch(R, CUgraphExec exec, CUstream stream);
 void args_instantiate_log(R, CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log,
                           size_t bytes);
@@ -46,7 +46,7 @@ void args_graph_update(R, CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResu
 /* A node of the executable was changed, however. */
 void args_graph_exec_changed(R, CUgraphExec exec, ...);
 
-/* ---- notes_capture.c ---- */
+/* ---- args_capture.c ---- */
 void before_capture_begin(S, CUstream stream);
 void args_capture_begin(R, CUstream stream);
 void before_capture_begin_mode(S, CUstream stream, CUstreamCaptureMode mode);
@@ -78,7 +78,7 @@ static inline bool spy_is_captured(const struct spy_span *s, CUstream stream)
 	       spy_is_captured_slow(s, stream);
 }
 
-/* ---- notes_copy.c ---- */
+/* ---- args_copy.c ---- */
 void args_copy(R, CUdeviceptr dst, CUdeviceptr src, size_t n);
 void args_copy_async(R, CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream stream);
 void args_copy_htod(R, CUdeviceptr dst, const void *src, size_t n);
@@ -130,7 +130,7 @@ void args_set_2d(R, CUdeviceptr dst, size_t pitch, unsigned value, size_t width,
 void args_set_2d_async(R, CUdeviceptr dst, size_t pitch, unsigned value, size_t width,
                        size_t height, CUstream stream);
 
-/* ---- notes_alloc.c ---- */
+/* ---- args_alloc.c ---- */
 void args_alloc(R, CUdeviceptr *p, size_t n);
 void args_alloc_pitch(R, CUdeviceptr *p, size_t *pitch, size_t width, size_t height,
                       unsigned element);
@@ -164,7 +164,7 @@ void args_external_buffer(R, CUdeviceptr *p, CUexternalMemory memory,
                           const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc);
 void args_graphics_pointer(R, CUdeviceptr *p, size_t *n, CUgraphicsResource resource);
 
-/* ---- notes_module.c ---- */
+/* ---- args_module.c ---- */
 void args_module_function(R, CUfunction *f, CUmodule module, const char *name);
 void args_module_global(R, CUdeviceptr *p, size_t *n, CUmodule module, const char *name);
 void args_module_enumerate(R, CUfunction *list, unsigned count, CUmodule module);
@@ -183,7 +183,7 @@ void args_kernel_function(R, CUfunction *f, CUkernel kernel);
  * thread, once. */
 uint32_t spy_learn_function(CUfunction f) __attribute__((cold));
 
-/* ---- notes_stream.c ---- */
+/* ---- args_stream.c ---- */
 void args_stream_create(R, CUstream *stream, unsigned flags);
 void args_stream_create_priority(R, CUstream *stream, unsigned flags, int priority);
 void args_event(R, CUevent event);
@@ -191,7 +191,7 @@ void args_event_record(R, CUevent event, CUstream stream);
 void args_event_record_flags(R, CUevent event, CUstream stream, unsigned flags);
 void args_stream_wait(R, CUstream stream, CUevent event, unsigned flags);
 
-/* ---- notes_context.c ---- */
+/* ---- args_context.c ---- */
 void before_init(S, unsigned flags);
 void args_init(R, unsigned flags);
 void before_context_destroy(S, CUcontext context);

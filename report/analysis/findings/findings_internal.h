@@ -8,8 +8,8 @@
  * share, unless the detector set it by finding_is(). What it cannot know it does not say: a
  * detector that lacks a figure says no.
  */
-#ifndef REPORT_FINDINGS_PARTS_H
-#define REPORT_FINDINGS_PARTS_H
+#ifndef REPORT_FINDINGS_INTERNAL_H
+#define REPORT_FINDINGS_INTERNAL_H
 
 #include <stdbool.h>
 
