@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cudaspy: build, test, install.  `make help` lists the targets.
 #
 #   make            build/libcudaspy.so and build/cudaspy
@@ -26,7 +27,7 @@ SPY_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=un
 SAN_LDFLAGS := -fsanitize=$(SAN)
 endif
 
-# Jobs of a build that `make test` or `make demo` starts.
+# Jobs of a build that `make test` or `make demo` starts, and tests that run beside one another.
 JOBS ?= $(shell nproc)
 
 ifndef V
@@ -52,9 +53,20 @@ demo:
 	$(Q)+$(MAKE) --no-print-directory -j$(JOBS) shim report
 	$(Q)+scripts/demo $(O)
 
+# Lines of product code by room.
+lines:
+	$(Q)git ls-files shim report | grep -E '\.(c|h|cpp|S|def|py|ptx|map|mk)$$' | xargs wc -l | awk ' \
+		$$2 != "total" { room = $$2; sub("/[^/]*$$", "", room); lines[room] += $$1; all += $$1 } \
+		END { for (room in lines) printf "%7d %s\n", lines[room], room | "sort -k 2"; \
+			close("sort -k 2"); printf "%7d total\n", all }'
+
 # What the newest CUDA on PyPI has that shim/core/format/calls.def does not know. Needs the network; no test does.
 newest:
 	$(Q)scripts/newest_cuda
+
+# Layout, licence lines, faults that tools find: CONTRIBUTING says what. tests/test_lint.py runs it.
+lint:
+	$(Q)scripts/lint
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/share/man/man1
@@ -74,8 +86,11 @@ help:
 	@echo 'make              build $(O)/libcudaspy.so and $(O)/cudaspy'
 	@echo 'make demo         set up, build, record a sample program and report it'
 	@echo 'make test         set up, build and run all tests (no GPU needed)'
-	@echo 'make check        the tests alone, on a machine that is set up'
+	@echo 'make check        the tests alone, on a machine that is set up; T=name: those of a file or of that name'
+	@echo 'make check-quick  those that take little time, for while one works'
+	@echo 'make lint         hold the sources against the house style'
 	@echo 'make bench        what one call costs, beside the peers that are installed'
+	@echo 'make lines        lines of product code by room'
 	@echo 'make newest       compare the table of calls with the newest CUDA on PyPI'
 	@echo 'make fuzz         feed the reporter damaged recordings (FUZZ_SECONDS=20)'
 	@echo 'make samples-sim  cuda_samples/ on the simulated CUDA'
@@ -84,5 +99,13 @@ help:
 	@echo 'make clean        remove what was built; downloads stay'
 	@echo 'Variables: V=1 shows commands, O=dir, CC=, CUDA_HOME=, SAN=address,undefined'
 
+# Who includes whom: layers.txt. Beside the compiling; nothing is linked where it does not hold.
+LAYERED := shim report
+$(O)/layers.ok: layers.txt scripts/check_layers $(shell find $(LAYERED) -name '*.[chS]' -o -name '*.cpp' -o -name '*.def')
+	$(call msg,CHECK,$<)
+	$(Q)scripts/check_layers $(LAYERED)
+	$(Q)mkdir -p $(@D) && touch $@
+$(O)/cudaspy $(O)/libcudaspy.so: | $(O)/layers.ok
+
 .DEFAULT_GOAL := all
-.PHONY: all shim report demo newest install uninstall clean help
+.PHONY: all shim report demo lint lines newest install uninstall clean help

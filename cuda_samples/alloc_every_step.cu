@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * alloc_every_step: device memory allocated and freed in each step.  cudaFree waits until the GPU
  * has done all its work, so the free of one step keeps the next step from being queued.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * alloc_every_step_fixed: the same steps with memory that is allocated once and used again.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * copy_back_and_forth: after each step 4 MiB are copied to the host, which changes one number of
  * them, and all are copied back to where they came from.

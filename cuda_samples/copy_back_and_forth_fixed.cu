@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * copy_back_and_forth_fixed: a small kernel changes the number where it is, on the device.
  *

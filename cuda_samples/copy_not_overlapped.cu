@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * copy_not_overlapped: batches of 4 MiB copied in, worked on (200 us) and copied out, all in one
  * stream, so that nothing runs while the bus is used and the bus is idle while the kernel runs.

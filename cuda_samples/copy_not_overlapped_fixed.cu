@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * copy_not_overlapped_fixed: the same batches, with a stream for the kernels and one for the copies
  * each way: one batch is copied in and another out while the kernel of a third runs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * crowded_core: one thread launches, and three more threads of the program wait for work by asking
  * again and again, as a pool of OpenMP's does between its loops; all of them on one core, as in a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_sync: eight short turns (25 us) in a step, each of which the host waits for, beside a
  * longer piece of work (100 us) in a stream of its own that nobody waits for.  The host waits with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_sync_fixed: the same turns, and the same work beside them; the host waits for the stream
  * of the turns alone.

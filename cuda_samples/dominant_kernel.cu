@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dominant_kernel: a step of four kernels, of which one, solve, takes 400 of 550 us.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dominant_kernel_fixed: the same step with a better solve, which comes to the same end by doubling
  * its steps; the other three share the GPU's time evenly.

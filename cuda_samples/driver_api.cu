@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * driver_api: the driver alone, linked with -lcuda: no runtime stands between the program and cu*
  * calls.

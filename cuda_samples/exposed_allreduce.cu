@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exposed_allreduce: a training step as it looks to the GPU: backward passes of eight layers (60 us
  * each), then the all-reduce of each layer's gradients in a stream of its own, which nothing runs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exposed_allreduce_fixed: the all-reduce of a layer starts as soon as the layer's gradients exist
  * and runs beside the backward pass of the next one, as DistributedDataParallel's buckets do.  Only

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * first_launches: requests of 100 us that the host waits for one by one; now and then one needs a
  * kernel that has not run yet, and its launch loads code first.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * first_launches_fixed: each kernel is launched once, with nothing to do, before the first request
  * comes.  (CUDA_MODULE_LOADING=EAGER does the like without a change.)

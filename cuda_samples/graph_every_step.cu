@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * graph_every_step: a step of two launches is captured, instantiated, launched as a graph and
  * destroyed, every time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * graph_every_step_fixed: the graph of the step is made once and launched every time.
  *

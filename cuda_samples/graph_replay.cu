@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * graph_replay: a step of one copy, one set, three kernels and one copy, captured once and then
  * launched as a graph.

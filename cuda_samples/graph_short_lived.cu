@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * graph_short_lived: each request comes in one of four shapes; a graph of ten short launches is made
  * for it, launched twice and thrown away, though the shape will come again.

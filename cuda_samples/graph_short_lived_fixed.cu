@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * graph_short_lived_fixed: the graph of each shape is made when the shape first comes, and kept.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host_starves_gpu: before each step the host works 300 us outside CUDA, as a data loader or
  * Python would, and the GPU, with 100 us of work, waits for it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host_starves_gpu_fixed: what the host works out is the same for every step, so it is done once,
  * before the first.

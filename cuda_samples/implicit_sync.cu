@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * implicit_sync: after each step the host fetches one number with cudaMemcpy, which waits for the
  * GPU though no call of the program is named after waiting.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * implicit_sync_fixed: the same steps; the numbers stay on the GPU and are fetched all at once, at
  * the end.

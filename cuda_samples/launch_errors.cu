@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * launch_errors: calls that fail on purpose, between calls that work; the program checks for each
  * error and goes on.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * launch_errors_fixed: the calls of launch_errors that work, and none that fails.
  *

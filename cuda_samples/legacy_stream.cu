@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * legacy_stream: two streams with work of their own, and after each launch a small kernel in the
  * legacy default stream.  Nothing depends on it, but work launched there waits for all blocking

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * legacy_stream_fixed: the same launches; the two streams are non-blocking, which the legacy
  * default stream leaves alone, so they run side by side.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * low_occupancy: small blocks, each of which asks for 40 KiB of shared memory that it does not
  * need, so that a multiprocessor holds few of them.

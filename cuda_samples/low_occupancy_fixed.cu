@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * low_occupancy_fixed: blocks of 256 threads and no more shared memory than is used.
  *

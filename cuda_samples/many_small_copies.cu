@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * many_small_copies: 64 rows of 1 KiB that lie apart in pinned memory, sent to the device one by
  * one in each step.

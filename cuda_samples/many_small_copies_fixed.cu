@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * many_small_copies_fixed: the same rows, packed by the host into one of two pinned buffers and
  * sent as one copy of 64 KiB.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * many_tiny_launches: far more launches than work; the GPU waits for the host between them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * many_tiny_launches_fixed: the same increments, captured once as a graph of 100 and then replayed:
  * one call where there were 100.

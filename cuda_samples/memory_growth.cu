@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * memory_growth: each step allocates 1 MiB and keeps it; the program does not free it before its
  * end, and one that ran on would fail.

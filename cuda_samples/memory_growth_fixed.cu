@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * memory_growth_fixed: the same steps, all with the same 1 MiB: a stream does one step after the
  * other, so there is never use for a second buffer.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * module_load_every_step: each step loads the code of all its kernels, launches one of them, waits,
  * and unloads them, as programs do that compile kernels as they go and keep none.

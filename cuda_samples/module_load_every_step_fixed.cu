@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * module_load_every_step_fixed: the code is loaded once, before the first step, and nothing needs
  * to wait for it to be unloaded.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * one_big_kernel: one long kernel launched again and again, faster than it runs, so that the launch
  * queue (1024 entries) fills and further launches block until it drains.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pageable_copies: large copies from and to ordinary memory, which the driver stages through
  * buffers of its own while the caller waits, "async" or not.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pageable_copies_fixed: the same copies from and to pinned memory, which the GPU reads and writes
  * by itself at the full speed of the bus.

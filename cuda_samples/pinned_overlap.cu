@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pinned_overlap: copies done well: pinned memory and two streams, so that the copies of one chunk
  * run under the kernel of the other, and the host waits only for a slot to be free.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * polling: the host asks again and again whether a step of 100 us is done, where it could wait.
  *

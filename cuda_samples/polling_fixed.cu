@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * polling_fixed: the host waits in one call, and leaves its processor to others meanwhile if the
  * driver is told so.

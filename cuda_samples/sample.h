@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the samples share: calls checked and counted as they are made, for programs that use the
  * runtime. Each sample includes it once; it builds with nvcc for a GPU and without it for the
  * simulated CUDA. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel of those samples whose subject is what happens around a kernel: a chain of integer
  * steps on one value, as long as one likes.  Included by them instead of sample.h. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a sample counts as it goes and prints at its end, in the words a correct report uses.
  * Included by every sample, and by sample.h, which counts for those that use the runtime. */
 #pragma once

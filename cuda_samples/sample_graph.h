@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A graph of some launches of chain, captured and instantiated.  Included by the samples that do so
  * too often, and by their fixed twins. */
 #pragma once

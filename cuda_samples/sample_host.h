@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Work of the host outside CUDA that takes the same time on every machine, as the simulated GPU's
  * kernels do.  Included by the samples in which the host has something of its own to do. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels defined and launched alike by nvcc and by a plain C++ compiler, which can run them only
  * on the simulated CUDA.  Included by sample.h, and by programs that are no samples.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A chain of integer steps, v = a v + c, that keeps a GPU as busy as one likes and whose end the
  * host knows at once.  Included by the samples that verify such a kernel, and by sample_chain.h. */
 #pragma once

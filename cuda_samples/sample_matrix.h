@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The matrix whose first column strided_copy and its fixed twin copy to the host. */
 #pragma once
 #include "cuda_samples/sample_chain.h"

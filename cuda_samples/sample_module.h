@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The chain of sample_chain.h as code that a program loads itself, through the driver.  Included by
  * module_load_every_step and its fixed twin. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One device's part of a training step: backward passes, and all-reduces that are kernels under
  * the name that NCCL gives its own.  Included by exposed_allreduce and its fixed twin. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* 32 kernels that do the same, as a library has one for each shape of its input.  Included by
  * first_launches and its fixed twin. */
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The samples, each from one source: for a GPU with nvcc, for the simulated CUDA with a plain C++
 # compiler.
 #

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * streams: one thread, four streams, forked from one event and joined by events in each step, so
  * that the GPU's order is made by dependencies and not by the host.

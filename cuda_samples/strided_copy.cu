@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * strided_copy: after each step a column of a matrix, 2 bytes of each of 131072 rows, is copied to
  * the host.  The bus carries it in pieces of 2 bytes, far slower than the whole matrix, which was

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * strided_copy_fixed: a kernel packs the column on the device, and the copy is of one piece.
  *

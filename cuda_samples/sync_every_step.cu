@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sync_every_step: launch, wait for the result, look at it, launch again.
  *

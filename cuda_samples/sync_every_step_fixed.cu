@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sync_every_step_fixed: the same steps and copies, each copy to a place of its own; the host waits
  * once, at the end, and then looks at all of them.

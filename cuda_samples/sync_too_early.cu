@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sync_too_early: the host waits for a step at once, and then prepares the next one (200 us), for
  * which it does not need the result.  Meanwhile the GPU, with 300 us of work in a step, is idle.

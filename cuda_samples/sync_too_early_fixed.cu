@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sync_too_early_fixed: the host waits for a step where it needs the result, after it has prepared
  * and launched the next one: the GPU always has something to do.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * threads: several threads, each with a stream of its own, launching at the same time; but for the
  * first launches of the first of them.

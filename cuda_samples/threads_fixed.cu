@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * threads_fixed: the work of threads, one stream for each of its threads, launched by one thread,
  * which waits for nobody inside the driver.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * too_short: a few launches, and the program is done before there is anything to judge.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vector_add: the smallest whole program, copy in, add, copy out, once an iteration.
  *

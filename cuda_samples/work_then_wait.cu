@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * work_then_wait: the host prepares a step (150 us outside CUDA), launches it (200 us), waits for
  * it, and prepares the next.

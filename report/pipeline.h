@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From recordings to what is said of them: the files are read into a model, which is analysed and
  * written. For the commands.

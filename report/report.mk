@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The reporter: $(O)/cudaspy. Needs jansson and uthash, toml++ for settings files, and no CUDA.
 
 REPORT_MAIN_C := $(wildcard report/cli/*.c report/*.c)

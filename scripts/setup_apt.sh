@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Debian's packages for scripts/setup. What is required goes in one apt-get run; what is optional is
 # installed apart, so that a package a distribution lacks takes nothing else with it.
 

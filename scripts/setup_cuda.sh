@@ -1,11 +1,12 @@
-# NVIDIA's packages from PyPI for scripts/setup, where the machine has no toolkit of its own.
+# SPDX-License-Identifier: Apache-2.0
+# Packages from PyPI for scripts/setup: NVIDIA's where the machine has no toolkit of its own, clang-format.
 # pip only downloads; nothing is installed into anybody's Python.
 
 # Where the packages of a group go.
 group_folder()
 {
 	case $1 in
-	cudart/* | nvtx) printf '%s' "$deps/$1" ;;
+	cudart/* | nvtx | clang-format) printf '%s' "$deps/$1" ;;
 	*) printf '%s' "$deps/cuda" ;;
 	esac
 }
@@ -92,7 +93,7 @@ fetch_group()
 		hash=$x86
 		if [ "$machine" = aarch64 ]; then hash=$arm; fi
 		how=toolkit dest=$(group_folder "$group")
-		case $group in cudart/*) how=cudart ;; esac
+		case $group in cudart/*) how=cudart ;; clang-format) how=program ;; esac
 		case $failed in *" $hash "*) return 1 ;; esac
 		if ! fetch_wheel "$package" "$platform" "$hash"; then
 			failed+="$hash "
@@ -159,6 +160,7 @@ fetch_cuda()
 		nvcc) fetch_toolkit headers nvcc ;;
 		CUPTI) fetch_toolkit cupti ;;
 		'NVTX headers') fetch_group nvtx ;;
+		clang-format*) fetch_group clang-format ;;
 		cudart\ *) fetch_group "cudart/${name#cudart }" ;;
 		esac
 	done

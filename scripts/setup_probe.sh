@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Probes of scripts/setup: each tells by its exit status whether one thing is there.
 # They look for what the build uses, not for packages: a compiler from elsewhere does as well.
 
@@ -46,6 +47,12 @@ has_pytest()
 	have pytest-3 || have pytest
 }
 
+# As tests/tests.mk asks.
+has_xdist()
+{
+	"$(command -v pytest-3 || command -v pytest)" --help 2>/dev/null </dev/null | grep -q loadgroup
+}
+
 has_python()
 {
 	python3 -c 'import sys, zipfile, zlib; sys.exit(sys.version_info < (3, 6))' 2>/dev/null
@@ -76,6 +83,21 @@ has_cross()
 
 	path=$(aarch64-linux-gnu-gcc -print-file-name=crt1.o 2>/dev/null) || return 1
 	[ "$path" != crt1.o ]
+}
+
+# The version of the list of wheels, which no other lays out C files like.
+has_clang_format()
+{
+	local version
+
+	version=$(sed -n 's/^clang-format *clang-format==\([0-9.]*\) .*/\1/p' "$wheels")
+	{ clang-format --version || "clang-format-${version%%.*}" --version; } 2>/dev/null |
+		grep -qwF "version $version" || has_wheels clang-format
+}
+
+has_pyflakes()
+{
+	/usr/bin/python3 -m pyflakes --version >/dev/null 2>&1 || python3 -m pyflakes --version >/dev/null 2>&1
 }
 
 # The folder of a toolkit as the Makefile finds it.

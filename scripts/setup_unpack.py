@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Unpacks NVIDIA's wheels for scripts/setup.
+# SPDX-License-Identifier: Apache-2.0
+"""Unpacks wheels for scripts/setup.
 
 setup_unpack.py toolkit DEST WHEEL   nvidia/cuNN/... becomes DEST/..., licences DEST/dist-info/...
 setup_unpack.py cudart  DEST WHEEL   only libcudart.so.N, into DEST
+setup_unpack.py program DEST WHEEL   only clang-format, into DEST
 setup_unpack.py links   DEST ARCH    the names a toolkit has beside what the wheels hold
 setup_unpack.py symbols              driver functions, read from a preprocessed cuda.h on stdin
 """
@@ -44,6 +46,10 @@ def toolkit_path(name):
 def cudart_path(name):
     base = os.path.basename(name)
     return base if fnmatch.fnmatch(base, "libcudart.so.*") else None
+
+
+def program_path(name):
+    return "clang-format" if name.endswith("/bin/clang-format") else None
 
 
 def unpack(path_of, dest, wheel_path):
@@ -92,6 +98,8 @@ def main(args):
         unpack(toolkit_path, args[1], args[2])
     elif len(args) == 3 and args[0] == "cudart":
         unpack(cudart_path, args[1], args[2])
+    elif len(args) == 3 and args[0] == "program":
+        unpack(program_path, args[1], args[2])
     elif len(args) == 3 and args[0] == "links":
         make_links(args[1], args[2])
     else:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shim/: libcudaspy.so, what is loaded into the program.
 
 # What the reporter is built with as well: it takes over where a killed process stopped. Sorted: an old make's wildcard is not.
@@ -59,8 +60,9 @@ $(O)/gen/%.o: $(O)/gen/%.c
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(SHIM_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(O)/libcudaspy.so: $(SHIM_OBJ) shim/shim.map
+$(O)/libcudaspy.so: $(SHIM_OBJ) shim/shim.map scripts/check_core shim/core/allowed_symbols.txt
 	$(call msg,LD,$@)
+	$(Q)scripts/check_core $(shell $(CC) -print-prog-name=nm) $(CORE_C:%.c=$(O)/guest/%.o)
 	$(Q)$(CC) $(SHIM_LDFLAGS) $(SHIM_OBJ) $(SHIM_LIBS) -o $@
 
 -include $(SHIM_OBJ:.o=.d)

@@ -1,11 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every test has at hand: the built files, a folder of its own, programs under the shim, their reports.
 
 Tests run the way a user does: LD_PRELOAD, a program, `cudaspy report --format json`. Where there is no GPU (in CI, always)
 the program runs on the simulated CUDA, whose own count of what happened is the truth to compare with.
 """
+import fcntl
+import functools
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -29,7 +33,7 @@ SAMPLES = BUILD / 'samples'
 CLOCK = SIM / 'libvirtual_clock.so'
 # For environment() and run(): time passes by what the program does, the same on every machine (tests/sim/virtual_clock.c). For
 # programs of one thread. The shim's collector does not keep up with it, so the rings are large.
-VIRTUAL_TIME = {'preload': (SHIM, CLOCK), 'CUDASPY_CLOCK': 'monotonic', 'CUDASPY_RING': 1 << 22}
+VIRTUAL_TIME = {'preload': (SHIM, CLOCK), 'CUDASPY_CLOCK': 'monotonic', 'CUDASPY_RING': 1 << 23}
 
 
 class Run:
@@ -126,6 +130,29 @@ def cuda_include():
     return os.environ['CUDA_INC']
 
 
+@functools.lru_cache(maxsize=None)
+def make(*arguments, folder=BUILD):
+    """Builds what a test looks at, in a build folder; a moment where `make check` has. The finished process: its output says why
+    it failed."""
+    env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MAKELEVEL', 'MFLAGS', 'O', 'CC')}
+    with open(BUILD / f'{folder.name}.lock', 'w') as lock: # two tests beside one another
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return subprocess.run(['make', '--no-print-directory', f'-j{os.cpu_count() or 1}', f'O={folder}', *map(str, arguments)],
+                              cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=1800, universal_newlines=True, errors='replace')
+
+
+SANITIZED = BUILD / 'asan'
+
+
+def make_sanitized(*targets):
+    """The same under AddressSanitizer and UBSan."""
+    p = make('SAN=address,undefined', 'CFLAGS=-O1 -g1', *targets, folder=SANITIZED)
+    if p.returncode and re.search(r'cannot find .*(lib)?[au]san', p.stdout):
+        pytest.skip('the compiler has no sanitizers here')
+    assert p.returncode == 0, p.stdout
+
+
 def need_nvtx():
     """Skips the test where NVTX's headers were missing, without which no program of ours has ranges."""
     if not (BUILD / 'tests/e2e/nvtx_ranges').exists():
@@ -144,7 +171,8 @@ def need(tool, why):
 
 class Folders:
     """The run's own folder: `tests` has the folders of tests and fixtures, `other` is TMPDIR to all that tests start."""
-    base = None
+    base = None    # of the process that made it; a worker's are inside
+    tests = None   # of this process
     kept = set()
     failed = set() # modules with a test that failed
 
@@ -157,9 +185,14 @@ def remove(folder):
 
 @pytest.hookimpl(tryfirst=True) # before pytest takes the option
 def pytest_configure(config):
-    if config.option.basetemp is None:
+    config.addinivalue_line('markers', 'slow: not for `make check-quick`')
+    if hasattr(config, 'workerinput'):
+        if config.workerinput['own folders']:
+            Folders.tests = pathlib.Path(config.option.basetemp)
+    elif config.option.basetemp is None:
         Folders.base = pathlib.Path(tempfile.mkdtemp(prefix='cudaspy-tests-'))
-        config.option.basetemp = str(Folders.base / 'tests')
+        Folders.tests = Folders.base / 'tests'
+        config.option.basetemp = str(Folders.tests)
         (Folders.base / 'other').mkdir()
         os.environ['TMPDIR'] = tempfile.tempdir = str(Folders.base / 'other')
 
@@ -184,12 +217,17 @@ def pytest_runtest_teardown(item, nextitem):
     """With its last test those folders of a module go that its tests shared."""
     yield
     module = getattr(item, 'module', None)
-    if Folders.base and module is not getattr(nextitem, 'module', None) and (Folders.base / 'tests').exists():
-        here = {f for f in (Folders.base / 'tests').iterdir() if not f.is_symlink()}
+    if Folders.tests and module is not getattr(nextitem, 'module', None) and Folders.tests.exists():
+        here = {f for f in Folders.tests.iterdir() if not f.is_symlink()}
         if module in Folders.failed:
             Folders.kept |= here
         for folder in here - Folders.kept:
             remove(folder)
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, 'workeroutput'):
+        session.config.workeroutput['kept'] = sorted(map(str, Folders.kept))
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -197,6 +235,74 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line('kept of tests that failed: ' + ' '.join(sorted(map(str, Folders.kept))))
 
 
-def pytest_unconfigure():
+def pytest_unconfigure(config):
     if Folders.base:
         remove(Folders.base / 'other' if Folders.kept else Folders.base)
+    say_how_many(config)
+
+
+def say_how_many(config):
+    """The last line: what failed to be set up or taken down has failed."""
+    reporter = config.pluginmanager.get_plugin('terminalreporter')
+    if reporter and not config.option.collectonly:
+        count = {name: len(reporter.stats.get(name, ())) for name in ('passed', 'failed', 'error', 'skipped')}
+        reporter.write_line(f'{count["passed"]} passed, {count["failed"] + count["error"]} failed, {count["skipped"]} skipped')
+
+
+# ---- tests beside one another, by pytest-xdist where it is there (make check) ----
+
+# A piece is what one process does in a row. Of these modules each test is one, of the others all together: they share what
+# ran once for them.
+APART = {'test_harm', 'test_sampling', 'test_kill', 'test_stress', 'test_damage'}
+# Pieces that take long are begun first, in this order.
+LONG = ['test_fuzz', 'test_report_damage', 'test_damage', 'test_aarch64', 'test_acceptance_simulated', 'test_readme', 'test_lookup',
+        'test_harm', 'test_verdict_truncated', 'test_verdicts', 'test_counts', 'test_lifecycle', 'test_cupti', 'test_options',
+        'test_report_rules', 'test_environment', 'test_check.py', 'test_stress']
+# What `make check-quick` does without: other builds, campaigns, and programs that others look at too.
+SLOW = re.compile('tests/(fuzz|stress)/|test_aarch64|test_acceptance_simulated|test_readme|test_harm|test_kill|test_verdict|'
+                  'test_sanitized|test_the_same_counts_and_output|clang|unoptimized|test_counts|test_report_damage|test_lookup|'
+                  'test_lifecycle|test_options')
+
+
+def piece_of(nodeid):
+    module, _, test = nodeid.partition('::')
+    name = pathlib.PurePath(module).stem
+    program = re.match(r'test_\w+\[(test_\w+)', test)
+    if name == 'test_units' and program: # runs once for all its tests
+        return f'{module} {program[1]}'
+    return nodeid if name in APART else module
+
+
+def place(piece):
+    return next((i for i, name in enumerate(LONG) if name in piece), len(LONG))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return piece_of(nodeid)
+
+        def _assign_work_unit(self, node):
+            self.workqueue.move_to_end(min(self.workqueue, key=place), last=False)
+            super()._assign_work_unit(node)
+
+    return Scheduling(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    node.workerinput['own folders'] = Folders.base is not None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    Folders.kept |= {pathlib.Path(f) for f in getattr(node, 'workeroutput', {}).get('kept', ())}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if SLOW.search(item.nodeid):
+            item.add_marker('slow')

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A DistributedDataParallel step on two GPUs whose all-reduce is exposed: no kernel runs beside it.
 
 One bucket holds nearly all gradients, so that their all-reduce can start only when the backward pass is done. With

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inference with four linear layers (1024-1024-1024-1024-512, ReLU between): the case cudaspy began with.
 
 Eager at batch 1 and 16, the host launches for longer than the GPU computes; at batch 1280 the GPU is the limit. `graph`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the scripts share: PyTorch on a GPU or a clear end, and a timed loop of steps that are NVTX ranges."""
 import sys
 import time

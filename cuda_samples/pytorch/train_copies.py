@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A training loop with a habit: a batch is repeated and permuted into new memory at every step.
 
 `repeat` and `permute(...).contiguous()` write the whole batch anew though it is the same, and the loss is fetched with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What follows from a model by rules: why the program is slow, what is wrong in it, and what
  * changes would gain. For the gate and the outputs, which only read it.

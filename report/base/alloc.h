@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Allocation for the reporter: what these return is never NULL, running out of memory ends the
  * program with exit status 2. For every file of report/; what is returned is freed with free().

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages to the user: one line on stderr each, whatever is in their arguments. For every file of
  * report/.

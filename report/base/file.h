@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files that users name, read whole: settings and baselines. A pipe or a device that nobody feeds
  * would be waited for without end: only regular files are read, and descriptors that somebody

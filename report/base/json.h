@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Values of JSON files that are written. For the JSON outputs and the baselines.
  */

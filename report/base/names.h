@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel names: demangled, and shortened for tables. The names come from the recorded program, so
  * time and output of the demangler are bounded. For the model and the outputs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Regular expressions that users give: POSIX extended ones, with \w \s \b \< and the like, without
  * back references. Found anywhere in a text, byte by byte, in time proportional to the text and to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the files of patterns work together: what a pattern is compiled to. For these alone.
  */

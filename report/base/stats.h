@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Values put in order, and what stands at a place of them. For whoever has several of a figure.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a recording says goes through here before anybody sees it: names, paths and commands come
  * from the program that was recorded and may hold terminal escapes, broken UTF-8 or characters that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A page of headings, lines and tables, written as plain text for a terminal or as Markdown. All
  * that is written through it is made safe first, whoever it comes from. For the text and Markdown

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Figures as people read them, three digits and a unit; what is not known (a NaN) is "n/a". For
  * every text output.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the user asked of check: its options, and the rules that follow from them and from settings
  * files. For check.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The other half of check: making the baseline that later runs are judged by. For check.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A command run as a child, as if it were run directly: signals reach it, its status is ours. For
  * `run --report`.

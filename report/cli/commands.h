@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The commands of cudaspy: one row each, from which dispatch, help and suggestions come. For main
  * and the commands.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Command-line options: one table for each command, from which they are read, shown by --help and
  * suggested when misspelt. For the commands.

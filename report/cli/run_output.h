@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a run's recordings go, looked at before the command starts: what is wrong with a path shows
  * when there is still something to do about it. For `run`.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a command's executable says of whether, and how, a library can be preloaded into it. For
  * `run`.

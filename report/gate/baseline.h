@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Baselines: a small JSON file, schema cudaspy.baseline/1, made to be committed. It holds the
  * figures of one or several recordings and what machine they come from; its lines keep their order,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the baseline's files work together: one writes, one reads, two do both for steps and NVTX
  * ranges. For these alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * By how much a time rose from some recordings to others, and what can be said of that with 99 %
  * confidence. For the judge and the differences.

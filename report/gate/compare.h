@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two sides of recordings, figure by figure: before, after, and whether a time's change is more
  * than noise. For diff and its outputs.

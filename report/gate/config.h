@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The settings of check, as cudaspy.toml and the command line give them: rules with their origin,
  * and what they need. For check.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels that a user expects to have run: libraries fall back silently, and the slower kernel that
  * runs in place of the one meant shows nowhere. For report and check, and the outputs of report.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What one run says, in the form in which runs are compared: figures by metric, and counts by
  * kernel, by API and by kind of copy. Taken from a model, or from a baseline. For diff and check.

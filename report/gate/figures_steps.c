@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,19 +9,6 @@
 /* Groups of consecutive steps of which the mean's error is found: steps that depend on their
  * neighbours (an epoch's long ones, every tenth that logs) fall into one group and scatter less. */
 #define GROUPS 10u
-
-static char *copy(const char *text)
-{
-	return alloc_string(text);
-}
-
-static double work(const struct model_work_done *w, unsigned i)
-{
-	double v[WORK_FIGURES];
-
-	memcpy(v, w, sizeof(v));
-	return v[i];
-}
 
 static double mean_of(const double *v, size_t n)
 {
@@ -86,7 +74,7 @@ void figures_take_steps(struct figures_step_set *to, const struct model *m)
 	double *v = alloc_zeroed((size_t)s->judged + 1, sizeof(*v));
 
 	*to = (struct figures_step_set){.source = s->source,
-	                                .name = copy(s->name),
+	                                .name = alloc_string(s->name),
 	                                .unsure = s->confidence && !strcmp(s->confidence, "low"),
 	                                .count = s->count,
 	                                .skipped = s->skipped,
@@ -95,7 +83,7 @@ void figures_take_steps(struct figures_step_set *to, const struct model *m)
 		size_t n = 0;
 		for (size_t i = 0; i < s->judged; i++)
 			if (m->step_rows[i].counted && !at_edge(m, i))
-				v[n++] = work(&m->step_rows[i].work, f);
+				v[n++] = model_work_figure(&m->step_rows[i].work, f);
 		to->of[f] = figure_of(v, n);
 		to->judged = n;
 	}
@@ -110,13 +98,13 @@ void figures_take_ranges(struct figures_ranges *to, const struct model *m)
 	for (size_t i = 0; i < m->range_count; i++) {
 		const struct model_range *r = &m->ranges[i];
 		struct figures_range *p = &to->items[i];
-		p->name = copy(r->name ? r->name : "");
-		p->domain = copy(r->domain);
+		p->name = alloc_string(r->name ? r->name : "");
+		p->domain = alloc_string(r->domain);
 		p->parent = r->parent;
 		p->count = (double)r->count;
 		p->counted = (double)r->counted;
 		for (unsigned f = 0; f < WORK_FIGURES; f++)
-			p->of[f] = work(&r->work, f);
+			p->of[f] = model_work_figure(&r->work, f);
 	}
 }
 
@@ -133,7 +121,7 @@ void figures_free_ranges(struct figures_ranges *r)
 char *range_path(const struct figures_ranges *r, size_t index)
 {
 	const struct figures_range *p = &r->items[index];
-	char *path = p->domain ? alloc_format("%s:%s", p->domain, p->name) : copy(p->name);
+	char *path = p->domain ? alloc_format("%s:%s", p->domain, p->name) : alloc_string(p->name);
 
 	/* A parent comes before: this ends. Deep trees are cut: it is a name to read. */
 	for (unsigned level = 0; p->parent != RANGE_NONE && level < 8; level++) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static char *missing_in(const struct run_set *s)
 	return NULL;
 }
 
-char *judge_missing(const struct judge_trial *c)
+static char *missing_of(const struct judge_trial *c)
 {
 	char *why = missing_in(c->judge->after);
 
@@ -263,7 +264,7 @@ void judge_rule(struct judgement *to, const struct rule *rule, const struct judg
 	                         .most_before = NAN,
 	                         .least_after = NAN,
 	                         .most_after = NAN};
-	char *why = judge_missing(&c);
+	char *why = missing_of(&c);
 	if (why) {
 		judge_inconclusive(to, why);
 		return;

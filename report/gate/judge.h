@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether recordings keep to a rule. Counts are exact and each recording is judged; times are
  * judged together, against the noise of their repeats. For check.

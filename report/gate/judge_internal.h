@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the judge's files work together: counts and words in one, measured figures, steps and NVTX
  * ranges in others. For the judge alone.
@@ -19,8 +20,6 @@ void judge_inconclusive(struct judgement *j, char *reason);
 void judge_fail(struct judgement *j);
 /* Why this run's figures may be other than they are; NULL = they are exact (free it). */
 char *judge_unsure(const struct judge_trial *c, const struct figures *f);
-/* Why the rule has no answer whatever the figures are; NULL = it may have one (free it). */
-char *judge_missing(const struct judge_trial *c);
 /* That the rule's figure of this run is not known, and why (free it). */
 char *judge_not_known(const struct judge_trial *c, const struct figures *f);
 /* Whether a value keeps to a limit, which may be a range. */

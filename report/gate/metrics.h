@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The figures by which runs are compared and judged: one row each, from which rules, baselines,
  * differences and explanations come. For figures, rules and the outputs of diff and check.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +8,6 @@
 #include "report/base/complain.h"
 #include "report/base/pattern.h"
 #include "report/gate/rules_internal.h"
-
-const char *const rule_op_names[] = {
-        [OP_LE] = "<=", [OP_GE] = ">=", [OP_EQ] = "=", [OP_NE] = "!=", [OP_LT] = "<", [OP_GT] = ">",
-};
 
 bool rule_wrong(struct rule_parser *p, const char *where, const char *format, ...)
 {

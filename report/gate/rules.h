@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules: what a run must keep to. `launches <= +0`, `pageable_copies = 0`, `gpu_busy_share >= 60%`,
  * `kernel "flash.*" launches >= 1`: an optional selector, a metric (also with _per_step), a
@@ -15,7 +16,6 @@
 
 enum rule_select { SELECT_RUN, SELECT_KERNEL, SELECT_RANGE };
 enum rule_op { OP_LE, OP_GE, OP_EQ, OP_NE, OP_LT, OP_GT };
-extern const char *const rule_op_names[];
 
 struct rule {
 	char *text;

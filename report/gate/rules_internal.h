@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the two files that parse a rule work together: what it is about in one, comparison and limit
  * in the other. For these alone.

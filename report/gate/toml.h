@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TOML files as what a settings file of ours may hold: texts, numbers, switches and lists of texts
  * at the top level, each with its place. The parser is toml++, a C++ library; this is all that is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The recent calls of one process, one after the other, as the replay and the findings need them:
  * who called what when, what it gave to the GPU on which stream, and how long that takes there.

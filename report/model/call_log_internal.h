@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the history's files work together: history.c takes the records and puts them in order,
  * call_log_acts.c makes acts of them, call_log_names.c and call_log_works.c what they refer to. For

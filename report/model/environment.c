@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "report/model/environment.h"
 
 #include <math.h>
@@ -96,9 +97,9 @@ static char *device_name(const struct model *m, const struct environment_device 
 	return alloc_format("GPU %u", d->index);
 }
 
-static char *number(double v)
+char *environment_number(double v)
 {
-	return isfinite(v) ? alloc_format("%.0f", v) : alloc_copy("n/a", 3);
+	return isfinite(v) ? alloc_format("%.0f", v) : alloc_string("n/a");
 }
 
 /* "1980 of 1980 MHz"; adds nothing where neither is known. */
@@ -106,7 +107,7 @@ static char *add_pair(char *list, double now, double most, const char *between, 
 {
 	if (!isfinite(now) && !isfinite(most))
 		return list;
-	char *a = number(now), *b = number(most);
+	char *a = environment_number(now), *b = environment_number(most);
 	char *text = alloc_format("%s%s%s%s", a, between, b, unit);
 	join(&list, text);
 	free(a);
@@ -122,7 +123,7 @@ static char *add_link(char *list, const struct environment_reading *r)
 
 	if (!isfinite(generation) && !isfinite(width))
 		return list;
-	char *a = number(generation), *b = number(width);
+	char *a = environment_number(generation), *b = environment_number(width);
 	char *text = alloc_format("PCIe generation %s x%s", a, b);
 	join(&list, text);
 	free(a);
@@ -254,7 +255,7 @@ static void clocks(const char *name, const struct environment_device *d,
 	const struct environment_reading *r = latest(d);
 	double limit = value(r, SPY_ENVIRONMENT_POWER_LIMIT_MW),
 	       usual = value(r, SPY_ENVIRONMENT_POWER_DEFAULT_MW);
-	char *watts = number(limit / 1e3);
+	char *watts = environment_number(limit / 1e3);
 	char *what = isfinite(limit) ? alloc_format("the power limit (%s W)", watts)
 	                             : alloc_format("the power limit");
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What stood in the way of a run from outside the program: an old driver, clocks held down, other
  * processes on the GPU, memory errors, a slow PCIe link. For the findings and the outputs; read off
@@ -24,6 +25,8 @@ char *environment_unknown(const struct model *m);
 /* A device in one line: clocks, power, temperature, link, other processes (free it). */
 char *environment_line(const struct model *m, const struct environment_device *d);
 
+/* "1980", "n/a" (free it). */
+char *environment_number(double v);
 /* The CPUs that a process could use in one line, "not known" where they are not (free it). */
 char *environment_cpu_line(const struct model_process_cpu *c);
 

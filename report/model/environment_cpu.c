@@ -1,14 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
 #include "report/model/environment.h"
 #include "report/base/units.h"
-
-static char *number(double v)
-{
-	return isfinite(v) ? alloc_format("%.0f", v) : alloc_copy("n/a", 3);
-}
 
 /* ", quota 1.5 (used up in 50 of 100 periods, 1.2 s waited)" (free it) */
 static char *quota_text(const struct model_process_cpu *c)
@@ -30,7 +26,8 @@ char *environment_cpu_line(const struct model_process_cpu *c)
 {
 	if (isnan(c->cores) && isnan(c->online) && !c->limit_known)
 		return alloc_format("CPU: not known");
-	char *cores = number(c->cores), *online = number(c->online), *quota = quota_text(c);
+	char *cores = environment_number(c->cores), *online = environment_number(c->online),
+	     *quota = quota_text(c);
 	char *line = alloc_format("CPU: %s of %s cores%s", cores, online, quota);
 
 	free(cores);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of the result codes of CUDA calls. For the outputs.
  */

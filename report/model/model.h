@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a run's recordings say, in nanoseconds and whole numbers, ready to be written by any output.
  * Filled by the model's modules, only read by the outputs. A time that is not known is NaN, a text
@@ -214,6 +215,7 @@ struct model_work_done {
 };
 #define WORK_FIGURES 10u /* of struct model_work_done, as an array of double */
 extern const char *const work_figure_names[WORK_FIGURES];
+double model_work_figure(const struct model_work_done *w, unsigned i);
 
 struct model_range {         /* NVTX ranges of one name inside the same other one */
 	char *name, *domain; /* domain NULL: the default one */

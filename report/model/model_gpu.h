@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the model says of time on the GPU. Estimates carry a 95 % interval; exact times (CUPTI) have
  * low = high = total; what is not known is NaN, never 0. For the model, which fills it, and the

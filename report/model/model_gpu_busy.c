@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,6 @@
 #define GUESS_BELOW 0.7
 /* Of the pieces of work, those of known duration, for the timeline to be told at all. */
 #define KNOWN_LEAST 0.01
-
-static char *copy_of(const char *text)
-{
-	return alloc_string(text);
-}
 
 static bool same(const char *a, const char *b)
 {
@@ -32,7 +28,7 @@ static struct model_gpu_device *device_row(struct model_gpu *gpu, const struct m
 	}
 	ALLOC_ROOM(gpu->devices, gpu->device_count);
 	gpu->devices[gpu->device_count] = (struct model_gpu_device){
-	        .host = copy_of(p->host), .name = copy_of(name), .index = index};
+	        .host = alloc_string(p->host), .name = alloc_string(name), .index = index};
 	return &gpu->devices[gpu->device_count++];
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From event pairs to GPU time: what a pair costs, as calibrated in the same run, and what a piece
  * of work of a class takes, with its errors. For the model of GPU time.

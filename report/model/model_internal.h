@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the model's modules work together: each adds its part of one recording and finishes when all
  * were added. For the model's modules alone.

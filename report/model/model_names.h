@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of what stands in the model as numbers, and the words that go with them. For the gate and
  * the outputs.

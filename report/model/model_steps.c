@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ const char *const work_figure_names[WORK_FIGURES] = {
         "sets",     "copy_bytes",     "alloc_calls", "launch_ns", "gpu_ns"};
 _Static_assert(sizeof(struct model_work_done) == WORK_FIGURES * sizeof(double), "struct work_done");
 
-static double figure(const struct model_work_done *w, unsigned i)
+double model_work_figure(const struct model_work_done *w, unsigned i)
 {
 	double v[WORK_FIGURES];
 
@@ -292,8 +293,9 @@ static void fill_figures(struct model *m, size_t n)
 	for (unsigned f = 0; f < WORK_FIGURES; f++) {
 		size_t known = 0;
 		for (size_t i = 0; i < n; i++)
-			if (m->step_rows[i].counted && !isnan(figure(&m->step_rows[i].work, f)))
-				v[known++] = figure(&m->step_rows[i].work, f);
+			if (m->step_rows[i].counted &&
+			    !isnan(model_work_figure(&m->step_rows[i].work, f)))
+				v[known++] = model_work_figure(&m->step_rows[i].work, f);
 		s->work[f] = spread_of(v, known);
 		s->timed = known; /* of the last figure: GPU time */
 	}

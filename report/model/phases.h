@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where start-up ends and tear-down begins, by the time slices of a process. For the recent calls,
  * which are cut there, and the verdict.

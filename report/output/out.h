@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The outputs: each writes one model in one format. For the commands; the model is only read.
  */

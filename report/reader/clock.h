@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a recording's ticks to nanoseconds: durations by the rate over the whole recording, instants
  * piecewise between the readings of the three clocks. For the model.

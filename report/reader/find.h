@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which recordings a command is about: the files named, those of a folder, those of a run. For the
  * commands.

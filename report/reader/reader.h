@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recording opened for reading: mapped privately, checked, and drained of what its process had
  * left in the rings. The file is not trusted: what cannot be used leaves a warning or an error, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The checks that a mapped recording goes through before anything in it is used, and what they find
  * missing. For the reader alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What keeps the reader alive when a file becomes shorter while it is read. For the reader alone;
  * recording_shrank() tells others.

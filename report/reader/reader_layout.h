@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where everything lies in a recording, while it is looked at: extents that are led to, and what is
  * wrong on the way. For reader_layout*.c alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether the process of a recording has ended, was killed, or still runs. For the reader, the
  * model and `run`.

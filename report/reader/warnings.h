@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines about a recording that are shown with its report. For the reader and the model.
  */

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Without any CI system: the same gate in a few lines of shell. Three recordings, the counts of each
 # against a committed baseline, and two budgets of our own.
 #

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The notes: what is recorded of a call's arguments, one function for each shape of arguments,
  * declared with NVIDIA's types so that a row of calls.def with the wrong note does not compile.

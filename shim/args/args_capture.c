@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/args/args.h"
 #include "shim/real/real.h"
 #include "shim/sampler/sampler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/args/args.h"
 #include "shim/cupti/cupti.h"
 #include "shim/base/gate.h"

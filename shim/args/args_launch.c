@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/args/args.h"
 
 /* Remembers where a function's figures are, until some handle changes its meaning. */

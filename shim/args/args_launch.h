@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The note of a kernel launch, the call that programs make most: inline in its wrapper. Included by
  * notes.h, whose other notes of launches are built on it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/args/args.h"
 
 void args_stream_create_priority(struct spy_span *s, CUresult rc, CUstream *stream, unsigned flags,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The clock of the hot path, in ticks: the CPU's counter where it is invariant, else
  * CLOCK_MONOTONIC. Never converted here: bracketed triples of (tick, monotonic, real time) go into

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The collector's sleep between two rounds: how long, and how it ends early. Few wake-ups while
  * there is nothing to do, many records at a time while there is, and no ring that fills up

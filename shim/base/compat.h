@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Binds the glibc functions that moved or were renewed after glibc 2.28 to their old symbol
  * versions, so that one build runs on every later one. Forced into every file of the shim by the

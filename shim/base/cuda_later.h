@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls that came after CUDA 13.0 and bear on what is recorded, for builds with older headers: the
  * programs watched bring newer runtimes and drivers than this was built with. Unseen, a copy would

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NVIDIA's headers with every ELF symbol declared under its own name (no renaming of cuMemAlloc to
  * cuMemAlloc_v2). Included wherever the shim needs a CUDA type.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether calls are recorded now, and where: the gate that every wrapper looks at, the recording of
  * this process, and the one lock of the shim. What opens and shuts the gate (start, fork, exit)

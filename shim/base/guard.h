@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the signals that a write of ours can raise, SIGPIPE and SIGXFSZ, from a program that never
  * asked for them: a broken pipe or a limit on file size is an error of ours, not its end. For the

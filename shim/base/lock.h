@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A lock for cold paths: no allocation, no set-up, can be freed in a forked child by storing 0. Its
  * holder is in a quiet section, so that no handler of a signal, and no cancellation, comes between.

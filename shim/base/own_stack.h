@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stack for work of ours that needs more than the program's may have left: threads with 16 KiB
  * of it call CUDA too. For the shim's rare steps: start, exit, messages, look-ups.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Quiet sections: while one is under way no handler of a signal runs on the thread and it is not
  * cancelled. Every lock of ours is held in one (lock.h): a handler that calls CUDA, exit() or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Adding to the tables of the recording while the program runs. For the shim's cold paths; each
  * function says who may call it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * void spy_switch_stack(void (*f)(void *), void *argument, void *top): calls f(argument) on the stack
  * that ends at `top`, a multiple of 16. The frame pointer leads back, for debuggers and unwinders.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * System calls for the shim's cold paths, made directly: none is a cancellation point, as open(),
  * read(), write(), close(), fallocate() and nanosleep() of the C library are. A thread with a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether the program had CPUs to run on: what each thread waited for one, by the kernel's count of
  * it, and how many the process may use. Read now and then by the collector, and by a thread itself

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the kernel says of CPUs: how long threads waited for one, how many there are, what the
  * cgroups allow. Reads small files by system calls of its own: no allocation, no stdio, no point at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CUDASPY_GPU=cupti: exact GPU times from CUPTI. For the wrappers, the life cycle and the
  * collector; in every other mode nothing here does anything but a look at a flag.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What cudaspy uses of CUPTI, declared by ourselves: libcupti is opened at run time, and its
  * headers need not be there at build. Where they are, cupti_check.c compares. For shim/cupti*.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cupti/cupti_buffers.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory that CUPTI writes its records into, ours from beginning to end: asked for on the
  * program's threads, given back by them or by CUPTI's own, read by the collector alone. For

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether what cupti_api.h says agrees with NVIDIA's headers, where the build has them. */
 #include "shim/cupti/cupti_api.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finding libcupti in a process that may have one, several or none. For shim/cupti/cupti.c. */
 #ifndef SPY_CUPTI_FIND_H
 #define SPY_CUPTI_FIND_H

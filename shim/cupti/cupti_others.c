@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door through which others come to CUPTI: kineto, XLA and the like subscribe or register the
  * receiver of records before they do anything else. These stand in front of libcupti's functions of

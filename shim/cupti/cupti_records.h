@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From CUPTI's records to ours: which call gave a piece of work, its times in ticks, its place in
  * the recording's ring `activity_ring`. One reader at a time: the caller sees to it. For

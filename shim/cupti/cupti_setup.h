@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Setting CUPTI up and switching it off again. For shim/cupti/cupti.c. */
 #ifndef SPY_CUPTI_SETUP_H
 #define SPY_CUPTI_SETUP_H

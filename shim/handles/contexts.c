@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/handles/contexts.h"
 
 #include "shim/base/cuda_types.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contexts that were seen, and the device that each is on: what a reset of the device takes with
  * it. For who records arguments, and for NVML.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a graph does, as one number, so that graphs of equal content are one class of GPU work: for
  * programs that instantiate a graph anew for every launch or two. For the notes of graphs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/handles/memory_map.h"
 
 #include <stddef.h>

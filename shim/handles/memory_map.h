@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which addresses are pinned, device or managed memory, learned from the allocations, registrations
  * and mappings that the program makes, in their order. Everything else is pageable. For the notes.

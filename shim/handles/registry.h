@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the program's handles stand for: functions and kernels, instantiated graphs, modules,
  * physical memory. Handles are reused after their object is gone, so identities are dropped with

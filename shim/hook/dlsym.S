@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The exported dlsym. glibc tells its caller by the return address (RTLD_NEXT, RTLD_DEFAULT), so everything that is
  * not ours ends in a jump with the program's own return address on the stack, at any optimisation.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the wrappers of every row of calls.def from NVIDIA's own prototypes.
 
 usage: gen_wrappers.py CALLS_DEF DRIVER_I RUNTIME_I OUT_DIR
@@ -175,7 +176,7 @@ def main():
         f.write('/* Generated from calls.def: call ids, and those of all launches. */\n'
                 '#ifndef SPY_CALLS_GEN_H\n#define SPY_CALLS_GEN_H\n\nenum spy_call {\n')
         f.writelines(f'\tCALL_{r.name},\n' for r in drv)
-        f.write(f'\tSPY_DRIVER_CALLS,\n\tSPY_CALL_BEFORE_RUNTIME = SPY_DRIVER_CALLS - 1,\n')
+        f.write('\tSPY_DRIVER_CALLS,\n\tSPY_CALL_BEFORE_RUNTIME = SPY_DRIVER_CALLS - 1,\n')
         f.writelines(f'\tCALL_{r.name},\n' for r in rt)
         launches = ', '.join(f'CALL_{r.name}' for r in drv + rt if r.cls in ('LAUNCH', 'GRAPH_LAUNCH'))
         f.write(f'\tSPY_CALLS\n}};\n\n#define SPY_LAUNCH_CALLS {launches}\n\n#endif\n')

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How programs come to call us: the exported dlsym, and the wrapper for each of the driver's
  * functions. For the life cycle and the hand-written wrappers of

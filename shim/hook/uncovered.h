@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ways around us, and the runtimes there are: read off the loaded libraries. For the collector and
  * the exit handler, never on a program's path.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything a generated wrapper needs: NVIDIA's types, the span, the notes. Included by the
  * generated wrappers and by the few written by hand, nothing else.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The wrappers of the driver's look-up: the real one is asked first, with the program's own
  * arguments, so that name, version and flags have chosen the ABI; then the pointer is exchanged,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/life/bus_error.h"
 
 #include <errno.h>

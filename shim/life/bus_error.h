@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recording that somebody truncates while it is written. The next store of ours into what is gone
  * raises SIGBUS, which would end a program that did nothing: anonymous memory takes the place of

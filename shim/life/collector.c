@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/life/collector.h"
 
 #include <pthread.h>
@@ -9,7 +10,6 @@
 #include "shim/hook/uncovered.h"
 #include "shim/base/collector_wait.h"
 #include "shim/core/drain/drain.h"
-#include "shim/life/lifecycle.h"
 #include "shim/base/lock.h"
 #include "shim/core/options/options.h"
 #include "shim/base/quiet.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The shim's one thread: empties the rings, beats, reads the clocks, looks for new libraries. For
  * the life cycle only.

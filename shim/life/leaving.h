@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ends that no exit handler sees: _exit() and _Exit(), as Python's worker processes end, and exec,
  * by which a process becomes another program. The recording says so, so that nobody takes them for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/life/lifecycle.h"
 
 #include <errno.h>

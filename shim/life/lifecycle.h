@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From load to exit: when recording starts, what a forked child does, how it ends. Registers itself
  * with the gate. For the other files of this room.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Filling a new recording: header, tables, areas; and adding to its tables while the program runs.
  * For the shim's cold paths; each function says who may call it.

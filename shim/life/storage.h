@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The recording's file: made, reserved before it is used (a page that cannot be stored would kill
  * the program with SIGBUS), grown, and, where the file system guarantees no reservation, kept in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Growth of the recording's storage_file. */
 #include "shim/life/storage_internal.h"
 

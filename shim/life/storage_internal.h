@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the parts of the recording's file hang together: for storage*.c alone. */
 #ifndef SPY_STORAGE_INTERNAL_H
 #define SPY_STORAGE_INTERNAL_H

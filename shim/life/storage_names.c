@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the recording's file lies, and how it is named. */
 #include "shim/life/storage_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a file system has for the recording, and what it promises. */
 #include "shim/life/storage_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What cudaspy uses of NVML, declared by ourselves: libnvidia-ml is opened at run time, and its
  * header need not be there at build. Where it is, nvml_check.c compares. Nothing here changes a

@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether what nvml_api.h says agrees with NVIDIA's header, where the build has it. */
-#include "shim/core/format/classes.h"
 #include "shim/nvml/nvml_api.h"
 
 #if defined(__has_include)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What NVML says of the devices, asked at the start and at exit: clocks and what holds them down,
  * power, temperature, memory errors, the PCIe link, other processes. Only read, by threads of our

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/nvtx/nvtx.h"
 
 #include "shim/nvtx/nvtx_abi.h"

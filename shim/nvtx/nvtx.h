@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NVTX ranges of the program: their names, and what a thread did while one was open. For the files
  * nvtx*.c.

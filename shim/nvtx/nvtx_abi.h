@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What NVTX (version 2 and 3) and an injected library agree on, as far as we use it: declared here,
  * since NVTX's headers are not needed to build the shim. A unit test compares it with them. For

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/nvtx/nvtx.h"
 
-#include "shim/core/format/calls.h"
 #include "shim/base/gate.h"
 #include "shim/record/span.h"
 

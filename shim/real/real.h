@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The real functions behind the wrappers, found on first use. For wrappers and for the few calls
  * the shim makes itself.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/real/real_dlsym.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The dlsym that our exported one stands before. For who asks it for a symbol: it can be called at
  * any time, also inside an allocator that is starting up.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The driver: which one is loaded, its functions, and which call each of them is. */
 #include "shim/real/real_internal.h"
 

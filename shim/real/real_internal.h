@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The two places where real functions come from: for real*.c alone. */
 #ifndef SPY_REAL_INTERNAL_H
 #define SPY_REAL_INTERNAL_H

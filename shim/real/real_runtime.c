@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The runtimes, of which a process may have several: where their functions are found. */
 #include "shim/real/real_internal.h"
 

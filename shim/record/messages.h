@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the shim says to the user: lines on stderr. For the shim's cold paths.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/record/own_time.h"
 
 #include "shim/record/span.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time of the program's threads that was ours, on the timeline: where it is no part of the call
  * that it was taken out of, it would seem to be work of the program's outside CUDA. For the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hot path: one span for each intercepted call, from its entry to its return. For the wrappers
  * and the notes.

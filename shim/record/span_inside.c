@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls inside calls: of the runtime's into the driver, and of the program's own, by a signal's
  * handler or a callback. */
 #include "shim/record/span_internal.h"

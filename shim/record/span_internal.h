@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How span.c and span_inside.c hang together. */
 #ifndef SPY_SPAN_INTERNAL_H
 #define SPY_SPAN_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Work of our own inside the program's calls, and what a recorded call costs. */
 #include "shim/record/span.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The return of a recorded call: its figures and its record in the ring. Part of the hot path; for
  * span.h and span.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread's place in the recording: its slot, its rings, its tables of kernels. For the span and
  * the notes.

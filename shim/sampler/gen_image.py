@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the sampler's kernels as C: the PTX text, and code for the GPUs that this toolkit's assembler knows.
 
 usage: gen_image.py PTX OUT_C [CUDA_BIN]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GPU time without CUPTI: a launch now and then stands between two events of ours, behind a stall
  * that holds its stream until all three are queued, so that what the events show is the work's time

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/sampler/sampler_class.h"
 
 #define EARLY      8  /* first samples of a class, which follow closely: it may be a rare one */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The classes of work that a thread has met: which ones it keeps, and when each is due to be timed.
  * For sampler.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the sampler has in each CUDA context: its kernels, a bounded pool of event pairs, the
  * samples that the GPU has not finished yet. For the sampler's files.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The driver's functions that the sampler calls, and what their results mean to it. For the
  * sampler's files.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sampler's kernels, generated from sampler.ptx by gen_image.py. For the sampler's contexts. */
 #ifndef SPY_SAMPLER_IMAGE_H
 #define SPY_SAMPLER_IMAGE_H

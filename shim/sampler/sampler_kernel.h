@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the sampler asks about a kernel. For sampler.c.
  */

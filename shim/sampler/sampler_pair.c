@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/base/gate.h"
-#include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_context.h"
 #include "shim/sampler/sampler_section.h"
 #include "shim/record/span.h"

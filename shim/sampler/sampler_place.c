@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/sampler/sampler_place.h"
 
 static struct { /* a line of its own, written now and then */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a launch goes, and whether that is a place to work in: the context, the stream, a graph
  * under capture. For sampler.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/sampler/sampler_rate.h"
 
 void rate_begin(struct sampler_rate *r, uint64_t now, uint64_t work)

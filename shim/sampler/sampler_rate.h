@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What sampling may cost a thread: how long to wait between samples so that they take no more than
  * their share of its time. Arithmetic alone, for sampler.c.

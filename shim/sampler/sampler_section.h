@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sections: the moments in which a thread gives work of ours to streams, or asks about it. None
  * while a capture is under way in the process; what begins a capture, or destroys a context, waits

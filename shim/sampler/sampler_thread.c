@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/sampler/sampler_thread.h"
 
 #include <string.h>

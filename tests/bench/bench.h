@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the benchmark: where things are, the peers, and what one run prints. For the
  * benchmark's own process.

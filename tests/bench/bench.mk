@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `make bench`: what one call costs and how long a long trace's report takes. BENCH_QUICK=1: a smoke run; BENCH_CALLS=1: the
 # calls alone.
 

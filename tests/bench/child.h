@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes of the benchmark: those that work and are asked for figures over pipes, and commands
  * run to their end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * make bench: what a recorded call costs, and how long the report of a long trace takes, beside the
  *peers that are installed.

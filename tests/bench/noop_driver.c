@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A libcuda.so.1 in which nothing happens: every call returns at once, so that what is left of a
  * call's time is what the program, the runtime and whoever watches add to it. For the benchmarks.

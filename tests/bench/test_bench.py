@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """make bench, in small: every row is there, measured or skipped for a reason. What it measures is not judged here."""
 import re
 import subprocess

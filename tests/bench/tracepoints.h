@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pair of LTTng-UST tracepoints that the launch is compared under: a launch's arguments, then
  * its result. Read several times by LTTng's own headers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls that are measured, on the driver that does nothing, as a program makes them: through
  * pointers from cuGetProcAddress. For the benchmark's working processes.

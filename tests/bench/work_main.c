@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The working process with a peer built in. */
 #include "tests/bench/work.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a report says beside what the simulated driver counted, for programs that use the driver alone."""
 import json
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Programs and libraries of the end-to-end tests, from tests/e2e/programs/. Tests with a source of a few lines compile it
 # themselves.
 #

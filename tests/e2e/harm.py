@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs run bare and, many times, watched: what must be the same, and where their calls must stand.
 
 A row says which program, and what of it is compared. A try is one watched run of it in a folder of its own; several go on at

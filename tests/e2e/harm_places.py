@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders in which the tries of test_harm.py run: file systems small enough to be used up."""
 import contextlib
 import pathlib

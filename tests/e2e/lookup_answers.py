@@ -1,14 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver's answers to every look-up there is, with and without a shim between; and other builds of the shim.
 
 For the tests of look-ups, on this machine's processor and on another's.
 """
 import collections
 import functools
-import os
 import re
 import subprocess
 
-from conftest import BUILD, ROOT, SHIM, cuda_include, need
+from conftest import BUILD, ROOT, SHIM, cuda_include, make, need
 
 PROGRAMS = BUILD / 'tests/e2e'
 ROUTES = ['v1', 'v2', 'v1-11030', 'v1-12000', 'v2-11030', 'v2-12000']
@@ -23,17 +23,9 @@ def built(name):
     variables = {'unoptimized': ['CFLAGS=-O0'], 'clang': ['CC=clang']}[name]
     if name == 'clang':
         need('clang', 'the shim is built with it')
-    folder = BUILD / name
-    make([f'O={folder}', *variables, 'shim'])
-    return folder / 'libcudaspy.so'
-
-
-def make(arguments):
-    """Runs make for another build folder, apart from a make that may have started the tests."""
-    env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MFLAGS', 'MAKELEVEL', 'O', 'CC')}
-    p = subprocess.run(['make', '-j2', *map(str, arguments)], cwd=ROOT, env=env, stdout=subprocess.PIPE,
-                       stderr=subprocess.STDOUT, universal_newlines=True)
+    p = make(*variables, 'shim', folder=BUILD / name)
     assert p.returncode == 0, p.stdout[-4000:]
+    return BUILD / name / 'libcudaspy.so'
 
 
 def wrapped_calls():

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs that must end well whatever happens to their recording, and the file systems to try them on."""
 import contextlib
 import ctypes

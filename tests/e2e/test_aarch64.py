@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shim for aarch64: cross-built, its ways of finding calls tried under qemu-user, its recording read by this machine's
 reporter. The simulated CUDA and the programs are cross-built with it."""
 import subprocess
@@ -5,8 +6,8 @@ import subprocess
 import pytest
 
 import lookup_answers
-from conftest import BUILD, SIM, Run, cuda_include, environment, need
-from lookup_answers import check_answers, make, requests
+from conftest import BUILD, Run, cuda_include, environment, make, need
+from lookup_answers import check_answers, requests
 from test_exports import check_exports, check_needs, check_segments
 
 CROSS = 'aarch64-linux-gnu-'
@@ -23,7 +24,8 @@ MADE = ['dlsym_facts', 'drive_dlsym', 'drive_plt', 'drive_proc', 'libplugin_dlsy
 def cross_built():
     need(CROSS + 'gcc', 'it builds the shim for aarch64')
     need('qemu-aarch64', 'it runs what was built for aarch64')
-    make([f'O={FOLDER}', f'CC={CROSS}gcc', f'AR={CROSS}ar', 'shim', 'sim', *(PROGRAMS / name for name in MADE)])
+    p = make(f'CC={CROSS}gcc', f'AR={CROSS}ar', 'shim', 'sim', *(PROGRAMS / name for name in MADE), folder=FOLDER)
+    assert p.returncode == 0, p.stdout[-4000:]
 
 
 def emulated(program, *args):

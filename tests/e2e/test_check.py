@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`cudaspy check`: a gate that fails when a program calls CUDA otherwise than before, and never else.
 
 Beside this file: test_check_rules.py (every form of rule, every error in one), test_check_steps.py (steps, NVTX ranges),

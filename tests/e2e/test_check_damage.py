@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A check never passes on what is not there: recordings that are cut or damaged, files that cannot be read, ranges that never opened.
 
 tests/fuzz/damage.c does the same by the ten thousand.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What other programs read of `cudaspy check`: JUnit XML and workflow commands, held against their public definitions.
 
 The rules below are written from these definitions, not copied:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people and other programs hand to the reporter and must not crash, hang or fool it: settings, patterns, pipes."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every form of rule that docs/CI_GATE.md and the manual document, and every error in one, through `cudaspy check`.
 
 FORMS: each selector, each metric, per step and not, each comparison, each kind of limit with each unit: what it says of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`cudaspy check` and `diff` by step and by NVTX range: the steps are those that the recording holds, unless --steps says N.
 
 Programs whose steps are all alike are judged exactly; those whose steps vary by the mean and its error.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples of scripts/ci do what they say: their shell parts are executed, on the simulated CUDA."""
 import os
 import subprocess

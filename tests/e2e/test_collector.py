@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collector, the shim's own thread: it hardly runs while there is nothing to collect."""
 import re
 

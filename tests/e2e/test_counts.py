@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each sample of cuda_samples states what a correct report must say of it; the simulated driver counted what happened.
 
 Both are compared with the report: they come from the two ends of the path, and neither knows of cudaspy.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CUDASPY_GPU=cupti: every piece of GPU work with its true times and the call that gave it, or one line and `sample`.
 
 Runs against a made-up libcupti (tests/sim/fake_cupti.c) that records what the simulated GPU does, in NVIDIA's layouts of

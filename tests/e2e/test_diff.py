@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`cudaspy diff`: what changed from some recordings to others; counts exactly, times where repeats tell them from noise."""
 import json
 import re

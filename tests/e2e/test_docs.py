@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What README.md and docs/ say about the tree and the program, held against both.
 
 Paths, links, names in code, variables, options and JSON keys: what is named exists, and of what can be listed nothing is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What NVML says of the devices: read at the start and at exit, named where something is wrong, and harmless whatever it does.
 
 The simulated NVML (tests/sim/nvml.c) lies beside the simulated driver and answers as SIM_NVML_... says.

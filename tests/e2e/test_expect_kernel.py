@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--expect-kernel: a library that fell back to a slower kernel without a word is found out, by report and by check."""
 import json
 import subprocess
@@ -5,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from conftest import REPORTER, ROOT
+from conftest import REPORTER
 
 # Attention by one kernel where "fast" is asked for, else by two others; a norm in each case; "graph": the same from a graph.
 ATTENTION = r'''

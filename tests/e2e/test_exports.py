@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What libcudaspy.so shows to a loader: exactly the symbols it means to, of old glibc only, little TLS. And the table
 of calls it is made from is complete for the toolkit that is used."""
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Children, however they are made: each process has its own file or none, and a parent's counts stay its own."""
 import json
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes around us is seen and named in the report: RTLD_DEEPBIND, dlmopen, entries of a newer driver. And no more."""
 import pytest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No program is harmed, no call is lost in silence: a row for each way in which that was not so, or might not be.
 
 Each row's program is run bare and watched, twenty times here and two hundred times by `make campaign`: the same status, the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recording survives SIGKILL at any moment: readable, exact but for the call in flight, which is named.
 
 KILLS=1000 pytest tests/e2e/test_kill.py is the acceptance run; `make test` does fewer.

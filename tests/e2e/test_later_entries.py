@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies by the entries that came with CUDA 13.2, found in each way a program has, counted as the driver counted them.
 
 The shim knows them whatever headers it was built with (shim/base/cuda_later.h).

@@ -1,8 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the first instruction to the last: every way to end, fork and be born, and what the recording then holds."""
 import re
 import signal
 import subprocess
-import time
 
 import pytest
 

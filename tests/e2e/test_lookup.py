@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a program's calls are found: by symbol, by dlsym, by the driver's own look-up; and what must not change for it.
 
 The answers of the driver without the shim are the truth: with it, each pointer must be the wrapper of the very function
@@ -280,8 +281,8 @@ const char *omp_start(void) { const char *a = ompt_start_tool(1), *b = ompt_star
 @pytest.mark.parametrize('build', BUILDS)
 def test_a_weak_function_that_forwards_twice(run, compile_c, tmp_path, level, build):
     """LLVM's OpenMP asks for the next ompt_start_tool; a hook that answered with its caller's own looped in PyTorch."""
-    omp = compile_c(OMPT, level, '-ldl', shared=True, name='omp')
-    tool = compile_c('const char *ompt_start_tool(unsigned v) { return "tool"; }', shared=True, name='tool')
+    compile_c(OMPT, level, '-ldl', shared=True, name='omp')
+    compile_c('const char *ompt_start_tool(unsigned v) { return "tool"; }', shared=True, name='tool')
     main = '#include <stdio.h>\nconst char *omp_start(void);\nint main(void) { puts(omp_start()); return 0; }'
     for libraries, answer in ((['-lomp'], 'none'), (['-lomp', '-Wl,--no-as-needed', '-ltool'], 'tool')):
         program = compile_c(main, level, f'-L{tmp_path}', *libraries, f'-Wl,-rpath,{tmp_path}')

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """report/cudaspy.1 has each command's options, those that its --help tells and no others."""
 import re
 import subprocess

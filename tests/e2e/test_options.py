@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every variable of the environment: what it does, and what a wrong value does, which is one line and the default."""
 import re
 
@@ -131,7 +132,7 @@ def test_keep_bounds_the_recent_records(run, keep, room):
 
 def test_the_file_does_not_grow_with_the_run(run):
     short = crowd(run, threads=2, calls=100000, CUDASPY_KEEP=1, CUDASPY_OUT='short.cudaspy')
-    long = crowd(run, threads=2, calls=1000000, CUDASPY_KEEP=1, CUDASPY_OUT='long.cudaspy')
+    crowd(run, threads=2, calls=1000000, CUDASPY_KEEP=1, CUDASPY_OUT='long.cudaspy')
     sizes = [(short.folder / name).stat().st_size for name in ('short.cudaspy', 'long.cudaspy')]
     assert sizes[1] < sizes[0] * 1.5 + (16 << 20) # rings may have grown
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Beside other guests: preloads before and after us, allocators that look up under their lock, sanitized programs, set-user-id.
 
 Whoever else is in LD_PRELOAD must see what it would see without us, and the program must not notice either.
@@ -11,7 +12,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, REPORTER, ROOT, SHIM, SIM, cuda_include, environment, need
+from conftest import BUILD, REPORTER, ROOT, SHIM, cuda_include, environment, need
 
 PROGRAMS = BUILD / 'tests/e2e'
 ORDERS = ['before', 'after']

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What README.md and two of docs/ say to type, typed in their order in one folder: every command but `make test`.
 
 The folder is the checkout by links, with the build of these tests, no GPU and a scripts/setup that installs nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`cudaspy run`: what can be wrong is said before the command starts, and what it is told to record to is what it records to."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs on libcudart 11, 12 and 13, also several of them in one process; the simulated ones and NVIDIA's own.
 
 Each call of the runtime must reach the runtime that its caller was linked with: the kernel of another is unknown there, so

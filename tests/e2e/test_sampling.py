@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CUDASPY_GPU=sample on the simulated CUDA: what is sampled, what must never be, what sampling must leave alone.
 
 The simulator leaves the sampler's own kernels out of its truth, and the time between two events in it is exact: the gap
@@ -13,6 +14,7 @@ import pytest
 import against_truth
 from conftest import BUILD, REPORTER, ROOT, SAMPLES, SIM, VIRTUAL_TIME
 from test_counts import ARGUMENTS, base_name, samples, stated
+from test_verdicts import THREADS
 
 SAMPLING, CAPTURES, REMADE = 'tests/e2e/sampling', 'tests/e2e/captures', 'tests/e2e/remade'
 COSTS = {'k0': 3000, 'k1': 5000, 'k2': 7000, 'k3': 11000, 'k4': 13000, 'k5': 17000, 'k6': 19000, 'k7': 23000}
@@ -588,8 +590,11 @@ def test_a_fork_with_samples_pending(run):
 
 @pytest.mark.parametrize('program', samples())
 def test_the_same_counts_and_output(run, program):
-    args = ARGUMENTS.get(program.split('/')[1], [])
-    r = run(SAMPLES / program, *args, CUDASPY_GPU='sample')
+    """In virtual time, but for those of several threads and for older runtimes."""
+    variant, name = program.split('/')
+    args = ARGUMENTS.get(name, [])
+    virtual = variant in ('sim', 'sim-static') and name not in THREADS
+    r = run(SAMPLES / program, *args, CUDASPY_GPU='sample', SIM_DATA_MIB=0, **(VIRTUAL_TIME if virtual else {}))
     assert r.status == 0, r.out + r.err
     totals, kernels = stated(r.out)
     report, truth = r.report, r.truth
@@ -602,5 +607,5 @@ def test_the_same_counts_and_output(run, program):
     if 'polling' not in program:  # asks millions of times a second, faster than anybody collects: counts stay exact
         assert report['lost']['records'] == 0
     assert Sampled(r.recording).trouble['SAMPLING_OFF'] == 0
-    bare = run(SAMPLES / program, *args, preload=())
+    bare = run(SAMPLES / program, *args, preload=(), SIM_COST=0, SIM_DATA_MIB=0)
     assert bare.out == r.out

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """scripts/setup says what is there and what is not, and what is optional is not built where it is missing. Installs nothing."""
 import os
 import re
@@ -51,8 +52,8 @@ def test_packages_are_pinned_for_both_machines():
     rows = [line.split() for line in (ROOT / 'scripts/setup_wheels.txt').read_text().splitlines() if not line.startswith('#')]
     assert len(rows) >= 11
     for group, package, platform, x86, arm in rows:
-        assert re.fullmatch(r'headers|nvcc|cupti|nvtx|cudart/1[123]', group)
-        assert re.fullmatch(r'nvidia-[a-z0-9-]+==[0-9.]+', package) and platform.startswith('manylinux')
+        assert re.fullmatch(r'headers|nvcc|cupti|nvtx|cudart/1[123]|clang-format', group)
+        assert re.fullmatch(r'(nvidia|clang)-[a-z0-9-]+==[0-9.]+', package) and platform.startswith('manylinux')
         assert x86 != arm and re.fullmatch(r'[0-9a-f]{64}', x86) and re.fullmatch(r'[0-9a-f]{64}', arm)
     toolkit = {package.split('==')[1].rsplit('.', 1)[0] for group, package, *_ in rows
                if group in ('headers', 'cudart/13') or package.startswith('nvidia-cuda-nvcc')}

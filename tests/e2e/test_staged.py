@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies of pageable memory, sampled: no event pair stands around them, their calls tell what they take on the GPU.
 
 The simulated driver takes them through its buffers piece by piece (tests/sim/driver_stage.c), at the speed of the link that
@@ -80,7 +81,8 @@ def test_small_ones_to_the_host(run, size):
 @pytest.mark.parametrize('way', ['in', 'out'])
 @pytest.mark.parametrize('size', [4, 256 * KIB, 4 * MIB])
 def test_with_work_ahead(run, size, way, kernel_us):
-    """The call waits for the kernel first: useful, and no time of the copy's."""
+    """The call waits for the kernel first: useful, and no time of the copy's. One to the device that finds a free buffer does
+    not, and it finds one where the kernel is short."""
     if (size, way) == (4, 'in'):
         size = 96 * KIB  # what is smaller travels with the command
     r = run('tests/e2e/staged', 200, size, way, 'async', 1000 * kernel_us, **SAMPLED)
@@ -89,7 +91,8 @@ def test_with_work_ahead(run, size, way, kernel_us):
     waited = r.truth['totals']['implicit_wait_ns'] + r.truth['totals']['sync_wait_ns']
     useful = host['sync_useful_ns'] + host['sync_wasted_ns']
     assert useful == pytest.approx(waited, rel=0.1, abs=200 * 4000)  # its start may be some us off in each step
-    assert r.report['totals']['implicit_syncs'] == pytest.approx(200, abs=10)
+    waits = 0 if way == 'in' and size <= 2 * MIB and kernel_us == 20 else 200
+    assert r.report['totals']['implicit_syncs'] == pytest.approx(waits, abs=10)
 
 
 def test_a_slower_bus(run):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a process runs, was killed or has ended: the kernel's word, not a guess."""
 import os
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NVTX ranges, and steps found where a program names none: counts equal to what the program did."""
 import subprocess
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the recording goes, under which name, and that no trouble with it ever reaches the program."""
 import os
 import re
@@ -143,7 +144,7 @@ def recorded_as_well_as_possible(p, folder):
     return files
 
 
-@pytest.mark.parametrize('kib', [4, 512, 1024, 1280, 1536, 1792, 2048, 3072, 4096, 6144, 10240])
+@pytest.mark.parametrize('kib', [4, 512, 1024, 1280, 1536, 1792, 2048, 3072, 4096, 6144, 10240, 20480])
 def test_a_disk_that_is_full_sooner_or_later(tmp_path, kib):
     with mounted(tmp_path / 'small', '-t', 'tmpfs', '-o', f'size={kib}k', 'none') as folder:
         p = go(tmp_path, CUDASPY_OUT=f'{folder}/', CUDASPY_TRACE=1)
@@ -151,9 +152,14 @@ def test_a_disk_that_is_full_sooner_or_later(tmp_path, kib):
         assert trouble(p) or kib > 4096, 'a run that needs more than there was room for'
         if kib <= 1024:
             assert files == [], 'nothing stays of a recording that could not be made'
-        if kib >= 6144:  # below, threads may find the disk full of records; their calls are told as lost
-            assert report(files[0])['totals']['launches'] == 10 + 8 * LAUNCHES
-            assert report(files[0])['processes'][0]['state'] == 'complete'
+        # Threads may find the disk full of records; their calls are told as lost. How many records there are at a time is up
+        # to how late the collector is: 11 MiB in all if it never comes.
+        r = report(files[0]) if kib >= 6144 else None
+        if kib >= 20480:
+            assert r['lost']['calls'] == 0
+        if r and not r['lost']['calls']:
+            assert r['totals']['launches'] == 10 + 8 * LAUNCHES
+            assert r['processes'][0]['state'] == 'complete'
 
 
 @pytest.mark.parametrize('kib', [0, 4, 1024, 1536, 2048, 4096])

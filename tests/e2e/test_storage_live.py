@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """File systems that promise no space: the live data is in memory, a stub leads to it, a copy is made at exit."""
 import contextlib
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The timeline of live programs beside what the simulated GPU really did.
 
 In virtual time, so that what differs is the estimate's; short runs have few samples. Exact outcomes are the unit tests'

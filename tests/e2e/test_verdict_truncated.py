@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A verdict of a run that was cut short, that lost records or whose GPU was not timed is never a wrong one of high confidence.
 
 Every sample runs three times: killed 50 ms after it began, with rings far too small, and with CUDASPY_GPU=off. The report

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What-if: what a sample would take with one thing changed, predicted from its recording, beside what its fixed twin takes.
 
 As in test_verdicts.py the simulated GPU copies no bytes, its driver launches under a lock, and time is virtual.

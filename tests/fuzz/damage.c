@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * damage [-k FOLDER] SEED COUNT RECORDING...
  *

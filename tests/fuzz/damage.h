@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ways in which a recording can be damaged, drawn at random. For tests/fuzz/damage.c.
  */

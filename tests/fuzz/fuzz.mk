@@ -1,9 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
 # Fuzzing of the reporter: `make fuzz`, recordings for FUZZ_SECONDS and then what check reads for half as long; their
 # corpora are kept in $(O)/fuzz.
 
 FUZZ_SECONDS ?= 20
 FUZZ_CC      ?= clang
-FUZZ_FLAGS   := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g
+FUZZ_FLAGS   := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g1
 
 # Does the compiler bring libFuzzer?
 FUZZ_HAVE = $(shell echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }' | \
@@ -21,13 +22,16 @@ $(Q)$(O)/fuzz/fuzz_$(1) -max_total_time=$(2) -max_len=$(3) -timeout=10 -rss_limi
 $(Q)grep -E '^(stat::number_of_executed_units|Done)' $(O)/fuzz/log_$(1)
 endef
 
-fuzz: $(O)/fuzz/fuzz_reader $(O)/fuzz/fuzz_check $(O)/fuzz/make_corpus
+fuzz-build: $(O)/fuzz/fuzz_reader $(O)/fuzz/fuzz_check $(O)/fuzz/make_corpus
+fuzz: fuzz-build
 	$(Q)mkdir -p $(O)/fuzz/seeds_reader $(O)/fuzz/seeds_check
 	$(Q)$(O)/fuzz/make_corpus $(O)/fuzz/seeds_reader $(O)/fuzz/seeds_check
 	$(call fuzz_run,reader,$(FUZZ_SECONDS),65536)
 	$(call fuzz_run,check,$(shell expr $(FUZZ_SECONDS) / 2),4096)
 else
+fuzz-build:
 	@echo 'skip fuzz: $(FUZZ_CC) has no libFuzzer'
+fuzz: fuzz-build
 endif
 
 # Compiled once for both.
@@ -69,4 +73,4 @@ $(O)/tests/fuzz/damage: $(O)/tests/fuzz/damage.o $(O)/tests/fuzz/damage_kinds.o 
 fuzz-damage: $(TEST_BUILDS)
 	$(Q)FUZZ_DAMAGES=$(FUZZ_DAMAGES) $(PYTEST) -s tests/fuzz/test_damage.py
 
-.PHONY: fuzz fuzz-damage
+.PHONY: fuzz fuzz-build fuzz-damage

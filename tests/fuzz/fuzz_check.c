@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads any bytes as what people and other programs hand to check: a rule, a settings file, a
  * baseline. None may make it crash or hang, what is written of them must be clean, and a baseline

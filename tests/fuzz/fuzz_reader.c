@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads any bytes as a recording and writes every output of it: nothing in a file may make the
  * reporter crash, hang, or hand a control character or broken UTF-8 on. For libFuzzer.

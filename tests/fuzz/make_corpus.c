@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes the fuzzers' seeds: into one folder small recordings of each kind and kernel names, into
  * the other rules, settings and baselines.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Recordings without their zeros, so that a fuzzer's mutations hit what counts: the areas are a MiB
  * of mostly nothing. A packed one starts with PACKED; then follow pieces, each a struct

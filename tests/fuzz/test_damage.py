@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A damaged recording never makes `check` pass where the whole one fails: recordings of real runs, damaged by the thousand.
 
 FUZZ_DAMAGES=10000 pytest tests/fuzz/test_damage.py, or `make fuzz-damage`, is the campaign; `make test` does fewer. FUZZ_SEED=N
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, REPORTER, ROOT, SHIM, environment, report
+from conftest import BUILD, REPORTER, ROOT, SANITIZED, SHIM, environment, make_sanitized, report
 
 DAMAGES = int(os.environ.get('FUZZ_DAMAGES', '2000'))
 SEED = int(os.environ.get('FUZZ_SEED', '1'))
@@ -117,14 +118,8 @@ def test_no_damage_makes_a_check_pass(recordings, tmp_path):
 
 def test_no_damage_makes_the_reporter_go_wrong(recordings, tmp_path):
     """Some of them under AddressSanitizer and UBSan."""
-    env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MAKELEVEL', 'MFLAGS', 'O')}
-    built = subprocess.run(['make', '--no-print-directory', f'-j{os.cpu_count() or 1}', f'O={BUILD}/asan', 'SAN=address,undefined',
-                            f'{BUILD}/asan/tests/fuzz/damage'], cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                           timeout=1800, universal_newlines=True)
-    if built.returncode and re.search(r'cannot find .*(lib)?[au]san', built.stdout):
-        pytest.skip('the compiler has no sanitizers here')
-    assert built.returncode == 0, built.stdout
-    damage(BUILD / 'asan/tests/fuzz/damage', SEED + 1, max(DAMAGES // 8, 100), recordings, tmp_path)
+    make_sanitized(SANITIZED / 'tests/fuzz/damage')
+    damage(SANITIZED / 'tests/fuzz/damage', SEED + 1, max(DAMAGES // 8, 100), recordings, tmp_path)
 
 
 def test_the_program_answers_as_check_does(recordings):

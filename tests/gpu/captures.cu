@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * captures: three threads capture graphs, one in each capture mode, while two others launch
  * kernels.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which call caused which work: joins GPU records with call records by their correlation id. Only
  * with CUPTI_TRUTH_API=1; it tells where a difference in the counts comes from. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of classes: a growing array with a hash index. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUPTI's records added up by class of work, as cudaspy tells classes apart: a kernel with its
  * grid, block and dynamic shared memory, a copy or set with its kind, memory and size. Work that
  * ran as a node of a graph is in no class. For cupti_tally.c, which fills it, and cupti_write.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The timeline file that CUPTI_TRUTH_RAW asks for: every GPU activity with its times, in order of
  * arrival. Written by tests/gpu/cupti_write.c; read by whoever compares busy, idle or queue times
  * with it.

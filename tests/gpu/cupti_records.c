@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Takes CUPTI's buffers apart: one struct raw_record for each activity record. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What CUPTI's records add up to: counts, bytes and times by kernel, copy kind and graph, and the
  * records themselves for the timeline. Fed by cupti_truth.c under its lock, read by cupti_write.c.
  */

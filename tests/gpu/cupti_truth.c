@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the GPU really did, in CUPTI's words: a library that the driver loads into a program.
  *
  * With CUDA_INJECTION64_PATH naming this library, the driver calls InitializeInjection() inside

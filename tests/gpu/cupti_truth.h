@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of the CUPTI truth library share: the entry points of CUPTI it uses and its state.
  * Included by cupti_truth.c (set-up, life cycle), cupti_records.c (buffers), cupti_write.c and
  * cupti_causes.c (JSON). */

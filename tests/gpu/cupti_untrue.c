@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records that cannot be true. CUPTI now and then gives a copy a start or an end that is
  * milliseconds off: then the copy lasts while other work of its own stream runs. (H200, driver 580:

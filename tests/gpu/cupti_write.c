@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes what was added up: the JSON file, and the timeline where one was asked for. */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the classes of work, and what was left out of them, into the JSON file. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Walks the dynamic section of a loaded library. */
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that a loaded library exports, read from its dynamic symbol table in memory.
  * For programs under tests/ that compare pointers with exports. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A libcupti for tests of the truth library: hands out a fixed set of records, and checks how it is
  * called.
  *

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Finds the newest form of each CUPTI activity record in the toolkit's headers.
 
 CUPTI numbers its record structs (CUpti_ActivityKernel9, ...10) and appends fields from version to version; the

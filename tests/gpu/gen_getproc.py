@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Lists what can be asked of cuGetProcAddress, from the toolkit's typedef headers.
 
 Each `PFN_<name>_v<version>[_ptsz|_ptds]` is a base name and the version in which that ABI appeared. Prints the

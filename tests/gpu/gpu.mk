@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the acceptance on a GPU needs beside the product: the CUPTI truth library, the launch loop, what one launch
 # costs, captures, the probe, facts about streams and about calls that hold.
 # The top Makefile may include this; scripts/gpu_acceptance calls `make -f Makefile -f tests/gpu/gpu.mk gpu-tools`.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hold_facts: which calls hold their caller, and which work waits for which, measured.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How hold_facts measures: a gate (a kernel that goes on until it is let go, and 20 ms at most) is
  * put on a stream, a call is made, and then it is seen whether the gate was still shut. Included by

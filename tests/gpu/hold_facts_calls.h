@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about calls that are no copies: which of them hold their caller, and how many a queue
  * takes. Included by hold_facts.cu alone. */
 #pragma once

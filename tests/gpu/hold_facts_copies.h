@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about copies and sets: which of them hold their caller. Included by hold_facts.cu alone. */
 #pragma once
 

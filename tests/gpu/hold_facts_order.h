@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about streams: what waits for what, and what runs beside what. Included by hold_facts.cu
  * alone. */
 #pragma once

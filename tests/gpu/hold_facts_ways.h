@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ways in which hold_facts asks: does a call hold, does work wait, do two pieces of it run
  * beside each other, how many does a queue take. Included by hold_facts.cu alone.

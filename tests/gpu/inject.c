@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loads the truth library as the driver does, and ends in the way that is asked for.
  *
  *   inject LIBRARY return|exit|_exit|fork */

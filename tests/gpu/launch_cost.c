@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the shim adds to one launch, measured inside one process: far sharper than two processes,
  * whose layouts of memory alone make them differ by several per cent.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The one function of the library that launch_cost asks for the driver's own entries. For
  * launch_cost.c and launch_cost_real.c. */
 #pragma once

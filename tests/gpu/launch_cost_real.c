@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A library with a tool's name: the shim gives tools the driver's own functions, and goes by the
  * name of the library that calls dlsym. Compiled without tail calls, which would make the caller
  * seem to be somebody else. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A launch-only loop of null kernels: what a tool adds to each launch shows here undiluted.
 //
 //   launch_loop [COUNT [LOOPS]]     default 200000 launches, 1 loop

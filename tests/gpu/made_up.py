@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the acceptance script share: the build folder, and made-up reports and truths."""
 import glob
 import json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Asks the driver's cuGetProcAddress for everything the headers know, with every flag, and looks
  * whether each pointer is the address of a function that libcuda exports under a fitting name. The
  * shim's map from pointers to wrappers rests on that; a driver that breaks it is told here.

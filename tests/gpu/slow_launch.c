@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A preload that makes each kernel launch take longer, for tests of what finds a slower launch:
  *
  *   SLOW_LAUNCH_NS=650 LD_PRELOAD=libcudaspy.so:libslow_launch.so program

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stream_facts: what the timeline takes for granted about a stream, measured.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: two tools in one process."""
 import json
 import os

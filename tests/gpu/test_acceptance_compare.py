@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: counts of the shim beside the truth; which differences fail a program."""
 import unittest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: the truth library, on a made-up CUPTI."""
 import json
 import os

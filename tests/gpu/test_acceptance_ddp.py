@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: what the ranks of a step on two GPUs may be called."""
 import unittest
 

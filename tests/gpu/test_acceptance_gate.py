@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: how often `cudaspy check` may be wrong, and the slower launches that it must find."""
 import os
 import random

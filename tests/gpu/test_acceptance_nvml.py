@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: what the report says of a GPU beside what a made-up nvidia-smi says."""
 import os
 import tempfile

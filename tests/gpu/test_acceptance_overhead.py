@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: the overhead; pairs, turns and their figures."""
 import os
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: what is printed is 80 columns wide."""
 import io
 import unittest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: runs of programs; what is read from their output, gates, turns, the workloads."""
 import os
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: the script itself, on the simulated CUDA."""
 import importlib.util
 import json
@@ -104,8 +105,11 @@ class Simulated(unittest.TestCase):
         self.assertEqual(part["header"]["device"], "Simulated GPU 0")
 
     def test_times(self):
-        parts = self.script("--parts", "accuracy,timeline", "--only", "^many_tiny_launches/sim$")
-        row = parts["accuracy"]["rows"][0]
+        for _ in range(5): # on a busy machine few samples are in time
+            parts = self.script("--parts", "accuracy,timeline", "--only", "^many_tiny_launches/sim$")
+            row = parts["accuracy"]["rows"][0]
+            if row["classes"][0]["samples"] >= accuracy.SAMPLES_LEAST:
+                break
         self.assertEqual((row["sample"]["mode"], row["cupti"]["mode"], row["trouble"]),
                          ("sample", "cupti", {}))
         self.assertTrue(row["cupti"]["pass"])  # the simulated CUPTI is exact

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: GPU times and shares beside the truth."""
 import types
 import unittest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: which verdicts of samples pass, and which of runs that were cut short."""
 import io
 import unittest

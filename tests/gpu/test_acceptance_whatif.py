@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the acceptance script: savings beside predictions, and all of it in a run on the simulated CUDA."""
 import types
 import unittest

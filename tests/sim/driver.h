@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The objects of the simulated driver and what its files share.
  * Included by the driver's own sources, by nothing else. */
 #pragma once
@@ -61,6 +62,8 @@ struct sim_ctx {
 	_Atomic unsigned capturing;    /* blocking streams being captured */
 	pthread_mutex_t load_lock;     /* held while code is loaded */
 	_Atomic bool loading;
+	uint64_t staged_ns[2]; /* when the buffers for copies to the device are free, the later
+	                          first */
 	struct sim_ctx *peer[SIM_MAX_DEVICES];
 	size_t limit[16];
 	CUfunc_cache cache_config;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory, managed memory and pinned host memory. */
 #include <string.h>
 #include <sys/mman.h>

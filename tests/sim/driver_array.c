@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays: pitched device memory with a description.  Texture and surface objects over them are
  * handles and nothing more, since no kernel reads them. */
 #include "tests/sim/driver_copy.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device attributes, of the kind of an H100. */
 #include "tests/sim/driver.h"
 

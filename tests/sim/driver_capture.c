@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What happens to calls while streams are captured: they become nodes, or they break the capture.
  */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Beginning, ending and asking about captures. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Work captured: what would have gone to the device becomes a node of the graph. */
 #include <stdlib.h>
 #include "tests/sim/driver_graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of the simulated driver:
  *
  *   SIM_DEVICES 1           devices, at most 16        SIM_QUEUE 1022   struct sim_queue

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the environment says about the simulated device and its costs; read once.
  * Times are in ns, bandwidths in bytes per ns, which is GB/s. */
 #pragma once

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a copy is, how long it takes, and when the host may go on. */
 #include "tests/sim/driver_copy.h"
 #include "tests/sim/driver_graph.h"
 
 #define SMALL_BYTES 65536 /* of pageable memory to the device: staged at once */
 #define ROW_BYTES   70    /* what a row of several costs the bus at least: 1.3 ns (H200) */
-/* Of pinned memory: less goes with the command, as small pageable copies. */
+/* Of pinned memory: less is none of the copy engine's. */
 #define TINY_BYTES 4096
 
 static CUresult resolve_side(struct copy_side *s, size_t extent)
@@ -207,6 +208,11 @@ static bool is_staged(const struct sim_copy *c)
 	                       (c->direction == TRUTH_H2D && copy_bytes(c) > SMALL_BYTES));
 }
 
+static bool is_managed(const struct sim_copy *c)
+{
+	return c->src.kind == MEMORY_MANAGED || c->dst.kind == MEMORY_MANAGED;
+}
+
 static void host_to_host(struct sim_stream *s, struct sim_copy *c)
 {
 	wait_stream(s);
@@ -242,7 +248,7 @@ CUresult copy_on(CUstream stream, struct sim_copy *c, bool async)
 	} else if (c->direction == TRUTH_H2H) {
 		host_to_host(s, c);
 	} else if (is_staged(c)) {
-		stage_on(s, c, &w);
+		stage_on(s, c, &w, async);
 	} else if (c->direction == TRUTH_H2D && c->pageable) {
 		if (!async)
 			wait_stream(s);
@@ -250,7 +256,7 @@ CUresult copy_on(CUstream stream, struct sim_copy *c, bool async)
 	} else {
 		stream_submit(s, &w);
 		copy_data(c);
-		if (c->direction != TRUTH_D2D && (!async || c->pageable))
+		if (!async && (c->direction != TRUTH_D2D || is_managed(c)))
 			sim_wait(w.end_ns, atomic_load(&s->host_sent), false);
 	}
 	sim_cost_since(from, sim_config.copy_ns);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A copy or set as the driver understands it, whatever call asked for it.
  * Included by the sources that make, capture or replay copies and sets. */
 #pragma once
@@ -54,6 +55,6 @@ CUresult set_on(CUstream stream, struct sim_set *s, bool async);
 
 /* driver_stage.c: a copy of pageable memory through the driver's buffers; returns when the host has
  * done its part. */
-void stage_on(struct sim_stream *s, struct sim_copy *c, struct sim_work *w);
+void stage_on(struct sim_stream *s, struct sim_copy *c, struct sim_work *w, bool async);
 
 CUresult copy_from_3d(struct sim_copy *c, const CUDA_MEMCPY3D *p);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of rows and layers, between pointers and arrays. */
 #include <string.h>
 #include "tests/sim/driver_copy.h"

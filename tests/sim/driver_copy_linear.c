@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of one run of bytes, and sets. */
 #include "tests/sim/driver_copy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: primary and created, the stack of each thread, what a context owns. */
 #include <stdlib.h>
 #include <string.h>

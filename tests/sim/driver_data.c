@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The contents of memory.  A copy takes its place on the timeline at once, but its bytes move only
  * when the program could look at them, so that an asynchronous copy costs the host no more than its
  * call; in the order of submission, which is an order that the program allowed. */

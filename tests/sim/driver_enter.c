@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The slow side of entering a call: threads, readiness, fork, failures on request. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What every call does first and last: count itself, publish that it runs, refuse when it must.
  * Included by the generated exports and by driver.h. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names and texts of result codes. */
 #include "tests/sim/driver.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events: a moment of a stream, known as soon as it is recorded. */
 #include <stdlib.h>
 #include "tests/sim/driver.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Executable graphs: made from graphs, changed, launched. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A graph's launch: every node finds its place in time after those it depends on. */
 #include "tests/sim/driver_graph.h"
 #include "tests/sim/observe.h"
@@ -25,7 +26,7 @@ static uint64_t place(struct sim_stream *s, struct sim_device *d, enum sim_tl_en
 	p.stream = s->id;
 	p.graph_node = node_now;
 	p.call = sim_total()->calls;
-	p.start_ns = sim_tl_place(&d->timeline, engine, p.kind, start, ns);
+	p.start_ns = sim_tl_place(&d->timeline, sim_tl_turn(engine, p.bytes), p.kind, start, ns);
 	p.end_ns = p.start_ns + ns;
 	if (tell)
 		tell(&p);

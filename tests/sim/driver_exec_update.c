@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Changing an executable graph: single nodes, or all of it from a graph of the same shape. */
 #include <stdlib.h>
 #include <string.h>

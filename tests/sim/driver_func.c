@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What can be asked of a function or kernel; occupancy. */
 #include "tests/sim/driver.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs as data: nodes, what they depend on, copies of graphs. */
 #include <stdlib.h>
 #include <string.h>

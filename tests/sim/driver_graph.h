@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs, their nodes, captures, and graphs made ready to run.
  * Included by the graph sources and by those whose calls can be captured. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuGraphAdd*Node and what can be asked of a node's parameters and changed in them. */
 #include <stdlib.h>
 #include <string.h>

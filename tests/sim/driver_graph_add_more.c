@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes for child graphs, events and memory, and the one call that adds any kind. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The edges of a graph: asked for, added, removed.  Edge data is always the default. */
 #include <string.h>
 #include "tests/sim/driver_graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Objects behind CUDA handles: one table a kind, so that any value can be checked without reading
  * foreign memory, and the place freed last is handed out next, as the real driver's heap does. */
 #pragma once

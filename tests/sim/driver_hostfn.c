@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host functions run on one thread of the driver, made when the first is sent, in the order of
  * their times. */
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuInit, the version, the devices and what they say of themselves. */
 #include <stdio.h>
 #include <string.h>

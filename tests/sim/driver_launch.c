@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel launches, and host functions in streams. */
 #include <sched.h>
 #include <string.h>

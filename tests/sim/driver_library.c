@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuLibrary* and cuKernel*: code without a context, whose kernels run in any. */
 #include <string.h>
 #include "tests/sim/driver_module.h"

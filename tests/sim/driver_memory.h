@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the driver knows of memory: every range it handed out or was told of, in one sorted table.
  * Included by the driver's sources that allocate, copy or answer questions about pointers. */
 #pragma once

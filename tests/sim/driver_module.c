@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Code: images, modules and libraries, and the functions and kernels in them. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images and what is in them.  Included by the driver's sources for modules, libraries and links.
  */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuModule* and cuLink*. */
 #include <stdlib.h>
 #include <string.h>

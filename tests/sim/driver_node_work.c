@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the API's parameters to what a node does. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The door for an observer of the simulated GPU. */
 #include "tests/sim/driver.h"
 #include "tests/sim/observe.h"

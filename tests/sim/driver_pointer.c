@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a pointer is. */
 #include <string.h>
 #include "tests/sim/driver_memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory pools and allocation in stream order. */
 #include <string.h>
 #include "tests/sim/driver_graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuGetProcAddress: the newest ABI of a name that the caller's version knows. */
 #include <dlfcn.h>
 #include <string.h>

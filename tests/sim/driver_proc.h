@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of names, versions and forms behind cuGetProcAddress; generated from the headers.
  * Included by the look-up and by the generated table. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of pageable memory, which the driver takes through buffers of its own, piece by piece:
  * the host fills or empties one buffer while the GPU copies another. Pieces and buffers are those
  * that show on an H200, driver 580. One piece of work to the truth and to observers, from the first
@@ -70,20 +71,59 @@ static struct staging stage_out(const struct sim_copy *c)
 	return t;
 }
 
-/* The call returns when the last buffer is filled: the GPU still has it to copy then. */
-static void to_device(struct sim_stream *s, struct sim_copy *c, struct sim_work *w)
+/* When so many buffers are free. */
+static uint64_t buffers_free(struct sim_ctx *ctx, unsigned buffers)
+{
+	pthread_mutex_lock(&ctx->lock);
+	uint64_t when = ctx->staged_ns[IN_BUFFERS - buffers];
+	pthread_mutex_unlock(&ctx->lock);
+	return when;
+}
+
+static void take_buffers(struct sim_ctx *ctx, unsigned buffers, uint64_t until_ns)
+{
+	pthread_mutex_lock(&ctx->lock);
+	for (; buffers; buffers--) {
+		ctx->staged_ns[1] = ctx->staged_ns[0];
+		ctx->staged_ns[0] = until_ns;
+	}
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+/* The bus alone, where all of it is staged before its turn comes. */
+static uint64_t pieces_ns(const struct sim_copy *c)
+{
+	uint64_t bytes = copy_bytes(c), ns = 0;
+
+	for (uint64_t at = 0; at < bytes; at += IN_PIECE)
+		ns += copy_piece_ns(c, bytes - at < IN_PIECE ? bytes - at : IN_PIECE);
+	return ns;
+}
+
+/*
+ * The call returns when the last buffer is filled: the GPU still has it to copy then. It waits for
+ * the buffers alone, unless it is a blocking one or needs more than there are.
+ */
+static void to_device(struct sim_stream *s, struct sim_copy *c, struct sim_work *w, bool async)
 {
 	struct staging t = stage_in(c);
-	uint64_t from;
+	uint64_t pieces = (copy_bytes(c) + IN_PIECE - 1) / IN_PIECE;
+	unsigned buffers = pieces < IN_BUFFERS ? (unsigned)pieces : IN_BUFFERS;
+	bool holds = !async || pieces > IN_BUFFERS;
 
-	sim_wait(stream_tail(s), atomic_load(&s->host_sent), false);
-	from = sim_tl_now();
+	if (holds)
+		sim_wait(stream_tail(s), atomic_load(&s->host_sent), false);
+	else
+		sim_wait(buffers_free(s->ctx, buffers), 0, false);
+	uint64_t from = sim_tl_now();
 	copy_data(c);
-	data_settle();
+	if (holds)
+		data_settle();
 	w->not_before_ns = from + t.first;
-	w->gpu_ns = t.last - t.first;
+	w->gpu_ns = stream_tail(s) > w->not_before_ns ? pieces_ns(c) : t.last - t.first;
 	stream_submit(s, w);
-	sim_tl_wait_until(w->start_ns + t.host - t.first);
+	take_buffers(s->ctx, buffers, w->end_ns);
+	sim_tl_wait_until((holds ? w->start_ns - t.first : from) + t.host);
 }
 
 static void to_host(struct sim_stream *s, struct sim_copy *c, struct sim_work *w)
@@ -99,10 +139,10 @@ static void to_host(struct sim_stream *s, struct sim_copy *c, struct sim_work *w
 	data_settle();
 }
 
-void stage_on(struct sim_stream *s, struct sim_copy *c, struct sim_work *w)
+void stage_on(struct sim_stream *s, struct sim_copy *c, struct sim_work *w, bool async)
 {
 	if (c->direction == TRUTH_H2D)
-		to_device(s, c, w);
+		to_device(s, c, w, async);
 	else
 		to_host(s, c, w);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams: which one a handle means, how work finds its place in time, and waiting for it. */
 #include <stdlib.h>
 #include <string.h>
@@ -265,7 +266,8 @@ void stream_submit(struct sim_stream *s, struct sim_work *w)
 	start = later(start, tail + gap_before(s, w));
 	s->engine = w->engine;
 	if (w->gpu_ns && w->kind != TL_NONE && w->kind != TL_OWN)
-		start = sim_tl_place(&d->timeline, w->engine, w->kind, start, w->gpu_ns);
+		start = sim_tl_place(&d->timeline, sim_tl_turn(w->engine, w->bytes), w->kind, start,
+		                     w->gpu_ns);
 	w->start_ns = start;
 	w->end_ns = start + w->gpu_ns;
 	stream_end(s, q, w->end_ns);

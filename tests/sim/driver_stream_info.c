@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What can be asked of a stream and set on it without touching its work. */
 #include "tests/sim/driver.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* User objects: counted things that graphs keep alive; and the picture of a graph. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory: addresses reserved, physical memory made, the two mapped; managed memory's hints.
  */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A libcupti for the simulated GPU: records of what the simulated driver really did, in NVIDIA's
  * own layouts, under CUPTI's rules; whoever breaks one of them is aborted.
  *

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Generates the simulated driver's exports from NVIDIA's headers.
 
 usage: gen_driver.py PREPROCESSED_HEADERS CUDA_INCLUDE OUT_DIR SOURCE...

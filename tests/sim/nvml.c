@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated NVML: libnvidia-ml.so.1 with answers from the environment. A healthy GPU by
  * default; each of these is a number, "a:b" (a is answered first, b from then on, per device) or
  * "x" (not supported):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the simulated GPU does, piece by piece, for an observer in the process: the made-up CUPTI.
  * Shared by the simulated driver and tests/sim/fake_cupti.c. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inside of the simulated libcudart: how its parts reach the driver, the calling thread's state and
  * each other.  Only the runtime_*.c files include it; SIM_CUDART (11, 12, 13) is the major it
  * plays. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The simulated libcudart: one source, three majors and a static library.
 #
 # Everything is compiled once for each; what takes its place in a stream a second time for the

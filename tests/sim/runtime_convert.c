@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runtime structures turned into the driver's: copies of two and three dimensions. */
 #include <string.h>
 #include "tests/sim/runtime.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Devices: chosen, described, reset, waited for; versions and the profiler's switch. */
 #include <string.h>
 #include <cuda_profiler_api.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finding the driver: the same doors, in the same order, as libcudart 11.8, 12.9 and 13.0. */
 #include <dlfcn.h>
 #include <stdio.h>

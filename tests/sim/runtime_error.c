@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Error names, texts and the thread's last error. */
 #include "tests/sim/runtime.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events and streams made and unmade, and what waits for an event; recording is ordered in a
  * stream. */
 #include "tests/sim/runtime.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs built, instantiated and updated; launching one is ordered in a stream.
  * Two calls changed their arguments in 12: the form built here is that of SIM_CUDART. */
 #include "tests/sim/runtime.h"

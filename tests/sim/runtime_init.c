@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* First use, and which context a thread works in: one pthread_once for the process, then the
  * primary context of the thread's device unless the program made another one current. */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What surrounds a launch: the configuration that <<<>>> leaves for the stub, kernels by host
  * address, their attributes and occupancy. */
 #include <string.h>

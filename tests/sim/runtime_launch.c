@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Launches, in the order of a stream.  Compiled twice: for the legacy default stream and, with
  * CUDA_API_PER_THREAD_DEFAULT_STREAM, for the per-thread one, whose exports end in _ptsz. */
 #include "tests/sim/runtime.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory: allocated, freed, registered, asked about.  What is ordered in a stream is elsewhere. */
 #include <string.h>
 #include "tests/sim/runtime.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What else takes its place in a stream: waiting, events, callbacks, allocations, capture. Compiled
  * twice, as the launches are, for the two kinds of default stream. */
 #include "tests/sim/runtime.h"

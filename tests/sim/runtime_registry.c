@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What nvcc's constructors register: images, kernels and variables, known by host addresses.
  * An image is loaded when the first of its kernels or variables is used, and each of those looked
  * up then. */

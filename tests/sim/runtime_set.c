@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Setting memory.  Compiled twice for the two kinds of default stream. */
 #include "tests/sim/runtime.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every address libcudart asks of the driver, in the order it asks: ELF name, name asked for,
  * version, flags (2 = per-thread default stream), and the first and last major that asks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated driver tested directly: handles, look-up, contexts, errors.  Times are only ever
  * checked from below, or exactly in the truth file, so a slow machine changes nothing. */
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of the simulated driver's own test share: its set-up and its clock.
  * Included by selftest_driver*.c. */
 #pragma once

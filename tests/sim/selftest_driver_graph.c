@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated driver's captures and graphs. */
 #include <pthread.h>
 #include "tests/sim/selftest_driver.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated driver's memory: what is copied, what a pointer is, virtual memory. */
 #include <stdbool.h>
 #include "tests/sim/selftest_driver.h"

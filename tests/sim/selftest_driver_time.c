@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated driver's timeline: order, concurrency, waiting, the queue, copies, threads. */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the simulated libcudart against the simulated driver: exports, versions, registration,
  * launches, errors, and the drivers it may meet.  Both are found in LD_LIBRARY_PATH. */
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the two halves of the simulated libcudart's test share: the libraries under test, opened
  * side by side, and an image registered with each.  Included by the selftest_runtime*.c files
  * alone. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of what the simulated libcudart does with memory, graphs, capture and events. */
 #include <string.h>
 #include "tests/sim/selftest_runtime.h"

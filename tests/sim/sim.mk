@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The simulated CUDA: the driver, the reader of its truth file, and its own test.
 
 SIM_O   := $(O)/sim

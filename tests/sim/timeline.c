@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,9 +24,6 @@ static inline void relax(void)
 	__asm__ volatile("yield");
 #endif
 }
-
-/* Of virtual_clock.c, where that is preloaded: does the loop's readings at once. */
-extern void virtual_clock_spin(uint64_t until_ns) __attribute__((weak, visibility("default")));
 
 void sim_tl_spin_until(uint64_t when_ns)
 {

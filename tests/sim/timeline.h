@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The clock, the waiting, and a device's timeline: when its engines are free and how long it was
  * busy.  Used by the simulated driver alone; nothing runs in the background. */
 #pragma once
@@ -34,7 +35,17 @@ void sim_tl_spin_until(uint64_t when_ns);
 void sim_tl_wait_until(uint64_t when_ns);
 
 void sim_tl_device_init(struct sim_tl_device *d, struct truth_device *truth);
+/* The engine whose turn a copy of so many bytes waits for: small ones overtake. */
+static inline enum sim_tl_engine sim_tl_turn(enum sim_tl_engine engine, uint64_t bytes)
+{
+	return bytes > 8192 ? engine : TL_COMPUTE;
+}
+
 /* Gives work of `gpu_ns` a place not before `earliest_ns` and returns its start.  Copies of one
  * direction wait for each other on their engine; kernels never wait here. */
 uint64_t sim_tl_place(struct sim_tl_device *d, enum sim_tl_engine engine, enum sim_tl_kind kind,
                       uint64_t earliest_ns, uint64_t gpu_ns);
+
+/* Of virtual_clock.c, where that is preloaded: does at once the readings of a loop that waits until
+ * then. */
+void virtual_clock_spin(uint64_t until_ns) __attribute__((weak, visibility("default")));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps the truth file: a shared mapping of SIM_TRUTH, or private memory when none is named.
  * A forked child, and a process that finds the file in use, write beside it: NAME.<pid>. */
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The layout of the truth file: what the simulated driver really did, counted where it happened.
  * Written by tests/sim/truth.c inside the driver, read by tests/sim/truth_main.c and by tests. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* truth FILE: prints what the simulated driver really did, as JSON. */
 #include <errno.h>
 #include <fcntl.h>

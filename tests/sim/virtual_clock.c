@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A clock that the machine's speed does not touch: preloaded, it makes a program of one thread on
  * the simulated CUDA take the same time on every machine, however busy.

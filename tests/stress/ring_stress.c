@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads that make calls as fast as they can, through the spans the wrappers use; a collector that
  *empties their rings; one who looks at their counters all the while, as a reporter does. Rings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Stress of the shim's rings: `make stress-build`; pytest runs it. Built twice: under ThreadSanitizer, and as it is, which is
 # faster and meets other interleavings.
 

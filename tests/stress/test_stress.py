@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rings under load: what was written was drained, counted as lost, or is left; no record torn; ThreadSanitizer silent."""
 import os
 import re

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes recordings in memory as a recorded process would have left them, figure by figure. For the
  * reporter's unit tests and the fuzzer's seeds.

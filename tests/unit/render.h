@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recording in memory put through the whole reporter. For the unit tests and the fuzzer.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the shim's modules lean on, for tests of one module at a time: a recording in plain memory,
  * the lock, what was said and counted. Included by the tests of shim/ alone.

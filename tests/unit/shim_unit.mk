@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Unit tests of the shim's modules: tests/unit/shim/ROOM/test_X.c with the module's own objects, built with the sanitizers of
 # SAN=.
 

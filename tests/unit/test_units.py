@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The CMocka programs: each of their tests is one here, and once more under AddressSanitizer and UBSan."""
 import functools
 import os
@@ -6,12 +7,11 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, need_nvtx
+from conftest import BUILD, ROOT, SANITIZED, make_sanitized, need_nvtx
 
 SOURCES = sorted((ROOT / 'tests' / 'unit').rglob('test_*.c'), key=lambda source: source.stem)
 TESTS = [(source.stem, name) for source in SOURCES
          for name in re.findall(r'\bcmocka_unit_test\w*\(\s*(\w+)', source.read_text())]
-SANITIZED = BUILD / 'asan'
 
 
 @functools.lru_cache(maxsize=None)
@@ -51,12 +51,7 @@ def test_program_ends_well(program):
 
 @pytest.fixture(scope='module')
 def sanitized():
-    env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MAKELEVEL', 'MFLAGS', 'O')}
-    p = subprocess.run(['make', '--no-print-directory', f'-j{os.cpu_count() or 1}', f'O={SANITIZED}', 'SAN=address,undefined', 'unit-build'], cwd=ROOT,
-                       env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1800, universal_newlines=True)
-    if p.returncode and re.search(r'cannot find .*(lib)?[au]san', p.stdout):
-        pytest.skip('the compiler has no sanitizers here')
-    assert p.returncode == 0, p.stdout
+    make_sanitized('unit-build')
     return SANITIZED / 'tests' / 'unit'
 
 

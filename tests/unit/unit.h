@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What every unit test includes: CMocka and what it wants before it. For tests/unit alone.
  */

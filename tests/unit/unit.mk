@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Unit tests: a CMocka program for each test_X.c below tests/unit, which has the rooms of shim/ and report/; `make unit` builds
 # and runs them all.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Findings: what is known to make CUDA programs slow and was seen in this run, each with the
  * figures that show it and the way out. For the analysis and the outputs.

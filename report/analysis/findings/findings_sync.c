@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -158,7 +159,7 @@ static double waits_for(const struct flow *flow, const struct call_event *a)
 		return 0;
 	if (flow_is_blocking(a) && a->stream != CALL_LOG_NONE)
 		ends = flow_lets(flow, a);
-	else if (a->cls == SPY_CLASS_ALLOC && !cuda_role_is_ordered(a->role))
+	else if (a->cls == SPY_CLASS_ALLOC && cuda_role_may_wait_for_device(a->role))
 		ends = flow_ends(flow, a->device, CALL_LOG_NONE);
 	else
 		return 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sequence of launches that the thread with most of them repeats, found in the recent calls by
  * comparing what it launched with what it launched before. For the findings, which propose graphs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "report/analysis/flow/flow.h"
 
 #include <math.h>
@@ -5,7 +6,6 @@
 
 #include "report/base/alloc.h"
 #include "shim/core/cuda/streams.h"
-#include "shim/core/gpu_time/estimate_staged.h"
 
 void flow_start(struct flow *f, const struct call_log *h, bool paced)
 {
@@ -28,17 +28,20 @@ bool flow_is_work(const struct call_event *a)
 
 bool flow_is_blocking(const struct call_event *a)
 {
-	return flow_is_work(a) && a->cls == SPY_CLASS_COPY &&
-	       (!a->async || (a->memory == SPY_MEM_PAGEABLE && a->direction == SPY_DIR_DTOH)) &&
-	       a->direction != SPY_DIR_DTOD && a->direction != SPY_DIR_PTOP;
+	return a->cls == SPY_CLASS_COPY && a->bytes && !a->result && !(a->flags & TF_CAPTURED) &&
+	       cuda_copy_holds(call_event_copy(a));
+}
+
+bool flow_is_device_wait(const struct call_event *a)
+{
+	return !a->result && !(a->flags & TF_CAPTURED) && cuda_role_waits_for_device(a->role) &&
+	       (a->role != CUDA_ROLE_FREE || (a->address && a->memory != SPY_MEM_UNKNOWN));
 }
 
 bool flow_is_wait(const struct call_event *a)
 {
-	bool frees = a->cls == SPY_CLASS_ALLOC && a->is_free && a->memory != SPY_MEM_PAGEABLE &&
-	             !cuda_role_is_ordered(a->role);
-
-	return !a->result && (a->cls == SPY_CLASS_SYNC || frees || flow_is_blocking(a));
+	return !a->result &&
+	       (a->cls == SPY_CLASS_SYNC || flow_is_device_wait(a) || flow_is_blocking(a));
 }
 
 static uint32_t flags_of(const struct flow *f, uint32_t stream)
@@ -98,7 +101,7 @@ double flow_ends(const struct flow *f, uint32_t device, uint32_t but)
 	return ends;
 }
 
-/* What the work has to wait for because of the legacy default stream. */
+/* What the work, the record or wait has to wait for because of the legacy default stream. */
 static double legacy_lets(const struct flow *f, const struct call_event *a)
 {
 	uint32_t stream = a->stream;
@@ -111,7 +114,7 @@ static double legacy_lets(const struct flow *f, const struct call_event *a)
 		uint32_t other = f->busy[i].stream;
 		if (device_of(f, other) == device_of(f, stream) &&
 		    cuda_stream_waits(flags_of(f, stream), flags_of(f, other)))
-			ends = fmax(ends, f->busy[i].until);
+			ends = fmax(ends, fmax(f->busy[i].until, f->busy[i].after));
 	}
 	return ends;
 }
@@ -126,34 +129,12 @@ double flow_lets(const struct flow *f, const struct call_event *a)
 /* A wait for what the stream had to do returned at `now`. */
 static void done(struct flow *f, struct flow_stream *s, double now)
 {
-	if (f->paced)
+	if (f->paced) {
 		s->until = fmin(s->until, now);
-	else
-		f->base = fmax(f->base, s->until);
-}
-
-/* The driver stages it, and returns when the last piece is on its way: that is left out where there
- * were more. */
-static bool ends_by_return(const struct call_event *a)
-{
-	return a->kind == TF_WORK_COPY && a->memory == SPY_MEM_PAGEABLE &&
-	       a->direction == SPY_DIR_HTOD && (double)a->bytes > ESTIMATE_PIECE_IN * a->items;
-}
-
-static void add_work(struct flow *f, const struct call_event *a, struct flow_stream *s)
-{
-	double ns = a->gpu * a->items;
-
-	f->pieces++;
-	if (!(ns >= 0)) {
-		f->unknown++;
-		ns = f->paced ? INFINITY : 0;
+		s->after = fmin(s->after, now);
+	} else {
+		f->base = fmax(f->base, fmax(s->until, s->after));
 	}
-	s->until = fmax(f->paced ? a->end : fmax(f->base, 0), flow_lets(f, a)) + ns;
-	if (f->paced && isfinite(a->gpu_start)) /* CUPTI: as it was */
-		s->until = a->gpu_start + a->gpu;
-	if (flow_is_blocking(a) || (f->paced && isnan(a->gpu_start) && ends_by_return(a)))
-		done(f, s, a->end);
 }
 
 static void waited_for_stream(struct flow *f, const struct call_event *a)
@@ -169,6 +150,22 @@ static void waited_for_stream(struct flow *f, const struct call_event *a)
 	}
 }
 
+static void add_work(struct flow *f, const struct call_event *a, struct flow_stream *s)
+{
+	double ns = a->gpu * a->items;
+
+	f->pieces++;
+	if (!(ns >= 0)) {
+		f->unknown++;
+		ns = f->paced ? INFINITY : 0;
+	}
+	s->until = fmax(f->paced ? a->end : fmax(f->base, 0), flow_lets(f, a)) + ns;
+	if (f->paced && isfinite(a->gpu_start)) /* CUPTI: as it was */
+		s->until = a->gpu_start + a->gpu;
+	if (flow_is_blocking(a))
+		waited_for_stream(f, a);
+}
+
 static void waited_for_event(struct flow *f, const struct call_event *a)
 {
 	const struct flow_event *e = &f->events[a->event];
@@ -178,7 +175,7 @@ static void waited_for_event(struct flow *f, const struct call_event *a)
 		return;
 	}
 	struct flow_stream *s = e->stream == CALL_LOG_NONE ? NULL : find(f, e->stream);
-	if (s && s->until <= e->until) /* nothing came after it */
+	if (s && fmax(s->until, s->after) <= e->until) /* nothing came after it */
 		done(f, s, a->end);
 }
 
@@ -193,13 +190,12 @@ static void add_event(struct flow *f, const struct call_event *a)
 {
 	if (a->stream == CALL_LOG_NONE || a->event >= f->h->events)
 		return;
-	if (a->role == CUDA_ROLE_EVENT_RECORD) {
-		const struct flow_stream *s = find(f, a->stream);
-		f->events[a->event] = (struct flow_event){
-		        .stream = a->stream, .until = s ? fmax(s->until, s->after) : -INFINITY};
-		return;
-	}
-	double until = f->events[a->event].until;
+	/* In its stream's order, that of the legacy default stream included. */
+	bool record = a->role == CUDA_ROLE_EVENT_RECORD;
+	double lets = flow_lets(f, a),
+	       until = record ? lets : fmax(lets, f->events[a->event].until);
+	if (record)
+		f->events[a->event] = (struct flow_event){.stream = a->stream, .until = lets};
 	struct flow_stream *s = until > (f->paced ? a->end : f->base)
 	                                ? place(f, a->stream, f->paced ? a->start : f->base)
 	                                : NULL;
@@ -211,6 +207,10 @@ void flow_add(struct flow *f, const struct call_event *a)
 {
 	if (a->result)
 		return;
+	if (flow_is_device_wait(a))
+		waited_for_device(f, a);
+	if (flow_is_blocking(a) && a->kind == TF_WORK_NONE && a->stream != CALL_LOG_NONE)
+		waited_for_stream(f, a);
 	if (flow_is_work(a) && a->stream != CALL_LOG_NONE) {
 		struct flow_stream *s = place(f, a->stream, f->paced ? a->start : f->base);
 		if (s)

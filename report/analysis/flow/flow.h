@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is still to do on each stream, call by call: a small account of the GPU for the findings,
  * which ask it at a call. Work begins when its call has returned and what is ahead of it in its
@@ -53,8 +54,11 @@ double flow_lets(const struct flow *f, const struct call_event *a);
 
 /* The call gave the GPU work. */
 bool flow_is_work(const struct call_event *a);
-/* A copy that has been made when the call returns. */
+/* A copy whose call waits for the work ahead of it, and that has been made when it returns. */
 bool flow_is_blocking(const struct call_event *a);
+/* The call frees memory, or loads or unloads code: all work of the device has ended when it
+ * returns. */
+bool flow_is_device_wait(const struct call_event *a);
 /* The call waits: it is there for that, copies what must be ready then, or frees memory that may be
  * in use. */
 bool flow_is_wait(const struct call_event *a);

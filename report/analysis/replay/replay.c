@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -106,7 +107,7 @@ static double called(struct run *run, uint32_t i, double entry)
 	entry = later(entry, gpu_queued(&run->gpu, i, CUDA_QUEUE_ENTRIES));
 	returned = entry + a->own;
 	done = gpu_awaited(&run->gpu, i);
-	if (a->wait == REPLAY_STAGED) {
+	if (a->wait == REPLAY_STAGED || a->wait == REPLAY_BUFFER) {
 		returned = later(entry, done + a->late) + a->own;
 		gpu_clip(&run->gpu, i, returned - a->own);
 	} else if (a->wait != REPLAY_NO_WAIT && done > entry) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The recent calls of a process, played again with host and GPU times of their own, so that one
  * thing can be changed and the rest follows. For the what-ifs.
@@ -24,6 +25,7 @@ enum replay_wait {
 	REPLAY_EVENT,  /* for what an event record marks */
 	REPLAY_STAGED, /* a copy by its caller: for the work before it on its stream; it ends when
 	                  the call returns */
+	REPLAY_BUFFER, /* a copy by its caller: for the copies that have the driver's buffers */
 	REPLAY_OWN,    /* for its own work */
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,7 +11,7 @@
 #define LAUNCH_OWN 5000.0
 #define CALLS_SEEN 4096u /* calls with a quantile of their own */
 
-bool replay_fit_is_staged(const struct call_event *a)
+bool replay_fit_holds(const struct call_event *a)
 {
 	return a->kind == TF_WORK_COPY && cuda_copy_holds(call_event_copy(a));
 }
@@ -30,7 +31,8 @@ void replay_fit_duration(struct replay_fit *n, size_t i)
 	n->replay->pieces++;
 	if (!(ns >= 0 && ns < 1e18)) {
 		/* A staged copy takes as long as its call. */
-		n->replay->unknown += !replay_fit_is_staged(a);
+		n->replay->unknown +=
+		        !replay_fit_holds(a) && !cuda_copy_buffers(call_event_copy(a));
 		r->flags |= REPLAY_GUESS;
 		ns = cuda_guess_ns((enum tf_work_kind)a->kind, (enum spy_direction)a->direction,
 		                   (double)a->bytes);

@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "report/analysis/flow/flow.h"
 #include "report/analysis/replay/replay_fit.h"
 
 #define QUEUE_LIKELY 512u /* entries queued where a launch that takes long waits */
@@ -20,13 +22,13 @@ static enum replay_wait wait_of(const struct call_event *a)
 	default:
 		break;
 	}
-	if (replay_fit_is_staged(a))
+	if (replay_fit_holds(a))
 		return REPLAY_STAGED;
-	/* It is documented that freeing waits for the device. */
-	if (a->cls == SPY_CLASS_ALLOC && a->is_free && !cuda_role_is_ordered(a->role) &&
-	    a->memory != SPY_MEM_UNKNOWN)
-		return REPLAY_DEVICE;
-	return REPLAY_NO_WAIT;
+	if (a->cls == SPY_CLASS_COPY && a->direction == SPY_DIR_HTOH && a->bytes)
+		return a->stream != CALL_LOG_NONE ? REPLAY_STREAM : REPLAY_NO_WAIT;
+	if (a->kind == TF_WORK_COPY && cuda_copy_buffers(call_event_copy(a)))
+		return REPLAY_BUFFER;
+	return flow_is_device_wait(a) ? REPLAY_DEVICE : REPLAY_NO_WAIT;
 }
 
 /* What may wait though it need not: whether it did is seen from its time. */
@@ -34,9 +36,8 @@ static enum replay_wait perhaps(const struct call_event *a)
 {
 	if (a->result || a->flags & TF_CAPTURED)
 		return REPLAY_NO_WAIT;
-	if (a->cls == SPY_CLASS_ALLOC && !cuda_role_is_ordered(a->role))
-		return REPLAY_DEVICE;
-	if (a->cls == SPY_CLASS_MODULE)
+	if ((a->cls == SPY_CLASS_ALLOC || a->cls == SPY_CLASS_MODULE) &&
+	    cuda_role_may_wait_for_device(a->role))
 		return REPLAY_DEVICE;
 	if (a->kind == TF_WORK_COPY && a->memory == SPY_MEM_PAGEABLE)
 		return REPLAY_STREAM;
@@ -105,6 +106,13 @@ static double copying(const struct replay_fit *n, const struct call_event *a)
 	return fmin(n->own[a->call], cuda_staged_least_ns((double)a->bytes));
 }
 
+/* It is sent as it is staged: what is still to go when the call returns is no more than a buffer.
+ */
+static void send_staged(struct replay_act *a)
+{
+	a->lead -= fmin(a->gpu, a->own);
+}
+
 static void divide_staged(struct replay_fit *n, size_t i, double start, double end)
 {
 	struct replay_act *a = &n->replay->call_events[i];
@@ -116,6 +124,8 @@ static void divide_staged(struct replay_fit *n, size_t i, double start, double e
 		a->late = end - a->own - done;
 		gpu_clip(&n->gpu, i, end - a->own);
 	}
+	if (a->wait == REPLAY_BUFFER)
+		send_staged(a);
 }
 
 /* Whether a call that need not wait did: it took longer, and just as long as there was work. */
@@ -184,7 +194,7 @@ void replay_fit_divide(struct replay_fit *n, size_t i, double start, double end)
 	a->wait = (uint8_t)wait_of(given);
 	if (replay_fit_is_query(given) && !given->result && a->flags & REPLAY_POLLS)
 		a->wait = given->role == CUDA_ROLE_QUERY_EVENT ? REPLAY_EVENT : REPLAY_STREAM;
-	if (a->wait == REPLAY_STAGED)
+	if (a->wait == REPLAY_STAGED || a->wait == REPLAY_BUFFER)
 		divide_staged(n, i, start, end);
 	else if (a->wait != REPLAY_NO_WAIT)
 		divide_wait(n, i, start, end);

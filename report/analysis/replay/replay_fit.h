@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The walk over the calls as they were, before a replay: for replay_anchor.c, which walks,
  * replay_costs.c (how long calls and work take by themselves) and replay_divide.c (what calls
@@ -32,7 +33,7 @@ struct replay_fit {
 };
 
 /* A copy that returns only when it is done. */
-bool replay_fit_is_staged(const struct call_event *a);
+bool replay_fit_holds(const struct call_event *a);
 /* It asks whether a stream or an event is done. */
 bool replay_fit_is_query(const struct call_event *a);
 /* The time of act i's work, by its class or a guess. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -28,6 +29,8 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 		d->tail = d->legacy = d->blocking = -INFINITY;
 		for (int k = 0; k < CUDA_ENGINES; k++)
 			d->engine[k] = -INFINITY;
+		for (unsigned k = 0; k < CUDA_STAGING_BUFFERS; k++)
+			d->staged[k] = -INFINITY;
 		d->tail_stream = CALL_LOG_NONE;
 	}
 }
@@ -70,6 +73,14 @@ static double marked(const struct replay_gpu *g, uint32_t record)
 	return record != CALL_LOG_NONE ? g->done[record] + stream_of(g, record)->offset : -INFINITY;
 }
 
+/* How many of the driver's buffers the copy takes; 0: it is none that does. */
+static unsigned buffers_of(const struct replay_gpu *g, size_t i)
+{
+	const struct call_event *given = &g->replay->given[i];
+
+	return given->kind == TF_WORK_COPY ? cuda_copy_buffers(call_event_copy(given)) : 0;
+}
+
 double gpu_awaited(const struct replay_gpu *g, size_t i)
 {
 	const struct replay_act *a = &g->call_events[i];
@@ -84,6 +95,8 @@ double gpu_awaited(const struct replay_gpu *g, size_t i)
 		return marked(g, a->event);
 	case REPLAY_STAGED:
 		return gpu_before(g, i);
+	case REPLAY_BUFFER:
+		return device_of(g, i)->staged[CUDA_STAGING_BUFFERS - buffers_of(g, i)];
 	default:
 		return -INFINITY;
 	}
@@ -101,6 +114,7 @@ static void clip_stream(struct replay_gpu *g, struct replay_stream *s, double by
 
 	clip(&s->tail, by);
 	clip(&s->side, by);
+	clip(&s->wait, by);
 	if (d->tail_stream == (uint32_t)(s - g->streams))
 		clip(&d->tail, by);
 	if (s->legacy) {
@@ -123,6 +137,10 @@ void gpu_clip(struct replay_gpu *g, size_t i, double by)
 		clip(&d->tail, by);
 		clip(&d->legacy, by);
 		clip(&d->blocking, by);
+	} else if (a->wait == REPLAY_BUFFER) {
+		for (unsigned k = CUDA_STAGING_BUFFERS - buffers_of(g, i); k < CUDA_STAGING_BUFFERS;
+		     k++)
+			clip(&d->staged[k], by);
 	} else if (a->wait == REPLAY_EVENT && a->event != CALL_LOG_NONE) {
 		struct replay_stream *of = stream_of(g, a->event);
 		if (of->tail <= marked(g, a->event))
@@ -183,12 +201,19 @@ double gpu_switch(const struct replay_gpu *g, size_t i)
 	return cuda_switch_ns(s->engine, engine);
 }
 
+/* The copy waits for those of its direction on other streams, and they for it. */
+static bool is_shared(const struct replay_gpu *g, size_t i)
+{
+	const struct call_event *given = &g->replay->given[i];
+
+	return cuda_engine_is_shared(engine_of(given), given->bytes);
+}
+
 double gpu_before(const struct replay_gpu *g, size_t i)
 {
 	const struct replay_stream *s = stream_of(g, i);
 	struct replay_device *d = device_of(g, i);
-	/* A copy waits for its engine; kernels run beside each other. */
-	double end = d->engine[engine_of(&g->replay->given[i])];
+	double end = is_shared(g, i) ? d->engine[engine_of(&g->replay->given[i])] : -INFINITY;
 
 	if (!s || g->call_events[i].flags & REPLAY_IN)
 		return end;
@@ -218,7 +243,11 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 	enum cuda_engine engine = engine_of(&g->replay->given[i]);
 	uint8_t flags = g->call_events[i].flags;
 
-	if (engine != CUDA_ENGINE_COMPUTE)
+	for (unsigned k = g->call_events[i].wait == REPLAY_BUFFER ? buffers_of(g, i) : 0; k; k--) {
+		d->staged[1] = d->staged[0];
+		d->staged[0] = end;
+	}
+	if (is_shared(g, i))
 		d->engine[engine] = later(d->engine[engine], end);
 	if (flags & REPLAY_OUT) {
 		s->side = later(s->side, end);
@@ -240,6 +269,23 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 		enqueue(s, engine, end);
 }
 
+/*
+ * Records of events and waits for them are in their stream's order as work is, the order of the
+ * legacy default stream and the blocking ones included.
+ */
+static void order(struct replay_gpu *g, struct replay_stream *s)
+{
+	struct replay_device *d = &g->devices[s->device];
+
+	if (s->legacy) {
+		s->wait = later(s->wait, d->blocking);
+		d->legacy = later(d->legacy, s->wait);
+	} else if (s->blocking) {
+		s->wait = later(s->wait, d->legacy);
+		d->blocking = later(d->blocking, s->wait);
+	}
+}
+
 double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 {
 	const struct call_event *given = &g->replay->given[i];
@@ -253,10 +299,13 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 		book(g, i, s, end);
 		return end;
 	}
-	if (given->role == CUDA_ROLE_EVENT_RECORD)
+	if (given->role == CUDA_ROLE_EVENT_RECORD) {
+		order(g, s);
 		g->done[i] = later(end_of(g, s), returned) - s->offset;
-	else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE)
+	} else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE) {
 		s->wait = later(s->wait, marked(g, a->event));
+		order(g, s);
+	}
 	return -INFINITY;
 }
 

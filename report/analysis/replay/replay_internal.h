@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The GPU of a replay: streams, events, engines and queues, as far as their times go. For
  * replay*.c alone.
@@ -35,8 +36,10 @@ struct replay_stream {
 struct replay_device {
 	double tail;
 	uint32_t tail_stream;
-	double legacy, blocking;     /* ends of the work that each of the two waits for */
-	double engine[CUDA_ENGINES]; /* ends of copies to the device and from it */
+	double legacy, blocking;             /* ends of the work that each of the two waits for */
+	double engine[CUDA_ENGINES];         /* ends of copies to the device and from it */
+	double staged[CUDA_STAGING_BUFFERS]; /* of those that have the driver's buffers, last first
+	                                      */
 };
 
 struct replay_gpu {

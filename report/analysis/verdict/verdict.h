@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The verdict: why a program is slow, by the single change that would shrink its window most, or
  * that this is not known and what would tell. For the analysis, and what reads it.

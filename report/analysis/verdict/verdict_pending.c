@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "report/analysis/flow/flow.h"
 #include "report/analysis/verdict/verdict.h"
+#include "shim/core/cuda/streams.h"
 
 /*
  * Without GPU times it is still known when the GPU cannot have had anything to do: from the return
@@ -38,17 +40,26 @@ static bool one_device(const struct call_log *h)
 	return true;
 }
 
-/* `one`: there is one device, of which a wait for all of it is one for everything. */
-static void waited(struct pending *p, const struct call_event *a, bool one)
+static bool waits_for(const struct call_log *h, const struct call_event *a, uint32_t stream)
 {
-	bool all = a->role == CUDA_ROLE_SYNC_ALL;
+	if (a->stream == stream)
+		return true;
+	return a->stream != CALL_LOG_NONE && stream != CALL_LOG_NONE &&
+	       cuda_stream_sync_waits(h->streams[a->stream].flags, h->streams[stream].flags);
+}
+
+/* `one`: there is one device, of which a wait for all of it is one for everything. */
+static void waited(struct pending *p, const struct call_log *h, const struct call_event *a,
+                   bool one)
+{
+	bool all = a->role == CUDA_ROLE_SYNC_ALL || flow_is_device_wait(a);
 
 	if (!all && a->role != CUDA_ROLE_SYNC_STREAM && !flow_is_blocking(a))
 		return;
 	if (all && one)
 		p->any = false;
 	for (size_t i = 0; i < p->count; i++)
-		if (p->given[i].device == a->device && (all || p->given[i].stream == a->stream))
+		if (p->given[i].device == a->device && (all || waits_for(h, a, p->given[i].stream)))
 			p->given[i--] = p->given[--p->count];
 }
 
@@ -120,7 +131,7 @@ double verdict_pending(const struct model *m, struct verdict_gain gain[VERDICT_C
 			last = fmax(last, a->end);
 		}
 		if (flow_is_wait(a))
-			waited(&p, a, one);
+			waited(&p, h, a, one);
 	}
 	double held = last - h->call_events[first].start;
 	if (!(held > 0))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What-if: how long the steady window would be if one thing were changed, by a replay of the recent
  * calls. For the verdict, the findings, the command line and the outputs.

@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
 #include "report/analysis/whatif/whatif_change.h"
+#include "shim/core/cuda/engines.h"
 
 /* Host time of an asynchronous copy of pinned memory where this run has none (ns); H200: 3 to 4. */
 #define COPY_CALL_NS 4000.0
@@ -35,7 +37,7 @@ static void pin(struct whatif_change *c, const struct replay *r, struct replay_a
 	if (given->kind != TF_WORK_COPY || given->memory != SPY_MEM_PAGEABLE ||
 	    given->direction > SPY_DIR_DTOH)
 		return;
-	bool staged = a->wait == REPLAY_STAGED;
+	bool staged = a->wait == REPLAY_STAGED || a->wait == REPLAY_BUFFER;
 	if (!staged && a->wait == REPLAY_NO_WAIT && given->bytes <= CUDA_COPY_INLINE_BYTES)
 		return;
 	a->gpu = estimate_start_ns(given->direction == SPY_DIR_DTOH) * given->items +
@@ -46,6 +48,7 @@ static void pin(struct whatif_change *c, const struct replay *r, struct replay_a
 	/* A blocking call to the host is there for its result: it still waits for it. */
 	bool waits = given->direction == SPY_DIR_DTOH && !given->async;
 	a->own = fmin(a->own, COPY_CALL_NS);
+	a->lead = fmax(a->lead, CUDA_START_NS);
 	a->late = waits ? r->late : 0;
 	a->wait = waits ? REPLAY_OWN : REPLAY_NO_WAIT;
 	c->changed++;
@@ -119,7 +122,7 @@ static void overlap(struct whatif_change *c, const struct replay *r, struct repl
 	struct replay_act *a = &call_events[i];
 
 	if (given->kind != TF_WORK_COPY || given->direction > SPY_DIR_DTOH ||
-	    a->wait == REPLAY_STAGED)
+	    a->wait == REPLAY_STAGED || a->wait == REPLAY_BUFFER)
 		return;
 	if (c->hope == HOPE_MOST)
 		a->flags |= REPLAY_IN | REPLAY_OUT;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The changes of a what-if, on the acts of a replay. For whatif*.c alone.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pieces of the JSON report, schema cudaspy.report/1. For the JSON output alone.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "report/output/json/out_json.h"
 
 static json_t *assumptions(const struct whatif_result *r)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "report/output/json/out_json.h"
 
 static json_t *class_of(const struct model_gpu_class *c)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the report that text and Markdown share, top to bottom. For those two outputs alone.
  */

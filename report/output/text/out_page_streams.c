@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "report/output/text/out_page.h"
 #include "report/base/units.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "report/output/text/out_page.h"
 
 static void write_page(const struct model *m, const struct analysis *a, const struct out_options *o,

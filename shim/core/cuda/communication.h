@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels of communication libraries (NCCL, NVSHMEM), by their names, mangled or not. Such a kernel
  * waits on the GPU for its peers: its time is no work of its own, and nothing may hold it up while

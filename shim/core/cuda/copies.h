@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the driver makes copies and sets: which travel with the command, which go through buffers of
  * its own (staged), and which hold the host.
@@ -23,7 +24,7 @@ struct cuda_copy {
 };
 
 /* A copy of pageable memory to the device up to this travels with the command: the call has read
- * the memory when it returns. */
+ * the memory when it returns, whatever the stream does. */
 #define CUDA_COPY_INLINE_BYTES 65536u
 /*
  * A copy of pinned memory to the device up to this is done by the front end that reads the
@@ -46,11 +47,25 @@ static inline double cuda_staged_least_ns(double bytes)
 	return CUDA_STAGED_LEAST_NS + bytes / CUDA_STAGED_RATE_MOST;
 }
 
+/*
+ * Copies to the device beyond CUDA_COPY_INLINE_BYTES go through so many buffers of the context,
+ * this large: an asynchronous call fills those that are free and returns, and waits for the others.
+ * So one that needs more than there are waits for the work ahead of it on its stream. One of 2 MiB
+ * does not, one of a byte more does; behind two copies of 96 KiB to 1 MiB that have not been made
+ * the third call waits, on whatever stream.
+ */
+#define CUDA_STAGING_BUFFERS 2u
+#define CUDA_STAGING_BYTES   1048576u
+
 /* It travels with the command. */
 bool cuda_copy_is_inline(struct cuda_copy c);
 /* It goes through the driver's buffers: gpu_time/estimate_staged.h. */
 bool cuda_copy_is_staged(struct cuda_copy c);
-/* Its call returns only when the work ahead of it on its stream has ended. */
+/* Buffers that it takes of CUDA_STAGING_BUFFERS; 0: it is none of these, or it needs more. Its call
+ * waits until they are free, and for nothing else. */
+unsigned cuda_copy_buffers(struct cuda_copy c);
+/* Its call returns only when the work ahead of it on its stream has ended. It has ended itself by
+ * then, but for the last buffer of one that is staged to the device. */
 bool cuda_copy_holds(struct cuda_copy c);
 
 #endif

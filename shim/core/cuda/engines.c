@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/cuda/engines.h"
 
 /* Of work of which nothing is known. */

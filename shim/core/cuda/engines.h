@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engines of a GPU that do its work, the queues that lead to them, and how long it takes to get
  * there and back.
@@ -27,6 +28,18 @@ enum cuda_engine {
 enum cuda_engine cuda_engine(enum tf_work_kind kind, struct cuda_copy copy);
 
 #define CUDA_QUEUE_ENTRIES 1022u
+
+/*
+ * Whether work waits for earlier work of its engine on other streams too: copies of one direction
+ * do, beyond this size; smaller ones (4 bytes to 8 KiB to the device were tried) overtake a large
+ * one that is being made. Kernels and copies within the device run beside each other.
+ */
+#define CUDA_OVERTAKING_BYTES 8192u
+
+static inline bool cuda_engine_is_shared(enum cuda_engine engine, uint64_t bytes)
+{
+	return engine != CUDA_ENGINE_COMPUTE && bytes > CUDA_OVERTAKING_BYTES;
+}
 
 /* ---- latencies, ns ---- */
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What each call does to streams, events, captures and graphs, and whether it waits: the ROLE
  * column of shim/core/format/calls.def, by the call's name. A row without it does not build.
@@ -52,6 +53,27 @@ enum cuda_role cuda_role_of(const char *name, unsigned cls);
 static inline bool cuda_role_is_ordered(unsigned role)
 {
 	return role == CUDA_ROLE_ALLOC_ORDERED || role == CUDA_ROLE_FREE_ORDERED;
+}
+
+/*
+ * The call, which was not asked to wait, returns only when all work of its device has ended: frees,
+ * of device, managed and pinned memory and of memory that is no longer registered, and what loads
+ * and unloads code. Allocations and what is ordered in a stream never wait, nor do launches that
+ * are the first of their kernel, looking up a function, and all that is made or destroyed of
+ * streams, events and graphs. hold:free:*, hold:malloc:*, hold:module_*, hold:graph_*. A free of no
+ * memory waits for nothing, and neither does one of memory that was allocated in a stream's order,
+ * which a recording does not tell from others.
+ */
+static inline bool cuda_role_waits_for_device(unsigned role)
+{
+	return role == CUDA_ROLE_FREE || role == CUDA_ROLE_CODE_LOADED ||
+	       role == CUDA_ROLE_CODE_UNLOADED;
+}
+
+/* It may wait for the device, for all that was measured: whether it did its time tells. */
+static inline bool cuda_role_may_wait_for_device(unsigned role)
+{
+	return role != CUDA_ROLE_ALLOC && !cuda_role_is_ordered(role);
 }
 
 /* It asks whether something is done. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/cuda/streams.h"
 
 uint64_t cuda_stream(uint64_t handle, unsigned call_flags)

@@ -1,8 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/drain/drain.h"
 
 #include <sys/mman.h>
 #include "shim/core/drain/drain_feed.h"
-#include "shim/core/timeline/timeline.h"
 
 #define RINGS_MOST 64 /* rings a thread's chain may have: each is larger than the one before */
 #define GIVE_BACK  64 /* records taken between two looks of the producer at the tail */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The drain: takes records out of the threads' rings, in the order in which the calls returned, and
  * feeds what only rings feed: histograms, time slices, classes of work, graphs, the kept records,

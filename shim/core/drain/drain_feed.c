@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/drain/drain_feed.h"
 
 #include <sys/mman.h>
+#include "shim/core/drain/drain_keep.h"
 #include "shim/core/gpu_time/estimate_pinned.h"
 #include "shim/core/format/histogram.h"
-#include "shim/core/format/seal.h"
 #include "shim/core/work/slices.h"
 #include "shim/core/steps/steps.h"
 #include "shim/core/timeline/timeline.h"
@@ -37,10 +38,7 @@ struct feed_launch {
 struct feed {
 	struct tf_slices *slices; /* of the recording; looked for in each round */
 	struct slice_cursor slice;
-	/* the page of kept records being filled; looked for in each round */
-	struct tf_store *store;
-	struct tf_record *slot;
-	uint64_t room; /* records, from `slot` on */
+	struct drain_page page; /* looked for in each round */
 	struct feed_launch launches[LAUNCHES];
 	struct feed_call calls[CALLS]; /* by call id; only what is used counts */
 };
@@ -55,7 +53,7 @@ bool drain_feed_begin(struct drain *d)
 		d->feed = p;
 	}
 	d->feed->slices = tf_at(d->map, tf_header(d->map)->slices, sizeof(*d->feed->slices));
-	d->feed->room = 0;
+	d->feed->page.room = 0;
 	return true;
 }
 
@@ -226,100 +224,6 @@ static struct tf_work *feed_gpu(struct drain *d, const struct tf_record *r, uint
 	}
 }
 
-/* ---- kept records ---- */
-
-/* Records of a store's page, read once: a recording that is cut while it is written becomes zeros;
- * 0 = the store makes no sense. */
-static uint64_t page_records(const struct tf_store *s)
-{
-	uint64_t records = __atomic_load_n(&s->page_records, __ATOMIC_RELAXED);
-
-	return records <= 1u << 24 ? records : 0;
-}
-
-/* The place of record `n` in a store, its page of `records` made if it may be; NULL when there is
- * none. */
-static struct tf_record *store_slot(struct drain *d, struct tf_store *s, uint64_t records,
-                                    uint64_t n)
-{
-	if (!records || n / records >= TF_STORE_PAGES || n / records >= s->pages_max)
-		return NULL;
-	uint64_t *page = &s->pages[n / records];
-	if (!*page)
-		*page = d->map->alloc(d->map, records * sizeof(struct tf_record));
-	return tf_at(d->map, *page + n % records * sizeof(struct tf_record),
-	             sizeof(struct tf_record));
-}
-
-/* Record `n` of a store goes to `slot`: those after it to what follows in its page. */
-static void go_on_behind(struct drain *d, struct tf_store *s, struct tf_record *slot,
-                         uint64_t records, uint64_t n)
-{
-	struct feed *f = d->feed;
-	uint64_t at = n % records;
-
-	f->store = s;
-	f->slot = slot + 1;
-	f->room = tf_at(d->map, s->pages[n / records], records * sizeof(*slot)) ? records - 1 - at
-	                                                                        : 0;
-}
-
-static void put(struct tf_store *s, struct tf_record *slot, const struct tf_record *r)
-{
-	*slot = *r;
-	/* Release: the record is complete before it is counted. Pairs with the reporter's load. */
-	__atomic_store_n(&s->written, s->written + 1, __ATOMIC_RELEASE);
-}
-
-/* The page is full, or there is none. */
-static void __attribute__((noinline)) keep_elsewhere(struct drain *d, const struct tf_record *r)
-{
-	struct tf_header *h = tf_header(d->map);
-	struct tf_store *all = h->store ? tf_at(d->map, h->store, sizeof(*all)) : NULL;
-	struct tf_store *recent = tf_at(d->map, h->keep, sizeof(*recent));
-	struct tf_record *slot = NULL;
-
-	uint64_t records = all ? page_records(all) : 0, n = all ? all->written : 0;
-	if (all && (slot = store_slot(d, all, records, n))) {
-		seal_full_page(d->map, all);
-		go_on_behind(d, all, slot, records, n);
-		put(all, slot, r);
-		return;
-	}
-	records = recent ? page_records(recent) : 0;
-	const uint64_t most = recent ? __atomic_load_n(&recent->pages_max, __ATOMIC_RELAXED) : 0;
-	if (!records || !most || most > TF_STORE_PAGES)
-		return;
-	n = recent->written % (records * most);
-	seal_full_page(d->map, recent);
-	slot = store_slot(d, recent, records, n);
-	if (!slot && recent->written) {
-		/* No room for another page: go round over the pages there are. */
-		uint64_t pages = 0;
-		while (pages < recent->pages_max && pages < TF_STORE_PAGES && recent->pages[pages])
-			pages++;
-		recent->pages_max = pages;
-		recent->written = n = 0;
-		slot = store_slot(d, recent, records, 0);
-	}
-	if (!slot)
-		return;
-	go_on_behind(d, recent, slot, records, n);
-	put(recent, slot, r);
-}
-
-static void keep(struct drain *d, const struct tf_record *r)
-{
-	struct feed *f = d->feed;
-
-	if (!f->room) {
-		keep_elsewhere(d, r);
-		return;
-	}
-	f->room--;
-	put(f->store, f->slot++, r);
-}
-
 /* ---- what is no call ---- */
 
 /* The class of a pseudo record's work; NULL where the record is damaged. */
@@ -378,7 +282,7 @@ void drain_feed_activity(struct drain *d, const struct tf_record *r)
 		return;
 	if (d->timeline)
 		timeline_activity(d->timeline, r);
-	keep(d, r);
+	drain_keep(d->map, &d->feed->page, r);
 }
 
 static void feed_own(struct drain *d, uint32_t index, const struct tf_record *r)
@@ -387,7 +291,7 @@ static void feed_own(struct drain *d, uint32_t index, const struct tf_record *r)
 		return;
 	if (d->timeline)
 		timeline_call(d->timeline, index, r, TIMELINE_OWN, NULL);
-	keep(d, r);
+	drain_keep(d->map, &d->feed->page, r);
 }
 
 /* ---- one record ---- */
@@ -399,7 +303,7 @@ static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
 
 	if (r->call == TF_CALL_RANGE) {
 		steps_range(d->map, index, r);
-		keep(d, r);
+		drain_keep(d->map, &d->feed->page, r);
 		return;
 	}
 	if (r->call == TF_CALL_OWN) {
@@ -431,7 +335,7 @@ static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
 	struct tf_work *work = feed_gpu(d, r, cls, bucket);
 	if (d->timeline)
 		timeline_call(d->timeline, index, r, cls, work);
-	keep(d, r);
+	drain_keep(d->map, &d->feed->page, r);
 }
 
 void drain_feed(struct drain *d, struct tf_thread *thread, uint32_t index,
@@ -447,5 +351,5 @@ void drain_feed(struct drain *d, struct tf_thread *thread, uint32_t index,
 		feed_facts(d, r);
 	else
 		return; /* activities stand in a ring of their own */
-	keep(d, r);
+	drain_keep(d->map, &d->feed->page, r);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What one record feeds. For drain.c alone. */
 #ifndef SPY_DRAIN_FEED_H
 #define SPY_DRAIN_FEED_H

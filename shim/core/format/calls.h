@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of intercepted calls as C sees it: ids, names, classes, wrappers, and the real
  * functions behind them. For the shim alone; the reporter reads names and classes from the

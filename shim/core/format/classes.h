@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The classes of calls, the levels, and the other small enumerations that stand in a recording.
  * Shared by the shim and the reporter; the values are part of the file format (only ever extended).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Histograms of durations in ticks: buckets of 1/32 octave, so that a quantile interpolated within
  * its bucket is within 3 % of the truth. Shared by the drain, which fills them, and the reporter,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The seal of a closed recording: a digest of all that is in it, so that a reader knows whether it
  * is as its process left it. It finds damage, not forgery. Made by the shim at exit, checked by the

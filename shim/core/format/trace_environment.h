@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the devices and the CPUs were like: readings of NVML, and the CPUs that the process may
  * use. A part of trace_format.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The recording: one file per process, written through a shared mapping while the program runs, so
  * that what was stored before a kill is in it. Included by the shim, which writes it, and by the

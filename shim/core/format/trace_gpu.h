@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the drain makes of records about the GPU: histograms, classes of work and their samples.
  * A part of trace_format.h.

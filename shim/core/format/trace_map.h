@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recording in memory and the only way to follow an offset in it: every step is checked against
  * the mapped size, so that the same code walks the shim's own file and a hostile one. Shared by the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One record of a ring: a call, a sample, a piece of GPU work, a range. A part of trace_format.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ranges and steps, and the stores of kept records. A part of trace_format.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tables of a recording: calls, kernels, graphs, clocks, devices, streams, libraries, what was
  * seen but not intercepted, and strings. A part of trace_format.h.

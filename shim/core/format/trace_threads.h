@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a thread writes by itself: its ring, its exact figures, the call that it is in. A part of
  * trace_format.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The timeline in slices of time: what the host did, how long each device was busy, why it was
  * not. A part of trace_format.h.

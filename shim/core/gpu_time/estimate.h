@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GPU time of a class of work from its event pairs: what was measured between two events less what
  * the pair itself costs. For the timeline, which wants a running mean, and the reporter, which

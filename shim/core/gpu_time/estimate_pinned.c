@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/gpu_time/estimate_pinned.h"
 
 #include <math.h>

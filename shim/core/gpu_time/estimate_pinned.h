@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GPU time of copies of pinned memory over the bus, from the event pairs around them and their
  * bytes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GPU time of copies of pageable memory that go by a copy engine: all to the host, those to the
  * device beyond 64 KiB. The driver takes them through pinned buffers of its own, piece by piece,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records of CUPTI's that cannot be true. It gives a copy a start or an end that is milliseconds
  * off now and then (H200, driver 580: of 521 copies of 64 KiB within the device, beside graphs, the

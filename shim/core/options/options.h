@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The environment variables of the shim, read once when recording starts. Name, default and meaning
  * of each stand in the one table in options_parse.c, by which the reporter's `run` checks them too.

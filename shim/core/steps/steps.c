@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/steps/steps.h"
 
 #include "shim/core/format/histogram.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ranges and steps, from the records as the drain hands them over: figures of NVTX ranges, rows of
  * steps, and steps found where the program names none. Shared by the shim's collector and the

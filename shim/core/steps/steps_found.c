@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/steps/steps_found.h"
 
 #include <sys/mman.h>

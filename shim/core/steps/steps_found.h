@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of finding steps, for its own files: steps_found.c (the threads looked at, and their
  * events), steps_marker.c (the look over them that chooses a marker), steps_pattern.c (the steps

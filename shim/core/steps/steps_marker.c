@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/steps/steps_found.h"
 
 #define STEP_EVENTS  1.9 /* a marker every so few events makes no steps, but for graph launches */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/steps/steps_found.h"
 
 #define ALIKE_ODD 0.5 /* a step less alike than that to the typical one is odd */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/sys/leftover.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a killed process left in memory: a recording whose live data lies in /dev/shm or the user's
  * runtime folder, with a stub in its place. Once nobody uses it any more it is moved to where the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which file a descriptor is. A program may close descriptors that it does not know and get their
  * numbers for files of its own, and may put another file where one of ours was: before one is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_ops.h"
 
 #include <math.h>
@@ -193,7 +194,7 @@ static struct tl_split divide(struct timeline *t, uint32_t thread, const struct 
 	case SPY_CLASS_COPY:
 	case SPY_CLASS_ALLOC:
 	case SPY_CLASS_MODULE:
-		return tl_implicit(t, thread, r, state, work);
+		return tl_implicit(t, thread, r, state, work, role);
 	case SPY_CLASS_SET:
 		return tl_submit(t, thread, r, TF_WORK_SET, &t->call_typical[r->call]);
 	default:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The timeline: what the GPU did when, and what the threads that fed it did meanwhile, rebuilt from
  * the records as the drain hands them over. Shared by the shim's collector, which runs it live, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the timeline, for its own files: timeline.c (the way of a record through it),
  * timeline_threads.c (what threads did), timeline_streams.c (streams and events),
@@ -9,203 +10,19 @@
  * Times are ticks below TL_TICKS_MOST; records with later ones are not taken. Everything starts as
  * zeros: an id, a place or a number in a list that is 0 is none, so places are kept plus one.
  */
-#ifndef SPY_TIMELINE_PARTS_H
-#define SPY_TIMELINE_PARTS_H
+#ifndef SPY_TIMELINE_INTERNAL_H
+#define SPY_TIMELINE_INTERNAL_H
 
-#include "shim/core/cuda/engines.h"
 #include "shim/core/cuda/roles.h"
 #include "shim/core/gpu_time/estimate.h"
 #include "shim/core/work/slices.h"
 #include "shim/core/timeline/timeline.h"
+#include "shim/core/timeline/timeline_activities.h"
+#include "shim/core/timeline/timeline_streams.h"
+#include "shim/core/timeline/timeline_threads.h"
 #include "shim/core/work/work_class.h"
 
 #define TL_TICKS_MOST (1ull << 60) /* leaves room for a state beside it, and for sums */
-
-/* ---- threads: timeline_threads.c ---- */
-
-#define TL_CHUNK   254u  /* segments of a chunk: 4 KiB */
-#define TL_CHUNKS  1536u /* of all threads: 6 MiB */
-#define TL_THREADS 65536u
-#define TL_NESTED  8u /* nested calls kept apart until their caller returns */
-
-/* States of a thread beside enum tf_host. */
-enum {
-	TL_HOST_ISSUE = TF_HOSTS, /* event, stream, graph and query calls: OTHER of the host, but a
-	                             cost of launching to the GPU */
-	TL_HOST_STATES,
-	TL_HOST_UNKNOWN = 15, /* not known any more */
-};
-
-/* One call, or a part of it; the time between segments was spent outside CUDA. */
-struct tl_segment {
-	uint64_t start_state; /* start | state << 60 */
-	uint64_t end;
-};
-
-/* Chunks are handed out round and round: the oldest of all is always its thread's oldest. */
-struct tl_chunk {
-	uint32_t owner; /* thread + 1; 0 = free */
-	uint32_t older, newer, count;
-	uint64_t reserved[2];
-	struct tl_segment segments[TL_CHUNK];
-};
-
-struct tl_thread {
-	struct tf_thread *figures; /* in the recording; NULL = not looked for, or not there */
-	uint32_t newest, oldest;   /* chunks */
-	uint32_t found, found_at;  /* the chunk and segment that a time was found in last */
-	uint16_t device;           /* current to the thread */
-	uint16_t nested_count;
-	/* What it did before its oldest chunk, in sum: of chunks that were taken from it. */
-	uint64_t past_from, past_upto;
-	uint64_t past[TL_HOST_STATES];
-	struct tl_segment nested[TL_NESTED];
-};
-
-/* ---- work: timeline_streams.c, timeline_work.c ---- */
-
-#define TL_OPS     65536u /* pieces of work known at most; 5.5 MiB */
-#define TL_OPS_FEW 4096u  /* at the start: what the queue holds, and a round of the collector's */
-#define TL_STREAMS 4096u
-#define TL_EVENTS  16384u
-#define TL_KERNELS 4096u /* kernels whose mean over all shapes is kept */
-
-/* One piece of work; ids count submissions from 1, `id & ops_mask` is its place. */
-struct tl_op {
-	uint64_t id;
-	uint64_t start, end; /* plus (its stream's shift - `shift`) until TL_OP_SETTLED */
-	int64_t shift;
-	uint64_t returned; /* return of its call */
-	uint64_t entered;  /* entry of its call: it cannot have started before */
-	uint64_t ready;    /* when it would have started with nothing before it */
-	uint64_t booked;   /* up to where it stands in the device's figures */
-	uint64_t next;     /* id of the next one on its stream */
-	uint32_t stream;   /* place + 1 */
-	uint32_t generation;
-	uint32_t kernel;
-	uint32_t entry; /* its number in its queue */
-	uint16_t thread;
-	uint8_t kind; /* enum tf_work_kind */
-	uint8_t flags;
-	uint8_t engine; /* enum cuda_engine */
-};
-#define TL_OP_COMM    1u   /* a kernel of a communication library */
-#define TL_OP_COUNTED 2u   /* stands in the figures of its kernel */
-#define TL_OP_UNKNOWN 4u   /* of a class without a known duration */
-#define TL_OP_CHAINED 8u   /* held back by its launch, or the ops before it on its stream, alone */
-#define TL_OP_SETTLED 16u  /* ended; its stream's shift counts no more */
-#define TL_OP_CUT     32u  /* its end comes from a wait, not from its class */
-#define TL_OP_NODE    64u  /* of a graph, and the piece before it on its device was too */
-#define TL_OP_EVENT   128u /* an event was recorded behind it */
-
-struct tl_queue {             /* of a stream, for an engine */
-	uint32_t entries;     /* ops given to it so far */
-	uint32_t proof;       /* of these: before the stream was last known to be empty */
-	uint32_t outstanding; /* ops from the stream's `head` on */
-	uint8_t lasting;      /* whether calls take longer, one after the other */
-	uint64_t back; /* id of the last op CUDA_QUEUE_ENTRIES entries before the next, or the first
-	                */
-};
-
-struct tl_stream {
-	uint64_t handle, owner; /* owner: device or thread of a default stream; else 0 */
-	uint32_t generation;    /* 0 = a free place */
-	struct tf_stream *row;  /* in table `streams`; NULL = none yet, or no room */
-	uint32_t flags;         /* of the row */
-	uint16_t device;
-	bool has_device, row_sought;
-	bool blocking;         /* it and the legacy default stream wait for each other */
-	uint32_t since_proof;  /* ops since it was last known to be empty */
-	uint32_t unknown;      /* of these: of unknown duration */
-	uint64_t since_ticks;  /* what the ops since then take, by estimate */
-	double since_variance; /* of the class among them that varies most, ns squared */
-	uint32_t active;       /* place in its device's list + 1 */
-	uint64_t head;         /* ids of ops: the first not ended, by estimate */
-	uint64_t book;         /* the first not wholly booked */
-	uint64_t tail;
-	uint64_t loose; /* no later one starts later than a gap after the one before it */
-	int64_t shift;
-	uint64_t settled; /* end of the last op that ended */
-	uint64_t wait;    /* no op that comes now starts before: events waited for */
-	struct tl_queue queues[CUDA_ENGINES];
-};
-
-struct tl_event {
-	uint64_t handle;
-	uint64_t op;   /* id of the last op before it */
-	uint64_t tick; /* it is not done before */
-	uint64_t used;
-};
-
-/* ---- devices: timeline_device.c ---- */
-
-enum tl_union { TL_ANY, TL_OWN, TL_KERNEL, TL_COPY, TL_UNIONS }; /* OWN: all but communication */
-
-struct tl_turn {
-	uint64_t start;
-	uint32_t stream; /* place + 1 */
-};
-
-struct tl_device {
-	struct tf_device_time *time; /* NULL: not yet, no room, or damaged */
-	struct tf_busy *slice;       /* all that is booked just now lies in it; NULL = not sure */
-	bool tried;
-	uint64_t until[TL_UNIONS]; /* end of each union so far */
-	uint64_t begun;            /* since when it was busy without a break, until up to[TL_ANY] */
-	struct tf_stream *copy_row; /* of the stream whose copy ends last */
-	uint32_t legacy;            /* its legacy default stream, place + 1 */
-	uint64_t last;              /* id of the op that ends last, by estimate */
-	uint32_t actives;
-	uint32_t active[TL_STREAMS]; /* streams with work outstanding or not wholly booked, + 1 */
-};
-
-/* A stretch of work to be booked: of an op, or an activity. */
-struct tl_piece {
-	uint64_t start, end;
-	uint64_t returned;     /* of its call; 0 = its call is unknown */
-	struct tf_stream *row; /* of its stream */
-	uint16_t thread, device;
-	uint8_t kind, flags;
-};
-
-/* ---- exact times: timeline_exact.c ---- */
-
-#define TL_DELAYED 131072u /* calls that wait for activities: 12 MiB */
-#define TL_PIECES  65536u
-#define TL_ORPHANS 64u
-#define TL_MUTE    16u /* calls without an activity, in a row, after which none is waited for */
-
-struct tl_delayed {
-	struct tf_record r;
-	uint64_t gpu_start, gpu_end;
-	uint32_t work;         /* place in the recording's `works` + 1 */
-	uint32_t round;        /* of its last activity */
-	struct tf_stream *row; /* of its stream, once taken */
-	uint16_t thread;
-	uint8_t cls;
-	uint8_t waits;  /* for an activity */
-	uint8_t device; /* of its activities */
-};
-
-struct tl_activity {
-	uint64_t start, end, cause;
-	uint32_t kernel;
-	uint8_t device, kind;
-	bool graph_node, guessed;
-};
-
-struct tl_exact {
-	uint64_t head, tail; /* of `delayed`; free-running */
-	uint32_t round, activities, orphans;
-	struct tl_delayed delayed[TL_DELAYED];
-	uint32_t by_cause[TL_DELAYED * 2]; /* place + 1 */
-	struct tl_activity heap[TL_PIECES];
-	struct tl_activity orphan[TL_ORPHANS]; /* of calls that have not returned */
-	uint16_t mute[TL_THREADS];             /* by call id */
-	uint64_t graph[TF_DEVICES_TIMED]; /* cause of the piece booked last, if a graph's node */
-};
-
-/* ---- the whole ---- */
 
 struct tl_mean { /* of a kernel, over its shapes */
 	uint32_t kernel, count;
@@ -377,8 +194,11 @@ void tl_event_gone(struct timeline *t, uint64_t handle);
 /* NULL when it was never recorded, as far as is known. */
 struct tl_event *tl_event(struct timeline *t, uint64_t handle);
 
-/* When the last work ends on the streams that the legacy default stream waits for. */
-uint64_t tl_blocking_end(struct timeline *t, const struct tl_stream *legacy);
+/* Of two ops (ids; 0 = none) the one that ends later, by estimate. */
+uint64_t tl_later_op(struct timeline *t, uint64_t a, uint64_t b);
+/* The op of another stream of its device that ends last of those that work on `s` waits for because
+ * of the legacy default stream; 0 = none. */
+uint64_t tl_legacy_wait(struct timeline *t, const struct tl_stream *s);
 
 static inline uint32_t tl_place(const struct timeline *t, const struct tl_stream *s)
 {
@@ -409,9 +229,11 @@ void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end);
 uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
                  enum cuda_role role);
 void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum cuda_role role);
+/* All that a wait for this stream waits for ended by tick `by`. */
+void tl_awaited_by(struct timeline *t, const struct tl_stream *stream, uint64_t by);
 /* A blocking copy, an allocation, a module load: how long it waited for earlier work. */
 struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                            unsigned state, struct tf_work *work);
+                            unsigned state, struct tf_work *work, enum cuda_role role);
 
 /* ---- timeline_queue.c ---- */
 

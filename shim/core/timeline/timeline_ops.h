@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pieces of work, streams and kernels of the timeline as every record meets them: small enough to
  * be part of their callers. For the timeline's own files.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_ops.h"
 
 /* The launch queues: shim/core/cuda/engines.h. The few kernels that the sampler gives to a stream

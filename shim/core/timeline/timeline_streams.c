@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_ops.h"
 
 #include "shim/core/cuda/streams.h"
@@ -12,13 +13,6 @@ static uint32_t hash(uint64_t a, uint64_t b)
 }
 
 /* ---- streams ---- */
-
-static uint64_t last_end(struct timeline *t, const struct tl_stream *s)
-{
-	const struct tl_op *op = tl_op(t, s->tail);
-
-	return op ? tl_op_end(t, op) : 0;
-}
 
 /* Its place is wanted for another stream: the work on it that is not booked is lost. */
 static void give_up(struct timeline *t, const struct tl_stream *s)
@@ -120,7 +114,9 @@ void tl_find_row(struct timeline *t, struct tl_stream *s, unsigned device)
 	struct tf_table *table = &tf_header(t->map)->streams;
 
 	if (!s->has_device) {
-		s->device = (uint16_t)device;
+		/* Work that its handle stood for before may have come back: it is of that device. */
+		if (!s->active)
+			s->device = (uint16_t)device;
 		s->has_device = true;
 	}
 	if (s->row || s->row_sought)
@@ -195,17 +191,47 @@ static struct tl_event *event_place(struct timeline *t, uint64_t handle)
 	return e;
 }
 
-uint64_t tl_blocking_end(struct timeline *t, const struct tl_stream *legacy)
+uint64_t tl_later_op(struct timeline *t, uint64_t a, uint64_t b)
 {
-	const struct tl_device *d = &t->device[legacy->device];
-	uint64_t end = 0;
+	const struct tl_op *x = tl_op(t, a), *y = tl_op(t, b);
+
+	if (!x || !y)
+		return x ? a : y ? b : 0;
+	return tl_op_end(t, x) < tl_op_end(t, y) ? b : a;
+}
+
+static uint64_t last_blocking(struct timeline *t, const struct tl_device *d)
+{
+	uint64_t last = 0;
 
 	for (uint32_t i = 0; i < d->actives; i++) {
 		const struct tl_stream *s = &t->streams[d->active[i] - 1];
 		if (s->blocking)
-			end = tl_max(end, last_end(t, s));
+			last = tl_later_op(t, last, tl_later_op(t, s->tail, s->wait));
 	}
-	return end;
+	return last;
+}
+
+uint64_t tl_legacy_wait(struct timeline *t, const struct tl_stream *s)
+{
+	const struct tl_device *d = &t->device[s->device];
+	const struct tl_stream *legacy = d->legacy ? &t->streams[d->legacy - 1] : NULL;
+
+	if (!s->has_device)
+		return 0;
+	if (cuda_stream_is_legacy(s->flags))
+		return last_blocking(t, d);
+	if (!legacy || !cuda_stream_waits(s->flags, legacy->flags))
+		return 0;
+	return tl_later_op(t, legacy->tail, legacy->wait);
+}
+
+/* Records of events and waits for them are in their stream's order, as work is: those on the legacy
+ * stream come behind the work of the blocking ones, whose later work comes behind them. */
+static void order(struct timeline *t, struct tl_stream *s)
+{
+	if (cuda_stream_is_legacy(s->flags))
+		s->wait = tl_later_op(t, s->wait, tl_legacy_wait(t, s));
 }
 
 void tl_event_record(struct timeline *t, uint32_t thread, const struct tf_record *r)
@@ -213,16 +239,20 @@ void tl_event_record(struct timeline *t, uint32_t thread, const struct tf_record
 	if (r->result || !r->event.event || r->flags & (TF_CAPTURED | TF_NO_ARGS))
 		return;
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
-	struct tl_op *op = tl_op(t, s->tail);
-	if (op)
-		op->flags |= TL_OP_EVENT;
-	*event_place(t, r->event.event) = (struct tl_event){
+	order(t, s);
+	const struct tl_event e = {
 	        .handle = r->event.event,
 	        .op = s->tail,
-	        .tick = cuda_stream_is_legacy(s->flags) ? tl_max(s->wait, tl_blocking_end(t, s))
-	                                                : s->wait,
+	        .wait = tl_later_op(t, s->wait, tl_legacy_wait(t, s)),
 	        .used = ++t->event_uses,
 	};
+	const uint64_t ops[] = {e.op, e.wait};
+	for (int i = 0; i < 2; i++) {
+		struct tl_op *op = tl_op(t, ops[i]);
+		if (op)
+			op->flags |= TL_OP_EVENT;
+	}
+	*event_place(t, e.handle) = e;
 }
 
 void tl_event_wait(struct timeline *t, uint32_t thread, const struct tf_record *r)
@@ -234,8 +264,8 @@ void tl_event_wait(struct timeline *t, uint32_t thread, const struct tf_record *
 	if (!e)
 		return;
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
-	const struct tl_op *op = tl_op(t, e->op);
-	s->wait = tl_max(s->wait, tl_max(e->tick, op ? tl_op_end(t, op) : 0));
+	s->wait = tl_later_op(t, s->wait, tl_later_op(t, e->op, e->wait));
+	order(t, s);
 }
 
 /* Its place is kept: another event may have come there by probing past it. */
@@ -244,5 +274,5 @@ void tl_event_gone(struct timeline *t, uint64_t handle)
 	struct tl_event *e = tl_event(t, handle);
 
 	if (e)
-		e->op = e->tick = e->used = 0;
+		e->op = e->wait = e->used = 0;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_internal.h"
 
 #define STATE_SHIFT 60

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_ops.h"
 
 #include "shim/core/cuda/streams.h"
@@ -47,15 +48,30 @@ static struct awaited awaited(struct timeline *t, unsigned device, const struct 
 
 	if (event) {
 		look_at(t, &w, event->op);
+		look_at(t, &w, event->wait);
 		return w;
 	}
 	for (uint32_t i = 0; i < d->actives; i++) {
 		const struct tl_stream *s = &t->streams[d->active[i] - 1];
-		if (awaits(stream, s))
-			look_at(t, &w, s->tail);
+		if (!awaits(stream, s))
+			continue;
+		look_at(t, &w, s->tail);
+		look_at(t, &w, s->wait);
 	}
 	look_at(t, &w, stream ? stream->tail : d->last);
+	if (stream)
+		look_at(t, &w, stream->wait);
 	return w;
+}
+
+/* An op, and all before it on its stream, ended by tick `by`. */
+static void op_finished(struct timeline *t, uint64_t id, uint64_t by)
+{
+	const struct tl_op *op = tl_op(t, id);
+	struct tl_stream *s = op ? tl_op_stream(t, op) : NULL;
+
+	if (s)
+		tl_finished(t, s, id, by);
 }
 
 /* All of it ended by tick `by`. */
@@ -63,19 +79,26 @@ static void finished(struct timeline *t, unsigned device, const struct tl_stream
                      const struct tl_event *event, uint64_t by)
 {
 	const struct tl_device *d = &t->device[device];
-	const struct tl_op *op = event ? tl_op(t, event->op) : NULL;
-	struct tl_stream *s = op ? tl_op_stream(t, op) : NULL;
 
 	if (event) {
-		if (s)
-			tl_finished(t, s, op->id, by);
+		op_finished(t, event->op, by);
+		op_finished(t, event->wait, by);
 		return;
 	}
 	for (uint32_t i = 0; i < d->actives; i++) {
-		s = &t->streams[d->active[i] - 1];
-		if (awaits(stream, s))
-			tl_finished(t, s, s->tail, by);
+		struct tl_stream *s = &t->streams[d->active[i] - 1];
+		if (!awaits(stream, s))
+			continue;
+		tl_finished(t, s, s->tail, by);
+		op_finished(t, s->wait, by);
 	}
+	if (stream)
+		op_finished(t, stream->wait, by);
+}
+
+void tl_awaited_by(struct timeline *t, const struct tl_stream *stream, uint64_t by)
+{
+	finished(t, stream->device, stream, NULL, by);
 }
 
 /*
@@ -242,8 +265,16 @@ static uint64_t staged_wait(struct timeline *t, const struct tf_record *r, const
 	return *waited ? tl_max(wait, tl_min(ticks - own, left + left / 2 + t->latency)) : wait;
 }
 
+/* A free, or code that is loaded or unloaded: all work of the device has ended when it returns. */
+static bool is_device_wait(const struct tf_record *r, enum cuda_role role)
+{
+	if (role != CUDA_ROLE_FREE)
+		return cuda_role_waits_for_device(role);
+	return !(r->flags & TF_NO_ARGS) && r->alloc.address && r->alloc.memory != SPY_MEM_UNKNOWN;
+}
+
 struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                            unsigned state, struct tf_work *work)
+                            unsigned state, struct tf_work *work, enum cuda_role role)
 {
 	struct tl_split split = {r->start, (uint8_t)state, (uint8_t)state};
 	const struct tf_work *all = tl_works(t);
@@ -253,39 +284,53 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	ticks -= tl_min(nested, ticks);
 	if (r->result || t->mode == TF_GPU_OFF)
 		return split;
-	bool may = state != TF_HOST_COPY ||
-	           (!(r->flags & TF_NO_ARGS) &&
-	            (cuda_copy_holds(tl_copy(r)) || r->copy.memory == SPY_MEM_PAGEABLE));
-	if (!may)
+	bool copy = state == TF_HOST_COPY, known_args = !(r->flags & TF_NO_ARGS),
+	     holds = copy && known_args && cuda_copy_holds(tl_copy(r)),
+	     staged = copy && known_args && cuda_copy_is_staged(tl_copy(r));
+	if (copy && !holds && (!known_args || r->copy.memory != SPY_MEM_PAGEABLE))
 		return tl_submit(t, thread, r, TF_WORK_COPY, typical);
-	struct tl_stream *stream =
-	        state == TF_HOST_COPY ? tl_stream(t, thread, r->stream, r->flags) : NULL;
+	if (!copy && !cuda_role_may_wait_for_device(role))
+		return split;
+	holds = holds || is_device_wait(r, role);
+	struct tl_stream *stream = copy ? tl_stream(t, thread, r->stream, r->flags) : NULL;
 	unsigned device = stream && stream->has_device ? stream->device : t->threads[thread].device;
-	struct awaited w = awaited(t, device, stream, NULL);
+	/* What is only staged waits for a buffer, until the copy that has it ends. */
+	unsigned buffers = staged ? cuda_copy_buffers(tl_copy(r)) : 0;
+	const struct tl_event buffer = {
+	        .op = buffers ? t->device[device].staged[CUDA_STAGING_BUFFERS - buffers] : 0};
+	const struct tl_event *event = buffers ? &buffer : NULL;
+	struct awaited w = awaited(t, device, stream, event);
 	uint64_t left = w.end > r->start ? w.end - r->start : 0;
 	/* What a copy takes by itself is known better than from its first call. */
-	uint64_t own = *typical;
-	if (work && !own) {
-		bool known;
-		own = tl_duration(t, work, &known) + t->latency;
-	}
+	bool known;
+	uint64_t own = *typical, alone = copy && work ? tl_duration(t, work, &known) : 0;
+	if (work && !own)
+		own = alone + t->latency;
 	bool waited = left > t->noise / 3 && tl_is_long(t, own, ticks);
 	uint64_t wait = waited ? tl_min(ticks - own, left + left / 2 + t->latency) : 0;
-	if (t->mode == TF_GPU_SAMPLE && stream && cuda_copy_is_staged(tl_copy(r)))
+	if (t->mode == TF_GPU_SAMPLE && staged) {
 		wait = staged_wait(t, r, &w, ticks, typical, &waited);
-	else
-		tl_learn(typical, ticks, left > 0);
-	if (!wait)
+	} else {
+		/* What is known to wait did, as long as there was work, however long it takes. */
+		uint64_t held = holds ? tl_min(left, ticks - tl_min(alone, ticks)) : 0;
+		wait = tl_max(wait, held);
+		tl_learn(typical, ticks - held, left > 0);
+	}
+	if (!wait) {
+		if (t->mode == TF_GPU_SAMPLE && holds && !copy)
+			finished(t, device, NULL, NULL, r->end);
 		return split;
+	}
 	split.before = TF_HOST_SYNC_USEFUL;
 	split.at = r->start + wait;
 	struct tf_thread *figures = tl_thread_of(t, thread);
 	if (figures && (waited || wait > t->noise))
 		figures->implicit_syncs++;
-	if (t->mode != TF_GPU_SAMPLE || state != TF_HOST_COPY)
+	/* One that travels with its command waits for a place there, whose it is is not known. */
+	if (t->mode != TF_GPU_SAMPLE || (!holds && !buffers))
 		return split;
 	bool longer = waited && may_last(t, &w, split.at, wait);
-	finished(t, device, stream, NULL, split.at);
+	finished(t, device, stream, event, split.at);
 	if (longer)
 		tl_extend(t, w.last, split.at);
 	return split;

@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_ops.h"
 
 #include <math.h>
-#include "shim/core/cuda/streams.h"
 
 /* ---- ops ---- */
 
@@ -88,34 +88,24 @@ static void append(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 
 /* ---- where ---- */
 
-/* Nothing before it that it must wait for ends later. */
-static uint64_t earliest(struct timeline *t, const struct tl_stream *s)
+/* The op of other streams that ends last of those it must wait for; 0 = none. */
+static uint64_t other_wait(struct timeline *t, const struct tl_stream *s, const struct tl_op *op,
+                           bool shared)
 {
-	const struct tl_device *d = &t->device[s->device];
-	uint64_t from = s->wait;
+	uint64_t last = tl_later_op(t, s->wait, tl_legacy_wait(t, s));
 
-	if (cuda_stream_is_legacy(s->flags))
-		return tl_max(from, tl_blocking_end(t, s));
-	if (s->blocking && d->legacy) {
-		const struct tl_stream *legacy = &t->streams[d->legacy - 1];
-		const struct tl_op *last =
-		        cuda_stream_is_legacy(legacy->flags) ? tl_op(t, legacy->tail) : NULL;
-		from = tl_max(from, last ? tl_op_end(t, last) : 0);
-	}
-	return from;
+	return shared ? tl_later_op(t, last, t->device[s->device].engine[op->engine]) : last;
 }
 
-/* By estimate: after its call's return, and after what it waits for. */
-static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
-                  const struct tf_record *r, uint64_t ticks)
+/* The op, placed where it could start at once, moves behind what it waits for on the GPU. */
+static void place_behind(struct timeline *t, struct tl_stream *s, struct tl_op *op, bool shared)
 {
-	const struct tl_op *before = tl_op(t, s->tail);
-	uint64_t from = before ? tl_end_on(s, before) + tl_space(t, before, op->engine) : 0;
+	const struct tl_op *before = tl_op(t, s->tail),
+	                   *other = tl_op(t, other_wait(t, s, op, shared));
+	uint64_t from = before ? tl_end_on(s, before) + tl_space(t, before, op->engine) : 0,
+	         ticks = op->end - op->start;
 
-	op->ready = r->end + tl_start_latency(t);
-	if (r->flags & TF_STALLED)
-		op->ready += t->stall;
-	op->start = tl_max(op->ready, earliest(t, s));
+	op->start = tl_max(op->ready, other ? tl_op_end(t, other) : 0);
 	bool free = op->start == op->ready;
 	if (from > op->start) {
 		op->start = from;
@@ -128,6 +118,18 @@ static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
 	op->end = op->start + ticks;
 }
 
+/* By estimate: after its call's return, and after what it waits for. */
+static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
+                  const struct tf_record *r, uint64_t ticks, bool shared)
+{
+	op->ready = r->end + tl_start_latency(t);
+	if (r->flags & TF_STALLED)
+		op->ready += t->stall;
+	op->start = op->ready;
+	op->end = op->start + ticks;
+	place_behind(t, s, op, shared);
+}
+
 /* A copy that its call waited for: it ended by the return, and all before it ended earlier. */
 static void place_blocking(struct timeline *t, struct tl_stream *s, struct tl_op *op,
                            const struct tf_record *r, uint64_t ticks)
@@ -138,14 +140,25 @@ static void place_blocking(struct timeline *t, struct tl_stream *s, struct tl_op
 	op->end = end;
 	op->ready = r->start;
 	s->loose = op->id;
-	if (s->tail)
-		tl_finished(t, s, s->tail, op->start);
+	tl_awaited_by(t, s, op->start);
+}
+
+/* The copy takes as many of the driver's buffers as it needs, and is the last to have them. */
+static void take_buffers(struct tl_device *d, const struct tl_op *op, struct cuda_copy copy)
+{
+	unsigned buffers = cuda_copy_buffers(copy);
+
+	/* What holds its caller has taken all of them in turn. */
+	for (unsigned i = buffers ? buffers : CUDA_STAGING_BUFFERS; i; i--) {
+		d->staged[1] = d->staged[0];
+		d->staged[0] = op->id;
+	}
 }
 
 /*
  * A copy through the driver's buffers, which its call had the time from `from` on for. One to the
- * host begins then; one to the device ends a piece later than the call. False where its time is not
- * known.
+ * host begins then; one to the device ends a piece later than the call, or behind the work that it
+ * did not wait for. False where its time is not known.
  */
 static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *op,
                          const struct tf_record *r, uint64_t from, struct tf_work *work)
@@ -174,9 +187,13 @@ static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *
 		op->start = tl_max(from, op->end - tl_min(ticks, op->end));
 	}
 	op->ready = op->start;
-	s->loose = op->id;
-	if (s->tail)
-		tl_finished(t, s, s->tail, op->start);
+	if (cuda_copy_holds(tl_copy(r))) {
+		s->loose = op->id;
+		tl_awaited_by(t, s, op->start);
+	} else {
+		place_behind(t, s, op, true);
+		op->flags &= (uint8_t)~TL_OP_CHAINED; /* its call tells no launch latency */
+	}
 	return true;
 }
 
@@ -213,6 +230,8 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	op->kernel = kind == TF_WORK_KERNEL ? r->launch.kernel : 0;
 	if (kind == TF_WORK_KERNEL && tl_is_comm(t, op->kernel))
 		op->flags |= TL_OP_COMM;
+	bool shared = kind == TF_WORK_COPY &&
+	              cuda_engine_is_shared((enum cuda_engine)op->engine, r->copy.bytes);
 	uint64_t ticks = tl_duration(t, work, &known);
 	if (!known)
 		op->flags |= TL_OP_UNKNOWN;
@@ -227,9 +246,14 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 		place_blocking(t, s, op, r, ticks);
 	} else {
 		ends_last = d->last == s->tail; /* behind which it is placed */
-		place(t, s, op, r, ticks);
+		place(t, s, op, r, ticks, shared);
 	}
 	append(t, s, op);
+	if (shared)
+		d->engine[op->engine] = tl_later_op(t, d->engine[op->engine], op->id);
+	if (kind == TF_WORK_COPY && r->copy.direction == SPY_DIR_HTOD &&
+	    cuda_copy_is_staged(tl_copy(r)))
+		take_buffers(d, op, tl_copy(r));
 	if (known && !exact && tl_variance(t, work) > s->since_variance)
 		s->since_variance = tl_variance(t, work);
 	if (exact)

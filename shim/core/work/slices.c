@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/work/slices.h"
 
 /* Adds entry 2i+1 to entry 2i, in place of entry i, for counters only. */

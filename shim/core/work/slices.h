@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time slices: at most TF_SLICES of equal width over the recording, merged pairwise when time runs
  * past the last. The devices' busy slices (struct tf_device_time) are cut at the same places and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Classes of GPU work: which class a record's work is of, and the table of them in the recording.
  * For the drain, the timeline and the reporter. A class is (function, grid, block, cluster, dynamic

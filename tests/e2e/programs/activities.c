@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * activities FILE: CUPTI's records in a recording, as JSON, beside the calls that are still in the
  * threads' rings, one line each. Times in ns of CLOCK_MONOTONIC; causes as the format has them.

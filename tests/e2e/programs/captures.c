@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * captures MODE CAPTURES THREADS LAUNCHERS FIRST: so many threads capture graphs one after the
  * other, in mode global, thread or relaxed, while others launch and wait as fast as they can, and

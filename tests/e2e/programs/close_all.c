@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * close_all LAUNCHES STRANGER: closes every descriptor but the first three after CUDA has started,
  * opens STRANGER under the numbers that have come free, goes to another folder, and calls on from

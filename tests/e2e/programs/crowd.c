@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * crowd THREADS CALLS [AT_ONCE]: each of THREADS threads makes CALLS calls, all launches but the
  * first, AT_ONCE (or all) of them alive at the same time. Prints what the process then holds of

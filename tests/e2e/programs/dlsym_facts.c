@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dlsym_facts: what dlsym() and dlerror() tell of names that exist and names that do not, from each
  * kind of handle. The output must be the same whoever stands between this program and libc.

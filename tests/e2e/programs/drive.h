@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The work that each way of finding the driver's functions is tried with: a context, a module, a
  * buffer, launches, a wait. Included by drive_*.c, which differ in the way alone. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The driver's functions by dlsym() from a handle of our own, as Triton and CuPy do. */
 #include <dlfcn.h>
 #include "tests/e2e/programs/drive.h"

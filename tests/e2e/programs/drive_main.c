@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* drive_NAME LAUNCHES: does the work once, and says so. */
 #include <stdlib.h>
 #include "tests/e2e/programs/drive.h"

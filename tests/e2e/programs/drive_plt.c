@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The driver's functions by the linker: -lcuda. */
 #include "tests/e2e/programs/drive.h"
 

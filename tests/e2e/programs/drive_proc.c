@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The driver's functions by cuGetProcAddress_v2, as every libcudart since 12 does. */
 #include <dlfcn.h>
 #include "tests/e2e/programs/drive.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * endings HOW [THREADS]: 100 launches, then the end of the process named by HOW, while THREADS
  * other threads go on calling.

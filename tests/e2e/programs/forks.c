@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * forks HOW: ten launches, a child made as HOW says, ten launches more. The child of a fork makes
  * five calls, all of which fail as CUDA's do in a forked child; a child that is another program is
@@ -13,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "tests/e2e/programs/work.h"
-
-extern char **environ;
 
 static char *leaf[] = {"/proc/self/exe", "leaf", NULL};
 

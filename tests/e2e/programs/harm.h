@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the programs of test_harm.py share. Each has several ways to run, named by its first
  * argument, and says on stdout what it came to; bare and watched it says the same. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * harm_cancel WAY ...: threads that were asked to end by pthread_cancel(), which they heed where
  * they say so themselves and nowhere else.

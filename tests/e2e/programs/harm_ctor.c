@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A library whose constructor initialises CUDA and launches, while the loader's lock is held and
  * another thread is inside cuInit. */
 #include "tests/e2e/programs/work.h"

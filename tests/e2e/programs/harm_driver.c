@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The simulated driver as the harm_* programs need it, made of its own objects with the linker's
  * --wrap: a signal handler may call it whatever it interrupts, since it takes no signal and is not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the driver of the harm_* programs can do beside the simulated one: see harm_driver.c. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * harm_end HOW [amid]: 100 launches, and the process ends of its own will: by _exit, quick_exit,
  * _Exit, another program in its place (execv, execl), or, with "failed", by SIGKILL after an exec

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * harm_exit WAY: a process that ends while its threads make calls of all kinds.
  *

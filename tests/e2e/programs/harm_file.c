@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * harm_file WAY ...: programs whose recording's file meets trouble.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * harm_fork WAY ...: children made where it hurts.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * harm_guest WAY ...: programs that look around or lock doors after CUDA has started.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * harm_runtime WAY ...: what matters most with the runtime between the program and the driver.
  *

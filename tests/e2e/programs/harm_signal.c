@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * harm_signal WAY PLACE ...: signal handlers that call CUDA, run on the stack that they interrupt
  * (PLACE same) or on one of their own above or below it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * harm_stack WHAT: how much of the caller's stack is used; bare it is the driver's and the
  * loader's. Measured on a stack of the program's own, painted below the frame that calls: what is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * harm_threads WAY ...: threads by the dozen and by the thousand.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hot_loop LAUNCHES: launches between two system calls that a tracer knows by their arguments, and
  * counts what the loop asked of the allocator; with "errno", looks after errno instead. The loop

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * load_plugins MODE:LAUNCHES:LIBRARY...: loads each plugin first, then lets each do its work.
  * MODE: local, global, deepbind, newlm (dlmopen into a namespace of its own).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lookup_ask ROUTE < REQUESTS: what the driver's look-up answers to each line "name version flags",
  * with the object and the symbol that the answer lies in.

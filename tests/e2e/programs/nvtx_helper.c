@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nvtx_helper STEPS: each step launches twice itself and has a second thread, which opens no range,
  * launch three times more inside "backward", as frameworks do.

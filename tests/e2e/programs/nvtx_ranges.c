@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nvtx_ranges STEPS: ranges of every form, around work that is known. Each step: HtoD copy, three
  * launches in "forward", two in "backward" with "layer" twice in it, a wait in a domain's range. A

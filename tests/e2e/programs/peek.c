@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * peek FILE: what a report does not tell of a recording, as JSON: the records in its stores and in
  * its rings, what was reserved and used. Reads the file as the format says, and the stored records

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A preload that serves calloc() and friends, and finds libc's by dlsym() under its own lock, which
  * does not nest: a dlsym that allocates, or calls back, ends the program here. As jemalloc and its

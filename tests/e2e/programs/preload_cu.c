@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A preload that exports two calls of the driver, counts them and goes on: by RTLD_NEXT, or, where
  * PRELOAD_CU is "handle", by a look-up in the driver. */
 #include <dlfcn.h>

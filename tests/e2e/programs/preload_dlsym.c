@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A preload that exports dlsym and counts what passes, as vGPU libraries do: unversioned, and on
  * with the next one at glibc's first version. */
 #include <dlfcn.h>

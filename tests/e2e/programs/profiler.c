@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * profiler HOW: 100 launches, then a profiler starts, as torch.profiler would, for 50 more, and
  * prints how many kernels it saw; 30 more without it. HOW it reaches libcupti: "linked", "handle"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * remade HOW ROUNDS: graphs of two contents in turn, four kernels of 5 us and six of 11 us one
  * after the other, each made for one launch and thrown away. HOW: capture, nodes, clone, child (a

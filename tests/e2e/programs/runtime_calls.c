@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * runtime_calls: what each call of the runtime returns, for whatever libcudart this is run with; a
  * shim between the two must not change a line of it. Addresses and times are not printed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The same work by the runtime that this is linked with: a kernel registered as nvcc's constructors
  * do, launched as its stubs do. Another runtime than this one does not know the kernel. */
 #include <cuda_runtime_api.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * samples FILE: what sampling left in a recording, as JSON: the samples by class of work, what
  * threads spent on them, what went wrong. From the table of classes; where that has none, from the

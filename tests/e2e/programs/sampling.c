@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sampling WHAT ARGUMENTS...: work of one kind, for the tests of sampling; see `works` below. Says
  * what it did where the truth of the simulator does not.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * staged STEPS BYTES in|out sync|async KERNEL_NS: in each step a kernel that runs for so long (0:
  * none), a copy of pageable memory behind it, to the device or from it, and 50 us on the host.

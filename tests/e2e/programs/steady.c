@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * steady THREADS: threads that call as fast as they can until the process is killed; with "wait",
  * one thread that waits for a kernel of a minute. Says "ready" once the work has begun.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * steps N [WORD]...: N steps of two launches, a pinned copy and one wait. Each step is an NVTX
  * range train_step, with the launches in a range forward. Words: launch, sync, copy, alloc  one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the programs of the end-to-end tests share: the driver started, and work to be counted.
  * Included once by each of them; they use the driver alone, so the simulator counts what the
  * program called, and only calls that are recorded. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of scripts/gpu_acceptance.
 
 settings  what was asked for, and what this machine has

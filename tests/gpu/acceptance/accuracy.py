@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `accuracy`: GPU times of the shim, sampled and by CUPTI, beside those of CUPTI alone in a run of its own.
 
 The program as a whole: the GPU's busy time as a sum over kernels, graph launches, copies and sets; the truth's is

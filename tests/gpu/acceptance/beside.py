@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `beside`: sampling in a process that torch.profiler or nsys watches too.
 
 The other tool must see what it sees without us, less our own kernels; and we must say what we say without it, within

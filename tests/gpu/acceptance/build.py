@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds what the acceptance runs: the product, the samples, the truth library, the loop, the probe."""
 import os
 import subprocess

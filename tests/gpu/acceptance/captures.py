@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `captures`: graphs captured in three threads while others launch and are sampled (tests/gpu/captures.cu)."""
 import os
 import re

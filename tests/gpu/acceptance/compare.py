@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The differences between what the shim recorded and what really happened.
 
 Nothing is hidden: a difference that has a known innocent cause is listed too, with the cause in `known`, but it does

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `counts`: each program bare, and under the shim with the yardstick in the same process."""
 import concurrent.futures
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `ddp`: a DistributedDataParallel step on two GPUs whose all-reduce is exposed.
 
 The script is cuda_samples/pytorch/ddp_allreduce.py. No rank may be called gpu-bound: its GPU is busy, but with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `gate`: how often `cudaspy check` is wrong: false alarms of equal runs, and a rise that it misses.
 
 Equal runs: of each program so many recordings are made one after the other, sampled, as a user's would be. A pair is

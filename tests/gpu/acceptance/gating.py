@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`cudaspy check` of two sides of recordings: what it is asked, and how often it may be wrong (issue 5's promises).
 
 A part of the acceptance on a GPU uses it, and scripts/gate_acceptance on the simulated CUDA.

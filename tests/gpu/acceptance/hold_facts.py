@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `hold_facts`: which calls hold their caller, and what waits for what, measured (tests/gpu/hold_facts.cu).
 
 Nothing here passes or fails, but that the program ends: a fact that is not the one assumed says that the shim's timeline
@@ -9,24 +10,29 @@ import re
 from acceptance import counts, process
 
 TIMEOUT = 125
-STAGED = 65536  # bytes of a pageable copy to the device beyond which it holds: shim/core/cuda/copies.h
+INLINE = 65536  # bytes of a pageable copy to the device that travels with the command: shim/core/cuda/copies.h
+STAGED = 2 * 2**20  # an asynchronous one beyond this holds
 
 
 def copies_assumed():
-    """Pageable and pinned copies, as cuda_copy_holds() has them."""
+    """Copies, as cuda_copy_holds() has them."""
     assumed = {}
-    for size in (4, 4096, STAGED, STAGED + 1, 2**17, 2**18, 2**19, 2**20, 2**20 + 1, 2**21, 2**22, 2**24):
+    for size in (4, 4096, INLINE, INLINE + 1, 2**17, 2**18, 2**19, 2**20, 2**20 + 1, 2**21, 2**22, 2**24):
         assumed["hold:copy_async:pageable_to_device:%d:behind_same" % size] = "yes" if size > STAGED else "no"
         assumed["hold:copy_async:device_to_pageable:%d:behind_same" % size] = "yes"
         for way in ("pageable_to_device", "device_to_pageable"):
             assumed["hold:copy:%s:%d:behind_legacy" % (way, size)] = "yes"
-    for size in (4, STAGED, 2**20, 2**24):
+    for size in (4, INLINE, 2**20, 2**24):
         for way in ("pinned_to_device", "device_to_pinned"):
             assumed["hold:copy_async:%s:%d:behind_same" % (way, size)] = "no"
             assumed["hold:copy:%s:%d:behind_legacy" % (way, size)] = "yes"
-    for size in (STAGED, 2**22):
+    for size in (INLINE, 2**22):
         for way in ("managed_to_managed", "managed_to_device", "device_to_managed"):
-            assumed["hold:copy:%s:%d:behind_legacy" % (way, size)] = "no"  # they count as copies within the device
+            assumed["hold:copy:%s:%d:behind_legacy" % (way, size)] = "yes"
+            assumed["hold:copy_async:%s:%d:behind_same" % (way, size)] = "no"
+    for way in ("pageable_to_pageable", "pinned_to_pinned"):
+        assumed["hold:copy:%s:%d:behind_legacy" % (way, INLINE)] = "yes"
+        assumed["hold:copy_async:%s:%d:behind_same" % (way, INLINE)] = "yes"
     return assumed
 
 
@@ -39,8 +45,8 @@ ASSUMED = {
     "hold:stream_sync:legacy:behind_blocking": "yes",
     "hold:stream_sync:legacy:behind_non_blocking": "no",
     "hold:stream_sync:blocking:behind_legacy": "no",
-    "hold:stream_sync:waits_for_an_event_only": "no",
-    "hold:event_sync:on_stream_that_waits_for_an_event_only": "no",
+    "hold:stream_sync:waits_for_an_event_only": "yes",
+    "hold:event_sync:on_stream_that_waits_for_an_event_only": "yes",
     "hold:malloc:device:4096": "no",
     "hold:malloc:device:67108864": "no",
     "hold:free:device:4096": "yes",
@@ -50,10 +56,18 @@ ASSUMED = {
     "hold:host_unregister": "yes",
     "hold:free_async:behind_same:4096:pool_keeps_nothing": "no",
     "waits:event_on_legacy:behind_blocking": "yes",
+    "waits:event_on_legacy:behind_non_blocking": "no",
+    "waits:event_on_blocking:behind_legacy": "yes",
+    "waits:event_on_non_blocking:behind_legacy": "no",
+    "waits:event_on_blocking:behind_other_blocking": "no",
+    "waits:kernel_on_blocking:wait_for_event_on_legacy:behind_non_blocking": "yes",
+    "waits:kernel_on_blocking:wait_for_passed_event_on_legacy:behind_blocking": "yes",
+    "waits:kernel_on_blocking:alloc_on_legacy:behind_blocking": "no",
+    "waits:kernel_on_blocking:query_of_legacy:behind_blocking": "no",
     "waits:kernel_on_blocking:behind_legacy": "yes",
-    "waits:kernel_on_blocking:event_on_legacy:behind_blocking": "no",
+    "waits:kernel_on_blocking:event_on_legacy:behind_blocking": "yes",
     "waits:copy_async:device_to_device:65536:behind_all_sms_full": "yes",
-    "waits:copy_async:pinned_to_device:4095:behind_all_sms_full": "yes",
+    "waits:copy_async:pinned_to_device:4095:behind_all_sms_full": "no",
     "waits:copy_async:pinned_to_device:4096:behind_all_sms_full": "no",
     "waits:copy_async:device_to_pinned:4:behind_all_sms_full": "no",
     "overtakes:in_1MiB:big_in": "no",

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `launch_cost`: what the shim adds to one launch, in ns, within one process (tests/gpu/launch_cost.c).
 
 In mode `sample` the budget is a share of the thread's time, and one block of launches in five goes through the shim:

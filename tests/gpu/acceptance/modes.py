@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ways to run a program. A new tool is one more row: what it adds to the environment and the command."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What nsys recorded: its report as an SQLite file, and the GPU's work counted in it."""
 import glob
 import os

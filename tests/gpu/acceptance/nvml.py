@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `nvml`: does the report say of the GPUs what nvidia-smi says, and what does asking NVML cost?
 
 The reading of NVML is the report's own (`init_ns`, `cost_ns` at the start and at exit); beside it stand the program's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `overhead`: what each mode adds to a program's steady loop, in interleaved turns.
 
 A turn runs the program once bare and once in each mode, one after the other; the order turns from turn to turn

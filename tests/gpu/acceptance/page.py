@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is printed while the acceptance runs, at most 80 columns wide."""
 import sys
 import textwrap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `probe`: are the pointers of cuGetProcAddress the driver's exports? (tests/gpu/probe_getproc.c)"""
 import os
 import re

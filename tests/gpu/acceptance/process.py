@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs one program with a time-out, and reads what it printed."""
 import os
 import re

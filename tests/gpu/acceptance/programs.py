@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs of the acceptance: the samples, the launch loop, the frameworks' workloads.
 
 One row each. `needs` are Python modules; `resident` says that it can be timed in turns within one process, `gated`

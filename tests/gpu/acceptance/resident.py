@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A workload that waits for its turn (tests/gpu/workloads/common.py, --serve), and programs run anew for each turn."""
 import os
 import re

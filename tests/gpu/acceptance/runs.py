@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runs of `accuracy` and `timeline`, in rounds: each program once under CUPTI alone, once sampled, for `timeline`
 once sampled with CUPTI in the same process, and once in cupti mode; then all of them again.
 

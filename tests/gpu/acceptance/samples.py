@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The samples that say which verdict and which findings a correct report of them has (cuda_samples/README.md)."""
 import concurrent.futures
 import os

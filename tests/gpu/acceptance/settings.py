@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was asked for on the command line, and what this machine has."""
 import datetime
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the shim recorded, as `cudaspy report --format json` says it."""
 import glob
 import json

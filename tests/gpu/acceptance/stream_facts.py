@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `stream_facts`: what the timeline takes for granted about a stream, measured (tests/gpu/stream_facts.cu).
 
 How many calls of each kind a stream takes before one waits, and what a pair of pieces of work takes on the GPU. Nothing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `timeline`: busy share and idle by cause, estimated from samples, beside those of cupti mode.
 
 CUPTI makes some programs slower, and then the shares differ though the times agree. So another run is sampled while

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `truncated`: runs that tell too little never get a wrong class of high confidence.
 
 Each sample runs without GPU times (`off`); with rings far too small; killed 50 ms after its first CUDA call, when a

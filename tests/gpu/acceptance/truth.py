@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What really happened: CUPTI's JSON (tests/gpu/cupti_write.c), or the simulated driver's, in one form."""
 import ctypes
 import glob

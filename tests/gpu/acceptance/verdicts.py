@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `verdicts`: do reports of the samples say what the samples announce, sampled and in cupti mode, time after time?
 
 The class must be the announced one, all announced findings must be there and none of the twin's. Of the repeats, and of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Part `whatif`: what a change was predicted to save, beside what the changed program really saves.
 
 Samples: `report --what-if CHANGE` of a sample against its fixed twin, which has made that change. Compared is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Classes of GPU work, named alike for what the shim reports (`works[]`) and for what CUPTI recorded.
 
 A kernel's class is its name, grid, block and dynamic shared memory; a copy's its direction, the memory of the host's

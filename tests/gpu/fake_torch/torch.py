@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stands for PyTorch in tests of the acceptance script: as much of it as the scripts there use, on the simulated CUDA.
 
 Nothing is computed: a model's layers, a backward pass and an all-reduce are launches of kernels of a fixed length.

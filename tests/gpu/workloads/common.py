@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the workloads share: their arguments, the steady loop and its time, the checksum of their result.
 
 A workload prints `time_s: SECONDS` for each time it ran its steady loop, and last `result: CHECKSUM SUM`, which must

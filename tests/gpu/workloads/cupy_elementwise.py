@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CuPy, element-wise kernels, a matrix product, a reduction and copies both ways."""
 import common
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gated.py SCRIPT [ARGUMENT...]: runs a program that uses PyTorch, with PyTorch imported before it is the program's turn."""
 import os
 import runpy

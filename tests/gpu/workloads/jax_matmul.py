@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JAX, a jitted matrix product with element-wise work."""
 import common
 

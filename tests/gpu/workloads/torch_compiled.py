@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch, a model compiled by torch.compile: fused Triton kernels launched by generated code."""
 import common
 

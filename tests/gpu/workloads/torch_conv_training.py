@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch, training steps of a small convolution network: forward and backward run in different threads."""
 import common
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch, a forward pass captured once into a CUDA graph and replayed, with new input for each replay."""
 import common
 

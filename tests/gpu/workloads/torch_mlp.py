@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch, eager inference of a small multilayer perceptron: launch-bound at batch 1, GPU-bound at 1280."""
 import common
 

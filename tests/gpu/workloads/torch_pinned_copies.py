@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch, copies of every kind: pinned and non_blocking on a side stream, pageable, and on the device."""
 import common
 

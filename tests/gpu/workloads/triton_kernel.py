@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Triton, a kernel launched directly: its launcher calls the driver without a CUDA runtime."""
 import common
 

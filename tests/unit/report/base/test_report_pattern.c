@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Regular expressions: what they find is what the C library's find, in bounded time, and what they
  * are not is said. */
 #include <regex.h>

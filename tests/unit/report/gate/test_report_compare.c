@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Differences: of counts, of times with their noise, of kernels that appear, vanish or change
  * shape.

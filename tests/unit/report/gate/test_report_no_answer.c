@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules that a recording cannot answer: nothing of it is known, or not which kernels ran. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps and NVTX ranges of a recording, as reports, baselines and the judge have them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which recordings are whole, and what each kind of damage is told by. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The collector's sleep: how long it is, and that it can be cut short. */
 #include "shim/base/collector_wait.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recording with one thread in it, its rings and records as a test wants them, and a drain over
  * it. Included by the tests of the drain alone.

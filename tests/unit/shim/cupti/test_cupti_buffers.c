@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The buffers that CUPTI writes into: bounded, zeroed, in order, and refused only where that may
  * be. */
 #include "shim/cupti/cupti_buffers.h"

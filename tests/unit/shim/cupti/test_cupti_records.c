@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUPTI's records to ours: times, causes, names, the ring that fills; records that are no good. */
 #include "shim/cupti/cupti_records.h"
 

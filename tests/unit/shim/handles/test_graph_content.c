@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a graph does as a number, on a driver that the test makes up: graphs are arrays of nodes. */
 #include "shim/handles/graph_content.h"
 
@@ -31,7 +32,6 @@ struct made_graph {
 static struct made_graph a, b, inner;
 static CUstreamCaptureMode mode;
 static unsigned changes_of_mode, calls, fail_at;
-
 
 static CUresult asked(void)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The module itself is included: two names of one hash cannot be found, only forged in its table.
  */
 #include "shim/handles/registry.c"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The part that asks the system is included, with two calls of the system replaced: which file
  * system a file is on, and whether space can be reserved.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NVTX's own headers, attached to the shim's functions in the way a static injection is; and their
  * ABI against what the shim declares of it. Not built where those headers are not there.

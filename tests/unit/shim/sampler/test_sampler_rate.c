@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sampler's budget, in time that the test makes up: a thread that launches steadily, samples
  * when its classes are due, and pays for it. */
 #include "shim/sampler/sampler_class.h"

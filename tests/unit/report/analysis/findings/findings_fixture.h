@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A made run for tests of findings: one process, one device, one second of steady state, and the
  * calls that a test adds, in the order of their start. Nothing is known of the GPU unless a test

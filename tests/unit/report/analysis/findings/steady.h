@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A made recording of one thread in its steady state, call by call, and what is found in it. For
  * the tests of findings.

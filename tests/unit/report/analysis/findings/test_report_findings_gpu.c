@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/report/analysis/findings/findings_fixture.h"
 
 /* The GPU is busy for 900 of 1000 ms, by these kernels. */

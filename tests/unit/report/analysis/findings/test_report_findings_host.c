@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/report/analysis/findings/findings_fixture.h"
 
 #define STEPS 1000

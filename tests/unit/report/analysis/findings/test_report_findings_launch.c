@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/report/analysis/findings/findings_fixture.h"
 
 /* 50,000 launches of `each` us in the second, 5 different ones in turn, and a wait after `between`

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/report/analysis/findings/findings_fixture.h"
 
 #define STEPS 1000
@@ -187,8 +188,12 @@ static void test_frees_and_allocations(void **state)
 		run_start(&r);
 		for (int i = 0; i < STEPS; i++) {
 			run_launch(&r, FREE, i * 1000.0, 500);
-			run_call(&r, SPY_CLASS_ALLOC, i * 1000.0 + 3, frees ? 505 : 300)->is_free =
-			        frees;
+			struct call_event *a =
+			        run_call(&r, SPY_CLASS_ALLOC, i * 1000.0 + 3, frees ? 505 : 300);
+			a->role = frees ? CUDA_ROLE_FREE : CUDA_ROLE_ALLOC;
+			a->is_free = frees;
+			a->address = 0x7000;
+			a->memory = SPY_MEM_DEVICE;
 		}
 		run_idle(&r, TF_IDLE_ALLOC, 450);
 		if (frees)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of shim/core/cuda, one table of cases each. */
 #include "shim/core/cuda/communication.h"
 #include "shim/core/cuda/copies.h"
@@ -81,6 +82,34 @@ static void what_calls_do(void **state)
 	for (size_t i = 0; i < COUNT(rows); i++)
 		if (cuda_role_of(rows[i].name, rows[i].cls) != rows[i].role)
 			fail_msg("%s", rows[i].name);
+}
+
+static void calls_that_wait_for_the_device(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned cls;
+		bool does, may;
+	} rows[] = {
+	        {"cuMemFree_v2", SPY_CLASS_ALLOC, true, true},
+	        {"cudaFreeHost", SPY_CLASS_ALLOC, true, true},
+	        {"cuMemHostUnregister", SPY_CLASS_ALLOC, true, true},
+	        {"cuMemAlloc_v2", SPY_CLASS_ALLOC, false, false},
+	        {"cudaMallocManaged", SPY_CLASS_ALLOC, false, false},
+	        {"cudaMallocAsync", SPY_CLASS_ALLOC, false, false},
+	        {"cuMemFreeAsync", SPY_CLASS_ALLOC, false, false},
+	        {"cuMemUnmap", SPY_CLASS_ALLOC, false, true},
+	        {"cuModuleLoadData", SPY_CLASS_MODULE, true, true},
+	        {"cuModuleUnload", SPY_CLASS_MODULE, true, true},
+	        {"cuModuleGetFunction", SPY_CLASS_MODULE, false, true},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		enum cuda_role role = cuda_role_of(rows[i].name, rows[i].cls);
+		if (cuda_role_waits_for_device(role) != rows[i].does ||
+		    cuda_role_may_wait_for_device(role) != rows[i].may)
+			fail_msg("%s", rows[i].name);
+	}
 }
 
 /* ---- streams ---- */
@@ -172,6 +201,43 @@ static void how_copies_are_made(void **state)
 	}
 }
 
+/* By tests/gpu/hold_facts.cu, hold:copy* and own_end:*; sizes of staged copies: see copies.h. */
+static void copies_that_hold(void **state)
+{
+	static const struct {
+		struct cuda_copy copy;
+		bool holds;
+		unsigned buffers;
+	} rows[] = {
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, 64 * KIB}, false, 0},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, 64 * KIB + 1}, false, 1},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, MIB}, false, 1},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, MIB + 1}, false, 2},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, 2 * MIB}, false, 2},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, true, 2 * MIB + 1}, true, 0},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, false, 4}, true, 0},
+	        {{SPY_DIR_HTOD, SPY_MEM_PAGEABLE, false, MIB}, true, 0},
+	        {{SPY_DIR_DTOH, SPY_MEM_PAGEABLE, true, 4}, true, 0},
+	        {{SPY_DIR_DTOH, SPY_MEM_PAGEABLE, false, 4}, true, 0},
+	        {{SPY_DIR_HTOD, SPY_MEM_PINNED, true, 16 * MIB}, false, 0},
+	        {{SPY_DIR_HTOD, SPY_MEM_PINNED, false, 4}, true, 0},
+	        {{SPY_DIR_DTOH, SPY_MEM_PINNED, true, 16 * MIB}, false, 0},
+	        {{SPY_DIR_DTOH, SPY_MEM_PINNED, false, 64 * KIB}, true, 0},
+	        {{SPY_DIR_DTOD, SPY_MEM_MANAGED, false, 64 * KIB}, true, 0},
+	        {{SPY_DIR_DTOD, SPY_MEM_MANAGED, true, 4 * MIB}, false, 0},
+	        {{SPY_DIR_DTOD, SPY_MEM_DEVICE, false, 16 * MIB}, false, 0},
+	        {{SPY_DIR_DTOD, SPY_MEM_DEVICE, true, 64 * KIB}, false, 0},
+	        {{SPY_DIR_HTOH, SPY_MEM_PAGEABLE, true, 64 * KIB}, true, 0},
+	        {{SPY_DIR_HTOH, SPY_MEM_PINNED, true, 64 * KIB}, true, 0},
+	        {{SPY_DIR_HTOH, SPY_MEM_PINNED, false, 64 * KIB}, true, 0},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (cuda_copy_holds(rows[i].copy) != rows[i].holds ||
+		    cuda_copy_buffers(rows[i].copy) != rows[i].buffers)
+			fail_msg("row %zu", i);
+}
+
 /* ---- engines ---- */
 
 static void engines_and_their_latencies(void **state)
@@ -189,6 +255,10 @@ static void engines_and_their_latencies(void **state)
 	            CUDA_FROM_ENGINE_NS);
 	assert_true(cuda_switch_ns(CUDA_ENGINE_FROM_DEVICE, CUDA_ENGINE_TO_DEVICE) ==
 	            CUDA_FROM_ENGINE_NS);
+	assert_true(cuda_engine_is_shared(CUDA_ENGINE_TO_DEVICE, MIB));
+	assert_true(cuda_engine_is_shared(CUDA_ENGINE_FROM_DEVICE, MIB));
+	assert_false(cuda_engine_is_shared(CUDA_ENGINE_TO_DEVICE, 8 * KIB));
+	assert_false(cuda_engine_is_shared(CUDA_ENGINE_COMPUTE, MIB));
 	/* A copy over the bus is slower than one within the device. */
 	assert_true(cuda_guess_ns(TF_WORK_COPY, SPY_DIR_HTOD, MIB) >
 	            10 * cuda_guess_ns(TF_WORK_COPY, SPY_DIR_DTOD, MIB));
@@ -202,9 +272,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(kernels_that_communicate),
 	        cmocka_unit_test(what_calls_do),
+	        cmocka_unit_test(calls_that_wait_for_the_device),
 	        cmocka_unit_test(streams_that_handles_mean),
 	        cmocka_unit_test(streams_that_wait_for_one_another),
 	        cmocka_unit_test(how_copies_are_made),
+	        cmocka_unit_test(copies_that_hold),
 	        cmocka_unit_test(engines_and_their_latencies),
 	};
 

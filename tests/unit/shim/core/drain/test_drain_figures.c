@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/work/work_class.h"
 #include "tests/unit/shim/core/drain_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The seal of a closed recording: it holds for what was sealed, and for nothing else. */
 #include <stdlib.h>
 #include <string.h>

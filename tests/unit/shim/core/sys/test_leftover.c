@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a killed process left in memory is moved to its stub, and nothing else is ever touched. */
 #include <fcntl.h>
 #include <limits.h>

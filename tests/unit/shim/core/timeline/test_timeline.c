@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/shim/core/timeline/timeline_fixture.h"
 
 /* ---- places ---- */
@@ -111,6 +112,181 @@ static void test_event_dependency(void **state)
 	call(OTHER, 0, 200000, 200100);
 	finish();
 	assert_int_equal(kernel_at(0)->queue_ticks, 62800 - 15000);
+}
+
+/* What the streams of a row have to do: A has a kernel of 50 us, [12800, 62800). */
+enum {
+	LEGACY_STREAM = 0,
+	BLOCKING_A = 0x1000,
+	BLOCKING_B = 0x2000,
+	FREE_A = 0x3000,
+	FREE_B = 0x4000
+};
+
+static void make_streams(void)
+{
+	make_stream(BLOCKING_A, 0, 1000);
+	make_stream(BLOCKING_B, 0, 1200);
+	make_stream(FREE_A, 1, 1400);
+	make_stream(FREE_B, 1, 1600);
+	for (uint64_t s = BLOCKING_A; s <= FREE_B;
+	     s += 0x1000) /* each has its device from then on */
+		launch_on(0, s, 0, s, s + 100);
+	launch_on(0, LEGACY_STREAM, 0, 30000, 30100);
+	call(SYNC, 0, 31000, 200000);
+}
+
+/* A stream that has nothing to do but to wait for an event is waited for, and so is an event of it.
+ * hold:stream_sync:waits_for_an_event_only, hold:event_sync:on_stream_that_waits_... */
+static void test_a_stream_that_only_waits(void **state)
+{
+	make_stream(0x1000, 1, 1000);
+	make_stream(0x2000, 1, 2000);
+	for (int i = 0; i < 2; i++) {
+		uint64_t at = (uint64_t)i * 100000, before = split(0)[TF_HOST_SYNC_USEFUL];
+		launch_on(0, 0x1000, 1, at + 10000, at + 11000); /* [12800, 62800) */
+		on_event(RECORD, 0xe1, 0x1000, at + 12000, at + 12100);
+		on_event(WAIT, 0xe1, 0x2000, at + 13000, at + 13100);
+		on_event(RECORD, 0xe2, 0x2000, at + 14000, at + 14100);
+		if (i)
+			on_event(EVENT_SYNC, 0xe2, 0, at + 15000, at + 62800 + RETURN);
+		else
+			call(STREAM_SYNC, 0x2000, at + 15000, at + 62800 + RETURN);
+		assert_int_equal(split(0)[TF_HOST_SYNC_USEFUL] - before, 62800 - 15000);
+	}
+	finish();
+	assert_int_equal(total()->busy, 2 * 50000);
+}
+
+/*
+ * Records of events and waits for them are in the order of the legacy default stream and the
+ * blocking ones: rows waits:event_on_*, waits:kernel_on_blocking:* of tests/gpu/hold_facts.cu.
+ */
+static void test_events_and_the_legacy_stream(void **state)
+{
+	const uint64_t at = 300000, ends = at + 12800 + 50000;
+	static const struct {
+		uint64_t busy, record, wait, then; /* streams; `wait`: for an event behind `busy` */
+		bool waits;
+	} rows[] = {
+	        /* of the event itself */
+	        {BLOCKING_A, LEGACY_STREAM, 0, 0, true},
+	        {FREE_A, LEGACY_STREAM, 0, 0, false},
+	        {LEGACY_STREAM, BLOCKING_A, 0, 0, true},
+	        {LEGACY_STREAM, FREE_A, 0, 0, false},
+	        {BLOCKING_A, BLOCKING_B, 0, 0, false},
+	        /* of a kernel behind it on another stream */
+	        {BLOCKING_A, LEGACY_STREAM, 0, BLOCKING_B, true},
+	        {BLOCKING_A, LEGACY_STREAM, 0, FREE_B, false},
+	        {FREE_A, LEGACY_STREAM, 1, BLOCKING_B, true},
+	        {FREE_A, LEGACY_STREAM, 1, FREE_B, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		end(state);
+		start(state);
+		make_streams();
+		uint64_t queued = kernel_at(2)->queue_ticks;
+		launch_on(0, rows[i].busy, 1, at + 10000, at + 11000);
+		if (rows[i].wait) {
+			on_event(RECORD, 0xe1, rows[i].busy, at + 11200, at + 11300);
+			on_event(WAIT, 0xe1, rows[i].record, at + 11400, at + 11500);
+		}
+		on_event(RECORD, 0xe2, rows[i].record, at + 12000, at + 12100);
+		if (rows[i].then) {
+			launch_on(0, rows[i].then, 2, at + 13000, at + 14000);
+			call(OTHER, 0, at + 150000, at + 150100);
+			finish();
+			queued = kernel_at(2)->queue_ticks - queued;
+			if (queued != (rows[i].waits ? ends - at - 14000 : START))
+				fail_msg("row %zu: %llu", i, (unsigned long long)queued);
+			continue;
+		}
+		uint64_t before = split(0)[TF_HOST_SYNC_USEFUL];
+		on_event(EVENT_SYNC, 0xe2, 0, at + 15000,
+		         rows[i].waits ? ends + RETURN : at + 15400);
+		uint64_t useful = split(0)[TF_HOST_SYNC_USEFUL] - before;
+		if (useful != (rows[i].waits ? ends - at - 15000 : 0))
+			fail_msg("row %zu: %llu", i, (unsigned long long)useful);
+	}
+}
+
+/* Copies of one direction wait for each other on whatever stream, but for small ones:
+ * overtakes:*, together:*. */
+static void test_copies_share_an_engine(void **state)
+{
+	static const struct {
+		enum spy_direction direction;
+		uint64_t bytes;
+		bool waits;
+	} rows[] = {
+	        {SPY_DIR_HTOD, 1 << 20, true},
+	        {SPY_DIR_HTOD, 8192, false},
+	        {SPY_DIR_DTOH, 1 << 20, false},
+	        {SPY_DIR_DTOD, 1 << 20, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		enum spy_memory memory =
+		        rows[i].direction == SPY_DIR_DTOD ? SPY_MEM_DEVICE : SPY_MEM_PINNED;
+		struct tf_record big = a_copy(SPY_DIR_HTOD, SPY_MEM_PINNED, true, 64 << 20),
+		                 other = a_copy(rows[i].direction, memory, true, rows[i].bytes);
+		big.stream = 0x1000;
+		other.stream = 0x2000;
+		end(state);
+		start(state);
+		make_stream(0x1000, 1, 1000);
+		make_stream(0x2000, 1, 2000);
+		struct tf_work key;
+		work_key(&key, TF_WORK_COPY, &big);
+		work_find(&made.map, &key)->bytes = big.copy.bytes;
+		feed(0, big, 10000, 11000); /* its time is a guess: 3.4 ms */
+		feed(0, other, 12000, 13000);
+		launch_on(0, 0x2000, 2, 14000, 15000);
+		call(OTHER, 0, 9000000, 9000100);
+		finish();
+		if ((kernel_at(2)->queue_ticks > 3000000) != rows[i].waits)
+			fail_msg("row %zu: %llu", i, (unsigned long long)kernel_at(2)->queue_ticks);
+	}
+}
+
+static void let_go(unsigned id, enum spy_memory memory, uint64_t address, uint64_t from,
+                   uint64_t to)
+{
+	struct tf_record r = {.call = (uint16_t)id};
+
+	r.alloc.address = address;
+	r.alloc.memory = (uint8_t)memory;
+	r.alloc.is_free = 1;
+	feed(0, r, from, to);
+}
+
+/* A free has waited for the device, an unloading too, however short: what was thought to take
+ * longer is over. hold:free:*, hold:free:null, hold:module_load. */
+static void test_calls_that_wait_for_the_device(void **state)
+{
+	static const struct {
+		unsigned call;
+		enum spy_memory memory;
+		uint64_t address;
+		bool waits;
+	} rows[] = {
+	        {FREE, SPY_MEM_DEVICE, 0x7000, true},   {FREE, SPY_MEM_PINNED, 0x7000, true},
+	        {FREE, SPY_MEM_MANAGED, 0x7000, true},  {FREE, SPY_MEM_DEVICE, 0, false},
+	        {FREE, SPY_MEM_UNKNOWN, 0x7000, false}, {MODULE, SPY_MEM_UNKNOWN, 0, true},
+	        {CREATE, SPY_MEM_DEVICE, 0, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		end(state);
+		start(state);
+		launch(1, 10000, 11000); /* by estimate [12800, 62800) */
+		let_go(rows[i].call, rows[i].memory, rows[i].address, 12000, 30000);
+		call(OTHER, 0, 100000, 100100);
+		finish();
+		if (total()->busy != (rows[i].waits ? 30000 - 10000 : 50000))
+			fail_msg("row %zu: %llu", i, (unsigned long long)total()->busy);
+	}
 }
 
 /* An event that goes into a graph under capture orders nothing. */
@@ -524,6 +700,10 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_streams_overlap, start, end),
 	        cmocka_unit_test_setup_teardown(test_communication, start, end),
 	        cmocka_unit_test_setup_teardown(test_event_dependency, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_stream_that_only_waits, start, end),
+	        cmocka_unit_test_setup_teardown(test_events_and_the_legacy_stream, start, end),
+	        cmocka_unit_test_setup_teardown(test_calls_that_wait_for_the_device, start, end),
+	        cmocka_unit_test_setup_teardown(test_copies_share_an_engine, start, end),
 	        cmocka_unit_test_setup_teardown(test_captured_work_is_none, start, end),
 	        cmocka_unit_test_setup_teardown(test_legacy_stream, start, end),
 	        cmocka_unit_test_setup_teardown(test_per_thread_stream, start, end),

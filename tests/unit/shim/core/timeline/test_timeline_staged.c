@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of pageable memory that the driver stages: when the GPU was with them, by their calls. */
 #include <math.h>
 
@@ -97,6 +98,38 @@ static void test_one_piece(void **state)
 	finish();
 	assert_about((double)total()->busy, 21470 + 1500, 100);
 	assert_about((double)total()->idle[TF_IDLE_COPY], 74000 + 9000 - 1500, 200);
+}
+
+/* An asynchronous copy that finds a free buffer waits for nothing, and goes behind the kernel. */
+static void test_staged_behind_a_kernel(void **state)
+{
+	told();
+	launch(1, 9000, 10000); /* ends 61.8 us after the window's start */
+	copy(SPY_DIR_HTOD, true, MIB / 2, 11000, 40000);
+	copy(SPY_DIR_HTOD, true, MIB / 2, 41000, 60000);
+	call(OTHER, 0, 600000, 600100);
+	finish();
+	assert_about((double)total()->copies, 2 * 12000, 1000);
+	assert_int_equal(total()->busy, total()->copies + 50000); /* they do not overlap */
+	assert_int_equal(split(0)[TF_HOST_SYNC_USEFUL], 0);
+	assert_int_equal(thread_at(0)->implicit_syncs, 0);
+}
+
+/* The third one waits for the first one's buffer. */
+static void test_no_free_buffer(void **state)
+{
+	const uint64_t start = 10000 + START, end = start + 50000,
+	               buffer = end + GAP + (uint64_t)CUDA_TO_ENGINE_NS + 7200;
+
+	told();
+	launch(1, 9000, 10000);
+	copy(SPY_DIR_HTOD, true, MIB / 4, 11000, 28000);
+	copy(SPY_DIR_HTOD, true, MIB / 4, 29000, 46000);
+	copy(SPY_DIR_HTOD, true, MIB / 4, 47000, buffer + 17000);
+	call(OTHER, 0, 600000, 600100);
+	finish();
+	assert_about((double)split(0)[TF_HOST_SYNC_USEFUL], (double)buffer - 47000, 2500);
+	assert_int_equal(thread_at(0)->implicit_syncs, 1);
 }
 
 /* Its class's calls say what it takes itself, so the wait ends where the kernel's estimate is too
@@ -206,6 +239,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_to_the_host, start, end),
 	        cmocka_unit_test_setup_teardown(test_behind_a_kernel, start, end),
 	        cmocka_unit_test_setup_teardown(test_to_the_device, start, end),
+	        cmocka_unit_test_setup_teardown(test_staged_behind_a_kernel, start, end),
+	        cmocka_unit_test_setup_teardown(test_no_free_buffer, start, end),
 	        cmocka_unit_test_setup_teardown(test_one_piece, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_kernel_shorter_than_estimated, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_kernel_longer_than_estimated, start, end),

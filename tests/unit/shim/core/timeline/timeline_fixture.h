@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recording and a timeline over it, with calls, classes of known durations, and what came out. A
  * tick is a nanosecond. Included by the tests of the timeline alone.

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The records that are kept: all of them in pages one after the other, or the last ones in pages
+ * that are gone round over. For the drain.
+ */
+#ifndef SPY_DRAIN_KEEP_H
+#define SPY_DRAIN_KEEP_H
+
+#include "shim/core/format/trace_map.h"
+
+/* The page being filled. */
+struct drain_page {
+	struct tf_store *store;
+	struct tf_record *slot;
+	uint64_t room; /* records, from `slot` on */
+};
+
+static inline void drain_put(struct tf_store *s, struct tf_record *slot, const struct tf_record *r)
+{
+	*slot = *r;
+	/* Release: the record is complete before it is counted. Pairs with the reporter's load. */
+	__atomic_store_n(&s->written, s->written + 1, __ATOMIC_RELEASE);
+}
+
+/* The page is full, or there is none. */
+void drain_keep_elsewhere(struct tf_map *map, struct drain_page *page, const struct tf_record *r);
+
+static inline void drain_keep(struct tf_map *map, struct drain_page *page,
+                              const struct tf_record *r)
+{
+	if (!page->room) {
+		drain_keep_elsewhere(map, page, r);
+		return;
+	}
+	page->room--;
+	drain_put(page->store, page->slot++, r);
+}
+
+#endif

@@ -1,0 +1,102 @@
+"""What shim/core/cuda says of CUDA, on one recording: the simulated driver, the timeline and the replay agree.
+
+The simulated driver was held against a GPU by tests/gpu/hold_facts.cu; its count of what happened is the truth. The timeline
+must come to its waits and its busy time, and the replay, unchanged, to the time that the program took. In virtual time.
+"""
+import pytest
+
+from conftest import ROOT, VIRTUAL_TIME, report
+
+STEPS = 200
+PROGRAM = '''
+#include "tests/e2e/programs/work.h"
+
+#define BYTES (size_t)(%(bytes)s)
+
+int main(void)
+{
+	CUmodule module;
+	CUfunction kernel;
+	CUstream a, b, blocking, other;
+	CUevent mark;
+	CUdeviceptr device, managed;
+	void *pageable = calloc(1, BYTES), *pinned;
+
+	work_start();
+	CHECK(cuModuleLoadData(&module, "simcuda 1\\nkernel work fixed:100000\\n"));
+	CHECK(cuModuleGetFunction(&kernel, module, "work"));
+	CHECK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+	CHECK(cuStreamCreate(&other, CU_STREAM_DEFAULT));
+	CHECK(cuEventCreate(&mark, CU_EVENT_DISABLE_TIMING));
+	CHECK(cuMemAlloc(&device, BYTES));
+	CHECK(cuMemAllocManaged(&managed, BYTES, CU_MEM_ATTACH_GLOBAL));
+	CHECK(cuMemAllocHost(&pinned, BYTES));
+	for (int i = 0; i < %(steps)d; i++) {
+		%(step)s
+	}
+	CHECK(cuCtxSynchronize());
+	return 0;
+}
+'''
+# By rule: the step, the bytes of its copies, and whether the host waits in it for the kernel of 100 us.
+RULES = {
+    'a stream that only waits for an event': ('''
+        CHECK(work_launch(kernel, a));
+        CHECK(cuEventRecord(mark, a));
+        CHECK(cuStreamWaitEvent(b, mark, 0));
+        CHECK(cuStreamSynchronize(b));''', '4096', True),
+    'an event on the legacy stream behind a blocking one': ('''
+        CHECK(work_launch(kernel, blocking));
+        CHECK(cuEventRecord(mark, NULL));
+        CHECK(cuEventSynchronize(mark));''', '4096', True),
+    'an event on a blocking stream behind the legacy one': ('''
+        CHECK(work_launch(kernel, blocking));
+        CHECK(work_launch(kernel, NULL));
+        CHECK(cuEventRecord(mark, blocking));
+        CHECK(cuEventSynchronize(mark));''', '4096', True),
+    'a blocking stream behind an event on the legacy one': ('''
+        CHECK(work_launch(kernel, blocking));
+        CHECK(cuEventRecord(mark, NULL));
+        CHECK(work_launch(kernel, other));
+        CHECK(cuStreamSynchronize(other));''', '4096', True),
+    'a staged copy to the device behind a kernel': ('''
+        CHECK(work_launch(kernel, a));
+        CHECK(cuMemcpyHtoDAsync(device, pageable, BYTES, a));
+        if (i % 2)
+            CHECK(cuStreamSynchronize(a));''', '256 << 10', True),
+    'a copy to the device that needs all buffers and more': ('''
+        CHECK(work_launch(kernel, a));
+        CHECK(cuMemcpyHtoDAsync(device, pageable, BYTES, a));''', '3 << 20', True),
+    'a blocking copy of managed memory': ('''
+        CHECK(work_launch(kernel, NULL));
+        CHECK(cuMemcpy(managed, device, BYTES));''', '64 << 10', True),
+    'a free': ('''
+        CUdeviceptr more;
+        CHECK(cuMemAlloc(&more, BYTES));
+        CHECK(work_launch(kernel, a));
+        CHECK(cuMemFree(more));''', '1 << 20', True),
+    'two copies of one direction': ('''
+        CHECK(cuMemcpyHtoDAsync(device, pinned, BYTES, a));
+        CHECK(cuMemcpyHtoDAsync(device, pinned, BYTES, b));
+        CHECK(cuStreamSynchronize(b));
+        CHECK(cuStreamSynchronize(a));''', '8 << 20', True),
+}
+
+
+@pytest.mark.parametrize('rule', RULES)
+def test_driver_timeline_and_replay_agree(run, compile_c, rule):
+    step, size, waits = RULES[rule]
+    program = compile_c(PROGRAM % {'step': step, 'bytes': size, 'steps': STEPS}, '-lcuda', f'-I{ROOT}')
+    r = run(program, CUDASPY_GPU='sample', SIM_DATA_MIB=0, CUDASPY_KEEP=8, **VIRTUAL_TIME)
+    seen, truth = r.report, r.truth
+    waited = truth['totals']['sync_wait_ns'] + truth['totals']['implicit_wait_ns']
+    useful = seen['host']['sync_useful_ns'] + seen['host']['sync_wasted_ns']
+    assert (waited > STEPS * 20000) == waits
+    assert useful == pytest.approx(waited, rel=0.1, abs=STEPS * 6000)
+    busy = sum(d['busy_ns'] for d in truth['devices'])
+    assert seen['gpu']['busy_ns'] == pytest.approx(busy, rel=0.1)
+    row, = [row for row in report('--what-if=host=0', r.recording)['what_if'] if row['change'].startswith('host')]
+    assert row['unknown_because'] is None, row
+    assert row['model_error'] < 0.05
