@@ -67,6 +67,7 @@ void before_recapture_begin(S, CUstream stream, CUstreamCaptureMode mode, CUgrap
 void args_recapture_begin(R, CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
                           CUgraphRecaptureCallback callback, void *data);
 void args_capture_end(R, CUstream stream, CUgraph *graph);
+void args_stream_gone(R, CUstream stream);
 
 /* Whether work given to this stream goes into a graph. Asks the driver only while a capture is
  * under way. */

@@ -9,10 +9,33 @@
 typedef CUresult (*is_capturing_t)(CUstream, CUstreamCaptureStatus *);
 static is_capturing_t is_capturing;
 
+/* Streams in which captures began that are not over; 0 = free. A stream is here once for each
+ * capture. One that finds no place is not missed if the program ends it. */
+#define ORIGINS 64u
+static uintptr_t origins[ORIGINS];
+
+static CUstream stream_of(const struct spy_span *s, CUstream stream)
+{
+	return stream == NULL && (s->flags & TF_PTDS) ? STREAM_PER_THREAD : stream;
+}
+
+/* Puts `to` where `from` is; false: it is nowhere. */
+static bool replace(uintptr_t from, uintptr_t to)
+{
+	for (unsigned i = 0; i < ORIGINS; i++) {
+		uintptr_t expected = from;
+		if (__atomic_load_n(&origins[i], __ATOMIC_RELAXED) == from &&
+		    __atomic_compare_exchange_n(&origins[i], &expected, to, false, __ATOMIC_RELAXED,
+		                                __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
 /*
  * The count goes up before the real call, so that no moment of a capture goes unseen, and down only
- * when the driver says that this capture is over. A capture that dies with its stream leaves it up:
- * that costs a question at each launch, nothing else.
+ * when the driver says that this capture is over, or its stream is gone: nothing is sampled while
+ * it is up.
  */
 static void begin(void)
 {
@@ -37,6 +60,8 @@ static void began(struct spy_span *s, CUresult rc, CUstream stream)
 
 	if (rc != CUDA_SUCCESS)
 		end();
+	else
+		replace(0, (uintptr_t)stream_of(s, stream));
 	if (r) {
 		r->graph.graph = UINT32_MAX; /* of no instantiated graph */
 		r->graph.handle = 0;
@@ -48,8 +73,7 @@ bool spy_is_captured_slow(const struct spy_span *s, CUstream stream)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
-	if (stream == NULL && (s->flags & TF_PTDS))
-		stream = STREAM_PER_THREAD;
+	stream = stream_of(s, stream);
 	if (stream == NULL || stream == STREAM_LEGACY || !is_capturing)
 		return false; /* the legacy stream cannot be captured */
 	return is_capturing(stream, &status) == CUDA_SUCCESS &&
@@ -112,8 +136,10 @@ static void ended(struct spy_span *s, CUresult rc, CUstream stream)
 
 	/* Also an end that fails because the capture was spoilt ends it. */
 	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
-	    rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
+	    rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED) {
+		replace((uintptr_t)stream_of(s, stream), 0);
 		end();
+	}
 	if (r) {
 		r->graph.graph = UINT32_MAX;
 		r->graph.handle = 0;
@@ -124,6 +150,19 @@ static void ended(struct spy_span *s, CUresult rc, CUstream stream)
 void args_capture_end(struct spy_span *s, CUresult rc, CUstream stream, CUgraph *graph)
 {
 	ended(s, rc, stream);
+}
+
+/* Another thread may have been given a stream of the same handle since, and capture in it: it has a
+ * place of its own. */
+void args_stream_gone(struct spy_span *s, CUresult rc, CUstream stream)
+{
+	args_stream(s, rc, stream);
+	if (rc != CUDA_SUCCESS ||
+	    !__atomic_load_n(&spy_gate_page.gate.captures, __ATOMIC_RELAXED) || !stream ||
+	    !replace((uintptr_t)stream, 0))
+		return;
+	end();
+	spy_count_anomaly(SPY_ANOMALY_CAPTURES);
 }
 
 /* Into a command list of a graphics API (CUDA in graphics): work of ours has no place there either.

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import against_truth
-from conftest import BUILD, REPORTER, SAMPLES, SIM, VIRTUAL_TIME
+from conftest import BUILD, REPORTER, ROOT, SAMPLES, SIM, VIRTUAL_TIME
 from test_counts import ARGUMENTS, base_name, samples, stated
 from test_verdicts import THREADS
 
@@ -313,6 +313,40 @@ def test_no_context_whose_first_launch_came_beside_a_capture(sample):
     assert r.out == 'valid=50 spoilt=0 failed=0\n'
     assert s.taken == 0 and s.trouble['SAMPLING_OFF'] == 1
     assert 'cuModuleLoadDataEx' not in own_calls(r)
+
+
+@pytest.mark.parametrize('gone', [0, 1, 70])
+def test_captures_that_end_with_their_stream(sample, compile_c, gone):
+    """Sampling goes on afterwards. Captures beyond the 64 that are under way at a time are not missed if they are ended."""
+    program = compile_c('''
+        #include "tests/e2e/programs/work.h"
+        int main(int argc, char **argv)
+        {
+            CUstream stream[80];
+            CUgraph graph;
+            work_start();
+            work_launches(1);
+            for (int i = 0; i < atoi(argv[1]); i++) {
+                CHECK(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING));
+                CHECK(cuStreamBeginCapture(stream[i], CU_STREAM_CAPTURE_MODE_RELAXED));
+                CHECK(work_launch(work_short, stream[i]));
+            }
+            for (int i = 0; i < atoi(argv[1]); i++) {
+                if (i >= 60)
+                    CHECK(cuStreamEndCapture(stream[i], &graph));
+                CHECK(cuStreamDestroy(stream[i]));
+            }
+            for (int i = 0; i < 3000; i++) {
+                work_launches(1);
+                CHECK(cuCtxSynchronize());
+            }
+            return 0;
+        }''', f'-I{ROOT}', '-l:libcuda.so.1')
+    r, s = sample(gone, program=program)
+    assert r.status == 0, r.out
+    assert s.trouble['CAPTURES'] == min(gone, 60)
+    assert s.taken > 10
+    assert r.report['totals']['captured'] == gone
 
 
 # ---- contexts, devices, streams, threads ----
