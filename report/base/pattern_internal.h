@@ -2,8 +2,8 @@
 /*
  * How the files of patterns work together: what a pattern is compiled to. For these alone.
  */
-#ifndef REPORT_PATTERN_PARTS_H
-#define REPORT_PATTERN_PARTS_H
+#ifndef REPORT_PATTERN_INTERNAL_H
+#define REPORT_PATTERN_INTERNAL_H
 
 #include "report/base/pattern.h"
 

@@ -4,8 +4,8 @@
  * that is written through it is made safe first, whoever it comes from. For the text and Markdown
  * outputs and the help.
  */
-#ifndef REPORT_PAGE_H
-#define REPORT_PAGE_H
+#ifndef REPORT_TEXT_LAYOUT_H
+#define REPORT_TEXT_LAYOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * How the baseline's files work together: one writes, one reads, two do both for steps and NVTX
  * ranges. For these alone.
  */
-#ifndef REPORT_BASELINE_PARTS_H
-#define REPORT_BASELINE_PARTS_H
+#ifndef REPORT_BASELINE_INTERNAL_H
+#define REPORT_BASELINE_INTERNAL_H
 
 #include "report/gate/baseline.h"
 #include "report/base/json.h"

@@ -3,8 +3,8 @@
  * How the judge's files work together: counts and words in one, measured figures, steps and NVTX
  * ranges in others. For the judge alone.
  */
-#ifndef REPORT_JUDGE_PARTS_H
-#define REPORT_JUDGE_PARTS_H
+#ifndef REPORT_JUDGE_INTERNAL_H
+#define REPORT_JUDGE_INTERNAL_H
 
 #include "report/gate/judge.h"
 

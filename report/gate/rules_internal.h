@@ -3,8 +3,8 @@
  * How the two files that parse a rule work together: what it is about in one, comparison and limit
  * in the other. For these alone.
  */
-#ifndef REPORT_RULES_PARTS_H
-#define REPORT_RULES_PARTS_H
+#ifndef REPORT_RULES_INTERNAL_H
+#define REPORT_RULES_INTERNAL_H
 
 #include "report/gate/rules.h"
 

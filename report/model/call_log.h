@@ -9,8 +9,8 @@
  * model's exact figures: records may be missing (`lost`), or older than what is kept (`from`).
  * Indexes in an act are always valid for the tables below, or CALL_LOG_NONE where that is said.
  */
-#ifndef REPORT_HISTORY_H
-#define REPORT_HISTORY_H
+#ifndef REPORT_CALL_LOG_H
+#define REPORT_CALL_LOG_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * call_log_acts.c makes acts of them, call_log_names.c and call_log_works.c what they refer to. For
  * history*.c alone.
  */
-#ifndef REPORT_HISTORY_PARTS_H
-#define REPORT_HISTORY_PARTS_H
+#ifndef REPORT_CALL_LOG_INTERNAL_H
+#define REPORT_CALL_LOG_INTERNAL_H
 
 #include "report/model/call_log.h"
 #include "report/model/model_internal.h"

@@ -3,8 +3,8 @@
  * How the model's modules work together: each adds its part of one recording and finishes when all
  * were added. For the model's modules alone.
  */
-#ifndef REPORT_MODEL_PARTS_H
-#define REPORT_MODEL_PARTS_H
+#ifndef REPORT_MODEL_INTERNAL_H
+#define REPORT_MODEL_INTERNAL_H
 
 #include "report/reader/clock.h"
 #include "report/model/model.h"

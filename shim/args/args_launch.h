@@ -3,8 +3,8 @@
  * The note of a kernel launch, the call that programs make most: inline in its wrapper. Included by
  * notes.h, whose other notes of launches are built on it.
  */
-#ifndef SPY_LAUNCH_H
-#define SPY_LAUNCH_H
+#ifndef SPY_ARGS_LAUNCH_H
+#define SPY_ARGS_LAUNCH_H
 
 #include "shim/handles/registry.h"
 #include "shim/record/thread.h"

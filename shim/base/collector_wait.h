@@ -4,8 +4,8 @@
  * there is nothing to do, many records at a time while there is, and no ring that fills up
  * meanwhile.
  */
-#ifndef SPY_DOZE_H
-#define SPY_DOZE_H
+#ifndef SPY_COLLECTOR_WAIT_H
+#define SPY_COLLECTOR_WAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

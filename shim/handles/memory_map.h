@@ -3,8 +3,8 @@
  * Which addresses are pinned, device or managed memory, learned from the allocations, registrations
  * and mappings that the program makes, in their order. Everything else is pageable. For the notes.
  */
-#ifndef SPY_RANGES_H
-#define SPY_RANGES_H
+#ifndef SPY_MEMORY_MAP_H
+#define SPY_MEMORY_MAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * own that live no longer than it takes: NVML may be slow, and hang where a GPU is lost. For the
  * life cycle.
  */
-#ifndef SPY_ENVIRONMENT_H
-#define SPY_ENVIRONMENT_H
+#ifndef SPY_NVML_ENVIRONMENT_H
+#define SPY_NVML_ENVIRONMENT_H
 
 #include "shim/nvml/nvml_api.h"
 #include "shim/core/format/trace_format.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What shim/core/cuda says of CUDA, on one recording: the simulated driver, the timeline and the replay agree.
 
 The simulated driver was held against a GPU by tests/gpu/hold_facts.cu; its count of what happened is the truth. The timeline

@@ -4,8 +4,8 @@
  * replay_costs.c (how long calls and work take by themselves) and replay_divide.c (what calls
  * waited for).
  */
-#ifndef REPORT_REPLAY_ANCHOR_H
-#define REPORT_REPLAY_ANCHOR_H
+#ifndef REPORT_REPLAY_FIT_H
+#define REPORT_REPLAY_FIT_H
 
 #include "report/analysis/replay/replay_internal.h"
 

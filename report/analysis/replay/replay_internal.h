@@ -3,8 +3,8 @@
  * The GPU of a replay: streams, events, engines and queues, as far as their times go. For
  * replay*.c alone.
  */
-#ifndef REPORT_REPLAY_PARTS_H
-#define REPORT_REPLAY_PARTS_H
+#ifndef REPORT_REPLAY_INTERNAL_H
+#define REPORT_REPLAY_INTERNAL_H
 
 #include "report/analysis/replay/replay.h"
 #include "shim/core/cuda/engines.h"

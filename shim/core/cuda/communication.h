@@ -7,8 +7,8 @@
  * Source: the libraries' own names. NCCL's kernels were ncclKernel_... and are ncclDevKernel_... in
  * its newer releases (so in recordings of PyTorch programs); NVSHMEM's bear its name.
  */
-#ifndef SPY_CUDA_COMMUNICATION_H
-#define SPY_CUDA_COMMUNICATION_H
+#ifndef SPY_COMMUNICATION_H
+#define SPY_COMMUNICATION_H
 
 #include <stdbool.h>
 

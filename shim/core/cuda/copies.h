@@ -9,8 +9,8 @@
  * Source: tests/gpu/hold_facts.cu on an H200, driver 580 (facts hold:copy*, hold:set*, own_end:*,
  * read_at_call:*).
  */
-#ifndef SPY_CUDA_COPIES_H
-#define SPY_CUDA_COPIES_H
+#ifndef SPY_COPIES_H
+#define SPY_COPIES_H
 
 #include <stdbool.h>
 #include <stdint.h>

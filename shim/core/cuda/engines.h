@@ -11,8 +11,8 @@
  * Source, all of it on an H200, driver 580: tests/gpu/stream_facts.cu and hold_facts.cu (facts
  * queue:*, overtakes:*, together:*, waits:*:behind_all_sms_full); what says otherwise below.
  */
-#ifndef SPY_CUDA_ENGINES_H
-#define SPY_CUDA_ENGINES_H
+#ifndef SPY_ENGINES_H
+#define SPY_ENGINES_H
 
 #include "shim/core/cuda/copies.h"
 #include "shim/core/format/trace_format.h"

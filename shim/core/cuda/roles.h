@@ -8,8 +8,8 @@
  *
  * Source: NVIDIA's documentation of each call; whether it waits: tests/gpu/hold_facts.cu.
  */
-#ifndef SPY_CUDA_ROLES_H
-#define SPY_CUDA_ROLES_H
+#ifndef SPY_ROLES_H
+#define SPY_ROLES_H
 
 #include <stdbool.h>
 #include "shim/core/format/classes.h"

@@ -15,8 +15,8 @@
  * Source: NVIDIA's documentation ("Stream synchronization behavior"); tests/gpu/hold_facts.cu,
  * facts hold:stream_sync:* and waits:kernel_on_*.
  */
-#ifndef SPY_CUDA_STREAMS_H
-#define SPY_CUDA_STREAMS_H
+#ifndef SPY_STREAMS_H
+#define SPY_STREAMS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * its bucket is within 3 % of the truth. Shared by the drain, which fills them, and the reporter,
  * which asks for quantiles.
  */
-#ifndef SPY_HIST_H
-#define SPY_HIST_H
+#ifndef SPY_HISTOGRAM_H
+#define SPY_HISTOGRAM_H
 
 #include "shim/core/format/trace_format.h"
 

@@ -7,8 +7,8 @@
  *
  * For the timeline, and the reporter where it replays the calls.
  */
-#ifndef SPY_UNTRUE_H
-#define SPY_UNTRUE_H
+#ifndef SPY_IMPLAUSIBLE_H
+#define SPY_IMPLAUSIBLE_H
 
 #include <stdbool.h>
 

@@ -114,7 +114,8 @@ void tl_find_row(struct timeline *t, struct tl_stream *s, unsigned device)
 	struct tf_table *table = &tf_header(t->map)->streams;
 
 	if (!s->has_device) {
-		/* Work that its handle stood for before may have come back: it is of that device. */
+		/* Work that its handle stood for before may have come back: it is of that device.
+		 */
 		if (!s->active)
 			s->device = (uint16_t)device;
 		s->has_device = true;

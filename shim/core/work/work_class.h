@@ -5,8 +5,8 @@
  * shared memory) of a kernel, all graphs of equal content (or the one executable graph, where its
  * content is not known), or (direction, memory, blocking or not, size) of a copy or set.
  */
-#ifndef SPY_WORKS_H
-#define SPY_WORKS_H
+#ifndef SPY_WORK_CLASS_H
+#define SPY_WORK_CLASS_H
 
 #include <stdbool.h>
 #include "shim/core/format/trace_map.h"
