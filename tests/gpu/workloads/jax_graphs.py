@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JAX, a training loop of small layers whose whole step XLA launches as graphs, from its first kernel on."""
 import os
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names that tables show, of kernels as frameworks and libraries have them: mangled by their
  * compilers. */
 #include <stdio.h>
