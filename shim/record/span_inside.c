@@ -25,12 +25,16 @@ void spy_enter_timed(struct spy_span *s)
 	spy_record_begin(s->rec, s->call, t->index, s->flags | TF_NESTED, spy_clock());
 }
 
+/* Looks at spans that may be dead, whose part of the stack may be anybody's by now: nothing that
+ * AddressSanitizer can judge. */
+#define LOOKS_AT_DEAD __attribute__((no_sanitize_address))
+
 /*
  * Whether a span never returned: a longjmp, or an exception, led out of it. Surely so if something
  * was written over it, or if the thread is further up its stack; but a signal's handler may have a
  * stack of its own.
  */
-static bool is_dead(const struct spy_span *o, const struct spy_span *s)
+LOOKS_AT_DEAD static bool is_dead(const struct spy_span *o, const struct spy_span *s)
 {
 	stack_t stack;
 
@@ -41,7 +45,7 @@ static bool is_dead(const struct spy_span *o, const struct spy_span *s)
 	return syscall(SYS_sigaltstack, NULL, &stack) || !(stack.ss_flags & SS_ONSTACK);
 }
 
-static void forget(struct spy_tls *t)
+LOOKS_AT_DEAD static void forget(struct spy_tls *t)
 {
 	struct spy_span *o = t->outer;
 
@@ -88,7 +92,7 @@ static void enter_in(struct spy_tls *t, struct spy_span *s)
 	t->outer = s;
 }
 
-void spy_enter_inside(struct spy_span *s)
+LOOKS_AT_DEAD void spy_enter_inside(struct spy_span *s)
 {
 	struct spy_tls *t = &spy_tls;
 	int saved = errno;

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, cuda_include
 
 TOPS = {'shim': 'guest', 'report': 'host'} # and the objects of each, with the core's
 MOST = 5                                   # files that may need one another
@@ -162,6 +162,7 @@ def test_build_checks(tree, target):
     for name in 'tests', 'cuda_samples':
         (tree / name).symlink_to(ROOT / name)
     env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'O')}
+    env['CUDA_HOME'] = os.path.dirname(cuda_include())
     plan = subprocess.run(['make', '-n', f'build/{target}'], cwd=tree, env=env, stdout=subprocess.PIPE, check=True,
                           universal_newlines=True).stdout
     assert 'scripts/check_layers' in plan
