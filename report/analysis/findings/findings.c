@@ -216,12 +216,12 @@ static void predict(struct whatifs *whatifs, const struct known *k, struct findi
 void findings_make(struct findings *to, const struct model *m, const struct verdict *verdict,
                    struct whatifs *whatifs)
 {
-	struct finding_context scene;
+	struct finding_context context;
 
 	*to = (struct findings){0};
 	if (!m->process_count)
 		return;
-	finding_set(&scene, m, verdict);
+	finding_set(&context, m, verdict);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		const struct known *k = &known[i];
 		struct finding f = {.id = k->id,
@@ -232,7 +232,7 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 		                    .speedup = NAN,
 		                    .speedup_low = NAN,
 		                    .speedup_high = NAN};
-		if (!k->find(&scene, &f)) {
+		if (!k->find(&context, &f)) {
 			free(f.evidence);
 			continue;
 		}

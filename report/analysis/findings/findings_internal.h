@@ -2,11 +2,11 @@
 /*
  * How a finding is looked for. For findings*.c alone.
  *
- * Each detector looks at a scene and says yes or no. Where it says yes it has filled `evidence`
- * (one or two sentences, this run's figures with their denominators) and `share`: how much of the
- * steady window is at stake. The severity follows from the gain that is predicted, else from that
- * share, unless the detector set it by finding_is(). What it cannot know it does not say: a
- * detector that lacks a figure says no.
+ * Each detector looks at a context (struct finding_context) and says yes or no. Where it says yes
+ * it has filled `evidence` (one or two sentences, this run's figures with their denominators) and
+ * `share`: how much of the steady window is at stake. The severity follows from the gain that is
+ * predicted, else from that share, unless the detector set it by finding_is(). What it cannot know
+ * it does not say: a detector that lacks a figure says no.
  */
 #ifndef REPORT_FINDINGS_INTERNAL_H
 #define REPORT_FINDINGS_INTERNAL_H
@@ -31,7 +31,8 @@ struct finding_context {
 	const struct verdict *verdict;
 	const struct model_process *process;
 	const struct call_log *h;
-	const struct call_event *call_events; /* of the steady state: h->acts from there on */
+	const struct call_event
+	        *call_events; /* of the steady state: those of the call log from there on */
 	size_t count;
 	double held;   /* ns that these cover; 0 where there are none */
 	double window; /* the steady window that the verdict judged, ns; of all processes as `host`
@@ -79,7 +80,7 @@ double finding_share(const struct finding_context *s, double ns);
 char *finding_rate(const struct finding_context *s, double count);
 
 /* findings_sync.c */
-finder find_sync_too_early, find_implicit_sync;
+finder find_sync_every_step, find_sync_too_early, find_implicit_sync;
 /* findings_streams.c */
 finder find_device_sync, find_legacy_stream;
 /* findings_host.c */
@@ -88,13 +89,11 @@ finder find_host_starves_gpu, find_polling, find_failed_calls;
 finder find_environment;
 /* findings_gpu.c */
 finder find_exposed_communication, find_low_occupancy, find_dominant_kernel;
-
 /* findings_launch.c */
 finder find_many_short_launches, find_launch_queue_full;
 /* findings_threads.c */
 finder find_launch_contention, find_host_starved_of_cpu;
-/* findings_sync.c */
-finder find_sync_every_step;
+
 /* findings_steady.c: what several detectors ask. */
 
 /* The shares of the steady window in which the GPU had work, or ran kernels; NaN = not known. */

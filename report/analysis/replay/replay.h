@@ -59,7 +59,7 @@ enum replay_level { REPLAY_MEAN, REPLAY_LOW, REPLAY_HIGH, REPLAY_LEVELS };
 
 struct replay {
 	const struct call_log *call_log;
-	const struct call_event *given; /* history->acts from the steady state on */
+	const struct call_event *given; /* of the call log, from the steady state on */
 	struct replay_act *call_events; /* beside them */
 	uint32_t *next;                 /* the next call of the same thread, or CALL_LOG_NONE */
 	size_t count;

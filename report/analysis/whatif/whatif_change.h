@@ -41,7 +41,7 @@ struct whatif_outcome {
 	bool assumed_bandwidth;
 };
 
-/* Changes the acts, which are a copy of r->acts. */
+/* Changes the call events, which are a copy of those of r. */
 void change_acts(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 
 /* The same for graphs alone: whatif_graphs.c. */
