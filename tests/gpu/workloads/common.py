@@ -20,6 +20,7 @@ import tempfile
 import time
 
 SKIP = 77
+told = ""  # what came through the gate
 
 
 def skip(why):
@@ -39,12 +40,13 @@ def require(module):
 
 def gate():
     """Waits for a line from the pipe ACCEPTANCE_GATE, if there is one: the GPU is used by one program at a time."""
+    global told
     path = os.environ.pop("ACCEPTANCE_GATE", None)
     if path:
         with open(path + ".reached", "w", encoding="utf-8"):
             pass
         with open(path, encoding="utf-8") as pipe:
-            pipe.readline()
+            told = pipe.readline()
 
 
 def torch_on_gpu():
@@ -142,8 +144,8 @@ class Run:
             print("profiled: %s" % json.dumps(profiled(watch)), flush=True)
 
     @staticmethod
-    def finish(data):
+    def finish(data, say=lambda text: print(text, flush=True)):
         """Prints the checksum of float32 values, and their sum for the human eye."""
         values = struct.unpack("<%df" % (len(data) // 4), data)
         digest = hashlib.sha256(data).hexdigest()[:16]
-        print("result: %s %.9g" % (digest, math.fsum(values)), flush=True)
+        say("result: %s %.9g" % (digest, math.fsum(values)))
