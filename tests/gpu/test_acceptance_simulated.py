@@ -179,6 +179,20 @@ class Simulated(unittest.TestCase):
         self.assertEqual((len(one["ranks"]), len(overlapped["ranks"])), (2, 2))
         self.assertGreater(one["comm_share"], overlapped["comm_share"])
 
+    def test_fixes(self):
+        fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
+        parts = self.script("--parts", "fixes", "--repeats", "2", "--fix-modes", "sample,cupti", PYTHONPATH=fake)
+        row, = parts["fixes"]["rows"]
+        self.assertEqual((row["program"], row["half"], row["troubles"], row["same_result"]), ("fake_launches", "first", [], True))
+        steps = row["steps_true"][0]
+        self.assertEqual([name for name, _, _ in row["loops"]], ["base", "base", "fix", "useless", "useless", "fix", "base"])
+        # Seven launches a step, and those to warm up; the recorded runs were told how many steps the bare one had.
+        self.assertEqual([(r["mode"], [p["pieces"] for p in r["processes"]]) for r in row["runs"]],
+                         [(mode, [7 * (steps + row["steps_true"][1])]) for _ in range(2) for mode in ("sample", "cupti")])
+        self.assertGreater(row["gains"]["fix"]["median"], 1.0)
+        self.assertIsNotNone(row["fixes"][0]["promised"])
+        self.assertIn("Programs with their fix", parts["said"])
+
     def test_nothing_of_pytorch(self):
         parts = self.script("--parts", "whatif,ddp", "--only", "^mlp/1$", PYTHONPATH="")
         if not importlib.util.find_spec("torch"):

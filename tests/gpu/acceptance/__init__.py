@@ -12,9 +12,11 @@ work      classes of GPU work, named alike for the shim and for CUPTI
 runs      each program once under CUPTI alone, once sampled, once in cupti mode
 resident  a process that runs its loop whenever it is its turn
 samples   the samples that say which verdict and findings a report must have
+fixes_table
+          the programs with their fix, in two halves
 gating    `cudaspy check` of two sides of recordings: what it is asked, and what may fail
 nsys      what nsys recorded
-counts, probe, captures, launch_cost, accuracy, timeline, beside, overhead, verdicts, truncated, whatif, ddp, gate, nvml
-          the parts of the acceptance
+counts, probe, captures, launch_cost, accuracy, timeline, beside, overhead, verdicts, truncated, whatif, ddp, fixes, gate,
+nvml      the parts of the acceptance
 page      what is printed
 """

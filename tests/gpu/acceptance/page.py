@@ -194,6 +194,23 @@ class Page:
             for problem in row["problems"]:
                 self.notes(problem)
 
+    def fixes_head(self, repeats):
+        self.line()
+        self.line("Programs with their fix: class by the gains measured, classes said in %d run%s" % (
+            repeats, "" if repeats == 1 else "s"))
+        self.line("%-24s %-6s %-22s %-20s %s" % ("program", "half", "class", "said", ""))
+
+    def fixes_row(self, row, notes):
+        with self.lock:
+            if self.skipped(row):
+                return
+            found = ", ".join("%s%s" % (name, " x%d" % n if n > 1 else "") for name, n in row.get("classes", {}).items())
+            self.write("%-24s %-6s %-22s %-20s %s" % (
+                row["program"][:24], row["half"], " or ".join(row["expected"] or ["(open)"])[:22], found[:20] or "-",
+                WORDS[row["pass"]]))
+            for text in notes:
+                self.notes(text)
+
     def probe(self, figures, exceptions):
         self.line()
         self.line("Pointers of cuGetProcAddress against the exports of the driver")

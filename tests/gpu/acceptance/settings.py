@@ -18,6 +18,13 @@ FRAMEWORKS = {  # module: the distributions that may bring it
     "triton": ["triton"],
     "jax": ["jax"],
     "cupy": ["cupy", "cupy-cuda13x", "cupy-cuda12x"],
+    "numba": ["numba"],
+    "optax": ["optax"],
+    "peft": ["peft"],
+    "timm": ["timm"],
+    "torch_geometric": ["torch_geometric", "torch-geometric"],
+    "torchvision": ["torchvision"],
+    "transformers": ["transformers"],
 }
 # Variables of ours, of the yardstick and of other tools: none may leak into a run that did not ask for it.
 OWN_VARIABLES = ("ACCEPTANCE_", "CUDASPY_", "CUPTI_TRUTH_", "SIM_", "LD_PRELOAD", "CUDA_INJECTION64_PATH",
@@ -30,6 +37,7 @@ class Settings:
     def __init__(self, options):
         self.build = os.path.join(ROOT, options.build)
         self.work = os.path.join(self.build, "acceptance")
+        self.out = options.out or os.path.join(self.build, "gpu_acceptance.json")
         self.simulated = options.simulated
         self.quick = options.quick
         self.pairs_asked = options.pairs
@@ -40,6 +48,8 @@ class Settings:
         self.with_beside = "timeline" in options.parts
         self.lanes = options.lanes
         self.jobs = options.jobs
+        self.half, self.fix_timeout = options.half, options.program_timeout
+        self.fix_modes = options.fix_modes.split(",")
         self.counts_mode = options.counts_mode
         self.only = re.compile(options.only) if options.only else None
         self.modes = options.modes.split(",")

@@ -8,7 +8,7 @@ useless: the batch comes from pinned memory.
 """
 import fixable
 
-run = fixable.Program(__doc__, steps=100, warm_up=6, settle=2)
+run = fixable.Program(__doc__, steps=100, warm_up=4)
 torch = fixable.load_torch()
 nn = torch.nn
 

@@ -8,7 +8,7 @@ useless: the constants are arrays on the device.
 """
 import fixable
 
-run = fixable.Program(__doc__, steps=4000, warm_up=20, settle=20, multiple=20)
+run = fixable.Program(__doc__, steps=4000, warm_up=20, multiple=20)
 cupy, numpy = fixable.load("cupy", "numpy")
 try:
     if not cupy.cuda.runtime.getDeviceCount():

@@ -106,10 +106,11 @@ class Work:
 
 
 class Program:
-    """A program with its variants. `steps` of the loop; `settle`: steps before each further loop; `multiple`: of steps that a
-    loop may have; `fixed`: all loops have the same steps."""
+    """A program with its variants. `steps` of the loop; `warm_up`: steps that are made twice before the first loop;
+    `settle`: steps before each further loop, by variant, since what works ahead of the loop has a lead by then; `multiple`: of
+    steps that a loop may have; `fixed`: all loops have the same steps."""
 
-    def __init__(self, doc, steps, warm_up=20, settle=5, multiple=1, fixed=False):
+    def __init__(self, doc, steps, warm_up=20, settle=None, multiple=1, fixed=False):
         parser = argparse.ArgumentParser(description=doc.strip().splitlines()[0])
         parser.add_argument("--variants", metavar="LIST", help="of: %s" % ", ".join(VARIANTS))
         parser.add_argument("--steps", type=int, help="of the first loop (default %d, less or more where that takes "
@@ -117,7 +118,7 @@ class Program:
         parser.add_argument("--rounds", type=int, default=1, help="loops of each variant, where there are several")
         parser.add_argument("--share", type=float, default=0.35, help="of the steps, in these loops (default %(default)s)")
         arguments = parser.parse_args()
-        self.default, self.warm_up, self.settle, self.multiple, self.fixed = steps, warm_up, settle, multiple, fixed
+        self.default, self.warm_up, self.settle, self.multiple, self.fixed = steps, warm_up, settle or {}, multiple, fixed
         self.rounds, self.share, self.asked = arguments.rounds, 1.0 if fixed else arguments.share, arguments.steps
         self.variants = (arguments.variants or chosen()).split(",")
         for name in self.variants:
@@ -152,9 +153,10 @@ class Program:
         """(work, seconds of a step) of a variant that is warm, or (None, None)."""
         try:
             work = make(name)
-            half = self.warm_up // 2
-            work.timed(self.warm_up - half)
-            return work, work.timed(half) / half if half else None
+            if not self.warm_up:
+                return work, None
+            work.timed(self.warm_up)
+            return work, work.timed(self.warm_up) / self.warm_up
         except SystemExit:
             raise
         except Exception as e:
@@ -183,7 +185,7 @@ class Program:
         if not work:
             sys.exit(1)
         steps = self.fitting(step_s)
-        self.say("warm_steps: %d" % self.warm_up)
+        self.say("warm_steps: %d" % (2 * self.warm_up))
         self.measure(first, work, steps)
         self.tell_result(work)
         if not self.alone:
@@ -198,7 +200,7 @@ class Program:
         for number in range(self.rounds):
             for name in list(ready)[::-1 if number % 2 else 1]:
                 try:
-                    ready[name].loop(self.settle)
+                    ready[name].loop(self.settle.get(name, 4 * self.multiple if self.multiple < 5 else self.multiple))
                     self.measure(name, ready[name], steps)
                 except Exception as e:
                     self.fails(name, e)

@@ -9,7 +9,7 @@ import inspect
 
 import fixable
 
-run = fixable.Program(__doc__, steps=1440, warm_up=24, settle=4)
+run = fixable.Program(__doc__, steps=1440, warm_up=12)
 torch, transformers = fixable.load_torch("transformers")
 
 PROMPT, LENGTH, VOCABULARY = 16, 512, 8000

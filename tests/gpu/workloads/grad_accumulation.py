@@ -7,7 +7,7 @@ useless: fused=True for the optimizer.
 """
 import fixable
 
-run = fixable.Program(__doc__, steps=480, warm_up=24, settle=8, multiple=8)
+run = fixable.Program(__doc__, steps=480, warm_up=8, multiple=8)
 torch, numpy = fixable.load_torch("numpy")
 nn = torch.nn
 

@@ -10,7 +10,7 @@ import functools
 
 import fixable
 
-run = fixable.Program(__doc__, steps=2500, warm_up=40, settle=20, multiple=10)
+run = fixable.Program(__doc__, steps=2500, warm_up=20, multiple=10)
 jax, jnp, numpy, optax = fixable.load_jax("jax.numpy", "numpy", "optax")
 
 BATCH, INPUTS, WIDTH, OUTPUTS, BATCHES = 1024, 784, 256, 10, 10

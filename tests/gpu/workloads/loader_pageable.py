@@ -9,7 +9,7 @@ import itertools
 
 import fixable
 
-run = fixable.Program(__doc__, steps=250, warm_up=20, settle=40)
+run = fixable.Program(__doc__, steps=250, warm_up=15, settle=dict.fromkeys(fixable.VARIANTS, 30))
 torch, numpy = fixable.load_torch("numpy")
 nn = torch.nn
 

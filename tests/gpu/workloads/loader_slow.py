@@ -9,7 +9,7 @@ import itertools
 
 import fixable
 
-run = fixable.Program(__doc__, steps=60, warm_up=8, settle=40)
+run = fixable.Program(__doc__, steps=60, warm_up=5, settle={"fix": 30})
 torch, torchvision, numpy = fixable.load_torch("torchvision", "numpy")
 nn = torch.nn
 

@@ -7,7 +7,7 @@ useless: the loss is read every 50 steps.
 """
 import fixable
 
-run = fixable.Program(__doc__, steps=180, warm_up=10)
+run = fixable.Program(__doc__, steps=180, warm_up=6)
 torch, transformers, peft = fixable.load_torch("transformers", "peft")
 
 BATCH, LENGTH, VOCABULARY = 4, 64, 4096

@@ -9,7 +9,7 @@ import warnings
 
 import fixable
 
-run = fixable.Program(__doc__, steps=300, warm_up=6)
+run = fixable.Program(__doc__, steps=300, warm_up=4)
 numpy, cuda = fixable.load("numpy", "numba.cuda")
 if not cuda.is_available():
     fixable.common.skip("numba finds no CUDA device")

@@ -9,10 +9,11 @@ import os
 
 os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")  # compiled anew at each run, as at the first
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+os.environ.setdefault("TRITON_ALWAYS_COMPILE", "1")
 
 import fixable
 
-run = fixable.Program(__doc__, steps=200, warm_up=50, settle=0, multiple=50)
+run = fixable.Program(__doc__, steps=200, warm_up=50, settle=dict.fromkeys(fixable.VARIANTS, 0), multiple=50)
 torch = fixable.load_torch()
 nn = torch.nn
 

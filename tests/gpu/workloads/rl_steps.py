@@ -10,7 +10,7 @@ import math
 
 import fixable
 
-run = fixable.Program(__doc__, steps=16000, warm_up=320, settle=160, multiple=16)
+run = fixable.Program(__doc__, steps=16000, warm_up=160, multiple=16)
 torch = fixable.load_torch()
 nn = torch.nn
 

@@ -11,7 +11,7 @@ import threading
 
 import fixable
 
-run = fixable.Program(__doc__, steps=3200, warm_up=320, settle=160, multiple=16)
+run = fixable.Program(__doc__, steps=3200, warm_up=160, multiple=16)
 torch = fixable.load_torch()
 nn = torch.nn
 

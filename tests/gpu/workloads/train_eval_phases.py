@@ -9,7 +9,7 @@ import time
 
 import fixable
 
-run = fixable.Program(__doc__, steps=1500, warm_up=100, settle=100, multiple=100)
+run = fixable.Program(__doc__, steps=1500, warm_up=100, multiple=100)
 torch = fixable.load_torch()
 nn = torch.nn
 

@@ -7,7 +7,7 @@ useless: set_to_none=False keeps the gradients' memory.
 """
 import fixable
 
-run = fixable.Program(__doc__, steps=150, warm_up=10)
+run = fixable.Program(__doc__, steps=150, warm_up=6)
 torch, timm, numpy = fixable.load_torch("timm", "numpy")
 nn = torch.nn
 

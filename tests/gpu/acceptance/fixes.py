@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Part `fixes`: framework programs with their fix: is the verdict the fix's class, and does the fix gain what was predicted?
+
+Each program (tests/gpu/workloads, listed in fixes_table.py) is measured bare, in turns within one process: as it was written,
+fixed, and with a change that does not help. As it was written it then runs under the shim, with the same number of steps. The
+truth is what the fix gains per step; the class is the one of the best fix, or of those within 25 % of it, and only where these
+differ may the verdict be `mixed`. The two halves of the table are judged apart (--half).
+"""
+import collections
+import concurrent.futures
+import contextlib
+import json
+import math
+import os
+import re
+import shutil
+import statistics
+import sys
+
+from acceptance import fixes_table, programs, runs, shim
+from acceptance.modes import BARE, MODES
+from acceptance.settings import ROOT
+
+HELPS = 1.10         # a fix that gains less is none here
+AS_GOOD = 1.25       # fixes within this factor of the best are as good
+PROMISE_MOST = 1.05  # of a change that does not help
+NEAR = 0.25          # of a prediction, from what was measured
+STEPS_OFF = 0.02
+SHARES = {"class": 0.90, "range": 0.85, "useless": 0.90}  # of the programs
+WIDTH_MOST = 2.0     # of the ranges, in the median: high over low
+
+
+# ---- What was measured ---------------------------------------------------------------------------------------------
+
+def loops(text):
+    """[(variant, steps, seconds)] as a program printed them."""
+    found = re.findall(r"^variant: (\w+)\nsteps: (\d+)\ntime_s: ([0-9.eE+-]+)$", text, re.M)
+    return [(name, int(steps), float(seconds)) for name, steps, seconds in found]
+
+
+def number_of(text, key):
+    found = re.search(r"^%s: *([0-9.]+)$" % key, text, re.M)
+    return float(found.group(1)) if found else None
+
+
+def failures(text):
+    return dict(re.findall(r"^failed: (\w+) (.*)$", text, re.M))
+
+
+def gains(found):
+    """{variant: {median, low, high, each}}: the base's time of a step over the variant's, round by round."""
+    times = collections.defaultdict(list)
+    for name, steps, seconds in found:
+        times[name].append(seconds / steps)
+    base = times.pop("base", [])[1:]  # the first loop is the long one, before the rounds
+    told = {}
+    for name, each in times.items():
+        ratios = [b / t for b, t in zip(base, each)]
+        if ratios:
+            told[name] = {"median": statistics.median(ratios), "low": min(ratios), "high": max(ratios), "each": ratios}
+    return told
+
+
+def same_result(bare, seen, near):
+    """Whether a recorded run computed what the bare one did; None where one said nothing."""
+    if not bare or not seen:
+        return None
+    if bare[0] == seen[0]:
+        return True
+    one, other = (float(r[0].split()[-1]) for r in (bare, seen))
+    return math.isclose(one, other, rel_tol=near, abs_tol=near * 1e-3)
+
+
+# ---- What a report says --------------------------------------------------------------------------------------------
+
+def promise(row):
+    """{low, mid, high, why} of a row of what_if[]."""
+    return {"low": row["speedup_low"], "mid": row["speedup"], "high": row["speedup_high"], "why": row["unknown_because"]}
+
+
+def kernel_mean(report, pattern):
+    """{mean_ns, low_ns, high_ns, launches} of the kernels with this name that have a GPU time."""
+    rows = [k for k in report.data["kernels"] if pattern in k["name"] and k["launches"] and k["gpu_total_ns"]]
+    count = sum(k["launches"] for k in rows)
+    return {key: sum(k["gpu_%s_ns" % of] for k in rows) / count for key, of in (
+        ("mean_ns", "total"), ("low_ns", "low"), ("high_ns", "high"))} if count else None
+
+
+def said(report, case):
+    """What one recording's report says, as far as it is compared."""
+    data = report.data
+    verdict, steps, gpu = data["verdict"], data["steps"], data["gpu"]
+    told = {key: verdict[key] for key in ("class", "confidence", "first", "second", "reason", "gain_share", "window_ns")}
+    told.update({
+        "pid": report.pid, "mode": report.mode, "pieces": sum(report.pieces.values()),
+        "findings": [{key: f[key] for key in ("id", "severity", "predicted_speedup", "predicted_speedup_low",
+                                              "predicted_speedup_high")} for f in data["findings"]],
+        "what_if": {row["change"]: promise(row) for row in data["what_if"]},
+        "steps": {"source": steps["source"], "name": steps["name"], "confidence": steps["confidence"], "count": steps["count"],
+                  "p50_ns": (steps["duration_ns"] or {}).get("p50")},
+        "busy_share": gpu["busy_share"], "startup_ns": verdict["startup_ns"], "lost": data["lost"]["records"],
+        "own_share": data["overhead"]["own_share"], "phases": data.get("phases")})
+    if case.kernel:
+        told["kernel"] = kernel_mean(report, case.kernel)
+    return told
+
+
+def read_recorded(settings, case, run, outcome):
+    """(what the reports say, the process with most work first; trouble) of a recorded run."""
+    reports, troubles = shim.read(settings, run.folder, *["--what-if=" + change for change in fixes_table.WHAT_IFS])
+    trouble = outcome.skipped or outcome.trouble() or "; ".join(troubles)
+    busy = sorted((r for r in reports if r.pieces), key=lambda r: -sum(r.pieces.values()))
+    if not trouble and not busy:
+        trouble = "no recording of work on a GPU"
+    found = [said(r, case) for r in busy]
+    shutil.rmtree(run.folder, ignore_errors=True)
+    return found, trouble or None
+
+
+# ---- Judged --------------------------------------------------------------------------------------------------------
+
+def accepted(case, measured):
+    """The classes that a verdict may have by what the fixes gained, or None where the truth is not known."""
+    helping = {f: measured[f.variant]["median"] for f in case.fixes if f.variant in measured}
+    best = max(helping.values(), default=0.0)
+    if best >= HELPS:
+        return sorted({c for f, gain in helping.items() if gain * AS_GOOD >= best for c in f.classes})
+    return [case.otherwise] if case.otherwise else None
+
+
+def is_right(run, classes):
+    """Whether all processes of a run got one of the classes. `mixed` is right of two classes that are as good."""
+    def one(v):
+        return v["class"] in classes or v["class"] == "mixed" and len(classes) > 1 and {v["first"], v["second"]} <= set(classes)
+    return all(one(v) for v in run["processes"])
+
+
+def promised(row, change):
+    """The medians over the runs of what a change was promised to gain, of the process with most work."""
+    each = [run["processes"][0]["what_if"].get(change) for run in row["runs"]]
+    known = [p for p in each if p and p["mid"] is not None]
+    if not known:
+        why = next((p["why"] for p in each if p), "the report has no such change")
+        return {"low": None, "mid": None, "high": None, "why": why}
+    return {**{key: statistics.median(p[key] for p in known) for key in ("low", "mid", "high")}, "why": None}
+
+
+def judge_fix(row, fix):
+    """What was promised for a fix, beside what it gained."""
+    gain = row["gains"].get(fix.variant)
+    told = {"variant": fix.variant, "classes": fix.classes, "what_if": fix.what_if, "gain": gain and gain["median"],
+            "promised": None, "in_range": None, "near": None}
+    if not fix.what_if or not gain or not row["runs"]:
+        return told
+    told["promised"] = p = promised(row, fix.what_if)
+    known = p["mid"] is not None
+    told["in_range"] = known and p["low"] <= gain["median"] <= p["high"]
+    told["near"] = known and abs(p["mid"] / gain["median"] - 1.0) <= NEAR
+    return told
+
+
+def judge_useless(row, case):
+    """The promise for the change that does not help. Where it did help, it may promise that much."""
+    gain = row["gains"].get("useless")
+    if not case.useless or not row["runs"] or not gain:
+        return None
+    p = promised(row, case.useless)
+    right = p["mid"] is None or p["mid"] < max(PROMISE_MOST, gain["median"] + PROMISE_MOST - 1.0)
+    return {"what_if": case.useless, "gain": gain["median"], "promised": p, "right": right}
+
+
+def judge_steps(row):
+    """Steps found beside those that there were; those of the warm-up may be among them or not."""
+    true, warm = row["steps_true"]
+    for run in row["runs"]:
+        count = run["processes"][0]["steps"]["count"]
+        run["steps_right"] = count is not None and true * (1.0 - STEPS_OFF) <= count <= (true + warm) * (1.0 + STEPS_OFF)
+    return all(run["steps_right"] for run in row["runs"]) if row["runs"] else None
+
+
+def judge(row, case):
+    row["fixes"] = [judge_fix(row, f) for f in case.fixes]
+    row["useless"] = judge_useless(row, case)
+    row["expected"] = accepted(case, row["gains"])
+    row["classes"] = dict(collections.Counter(v["class"] for run in row["runs"] for v in run["processes"]).most_common())
+    row["stable"] = len({tuple(sorted(v["class"] for v in run["processes"])) for run in row["runs"]}) <= 1
+    row["right_class"] = row["right_steps"] = None
+    if row["runs"]:
+        row["right_steps"] = judge_steps(row) if row["steps_true"] else None
+        if row["expected"]:
+            row["right_class"] = all(is_right(run, row["expected"]) for run in row["runs"])
+    held = [f["in_range"] for f in row["fixes"] if f["in_range"] is not None]
+    row["in_range"] = all(held) if held else None
+    row["same_result"] = None
+    results = [run["same_result"] for run in row["runs"]]
+    if any(r is not None for r in results):
+        row["same_result"] = all(r is not False for r in results)
+    judged = [row[key] for key in ("right_class", "in_range", "same_result")] + [(row["useless"] or {}).get("right")]
+    row["pass"] = False if row["troubles"] or not row["runs"] else all(x is not False for x in judged)
+    return row
+
+
+# ---- Runs ----------------------------------------------------------------------------------------------------------
+
+def script_of(settings, case):
+    if settings.simulated:
+        return os.path.join(ROOT, "tests", "gpu", "fake_torch", case.name + ".py")
+    return os.path.join(programs.WORKLOADS, case.name + ".py")
+
+
+def program_of(settings, case, *arguments):
+    def cache(name):
+        return os.path.join(settings.work, "cache", name)
+
+    env = {"TORCHINDUCTOR_CACHE_DIR": cache("inductor"), "TRITON_CACHE_DIR": cache("triton-fixes"), "CUPY_CACHE_DIR": cache("cupy"),
+           "PYTHONPATH": os.pathsep.join(p for p in (programs.WORKLOADS, os.environ.get("PYTHONPATH")) if p), **case.env}
+    argv = [sys.executable, "-B", script_of(settings, case), *arguments]
+    return programs.Program("fixes/" + case.name, argv, case.needs, env=env, timeout=min(case.timeout, settings.fix_timeout),
+                            gated=True)
+
+
+class Held:
+    """The processes of one program: they have loaded what they need, and wait for their turn."""
+
+    def __init__(self, settings, case, env):
+        bare = program_of(settings, case, "--variants", ",".join(case.variants), "--rounds", str(settings.repeats))
+        recorded = program_of(settings, case)
+        self.bare = runs.Run(settings, bare, BARE, "bare", env)
+        self.recorded = [runs.Run(settings, recorded, MODES[mode], "%s-%d" % (mode, number), env)
+                         for number in range(settings.repeats) for mode in settings.fix_modes]
+        for run in self.all:
+            run.hold()
+
+    @property
+    def all(self):
+        return [self.bare] + self.recorded
+
+    def at_gate(self):
+        for run in self.all:
+            run.at_gate()
+
+    def close(self):
+        for run in self.all:
+            run.close()
+
+
+def new_row(case, half):
+    return {"program": case.name, "half": half, "pass": None, "note": None, "gains": {}, "loops": [], "runs": [], "troubles": [],
+            "expected": None, "steps_true": None, "failed_variants": {}, "kernel_ns": None}
+
+
+def measure_bare(row, held):
+    """The truth; gives the result of the base, and what the recorded runs are told."""
+    outcome = held.bare.finish()
+    if outcome.skipped:
+        row["note"] = outcome.skipped
+        return None, None
+    row["loops"] = loops(outcome.stdout)
+    row["gains"] = gains(row["loops"])
+    row["failed_variants"] = failures(outcome.stdout)
+    row["kernel_ns"] = number_of(outcome.stdout, "kernel_ns")
+    row["bare_s"] = round(outcome.seconds, 1)
+    row["troubles"] += ["bare, %s: %s" % item for item in row["failed_variants"].items()]
+    if outcome.trouble() and not row["failed_variants"]:
+        row["troubles"].append("bare: " + outcome.trouble())
+    if not row["loops"]:
+        return outcome.results, "go"
+    row["steps_true"] = [row["loops"][0][1], int(number_of(outcome.stdout, "warm_steps") or 0)]
+    return outcome.results, "go steps=%d" % row["loops"][0][1]
+
+
+def use_recorded(settings, row, case, run, outcome, results):
+    """Puts what a recorded run says into the row."""
+    found, trouble = read_recorded(settings, case, run, outcome)
+    timed = loops(outcome.stdout)
+    if trouble:
+        row["troubles"].append("%s: %s" % (run.mode.name, trouble))
+    if found and timed and not trouble:
+        row["runs"].append({"mode": run.mode.name, "processes": found, "step_ns": 1e9 * timed[0][2] / timed[0][1],
+                            "seconds": round(outcome.seconds, 1),
+                            "same_result": same_result(results, outcome.results, case.near)})
+
+
+def measure(settings, case, half, held, readers, ahead):
+    """A row, whose reports are still being read, and these. `ahead()` is called when the last run is under way."""
+    row, pending = new_row(case, half), []
+    try:
+        held.at_gate()
+        results, words = measure_bare(row, held)
+        for run in held.recorded if words else []:
+            if settings.out_of_time():
+                row["troubles"].append("the time limit was reached")
+                break
+            if run is held.recorded[-1]:
+                ahead()
+            outcome = run.finish(words)
+            pending.append(readers.submit(use_recorded, settings, row, case, run, outcome, results))
+    finally:
+        held.close()
+    return row, case, pending
+
+
+def finished(row, case, pending):
+    for future in pending:
+        future.result()  # an error while reading is raised here
+    if row["note"] and not row["troubles"]:
+        return row  # it was skipped
+    return judge(row, case)
+
+
+def keep(settings, row):
+    """Adds a row to the file beside the result: a run that is cut short leaves what it had."""
+    with open(settings.out + ".rows", "a", encoding="utf-8") as f:
+        f.write(json.dumps(row) + "\n")
+
+
+def lane(settings, cases, env, readers, page):
+    """The rows of a GPU's programs, one after the other; the next one loads while the last run of one is under way."""
+    done, waiting = [], {}
+    try:
+        for number, (half, case) in enumerate(cases):
+            missing = program_of(settings, case).missing()
+            if missing or settings.out_of_time():
+                row = new_row(case, half)
+                row.update({"note": missing} if missing else {"pass": False, "troubles": ["not run: the time limit was reached"]})
+                done.append(row)
+                continue
+
+            def ahead(following=number + 1):
+                if following < len(cases) and not program_of(settings, cases[following][1]).missing():
+                    waiting[following] = Held(settings, cases[following][1], env)
+
+            held = waiting.pop(number, None) or Held(settings, case, env)
+            row = finished(*measure(settings, case, half, held, readers, ahead))
+            keep(settings, row)
+            done.append(row)
+            page.line("%s: %s" % (case.name, row["note"] or "; ".join(row["troubles"]) or "measured"))
+    finally:
+        for held in waiting.values():
+            held.close()
+    return done
+
+
+def cases_of(settings):
+    table = fixes_table.SIMULATED if settings.simulated else fixes_table.HALVES
+    return [(half, case) for half, cases in table.items() if settings.half in ("all", half)
+            for case in cases if settings.wanted(case.name)]
+
+
+def all_rows(settings, page):
+    """Programs of one GPU in lanes, then those of several alone. Rows are in the table's order."""
+    cases = cases_of(settings)
+    single = [c for c in cases if c[1].gpus == 1]
+    lanes = [single[n::settings.lanes] for n in range(settings.lanes)]
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(settings.out + ".rows")
+    with concurrent.futures.ThreadPoolExecutor(2) as readers, concurrent.futures.ThreadPoolExecutor(settings.lanes) as pool:
+        started = [pool.submit(lane, settings, mine, {"CUDA_VISIBLE_DEVICES": str(n)} if settings.lanes > 1 else {}, readers, page)
+                   for n, mine in enumerate(lanes)]
+        done = [item for future in started for item in future.result()]
+        done += lane(settings, [c for c in cases if c[1].gpus > 1], {}, readers, page)
+    rows = {row["program"]: row for row in done}
+    return [rows[case.name] for _, case in cases]
+
+
+# ---- Verdicts ------------------------------------------------------------------------------------------------------
+
+def share_line(what, rows, key, least):
+    """One verdict: the share of the rows with a judgement that have the right one."""
+    judged = [(r["program"], key(r)) for r in rows if key(r) is not None]
+    wrong = [name for name, right in judged if not right]
+    text = "%d of %d" % (len(judged) - len(wrong), len(judged)) + (", not %s" % ", ".join(wrong) if wrong else "")
+    passed = None if not judged or least is None else len(judged) - len(wrong) >= least * len(judged)
+    return {"what": what, "pass": passed, "text": text}
+
+
+def width_line(what, rows):
+    widths = [f["promised"]["high"] / f["promised"]["low"] for r in rows for f in r["fixes"]
+              if f["promised"] and f["promised"]["low"]]
+    if not widths:
+        return {"what": what, "pass": None, "text": "no range"}
+    middle = statistics.median(widths)
+    return {"what": what, "pass": middle <= WIDTH_MOST, "text": "factor %.2f in the median of %d" % (middle, len(widths))}
+
+
+def verdicts(rows, repeats):
+    found = []
+    for half in fixes_table.HALVES:
+        mine = [r for r in rows if r["half"] == half and r["runs"]]
+        if mine:
+            name = "%s half" % half
+            found += [
+                share_line("class of the best fix, " + name, mine, lambda r: r["right_class"], SHARES["class"]),
+                share_line("gain in the range, " + name, mine, lambda r: r["in_range"], SHARES["range"]),
+                share_line("gain within 25 % of the prediction, " + name, mine, nearness, None),
+                width_line("ranges, " + name, mine),
+                share_line("useless change promised less than 5 %, " + name, mine, lambda r: r["useless"] and r["useless"]["right"],
+                           SHARES["useless"]),
+                share_line("steps found, " + name, mine, lambda r: r["right_steps"], None),
+                share_line("result unchanged, " + name, mine, lambda r: r["same_result"], 1.0)]
+            if repeats > 1:
+                found.append(share_line("class alike in %d runs, %s" % (repeats, name), mine, lambda r: r["stable"], None))
+    troubles = ["%s (%s)" % (r["program"], r["troubles"][0]) for r in rows if r["troubles"]]
+    if troubles:
+        found.append({"what": "fixes not measured", "pass": False, "text": ", ".join(troubles)})
+    skipped = ["%s (%s)" % (r["program"], r["note"]) for r in rows if r["note"]]
+    if skipped:
+        found.append({"what": "fixes skipped", "pass": None, "text": ", ".join(skipped)})
+    return found
+
+
+def nearness(row):
+    near = [f["near"] for f in row["fixes"] if f["near"] is not None]
+    return all(near) if near else None
+
+
+# ---- Printed -------------------------------------------------------------------------------------------------------
+
+def range_text(p):
+    if p["mid"] is None:
+        return "no prediction (%s)" % p["why"]
+    return "%.2f (%.2f to %.2f)" % (p["mid"], p["low"], p["high"])
+
+
+def lines_of(row):
+    """The notes under a row."""
+    for f in row["fixes"]:
+        gain = row["gains"].get(f["variant"])
+        text = "%s (%s): %s" % (f["variant"], "/".join(f["classes"]), "not measured" if not gain else
+                                "gain %.2f (%.2f to %.2f)" % (gain["median"], gain["low"], gain["high"]))
+        if f["promised"]:
+            text += "; %s: %s%s" % (f["what_if"], range_text(f["promised"]), "" if f["in_range"] else ", NOT IN RANGE")
+        yield text
+    useless = row["useless"]
+    if useless:
+        yield "useless: gain %.2f; %s: %s%s" % (useless["gain"], useless["what_if"], range_text(useless["promised"]),
+                                                "" if useless["right"] else ", PROMISED TOO MUCH")
+    for run in row["runs"]:
+        for v in run["processes"]:
+            steps = v["steps"]
+            yield "%s: %s (%s)%s; steps %s of %s%s" % (
+                run["mode"], v["class"], v["confidence"],
+                " of %s and %s" % (v["first"], v["second"]) if v["class"] == "mixed" else "", steps["count"],
+                "-" if steps["p50_ns"] is None else "%.3f ms" % (steps["p50_ns"] * 1e-6),
+                "" if run.get("steps_right", True) else ", true: %d (+%d) of %.3f ms" % (*row["steps_true"], run["step_ns"] * 1e-6))
+            if v.get("kernel"):
+                yield "mean of the kernel: %.0f ns (%.0f to %.0f), CUPTI %s" % (
+                    v["kernel"]["mean_ns"], v["kernel"]["low_ns"], v["kernel"]["high_ns"],
+                    "-" if row["kernel_ns"] is None else "%.0f" % row["kernel_ns"])
+    if row["same_result"] is False:
+        yield "the result is another one under the shim"
+    yield from row["troubles"]
+
+
+def run(settings, page):
+    rows = all_rows(settings, page)
+    page.fixes_head(settings.repeats)
+    for row in rows:
+        page.fixes_row(row, lines_of(row) if "fixes" in row else row["troubles"])
+    return {"half": settings.half, "repeats": settings.repeats, "modes": settings.fix_modes, "lanes": settings.lanes, "rows": rows,
+            "verdicts": verdicts([r for r in rows if "fixes" in r] + [r for r in rows if "fixes" not in r], settings.repeats)}

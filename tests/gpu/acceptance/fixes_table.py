@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs with a fix (tests/gpu/workloads): what the fix of each is of, and which prediction speaks of it.
+
+Two halves, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
+are held back say afterwards whether that helped programs in general.
+"""
+
+
+class Fix:
+    """A variant that puts right what is wrong: the class that a verdict must have where this is the best one, and the
+    change of `report --what-if` that says what it gains, if there is one."""
+
+    def __init__(self, classes, what_if=None, variant="fix"):
+        self.classes = (classes,) if isinstance(classes, str) else tuple(classes)
+        self.what_if, self.variant = what_if, variant
+
+
+class Case:
+    """A program. `useless`: the change of `--what-if` that the useless variant stands for; `otherwise`: the class where no
+    fix helps; `near`: how far the result may be from the bare run's, for kernels that add in any order; `kernel`: the one
+    whose mean time is looked at."""
+
+    def __init__(self, name, needs, *fixes, useless=None, otherwise=None, gpus=1, near=1e-3, kernel=None, env=None, timeout=120):
+        self.name, self.needs, self.fixes = name, tuple(needs.split()), fixes
+        self.useless, self.otherwise, self.gpus, self.near = useless, otherwise, gpus, near
+        self.kernel, self.env, self.timeout = kernel, env or {}, timeout
+
+    @property
+    def variants(self):
+        return ["base"] + [f.variant for f in self.fixes] + ["useless"]
+
+
+FIRST = [
+    Case("gcn_item", "torch torch_geometric", Fix("launch-bound", "graphs"), useless="no-sync", near=0.2),
+    Case("adamw_small_tensors", "torch", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="pinned"),
+    Case("generate_static_cache", "torch transformers", Fix("launch-bound", "graphs"), useless="no-sync"),
+    Case("graph_replays", "torch", useless="graphs", otherwise="gpu-bound"),
+    Case("loader_slow", "torch torchvision", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
+    Case("rl_steps", "torch", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="pinned"),
+    Case("jax_optax_numpy", "jax optax", Fix("copy-bound"), Fix("copy-bound", None, "fix2"), useless="no-alloc"),
+    Case("train_eval_phases", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.5),
+    Case("numba_host_arrays", "numba", Fix("copy-bound"), useless="graphs"),
+    Case("kernel_drift", "torch", useless="host=0", otherwise="gpu-bound", kernel="spin"),
+    Case("prefetch_needless_wait", "torch", Fix("sync-bound", "no-sync"), useless="no-alloc"),
+    Case("ddp_exposed", "torch", Fix("comm-bound"), useless="graphs", gpus=2, timeout=150),
+]
+HELD = [
+    Case("loader_pageable", "torch", Fix("copy-bound", "pinned"), useless="host=0", near=0.05),
+    Case("server_threads", "torch", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="pinned"),
+    Case("recompile_shapes", "torch triton", Fix("host-bound", "host=0"), useless="no-sync"),
+    Case("grad_accumulation", "torch", Fix("sync-bound", "no-sync"), useless="graphs", near=0.05),
+    Case("jax_donation", "jax", Fix(("copy-bound", "gpu-bound")), useless="no-sync"),
+    Case("cupy_stencil", "cupy", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="no-sync"),
+    Case("lora_finetuning", "torch transformers peft", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
+    Case("vit_amp_scaler", "torch timm", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.05),
+    Case("eval_cpu_metric", "torch torchvision", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"),
+         useless="pinned"),
+    Case("two_processes", "torch", Fix("launch-bound", "graphs"), useless="no-sync"),
+    Case("ddp_straggler", "torch", Fix(("comm-bound", "host-bound")), useless="graphs", gpus=2, timeout=150),
+]
+HALVES = {"first": FIRST, "held": HELD}
+# On the simulated CUDA: a program of the tests (tests/gpu/fake_torch).
+SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")], "held": []}
+WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0")

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the acceptance script: programs with their fix; how they are measured, judged and told."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+
+from acceptance import fixes, fixes_table, programs
+from acceptance.fixes_table import Case, Fix
+from acceptance.page import Page
+
+LAUNCH = Fix("launch-bound", "graphs")
+
+
+def loop(name, steps, seconds):
+    return "variant: %s\nsteps: %d\ntime_s: %.9f\n" % (name, steps, seconds)
+
+
+def promise(low, mid, high):
+    return {"low": low, "mid": mid, "high": high, "why": None}
+
+
+def process(name="launch-bound", first=None, second=None, steps=100, **what_if):
+    return {"class": name, "confidence": "high", "first": first or name, "second": second, "steps": {"count": steps, "p50_ns": 1e6},
+            "what_if": {"graphs": promise(2.5, 3.0, 3.5), "no-sync": promise(1.0, 1.01, 1.02), **what_if}}
+
+
+def row_of(case, gains, *runs, steps=(100, 20)):
+    row = fixes.new_row(case, "first")
+    row["gains"] = {name: {"median": g, "low": g, "high": g, "each": [g]} for name, g in gains.items()}
+    row["steps_true"] = list(steps)
+    row["runs"] = [{"mode": "sample", "processes": [p] if isinstance(p, dict) else p, "step_ns": 1e6, "same_result": True}
+                   for p in runs]
+    return fixes.judge(row, case)
+
+
+class Measured(unittest.TestCase):
+    def test_loops(self):
+        text = "noise\n" + loop("base", 100, 1.0) + "result: x 1\n" + loop("fix", 40, 0.1) + "failed: useless Error: why\n"
+        self.assertEqual(fixes.loops(text), [("base", 100, 1.0), ("fix", 40, 0.1)])
+        self.assertEqual(fixes.failures(text), {"useless": "Error: why"})
+        self.assertEqual(fixes.number_of("warm_steps: 20\n", "warm_steps"), 20.0)
+        self.assertIsNone(fixes.number_of("", "warm_steps"))
+
+    def test_gain_is_per_step_and_by_rounds(self):
+        found = [("base", 100, 9.0), ("base", 10, 1.0), ("fix", 20, 1.0), ("fix", 10, 0.25), ("base", 10, 1.0), ("useless", 10, 1.0)]
+        told = fixes.gains(found)
+        self.assertEqual(told["fix"]["each"], [2.0, 4.0])
+        self.assertEqual((told["fix"]["median"], told["fix"]["low"], told["fix"]["high"]), (3.0, 2.0, 4.0))
+        self.assertEqual(told["useless"]["each"], [1.0])
+        self.assertEqual(fixes.gains([("base", 1, 1.0)]), {})
+
+    def test_result(self):
+        self.assertTrue(fixes.same_result(["ab 1.5"], ["ab 1.5"], 0.0))
+        self.assertTrue(fixes.same_result(["ab 1.5"], ["cd 1.5001"], 1e-3))
+        self.assertFalse(fixes.same_result(["ab 1.5"], ["cd 1.6"], 1e-3))
+        self.assertIsNone(fixes.same_result([], ["cd 1.6"], 1e-3))
+
+
+class Judged(unittest.TestCase):
+    def test_right(self):
+        row = row_of(Case("x", "torch", LAUNCH, useless="no-sync"), {"fix": 3.2, "useless": 1.0}, process(), process(steps=120))
+        self.assertEqual((row["right_class"], row["in_range"], row["useless"]["right"], row["right_steps"], row["stable"], row["pass"]),
+                         (True, True, True, True, True, True))
+        self.assertTrue(row["fixes"][0]["near"])
+
+    def test_wrong(self):
+        case = Case("x", "torch", LAUNCH, useless="no-sync")
+        row = row_of(case, {"fix": 6.8, "useless": 1.0}, process("host-bound", steps=22, **{"no-sync": promise(1.1, 1.2, 1.3)}))
+        self.assertEqual((row["right_class"], row["in_range"], row["useless"]["right"], row["right_steps"], row["pass"]),
+                         (False, False, False, False, False))
+        # where it did help, it may promise that
+        self.assertTrue(row_of(case, {"fix": 3.0, "useless": 1.2}, process(**{"no-sync": promise(1.1, 1.2, 1.3)}))["useless"]["right"])
+        none = row_of(case, {"fix": 3.0, "useless": 1.0}, process(graphs={"low": None, "mid": None, "high": None, "why": "too few"}))
+        self.assertEqual((none["in_range"], none["fixes"][0]["promised"]["why"]), (False, "too few"))
+
+    def test_class_of_the_best_fix(self):
+        case = Case("x", "torch", Fix("sync-bound"), Fix("host-bound", None, "fix2"))
+        self.assertEqual(row_of(case, {"fix": 1.5, "fix2": 3.0}, process())["expected"], ["host-bound"])
+        both = row_of(case, {"fix": 1.5, "fix2": 1.8}, process("mixed", "sync-bound", "host-bound"))
+        self.assertEqual((both["expected"], both["right_class"]), (["host-bound", "sync-bound"], True))
+        one = row_of(case, {"fix": 1.5, "fix2": 3.0}, process("mixed", "sync-bound", "host-bound"))
+        self.assertFalse(one["right_class"])
+
+    def test_no_fix_helps(self):
+        self.assertEqual(row_of(Case("x", "torch", otherwise="gpu-bound"), {"useless": 1.0}, process())["expected"], ["gpu-bound"])
+        unknown = row_of(Case("x", "torch", LAUNCH), {"fix": 1.0}, process())
+        self.assertEqual((unknown["expected"], unknown["right_class"]), (None, None))
+
+    def test_several_processes(self):
+        case = Case("x", "torch", Fix(("comm-bound", "host-bound")), gpus=2)
+        self.assertTrue(row_of(case, {"fix": 2.0}, [process("comm-bound"), process("host-bound")])["right_class"])
+        self.assertFalse(row_of(case, {"fix": 2.0}, [process("comm-bound"), process("gpu-bound")])["right_class"])
+
+    def test_not_stable(self):
+        row = row_of(Case("x", "torch", LAUNCH), {"fix": 3.0}, process(), process("host-bound"))
+        self.assertEqual((row["stable"], row["classes"]), (False, {"launch-bound": 1, "host-bound": 1}))
+
+    def test_halves_apart(self):
+        case = Case("x", "torch", LAUNCH, useless="no-sync")
+        good = row_of(case, {"fix": 3.2, "useless": 1.0}, process())
+        bad = {**row_of(case, {"fix": 9.0, "useless": 1.0}, process("host-bound")), "half": "held"}
+        found = {v["what"]: v["pass"] for v in fixes.verdicts([good, bad], 1)}
+        self.assertTrue(found["class of the best fix, first half"])
+        self.assertFalse(found["class of the best fix, held half"])
+        self.assertFalse(found["gain in the range, held half"])
+        self.assertTrue(found["ranges, held half"])
+
+    def test_printed(self):
+        row = row_of(Case("x", "torch", LAUNCH, useless="no-sync"), {"fix": 9.0, "useless": 1.0}, process(steps=3))
+        text = "\n".join(fixes.lines_of(row))
+        for part in ("gain 9.00", "NOT IN RANGE", "true: 100 (+20)", "useless: gain 1.00"):
+            self.assertIn(part, text)
+        Page().fixes_row(row, fixes.lines_of(row))
+
+
+class Table(unittest.TestCase):
+    def test_programs_are_there_and_say_what_they_are(self):
+        names = [case.name for half in fixes_table.HALVES.values() for case in half]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertGreaterEqual(len(names), 16)
+        for half in fixes_table.HALVES.values():
+            for case in half:
+                with open(os.path.join(programs.WORKLOADS, case.name + ".py"), encoding="utf-8") as f:
+                    text = f.read()
+                told = re.search(r'"""(.*?)"""', text, re.S).group(1)
+                self.assertIn("\nWrong: ", told, case.name)
+                self.assertIn("\nuseless: ", told, case.name)
+                for fix in case.fixes:
+                    self.assertIn("\n%s: " % fix.variant, told, case.name)
+                for name in {c for fix in case.fixes for c in fix.classes} | ({case.otherwise} - {None}):
+                    self.assertIn(name, told, case.name)
+                compile(text, case.name, "exec")
+
+
+FIXABLE = """
+import sys
+sys.path.insert(0, %r)
+import fixable
+run = fixable.Program("A program.", steps=40, warm_up=4, multiple=4)
+done = {}
+def make(variant):
+    if variant == "useless":
+        raise ValueError("it cannot\\nbe made")
+    done[variant] = 0
+    def step():
+        done[variant] += 1
+    return fixable.Work(step, values=lambda: [done[variant]])
+run.main(make)
+"""
+
+
+class Variants(unittest.TestCase):
+    def run_program(self, *arguments, **env):
+        out = subprocess.run([sys.executable, "-c", FIXABLE % programs.WORKLOADS, *arguments], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, timeout=60, check=False, text=True, env={**os.environ, **env})
+        return out.returncode, out.stdout
+
+    def test_switches(self):
+        for env, name in (({}, "base"), ({"WORKLOAD_FIX": "1"}, "fix"), ({"WORKLOAD_FIX": "2"}, "fix2"), ({"WORKLOAD_FIX": "0"}, "base")):
+            rc, said = self.run_program("--steps", "8", **env)
+            self.assertEqual((rc, [(n, s) for n, s, _ in fixes.loops(said)]), (0, [(name, 8)]))
+        rc, said = self.run_program(WORKLOAD_USELESS="1")
+        self.assertEqual((rc, fixes.failures(said)), (1, {"useless": "ValueError: it cannot be made"}))
+
+    def test_in_turns(self):
+        rc, said = self.run_program("--variants", "base,fix,useless", "--steps", "40", "--rounds", "2", "--share", "0.5")
+        self.assertEqual(rc, 0)
+        self.assertEqual([(n, s) for n, s, _ in fixes.loops(said)],
+                         [("base", 40), ("base", 20), ("fix", 20), ("fix", 20), ("base", 20)])
+        self.assertEqual(list(fixes.failures(said)), ["useless"])
+        self.assertIn("warm_steps: 8\n", said)
+        self.assertTrue(re.search(r"^result: \w+ 48$", said, re.M), said)  # 8 to warm up, 40 in the loop
+
+
+class Chosen(unittest.TestCase):
+    def test_by_half_and_name(self):
+        settings = types.SimpleNamespace(half="all", simulated=False, wanted=lambda name: name in ("gcn_item", "loader_pageable"))
+        self.assertEqual([(half, case.name) for half, case in fixes.cases_of(settings)],
+                         [("first", "gcn_item"), ("held", "loader_pageable")])
+        with tempfile.TemporaryDirectory() as work:
+            settings = types.SimpleNamespace(work=work, fix_timeout=5, simulated=False)
+            program = fixes.program_of(settings, Case("gcn_item", "torch", LAUNCH), "--rounds", "2")
+            self.assertEqual((program.timeout, program.argv[-2:]), (5, ["--rounds", "2"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
