@@ -193,6 +193,12 @@ class Simulated(unittest.TestCase):
         self.assertIsNotNone(row["fixes"][0]["promised"])
         self.assertIn("Programs with their fix", parts["said"])
 
+    def test_fixes_without_time(self):
+        fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
+        parts = self.script("--parts", "fixes", "--limit-s", "0.001", PYTHONPATH=fake)
+        row, = parts["fixes"]["rows"]
+        self.assertEqual((row["pass"], row["troubles"]), (False, ["not run: the time limit was reached"]))
+
     def test_nothing_of_pytorch(self):
         parts = self.script("--parts", "whatif,ddp", "--only", "^mlp/1$", PYTHONPATH="")
         if not importlib.util.find_spec("torch"):

@@ -19,7 +19,7 @@ import sys
 
 from acceptance import fixes_table, programs, runs, shim
 from acceptance.modes import BARE, MODES
-from acceptance.settings import ROOT
+from acceptance.settings import ROOT, output_of
 
 HELPS = 1.10         # a fix that gains less is none here
 AS_GOOD = 1.25       # fixes within this factor of the best are as good
@@ -219,6 +219,15 @@ def program_of(settings, case, *arguments):
                             gated=True)
 
 
+def lacking(settings, case):
+    """Why a program cannot be run here, or None."""
+    if case.gpus > 1:
+        here = len((output_of("nvidia-smi", "-L") or "").splitlines())
+        if here < case.gpus:
+            return "%d GPUs needed, here are %d" % (case.gpus, here)
+    return program_of(settings, case).missing()
+
+
 class Held:
     """The processes of one program: they have loaded what they need, and wait for their turn."""
 
@@ -319,7 +328,7 @@ def lane(settings, cases, env, readers, page):
     done, waiting = [], {}
     try:
         for number, (half, case) in enumerate(cases):
-            missing = program_of(settings, case).missing()
+            missing = lacking(settings, case)
             if missing or settings.out_of_time():
                 row = new_row(case, half)
                 row.update({"note": missing} if missing else {"pass": False, "troubles": ["not run: the time limit was reached"]})
@@ -327,7 +336,7 @@ def lane(settings, cases, env, readers, page):
                 continue
 
             def ahead(following=number + 1):
-                if following < len(cases) and not program_of(settings, cases[following][1]).missing():
+                if following < len(cases) and not lacking(settings, cases[following][1]):
                     waiting[following] = Held(settings, cases[following][1], env)
 
             held = waiting.pop(number, None) or Held(settings, case, env)
