@@ -142,7 +142,9 @@ def promised(row, change):
     if not known:
         why = next((p["why"] for p in each if p), "the report has no such change")
         return {"low": None, "mid": None, "high": None, "why": why}
-    return {**{key: statistics.median(p[key] for p in known) for key in ("low", "mid", "high")}, "why": None}
+    # A range that the report does not know bounds nothing: it holds no gain.
+    return {**{key: statistics.median(p[key] if p[key] is not None else math.nan for p in known)
+               for key in ("low", "mid", "high")}, "why": None}
 
 
 def judge_fix(row, fix):

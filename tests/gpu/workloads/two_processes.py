@@ -34,7 +34,10 @@ def training(torch, variant):
 
     if variant == "fix":
         graph, _ = fixable.capture(torch, work, before=optimizer.zero_grad)
-        step = graph.replay
+
+        def step():
+            graph.replay()
+            return x, y, model  # what the graph reads and writes must live as long as it
     return step, lambda: fixable.sample_of(torch, model[-1].weight)
 
 
