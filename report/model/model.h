@@ -230,7 +230,7 @@ struct model_range {         /* NVTX ranges of one name inside the same other on
 };
 #define RANGE_NONE SIZE_MAX
 
-struct model_step_pattern { /* repeated work found in a thread */
+struct model_loop { /* repeated work found in a thread */
 	uint32_t process;
 	char *marker; /* kernel or call that tells steps apart */
 	uint8_t cls;
@@ -239,7 +239,7 @@ struct model_step_pattern { /* repeated work found in a thread */
 };
 
 struct model_step {
-	size_t source; /* index in ranges or patterns */
+	size_t source; /* index in ranges or loops */
 	bool found, odd, counted;
 	uint32_t process;
 	uint64_t tid;
@@ -302,8 +302,8 @@ struct model {
 	struct model_range *ranges;
 	size_t range_count;
 	uint64_t ranges_lost;
-	struct model_step_pattern *patterns;
-	size_t pattern_count;
+	struct model_loop *loops;
+	size_t loop_count;
 	struct model_step *step_rows;
 	size_t step_row_count;
 	struct model_steps_figures steps;

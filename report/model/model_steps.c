@@ -32,7 +32,7 @@ double model_work_figure(const struct model_work_done *w, unsigned i)
 
 /* ---- one recording ---- */
 
-static char *marker_name(const struct model_part *p, const struct tf_pattern *from)
+static char *marker_name(const struct model_part *p, const struct tf_loop *from)
 {
 	const struct tf_map *map = &p->recording->map;
 	uint32_t id = from->marker < UINT32_MAX ? (uint32_t)from->marker : UINT32_MAX, bytes;
@@ -53,13 +53,13 @@ static char *marker_name(const struct model_part *p, const struct tf_pattern *fr
 	return alloc_string(what);
 }
 
-static void add_pattern(struct model_part *p, const struct tf_pattern *from)
+static void add_loop(struct model_part *p, const struct tf_loop *from)
 {
 	struct model *m = p->model;
 	double steps = (double)from->steps;
 
-	ALLOC_ROOM(m->patterns, m->pattern_count);
-	m->patterns[m->pattern_count++] = (struct model_step_pattern){
+	ALLOC_ROOM(m->loops, m->loop_count);
+	m->loops[m->loop_count++] = (struct model_loop){
 	        .process = p->process_index,
 	        .marker = marker_name(p, from),
 	        .cls = from->cls,
@@ -97,22 +97,21 @@ static void add_row(struct model_part *p, const struct tf_step *s, size_t source
 void model_add_steps(struct model_part *p, const size_t *range_of)
 {
 	const struct recording *r = p->recording;
-	size_t first_pattern = p->model->pattern_count, first_row = p->model->step_row_count;
+	size_t first_loop = p->model->loop_count, first_row = p->model->step_row_count;
 
-	for (uint32_t i = 0; i < r->patterns; i++) {
-		const struct tf_pattern *from =
-		        tf_entry(&r->map, &p->header->patterns, i, sizeof(*from));
+	for (uint32_t i = 0; i < r->loops; i++) {
+		const struct tf_loop *from = tf_entry(&r->map, &p->header->loops, i, sizeof(*from));
 		if (!from)
 			break;
-		add_pattern(p, from);
+		add_loop(p, from);
 	}
 	for (uint32_t i = 0; i < r->steps; i++) {
 		const struct tf_step *s = tf_entry(&r->map, &p->header->steps, i, sizeof(*s));
 		if (!s || s->end < s->start)
 			continue;
 		if (s->flags & TF_STEP_FOUND) {
-			if (s->source < p->model->pattern_count - first_pattern)
-				add_row(p, s, first_pattern + s->source);
+			if (s->source < p->model->loop_count - first_loop)
+				add_row(p, s, first_loop + s->source);
 		} else if (s->source < r->ranges && range_of[s->source] != RANGE_NONE) {
 			add_row(p, s, range_of[s->source]);
 		}
@@ -187,14 +186,14 @@ static size_t named_range(const struct model *m)
 	return best;
 }
 
-/* The pattern that most work belongs to. */
-static size_t choose_pattern(const struct model *m)
+/* The loop that most work belongs to. */
+static size_t choose_loop(const struct model *m)
 {
 	size_t best = RANGE_NONE;
 	double most = 0;
 
-	for (size_t i = 0; i < m->pattern_count; i++) {
-		const struct model_step_pattern *p = &m->patterns[i];
+	for (size_t i = 0; i < m->loop_count; i++) {
+		const struct model_loop *p = &m->loops[i];
 		if (p->steps >= STEPS_LEAST && p->events * (double)p->steps > most) {
 			most = p->events * (double)p->steps;
 			best = i;
@@ -319,7 +318,7 @@ void model_finish_steps(struct model *m)
 {
 	struct model_steps_figures *s = &m->steps;
 	size_t range = m->steps_from ? named_range(m) : choose_range(m);
-	size_t pattern = m->steps_from ? RANGE_NONE : choose_pattern(m);
+	size_t loop = m->steps_from ? RANGE_NONE : choose_loop(m);
 	const char *name = NULL, *domain = NULL;
 
 	*s = (struct model_steps_figures){.stride = 1, .alike = NAN};
@@ -330,8 +329,8 @@ void model_finish_steps(struct model *m)
 		s->stride = r->stride ? r->stride : 1;
 		name = r->name;
 		domain = r->domain;
-	} else if (pattern != RANGE_NONE) {
-		const struct model_step_pattern *p = &m->patterns[pattern];
+	} else if (loop != RANGE_NONE) {
+		const struct model_loop *p = &m->loops[loop];
 		s->source = STEPS_FOUND;
 		s->count = p->steps;
 		s->stride = p->stride ? p->stride : 1;
@@ -343,7 +342,7 @@ void model_finish_steps(struct model *m)
 	fill_figures(m, s->source == STEPS_NONE
 	                        ? 0
 	                        : judged_rows(m, s->source == STEPS_FOUND,
-	                                      s->source == STEPS_FOUND ? pattern : range));
+	                                      s->source == STEPS_FOUND ? loop : range));
 	if (s->source != STEPS_NONE)
 		s->confidence = confidence_of(s);
 }
@@ -354,10 +353,10 @@ void model_free_steps(struct model *m)
 		free(m->ranges[i].name);
 		free(m->ranges[i].domain);
 	}
-	for (size_t i = 0; i < m->pattern_count; i++)
-		free(m->patterns[i].marker);
+	for (size_t i = 0; i < m->loop_count; i++)
+		free(m->loops[i].marker);
 	free(m->ranges);
-	free(m->patterns);
+	free(m->loops);
 	free(m->step_rows);
 	free(m->steps.name);
 	free(m->steps.domain);

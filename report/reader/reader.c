@@ -93,7 +93,7 @@ static void take_what_is_left(struct recording *r)
 	drain_end(&drain);
 	/* The drain adds to these, and thins them. */
 	r->steps = tf_count(&tf_header(&r->map)->steps);
-	r->patterns = tf_count(&tf_header(&r->map)->patterns);
+	r->loops = tf_count(&tf_header(&r->map)->loops);
 }
 
 /* Changes nothing but the header's tables. */

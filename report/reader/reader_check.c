@@ -180,8 +180,7 @@ void reader_check_tables(struct recording *r)
 	r->streams = check_table(r, &h->streams, sizeof(struct tf_stream), 1u << 16, "streams");
 	r->ranges =
 	        check_table(r, &h->ranges, sizeof(struct tf_nvtx_range), TF_RANGES_MAX, "ranges");
-	r->patterns = check_table(r, &h->patterns, sizeof(struct tf_pattern), TF_PATTERNS_MAX,
-	                          "step patterns");
+	r->loops = check_table(r, &h->loops, sizeof(struct tf_loop), TF_LOOPS_MAX, "loops");
 	r->steps = check_table(r, &h->steps, sizeof(struct tf_step), TF_STEPS_MAX, "steps");
 
 	uint64_t room = (h->thread_bytes - sizeof(struct tf_thread)) / sizeof(struct tf_call_stat);

@@ -55,8 +55,8 @@ static void place_tables(struct reader_layout *l)
 {
 	const struct tf_header *h = tf_header(l->map);
 	const struct tf_table *const tables[] = {
-	        &h->calls,   &h->threads,   &h->kernels, &h->graphs, &h->clocks,   &h->gaps,
-	        &h->devices, &h->libraries, &h->streams, &h->ranges, &h->patterns, &h->steps};
+	        &h->calls,   &h->threads,   &h->kernels, &h->graphs, &h->clocks, &h->gaps,
+	        &h->devices, &h->libraries, &h->streams, &h->ranges, &h->loops,  &h->steps};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		place_table(l, tables[i]);

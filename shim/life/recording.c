@@ -155,7 +155,7 @@ bool recording_fill(uint64_t load_tick, uint64_t forked_from)
 	table(&h->libraries, sizeof(struct tf_library), 8, 256);
 	table(&h->streams, sizeof(struct tf_stream), 64, 64 * TF_TABLE_PAGES);
 	table(&h->ranges, sizeof(struct tf_nvtx_range), 128, TF_RANGES_MAX);
-	table(&h->patterns, sizeof(struct tf_pattern), TF_PATTERNS_MAX, TF_PATTERNS_MAX);
+	table(&h->loops, sizeof(struct tf_loop), TF_LOOPS_MAX, TF_LOOPS_MAX);
 	table(&h->steps, sizeof(struct tf_step), 1024, TF_STEPS_MAX);
 	identify(h);
 	if (!fill_calls(h) || !make_areas(h, load_tick))

@@ -96,7 +96,7 @@ void made_start(struct made *m, uint64_t room, uint32_t calls_most, unsigned fla
 	table(&h->libraries, sizeof(struct tf_library), 2);
 	table(&h->streams, sizeof(struct tf_stream), 2);
 	table(&h->ranges, sizeof(struct tf_nvtx_range), 4);
-	table(&h->patterns, sizeof(struct tf_pattern), TF_PATTERNS_MAX);
+	table(&h->loops, sizeof(struct tf_loop), TF_LOOPS_MAX);
 	table(&h->steps, sizeof(struct tf_step), 64);
 	if (flags & MADE_AREAS)
 		areas(m);

@@ -80,8 +80,8 @@ void made_copies(struct tf_thread *t, enum spy_direction direction, enum spy_mem
  */
 uint32_t made_range(struct made *m, uint32_t parent, const char *name, uint64_t count,
                     struct tf_counts counts);
-uint32_t made_pattern(struct made *m, enum spy_class cls, uint64_t marker, uint64_t steps);
-/* A step of 10 us, of a range or, with TF_STEP_FOUND, of a pattern. */
+uint32_t made_loop(struct made *m, enum spy_class cls, uint64_t marker, uint64_t steps);
+/* A step of 10 us, of a range or, with TF_STEP_FOUND, of a loop. */
 void made_step(struct made *m, uint32_t source, uint16_t flags, uint64_t start,
                struct tf_counts counts);
 

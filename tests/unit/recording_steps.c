@@ -40,19 +40,19 @@ uint32_t made_range(struct made *m, uint32_t parent, const char *name, uint64_t 
 	return ranges->count - 1;
 }
 
-uint32_t made_pattern(struct made *m, enum spy_class cls, uint64_t marker, uint64_t steps)
+uint32_t made_loop(struct made *m, enum spy_class cls, uint64_t marker, uint64_t steps)
 {
-	struct tf_table *patterns = &made_header(m)->patterns;
-	struct tf_pattern *p = append(m, patterns);
+	struct tf_table *loops = &made_header(m)->loops;
+	struct tf_loop *p = append(m, loops);
 
-	*p = (struct tf_pattern){.cls = (uint8_t)cls,
-	                         .marker = marker,
-	                         .steps = steps,
-	                         .events = 3 * steps,
-	                         .alike_x1000 = 1000 * steps,
-	                         .rows = (uint32_t)steps,
-	                         .stride = 1};
-	return patterns->count - 1;
+	*p = (struct tf_loop){.cls = (uint8_t)cls,
+	                      .marker = marker,
+	                      .steps = steps,
+	                      .events = 3 * steps,
+	                      .alike_x1000 = 1000 * steps,
+	                      .rows = (uint32_t)steps,
+	                      .stride = 1};
+	return loops->count - 1;
 }
 
 void made_step(struct made *m, uint32_t source, uint16_t flags, uint64_t start,
@@ -84,7 +84,7 @@ void made_stepped(struct made *m)
 	made_thread(m, 7, "main", 4);
 	uint32_t outer = made_range(m, 0, "train_step", 20, all);
 	uint32_t inner = made_range(m, outer, "forward", 20, (struct tf_counts){.launches = 40});
-	made_pattern(m, SPY_CLASS_LAUNCH, kernel, 20);
+	made_loop(m, SPY_CLASS_LAUNCH, kernel, 20);
 	for (uint64_t i = 0; i < 20; i++) {
 		uint64_t start = 2002000 + 30000 * i;
 		struct tf_counts varied = step;

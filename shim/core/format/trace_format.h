@@ -12,7 +12,7 @@
  * Who writes. A thread's slot (struct tf_thread, its kernel pages, the producer's side of its
  * rings) is written by that thread alone. `hists`, `slices`, `works`, `graphs`' statistics, what
  * the timeline finds (`devices_time`, `host_ticks`, `streams`' figures, `split_ticks` of a thread),
- * the figures of `ranges`, `steps`, `patterns`, `keep` and `trace` and the consumer's side of the
+ * the figures of `ranges`, `steps`, `loops`, `keep` and `trace` and the consumer's side of the
  * rings are written by the drain alone: the shim's collector, or the reporter on its private copy.
  * `environment` is written by a short-lived thread of the shim's, `cpu` and what else cpu.c reads
  * by the collector and the threads concerned. The rest of the header and the tables of names are
@@ -41,7 +41,7 @@
 
 #define TF_MAGIC   "CUDASPY\n"
 #define TF_STUB    "CUDASPY>" /* a stub: then the path of the live recording, and '\n' */
-#define TF_VERSION 4u
+#define TF_VERSION 5u
 #define TF_ENDIAN  0x01020304u
 
 enum tf_clock { TF_CLOCK_TSC = 1, TF_CLOCK_MONOTONIC = 2, TF_CLOCK_CNTVCT = 3 };
@@ -162,7 +162,7 @@ struct tf_header {
 	struct tf_table libraries;
 	struct tf_table streams;
 	struct tf_table ranges;
-	struct tf_table patterns;
+	struct tf_table loops;
 	struct tf_table steps;
 	uint64_t ranges_lost; /* ranges that ended and are in no figure */
 

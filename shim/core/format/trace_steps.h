@@ -40,24 +40,57 @@ struct tf_nvtx_range {
 #define TF_RANGE_OTHER   0u
 #define TF_RANGE_PATTERN 1u /* for many names that differ in their numbers alone: each is '#' */
 
-/* Table `patterns`: sequences of work that a thread was found to repeat. Written by the drain. */
-struct tf_pattern {
-	uint32_t thread; /* index in table `threads` */
+struct tf_episode { /* a stretch of steps of a loop, one after the other */
+	uint64_t start, end;
+	uint64_t steps;
+};
+#define TF_EPISODES 32u
+
+struct tf_level {        /* a way to divide a loop's work into alike pieces */
+	uint64_t marker; /* as of the loop */
+	uint8_t cls;
+	uint8_t anchors; /* TF_ANCHOR_...: what at least 0.9 of the pieces hold */
+	uint8_t reserved[2];
+	uint32_t seen;         /* pieces, of the events that were looked at */
+	uint64_t events_x1000; /* pieces of work in one, on average */
+};
+#define TF_LEVELS        8u
+#define TF_ANCHOR_WAIT   1u /* a call that waits for the GPU */
+#define TF_ANCHOR_UPLOAD 2u /* a copy to the device */
+#define TF_ANCHOR_GAP    4u /* a time without calls, long for this thread */
+
+/*
+ * Table `loops`: work that was found to repeat. A loop lasts as long as its steps are alike, and
+ * may come again: its stretches are its episodes. When there are more, the two with the shortest
+ * time between them become one. Written by the drain.
+ */
+struct tf_loop {
+	uint32_t thread; /* index in table `threads`; TF_LOOP_ALL: of all threads' calls together */
 	uint8_t cls;     /* enum spy_class of the marker, the work that tells steps apart */
-	uint8_t reserved[3];
+	uint8_t anchors; /* TF_ANCHOR_...: why this level is the step; 0 = it is the longest */
+	uint8_t levels;  /* entries of `level`, shortest first */
+	uint8_t step_level;   /* which of them is the step */
 	uint64_t marker;      /* kernel, graph or call id; copy, set: TF_COPY_KIND() */
 	uint64_t steps;       /* found, those without a row too */
 	uint64_t events;      /* pieces of work in these */
 	uint64_t alike_x1000; /* sum over steps of how much alike the step before, in 1/1000 */
 	uint64_t odd;         /* steps that are less than half alike */
 	uint32_t rows, stride;
-	uint64_t given_up; /* tick at which another pattern took its place; 0 = not */
+	uint64_t given_up;       /* tick at which another loop took its place; 0 = not */
+	uint64_t ticks;          /* sum of its steps' durations */
+	uint64_t hist;           /* struct tf_hist of these; 0 = none */
+	struct tf_counts counts; /* sums over its steps */
+	uint32_t episodes;       /* entries of `episode`, by time */
+	uint32_t merged;         /* episodes that became one with another */
+	struct tf_episode episode[TF_EPISODES];
+	struct tf_level level[TF_LEVELS];
 };
-#define TF_PATTERNS_MAX 8u
+#define TF_LOOPS_MAX 32u
+#define TF_LOOP_ALL  UINT32_MAX
 
 struct tf_step { /* table `steps`: one range of the outermost levels, or one step found */
 	uint64_t start, end;
-	uint32_t source; /* index in `ranges`, or with TF_STEP_FOUND in `patterns` */
+	uint32_t source; /* index in `ranges`, or with TF_STEP_FOUND in `loops` */
 	uint32_t number; /* of this source's steps, from 0 */
 	uint16_t thread;
 	uint16_t flags;

@@ -14,10 +14,9 @@ static bool source_of(const struct tf_map *map, const struct tf_step *row, uint3
 	struct tf_header *h = tf_header(map);
 
 	if (row->flags & TF_STEP_FOUND) {
-		struct tf_pattern *p =
-		        row->source < tf_count(&h->patterns)
-		                ? tf_entry(map, &h->patterns, row->source, sizeof(*p))
-		                : NULL;
+		struct tf_loop *p = row->source < tf_count(&h->loops)
+		                            ? tf_entry(map, &h->loops, row->source, sizeof(*p))
+		                            : NULL;
 		if (!p)
 			return false;
 		*rows = &p->rows;
@@ -45,10 +44,10 @@ static struct tf_step *row_at(const struct tf_map *map, uint32_t i)
 static void widen_strides(const struct tf_map *map)
 {
 	struct tf_header *h = tf_header(map);
-	uint32_t ranges = tf_count(&h->ranges), patterns = tf_count(&h->patterns), having = 0;
+	uint32_t ranges = tf_count(&h->ranges), loops = tf_count(&h->loops), having = 0;
 
 	for (uint32_t pass = 0; pass < 2; pass++) {
-		for (uint32_t i = 0; i < ranges + patterns; i++) {
+		for (uint32_t i = 0; i < ranges + loops; i++) {
 			struct tf_step as = {.source = i < ranges ? i : i - ranges,
 			                     .flags = i < ranges ? 0 : TF_STEP_FOUND};
 			uint32_t *rows, *stride;
@@ -110,9 +109,9 @@ void steps_row(struct tf_map *map, const struct tf_step *row, uint32_t *rows, ui
 	tf_publish(&h->steps);
 }
 
-void steps_forget(struct tf_map *map, uint32_t pattern)
+void steps_forget(struct tf_map *map, uint32_t loop)
 {
-	struct tf_pattern *p = tf_entry(map, &tf_header(map)->patterns, pattern, sizeof(*p));
+	struct tf_loop *p = tf_entry(map, &tf_header(map)->loops, loop, sizeof(*p));
 
 	if (!p || !p->rows)
 		return;
@@ -122,7 +121,7 @@ void steps_forget(struct tf_map *map, uint32_t pattern)
 
 /* ---- ranges ---- */
 
-static void add_counts(struct tf_counts *to, const struct tf_counts *more)
+void steps_add_counts(struct tf_counts *to, const struct tf_counts *more)
 {
 	to->launches += more->launches;
 	to->graph_launches += more->graph_launches;
@@ -163,7 +162,7 @@ void steps_range(struct tf_map *map, uint32_t thread, const struct tf_record *r)
 		                                .allocs = r->range.allocs,
 		                                .copy_bytes = tf_range_bytes(r),
 		                                .launch_ticks = tf_range_launch_ticks(r)};
-		add_counts(&range->counts, &row.counts);
+		steps_add_counts(&range->counts, &row.counts);
 		range->counted++;
 	}
 	if (!range->count || ticks < range->min_ticks)

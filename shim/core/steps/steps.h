@@ -23,8 +23,10 @@ void steps_range(struct tf_map *map, uint32_t thread, const struct tf_record *r)
  * goes. `rows` and `stride` are its source's. */
 void steps_row(struct tf_map *map, const struct tf_step *row, uint32_t *rows, uint32_t *stride);
 
-/* Takes all rows of a pattern out. */
-void steps_forget(struct tf_map *map, uint32_t pattern);
+void steps_add_counts(struct tf_counts *to, const struct tf_counts *more);
+
+/* Takes all rows of a loop out. */
+void steps_forget(struct tf_map *map, uint32_t loop);
 
 /* ---- steps found ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of finding steps, for its own files: steps_found.c (the threads looked at, and their
- * events), steps_marker.c (the look over them that chooses a marker), steps_pattern.c (the steps
+ * events), steps_marker.c (the look over them that chooses a marker), steps_loop.c (the steps
  * that a marker makes).
  */
 #ifndef SPY_STEPS_FOUND_H
@@ -16,7 +16,7 @@
 #define STEP_ODD_MOST 3u    /* odd steps in a row: from now on they are the rule */
 #define LOOK_SYMBOLS  2048u /* different ones in one look; others mark no steps */
 #define LOOK_SLOTS    8192u
-#define ALIKE_LEAST   0.75 /* steps of a pattern, on average */
+#define ALIKE_LEAST   0.75 /* steps of a loop, on average */
 
 /* 0 = none. The coarse one says which kernel, graph, kind of copy, or wait; the fine one also the
  * launch's shape or the copy's size. Apart from the events: a look goes over all of them. */
@@ -26,7 +26,7 @@ struct steps_symbols {
 
 struct steps_event {
 	uint64_t start, end, bytes;
-	uint32_t id; /* as tf_pattern.marker */
+	uint32_t id; /* as tf_loop.marker */
 	uint16_t items;
 	uint8_t cls, pageable;
 };
@@ -40,14 +40,14 @@ struct steps_segment { /* a step */
 
 struct steps_detector { /* of one thread */
 	bool used;
-	bool no_more;      /* there is no room for another pattern */
+	bool no_more;      /* there is no room for another loop */
 	bool marker_waits; /* the marker is a wait */
 	bool whole;        /* its steps are told from the thread's first event on */
 	bool inside;       /* `now` is a step under way */
 	bool has_typical, first_waits;
 	uint32_t thread;
 	uint32_t marker; /* symbol; 0 = undecided */
-	uint32_t pattern;
+	uint32_t loop;
 	uint32_t held_count;
 	/* the last launch: what told it from others, and its symbols; 0 = there was none */
 	uint64_t launch[3];
@@ -105,7 +105,7 @@ static inline uint64_t first_kept(const struct steps_detector *d)
  * in the look before does not matter. */
 void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map);
 
-/* ---- steps_pattern.c ---- */
+/* ---- steps_loop.c ---- */
 
 /* Event `n`, which is kept, comes to a detector with a marker. */
 void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n);

@@ -40,12 +40,11 @@ static void wait(void)
 	give(a_sync(0, 0), SPY_CLASS_SYNC);
 }
 
-static const struct tf_pattern *pattern(uint32_t i)
+static const struct tf_loop *pattern(uint32_t i)
 {
 	steps_finish(steps, &made.map);
-	return i < made_header(&made)->patterns.count
-	               ? tf_entry(&made.map, &made_header(&made)->patterns, i,
-	                          sizeof(struct tf_pattern))
+	return i < made_header(&made)->loops.count
+	               ? tf_entry(&made.map, &made_header(&made)->loops, i, sizeof(struct tf_loop))
 	               : NULL;
 }
 
@@ -75,7 +74,7 @@ static void test_layers_are_no_steps(void **state)
 {
 	for (int i = 0; i < 100; i++)
 		a_training_step(false, 10);
-	const struct tf_pattern *p = pattern(0);
+	const struct tf_loop *p = pattern(0);
 	assert_non_null(p);
 	assert_int_equal(p->steps, 100);
 	assert_int_equal(p->events, 4900);
@@ -103,7 +102,7 @@ static void test_what_is_unlike_is_odd(void **state)
 		for (int k = 0; i == 50 && k < 300; k++)
 			run_kernel(30, 1);
 	}
-	const struct tf_pattern *p = pattern(made_header(&made)->patterns.count - 1);
+	const struct tf_loop *p = pattern(made_header(&made)->loops.count - 1);
 	assert_non_null(p);
 	assert_in_range(p->steps, 99, 101);
 	assert_in_range(p->odd, 1, 2);
@@ -138,7 +137,7 @@ static void test_rows_are_thinned(void **state)
 		run_kernel(2, 1);
 		wait();
 	}
-	const struct tf_pattern *p = pattern(0);
+	const struct tf_loop *p = pattern(0);
 	const struct tf_header *h = made_header(&made);
 	assert_int_equal(p->steps, 150000);
 	assert_true(p->stride > 1 && p->rows == h->steps.count && h->steps.count <= h->steps.max);

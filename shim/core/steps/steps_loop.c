@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/steps/steps_found.h"
 
+#include "shim/core/format/histogram.h"
+
 #define ALIKE_ODD 0.5 /* a step less alike than that to the typical one is odd */
 
-/* ---- steps of a pattern, one after the other ---- */
+/* ---- steps of a loop, one after the other ---- */
 
 static double alike(const uint32_t *a, const uint32_t *b)
 {
@@ -16,31 +18,69 @@ static double alike(const uint32_t *a, const uint32_t *b)
 	return sum ? 1 - (double)differ / (double)sum : 0;
 }
 
-static void put_row(const struct steps_detector *d, struct tf_map *map, struct tf_pattern *p,
+/* Two neighbours become one: those with the shortest time between them. */
+static void merge_episodes(struct tf_loop *l)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 1; i + 1 < TF_EPISODES; i++)
+		if (l->episode[i + 1].start - l->episode[i].end <
+		    l->episode[at + 1].start - l->episode[at].end)
+			at = i;
+	l->episode[at].end = l->episode[at + 1].end;
+	l->episode[at].steps += l->episode[at + 1].steps;
+	memmove(&l->episode[at + 1], &l->episode[at + 2],
+	        (TF_EPISODES - at - 2) * sizeof(l->episode[0]));
+	l->episodes--;
+	l->merged++;
+}
+
+/* A step from `start` to `end` belongs to the last episode, or begins one. */
+static void add_to_episode(struct tf_loop *l, bool begins, uint64_t start, uint64_t end)
+{
+	if (begins || !l->episodes) {
+		if (l->episodes == TF_EPISODES)
+			merge_episodes(l);
+		l->episode[l->episodes++] = (struct tf_episode){.start = start};
+	}
+	l->episode[l->episodes - 1].end = end;
+	l->episode[l->episodes - 1].steps++;
+}
+
+static void put_row(struct steps_detector *d, struct tf_map *map, struct tf_loop *p,
                     const struct steps_segment *s, double how)
 {
 	struct tf_step row = {.start = s->start,
 	                      .end = s->end,
-	                      .source = d->pattern,
+	                      .source = d->loop,
 	                      .number = (uint32_t)p->steps,
 	                      .thread = (uint16_t)d->thread,
 	                      .flags = TF_STEP_FOUND | (how < ALIKE_ODD ? TF_STEP_ODD : 0),
 	                      .counts = s->counts};
 
+	if (row.end < row.start)
+		return;
 	p->steps++;
 	p->events += s->events;
 	p->alike_x1000 += (uint64_t)(how * 1000 + 0.5);
 	p->odd += how < ALIKE_ODD;
-	if (row.end >= row.start)
-		steps_row(map, &row, &p->rows, &p->stride);
+	p->ticks += row.end - row.start;
+	steps_add_counts(&p->counts, &s->counts);
+	add_to_episode(p, false, row.start, row.end);
+	if (!p->hist)
+		p->hist = map->alloc(map, sizeof(struct tf_hist));
+	struct tf_hist *hist = tf_at(map, p->hist, sizeof(*hist));
+	if (hist)
+		hist_add(hist, row.end - row.start);
+	steps_row(map, &row, &p->rows, &p->stride);
 }
 
-static struct tf_pattern *pattern_at(const struct steps_detector *d, const struct tf_map *map)
+static struct tf_loop *loop_at(const struct steps_detector *d, const struct tf_map *map)
 {
-	return tf_entry(map, &tf_header(map)->patterns, d->pattern, sizeof(struct tf_pattern));
+	return tf_entry(map, &tf_header(map)->loops, d->loop, sizeof(struct tf_loop));
 }
 
-static void put_held(struct steps_detector *d, struct tf_map *map, struct tf_pattern *p)
+static void put_held(struct steps_detector *d, struct tf_map *map, struct tf_loop *p)
 {
 	for (uint32_t i = 0; i < d->held_count; i++)
 		put_row(d, map, p, &d->held[i], alike(d->held[i].buckets, d->typical.buckets));
@@ -53,7 +93,7 @@ static void put_held(struct steps_detector *d, struct tf_map *map, struct tf_pat
  */
 static void end_segment(struct steps_detector *d, struct tf_map *map, struct steps_segment *s)
 {
-	struct tf_pattern *p = pattern_at(d, map);
+	struct tf_loop *p = loop_at(d, map);
 
 	if (!p || !s->events)
 		return;
@@ -164,28 +204,27 @@ void steps_end_last(struct steps_detector *d, struct tf_map *map)
 
 /* ---- taking a marker ---- */
 
-/* The pattern's entry: in place of what was found before while all events are known, else a new
+/* The loop's entry: in place of what was found before while all events are known, else a new
  * one. */
-static bool new_pattern(struct steps_detector *d, struct tf_map *map,
-                        const struct steps_candidate *c)
+static bool new_loop(struct steps_detector *d, struct tf_map *map, const struct steps_candidate *c)
 {
 	struct tf_header *h = tf_header(map);
-	struct tf_pattern *p = d->marker ? pattern_at(d, map) : NULL;
+	struct tf_loop *p = d->marker ? loop_at(d, map) : NULL;
 	bool again = p && d->count <= STEP_HISTORY;
 
 	if (again) {
-		steps_forget(map, d->pattern);
+		steps_forget(map, d->loop);
 	} else {
 		if (p)
 			p->given_up = d->last_end;
-		p = tf_append(map, &h->patterns);
+		p = tf_append(map, &h->loops);
 		if (!p)
 			return false;
-		d->pattern = h->patterns.count;
+		d->loop = h->loops.count;
 	}
-	*p = (struct tf_pattern){.thread = d->thread, .cls = c->cls, .marker = c->id};
+	*p = (struct tf_loop){.thread = d->thread, .cls = c->cls, .marker = c->id};
 	if (!again)
-		tf_publish(&h->patterns);
+		tf_publish(&h->loops);
 	return true;
 }
 
@@ -195,7 +234,7 @@ void steps_take_marker(struct steps_detector *d, struct tf_map *map,
 	uint64_t from = first_kept(d);
 	uint64_t after = d->marker && d->count > STEP_HISTORY ? d->last_end : 0;
 
-	if (!new_pattern(d, map, c)) {
+	if (!new_loop(d, map, c)) {
 		d->no_more = true;
 		return;
 	}
