@@ -150,7 +150,9 @@ struct tf_header {
 	uint64_t space_most; /* bytes that the recording may take where it lives in memory; 0 = no
 	                        such limit */
 	uint64_t cpu;        /* struct tf_cpu; 0 = none */
-	uint64_t reserved[7];
+	uint64_t loops_dropped; /* that took least time, when there were more than TF_LOOPS_MAX */
+	uint64_t loops_dropped_ticks; /* of their steps */
+	uint64_t reserved[5];
 
 	struct tf_table calls;
 	struct tf_table threads; /* uint64_t offsets of struct tf_thread */

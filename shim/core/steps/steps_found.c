@@ -4,16 +4,18 @@
 #include <sys/mman.h>
 #include "shim/core/work/work_class.h"
 
-#define DETECTORS 4u /* threads looked at: those that give most work */
-#define FIRST_LOOK                                                                                 \
-	64u /* events; then whenever there are twice as many, then each HISTORY, later each OFTEN  \
-	       of them */
-#define OFTEN 8u /* looks at each HISTORY; then every so many of them */
+#define DETECTORS 4u  /* threads looked at: those that give most work */
+#define OFTEN     8u  /* looks at each STEP_HISTORY; then every so many of them */
+#define GAP_TIMES 4u  /* a gap is long that is so many times the usual ones' 90th percentile */
+#define GAP_LEARN 16u /* events after which it is known what is usual */
 
 struct steps {
 	struct steps_detector detectors[DETECTORS];
+	struct steps_detector all;     /* of all threads, once there are several */
 	struct steps_detector *recent; /* of the thread that called last; NULL = none */
-	uint32_t seen[256];            /* events of threads, by the index's low byte */
+	uint32_t first_thread;         /* + 1; 0 = none yet */
+	bool several;
+	uint32_t seen[256]; /* events of threads, by the index's low byte */
 	struct steps_look look;
 };
 
@@ -37,8 +39,10 @@ static uint32_t symbol(uint64_t a, uint64_t b, uint32_t fine)
 {
 	uint64_t h = (a ^ b * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
 
-	/* The lowest bit tells the two kinds of symbols apart; none is 0. */
-	return ((uint32_t)(h >> 32) & ~1u) | 2u | fine;
+	h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
+
+	/* The lowest bit tells the two kinds of symbols apart; none is 0, or SYMBOL_GAP. */
+	return ((uint32_t)(h >> 32) & ~1u) | 4u | fine;
 }
 
 /* Whether a record tells anything of steps. */
@@ -63,7 +67,7 @@ static void event_of(struct steps_event *e, struct steps_symbols *symbols,
 	e->bytes = e->id = 0;
 	e->items = 1;
 	e->cls = (uint8_t)cls;
-	e->pageable = false;
+	e->flags = cls == SPY_CLASS_SYNC ? TF_ANCHOR_WAIT : 0;
 	switch (cls) {
 	case SPY_CLASS_LAUNCH:
 		e->id = args ? r->launch.kernel : TF_KERNEL_UNKNOWN;
@@ -83,7 +87,8 @@ static void event_of(struct steps_event *e, struct steps_symbols *symbols,
 		if (args && cls == SPY_CLASS_COPY && r->copy.direction < SPY_DIR_COUNT &&
 		    r->copy.memory < SPY_MEM_COUNT) {
 			e->id = TF_COPY_KIND(r->copy.direction, r->copy.memory, r->copy.async);
-			e->pageable = r->copy.memory == SPY_MEM_PAGEABLE;
+			e->flags = (r->copy.memory == SPY_MEM_PAGEABLE ? STEP_PAGEABLE : 0) |
+			           (r->copy.direction == SPY_DIR_HTOD ? TF_ANCHOR_UPLOAD : 0);
 		}
 		shape = e->bytes;
 		break;
@@ -100,6 +105,15 @@ static void event_of(struct steps_event *e, struct steps_symbols *symbols,
 
 /* ---- threads ---- */
 
+static void detector_start(struct steps_detector *d, uint32_t thread)
+{
+	/* The events stay where they are: those below the count are valid. */
+	memset(d, 0, offsetof(struct steps_detector, symbols));
+	d->used = true;
+	d->thread = thread;
+	d->next_short = d->next_long = STEP_LOOK;
+}
+
 static struct steps_detector *detector_of(struct steps *s, uint32_t thread)
 {
 	struct steps_detector *least = &s->detectors[0];
@@ -115,22 +129,10 @@ static struct steps_detector *detector_of(struct steps *s, uint32_t thread)
 		if (!d->used || (least->used && d->count < least->count))
 			least = d;
 	}
-	if (least->used && (least->marker || *seen < 2 * least->count + FIRST_LOOK))
+	if (least->used && (least->known_count || *seen < 2 * least->count + STEP_LOOK))
 		return NULL;
-	/* The events stay where they are: those below the count are valid. */
-	memset(least, 0, offsetof(struct steps_detector, symbols));
-	least->used = true;
-	least->thread = thread;
+	detector_start(least, thread);
 	return s->recent = least;
-}
-
-static bool time_to_look(const struct steps_detector *d)
-{
-	if (d->count <= STEP_HISTORY)
-		return d->count >= FIRST_LOOK && !(d->count & (d->count - 1));
-	if (d->count <= OFTEN * STEP_HISTORY)
-		return d->count % STEP_HISTORY == 0;
-	return d->count % (OFTEN * STEP_HISTORY) == 0;
 }
 
 /* A launch with its arguments: most are like the one before. */
@@ -153,7 +155,74 @@ static void launch_of(struct steps_detector *d, uint64_t n, const struct tf_reco
 	e->id = r->launch.kernel;
 	e->items = r->launch.items ? (uint16_t)r->launch.items : 1;
 	e->cls = SPY_CLASS_LAUNCH;
-	e->pageable = false;
+	e->flags = 0;
+}
+
+/* ---- looks ---- */
+
+/* Counts double up to what is kept. */
+static uint64_t later_look(uint64_t count, uint64_t from)
+{
+	uint64_t events = count - from;
+
+	if (events < STEP_LOOK)
+		return from + STEP_LOOK;
+	if (events < STEP_HISTORY)
+		return from + 2 * events;
+	return count + (events < OFTEN * STEP_HISTORY ? STEP_HISTORY : OFTEN * STEP_HISTORY);
+}
+
+/*
+ * Two kinds of looks: over what came since the last loop was over, so that the next one is found
+ * soon, and over all that is kept, so that what repeats at a higher level is.
+ */
+static void look(struct steps *s, struct steps_detector *d, struct tf_map *map)
+{
+	uint64_t from = first_kept(d);
+
+	if (d->count >= d->next_long) {
+		d->next_long = later_look(d->count, 0);
+		steps_look(&s->look, d, map, from);
+		if (d->since <= from)
+			d->next_short = later_look(d->count, d->since);
+	}
+	while (!d->marker && d->count >= d->next_short) {
+		d->next_short = later_look(d->count, d->since);
+		steps_look(&s->look, d, map, d->since > from ? d->since : from);
+	}
+}
+
+/* ---- calls ---- */
+
+/* How long no call was under way before this one; whether that is long. */
+static void find_gap(struct steps_detector *d, struct steps_event *e)
+{
+	uint64_t gap = e->start > d->last_end ? e->start - d->last_end : 0, p90 = d->gap_p90;
+
+	if (d->last_end && gap > GAP_TIMES * p90 && d->count > GAP_LEARN)
+		e->flags |= TF_ANCHOR_GAP;
+	/* One in ten is longer: it grows by 9 parts then, else it shrinks by one. */
+	if (d->last_end)
+		d->gap_p90 = gap > p90 ? p90 + p90 * 9 / 128 + 9 : p90 - p90 / 128 - (p90 > 0);
+	if (e->end > d->last_end)
+		d->last_end = e->end;
+}
+
+static void take(struct steps *s, struct steps_detector *d, struct tf_map *map,
+                 const struct tf_record *r, unsigned cls)
+{
+	uint64_t n = d->count++;
+	struct steps_event *e = &d->events[n % STEP_HISTORY];
+
+	if (cls == SPY_CLASS_LAUNCH && !(r->flags & TF_NO_ARGS))
+		launch_of(d, n, r);
+	else
+		event_of(e, &d->symbols[n % STEP_HISTORY], r, cls);
+	find_gap(d, e);
+	if (d->marker)
+		steps_walk(d, map, n);
+	if (d->count >= d->next_long || (!d->marker && d->count >= d->next_short))
+		look(s, d, map);
 }
 
 void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
@@ -161,28 +230,37 @@ void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const stru
 {
 	if (!s || !tells(r, cls))
 		return;
+	if (thread + 1 != s->first_thread && !s->several) {
+		if (s->first_thread)
+			detector_start(&s->all, TF_LOOP_ALL);
+		s->several = s->first_thread != 0;
+		s->first_thread = thread + 1;
+	}
+	if (s->several)
+		take(s, &s->all, map, r, cls);
 	struct steps_detector *d = detector_of(s, thread);
-	if (!d)
+	if (d)
+		take(s, d, map, r, cls);
+}
+
+static void finish(struct steps *s, struct steps_detector *d, struct tf_map *map)
+{
+	if (!d->used)
 		return;
-	uint64_t n = d->count++;
-	if (cls == SPY_CLASS_LAUNCH && !(r->flags & TF_NO_ARGS))
-		launch_of(d, n, r);
-	else
-		event_of(&d->events[n % STEP_HISTORY], &d->symbols[n % STEP_HISTORY], r, cls);
-	if (d->marker)
-		steps_walk(d, map, n);
-	if (time_to_look(d))
-		steps_look(&s->look, d, map);
+	if (d->count <= STEP_HISTORY)
+		d->next_long = d->count;
+	if (d->count - d->since <= STEP_HISTORY)
+		d->next_short = d->count;
+	if (d->count)
+		look(s, d, map);
+	steps_end_last(d, map);
 }
 
 void steps_finish(struct steps *s, struct tf_map *map)
 {
-	for (unsigned i = 0; s && i < DETECTORS; i++) {
-		struct steps_detector *d = &s->detectors[i];
-		if (!d->used)
-			continue;
-		if (d->looked < d->count && d->count <= STEP_HISTORY)
-			steps_look(&s->look, d, map);
-		steps_end_last(d, map);
-	}
+	if (!s)
+		return;
+	for (unsigned i = 0; i < DETECTORS; i++)
+		finish(s, &s->detectors[i], map);
+	finish(s, &s->all, map);
 }

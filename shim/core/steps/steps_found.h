@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of finding steps, for its own files: steps_found.c (the threads looked at, and their
- * events), steps_marker.c (the look over them that chooses a marker), steps_loop.c (the steps
- * that a marker makes).
+ * The inside of finding steps, for its own files: steps_found.c (the threads looked at, their
+ * events, and when these are looked over), steps_marker.c (the look that chooses a marker),
+ * steps_loop.c (the steps that a marker makes), steps_loops.c (the rows of table `loops`).
  */
 #ifndef SPY_STEPS_FOUND_H
 #define SPY_STEPS_FOUND_H
@@ -10,13 +10,15 @@
 #include "shim/core/steps/steps.h"
 
 #define STEP_HISTORY                                                                               \
-	65536u              /* events kept of a thread: 3 MiB, of which only what is used counts   \
-	                     */
-#define STEP_BUCKETS  32u   /* what symbols are counted by when steps are compared */
-#define STEP_ODD_MOST 3u    /* odd steps in a row: from now on they are the rule */
+	65536u            /* events kept of a thread: 2.5 MiB, of which only what is used counts */
+#define STEP_BUCKETS  32u /* what symbols are counted by when steps are compared */
+#define STEP_ODD_MOST 3u  /* odd steps in a row: the loop is over */
+#define STEP_LOOK     64u /* events that are worth a look */
 #define LOOK_SYMBOLS  2048u /* different ones in one look; others mark no steps */
 #define LOOK_SLOTS    8192u
 #define ALIKE_LEAST   0.75 /* steps of a loop, on average */
+#define ALIKE_ODD     0.5  /* a step less alike than that to the typical one is odd */
+#define SYMBOL_GAP    2u   /* of an event that comes after a long time without calls */
 
 /* 0 = none. The coarse one says which kernel, graph, kind of copy, or wait; the fine one also the
  * launch's shape or the copy's size. Apart from the events: a look goes over all of them. */
@@ -28,39 +30,61 @@ struct steps_event {
 	uint64_t start, end, bytes;
 	uint32_t id; /* as tf_loop.marker */
 	uint16_t items;
-	uint8_t cls, pageable;
+	uint8_t cls;
+	uint8_t flags; /* TF_ANCHOR_..., STEP_PAGEABLE */
 };
+#define STEP_PAGEABLE 8u
+_Static_assert(sizeof(struct steps_event) == 32, "two to a cache line");
 
 struct steps_segment { /* a step */
 	uint64_t start, end;
+	uint64_t first;  /* number of its first event */
 	uint64_t events; /* with a symbol */
 	struct tf_counts counts;
 	uint32_t buckets[STEP_BUCKETS];
 };
 
-struct steps_detector { /* of one thread */
+/* A loop of this detector, so that it is known when it comes again. */
+struct steps_known {
+	uint32_t loop; /* index in table `loops` */
+	uint32_t marker;
+	uint64_t first,
+	        told; /* number of its first step's first event; of that behind its last step */
+	uint64_t last_end; /* tick: of its last step */
+	uint64_t events;   /* of its last step that was not odd */
+	uint32_t buckets[STEP_BUCKETS];
+};
+
+struct steps_detector { /* of one thread, or of all */
 	bool used;
-	bool no_more;      /* there is no room for another loop */
 	bool marker_waits; /* the marker is a wait */
 	bool whole;        /* its steps are told from the thread's first event on */
 	bool inside;       /* `now` is a step under way */
 	bool has_typical, first_waits;
-	uint32_t thread;
-	uint32_t marker; /* symbol; 0 = undecided */
-	uint32_t loop;
+	bool begins;     /* the next step begins an episode */
+	uint32_t thread; /* TF_LOOP_ALL: of all */
+	uint32_t marker; /* symbol; 0 = in no loop */
+	uint32_t known;  /* which of the known loops this is */
 	uint32_t held_count;
 	/* the last launch: what told it from others, and its symbols; 0 = there was none */
 	uint64_t launch[3];
 	struct steps_symbols launch_symbols;
-	uint64_t count;  /* events ever; the last STEP_HISTORY of them are in `events` */
-	uint64_t looked; /* events when last looked over */
-	uint64_t last_end;
+	uint64_t count; /* events ever; the last STEP_HISTORY of them are in `events` */
+	uint64_t since; /* event at which the last loop was over */
+	uint64_t told;  /* event behind the last step that was told */
+	uint64_t next_short, next_long; /* counts at which there are the next looks */
+	uint64_t last_end;              /* of all calls */
+	uint64_t gap_p90; /* ticks; nine of ten times between two calls are shorter, roughly */
 	struct steps_segment now, typical;        /* typical: the last one that was not odd */
 	struct steps_segment held[STEP_ODD_MOST]; /* odd ones since */
 	struct steps_segment cut; /* `now` when it had as many events as the typical one */
+	uint32_t known_count;
+	struct steps_known knowns[TF_LOOPS_MAX];
 	struct steps_symbols symbols[STEP_HISTORY];
 	struct steps_event events[STEP_HISTORY];
 };
+
+#define ANCHORS 3u
 
 struct steps_candidate { /* a symbol that may be the marker */
 	uint32_t symbol;
@@ -71,6 +95,8 @@ struct steps_candidate { /* a symbol that may be the marker */
 	bool compare;
 	uint32_t met, at; /* occurrences compared so far; events before the last of them */
 	uint32_t last_length;
+	uint32_t anchored[ANCHORS]; /* pieces that hold such an anchor */
+	uint32_t anchors_at[ANCHORS];
 	uint64_t differ, compared; /* sums over pairs of neighbours among what lies between */
 	/* Counts modulo 65536: what lies between two occurrences is less. */
 	uint16_t so_far[STEP_BUCKETS], segment[STEP_BUCKETS];
@@ -99,21 +125,52 @@ static inline uint64_t first_kept(const struct steps_detector *d)
 	return d->count > STEP_HISTORY ? d->count - STEP_HISTORY : 0;
 }
 
+static inline bool is_symbol(uint32_t symbol, const struct steps_symbols *s,
+                             const struct steps_event *e)
+{
+	if (symbol == SYMBOL_GAP)
+		return e->flags & TF_ANCHOR_GAP;
+	return symbol & 1 ? s->fine == symbol : s->coarse == symbol;
+}
+
+/* Where a symbol is counted: its lowest bits are not chance. */
+static inline uint32_t bucket_of(const struct steps_symbols *s)
+{
+	return s->coarse >> 27;
+}
+_Static_assert(STEP_BUCKETS == 32, "bucket_of()");
+
 /* ---- steps_marker.c ---- */
 
-/* Looks over the events kept, and takes another marker where a better one is among them. What was
- * in the look before does not matter. */
-void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map);
+/* Looks over the events from number `from` on, which are kept, and goes into a loop if it finds
+ * one, or into a better one than it is in. What was in the look before does not matter. */
+void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map, uint64_t from);
 
 /* ---- steps_loop.c ---- */
 
-/* Event `n`, which is kept, comes to a detector with a marker. */
+/* How much alike what occurs in two pieces is, 0 to 1. */
+double steps_alike(const uint32_t *a, const uint32_t *b);
+/* Event `n`, which is kept, comes to a detector that is in a loop. */
 void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n);
-/* From now on the candidate marks the thread's steps: those among the events kept are found anew,
- * but for what an older marker has told of events that are kept no more. */
-void steps_take_marker(struct steps_detector *d, struct tf_map *map,
-                       const struct steps_candidate *c);
+/* Goes into the loop that the marker makes: its steps are told from event `from` on, those that no
+ * other loop had told. */
+void steps_enter(struct steps_detector *d, struct tf_map *map, uint32_t marker, bool waits,
+                 uint32_t known, uint64_t from);
 /* No event comes any more: ends the last step, if what came after the loop does not hide it. */
 void steps_end_last(struct steps_detector *d, struct tf_map *map);
+
+/* ---- steps_loops.c ---- */
+
+struct tf_loop *steps_loop_of(const struct steps_detector *d, const struct tf_map *map);
+/* A row for a loop that is not known yet; its number among the known ones, or UINT32_MAX where
+ * there is no room. */
+uint32_t steps_new_loop(struct steps_detector *d, struct tf_map *map, const struct tf_loop *as);
+/* Takes back the loops that began at event `first`, which is kept, or later and have steps of less
+ * than `events` events: they lie in those of another loop. */
+void steps_drop_within(struct steps_detector *d, struct tf_map *map, uint64_t first,
+                       uint64_t events);
+/* One step more of the loop that the detector is in, which ends before event `behind`. */
+void steps_put(struct steps_detector *d, struct tf_map *map, const struct steps_segment *s,
+               double how, uint64_t behind);
 
 #endif

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/steps/steps_found.h"
 
-#include "shim/core/format/histogram.h"
-
-#define ALIKE_ODD 0.5 /* a step less alike than that to the typical one is odd */
-
-/* ---- steps of a loop, one after the other ---- */
-
-static double alike(const uint32_t *a, const uint32_t *b)
+double steps_alike(const uint32_t *a, const uint32_t *b)
 {
 	uint64_t differ = 0, sum = 0;
 
@@ -18,105 +12,66 @@ static double alike(const uint32_t *a, const uint32_t *b)
 	return sum ? 1 - (double)differ / (double)sum : 0;
 }
 
-/* Two neighbours become one: those with the shortest time between them. */
-static void merge_episodes(struct tf_loop *l)
-{
-	uint32_t at = 0;
+/* ---- steps, one after the other ---- */
 
-	for (uint32_t i = 1; i + 1 < TF_EPISODES; i++)
-		if (l->episode[i + 1].start - l->episode[i].end <
-		    l->episode[at + 1].start - l->episode[at].end)
-			at = i;
-	l->episode[at].end = l->episode[at + 1].end;
-	l->episode[at].steps += l->episode[at + 1].steps;
-	memmove(&l->episode[at + 1], &l->episode[at + 2],
-	        (TF_EPISODES - at - 2) * sizeof(l->episode[0]));
-	l->episodes--;
-	l->merged++;
-}
-
-/* A step from `start` to `end` belongs to the last episode, or begins one. */
-static void add_to_episode(struct tf_loop *l, bool begins, uint64_t start, uint64_t end)
+/* The loop is over since its last step that was alike: what came behind it is looked at anew. */
+static void leave(struct steps_detector *d)
 {
-	if (begins || !l->episodes) {
-		if (l->episodes == TF_EPISODES)
-			merge_episodes(l);
-		l->episode[l->episodes++] = (struct tf_episode){.start = start};
+	d->marker = 0;
+	d->inside = d->has_typical = false;
+	d->held_count = 0;
+	if (d->since < d->told) {
+		d->since = d->told;
+		d->next_short = d->since + STEP_LOOK > d->count ? d->since + STEP_LOOK : d->count;
+	} else { /* no step was told: the same look would find the same */
+		d->next_short = d->count + STEP_LOOK + (d->count - d->since);
 	}
-	l->episode[l->episodes - 1].end = end;
-	l->episode[l->episodes - 1].steps++;
 }
 
-static void put_row(struct steps_detector *d, struct tf_map *map, struct tf_loop *p,
-                    const struct steps_segment *s, double how)
+/* The odd steps before one that is alike are the loop's. */
+static void put_held(struct steps_detector *d, struct tf_map *map)
 {
-	struct tf_step row = {.start = s->start,
-	                      .end = s->end,
-	                      .source = d->loop,
-	                      .number = (uint32_t)p->steps,
-	                      .thread = (uint16_t)d->thread,
-	                      .flags = TF_STEP_FOUND | (how < ALIKE_ODD ? TF_STEP_ODD : 0),
-	                      .counts = s->counts};
-
-	if (row.end < row.start)
-		return;
-	p->steps++;
-	p->events += s->events;
-	p->alike_x1000 += (uint64_t)(how * 1000 + 0.5);
-	p->odd += how < ALIKE_ODD;
-	p->ticks += row.end - row.start;
-	steps_add_counts(&p->counts, &s->counts);
-	add_to_episode(p, false, row.start, row.end);
-	if (!p->hist)
-		p->hist = map->alloc(map, sizeof(struct tf_hist));
-	struct tf_hist *hist = tf_at(map, p->hist, sizeof(*hist));
-	if (hist)
-		hist_add(hist, row.end - row.start);
-	steps_row(map, &row, &p->rows, &p->stride);
-}
-
-static struct tf_loop *loop_at(const struct steps_detector *d, const struct tf_map *map)
-{
-	return tf_entry(map, &tf_header(map)->loops, d->loop, sizeof(struct tf_loop));
-}
-
-static void put_held(struct steps_detector *d, struct tf_map *map, struct tf_loop *p)
-{
-	for (uint32_t i = 0; i < d->held_count; i++)
-		put_row(d, map, p, &d->held[i], alike(d->held[i].buckets, d->typical.buckets));
+	for (uint32_t i = 0; i < d->held_count; i++) {
+		const struct steps_segment *s = &d->held[i];
+		steps_put(d, map, s, steps_alike(s->buckets, d->typical.buckets), s->first);
+	}
 	d->held_count = 0;
 }
 
 /*
- * A step is over. The first one waits for the second, and an odd one for the next that is not: what
- * comes before or after a loop is no step of it.
+ * A step is over, before event `behind`. The first one waits for the second, and an odd one for the
+ * next that is not: what comes before or after a loop is no step of it.
  */
-static void end_segment(struct steps_detector *d, struct tf_map *map, struct steps_segment *s)
+static void end_segment(struct steps_detector *d, struct tf_map *map, const struct steps_segment *s,
+                        uint64_t behind)
 {
-	struct tf_loop *p = loop_at(d, map);
-
-	if (!p || !s->events)
+	if (!s->events || s->first < d->told)
 		return;
-	double how = d->has_typical ? alike(s->buckets, d->typical.buckets) : 0;
+	double how = d->has_typical ? steps_alike(s->buckets, d->typical.buckets) : 0;
 	if (d->first_waits && how >= ALIKE_LEAST)
-		put_row(d, map, p, &d->typical, how);
+		steps_put(d, map, &d->typical, how, s->first);
 	if (!d->has_typical || d->first_waits) {
+		if (d->has_typical && how < ALIKE_LEAST && ++d->held_count == STEP_ODD_MOST) {
+			leave(d);
+			return;
+		}
 		d->first_waits = !d->has_typical || how < ALIKE_LEAST;
 		d->has_typical = true;
 		d->typical = *s;
-		if (!d->first_waits)
-			put_row(d, map, p, s, how);
+		if (d->first_waits)
+			return;
+		d->held_count = 0;
+		steps_put(d, map, s, how, behind);
 		return;
 	}
 	if (how < ALIKE_ODD) {
 		d->held[d->held_count++] = *s;
-		if (d->held_count < STEP_ODD_MOST)
-			return;
-		put_held(d, map, p);
-	} else {
-		put_held(d, map, p);
-		put_row(d, map, p, s, how);
+		if (d->held_count == STEP_ODD_MOST)
+			leave(d);
+		return;
 	}
+	put_held(d, map);
+	steps_put(d, map, s, how, behind);
 	d->typical = *s;
 }
 
@@ -137,7 +92,7 @@ static void add_event(struct steps_segment *s, const struct steps_event *e,
 	case SPY_CLASS_COPY:
 		c->copies += e->items;
 		c->copy_bytes += e->bytes;
-		c->pageable_copies += e->pageable ? e->items : 0;
+		c->pageable_copies += e->flags & STEP_PAGEABLE ? e->items : 0;
 		break;
 	case SPY_CLASS_SET:
 		c->sets++;
@@ -151,12 +106,7 @@ static void add_event(struct steps_segment *s, const struct steps_event *e,
 	if (!symbols->coarse)
 		return;
 	s->events++;
-	s->buckets[symbols->coarse / 2 % STEP_BUCKETS]++;
-}
-
-static bool is_marker(const struct steps_detector *d, const struct steps_symbols *symbols)
-{
-	return d->marker & 1 ? symbols->fine == d->marker : symbols->coarse == d->marker;
+	s->buckets[bucket_of(symbols)]++;
 }
 
 /* A wait ends its step; any other marker begins one. */
@@ -164,17 +114,17 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 {
 	const struct steps_event *e = &d->events[n % STEP_HISTORY];
 	const struct steps_symbols *symbols = &d->symbols[n % STEP_HISTORY];
-	bool marker = is_marker(d, symbols), wait = e->cls == SPY_CLASS_SYNC;
+	bool marker = is_symbol(d->marker, symbols, e);
 
-	if (marker && !wait) {
+	if (marker && !d->marker_waits) {
 		d->now.end = e->start;
 		if (d->inside)
-			end_segment(d, map, &d->now);
-		d->now = (struct steps_segment){.start = e->start};
+			end_segment(d, map, &d->now, n);
+		d->now = (struct steps_segment){.start = e->start, .first = n};
 		d->inside = true;
 	}
 	if (!d->inside) {
-		d->now = (struct steps_segment){.start = e->start};
+		d->now = (struct steps_segment){.start = e->start, .first = n};
 		/* Before the first wait lies a first step, if all that was before it is known. */
 		d->inside = d->marker_waits && d->whole;
 	}
@@ -182,13 +132,15 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 	d->now.end = e->end;
 	if (d->has_typical && d->now.events == d->typical.events)
 		d->cut = d->now;
-	if (marker && wait) {
+	if (marker && d->marker_waits) {
 		if (d->inside)
-			end_segment(d, map, &d->now);
-		d->now = (struct steps_segment){.start = e->end};
+			end_segment(d, map, &d->now, n + 1);
+		d->now = (struct steps_segment){.start = e->end, .first = n + 1};
 		d->inside = true;
 	}
-	d->last_end = e->end;
+	/* Its marker does not come any more. */
+	if (d->marker && d->has_typical && d->now.events > 2 * d->typical.events + STEP_LOOK)
+		leave(d);
 }
 
 void steps_end_last(struct steps_detector *d, struct tf_map *map)
@@ -197,54 +149,30 @@ void steps_end_last(struct steps_detector *d, struct tf_map *map)
 	        d->cut.start == d->now.start && d->cut.events < d->now.events ? &d->cut : &d->now;
 
 	if (d->marker && d->inside && d->has_typical && last->events &&
-	    alike(last->buckets, d->typical.buckets) >= ALIKE_LEAST)
-		end_segment(d, map, last);
+	    steps_alike(last->buckets, d->typical.buckets) >= ALIKE_LEAST)
+		end_segment(d, map, last, d->count);
 	d->inside = false;
 }
 
-/* ---- taking a marker ---- */
+/* ---- entering a loop ---- */
 
-/* The loop's entry: in place of what was found before while all events are known, else a new
- * one. */
-static bool new_loop(struct steps_detector *d, struct tf_map *map, const struct steps_candidate *c)
+void steps_enter(struct steps_detector *d, struct tf_map *map, uint32_t marker, bool waits,
+                 uint32_t known, uint64_t from)
 {
-	struct tf_header *h = tf_header(map);
-	struct tf_loop *p = d->marker ? loop_at(d, map) : NULL;
-	bool again = p && d->count <= STEP_HISTORY;
-
-	if (again) {
-		steps_forget(map, d->loop);
-	} else {
-		if (p)
-			p->given_up = d->last_end;
-		p = tf_append(map, &h->loops);
-		if (!p)
-			return false;
-		d->loop = h->loops.count;
-	}
-	*p = (struct tf_loop){.thread = d->thread, .cls = c->cls, .marker = c->id};
-	if (!again)
-		tf_publish(&h->loops);
-	return true;
-}
-
-void steps_take_marker(struct steps_detector *d, struct tf_map *map,
-                       const struct steps_candidate *c)
-{
-	uint64_t from = first_kept(d);
-	uint64_t after = d->marker && d->count > STEP_HISTORY ? d->last_end : 0;
-
-	if (!new_loop(d, map, c)) {
-		d->no_more = true;
-		return;
-	}
-	d->marker = c->symbol;
-	d->marker_waits = c->cls == SPY_CLASS_SYNC;
+	d->marker = marker;
+	d->marker_waits = waits;
+	d->known = known;
+	d->knowns[known].marker = marker;
 	d->whole = !from;
 	d->inside = d->has_typical = d->first_waits = false;
+	d->begins = true;
 	d->held_count = 0;
 	d->cut.events = 0;
-	for (uint64_t n = from; n < d->count; n++)
-		if (event_at(d, n)->start >= after)
-			steps_walk(d, map, n);
+	if (from < d->told)
+		from = d->told;
+	if (from < first_kept(d))
+		from = first_kept(d);
+	/* It may be over before the last event: what comes then is looked at again. */
+	for (uint64_t n = from; n < d->count && d->marker; n++)
+		steps_walk(d, map, n);
 }

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/steps/steps_found.h"
 
-#define STEP_EVENTS  1.9 /* a marker every so few events makes no steps, but for graph launches */
-#define OCCUR_LEAST  4u  /* occurrences of a marker */
-#define OCCUR_MANY   12u
-#define OCCUR_LONG   6u /* at least, where steps are longer than LONG events */
-#define LONG         2000
-#define COVER_LEAST  0.5  /* of the events looked at: between its first and last occurrence */
-#define ALIKE_FEW    0.95 /* where the marker occurs less than OCCUR_MANY times */
-#define ALIKE_EQUAL  0.02 /* markers whose steps are alike within this are equally good */
-#define ALIKE_CHANGE 0.1  /* another marker must be that much better to take over later on */
+#define STEP_EVENTS   1.9 /* a marker every so few events makes no steps, but for graph launches */
+#define OCCUR_LEAST   4u  /* occurrences of a marker */
+#define OCCUR_MANY    12u
+#define OCCUR_LONG    6u /* at least, where steps are longer than LONG events */
+#define LONG          2000
+#define COVER_LEAST   0.5  /* of the events looked at: between its first and last occurrence */
+#define ALIKE_FEW     0.95 /* where the marker occurs less than OCCUR_MANY times */
+#define ALIKE_EQUAL   0.02 /* markers whose steps are alike within this are equally good */
+#define ALIKE_CHANGE  0.1  /* another marker must be that much better to take over later on */
+#define ALIKE_ANCHOR  0.05 /* as ALIKE_EQUAL, of those with anchors */
+#define ALIKE_KNOWN   0.9  /* to the steps of a known loop: it is that one */
+#define ANCHORED      0.9  /* pieces that hold an anchor: the host's own rhythm */
+#define LEVEL_SEEN    8u   /* pieces of a level without anchors that is taken for the step */
+#define LENGTH_ANY    1e18
+#define LOGGED_EVENTS 32 /* events of a step, at least, of which only some have an anchor */
+#define LOGGED_EVERY  4  /* ... every so many-th, or fewer */
 
 /* ---- candidates ---- */
 
@@ -54,18 +61,20 @@ static struct steps_candidate *occurs(struct steps_look *l, struct steps_candida
 	return c;
 }
 
-/* Fills the look's candidates from the events kept; how many of these have symbols. */
-static uint32_t look_over(const struct steps_detector *d, struct steps_look *l)
+/* Fills the look's candidates from the events; how many of these have symbols. */
+static uint32_t look_over(const struct steps_detector *d, struct steps_look *l, uint64_t from)
 {
 	struct steps_candidate *coarse = NULL, *fine = NULL;
 	uint32_t at = 0;
 
 	memset(l->slots, 0, sizeof(l->slots));
 	l->count = 0;
-	for (uint64_t n = first_kept(d); n < d->count; n++) {
+	for (uint64_t n = from; n < d->count; n++) {
 		const struct steps_symbols *s = symbols_at(d, n);
 		if (!s->coarse)
 			continue;
+		if (event_at(d, n)->flags & TF_ANCHOR_GAP)
+			occurs(l, NULL, SYMBOL_GAP, event_at(d, n), at);
 		coarse = occurs(l, coarse, s->coarse, event_at(d, n), at);
 		fine = occurs(l, fine, s->fine, event_at(d, n), at);
 		at++;
@@ -74,7 +83,8 @@ static uint32_t look_over(const struct steps_detector *d, struct steps_look *l)
 }
 
 /* What lies between the last two occurrences is compared with what lies between the two before. */
-static void compare(struct steps_candidate *c, const uint16_t *so_far, uint32_t at)
+static void compare(struct steps_candidate *c, const uint16_t *so_far, const uint32_t *anchors,
+                    uint32_t at)
 {
 	uint16_t segment[STEP_BUCKETS];
 
@@ -92,27 +102,45 @@ static void compare(struct steps_candidate *c, const uint16_t *so_far, uint32_t 
 		}
 		memcpy(c->segment, segment, sizeof(segment));
 		c->last_length = length;
+		for (unsigned i = 0; i < ANCHORS; i++)
+			c->anchored[i] += anchors[i] != c->anchors_at[i];
 	}
 	memcpy(c->so_far, so_far, sizeof(c->so_far));
+	memcpy(c->anchors_at, anchors, sizeof(c->anchors_at));
 	c->at = at;
 }
 
+static void compare_event(struct steps_look *l, const struct steps_symbols *s,
+                          const struct steps_event *e, const uint16_t *so_far,
+                          const uint32_t *anchors, uint32_t at)
+{
+	const uint32_t symbols[] = {s->coarse, s->fine, e->flags & TF_ANCHOR_GAP ? SYMBOL_GAP : 0};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct steps_candidate *c = symbols[i] ? candidate_of(l, symbols[i]) : NULL;
+		if (c && c->compare)
+			compare(c, so_far, anchors, at);
+	}
+}
+
 /* The second time over the events: how much alike what lies between each candidate is. */
-static void compare_all(const struct steps_detector *d, struct steps_look *l)
+static void compare_all(const struct steps_detector *d, struct steps_look *l, uint64_t from)
 {
 	uint16_t so_far[STEP_BUCKETS] = {0};
+	uint32_t anchors[ANCHORS] = {0};
 	uint32_t at = 0;
 
-	for (uint64_t n = first_kept(d); n < d->count; n++) {
+	for (uint64_t n = from; n < d->count; n++) {
 		const struct steps_symbols *s = symbols_at(d, n);
+		const struct steps_event *e = event_at(d, n);
 		if (!s->coarse)
 			continue;
-		for (int fine = 0; fine < 2; fine++) {
-			struct steps_candidate *c = candidate_of(l, fine ? s->fine : s->coarse);
-			if (c && c->compare)
-				compare(c, so_far, at);
-		}
-		so_far[s->coarse / 2 % STEP_BUCKETS]++;
+		/* The gap lies before the event, what it does itself behind. */
+		anchors[2] += e->flags / TF_ANCHOR_GAP & 1;
+		compare_event(l, s, e, so_far, anchors, at);
+		anchors[0] += e->flags & TF_ANCHOR_WAIT;
+		anchors[1] += e->flags / TF_ANCHOR_UPLOAD & 1;
+		so_far[bucket_of(s)]++;
 		at++;
 	}
 }
@@ -153,64 +181,219 @@ static bool may_mark(const struct steps_candidate *c)
 	return c->compare && alike_of(c) >= alike_least(c);
 }
 
-/* Of two equally good ones: the shorter steps; where these are the same, a wait, then what comes
- * first. */
-static bool preferred(const struct steps_candidate *a, const struct steps_candidate *b)
+static bool same_length(const struct steps_candidate *a, const struct steps_candidate *b)
 {
 	double x = length_of(a), y = length_of(b);
 
-	if (x < 0.98 * y || y < 0.98 * x)
-		return x < y;
+	return x < 1.02 * y && y < 1.02 * x;
+}
+
+/* What nearly all its pieces hold. */
+static uint8_t anchors_of(const struct steps_candidate *c)
+{
+	uint8_t anchors = 0;
+
+	for (unsigned i = 0; i < ANCHORS && c->met > 1; i++)
+		if (c->anchored[i] >= ANCHORED * (c->met - 1))
+			anchors |= (uint8_t)(1u << i);
+	return anchors;
+}
+
+/* Of two with pieces of the same length: a wait, then what comes first. */
+static bool better_mark(const struct steps_candidate *a, const struct steps_candidate *b)
+{
 	if ((a->cls == SPY_CLASS_SYNC) != (b->cls == SPY_CLASS_SYNC))
 		return a->cls == SPY_CLASS_SYNC;
 	return a->first < b->first;
 }
 
-static const struct steps_candidate *choose(const struct steps_look *l)
+/* The most alike among those with anchors, or among all. */
+static double most_alike(const struct steps_look *l, bool anchored)
 {
-	const struct steps_candidate *chosen = NULL;
 	double best = 0;
 
-	for (uint32_t i = 0; i < l->count; i++)
-		if (may_mark(&l->candidates[i]) && alike_of(&l->candidates[i]) > best)
-			best = alike_of(&l->candidates[i]);
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct steps_candidate *c = &l->candidates[i];
-		if (may_mark(c) && alike_of(c) >= best - ALIKE_EQUAL &&
-		    (!chosen || preferred(c, chosen)))
+		if (may_mark(c) && (!anchored || anchors_of(c)) && alike_of(c) > best)
+			best = alike_of(c);
+	}
+	return best;
+}
+
+/* The shortest, or the longest, of those that are alike enough, occur often enough and have at most
+ * so many events. */
+static const struct steps_candidate *extreme(const struct steps_look *l, bool anchored,
+                                             bool longest, uint32_t seen, double least,
+                                             double events)
+{
+	const struct steps_candidate *chosen = NULL;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct steps_candidate *c = &l->candidates[i];
+		if (!may_mark(c) || c->seen < seen || alike_of(c) < least ||
+		    (anchored && !anchors_of(c)) || length_of(c) > events)
+			continue;
+		if (!chosen ||
+		    (same_length(c, chosen) ? better_mark(c, chosen)
+		                            : longest == (length_of(c) > length_of(chosen))))
 			chosen = c;
 	}
 	return chosen;
 }
 
+/* Large pieces without an anchor that are as much alike as these: every so many of them the host
+ * does something, as log a value. */
+static const struct steps_candidate *logged(const struct steps_look *l,
+                                            const struct steps_candidate *anchored)
+{
+	const struct steps_candidate *c =
+	        extreme(l, false, true, LEVEL_SEEN, alike_of(anchored) - ALIKE_EQUAL,
+	                length_of(anchored) / LOGGED_EVERY);
+
+	return c && length_of(c) >= LOGGED_EVENTS ? c : anchored;
+}
+
+/*
+ * The step is the shortest level at which the host's own rhythm shows: it waits, it sends data, or
+ * it does something else for long. Where there is no such level, the longest that was seen some
+ * times; else the shortest.
+ */
+static const struct steps_candidate *choose(const struct steps_look *l)
+{
+	double best = most_alike(l, true);
+	const struct steps_candidate *c = NULL;
+
+	if (best > 0)
+		return logged(l, extreme(l, true, false, 0, best - ALIKE_ANCHOR, LENGTH_ANY));
+	best = most_alike(l, false);
+	c = extreme(l, false, true, LEVEL_SEEN, best - ALIKE_EQUAL, LENGTH_ANY);
+	return c ? c : extreme(l, false, false, 0, best - ALIKE_EQUAL, LENGTH_ANY);
+}
+
 /* ---- one look ---- */
 
-void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map)
+/* The levels that were found, shortest first; of more than there is room for, the shortest. */
+static void find_levels(const struct steps_look *l, const struct steps_candidate *step,
+                        struct tf_loop *to)
 {
-	const struct steps_candidate *c, *old = NULL;
-	uint32_t events = look_over(d, l);
+	const struct steps_candidate *last = NULL;
+
+	while (to->levels < TF_LEVELS) {
+		const struct steps_candidate *next = NULL;
+		for (uint32_t i = 0; i < l->count; i++) {
+			const struct steps_candidate *c = &l->candidates[i];
+			if (!may_mark(c) ||
+			    (last && (same_length(c, last) || length_of(c) < length_of(last))))
+				continue;
+			if (!next || (same_length(c, next)
+			                      ? c == step || (next != step && better_mark(c, next))
+			                      : length_of(c) < length_of(next)))
+				next = c;
+		}
+		if (!next)
+			return;
+		if (next == step)
+			to->step_level = to->levels;
+		to->level[to->levels++] = (struct tf_level){
+		        .marker = next->id,
+		        .cls = next->symbol == SYMBOL_GAP ? SPY_CLASS_OTHER : next->cls,
+		        .anchors = anchors_of(next),
+		        .seen = next->seen,
+		        .events_x1000 = (uint64_t)(length_of(next) * 1000),
+		};
+		last = next;
+	}
+}
+
+/* Which known loop's steps are like these; UINT32_MAX: none's. */
+static uint32_t known_like(const struct steps_detector *d, const struct steps_candidate *c)
+{
+	uint32_t segment[STEP_BUCKETS], best = UINT32_MAX;
+	double most = ALIKE_KNOWN;
+
+	for (unsigned i = 0; i < STEP_BUCKETS; i++)
+		segment[i] = c->segment[i];
+	for (uint32_t k = 0; k < d->known_count; k++) {
+		double alike = steps_alike(segment, d->knowns[k].buckets);
+		if (alike >= most) {
+			most = alike;
+			best = k;
+		}
+	}
+	return best;
+}
+
+/* Whether the detector stays in the loop that it is in. */
+static bool stays(struct steps_look *l, const struct steps_detector *d,
+                  const struct steps_candidate *c)
+{
+	const struct steps_candidate *old = d->marker ? candidate_of(l, d->marker) : NULL;
+
+	if (!d->marker)
+		return false;
+	if (c->symbol == d->marker)
+		return true;
+	if (!old || !may_mark(old))
+		return false;
+	double worse = alike_of(c) - alike_of(old);
+	/* The same steps, another marker: it stays, unless that is clearly better. */
+	if (same_length(old, c))
+		return worse < ALIKE_EQUAL &&
+		       (old->cls == SPY_CLASS_SYNC || c->cls != SPY_CLASS_SYNC);
+	/* Later on only a level with the host's rhythm takes the place of one without. */
+	return d->count > STEP_HISTORY && worse < ALIKE_CHANGE &&
+	       (anchors_of(old) || !anchors_of(c));
+}
+
+/* The event before which lie `at` events with a symbol, from number `from` on. */
+static uint64_t event_number(const struct steps_detector *d, uint64_t from, uint32_t at)
+{
+	uint64_t n = from;
+
+	for (; n < d->count; n++)
+		if (symbols_at(d, n)->coarse && !at--)
+			break;
+	return n;
+}
+
+void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map, uint64_t from)
+{
+	const struct steps_candidate *c;
+	uint32_t events = look_over(d, l, from);
 	bool any = false;
 
 	for (uint32_t i = 0; i < l->count; i++)
 		any |= l->candidates[i].compare = occurs_well(&l->candidates[i], events);
-	if (any)
-		compare_all(d, l);
-	c = choose(l);
-	d->looked = d->count;
-	if (!c || c->symbol == d->marker || d->no_more)
+	if (!any)
 		return;
-	if (d->marker)
-		old = candidate_of(l, d->marker);
-	if (old && may_mark(old)) {
-		/* Later on it stays, unless it is clearly worse; the same steps, another marker: it
-		 * stays as well. */
-		bool same = length_of(old) < 1.02 * length_of(c) &&
-		            length_of(c) < 1.02 * length_of(old);
-		double worse = alike_of(c) - alike_of(old);
-		if (same ? worse < ALIKE_EQUAL &&
-		                    (old->cls == SPY_CLASS_SYNC || c->cls != SPY_CLASS_SYNC)
-		         : d->count > STEP_HISTORY && worse < ALIKE_CHANGE)
+	compare_all(d, l, from);
+	c = choose(l);
+	/* It must still go on. */
+	if (!c || events - c->last > 2 * length_of(c) + STEP_LOOK || stays(l, d, c))
+		return;
+	uint32_t marker = c->symbol, known = known_like(d, c);
+	bool waits = c->cls == SPY_CLASS_SYNC && marker != SYMBOL_GAP;
+	if (known == UINT32_MAX) {
+		struct tf_loop as = {.thread = d->thread,
+		                     .cls = marker == SYMBOL_GAP ? SPY_CLASS_OTHER : c->cls,
+		                     .marker = marker == SYMBOL_GAP ? 0 : c->id,
+		                     .anchors = anchors_of(c)};
+		uint64_t first = event_number(d, from, c->first),
+		         back = (uint64_t)(2 * length_of(c));
+		find_levels(l, c, &as);
+		steps_drop_within(d, map, first > from + back ? first - back : from,
+		                  (uint64_t)length_of(c));
+		known = steps_new_loop(d, map, &as);
+	} else {
+		const struct steps_candidate *old = candidate_of(l, d->knowns[known].marker);
+		if (d->marker && known == d->known)
 			return;
+		if (old && may_mark(old) && same_length(old, c)) {
+			marker = old->symbol;
+			waits = old->cls == SPY_CLASS_SYNC && marker != SYMBOL_GAP;
+		}
+		from = from > d->since ? from : d->since;
 	}
-	steps_take_marker(d, map, c);
+	if (known != UINT32_MAX)
+		steps_enter(d, map, marker, waits, known, from);
 }

@@ -40,7 +40,7 @@ static void wait(void)
 	give(a_sync(0, 0), SPY_CLASS_SYNC);
 }
 
-static const struct tf_loop *pattern(uint32_t i)
+static const struct tf_loop *loop(uint32_t i)
 {
 	steps_finish(steps, &made.map);
 	return i < made_header(&made)->loops.count
@@ -70,11 +70,23 @@ static void a_training_step(bool logged, uint32_t grid)
 		wait();
 }
 
+/* The one that took most time. */
+static const struct tf_loop *main_loop(void)
+{
+	const struct tf_loop *best = loop(0);
+
+	for (uint32_t i = 0; loop(i); i++)
+		if (loop(i)->ticks > best->ticks)
+			best = loop(i);
+	assert_non_null(best);
+	return best;
+}
+
 static void test_layers_are_no_steps(void **state)
 {
 	for (int i = 0; i < 100; i++)
 		a_training_step(false, 10);
-	const struct tf_loop *p = pattern(0);
+	const struct tf_loop *p = loop(0);
 	assert_non_null(p);
 	assert_int_equal(p->steps, 100);
 	assert_int_equal(p->events, 4900);
@@ -88,8 +100,8 @@ static void test_logging_and_shapes_do_not_break_it(void **state)
 {
 	for (uint32_t i = 0; i < 200; i++)
 		a_training_step(i % 10 == 9, 10 + i % 7);
-	assert_int_equal(pattern(0)->steps, 200);
-	assert_int_equal(pattern(0)->odd, 0);
+	assert_int_equal(loop(0)->steps, 200);
+	assert_int_equal(loop(0)->odd, 0);
 }
 
 /* An evaluation between, and a start that is not like the rest. */
@@ -102,10 +114,10 @@ static void test_what_is_unlike_is_odd(void **state)
 		for (int k = 0; i == 50 && k < 300; k++)
 			run_kernel(30, 1);
 	}
-	const struct tf_loop *p = pattern(made_header(&made)->loops.count - 1);
-	assert_non_null(p);
-	assert_in_range(p->steps, 99, 101);
-	assert_in_range(p->odd, 1, 2);
+	const struct tf_loop *p = main_loop();
+	assert_int_equal(p->steps, 100);
+	assert_int_equal(p->odd, 0);
+	assert_int_equal(p->episodes, 2);
 }
 
 static void test_nothing_repeats(void **state)
@@ -118,7 +130,7 @@ static void test_nothing_repeats(void **state)
 		x ^= x << 17;
 		run_kernel(1 + (uint32_t)(x % 1000), (uint32_t)(x >> 32) % 100);
 	}
-	assert_null(pattern(0));
+	assert_null(loop(0));
 	assert_int_equal(made_header(&made)->steps.count, 0);
 }
 
@@ -126,7 +138,7 @@ static void test_one_kernel_is_no_step(void **state)
 {
 	for (int i = 0; i < 5000; i++)
 		run_kernel(1, 1);
-	assert_null(pattern(0));
+	assert_null(loop(0));
 }
 
 /* More steps than rows: evenly thinned, none counted less. */
@@ -137,7 +149,7 @@ static void test_rows_are_thinned(void **state)
 		run_kernel(2, 1);
 		wait();
 	}
-	const struct tf_loop *p = pattern(0);
+	const struct tf_loop *p = loop(0);
 	const struct tf_header *h = made_header(&made);
 	assert_int_equal(p->steps, 150000);
 	assert_true(p->stride > 1 && p->rows == h->steps.count && h->steps.count <= h->steps.max);

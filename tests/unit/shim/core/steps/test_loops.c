@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which loops are found, at which level their steps are, and when they come again. */
+#include "shim/core/steps/steps.h"
+#include "tests/unit/shim/core/drain_fixture.h"
+
+#define CALL_TICKS  100
+#define BETWEEN     50 /* ticks between two calls, as a rule */
+#define LONG_GAP    5000
+#define KERNELS_ALL 200
+
+static struct steps *steps;
+static uint64_t now, noise;
+static uint32_t by; /* which thread calls */
+
+static int begin(void **state)
+{
+	start(state);
+	for (int i = 0; i < KERNELS_ALL; i++)
+		made_kernel(&made, "kernel");
+	steps = steps_new();
+	assert_non_null(steps);
+	now = 2000;
+	noise = 88172645463325252u;
+	by = 0;
+	return 0;
+}
+
+static int finish(void **state)
+{
+	steps_free(steps);
+	return end(state);
+}
+
+static uint64_t any(uint64_t below)
+{
+	noise ^= noise << 13;
+	noise ^= noise >> 7;
+	noise ^= noise << 17;
+	return noise % below;
+}
+
+static void give(struct tf_record r, unsigned cls)
+{
+	r.start = now;
+	r.end = now + CALL_TICKS;
+	now += CALL_TICKS + BETWEEN + any(20);
+	steps_call(steps, &made.map, by, &r, cls);
+}
+
+static void run_kernel(uint32_t kernel)
+{
+	give(a_launch(kernel, 8), SPY_CLASS_LAUNCH);
+}
+
+static void wait_here(void)
+{
+	give(a_sync(0, 0), SPY_CLASS_SYNC);
+}
+
+static void upload(void)
+{
+	struct tf_record r = {.call = 5};
+
+	r.copy.direction = SPY_DIR_HTOD;
+	r.copy.bytes = 4096;
+	give(r, SPY_CLASS_COPY);
+}
+
+static const struct tf_loop *loop(uint32_t i)
+{
+	return i < made_header(&made)->loops.count
+	               ? tf_entry(&made.map, &made_header(&made)->loops, i, sizeof(struct tf_loop))
+	               : NULL;
+}
+
+/* The loop that took most time but `but`, which may be NULL. */
+static const struct tf_loop *longest(const struct tf_loop *but)
+{
+	const struct tf_loop *best = NULL;
+
+	steps_finish(steps, &made.map);
+	for (uint32_t i = 0; loop(i); i++)
+		if (loop(i) != but && loop(i)->steps && (!best || loop(i)->ticks > best->ticks))
+			best = loop(i);
+	assert_non_null(best);
+	return best;
+}
+
+/* What holds of every row, whatever was fed. */
+static void rows_agree(void)
+{
+	const struct tf_header *h = made_header(&made);
+
+	for (uint32_t i = 0; loop(i); i++) {
+		const struct tf_loop *l = loop(i);
+		uint64_t in_episodes = 0, rows = 0;
+		for (uint32_t k = 0; k < l->episodes; k++) {
+			in_episodes += l->episode[k].steps;
+			assert_true(l->episode[k].start <= l->episode[k].end);
+			if (k)
+				assert_true(l->episode[k - 1].end <= l->episode[k].start);
+		}
+		for (uint32_t k = 0; k < h->steps.count; k++) {
+			const struct tf_step *s = tf_entry(&made.map, &h->steps, k, sizeof(*s));
+			rows += (s->flags & TF_STEP_FOUND) && s->source == i;
+		}
+		assert_int_equal(in_episodes, l->steps);
+		assert_int_equal(rows, l->rows);
+		const struct tf_hist *hist = tf_at(&made.map, l->hist, sizeof(*hist));
+		assert_int_equal(hist ? hist->count : 0, l->steps);
+	}
+}
+
+/* An optimizer that goes over its parameters one by one, the host between two steps: the step is
+ * not what it does for a parameter. */
+static void test_a_pause_divides_steps(void **state)
+{
+	for (int i = 0; i < 70; i++) {
+		for (int parameter = 0; parameter < 400; parameter++)
+			for (uint32_t k = 1; k <= 6; k++)
+				run_kernel(k);
+		now += LONG_GAP;
+	}
+	const struct tf_loop *l = longest(NULL);
+	assert_in_range(l->steps, 68, 70);
+	assert_in_range(l->events / l->steps, 2390, 2410);
+	assert_int_equal(l->anchors, TF_ANCHOR_GAP);
+	assert_true(l->levels >= 2 && l->step_level > 0);
+	assert_in_range(l->level[0].events_x1000, 5990, 6010);
+	rows_agree();
+}
+
+static void forward_and_back(void)
+{
+	upload();
+	for (uint32_t k = 10; k < 50; k++)
+		run_kernel(k);
+	wait_here();
+}
+
+static void evaluate(void)
+{
+	upload();
+	for (uint32_t k = 60; k < 75; k++)
+		run_kernel(k);
+	wait_here();
+}
+
+/* Training and evaluation in turns: two loops, each with its episodes. */
+static void test_loops_that_alternate(void **state)
+{
+	for (int i = 0; i < 300; i++)
+		run_kernel(100 + (uint32_t)any(90));
+	for (int epoch = 0; epoch < 10; epoch++) {
+		for (int i = 0; i < 100; i++)
+			forward_and_back();
+		for (int i = 0; i < 40; i++)
+			evaluate();
+	}
+	const struct tf_loop *train = longest(NULL), *test = longest(train);
+	assert_in_range(train->steps, 980, 1000);
+	assert_in_range(test->steps, 370, 400);
+	assert_int_equal(train->episodes, 10);
+	assert_int_equal(test->episodes, 10);
+	assert_int_equal(train->counts.syncs, train->steps);
+	assert_true(train->episode[0].end <= test->episode[0].start);
+	assert_true(test->episode[0].end <= train->episode[1].start);
+	rows_agree();
+}
+
+/* More episodes than there is room for: neighbours become one, no step is lost. */
+static void test_many_episodes(void **state)
+{
+	for (int epoch = 0; epoch < 100; epoch++) {
+		for (int i = 0; i < 20; i++)
+			forward_and_back();
+		for (int i = 0; i < 20; i++)
+			evaluate();
+	}
+	const struct tf_loop *train = longest(NULL);
+	assert_int_equal(train->episodes, TF_EPISODES);
+	assert_true(train->merged >= 60);
+	assert_true(train->steps > 1800);
+	rows_agree();
+}
+
+/* One step's calls come from whatever thread of a pool is free. */
+static void test_threads_that_take_turns(void **state)
+{
+	for (int i = 0; i < 2520; i++) {
+		by = (uint32_t)any(12);
+		upload();
+		by = (uint32_t)any(12);
+		run_kernel(1);
+		run_kernel(2);
+		by = (uint32_t)any(12);
+		wait_here();
+	}
+	const struct tf_loop *l = longest(NULL);
+	assert_int_equal(l->thread, TF_LOOP_ALL);
+	assert_in_range(l->steps, 2510, 2520);
+	rows_agree();
+}
+
+/* Four threads that know nothing of each other: each has its own loop. */
+static void test_threads_on_their_own(void **state)
+{
+	int at[4] = {0};
+
+	for (int i = 0; i < 40000; i++) {
+		by = (uint32_t)any(4);
+		int n = at[by]++ % 6;
+		if (n == 5)
+			wait_here();
+		else
+			run_kernel((uint32_t)n + 1);
+	}
+	steps_finish(steps, &made.map);
+	uint32_t own = 0;
+	for (uint32_t i = 0; loop(i); i++)
+		if (loop(i)->thread != TF_LOOP_ALL && loop(i)->steps > 1500) {
+			own++;
+			assert_int_equal(loop(i)->odd, 0);
+		}
+	assert_int_equal(own, 4);
+	rows_agree();
+}
+
+/* The table is full: what took least goes, and is counted. */
+static void test_more_loops_than_rows(void **state)
+{
+	for (uint32_t l = 0; l < 60; l++)
+		for (uint32_t i = 0; i < 60 + l; i++) {
+			for (uint32_t k = 0; k < 12; k++)
+				run_kernel(3 * l + 1 + k % 3);
+			wait_here();
+		}
+	longest(NULL);
+	assert_int_equal(made_header(&made)->loops.count, TF_LOOPS_MAX);
+	assert_in_range(made_header(&made)->loops_dropped, 55 - TF_LOOPS_MAX, 60 - TF_LOOPS_MAX);
+	rows_agree();
+}
+
+/* Whatever comes, the rows agree with each other. */
+static void test_any_calls(void **state)
+{
+	for (int round = 0; round < 60; round++) {
+		uint32_t base = (uint32_t)any(100), length = 1 + (uint32_t)any(60);
+		uint64_t times = any(300), odd = 1 + any(50);
+		by = (uint32_t)any(3);
+		for (uint64_t i = 0; i < times; i++) {
+			for (uint32_t k = 0; k < length; k++)
+				run_kernel(1 + base + k % 30);
+			if (any(odd) == 0)
+				for (uint64_t k = any(200); k > 0; k--)
+					run_kernel(1 + (uint32_t)any(KERNELS_ALL - 1));
+			if (base & 1)
+				wait_here();
+			if (base & 2)
+				now += any(2 * LONG_GAP);
+		}
+	}
+	steps_finish(steps, &made.map);
+	rows_agree();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test_setup_teardown(test_a_pause_divides_steps, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_loops_that_alternate, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_many_episodes, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_threads_that_take_turns, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_threads_on_their_own, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_more_loops_than_rows, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_any_calls, begin, finish),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
