@@ -50,7 +50,7 @@ static const struct option_row rows[] = {
                            "say whether a kernel of that name ran; exit 1 if none did"},
         [WHAT_IF] = {"what-if", 0, "CHANGE",
                      "predict graphs, pinned, no-sync, no-alloc, overlap, host=0, "
-                     "cpu-wait=0, kernel:REGEX=K or all of these; may be given again"},
+                     "cpu-wait=0, fused, kernel:REGEX=K or all of these; may be given again"},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
         [HELP] = {"help", 'h', NULL, "print this"},
         {0},
@@ -167,7 +167,7 @@ static int read_whatif(struct report_request *request, const char *value)
 
 	if (strcmp(value, "all") != 0)
 		return add_whatif(request, value);
-	for (enum whatif i = 0; i < WHATIF_KERNEL; i++)
+	for (enum whatif i = 0; i < WHATIF_STEP; i++)
 		status |= add_whatif(request, whatif_names[i]);
 	return status;
 }

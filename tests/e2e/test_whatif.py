@@ -15,7 +15,8 @@ from acceptance.whatif import CHANGES as PAIRS  # noqa: E402 (needs the path abo
 
 GPU = {'CUDASPY_GPU': 'sample', 'SIM_DATA_MIB': '0', 'SIM_LAUNCH_LOCK': '1', **VIRTUAL_TIME}
 KEYS = {'change', 'window_ns', 'predicted_ns', 'predicted_low_ns', 'predicted_high_ns', 'saved_ns', 'speedup', 'speedup_low',
-        'speedup_high', 'gpu_bound_ns', 'coverage', 'model_error', 'calls_changed', 'assumptions', 'unknown_because'}
+        'speedup_high', 'gpu_bound_ns', 'coverage', 'model_error', 'calls_changed', 'form', 'steps', 'steps_alike', 'stays_ns',
+        'blocked_by', 'how', 'assumptions', 'unknown_because'}
 
 
 def record(name, folder, *args, **variables):
@@ -85,7 +86,8 @@ def test_recent_calls_stand_for_all(tmp_path):
 def test_all_changes(tmp_path):
     file = record('one_big_kernel', tmp_path / 'run', 500)
     rows, got = predict(file, 'all', 'kernel:.*=2')
-    assert list(rows) == ['graphs', 'pinned', 'no-sync', 'no-alloc', 'overlap', 'host=0', 'cpu-wait=0', 'kernel:.*=2']
+    assert list(rows) == ['graphs', 'pinned', 'no-sync', 'no-alloc', 'overlap', 'host=0', 'cpu-wait=0', 'fused',
+                          'kernel:.*=2']
     if rows['cpu-wait=0']['speedup'] is None:  # of so short a run, or by this kernel
         assert 'waited for a CPU' in rows.pop('cpu-wait=0')['unknown_because']
     for change in rows.values():

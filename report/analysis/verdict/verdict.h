@@ -57,6 +57,7 @@ struct verdict_input {
 	double gaps;                      /* ... while work waited for other work */
 	double sampling;                  /* GPU idle because of us: left out of the window too */
 	double launch, sync, copy, alloc, outside;
+	double between;  /* host time between launches that graphs would take away */
 	double had_work; /* without GPU times: the most that it was busy, a share; NaN = unknown */
 	bool replayed;   /* what changes of the host would gain is known from a replay: */
 	struct verdict_gain replay[VERDICT_CLASSES];
@@ -82,6 +83,11 @@ char *verdict_abstains(const struct model *m, const struct verdict_input *in);
 /* The same of a verdict that changes within the interval of busy, because too much of the work has
  * no known time. */
 char *verdict_unknown_work(const struct model *m);
+/*
+ * At the most that the GPU may be busy no change of the host saves more than what is left: whether
+ * the best class is still another one than the second best.
+ */
+bool verdict_is_told_apart(const struct verdict *v, const struct verdict_input *in);
 /* What decided it, in one or two sentences (free it). */
 char *verdict_reason(const struct model *m, const struct verdict *v,
                      const struct verdict_input *in);
