@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "report/model/model_gpu_pairs.h"
+#include "shim/core/gpu_time/weights.h"
 #include "shim/core/work/work_class.h"
 
 /*
@@ -125,14 +126,36 @@ static double half_of(const struct estimate_costs *costs, enum estimate_path pat
 	return path == ESTIMATE_ENGINE ? hypot(half, normal_95(ESTIMATE_ENGINE_SD_NS)) : half;
 }
 
-/* Both regimes together, each pair less what `cost` says of its regime. */
+/* Both regimes together, each pair less what `cost` says of its regime. `n`: so many pairs of equal
+ * weight tell as much. */
 struct pooled {
-	double n, mean, deviation, shared; /* deviation NaN: one pair */
+	double n, mean, deviation, shared; /* deviation, of a pair, NaN: one pair */
+	double degrees;
 	uint64_t samples;
 };
 
+/* By what each pair stands for, where that is known. */
+static void weigh(struct pooled *p, const struct tf_work *w,
+                  const struct model_pair_cost cost[TF_PAIRS], const struct tf_map *map)
+{
+	const struct tf_weights *weights = map ? weights_of(map, w) : NULL;
+	struct weights_mean m;
+
+	if (!weights || !weights_mean(weights, w->count, &m))
+		return;
+	p->n = m.degrees;
+	p->mean = m.ns;
+	p->shared = 0;
+	for (int i = 0; i < TF_PAIRS; i++) {
+		p->mean -= m.share[i] * cost[i].mean;
+		p->shared += m.share[i] * cost[i].half;
+	}
+	p->deviation = sqrt(m.piece);
+	p->degrees = fmin(m.degrees, (double)weights->pairs - 1);
+}
+
 static bool pool(struct pooled *to, const struct tf_work *w,
-                 const struct model_pair_cost cost[TF_PAIRS])
+                 const struct model_pair_cost cost[TF_PAIRS], const struct tf_map *map)
 {
 	double sum = 0, squares = 0;
 
@@ -155,6 +178,8 @@ static bool pool(struct pooled *to, const struct tf_work *w,
 	to->shared /= to->n;
 	if (to->n > 1)
 		to->deviation = sqrt(fmax(0, squares - to->n * to->mean * to->mean) / (to->n - 1));
+	to->degrees = to->n - 1;
+	weigh(to, w, cost, map);
 	return true;
 }
 
@@ -261,7 +286,7 @@ struct model_work_time work_time(const struct tf_work *w, const struct model_cal
 	}
 	if (method == STAGED)
 		return staged_copy(w, c);
-	if (method != HOST_ONLY && !pool(&p, w, costs_of(w, method, c)))
+	if (method != HOST_ONLY && !pool(&p, w, costs_of(w, method, c), c->costs.map))
 		return untimed_copy(w, method, c);
 	if (method == HOST_ONLY)
 		return t;
@@ -270,9 +295,9 @@ struct model_work_time work_time(const struct tf_work *w, const struct model_cal
 	t.known = true;
 	t.samples = p.samples;
 	t.mean = p.mean;
-	t.random =
-	        p.n > 1 ? student_95(p.n - 1) * p.deviation / sqrt(p.n)
-	                : fmax(DEVIATION_LEAST, student_95(1e9) * c->deviation) * fmax(0, t.mean);
+	t.random = isfinite(p.deviation)
+	                   ? student_95(p.degrees) * p.deviation / sqrt(fmax(1, p.n))
+	                   : fmax(DEVIATION_LEAST, normal_95(c->deviation)) * fmax(0, t.mean);
 	t.shared = p.shared;
 	t.mean = fmax(0, t.mean);
 	t.systematic = hypot(c->systematic, SYSTEMATIC_SHARE * t.mean);
@@ -303,8 +328,9 @@ static double pooled_deviation(const struct tf_work *works, uint32_t count,
 		enum method method = method_of(&works[i]);
 		if (works[i].kind == TF_WORK_NONE || works[i].kind >= TF_WORK_EMPTY ||
 		    method == COPY_ENGINE || method == BOUND || method == STAGED ||
-		    method == HOST_ONLY || !pool(&p, &works[i], costs_of(&works[i], method, c)) ||
-		    !(p.n > 1) || !(p.mean > 0))
+		    method == HOST_ONLY ||
+		    !pool(&p, &works[i], costs_of(&works[i], method, c), c->costs.map) ||
+		    !(p.n > 1) || !(p.mean > 0) || !isfinite(p.deviation))
 			continue;
 		double more = (p.n - 1) * (p.deviation / p.mean) * (p.deviation / p.mean);
 		if (!isfinite(more)) /* of a damaged file */

@@ -4,11 +4,12 @@
  * the pair itself costs. For the timeline, which wants a running mean, and the reporter, which
  * wants intervals; both by the same formula.
  *
- * Of a class with n_i pairs of mean m_i in regime i (stream idle, stream busy):
+ * Of a class with pairs y of weight w (weights.h: the launches that each stands for), each in a
+ * regime i (stream idle, stream busy):
  *
- *     mean = sum over i of n_i * (m_i - cost_i) / sum over i of n_i          (never below 0)
+ *     mean = sum of w * (y - cost_i) / sum of w          (never below 0)
  *
- * but for copies of pinned memory: estimate_pinned.h.
+ * but for copies of pinned memory: estimate_pinned.h. Where nothing tells weights they are equal.
  *
  * cost_i depends on the path that the work takes, see enum estimate_path, and comes from the
  * calibration classes TF_WORK_EMPTY and TF_WORK_NULL of the same regime, of all devices together (a
@@ -65,6 +66,7 @@ struct estimate_cost {
 };
 
 struct estimate_costs {
+	const struct tf_map *map; /* whose classes they are */
 	struct estimate_cost cost[ESTIMATE_PATHS][TF_PAIRS];
 	struct estimate_bus told;   /* by the link: the same both ways */
 	struct estimate_bus bus[2]; /* of copies to the device, and from it */
@@ -92,5 +94,9 @@ struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
 
 /* Mean GPU time of one piece of work of a class, ns; NaN when unknown. */
 double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w);
+
+/* The same by the last pairs: what a piece takes now, where a class changes as the program goes on.
+ */
+double estimate_recent_ns(const struct estimate_costs *costs, const struct tf_work *w);
 
 #endif
