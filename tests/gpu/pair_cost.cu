@@ -4,6 +4,8 @@
  *
  *     pair_cost pairs [LIBCUPTI]     pairs as cudaspy takes them, without CUPTI, then CUPTI's
  *                                    records without pairs, then both, then pairs once more
+ *     pair_cost apart                pairs far apart in a program that goes on, by one pair of events
+ *                                    and by many: what the tight ones above do not show
  *     pair_cost loop NAME [LIBCUPTI] a program that launches one kind of kernel, for cudaspy;
  *                                    CUPTI's mean of its kernels where the library is given
  *
@@ -112,6 +114,7 @@ KERNEL(clocks, "arg:1:1", (unsigned long long *out, unsigned long long nanosecon
 
 static cudaStream_t stream;
 static cudaEvent_t first, second;
+static cudaEvent_t many[64][2];
 static float *memory;
 
 /* ---- the kernels between the events ---- */
@@ -397,6 +400,79 @@ static int pairs(const char *library, unsigned rounds)
 	return 0;
 }
 
+/* Beside the mean: what a tail does to it. */
+static void print_quantiles(list values)
+{
+	static const double quantiles[] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 1};
+	double sum = 0, squares = 0;
+
+	std::sort(values.begin(), values.end());
+	for (double v : values)
+		sum += v;
+	for (double v : values)
+		squares += (v - sum / values.size()) * (v - sum / values.size());
+	printf(" n=%zu mean=%.0f sd=%.0f quantiles", values.size(), sum / values.size(),
+	       sqrt(squares / values.size()));
+	for (double q : quantiles)
+		printf(" %.0f", values[(size_t)(q * (values.size() - 1))]);
+	printf("\n");
+}
+
+/* Samples with so many kernels of the program between them, on a stream that is waited for or not. */
+static void apart(unsigned between, bool wait, bool events, bool warm)
+{
+	static const char *const names[] = {"nothing", "null", "empty_64", "cycles_3000"};
+
+	for (const char *name : names) {
+		unsigned k = 0, n = 0;
+		list values;
+		float ms;
+		while (strcmp(kinds[k].name, name))
+			k++;
+		for (unsigned i = 0; i < 200; i++) {
+			for (unsigned b = 0; b < between; b++) {
+				LAUNCH(cycles, 64, 128, 0, stream, 3000);
+				if (b % 20 == 19)
+					sample_sync_stream(stream);
+			}
+			if (wait)
+				sample_sync_stream(stream);
+			cudaEvent_t *pair = many[events ? n++ % 64 : 0];
+			LAUNCH(pair_stall, 1, 1, 0, stream, 20000);
+			if (warm)
+				kinds[k].give(kinds[k].argument);
+			CHECK(cudaEventRecord(pair[0], stream));
+			kinds[k].give(kinds[k].argument);
+			CHECK(cudaEventRecord(pair[1], stream));
+			bool held = cudaEventQuery(pair[0]) == cudaErrorNotReady;
+			sample_sync_stream(stream);
+			CHECK(cudaEventElapsedTime(&ms, pair[0], pair[1]));
+			if (held)
+				values.push_back(ms * 1e6);
+		}
+		if (values.empty())
+			continue;
+		printf("apart: %s between=%u wait=%d events=%d warm=%d", name, between, wait,
+		       events ? 64 : 1, warm);
+		print_quantiles(values);
+	}
+}
+
+static int all_apart()
+{
+	for (auto &pair : many)
+		for (cudaEvent_t &e : pair)
+			CHECK(cudaEventCreate(&e));
+	for (int events = 0; events < 2; events++)
+		for (unsigned between : {0u, 1u, 100u, 500u}) {
+			apart(between, true, events, false);
+			apart(between, true, events, true);
+			if (between > 1)
+				apart(between, false, events, false);
+		}
+	return 0;
+}
+
 /* ---- programs ---- */
 
 static double length_of(unsigned launch, unsigned all, const char *name)
@@ -447,11 +523,12 @@ static int loop(const char *name, const char *library)
 int main(int argc, char **argv)
 {
 	unsigned long long *out;
-	int driver = 0, pairs_asked = argc > 1 && !strcmp(argv[1], "pairs");
+	int driver = 0, pairs_asked = argc > 1 && !strcmp(argv[1], "pairs"),
+	        apart_asked = argc > 1 && !strcmp(argv[1], "apart");
 
-	if (!pairs_asked && !(argc > 2 && !strcmp(argv[1], "loop"))) {
+	if (!pairs_asked && !apart_asked && !(argc > 2 && !strcmp(argv[1], "loop"))) {
 		fprintf(stderr,
-		        "usage: pair_cost pairs [LIBCUPTI] | pair_cost loop NAME [LIBCUPTI]\n");
+		        "usage: pair_cost pairs [LIBCUPTI] | pair_cost apart | pair_cost loop NAME [LIBCUPTI]\n");
 		return 2;
 	}
 	sample_start(1, argv, 0);
@@ -468,6 +545,8 @@ int main(int argc, char **argv)
 	}
 	if (pairs_asked && out[1])
 		printf("clock: %.0f MHz\n", (double)out[0] * 1e3 / (double)out[1]);
+	if (apart_asked)
+		return all_apart();
 	return pairs_asked ? pairs(argc > 2 ? argv[2] : NULL, ROUNDS)
 	                   : loop(argv[2], argc > 3 ? argv[3] : NULL);
 }

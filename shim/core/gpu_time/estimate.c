@@ -173,11 +173,13 @@ void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)
 {
 	struct estimate_cost null[TF_PAIRS], empty[TF_PAIRS];
 
+	costs->map = map;
+	costs->kind = gpu_kind_of(map);
 	calibration(map, TF_WORK_NULL, ESTIMATE_NULL_PAIR_NS, null);
 	calibration(map, TF_WORK_EMPTY, ESTIMATE_EMPTY_PAIR_NS, empty);
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
-		null[regime].ns -= ESTIMATE_NULL_KERNEL_NS;
-		null[regime].least -= ESTIMATE_NULL_KERNEL_NS;
+		null[regime].ns -= costs->kind->null_kernel_ns;
+		null[regime].least -= costs->kind->null_kernel_ns;
 		costs->cost[ESTIMATE_KERNEL][regime] = null[regime];
 		costs->cost[ESTIMATE_INLINE][regime] = empty[regime];
 		costs->cost[ESTIMATE_ENGINE][regime] = (struct estimate_cost){
@@ -185,7 +187,6 @@ void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)
 		        null[regime].variance + ESTIMATE_ENGINE_SD_NS * ESTIMATE_ENGINE_SD_NS,
 		        null[regime].count};
 	}
-	costs->map = map;
 	costs->told = estimate_bus_told(map);
 	costs->bus[0] = costs->bus[1] = costs->told;
 	for (int to_host = 0; to_host < 2; to_host++)

@@ -14,7 +14,8 @@
  * cost_i depends on the path that the work takes, see enum estimate_path, and comes from the
  * calibration classes TF_WORK_EMPTY and TF_WORK_NULL of the same regime, of all devices together (a
  * class does not know its device); where these are missing, from the other regime, else from what
- * was measured once (constants below; H200, driver 580). Exact times (CUPTI) win over pairs. Copies
+ * was measured once (constants below; H200, driver 580). What of a pair around an empty kernel is
+ * the kernel itself: gpu_kinds.h. Exact times (CUPTI) win over pairs. Copies
  * of pageable memory by a copy engine have no pairs: estimate_staged.h.
  */
 #ifndef SPY_ESTIMATE_H
@@ -22,6 +23,7 @@
 
 #include "shim/core/cuda/engines.h"
 #include "shim/core/gpu_time/estimate_staged.h"
+#include "shim/core/gpu_time/gpu_kinds.h"
 #include "shim/core/format/trace_map.h"
 
 /* How a piece of work gets to the GPU: what a pair around it costs. */
@@ -35,7 +37,6 @@ enum estimate_path {
 	ESTIMATE_PATHS
 };
 
-#define ESTIMATE_NULL_KERNEL_NS 590.0  /* what CUPTI calls our empty kernel's time */
 #define ESTIMATE_NULL_PAIR_NS   2740.0 /* pair(empty kernel) where nothing was calibrated */
 #define ESTIMATE_EMPTY_PAIR_NS  1280.0 /* pair(nothing), likewise */
 /*
@@ -67,6 +68,7 @@ struct estimate_cost {
 
 struct estimate_costs {
 	const struct tf_map *map; /* whose classes they are */
+	const struct gpu_kind *kind;
 	struct estimate_cost cost[ESTIMATE_PATHS][TF_PAIRS];
 	struct estimate_bus told;   /* by the link: the same both ways */
 	struct estimate_bus bus[2]; /* of copies to the device, and from it */
