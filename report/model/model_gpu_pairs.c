@@ -35,6 +35,7 @@
 
 #define DEVIATION_LEAST 0.5
 #define OTHERS_COUNT    2.0
+#define FEW_DEGREES     8.0
 #define PAIR_NS_MOST    1e15 /* eleven days: no event pair is longer */
 
 /* What is to be known of a class beside the path of estimate.h. */
@@ -277,6 +278,8 @@ static double random_of(const struct pooled *p, const struct model_calibration *
 
 	if (!isfinite(p->deviation))
 		return fmax(DEVIATION_LEAST, normal_95(c->deviation)) * mean;
+	if (p->degrees >= FEW_DEGREES)
+		return student_95(p->degrees) * p->deviation / sqrt(fmax(1, p->n));
 	variance = (p->degrees * p->deviation * p->deviation + OTHERS_COUNT * others * others) /
 	           (p->degrees + OTHERS_COUNT);
 	return student_95(p->degrees) * fmax(p->deviation, sqrt(variance)) / sqrt(fmax(1, p->n));

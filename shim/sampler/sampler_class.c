@@ -7,7 +7,7 @@
 #define ENOUGH     64  /* samples of a class after which it is sampled less */
 #define EAGER_GAIN 8   /* how much oftener it is met until then */
 #define LATE_MOST  7   /* samples lost to the longest stall before a class is given up */
-#define NTH_LEAST  128 /* of its launches so far a class may go without a sample, after ENOUGH */
+#define NTH_LEAST  64 /* of its launches so far a class may go without a sample, after ENOUGH */
 #define RETRY_GAIN 64  /* how much less often it is tried from then on */
 #define DRAINED    3   /* samples behind a stall after a busy stream ran dry */
 

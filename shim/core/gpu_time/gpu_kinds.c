@@ -10,8 +10,8 @@
 
 /* Driver 580; pairs on an idle and on a busy stream. Results in tests/gpu/results. */
 static const struct gpu_kind kinds[] = {
-        {"NVIDIA H100 80GB HBM3", 872, MEASURED_OFF_NS},
-        {"NVIDIA H200", 588, MEASURED_OFF_NS},
+        {"NVIDIA H100 80GB HBM3", 870, MEASURED_OFF_NS},
+        {"NVIDIA H200", 590, MEASURED_OFF_NS},
         {"Simulated GPU", 590, OTHER_OFF_NS}, /* it is told so */
         {NULL, 740, OTHER_OFF_NS},
 };
