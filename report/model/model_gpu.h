@@ -86,7 +86,7 @@ struct model_gpu_class {
 	double deviation; /* of one piece beside its neighbours */
 	uint64_t tries;   /* pieces that events stood around, whatever came of it; 0 = not known */
 	bool mixed;       /* its pieces differ much: alike in name and shape alone */
-	bool lossy;       /* a fifth of the tries or more were lost: what is left may not be like all */
+	bool lossy; /* a fifth of the tries or more were lost: what is left may not be like all */
 };
 
 struct model_pair_line { /* calibration, ns */

@@ -9,9 +9,10 @@
  * Constants of the method beside those of estimate.h, ns. Measured on an H200, driver 580.159,
  * 2026-11-21, event pairs beside CUPTI's records of the same work; results in tests/gpu/results.
  */
-/* What no sample shows: pairs lie about CUPTI's time of the same class by 0.25 us or 1 % and less in 9
- * of 10 classes of PyTorch programs on an H200. The former is of the kind of GPU: gpu_kinds.h. */
-#define SYSTEMATIC_SHARE   0.01
+/* What no sample shows: pairs lie about CUPTI's time of the same class by 0.25 us or 1 % and less
+ * in 9 of 10 classes of PyTorch programs on an H200. The former is of the kind of GPU: gpu_kinds.h.
+ */
+#define SYSTEMATIC_SHARE  0.01
 #define OFF_ON_AN_H200_NS 250.0
 
 /* A graph starts otherwise than a kernel does: one of three kernels, a set and two copies came

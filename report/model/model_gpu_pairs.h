@@ -16,8 +16,8 @@ struct model_pair_cost {
 
 struct model_calibration {
 	struct model_pair_cost cost[ESTIMATE_PATHS][TF_PAIRS];
-	double systematic; /* ns a piece of work: what the method itself may be off */
-	double deviation;  /* pooled, relative: of classes timed more than once */
+	double systematic;           /* ns a piece of work: what the method itself may be off */
+	double deviation;            /* pooled, relative: of classes timed more than once */
 	struct estimate_costs costs; /* for copies over the bus */
 };
 

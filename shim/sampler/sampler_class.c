@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/sampler/sampler_class.h"
 
-#define EARLY      8   /* first samples of a class, which follow closely: it may be a rare one */
-#define FEW        4   /* samples without which nothing is known of a class */
-#define EAGER      30  /* samples of a class that are worth more than its share */
-#define ENOUGH     64  /* samples of a class after which it is sampled less */
-#define EAGER_GAIN 8   /* how much oftener it is met until then */
-#define LATE_MOST  7   /* samples lost to the longest stall before a class is given up */
+#define EARLY      8  /* first samples of a class, which follow closely: it may be a rare one */
+#define FEW        4  /* samples without which nothing is known of a class */
+#define EAGER      30 /* samples of a class that are worth more than its share */
+#define ENOUGH     64 /* samples of a class after which it is sampled less */
+#define EAGER_GAIN 8  /* how much oftener it is met until then */
+#define LATE_MOST  7  /* samples lost to the longest stall before a class is given up */
 #define NTH_LEAST  64 /* of its launches so far a class may go without a sample, after ENOUGH */
-#define RETRY_GAIN 64  /* how much less often it is tried from then on */
-#define DRAINED    3   /* samples behind a stall after a busy stream ran dry */
+#define RETRY_GAIN 64 /* how much less often it is tried from then on */
+#define DRAINED    3  /* samples behind a stall after a busy stream ran dry */
 
 static const uint8_t stalls[] = {STALL_FIRST_US, 12, 18, 27, 40, 60};
 #define STALLS (sizeof(stalls) / sizeof(stalls[0]))

@@ -242,13 +242,13 @@ static void doubtful(const struct model *m, const struct out_options *o, struct 
 	c = largest_of(&m->gpu, true, &lossy);
 	if (c) {
 		char *name = class_text(m, c, o->names);
-		text_layout_line(page,
-		                 "A fifth of the samples or more were lost of %u class%s, and what is "
-		                 "left may not be like all: first %s, %s %% of %llu.",
-		                 lossy, lossy > 1 ? "es" : "", name,
-		                 unit_percent(lost, (double)(c->tries - c->samples),
-		                              (double)c->tries),
-		                 (unsigned long long)c->tries);
+		text_layout_line(
+		        page,
+		        "A fifth of the samples or more were lost of %u class%s, and what is "
+		        "left may not be like all: first %s, %s %% of %llu.",
+		        lossy, lossy > 1 ? "es" : "", name,
+		        unit_percent(lost, (double)(c->tries - c->samples), (double)c->tries),
+		        (unsigned long long)c->tries);
 		free(name);
 	}
 }

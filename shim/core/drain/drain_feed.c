@@ -3,8 +3,7 @@
 
 #include <sys/mman.h>
 #include "shim/core/drain/drain_keep.h"
-#include "shim/core/gpu_time/estimate_pinned.h"
-#include "shim/core/gpu_time/weights.h"
+#include "shim/core/drain/drain_samples.h"
 #include "shim/core/format/histogram.h"
 #include "shim/core/work/slices.h"
 #include "shim/core/steps/steps.h"
@@ -12,7 +11,6 @@
 #include "shim/core/work/work_class.h"
 
 #define KERNEL_HISTS 4096u /* kernels with a histogram of their own: bounds what they cost */
-#define PAIR_MOST_NS 1e15  /* beyond it a pair is damaged */
 
 #define SERIES     4096u /* series of samples whose last pair is remembered */
 #define SERIES_BIT 12
@@ -34,13 +32,6 @@ struct feed_launch {
 	struct tf_hist *hist; /* NULL = its kernel has none */
 };
 
-/* The same of a series of samples. */
-struct feed_series {
-	uint32_t work, number; /* place of its class + 1; 0 = a free place */
-	uint64_t used;         /* which sample was the last of it */
-	struct weights_series last;
-};
-
 /*
  * What the records before found, so that the next one need not look for it: most are like one of
  * the last. Offsets of the recording were checked when they were followed, and what they lead to
@@ -51,8 +42,7 @@ struct feed {
 	struct slice_cursor slice;
 	struct drain_page page; /* looked for in each round */
 	struct feed_launch launches[LAUNCHES];
-	uint64_t samples;
-	struct feed_series series[SERIES];
+	struct drain_samples samples;
 	struct feed_call calls[CALLS]; /* by call id; only what is used counts */
 };
 
@@ -237,100 +227,21 @@ static struct tf_work *feed_work_of(struct drain *d, const struct tf_record *r, 
 	}
 }
 
-/* Events stood around the work; whether a sample came of it is seen later. */
-static void count_try(struct drain *d, const struct tf_work *w)
-{
-	struct tf_weights *to = weights_make(d->map, w);
-
-	if (to && to->tries < UINT32_MAX)
-		to->tries++;
-}
-
 static struct tf_work *feed_gpu(struct drain *d, const struct tf_record *r, uint8_t cls,
                                 uint32_t bucket)
 {
 	struct tf_work *w = feed_work_of(d, r, cls, bucket);
 
 	if (w && r->flags & TF_SAMPLED)
-		count_try(d, w);
+		samples_tried(d, w);
 	return w;
 }
 
 /* ---- what is no call ---- */
 
-/* The class of a pseudo record's work; NULL where the record is damaged. */
-static struct tf_work *class_of(struct drain *d, const struct tf_record *r, unsigned kind)
-{
-	struct tf_work key;
-
-	if (kind == TF_WORK_NONE || kind >= TF_WORK_KINDS)
-		return NULL;
-	work_key(&key, (enum tf_work_kind)kind, r);
-	return work_find(d->map, &key);
-}
-
-static void add_pair(struct tf_pairs *p, double ns)
-{
-	uint32_t least = ns < (double)UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
-
-	if (p->count == UINT32_MAX)
-		return;
-	if (!p->count || least < p->least_ns)
-		p->least_ns = least;
-	p->count++;
-	p->sum_ns += ns;
-	p->sum_squares += ns * ns;
-}
-
-/* A series has one of two neighbouring places; the one not met for longer is given up. */
-static struct weights_series *series_of(struct feed *f, uint32_t work, uint32_t number)
-{
-	uint32_t home = ((work + 1) * 0x9e3779b9u ^ number * 0x85ebca6bu) * 0xc2b2ae35u >>
-	                (32 - SERIES_BIT);
-	struct feed_series *a = &f->series[home], *b = &f->series[home ^ 1],
-	                   *s = a->work == work + 1 && a->number == number   ? a
-	                        : b->work == work + 1 && b->number == number ? b
-	                        : a->used <= b->used                         ? a
-	                                                                     : b;
-
-	if (s->work != work + 1 || s->number != number)
-		*s = (struct feed_series){.work = work + 1, .number = number};
-	s->used = ++f->samples;
-	return &s->last;
-}
-
-/* What the pair stands for. Of pinned copies the shortest one counts. */
-static void add_weight(struct drain *d, const struct tf_work *w, const struct tf_record *r,
-                       double ns)
-{
-	uint32_t number = TF_NTH_SERIES(r->stream), index = work_index(d->map, w);
-
-	if (!number || index == TF_WORKS || w->kind >= TF_WORK_EMPTY || estimate_is_pinned(w))
-		return;
-	struct tf_weights *to = weights_make(d->map, w);
-	if (to)
-		weights_add(to, series_of(d->feed, index, number), TF_NTH_NTH(r->stream), w->count,
-		            r->result, ns);
-}
-
-static void feed_sample(struct drain *d, const struct tf_record *r)
-{
-	double ns = (double)r->end;
-	struct tf_work *w = r->result >= 0 && r->result < TF_PAIRS && ns < PAIR_MOST_NS
-	                            ? class_of(d, r, r->thread)
-	                            : NULL;
-
-	if (!w)
-		return;
-	add_pair(&w->pairs[r->result], estimate_pair_ns(w, r->copy.bytes, ns));
-	add_weight(d, w, r, ns);
-	if (d->timeline)
-		timeline_sample(d->timeline, w);
-}
-
 static void feed_facts(struct drain *d, const struct tf_record *r)
 {
-	struct tf_work *w = class_of(d, r, TF_WORK_KERNEL);
+	struct tf_work *w = samples_class(d, r, TF_WORK_KERNEL);
 
 	if (!w)
 		return;
@@ -410,7 +321,7 @@ void drain_feed(struct drain *d, struct tf_thread *thread, uint32_t index,
 		return;
 	}
 	if (r->call == TF_CALL_SAMPLE)
-		feed_sample(d, r);
+		samples_feed(d, &d->feed->samples, r);
 	else if (r->call == TF_CALL_FACTS)
 		feed_facts(d, r);
 	else

@@ -37,8 +37,8 @@ enum estimate_path {
 	ESTIMATE_PATHS
 };
 
-#define ESTIMATE_NULL_PAIR_NS   2740.0 /* pair(empty kernel) where nothing was calibrated */
-#define ESTIMATE_EMPTY_PAIR_NS  1280.0 /* pair(nothing), likewise */
+#define ESTIMATE_NULL_PAIR_NS  2740.0 /* pair(empty kernel) where nothing was calibrated */
+#define ESTIMATE_EMPTY_PAIR_NS 1280.0 /* pair(nothing), likewise */
 /*
  * A copy engine sleeps soon after a copy. Pairs around pinned copies of 4 bytes to 1 MiB, 150 of
  * each, behind a stall or our empty kernel, three processes on an H200, less CUPTI's time of these

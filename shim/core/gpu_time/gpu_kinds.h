@@ -2,10 +2,10 @@
 /*
  * What differs from one kind of GPU to another in what a pair of events costs.
  *
- * A run measures what a pair around an empty kernel shows; how much of that is the kernel, it cannot:
- * the time of a kernel is from where CUPTI says that it starts to where it says that it ends, and
- * no clock of a program's shows these. So what CUPTI says of the empty kernel is measured once a
- * kind of GPU (scripts/gpu_acceptance --parts pair_cost).
+ * A run measures what a pair around an empty kernel shows; how much of that is the kernel, it
+ * cannot: the time of a kernel is from where CUPTI says that it starts to where it says that it
+ * ends, and no clock of a program's shows these. So what CUPTI says of the empty kernel is measured
+ * once a kind of GPU (scripts/gpu_acceptance --parts pair_cost).
  */
 #ifndef SPY_GPU_KINDS_H
 #define SPY_GPU_KINDS_H

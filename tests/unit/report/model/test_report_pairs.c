@@ -123,8 +123,7 @@ static void test_bounds(void **state)
 	null->pairs[TF_PAIR_IDLE].count = 0;
 	made_pairs(&works[2], TF_PAIR_BUSY, 4, 7150, 0);
 	calibrate(&c, &made.map, works, WORKS);
-	assert_near(work_time(&works[2], &c).mean,
-	            7150 - ESTIMATE_NULL_PAIR_NS + 590, 1e-9);
+	assert_near(work_time(&works[2], &c).mean, 7150 - ESTIMATE_NULL_PAIR_NS + 590, 1e-9);
 	assert_near(work_time(&works[2], &c).shared, 1.96 * ESTIMATE_PAIR_SD_NS, 1e-3);
 	assert_false(work_time(&works[3], &c).known);
 }

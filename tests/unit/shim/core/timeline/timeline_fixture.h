@@ -14,13 +14,13 @@
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 
-#define WINDOW  2000000ull
-#define LATENCY 5000 /* start and return together, until it is learned otherwise */
-#define START   1800 /* of it, at most */
-#define RETURN  (LATENCY - START)
-#define GAP     750
-#define COST    2150 /* of a pair around a kernel */
-#define NULL_KERNEL_NS 740 /* CUPTI's time of the empty kernel, on a GPU that nobody measured */
+#define WINDOW         2000000ull
+#define LATENCY        5000 /* start and return together, until it is learned otherwise */
+#define START          1800 /* of it, at most */
+#define RETURN         (LATENCY - START)
+#define GAP            750
+#define COST           2150 /* of a pair around a kernel */
+#define NULL_KERNEL_NS 740  /* CUPTI's time of the empty kernel, on a GPU that nobody measured */
 
 enum {
 	LAUNCH,
