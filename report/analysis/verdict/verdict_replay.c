@@ -34,10 +34,9 @@ double verdict_sure_comm(const struct model *m, double comm)
 		total += all;
 		/* Else half of a 95 % interval of the mean is 1.96 deviations over sqrt(samples).
 		 */
-		spread += (double)c->count *
-		          (isfinite(c->deviation)
-		                   ? c->deviation
-		                   : (c->high - c->low) / 2 / 1.96 * sqrt((double)c->samples));
+		spread += (double)c->count * (c->deviation > 0 ? c->deviation
+		                                               : (c->high - c->low) / 2 / 1.96 *
+		                                                         sqrt((double)c->samples));
 	}
 	if (!(total > 0) || comm >= total)
 		return comm;
