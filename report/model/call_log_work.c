@@ -16,8 +16,7 @@ static void calibrate_from(struct call_log_works_of *w)
 	for (uint32_t i = 0; i < TF_WORKS; i++)
 		if (w->works[i].kind)
 			used[count++] = w->works[i];
-	calibrate(w->calibration, &w->part->recording->map, used, count,
-	          works_on_hopper(w->part->process));
+	calibrate(w->calibration, &w->part->recording->map, used, count);
 	free(used);
 }
 

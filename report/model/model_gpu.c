@@ -203,21 +203,6 @@ static void add_calibration(struct model_gpu *gpu, const struct tf_work *w)
 	}
 }
 
-/* The file tells names alone. */
-bool works_on_hopper(const struct model_process *p)
-{
-	static const char *const names[] = {"H100", "H200", "GH200", "H800", "H20"};
-	size_t hopper = 0;
-
-	for (size_t i = 0; i < p->device_count; i++)
-		for (size_t k = 0; p->devices[i].name && k < sizeof(names) / sizeof(names[0]); k++)
-			if (strstr(p->devices[i].name, names[k])) {
-				hopper++;
-				break;
-			}
-	return hopper && hopper == p->device_count;
-}
-
 static void warn_of_damage(const struct works_part *k)
 {
 	uint32_t damaged = 0;
@@ -286,7 +271,9 @@ void model_add_works(struct model_part *p)
 	k.shares = alloc_zeroed(k.count, sizeof(*k.shares));
 	k.kernels = alloc_zeroed(p->kernel_end, sizeof(*k.kernels));
 	warn_of_damage(&k);
-	calibrate(&c, &p->recording->map, k.works, k.count, works_on_hopper(p->process));
+	calibrate(&c, &p->recording->map, k.works, k.count);
+	p->model->gpu.null_kernel = c.costs.kind->null_kernel_ns;
+	p->model->gpu.unmeasured |= !c.costs.kind->name;
 	find_groups(&k, &c);
 	for (uint32_t i = 0; i < k.count; i++) {
 		add_calibration(&p->model->gpu, &k.works[i]);

@@ -83,6 +83,10 @@ struct model_gpu_class {
 	uint8_t direction, memory;
 	uint64_t bytes, count, samples; /* bytes: of all pieces */
 	double mean, low, high, api_mean;
+	double deviation; /* of one piece beside its neighbours */
+	uint64_t tries;   /* pieces that events stood around, whatever came of it; 0 = not known */
+	bool mixed;       /* its pieces differ much: alike in name and shape alone */
+	bool lossy; /* a fifth of the tries or more were lost: what is left may not be like all */
 };
 
 struct model_pair_line { /* calibration, ns */
@@ -111,6 +115,8 @@ struct model_gpu {
 	double untimed_classes, untimed_pieces; /* all of them */
 	uint64_t by_calls;                      /* samples that are copies' calls, no pairs */
 	struct model_pair_line empty[TF_PAIRS], null[TF_PAIRS];
+	double null_kernel; /* of the pair around it: the empty kernel's own time, ns */
+	bool unmeasured;    /* ... taken from other kinds of GPU */
 	struct tf_pairs empty_sum[TF_PAIRS], null_sum[TF_PAIRS]; /* for the model alone */
 	double overhead; /* launches: API time without back-pressure, contention, first ones */
 	double first;    /* API time of first launches */

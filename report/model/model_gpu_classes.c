@@ -5,6 +5,12 @@
 #include "report/model/model_gpu_pairs.h"
 #include "report/model/model_internal.h"
 
+/* Pieces of which the standard deviation is so large a share of the mean are not of one kind. */
+#define MIXED_SHARE   0.5
+#define MIXED_SAMPLES 8
+#define LOSSY_SHARE   0.2
+#define LOSSY_TRIES   10
+
 static double both_ways(const struct model_work_time *t)
 {
 	return sqrt(t->random * t->random + t->shared * t->shared + t->systematic * t->systematic);
@@ -18,6 +24,15 @@ double work_below(const struct model_work_time *t)
 double work_above(const struct model_work_time *t)
 {
 	return hypot(both_ways(t), t->above);
+}
+
+/* Pairs of which the host was late to queue the second event, or that found no event free. */
+static bool is_lossy(const struct tf_work *w, const struct model_work_time *t)
+{
+	uint64_t kept = (uint64_t)w->pairs[TF_PAIR_IDLE].count + w->pairs[TF_PAIR_BUSY].count;
+
+	return !t->exact && !t->by_calls && t->tries >= LOSSY_TRIES && kept < t->tries &&
+	       t->tries - kept >= LOSSY_SHARE * (double)t->tries;
 }
 
 void model_add_class(const struct model_part *p, const struct tf_work *w,
@@ -39,6 +54,8 @@ void model_add_class(const struct model_part *p, const struct tf_work *w,
 	        .mean = NAN,
 	        .low = NAN,
 	        .high = NAN,
+	        .deviation = NAN,
+	        .tries = t->tries,
 	        .api_mean = w->count ? clock_ns(&p->clock, w->ticks) / (double)w->count : NAN,
 	};
 
@@ -46,7 +63,10 @@ void model_add_class(const struct model_part *p, const struct tf_work *w,
 		c.mean = t->mean;
 		c.low = fmax(0, t->mean - work_below(t));
 		c.high = t->mean + work_above(t);
+		c.deviation = t->deviation;
+		c.mixed = t->samples >= MIXED_SAMPLES && t->deviation > MIXED_SHARE * t->mean;
 	}
+	c.lossy = is_lossy(w, t);
 	ALLOC_ROOM(gpu->classes, gpu->class_count);
 	gpu->classes[gpu->class_count++] = c;
 }

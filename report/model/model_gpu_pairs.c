@@ -2,20 +2,18 @@
 #include <math.h>
 
 #include "report/model/model_gpu_pairs.h"
+#include "shim/core/gpu_time/weights.h"
 #include "shim/core/work/work_class.h"
 
 /*
  * Constants of the method beside those of estimate.h, ns. Measured on an H200, driver 580.159,
  * 2026-11-21, event pairs beside CUPTI's records of the same work; results in tests/gpu/results.
  */
-/*
- * What no sample shows: pairs lie about CUPTI's time of the same class by 0.25 us or 1 % and less
- * in 9 of 10 classes of PyTorch programs on that chip. Elsewhere nobody has measured; 0.4 us is
- * what the calibration moved between processes.
+/* What no sample shows: pairs lie about CUPTI's time of the same class by 0.25 us or 1 % and less
+ * in 9 of 10 classes of PyTorch programs on an H200. The former is of the kind of GPU: gpu_kinds.h.
  */
-#define SYSTEMATIC_HOPPER_NS 250.0
-#define SYSTEMATIC_OTHER_NS  400.0
-#define SYSTEMATIC_SHARE     0.01
+#define SYSTEMATIC_SHARE  0.01
+#define OFF_ON_AN_H200_NS 250.0
 
 /* A graph starts otherwise than a kernel does: one of three kernels, a set and two copies came
  * out 2.1 us too short on one H200 and 2.7 too long on another, which is two standard deviations.
@@ -37,6 +35,8 @@
 #define BUS_ABOVE 0.5
 
 #define DEVIATION_LEAST 0.5
+#define OTHERS_COUNT    2.0
+#define FEW_DEGREES     8.0
 #define PAIR_NS_MOST    1e15 /* eleven days: no event pair is longer */
 
 /* What is to be known of a class beside the path of estimate.h. */
@@ -125,14 +125,36 @@ static double half_of(const struct estimate_costs *costs, enum estimate_path pat
 	return path == ESTIMATE_ENGINE ? hypot(half, normal_95(ESTIMATE_ENGINE_SD_NS)) : half;
 }
 
-/* Both regimes together, each pair less what `cost` says of its regime. */
+/* Both regimes together, each pair less what `cost` says of its regime. `n`: so many pairs of equal
+ * weight tell as much. */
 struct pooled {
-	double n, mean, deviation, shared; /* deviation NaN: one pair */
+	double n, mean, deviation, shared; /* deviation, of a pair, NaN: one pair */
+	double degrees;
 	uint64_t samples;
 };
 
+/* By what each pair stands for, where that is known. */
+static void weigh(struct pooled *p, const struct tf_work *w,
+                  const struct model_pair_cost cost[TF_PAIRS], const struct tf_map *map)
+{
+	const struct tf_weights *weights = map ? weights_of(map, w) : NULL;
+	struct weights_mean m;
+
+	if (!weights || !weights_mean(weights, w->count, &m))
+		return;
+	p->n = m.degrees;
+	p->mean = m.ns;
+	p->shared = 0;
+	for (int i = 0; i < TF_PAIRS; i++) {
+		p->mean -= m.share[i] * cost[i].mean;
+		p->shared += m.share[i] * cost[i].half;
+	}
+	p->deviation = sqrt(m.piece);
+	p->degrees = fmin(m.degrees, (double)weights->pairs - 1);
+}
+
 static bool pool(struct pooled *to, const struct tf_work *w,
-                 const struct model_pair_cost cost[TF_PAIRS])
+                 const struct model_pair_cost cost[TF_PAIRS], const struct tf_map *map)
 {
 	double sum = 0, squares = 0;
 
@@ -155,6 +177,8 @@ static bool pool(struct pooled *to, const struct tf_work *w,
 	to->shared /= to->n;
 	if (to->n > 1)
 		to->deviation = sqrt(fmax(0, squares - to->n * to->mean * to->mean) / (to->n - 1));
+	to->degrees = to->n - 1;
+	weigh(to, w, cost, map);
 	return true;
 }
 
@@ -201,11 +225,11 @@ static void bound(struct model_work_time *t, const struct tf_work *w,
 static struct model_work_time untimed_copy(const struct tf_work *w, enum method method,
                                            const struct model_calibration *c)
 {
-	struct model_work_time t = {.mean = by_bus(w, c)};
+	struct model_work_time t = {.mean = by_bus(w, c), .deviation = NAN};
 
 	if ((method != COPY_ENGINE && method != BOUND) || w->memory == SPY_MEM_PAGEABLE ||
 	    !isfinite(t.mean))
-		return (struct model_work_time){0};
+		return (struct model_work_time){.deviation = NAN};
 	t.known = true;
 	t.below = BUS_BELOW * t.mean;
 	t.above = BUS_ABOVE * t.mean;
@@ -217,7 +241,7 @@ static struct model_work_time staged_copy(const struct tf_work *w,
                                           const struct model_calibration *c)
 {
 	struct estimate_range r = estimate_staged_class(&c->costs, w);
-	struct model_work_time t = {0};
+	struct model_work_time t = {.deviation = NAN};
 
 	if (!isfinite(r.ns))
 		return t;
@@ -235,22 +259,37 @@ static struct model_work_time pinned_copy(const struct tf_work *w, const struct 
                                           const struct model_calibration *c)
 {
 	struct estimate_mean m = estimate_pinned(&c->costs, w);
-	struct model_work_time t = {.known = isfinite(m.ns), .samples = p->samples};
+	struct model_work_time t = {
+	        .known = isfinite(m.ns), .samples = p->samples, .deviation = NAN};
 
 	if (!t.known) /* of a damaged file */
-		return (struct model_work_time){0};
+		return (struct model_work_time){.deviation = NAN};
 	t.mean = fmax(0, m.ns);
 	t.shared = normal_95(sqrt(fmax(0, m.variance)));
-	if (!c->is_hopper) /* that engines wake elsewhere as they do there, nobody has measured */
-		t.shared *= SYSTEMATIC_OTHER_NS / SYSTEMATIC_HOPPER_NS;
+	/* That engines wake elsewhere as they do there, nobody has measured. */
+	t.shared *= c->costs.kind->off_ns / OFF_ON_AN_H200_NS;
 	t.systematic = hypot(c->systematic, SYSTEMATIC_SHARE * t.mean);
 	return t;
 }
 
-struct model_work_time work_time(const struct tf_work *w, const struct model_calibration *c)
+/* A few pairs may be alike by chance where others of the run differ: these count as two more. */
+static double random_of(const struct pooled *p, const struct model_calibration *c)
+{
+	double mean = fmax(0, p->mean), others = c->deviation * mean, variance;
+
+	if (!isfinite(p->deviation))
+		return fmax(DEVIATION_LEAST, normal_95(c->deviation)) * mean;
+	if (p->degrees >= FEW_DEGREES)
+		return student_95(p->degrees) * p->deviation / sqrt(fmax(1, p->n));
+	variance = (p->degrees * p->deviation * p->deviation + OTHERS_COUNT * others * others) /
+	           (p->degrees + OTHERS_COUNT);
+	return student_95(p->degrees) * fmax(p->deviation, sqrt(variance)) / sqrt(fmax(1, p->n));
+}
+
+static struct model_work_time time_of(const struct tf_work *w, const struct model_calibration *c)
 {
 	enum method method = method_of(w);
-	struct model_work_time t = {0};
+	struct model_work_time t = {.deviation = NAN};
 	struct pooled p;
 
 	if (w->exact_count && w->exact_ns >= 0 &&
@@ -261,7 +300,7 @@ struct model_work_time work_time(const struct tf_work *w, const struct model_cal
 	}
 	if (method == STAGED)
 		return staged_copy(w, c);
-	if (method != HOST_ONLY && !pool(&p, w, costs_of(w, method, c)))
+	if (method != HOST_ONLY && !pool(&p, w, costs_of(w, method, c), c->costs.map))
 		return untimed_copy(w, method, c);
 	if (method == HOST_ONLY)
 		return t;
@@ -270,9 +309,8 @@ struct model_work_time work_time(const struct tf_work *w, const struct model_cal
 	t.known = true;
 	t.samples = p.samples;
 	t.mean = p.mean;
-	t.random =
-	        p.n > 1 ? student_95(p.n - 1) * p.deviation / sqrt(p.n)
-	                : fmax(DEVIATION_LEAST, student_95(1e9) * c->deviation) * fmax(0, t.mean);
+	t.deviation = p.deviation;
+	t.random = random_of(&p, c);
 	t.shared = p.shared;
 	t.mean = fmax(0, t.mean);
 	t.systematic = hypot(c->systematic, SYSTEMATIC_SHARE * t.mean);
@@ -292,6 +330,16 @@ struct model_work_time work_time(const struct tf_work *w, const struct model_cal
 	return t;
 }
 
+struct model_work_time work_time(const struct tf_work *w, const struct model_calibration *c)
+{
+	const struct tf_weights *weights = c->costs.map ? weights_of(c->costs.map, w) : NULL;
+	struct model_work_time t = time_of(w, c);
+
+	if (weights && !t.exact)
+		t.tries = weights->tries;
+	return t;
+}
+
 /* The spread within the classes that were timed more than once, relative to their means. */
 static double pooled_deviation(const struct tf_work *works, uint32_t count,
                                const struct model_calibration *c)
@@ -303,8 +351,9 @@ static double pooled_deviation(const struct tf_work *works, uint32_t count,
 		enum method method = method_of(&works[i]);
 		if (works[i].kind == TF_WORK_NONE || works[i].kind >= TF_WORK_EMPTY ||
 		    method == COPY_ENGINE || method == BOUND || method == STAGED ||
-		    method == HOST_ONLY || !pool(&p, &works[i], costs_of(&works[i], method, c)) ||
-		    !(p.n > 1) || !(p.mean > 0))
+		    method == HOST_ONLY ||
+		    !pool(&p, &works[i], costs_of(&works[i], method, c), c->costs.map) ||
+		    !(p.n > 1) || !(p.mean > 0) || !isfinite(p.deviation))
 			continue;
 		double more = (p.n - 1) * (p.deviation / p.mean) * (p.deviation / p.mean);
 		if (!isfinite(more)) /* of a damaged file */
@@ -316,13 +365,11 @@ static double pooled_deviation(const struct tf_work *works, uint32_t count,
 }
 
 void calibrate(struct model_calibration *c, const struct tf_map *map, const struct tf_work *works,
-               uint32_t count, bool is_hopper)
+               uint32_t count)
 {
-	*c = (struct model_calibration){
-	        .systematic = is_hopper ? SYSTEMATIC_HOPPER_NS : SYSTEMATIC_OTHER_NS,
-	        .is_hopper = is_hopper,
-	};
+	*c = (struct model_calibration){.systematic = 0};
 	estimate_costs(map, &c->costs);
+	c->systematic = c->costs.kind->off_ns;
 	for (int path = 0; path < ESTIMATE_PATHS; path++)
 		for (int i = 0; i < TF_PAIRS; i++)
 			c->cost[path][i] = (struct model_pair_cost){

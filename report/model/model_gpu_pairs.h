@@ -16,9 +16,8 @@ struct model_pair_cost {
 
 struct model_calibration {
 	struct model_pair_cost cost[ESTIMATE_PATHS][TF_PAIRS];
-	double systematic; /* ns a piece of work: what the method itself may be off */
-	double deviation;  /* pooled, relative: of classes timed more than once */
-	bool is_hopper;
+	double systematic;           /* ns a piece of work: what the method itself may be off */
+	double deviation;            /* pooled, relative: of classes timed more than once */
 	struct estimate_costs costs; /* for copies over the bus */
 };
 
@@ -28,7 +27,9 @@ struct model_work_time {
 	bool by_calls; /* no pairs: the time of its calls tells */
 	double mean;
 	double random, shared, systematic, below, above;
+	double deviation; /* of one piece; NaN: not known */
 	uint64_t samples;
+	uint64_t tries; /* pieces that events stood around; 0 = not known */
 };
 
 /* True when a tf_pairs can be what was measured; others are left alone. */
@@ -37,9 +38,9 @@ struct model_pair_line pair_line_of(const struct tf_pairs *p);
 /* Half of the 95 % interval of a mean, in standard deviations of it: Student's t. */
 double student_95(double degrees);
 
-/* The calibration of one recording; `works`: its classes. `is_hopper`: its devices are. */
+/* The calibration of one recording; `works`: its classes. */
 void calibrate(struct model_calibration *c, const struct tf_map *map, const struct tf_work *works,
-               uint32_t count, bool is_hopper);
+               uint32_t count);
 struct model_work_time work_time(const struct tf_work *w, const struct model_calibration *c);
 
 /* What a class adds up to: so many pieces, for how many of them its mean stands, and how many of
@@ -56,9 +57,6 @@ double work_below(const struct model_work_time *t);
 double work_above(const struct model_work_time *t);
 
 struct model_part;
-struct model_process;
-/* All devices of a process are of compute capability 9. */
-bool works_on_hopper(const struct model_process *p);
 /* Gives each graph its part of the time of its class; each class's share is known by then. */
 void model_add_graph_rows(const struct model_part *p, const struct tf_work *works,
                           const struct model_work_time *times,

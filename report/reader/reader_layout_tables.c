@@ -141,6 +141,17 @@ static void place_store(struct reader_layout *l, uint64_t at)
 			             s->page_records * sizeof(struct tf_record));
 }
 
+/* What the samples of each class stand for. */
+static void place_weights(struct reader_layout *l, uint64_t at)
+{
+	const struct tf_weight_places *p = at ? layout_place(l, AREA, at, sizeof(*p)) : NULL;
+
+	for (uint32_t i = 0; p && i < TF_WORKS; i++)
+		if (p->at[i])
+			layout_place(l, AREA, (uint64_t)p->at[i] * TF_PLACE_BYTES,
+			             sizeof(struct tf_weights));
+}
+
 static void place_areas(struct reader_layout *l)
 {
 	const struct tf_header *h = tf_header(l->map);
@@ -157,6 +168,7 @@ static void place_areas(struct reader_layout *l)
 		else
 			l->missing[AREA] += areas[i].always;
 	}
+	place_weights(l, h->weights);
 	l->missing[AREA] += !h->keep;
 	place_store(l, h->keep);
 	place_store(l, h->store);

@@ -21,7 +21,8 @@
 
 static struct {             /* a line of its own, written at first */
 	uint64_t beyond_ns; /* spent, or about to be, of the allowance */
-	char rest[56];
+	uint32_t series;    /* the last number given to one */
+	char rest[52];
 } shared __attribute__((aligned(64)));
 
 /* ---- keys ---- */
@@ -182,7 +183,7 @@ static void consider(struct sampler *m, struct sampler_class *cls, struct spy_sp
 	follow_thread(m, now);
 	if (cls->seen != seen) { /* first met here: not sampled now */
 		cls->seen = seen;
-		cls->until = 1 + random_below(&m->random, 3);
+		class_arm(cls, 1 + random_below(&m->random, 3));
 		return;
 	}
 	if (m->span) /* a call that never returned */
@@ -282,6 +283,14 @@ static bool close_pair(struct sampler *m, struct spy_span *s, CUstream stream)
 	return holds;
 }
 
+/* Of 24 bits: which samples are of launches that one thread counted. */
+static uint32_t series_of(struct sampler_class *c)
+{
+	while (!c->series)
+		c->series = __atomic_add_fetch(&shared.series, 1, __ATOMIC_RELAXED) & 0xffffff;
+	return c->series;
+}
+
 static void keep_sample(struct sampler *m, const struct spy_span *s, const struct tf_record *work)
 {
 	struct tf_record *r = &m->pair->record;
@@ -290,6 +299,7 @@ static void keep_sample(struct sampler *m, const struct spy_span *s, const struc
 	r->call = TF_CALL_SAMPLE;
 	r->thread = (uint16_t)work_kind(s->cls);
 	r->result = m->stall_us ? TF_PAIR_IDLE : TF_PAIR_BUSY;
+	r->stream = TF_NTH(series_of(m->cls), class_met(m->cls));
 	r->end = 0;
 	spy_count(&spy_tls.thread->samples, 1);
 	sampler_pair_commit(m->where, m->pair);

@@ -24,10 +24,13 @@
 #include "shim/core/work/work_class.h"
 
 /* How a thread stands with one class of work. The key is a hash of what makes the class, never 0.
- */
+ * Half a cache line. */
 struct sampler_class {
 	uint64_t key;
 	uint32_t until;       /* launches to go until one is timed */
+	uint32_t armed;       /* ... when that was set */
+	uint64_t met;         /* launches by then */
+	uint32_t series;      /* its number in samples; 0 = none yet */
 	uint16_t seen : 14;   /* the context and the code that it was last met in */
 	uint16_t drained : 2; /* samples to take behind a stall, on a busy stream too */
 	uint8_t samples;      /* taken, saturating */
@@ -35,6 +38,7 @@ struct sampler_class {
 	uint8_t late : 3;     /* samples lost to the longest one, in a row */
 	uint8_t refused : 2;  /* how often it could not be afforded, in a row */
 };
+_Static_assert(sizeof(struct sampler_class) == 32, "two in a cache line");
 #define SAMPLER_SEEN    0x3fffu /* the bits of `seen` */
 #define SAMPLER_CLASSES 512u    /* of a thread; a power of two */
 

@@ -7,6 +7,7 @@
 #define ENOUGH     64 /* samples of a class after which it is sampled less */
 #define EAGER_GAIN 8  /* how much oftener it is met until then */
 #define LATE_MOST  7  /* samples lost to the longest stall before a class is given up */
+#define NTH_LEAST  64 /* of its launches so far a class may go without a sample, after ENOUGH */
 #define RETRY_GAIN 64 /* how much less often it is tried from then on */
 #define DRAINED    3  /* samples behind a stall after a busy stream ran dry */
 
@@ -49,10 +50,21 @@ void class_place(struct sampler_class *all, uint64_t key, uint64_t *random)
 		return;
 	else if (c->key && random_below(random, 2))
 		c = other;
-	*c = (struct sampler_class){.key = key, .until = 1};
+	*c = (struct sampler_class){.key = key, .until = 1, .armed = 1, .met = 1};
 }
 
 /* ---- when ---- */
+
+uint64_t class_met(const struct sampler_class *c)
+{
+	return c->met + (uint32_t)(c->armed - c->until);
+}
+
+void class_arm(struct sampler_class *c, uint32_t until)
+{
+	c->met = class_met(c);
+	c->until = c->armed = until;
+}
 
 /* Half to one and a half times the budget's gap, shorter by `gain`. */
 static uint32_t jitter(const struct sampler_rate *r, unsigned gain, uint64_t *random)
@@ -63,7 +75,8 @@ static uint32_t jitter(const struct sampler_rate *r, unsigned gain, uint64_t *ra
 }
 
 /* A class that was sampled often is known well: the mean of 64 is off by an eighth of the spread.
- * From there on it is only watched for change, at less than the budget. */
+ * From there on it is only watched for change, at less than the budget; but no sample stands for so
+ * many launches that a change behind it would be a large part of all. */
 void class_sampled(struct sampler_class *c, const struct sampler_rate *r, uint64_t *random)
 {
 	if (c->samples < UINT8_MAX)
@@ -72,8 +85,12 @@ void class_sampled(struct sampler_class *c, const struct sampler_rate *r, uint64
 	if (c->drained)
 		c->drained--;
 	class_put_off(c, r, random);
-	if (c->samples >= ENOUGH)
-		c->until *= c->samples < 2 * ENOUGH ? 2 : 8;
+	if (c->samples < ENOUGH)
+		return;
+	uint64_t least = class_met(c) / NTH_LEAST,
+	         later = (uint64_t)c->until * (c->samples < 2 * ENOUGH ? 2 : 8);
+	later = later < least ? later : c->until > least ? c->until : least;
+	class_arm(c, later < RATE_GAP_MOST * 8 ? (uint32_t)later : RATE_GAP_MOST * 8);
 }
 
 bool class_is_new(const struct sampler_class *c)
@@ -84,9 +101,9 @@ bool class_is_new(const struct sampler_class *c)
 void class_put_off(struct sampler_class *c, const struct sampler_rate *r, uint64_t *random)
 {
 	if (c->samples < EARLY)
-		c->until = 1 + random_below(random, 3);
+		class_arm(c, 1 + random_below(random, 3));
 	else
-		c->until = jitter(r, c->samples < EAGER ? EAGER_GAIN : 1, random);
+		class_arm(c, jitter(r, c->samples < EAGER ? EAGER_GAIN : 1, random));
 }
 
 void class_refused(struct sampler_class *c, const struct sampler_rate *r, uint64_t *random)
@@ -95,32 +112,32 @@ void class_refused(struct sampler_class *c, const struct sampler_rate *r, uint64
 
 	if (c->refused < 3) {
 		c->refused++;
-		c->until = 1 + soon / 2 + random_below(random, soon);
+		class_arm(c, 1 + soon / 2 + random_below(random, soon));
 		return;
 	}
 	class_put_off(c, r, random);
 	if (c->until < soon)
-		c->until = 1 + soon / 2 + random_below(random, soon);
+		class_arm(c, 1 + soon / 2 + random_below(random, soon));
 }
 
 void class_late(struct sampler_class *c, const struct sampler_rate *r, uint64_t *random)
 {
-	c->until = jitter(r, EAGER_GAIN, random);
+	class_arm(c, jitter(r, EAGER_GAIN, random));
 	if (c->stall + 1u < STALLS)
 		c->stall++;
 	else if (c->late < LATE_MOST)
 		c->late++;
 	else
-		c->until = jitter(r, 1, random) * RETRY_GAIN;
+		class_arm(c, jitter(r, 1, random) * RETRY_GAIN);
 }
 
 void class_waited(struct sampler_class *c, const struct sampler_rate *r, uint64_t *random)
 {
-	c->until = jitter(r, EAGER_GAIN, random);
+	class_arm(c, jitter(r, EAGER_GAIN, random));
 	if (c->late < LATE_MOST)
 		c->late = c->late + 2 < LATE_MOST ? c->late + 2u : LATE_MOST;
 	else
-		c->until = jitter(r, 1, random) * RETRY_GAIN;
+		class_arm(c, jitter(r, 1, random) * RETRY_GAIN);
 }
 
 void class_drained(struct sampler_class *c)

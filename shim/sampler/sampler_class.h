@@ -24,6 +24,11 @@ void class_place(struct sampler_class *all, uint64_t key, uint64_t *random);
 /* Whether it was timed less often than it takes to know anything of it. */
 bool class_is_new(const struct sampler_class *c);
 
+/* How many launches of it there were, as far as it was known. */
+uint64_t class_met(const struct sampler_class *c);
+/* It is due after so many more. */
+void class_arm(struct sampler_class *c, uint32_t until);
+
 /*
  * How long until a class is due again, in launches of its own: after a sample; after it could not
  * be afforded, so that one met rarely is asked again soon and one met often does not cost by being

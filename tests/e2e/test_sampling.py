@@ -100,6 +100,35 @@ def test_means_are_the_kernels_costs(sample, sync, regime):
     assert s.mean('empty', 'idle') == 0
 
 
+def work_of(r):
+    """The report's class of the kernel that varies, and what it really took."""
+    found = [w for w in r.report['works'] if w['kernel'] == 'varies']
+    return max(found, key=lambda w: w['count']), float(re.search(r'^mean: (.*)$', r.out, re.M).group(1))
+
+
+@pytest.mark.parametrize('how', ['drift', 'reverse', 'sawtooth', 'bimodal', 'steady'])
+@pytest.mark.parametrize('sync', [1, 50])
+def test_a_kernel_that_changes_as_the_program_goes_on(sample, how, sync):
+    """A sample counts for the launches around it: the first ones are taken close together, the later ones far apart."""
+    r, _ = sample('changing', how, 20000, sync, SIM_COST=1, CUDASPY_BUDGET=5, **VIRTUAL_TIME)
+    work, truth = work_of(r)
+    assert work['count'] == 20000 and work['samples'] > 60
+    assert work['low_ns'] <= truth <= work['high_ns'], (work, truth)
+    assert work['mixed'] == (how == 'bimodal') and not work['lossy'], work
+    if how != 'bimodal':  # of two lengths by chance, so many samples do not tell more
+        assert work['mean_ns'] == pytest.approx(truth, rel=0.06), (work, truth)
+
+
+def test_a_kernel_of_two_threads_at_different_rates(sample):
+    """Of the thread that launches ten times as often each sample stands for more."""
+    r, _ = sample('two_rates', 1000, 10, CUDASPY_BUDGET=100)
+    work, truth = work_of(r)
+    assert work['count'] == 11000
+    if work['samples'] > 60: # on a busy machine few are in time
+        assert work['low_ns'] <= truth <= work['high_ns'], (work, truth)
+        assert work['mean_ns'] == pytest.approx(truth, rel=0.15), (work, truth)
+
+
 def test_a_gpu_just_behind_the_host(sample):
     """Each launch finds the stream still busy and ends after it ran dry: only a stall holds it for as long as a sample takes."""
     _, s = sample(program='many_tiny_launches', SIM_COST=1, **VIRTUAL_TIME)

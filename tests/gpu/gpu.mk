@@ -32,6 +32,7 @@ GPU_TOOLS := \
 	$(O)/tests/libcupti_truth.so \
 	$(O)/tests/libnvperf_launch_cost.so \
 	$(O)/tests/libslow_launch.so \
+	$(O)/tests/pair_cost \
 	$(O)/tests/probe_getproc \
 	$(O)/tests/stream_facts \
 	# EOL
@@ -41,7 +42,7 @@ GPU_CFLAGS = $(filter-out -fvisibility=hidden -fsanitize=%,$(SPY_CFLAGS)) $(CFLA
 
 .PHONY: gpu-tools gpu-tools-simulated
 gpu-tools: $(GPU_TOOLS)
-gpu-tools-simulated: $(O)/tests/captures-sim $(O)/tests/hold_facts-sim $(O)/tests/stream_facts-sim \
+gpu-tools-simulated: $(O)/tests/captures-sim $(O)/tests/hold_facts-sim $(O)/tests/pair_cost-sim $(O)/tests/stream_facts-sim \
 	$(O)/tests/launch_cost $(O)/tests/libnvperf_launch_cost.so \
 	$(O)/tests/libslow_launch.so $(O)/tests/probe_getproc
 
@@ -85,7 +86,13 @@ $(O)/tests/captures $(O)/tests/hold_facts $(O)/tests/stream_facts: $(O)/tests/%:
 	$(call msg,NVCC,$@)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(SAMPLE_NVCCFLAGS) --cudart static -MMD -MP -MF $@.d -o $@ $<
 
-$(O)/tests/captures-sim $(O)/tests/hold_facts-sim $(O)/tests/stream_facts-sim: $(O)/tests/%-sim: tests/gpu/%.cu $(O)/sim/libcudart.so.13
+# With CUPTI's headers where there are such.
+$(O)/tests/pair_cost: tests/gpu/pair_cost.cu $(if $(CUPTI_INC),$(O)/gen/gpu/cupti_record_names.h)
+	$(call msg,NVCC,$@)
+	$(Q)mkdir -p $(@D) && $(NVCC) $(SAMPLE_NVCCFLAGS) -I$(O)/gen/gpu $(if $(CUPTI_INC),-I$(CUPTI_INC)) --cudart static \
+		-MMD -MP -MF $@.d -o $@ $<
+
+$(O)/tests/captures-sim $(O)/tests/hold_facts-sim $(O)/tests/pair_cost-sim $(O)/tests/stream_facts-sim: $(O)/tests/%-sim: tests/gpu/%.cu $(O)/sim/libcudart.so.13
 	$(call msg,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) -x c++ $(SAMPLE_CXXFLAGS) -DSIM_CUDART=13 -MMD -MP -MF $@.d -o $@ $< \
 		-x none $(O)/sim/libcudart.so.13 -ldl
@@ -134,6 +141,6 @@ test-gpu-tools:
 	$(Q)env -u O $(GPU_TESTS)
 endif
 
--include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d hold_facts.d hold_facts-sim.d launch_cost.d probe_getproc.d)
+-include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d hold_facts.d hold_facts-sim.d launch_cost.d pair_cost.d pair_cost-sim.d probe_getproc.d)
 
 endif

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from acceptance import accuracy, hold_facts, launch_cost, process
+from acceptance import accuracy, hold_facts, launch_cost, pair_cost, process
 from made_up import BUILD
 
 
@@ -51,6 +51,7 @@ class Simulated(unittest.TestCase):
     def setUp(self):
         needed = ["libcudaspy.so", "cudaspy", "sim/truth", "samples/sim/many_tiny_launches",
                   "tests/captures-sim", "tests/hold_facts-sim", "tests/stream_facts-sim", "tests/launch_cost",
+                  "tests/pair_cost-sim",
                   "tests/libnvperf_launch_cost.so", "tests/libslow_launch.so"]
         if not BUILD or not all(os.path.exists(os.path.join(BUILD, f)) for f in needed):
             self.skipTest("the shim, the simulated CUDA or its programs are not built")
@@ -89,6 +90,23 @@ class Simulated(unittest.TestCase):
         self.assertEqual(said["calls before one waits: kernel_and_set"], "511, as assumed")
         self.assertEqual(said["calls before one waits: kernel_and_dtoh"], "1022, as assumed")
         self.assertIn("a kernel and behind it: copy_dtoh", said)
+
+    def test_pair_cost(self):
+        part = self.script("--parts", "pair_cost")["pair_cost"]
+        said = {r["what"]: r for r in part["rows"]}
+        # A kernel of the simulated GPU takes what it is said to, and a pair of events 750 ns more.
+        self.assertTrue(said["spin_5000, idle stream"]["text"].startswith("pair 5750 ns"))
+        self.assertTrue(said["null_x2, busy stream"]["text"].startswith("pair 2700 ns"))
+        self.assertEqual(part["row"]["null_kernel_ns"], None)  # without CUPTI
+        self.assertEqual([r["pass"] for r in part["rows"] if r["pass"] is not None], [])
+        self.assertEqual(said["estimate of drift"]["count"], 60000)
+
+    def test_the_row_that_follows(self):
+        run = {(kind, regime): {"alone_mean": ns + 2000, "cupti_mean": ns} for regime in ("idle", "busy")
+               for kind, ns in (("null", 890), ("spin", 5000))}
+        run.update({("nothing", regime): {"alone_mean": 1280} for regime in ("idle", "busy")})
+        row = pair_cost.fitted([run])
+        self.assertEqual((row["null_kernel_ns"], row["null_pair_ns"], row["empty_pair_ns"], row["worst_ns"]), (890, 2890, 1280, 0))
 
     def test_hold_facts(self):
         part = self.script("--parts", "hold_facts")["hold_facts"]

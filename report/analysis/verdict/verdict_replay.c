@@ -31,10 +31,12 @@ double verdict_sure_comm(const struct model *m, double comm)
 		if (c->kind != TF_WORK_KERNEL || !c->name || !cuda_communicates(c->name) ||
 		    !(all > 0))
 			continue;
-		/* Half of a 95 % interval of the mean is 1.96 deviations over sqrt(samples). */
 		total += all;
-		spread +=
-		        (c->high - c->low) / 2 / 1.96 * sqrt((double)c->samples) * (double)c->count;
+		/* Else half of a 95 % interval of the mean is 1.96 deviations over sqrt(samples).
+		 */
+		spread += (double)c->count * (c->deviation > 0 ? c->deviation
+		                                               : (c->high - c->low) / 2 / 1.96 *
+		                                                         sqrt((double)c->samples));
 	}
 	if (!(total > 0) || comm >= total)
 		return comm;

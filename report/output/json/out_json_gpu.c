@@ -96,6 +96,10 @@ static json_t *calibration(const struct model_gpu *gpu)
 	json_put(o, "empty_busy", pair(&gpu->empty[TF_PAIR_BUSY]));
 	json_put(o, "null_idle", pair(&gpu->null[TF_PAIR_IDLE]));
 	json_put(o, "null_busy", pair(&gpu->null[TF_PAIR_BUSY]));
+	json_put(o, "null_kernel_ns",
+	         gpu->null_kernel > 0 ? json_share(gpu->null_kernel) : json_null());
+	json_put(o, "measured_gpu",
+	         gpu->null_kernel > 0 ? json_boolean(!gpu->unmeasured) : json_null());
 	return o;
 }
 

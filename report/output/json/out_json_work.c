@@ -25,6 +25,10 @@ static json_t *class_of(const struct model_gpu_class *c)
 	json_put(o, "mean_ns", json_share(c->mean));
 	json_put(o, "low_ns", json_share(c->low));
 	json_put(o, "high_ns", json_share(c->high));
+	json_put(o, "deviation_ns", json_share(c->deviation));
+	json_put(o, "tries", c->tries ? json_count(c->tries) : json_null());
+	json_put(o, "mixed", json_boolean(c->mixed));
+	json_put(o, "lossy", json_boolean(c->lossy));
 	json_put(o, "api_mean_ns", json_share(c->api_mean));
 	return o;
 }

@@ -187,6 +187,72 @@ static void untimed(const struct model *m, const struct out_options *o, struct t
 	free(list);
 }
 
+/* "vector_add 64,1,1 x 256,1,1" */
+static char *class_text(const struct model *m, const struct model_gpu_class *c,
+                        enum out_names names)
+{
+	if (!c->name)
+		return alloc_format("%s%s", model_work_name(c->kind),
+		                    c->kind == TF_WORK_COPY ? "" : "s");
+	return alloc_format("%s %u,%u,%u x %u,%u,%u", out_page_name_of(m, c->name, names),
+	                    c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1],
+	                    c->block[2]);
+}
+
+static double sum_of(const struct model_gpu_class *c)
+{
+	return c->mean * (double)c->count;
+}
+
+/* How many classes are so, and the one of most GPU time; NULL where there is none. */
+static const struct model_gpu_class *largest_of(const struct model_gpu *gpu, bool lossy,
+                                                unsigned *count)
+{
+	const struct model_gpu_class *found = NULL;
+
+	*count = 0;
+	for (size_t i = 0; i < gpu->class_count; i++) {
+		const struct model_gpu_class *c = &gpu->classes[i];
+		if (!(lossy ? c->lossy : c->mixed) || !isfinite(sum_of(c)))
+			continue;
+		if (!found || sum_of(c) > sum_of(found))
+			found = c;
+		++*count;
+	}
+	return found;
+}
+
+static void doubtful(const struct model *m, const struct out_options *o, struct text_layout *page)
+{
+	unsigned mixed, lossy;
+	const struct model_gpu_class *c = largest_of(&m->gpu, false, &mixed);
+	char mean[UNIT_BYTES], deviation[UNIT_BYTES], lost[UNIT_BYTES];
+
+	if (c) {
+		char *name = class_text(m, c, o->names);
+		text_layout_line(page,
+		                 "Pieces alike in name and shape that differ in length: %u "
+		                 "class%s, first %s, %s with a standard deviation of %s. A length "
+		                 "rarer than 3 in the %llu samples may not have been seen.",
+		                 mixed, mixed > 1 ? "es" : "", name, unit_time_apart(mean, c->mean),
+		                 unit_time_apart(deviation, c->deviation),
+		                 (unsigned long long)c->samples);
+		free(name);
+	}
+	c = largest_of(&m->gpu, true, &lossy);
+	if (c) {
+		char *name = class_text(m, c, o->names);
+		text_layout_line(
+		        page,
+		        "A fifth of the samples or more were lost of %u class%s, and what is "
+		        "left may not be like all: first %s, %s %% of %llu.",
+		        lossy, lossy > 1 ? "es" : "", name,
+		        unit_percent(lost, (double)(c->tries - c->samples), (double)c->tries),
+		        (unsigned long long)c->tries);
+		free(name);
+	}
+}
+
 static void calibration(const struct model_gpu *gpu, struct text_layout *page)
 {
 	static const char *const regimes[TF_PAIRS] = {"idle", "busy"};
@@ -208,6 +274,11 @@ static void calibration(const struct model_gpu *gpu, struct text_layout *page)
 		text_layout_line(page,
 		                 "Not calibrated in this run: a pair is taken to cost what it did "
 		                 "on an H200.");
+	if (gpu->unmeasured)
+		text_layout_line(page,
+		                 "This kind of GPU was not measured: an empty kernel is taken to "
+		                 "last %s, and intervals are wider for it.",
+		                 unit_time_apart(empty, gpu->null_kernel));
 	if (gpu->stall > 0 && gpu->null[TF_PAIR_IDLE].count)
 		text_layout_line(page, "A sample on an idle stream stands behind a stall of %s.",
 		                 unit_time_apart(stall, gpu->stall));
@@ -281,7 +352,9 @@ void out_page_gpu(const struct model *m, const struct out_options *o, struct tex
 			samples(m, page);
 		if (gpu->untimed_classes > 0)
 			untimed(m, o, page);
-		if (gpu->estimated)
+		if (gpu->estimated) {
+			doubtful(m, o, page);
 			calibration(gpu, page);
+		}
 	}
 }

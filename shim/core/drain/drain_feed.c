@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 #include "shim/core/drain/drain_keep.h"
-#include "shim/core/gpu_time/estimate_pinned.h"
+#include "shim/core/drain/drain_samples.h"
 #include "shim/core/format/histogram.h"
 #include "shim/core/work/slices.h"
 #include "shim/core/steps/steps.h"
@@ -11,7 +11,9 @@
 #include "shim/core/work/work_class.h"
 
 #define KERNEL_HISTS 4096u /* kernels with a histogram of their own: bounds what they cost */
-#define PAIR_MOST_NS 1e15  /* beyond it a pair is damaged */
+
+#define SERIES     4096u /* series of samples whose last pair is remembered */
+#define SERIES_BIT 12
 
 #define CALLS      65536u
 #define LAUNCHES   512u /* classes of launches of which it is remembered where they stand */
@@ -40,6 +42,7 @@ struct feed {
 	struct slice_cursor slice;
 	struct drain_page page; /* looked for in each round */
 	struct feed_launch launches[LAUNCHES];
+	struct drain_samples samples;
 	struct feed_call calls[CALLS]; /* by call id; only what is used counts */
 };
 
@@ -205,8 +208,8 @@ static struct tf_work *feed_graph(struct drain *d, const struct tf_record *r, ui
 }
 
 /* Of a call that gave work to the GPU: counts it in its class, which is returned. */
-static struct tf_work *feed_gpu(struct drain *d, const struct tf_record *r, uint8_t cls,
-                                uint32_t bucket)
+static struct tf_work *feed_work_of(struct drain *d, const struct tf_record *r, uint8_t cls,
+                                    uint32_t bucket)
 {
 	switch (cls) {
 	case SPY_CLASS_LAUNCH:
@@ -224,49 +227,21 @@ static struct tf_work *feed_gpu(struct drain *d, const struct tf_record *r, uint
 	}
 }
 
+static struct tf_work *feed_gpu(struct drain *d, const struct tf_record *r, uint8_t cls,
+                                uint32_t bucket)
+{
+	struct tf_work *w = feed_work_of(d, r, cls, bucket);
+
+	if (w && r->flags & TF_SAMPLED)
+		samples_tried(d, w);
+	return w;
+}
+
 /* ---- what is no call ---- */
-
-/* The class of a pseudo record's work; NULL where the record is damaged. */
-static struct tf_work *class_of(struct drain *d, const struct tf_record *r, unsigned kind)
-{
-	struct tf_work key;
-
-	if (kind == TF_WORK_NONE || kind >= TF_WORK_KINDS)
-		return NULL;
-	work_key(&key, (enum tf_work_kind)kind, r);
-	return work_find(d->map, &key);
-}
-
-static void add_pair(struct tf_pairs *p, double ns)
-{
-	uint32_t least = ns < (double)UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
-
-	if (p->count == UINT32_MAX)
-		return;
-	if (!p->count || least < p->least_ns)
-		p->least_ns = least;
-	p->count++;
-	p->sum_ns += ns;
-	p->sum_squares += ns * ns;
-}
-
-static void feed_sample(struct drain *d, const struct tf_record *r)
-{
-	double ns = (double)r->end;
-	struct tf_work *w = r->result >= 0 && r->result < TF_PAIRS && ns < PAIR_MOST_NS
-	                            ? class_of(d, r, r->thread)
-	                            : NULL;
-
-	if (!w)
-		return;
-	add_pair(&w->pairs[r->result], estimate_pair_ns(w, r->copy.bytes, ns));
-	if (d->timeline)
-		timeline_sample(d->timeline, w);
-}
 
 static void feed_facts(struct drain *d, const struct tf_record *r)
 {
-	struct tf_work *w = class_of(d, r, TF_WORK_KERNEL);
+	struct tf_work *w = samples_class(d, r, TF_WORK_KERNEL);
 
 	if (!w)
 		return;
@@ -346,7 +321,7 @@ void drain_feed(struct drain *d, struct tf_thread *thread, uint32_t index,
 		return;
 	}
 	if (r->call == TF_CALL_SAMPLE)
-		feed_sample(d, r);
+		samples_feed(d, &d->feed->samples, r);
 	else if (r->call == TF_CALL_FACTS)
 		feed_facts(d, r);
 	else

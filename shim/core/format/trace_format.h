@@ -10,13 +10,13 @@
  * by `clock_kind`; the table `clocks` converts them.
  *
  * Who writes. A thread's slot (struct tf_thread, its kernel pages, the producer's side of its
- * rings) is written by that thread alone. `hists`, `slices`, `works`, `graphs`' statistics, what
- * the timeline finds (`devices_time`, `host_ticks`, `streams`' figures, `split_ticks` of a thread),
- * the figures of `ranges`, `steps`, `loops`, `keep` and `trace` and the consumer's side of the
- * rings are written by the drain alone: the shim's collector, or the reporter on its private copy.
- * `environment` is written by a short-lived thread of the shim's, `cpu` and what else cpu.c reads
- * by the collector and the threads concerned. The rest of the header and the tables of names are
- * written under the shim's cold lock.
+ * rings) is written by that thread alone. `hists`, `slices`, `works`, `weights`, `graphs`'
+ * statistics, what the timeline finds (`devices_time`, `host_ticks`, `streams`' figures,
+ * `split_ticks` of a thread), the figures of `ranges`, `steps`, `loops`, `keep` and `trace` and
+ * the consumer's side of the rings are written by the drain alone: the shim's collector, or the
+ * reporter on its private copy. `environment` is written by a short-lived thread of the shim's,
+ * `cpu` and what else cpu.c reads by the collector and the threads concerned. The rest of the
+ * header and the tables of names are written under the shim's cold lock.
  *
  * Memory order. Counters are stored whole (relaxed, 64 bit, aligned). A record is complete before
  * its ring's `head` covers it, and a table's entry before the table's `count` covers it (release;
@@ -152,7 +152,8 @@ struct tf_header {
 	uint64_t cpu;        /* struct tf_cpu; 0 = none */
 	uint64_t loops_dropped; /* that took least time, when there were more than TF_LOOPS_MAX */
 	uint64_t loops_dropped_ticks; /* of their steps */
-	uint64_t reserved[5];
+	uint64_t weights; /* struct tf_weight_places; 0 = no pair yet */
+	uint64_t reserved[4];
 
 	struct tf_table calls;
 	struct tf_table threads; /* uint64_t offsets of struct tf_thread */
@@ -175,6 +176,7 @@ _Static_assert(sizeof(struct tf_record) == 64, "a record is one cache line");
 _Static_assert(sizeof(struct tf_call) == 64, "tf_call");
 _Static_assert(sizeof(struct tf_kernel) == 64, "tf_kernel");
 _Static_assert(sizeof(struct tf_work) == 128 && offsetof(struct tf_work, count) == 32, "tf_work");
+_Static_assert(sizeof(struct tf_weights) == 192, "tf_weights");
 _Static_assert(sizeof(struct tf_nvtx_range) == 160 && sizeof(struct tf_step) == 104,
                "ranges, steps");
 _Static_assert(TF_HOSTS <= 16, "split_ticks[], host_ticks[]");

@@ -61,4 +61,37 @@ struct tf_work {
 #define TF_WORKS       8192u
 #define TF_GRAPH_ALIKE 0x80000000u
 
+/*
+ * What the pairs of a class of work stand for. Samples are taken at uneven distances, and a class
+ * may change as the program goes on: a pair of the time y counts for w, half of the launches back
+ * to the pair before it, of the same series, and half of those to the next one. A series: the
+ * launches of a class by one thread, which knows how many there were. The last pair of each, its
+ * end, counts for half only in the sums up to `spread`; what came behind the ends is shared out by
+ * how far apart (g) they and the pairs before them were. d: half the squared difference to a
+ * neighbour of the same kind.
+ */
+struct tf_weights {
+	double weight[TF_PAIRS];            /* sum of w, of pairs on an idle and on a busy stream */
+	double sum_ns;                      /* of w * y */
+	double squares;                     /* of w * w */
+	double told;                        /* of w * w, of pairs whose d is known */
+	double spread;                      /* of w * w * d */
+	double end_weight[TF_PAIRS];        /* of the ends: sum of g */
+	double end_ns;                      /* of g * y */
+	double end_squares, end_both;       /* of g * g; of g times what it has of w */
+	double end_spread, end_both_spread; /* the same, times d */
+	double recent_ns;                   /* of the last pairs, some eight */
+	double recent_busy;                 /* share of these on a busy stream */
+	uint64_t covered;                   /* launches up to the ends */
+	uint32_t pairs;                     /* in these sums, saturating */
+	uint32_t tries;                     /* pieces that events stood around */
+	uint64_t reserved[7];
+};
+
+/* Area `weights`: where they are, beside `works`, in units of 64 bytes; 0 = none. */
+struct tf_weight_places {
+	uint32_t at[TF_WORKS];
+};
+#define TF_PLACE_BYTES 64u
+
 #endif

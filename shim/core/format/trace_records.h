@@ -95,9 +95,10 @@ static inline int tf_is_part(const struct tf_record *r)
  *
  * TF_CALL_SAMPLE    GPU time of one piece of work. `start`: entry of the call that gave it; `end`:
  *                   nanoseconds between our two events, as the driver tells it; `result`: enum
- *                   tf_pair; `thread`: enum tf_work_kind; `stream`, `flags` and the union as in the
- *                   work's own record. Calibration: kinds TF_WORK_EMPTY and TF_WORK_NULL, device in
- *                   launch.kernel.
+ *                   tf_pair; `thread`: enum tf_work_kind; `stream`: TF_NTH(), which launch of its
+ *                   series it is (see struct tf_weights), 0 = unknown; `flags` and the union as in
+ *                   the work's own record. Calibration: kinds TF_WORK_EMPTY and TF_WORK_NULL,
+ *                   device in launch.kernel.
  * TF_CALL_FACTS     of a launch class, once: the union as in its launches, `start` = registers a
  *                   thread | blocks an SM << 16 | warps an SM holds at most << 32 | static shared
  *                   memory in bytes << 48 (saturating).
@@ -119,6 +120,9 @@ static inline int tf_is_part(const struct tf_record *r)
 #define TF_CALL_OWN             0xfffbu
 #define TF_CALL_LEAST           TF_CALL_OWN /* of these */
 #define TF_DEVICE_OF_CALL       UINT32_MAX  /* the one current to the call that gave the work */
+#define TF_NTH(series, nth)     ((uint64_t)(series) << 40 | ((nth)&0xffffffffffu))
+#define TF_NTH_SERIES(stream)   ((uint32_t)((stream) >> 40))
+#define TF_NTH_NTH(stream)      ((stream)&0xffffffffffu)
 #define TF_CAUSE(thread, start) ((uint64_t)(thread) << 48 | ((start)&0xffffffffffffu))
 
 enum tf_work_kind {

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include "shim/core/gpu_time/estimate_pinned.h"
+#include "shim/core/gpu_time/weights.h"
 #include "shim/core/work/work_class.h"
 
 #define SMALL_COPY_BYTES 2048u        /* of a pinned one to the device, asynchronous */
@@ -101,10 +102,16 @@ static double exact_ns(const struct tf_work *w)
 }
 
 /* Its mean by its pairs, less than 0 where they cost less than is thought; NaN: there are none. */
-static double by_pairs(const struct estimate_costs *costs, const struct tf_work *w)
+static double by_pairs(const struct estimate_costs *costs, const struct tf_work *w, bool recent)
 {
 	const struct estimate_cost *cost = costs->cost[estimate_path(w)];
+	const struct tf_weights *weights = weights_of(costs->map, w);
+	struct weights_mean m;
 	double sum = 0, count = 0;
+
+	if (weights && (recent ? weights_recent(weights, &m) : weights_mean(weights, w->count, &m)))
+		return m.ns - m.share[TF_PAIR_IDLE] * cost[TF_PAIR_IDLE].ns -
+		       m.share[TF_PAIR_BUSY] * cost[TF_PAIR_BUSY].ns;
 
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
 		const struct tf_pairs *p = &w->pairs[regime];
@@ -166,11 +173,13 @@ void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)
 {
 	struct estimate_cost null[TF_PAIRS], empty[TF_PAIRS];
 
+	costs->map = map;
+	costs->kind = gpu_kind_of(map);
 	calibration(map, TF_WORK_NULL, ESTIMATE_NULL_PAIR_NS, null);
 	calibration(map, TF_WORK_EMPTY, ESTIMATE_EMPTY_PAIR_NS, empty);
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
-		null[regime].ns -= ESTIMATE_NULL_KERNEL_NS;
-		null[regime].least -= ESTIMATE_NULL_KERNEL_NS;
+		null[regime].ns -= costs->kind->null_kernel_ns;
+		null[regime].least -= costs->kind->null_kernel_ns;
 		costs->cost[ESTIMATE_KERNEL][regime] = null[regime];
 		costs->cost[ESTIMATE_INLINE][regime] = empty[regime];
 		costs->cost[ESTIMATE_ENGINE][regime] = (struct estimate_cost){
@@ -196,12 +205,22 @@ struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
 	                       w->staged_ns / count);
 }
 
-double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w)
+static double ns_of(const struct estimate_costs *costs, const struct tf_work *w, bool recent)
 {
 	if (!is_exact(w) && estimate_is_staged(w))
 		return estimate_staged_class(costs, w).ns;
 	double ns = is_exact(w)             ? exact_ns(w)
 	            : estimate_is_pinned(w) ? estimate_pinned(costs, w).ns
-	                                    : by_pairs(costs, w);
+	                                    : by_pairs(costs, w, recent);
 	return ns < 0 ? 0 : ns;
+}
+
+double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w)
+{
+	return ns_of(costs, w, false);
+}
+
+double estimate_recent_ns(const struct estimate_costs *costs, const struct tf_work *w)
+{
+	return ns_of(costs, w, true);
 }

@@ -4,16 +4,18 @@
  * the pair itself costs. For the timeline, which wants a running mean, and the reporter, which
  * wants intervals; both by the same formula.
  *
- * Of a class with n_i pairs of mean m_i in regime i (stream idle, stream busy):
+ * Of a class with pairs y of weight w (weights.h: the launches that each stands for), each in a
+ * regime i (stream idle, stream busy):
  *
- *     mean = sum over i of n_i * (m_i - cost_i) / sum over i of n_i          (never below 0)
+ *     mean = sum of w * (y - cost_i) / sum of w          (never below 0)
  *
- * but for copies of pinned memory: estimate_pinned.h.
+ * but for copies of pinned memory: estimate_pinned.h. Where nothing tells weights they are equal.
  *
  * cost_i depends on the path that the work takes, see enum estimate_path, and comes from the
  * calibration classes TF_WORK_EMPTY and TF_WORK_NULL of the same regime, of all devices together (a
  * class does not know its device); where these are missing, from the other regime, else from what
- * was measured once (constants below; H200, driver 580). Exact times (CUPTI) win over pairs. Copies
+ * was measured once (constants below; H200, driver 580). What of a pair around an empty kernel is
+ * the kernel itself: gpu_kinds.h. Exact times (CUPTI) win over pairs. Copies
  * of pageable memory by a copy engine have no pairs: estimate_staged.h.
  */
 #ifndef SPY_ESTIMATE_H
@@ -21,6 +23,7 @@
 
 #include "shim/core/cuda/engines.h"
 #include "shim/core/gpu_time/estimate_staged.h"
+#include "shim/core/gpu_time/gpu_kinds.h"
 #include "shim/core/format/trace_map.h"
 
 /* How a piece of work gets to the GPU: what a pair around it costs. */
@@ -34,9 +37,8 @@ enum estimate_path {
 	ESTIMATE_PATHS
 };
 
-#define ESTIMATE_NULL_KERNEL_NS 590.0  /* what CUPTI calls our empty kernel's time */
-#define ESTIMATE_NULL_PAIR_NS   2740.0 /* pair(empty kernel) where nothing was calibrated */
-#define ESTIMATE_EMPTY_PAIR_NS  1280.0 /* pair(nothing), likewise */
+#define ESTIMATE_NULL_PAIR_NS  2740.0 /* pair(empty kernel) where nothing was calibrated */
+#define ESTIMATE_EMPTY_PAIR_NS 1280.0 /* pair(nothing), likewise */
 /*
  * A copy engine sleeps soon after a copy. Pairs around pinned copies of 4 bytes to 1 MiB, 150 of
  * each, behind a stall or our empty kernel, three processes on an H200, less CUPTI's time of these
@@ -65,6 +67,8 @@ struct estimate_cost {
 };
 
 struct estimate_costs {
+	const struct tf_map *map; /* whose classes they are */
+	const struct gpu_kind *kind;
 	struct estimate_cost cost[ESTIMATE_PATHS][TF_PAIRS];
 	struct estimate_bus told;   /* by the link: the same both ways */
 	struct estimate_bus bus[2]; /* of copies to the device, and from it */
@@ -92,5 +96,9 @@ struct estimate_range estimate_staged_class(const struct estimate_costs *costs,
 
 /* Mean GPU time of one piece of work of a class, ns; NaN when unknown. */
 double estimate_ns(const struct estimate_costs *costs, const struct tf_work *w);
+
+/* The same by the last pairs: what a piece takes now, where a class changes as the program goes on.
+ */
+double estimate_recent_ns(const struct estimate_costs *costs, const struct tf_work *w);
 
 #endif

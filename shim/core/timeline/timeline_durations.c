@@ -36,7 +36,7 @@ uint64_t tl_find_duration(struct timeline *t, const struct tf_work *w, bool *kno
 		return t->short_work;
 	uint64_t stamp = tl_stamp(t, w);
 	if (k->stamp != stamp)
-		k->ns = estimate_ns(&t->costs, w);
+		k->ns = estimate_recent_ns(&t->costs, w);
 	k->stamp = stamp;
 	k->rate = t->ticks_per_ns;
 	k->ticks = TL_TICKS_MOST;

@@ -102,3 +102,14 @@ const struct tf_work *work_known(const struct tf_map *map, const struct tf_work 
 
 	return w && w->kind ? w : NULL;
 }
+
+uint32_t work_index(const struct tf_map *map, const struct tf_work *w)
+{
+	const struct tf_work *works = tf_at(map, tf_header(map)->works, TF_WORKS * sizeof(*works));
+
+	if (!works)
+		return TF_WORKS;
+	if (w < works || w >= works + TF_WORKS)
+		w = work_known(map, w);
+	return w ? (uint32_t)(w - works) : TF_WORKS;
+}

@@ -43,4 +43,8 @@ struct tf_work *work_find(const struct tf_map *map, const struct tf_work *key);
 /* The class with this key if it is there, else NULL; changes nothing. */
 const struct tf_work *work_known(const struct tf_map *map, const struct tf_work *key);
 
+/* The place in the table of a class that stands there, or of a copy of such a one; TF_WORKS: none.
+ */
+uint32_t work_index(const struct tf_map *map, const struct tf_work *w);
+
 #endif

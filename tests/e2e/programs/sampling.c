@@ -23,6 +23,7 @@ static const char image[] =
         "kernel k6 fixed:19000\n"
         "kernel k7 fixed:23000\n"
         "kernel slow fixed:200000\n"
+        "kernel varies arg:0:1\n"
         "kernel ncclDevKernel_plain fixed:3000\n"
         "kernel _Z31ncclDevKernel_AllReduce_Sum_f3216ncclDevKernelArgs fixed:3000\n"
         "kernel _Z16nvshmemi_barrierv fixed:3000\n";
@@ -456,6 +457,82 @@ static void pending(void)
 	}
 }
 
+/* changing HOW LAUNCHES SYNC: one kernel, whose launches take long or short by HOW; says their
+ * mean.
+ */
+static unsigned takes(const char *how, unsigned i, unsigned launches)
+{
+	if (!strcmp(how, "drift"))
+		return i < launches / 30 ? 30000 : 5000;
+	if (!strcmp(how, "reverse"))
+		return i >= launches - launches / 30 ? 30000 : 5000;
+	if (!strcmp(how, "sawtooth"))
+		return 3000 + i % (launches / 10) * 24000 / (launches / 10);
+	if (!strcmp(how, "bimodal"))
+		return (uint32_t)(i * 0x9e3779b9u) * 0x85ebca6bu >> 31 ? 50000 : 5000;
+	return 5000;
+}
+
+static void changing(void)
+{
+	CUfunction f = function(load(), "varies");
+	unsigned launches = number(1, 1000), sync = number(2, 0);
+	unsigned long long sum = 0;
+
+	for (unsigned i = 0; i < launches; i++) {
+		unsigned long long ns = takes(args[0], i, launches);
+		void *parameters[] = {&ns};
+		CHECK(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+		sum += ns;
+		if (sync && i % sync == sync - 1)
+			CHECK(cuStreamSynchronize(NULL));
+	}
+	CHECK(cuCtxSynchronize());
+	printf("mean: %.1f\n", (double)sum / launches);
+}
+
+/* two_rates LAUNCHES TIMES: one kernel on two threads, by turns: of the one's launches, of 5 us,
+ * there are TIMES as many as of the other's, of 50 us. */
+static struct {
+	CUfunction f;
+	unsigned launches, times;
+	pthread_barrier_t turn;
+} rates;
+
+static void *at_its_rate(void *argument)
+{
+	unsigned long long ns = argument ? 50000 : 5000;
+	void *parameters[] = {&ns};
+	CUstream stream;
+
+	CHECK(cuCtxSetCurrent(work_context));
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (unsigned i = 0; i < rates.launches; i++) {
+		for (unsigned k = 0; k < (argument ? 1 : rates.times); k++) {
+			CHECK(cuLaunchKernel(rates.f, 1, 1, 1, 32, 1, 1, 0, stream, parameters,
+			                     NULL));
+			CHECK(cuStreamSynchronize(stream));
+		}
+		pthread_barrier_wait(&rates.turn);
+	}
+	return NULL;
+}
+
+static void two_rates(void)
+{
+	pthread_t other;
+
+	rates.f = function(load(), "varies");
+	rates.launches = number(0, 100);
+	rates.times = number(1, 10);
+	pthread_barrier_init(&rates.turn, NULL, 2);
+	pthread_create(&other, NULL, at_its_rate, "");
+	at_its_rate(NULL);
+	pthread_join(other, NULL);
+	CHECK(cuCtxSynchronize());
+	printf("mean: %.1f\n", (5000.0 * rates.times + 50000) / (rates.times + 1));
+}
+
 static const struct {
 	const char *name;
 	void (*f)(void);
@@ -474,7 +551,9 @@ static const struct {
              {"reset", reset},
              {"threads", threads},
              {"relay", relay},
-             {"pending", pending}};
+             {"pending", pending},
+             {"changing", changing},
+             {"two_rates", two_rates}};
 
 int main(int argc, char **argv)
 {

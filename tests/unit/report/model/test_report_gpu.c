@@ -8,6 +8,7 @@
 #include "report/output/text/out_page.h"
 #include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
+#include "shim/core/gpu_time/weights.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"
 
@@ -433,6 +434,39 @@ static void test_hostile(void **state)
 }
 
 /* The text: what a reader looks for, in 80 columns of ASCII. */
+/* Classes whose pieces differ, those that lost many samples, and a GPU that nobody measured. */
+static void test_doubtful(void **state)
+{
+	struct tf_weights *w = weights_make(&made.map, work_of(TF_WORK_KERNEL, 1, 64));
+	struct weights_series series = {.nth = 0};
+	struct rendered r;
+
+	assert_non_null(w);
+	for (uint64_t i = 1; i <= 20; i++)
+		weights_add(w, &series, i * 50, i * 50, TF_PAIR_IDLE, i % 2 ? 3110 : 9110);
+	w->tries = 40;
+	assert_true(render(&r, made.map.base, made_bytes(&made)));
+	char *flat = strdup(r.text);
+	for (char *c = flat; *c; c++)
+		if (!strncmp(c, "\n  ", 3))
+			memmove(c + 1, c + 3, strlen(c + 3) + 1), *c = ' ';
+	assert_non_null(strstr(flat, "that differ in length: 1 class, first fast 64,1,1"));
+	assert_non_null(strstr(flat, "samples or more were lost of 1 class"));
+	free(flat);
+	json_t *root = json_loads(r.json, 0, NULL), *works = json_object_get(root, "works"), *one;
+	size_t i, mixed = 0, lossy = 0;
+	json_array_foreach(works, i, one)
+	{
+		mixed += json_is_true(json_object_get(one, "mixed"));
+		lossy += json_is_true(json_object_get(one, "lossy"));
+	}
+	assert_int_equal(mixed, 1);
+	assert_int_equal(lossy, 1);
+	assert_true(json_is_boolean(at(root, "gpu.calibration.measured_gpu")));
+	json_decref(root);
+	rendered_free(&r);
+}
+
 static void test_text(void **state)
 {
 	static const char *const told[] = {
@@ -573,6 +607,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_stretched, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_unknown_device, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_doubtful, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_text, setup, teardown),
 	        cmocka_unit_test(test_time_too_short_to_tell),
 	};

@@ -270,7 +270,7 @@ static void test_gpu_time(void **state)
 	struct tf_record r;
 
 	made_pairs(made_work(&made, (struct tf_work){.kind = TF_WORK_NULL}, 0), TF_PAIR_IDLE, 20,
-	           2590, 10);
+	           2740, 10);
 	made_pairs(timed(&made, kernel, 1), TF_PAIR_IDLE, 10, 12000, 100);
 	for (uint32_t i = 0; i < 4; i++) {
 		made_launch(&made, t, call, kernel, 1 + i % 2, 2001000 + i * 100000,

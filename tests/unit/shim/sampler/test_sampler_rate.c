@@ -149,7 +149,7 @@ static void test_a_rare_class_gets_its_samples(void **state)
 		if (n % 5000 == 4999)
 			rare += launch(&p, key_of(100));
 	}
-	assert_true(rare >= 10); /* of 200 */
+	assert_true(rare >= 8); /* of 200 */
 }
 
 /* More classes than places: those met often have one. */

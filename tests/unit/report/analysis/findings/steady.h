@@ -47,7 +47,7 @@ static inline void steady_start(struct steady *s)
 	s->graph =
 	        made_call(&s->made, "cudaGraphLaunch", SPY_CLASS_GRAPH_LAUNCH, SPY_LEVEL_RUNTIME);
 	made_pairs(made_work(&s->made, (struct tf_work){.kind = TF_WORK_NULL}, 0), TF_PAIR_IDLE, 20,
-	           2590, 10);
+	           2740, 10);
 }
 
 /* The next call takes so many us, and the one after it starts 1 us later. */
