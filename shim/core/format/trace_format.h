@@ -147,10 +147,11 @@ struct tf_header {
 	uint64_t left;           /* tick at which the process was about to end without its exit
 	                            handlers, or to become another program; 0 = not */
 	uint64_t left_by;        /* enum tf_left */
-	uint64_t space_most; /* bytes that the recording may take where it lives in memory; 0 = no
-	                        such limit */
-	uint64_t cpu;        /* struct tf_cpu; 0 = none */
-	uint64_t reserved[7];
+	uint64_t space_most;  /* bytes that the recording may take where it lives in memory; 0 = no
+	                         such limit */
+	uint64_t cpu;         /* struct tf_cpu; 0 = none */
+	uint64_t graph_nodes; /* struct tf_table of struct tf_graph_nodes; 0 = none */
+	uint64_t reserved[6];
 
 	struct tf_table calls;
 	struct tf_table threads; /* uint64_t offsets of struct tf_thread */
@@ -175,6 +176,7 @@ _Static_assert(sizeof(struct tf_kernel) == 64, "tf_kernel");
 _Static_assert(sizeof(struct tf_work) == 128 && offsetof(struct tf_work, count) == 32, "tf_work");
 _Static_assert(sizeof(struct tf_nvtx_range) == 160 && sizeof(struct tf_step) == 104,
                "ranges, steps");
+_Static_assert(sizeof(struct tf_graph) == 64 && sizeof(struct tf_graph_nodes) == 64, "graphs");
 _Static_assert(TF_HOSTS <= 16, "split_ticks[], host_ticks[]");
 _Static_assert(sizeof(struct tf_ring) == 192, "tf_ring");
 _Static_assert(sizeof(struct tf_kernel_stat) == 64, "a kernel's figures are one cache line");
