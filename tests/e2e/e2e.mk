@@ -20,6 +20,7 @@ E2E_DRIVER_PROGRAMS := \
 	steady \
 	steps \
 	whole_steps \
+	turns \
 	# EOL
 
 E2E_PROGRAMS := \

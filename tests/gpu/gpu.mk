@@ -25,6 +25,8 @@ GPU_TRUTH_OBJ := $(GPU_TRUTH_SRC:%.c=$(O)/%.o)
 
 GPU_TOOLS := \
 	$(O)/tests/captures \
+	$(O)/tests/conditional \
+	$(O)/tests/copy_facts \
 	$(O)/tests/hold_facts \
 	$(O)/tests/launch_cost \
 	$(O)/tests/launch_loop_shared \
@@ -82,7 +84,7 @@ $(O)/tests/libslow_launch.so: tests/gpu/slow_launch.c
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -O2 -fPIC -shared -Wl,--no-undefined -Wl,-soname,$(@F) -o $@ $< -ldl
 
-$(O)/tests/captures $(O)/tests/hold_facts $(O)/tests/stream_facts: $(O)/tests/%: tests/gpu/%.cu
+$(O)/tests/captures $(O)/tests/conditional $(O)/tests/hold_facts $(O)/tests/stream_facts: $(O)/tests/%: tests/gpu/%.cu
 	$(call msg,NVCC,$@)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(SAMPLE_NVCCFLAGS) --cudart static -MMD -MP -MF $@.d -o $@ $<
 
@@ -91,6 +93,11 @@ $(O)/tests/pair_cost: tests/gpu/pair_cost.cu $(if $(CUPTI_INC),$(O)/gen/gpu/cupt
 	$(call msg,NVCC,$@)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(SAMPLE_NVCCFLAGS) -I$(O)/gen/gpu $(if $(CUPTI_INC),-I$(CUPTI_INC)) --cudart static \
 		-MMD -MP -MF $@.d -o $@ $<
+
+# Linked with the simulated driver, which bears the real one's name: whichever is found runs it.
+$(O)/tests/copy_facts: tests/gpu/copy_facts.c $(O)/sim/libcuda.so.1
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $< -L$(O)/sim -l:libcuda.so.1
 
 $(O)/tests/captures-sim $(O)/tests/hold_facts-sim $(O)/tests/pair_cost-sim $(O)/tests/stream_facts-sim: $(O)/tests/%-sim: tests/gpu/%.cu $(O)/sim/libcudart.so.13
 	$(call msg,CXX,$@)
@@ -141,6 +148,6 @@ test-gpu-tools:
 	$(Q)env -u O $(GPU_TESTS)
 endif
 
--include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d hold_facts.d hold_facts-sim.d launch_cost.d pair_cost.d pair_cost-sim.d probe_getproc.d)
+-include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d conditional.d copy_facts.d hold_facts.d hold_facts-sim.d launch_cost.d pair_cost.d pair_cost-sim.d probe_getproc.d)
 
 endif
