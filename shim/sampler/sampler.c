@@ -210,7 +210,7 @@ static struct sampler_class *meet(struct sampler *m, struct spy_span *s, uint64_
 		return NULL;
 	c->seen = place_seen(m);
 	if (random_below(&m->random, 2)) {
-		c->until = 1 + random_below(&m->random, 2);
+		class_arm(c, 1 + random_below(&m->random, 2));
 		return NULL;
 	}
 	consider(m, c, s, stream, what);
