@@ -121,6 +121,11 @@ static void place_entries(struct reader_layout *l)
 		place_text(l, TEXT, n->domain);
 		place_histogram(l, n->hist);
 	}
+	for (uint32_t i = 0; i < r->loops; i++) {
+		const struct tf_loop *loop = tf_entry(l->map, &h->loops, i, sizeof(*loop));
+		if (loop)
+			place_histogram(l, loop->hist);
+	}
 	for (uint32_t i = 0; i < r->steps; i++) {
 		const struct tf_step *s = tf_entry(l->map, &h->steps, i, sizeof(*s));
 		if (!s)

@@ -69,8 +69,11 @@ static uint64_t drain_round(bool last)
 	}
 	uint64_t now = spy_clock(); /* what returned before is in the rings, or late */
 	drain.map = &spy_map;
-	if (!drain.timeline)
+	if (!drain.timeline) {
 		drain.timeline = timeline_new(&spy_map);
+		if (drain.timeline)
+			timeline_is_first(drain.timeline);
+	}
 	if (!drain.steps)
 		drain.steps = steps_new();
 	uint64_t taken = 0;

@@ -6,6 +6,8 @@
 #include "shim/base/collector_wait.h"
 #include "shim/record/thread.h"
 
+#define RING_USUAL 8192u /* records of the ring of a thread that calls often: 512 KiB */
+
 __thread struct spy_tls spy_tls
         __attribute__((tls_model(SPY_TLS_MODEL), aligned(64))) = {.generation = SPY_NO_GENERATION};
 static struct tf_record no_record = {.flags = TF_NO_ARGS};
@@ -31,11 +33,15 @@ bool ring_look(struct spy_tls *t)
 	return half_full;
 }
 
-/* Whether there is room for one record after a second look: at the tail, or in a larger ring. */
+/* Whether there is room for one record after a second look: at the tail, or in a larger ring. One
+ * that fills fast grows before it is full: the collector can sleep longer. */
 static bool ring_room(struct spy_tls *t)
 {
-	if (ring_look(t))
+	if (ring_look(t)) {
+		if (t->ring->capacity < RING_USUAL && thread_grow_ring(t))
+			return true;
 		collector_wait_end();
+	}
 	return ring_has_room(t) || thread_grow_ring(t);
 }
 

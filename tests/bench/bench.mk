@@ -25,11 +25,12 @@ BENCH_PEER_OBJ := $(addprefix $(BENCH_O)/peer_,plain.o lttng.o uftrace.o)
 
 # Are LTTng's headers there? uftrace needs no header, only a compiler with -pg.
 BENCH_LTTNG := $(shell $(CC) -E -include lttng/tracepoint.h -x c /dev/null >/dev/null 2>&1 && echo yes)
-BENCH_BUILDS := $(addprefix $(O)/bench/,bench libcuda.so.1 work_uftrace $(if $(BENCH_LTTNG),work_lttng))
+BENCH_BUILDS := $(addprefix $(O)/bench/,bench drain libcuda.so.1 work_uftrace $(if $(BENCH_LTTNG),work_lttng))
 
 bench-build: shim report sim $(BENCH_BUILDS)
 
 bench: bench-build
+	$(Q)$(O)/bench/drain $(if $(filter 1,$(BENCH_QUICK)),all 20)
 	$(Q)$(O)/bench/bench $(if $(filter 1,$(BENCH_QUICK)),--quick) $(if $(filter 1,$(BENCH_CALLS)),--calls) $(abspath $(O))
 
 $(BENCH_O)/%.o: %.c
@@ -54,6 +55,11 @@ $(O)/bench/libcuda.so.1: tests/bench/noop_driver.c
 $(O)/bench/bench: $(BENCH_MAIN_OBJ) $(BENCH_WORK_OBJ) $(BENCH_O)/peer_plain.o $(O)/sim/libcudart_static.a
 	$(call msg,LD,$@)
 	$(Q)$(CC) -o $@ $^ -ldl -lpthread
+
+$(O)/bench/drain: $(BENCH_O)/tests/bench/drain.o $(BENCH_O)/shim/base/clock.o $(O)/tests/unit/recording.o \
+		$(CORE_C:%.c=$(O)/host/%.o)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(SAN_LDFLAGS) -o $@ $^ -lm
 
 $(O)/bench/work_lttng: $(BENCH_O)/tests/bench/work_main.o $(BENCH_WORK_OBJ) $(BENCH_O)/peer_lttng.o \
 		$(O)/sim/libcudart_static.a

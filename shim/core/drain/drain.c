@@ -6,7 +6,7 @@
 
 #define RINGS_MOST 64 /* rings a thread's chain may have: each is larger than the one before */
 #define GIVE_BACK  64 /* records taken between two looks of the producer at the tail */
-#define AHEAD      4  /* records fetched ahead: they come from another processor's cache */
+#define AHEAD      8  /* records fetched ahead: they come from another processor's cache */
 
 /* One thread's records in this round. The array of them is a heap by `end`. */
 struct drain_source {
@@ -69,11 +69,14 @@ static void give_back(struct tf_ring *ring, uint64_t tail)
 
 /* ---- sources ---- */
 
+static inline uint64_t end_at(const struct tf_record *r)
+{
+	return drain_is_call(r) ? r->end : 0;
+}
+
 static void look(struct drain_source *s)
 {
-	const struct tf_record *r = &s->ring->slots[s->tail & s->mask];
-
-	s->end = drain_is_call(r) ? r->end : 0;
+	s->end = end_at(&s->ring->slots[s->tail & s->mask]);
 }
 
 /* False when the thread has no record for this round. */
@@ -94,18 +97,23 @@ static bool open_ring(const struct drain *d, struct drain_source *s, uint64_t un
 static uint64_t take(struct drain *d, struct drain_source *s, uint64_t limit, uint64_t until,
                      bool *more)
 {
-	uint64_t from = s->tail;
+	const struct tf_record *slots = s->ring->slots;
+	const uint64_t from = s->tail, head = s->head, mask = s->mask;
+	uint64_t tail = from;
 
-	while (s->tail != s->head && s->end <= limit) {
-		struct tf_record r = s->ring->slots[s->tail & s->mask];
-		if (s->head - s->tail > AHEAD)
-			__builtin_prefetch(&s->ring->slots[(s->tail + AHEAD) & s->mask]);
+	for (bool turn = true; turn && tail != head;) {
+		const struct tf_record r = slots[tail & mask];
+		if (head - tail > AHEAD)
+			__builtin_prefetch(&slots[(tail + AHEAD) & mask]);
 		drain_feed(d, s->thread, s->index, &r);
-		if (++s->tail % GIVE_BACK == 0)
-			give_back(s->ring, s->tail);
-		if (s->tail != s->head)
-			look(s);
+		if (++tail % GIVE_BACK == 0)
+			give_back(s->ring, tail);
+		if (tail != head)
+			turn = end_at(&slots[tail & mask]) <= limit;
 	}
+	s->tail = tail;
+	if (tail != head)
+		look(s);
 	uint64_t taken = s->tail - from;
 	if (s->tail != s->head && s->end <= until) {
 		*more = true;

@@ -41,6 +41,11 @@ struct feed {
 	struct tf_slices *slices; /* of the recording; looked for in each round */
 	struct slice_cursor slice;
 	struct drain_page page; /* looked for in each round */
+	/* The call, thread, flags and result of launches that go the short way; all ones = of none
+	 * yet. */
+	uint64_t plain;
+	struct tf_hist *plain_hist;
+	struct feed_launch *launch; /* the last one; NULL = none yet */
 	struct feed_launch launches[LAUNCHES];
 	struct drain_samples samples;
 	struct feed_call calls[CALLS]; /* by call id; only what is used counts */
@@ -54,6 +59,7 @@ bool drain_feed_begin(struct drain *d)
 		if (p == MAP_FAILED)
 			return false;
 		d->feed = p;
+		d->feed->plain = UINT64_MAX;
 	}
 	d->feed->slices = tf_at(d->map, tf_header(d->map)->slices, sizeof(*d->feed->slices));
 	d->feed->page.room = 0;
@@ -81,17 +87,12 @@ static struct tf_hist *hist_of(struct drain *d, uint64_t *offset)
 
 /* ---- time slices ---- */
 
-/* One call and its time of class c. */
-static void feed_slices(struct drain *d, uint32_t c, const struct tf_record *r, uint64_t ticks)
+static void __attribute__((noinline))
+feed_slices_far(struct drain *d, uint32_t c, const struct tf_record *r, uint64_t ticks)
 {
 	struct slice_cursor *at = &d->feed->slice;
-	struct tf_slices *s = d->feed->slices;
+	struct tf_slices *s;
 
-	if (s && slice_holds(s, at, r->start, r->end)) {
-		s->slice[at->index].calls[c]++;
-		s->slice[at->index].self_ticks[c] += ticks;
-		return;
-	}
 	s = slices_until(d->map, r->end);
 	if (!s)
 		return;
@@ -103,17 +104,42 @@ static void feed_slices(struct drain *d, uint32_t c, const struct tf_record *r, 
 		s->slice[at->index].calls[c]++;
 }
 
+/* One call and its time of class c. */
+static inline void feed_slices(struct drain *d, uint32_t c, const struct tf_record *r,
+                               uint64_t ticks)
+{
+	const struct slice_cursor *at = &d->feed->slice;
+	struct tf_slices *s = d->feed->slices;
+
+	if (!s || !slice_holds(s, at, r->start, r->end)) {
+		feed_slices_far(d, c, r, ticks);
+		return;
+	}
+	struct tf_slice *slice = &s->slice[at->index];
+	slice->calls[c]++;
+	slice->self_ticks[c] += ticks;
+}
+
 /* ---- launches and graphs ---- */
+
+/* The start of the first call that gave work: a thread's record may come behind another's that
+ * began later. */
+static inline void note_first(struct drain *d, uint64_t start)
+{
+	struct tf_header *h = tf_header(d->map);
+
+	if (!h->first_work || start < h->first_work)
+		h->first_work = start;
+}
 
 /* Counts a piece of work in its class; NULL when that found no place. */
 static struct tf_work *feed_work(struct drain *d, const struct tf_record *r, enum tf_work_kind kind)
 {
-	struct tf_header *h = tf_header(d->map);
 	bool nothing = kind == TF_WORK_COPY && r->copy.direction == SPY_DIR_HTOH;
 	struct tf_work key;
 
-	if (!nothing && (!h->first_work || r->start < h->first_work))
-		h->first_work = r->start;
+	if (!nothing)
+		note_first(d, r->start);
 	work_key(&key, kind, r);
 	struct tf_work *w = work_find(d->map, &key);
 	if (!w) {
@@ -133,37 +159,30 @@ static struct tf_work *feed_work(struct drain *d, const struct tf_record *r, enu
 	return w;
 }
 
-static struct feed_launch *launch_place(struct feed *f, const struct tf_record *r)
-{
-	uint64_t h =
-	        (r->arg[0] ^ r->arg[1] * 0x9e3779b97f4a7c15u ^ r->arg[2] * 0xc2b2ae3d27d4eb4fu) *
-	        0xff51afd7ed558ccdu;
-
-	return &f->launches[h >> 32 & (LAUNCHES - 1)];
-}
-
-static bool is_launch(const struct feed_launch *l, const struct tf_record *r)
+static inline bool is_launch(const struct feed_launch *l, const struct tf_record *r)
 {
 	return l->work && l->key[0] == r->arg[0] && l->key[1] == r->arg[1] &&
 	       l->key[2] == r->arg[2];
 }
 
-/* `bucket`: of the call's time in histograms. */
-static struct tf_work *feed_launch(struct drain *d, const struct tf_record *r, uint32_t bucket)
+/* Where the class of a launch is remembered, or will be: most are like the one before. */
+static inline struct feed_launch *launch_place(struct feed *f, const struct tf_record *r)
+{
+	if (f->launch && is_launch(f->launch, r))
+		return f->launch;
+	uint64_t h = r->arg[0] * 0x9e3779b97f4a7c15u ^ r->arg[1] * 0xc2b2ae3d27d4eb4fu ^
+	             r->arg[2] * 0xff51afd7ed558ccdu;
+	return f->launch = &f->launches[h >> 32 & (LAUNCHES - 1)];
+}
+
+/* One whose class stands at no place yet. */
+static struct tf_work *__attribute__((noinline))
+feed_new_launch(struct drain *d, const struct tf_record *r, uint32_t bucket,
+                struct feed_launch *place)
 {
 	struct tf_header *h = tf_header(d->map);
-	struct feed_launch *place = launch_place(d->feed, r);
 	uint32_t index = r->launch.kernel;
 
-	if (r->result || (r->flags & (TF_CAPTURED | TF_NO_ARGS)))
-		return NULL;
-	if (is_launch(place, r)) {
-		place->work->count++;
-		place->work->ticks += r->end - r->start;
-		if (place->hist)
-			hist_add_to(place->hist, bucket);
-		return place->work;
-	}
 	struct tf_kernel *kernel = tf_entry(d->map, &h->kernels, index, sizeof(*kernel));
 	if (!kernel)
 		return NULL;
@@ -189,6 +208,21 @@ static void count_nodes(struct drain *d, const struct tf_record *r)
 
 	if (all && all->kind == TF_NODES_ALL)
 		all->launches++;
+}
+
+/* One that gave work. `bucket`: of the call's time in histograms. */
+static inline struct tf_work *feed_launch(struct drain *d, const struct tf_record *r,
+                                          uint32_t bucket)
+{
+	struct feed_launch *place = launch_place(d->feed, r);
+	if (!is_launch(place, r))
+		return feed_new_launch(d, r, bucket, place);
+	note_first(d, r->start);
+	place->work->count++;
+	place->work->ticks += r->end - r->start;
+	if (place->hist)
+		hist_add_to(place->hist, bucket);
+	return place->work;
 }
 
 static void count_graph(struct tf_graph *g, const struct tf_record *r)
@@ -228,7 +262,9 @@ static struct tf_work *feed_work_of(struct drain *d, const struct tf_record *r, 
 {
 	switch (cls) {
 	case SPY_CLASS_LAUNCH:
-		return feed_launch(d, r, bucket);
+		return r->result || (r->flags & (TF_CAPTURED | TF_NO_ARGS))
+		               ? NULL
+		               : feed_launch(d, r, bucket);
 	case SPY_CLASS_GRAPH_LAUNCH:
 	case SPY_CLASS_GRAPH:
 		return feed_graph(d, r, cls);
@@ -286,8 +322,44 @@ static void feed_own(struct drain *d, uint32_t index, const struct tf_record *r)
 
 /* ---- one record ---- */
 
-static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
-                      const struct tf_record *r)
+/* A record's call, thread, flags and result. */
+static inline uint64_t kind_of_call(const struct tf_record *r)
+{
+	uint64_t kind;
+
+	_Static_assert(offsetof(struct tf_record, stream) - offsetof(struct tf_record, call) == 8,
+	               "one word");
+	memcpy(&kind, &r->call, sizeof(kind));
+	return kind;
+}
+
+/* Launches like this one go the short way from now on. */
+static void note_plain(struct feed *f, const struct tf_record *r, uint8_t cls, struct tf_hist *hist)
+{
+	if (cls != SPY_CLASS_LAUNCH || r->result || !hist ||
+	    r->flags & ~(TF_PTDS | TF_STALLED)) /* samples are counted */
+		return;
+	f->plain = kind_of_call(r);
+	f->plain_hist = hist;
+}
+
+/* What feed_call() does with a launch that is like one before, with nothing nested in it. */
+static inline void feed_plain(struct drain *d, uint32_t index, const struct tf_record *r)
+{
+	const uint64_t ticks = r->end - r->start;
+	const uint32_t bucket = hist_bucket(ticks);
+
+	steps_call(d->steps, d->map, index, r, SPY_CLASS_LAUNCH);
+	hist_add_to(d->feed->plain_hist, bucket);
+	feed_slices(d, SPY_CLASS_LAUNCH, r, ticks);
+	struct tf_work *work = feed_launch(d, r, bucket);
+	if (d->timeline)
+		timeline_launch(d->timeline, index, r, work);
+	drain_keep(d->map, &d->feed->page, r);
+}
+
+static void __attribute__((noinline))
+feed_call(struct drain *d, struct tf_thread *thread, uint32_t index, const struct tf_record *r)
 {
 	struct feed_call *call = &d->feed->calls[r->call];
 
@@ -321,6 +393,7 @@ static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
 		self -= thread->nested_ticks < ticks ? thread->nested_ticks : ticks;
 		thread->nested_ticks = 0;
 	}
+	note_plain(d->feed, r, cls, call->hist);
 	feed_slices(d, cls, r, self);
 	struct tf_work *work = feed_gpu(d, r, cls, bucket);
 	if (d->timeline)
@@ -331,6 +404,10 @@ static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
 void drain_feed(struct drain *d, struct tf_thread *thread, uint32_t index,
                 const struct tf_record *r)
 {
+	if (kind_of_call(r) == d->feed->plain && !thread->nested_ticks && r->end >= r->start) {
+		feed_plain(d, index, r);
+		return;
+	}
 	if (drain_is_call(r)) {
 		feed_call(d, thread, index, r);
 		return;

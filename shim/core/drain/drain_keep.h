@@ -8,6 +8,8 @@
 
 #include "shim/core/format/trace_map.h"
 
+#define DRAIN_KEEP_AHEAD 8 /* slots fetched ahead, in the page or behind it */
+
 /* The page being filled. */
 struct drain_page {
 	struct tf_store *store;
@@ -33,6 +35,8 @@ static inline void drain_keep(struct tf_map *map, struct drain_page *page,
 		return;
 	}
 	page->room--;
+	/* It goes round over more memory than caches hold. */
+	__builtin_prefetch(page->slot + DRAIN_KEEP_AHEAD, 1);
 	drain_put(page->store, page->slot++, r);
 }
 

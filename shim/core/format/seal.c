@@ -18,20 +18,26 @@ struct digest {
 	uint64_t lane[LANES];
 };
 
-static inline void digest_word(uint64_t *lane, uint64_t word)
+static inline uint64_t digest_word(uint64_t lane, uint64_t word)
 {
-	uint64_t x = (*lane ^ word) * PRIME;
+	uint64_t x = (lane ^ word) * PRIME;
 
-	*lane = x << 29 | x >> 35;
+	return x << 29 | x >> 35;
 }
 
 static inline void digest_words(struct digest *d, const uint64_t *words, uint64_t count)
 {
-	for (; count >= LANES; count -= LANES, words += LANES)
-		for (unsigned k = 0; k < LANES; k++)
-			digest_word(&d->lane[k], words[k]);
+	uint64_t a = d->lane[0], b = d->lane[1], c = d->lane[2], e = d->lane[3];
+
+	for (; count >= LANES; count -= LANES, words += LANES) {
+		a = digest_word(a, words[0]);
+		b = digest_word(b, words[1]);
+		c = digest_word(c, words[2]);
+		e = digest_word(e, words[3]);
+	}
+	*d = (struct digest){{a, b, c, e}};
 	for (unsigned k = 0; k < count; k++)
-		digest_word(&d->lane[k % LANES], words[k]);
+		d->lane[k % LANES] = digest_word(d->lane[k % LANES], words[k]);
 }
 
 static struct digest digest_begin(uint64_t bytes)

@@ -68,14 +68,14 @@ static struct estimate_cost mean_of(const struct tf_pairs *p)
 }
 
 /* The calibration of a kind, of all devices together, in each regime. */
-static void calibration(const struct tf_map *map, enum tf_work_kind kind, double otherwise,
-                        struct estimate_cost out[TF_PAIRS])
+static void calibration(const struct tf_map *map, uint64_t devices, enum tf_work_kind kind,
+                        double otherwise, struct estimate_cost out[TF_PAIRS])
 {
 	struct tf_pairs sum[TF_PAIRS] = {{0}};
 
 	for (uint32_t device = 0; device < DEVICES_MOST; device++) {
 		struct tf_work key = {.kind = (uint8_t)kind, .id = device};
-		const struct tf_work *w = work_known(map, &key);
+		const struct tf_work *w = devices >> device & 1 ? work_known(map, &key) : NULL;
 		for (int regime = 0; w && regime < TF_PAIRS; regime++)
 			add(&sum[regime], &w->pairs[regime]);
 	}
@@ -171,12 +171,18 @@ static struct estimate_bus find_bus(const struct tf_map *map, const struct estim
 
 void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)
 {
+	estimate_costs_among(map, UINT64_MAX, true, costs);
+}
+
+void estimate_costs_among(const struct tf_map *map, uint64_t devices, bool copies,
+                          struct estimate_costs *costs)
+{
 	struct estimate_cost null[TF_PAIRS], empty[TF_PAIRS];
 
 	costs->map = map;
 	costs->kind = gpu_kind_of(map);
-	calibration(map, TF_WORK_NULL, ESTIMATE_NULL_PAIR_NS, null);
-	calibration(map, TF_WORK_EMPTY, ESTIMATE_EMPTY_PAIR_NS, empty);
+	calibration(map, devices, TF_WORK_NULL, ESTIMATE_NULL_PAIR_NS, null);
+	calibration(map, devices, TF_WORK_EMPTY, ESTIMATE_EMPTY_PAIR_NS, empty);
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
 		null[regime].ns -= costs->kind->null_kernel_ns;
 		null[regime].least -= costs->kind->null_kernel_ns;
@@ -189,7 +195,7 @@ void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)
 	}
 	costs->told = estimate_bus_told(map);
 	costs->bus[0] = costs->bus[1] = costs->told;
-	for (int to_host = 0; to_host < 2; to_host++)
+	for (int to_host = 0; copies && to_host < 2; to_host++)
 		costs->bus[to_host] = find_bus(map, costs, to_host);
 }
 

@@ -88,6 +88,11 @@ enum estimate_path estimate_path(const struct tf_work *w);
  * copies of this run do, else by its link. */
 void estimate_costs(const struct tf_map *map, struct estimate_costs *costs);
 
+/* The same where it is known what can be there: calibration of devices 0 to 63 alone whose bit is
+ * set, and whether a copy was timed that tells of the bus. Spares most of the looking. */
+void estimate_costs_among(const struct tf_map *map, uint64_t devices, bool copies,
+                          struct estimate_costs *costs);
+
 /* Copies that the driver stages and that no pair stands around: their calls tell, see
  * estimate_staged.h. */
 bool estimate_is_staged(const struct tf_work *w);

@@ -38,6 +38,7 @@ static void set_rate(struct timeline *t)
 	uint64_t stall = tf_header(t->map)->stall_ns;
 
 	t->ticks_per_ns = ticks_per_ns(t->map);
+	t->version++;
 	for (int i = 0; i < CUDA_ENGINES; i++)
 		for (int k = 0; k < CUDA_ENGINES; k++)
 			t->space[i][k] = tl_ticks(t, CUDA_GAP_NS) +
@@ -90,9 +91,17 @@ struct timeline *timeline_new(struct tf_map *map)
 	t->slices = tf_at(map, tf_header(map)->slices, sizeof(*t->slices));
 	t->ops_mask = TL_OPS_FEW - 1;
 	set_rate(t);
+	t->calibrated = UINT64_MAX;
+	t->copies_timed = true;
 	estimate_costs(map, &t->costs);
 	find_window(t);
 	return t;
+}
+
+void timeline_is_first(struct timeline *t)
+{
+	t->calibrated = 0;
+	t->copies_timed = t->mode == TF_GPU_CUPTI;
 }
 
 void timeline_free(struct timeline *t)
@@ -227,10 +236,7 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
 	if (t->mode != TF_GPU_OFF)
 		follow(t, thread, r, role);
 	struct tl_split split = divide(t, thread, r, cls, work, role);
-	if (thread != t->last_thread)
-		t->others_end = t->last_end;
-	t->last_thread = thread;
-	t->last_end = r->end;
+	tl_called(t, thread, r->end);
 	if (r->flags & TF_NESTED) {
 		nested(t, thread, r, split);
 		if (kind != TF_WORK_NONE && t->mode != TF_GPU_OFF)
@@ -277,8 +283,13 @@ void timeline_sample(struct timeline *t, const struct tf_work *work)
 {
 	bool known;
 
-	if (work->kind == TF_WORK_EMPTY || work->kind == TF_WORK_NULL || estimate_tells_bus(work))
+	t->version++;
+	if (work->kind == TF_WORK_EMPTY || work->kind == TF_WORK_NULL) {
 		t->costs_due = true;
+		t->calibrated |= work->id < 64 ? 1ull << work->id : 0;
+	} else if (estimate_tells_bus(work)) {
+		t->costs_due = t->copies_timed = true;
+	}
 	if (work->kind != TF_WORK_KERNEL)
 		return;
 	uint64_t ticks = tl_duration(t, work, &known);
@@ -297,8 +308,9 @@ void timeline_sample(struct timeline *t, const struct tf_work *work)
 
 static void find_costs(struct timeline *t)
 {
-	estimate_costs(t->map, &t->costs);
+	estimate_costs_among(t->map, t->calibrated, t->copies_timed, &t->costs);
 	t->costs_version++;
+	t->version++;
 	t->costs_due = false;
 }
 

@@ -31,6 +31,9 @@ struct timeline;
 struct timeline *timeline_new(struct tf_map *map);
 void timeline_free(struct timeline *t);
 
+/* Nothing was drained into the recording before: all that there will be comes this way. */
+void timeline_is_first(struct timeline *t);
+
 /*
  * One record of a thread: of calls of all threads in the order of `end`, nested ones before their
  * caller. `cls` is the call's, `work` the class of its work, NULL where it gave none. A record
@@ -39,6 +42,11 @@ void timeline_free(struct timeline *t);
 void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned cls,
                    struct tf_work *work);
 #define TIMELINE_OWN SPY_CLASS_COUNT /* the class of a TF_CALL_OWN record */
+
+/* The same of a launch without result and without flags but TF_PTDS, TF_SAMPLED and TF_STALLED: a
+ * short way for most records. */
+void timeline_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                     struct tf_work *work);
 
 /* One event pair of a class, of a TF_CALL_SAMPLE record: already counted in `work`. */
 void timeline_sample(struct timeline *t, const struct tf_work *work);

@@ -82,7 +82,7 @@ static inline void add(struct timeline *t, struct tl_device *d, size_t offset, u
 }
 
 /* What is added until the next call lies in [start, end]: in one slice, most of the time. */
-static void add_within(struct timeline *t, struct tl_device *d, uint64_t start, uint64_t end)
+static inline void add_within(struct timeline *t, struct tl_device *d, uint64_t start, uint64_t end)
 {
 	const struct slice_cursor *at = &t->device_slice;
 	bool one = t->slices && slice_holds(t->slices, at, start, end);
@@ -106,16 +106,16 @@ static void idle(struct timeline *t, void *context, unsigned state, uint64_t sta
 	    start, end);
 }
 
-static void idle_for(struct timeline *t, struct tl_device *d, enum tf_idle cause, uint64_t start,
-                     uint64_t end)
+static inline void idle_for(struct timeline *t, struct tl_device *d, enum tf_idle cause,
+                            uint64_t start, uint64_t end)
 {
 	if (start < end)
 		add(t, d, offsetof(struct tf_busy, idle) + cause * sizeof(uint64_t), start, end);
 }
 
 /* Idle in [start, end), until this piece of work began. */
-static void book_idle(struct timeline *t, struct tl_device *d, const struct tl_piece *p,
-                      uint64_t start, uint64_t end)
+static inline void book_idle(struct timeline *t, struct tl_device *d, const struct tl_piece *p,
+                             uint64_t start, uint64_t end)
 {
 	uint64_t launched = p->returned + tl_start_latency(t);
 
@@ -124,13 +124,14 @@ static void book_idle(struct timeline *t, struct tl_device *d, const struct tl_p
 		         end);
 		return;
 	}
-	tl_divide(t, p->thread, start, tl_min(end, p->returned), idle, d);
+	if (start < p->returned)
+		tl_divide(t, p->thread, start, tl_min(end, p->returned), idle, d);
 	idle_for(t, d, TF_IDLE_LAUNCH, tl_max(start, p->returned), tl_min(end, launched));
 	idle_for(t, d, TF_IDLE_DEPENDENCY, tl_max(start, launched), end);
 }
 
 /* The part of [start, end) that the union did not hold yet; nothing is left: start = end. */
-static uint64_t grow(struct tl_device *d, enum tl_union u, uint64_t start, uint64_t end)
+static inline uint64_t grow(struct tl_device *d, enum tl_union u, uint64_t start, uint64_t end)
 {
 	start = tl_min(tl_max(start, d->until[u]), end);
 	if (end > d->until[u])
@@ -138,7 +139,7 @@ static uint64_t grow(struct tl_device *d, enum tl_union u, uint64_t start, uint6
 	return start;
 }
 
-static void overlapped(struct tf_stream *row, uint64_t start, uint64_t end)
+static inline void overlapped(struct tf_stream *row, uint64_t start, uint64_t end)
 {
 	if (row && start < end)
 		row->overlapped_ticks += end - start;
@@ -166,10 +167,9 @@ static void not_alone(struct timeline *t, struct tf_device_time *time, uint64_t 
 }
 
 /* Kernels' and copies' own unions, and where they lay over each other. */
-static void book_kind(struct timeline *t, struct tl_device *d, const struct tl_piece *p,
-                      uint64_t from)
+static inline void book_kind(struct timeline *t, struct tl_device *d, const struct tl_piece *p,
+                             uint64_t from, bool copy)
 {
-	bool copy = p->kind == TF_WORK_COPY || p->kind == TF_WORK_SET;
 	enum tl_union mine = copy ? TL_COPY : TL_KERNEL;
 	bool longest = p->end > d->until[mine];
 	uint64_t start = grow(d, mine, from, p->end);
@@ -187,9 +187,9 @@ static void book_kind(struct timeline *t, struct tl_device *d, const struct tl_p
 }
 
 /* What comes late, ahead of what is booked, counts from where the device was busy anyway. */
-void tl_book(struct timeline *t, const struct tl_piece *p)
+static inline __attribute__((always_inline)) void
+book(struct timeline *t, struct tl_device *d, const struct tl_piece *p, bool copy, bool comm)
 {
-	struct tl_device *d = tl_device(t, p->device);
 	struct tf_device_time *time = d->time;
 
 	if (!time || p->end < p->start)
@@ -198,10 +198,7 @@ void tl_book(struct timeline *t, const struct tl_piece *p)
 	if (p->flags & TL_OP_UNKNOWN)
 		time->guessed_ticks += p->end - p->start;
 	if (p->row)
-		*(p->kind == TF_WORK_COPY || p->kind == TF_WORK_SET ? &p->row->copy_ticks
-		                                                    : &p->row->kernel_ticks) +=
-		        p->end - p->start;
-	bool comm = p->flags & TL_OP_COMM;
+		*(copy ? &p->row->copy_ticks : &p->row->kernel_ticks) += p->end - p->start;
 	/* Nothing but work of its own runs: what one union grows by the other does too. */
 	bool simple =
 	        !comm && (d->until[TL_OWN] == d->until[TL_ANY] || p->start >= d->until[TL_ANY]);
@@ -225,7 +222,13 @@ void tl_book(struct timeline *t, const struct tl_piece *p)
 		if (start < p->end)
 			not_alone(t, time, start, p->end);
 	}
-	book_kind(t, d, p, from);
+	book_kind(t, d, p, from, copy);
+}
+
+void tl_book(struct timeline *t, const struct tl_piece *p)
+{
+	book(t, tl_device(t, p->device), p, p->kind == TF_WORK_COPY || p->kind == TF_WORK_SET,
+	     p->flags & TL_OP_COMM);
 }
 
 void tl_book_rest(struct timeline *t, unsigned device, uint64_t until)
@@ -240,7 +243,7 @@ void tl_book_rest(struct timeline *t, unsigned device, uint64_t until)
 }
 
 /* A kernel's figures, found once; NULL where it has none. */
-static struct tl_kernel *kernel_of(struct timeline *t, uint32_t kernel)
+static inline struct tl_kernel *kernel_of(struct timeline *t, uint32_t kernel)
 {
 	struct tl_kernel *k = kernel < TF_KERNELS_MAX ? &t->kernels[kernel] : NULL;
 
@@ -257,9 +260,11 @@ static void find_queue(struct timeline *t, struct tl_kernel *k, uint32_t kernel)
 	k->queue = tf_at(t->map, k->figures->queue_hist, sizeof(*k->queue));
 }
 
-void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel, bool known)
+static inline __attribute__((always_inline)) void count_work(struct timeline *t,
+                                                             struct tf_device_time *time,
+                                                             const struct tl_piece *p,
+                                                             uint32_t kernel, bool known)
 {
-	struct tf_device_time *time = tl_device(t, p->device)->time;
 	struct tl_kernel *k;
 
 	if (time) {
@@ -277,6 +282,11 @@ void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel
 		find_queue(t, k, kernel);
 	if (k->queue)
 		hist_add(k->queue, p->start - p->returned);
+}
+
+void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel, bool known)
+{
+	count_work(t, tl_device(t, p->device)->time, p, kernel, known);
 }
 
 /* ---- the streams' work, in the order of its start ---- */
@@ -304,7 +314,8 @@ static void sift_down(struct tl_turn *turns, uint32_t n, uint32_t at)
 
 /* Books the next work of a stream as far as `up to`; when the one after it starts, or UINT64_MAX
  * where there is none yet. */
-static uint64_t book_next(struct timeline *t, struct tl_stream *s, uint64_t until)
+static inline uint64_t book_next(struct timeline *t, struct tl_device *d, struct tl_stream *s,
+                                 uint64_t until)
 {
 	struct tl_op *op = tl_op(t, s->book);
 	uint64_t from = tl_start_on(s, op), end = from + (op->end - op->start);
@@ -319,9 +330,12 @@ static uint64_t book_next(struct timeline *t, struct tl_stream *s, uint64_t unti
 	                               .flags = op->flags};
 
 	if (!(op->flags & TL_OP_COUNTED))
-		tl_count_work(t, &piece, op->kernel, !(op->flags & TL_OP_UNKNOWN));
+		count_work(t, d->time, &piece, op->kernel, !(op->flags & TL_OP_UNKNOWN));
 	op->flags |= TL_OP_COUNTED;
-	tl_book(t, &piece);
+	if (op->kind == TF_WORK_KERNEL && !(op->flags & TL_OP_COMM))
+		book(t, d, &piece, false, false);
+	else
+		tl_book(t, &piece);
 	op->booked = piece.end;
 	if (end > until)
 		return UINT64_MAX;
@@ -331,7 +345,7 @@ static uint64_t book_next(struct timeline *t, struct tl_stream *s, uint64_t unti
 
 void tl_book_streams(struct timeline *t, unsigned device, uint64_t until)
 {
-	struct tl_device *d = &t->device[device];
+	struct tl_device *d = tl_device(t, device);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < d->actives; i++) {
@@ -347,7 +361,7 @@ void tl_book_streams(struct timeline *t, unsigned device, uint64_t until)
 		for (uint32_t next = 1; next < n && next <= 2; next++)
 			limit = tl_min(limit, t->turns[next].start + 1);
 		do /* as long as it is its turn */
-			start = book_next(t, s, until);
+			start = book_next(t, d, s, until);
 		while (start < limit);
 		if (start < until)
 			t->turns[0].start = start;

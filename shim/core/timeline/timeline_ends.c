@@ -1,32 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_ops.h"
 
-/* From here on it stays where it is. */
-static void settle(struct tl_stream *s, struct tl_op *op)
-{
-	uint64_t start = tl_start_on(s, op), end = start + (op->end - op->start);
-
-	op->start = start;
-	op->end = end;
-	op->flags |= TL_OP_SETTLED;
-	s->settled = tl_max(s->settled, end);
-}
-
-/* The stream's first op outstanding is so no more. */
-static void end_first(struct tl_stream *s, struct tl_op *op)
-{
-	settle(s, op);
-	s->head = op->next;
-	s->queues[op->engine].outstanding--;
-}
-
-void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t until)
-{
-	for (struct tl_op *op = tl_op(t, s->head); op && tl_end_on(s, op) <= until;
-	     op = tl_op(t, s->head))
-		end_first(s, op);
-}
-
 /* Moves ops line[0..n) so that they end by tick `by`, the first not before `from`. */
 static void move_ahead(struct timeline *t, uint32_t n, uint64_t from, uint64_t by)
 {
@@ -58,7 +32,7 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 	struct tl_op *op = tl_op(t, s->head);
 
 	for (; op && op->id <= last && n < TL_OPS; op = tl_op(t, s->head)) {
-		end_first(s, op);
+		tl_end_first(s, op);
 		was = op->end;
 		t->line[n++] = (uint32_t)(op - t->ops);
 	}
@@ -121,9 +95,9 @@ void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end)
 	/* It and all before it. */
 	for (struct tl_op *first = s ? tl_op(t, s->head) : NULL; first && first->id <= op->id;
 	     first = tl_op(t, s->head))
-		end_first(s, first);
+		tl_end_first(s, first);
 	if (s && !(op->flags & TL_OP_SETTLED))
-		settle(s, op);
+		tl_settle(s, op);
 	if (op->end >= end)
 		return;
 	if (s && (!s->book || s->book > op->id)) {

@@ -2,7 +2,8 @@
 /*
  * The inside of the timeline, for its own files: timeline.c (the way of a record through it),
  * timeline_threads.c (what threads did), timeline_streams.c (streams and events),
- * timeline_work.c (pieces of work and their places), timeline_durations.c (how long work takes),
+ * timeline_work.c (pieces of work and their places), timeline_issue.h (what is inline of it),
+ * timeline_launch.c (the short way of launches), timeline_durations.c (how long work takes),
  * timeline_ends.c (that it has ended, or has not yet), timeline_ops.h (what is inline of these),
  * timeline_waits.c (what calls that waited tell), timeline_queue.c (the launch queue),
  * timeline_device.c (busy and idle), timeline_exact.c (CUPTI).
@@ -35,6 +36,9 @@ struct tl_known { /* a class's duration as last asked for */
 	double rate;     /* ticks a ns that `ticks` were made with */
 	uint64_t ticks;  /* TL_TICKS_MOST = unknown */
 	double variance; /* between its pieces, ns squared */
+	/* Of a class of kernels, as long as `version` is the timeline's. */
+	uint64_t version, kernel_ticks;
+	bool is_known;
 };
 
 struct tl_kernel {                 /* what was found of a kernel */
@@ -65,8 +69,12 @@ struct timeline {
 	uint64_t noise, stall, short_work;
 	uint32_t latencies; /* learned from */
 	bool costs_due;
+	/* As estimate_costs_among() asks. */
+	uint64_t calibrated;
+	bool copies_timed;
 	bool host_functions; /* streams were given some */
 	uint64_t costs_version;
+	uint64_t version; /* of all that durations of kernels come from; from 1 on */
 	struct estimate_costs costs;
 
 	struct tf_slices *slices; /* of the recording */
@@ -118,6 +126,11 @@ uint64_t tl_ticks(const struct timeline *t, double ns);
 /* NVML may tell the link late, by its own thread. */
 void tl_look_at_bus(struct timeline *t);
 
+static inline struct tl_chunk *tl_chunk_at(struct timeline *t, uint32_t chunk)
+{
+	return chunk ? &t->chunks[chunk - 1] : NULL;
+}
+
 static inline uint64_t tl_max(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -137,6 +150,15 @@ static inline uint64_t tl_start_latency(const struct timeline *t)
 static inline uint64_t tl_return_latency(const struct timeline *t)
 {
 	return t->latency - tl_start_latency(t);
+}
+
+/* A call ended, after all that were told of. */
+static inline void tl_called(struct timeline *t, uint32_t thread, uint64_t end)
+{
+	if (thread != t->last_thread)
+		t->others_end = t->last_end;
+	t->last_thread = thread;
+	t->last_end = end;
 }
 
 /* ---- timeline_threads.c ---- */
@@ -172,6 +194,9 @@ void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, 
 
 /* The merged host up to `up to`: what the thread did that issues work now. */
 void tl_host(struct timeline *t, uint32_t thread, uint64_t until);
+
+/* A stretch of the merged host: tl_stretch. */
+void tl_to_host(struct timeline *t, void *context, unsigned state, uint64_t start, uint64_t end);
 
 /* The thread in the recording; NULL where it is not there. */
 struct tf_thread *tl_find_thread(struct timeline *t, uint32_t thread);
@@ -215,8 +240,6 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 
 /* ---- timeline_ends.c ---- */
 
-/* Ops of a stream that ended by `up to`, by estimate, are outstanding no more. */
-void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t until);
 /* Op `last` of a stream, and all before it, ended by tick `by`: what was placed later moves ahead,
  * and is cut only where there is no room. */
 void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_t by);
@@ -237,8 +260,9 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 
 /* ---- timeline_queue.c ---- */
 
-/* The stream's last op goes into the queue of its engine. */
-void tl_enqueued(struct timeline *t, struct tl_stream *s, struct tl_op *op);
+/* The op that the next call waits for. `op` is the queue's last, NULL: there are so many entries
+ * that it cannot be. */
+uint64_t tl_find_back(struct timeline *t, const struct tl_queue *q, const struct tl_op *op);
 /* Whether it is the op that the next call waits for when the queue is full. */
 bool tl_is_back(const struct tl_stream *s, const struct tl_op *op);
 /* The op, its stream's first, is forgotten. */
@@ -246,6 +270,14 @@ void tl_unqueued(struct timeline *t, struct tl_stream *s, const struct tl_op *op
 /* A launch: launch, back-pressure, contention or loading. */
 struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
                           unsigned cls);
+/* Whether a call that took `ticks` waited for a place in queue `q` of its stream, which may be full
+ * or not empty for long. Where it shows that the estimate is wrong by it, the timeline is put
+ * right. */
+bool tl_waited_for_place(struct timeline *t, struct tl_stream *s, struct tl_queue *q, uint64_t end,
+                         uint64_t ticks, uint64_t typical);
+/* A call waited until tick `at` for the queue: the op CUDA_QUEUE_ENTRIES entries before it ended
+ * just then. */
+void tl_queue_moved(struct timeline *t, struct tl_stream *s, struct tl_queue *q, uint64_t at);
 /* A copy or set that only gives work to its stream: whether it waited for a place there. `typical`:
  * what such calls typically take, ticks. */
 struct tl_split tl_submit(struct timeline *t, uint32_t thread, const struct tf_record *r,

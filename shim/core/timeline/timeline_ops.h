@@ -58,6 +58,53 @@ static inline uint64_t tl_space(const struct timeline *t, const struct tl_op *be
 	return t->space[before->engine][engine];
 }
 
+/* From here on it stays where it is. */
+static inline void tl_settle(struct tl_stream *s, struct tl_op *op)
+{
+	uint64_t start = tl_start_on(s, op), end = start + (op->end - op->start);
+
+	op->start = start;
+	op->end = end;
+	op->flags |= TL_OP_SETTLED;
+	s->settled = tl_max(s->settled, end);
+}
+
+/* The stream's first op outstanding is so no more. */
+static inline void tl_end_first(struct tl_stream *s, struct tl_op *op)
+{
+	tl_settle(s, op);
+	s->head = op->next;
+	s->queues[op->engine].outstanding--;
+}
+
+/* Ops of a stream that ended by `up to`, by estimate, are outstanding no more. */
+static inline void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t until)
+{
+	for (struct tl_op *op = tl_op(t, s->head); op && tl_end_on(s, op) <= until;
+	     op = tl_op(t, s->head))
+		tl_end_first(s, op);
+}
+
+/* Entries of its queue from op `op` on. */
+static inline uint32_t tl_entries_from(const struct tl_queue *q, const struct tl_op *op)
+{
+	return q->entries + 1 - op->entry;
+}
+
+#define TL_BACK_LAGS 64u /* entries that a queue's `back` may be behind */
+
+/* The stream's last op goes into the queue of its engine. */
+static inline void tl_enqueued(struct timeline *t, struct tl_stream *s, struct tl_op *op)
+{
+	struct tl_queue *q = &s->queues[op->engine];
+	const struct tl_op *back = tl_op(t, q->back);
+
+	op->entry = ++q->entries;
+	q->outstanding++;
+	if (!back || tl_entries_from(q, back) > CUDA_QUEUE_ENTRIES + TL_BACK_LAGS)
+		q->back = tl_find_back(t, q, op);
+}
+
 /* A call's copy or set, as the rules of shim/core/cuda have it. */
 static inline struct cuda_copy tl_copy(const struct tf_record *r)
 {
@@ -158,6 +205,27 @@ static inline double tl_variance(struct timeline *t, const struct tf_work *w)
 	const struct tl_known *k = tl_known(t, w);
 
 	return k && k->ticks != TL_TICKS_MOST ? k->variance : 0;
+}
+
+/* tl_duration() and tl_variance() of a class of kernels, whose duration does not depend on how many
+ * there were: found once for as long as nothing is learned. */
+static inline uint64_t tl_kernel_duration(struct timeline *t, const struct tf_work *w, bool *known,
+                                          double *variance)
+{
+	struct tl_known *k = tl_known(t, w);
+
+	if (!k || k->version != t->version) {
+		uint64_t ticks = tl_duration(t, w, known);
+		*variance = tl_variance(t, w);
+		if (!k)
+			return ticks;
+		k->version = t->version;
+		k->kernel_ticks = ticks;
+		k->is_known = *known;
+	}
+	*known = k->is_known;
+	*variance = tl_variance(t, w);
+	return k->kernel_ticks;
 }
 
 /* Whether a call took clearly longer than it typically does. */

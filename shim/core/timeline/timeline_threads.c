@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_internal.h"
 
-#define STATE_SHIFT 60
-#define NEAR        4u /* segments looked at one by one */
+#define NEAR 4u /* segments looked at one by one */
 
 /* ---- history ---- */
 
@@ -23,19 +22,14 @@ static uint64_t start_of(const struct tl_segment *s)
 
 static unsigned state_of(const struct tl_segment *s)
 {
-	return (unsigned)(s->start_state >> STATE_SHIFT);
-}
-
-static struct tl_chunk *chunk_at(struct timeline *t, uint32_t chunk)
-{
-	return chunk ? &t->chunks[chunk - 1] : NULL;
+	return (unsigned)(s->start_state >> TL_STATE_SHIFT);
 }
 
 /* Takes a thread's oldest chunk from it; what it said goes into the sum of the thread's past. */
 static void forget(struct timeline *t, struct tl_chunk *c)
 {
 	struct tl_thread *th = &t->threads[c->owner - 1];
-	struct tl_chunk *newer = chunk_at(t, c->newer);
+	struct tl_chunk *newer = tl_chunk_at(t, c->newer);
 	uint64_t at = th->past_upto ? th->past_upto : start_of(&c->segments[0]);
 
 	if (!th->past_upto)
@@ -67,7 +61,7 @@ static struct tl_chunk *new_chunk(struct timeline *t, uint32_t thread)
 	c->newer = 0;
 	c->older = th->newest;
 	if (th->newest)
-		chunk_at(t, th->newest)->newer = place + 1;
+		tl_chunk_at(t, th->newest)->newer = place + 1;
 	else
 		th->oldest = place + 1;
 	th->newest = place + 1;
@@ -82,7 +76,7 @@ static inline void push(struct timeline *t, uint32_t thread, struct tf_thread *f
 		start = t->window;
 	if (start >= end)
 		return;
-	struct tl_chunk *c = chunk_at(t, t->threads[thread].newest);
+	struct tl_chunk *c = tl_chunk_at(t, t->threads[thread].newest);
 	struct tl_segment *last = c && c->count ? &c->segments[c->count - 1] : NULL;
 	if (last && start < last->end)
 		start = last->end;
@@ -96,7 +90,8 @@ static inline void push(struct timeline *t, uint32_t thread, struct tf_thread *f
 	}
 	if (!c || c->count == TL_CHUNK)
 		c = new_chunk(t, thread);
-	c->segments[c->count++] = (struct tl_segment){start | (uint64_t)state << STATE_SHIFT, end};
+	c->segments[c->count++] =
+	        (struct tl_segment){start | (uint64_t)state << TL_STATE_SHIFT, end};
 }
 
 void tl_nested(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end, unsigned state)
@@ -110,7 +105,7 @@ void tl_nested(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end
 		th->nested[n - 1].end = end;
 		return;
 	}
-	th->nested[n] = (struct tl_segment){start | (uint64_t)state << STATE_SHIFT, end};
+	th->nested[n] = (struct tl_segment){start | (uint64_t)state << TL_STATE_SHIFT, end};
 	th->nested_count++;
 }
 
@@ -226,7 +221,7 @@ static uint32_t first_after(const struct tl_chunk *c, uint64_t tick)
  * before, and the next one does not. */
 static bool covers(struct timeline *t, const struct tl_chunk *c, uint64_t tick)
 {
-	const struct tl_chunk *newer = chunk_at(t, c->newer);
+	const struct tl_chunk *newer = tl_chunk_at(t, c->newer);
 
 	return start_of(&c->segments[0]) <= tick &&
 	       !(newer && start_of(&newer->segments[0]) <= tick);
@@ -256,7 +251,7 @@ static inline bool is_near(const struct tl_chunk *c, uint32_t thread, uint64_t f
 static struct tl_chunk *seek(struct timeline *t, uint32_t thread, uint64_t from, uint32_t *i)
 {
 	struct tl_thread *th = &t->threads[thread];
-	struct tl_chunk *c = chunk_at(t, th->found), *next = c ? chunk_at(t, c->newer) : NULL;
+	struct tl_chunk *c = tl_chunk_at(t, th->found), *next = c ? tl_chunk_at(t, c->newer) : NULL;
 
 	if (c && is_near(c, thread, from, &th->found_at)) {
 		*i = th->found_at;
@@ -265,9 +260,9 @@ static struct tl_chunk *seek(struct timeline *t, uint32_t thread, uint64_t from,
 	if (c && c->owner == thread + 1 && next && !covers(t, c, from))
 		c = next;
 	if (!c || c->owner != thread + 1 || !covers(t, c, from))
-		for (c = chunk_at(t, th->newest);
+		for (c = tl_chunk_at(t, th->newest);
 		     c && c->older && start_of(&c->segments[0]) > from;)
-			c = chunk_at(t, c->older);
+			c = tl_chunk_at(t, c->older);
 	if (!c)
 		return NULL;
 	*i = th->found_at = first_after(c, from);
@@ -286,7 +281,7 @@ void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, 
 	uint64_t first = c ? start_of(&c->segments[0]) : to;
 	if (from < first)
 		from = divide_before(t, &t->threads[thread], first, from, to, tell, context);
-	for (; c && from < to; c = chunk_at(t, c->newer), i = 0) {
+	for (; c && from < to; c = tl_chunk_at(t, c->newer), i = 0) {
 		for (; i < c->count && from < to; i++) {
 			const struct tl_segment *s = &c->segments[i];
 			uint64_t start = tl_min(start_of(s), to), end = tl_min(s->end, to);
@@ -309,7 +304,7 @@ void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, 
 static inline bool divide_last(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to,
                                tl_stretch *tell, void *context)
 {
-	const struct tl_chunk *c = chunk_at(t, t->threads[thread].newest);
+	const struct tl_chunk *c = tl_chunk_at(t, t->threads[thread].newest);
 
 	if (!c || c->count < 2 || c->segments[c->count - 2].end > from)
 		return false;
@@ -325,8 +320,7 @@ static inline bool divide_last(struct timeline *t, uint32_t thread, uint64_t fro
 
 /* ---- the merged host ---- */
 
-static inline void to_host(struct timeline *t, void *context, unsigned state, uint64_t start,
-                           uint64_t end)
+void tl_to_host(struct timeline *t, void *context, unsigned state, uint64_t start, uint64_t end)
 {
 	struct tf_slices *s = t->slices;
 
@@ -347,8 +341,8 @@ void tl_host(struct timeline *t, uint32_t thread, uint64_t until)
 	t->host_issued = true;
 	if (until <= t->host_upto)
 		return;
-	if (!divide_last(t, thread, t->host_upto, until, to_host, NULL))
-		tl_divide(t, thread, t->host_upto, until, to_host, NULL);
+	if (!divide_last(t, thread, t->host_upto, until, tl_to_host, NULL))
+		tl_divide(t, thread, t->host_upto, until, tl_to_host, NULL);
 	t->host_upto = until;
 	tf_header(t->map)->timeline_upto = until;
 }

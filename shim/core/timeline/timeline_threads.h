@@ -24,6 +24,8 @@ struct tl_segment {
 	uint64_t end;
 };
 
+#define TL_STATE_SHIFT 60
+
 /* Chunks are handed out round and round: the oldest of all is always its thread's oldest. */
 struct tl_chunk {
 	uint32_t owner; /* thread + 1; 0 = free */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "shim/core/timeline/timeline_ops.h"
+#include "shim/core/timeline/timeline_issue.h"
 
 #include <math.h>
 
@@ -48,87 +48,18 @@ static void double_ops(struct timeline *t)
 	}
 }
 
-/* A place for the next op. */
-static struct tl_op *new_op(struct timeline *t)
+struct tl_op *tl_take_place(struct timeline *t, struct tl_op *op, uint64_t id)
 {
-	uint64_t id = ++t->last_op;
-	struct tl_op *op = &t->ops[id & t->ops_mask];
-
-	if (op->id && t->ops_mask < TL_OPS - 1 && is_in_use(t, op)) {
+	if (t->ops_mask < TL_OPS - 1 && is_in_use(t, op)) {
 		double_ops(t);
 		op = &t->ops[id & t->ops_mask];
 	}
 	if (op->id)
 		forget(t, op);
-	op->id = id;
 	return op;
 }
 
-static void append(struct timeline *t, struct tl_stream *s, struct tl_op *op)
-{
-	struct tl_op *tail = tl_op(t, s->tail);
-
-	op->shift = s->shift;
-	op->stream = tl_place(t, s);
-	op->generation = s->generation;
-	if (tail)
-		tail->next = op->id;
-	s->tail = op->id;
-	if (!s->head)
-		s->head = op->id;
-	if (!s->book)
-		s->book = op->id;
-	s->since_proof++;
-	s->since_ticks += op->end - op->start;
-	if (op->flags & TL_OP_UNKNOWN)
-		s->unknown++;
-	tl_enqueued(t, s, op);
-	tl_activate(t, s);
-}
-
 /* ---- where ---- */
-
-/* The op of other streams that ends last of those it must wait for; 0 = none. */
-static uint64_t other_wait(struct timeline *t, const struct tl_stream *s, const struct tl_op *op,
-                           bool shared)
-{
-	uint64_t last = tl_later_op(t, s->wait, tl_legacy_wait(t, s));
-
-	return shared ? tl_later_op(t, last, t->device[s->device].engine[op->engine]) : last;
-}
-
-/* The op, placed where it could start at once, moves behind what it waits for on the GPU. */
-static void place_behind(struct timeline *t, struct tl_stream *s, struct tl_op *op, bool shared)
-{
-	const struct tl_op *before = tl_op(t, s->tail),
-	                   *other = tl_op(t, other_wait(t, s, op, shared));
-	uint64_t from = before ? tl_end_on(s, before) + tl_space(t, before, op->engine) : 0,
-	         ticks = op->end - op->start;
-
-	op->start = tl_max(op->ready, other ? tl_op_end(t, other) : 0);
-	bool free = op->start == op->ready;
-	if (from > op->start) {
-		op->start = from;
-		free = before->flags & TL_OP_CHAINED;
-	} else {
-		s->loose = op->id;
-	}
-	if (free)
-		op->flags |= TL_OP_CHAINED;
-	op->end = op->start + ticks;
-}
-
-/* By estimate: after its call's return, and after what it waits for. */
-static void place(struct timeline *t, struct tl_stream *s, struct tl_op *op,
-                  const struct tf_record *r, uint64_t ticks, bool shared)
-{
-	op->ready = r->end + tl_start_latency(t);
-	if (r->flags & TF_STALLED)
-		op->ready += t->stall;
-	op->start = op->ready;
-	op->end = op->start + ticks;
-	place_behind(t, s, op, shared);
-}
 
 /* A copy that its call waited for: it ended by the return, and all before it ended earlier. */
 static void place_blocking(struct timeline *t, struct tl_stream *s, struct tl_op *op,
@@ -191,23 +122,10 @@ static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *
 		s->loose = op->id;
 		tl_awaited_by(t, s, op->start);
 	} else {
-		place_behind(t, s, op, true);
+		tl_place_behind(t, s, op, true);
 		op->flags &= (uint8_t)~TL_OP_CHAINED; /* its call tells no launch latency */
 	}
 	return true;
-}
-
-/* On the row of its stream. */
-static void count_on(struct tf_stream *row, const struct tf_record *r, enum tf_work_kind kind)
-{
-	if (kind == TF_WORK_KERNEL)
-		row->kernels += r->launch.items ? r->launch.items : 1;
-	else if (kind == TF_WORK_GRAPH)
-		row->graphs++;
-	else if (kind == TF_WORK_COPY)
-		row->copies += r->copy.items ? r->copy.items : 1;
-	else if (kind == TF_WORK_SET)
-		row->sets += r->copy.items ? r->copy.items : 1;
 }
 
 struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_record *r,
@@ -217,19 +135,9 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
 	struct tf_stream *row = tl_stream_row(t, s, t->threads[thread].device);
 	struct tl_device *d = tl_device(t, s->device);
-	struct tl_op *op = new_op(t);
+	struct tl_op *op = tl_begin_op(t, thread, r, kind, cuda_engine(kind, tl_copy(r)));
 	bool known, ends_last = false;
 
-	op->entered = r->start;
-	op->returned = r->end;
-	op->booked = op->next = 0;
-	op->thread = (uint16_t)thread;
-	op->kind = (uint8_t)kind;
-	op->engine = (uint8_t)cuda_engine(kind, tl_copy(r));
-	op->flags = 0;
-	op->kernel = kind == TF_WORK_KERNEL ? r->launch.kernel : 0;
-	if (kind == TF_WORK_KERNEL && tl_is_comm(t, op->kernel))
-		op->flags |= TL_OP_COMM;
 	bool shared = kind == TF_WORK_COPY &&
 	              cuda_engine_is_shared((enum cuda_engine)op->engine, r->copy.bytes);
 	uint64_t ticks = tl_duration(t, work, &known);
@@ -246,16 +154,16 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 		place_blocking(t, s, op, r, ticks);
 	} else {
 		ends_last = d->last == s->tail; /* behind which it is placed */
-		place(t, s, op, r, ticks, shared);
+		tl_put(t, s, op, r, ticks, shared);
 	}
-	append(t, s, op);
+	tl_append(t, s, op);
 	if (shared)
 		d->engine[op->engine] = tl_later_op(t, d->engine[op->engine], op->id);
 	if (kind == TF_WORK_COPY && r->copy.direction == SPY_DIR_HTOD &&
 	    cuda_copy_is_staged(tl_copy(r)))
 		take_buffers(d, op, tl_copy(r));
-	if (known && !exact && tl_variance(t, work) > s->since_variance)
-		s->since_variance = tl_variance(t, work);
+	if (known && !exact)
+		tl_note_variance(t, s, work);
 	if (exact)
 		exact->row = s->row;
 	if (t->mode == TF_GPU_CUPTI) { /* booked from activities */
@@ -263,10 +171,8 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 		if (!exact || !exact->gpu_end)
 			tl_exact_guess(t, op, exact);
 	}
-	const struct tl_op *last = ends_last ? NULL : tl_op(t, d->last);
-	if (!last || tl_op_end(t, last) <= op->end)
-		d->last = op->id;
+	tl_note_last(t, d, op, ends_last);
 	if (row)
-		count_on(row, r, kind);
+		tl_count_on(row, r, kind);
 	return op;
 }

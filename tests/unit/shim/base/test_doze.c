@@ -20,14 +20,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
 }
 
-static void test_idle_is_ten_wake_ups_a_second(void **state)
+static void test_idle_is_one_wake_up_a_second(void **state)
 {
 	uint64_t ns = COLLECTOR_WAIT_SHORT_NS;
 	unsigned rounds = 0;
 
-	for (uint64_t t = 0; t < 10 * SECOND; t += ns, rounds++)
+	for (uint64_t t = 0; t < 100 * SECOND; t += ns, rounds++)
 		ns = collector_wait_next(ns, 0, 0, false);
-	assert_in_range(rounds, 1, 10 * 10 + 8);
+	assert_in_range(rounds, 1, 100 + 10); /* and what it takes to get there */
 }
 
 static void test_few_records_are_taken_less_often(void **state)
@@ -46,16 +46,42 @@ static void test_what_is_right_stays(void **state)
 {
 	assert_int_equal(collector_wait_next(2 * COLLECTOR_WAIT_SHORT_NS, 1000, 12, false),
 	                 2 * COLLECTOR_WAIT_SHORT_NS);
+	assert_int_equal(collector_wait_next(2 * COLLECTOR_WAIT_SHORT_NS, 1000, 28, false),
+	                 2 * COLLECTOR_WAIT_SHORT_NS);
 }
 
-static void test_rings_that_fill_are_emptied_at_once(void **state)
+/* A program that calls as fast as ever: the rings it finds are filled to a third or so. */
+static void test_a_steady_rate_finds_its_sleep(void **state)
 {
-	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_BUSY_NS, 1000, 17, false),
+	const double fills_a_second[] = {30, 45, 60, 100}; /* the ring, so often */
+
+	for (unsigned r = 0; r < 4; r++) {
+		uint64_t ns = COLLECTOR_WAIT_LONG_NS;
+		double filled = 0;
+		for (unsigned i = 0; i < 50; i++) {
+			filled = fills_a_second[r] * (double)ns / (double)SECOND;
+			const bool called = filled >= 0.5;
+			filled = called ? 0.5 : filled;
+			ns = collector_wait_next(ns, 1, (uint32_t)(filled * 64), called);
+		}
+		assert_true(filled > 0.15 && filled < 0.5);
+	}
+}
+
+static void test_rings_that_fill_are_emptied_sooner(void **state)
+{
+	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_BUSY_NS, 1000, 33, false),
+	                 COLLECTOR_WAIT_BUSY_NS / 2);
+	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 1000, 32, true),
+	                 COLLECTOR_WAIT_BUSY_NS / 2);
+	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_SHORT_NS, 1000, 40, false),
 	                 COLLECTOR_WAIT_SHORT_NS);
+	/* Nearly full: at once. */
 	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 1000, 64, false),
 	                 COLLECTOR_WAIT_SHORT_NS);
-	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 1000, 1, true),
-	                 COLLECTOR_WAIT_SHORT_NS);
+	/* Called for a ring that is taken by now: by a round that was under way. */
+	assert_int_equal(collector_wait_next(COLLECTOR_WAIT_LONG_NS, 0, 0, true),
+	                 COLLECTOR_WAIT_BUSY_NS / 2);
 }
 
 static void *call_until_it_ends(void *ended)
@@ -96,10 +122,11 @@ static void test_without_a_call_it_lasts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_idle_is_ten_wake_ups_a_second),
+	        cmocka_unit_test(test_idle_is_one_wake_up_a_second),
 	        cmocka_unit_test(test_few_records_are_taken_less_often),
 	        cmocka_unit_test(test_what_is_right_stays),
-	        cmocka_unit_test(test_rings_that_fill_are_emptied_at_once),
+	        cmocka_unit_test(test_a_steady_rate_finds_its_sleep),
+	        cmocka_unit_test(test_rings_that_fill_are_emptied_sooner),
 	        cmocka_unit_test(test_a_call_ends_it),
 	        cmocka_unit_test(test_without_a_call_it_lasts),
 	};

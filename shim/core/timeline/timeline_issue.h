@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A piece of work gets its place on the timeline: what every one goes through, small enough to be
+ * part of its callers. For timeline_work.c and timeline_launch.c.
+ */
+#ifndef SPY_TIMELINE_ISSUE_H
+#define SPY_TIMELINE_ISSUE_H
+
+#include "shim/core/timeline/timeline_ops.h"
+
+#define TL_OPS_AHEAD 4u /* ops whose places are fetched ahead */
+
+/* ---- ops ---- */
+
+/* The place of op `op` for op `id`: an older one stands there, which may be in use. */
+struct tl_op *tl_take_place(struct timeline *t, struct tl_op *op, uint64_t id);
+
+/* Whether neither a list leads to an op nor anything may ask for it, of most ops. */
+static inline bool tl_is_free(struct timeline *t, const struct tl_op *op)
+{
+	const struct tl_stream *s = tl_op_stream(t, op);
+	const uint64_t id = op->id;
+
+	return !(op->flags & TL_OP_EVENT) &&
+	       (!s || (s->head != id && s->book != id && s->tail != id &&
+	               s->queues[op->engine].back != id && t->device[s->device].last != id));
+}
+
+/* A place for the next op. */
+static inline struct tl_op *tl_new_op(struct timeline *t)
+{
+	uint64_t id = ++t->last_op;
+	struct tl_op *op = &t->ops[id & t->ops_mask];
+
+	if (op->id && !tl_is_free(t, op))
+		op = tl_take_place(t, op, id);
+	op->id = id;
+	/* A round later it is in no cache any more. */
+	__builtin_prefetch(&t->ops[(id + TL_OPS_AHEAD) & t->ops_mask], 1);
+	__builtin_prefetch((char *)&t->ops[(id + TL_OPS_AHEAD) & t->ops_mask] + 64, 1);
+	return op;
+}
+
+static inline void tl_append(struct timeline *t, struct tl_stream *s, struct tl_op *op)
+{
+	struct tl_op *tail = tl_op(t, s->tail);
+
+	op->shift = s->shift;
+	op->stream = tl_place(t, s);
+	op->generation = s->generation;
+	if (tail)
+		tail->next = op->id;
+	s->tail = op->id;
+	if (!s->head)
+		s->head = op->id;
+	if (!s->book)
+		s->book = op->id;
+	s->since_proof++;
+	s->since_ticks += op->end - op->start;
+	if (op->flags & TL_OP_UNKNOWN)
+		s->unknown++;
+	tl_enqueued(t, s, op);
+	tl_activate(t, s);
+}
+
+/* ---- where ---- */
+
+/* The op of other streams that ends last of those it must wait for; 0 = none. */
+static inline uint64_t tl_other_wait(struct timeline *t, const struct tl_stream *s,
+                                     const struct tl_op *op, bool shared)
+{
+	if (!s->wait && !shared && !t->device[s->device].legacy)
+		return 0;
+	uint64_t last = tl_later_op(t, s->wait, tl_legacy_wait(t, s));
+
+	return shared ? tl_later_op(t, last, t->device[s->device].engine[op->engine]) : last;
+}
+
+/* The op, placed where it could start at once, moves behind what it waits for on the GPU. */
+static inline void tl_place_behind(struct timeline *t, struct tl_stream *s, struct tl_op *op,
+                                   bool shared)
+{
+	const struct tl_op *before = tl_op(t, s->tail),
+	                   *other = tl_op(t, tl_other_wait(t, s, op, shared));
+	uint64_t from = before ? tl_end_on(s, before) + tl_space(t, before, op->engine) : 0,
+	         ticks = op->end - op->start;
+
+	op->start = tl_max(op->ready, other ? tl_op_end(t, other) : 0);
+	bool free = op->start == op->ready;
+	if (from > op->start) {
+		op->start = from;
+		free = before->flags & TL_OP_CHAINED;
+	} else {
+		s->loose = op->id;
+	}
+	if (free)
+		op->flags |= TL_OP_CHAINED;
+	op->end = op->start + ticks;
+}
+
+/* By estimate: after its call's return, and after what it waits for. */
+static inline void tl_put(struct timeline *t, struct tl_stream *s, struct tl_op *op,
+                          const struct tf_record *r, uint64_t ticks, bool shared)
+{
+	op->ready = r->end + tl_start_latency(t);
+	if (r->flags & TF_STALLED)
+		op->ready += t->stall;
+	op->start = op->ready;
+	op->end = op->start + ticks;
+	tl_place_behind(t, s, op, shared);
+}
+
+/* ---- on the way ---- */
+
+/* On the row of its stream. */
+static inline void tl_count_on(struct tf_stream *row, const struct tf_record *r,
+                               enum tf_work_kind kind)
+{
+	if (kind == TF_WORK_KERNEL)
+		row->kernels += r->launch.items ? r->launch.items : 1;
+	else if (kind == TF_WORK_GRAPH)
+		row->graphs++;
+	else if (kind == TF_WORK_COPY)
+		row->copies += r->copy.items ? r->copy.items : 1;
+	else if (kind == TF_WORK_SET)
+		row->sets += r->copy.items ? r->copy.items : 1;
+}
+
+/* The next op, as its call tells it. */
+static inline struct tl_op *tl_begin_op(struct timeline *t, uint32_t thread,
+                                        const struct tf_record *r, enum tf_work_kind kind,
+                                        enum cuda_engine engine)
+{
+	struct tl_op *op = tl_new_op(t);
+
+	op->entered = r->start;
+	op->returned = r->end;
+	op->booked = op->next = 0;
+	op->thread = (uint16_t)thread;
+	op->kind = (uint8_t)kind;
+	op->engine = (uint8_t)engine;
+	op->flags = 0;
+	op->kernel = kind == TF_WORK_KERNEL ? r->launch.kernel : 0;
+	if (kind == TF_WORK_KERNEL && tl_is_comm(t, op->kernel))
+		op->flags |= TL_OP_COMM;
+	return op;
+}
+
+/* What its class tells of the spread of the stream's work. */
+static inline void tl_note_variance(struct timeline *t, struct tl_stream *s,
+                                    const struct tf_work *w)
+{
+	if (tl_variance(t, w) > s->since_variance)
+		s->since_variance = tl_variance(t, w);
+}
+
+/* `ends_last`: it stands behind the one that ended last so far. */
+static inline void tl_note_last(struct timeline *t, struct tl_device *d, const struct tl_op *op,
+                                bool ends_last)
+{
+	const struct tl_op *last = ends_last ? NULL : tl_op(t, d->last);
+
+	if (!last || tl_op_end(t, last) <= op->end)
+		d->last = op->id;
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A launch and its queue, as every launch meets them: small enough to be part of their callers. For
+ * timeline_queue.c and timeline_launch.c.
+ */
+#ifndef SPY_TIMELINE_QUEUE_H
+#define SPY_TIMELINE_QUEUE_H
+
+#include "shim/core/timeline/timeline_ops.h"
+
+/* Entries outstanding, by estimate, where a call that takes longer waits; where it takes clearly
+ * longer, or one after the other does, from fewer on: estimates may be too short. */
+#define TL_QUEUE_FULL 900u
+
+/*
+ * Whether a call that took `ticks` waited for a place in queue `q` of its stream. Where it shows
+ * that the estimate is wrong by it, the timeline is put right.
+ */
+static inline bool tl_waited(struct timeline *t, struct tl_stream *s, struct tl_queue *q,
+                             uint64_t end, uint64_t ticks, uint64_t typical)
+{
+	if (!typical)
+		return false;
+	if (q->outstanding < TL_QUEUE_FULL && q->entries - q->proof < TL_QUEUE_FULL) {
+		q->lasting = 0;
+		return false;
+	}
+	return tl_waited_for_place(t, s, q, end, ticks, typical);
+}
+
+static inline uint64_t tl_ticks_of(const struct timeline *t, uint32_t thread,
+                                   const struct tf_record *r)
+{
+	uint64_t nested = tl_nested_ticks(t, thread, r->start), ticks = r->end - r->start;
+
+	return ticks - tl_min(nested, ticks);
+}
+
+/* Up to date for a call from `start` to `end`: no more is queued than there can be. */
+static inline void tl_catch_up(struct timeline *t, struct tl_stream *s, struct tl_queue *q,
+                               uint64_t start, uint64_t end)
+{
+	tl_retire(t, s, start);
+	if (t->mode == TF_GPU_SAMPLE &&
+	    q->outstanding > CUDA_QUEUE_ENTRIES + CUDA_QUEUE_ENTRIES / 16)
+		tl_queue_moved(t, s, q, end);
+}
+
+/* Whether a call of another thread returned since tick `start`: what a call may have waited for. */
+static inline bool tl_others_called(const struct timeline *t, uint32_t thread, uint64_t start)
+{
+	return (thread == t->last_thread ? t->others_end : t->last_end) > start;
+}
+
+/* A kernel's launch on this stream, which succeeded and is not its thread's first one. */
+static inline struct tl_split tl_plain_launch(struct timeline *t, uint32_t thread,
+                                              struct tl_stream *s, const struct tf_record *r)
+{
+	struct tl_split split = {r->start, TF_HOST_LAUNCH, TF_HOST_LAUNCH};
+	struct tl_queue *q = &s->queues[CUDA_ENGINE_COMPUTE];
+	uint32_t *typical = &t->call_typical[r->call];
+	uint64_t ticks = tl_ticks_of(t, thread, r);
+
+	tl_catch_up(t, s, q, r->start, r->end);
+	bool full = tl_waited(t, s, q, r->end, ticks, *typical);
+	/* A thread has no contention with itself: what takes long then is the launch. */
+	if (full || (tl_is_long(t, *typical, ticks) && tl_others_called(t, thread, r->start))) {
+		split.before = full ? TF_HOST_BACK_PRESSURE : TF_HOST_CONTENTION;
+		split.at = r->end - *typical;
+	}
+	tl_learn(typical, ticks, full || s->since_proof >= TL_QUEUE_FULL);
+	return split;
+}
+
+#endif
