@@ -102,7 +102,33 @@ static bool agree(const struct verdict *a, const struct verdict *b)
 {
 	if (a->cls != b->cls)
 		return false;
-	return a->cls != VERDICT_MIXED || a->first + a->second == b->first + b->second;
+	return a->cls != VERDICT_MIXED || (a->first == b->first && a->second == b->second) ||
+	       (a->first == b->second && a->second == b->first);
+}
+
+/*
+ * The host waits for the GPU nearly all the time, and the GPU has work then: it is busy, however
+ * little its kernels' times are known.
+ */
+static bool waits_prove(const struct model *m, const struct verdict_input *in)
+{
+	double waits = m->host.sync_useful + m->host.back_pressure;
+
+	return waits >= VERDICT_BUSY * in->window && in->busy >= VERDICT_BUSY * in->window;
+}
+
+/*
+ * At the most that the GPU may be busy no change of the host saves more than what is left: whether
+ * the best class is still another one than the second best.
+ */
+static bool is_told_apart(const struct verdict *v, const struct verdict_input *in)
+{
+	double left = fmax(0, in->window - in->busy_high) / in->window;
+
+	if (v->cls == VERDICT_GPU || v->cls == VERDICT_MIXED || v->first == VERDICT_COMM ||
+	    v->first == VERDICT_COPY)
+		return true;
+	return v->second_gain < VERDICT_CLOSE * fmin(v->gain, left);
 }
 
 /* What is not sure speaks against the verdict as far as it goes. */
@@ -141,8 +167,13 @@ static enum verdict_confidence confidence(const struct model *m, const struct ve
 	             (v->cls != VERDICT_MIXED &&
 	              v->gain >= VERDICT_CLEAR * fmax(v->second_gain, VERDICT_LEAST_GAIN));
 
+	if (v->cls == VERDICT_GPU && waits_prove(m, in) && agree(v, &high))
+		return agree(v, &low) && most == CONFIDENCE_HIGH ? CONFIDENCE_HIGH
+		                                                 : CONFIDENCE_MEDIUM;
 	if (v->cls == VERDICT_NONE || !agree(v, &low) || !agree(v, &high))
 		return CONFIDENCE_LOW;
+	if (!is_told_apart(v, in) && most > CONFIDENCE_LOW)
+		most--;
 	if (!clear || m->gpu.partial || in->window < VERDICT_SURE_WINDOW)
 		return most < CONFIDENCE_MEDIUM ? most : CONFIDENCE_MEDIUM;
 	return most;

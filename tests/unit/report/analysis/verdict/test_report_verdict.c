@@ -109,6 +109,29 @@ static void test_gpu(void **state)
 	/* The interval reaches to where waiting less would gain enough. */
 	r.m.gpu.busy.low = 940 * MS;
 	is(&r, "gpu-bound", "low", "GPU busy 97.0 % (estimated 94.0 to 98.0 %)");
+	/* But where the host waits for it all the time it is busy: waits prove it. */
+	r.m.host.sync_useful = 580 * MS;
+	r.m.gpu.busy.low = 840 * MS;
+	is(&r, "gpu-bound", "medium", "GPU busy 97.0 % (estimated 84.0 to 98.0 %)");
+	r.m.host.sync_useful = 400 * MS;
+	is(&r, "gpu-bound", "low", "GPU busy 97.0 % (estimated 84.0 to 98.0 %)");
+}
+
+/* Two pairs of classes whose numbers have the same sum are different pairs. */
+static void test_mixed_with_another_pair(void **state)
+{
+	struct run r;
+
+	start(&r);
+	busy(&r, 500, 2);
+	r.m.host.copy = 400 * MS;
+	r.m.host.outside = r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 400 * MS;
+	r.m.host.sync = 300 * MS;
+	r.m.gpu.busy.comm = 190 * MS;
+	is(&r, "mixed", "medium", "copy-bound and host-bound nearly alike");
+	/* At the most that it may be busy: communication, and the first of what is left to save. */
+	r.m.gpu.busy.high = 750 * MS;
+	is(&r, "mixed", "low", "copy-bound and host-bound nearly alike");
 }
 
 static void test_sync(void **state)
@@ -525,6 +548,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_launch),
 	        cmocka_unit_test(test_gpu),
+	        cmocka_unit_test(test_mixed_with_another_pair),
 	        cmocka_unit_test(test_sync),
 	        cmocka_unit_test(test_copy),
 	        cmocka_unit_test(test_small_copies),
