@@ -167,7 +167,7 @@ static int read_whatif(struct report_request *request, const char *value)
 
 	if (strcmp(value, "all") != 0)
 		return add_whatif(request, value);
-	for (enum whatif i = 0; i < WHATIF_KERNEL; i++)
+	for (enum whatif i = 0; i < WHATIF_STEP; i++)
 		status |= add_whatif(request, whatif_names[i]);
 	return status;
 }

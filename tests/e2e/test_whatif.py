@@ -15,7 +15,8 @@ from acceptance.whatif import CHANGES as PAIRS  # noqa: E402 (needs the path abo
 
 GPU = {'CUDASPY_GPU': 'sample', 'SIM_DATA_MIB': '0', 'SIM_LAUNCH_LOCK': '1', **VIRTUAL_TIME}
 KEYS = {'change', 'window_ns', 'predicted_ns', 'predicted_low_ns', 'predicted_high_ns', 'saved_ns', 'speedup', 'speedup_low',
-        'speedup_high', 'gpu_bound_ns', 'coverage', 'model_error', 'calls_changed', 'assumptions', 'unknown_because'}
+        'speedup_high', 'gpu_bound_ns', 'coverage', 'model_error', 'calls_changed', 'form', 'steps', 'steps_alike', 'stays_ns',
+        'blocked_by', 'how', 'assumptions', 'unknown_because'}
 
 
 def record(name, folder, *args, **variables):

@@ -78,8 +78,9 @@ static const struct known {
          "The host launches short kernels for longer than they run",
          "capture the repeated launches once (cudaStreamBeginCapture) and replay them with "
          "cudaGraphLaunch; or fuse or batch them",
-         "torch.compile(mode=\"reduce-overhead\") or torch.cuda.graph; fused optimizers "
-         "(fused=True), larger batches",
+         "torch.compile(mode=\"reduce-overhead\"), torch.cuda.make_graphed_callables or "
+         "torch.cuda.graph around the whole step (optimizer with capturable=True); fused "
+         "optimizers (fused=True), larger batches. JAX: jax.jit around the whole step, lax.scan",
          WHATIF_GRAPHS},
         {"launch-queue-full", find_launch_queue_full,
          "Launching waits for the GPU: the launch queue is full",
@@ -198,7 +199,18 @@ static char *exactly(const char *name)
 	return pattern;
 }
 
-static void predict(struct whatifs *whatifs, const struct known *k, struct finding *f)
+/* Of the host's time outside CUDA only what no graph takes away is its own. */
+static void limit(struct finding *f, double share)
+{
+	double most = share < 1 ? 1 / (1 - share) : INFINITY;
+
+	f->speedup = fmin(f->speedup, most);
+	f->speedup_low = fmin(f->speedup_low, most);
+	f->speedup_high = fmin(f->speedup_high, most);
+}
+
+static void predict(struct whatifs *whatifs, const struct finding_context *context,
+                    const struct known *k, struct finding *f)
 {
 	struct whatif_result r;
 	char *pattern = k->change == WHATIF_KERNEL && f->kernel ? exactly(f->kernel) : NULL;
@@ -208,7 +220,9 @@ static void predict(struct whatifs *whatifs, const struct known *k, struct findi
 		f->speedup = r.speedup;
 		f->speedup_low = r.speedup_low;
 		f->speedup_high = r.speedup_high;
-		f->severity = finding_severity(r.speedup, NAN);
+		if (k->change == WHATIF_HOST)
+			limit(f, finding_outside(context));
+		f->severity = finding_severity(f->speedup, NAN);
 	}
 	free(pattern);
 }
@@ -222,6 +236,7 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 	if (!m->process_count)
 		return;
 	finding_set(&context, m, verdict);
+	whatif_predict(whatifs, WHATIF_GRAPHS, NULL, 1, &context.graphs);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		const struct known *k = &known[i];
 		struct finding f = {.id = k->id,
@@ -236,7 +251,7 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 			free(f.evidence);
 			continue;
 		}
-		predict(whatifs, k, &f);
+		predict(whatifs, &context, k, &f);
 		ALLOC_ROOM(to->items, to->count);
 		to->items[to->count++] = f;
 	}

@@ -5,12 +5,44 @@
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
 
+/* What the GPU was busy with it, ns; 0 where that is not known. */
+static double gpu_time(const struct model_process *p)
+{
+	const struct overview *o = &p->overview;
+	double busy = 0;
+
+	for (size_t d = 0; d < o->device_count; d++)
+		for (size_t i = 0; i < o->count; i++)
+			busy += finding_known(o->devices[d].busy[i]);
+	return busy;
+}
+
+/* Pieces of work among its recent calls: graphs and copies as well as launches. */
+static size_t recent_work(const struct model_process *p)
+{
+	size_t work = 0;
+
+	for (size_t i = 0; i < p->call_log.count; i++)
+		work += p->call_log.call_events[i].kind != TF_WORK_NONE;
+	return work;
+}
+
+/* Whether `a` gave the GPU more work than `b`. */
+static bool gave_more(const struct model_process *a, const struct model_process *b)
+{
+	double one = gpu_time(a), two = gpu_time(b);
+
+	if (one != two)
+		return one > two;
+	return recent_work(a) > recent_work(b);
+}
+
 static const struct model_process *busiest(const struct model *m)
 {
 	const struct model_process *best = NULL;
 
 	for (size_t i = 0; i < m->process_count; i++)
-		if (!best || m->processes[i].launches > best->launches)
+		if (!best || gave_more(&m->processes[i], best))
 			best = &m->processes[i];
 	return best;
 }
@@ -111,6 +143,13 @@ double finding_idle(const struct finding_context *s)
 			idle += finding_known(b->by[i]);
 	idle *= s->m->host_window / b->window; /* of one device, on average */
 	return fmin(1, (s->m->process_count == 1 ? fmin(idle, steady_idle(s)) : idle) / s->window);
+}
+
+double finding_outside(const struct finding_context *s)
+{
+	const struct whatif_result *g = &s->graphs;
+
+	return g->known && g->changed > 0 ? fmin(1, g->outside / g->window) : 1;
 }
 
 double finding_share(const struct finding_context *s, double ns)

@@ -101,6 +101,8 @@ bool find_host_starves_gpu(const struct finding_context *s, struct finding *f)
 	/* The timeline, of the whole window, and the recent calls must both say so. */
 	double idle =
 	        fmin(finding_known(b->by[TF_IDLE_OUTSIDE]) / b->window, finding_share(s, g.idle));
+	/* What goes with a graph of the launches around it is their cost. */
+	idle = fmin(idle, finding_outside(s));
 	if (g.count < FEW_GAPS || !(idle >= (are_regular(s, &g) ? FINDING_MEDIUM : FINDING_HIGH)))
 		return false;
 	for (int i = 0; i < GAPS_TOLD; i++)

@@ -39,6 +39,7 @@ struct finding_context {
 	                */
 	double steps;  /* steps in the time held; NaN where there are none */
 	struct finding_tally classes[SPY_CLASS_COUNT];
+	struct whatif_result graphs; /* what graphs would gain; not known: `known` is false */
 };
 
 /* Least share of the steady window that is worth a finding, and those of its severities; of the
@@ -74,6 +75,9 @@ const char *finding_estimated(const struct finding_context *s);
 /* The GPU idled because of the host (not for work in another stream, not for unknown reasons), as a
  * share of the steady window; NaN where that is not known. */
 double finding_idle(const struct finding_context *s);
+/* The share of the steady window that the host spends outside CUDA and no graph takes away; at most
+ * 1, where graphs gain nothing or that is not known. */
+double finding_outside(const struct finding_context *s);
 /* So much of the time held, as a share of it; NaN where nothing is held. */
 double finding_share(const struct finding_context *s, double ns);
 /* "3.1 a step" where steps are known, else "812 a second" (free it). */

@@ -63,30 +63,61 @@ static char *sequence(const struct finding_context *s)
 	return all;
 }
 
+/* Of one device, on average: all of it is held against one window. */
+static double idle_between_launches(const struct model *m)
+{
+	const struct model_gpu_busy *b = &m->gpu.busy;
+
+	if (!(b->window > 0))
+		return 0;
+	return (finding_known(b->by[TF_IDLE_LAUNCH]) + finding_known(b->by[TF_IDLE_OUTSIDE])) *
+	       (m->host_window / b->window);
+}
+
+/* The share of the steady window that one graph for each step would save, where that is the better
+ * way: what the host does between the launches of a step goes as well. */
+static double whole_steps(const struct finding_context *s)
+{
+	const struct whatif_result *g = &s->graphs;
+
+	return g->known && g->form == WHATIF_WHOLE && g->window > 0 ? g->saved / g->window : 0;
+}
+
+/* Free it. */
+static char *captured_text(const struct finding_context *s)
+{
+	char share[UNIT_BYTES];
+	const struct whatif_result *g = &s->graphs;
+
+	return alloc_format(" %.0f of the last %.0f steps do the same work in the same order: as "
+	                    "one graph each they would save %s %%.",
+	                    g->repeated, g->steps, unit_percent(share, g->saved, g->window));
+}
+
 bool find_many_short_launches(const struct finding_context *s, struct finding *f)
 {
 	const struct model *m = s->m;
 	char launch[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES];
-	double idle = finding_known(m->gpu.busy.by[TF_IDLE_LAUNCH]) +
-	              finding_known(m->gpu.busy.by[TF_IDLE_OUTSIDE]);
-	double spent = fmin(finding_known(m->host.launch), idle);
+	double spent = fmin(finding_known(m->host.launch), idle_between_launches(m));
+	double captured = whole_steps(s), stake = fmax(fmin(1, spent / s->window), captured);
 
 	if (!m->gpu.has_busy || !m->totals.launches || !(m->gpu.launched.mean < SHORT_KERNEL) ||
 	    !finding_is_long(s) || launches_between_waits(s) < LAUNCHES_LEAST ||
-	    spent < FINDING_MEDIUM * s->window)
+	    stake < FINDING_MEDIUM)
 		return false;
 	char *rate = finding_rate(s, (double)s->classes[SPY_CLASS_LAUNCH].count),
-	     *repeats = sequence(s);
+	     *repeats = sequence(s), *steps = captured > 0 ? captured_text(s) : alloc_string("");
 	char *text = alloc_format(
 	        "%llu launches, %s; launching takes the host %s each and the GPU runs %s%s each; "
-	        "the GPU idled for %s %% of the steady window while the host launched.%s",
+	        "the GPU idled for %s %% of the steady window while the host launched.%s%s",
 	        (unsigned long long)m->totals.launches, rate,
 	        unit_time_apart(launch, m->gpu.launch_p50), finding_estimated(s),
 	        unit_time_apart(each, m->gpu.launched.mean), unit_percent(share, spent, s->window),
-	        repeats);
+	        repeats, steps);
 	free(rate);
 	free(repeats);
-	return finding_tell(f, fmin(1, spent / s->window), text);
+	free(steps);
+	return finding_tell(f, stake, text);
 }
 
 /* ---- launch-queue-full ---- */

@@ -50,21 +50,46 @@ static double share(double ns, double window)
 	return fmax(0, 1 - ns / window);
 }
 
+/* At best a graph of a whole step takes away more than launches: what the host does on its own, and
+ * waits. That is not what makes a program launch-bound. */
+static struct whatif_result launches_alone(const struct whatif_result *r)
+{
+	struct whatif_result alone = *r;
+
+	if (r->form == WHATIF_WHOLE)
+		alone.low = fmin(r->predicted, r->low_launches);
+	return alone;
+}
+
 void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 {
 	struct verdict_gain gain[VERDICT_CLASSES] = {{0}};
+	struct whatif_result graphs = {0};
 
 	in->replayed = false;
+	in->between = 0;
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		struct whatif_result r;
 		if (!whatif_predict(whatifs, changes[i].what, NULL, 1, &r) ||
 		    r.error > ERROR_MOST || !(r.coverage >= COVERAGE_LEAST))
 			return;
+		if (changes[i].what == WHATIF_GRAPHS)
+			r = graphs = launches_alone(&r);
 		struct verdict_gain *g = &gain[changes[i].cls];
 		if (share(r.predicted, r.window) < g->mean)
 			continue;
 		*g = (struct verdict_gain){share(r.predicted, r.window), share(r.high, r.window),
 		                           share(r.low, r.window)};
+	}
+	/* Host time between calls that go with a graph is the launches': what they cost in the
+	 * program's language. The rest of it is the host's own. */
+	if (graphs.changed > 0) {
+		double own = fmin(1, graphs.outside / graphs.window);
+		in->between = fmin(1, graphs.between / graphs.window) * in->window;
+		struct verdict_gain *host = &gain[VERDICT_HOST];
+		host->mean = fmin(host->mean, own);
+		host->low = fmin(host->low, own);
+		host->high = fmin(host->high, own);
 	}
 	/* What a graph saves of a program that issues copies is the copies' time. */
 	if (in->copy > in->launch) {

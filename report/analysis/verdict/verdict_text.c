@@ -137,11 +137,14 @@ static const char *startup_text(const struct verdict_input *in)
 /* "launching 83.0 %, and a graph or fewer launches would save up to 70.1 %" (free it) */
 static char *change_text(const struct verdict_input *in, enum verdict_class cls, double gain)
 {
-	char part[UNIT_BYTES], saved[UNIT_BYTES];
+	char part[UNIT_BYTES], saved[UNIT_BYTES], between[UNIT_BYTES];
+	bool more = cls == VERDICT_LAUNCH && in->between > in->launch;
 
-	return alloc_format("%s %s %%, and %s would save up to %s %%", words[cls].part,
-	                    unit_percent(part, part_of(in, cls), in->window), words[cls].change,
-	                    unit_percent(saved, gain, 1));
+	unit_percent(between, in->between, in->window);
+	return alloc_format("%s %s %%%s%s%s, and %s would save up to %s %%", words[cls].part,
+	                    unit_percent(part, part_of(in, cls), in->window),
+	                    more ? ", outside CUDA between launches " : "", more ? between : "",
+	                    more ? " %" : "", words[cls].change, unit_percent(saved, gain, 1));
 }
 
 /* Named where it would save something. */

@@ -46,9 +46,21 @@ static void add_process(struct whatif_result *to, const struct model_process *p,
 	double saved = o->changed > 0 ? SAVED_ERROR * (1 - ratio) : 0;
 	to->window += window;
 	to->predicted += window * ratio;
-	to->low += window * fmin(ratio, fmax(0, fmax(low, least) * (1 - error) - saved));
+	/* The GPU's work stays as it is where launches and what is between them go. */
+	bool stays =
+	        to->what == WHATIF_GRAPHS || to->what == WHATIF_STEP || to->what == WHATIF_HOST;
+	double least_left = stays ? least * (1 - error) : 0;
+	low = fmax(least_left, fmax(low, least) * (1 - error) - saved);
+	to->low += window * fmin(ratio, low);
 	to->high += window * fmin(1, fmax(ratio, high) * (1 + error) + saved);
 	to->bound += window * bound;
+	low = fmax(least_left, fmax(o->strict, least) * (1 - error) - saved);
+	to->low_launches += window * fmin(ratio, low);
+	to->stays += window * o->stays;
+	to->outside += window * o->outside;
+	to->between += window * o->between;
+	to->steps += o->steps;
+	to->repeated += o->repeated;
 	to->error = fmax(to->error, o->error);
 	to->changed += o->changed;
 	to->coverage += window * p->call_log.coverage;
@@ -78,6 +90,7 @@ static void unknown(struct whatif_result *to)
 	to->known = false;
 	to->window = to->predicted = to->low = to->high = to->saved = to->bound = NAN;
 	to->speedup = to->speedup_low = to->speedup_high = to->coverage = to->error = NAN;
+	to->low_launches = to->stays = to->outside = to->between = NAN;
 }
 
 /* Results of the changes asked for. */
@@ -117,6 +130,24 @@ static void predict(const struct model *m, const struct whatif_asked *a,
 	}
 }
 
+/* The better form of graphs; what stands in the way of the other is told in any case. */
+static void choose_form(struct whatif_result *results)
+{
+	struct whatif_result *runs = &results[WHATIF_GRAPHS], *step = &results[WHATIF_STEP];
+
+	if (step->known && (!runs->known || step->predicted < runs->predicted)) {
+		*runs = *step;
+		runs->what = WHATIF_GRAPHS;
+		runs->form = WHATIF_WHOLE;
+		return;
+	}
+	runs->steps = step->steps;
+	runs->repeated = step->repeated;
+	memcpy(runs->blocked, step->blocked, sizeof(runs->blocked));
+	runs->blocked_count = step->blocked_count;
+	runs->blocked_steps = step->blocked_steps;
+}
+
 /* All that have no argument cost hardly more than one of them: the replay is prepared once. */
 static void predict_all(struct whatifs *w, enum whatif what, struct whatif_result *to)
 {
@@ -124,6 +155,8 @@ static void predict_all(struct whatifs *w, enum whatif what, struct whatif_resul
 
 	if (!w->done)
 		predict(w->model, &all, w->results);
+	if (!w->done)
+		choose_form(w->results);
 	w->done = true;
 	*to = w->results[what];
 }
@@ -157,6 +190,11 @@ bool whatif_predict(struct whatifs *w, enum whatif what, const char *kernel, dou
 	else
 		predict_kernel(w->model, kernel, factor, to);
 	return to->known;
+}
+
+const struct model *whatif_model(const struct whatifs *w)
+{
+	return w->model;
 }
 
 struct whatifs *whatif_start(const struct model *m)

@@ -10,14 +10,15 @@
 #include <stddef.h>
 
 enum whatif {
-	WHATIF_GRAPHS,   /* repeated runs of launches become launches of a graph */
+	WHATIF_GRAPHS,   /* launches become launches of a graph: the better one of its two forms */
 	WHATIF_PINNED,   /* pageable copies become asynchronous copies of pinned memory */
 	WHATIF_NO_SYNC,  /* the host does not wait, but for the end */
 	WHATIF_NO_ALLOC, /* no allocation, free or module load */
 	WHATIF_OVERLAP,  /* copies go ahead of kernels that they need not wait for */
 	WHATIF_HOST,     /* no time outside CUDA between calls */
 	WHATIF_CPU,      /* no waiting for a CPU */
-	WHATIF_KERNEL,   /* kernels take a part of their time */
+	WHATIF_STEP,   /* the form of WHATIF_GRAPHS that makes one graph of a step; not asked for */
+	WHATIF_KERNEL, /* kernels take a part of their time */
 	WHATIFS
 };
 /* As the command line names them; "kernel" stands for kernel:REGEX=K. Ends with NULL. */
@@ -31,7 +32,36 @@ extern const char *const whatif_names[];
 #define WHATIF_SMALL_COPY 65536u
 
 #define WHATIF_ASSUMPTIONS 6
-#define WHATIF_TEXT        192
+
+enum whatif_form {
+	WHATIF_RUNS,  /* runs of calls with little time between them become graphs */
+	WHATIF_WHOLE, /* all that a step gives the GPU becomes one graph */
+};
+extern const char *const whatif_forms[];
+
+enum whatif_block_kind {                 /* what stands in the way of capturing a step */
+	                 BLOCK_READ,     /* a blocking copy to the host inside of it */
+	                 BLOCK_WAIT,     /* another wait inside of it */
+	                 BLOCK_PAGEABLE, /* a copy of pageable memory */
+	                 BLOCK_ALLOC,    /* an allocation or free that no graph takes */
+	                 BLOCK_MODULE,   /* code is loaded */
+	                 BLOCK_SHAPES,   /* steps whose kernels have other shapes than most have */
+	                 BLOCK_LEGACY,   /* work on the legacy default stream */
+	                 BLOCK_THREADS,  /* work that another thread gives */
+	                 BLOCK_KINDS
+};
+extern const char *const whatif_blocks[];
+
+struct whatif_block {
+	enum whatif_block_kind kind;
+	char call[56];   /* as the program named it */
+	double count;    /* in the steps that were looked at */
+	double per_step; /* of these */
+};
+#define WHATIF_BLOCKS 12
+#define WHATIF_TEXT   192
+/* "cudaMemcpy, 1 a step, reads a result ..." */
+const char *whatif_block_text(const struct whatif_block *b, char to[WHATIF_TEXT]);
 
 struct whatif_result { /* owns nothing: may be copied */
 	enum whatif what;
@@ -46,14 +76,30 @@ struct whatif_result { /* owns nothing: may be copied */
 	double coverage; /* share of the steady window that the replayed calls cover */
 	double error;    /* of the replay without a change, as a share: in the range already */
 	double changed;  /* calls that the change concerns, among those replayed */
+	double outside;  /* ns of the window that the host still spends outside CUDA then, and that
+	                    it does no longer; of all its threads */
+	double between;
+	/* Of WHATIF_GRAPHS: */
+	enum whatif_form form;
+	/* WHATIF_WHOLE: `low` where only the launches and what is between them go, and what the
+	 * host still does outside CUDA, ns of the window */
+	double low_launches, stays;
+	double steps, repeated; /* in the calls replayed; of these, alike enough to be graphs */
+	struct whatif_block blocked[WHATIF_BLOCKS]; /* the most frequent first */
+	size_t blocked_count;
+	double blocked_steps; /* that were looked at for it */
 	char assumptions[WHATIF_ASSUMPTIONS][WHATIF_TEXT];
 	size_t assumption_count;
 };
 
 struct model;
+struct whatifs;
+
+/* How a step becomes a graph in the framework whose kernels these are, else in CUDA. */
+const char *whatif_graph_way(const struct model *m);
+const struct model *whatif_model(const struct whatifs *w);
 
 /* A finished model with the predictions that were made of it so far. */
-struct whatifs;
 struct whatifs *whatif_start(const struct model *m);
 void whatif_end(struct whatifs *w);
 

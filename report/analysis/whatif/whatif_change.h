@@ -26,9 +26,12 @@ struct whatif_change {
 	double bandwidth[2]; /* pinned copies to the device and from it, bytes a ns; NaN: not known
 	                      */
 	struct whatif_link link;
-	double graph_launch;    /* ns of a graph's launch in this run; NaN: there was none */
-	double cpu_wait;        /* of WHATIF_CPU: share of the threads' time; NaN: not known */
-	double changed;         /* calls changed: added to */
+	double graph_launch; /* ns of a graph's launch in this run; NaN: there was none */
+	double cpu_wait;     /* of WHATIF_CPU: share of the threads' time; NaN: not known */
+	const struct whatif_steps *steps; /* of WHATIF_STEP */
+	bool strict;    /* of WHATIF_STEP: what is not the launches' stays, whatever the hope */
+	double stays;   /* ns that the host still does outside CUDA: added to */
+	double changed; /* calls changed: added to */
 	bool assumed_bandwidth; /* it was needed and not known */
 };
 
@@ -36,6 +39,10 @@ struct whatif_change {
 struct whatif_outcome {
 	double time[REPLAY_LEVELS];  /* ratios; by level, each with its hope */
 	double bound[REPLAY_LEVELS]; /* least ratio: the GPU is busy; 0 = not known */
+	double strict;               /* as time[REPLAY_LOW], of the launches alone; WHATIF_STEP */
+	double stays; /* share of the time that the host still does outside CUDA; WHATIF_STEP */
+	double outside, between; /* the same of any change: what is left, and what it takes away */
+	double steps, repeated;  /* steps in the calls kept; of these, that become graphs */
 	double error, changed, bandwidth[2], graph_launch;
 	struct whatif_link link;
 	bool assumed_bandwidth;
@@ -44,8 +51,15 @@ struct whatif_outcome {
 /* Changes the call events, which are a copy of those of r. */
 void change_acts(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 
-/* The same for graphs alone: whatif_graphs.c. */
+/* The same for graphs alone: whatif_graphs.c, and of whole steps whatif_whole.c. */
 void change_graphs(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
+void change_steps(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
+
+/* What a graph of so many pieces costs, ns: the host to launch it, the GPU between two of them. */
+struct graph_cost {
+	double launch, gap;
+};
+struct graph_cost graph_cost(const struct whatif_change *c, uint32_t pieces);
 
 struct whatif_asked { /* changes `from` up to, but not with, `to` */
 	enum whatif from, to;

@@ -4,6 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/whatif/whatif_change.h"
+#include "report/analysis/whatif/whatif_steps.h"
 
 /*
  * What a graph's launch costs the host where this run has none, ns. 100 empty kernels: 1.5 us
@@ -24,12 +25,31 @@
 #define NODE_GAP_LEAST 0.0
 #define NODE_GAP_MOST  750.0
 
-#define LEAST_PIECES 5u    /* of a graph worth making */
-#define MOST_PIECES  1024u /* longer runs become several */
-#define LEAST_SEEN   3u    /* times that work is there: else it is not repeated */
+#define LEAST_PIECES STEP_PIECES /* of a graph worth making */
+#define MOST_PIECES  1024u       /* longer runs become several */
+#define LEAST_SEEN   3u          /* times that work is there: else it is not repeated */
 /* More time than this (ns) between two calls is not the cost of issuing them, as a framework has
  * it, but work of its own. */
 #define LONGEST_GAP 100e3
+
+struct graph_cost graph_cost(const struct whatif_change *c, uint32_t pieces)
+{
+	double node = c->hope == HOPE_MIDDLE ? GRAPH_NODE_NS
+	              : c->hope == HOPE_MOST ? 0
+	                                     : GRAPH_NODE_MOST;
+	double launch = c->hope == HOPE_MIDDLE ? GRAPH_LAUNCH_NS
+	                : c->hope == HOPE_MOST ? GRAPH_LEAST_NS
+	                                       : GRAPH_MOST_NS;
+
+	if (isfinite(c->graph_launch))
+		launch = c->graph_launch;
+	return (struct graph_cost){
+	        .launch = launch + node * pieces,
+	        .gap = c->hope == HOPE_MIDDLE ? NODE_GAP_NS
+	               : c->hope == HOPE_MOST ? NODE_GAP_LEAST
+	                                      : NODE_GAP_MOST,
+	};
+}
 
 struct graph_run {            /* of one thread */
 	uint32_t first, last; /* calls; last: a piece of work */
@@ -58,24 +78,14 @@ static bool goes_with(const struct call_event *a, const struct replay_act *r)
 static void replace(struct whatif_change *c, const struct replay *r, struct replay_act *call_events,
                     const struct graph_run *run)
 {
-	double node = c->hope == HOPE_MIDDLE ? GRAPH_NODE_NS
-	              : c->hope == HOPE_MOST ? 0
-	                                     : GRAPH_NODE_MOST;
-	double launch = c->hope == HOPE_MIDDLE ? GRAPH_LAUNCH_NS
-	                : c->hope == HOPE_MOST ? GRAPH_LEAST_NS
-	                                       : GRAPH_MOST_NS;
-	double gap = c->hope == HOPE_MIDDLE ? NODE_GAP_NS
-	             : c->hope == HOPE_MOST ? NODE_GAP_LEAST
-	                                    : NODE_GAP_MOST;
+	struct graph_cost cost = graph_cost(c, run->pieces);
 
-	if (isfinite(c->graph_launch))
-		launch = c->graph_launch;
 	for (uint32_t i = run->first;; i = r->next[i]) {
 		struct replay_act *a = &call_events[i];
-		a->own = i == run->first ? launch + node * run->pieces : 0;
+		a->own = i == run->first ? cost.launch : 0;
 		if (i != run->first) {
 			a->gap = a->ours = 0;
-			a->space = fmin(a->space, gap);
+			a->space = fmin(a->space, cost.gap);
 			a->flags |= REPLAY_PART;
 		}
 		c->changed++;

@@ -9,6 +9,7 @@
 #include "report/base/stats.h"
 #include "report/model/model.h"
 #include "report/analysis/whatif/whatif_change.h"
+#include "report/analysis/whatif/whatif_steps.h"
 
 /* Fewer calls than this tell nothing. */
 #define LEAST_CALLS 50u
@@ -182,21 +183,47 @@ static bool lacks_times(const struct replay *r, struct whatif_result *to)
 
 /* ---- one process ---- */
 
+/* What the launches alone would gain at best. */
+static double strictly(const struct replay *r, struct whatif_change *c, double base,
+                       struct replay_act *call_events)
+{
+	struct whatif_change strict = *c;
+
+	strict.strict = true;
+	strict.changed = 0;
+	memcpy(call_events, r->call_events, r->count * sizeof(*call_events));
+	change_acts(&strict, r, call_events);
+	return base > 0 && strict.changed > 0 ? replay_run(r, call_events) / base : 1;
+}
+
 /* One change at one level: its outcome. `acts`: room for a copy of the replay's. */
 static void try_change(const struct model_process *p, const struct replay *r,
                        struct whatif_change *c, enum replay_level level, double base,
                        struct replay_act *call_events, struct whatif_outcome *to)
 {
+	double outside = 0, before = 0;
+
 	memcpy(call_events, r->call_events, r->count * sizeof(*call_events));
 	change_acts(c, r, call_events);
+	for (size_t i = 0; i < r->count; i++) {
+		before += r->call_events[i].gap;
+		outside += call_events[i].gap;
+	}
 	to->time[level] = !(base > 0)      ? NAN
 	                  : c->changed > 0 ? replay_run(r, call_events) / base
 	                                   : 1;
 	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
 	to->assumed_bandwidth |= c->assumed_bandwidth;
 	to->bound[level] = busy_share(p) * work_left(c, r, call_events);
+	if (c->what == WHATIF_STEP && level == REPLAY_LOW)
+		to->strict = strictly(r, c, base, call_events);
 	if (level != REPLAY_MEAN)
 		return;
+	to->stays = base > 0 ? c->stays / base : 0;
+	to->outside = base > 0 ? outside / base : 0;
+	to->between = base > 0 ? fmax(0, before - outside) / base : 0;
+	to->steps = c->steps ? (double)c->steps->count : 0;
+	to->repeated = c->steps ? (double)c->steps->repeated : 0;
 	to->changed = c->changed;
 	to->graph_launch = c->graph_launch;
 	to->link = c->link;
@@ -210,6 +237,7 @@ static bool is_worth(struct whatif_outcome *o, enum replay_level level)
 		return true;
 	o->time[level] = o->time[REPLAY_MEAN];
 	o->bound[level] = o->bound[REPLAY_MEAN];
+	o->strict = o->time[REPLAY_MEAN];
 	return false;
 }
 
@@ -234,6 +262,11 @@ static bool try_level(const struct model *m, const struct model_process *p,
 	bool lacks = lacks_times(&r, to);
 	struct replay_act *call_events = alloc_zeroed(r.count, sizeof(*call_events));
 	double base = lacks ? 0 : replay_run(&r, r.call_events), launch = graph_launch(&r);
+	struct whatif_steps steps;
+
+	whatif_steps_make(&steps, m, (size_t)(p - m->processes), &r);
+	if (level == REPLAY_MEAN && a->from <= WHATIF_STEP && WHATIF_STEP < a->to)
+		whatif_steps_blocked(&steps, &to[WHATIF_STEP - a->from]);
 	for (enum whatif what = a->from; what < a->to && !lacks; what++) {
 		if (!is_worth(&out[what - a->from], level))
 			continue;
@@ -241,10 +274,12 @@ static bool try_level(const struct model *m, const struct model_process *p,
 		find_bandwidth(&c, &p->call_log);
 		c.link = find_link(m);
 		c.graph_launch = launch;
+		c.steps = what == WHATIF_STEP ? &steps : NULL;
 		c.cpu_wait = p->call_log.cpu_wait;
 		try_change(p, &r, &c, level, base, call_events, &out[what - a->from]);
 	}
 	free(call_events);
+	whatif_steps_free(&steps);
 	replay_free(&r);
 	return !lacks;
 }

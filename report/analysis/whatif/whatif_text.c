@@ -7,13 +7,17 @@
 
 #include "report/base/alloc.h"
 #include "report/base/pattern.h"
+#include "report/base/units.h"
 #include "report/analysis/whatif/whatif_change.h"
 
 const char *const whatif_names[] = {
-        [WHATIF_GRAPHS] = "graphs",     [WHATIF_PINNED] = "pinned",   [WHATIF_NO_SYNC] = "no-sync",
-        [WHATIF_NO_ALLOC] = "no-alloc", [WHATIF_OVERLAP] = "overlap", [WHATIF_HOST] = "host=0",
-        [WHATIF_CPU] = "cpu-wait=0",    [WHATIF_KERNEL] = "kernel",   NULL,
+        [WHATIF_GRAPHS] = "graphs",   [WHATIF_PINNED] = "pinned",
+        [WHATIF_NO_SYNC] = "no-sync", [WHATIF_NO_ALLOC] = "no-alloc",
+        [WHATIF_OVERLAP] = "overlap", [WHATIF_HOST] = "host=0",
+        [WHATIF_CPU] = "cpu-wait=0",  [WHATIF_STEP] = "graphs",
+        [WHATIF_KERNEL] = "kernel",   NULL,
 };
+const char *const whatif_forms[] = {[WHATIF_RUNS] = "runs", [WHATIF_WHOLE] = "whole_step"};
 
 static void assume(struct whatif_result *to, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
@@ -51,12 +55,8 @@ static void assume_copies(struct whatif_result *to, const struct whatif_outcome 
 	assume(to, "blocking copies to the host still wait for their result");
 }
 
-static void assume_graphs(struct whatif_result *to, const struct whatif_outcome *o)
+static void assume_launch(struct whatif_result *to, const struct whatif_outcome *o)
 {
-	assume(to, "runs of 5 and more launches, asynchronous copies and sets that repeat, with no "
-	           "more than 100 us between them, are replayed as graphs");
-	assume(to,
-	       "what the host does between the calls of such a run is the cost of issuing them");
 	if (isfinite(o->graph_launch))
 		assume(to, "a graph's launch takes the host %.1f us, as in this run",
 		       o->graph_launch / 1e3);
@@ -65,11 +65,41 @@ static void assume_graphs(struct whatif_result *to, const struct whatif_outcome 
 	assume(to, "0.4 us (0 to 0.75) from one piece of work of a graph to the next");
 }
 
+static void assume_graphs(struct whatif_result *to, const struct whatif_outcome *o)
+{
+	assume(to, "runs of 5 and more launches, asynchronous copies and sets that repeat, with no "
+	           "more than 100 us between them, are replayed as graphs");
+	assume(to,
+	       "what the host does between the calls of such a run is the cost of issuing them");
+	assume_launch(to, o);
+}
+
+static void assume_steps(struct whatif_result *to, const struct whatif_outcome *o)
+{
+	char stays[UNIT_BYTES];
+
+	assume(to,
+	       "%.0f of %.0f steps give the GPU the same work in the same order: each becomes one "
+	       "graph, whatever time is between its calls; copies to the device come before it",
+	       to->repeated, to->steps);
+	assume(to, "waits stay, and divide the graph where they are inside a step; at best the "
+	           "results are read at its end");
+	if (to->stays > 0)
+		assume(to,
+		       "the longest stretch outside CUDA of each step stays, %s a step, as a "
+		       "loader or logic of the program's own; at best it goes too",
+		       unit_time_apart(stays, to->repeated > 0 ? to->stays / to->repeated : 0));
+	assume_launch(to, o);
+}
+
 void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 {
 	switch (to->what) {
 	case WHATIF_GRAPHS:
 		assume_graphs(to, o);
+		break;
+	case WHATIF_STEP:
+		assume_steps(to, o);
 		break;
 	case WHATIF_PINNED:
 		assume_copies(to, o);
@@ -149,7 +179,7 @@ int whatif_parse(struct whatif_question *to, const char *text, char *error)
 	static const char prefix[] = "kernel:";
 
 	*to = (struct whatif_question){.text = text, .what = WHATIF_KERNEL, .factor = 1};
-	for (enum whatif i = 0; i < WHATIF_KERNEL; i++)
+	for (enum whatif i = 0; i < WHATIF_STEP; i++)
 		if (!strcmp(text, whatif_names[i])) {
 			to->what = i;
 			return 0;

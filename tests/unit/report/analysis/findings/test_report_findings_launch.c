@@ -47,6 +47,37 @@ static void test_many_short_launches(void **state)
 	run_end(&r);
 }
 
+/* What two devices idled is held against the window of one. */
+static void test_idle_of_two_devices(void **state)
+{
+	struct run r;
+
+	short_launches(&r, 100, 2);
+	run_idle(&r, TF_IDLE_LAUNCH, 160);
+	r.m.gpu.busy.window = 2000 * MS;
+	run_has(&r, "many-short-launches", 0.08, "idled for 8.0 % of the steady window");
+	run_idle(&r, TF_IDLE_LAUNCH, 80);
+	r.m.gpu.busy.window = 2000 * MS;
+	run_has_not(&r, "many-short-launches");
+	run_end(&r);
+}
+
+/* The calls that are looked at are of the process that gave the GPU most work, be it graphs. */
+static void test_the_busiest_process(void **state)
+{
+	struct model_process both[2];
+	struct run r;
+
+	short_launches(&r, 100, 2);
+	both[0] = both[1] = r.process;
+	both[0].call_log.count = 0;
+	both[0].launches = 5; /* the other one: 1 */
+	r.m.processes = both;
+	r.m.process_count = 2;
+	run_has(&r, "many-short-launches", 0.25, "The same sequence of 100 launches with 1 wait");
+	run_end(&r);
+}
+
 /* With a wait after each launch a graph has nothing to hold. */
 static void test_waits_between_launches(void **state)
 {
@@ -155,6 +186,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_many_short_launches),
+	        cmocka_unit_test(test_idle_of_two_devices),
+	        cmocka_unit_test(test_the_busiest_process),
 	        cmocka_unit_test(test_waits_between_launches),
 	        cmocka_unit_test(test_queue_full),
 	        cmocka_unit_test(test_contention),

@@ -205,8 +205,9 @@ static void test_graphs(void **state)
 	assert_base(&m, 1e-6);
 	assert_near(r.window, 6e6, 0.01);
 	assert_near(r.predicted, 2.4e6, 0.02); /* a piece every 2.4 us */
-	/* 5 % of the 3.6 ms saved come on top, both ways. */
-	assert_near(r.low, 2e6 - 0.18e6, 0.05);
+	/* 5 % of the 3.6 ms saved come on top, but no change makes it shorter than the GPU's work.
+	 */
+	assert_near(r.low, 2e6 - 0.03 * 2e6, 0.01);
 	/* 0.75 us between them, and what the kernel's time may be off. */
 	assert_near(r.high, 3.15e6 + 0.18e6, 0.05);
 	assert_near(r.coverage, 1, 1e-6);
@@ -703,7 +704,7 @@ static void test_parse(void **state)
 	struct whatif_question q;
 	char error[WHATIF_TEXT];
 
-	for (enum whatif i = 0; i < WHATIF_KERNEL; i++) {
+	for (enum whatif i = 0; i < WHATIF_STEP; i++) {
 		assert_int_equal(whatif_parse(&q, whatif_names[i], error), 0);
 		assert_int_equal(q.what, i);
 		assert_null(q.kernel);

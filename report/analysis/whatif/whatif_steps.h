@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps of a process as a graph would have them: which calls belong to each, which steps do the
+ * same work in the same order, and what stands in the way of capturing them. For whatif*.c alone.
+ */
+#ifndef REPORT_WHATIF_STEPS_H
+#define REPORT_WHATIF_STEPS_H
+
+#include "report/analysis/replay/replay.h"
+#include "report/analysis/whatif/whatif.h"
+
+#define STEP_PIECES 5u /* pieces of work of a step, or of a graph, worth capturing */
+#define STEP_SEEN   3u /* times that a step's sequence is there: else it is not repeated */
+#define STEP_GRAPHS 8u /* different sequences: the most common ones, each a graph of its own */
+
+struct whatif_step {
+	double start, end;               /* as a call log's times */
+	uint16_t thread;                 /* whose step it is; its helpers' calls belong to it too */
+	bool repeats;                    /* it is one of the sequences to capture */
+	uint32_t next;                   /* of the same thread, or CALL_LOG_NONE */
+	uint32_t pieces, waits, changes; /* waits: points at which the host waits; changes: calls */
+	/* The work in its order, with shapes and streams; the same by names alone. */
+	uint64_t sequence, names;
+	uint32_t stays; /* the call before which the host does what no graph takes away */
+	double gap;     /* how long that is, ns; 0 = there is nothing */
+};
+
+struct whatif_steps {
+	const struct replay *replay;
+	struct whatif_step *steps;
+	size_t count, repeated; /* in the calls that were kept; of these, to be captured */
+	uint32_t *of;           /* of each call: its step, or CALL_LOG_NONE */
+	uint32_t *next;         /* the next call of the same steps, or CALL_LOG_NONE */
+	uint16_t *leader;       /* of each thread: whose steps its calls belong to */
+	double usual;           /* host time between two calls of a step, the median */
+};
+#define STEP_NO_THREAD UINT16_MAX
+
+struct model;
+
+/* Of a process (index in the model). Always to be freed. */
+void whatif_steps_make(struct whatif_steps *s, const struct model *m, size_t process,
+                       const struct replay *r);
+void whatif_steps_free(struct whatif_steps *s);
+
+/* What goes into the graph. */
+bool whatif_step_piece(const struct call_event *a, const struct replay_act *r);
+/* The host waits here for the GPU's work; copies to the device are inputs and are none. */
+bool whatif_step_wait(const struct call_event *a, const struct replay_act *r);
+
+/* What stands in the way of capturing the steps. */
+void whatif_steps_blocked(const struct whatif_steps *s, struct whatif_result *to);
+
+#endif

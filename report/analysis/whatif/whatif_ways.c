@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "report/model/model.h"
+#include "report/analysis/whatif/whatif.h"
+
+static const char *const words[BLOCK_KINDS] = {
+        [BLOCK_READ] = "reads a result inside the step: read it behind the step",
+        [BLOCK_WAIT] = "waits inside the step: wait behind it",
+        [BLOCK_PAGEABLE] = "copies pageable memory: pin it, or copy before the graph's launch",
+        [BLOCK_ALLOC] = "allocates or frees: do that once before, or in the stream's order",
+        [BLOCK_MODULE] = "loads code: do that once before",
+        [BLOCK_SHAPES] = "begins steps of other shapes: pad, or a graph for each shape",
+        [BLOCK_LEGACY] = "works on the legacy default stream, which can't be captured",
+        [BLOCK_THREADS] = "is made by a thread that has no part in the step",
+};
+
+const char *whatif_block_text(const struct whatif_block *b, char to[WHATIF_TEXT])
+{
+	snprintf(to, WHATIF_TEXT, "%.55s, %.3g a step, %s", b->call, b->per_step, words[b->kind]);
+	return to;
+}
+
+/* Names of kernels tell who made them. */
+static bool any_kernel(const struct model *m, const char *part)
+{
+	for (size_t i = 0; i < m->kernel_count; i++)
+		if (m->kernels[i].name && strstr(m->kernels[i].name, part))
+			return true;
+	return false;
+}
+
+const char *whatif_graph_way(const struct model *m)
+{
+	if (any_kernel(m, "at::native::") || any_kernel(m, "triton_"))
+		return "torch.compile(mode=\"reduce-overhead\"), "
+		       "torch.cuda.make_graphed_callables, "
+		       "or torch.cuda.graph around the whole step, with capturable=True for the "
+		       "optimizer";
+	if (any_kernel(m, "_fusion"))
+		return "jax.jit around the whole step, with donated arguments; lax.scan over "
+		       "several steps";
+	return "cudaStreamBeginCapture around the step once, then cudaGraphLaunch each step";
+}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that become one graph each: what that takes, predicted from the loop that launches them one by one, beside the same loop
+captured; and what stands in the way. Time is virtual (see test_whatif.py).
+"""
+import subprocess
+
+import pytest
+
+from conftest import BUILD, REPORTER, SIM, VIRTUAL_TIME, environment, report
+
+PROGRAM = BUILD / 'tests/e2e/whole_steps'
+STEPS = 300
+
+
+class Loop:
+    """One way of the loop: its recording and what the report says of it."""
+
+    def __init__(self, folder, kind, way='', steps=STEPS, mode='sample'):
+        folder.mkdir(parents=True, exist_ok=True)
+        env = environment(folder, CUDASPY_GPU=mode, SIM_DATA_MIB=0, SIM_LAUNCH_LOCK=1, **VIRTUAL_TIME)
+        subprocess.run([PROGRAM, kind, str(steps), *way.split()], cwd=folder, stdin=subprocess.DEVNULL, check=True, timeout=300,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+        self.file, = folder.glob('*.cudaspy')
+        self.report = report('--what-if=graphs', self.file)
+        self.graphs, = self.report['what_if']
+        self.verdict = self.report['verdict']
+        self.window = self.graphs['window_ns']
+        self.findings = {f['id']: f for f in self.report['findings']}
+        self.blocked = {(row['kind'], row['call']): row['per_step'] for row in self.graphs['blocked_by']}
+
+
+def is_predicted(before, after, within):
+    """What the captured loop takes is in the range, close to the prediction, and the range is no wider than a factor of 2."""
+    row, measured = before.graphs, before.window / after.window
+    assert row['speedup_low'] <= measured <= row['speedup_high']
+    assert row['speedup'] == pytest.approx(measured, rel=within)
+    assert row['speedup_high'] / row['speedup_low'] <= 2
+
+
+@pytest.mark.parametrize('kind, form, within', [
+    ('gnn', 'whole_step', 0.1),
+    ('log', 'whole_step', 0.1),     # its read in the middle stays
+    ('legacy', 'whole_step', 0.1),
+    ('alloc', 'whole_step', 0.15),  # its allocations stay too, in the captured loop they are gone
+    ('decode', 'runs', 0.1),        # as good: there is no long gap between its launches
+    ('adamw', 'runs', 0.1),
+])
+def test_captured_steps_take_what_was_predicted(kind, form, within, tmp_path):
+    steps = 60 if kind == 'adamw' else STEPS
+    before, after = Loop(tmp_path / 'before', kind, '', steps), Loop(tmp_path / 'after', kind, 'graph', steps)
+    is_predicted(before, after, within)
+    assert before.graphs['form'] == form
+    assert (before.verdict['class'], before.verdict['first']) == ('launch-bound', 'launch-bound')
+    finding = before.findings['many-short-launches']
+    assert finding['severity'] == 'high' and finding['predicted_speedup'] == before.graphs['speedup']
+    # The captured loop has nothing of it left to gain.
+    assert after.graphs['speedup'] == 1 and 'many-short-launches' not in after.findings
+
+
+def test_the_programs_own_logic_stays(tmp_path):
+    """300 us before each step are not the launches': they stay in the middle figure, and are what is host-bound of it."""
+    loop = Loop(tmp_path, 'decode')
+    assert loop.verdict['second'] == 'host-bound'
+    assert loop.verdict['second_gain_share'] * loop.window == pytest.approx(STEPS * 310e3, rel=0.1)
+    assert loop.findings['host-starves-gpu']['predicted_speedup'] < 1.3
+
+
+def test_a_busy_gpu_gains_nothing(tmp_path):
+    loop = Loop(tmp_path, 'busy')
+    assert loop.graphs['speedup'] < 1.02 and loop.verdict['class'] == 'gpu-bound'
+
+
+@pytest.mark.parametrize('kind, blocked', [
+    ('gnn', {}),  # the read at the end is behind the graph
+    ('log', {('host_read', 'cuMemcpyDtoHAsync_v2'): 1, ('wait', 'cuStreamSynchronize'): 1}),
+    ('alloc', {('allocation', 'cuMemAlloc_v2'): 1, ('allocation', 'cuMemFree_v2'): 1}),
+    ('legacy', {('legacy_stream', 'cuLaunchKernel'): 79, ('pageable_copy', 'cuMemcpyHtoDAsync_v2'): 1}),
+])
+def test_what_is_in_the_way_is_named(kind, blocked, tmp_path):
+    loop = Loop(tmp_path, kind)
+    assert loop.blocked == {what: pytest.approx(count, rel=0.02) for what, count in blocked.items()}
+    assert loop.graphs['steps'] >= STEPS - 2 and loop.graphs['steps_alike'] >= STEPS - 2
+    text = subprocess.run([REPORTER, 'report', '--what-if', 'graphs', loop.file], stdout=subprocess.PIPE, check=True,
+                          universal_newlines=True).stdout
+    text = ' '.join(text.split())
+    assert 'graphs, a whole step each: cudaStreamBeginCapture' in text
+    assert text.count('in the way of a whole step') == len(blocked)
+    for _, call in blocked:
+        assert f'in the way of a whole step: {call}' in text
+
+
+def test_changing_shapes_are_no_graph(tmp_path):
+    loop = Loop(tmp_path, 'shapes')
+    assert loop.graphs['form'] == 'runs' and loop.graphs['steps_alike'] < 0.2 * loop.graphs['steps']
+    assert loop.blocked[('shapes', 'cuLaunchKernel')] > 0.9
+
+
+def test_exact_times_predict_it_too(tmp_path):
+    if not (SIM / 'cupti13').exists():
+        pytest.skip("CUPTI's headers are not there, so there is no simulated CUPTI")
+    folder = tmp_path / 'before'
+    folder.mkdir()
+    env = environment(folder, sim=f'{SIM}:{SIM}/cupti13', CUDASPY_GPU='cupti', SIM_DATA_MIB=0, SIM_LAUNCH_LOCK=1, **VIRTUAL_TIME)
+    subprocess.run([PROGRAM, 'gnn', str(STEPS)], cwd=folder, check=True, timeout=300, env=env)
+    file, = folder.glob('*.cudaspy')
+    row, = report('--what-if=graphs', file)['what_if']
+    after = Loop(tmp_path / 'after', 'gnn', 'graph')
+    assert row['form'] == 'whole_step'
+    assert row['speedup_low'] <= row['window_ns'] / after.window <= row['speedup_high']
