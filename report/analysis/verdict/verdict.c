@@ -117,11 +117,7 @@ static bool waits_prove(const struct model *m, const struct verdict_input *in)
 	return waits >= VERDICT_BUSY * in->window && in->busy >= VERDICT_BUSY * in->window;
 }
 
-/*
- * At the most that the GPU may be busy no change of the host saves more than what is left: whether
- * the best class is still another one than the second best.
- */
-static bool is_told_apart(const struct verdict *v, const struct verdict_input *in)
+bool verdict_is_told_apart(const struct verdict *v, const struct verdict_input *in)
 {
 	double left = fmax(0, in->window - in->busy_high) / in->window;
 
@@ -172,7 +168,7 @@ static enum verdict_confidence confidence(const struct model *m, const struct ve
 		                                                 : CONFIDENCE_MEDIUM;
 	if (v->cls == VERDICT_NONE || !agree(v, &low) || !agree(v, &high))
 		return CONFIDENCE_LOW;
-	if (!is_told_apart(v, in) && most > CONFIDENCE_LOW)
+	if (!verdict_is_told_apart(v, in) && most > CONFIDENCE_LOW)
 		most--;
 	if (!clear || m->gpu.partial || in->window < VERDICT_SURE_WINDOW)
 		return most < CONFIDENCE_MEDIUM ? most : CONFIDENCE_MEDIUM;

@@ -83,6 +83,11 @@ char *verdict_abstains(const struct model *m, const struct verdict_input *in);
 /* The same of a verdict that changes within the interval of busy, because too much of the work has
  * no known time. */
 char *verdict_unknown_work(const struct model *m);
+/*
+ * At the most that the GPU may be busy no change of the host saves more than what is left: whether
+ * the best class is still another one than the second best.
+ */
+bool verdict_is_told_apart(const struct verdict *v, const struct verdict_input *in);
 /* What decided it, in one or two sentences (free it). */
 char *verdict_reason(const struct model *m, const struct verdict *v,
                      const struct verdict_input *in);

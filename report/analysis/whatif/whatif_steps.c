@@ -37,12 +37,37 @@ bool whatif_step_wait(const struct call_event *a, const struct replay_act *r)
 
 /* ---- which calls are whose ---- */
 
-static uint16_t thread_of(const struct call_log *h, uint64_t tid)
+struct place {
+	uint64_t tid;
+	uint16_t thread;
+};
+
+static int by_tid(const void *a, const void *b)
 {
+	const struct place *x = a, *y = b;
+
+	return x->tid != y->tid ? x->tid < y->tid ? -1 : 1 : 0;
+}
+
+/* The threads' places by their numbers (free it). */
+static struct place *sorted_threads(const struct call_log *h)
+{
+	struct place *places = alloc_zeroed(h->thread_count, sizeof(*places));
+
 	for (size_t i = 0; i < h->thread_count; i++)
-		if (h->threads[i].tid == tid)
-			return (uint16_t)i;
-	return STEP_NO_THREAD;
+		places[i] = (struct place){h->threads[i].tid, (uint16_t)i};
+	if (h->thread_count)
+		qsort(places, h->thread_count, sizeof(*places), by_tid);
+	return places;
+}
+
+static uint16_t thread_of(const struct place *places, size_t count, uint64_t tid)
+{
+	const struct place key = {.tid = tid},
+	                   *found =
+	                           count ? bsearch(&key, places, count, sizeof(key), by_tid) : NULL;
+
+	return found ? found->thread : STEP_NO_THREAD;
 }
 
 /* The model's rows that lie in the calls that were kept: the only place that knows of rows. */
@@ -50,12 +75,14 @@ static void take_rows(struct whatif_steps *s, const struct model *m, size_t proc
 {
 	const struct replay *r = s->replay;
 	size_t rows = m->steps.source == STEPS_NONE ? 0 : (size_t)m->steps.judged;
+	size_t threads = r->call_log->thread_count;
+	struct place *places = sorted_threads(r->call_log);
 
 	for (size_t i = 0; i < rows && i < m->step_row_count && r->count; i++) {
 		const struct model_step *row = &m->step_rows[i];
-		uint16_t thread = thread_of(r->call_log, row->tid);
-		if (row->process != process || thread == STEP_NO_THREAD ||
-		    row->start + ROUNDED < r->given[0].start ||
+		uint16_t thread = thread_of(places, threads, row->tid);
+		if (row->process != process || thread == STEP_NO_THREAD || !(row->duration > 0) ||
+		    !(row->start + ROUNDED >= r->given[0].start) ||
 		    !(row->start + row->duration <= r->given[r->count - 1].end + ROUNDED))
 			continue;
 		ALLOC_ROOM(s->steps, s->count);
@@ -66,6 +93,7 @@ static void take_rows(struct whatif_steps *s, const struct model *m, size_t proc
 		                             .next = CALL_LOG_NONE,
 		                             .stays = CALL_LOG_NONE};
 	}
+	free(places);
 }
 
 /* How often each thread without steps went on where another one had left off. */
@@ -186,7 +214,9 @@ static int by_sequence(const void *a, const void *b)
 	const struct whatif_step *x = *(struct whatif_step *const *)a,
 	                         *y = *(struct whatif_step *const *)b;
 
-	return x->sequence != y->sequence ? x->sequence < y->sequence ? -1 : 1 : 0;
+	if (x->sequence != y->sequence)
+		return x->sequence < y->sequence ? -1 : 1;
+	return x->start != y->start ? x->start < y->start ? -1 : 1 : 0;
 }
 
 struct group {
@@ -198,7 +228,9 @@ static int by_count(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
-	return x->count != y->count ? x->count > y->count ? -1 : 1 : 0;
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return x->first[0]->start < y->first[0]->start ? -1 : 1;
 }
 
 /* ---- what the host does that no graph takes away ---- */

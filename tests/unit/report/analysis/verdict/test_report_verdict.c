@@ -117,6 +117,28 @@ static void test_gpu(void **state)
 	is(&r, "gpu-bound", "low", "GPU busy 97.0 % (estimated 84.0 to 98.0 %)");
 }
 
+/* A busy GPU leaves so little that both changes would save the same. */
+static void test_told_apart(void **state)
+{
+	struct verdict_input in = {
+	        .window = 1000 * MS, .busy = 400 * MS, .busy_low = 300 * MS, .busy_high = 500 * MS};
+	struct verdict v = {.cls = VERDICT_LAUNCH,
+	                    .first = VERDICT_LAUNCH,
+	                    .second = VERDICT_HOST,
+	                    .gain = 0.55,
+	                    .second_gain = 0.2};
+
+	assert_true(verdict_is_told_apart(&v, &in));
+	in.busy_high = 740 * MS; /* 0.26 are left of the 0.55 */
+	assert_true(verdict_is_told_apart(&v, &in));
+	in.busy_high = 760 * MS;
+	assert_false(verdict_is_told_apart(&v, &in));
+	v.first = v.cls = VERDICT_COPY; /* it takes GPU time away */
+	assert_true(verdict_is_told_apart(&v, &in));
+	v.first = v.cls = VERDICT_GPU;
+	assert_true(verdict_is_told_apart(&v, &in));
+}
+
 /* Two pairs of classes whose numbers have the same sum are different pairs. */
 static void test_mixed_with_another_pair(void **state)
 {
@@ -548,6 +570,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_launch),
 	        cmocka_unit_test(test_gpu),
+	        cmocka_unit_test(test_told_apart),
 	        cmocka_unit_test(test_mixed_with_another_pair),
 	        cmocka_unit_test(test_sync),
 	        cmocka_unit_test(test_copy),

@@ -597,6 +597,90 @@ static void test_threads_that_take_turns(void **state)
 	ends(&p, &m);
 }
 
+/* The model has a step for each so many calls; their rows stand in the recording's place. */
+static void set_steps(struct model *m, size_t calls)
+{
+	const struct call_log *h = &m->processes[0].call_log;
+
+	free(m->step_rows);
+	m->steps.source = STEPS_NVTX;
+	m->step_row_count = h->count / calls;
+	m->steps.judged = m->step_row_count;
+	m->step_rows = calloc(m->step_row_count, sizeof(*m->step_rows));
+	for (size_t i = 0; i < m->step_row_count; i++) {
+		const struct call_event *from = &h->call_events[i * calls];
+		bool last = (i + 1) * calls >= h->count;
+		double end = last ? h->call_events[h->count - 1].end : from[calls].start;
+		m->step_rows[i] = (struct model_step){
+		        .tid = 7, .start = from->start, .duration = end - from->start};
+	}
+}
+
+/* 20 launches of the main thread, 20 of another one that goes on meanwhile, as for a backward pass,
+ * and a wait; 30 us before each, and 500 more before each step. */
+static void play_steps(struct play *p)
+{
+	start(p);
+	for (int i = 0; i < 100; i++) {
+		p->host += 500;
+		for (int k = 0; k < 40; k++) {
+			p->who = k >= 20;
+			p->host += 30;
+			launch(p, 5, 2);
+		}
+		p->who = 0;
+		p->host += 30;
+		sync_stream(p);
+	}
+	timed(p, 2);
+}
+
+static void test_whole_steps(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_steps(&p);
+	ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 41);
+	struct whatif_result r = ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	assert_base(&m, 1e-6);
+	assert_int_equal(r.form, WHATIF_WHOLE);
+	assert_near(r.steps, 100, 0.02);
+	assert_near(r.repeated, r.steps, 1e-9);
+	assert_near(r.window, 100 * (500 + 41 * 30 + 40 * 5 + 2) * 1e3, 0.02);
+	/* The launch, its way to the GPU, 40 pieces, the way back, and what the host does before.
+	 */
+	double step = 2.5 + 1.8 + 40 * 2.4 + 3.2;
+	assert_near(r.predicted, 100 * (500 + step) * 1e3, 0.02);
+	assert_near(r.stays, 100 * 500e3, 0.02);
+	assert_true(r.low < 100 * step * 1e3 * 1.1);
+	assert_near(r.low_launches, r.predicted, 0.2);
+	assert_int_equal(r.blocked_count, 1);
+	assert_int_equal(r.blocked[0].kind, BLOCK_LEGACY);
+	assert_near(r.blocked[0].per_step, 40, 1e-9);
+	assert_string_equal(r.blocked[0].call, "cuLaunchKernel");
+	ends(&p, &m);
+}
+
+/* Rows that no recording of ours has. */
+static void test_steps_that_cannot_be(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_steps(&p);
+	ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 41);
+	for (size_t i = 0; i < m.step_row_count; i += 3) {
+		m.step_rows[i].start = i % 2 ? NAN : INFINITY;
+		m.step_rows[i + 1].duration = i % 2 ? -1e9 : NAN;
+	}
+	struct whatif_result r = ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	assert_true(r.steps <= 34);
+	ends(&p, &m);
+}
+
 /* More work is queued behind an event than is waited for. */
 static void test_events(void **state)
 {
@@ -742,6 +826,8 @@ int main(void)
 	        cmocka_unit_test(test_full_queue),
 	        cmocka_unit_test(test_full_queue_with_wrong_times),
 	        cmocka_unit_test(test_threads_that_take_turns),
+	        cmocka_unit_test(test_whole_steps),
+	        cmocka_unit_test(test_steps_that_cannot_be),
 	        cmocka_unit_test(test_events),
 	        cmocka_unit_test(test_what_cannot_be_told),
 	        cmocka_unit_test(test_cost),
