@@ -50,7 +50,7 @@ static const struct option_row rows[] = {
                            "say whether a kernel of that name ran; exit 1 if none did"},
         [WHAT_IF] = {"what-if", 0, "CHANGE",
                      "predict graphs, pinned, no-sync, no-alloc, overlap, host=0, "
-                     "cpu-wait=0, kernel:REGEX=K or all of these; may be given again"},
+                     "cpu-wait=0, fused, kernel:REGEX=K or all of these; may be given again"},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
         [HELP] = {"help", 'h', NULL, "print this"},
         {0},

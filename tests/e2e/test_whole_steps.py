@@ -15,9 +15,10 @@ STEPS = 300
 class Loop:
     """One way of the loop: its recording and what the report says of it."""
 
-    def __init__(self, folder, kind, way='', steps=STEPS, mode='sample'):
+    def __init__(self, folder, kind, way='', steps=STEPS, noise=None):
         folder.mkdir(parents=True, exist_ok=True)
-        env = environment(folder, CUDASPY_GPU=mode, SIM_DATA_MIB=0, SIM_LAUNCH_LOCK=1, **VIRTUAL_TIME)
+        env = environment(folder, CUDASPY_GPU='sample', SIM_DATA_MIB=0, SIM_LAUNCH_LOCK=1, VIRTUAL_CLOCK_NOISE=noise,
+                          **VIRTUAL_TIME)
         subprocess.run([PROGRAM, kind, str(steps), *way.split()], cwd=folder, stdin=subprocess.DEVNULL, check=True, timeout=300,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
         self.file, = folder.glob('*.cudaspy')
@@ -107,3 +108,30 @@ def test_exact_times_predict_it_too(tmp_path):
     after = Loop(tmp_path / 'after', 'gnn', 'graph')
     assert row['form'] == 'whole_step'
     assert row['speedup_low'] <= row['window_ns'] / after.window <= row['speedup_high']
+
+
+def test_fused_kernels_take_what_was_predicted(tmp_path):
+    """An optimizer that goes over its tensors one by one, and the same with a few launches for all of them."""
+    before, after = Loop(tmp_path / 'before', 'adamw', '', 60), Loop(tmp_path / 'after', 'adamw', 'foreach', 60)
+    row, = report('--what-if=fused', before.file)['what_if']
+    assert row['form'] is None and row['blocked_by'] == []
+    assert row['speedup_low'] <= before.window / after.window <= row['speedup_high']
+    assert row['speedup'] > before.graphs['speedup_high']
+    assert 'alike small kernels' in before.findings['many-short-launches']['evidence']
+    for other in (after, Loop(tmp_path / 'gnn', 'gnn')):
+        row, = report('--what-if=fused', other.file)['what_if']
+        assert row['calls_changed'] == 0 and row['speedup'] == 1
+
+
+@pytest.mark.parametrize('kind', ['gnn', 'decode', 'alloc'])
+def test_the_same_program_has_the_same_verdict(kind, tmp_path):
+    """With a host that loses 3 % of its time at random, and whatever was sampled."""
+    seen = {Loop(tmp_path / str(seed), kind, noise=seed).verdict['class'] for seed in range(1, 7)}
+    assert seen == {'launch-bound'}
+
+
+def test_a_finding_without_a_gain_is_never_severe(tmp_path):
+    for kind, way in ('decode', ''), ('gnn', 'graph'), ('busy', ''), ('decode', 'graph'):
+        loop = Loop(tmp_path / f'{kind}{way}', kind, way)
+        gains = {f['id']: f['predicted_speedup'] for f in loop.findings.values() if f['severity'] == 'high'}
+        assert all(gain is None or gain >= 1.02 for gain in gains.values()), gains

@@ -39,7 +39,8 @@ struct finding_context {
 	                */
 	double steps;  /* steps in the time held; NaN where there are none */
 	struct finding_tally classes[SPY_CLASS_COUNT];
-	struct whatif_result graphs; /* what graphs would gain; not known: `known` is false */
+	/* What graphs, and fused kernels, would gain; not known: `known` is false. */
+	struct whatif_result graphs, fused;
 };
 
 /* Least share of the steady window that is worth a finding, and those of its severities; of the

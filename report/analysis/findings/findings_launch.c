@@ -94,6 +94,20 @@ static char *captured_text(const struct finding_context *s)
 	                    g->repeated, g->steps, unit_percent(share, g->saved, g->window));
 }
 
+/* Launches that could be a few larger ones, where that gains something; else nothing (free it). */
+static char *fused_text(const struct finding_context *s)
+{
+	const struct whatif_result *f = &s->fused;
+
+	if (!f->known || !(f->speedup >= 1 + FINDING_MEDIUM))
+		return alloc_string("");
+	return alloc_format(" Rows of hundreds of alike small kernels, as an optimizer gives them "
+	                    "that goes over its tensors one by one: %.0f launches fewer, and %.3g "
+	                    "times as fast (%.3g to %.3g), where one launch takes many tensors "
+	                    "(foreach=True, fused=True).",
+	                    f->changed, f->speedup, f->speedup_low, f->speedup_high);
+}
+
 bool find_many_short_launches(const struct finding_context *s, struct finding *f)
 {
 	const struct model *m = s->m;
@@ -106,17 +120,19 @@ bool find_many_short_launches(const struct finding_context *s, struct finding *f
 	    stake < FINDING_MEDIUM)
 		return false;
 	char *rate = finding_rate(s, (double)s->classes[SPY_CLASS_LAUNCH].count),
-	     *repeats = sequence(s), *steps = captured > 0 ? captured_text(s) : alloc_string("");
+	     *repeats = sequence(s), *steps = captured > 0 ? captured_text(s) : alloc_string(""),
+	     *fused = fused_text(s);
 	char *text = alloc_format(
 	        "%llu launches, %s; launching takes the host %s each and the GPU runs %s%s each; "
-	        "the GPU idled for %s %% of the steady window while the host launched.%s%s",
+	        "the GPU idled for %s %% of the steady window while the host launched.%s%s%s",
 	        (unsigned long long)m->totals.launches, rate,
 	        unit_time_apart(launch, m->gpu.launch_p50), finding_estimated(s),
 	        unit_time_apart(each, m->gpu.launched.mean), unit_percent(share, spent, s->window),
-	        repeats, steps);
+	        repeats, steps, fused);
 	free(rate);
 	free(repeats);
 	free(steps);
+	free(fused);
 	return finding_tell(f, stake, text);
 }
 

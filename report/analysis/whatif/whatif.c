@@ -14,6 +14,8 @@
 /* The same of what is saved. (Nine changes on two H200s, against what their fixed twins saved: most
  * were off by up to 5 % of it.) */
 #define SAVED_ERROR 0.05
+/* But no more than this of what is left, where nearly all is saved. */
+#define LEFT_ERROR 0.25
 
 struct whatifs {
 	const struct model *model;
@@ -43,14 +45,14 @@ static void add_process(struct whatif_result *to, const struct model_process *p,
 	/* No change makes it longer, and none shorter than the GPU is busy. */
 	double bound = o->bound[REPLAY_MEAN], least = fmin(bound, o->bound[REPLAY_LOW]);
 	ratio = fmin(1, fmax(ratio, bound));
-	double saved = o->changed > 0 ? SAVED_ERROR * (1 - ratio) : 0;
+	double saved = o->changed > 0 ? fmin(SAVED_ERROR * (1 - ratio), LEFT_ERROR * ratio) : 0;
 	to->window += window;
 	to->predicted += window * ratio;
 	/* The GPU's work stays as it is where launches and what is between them go. */
 	bool stays =
 	        to->what == WHATIF_GRAPHS || to->what == WHATIF_STEP || to->what == WHATIF_HOST;
 	double least_left = stays ? least * (1 - error) : 0;
-	low = fmax(least_left, fmax(low, least) * (1 - error) - saved);
+	low = fmax(least_left, fmax(fmax(low, least) * (1 - error) - saved, LEFT_ERROR * low));
 	to->low += window * fmin(ratio, low);
 	to->high += window * fmin(1, fmax(ratio, high) * (1 + error) + saved);
 	to->bound += window * bound;

@@ -212,6 +212,8 @@ void change_acts(struct whatif_change *c, const struct replay *r, struct replay_
 {
 	if (c->what == WHATIF_GRAPHS)
 		change_graphs(c, r, call_events);
+	else if (c->what == WHATIF_FUSED)
+		change_fused(c, r, call_events);
 	else if (c->what == WHATIF_STEP)
 		change_steps(c, r, call_events);
 	else if (c->what == WHATIF_NO_SYNC)

@@ -51,8 +51,10 @@ struct whatif_outcome {
 /* Changes the call events, which are a copy of those of r. */
 void change_acts(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 
-/* The same for graphs alone: whatif_graphs.c, and of whole steps whatif_whole.c. */
+/* The same for graphs alone: whatif_graphs.c, of whole steps: whatif_whole.c;
+ * for rows of alike kernels: whatif_fused.c. */
 void change_graphs(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
+void change_fused(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_steps(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 
 /* What a graph of so many pieces costs, ns: the host to launch it, the GPU between two of them. */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/analysis/whatif/whatif_change.h"
+
+/*
+ * Rows of alike small kernels, as an optimizer gives them that goes over its tensors one by one:
+ * each kernel is launched for many tensors at once, as PyTorch's foreach and fused optimizers do.
+ */
+
+/* A row: so many launches at least, of so few kernels, each so often. */
+#define ROW_LEAST    200u
+#define ROW_KERNELS  12u
+#define KERNEL_LEAST 20u
+/* A kernel that takes longer (ns) is no small one. */
+#define SMALL 10e3
+/*
+ * Tensors that one launch takes: PyTorch's multi_tensor_apply takes 24 to 110 of them, by how many
+ * lists it goes over, and 320 blocks.
+ */
+#define TENSORS       64u
+#define TENSORS_LEAST 24u
+#define TENSORS_MOST  512u
+/* Of the shortest kernel's time, what each costs however little it does: goes with the launch. */
+#define FLOOR       0.8
+#define FLOOR_LEAST 0.7
+#define FLOOR_MOST  0.85
+
+struct row { /* of one thread */
+	uint32_t first, last, pieces, stream;
+	uint32_t kernels;
+	const char *names[ROW_KERNELS];
+	uint32_t times[ROW_KERNELS];
+	double shortest, gpu;
+};
+
+static const char *small_kernel(const struct replay *r, uint32_t i)
+{
+	const struct call_event *a = &r->given[i];
+	const struct replay_act *act = &r->call_events[i];
+
+	if (a->kind != TF_WORK_KERNEL || a->work == CALL_LOG_NONE || a->items != 1 || a->result ||
+	    act->wait != REPLAY_NO_WAIT || a->flags & (TF_FIRST | TF_CAPTURED) ||
+	    !(act->gpu < SMALL))
+		return NULL;
+	return r->call_log->works[a->work].kernel;
+}
+
+/* False: it is one kernel too many for the row. */
+static bool add(struct row *row, const struct replay *r, uint32_t i, const char *name)
+{
+	uint32_t k = 0;
+
+	while (k < row->kernels && row->names[k] != name)
+		k++;
+	if (k == ROW_KERNELS || (row->pieces && row->stream != r->given[i].stream))
+		return false;
+	if (k == row->kernels) {
+		row->names[row->kernels++] = name;
+		row->times[k] = 0;
+	}
+	row->times[k]++;
+	if (!row->pieces++) {
+		row->first = i;
+		row->stream = r->given[i].stream;
+		row->shortest = INFINITY;
+		row->gpu = 0;
+	}
+	row->last = i;
+	row->shortest = fmin(row->shortest, r->call_events[i].gpu);
+	row->gpu += r->call_events[i].gpu;
+	return true;
+}
+
+/* Launches that are left of the row; 0 = it stays as it is. */
+static uint32_t launches_left(const struct whatif_change *c, const struct row *row)
+{
+	uint32_t each = c->hope == HOPE_MOST    ? TENSORS_MOST
+	                : c->hope == HOPE_LEAST ? TENSORS_LEAST
+	                                        : TENSORS,
+	         left = 0, often = 0;
+
+	for (uint32_t k = 0; k < row->kernels; k++) {
+		left += (row->times[k] + each - 1) / each;
+		often += row->times[k] >= KERNEL_LEAST ? row->times[k] : 0;
+	}
+	return row->pieces >= ROW_LEAST && often * 10 >= row->pieces * 9 ? left : 0;
+}
+
+static void fuse(struct whatif_change *c, const struct replay *r, struct replay_act *acts,
+                 const struct row *row, uint32_t left)
+{
+	double floor = (c->hope == HOPE_MOST    ? FLOOR_MOST
+	                : c->hope == HOPE_LEAST ? FLOOR_LEAST
+	                                        : FLOOR) *
+	               row->shortest;
+	double gpu = row->gpu - floor * (row->pieces - left);
+	uint32_t piece = 0, kept = 0;
+
+	for (uint32_t i = row->first;; i = r->next[i]) {
+		struct replay_act *a = &acts[i];
+		bool keep = small_kernel(r, i) &&
+		            (uint64_t)piece * left >= (uint64_t)kept * row->pieces;
+		piece += small_kernel(r, i) != NULL;
+		if (keep) {
+			kept++;
+			a->gpu = gpu / left;
+		} else {
+			a->gap = a->ours = 0;
+			if (small_kernel(r, i)) {
+				a->own = a->gpu = a->lead = a->space = a->shift = 0;
+				a->flags |= REPLAY_PART;
+				c->changed++;
+			}
+		}
+		if (i == row->last)
+			break;
+	}
+}
+
+static void end_row(struct whatif_change *c, const struct replay *r, struct replay_act *acts,
+                    struct row *row)
+{
+	uint32_t left = launches_left(c, row);
+
+	if (left)
+		fuse(c, r, acts, row, left);
+	*row = (struct row){0};
+}
+
+void change_fused(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
+{
+	size_t threads = r->call_log->thread_count;
+	struct row *rows = alloc_zeroed(threads, sizeof(*rows));
+
+	for (uint32_t i = 0; i < r->count; i++) {
+		struct row *row = &rows[r->given[i].thread];
+		const char *name = small_kernel(r, i);
+		bool ends = !name && (r->given[i].kind != TF_WORK_NONE ||
+		                      r->call_events[i].wait != REPLAY_NO_WAIT);
+		if (ends || (name && !add(row, r, i, name))) {
+			end_row(c, r, call_events, row);
+			if (name)
+				add(row, r, i, name);
+		}
+	}
+	for (size_t i = 0; i < threads; i++)
+		end_row(c, r, call_events, &rows[i]);
+	free(rows);
+}
