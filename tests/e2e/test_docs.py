@@ -293,6 +293,8 @@ def printed(tmp_path_factory):
     three = [record(f'sampled{i}', sample / 'sync_every_step', 3000, CUDASPY_GPU='sample') for i in range(3)]
     ask('report', 'report', '-f', 'json', '--what-if', 'no-sync', '--expect-kernel', 'step', '--expect-kernel', 'none', three[0],
         status=(1,))
+    ask('report', 'report', '-f', 'json', '--what-if', 'graphs',
+        record('in_the_way', programs / 'whole_steps', 'log', 100, CUDASPY_GPU='sample'))
     ask('diff', 'diff', '-f', 'json', '--base', *three, '--new', *three)
     for name, arguments in ('launch_errors', []), ('graph_every_step', [40]):
         ask('report', 'report', '-f', 'json', record(name, sample / name, *arguments))

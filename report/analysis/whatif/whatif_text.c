@@ -110,6 +110,8 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		           "512) at once");
 		assume(to, "most of what the shortest of them takes goes with each launch: 80 %% "
 		           "(70 to 85)");
+		assume(to, "for each tensor the host does half of what a launch took it (0.25 to "
+		           "1 times)");
 		break;
 	case WHATIF_STEP:
 		assume_steps(to, o);

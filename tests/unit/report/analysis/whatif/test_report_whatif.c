@@ -672,7 +672,7 @@ static void test_steps_that_cannot_be(void **state)
 	play_steps(&p);
 	ask(&p, &m, WHATIF_KERNEL, "solve", 1);
 	set_steps(&m, 41);
-	for (size_t i = 0; i < m.step_row_count; i += 3) {
+	for (size_t i = 0; i + 1 < m.step_row_count; i += 3) {
 		m.step_rows[i].start = i % 2 ? NAN : INFINITY;
 		m.step_rows[i + 1].duration = i % 2 ? -1e9 : NAN;
 	}
