@@ -85,13 +85,22 @@ static void read_loss(void)
 	CHECK(cuStreamSynchronize(stream));
 }
 
+/* The first kernel of a step is of no other place: it tells steps apart. */
+static unsigned kernel_of(const char *kind, unsigned i)
+{
+	if (!i)
+		return 0;
+	if (is(kind, "log")) /* backward is of other kernels than forward */
+		return (i < 40 ? 1 : 7) + i % 6;
+	return 1 + i % (is(kind, "adamw") ? 6 : 13);
+}
+
 static void launches(const char *kind, unsigned from, unsigned count, int slow)
 {
 	for (unsigned i = from; i < from + count; i++) {
 		if (slow)
 			python(before(kind, i));
-		/* The first kernel of a step is of no other place: it tells steps apart. */
-		launch(i ? 1 + i % (is(kind, "adamw") ? 6 : 13) : 0, shape + i % 3);
+		launch(kernel_of(kind, i), shape + i % 3);
 	}
 }
 
