@@ -59,6 +59,16 @@ static uint64_t sum_classes(const uint64_t v[SPY_CLASS_COUNT])
 	return sum;
 }
 
+/* Allocations and frees in graphs are no work of the GPU's. */
+static uint64_t captured_work(const struct tf_thread *t)
+{
+	uint64_t work[SPY_CLASS_COUNT];
+
+	memcpy(work, t->captured, sizeof(work));
+	work[SPY_CLASS_ALLOC] = 0;
+	return sum_classes(work);
+}
+
 static void add_totals(struct model_totals *to, const struct tf_thread *t,
                        const struct model_thread *thread, const struct class_sums *sums)
 {
@@ -66,11 +76,12 @@ static void add_totals(struct model_totals *to, const struct tf_thread *t,
 	CLAMP_ADD(to->failed, thread->failed);
 	CLAMP_ADD(to->launches, sums->launches);
 	CLAMP_ADD(to->graph_launches, t->items[SPY_CLASS_GRAPH_LAUNCH]);
-	CLAMP_ADD(to->captured, sum_classes(t->captured));
+	CLAMP_ADD(to->captured, captured_work(t));
 	CLAMP_ADD(to->copies, t->items[SPY_CLASS_COPY]);
 	CLAMP_ADD(to->sets, t->items[SPY_CLASS_SET]);
 	CLAMP_ADD(to->syncs, sums->ok[SPY_CLASS_SYNC]);
-	CLAMP_ADD(to->allocs, sums->ok[SPY_CLASS_ALLOC]);
+	uint64_t in_graphs = t->captured[SPY_CLASS_ALLOC], allocs = sums->ok[SPY_CLASS_ALLOC];
+	CLAMP_ADD(to->allocs, allocs > in_graphs ? allocs - in_graphs : 0);
 	CLAMP_ADD(to->implicit_syncs, t->implicit_syncs);
 	CLAMP_ADD(to->allocated_bytes, t->allocated_bytes);
 	CLAMP_ADD(to->freed_bytes, t->freed_bytes);
@@ -127,8 +138,7 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 	        .cpu_wait = t->cpu_tick ? (double)t->cpu_wait_ns : NAN,
 	        .cpu_cores = t->cpu_tick && t->cpu_cores ? (double)t->cpu_cores : NAN,
 	        .issues = sums.launches || t->items[SPY_CLASS_GRAPH_LAUNCH] ||
-	                  t->items[SPY_CLASS_COPY] || t->items[SPY_CLASS_SET] ||
-	                  sum_classes(t->captured),
+	                  t->items[SPY_CLASS_COPY] || t->items[SPY_CLASS_SET] || captured_work(t),
 	};
 
 	for (uint32_t i = 0; i < p->recording->thread_calls; i++) {

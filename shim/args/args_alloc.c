@@ -84,10 +84,26 @@ void args_alloc_managed(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t 
 	gained(s, rc, rc == CUDA_SUCCESS && p ? *p : 0, n, SPY_MEM_MANAGED, true);
 }
 
-/* Under capture the address is a promise of the graph; it is device memory all the same. */
+/* Whether a graph will allocate or free instead of this call: it counts as no allocation. */
+static bool goes_into_graph(struct spy_span *s, CUresult rc, CUstream stream)
+{
+	struct spy_span *o = spy_outer();
+
+	if (rc != CUDA_SUCCESS || !spy_recording(o) || !spy_is_captured(s, stream))
+		return false;
+	spy_count(&spy_tls.thread->captured[SPY_CLASS_ALLOC], 1);
+	if (o->cls == s->cls)
+		o->rec->flags |= TF_CAPTURED;
+	return true;
+}
+
+/* Under capture the address is a promise of the graph, whose memory is no part of what is allocated
+ * and freed; it is device memory all the same. */
 void args_alloc_async(struct spy_span *s, CUresult rc, CUdeviceptr *p, size_t n, CUstream stream)
 {
-	gained(s, rc, rc == CUDA_SUCCESS && p ? *p : 0, n, SPY_MEM_DEVICE, true);
+	bool sized = !goes_into_graph(s, rc, stream);
+
+	gained(s, rc, rc == CUDA_SUCCESS && p ? *p : 0, n, SPY_MEM_DEVICE, sized);
 	args_stream(s, rc, stream);
 }
 
@@ -112,9 +128,18 @@ void before_free_async(struct spy_span *s, CUdeviceptr p, CUstream stream)
 	forget(s, p);
 }
 
+/* What a graph frees, it frees again at each launch: the range stays known. */
 void args_free_async(struct spy_span *s, CUresult rc, CUdeviceptr p, CUstream stream)
 {
-	lost(s, rc, p);
+	if (goes_into_graph(s, rc, stream)) {
+		const struct memory_range range = {s->kept[0], s->kept[1], s->kept[2],
+		                                   (uint32_t)s->kept[3], false};
+		if (range.start)
+			memory_map_add(&range);
+		fill(s, p, 0, range.start ? range.memory : SPY_MEM_UNKNOWN, true);
+	} else {
+		lost(s, rc, p);
+	}
 	args_stream(s, rc, stream);
 }
 

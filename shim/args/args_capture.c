@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/args/args.h"
+
+#include <errno.h>
+#include <sys/mman.h>
 #include "shim/real/real.h"
 #include "shim/sampler/sampler.h"
 
@@ -10,26 +13,65 @@ typedef CUresult (*is_capturing_t)(CUstream, CUstreamCaptureStatus *);
 static is_capturing_t is_capturing;
 
 /* Streams in which captures began that are not over; 0 = free. A stream is here once for each
- * capture. One that finds no place is not missed if the program ends it. */
-#define ORIGINS 64u
-static uintptr_t origins[ORIGINS];
+ * capture. More places are made as they are needed, and stay. */
+#define ORIGINS 63u
+struct origins {
+	uintptr_t stream[ORIGINS];
+	struct origins *next;
+};
+static struct origins origins;
 
 static CUstream stream_of(const struct spy_span *s, CUstream stream)
 {
 	return stream == NULL && (s->flags & TF_PTDS) ? STREAM_PER_THREAD : stream;
 }
 
+/* Acquire: the places are zeroed. Pairs with more_origins(). */
+static struct origins *after(struct origins *o)
+{
+	return __atomic_load_n(&o->next, __ATOMIC_ACQUIRE);
+}
+
 /* Puts `to` where `from` is; false: it is nowhere. */
 static bool replace(uintptr_t from, uintptr_t to)
 {
-	for (unsigned i = 0; i < ORIGINS; i++) {
-		uintptr_t expected = from;
-		if (__atomic_load_n(&origins[i], __ATOMIC_RELAXED) == from &&
-		    __atomic_compare_exchange_n(&origins[i], &expected, to, false, __ATOMIC_RELAXED,
+	for (struct origins *o = &origins; o; o = after(o))
+		for (unsigned i = 0; i < ORIGINS; i++) {
+			uintptr_t expected = from;
+			if (__atomic_load_n(&o->stream[i], __ATOMIC_RELAXED) == from &&
+			    __atomic_compare_exchange_n(&o->stream[i], &expected, to, false,
+			                                __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+				return true;
+		}
+	return false;
+}
+
+/* Without memory for it, a capture that ends with its stream is missed; one that the program ends
+ * is not. */
+static bool more_origins(void)
+{
+	struct origins *new = mmap(NULL, sizeof(*new), PROT_READ | PROT_WRITE,
+	                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	               *last = &origins, *next;
+
+	if (new == MAP_FAILED)
+		return false;
+	for (;;) {
+		while ((next = after(last)))
+			last = next;
+		if (__atomic_compare_exchange_n(&last->next, &next, new, false, __ATOMIC_RELEASE,
 		                                __ATOMIC_RELAXED))
 			return true;
 	}
-	return false;
+}
+
+static void add_origin(uintptr_t stream)
+{
+	int saved = errno;
+
+	while (!replace(0, stream) && more_origins())
+		;
+	errno = saved;
 }
 
 /*
@@ -61,7 +103,7 @@ static void began(struct spy_span *s, CUresult rc, CUstream stream)
 	if (rc != CUDA_SUCCESS)
 		end();
 	else
-		replace(0, (uintptr_t)stream_of(s, stream));
+		add_origin((uintptr_t)stream_of(s, stream));
 	if (r) {
 		r->graph.graph = UINT32_MAX; /* of no instantiated graph */
 		r->graph.handle = 0;

@@ -97,6 +97,7 @@ struct spy_tls {
 	uint16_t index;     /* in table `threads` */
 	bool in_lookup;     /* inside our dlsym hook */
 	bool timing_nested;
+	bool ring_stays; /* a larger one was refused: not asked for again at each call */
 	/* The slot to go on with after the thread's destructor ran, in this generation. */
 	struct tf_thread *last_thread;
 	uint32_t last_generation;

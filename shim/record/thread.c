@@ -88,8 +88,7 @@ bool thread_grow_ring(struct spy_tls *t)
 
 	if (records > spy_options.ring_records)
 		records = spy_options.ring_records;
-	if (records <= t->ring->capacity ||
-	    t->thread->lost) /* once refused, not asked again at each call */
+	if (records <= t->ring->capacity || t->ring_stays)
 		return false;
 	quiet_begin();
 	uint64_t offset = make_ring(records, true);
@@ -99,6 +98,7 @@ bool thread_grow_ring(struct spy_tls *t)
 		if (!use_ring(t, offset))
 			offset = 0;
 	} else {
+		t->ring_stays = true;
 		spy_count_anomaly(SPY_ANOMALY_RING_FULL);
 	}
 	quiet_end();
@@ -243,6 +243,7 @@ static bool fill_slot(struct spy_tls *t, struct tf_thread *th, uint16_t index)
 	for (struct tf_ring *r = tf_at(&spy_map, last, sizeof(*r)); r && r->next;
 	     r = tf_at(&spy_map, last, sizeof(*r)))
 		last = r->next;
+	t->ring_stays = false; /* whatever its last owner was told */
 	if (!use_ring(t, last))
 		return false;
 	gate_slot_taken(index);

@@ -789,6 +789,34 @@ static void test_slots_of_threads_that_ended_in_silence(void **state)
 	assert_int_equal(adopted, 44);
 }
 
+/* A ring that could not grow for its first thread does for the next one. */
+#define ROOM (16u << 20)
+
+static void *more_than_its_ring(void *grows)
+{
+	a_call(CALL_cuMemcpy, SPY_CLASS_COPY, 0);
+	uint64_t before = spy_tls.thread->lost;
+	stub_room = grows ? ROOM : 0;
+	for (int i = 0; i < 600; i++)
+		a_call(CALL_cuMemcpy, SPY_CLASS_COPY, 0);
+	assert_int_equal(spy_tls.thread->lost - before, grows ? 0 : 600 + 1 - 512);
+	return NULL;
+}
+
+static void test_rings_of_threads_that_take_over_grow(void **state)
+{
+	pthread_t id;
+
+	spy_options.ring_records = 4096;
+	for (int i = 0; i < 258; i++) {
+		stub_room = ROOM;
+		assert_int_equal(
+		        pthread_create(&id, NULL, more_than_its_ring, i < 256 ? NULL : state), 0);
+		assert_int_equal(pthread_join(id, NULL), 0);
+	}
+	assert_int_equal(tf_count(&tf_header(&spy_map)->threads), 256);
+}
+
 /* ---- launches
  * -----------------------------------------------------------------------------------------------------------
  */
@@ -955,6 +983,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_thread_of_the_parent, start, end),
 	        cmocka_unit_test_setup_teardown(test_spans_after_a_fork, start, end),
 	        cmocka_unit_test_setup_teardown(test_slots_of_threads_that_ended_in_silence, start,
+	                                        end),
+	        cmocka_unit_test_setup_teardown(test_rings_of_threads_that_take_over_grow, start,
 	                                        end),
 	        cmocka_unit_test_setup_teardown(test_a_launchs_record, start, end),
 	        cmocka_unit_test_setup_teardown(test_figures_of_kernels, start, end),
