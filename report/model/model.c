@@ -30,6 +30,7 @@ void model_add(struct model *m, const struct recording *r)
 	model_add_threads(&p);
 	model_add_kernels(&p);
 	model_add_graphs(&p);
+	model_add_graph_nodes(&p);
 	model_add_gaps(&p);
 	model_add_host(&p);
 	model_add_works(&p);
@@ -176,6 +177,7 @@ void model_free(struct model *m)
 	free(m->kernels);
 	free(m->copies);
 	free(m->graphs);
+	free(m->graph_parts);
 	free(m->gaps);
 	model_free_steps(m);
 	model_free_environment(m);

@@ -178,6 +178,7 @@ struct model_kernel {
 	char *brief;   /* as tables show it; no other kernel of the model has the same */
 	char *mangled; /* NULL: as `name`; of several that have the name, one */
 	uint64_t launches, captured, failed;
+	uint64_t graph_launches; /* by launches of graphs whose nodes are known */
 	double total, max, mean,
 	        first; /* API time; first launches of each thread, within the total */
 	struct model_quantiles q;
@@ -204,7 +205,34 @@ struct model_graph {
 	double total, instantiate;
 	struct model_gpu_time gpu;
 	bool alive;
+	bool nodes_known;   /* what it holds was read when it was made */
+	bool nodes_in_part; /* but not all of it */
+	bool nodes_changed; /* some of its launches held something else, or nobody knows what */
+	uint64_t nodes;     /* those of child graphs too */
+	size_t parts, part_count; /* of graph_parts; the most nodes first */
 };
+
+struct model_graph_part { /* nodes of a graph that are alike */
+	enum tf_nodes kind;
+	uint8_t direction, memory; /* of copies */
+	uint32_t place;            /* among the graph's, as the driver told them */
+	uint64_t nodes, bytes;     /* in one launch */
+	const char *kernel;        /* the name of a row of `kernels` */
+	uint32_t grid[3], block[3], shared_bytes;
+};
+
+/* What ran inside of graphs: launches times nodes. */
+struct model_in_graphs {
+	uint64_t launches;         /* of graphs whose nodes are known */
+	uint64_t launches_in_part; /* of these, where not all nodes are */
+	uint64_t kernels, copies, copy_bytes, sets, others;
+};
+
+/* Whether anything is known of what ran inside of graphs, or none were launched. */
+struct model;
+bool model_graphs_known(const struct model *m);
+/* Products stop at the largest number. */
+uint64_t model_times(uint64_t a, uint64_t b);
 
 /* What a thread did during a range or a step, or several together. gpu_ns: GPU time of the work
  * that it and the threads without ranges or steps of their own gave; NaN where their calls are not
@@ -297,6 +325,9 @@ struct model {
 	size_t copy_count;
 	struct model_graph *graphs;
 	size_t graph_count;
+	struct model_graph_part *graph_parts;
+	size_t graph_part_count;
+	struct model_in_graphs in_graphs;
 	struct model_uncovered *gaps;
 	size_t gap_count;
 	struct model_range *ranges;

@@ -57,6 +57,10 @@ void model_add_kernels(struct model_part *p);
 void model_add_graphs(struct model_part *p);
 /* The graph that a class of graphs has its id from; NULL: there is none. */
 const struct tf_graph *model_graph(const struct model_part *p, uint32_t id);
+/* After kernels and graphs: what these hold. */
+void model_add_graph_nodes(struct model_part *p);
+/* The model's row of a kernel id, made when it is new. */
+uint32_t model_kernel_row(struct model_part *p, uint32_t id);
 void model_add_gaps(struct model_part *p);
 void model_add_works(struct model_part *p); /* after threads, kernels and graphs */
 void model_add_busy(struct model_part *p);

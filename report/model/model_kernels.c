@@ -113,7 +113,7 @@ static void add_queue(struct model_part *p, uint32_t row, const struct tf_kernel
 	k->queue += clock_ns(&p->clock, kernel->queue_ticks);
 }
 
-static uint32_t row_of(struct model_part *p, uint32_t id)
+uint32_t model_kernel_row(struct model_part *p, uint32_t id)
 {
 	const struct recording *r = p->recording;
 
@@ -136,7 +136,7 @@ static uint32_t row_of(struct model_part *p, uint32_t id)
 
 static void add_stat(struct model_part *p, uint32_t id, const struct tf_kernel_stat *s)
 {
-	uint32_t index = row_of(p, id); /* may move the rows */
+	uint32_t index = model_kernel_row(p, id); /* may move the rows */
 	struct model_kernel *row = &p->model->kernels[index];
 
 	CLAMP_ADD(p->kernel_launches[id], s->launches);

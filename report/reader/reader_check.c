@@ -162,6 +162,24 @@ static void check_length(struct recording *r)
 		warn(&r->damage, "the sizes in its header do not agree");
 }
 
+/* This table lies apart: behind the header, which was checked. */
+static void check_graph_nodes(struct recording *r)
+{
+	struct tf_header *h = tf_header(&r->map);
+	struct tf_table *nodes = h->graph_nodes >= h->header_bytes
+	                                 ? tf_at(&r->map, h->graph_nodes, sizeof(*nodes))
+	                                 : NULL;
+
+	if (nodes) {
+		r->graph_nodes = check_table(r, nodes, sizeof(struct tf_graph_nodes),
+		                             TF_GRAPH_NODES_MAX, "nodes of graphs");
+		return;
+	}
+	if (h->graph_nodes)
+		warn(&r->damage, "the table of nodes of graphs is not in the file");
+	h->graph_nodes = 0;
+}
+
 void reader_check_tables(struct recording *r)
 {
 	struct tf_header *h = tf_header(&r->map);
@@ -182,6 +200,7 @@ void reader_check_tables(struct recording *r)
 	        check_table(r, &h->ranges, sizeof(struct tf_nvtx_range), TF_RANGES_MAX, "ranges");
 	r->loops = check_table(r, &h->loops, sizeof(struct tf_loop), TF_LOOPS_MAX, "loops");
 	r->steps = check_table(r, &h->steps, sizeof(struct tf_step), TF_STEPS_MAX, "steps");
+	check_graph_nodes(r);
 
 	uint64_t room = (h->thread_bytes - sizeof(struct tf_thread)) / sizeof(struct tf_call_stat);
 	r->thread_calls = r->calls;

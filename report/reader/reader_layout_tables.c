@@ -66,6 +66,13 @@ static void place_tables(struct reader_layout *l)
 	check_rest(l, &h->kernels);
 	check_rest(l, &h->graphs);
 	check_rest(l, &h->ranges);
+	const struct tf_table *nodes = tf_at(l->map, h->graph_nodes, sizeof(*nodes));
+	if (h->graph_nodes)
+		layout_place(l, AREA, h->graph_nodes, sizeof(*nodes));
+	if (nodes) {
+		place_table(l, nodes);
+		check_rest(l, nodes);
+	}
 }
 
 /* No call has the name of another; of a page that stands twice all have. */

@@ -43,8 +43,14 @@ void args_graph_exec_destroy(R, CUgraphExec exec);
 void args_graph_update_v1(R, CUgraphExec exec, CUgraph graph, CUgraphNode *node,
                           CUgraphExecUpdateResult *result);
 void args_graph_update(R, CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info);
-/* A node of the executable was changed, however. */
+/* A node of the executable was changed, however; so that it holds as many of each kind as before;
+ * of a kernel. */
 void args_graph_exec_changed(R, CUgraphExec exec, ...);
+void args_graph_exec_alike(R, CUgraphExec exec, ...);
+void args_graph_kernel_changed(R, CUgraphExec exec, CUgraphNode node,
+                               const CUDA_KERNEL_NODE_PARAMS_v2 *params);
+void args_graph_kernel_changed_v1(R, CUgraphExec exec, CUgraphNode node,
+                                  const CUDA_KERNEL_NODE_PARAMS_v1 *params);
 
 /* ---- args_capture.c ---- */
 void before_capture_begin(S, CUstream stream);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a graph does, as one number, so that graphs of equal content are one class of GPU work: for
- * programs that instantiate a graph anew for every launch or two. For the notes of graphs.
+ * What a graph does: as one number, so that graphs of equal content are one class of GPU work, for
+ * programs that instantiate a graph anew for every launch or two; and as the nodes it holds, for
+ * the tables. For the notes of graphs.
  *
  * The driver is asked for the nodes and edges, on the thread that has just instantiated the graph
  * or updated an executable by it: whoever made the graph, by capture, node by node, as a clone, it
@@ -16,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "shim/base/cuda_types.h"
+#include "shim/handles/graph_parts.h"
 
 /* Nodes of a graph that are looked at, those of child graphs too: a graph of more is seldom made
  * for a launch or two. */
@@ -23,6 +25,8 @@
 /* The same where an executable is updated: that keeps its class anyway if it has one of its own,
  * and may be done at every step. */
 #define GRAPH_NODES_UPDATED 64u
+/* Nodes whose kinds are read, for the tables. */
+#define GRAPH_NODES_READ 65536u
 
 /* The driver's functions that it takes, named for the unit test. */
 struct graph_driver {
@@ -35,6 +39,9 @@ struct graph_driver {
 	CUresult (*set)(CUgraphNode, CUDA_MEMSET_NODE_PARAMS *);
 	CUresult (*host)(CUgraphNode, CUDA_HOST_NODE_PARAMS *);
 	CUresult (*child)(CUgraphNode, CUgraph *);
+	/* Of CUDA 12.3; NULL where the driver has none. */
+	CUresult (*func_name)(const char **, CUfunction);
+	CUresult (*kernel_name)(const char **, CUkernel);
 };
 extern struct graph_driver graph_cu;
 
@@ -42,12 +49,25 @@ extern struct graph_driver graph_cu;
  * is ever known. */
 bool graph_content_find(void);
 
+/* What was read of a graph. */
+struct graph_reading {
+	/* As one number; 0 where it cannot be told: more than `most` nodes, a refusal, or a node
+	 * that does what cannot be seen (a conditional one, operations on memory that may wait). */
+	uint64_t content;
+	bool read; /* the nodes by their kinds were asked for */
+	struct graph_parts parts;
+};
+
 /*
- * The content of a graph; 0 where it cannot be told: no function to ask by, more than `most` nodes,
- * a refusal, or a node that does what cannot be seen (a conditional one, operations on memory that
- * may wait). Queries alone, in relaxed capture mode; no stream is touched, errno stays. The calling
- * thread is inside a call that was given the graph, so that nobody else may change it.
+ * Reads a graph; NULL where nothing can be asked. `most`: nodes of a content. `until`: the tick at
+ * which the reading of nodes by their kinds ends; 0: it is not asked for. Queries alone, in relaxed
+ * capture mode, in a quiet section; no stream is touched, errno stays. The calling thread is inside
+ * a call that was given the graph, so that nobody else may change it. To be given back soon.
  */
-uint64_t graph_content(CUgraph graph, uint32_t most);
+struct graph_reading *graph_read(CUgraph graph, uint32_t most, uint64_t until);
+void graph_reading_end(struct graph_reading *reading);
+
+/* The kernel of a node, as index in table `kernels`. */
+uint32_t graph_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *params);
 
 #endif

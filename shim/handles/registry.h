@@ -19,6 +19,9 @@ enum registry_kind {
 	HANDLE_PHYSICAL,      /* value: enum spy_memory */
 	HANDLE_GRAPH_CONTENT, /* no handle: graph_content(); value: index + 1 in table `graphs` of
 	                         the first one that had it */
+	HANDLE_GRAPH_NODES,   /* CUgraphExec; value: index + 1 in table `graph_nodes` of what it
+	                         holds */
+	HANDLE_GRAPH_PARTS,   /* no handle: a digest of rows in `graph_nodes`; value: as above */
 };
 
 /* An open-addressed table. Only for registry_get(), which launches have inline, and what is behind

@@ -93,6 +93,11 @@ static bool make_areas(struct tf_header *h, uint64_t load_tick)
 	struct tf_store *keep = tf_at(&spy_map, h->keep, sizeof(*keep));
 	if (!slices || !keep || !h->works)
 		return false;
+	h->graph_nodes = spy_map.alloc(&spy_map, sizeof(struct tf_table));
+	struct tf_table *nodes = tf_at(&spy_map, h->graph_nodes, sizeof(*nodes));
+	if (!nodes)
+		return false;
+	table(nodes, sizeof(struct tf_graph_nodes), TF_GRAPH_NODES_PAGE, TF_GRAPH_NODES_MAX);
 	slices->origin = load_tick;
 	slices->width = spy_clock_kind == TF_CLOCK_CNTVCT ? 1 << 12 : 1 << 18; /* some 100 us */
 	keep->page_records = KEEP_PAGE;

@@ -296,6 +296,7 @@ def printed(tmp_path_factory):
     ask('diff', 'diff', '-f', 'json', '--base', *three, '--new', *three)
     for name, arguments in ('launch_errors', []), ('graph_every_step', [40]):
         ask('report', 'report', '-f', 'json', record(name, sample / name, *arguments))
+    ask('report', 'report', '-f', 'json', record('graphs', programs / 'remade', 'capture', 3, CUDASPY_GPU='sample'))
     ask('report', 'report', '-f', 'json', record('gaps', programs / 'load_plugins', f'local:2:{programs}/libplugin_proc.so',
                                                  f'deepbind:3:{programs}/libplugin_plt.so'))
     named = [record(f'named{i}', programs / 'nvtx_ranges', 30, NVTX_INJECTION64_PATH=SHIM) for i in range(3)]

@@ -111,7 +111,8 @@ static void kernels(const struct model *m, size_t limit, enum out_names names, F
 	fputs("name,launches,captured,failed,api_total_ns,api_mean_ns,api_p50_ns,api_p90_ns,api_"
 	      "p99_ns,api_max_ns,"
 	      "shapes,grid_x,grid_y,grid_z,block_x,block_y,block_z,first_launches,first_ns,"
-	      "launch_ns,queue_p50_ns,queue_count," GPU_HEAD ",registers,occupancy\r\n",
+	      "launch_ns,queue_p50_ns,queue_count," GPU_HEAD
+	      ",registers,occupancy,graph_launches\r\n",
 	      to);
 	for (size_t i = 0; i < m->kernel_count && i < limit; i++) {
 		const struct model_kernel *k = &m->kernels[i];
@@ -139,6 +140,7 @@ static void kernels(const struct model *m, size_t limit, enum out_names names, F
 		put_gpu_time(to, &k->gpu);
 		put_ns(to, k->most.registers ? k->most.registers : NAN);
 		put_share(to, shape_occupancy(&k->most));
+		put_ns(to, model_graphs_known(m) ? (double)k->graph_launches : NAN);
 		fputs("\r\n", to);
 	}
 }

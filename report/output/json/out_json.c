@@ -30,6 +30,27 @@ static json_t *totals(const struct model *m)
 	return o;
 }
 
+/* What ran by launches of graphs; null where nothing of that is known. */
+static json_t *in_graphs(const struct model *m)
+{
+	const struct model_in_graphs *in = &m->in_graphs;
+	json_t *o = json_object();
+
+	if (!model_graphs_known(m)) {
+		json_decref(o);
+		return json_null();
+	}
+	json_put(o, "launches", json_count(m->totals.graph_launches));
+	json_put(o, "launches_known", json_count(in->launches));
+	json_put(o, "launches_in_part", json_count(in->launches_in_part));
+	json_put(o, "kernels", json_count(in->kernels));
+	json_put(o, "copies", json_count(in->copies));
+	json_put(o, "copy_bytes", json_count(in->copy_bytes));
+	json_put(o, "sets", json_count(in->sets));
+	json_put(o, "others", json_count(in->others));
+	return o;
+}
+
 /* What is missing of its recordings (free it); NULL = nothing. */
 static char *damage_of(const struct model *m)
 {
@@ -134,6 +155,7 @@ void out_json(const struct model *m, const struct analysis *a, const struct out_
 	json_put(root, "window_ns", json_ns(m->window));
 	json_put(root, "startup_ns", json_ns(m->startup));
 	json_put(root, "totals", totals(m));
+	json_put(root, "in_graphs", in_graphs(m));
 	json_put(root, "lost", lost(m));
 	json_put(root, "overhead", overhead(m));
 	json_put(root, "host", json_host(m));

@@ -67,6 +67,8 @@ json_t *json_kernels(const struct model *m, size_t limit)
 		json_put(o, "name", json_text(k->name));
 		json_put(o, "launches", json_count(k->launches));
 		json_put(o, "captured", json_count(k->captured));
+		json_put(o, "graph_launches",
+		         model_graphs_known(m) ? json_count(k->graph_launches) : json_null());
 		json_put(o, "failed", json_count(k->failed));
 		json_put(o, "api_total_ns", json_ns(k->total));
 		json_put(o, "api_mean_ns", json_ns(k->mean));
@@ -117,6 +119,51 @@ json_t *json_copies(const struct model *m)
 	return list;
 }
 
+/* The kinds of nodes that a graph has most of. */
+#define GRAPH_PARTS_MOST 32u
+
+static json_t *graph_kernel(const struct model_graph *g, const struct model_graph_part *part)
+{
+	json_t *o = json_object();
+
+	json_put(o, "name", json_text(part->kernel));
+	json_put(o, "grid", json_triple(part->grid));
+	json_put(o, "block", json_triple(part->block));
+	json_put(o, "shared_bytes", json_count(part->shared_bytes));
+	json_put(o, "nodes", json_count(part->nodes));
+	json_put(o, "launches",
+	         g->nodes_changed ? json_null()
+	                          : json_count(model_times(part->nodes, g->launches)));
+	return o;
+}
+
+static void put_nodes(json_t *o, const struct model *m, const struct model_graph *g)
+{
+	static const char *const counts[TF_NODES_KINDS] = {
+	        [TF_NODES_KERNEL] = "kernel_nodes", [TF_NODES_COPY] = "copy_nodes",
+	        [TF_NODES_SET] = "set_nodes",       [TF_NODES_HOST] = "host_nodes",
+	        [TF_NODES_OTHER] = "other_nodes",   [TF_NODES_CONDITIONAL] = "conditional_nodes"};
+	uint64_t sums[TF_NODES_KINDS] = {0}, bytes = 0, kinds = 0;
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < g->part_count; i++) {
+		const struct model_graph_part *part = &m->graph_parts[g->parts + i];
+		sums[part->kind] += part->nodes;
+		bytes += part->kind == TF_NODES_COPY ? part->bytes : 0;
+		if (part->kind == TF_NODES_KERNEL && kinds++ < GRAPH_PARTS_MOST)
+			json_push(list, graph_kernel(g, part));
+	}
+	json_put(o, "nodes", g->nodes_known ? json_count(g->nodes) : json_null());
+	json_put(o, "nodes_complete",
+	         g->nodes_known ? json_boolean(!g->nodes_in_part) : json_null());
+	json_put(o, "nodes_changed", g->nodes_known ? json_boolean(g->nodes_changed) : json_null());
+	for (unsigned i = TF_NODES_KERNEL; i < TF_NODES_KINDS; i++)
+		json_put(o, counts[i], g->nodes_known ? json_count(sums[i]) : json_null());
+	json_put(o, "copy_bytes", g->nodes_known ? json_count(bytes) : json_null());
+	json_put(o, "kernel_kinds", g->nodes_known ? json_count(kinds) : json_null());
+	json_put(o, "kernels", list);
+}
+
 json_t *json_graphs(const struct model *m)
 {
 	json_t *list = json_array();
@@ -133,6 +180,7 @@ json_t *json_graphs(const struct model *m)
 		json_put_gpu_time(o, &g->gpu);
 		json_put(o, "updates", json_count(g->updates));
 		json_put(o, "alive", json_boolean(g->alive));
+		put_nodes(o, m, g);
 		json_push(list, o);
 		free(id);
 	}

@@ -24,7 +24,7 @@ static void count_cell(struct text_layout_table *t, uint64_t count, bool known)
 
 /* What a table of kernels has beside what it always has. */
 struct kernel_columns {
-	bool captured, overhead;
+	bool captured, graphs, overhead;
 };
 
 static size_t name_columns(struct text_layout_column to[TABLE_COLUMNS], struct kernel_columns has)
@@ -38,6 +38,8 @@ static size_t name_columns(struct text_layout_column to[TABLE_COLUMNS], struct k
 	to[n++] = (struct text_layout_column){"launches", false};
 	if (has.captured)
 		to[n++] = (struct text_layout_column){"captured", false};
+	if (has.graphs)
+		to[n++] = (struct text_layout_column){"in graphs", false};
 	to[n++] = (struct text_layout_column){has.overhead ? "launch" : "API", false};
 	for (size_t i = 0; i < COUNT(always); i++)
 		to[n++] = always[i];
@@ -47,7 +49,7 @@ static size_t name_columns(struct text_layout_column to[TABLE_COLUMNS], struct k
 
 /* The figures of one kernel, of all graphs, or of all. */
 struct line {
-	uint64_t launches, captured;
+	uint64_t launches, captured, graphs;
 	double launch, p50, queue;
 	uint64_t queued;
 	const struct model_gpu_time *gpu;
@@ -67,6 +69,8 @@ static void put_line(struct text_layout_table *t, const struct model *m, const s
 	count_cell(t, l->launches, true);
 	if (has.captured)
 		count_cell(t, l->captured, true);
+	if (has.graphs)
+		count_cell(t, l->graphs, true);
 	out_page_time(t, l->launch);
 	out_page_time(t, l->p50);
 	out_page_time(t, l->queue);
@@ -85,6 +89,7 @@ static void kernel_row(struct text_layout_table *t, const struct model *m,
 	struct line line = {
 	        .launches = k->launches,
 	        .captured = k->captured,
+	        .graphs = k->graph_launches,
 	        .launch = has.overhead ? k->overhead : k->total,
 	        .p50 = k->q.p50,
 	        .queue = k->queue_p50,
@@ -106,6 +111,7 @@ static void total_row(struct text_layout_table *t, const struct model *m, struct
 	        .queued = m->gpu.queued,
 	        .gpu = &m->gpu.launched,
 	        .launch = m->gpu.overhead,
+	        .graphs = m->in_graphs.kernels,
 	};
 
 	for (size_t i = 0; i < m->kernel_count; i++)
@@ -137,6 +143,10 @@ static void explain(const struct model *m, struct kernel_columns has, struct tex
 		        "start, over the launches queued. l/GPU: launch over GPU time.");
 	else
 		text_layout_line(page, "API: time of the launch calls, whatever they waited for.");
+	if (has.graphs)
+		text_layout_line(page,
+		                 "in graphs: runs by launches of graphs, which are in no other "
+		                 "figure of the row.");
 	if (m->gpu.measured && m->gpu.estimated)
 		text_layout_line(
 		        page, "+-%%: half of the 95 %% interval, %% of the figure%s.",
@@ -157,8 +167,10 @@ void out_page_kernels(const struct model *m, const struct out_options *o, struct
 
 	if (!m->kernel_count)
 		return;
+	/* How often graphs ran them says more than how often they were put into one. */
+	has.graphs = m->in_graphs.kernels != 0;
 	for (size_t i = 0; i < m->kernel_count; i++)
-		has.captured |= m->kernels[i].captured != 0;
+		has.captured |= m->kernels[i].captured != 0 && !has.graphs;
 	if (m->gpu.measured)
 		text_layout_heading(
 		        page,

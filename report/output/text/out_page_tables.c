@@ -165,12 +165,31 @@ void out_page_work(const struct model *m, struct text_layout *page)
 	        unit_bytes(freed, (double)t->freed_bytes), (unsigned long long)t->captured);
 }
 
+/* What ran by launches of graphs. */
+static void inside_graphs(const struct model *m, struct text_layout *page)
+{
+	const struct model_in_graphs *in = &m->in_graphs;
+	char bytes[UNIT_BYTES];
+
+	if (!in->launches)
+		return;
+	text_layout_line(page,
+	                 "Inside them, by %llu of %llu launches%s: kernels %llu, copies %llu (%s), "
+	                 "sets %llu, other nodes %llu.",
+	                 (unsigned long long)in->launches,
+	                 (unsigned long long)m->totals.graph_launches,
+	                 in->launches_in_part ? " (not all nodes are known)" : "",
+	                 (unsigned long long)in->kernels, (unsigned long long)in->copies,
+	                 unit_bytes(bytes, (double)in->copy_bytes), (unsigned long long)in->sets,
+	                 (unsigned long long)in->others);
+}
+
 void out_page_graphs(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {
-	        {"launches", false}, {"API", false}, {"%win", false},    {"mean", false},
-	        {"GPU", false},      {"+-%", false}, {"updates", false}, {"instantiate", false},
-	        {"state", true},     {"graph", true}};
+	        {"launches", false},    {"API", false},  {"%win", false},  {"mean", false},
+	        {"GPU", false},         {"+-%", false},  {"nodes", false}, {"updates", false},
+	        {"instantiate", false}, {"state", true}, {"graph", true}};
 	size_t rows = m->graph_count < o->limit ? m->graph_count : o->limit;
 	char text[UNIT_BYTES];
 	struct text_layout_table t;
@@ -187,6 +206,10 @@ void out_page_graphs(const struct model *m, const struct out_options *o, struct 
 		out_page_percent(&t, g->total, m->window);
 		out_page_time(&t, g->launches ? g->total / (double)g->launches : NAN);
 		out_page_gpu_cells(&t, &g->gpu);
+		if (g->nodes_known)
+			out_page_count(&t, g->nodes);
+		else
+			table_cell(&t, "n/a");
 		out_page_count(&t, g->updates);
 		out_page_time(&t, g->instantiate);
 		table_cell(&t, "%s", g->alive ? "alive" : "destroyed");
@@ -194,6 +217,7 @@ void out_page_graphs(const struct model *m, const struct out_options *o, struct 
 	}
 	table_print(&t, page);
 	out_page_rest(page, rows, m->graph_count, "graphs");
+	inside_graphs(m, page);
 }
 
 void out_page_gaps(const struct model *m, struct text_layout *page)

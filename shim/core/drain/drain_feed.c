@@ -176,8 +176,22 @@ static struct tf_work *feed_launch(struct drain *d, const struct tf_record *r, u
 	return work;
 }
 
+/* Launches of what a graph holds, whatever its number. */
+static void count_nodes(struct drain *d, const struct tf_record *r)
+{
+	struct tf_table *nodes = tf_at(d->map, tf_header(d->map)->graph_nodes, sizeof(*nodes));
+	struct tf_graph_nodes *all =
+	        nodes && r->graph.nodes ? tf_entry(d->map, nodes, r->graph.nodes - 1, sizeof(*all))
+	                                : NULL;
+
+	if (all && all->kind == TF_NODES_ALL)
+		all->launches++;
+}
+
 static void count_graph(struct tf_graph *g, const struct tf_record *r)
 {
+	if (g->nodes != r->graph.nodes)
+		g->nodes |= TF_GRAPH_OTHER_NODES;
 	if (!g->launches)
 		g->content = r->graph.content;
 	else if (g->content != r->graph.content)
@@ -195,6 +209,7 @@ static struct tf_work *feed_graph(struct drain *d, const struct tf_record *r, ui
 	if (r->result || !r->graph.handle || (r->flags & (TF_CAPTURED | TF_NO_ARGS)))
 		return NULL;
 	if (cls == SPY_CLASS_GRAPH_LAUNCH) {
+		count_nodes(d, r);
 		if (graph)
 			count_graph(graph, r);
 		return graph || r->graph.content ? feed_work(d, r, TF_WORK_GRAPH) : NULL;

@@ -152,7 +152,8 @@ struct tf_header {
 	uint64_t cpu;        /* struct tf_cpu; 0 = none */
 	uint64_t loops_dropped; /* that took least time, when there were more than TF_LOOPS_MAX */
 	uint64_t loops_dropped_ticks; /* of their steps */
-	uint64_t reserved[5];
+	uint64_t graph_nodes; /* struct tf_table of struct tf_graph_nodes; 0 = none */
+	uint64_t reserved[4];
 
 	struct tf_table calls;
 	struct tf_table threads; /* uint64_t offsets of struct tf_thread */
@@ -177,6 +178,7 @@ _Static_assert(sizeof(struct tf_kernel) == 64, "tf_kernel");
 _Static_assert(sizeof(struct tf_work) == 128 && offsetof(struct tf_work, count) == 32, "tf_work");
 _Static_assert(sizeof(struct tf_nvtx_range) == 160 && sizeof(struct tf_step) == 104,
                "ranges, steps");
+_Static_assert(sizeof(struct tf_graph) == 64 && sizeof(struct tf_graph_nodes) == 64, "graphs");
 _Static_assert(TF_HOSTS <= 16, "split_ticks[], host_ticks[]");
 _Static_assert(sizeof(struct tf_ring) == 192, "tf_ring");
 _Static_assert(sizeof(struct tf_kernel_stat) == 64, "a kernel's figures are one cache line");

@@ -53,7 +53,11 @@ struct tf_record {
 			 * does is not known, it is a class of its own */
 			uint32_t content;
 			uint64_t handle;
-			uint64_t spare[2];
+			/* of a launch: index + 1 in table `graph_nodes` of what it holds; 0 = not
+			 * known */
+			uint32_t nodes;
+			uint32_t reserved;
+			uint64_t spare;
 		} graph;
 		struct { /* event record, wait, synchronize */
 			uint64_t event;

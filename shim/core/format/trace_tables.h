@@ -56,10 +56,54 @@ struct tf_graph { /* table `graphs`: instantiated graphs */
 	uint64_t sum_ticks;
 	uint64_t updates;
 	uint32_t content; /* of its launches, see struct tf_record; or TF_GRAPH_SEVERAL */
-	uint32_t reserved;
+	uint32_t nodes;   /* index + 1 in table `graph_nodes` of what it held when it was made; 0 =
+	                     not read. TF_GRAPH_OTHER_NODES, by the drain: a launch of it held
+	                     something else */
 };
-#define TF_GRAPHS_MAX    8192u
-#define TF_GRAPH_SEVERAL UINT32_MAX /* it was changed between launches */
+#define TF_GRAPHS_MAX        8192u
+#define TF_GRAPH_SEVERAL     UINT32_MAX /* it was changed between launches */
+#define TF_GRAPH_OTHER_NODES 0x80000000u
+
+/*
+ * Table `graph_nodes`: what graphs hold, as the driver told it when they were made. Of each thing
+ * that graphs hold together: a row of kind TF_NODES_ALL, and behind it `rows` rows of nodes that
+ * are alike. Graphs that hold the same share them. The nodes of child graphs are counted where the
+ * child stands.
+ */
+struct tf_graph_nodes {
+	uint32_t graph;    /* index in table `graphs` of the first that holds this; UINT32_MAX = it
+	                      found no place there */
+	uint16_t kind;     /* enum tf_nodes */
+	uint16_t flags;    /* TF_NODES_... */
+	uint64_t nodes;    /* in one launch; of TF_NODES_ALL: all together */
+	uint64_t launches; /* of TF_NODES_ALL: launches of graphs that held this; by the drain */
+	uint64_t bytes;    /* of copies and sets: of all these nodes in one launch */
+	uint32_t kernel;   /* from here on: of a kernel's launch */
+	uint32_t shared_bytes;
+	uint32_t grid_x;
+	uint16_t grid_y, grid_z;
+	uint16_t block_x, block_y;
+	uint8_t block_z;
+	uint8_t direction; /* of copies: enum spy_direction */
+	uint8_t memory;    /* of copies: enum spy_memory */
+	uint8_t reserved;
+	uint32_t rows; /* of TF_NODES_ALL: rows behind it that are its own */
+	uint32_t reserved2;
+};
+enum tf_nodes {
+	TF_NODES_ALL = 1,
+	TF_NODES_KERNEL,
+	TF_NODES_COPY,
+	TF_NODES_SET,
+	TF_NODES_HOST,
+	TF_NODES_OTHER, /* empty ones, events, semaphores, memory */
+	TF_NODES_CONDITIONAL,
+	TF_NODES_KINDS
+};
+#define TF_NODES_PART       0x0001u /* not all was read: too many nodes, or too little time */
+#define TF_NODES_REFUSED    0x0002u /* the driver did not tell of every node what it does */
+#define TF_GRAPH_NODES_MAX  32768u
+#define TF_GRAPH_NODES_PAGE 256u
 
 struct tf_clock_triple { /* table `clocks`: one instant on three clocks, ordered */
 	uint64_t tick;

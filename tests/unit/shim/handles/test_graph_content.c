@@ -10,7 +10,7 @@
 #include "shim/sampler/sampler.h"
 #include "tests/unit/shim_stubs.h"
 
-#define MOST 1100u
+#define MOST 1100u /* nodes of a graph */
 
 struct made_graph;
 
@@ -108,6 +108,13 @@ static CUresult get_child(CUgraphNode node, CUgraph *graph)
 	return asked();
 }
 
+static CUresult get_name(const char **name, CUfunction f)
+{
+	*name = f == (CUfunction)0x5000 ? "asked" : NULL;
+	asked();
+	return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 static const char *lacking;
 
 void *spy_driver_symbol(const char *name)
@@ -123,7 +130,8 @@ void *spy_driver_symbol(const char *name)
 	           {"cuGraphMemcpyNodeGetParams", get_copy},
 	           {"cuGraphMemsetNodeGetParams", get_set},
 	           {"cuGraphHostNodeGetParams", get_host},
-	           {"cuGraphChildGraphNodeGetGraph", get_child}};
+	           {"cuGraphChildGraphNodeGetGraph", get_child},
+	           {"cuFuncGetName", get_name}};
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (!strcmp(all[i].name, name) && !(lacking && !strcmp(lacking, name)))
@@ -173,6 +181,15 @@ static void chain(struct made_graph *g, unsigned nodes)
 	}
 }
 
+static uint64_t graph_content(CUgraph graph, uint32_t most)
+{
+	struct graph_reading *r = graph_read(graph, most, 0);
+	uint64_t content = r ? r->content : 0;
+
+	graph_reading_end(r);
+	return content;
+}
+
 static uint64_t content(struct made_graph *g)
 {
 	return graph_content((CUgraph)g, GRAPH_NODES_MOST);
@@ -195,6 +212,11 @@ static int setup(void **state)
 	stub_start(1 << 20);
 	tf_append(&spy_map, &tf_header(&spy_map)->kernels); /* launches without a known name */
 	tf_publish(&tf_header(&spy_map)->kernels);
+	tf_header(&spy_map)->graph_nodes = spy_map.alloc(&spy_map, sizeof(struct tf_table));
+	struct tf_table *t =
+	        tf_at(&spy_map, tf_header(&spy_map)->graph_nodes, sizeof(struct tf_table));
+	*t = (struct tf_table){
+	        .entry_bytes = sizeof(struct tf_graph_nodes), .page_entries = 256, .max = 4096};
 	registry_handles = NULL;
 	mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 	changes_of_mode = calls = fail_at = 0;
@@ -364,6 +386,149 @@ static void test_refusals(void **state)
 	assert_int_equal(changes_of_mode, 2 * (all + 1));
 }
 
+/* ---- what it holds ---- */
+
+#define EVER UINT64_MAX
+
+static const struct tf_graph_nodes *row(uint32_t index)
+{
+	const struct tf_table *t =
+	        tf_at(&spy_map, tf_header(&spy_map)->graph_nodes, sizeof(struct tf_table));
+
+	assert_true(t && index < tf_count(t));
+	return tf_entry(&spy_map, t, index, sizeof(struct tf_graph_nodes));
+}
+
+static void assert_part(uint32_t index, enum tf_nodes kind, uint64_t nodes, uint64_t bytes)
+{
+	assert_int_equal(row(index)->kind, kind);
+	assert_int_equal(row(index)->nodes, nodes);
+	assert_int_equal(row(index)->bytes, bytes);
+}
+
+/* Index + 1 of its row. */
+static uint32_t keep(struct made_graph *g, uint64_t until, uint32_t number)
+{
+	struct graph_reading *r = graph_read((CUgraph)g, GRAPH_NODES_MOST, until);
+	uint32_t index = r && r->read ? graph_parts_keep(&r->parts, number) : 0;
+
+	graph_reading_end(r);
+	return index;
+}
+
+static void test_parts(void **state)
+{
+	registry_put(HANDLE_FUNCTION, 0x1000, registry_kernel("k"), 0, 0);
+	a.node[1] = a_kernel(0x1000, 65);
+	a.node[2] = a_copy(4096, (void *)0x10);
+	a.node[3] = a_copy(100, (void *)0x20);
+	a.node[4] = (struct made_node){.type = CU_GRAPH_NODE_TYPE_MEMSET,
+	                               .set = {.elementSize = 4, .width = 100, .height = 2}};
+	uint32_t at = keep(&a, EVER, 7);
+	assert_int_equal(at, 1);
+	assert_part(0, TF_NODES_ALL, 6, 0);
+	assert_int_equal(row(0)->rows, 4);
+	assert_int_equal(row(0)->flags, 0);
+	assert_int_equal(row(0)->graph, 7);
+	assert_part(1, TF_NODES_KERNEL, 2, 0); /* the first and the last node */
+	assert_int_equal(row(1)->kernel, registry_kernel("k"));
+	assert_int_equal(row(1)->grid_x, 64);
+	assert_part(2, TF_NODES_KERNEL, 1, 0);
+	assert_int_equal(row(2)->grid_x, 65);
+	assert_part(3, TF_NODES_COPY, 2, 4196);
+	assert_int_equal(row(3)->direction, SPY_DIR_HTOD);
+	assert_int_equal(row(3)->memory, SPY_MEM_PINNED);
+	assert_part(4, TF_NODES_SET, 1, 800);
+	/* Another of the same shares it, one that differs in the number of nodes does not. */
+	assert_int_equal(keep(&a, EVER, 8), at);
+	a.node[1] = a_kernel(0x1000, 64);
+	assert_int_equal(keep(&a, EVER, 8), 6);
+	assert_true(graph_parts_has(1, row(2)));
+	assert_false(graph_parts_has(6, row(2)));
+	assert_false(graph_parts_has(0, row(2)));
+	assert_false(graph_parts_has(999, row(2)));
+}
+
+static void test_parts_of_child_graphs(void **state)
+{
+	chain(&inner, 3);
+	a.node[2] = (struct made_node){.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = &inner};
+	assert_int_equal(keep(&a, EVER, 0), 1);
+	assert_part(0, TF_NODES_ALL, 8, 0);
+	assert_part(1, TF_NODES_KERNEL, 8, 0);
+	/* Within itself: what was met of it, and that it is not all. */
+	a.node[2].child = &a;
+	uint32_t at = keep(&a, EVER, 0);
+	assert_int_equal(row(at - 1)->flags, TF_NODES_PART);
+}
+
+static void test_parts_that_cannot_be_told(void **state)
+{
+	a.node[5].type = (CUgraphNodeType)13; /* conditional */
+	a.node[4].type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+	assert_int_equal(keep(&a, EVER, 0), 1);
+	assert_part(0, TF_NODES_ALL, 6, 0);
+	assert_part(1, TF_NODES_KERNEL, 4, 0);
+	assert_part(2, TF_NODES_OTHER, 1, 0);
+	assert_part(3, TF_NODES_CONDITIONAL, 1, 0);
+	/* A node that is refused is left out, and the others are told all the same. */
+	chain(&a, 6);
+	calls = 0;
+	fail_at =
+	        8; /* nodes and edges twice; type, kernel, name of the first; type of the second */
+	uint32_t at = keep(&a, EVER, 0);
+	assert_int_equal(row(at - 1)->nodes, 5);
+	assert_int_equal(row(at - 1)->flags, TF_NODES_REFUSED);
+}
+
+static void test_a_kernels_name_is_asked_for(void **state)
+{
+	chain(&a, 1);
+	a.node[0] = a_kernel(0x5000, 1);
+	assert_int_equal(keep(&a, EVER, 0), 1);
+	assert_int_equal(row(1)->kernel, registry_kernel("asked"));
+	uint32_t kernel;
+	assert_false(registry_get(HANDLE_FUNCTION, 0x5000, &kernel));
+	a.node[0] = a_kernel(0x6000, 1);
+	assert_int_equal(row(keep(&a, EVER, 0))->kernel, TF_KERNEL_UNKNOWN);
+}
+
+/* More nodes than a content may have are read; when time is up, that is said. */
+static void test_time_is_up(void **state)
+{
+	chain(&a, GRAPH_NODES_MOST + 20);
+	assert_int_equal(keep(&a, EVER, 0), 1);
+	assert_part(0, TF_NODES_ALL, GRAPH_NODES_MOST + 20, 0);
+	assert_int_equal(row(0)->flags, 0);
+	uint32_t at = keep(&a, 1, 0);
+	assert_int_equal(row(at - 1)->flags, TF_NODES_PART);
+	assert_in_range(row(at - 1)->nodes, 1, 64);
+	assert_int_equal(keep(&a, 0, 0), 0); /* not asked for */
+}
+
+static void test_more_kinds_than_are_told_apart(void **state)
+{
+	chain(&a, GRAPH_PARTS_MOST + 20);
+	for (unsigned i = 0; i < a.nodes; i++)
+		a.node[i].kernel.gridDimX = 1 + i;
+	assert_int_equal(keep(&a, EVER, 0), 1);
+	assert_part(0, TF_NODES_ALL, GRAPH_PARTS_MOST + 20, 0);
+	assert_int_equal(row(0)->rows, GRAPH_PARTS_MOST);
+	assert_int_equal(row(0)->flags, TF_NODES_PART);
+}
+
+static void test_a_full_table_of_nodes(void **state)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		chain(&a, GRAPH_PARTS_MOST - 1);
+		for (unsigned k = 0; k < a.nodes; k++)
+			a.node[k].kernel.gridDimX = 1 + k + 5000 * i;
+		assert_int_equal(keep(&a, EVER, 0), 1 + 1024 * i);
+	}
+	chain(&a, 2);
+	assert_int_equal(keep(&a, EVER, 0), 0);
+}
+
 static void test_errno_stays(void **state)
 {
 	errno = 77;
@@ -389,6 +554,14 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_what_cannot_be_told, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_large_graphs, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_parts_of_child_graphs, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_parts_that_cannot_be_told, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_a_kernels_name_is_asked_for, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_time_is_up, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_more_kinds_than_are_told_apart, setup,
+	                                        teardown),
+	        cmocka_unit_test_setup_teardown(test_a_full_table_of_nodes, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_errno_stays, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_a_driver_that_lacks_a_function, setup,
 	                                        teardown),
