@@ -195,6 +195,35 @@ static void consider(struct sampler *m, struct sampler_class *cls, struct spy_sp
 	try_sample(m, s, stream, what);
 }
 
+/*
+ * A class that the thread did not launch before. Graphs that other threads launched may be timed at
+ * once, as often as in the thread's first launches of a class: it may not launch them again.
+ */
+static struct sampler_class *meet(struct sampler *m, struct spy_span *s, uint64_t key,
+                                  CUstream stream, const void *what)
+{
+	struct sampler_class *c = class_place(spy_tls.sampled, key, &m->random);
+
+	if (!c || s->cls != SPY_CLASS_GRAPH_LAUNCH || !place_usable(m) ||
+	    !place_was_launched(m, key))
+		return NULL;
+	c->seen = place_seen(m);
+	if (random_below(&m->random, 2)) {
+		c->until = 1 + random_below(&m->random, 2);
+		return NULL;
+	}
+	consider(m, c, s, stream, what);
+	return c;
+}
+
+void sampler_graph_launched(uint64_t key)
+{
+	const struct sampler *m = spy_tls.sampler;
+
+	if (key && spy_tls.sampled && m && m->context)
+		place_launched(m, key);
+}
+
 /* Past the quick looks: what it takes is no time of the call's. */
 static void look(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
 {
@@ -208,7 +237,7 @@ static void look(struct spy_span *s, uint64_t key, CUstream stream, const void *
 	if (spy_tls.sampled && key) {
 		c = class_find(spy_tls.sampled, key);
 		if (!c)
-			class_place(spy_tls.sampled, key, &m->random);
+			c = meet(m, s, key, stream, what);
 		else if (!(entered && --c->until)) /* else the wrapper has counted it */
 			consider(m, c, s, stream, what);
 	}

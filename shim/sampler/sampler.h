@@ -120,6 +120,8 @@ static inline bool gpu_wanted(struct spy_span *s)
 
 void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const void *what);
 void sampler_after(struct spy_span *s, CUresult rc, CUstream stream);
+/* A graph was launched, by its key: another thread's first launch of it may be timed. */
+void sampler_graph_launched(uint64_t key);
 
 /*
  * `key` 0: not timed, but the context's first launch is to be seen. `what`: the function of a

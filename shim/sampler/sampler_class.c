@@ -39,17 +39,18 @@ struct sampler_class *class_find(struct sampler_class *all, uint64_t key)
 	return c->key == key ? c : other->key == key ? other : NULL;
 }
 
-void class_place(struct sampler_class *all, uint64_t key, uint64_t *random)
+struct sampler_class *class_place(struct sampler_class *all, uint64_t key, uint64_t *random)
 {
 	struct sampler_class *c = sampler_home(all, key), *other = sampler_neighbour(all, key);
 
 	if (c->key && !other->key)
 		c = other;
 	else if (c->key && random_below(random, 4))
-		return;
+		return NULL;
 	else if (c->key && random_below(random, 2))
 		c = other;
 	*c = (struct sampler_class){.key = key, .until = 1};
+	return c;
 }
 
 /* ---- when ---- */

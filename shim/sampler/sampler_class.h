@@ -18,8 +18,8 @@ uint32_t random_below(uint64_t *state, uint32_t bound);
 struct sampler_class *class_find(struct sampler_class *all, uint64_t key);
 
 /* Gives a class a place, due at its next launch. Where both are taken it takes one over now and
- * then, so that one met often comes to have its own. */
-void class_place(struct sampler_class *all, uint64_t key, uint64_t *random);
+ * then, so that one met often comes to have its own; else NULL. */
+struct sampler_class *class_place(struct sampler_class *all, uint64_t key, uint64_t *random);
 
 /* Whether it was timed less often than it takes to know anything of it. */
 bool class_is_new(const struct sampler_class *c);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/sampler/sampler_place.h"
 
+#define LAUNCHED 1024u /* places, by key */
+
+static uint64_t launched[LAUNCHED]; /* key and place of the last class there */
+
 static struct { /* a line of its own, written now and then */
 	uint32_t no_new_contexts;
 	char rest[60];
@@ -67,4 +71,25 @@ bool place_holds(const struct sampler_context *c, CUstream stream)
 uint16_t place_seen(const struct sampler *m)
 {
 	return (m->number * 257 + registry_code_unloads()) & SAMPLER_SEEN;
+}
+
+static uint64_t mark_of(const struct sampler *m, uint64_t key)
+{
+	return (key ^ key >> 32) * 0x9e3779b97f4a7c15u + place_seen(m);
+}
+
+void place_launched(const struct sampler *m, uint64_t key)
+{
+	uint64_t *at = &launched[(key >> 20) % LAUNCHED], mark = mark_of(m, key);
+
+	/* Relaxed: the launch itself went to the driver before. Mostly it stands there already, and
+	 * the line stays with all threads. */
+	if (__atomic_load_n(at, __ATOMIC_RELAXED) != mark)
+		__atomic_store_n(at, mark, __ATOMIC_RELAXED);
+}
+
+bool place_was_launched(const struct sampler *m, uint64_t key)
+{
+	return __atomic_load_n(&launched[(key >> 20) % LAUNCHED], __ATOMIC_RELAXED) ==
+	       mark_of(m, key);
 }

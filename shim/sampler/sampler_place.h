@@ -31,4 +31,11 @@ bool place_goes_to_gpu(const struct spy_span *s, CUstream stream, CUresult *rc);
  */
 uint16_t place_seen(const struct sampler *m);
 
+/*
+ * Classes that were launched here before by any thread, for those that many threads launch in turn,
+ * each seldom: graphs. Some are forgotten.
+ */
+void place_launched(const struct sampler *m, uint64_t key);
+bool place_was_launched(const struct sampler *m, uint64_t key);
+
 #endif

@@ -19,6 +19,7 @@ E2E_DRIVER_PROGRAMS := \
 	staged \
 	steady \
 	steps \
+	turns \
 	# EOL
 
 E2E_PROGRAMS := \

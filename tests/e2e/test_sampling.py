@@ -169,6 +169,15 @@ def test_graphs_made_anew_for_each_launch(sample, how):
     assert r.report['overhead']['graphs_ns'] > 0, 'the clock moves on when it is read'
 
 
+def test_graphs_that_threads_launch_in_turn(sample):
+    """Of twelve threads each launches the rarest graph once or twice: all three have their samples, and the right means."""
+    r, s = sample(12, 700, program='tests/e2e/turns', SIM_GAP_NS=0, SIM_GRAPH_GAP_NS=0)
+    graphs = {g['kernels'][0]['name']: g for g in r.report['graphs']}
+    assert [graphs[k]['launches'] for k in ('five', 'eleven', 'forty')] == [700, 100, 20]
+    assert graphs['five']['samples'] > 50 and graphs['eleven']['samples'] > 5 and graphs['forty']['samples'] > 0
+    assert [graphs[k]['gpu_mean_ns'] for k in ('five', 'eleven', 'forty')] == pytest.approx([20000, 66000, 80000], rel=0.02)
+
+
 def test_more_graphs_made_than_the_table_has_rows(sample):
     """Of those that found no place in it the time is known all the same."""
     r, s = sample('kept', 4500, program=REMADE, SIM_GAP_NS=0, SIM_GRAPH_GAP_NS=0, SIM_COST=1, **VIRTUAL_TIME)
