@@ -25,6 +25,7 @@ GPU_TRUTH_OBJ := $(GPU_TRUTH_SRC:%.c=$(O)/%.o)
 
 GPU_TOOLS := \
 	$(O)/tests/captures \
+	$(O)/tests/conditional \
 	$(O)/tests/hold_facts \
 	$(O)/tests/launch_cost \
 	$(O)/tests/launch_loop_shared \
@@ -81,7 +82,7 @@ $(O)/tests/libslow_launch.so: tests/gpu/slow_launch.c
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -O2 -fPIC -shared -Wl,--no-undefined -Wl,-soname,$(@F) -o $@ $< -ldl
 
-$(O)/tests/captures $(O)/tests/hold_facts $(O)/tests/stream_facts: $(O)/tests/%: tests/gpu/%.cu
+$(O)/tests/captures $(O)/tests/conditional $(O)/tests/hold_facts $(O)/tests/stream_facts: $(O)/tests/%: tests/gpu/%.cu
 	$(call msg,NVCC,$@)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(SAMPLE_NVCCFLAGS) --cudart static -MMD -MP -MF $@.d -o $@ $<
 
@@ -134,6 +135,6 @@ test-gpu-tools:
 	$(Q)env -u O $(GPU_TESTS)
 endif
 
--include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d hold_facts.d hold_facts-sim.d launch_cost.d probe_getproc.d)
+-include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d conditional.d hold_facts.d hold_facts-sim.d launch_cost.d probe_getproc.d)
 
 endif

@@ -69,6 +69,10 @@ class Simulated(unittest.TestCase):
             with open(out, encoding="utf-8") as f:
                 return {**json.load(f)["parts"], "said": done.stdout}
 
+    def test_unharmed(self):
+        rows = self.script("--parts", "unharmed")["unharmed"]["rows"]
+        self.assertEqual([(r["pass"], r["runs"], r["others"]) for r in rows], [(True, 5, {})] * 2, rows)
+
     def test_captures_and_launch_cost(self):
         parts = self.script("--parts", "captures,launch_cost")
         off, sample = parts["captures"]["rows"]
