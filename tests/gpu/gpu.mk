@@ -26,6 +26,7 @@ GPU_TRUTH_OBJ := $(GPU_TRUTH_SRC:%.c=$(O)/%.o)
 GPU_TOOLS := \
 	$(O)/tests/captures \
 	$(O)/tests/conditional \
+	$(O)/tests/copy_facts \
 	$(O)/tests/hold_facts \
 	$(O)/tests/launch_cost \
 	$(O)/tests/launch_loop_shared \
@@ -86,6 +87,11 @@ $(O)/tests/captures $(O)/tests/conditional $(O)/tests/hold_facts $(O)/tests/stre
 	$(call msg,NVCC,$@)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(SAMPLE_NVCCFLAGS) --cudart static -MMD -MP -MF $@.d -o $@ $<
 
+# Linked with the simulated driver, which bears the real one's name: whichever is found runs it.
+$(O)/tests/copy_facts: tests/gpu/copy_facts.c $(O)/sim/libcuda.so.1
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $< -L$(O)/sim -l:libcuda.so.1
+
 $(O)/tests/captures-sim $(O)/tests/hold_facts-sim $(O)/tests/stream_facts-sim: $(O)/tests/%-sim: tests/gpu/%.cu $(O)/sim/libcudart.so.13
 	$(call msg,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) -x c++ $(SAMPLE_CXXFLAGS) -DSIM_CUDART=13 -MMD -MP -MF $@.d -o $@ $< \
@@ -135,6 +141,6 @@ test-gpu-tools:
 	$(Q)env -u O $(GPU_TESTS)
 endif
 
--include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d conditional.d hold_facts.d hold_facts-sim.d launch_cost.d probe_getproc.d)
+-include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d conditional.d copy_facts.d hold_facts.d hold_facts-sim.d launch_cost.d probe_getproc.d)
 
 endif
