@@ -100,13 +100,17 @@ static uint64_t *draw_place(uint8_t *data, size_t bytes, uint64_t *seed)
 	struct tf_header *h = (struct tf_header *)data;
 	struct tf_table *tables[] = {&h->calls,   &h->threads, &h->kernels, &h->graphs,
 	                             &h->clocks,  &h->gaps,    &h->devices, &h->libraries,
-	                             &h->streams, &h->ranges,  &h->loops,   &h->steps};
+	                             &h->streams, &h->ranges,  &h->loops,   &h->steps,
+	                             NULL}; /* of nodes of graphs: lies apart */
 	uint64_t *fields[] = {
 	        &h->alloc_end,     &h->file_end,    &h->slices,          &h->works,
 	        &h->keep,          &h->store,       &h->command,         &h->out_path,
 	        &h->activity_ring, &h->environment, &h->devices_time[0], &h->window_start,
-	        &h->load};
-	struct tf_table *t = tables[below(seed, 12)];
+	        &h->load,          &h->graph_nodes};
+	struct tf_table *t = tables[below(seed, 13)],
+	                *nodes = tf_at(&map, h->graph_nodes, sizeof(*t));
+	if (!t)
+		t = nodes ? nodes : &h->calls;
 	const uint64_t *at =
 	        tf_entry(&map, &h->threads, (uint32_t)below(seed, tf_count(&h->threads)), 8);
 	struct tf_thread *thread = at ? tf_at(&map, *at, sizeof(*thread)) : NULL;

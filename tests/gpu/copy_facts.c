@@ -48,8 +48,8 @@ static CUresult rows(size_t width, size_t height)
 	XX(zero_rows, rows(64, 0))                                                                 \
 	XX(zero_width, rows(0, 8))                                                                 \
 	XX(dtod_onto_itself, cuMemcpyDtoDAsync(a, a, 64, stream))                                  \
-	XX(host_to_host_pinned, cuMemcpyAsync((CUdeviceptr)pinned, (CUdeviceptr)(pinned + 64), 64, \
-	                                      stream))                                             \
+	XX(host_to_host_pinned,                                                                    \
+	   cuMemcpyAsync((CUdeviceptr)pinned, (CUdeviceptr)(pinned + 64), 64, stream))             \
 	XX(host_to_host_pageable,                                                                  \
 	   cuMemcpy((CUdeviceptr)pageable, (CUdeviceptr)(pageable + 64), 64))                      \
 	XX(small_htod_pageable, cuMemcpyHtoDAsync(a, pageable, 4, stream))                         \

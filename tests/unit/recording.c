@@ -162,6 +162,22 @@ uint32_t made_graph(struct made *m, uint64_t handle, uint64_t instantiate_ticks)
 	return graphs->count - 1;
 }
 
+uint32_t made_graph_nodes(struct made *m, struct tf_graph_nodes row)
+{
+	struct tf_header *h = made_header(m);
+
+	if (!h->graph_nodes) {
+		h->graph_nodes = made_alloc(&m->map, sizeof(struct tf_table));
+		table(tf_at(&m->map, h->graph_nodes, sizeof(struct tf_table)),
+		      sizeof(struct tf_graph_nodes), 8);
+	}
+	struct tf_table *nodes = tf_at(&m->map, h->graph_nodes, sizeof(*nodes));
+	struct tf_graph_nodes *to = append(m, nodes);
+	*to = row;
+	tf_publish(nodes);
+	return nodes->count;
+}
+
 void made_device(struct made *m, const char *name, bool simulated)
 {
 	struct tf_table *devices = &made_header(m)->devices;

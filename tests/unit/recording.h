@@ -28,6 +28,8 @@ void made_clock(struct made *m, uint64_t tick, uint64_t monotonic_ns, uint64_t r
 uint16_t made_call(struct made *m, const char *name, enum spy_class cls, enum spy_level level);
 uint32_t made_kernel(struct made *m, const char *name);
 uint32_t made_graph(struct made *m, uint64_t handle, uint64_t instantiate_ticks);
+/* A row of what graphs hold; its index + 1. */
+uint32_t made_graph_nodes(struct made *m, struct tf_graph_nodes row);
 void made_device(struct made *m, const char *name, bool simulated);
 void made_gap(struct made *m, enum tf_gap_kind kind, const char *name, uint64_t count);
 void made_library(struct made *m, enum tf_library_kind kind, const char *path, uint32_t version);
