@@ -29,7 +29,8 @@ static bool ran(const struct model *m, const struct model_kernel *k)
 {
 	/* Before 11.7 CUPTI times kernels inside graphs too; captured ones run when graphs are
 	 * launched. */
-	return k->launches || k->gpu.total > 0 || (k->captured && m->totals.graph_launches);
+	return k->launches || k->gpu.total > 0 || k->graph_launches ||
+	       (k->captured && m->totals.graph_launches);
 }
 
 /* Whether `a` is to be named before `b`. */
@@ -96,6 +97,8 @@ static void take_doubts(const struct model *m, struct expected *x)
 
 void expect_find(const struct model *m, const struct expectation *e, struct expected *to)
 {
+	uint64_t in_graphs = 0;
+
 	*to = (struct expected){.gpu = NAN, .gpu_share = NAN};
 	for (size_t i = 0; i < m->kernel_count; i++) {
 		const struct model_kernel *k = &m->kernels[i];
@@ -109,6 +112,8 @@ void expect_find(const struct model *m, const struct expectation *e, struct expe
 			to->launches = UINT64_MAX;
 		if (__builtin_add_overflow(to->captured, k->captured, &to->captured))
 			to->captured = UINT64_MAX;
+		if (__builtin_add_overflow(in_graphs, k->graph_launches, &in_graphs))
+			in_graphs = UINT64_MAX;
 		to->gpu = to->match_count ? to->gpu + k->gpu.total : k->gpu.total;
 		insert(to->matches, to->match_count++, k);
 		to->ran = true;
@@ -117,6 +122,8 @@ void expect_find(const struct model *m, const struct expectation *e, struct expe
 		to->gpu_share = fmin(1, to->gpu / m->gpu.all.total);
 	if (!to->ran)
 		take_doubts(m, to);
+	else if (!to->launches && in_graphs)
+		to->note = alloc_format("graphs ran it %llu times", (unsigned long long)in_graphs);
 	else if (!to->launches)
 		to->note = alloc_format(
 		        "captured %llu times: how often the graphs ran it is not known",

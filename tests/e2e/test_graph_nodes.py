@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is inside of graphs: the report against the simulator, which counts the kernels that it runs for a graph's launch."""
+import json
+import subprocess
+
 import pytest
 
-from conftest import ROOT
+from conftest import REPORTER, ROOT
 
 REMADE = 'tests/e2e/remade'
 
@@ -107,6 +110,14 @@ def test_new_arguments_of_a_node(graphs, compile_c):
     g, = r.report['graphs']
     assert (g['nodes'], g['kernel_nodes'], g['copy_nodes'], g['set_nodes']) == (4, 2, 1, 1)
     assert g['kernels'][0]['grid'] == [3, 1, 1] and g['kernels'][0]['launches'] == 50
+
+
+def test_an_expected_kernel_put_there_node_by_node(graphs):
+    """Nobody launched or captured it; the graphs ran it."""
+    r = graphs('nodes', 5)
+    p = subprocess.run([REPORTER, 'report', '-f', 'json', '--expect-kernel', 'eleven', r.recording], stdout=subprocess.PIPE)
+    found, = json.loads(p.stdout)['expect_kernels']
+    assert p.returncode == 0 and found['ran'] and found['note'] == 'graphs ran it 30 times'
 
 
 def test_off_reads_nothing(graphs):
