@@ -98,10 +98,10 @@ static uint64_t *draw_place(uint8_t *data, size_t bytes, uint64_t *seed)
 {
 	const struct tf_map map = {.base = data, .size = bytes};
 	struct tf_header *h = (struct tf_header *)data;
-	struct tf_table *tables[] = {&h->calls,   &h->threads, &h->kernels, &h->graphs,
-	                             &h->clocks,  &h->gaps,    &h->devices, &h->libraries,
-	                             &h->streams, &h->ranges,  &h->loops,   &h->steps,
-	                             NULL}; /* of nodes of graphs: lies apart */
+	struct tf_table *tables[] = {
+	        &h->calls, &h->threads, &h->kernels,   &h->graphs,  &h->clocks,
+	        &h->gaps,  &h->devices, &h->libraries, &h->streams, &h->ranges,
+	        &h->loops, &h->steps,   NULL}; /* of nodes of graphs: lies apart */
 	uint64_t *fields[] = {
 	        &h->alloc_end,     &h->file_end,    &h->slices,          &h->works,
 	        &h->keep,          &h->store,       &h->command,         &h->out_path,
