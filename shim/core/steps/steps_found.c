@@ -4,10 +4,12 @@
 #include <sys/mman.h>
 #include "shim/core/work/work_class.h"
 
-#define DETECTORS 4u  /* threads looked at: those that give most work */
-#define OFTEN     8u  /* looks at each STEP_HISTORY; then every so many of them */
-#define GAP_TIMES 4u  /* a gap is long that is so many times the usual ones' 90th percentile */
-#define GAP_LEARN 16u /* events after which it is known what is usual */
+#define DETECTORS 4u    /* threads looked at: those that give most work */
+#define DOUBLES   4096u /* events up to which looks come at twice as many */
+#define OFTEN     8u    /* at last there is a look at every so many STEP_HISTORY */
+#define SETTLED   8u    /* steps */
+#define GAP_TIMES 4u    /* a gap is long that is so many times the usual ones' 90th percentile */
+#define GAP_LEARN 16u   /* events after which it is known what is usual */
 
 struct steps {
 	struct steps_detector detectors[DETECTORS];
@@ -120,8 +122,6 @@ static struct steps_detector *detector_of(struct steps *s, uint32_t thread)
 	uint32_t *seen = &s->seen[thread % 256];
 
 	*seen += *seen < UINT32_MAX;
-	if (s->recent && s->recent->thread == thread)
-		return s->recent;
 	for (unsigned i = 0; i < DETECTORS; i++) {
 		struct steps_detector *d = &s->detectors[i];
 		if (d->used && d->thread == thread)
@@ -135,20 +135,24 @@ static struct steps_detector *detector_of(struct steps *s, uint32_t thread)
 	return s->recent = least;
 }
 
-/* A launch with its arguments: most are like the one before. */
+/* A launch with its arguments: most are like one of the last. */
 static void launch_of(struct steps_detector *d, uint64_t n, const struct tf_record *r)
 {
 	struct steps_event *e = &d->events[n % STEP_HISTORY];
 	struct steps_symbols *symbols = &d->symbols[n % STEP_HISTORY];
+	struct steps_launch *l =
+	        &d->launches[(r->arg[0] * 0x9e3779b97f4a7c15u ^ r->arg[1] * 0xc2b2ae3d27d4eb4fu ^
+	                      r->arg[2] * 0xff51afd7ed558ccdu) >>
+	                     58];
 
-	if (!d->launch_symbols.coarse || d->launch[0] != r->arg[0] || d->launch[1] != r->arg[1] ||
-	    d->launch[2] != r->arg[2]) {
+	if (!l->symbols.coarse || l->args[0] != r->arg[0] || l->args[1] != r->arg[1] ||
+	    l->args[2] != r->arg[2]) {
 		event_of(e, symbols, r, SPY_CLASS_LAUNCH);
-		memcpy(d->launch, r->arg, sizeof(d->launch));
-		d->launch_symbols = *symbols;
+		memcpy(l->args, r->arg, sizeof(l->args));
+		l->symbols = *symbols;
 		return;
 	}
-	*symbols = d->launch_symbols;
+	*symbols = l->symbols;
 	e->start = r->start;
 	e->end = r->end;
 	e->bytes = 0;
@@ -157,19 +161,28 @@ static void launch_of(struct steps_detector *d, uint64_t n, const struct tf_reco
 	e->cls = SPY_CLASS_LAUNCH;
 	e->flags = 0;
 }
+_Static_assert(STEP_LAUNCHES == 1u << (64 - 58), "launch_of()");
 
 /* ---- looks ---- */
 
-/* Counts double up to what is kept. */
+/* Counts double, later they quadruple: over all looks an event is looked over about twice. */
 static uint64_t later_look(uint64_t count, uint64_t from)
 {
 	uint64_t events = count - from;
 
 	if (events < STEP_LOOK)
 		return from + STEP_LOOK;
-	if (events < STEP_HISTORY)
+	if (events < DOUBLES)
 		return from + 2 * events;
-	return count + (events < OFTEN * STEP_HISTORY ? STEP_HISTORY : OFTEN * STEP_HISTORY);
+	return events < OFTEN * STEP_HISTORY ? from + 4 * events : count + OFTEN * STEP_HISTORY;
+}
+
+/* In a loop whose steps have anchors and are alike: no other level would take its place. */
+static bool settled(const struct steps_detector *d, const struct tf_map *map)
+{
+	const struct tf_loop *l = d->marker ? steps_loop_of(d, map) : NULL;
+
+	return l && l->anchors && l->steps >= SETTLED && l->alike_x1000 >= 900 * l->steps;
 }
 
 /*
@@ -182,6 +195,8 @@ static void look(struct steps *s, struct steps_detector *d, struct tf_map *map)
 
 	if (d->count >= d->next_long) {
 		d->next_long = later_look(d->count, 0);
+		if (d->count > DOUBLES && settled(d, map))
+			return;
 		steps_look(&s->look, d, map, from);
 		if (d->since <= from)
 			d->next_short = later_look(d->count, d->since);
@@ -238,7 +253,8 @@ void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const stru
 	}
 	if (s->several)
 		take(s, &s->all, map, r, cls);
-	struct steps_detector *d = detector_of(s, thread);
+	struct steps_detector *d =
+	        s->recent && s->recent->thread == thread ? s->recent : detector_of(s, thread);
 	if (d)
 		take(s, d, map, r, cls);
 }

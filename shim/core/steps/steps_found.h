@@ -55,6 +55,13 @@ struct steps_known {
 	uint32_t buckets[STEP_BUCKETS];
 };
 
+/* A launch met lately: what tells it from others, and its symbols; 0 = a free place. */
+struct steps_launch {
+	uint64_t args[3];
+	struct steps_symbols symbols;
+};
+#define STEP_LAUNCHES 64u
+
 struct steps_detector { /* of one thread, or of all */
 	bool used;
 	bool marker_waits; /* the marker is a wait */
@@ -66,9 +73,7 @@ struct steps_detector { /* of one thread, or of all */
 	uint32_t marker; /* symbol; 0 = in no loop */
 	uint32_t known;  /* which of the known loops this is */
 	uint32_t held_count;
-	/* the last launch: what told it from others, and its symbols; 0 = there was none */
-	uint64_t launch[3];
-	struct steps_symbols launch_symbols;
+	struct steps_launch launches[STEP_LAUNCHES];
 	uint64_t count; /* events ever; the last STEP_HISTORY of them are in `events` */
 	uint64_t since; /* event at which the last loop was over */
 	uint64_t told;  /* event behind the last step that was told */

@@ -13,7 +13,9 @@
 #define ALIKE_ANCHOR  0.05 /* as ALIKE_EQUAL, of those with anchors */
 #define ALIKE_KNOWN   0.9  /* to the steps of a known loop: it is that one */
 #define ANCHORED      0.9  /* pieces that hold an anchor: the host's own rhythm */
+#define SAME_SEEN     4u   /* symbols that occur equally often: so many are compared */
 #define LEVEL_SEEN    8u   /* pieces of a level without anchors that is taken for the step */
+#define SEEN_BUCKETS  256u
 #define LENGTH_ANY    1e18
 #define LOGGED_EVENTS 32 /* events of a step, at least, of which only some have an anchor */
 #define LOGGED_EVERY  4  /* ... every so many-th, or fewer */
@@ -345,6 +347,25 @@ static bool stays(struct steps_look *l, const struct steps_detector *d,
 	       (anchors_of(old) || !anchors_of(c));
 }
 
+/*
+ * What occurs equally often is mostly in the same steps: of such symbols a few are compared, waits,
+ * pauses and copies first, then what comes first.
+ */
+static void few_of_each(struct steps_look *l)
+{
+	uint16_t first[SEEN_BUCKETS] = {0};
+
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < l->count; i++) {
+			struct steps_candidate *c = &l->candidates[i];
+			uint16_t *n = &first[c->seen % SEEN_BUCKETS];
+			bool launch = c->cls == SPY_CLASS_LAUNCH && c->symbol != SYMBOL_GAP;
+			if (c->compare && launch == (pass > 0))
+				c->compare = (*n)++ < SAME_SEEN;
+		}
+	}
+}
+
 /* The event before which lie `at` events with a symbol, from number `from` on. */
 static uint64_t event_number(const struct steps_detector *d, uint64_t from, uint32_t at)
 {
@@ -364,6 +385,7 @@ void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *m
 
 	for (uint32_t i = 0; i < l->count; i++)
 		any |= l->candidates[i].compare = occurs_well(&l->candidates[i], events);
+	few_of_each(l);
 	if (!any)
 		return;
 	compare_all(d, l, from);
