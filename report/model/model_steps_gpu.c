@@ -115,7 +115,7 @@ void model_add_steps_gpu(struct model_part *p, size_t first_row)
 		if (!(row->start >= h->from && end <= h->until))
 			continue;
 		for (size_t k = 0; k < count; k++)
-			if (k + 1 == count || givers[k].tid == row->tid)
+			if (!row->tid || k + 1 == count || givers[k].tid == row->tid)
 				giver_take(&givers[k], row->start, end, &given);
 		if (given.known >= KNOWN_LEAST * given.pieces)
 			row->work.gpu_ns = given.ns;

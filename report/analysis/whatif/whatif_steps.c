@@ -80,11 +80,13 @@ static void take_rows(struct whatif_steps *s, const struct model *m, size_t proc
 
 	for (size_t i = 0; i < rows && i < m->step_row_count && r->count; i++) {
 		const struct model_step *row = &m->step_rows[i];
-		uint16_t thread = thread_of(places, threads, row->tid);
+		/* Those of all threads together are told by the one that calls most. */
+		uint16_t thread = row->tid ? thread_of(places, threads, row->tid) : s->busiest;
 		if (row->process != process || thread == STEP_NO_THREAD || !(row->duration > 0) ||
 		    !(row->start + ROUNDED >= r->given[0].start) ||
 		    !(row->start + row->duration <= r->given[r->count - 1].end + ROUNDED))
 			continue;
+		s->together |= !row->tid;
 		ALLOC_ROOM(s->steps, s->count);
 		s->steps[s->count++] =
 		        (struct whatif_step){.start = row->start - ROUNDED,
@@ -139,7 +141,11 @@ static void assign(struct whatif_steps *s)
 		at[step->thread] = (uint32_t)i;
 		steps_of[step->thread]++;
 	}
-	find_helpers(s, steps_of);
+	if (s->together)
+		for (size_t i = 0; i < threads; i++)
+			s->leader[i] = s->busiest;
+	else
+		find_helpers(s, steps_of);
 	for (size_t i = 0; i < r->count; i++) {
 		uint16_t leader = s->leader[r->given[i].thread];
 		s->of[i] = s->next[i] = CALL_LOG_NONE;
@@ -349,6 +355,20 @@ static double usual_gap(const struct whatif_steps *s)
 	return median;
 }
 
+static uint16_t busiest_thread(const struct replay *r)
+{
+	size_t threads = r->call_log->thread_count, best = 0;
+	uint32_t *calls = alloc_zeroed(threads + 1, sizeof(*calls));
+
+	for (size_t i = 0; i < r->count; i++)
+		calls[r->given[i].thread]++;
+	for (size_t i = 1; i < threads; i++)
+		if (calls[i] > calls[best])
+			best = i;
+	free(calls);
+	return threads ? (uint16_t)best : STEP_NO_THREAD;
+}
+
 void whatif_steps_make(struct whatif_steps *s, const struct model *m, size_t process,
                        const struct replay *r)
 {
@@ -356,6 +376,7 @@ void whatif_steps_make(struct whatif_steps *s, const struct model *m, size_t pro
 	s->of = alloc_zeroed(r->count + 1, sizeof(*s->of));
 	s->next = alloc_zeroed(r->count + 1, sizeof(*s->next));
 	s->leader = alloc_zeroed(r->call_log->thread_count + 1, sizeof(*s->leader));
+	s->busiest = busiest_thread(r);
 	take_rows(s, m, process);
 	assign(s);
 	describe(s);

@@ -32,6 +32,8 @@ struct whatif_steps {
 	uint32_t *of;           /* of each call: its step, or CALL_LOG_NONE */
 	uint32_t *next;         /* the next call of the same steps, or CALL_LOG_NONE */
 	uint16_t *leader;       /* of each thread: whose steps its calls belong to */
+	bool together;          /* the steps are of all threads */
+	uint16_t busiest;       /* the thread that calls most */
 	double usual;           /* host time between two calls of a step, the median */
 };
 #define STEP_NO_THREAD UINT16_MAX
