@@ -44,6 +44,26 @@ static bool all_ran(const struct model *m, const struct out_options *o)
 	return all;
 }
 
+/* Its index, PHASE_NONE for the whole run; -1 when there is no such phase and one line was written.
+ */
+static int find_phase(const struct model *m, const struct phase_asked *asked, size_t *to)
+{
+	*to = asked->what == PHASE_AS_FOUND ? m->phases.main : PHASE_NONE;
+	if (asked->what != PHASE_ASKED_START && asked->what != PHASE_ASKED_LOOP)
+		return 0;
+	*to = model_phase_find(m, asked->what == PHASE_ASKED_LOOP ? asked->number : 0);
+	if (*to != PHASE_NONE)
+		return 0;
+	if (!m->phases.loops)
+		complain("report: --phase: no loop was found in this run");
+	else if (asked->what == PHASE_ASKED_START)
+		complain("report: --phase start: the run begins with its first loop");
+	else
+		complain("report: --phase loop %u: the run has %zu loop%s", asked->number,
+		         m->phases.loops, m->phases.loops == 1 ? "" : "s");
+	return -1;
+}
+
 int pipeline_report(const struct report_request *request, const char *output, char *const *paths,
                     size_t count)
 {
@@ -52,11 +72,12 @@ int pipeline_report(const struct report_request *request, const char *output, ch
 	struct out_file file;
 	struct analysis a;
 	int status = EXIT_TROUBLE;
+	size_t phase;
 
 	out.expectations = request->expectations;
 	out.expectation_count = request->expectation_count;
-	if (!read_all(&m, paths, count)) {
-		analysis_make(&a, &m);
+	if (!read_all(&m, paths, count) && !find_phase(&m, &request->phase, &phase)) {
+		analysis_make(&a, &m, phase);
 		model_sort(&m, request->sort);
 		out.to = out_begin(&file);
 		request->write(&m, &a, &out);
@@ -77,7 +98,7 @@ int pipeline_figures(struct figures *to, const char *name, const struct run_set_
 
 	if (!find_recordings(&list, (char *const *)&name, 1) &&
 	    !read_all(&m, list.paths, list.count)) {
-		analysis_make(&a, &m);
+		analysis_make(&a, &m, m.phases.main);
 		figures_take(to, &m, &a);
 		analysis_free(&a);
 		to->name = alloc_string(name);

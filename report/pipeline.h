@@ -9,11 +9,18 @@
 #include "report/gate/figures.h"
 #include "report/output/out.h"
 
+/* Which part of the run is judged: as the model has it, all of it, start-up, or a loop. */
+struct phase_asked {
+	enum { PHASE_AS_FOUND, PHASE_ASKED_ALL, PHASE_ASKED_START, PHASE_ASKED_LOOP } what;
+	unsigned number; /* of the loop, from 1 */
+};
+
 struct report_request {
 	struct out_options out;
 	void (*write)(const struct model *m, const struct analysis *a, const struct out_options *o);
 	enum model_sort_key sort;
-	uint64_t skip_steps;    /* first ones, of each process */
+	uint64_t skip_steps; /* first ones, of each process */
+	struct phase_asked phase;
 	const char *steps_from; /* NVTX ranges of this name are the steps; NULL = as found */
 	struct expectation *expectations; /* also in `out` */
 	size_t expectation_count;

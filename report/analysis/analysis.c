@@ -3,17 +3,50 @@
 
 #include <stdlib.h>
 
-void analysis_make(struct analysis *a, const struct model *m)
+#include "report/base/alloc.h"
+
+/* The phase that is judged has its verdict already. */
+static void judge_phase(struct analysis *a, const struct model *m, size_t phase)
 {
-	*a = (struct analysis){.whatifs = whatif_start(m)};
-	verdict_make(&a->verdict, m, a->whatifs);
-	findings_make(&a->findings, m, &a->verdict, a->whatifs);
+	struct verdict *v = &a->phases[phase];
+
+	if (phase == a->phase) {
+		*v = a->verdict;
+		v->reason = alloc_string(a->verdict.reason);
+		return;
+	}
+	*v = (struct verdict){.cls = VERDICT_NONE, .first = VERDICT_NONE, .second = VERDICT_NONE};
+	if (m->phases.rows[phase].kind == PHASE_END)
+		return;
+	struct model *view = model_view(m, phase);
+	struct whatifs *whatifs = whatif_start(view);
+	verdict_make(v, view, whatifs);
+	whatif_end(whatifs);
+	model_view_free(view);
+}
+
+void analysis_make(struct analysis *a, const struct model *m, size_t phase)
+{
+	*a = (struct analysis){.phase = phase < m->phases.count ? phase : PHASE_NONE, .of = m};
+	if (a->phase != PHASE_NONE)
+		a->of = a->view = model_view(m, a->phase);
+	a->whatifs = whatif_start(a->of);
+	verdict_make(&a->verdict, a->of, a->whatifs);
+	findings_make(&a->findings, a->of, &a->verdict, a->whatifs);
+	a->phase_count = m->phases.count;
+	a->phases = alloc_zeroed(m->phases.count + 1, sizeof(*a->phases));
+	for (size_t i = 0; i < m->phases.count; i++)
+		judge_phase(a, m, i);
 }
 
 void analysis_free(struct analysis *a)
 {
 	findings_free(&a->findings);
 	free(a->verdict.reason);
+	for (size_t i = 0; i < a->phase_count; i++)
+		free(a->phases[i].reason);
+	free(a->phases);
 	whatif_end(a->whatifs);
+	model_view_free(a->view);
 	*a = (struct analysis){0};
 }

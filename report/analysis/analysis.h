@@ -11,13 +11,18 @@
 #include "report/analysis/whatif/whatif.h"
 
 struct analysis {
+	size_t phase; /* that is judged: index in the model's; PHASE_NONE = the whole run */
+	const struct model *of;  /* the model, or its view of that phase */
 	struct whatifs *whatifs; /* predictions, made when they are asked for */
 	struct verdict verdict;
 	struct findings findings;
+	struct verdict *phases; /* by phase; of the end there is none: no class, no reason */
+	size_t phase_count;
+	struct model *view;
 };
 
-/* Of a finished model, which outlives it. */
-void analysis_make(struct analysis *a, const struct model *m);
+/* Of a finished model, which outlives it: of one phase, or with PHASE_NONE of the whole run. */
+void analysis_make(struct analysis *a, const struct model *m, size_t phase);
 void analysis_free(struct analysis *a);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ enum {
 	THREADS,
 	SKIP_STEPS,
 	STEPS_FROM,
+	PHASE,
 	UNIT_PER_STEP,
 	EXPECT_KERNEL,
 	WHAT_IF,
@@ -44,6 +46,8 @@ static const struct option_row rows[] = {
         [THREADS] = {"threads", 0, "all", "every thread, not only those that matter"},
         [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps out of the steps' figures"},
         [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
+        [PHASE] = {"phase", 0, "PHASE",
+                   "judge all of the run, start or loop N, not the loop with most time"},
         [UNIT_PER_STEP] = {"unit-per-step", 0, "N",
                            "what a step deals with, samples say: prints the throughput"},
         [EXPECT_KERNEL] = {"expect-kernel", 0, "REGEX",
@@ -124,6 +128,41 @@ static int read_skip(struct report_request *request, const char *value)
 	return -1;
 }
 
+/* "all", "start", "loop 2": its number is the argument behind it, or stands in the same one. */
+static int read_phase(struct report_request *request, struct option_reader *reader,
+                      const char *value)
+{
+	static const char *const names[] = {"all", "start", "loop", NULL};
+	const char *number = NULL;
+	char *end;
+
+	if (!strncmp(value, "loop", 4) && value[4]) {
+		number = value + 4 + strspn(value + 4, " :");
+	} else {
+		int choice = option_choice("report", "phase", value, names);
+		if (choice < 0)
+			return -1;
+		request->phase.what = choice == 0   ? PHASE_ASKED_ALL
+		                      : choice == 1 ? PHASE_ASKED_START
+		                                    : PHASE_ASKED_LOOP;
+		if (choice < 2)
+			return 0;
+		if (reader->at < reader->count)
+			number = reader->args[reader->at++];
+	}
+	request->phase.what = PHASE_ASKED_LOOP;
+	errno = 0;
+	unsigned long n =
+	        number && *number >= '0' && *number <= '9' ? strtoul(number, &end, 10) : 0;
+	if (n && !*end && !errno && n <= UINT_MAX) {
+		request->phase.number = (unsigned)n;
+		return 0;
+	}
+	complain("report: --phase loop: a number from 1 is to follow%s%s", number ? ", not " : "",
+	         number ? number : "");
+	return -1;
+}
+
 static int read_unit(struct report_request *request, const char *value)
 {
 	char *end;
@@ -183,8 +222,8 @@ static void forget(struct report_request *request)
 }
 
 /* One option; -1 when one line was written. */
-static int read_option(struct report_request *request, int option, const char *value,
-                       const char **output)
+static int read_option(struct report_request *request, struct option_reader *reader, int option,
+                       const char *value, const char **output)
 {
 	int choice = 0;
 
@@ -213,6 +252,8 @@ static int read_option(struct report_request *request, int option, const char *v
 	case STEPS_FROM:
 		request->steps_from = value;
 		break;
+	case PHASE:
+		return read_phase(request, reader, value);
 	case UNIT_PER_STEP:
 		return read_unit(request, value);
 	case EXPECT_KERNEL:
@@ -274,7 +315,7 @@ int cmd_report(int count, char **args)
 			status = out_close(stdout, "standard output");
 			goto done;
 		} else if (option == OPTION_WRONG ||
-		           read_option(&request, option, value, &output)) {
+		           read_option(&request, &reader, option, value, &output)) {
 			goto done;
 		}
 	}

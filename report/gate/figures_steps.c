@@ -53,7 +53,7 @@ static struct figures_step figure_of(const double *v, size_t n)
 
 static bool at_edge(const struct model *m, size_t i)
 {
-	const struct model_step *rows = m->step_rows;
+	const struct model_step *rows = m->steps.rows;
 	size_t first = i, last = i;
 
 	if (m->steps.source != STEPS_FOUND)
@@ -82,8 +82,8 @@ void figures_take_steps(struct figures_step_set *to, const struct model *m)
 	for (unsigned f = 0; f < WORK_FIGURES; f++) {
 		size_t n = 0;
 		for (size_t i = 0; i < s->judged; i++)
-			if (m->step_rows[i].counted && !at_edge(m, i))
-				v[n++] = model_work_figure(&m->step_rows[i].work, f);
+			if (m->steps.rows[i].counted && !at_edge(m, i))
+				v[n++] = model_work_figure(&m->steps.rows[i].work, f);
 		to->of[f] = figure_of(v, n);
 		to->judged = n;
 	}

@@ -233,7 +233,7 @@ static void find_cover(struct call_log *h, const struct taking *t, bool whole)
 		h->cpu_wait = cpu_wait(overview, overview->window + h->steady,
 		                       overview->window + h->window);
 	}
-	double most = h->window - h->steady;
+	double most = h->judged = h->window - h->steady;
 	h->coverage = most > 0 ? fmax(0, h->until - fmax(h->from, h->steady)) / most : NAN;
 	if (h->coverage > 1)
 		h->coverage = 1;
@@ -292,7 +292,7 @@ void model_add_history(struct model_part *p)
 	uint64_t most = records_most(p->model);
 	struct taking t = {.part = p, .call_log = h, .most = most};
 
-	*h = (struct call_log){.window = NAN, .coverage = NAN, .cpu_wait = NAN};
+	*h = (struct call_log){.window = NAN, .judged = NAN, .coverage = NAN, .cpu_wait = NAN};
 	h->per_call = p->process->per_call;
 	h->lost = p->process->lost || p->process->lost_calls;
 	h->all = p->process->calls;

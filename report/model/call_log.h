@@ -108,6 +108,9 @@ struct call_log {
 	double from, until; /* all calls that started in it are here, but for lost ones */
 	bool whole;         /* `from` is the window's start: nothing is older */
 	bool lost;          /* records found a ring full: there are holes */
+	double judged;   /* ns that [steady, window) stands for: it, or all stretches of a loop */
+	double busy;     /* of a phase: share in which the busiest device worked; 0 = not known */
+	bool left_out;   /* the process has no part in the phase that is judged */
 	double steady;   /* where start-up ended, by the time slices; 0 where it cannot be told */
 	double coverage; /* share of [steady, window) that lies in [from, up to); NaN = unknown */
 	double per_call; /* ns that recording one call took */

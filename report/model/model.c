@@ -107,6 +107,7 @@ void model_finish(struct model *m)
 	model_finish_kernels(m);
 	model_finish_threads(m);
 	model_finish_ranges(m);
+	model_finish_phases(m);
 	model_finish_steps(m);
 	merge_times(m);
 	model_finish_overheads(m);
@@ -178,6 +179,7 @@ void model_free(struct model *m)
 	free(m->graphs);
 	free(m->gaps);
 	model_free_steps(m);
+	model_free_phases(m);
 	model_free_environment(m);
 	warnings_free(&m->warnings);
 	free(m->own_warning);

@@ -12,6 +12,7 @@
 
 #include "report/model/call_log.h"
 #include "report/model/model_gpu.h"
+#include "report/model/model_phases.h"
 #include "report/reader/reader.h"
 #include "report/reader/state.h"
 #include "shim/core/format/classes.h"
@@ -206,17 +207,6 @@ struct model_graph {
 	bool alive;
 };
 
-/* What a thread did during a range or a step, or several together. gpu_ns: GPU time of the work
- * that it and the threads without ranges or steps of their own gave; NaN where their calls are not
- * kept. */
-struct model_work_done {
-	double launches, graph_launches, syncs, copies, pageable_copies, sets, copy_bytes,
-	        alloc_calls, launch_ns, gpu_ns;
-};
-#define WORK_FIGURES 10u /* of struct model_work_done, as an array of double */
-extern const char *const work_figure_names[WORK_FIGURES];
-double model_work_figure(const struct model_work_done *w, unsigned i);
-
 struct model_range {         /* NVTX ranges of one name inside the same other one */
 	char *name, *domain; /* domain NULL: the default one */
 	size_t parent;       /* index, RANGE_NONE = in no other; smaller than its own */
@@ -230,12 +220,26 @@ struct model_range {         /* NVTX ranges of one name inside the same other on
 };
 #define RANGE_NONE SIZE_MAX
 
-struct model_loop { /* repeated work found in a thread */
+struct model_level { /* a way to divide a loop's work into alike pieces */
+	char *marker;
+	uint8_t cls, anchors; /* TF_ANCHOR_... */
+	double seen, events;  /* pieces looked at; pieces of work in one, on average */
+};
+
+struct model_loop { /* repeated work found in a thread, or in all of them together */
 	uint32_t process;
+	uint64_t tid; /* 0 = of all threads */
 	char *marker; /* kernel or call that tells steps apart */
-	uint8_t cls;
+	uint8_t cls, anchors;
 	uint64_t steps, odd, stride;
 	double events, alike; /* of a step, on average; alike: how much like the one before, 0..1 */
+	double time;          /* of its steps, ns */
+	struct model_quantiles q;
+	struct model_work_done work;     /* sums over its steps */
+	struct model_stretch *stretches; /* in which it ran, by time */
+	size_t stretch_count;
+	struct model_level levels[TF_LEVELS]; /* shortest first */
+	unsigned level_count, step_level;
 };
 
 struct model_step {
@@ -258,7 +262,8 @@ struct model_steps_figures {
 	enum model_steps_source source;
 	char *name, *domain;             /* of the range, or of the marker */
 	uint64_t count;                  /* all steps */
-	uint64_t judged;                 /* those in the figures below */
+	uint64_t judged;                 /* those in the figures below: so many rows */
+	struct model_step *rows;         /* by process and start */
 	uint64_t odd, skipped;           /* left out: unlike the others; as asked for */
 	uint64_t stride;                 /* every so many-th step has a row, 1 = all */
 	double alike;                    /* found steps, 0..1; else NaN */
@@ -269,6 +274,7 @@ struct model_steps_figures {
 	double per_s;
 	struct model_step *outliers; /* longest first */
 	size_t outlier_count;
+	size_t phase; /* index of the phase whose steps they are; RANGE_NONE = of none */
 };
 
 struct model_totals {
@@ -307,6 +313,11 @@ struct model {
 	struct model_step *step_rows;
 	size_t step_row_count;
 	struct model_steps_figures steps;
+	struct model_phases phases;
+	/* Of a view: the phase, which the figures of time and work are of, and what of the
+	 * processes' windows lies before it, ns. NULL: the run is whole. */
+	const struct model_phase *phase;
+	double phase_before;
 	uint64_t skip_steps;    /* asked for: so many first steps of each process left out */
 	const char *steps_from; /* asked for: the steps are NVTX ranges of this name; not owned */
 

@@ -130,7 +130,8 @@ struct overview {
 	double (*host)[TF_HOSTS]; /* ns of each slice; NULL = not known */
 	struct overview_device {
 		uint32_t index;
-		double *busy, *covered; /* ns of each slice */
+		double *busy, *covered;   /* ns of each slice */
+		double (*idle)[TF_IDLES]; /* covered - busy, by what for */
 	} * devices;
 	size_t device_count;
 	/* Of each slice, ns: what the threads that give the GPU work waited for a CPU, and of how

@@ -88,8 +88,24 @@ void model_add_host(struct model_part *p); /* after threads */
 /* The model's row for a kind of copy (TF_COPY_KIND), made when it is new. */
 struct model_copy *model_copy(struct model *m, uint32_t kind);
 void model_finish_ranges(struct model *m);
-void model_finish_steps(struct model *m);
+void model_finish_phases(struct model *m); /* after the ranges */
+void model_finish_steps(struct model *m);  /* after the phases */
+void model_steps_of(struct model *m, size_t phase);
 void model_free_steps(struct model *m);
+void model_free_steps_figures(struct model_steps_figures *s);
+void model_free_phases(struct model *m);
+
+void model_add_loop(struct model_part *p, const struct tf_loop *from);
+void model_free_loops(struct model *m);
+/* The range that is the steps, as asked for or as the most work says; RANGE_NONE = there is none.
+ */
+size_t model_steps_range(const struct model *m);
+/* Launches, graph launches, copies and sets. */
+double model_work_pieces(const struct model_work_done *w);
+/* By index in the model's loops: whether it is a part of this phase (free it). */
+bool *model_phase_loops(const struct model *m, const struct model_phase *p);
+/* Whether a row is a step of the phase, which has these loops. */
+bool model_phase_has(const struct model_phase *p, const bool *loops, const struct model_step *row);
 
 /* A text of fixed room that may lack its NUL (free it); NULL when it is empty. */
 char *model_text(const char *text, size_t room);

@@ -47,13 +47,16 @@ static void add_device(const struct model_part *p, struct overview *to, uint32_t
 	        .index = index,
 	        .busy = alloc_zeroed(to->count, sizeof(double)),
 	        .covered = alloc_zeroed(to->count, sizeof(double)),
+	        .idle = alloc_zeroed(to->count, sizeof(*row->idle)),
 	};
 	for (size_t i = 0; i < to->count; i++) {
 		const struct tf_busy *b = &d->slices.busy[i];
 		row->busy[i] = clock_ns(&p->clock, b->busy);
 		row->covered[i] = row->busy[i];
-		for (int k = 0; k < TF_IDLES; k++)
-			row->covered[i] += clock_ns(&p->clock, b->idle[k]);
+		for (int k = 0; k < TF_IDLES; k++) {
+			row->idle[i][k] = clock_ns(&p->clock, b->idle[k]);
+			row->covered[i] += row->idle[i][k];
+		}
 	}
 }
 
@@ -86,6 +89,7 @@ void overview_free(struct overview *p)
 	for (size_t i = 0; i < p->device_count; i++) {
 		free(p->devices[i].busy);
 		free(p->devices[i].covered);
+		free(p->devices[i].idle);
 	}
 	free(p->devices);
 	free(p->host);

@@ -6,7 +6,6 @@
 #include "report/base/alloc.h"
 #include "report/base/stats.h"
 #include "report/model/model_internal.h"
-#include "report/base/names.h"
 
 #define STEPS_LEAST     3u   /* ranges of one name that are steps */
 #define OUTER_FEW       20u  /* an outer range that occurs less often may be an epoch of steps */
@@ -31,45 +30,6 @@ double model_work_figure(const struct model_work_done *w, unsigned i)
 }
 
 /* ---- one recording ---- */
-
-static char *marker_name(const struct model_part *p, const struct tf_loop *from)
-{
-	const struct tf_map *map = &p->recording->map;
-	uint32_t id = from->marker < UINT32_MAX ? (uint32_t)from->marker : UINT32_MAX, bytes;
-
-	if (from->cls == SPY_CLASS_LAUNCH && id < p->recording->kernels) {
-		const struct tf_kernel *k = tf_entry(map, &p->header->kernels, id, sizeof(*k));
-		const char *text = k ? tf_text(map, k->name, &bytes) : NULL;
-		return text && bytes < 4096 ? name_demangle(text, bytes) : NULL;
-	}
-	if (from->cls == SPY_CLASS_SYNC && id < p->recording->calls) {
-		const struct tf_call *c = tf_entry(map, &p->header->calls, id, sizeof(*c));
-		return c ? model_text(c->name, sizeof(c->name)) : NULL;
-	}
-	const char *what = from->cls == SPY_CLASS_GRAPH_LAUNCH ? "a graph's launch"
-	                   : from->cls == SPY_CLASS_COPY       ? "a copy"
-	                   : from->cls == SPY_CLASS_SET        ? "a set"
-	                                                       : NULL;
-	return alloc_string(what);
-}
-
-static void add_loop(struct model_part *p, const struct tf_loop *from)
-{
-	struct model *m = p->model;
-	double steps = (double)from->steps;
-
-	ALLOC_ROOM(m->loops, m->loop_count);
-	m->loops[m->loop_count++] = (struct model_loop){
-	        .process = p->process_index,
-	        .marker = marker_name(p, from),
-	        .cls = from->cls,
-	        .steps = from->steps,
-	        .odd = from->odd,
-	        .stride = from->stride,
-	        .events = steps > 0 ? (double)from->events / steps : 0,
-	        .alike = steps > 0 ? fmin(1, (double)from->alike_x1000 / 1000 / steps) : 0,
-	};
-}
 
 static void add_row(struct model_part *p, const struct tf_step *s, size_t source)
 {
@@ -103,7 +63,7 @@ void model_add_steps(struct model_part *p, const size_t *range_of)
 		const struct tf_loop *from = tf_entry(&r->map, &p->header->loops, i, sizeof(*from));
 		if (!from)
 			break;
-		add_loop(p, from);
+		model_add_loop(p, from);
 	}
 	for (uint32_t i = 0; i < r->steps; i++) {
 		const struct tf_step *s = tf_entry(&r->map, &p->header->steps, i, sizeof(*s));
@@ -119,11 +79,16 @@ void model_add_steps(struct model_part *p, const size_t *range_of)
 	model_add_steps_gpu(p, first_row);
 }
 
+double model_work_pieces(const struct model_work_done *w)
+{
+	return w->launches + w->graph_launches + w->copies + w->sets;
+}
+
 /* ---- which ranges are the steps ---- */
 
 static bool gives_work(const struct model_range *r)
 {
-	return r->work.launches + r->work.graph_launches + r->work.copies + r->work.sets > 0;
+	return model_work_pieces(&r->work) > 0;
 }
 
 /* How far the 90th percentile is off the median, in medians. */
@@ -202,6 +167,11 @@ static size_t choose_loop(const struct model *m)
 	return best;
 }
 
+size_t model_steps_range(const struct model *m)
+{
+	return m->steps_from ? named_range(m) : choose_range(m);
+}
+
 /* ---- figures ---- */
 
 /* Sorts the values. */
@@ -237,22 +207,28 @@ static int by_duration(const void *a, const void *b)
 	return x->duration > y->duration ? -1 : x->duration < y->duration;
 }
 
-/* Takes the rows of the steps, without those left out, to the front; how many these are. */
-static size_t judged_rows(struct model *m, bool found, size_t source)
+/* Takes the rows of the steps, without those left out; how many these are. */
+static size_t judged_rows(struct model *m, size_t phase, bool found, size_t source)
 {
 	struct model_steps_figures *s = &m->steps;
 	size_t n = 0, kept = 0;
 	uint64_t skipped = 0;
 
-	for (size_t i = 0; i < m->step_row_count; i++)
-		if (m->step_rows[i].found == found && m->step_rows[i].source == source)
-			m->step_rows[n++] = m->step_rows[i];
-	m->step_row_count = n;
-	if (n)
-		qsort(m->step_rows, n, sizeof(*m->step_rows), by_start);
-	for (size_t i = 0; i < n; i++) {
+	const struct model_phase *of = phase != PHASE_NONE ? &m->phases.rows[phase] : NULL;
+	bool *loops = of ? model_phase_loops(m, of) : NULL;
+	s->rows = alloc_zeroed(m->step_row_count + 1, sizeof(*s->rows));
+	for (size_t i = 0; i < m->step_row_count; i++) {
 		const struct model_step *row = &m->step_rows[i];
-		if (!i || row->process != m->step_rows[i - 1].process)
+		if (of ? model_phase_has(of, loops, row)
+		       : row->found == found && row->source == source)
+			s->rows[n++] = *row;
+	}
+	free(loops);
+	if (n)
+		qsort(s->rows, n, sizeof(*s->rows), by_start);
+	for (size_t i = 0; i < n; i++) {
+		const struct model_step *row = &s->rows[i];
+		if (!i || row->process != s->rows[i - 1].process)
 			skipped = 0;
 		if (skipped < m->skip_steps) {
 			skipped += s->stride;
@@ -260,7 +236,7 @@ static size_t judged_rows(struct model *m, bool found, size_t source)
 		} else if (row->odd) {
 			s->odd++;
 		} else {
-			m->step_rows[kept++] = *row;
+			s->rows[kept++] = *row;
 		}
 	}
 	return kept;
@@ -283,27 +259,25 @@ static void find_outliers(struct model_steps_figures *s, const struct model_step
 		qsort(s->outliers, s->outlier_count, sizeof(*s->outliers), by_duration);
 }
 
-static void fill_figures(struct model *m, size_t n)
+static void fill_figures(struct model_steps_figures *s, size_t n)
 {
-	struct model_steps_figures *s = &m->steps;
 	double *v = alloc_zeroed(n + 1, sizeof(*v));
 
 	s->judged = n;
 	for (unsigned f = 0; f < WORK_FIGURES; f++) {
 		size_t known = 0;
 		for (size_t i = 0; i < n; i++)
-			if (m->step_rows[i].counted &&
-			    !isnan(model_work_figure(&m->step_rows[i].work, f)))
-				v[known++] = model_work_figure(&m->step_rows[i].work, f);
+			if (s->rows[i].counted && !isnan(model_work_figure(&s->rows[i].work, f)))
+				v[known++] = model_work_figure(&s->rows[i].work, f);
 		s->work[f] = spread_of(v, known);
 		s->timed = known; /* of the last figure: GPU time */
 	}
 	for (size_t i = 0; i < n; i++)
-		v[i] = m->step_rows[i].duration;
+		v[i] = s->rows[i].duration;
 	s->duration = spread_of(v, n);
 	s->per_s = s->duration.mean > 0 ? 1e9 / s->duration.mean : NAN;
 	if (n)
-		find_outliers(s, m->step_rows, n, v);
+		find_outliers(s, s->rows, n, v);
 	free(v);
 }
 
@@ -314,14 +288,18 @@ static const char *confidence_of(const struct model_steps_figures *s)
 	return s->alike >= 0.95 && s->judged >= 10 ? "high" : s->alike >= 0.85 ? "medium" : "low";
 }
 
-void model_finish_steps(struct model *m)
+/* Of a loop's phase, or, where there are no phases, of the loop or range that has most work. */
+static void fill_steps(struct model *m, size_t phase)
 {
 	struct model_steps_figures *s = &m->steps;
-	size_t range = m->steps_from ? named_range(m) : choose_range(m);
-	size_t loop = m->steps_from ? RANGE_NONE : choose_loop(m);
+	const struct model_phase *of = phase != PHASE_NONE ? &m->phases.rows[phase] : NULL;
+	size_t range = of ? (of->found ? RANGE_NONE : of->source) : model_steps_range(m);
+	size_t loop = of              ? (of->found ? of->source : RANGE_NONE)
+	              : m->steps_from ? RANGE_NONE
+	                              : choose_loop(m);
 	const char *name = NULL, *domain = NULL;
 
-	*s = (struct model_steps_figures){.stride = 1, .alike = NAN};
+	*s = (struct model_steps_figures){.stride = 1, .alike = NAN, .phase = phase};
 	if (range != RANGE_NONE) {
 		const struct model_range *r = &m->ranges[range];
 		s->source = STEPS_NVTX;
@@ -332,19 +310,40 @@ void model_finish_steps(struct model *m)
 	} else if (loop != RANGE_NONE) {
 		const struct model_loop *p = &m->loops[loop];
 		s->source = STEPS_FOUND;
-		s->count = p->steps;
+		s->count = of ? of->steps : p->steps;
 		s->stride = p->stride ? p->stride : 1;
 		s->alike = p->alike;
 		name = p->marker;
 	}
 	s->name = alloc_string(name);
 	s->domain = alloc_string(domain);
-	fill_figures(m, s->source == STEPS_NONE
+	fill_figures(s, s->source == STEPS_NONE
 	                        ? 0
-	                        : judged_rows(m, s->source == STEPS_FOUND,
+	                        : judged_rows(m, phase, s->source == STEPS_FOUND,
 	                                      s->source == STEPS_FOUND ? loop : range));
 	if (s->source != STEPS_NONE)
 		s->confidence = confidence_of(s);
+}
+
+void model_finish_steps(struct model *m)
+{
+	fill_steps(m, m->phases.main);
+}
+
+void model_steps_of(struct model *m, size_t phase)
+{
+	if (m->phases.rows[phase].kind == PHASE_LOOP)
+		fill_steps(m, phase);
+	else
+		m->steps = (struct model_steps_figures){.stride = 1, .alike = NAN, .phase = phase};
+}
+
+void model_free_steps_figures(struct model_steps_figures *s)
+{
+	free(s->name);
+	free(s->domain);
+	free(s->outliers);
+	free(s->rows);
 }
 
 void model_free_steps(struct model *m)
@@ -353,12 +352,8 @@ void model_free_steps(struct model *m)
 		free(m->ranges[i].name);
 		free(m->ranges[i].domain);
 	}
-	for (size_t i = 0; i < m->loop_count; i++)
-		free(m->loops[i].marker);
+	model_free_loops(m);
 	free(m->ranges);
-	free(m->loops);
 	free(m->step_rows);
-	free(m->steps.name);
-	free(m->steps.domain);
-	free(m->steps.outliers);
+	model_free_steps_figures(&m->steps);
 }

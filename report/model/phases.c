@@ -88,6 +88,23 @@ double phases_startup(const struct overview *p)
 	return i - from <= (p->count - from) / 2 ? fmax(end, ready) : ready;
 }
 
+double phases_settled(const struct overview *p, double start, double most)
+{
+	double end = start;
+
+	for (size_t i = 0; p->host && i < p->count; i++) {
+		double until = p->origin + (double)(i + 1) * p->width;
+		if (until <= start)
+			continue;
+		if (!loading(p, i, phases_part(p, i, p->window, start)))
+			return end;
+		if (until > most)
+			return start;
+		end = until;
+	}
+	return start;
+}
+
 size_t phases_teardown(const struct overview *p, size_t *first)
 {
 	size_t end = p->count, i;

@@ -19,6 +19,10 @@ double phases_startup(const struct overview *p);
  * and the GPU does nearly nothing. */
 size_t phases_teardown(const struct overview *p, size_t *first);
 
+/* A loop's start without the slices, up to `most`, in which the host mostly loads code and
+ * allocates: its first steps warm up. Where it does that all along, `start`. */
+double phases_settled(const struct overview *p, double start, double most);
+
 /* How much of a slice lies in [from, until), ns since load. */
 double phases_part(const struct overview *p, size_t slice, double from, double until);
 /* Of a slice's host time `from`, what `ns` left out of it take: what is none of its steady work

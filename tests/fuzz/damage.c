@@ -55,7 +55,7 @@ static bool take(struct figures *f, const void *data, size_t bytes, bool *damage
 	recording_close(&r);
 	model_finish(&m);
 	struct analysis a;
-	analysis_make(&a, &m);
+	analysis_make(&a, &m, m.phases.main);
 	figures_take(f, &m, &a);
 	analysis_free(&a);
 	f->name = strdup("it");

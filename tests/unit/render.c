@@ -51,7 +51,7 @@ bool render(struct rendered *r, const void *data, size_t bytes)
 	model_add(&m, &recording);
 	recording_close(&recording);
 	model_finish(&m);
-	analysis_make(&a, &m);
+	analysis_make(&a, &m, m.phases.main);
 	r->text = written(&m, &a, o, out_text);
 	o.whatifs = whatifs;
 	o.whatif_count = sizeof(whatifs) / sizeof(whatifs[0]);
@@ -67,7 +67,7 @@ void render_figures(struct figures *f, const struct model *m)
 {
 	struct analysis a;
 
-	analysis_make(&a, m);
+	analysis_make(&a, m, m->phases.main);
 	figures_take(f, m, &a);
 	analysis_free(&a);
 }

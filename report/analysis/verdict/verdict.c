@@ -194,6 +194,15 @@ static struct verdict judge_host(const struct verdict_input *in)
 	return v;
 }
 
+static void tell_busy(struct verdict *v, const struct model *m, const struct verdict_input *in)
+{
+	bool known = m->gpu.has_busy && in->window > 0;
+
+	v->busy = known ? in->busy / in->window : NAN;
+	v->busy_low = known ? in->busy_low / in->window : NAN;
+	v->busy_high = known ? in->busy_high / in->window : NAN;
+}
+
 void verdict_make(struct verdict *v, const struct model *m, struct whatifs *whatifs)
 {
 	struct verdict_input in = verdict_take(m);
@@ -203,6 +212,8 @@ void verdict_make(struct verdict *v, const struct model *m, struct whatifs *what
 	if (why) {
 		v->reason = why;
 		v->window = in.window;
+		v->startup = m->phase ? in.startup : 0;
+		tell_busy(v, m, &in);
 		return;
 	}
 	if (m->gpu.has_busy) {
@@ -222,6 +233,10 @@ void verdict_make(struct verdict *v, const struct model *m, struct whatifs *what
 	}
 	if (m->own_share > OWN_SHARE_BUDGET && v->confidence > CONFIDENCE_LOW)
 		v->confidence--;
+	/* Time slices do not tell stretches so short apart from what is between them. */
+	if (m->phase && m->phase->coarse && v->confidence > CONFIDENCE_LOW)
+		v->confidence--;
+	tell_busy(v, m, &in);
 	v->window = in.window;
 	v->startup = in.startup;
 }

@@ -32,10 +32,11 @@ struct verdict {
 	enum verdict_class first, second; /* by gain; VERDICT_NONE = there is none */
 	double gain, second_gain;         /* share of `window` that the change would save */
 	double window, startup;           /* judged, and left out of it: ns */
+	double busy, busy_low, busy_high; /* of the GPU, shares of `window`; NaN = not known */
 	char *reason;
 };
 
-/* Of a finished model. Its reason is to be freed. */
+/* Of a finished model, or of a view of one of its phases. Its reason is to be freed. */
 void verdict_make(struct verdict *v, const struct model *m, struct whatifs *whatifs);
 
 /*

@@ -59,11 +59,46 @@ static void take_ends(struct verdict_input *in, const struct overview *p)
 		in->teardown += take_out(in, p, ends, ends + (double)count * p->width);
 }
 
+/* What the recent calls of a phase are, ns: of copies, of those of them that wait for a result, and
+ * of making graphs; `held` is what they cover. */
+struct recent {
+	double copies, waits, graphs, held;
+};
+
+static struct recent recent_of(const struct model *m)
+{
+	struct recent to = {0};
+
+	for (size_t p = 0; p < m->process_count && m->phase; p++) {
+		const struct call_log *h = &m->processes[p].call_log;
+		if (h->left_out)
+			continue;
+		if (h->coverage > 0)
+			to.held += h->coverage * h->judged;
+		for (size_t i = call_log_steady(h); i < h->count; i++) {
+			const struct call_event *e = &h->call_events[i];
+			double ns = fmax(0, e->end - e->start);
+			if (e->cls == SPY_CLASS_GRAPH)
+				to.graphs += ns;
+			if (e->cls != SPY_CLASS_COPY)
+				continue;
+			to.copies += ns;
+			if (e->direction == SPY_DIR_DTOH &&
+			    (!e->async || e->memory == SPY_MEM_PAGEABLE) &&
+			    e->bytes <= WHATIF_SMALL_COPY)
+				to.waits += ns;
+		}
+	}
+	return to;
+}
+
 /* The share of the copy calls' time that small blocking copies to the host take. */
-static double waiting_copies(const struct model *m)
+static double waiting_copies(const struct model *m, const struct recent *recent)
 {
 	double all = 0, waits = 0;
 
+	if (recent->copies > 0)
+		return fmin(1, recent->waits / recent->copies);
 	for (size_t i = 0; i < m->copy_count; i++) {
 		const struct model_copy *c = &m->copies[i];
 		all += c->total;
@@ -76,10 +111,12 @@ static double waiting_copies(const struct model *m)
 }
 
 /* Host time of capturing, building, instantiating and changing graphs. */
-static double making_graphs(const struct model *m)
+static double making_graphs(const struct model *m, const struct recent *recent)
 {
 	double ns = 0;
 
+	if (m->phase)
+		return recent->held > 0 ? recent->graphs * m->host_window / recent->held : 0;
 	for (size_t i = 0; i < m->api_count; i++)
 		if (m->apis[i].cls == SPY_CLASS_GRAPH && m->apis[i].total > 0)
 			ns += m->apis[i].total;
@@ -121,7 +158,8 @@ struct verdict_input verdict_take(const struct model *m)
 	const struct model_split *h = &m->host;
 	const struct model_gpu_busy *b = &m->gpu.busy;
 	bool divided = isfinite(h->launch + h->contention);
-	double graphs = h->other > 0 ? fmin(making_graphs(m), h->other) : 0;
+	struct recent recent = recent_of(m);
+	double graphs = h->other > 0 ? fmin(making_graphs(m, &recent), h->other) : 0;
 	struct verdict_input in = {
 	        .window = m->host_window,
 	        .launch = divided ? h->launch + h->contention : h->launch_api,
@@ -132,7 +170,7 @@ struct verdict_input verdict_take(const struct model *m)
 	};
 
 	take_busy(&in, m);
-	for (size_t i = 0; i < m->process_count; i++)
+	for (size_t i = 0; i < m->process_count && !m->phase; i++)
 		take_ends(&in, &m->processes[i].overview);
 	cut(&in.window, INFINITY);
 	if (!isfinite(in.window))
@@ -140,13 +178,15 @@ struct verdict_input verdict_take(const struct model *m)
 	/* Without sampling the GPU would not have waited for the host then. */
 	cut(&in.sampling, in.window);
 	in.window -= in.sampling;
-	double waits = in.copy * waiting_copies(m);
+	double waits = in.copy * waiting_copies(m, &recent);
 	in.copy -= waits;
 	in.sync += waits;
 	cut(&in.startup, in.window);
 	in.window -= in.startup;
 	cut(&in.teardown, in.window);
 	in.window -= in.teardown;
+	if (m->phase)
+		in.startup = m->phase_before; /* outside of its window already */
 	double *parts[] = {&in.gaps,        &in.busy,         &in.comm,   &in.comm_most,
 	                   &in.idle_launch, &in.idle_outside, &in.launch, &in.sync,
 	                   &in.copy,        &in.alloc,        &in.outside};

@@ -50,9 +50,10 @@ static char *too_little(const struct model *m, const struct verdict_input *in)
 	if (!m->has_host)
 		return alloc_format("which thread gave the GPU its work, and when, is not known");
 	if (in->window < VERDICT_LEAST_WINDOW)
-		return alloc_format("too short: %s after start-up, and at least 50 ms are needed; "
+		return alloc_format("too short: %s %s, and at least 50 ms are needed; "
 		                    "%s",
-		                    unit_time_apart(window, in->window), longer);
+		                    unit_time_apart(window, in->window),
+		                    m->phase ? "in this phase" : "after start-up", longer);
 	if (work < VERDICT_LEAST_WORK)
 		return alloc_format("too little: %.0f launches and copies, and at least %d are "
 		                    "needed; %s",
@@ -129,8 +130,12 @@ static char *busy_text(const struct model *m, const struct verdict_input *in)
 	                    unit_percent(high, in->busy_high, in->window));
 }
 
-static const char *startup_text(const struct verdict_input *in)
+static const char *startup_text(const struct model *m, const struct verdict_input *in)
 {
+	if (m->phase)
+		return m->phase->kind == PHASE_LOOP    ? "loop"
+		       : m->phase->kind == PHASE_START ? "start-up"
+		                                       : "the end";
 	return in->startup > 0 ? "window after start-up" : "window";
 }
 
@@ -167,7 +172,8 @@ static char *gaps_text(const struct verdict_input *in)
 	                    unit_percent(share, in->gaps, in->window));
 }
 
-static char *body(const struct verdict *v, const struct verdict_input *in, const char *busy)
+static char *body(const struct model *m, const struct verdict *v, const struct verdict_input *in,
+                  const char *busy)
 {
 	char window[UNIT_BYTES], part[UNIT_BYTES];
 	char *one, *two, *text;
@@ -176,27 +182,27 @@ static char *body(const struct verdict *v, const struct verdict_input *in, const
 	switch (v->cls) {
 	case VERDICT_NONE:
 		return alloc_format("%s of %s of %s, and no single change would save %.0f %%.",
-		                    busy, window, startup_text(in), 100 * VERDICT_LEAST_GAIN);
+		                    busy, window, startup_text(m, in), 100 * VERDICT_LEAST_GAIN);
 	case VERDICT_GPU:
 		one = gaps_text(in);
 		text = alloc_format("%s: %s%s, host %s %s %%, and no change of the host would save "
 		                    "%.0f %% of %s of %s.",
 		                    words[VERDICT_GPU].because, busy, one, words[VERDICT_GPU].part,
 		                    unit_percent(part, in->sync, in->window),
-		                    100 * VERDICT_LEAST_GAIN, window, startup_text(in));
+		                    100 * VERDICT_LEAST_GAIN, window, startup_text(m, in));
 		break;
 	case VERDICT_MIXED:
 		one = change_text(in, v->first, v->gain);
 		two = change_text(in, v->second, v->second_gain);
 		text = alloc_format("%s and %s nearly alike: %s; %s; %s of %s of %s.",
 		                    verdict_names[v->first], verdict_names[v->second], busy, one,
-		                    two, window, startup_text(in));
+		                    two, window, startup_text(m, in));
 		free(two);
 		break;
 	default:
 		one = change_text(in, v->first, v->gain);
 		text = alloc_format("%s: %s, %s of %s of %s.", words[v->first].because, busy, one,
-		                    window, startup_text(in));
+		                    window, startup_text(m, in));
 	}
 	free(one);
 	return text;
@@ -204,7 +210,7 @@ static char *body(const struct verdict *v, const struct verdict_input *in, const
 
 char *verdict_reason(const struct model *m, const struct verdict *v, const struct verdict_input *in)
 {
-	char *busy = busy_text(m, in), *text = body(v, in, busy), *second = runner_up(v);
+	char *busy = busy_text(m, in), *text = body(m, v, in, busy), *second = runner_up(v);
 	char *whole = alloc_format("%s%s", text, second);
 
 	free(busy);

@@ -33,7 +33,7 @@ static bool gives_work(const struct model *m, size_t process)
 static void add_process(struct whatif_result *to, const struct model_process *p,
                         const struct whatif_outcome *o)
 {
-	double window = p->call_log.window - p->call_log.steady, ratio = o->time[REPLAY_MEAN];
+	double window = p->call_log.judged, ratio = o->time[REPLAY_MEAN];
 	double error = o->changed > 0 ? fmax(LEAST_ERROR, o->error) : 0, low = ratio, high = ratio;
 
 	for (int i = 0; i < REPLAY_LEVELS; i++) {
@@ -93,7 +93,7 @@ static void predict(const struct model *m, const struct whatif_asked *a,
 	for (size_t i = 0; i < m->process_count && can; i++) {
 		const struct model_process *p = &m->processes[i];
 		struct whatif_outcome o[WHATIFS] = {0};
-		if (!gives_work(m, i))
+		if (!gives_work(m, i) || p->call_log.left_out)
 			continue;
 		any = true;
 		can = whatif_try(m, p, a, o, &results[0]);

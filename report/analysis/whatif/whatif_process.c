@@ -89,9 +89,9 @@ static double graph_launch(const struct replay *r)
 static double busy_share(const struct model_process *p)
 {
 	const struct overview *overview = &p->overview;
-	double most = 0;
+	double most = p->call_log.busy;
 
-	for (size_t d = 0; d < overview->device_count; d++) {
+	for (size_t d = 0; d < overview->device_count && !(p->call_log.busy > 0); d++) {
 		double busy = 0, covered = 0;
 		for (size_t i = 0; i < overview->count; i++) {
 			double start = overview->origin + (double)i * overview->width;

@@ -78,7 +78,7 @@ static json_t *verdict_class(enum verdict_class cls)
 	return cls == VERDICT_NONE ? json_null() : json_text(verdict_names[cls]);
 }
 
-static json_t *verdict(const struct verdict *v)
+json_t *json_verdict(const struct verdict *v)
 {
 	json_t *o = json_object();
 
@@ -138,14 +138,16 @@ void out_json(const struct model *m, const struct analysis *a, const struct out_
 	json_put(root, "overhead", overhead(m));
 	json_put(root, "host", json_host(m));
 	json_put(root, "gpu", json_gpu(m));
-	json_put(root, "verdict", verdict(&a->verdict));
+	json_put(root, "verdict", json_verdict(&a->verdict));
+	json_put(root, "phase", json_phase(m, a));
+	json_put(root, "phases", json_phases(m, a));
 	json_put(root, "apis", json_apis(m, limit));
 	json_put(root, "kernels", json_kernels(m, limit));
 	json_put(root, "copies", json_copies(m));
 	json_put(root, "graphs", json_graphs(m));
 	json_put(root, "streams", json_streams(m));
 	json_put(root, "works", json_works(m));
-	json_put(root, "steps", json_steps(m, o));
+	json_put(root, "steps", json_steps(a->of, o));
 	json_put(root, "ranges", json_ranges(m));
 	json_put(root, "findings", json_findings(&a->findings));
 	json_put(root, "what_if", json_whatif(a->whatifs, o));

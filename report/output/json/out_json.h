@@ -23,6 +23,10 @@ json_t *json_environment(const struct model *m);
 json_t *json_expect(const struct model *m, const struct out_options *o);
 json_t *json_gaps(const struct model *m);
 json_t *json_steps(const struct model *m, const struct out_options *o);
+/* Which one is judged, and all of them. */
+json_t *json_phase(const struct model *m, const struct analysis *a);
+json_t *json_phases(const struct model *m, const struct analysis *a);
+json_t *json_verdict(const struct verdict *v);
 json_t *json_ranges(const struct model *m);
 json_t *json_findings(const struct findings *f);
 json_t *json_whatif(struct whatifs *w, const struct out_options *o);

@@ -9,8 +9,15 @@
 #include "report/base/text_layout.h"
 
 /* What ran, how it ended, what is missing, what the recording cost. */
-void out_page_top(const struct model *m, const struct verdict *v, struct text_layout *page);
-void out_page_findings(const struct findings *all, struct text_layout *page);
+void out_page_top(const struct model *m, const struct analysis *a, struct text_layout *page);
+/* The loop that is judged: its steps, its share of the run, what a change of it saves of both; a
+ * part of the top. */
+void out_page_loop(const struct model *m, const struct analysis *a, struct text_layout *page);
+/* Each with its verdict, where there are several loops; what start-up spent where. */
+void out_page_phases(const struct model *m, const struct analysis *a, const struct out_options *o,
+                     struct text_layout *page);
+void out_page_findings(const struct findings *all, const struct model_phase *phase,
+                       struct text_layout *page);
 /* What NVML says of the devices, and what is wrong there; a part of the top. */
 void out_page_environment(const struct model *m, struct text_layout *page);
 /* Of each expected kernel: whether it ran, how often, or what ran instead. */

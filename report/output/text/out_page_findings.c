@@ -14,13 +14,15 @@ static char *gain(const struct finding *f)
 	                    f->speedup_high);
 }
 
-void out_page_findings(const struct findings *all, struct text_layout *page)
+void out_page_findings(const struct findings *all, const struct model_phase *phase,
+                       struct text_layout *page)
 {
 	if (!all->count)
 		return;
-	text_layout_heading(page,
-	                    "Findings (the most severe first; speed-ups are of the window after "
-	                    "start-up)");
+	text_layout_heading(page, "Findings (the most severe first; speed-ups are of %s)",
+	                    !phase                      ? "the window after start-up"
+	                    : phase->kind == PHASE_LOOP ? "the loop"
+	                                                : "start-up");
 	for (size_t i = 0; i < all->count; i++) {
 		const struct finding *f = &all->items[i];
 		char *speedup = gain(f);

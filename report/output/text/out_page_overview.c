@@ -77,7 +77,43 @@ static void put_line(struct text_layout *page, const char *label, char *line)
 	free(line);
 }
 
-static void put_picture(const struct overview *p, struct text_layout *page)
+/* Which phase most of a column is. */
+static char *phase_line(const struct model *m, const struct overview *p, size_t columns)
+{
+	static const char names[] = "123456789*";
+	char *line = alloc_zeroed(columns + 1, 1);
+	double *most = alloc_zeroed(columns + 1, sizeof(*most)), *sum = NULL;
+
+	memset(line, ' ', columns);
+	for (size_t i = 0; i < m->phases.count; i++) {
+		const struct model_phase *row = &m->phases.rows[i];
+		free(sum);
+		sum = alloc_zeroed(columns + 1, sizeof(*sum));
+		for (size_t k = 0; k < row->parts[0].stretch_count; k++) {
+			double start = p->window - p->origin + row->parts[0].stretches[k].start,
+			       end = p->window - p->origin + row->parts[0].stretches[k].end,
+			       width = (double)p->count * p->width / (double)columns;
+			for (size_t c = (size_t)fmax(0, start / width);
+			     c < columns && (double)c * width < end; c++)
+				sum[c] += fmin(end, (double)(c + 1) * width) -
+				          fmax(start, (double)c * width);
+		}
+		for (size_t c = 0; c < columns; c++) {
+			if (!(sum[c] > most[c]))
+				continue;
+			most[c] = sum[c];
+			line[c] = row->kind == PHASE_START ? 's'
+			          : row->kind == PHASE_END
+			                  ? 'e'
+			                  : names[row->number < 10 ? row->number - 1 : 9];
+		}
+	}
+	free(sum);
+	free(most);
+	return line;
+}
+
+static void put_picture(const struct model *m, const struct overview *p, struct text_layout *page)
 {
 	size_t columns = page->width - LABEL;
 	char label[32];
@@ -88,6 +124,8 @@ static void put_picture(const struct overview *p, struct text_layout *page)
 	}
 	if (p->host)
 		put_line(page, "host", host_line(p, columns));
+	if (m->phases.count)
+		put_line(page, "phase", phase_line(m, p, columns));
 }
 
 void out_page_picture(const struct model *m, struct text_layout *page)
@@ -101,11 +139,12 @@ void out_page_picture(const struct model *m, struct text_layout *page)
 	text_layout_heading(page, "The run, %s from left to right (a column: %s)",
 	                    unit_time(whole, ns),
 	                    unit_time(column, ns / (double)(page->width - LABEL)));
-	put_picture(p, page);
+	put_picture(m, p, page);
 	text_layout_line(
 	        page,
 	        "GPU: _ idle . : - = + * # %% @ busy%s. host: L launching, B back-pressure, K "
 	        "contention, S waiting, W waiting for nothing, C copying, A allocating, M "
-	        "loading code, o other CUDA, . outside CUDA, y cudaspy.",
-	        m->gpu.estimated ? ", estimated" : "");
+	        "loading code, o other CUDA, . outside CUDA, y cudaspy.%s",
+	        m->gpu.estimated ? ", estimated" : "",
+	        m->phases.count ? " phase: s start-up, 1 2 3 ... loops, e the end." : "");
 }

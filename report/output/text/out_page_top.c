@@ -226,7 +226,7 @@ static void range(const struct model *m, struct text_layout *page)
 	}
 }
 
-void out_page_top(const struct model *m, const struct verdict *v, struct text_layout *page)
+void out_page_top(const struct model *m, const struct analysis *a, struct text_layout *page)
 {
 	if (m->simulated)
 		text_layout_alarm(page, "simulated",
@@ -240,7 +240,8 @@ void out_page_top(const struct model *m, const struct verdict *v, struct text_la
 		                 or_unknown(m->processes[0].run_id), m->process_count);
 	if (!m->process_count)
 		return;
-	verdict(v, page);
+	verdict(&a->verdict, page);
+	out_page_loop(m, a, page);
 	times(m, page);
 	machine(m, page);
 	out_page_environment(m, page);

@@ -4,16 +4,17 @@
 static void write_page(const struct model *m, const struct analysis *a, const struct out_options *o,
                        struct text_layout *page)
 {
-	out_page_top(m, &a->verdict, page);
+	out_page_top(m, a, page);
 	out_page_expect(m, o, page);
-	out_page_findings(&a->findings, page);
+	out_page_findings(&a->findings, a->of->phase, page);
 	out_page_whatif(a->whatifs, o, page);
 	out_page_processes(m, page);
+	out_page_phases(m, a, o, page);
 	out_page_picture(m, page);
 	out_page_gpu(m, o, page);
 	out_page_streams(m, page);
 	out_page_host(m, o, page);
-	out_page_steps(m, o, page);
+	out_page_steps(a->of, o, page);
 	out_page_ranges(m, o, page);
 	out_page_kernels(m, o, page);
 	out_page_occupancy(m, o, page);

@@ -542,9 +542,11 @@ static double uniform(void)
 static void draw_steps(struct figures *f, size_t steps, size_t alike_run, double more)
 {
 	struct model_step *rows = calloc(steps, sizeof(*rows));
-	struct model m = {
-	        .step_rows = rows,
-	        .steps = {.source = STEPS_NVTX, .name = "step", .count = steps, .judged = steps}};
+	struct model m = {.steps = {.rows = rows,
+	                            .source = STEPS_NVTX,
+	                            .name = "step",
+	                            .count = steps,
+	                            .judged = steps}};
 	double launches = 0;
 
 	for (size_t i = 0; i < steps; i++) {

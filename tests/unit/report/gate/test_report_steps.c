@@ -76,8 +76,8 @@ static void test_which_steps(void **state)
 static void test_found_steps_lose_their_edges(void **state)
 {
 	struct model_step rows[12] = {{0}};
-	struct model m = {.step_rows = rows,
-	                  .steps = {.source = STEPS_FOUND, .count = 12, .judged = 12}};
+	struct model m = {
+	        .steps = {.rows = rows, .source = STEPS_FOUND, .count = 12, .judged = 12}};
 	struct figures_step_set s;
 
 	for (int i = 0; i < 12; i++) {
@@ -99,8 +99,7 @@ static void test_found_steps_lose_their_edges(void **state)
 static void test_error_of_a_mean(void **state)
 {
 	struct model_step rows[40] = {{0}};
-	struct model m = {.step_rows = rows,
-	                  .steps = {.source = STEPS_NVTX, .count = 40, .judged = 40}};
+	struct model m = {.steps = {.rows = rows, .source = STEPS_NVTX, .count = 40, .judged = 40}};
 	struct figures_step_set s;
 
 	/* Ten groups of four, their means 1 and 2 in turn: sd 0.527, over the root of ten. */

@@ -114,7 +114,7 @@ static inline void steady_read(struct steady *s)
 {
 	made_close(&s->made, 2001000 + (uint64_t)(s->at * 2000));
 	assert_true(render_model(&s->model, s->made.map.base, made_bytes(&s->made)));
-	analysis_make(&s->analysis, &s->model);
+	analysis_make(&s->analysis, &s->model, s->model.phases.main);
 }
 
 static inline const struct finding *steady_finding(const struct steady *s, const char *id)

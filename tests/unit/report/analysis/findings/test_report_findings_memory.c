@@ -209,7 +209,7 @@ static void test_graphs(void **state)
 	struct steady s;
 
 	steady_start(&s);
-	graphs(&s, 50, 50, 1);
+	graphs(&s, 51, 51, 1); /* the first is made before the loop's first step */
 	steady_read(&s);
 	assert_non_null(steady_finding(&s, made));
 	assert_null(steady_finding(&s, dominates));
@@ -221,7 +221,7 @@ static void test_graphs(void **state)
 	steady_read(&s);
 	assert_null(steady_finding(&s, made));
 	assert_non_null(steady_finding(&s, dominates));
-	assert_non_null(strstr(steady_finding(&s, dominates)->evidence, "each for 3 launches"));
+	assert_non_null(strstr(steady_finding(&s, dominates)->evidence, "each for 3"));
 	steady_end(&s);
 	steady_start(&s); /* at the start alone */
 	graphs(&s, 200, 12, 1);

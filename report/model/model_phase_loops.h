@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which loops a process has: of those that were found and the NVTX ranges that could be steps, the
+ * ones that stand for their time. For the phases alone.
+ */
+#ifndef REPORT_MODEL_PHASE_LOOPS_H
+#define REPORT_MODEL_PHASE_LOOPS_H
+
+#include "report/model/model_internal.h"
+
+struct candidate { /* for a loop of one process */
+	bool found, taken;
+	size_t source;
+	uint64_t tid; /* 0 = all threads */
+	struct model_stretch *stretches;
+	size_t count;
+	double time, steps, work; /* time: of the stretches */
+	double beside;            /* work of other threads' loops in the same time */
+};
+
+struct candidates {
+	uint32_t process;
+	struct candidate *items;
+	size_t count;
+};
+
+#define PHASE_STEPS_LEAST 4u /* fewer are no phase */
+
+/* Of to->process; `range`: that which is the steps, RANGE_NONE = none. Those to be phases are
+ * `taken`, with what the host waits behind their last steps. */
+void phase_loops_find(struct candidates *to, const struct model *m, size_t range);
+void phase_loops_free(struct candidates *c);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/base/units.h"
+#include "report/output/text/out_page.h"
+
+/* Of start-up: what takes a smaller share is not named, of a smaller one it is not said how it
+ * would be shorter. */
+#define PART_LEAST 0.02
+#define HINT_LEAST 0.2
+/* Of the run, and in ns: a start-up below both has no section. */
+#define START_SHARE 0.05
+#define START_LEAST 1e9
+
+/* Until the first loop's first step, with what came before the window; of the first process. */
+static double startup_of(const struct model *m)
+{
+	size_t start = model_phase_find(m, 0);
+	double before = m->startup > 0 ? m->startup : 0;
+
+	if (start == PHASE_NONE)
+		return before;
+	const struct model_phase *p = &m->phases.rows[start];
+	return before + p->time / (double)p->part_count;
+}
+
+static const struct model_phase *loop_of(const struct model *m, size_t phase)
+{
+	return phase < m->phases.count && m->phases.rows[phase].kind == PHASE_LOOP
+	               ? &m->phases.rows[phase]
+	               : NULL;
+}
+
+/* A process' time in it, on average. */
+static double time_of(const struct model_phase *p)
+{
+	return p->time / (double)p->part_count;
+}
+
+/* With what the host waits at its end: it may give its steps faster than the GPU does them. */
+static double step_of(const struct model_phase *p)
+{
+	return p->time / (double)p->steps;
+}
+
+static void gain(const struct model *m, const struct model_phase *p, const struct verdict *v,
+                 struct text_layout *page)
+{
+	char each[UNIT_BYTES], step[UNIT_BYTES], all[UNIT_BYTES], share[UNIT_BYTES],
+	        wall[UNIT_BYTES];
+	double saved = v->gain * time_of(p), per_step = step_of(p);
+
+	if (v->cls == VERDICT_NONE || !(v->gain > 0) || !p->steps || !(m->wall > 0))
+		return;
+	text_layout_fact(page, "best change",
+	                 "saves up to %s of each step of %s; of this run of %s up to %s, %s %%",
+	                 unit_time_apart(each, v->gain * per_step), unit_time_apart(step, per_step),
+	                 unit_time_apart(wall, m->wall), unit_time_apart(all, saved),
+	                 unit_percent(share, saved, m->wall));
+}
+
+void out_page_loop(const struct model *m, const struct analysis *a, struct text_layout *page)
+{
+	char time[UNIT_BYTES], step[UNIT_BYTES], share[UNIT_BYTES], wall[UNIT_BYTES],
+	        startup[UNIT_BYTES];
+	bool whole = a->phase >= m->phases.count;
+	const struct model_phase *p = loop_of(m, whole ? m->phases.main : a->phase);
+
+	if (!whole && !p)
+		text_layout_fact(page, "judged", "start-up alone, %s",
+		                 unit_time_apart(time, m->phases.rows[a->phase].time));
+	if (!p)
+		return;
+	char *which = m->phases.loops > 1 ? alloc_format("%u of %zu: ", p->number, m->phases.loops)
+	                                  : alloc_string("");
+	text_layout_fact(page, "loop",
+	                 "%s%llu steps of %s, %s in all, %s %% of this run of %s; "
+	                 "start-up %s%s",
+	                 which, (unsigned long long)p->steps, unit_time_apart(step, step_of(p)),
+	                 unit_time_apart(time, time_of(p)),
+	                 unit_percent(share, time_of(p), m->wall), unit_time_apart(wall, m->wall),
+	                 unit_time_apart(startup, startup_of(m)),
+	                 whole ? "; judged is the whole run" : "");
+	free(which);
+	if (!whole)
+		gain(m, p, &a->verdict, page);
+}
+
+/* ---- the section ---- */
+
+static char *verdict_text(const struct verdict *v, bool judged)
+{
+	char share[UNIT_BYTES];
+	const char *end = judged ? ", above" : "";
+
+	if (v->cls == VERDICT_NONE)
+		return alloc_format("inconclusive%s", end);
+	if (!(v->gain > 0))
+		return alloc_format("%s (%s)%s", verdict_names[v->cls],
+		                    verdict_confidences[v->confidence], end);
+	return alloc_format("%s (%s), up to %s %% of it%s", verdict_names[v->cls],
+	                    verdict_confidences[v->confidence], unit_percent(share, v->gain, 1),
+	                    end);
+}
+
+static void row(struct text_layout_table *t, const struct model *m, const struct analysis *a,
+                size_t i)
+{
+	const struct model_phase *p = &m->phases.rows[i];
+	char *verdict = verdict_text(&a->phases[i], i == a->phase);
+
+	out_page_time(t, p->start);
+	out_page_time(t, time_of(p));
+	out_page_percent(t, p->share, 1);
+	if (p->kind == PHASE_LOOP) {
+		out_page_count(t, p->steps);
+		out_page_time(t, step_of(p));
+		out_page_percent(t, a->phases[i].busy, 1);
+		table_cell(t, "loop %u: %s", p->number, verdict);
+	} else {
+		table_cell(t, "-");
+		table_cell(t, "-");
+		out_page_percent(t, p->kind == PHASE_START ? a->phases[i].busy : NAN, 1);
+		table_cell(t, "%s", p->kind == PHASE_START ? "start-up" : "end");
+	}
+	free(verdict);
+}
+
+static void table(const struct model *m, const struct analysis *a, struct text_layout *page)
+{
+	static const struct text_layout_column columns[] = {
+	        {"from", false}, {"time", false},  {"window %", false}, {"steps", false},
+	        {"step", false}, {"GPU %", false}, {"phase", true}};
+	struct text_layout_table t;
+
+	text_layout_heading(page, "Phases (shares are of the window; GPU: busy, of the phase)");
+	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
+	for (size_t i = 0; i < m->phases.count; i++)
+		row(&t, m, a, i);
+	table_print(&t, page);
+	if (m->phases.loops > 1)
+		text_layout_line(page, "--phase loop N judges another loop, --phase all the "
+		                       "whole run.");
+}
+
+static const char *kind_of(uint8_t cls, const char *marker)
+{
+	return cls == SPY_CLASS_COPY || cls == SPY_CLASS_SET ? "" : marker ? "by " : "";
+}
+
+/* The tree of what repeats, the largest pieces first. */
+static void levels(const struct model *m, const struct model_phase *p, const struct out_options *o,
+                   struct text_layout *page)
+{
+	const struct model_loop *l = p && p->found ? &m->loops[p->source] : NULL;
+
+	if (!l || l->level_count < 2)
+		return;
+	text_layout_line(page, "What repeats in loop %u, the longest first:", p->number);
+	for (unsigned i = l->level_count; i-- > 0;) {
+		const struct model_level *v = &l->levels[i];
+		unsigned depth = l->level_count - 1 - i;
+		text_layout_line(page, "%*s%.4g pieces of work, %s%s%s%s%s%s", 2 * (int)depth, "",
+		                 v->events, kind_of(v->cls, v->marker),
+		                 v->marker ? out_page_name_of(m, v->marker, o->names) : "n/a",
+		                 v->anchors & TF_ANCHOR_WAIT ? ", a wait in each" : "",
+		                 v->anchors & TF_ANCHOR_UPLOAD ? ", a copy to the device" : "",
+		                 v->anchors & TF_ANCHOR_GAP ? ", a long gap" : "",
+		                 i == l->step_level ? ": the step" : "");
+	}
+}
+
+/* ---- start-up ---- */
+
+enum spent {
+	SPENT_BEFORE,
+	SPENT_FIRST,
+	SPENT_OUTSIDE,
+	SPENT_MODULE,
+	SPENT_ALLOC,
+	SPENT_OTHER,
+	SPENT_COPY,
+	SPENT_LAUNCH,
+	SPENT_WAIT,
+	SPENT
+};
+static const struct {
+	const char *what, *shorter;
+} spent[SPENT] = {
+        [SPENT_BEFORE] = {"before the first CUDA call (imports, reading)",
+                          "Import less, or later: python -X importtime tells what takes long."},
+        [SPENT_FIRST] = {"the first CUDA call",
+                         "The driver's start: nvidia-persistenced keeps it awake; "
+                         "CUDA_VISIBLE_DEVICES with the one device that is used."},
+        [SPENT_OUTSIDE] = {"outside CUDA between calls (imports, reading, making the model)",
+                           "Import and read less before the loop, or beside it in another "
+                           "thread."},
+        [SPENT_MODULE] = {"loading code, and compiling it where it has none for this GPU",
+                          "CUDA_MODULE_LOADING=LAZY, code for this GPU in the binary (no JIT), a "
+                          "CUDA_CACHE_PATH that stays; of torch.compile a cache that stays "
+                          "(TORCHINDUCTOR_CACHE_DIR)."},
+        [SPENT_ALLOC] = {"allocating and pinning memory",
+                         "Allocate and pin once, and no more than is used."},
+        [SPENT_OTHER] = {"other CUDA calls (contexts, libraries, graphs)",
+                         "A context on one device only; handles of libraries when they are used."},
+        [SPENT_COPY] = {"copying", "Copy weights from pinned memory, in large pieces."},
+        [SPENT_LAUNCH] = {"launching", "Fewer warm-up steps."},
+        [SPENT_WAIT] = {"waiting for the GPU (warm-up, autotuning)",
+                        "Fewer warm-up steps; keep what autotuning found "
+                        "(torch.backends.cudnn.benchmark=False, a Triton cache that stays)."},
+};
+
+/* ns, of one process. */
+static void take_spent(const struct model *m, const struct model_phase *p, double to[SPENT])
+{
+	const struct model_process *first = &m->processes[0];
+	double n = p && p->part_count ? (double)p->part_count : 1;
+
+	to[SPENT_FIRST] = m->process_count == 1 && first->first_call_ns > 0
+	                          ? fmin(first->first_call_ns, m->startup)
+	                          : 0;
+	to[SPENT_BEFORE] = m->startup > 0 ? m->startup - to[SPENT_FIRST] : 0;
+	if (!p)
+		return;
+	to[SPENT_OUTSIDE] = p->host[TF_HOST_OUTSIDE] / n;
+	to[SPENT_MODULE] = p->host[TF_HOST_MODULE] / n;
+	to[SPENT_ALLOC] = p->host[TF_HOST_ALLOC] / n;
+	to[SPENT_OTHER] = (p->host[TF_HOST_OTHER] + p->host[TF_HOST_OWN]) / n;
+	to[SPENT_COPY] = p->host[TF_HOST_COPY] / n;
+	to[SPENT_LAUNCH] = (p->host[TF_HOST_LAUNCH] + p->host[TF_HOST_BACK_PRESSURE] +
+	                    p->host[TF_HOST_CONTENTION]) /
+	                   n;
+	to[SPENT_WAIT] = (p->host[TF_HOST_SYNC_USEFUL] + p->host[TF_HOST_SYNC_WASTED]) / n;
+}
+
+static void startup(const struct model *m, struct text_layout *page)
+{
+	static const struct text_layout_column columns[] = {
+	        {"time", false}, {"%", false}, {"spent", true}};
+	size_t start = model_phase_find(m, 0);
+	const struct model_phase *p = start == PHASE_NONE ? NULL : &m->phases.rows[start];
+	double all = startup_of(m), of[SPENT] = {0};
+	char time[UNIT_BYTES], share[UNIT_BYTES];
+	struct text_layout_table t;
+
+	if (!m->phases.loops || (p && !p->has_host) || !(m->wall > 0) ||
+	    (all < START_SHARE * m->wall && all < START_LEAST))
+		return;
+	take_spent(m, p, of);
+	text_layout_heading(page, "Start-up (%s before the first step, %s %% of this run)",
+	                    unit_time(time, all), unit_percent(share, all, m->wall));
+	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
+	for (int i = 0; i < SPENT; i++) {
+		if (of[i] < PART_LEAST * all)
+			continue;
+		out_page_time(&t, of[i]);
+		out_page_percent(&t, of[i], all);
+		table_cell(&t, "%s", spent[i].what);
+	}
+	table_print(&t, page);
+	for (int i = 0; i < SPENT; i++)
+		if (of[i] >= HINT_LEAST * all)
+			text_layout_line(page, "Shorter: %s", spent[i].shorter);
+}
+
+void out_page_phases(const struct model *m, const struct analysis *a, const struct out_options *o,
+                     struct text_layout *page)
+{
+	size_t shown = a->phase < m->phases.count ? a->phase : m->phases.main;
+	const struct model_phase *p = loop_of(m, shown);
+	bool nested = p && p->found && m->loops[p->source].level_count > 1;
+
+	if (m->phases.loops > 1 || a->phase != m->phases.main)
+		table(m, a, page);
+	else if (nested)
+		text_layout_heading(page, "Loop");
+	levels(m, p, o, page);
+	startup(m, page);
+}

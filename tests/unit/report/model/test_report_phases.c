@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/analysis/analysis.h"
+#include "report/base/alloc.h"
+#include "report/model/model_internal.h"
+#include "tests/unit/unit.h"
+
+#define MS     1e6
+#define SLICES 100
+
+/* A process of 1 s with a slice for each 10 ms, its window's start at load. */
+struct run {
+	struct model m;
+	struct model_process process[2];
+};
+
+static void start_process(struct run *r, int i)
+{
+	struct model_process *p = &r->process[i];
+	struct overview *o = &p->overview;
+
+	*p = (struct model_process){.window = 1000 * MS, .state = PROCESS_COMPLETE};
+	o->count = SLICES;
+	o->width = 10 * MS;
+	o->host = calloc(SLICES, sizeof(*o->host));
+	o->devices = calloc(1, sizeof(*o->devices));
+	o->device_count = 1;
+	o->devices[0].busy = calloc(SLICES, sizeof(double));
+	o->devices[0].covered = calloc(SLICES, sizeof(double));
+	o->devices[0].idle = calloc(SLICES, sizeof(*o->devices[0].idle));
+	p->call_log.call_events = calloc(4096, sizeof(struct call_event));
+	p->call_log.window = p->call_log.until = 1000 * MS;
+	p->call_log.whole = true;
+}
+
+static void start(struct run *r, int processes)
+{
+	memset(r, 0, sizeof(*r));
+	for (int i = 0; i < processes; i++)
+		start_process(r, i);
+	r->m.processes = r->process;
+	r->m.process_count = (size_t)processes;
+	r->m.window = r->m.wall = 1000 * MS;
+	r->m.host_window = 1000 * MS * processes;
+	r->m.has_host = true;
+	r->m.gpu.has_busy = true;
+	r->m.gpu.busy.window = 1000 * MS * processes;
+}
+
+static void end(struct run *r)
+{
+	model_free_phases(&r->m);
+	model_free_steps(&r->m);
+	for (size_t i = 0; i < r->m.process_count; i++) {
+		overview_free(&r->process[i].overview);
+		call_log_free(&r->process[i].call_log);
+	}
+}
+
+/* From one slice to another: what the host did, and how busy the GPU was (a share). */
+static void slices(struct run *r, int process, int from, int to, enum tf_host what, double busy)
+{
+	struct overview *o = &r->process[process].overview;
+
+	for (int i = from; i < to; i++) {
+		o->host[i][what] = 10 * MS;
+		o->devices[0].busy[i] = 10 * MS * busy;
+		o->devices[0].covered[i] = 10 * MS;
+		o->devices[0].idle[i][TF_IDLE_OUTSIDE] = 10 * MS * (1 - busy);
+	}
+}
+
+/* The model's figures of the whole run, which the slices add up to. */
+static void add_up(struct run *r)
+{
+	struct model_split *h = &r->m.host;
+	struct model_gpu_busy *b = &r->m.gpu.busy;
+	double sum[TF_HOSTS] = {0};
+
+	for (size_t p = 0; p < r->m.process_count; p++)
+		for (int i = 0; i < SLICES; i++) {
+			const struct overview *o = &r->process[p].overview;
+			for (int k = 0; k < TF_HOSTS; k++)
+				sum[k] += o->host[i][k];
+			b->busy += o->devices[0].busy[i];
+			b->by[TF_IDLE_OUTSIDE] += o->devices[0].idle[i][TF_IDLE_OUTSIDE];
+		}
+	h->launch = h->launch_api = sum[TF_HOST_LAUNCH];
+	h->sync = h->sync_useful = sum[TF_HOST_SYNC_USEFUL];
+	h->module = sum[TF_HOST_MODULE];
+	h->outside = sum[TF_HOST_OUTSIDE];
+	h->alive = r->m.host_window;
+	b->kernels = b->low = b->high = b->busy;
+	b->idle = b->window - b->busy;
+}
+
+/* A loop of a thread; its steps, of 1 ms with 10 launches each, are in stretches of ms. */
+static struct model_loop *loop(struct run *r, uint32_t process, uint64_t tid, const char *marker,
+                               const double *stretches, size_t count)
+{
+	struct model *m = &r->m;
+
+	ALLOC_ROOM(m->loops, m->loop_count);
+	struct model_loop *l = &m->loops[m->loop_count++];
+	*l = (struct model_loop){.process = process,
+	                         .tid = tid,
+	                         .marker = alloc_string(marker),
+	                         .stride = 1,
+	                         .events = 10,
+	                         .alike = 1,
+	                         .q = {1 * MS, 1 * MS, 2 * MS}};
+	l->stretches = alloc_zeroed(count, sizeof(*l->stretches));
+	l->stretch_count = count;
+	for (size_t i = 0; i < count; i++) {
+		double from = stretches[2 * i], to = stretches[2 * i + 1];
+		l->stretches[i] = (struct model_stretch){from * MS, to * MS, to - from};
+		l->steps += (uint64_t)(to - from);
+		l->time += (to - from) * MS;
+	}
+	l->work = (struct model_work_done){
+	        .launches = 10 * (double)l->steps, .syncs = (double)l->steps, .gpu_ns = NAN};
+	m->totals.launches += 10 * l->steps;
+	m->totals.syncs += l->steps;
+	return l;
+}
+
+static void finish(struct run *r)
+{
+	model_finish_phases(&r->m);
+	model_finish_steps(&r->m);
+}
+
+static const struct model_phase *row(const struct run *r, size_t i, enum model_phase_kind kind)
+{
+	assert_true(i < r->m.phases.count);
+	assert_int_equal(r->m.phases.rows[i].kind, kind);
+	return &r->m.phases.rows[i];
+}
+
+static void event(struct run *r, double start_ms, double end_ms, enum spy_class cls)
+{
+	struct call_log *h = &r->process[0].call_log;
+
+	h->call_events[h->count++] = (struct call_event){.start = start_ms * MS,
+	                                                 .end = end_ms * MS,
+	                                                 .gpu_start = NAN,
+	                                                 .gpu = NAN,
+	                                                 .cls = (uint8_t)cls,
+	                                                 .work = CALL_LOG_NONE};
+}
+
+/* Start-up of 200 ms; training and evaluation in turns; an end. */
+static void alternating(struct run *r)
+{
+	static const double train[] = {200, 400, 500, 700}, eval[] = {400, 500, 700, 800};
+
+	start(r, 1);
+	slices(r, 0, 0, 20, TF_HOST_MODULE, 0);
+	slices(r, 0, 20, 40, TF_HOST_LAUNCH, 0.3);
+	slices(r, 0, 40, 50, TF_HOST_SYNC_USEFUL, 0.8);
+	slices(r, 0, 50, 70, TF_HOST_LAUNCH, 0.3);
+	slices(r, 0, 70, 80, TF_HOST_SYNC_USEFUL, 0.8);
+	slices(r, 0, 80, 100, TF_HOST_OUTSIDE, 0);
+	add_up(r);
+	loop(r, 0, 1, "eval", eval, 2);
+	loop(r, 0, 1, "train", train, 2);
+	for (int i = 0; i < 1000; i++)
+		event(r, i, i + 0.5, SPY_CLASS_LAUNCH);
+	r->process[0].call_log.from = 0;
+}
+
+static void test_loops_that_alternate(void **state)
+{
+	struct run r;
+
+	alternating(&r);
+	finish(&r);
+	assert_int_equal(r.m.phases.count, 4);
+	assert_int_equal(r.m.phases.loops, 2);
+	assert_near(row(&r, 0, PHASE_START)->end, 200 * MS, 1);
+	assert_near(row(&r, 3, PHASE_END)->start, 800 * MS, 1);
+	const struct model_phase *train = row(&r, 1, PHASE_LOOP), *eval = row(&r, 2, PHASE_LOOP);
+	assert_int_equal(train->number, 1);
+	assert_int_equal(eval->number, 2);
+	assert_near(train->start, 200 * MS, 1);
+	assert_near(train->end, 700 * MS, 1);
+	assert_near(train->time, 400 * MS, 1);
+	assert_near(train->share, 0.4, 1e-6);
+	assert_int_equal(train->steps, 400);
+	assert_int_equal(train->stretches, 2);
+	assert_near(train->mean, 1 * MS, 1);
+	assert_near(train->p99, 2 * MS, 1);
+	assert_near(eval->time, 200 * MS, 1);
+	assert_int_equal(r.m.phases.main, 1);
+	assert_int_equal(r.m.steps.count, 400);
+	assert_string_equal(r.m.steps.name, "train");
+	assert_int_equal(model_phase_find(&r.m, 2), 2);
+	assert_int_equal(model_phase_find(&r.m, 0), 0);
+	assert_true(model_phase_find(&r.m, 3) == PHASE_NONE);
+	end(&r);
+}
+
+static void test_the_run_cut_to_a_loop(void **state)
+{
+	struct run r;
+
+	alternating(&r);
+	finish(&r);
+	struct model *v = model_view(&r.m, 1);
+	assert_near(v->host_window, 400 * MS, 1);
+	assert_near(v->phase_before, 200 * MS, 1);
+	assert_near(v->host.launch, 400 * MS, 1);
+	assert_near(v->host.sync, 0, 1);
+	assert_near(v->host.module, 0, 1);
+	assert_near(v->gpu.busy.window, 400 * MS, 1);
+	assert_near(v->gpu.busy.busy, 120 * MS, 1);
+	assert_near(v->gpu.busy.by[TF_IDLE_OUTSIDE], 280 * MS, 1);
+	assert_int_equal(v->totals.launches, 4000);
+	/* Its calls, one stretch behind the other: nothing between them. */
+	const struct call_log *h = &v->processes[0].call_log;
+	assert_int_equal(h->count, 400);
+	assert_near(h->steady, 200 * MS, 1);
+	assert_near(h->window, 600 * MS, 1);
+	assert_near(h->call_events[200].start, 400 * MS, 1);
+	assert_near(h->call_events[399].end, 599.5 * MS, 1);
+	assert_near(h->coverage, 1, 1e-9);
+	assert_near(h->busy, 0.3, 1e-6);
+	model_view_free(v);
+	v = model_view(&r.m, 2);
+	assert_near(v->host.sync_useful, 200 * MS, 1);
+	assert_near(v->gpu.busy.busy, 160 * MS, 1);
+	assert_string_equal(v->steps.name, "eval");
+	model_view_free(v);
+	v = model_view(&r.m, 0);
+	assert_near(v->host.module, 200 * MS, 1);
+	assert_near(v->gpu.busy.busy, 0, 1);
+	assert_int_equal(v->steps.source, STEPS_NONE);
+	model_view_free(v);
+	assert_int_equal(r.process[0].call_log.count, 1000); /* the run's own stay */
+	end(&r);
+}
+
+/* Where the recent calls are of one stretch alone, they stand for all of them. */
+static void test_what_is_kept_of_a_loop(void **state)
+{
+	struct run r;
+
+	alternating(&r);
+	r.process[0].call_log.from = 600 * MS;
+	finish(&r);
+	struct model *v = model_view(&r.m, 1);
+	const struct call_log *h = &v->processes[0].call_log;
+	assert_near(h->judged, 400 * MS, 1);
+	assert_near(h->coverage, 0.25, 1e-9);
+	assert_near(h->steady, 500 * MS, 1);
+	assert_near(h->window, 700 * MS, 1);
+	assert_int_equal(h->count, 700);
+	model_view_free(v);
+	model_free_phases(&r.m);
+	model_free_steps_figures(&r.m.steps);
+	r.process[0].call_log.from = 900 * MS; /* nothing of it */
+	finish(&r);
+	v = model_view(&r.m, 1);
+	assert_int_equal(v->processes[0].call_log.count, 0);
+	assert_near(v->processes[0].call_log.coverage, 0, 0);
+	model_view_free(v);
+	end(&r);
+}
+
+/* A slice of which a part is the loop's: what else it holds goes before, at the loop's ends. */
+static void test_a_slice_in_two(void **state)
+{
+	static const double one[] = {205, 800};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 20, TF_HOST_MODULE, 0);
+	slices(&r, 0, 20, 80, TF_HOST_LAUNCH, 0.5);
+	slices(&r, 0, 80, 100, TF_HOST_OUTSIDE, 0);
+	r.process[0].overview.host[20][TF_HOST_LAUNCH] = 5 * MS;
+	r.process[0].overview.host[20][TF_HOST_MODULE] = 5 * MS;
+	add_up(&r);
+	loop(&r, 0, 1, "k", one, 1);
+	finish(&r);
+	struct model *v = model_view(&r.m, 1);
+	assert_near(v->host.module, 0, 1);
+	assert_near(v->host.launch, 595 * MS, 1);
+	assert_near(v->gpu.busy.busy, 300 * MS, 1); /* 5 ms of the slice are the loop's, all busy */
+	model_view_free(v);
+	end(&r);
+}
+
+/* First steps in which the host loads code are not judged. */
+static void test_warming_up(void **state)
+{
+	static const double one[] = {200, 800};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 30, TF_HOST_MODULE, 0);
+	slices(&r, 0, 30, 80, TF_HOST_LAUNCH, 0.5);
+	slices(&r, 0, 80, 100, TF_HOST_OUTSIDE, 0);
+	add_up(&r);
+	loop(&r, 0, 1, "k", one, 1);
+	finish(&r);
+	assert_near(row(&r, 1, PHASE_LOOP)->start, 200 * MS, 1);
+	struct model *v = model_view(&r.m, 1);
+	assert_near(v->host_window, 500 * MS, 1);
+	assert_near(v->host.module, 0, 1);
+	model_view_free(v);
+	end(&r);
+}
+
+static void test_threads_of_one_loop(void **state)
+{
+	static const double one[] = {200, 800}, short_one[] = {850, 855}, few[] = {900, 903};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(&r);
+	loop(&r, 0, 1, "main", one, 1);
+	loop(&r, 0, 2, "backward", one, 1)->events = 30; /* the most work: it stands for both */
+	loop(&r, 0, 1, "short", short_one, 1);
+	loop(&r, 0, 1, "few", few, 1);
+	finish(&r);
+	assert_int_equal(r.m.phases.loops, 1);
+	assert_string_equal(r.m.loops[row(&r, 1, PHASE_LOOP)->source].marker, "backward");
+	assert_int_equal(r.m.phases.main, 1);
+	end(&r);
+}
+
+/* Loops that hold little of the work do not stand for the run. */
+static void test_loops_of_little_work(void **state)
+{
+	static const double one[] = {200, 300};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(&r);
+	loop(&r, 0, 1, "k", one, 1);
+	r.m.totals.launches = 3000;
+	finish(&r);
+	assert_int_equal(r.m.phases.loops, 1);
+	assert_true(r.m.phases.main == PHASE_NONE);
+	assert_int_equal(r.m.steps.count, 100); /* the steps are told all the same */
+	end(&r);
+}
+
+/* What the host waits when it has given the last step is the loop's. */
+static void test_the_wait_behind_a_loop(void **state)
+{
+	static const double one[] = {200, 600};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 60, TF_HOST_LAUNCH, 1);
+	slices(&r, 0, 60, 75, TF_HOST_SYNC_USEFUL, 1);
+	slices(&r, 0, 75, 100, TF_HOST_OUTSIDE, 0);
+	add_up(&r);
+	loop(&r, 0, 1, "k", one, 1);
+	finish(&r); /* by the slices: no call is kept */
+	assert_near(row(&r, 1, PHASE_LOOP)->end, 750 * MS, 1);
+	model_free_phases(&r.m);
+	model_free_steps_figures(&r.m.steps);
+	event(&r, 600.2, 747, SPY_CLASS_SYNC);
+	event(&r, 900, 950, SPY_CLASS_SYNC); /* much later: not of the loop */
+	finish(&r);
+	assert_near(row(&r, 1, PHASE_LOOP)->end, 747 * MS, 1);
+	end(&r);
+}
+
+/* Ranks have one loop each by what tells their steps apart. */
+static void test_processes(void **state)
+{
+	static const double one[] = {200, 800}, late[] = {300, 900}, more[] = {900, 960};
+	struct run r;
+
+	start(&r, 2);
+	for (int p = 0; p < 2; p++)
+		slices(&r, p, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(&r);
+	loop(&r, 0, 1, "k", one, 1);
+	loop(&r, 1, 1, "k", late, 1);
+	loop(&r, 0, 1, "eval", more, 1);
+	finish(&r);
+	assert_int_equal(r.m.phases.loops, 2);
+	const struct model_phase *p = row(&r, 1, PHASE_LOOP);
+	assert_int_equal(p->part_count, 2);
+	assert_int_equal(p->steps, 1200);
+	assert_near(p->time, 1200 * MS, 1);
+	assert_near(p->share, 0.6, 1e-9);
+	struct model *v = model_view(&r.m, 2);
+	assert_false(v->processes[0].call_log.left_out);
+	assert_true(v->processes[1].call_log.left_out);
+	assert_near(v->host_window, 60 * MS, 1);
+	model_view_free(v);
+	end(&r);
+}
+
+/* NVTX ranges: a long gap ends a stretch, another name is another loop. */
+static void test_ranges(void **state)
+{
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(&r);
+	r.m.totals.launches = 100000; /* most of other threads, which these ranges do not see */
+	r.m.ranges = alloc_zeroed(2, sizeof(*r.m.ranges));
+	r.m.range_count = 2;
+	for (int i = 0; i < 2; i++)
+		r.m.ranges[i] = (struct model_range){.name = alloc_string(i ? "eval" : "train"),
+		                                     .parent = RANGE_NONE,
+		                                     .stride = 1,
+		                                     .q = {9 * MS, 9 * MS, 9 * MS},
+		                                     .work = {.launches = 100}};
+	r.m.step_rows = alloc_zeroed(1000, sizeof(*r.m.step_rows));
+	for (int at = 100; at < 900; at += 10) {
+		size_t is_eval = at / 100 % 4 == 3;
+		struct model_range *range = &r.m.ranges[is_eval];
+		range->count++;
+		range->counted++;
+		range->rows++;
+		range->total += 9 * MS;
+		r.m.step_rows[r.m.step_row_count++] = (struct model_step){
+		        .source = is_eval, .start = at * MS, .duration = 9 * MS, .counted = true};
+	}
+	finish(&r);
+	assert_int_equal(r.m.phases.loops, 2);
+	const struct model_phase *train = row(&r, 1, PHASE_LOOP), *eval = row(&r, 2, PHASE_LOOP);
+	assert_int_equal(train->stretches, 3);
+	assert_int_equal(train->steps, 60);
+	assert_near(train->p50, 9 * MS, 1);
+	assert_int_equal(eval->stretches, 2);
+	assert_near(eval->start, 300 * MS, 1);
+	assert_int_equal(r.m.phases.main, 1);
+	assert_int_equal(r.m.steps.source, STEPS_NVTX);
+	assert_int_equal(r.m.steps.judged, 60);
+	end(&r);
+}
+
+/* Each loop has a verdict of its own. */
+static void test_a_verdict_each(void **state)
+{
+	struct analysis a;
+	struct run r;
+
+	alternating(&r);
+	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = r.m.gpu.busy.by[TF_IDLE_OUTSIDE];
+	r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 0;
+	for (int i = 0; i < SLICES; i++) {
+		double *idle = r.process[0].overview.devices[0].idle[i];
+		idle[TF_IDLE_LAUNCH] = idle[TF_IDLE_OUTSIDE];
+		idle[TF_IDLE_OUTSIDE] = 0;
+	}
+	r.process[0].call_log.count = 0;
+	finish(&r);
+	analysis_make(&a, &r.m, r.m.phases.main);
+	assert_int_equal(a.verdict.cls, VERDICT_LAUNCH);
+	assert_near(a.verdict.window, 400 * MS, 1);
+	assert_near(a.verdict.busy, 0.3, 1e-6);
+	assert_int_equal(a.phases[1].cls, VERDICT_LAUNCH);
+	assert_int_equal(a.phases[2].cls, VERDICT_SYNC);
+	assert_near(a.phases[2].gain, 0.2, 1e-6);
+	assert_null(a.phases[3].reason);
+	analysis_free(&a);
+	analysis_make(&a, &r.m, PHASE_NONE);
+	assert_near(a.verdict.window, 1000 * MS - 200 * MS - 0 * MS, 1);
+	analysis_free(&a);
+	end(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_loops_that_alternate),
+	        cmocka_unit_test(test_the_run_cut_to_a_loop),
+	        cmocka_unit_test(test_what_is_kept_of_a_loop),
+	        cmocka_unit_test(test_a_slice_in_two),
+	        cmocka_unit_test(test_warming_up),
+	        cmocka_unit_test(test_threads_of_one_loop),
+	        cmocka_unit_test(test_loops_of_little_work),
+	        cmocka_unit_test(test_the_wait_behind_a_loop),
+	        cmocka_unit_test(test_processes),
+	        cmocka_unit_test(test_ranges),
+	        cmocka_unit_test(test_a_verdict_each),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
