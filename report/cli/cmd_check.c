@@ -29,7 +29,9 @@ static int list_metrics(void)
 		table_cell(&t, "%s", metrics[i].about);
 	}
 	table_print(&t, &page);
-	puts("\nCounts and bytes also with _per_step. Of kernels: launches.");
+	puts("\nCounts and bytes also with _per_step. Of kernels: launches.\n"
+	     "Of a step of the loop: loop.launches and so on, loop.allocs, loop.step_ns; its "
+	     "loop.steps.");
 	return out_close(stdout, "standard output");
 }
 

@@ -38,7 +38,7 @@ static double value_of(const struct judge_trial *c, const struct figures *f)
 		return judge_ranges(r, f);
 	if (r->select == SELECT_KERNEL)
 		return judge_kernels(r, f) / (r->per_step ? figure_steps(f, c->judge->steps) : 1);
-	return r->per_step ? figure_per_step(f, r->metric, c->judge->steps).mean
+	return r->per_step ? figure_per_step(f, r->metric, judge_said(c)).mean
 	                   : f->values[r->metric - metrics];
 }
 
@@ -91,6 +91,9 @@ char *judge_unsure(const struct judge_trial *c, const struct figures *f)
 	if (from_records(c) && f->lost_share > JUDGE_LOST_MOST)
 		return alloc_format("%s: %.1f %% of its records were lost", f->name,
 		                    100 * f->lost_share);
+	if (c->rule->loop && f->lost_share > 0)
+		return alloc_format(
+		        "%s: some of its records were lost: its loop is not known whole", f->name);
 	if (f->state != PROCESS_COMPLETE && !c->judge->allow_killed)
 		return alloc_format("%s: a process %s; --allow-killed judges it all the same",
 		                    f->name, how_ended[f->state]);
@@ -169,7 +172,7 @@ static bool breaks(const struct judge_trial *c, size_t i)
 static bool too_large_anyway(const struct judge_trial *c, double v)
 {
 	enum rule_op op = c->rule->op;
-	bool total = !c->rule->per_step || (c->rule->select != SELECT_RANGE && c->judge->steps > 0);
+	bool total = !c->rule->per_step || (c->rule->select != SELECT_RANGE && judge_said(c) > 0);
 
 	return total && v > c->to->limit_high && op != OP_NE && op != OP_GE && op != OP_GT;
 }
@@ -209,7 +212,7 @@ static void judge_counts(struct judge_trial *c)
 		to->note = judge_share(c->rule, &after->runs[0]);
 	else if (to->outcome == OUTCOME_FAIL)
 		to->where = judge_where(c->rule, before->count ? &before->runs[0] : NULL,
-		                        &after->runs[worst], c->judge->steps, lower);
+		                        &after->runs[worst], judge_said(c), lower);
 }
 
 /* A verdict that is as good as another one is no ground to pass or to fail. */

@@ -5,12 +5,17 @@
 #include "report/base/alloc.h"
 #include "report/gate/judge_internal.h"
 
+double judge_said(const struct judge_trial *c)
+{
+	return c->rule->loop ? 0 : c->judge->steps;
+}
+
 bool judge_by_steps(const struct judge_trial *c)
 {
 	const struct rule *r = c->rule;
 
 	return r->metric->flags & METRIC_STEPS ||
-	       (r->per_step && r->select != SELECT_RANGE && !(c->judge->steps > 0));
+	       (r->per_step && r->select != SELECT_RANGE && !(judge_said(c) > 0));
 }
 
 static char *missing_in(const struct judge_trial *c, const struct figures *f)
@@ -126,7 +131,7 @@ void judge_note_steps(struct judge_trial *c)
 	struct judgement *to = c->to;
 
 	if (r->per_step && r->select != SELECT_RANGE &&
-	    (c->judge->steps > 0 || r->select == SELECT_KERNEL || metric_work(r->metric) < 0))
+	    (judge_said(c) > 0 || r->select == SELECT_KERNEL || metric_work(r->metric) < 0))
 		note_quotient(c);
 	for (size_t i = 0; judge_by_steps(c) && i < after->count; i++) {
 		double judged = (double)after->runs[i].steps.judged;

@@ -31,6 +31,11 @@ static double window_of(const struct model *m)
 	return m->window;
 }
 
+static double loop_steps_of(const struct model *m)
+{
+	return m->steps.source != STEPS_NONE ? (double)m->steps.count : NAN;
+}
+
 static double step_p50_of(const struct model *m)
 {
 	return m->steps.judged ? m->steps.duration.p50 : NAN;
@@ -86,6 +91,9 @@ const struct metric metrics[METRICS] = {
                           "CUDA calls of any kind"},
         [METRIC_WINDOW_NS] = {"window_ns", METRIC_TIME, 0, window_of, PARTS_NONE, 0,
                               "from the end of the first CUDA call to the return of the last"},
+        [METRIC_LOOP_STEPS] = {"loop_steps", METRIC_COUNT, METRIC_RECORDS | METRIC_STEPS,
+                               loop_steps_of, PARTS_NONE, 0,
+                               "steps of the loop that holds most time"},
         [METRIC_STEP_P50_NS] = {"step_p50_ns", METRIC_TIME, METRIC_RECORDS | METRIC_STEPS,
                                 step_p50_of, PARTS_NONE, 0,
                                 "time of a step: the median of those judged"},
@@ -192,6 +200,23 @@ const struct metric *metric_find(const char *name, size_t bytes)
 		if (strlen(metrics[i].name) == bytes && !memcmp(metrics[i].name, name, bytes))
 			return &metrics[i];
 	return NULL;
+}
+
+const struct metric *metric_of_loop(const char *name, size_t bytes, bool *per_step)
+{
+	static const struct {
+		const char *name;
+		enum metric_id id;
+	} others[] = {{"steps", METRIC_LOOP_STEPS},
+	              {"step_ns", METRIC_STEP_P50_NS},
+	              {"allocs", METRIC_ALLOC_CALLS}};
+	const struct metric *m = metric_find(name, bytes);
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && !m; i++)
+		if (strlen(others[i].name) == bytes && !memcmp(others[i].name, name, bytes))
+			m = &metrics[others[i].id];
+	*per_step = m && metric_work(m) >= 0;
+	return m && (*per_step || m->flags & METRIC_STEPS) ? m : NULL;
 }
 
 const char *const *metric_names(void)

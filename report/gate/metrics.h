@@ -50,6 +50,7 @@ enum metric_id {
 	METRIC_FAILED_CALLS,
 	METRIC_CALLS,
 	METRIC_WINDOW_NS,
+	METRIC_LOOP_STEPS,
 	METRIC_STEP_P50_NS,
 	METRIC_LAUNCH_P50_NS,
 	METRIC_LAUNCH_OVERHEAD_NS,
@@ -72,6 +73,10 @@ int metric_work(const struct metric *m);
 /* Where it may lie, if it is estimated; else low and high are what it is. */
 void metric_interval(const struct metric *metric, const struct model *m, double *low, double *high);
 
+/* The row of what follows "loop." in a rule, and whether it is meant per step; NULL = there is
+ * none.
+ */
+const struct metric *metric_of_loop(const char *name, size_t bytes, bool *per_step);
 /* The row of a name of `bytes` bytes; NULL = there is none. */
 const struct metric *metric_find(const char *name, size_t bytes);
 /* All names, ending with NULL, for suggestions. */

@@ -90,6 +90,32 @@ static bool unknown_metric(struct rule_parser *p, const char *at, size_t bytes)
 	return false;
 }
 
+/* "loop.launches": what of the loop is asked for, per step. */
+static bool parse_loop(struct rule_parser *p)
+{
+	static const char *const names[] = {
+	        "steps",           "step_ns",    "launches", "graph_launches", "syncs", "copies",
+	        "pageable_copies", "copy_bytes", "sets",     "allocs",         NULL};
+	const char *start = p->at + sizeof("loop.") - 1;
+	size_t bytes = strspn(start, RULE_LETTERS RULE_DIGITS);
+	struct rule *r = p->rule;
+
+	if (r->select != SELECT_RUN)
+		return rule_wrong(p, p->at, "loop. is of the run, not of a kernel or range");
+	r->metric = metric_of_loop(start, bytes, &r->per_step);
+	if (!r->metric) {
+		char *name = alloc_copy(start, bytes);
+		const char *meant = suggest(name, names);
+		rule_wrong(p, start, "unknown figure of a loop %s; did you mean loop.%s?", name,
+		           meant ? meant : names[0]);
+		free(name);
+		return false;
+	}
+	r->loop = true;
+	p->at = start + bytes;
+	return true;
+}
+
 static bool parse_metric(struct rule_parser *p)
 {
 	static const char per_step[] = "_per_step";
@@ -98,6 +124,8 @@ static bool parse_metric(struct rule_parser *p)
 	size_t bytes = word_here(p);
 	struct rule *r = p->rule;
 
+	if (rule_is_word(start, bytes, "loop") && start[bytes] == '.')
+		return parse_loop(p);
 	if (!bytes)
 		return rule_wrong(p, start, "expected a metric, such as launches");
 	r->metric = metric_find(start, bytes);

@@ -27,6 +27,8 @@ struct rule {
 	struct pattern_regex compiled;
 	const struct metric *metric;
 	bool per_step;
+	bool loop; /* of the loop alone, whatever number of steps was said, and of all its records
+	            */
 	enum rule_op op;
 	bool relative; /* to the baseline: the limit had a sign */
 	bool percent;  /* of the baseline; of a share: points */

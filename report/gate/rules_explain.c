@@ -50,8 +50,12 @@ static void explain_metric(const struct rule *r, struct text_layout *page)
 		        r->per_step ? "on average of each such range" : "summed over the run");
 	else
 		text_layout_fact(page, "of", "%s",
-		                 r->per_step ? "one step: the mean of those judged"
-		                             : "the whole run, all its processes summed");
+		                 r->per_step ? r->loop ? "one step of the loop that holds most "
+		                                         "time: the mean of those judged"
+		                                       : "one step: the mean of those judged"
+		                 : r->metric->flags & METRIC_STEPS
+		                         ? "the steps of the loop that holds most time"
+		                         : "the whole run, all its processes summed");
 	if (r->per_step && r->select != SELECT_RANGE)
 		explain_steps(r, page);
 }
@@ -134,7 +138,8 @@ static void explain_doubt(const struct rule *r, struct text_layout *page)
 	        {r->relative && !count,
 	         "with fewer than three recordings a side; when GPU, driver or CUDASPY_GPU differ"},
 	        {m->flags & METRIC_RECORDS || r->select == SELECT_RANGE || r->per_step,
-	         "when more than 1 % of the records were lost"},
+	         r->loop ? "when any records were lost"
+	                 : "when more than 1 % of the records were lost"},
 	        {m->flags & METRIC_GPU, "where GPU time is not known"},
 	        {m->flags & METRIC_GPU && !r->relative,
 	         "when the limit lies within the interval of an estimate"},

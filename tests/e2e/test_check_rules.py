@@ -32,6 +32,11 @@ FORMS = [  # rule, as the baseline, with more of everything
     ('copy_bytes_per_step <= 64B', P, F), ('copy_bytes_per_step <= 0.1KiB', P, F), ('sets_per_step <= +0', P, P),
     ('alloc_calls_per_step = 0', P, F), ('failed_calls_per_step = 0', P, P), ('calls_per_step <= +5%', P, F),
     ('launches_per_step <= 2.5', P, F), ('launches_per_step <= +50%', P, P), ('launches_per_step >= 3', F, P),
+    # of the loop
+    ('loop.steps = 20', P, P), ('loop.steps >= +0', P, P), ('loop.step_ns <= 1s', P, P), ('loop.launches <= 2', P, F),
+    ('loop.graph_launches = 0', P, P), ('loop.syncs <= +0', P, F), ('loop.copies <= 1', P, F), ('loop.sets = 0', P, P),
+    ('loop.pageable_copies = 0', P, F), ('loop.copy_bytes <= 64B', P, F), ('loop.allocs = 0', P, F),
+    ('loop_steps <= 20', P, P), ('loop_steps_per_step <= 1', P, P),
     # comparisons
     ('launches >= 41', F, P), ('launches >= +0', P, P), ('launches >= +1', F, P), ('launches = 40', P, F),
     ('launches == 40', P, F), ('launches = +0', P, F), ('launches != 60', P, F), ('launches < 41', P, F),
@@ -100,7 +105,8 @@ ERRORS = [  # rule, column of the mark, part of what is said
     ('', 1, 'expected a metric'), ('<= 5', 1, 'expected a metric'),
     ('launchs <= +0', 1, 'did you mean launches?'), ('zzz <= +0', 1, 'cudaspy check --metrics lists them'),
     ('launchs_per_step <= +0', 1, 'did you mean launches?'), ('launch_p50_ns_per_step <= 1', 14, 'no value per step'),
-    ('launches', 9, 'expected a comparison'), ('launches ~ 5', 10, 'expected a comparison'),
+    ('loop.launchs <= 2', 6, 'did you mean loop.launches?'), ('loop.calls <= 2', 6, 'loop.'),
+    ('kernel "x" loop.launches <= 2', 12, 'of the run'), ('launches', 9, 'expected a comparison'), ('launches ~ 5', 10, 'expected a comparison'),
     ('launches <=', 12, 'expected a limit'), ('launches <= x', 13, 'expected a limit'),
     ('launches <= 5ms', 14, 'takes no unit'), ('launches <= 5%', 13, 'over the baseline'),
     ('launches <= 2.5', 13, 'whole number'), ('launches <= 1234567890123456789', 13, 'more than 18'),

@@ -73,6 +73,27 @@ static void test_nothing_is_known(void **state)
 		      "run: the recording is damaged");
 }
 
+/* A single record that was lost may have been in the loop. */
+static void test_a_loop_with_holes(void **state)
+{
+	struct one o;
+
+	start(&o, 10, "copy", 5);
+	o.run.steps = (struct figures_step_set){.source = STEPS_FOUND, .count = 20, .judged = 18};
+	for (unsigned f = 0; f < WORK_FIGURES; f++)
+		o.run.steps.of[f] = (struct figures_step){.mean = 2, .min = 2, .max = 2};
+	o.run.values[METRIC_LOOP_STEPS] = 20;
+	o.run.values[METRIC_STEP_P50_NS] = 1e6;
+	check("loop.launches <= 2", NULL, &o.run, OUTCOME_PASS, NULL);
+	check("loop.steps >= 21", NULL, &o.run, OUTCOME_FAIL, NULL);
+	o.run.lost_share = 1e-6;
+	check("launches_per_step <= 2", NULL, &o.run, OUTCOME_PASS, NULL);
+	check("loop.launches <= 2", NULL, &o.run, OUTCOME_INCONCLUSIVE, "records were lost");
+	check("loop.allocs <= 1", NULL, &o.run, OUTCOME_INCONCLUSIVE, "records were lost");
+	check("loop.steps >= 20", NULL, &o.run, OUTCOME_INCONCLUSIVE, "records were lost");
+	check("loop.step_ns <= 1s", NULL, &o.run, OUTCOME_INCONCLUSIVE, "records were lost");
+}
+
 /* A rule that asks nothing of the baseline has its answer. */
 static void test_nothing_is_known_of_the_baseline(void **state)
 {
@@ -152,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_nothing_is_known),
+	        cmocka_unit_test(test_a_loop_with_holes),
 	        cmocka_unit_test(test_nothing_is_known_of_the_baseline),
 	        cmocka_unit_test(test_kernels_without_a_name),
 	        cmocka_unit_test(test_launches_in_no_row),
