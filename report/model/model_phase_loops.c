@@ -12,9 +12,11 @@
 #define BESIDE        0.5  /* of a loop's time in which another one runs: it is none of its own */
 #define RANGES_MOST   32u  /* names of ranges that are looked at beside the steps' */
 #define GAP_PERIODS   4.0  /* between two ranges: longer, and another stretch begins */
-#define WAIT_SOON     1e6  /* ns, and a step: so soon behind a loop a wait belongs to it */
-#define LAST_PIECES   1.5  /* work of a step that may come between, of a usual one's */
-#define STRETCHES_FEW 64u  /* with more, only what is waited behind the last one is looked for */
+#define GAP_LEAST     1e6  /* ns; and of the window: shorter ones end no stretch */
+#define GAP_SHARE     0.005
+#define WAIT_SOON     1e6 /* ns, and a step: so soon behind a loop a wait belongs to it */
+#define LAST_PIECES   1.5 /* work of a step that may come between, of a usual one's */
+#define STRETCHES_FEW 64u /* with more, only what is waited behind the last one is looked for */
 
 /* ---- what could be a loop ---- */
 
@@ -108,7 +110,7 @@ static void add_range(struct candidates *to, const struct model *m, size_t range
 		return;
 	}
 	qsort(rows, n, sizeof(struct model_step *), by_start);
-	double period = period_of(rows, n);
+	double gap = fmax(GAP_PERIODS * period_of(rows, n), fmax(GAP_LEAST, GAP_SHARE * window));
 	struct candidate *c = add_candidate(to);
 	c->source = range;
 	c->work = model_work_pieces(&m->ranges[range].work);
@@ -116,8 +118,7 @@ static void add_range(struct candidates *to, const struct model *m, size_t range
 	for (size_t i = 0; i < n; i++) {
 		double end = fmin(rows[i]->start + rows[i]->duration, window);
 		struct model_stretch *last = c->count ? &c->stretches[c->count - 1] : NULL;
-		if (!last || (rows[i]->start - rows[i - 1]->start > GAP_PERIODS * period &&
-		              rows[i]->start > until))
+		if (!last || (rows[i]->start - rows[i - 1]->start > gap && rows[i]->start > until))
 			c->stretches[c->count++] =
 			        (struct model_stretch){rows[i]->start, end, stride};
 		else

@@ -11,9 +11,9 @@
 #include "report/model/model_phase_loops.h"
 #include "report/model/phases.h"
 
-#define WORK_LEAST   0.5 /* of all work, in the loops: with less they do not stand for the run */
-#define SAID_MORE    4.0 /* times the time, a loop that was found stands before ranges */
-#define SLICES_LEAST 2.0 /* in a stretch, on average: else time slices do not tell it apart */
+#define WORK_LEAST   0.5  /* of all work, in the loops: with less they do not stand for the run */
+#define FOUND_MORE   10.0 /* times the work, a loop that was found stands before ranges */
+#define SLICES_LEAST 2.0  /* in a stretch, on average: else time slices do not tell it apart */
 
 const char *const model_phase_names[] = {
         [PHASE_START] = "start", [PHASE_LOOP] = "loop", [PHASE_END] = "end"};
@@ -262,14 +262,43 @@ static int by_order(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+/* The loop with most time, of found ones or of ranges; of ranges that were asked for, these. */
+static size_t longest_loop(const struct model *m, bool found, size_t range)
+{
+	const struct model_phases *of = &m->phases;
+	size_t best = PHASE_NONE;
+
+	for (size_t i = 0; i < of->count; i++) {
+		const struct model_phase *p = &of->rows[i];
+		if (p->kind != PHASE_LOOP || p->found != found ||
+		    (m->steps_from && (found || p->source != range)))
+			continue;
+		if (best == PHASE_NONE || p->time > of->rows[best].time)
+			best = i;
+	}
+	return best;
+}
+
+/* The program itself said what its ranges are; unless they hold next to nothing of its work. */
+static size_t main_loop(const struct model *m, size_t range)
+{
+	size_t said = longest_loop(m, false, range), found = longest_loop(m, true, range);
+
+	if (said == PHASE_NONE || found == PHASE_NONE)
+		return said == PHASE_NONE ? found : said;
+	return model_work_pieces(&m->phases.rows[found].work) >
+	                       FOUND_MORE * model_work_pieces(&m->phases.rows[said].work)
+	               ? found
+	               : said;
+}
+
 void model_finish_phases(struct model *m)
 {
 	struct model_phases *to = &m->phases;
 	size_t range = model_steps_range(m);
 	const struct model_totals *t = &m->totals;
-	double work = 0, most = 0,
-	       all = (double)t->launches + (double)t->graph_launches + (double)t->copies +
-	             (double)t->sets;
+	double work = 0, all = (double)t->launches + (double)t->graph_launches + (double)t->copies +
+	                       (double)t->sets;
 
 	*to = (struct model_phases){.main = PHASE_NONE};
 	for (size_t i = 0; i < m->process_count; i++)
@@ -278,18 +307,11 @@ void model_finish_phases(struct model *m)
 		fill(m, &to->rows[i]);
 	if (to->count)
 		qsort(to->rows, to->count, sizeof(*to->rows), by_order);
-	for (size_t i = 0; i < to->count; i++) {
-		struct model_phase *p = &to->rows[i];
-		if (p->kind != PHASE_LOOP)
-			continue;
-		p->number = (unsigned)++to->loops;
-		double time = p->found ? p->time : p->time * SAID_MORE;
-		if (time > most && work >= WORK_LEAST * all &&
-		    (!m->steps_from || (!p->found && p->source == range))) {
-			most = time;
-			to->main = i;
-		}
-	}
+	for (size_t i = 0; i < to->count; i++)
+		if (to->rows[i].kind == PHASE_LOOP)
+			to->rows[i].number = (unsigned)++to->loops;
+	if (work >= WORK_LEAST * all)
+		to->main = main_loop(m, range);
 }
 
 size_t model_phase_find(const struct model *m, unsigned number)
