@@ -20,8 +20,9 @@ struct view {
 
 struct sums { /* over time slices: of all of them, and in the phase */
 	double host[2][TF_HOSTS], busy[2], idle[2][TF_IDLES];
-	double time;    /* of the phase */
-	double devices; /* the same, of each device */
+	double below, above; /* of busy[1]: in slices that the phase shares with others */
+	double time;         /* of the phase */
+	double devices;      /* the same, of each device */
 	double before;
 };
 
@@ -101,6 +102,10 @@ static void add_slice(struct sums *to, const struct overview *o, size_t i,
 		double part = idle > 0 ? fmax(0, fmin(1, (p->in - busy) / idle)) : 0;
 		to->busy[0] += v->busy[i];
 		to->busy[1] += busy;
+		/* Its share of a slice's busy time may be all that it has room for, or what the
+		 * others have none for. */
+		to->below += busy - fmax(0, v->busy[i] - (p->all - p->in));
+		to->above += fmin(fmin(v->busy[i], p->all - p->ends), p->in) - busy;
 		for (int k = 0; v->idle && k < TF_IDLES; k++) {
 			to->idle[0][k] += v->idle[i][k];
 			to->idle[1][k] += v->idle[i][k] * part;
@@ -252,8 +257,9 @@ static void scale_busy(struct model *m, const struct model *whole, const struct 
 	b->window = window;
 	b->comm *= communication(whole, p, by);
 	b->busy = fmin(b->busy * by, window);
-	b->low = fmin(b->low * by, b->busy);
-	b->high = fmax(b->busy, fmin(b->high * by, window));
+	double scale = s->busy[1] > 0 ? b->busy / s->busy[1] : 0;
+	b->low = fmax(0, fmin(b->low * by, b->busy) - fmax(0, s->below) * scale);
+	b->high = fmax(b->busy, fmin(b->high * by + fmax(0, s->above) * scale, window));
 	b->kernels = fmax(0, b->busy - alone);
 	b->comm = fmin(b->comm, b->busy);
 	b->copies = fmin(b->copies * copies, b->busy);

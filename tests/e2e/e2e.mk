@@ -14,6 +14,7 @@ E2E_DRIVER_PROGRAMS := \
 	forks \
 	hot_loop \
 	$(if $(NVTX),nvtx_helper nvtx_ranges) \
+	phases \
 	remade \
 	sampling \
 	staged \

@@ -90,26 +90,24 @@ void out_page_loop(const struct model *m, const struct analysis *a, struct text_
 
 /* ---- the section ---- */
 
-static char *verdict_text(const struct verdict *v, bool judged)
+static char *verdict_text(const struct verdict *v)
 {
 	char share[UNIT_BYTES];
-	const char *end = judged ? ", above" : "";
 
 	if (v->cls == VERDICT_NONE)
-		return alloc_format("inconclusive%s", end);
+		return alloc_string("inconclusive");
 	if (!(v->gain > 0))
-		return alloc_format("%s (%s)%s", verdict_names[v->cls],
-		                    verdict_confidences[v->confidence], end);
-	return alloc_format("%s (%s), up to %s %% of it%s", verdict_names[v->cls],
-	                    verdict_confidences[v->confidence], unit_percent(share, v->gain, 1),
-	                    end);
+		return alloc_format("%s (%s)", verdict_names[v->cls],
+		                    verdict_confidences[v->confidence]);
+	return alloc_format("%s (%s) %s %%", verdict_names[v->cls],
+	                    verdict_confidences[v->confidence], unit_percent(share, v->gain, 1));
 }
 
 static void row(struct text_layout_table *t, const struct model *m, const struct analysis *a,
                 size_t i)
 {
 	const struct model_phase *p = &m->phases.rows[i];
-	char *verdict = verdict_text(&a->phases[i], i == a->phase);
+	char *verdict = verdict_text(&a->phases[i]);
 
 	out_page_time(t, p->start);
 	out_page_time(t, time_of(p));
@@ -118,7 +116,7 @@ static void row(struct text_layout_table *t, const struct model *m, const struct
 		out_page_count(t, p->steps);
 		out_page_time(t, step_of(p));
 		out_page_percent(t, a->phases[i].busy, 1);
-		table_cell(t, "loop %u: %s", p->number, verdict);
+		table_cell(t, "loop %u%s: %s", p->number, i == a->phase ? "*" : "", verdict);
 	} else {
 		table_cell(t, "-");
 		table_cell(t, "-");
@@ -131,11 +129,13 @@ static void row(struct text_layout_table *t, const struct model *m, const struct
 static void table(const struct model *m, const struct analysis *a, struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {
-	        {"from", false}, {"time", false},  {"window %", false}, {"steps", false},
+	        {"from", false}, {"time", false},  {"win %", false}, {"steps", false},
 	        {"step", false}, {"GPU %", false}, {"phase", true}};
 	struct text_layout_table t;
 
-	text_layout_heading(page, "Phases (shares are of the window; GPU: busy, of the phase)");
+	text_layout_heading(
+	        page, "Phases (win %%: of the window; GPU: busy, of the phase; last: what the "
+	              "best change saves of it; *: judged above)");
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < m->phases.count; i++)
 		row(&t, m, a, i);

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run is start-up, loops that may take turns, and an end; each loop is judged alone.
+
+The program spends half a second on start-up, then takes turns between 400 steps of training that wait for each of two short
+kernels, and 40 of evaluation that keep the GPU busy; in virtual time.
+"""
+import json
+import subprocess
+
+import pytest
+
+from conftest import BUILD, REPORTER, SHIM, SIM, VIRTUAL_TIME, environment, need_nvtx
+
+ROUNDS = 3
+
+
+@pytest.fixture(scope='module', params=['nvtx', 'found'])
+def recording(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('phases')
+    nvtx = {}
+    if request.param == 'nvtx':
+        need_nvtx()
+        nvtx = {'NVTX_INJECTION64_PATH': SHIM}
+    env = environment(folder, sim=SIM, CUDASPY_GPU='sample', SIM_DATA_MIB='0', SIM_LATENCY_NS='6000', **VIRTUAL_TIME, **nvtx)
+    p = subprocess.run([BUILD / 'tests/e2e/phases', str(ROUNDS)], env=env, cwd=folder, timeout=300, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    assert p.returncode == 0, p.stdout
+    found, = folder.glob('*.cudaspy')
+    return request.param, found
+
+
+def report(recording, *options, status=0):
+    p = subprocess.run([REPORTER, 'report', *options, recording], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       universal_newlines=True, timeout=120)
+    assert p.returncode == status, p.stderr
+    return p.stderr if status else p.stdout
+
+
+def as_json(recording, *options):
+    return json.loads(report(recording, '-f', 'json', *options))
+
+
+def test_phases(recording):
+    how, path = recording
+    run = as_json(path)
+    kinds = [phase['kind'] for phase in run['phases']]
+    assert kinds[:3] == ['start', 'loop', 'loop'] and kinds[3:] in ([], ['end'])
+    start, train, evaluation = run['phases'][:3]
+    assert 500e6 < start['end_ns'] < 520e6 and start['host']['outside_ns'] > 0.9 * start['time_ns']
+    assert [train['number'], evaluation['number'], run['phase']] == [1, 2, 1]
+    assert {train['source'], evaluation['source']} == {how}
+    if how == 'nvtx':
+        assert [train['name'], train['steps'], evaluation['name'], evaluation['steps']] == ['train', 1200, 'eval', 120]
+        assert train['per_step']['launches'] == 2 and evaluation['per_step']['copies'] == 1
+    assert train['stretch_count'] == evaluation['stretch_count'] == ROUNDS
+    assert train['time_ns'] == pytest.approx(1200 * 114e3, rel=0.05)
+    assert evaluation['time_ns'] == pytest.approx(120 * 821e3, rel=0.06)
+    shares = [phase['share_of_window'] for phase in run['phases']]
+    assert 0.98 < sum(shares) <= 1.001
+
+
+def test_each_loop_has_its_verdict(recording):
+    run = as_json(recording[1])
+    train, evaluation = run['phases'][1:3]
+    assert run['verdict'] == train['verdict']
+    assert [train['verdict']['class'], evaluation['verdict']['class']] == ['sync-bound', 'gpu-bound']
+    assert train['gpu']['busy_share_low'] <= 60 / 114 <= train['gpu']['busy_share_high']
+    assert evaluation['gpu']['busy_share_low'] <= 800 / 821 <= evaluation['gpu']['busy_share_high']
+    assert train['gpu']['busy_share_high'] - train['gpu']['busy_share_low'] < 0.2
+    assert 'sync-every-step' in [finding['id'] for finding in run['findings']]
+
+
+def test_phase_asked_for(recording):
+    path = recording[1]
+    for words in ['loop', '2'], ['loop 2'], ['loop2']:
+        run = as_json(path, '--phase', *words)
+        assert run['phase'] == 2 and run['verdict']['class'] == 'gpu-bound' and run['verdict'] == run['phases'][2]['verdict']
+        assert not [finding for finding in run['findings'] if finding['id'].startswith('sync')]
+        assert run['steps']['count'] == run['phases'][2]['steps']
+    whole = as_json(path, '--phase', 'all')
+    assert whole['phase'] is None
+    assert whole['phases'][1]['verdict']['class'] == 'sync-bound'
+    start = as_json(path, '--phase', 'start')
+    assert start['phase'] == 0 and start['verdict']['class'] == 'host-bound', start['verdict']
+    assert start['steps']['source'] == 'none'
+    # What is counted is that of the whole run, whatever is judged.
+    assert run['totals'] == whole['totals'] == start['totals']
+
+
+def test_phase_that_is_not_there(recording, tmp_path):
+    path = recording[1]
+    assert '--phase loop 3: the run has 2 loops' in report(path, '--phase', 'loop', '3', status=2)
+    assert 'a number from 1 is to follow, not 0' in report(path, '--phase', 'loop', '0', status=2)
+    assert 'a number from 1 is to follow, not ' in report(path, '--phase', 'loop', status=2) # the file's name
+
+
+def test_text(recording):
+    text = report(recording[1])
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    flat = ' '.join(text.split())
+    assert 'loop 1 of 2: ' in flat and '% of this run of ' in flat and 'start-up 51' in flat
+    assert 'best change saves up to ' in flat and 'of each step of ' in flat
+    table = text[text.index('Phases ('):]
+    assert 'loop 1*: sync-bound' in table and 'loop 2: gpu-bound' in table
+    assert 'Start-up (' in table and 'outside CUDA between calls' in table
+    phase, = [line for line in lines if line.startswith('  phase ')]
+    marks = phase.split()[1]
+    assert marks.startswith('sss') and '1' in marks and '2' in marks and marks.index('1') < marks.index('2') < marks.rindex('1')
+    assert '# cudaspy report' in report(recording[1], '-f', 'md')
+
+
+def test_a_run_without_steps(tmp_path):
+    p = subprocess.run([BUILD / 'tests/e2e/crowd', '1', '3'], env=environment(tmp_path), cwd=tmp_path, timeout=60)
+    assert p.returncode == 0
+    path, = tmp_path.glob('*.cudaspy')
+    run = as_json(path)
+    assert run['phases'] == [] and run['phase'] is None
+    assert 'no loop was found' in report(path, '--phase', 'loop', '1', status=2)
+    assert 'no loop was found' in report(path, '--phase', 'start', status=2)
+    assert as_json(path, '--phase', 'all')['verdict'] == run['verdict']
