@@ -32,7 +32,8 @@ static void row(struct text_layout_table *t, const struct whatif_question *q,
 	table_cell(t, "%s", q->text);
 }
 
-void out_page_whatif(struct whatifs *w, const struct out_options *o, struct text_layout *page)
+void out_page_whatif(struct whatifs *w, const struct out_options *o,
+                     const struct model_phase *phase, struct text_layout *page)
 {
 	struct whatif_result r;
 	struct text_layout_table t;
@@ -40,8 +41,10 @@ void out_page_whatif(struct whatifs *w, const struct out_options *o, struct text
 	if (!o->whatif_count)
 		return;
 	text_layout_heading(
-	        page, "What if (the window after start-up, estimated by a replay of the recent "
-	              "calls; covered: share of it that they are)");
+	        page,
+	        "What if (%s, estimated by a replay of the recent calls; covered: share of it "
+	        "that they are)",
+	        out_page_judged(phase));
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < o->whatif_count; i++) {
 		const struct whatif_question *q = &o->whatifs[i];
