@@ -15,7 +15,7 @@
 struct view {
 	struct model m; /* first */
 	bool *owned;    /* by process: its call events are a copy */
-	bool own_steps;
+	bool own_steps, own_tables;
 };
 
 struct sums { /* over time slices: of all of them, and in the phase */
@@ -334,6 +334,9 @@ struct model *model_view(const struct model *m, size_t phase)
 	if (m->gpu.has_busy)
 		scale_busy(&v->m, m, p, &sums, copies, sets);
 	v->m.host_window = sums.time;
+	double graphs = share_of((double)v->m.totals.graph_launches,
+	                         (double)m->totals.graph_launches, other);
+	v->own_tables = view_cut_tables(&v->m, graphs);
 	if (phase != m->steps.phase) {
 		model_steps_of(&v->m, phase);
 		v->own_steps = true;
@@ -352,6 +355,11 @@ void model_view_free(struct model *view)
 			free(v->m.processes[i].call_log.call_events);
 	if (v->own_steps)
 		model_free_steps_figures(&v->m.steps);
+	if (v->own_tables) {
+		free(v->m.kernels);
+		free(v->m.copies);
+		free(v->m.apis);
+	}
 	free(v->m.processes);
 	free(v->owned);
 	free(v);

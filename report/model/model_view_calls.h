@@ -18,5 +18,11 @@ double view_held(const struct call_log *h, const struct model_stretch *s);
 /* True where its events are a copy now, to be freed. */
 bool view_cut_calls(struct call_log *h, const struct model_stretch *s, size_t count,
                     const struct view_slices *sum);
+/*
+ * Kernels, copies and APIs of a view, by what its recent calls stand for; `graphs`: of all graph
+ * launches, those in the phase, a share. True where these tables are copies now, to be freed; false
+ * where the calls of a process are not there: they stay those of the whole run.
+ */
+bool view_cut_tables(struct model *m, double graphs);
 
 #endif

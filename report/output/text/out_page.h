@@ -31,7 +31,10 @@ void out_page_work(const struct model *m, struct text_layout *page);
 void out_page_graphs(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_steps(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_ranges(const struct model *m, const struct out_options *o, struct text_layout *page);
-void out_page_whatif(struct whatifs *w, const struct out_options *o, struct text_layout *page);
+/* What is judged, in words; NULL: the whole run. */
+const char *out_page_judged(const struct model_phase *phase);
+void out_page_whatif(struct whatifs *w, const struct out_options *o,
+                     const struct model_phase *phase, struct text_layout *page);
 void out_page_gaps(const struct model *m, struct text_layout *page);
 void out_page_gpu(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_streams(const struct model *m, struct text_layout *page);

@@ -20,9 +20,7 @@ void out_page_findings(const struct findings *all, const struct model_phase *pha
 	if (!all->count)
 		return;
 	text_layout_heading(page, "Findings (the most severe first; speed-ups are of %s)",
-	                    !phase                      ? "the window after start-up"
-	                    : phase->kind == PHASE_LOOP ? "the loop"
-	                                                : "start-up");
+	                    out_page_judged(phase));
 	for (size_t i = 0; i < all->count; i++) {
 		const struct finding *f = &all->items[i];
 		char *speedup = gain(f);

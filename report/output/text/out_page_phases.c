@@ -14,6 +14,14 @@
 #define START_SHARE 0.05
 #define START_LEAST 1e9
 
+const char *out_page_judged(const struct model_phase *phase)
+{
+	return !phase                       ? "the window after start-up"
+	       : phase->kind == PHASE_LOOP  ? "the loop"
+	       : phase->kind == PHASE_START ? "start-up"
+	                                    : "the end";
+}
+
 /* Until the first loop's first step, with what came before the window; of the first process. */
 static double startup_of(const struct model *m)
 {

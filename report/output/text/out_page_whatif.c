@@ -32,23 +32,8 @@ static void row(struct text_layout_table *t, const struct whatif_question *q,
 	table_cell(t, "%s", q->text);
 }
 
-/* Which of the two forms of graphs it is, how to get there and what is in the way. */
-static void graphs(struct text_layout *page, const struct whatifs *w,
-                   const struct whatif_question *q, const struct whatif_result *r)
-{
-	char text[WHATIF_TEXT];
-
-	if (r->what != WHATIF_GRAPHS || !(r->changed > 0))
-		return;
-	text_layout_line(page, "%s, %s: %s.", q->text,
-	                 r->form == WHATIF_WHOLE ? "a whole step each" : "runs of calls",
-	                 whatif_graph_way(whatif_model(w)));
-	for (size_t i = 0; i < r->blocked_count; i++)
-		text_layout_line(page, "%s, in the way of a whole step: %s.", q->text,
-		                 whatif_block_text(&r->blocked[i], text));
-}
-
-void out_page_whatif(struct whatifs *w, const struct out_options *o, struct text_layout *page)
+void out_page_whatif(struct whatifs *w, const struct out_options *o,
+                     const struct model_phase *phase, struct text_layout *page)
 {
 	struct whatif_result r;
 	struct text_layout_table t;
@@ -56,8 +41,10 @@ void out_page_whatif(struct whatifs *w, const struct out_options *o, struct text
 	if (!o->whatif_count)
 		return;
 	text_layout_heading(
-	        page, "What if (the window after start-up, estimated by a replay of the recent "
-	              "calls; covered: share of it that they are)");
+	        page,
+	        "What if (%s, estimated by a replay of the recent calls; covered: share of it "
+	        "that they are)",
+	        out_page_judged(phase));
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < o->whatif_count; i++) {
 		const struct whatif_question *q = &o->whatifs[i];

