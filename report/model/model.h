@@ -213,6 +213,28 @@ struct model_graph {
 	size_t parts, part_count; /* of graph_parts; the most nodes first */
 };
 
+struct model_graph_part { /* nodes of a graph that are alike */
+	enum tf_nodes kind;
+	uint8_t direction, memory; /* of copies */
+	uint32_t place;            /* among the graph's, as the driver told them */
+	uint64_t nodes, bytes;     /* in one launch */
+	const char *kernel;        /* the name of a row of `kernels` */
+	uint32_t grid[3], block[3], shared_bytes;
+};
+
+/* What ran inside of graphs: launches times nodes. */
+struct model_in_graphs {
+	uint64_t launches;         /* of graphs whose nodes are known */
+	uint64_t launches_in_part; /* of these, where not all nodes are */
+	uint64_t kernels, copies, copy_bytes, sets, others;
+};
+
+/* Whether anything is known of what ran inside of graphs, or none were launched. */
+struct model;
+bool model_graphs_known(const struct model *m);
+/* Products stop at the largest number. */
+uint64_t model_times(uint64_t a, uint64_t b);
+
 struct model_range {         /* NVTX ranges of one name inside the same other one */
 	char *name, *domain; /* domain NULL: the default one */
 	size_t parent;       /* index, RANGE_NONE = in no other; smaller than its own */

@@ -8,15 +8,16 @@
 #include "report/base/alloc.h"
 #include "report/base/stats.h"
 
-#define TIME_LEAST    0.02 /* of the longest loop's time: less is no phase */
-#define BESIDE        0.5  /* of a loop's time in which another one runs: it is none of its own */
-#define RANGES_MOST   32u  /* names of ranges that are looked at beside the steps' */
-#define GAP_PERIODS   4.0  /* between two ranges: longer, and another stretch begins */
-#define GAP_LEAST     1e6  /* ns; and of the window: shorter ones end no stretch */
-#define GAP_SHARE     0.005
-#define WAIT_SOON     1e6 /* ns, and a step: so soon behind a loop a wait belongs to it */
-#define LAST_PIECES   1.5 /* work of a step that may come between, of a usual one's */
-#define STRETCHES_FEW 64u /* with more, only what is waited behind the last one is looked for */
+#define TIME_LEAST     0.02 /* of the longest loop's time: less is no phase */
+#define ALIKE_TOGETHER 0.1  /* less alike than that much below the threads' own: no loop */
+#define BESIDE         0.5  /* of a loop's time in which another one runs: it is none of its own */
+#define RANGES_MOST    32u  /* names of ranges that are looked at beside the steps' */
+#define GAP_PERIODS    4.0  /* between two ranges: longer, and another stretch begins */
+#define GAP_LEAST      1e6  /* ns; and of the window: shorter ones end no stretch */
+#define GAP_SHARE      0.005
+#define WAIT_SOON      1e6 /* ns, and a step: so soon behind a loop a wait belongs to it */
+#define LAST_PIECES    1.5 /* work of a step that may come between, of a usual one's */
+#define STRETCHES_FEW  64u /* with more, only what is waited behind the last one is looked for */
 
 /* ---- what could be a loop ---- */
 
@@ -36,11 +37,29 @@ static void sum_up(struct candidate *c)
 	}
 }
 
-static void add_found(struct candidates *to, const struct model *m)
+/* The most alike steps of one thread. */
+static double threads_alike(const struct model *m, uint32_t process)
 {
+	double most = 0;
+
 	for (size_t i = 0; i < m->loop_count; i++) {
 		const struct model_loop *l = &m->loops[i];
-		if (l->process != to->process || l->steps < PHASE_STEPS_LEAST || !l->stretch_count)
+		if (l->process == process && l->tid && l->steps >= PHASE_STEPS_LEAST)
+			most = fmax(most, l->alike);
+	}
+	return most;
+}
+
+/* Threads that know nothing of each other make steps together that are less alike than their own.
+ */
+static void add_found(struct candidates *to, const struct model *m)
+{
+	double alike = threads_alike(m, to->process) - ALIKE_TOGETHER;
+
+	for (size_t i = 0; i < m->loop_count; i++) {
+		const struct model_loop *l = &m->loops[i];
+		if (l->process != to->process || l->steps < PHASE_STEPS_LEAST ||
+		    !l->stretch_count || (!l->tid && l->alike < alike))
 			continue;
 		struct candidate *c = add_candidate(to);
 		c->found = true;

@@ -32,6 +32,22 @@ static void row(struct text_layout_table *t, const struct whatif_question *q,
 	table_cell(t, "%s", q->text);
 }
 
+/* Which of the two forms of graphs it is, how to get there and what is in the way. */
+static void graphs(struct text_layout *page, const struct whatifs *w,
+                   const struct whatif_question *q, const struct whatif_result *r)
+{
+	char text[WHATIF_TEXT];
+
+	if (r->what != WHATIF_GRAPHS || !(r->changed > 0))
+		return;
+	text_layout_line(page, "%s, %s: %s.", q->text,
+	                 r->form == WHATIF_WHOLE ? "a whole step each" : "runs of calls",
+	                 whatif_graph_way(whatif_model(w)));
+	for (size_t i = 0; i < r->blocked_count; i++)
+		text_layout_line(page, "%s, in the way of a whole step: %s.", q->text,
+		                 whatif_block_text(&r->blocked[i], text));
+}
+
 void out_page_whatif(struct whatifs *w, const struct out_options *o,
                      const struct model_phase *phase, struct text_layout *page)
 {
