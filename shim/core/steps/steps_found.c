@@ -182,7 +182,7 @@ static bool settled(const struct steps_detector *d, const struct tf_map *map)
 {
 	const struct tf_loop *l = d->marker ? steps_loop_of(d, map) : NULL;
 
-	return l && l->anchors && l->steps >= SETTLED && l->alike_x1000 >= 900 * l->steps;
+	return l && l->anchors & STEP_STRONG && l->steps >= SETTLED && l->alike_x1000 >= 900 * l->steps;
 }
 
 /*

@@ -34,6 +34,7 @@ struct steps_event {
 	uint8_t flags; /* TF_ANCHOR_..., STEP_PAGEABLE */
 };
 #define STEP_PAGEABLE 8u
+#define STEP_STRONG   (TF_ANCHOR_WAIT | TF_ANCHOR_UPLOAD) /* anchors that are no chance */
 _Static_assert(sizeof(struct steps_event) == 32, "two to a cache line");
 
 struct steps_segment { /* a step */

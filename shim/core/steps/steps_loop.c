@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/steps/steps_found.h"
 
+#define PAUSE       200u /* mean steps: a longer time between two of them belongs to none */
+#define PAUSE_STEPS 4u
+
 double steps_alike(const uint32_t *a, const uint32_t *b)
 {
 	uint64_t differ = 0, sum = 0;
@@ -109,6 +112,15 @@ static void add_event(struct steps_segment *s, const struct steps_event *e,
 	s->buckets[bucket_of(symbols)]++;
 }
 
+/* Between two steps, so long that it belongs to none: the program does something else. */
+static bool is_pause(const struct steps_detector *d, const struct tf_map *map, uint64_t from,
+                     uint64_t until)
+{
+	const struct tf_loop *l = d->marker && until > from ? steps_loop_of(d, map) : NULL;
+
+	return l && l->steps >= PAUSE_STEPS && until - from > PAUSE * (l->ticks / l->steps);
+}
+
 /* A wait ends its step; any other marker begins one. */
 void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 {
@@ -117,9 +129,12 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 	bool marker = is_symbol(d->marker, symbols, e);
 
 	if (marker && !d->marker_waits) {
-		d->now.end = e->start;
+		bool pause = is_pause(d, map, d->now.end, e->start);
+		if (!pause)
+			d->now.end = e->start;
 		if (d->inside)
 			end_segment(d, map, &d->now, n);
+		d->begins |= pause;
 		d->now = (struct steps_segment){.start = e->start, .first = n};
 		d->inside = true;
 	}
@@ -127,6 +142,10 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 		d->now = (struct steps_segment){.start = e->start, .first = n};
 		/* Before the first wait lies a first step, if all that was before it is known. */
 		d->inside = d->marker_waits && d->whole;
+	}
+	if (d->marker_waits && !d->now.events && is_pause(d, map, d->now.start, e->start)) {
+		d->now.start = e->start;
+		d->begins = true;
 	}
 	add_event(&d->now, e, symbols);
 	d->now.end = e->end;

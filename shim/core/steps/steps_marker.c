@@ -209,67 +209,84 @@ static bool better_mark(const struct steps_candidate *a, const struct steps_cand
 	return a->first < b->first;
 }
 
-/* The most alike among those with anchors, or among all. */
-static double most_alike(const struct steps_look *l, bool anchored)
+/* The most alike among those that have one of these anchors; 0 = among all. */
+static double most_alike(const struct steps_look *l, uint8_t anchors)
 {
 	double best = 0;
 
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct steps_candidate *c = &l->candidates[i];
-		if (may_mark(c) && (!anchored || anchors_of(c)) && alike_of(c) > best)
+		if (may_mark(c) && (!anchors || anchors_of(c) & anchors) && alike_of(c) > best)
 			best = alike_of(c);
 	}
 	return best;
 }
 
-/* The shortest, or the longest, of those that are alike enough, occur often enough and have at most
- * so many events. */
-static const struct steps_candidate *extreme(const struct steps_look *l, bool anchored,
-                                             bool longest, uint32_t seen, double least,
-                                             double events)
+/* What a level must have. */
+struct wanted {
+	uint8_t anchors; /* one of these; 0 = none is needed */
+	bool longest;    /* else the shortest */
+	uint32_t seen;   /* at least so often */
+	double alike;    /* at least so much */
+	double events;   /* at most */
+};
+
+static const struct steps_candidate *find(const struct steps_look *l, const struct wanted *w)
 {
 	const struct steps_candidate *chosen = NULL;
 
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct steps_candidate *c = &l->candidates[i];
-		if (!may_mark(c) || c->seen < seen || alike_of(c) < least ||
-		    (anchored && !anchors_of(c)) || length_of(c) > events)
+		if (!may_mark(c) || c->seen < w->seen || alike_of(c) < w->alike ||
+		    (w->anchors && !(anchors_of(c) & w->anchors)) || length_of(c) > w->events)
 			continue;
-		if (!chosen ||
-		    (same_length(c, chosen) ? better_mark(c, chosen)
-		                            : longest == (length_of(c) > length_of(chosen))))
+		if (!chosen || (same_length(c, chosen)
+		                        ? better_mark(c, chosen)
+		                        : w->longest == (length_of(c) > length_of(chosen))))
 			chosen = c;
 	}
 	return chosen;
 }
 
-/* Large pieces without an anchor that are as much alike as these: every so many of them the host
- * does something, as log a value. */
+/* Large pieces that are as much alike as these, without what these have: every so many of them the
+ * host does something, as log a value. */
 static const struct steps_candidate *logged(const struct steps_look *l,
                                             const struct steps_candidate *anchored)
 {
 	const struct steps_candidate *c =
-	        extreme(l, false, true, LEVEL_SEEN, alike_of(anchored) - ALIKE_EQUAL,
-	                length_of(anchored) / LOGGED_EVERY);
+	        find(l, &(struct wanted){.longest = true,
+	                                 .seen = LEVEL_SEEN,
+	                                 .alike = alike_of(anchored) - ALIKE_EQUAL,
+	                                 .events = length_of(anchored) / LOGGED_EVERY});
 
 	return c && length_of(c) >= LOGGED_EVENTS ? c : anchored;
 }
 
 /*
- * The step is the shortest level at which the host's own rhythm shows: it waits, it sends data, or
- * it does something else for long. Where there is no such level, the longest that was seen some
- * times; else the shortest.
+ * The step is the shortest level at which the host's own rhythm shows: it waits or sends data; where
+ * it never does, it does something else for long. (A pause alone may be that of a parameter within
+ * an optimizer.) Where there is no such level, the longest that was seen some times; else the
+ * shortest.
  */
 static const struct steps_candidate *choose(const struct steps_look *l)
 {
-	double best = most_alike(l, true);
-	const struct steps_candidate *c = NULL;
+	static const uint8_t kinds[] = {STEP_STRONG, TF_ANCHOR_GAP};
 
-	if (best > 0)
-		return logged(l, extreme(l, true, false, 0, best - ALIKE_ANCHOR, LENGTH_ANY));
-	best = most_alike(l, false);
-	c = extreme(l, false, true, LEVEL_SEEN, best - ALIKE_EQUAL, LENGTH_ANY);
-	return c ? c : extreme(l, false, false, 0, best - ALIKE_EQUAL, LENGTH_ANY);
+	for (unsigned i = 0; i < 2; i++) {
+		double best = most_alike(l, kinds[i]);
+		if (best > 0)
+			return logged(l, find(l, &(struct wanted){.anchors = kinds[i],
+			                                          .alike = best - ALIKE_ANCHOR,
+			                                          .events = LENGTH_ANY}));
+	}
+	struct wanted any = {.longest = true,
+	                     .seen = LEVEL_SEEN,
+	                     .alike = most_alike(l, 0) - ALIKE_EQUAL,
+	                     .events = LENGTH_ANY};
+	const struct steps_candidate *c = find(l, &any);
+	any.longest = false;
+	any.seen = 0;
+	return c ? c : find(l, &any);
 }
 
 /* ---- one look ---- */
@@ -311,18 +328,28 @@ static void find_levels(const struct steps_look *l, const struct steps_candidate
 static uint32_t known_like(const struct steps_detector *d, const struct steps_candidate *c)
 {
 	uint32_t segment[STEP_BUCKETS], best = UINT32_MAX;
-	double most = ALIKE_KNOWN;
+	double most = 0;
 
 	for (unsigned i = 0; i < STEP_BUCKETS; i++)
 		segment[i] = c->segment[i];
 	for (uint32_t k = 0; k < d->known_count; k++) {
 		double alike = steps_alike(segment, d->knowns[k].buckets);
-		if (alike >= most) {
+		/* Of few events one more or less is much: with its marker it is the same. */
+		double least = d->knowns[k].marker == c->symbol ? ALIKE_LEAST : ALIKE_KNOWN;
+		if (alike >= least && alike > most) {
 			most = alike;
 			best = k;
 		}
 	}
 	return best;
+}
+
+/* How sure its anchors are. */
+static int rhythm_of(const struct steps_candidate *c)
+{
+	uint8_t anchors = anchors_of(c);
+
+	return anchors & STEP_STRONG ? 2 : anchors != 0;
 }
 
 /* Whether the detector stays in the loop that it is in. */
@@ -344,7 +371,7 @@ static bool stays(struct steps_look *l, const struct steps_detector *d,
 		       (old->cls == SPY_CLASS_SYNC || c->cls != SPY_CLASS_SYNC);
 	/* Later on only a level with the host's rhythm takes the place of one without. */
 	return d->count > STEP_HISTORY && worse < ALIKE_CHANGE &&
-	       (anchors_of(old) || !anchors_of(c));
+	       rhythm_of(old) >= rhythm_of(c);
 }
 
 /*
