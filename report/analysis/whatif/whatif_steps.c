@@ -78,8 +78,8 @@ static void take_rows(struct whatif_steps *s, const struct model *m, size_t proc
 	size_t threads = r->call_log->thread_count;
 	struct place *places = sorted_threads(r->call_log);
 
-	for (size_t i = 0; i < rows && i < m->step_row_count && r->count; i++) {
-		const struct model_step *row = &m->step_rows[i];
+	for (size_t i = 0; i < rows && r->count; i++) {
+		const struct model_step *row = &m->steps.rows[i];
 		/* Those of all threads together are told by the one that calls most. */
 		uint16_t thread = row->tid ? thread_of(places, threads, row->tid) : s->busiest;
 		if (row->process != process || thread == STEP_NO_THREAD || !(row->duration > 0) ||
