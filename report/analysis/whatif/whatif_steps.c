@@ -247,6 +247,13 @@ static uint32_t places_of(const struct whatif_step *step)
 	return step->pieces + step->changes + 1;
 }
 
+/* One thread goes on where another one left off, as a backward pass does: a captured step has no
+ * such place. */
+static bool hands_over(const struct replay *r, size_t i)
+{
+	return r->call_events[i].before != CALL_LOG_NONE;
+}
+
 /*
  * The place at which the steps of a sequence spend most host time outside CUDA, over all of them: a
  * loader, the program's own logic. One launch that took long by chance is none, and neither is the
@@ -265,7 +272,7 @@ static void find_gap(struct whatif_steps *s, const struct group *g, const uint32
 	uint64_t sequence = g->first[0]->sequence;
 	for (size_t i = 0; i < r->count; i++)
 		if (s->of[i] != CALL_LOG_NONE && s->steps[s->of[i]].sequence == sequence &&
-		    place[i] < places)
+		    place[i] < places && !hands_over(r, i))
 			sum[place[i]] += r->call_events[i].gap;
 	for (uint32_t k = 1; k < places; k++)
 		if (sum[k] > sum[best])
@@ -277,7 +284,7 @@ static void find_gap(struct whatif_steps *s, const struct group *g, const uint32
 		second = s->usual;
 	for (size_t i = 0; i < r->count; i++) {
 		struct whatif_step *step = s->of[i] == CALL_LOG_NONE ? NULL : &s->steps[s->of[i]];
-		if (!step || step->sequence != sequence || place[i] != best)
+		if (!step || step->sequence != sequence || place[i] != best || hands_over(r, i))
 			continue;
 		step->gap += r->call_events[i].gap;
 		if (step->stays == CALL_LOG_NONE)
