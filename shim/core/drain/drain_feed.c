@@ -317,6 +317,7 @@ static void feed_own(struct drain *d, uint32_t index, const struct tf_record *r)
 		return;
 	if (d->timeline)
 		timeline_call(d->timeline, index, r, TIMELINE_OWN, NULL);
+	steps_own(d->steps, index, r);
 	drain_keep(d->map, &d->feed->page, r);
 }
 

@@ -40,6 +40,9 @@ void steps_free(struct steps *s);
 void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
                 unsigned cls);
 
+/* A TF_CALL_OWN record of that thread: what is ours is no pause of the program's. */
+void steps_own(struct steps *s, uint32_t thread, const struct tf_record *r);
+
 /* No record comes any more: decides for threads that are not decided yet, and ends last steps. */
 void steps_finish(struct steps *s, struct tf_map *map);
 

@@ -9,7 +9,8 @@
 #define OFTEN     8u    /* at last there is a look at every so many STEP_HISTORY */
 #define SETTLED   8u    /* steps */
 #define GAP_TIMES 4u    /* a gap is long that is so many times the usual ones' 90th percentile */
-#define GAP_LEARN 16u   /* events after which it is known what is usual */
+/* Ticks: a shorter one never is. Less of our own time has no record, see own_time.h. */
+#define GAP_LEAST 1000u
 
 struct steps {
 	struct steps_detector detectors[DETECTORS];
@@ -209,15 +210,36 @@ static void look(struct steps *s, struct steps_detector *d, struct tf_map *map)
 
 /* ---- calls ---- */
 
+/*
+ * The first gaps: what three of four are not longer than is usual from then on. To grow to what all
+ * of them are alike would take many more, and each would seem long meanwhile.
+ */
+static void learn_gap(struct steps_detector *d, uint64_t gap)
+{
+	for (unsigned i = 0; i < GAP_QUARTER; i++) {
+		uint64_t less = d->gap_most[i];
+		if (gap > less) {
+			d->gap_most[i] = gap;
+			gap = less;
+		}
+	}
+	if (d->count == GAP_LEARN && d->gap_p90 < d->gap_most[GAP_QUARTER - 1])
+		d->gap_p90 = d->gap_most[GAP_QUARTER - 1];
+}
+
 /* How long no call was under way before this one; whether that is long. */
 static void find_gap(struct steps_detector *d, struct steps_event *e)
 {
-	uint64_t gap = e->start > d->last_end ? e->start - d->last_end : 0, p90 = d->gap_p90;
+	uint64_t gap = e->start > d->last_end + d->own ? e->start - d->last_end - d->own : 0,
+	         p90 = d->gap_p90;
 
-	if (d->last_end && gap > GAP_TIMES * p90 && d->count > GAP_LEARN)
+	d->own = 0;
+	if (d->last_end && d->count <= GAP_LEARN)
+		learn_gap(d, gap);
+	else if (d->last_end && gap > GAP_TIMES * p90 && gap > GAP_LEAST)
 		e->flags |= TF_ANCHOR_GAP;
 	/* One in ten is longer: it grows by 9 parts then, else it shrinks by one. */
-	if (d->last_end)
+	if (d->last_end && d->count != GAP_LEARN)
 		d->gap_p90 = gap > p90 ? p90 + p90 * 9 / 128 + 9 : p90 - p90 / 128 - (p90 > 0);
 	if (e->end > d->last_end)
 		d->last_end = e->end;
@@ -257,6 +279,19 @@ void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const stru
 	        s->recent && s->recent->thread == thread ? s->recent : detector_of(s, thread);
 	if (d)
 		take(s, d, map, r, cls);
+}
+
+void steps_own(struct steps *s, uint32_t thread, const struct tf_record *r)
+{
+	uint64_t ticks = r->end - r->start;
+
+	if (!s)
+		return;
+	if (s->several)
+		s->all.own += ticks;
+	for (unsigned i = 0; i < DETECTORS; i++)
+		if (s->detectors[i].used && s->detectors[i].thread == thread)
+			s->detectors[i].own += ticks;
 }
 
 static void finish(struct steps *s, struct steps_detector *d, struct tf_map *map)

@@ -18,6 +18,8 @@
 #define LOOK_SLOTS    8192u
 #define ALIKE_LEAST   0.75 /* steps of a loop, on average */
 #define ALIKE_ODD     0.5  /* a step less alike than that to the typical one is odd */
+#define GAP_LEARN     16u  /* events after which it is known what times between calls are usual */
+#define GAP_QUARTER   4u   /* of these; their gaps may be long */
 #define SYMBOL_GAP    2u   /* of an event that comes after a long time without calls */
 
 /* 0 = none. The coarse one says which kernel, graph, kind of copy, or wait; the fine one also the
@@ -80,8 +82,10 @@ struct steps_detector { /* of one thread, or of all */
 	uint64_t told;  /* event behind the last step that was told */
 	uint64_t next_short, next_long; /* counts at which there are the next looks */
 	uint64_t last_end;              /* of all calls */
+	uint64_t own;                   /* ticks since then that were ours */
 	uint64_t gap_p90; /* ticks; nine of ten times between two calls are shorter, roughly */
-	struct steps_segment now, typical;        /* typical: the last one that was not odd */
+	uint64_t gap_most[GAP_QUARTER];    /* the longest of the first ones, the longest first */
+	struct steps_segment now, typical; /* typical: the last one that was not odd */
 	struct steps_segment held[STEP_ODD_MOST]; /* odd ones since */
 	struct steps_segment cut; /* `now` when it had as many events as the typical one */
 	uint32_t known_count;

@@ -130,6 +130,39 @@ static void test_a_pause_divides_steps(void **state)
 	rows_agree();
 }
 
+/* Between alike launches it is cudaspy that takes its time now and then: no rhythm of the host. */
+static void test_our_own_time_is_no_pause(void **state)
+{
+	for (int i = 0; i < 100; i++) {
+		struct tf_record own = {.call = TF_CALL_OWN, .start = now};
+		now = own.end = now + 40000;
+		steps_own(steps, by, &own);
+		for (uint64_t k = 100 + any(100); k > 0; k--)
+			run_kernel(1);
+	}
+	steps_finish(steps, &made.map);
+	assert_null(loop(0));
+}
+
+/* A short run of replays, as long a pause before each: no pause is longer than others, and each
+ * replay is a step. */
+static void test_pauses_that_are_alike(void **state)
+{
+	struct tf_record r = {.call = graph_launch};
+
+	r.graph.graph = 1;
+	run_kernel(1);
+	for (int i = 0; i < 51; i++) {
+		now += 20 * LONG_GAP;
+		give(r, SPY_CLASS_GRAPH_LAUNCH);
+	}
+	const struct tf_loop *l = longest(NULL);
+	assert_int_equal(l->cls, SPY_CLASS_GRAPH_LAUNCH);
+	assert_int_equal(l->anchors, 0);
+	assert_in_range(l->steps, 50, 51);
+	rows_agree();
+}
+
 static void forward_and_back(void)
 {
 	upload();
@@ -268,6 +301,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(test_a_pause_divides_steps, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_our_own_time_is_no_pause, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_pauses_that_are_alike, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_loops_that_alternate, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_many_episodes, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_threads_that_take_turns, begin, finish),
