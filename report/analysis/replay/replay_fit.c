@@ -50,7 +50,7 @@ static uint32_t taken_over(const struct replay_fit *n, size_t i, double start)
 	if (found == CALL_LOG_NONE || own->last == CALL_LOG_NONE)
 		return found;
 	const struct call_event *q = &r->given[found];
-	return n->threads[q->thread].burst >= own->end && start - q->end < gap / 4 ? found
+	return n->threads[q->thread].burst >= own->end && start - q->end < gap / 2 ? found
 	                                                                           : CALL_LOG_NONE;
 }
 
