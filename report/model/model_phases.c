@@ -13,6 +13,7 @@
 
 #define WORK_LEAST   0.5  /* of all work, in the loops: with less they do not stand for the run */
 #define FOUND_MORE   10.0 /* times the work, a loop that was found stands before ranges */
+#define FAR_LONGER   3.0  /* times the median step: what goes beyond it, on average, is left out */
 #define SLICES_LEAST 2.0  /* in a stretch, on average: else time slices do not tell it apart */
 
 const char *const model_phase_names[] = {
@@ -262,6 +263,15 @@ static int by_order(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+/* Its time, without what single steps took that were far longer than most: code that is compiled, data
+ * that is read. That makes no loop of a start-up in which some calls repeat. */
+static double usual_time(const struct model_phase *p)
+{
+	double most = FAR_LONGER * (double)p->steps * p->p50;
+
+	return most < p->time ? most : p->time;
+}
+
 /* The loop with most time, of found ones or of ranges; of ranges that were asked for, these. */
 static size_t longest_loop(const struct model *m, bool found, size_t range)
 {
@@ -273,7 +283,7 @@ static size_t longest_loop(const struct model *m, bool found, size_t range)
 		if (p->kind != PHASE_LOOP || p->found != found ||
 		    (m->steps_from && (found || p->source != range)))
 			continue;
-		if (best == PHASE_NONE || p->time > of->rows[best].time)
+		if (best == PHASE_NONE || usual_time(p) > usual_time(&of->rows[best]))
 			best = i;
 	}
 	return best;
