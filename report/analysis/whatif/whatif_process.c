@@ -110,12 +110,11 @@ static double busy_share(const struct model_process *p)
 	return most;
 }
 
-/* The least that the GPU could take, as a share of what it took: all of its work after the other,
- * or with copies beside kernels the longest of the three. */
-static double work_left(const struct whatif_change *c, const struct replay *r,
-                        const struct replay_act *call_events)
+/* The least that the GPU could take, as a share of what it took: the longest of kernels and copies
+ * each way, which may run beside one another. What keeps them apart, the replay knows. */
+static double work_left(const struct replay *r, const struct replay_act *call_events)
 {
-	double part[3] = {0}, all = 0;
+	double part[3] = {0};
 
 	for (size_t i = 0; i < r->count; i++) {
 		const struct call_event *a = &r->given[i];
@@ -123,11 +122,8 @@ static double work_left(const struct whatif_change *c, const struct replay *r,
 		                        ? 1u + (a->direction == SPY_DIR_DTOH)
 		                        : 0;
 		part[engine] += call_events[i].gpu;
-		all += call_events[i].gpu;
 	}
-	if (c->what == WHATIF_OVERLAP)
-		all = fmax(part[0], fmax(part[1], part[2]));
-	return r->gpu > 0 ? fmin(1, all / r->gpu) : 0;
+	return r->gpu > 0 ? fmin(1, fmax(part[0], fmax(part[1], part[2])) / r->gpu) : 0;
 }
 
 static struct whatif_change change_of(enum whatif what, enum replay_level level,
@@ -214,7 +210,7 @@ static void try_change(const struct model_process *p, const struct replay *r,
 	                                   : 1;
 	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
 	to->assumed_bandwidth |= c->assumed_bandwidth;
-	to->bound[level] = busy_share(p) * work_left(c, r, call_events);
+	to->bound[level] = busy_share(p) * work_left(r, call_events);
 	if (c->what == WHATIF_STEP && level == REPLAY_LOW)
 		to->strict = strictly(r, c, base, call_events);
 	if (level != REPLAY_MEAN)
