@@ -602,16 +602,15 @@ static void set_steps(struct model *m, size_t calls)
 {
 	const struct call_log *h = &m->processes[0].call_log;
 
-	free(m->step_rows);
+	free(m->steps.rows);
 	m->steps.source = STEPS_NVTX;
-	m->step_row_count = h->count / calls;
-	m->steps.judged = m->step_row_count;
-	m->step_rows = calloc(m->step_row_count, sizeof(*m->step_rows));
-	for (size_t i = 0; i < m->step_row_count; i++) {
+	m->steps.judged = h->count / calls;
+	m->steps.rows = calloc(m->steps.judged, sizeof(*m->steps.rows));
+	for (size_t i = 0; i < m->steps.judged; i++) {
 		const struct call_event *from = &h->call_events[i * calls];
 		bool last = (i + 1) * calls >= h->count;
 		double end = last ? h->call_events[h->count - 1].end : from[calls].start;
-		m->step_rows[i] = (struct model_step){
+		m->steps.rows[i] = (struct model_step){
 		        .tid = 7, .start = from->start, .duration = end - from->start};
 	}
 }
@@ -672,9 +671,9 @@ static void test_steps_that_cannot_be(void **state)
 	play_steps(&p);
 	ask(&p, &m, WHATIF_KERNEL, "solve", 1);
 	set_steps(&m, 41);
-	for (size_t i = 0; i + 1 < m.step_row_count; i += 3) {
-		m.step_rows[i].start = i % 2 ? NAN : INFINITY;
-		m.step_rows[i + 1].duration = i % 2 ? -1e9 : NAN;
+	for (size_t i = 0; i + 1 < m.steps.judged; i += 3) {
+		m.steps.rows[i].start = i % 2 ? NAN : INFINITY;
+		m.steps.rows[i + 1].duration = i % 2 ? -1e9 : NAN;
 	}
 	struct whatif_result r = ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
 	assert_true(r.steps <= 34);
