@@ -183,7 +183,8 @@ static bool settled(const struct steps_detector *d, const struct tf_map *map)
 {
 	const struct tf_loop *l = d->marker ? steps_loop_of(d, map) : NULL;
 
-	return l && l->anchors & STEP_STRONG && l->steps >= SETTLED && l->alike_x1000 >= 900 * l->steps;
+	return l && l->anchors & STEP_STRONG && l->steps >= SETTLED &&
+	       l->alike_x1000 >= 900 * l->steps;
 }
 
 /*
@@ -262,17 +263,41 @@ static void take(struct steps *s, struct steps_detector *d, struct tf_map *map,
 		look(s, d, map);
 }
 
+/* All threads' events: what the first one gave last, before there was another one, is part of the
+ * step that is under way. */
+static void start_all(struct steps *s)
+{
+	const struct steps_detector *from = NULL;
+	struct steps_detector *to = &s->all;
+
+	for (unsigned i = 0; i < DETECTORS; i++)
+		if (s->detectors[i].used && s->detectors[i].thread + 1 == s->first_thread)
+			from = &s->detectors[i];
+	detector_start(to, TF_LOOP_ALL);
+	s->several = true;
+	if (!from)
+		return;
+	to->count = from->count < STEP_LOOK ? from->count : STEP_LOOK - 1;
+	for (uint64_t i = 0; i < to->count; i++) {
+		uint64_t n = from->count - to->count + i;
+		to->events[i] = *event_at(from, n);
+		to->symbols[i] = *symbols_at(from, n);
+	}
+	to->last_end = from->last_end;
+	to->own = from->own;
+	to->gap_p90 = from->gap_p90;
+	memcpy(to->gap_most, from->gap_most, sizeof(to->gap_most));
+}
+
 void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
                 unsigned cls)
 {
 	if (!s || !tells(r, cls))
 		return;
-	if (thread + 1 != s->first_thread && !s->several) {
-		if (s->first_thread)
-			detector_start(&s->all, TF_LOOP_ALL);
-		s->several = s->first_thread != 0;
+	if (!s->first_thread)
 		s->first_thread = thread + 1;
-	}
+	else if (thread + 1 != s->first_thread && !s->several)
+		start_all(s);
 	if (s->several)
 		take(s, &s->all, map, r, cls);
 	struct steps_detector *d =

@@ -235,6 +235,29 @@ static void test_threads_that_take_turns(void **state)
 	rows_agree();
 }
 
+/* A second thread is first heard of within the first step: it is whole all the same. */
+static void test_a_thread_that_helps(void **state)
+{
+	for (int i = 0; i < 50; i++) {
+		upload();
+		run_kernel(1);
+		run_kernel(2);
+		by = 1;
+		for (uint32_t k = 3; k < 6; k++)
+			run_kernel(k);
+		by = 0;
+		wait_here();
+	}
+	steps_finish(steps, &made.map);
+	const struct tf_loop *all = NULL;
+	for (uint32_t i = 0; loop(i); i++)
+		all = loop(i)->thread == TF_LOOP_ALL ? loop(i) : all;
+	assert_non_null(all);
+	assert_int_equal(all->steps, 50);
+	assert_int_equal(all->counts.launches, 250);
+	rows_agree();
+}
+
 /* Four threads that know nothing of each other: each has its own loop. */
 static void test_threads_on_their_own(void **state)
 {
@@ -306,6 +329,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_loops_that_alternate, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_many_episodes, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_threads_that_take_turns, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_thread_that_helps, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_threads_on_their_own, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_more_loops_than_rows, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_any_calls, begin, finish),
