@@ -72,7 +72,8 @@ static void link_up(struct replay_fit *n, size_t i, double entry)
 		t->burst = start;
 	} else {
 		a->gap = fmax(0, start - t->end);
-		/* Whatever filled it: else one gap that nobody filled would part the threads for ever. */
+		/* Whatever filled it: else one gap that nobody filled would part the threads for
+		 * ever. */
 		if (a->gap >= LONG_GAP)
 			t->burst = start;
 	}

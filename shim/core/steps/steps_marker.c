@@ -240,9 +240,9 @@ static const struct steps_candidate *find(const struct steps_look *l, const stru
 		if (!may_mark(c) || c->seen < w->seen || alike_of(c) < w->alike ||
 		    (w->anchors && !(anchors_of(c) & w->anchors)) || length_of(c) > w->events)
 			continue;
-		if (!chosen || (same_length(c, chosen)
-		                        ? better_mark(c, chosen)
-		                        : w->longest == (length_of(c) > length_of(chosen))))
+		if (!chosen ||
+		    (same_length(c, chosen) ? better_mark(c, chosen)
+		                            : w->longest == (length_of(c) > length_of(chosen))))
 			chosen = c;
 	}
 	return chosen;
@@ -263,10 +263,10 @@ static const struct steps_candidate *logged(const struct steps_look *l,
 }
 
 /*
- * The step is the shortest level at which the host's own rhythm shows: it waits or sends data; where
- * it never does, it does something else for long. (A pause alone may be that of a parameter within
- * an optimizer.) Where there is no such level, the longest that was seen some times; else the
- * shortest.
+ * The step is the shortest level at which the host's own rhythm shows: it waits or sends data;
+ * where it never does, it does something else for long. (A pause alone may be that of a parameter
+ * within an optimizer.) Where there is no such level, the longest that was seen some times; else
+ * the shortest.
  */
 static const struct steps_candidate *choose(const struct steps_look *l)
 {
@@ -370,8 +370,7 @@ static bool stays(struct steps_look *l, const struct steps_detector *d,
 		return worse < ALIKE_EQUAL &&
 		       (old->cls == SPY_CLASS_SYNC || c->cls != SPY_CLASS_SYNC);
 	/* Later on only a level with the host's rhythm takes the place of one without. */
-	return d->count > STEP_HISTORY && worse < ALIKE_CHANGE &&
-	       rhythm_of(old) >= rhythm_of(c);
+	return d->count > STEP_HISTORY && worse < ALIKE_CHANGE && rhythm_of(old) >= rhythm_of(c);
 }
 
 /*
