@@ -53,8 +53,12 @@ static void gains_at(const struct verdict_input *in, double busy, double gain[VE
 	/* Less time between kernels that queue is no gain of the host's. */
 	gain[VERDICT_LAUNCH] =
 	        fmin(gain[VERDICT_LAUNCH], (in->idle_launch + in->idle_outside) / in->window);
-	/* The replay keeps the order of copies and kernels that use the same memory. */
-	gain[VERDICT_COPY] = fmax(in->replay[VERDICT_COPY].mean, exposed / in->window);
+	/* The replay keeps the order of copies and kernels that use the same memory. But where they
+	 * would run beside one another without the waits, it is the waits that keep them apart. */
+	bool waits = in->replay[VERDICT_COPY].mean < VERDICT_LEAST_GAIN &&
+	             in->replay[VERDICT_SYNC].mean * in->window >= exposed;
+	gain[VERDICT_COPY] =
+	        fmax(in->replay[VERDICT_COPY].mean, waits ? 0 : exposed / in->window);
 }
 
 /* The class with the largest gain but for `not`; the first of equals. */
