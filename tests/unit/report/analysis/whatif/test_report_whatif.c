@@ -576,24 +576,55 @@ static void test_full_queue_with_wrong_times(void **state)
 	}
 }
 
-/* One thread works while the other waits for it, as PyTorch's forward and backward do. */
-static void test_threads_that_take_turns(void **state)
+/* One thread works while the other waits for it, as PyTorch's forward and backward do; once
+ * nobody does anything for `pause` us. */
+static void take_turns(double pause)
 {
 	struct play p;
 	struct model m = {0};
 
 	start(&p);
 	for (int i = 0; i < 100; i++)
-		for (p.who = 0; p.who < 2; p.who++)
+		for (p.who = 0; p.who < 2; p.who++) {
+			p.host += i == 10 && p.who ? pause : 0;
 			for (int k = 0; k < 50; k++, p.host += 5)
 				launch(&p, 5, 1);
+		}
 	timed(&p, 1);
 	p.who = 0;
 	sync_stream(&p);
 	struct whatif_result r = ask(&p, &m, WHATIF_HOST, NULL, 1);
 	assert_base(&m, 1e-6);
-	assert_near(r.window, 10000 * 10e3, 0.01);
+	assert_near(r.window, 10000 * 10e3 + pause * 1e3, 0.01);
 	assert_near(r.predicted, 10000 * 5e3, 0.02);
+	ends(&p, &m);
+}
+
+static void test_threads_that_take_turns(void **state)
+{
+	take_turns(0);
+	take_turns(3000);
+}
+
+/* A copy that a needless wait keeps from running beside the kernels of its step. */
+static void test_waits_that_part_copies_and_kernels(void **state)
+{
+	const uint64_t bytes = 1u << 25;
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 200; i++) {
+		launch(&p, 5, 600);
+		p.host += 20;
+		sync_stream(&p);
+		transfer(&p, SPY_DIR_HTOD, SPY_MEM_PINNED, bytes, 5, 600);
+		sync_stream(&p);
+	}
+	timed(&p, 600);
+	timed_copy(&p, SPY_DIR_HTOD, bytes, 600);
+	struct whatif_result r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_true(r.bound < 0.6 * r.window);
 	ends(&p, &m);
 }
 
@@ -825,6 +856,7 @@ int main(void)
 	        cmocka_unit_test(test_full_queue),
 	        cmocka_unit_test(test_full_queue_with_wrong_times),
 	        cmocka_unit_test(test_threads_that_take_turns),
+	        cmocka_unit_test(test_waits_that_part_copies_and_kernels),
 	        cmocka_unit_test(test_whole_steps),
 	        cmocka_unit_test(test_steps_that_cannot_be),
 	        cmocka_unit_test(test_events),
