@@ -83,6 +83,7 @@ struct tf_record {
 #define TF_SAMPLED  0x0020u /* our events stood around this work on its stream */
 #define TF_STALLED  0x0040u /* and our stall (header `stall_ns`) ahead of it */
 #define TF_OWN      0x0080u /* nested, and a call of the program's own: by a handler or a callback */
+#define TF_SITE     0x4000u /* the last 24 bits are its call site: trace_sites.h */
 
 /* Part of the call around it, and no call of its own. */
 static inline int tf_is_part(const struct tf_record *r)
