@@ -108,19 +108,21 @@ static uint64_t keep_text(uintptr_t text)
 	return n > 0 ? recording_text(bytes, (uint64_t)n) : 0;
 }
 
-static uint64_t keep_lines(uintptr_t table)
+/* Of an empty one, which 3.9 has for functions of one line, `*offset` is 0; false: it is no table. */
+static bool keep_lines(uintptr_t table, uint64_t *offset)
 {
 	const struct python_layout *l = &python_here.layout;
 	uint8_t head[64], bytes[TF_STRING_MAX];
 
 	if (table % 8 || !read_at(table, head, l->bytes_data) ||
 	    word_of(head, l->object_type) != (uintptr_t)python_here.symbols.bytes_type)
-		return 0;
+		return false;
 	uint64_t n = word_of(head, l->object_size);
 	n = n < TF_STRING_MAX ? n : TF_STRING_MAX;
-	if (!n || !read_at(table + l->bytes_data, bytes, n))
-		return 0;
-	return recording_text((const char *)bytes, n);
+	if (n && !read_at(table + l->bytes_data, bytes, n))
+		return false;
+	*offset = recording_text((const char *)bytes, n);
+	return *offset || !n;
 }
 
 /* ---- code objects ---- */
@@ -158,6 +160,5 @@ bool python_describe(uintptr_t code, struct tf_code *to)
 	to->python = l->version;
 	to->file = keep_text(word_of(bytes, l->code_file));
 	to->name = keep_text(word_of(bytes, l->code_name));
-	to->lines = keep_lines(word_of(bytes, l->code_lines));
-	return to->file && to->name;
+	return to->file && to->name && keep_lines(word_of(bytes, l->code_lines), &to->lines);
 }

@@ -66,6 +66,7 @@ static json_t *overhead(const struct model *m)
 	json_put(o, "calls_ns", json_ns(m->calls_cost));
 	json_put(o, "samples_ns", json_ns(m->samples_cost));
 	json_put(o, "graphs_ns", json_ns(m->graphs_cost));
+	json_put(o, "sites_ns", json_ns(m->sites_cost));
 	json_put(o, "collector_ns", json_ns(m->collector));
 	json_put(o, "share", json_share(m->overhead_share));
 	json_put(o, "own_share", json_share(m->own_share));
@@ -147,6 +148,9 @@ void out_json(const struct model *m, const struct analysis *a, const struct out_
 	json_put(root, "works", json_works(m));
 	json_put(root, "steps", json_steps(m, o));
 	json_put(root, "ranges", json_ranges(m));
+	json_put(root, "sites", json_sites(m, limit));
+	/* Why the stacks lack frames of Python; null: they do not. */
+	json_put(root, "sites_python_trouble", json_text(m->sites.python_trouble));
 	json_put(root, "findings", json_findings(&a->findings));
 	json_put(root, "what_if", json_whatif(a->whatifs, o));
 	json_put(root, "processes", json_processes(m));

@@ -25,6 +25,7 @@ void out_page_graphs(const struct model *m, const struct out_options *o, struct 
 void out_page_steps(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_ranges(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_whatif(struct whatifs *w, const struct out_options *o, struct text_layout *page);
+void out_page_sites(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_gaps(const struct model *m, struct text_layout *page);
 void out_page_gpu(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_streams(const struct model *m, struct text_layout *page);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/units.h"
 #include "report/output/text/out_page.h"
 
 /* ", predicted speed-up 1.8 (1.5 to 2.1)" (free it) */
@@ -12,6 +13,26 @@ static char *gain(const struct finding *f)
 		return alloc_string("");
 	return alloc_format(", predicted speed-up %.2f (%.2f to %.2f)", f->speedup, f->speedup_low,
 	                    f->speedup_high);
+}
+
+/* The line of code that it is about. */
+static void place_of(const struct finding *f, struct text_layout *page)
+{
+	char api[UNIT_BYTES], wasted[UNIT_BYTES], share[UNIT_BYTES];
+	const struct model_place *p = f->place;
+
+	if (!p)
+		return;
+	char *where = site_headline(f->site, false);
+	char *lost = f->site->kind == SITE_WAIT && isfinite(p->wasted)
+	                     ? alloc_format(", of which %s wasted", unit_time(wasted, p->wasted))
+	                     : alloc_string("");
+	text_layout_more(page, "At %s: %s, %s%.0f times, %s%s (%s %% of what lines that are known have).",
+	                 where, f->site->api, p->estimated ? "about " : p->whole ? "" : "at least ",
+	                 p->calls, unit_time(api, p->api_time), lost,
+	                 unit_percent(share, f->place_share, 1));
+	free(where);
+	free(lost);
 }
 
 void out_page_findings(const struct findings *all, struct text_layout *page)
@@ -28,6 +49,7 @@ void out_page_findings(const struct findings *all, struct text_layout *page)
 		        page, finding_severities[f->severity], "%s [%s]%s", f->title, f->id,
 		        speedup);
 		text_layout_more(page, "%s", f->evidence);
+		place_of(f, page);
 		text_layout_more(page, "CUDA: %s. PyTorch: %s.", f->fix_cuda, f->fix_pytorch);
 		free(speedup);
 	}

@@ -12,6 +12,7 @@ static void write_page(const struct model *m, const struct analysis *a, const st
 	out_page_picture(m, page);
 	out_page_gpu(m, o, page);
 	out_page_streams(m, page);
+	out_page_sites(m, o, page);
 	out_page_host(m, o, page);
 	out_page_steps(m, o, page);
 	out_page_ranges(m, o, page);

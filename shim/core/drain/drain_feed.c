@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 #include "shim/core/drain/drain_keep.h"
+#include "shim/core/drain/drain_sites.h"
 #include "shim/core/gpu_time/estimate_pinned.h"
 #include "shim/core/format/histogram.h"
 #include "shim/core/work/slices.h"
@@ -333,6 +334,8 @@ static void feed_call(struct drain *d, struct tf_thread *thread, uint32_t index,
 	}
 	feed_slices(d, cls, r, self);
 	struct tf_work *work = feed_gpu(d, r, cls, bucket);
+	if (r->flags & TF_SITE)
+		drain_site(d->map, r, cls, work);
 	if (d->timeline)
 		timeline_call(d->timeline, index, r, cls, work);
 	drain_keep(d->map, &d->feed->page, r);
