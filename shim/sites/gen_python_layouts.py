@@ -84,6 +84,7 @@ int main(void)
 	ROW(code_name, offsetof(PyCodeObject, co_qualname));
 	ROW(code_units, offsetof(PyCodeObject, co_code_adaptive));
 	ROW(code_bytes, offsetof(PyCodeObject, co_code_adaptive));
+	ROW(code_begins, offsetof(PyCodeObject, _co_firsttraceable));
 #else
 	ROW(frame_back, offsetof(PyFrameObject, f_back));
 	ROW(frame_code, offsetof(PyFrameObject, f_code));
@@ -94,6 +95,7 @@ int main(void)
 	ROW(code_name, offsetof(PyCodeObject, co_name));
 	ROW(code_units, NONE);
 	ROW(code_bytes, offsetof(PyCodeObject, LINES) + sizeof(PyObject *));
+	ROW(code_begins, NONE);
 #endif
 	ROW(code_file, offsetof(PyCodeObject, co_filename));
 	ROW(code_lines, offsetof(PyCodeObject, LINES));

@@ -18,14 +18,4 @@ static inline bool peek(uint64_t pid, uintptr_t from, void *to, size_t bytes)
 	return syscall(SYS_process_vm_readv, pid, &local, 1ul, &remote, 1ul, 0ul) == (long)bytes;
 }
 
-/* Two pieces in one call of the kernel: true, where the first is there; `*second`: the other too. */
-static inline bool peek_two(uint64_t pid, const struct iovec local[2], const struct iovec remote[2],
-                            bool *second)
-{
-	long n = syscall(SYS_process_vm_readv, pid, local, 2ul, remote, 2ul, 0ul);
-
-	*second = n == (long)(local[0].iov_len + local[1].iov_len);
-	return n >= (long)local[0].iov_len;
-}
-
 #endif

@@ -5,7 +5,9 @@
 #include "shim/base/gate.h"
 #include "shim/record/span.h"
 #include "shim/sites/peek.h"
+#include "shim/sites/snapshot.h"
 
+#define OWNED_BY_GENERATOR 1 /* of a frame */
 #define OWNED_BY_C   3   /* frames from here on are the interpreter's own, without code of Python */
 #define LINKS_MOST   512 /* frames looked at, those of the interpreter too */
 #define CHECK_FRAMES 8   /* of the first stack */
@@ -60,13 +62,10 @@ void python_found(const struct python_symbols *symbols)
 /* A thread's way along its frames. */
 struct walk {
 	const struct python_layout *l;
-	uint64_t pid;
-	bool direct; /* by plain loads */
+	struct snapshot *snapshot; /* NULL: by plain loads */
 	uintptr_t frame;
-	const uint8_t *code;
 	struct python_frame found;
-	uint8_t frame_bytes[PYTHON_FRAME_BYTES] __attribute__((aligned(8)));
-	uint8_t code_bytes[PYTHON_CODE_BYTES] __attribute__((aligned(8)));
+	uint32_t begins; /* byte at which the function itself begins */
 };
 
 static inline uintptr_t word_at(const uint8_t *p, unsigned offset)
@@ -90,139 +89,137 @@ static inline bool plausible(uintptr_t p)
 	return p >= 4096 && p < 1ull << 56 && p % 8 == 0;
 }
 
-static inline uint64_t stir(uint64_t h, uint64_t word)
+/* Memory of the thread's own; NULL: it is gone. Until the next one. */
+static inline const uint8_t *fetch(struct walk *w, uintptr_t at, size_t bytes)
 {
-	h = (h ^ word) * 0x9e3779b97f4a7c15u;
-	return h ^ h >> 32;
+	return likely(!w->snapshot) ? (const uint8_t *)at : snapshot_fetch(w->snapshot, at, bytes);
 }
 
 /* What makes a code object another one than any that stood at the same address before. */
-static uint64_t identity_of(const struct python_layout *l, uintptr_t code, const uint8_t *bytes)
+static inline uint64_t identity_of(const struct python_layout *l, uintptr_t code,
+                                   const uint8_t *bytes)
 {
-	uint64_t h = stir(code, word_at(bytes, l->code_file));
+	uint64_t h = code * 0x9e3779b97f4a7c15u ^
+	             word_at(bytes, l->code_file) * 0xc2b2ae3d27d4eb4fu ^
+	             word_at(bytes, l->code_name) * 0xff51afd7ed558ccdu ^
+	             word_at(bytes, l->code_lines) * 0x165667b19e3779f9u ^
+	             half_at(bytes, l->code_first_line) * 0x85ebca77c2b2ae63u;
 
-	h = stir(h, word_at(bytes, l->code_name));
-	h = stir(h, word_at(bytes, l->code_lines));
-	h = stir(h, half_at(bytes, l->code_first_line));
 	if (l->code_units != PYTHON_NONE) /* else the word has no meaning */
-		h = stir(h, word_at(bytes, l->object_size));
-	return h;
+		h ^= word_at(bytes, l->object_size) * 0x27d4eb2f165667c5u;
+	return h ^ h >> 32;
 }
 
-/* The thread's innermost frame; 0 = it is not in Python, or nothing may be read. */
-static uintptr_t first_frame(struct walk *w)
+static inline uint32_t begins_of(const struct python_layout *l, const uint8_t *bytes)
+{
+	return l->code_begins == PYTHON_NONE ? 0 : half_at(bytes, l->code_begins) * 2;
+}
+
+/* The thread's state; 0 = it is not Python's, or nothing may be read. */
+static uintptr_t thread_state(const struct python_layout *l)
 {
 	const struct python_here *here = &python_here;
 	const uint8_t *runtime = here->symbols.runtime;
-	uint8_t thread_bytes[256] __attribute__((aligned(8)));
-	const uint8_t *thread = thread_bytes;
-	uintptr_t frame;
 
-	if (*(void *const volatile *)(runtime + w->l->finalizing))
+	if (*(void *const volatile *)(runtime + l->finalizing))
 		return 0;
-	uintptr_t now = *(uintptr_t const volatile *)(runtime + w->l->interpreters);
+	uintptr_t now = *(uintptr_t const volatile *)(runtime + l->interpreters);
 	if (here->interpreter && now && now != here->interpreter)
 		python_refuse(TF_PYTHON_SEVERAL);
 	if (!now || python_state() > TF_PYTHON_READ)
 		return 0;
 	uintptr_t state = (uintptr_t)here->symbols.this_thread();
-	if (!plausible(state))
-		return 0;
-	if (w->direct)
-		thread = (const uint8_t *)state;
-	else if (!peek(w->pid, state, thread_bytes, w->l->thread_frame + sizeof(void *)))
-		return 0;
-	if (word_at(thread, w->l->thread_interpreter) != now)
-		return 0;
-	frame = word_at(thread, w->l->thread_frame);
-	if (w->l->cframe_frame == PYTHON_NONE || !plausible(frame))
-		return frame;
-	if (w->direct)
-		return word_at((const uint8_t *)frame, w->l->cframe_frame);
-	return peek(w->pid, frame + w->l->cframe_frame, &frame, sizeof(frame)) ? frame : 0;
+	return plausible(state) ? state : 0;
 }
 
-/* Reads the frame's code object, and the frame outside of it: `w->frame`, 0 = there is none. */
-static bool read_on(struct walk *w, const uint8_t *frame, uint8_t *next_bytes)
+/* Its innermost frame; 0 = it is not in Python. */
+static uintptr_t first_frame(struct walk *w, uintptr_t state)
 {
 	const struct python_layout *l = w->l;
-	uintptr_t next = word_at(frame, l->frame_back), code = word_at(frame, l->frame_code);
-	bool more;
+	const uint8_t *thread = fetch(w, state, l->thread_frame + sizeof(void *));
 
-	w->frame = plausible(next) ? next : 0;
+	if (!thread)
+		return 0;
+	uintptr_t interpreter = word_at(thread, l->thread_interpreter),
+	          frame = word_at(thread, l->thread_frame);
+	if (python_here.interpreter && interpreter != python_here.interpreter)
+		return 0;
+	if (l->cframe_frame == PYTHON_NONE || !plausible(frame))
+		return frame;
+	const uint8_t *at = fetch(w, frame + l->cframe_frame, sizeof(frame));
+	return at ? word_at(at, 0) : 0;
+}
+
+/* The code object of the frame; false: it is gone. */
+static bool find_code(struct walk *w, uintptr_t code)
+{
+	uint8_t bytes[PYTHON_CODE_BYTES] __attribute__((aligned(8)));
+
+	struct snapshot_code found;
+
+	w->found.code = code;
 	if (!plausible(code))
 		return false;
-	w->found.code = code;
-	if (w->direct) {
-		w->code = (const uint8_t *)code;
+	if (likely(!w->snapshot)) {
+		w->found.identity = identity_of(w->l, code, (const uint8_t *)code);
+		w->begins = begins_of(w->l, (const uint8_t *)code);
 		return true;
 	}
-	const struct iovec local[2] = {{w->code_bytes, l->code_bytes}, {next_bytes, l->frame_bytes}},
-	                   remote[2] = {{(void *)code, l->code_bytes},
-	                                {(void *)w->frame, l->frame_bytes}};
-	if (!peek_two(w->pid, local, remote, &more))
-		return false;
-	if (!more)
-		w->frame = 0;
-	w->code = w->code_bytes;
+	if (!snapshot_code(w->snapshot, code, &found)) {
+		if (!peek(python_here.pid, code, bytes, w->l->code_bytes))
+			return false;
+		found.identity = identity_of(w->l, code, bytes);
+		found.begins = begins_of(w->l, bytes);
+		snapshot_tell_code(w->snapshot, code, &found);
+	}
+	w->found.identity = found.identity;
+	w->begins = found.begins;
 	return true;
 }
 
-/* The place in the code; false: it is none. */
-static bool find_at(struct walk *w, const uint8_t *frame)
+/* The place in the code; false: it is none. `at`: what the frame says of it. */
+static inline bool find_at(struct walk *w, uintptr_t code, uintptr_t said)
 {
-	const struct python_layout *l = w->l;
 	int64_t at;
 
-	if (l->at == PYTHON_AT_POINTER) {
-		uintptr_t start = w->found.code + l->code_units;
-		at = (int64_t)(word_at(frame, l->frame_at) - start);
-	} else {
-		at = (int32_t)half_at(frame, l->frame_at);
-		at *= l->at == PYTHON_AT_UNIT ? 2 : 1;
-	}
+	if (w->l->at == PYTHON_AT_POINTER)
+		at = (int64_t)(said - code - w->l->code_units);
+	else
+		at = (int64_t)(int32_t)said * (w->l->at == PYTHON_AT_UNIT ? 2 : 1);
 	w->found.at = at > 0 ? (uint32_t)at : 0;
 	return at > -16 && at < 1 << 28;
 }
 
-/* Whether there was one; false too where what is there cannot be a frame. */
-static void walk_frames(struct walk *w, unsigned most, python_tell *tell, void *context, bool *cut)
+static inline __attribute__((always_inline)) bool
+walk_frames(struct walk *w, uintptr_t state, unsigned most, python_tell *tell, void *context,
+            bool *cut)
 {
 	const struct python_layout *l = w->l;
-	uint8_t copy[PYTHON_FRAME_BYTES] __attribute__((aligned(8)));
 	unsigned told = 0;
 
-	w->frame = first_frame(w);
-	if (!plausible(w->frame) ||
-	    (!w->direct && !peek(w->pid, w->frame, w->frame_bytes, l->frame_bytes)))
-		return;
-	for (unsigned i = 0; w->frame && i < LINKS_MOST; i++) {
-		const uint8_t *frame = (const uint8_t *)w->frame;
-		if (!w->direct) {
-			memcpy(copy, w->frame_bytes, sizeof(copy));
-			frame = copy;
-		}
-		bool ours = l->frame_owner != PYTHON_NONE && frame[l->frame_owner] >= OWNED_BY_C;
-		if (told == most && !ours) {
-			*cut = true;
-			return;
-		}
-		if (ours) { /* its code, if any, is of no interest */
-			uintptr_t next = word_at(frame, l->frame_back);
-			w->frame = plausible(next) ? next : 0;
-			if (!w->direct && w->frame &&
-			    !peek(w->pid, w->frame, w->frame_bytes, l->frame_bytes))
-				return;
-			continue;
-		}
-		if (!read_on(w, frame, w->frame_bytes) || !find_at(w, frame))
-			return;
-		w->found.identity = identity_of(l, w->found.code, w->code);
-		told++;
+	w->frame = first_frame(w, state);
+	for (unsigned i = 0; plausible(w->frame) && i < LINKS_MOST; i++) {
+		const uint8_t *frame = fetch(w, w->frame, l->frame_bytes);
+		if (!frame)
+			return false;
+		w->frame = word_at(frame, l->frame_back);
+		unsigned owner = l->frame_owner != PYTHON_NONE ? frame[l->frame_owner] : 0;
+		if (owner >= OWNED_BY_C)
+			continue; /* its code, if any, is of no interest */
+		uintptr_t code = word_at(frame, l->frame_code),
+		          said = l->at == PYTHON_AT_POINTER ? word_at(frame, l->frame_at)
+		                                            : half_at(frame, l->frame_at);
+		if (!find_code(w, code) || !find_at(w, code, said))
+			return false;
+		if (w->found.at < w->begins && owner != OWNED_BY_GENERATOR)
+			continue; /* the interpreter's own as well, or not in the function yet */
+		if (told++ == most)
+			break;
 		if (!tell(context, &w->found))
-			return;
+			return false;
 	}
-	*cut = w->frame != 0;
+	*cut = told > most || plausible(w->frame);
+	return true;
 }
 
 static bool is_first_thread(void)
@@ -230,17 +227,22 @@ static bool is_first_thread(void)
 	return spy_tls.thread->tid == tf_header(&spy_map)->pid;
 }
 
-void python_walk(unsigned most, python_tell *tell, void *context, bool *cut)
+bool python_walk(unsigned most, python_tell *tell, void *context, bool *cut)
 {
-	struct walk w;
+	struct walk w = {.l = &python_here.layout};
 
 	*cut = false;
-	if (python_state() != TF_PYTHON_READ)
-		return;
-	w.l = &python_here.layout;
-	w.pid = python_here.pid;
-	w.direct = is_first_thread();
-	walk_frames(&w, most, tell, context, cut);
+	uintptr_t state = python_state() == TF_PYTHON_READ ? thread_state(w.l) : 0;
+	if (!state)
+		return true; /* none that anybody could read */
+	if (likely(is_first_thread()))
+		return walk_frames(&w, state, most, tell, context, cut);
+	w.snapshot = snapshot_take(python_here.pid, state);
+	if (!w.snapshot)
+		return false;
+	bool whole = walk_frames(&w, state, most, tell, context, cut);
+	snapshot_give(w.snapshot);
+	return whole;
 }
 
 /* ---- the first stack ---- */
@@ -342,9 +344,12 @@ static enum tf_python check(struct python_here *here)
 	if (next)
 		return TF_PYTHON_SEVERAL;
 	w.l = l;
-	w.pid = here->pid;
-	w.direct = false;
-	walk_frames(&w, PYTHON_FRAMES_MOST, check_frame, &c, &cut);
+	uintptr_t state = thread_state(l);
+	w.snapshot = state ? snapshot_take(here->pid, state) : NULL;
+	if (!w.snapshot) /* the next one */
+		return TF_PYTHON_FOUND;
+	walk_frames(&w, state, PYTHON_FRAMES_MOST, check_frame, &c, &cut);
+	snapshot_give(w.snapshot);
 	if (c.wrong)
 		return TF_PYTHON_DOUBT;
 	if (c.frames)

@@ -39,9 +39,9 @@ struct python_frame {
 };
 
 /* Tells the frames, innermost first, at most `most`, until `tell` says no; whether there are more
- * of them: `*cut`. Changes errno. */
+ * of them: `*cut`. False: they could not all be read. Changes errno. */
 typedef bool python_tell(void *context, const struct python_frame *frame);
-void python_walk(unsigned most, python_tell *tell, void *context, bool *cut);
+bool python_walk(unsigned most, python_tell *tell, void *context, bool *cut);
 
 /* Whether stacks are read, once the first one was checked. In a cold path, ahead of the first walk
  * in it. */

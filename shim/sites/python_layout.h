@@ -26,6 +26,7 @@ struct python_layout {
 	uint16_t frame_back, frame_code, frame_at, frame_owner, frame_bytes;
 	uint16_t at; /* enum python_at */
 	uint16_t code_file, code_name, code_lines, code_first_line, code_units, code_bytes;
+	uint16_t code_begins; /* how many instructions come before the function itself */
 	uint16_t object_type, object_size; /* of any object; of one with a variable length */
 	uint16_t bytes_data;
 	uint16_t text_length, text_state, text_ascii, text_compact;

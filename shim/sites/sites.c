@@ -9,6 +9,7 @@
 #include "shim/core/options/options.h"
 #include "shim/record/span.h"
 #include "shim/sites/python.h"
+#include "shim/sites/snapshot.h"
 
 /* Calls at least this long have their site taken: a stack then costs them a few per cent. */
 #define LEAST_NS 5000u
@@ -86,13 +87,13 @@ static bool add_frame(void *context, const struct python_frame *frame)
 	return true;
 }
 
+/* 0: the stack could not be read. */
 static uint64_t key_of(const struct tf_record *r, const void *caller)
 {
 	uint64_t key = stir(r->call + 1u, (uintptr_t)caller);
 	bool cut;
 
-	python_walk(PYTHON_FRAMES_MOST, add_frame, &key, &cut);
-	return key | 1;
+	return python_walk(PYTHON_FRAMES_MOST, add_frame, &key, &cut) ? key | 1 : 0;
 }
 
 /* ---- a new site ---- */
@@ -102,7 +103,7 @@ struct stack {
 	const void *caller;
 	uint64_t frames[FRAMES_MOST];
 	uint32_t count;
-	bool whole; /* every frame has a place in the tables */
+	bool whole; /* all of it was read, and has a place in the tables */
 	uint32_t site;
 };
 
@@ -129,10 +130,9 @@ static bool keep_frame(void *context, const struct python_frame *frame)
 	struct stack *s = context;
 	int64_t code = code_number(sites_area(), frame);
 
-	s->whole &= code >= 0;
 	if (code >= 0)
 		s->frames[s->count++] = TF_FRAME_PYTHON | (uint64_t)code << 32 | frame->at;
-	return s->whole;
+	return code >= 0;
 }
 
 static void make_site(struct stack *s)
@@ -141,13 +141,12 @@ static void make_site(struct stack *s)
 	uint64_t bytes, key;
 	bool cut = false;
 
-	s->whole = true;
 	s->frames[s->count++] = (uintptr_t)s->caller;
 	key = key_of(s->record, s->caller);
-	s->site = find(site_places, key);
+	s->site = key ? find(site_places, key) : 0;
 	if (s->site) /* made meanwhile, or found once Python was */
 		return;
-	python_walk(PYTHON_FRAMES_MOST, keep_frame, s, &cut);
+	s->whole = key && python_walk(PYTHON_FRAMES_MOST, keep_frame, s, &cut);
 	bytes = s->count * sizeof(s->frames[0]);
 	struct tf_site *site = s->whole ? tf_append(&spy_map, &area->sites) : NULL;
 	uint64_t offset = site ? spy_map.alloc(&spy_map, bytes) : 0;
@@ -217,7 +216,8 @@ void sites_call(struct tf_record *r, const void *caller)
 
 	if (!site_places || !tf_header(&spy_map)->sites || !is_wanted(r) || spy_was_cut())
 		return;
-	uint32_t site = find(site_places, key_of(r, caller));
+	uint64_t key = key_of(r, caller);
+	uint32_t site = key ? find(site_places, key) : 0;
 	if (unlikely(!site || python_state() == TF_PYTHON_FOUND))
 		site = site_slow(r, caller);
 	if (likely(site))
@@ -289,5 +289,6 @@ void sites_after_fork(void)
 	if (code_places)
 		memset(code_places, 0, sizeof(*code_places));
 	python_after_fork();
+	snapshots_after_fork();
 	objects_after_fork();
 }
