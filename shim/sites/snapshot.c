@@ -9,7 +9,8 @@
 #define BLOCKS      24u   /* stretches of memory of one snapshot */
 #define BLOCK_BYTES 4096u /* in which one begins and, but for one fetch, ends */
 #define CODES       128u
-#define CODE_STACKS 32u /* stacks for which a code object is believed to be still there */
+#define CODE_STACKS 32u /* stacks for which a code object is believed to be still there, at least,
+                           once it was there for as long */
 
 /* [from, until) of memory, of which the snapshot has a copy where `fresh`. */
 struct block {
@@ -22,6 +23,7 @@ struct code_known {
 	uintptr_t code;
 	struct snapshot_code found;
 	uint32_t until; /* of `stacks` */
+	uint32_t trust; /* stacks */
 };
 
 struct snapshot {
@@ -187,8 +189,11 @@ bool snapshot_code(const struct snapshot *s, uintptr_t code, struct snapshot_cod
 
 void snapshot_tell_code(struct snapshot *s, uintptr_t code, const struct snapshot_code *found)
 {
-	/* Not all of them at once. */
-	uint32_t stacks = CODE_STACKS + (uint32_t)(code >> 4) % CODE_STACKS;
+	struct code_known *c = place_of(s, code);
+	bool same = c->code == code && c->found.identity == found->identity;
+	uint32_t trust = !same ? 0 : c->trust ? c->trust * 2 : 1;
 
-	*place_of(s, code) = (struct code_known){code, *found, s->stacks + stacks};
+	if (trust > CODE_STACKS) /* not all of them at once */
+		trust = CODE_STACKS + (uint32_t)(code >> 4) % CODE_STACKS;
+	*c = (struct code_known){code, *found, s->stacks + 1 + trust, trust};
 }

@@ -17,6 +17,12 @@
 #include "shim/sites/python.h"
 
 #define EXPORT __attribute__((visibility("default")))
+/* For ctypes. */
+EXPORT int reader_start(const void *runtime, void *this_thread, const void *code_type, const void *text_type, const void *bytes_type, unsigned version);
+EXPORT int reader_ready(void);
+EXPORT int reader_stack(char *text, size_t bytes, int plain);
+EXPORT uint64_t reader_walks(unsigned count, unsigned batch, double *ns, int plain);
+EXPORT unsigned reader_line(unsigned version, const uint8_t *table, size_t bytes, unsigned first_line, unsigned at);
 
 struct tf_map spy_map;
 __thread struct spy_tls spy_tls __attribute__((tls_model(SPY_TLS_MODEL), aligned(64)));
