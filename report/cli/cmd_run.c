@@ -27,7 +27,21 @@
 #define DYING_LOOKS   200
 #define DYING_LOOK_NS 10000000
 
-enum { OUTPUT, FORCE, GPU, RANGE, KEEP, TRACE, TRACE_MAX, RING, BUDGET, SITES, QUIET, REPORT, HELP };
+enum {
+	OUTPUT,
+	FORCE,
+	GPU,
+	RANGE,
+	KEEP,
+	TRACE,
+	TRACE_MAX,
+	RING,
+	BUDGET,
+	SITES,
+	QUIET,
+	REPORT,
+	HELP
+};
 
 static const struct option_row rows[] = {
         [OUTPUT] = {"output", 'o', "FILE|FOLDER", "where recordings go (CUDASPY_OUT)"},
@@ -48,11 +62,16 @@ static const struct option_row rows[] = {
 
 /* The variable that stands for an option; its value is the option's, or 1. */
 static const char *const variables[] = {
-        [OUTPUT] = "CUDASPY_OUT",  [GPU] = "CUDASPY_GPU",
-        [RANGE] = "CUDASPY_RANGE", [KEEP] = "CUDASPY_KEEP",
-        [TRACE] = "CUDASPY_TRACE", [TRACE_MAX] = "CUDASPY_TRACE_MAX",
-        [RING] = "CUDASPY_RING",   [BUDGET] = "CUDASPY_BUDGET",
-        [SITES] = "CUDASPY_SITES", [QUIET] = "CUDASPY_QUIET",
+        [OUTPUT] = "CUDASPY_OUT",
+        [GPU] = "CUDASPY_GPU",
+        [RANGE] = "CUDASPY_RANGE",
+        [KEEP] = "CUDASPY_KEEP",
+        [TRACE] = "CUDASPY_TRACE",
+        [TRACE_MAX] = "CUDASPY_TRACE_MAX",
+        [RING] = "CUDASPY_RING",
+        [BUDGET] = "CUDASPY_BUDGET",
+        [SITES] = "CUDASPY_SITES",
+        [QUIET] = "CUDASPY_QUIET",
         [HELP] = NULL,
 };
 

@@ -317,7 +317,8 @@ struct model {
 	struct model_totals totals;
 	double class_ns[SPY_CLASS_COUNT]; /* API time of outermost calls within the window */
 	double wall, window, startup, start_realtime;
-	double per_call, calls_cost, samples_cost, graphs_cost, sites_cost, collector, overhead_share;
+	double per_call, calls_cost, samples_cost, graphs_cost, sites_cost, collector,
+	        overhead_share;
 	/* Of the wall time, what cudaspy took of the thread that it took most of; NaN = unknown. */
 	double own_share;
 	char *own_warning; /* that it is too much; NULL = it is not */

@@ -179,8 +179,7 @@ static void add_class(struct works_part *k, uint32_t i)
 		CLAMP_ADD(k->part->model->gpu.by_calls, t->samples);
 	struct model_work_share *s = &k->shares[i];
 	*s = share_of(w, g);
-	k->part->works[k->place[i]] =
-	        (struct model_part_work){s->pieces, t->known ? t->mean : NAN};
+	k->part->works[k->place[i]] = (struct model_part_work){s->pieces, t->known ? t->mean : NAN};
 	gpu_sum_share(sum_of(k, w), t, s, 1);
 	if (g->counted)
 		return;

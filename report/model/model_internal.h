@@ -30,7 +30,7 @@ struct model_part { /* one recording while it is added */
 	/* by place in the table of works, TF_WORKS; NULL = GPU time is off */
 	struct model_part_work {
 		double pieces, mean; /* of the class; mean NaN = not known */
-	} *works;
+	} * works;
 };
 
 struct model_spread { /* a histogram of ns over several recordings, in ticks of the first one */

@@ -80,8 +80,8 @@ static const struct code *code_of(struct part *s, uint32_t index)
 		return code;
 	code->file = sites_keep(s->p->model, model_string(r, c->file));
 	code->name = sites_keep(s->p->model, model_string(r, c->name));
-	code->lines = (const uint8_t *)(c->lines ? tf_text(&r->map, c->lines, &code->line_bytes)
-	                                         : NULL);
+	code->lines =
+	        (const uint8_t *)(c->lines ? tf_text(&r->map, c->lines, &code->line_bytes) : NULL);
 	code->first_line = c->first_line;
 	code->version = c->python;
 	code->foreign = is_foreign(code->file);

@@ -149,8 +149,8 @@ static void add_place(struct model_sites *to, struct site_entry **all, size_t in
 	struct site_entry *e = entry_of(all, key, to->place_count, &made);
 	if (made) {
 		ALLOC_ROOM(to->places, to->place_count);
-		to->places[to->place_count++] =
-		        (struct model_place){.site = index, .whole = true, .wasted = NAN, .gpu = NAN};
+		to->places[to->place_count++] = (struct model_place){
+		        .site = index, .whole = true, .wasted = NAN, .gpu = NAN};
 	}
 	struct model_place *p = &to->places[e->index];
 	p->sites++;
@@ -216,8 +216,9 @@ char *sites_python_trouble(const struct tf_sites *area)
 	        [TF_PYTHON_FREE_THREADED] = "this build of it has no GIL",
 	        [TF_PYTHON_SEVERAL] = "the process has several interpreters",
 	        [TF_PYTHON_DOUBT] = "its data is not where this version has it",
-	        [TF_PYTHON_NO_PEEK] = "the kernel refuses process_vm_readv(), by which addresses are "
-	                              "checked",
+	        [TF_PYTHON_NO_PEEK] =
+	                "the kernel refuses process_vm_readv(), by which addresses are "
+	                "checked",
 	        [TF_PYTHON_OTHER] = "the interpreter is not CPython"};
 
 	if (area->python == TF_PYTHON_UNKNOWN && area->python_version)
@@ -255,5 +256,6 @@ char *site_frame_text(const struct model_frame *f, bool full)
 
 char *site_headline(const struct model_site *s, bool full)
 {
-	return s->frame_count ? site_frame_text(&s->frames[s->head], full) : alloc_string("unknown");
+	return s->frame_count ? site_frame_text(&s->frames[s->head], full)
+	                      : alloc_string("unknown");
 }

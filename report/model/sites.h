@@ -26,7 +26,7 @@ struct model_frame {
 	bool python;
 	bool foreign; /* of a library: the headline of a stack is the first frame that is not */
 	const char *function, *file, *module;
-	uint32_t line; /* 0 = not known */
+	uint32_t line;    /* 0 = not known */
 	uint64_t address; /* native: in its module's file; in memory where that is not known */
 };
 
@@ -36,10 +36,10 @@ struct model_site {
 	const char *api;
 	uint64_t seen; /* calls whose stack was taken */
 	uint64_t failed;
-	bool whole;      /* these were all calls with this stack */
-	bool estimated;  /* `calls` and `api` stand for more calls than were seen */
-	double calls;    /* as many as the samples stand for; else those seen */
-	double api_time; /* ns of these */
+	bool whole;            /* these were all calls with this stack */
+	bool estimated;        /* `calls` and `api` stand for more calls than were seen */
+	double calls;          /* as many as the samples stand for; else those seen */
+	double api_time;       /* ns of these */
 	double useful, wasted; /* ns, of a wait; NaN = not known */
 	double gpu;            /* ns on the GPU, estimated; NaN = not known */
 	uint64_t samples;
@@ -61,14 +61,14 @@ struct model_place {
 };
 
 struct model_sites {
-	bool recorded; /* of some process */
+	bool recorded;            /* of some process */
 	struct model_site *items; /* longest API time first */
 	size_t count;
 	struct model_place *places; /* the same */
 	size_t place_count;
-	uint64_t lost;       /* stacks that found no place */
-	char *python_trouble; /* why frames of Python are missing; NULL = they are not */
-	double cost;          /* ns of the program's threads that stacks took */
+	uint64_t lost;            /* stacks that found no place */
+	char *python_trouble;     /* why frames of Python are missing; NULL = they are not */
+	double cost;              /* ns of the program's threads that stacks took */
 	struct site_texts *texts; /* of the model's own */
 };
 

@@ -29,8 +29,7 @@ static const struct tf_object *object_at(const struct model_part *p, const struc
 	const struct recording *r = p->recording;
 
 	for (uint32_t i = r->objects; i-- > 0;) {
-		const struct tf_object *o =
-		        tf_entry(&r->map, &area->objects, i, sizeof(*o));
+		const struct tf_object *o = tf_entry(&r->map, &area->objects, i, sizeof(*o));
 		if (o && address >= o->from && address < o->until)
 			return o;
 	}
@@ -48,7 +47,8 @@ static const char *base_name(const char *path)
 /* Foreign calls go through these; nobody looks for his own code there. */
 static bool is_go_between(const char *name)
 {
-	static const char *const names[] = {"libffi", "_ctypes", "libcuda", "libnvrtc", "libpython"};
+	static const char *const names[] = {"libffi", "_ctypes", "libcuda", "libnvrtc",
+	                                    "libpython"};
 
 	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strncmp(name, names[i], strlen(names[i])))

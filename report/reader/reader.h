@@ -35,7 +35,7 @@ struct recording {
 	uint32_t calls, threads, kernels, graphs, clocks, gaps, devices, libraries, streams;
 	uint32_t ranges, loops, steps;
 	uint32_t sites, codes, objects; /* of the area `sites` */
-	uint32_t thread_calls; /* struct tf_call_stat of a thread */
+	uint32_t thread_calls;          /* struct tf_call_stat of a thread */
 };
 
 /* 0, or -1 and one line in `error`. Warnings are added to `warnings`, which must outlive the

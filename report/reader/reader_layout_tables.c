@@ -174,7 +174,8 @@ static void place_sites(struct reader_layout *l)
 {
 	const struct recording *r = l->recording;
 	const struct tf_header *h = tf_header(l->map);
-	const struct tf_sites *area = h->sites ? layout_place(l, AREA, h->sites, sizeof(*area)) : NULL;
+	const struct tf_sites *area =
+	        h->sites ? layout_place(l, AREA, h->sites, sizeof(*area)) : NULL;
 
 	if (!area)
 		return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What stands at an address of a program or library, by its symbols and debug information. Needs
- * elfutils (libdw) on the machine that reports; without it nothing is found. Nothing is fetched from
- * a network. For the model's call sites.
+ * elfutils (libdw) on the machine that reports; without it nothing is found. Nothing is fetched
+ * from a network. For the model's call sites.
  */
 #ifndef REPORT_SYMBOLS_H
 #define REPORT_SYMBOLS_H
@@ -13,7 +13,7 @@
 
 struct symbols; /* the files that were opened */
 
-struct symbol { /* free the texts; NULL or 0 = not known */
+struct symbol {         /* free the texts; NULL or 0 = not known */
 	char *function; /* demangled */
 	char *file;
 	uint32_t line;

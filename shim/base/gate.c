@@ -107,8 +107,8 @@ void gate_open(void)
 	spy_gate_page.gate.counter = counter;
 	/* Release: a thread that finds the gate open finds the recording. */
 	__atomic_store_n(&gate_phase_word, SPY_PHASE_ON, __ATOMIC_RELEASE);
-	__atomic_store_n(&spy_gate_page.gate.open, range_shut || spy_gate_page.gate.site_all ? 0 : counter,
-	                 __ATOMIC_RELEASE);
+	__atomic_store_n(&spy_gate_page.gate.open,
+	                 range_shut || spy_gate_page.gate.site_all ? 0 : counter, __ATOMIC_RELEASE);
 	gate_add_missed();
 }
 

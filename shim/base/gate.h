@@ -37,8 +37,8 @@ struct spy_gate {
 	uint32_t gpu;      /* enum spy_gpu: what is done about GPU time at each launch */
 	uint32_t registry_version; /* changes whenever a handle comes to mean something else, or
 	                              nothing */
-	uint32_t site_all;    /* every call's site is wanted: none takes the fast path */
-	uint64_t site_from;   /* ticks: so long a call's site is wanted; 0 = none is */
+	uint32_t site_all;         /* every call's site is wanted: none takes the fast path */
+	uint64_t site_from;        /* ticks: so long a call's site is wanted; 0 = none is */
 };
 extern union spy_gate_page {
 	struct spy_gate gate;

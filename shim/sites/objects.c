@@ -72,8 +72,9 @@ static bool read_symbols(const struct dl_phdr_info *info, struct symbols *s)
 		const ElfW(Dyn) *d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
 		for (; d->d_tag != DT_NULL; d++) {
 			/* Addresses; the kernel's own object is not relocated. */
-			uintptr_t p = d->d_un.d_ptr < info->dlpi_addr ? d->d_un.d_ptr + info->dlpi_addr
-			                                              : d->d_un.d_ptr;
+			uintptr_t p = d->d_un.d_ptr < info->dlpi_addr
+			                      ? d->d_un.d_ptr + info->dlpi_addr
+			                      : d->d_un.d_ptr;
 			if (d->d_tag == DT_SYMTAB)
 				s->table = (const void *)p;
 			else if (d->d_tag == DT_STRTAB)
@@ -159,13 +160,16 @@ static void read_build_id(const struct dl_phdr_info *info, struct tf_object *o)
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		if (p->p_type != PT_NOTE)
 			continue;
-		const char *at = (const char *)(info->dlpi_addr + p->p_vaddr), *end = at + p->p_memsz;
+		const char *at = (const char *)(info->dlpi_addr + p->p_vaddr),
+		           *end = at + p->p_memsz;
 		while (at + sizeof(ElfW(Nhdr)) <= end) {
 			const ElfW(Nhdr) *n = (const void *)at;
-			const char *name = at + sizeof(*n), *data = name + (n->n_namesz + 3) / 4 * 4;
+			const char *name = at + sizeof(*n),
+			           *data = name + (n->n_namesz + 3) / 4 * 4;
 			if (data + n->n_descsz > end)
 				break;
-			if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && !memcmp(name, "GNU", 4)) {
+			if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 &&
+			    !memcmp(name, "GNU", 4)) {
 				o->build_id_bytes = n->n_descsz < sizeof(o->build_id)
 				                            ? n->n_descsz
 				                            : sizeof(o->build_id);

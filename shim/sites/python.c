@@ -8,9 +8,9 @@
 #include "shim/sites/snapshot.h"
 
 #define OWNED_BY_GENERATOR 1 /* of a frame */
-#define OWNED_BY_C   3   /* frames from here on are the interpreter's own, without code of Python */
-#define LINKS_MOST   512 /* frames looked at, those of the interpreter too */
-#define CHECK_FRAMES 8   /* of the first stack */
+#define OWNED_BY_C         3 /* frames from here on are the interpreter's own, without code of Python */
+#define LINKS_MOST         512 /* frames looked at, those of the interpreter too */
+#define CHECK_FRAMES       8   /* of the first stack */
 
 struct python_here python_here;
 
@@ -190,9 +190,9 @@ static inline bool find_at(struct walk *w, uintptr_t code, uintptr_t said)
 	return at > -16 && at < 1 << 28;
 }
 
-static inline __attribute__((always_inline)) bool
-walk_frames(struct walk *w, uintptr_t state, unsigned most, python_tell *tell, void *context,
-            bool *cut)
+static inline __attribute__((always_inline)) bool walk_frames(struct walk *w, uintptr_t state,
+                                                              unsigned most, python_tell *tell,
+                                                              void *context, bool *cut)
 {
 	const struct python_layout *l = w->l;
 	unsigned told = 0;
@@ -248,24 +248,26 @@ bool python_walk(unsigned most, python_tell *tell, void *context, bool *cut)
 /* ---- the first stack ---- */
 
 /* 3.13 and newer describe themselves at the beginning of _PyRuntime. Places by the word. */
-enum { OFFSETS_VERSION = 1,
-       OFFSETS_FREE_THREADED,
-       OFFSETS_FINALIZING = 4,
-       OFFSETS_INTERPRETERS,
-       OFFSETS_NEXT = 8,
-       OFFSETS_THREAD_INTERPRETER = 22,
-       OFFSETS_THREAD_FRAME,
-       OFFSETS_FRAME_BACK = 29,
-       OFFSETS_FRAME_CODE,
-       OFFSETS_FRAME_AT,
-       OFFSETS_FRAME_BYTES,
-       OFFSETS_FRAME_OWNER,
-       OFFSETS_CODE_FILE = 35,
-       OFFSETS_CODE_NAME = 37,
-       OFFSETS_CODE_LINES,
-       OFFSETS_CODE_FIRST_LINE,
-       OFFSETS_CODE_UNITS = 43,
-       OFFSETS_WORDS };
+enum {
+	OFFSETS_VERSION = 1,
+	OFFSETS_FREE_THREADED,
+	OFFSETS_FINALIZING = 4,
+	OFFSETS_INTERPRETERS,
+	OFFSETS_NEXT = 8,
+	OFFSETS_THREAD_INTERPRETER = 22,
+	OFFSETS_THREAD_FRAME,
+	OFFSETS_FRAME_BACK = 29,
+	OFFSETS_FRAME_CODE,
+	OFFSETS_FRAME_AT,
+	OFFSETS_FRAME_BYTES,
+	OFFSETS_FRAME_OWNER,
+	OFFSETS_CODE_FILE = 35,
+	OFFSETS_CODE_NAME = 37,
+	OFFSETS_CODE_LINES,
+	OFFSETS_CODE_FIRST_LINE,
+	OFFSETS_CODE_UNITS = 43,
+	OFFSETS_WORDS
+};
 
 /* Takes its own word for what it says. */
 static enum tf_python take_offsets(struct python_here *here)
@@ -281,9 +283,10 @@ static enum tf_python take_offsets(struct python_here *here)
 	for (unsigned i = OFFSETS_FINALIZING; i < OFFSETS_WORDS; i++)
 		if (i >= OFFSETS_THREAD_INTERPRETER && o[i] >= PYTHON_NONE)
 			return TF_PYTHON_DOUBT;
-	if (o[OFFSETS_FRAME_BYTES] > PYTHON_FRAME_BYTES || o[OFFSETS_CODE_UNITS] > PYTHON_CODE_BYTES ||
-	    o[OFFSETS_THREAD_FRAME] > 200 || o[OFFSETS_FINALIZING] > 1u << 20 ||
-	    o[OFFSETS_INTERPRETERS] > 1u << 20 || o[OFFSETS_NEXT] > 1u << 24)
+	if (o[OFFSETS_FRAME_BYTES] > PYTHON_FRAME_BYTES ||
+	    o[OFFSETS_CODE_UNITS] > PYTHON_CODE_BYTES || o[OFFSETS_THREAD_FRAME] > 200 ||
+	    o[OFFSETS_FINALIZING] > 1u << 20 || o[OFFSETS_INTERPRETERS] > 1u << 20 ||
+	    o[OFFSETS_NEXT] > 1u << 24)
 		return TF_PYTHON_DOUBT;
 	l->finalizing = (uint32_t)o[OFFSETS_FINALIZING];
 	l->interpreters = (uint32_t)o[OFFSETS_INTERPRETERS];
@@ -334,7 +337,8 @@ static enum tf_python check(struct python_here *here)
 			return taken;
 	}
 	const struct python_layout *l = &here->layout;
-	if (!peek(here->pid, (uintptr_t)runtime + l->interpreters, &interpreter, sizeof(interpreter)))
+	if (!peek(here->pid, (uintptr_t)runtime + l->interpreters, &interpreter,
+	          sizeof(interpreter)))
 		return TF_PYTHON_DOUBT;
 	if (!interpreter) /* not yet, or no more */
 		return TF_PYTHON_FOUND;

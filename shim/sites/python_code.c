@@ -108,7 +108,8 @@ static uint64_t keep_text(uintptr_t text)
 	return n > 0 ? recording_text(bytes, (uint64_t)n) : 0;
 }
 
-/* Of an empty one, which 3.9 has for functions of one line, `*offset` is 0; false: it is no table. */
+/* Of an empty one, which 3.9 has for functions of one line, `*offset` is 0; false: it is no table.
+ */
 static bool keep_lines(uintptr_t table, uint64_t *offset)
 {
 	const struct python_layout *l = &python_here.layout;

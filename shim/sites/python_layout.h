@@ -19,7 +19,8 @@ enum python_at {
 
 struct python_layout {
 	uint32_t version; /* major << 8 | minor */
-	uint32_t finalizing, interpreters; /* in _PyRuntime: the thread that ends it; newest first */
+	uint32_t finalizing,
+	        interpreters; /* in _PyRuntime: the thread that ends it; newest first */
 	uint32_t interpreter_next;
 	uint16_t thread_interpreter, thread_frame;
 	uint16_t cframe_frame; /* `thread_frame` leads to a structure that has the frame here */

@@ -9,8 +9,9 @@
 #define BLOCKS      24u   /* stretches of memory of one snapshot */
 #define BLOCK_BYTES 4096u /* in which one begins and, but for one fetch, ends */
 #define CODES       128u
-#define CODE_STACKS 32u /* stacks for which a code object is believed to be still there, at least,
-                           once it was there for as long */
+#define CODE_STACKS                                                                                \
+	32u /* stacks for which a code object is believed to be still there, at least,             \
+	       once it was there for as long */
 
 /* [from, until) of memory, of which the snapshot has a copy where `fresh`. */
 struct block {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of a thread of Python's that may be taken away while it is read: copied by the kernel, what
- * a stack of this thread needed last time in one call. For python.c.
+ * Memory of a thread of Python's that may be taken away while it is read: copied by the kernel,
+ * what a stack of this thread needed last time in one call. For python.c.
  */
 #ifndef SPY_SNAPSHOT_H
 #define SPY_SNAPSHOT_H

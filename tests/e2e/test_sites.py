@@ -5,7 +5,6 @@ import functools
 import glob
 import json
 import os
-import pathlib
 import subprocess
 
 import pytest

@@ -22,8 +22,8 @@ struct finding {
 	double share;   /* of the steady window that it concerns, 0..1; NaN = no time is known */
 	char *evidence; /* figures of this run */
 	const char *kernel; /* the one it is about, of the model; NULL = none */
-	/* The line of code that most of it comes from, of the model; NULL = not known. And its share
-	 * of what all lines have that are known: of the calls' time, bytes or count. */
+	/* The line of code that most of it comes from, of the model; NULL = not known. And its
+	 * share of what all lines have that are known: of the calls' time, bytes or count. */
 	const struct model_place *place;
 	const struct model_site *site;
 	double place_share;

@@ -27,8 +27,12 @@ static void place_of(const struct finding *f, struct text_layout *page)
 	char *lost = f->site->kind == SITE_WAIT && isfinite(p->wasted)
 	                     ? alloc_format(", of which %s wasted", unit_time(wasted, p->wasted))
 	                     : alloc_string("");
-	text_layout_more(page, "At %s: %s, %s%.0f times, %s%s (%s %% of what lines that are known have).",
-	                 where, f->site->api, p->estimated ? "about " : p->whole ? "" : "at least ",
+	text_layout_more(page,
+	                 "At %s: %s, %s%.0f times, %s%s (%s %% of what lines that are known have).",
+	                 where, f->site->api,
+	                 p->estimated ? "about "
+	                 : p->whole   ? ""
+	                              : "at least ",
 	                 p->calls, unit_time(api, p->api_time), lost,
 	                 unit_percent(share, f->place_share, 1));
 	free(where);

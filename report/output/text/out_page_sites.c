@@ -25,9 +25,9 @@ static void time_cell(struct text_layout_table *t, double ns, bool estimated)
 
 static void table_of_places(const struct model *m, size_t rows, struct text_layout *page)
 {
-	static const struct text_layout_column columns[] = {
-	        {"calls", false}, {"API", false}, {"wasted", false},
-	        {"GPU", false},   {"call", true}, {"where", true}};
+	static const struct text_layout_column columns[] = {{"calls", false},  {"API", false},
+	                                                    {"wasted", false}, {"GPU", false},
+	                                                    {"call", true},    {"where", true}};
 	struct text_layout_table t;
 
 	table_start(&t, columns, COUNT(columns));
@@ -59,8 +59,10 @@ static void stack(const struct model_site *s, struct text_layout *page)
 
 	text_layout_blank(page);
 	text_layout_line(page, "%s: %s%.0f calls, API time %s%s%s%s%s", s->api,
-	                 s->estimated ? "about " : s->whole ? "" : "at least ", s->calls,
-	                 s->estimated ? "about " : "", unit_time(api, s->api_time), more,
+	                 s->estimated ? "about "
+	                 : s->whole   ? ""
+	                              : "at least ",
+	                 s->calls, s->estimated ? "about " : "", unit_time(api, s->api_time), more,
 	                 isfinite(s->gpu) ? ", GPU time about " : "",
 	                 isfinite(s->gpu) ? unit_time(gpu, s->gpu) : "");
 	table_start(&t, columns, COUNT(columns));
@@ -84,7 +86,8 @@ void out_page_sites(const struct model *m, const struct out_options *o, struct t
 
 	if (!s->count && !o->sites)
 		return;
-	text_layout_heading(page, "Where in your code (calls that took over 5 us, and those sampled)");
+	text_layout_heading(page,
+	                    "Where in your code (calls that took over 5 us, and those sampled)");
 	if (!s->recorded)
 		text_layout_line(page, "Not recorded (CUDASPY_SITES=off).");
 	else if (!s->count)
@@ -97,10 +100,11 @@ void out_page_sites(const struct model *m, const struct out_options *o, struct t
 		text_layout_line(page, "%llu stacks found no place and are left out.",
 		                 (unsigned long long)s->lost);
 	if (s->count)
-		text_layout_line(page,
-		                 "where: the innermost line that is not a library's. calls: >= those "
-		                 "looked at, ~ as many as the samples stand for. wasted: time of waits in "
-		                 "which no work was pending. GPU: estimated by the samples taken there.");
+		text_layout_line(
+		        page,
+		        "where: the innermost line that is not a library's. calls: >= those "
+		        "looked at, ~ as many as the samples stand for. wasted: time of waits in "
+		        "which no work was pending. GPU: estimated by the samples taken there.");
 	for (size_t i = 0; o->sites && i < s->count && i < o->limit; i++)
 		stack(&s->items[i], page);
 }

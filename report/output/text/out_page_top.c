@@ -189,12 +189,13 @@ static void loss_and_cost(const struct model *m, struct text_layout *page)
 	char *sites = m->sites_cost > 0
 	                      ? alloc_format(", call sites %s", unit_time(stacks, m->sites_cost))
 	                      : alloc_string("");
-	text_layout_fact(page, "own cost", "%s (%s %% of wall): %llu calls x %s%s%s%s, collector %s",
-	                 unit_time(total, m->calls_cost + m->collector + m->graphs_cost + m->sites_cost +
-	                                          (isnan(m->samples_cost) ? 0 : m->samples_cost)),
-	                 unit_percent(share, m->overhead_share, 1),
-	                 (unsigned long long)m->totals.calls, unit_time(each, m->per_call),
-	                 sampling, graphs, sites, unit_time(collector, m->collector));
+	text_layout_fact(
+	        page, "own cost", "%s (%s %% of wall): %llu calls x %s%s%s%s, collector %s",
+	        unit_time(total, m->calls_cost + m->collector + m->graphs_cost + m->sites_cost +
+	                                 (isnan(m->samples_cost) ? 0 : m->samples_cost)),
+	        unit_percent(share, m->overhead_share, 1), (unsigned long long)m->totals.calls,
+	        unit_time(each, m->per_call), sampling, graphs, sites,
+	        unit_time(collector, m->collector));
 	free(sampling);
 	free(sites);
 	free(graphs);

@@ -23,13 +23,13 @@ enum tf_python {
 	TF_PYTHON_FREE_THREADED, /* a build without the GIL */
 	TF_PYTHON_SEVERAL,       /* several interpreters in the process */
 	TF_PYTHON_DOUBT,         /* what was found there is not as this version has it */
-	TF_PYTHON_NO_PEEK,       /* the kernel does not let us check addresses: process_vm_readv() */
-	TF_PYTHON_OTHER          /* PyPy */
+	TF_PYTHON_NO_PEEK, /* the kernel does not let us check addresses: process_vm_readv() */
+	TF_PYTHON_OTHER    /* PyPy */
 };
 
-struct tf_code {       /* table `codes`: code objects of Python */
-	uint64_t file; /* struct tf_string */
-	uint64_t name; /* the same: qualified, since 3.11 */
+struct tf_code {        /* table `codes`: code objects of Python */
+	uint64_t file;  /* struct tf_string */
+	uint64_t name;  /* the same: qualified, since 3.11 */
 	uint64_t lines; /* the same: the line table as this version has it */
 	uint32_t first_line;
 	uint32_t python; /* version: major << 8 | minor */
@@ -50,10 +50,10 @@ struct tf_site {         /* table `sites` */
 	/* written by the drain; by the timeline `useful` and `wasted` */
 	uint64_t calls; /* records with this site */
 	uint64_t failed;
-	uint64_t ticks; /* API time */
+	uint64_t ticks;                      /* API time */
 	uint64_t useful_ticks, wasted_ticks; /* of a wait */
 	uint64_t bytes, pageable_bytes;      /* of copies and allocations */
-	uint64_t samples; /* of its work, around which our events stood */
+	uint64_t samples;                    /* of its work, around which our events stood */
 	uint64_t reserved2[6];
 };
 #define TF_SITES_MAX 65536u
@@ -66,7 +66,7 @@ struct tf_site_pair {
 };
 #define TF_SITE_PAIRS 32768u
 
-struct tf_object {           /* table `objects`: programs and libraries that are mapped */
+struct tf_object {            /* table `objects`: programs and libraries that are mapped */
 	uint64_t from, until; /* addresses */
 	uint64_t bias;        /* of addresses in memory over those in the file */
 	uint64_t path;        /* struct tf_string */

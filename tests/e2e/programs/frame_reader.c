@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader of Python's frames alone, without the shim, as a library that a Python program calls by
- * ctypes: what it reads can be compared with what Python says of itself at the same place, and it
- * can be built with sanitizers. With report/model/python_lines.c it also tells lines.
+ * The reader of Python's frames alone, without the shim, as a library that a Python program calls
+ * by ctypes: what it reads can be compared with what Python says of itself at the same place, and
+ * it can be built with sanitizers. With report/model/python_lines.c it also tells lines.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +18,13 @@
 
 #define EXPORT __attribute__((visibility("default")))
 /* For ctypes. */
-EXPORT int reader_start(const void *runtime, void *this_thread, const void *code_type, const void *text_type, const void *bytes_type, unsigned version);
+EXPORT int reader_start(const void *runtime, void *this_thread, const void *code_type,
+                        const void *text_type, const void *bytes_type, unsigned version);
 EXPORT int reader_ready(void);
 EXPORT int reader_stack(char *text, size_t bytes, int plain);
 EXPORT uint64_t reader_walks(unsigned count, unsigned batch, double *ns, int plain);
-EXPORT unsigned reader_line(unsigned version, const uint8_t *table, size_t bytes, unsigned first_line, unsigned at);
+EXPORT unsigned reader_line(unsigned version, const uint8_t *table, size_t bytes,
+                            unsigned first_line, unsigned at);
 
 struct tf_map spy_map;
 __thread struct spy_tls spy_tls __attribute__((tls_model(SPY_TLS_MODEL), aligned(64)));
@@ -105,11 +107,10 @@ EXPORT int reader_stack(char *text, size_t bytes, int plain)
 		text_count = 0;
 		if (!python_describe(s.frame[i].code, &code))
 			return -1;
-		used += (size_t)snprintf(text + used, bytes - used, "%s\t%s\t%u\n", texts[0], texts[1],
-		                         python_line(code.python,
-		                                     code.lines ? (const uint8_t *)texts[2] : NULL,
-		                                     code.lines ? lengths[2] : 0, code.first_line,
-		                                     s.frame[i].at));
+		used += (size_t)snprintf(
+		        text + used, bytes - used, "%s\t%s\t%u\n", texts[0], texts[1],
+		        python_line(code.python, code.lines ? (const uint8_t *)texts[2] : NULL,
+		                    code.lines ? lengths[2] : 0, code.first_line, s.frame[i].at));
 	}
 	return (int)s.count + (cut ? 1000 : 0);
 }
@@ -134,7 +135,8 @@ EXPORT uint64_t reader_walks(unsigned count, unsigned batch, double *ns, int pla
 			python_walk(PYTHON_FRAMES_MOST, mix, &sum, &cut);
 		clock_gettime(CLOCK_MONOTONIC, &b);
 		if (ns)
-			ns[i] = ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) /
+			ns[i] = ((double)(b.tv_sec - a.tv_sec) * 1e9 +
+			         (double)(b.tv_nsec - a.tv_nsec)) /
 			        batch;
 	}
 	return sum;

@@ -216,7 +216,7 @@ def traced():
         return trace
     sys.settrace(trace)
     check()
-    generator_of = list(generator())
+    list(generator())
     sys.settrace(None)
     sys.setprofile(lambda *a: None)
     check()
