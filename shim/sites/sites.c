@@ -13,6 +13,10 @@
 
 /* Calls at least this long have their site taken: a stack then costs them a few per cent. */
 #define LEAST_NS 5000u
+/* What new stacks may take of a process beyond its budget: some thousand of them. */
+#define ALLOWANCE_NS 100000000u
+
+#define KNOWN_NS    1000000000u
 
 #define FRAMES_MOST (PYTHON_FRAMES_MOST + 1) /* the caller's too */
 
@@ -28,6 +32,8 @@ struct places {
 
 static struct places *site_places, *code_places; /* made once; emptied in a forked child */
 static bool wants_scan;                          /* an address was met that no object has */
+static bool least_known;                         /* that is, well */
+static uint64_t new_ticks;                       /* that new stacks took so far */
 
 struct tf_sites *sites_area(void)
 {
@@ -151,10 +157,8 @@ static void make_site(struct stack *s)
 	struct tf_site *site = s->whole ? tf_append(&spy_map, &area->sites) : NULL;
 	uint64_t offset = site ? spy_map.alloc(&spy_map, bytes) : 0;
 	uint64_t *to = tf_at(&spy_map, offset, bytes);
-	if (!to) {
-		area->lost++;
+	if (!to)
 		return;
-	}
 	memcpy(to, s->frames, bytes);
 	site->frames = offset;
 	site->frame_count = s->count;
@@ -209,6 +213,37 @@ static bool is_wanted(const struct tf_record *r)
 	}
 }
 
+/* Whether a stack that is new may be looked at closely: within the budget of the process, and what a
+ * program may need at its start. */
+static bool may_make(const struct tf_sites *area, uint64_t now)
+{
+	/* Relaxed: a sum that orders nothing. */
+	uint64_t spent = clock_ns_of(__atomic_load_n(&new_ticks, __ATOMIC_RELAXED));
+	uint64_t lived = clock_ns_of(now - tf_header(&spy_map)->load);
+
+	if (area->sites.count >= area->sites.max)
+		return false;
+	return area->mode == TF_SITES_ALL || spent < ALLOWANCE_NS ||
+	       (double)(spent - ALLOWANCE_NS) * 100 < spy_options.budget_percent * (double)lived;
+}
+
+static uint32_t __attribute__((cold, noinline)) site_of_new(struct tf_record *r, const void *caller)
+{
+	struct tf_sites *area = sites_area();
+	uint64_t start = spy_clock();
+	uint32_t site = 0;
+
+	if (!area)
+		return 0;
+	if (may_make(area, start)) {
+		site = site_slow(r, caller);
+		__atomic_fetch_add(&new_ticks, spy_clock() - start, __ATOMIC_RELAXED);
+	}
+	if (!site)
+		__atomic_fetch_add(&area->lost, 1, __ATOMIC_RELAXED);
+	return site;
+}
+
 void sites_call(struct tf_record *r, const void *caller)
 {
 	struct tf_thread *th = spy_tls.thread;
@@ -219,7 +254,7 @@ void sites_call(struct tf_record *r, const void *caller)
 	uint64_t key = key_of(r, caller);
 	uint32_t site = key ? find(site_places, key) : 0;
 	if (unlikely(!site || python_state() == TF_PYTHON_FOUND))
-		site = site_slow(r, caller);
+		site = site_of_new(r, caller);
 	if (likely(site))
 		tf_set_site(r, site);
 	spy_count(&th->site_ticks, spy_clock() - r->end);
@@ -258,13 +293,15 @@ void sites_start(void)
 	wants_scan = true;
 }
 
-/* In ticks; the rate is as good as the time since the shim was loaded. */
+/* In ticks, of which the rate is known well enough after a second. */
 static void set_least(struct tf_sites *area)
 {
-	uint64_t ticks = 1u << 24, ns = clock_ns_of(ticks);
+	uint64_t ticks = 1u << 24, ns = clock_ns_of(ticks),
+	         lived = clock_ns_of(spy_clock() - tf_header(&spy_map)->load);
 
-	if (!ns)
+	if (!ns || (area->least_ticks && lived > KNOWN_NS && least_known))
 		return;
+	least_known = lived > KNOWN_NS;
 	area->least_ticks = area->mode == TF_SITES_ALL ? 1 : LEAST_NS * ticks / ns;
 	spy_gate_page.gate.site_from = area->least_ticks;
 }
@@ -288,6 +325,8 @@ void sites_after_fork(void)
 		memset(site_places, 0, sizeof(*site_places));
 	if (code_places)
 		memset(code_places, 0, sizeof(*code_places));
+	new_ticks = 0;
+	least_known = false;
 	python_after_fork();
 	snapshots_after_fork();
 	objects_after_fork();

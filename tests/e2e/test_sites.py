@@ -64,6 +64,11 @@ def test_frames_are_those_of_python(python, tmp_path):
     assert int(out.split('frames')[-1]) > 2000
 
 
+def test_lines_of_every_instruction(python, tmp_path):
+    out = read_frames(python, tmp_path, 'lines')
+    assert int(out.split('lines')[1].split()[0]) > 20000
+
+
 def test_many_stacks_while_everything_moves(python, tmp_path):
     """Other threads make garbage, collect it, and look at this one's frames."""
     assert 'stacks 40000' in read_frames(python, tmp_path, 'stress', 40000, tmp_path)

@@ -11,6 +11,7 @@ import ctypes
 import functools
 import gc
 import importlib
+import importlib.util
 import os
 import sys
 import threading
@@ -361,6 +362,40 @@ def cost(depth):
               (times[0], times[1000], times[1980]))
 
 
+def lines():
+    """Line tables, of every instruction of some modules of Python's own: what PyCode_Addr2Line() says."""
+    tell = LIBRARY.reader_line
+    tell.argtypes = [ctypes.c_uint, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint, ctypes.c_uint]
+    truth = ctypes.pythonapi.PyCode_Addr2Line
+    truth.argtypes = [ctypes.py_object, ctypes.c_int]
+    version = sys.version_info[0] << 8 | sys.version_info[1]
+    codes = []
+
+    def add(code):
+        codes.append(code)
+        for constant in code.co_consts:
+            if hasattr(constant, 'co_code'):
+                add(constant)
+    for name in 'argparse', 'typing', 'dataclasses', 'asyncio.base_events', 'inspect', 'decimal', 'test.test_grammar':
+        try:
+            path = importlib.util.find_spec(name).origin
+            with open(path, encoding='utf-8') as file:
+                add(compile(file.read(), path, 'exec'))
+        except (ImportError, AttributeError, OSError, SyntaxError):
+            pass
+    with open(__file__, encoding='utf-8') as file:
+        add(compile(file.read(), __file__, 'exec'))
+    told = 0
+    for code in codes:
+        table = code.co_lnotab if version == 0x309 else code.co_linetable
+        for at in range(0, len(code.co_code), 2):
+            want = truth(code, at)
+            got = tell(version, table, len(table), code.co_firstlineno, at)
+            assert got == max(want, 0), (code, at, got, want)
+            told += 1
+    print('lines', told)
+
+
 def main():
     part, arguments = sys.argv[2], sys.argv[3:]
     state = find_python()
@@ -371,6 +406,8 @@ def main():
         places(*arguments)
     elif part == 'stress':
         stress(int(arguments[0]), *arguments[1:])
+    elif part == 'lines':
+        lines()
     elif part == 'ending':
         ending()
     else:
