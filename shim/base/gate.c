@@ -8,6 +8,8 @@
 #include "shim/core/options/options.h"
 
 union spy_gate_page spy_gate_page __attribute__((aligned(4096)));
+/* tests/gpu/sites_turns.py switches call sites off and on there. */
+_Static_assert(offsetof(struct spy_gate, site_from) == 32, "site_from");
 struct tf_map spy_map;
 uint32_t spy_generation = 1;
 uint32_t gate_phase_word;

@@ -154,11 +154,23 @@ static void look_for_python(const struct dl_phdr_info *info)
 
 /* ---- objects ---- */
 
+/* Whether a part of the object is in memory. */
+static bool is_mapped(const struct dl_phdr_info *info, const ElfW(Phdr) *part)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type == PT_LOAD && p->p_flags & PF_R && part->p_vaddr >= p->p_vaddr &&
+		    part->p_vaddr + part->p_memsz <= p->p_vaddr + p->p_filesz)
+			return true;
+	}
+	return false;
+}
+
 static void read_build_id(const struct dl_phdr_info *info, struct tf_object *o)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		if (p->p_type != PT_NOTE)
+		if (p->p_type != PT_NOTE || !is_mapped(info, p))
 			continue;
 		const char *at = (const char *)(info->dlpi_addr + p->p_vaddr),
 		           *end = at + p->p_memsz;

@@ -42,21 +42,6 @@ void python_after_fork(void)
 	python_here.pid = sys_getpid();
 }
 
-void python_found(const struct python_symbols *symbols)
-{
-	if (python_state() != TF_PYTHON_NONE)
-		return;
-	python_here.symbols = *symbols;
-	python_here.pid = sys_getpid();
-	const struct python_layout *l = python_layout_of(symbols->version);
-	if (!l) {
-		set_state(TF_PYTHON_UNKNOWN);
-		return;
-	}
-	python_here.layout = *l;
-	set_state(TF_PYTHON_FOUND);
-}
-
 /* ---- one frame after the other ---- */
 
 /* A thread's way along its frames. */
@@ -280,9 +265,12 @@ static enum tf_python take_offsets(struct python_here *here)
 		return TF_PYTHON_DOUBT;
 	if (o[OFFSETS_FREE_THREADED])
 		return TF_PYTHON_FREE_THREADED;
-	for (unsigned i = OFFSETS_FINALIZING; i < OFFSETS_WORDS; i++)
-		if (i >= OFFSETS_THREAD_INTERPRETER && o[i] >= PYTHON_NONE)
+	for (unsigned i = OFFSETS_THREAD_INTERPRETER; i < OFFSETS_WORDS; i++)
+		if (o[i] >= PYTHON_NONE)
 			return TF_PYTHON_DOUBT;
+	if (!o[OFFSETS_FINALIZING] || !o[OFFSETS_INTERPRETERS] || !o[OFFSETS_THREAD_FRAME] ||
+	    !o[OFFSETS_FRAME_BYTES] || !o[OFFSETS_CODE_FILE] || !o[OFFSETS_CODE_UNITS])
+		return TF_PYTHON_DOUBT;
 	if (o[OFFSETS_FRAME_BYTES] > PYTHON_FRAME_BYTES ||
 	    o[OFFSETS_CODE_UNITS] > PYTHON_CODE_BYTES || o[OFFSETS_THREAD_FRAME] > 200 ||
 	    o[OFFSETS_FINALIZING] > 1u << 20 || o[OFFSETS_INTERPRETERS] > 1u << 20 ||
@@ -303,7 +291,33 @@ static enum tf_python take_offsets(struct python_here *here)
 	l->code_lines = (uint16_t)o[OFFSETS_CODE_LINES];
 	l->code_first_line = (uint16_t)o[OFFSETS_CODE_FIRST_LINE];
 	l->code_units = l->code_bytes = (uint16_t)o[OFFSETS_CODE_UNITS];
-	return TF_PYTHON_READ;
+	return TF_PYTHON_FOUND;
+}
+
+/* What a version that is known says of itself. */
+static enum tf_python look_at(struct python_here *here)
+{
+	char byte = 0;
+
+	if (!peek(here->pid, (uintptr_t)&byte, &byte, 1))
+		return TF_PYTHON_NO_PEEK;
+	if (here->symbols.version < 0x30d)
+		return TF_PYTHON_FOUND;
+	return take_offsets(here);
+}
+
+void python_found(const struct python_symbols *symbols)
+{
+	struct python_here *here = &python_here;
+
+	if (python_state() != TF_PYTHON_NONE)
+		return;
+	here->symbols = *symbols;
+	here->pid = sys_getpid();
+	const struct python_layout *l = python_layout_of(symbols->version);
+	if (l)
+		here->layout = *l;
+	set_state(l ? look_at(here) : TF_PYTHON_UNKNOWN);
 }
 
 struct check {
@@ -326,16 +340,8 @@ static enum tf_python check(struct python_here *here)
 	uintptr_t interpreter, next;
 	struct check c = {0};
 	struct walk w;
-	char byte;
 	bool cut;
 
-	if (!peek(here->pid, (uintptr_t)&byte, &byte, 1))
-		return TF_PYTHON_NO_PEEK;
-	if (here->symbols.version >= 0x30d) {
-		enum tf_python taken = take_offsets(here);
-		if (taken != TF_PYTHON_READ)
-			return taken;
-	}
 	const struct python_layout *l = &here->layout;
 	if (!peek(here->pid, (uintptr_t)runtime + l->interpreters, &interpreter,
 	          sizeof(interpreter)))
@@ -359,6 +365,16 @@ static enum tf_python check(struct python_here *here)
 	if (c.frames)
 		here->interpreter = interpreter;
 	return c.frames ? TF_PYTHON_READ : TF_PYTHON_FOUND;
+}
+
+bool python_wants_check(void)
+{
+	static uint32_t asked; /* relaxed: about */
+
+	if (python_state() != TF_PYTHON_FOUND || !thread_state(&python_here.layout))
+		return false;
+	uint32_t n = __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
+	return n < 64 || !(n & (n - 1));
 }
 
 bool python_ready(void)

@@ -43,6 +43,10 @@ struct python_frame {
 typedef bool python_tell(void *context, const struct python_frame *frame);
 bool python_walk(unsigned most, python_tell *tell, void *context, bool *cut);
 
+/* Whether the first stack is still to be checked, and the calling thread may have it. Asks less and
+ * less often. */
+bool python_wants_check(void);
+
 /* Whether stacks are read, once the first one was checked. In a cold path, ahead of the first walk
  * in it. */
 bool python_ready(void);

@@ -253,7 +253,7 @@ void sites_call(struct tf_record *r, const void *caller)
 		return;
 	uint64_t key = key_of(r, caller);
 	uint32_t site = key ? find(site_places, key) : 0;
-	if (unlikely(!site || python_state() == TF_PYTHON_FOUND))
+	if (unlikely(!site || python_wants_check()))
 		site = site_of_new(r, caller);
 	if (likely(site))
 		tf_set_site(r, site);
@@ -321,10 +321,11 @@ void sites_beat(bool all)
 
 void sites_after_fork(void)
 {
+	/* Zeros again, without touching what the child may never need. */
 	if (site_places)
-		memset(site_places, 0, sizeof(*site_places));
+		madvise(site_places, sizeof(*site_places), MADV_DONTNEED);
 	if (code_places)
-		memset(code_places, 0, sizeof(*code_places));
+		madvise(code_places, sizeof(*code_places), MADV_DONTNEED);
 	new_ticks = 0;
 	least_known = false;
 	python_after_fork();

@@ -42,8 +42,8 @@ static struct snapshot *snapshots; /* SNAPSHOTS, made with the first of them */
 
 void snapshots_after_fork(void)
 {
-	for (unsigned i = 0; snapshots && i < SNAPSHOTS; i++)
-		snapshots[i].busy = 0;
+	if (snapshots)
+		madvise(snapshots, SNAPSHOTS * sizeof(*snapshots), MADV_DONTNEED);
 }
 
 static struct snapshot *all(void)

@@ -189,7 +189,7 @@ def test_text(python, tmp_path):
                           universal_newlines=True).stdout
     line = (HERE / 'planted.py').read_text().splitlines().index("    cuda.cuCtxSynchronize(); said('cuCtxSynchronize')") + 1
     for text in brief, full:
-        assert 'Where in your code' in text and f'planted.py:{line} in item' in text
+        assert 'Where in your code' in text and f'planted.py:{line} in item: cuda.cuCtxSynchronize(); said(' in text
     assert len(full) > len(brief) and 'deep' in full
 
 
@@ -264,3 +264,22 @@ def test_a_foreign_file_gives_no_names(compile_c, run, tmp_path):
     recording = run(program).recording
     compile_c(NATIVE.replace('400', '401'), '-g', '-O1', f'-I{ROOT}', '-lcuda', '-Wl,--build-id')
     assert all(f['function'] is None for s in report(recording)['sites'] for f in s['frames'])
+
+
+FAKE = r'''
+unsigned long Py_Version = VERSION;
+struct { char cookie[8]; unsigned long version, free_threaded, rest[64]; } _PyRuntime = {"xdebugpy", VERSION, FREE};
+long PyCode_Type, PyUnicode_Type, PyBytes_Type;
+void *PyGILState_GetThisThreadState(void) { return &PyCode_Type; }
+'''
+
+
+@pytest.mark.parametrize('version, free, said', [
+    ('0x030e00f0', 0, 'never tried with Python 3.14'), ('0x030800f0', 0, 'never tried with Python 3.8'),
+    ('0x030d00f0', 1, 'no GIL'), ('0x030d00f0', 0, 'not where this version has it')])
+def test_python_that_is_not_read(compile_c, run, version, free, said):
+    """A library that looks like one."""
+    fake = compile_c(FAKE, f'-DVERSION={version}ul', f'-DFREE={free}', name='looks_like_python', shared=True)
+    r = run(compile_c(NATIVE, f'-I{ROOT}', '-lcuda', f'-L{fake.parent}', '-Wl,--no-as-needed', '-llooks_like_python'), LD_LIBRARY_PATH=f'{BUILD / "sim"}:{fake.parent}')
+    assert said in r.report['sites_python_trouble'], r.report['sites_python_trouble']
+    assert r.report['sites']

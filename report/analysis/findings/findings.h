@@ -27,6 +27,7 @@ struct finding {
 	const struct model_place *place;
 	const struct model_site *site;
 	double place_share;
+	const char *place_measure; /* of which: "API time" */
 	/* Steady window before over after, by the what-if, and its range; NaN = not predicted. */
 	double speedup, speedup_low, speedup_high;
 };

@@ -9,6 +9,7 @@
 #define SITE_LEAST 0.1
 
 enum measure { BY_API, BY_PAGEABLE, BY_COUNT };
+static const char *const measures[] = {"API time", "pageable bytes", "count"};
 
 static const struct about {
 	const char *id;
@@ -88,4 +89,5 @@ void finding_find_site(const struct finding_context *c, struct finding *f)
 		return;
 	f->site = &sites->items[f->place->site];
 	f->place_share = most / sum;
+	f->place_measure = measures[a->measure];
 }

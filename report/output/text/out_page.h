@@ -10,7 +10,7 @@
 
 /* What ran, how it ended, what is missing, what the recording cost. */
 void out_page_top(const struct model *m, const struct verdict *v, struct text_layout *page);
-void out_page_findings(const struct findings *all, struct text_layout *page);
+void out_page_findings(const struct model *m, const struct findings *all, struct text_layout *page);
 /* What NVML says of the devices, and what is wrong there; a part of the top. */
 void out_page_environment(const struct model *m, struct text_layout *page);
 /* Of each expected kernel: whether it ran, how often, or what ran instead. */
@@ -26,6 +26,8 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 void out_page_ranges(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_whatif(struct whatifs *w, const struct out_options *o, struct text_layout *page);
 void out_page_sites(const struct model *m, const struct out_options *o, struct text_layout *page);
+/* The text of the line that a frame is on (free it); NULL: its file is not here, or was changed. */
+char *out_page_source(const struct model *m, const struct model_frame *f);
 void out_page_gaps(const struct model *m, struct text_layout *page);
 void out_page_gpu(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_streams(const struct model *m, struct text_layout *page);

@@ -16,7 +16,7 @@ static char *gain(const struct finding *f)
 }
 
 /* The line of code that it is about. */
-static void place_of(const struct finding *f, struct text_layout *page)
+static void place_of(const struct model *m, const struct finding *f, struct text_layout *page)
 {
 	char api[UNIT_BYTES], wasted[UNIT_BYTES], share[UNIT_BYTES];
 	const struct model_place *p = f->place;
@@ -24,22 +24,26 @@ static void place_of(const struct finding *f, struct text_layout *page)
 	if (!p)
 		return;
 	char *where = site_headline(f->site, false);
+	char *source =
+	        f->site->frame_count ? out_page_source(m, &f->site->frames[f->site->head]) : NULL;
 	char *lost = f->site->kind == SITE_WAIT && isfinite(p->wasted)
 	                     ? alloc_format(", of which %s wasted", unit_time(wasted, p->wasted))
 	                     : alloc_string("");
 	text_layout_more(page,
-	                 "At %s: %s, %s%.0f times, %s%s (%s %% of what lines that are known have).",
-	                 where, f->site->api,
+	                 "At %s%s%s: %s, %s%.0f times, %s%s; %s %% of the %s of such calls whose line "
+	                 "is known.",
+	                 where, source ? ": " : "", source ? source : "", f->site->api,
 	                 p->estimated ? "about "
 	                 : p->whole   ? ""
 	                              : "at least ",
 	                 p->calls, unit_time(api, p->api_time), lost,
-	                 unit_percent(share, f->place_share, 1));
+	                 unit_percent(share, f->place_share, 1), f->place_measure);
+	free(source);
 	free(where);
 	free(lost);
 }
 
-void out_page_findings(const struct findings *all, struct text_layout *page)
+void out_page_findings(const struct model *m, const struct findings *all, struct text_layout *page)
 {
 	if (!all->count)
 		return;
@@ -53,7 +57,7 @@ void out_page_findings(const struct findings *all, struct text_layout *page)
 		        page, finding_severities[f->severity], "%s [%s]%s", f->title, f->id,
 		        speedup);
 		text_layout_more(page, "%s", f->evidence);
-		place_of(f, page);
+		place_of(m, f, page);
 		text_layout_more(page, "CUDA: %s. PyTorch: %s.", f->fix_cuda, f->fix_pytorch);
 		free(speedup);
 	}

@@ -36,13 +36,15 @@ static void table_of_places(const struct model *m, size_t rows, struct text_layo
 		const struct model_place *p = &m->sites.places[i];
 		const struct model_site *s = &m->sites.items[p->site];
 		char *where = site_headline(s, false);
+		char *source = s->frame_count ? out_page_source(m, &s->frames[s->head]) : NULL;
 		calls_cell(&t, p->calls, p->whole, p->estimated);
 		time_cell(&t, p->api_time, p->estimated);
 		time_cell(&t, s->kind == SITE_WAIT ? p->wasted : NAN, false);
 		time_cell(&t, p->gpu, true);
 		table_cell(&t, "%s", s->api);
-		table_cell(&t, "%s", where);
+		table_cell(&t, "%s%s%s", where, source ? ": " : "", source ? source : "");
 		free(where);
+		free(source);
 	}
 	table_print(&t, page);
 	out_page_rest(page, rows, m->sites.place_count, "places");

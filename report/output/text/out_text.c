@@ -6,7 +6,7 @@ static void write_page(const struct model *m, const struct analysis *a, const st
 {
 	out_page_top(m, &a->verdict, page);
 	out_page_expect(m, o, page);
-	out_page_findings(&a->findings, page);
+	out_page_findings(m, &a->findings, page);
 	out_page_whatif(a->whatifs, o, page);
 	out_page_processes(m, page);
 	out_page_picture(m, page);
