@@ -11,13 +11,15 @@
 #include "report/model/sites_internal.h"
 
 #define FRAMES_MOST 256u
-#define LINES_KEPT  65536u /* decoded lines that are remembered */
+#define FRAMES_ALL  (1u << 21) /* of a recording: beyond them, stacks have none */
+#define LINES_KEPT  65536u     /* decoded lines that are remembered */
 
 struct code { /* a code object of Python */
 	bool read;
 	const char *file, *name;
 	const uint8_t *lines;
 	uint32_t line_bytes, first_line, version;
+	uint64_t hash;
 	bool foreign;
 };
 
@@ -32,7 +34,9 @@ struct part { /* one recording's sites while they are added */
 	struct code *codes;
 	struct line *lines;
 	double *class_samples; /* by place in the table of works */
-	uint64_t *call_seen;   /* by call id */
+	uint64_t *call_seen;   /* by call id: calls with a site; all, by the exact counters */
+	uint64_t *call_all;
+	uint32_t frames; /* so far */
 };
 
 /* ---- texts ---- */
@@ -85,6 +89,7 @@ static const struct code *code_of(struct part *s, uint32_t index)
 	code->first_line = c->first_line;
 	code->version = c->python;
 	code->foreign = is_foreign(code->file);
+	code->hash = sites_hash(code->file) * 31 + sites_hash(code->name);
 	return code;
 }
 
@@ -114,6 +119,7 @@ static struct model_frame frame_of(struct part *s, uint64_t where)
 		f.function = c->name;
 		f.file = c->file;
 		f.foreign = c->foreign;
+		f.hash = c->hash;
 		f.line = line_of(s, c, index, (uint32_t)where);
 	}
 	return f;
@@ -125,8 +131,9 @@ static void read_frames(struct part *s, const struct tf_site *t, struct model_si
 	uint32_t n = t->frame_count < FRAMES_MOST ? t->frame_count : FRAMES_MOST;
 	const uint64_t *frames = n ? tf_at(map, t->frames, n * sizeof(*frames)) : NULL;
 
-	if (!frames)
+	if (!frames || s->frames + n > FRAMES_ALL)
 		return;
+	s->frames += n;
 	to->frames = alloc_zeroed(n, sizeof(*to->frames));
 	to->frame_count = n;
 	for (uint32_t i = 0; i < n; i++)
@@ -156,20 +163,6 @@ static int kind_of(unsigned cls)
 	default:
 		return -1;
 	}
-}
-
-/* All calls of one function, by the exact counters. */
-static uint64_t calls_of(const struct part *s, uint32_t call)
-{
-	const struct recording *r = s->p->recording;
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < r->threads; i++) {
-		const struct tf_thread *t = recording_thread(r, i);
-		if (t && call < r->thread_calls)
-			CLAMP_ADD(sum, t->calls[call].calls);
-	}
-	return sum;
 }
 
 /*
@@ -235,7 +228,7 @@ static bool read_site(struct part *s, uint32_t i, struct model_site *to)
 	                          : NAN,
 	        .gpu = NAN,
 	};
-	to->whole = s->call_seen[t->call] == calls_of(s, t->call);
+	to->whole = s->call_seen[t->call] == s->call_all[t->call];
 	if (kind != SITE_LAUNCH || to->whole) {
 		to->calls = (double)t->calls;
 		to->api_time = clock_ns(&s->p->clock, t->ticks);
@@ -252,6 +245,11 @@ static void count_seen(struct part *s)
 		const struct tf_site *t = tf_entry(&r->map, &s->area->sites, i, sizeof(*t));
 		if (t && t->call < r->calls)
 			CLAMP_ADD(s->call_seen[t->call], t->calls);
+	}
+	for (uint32_t i = 0; i < r->threads; i++) {
+		const struct tf_thread *t = recording_thread(r, i);
+		for (uint32_t call = 0; t && call < r->thread_calls; call++)
+			CLAMP_ADD(s->call_all[call], t->calls[call].calls);
 	}
 }
 
@@ -291,10 +289,12 @@ void model_add_sites(struct model_part *p)
 	s.lines = alloc_zeroed(LINES_KEPT, sizeof(*s.lines));
 	s.class_samples = alloc_zeroed(TF_WORKS, sizeof(*s.class_samples));
 	s.call_seen = alloc_zeroed(r->calls, sizeof(*s.call_seen));
+	s.call_all = alloc_zeroed(r->calls, sizeof(*s.call_all));
 	count_seen(&s);
 	add_all(&s);
 	free(s.codes);
 	free(s.lines);
 	free(s.class_samples);
 	free(s.call_seen);
+	free(s.call_all);
 }

@@ -13,41 +13,56 @@
 
 const char *const site_kind_names[] = {"wait", "launch", "copy", "alloc", "module", "graph"};
 
-/* A stack, or a place, by what a reader sees of it. */
+/* A stack, or a place, by what a reader sees of it: a hash of all that, wide enough that no two are
+ * the same by chance. */
+struct site_key {
+	uint64_t a, b;
+};
+
 struct site_entry {
-	char *key;
+	struct site_key key;
 	size_t index;
 	UT_hash_handle hh;
 };
 
-static const char *text(const char *t)
+static void mix(struct site_key *key, uint64_t word)
 {
-	return t ? t : "";
+	key->a = (key->a ^ word) * 0x9e3779b97f4a7c15u;
+	key->a ^= key->a >> 32;
+	key->b = (key->b + word) * 0xc2b2ae3d27d4eb4fu;
+	key->b ^= key->b >> 29;
 }
 
-static void key_of_frame(char **key, const struct model_frame *f)
+uint64_t sites_hash(const char *text)
 {
-	alloc_append(key, "%c%s\n%s\n%u\n", f->python ? 'p' : 'n', text(f->function),
-	             text(f->python ? f->file : f->module), f->line);
-	if (!f->python && !f->line)
-		alloc_append(key, "%llx\n", (unsigned long long)f->address);
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (; text && *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+	return h;
 }
 
-/* The entry with this key, which is taken over; `index` where it is new: *made. */
-static struct site_entry *entry_of(struct site_entry **all, char *key, size_t index, bool *made)
+static void mix_frame(struct site_key *key, const struct model_frame *f)
+{
+	mix(key, f->hash);
+	mix(key, f->line);
+	mix(key, f->python || f->line ? 0 : f->address);
+}
+
+/* The entry with this key; `index` where it is new: *made. */
+static struct site_entry *entry_of(struct site_entry **all, struct site_key key, size_t index,
+                                   bool *made)
 {
 	struct site_entry *e;
 
-	HASH_FIND_STR(*all, key, e);
+	HASH_FIND(hh, *all, &key, sizeof(key), e);
 	*made = !e;
-	if (e) {
-		free(key);
+	if (e)
 		return e;
-	}
 	e = alloc_zeroed(1, sizeof(*e));
 	e->key = key;
 	e->index = index;
-	HASH_ADD_KEYPTR(hh, *all, e->key, strlen(e->key), e);
+	HASH_ADD(hh, *all, key, sizeof(key), e);
 	return e;
 }
 
@@ -58,7 +73,6 @@ static void free_entries(struct site_entry **all)
 	HASH_ITER(hh, *all, e, next)
 	{
 		HASH_DEL(*all, e);
-		free(e->key);
 		free(e);
 	}
 }
@@ -90,11 +104,12 @@ static size_t head_of(const struct model_site *s)
 void sites_merge(struct model *m, struct model_site *s)
 {
 	struct model_sites *to = &m->sites;
-	char *key = alloc_format("%d\n%s\n%d\n", s->kind, text(s->api), s->cut);
+	struct site_key key = {s->kind, s->cut};
 	bool made;
 
+	mix(&key, sites_hash(s->api));
 	for (size_t i = 0; i < s->frame_count; i++)
-		key_of_frame(&key, &s->frames[i]);
+		mix_frame(&key, &s->frames[i]);
 	struct site_entry *e = entry_of(&to->texts->by_stack, key, to->count, &made);
 	if (made) {
 		s->head = head_of(s);
@@ -141,11 +156,12 @@ static int places_by_time(const void *a, const void *b)
 static void add_place(struct model_sites *to, struct site_entry **all, size_t index)
 {
 	const struct model_site *s = &to->items[index];
-	char *key = alloc_format("%d\n%s\n", s->kind, text(s->api));
+	struct site_key key = {s->kind, 0};
 	bool made;
 
+	mix(&key, sites_hash(s->api));
 	if (s->frame_count)
-		key_of_frame(&key, &s->frames[s->head]);
+		mix_frame(&key, &s->frames[s->head]);
 	struct site_entry *e = entry_of(all, key, to->place_count, &made);
 	if (made) {
 		ALLOC_ROOM(to->places, to->place_count);

@@ -27,6 +27,7 @@ struct model_frame {
 	bool foreign; /* of a library: the headline of a stack is the first frame that is not */
 	const char *function, *file, *module;
 	uint32_t line;    /* 0 = not known */
+	uint64_t hash;    /* of its texts */
 	uint64_t address; /* native: in its module's file; in memory where that is not known */
 };
 

@@ -16,6 +16,8 @@ struct site_texts {
 /* Takes the text over, for as long as the model lives; it. */
 const char *sites_keep(struct model *m, char *text);
 
+uint64_t sites_hash(const char *text); /* of NULL: as of nothing */
+
 /* Adds a site to the one with the same stack, or as a new one. Takes its frames over. */
 void sites_merge(struct model *m, struct model_site *s);
 

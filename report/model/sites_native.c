@@ -11,6 +11,8 @@
 #define uthash_nonfatal_oom(entry) alloc_failed()
 #include <uthash.h>
 
+#define NATIVES_MOST 16384u /* addresses that are looked up */
+
 struct native_key {
 	uint64_t address;
 	uint32_t process, reserved;
@@ -79,6 +81,7 @@ static struct model_frame look_up(struct model_part *p, const struct tf_sites *a
 	f.function = sites_keep(m, found.function);
 	f.file = sites_keep(m, found.file);
 	f.line = found.line;
+	f.hash = sites_hash(f.function) * 31 + sites_hash(path);
 	return f;
 }
 
@@ -90,6 +93,10 @@ void sites_native(struct model_part *p, const struct tf_sites *area, uint64_t ad
 	struct native_entry *e;
 
 	HASH_FIND(hh, t->natives, &key, sizeof(key), e);
+	if (!e && HASH_COUNT(t->natives) >= NATIVES_MOST) {
+		*to = (struct model_frame){.address = address, .foreign = true};
+		return;
+	}
 	if (!e) {
 		e = alloc_zeroed(1, sizeof(*e));
 		e->key = key;
