@@ -246,7 +246,7 @@ def test_native_frames(compile_c, run):
 
 
 def test_a_finding_names_its_line(run):
-    r = run('sync_every_step', 3000, CUDASPY_GPU='sample', **VIRTUAL_TIME).report
+    r = run('sync_every_step', 20000, CUDASPY_GPU='sample', **VIRTUAL_TIME).report
     finding, = [f for f in r['findings'] if f['id'] == 'sync-every-step']
     most = max((s for s in r['sites'] if s['kind'] == 'wait'), key=lambda s: s['api_total_ns'])
     assert finding['site']['api'] == most['api'] and finding['site']['share'] > 0.5
