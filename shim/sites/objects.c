@@ -155,7 +155,7 @@ static void look_for_python(const struct dl_phdr_info *info)
 /* ---- objects ---- */
 
 /* Whether a part of the object is in memory. */
-static bool is_mapped(const struct dl_phdr_info *info, const ElfW(Phdr) *part)
+static bool is_mapped(const struct dl_phdr_info *info, const ElfW(Phdr) * part)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];

@@ -16,7 +16,7 @@
 /* What new stacks may take of a process beyond its budget: some thousand of them. */
 #define ALLOWANCE_NS 100000000u
 
-#define KNOWN_NS    1000000000u
+#define KNOWN_NS 1000000000u
 
 #define FRAMES_MOST (PYTHON_FRAMES_MOST + 1) /* the caller's too */
 
@@ -213,8 +213,8 @@ static bool is_wanted(const struct tf_record *r)
 	}
 }
 
-/* Whether a stack that is new may be looked at closely: within the budget of the process, and what a
- * program may need at its start. */
+/* Whether a stack that is new may be looked at closely: within the budget of the process, and what
+ * a program may need at its start. */
 static bool may_make(const struct tf_sites *area, uint64_t now)
 {
 	/* Relaxed: a sum that orders nothing. */

@@ -153,7 +153,7 @@ struct tf_header {
 	uint64_t cpu;        /* struct tf_cpu; 0 = none */
 	uint64_t loops_dropped; /* that took least time, when there were more than TF_LOOPS_MAX */
 	uint64_t loops_dropped_ticks; /* of their steps */
-	uint64_t sites;      /* struct tf_sites; 0 = none */
+	uint64_t sites;               /* struct tf_sites; 0 = none */
 	uint64_t reserved[4];
 
 	struct tf_table calls;
