@@ -30,7 +30,7 @@ struct model_quantiles {
 struct model_split {
 	double launch_api, sync, copy, alloc, module, other, outside;
 	double launch, back_pressure, contention, sync_useful, sync_wasted;
-	double sampling; /* what timing of GPU work took of the thread */
+	double sampling; /* what timing of GPU work, and stacks, took of the thread */
 	double absent;
 	double alive;
 };

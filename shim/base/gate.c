@@ -181,9 +181,9 @@ void gate_thread_died(void)
 	LIFE->thread_died();
 }
 
-void gate_call_site(struct tf_record *r, const void *caller)
+uint64_t gate_call_site(struct tf_record *r, const void *caller)
 {
-	LIFE->call_site(r, caller);
+	return LIFE->call_site(r, caller);
 }
 
 /* ---- questions ---- */

@@ -70,8 +70,9 @@ struct gate_life {
 	void (*wait_for_start)(void);           /* another thread is starting it */
 	void (*thread_died)(void);              /* the calling one ends */
 	void (*slot_taken)(uint16_t index);     /* the calling thread takes this slot */
-	/* where the call was made whose record this is, and which returns to `caller` */
-	void (*call_site)(struct tf_record *r, const void *caller);
+	/* where the call was made whose record this is, and which returns to `caller`; the ticks
+	 * that it took to find out */
+	uint64_t (*call_site)(struct tf_record *r, const void *caller);
 };
 #define GATE_REGISTER(life)                                                                        \
 	static const struct gate_life *const gate_registered                                       \
@@ -88,7 +89,7 @@ void gate_take_map(void);
 void gate_slot_taken(uint16_t index);
 void gate_thread_died(void);
 /* The site of a call that has returned is wanted: the same. */
-void gate_call_site(struct tf_record *r, const void *caller);
+uint64_t gate_call_site(struct tf_record *r, const void *caller);
 
 /* Whether the recording is this process's own, and not its parent's. */
 bool gate_is_mine(void);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include "shim/base/collector_wait.h"
+#include "shim/record/own_time.h"
 #include "shim/record/thread.h"
 
 __thread struct spy_tls spy_tls
@@ -172,16 +173,17 @@ void spy_record_rest(struct spy_span *s, int result, uint64_t end, const void *c
 	int saved = errno;
 	struct spy_tls *t = &spy_tls;
 	struct tf_thread *th = t->thread;
-	uint64_t ticks = end - s->rec->start;
+	uint64_t ticks = end - s->rec->start, ours = 0;
 
 	s->rec->end = end;
 	s->rec->result = (int16_t)result;
 	if (s->unusual & SPAN_SITE)
-		gate_call_site(s->rec, caller);
+		ours = gate_call_site(s->rec, caller);
 	if (s->unusual & SPAN_NO_ROOM)
 		spy_count(&th->lost, 1);
 	else
 		ring_publish(t, s->rec);
+	own_time_behind(end, ours);
 	span_count_rest(th, s, result, ticks, end);
 	/* Release: as in spy_record_at(). */
 	__atomic_store_n(&th->in_call, 0, __ATOMIC_RELEASE);

@@ -244,21 +244,23 @@ static uint32_t __attribute__((cold, noinline)) site_of_new(struct tf_record *r,
 	return site;
 }
 
-void sites_call(struct tf_record *r, const void *caller)
+uint64_t sites_call(struct tf_record *r, const void *caller)
 {
 	struct tf_thread *th = spy_tls.thread;
 	int saved = errno;
 
 	if (!site_places || !tf_header(&spy_map)->sites || !is_wanted(r) || spy_was_cut())
-		return;
+		return 0;
 	uint64_t key = key_of(r, caller);
 	uint32_t site = key ? find(site_places, key) : 0;
 	if (unlikely(!site || python_wants_check()))
 		site = site_of_new(r, caller);
 	if (likely(site))
 		tf_set_site(r, site);
-	spy_count(&th->site_ticks, spy_clock() - r->end);
+	uint64_t ticks = spy_clock() - r->end;
+	spy_count(&th->site_ticks, ticks);
 	errno = saved;
+	return ticks;
 }
 
 /* ---- life ---- */

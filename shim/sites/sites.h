@@ -20,8 +20,9 @@ void sites_start(void);
  * `all`; tells how long a call must be. */
 void sites_beat(bool all);
 
-/* The site of the calling thread's call, whose record is complete but for it. */
-void sites_call(struct tf_record *r, const void *caller);
+/* The site of the calling thread's call, whose record is complete but for it; the ticks that it
+ * took to find out. */
+uint64_t sites_call(struct tf_record *r, const void *caller);
 
 void sites_after_fork(void);
 

@@ -12,12 +12,28 @@ resampling pairs of turns.
 import argparse
 import ctypes
 import random
-import re
 import statistics
-import subprocess
+import struct
 import time
 
 SITE_FROM = 32 # bytes into the gate: shim/base/gate.h
+
+
+def symbol(path, name):
+    """The value of a symbol of an ELF file, those that are not exported too."""
+    with open(path, 'rb') as file:
+        data = file.read()
+    sections, size, count = struct.unpack_from('<Q', data, 40)[0], *struct.unpack_from('<HH', data, 58)
+    tables = [struct.unpack_from('<IIQQQQIIQQ', data, sections + i * size) for i in range(count)]
+    for _, kind, _, _, offset, length, link, _, _, entry in tables:
+        if kind != 2: # SHT_SYMTAB
+            continue
+        names = tables[link][4]
+        for at in range(offset, offset + length, entry):
+            start, _, _, _, value, _ = struct.unpack_from('<IBBHQQ', data, at)
+            if data.startswith(name + b'\0', names + start):
+                return value
+    raise SystemExit(f'{path} has no symbol table')
 
 
 def gate():
@@ -25,9 +41,7 @@ def gate():
     with open('/proc/self/maps', encoding='ascii') as maps:
         line = next(l for l in maps if 'libcudaspy.so' in l)
     base, path = int(line.split('-')[0], 16), line.split()[-1]
-    symbols = subprocess.run(['nm', path], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
-    at = int(re.search(r'^([0-9a-f]+) \w spy_gate_page$', symbols, flags=re.M)[1], 16)
-    return ctypes.c_uint64.from_address(base + at + SITE_FROM)
+    return ctypes.c_uint64.from_address(base + symbol(path, b'spy_gate_page') + SITE_FROM)
 
 
 def waits(steps):

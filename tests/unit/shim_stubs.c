@@ -136,9 +136,10 @@ bool __attribute__((weak)) spy_still_open(void)
 
 uint32_t stub_sites; /* calls whose site was wanted */
 
-void __attribute__((weak)) gate_call_site(struct tf_record *r, const void *caller)
+uint64_t __attribute__((weak)) gate_call_site(struct tf_record *r, const void *caller)
 {
 	stub_sites++;
+	return 0;
 }
 
 uint64_t stub_lost_calls;

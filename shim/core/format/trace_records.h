@@ -111,7 +111,8 @@ static inline int tf_is_part(const struct tf_record *r)
  * it, and all threads without ranges of their own, did meanwhile, by their exact counters.
  * TF_CALL_OWN       time that was ours, not the program's: `start` and `end` in ticks. It ends
  *                   where the call behind it in the ring begins, or more such time ahead of that
- *                   call. What took hardly any time has none: own_time.h.
+ *                   call; or it begins where the call ahead of it ended. What took hardly any time
+ *                   has none: own_time.h.
  */
 #define TF_CALL_SAMPLE          0xffffu
 #define TF_CALL_FACTS           0xfffeu
