@@ -11,11 +11,13 @@ static void add_sample(struct tf_map *map, struct tf_sites *area, uint32_t site,
 	const struct tf_work *works =
 	        tf_at(map, tf_header(map)->works, TF_WORKS * sizeof(struct tf_work));
 
-	if (!area->pairs)
+	if (!area->pairs && !area->pairs_lost) /* asked for once */
 		area->pairs = map->alloc(map, bytes);
 	struct tf_site_pair *pairs = tf_at(map, area->pairs, bytes);
-	if (!pairs || !works)
+	if (!pairs || !works) {
+		area->pairs_lost++;
 		return;
+	}
 	uint32_t index = (uint32_t)(work - works);
 	uint32_t at = (site * 2654435761u ^ index * 2246822519u) % TF_SITE_PAIRS;
 	for (uint32_t n = 0; n < PROBES; n++, at = (at + 1) % TF_SITE_PAIRS) {

@@ -64,7 +64,7 @@ struct tf_site_pair {
 	uint32_t work; /* index in area `works` */
 	uint64_t samples;
 };
-#define TF_SITE_PAIRS 32768u
+#define TF_SITE_PAIRS 16384u
 
 struct tf_object {            /* table `objects`: programs and libraries that are mapped */
 	uint64_t from, until; /* addresses */
