@@ -282,6 +282,7 @@ void model_add_sites(struct model_part *p)
 	if (!to->texts)
 		to->texts = alloc_zeroed(1, sizeof(*to->texts));
 	to->recorded = true;
+	to->python |= s.area->python == TF_PYTHON_READ;
 	CLAMP_ADD(to->lost, s.area->lost);
 	if (!to->python_trouble)
 		to->python_trouble = sites_python_trouble(s.area);

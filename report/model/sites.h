@@ -63,6 +63,7 @@ struct model_place {
 
 struct model_sites {
 	bool recorded;            /* of some process */
+	bool python;              /* frames of Python were read in some process */
 	struct model_site *items; /* longest API time first */
 	size_t count;
 	struct model_place *places; /* the same */

@@ -23,6 +23,15 @@ static void time_cell(struct text_layout_table *t, double ns, bool estimated)
 	table_cell(t, "%s%s", estimated && isfinite(ns) ? "~" : "", unit_time(text, ns));
 }
 
+/* A thread of a library's own, in a program of Python: autograd's backward is one. */
+static bool lacks_python(const struct model *m, const struct model_site *s)
+{
+	for (size_t i = 0; i < s->frame_count; i++)
+		if (s->frames[i].python)
+			return false;
+	return m->sites.python;
+}
+
 static void table_of_places(const struct model *m, size_t rows, struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {{"calls", false},  {"API", false},
@@ -42,7 +51,8 @@ static void table_of_places(const struct model *m, size_t rows, struct text_layo
 		time_cell(&t, s->kind == SITE_WAIT ? p->wasted : NAN, false);
 		time_cell(&t, p->gpu, true);
 		table_cell(&t, "%s", s->api);
-		table_cell(&t, "%s%s%s", where, source ? ": " : "", source ? source : "");
+		table_cell(&t, "%s%s%s%s", where, source ? ": " : "", source ? source : "",
+		           lacks_python(m, s) ? " (no Python above it)" : "");
 		free(where);
 		free(source);
 	}
