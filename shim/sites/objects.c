@@ -247,8 +247,8 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 static void keep(struct tf_sites *area, struct fresh *f)
 {
 	if (!f->path[0]) { /* the program itself */
-		ssize_t n = sys_result(
-		        syscall(SYS_readlink, "/proc/self/exe", f->path, sizeof(f->path) - 1));
+		ssize_t n = sys_result(syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", f->path,
+		                               sizeof(f->path) - 1));
 		f->path[n > 0 ? n : 0] = 0;
 	}
 	f->object.path = recording_text(f->path, strlen(f->path));
