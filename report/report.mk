@@ -17,7 +17,7 @@ ifndef SAN
 REPORT_STDCXX  += -static-libgcc
 endif
 endif
-REPORT_LIBS = $(REPORT_JANSSON) $(REPORT_STDCXX) -lm
+REPORT_LIBS = $(REPORT_JANSSON) $(REPORT_STDCXX) -lm -ldl
 
 report: $(O)/cudaspy
 

@@ -22,6 +22,7 @@ enum {
 	FULL_NAMES,
 	NAMES,
 	THREADS,
+	SITES,
 	SKIP_STEPS,
 	STEPS_FROM,
 	PHASE,
@@ -44,6 +45,7 @@ static const struct option_row rows[] = {
         [NAMES] = {"names", 0, "HOW",
                    "kernels are called full, short (csv: full) or mangled; json: full"},
         [THREADS] = {"threads", 0, "all", "every thread, not only those that matter"},
+        [SITES] = {"sites", 0, NULL, "where calls were made, with whole stacks"},
         [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps out of the steps' figures"},
         [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
         [PHASE] = {"phase", 0, "PHASE",
@@ -244,6 +246,9 @@ static int read_option(struct report_request *request, struct option_reader *rea
 		choice = option_choice("report", "threads", value,
 		                       (const char *const[]){"all", NULL});
 		request->out.all_threads = true;
+		break;
+	case SITES:
+		request->out.sites = true;
 		break;
 	case LIMIT:
 		return read_limit(request, value);

@@ -27,7 +27,21 @@
 #define DYING_LOOKS   200
 #define DYING_LOOK_NS 10000000
 
-enum { OUTPUT, FORCE, GPU, RANGE, KEEP, TRACE, TRACE_MAX, RING, BUDGET, QUIET, REPORT, HELP };
+enum {
+	OUTPUT,
+	FORCE,
+	GPU,
+	RANGE,
+	KEEP,
+	TRACE,
+	TRACE_MAX,
+	RING,
+	BUDGET,
+	SITES,
+	QUIET,
+	REPORT,
+	HELP
+};
 
 static const struct option_row rows[] = {
         [OUTPUT] = {"output", 'o', "FILE|FOLDER", "where recordings go (CUDASPY_OUT)"},
@@ -39,6 +53,7 @@ static const struct option_row rows[] = {
         [TRACE_MAX] = {"trace-max", 0, "SIZE", "of what --trace keeps (CUDASPY_TRACE_MAX)"},
         [RING] = {"ring", 0, "RECORDS", "of a thread's ring at most (CUDASPY_RING)"},
         [BUDGET] = {"budget", 0, "PERCENT", "of a thread's time for sampling (CUDASPY_BUDGET)"},
+        [SITES] = {"sites", 0, "WHICH", "on, all or off: where calls are made (CUDASPY_SITES)"},
         [QUIET] = {"quiet", 'q', NULL, "no closing line (CUDASPY_QUIET=1)"},
         [REPORT] = {"report", 'r', NULL, "print the report when the command has ended"},
         [HELP] = {"help", 'h', NULL, "print this"},
@@ -47,11 +62,17 @@ static const struct option_row rows[] = {
 
 /* The variable that stands for an option; its value is the option's, or 1. */
 static const char *const variables[] = {
-        [OUTPUT] = "CUDASPY_OUT",  [GPU] = "CUDASPY_GPU",
-        [RANGE] = "CUDASPY_RANGE", [KEEP] = "CUDASPY_KEEP",
-        [TRACE] = "CUDASPY_TRACE", [TRACE_MAX] = "CUDASPY_TRACE_MAX",
-        [RING] = "CUDASPY_RING",   [BUDGET] = "CUDASPY_BUDGET",
-        [QUIET] = "CUDASPY_QUIET", [HELP] = NULL,
+        [OUTPUT] = "CUDASPY_OUT",
+        [GPU] = "CUDASPY_GPU",
+        [RANGE] = "CUDASPY_RANGE",
+        [KEEP] = "CUDASPY_KEEP",
+        [TRACE] = "CUDASPY_TRACE",
+        [TRACE_MAX] = "CUDASPY_TRACE_MAX",
+        [RING] = "CUDASPY_RING",
+        [BUDGET] = "CUDASPY_BUDGET",
+        [SITES] = "CUDASPY_SITES",
+        [QUIET] = "CUDASPY_QUIET",
+        [HELP] = NULL,
 };
 
 static void set_variable(const char *name, const char *value)

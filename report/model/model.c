@@ -35,6 +35,7 @@ void model_add(struct model *m, const struct recording *r)
 	model_add_host(&p);
 	model_add_works(&p);
 	model_add_busy(&p);
+	model_add_sites(&p);
 	model_add_picture(&p);
 	model_add_environment(&p);
 	model_add_history(&p);
@@ -43,6 +44,7 @@ void model_add(struct model *m, const struct recording *r)
 	free(p.kernel_row);
 	free(p.kernel_launches);
 	free(p.graph_row);
+	free(p.works);
 	clock_free(&p.clock);
 }
 
@@ -72,7 +74,8 @@ static void merge_times(struct model *m)
 
 static void merge_costs(struct model *m)
 {
-	double calls_cost = 0, samples_cost = 0, graphs_cost = 0, collector = 0, walls = 0;
+	double calls_cost = 0, samples_cost = 0, graphs_cost = 0, sites_cost = 0, collector = 0,
+	       walls = 0;
 	bool timed = false;
 
 	for (size_t i = 0; i < m->process_count; i++) {
@@ -80,6 +83,7 @@ static void merge_costs(struct model *m)
 		calls_cost += p->per_call * (double)p->calls;
 		samples_cost += p->samples_cost;
 		graphs_cost += p->graphs_cost;
+		sites_cost += p->sites_cost;
 		timed |= p->samples || p->samples_cost > 0;
 		collector += p->collector;
 		walls += p->wall;
@@ -90,11 +94,12 @@ static void merge_costs(struct model *m)
 	m->calls_cost = calls_cost;
 	m->samples_cost = timed ? samples_cost : NAN;
 	m->graphs_cost = graphs_cost;
+	m->sites_cost = sites_cost;
 	m->collector = collector;
 	m->per_call = m->totals.calls    ? calls_cost / (double)m->totals.calls
 	              : m->process_count ? m->processes[0].per_call
 	                                 : NAN;
-	double own = calls_cost + samples_cost + graphs_cost + collector;
+	double own = calls_cost + samples_cost + graphs_cost + sites_cost + collector;
 	m->overhead_share = walls > 0 ? own / walls : NAN;
 	m->lost_share = m->written ? (double)m->lost / (double)m->written : 0;
 }
@@ -110,6 +115,7 @@ void model_finish(struct model *m)
 	model_finish_ranges(m);
 	model_finish_phases(m);
 	model_finish_steps(m);
+	model_finish_sites(m);
 	merge_times(m);
 	model_finish_overheads(m);
 	merge_costs(m);
@@ -182,6 +188,7 @@ void model_free(struct model *m)
 	free(m->gaps);
 	model_free_steps(m);
 	model_free_phases(m);
+	model_free_sites(m);
 	model_free_environment(m);
 	warnings_free(&m->warnings);
 	free(m->own_warning);

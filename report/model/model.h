@@ -15,6 +15,7 @@
 #include "report/model/model_phases.h"
 #include "report/reader/reader.h"
 #include "report/reader/state.h"
+#include "report/model/sites.h"
 #include "shim/core/format/classes.h"
 
 struct model_quantiles {
@@ -30,7 +31,7 @@ struct model_quantiles {
 struct model_split {
 	double launch_api, sync, copy, alloc, module, other, outside;
 	double launch, back_pressure, contention, sync_useful, sync_wasted;
-	double sampling; /* what timing of GPU work took of the thread */
+	double sampling; /* what timing of GPU work, and stacks, took of the thread */
 	double absent;
 	double alive;
 };
@@ -110,7 +111,7 @@ struct model_process {
 	char *first_call;
 	double start_realtime, end_realtime, window_start_realtime, window_end_realtime;
 	/* own cost, ns; collector: all threads of ours; graphs: asking what they do */
-	double per_call, collector, samples_cost, graphs_cost;
+	double per_call, collector, samples_cost, graphs_cost, sites_cost;
 	uint64_t samples;
 	uint64_t calls, failed, launches, lost, written, lost_calls, drained;
 	uint64_t threads;
@@ -358,7 +359,8 @@ struct model {
 	struct model_totals totals;
 	double class_ns[SPY_CLASS_COUNT]; /* API time of outermost calls within the window */
 	double wall, window, startup, start_realtime;
-	double per_call, calls_cost, samples_cost, graphs_cost, collector, overhead_share;
+	double per_call, calls_cost, samples_cost, graphs_cost, sites_cost, collector,
+	        overhead_share;
 	/* Of the wall time, what cudaspy took of the thread that it took most of; NaN = unknown. */
 	double own_share;
 	char *own_warning; /* that it is too much; NULL = it is not */
@@ -368,6 +370,7 @@ struct model {
 	struct model_split host;
 	double host_window; /* what `host` sums to: the windows of the processes in it */
 	struct model_gpu gpu;
+	struct model_sites sites;
 	bool simulated;
 	struct warnings warnings;
 

@@ -23,6 +23,7 @@ struct works_part {
 	struct model_part *part;
 	struct tf_work *works; /* those of the table that are used */
 	uint32_t count;
+	uint32_t *place;               /* of each in the table */
 	struct model_work_time *times; /* beside them */
 	struct group *kernels;         /* by id */
 	struct group copies[TF_COPY_KINDS], graphs, sets;
@@ -178,6 +179,7 @@ static void add_class(struct works_part *k, uint32_t i)
 		CLAMP_ADD(k->part->model->gpu.by_calls, t->samples);
 	struct model_work_share *s = &k->shares[i];
 	*s = share_of(w, g);
+	k->part->works[k->place[i]] = (struct model_part_work){s->pieces, t->known ? t->mean : NAN};
 	gpu_sum_share(sum_of(k, w), t, s, 1);
 	if (g->counted)
 		return;
@@ -235,9 +237,13 @@ static bool find_used(struct works_part *k)
 	if (!all)
 		return false;
 	k->works = alloc_zeroed(TF_WORKS, sizeof(*k->works));
+	k->place = alloc_zeroed(TF_WORKS, sizeof(*k->place));
+	k->part->works = alloc_zeroed(TF_WORKS, sizeof(*k->part->works));
 	for (uint32_t i = 0; i < TF_WORKS; i++)
-		if (all[i].kind)
+		if (all[i].kind) {
+			k->place[k->count] = i;
 			k->works[k->count++] = all[i];
+		}
 	return true;
 }
 
@@ -283,6 +289,7 @@ void model_add_works(struct model_part *p)
 	add_classless(&k);
 	model_add_graph_rows(p, k.works, k.times, k.shares, k.count);
 	free(k.works);
+	free(k.place);
 	free(k.times);
 	free(k.shares);
 	free(k.kernels);

@@ -116,7 +116,8 @@ struct model_split model_split(const struct model_part *p, const struct tf_threa
 	if (inside > s.alive)
 		s.alive = inside;
 	s.outside = s.alive - inside;
-	s.sampling = fmin(clock_ns(&p->clock, t->sample_ticks), s.outside);
+	s.sampling = fmin(clock_ns(&p->clock, t->sample_ticks) + clock_ns(&p->clock, t->site_ticks),
+	                  s.outside);
 	s.outside -= s.sampling;
 	s.absent = p->process->window - s.alive;
 	if (s.absent < 0)

@@ -27,6 +27,10 @@ struct model_part { /* one recording while it is added */
 	uint64_t *kernel_launches;
 	uint32_t kernel_end; /* ids below it may have been launched */
 	uint32_t *graph_row; /* the model's row of each graph; UINT32_MAX = none */
+	/* by place in the table of works, TF_WORKS; NULL = GPU time is off */
+	struct model_part_work {
+		double pieces, mean; /* of the class; mean NaN = not known */
+	} * works;
 };
 
 struct model_spread { /* a histogram of ns over several recordings, in ticks of the first one */
@@ -64,6 +68,7 @@ uint32_t model_kernel_row(struct model_part *p, uint32_t id);
 void model_add_gaps(struct model_part *p);
 void model_add_works(struct model_part *p); /* after threads, kernels and graphs */
 void model_add_busy(struct model_part *p);
+void model_add_sites(struct model_part *p); /* after works */
 bool model_device_known(const struct model_part *p, const struct tf_device_time *d);
 void model_add_picture(struct model_part *p);
 void model_add_environment(struct model_part *p);
@@ -75,6 +80,8 @@ void model_add_steps_gpu(struct model_part *p, size_t first_row);
 void model_finish_apis(struct model *m);
 void model_finish_kernels(struct model *m);
 void model_finish_threads(struct model *m);
+void model_finish_sites(struct model *m);
+void model_free_sites(struct model *m);
 void model_finish_works(struct model *m); /* before the others give their work up */
 void model_finish_busy(struct model *m);
 void model_finish_environment(struct model *m);

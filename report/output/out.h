@@ -24,6 +24,7 @@ struct out_options {
 	bool limit_given;
 	enum out_names names;
 	bool all_threads;
+	bool sites; /* whole stacks too */
 	bool colour;
 	size_t width;
 	enum out_table table; /* of csv */

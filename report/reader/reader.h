@@ -34,7 +34,8 @@ struct recording {
 	/* Entries of the tables that may be asked for; fixed when the recording was opened. */
 	uint32_t calls, threads, kernels, graphs, clocks, gaps, devices, libraries, streams;
 	uint32_t ranges, loops, steps, graph_nodes;
-	uint32_t thread_calls; /* struct tf_call_stat of a thread */
+	uint32_t sites, codes, objects; /* of the area `sites` */
+	uint32_t thread_calls;          /* struct tf_call_stat of a thread */
 };
 
 /* 0, or -1 and one line in `error`. Warnings are added to `warnings`, which must outlive the

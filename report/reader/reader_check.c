@@ -180,6 +180,26 @@ static void check_graph_nodes(struct recording *r)
 	h->graph_nodes = 0;
 }
 
+/* The tables of an area of their own. */
+static void check_sites(struct recording *r)
+{
+	struct tf_header *h = tf_header(&r->map);
+	struct tf_sites *area = tf_at(&r->map, h->sites, sizeof(*area));
+
+	if (!h->sites)
+		return;
+	if (!area || h->sites > r->file_bytes || sizeof(*area) > r->file_bytes - h->sites) {
+		warn(&r->damage, "the call sites are not in the file");
+		h->sites = 0;
+		return;
+	}
+	r->sites = check_table(r, &area->sites, sizeof(struct tf_site), TF_SITES_MAX, "call sites");
+	r->codes = check_table(r, &area->codes, sizeof(struct tf_code), TF_CODES_MAX,
+	                       "code objects of Python");
+	r->objects = check_table(r, &area->objects, sizeof(struct tf_object), TF_OBJECTS_MAX,
+	                         "mapped objects");
+}
+
 void reader_check_tables(struct recording *r)
 {
 	struct tf_header *h = tf_header(&r->map);
@@ -201,6 +221,7 @@ void reader_check_tables(struct recording *r)
 	r->loops = check_table(r, &h->loops, sizeof(struct tf_loop), TF_LOOPS_MAX, "loops");
 	r->steps = check_table(r, &h->steps, sizeof(struct tf_step), TF_STEPS_MAX, "steps");
 	check_graph_nodes(r);
+	check_sites(r);
 
 	uint64_t room = (h->thread_bytes - sizeof(struct tf_thread)) / sizeof(struct tf_call_stat);
 	r->thread_calls = r->calls;

@@ -193,10 +193,47 @@ static void place_areas(struct reader_layout *l)
 	place_text(l, TEXT, h->out_path);
 }
 
+/* Call sites, what they lead to, and what that leads to. */
+static void place_sites(struct reader_layout *l)
+{
+	const struct recording *r = l->recording;
+	const struct tf_header *h = tf_header(l->map);
+	const struct tf_sites *area =
+	        h->sites ? layout_place(l, AREA, h->sites, sizeof(*area)) : NULL;
+
+	if (!area)
+		return;
+	place_table(l, &area->codes);
+	place_table(l, &area->sites);
+	place_table(l, &area->objects);
+	if (area->pairs)
+		layout_place(l, AREA, area->pairs, TF_SITE_PAIRS * sizeof(struct tf_site_pair));
+	/* Also the ones that are being made. */
+	for (uint32_t i = 0; i <= r->codes; i++) {
+		const struct tf_code *c = tf_entry(l->map, &area->codes, i, sizeof(*c));
+		if (!c)
+			continue;
+		place_text(l, TEXT, c->file);
+		place_text(l, TEXT, c->name);
+		place_text(l, TEXT, c->lines);
+	}
+	for (uint32_t i = 0; i <= r->sites; i++) {
+		const struct tf_site *s = tf_entry(l->map, &area->sites, i, sizeof(*s));
+		if (s && s->frames && s->frame_count)
+			layout_place(l, AREA, s->frames, s->frame_count * sizeof(uint64_t));
+	}
+	for (uint32_t i = 0; i <= r->objects; i++) {
+		const struct tf_object *o = tf_entry(l->map, &area->objects, i, sizeof(*o));
+		if (o)
+			place_text(l, TEXT, o->path);
+	}
+}
+
 void layout_all(struct reader_layout *l)
 {
 	layout_place(l, HEADER, 0, tf_header(l->map)->header_bytes);
 	place_tables(l);
 	place_areas(l);
 	place_entries(l);
+	place_sites(l);
 }

@@ -8,6 +8,8 @@
 #include "shim/core/options/options.h"
 
 union spy_gate_page spy_gate_page __attribute__((aligned(4096)));
+/* tests/gpu/sites_turns.py switches call sites off and on there. */
+_Static_assert(offsetof(struct spy_gate, site_from) == 32, "site_from");
 struct tf_map spy_map;
 uint32_t spy_generation = 1;
 uint32_t gate_phase_word;
@@ -101,12 +103,14 @@ void gate_open(void)
 {
 	uint32_t counter = spy_clock_is_counter() ? spy_generation : 0;
 
+	spy_gate_page.gate.site_all = spy_options.sites == TF_SITES_ALL;
 	range_shut = spy_options.range != TF_RANGE_ALL;
 	spy_gate_page.gate.live = spy_generation;
 	spy_gate_page.gate.counter = counter;
 	/* Release: a thread that finds the gate open finds the recording. */
 	__atomic_store_n(&gate_phase_word, SPY_PHASE_ON, __ATOMIC_RELEASE);
-	__atomic_store_n(&spy_gate_page.gate.open, range_shut ? 0 : counter, __ATOMIC_RELEASE);
+	__atomic_store_n(&spy_gate_page.gate.open,
+	                 range_shut || spy_gate_page.gate.site_all ? 0 : counter, __ATOMIC_RELEASE);
 	gate_add_missed();
 }
 
@@ -162,7 +166,8 @@ void spy_range_open(bool open)
 	else if (!open)
 		h->range_to = spy_clock();
 	range_shut = !open;
-	__atomic_store_n(&spy_gate_page.gate.open, open ? spy_gate_page.gate.counter : 0,
+	__atomic_store_n(&spy_gate_page.gate.open,
+	                 open && !spy_gate_page.gate.site_all ? spy_gate_page.gate.counter : 0,
 	                 __ATOMIC_RELEASE);
 }
 
@@ -174,6 +179,11 @@ void gate_slot_taken(uint16_t index)
 void gate_thread_died(void)
 {
 	LIFE->thread_died();
+}
+
+uint64_t gate_call_site(struct tf_record *r, const void *caller)
+{
+	return LIFE->call_site(r, caller);
 }
 
 /* ---- questions ---- */

@@ -37,6 +37,8 @@ struct spy_gate {
 	uint32_t gpu;      /* enum spy_gpu: what is done about GPU time at each launch */
 	uint32_t registry_version; /* changes whenever a handle comes to mean something else, or
 	                              nothing */
+	uint32_t site_all;         /* every call's site is wanted: none takes the fast path */
+	uint64_t site_from;        /* ticks: so long a call's site is wanted; 0 = none is */
 };
 extern union spy_gate_page {
 	struct spy_gate gate;
@@ -68,6 +70,9 @@ struct gate_life {
 	void (*wait_for_start)(void);           /* another thread is starting it */
 	void (*thread_died)(void);              /* the calling one ends */
 	void (*slot_taken)(uint16_t index);     /* the calling thread takes this slot */
+	/* where the call was made whose record this is, and which returns to `caller`; the ticks
+	 * that it took to find out */
+	uint64_t (*call_site)(struct tf_record *r, const void *caller);
 };
 #define GATE_REGISTER(life)                                                                        \
 	static const struct gate_life *const gate_registered                                       \
@@ -83,6 +88,8 @@ void gate_take_map(void);
 /* A thread takes a slot of the recording, or ends: told to the rooms above. */
 void gate_slot_taken(uint16_t index);
 void gate_thread_died(void);
+/* The site of a call that has returned is wanted: the same. */
+uint64_t gate_call_site(struct tf_record *r, const void *caller);
 
 /* Whether the recording is this process's own, and not its parent's. */
 bool gate_is_mine(void);

@@ -16,6 +16,7 @@
 #include "shim/life/recording.h"
 #include "shim/record/span.h"
 #include "shim/core/steps/steps.h"
+#include "shim/sites/sites.h"
 #include "shim/life/storage.h"
 #include "shim/base/sys.h"
 #include "shim/record/thread.h"
@@ -171,12 +172,14 @@ static void *collect(void *unused)
 	prctl(PR_SET_NAME, "cudaspy");
 	range_by_time(start, start);
 	measure_span();
+	sites_beat(true);
 	read_machine();
 	while (__atomic_load_n(&spy_generation, __ATOMIC_RELAXED) == generation) {
 		bool called = collector_wait(pause);
 		if (spy_was_cut() && storage_was_cut())
 			break;
 		cupti_beat();
+		sites_beat(false);
 		uint64_t taken = drain_round(false);
 		uint64_t now = clock_monotonic_ns();
 		pause = next_doze(pause, taken, called, !range_by_time(start, now));
@@ -193,8 +196,10 @@ static void *collect(void *unused)
 			              by */
 			continue;
 		}
-		if (scans++ % 16 == 0) /* some seconds after the start, then now and then */
+		if (scans++ % 16 == 0) { /* some seconds after the start, then now and then */
 			uncovered_scan_libraries();
+			sites_beat(true);
+		}
 	}
 	quiet_thread_ends();
 	return unused;
@@ -218,6 +223,7 @@ void collector_finish(void)
 {
 	cupti_finish();
 	uncovered_scan_libraries();
+	sites_beat(true);
 	drain_round(true);
 	recording_clock(50);
 }

@@ -19,6 +19,7 @@
 #include "shim/life/recording.h"
 #include "shim/sampler/sampler.h"
 #include "shim/core/format/seal.h"
+#include "shim/sites/sites.h"
 #include "shim/life/storage.h"
 #include "shim/base/sys.h"
 #include "shim/record/thread.h"
@@ -168,6 +169,7 @@ static void become_child(void)
 	storage_after_fork();
 	thread_after_fork();
 	sampler_after_fork();
+	sites_after_fork();
 	environment_after_fork_in_child();
 	collector_after_fork();
 	messages_after_fork();
@@ -216,6 +218,7 @@ static bool make_recording(uint64_t load_tick, uint64_t parent)
 	}
 	storage_say_limits();
 	thread_init();
+	sites_start();
 	recording_describe_driver();
 	cupti_started();
 	tf_header(&spy_map)->gpu_mode = sampler_start(spy_options.gpu);
@@ -304,6 +307,7 @@ static const struct gate_life life = {
         .wait_for_start = wait_for_start,
         .thread_died = sampler_thread_died,
         .slot_taken = sampler_slot_taken,
+        .call_site = sites_call,
 };
 GATE_REGISTER(life);
 

@@ -5,9 +5,11 @@
 
 /* Ticks, of a clock of some GHz or of nanoseconds; aarch64's counter may be far slower. */
 #if defined(__aarch64__)
-#define LEAST 16u
+#define LEAST        16u
+#define LEAST_BEHIND 64u
 #else
-#define LEAST 768u
+#define LEAST        768u
+#define LEAST_BEHIND 3072u
 #endif
 
 void own_time(uint64_t ticks)
@@ -20,4 +22,16 @@ void own_time(uint64_t ticks)
 
 	if (ticks >= LEAST)
 		span_push_aside(&r);
+}
+
+void own_time_behind(uint64_t end, uint64_t ticks)
+{
+	struct spy_tls *t = &spy_tls;
+
+	if (ticks < LEAST_BEHIND || !ring_has_room(t))
+		return;
+	struct tf_record *slot = ring_next(t);
+	*slot = (struct tf_record){
+	        .start = end, .end = end + ticks, .call = TF_CALL_OWN, .thread = t->index};
+	ring_publish(t, slot);
 }

@@ -16,4 +16,11 @@
  */
 void own_time(uint64_t ticks);
 
+/*
+ * The `ticks` behind a call that returned at `end` were ours, and its record is in the ring: the
+ * same, where there is room. A microsecond or so is left out: there is such time behind every call
+ * that waits.
+ */
+void own_time_behind(uint64_t end, uint64_t ticks);
+
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include "shim/base/collector_wait.h"
+#include "shim/record/own_time.h"
 #include "shim/record/thread.h"
 
 #define RING_USUAL 8192u /* records of the ring of a thread that calls often: 512 KiB */
@@ -51,7 +52,8 @@ static void enter_recorded(struct spy_span *s, uint64_t start)
 {
 	struct spy_tls *t = &spy_tls;
 
-	s->mode = spy_clock_is_counter() ? SPAN_RECORDED : SPAN_SLOWLY;
+	s->mode = spy_clock_is_counter() && !spy_gate_page.gate.site_all ? SPAN_RECORDED
+	                                                                 : SPAN_SLOWLY;
 	s->rec = ring_room(t) ? ring_next(t) : &t->spare;
 	if (s->rec == &t->spare)
 		s->unusual |= SPAN_NO_ROOM;
@@ -172,43 +174,48 @@ void span_count_rest(struct tf_thread *th, struct spy_span *s, int result, uint6
 		spy_window_begins(s->call, s->cls, ticks, end);
 }
 
-void spy_record_rest(struct spy_span *s, int result, uint64_t end)
+void spy_record_rest(struct spy_span *s, int result, uint64_t end, const void *caller)
 {
 	int saved = errno;
 	struct spy_tls *t = &spy_tls;
 	struct tf_thread *th = t->thread;
-	uint64_t ticks = end - s->rec->start;
+	uint64_t ticks = end - s->rec->start, ours = 0;
 
 	s->rec->end = end;
 	s->rec->result = (int16_t)result;
+	if (s->unusual & SPAN_SITE)
+		ours = gate_call_site(s->rec, caller);
 	if (s->unusual & SPAN_NO_ROOM)
 		spy_count(&th->lost, 1);
 	else
 		ring_publish(t, s->rec);
+	own_time_behind(end, ours);
 	span_count_rest(th, s, result, ticks, end);
 	/* Release: as in spy_record_at(). */
 	__atomic_store_n(&th->in_call, 0, __ATOMIC_RELEASE);
 	errno = saved;
 }
 
-void spy_record(struct spy_span *s, int result)
+void spy_record(struct spy_span *s, int result, const void *caller)
 {
-	spy_record_at(s, s->call, s->cls, result, spy_clock());
+	if (unlikely(spy_gate_page.gate.site_all))
+		s->unusual |= SPAN_SITE;
+	spy_record_at(s, s->call, s->cls, result, spy_clock(), caller);
 }
 
-static void leave_passive(struct spy_span *s, int result)
+static void leave_passive(struct spy_span *s, int result, const void *caller)
 {
 	uint64_t end = spy_clock();
 
 	if (catch_up(s, true))
-		spy_record_at(s, s->call, s->cls, result, end);
+		spy_record_at(s, s->call, s->cls, result, end, caller);
 	else if (!(s->unusual & SPAN_SETTLED) && spy_starting())
 		spy_lose_call(); /* it takes too long */
 	spy_in_order();
 	spy_tls.outer = NULL;
 }
 
-void spy_leave_unusual(struct spy_span *s, int result)
+void spy_leave_unusual(struct spy_span *s, int result, const void *caller)
 {
 	struct spy_tls *t = &spy_tls;
 	int saved = errno;
@@ -221,11 +228,11 @@ void spy_leave_unusual(struct spy_span *s, int result)
 	} else if (s->mode == SPAN_INSIDE || s->mode == SPAN_UNSEEN) {
 		span_leave_inside(s, result);
 	} else if (s->mode == SPAN_SLOWLY) {
-		spy_record(s, result);
+		spy_record(s, result, caller);
 		spy_in_order();
 		t->outer = NULL;
 	} else {
-		leave_passive(s, result);
+		leave_passive(s, result, caller);
 	}
 	errno = saved;
 }

@@ -42,6 +42,7 @@ enum spy_span_unusual {
 	SPAN_NO_ROOM = 4,      /* the ring is full: its record is lost */
 	SPAN_SETTLED = 8, /* passive, and stays so: out of range, refused, of a parent process */
 	SPAN_STEADY = 16, /* inside: all it lies in are in their real calls */
+	SPAN_SITE = 32,   /* where it was made is wanted */
 };
 
 struct spy_span {
@@ -118,7 +119,8 @@ extern __thread struct spy_tls spy_tls __attribute__((tls_model(SPY_TLS_MODEL), 
 void spy_enter_outermost(struct spy_span *s) __attribute__((cold));
 void spy_enter_inside(struct spy_span *s) __attribute__((cold));
 void spy_enter_timed(struct spy_span *s);
-void spy_leave_unusual(struct spy_span *s, int result);
+/* `caller`: where the wrapper returns to. */
+void spy_leave_unusual(struct spy_span *s, int result, const void *caller);
 void spy_look_again(void) __attribute__((cold));
 bool ring_look(struct spy_tls *t);
 
@@ -129,7 +131,7 @@ bool ring_look(struct spy_tls *t);
  */
 void span_push_aside(const struct tf_record *r);
 void spy_first_call(struct spy_span *s) __attribute__((cold));
-void spy_record(struct spy_span *s, int result);
+void spy_record(struct spy_span *s, int result, const void *caller);
 
 /* Does work of ours that may need more stack than the program's has left, and in which calls of
  * CUDA are none of the program's. */
@@ -166,6 +168,9 @@ static inline void spy_in_order(void)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
+
+/* Where the wrapper returns to that this is inlined into: read only where it is asked for. */
+#define SPY_CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
 
 #include "shim/record/span_record.h"
 
@@ -303,15 +308,15 @@ static inline __attribute__((always_inline)) void spy_leave(struct spy_span *s, 
 
 	if (likely(s->mode == SPAN_RECORDED && t->outer == s)) {
 		if (spy_class_hot(cls))
-			spy_record_at(s, call, cls, result, spy_counter());
+			spy_record_at(s, call, cls, result, spy_counter(), SPY_CALLER());
 		else
-			spy_record(s, result);
+			spy_record(s, result, SPY_CALLER());
 		spy_in_order();
 		t->outer = NULL;
 	} else if (s->mode == SPAN_NESTED) {
 		spy_real_goes_on();
 	} else {
-		spy_leave_unusual(s, result);
+		spy_leave_unusual(s, result, SPY_CALLER());
 	}
 }
 

@@ -41,9 +41,11 @@ static inline void ring_publish(struct spy_tls *t, struct tf_record *slot)
 
 /*
  * What is not counted yet of a call that did not simply succeed (it failed, or said "not yet"),
- * found the ring full, launched a kernel first, or started the recording; and its record.
+ * found the ring full, launched a kernel first, started the recording, or whose site is wanted; and
+ * its record.
  */
-void spy_record_rest(struct spy_span *s, int result, uint64_t end) __attribute__((cold));
+void spy_record_rest(struct spy_span *s, int result, uint64_t end, const void *caller)
+        __attribute__((cold));
 
 static inline void spy_add_time(uint64_t *sum, uint64_t *max, uint64_t ticks)
 {
@@ -78,16 +80,28 @@ static inline __attribute__((always_inline)) void spy_count_call(struct tf_threa
 		spy_add_time(&s->copy->sum_ticks, &s->copy->max_ticks, ticks);
 }
 
-static inline __attribute__((always_inline)) void
-spy_record_at(struct spy_span *s, unsigned call, unsigned cls, int result, uint64_t end)
+/* Classes of calls that may be long: the site of each one that was is wanted. */
+static inline bool spy_class_may_last(unsigned cls)
+{
+	return cls == SPY_CLASS_SYNC || cls == SPY_CLASS_COPY || cls == SPY_CLASS_ALLOC ||
+	       cls == SPY_CLASS_MODULE || cls == SPY_CLASS_GRAPH;
+}
+
+/* `caller`: where the wrapper returns to. */
+static inline __attribute__((always_inline)) void spy_record_at(struct spy_span *s, unsigned call,
+                                                                unsigned cls, int result,
+                                                                uint64_t end, const void *caller)
 {
 	struct spy_tls *t = &spy_tls;
 	struct tf_thread *th = t->thread;
 	struct tf_record *r = s->rec;
 
 	spy_count_call(th, s, call, cls, end - r->start, end);
+	/* 0 - 1: no call is that long. */
+	if (spy_class_may_last(cls) && unlikely(end - r->start > spy_gate_page.gate.site_from - 1))
+		s->unusual |= SPAN_SITE;
 	if (unlikely(result | s->unusual)) {
-		spy_record_rest(s, result, end);
+		spy_record_rest(s, result, end, caller);
 		return;
 	}
 	spy_count_kind(th, cls);

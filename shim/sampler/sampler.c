@@ -349,8 +349,11 @@ static void conclude(struct sampler *m, struct spy_span *s, CUresult rc, CUstrea
 		if (known)
 			spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
 	}
-	if (known)
-		o->rec->flags |= (uint16_t)(TF_SAMPLED | (m->stall_us ? TF_STALLED : 0));
+	if (!known)
+		return;
+	o->rec->flags |= (uint16_t)(TF_SAMPLED | (m->stall_us ? TF_STALLED : 0));
+	if (spy_gate_page.gate.site_from)
+		o->unusual |= SPAN_SITE;
 }
 
 void sampler_after(struct spy_span *s, CUresult rc, CUstream stream)

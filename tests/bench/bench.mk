@@ -33,6 +33,12 @@ bench: bench-build
 	$(Q)$(O)/bench/drain $(if $(filter 1,$(BENCH_QUICK)),all 20)
 	$(Q)$(O)/bench/bench $(if $(filter 1,$(BENCH_QUICK)),--quick) $(if $(filter 1,$(BENCH_CALLS)),--calls) $(abspath $(O))
 
+# What a stack of Python's frames costs, by depth, in each CPython that is found.
+bench-stacks: $(O)/tests/e2e/libframe_reader.so
+	$(Q)for python in $(wildcard /usr/bin/python3.[0-9] /usr/bin/python3.[0-9][0-9] $(HOME)/.pyenv/versions/*/bin/python3); do \
+		echo "$$python"; $$python -B tests/e2e/python/frames.py $(abspath $<) cost || :; done
+.PHONY: bench-stacks
+
 $(BENCH_O)/%.o: %.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)

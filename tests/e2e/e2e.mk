@@ -68,6 +68,22 @@ $(E2E)/%.o: tests/e2e/programs/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(E2E_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The reader of Python's frames alone: without the shim, and once more with sanitizers, for test_sites.py.
+FRAME_READER := tests/e2e/programs/frame_reader.c $(addprefix shim/sites/,python.c python_code.c snapshot.c) \
+	report/model/python_lines.c
+
+define frame_reader
+$(call msg,LD,$@)
+$(Q)mkdir -p $(@D)
+$(Q)$(CC) $(E2E_CFLAGS) $(1) -DSPY_TLS_MODEL='"global-dynamic"' -shared -o $@ $(FRAME_READER)
+endef
+e2e-build: $(E2E)/libframe_reader.so
+$(E2E)/libframe_reader.so $(E2E)/libframe_reader_asan.so: $(FRAME_READER) $(wildcard shim/sites/*.h) $(O)/gen/.done
+$(E2E)/libframe_reader.so:
+	$(call frame_reader)
+$(E2E)/libframe_reader_asan.so:
+	$(call frame_reader,-g -fsanitize=address$(comma)undefined)
+
 # The programs of test_harm.py and their driver: the simulated one's objects, with calls wrapped.
 HARM_PROGRAMS := \
 	harm_cancel \

@@ -20,6 +20,7 @@ WRONG = {
     'CUDASPY_RING': (['0', '63', '1.5k', '-64', 'lots', '', '99999999999'], '65536'),
     'CUDASPY_BUDGET': (['0', '-1', '51', 'x', '1%', ''], '1'),
     'CUDASPY_CLOCK': (['tsc', 'MONOTONIC', '', 'auto '], 'auto'),
+    'CUDASPY_SITES': (['yes', '1', '', 'ALL', 'on '], 'on'),
     'CUDASPY_QUIET': (['yes', '2', ''], '0'),
 }
 
@@ -32,6 +33,7 @@ RIGHT = {
     'CUDASPY_RING': ['64', '100', '16777216'],
     'CUDASPY_BUDGET': ['0.1', '1', '50'],
     'CUDASPY_CLOCK': ['auto', 'monotonic'],
+    'CUDASPY_SITES': ['on', 'all', 'off'],
     'CUDASPY_QUIET': ['0', '1'],
 }
 

@@ -45,7 +45,7 @@ $(O)/fuzz/fuzz_reader: $(O)/fuzz/obj/tests/unit/render.o
 $(O)/fuzz/fuzz_reader $(O)/fuzz/fuzz_check: $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJS) $(O)/host/report/gate/toml.o
 	$(call msg,LINK,$@)
 	$(Q)$(FUZZ_CC) $(subst fuzzer-no-link,fuzzer,$(FUZZ_FLAGS)) -o $@ $^ \
-		$(REPORT_JANSSON) -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic -lm
+		$(REPORT_JANSSON) -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic -lm -ldl
 
 -include $(shell find $(O)/fuzz/obj -name '*.d' 2>/dev/null)
 

@@ -35,7 +35,7 @@ test_doze_WITH     := shim/base/collector_wait.o
 test_graph_content_WITH := shim/real/driver_symbols.o $(addprefix shim/handles/,graph_content.o graph_parts.o registry.o)
 test_span_WITH     := shim/base/collector_wait.o shim/args/args_launch.o shim/handles/registry.o $(addprefix shim/record/,own_time.o span.o \
 	span_inside.o span_own.o thread.o)
-test_nvtx_WITH     := $(filter-out %/own_time.o,$(test_span_WITH)) $(addprefix shim/nvtx/,nvtx.o nvtx_names.o nvtx_counts.o nvtx_open.o)
+test_nvtx_WITH     := $(test_span_WITH) $(addprefix shim/nvtx/,nvtx.o nvtx_names.o nvtx_counts.o nvtx_open.o)
 test_options_WITH  := shim/life/options_read.o shim/core/options/options_parse.o
 test_ranges_WITH   := shim/handles/memory_map.o
 test_sampler_rate_WITH := shim/sampler/sampler_class.o shim/sampler/sampler_rate.o

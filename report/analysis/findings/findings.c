@@ -253,6 +253,7 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 			continue;
 		}
 		predict(whatifs, &context, k, &f);
+		finding_find_site(&context, &f);
 		ALLOC_ROOM(to->items, to->count);
 		to->items[to->count++] = f;
 	}

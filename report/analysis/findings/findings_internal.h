@@ -84,6 +84,9 @@ double finding_share(const struct finding_context *s, double ns);
 /* "3.1 a step" where steps are known, else "812 a second" (free it). */
 char *finding_rate(const struct finding_context *s, double count);
 
+/* findings_sites.c: the line of code that a finding is about. */
+void finding_find_site(const struct finding_context *c, struct finding *f);
+
 /* findings_sync.c */
 finder find_sync_every_step, find_sync_too_early, find_implicit_sync;
 /* findings_streams.c */

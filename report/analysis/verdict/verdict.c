@@ -57,8 +57,7 @@ static void gains_at(const struct verdict_input *in, double busy, double gain[VE
 	 * would run beside one another without the waits, it is the waits that keep them apart. */
 	bool waits = in->replay[VERDICT_COPY].mean < VERDICT_LEAST_GAIN &&
 	             in->replay[VERDICT_SYNC].mean * in->window >= exposed;
-	gain[VERDICT_COPY] =
-	        fmax(in->replay[VERDICT_COPY].mean, waits ? 0 : exposed / in->window);
+	gain[VERDICT_COPY] = fmax(in->replay[VERDICT_COPY].mean, waits ? 0 : exposed / in->window);
 }
 
 /* The class with the largest gain but for `not`; the first of equals. */

@@ -7,6 +7,9 @@
 #include "report/output/json/out_json.h"
 #include "report/base/units.h"
 
+/* Stacks, unless more are asked for: a framework has thousands, of fifty frames each. */
+#define SITES_BRIEF 200u
+
 static json_t *totals(const struct model *m)
 {
 	const struct model_totals *t = &m->totals;
@@ -87,6 +90,7 @@ static json_t *overhead(const struct model *m)
 	json_put(o, "calls_ns", json_ns(m->calls_cost));
 	json_put(o, "samples_ns", json_ns(m->samples_cost));
 	json_put(o, "graphs_ns", json_ns(m->graphs_cost));
+	json_put(o, "sites_ns", json_ns(m->sites_cost));
 	json_put(o, "collector_ns", json_ns(m->collector));
 	json_put(o, "share", json_share(m->overhead_share));
 	json_put(o, "own_share", json_share(m->own_share));
@@ -171,6 +175,12 @@ void out_json(const struct model *m, const struct analysis *a, const struct out_
 	json_put(root, "works", json_works(m));
 	json_put(root, "steps", json_steps(a->of, o));
 	json_put(root, "ranges", json_ranges(m));
+	size_t sites = o->limit_given || o->sites ? limit : SITES_BRIEF;
+	json_put(root, "sites", json_sites(m, sites));
+	json_put(root, "sites_left_out",
+	         json_count(m->sites.count > sites ? m->sites.count - sites : 0));
+	/* Why the stacks lack frames of Python; null: they do not. */
+	json_put(root, "sites_python_trouble", json_text(m->sites.python_trouble));
 	json_put(root, "findings", json_findings(&a->findings));
 	json_put(root, "what_if", json_whatif(a->whatifs, o));
 	json_put(root, "processes", json_processes(m));

@@ -22,6 +22,7 @@ json_t *json_graphs(const struct model *m);
 json_t *json_environment(const struct model *m);
 json_t *json_expect(const struct model *m, const struct out_options *o);
 json_t *json_gaps(const struct model *m);
+json_t *json_sites(const struct model *m, size_t limit);
 json_t *json_steps(const struct model *m, const struct out_options *o);
 /* Which one is judged, and all of them. */
 json_t *json_phase(const struct model *m, const struct analysis *a);

@@ -4,6 +4,23 @@
 #include "report/base/alloc.h"
 #include "report/output/json/out_json.h"
 
+/* The line of code that a finding is about. */
+static json_t *place_of(const struct finding *f)
+{
+	if (!f->place || !f->site->frame_count)
+		return json_null();
+	const struct model_frame *head = &f->site->frames[f->site->head];
+	json_t *o = json_object();
+	json_put(o, "language", json_text(head->python ? "python" : "native"));
+	json_put(o, "function", json_text(head->function));
+	json_put(o, "file", json_text(head->file));
+	json_put(o, "line", head->line ? json_count(head->line) : json_null());
+	json_put(o, "module", json_text(head->module));
+	json_put(o, "api", json_text(f->site->api));
+	json_put(o, "share", json_share(f->place_share));
+	return o;
+}
+
 json_t *json_findings(const struct findings *all)
 {
 	json_t *list = json_array();
@@ -17,6 +34,7 @@ json_t *json_findings(const struct findings *all)
 		json_put(o, "title", json_text(f->title));
 		json_put(o, "share", json_share(f->share));
 		json_put(o, "evidence", json_text(f->evidence));
+		json_put(o, "site", place_of(f));
 		json_put(o, "fix", json_text(fix));
 		json_put(o, "predicted_speedup", json_share(f->speedup));
 		json_put(o, "predicted_speedup_low", json_share(f->speedup_low));

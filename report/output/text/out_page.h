@@ -16,8 +16,8 @@ void out_page_loop(const struct model *m, const struct analysis *a, struct text_
 /* Each with its verdict, where there are several loops; what start-up spent where. */
 void out_page_phases(const struct model *m, const struct analysis *a, const struct out_options *o,
                      struct text_layout *page);
-void out_page_findings(const struct findings *all, const struct model_phase *phase,
-                       struct text_layout *page);
+void out_page_findings(const struct model *m, const struct findings *all,
+                       const struct model_phase *phase, struct text_layout *page);
 /* What NVML says of the devices, and what is wrong there; a part of the top. */
 void out_page_environment(const struct model *m, struct text_layout *page);
 /* Of each expected kernel: whether it ran, how often, or what ran instead. */
@@ -35,6 +35,9 @@ void out_page_ranges(const struct model *m, const struct out_options *o, struct 
 const char *out_page_judged(const struct model_phase *phase);
 void out_page_whatif(struct whatifs *w, const struct out_options *o,
                      const struct model_phase *phase, struct text_layout *page);
+void out_page_sites(const struct model *m, const struct out_options *o, struct text_layout *page);
+/* The text of the line that a frame is on (free it); NULL: its file is not here, or was changed. */
+char *out_page_source(const struct model *m, const struct model_frame *f);
 void out_page_gaps(const struct model *m, struct text_layout *page);
 void out_page_gpu(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_streams(const struct model *m, struct text_layout *page);

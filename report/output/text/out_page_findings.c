@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/units.h"
 #include "report/output/text/out_page.h"
 
 /* ", predicted speed-up 1.8 (1.5 to 2.1)" (free it) */
@@ -14,8 +15,37 @@ static char *gain(const struct finding *f)
 	                    f->speedup_high);
 }
 
-void out_page_findings(const struct findings *all, const struct model_phase *phase,
-                       struct text_layout *page)
+/* The line of code that it is about. */
+static void place_of(const struct model *m, const struct finding *f, struct text_layout *page)
+{
+	char api[UNIT_BYTES], wasted[UNIT_BYTES], share[UNIT_BYTES];
+	const struct model_place *p = f->place;
+
+	if (!p)
+		return;
+	char *where = site_headline(f->site, false);
+	char *source =
+	        f->site->frame_count ? out_page_source(m, &f->site->frames[f->site->head]) : NULL;
+	char *lost = f->site->kind == SITE_WAIT && isfinite(p->wasted)
+	                     ? alloc_format(", of which %s wasted", unit_time(wasted, p->wasted))
+	                     : alloc_string("");
+	text_layout_more(
+	        page,
+	        "At %s%s%s: %s, %s%.0f times, %s%s; %s %% of the %s of such calls whose line "
+	        "is known.",
+	        where, source ? ": " : "", source ? source : "", f->site->api,
+	        p->estimated ? "about "
+	        : p->whole   ? ""
+	                     : "at least ",
+	        p->calls, unit_time(api, p->api_time), lost, unit_percent(share, f->place_share, 1),
+	        f->place_measure);
+	free(source);
+	free(where);
+	free(lost);
+}
+
+void out_page_findings(const struct model *m, const struct findings *all,
+                       const struct model_phase *phase, struct text_layout *page)
 {
 	if (!all->count)
 		return;
@@ -28,6 +58,7 @@ void out_page_findings(const struct findings *all, const struct model_phase *pha
 		        page, finding_severities[f->severity], "%s [%s]%s", f->title, f->id,
 		        speedup);
 		text_layout_more(page, "%s", f->evidence);
+		place_of(m, f, page);
 		text_layout_more(page, "CUDA: %s. PyTorch: %s.", f->fix_cuda, f->fix_pytorch);
 		free(speedup);
 	}

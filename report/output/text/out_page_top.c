@@ -156,7 +156,7 @@ static void state(const struct model *m, struct text_layout *page)
 static void loss_and_cost(const struct model *m, struct text_layout *page)
 {
 	char share[UNIT_BYTES], total[UNIT_BYTES], each[UNIT_BYTES], collector[UNIT_BYTES],
-	        samples[UNIT_BYTES], asked[UNIT_BYTES];
+	        samples[UNIT_BYTES], asked[UNIT_BYTES], stacks[UNIT_BYTES];
 	uint64_t timed = 0;
 	bool whole = true;
 
@@ -186,13 +186,18 @@ static void loss_and_cost(const struct model *m, struct text_layout *page)
 	char *graphs = m->graphs_cost > 0 ? alloc_format(", which graphs are alike %s",
 	                                                 unit_time(asked, m->graphs_cost))
 	                                  : alloc_string("");
-	text_layout_fact(page, "own cost", "%s (%s %% of wall): %llu calls x %s%s%s, collector %s",
-	                 unit_time(total, m->calls_cost + m->collector + m->graphs_cost +
-	                                          (isnan(m->samples_cost) ? 0 : m->samples_cost)),
-	                 unit_percent(share, m->overhead_share, 1),
-	                 (unsigned long long)m->totals.calls, unit_time(each, m->per_call),
-	                 sampling, graphs, unit_time(collector, m->collector));
+	char *sites = m->sites_cost > 0
+	                      ? alloc_format(", call sites %s", unit_time(stacks, m->sites_cost))
+	                      : alloc_string("");
+	text_layout_fact(
+	        page, "own cost", "%s (%s %% of wall): %llu calls x %s%s%s%s, collector %s",
+	        unit_time(total, m->calls_cost + m->collector + m->graphs_cost + m->sites_cost +
+	                                 (isnan(m->samples_cost) ? 0 : m->samples_cost)),
+	        unit_percent(share, m->overhead_share, 1), (unsigned long long)m->totals.calls,
+	        unit_time(each, m->per_call), sampling, graphs, sites,
+	        unit_time(collector, m->collector));
 	free(sampling);
+	free(sites);
 	free(graphs);
 }
 

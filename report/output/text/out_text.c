@@ -6,13 +6,14 @@ static void write_page(const struct model *m, const struct analysis *a, const st
 {
 	out_page_top(m, a, page);
 	out_page_expect(m, o, page);
-	out_page_findings(&a->findings, a->of->phase, page);
+	out_page_findings(m, &a->findings, a->of->phase, page);
 	out_page_whatif(a->whatifs, o, a->of->phase, page);
 	out_page_processes(m, page);
 	out_page_phases(m, a, o, page);
 	out_page_picture(m, page);
 	out_page_gpu(m, o, page);
 	out_page_streams(m, page);
+	out_page_sites(m, o, page);
 	out_page_host(m, o, page);
 	out_page_steps(a->of, o, page);
 	out_page_ranges(m, o, page);

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include "shim/core/drain/drain_keep.h"
 #include "shim/core/drain/drain_samples.h"
+#include "shim/core/drain/drain_sites.h"
 #include "shim/core/format/histogram.h"
 #include "shim/core/work/slices.h"
 #include "shim/core/steps/steps.h"
@@ -397,6 +398,8 @@ feed_call(struct drain *d, struct tf_thread *thread, uint32_t index, const struc
 	note_plain(d->feed, r, cls, call->hist);
 	feed_slices(d, cls, r, self);
 	struct tf_work *work = feed_gpu(d, r, cls, bucket);
+	if (r->flags & TF_SITE)
+		drain_site(d->map, r, cls, work);
 	if (d->timeline)
 		timeline_call(d->timeline, index, r, cls, work);
 	drain_keep(d->map, &d->feed->page, r);

@@ -34,6 +34,7 @@
 #include "shim/core/format/trace_environment.h"
 #include "shim/core/format/trace_gpu.h"
 #include "shim/core/format/trace_records.h"
+#include "shim/core/format/trace_sites.h"
 #include "shim/core/format/trace_steps.h"
 #include "shim/core/format/trace_tables.h"
 #include "shim/core/format/trace_threads.h"
@@ -154,7 +155,8 @@ struct tf_header {
 	uint64_t loops_dropped_ticks; /* of their steps */
 	uint64_t weights;             /* struct tf_weight_places; 0 = no pair yet */
 	uint64_t graph_nodes;         /* struct tf_table of struct tf_graph_nodes; 0 = none */
-	uint64_t reserved[3];
+	uint64_t sites;               /* struct tf_sites; 0 = none */
+	uint64_t reserved[2];
 
 	struct tf_table calls;
 	struct tf_table threads; /* uint64_t offsets of struct tf_thread */
@@ -189,6 +191,8 @@ _Static_assert(offsetof(struct tf_thread, ring_drain) == 64 &&
                        offsetof(struct tf_thread, tid) == 256,
                "cache lines");
 _Static_assert(SPY_ANOMALY_COUNT <= 32, "anomaly[]");
+_Static_assert(sizeof(struct tf_site) == 128 && sizeof(struct tf_code) == 64, "call sites");
+_Static_assert(sizeof(struct tf_object) == 64 && sizeof(struct tf_site_pair) == 16, "call sites");
 _Static_assert(sizeof(struct tf_header) % 64 == 0, "the seal has a line of its own");
 _Static_assert(SPY_ENVIRONMENT_COUNT <= TF_READING_VALUES, "struct tf_reading");
 _Static_assert(sizeof(struct tf_reading) == 376 && sizeof(struct tf_environment_device) == 840,

@@ -87,6 +87,7 @@ struct tf_record {
 #define TF_SAMPLED  0x0020u /* our events stood around this work on its stream */
 #define TF_STALLED  0x0040u /* and our stall (header `stall_ns`) ahead of it */
 #define TF_OWN      0x0080u /* nested, and a call of the program's own: by a handler or a callback */
+#define TF_SITE     0x4000u /* the last 24 bits are its call site: trace_sites.h */
 
 /* Part of the call around it, and no call of its own. */
 static inline int tf_is_part(const struct tf_record *r)
@@ -115,7 +116,8 @@ static inline int tf_is_part(const struct tf_record *r)
  * it, and all threads without ranges of their own, did meanwhile, by their exact counters.
  * TF_CALL_OWN       time that was ours, not the program's: `start` and `end` in ticks. It ends
  *                   where the call behind it in the ring begins, or more such time ahead of that
- *                   call. What took hardly any time has none: own_time.h.
+ *                   call; or it begins where the call ahead of it ended. What took hardly any time
+ *                   has none: own_time.h.
  */
 #define TF_CALL_SAMPLE          0xffffu
 #define TF_CALL_FACTS           0xfffeu

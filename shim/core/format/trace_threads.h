@@ -122,7 +122,7 @@ struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` lon
 	uint64_t cpu_base_ns; /* the kernel's count when that was 0, modulo 2^64 */
 	uint64_t cpu_tick;    /* when it was read last; 0 = it is not known */
 	uint64_t cpu_cores;   /* that the thread may run on; 0 = not known */
-	uint64_t reserved2;
+	uint64_t site_ticks;  /* its time that taking stacks took: in no call's time */
 	uint32_t kernel_pages[TF_KERNEL_DIRS]; /* offset / 64 of TF_KERNEL_PAGE struct
 	                                          tf_kernel_stat; 0 = none */
 	struct tf_call_stat calls[];           /* one per entry of table `calls` */

@@ -20,6 +20,7 @@ struct spy_options {
 	uint64_t ring_records;
 	double budget_percent;
 	uint32_t quiet;
+	uint32_t sites;      /* enum tf_sites_mode */
 	uint32_t no_counter; /* CUDASPY_CLOCK=monotonic */
 };
 

@@ -172,6 +172,19 @@ static bool read_quiet(const char *v)
 	return read_switch(v, &spy_options.quiet);
 }
 
+static bool read_sites(const char *v)
+{
+	static const char *const names[] = {
+	        [TF_SITES_OFF] = "off", [TF_SITES_ON] = "on", [TF_SITES_ALL] = "all"};
+
+	for (unsigned i = 0; i < 3; i++)
+		if (!strcmp(v, names[i])) {
+			spy_options.sites = i;
+			return true;
+		}
+	return false;
+}
+
 static bool read_clock(const char *v)
 {
 	spy_options.no_counter = !strcmp(v, "monotonic");
@@ -188,6 +201,7 @@ const struct spy_option spy_option_rows[] = {
         {"CUDASPY_RING", read_ring, "65536", "records, 64 to 16777216"},
         {"CUDASPY_BUDGET", read_budget, "1", "per cent, above 0 and up to 50"},
         {"CUDASPY_CLOCK", read_clock, "auto", "auto or monotonic"},
+        {"CUDASPY_SITES", read_sites, "on", "on, all or off"},
         {"CUDASPY_QUIET", read_quiet, "0", "0 or 1"},
         {0},
 };

@@ -220,6 +220,21 @@ static void nested(struct timeline *t, uint32_t thread, const struct tf_record *
 		tl_nested(t, thread, tl_max(split.at, r->start), r->end, split.after);
 }
 
+/* A wait's time, at the site that it was made from. */
+static void tell_site(struct timeline *t, const struct tf_record *r, struct tl_split split)
+{
+	struct tf_sites *area = tf_at(t->map, tf_header(t->map)->sites, sizeof(*area));
+	uint32_t number = tf_site_of(r);
+	struct tf_site *site =
+	        area && number ? tf_entry(t->map, &area->sites, number - 1, sizeof(*site)) : NULL;
+
+	if (!site)
+		return;
+	uint64_t until = tl_min(tl_max(split.at, r->start), r->end);
+	site->useful_ticks += until - r->start;
+	site->wasted_ticks += r->end - until;
+}
+
 void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned cls,
              struct tf_work *work, struct tl_delayed *exact)
 {
@@ -243,6 +258,8 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
 			tl_issue(t, thread, r, kind, work, exact, split.at);
 		return;
 	}
+	if (cls == SPY_CLASS_SYNC && r->flags & TF_SITE)
+		tell_site(t, r, split);
 	if (cls == SPY_CLASS_LAUNCH && r->flags & TF_FIRST) {
 		struct tf_thread *figures = tl_thread_of(t, thread);
 		if (figures)

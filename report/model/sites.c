@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Call sites of all recordings together: the same stack once, and what stands on one line. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/model/sites_internal.h"
+
+#define HASH_NONFATAL_OOM          1
+#define uthash_nonfatal_oom(entry) alloc_failed()
+#include <uthash.h>
+
+const char *const site_kind_names[] = {"wait", "launch", "copy", "alloc", "module", "graph"};
+
+/* A stack, or a place, by what a reader sees of it: a hash of all that, wide enough that no two are
+ * the same by chance. */
+struct site_key {
+	uint64_t a, b;
+};
+
+struct site_entry {
+	struct site_key key;
+	size_t index;
+	UT_hash_handle hh;
+};
+
+static void mix(struct site_key *key, uint64_t word)
+{
+	key->a = (key->a ^ word) * 0x9e3779b97f4a7c15u;
+	key->a ^= key->a >> 32;
+	key->b = (key->b + word) * 0xc2b2ae3d27d4eb4fu;
+	key->b ^= key->b >> 29;
+}
+
+uint64_t sites_hash(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (; text && *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+	return h;
+}
+
+static void mix_frame(struct site_key *key, const struct model_frame *f)
+{
+	mix(key, f->hash);
+	mix(key, f->line);
+	mix(key, f->python || f->line ? 0 : f->address);
+}
+
+/* The entry with this key; `index` where it is new: *made. */
+static struct site_entry *entry_of(struct site_entry **all, struct site_key key, size_t index,
+                                   bool *made)
+{
+	struct site_entry *e;
+
+	HASH_FIND(hh, *all, &key, sizeof(key), e);
+	*made = !e;
+	if (e)
+		return e;
+	e = alloc_zeroed(1, sizeof(*e));
+	e->key = key;
+	e->index = index;
+	HASH_ADD(hh, *all, key, sizeof(key), e);
+	return e;
+}
+
+static void free_entries(struct site_entry **all)
+{
+	struct site_entry *e, *next;
+
+	HASH_ITER(hh, *all, e, next)
+	{
+		HASH_DEL(*all, e);
+		free(e);
+	}
+}
+
+static void add(double *sum, double more)
+{
+	if (isfinite(more))
+		*sum = (isnan(*sum) ? 0 : *sum) + more;
+}
+
+/* The innermost frame of the program's own: Python before what is native, as a call out of a
+ * library was asked for there. */
+static size_t head_of(const struct model_site *s)
+{
+	size_t python = SIZE_MAX, native = SIZE_MAX;
+
+	for (size_t i = 0; i < s->frame_count; i++) {
+		const struct model_frame *f = &s->frames[i];
+		if (f->python && !f->foreign)
+			return i;
+		if (f->python && python == SIZE_MAX)
+			python = i;
+		if (!f->python && native == SIZE_MAX && !f->foreign)
+			native = i;
+	}
+	return python != SIZE_MAX ? python : native != SIZE_MAX ? native : 0;
+}
+
+void sites_merge(struct model *m, struct model_site *s)
+{
+	struct model_sites *to = &m->sites;
+	struct site_key key = {s->kind, s->cut};
+	bool made;
+
+	mix(&key, sites_hash(s->api));
+	for (size_t i = 0; i < s->frame_count; i++)
+		mix_frame(&key, &s->frames[i]);
+	struct site_entry *e = entry_of(&to->texts->by_stack, key, to->count, &made);
+	if (made) {
+		s->head = head_of(s);
+		ALLOC_ROOM(to->items, to->count);
+		to->items[to->count++] = *s;
+		return;
+	}
+	struct model_site *have = &to->items[e->index];
+	CLAMP_ADD(have->seen, s->seen);
+	CLAMP_ADD(have->failed, s->failed);
+	CLAMP_ADD(have->bytes, s->bytes);
+	CLAMP_ADD(have->pageable_bytes, s->pageable_bytes);
+	CLAMP_ADD(have->samples, s->samples);
+	have->whole &= s->whole;
+	have->estimated |= s->estimated;
+	have->calls += s->calls;
+	have->api_time += s->api_time;
+	add(&have->useful, s->useful);
+	add(&have->wasted, s->wasted);
+	add(&have->gpu, s->gpu);
+	free(s->frames);
+}
+
+/* ---- places ---- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct model_site *x = a, *y = b;
+
+	if (x->api_time != y->api_time)
+		return x->api_time > y->api_time ? -1 : 1;
+	return x->seen > y->seen ? -1 : x->seen < y->seen;
+}
+
+static int places_by_time(const void *a, const void *b)
+{
+	const struct model_place *x = a, *y = b;
+
+	if (x->api_time != y->api_time)
+		return x->api_time > y->api_time ? -1 : 1;
+	return x->site < y->site ? -1 : x->site > y->site;
+}
+
+static void add_place(struct model_sites *to, struct site_entry **all, size_t index)
+{
+	const struct model_site *s = &to->items[index];
+	struct site_key key = {s->kind, 0};
+	bool made;
+
+	mix(&key, sites_hash(s->api));
+	if (s->frame_count)
+		mix_frame(&key, &s->frames[s->head]);
+	struct site_entry *e = entry_of(all, key, to->place_count, &made);
+	if (made) {
+		ALLOC_ROOM(to->places, to->place_count);
+		to->places[to->place_count++] = (struct model_place){
+		        .site = index, .whole = true, .wasted = NAN, .gpu = NAN};
+	}
+	struct model_place *p = &to->places[e->index];
+	p->sites++;
+	CLAMP_ADD(p->seen, s->seen);
+	CLAMP_ADD(p->bytes, s->bytes);
+	CLAMP_ADD(p->pageable_bytes, s->pageable_bytes);
+	p->whole &= s->whole;
+	p->estimated |= s->estimated;
+	p->calls += s->calls;
+	p->api_time += s->api_time;
+	add(&p->wasted, s->wasted);
+	add(&p->gpu, s->gpu);
+}
+
+void model_finish_sites(struct model *m)
+{
+	struct model_sites *to = &m->sites;
+	struct site_entry *all = NULL;
+
+	if (to->count)
+		qsort(to->items, to->count, sizeof(*to->items), by_time);
+	for (size_t i = 0; i < to->count; i++)
+		add_place(to, &all, i);
+	free_entries(&all);
+	if (to->place_count)
+		qsort(to->places, to->place_count, sizeof(*to->places), places_by_time);
+	if (to->texts)
+		free_entries(&to->texts->by_stack);
+}
+
+void model_free_sites(struct model *m)
+{
+	struct model_sites *s = &m->sites;
+
+	for (size_t i = 0; i < s->count; i++)
+		free(s->items[i].frames);
+	free(s->items);
+	free(s->places);
+	free(s->python_trouble);
+	if (!s->texts)
+		return;
+	free_entries(&s->texts->by_stack);
+	sites_natives_free(s->texts);
+	for (size_t i = 0; i < s->texts->count; i++)
+		free(s->texts->items[i]);
+	free(s->texts->items);
+	free(s->texts);
+}
+
+const struct model_place *sites_most(const struct model *m, enum model_site_kind kind)
+{
+	for (size_t i = 0; i < m->sites.place_count; i++)
+		if (m->sites.items[m->sites.places[i].site].kind == kind)
+			return &m->sites.places[i];
+	return NULL;
+}
+
+/* ---- texts ---- */
+
+char *sites_python_trouble(const struct tf_sites *area)
+{
+	static const char *const why[] = {
+	        [TF_PYTHON_FREE_THREADED] = "this build of it has no GIL",
+	        [TF_PYTHON_SEVERAL] = "the process has several interpreters",
+	        [TF_PYTHON_DOUBT] = "its data is not where this version has it",
+	        [TF_PYTHON_NO_PEEK] =
+	                "the kernel refuses process_vm_readv(), by which addresses are "
+	                "checked",
+	        [TF_PYTHON_OTHER] = "the interpreter is not CPython"};
+
+	if (area->python == TF_PYTHON_UNKNOWN && area->python_version)
+		return alloc_format("this was never tried with Python %u.%u",
+		                    area->python_version >> 8 & 255, area->python_version & 255);
+	if (area->python == TF_PYTHON_UNKNOWN)
+		return alloc_string("this version of it is not known");
+	if (area->python < sizeof(why) / sizeof(why[0]) && why[area->python])
+		return alloc_string(why[area->python]);
+	return NULL;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+char *site_frame_text(const struct model_frame *f, bool full)
+{
+	const char *file = full ? f->file : base_name(f->file);
+	const char *module = full ? f->module : base_name(f->module);
+
+	if (file && f->line)
+		return alloc_format("%s:%u in %s", file, f->line, f->function ? f->function : "?");
+	if (file)
+		return alloc_format("%s in %s", file, f->function ? f->function : "?");
+	if (f->function && module)
+		return alloc_format("%s in %s", f->function, module);
+	if (module)
+		return alloc_format("%s+%#llx", module, (unsigned long long)f->address);
+	return alloc_format("%#llx", (unsigned long long)f->address);
+}
+
+char *site_headline(const struct model_site *s, bool full)
+{
+	return s->frame_count ? site_frame_text(&s->frames[s->head], full)
+	                      : alloc_string("unknown");
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the files of the call sites hang together. */
+#ifndef REPORT_SITES_INTERNAL_H
+#define REPORT_SITES_INTERNAL_H
+
+#include "report/model/model_internal.h"
+
+struct site_texts {
+	char **items;
+	size_t count;
+	struct symbols *symbols;
+	struct native_entry *natives; /* addresses that were looked up */
+	struct site_entry *by_stack;
+};
+
+/* Takes the text over, for as long as the model lives; it. */
+const char *sites_keep(struct model *m, char *text);
+
+uint64_t sites_hash(const char *text); /* of NULL: as of nothing */
+
+/* Adds a site to the one with the same stack, or as a new one. Takes its frames over. */
+void sites_merge(struct model *m, struct model_site *s);
+
+/* A return address: what it lies in. */
+void sites_native(struct model_part *p, const struct tf_sites *area, uint64_t address,
+                  struct model_frame *to);
+void sites_natives_free(struct site_texts *t);
+
+/* Why frames of Python are missing (free it); NULL = they are not. */
+char *sites_python_trouble(const struct tf_sites *area);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Return addresses: which program or library they lie in, and what stands there. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/model/sites_internal.h"
+#include "report/symbols/symbols.h"
+
+#define HASH_NONFATAL_OOM          1
+#define uthash_nonfatal_oom(entry) alloc_failed()
+#include <uthash.h>
+
+#define NATIVES_MOST 16384u /* addresses that are looked up */
+
+struct native_key {
+	uint64_t address;
+	uint32_t process, reserved;
+};
+
+struct native_entry {
+	struct native_key key;
+	struct model_frame frame;
+	UT_hash_handle hh;
+};
+
+/* The last one that was seen there: what lay there before may have been unloaded. */
+static const struct tf_object *object_at(const struct model_part *p, const struct tf_sites *area,
+                                         uint64_t address)
+{
+	const struct recording *r = p->recording;
+
+	for (uint32_t i = r->objects; i-- > 0;) {
+		const struct tf_object *o = tf_entry(&r->map, &area->objects, i, sizeof(*o));
+		if (o && address >= o->from && address < o->until)
+			return o;
+	}
+	return NULL;
+}
+
+/* "libtorch_cuda.so" */
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+/* Foreign calls go through these; nobody looks for his own code there. */
+static bool is_go_between(const char *name)
+{
+	static const char *const names[] = {"libffi", "_ctypes", "libcuda", "libnvrtc",
+	                                    "libpython"};
+
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static struct model_frame look_up(struct model_part *p, const struct tf_sites *area,
+                                  uint64_t address)
+{
+	struct model *m = p->model;
+	struct site_texts *t = m->sites.texts;
+	const struct tf_object *o = object_at(p, area, address);
+	struct model_frame f = {.address = address, .foreign = true};
+
+	if (!o)
+		return f;
+	char *path = model_string(p->recording, o->path);
+	f.module = sites_keep(m, path);
+	f.address = address - o->bias;
+	f.foreign = is_go_between(base_name(path));
+	if (!t->symbols)
+		t->symbols = symbols_new();
+	uint32_t id = o->build_id_bytes < sizeof(o->build_id) ? o->build_id_bytes
+	                                                      : (uint32_t)sizeof(o->build_id);
+	/* The call stands ahead of where it returns to. */
+	struct symbol found = symbols_find(t->symbols, path, o->build_id, id, f.address - 1);
+	f.function = sites_keep(m, found.function);
+	f.file = sites_keep(m, found.file);
+	f.line = found.line;
+	f.hash = sites_hash(f.function) * 31 + sites_hash(path);
+	return f;
+}
+
+void sites_native(struct model_part *p, const struct tf_sites *area, uint64_t address,
+                  struct model_frame *to)
+{
+	struct site_texts *t = p->model->sites.texts;
+	struct native_key key = {.address = address, .process = p->process_index};
+	struct native_entry *e;
+
+	HASH_FIND(hh, t->natives, &key, sizeof(key), e);
+	if (!e && HASH_COUNT(t->natives) >= NATIVES_MOST) {
+		*to = (struct model_frame){.address = address, .foreign = true};
+		return;
+	}
+	if (!e) {
+		e = alloc_zeroed(1, sizeof(*e));
+		e->key = key;
+		e->frame = look_up(p, area, address);
+		HASH_ADD(hh, t->natives, key, sizeof(key), e);
+	}
+	*to = e->frame;
+}
+
+void sites_natives_free(struct site_texts *t)
+{
+	struct native_entry *e, *next;
+
+	HASH_ITER(hh, t->natives, e, next)
+	{
+		HASH_DEL(t->natives, e);
+		free(e);
+	}
+	symbols_free(t->symbols);
+}

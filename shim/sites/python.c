@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/sites/python_internal.h"
+
+#include <string.h>
+#include "shim/base/gate.h"
+#include "shim/record/span.h"
+#include "shim/sites/peek.h"
+#include "shim/sites/snapshot.h"
+
+#define OWNED_BY_GENERATOR 1 /* of a frame */
+#define OWNED_BY_C         3 /* frames from here on are the interpreter's own, without code of Python */
+#define LINKS_MOST         512 /* frames looked at, those of the interpreter too */
+#define CHECK_FRAMES       8   /* of the first stack */
+
+struct python_here python_here;
+
+/* ---- what is known ---- */
+
+enum tf_python python_state(void)
+{
+	/* Acquire: pairs with the release that says there is one. */
+	return (enum tf_python)__atomic_load_n(&python_here.state, __ATOMIC_ACQUIRE);
+}
+
+static void set_state(enum tf_python state)
+{
+	__atomic_store_n(&python_here.state, (uint32_t)state, __ATOMIC_RELEASE);
+}
+
+void python_refuse(enum tf_python why)
+{
+	set_state(why);
+}
+
+uint32_t python_version(void)
+{
+	return python_here.symbols.version;
+}
+
+void python_after_fork(void)
+{
+	python_here.pid = sys_getpid();
+}
+
+/* ---- one frame after the other ---- */
+
+/* A thread's way along its frames. */
+struct walk {
+	const struct python_layout *l;
+	struct snapshot *snapshot; /* NULL: by plain loads */
+	uintptr_t frame;
+	struct python_frame found;
+	uint32_t begins; /* byte at which the function itself begins */
+};
+
+static inline uintptr_t word_at(const uint8_t *p, unsigned offset)
+{
+	uintptr_t v;
+
+	memcpy(&v, p + offset, sizeof(v));
+	return v;
+}
+
+static inline uint32_t half_at(const uint8_t *p, unsigned offset)
+{
+	uint32_t v;
+
+	memcpy(&v, p + offset, sizeof(v));
+	return v;
+}
+
+static inline bool plausible(uintptr_t p)
+{
+	return p >= 4096 && p < 1ull << 56 && p % 8 == 0;
+}
+
+/* Memory of the thread's own; NULL: it is gone. Until the next one. */
+static inline const uint8_t *fetch(struct walk *w, uintptr_t at, size_t bytes)
+{
+	return likely(!w->snapshot) ? (const uint8_t *)at : snapshot_fetch(w->snapshot, at, bytes);
+}
+
+/* What makes a code object another one than any that stood at the same address before. */
+static inline uint64_t identity_of(const struct python_layout *l, uintptr_t code,
+                                   const uint8_t *bytes)
+{
+	uint64_t h = code * 0x9e3779b97f4a7c15u ^
+	             word_at(bytes, l->code_file) * 0xc2b2ae3d27d4eb4fu ^
+	             word_at(bytes, l->code_name) * 0xff51afd7ed558ccdu ^
+	             word_at(bytes, l->code_lines) * 0x165667b19e3779f9u ^
+	             half_at(bytes, l->code_first_line) * 0x85ebca77c2b2ae63u;
+
+	if (l->code_units != PYTHON_NONE) /* else the word has no meaning */
+		h ^= word_at(bytes, l->object_size) * 0x27d4eb2f165667c5u;
+	return h ^ h >> 32;
+}
+
+static inline uint32_t begins_of(const struct python_layout *l, const uint8_t *bytes)
+{
+	return l->code_begins == PYTHON_NONE ? 0 : half_at(bytes, l->code_begins) * 2;
+}
+
+/* The thread's state; 0 = it is not Python's, or nothing may be read. */
+static uintptr_t thread_state(const struct python_layout *l)
+{
+	const struct python_here *here = &python_here;
+	const uint8_t *runtime = here->symbols.runtime;
+
+	if (*(void *const volatile *)(runtime + l->finalizing))
+		return 0;
+	uintptr_t now = *(uintptr_t const volatile *)(runtime + l->interpreters);
+	if (here->interpreter && now && now != here->interpreter)
+		python_refuse(TF_PYTHON_SEVERAL);
+	if (!now || python_state() > TF_PYTHON_READ)
+		return 0;
+	uintptr_t state = (uintptr_t)here->symbols.this_thread();
+	return plausible(state) ? state : 0;
+}
+
+/* Its innermost frame; 0 = it is not in Python. */
+static uintptr_t first_frame(struct walk *w, uintptr_t state)
+{
+	const struct python_layout *l = w->l;
+	const uint8_t *thread = fetch(w, state, l->thread_frame + sizeof(void *));
+
+	if (!thread)
+		return 0;
+	uintptr_t interpreter = word_at(thread, l->thread_interpreter),
+	          frame = word_at(thread, l->thread_frame);
+	if (python_here.interpreter && interpreter != python_here.interpreter)
+		return 0;
+	if (l->cframe_frame == PYTHON_NONE || !plausible(frame))
+		return frame;
+	const uint8_t *at = fetch(w, frame + l->cframe_frame, sizeof(frame));
+	return at ? word_at(at, 0) : 0;
+}
+
+/* The code object of the frame; false: it is gone. */
+static bool find_code(struct walk *w, uintptr_t code)
+{
+	uint8_t bytes[PYTHON_CODE_BYTES] __attribute__((aligned(8)));
+
+	struct snapshot_code found;
+
+	w->found.code = code;
+	if (!plausible(code))
+		return false;
+	if (likely(!w->snapshot)) {
+		w->found.identity = identity_of(w->l, code, (const uint8_t *)code);
+		w->begins = begins_of(w->l, (const uint8_t *)code);
+		return true;
+	}
+	if (!snapshot_code(w->snapshot, code, &found)) {
+		if (!peek(python_here.pid, code, bytes, w->l->code_bytes))
+			return false;
+		found.identity = identity_of(w->l, code, bytes);
+		found.begins = begins_of(w->l, bytes);
+		snapshot_tell_code(w->snapshot, code, &found);
+	}
+	w->found.identity = found.identity;
+	w->begins = found.begins;
+	return true;
+}
+
+/* The place in the code; false: it is none. `at`: what the frame says of it. */
+static inline bool find_at(struct walk *w, uintptr_t code, uintptr_t said)
+{
+	int64_t at;
+
+	if (w->l->at == PYTHON_AT_POINTER)
+		at = (int64_t)(said - code - w->l->code_units);
+	else
+		at = (int64_t)(int32_t)said * (w->l->at == PYTHON_AT_UNIT ? 2 : 1);
+	w->found.at = at > 0 ? (uint32_t)at : 0;
+	return at > -16 && at < 1 << 28;
+}
+
+static inline __attribute__((always_inline)) bool walk_frames(struct walk *w, uintptr_t state,
+                                                              unsigned most, python_tell *tell,
+                                                              void *context, bool *cut)
+{
+	const struct python_layout *l = w->l;
+	unsigned told = 0;
+
+	w->frame = first_frame(w, state);
+	for (unsigned i = 0; plausible(w->frame) && i < LINKS_MOST; i++) {
+		const uint8_t *frame = fetch(w, w->frame, l->frame_bytes);
+		if (!frame)
+			return false;
+		w->frame = word_at(frame, l->frame_back);
+		unsigned owner = l->frame_owner != PYTHON_NONE ? frame[l->frame_owner] : 0;
+		if (owner >= OWNED_BY_C)
+			continue; /* its code, if any, is of no interest */
+		uintptr_t code = word_at(frame, l->frame_code),
+		          said = l->at == PYTHON_AT_POINTER ? word_at(frame, l->frame_at)
+		                                            : half_at(frame, l->frame_at);
+		if (!find_code(w, code) || !find_at(w, code, said))
+			return false;
+		if (w->found.at < w->begins && owner != OWNED_BY_GENERATOR)
+			continue; /* the interpreter's own as well, or not in the function yet */
+		if (told++ == most)
+			break;
+		if (!tell(context, &w->found))
+			return false;
+	}
+	*cut = told > most || plausible(w->frame);
+	return true;
+}
+
+static bool is_first_thread(void)
+{
+	return spy_tls.thread->tid == tf_header(&spy_map)->pid;
+}
+
+bool python_walk(unsigned most, python_tell *tell, void *context, bool *cut)
+{
+	struct walk w = {.l = &python_here.layout};
+
+	*cut = false;
+	uintptr_t state = python_state() == TF_PYTHON_READ ? thread_state(w.l) : 0;
+	if (!state)
+		return true; /* none that anybody could read */
+	if (likely(is_first_thread()))
+		return walk_frames(&w, state, most, tell, context, cut);
+	w.snapshot = snapshot_take(python_here.pid, state);
+	if (!w.snapshot)
+		return false;
+	bool whole = walk_frames(&w, state, most, tell, context, cut);
+	snapshot_give(w.snapshot);
+	return whole;
+}
+
+/* ---- the first stack ---- */
+
+/* 3.13 and newer describe themselves at the beginning of _PyRuntime. Places by the word. */
+enum {
+	OFFSETS_VERSION = 1,
+	OFFSETS_FREE_THREADED,
+	OFFSETS_FINALIZING = 4,
+	OFFSETS_INTERPRETERS,
+	OFFSETS_NEXT = 8,
+	OFFSETS_THREAD_INTERPRETER = 22,
+	OFFSETS_THREAD_FRAME,
+	OFFSETS_FRAME_BACK = 29,
+	OFFSETS_FRAME_CODE,
+	OFFSETS_FRAME_AT,
+	OFFSETS_FRAME_BYTES,
+	OFFSETS_FRAME_OWNER,
+	OFFSETS_CODE_FILE = 35,
+	OFFSETS_CODE_NAME = 37,
+	OFFSETS_CODE_LINES,
+	OFFSETS_CODE_FIRST_LINE,
+	OFFSETS_CODE_UNITS = 43,
+	OFFSETS_WORDS
+};
+
+/* Takes its own word for what it says. */
+static enum tf_python take_offsets(struct python_here *here)
+{
+	struct python_layout *l = &here->layout;
+	uint64_t o[OFFSETS_WORDS];
+
+	if (!peek(here->pid, (uintptr_t)here->symbols.runtime, o, sizeof(o)) ||
+	    memcmp(o, "xdebugpy", 8) || o[OFFSETS_VERSION] >> 16 != l->version)
+		return TF_PYTHON_DOUBT;
+	if (o[OFFSETS_FREE_THREADED])
+		return TF_PYTHON_FREE_THREADED;
+	for (unsigned i = OFFSETS_THREAD_INTERPRETER; i < OFFSETS_WORDS; i++)
+		if (o[i] >= PYTHON_NONE)
+			return TF_PYTHON_DOUBT;
+	if (!o[OFFSETS_FINALIZING] || !o[OFFSETS_INTERPRETERS] || !o[OFFSETS_THREAD_FRAME] ||
+	    !o[OFFSETS_FRAME_BYTES] || !o[OFFSETS_CODE_FILE] || !o[OFFSETS_CODE_UNITS])
+		return TF_PYTHON_DOUBT;
+	if (o[OFFSETS_FRAME_BYTES] > PYTHON_FRAME_BYTES ||
+	    o[OFFSETS_CODE_UNITS] > PYTHON_CODE_BYTES || o[OFFSETS_THREAD_FRAME] > 200 ||
+	    o[OFFSETS_FINALIZING] > 1u << 20 || o[OFFSETS_INTERPRETERS] > 1u << 20 ||
+	    o[OFFSETS_NEXT] > 1u << 24)
+		return TF_PYTHON_DOUBT;
+	l->finalizing = (uint32_t)o[OFFSETS_FINALIZING];
+	l->interpreters = (uint32_t)o[OFFSETS_INTERPRETERS];
+	l->interpreter_next = (uint32_t)o[OFFSETS_NEXT];
+	l->thread_interpreter = (uint16_t)o[OFFSETS_THREAD_INTERPRETER];
+	l->thread_frame = (uint16_t)o[OFFSETS_THREAD_FRAME];
+	l->frame_back = (uint16_t)o[OFFSETS_FRAME_BACK];
+	l->frame_code = (uint16_t)o[OFFSETS_FRAME_CODE];
+	l->frame_at = (uint16_t)o[OFFSETS_FRAME_AT];
+	l->frame_bytes = (uint16_t)o[OFFSETS_FRAME_BYTES];
+	l->frame_owner = (uint16_t)o[OFFSETS_FRAME_OWNER];
+	l->code_file = (uint16_t)o[OFFSETS_CODE_FILE];
+	l->code_name = (uint16_t)o[OFFSETS_CODE_NAME];
+	l->code_lines = (uint16_t)o[OFFSETS_CODE_LINES];
+	l->code_first_line = (uint16_t)o[OFFSETS_CODE_FIRST_LINE];
+	l->code_units = l->code_bytes = (uint16_t)o[OFFSETS_CODE_UNITS];
+	return TF_PYTHON_FOUND;
+}
+
+/* What a version that is known says of itself. */
+static enum tf_python look_at(struct python_here *here)
+{
+	char byte = 0;
+
+	if (!peek(here->pid, (uintptr_t)&byte, &byte, 1))
+		return TF_PYTHON_NO_PEEK;
+	if (here->symbols.version < 0x30d)
+		return TF_PYTHON_FOUND;
+	return take_offsets(here);
+}
+
+void python_found(const struct python_symbols *symbols)
+{
+	struct python_here *here = &python_here;
+
+	if (python_state() != TF_PYTHON_NONE)
+		return;
+	here->symbols = *symbols;
+	here->pid = sys_getpid();
+	const struct python_layout *l = python_layout_of(symbols->version);
+	if (l)
+		here->layout = *l;
+	set_state(l ? look_at(here) : TF_PYTHON_UNKNOWN);
+}
+
+struct check {
+	unsigned frames, wrong;
+};
+
+static bool check_frame(void *context, const struct python_frame *frame)
+{
+	struct check *c = context;
+
+	c->frames++;
+	c->wrong += !python_is_code(frame->code, frame->at);
+	return c->frames < CHECK_FRAMES;
+}
+
+/* TF_PYTHON_FOUND: this thread is not in Python, another one may be. */
+static enum tf_python check(struct python_here *here)
+{
+	const uint8_t *runtime = here->symbols.runtime;
+	uintptr_t interpreter, next;
+	struct check c = {0};
+	struct walk w;
+	bool cut;
+
+	const struct python_layout *l = &here->layout;
+	if (!peek(here->pid, (uintptr_t)runtime + l->interpreters, &interpreter,
+	          sizeof(interpreter)))
+		return TF_PYTHON_DOUBT;
+	if (!interpreter) /* not yet, or no more */
+		return TF_PYTHON_FOUND;
+	if (!plausible(interpreter) ||
+	    !peek(here->pid, interpreter + l->interpreter_next, &next, sizeof(next)))
+		return TF_PYTHON_DOUBT;
+	if (next)
+		return TF_PYTHON_SEVERAL;
+	w.l = l;
+	uintptr_t state = thread_state(l);
+	w.snapshot = state ? snapshot_take(here->pid, state) : NULL;
+	if (!w.snapshot) /* the next one */
+		return TF_PYTHON_FOUND;
+	walk_frames(&w, state, PYTHON_FRAMES_MOST, check_frame, &c, &cut);
+	snapshot_give(w.snapshot);
+	if (c.wrong)
+		return TF_PYTHON_DOUBT;
+	if (c.frames)
+		here->interpreter = interpreter;
+	return c.frames ? TF_PYTHON_READ : TF_PYTHON_FOUND;
+}
+
+bool python_wants_check(void)
+{
+	static uint32_t asked; /* relaxed: about */
+
+	if (python_state() != TF_PYTHON_FOUND || !thread_state(&python_here.layout))
+		return false;
+	uint32_t n = __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
+	return n < 64 || !(n & (n - 1));
+}
+
+bool python_ready(void)
+{
+	if (python_state() == TF_PYTHON_FOUND) {
+		spy_lock();
+		enum tf_python now = python_state();
+		if (now == TF_PYTHON_FOUND) {
+			now = check(&python_here);
+			set_state(now);
+		}
+		spy_unlock();
+	}
+	return python_state() == TF_PYTHON_READ;
+}

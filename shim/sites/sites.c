@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/sites/sites_internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "shim/base/clock.h"
+#include "shim/base/gate.h"
+#include "shim/core/options/options.h"
+#include "shim/record/span.h"
+#include "shim/sites/python.h"
+#include "shim/sites/snapshot.h"
+
+/* Calls at least this long have their site taken: a stack then costs them a few per cent. */
+#define LEAST_NS 5000u
+/* What new stacks may take of a process beyond its budget: some thousand of them. */
+#define ALLOWANCE_NS 100000000u
+
+#define KNOWN_NS 1000000000u
+
+#define FRAMES_MOST (PYTHON_FRAMES_MOST + 1) /* the caller's too */
+
+/* From a key to a number, never 0; keys are hashes of all that is behind them. */
+#define PLACES (TF_SITES_MAX * 2)
+#define PROBES 32
+struct places {
+	struct place {
+		uint64_t key; /* 0 = free; release: `number` is there */
+		uint64_t number;
+	} place[PLACES];
+};
+
+static struct places *site_places, *code_places; /* made once; emptied in a forked child */
+static bool wants_scan;                          /* an address was met that no object has */
+static bool least_known;                         /* that is, well */
+static uint64_t new_ticks;                       /* that new stacks took so far */
+
+struct tf_sites *sites_area(void)
+{
+	struct tf_header *h = spy_map.base ? tf_header(&spy_map) : NULL;
+
+	return h && h->sites ? tf_at(&spy_map, h->sites, sizeof(struct tf_sites)) : NULL;
+}
+
+/* ---- from keys to numbers ---- */
+
+static uint32_t find(const struct places *p, uint64_t key)
+{
+	for (uint64_t i = key % PLACES, n = 0; n < PROBES; n++, i = (i + 1) % PLACES) {
+		/* Acquire: pairs with put(). */
+		uint64_t there = __atomic_load_n(&p->place[i].key, __ATOMIC_ACQUIRE);
+		if (there == key)
+			return (uint32_t)p->place[i].number;
+		if (!there)
+			return 0;
+	}
+	return 0;
+}
+
+/* Under the shim's lock. */
+static void put(struct places *p, uint64_t key, uint32_t number)
+{
+	for (uint64_t i = key % PLACES, n = 0; n < PROBES; n++, i = (i + 1) % PLACES)
+		if (!p->place[i].key) {
+			p->place[i].number = number;
+			/* Release: who finds the key finds the number. */
+			__atomic_store_n(&p->place[i].key, key, __ATOMIC_RELEASE);
+			return;
+		}
+}
+
+static struct places *make_places(void)
+{
+	void *p = mmap(NULL, sizeof(struct places), PROT_READ | PROT_WRITE,
+	               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* ---- a stack's key ---- */
+
+static inline uint64_t stir(uint64_t h, uint64_t word)
+{
+	h = (h ^ word) * 0xff51afd7ed558ccdu;
+	return h ^ h >> 29;
+}
+
+static bool add_frame(void *context, const struct python_frame *frame)
+{
+	uint64_t *key = context;
+
+	*key = stir(stir(*key, frame->identity), frame->at);
+	return true;
+}
+
+/* 0: the stack could not be read. */
+static uint64_t key_of(const struct tf_record *r, const void *caller)
+{
+	uint64_t key = stir(r->call + 1u, (uintptr_t)caller);
+	bool cut;
+
+	return python_walk(PYTHON_FRAMES_MOST, add_frame, &key, &cut) ? key | 1 : 0;
+}
+
+/* ---- a new site ---- */
+
+struct stack {
+	struct tf_record *record;
+	const void *caller;
+	uint64_t frames[FRAMES_MOST];
+	uint32_t count;
+	bool whole; /* all of it was read, and has a place in the tables */
+	uint32_t site;
+};
+
+/* Index of the code object in table `codes`, made if need be; -1 = no room, or it is none. Under
+ * the shim's lock. */
+static int64_t code_number(struct tf_sites *area, const struct python_frame *frame)
+{
+	uint64_t key = frame->identity | 1;
+	uint32_t known = find(code_places, key);
+
+	if (known)
+		return known - 1;
+	struct tf_code *code = tf_append(&spy_map, &area->codes);
+	if (!code || !python_describe(frame->code, code))
+		return -1;
+	uint32_t index = area->codes.count;
+	tf_publish(&area->codes);
+	put(code_places, key, index + 1);
+	return index;
+}
+
+static bool keep_frame(void *context, const struct python_frame *frame)
+{
+	struct stack *s = context;
+	int64_t code = code_number(sites_area(), frame);
+
+	if (code >= 0)
+		s->frames[s->count++] = TF_FRAME_PYTHON | (uint64_t)code << 32 | frame->at;
+	return code >= 0;
+}
+
+static void make_site(struct stack *s)
+{
+	struct tf_sites *area = sites_area();
+	uint64_t bytes, key;
+	bool cut = false;
+
+	s->frames[s->count++] = (uintptr_t)s->caller;
+	key = key_of(s->record, s->caller);
+	s->site = key ? find(site_places, key) : 0;
+	if (s->site) /* made meanwhile, or found once Python was */
+		return;
+	s->whole = key && python_walk(PYTHON_FRAMES_MOST, keep_frame, s, &cut);
+	bytes = s->count * sizeof(s->frames[0]);
+	struct tf_site *site = s->whole ? tf_append(&spy_map, &area->sites) : NULL;
+	uint64_t offset = site ? spy_map.alloc(&spy_map, bytes) : 0;
+	uint64_t *to = tf_at(&spy_map, offset, bytes);
+	if (!to)
+		return;
+	memcpy(to, s->frames, bytes);
+	site->frames = offset;
+	site->frame_count = s->count;
+	site->call = s->record->call;
+	site->cut = cut;
+	s->site = area->sites.count + 1;
+	tf_publish(&area->sites);
+	put(site_places, key, s->site);
+}
+
+/* In a quiet section, on a stack of ours. */
+static void new_site(void *p)
+{
+	struct stack *s = p;
+
+	if (!objects_have((uintptr_t)s->caller))
+		__atomic_store_n(&wants_scan, true, __ATOMIC_RELAXED);
+	python_ready();
+	spy_lock();
+	make_site(s);
+	spy_unlock();
+}
+
+static uint32_t __attribute__((cold, noinline)) site_slow(struct tf_record *r, const void *caller)
+{
+	struct stack s;
+
+	s.record = r;
+	s.caller = caller;
+	s.count = 0;
+	s.site = 0;
+	spy_do_own(new_site, &s);
+	return s.site;
+}
+
+/* ---- a call ---- */
+
+static bool is_wanted(const struct tf_record *r)
+{
+	switch (spy_call_rows[r->call].cls) {
+	case SPY_CLASS_LAUNCH:
+	case SPY_CLASS_GRAPH_LAUNCH:
+	case SPY_CLASS_COPY:
+	case SPY_CLASS_SET:
+	case SPY_CLASS_SYNC:
+	case SPY_CLASS_ALLOC:
+	case SPY_CLASS_MODULE:
+	case SPY_CLASS_GRAPH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Whether a stack that is new may be looked at closely: within the budget of the process, and what
+ * a program may need at its start. */
+static bool may_make(const struct tf_sites *area, uint64_t now)
+{
+	/* Relaxed: a sum that orders nothing. */
+	uint64_t spent = clock_ns_of(__atomic_load_n(&new_ticks, __ATOMIC_RELAXED));
+	uint64_t lived = clock_ns_of(now - tf_header(&spy_map)->load);
+
+	if (area->sites.count >= area->sites.max)
+		return false;
+	return area->mode == TF_SITES_ALL || spent < ALLOWANCE_NS ||
+	       (double)(spent - ALLOWANCE_NS) * 100 < spy_options.budget_percent * (double)lived;
+}
+
+static uint32_t __attribute__((cold, noinline)) site_of_new(struct tf_record *r, const void *caller)
+{
+	struct tf_sites *area = sites_area();
+	uint64_t start = spy_clock();
+	uint32_t site = 0;
+
+	if (!area)
+		return 0;
+	if (may_make(area, start)) {
+		site = site_slow(r, caller);
+		__atomic_fetch_add(&new_ticks, spy_clock() - start, __ATOMIC_RELAXED);
+	}
+	if (!site)
+		__atomic_fetch_add(&area->lost, 1, __ATOMIC_RELAXED);
+	return site;
+}
+
+uint64_t sites_call(struct tf_record *r, const void *caller)
+{
+	struct tf_thread *th = spy_tls.thread;
+	int saved = errno;
+
+	if (!site_places || !tf_header(&spy_map)->sites || !is_wanted(r) || spy_was_cut())
+		return 0;
+	uint64_t key = key_of(r, caller);
+	uint32_t site = key ? find(site_places, key) : 0;
+	if (unlikely(!site || python_wants_check()))
+		site = site_of_new(r, caller);
+	if (likely(site))
+		tf_set_site(r, site);
+	uint64_t ticks = spy_clock() - r->end;
+	spy_count(&th->site_ticks, ticks);
+	errno = saved;
+	return ticks;
+}
+
+/* ---- life ---- */
+
+static void table(struct tf_table *t, uint32_t entry_bytes, uint32_t page_entries, uint32_t max)
+{
+	t->entry_bytes = entry_bytes;
+	t->page_entries = page_entries;
+	t->max = max;
+}
+
+void sites_start(void)
+{
+	struct tf_header *h = tf_header(&spy_map);
+	uint64_t offset;
+
+	if (spy_options.sites == TF_SITES_OFF)
+		return;
+	if (!site_places)
+		site_places = make_places();
+	if (!code_places)
+		code_places = make_places();
+	offset = site_places && code_places ? spy_map.alloc(&spy_map, sizeof(struct tf_sites)) : 0;
+	struct tf_sites *area = tf_at(&spy_map, offset, sizeof(*area));
+	if (!area)
+		return;
+	area->mode = spy_options.sites;
+	table(&area->codes, sizeof(struct tf_code), 512, TF_CODES_MAX);
+	table(&area->sites, sizeof(struct tf_site), 512, TF_SITES_MAX);
+	table(&area->objects, sizeof(struct tf_object), 64, TF_OBJECTS_MAX);
+	h->sites = offset;
+	wants_scan = true;
+}
+
+/* In ticks, of which the rate is known well enough after a second. */
+static void set_least(struct tf_sites *area)
+{
+	uint64_t ticks = 1u << 24, ns = clock_ns_of(ticks),
+	         lived = clock_ns_of(spy_clock() - tf_header(&spy_map)->load);
+
+	if (!ns || (area->least_ticks && lived > KNOWN_NS && least_known))
+		return;
+	least_known = lived > KNOWN_NS;
+	area->least_ticks = area->mode == TF_SITES_ALL ? 1 : LEAST_NS * ticks / ns;
+	spy_gate_page.gate.site_from = area->least_ticks;
+}
+
+void sites_beat(bool all)
+{
+	struct tf_sites *area = sites_area();
+
+	if (!area)
+		return;
+	if (__atomic_exchange_n(&wants_scan, false, __ATOMIC_RELAXED) || all)
+		objects_scan();
+	area->python = python_state();
+	area->python_version = python_version();
+	set_least(area);
+}
+
+void sites_after_fork(void)
+{
+	/* Zeros again, without touching what the child may never need. */
+	if (site_places)
+		madvise(site_places, sizeof(*site_places), MADV_DONTNEED);
+	if (code_places)
+		madvise(code_places, sizeof(*code_places), MADV_DONTNEED);
+	new_ticks = 0;
+	least_known = false;
+	python_after_fork();
+	snapshots_after_fork();
+	objects_after_fork();
+}

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Call sites: the line that a report names is the line that Python says it was; and reading it never does harm."""
+import collections
+import functools
+import glob
+import json
+import os
+import subprocess
+
+import pytest
+
+from conftest import BUILD, REPORTER, ROOT, VIRTUAL_TIME, environment, make, report
+
+READER = BUILD / 'tests/e2e/libframe_reader.so'
+HERE = ROOT / 'tests/e2e/python'
+VERSIONS = '3.9', '3.10', '3.11', '3.12', '3.13'
+
+
+@functools.lru_cache(maxsize=None)
+def interpreters():
+    """{version: path} of those on this machine; a Debian's own beside them, as "debian-3.11"."""
+    found = {}
+    paths = sorted(glob.glob('/usr/bin/python3.*[0-9]') + glob.glob('/usr/local/bin/python3.*[0-9]') +
+                   glob.glob(os.path.expanduser('~/.pyenv/versions/*/bin/python3')))
+    for path in paths:
+        p = subprocess.run([path, '-c', 'import sys, ctypes; print("%d.%d" % sys.version_info[:2])'], stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, universal_newlines=True)
+        if p.returncode == 0:
+            found[('debian-' if path.startswith('/usr/bin') else '') + p.stdout.strip()] = path
+    return found
+
+
+@pytest.fixture(params=[*VERSIONS, *(v for v in interpreters() if v.startswith('debian-'))])
+def python(request):
+    if request.param not in interpreters():
+        pytest.skip(f'CPython {request.param} is not on this machine')
+    return interpreters()[request.param]
+
+
+def run_python(python, tmp_path, program, *args, status=0, timeout=300, **variables):
+    env = environment(tmp_path, **variables)
+    p = subprocess.run([python, '-B', HERE / program, *map(str, args)], env=env, cwd=tmp_path, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=timeout)
+    assert p.returncode == status, p.stdout + p.stderr
+    return p
+
+
+# ---- the reader of frames alone ----------------------------------------------------------------------------------------
+
+def read_frames(python, tmp_path, *args, reader=READER, **variables):
+    """tests/e2e/python/frames.py, without the shim."""
+    env = {**{k: v for k, v in os.environ.items() if k != 'LD_PRELOAD'}, **{k: str(v) for k, v in variables.items()}}
+    p = subprocess.run([python, '-B', HERE / 'frames.py', reader, *map(str, args)], env=env, cwd=tmp_path,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+                       timeout=900)
+    assert p.returncode == 0, p.stdout[-4000:]
+    return p.stdout
+
+
+def test_frames_are_those_of_python(python, tmp_path):
+    """In generators, coroutines, decorators, comprehensions, threads, exec'd and reloaded code, under a tracer, 500 deep: file,
+    name and line of every frame, read by plain loads and by the kernel's copy."""
+    out = read_frames(python, tmp_path, 'places', tmp_path)
+    assert int(out.split('frames')[-1]) > 2000
+
+
+def test_lines_of_every_instruction(python, tmp_path):
+    out = read_frames(python, tmp_path, 'lines')
+    assert int(out.split('lines')[1].split()[0]) > 20000
+
+
+def test_many_stacks_while_everything_moves(python, tmp_path):
+    """Other threads make garbage, collect it, and look at this one's frames."""
+    assert 'stacks 40000' in read_frames(python, tmp_path, 'stress', 40000, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_million_stacks(python, tmp_path):
+    assert 'stacks 1000000' in read_frames(python, tmp_path, 'stress', 1000000, tmp_path)
+
+
+def test_daemons_of_an_interpreter_that_ends(python, tmp_path):
+    for _ in range(5):
+        read_frames(python, tmp_path, 'ending')
+
+
+@pytest.mark.slow
+def test_sanitized(python, tmp_path):
+    """With each object of Python in memory of its own."""
+    target = BUILD / 'tests/e2e/libframe_reader_asan.so'
+    p = make(target)
+    library = subprocess.run([os.environ.get('CC', 'cc'), '-print-file-name=libasan.so'], stdout=subprocess.PIPE,
+                             universal_newlines=True).stdout.strip()
+    if p.returncode or not os.path.isabs(library):
+        pytest.skip('the compiler has no sanitizers here')
+    variables = {'LD_PRELOAD': library, 'ASAN_OPTIONS': 'detect_leaks=0', 'PYTHONMALLOC': 'malloc'}
+    read_frames(python, tmp_path, 'places', tmp_path, reader=target, **variables)
+    read_frames(python, tmp_path, 'stress', 20000, tmp_path, reader=target, **variables)
+
+
+# ---- under the shim ----------------------------------------------------------------------------------------------------
+
+def stacks_of(sites):
+    """{(api, stack of Python): calls}"""
+    found = collections.Counter()
+    for s in sites:
+        stack = tuple((f['file'], f['function'], f['line']) for f in s['frames'] if f['language'] == 'python')
+        found[s['api'], stack] += s['seen']
+    return found
+
+
+def check_stacks(said, recording):
+    want = collections.Counter((api, tuple(map(tuple, stack))) for api, stack in said['calls'])
+    got = stacks_of(report(recording)['sites'])
+    assert want and {k: (n, got[k]) for k, n in want.items() if got[k] != n} == {}
+    return want
+
+
+def recording_of(tmp_path, pid):
+    found, = tmp_path.glob(f'*-{pid}.cudaspy')
+    return found
+
+
+def test_every_call_has_the_line_that_python_says(python, tmp_path):
+    p = run_python(python, tmp_path, 'planted.py', CUDASPY_SITES='all')
+    said = json.loads(p.stdout)
+    want = check_stacks(said, recording_of(tmp_path, said['pid']))
+    assert sum(want.values()) > 100
+
+
+def test_headlines(python, tmp_path):
+    """What is not a library's own; calls are known where all were looked at."""
+    p = run_python(python, tmp_path, 'planted.py', CUDASPY_SITES='all')
+    sites = report(recording_of(tmp_path, json.loads(p.stdout)['pid']))['sites']
+    for s in sites:
+        head = s['frames'][s['headline']]
+        if any(f['language'] == 'python' for f in s['frames']):
+            assert head['language'] == 'python' and not head['library']
+        if s['kind'] in ('wait', 'copy', 'alloc'):
+            assert s['calls'] == s['seen'] and not s['estimated']
+    assert {s['kind'] for s in sites} >= {'wait', 'copy', 'alloc'}
+
+
+def test_of_a_child(python, tmp_path):
+    p = run_python(python, tmp_path, 'planted.py', 'forks', CUDASPY_SITES='all')
+    said = [json.loads(line) for line in p.stdout.splitlines()]
+    assert len(said) == 2
+    for process in said:
+        check_stacks(process, recording_of(tmp_path, process['pid']))
+
+
+def test_daemons_that_call(python, tmp_path):
+    """Their frames go away while they are in calls whose sites are taken."""
+    for _ in range(3):
+        run_python(python, tmp_path, 'planted.py', 'daemons', CUDASPY_SITES='all', SIM_COST=0)
+
+
+def test_several_interpreters(python, tmp_path):
+    """It is said, and no line is made up."""
+    p = run_python(python, tmp_path, 'planted.py', 'several', CUDASPY_SITES='all')
+    r = report(recording_of(tmp_path, json.loads(p.stdout)['pid']))
+    assert 'several interpreters' in r['sites_python_trouble']
+    waits = [s for s in r['sites'] if s['kind'] == 'wait'] # made while there were two
+    assert waits and not any(f['language'] == 'python' for s in waits for f in s['frames'])
+
+
+def test_only_long_calls(python, tmp_path):
+    """Waits of nothing are not looked at; the count of calls is not known then."""
+    p = run_python(python, tmp_path, 'planted.py', CUDASPY_SITES='on', SIM_COST=0)
+    r = report(recording_of(tmp_path, json.loads(p.stdout)['pid']))
+    for s in r['sites']:
+        assert s['api_total_ns'] >= 4000 * s['seen'] # the rate of the clock is not known well at first
+
+
+def test_off(python, tmp_path):
+    p = run_python(python, tmp_path, 'planted.py', CUDASPY_SITES='off')
+    recording = recording_of(tmp_path, json.loads(p.stdout)['pid'])
+    r = report(recording)
+    assert r['sites'] == [] and r['sites_python_trouble'] is None and r['overhead']['sites_ns'] == 0
+    text = subprocess.run([REPORTER, 'report', '--sites', recording], stdout=subprocess.PIPE, universal_newlines=True).stdout
+    assert 'CUDASPY_SITES=off' in text
+
+
+def test_text(python, tmp_path):
+    p = run_python(python, tmp_path, 'planted.py', CUDASPY_SITES='all')
+    recording = recording_of(tmp_path, json.loads(p.stdout)['pid'])
+    brief = subprocess.run([REPORTER, 'report', recording], stdout=subprocess.PIPE, universal_newlines=True).stdout
+    full = subprocess.run([REPORTER, 'report', '--sites', '--limit', 'all', recording], stdout=subprocess.PIPE,
+                          universal_newlines=True).stdout
+    line = (HERE / 'planted.py').read_text().splitlines().index("    cuda.cuCtxSynchronize(); said('cuCtxSynchronize')") + 1
+    for text in brief, full:
+        assert 'Where in your code' in text and f'planted.py:{line} in item: cuda.cuCtxSynchronize(); said(' in text
+    assert len(full) > len(brief) and 'deep' in full
+
+
+# ---- native code, and what is sampled ------------------------------------------------------------------------------------
+
+NATIVE = r'''
+#include "tests/e2e/programs/work.h"
+static CUfunction quick, slow;
+__attribute__((noinline)) void wait_here(CUstream stream)
+{
+	CHECK(cuStreamSynchronize(stream)); /* the line */
+	__asm__ volatile("");
+}
+__attribute__((noinline)) void give_short(CUstream stream)
+{
+	for (int i = 0; i < 3; i++)
+		CHECK(work_launch(quick, stream));
+}
+__attribute__((noinline)) void give_long(CUstream stream)
+{
+	CHECK(work_launch(slow, stream));
+	__asm__ volatile("");
+}
+int main(void)
+{
+	CUstream stream;
+	CUmodule module;
+	work_start();
+	CHECK(cuModuleLoadData(&module, "simcuda 1\nkernel quick fixed:3000\nkernel slow fixed:60000\n"));
+	CHECK(cuModuleGetFunction(&quick, module, "quick"));
+	CHECK(cuModuleGetFunction(&slow, module, "slow"));
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 400; i++) {
+		give_short(stream);
+		give_long(stream);
+		wait_here(stream);
+	}
+	return 0;
+}
+'''
+
+
+def test_native_frames(compile_c, run):
+    program = compile_c(NATIVE, '-g', '-O1', f'-I{ROOT}', '-lcuda', '-Wl,--build-id')
+    r = run(program, CUDASPY_GPU='sample').report
+    waits = [s for s in r['sites'] if s['kind'] == 'wait']
+    assert len(waits) == 1 and waits[0]['api'] == 'cuStreamSynchronize'
+    frame, = waits[0]['frames']
+    assert frame['language'] == 'native' and frame['module'] == str(program)
+    if frame['function'] is None:
+        pytest.skip('elfutils (libdw) is not on this machine: native frames have no names')
+    assert frame['function'] == 'wait_here'
+    assert frame['line'] == NATIVE.splitlines().index('	CHECK(cuStreamSynchronize(stream)); /* the line */') + 1
+
+
+def test_a_finding_names_its_line(run):
+    r = run('sync_every_step', 20000, CUDASPY_GPU='sample', **VIRTUAL_TIME).report
+    finding, = [f for f in r['findings'] if f['id'] == 'sync-every-step']
+    most = max((s for s in r['sites'] if s['kind'] == 'wait'), key=lambda s: s['api_total_ns'])
+    assert finding['site']['api'] == most['api'] and finding['site']['share'] > 0.5
+    assert finding['site']['module'] == most['frames'][most['headline']]['module']
+
+
+def test_samples_stand_for_the_rest(compile_c, run):
+    """GPU time by line: what the two lines gave is estimated by their samples, and sums to what all work took."""
+    program = compile_c(NATIVE, '-g', '-O1', f'-I{ROOT}', '-lcuda', '-Wl,--build-id')
+    r = run(program, CUDASPY_GPU='sample', CUDASPY_BUDGET=50).report
+    launches = [s for s in r['sites'] if s['kind'] == 'launch']
+    assert launches and all(s['calls'] is None and s['estimated'] and s['samples'] for s in launches)
+    total = sum(s['gpu_total_ns'] for s in launches)
+    assert total == pytest.approx(r['gpu']['work']['kernels']['gpu_total_ns'], rel=0.01)
+    assert sum(s['calls_estimated'] for s in launches) == pytest.approx(r['totals']['launches'], rel=0.01)
+
+
+def test_a_foreign_file_gives_no_names(compile_c, run, tmp_path):
+    """Another build at the same path."""
+    program = compile_c(NATIVE, '-g', '-O1', f'-I{ROOT}', '-lcuda', '-Wl,--build-id')
+    recording = run(program).recording
+    compile_c(NATIVE.replace('400', '401'), '-g', '-O1', f'-I{ROOT}', '-lcuda', '-Wl,--build-id')
+    assert all(f['function'] is None for s in report(recording)['sites'] for f in s['frames'])
+
+
+FAKE = r'''
+unsigned long Py_Version = VERSION;
+struct { char cookie[8]; unsigned long version, free_threaded, rest[64]; } _PyRuntime = {"xdebugpy", VERSION, FREE};
+long PyCode_Type, PyUnicode_Type, PyBytes_Type;
+void *PyGILState_GetThisThreadState(void) { return &PyCode_Type; }
+'''
+
+
+@pytest.mark.parametrize('version, free, said', [
+    ('0x030e00f0', 0, 'never tried with Python 3.14'), ('0x030800f0', 0, 'never tried with Python 3.8'),
+    ('0x030d00f0', 1, 'no GIL'), ('0x030d00f0', 0, 'not where this version has it')])
+def test_python_that_is_not_read(compile_c, run, version, free, said):
+    """A library that looks like one."""
+    fake = compile_c(FAKE, f'-DVERSION={version}ul', f'-DFREE={free}', name='looks_like_python', shared=True)
+    r = run(compile_c(NATIVE, f'-I{ROOT}', '-lcuda', f'-L{fake.parent}', '-Wl,--no-as-needed', '-llooks_like_python'), LD_LIBRARY_PATH=f'{BUILD / "sim"}:{fake.parent}')
+    assert said in r.report['sites_python_trouble'], r.report['sites_python_trouble']
+    assert r.report['sites']
+
+
+# ---- recordings that are not what they were ------------------------------------------------------------------------------
+
+DAMAGE = r'''
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include "shim/core/format/trace_map.h"
+/* One word of what call sites have in a recording becomes another. */
+int main(int count, char **args)
+{
+	struct stat st;
+	int fd = open(args[1], O_RDWR);
+	fstat(fd, &st);
+	struct tf_map m = {mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), st.st_size};
+	struct tf_sites *a = tf_at(&m, tf_header(&m)->sites, sizeof(*a));
+	uint64_t values[] = {0, 1, 7, 255, 65535, 1ull << 31, 1ull << 32, ~0ull, 64, 1ull << 63, st.st_size, st.st_size - 64,
+	                     tf_header(&m)->sites};
+	srand(atoi(args[2]));
+	struct tf_table *tables[] = {&a->codes, &a->sites, &a->objects};
+	struct tf_table *t = tables[rand() % 3];
+	uint64_t *at = (uint64_t *)a + rand() % 24;
+	uint8_t *entry = t->count ? tf_entry(&m, t, rand() % t->count, t->entry_bytes) : NULL;
+	switch (entry ? rand() % 4 : 0) {
+	case 0:
+		break;
+	case 1:
+		at = (uint64_t *)t + rand() % 3;
+		break;
+	case 2:
+		at = (uint64_t *)entry + rand() % (t->entry_bytes / 8);
+		break;
+	case 3: { /* what it leads to: frames, a text, a line table */
+		uint64_t offset = ((uint64_t *)entry)[t == &a->codes ? rand() % 3 : t == &a->objects ? 3 : 0];
+		uint8_t *p = tf_at(&m, offset, 64);
+		if (p)
+			at = (uint64_t *)p + rand() % 8;
+		break;
+	}
+	}
+	*at = rand() % 2 ? values[rand() % 13] : *at ^ 1ull << rand() % 64;
+	return 0;
+}
+'''
+
+
+def test_damaged_sites(tmp_path, compile_c):
+    """Whatever stands there, the report is made, and is JSON."""
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    p = run_python(python, tmp_path, 'planted.py', CUDASPY_SITES='all')
+    whole = recording_of(tmp_path, json.loads(p.stdout)['pid']).read_bytes()
+    damage = compile_c(DAMAGE, f'-I{ROOT}', name='damage')
+    for seed in range(80):
+        file = tmp_path / 'damaged.cudaspy'
+        file.write_bytes(whole)
+        subprocess.run([damage, file, str(seed)], check=True)
+        p = subprocess.run([REPORTER, 'report', '-f', 'json', file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        assert p.returncode in (0, 2), (seed, p.returncode, p.stderr)
+        if p.returncode == 0:
+            json.loads(p.stdout)
