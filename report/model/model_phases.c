@@ -263,8 +263,8 @@ static int by_order(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Its time, without what single steps took that were far longer than most: code that is compiled, data
- * that is read. That makes no loop of a start-up in which some calls repeat. */
+/* Its time, without what single steps took that were far longer than most: code that is compiled,
+ * data that is read. That makes no loop of a start-up in which some calls repeat. */
 static double usual_time(const struct model_phase *p)
 {
 	double most = FAR_LONGER * (double)p->steps * p->p50;
