@@ -200,7 +200,7 @@ def requests(log):
 
 @pytest.fixture
 def steps(compile_c):
-    """`steps N`: N launches and a wait for each; then it waits for a line, or to be killed."""
+    """`steps N`: N launches and a wait for each; then it says so and waits for a line, or to be killed."""
     return compile_c('''
         #include "tests/e2e/programs/work.h"
         int main(int argc, char **argv)
@@ -210,6 +210,8 @@ def steps(compile_c):
                 work_launches(1);
                 CHECK(cuCtxSynchronize());
             }
+            puts("done");
+            fflush(stdout);
             getchar();
             return 0;
         }''', f'-I{ROOT}', '-l:libcuda.so.1')
@@ -236,10 +238,12 @@ def test_records_while_the_program_runs(tmp_path, steps, which, least, most):
     out, log = tmp_path / 'x.cudaspy', tmp_path / 'log'
     env = environment(tmp_path, CUDASPY_GPU='cupti', CUDASPY_OUT=out, FAKE_CUPTI_LOG=log, **with_cupti(which))
     for kill in (False, True):
-        process = subprocess.Popen([steps, '1000'], env=env, cwd=tmp_path, stdin=subprocess.PIPE)
+        process = subprocess.Popen([steps, '1000'], env=env, cwd=tmp_path, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
         try:
+            assert process.stdout.readline() == b'done\n'
             deadline = time.monotonic() + 60
-            while (not out.exists() or exact(out) < least) and time.monotonic() < deadline:
+            while exact(out) < least and time.monotonic() < deadline:
                 time.sleep(0.05)
             if kill:
                 process.kill()
