@@ -51,7 +51,9 @@ static void find_times(struct model_part *p)
 	to->start_realtime = clock_realtime(&p->clock, h->load);
 	to->end_realtime = clock_realtime(&p->clock, p->end);
 	to->window = to->startup = to->window_start_realtime = to->window_end_realtime = NAN;
-	if (!h->window_start || to->never_opened)
+	/* Behind every sign of life it cannot have begun: the recording is damaged, or was killed
+	 * just then. */
+	if (!h->window_start || to->never_opened || h->window_start > p->end)
 		return;
 	p->window_start = h->window_start;
 	p->window_end = last_return > h->window_start ? last_return : h->window_start;

@@ -336,6 +336,21 @@ static void test_no_window(void **state)
 	made_free(&made);
 }
 
+/* It would begin behind every sign of life: then it is not 0 ns long. */
+static void test_window_behind_the_end(void **state)
+{
+	struct made made;
+	struct model m;
+
+	made_sample(&made, 0);
+	made_header(&made)->window_start = 1ull << 40;
+	model_of(&m, &made);
+	assert_true(isnan(m.window));
+	assert_near(m.wall, 5e6, 1e-9);
+	model_free(&m);
+	made_free(&made);
+}
+
 static void test_sort(void **state)
 {
 	struct made made;
@@ -359,11 +374,17 @@ static void test_sort(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_sample),        cmocka_unit_test(test_kernels),
-	        cmocka_unit_test(test_split),         cmocka_unit_test(test_killed),
-	        cmocka_unit_test(test_loss),          cmocka_unit_test(test_percentiles),
-	        cmocka_unit_test(test_two_processes), cmocka_unit_test(test_first_call),
-	        cmocka_unit_test(test_exit),          cmocka_unit_test(test_no_window),
+	        cmocka_unit_test(test_sample),
+	        cmocka_unit_test(test_kernels),
+	        cmocka_unit_test(test_split),
+	        cmocka_unit_test(test_killed),
+	        cmocka_unit_test(test_loss),
+	        cmocka_unit_test(test_percentiles),
+	        cmocka_unit_test(test_two_processes),
+	        cmocka_unit_test(test_first_call),
+	        cmocka_unit_test(test_exit),
+	        cmocka_unit_test(test_no_window),
+	        cmocka_unit_test(test_window_behind_the_end),
 	        cmocka_unit_test(test_sort),
 	};
 
