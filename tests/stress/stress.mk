@@ -9,6 +9,7 @@ STRESS_SRC := \
 	shim/base/collector_wait.c \
 	shim/base/quiet.c \
 	$(CORE_C) \
+	shim/record/own_time.c \
 	shim/record/span.c \
 	shim/record/span_inside.c \
 	shim/record/span_own.c \
