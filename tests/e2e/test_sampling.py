@@ -476,11 +476,11 @@ def test_a_host_that_is_late_gets_a_longer_stall(sample):
     for _ in range(5):  # how many samples the budget has room for is up to the machine: a few say nothing
         _, s = sample('loop', 1, 1500, 1, SIM_COST=1, SIM_LAUNCH_NS=15000)
         assert s.trouble['SAMPLES_DROPPED'] > 0
-        assert s.count('kernel', 'idle') > 0
-        assert s.mean('kernel', 'idle') == 3000 + 750
+        assert not s.count('kernel', 'idle') or s.mean('kernel', 'idle') == 3000 + 750
         kernels, empty = kernels + s.count('kernel', 'idle'), empty + s.count('null', 'idle')
         if kernels >= 24:
             break
+    assert kernels > 0
     assert empty > kernels / 6, 'what a pair costs is measured behind as long a stall'
 
 

@@ -3,7 +3,7 @@
 
 Wrong: each batch is copied from pageable memory to the GPU before its step can run.
 fix: the batches lie on the device before the loop (copy-bound).
-fix2: the same, and ten steps in one lax.scan (copy-bound).
+fix2: the same, and ten steps in one lax.scan (host-bound).
 useless: the parameters are donated.
 """
 import functools
