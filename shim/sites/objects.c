@@ -244,8 +244,11 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
+/* `area` is NULL where the recording was cut meanwhile. */
 static void keep(struct tf_sites *area, struct fresh *f)
 {
+	if (!area)
+		return;
 	if (!f->path[0]) { /* the program itself */
 		ssize_t n = sys_result(syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", f->path,
 		                               sizeof(f->path) - 1));

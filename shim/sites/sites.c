@@ -122,7 +122,7 @@ static int64_t code_number(struct tf_sites *area, const struct python_frame *fra
 
 	if (known)
 		return known - 1;
-	struct tf_code *code = tf_append(&spy_map, &area->codes);
+	struct tf_code *code = area ? tf_append(&spy_map, &area->codes) : NULL;
 	if (!code || !python_describe(frame->code, code))
 		return -1;
 	uint32_t index = area->codes.count;
@@ -154,7 +154,7 @@ static void make_site(struct stack *s)
 		return;
 	s->whole = key && python_walk(PYTHON_FRAMES_MOST, keep_frame, s, &cut);
 	bytes = s->count * sizeof(s->frames[0]);
-	struct tf_site *site = s->whole ? tf_append(&spy_map, &area->sites) : NULL;
+	struct tf_site *site = area && s->whole ? tf_append(&spy_map, &area->sites) : NULL;
 	uint64_t offset = site ? spy_map.alloc(&spy_map, bytes) : 0;
 	uint64_t *to = tf_at(&spy_map, offset, bytes);
 	if (!to)

@@ -87,18 +87,26 @@ static void drop_rows(const struct tf_map *map)
 	__atomic_store_n(&h->steps.count, kept, __ATOMIC_RELEASE);
 }
 
+/* Read once: a recording that is cut while it is written becomes zeros. */
+static bool left_out(uint32_t number, const uint32_t *stride)
+{
+	uint32_t every = __atomic_load_n(stride, __ATOMIC_RELAXED);
+
+	return every && number % every;
+}
+
 void steps_row(struct tf_map *map, const struct tf_step *row, uint32_t *rows, uint32_t *stride)
 {
 	struct tf_header *h = tf_header(map);
 
 	if (!*stride)
 		*stride = 1;
-	if (row->number % *stride)
+	if (left_out(row->number, stride))
 		return;
 	if (h->steps.count >= h->steps.max && h->steps.max) {
 		widen_strides(map);
 		drop_rows(map);
-		if (row->number % *stride)
+		if (left_out(row->number, stride))
 			return;
 	}
 	struct tf_step *to = tf_append(map, &h->steps);

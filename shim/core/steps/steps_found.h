@@ -171,6 +171,14 @@ void steps_end_last(struct steps_detector *d, struct tf_map *map);
 
 /* ---- steps_loops.c ---- */
 
+/* Ticks of a step; 0 = there are none. Read once: a recording may become zeros meanwhile. */
+static inline uint64_t steps_mean(const struct tf_loop *l)
+{
+	uint64_t steps = __atomic_load_n(&l->steps, __ATOMIC_RELAXED);
+
+	return steps ? l->ticks / steps : 0;
+}
+
 struct tf_loop *steps_loop_of(const struct steps_detector *d, const struct tf_map *map);
 /* A row for a loop that is not known yet; its number among the known ones, or UINT32_MAX where
  * there is no room. */

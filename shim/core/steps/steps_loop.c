@@ -118,7 +118,7 @@ static bool is_pause(const struct steps_detector *d, const struct tf_map *map, u
 {
 	const struct tf_loop *l = d->marker && until > from ? steps_loop_of(d, map) : NULL;
 
-	return l && l->steps >= PAUSE_STEPS && until - from > PAUSE * (l->ticks / l->steps);
+	return l && l->steps >= PAUSE_STEPS && until - from > PAUSE * steps_mean(l);
 }
 
 /* A wait ends its step; any other marker begins one. */

@@ -125,20 +125,25 @@ static void merge_episodes(struct tf_loop *l)
 	l->episode[at].steps += l->episode[at + 1].steps;
 	for (uint32_t i = at + 1; i + 1 < TF_EPISODES; i++)
 		l->episode[i] = l->episode[i + 1];
-	l->episodes--;
 	l->merged++;
 }
 
 /* A step from `start` to `end` belongs to the last episode, or begins one. */
 static void add_to_episode(struct tf_loop *l, bool begins, uint64_t start, uint64_t end)
 {
-	if (begins || !l->episodes) {
-		if (l->episodes == TF_EPISODES)
+	/* Read once: a recording that is cut while it is written becomes zeros. */
+	uint32_t count = __atomic_load_n(&l->episodes, __ATOMIC_RELAXED);
+
+	if (begins || !count) {
+		if (count >= TF_EPISODES) {
 			merge_episodes(l);
-		l->episode[l->episodes++] = (struct tf_episode){.start = start};
+			count = TF_EPISODES - 1;
+		}
+		l->episode[count++] = (struct tf_episode){.start = start};
+		l->episodes = count;
 	}
-	l->episode[l->episodes - 1].end = end;
-	l->episode[l->episodes - 1].steps++;
+	l->episode[count - 1].end = end;
+	l->episode[count - 1].steps++;
 }
 
 void steps_put(struct steps_detector *d, struct tf_map *map, const struct steps_segment *s,
@@ -158,7 +163,7 @@ void steps_put(struct steps_detector *d, struct tf_map *map, const struct steps_
 	                      .flags = TF_STEP_FOUND | (odd ? TF_STEP_ODD : 0),
 	                      .counts = s->counts};
 	/* It goes on after a short pause in which no other loop was. */
-	uint64_t mean = l->steps ? l->ticks / l->steps : 0;
+	uint64_t mean = steps_mean(l);
 	bool begins = d->begins &&
 	              (known->told < d->told || s->start > known->last_end + EPISODE_PAUSE * mean);
 
