@@ -64,6 +64,14 @@ static void widen_strides(const struct tf_map *map)
 	}
 }
 
+/* Read once: a recording that is cut while it is written becomes zeros. */
+static bool left_out(uint32_t number, const uint32_t *stride)
+{
+	uint32_t every = __atomic_load_n(stride, __ATOMIC_RELAXED);
+
+	return every && number % every;
+}
+
 /* Takes out the rows that their source's stride leaves out, and those of no source. */
 static void drop_rows(const struct tf_map *map)
 {
@@ -77,7 +85,7 @@ static void drop_rows(const struct tf_map *map)
 			break;
 		if (!source_of(map, row, &rows, &stride) || !*stride)
 			continue;
-		if (row->number % *stride) {
+		if (left_out(row->number, stride)) {
 			*rows -= *rows > 0;
 			continue;
 		}
@@ -85,14 +93,6 @@ static void drop_rows(const struct tf_map *map)
 		kept++;
 	}
 	__atomic_store_n(&h->steps.count, kept, __ATOMIC_RELEASE);
-}
-
-/* Read once: a recording that is cut while it is written becomes zeros. */
-static bool left_out(uint32_t number, const uint32_t *stride)
-{
-	uint32_t every = __atomic_load_n(stride, __ATOMIC_RELAXED);
-
-	return every && number % every;
 }
 
 void steps_row(struct tf_map *map, const struct tf_step *row, uint32_t *rows, uint32_t *stride)
