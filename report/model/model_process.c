@@ -160,6 +160,10 @@ static void warn_of_anomalies(const struct model_part *p)
 	if (p->header->lost_calls)
 		warn(w, "process %llu: %llu calls of threads that found no place are in no figure",
 		     (unsigned long long)p->header->pid, (unsigned long long)p->header->lost_calls);
+	if (p->header->loops_dropped)
+		warn(w, "process %llu: more than %u loops: %llu that took least are not told",
+		     (unsigned long long)p->header->pid, TF_LOOPS_MAX,
+		     (unsigned long long)p->header->loops_dropped);
 }
 
 /* Of what was asked for there was no room in memory. */

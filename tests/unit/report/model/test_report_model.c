@@ -336,6 +336,22 @@ static void test_no_window(void **state)
 	made_free(&made);
 }
 
+/* What was found and is not told is counted, and said. */
+static void test_loops_that_are_not_told(void **state)
+{
+	struct made made;
+	struct model all, some;
+
+	made_sample(&made, 0);
+	model_of(&all, &made);
+	made_header(&made)->loops_dropped = 3;
+	model_of(&some, &made);
+	assert_int_equal(some.warnings.count, all.warnings.count + 1);
+	model_free(&all);
+	model_free(&some);
+	made_free(&made);
+}
+
 /* It would begin behind every sign of life: then it is not 0 ns long. */
 static void test_window_behind_the_end(void **state)
 {
@@ -385,6 +401,7 @@ int main(void)
 	        cmocka_unit_test(test_exit),
 	        cmocka_unit_test(test_no_window),
 	        cmocka_unit_test(test_window_behind_the_end),
+	        cmocka_unit_test(test_loops_that_are_not_told),
 	        cmocka_unit_test(test_sort),
 	};
 
