@@ -16,6 +16,7 @@
 
 enum {
 	FORMAT,
+	ALL,
 	SORT,
 	LIMIT,
 	TABLE,
@@ -35,6 +36,7 @@ enum {
 
 static const struct option_row rows[] = {
         [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, csv or md"},
+        [ALL] = {"all", 'a', NULL, "everything that text has, not the first screen alone"},
         [SORT] = {"sort", 's', "KEY",
                   "total (default), calls, mean, p50, p99, max, failed, gpu or name"},
         [LIMIT] = {"limit", 'n', "N",
@@ -233,6 +235,8 @@ static int read_option(struct report_request *request, struct option_reader *rea
 	case FORMAT:
 		choice = option_choice("report", "format", value, format_names);
 		request->write = choice < 0 ? NULL : formats[choice];
+		break;
+	case ALL: /* as it is */
 		break;
 	case SORT:
 		choice = option_choice("report", "sort", value, sort_key_names);

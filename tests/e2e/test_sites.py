@@ -177,15 +177,15 @@ def test_off(python, tmp_path):
     recording = recording_of(tmp_path, json.loads(p.stdout)['pid'])
     r = report(recording)
     assert r['sites'] == [] and r['sites_python_trouble'] is None and r['overhead']['sites_ns'] == 0
-    text = subprocess.run([REPORTER, 'report', '--sites', recording], stdout=subprocess.PIPE, universal_newlines=True).stdout
+    text = subprocess.run([REPORTER, 'report', '--all', '--sites', recording], stdout=subprocess.PIPE, universal_newlines=True).stdout
     assert 'CUDASPY_SITES=off' in text
 
 
 def test_text(python, tmp_path):
     p = run_python(python, tmp_path, 'planted.py', CUDASPY_SITES='all')
     recording = recording_of(tmp_path, json.loads(p.stdout)['pid'])
-    brief = subprocess.run([REPORTER, 'report', recording], stdout=subprocess.PIPE, universal_newlines=True).stdout
-    full = subprocess.run([REPORTER, 'report', '--sites', '--limit', 'all', recording], stdout=subprocess.PIPE,
+    brief = subprocess.run([REPORTER, 'report', '--all', recording], stdout=subprocess.PIPE, universal_newlines=True).stdout
+    full = subprocess.run([REPORTER, 'report', '--all', '--sites', '--limit', 'all', recording], stdout=subprocess.PIPE,
                           universal_newlines=True).stdout
     line = (HERE / 'planted.py').read_text().splitlines().index("    cuda.cuCtxSynchronize(); said('cuCtxSynchronize')") + 1
     for text in brief, full:
