@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the page together.
+
+function build() {
+	const root = document.getElementById('page');
+	patterns(root);
+	put(root, 'a.skip', { href: '#main' }, 'Skip to the report');
+	header(root);
+	const main = put(root, 'main', { id: 'main' });
+	alerts(main);
+	verdict(main);
+	strip(main);
+	bars(main);
+	top3(main);
+	document.body.append(tip);
+	hintsOn(document.body);
+	paintAll();
+	let width = innerWidth;
+	addEventListener('resize', () => {
+		if (innerWidth !== width) {
+			width = innerWidth;
+			paintAll();
+		}
+	});
+	addEventListener('beforeprint', paintAll);
+	addEventListener('afterprint', paintAll);
+	document.title = 'cudaspy: ' + report.verdict.class + ', ' + (report.processes[0] ? text(report.processes[0].command) : 'no process');
+	document.documentElement.setAttribute('data-ready', '');
+}
+
+build();
