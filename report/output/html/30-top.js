@@ -102,8 +102,18 @@ const SENTENCES = {
 	'alloc-bound': (b) => `Allocating memory or loading code again and again keeps the GPU waiting${b && `: it is busy ${b} of ${scope()}`}.`,
 	'host-bound': (b) => `The program's own code, outside CUDA, keeps the GPU waiting${b && `: it is busy ${b} of ${scope()}`}.`,
 	'comm-bound': (b) => `The GPU communicates and computes nothing meanwhile${b && `; it is busy ${b} of ${scope()}`}.`,
-	mixed: (b) => `Two things hold it up alike, ${report.verdict.first} and ${report.verdict.second}${b && `: the GPU is busy ${b} of ${scope()}`}.`,
+	mixed: (b) => `Two things hold it up alike: ${REASONS[report.verdict.first] || report.verdict.first}, and ${REASONS[report.verdict.second] || report.verdict.second}${b && `; the GPU is busy ${b} of ${scope()}`}.`,
 	inconclusive: () => 'Why it is slow, this recording does not tell.',
+};
+
+const REASONS = {
+	'gpu-bound': 'the GPU\'s own work',
+	'launch-bound': 'many short launches',
+	'sync-bound': 'waiting for the GPU too early',
+	'copy-bound': 'copies',
+	'alloc-bound': 'allocating and loading code',
+	'host-bound': 'the program\'s own code outside CUDA',
+	'comm-bound': 'communication',
 };
 
 function sentence() {
@@ -128,7 +138,7 @@ function header(root) {
 		report.gpu.mode === 'off' ? 'GPU times not taken' : report.gpu.estimated === null ? 'GPU times not known'
 			: report.gpu.estimated ? 'GPU times estimated from samples' : 'GPU times exact',
 	];
-	put(root, 'p.soft.small.wrap', {}, facts.filter(Boolean).join(' \u00b7 '));
+	put(root, 'p.soft.small.wide', {}, facts.filter(Boolean).join(' \u00b7 '));
 }
 
 function themeSwitch(parent) {
@@ -163,16 +173,21 @@ function alerts(root) {
 	if (report.lost.share > 0.001) {
 		list.push(`${percent(report.lost.share)} of the records were lost: counts and sums have them, distributions and the timeline do not.`);
 	}
-	list.push(...report.warnings);
 	for (const t of list) {
 		put(root, 'p.alert', {}, t);
+	}
+	if (report.warnings.length) {
+		const more = put(root, 'details.alert.small', {}, put(null, 'summary', {}, count(report.warnings.length) + (report.warnings.length === 1 ? ' warning' : ' warnings')));
+		report.warnings.forEach((t) => put(more, 'p', {}, t));
 	}
 }
 
 function verdict(root) {
 	const v = report.verdict;
 	put(root, 'h1', {}, sentence());
-	put(root, 'p', { class: 'wrap' }, v.reason.charAt(0).toUpperCase() + v.reason.slice(1));
+	// The sentence says what its first half does.
+	const colon = v.class === 'inconclusive' ? -1 : v.reason.indexOf(': '), reason = v.reason.slice(colon < 0 ? 0 : colon + 2);
+	put(root, 'p.wide', {}, reason.charAt(0).toUpperCase() + reason.slice(1));
 	const chips = put(root, 'ul.chips', { 'aria-label': 'verdict' });
 	const chip = (name, value) => put(chips, 'li.chip', {}, name + ' ', put(null, 'b', {}, value));
 	chip('verdict', v.class);
@@ -190,31 +205,30 @@ function bars(root) {
 	const gpu = busyShares(judged.gpu), host = hostShares(judged.host);
 	const all = stepTime() || report.verdict.window_ns;
 	const box = section(root, 'GPU and host', (stepTime() ? 'A step of ' : 'All of ') + scope() + (known(all) ? ', ' + time(all) : '') +
-		(stepTime() ? ', the mean of ' + count(stepCount()) : '') + '.');
+		(stepTime() ? ', the mean of ' + count(stepCount()) : '') + '.' +
+		(gpu && known(gpu.low) && gpu.high > gpu.low ? ' Hatched: the 95\u00a0% interval of GPU busy, ' + percentRange(gpu.low, gpu.high) + '.' : ''));
 	const idle = gpu ? 1 - gpu.mean : null;
 	const segments = gpu && [['gpu', 'working', gpu.mean - gpu.comm], ['comm', 'communicating alone', gpu.comm], ['idle', 'idle', idle]];
 	const label = () => 'GPU busy ' + busyText(gpu) + '. Host: ' + (host ? host.map(([, l, s]) => l + ' ' + percent(s)).join(', ') : NA) + '.';
-	chart(box, label, 132, (svg, width) => {
+	chart(box, label, 106, (svg, width) => {
 		const x = linear(0, 1, 48, width - 8), w = width - 56;
-		bar(svg, 'GPU', 10, segments, x, w, all);
+		bar(svg, 'GPU', 4, segments, x, w, all);
 		if (gpu && known(gpu.low)) {
-			hatched(svg, x(gpu.low), x(gpu.high), 10, 34);
+			hatched(svg, x(gpu.low), x(gpu.high), 4, 34);
 		}
-		bar(svg, 'host', 58, host, x, w, all);
+		bar(svg, 'host', 46, host, x, w, all);
 		const values = ticks(0, known(all) ? all : 1, width < 500 ? 3 : 8);
-		axisX(svg, (v) => x(known(all) ? v / all : v), 100, values, null, known(all) ? timeTick(all) : percent, width);
+		axisX(svg, (v) => x(known(all) ? v / all : v), 82, values, null, known(all) ? timeTick(all) : percent, width);
 	});
 	const parts = [];
 	for (const [color, name, share] of [...(segments || []), ...(host || [])]) {
-		if (share > 0.0005) {
+		if (share > 0.004) {
 			parts.push([color, (color === 'gpu' || color === 'comm' || color === 'idle' ? 'GPU ' : 'host ') + name,
 				percent(share) + (known(all) ? ', ' + time(share * all) : '')]);
 		}
 	}
 	legend(box, parts);
-	if (gpu && report.gpu.estimated) {
-		put(box, 'p.soft.small', {}, 'GPU times are estimated from samples: the hatching spans the 95\u00a0% interval of busy, ' + percentRange(gpu.low, gpu.high) + '.');
-	} else if (!gpu) {
+	if (!gpu) {
 		put(box, 'p.soft.small', {}, 'GPU busy is not known: ' + (report.gpu.mode === 'off' ? 'it was recorded with CUDASPY_GPU=off.' : 'too little of its work was timed.'));
 	}
 }

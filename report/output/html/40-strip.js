@@ -54,41 +54,45 @@ function busyCurves() {
 	return extra.processes.filter((p) => p.slice_ns > 0 && known(p.slices_from_ns) && p.busy.some(known));
 }
 
-function strip(root) {
-	const box = section(root, 'The run', null);
-	const list = stripParts();
-	const curves = busyCurves();
-	const until = Math.max(...list.map((s) => s[3]), report.window_ns || 0, 1);
-	const label = () => 'The run, ' + time(until) + ': ' + list.map((s) => s[1] + ' from ' + time(s[2]) + ' to ' + time(s[3])).join(', ') +
-		(chosen ? '. With the change: ' + whatIfText(chosen) : '');
-	if (!list.length) {
-		put(box, 'p', {}, 'Nothing is known of its time.');
-		return;
-	}
-	const c = chart(box, label, () => (curves.length ? 142 : 84) + (chosen ? 54 : 0), (svg, width) => {
+// The phases, and below them how busy the GPU was; where a change is chosen, the run as it would be.
+function runChart(box, withCurves, list, until) {
+	const curves = withCurves ? busyCurves() : [];
+	const label = () => 'The run, ' + time(until) + ': ' + list.slice(0, 12).map((s) => s[1] + ' from ' + time(s[2]) + ' to ' + time(s[3])).join(', ') +
+		(!withCurves && chosen ? '. With the change: ' + whatIfText(chosen) : '');
+	return chart(box, label, () => (withCurves ? (curves.length ? 102 : 62) : 102), (svg, width) => {
 		const left = width < 500 ? 0 : 78, x = linear(0, until, left, width - 2);
-		let y = 4;
+		let y = 2;
 		for (const [color, name, start, end, p] of list) {
 			segment(svg, x, y, color, name, start, end, phaseHint(name, p, start, end), p !== null && p === phase);
 		}
-		side(svg, left, y + 20, 'phases');
+		side(svg, left, y + 20, withCurves ? 'phases' : 'as it was');
 		y += 38;
-		if (chosen) {
-			y = changed(svg, x, y + 8, list, chosen, left) + 8;
+		if (!withCurves) {
+			y = chosen ? changed(svg, x, y + 2, list, chosen, left) : y + 38;
 		}
 		if (curves.length) {
-			const low = y + 58;
-			draw(svg, 'rect.band', { x: x(0), y: low - 50, width: x(until) - x(0), height: 50 });
+			const low = y + 38;
+			draw(svg, 'rect.band', { x: x(0), y: low - 36, width: x(until) - x(0), height: 36 });
 			for (const p of curves) {
 				curve(svg, x, low, p, until, curves.length);
 			}
-			side(svg, left, low - 28, 'GPU busy');
-			side(svg, left, low - 12, '0 to 100 %');
+			side(svg, left, low - 20, 'GPU busy');
+			side(svg, left, low - 6, '0 to 100 %');
 			y = low;
 		}
-		axisX(svg, x, y + 2, ticks(0, until, width < 500 ? 3 : 8), null, timeTick(until), width);
+		axisX(svg, x, y, ticks(0, until, width < 500 ? 3 : 8), null, timeTick(until), width);
 	});
-	switches(box, c);
+}
+
+function runEnd(list) {
+	return Math.max(...list.map((s) => s[3]), report.window_ns || 0, 1);
+}
+
+function strip(root) {
+	const list = stripParts();
+	if (list.length) {
+		runChart(section(root, 'The run', null), true, list, runEnd(list));
+	}
 }
 
 function side(svg, left, y, words) {
@@ -167,27 +171,29 @@ function changed(svg, x, y, list, w, left) {
 	return y + 38;
 }
 
-function switches(box, c) {
-	const list = report.what_if;
-	if (!list.length) {
+function whatIfs(root) {
+	const list = stripParts();
+	if (!report.what_if.length || !list.length) {
 		return;
 	}
-	put(box, 'h3', { id: 'what-if' }, 'What if');
-	const row = put(box, 'div.switches', { role: 'group', 'aria-labelledby': 'what-if' });
-	const says = put(box, 'p.small', { 'aria-live': 'polite' }, 'A switch draws the run as it would be with that change alone; ends of the 95\u00a0% range are hatched.');
-	const buttons = new Map();
-	const order = [...list].sort((a, b) => (known(b.speedup) ? b.speedup : 0) - (known(a.speedup) ? a.speedup : 0));
+	const box = section(root, 'What if', 'A switch draws the run as it would be with that change alone, by a replay of the recorded calls. Ends of the 95\u00a0% range are hatched.');
+	const row = put(box, 'div.switches', { role: 'group', 'aria-label': 'Changes' });
+	const c = runChart(box, false, list, runEnd(list));
+	const says = put(box, 'p.small', { 'aria-live': 'polite' });
+	const gain = (w) => (known(w.speedup) ? w.speedup : 0);
+	const order = [...report.what_if].sort((a, b) => gain(b) - gain(a)), buttons = new Map();
+	const choose = (w) => {
+		chosen = w;
+		for (const [other, e] of buttons) {
+			e.setAttribute('aria-pressed', String(other === chosen));
+		}
+		says.textContent = w ? (WHAT_IF[w.change] || w.change) + ': ' + whatIfText(w) + '.' + (w.assumptions.length ? ' This takes for granted: ' + w.assumptions.join('; ') + '.' : '') : 'No change is chosen.';
+		c.paint();
+	};
 	for (const w of order) {
-		const gain = !known(w.speedup) ? NA : matters(w) ? ratio(w.speedup) : 'no gain';
-		const b = put(row, 'button', { type: 'button', 'aria-pressed': 'false', onclick: () => {
-			chosen = chosen === w ? null : w;
-			for (const [other, e] of buttons) {
-				e.setAttribute('aria-pressed', String(other === chosen));
-			}
-			says.textContent = chosen ? (WHAT_IF[w.change] || w.change) + ': ' + whatIfText(w) + '. ' +
-				(w.assumptions.length ? 'This takes for granted: ' + w.assumptions.join('; ') + '.' : '') : 'As recorded.';
-			c.paint();
-		} }, (WHAT_IF[w.change] || w.change) + ' ', put(null, 'span', {}, gain));
-		buttons.set(w, b);
+		const name = WHAT_IF[w.change] || w.change;
+		buttons.set(w, put(row, 'button', { type: 'button', 'aria-pressed': 'false', onclick: () => choose(chosen === w ? null : w) },
+			name + ' ', put(null, 'span', {}, !known(w.speedup) ? NA : matters(w) ? ratio(w.speedup) : 'no gain')));
 	}
+	choose(matters(order[0]) ? order[0] : null);
 }

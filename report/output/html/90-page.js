@@ -12,6 +12,25 @@ function build() {
 	strip(main);
 	bars(main);
 	top3(main);
+	const below = put(main, 'div', {});
+	whatIfs(below);
+	// Marks above open what stands below.
+	let openTimeline = () => {};
+	stepsOverTime(below, (t) => openTimeline(t));
+	openTimeline = timelines(below);
+	stepColumns(below, openTimeline);
+	let kernels = null;
+	const pair = put(below, 'div.pair', {});
+	launchChart(pair, (name) => kernels.find(name));
+	copyChart(pair);
+	idleChart(below);
+	ranks(below);
+	findings(below);
+	sites(below);
+	kernels = kernelTable(below);
+	otherTables(below);
+	about(below);
+	below.before(navigation());
 	document.body.append(tip);
 	hintsOn(document.body);
 	paintAll();
