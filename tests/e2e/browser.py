@@ -171,6 +171,14 @@ class Page:
             raise Broken(answer['exceptionDetails'].get('exception', {}).get('description', str(answer)))
         return answer['result'].get('value')
 
+    def wait_for(self, condition):
+        """Until an expression is true."""
+        until = time.monotonic() + PATIENCE
+        while not self.eval(condition):
+            if time.monotonic() > until:
+                raise Broken(f'never: {condition}')
+            self.browser.pump(0.02)
+
     def key(self, name, text=None, shift=False):
         code = {'Enter': 13, 'Tab': 9, 'Escape': 27, 'ArrowLeft': 37, 'ArrowUp': 38, 'ArrowRight': 39, 'ArrowDown': 40,
                 'Home': 36, 'End': 35, ' ': 32}.get(name, ord(name[0].upper()))

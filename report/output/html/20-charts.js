@@ -32,6 +32,21 @@ function paintAll() {
 	}
 }
 
+// What is in sight at once, the rest when the page can be used already.
+function paintInTurn(from, then) {
+	for (let i = from; i < charts.length; i++) {
+		if (charts[i].box.getBoundingClientRect().top > innerHeight) {
+			setTimeout(() => {
+				charts[i].paint();
+				paintInTurn(i + 1, then);
+			}, 0);
+			return;
+		}
+		charts[i].paint();
+	}
+	then();
+}
+
 // The hatching of what is estimated: once for all charts.
 function patterns(parent) {
 	const svg = draw(parent, 'svg', { width: 0, height: 0, 'aria-hidden': 'true' });
@@ -112,12 +127,17 @@ function ticks(least, most, n) {
 	return list;
 }
 
+// Powers of ten, and where these are few 2 and 5 times them.
 function decades(least, most) {
-	const list = [];
-	for (let e = Math.ceil(Math.log10(least) - 1e-9); 10 ** e <= most * 1.0001; e++) {
-		list.push(10 ** e);
-	}
-	return list;
+	const of = (factors) => {
+		const list = [];
+		for (let e = Math.floor(Math.log10(least)); 10 ** e <= most; e++) {
+			list.push(...factors.map((f) => f * 10 ** e).filter((v) => v >= least * 0.9999 && v <= most * 1.0001));
+		}
+		return list;
+	};
+	const list = of([1]);
+	return list.length > 2 ? list : of([1, 2, 5]);
 }
 
 function linear(from, to, a, b) {
@@ -170,7 +190,7 @@ function stack(svg, x, y, width, height, segments) {
 		}
 		hint(draw(svg, 'rect.seg.f-' + color, { x: at, y, width: Math.max(w, 0.5), height }), words || label + ' ' + percent(share));
 		if (w > label.length * 6.6 + 10) {
-			draw(svg, 'text.on', { x: at + w / 2, y: y + height / 2 + 4, 'text-anchor': 'middle', 'pointer-events': 'none' }, label);
+			draw(svg, 'text.on', { x: at + 6, y: y + height / 2 + 4, 'pointer-events': 'none' }, label);
 		}
 		at += w;
 	}

@@ -138,7 +138,11 @@ function header(root) {
 		report.gpu.mode === 'off' ? 'GPU times not taken' : report.gpu.estimated === null ? 'GPU times not known'
 			: report.gpu.estimated ? 'GPU times estimated from samples' : 'GPU times exact',
 	];
-	put(root, 'p.soft.small.wide', {}, facts.filter(Boolean).join(' \u00b7 '));
+	const line = put(root, 'p.soft.small.wide', {}, facts.filter(Boolean).join(' \u00b7 '));
+	if (report.warnings.length) {
+		line.append(' \u00b7 ');
+		put(line, 'a.warn', { href: '#about' }, count(report.warnings.length) + (report.warnings.length === 1 ? ' warning' : ' warnings'));
+	}
 }
 
 function themeSwitch(parent) {
@@ -176,10 +180,6 @@ function alerts(root) {
 	for (const t of list) {
 		put(root, 'p.alert', {}, t);
 	}
-	if (report.warnings.length) {
-		const more = put(root, 'details.alert.small', {}, put(null, 'summary', {}, count(report.warnings.length) + (report.warnings.length === 1 ? ' warning' : ' warnings')));
-		report.warnings.forEach((t) => put(more, 'p', {}, t));
-	}
 }
 
 function verdict(root) {
@@ -204,9 +204,10 @@ function verdict(root) {
 function bars(root) {
 	const gpu = busyShares(judged.gpu), host = hostShares(judged.host);
 	const all = stepTime() || report.verdict.window_ns;
-	const box = section(root, 'GPU and host', (stepTime() ? 'A step of ' : 'All of ') + scope() + (known(all) ? ', ' + time(all) : '') +
-		(stepTime() ? ', the mean of ' + count(stepCount()) : '') + '.' +
-		(gpu && known(gpu.low) && gpu.high > gpu.low ? ' Hatched: the 95\u00a0% interval of GPU busy, ' + percentRange(gpu.low, gpu.high) + '.' : ''));
+	const box = root;
+	put(box, 'h3', {}, (stepTime() ? 'A step of ' : 'All of ') + scope() + (known(all) ? ', ' + time(all) : '') +
+		(stepTime() ? ', the mean of ' + count(stepCount()) : ''),
+		put(null, 'span.soft.small', {}, gpu && known(gpu.low) && gpu.high > gpu.low ? '  \u00b7  hatched: the 95\u00a0% interval of GPU busy, ' + percentRange(gpu.low, gpu.high) : ''));
 	const idle = gpu ? 1 - gpu.mean : null;
 	const segments = gpu && [['gpu', 'working', gpu.mean - gpu.comm], ['comm', 'communicating alone', gpu.comm], ['idle', 'idle', idle]];
 	const label = () => 'GPU busy ' + busyText(gpu) + '. Host: ' + (host ? host.map(([, l, s]) => l + ' ' + percent(s)).join(', ') : NA) + '.';
@@ -246,12 +247,15 @@ function bar(svg, name, y, segments, x, w, all) {
 
 // ---- what to change first ----
 
-// [title, speedup, low, high, what it is about]: findings by what they save, then predictions that no finding has.
+// No change that one makes, but what all of it is worth.
+const BOUNDS = ['host=0', 'cpu-wait=0'];
+
+// Findings by what they save, and predictions that no finding has.
 function changes() {
 	const list = report.findings.map((f) => ({ title: f.title, speedup: f.predicted_speedup, low: f.predicted_speedup_low,
 		high: f.predicted_speedup_high, share: f.share, severity: f.severity, evidence: f.evidence, site: f.site, fix: f.fix }));
 	for (const w of report.what_if) {
-		if (w.speedup >= 1.02 && !list.some((f) => known(f.speedup) && Math.abs(f.speedup - w.speedup) < 1e-6)) {
+		if (w.speedup >= 1.02 && !BOUNDS.includes(w.change) && !list.some((f) => known(f.speedup) && Math.abs(f.speedup - w.speedup) < 1e-6)) {
 			list.push({ title: WHAT_IF[w.change] || w.change, speedup: w.speedup, low: w.speedup_low, high: w.speedup_high, share: null,
 				evidence: w.assumptions.length ? 'This takes for granted: ' + w.assumptions.join('; ') + '.' : '', site: null, fix: w.how });
 		}
@@ -282,7 +286,8 @@ function top3(root) {
 		put(card, 'h3', {}, c.title);
 		put(card, 'p.gain', {}, gainText(c));
 		if (known(c.speedup)) {
-			put(card, 'p.soft.small', {}, 'predicted ' + ratio(c.speedup) + (known(c.low) ? ', ' + ratio(c.low) + ' to ' + ratio(c.high) : '') + ' as fast, ' + scope());
+			const low = ratio(c.low), high = ratio(c.high);
+			put(card, 'p.soft.small', {}, 'predicted: ' + ratio(c.speedup) + (low === high ? '' : ' (' + low.replace('x', '') + ' to ' + high + ')') + ' as fast, ' + scope());
 		}
 		if (c.site) {
 			put(card, 'p.place.mono.wrap', {}, place(c.site) + (known(c.site.share) ? ' (' + percent(c.site.share) + ' of ' + c.site.api + ')' : ''));

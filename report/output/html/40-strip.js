@@ -36,7 +36,7 @@ function stripParts() {
 		}
 		list.push(['loop', 'the run', start, report.window_ns, null]);
 	}
-	return list;
+	return list.sort((a, b) => a[2] - b[2]);
 }
 
 function phaseHint(label, p, start, end) {
@@ -91,7 +91,8 @@ function runEnd(list) {
 function strip(root) {
 	const list = stripParts();
 	if (list.length) {
-		runChart(section(root, 'The run', null), true, list, runEnd(list));
+		put(root, 'h3', {}, 'The run, ' + time(runEnd(list)));
+		runChart(root, true, list, runEnd(list));
 	}
 }
 

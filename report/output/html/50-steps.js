@@ -25,7 +25,7 @@ function stepsOverTime(root, openTimeline) {
 		return;
 	}
 	const spread = report.steps.duration_ns, outliers = rows.filter((s) => s.outlier);
-	const box = section(root, 'Steps over time', count(report.steps.judged) + ' steps, ' + text(report.steps.source === 'nvtx' ? 'NVTX range ' + report.steps.name : 'found by ' + report.steps.name) +
+	const box = section(root, 'Steps over time', count(report.steps.judged) + ' steps, ' + text(report.steps.source === 'nvtx' ? 'NVTX range ' + shortName(text(report.steps.name)) : 'found by ' + shortName(text(report.steps.name))) +
 		': median ' + time(spread.p50) + ', shortest ' + time(spread.min) + ', longest ' + time(spread.max) + '; ' +
 		(report.steps.outlier_count ? count(report.steps.outlier_count) + ' outliers, much longer than the median' : 'no outliers') + '.' +
 		(extra.steps.of > rows.length ? ' Drawn: ' + count(rows.length) + ', the shortest and the longest of each moment.' : ''));
@@ -37,7 +37,7 @@ function stepsOverTime(root, openTimeline) {
 		const y = log ? logarithmic(Math.max(least * 0.8, 1), most * 1.3, low, 8) : linear(0, most * 1.08, low, 8);
 		const marks = log ? decades(Math.max(least * 0.8, 1), most * 1.3) : ticks(0, most * 1.08, 5);
 		axisY(svg, y, 66, width - 10, marks.length > 1 ? marks : [least, spread.p50, most], log ? time : timeTick(most));
-		axisX(svg, x, low, ticks(from, to, width < 500 ? 3 : 8), 'time since the window began' + (log ? '; durations on a logarithmic scale' : ''), timeTick(to), width);
+		axisX(svg, x, low, ticks(from, to, width < 500 ? 3 : 8), 'time since the window began', timeTick(to), width);
 		if (known(spread.p50)) {
 			draw(svg, 'line.even', { x1: 66, x2: width - 10, y1: y(spread.p50), y2: y(spread.p50) });
 		}
@@ -46,7 +46,7 @@ function stepsOverTime(root, openTimeline) {
 		}
 	}, true);
 	legend(box, [['useful', 'a step'], ['wasted', 'an outlier'], ['gpu', 'its timeline is below: click it']]).querySelectorAll('.swatch').forEach((e) => e.classList.add('round'));
-	put(box, 'p.soft.small', {}, 'Dashes: the median.');
+	put(box, 'p.soft.small', {}, 'Dashes: the median.' + (log ? ' Durations are on a logarithmic scale.' : ''));
 }
 
 function stepMark(svg, x, y, s, openTimeline) {
@@ -111,7 +111,7 @@ function stepColumns(root, openTimeline) {
 			}
 		});
 		axisX(svg, linear(0, 1, 68, width - 10), low, [], null, percent, width);
-		draw(svg, 'text.soft', { x: 66, y: height - 6 }, 'in the order they ran' + (cap < sorted[sorted.length - 1] ? '; a triangle: longer than drawn' : ''));
+		draw(svg, 'text.soft', { x: 66, y: height - 6 }, 'in their order' + (cap < sorted[sorted.length - 1] ? '; triangle: longer than drawn' : ''));
 	});
 	legend(box, [...GROUPS.filter(([c]) => rows.some((r) => r.sums[c] > r.duration / 1000)), ['gpu', 'GPU busy']]);
 }

@@ -2,7 +2,7 @@
 // One stretch of the run call by call: host threads above, streams below; zoom and pan by mouse, touch and keys.
 
 const WHY = { median: 'a step like most', outlier: 'an outlier', longest: 'the longest kept', shortest: 'the shortest kept', last: 'the last kept', 'last calls': 'the last calls' };
-const ROW = 26;
+const ROW = 26, NARROW_ROW = 36; // on a phone a lane's name stands above it
 
 // Rows of numbers, `n` a row.
 function rowsOf(flat, n) {
@@ -60,7 +60,7 @@ function timelines(root) {
 	}
 	const note = put(box, 'p.soft.small', { 'aria-live': 'polite' });
 	let lanes = lanesOf(view.t);
-	const height = () => ROW * (lanes.threads.length + lanes.streams.length) + 62;
+	const height = (width) => (laneLeft(width) ? ROW : NARROW_ROW) * (lanes.threads.length + lanes.streams.length) + 62;
 	const c = chart(box, () => 'Timeline of ' + timelineTitle(view.t) + ', shown from ' + time(view.from) + ' to ' + time(view.to), height,
 		(svg, width) => paintTimeline(svg, width, view, lanes), true);
 	legend(box, [...GROUPS.filter(([color]) => color !== 'outside').map(([color, name]) => [color, name]), ['gpu', 'kernels and graphs']]);
@@ -72,7 +72,7 @@ function timelines(root) {
 		view.from = Math.max(-view.t.duration_ns * 0.02, Math.min(view.from, view.t.duration_ns * 1.02 - span));
 		view.to = view.from + span;
 		c.paint();
-		note.textContent = 'Shown: ' + time(view.from) + ' to ' + time(view.to) + ' of ' + time(view.t.duration_ns) + '.' +
+		note.textContent = 'Shown: ' + time(Math.max(0, view.from)) + ' to ' + time(view.to) + ' of ' + time(view.t.duration_ns) + '.' +
 			(view.t.calls_of > lanes.calls.length ? ' Only the first ' + count(lanes.calls.length) + ' of its ' + count(view.t.calls_of) + ' calls are here.' : '') +
 			(view.t.work.length && report.gpu.estimated ? ' The GPU\'s work is placed by estimates.' : '') + (view.t.work.length ? '' : ' It has no work whose time is known.');
 	}
@@ -116,7 +116,7 @@ function timelines(root) {
 	};
 }
 
-const NAMES_WIDTH = 120;
+const NAMES_WIDTH = 150;
 
 function laneLeft(width) {
 	return width < 500 ? 0 : NAMES_WIDTH;
@@ -166,17 +166,18 @@ function drags(c, view, zoom, limit) {
 
 function paintTimeline(svg, width, view, lanes) {
 	const left = laneLeft(width), x = linear(view.from, view.to, left, width - 4);
-	let y = left ? 4 : 10;
+	const row = left ? ROW : NARROW_ROW, down = left ? 0 : 15;
+	let y = 4;
 	for (const lane of [...lanes.threads, ...lanes.streams]) {
 		if (lane === lanes.streams[0]) {
 			y += 8;
 			draw(svg, 'line.axis', { x1: 0, x2: width, y1: y - 5, y2: y - 5 });
 		}
-		draw(svg, 'rect.band', { x: left, y: y + (left ? 0 : 8), width: Math.max(0, width - left - 4), height: ROW - (left ? 4 : 10) });
-		paintLane(svg, x, y + (left ? 0 : 8), ROW - (left ? 4 : 10), lane, view, lanes, left, width - 4);
-		const room = Math.floor((left || width) / 6.9), name = lane.name.length > room ? lane.name.slice(0, room - 2) + '..' : lane.name;
-		hint(draw(svg, left ? 'text.soft' : 'text', { x: 0, y: left ? y + 15 : y + 6, 'font-size': left ? 12 : 10 }, name), lane.name);
-		y += ROW;
+		draw(svg, 'rect.band', { x: left, y: y + down, width: Math.max(0, width - left - 4), height: ROW - 6 });
+		paintLane(svg, x, y + down, ROW - 6, lane, view, lanes, left, width - 4);
+		const room = Math.floor(((left || width) - 6) / 6.7), name = lane.name.length > room ? lane.name.slice(0, room - 1) + '\u2026' : lane.name;
+		hint(draw(svg, 'text.soft', { x: 0, y: y + (left ? 14 : 11) }, name), lane.name);
+		y += row;
 	}
 	axisX(svg, x, y + 4, ticks(Math.max(view.from, 0), view.to, width < 500 ? 3 : 8), 'since the stretch began', (v) => time(Math.round(v)), width);
 }

@@ -56,6 +56,12 @@ function findings(root) {
 function about(root) {
 	const o = report.overhead, l = report.lost;
 	const box = section(root, 'About this recording', null, true);
+	box.id = 'about';
+	parts[parts.length - 1][0] = 'about';
+	if (report.warnings.length) {
+		const list = put(box, 'ul.alert.small', { 'aria-label': 'Warnings' });
+		report.warnings.forEach((t) => put(list, 'li', {}, t));
+	}
 	const facts = put(box, 'dl.facts', {});
 	const fact = (name, value) => fill(facts, {}, [put(null, 'dt', {}, name), put(null, 'dd', {}, value)]);
 	for (const p of report.processes.slice(0, 16)) {

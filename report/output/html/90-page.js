@@ -9,8 +9,9 @@ function build() {
 	const main = put(root, 'main', { id: 'main' });
 	alerts(main);
 	verdict(main);
-	strip(main);
-	bars(main);
+	const first = put(main, 'section.card', { 'aria-label': 'The run, and what host and GPU do in it' });
+	strip(first);
+	bars(first);
 	top3(main);
 	const below = put(main, 'div', {});
 	whatIfs(below);
@@ -33,7 +34,6 @@ function build() {
 	below.before(navigation());
 	document.body.append(tip);
 	hintsOn(document.body);
-	paintAll();
 	let width = innerWidth;
 	addEventListener('resize', () => {
 		if (innerWidth !== width) {
@@ -44,7 +44,7 @@ function build() {
 	addEventListener('beforeprint', paintAll);
 	addEventListener('afterprint', paintAll);
 	document.title = 'cudaspy: ' + report.verdict.class + ', ' + (report.processes[0] ? text(report.processes[0].command) : 'no process');
-	document.documentElement.setAttribute('data-ready', '');
+	paintInTurn(0, () => document.documentElement.setAttribute('data-ready', ''));
 }
 
 build();
