@@ -59,7 +59,7 @@ function runChart(box, withCurves, list, until) {
 	const curves = withCurves ? busyCurves() : [];
 	const label = () => 'The run, ' + time(until) + ': ' + list.slice(0, 12).map((s) => s[1] + ' from ' + time(s[2]) + ' to ' + time(s[3])).join(', ') +
 		(!withCurves && chosen ? '. With the change: ' + whatIfText(chosen) : '');
-	return chart(box, label, () => (withCurves ? (curves.length ? 102 : 62) : 102), (svg, width) => {
+	return chart(box, label, () => (withCurves ? (curves.length ? 102 : 62) : chosen ? 102 : 64), (svg, width) => {
 		const left = width < 500 ? 0 : 78, x = linear(0, until, left, width - 2);
 		let y = 2;
 		for (const [color, name, start, end, p] of list) {
@@ -68,7 +68,7 @@ function runChart(box, withCurves, list, until) {
 		side(svg, left, y + 20, withCurves ? 'phases' : 'as it was');
 		y += 38;
 		if (!withCurves) {
-			y = chosen ? changed(svg, x, y + 2, list, chosen, left) : y + 38;
+			y = chosen ? changed(svg, x, y + 2, list, chosen, left) : y;
 		}
 		if (curves.length) {
 			const low = y + 38;
@@ -122,7 +122,7 @@ function curve(svg, x, low, p, until, of) {
 			open = false;
 			return;
 		}
-		const a = x(Math.max(from, 0)), b = x(Math.min(to, until)), y = low - 50 * Math.min(1, share);
+		const a = x(Math.max(from, 0)), b = x(Math.min(to, until)), y = low - 36 * Math.min(1, share);
 		d += (open ? `V${y}H${b}` : `M${a} ${low}V${y}H${b}`);
 		open = true;
 	});
@@ -188,7 +188,7 @@ function whatIfs(root) {
 		for (const [other, e] of buttons) {
 			e.setAttribute('aria-pressed', String(other === chosen));
 		}
-		says.textContent = w ? (WHAT_IF[w.change] || w.change) + ': ' + whatIfText(w) + '.' + (w.assumptions.length ? ' This takes for granted: ' + w.assumptions.join('; ') + '.' : '') : 'No change is chosen.';
+		says.textContent = !order.some((o) => known(o.speedup)) ? 'What changes would gain is not known: ' + text(order[0].unknown_because) + '.' : w ? (WHAT_IF[w.change] || w.change) + ': ' + whatIfText(w) + '.' + (w.assumptions.length ? ' This takes for granted: ' + w.assumptions.join('; ') + '.' : '') : 'No change is chosen.';
 		c.paint();
 	};
 	for (const w of order) {

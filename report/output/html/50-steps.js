@@ -84,7 +84,7 @@ function stepColumns(root, openTimeline) {
 		return;
 	}
 	const box = section(root, 'Where each step\'s time goes', count(rows.length) + ' steps out of those whose calls were kept (the latest). Left column of each: the host; right: the GPU' +
-		(report.gpu.estimated ? ', whose work is placed by estimates' : '') + '.');
+		(report.gpu.estimated ? ', whose work is placed by estimates' : rows.some((r) => known(r.busy)) ? '' : ', of which nothing is known') + '.');
 	const sorted = rows.map((r) => r.duration).sort((a, b) => a - b);
 	const median = sorted[Math.floor(sorted.length / 2)], cap = Math.min(sorted[sorted.length - 1], median * 4);
 	const shown = (width) => (width < 500 ? rows.filter((_, i) => i % Math.ceil(rows.length / 24) === 0) : rows);
@@ -113,5 +113,5 @@ function stepColumns(root, openTimeline) {
 		axisX(svg, linear(0, 1, 68, width - 10), low, [], null, percent, width);
 		draw(svg, 'text.soft', { x: 66, y: height - 6 }, 'in their order' + (cap < sorted[sorted.length - 1] ? '; triangle: longer than drawn' : ''));
 	});
-	legend(box, [...GROUPS.filter(([c]) => rows.some((r) => r.sums[c] > r.duration / 1000)), ['gpu', 'GPU busy']]);
+	legend(box, [...GROUPS.filter(([c]) => rows.some((r) => r.sums[c] > r.duration / 1000)), ...(rows.some((r) => known(r.busy)) ? [['gpu', 'GPU busy']] : [])]);
 }

@@ -22,7 +22,7 @@ function lanesOf(t) {
 		threads[thread].events.push({ start, duration, color: CLASS_COLORS[cls] || 'other', name, lane: threads[thread], index: i });
 	});
 	for (const [stream, work, start, duration, by, exact] of rowsOf(t.work, 6)) {
-		const name = t.work_names[work];
+		const name = shortName(t.work_names[work]);
 		streams[stream].events.push({ start, duration, color: name.startsWith('copy ') || name === 'set' ? 'copy' : 'gpu', name, lane: streams[stream], by, exact: exact === 1 });
 	}
 	return { threads, streams, calls };

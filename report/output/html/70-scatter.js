@@ -46,7 +46,7 @@ function launchChart(root, find) {
 		}
 		for (const p of list) {
 			const mark = draw(svg, 'circle.mark.f-' + (p.launch > p.gpu.mean ? 'launch' : 'gpu'), { cx: x(p.gpu.mean), cy: y(p.launch), r: 4 + 10 * Math.sqrt(p.k.launches / launches), 'fill-opacity': 0.8 });
-			hint(mark, p.k.name + '\n' + count(p.k.launches) + ' launches, each ' + time(p.launch) + ' on the host\nGPU ' + time(p.gpu.mean) + ' (' + timeRange(p.gpu.low, p.gpu.high) + ')' + '\nClick: its row in the table');
+			hint(mark, shortName(p.k.name) + '\n' + count(p.k.launches) + ' launches, each ' + time(p.launch) + ' on the host\nGPU ' + time(p.gpu.mean) + ' (' + timeRange(p.gpu.low, p.gpu.high) + ')' + '\nClick: its row in the table');
 			button(mark, shortName(p.k.name) + ', launch ' + time(p.launch) + ', GPU ' + time(p.gpu.mean) + ': show in the table', () => find(p.k.name));
 		}
 	}, true);
@@ -56,7 +56,11 @@ function launchChart(root, find) {
 	}
 }
 
-function shortName(name) {
+// As the tables of the text report have it, which no other kernel has; of what is no kernel, its two ends.
+const briefs = new Map(report.kernels.map((k, i) => [k.name, extra.kernel_briefs[i]]));
+
+function shortName(full) {
+	const name = briefs.get(full) || full;
 	return name.length > 80 ? name.slice(0, 60) + ' ... ' + name.slice(-16) : name;
 }
 

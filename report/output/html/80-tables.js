@@ -3,7 +3,7 @@
 
 const FEW = 12;
 
-// columns: [title, value of a row, format (of a number, and its row) or null (a text)]; `sort`: the column that sorts at first.
+// columns: [title, value of a row, format (of a number, and its row) or null (a text), what a text is shown as]; `sort`: the column that sorts at first.
 // `expand` adds to a row's first cell.
 function table(parent, name, rows, columns, sort, expand) {
 	const box = put(parent, 'div', {});
@@ -63,14 +63,16 @@ function table(parent, name, rows, columns, sort, expand) {
 
 	function rowOf(r) {
 		const tr = put(null, 'tr', {});
-		columns.forEach(([, value, format], i) => {
+		columns.forEach(([, value, format, brief], i) => {
 			const v = value(r);
 			if (format) {
 				put(tr, 'td.num', {}, format(v, r));
 			} else if (i === 0) {
-				const cell = put(put(tr, 'td.name', {}), 'div.cell.mono', {}, text(v));
-				if (text(v).length > 90) {
-					cell.addEventListener('click', () => tr.classList.toggle('open'));
+				const cell = put(put(tr, 'td.name', {}), 'div.cell.mono', {}, brief ? brief(text(v)) : text(v));
+				if (brief || text(v).length > 90) {
+					cell.addEventListener('click', () => {
+						cell.textContent = tr.classList.toggle('open') || !brief ? text(v) : brief(text(v));
+					});
 					cell.title = text(v);
 				}
 				if (expand) {
@@ -99,7 +101,7 @@ const interval = (low, high) => ['95\u00a0% interval', (r) => r[high], (v, r) =>
 function kernelTable(root) {
 	const box = section(root, 'Kernels', count(report.kernels.length) + ' kernels by GPU time, of all of the run.', true);
 	return table(box, 'Kernels', report.kernels, [
-		['kernel', (k) => k.name, null],
+		['kernel', (k) => k.name, null, shortName],
 		['GPU time', (k) => k.gpu_total_ns, time],
 		interval('gpu_low_ns', 'gpu_high_ns'),
 		['of GPU time', (k) => k.gpu_share, percent],
@@ -154,7 +156,7 @@ function sites(root) {
 	table(box, 'Sites', report.sites, [
 		['place', (s) => (s.headline === null || !s.frames[s.headline] ? 'not known' : frameText(s.frames[s.headline])), null],
 		['host time', (s) => s.api_total_ns, (v, s) => time(v) + (s.estimated ? ' est.' : '')],
-		['of it for nothing', (s) => s.wasted_ns, time],
+		['waiting, GPU idle', (s) => s.wasted_ns, time],
 		['GPU time', (s) => s.gpu_total_ns, time],
 		['calls', (s) => (s.calls === null ? s.calls_estimated : s.calls), (v, s) => (known(v) ? count(Math.round(v)) : 'over ' + count(s.seen)) + (s.calls === null && known(v) ? ' est.' : '')],
 		['call', (s) => s.api, null],

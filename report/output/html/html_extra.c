@@ -189,6 +189,16 @@ static json_t *processes(const struct model *m, const struct model *view)
 	return list;
 }
 
+/* As tables call them, by the order of the report's kernels. */
+static json_t *briefs(const struct model *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->kernel_count; i++)
+		json_push(list, json_text(m->kernels[i].brief));
+	return list;
+}
+
 json_t *html_extra(const struct model *m, const struct analysis *a)
 {
 	json_t *o = json_object();
@@ -197,6 +207,7 @@ json_t *html_extra(const struct model *m, const struct analysis *a)
 	json_put(o, "judged", judged(a));
 	json_put(o, "steps", steps(a->of));
 	json_put(o, "processes", processes(m, a->of));
+	json_put(o, "kernel_briefs", briefs(m));
 	html_put_timelines(o, m, a);
 	return o;
 }
