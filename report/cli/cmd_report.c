@@ -35,7 +35,7 @@ enum {
 };
 
 static const struct option_row rows[] = {
-        [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, csv or md"},
+        [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, csv, md or html"},
         [ALL] = {"all", 'a', NULL, "everything that text has, not the first screen alone"},
         [SORT] = {"sort", 's', "KEY",
                   "total (default), calls, mean, p50, p99, max, failed, gpu or name"},
@@ -66,10 +66,10 @@ static const struct option_row rows[] = {
 
 static const char *const name_forms[] = {"full", "short", "mangled", NULL};
 static const enum out_names forms[] = {NAMES_FULL, NAMES_SHORT, NAMES_MANGLED};
-static const char *const format_names[] = {"text", "json", "csv", "md", NULL};
+static const char *const format_names[] = {"text", "json", "csv", "md", "html", NULL};
 static void (*const formats[])(const struct model *, const struct analysis *,
                                const struct out_options *) = {out_text, out_json, out_csv,
-                                                              out_markdown};
+                                                              out_markdown, out_html};
 
 /* COLUMNS, else the terminal's, else 80. */
 static size_t text_layout_width(int fd)
@@ -215,7 +215,14 @@ static int read_whatif(struct report_request *request, const char *value)
 	return status;
 }
 
-static void forget(struct report_request *request)
+void report_as_page(struct report_request *request)
+{
+	request->write = out_html;
+	if (!request->out.whatif_count)
+		read_whatif(request, "all");
+}
+
+void report_forget(struct report_request *request)
 {
 	for (size_t i = 0; i < request->expectation_count; i++)
 		expect_free(&request->expectations[i]);
@@ -288,6 +295,8 @@ static int report_to(struct report_request *request, const char *output, char **
 	struct find_list list;
 	int status = EXIT_TROUBLE;
 
+	if (request->write == out_html)
+		report_as_page(request);
 	if (output) {
 		request->out.colour = false;
 		request->out.width = text_layout_width(-1);
@@ -330,7 +339,7 @@ int cmd_report(int count, char **args)
 	}
 	status = report_to(&request, output, names, named);
 done:
-	forget(&request);
+	report_forget(&request);
 	free(names);
 	return status;
 }

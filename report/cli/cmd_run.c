@@ -40,6 +40,7 @@ enum {
 	SITES,
 	QUIET,
 	REPORT,
+	HTML,
 	HELP
 };
 
@@ -56,6 +57,7 @@ static const struct option_row rows[] = {
         [SITES] = {"sites", 0, "WHICH", "on, all or off: where calls are made (CUDASPY_SITES)"},
         [QUIET] = {"quiet", 'q', NULL, "no closing line (CUDASPY_QUIET=1)"},
         [REPORT] = {"report", 'r', NULL, "print the report when the command has ended"},
+        [HTML] = {"html", 0, NULL, "then write the report as a page beside the recording"},
         [HELP] = {"help", 'h', NULL, "print this"},
         {0},
 };
@@ -167,7 +169,32 @@ static void wait_for_dying(const struct find_list *list)
 	}
 }
 
-static void print_report(void)
+/* A recording's name with another ending (free it). */
+static char *page_name(const char *recording)
+{
+	size_t bytes = strlen(recording), ending = strlen(".cudaspy");
+	bool ends = bytes > ending && !strcmp(recording + bytes - ending, ".cudaspy");
+	char *stem = alloc_copy(recording, ends ? bytes - ending : bytes);
+	char *name = alloc_format("%s.html", stem);
+
+	free(stem);
+	return name;
+}
+
+static void write_page(const struct find_list *list)
+{
+	struct report_request request;
+	char *name = page_name(list->paths[0]);
+
+	report_defaults(&request);
+	report_as_page(&request);
+	if (pipeline_report(&request, name, list->paths, list->count) == EXIT_DONE)
+		complain("page: %s", name);
+	report_forget(&request);
+	free(name);
+}
+
+static void print_report(const bool *given)
 {
 	struct report_request request;
 	struct find_list list;
@@ -175,14 +202,16 @@ static void print_report(void)
 
 	find_run(&list, folder, getenv("CUDASPY_RUN_ID"));
 	wait_for_dying(&list);
-	if (list.count) {
+	if (list.count && given[REPORT]) {
 		report_defaults(&request);
 		pipeline_report(&request, NULL, list.paths, list.count);
-	} else {
+	}
+	if (list.count && given[HTML])
+		write_page(&list);
+	if (!list.count)
 		complain("run: no recording in %s: the command used no CUDA, or could not be "
 		         "observed",
 		         folder);
-	}
 	find_free(&list);
 	free(folder);
 }
@@ -263,14 +292,14 @@ static int run_command(char **command, const bool *given)
 	set_run_id();
 	free(library);
 	target_free(&t);
-	if (!given[REPORT]) {
+	if (!given[REPORT] && !given[HTML]) {
 		execvp(command[0], command);
 		return cannot_execute(command[0], errno);
 	}
 	int why = child_run(command, &status);
 	if (why)
 		return cannot_execute(command[0], why);
-	print_report();
+	print_report(given);
 	return status;
 }
 
