@@ -141,7 +141,7 @@ static json_t *run_id(const struct model *m)
 	return m->process_count ? json_text(m->processes[0].run_id) : json_null();
 }
 
-void out_json(const struct model *m, const struct analysis *a, const struct out_options *o)
+json_t *json_report(const struct model *m, const struct analysis *a, const struct out_options *o)
 {
 	char date[UNIT_BYTES];
 	size_t limit = o->limit_given ? o->limit : SIZE_MAX;
@@ -188,6 +188,13 @@ void out_json(const struct model *m, const struct analysis *a, const struct out_
 	json_put(root, "environment", json_environment(m));
 	json_put(root, "expect_kernels", json_expect(m, o));
 	json_put(root, "warnings", warnings(m));
+	return root;
+}
+
+void out_json(const struct model *m, const struct analysis *a, const struct out_options *o)
+{
+	json_t *root = json_report(m, a, o);
+
 	/* ASCII alone: no character of a name reaches a terminal raw. */
 	json_dumpf(root, o->to, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
 	putc('\n', o->to);
