@@ -40,6 +40,11 @@ struct export_format {
 extern const struct export_format export_formats[]; /* ends with a NULL name */
 
 int export_csv(const struct export_job *job);
+int export_pprof(const struct export_job *job);
+int export_folded(const struct export_job *job);
+int export_bmf(const struct export_job *job);
+int export_gha(const struct export_job *job);
+int export_openmetrics(const struct export_job *job);
 int export_markdown(const struct export_job *job);
 
 /*

@@ -21,14 +21,10 @@ static size_t add_table(struct export_tables *to, const char *name)
 	return to->count++;
 }
 
-static struct export_row *add_row(struct export_table *t)
+static void add_row(struct export_table *t)
 {
 	ALLOC_ROOM(t->rows, t->row_count);
-	struct export_row *row = &t->rows[t->row_count++];
-
-	row->count = t->column_count;
-	row->cells = alloc_zeroed(row->count + 1, sizeof(json_t *));
-	return row;
+	t->rows[t->row_count++] = (struct export_row){0};
 }
 
 /* Rows of one list have their keys in one order: the column is mostly the one behind the last. */
@@ -50,7 +46,7 @@ static size_t put_cell(struct export_table *t, size_t at, const char *name, json
 	size_t column = column_of(t, name, 0);
 
 	while (row->count <= column) {
-		row->cells = alloc_grown(row->cells, row->count, sizeof(json_t *));
+		ALLOC_ROOM(row->cells, row->count);
 		row->cells[row->count++] = NULL;
 	}
 	if (!json_is_null(value))
