@@ -39,6 +39,7 @@ struct export_format {
 };
 extern const struct export_format export_formats[]; /* ends with a NULL name */
 
+int export_chrome(const struct export_job *job);
 int export_csv(const struct export_job *job);
 int export_markdown(const struct export_job *job);
 
