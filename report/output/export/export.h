@@ -39,6 +39,7 @@ struct export_format {
 };
 extern const struct export_format export_formats[]; /* ends with a NULL name */
 
+int export_chrome(const struct export_job *job);
 int export_csv(const struct export_job *job);
 int export_pprof(const struct export_job *job);
 int export_folded(const struct export_job *job);
