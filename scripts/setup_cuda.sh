@@ -163,7 +163,7 @@ fetch_cuda()
 		clang-format*) fetch_group clang-format ;;
 		HTA*) fetch_python_readers ;;
 		pprof) fetch_program pprof golang-go ;;
-		promtool) fetch_program promtool prometheus ;;
+		promtool) fetch_program promtool promtool ;;
 		cudart\ *) fetch_group "cudart/${name#cudart }" ;;
 		esac
 	done

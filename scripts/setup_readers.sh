@@ -64,9 +64,12 @@ fetch_program()
 		warn "no apt-get here; Debian has $name in its package $package"
 		return 1
 	fi
-	if [ -z "$(apt_known "$package")" ] && find_root; then apt_update; fi
-	if [ "$package" = golang-go ]; then package=$(golang_package); fi
-	if [ -z "$(apt_known "$package")" ]; then
+	if [ -z "$(apt_known "$package" prometheus)" ] && find_root; then apt_update; fi
+	case $package in
+	golang-go) package=$(golang_package) ;;
+	promtool) package=$(apt_known promtool prometheus | head -1) ;;
+	esac
+	if [ -z "$package" ] || [ -z "$(apt_known "$package")" ]; then
 		warn "could not fetch $name: apt-get knows no package that has it"
 		return 1
 	fi
@@ -86,7 +89,7 @@ fetch_program()
 	chmod 755 "$work/$name/program" && mv "$work/$name/program" "$readers/bin/$name"
 }
 
-# golang-1.19-go, golang-1.24-go: what golang-go stands for.
+# golang-1.19-go, golang-1.24-go: what golang-go stands for. Debian 12 has promtool in prometheus.
 golang_package()
 {
 	apt-cache depends golang-go 2>/dev/null | sed -n 's/.*Depends: \(golang-[0-9.]*-go\)$/\1/p' | head -1

@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#define HASH_NONFATAL_OOM          1
-#define uthash_nonfatal_oom(entry) alloc_failed()
-#include <uthash.h>
 #include "report/base/text.h"
 #include "report/output/export/export_stacks.h"
+#include "report/output/export/interned.h"
 #include "report/output/export/protobuf.h"
 
 /* Fields of github.com/google/pprof, proto/profile.proto. */
@@ -41,61 +39,21 @@ static const struct {
         [STACK_BYTES] = {"bytes", "bytes"},
 };
 
-/* A text, a function or a location that was written, and its number. */
-struct known {
-	UT_hash_handle hh;
-	uint64_t number;
-	size_t bytes;
-	char key[];
-};
-
 struct writing {
 	struct protobuf profile, one, line; /* the last two: messages within it */
-	struct known *texts, *functions, *locations;
-	uint64_t functions_so_far, locations_so_far, texts_so_far;
+	struct interned texts, functions, locations;
 };
 
-/* The number of a key in a table; 0: it is new, and will have the number given. */
-static uint64_t number_of(struct known **table, const void *key, size_t bytes, uint64_t number)
-{
-	struct known *k;
-
-	HASH_FIND(hh, *table, key, bytes, k);
-	if (k)
-		return k->number;
-	k = alloc_zeroed(1, sizeof(*k) + bytes);
-	k->number = number;
-	k->bytes = bytes;
-	memcpy(k->key, key, bytes);
-	HASH_ADD_KEYPTR(hh, *table, k->key, bytes, k);
-	return 0;
-}
-
-static void known_free(struct known **table)
-{
-	struct known *k, *next;
-
-	HASH_ITER(hh, *table, k, next)
-	{
-		HASH_DEL(*table, k);
-		free(k);
-	}
-}
-
-/* Index of a text, which must be valid UTF-8 for the reader. */
+/* Index of a text, which must be valid UTF-8 for the reader; 0 is the empty one. */
 static uint64_t text_index(struct writing *w, const char *text)
 {
 	char *safe = text_safe(text ? text : "", text ? strlen(text) : 0);
 	size_t bytes = strlen(safe);
-	uint64_t index = 0;
+	bool new = false;
+	uint64_t index = bytes ? interned_number(&w->texts, safe, bytes, &new) : 0;
 
-	if (bytes) {
-		index = number_of(&w->texts, safe, bytes, w->texts_so_far);
-		if (!index) {
-			protobuf_bytes(&w->profile, PROFILE_STRING, safe, bytes);
-			index = w->texts_so_far++;
-		}
-	}
+	if (new)
+		protobuf_bytes(&w->profile, PROFILE_STRING, safe, bytes);
 	free(safe);
 	return index;
 }
@@ -103,11 +61,11 @@ static uint64_t text_index(struct writing *w, const char *text)
 static uint64_t function_id(struct writing *w, const char *name, const char *file)
 {
 	const uint64_t key[2] = {text_index(w, name), text_index(w, file)};
-	uint64_t id = number_of(&w->functions, key, sizeof(key), w->functions_so_far + 1);
+	bool new;
+	uint64_t id = interned_number(&w->functions, key, sizeof(key), &new);
 
-	if (id)
+	if (!new)
 		return id;
-	id = ++w->functions_so_far;
 	protobuf_number(&w->one, FUNCTION_ID, id);
 	/* Its system name is left out: a reader would take it for a C++ name, and "<module>" for
 	 * its template arguments. */
@@ -121,11 +79,11 @@ static uint64_t location_id(struct writing *w, const char *name, const char *fil
                             uint64_t address)
 {
 	const uint64_t key[3] = {function_id(w, name, file), line, address};
-	uint64_t id = number_of(&w->locations, key, sizeof(key), w->locations_so_far + 1);
+	bool new;
+	uint64_t id = interned_number(&w->locations, key, sizeof(key), &new);
 
-	if (id)
+	if (!new)
 		return id;
-	id = ++w->locations_so_far;
 	protobuf_number(&w->line, LINE_FUNCTION, key[0]);
 	protobuf_number(&w->line, LINE_NUMBER, line);
 	protobuf_number(&w->one, LOCATION_ID, id);
@@ -188,7 +146,6 @@ static void add_heads(struct writing *w, const struct export_job *job,
 	const struct model *m = job->model;
 
 	protobuf_bytes(&w->profile, PROFILE_STRING, "", 0); /* the first one must be empty */
-	w->texts_so_far = 1;
 	for (int i = 0; i < STACK_VALUES; i++) {
 		if (!stacks->known[i])
 			continue;
@@ -235,9 +192,9 @@ int export_pprof(const struct export_job *job)
 	protobuf_free(&w.profile);
 	protobuf_free(&w.one);
 	protobuf_free(&w.line);
-	known_free(&w.texts);
-	known_free(&w.functions);
-	known_free(&w.locations);
+	interned_free(&w.texts);
+	interned_free(&w.functions);
+	interned_free(&w.locations);
 	export_stacks_free(&stacks);
 	return 0;
 }
