@@ -89,6 +89,38 @@ int pipeline_report(const struct report_request *request, const char *output, ch
 	return status;
 }
 
+/* The file is opened last: what cannot be read leaves none. */
+static int export_to(const struct export_request *request, const char *output,
+                     const struct model *m)
+{
+	struct out_options options = {.limit = SIZE_MAX, .limit_given = true, .names = NAMES_FULL};
+	struct export_job job = {.model = m, .options = &options, .table = request->table};
+	struct export_file file;
+	struct analysis a;
+
+	if (export_open(&file, output, request->format))
+		return EXIT_TROUBLE;
+	analysis_make(&a, m, m->phases.main);
+	job.analysis = &a;
+	job.to = file.to;
+	job.path = file.temporary;
+	int status = export_close(&file, !request->format->write(&job));
+	analysis_free(&a);
+	return status;
+}
+
+int pipeline_export(const struct export_request *request, const char *output, char *const *paths,
+                    size_t count)
+{
+	struct model m = {.steps_from = request->steps_from};
+	int status = EXIT_TROUBLE;
+
+	if (!read_all(&m, paths, count))
+		status = export_to(request, output, &m);
+	model_free(&m);
+	return status;
+}
+
 int pipeline_figures(struct figures *to, const char *name, const struct run_set_options *o)
 {
 	struct model m = {.skip_steps = o->skip_steps, .steps_from = o->steps_from};

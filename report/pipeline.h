@@ -7,6 +7,7 @@
 #define REPORT_PIPELINE_H
 
 #include "report/gate/figures.h"
+#include "report/output/export/export.h"
 #include "report/output/out.h"
 
 /* Which part of the run is judged: as the model has it, all of it, start-up, or a loop. */
@@ -31,6 +32,17 @@ struct report_request {
  * status. */
 int pipeline_report(const struct report_request *request, const char *output, char *const *paths,
                     size_t count);
+struct export_request {
+	const struct export_format *format;
+	const char *table;      /* of it; NULL = all */
+	const char *steps_from; /* as of a report */
+};
+
+/* Reads the files, one run, and writes it to `output` (NULL = standard output) in a format; the
+ * exit status. */
+int pipeline_export(const struct export_request *request, const char *output, char *const *paths,
+                    size_t count);
+
 /* The figures of a recording or of a folder, one run; for the gate's run sets. */
 int pipeline_figures(struct figures *to, const char *name, const struct run_set_options *o);
 

@@ -161,6 +161,9 @@ fetch_cuda()
 		CUPTI) fetch_toolkit cupti ;;
 		'NVTX headers') fetch_group nvtx ;;
 		clang-format*) fetch_group clang-format ;;
+		HTA*) fetch_python_readers ;;
+		pprof) fetch_program pprof golang-go ;;
+		promtool) fetch_program promtool promtool ;;
 		cudart\ *) fetch_group "cudart/${name#cudart }" ;;
 		esac
 	done

@@ -26,6 +26,7 @@ for name in 'COLUMNS', 'LINES':
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get('O', ROOT / 'build')).resolve()
+READERS = ROOT / 'build/deps/readers' # what scripts/setup_readers.sh fetched
 SHIM = BUILD / 'libcudaspy.so'
 REPORTER = BUILD / 'cudaspy'
 SIM = BUILD / 'sim'
@@ -165,6 +166,25 @@ def need(tool, why):
     if not path:
         pytest.skip(f'{tool} is not installed: {why}')
     return path
+
+
+def reader(name):
+    """The path of a program that reads exports; the test is skipped where there is none."""
+    fetched = READERS / 'bin' / name
+    path = fetched if fetched.exists() else shutil.which(name)
+    if not path:
+        pytest.skip(f'no {name} here (scripts/setup --test fetches it)')
+    return path
+
+
+def python_reader(*args, timeout=120, **more):
+    """Runs Python with what scripts/setup_readers.txt has: HTA, nsys-ai. Skipped where they are not there."""
+    if not (READERS / 'python/.have').exists():
+        pytest.skip('no readers of exports in build/deps/readers (scripts/setup --test fetches them)')
+    env = {**os.environ, 'PYTHONPATH': str(READERS / 'python'), 'PYTHONDONTWRITEBYTECODE': '1'}
+    python = '/usr/bin/python3' if os.access('/usr/bin/python3', os.X_OK) else 'python3'
+    return subprocess.run([python, *map(str, args)], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=timeout, universal_newlines=True, **more)
 
 
 # ---- temporary folders: nothing stays of a run but what belongs to a test that failed ----

@@ -22,8 +22,7 @@ static char *safe_format(const char *format, va_list args)
 	return safe;
 }
 
-/* Markdown gives these characters a meaning; a backslash takes it away. */
-static void put_markdown(FILE *to, const char *text)
+void text_put_markdown(FILE *to, const char *text)
 {
 	for (; *text; text++) {
 		if (strchr("\\`*_{}[]<>#|~&", *text))
@@ -64,7 +63,7 @@ void text_layout_heading(struct text_layout *page, const char *format, ...)
 	va_end(args);
 	if (page->markdown) {
 		fputs("\n## ", page->to);
-		put_markdown(page->to, text);
+		text_put_markdown(page->to, text);
 		fputs("\n\n", page->to);
 	} else {
 		fprintf(page->to, "\n%s", page->colour ? BOLD : "");
@@ -82,7 +81,7 @@ void text_layout_line(struct text_layout *page, const char *format, ...)
 	char *text = safe_format(format, args);
 	va_end(args);
 	if (page->markdown) {
-		put_markdown(page->to, text);
+		text_put_markdown(page->to, text);
 		fputs("\n\n", page->to);
 	} else {
 		fputs("  ", page->to);
@@ -95,7 +94,7 @@ static void put_fact(struct text_layout *page, const char *label, char *text, co
 {
 	if (page->markdown) {
 		fprintf(page->to, "- **%s**: ", label);
-		put_markdown(page->to, text);
+		text_put_markdown(page->to, text);
 		putc('\n', page->to);
 	} else {
 		int pad = LABEL_WIDTH - (int)strlen(label);
@@ -135,7 +134,7 @@ void text_layout_more(struct text_layout *page, const char *format, ...)
 	va_end(args);
 	if (page->markdown) {
 		fputs("  ", page->to);
-		put_markdown(page->to, text);
+		text_put_markdown(page->to, text);
 		putc('\n', page->to);
 	} else {
 		fprintf(page->to, "%*s", LABEL_WIDTH, "");
@@ -169,7 +168,7 @@ static void print_markdown(const struct text_layout_table *t, FILE *to)
 {
 	for (size_t i = 0; i < t->column_count; i++) {
 		fputs("| ", to);
-		put_markdown(to, t->columns[i].head);
+		text_put_markdown(to, t->columns[i].head);
 		putc(' ', to);
 	}
 	fputs("|\n", to);
@@ -178,7 +177,7 @@ static void print_markdown(const struct text_layout_table *t, FILE *to)
 	fputs("|\n", to);
 	for (size_t i = 0; i < t->cell_count; i++) {
 		fputs("| ", to);
-		put_markdown(to, t->cells[i]);
+		text_put_markdown(to, t->cells[i]);
 		fputs((i + 1) % t->column_count ? " " : " |\n", to);
 	}
 	putc('\n', to); /* else a paragraph that follows is one more row */

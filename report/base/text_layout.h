@@ -19,6 +19,9 @@ struct text_layout {
 	size_t width;
 };
 
+/* Markdown gives some characters a meaning; a backslash takes it away. */
+void text_put_markdown(FILE *to, const char *text);
+
 void text_layout_heading(struct text_layout *page, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 /* A paragraph of its own; continued lines are indented. */

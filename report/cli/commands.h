@@ -18,6 +18,7 @@ extern const struct command commands[];
 
 int cmd_check(int count, char **args);
 int cmd_diff(int count, char **args);
+int cmd_export(int count, char **args);
 int cmd_report(int count, char **args);
 int cmd_run(int count, char **args);
 

@@ -13,6 +13,7 @@ const struct command commands[] = {
         {"report", cmd_report, "print what recordings say: the newest here, or the ones named"},
         {"diff", cmd_diff, "say what changed from some recordings to others"},
         {"check", cmd_check, "judge recordings by rules, for CI: exit status 0, 1 or 3"},
+        {"export", cmd_export, "write what recordings say for other tools, or as tables"},
         {"run", cmd_run, "run a command and record its CUDA calls"},
         {"version", cmd_version, "print the version"},
         {"help", cmd_help, "print this list, or the options of a command"},

@@ -168,7 +168,7 @@ def test_commands_are_all_there():
         section(ROOT / 'docs/COMMANDS.md', f'cudaspy {name}')
 
 
-@pytest.mark.parametrize('command', ['report', 'diff', 'check', 'run', 'version', 'help'])
+@pytest.mark.parametrize('command', ['report', 'diff', 'check', 'export', 'run', 'version', 'help'])
 def test_options_are_those_of_help(command):
     """Each option of `cudaspy help COMMAND` has a row, with its letter and what it takes; and no row is of none."""
     shown = set(re.findall(r'^  (?:-(\w), |    )--([\w-]+)(?: ([A-Za-z|.]+))?(?=  )', help_of(command), flags=re.M))

@@ -48,6 +48,15 @@ def test_without_lttng_nothing_is_built_that_needs_it(tmp_path):
     assert 'work_lttng' in output('make', '-n', f'O={tmp_path}', 'BENCH_LTTNG=yes', 'bench-build')
 
 
+def test_readers_are_pinned():
+    """Each with one version, and the hash of a wheel for each Python that Debian 12 and 13 have."""
+    text = (ROOT / 'scripts/setup_readers.txt').read_text()
+    lines = [line for line in text.replace('\\\n', ' ').splitlines() if not line.startswith('#')]
+    assert {line.split('==')[0] for line in lines} >= {'holistictraceanalysis', 'nsys-ai', 'viztracer'}
+    for line in lines:
+        assert re.fullmatch(r'[a-z0-9-]+==[0-9a-z.]+(\s+--hash=sha256:[0-9a-f]{64}){1,2}\s*', line), line
+
+
 def test_packages_are_pinned_for_both_machines():
     rows = [line.split() for line in (ROOT / 'scripts/setup_wheels.txt').read_text().splitlines() if not line.startswith('#')]
     assert len(rows) >= 11

@@ -5,46 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/output/csv/csv.h"
 #include "report/output/out.h"
-#include "report/base/text.h"
 
 const char *const out_table_names[] = {
         [TABLE_APIS] = "apis",       [TABLE_KERNELS] = "kernels", [TABLE_COPIES] = "copies",
         [TABLE_THREADS] = "threads", [TABLE_WHATIF] = "what-if",  NULL,
 };
-
-/* A spreadsheet would work it out; tabs and carriage returns, which do the same, are escaped. */
-static bool is_formula(const char *text)
-{
-	char *end;
-
-	if (!*text || !strchr("=+-@", *text))
-		return false;
-	strtod(text, &end);
-	bool number = end > text && !*end && !text[strspn(text, "+-.0123456789eE")];
-	return !number;
-}
-
-/* RFC 4180: fields with a comma, a quote or a line end are quoted, quotes doubled, lines end with
- * CR LF. What begins a formula gets an apostrophe in front, as OWASP advises. */
-static void put_text(FILE *to, const char *text)
-{
-	char *safe = text_safe(text ? text : "", text ? strlen(text) : 0);
-	bool formula = is_formula(safe);
-
-	if (formula || strpbrk(safe, ",\"\r\n")) {
-		fputs(formula ? "\"'" : "\"", to);
-		for (const char *s = safe; *s; s++) {
-			if (*s == '"')
-				putc('"', to);
-			putc(*s, to);
-		}
-		putc('"', to);
-	} else {
-		fputs(safe, to);
-	}
-	free(safe);
-}
 
 static void put_count(FILE *to, uint64_t v)
 {
@@ -85,7 +52,7 @@ static void apis(const struct model *m, size_t limit, FILE *to)
 	fputs("name,level,class,calls,failed,total_ns,mean_ns,p50_ns,p90_ns,p99_ns,max_ns\r\n", to);
 	for (size_t i = 0; i < m->api_count && i < limit; i++) {
 		const struct model_api *a = &m->apis[i];
-		put_text(to, a->name);
+		csv_text(to, a->name);
 		fprintf(to, ",%s,%s", model_level_name(a->level), model_class_names[a->cls]);
 		put_count(to, a->calls);
 		put_count(to, a->failed);
@@ -116,7 +83,7 @@ static void kernels(const struct model *m, size_t limit, enum out_names names, F
 	      to);
 	for (size_t i = 0; i < m->kernel_count && i < limit; i++) {
 		const struct model_kernel *k = &m->kernels[i];
-		put_text(to, kernel_name(k, names));
+		csv_text(to, kernel_name(k, names));
 		put_count(to, k->launches);
 		put_count(to, k->captured);
 		put_count(to, k->failed);
@@ -173,7 +140,7 @@ static void threads(const struct model *m, size_t limit, FILE *to)
 		const struct model_thread *t = &m->threads[i];
 		const struct model_split *s = &t->split;
 		fprintf(to, "%" PRIu64 ",%" PRIu64 ",", m->processes[t->process].pid, t->tid);
-		put_text(to, t->name);
+		csv_text(to, t->name);
 		put_count(to, t->calls);
 		put_count(to, t->failed);
 		const double ns[] = {
@@ -198,7 +165,7 @@ static void whatifs(struct whatifs *w, const struct out_options *o, size_t limit
 		struct whatif_result r;
 		const struct whatif_question *q = &o->whatifs[i];
 		whatif_predict(w, q->what, q->kernel, q->factor, &r);
-		put_text(to, q->text);
+		csv_text(to, q->text);
 		fputs(r.known ? ",true" : ",false", to);
 		const double ns[] = {r.window, r.predicted, r.low, r.high, r.saved};
 		for (size_t k = 0; k < sizeof(ns) / sizeof(ns[0]); k++)

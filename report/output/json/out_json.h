@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pieces of the JSON report, schema cudaspy.report/1. For the JSON outputs, and for the page
- * that shows it.
+ * The JSON report, schema cudaspy.report/1, and its pieces. For the JSON output, the exports
+ * and the page that take their tables from it.
  */
 #ifndef REPORT_OUT_JSON_H
 #define REPORT_OUT_JSON_H
@@ -9,7 +9,7 @@
 #include "report/base/json.h"
 #include "report/output/out.h"
 
-/* All of it. */
+/* All of it (json_decref() it). */
 json_t *json_report(const struct model *m, const struct analysis *a, const struct out_options *o);
 
 json_t *json_processes(const struct model *m);

@@ -366,8 +366,10 @@ feed_call(struct drain *d, struct tf_thread *thread, uint32_t index, const struc
 	struct feed_call *call = &d->feed->calls[r->call];
 
 	if (r->call == TF_CALL_RANGE) {
+		struct tf_record kept = *r;
+		kept.result = (int16_t)(index < INT16_MAX ? index + 1 : 0);
 		steps_range(d->map, index, r);
-		drain_keep(d->map, &d->feed->page, r);
+		drain_keep(d->map, &d->feed->page, &kept);
 		return;
 	}
 	if (r->call == TF_CALL_OWN) {
@@ -408,7 +410,9 @@ feed_call(struct drain *d, struct tf_thread *thread, uint32_t index, const struc
 void drain_feed(struct drain *d, struct tf_thread *thread, uint32_t index,
                 const struct tf_record *r)
 {
-	if (kind_of_call(r) == d->feed->plain && !thread->nested_ticks && r->end >= r->start) {
+	/* A record of all ones is like the launch that there was not yet. */
+	if (kind_of_call(r) == d->feed->plain && d->feed->plain_hist && !thread->nested_ticks &&
+	    r->end >= r->start) {
 		feed_plain(d, index, r);
 		return;
 	}

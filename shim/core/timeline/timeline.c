@@ -104,6 +104,11 @@ void timeline_is_first(struct timeline *t)
 	t->copies_timed = t->mode == TF_GPU_CUPTI;
 }
 
+void timeline_watch(struct timeline *t, const struct timeline_watch *w)
+{
+	t->watch = w;
+}
+
 void timeline_free(struct timeline *t)
 {
 	if (t)
@@ -383,6 +388,10 @@ void timeline_finish(struct timeline *t)
 	if (t->mode == TF_GPU_CUPTI)
 		tl_exact_advance(t, end, true);
 	timeline_advance(t, end);
+	if (t->watch && t->mode == TF_GPU_CUPTI)
+		tl_tell_exact_rest(t);
+	else if (t->watch)
+		tl_tell_rest(t);
 	if (end > t->host_upto)
 		tl_host(t, t->host_thread, end);
 	for (unsigned i = 0; i < TF_DEVICES_TIMED; i++)

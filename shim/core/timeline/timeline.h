@@ -20,6 +20,7 @@
 #ifndef SPY_TIMELINE_H
 #define SPY_TIMELINE_H
 
+#include <stdbool.h>
 #include "shim/core/format/trace_map.h"
 
 struct timeline;
@@ -33,6 +34,32 @@ void timeline_free(struct timeline *t);
 
 /* Nothing was drained into the recording before: all that there will be comes this way. */
 void timeline_is_first(struct timeline *t);
+
+/*
+ * Who draws the timeline is told of each piece of work that it places, in the order of their start
+ * on each stream of a device, or, with CUPTI, of all. A piece that is long comes in parts.
+ */
+struct timeline_piece {
+	uint64_t start, end; /* ticks */
+	uint64_t cause;      /* TF_CAUSE() of its call; 0 = unknown */
+	uint32_t kernel;     /* of a graph's node; else its call says which */
+	uint8_t device;
+	uint8_t kind;    /* enum tf_work_kind */
+	bool last;       /* no more parts of it follow */
+	bool estimated;  /* its times are no records of CUPTI's */
+	bool graph_node; /* one of a graph's */
+};
+
+struct timeline_watch {
+	void *to;
+	void (*placed)(void *to, const struct timeline_piece *p);
+	/* How long the work of this call takes, ticks, where more is known of it than the mean of
+	 * its class; else `ticks`. `known`: that is not guessed. */
+	uint64_t (*duration)(void *to, uint32_t thread, const struct tf_record *r,
+	                     const struct tf_work *work, uint64_t ticks, bool *known);
+};
+/* Nobody watches at first. `w` must outlive it. */
+void timeline_watch(struct timeline *t, const struct timeline_watch *w);
 
 /*
  * One record of a thread: of calls of all threads in the order of `end`, nested ones before their

@@ -29,7 +29,7 @@ struct tl_activity {
 	uint64_t start, end, cause;
 	uint32_t kernel;
 	uint8_t device, kind;
-	bool graph_node, guessed;
+	bool graph_node, guessed, estimated;
 };
 
 struct tl_exact {

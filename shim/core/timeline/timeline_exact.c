@@ -96,6 +96,22 @@ static void take_out(struct tl_exact *x, uint32_t at)
 	sift_up(heap, at);
 }
 
+static void __attribute__((noinline))
+tell_watch(struct timeline *t, const struct tl_activity *a)
+{
+	const struct timeline_piece told = {.start = a->start,
+	                                    .end = a->end,
+	                                    .cause = a->cause,
+	                                    .kernel = a->kernel,
+	                                    .device = a->device,
+	                                    .kind = a->kind,
+	                                    .last = true,
+	                                    .estimated = a->estimated,
+	                                    .graph_node = a->graph_node};
+
+	t->watch->placed(t->watch->to, &told);
+}
+
 /* The first activity, as far as it lies before `up to`. */
 static void book_first(struct timeline *t, uint64_t until)
 {
@@ -123,7 +139,18 @@ static void book_first(struct timeline *t, uint64_t until)
 		counted.returned = 0;
 	tl_count_work(t, &counted, a.kernel, !a.guessed);
 	tl_book(t, &p);
+	if (t->watch)
+		tell_watch(t, &a);
 	take_out(x, 0);
+}
+
+void tl_tell_exact_rest(struct timeline *t)
+{
+	while (t->exact.activities) {
+		const struct tl_activity a = t->exact.heap[0];
+		tell_watch(t, &a);
+		take_out(&t->exact, 0);
+	}
 }
 
 static void add_activity(struct timeline *t, const struct tl_activity *a)
@@ -161,7 +188,8 @@ void tl_exact_guess(struct timeline *t, const struct tl_op *op, const struct tl_
 	                              .kernel = op->kernel,
 	                              .device = (uint8_t)(s ? s->device : 0),
 	                              .kind = op->kind,
-	                              .guessed = op->flags & TL_OP_UNKNOWN};
+	                              .guessed = op->flags & TL_OP_UNKNOWN,
+	                              .estimated = true};
 
 	add_activity(t, &a);
 }

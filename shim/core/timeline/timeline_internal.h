@@ -49,6 +49,7 @@ struct tl_kernel {                 /* what was found of a kernel */
 
 struct timeline {
 	struct tf_map *map;
+	const struct timeline_watch *watch; /* NULL = nobody */
 	unsigned mode; /* enum tf_gpu_mode */
 	bool resumed;  /* what was before is not known */
 	uint64_t began;
@@ -300,6 +301,9 @@ void tl_book_streams(struct timeline *t, unsigned device, uint64_t until);
 void tl_book(struct timeline *t, const struct tl_piece *p);
 /* The launch-to-start time of a piece of work, and that there is one. */
 void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel, bool known);
+/* Whoever watches is told of the work that is placed behind the end. */
+void tl_tell_rest(struct timeline *t);
+void tl_tell_exact_rest(struct timeline *t);
 /* The idle time at the end. */
 void tl_book_rest(struct timeline *t, unsigned device, uint64_t until);
 

@@ -19,6 +19,8 @@ static inline void issue(struct timeline *t, uint32_t thread, struct tl_stream *
 	double variance;
 
 	uint64_t ticks = tl_kernel_duration(t, work, &known, &variance);
+	if (t->watch)
+		ticks = t->watch->duration(t->watch->to, thread, r, work, ticks, &known);
 	if (!known)
 		op->flags |= TL_OP_UNKNOWN;
 	tl_put(t, s, op, r, ticks, false);

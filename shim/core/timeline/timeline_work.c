@@ -141,6 +141,8 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	bool shared = kind == TF_WORK_COPY &&
 	              cuda_engine_is_shared((enum cuda_engine)op->engine, r->copy.bytes);
 	uint64_t ticks = tl_duration(t, work, &known);
+	if (t->watch)
+		ticks = t->watch->duration(t->watch->to, thread, r, work, ticks, &known);
 	if (!known)
 		op->flags |= TL_OP_UNKNOWN;
 	if (exact && exact->gpu_end) {

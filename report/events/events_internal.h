@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the files of this folder work together: events.c feeds the records, events_given.c remembers
+ * what calls gave until it is placed, events_streams.c tells streams apart, events_times.c says how
+ * long work takes.
+ */
+#ifndef REPORT_EVENTS_INTERNAL_H
+#define REPORT_EVENTS_INTERNAL_H
+
+#include "report/events/events.h"
+#include "report/events/events_store.h"
+#include "shim/core/drain/drain_feed.h"
+#include "shim/core/timeline/timeline.h"
+
+/* ---- what was given, and is not placed yet ---- */
+
+/* More than the timeline knows: with CUPTI the last 131,072 calls. */
+#define GIVEN_BITS 18
+#define GIVEN_MOST (1u << GIVEN_BITS)
+
+struct given {
+	struct tf_record r;
+	uint64_t cause; /* 0 = a free place */
+	uint64_t start; /* of the parts so far; 0 = there are none */
+	uint32_t number, stream, cls;
+	uint32_t next; /* with the same hash: place + 1 */
+	uint16_t thread;
+	uint8_t timed; /* enum events_timed, of an estimate */
+	bool placed;
+};
+
+struct givens {
+	struct given *all;     /* a ring */
+	uint32_t *heads;       /* by hash: place + 1 */
+	uint32_t at;           /* the next place */
+	uint64_t unplaced;     /* forgotten before */
+};
+
+void givens_start(struct givens *g);
+void givens_end(struct givens *g);
+/* Room for what a call gives; the oldest is forgotten. */
+struct given *given_add(struct givens *g, uint64_t cause);
+struct given *given_find(struct givens *g, uint64_t cause);
+/* Those that were never placed. */
+uint64_t givens_unplaced(const struct givens *g);
+
+/* ---- streams ---- */
+
+struct stream_place;
+struct stream_numbers {
+	struct stream_place *by_key;
+	uint32_t count;
+	bool is_default[EVENTS_STREAMS];
+};
+void streams_end(struct stream_numbers *s);
+/* The index of the stream that a record names. */
+uint32_t stream_of(struct stream_numbers *s, const struct tf_record *r, uint32_t thread,
+                   uint32_t device);
+/* The handle means another stream from now on. */
+void stream_made(struct stream_numbers *s, const struct tf_record *r);
+
+/* ---- how long work takes ---- */
+
+#define MEASURED_MOST (1u << 20)
+#define MEASURED_NS   1e6
+struct measured {
+	uint64_t start; /* entry of the call, or a little before */
+	uint64_t cls;
+	double ns;
+	bool used;
+};
+
+struct times {
+	struct events_class *classes; /* TF_WORKS */
+	struct measured *measured;    /* by start */
+	size_t measured_count;
+	uint64_t measured_most; /* ticks from such a start to its call's */
+};
+void times_find(struct times *t, struct recording *r, const struct clock *clock,
+                struct events_store *s);
+void times_end(struct times *t);
+/* What events around the work of this call told, once; NaN = nothing. */
+double times_measured(const struct times *t, unsigned kind, const struct tf_record *r);
+
+struct events {
+	struct recording *recording;
+	const struct clock *clock;
+	struct tf_header *header;
+	struct tf_work *works; /* the recording's table, or NULL */
+	struct tf_thread **threads;
+	uint16_t *device; /* current to each thread */
+	uint8_t *roles;   /* by call id: enum cuda_role + 1; 0 = not looked for */
+	struct events_store store;
+	struct times times;
+	struct givens givens;
+	struct stream_numbers streams;
+	struct drain drain;
+	struct timeline_watch watch;
+	const struct events_to *to;
+	struct events_figures *figures;
+	uint32_t number;
+	uint64_t tick_most; /* no record ends later */
+	bool learns; /* what is told of how long work takes comes with the records */
+};
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waits, as Kineto has them beside the work. Readers count what names a stream as work of the GPU,
+ * so a wait of or for a stream takes no time here: it stands where it was asked for, or where the
+ * work that was waited for was done; how long it took its call says.
+ */
+#include <string.h>
+
+#include "report/output/export/chrome.h"
+
+static struct chrome_record *place_of(struct chrome *c, uint64_t handle)
+{
+	return &c->records[handle * 0x9e3779b97f4a7c15u >> 48 & (CHROME_RECORDS - 1)];
+}
+
+static const struct chrome_record *record_of(struct chrome *c, uint64_t handle)
+{
+	const struct chrome_record *r = place_of(c, handle);
+
+	if (r->number && r->handle == handle)
+		return r;
+	c->totals.without_record++;
+	return NULL;
+}
+
+static void begin(struct chrome *c, const char *kind, uint32_t device, uint64_t tid,
+                  uint64_t start, uint64_t end)
+{
+	chrome_begin(c->out);
+	chrome_format(c->out,
+	              "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"%s\",\"pid\":%llu,\"tid\":%llu",
+	              kind, (unsigned long long)(c->gpu_pid + device), (unsigned long long)tid);
+	chrome_span(c->out, start, end);
+	chrome_format(c->out, ",\"args\":{\"cuda_sync_kind\":\"%s\"", kind);
+}
+
+static void finish(struct chrome *c, const struct chrome_record *r, uint32_t number, int64_t stream,
+                   uint32_t device)
+{
+	if (r)
+		chrome_format(c->out,
+		              ",\"wait_on_stream\":%u,\"wait_on_cuda_event_record_corr_id\":%u",
+		              r->stream, r->number);
+	chrome_format(c->out,
+	              ",\"stream\":%lld,\"External id\":%u,\"correlation\":%u,\"device\":%u}}",
+	              (long long)stream, number, number, device);
+	c->totals.syncs++;
+}
+
+/* The track beside a stream's. */
+static uint64_t waits_tid(struct chrome *c, struct chrome_stream *s)
+{
+	const uint64_t tid = s->number + CHROME_TID_WAITS;
+	char text[64];
+
+	if (!s->waits_named) {
+		s->waits_named = true;
+		chrome_device_named(c, s->device);
+		snprintf(text, sizeof(text), "\"stream %u (sync)\"", s->number);
+		chrome_meta(c->out, "thread_name", "name", c->gpu_pid + s->device, tid, text);
+	}
+	return tid;
+}
+
+/* Waits of the host that are for no stream: their time is their call's. */
+static void of_host(struct chrome *c, const struct events_call *call, const char *kind,
+                    const struct chrome_record *r)
+{
+	uint64_t start = chrome_ns(c, call->record->start), end = chrome_ns(c, call->record->end);
+	struct chrome_device *d = &c->devices[call->device];
+	const uint32_t lane = chrome_lane(&d->syncs, &start, &end);
+
+	if (lane >= d->syncs_named) {
+		d->syncs_named = lane + 1;
+		chrome_device_named(c, call->device);
+		chrome_meta(c->out, "thread_name", "name", c->gpu_pid + call->device,
+		            CHROME_TID_SYNCS + lane, "\"syncs\"");
+	}
+	begin(c, kind, call->device, CHROME_TID_SYNCS + lane, start, end);
+	finish(c, r, call->number, -1, call->device);
+}
+
+/* Not within work of its stream, and not before the work that it waited for was done. */
+static void settle(struct chrome *c, struct chrome_stream *s)
+{
+	const uint64_t start = s->wait[0].start, end = s->wait[0].end;
+	const uint32_t number = s->wait[0].number;
+	uint64_t at = start;
+
+	memmove(&s->wait[0], &s->wait[1], --s->waits * sizeof(s->wait[0]));
+	for (uint32_t i = 0; i < CHROME_LAST; i++)
+		if (s->last[i].number < number && s->last[i].end > at)
+			at = s->last[i].end < end ? s->last[i].end : end;
+	for (uint32_t i = 0; i < CHROME_LAST; i++)
+		if (s->last[i].start < at && at < s->last[i].end)
+			at = s->last[i].start >= start ? s->last[i].start : s->last[i].end;
+	const uint64_t tid = waits_tid(c, s);
+	begin(c, "Stream Sync", s->device, tid, at, at);
+	finish(c, NULL, number, s->number, s->device);
+}
+
+void chrome_waits_until(struct chrome *c, struct chrome_stream *s, uint64_t until)
+{
+	while (s->waits && s->wait[0].end <= until)
+		settle(c, s);
+}
+
+void chrome_settled(struct chrome *c, uint64_t until)
+{
+	const uint64_t ns = until == UINT64_MAX ? UINT64_MAX : chrome_ns(c, until);
+
+	for (uint32_t i = 0; i < c->waiting_count;) {
+		struct chrome_stream *s = &c->streams[c->waiting[i]];
+		chrome_waits_until(c, s, ns);
+		if (s->waits)
+			i++;
+		else
+			c->waiting[i] = c->waiting[--c->waiting_count];
+	}
+}
+
+static void for_stream(struct chrome *c, const struct events_call *call)
+{
+	struct chrome_stream *s = chrome_stream(c, call->stream);
+
+	if (s->waits == CHROME_WAITS)
+		settle(c, s);
+	if (!s->waits && c->waiting_count < EVENTS_STREAMS)
+		c->waiting[c->waiting_count++] = call->stream;
+	s->wait[s->waits].start = chrome_ns(c, call->record->start);
+	s->wait[s->waits].end = chrome_ns(c, call->record->end);
+	s->wait[s->waits++].number = call->number;
+}
+
+static void of_stream(struct chrome *c, const struct events_call *call)
+{
+	const struct chrome_record *r = record_of(c, call->record->event.event);
+	struct chrome_stream *s = chrome_stream(c, call->stream);
+	const uint64_t at = chrome_ns(c, call->record->start);
+
+	if (!r)
+		return;
+	const uint64_t tid = waits_tid(c, s);
+	begin(c, "Stream Wait Event", s->device, tid, at, at);
+	finish(c, r, call->number, s->number, s->device);
+}
+
+static void recorded(struct chrome *c, const struct events_call *call)
+{
+	*place_of(c, call->record->event.event) = (struct chrome_record){
+	        call->record->event.event, call->number, chrome_stream(c, call->stream)->number};
+}
+
+void chrome_sync(struct chrome *c, const struct events_call *call)
+{
+	const struct tf_record *r = call->record;
+	const struct chrome_record *record;
+
+	if (r->result || call->part || r->flags & (TF_CAPTURED | TF_NO_ARGS))
+		return;
+	switch (call->role) {
+	case CUDA_ROLE_EVENT_RECORD:
+		if (call->stream != EVENTS_NONE)
+			recorded(c, call);
+		break;
+	case CUDA_ROLE_EVENT_WAIT:
+		if (call->stream != EVENTS_NONE)
+			of_stream(c, call);
+		break;
+	case CUDA_ROLE_SYNC_EVENT:
+		record = record_of(c, r->event.event);
+		if (record)
+			of_host(c, call, "Event Sync", record);
+		break;
+	case CUDA_ROLE_SYNC_STREAM:
+		if (call->stream != EVENTS_NONE)
+			for_stream(c, call);
+		break;
+	case CUDA_ROLE_SYNC_ALL:
+		of_host(c, call, "Context Sync", NULL);
+		break;
+	default:
+		break;
+	}
+}

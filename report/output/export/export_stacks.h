@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What calls took by stack: those whose stacks were taken, and the rest of each function in one
+ * stack of its own, so that all together are all calls of the run. For the exports of profiles.
+ */
+#ifndef REPORT_EXPORT_STACKS_H
+#define REPORT_EXPORT_STACKS_H
+
+#include "report/output/export/export.h"
+
+enum stack_value { STACK_CALLS, STACK_API, STACK_WASTED, STACK_GPU, STACK_BYTES, STACK_VALUES };
+
+struct export_stack {
+	const char *api;               /* the innermost frame */
+	const struct model_site *site; /* its other frames; NULL = no stack was taken */
+	const char *kind;              /* "wait", "launch"; the class of the call */
+	double value[STACK_VALUES];    /* NaN = not known */
+	bool estimated;                /* its calls and API time stand for more than were seen */
+};
+
+struct export_stacks {
+	struct export_stack *items;
+	size_t count;
+	bool known[STACK_VALUES]; /* of some stack */
+};
+
+void export_stacks_make(struct export_stacks *to, const struct model *m);
+void export_stacks_free(struct export_stacks *s);
+
+/* What stands for the frames that were not taken. */
+#define STACK_NOT_TAKEN "(no stack taken)"
+/* The innermost frame of GPU time that belongs to no site. */
+#define STACK_GPU_REST "(GPU work of calls whose stacks were not taken)"
+
+#endif
