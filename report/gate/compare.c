@@ -9,8 +9,7 @@
 
 #define CALLS_LEAST 3 /* of a recording, for the median of their times to be judged */
 
-/* Of values of which some may be unknown; `values` is put in order. */
-static struct compare_span span_of(double *values, size_t count)
+struct compare_span span_of(double *values, size_t count)
 {
 	size_t n = 0;
 
@@ -35,6 +34,16 @@ int timing_moved(const struct compare_timing *t, bool ratio)
 	if (!t->judged || t->bounds.tied)
 		return 0;
 	return t->bounds.lower > same ? 1 : t->bounds.upper < same ? -1 : 0;
+}
+
+double *compare_values(const struct run_set *s, const struct metric *m, bool per_step, double steps)
+{
+	double *values = alloc_zeroed(s->count, sizeof(*values));
+
+	for (size_t i = 0; i < s->count; i++)
+		values[i] = per_step ? figure_per_step(&s->runs[i], m, steps).mean
+		                     : s->runs[i].values[m - metrics];
+	return values;
 }
 
 typedef double (*value_fn)(const struct compare_result *c, const struct figures *f,

@@ -51,6 +51,12 @@ struct compare_result {
 	bool has_parts; /* APIs and copies are there in full: no side is a baseline */
 };
 
+/* Of values of which some may be unknown; they are put in order. */
+struct compare_span span_of(double *values, size_t count);
+/* A figure of each run of a set, in order of the runs; NaN = not known (free it). */
+double *compare_values(const struct run_set *s, const struct metric *m, bool per_step,
+                       double steps);
+
 /* Compares the sides, which the comparison takes over. */
 void compare(struct compare_result *c);
 void comparison_free(struct compare_result *c);

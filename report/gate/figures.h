@@ -36,6 +36,7 @@ struct figures_step_set {
 	char *name;  /* of the NVTX range, or of what tells the steps apart; or NULL */
 	bool unsure; /* found with low confidence */
 	uint64_t count, judged, skipped, odd;
+	double period_low, period_high;       /* of their period, 95 %, ns; NaN = not known */
 	struct figures_step of[WORK_FIGURES]; /* as metric_work() says */
 };
 
@@ -86,6 +87,13 @@ struct figures {
 	double steps_said;   /* as somebody said; 0 = nobody did */
 	double wall, window; /* ns */
 };
+
+/*
+ * The time from one step to the next, ns: the loop is cut into ten pieces of as many steps, and of
+ * their means this is the middle one. What a loop takes in bursts is in it, and a first step that
+ * compiles for a minute, or one that hangs, is not. NaN = not known; low and high: 95 %.
+ */
+double figure_step_period(const struct model *m, double *low, double *high);
 
 /* Steps and NVTX ranges of a finished model; figures_take() does this too. */
 void figures_take_steps(struct figures_step_set *to, const struct model *m);

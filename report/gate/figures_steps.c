@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
+#include "report/gate/bounds.h"
 #include "report/gate/figures.h"
 
 /* Groups of consecutive steps of which the mean's error is found: steps that depend on their
@@ -68,6 +70,38 @@ static bool at_edge(const struct model *m, size_t i)
 	return last - first + 1 >= EDGES_LEAST;
 }
 
+/* From each judged step to the next one of the same thread; how many. */
+static size_t periods_of(const struct model *m, double *v)
+{
+	const struct model_step *rows = m->steps.rows;
+	double stride = m->steps.stride ? (double)m->steps.stride : 1;
+	size_t n = 0;
+
+	for (size_t i = 0; i + 1 < m->steps.judged; i++) {
+		const struct model_step *a = &rows[i], *b = &rows[i + 1];
+		double period = (b->start - a->start) / stride;
+		if (a->process == b->process && a->tid == b->tid && !at_edge(m, i) && period > 0)
+			v[n++] = period;
+	}
+	return n;
+}
+
+double figure_step_period(const struct model *m, double *low, double *high)
+{
+	double *v = alloc_zeroed((size_t)m->steps.judged + 1, sizeof(*v)), means[GROUPS], period;
+	size_t n = periods_of(m, v), groups = n < GROUPS ? n : GROUPS;
+
+	for (size_t g = 0; g < groups; g++) {
+		size_t from = g * n / groups, to = (g + 1) * n / groups;
+		means[g] = mean_of(v + from, to - from);
+	}
+	free(v);
+	stats_sort(means, groups);
+	period = stats_median(means, groups);
+	bounds_of_median(low, high, means, groups);
+	return period;
+}
+
 void figures_take_steps(struct figures_step_set *to, const struct model *m)
 {
 	const struct model_steps_figures *s = &m->steps;
@@ -87,6 +121,7 @@ void figures_take_steps(struct figures_step_set *to, const struct model *m)
 		to->of[f] = figure_of(v, n);
 		to->judged = n;
 	}
+	figure_step_period(m, &to->period_low, &to->period_high);
 	free(v);
 }
 
