@@ -13,10 +13,10 @@ struct child {
 	int (*prepare)(void *context);
 	void *context;
 	/* How it ended. */
-	int status;           /* 128 + signal when one killed it */
-	int caught;           /* a signal that came to us meanwhile and was passed on; 0 = none */
-	double wall_ns;       /* from before the fork until it was seen to have ended */
-	double cpu_ns;        /* user and system, of it and the children it waited for */
+	int status;     /* 128 + signal when one killed it */
+	int caught;     /* a signal that came to us meanwhile and was passed on; 0 = none */
+	double wall_ns; /* from before the fork until it was seen to have ended */
+	double cpu_ns;  /* user and system, of it and the children it waited for */
 };
 
 /* Runs the command to its end. 0, or the errno of exec. */

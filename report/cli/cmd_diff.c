@@ -26,8 +26,9 @@ static const struct option_row rows[] = {
 };
 
 static const char *const format_names[] = {"text", "md", "json", NULL};
-static void (*const formats[])(const struct compare_result *, const struct out_options *) = {
-        out_diff_text, out_diff_markdown, out_diff_json};
+static void (*const formats[])(const struct compare_result *, const struct headline *,
+                               const struct out_options *) = {out_diff_text, out_diff_markdown,
+                                                              out_diff_json};
 
 struct names {
 	char **items;
@@ -41,7 +42,8 @@ struct request {
 	double steps; /* 0 = not said */
 	struct run_set_options options;
 	const char *output;
-	void (*write)(const struct compare_result *, const struct out_options *);
+	void (*write)(const struct compare_result *, const struct headline *,
+	              const struct out_options *);
 };
 
 static void add_name(struct names *n, const char *name)
@@ -138,9 +140,12 @@ static int diff(struct request *r)
 	if (!sort_names(r) &&
 	    !run_set_add_all(&c.before, r->before.items, r->before.count, &r->options) &&
 	    !run_set_add_all(&c.after, r->after.items, r->after.count, &r->options)) {
+		struct headline h;
 		compare(&c);
+		headline_make(&h, &c, NULL, "before", "after");
 		r->look.out.to = out_begin(&file);
-		r->write(&c, &r->look.out);
+		r->write(&c, &h, &r->look.out);
+		headline_free(&h);
 		status = out_end(&file, r->output);
 	}
 	comparison_free(&c);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "report/base/alloc.h"
@@ -17,10 +16,6 @@
 #include "report/cli/run_preload.h"
 #include "report/cli/target.h"
 #include "shim/core/options/options.h"
-
-/* 2 s in all. */
-#define DYING_LOOKS   200
-#define DYING_LOOK_NS 10000000
 
 enum {
 	OUTPUT,
@@ -70,21 +65,6 @@ static const char *const variables[] = {
         [HELP] = NULL,
 };
 
-/* A process that was killed with the command, or by it, may not have ended yet. */
-static void wait_for_dying(const struct find_list *list)
-{
-	const struct timespec pause = {.tv_nsec = DYING_LOOK_NS};
-
-	for (int look = 0; look < DYING_LOOKS; look++) {
-		bool dying = false;
-		for (size_t i = 0; i < list->count && !dying; i++)
-			dying = recording_is_dying(list->paths[i]);
-		if (!dying)
-			return;
-		nanosleep(&pause, NULL);
-	}
-}
-
 static void print_report(void)
 {
 	struct report_request request;
@@ -92,7 +72,7 @@ static void print_report(void)
 	char *folder = run_output_folder();
 
 	find_run(&list, folder, getenv("CUDASPY_RUN_ID"));
-	wait_for_dying(&list);
+	run_output_wait(&list);
 	if (list.count) {
 		report_defaults(&request);
 		pipeline_report(&request, NULL, list.paths, list.count);
@@ -116,24 +96,20 @@ static int check_run_id(void)
 	return -1;
 }
 
-/* What the shim would say only when the program runs. Options stand in variables of their own by
- * now. -1 when one line was written. */
+/* Options stand in variables of their own by now. -1 when one line was written. */
 static int check_variables(const bool *given)
 {
-	for (const struct spy_option *o = spy_option_rows; o->name; o++) {
-		const char *value = getenv(o->name), *option = NULL;
-		if (!value || o->read(value))
-			continue;
-		for (int i = OUTPUT; i < REPORT; i++)
-			if (given[i] && variables[i] && !strcmp(variables[i], o->name))
-				option = rows[i].name;
-		if (option)
-			complain("run: --%s %s is not %s", option, value, o->wanted);
-		else
-			complain("run: %s=%s is not %s", o->name, value, o->wanted);
-		return -1;
-	}
-	return check_run_id();
+	const struct spy_option *wrong = preload_wrong_variable();
+	const char *option = NULL;
+
+	for (int i = OUTPUT; i < REPORT && wrong; i++)
+		if (given[i] && variables[i] && !strcmp(variables[i], wrong->name))
+			option = rows[i].name;
+	if (option)
+		complain("run: --%s %s is not %s", option, getenv(wrong->name), wrong->wanted);
+	else if (wrong)
+		complain("run: %s=%s is not %s", wrong->name, getenv(wrong->name), wrong->wanted);
+	return wrong ? -1 : check_run_id();
 }
 
 static int run_command(char **command, const bool *given)

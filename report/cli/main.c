@@ -14,6 +14,8 @@ const struct command commands[] = {
         {"diff", cmd_diff, "say what changed from some recordings to others"},
         {"check", cmd_check, "judge recordings by rules, for CI: exit status 0, 1 or 3"},
         {"run", cmd_run, "run a command and record its CUDA calls"},
+        {"bench", cmd_bench,
+         "run one command or two in turns, say what each takes and how they differ"},
         {"version", cmd_version, "print the version"},
         {"help", cmd_help, "print this list, or the options of a command"},
         {NULL, NULL, NULL},

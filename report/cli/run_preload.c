@@ -22,6 +22,16 @@ void preload_variable(const char *name, const char *value)
 		alloc_failed();
 }
 
+const struct spy_option *preload_wrong_variable(void)
+{
+	for (const struct spy_option *o = spy_option_rows; o->name; o++) {
+		const char *value = getenv(o->name);
+		if (value && !o->read(value))
+			return o;
+	}
+	return NULL;
+}
+
 static char *find_library(void)
 {
 	const char *named = getenv("CUDASPY_LIB");

@@ -6,84 +6,9 @@
 #include "report/base/alloc.h"
 #include "report/output/out_diff.h"
 #include "report/base/names.h"
+#include "report/output/text/out_diff_cells.h"
 #include "report/base/text_layout.h"
 #include "report/base/units.h"
-
-static void range_cell(struct text_layout_table *t, enum metric_kind kind,
-                       const struct compare_span *s)
-{
-	char *text = metric_text(kind, s->low, s->high);
-
-	table_cell(t, "%s", text);
-	free(text);
-}
-
-static void middle_cell(struct text_layout_table *t, enum metric_kind kind,
-                        const struct compare_span *s)
-{
-	char *text = metric_text(kind, s->middle, s->middle);
-
-	table_cell(t, "%s", text);
-	free(text);
-}
-
-/* "+100, +5.0 %", "=", "new", "gone" */
-static void difference_cell(struct text_layout_table *t, const struct compare_span *before,
-                            const struct compare_span *after)
-{
-	double change = after->middle - before->middle;
-	char more[METRIC_NUMBER_BYTES], share[UNIT_BYTES];
-
-	metric_number(more, change, true);
-	if (!isfinite(change))
-		table_cell(t, "n/a");
-	else if (!span_differs(before, after))
-		table_cell(t, "=");
-	else if (change == 0)
-		table_cell(t, "varies");
-	else if (!(before->middle > 0))
-		table_cell(t, "%s", more);
-	else
-		table_cell(t, "%s, %s", more, unit_change(share, change / before->middle));
-}
-
-/* "+10.1 %", with a mark where it is more than noise. */
-static void change_cell(struct text_layout_table *t, const struct compare_timing *time, bool ratio)
-{
-	double change = ratio ? time->after.middle / time->before.middle - 1
-	                      : time->after.middle - time->before.middle;
-
-	const char *star = timing_moved(time, ratio) ? " *" : "";
-	char text[UNIT_BYTES];
-
-	if (!isfinite(change))
-		table_cell(t, "n/a");
-	else if (ratio)
-		table_cell(t, "%s%s", unit_change(text, change), star);
-	else
-		table_cell(t, "%+.1f points%s", fabs(change) < 0.0005 ? 0 : 100 * change, star);
-}
-
-/* In %, or as factors where the upper one is beyond them. */
-static void bounds_text(struct text_layout_table *t, double lower, double upper)
-{
-	char text[UNIT_BYTES];
-
-	if (*unit_change(text, upper) == 'x')
-		table_cell(t, "x%.3g..%s", 1 + lower, text);
-	else
-		table_cell(t, "%+.1f..%+.1f", 100 * lower, 100 * upper);
-}
-
-static void bounds_cell(struct text_layout_table *t, const struct compare_timing *time, bool ratio)
-{
-	double same = ratio ? 1 : 0;
-
-	if (!time->judged || time->bounds.tied)
-		table_cell(t, "n/a");
-	else
-		bounds_text(t, time->bounds.lower - same, time->bounds.upper - same);
-}
 
 static void put_side(struct text_layout *page, const char *label, const struct run_set *s)
 {
@@ -153,9 +78,9 @@ static void put_counts(const struct compare_result *c, struct text_layout *page)
 		if (!metric_is_count(row->metric))
 			continue;
 		table_cell(&t, "%s%s", row->metric->name, row->per_step ? "_per_step" : "");
-		range_cell(&t, row->metric->kind, &row->before);
-		range_cell(&t, row->metric->kind, &row->after);
-		difference_cell(&t, &row->before, &row->after);
+		out_diff_range(&t, row->metric->kind, &row->before);
+		out_diff_range(&t, row->metric->kind, &row->after);
+		out_diff_difference(&t, &row->before, &row->after);
 	}
 	table_print(&t, page);
 }
@@ -193,10 +118,10 @@ static void put_times(const struct compare_result *c, struct text_layout *page)
 		if (metric_is_count(row->metric))
 			continue;
 		table_cell(&t, "%s", row->metric->name);
-		middle_cell(&t, row->metric->kind, &row->time.before);
-		middle_cell(&t, row->metric->kind, &row->time.after);
-		change_cell(&t, &row->time, ratio);
-		bounds_cell(&t, &row->time, ratio);
+		out_diff_middle(&t, row->metric->kind, &row->time.before);
+		out_diff_middle(&t, row->metric->kind, &row->time.after);
+		out_diff_change(&t, &row->time, ratio);
+		out_diff_bounds(&t, &row->time, ratio);
 	}
 	table_print(&t, page);
 	put_how(c, page);
@@ -213,12 +138,12 @@ static void put_rest(const struct compare_pairs *p, size_t shown, const char *wh
 
 static void count_cells(struct text_layout_table *t, const struct compare_pair *p)
 {
-	range_cell(t, METRIC_COUNT, &p->count_before);
-	range_cell(t, METRIC_COUNT, &p->count_after);
+	out_diff_range(t, METRIC_COUNT, &p->count_before);
+	out_diff_range(t, METRIC_COUNT, &p->count_after);
 	if (!p->before || !p->after)
 		table_cell(t, "%s", p->before ? "gone" : "new");
 	else
-		difference_cell(t, &p->count_before, &p->count_after);
+		out_diff_difference(t, &p->count_before, &p->count_after);
 }
 
 /* Kernels as a table shows them (free each, and the array). */
@@ -249,9 +174,9 @@ static void put_pairs(const struct compare_pairs *p, const struct out_options *o
 	for (; shown < p->count && shown < o->limit; shown++) {
 		const struct compare_pair *pair = &p->items[shown];
 		count_cells(&t, pair);
-		middle_cell(&t, METRIC_TIME, &pair->p50.before);
-		middle_cell(&t, METRIC_TIME, &pair->p50.after);
-		change_cell(&t, &pair->p50, true);
+		out_diff_middle(&t, METRIC_TIME, &pair->p50.before);
+		out_diff_middle(&t, METRIC_TIME, &pair->p50.after);
+		out_diff_change(&t, &pair->p50, true);
 		table_cell(&t, "%s", brief ? brief[shown] : pair->name);
 	}
 	table_print(&t, page);
@@ -328,7 +253,8 @@ static void put_page(const struct compare_result *c, const struct out_options *o
 		                 "copies.");
 }
 
-void out_diff_text(const struct compare_result *c, const struct out_options *o)
+void out_diff_text(const struct compare_result *c, const struct headline *h,
+                   const struct out_options *o)
 {
 	struct text_layout page = {.to = o->to,
 	                           .colour = o->colour,
@@ -338,7 +264,8 @@ void out_diff_text(const struct compare_result *c, const struct out_options *o)
 	put_page(c, o, &page);
 }
 
-void out_diff_markdown(const struct compare_result *c, const struct out_options *o)
+void out_diff_markdown(const struct compare_result *c, const struct headline *h,
+                       const struct out_options *o)
 {
 	struct text_layout page = {.to = o->to, .markdown = true, .width = o->width};
 
