@@ -61,6 +61,12 @@ double *compare_values(const struct run_set *s, const struct metric *m, bool per
 void compare(struct compare_result *c);
 void comparison_free(struct compare_result *c);
 
+/* So many calls are needed for the middle of their times to be set against another one. */
+#define COMPARE_CALLS_LEAST 3
+bool pair_is_few(const struct compare_pair *p);
+/* Of a pair: how often, how many bytes, or the launch geometry. */
+bool pair_changed(const struct compare_pair *p);
+
 /* The counts differ, as far as they are known. */
 bool span_differs(const struct compare_span *a, const struct compare_span *b);
 /* More than noise: 1 = rose, -1 = fell, 0 = neither, or not judged. */

@@ -146,6 +146,8 @@ void parts_order(struct figures_parts *p);
  * divided by the recorded steps. NaN where nothing tells.
  */
 struct figures_step figure_per_step(const struct figures *f, const struct metric *m, double said);
+/* What tells steps apart, as pages have it (free it): kernels short. */
+char *figure_steps_name(const struct figures_step_set *s);
 /* What the steps of these runs are, and how many are judged: "200 NVTX ranges step, 190 judged",
  * "n/a" (free it). */
 char *figure_steps_text(const struct run_set *s);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/names.h"
 #include "report/base/stats.h"
 #include "report/gate/bounds.h"
 #include "report/gate/figures.h"
@@ -188,6 +189,14 @@ struct figures_step figure_per_step(const struct figures *f, const struct metric
 	return (struct figures_step){.mean = v, .min = v, .max = v};
 }
 
+char *figure_steps_name(const struct figures_step_set *s)
+{
+	if (!s->name)
+		return alloc_string("(unknown)");
+	return s->source == STEPS_FOUND && strchr(s->name, '(') ? name_short(s->name)
+	                                                        : alloc_string(s->name);
+}
+
 char *figure_steps_text(const struct run_set *s)
 {
 	const struct figures_step_set *first = s->count ? &s->runs[0].steps : NULL;
@@ -204,10 +213,11 @@ char *figure_steps_text(const struct run_set *s)
 	}
 	char *all = metric_text(METRIC_COUNT, least, most),
 	     *judged = metric_text(METRIC_COUNT, low, high);
+	char *name = figure_steps_name(first);
 	char *text = alloc_format(first->source == STEPS_NVTX ? "%s NVTX ranges %s, %s judged"
 	                                                      : "%s found by %s, %s judged%s",
-	                          all, first->name ? first->name : "(unknown)", judged,
-	                          first->unsure ? ", low confidence" : "");
+	                          all, name, judged, first->unsure ? ", low confidence" : "");
+	free(name);
 	free(all);
 	free(judged);
 	return text;

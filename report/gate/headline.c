@@ -62,8 +62,11 @@ static char *steps_apart(const struct compare_result *c)
 		return NULL;
 	if (as_many_steps(c))
 		return NULL;
-	return alloc_format("the steps are others: %s, were %s", b->name ? b->name : "(unknown)",
-	                    a->name ? a->name : "(unknown)");
+	char *is = figure_steps_name(b), *was = figure_steps_name(a);
+	char *text = alloc_format("they are others than before (found by %s, were by %s)", is, was);
+	free(is);
+	free(was);
+	return text;
 }
 
 static bool spans_overlap(const struct compare_span *a, const struct compare_span *b)

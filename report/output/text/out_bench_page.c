@@ -60,7 +60,7 @@ static void put_top(const struct bench *b, struct text_layout *page)
 	bool two = b->side_count > 1;
 
 	if (two) {
-		text_layout_line(page, "%s", b->headline.text);
+		text_layout_line(page, "%s.", b->headline.text);
 		if (!page->markdown)
 			text_layout_blank(page);
 	}
@@ -266,7 +266,7 @@ static void put_counts(const struct bench *b, struct text_layout *page)
 		if (!two)
 			continue;
 		out_diff_range(&t, row->metric->kind, &row->after);
-		out_diff_difference(&t, &row->before, &row->after);
+		out_diff_difference(&t, row->metric->kind, &row->before, &row->after);
 	}
 	table_print(&t, page);
 	if (zero)

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "report/base/alloc.h"
 #include "report/base/units.h"
 #include "report/output/text/out_diff_cells.h"
 
 void out_diff_range(struct text_layout_table *t, enum metric_kind kind,
                     const struct compare_span *s)
 {
-	char *text = metric_text(kind, s->low, s->high);
+	char *text = metric_text(kind, s->low, s->high), least[UNIT_BYTES], most[UNIT_BYTES];
 
+	if (kind == METRIC_BYTES) {
+		free(text);
+		text = alloc_string(unit_bytes(least, s->low));
+		if (strcmp(text, unit_bytes(most, s->high)) != 0)
+			alloc_append(&text, "..%s", most);
+	}
 	table_cell(t, "%s", text);
 	free(text);
 }
@@ -23,14 +31,18 @@ void out_diff_middle(struct text_layout_table *t, enum metric_kind kind,
 	free(text);
 }
 
-/* "+100, +5.0 %", "=", "new", "gone" */
-void out_diff_difference(struct text_layout_table *t, const struct compare_span *before,
-                         const struct compare_span *after)
+/* "+100, +5.0 %", "=", "varies" */
+void out_diff_difference(struct text_layout_table *t, enum metric_kind kind,
+                         const struct compare_span *before, const struct compare_span *after)
 {
 	double change = after->middle - before->middle;
-	char more[METRIC_NUMBER_BYTES], share[UNIT_BYTES];
+	char more[METRIC_NUMBER_BYTES + 2], share[UNIT_BYTES];
 
 	metric_number(more, change, true);
+	if (kind == METRIC_BYTES && isfinite(change)) {
+		more[0] = change < 0 ? '-' : '+';
+		unit_bytes(more + 1, fabs(change));
+	}
 	if (!isfinite(change))
 		table_cell(t, "n/a");
 	else if (!span_differs(before, after))
@@ -79,4 +91,10 @@ void out_diff_bounds(struct text_layout_table *t, const struct compare_timing *t
 		table_cell(t, "n/a");
 	else
 		bounds_text(t, time->bounds.lower - same, time->bounds.upper - same);
+}
+
+void out_diff_table(struct text_layout_table *t, struct text_layout *page)
+{
+	if (t->cell_count)
+		table_print(t, page);
 }

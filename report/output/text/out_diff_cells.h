@@ -20,11 +20,13 @@ void out_diff_range(struct text_layout_table *t, enum metric_kind kind,
 void out_diff_middle(struct text_layout_table *t, enum metric_kind kind,
                      const struct compare_span *s);
 /* "+100, +5.0 %", "=", "varies" */
-void out_diff_difference(struct text_layout_table *t, const struct compare_span *before,
-                         const struct compare_span *after);
+void out_diff_difference(struct text_layout_table *t, enum metric_kind kind,
+                         const struct compare_span *before, const struct compare_span *after);
 /* "+10.1 %", with a mark where it is more than noise. */
 void out_diff_change(struct text_layout_table *t, const struct compare_timing *time, bool ratio);
 /* In %, or as factors where the upper one is beyond them. */
 void out_diff_bounds(struct text_layout_table *t, const struct compare_timing *time, bool ratio);
+/* The table, where it has rows. */
+void out_diff_table(struct text_layout_table *t, struct text_layout *page);
 
 #endif
