@@ -16,6 +16,7 @@ struct command {
 };
 extern const struct command commands[];
 
+int cmd_bench(int count, char **args);
 int cmd_check(int count, char **args);
 int cmd_diff(int count, char **args);
 int cmd_export(int count, char **args);

@@ -36,6 +36,7 @@ struct figures_step_set {
 	char *name;  /* of the NVTX range, or of what tells the steps apart; or NULL */
 	bool unsure; /* found with low confidence */
 	uint64_t count, judged, skipped, odd;
+	double period_low, period_high;       /* of their period, 95 %, ns; NaN = not known */
 	struct figures_step of[WORK_FIGURES]; /* as metric_work() says */
 };
 
@@ -86,6 +87,13 @@ struct figures {
 	double steps_said;   /* as somebody said; 0 = nobody did */
 	double wall, window; /* ns */
 };
+
+/*
+ * The time from one step to the next, ns: the loop is cut into ten pieces of as many steps, and of
+ * their means this is the middle one. What a loop takes in bursts is in it, and a first step that
+ * compiles for a minute, or one that hangs, is not. NaN = not known; low and high: 95 %.
+ */
+double figure_step_period(const struct model *m, double *low, double *high);
 
 /* Steps and NVTX ranges of a finished model; figures_take() does this too. */
 void figures_take_steps(struct figures_step_set *to, const struct model *m);
@@ -138,6 +146,8 @@ void parts_order(struct figures_parts *p);
  * divided by the recorded steps. NaN where nothing tells.
  */
 struct figures_step figure_per_step(const struct figures *f, const struct metric *m, double said);
+/* What tells steps apart, as pages have it (free it): kernels short. */
+char *figure_steps_name(const struct figures_step_set *s);
 /* What the steps of these runs are, and how many are judged: "200 NVTX ranges step, 190 judged",
  * "n/a" (free it). */
 char *figure_steps_text(const struct run_set *s);

@@ -25,6 +25,7 @@ struct out_options {
 	enum out_names names;
 	bool all_threads;
 	bool sites; /* whole stacks too */
+	bool same;  /* of diff: rows that did not change too */
 	bool colour;
 	size_t width;
 	enum out_table table; /* of csv */
