@@ -13,16 +13,19 @@ from conftest import BUILD, REPORTER, ROOT, VIRTUAL_TIME, environment, make, rep
 
 READER = BUILD / 'tests/e2e/libframe_reader.so'
 HERE = ROOT / 'tests/e2e/python'
-VERSIONS = '3.9', '3.10', '3.11', '3.12', '3.13'
+VERSIONS = '3.9', '3.10', '3.11', '3.12', '3.13', '3.14', '3.15'
 
 
 @functools.lru_cache(maxsize=None)
 def interpreters():
-    """{version: path} of those on this machine; a Debian's own beside them, as "debian-3.11"."""
+    """{version: path} of those on this machine; a Debian's own beside them, as "debian-3.11".
+
+    CUDASPY_TEST_PYTHONS: more of them, between colons.
+    """
     found = {}
-    paths = sorted(glob.glob('/usr/bin/python3.*[0-9]') + glob.glob('/usr/local/bin/python3.*[0-9]') +
+    paths = os.environ.get('CUDASPY_TEST_PYTHONS', '').split(':') + sorted(glob.glob('/usr/bin/python3.*[0-9]') + glob.glob('/usr/local/bin/python3.*[0-9]') +
                    glob.glob(os.path.expanduser('~/.pyenv/versions/*/bin/python3')))
-    for path in paths:
+    for path in filter(None, paths):
         p = subprocess.run([path, '-c', 'import sys, ctypes; print("%d.%d" % sys.version_info[:2])'], stdout=subprocess.PIPE,
                            stderr=subprocess.DEVNULL, universal_newlines=True)
         if p.returncode == 0:
@@ -281,8 +284,9 @@ void *PyGILState_GetThisThreadState(void) { return &PyCode_Type; }
 
 
 @pytest.mark.parametrize('version, free, said', [
-    ('0x030e00f0', 0, 'never tried with Python 3.14'), ('0x030800f0', 0, 'never tried with Python 3.8'),
-    ('0x030d00f0', 1, 'no GIL'), ('0x030d00f0', 0, 'not where this version has it')])
+    ('0x031000f0', 0, 'never tried with Python 3.16'), ('0x030800f0', 0, 'never tried with Python 3.8'),
+    ('0x030d00f0', 1, 'no GIL'), ('0x030d00f0', 0, 'not where this version has it'),
+    ('0x030e00f0', 1, 'no GIL'), ('0x030e00f0', 0, 'not where this version has it')])
 def test_python_that_is_not_read(compile_c, run, version, free, said):
     """A library that looks like one."""
     fake = compile_c(FAKE, f'-DVERSION={version}ul', f'-DFREE={free}', name='looks_like_python', shared=True)
