@@ -67,7 +67,7 @@ static int find_phase(const struct model *m, const struct phase_asked *asked, si
 int pipeline_report(const struct report_request *request, const char *output, char *const *paths,
                     size_t count)
 {
-	struct model m = {.skip_steps = request->skip_steps, .steps_from = request->steps_from};
+	struct model m = {.skip_steps = request->skip_steps, .steps_from = request->steps_from, .source_root = request->source_root};
 	struct out_options out = request->out;
 	struct out_file file;
 	struct analysis a;

@@ -24,7 +24,8 @@ struct out_options {
 	bool limit_given;
 	enum out_names names;
 	bool all_threads;
-	bool sites; /* whole stacks too */
+	bool sites;      /* whole stacks too */
+	bool all_frames; /* ... with those of libraries */
 	bool colour;
 	size_t width;
 	enum out_table table; /* of csv */

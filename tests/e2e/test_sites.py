@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, REPORTER, ROOT, VIRTUAL_TIME, environment, make, report
+from conftest import BUILD, REPORTER, ROOT, SHIM, VIRTUAL_TIME, environment, make, report
 
 READER = BUILD / 'tests/e2e/libframe_reader.so'
 HERE = ROOT / 'tests/e2e/python'
@@ -20,10 +20,10 @@ VERSIONS = '3.9', '3.10', '3.11', '3.12', '3.13', '3.14', '3.15'
 def interpreters():
     """{version: path} of those on this machine; a Debian's own beside them, as "debian-3.11".
 
-    CUDASPY_TEST_PYTHONS: more of them, between colons.
+    TEST_PYTHONS: more of them, between colons.
     """
     found = {}
-    paths = os.environ.get('CUDASPY_TEST_PYTHONS', '').split(':') + sorted(glob.glob('/usr/bin/python3.*[0-9]') + glob.glob('/usr/local/bin/python3.*[0-9]') +
+    paths = os.environ.get('TEST_PYTHONS', '').split(':') + sorted(glob.glob('/usr/bin/python3.*[0-9]') + glob.glob('/usr/local/bin/python3.*[0-9]') +
                    glob.glob(os.path.expanduser('~/.pyenv/versions/*/bin/python3')))
     for path in filter(None, paths):
         p = subprocess.run([path, '-c', 'import sys, ctypes; print("%d.%d" % sys.version_info[:2])'], stdout=subprocess.PIPE,
@@ -158,6 +158,23 @@ def test_daemons_that_call(python, tmp_path):
         run_python(python, tmp_path, 'planted.py', 'daemons', CUDASPY_SITES='all', SIM_COST=0)
 
 
+def test_threads_without_python(python, tmp_path):
+    """Said: its name, and the range that the program is in meanwhile."""
+    nvtx = (BUILD / 'tests/e2e/nvtx_helper').exists()
+    p = run_python(python, tmp_path, 'planted.py', 'backward', BUILD / 'tests/e2e/libbackward.so', CUDASPY_SITES='all',
+                   NVTX_INJECTION64_PATH=SHIM)
+    recording = recording_of(tmp_path, json.loads(p.stdout)['pid'])
+    r = report(recording)
+    waits = [s for s in r['sites'] if s['kind'] == 'wait' and s['thread']]
+    assert sorted((s['thread'], s['range'] or '', s['seen']) for s in waits) == \
+        ([('loader', '', 5), ('pt_autograd_0', 'step/again', 5), ('pt_autograd_0', 'step/backward', 5)] if nvtx else
+         [('loader', '', 5), ('pt_autograd_0', '', 10)])
+    assert all(s['thread'] is None for s in r['sites'] if any(f['language'] == 'python' for f in s['frames']))
+    text = text_of(recording, '--sites')
+    assert ' thread loader: ' in text
+    assert ('NVTX range step/backward, backward thread pt_autograd_0: ' if nvtx else 'backward thread pt_autograd_0: ') in text
+
+
 def test_several_interpreters(python, tmp_path):
     """It is said, and no line is made up."""
     p = run_python(python, tmp_path, 'planted.py', 'several', CUDASPY_SITES='all')
@@ -194,6 +211,76 @@ def test_text(python, tmp_path):
     for text in brief, full:
         assert 'Where in your code' in text and f'planted.py:{line} in item: cuda.cuCtxSynchronize(); said(' in text
     assert len(full) > len(brief) and 'deep' in full
+
+
+def text_of(recording, *options):
+    p = subprocess.run([REPORTER, 'report', *options, recording], stdout=subprocess.PIPE, universal_newlines=True,
+                       env={**os.environ, 'COLUMNS': '300'})
+    assert p.returncode == 0
+    return p.stdout
+
+
+@pytest.fixture
+def moved(tmp_path):
+    """A recording of a program that can be edited, the program, and a line of it."""
+    folder = tmp_path / 'project' / 'pkg'
+    folder.mkdir(parents=True)
+    program = folder / 'train.py'
+    program.write_text((HERE / 'planted.py').read_text())
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    p = run_python(python, tmp_path, program, CUDASPY_SITES='all')
+    return recording_of(tmp_path, json.loads(p.stdout)['pid']), program, 'cuda.cuCtxSynchronize(); said('
+
+
+def test_source_of_a_file_that_is_as_it_was(moved):
+    recording, program, line = moved
+    assert line in text_of(recording)
+    times = program.stat().st_atime_ns, program.stat().st_mtime_ns
+    text = program.read_text()
+    program.write_text(text.replace('import gc', 'import os')) # the same size, another time
+    assert line not in text_of(recording)
+    program.write_text(text + '\n') # another size, the same time
+    os.utime(program, ns=times)
+    assert line not in text_of(recording)
+    program.write_text(text)
+    os.utime(program, ns=times)
+    assert line in text_of(recording)
+
+
+def test_source_root(moved, tmp_path):
+    """The longest end of the recorded path that is a file there; a copy has a time of its own, and counts by its size."""
+    recording, program, line = moved
+    other = tmp_path / 'checkout'
+    (other / 'pkg').mkdir(parents=True)
+    (other / 'train.py').write_text('# another file\n')
+    (other / 'pkg' / 'train.py').write_text(program.read_text())
+    program.unlink()
+    assert line not in text_of(recording)
+    assert line in text_of(recording, '--source-root', other)
+    frames = [f for s in report(recording, '--source-root', other)['sites'] for f in s['frames'] if f['file'] == str(program)]
+    assert frames and {f['local_file'] for f in frames} == {f'{other}/pkg/train.py'}
+    (other / 'pkg' / 'train.py').write_text(program.name)
+    assert line not in text_of(recording, '--source-root', other)
+    p = subprocess.run([REPORTER, 'report', '--source-root', other / 'none', recording], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, universal_newlines=True)
+    assert p.returncode == 2 and 'not a folder' in p.stderr
+
+
+def test_source_is_escaped(tmp_path):
+    program = tmp_path / 'evil.py'
+    text = (HERE / 'planted.py').read_text()
+    program.write_text(text.replace("said('cuCtxSynchronize')", "said('cuCtxSynchronize') # \x1b[31m \u202e"), encoding='utf-8')
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    p = run_python(python, tmp_path, program, CUDASPY_SITES='all')
+    out = text_of(recording_of(tmp_path, json.loads(p.stdout)['pid']))
+    assert 'cuda.cuCtxSynchronize(); said(' in out and '\x1b' not in out and '\u202e' not in out
+
+
+def test_frames_of_libraries_are_folded(moved):
+    recording, _, _ = moved
+    folded, whole = (text_of(recording, o, '--limit', 'all') for o in ('--sites', '--all-frames'))
+    assert ' of Python)' in folded and ' in Thread.run' not in folded
+    assert ' of Python)' not in whole and ' in Thread.run' in whole
 
 
 # ---- native code, and what is sampled ------------------------------------------------------------------------------------
