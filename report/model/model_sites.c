@@ -12,7 +12,7 @@
 
 #define FRAMES_MOST 256u
 #define FRAMES_ALL  (1u << 21) /* of a recording: beyond them, stacks have none */
-#define RANGES_MOST 8u          /* NVTX ranges around one that are named */
+#define RANGES_MOST 8u         /* NVTX ranges around one that are named */
 #define LINES_KEPT  65536u     /* decoded lines that are remembered */
 
 struct code { /* a code object of Python */
@@ -91,8 +91,8 @@ static const struct code *code_of(struct part *s, uint32_t index)
 	code->file_bytes = c->file_bytes;
 	code->file_mtime = c->file_mtime;
 	if (s->p->model->source_root)
-		code->local = sites_keep(
-		        s->p->model, sites_local_file(s->p->model->source_root, code->file));
+		code->local = sites_keep(s->p->model,
+		                         sites_local_file(s->p->model->source_root, code->file));
 	code->first_line = c->first_line;
 	code->version = c->python;
 	code->foreign = is_foreign(code->file);

@@ -28,8 +28,8 @@ struct model_frame {
 	const char *function, *file, *module;
 	const char *local; /* where its file is said to lie on this machine; NULL = at `file` */
 	uint64_t file_bytes, file_mtime; /* as the program had it; 0 = not known */
-	uint32_t line;    /* 0 = not known */
-	uint64_t hash;    /* of its texts */
+	uint32_t line;                   /* 0 = not known */
+	uint64_t hash;                   /* of its texts */
 	uint64_t address; /* native: in its module's file; in memory where that is not known */
 };
 
@@ -47,8 +47,8 @@ struct model_site {
 	double gpu;            /* ns on the GPU, estimated; NaN = not known */
 	uint64_t samples;
 	uint64_t bytes, pageable_bytes;
-	/* of a thread that was in no Python, where there is Python: its name, and the NVTX range that
-	 * was open there, with those around it; or NULL */
+	/* of a thread that was in no Python, where there is Python: its name, and the NVTX range
+	 * that was open there, with those around it; or NULL */
 	const char *thread, *range;
 	struct model_frame *frames; /* innermost first */
 	size_t frame_count;

@@ -72,9 +72,8 @@ char *site_frame_owner(const struct model_frame *f)
 /* Of a thread that is in no Python: what it is; NULL = there is nothing to say (free it). */
 static char *thread_text(const struct model_site *s)
 {
-	const char *backward = s->thread && !strncmp(s->thread, AUTOGRAD, strlen(AUTOGRAD))
-	                               ? "backward "
-	                               : "";
+	const char *backward =
+	        s->thread && !strncmp(s->thread, AUTOGRAD, strlen(AUTOGRAD)) ? "backward " : "";
 
 	if (!s->thread)
 		return NULL;

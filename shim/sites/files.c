@@ -39,7 +39,8 @@ static struct file_seen look(const char *path)
 
 void files_look(struct tf_sites *area)
 {
-	uint32_t n = tf_count(&area->codes), until = n - looked < LOOK_MOST ? n : looked + LOOK_MOST;
+	uint32_t n = tf_count(&area->codes),
+	         until = n - looked < LOOK_MOST ? n : looked + LOOK_MOST;
 	struct file_seen seen = {0};
 	const char *last = "";
 

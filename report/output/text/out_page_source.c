@@ -28,9 +28,9 @@ static bool is_unchanged(const struct model_frame *f, const char *path)
 	if (!f->file_mtime || stat(path, &st) || !S_ISREG(st.st_mode) ||
 	    st.st_size > (off_t)FILE_MOST || (uint64_t)st.st_size != f->file_bytes)
 		return false;
-	return f->local || (uint64_t)st.st_mtim.tv_sec * 1000000000u +
-	                                   (uint64_t)st.st_mtim.tv_nsec ==
-	                           f->file_mtime;
+	return f->local ||
+	       (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec ==
+	               f->file_mtime;
 }
 
 char *out_page_source(const struct model_frame *f)
