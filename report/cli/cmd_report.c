@@ -24,6 +24,8 @@ enum {
 	NAMES,
 	THREADS,
 	SITES,
+	ALL_FRAMES,
+	SOURCE_ROOT,
 	SKIP_STEPS,
 	STEPS_FROM,
 	PHASE,
@@ -48,6 +50,8 @@ static const struct option_row rows[] = {
                    "kernels are called full, short (csv: full) or mangled; json: full"},
         [THREADS] = {"threads", 0, "all", "every thread, not only those that matter"},
         [SITES] = {"sites", 0, NULL, "where calls were made, with whole stacks"},
+        [ALL_FRAMES] = {"all-frames", 0, NULL, "--sites, with every frame of libraries"},
+        [SOURCE_ROOT] = {"source-root", 0, "FOLDER", "where recorded source files lie here"},
         [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps out of the steps' figures"},
         [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
         [PHASE] = {"phase", 0, "PHASE",
@@ -261,6 +265,12 @@ static int read_option(struct report_request *request, struct option_reader *rea
 	case SITES:
 		request->out.sites = true;
 		break;
+	case ALL_FRAMES:
+		request->out.sites = request->out.all_frames = true;
+		break;
+	case SOURCE_ROOT:
+		request->source_root = value;
+		return option_folder("report", "source-root", value);
 	case LIMIT:
 		return read_limit(request, value);
 	case SKIP_STEPS:

@@ -255,6 +255,41 @@ static bool full(const struct run_set *s)
 	return true;
 }
 
+static const struct figures_sites *sites_in(const struct run_set *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->runs[i].sites.known)
+			return &s->runs[i].sites;
+	return NULL;
+}
+
+static double site_growth(const struct figures_site_pair *p)
+{
+	double after = p->after ? p->after->api_time : 0,
+	       before = p->before ? p->before->api_time : 0;
+
+	return (isfinite(after) ? after : 0) - (isfinite(before) ? before : 0);
+}
+
+static int by_growth(const void *a, const void *b)
+{
+	double x = site_growth(a), y = site_growth(b);
+
+	return x > y ? -1 : x < y;
+}
+
+static void add_sites(struct compare_result *c)
+{
+	const struct figures_sites *before = sites_in(&c->before), *after = sites_in(&c->after);
+
+	c->has_sites = before && after;
+	if (!c->has_sites)
+		return;
+	c->site_count = figures_match_sites(before, after, &c->sites);
+	if (c->site_count)
+		qsort(c->sites, c->site_count, sizeof(*c->sites), by_growth);
+}
+
 void compare(struct compare_result *c)
 {
 	c->differs = machine_difference(&c->before, &c->after);
@@ -267,6 +302,7 @@ void compare(struct compare_result *c)
 		if (metric_is_count(&metrics[i]))
 			add_total(c, &metrics[i], true);
 	add_pairs(c, &c->kernels, offsetof(struct figures, kernels));
+	add_sites(c);
 	c->has_parts = full(&c->before) && full(&c->after);
 	if (c->has_parts) {
 		add_pairs(c, &c->apis, offsetof(struct figures, apis));
@@ -280,6 +316,7 @@ void comparison_free(struct compare_result *c)
 	free(c->kernels.items);
 	free(c->apis.items);
 	free(c->copies.items);
+	free(c->sites);
 	free(c->differs);
 	run_set_free(&c->before);
 	run_set_free(&c->after);

@@ -48,6 +48,11 @@ struct compare_result {
 	struct compare_total *totals; /* of the metrics that have a value somewhere */
 	size_t total_count;
 	struct compare_pairs kernels, apis, copies;
+	/* Of the first recording of each side that knows where its calls are made; what grew most
+	 * comes first. */
+	struct figures_site_pair *sites;
+	size_t site_count;
+	bool has_sites; /* both sides have one */
 	bool has_parts; /* APIs and copies are there in full: no side is a baseline */
 };
 

@@ -54,6 +54,29 @@ struct figures_ranges { /* parents first */
 	bool lost; /* some have no place in it */
 };
 
+struct figures_site { /* a line of the program, and the CUDA function called there */
+	char *key;    /* the same for the same place in a program that was edited, but for `line` */
+	char *api, *where;                      /* where: in words */
+	char *thread;                           /* of one without Python; or NULL */
+	char *file, *local, *function, *module; /* NULL = not known */
+	uint32_t line;                          /* 0 = not known */
+	bool python, whole, estimated;          /* as struct model_place has them */
+	uint64_t file_bytes, file_mtime;        /* 0 = not known */
+	enum model_site_kind kind;
+	double calls, api_time, wasted; /* ns; NaN = not known */
+	double bytes, pageable_bytes;
+};
+
+struct figures_sites { /* in order of keys and lines */
+	struct figures_site *items;
+	size_t count;
+	bool known; /* where calls are made was recorded */
+};
+
+struct figures_site_pair { /* NULL = the other run has none such */
+	const struct figures_site *before, *after;
+};
+
 struct figures_doubt {              /* about the verdict */
 	char *reason;               /* why it is inconclusive; NULL = it is not, or not known */
 	bool unsure;                /* its confidence is low */
@@ -77,6 +100,7 @@ struct figures {
 	struct figures_step_set steps;
 	struct figures_ranges ranges;
 	struct figures_parts kernels, apis, copies;
+	struct figures_sites sites;
 	bool has_times; /* parts have times, failures and geometry: not those of a baseline */
 	struct figures_machine machine;
 	enum process_state state; /* the worst of its processes */
@@ -102,6 +126,14 @@ void figures_free_ranges(struct figures_ranges *r);
 /* "step #/forward", with domains (free it). */
 char *range_path(const struct figures_ranges *r, size_t index);
 
+void figures_take_sites(struct figures_sites *to, const struct model *m);
+void figures_free_sites(struct figures_sites *s);
+char *figures_site_key(const struct figures_site *s);
+void figures_sort_sites(struct figures_sites *s);
+/* Which places of two runs are the same; how many pairs (free them). */
+size_t figures_match_sites(const struct figures_sites *before, const struct figures_sites *after,
+                           struct figures_site_pair **pairs);
+
 /* Of a finished model; what stays NULL or 0 is the caller's. */
 void figures_take(struct figures *f, const struct model *m, const struct analysis *a);
 void figures_free(struct figures *f);
@@ -121,8 +153,9 @@ typedef int (*run_set_load_fn)(struct figures *to, const char *name,
 struct run_set_options {
 	run_set_load_fn load;
 	/* which steps are judged; both zero: those that are found */
-	uint64_t skip_steps;    /* without so many first ones of each process */
-	const char *steps_from; /* NVTX ranges of this name; or NULL */
+	uint64_t skip_steps;     /* without so many first ones of each process */
+	const char *steps_from;  /* NVTX ranges of this name; or NULL */
+	const char *source_root; /* where recorded source files lie here; or NULL */
 };
 /*
  * Adds what the user named: a recording, a folder (one run, its processes summed) or a baseline

@@ -24,8 +24,9 @@ struct out_options {
 	bool limit_given;
 	enum out_names names;
 	bool all_threads;
-	bool sites; /* whole stacks too */
-	bool same;  /* of diff: rows that did not change too */
+	bool sites;      /* whole stacks too */
+	bool all_frames; /* ... with those of libraries */
+	bool same;       /* of diff: rows that did not change too */
 	bool colour;
 	size_t width;
 	enum out_table table; /* of csv */

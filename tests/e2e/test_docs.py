@@ -321,6 +321,8 @@ def printed(tmp_path_factory):
     ask('check', 'check', '-f', 'json', '-b', varied[0], '-l', 'launches_per_step <= +0', *others, status=(0, 1, 3))
     ask('check', 'check', '-f', 'json', '-b', folder / 'varied.json', '-l', 'launches_per_step <= +0',
         '-l', 'launch_p50_ns <= +15%', '-l', 'syncs <= 1000000', '-l', 'verdict = host-bound', *varied, status=(0, 1, 3))
+    all_sites = record('all_sites', sample / 'sync_every_step', 300, CUDASPY_SITES='all')
+    ask('check', 'check', '-f', 'json', '-b', folder / 'three.json', '-l', 'syncs <= 1', all_sites, status=(1,))
     assert slow_step(folder, record, ask)['steps']['outliers']
     assert in_flight(folder, programs, ask)
     return met

@@ -47,6 +47,45 @@ static json_t *pairs(const struct compare_pairs *p, size_t limit, size_t kind)
 	return list;
 }
 
+static json_t *side_of_site(const struct figures_site *s)
+{
+	json_t *o;
+
+	if (!s)
+		return json_null();
+	o = json_object();
+	json_put(o, "line", s->line ? json_count(s->line) : json_null());
+	json_put(o, "calls", s->whole ? json_ns(s->calls) : json_null());
+	json_put(o, "api_total_ns", json_ns(s->api_time));
+	json_put(o, "wasted_ns", json_ns(s->wasted));
+	return o;
+}
+
+static json_t *sites(const struct compare_result *c, size_t limit)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < c->site_count && i < limit; i++) {
+		const struct figures_site_pair *p = &c->sites[i];
+		const struct figures_site *s = p->after ? p->after : p->before;
+		json_t *o = json_object();
+		json_put(o, "presence",
+		         json_text(!p->before  ? "appeared"
+		                   : !p->after ? "vanished"
+		                               : "both"));
+		json_put(o, "kind", json_text(site_kind_names[s->kind]));
+		json_put(o, "api", json_text(s->api));
+		json_put(o, "language", json_text(s->python ? "python" : "native"));
+		json_put(o, "function", json_text(s->function));
+		json_put(o, "file", json_text(s->file));
+		json_put(o, "module", json_text(s->module));
+		json_put(o, "before", side_of_site(p->before));
+		json_put(o, "after", side_of_site(p->after));
+		json_push(list, o);
+	}
+	return list;
+}
+
 static json_t *side(const struct run_set *s)
 {
 	const struct figures *f = &s->runs[0];
@@ -94,6 +133,7 @@ void out_diff_json(const struct compare_result *c, const struct headline *h,
 	json_put(root, "copies",
 	         c->has_parts ? pairs(&c->copies, limit, offsetof(struct figures, copies))
 	                      : json_null());
+	json_put(root, "sites", c->has_sites ? sites(c, limit) : json_null());
 	json_dumpf(root, o->to, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
 	putc('\n', o->to);
 	json_decref(root);
