@@ -230,7 +230,7 @@ void change_acts(struct whatif_change *c, const struct replay *r, struct replay_
 		else if (c->what == WHATIF_OVERLAP)
 			overlap(c, r, call_events, i);
 		else if (c->what == WHATIF_HOST && call_events[i].gap > 0) {
-			call_events[i].gap = 0;
+			call_events[i].gap *= c->hope == HOPE_LEAST ? 1 / c->hands : 0;
 			c->changed++;
 		}
 	}
