@@ -247,6 +247,55 @@ static void test_work_that_others_take_over(void **state)
 	ends(&p, &m);
 }
 
+/*
+ * A result is copied to pinned memory, the host asks to be told when that is done, and sleeps until
+ * then; another thread goes on. A kernel of 200 us, 150 us of the host's own.
+ */
+static void read_by_callback(struct play *p, bool waits)
+{
+	uint16_t told = made_call(&p->made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
+
+	for (int i = 0; i < 100; i++) {
+		p->who = 0;
+		launch(p, 5, 200);
+		p->who = 1;
+		p->host += 1;
+		transfer(p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 5, 2);
+		struct tf_record r = call(p, told, 4);
+		returns(p, &r);
+		p->host += 150;
+		if (waits)
+			p->host = p->tail + 10 + 150;
+	}
+	p->who = 0;
+	timed(p, 200);
+	timed_copy(p, SPY_DIR_DTOH, 4, 2);
+	sync_stream(p);
+}
+
+static void test_reads_by_callback(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	read_by_callback(&p, true);
+	struct whatif_result r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_base(&m, 0.01);
+	assert_near(r.predicted, 100 * 205e3, 0.05); /* the GPU's, of about 370 us */
+	assert_near(r.changed, 99, 0.02);
+	r = ask(&p, &m, WHATIF_HOST, NULL, 1);
+	assert_near(r.predicted, 100 * 220e3, 0.06); /* it still waits */
+	ends(&p, &m);
+	/* Where work is given before the copy can have ended nobody waits for it. */
+	m = (struct model){0};
+	start(&p);
+	read_by_callback(&p, false);
+	r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_near(r.changed, 0, 0);
+	ends(&p, &m);
+}
+
 /* 1000 launches of 5 us each, 1 us apart, of kernels of 2 us. */
 static void test_graphs(void **state)
 {
@@ -897,6 +946,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_spread_of_runs),
+	        cmocka_unit_test(test_reads_by_callback),
 	        cmocka_unit_test(test_work_that_others_take_over),
 	        cmocka_unit_test(test_graphs),
 	        cmocka_unit_test(test_own_time_stays),
