@@ -202,11 +202,11 @@ static char *exactly(const char *name)
 /* Of the host's time outside CUDA only what no graph takes away is its own. */
 static void limit(struct finding *f, double share)
 {
-	double most = share < 1 ? 1 / (1 - share) : INFINITY;
+	double most = share < 1 ? 1 / (1 - share) : INFINITY, cut = fmin(1, most / f->speedup);
 
-	f->speedup = fmin(f->speedup, most);
-	f->speedup_low = fmin(f->speedup_low, most);
-	f->speedup_high = fmin(f->speedup_high, most);
+	f->speedup *= cut;
+	f->speedup_low *= cut; /* it is as little known as before */
+	f->speedup_high *= cut;
 }
 
 static void predict(struct whatifs *whatifs, const struct finding_context *context,
