@@ -7,8 +7,8 @@
 #include "report/events/events_internal.h"
 #include "shim/core/work/work_class.h"
 
-#define ROUND     1024u /* records after which the timeline settles what is certain */
-#define YEAR_NS   3.2e16 /* a recording is not longer */
+#define ROUND   1024u  /* records after which the timeline settles what is certain */
+#define YEAR_NS 3.2e16 /* a recording is not longer */
 
 /* ---- the timeline's side ---- */
 
@@ -205,8 +205,7 @@ static void take_call(struct events *e, const struct tf_record *r)
 	        r->call < e->recording->calls
 	                ? tf_entry(&e->recording->map, &e->header->calls, r->call, sizeof(*call))
 	                : NULL;
-	struct tf_thread *thread =
-	        r->thread < e->recording->threads ? e->threads[r->thread] : NULL;
+	struct tf_thread *thread = r->thread < e->recording->threads ? e->threads[r->thread] : NULL;
 	struct events_call c = {.record = r, .thread = r->thread, .stream = EVENTS_NONE};
 
 	if (!call || !thread || !can_be(e, r) || call->cls >= SPY_CLASS_COUNT ||
@@ -245,12 +244,12 @@ static void take_call(struct events *e, const struct tf_record *r)
 
 static void take_range(struct events *e, const struct tf_record *r)
 {
-	const struct events_range range = {
-	        .record = r,
-	        .range = r->thread,
-	        .thread = r->result > 0 && (uint32_t)r->result <= e->recording->threads
-	                          ? (uint32_t)r->result - 1
-	                          : EVENTS_NONE};
+	const struct events_range range = {.record = r,
+	                                   .range = r->thread,
+	                                   .thread = r->result > 0 && (uint32_t)r->result <=
+	                                                                      e->recording->threads
+	                                                     ? (uint32_t)r->result - 1
+	                                                     : EVENTS_NONE};
 
 	if (!can_be(e, r) || r->thread >= e->recording->ranges) {
 		e->figures->left_out++;

@@ -14,12 +14,12 @@
 struct trace {
 	const struct export_job *job;
 	struct chrome_out out;
-	double base;            /* CLOCK_REALTIME, ns, of ts 0 */
-	uint32_t number;        /* of the last call */
-	struct chrome_ended {   /* of each process, for the end of the file */
+	double base;          /* CLOCK_REALTIME, ns, of ts 0 */
+	uint32_t number;      /* of the last call */
+	struct chrome_ended { /* of each process, for the end of the file */
 		struct chrome_totals totals;
 		struct events_figures reach;
-		double from, until; /* us */
+		double from, until;            /* us */
 		double busy[TF_DEVICES_TIMED]; /* ns drawn; NaN = nothing */
 	} * ended;
 };
@@ -53,10 +53,12 @@ static void devices(struct trace *t)
 			const struct model_device *d = &m->processes[i].devices[k];
 			if (d->index >= TF_DEVICES_TIMED || seen[d->index]++)
 				continue;
-			chrome_format(&t->out, "%s\n    {\"id\": %u, \"name\": ", count++ ? "," : "",
+			chrome_format(&t->out,
+			              "%s\n    {\"id\": %u, \"name\": ", count++ ? "," : "",
 			              d->index);
 			put_text(&t->out, d->name);
-			chrome_format(&t->out, ", \"totalGlobalMem\": %" PRIu64 ", \"simulated\": %s}",
+			chrome_format(&t->out,
+			              ", \"totalGlobalMem\": %" PRIu64 ", \"simulated\": %s}",
 			              d->memory_bytes, d->simulated ? "true" : "false");
 		}
 	chrome_text(&t->out, "\n  ],\n");
@@ -112,8 +114,7 @@ static void begin(struct trace *t)
 	chrome_format(&t->out,
 	              "  \"cudaspy\": {\n    \"version\": \"%s\",\n    \"gpu mode\": \"%s\",\n",
 	              CUDASPY_VERSION, mode_names[mode]);
-	chrome_format(&t->out, "    \"gpu times\": \"%s\",\n", mode_words[mode]
-	              );
+	chrome_format(&t->out, "    \"gpu times\": \"%s\",\n", mode_words[mode]);
 	busy(t);
 	chrome_text(&t->out, "    \"processes\": [");
 	for (size_t i = 0; i < m->process_count; i++) {
@@ -293,8 +294,8 @@ static void ended(struct trace *t, size_t index)
 	bool first = true;
 	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++)
 		if (!isnan(e->busy[i])) {
-			chrome_format(o, "%s{\"device\": %u, \"busy_ns\": %.0f}", first ? "" : ", ", i,
-			              e->busy[i]);
+			chrome_format(o, "%s{\"device\": %u, \"busy_ns\": %.0f}", first ? "" : ", ",
+			              i, e->busy[i]);
 			first = false;
 		}
 	chrome_text(o, "]}");
@@ -302,8 +303,9 @@ static void ended(struct trace *t, size_t index)
 
 static void finish(struct trace *t)
 {
-	chrome_format(&t->out, "\n  ],\n  \"cudaspyDrawn\": {\n    \"events\": %" PRIu64
-	                       ",\n    \"processes\": [",
+	chrome_format(&t->out,
+	              "\n  ],\n  \"cudaspyDrawn\": {\n    \"events\": %" PRIu64
+	              ",\n    \"processes\": [",
 	              t->out.events);
 	for (size_t i = 0; i < t->job->model->process_count; i++)
 		ended(t, i);

@@ -60,11 +60,11 @@ uint32_t chrome_lane(struct chrome_lanes *l, uint64_t *start, uint64_t *end);
 #define CHROME_TID_STEPS  5000000u
 #define CHROME_TID_RANGES 5000100u
 /* Of a GPU: a stream's is its number, that of its waits as Kineto has it. */
-#define CHROME_TID_WAITS  1000000u
-#define CHROME_TID_LANES  2000000u /* times the lane */
-#define CHROME_TID_SYNCS  900000u
-#define CHROME_STREAM     13u /* the first number of a stream that was made */
-#define CHROME_DEFAULT    7u  /* CUPTI's number of the default stream */
+#define CHROME_TID_WAITS   1000000u
+#define CHROME_TID_LANES   2000000u /* times the lane */
+#define CHROME_TID_SYNCS   900000u
+#define CHROME_STREAM      13u /* the first number of a stream that was made */
+#define CHROME_DEFAULT     7u  /* CUPTI's number of the default stream */
 #define CHROME_DEVICE_SORT 5000000u
 
 #define CHROME_NESTED 16u
@@ -129,8 +129,8 @@ struct chrome {
 	struct events *events;
 	const struct events_class *classes;
 	const struct tf_work *works;
-	double base;      /* ns to be added to those since load */
-	uint64_t load;    /* tick */
+	double base;   /* ns to be added to those since load */
+	uint64_t load; /* tick */
 	uint64_t pid, gpu_pid;
 	bool has_gpu;
 	struct chrome_thread *threads;
@@ -150,7 +150,8 @@ struct chrome {
 /* ns since the trace's base. */
 static inline uint64_t chrome_ns(const struct chrome *c, uint64_t tick)
 {
-	double ns = (tick > c->load ? (double)(tick - c->load) : 0) * c->clock.ns_per_tick + c->base;
+	double ns =
+	        (tick > c->load ? (double)(tick - c->load) : 0) * c->clock.ns_per_tick + c->base;
 
 	return ns < 1e18 ? (uint64_t)ns : (uint64_t)1e18;
 }

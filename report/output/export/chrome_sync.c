@@ -23,13 +23,14 @@ static const struct chrome_record *record_of(struct chrome *c, uint64_t handle)
 	return NULL;
 }
 
-static void begin(struct chrome *c, const char *kind, uint32_t device, uint64_t tid,
-                  uint64_t start, uint64_t end)
+static void begin(struct chrome *c, const char *kind, uint32_t device, uint64_t tid, uint64_t start,
+                  uint64_t end)
 {
 	chrome_begin(c->out);
-	chrome_format(c->out,
-	              "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"%s\",\"pid\":%llu,\"tid\":%llu",
-	              kind, (unsigned long long)(c->gpu_pid + device), (unsigned long long)tid);
+	chrome_format(
+	        c->out,
+	        "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"%s\",\"pid\":%llu,\"tid\":%llu",
+	        kind, (unsigned long long)(c->gpu_pid + device), (unsigned long long)tid);
 	chrome_span(c->out, start, end);
 	chrome_format(c->out, ",\"args\":{\"cuda_sync_kind\":\"%s\"", kind);
 }

@@ -50,8 +50,8 @@ struct tl_kernel {                 /* what was found of a kernel */
 struct timeline {
 	struct tf_map *map;
 	const struct timeline_watch *watch; /* NULL = nobody */
-	unsigned mode; /* enum tf_gpu_mode */
-	bool resumed;  /* what was before is not known */
+	unsigned mode;                      /* enum tf_gpu_mode */
+	bool resumed;                       /* what was before is not known */
 	uint64_t began;
 	double ticks_per_ns;
 	uint64_t window; /* its start; 0 = it has not begun */
