@@ -7,8 +7,8 @@
 #include "report/events/events_internal.h"
 #include "shim/core/work/work_class.h"
 
-#define ROUND     1024u /* records after which the timeline settles what is certain */
-#define YEAR_NS   3.2e16 /* a recording is not longer */
+#define ROUND   1024u  /* records after which the timeline settles what is certain */
+#define YEAR_NS 3.2e16 /* a recording is not longer */
 
 /* ---- the timeline's side ---- */
 
@@ -205,8 +205,7 @@ static void take_call(struct events *e, const struct tf_record *r)
 	        r->call < e->recording->calls
 	                ? tf_entry(&e->recording->map, &e->header->calls, r->call, sizeof(*call))
 	                : NULL;
-	struct tf_thread *thread =
-	        r->thread < e->recording->threads ? e->threads[r->thread] : NULL;
+	struct tf_thread *thread = r->thread < e->recording->threads ? e->threads[r->thread] : NULL;
 	struct events_call c = {.record = r, .thread = r->thread, .stream = EVENTS_NONE};
 
 	if (!call || !thread || !can_be(e, r) || call->cls >= SPY_CLASS_COUNT ||
@@ -245,19 +244,20 @@ static void take_call(struct events *e, const struct tf_record *r)
 
 static void take_range(struct events *e, const struct tf_record *r)
 {
-	const struct events_range range = {
-	        .record = r,
-	        .range = r->thread,
-	        .thread = r->result > 0 && (uint32_t)r->result <= e->recording->threads
-	                          ? (uint32_t)r->result - 1
-	                          : EVENTS_NONE};
+	const struct events_range range = {.record = r,
+	                                   .range = r->thread,
+	                                   .thread = r->result > 0 && (uint32_t)r->result <=
+	                                                                      e->recording->threads
+	                                                     ? (uint32_t)r->result - 1
+	                                                     : EVENTS_NONE};
 
 	if (!can_be(e, r) || r->thread >= e->recording->ranges) {
 		e->figures->left_out++;
 		return;
 	}
 	e->figures->ranges++;
-	e->to->range(e->to->to, &range);
+	if (e->to->range)
+		e->to->range(e->to->to, &range);
 }
 
 static void take(struct events *e, const struct tf_record *r)
@@ -292,7 +292,7 @@ static void take(struct events *e, const struct tf_record *r)
 void events_tell(struct events *e, const struct events_to *to, struct events_figures *figures)
 {
 	struct tf_record r;
-	uint64_t settled = 0;
+	uint64_t certain = 0; /* up to which all calls were told */
 
 	*figures = (struct events_figures){.whole = e->store.whole};
 	e->to = to;
@@ -310,13 +310,11 @@ void events_tell(struct events *e, const struct events_to *to, struct events_fig
 		take(e, &r);
 		if (++figures->records % ROUND)
 			continue;
-		if (settled)
-			timeline_advance(e->drain.timeline, settled);
-		to->settled(to->to, settled);
-		settled = figures->until;
+		if (certain)
+			timeline_advance(e->drain.timeline, certain);
+		certain = figures->until;
 	}
 	timeline_finish(e->drain.timeline);
-	to->settled(to->to, UINT64_MAX);
 	figures->unplaced = givens_unplaced(&e->givens);
 	timeline_free(e->drain.timeline);
 	drain_end(&e->drain);

@@ -40,7 +40,8 @@ enum events_timed {
 };
 
 struct events_work {
-	const struct tf_record *record; /* of its call; NULL = not known, and so are the next three */
+	const struct tf_record
+	        *record; /* of its call; NULL = not known, and so are the next three */
 	uint32_t number;
 	uint16_t thread;
 	uint32_t stream;
@@ -65,20 +66,19 @@ struct events_to {
 	void (*call)(void *to, const struct events_call *c);
 	/* Of each stream of a device in the order of their start, or nearly; behind their call. */
 	void (*work)(void *to, const struct events_work *w);
-	void (*range)(void *to, const struct events_range *r);
-	/* All work that starts before this tick was told. */
-	void (*settled)(void *to, uint64_t tick);
+	void (*range)(void *to, const struct events_range *r); /* NULL = not asked for */
 };
 
-struct events_class { /* of GPU work: what a piece takes, ns, as known in the end; NaN = not known */
+struct events_class { /* of GPU work: what a piece takes, ns, as known in the end; NaN = not known
+	               */
 	double mean, low, high;
 	uint64_t samples;
 };
 
 struct events_figures {
 	uint64_t records, calls, works, ranges;
-	uint64_t unplaced; /* work that the timeline found no place for */
-	uint64_t left_out; /* records that cannot be */
+	uint64_t unplaced;    /* work that the timeline found no place for */
+	uint64_t left_out;    /* records that cannot be */
 	uint64_t from, until; /* ticks: the records reach over it; both 0 = there are none */
 	bool whole;           /* nothing is older, and nothing between is missing */
 };

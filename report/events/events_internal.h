@@ -30,10 +30,10 @@ struct given {
 };
 
 struct givens {
-	struct given *all;     /* a ring */
-	uint32_t *heads;       /* by hash: place + 1 */
-	uint32_t at;           /* the next place */
-	uint64_t unplaced;     /* forgotten before */
+	struct given *all; /* a ring */
+	uint32_t *heads;   /* by hash: place + 1 */
+	uint32_t at;       /* the next place */
+	uint64_t unplaced; /* forgotten before */
 };
 
 void givens_start(struct givens *g);
@@ -100,7 +100,7 @@ struct events {
 	struct events_figures *figures;
 	uint32_t number;
 	uint64_t tick_most; /* no record ends later */
-	bool learns; /* what is told of how long work takes comes with the records */
+	bool learns;        /* what is told of how long work takes comes with the records */
 };
 
 #endif

@@ -8,9 +8,8 @@ static bool holds(const struct events_store *s, const struct tf_store *store, ui
                   uint64_t place)
 {
 	uint64_t offset = store->pages[place / page];
-	const struct tf_record *r = offset && offset < 1ull << 62
-	                                    ? tf_at(s->map, offset, page * sizeof(*r))
-	                                    : NULL;
+	const struct tf_record *r =
+	        offset && offset < 1ull << 62 ? tf_at(s->map, offset, page * sizeof(*r)) : NULL;
 
 	return r && (r[place % page].start || r[place % page].end);
 }
@@ -27,7 +26,8 @@ static void add(struct events_store *s, uint64_t offset, bool ring)
 	uint64_t written = __atomic_load_n(&store->written, __ATOMIC_ACQUIRE);
 	if (!room || !written)
 		return;
-	bool round = ring && (written > room || (written < room && holds(s, store, page, room - 1)));
+	bool round =
+	        ring && (written > room || (written < room && holds(s, store, page, room - 1)));
 	if (!ring && written > room)
 		written = room;
 	s->part[s->parts].store = store;

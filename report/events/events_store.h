@@ -15,7 +15,7 @@ struct events_store {
 		uint64_t room;
 	} part[2]; /* the trace, and the ring behind it */
 	unsigned parts, at;
-	uint64_t next; /* in this part */
+	uint64_t next;                   /* in this part */
 	const struct tf_record *page_of; /* the page that is read */
 	uint64_t page_number;
 	bool whole;

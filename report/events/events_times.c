@@ -29,8 +29,8 @@ static void find_classes(struct times *t, const struct tf_work *works,
 	for (uint32_t i = 0; i < TF_WORKS; i++) {
 		struct events_class *to = &t->classes[i];
 		*to = (struct events_class){NAN, NAN, NAN, 0};
-		struct model_work_time time =
-		        works && works[i].kind ? work_time(&works[i], c) : (struct model_work_time){0};
+		struct model_work_time time = works && works[i].kind ? work_time(&works[i], c)
+		                                                     : (struct model_work_time){0};
 		if (!time.known || !isfinite(time.mean))
 			continue;
 		to->mean = time.mean;

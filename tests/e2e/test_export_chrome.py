@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cudaspy export --format chrome`: the form, the truth of the simulated GPU, and what real readers make of it."""
 import collections
-import gzip
 import json
-import os
 import re
-import shutil
-import signal
 import subprocess
-import sys
+import time
 import zlib
 
 import pytest
 
-from chrome_rules import Trace, check, export, union
-from conftest import BUILD, READERS, REPORTER, ROOT, SAMPLES, SIM, VIRTUAL_TIME, environment, need, need_nvtx, python_reader, \
+from chrome_rules import Trace, check, check_tracks, export, union
+from conftest import BUILD, READERS, REPORTER, ROOT, SAMPLES, SHIM, SIM, environment, need, need_nvtx, python_reader, \
     report
 
 CUPTI = {'CUDASPY_GPU': 'cupti', 'CUDASPY_TRACE': 1, 'LD_LIBRARY_PATH': f'{SIM}:{SIM}/cupti13'}
@@ -67,7 +63,7 @@ def test_estimates_are_the_timeline(trace):
     r, t = trace('vector_add', 4000, **SAMPLE)
     timed = collections.Counter(e['args']['timed'] for e in t.work)
     assert timed['by work like it'] > 1000 and timed['by events around it'] > 20
-    assert timed['by events around it'] == pytest.approx(sum(w['samples'] for w in report(r.recording)['works']), rel=0.2)
+    assert timed['by events around it'] == pytest.approx(sum(k['samples'] for k in report(r.recording)['kernels']), rel=0.2)
     kernel = next(e for e in t.work if e['cat'] == 'kernel' and e['args'].get('estimated') and 'est. mean ns' in e['args'])
     args = kernel['args']
     assert args['est. low ns'] <= args['est. mean ns'] <= args['est. high ns'] and args['est. samples'] > 0
@@ -104,7 +100,10 @@ def test_failed_and_captured_calls(trace):
     r, t = trace('launch_errors', 5, **SAMPLE)
     failed = [e for e in t.calls if 'result' in e['args'] and e['args']['result'] != 0]
     assert len(failed) == report(r.recording)['totals']['failed']
-    _, t = trace('graph_replay', 5, name='graph.json', **SAMPLE)
+
+
+def test_graphs(trace):
+    _, t = trace('graph_replay', 5, **SAMPLE)
     assert any(e['args'].get('captured') for e in t.calls)
     assert sum(e['name'].startswith('CUDA graph') for e in t.work) == 5
 
@@ -118,9 +117,9 @@ def test_work_behind_the_last_call(trace):
 # ---- what the records reach over ----
 
 def test_flight_recorder(trace):
-    r, t = trace('vector_add', 60000, CUDASPY_GPU='sample', CUDASPY_KEEP=1)
+    r, t = trace('many_tiny_launches', 40000, CUDASPY_GPU='sample', CUDASPY_KEEP=1)
     drawn, = t.drawn
-    assert not drawn['whole'] and 1000 < drawn['calls'] < 60000
+    assert not drawn['whole'] and 1000 < drawn['calls'] < 17000
     assert min(e['ts'] for e in t.calls) / 1000 <= drawn['from_us'] + 1000 < drawn['until_us']
     assert max(e['ts'] + e['dur'] for e in t.calls) == pytest.approx(1000 * drawn['until_us'], abs=1000)
     steady = [e for e in t.work if e['cat'] == 'kernel']
@@ -133,26 +132,27 @@ def test_lost_records(trace):
     assert process['lost records'] > 0
 
 
-def test_killed_in_a_call(run, tmp_path):
-    env = environment(tmp_path, **SAMPLE, SIM_KERNEL_NS=3000000000)
-    p = subprocess.Popen([SAMPLES / 'sim/sync_every_step', '5'], env=env, cwd=tmp_path, stdout=subprocess.PIPE)
+def test_killed_in_a_call(tmp_path):
+    """The call that never returned, up to the last sign of life."""
+    p = subprocess.Popen([BUILD / 'tests/e2e/steady', 'wait'], env=environment(tmp_path, **SAMPLE), cwd=tmp_path,
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        for _ in range(400):
+        assert p.stdout.readline() == b'ready\n'
+        for _ in range(2400):
             recordings = list(tmp_path.glob('*.cudaspy'))
-            if recordings and json.loads(subprocess.run(
-                    [REPORTER, 'report', '--format', 'json', *recordings], stdout=subprocess.PIPE).stdout or
-                    b'{}').get('processes', [{}])[0].get('in_flight'):
+            if report(*recordings)['processes'][0]['in_flight']:
                 break
-            subprocess.run(['sleep', '0.05'])
+            time.sleep(0.05)
+        running = check(export(recordings, tmp_path / 'running.json'))
+        assert running.whole['cudaspy']['processes'][0]['state'] == 'running'
     finally:
-        p.send_signal(signal.SIGKILL)
-        p.wait()
-        p.stdout.close()
-    t = check(export(list(tmp_path.glob('*.cudaspy')), tmp_path / 'trace.json'))
-    process, = t.whole['cudaspy']['processes']
-    assert process['state'] == 'killed'
-    flight = [e for e in t.calls if e['args'].get('in flight')]
-    assert [e['name'] for e in flight] == ['cudaDeviceSynchronize'] or len(flight) == 1
+        p.kill()
+        p.communicate()
+    t = check(export(recordings, tmp_path / 'trace.json'))
+    assert t.whole['cudaspy']['processes'][0]['state'] == 'killed'
+    for traced in running, t:
+        assert [e['name'] for e in traced.calls if e['args'].get('in flight')] == ['cuCtxSynchronize']
+    assert len(t.work) == len([e for e in t.calls if 'LaunchKernel' in e['name']])
 
 
 def test_damaged(run, tmp_path):
@@ -174,7 +174,6 @@ def test_damaged(run, tmp_path):
         assert p.returncode in (0, 2), (i, p.stderr)
         if p.returncode == 0:
             t = Trace(out)
-            from chrome_rules import check_tracks
             check_tracks(t)
             made += 1
         else:
@@ -206,16 +205,19 @@ def test_hostile_names(run, tmp_path):
 
 def test_ranges(trace):
     need_nvtx()
-    r, t = trace('tests/e2e/nvtx_ranges', NVTX_INJECTION64_PATH=BUILD / 'libcudaspy.so', **SAMPLE)
+    r, t = trace('tests/e2e/nvtx_ranges', 30, NVTX_INJECTION64_PATH=SHIM, **SAMPLE)
     ranges = collections.Counter(e['name'] for e in t.annotations if not e['name'].startswith('ProfilerStep'))
-    seen = {x['name']: x['count'] for x in report(r.recording).get('ranges', [])}
-    assert ranges and all(ranges[name] == count for name, count in seen.items() if name in ranges)
+    seen = collections.Counter()
+    for x in report(r.recording)['ranges']:
+        seen[x['name']] += x['count']
+    assert {name: ranges[name] for name in ('layer', 'loader', 'forward', 'wait', 'whole loop')} == \
+        {name: seen[name] for name in ('layer', 'loader', 'forward', 'wait', 'whole loop')}
     threads = {(e['pid'], e['tid']) for e in t.calls}
     assert any((e['pid'], e['tid']) in threads for e in t.annotations)
 
 
 def test_steps(trace):
-    _, t = trace('tests/e2e/steady', **SAMPLE) if False else trace('sync_every_step', 400, **SAMPLE)
+    _, t = trace('sync_every_step', 400, **SAMPLE)
     steps = [e for e in t.annotations if e['name'].startswith('ProfilerStep#')]
     assert len(steps) > 100
     assert [e['name'] for e in steps[:3]] == ['ProfilerStep#0', 'ProfilerStep#1', 'ProfilerStep#2']
@@ -229,7 +231,7 @@ def test_several_processes(run, tmp_path):
         folder = tmp_path / str(rank)
         folder.mkdir()
         r = subprocess.run([SAMPLES / 'sim/streams', '10'], env={**environment(folder, **SAMPLE), 'RANK': str(rank), 'WORLD_SIZE': '2',
-                                                              'CUDASPY_RUN': 'together'},
+                                                              'CUDASPY_RUN_ID': 'together'},
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert r.returncode == 0
         files += folder.glob('*.cudaspy')
@@ -297,6 +299,7 @@ print(json.dumps({
     'compute': float(breakdown['compute_time(us)']),
     'launches': {int(r.correlation): [float(r.cpu_duration), float(r.gpu_duration), float(r.launch_delay)]
                  for r in launches.itertuples()},
+    'iterations': [int(i) for i in t.t.get_iterations()],
     'queue_most': float(max(queue, default=0)), 'queue_least': float(min(queue, default=0)),
     'idle_by': {(str(r.stream) + ' ' + r.idle_category): float(r.idle_time) for r in idle.itertuples()},
 }))
@@ -327,6 +330,13 @@ def queue_lengths(t):
     return most
 
 
+def without_steps(path):
+    """HTA drops what was given behind the last step, where there are steps: the trace without them."""
+    steps = re.compile(r'[^\n]*"ProfilerStep#[^\n]*\n')
+    (path.parent / 'no_steps.json').write_text(steps.sub('', path.read_text()))
+    return path.parent / 'no_steps.json'
+
+
 @pytest.mark.parametrize('program, mode', [('streams', 'sample'), ('pageable_copies', 'sample'),
                                            pytest.param('streams', 'cupti', marks=cupti),
                                            pytest.param('threads', 'cupti', marks=cupti),
@@ -334,7 +344,7 @@ def queue_lengths(t):
 def test_hta(trace, tmp_path, program, mode):
     """HolisticTraceAnalysis finds what the trace says, and that is what the report says."""
     r, t = trace(program, 40, **(CUPTI if mode == 'cupti' else SAMPLE))
-    found = hta(tmp_path / 'trace.json')
+    found = hta(without_steps(tmp_path / 'trace.json'))
     busy = 1000 * (found['kernel'] - found['idle'])
     assert busy == pytest.approx(t.busy(), abs=10)
     spans = [(e['ts'], e['ts'] + e['dur']) for e in t.slices if e['args'].get('stream', -1) >= 0]
@@ -349,6 +359,15 @@ def test_hta(trace, tmp_path, program, mode):
         call, piece = calls[int(number)], work[int(number)]
         assert (1000 * cpu, 1000 * gpu) == (pytest.approx(call['dur'], abs=2), pytest.approx(piece['dur'], abs=2))
         assert 1000 * delay == pytest.approx(max(0, piece['ts'] - call['ts'] - call['dur']), abs=2)
-    launched = [n for n, e in calls.items() if e['name'] in ('cudaLaunchKernel', 'cudaMemcpyAsync', 'cudaMemsetAsync') and n in work]
+    launched = [n for n, e in calls.items() if n in work and e['name'] in (
+        'cudaLaunchKernel', 'cudaLaunchKernelExC', 'cudaMemcpyAsync', 'cudaMemsetAsync')]
     assert len(found['launches']) == len(launched)
     assert found['queue_most'] == queue_lengths(t)
+
+
+def test_hta_finds_the_steps(trace, tmp_path):
+    _, t = trace('sync_every_step', 60, **SAMPLE)
+    steps = [e for e in t.annotations if e['name'].startswith('ProfilerStep#')]
+    assert len(steps) > 20
+    found = hta(tmp_path / 'trace.json')
+    assert found['iterations'] == list(range(len(steps)))

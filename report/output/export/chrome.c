@@ -14,12 +14,12 @@
 struct trace {
 	const struct export_job *job;
 	struct chrome_out out;
-	double base;            /* CLOCK_REALTIME, ns, of ts 0 */
-	uint32_t number;        /* of the last call */
-	struct chrome_ended {   /* of each process, for the end of the file */
+	double base;          /* CLOCK_REALTIME, ns, of ts 0 */
+	uint32_t number;      /* of the last call */
+	struct chrome_ended { /* of each process, for the end of the file */
 		struct chrome_totals totals;
 		struct events_figures reach;
-		double from, until; /* us */
+		double from, until;            /* us */
 		double busy[TF_DEVICES_TIMED]; /* ns drawn; NaN = nothing */
 	} * ended;
 };
@@ -53,10 +53,12 @@ static void devices(struct trace *t)
 			const struct model_device *d = &m->processes[i].devices[k];
 			if (d->index >= TF_DEVICES_TIMED || seen[d->index]++)
 				continue;
-			chrome_format(&t->out, "%s\n    {\"id\": %u, \"name\": ", count++ ? "," : "",
+			chrome_format(&t->out,
+			              "%s\n    {\"id\": %u, \"name\": ", count++ ? "," : "",
 			              d->index);
 			put_text(&t->out, d->name);
-			chrome_format(&t->out, ", \"totalGlobalMem\": %" PRIu64 ", \"simulated\": %s}",
+			chrome_format(&t->out,
+			              ", \"totalGlobalMem\": %" PRIu64 ", \"simulated\": %s}",
 			              d->memory_bytes, d->simulated ? "true" : "false");
 		}
 	chrome_text(&t->out, "\n  ],\n");
@@ -112,8 +114,7 @@ static void begin(struct trace *t)
 	chrome_format(&t->out,
 	              "  \"cudaspy\": {\n    \"version\": \"%s\",\n    \"gpu mode\": \"%s\",\n",
 	              CUDASPY_VERSION, mode_names[mode]);
-	chrome_format(&t->out, "    \"gpu times\": \"%s\",\n", mode_words[mode]
-	              );
+	chrome_format(&t->out, "    \"gpu times\": \"%s\",\n", mode_words[mode]);
 	busy(t);
 	chrome_text(&t->out, "    \"processes\": [");
 	for (size_t i = 0; i < m->process_count; i++) {
@@ -186,11 +187,6 @@ static void to_range(void *to, const struct events_range *r)
 	chrome_range(to, r);
 }
 
-static void to_settled(void *to, uint64_t tick)
-{
-	chrome_settled(to, tick);
-}
-
 static void free_each(char **texts, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -200,7 +196,7 @@ static void free_each(char **texts, size_t count)
 
 static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t index)
 {
-	static const struct events_to to = {NULL, to_call, to_work, to_range, to_settled};
+	static const struct events_to to = {NULL, to_call, to_work, to_range};
 	struct events_to told = to;
 	struct chrome_ended *ended = &t->ended[index];
 
@@ -210,7 +206,6 @@ static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t 
 	c->kernel_names = alloc_zeroed(TF_KERNELS_MAX, sizeof(*c->kernel_names));
 	c->class_tails = alloc_zeroed(TF_WORKS, sizeof(*c->class_tails));
 	c->streams = alloc_zeroed(EVENTS_STREAMS, sizeof(*c->streams));
-	c->waiting = alloc_zeroed(EVENTS_STREAMS, sizeof(*c->waiting));
 	c->records = alloc_zeroed(CHROME_RECORDS, sizeof(*c->records));
 	c->works = tf_at(&r->map, tf_header(&r->map)->works, TF_WORKS * sizeof(*c->works));
 	c->events = events_open(r, &c->clock, t->number);
@@ -218,6 +213,10 @@ static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t 
 	name_process(c, index);
 	chrome_steps(c);
 	events_tell(c->events, &told, &ended->reach);
+	for (uint32_t i = 0; i < EVENTS_STREAMS; i++) {
+		chrome_waits_until(c, &c->streams[i], UINT64_MAX);
+		free(c->streams[i].wait);
+	}
 	chrome_flights(c);
 	t->number = events_last(c->events);
 	events_close(c->events);
@@ -233,7 +232,6 @@ static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t 
 	free_each(c->kernel_names, TF_KERNELS_MAX);
 	free_each(c->class_tails, TF_WORKS);
 	free(c->streams);
-	free(c->waiting);
 	free(c->records);
 }
 
@@ -293,8 +291,8 @@ static void ended(struct trace *t, size_t index)
 	bool first = true;
 	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++)
 		if (!isnan(e->busy[i])) {
-			chrome_format(o, "%s{\"device\": %u, \"busy_ns\": %.0f}", first ? "" : ", ", i,
-			              e->busy[i]);
+			chrome_format(o, "%s{\"device\": %u, \"busy_ns\": %.0f}", first ? "" : ", ",
+			              i, e->busy[i]);
 			first = false;
 		}
 	chrome_text(o, "]}");
@@ -302,8 +300,9 @@ static void ended(struct trace *t, size_t index)
 
 static void finish(struct trace *t)
 {
-	chrome_format(&t->out, "\n  ],\n  \"cudaspyDrawn\": {\n    \"events\": %" PRIu64
-	                       ",\n    \"processes\": [",
+	chrome_format(&t->out,
+	              "\n  ],\n  \"cudaspyDrawn\": {\n    \"events\": %" PRIu64
+	              ",\n    \"processes\": [",
 	              t->out.events);
 	for (size_t i = 0; i < t->job->model->process_count; i++)
 		ended(t, i);

@@ -60,11 +60,11 @@ uint32_t chrome_lane(struct chrome_lanes *l, uint64_t *start, uint64_t *end);
 #define CHROME_TID_STEPS  5000000u
 #define CHROME_TID_RANGES 5000100u
 /* Of a GPU: a stream's is its number, that of its waits as Kineto has it. */
-#define CHROME_TID_WAITS  1000000u
-#define CHROME_TID_LANES  2000000u /* times the lane */
-#define CHROME_TID_SYNCS  900000u
-#define CHROME_STREAM     13u /* the first number of a stream that was made */
-#define CHROME_DEFAULT    7u  /* CUPTI's number of the default stream */
+#define CHROME_TID_WAITS   1000000u
+#define CHROME_TID_LANES   2000000u /* times the lane */
+#define CHROME_TID_SYNCS   900000u
+#define CHROME_STREAM      13u /* the first number of a stream that was made */
+#define CHROME_DEFAULT     7u  /* CUPTI's number of the default stream */
 #define CHROME_DEVICE_SORT 5000000u
 
 #define CHROME_NESTED 16u
@@ -79,7 +79,7 @@ struct chrome_thread { /* its slices so far */
 };
 
 #define CHROME_LAST  4u
-#define CHROME_WAITS 8u
+#define CHROME_WAITS 4096u /* until work is placed; a power of two, as rooms below it are */
 struct chrome_stream {
 	uint32_t number;
 	bool named, waits_named;
@@ -91,11 +91,11 @@ struct chrome_stream {
 		uint32_t number;
 	} last[CHROME_LAST];
 	uint32_t last_at;
-	struct { /* waits for the stream, until it is known what ran meanwhile */
+	struct chrome_wait { /* for the stream, until it is known what ran meanwhile */
 		uint64_t start, end;
 		uint32_t number;
-	} wait[CHROME_WAITS];
-	uint32_t waits;
+	} * wait; /* a ring */
+	uint32_t wait_room, wait_first, waits;
 };
 
 struct chrome_record { /* of an event, by its handle */
@@ -129,8 +129,8 @@ struct chrome {
 	struct events *events;
 	const struct events_class *classes;
 	const struct tf_work *works;
-	double base;      /* ns to be added to those since load */
-	uint64_t load;    /* tick */
+	double base;   /* ns to be added to those since load */
+	uint64_t load; /* tick */
 	uint64_t pid, gpu_pid;
 	bool has_gpu;
 	struct chrome_thread *threads;
@@ -138,8 +138,6 @@ struct chrome {
 	char **kernel_names; /* by kernel id, quoted */
 	char **class_tails;  /* by class: what its args end with */
 	struct chrome_stream *streams;
-	uint32_t *waiting; /* streams that are waited for */
-	uint32_t waiting_count;
 	struct chrome_record *records;
 	struct chrome_device devices[TF_DEVICES_TIMED];
 	struct chrome_lanes range_lanes, step_lanes;
@@ -150,7 +148,8 @@ struct chrome {
 /* ns since the trace's base. */
 static inline uint64_t chrome_ns(const struct chrome *c, uint64_t tick)
 {
-	double ns = (tick > c->load ? (double)(tick - c->load) : 0) * c->clock.ns_per_tick + c->base;
+	double ns =
+	        (tick > c->load ? (double)(tick - c->load) : 0) * c->clock.ns_per_tick + c->base;
 
 	return ns < 1e18 ? (uint64_t)ns : (uint64_t)1e18;
 }
@@ -167,9 +166,8 @@ struct chrome_stream *chrome_stream(struct chrome *c, uint32_t index);
 void chrome_device_named(struct chrome *c, uint32_t device);
 /* chrome_sync.c */
 void chrome_sync(struct chrome *c, const struct events_call *call);
-/* Work of the stream starts at `until`: waits before are certain. */
+/* Work of the stream starts at `until`: waits that ended before are certain. */
 void chrome_waits_until(struct chrome *c, struct chrome_stream *s, uint64_t until);
-void chrome_settled(struct chrome *c, uint64_t until);
 /* chrome_names.c */
 const char *chrome_call_head(struct chrome *c, const struct events_call *call);
 const char *chrome_kernel_name(struct chrome *c, uint32_t kernel);

@@ -17,7 +17,8 @@ void chrome_device_named(struct chrome *c, uint32_t device)
 		snprintf(text, sizeof(text), "\"GPU %u of process %llu\"", device,
 		         (unsigned long long)c->process->pid);
 	chrome_meta(c->out, "process_name", "name", c->gpu_pid + device, 0, text);
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)(CHROME_DEVICE_SORT + c->gpu_pid + device));
+	snprintf(text, sizeof(text), "%llu",
+	         (unsigned long long)(CHROME_DEVICE_SORT + c->gpu_pid + device));
 	chrome_meta(c->out, "process_sort_index", "sort_index", c->gpu_pid + device, 0, text);
 }
 
@@ -187,10 +188,10 @@ void chrome_work(struct chrome *c, const struct events_work *w)
 	chrome_span(o, start, end);
 	put_args(c, w, s->number, end - start);
 	if (w->record && w->first) {
-		flow(c, "{\"ph\":\"s\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":", w->number, c->pid,
-		     chrome_tid(c, w->thread), given);
-		flow(c, "{\"ph\":\"f\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\",\"id\":", w->number,
-		     pid, tid, start);
+		flow(c, "{\"ph\":\"s\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":", w->number,
+		     c->pid, chrome_tid(c, w->thread), given);
+		flow(c, "{\"ph\":\"f\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\",\"id\":",
+		     w->number, pid, tid, start);
 		c->totals.flows++;
 	}
 	note(c, s, w, start, end);

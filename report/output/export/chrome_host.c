@@ -147,9 +147,10 @@ void chrome_flights(struct chrome *c)
 		const uint64_t tid = chrome_tid(c, i);
 		fit(&c->threads[i], false, &start, &end);
 		chrome_begin(c->out);
-		chrome_format(c->out, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":%s,\"pid\":%llu,\"tid\":%llu",
-		              call->level == SPY_LEVEL_RUNTIME ? "cuda_runtime" : "cuda_driver", name,
-		              (unsigned long long)c->pid, (unsigned long long)tid);
+		chrome_format(c->out,
+		              "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":%s,\"pid\":%llu,\"tid\":%llu",
+		              call->level == SPY_LEVEL_RUNTIME ? "cuda_runtime" : "cuda_driver",
+		              name, (unsigned long long)c->pid, (unsigned long long)tid);
 		chrome_span(c->out, start, end);
 		chrome_text(c->out, ",\"args\":{\"in flight\":true}}");
 		c->totals.calls++;
@@ -225,7 +226,8 @@ void chrome_steps(struct chrome *c)
 		const struct model_step *s = &m->step_rows[i];
 		const struct model_phase *p =
 		        &m->processes[s->process] == c->process ? phase_of(m, s, c->process) : NULL;
-		if (!p || !(s->start > -window && s->duration >= 0 && s->start + s->duration < 1e17))
+		if (!p ||
+		    !(s->start > -window && s->duration >= 0 && s->start + s->duration < 1e17))
 			continue;
 		uint64_t start = (uint64_t)(window + s->start),
 		         end = (uint64_t)(window + s->start + s->duration);

@@ -14,10 +14,13 @@ const char *chrome_call_head(struct chrome *c, const struct events_call *call)
 
 	if (*head)
 		return *head;
-	const struct tf_call *known = tf_entry(&c->recording->map,
-	                                       &tf_header(&c->recording->map)->calls,
-	                                       call->record->call, sizeof(*known));
-	char *name = chrome_quoted(known->name, strnlen(known->name, sizeof(known->name)));
+	const struct tf_call *known =
+	        tf_entry(&c->recording->map, &tf_header(&c->recording->map)->calls,
+	                 call->record->call, sizeof(*known));
+	/* The headers of CUDA 13 call a function of another name in place of this one. */
+	const size_t skip = strncmp(known->name, "__cudaLaunchKernel", 18) ? 0 : 2;
+	char *name =
+	        chrome_quoted(known->name + skip, strnlen(known->name, sizeof(known->name)) - skip);
 	*head = alloc_format("{\"ph\":\"X\",\"cat\":\"%s\",\"name\":%s,\"pid\":%llu,\"tid\":",
 	                     call->level == SPY_LEVEL_RUNTIME ? "cuda_runtime" : "cuda_driver",
 	                     name, (unsigned long long)c->pid);
@@ -96,8 +99,8 @@ static void kernel_tail(char **tail, const struct tf_work *w)
 	             w->shared_bytes + w->static_shared, w->registers);
 	if (w->warps_per_sm && w->blocks_per_sm && threads)
 		alloc_append(tail, ",\"est. occupancy at most %%\":%u",
-		             (unsigned)fmin(100, 100.0 * w->blocks_per_sm *
-		                                         ((threads + 31) / 32) / w->warps_per_sm));
+		             (unsigned)fmin(100, 100.0 * w->blocks_per_sm * ((threads + 31) / 32) /
+		                                         w->warps_per_sm));
 }
 
 const char *chrome_class_tail(struct chrome *c, uint32_t cls)
@@ -116,7 +119,6 @@ const char *chrome_class_tail(struct chrome *c, uint32_t cls)
 		alloc_append(tail,
 		             ",\"est. mean ns\":%.0f,\"est. low ns\":%.0f,\"est. high ns\":%.0f,"
 		             "\"est. samples\":%llu",
-		             time->mean, time->low, time->high,
-		             (unsigned long long)time->samples);
+		             time->mean, time->low, time->high, (unsigned long long)time->samples);
 	return *tail;
 }

@@ -96,8 +96,7 @@ static void take_out(struct tl_exact *x, uint32_t at)
 	sift_up(heap, at);
 }
 
-static void __attribute__((noinline))
-tell_watch(struct timeline *t, const struct tl_activity *a)
+static void __attribute__((noinline)) tell_watch(struct timeline *t, const struct tl_activity *a)
 {
 	const struct timeline_piece told = {.start = a->start,
 	                                    .end = a->end,
