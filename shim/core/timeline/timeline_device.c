@@ -156,9 +156,10 @@ static void not_alone(struct timeline *t, struct tf_device_time *time, uint64_t 
 	const struct tf_slices *s = slices_until(t->map, end);
 
 	take_back(&time->total.comm, end - start);
-	for (uint64_t at = start; s && at < end;) {
-		uint64_t i = slice_of(at > s->origin ? at - s->origin : 0, s->width);
-		uint64_t until = tl_min(end, s->origin + (i + 1) * s->width);
+	const uint64_t width = s ? slices_width(s) : 0, origin = s ? s->origin : 0;
+	for (uint64_t at = start; width && at < end;) {
+		uint64_t i = slice_of(at > origin ? at - origin : 0, width);
+		uint64_t until = tl_min(end, origin + (i + 1) * width);
 		if (i >= TF_SLICES || until <= at)
 			break;
 		take_back(&time->slices.busy[i].comm, until - at);
