@@ -116,12 +116,12 @@ static bool make_areas(struct tf_header *h, uint64_t load_tick)
 		if (!all)
 			return false;
 		uint64_t records = spy_options.trace_max_bytes / sizeof(struct tf_record);
-		all->page_records = KEEP_PAGE;
-		while (records / all->page_records > TF_STORE_PAGES)
-			all->page_records *= 2;
-		all->pages_max = records / all->page_records ? records / all->page_records : 1;
-		if (all->pages_max > TF_STORE_PAGES)
-			all->pages_max = TF_STORE_PAGES;
+		uint64_t page = KEEP_PAGE, pages; /* never read back: the file may be cut by now */
+		while (records / page > TF_STORE_PAGES)
+			page *= 2;
+		pages = records / page ? records / page : 1;
+		all->page_records = page;
+		all->pages_max = pages < TF_STORE_PAGES ? pages : TF_STORE_PAGES;
 	}
 	return true;
 }

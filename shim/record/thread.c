@@ -194,7 +194,8 @@ static struct tf_thread *adopt(struct tf_header *h, uint16_t *index)
 	static uint32_t at;
 	uint32_t n = tf_count(&h->threads);
 
-	for (uint32_t i = 0; i < SLOTS_TRIED; i++, at++) {
+	/* A recording that is cut has none. */
+	for (uint32_t i = 0; n && i < SLOTS_TRIED; i++, at++) {
 		uint64_t *offset = tf_entry(&spy_map, &h->threads, at % n, sizeof(*offset));
 		struct tf_thread *th = offset ? tf_at(&spy_map, *offset, h->thread_bytes) : NULL;
 		uint64_t death = th ? death_of(th) : 0;
@@ -213,8 +214,9 @@ static struct tf_thread *fresh(struct tf_header *h, uint16_t *index)
 {
 	uint64_t records =
 	        spy_options.ring_records < RING_FIRST ? spy_options.ring_records : RING_FIRST;
-	uint64_t offset = spy_map.alloc(&spy_map, h->thread_bytes);
-	struct tf_thread *th = tf_at(&spy_map, offset, h->thread_bytes);
+	const uint64_t bytes = h->thread_bytes;
+	uint64_t offset = spy_map.alloc(&spy_map, bytes);
+	struct tf_thread *th = bytes >= sizeof(*th) ? tf_at(&spy_map, offset, bytes) : NULL;
 	uint64_t ring = th ? make_ring(records, false) : 0;
 
 	if (!ring)

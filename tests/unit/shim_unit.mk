@@ -27,7 +27,7 @@ $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
 
 # The modules a test is linked with: a test of shim/core with all of it, each other one with those named here. test_registry
 # and test_storage include theirs to reach its inside.
-SHIM_UNIT_CORE     := $(CORE_C:.c=.o) tests/unit/recording.o tests/unit/recording_gpu.o
+SHIM_UNIT_CORE     := $(CORE_C:.c=.o) tests/unit/cut.o tests/unit/recording.o tests/unit/recording_gpu.o tests/unit/recording_steps.o
 test_cpu_WITH      := shim/cpu/cpu.o shim/cpu/cpu_read.o shim/core/work/slices.o
 test_cupti_buffers_WITH := shim/cupti/cupti_buffers.o
 test_cupti_records_WITH := shim/cupti/cupti_buffers.o shim/cupti/cupti_records.o shim/handles/registry.o
@@ -35,6 +35,7 @@ test_doze_WITH     := shim/base/collector_wait.o
 test_graph_content_WITH := shim/real/driver_symbols.o $(addprefix shim/handles/,graph_content.o graph_parts.o registry.o)
 test_span_WITH     := shim/base/collector_wait.o shim/args/args_launch.o shim/handles/registry.o $(addprefix shim/record/,own_time.o span.o \
 	span_inside.o span_own.o thread.o)
+test_span_cut_WITH := $(test_span_WITH) tests/unit/cut.o
 test_nvtx_WITH     := $(test_span_WITH) $(addprefix shim/nvtx/,nvtx.o nvtx_names.o nvtx_counts.o nvtx_open.o)
 test_options_WITH  := shim/life/options_read.o shim/core/options/options_parse.o
 test_ranges_WITH   := shim/handles/memory_map.o

@@ -376,10 +376,6 @@ static void add_range(void *to, const struct events_range *r)
 	row_end(t);
 }
 
-static void settled(void *to, uint64_t tick)
-{
-}
-
 /* ---- one process ---- */
 
 static void cover(struct process_rows *p, const struct model_process *process,
@@ -414,7 +410,7 @@ static void cover(struct process_rows *p, const struct model_process *process,
 static void add_rows(struct process_rows *p, struct recording *r,
                      const struct model_process *process)
 {
-	const struct events_to to = {p, add_call, add_work, add_range, settled};
+	const struct events_to to = {p, add_call, add_work, add_range};
 	struct events_figures figures;
 
 	p->calls = alloc_zeroed((size_t)r->calls + 1, sizeof(*p->calls));

@@ -16,19 +16,22 @@ struct drain_source {
 	struct tf_thread *thread;
 	uint32_t index;
 	uint32_t rings; /* seen in this round */
-	uint64_t mask;
+	uint64_t mask;  /* of the ring's slots */
 };
 
 /* ---- rings ---- */
 
-static struct tf_ring *ring_at(const struct drain *d, uint64_t offset)
+/* `*slots`: how many it has, a power of two. Read once, here: a recording that is cut while it is
+ * written becomes zeros. */
+static struct tf_ring *ring_at(const struct drain *d, uint64_t offset, uint64_t *slots)
 {
 	struct tf_ring *ring = tf_at(d->map, offset, sizeof(*ring));
-	uint64_t capacity = ring ? ring->capacity : 0;
+	uint64_t capacity = ring ? __atomic_load_n(&ring->capacity, __ATOMIC_RELAXED) : 0;
 
 	if (!capacity || capacity & (capacity - 1) || capacity > (1u << 26) ||
 	    !tf_at(d->map, offset, sizeof(*ring) + capacity * sizeof(struct tf_record)))
 		return NULL;
+	*slots = capacity;
 	return ring;
 }
 
@@ -37,10 +40,10 @@ static struct tf_ring *ring_at(const struct drain *d, uint64_t offset)
  * holds records, or NULL. Moves `*at` on past rings that are done.
  */
 static struct tf_ring *next_ring(const struct drain *d, uint64_t *at, uint32_t *rings,
-                                 uint64_t *tail, uint64_t *head)
+                                 uint64_t *tail, uint64_t *head, uint64_t *slots)
 {
 	while ((*rings)++ < RINGS_MOST) {
-		struct tf_ring *ring = ring_at(d, *at);
+		struct tf_ring *ring = ring_at(d, *at, slots);
 		if (!ring)
 			return NULL;
 		/* Acquire: first the successor, then the head, so that a head seen with a successor
@@ -50,7 +53,7 @@ static struct tf_ring *next_ring(const struct drain *d, uint64_t *at, uint32_t *
 		 * ring_publish(). */
 		*head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 		*tail = ring->tail;
-		if (*head - *tail > ring->capacity)
+		if (*head - *tail > *slots)
 			return NULL;
 		if (*head != *tail)
 			return ring;
@@ -82,10 +85,12 @@ static void look(struct drain_source *s)
 /* False when the thread has no record for this round. */
 static bool open_ring(const struct drain *d, struct drain_source *s, uint64_t until)
 {
-	s->ring = next_ring(d, &s->thread->ring_drain, &s->rings, &s->tail, &s->head);
+	uint64_t slots;
+
+	s->ring = next_ring(d, &s->thread->ring_drain, &s->rings, &s->tail, &s->head, &slots);
 	if (!s->ring)
 		return false;
-	s->mask = s->ring->capacity - 1;
+	s->mask = slots - 1;
 	look(s);
 	return s->end <= until;
 }
@@ -175,8 +180,9 @@ static uint32_t open_sources(struct drain *d, uint64_t until)
 		struct drain_source *s = &d->sources[n];
 		*s = (struct drain_source){.thread = thread, .index = i};
 		n += open_ring(d, s, until);
-		if (s->ring && (s->head - s->tail) * 64 / s->ring->capacity > d->fullest)
-			d->fullest = (uint32_t)((s->head - s->tail) * 64 / s->ring->capacity);
+		uint64_t filled = s->ring ? (s->head - s->tail) * 64 / (s->mask + 1) : 0;
+		if (filled > d->fullest)
+			d->fullest = (uint32_t)filled;
 	}
 	for (uint32_t i = n / 2; i-- > 0;)
 		sift_down(d->sources, n, i);
@@ -187,15 +193,15 @@ static uint32_t open_sources(struct drain *d, uint64_t until)
 static uint64_t drain_activities(struct drain *d)
 {
 	struct tf_header *h = tf_header(d->map);
-	uint64_t tail, head, taken = 0;
+	uint64_t tail, head, slots, taken = 0;
 	uint32_t rings = 0;
 	struct tf_ring *ring;
 
 	if (!h->activity_drain)
 		h->activity_drain = h->activity_ring;
-	while ((ring = next_ring(d, &h->activity_drain, &rings, &tail, &head))) {
+	while ((ring = next_ring(d, &h->activity_drain, &rings, &tail, &head, &slots))) {
 		for (; tail != head; taken++) {
-			struct tf_record r = ring->slots[tail & (ring->capacity - 1)];
+			struct tf_record r = ring->slots[tail & (slots - 1)];
 			drain_feed_activity(d, &r);
 			if (++tail % GIVE_BACK == 0)
 				give_back(ring, tail);

@@ -30,27 +30,30 @@ struct tf_slices *slices_until(const struct tf_map *map, uint64_t until)
 {
 	struct tf_slices *s = tf_at(map, tf_header(map)->slices, sizeof(*s));
 
-	if (!s || !s->width)
-		return NULL;
-	uint64_t since = until > s->origin ? until - s->origin : 0;
-	while (slice_of(since, s->width) >= TF_SLICES) {
-		if (s->width > UINT64_MAX / 4 / TF_SLICES)
+	for (;;) {
+		uint64_t width = s ? slices_width(s) : 0, origin = s ? s->origin : 0;
+		uint64_t index = width ? slice_of(until > origin ? until - origin : 0, width) : 0;
+		if (!width || (index >= TF_SLICES && width > UINT64_MAX / 4 / TF_SLICES))
 			return NULL;
+		if (index < TF_SLICES) {
+			if (index + 1 > s->used)
+				s->used = index + 1;
+			return s;
+		}
 		halve_all(map, s);
 	}
-	if (slice_of(since, s->width) + 1 > s->used)
-		s->used = slice_of(since, s->width) + 1;
-	return s;
 }
 
 void slices_spread(const struct tf_slices *s, void *first, uint64_t bytes, uint64_t offset,
                    uint64_t start, uint64_t end, uint64_t ticks)
 {
 	uint8_t *to = (uint8_t *)first + offset;
-	uint64_t width = s->width, given = 0;
+	uint64_t width = slices_width(s), origin = s->origin, given = 0;
 
-	start = start > s->origin ? start - s->origin : 0;
-	end = end > s->origin ? end - s->origin : 0;
+	if (!width)
+		return;
+	start = start > origin ? start - origin : 0;
+	end = end > origin ? end - origin : 0;
 	uint64_t from = slice_of(start, width), last = slice_of(end, width);
 	if (last >= TF_SLICES)
 		return;
@@ -70,15 +73,15 @@ void slices_spread(const struct tf_slices *s, void *first, uint64_t bytes, uint6
 
 void slice_move(const struct tf_slices *s, struct slice_cursor *at, uint64_t tick)
 {
-	uint64_t since = tick > s->origin ? tick - s->origin : 0;
-	uint64_t index = s->width ? slice_of(since, s->width) : TF_SLICES;
+	uint64_t width = slices_width(s), origin = s->origin;
+	uint64_t index = width ? slice_of(tick > origin ? tick - origin : 0, width) : TF_SLICES;
 
 	if (index >= TF_SLICES) { /* areas of a damaged recording lie over each other */
 		*at = (struct slice_cursor){0};
 		return;
 	}
-	*at = (struct slice_cursor){s->width, s->origin + index * s->width,
-	                            s->origin + (index + 1) * s->width, index};
+	*at = (struct slice_cursor){width, origin + index * width, origin + (index + 1) * width,
+	                            index};
 }
 
 void slices_add_far(const struct tf_map *map, struct slice_cursor *at, void *first, uint64_t bytes,

@@ -15,8 +15,14 @@
  */
 struct tf_slices *slices_until(const struct tf_map *map, uint64_t until);
 
-/* The slice of a time, given as ticks since the origin; a writer's widths are powers of two, which
- * spares a division. */
+/* Read once wherever it divides: a recording that is cut while it is written becomes zeros. */
+static inline uint64_t slices_width(const struct tf_slices *s)
+{
+	return __atomic_load_n(&s->width, __ATOMIC_RELAXED);
+}
+
+/* The slice of a time, given as ticks since the origin; `width` is not 0. A writer's widths are
+ * powers of two, which spares a division. */
 static inline uint64_t slice_of(uint64_t since_origin, uint64_t width)
 {
 	return width & (width - 1) ? since_origin / width : since_origin >> __builtin_ctzll(width);
