@@ -106,6 +106,7 @@ static int export_to(const struct export_request *request, const char *output,
 	job.analysis = &a;
 	job.to = file.to;
 	job.path = file.temporary;
+	job.name = file.name;
 	int status = export_close(&file, !request->format->write(&job));
 	analysis_free(&a);
 	return status;

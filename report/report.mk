@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The reporter: $(O)/cudaspy. Needs jansson, uthash and zlib, toml++ for settings files, and no CUDA.
+# The reporter: $(O)/cudaspy. Needs jansson, uthash, zlib and SQLite, toml++ for settings files, and no CUDA.
 
 REPORT_MAIN_C := $(wildcard report/cli/*.c report/*.c)
 REPORT_C      := $(filter-out $(REPORT_MAIN_C),$(wildcard report/*/*.c report/*/*/*.c))
@@ -12,6 +12,7 @@ REPORT_MAIN_OBJS := $(REPORT_MAIN_C:%.c=$(O)/host/%.o)
 # Linked statically where the archives are there, so that the binary runs on any machine.
 REPORT_JANSSON := $(firstword $(wildcard $(shell $(CC) -print-file-name=libjansson.a)) -ljansson)
 REPORT_ZLIB    := $(firstword $(wildcard $(shell $(CC) -print-file-name=libz.a)) -lz)
+REPORT_SQLITE  := $(firstword $(wildcard $(shell $(CC) -print-file-name=libsqlite3.a)) -lsqlite3)
 REPORT_STDCXX  := -lstdc++
 ifneq ($(wildcard $(shell $(CC) -print-file-name=libstdc++.a)),)
 REPORT_STDCXX  := -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic
@@ -19,7 +20,7 @@ ifndef SAN
 REPORT_STDCXX  += -static-libgcc
 endif
 endif
-REPORT_LIBS = $(REPORT_JANSSON) $(REPORT_ZLIB) $(REPORT_STDCXX) -lm -ldl
+REPORT_LIBS = $(REPORT_JANSSON) $(REPORT_ZLIB) $(REPORT_SQLITE) $(REPORT_STDCXX) -lm -ldl
 
 report: $(O)/cudaspy
 
@@ -28,7 +29,7 @@ $(O)/cudaspy: $(REPORT_MAIN_OBJS) $(REPORT_LIB_OBJS)
 	$(Q)$(CC) $(LDFLAGS) $(SAN_LDFLAGS) -Wl,--no-undefined -o $@ $^ $(REPORT_LIBS)
 
 # What is missing is said in one line, before a hundred of the compiler's.
-REPORT_NEEDS := jansson.h:libjansson-dev uthash.h:uthash-dev zlib.h:zlib1g-dev
+REPORT_NEEDS := jansson.h:libjansson-dev uthash.h:uthash-dev zlib.h:zlib1g-dev sqlite3.h:libsqlite3-dev
 $(O)/host/needs.ok: report/report.mk
 	$(Q)mkdir -p $(@D)
 	$(Q)for need in $(REPORT_NEEDS); do \

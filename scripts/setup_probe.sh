@@ -8,7 +8,7 @@ read_headers()
 	local header
 
 	headers=$(
-		for header in stdio.h cmocka.h elfutils/libdwfl.h jansson.h lttng/tracepoint.h uthash.h zlib.h; do
+		for header in stdio.h cmocka.h elfutils/libdwfl.h jansson.h lttng/tracepoint.h sqlite3.h uthash.h zlib.h; do
 			printf '#if __has_include(<%s>)\n|%s|\n#endif\n' $header $header
 		done | gcc -E -P -x c - 2>/dev/null
 	)

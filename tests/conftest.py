@@ -177,11 +177,11 @@ def reader(name):
     return path
 
 
-def python_reader(*args, timeout=120, **more):
+def python_reader(*args, timeout=120, more_env=None, **more):
     """Runs Python with what scripts/setup_readers.txt has: HTA, nsys-ai. Skipped where they are not there."""
     if not (READERS / 'python/.have').exists():
         pytest.skip('no readers of exports in build/deps/readers (scripts/setup --test fetches them)')
-    env = {**os.environ, 'PYTHONPATH': str(READERS / 'python'), 'PYTHONDONTWRITEBYTECODE': '1'}
+    env = {**os.environ, 'PYTHONPATH': str(READERS / 'python'), 'PYTHONDONTWRITEBYTECODE': '1', **(more_env or {})}
     python = '/usr/bin/python3' if os.access('/usr/bin/python3', os.X_OK) else 'python3'
     return subprocess.run([python, *map(str, args)], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=timeout, universal_newlines=True, **more)

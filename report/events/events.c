@@ -256,7 +256,8 @@ static void take_range(struct events *e, const struct tf_record *r)
 		return;
 	}
 	e->figures->ranges++;
-	e->to->range(e->to->to, &range);
+	if (e->to->range)
+		e->to->range(e->to->to, &range);
 }
 
 static void take(struct events *e, const struct tf_record *r)
@@ -291,7 +292,7 @@ static void take(struct events *e, const struct tf_record *r)
 void events_tell(struct events *e, const struct events_to *to, struct events_figures *figures)
 {
 	struct tf_record r;
-	uint64_t settled = 0;
+	uint64_t certain = 0; /* up to which all calls were told */
 
 	*figures = (struct events_figures){.whole = e->store.whole};
 	e->to = to;
@@ -309,13 +310,11 @@ void events_tell(struct events *e, const struct events_to *to, struct events_fig
 		take(e, &r);
 		if (++figures->records % ROUND)
 			continue;
-		if (settled)
-			timeline_advance(e->drain.timeline, settled);
-		to->settled(to->to, settled);
-		settled = figures->until;
+		if (certain)
+			timeline_advance(e->drain.timeline, certain);
+		certain = figures->until;
 	}
 	timeline_finish(e->drain.timeline);
-	to->settled(to->to, UINT64_MAX);
 	figures->unplaced = givens_unplaced(&e->givens);
 	timeline_free(e->drain.timeline);
 	drain_end(&e->drain);

@@ -66,9 +66,7 @@ struct events_to {
 	void (*call)(void *to, const struct events_call *c);
 	/* Of each stream of a device in the order of their start, or nearly; behind their call. */
 	void (*work)(void *to, const struct events_work *w);
-	void (*range)(void *to, const struct events_range *r);
-	/* All work that starts before this tick was told. */
-	void (*settled)(void *to, uint64_t tick);
+	void (*range)(void *to, const struct events_range *r); /* NULL = not asked for */
 };
 
 struct events_class { /* of GPU work: what a piece takes, ns, as known in the end; NaN = not known

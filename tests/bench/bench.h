@@ -33,6 +33,9 @@ bool bench_collector(struct bench *b);
 /* How long the report of a long trace takes, beside the peers' on the same number of calls. */
 bool bench_trace(struct bench *b);
 
+/* What the export of a trace takes. */
+bool bench_export(struct bench *b);
+
 /* ---- the peers: bench_peers.c ---- */
 
 /* Starts a session daemon and a session with the tracepoints on; false, and b->no_lttng says why,

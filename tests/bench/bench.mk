@@ -5,6 +5,7 @@
 BENCH_MAIN := \
 	tests/bench/bench_calls.c \
 	tests/bench/bench_collector.c \
+	tests/bench/bench_export.c \
 	tests/bench/bench_peers.c \
 	tests/bench/bench_trace.c \
 	tests/bench/child.c \
@@ -27,7 +28,7 @@ BENCH_PEER_OBJ := $(addprefix $(BENCH_O)/peer_,plain.o lttng.o uftrace.o)
 BENCH_LTTNG := $(shell $(CC) -E -include lttng/tracepoint.h -x c /dev/null >/dev/null 2>&1 && echo yes)
 BENCH_BUILDS := $(addprefix $(O)/bench/,bench drain libcuda.so.1 work_uftrace $(if $(BENCH_LTTNG),work_lttng))
 
-bench-build: shim report sim $(BENCH_BUILDS)
+bench-build: shim report sim samples-sim $(BENCH_BUILDS)
 
 bench: bench-build
 	$(Q)$(O)/bench/drain $(if $(filter 1,$(BENCH_QUICK)),all 20)

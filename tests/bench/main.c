@@ -89,7 +89,10 @@ static int measure(struct bench *b, bool trace)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	clean_environment();
 	find_peers(b);
-	return bench_calls(b) && bench_collector(b) && (!trace || bench_trace(b)) ? 0 : 1;
+	return bench_calls(b) && bench_collector(b) &&
+	                       (!trace || (bench_trace(b) && bench_export(b)))
+	               ? 0
+	               : 1;
 }
 
 static int measure_and_clean_up(struct bench *b, bool trace)

@@ -187,11 +187,6 @@ static void to_range(void *to, const struct events_range *r)
 	chrome_range(to, r);
 }
 
-static void to_settled(void *to, uint64_t tick)
-{
-	chrome_settled(to, tick);
-}
-
 static void free_each(char **texts, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -201,7 +196,7 @@ static void free_each(char **texts, size_t count)
 
 static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t index)
 {
-	static const struct events_to to = {NULL, to_call, to_work, to_range, to_settled};
+	static const struct events_to to = {NULL, to_call, to_work, to_range};
 	struct events_to told = to;
 	struct chrome_ended *ended = &t->ended[index];
 
@@ -211,7 +206,6 @@ static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t 
 	c->kernel_names = alloc_zeroed(TF_KERNELS_MAX, sizeof(*c->kernel_names));
 	c->class_tails = alloc_zeroed(TF_WORKS, sizeof(*c->class_tails));
 	c->streams = alloc_zeroed(EVENTS_STREAMS, sizeof(*c->streams));
-	c->waiting = alloc_zeroed(EVENTS_STREAMS, sizeof(*c->waiting));
 	c->records = alloc_zeroed(CHROME_RECORDS, sizeof(*c->records));
 	c->works = tf_at(&r->map, tf_header(&r->map)->works, TF_WORKS * sizeof(*c->works));
 	c->events = events_open(r, &c->clock, t->number);
@@ -219,6 +213,10 @@ static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t 
 	name_process(c, index);
 	chrome_steps(c);
 	events_tell(c->events, &told, &ended->reach);
+	for (uint32_t i = 0; i < EVENTS_STREAMS; i++) {
+		chrome_waits_until(c, &c->streams[i], UINT64_MAX);
+		free(c->streams[i].wait);
+	}
 	chrome_flights(c);
 	t->number = events_last(c->events);
 	events_close(c->events);
@@ -234,7 +232,6 @@ static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t 
 	free_each(c->kernel_names, TF_KERNELS_MAX);
 	free_each(c->class_tails, TF_WORKS);
 	free(c->streams);
-	free(c->waiting);
 	free(c->records);
 }
 

@@ -79,7 +79,7 @@ struct chrome_thread { /* its slices so far */
 };
 
 #define CHROME_LAST  4u
-#define CHROME_WAITS 8u
+#define CHROME_WAITS 4096u /* until work is placed; a power of two, as rooms below it are */
 struct chrome_stream {
 	uint32_t number;
 	bool named, waits_named;
@@ -91,11 +91,11 @@ struct chrome_stream {
 		uint32_t number;
 	} last[CHROME_LAST];
 	uint32_t last_at;
-	struct { /* waits for the stream, until it is known what ran meanwhile */
+	struct chrome_wait { /* for the stream, until it is known what ran meanwhile */
 		uint64_t start, end;
 		uint32_t number;
-	} wait[CHROME_WAITS];
-	uint32_t waits;
+	} * wait; /* a ring */
+	uint32_t wait_room, wait_first, waits;
 };
 
 struct chrome_record { /* of an event, by its handle */
@@ -138,8 +138,6 @@ struct chrome {
 	char **kernel_names; /* by kernel id, quoted */
 	char **class_tails;  /* by class: what its args end with */
 	struct chrome_stream *streams;
-	uint32_t *waiting; /* streams that are waited for */
-	uint32_t waiting_count;
 	struct chrome_record *records;
 	struct chrome_device devices[TF_DEVICES_TIMED];
 	struct chrome_lanes range_lanes, step_lanes;
@@ -168,9 +166,8 @@ struct chrome_stream *chrome_stream(struct chrome *c, uint32_t index);
 void chrome_device_named(struct chrome *c, uint32_t device);
 /* chrome_sync.c */
 void chrome_sync(struct chrome *c, const struct events_call *call);
-/* Work of the stream starts at `until`: waits before are certain. */
+/* Work of the stream starts at `until`: waits that ended before are certain. */
 void chrome_waits_until(struct chrome *c, struct chrome_stream *s, uint64_t until);
-void chrome_settled(struct chrome *c, uint64_t until);
 /* chrome_names.c */
 const char *chrome_call_head(struct chrome *c, const struct events_call *call);
 const char *chrome_kernel_name(struct chrome *c, uint32_t kernel);

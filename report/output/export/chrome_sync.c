@@ -4,8 +4,9 @@
  * so a wait of or for a stream takes no time here: it stands where it was asked for, or where the
  * work that was waited for was done; how long it took its call says.
  */
-#include <string.h>
+#include <stdlib.h>
 
+#include "report/base/alloc.h"
 #include "report/output/export/chrome.h"
 
 static struct chrome_record *place_of(struct chrome *c, uint64_t handle)
@@ -84,11 +85,13 @@ static void of_host(struct chrome *c, const struct events_call *call, const char
 /* Not within work of its stream, and not before the work that it waited for was done. */
 static void settle(struct chrome *c, struct chrome_stream *s)
 {
-	const uint64_t start = s->wait[0].start, end = s->wait[0].end;
-	const uint32_t number = s->wait[0].number;
+	const struct chrome_wait *wait = &s->wait[s->wait_first];
+	const uint64_t start = wait->start, end = wait->end;
+	const uint32_t number = wait->number;
 	uint64_t at = start;
 
-	memmove(&s->wait[0], &s->wait[1], --s->waits * sizeof(s->wait[0]));
+	s->wait_first = (s->wait_first + 1) % s->wait_room;
+	s->waits--;
 	for (uint32_t i = 0; i < CHROME_LAST; i++)
 		if (s->last[i].number < number && s->last[i].end > at)
 			at = s->last[i].end < end ? s->last[i].end : end;
@@ -102,22 +105,21 @@ static void settle(struct chrome *c, struct chrome_stream *s)
 
 void chrome_waits_until(struct chrome *c, struct chrome_stream *s, uint64_t until)
 {
-	while (s->waits && s->wait[0].end <= until)
+	while (s->waits && s->wait[s->wait_first].end <= until)
 		settle(c, s);
 }
 
-void chrome_settled(struct chrome *c, uint64_t until)
+static void more_waits(struct chrome_stream *s)
 {
-	const uint64_t ns = until == UINT64_MAX ? UINT64_MAX : chrome_ns(c, until);
+	const uint32_t room = s->wait_room ? 2 * s->wait_room : 16;
+	struct chrome_wait *wait = alloc_zeroed(room, sizeof(*wait));
 
-	for (uint32_t i = 0; i < c->waiting_count;) {
-		struct chrome_stream *s = &c->streams[c->waiting[i]];
-		chrome_waits_until(c, s, ns);
-		if (s->waits)
-			i++;
-		else
-			c->waiting[i] = c->waiting[--c->waiting_count];
-	}
+	for (uint32_t i = 0; i < s->waits; i++)
+		wait[i] = s->wait[(s->wait_first + i) % s->wait_room];
+	free(s->wait);
+	s->wait = wait;
+	s->wait_first = 0;
+	s->wait_room = room;
 }
 
 static void for_stream(struct chrome *c, const struct events_call *call)
@@ -126,11 +128,10 @@ static void for_stream(struct chrome *c, const struct events_call *call)
 
 	if (s->waits == CHROME_WAITS)
 		settle(c, s);
-	if (!s->waits && c->waiting_count < EVENTS_STREAMS)
-		c->waiting[c->waiting_count++] = call->stream;
-	s->wait[s->waits].start = chrome_ns(c, call->record->start);
-	s->wait[s->waits].end = chrome_ns(c, call->record->end);
-	s->wait[s->waits++].number = call->number;
+	if (s->waits == s->wait_room)
+		more_waits(s);
+	s->wait[(s->wait_first + s->waits++) % s->wait_room] = (struct chrome_wait){
+	        chrome_ns(c, call->record->start), chrome_ns(c, call->record->end), call->number};
 }
 
 static void of_stream(struct chrome *c, const struct events_call *call)

@@ -21,6 +21,7 @@ struct export_job {
 	FILE *to;
 	/* EXPORT_DATABASE: the file to make it in, which is there and empty. */
 	const char *path;
+	const char *name; /* of what is written, for messages */
 };
 
 enum export_kind {
@@ -43,6 +44,7 @@ int export_chrome(const struct export_job *job);
 int export_csv(const struct export_job *job);
 int export_pprof(const struct export_job *job);
 int export_folded(const struct export_job *job);
+int export_sqlite(const struct export_job *job);
 int export_bmf(const struct export_job *job);
 int export_gha(const struct export_job *job);
 int export_openmetrics(const struct export_job *job);

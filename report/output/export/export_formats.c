@@ -6,6 +6,8 @@ const struct export_format export_formats[] = {
          EXPORT_TEXT, false, export_chrome},
         {"csv", "every table of the report as CSV", EXPORT_TEXT, true, export_csv},
         {"md", "every table of the report as Markdown", EXPORT_TEXT, true, export_markdown},
+        {"sqlite", "a database: calls and GPU work as nsys has them, and the report's tables",
+         EXPORT_DATABASE, false, export_sqlite},
         {"pprof", "a profile by stack for pprof: calls, API time, wasted waits, GPU time, bytes",
          EXPORT_BINARY, false, export_pprof},
         {"folded", "stacks and their API time in ns, for flame graphs", EXPORT_TEXT, false,

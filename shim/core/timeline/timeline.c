@@ -104,11 +104,6 @@ void timeline_is_first(struct timeline *t)
 	t->copies_timed = t->mode == TF_GPU_CUPTI;
 }
 
-void timeline_watch(struct timeline *t, const struct timeline_watch *w)
-{
-	t->watch = w;
-}
-
 void timeline_free(struct timeline *t)
 {
 	if (t)

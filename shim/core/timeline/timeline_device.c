@@ -313,21 +313,6 @@ static void sift_down(struct tl_turn *turns, uint32_t n, uint32_t at)
 	turns[at] = turn;
 }
 
-static void __attribute__((noinline))
-tell_watch(struct timeline *t, const struct tl_op *op, const struct tl_piece *p, bool last)
-{
-	const struct timeline_piece told = {.start = p->start,
-	                                    .end = p->end,
-	                                    .cause = TF_CAUSE(op->thread, op->entered),
-	                                    .kernel = op->kernel,
-	                                    .device = (uint8_t)p->device,
-	                                    .kind = op->kind,
-	                                    .last = last,
-	                                    .estimated = true};
-
-	t->watch->placed(t->watch->to, &told);
-}
-
 /* Books the next work of a stream as far as `up to`; when the one after it starts, or UINT64_MAX
  * where there is none yet. */
 static inline uint64_t book_next(struct timeline *t, struct tl_device *d, struct tl_stream *s,
@@ -353,30 +338,12 @@ static inline uint64_t book_next(struct timeline *t, struct tl_device *d, struct
 	else
 		tl_book(t, &piece);
 	if (t->watch)
-		tell_watch(t, op, &piece, end <= until);
+		tl_tell_op(t, op, &piece, end <= until);
 	op->booked = piece.end;
 	if (end > until)
 		return UINT64_MAX;
 	s->book = op->next;
 	return next_start(t, s);
-}
-
-void tl_tell_rest(struct timeline *t)
-{
-	for (unsigned i = 0; i < TF_DEVICES_TIMED; i++)
-		for (uint32_t k = 0; k < t->device[i].actives; k++) {
-			const struct tl_stream *s = &t->streams[t->device[i].active[k] - 1];
-			for (const struct tl_op *op = tl_op(t, s->book); op;
-			     op = tl_op(t, op->next)) {
-				uint64_t start = tl_max(tl_start_on(s, op), op->booked);
-				const struct tl_piece p = {
-				        .start = start,
-				        .end = tl_max(start, tl_end_on(s, op)),
-				        .device = s->device,
-				};
-				tell_watch(t, op, &p, true);
-			}
-		}
 }
 
 void tl_book_streams(struct timeline *t, unsigned device, uint64_t until)

@@ -6,7 +6,7 @@
  * timeline_launch.c (the short way of launches), timeline_durations.c (how long work takes),
  * timeline_ends.c (that it has ended, or has not yet), timeline_ops.h (what is inline of these),
  * timeline_waits.c (what calls that waited tell), timeline_queue.c (the launch queue),
- * timeline_device.c (busy and idle), timeline_exact.c (CUPTI).
+ * timeline_device.c (busy and idle), timeline_exact.c (CUPTI), timeline_watch.c (who draws it).
  *
  * Times are ticks below TL_TICKS_MOST; records with later ones are not taken. Everything starts as
  * zeros: an id, a place or a number in a list that is 0 is none, so places are kept plus one.
@@ -301,13 +301,21 @@ void tl_book_streams(struct timeline *t, unsigned device, uint64_t until);
 void tl_book(struct timeline *t, const struct tl_piece *p);
 /* The launch-to-start time of a piece of work, and that there is one. */
 void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel, bool known);
-/* Whoever watches is told of the work that is placed behind the end. */
-void tl_tell_rest(struct timeline *t);
-void tl_tell_exact_rest(struct timeline *t);
 /* The idle time at the end. */
 void tl_book_rest(struct timeline *t, unsigned device, uint64_t until);
 
+/* ---- timeline_watch.c ---- */
+
+/* A stretch of an op is booked; `last`: no more of it follows. */
+void tl_tell_op(struct timeline *t, const struct tl_op *op, const struct tl_piece *p, bool last)
+        __attribute__((noinline));
+/* Work that is placed behind the end. */
+void tl_tell_rest(struct timeline *t);
+
 /* ---- timeline_exact.c ---- */
+
+/* The same of CUPTI's. */
+void tl_tell_exact_rest(struct timeline *t);
 
 void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned cls,
                    struct tf_work *work);
