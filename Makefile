@@ -53,9 +53,13 @@ demo:
 	$(Q)+$(MAKE) --no-print-directory -j$(JOBS) shim report
 	$(Q)+scripts/demo $(O)
 
+# Pictures of the report's page for a browser, of six recordings: build/screenshots.
+screenshots: shim report sim samples-sim
+	$(Q)O=$(O) scripts/screenshots
+
 # Lines of product code by room.
 lines:
-	$(Q)git ls-files shim report | grep -E '\.(c|h|cpp|S|def|py|ptx|map|mk)$$' | xargs wc -l | awk ' \
+	$(Q)git ls-files shim report | grep -E '\.(c|h|cpp|S|def|py|ptx|map|mk|js|css|html)$$' | xargs wc -l | awk ' \
 		$$2 != "total" { room = $$2; sub("/[^/]*$$", "", room); lines[room] += $$1; all += $$1 } \
 		END { for (room in lines) printf "%7d %s\n", lines[room], room | "sort -k 2"; \
 			close("sort -k 2"); printf "%7d total\n", all }'
@@ -90,6 +94,7 @@ help:
 	@echo 'make check-quick  those that take little time, for while one works'
 	@echo 'make lint         hold the sources against the house style'
 	@echo 'make bench        what one call costs, beside the peers that are installed'
+	@echo 'make screenshots  pictures of the HTML report of six recordings (needs chromium)'
 	@echo 'make lines        lines of product code by room'
 	@echo 'make newest       compare the table of calls with the newest CUDA on PyPI'
 	@echo 'make fuzz         feed the reporter damaged recordings (FUZZ_SECONDS=20)'
@@ -108,4 +113,4 @@ $(O)/layers.ok: layers.txt scripts/check_layers $(shell find $(LAYERED) -name '*
 $(O)/cudaspy $(O)/libcudaspy.so: | $(O)/layers.ok
 
 .DEFAULT_GOAL := all
-.PHONY: all shim report demo lint lines newest install uninstall clean help
+.PHONY: all shim report demo lint screenshots lines newest install uninstall clean help

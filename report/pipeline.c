@@ -67,7 +67,9 @@ static int find_phase(const struct model *m, const struct phase_asked *asked, si
 int pipeline_report(const struct report_request *request, const char *output, char *const *paths,
                     size_t count)
 {
-	struct model m = {.skip_steps = request->skip_steps, .steps_from = request->steps_from};
+	struct model m = {.skip_steps = request->skip_steps,
+	                  .steps_from = request->steps_from,
+	                  .source_root = request->source_root};
 	struct out_options out = request->out;
 	struct out_file file;
 	struct analysis a;
@@ -124,7 +126,9 @@ int pipeline_export(const struct export_request *request, const char *output, ch
 
 int pipeline_figures(struct figures *to, const char *name, const struct run_set_options *o)
 {
-	struct model m = {.skip_steps = o->skip_steps, .steps_from = o->steps_from};
+	struct model m = {.skip_steps = o->skip_steps,
+	                  .steps_from = o->steps_from,
+	                  .source_root = o->source_root};
 	struct find_list list = {0};
 	struct analysis a;
 	int rc = -1;

@@ -22,7 +22,8 @@ struct report_request {
 	enum model_sort_key sort;
 	uint64_t skip_steps; /* first ones, of each process */
 	struct phase_asked phase;
-	const char *steps_from; /* NVTX ranges of this name are the steps; NULL = as found */
+	const char *steps_from;  /* NVTX ranges of this name are the steps; NULL = as found */
+	const char *source_root; /* where recorded source files lie here; or NULL */
 	struct expectation *expectations; /* also in `out` */
 	size_t expectation_count;
 	struct whatif_question *whatifs; /* out.whatifs */

@@ -5,7 +5,8 @@ REPORT_MAIN_C := $(wildcard report/cli/*.c report/*.c)
 REPORT_C      := $(filter-out $(REPORT_MAIN_C),$(wildcard report/*/*.c report/*/*/*.c))
 
 # What the unit tests and the fuzzer link, and what only the program has.
-REPORT_LIB_OBJS  := $(REPORT_C:%.c=$(O)/host/%.o) $(CORE_C:%.c=$(O)/host/%.o) $(O)/host/report/gate/toml.o
+REPORT_LIB_OBJS  := $(REPORT_C:%.c=$(O)/host/%.o) $(CORE_C:%.c=$(O)/host/%.o) $(O)/host/report/gate/toml.o \
+	$(O)/host/gen/html_page_gen.o
 REPORT_MAIN_OBJS := $(REPORT_MAIN_C:%.c=$(O)/host/%.o)
 
 # Linked statically where the archives are there, so that the binary runs on any machine.
@@ -39,6 +40,18 @@ $(O)/host/needs.ok: report/report.mk
 $(REPORT_LIB_OBJS) $(REPORT_MAIN_OBJS): | $(O)/host/needs.ok
 
 $(O)/host/%.o: %.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The page of --format html: its style sheets and scripts in one, as C.
+REPORT_HTML := report/output/html
+$(O)/gen/html_page_gen.c: $(REPORT_HTML)/embed.py $(wildcard $(REPORT_HTML)/*.html $(REPORT_HTML)/*.css $(REPORT_HTML)/*.js)
+	$(call msg,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)python3 $(REPORT_HTML)/embed.py $(REPORT_HTML) $@
+
+$(O)/host/gen/html_page_gen.o: $(O)/gen/html_page_gen.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

@@ -203,6 +203,12 @@ has_nvtx()
 		-include nvtx3/nvToolsExt.h -x c /dev/null >/dev/null 2>&1
 }
 
+# Ubuntu's package is a stub that wants snaps; tests skip where it does not start.
+has_browser()
+{
+	have chromium || have chromium-browser || have google-chrome
+}
+
 has_cudart()
 {
 	has_wheels "cudart/$1"

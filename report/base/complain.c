@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/base/complain.h"
+#include "report/base/progress.h"
 #include "report/base/text.h"
 
 void complain(const char *format, ...)
@@ -16,6 +17,7 @@ void complain(const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	safe = text_safe(line, strlen(line));
+	progress_hide();
 	fprintf(stderr, "cudaspy: %s\n", safe);
 	free(safe);
 }

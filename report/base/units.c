@@ -105,10 +105,14 @@ char *unit_date(char *to, double realtime_ns)
 
 /* Beyond ten times as much a percentage is no easy figure. */
 #define CHANGE_PERCENT_MOST 9.99
+/* Beyond this it came from next to nothing, and how many times that is no figure at all. */
+#define CHANGE_FACTOR_MOST 1000.0
 
 char *unit_change(char *to, double share)
 {
-	if (share > CHANGE_PERCENT_MOST)
+	if (share > CHANGE_FACTOR_MOST)
+		snprintf(to, UNIT_BYTES, ">x%.0f", CHANGE_FACTOR_MOST);
+	else if (share > CHANGE_PERCENT_MOST)
 		snprintf(to, UNIT_BYTES, share >= 99 ? "x%.0f" : "x%.1f", 1 + share);
 	else
 		snprintf(to, UNIT_BYTES, "%+.1f %%", fabs(share) < 0.0005 ? 0 : 100 * share);

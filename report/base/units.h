@@ -19,7 +19,9 @@ char *unit_percent(char *to, double part, double whole);
 /* "2026-08-21T09:15:27.123Z" */
 char *unit_date(char *to, double realtime_ns);
 
-/* By how much something became more or less, as a share of what it was: "+12.5 %", "x27.4". */
+/* By how much something became more or less, as a share of what it was: "+12.5 %", "x27.4",
+ * ">x1000".
+ */
 char *unit_change(char *to, double share);
 
 #endif

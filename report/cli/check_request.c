@@ -23,6 +23,7 @@ enum {
 	SAVE,
 	FORMAT,
 	OUTPUT,
+	SOURCE_ROOT,
 	EXPLAIN,
 	LIST,
 	HELP
@@ -41,6 +42,7 @@ static const struct option_row rows[] = {
         [SAVE] = {"save-baseline", 0, "FILE", "judge nothing, write a baseline of the recordings"},
         [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, md, junit or github"},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
+        [SOURCE_ROOT] = {"source-root", 0, "FOLDER", "where recorded source files lie here"},
         [EXPLAIN] = {"explain", 0, "RULE", "say what RULE means, judge nothing"},
         [LIST] = {"metrics", 0, NULL, "list what rules can be about"},
         [HELP] = {"help", 'h', NULL, "print this"},
@@ -108,6 +110,9 @@ static int read_option(struct check_request *r, int option, const char *value)
 	case OUTPUT:
 		r->output = value;
 		return 0;
+	case SOURCE_ROOT:
+		r->config.source_root = value;
+		return option_folder("check", "source-root", value);
 	case EXPLAIN:
 		r->explain = value;
 		return 0;

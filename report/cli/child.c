@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "report/cli/child.h"
@@ -13,12 +15,15 @@ static const int forwarded[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM,
 #define FORWARDED (sizeof(forwarded) / sizeof(forwarded[0]))
 
 static volatile pid_t child;
+static volatile sig_atomic_t caught;
 
 /* What a terminal sends goes to the whole group, so the child has it already. */
 static void forward(int signal, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
+	if (signal != SIGWINCH && signal != SIGCONT)
+		caught = signal;
 	if (child > 0 && info->si_code != SI_KERNEL)
 		kill(child, signal);
 	errno = saved;
@@ -26,29 +31,52 @@ static void forward(int signal, siginfo_t *info, void *context)
 
 /* In the child: executes the command; on failure tells why through the pipe that a success closes.
  */
-static void execute(char **command, int tell, const sigset_t *mask, const struct sigaction *before)
+static void execute(const struct child *c, int tell, const sigset_t *mask,
+                    const struct sigaction *before)
 {
+	int why;
+
 	for (size_t i = 0; i < FORWARDED; i++)
 		sigaction(forwarded[i], &before[i], NULL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	execvp(command[0], command);
-	int why = errno;
+	why = c->prepare ? c->prepare(c->context) : 0;
+	if (!why) {
+		execvp(c->command[0], c->command);
+		why = errno;
+	}
 	while (write(tell, &why, sizeof(why)) < 0 && errno == EINTR)
 		;
 	_exit(127);
 }
 
-static int wait_for(pid_t pid)
+static double now_ns(void)
 {
-	int status;
+	struct timespec now;
 
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return 127;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-int child_run(char **command, int *status)
+static double time_ns(struct timeval t)
+{
+	return (double)t.tv_sec * 1e9 + (double)t.tv_usec * 1e3;
+}
+
+static void wait_for(struct child *c, pid_t pid)
+{
+	struct rusage used;
+	int status;
+
+	while (wait4(pid, &status, 0, &used) < 0)
+		if (errno != EINTR) {
+			c->status = 127;
+			return;
+		}
+	c->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	c->cpu_ns = time_ns(used.ru_utime) + time_ns(used.ru_stime);
+}
+
+int child_run(struct child *c)
 {
 	struct sigaction action = {.sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART};
 	struct sigaction before[FORWARDED];
@@ -62,11 +90,13 @@ int child_run(char **command, int *status)
 	for (size_t i = 0; i < FORWARDED; i++)
 		sigaddset(&block, forwarded[i]);
 	sigprocmask(SIG_BLOCK, &block, &mask);
+	caught = 0;
 	for (size_t i = 0; i < FORWARDED; i++)
 		sigaction(forwarded[i], &action, &before[i]);
+	double begin = now_ns();
 	pid_t pid = fork();
 	if (!pid)
-		execute(command, pipes[1], &mask, before);
+		execute(c, pipes[1], &mask, before);
 	if (pid < 0)
 		why = errno;
 	child = pid;
@@ -76,8 +106,13 @@ int child_run(char **command, int *status)
 		ssize_t n;
 		while ((n = read(pipes[0], &why, sizeof(why))) < 0 && errno == EINTR)
 			;
-		*status = wait_for(pid);
+		wait_for(c, pid);
 	}
+	c->wall_ns = now_ns() - begin;
+	child = 0; /* its number may be another one's soon */
 	close(pipes[0]);
+	for (size_t i = 0; i < FORWARDED; i++)
+		sigaction(forwarded[i], &before[i], NULL);
+	c->caught = caught;
 	return why;
 }

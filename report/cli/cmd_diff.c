@@ -9,11 +9,12 @@
 #include "report/base/complain.h"
 #include "report/cli/options.h"
 
-enum { BASE, NEW, STEPS, SKIP_STEPS, STEPS_FROM, FORMAT, LIMIT, FULL_NAMES, OUTPUT, HELP };
+enum { BASE, NEW, ALL, STEPS, SKIP_STEPS, STEPS_FROM, FORMAT, LIMIT, FULL_NAMES, OUTPUT, HELP };
 
 static const struct option_row rows[] = {
         [BASE] = {"base", 'b', "FILE...", "recordings before; what follows belongs to them"},
         [NEW] = {"new", 'n', "FILE...", "recordings after; what follows belongs to them"},
+        [ALL] = {"all", 'a', NULL, "rows that did not change too, and every row of a table"},
         [STEPS] = {"steps", 0, "N", "a run has N steps: totals are divided by it"},
         [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps of a process out"},
         [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
@@ -26,8 +27,9 @@ static const struct option_row rows[] = {
 };
 
 static const char *const format_names[] = {"text", "md", "json", NULL};
-static void (*const formats[])(const struct compare_result *, const struct out_options *) = {
-        out_diff_text, out_diff_markdown, out_diff_json};
+static void (*const formats[])(const struct compare_result *, const struct headline *,
+                               const struct out_options *) = {out_diff_text, out_diff_markdown,
+                                                              out_diff_json};
 
 struct names {
 	char **items;
@@ -41,7 +43,8 @@ struct request {
 	double steps; /* 0 = not said */
 	struct run_set_options options;
 	const char *output;
-	void (*write)(const struct compare_result *, const struct out_options *);
+	void (*write)(const struct compare_result *, const struct headline *,
+	              const struct out_options *);
 };
 
 static void add_name(struct names *n, const char *name)
@@ -73,6 +76,9 @@ static int read_option(struct request *r, int option, const char *value)
 	case NEW:
 		r->into = option == BASE ? &r->before : &r->after;
 		add_name(r->into, value);
+		break;
+	case ALL:
+		r->look.out.same = true;
 		break;
 	case STEPS:
 		n = read_number("steps", value, 1);
@@ -138,9 +144,14 @@ static int diff(struct request *r)
 	if (!sort_names(r) &&
 	    !run_set_add_all(&c.before, r->before.items, r->before.count, &r->options) &&
 	    !run_set_add_all(&c.after, r->after.items, r->after.count, &r->options)) {
+		struct headline h;
+		if (r->look.out.same && !r->look.out.limit_given)
+			r->look.out.limit = SIZE_MAX;
 		compare(&c);
+		headline_make(&h, &c, NULL, "before", "after");
 		r->look.out.to = out_begin(&file);
-		r->write(&c, &r->look.out);
+		r->write(&c, &h, &r->look.out);
+		headline_free(&h);
 		status = out_end(&file, r->output);
 	}
 	comparison_free(&c);

@@ -16,6 +16,7 @@
 
 enum {
 	FORMAT,
+	ALL,
 	SORT,
 	LIMIT,
 	TABLE,
@@ -23,6 +24,8 @@ enum {
 	NAMES,
 	THREADS,
 	SITES,
+	ALL_FRAMES,
+	SOURCE_ROOT,
 	SKIP_STEPS,
 	STEPS_FROM,
 	PHASE,
@@ -34,7 +37,8 @@ enum {
 };
 
 static const struct option_row rows[] = {
-        [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, csv or md"},
+        [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, csv, md or html"},
+        [ALL] = {"all", 'a', NULL, "everything that text has, not the first screen alone"},
         [SORT] = {"sort", 's', "KEY",
                   "total (default), calls, mean, p50, p99, max, failed, gpu or name"},
         [LIMIT] = {"limit", 'n', "N",
@@ -46,6 +50,8 @@ static const struct option_row rows[] = {
                    "kernels are called full, short (csv: full) or mangled; json: full"},
         [THREADS] = {"threads", 0, "all", "every thread, not only those that matter"},
         [SITES] = {"sites", 0, NULL, "where calls were made, with whole stacks"},
+        [ALL_FRAMES] = {"all-frames", 0, NULL, "--sites, with every frame of libraries"},
+        [SOURCE_ROOT] = {"source-root", 0, "FOLDER", "where recorded source files lie here"},
         [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps out of the steps' figures"},
         [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
         [PHASE] = {"phase", 0, "PHASE",
@@ -64,10 +70,10 @@ static const struct option_row rows[] = {
 
 static const char *const name_forms[] = {"full", "short", "mangled", NULL};
 static const enum out_names forms[] = {NAMES_FULL, NAMES_SHORT, NAMES_MANGLED};
-static const char *const format_names[] = {"text", "json", "csv", "md", NULL};
+static const char *const format_names[] = {"text", "json", "csv", "md", "html", NULL};
 static void (*const formats[])(const struct model *, const struct analysis *,
                                const struct out_options *) = {out_text, out_json, out_csv,
-                                                              out_markdown};
+                                                              out_markdown, out_html};
 
 /* COLUMNS, else the terminal's, else 80. */
 static size_t text_layout_width(int fd)
@@ -213,7 +219,14 @@ static int read_whatif(struct report_request *request, const char *value)
 	return status;
 }
 
-static void forget(struct report_request *request)
+void report_as_page(struct report_request *request)
+{
+	request->write = out_html;
+	if (!request->out.whatif_count)
+		read_whatif(request, "all");
+}
+
+void report_forget(struct report_request *request)
 {
 	for (size_t i = 0; i < request->expectation_count; i++)
 		expect_free(&request->expectations[i]);
@@ -234,6 +247,8 @@ static int read_option(struct report_request *request, struct option_reader *rea
 		choice = option_choice("report", "format", value, format_names);
 		request->write = choice < 0 ? NULL : formats[choice];
 		break;
+	case ALL: /* as it is */
+		break;
 	case SORT:
 		choice = option_choice("report", "sort", value, sort_key_names);
 		request->sort = choice < 0 ? SORT_TOTAL : (enum model_sort_key)choice;
@@ -250,6 +265,12 @@ static int read_option(struct report_request *request, struct option_reader *rea
 	case SITES:
 		request->out.sites = true;
 		break;
+	case ALL_FRAMES:
+		request->out.sites = request->out.all_frames = true;
+		break;
+	case SOURCE_ROOT:
+		request->source_root = value;
+		return option_folder("report", "source-root", value);
 	case LIMIT:
 		return read_limit(request, value);
 	case SKIP_STEPS:
@@ -284,6 +305,8 @@ static int report_to(struct report_request *request, const char *output, char **
 	struct find_list list;
 	int status = EXIT_TROUBLE;
 
+	if (request->write == out_html)
+		report_as_page(request);
 	if (output) {
 		request->out.colour = false;
 		request->out.width = text_layout_width(-1);
@@ -326,7 +349,7 @@ int cmd_report(int count, char **args)
 	}
 	status = report_to(&request, output, names, named);
 done:
-	forget(&request);
+	report_forget(&request);
 	free(names);
 	return status;
 }

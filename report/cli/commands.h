@@ -16,6 +16,7 @@ struct command {
 };
 extern const struct command commands[];
 
+int cmd_bench(int count, char **args);
 int cmd_check(int count, char **args);
 int cmd_diff(int count, char **args);
 int cmd_export(int count, char **args);
@@ -24,5 +25,8 @@ int cmd_run(int count, char **args);
 
 /* What a report looks like when nothing is asked for. */
 void report_defaults(struct report_request *request);
+/* As a page for a browser, with all predictions unless some were asked for. */
+void report_as_page(struct report_request *request);
+void report_forget(struct report_request *request);
 
 #endif

@@ -15,6 +15,8 @@ const struct command commands[] = {
         {"check", cmd_check, "judge recordings by rules, for CI: exit status 0, 1 or 3"},
         {"export", cmd_export, "write what recordings say for other tools, or as tables"},
         {"run", cmd_run, "run a command and record its CUDA calls"},
+        {"bench", cmd_bench,
+         "run one command or two in turns, say what each takes and how they differ"},
         {"version", cmd_version, "print the version"},
         {"help", cmd_help, "print this list, or the options of a command"},
         {NULL, NULL, NULL},

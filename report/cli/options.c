@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
@@ -113,6 +114,16 @@ int option_next(struct option_reader *r, const char **value)
 		return long_option(r, arg + 2, value);
 	r->letters = arg + 1;
 	return short_option(r, value);
+}
+
+int option_folder(const char *command, const char *option, const char *path)
+{
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return 0;
+	complain("%s: --%s %s: not a folder", command, option, path);
+	return -1;
 }
 
 int option_choice(const char *command, const char *option, const char *word,

@@ -39,6 +39,9 @@ int option_next(struct option_reader *reader, const char **value);
 int option_choice(const char *command, const char *option, const char *word,
                   const char *const *choices);
 
+/* 0 where there is such a folder; -1 when one line was written. */
+int option_folder(const char *command, const char *option, const char *path);
+
 /* Usage, what the command does, its options; on stdout. */
 void option_help(const char *usage, const char *about, const struct option_row *rows);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "report/base/alloc.h"
@@ -12,6 +13,10 @@
 #include "report/reader/reader.h"
 #include "report/cli/run_output.h"
 #include "shim/core/options/options.h"
+
+/* 2 s in all. */
+#define DYING_LOOKS   200
+#define DYING_LOOK_NS 10000000
 
 /* What differs from process to process. */
 static bool is_pattern(const char *pattern)
@@ -209,4 +214,18 @@ char *run_output_folder(void)
 	if (!pattern || !options_expand(pattern, text, sizeof(text)))
 		return alloc_copy(".", 1);
 	return is_folder(text) ? alloc_string(text) : folder_of(text);
+}
+
+void run_output_wait(const struct find_list *list)
+{
+	const struct timespec pause = {.tv_nsec = DYING_LOOK_NS};
+
+	for (int look = 0; look < DYING_LOOKS; look++) {
+		bool dying = false;
+		for (size_t i = 0; i < list->count && !dying; i++)
+			dying = recording_is_dying(list->paths[i]);
+		if (!dying)
+			return;
+		nanosleep(&pause, NULL);
+	}
 }

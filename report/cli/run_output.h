@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a run's recordings go, looked at before the command starts: what is wrong with a path shows
- * when there is still something to do about it. For `run`.
+ * when there is still something to do about it. For
+ * `run` and `bench`.
  */
 #ifndef REPORT_RUN_OUTPUT_H
 #define REPORT_RUN_OUTPUT_H
 
 #include <stdbool.h>
+
+#include "report/reader/find.h"
 
 /*
  * Checks CUDASPY_OUT, whose value is right in itself: its folder is there (or is made, where the
@@ -17,5 +20,7 @@
 int run_output_prepare(bool force);
 /* The folder that the recordings go to (free it). */
 char *run_output_folder(void);
+/* Waits until what was killed with the command, or by it, has ended too; 2 s at most. */
+void run_output_wait(const struct find_list *list);
 
 #endif

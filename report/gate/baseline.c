@@ -126,6 +126,7 @@ void baseline_write(const struct run_set *s, FILE *to)
 	put_parts(root, "copy_kinds", s, offsetof(struct figures, copies), false);
 	baseline_put_steps(root, s);
 	baseline_put_ranges(root, s);
+	baseline_put_sites(root, s);
 	json_dumpf(root, to, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(17));
 	putc('\n', to);
 	json_decref(root);

@@ -21,6 +21,9 @@ char *baseline_text(const json_t *value);
 
 void baseline_put_steps(json_t *root, const struct run_set *s);
 void baseline_put_ranges(json_t *root, const struct run_set *s);
+void baseline_put_sites(json_t *root, const struct run_set *s);
+/* What of it cannot be read is left out: sites only say where to look. */
+void baseline_read_sites(struct figures_sites *to, const json_t *root);
 /* NULL, or the key whose value is wrong. */
 const char *baseline_read_steps(struct figures_step_set *to, const json_t *root, size_t index,
                                 size_t count);

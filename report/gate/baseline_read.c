@@ -105,6 +105,7 @@ static int read_run(struct figures *f, const json_t *root, size_t index, size_t 
 	bad = bad ? bad : baseline_read_ranges(&f->ranges, root, index, count);
 	if (bad)
 		return wrong(path, bad);
+	baseline_read_sites(&f->sites, root);
 	if (read_parts(&f->kernels, json_object_get(root, "kernels"), index, count, path) ||
 	    read_parts(&f->apis, json_object_get(root, "apis"), index, count, path) ||
 	    read_parts(&f->copies, json_object_get(root, "copy_kinds"), index, count, path))

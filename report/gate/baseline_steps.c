@@ -105,6 +105,7 @@ const char *baseline_read_steps(struct figures_step_set *to, const json_t *root,
 	const char *source = json_string_value(json_object_get(o, "source"));
 	double all, judged;
 
+	to->period_low = to->period_high = NAN;
 	if (!o)
 		return NULL;
 	for (int i = STEPS_NVTX; i <= STEPS_FOUND; i++)

@@ -132,3 +132,28 @@ bool bounds_of(struct bounds *b, const double *before, size_t m, const double *a
 		widen_by_welch(b, before, m, after, n, ratio);
 	return true;
 }
+
+bool bounds_of_median(double *low, double *high, const double *sorted, size_t count)
+{
+	double ways = 1, sum = 0, all = exp2((double)count);
+	size_t beyond = 0;
+
+	/* So many on one side of the median come by chance with 2.5 %, as of coins. Beyond 1000
+	 * values the powers are not numbers any more, and the normal distribution is near enough.
+	 */
+	if (count > 1000) {
+		double k = (double)count / 2 - 1.959964 * sqrt((double)count) / 2;
+		beyond = (size_t)k;
+	} else {
+		for (size_t k = 0; k < count && (sum += ways) <= 0.025 * all; k++) {
+			beyond = k + 1;
+			ways *= (double)(count - k) / (double)(k + 1);
+		}
+	}
+	*low = *high = NAN;
+	if (!beyond)
+		return false;
+	*low = sorted[beyond - 1];
+	*high = sorted[count - beyond];
+	return true;
+}

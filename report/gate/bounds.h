@@ -36,6 +36,12 @@ struct bounds {
 bool bounds_of(struct bounds *b, const double *before, size_t before_count, const double *after,
                size_t after_count, bool ratio);
 
+/*
+ * Where the median of what these values were drawn from lies, with 95 % confidence: between two of
+ * them in order, whatever their distribution. False with fewer than six, of which no two do.
+ */
+bool bounds_of_median(double *low, double *high, const double *sorted, size_t count);
+
 /* Student's t, its 99 % quantile: never less than for this many degrees of freedom. */
 double bounds_student(double freedom);
 

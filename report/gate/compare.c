@@ -7,10 +7,7 @@
 #include "report/base/stats.h"
 #include "report/gate/compare.h"
 
-#define CALLS_LEAST 3 /* of a recording, for the median of their times to be judged */
-
-/* Of values of which some may be unknown; `values` is put in order. */
-static struct compare_span span_of(double *values, size_t count)
+struct compare_span span_of(double *values, size_t count)
 {
 	size_t n = 0;
 
@@ -35,6 +32,16 @@ int timing_moved(const struct compare_timing *t, bool ratio)
 	if (!t->judged || t->bounds.tied)
 		return 0;
 	return t->bounds.lower > same ? 1 : t->bounds.upper < same ? -1 : 0;
+}
+
+double *compare_values(const struct run_set *s, const struct metric *m, bool per_step, double steps)
+{
+	double *values = alloc_zeroed(s->count, sizeof(*values));
+
+	for (size_t i = 0; i < s->count; i++)
+		values[i] = per_step ? figure_per_step(&s->runs[i], m, steps).mean
+		                     : s->runs[i].values[m - metrics];
+	return values;
 }
 
 typedef double (*value_fn)(const struct compare_result *c, const struct figures *f,
@@ -160,10 +167,16 @@ static bool same_shape(const struct figures_part *a, const struct figures_part *
 	       !memcmp(a->block, b->block, sizeof(a->block));
 }
 
-static bool pair_changed(const struct compare_pair *p)
+bool pair_changed(const struct compare_pair *p)
 {
 	return span_differs(&p->count_before, &p->count_after) ||
 	       span_differs(&p->bytes_before, &p->bytes_after) || p->reshaped;
+}
+
+bool pair_is_few(const struct compare_pair *p)
+{
+	return !(p->count_before.low >= COMPARE_CALLS_LEAST &&
+	         p->count_after.low >= COMPARE_CALLS_LEAST);
 }
 
 static double pair_change(const struct compare_pair *p)
@@ -202,7 +215,7 @@ static void add_pair(const struct compare_result *c, struct compare_pairs *to, s
 	if (!p.before && !p.after)
 		return;
 	/* The middle of one call or two says nothing of the others. */
-	if (!(p.count_before.low >= CALLS_LEAST && p.count_after.low >= CALLS_LEAST))
+	if (pair_is_few(&p))
 		p.p50.judged = false;
 	p.reshaped = p.before && p.after && p.before->shapes && p.after->shapes &&
 	             !same_shape(p.before, p.after);
@@ -242,6 +255,41 @@ static bool full(const struct run_set *s)
 	return true;
 }
 
+static const struct figures_sites *sites_in(const struct run_set *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->runs[i].sites.known)
+			return &s->runs[i].sites;
+	return NULL;
+}
+
+static double site_growth(const struct figures_site_pair *p)
+{
+	double after = p->after ? p->after->api_time : 0,
+	       before = p->before ? p->before->api_time : 0;
+
+	return (isfinite(after) ? after : 0) - (isfinite(before) ? before : 0);
+}
+
+static int by_growth(const void *a, const void *b)
+{
+	double x = site_growth(a), y = site_growth(b);
+
+	return x > y ? -1 : x < y;
+}
+
+static void add_sites(struct compare_result *c)
+{
+	const struct figures_sites *before = sites_in(&c->before), *after = sites_in(&c->after);
+
+	c->has_sites = before && after;
+	if (!c->has_sites)
+		return;
+	c->site_count = figures_match_sites(before, after, &c->sites);
+	if (c->site_count)
+		qsort(c->sites, c->site_count, sizeof(*c->sites), by_growth);
+}
+
 void compare(struct compare_result *c)
 {
 	c->differs = machine_difference(&c->before, &c->after);
@@ -254,6 +302,7 @@ void compare(struct compare_result *c)
 		if (metric_is_count(&metrics[i]))
 			add_total(c, &metrics[i], true);
 	add_pairs(c, &c->kernels, offsetof(struct figures, kernels));
+	add_sites(c);
 	c->has_parts = full(&c->before) && full(&c->after);
 	if (c->has_parts) {
 		add_pairs(c, &c->apis, offsetof(struct figures, apis));
@@ -267,6 +316,7 @@ void comparison_free(struct compare_result *c)
 	free(c->kernels.items);
 	free(c->apis.items);
 	free(c->copies.items);
+	free(c->sites);
 	free(c->differs);
 	run_set_free(&c->before);
 	run_set_free(&c->after);

@@ -48,12 +48,29 @@ struct compare_result {
 	struct compare_total *totals; /* of the metrics that have a value somewhere */
 	size_t total_count;
 	struct compare_pairs kernels, apis, copies;
+	/* Of the first recording of each side that knows where its calls are made; what grew most
+	 * comes first. */
+	struct figures_site_pair *sites;
+	size_t site_count;
+	bool has_sites; /* both sides have one */
 	bool has_parts; /* APIs and copies are there in full: no side is a baseline */
 };
+
+/* Of values of which some may be unknown; they are put in order. */
+struct compare_span span_of(double *values, size_t count);
+/* A figure of each run of a set, in order of the runs; NaN = not known (free it). */
+double *compare_values(const struct run_set *s, const struct metric *m, bool per_step,
+                       double steps);
 
 /* Compares the sides, which the comparison takes over. */
 void compare(struct compare_result *c);
 void comparison_free(struct compare_result *c);
+
+/* So many calls are needed for the middle of their times to be set against another one. */
+#define COMPARE_CALLS_LEAST 3
+bool pair_is_few(const struct compare_pair *p);
+/* Of a pair: how often, how many bytes, or the launch geometry. */
+bool pair_changed(const struct compare_pair *p);
 
 /* The counts differ, as far as they are known. */
 bool span_differs(const struct compare_span *a, const struct compare_span *b);

@@ -223,8 +223,10 @@ int config_limit(struct config *c, const char *text)
 
 struct run_set_options config_run_set(const struct config *c, run_set_load_fn load)
 {
-	return (struct run_set_options){
-	        .skip_steps = c->skip_steps, .steps_from = c->steps_from, .load = load};
+	return (struct run_set_options){.skip_steps = c->skip_steps,
+	                                .steps_from = c->steps_from,
+	                                .source_root = c->source_root,
+	                                .load = load};
 }
 
 int config_steps_agree(const struct config *c)

@@ -17,7 +17,8 @@ struct config {
 	                     taken */
 	double steps;     /* 0 = not said */
 	uint64_t skip_steps;
-	char *steps_from; /* NULL = not said */
+	char *steps_from;        /* NULL = not said */
+	const char *source_root; /* where recorded source files lie here; not owned, or NULL */
 	bool allow_killed;
 	struct rule *rules;
 	size_t rule_count;

@@ -165,6 +165,7 @@ void figures_take(struct figures *f, const struct model *m, const struct analysi
 	take_kernels(f, m);
 	take_apis(f, m);
 	take_copies(f, m);
+	figures_take_sites(&f->sites, m);
 	take_machine(f, m);
 	f->processes = m->process_count;
 	for (size_t i = 0; i < m->process_count; i++)
@@ -197,6 +198,7 @@ void figures_free(struct figures *f)
 	free(f->missing);
 	free(f->steps.name);
 	figures_free_ranges(&f->ranges);
+	figures_free_sites(&f->sites);
 	free(f->name);
 	*f = (struct figures){0};
 }

@@ -36,6 +36,7 @@ struct figures_step_set {
 	char *name;  /* of the NVTX range, or of what tells the steps apart; or NULL */
 	bool unsure; /* found with low confidence */
 	uint64_t count, judged, skipped, odd;
+	double period_low, period_high;       /* of their period, 95 %, ns; NaN = not known */
 	struct figures_step of[WORK_FIGURES]; /* as metric_work() says */
 };
 
@@ -51,6 +52,29 @@ struct figures_ranges { /* parents first */
 	struct figures_range *items;
 	size_t count;
 	bool lost; /* some have no place in it */
+};
+
+struct figures_site { /* a line of the program, and the CUDA function called there */
+	char *key;    /* the same for the same place in a program that was edited, but for `line` */
+	char *api, *where;                      /* where: in words */
+	char *thread;                           /* of one without Python; or NULL */
+	char *file, *local, *function, *module; /* NULL = not known */
+	uint32_t line;                          /* 0 = not known */
+	bool python, whole, estimated;          /* as struct model_place has them */
+	uint64_t file_bytes, file_mtime;        /* 0 = not known */
+	enum model_site_kind kind;
+	double calls, api_time, wasted; /* ns; NaN = not known */
+	double bytes, pageable_bytes;
+};
+
+struct figures_sites { /* in order of keys and lines */
+	struct figures_site *items;
+	size_t count;
+	bool known; /* where calls are made was recorded */
+};
+
+struct figures_site_pair { /* NULL = the other run has none such */
+	const struct figures_site *before, *after;
 };
 
 struct figures_doubt {              /* about the verdict */
@@ -76,6 +100,7 @@ struct figures {
 	struct figures_step_set steps;
 	struct figures_ranges ranges;
 	struct figures_parts kernels, apis, copies;
+	struct figures_sites sites;
 	bool has_times; /* parts have times, failures and geometry: not those of a baseline */
 	struct figures_machine machine;
 	enum process_state state; /* the worst of its processes */
@@ -87,12 +112,27 @@ struct figures {
 	double wall, window; /* ns */
 };
 
+/*
+ * The time from one step to the next, ns: the loop is cut into ten pieces of as many steps, and of
+ * their means this is the middle one. What a loop takes in bursts is in it, and a first step that
+ * compiles for a minute, or one that hangs, is not. NaN = not known; low and high: 95 %.
+ */
+double figure_step_period(const struct model *m, double *low, double *high);
+
 /* Steps and NVTX ranges of a finished model; figures_take() does this too. */
 void figures_take_steps(struct figures_step_set *to, const struct model *m);
 void figures_take_ranges(struct figures_ranges *to, const struct model *m);
 void figures_free_ranges(struct figures_ranges *r);
 /* "step #/forward", with domains (free it). */
 char *range_path(const struct figures_ranges *r, size_t index);
+
+void figures_take_sites(struct figures_sites *to, const struct model *m);
+void figures_free_sites(struct figures_sites *s);
+char *figures_site_key(const struct figures_site *s);
+void figures_sort_sites(struct figures_sites *s);
+/* Which places of two runs are the same; how many pairs (free them). */
+size_t figures_match_sites(const struct figures_sites *before, const struct figures_sites *after,
+                           struct figures_site_pair **pairs);
 
 /* Of a finished model; what stays NULL or 0 is the caller's. */
 void figures_take(struct figures *f, const struct model *m, const struct analysis *a);
@@ -113,8 +153,9 @@ typedef int (*run_set_load_fn)(struct figures *to, const char *name,
 struct run_set_options {
 	run_set_load_fn load;
 	/* which steps are judged; both zero: those that are found */
-	uint64_t skip_steps;    /* without so many first ones of each process */
-	const char *steps_from; /* NVTX ranges of this name; or NULL */
+	uint64_t skip_steps;     /* without so many first ones of each process */
+	const char *steps_from;  /* NVTX ranges of this name; or NULL */
+	const char *source_root; /* where recorded source files lie here; or NULL */
 };
 /*
  * Adds what the user named: a recording, a folder (one run, its processes summed) or a baseline
@@ -138,6 +179,8 @@ void parts_order(struct figures_parts *p);
  * divided by the recorded steps. NaN where nothing tells.
  */
 struct figures_step figure_per_step(const struct figures *f, const struct metric *m, double said);
+/* What tells steps apart, as pages have it (free it): kernels short. */
+char *figure_steps_name(const struct figures_step_set *s);
 /* What the steps of these runs are, and how many are judged: "200 NVTX ranges step, 190 judged",
  * "n/a" (free it). */
 char *figure_steps_text(const struct run_set *s);

@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/names.h"
+#include "report/base/stats.h"
+#include "report/gate/bounds.h"
 #include "report/gate/figures.h"
 
 /* Groups of consecutive steps of which the mean's error is found: steps that depend on their
@@ -68,6 +71,38 @@ static bool at_edge(const struct model *m, size_t i)
 	return last - first + 1 >= EDGES_LEAST;
 }
 
+/* From each judged step to the next one of the same thread; how many. */
+static size_t periods_of(const struct model *m, double *v)
+{
+	const struct model_step *rows = m->steps.rows;
+	double stride = m->steps.stride ? (double)m->steps.stride : 1;
+	size_t n = 0;
+
+	for (size_t i = 0; i + 1 < m->steps.judged; i++) {
+		const struct model_step *a = &rows[i], *b = &rows[i + 1];
+		double period = (b->start - a->start) / stride;
+		if (a->process == b->process && a->tid == b->tid && !at_edge(m, i) && period > 0)
+			v[n++] = period;
+	}
+	return n;
+}
+
+double figure_step_period(const struct model *m, double *low, double *high)
+{
+	double *v = alloc_zeroed((size_t)m->steps.judged + 1, sizeof(*v)), means[GROUPS], period;
+	size_t n = periods_of(m, v), groups = n < GROUPS ? n : GROUPS;
+
+	for (size_t g = 0; g < groups; g++) {
+		size_t from = g * n / groups, to = (g + 1) * n / groups;
+		means[g] = mean_of(v + from, to - from);
+	}
+	free(v);
+	stats_sort(means, groups);
+	period = stats_median(means, groups);
+	bounds_of_median(low, high, means, groups);
+	return period;
+}
+
 void figures_take_steps(struct figures_step_set *to, const struct model *m)
 {
 	const struct model_steps_figures *s = &m->steps;
@@ -87,6 +122,7 @@ void figures_take_steps(struct figures_step_set *to, const struct model *m)
 		to->of[f] = figure_of(v, n);
 		to->judged = n;
 	}
+	figure_step_period(m, &to->period_low, &to->period_high);
 	free(v);
 }
 
@@ -153,6 +189,14 @@ struct figures_step figure_per_step(const struct figures *f, const struct metric
 	return (struct figures_step){.mean = v, .min = v, .max = v};
 }
 
+char *figure_steps_name(const struct figures_step_set *s)
+{
+	if (!s->name)
+		return alloc_string("(unknown)");
+	return s->source == STEPS_FOUND && strchr(s->name, '(') ? name_short(s->name)
+	                                                        : alloc_string(s->name);
+}
+
 char *figure_steps_text(const struct run_set *s)
 {
 	const struct figures_step_set *first = s->count ? &s->runs[0].steps : NULL;
@@ -169,10 +213,11 @@ char *figure_steps_text(const struct run_set *s)
 	}
 	char *all = metric_text(METRIC_COUNT, least, most),
 	     *judged = metric_text(METRIC_COUNT, low, high);
+	char *name = figure_steps_name(first);
 	char *text = alloc_format(first->source == STEPS_NVTX ? "%s NVTX ranges %s, %s judged"
 	                                                      : "%s found by %s, %s judged%s",
-	                          all, first->name ? first->name : "(unknown)", judged,
-	                          first->unsure ? ", low confidence" : "");
+	                          all, name, judged, first->unsure ? ", low confidence" : "");
+	free(name);
 	free(all);
 	free(judged);
 	return text;

@@ -274,6 +274,7 @@ void judge_rule(struct judgement *to, const struct rule *rule, const struct judg
 	}
 	if (rule->metric->kind == METRIC_WORD) {
 		judge_words(&c);
+		judge_find_site(&c);
 		return;
 	}
 	c.before = values_of(&c, judge->before, &to->before_low, &to->before_high);
@@ -284,6 +285,7 @@ void judge_rule(struct judgement *to, const struct rule *rule, const struct judg
 	else
 		judge_times(&c);
 	judge_note_steps(&c);
+	judge_find_site(&c);
 	free(c.before);
 	free(c.after);
 }

@@ -41,6 +41,11 @@ struct judgement {
 	char *reason;         /* why it is inconclusive; NULL = it is not */
 	char *note;           /* what a reader should know; or NULL */
 	char *where;          /* what changed most; or NULL */
+	/* The line of the program that most of what changed comes from, with its figures; or NULL.
+	 * Of the runs that were judged. `site_before`: the same in the run before, where that
+	 * knows its own (`site_compared`) and has it. */
+	const struct figures_site *site, *site_before;
+	bool site_compared;
 };
 
 void judge_rule(struct judgement *to, const struct rule *rule, const struct judge *judge);
@@ -58,6 +63,9 @@ char *judge_instead(const struct figures *before, const struct figures *after);
 /* Of one that did: its share of GPU time, and what is not known of it; NULL = nothing to say (free
  * it). */
 char *judge_share(const struct rule *rule, const struct figures *f);
+
+/* "train.py:57 in step: 40 cudaStreamSynchronize, was 20" (free it); NULL = no site is known. */
+char *judgement_site(const struct judgement *j);
 
 /* "200 steps judged", "3..9 a step before, 3..11 after, 200 steps judged"; NULL = the rule is not
  * about recorded steps (free it). */

@@ -29,6 +29,9 @@ double judge_limit(const struct rule *r, double before);
 
 void judge_times(struct judge_trial *c);
 
+/* Which line of the program most of a rise comes from; of a failure. */
+void judge_find_site(struct judge_trial *c);
+
 /* The number of steps that was said; 0 = it was not, or is not what the rule is about. */
 double judge_said(const struct judge_trial *c);
 /* The rule is about the steps that the recordings hold, not about totals and a number of steps. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/gate/figures.h"
 #include "report/gate/metrics.h"
 #include "report/base/units.h"
 
@@ -39,6 +40,13 @@ static double loop_steps_of(const struct model *m)
 static double step_p50_of(const struct model *m)
 {
 	return m->steps.judged ? m->steps.duration.p50 : NAN;
+}
+
+static double step_period_of(const struct model *m)
+{
+	double low, high;
+
+	return figure_step_period(m, &low, &high);
 }
 
 static double launch_p50_of(const struct model *m)
@@ -97,6 +105,10 @@ const struct metric metrics[METRICS] = {
         [METRIC_STEP_P50_NS] = {"step_p50_ns", METRIC_TIME, METRIC_RECORDS | METRIC_STEPS,
                                 step_p50_of, PARTS_NONE, 0,
                                 "time of a step: the median of those judged"},
+        [METRIC_STEP_PERIOD_NS] = {"step_period_ns", METRIC_TIME, METRIC_RECORDS | METRIC_STEPS,
+                                   step_period_of, PARTS_NONE, 0,
+                                   "time from a step to the next: the loop in ten pieces, of "
+                                   "their means the middle one"},
         [METRIC_LAUNCH_P50_NS] = {"launch_p50_ns", METRIC_TIME, METRIC_RECORDS, launch_p50_of,
                                   PARTS_NONE, 0,
                                   "time in a kernel launch call, entry to return: the median of "

@@ -352,6 +352,8 @@ struct model {
 	double phase_before;
 	uint64_t skip_steps;    /* asked for: so many first steps of each process left out */
 	const char *steps_from; /* asked for: the steps are NVTX ranges of this name; not owned */
+	const char
+	        *source_root; /* asked for: where recorded source files lie; not owned, or NULL */
 
 	struct environment_device *environment; /* one a device */
 	size_t environment_count;

@@ -12,11 +12,13 @@
 
 #define FRAMES_MOST 256u
 #define FRAMES_ALL  (1u << 21) /* of a recording: beyond them, stacks have none */
+#define RANGES_MOST 8u         /* NVTX ranges around one that are named */
 #define LINES_KEPT  65536u     /* decoded lines that are remembered */
 
 struct code { /* a code object of Python */
 	bool read;
-	const char *file, *name;
+	const char *file, *name, *local;
+	uint64_t file_bytes, file_mtime;
 	const uint8_t *lines;
 	uint32_t line_bytes, first_line, version;
 	uint64_t hash;
@@ -86,6 +88,11 @@ static const struct code *code_of(struct part *s, uint32_t index)
 	code->name = sites_keep(s->p->model, model_string(r, c->name));
 	code->lines =
 	        (const uint8_t *)(c->lines ? tf_text(&r->map, c->lines, &code->line_bytes) : NULL);
+	code->file_bytes = c->file_bytes;
+	code->file_mtime = c->file_mtime;
+	if (s->p->model->source_root)
+		code->local = sites_keep(s->p->model,
+		                         sites_local_file(s->p->model->source_root, code->file));
 	code->first_line = c->first_line;
 	code->version = c->python;
 	code->foreign = is_foreign(code->file);
@@ -118,6 +125,9 @@ static struct model_frame frame_of(struct part *s, uint64_t where)
 	if (c) {
 		f.function = c->name;
 		f.file = c->file;
+		f.local = c->local;
+		f.file_bytes = c->file_bytes;
+		f.file_mtime = c->file_mtime;
 		f.foreign = c->foreign;
 		f.hash = c->hash;
 		f.line = line_of(s, c, index, (uint32_t)where);
@@ -203,6 +213,36 @@ static void add_samples(struct part *s, struct model_site **site_of)
 	}
 }
 
+/* "train/backward": an NVTX range and those around it; NULL = there is none. */
+static const char *range_of(struct part *s, uint32_t number)
+{
+	const struct recording *r = s->p->recording;
+	char *path = NULL;
+
+	for (unsigned i = 0; number && number <= r->ranges && i < RANGES_MOST; i++) {
+		const struct tf_nvtx_range *range =
+		        tf_entry(&r->map, &s->p->header->ranges, number - 1, sizeof(*range));
+		char *name = range ? model_string(r, range->name) : NULL;
+		char *longer = name && path ? alloc_format("%s/%s", name, path) : NULL;
+		number = range && range->parent < number ? range->parent : 0;
+		if (longer) {
+			free(path);
+			free(name);
+		}
+		path = longer ? longer : name ? name : path;
+	}
+	return sites_keep(s->p->model, path);
+}
+
+/* Of a thread in no Python. */
+static void read_thread(struct part *s, const struct tf_site *t, struct model_site *to)
+{
+	if (!t->thread[0])
+		return;
+	to->thread = sites_keep(s->p->model, model_text(t->thread, sizeof(t->thread)));
+	to->range = range_of(s, t->range);
+}
+
 static bool read_site(struct part *s, uint32_t i, struct model_site *to)
 {
 	const struct recording *r = s->p->recording;
@@ -234,6 +274,7 @@ static bool read_site(struct part *s, uint32_t i, struct model_site *to)
 		to->api_time = clock_ns(&s->p->clock, t->ticks);
 	}
 	read_frames(s, t, to);
+	read_thread(s, t, to);
 	return true;
 }
 

@@ -49,6 +49,14 @@ static void mix_frame(struct site_key *key, const struct model_frame *f)
 	mix(key, f->python || f->line ? 0 : f->address);
 }
 
+static void mix_thread(struct site_key *key, const struct model_site *s)
+{
+	if (!s->thread)
+		return;
+	mix(key, sites_hash(s->thread));
+	mix(key, sites_hash(s->range));
+}
+
 /* The entry with this key; `index` where it is new: *made. */
 static struct site_entry *entry_of(struct site_entry **all, struct site_key key, size_t index,
                                    bool *made)
@@ -108,6 +116,7 @@ void sites_merge(struct model *m, struct model_site *s)
 	bool made;
 
 	mix(&key, sites_hash(s->api));
+	mix_thread(&key, s);
 	for (size_t i = 0; i < s->frame_count; i++)
 		mix_frame(&key, &s->frames[i]);
 	struct site_entry *e = entry_of(&to->texts->by_stack, key, to->count, &made);
@@ -160,6 +169,7 @@ static void add_place(struct model_sites *to, struct site_entry **all, size_t in
 	bool made;
 
 	mix(&key, sites_hash(s->api));
+	mix_thread(&key, s);
 	if (s->frame_count)
 		mix_frame(&key, &s->frames[s->head]);
 	struct site_entry *e = entry_of(all, key, to->place_count, &made);
@@ -222,56 +232,4 @@ const struct model_place *sites_most(const struct model *m, enum model_site_kind
 		if (m->sites.items[m->sites.places[i].site].kind == kind)
 			return &m->sites.places[i];
 	return NULL;
-}
-
-/* ---- texts ---- */
-
-char *sites_python_trouble(const struct tf_sites *area)
-{
-	static const char *const why[] = {
-	        [TF_PYTHON_FREE_THREADED] = "this build of it has no GIL",
-	        [TF_PYTHON_SEVERAL] = "the process has several interpreters",
-	        [TF_PYTHON_DOUBT] = "its data is not where this version has it",
-	        [TF_PYTHON_NO_PEEK] =
-	                "the kernel refuses process_vm_readv(), by which addresses are "
-	                "checked",
-	        [TF_PYTHON_OTHER] = "the interpreter is not CPython"};
-
-	if (area->python == TF_PYTHON_UNKNOWN && area->python_version)
-		return alloc_format("this was never tried with Python %u.%u",
-		                    area->python_version >> 8 & 255, area->python_version & 255);
-	if (area->python == TF_PYTHON_UNKNOWN)
-		return alloc_string("this version of it is not known");
-	if (area->python < sizeof(why) / sizeof(why[0]) && why[area->python])
-		return alloc_string(why[area->python]);
-	return NULL;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
-char *site_frame_text(const struct model_frame *f, bool full)
-{
-	const char *file = full ? f->file : base_name(f->file);
-	const char *module = full ? f->module : base_name(f->module);
-
-	if (file && f->line)
-		return alloc_format("%s:%u in %s", file, f->line, f->function ? f->function : "?");
-	if (file)
-		return alloc_format("%s in %s", file, f->function ? f->function : "?");
-	if (f->function && module)
-		return alloc_format("%s in %s", f->function, module);
-	if (module)
-		return alloc_format("%s+%#llx", module, (unsigned long long)f->address);
-	return alloc_format("%#llx", (unsigned long long)f->address);
-}
-
-char *site_headline(const struct model_site *s, bool full)
-{
-	return s->frame_count ? site_frame_text(&s->frames[s->head], full)
-	                      : alloc_string("unknown");
 }

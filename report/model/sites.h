@@ -26,8 +26,10 @@ struct model_frame {
 	bool python;
 	bool foreign; /* of a library: the headline of a stack is the first frame that is not */
 	const char *function, *file, *module;
-	uint32_t line;    /* 0 = not known */
-	uint64_t hash;    /* of its texts */
+	const char *local; /* where its file is said to lie on this machine; NULL = at `file` */
+	uint64_t file_bytes, file_mtime; /* as the program had it; 0 = not known */
+	uint32_t line;                   /* 0 = not known */
+	uint64_t hash;                   /* of its texts */
 	uint64_t address; /* native: in its module's file; in memory where that is not known */
 };
 
@@ -45,6 +47,9 @@ struct model_site {
 	double gpu;            /* ns on the GPU, estimated; NaN = not known */
 	uint64_t samples;
 	uint64_t bytes, pageable_bytes;
+	/* of a thread that was in no Python, where there is Python: its name, and the NVTX range
+	 * that was open there, with those around it; or NULL */
+	const char *thread, *range;
 	struct model_frame *frames; /* innermost first */
 	size_t frame_count;
 	bool cut;    /* there are more frames outside of these */
@@ -77,8 +82,11 @@ struct model_sites {
 struct model;
 /* The place that took most of calls of this kind; NULL = none is known. */
 const struct model_place *sites_most(const struct model *m, enum model_site_kind kind);
-/* "train.py:57 in step" (free it): by the site's headline. `full`: with the whole path. */
+/* "train.py:57 in step" (free it): by the site's headline, with the thread where that is no
+ * Python's. `full`: with the whole path. */
 char *site_headline(const struct model_site *s, bool full);
 char *site_frame_text(const struct model_frame *f, bool full);
+/* Whose code a foreign frame is: "torch", "Python", "libtorch_cuda.so" (free it). */
+char *site_frame_owner(const struct model_frame *f);
 
 #endif

@@ -26,6 +26,10 @@ void sites_native(struct model_part *p, const struct tf_sites *area, uint64_t ad
                   struct model_frame *to);
 void sites_natives_free(struct site_texts *t);
 
+/* Where the recorded path is in folder `root`: the longest end of it that is a file there; NULL =
+ * none is (free it). */
+char *sites_local_file(const char *root, const char *path);
+
 /* Why frames of Python are missing (free it); NULL = they are not. */
 char *sites_python_trouble(const struct tf_sites *area);
 

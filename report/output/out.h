@@ -24,7 +24,9 @@ struct out_options {
 	bool limit_given;
 	enum out_names names;
 	bool all_threads;
-	bool sites; /* whole stacks too */
+	bool sites;      /* whole stacks too */
+	bool all_frames; /* ... with those of libraries */
+	bool same;       /* of diff: rows that did not change too */
 	bool colour;
 	size_t width;
 	enum out_table table; /* of csv */
@@ -35,11 +37,13 @@ struct out_options {
 	size_t whatif_count;
 };
 
-/* What is written as a whole: a report that cannot be made leaves an older file alone. */
+/* What is written as a whole: a report that cannot be made, or not be written, leaves an older file
+ * alone. */
 struct out_file {
 	FILE *to;
 	char *text;
 	size_t bytes;
+	char *beside; /* name of what becomes the file when it is whole; NULL = none */
 };
 /* Where it is to be written to. */
 FILE *out_begin(struct out_file *f);
@@ -53,5 +57,7 @@ void out_text(const struct model *m, const struct analysis *a, const struct out_
 void out_markdown(const struct model *m, const struct analysis *a, const struct out_options *o);
 void out_json(const struct model *m, const struct analysis *a, const struct out_options *o);
 void out_csv(const struct model *m, const struct analysis *a, const struct out_options *o);
+/* A page of one file for a browser; it shows the JSON report. */
+void out_html(const struct model *m, const struct analysis *a, const struct out_options *o);
 
 #endif

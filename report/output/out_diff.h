@@ -5,12 +5,14 @@
 #ifndef REPORT_OUT_DIFF_H
 #define REPORT_OUT_DIFF_H
 
-#include "report/gate/compare.h"
+#include "report/gate/headline.h"
 #include "report/output/out.h"
 
-void out_diff_text(const struct compare_result *c, const struct out_options *o);
-void out_diff_markdown(const struct compare_result *c, const struct out_options *o);
-void out_diff_json(const struct compare_result *c,
+void out_diff_text(const struct compare_result *c, const struct headline *h,
+                   const struct out_options *o);
+void out_diff_markdown(const struct compare_result *c, const struct headline *h,
+                       const struct out_options *o);
+void out_diff_json(const struct compare_result *c, const struct headline *h,
                    const struct out_options *o); /* cudaspy.diff/1 */
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
@@ -15,26 +18,76 @@ FILE *out_begin(struct out_file *f)
 	return f->to;
 }
 
-/* Into the file, or to standard output (NULL). */
-static int put(const struct out_file *f, const char *output)
+/* Not at once: a name that is a pipe or a device is written to as it is. */
+static bool is_replaceable(const char *path)
 {
-	FILE *to = output ? fopen(output, "we") : stdout;
+	struct stat st;
 
-	if (!to) {
-		complain("%s: %s", output, strerror(errno));
-		return EXIT_TROUBLE;
-	}
+	return stat(path, &st) ? errno == ENOENT : S_ISREG(st.st_mode);
+}
+
+/* A new file beside the one that it will replace, with the rights that one has; -1 and errno. */
+static int open_beside(char *name, const char *path)
+{
+	struct stat st;
+	mode_t mask = umask(0);
+
+	umask(mask);
+	if (access(path, W_OK) && errno != ENOENT)
+		return -1;
+	int fd = mkostemp(name, O_CLOEXEC);
+	if (fd >= 0)
+		fchmod(fd, stat(path, &st) ? 0666 & ~mask : st.st_mode & 0777);
+	return fd;
+}
+
+static FILE *open_whole(const struct out_file *f, const char *path)
+{
+	int fd = f->beside ? open_beside(f->beside, path) : -1;
+	FILE *to = fd >= 0 ? fdopen(fd, "w") : f->beside ? NULL : fopen(path, "we");
+
+	if (fd >= 0 && !to)
+		alloc_failed();
+	if (!to)
+		complain("%s: %s", path, strerror(errno));
+	return to;
+}
+
+static int put(const struct out_file *f, FILE *to, const char *name)
+{
 	setvbuf(to, NULL, _IONBF, 0);
 	if (fwrite(f->text, 1, f->bytes, to) != f->bytes && errno == EPIPE)
 		return EXIT_TROUBLE;
-	return out_close(to, output ? output : "standard output");
+	return out_close(to, name);
+}
+
+/* Into the file: it is there whole, or is what it was. */
+static int put_file(struct out_file *f, const char *output)
+{
+	/* Where a link stands, what it means is replaced. */
+	char *path = realpath(output, NULL);
+
+	if (!path)
+		path = alloc_string(output);
+	f->beside = is_replaceable(path) ? alloc_format("%s.XXXXXX", path) : NULL;
+	FILE *to = open_whole(f, path);
+	int status = to ? put(f, to, output) : EXIT_TROUBLE;
+	if (to && f->beside && status == EXIT_DONE && rename(f->beside, path)) {
+		complain("%s: %s", output, strerror(errno));
+		status = EXIT_TROUBLE;
+	}
+	if (to && f->beside && status != EXIT_DONE)
+		unlink(f->beside);
+	free(f->beside);
+	free(path);
+	return status;
 }
 
 int out_end(struct out_file *f, const char *output)
 {
 	if (fclose(f->to))
 		alloc_failed();
-	int status = put(f, output);
+	int status = output ? put_file(f, output) : put(f, stdout, "standard output");
 	free(f->text);
 	return status;
 }

@@ -147,6 +147,13 @@ static inline uint32_t innermost(const struct ranges_of_thread *t)
 	return 0;
 }
 
+/* For call sites: what a thread works on that has no other name. */
+static inline void tell_innermost(const struct ranges_of_thread *t)
+{
+	if (likely(recorded()))
+		__atomic_store_n(&spy_tls.thread->range_now, innermost(t), __ATOMIC_RELAXED);
+}
+
 int nvtx_push(uint32_t domain, const struct nvtx_text *text)
 {
 	struct ranges_of_thread *t = mine;
@@ -158,6 +165,7 @@ int nvtx_push(uint32_t domain, const struct nvtx_text *text)
 		begin(&t->open[t->depth], innermost(t), domain, text);
 		t->depth++;
 		t->stored[domain]++;
+		tell_innermost(t);
 	}
 	return (int)t->levels[domain]++;
 }
@@ -184,6 +192,7 @@ int nvtx_pop(uint32_t domain)
 	}
 	t->depth--;
 	t->stored[domain]--;
+	tell_innermost(t);
 	return level;
 }
 

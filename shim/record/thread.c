@@ -203,6 +203,7 @@ static struct tf_thread *adopt(struct tf_header *h, uint16_t *index)
 			continue;
 		uint64_t from = th->birth > h->window_start ? th->birth : h->window_start;
 		th->adopted++;
+		th->range_now = 0;
 		th->adopted_ticks += death > from ? death - from : 0;
 		*index = (uint16_t)(at++ % n);
 		return th;

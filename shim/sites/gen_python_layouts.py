@@ -29,6 +29,12 @@ PROGRAM = r'''
 #else
 #include "frameobject.h"
 #endif
+#if PY_VERSION_HEX >= 0x030e0000
+#include "internal/pycore_interpframe_structs.h"
+#include "internal/pycore_runtime_structs.h"
+#include "internal/pycore_interp_structs.h"
+#include "internal/pycore_debug_offsets.h"
+#endif
 #if PY_VERSION_HEX < 0x030a0000
 #define LINES co_lnotab
 #else
@@ -52,9 +58,36 @@ static unsigned bits_of(int which)
 	return bits;
 }
 
+/* Words of what this version says of itself at the beginning of _PyRuntime. */
+static void describe(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+#define WORD(name, field) printf("\t  .%s = %zu,\n", #name, offsetof(_Py_DebugOffsets, field) / 8)
+	printf("\t .words = {\n");
+	WORD(free_threaded, free_threaded);
+	WORD(finalizing, runtime_state.finalizing);
+	WORD(interpreters, runtime_state.interpreters_head);
+	WORD(interpreter_next, interpreter_state.next);
+	WORD(thread_interpreter, thread_state.interp);
+	WORD(thread_frame, thread_state.current_frame);
+	WORD(frame_back, interpreter_frame.previous);
+	WORD(frame_code, interpreter_frame.executable);
+	WORD(frame_at, interpreter_frame.instr_ptr);
+	WORD(frame_bytes, interpreter_frame.localsplus);
+	WORD(frame_owner, interpreter_frame.owner);
+	WORD(code_file, code_object.filename);
+	WORD(code_name, code_object.qualname);
+	WORD(code_lines, code_object.linetable);
+	WORD(code_first_line, code_object.firstlineno);
+	WORD(code_units, code_object.co_code_adaptive);
+	printf("\t },\n");
+#endif
+}
+
 int main(void)
 {
 	printf("\t{.version = 0x%x,\n", PY_VERSION_HEX >> 16);
+	describe();
 	ROW(finalizing, offsetof(_PyRuntimeState, _finalizing));
 	ROW(interpreters, offsetof(_PyRuntimeState, interpreters.head));
 	ROW(interpreter_next, offsetof(PyInterpreterState, next));
@@ -79,6 +112,7 @@ int main(void)
 	ROW(frame_at, offsetof(_PyInterpreterFrame, prev_instr));
 #endif
 	ROW(frame_owner, offsetof(_PyInterpreterFrame, owner));
+	ROW(code_tag, PY_VERSION_HEX >= 0x030e0000 ? 3 : 0);
 	ROW(frame_bytes, offsetof(_PyInterpreterFrame, localsplus));
 	printf("\t .at = PYTHON_AT_POINTER,\n");
 	ROW(code_name, offsetof(PyCodeObject, co_qualname));
@@ -90,6 +124,7 @@ int main(void)
 	ROW(frame_code, offsetof(PyFrameObject, f_code));
 	ROW(frame_at, offsetof(PyFrameObject, f_lasti));
 	ROW(frame_owner, NONE);
+	ROW(code_tag, 0);
 	ROW(frame_bytes, offsetof(PyFrameObject, f_lasti) + sizeof(int));
 	printf("\t .at = %s,\n", PY_VERSION_HEX >= 0x030a0000 ? "PYTHON_AT_UNIT" : "PYTHON_AT_BYTE");
 	ROW(code_name, offsetof(PyCodeObject, co_name));
@@ -136,7 +171,7 @@ def row(folder):
         source, program = os.path.join(work, 'a.c'), os.path.join(work, 'a')
         with open(source, 'w', encoding='utf-8') as out:
             out.write(PROGRAM)
-        subprocess.run(['cc', '-w', '-I', folder, '-I', os.path.join(folder, 'internal'), source, '-o', program],
+        subprocess.run(['cc', '-w', '-I', folder, '-I', os.path.join(folder, 'internal'), '-I', os.path.dirname(folder), source, '-o', program],
                        check=True)
         return subprocess.run([program], check=True, capture_output=True, text=True).stdout
 

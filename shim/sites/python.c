@@ -11,6 +11,7 @@
 #define OWNED_BY_C         3 /* frames from here on are the interpreter's own, without code of Python */
 #define LINKS_MOST         512 /* frames looked at, those of the interpreter too */
 #define CHECK_FRAMES       8   /* of the first stack */
+#define THREAD_BYTES       200 /* as much of a thread's state as is read */
 
 struct python_here python_here;
 
@@ -191,7 +192,7 @@ static inline __attribute__((always_inline)) bool walk_frames(struct walk *w, ui
 		unsigned owner = l->frame_owner != PYTHON_NONE ? frame[l->frame_owner] : 0;
 		if (owner >= OWNED_BY_C)
 			continue; /* its code, if any, is of no interest */
-		uintptr_t code = word_at(frame, l->frame_code),
+		uintptr_t code = word_at(frame, l->frame_code) & ~(uintptr_t)l->code_tag,
 		          said = l->at == PYTHON_AT_POINTER ? word_at(frame, l->frame_at)
 		                                            : half_at(frame, l->frame_at);
 		if (!find_code(w, code) || !find_at(w, code, said))
@@ -232,66 +233,53 @@ bool python_walk(unsigned most, python_tell *tell, void *context, bool *cut)
 
 /* ---- the first stack ---- */
 
-/* 3.13 and newer describe themselves at the beginning of _PyRuntime. Places by the word. */
-enum {
-	OFFSETS_VERSION = 1,
-	OFFSETS_FREE_THREADED,
-	OFFSETS_FINALIZING = 4,
-	OFFSETS_INTERPRETERS,
-	OFFSETS_NEXT = 8,
-	OFFSETS_THREAD_INTERPRETER = 22,
-	OFFSETS_THREAD_FRAME,
-	OFFSETS_FRAME_BACK = 29,
-	OFFSETS_FRAME_CODE,
-	OFFSETS_FRAME_AT,
-	OFFSETS_FRAME_BYTES,
-	OFFSETS_FRAME_OWNER,
-	OFFSETS_CODE_FILE = 35,
-	OFFSETS_CODE_NAME = 37,
-	OFFSETS_CODE_LINES,
-	OFFSETS_CODE_FIRST_LINE,
-	OFFSETS_CODE_UNITS = 43,
-	OFFSETS_WORDS
-};
+#define OFFSETS_VERSION 1u /* word; the ones behind it are in struct python_words */
+#define OFFSETS_WORDS   64u
+
+/* One offset, as Python itself says it; false: it cannot be. */
+static bool take_offset(const uint64_t *said, unsigned word, uint64_t most, void *to, size_t bytes)
+{
+	uint64_t v = said[word % OFFSETS_WORDS];
+
+	memcpy(to, &v, bytes); /* little-endian, as all machines are that this runs on */
+	return v <= most;
+}
 
 /* Takes its own word for what it says. */
 static enum tf_python take_offsets(struct python_here *here)
 {
 	struct python_layout *l = &here->layout;
+	const struct python_words *w = &l->words;
 	uint64_t o[OFFSETS_WORDS];
+	bool good = true;
 
 	if (!peek(here->pid, (uintptr_t)here->symbols.runtime, o, sizeof(o)) ||
 	    memcmp(o, "xdebugpy", 8) || o[OFFSETS_VERSION] >> 16 != l->version)
 		return TF_PYTHON_DOUBT;
-	if (o[OFFSETS_FREE_THREADED])
+	if (o[w->free_threaded])
 		return TF_PYTHON_FREE_THREADED;
-	for (unsigned i = OFFSETS_THREAD_INTERPRETER; i < OFFSETS_WORDS; i++)
-		if (o[i] >= PYTHON_NONE)
-			return TF_PYTHON_DOUBT;
-	if (!o[OFFSETS_FINALIZING] || !o[OFFSETS_INTERPRETERS] || !o[OFFSETS_THREAD_FRAME] ||
-	    !o[OFFSETS_FRAME_BYTES] || !o[OFFSETS_CODE_FILE] || !o[OFFSETS_CODE_UNITS])
-		return TF_PYTHON_DOUBT;
-	if (o[OFFSETS_FRAME_BYTES] > PYTHON_FRAME_BYTES ||
-	    o[OFFSETS_CODE_UNITS] > PYTHON_CODE_BYTES || o[OFFSETS_THREAD_FRAME] > 200 ||
-	    o[OFFSETS_FINALIZING] > 1u << 20 || o[OFFSETS_INTERPRETERS] > 1u << 20 ||
-	    o[OFFSETS_NEXT] > 1u << 24)
-		return TF_PYTHON_DOUBT;
-	l->finalizing = (uint32_t)o[OFFSETS_FINALIZING];
-	l->interpreters = (uint32_t)o[OFFSETS_INTERPRETERS];
-	l->interpreter_next = (uint32_t)o[OFFSETS_NEXT];
-	l->thread_interpreter = (uint16_t)o[OFFSETS_THREAD_INTERPRETER];
-	l->thread_frame = (uint16_t)o[OFFSETS_THREAD_FRAME];
-	l->frame_back = (uint16_t)o[OFFSETS_FRAME_BACK];
-	l->frame_code = (uint16_t)o[OFFSETS_FRAME_CODE];
-	l->frame_at = (uint16_t)o[OFFSETS_FRAME_AT];
-	l->frame_bytes = (uint16_t)o[OFFSETS_FRAME_BYTES];
-	l->frame_owner = (uint16_t)o[OFFSETS_FRAME_OWNER];
-	l->code_file = (uint16_t)o[OFFSETS_CODE_FILE];
-	l->code_name = (uint16_t)o[OFFSETS_CODE_NAME];
-	l->code_lines = (uint16_t)o[OFFSETS_CODE_LINES];
-	l->code_first_line = (uint16_t)o[OFFSETS_CODE_FIRST_LINE];
-	l->code_units = l->code_bytes = (uint16_t)o[OFFSETS_CODE_UNITS];
-	return TF_PYTHON_FOUND;
+#define TAKE(field, most) good &= take_offset(o, w->field, most, &l->field, sizeof(l->field));
+	TAKE(finalizing, 1u << 20)
+	TAKE(interpreters, 1u << 20)
+	TAKE(interpreter_next, 1u << 24)
+	TAKE(thread_interpreter, THREAD_BYTES)
+	TAKE(thread_frame, THREAD_BYTES)
+	TAKE(frame_back, PYTHON_FRAME_BYTES - 8)
+	TAKE(frame_code, PYTHON_FRAME_BYTES - 8)
+	TAKE(frame_at, PYTHON_FRAME_BYTES - 8)
+	TAKE(frame_owner, PYTHON_FRAME_BYTES - 1)
+	TAKE(frame_bytes, PYTHON_FRAME_BYTES)
+	TAKE(code_file, PYTHON_CODE_BYTES - 8)
+	TAKE(code_name, PYTHON_CODE_BYTES - 8)
+	TAKE(code_lines, PYTHON_CODE_BYTES - 8)
+	TAKE(code_first_line, PYTHON_CODE_BYTES - 8)
+	TAKE(code_units, PYTHON_CODE_BYTES)
+#undef TAKE
+	l->code_bytes = l->code_units;
+	return good && l->finalizing && l->interpreters && l->thread_frame && l->frame_bytes &&
+	                       l->code_file && l->code_units
+	               ? TF_PYTHON_FOUND
+	               : TF_PYTHON_DOUBT;
 }
 
 /* What a version that is known says of itself. */

@@ -17,15 +17,24 @@ enum python_at {
 	PYTHON_AT_POINTER /* an address inside the code object */
 };
 
+/* 3.13 and newer say at the beginning of _PyRuntime where they have things; in which word what. */
+struct python_words {
+	uint8_t free_threaded, finalizing, interpreters, interpreter_next, thread_interpreter,
+	        thread_frame, frame_back, frame_code, frame_at, frame_bytes, frame_owner, code_file,
+	        code_name, code_lines, code_first_line, code_units;
+};
+
 struct python_layout {
 	uint32_t version; /* major << 8 | minor */
+	struct python_words words;
 	uint32_t finalizing,
 	        interpreters; /* in _PyRuntime: the thread that ends it; newest first */
 	uint32_t interpreter_next;
 	uint16_t thread_interpreter, thread_frame;
 	uint16_t cframe_frame; /* `thread_frame` leads to a structure that has the frame here */
 	uint16_t frame_back, frame_code, frame_at, frame_owner, frame_bytes;
-	uint16_t at; /* enum python_at */
+	uint16_t code_tag; /* bits of a frame's pointer to its code that are none of the address */
+	uint16_t at;       /* enum python_at */
 	uint16_t code_file, code_name, code_lines, code_first_line, code_units, code_bytes;
 	uint16_t code_begins; /* how many instructions come before the function itself */
 	uint16_t object_type, object_size; /* of any object; of one with a variable length */

@@ -85,21 +85,34 @@ static inline uint64_t stir(uint64_t h, uint64_t word)
 	return h ^ h >> 29;
 }
 
+struct keying {
+	uint64_t key;
+	bool python; /* there are frames of it */
+};
+
 static bool add_frame(void *context, const struct python_frame *frame)
 {
-	uint64_t *key = context;
+	struct keying *k = context;
 
-	*key = stir(stir(*key, frame->identity), frame->at);
+	k->key = stir(stir(k->key, frame->identity), frame->at);
+	k->python = true;
 	return true;
 }
 
-/* 0: the stack could not be read. */
-static uint64_t key_of(const struct tf_record *r, const void *caller)
+/* 0: the stack could not be read. `who`: of a thread that is in no Python, or all 0. */
+static uint64_t key_of(const struct tf_record *r, const void *caller, struct sites_who *who)
 {
-	uint64_t key = stir(r->call + 1u, (uintptr_t)caller);
+	struct keying k = {.key = stir(r->call + 1u, (uintptr_t)caller)};
 	bool cut;
 
-	return python_walk(PYTHON_FRAMES_MOST, add_frame, &key, &cut) ? key | 1 : 0;
+	who->name[0] = who->name[1] = who->range = 0;
+	if (!python_walk(PYTHON_FRAMES_MOST, add_frame, &k, &cut))
+		return 0;
+	if (unlikely(!k.python) && python_state() == TF_PYTHON_READ) {
+		sites_who(who);
+		k.key = stir(stir(stir(k.key, who->name[0]), who->name[1]), who->range);
+	}
+	return k.key | 1;
 }
 
 /* ---- a new site ---- */
@@ -145,10 +158,11 @@ static void make_site(struct stack *s)
 {
 	struct tf_sites *area = sites_area();
 	uint64_t bytes, key;
+	struct sites_who who;
 	bool cut = false;
 
 	s->frames[s->count++] = (uintptr_t)s->caller;
-	key = key_of(s->record, s->caller);
+	key = key_of(s->record, s->caller, &who);
 	s->site = key ? find(site_places, key) : 0;
 	if (s->site) /* made meanwhile, or found once Python was */
 		return;
@@ -164,6 +178,8 @@ static void make_site(struct stack *s)
 	site->frame_count = s->count;
 	site->call = s->record->call;
 	site->cut = cut;
+	memcpy(site->thread, who.name, sizeof(site->thread));
+	site->range = who.range;
 	s->site = area->sites.count + 1;
 	tf_publish(&area->sites);
 	put(site_places, key, s->site);
@@ -247,11 +263,12 @@ static uint32_t __attribute__((cold, noinline)) site_of_new(struct tf_record *r,
 uint64_t sites_call(struct tf_record *r, const void *caller)
 {
 	struct tf_thread *th = spy_tls.thread;
+	struct sites_who who;
 	int saved = errno;
 
 	if (!site_places || !tf_header(&spy_map)->sites || !is_wanted(r) || spy_was_cut())
 		return 0;
-	uint64_t key = key_of(r, caller);
+	uint64_t key = key_of(r, caller, &who);
 	uint32_t site = key ? find(site_places, key) : 0;
 	if (unlikely(!site || python_wants_check()))
 		site = site_of_new(r, caller);
@@ -316,6 +333,7 @@ void sites_beat(bool all)
 		return;
 	if (__atomic_exchange_n(&wants_scan, false, __ATOMIC_RELAXED) || all)
 		objects_scan();
+	files_look(area);
 	area->python = python_state();
 	area->python_version = python_version();
 	set_least(area);
@@ -333,4 +351,5 @@ void sites_after_fork(void)
 	python_after_fork();
 	snapshots_after_fork();
 	objects_after_fork();
+	files_after_fork();
 }

@@ -40,6 +40,7 @@ E2E_PROGRAMS := \
 	# EOL
 
 E2E_LIBRARIES := \
+	libbackward.so \
 	libcudart-d0da41ae.so.12 \
 	libcupti-fake.so \
 	libplugin_bundled.so \
@@ -153,6 +154,9 @@ $(E2E)/drive_plt $(E2E)/libplugin_plt.so: $(E2E_DRIVER)
 $(E2E)/libplugin_dlsym.so $(E2E)/libcupti-fake.so: $(E2E)/drive_dlsym.o
 $(E2E)/libplugin_plt.so: $(E2E)/drive_plt.o
 $(E2E)/libplugin_proc.so: $(E2E)/drive_proc.o
+
+# A framework's thread without Python, in a program of Python.
+$(E2E)/libbackward.so: $(E2E)/backward.o $(E2E_DRIVER)
 
 $(E2E)/samples: $(O)/guest/shim/core/work/work_class.o
 

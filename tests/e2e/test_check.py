@@ -200,7 +200,7 @@ def test_baseline_file(runs, tmp_path):
     assert (tmp_path / 'a').read_bytes() == (tmp_path / 'b').read_bytes()
     base = json.loads((tmp_path / 'a').read_text())
     assert list(base) == ['schema', 'generated_by', 'recordings', 'machine', 'counts', 'times', 'verdict', 'kernels', 'apis',
-                          'copy_kinds', 'per_step']
+                          'copy_kinds', 'per_step', 'sites']
     assert base['schema'] == 'cudaspy.baseline/1'
     assert base['machine'] == {'gpus': 'Simulated GPU 0', 'driver': '13.0', 'gpu_mode': 'off'}
     assert base['counts']['launches'] == 40 and len(base['times']['window_ns']) == 2

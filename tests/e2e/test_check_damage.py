@@ -77,10 +77,10 @@ def test_cuts_inside_the_header(whole, tmp_path):
 
 def test_a_damaged_recording_in_words(whole, baseline, tmp_path):
     part = cut(whole, tmp_path / 'part.cudaspy', 65536)
-    text = cudaspy('report', part, status=0).stdout
+    text = cudaspy('report', '--all', part, status=0).stdout
     assert 'state       damaged: the file is cut short: 65536 of' in text
     assert 'lost        not known' in text and 'state       complete' not in text and 'lost        nothing' not in text
-    both = cudaspy('report', whole, part, status=0).stdout
+    both = cudaspy('report', '--all', whole, part, status=0).stdout
     assert 'state       2 processes: 1 complete, 1 damaged\n' in both and 'lost        not known' in both
     p = check('--save-baseline', tmp_path / 'new.json', part, status=2)
     assert 'no baseline: the recording is damaged' in p.stderr and len(p.stderr.splitlines()) == 1
@@ -212,7 +212,7 @@ def test_a_range_that_never_opened(tmp_path, mode, why):
     assert all(why in r['reason'] and r['outcome'] == 'inconclusive' for r in found.values())
     p = check('--save-baseline', tmp_path / 'base.json', run, status=2)
     assert 'its range never opened' in p.stderr
-    text = ' '.join(cudaspy('report', run, status=0).stdout.split())
+    text = ' '.join(cudaspy('report', '--all', run, status=0).stdout.split())
     assert 'range its range never opened, nothing was recorded: ' in text and why in text
     r = report(*run.glob('*.cudaspy'))
     assert r['window_ns'] is None and r['startup_ns'] is None
@@ -227,4 +227,4 @@ def test_a_range_that_one_process_of_a_run_opened(tmp_path, compile_c):
     run = record(tmp_path / 'run', 'sh', '-c', f'{program}; {BUILD}/tests/e2e/steps 20', CUDASPY_RANGE='profiler', CUDASPY_RUN_ID='one')
     assert len(list(run.glob('*.cudaspy'))) == 2
     check('--limit', 'launches = 7', run, status=0)
-    assert 'range never opened in 1 of 2 processes' in ' '.join(cudaspy('report', run, status=0).stdout.split())
+    assert 'range never opened in 1 of 2 processes' in ' '.join(cudaspy('report', '--all', run, status=0).stdout.split())

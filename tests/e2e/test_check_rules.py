@@ -59,6 +59,7 @@ FORMS = [  # rule, as the baseline, with more of everything
     ('launch_p50_ns <= 1000000000ns', P, P), ('launch_p50_ns <= 1000000000', P, P), ('launch_p50_ns < 1ns', F, F),
     ('launch_p50_ns >= 1ns', P, P), ('launch_p50_ns > 1s', F, F), ('launch_p50_ns <= +15%', N, N),
     ('launch_p50_ns <= +3us', N, N), ('window_ns <= 60s', P, P), ('step_p50_ns <= 1s', P, P), ('step_p50_ns <= +5%', N, N),
+    ('step_period_ns <= 1s', P, P), ('step_period_ns < 1ns', F, F), ('step_period_ns <= +5%', N, N),
     # GPU time, which these recordings do not know; test_check_gpu.py has some that do
     ('launch_overhead_ns <= 1s', N, N), ('sync_wasted_ns <= 1s', N, N), ('gpu_busy_share >= 60%', N, N),
     ('gpu_busy_share >= -5%', N, N), ('gpu_busy_share <= 99.5%', N, N),

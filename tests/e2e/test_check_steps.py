@@ -91,7 +91,7 @@ def test_steps_from(runs, tmp_path):
     check('--config', config, ranges, status=0)
     report = json.loads(cudaspy('report', '-f', 'json', '--steps-from', 'forward', ranges, status=0).stdout)
     assert (report['steps']['name'], report['steps']['syncs']['max']) == ('forward', 0)
-    assert 'no NVTX range "backward"' in cudaspy('report', '--steps-from', 'backward', ranges, status=0).stdout
+    assert 'no NVTX range "backward"' in cudaspy('report', '--all', '--steps-from', 'backward', ranges, status=0).stdout
 
 
 def test_other_steps_are_not_compared(runs, tmp_path):

@@ -48,12 +48,34 @@ def test_text(runs):
     """What changed stands first; nothing is wider than a terminal of 80 columns."""
     out = diff(runs(), runs('launch', 'alloc')).stdout
     assert re.search(r'^  launches +40 +60 +\+20, \+50\.0 %$', out, re.MULTILINE)
-    assert re.search(r'^  syncs +20 +20 +=$', out, re.MULTILINE)
+    assert not re.search('^  syncs', out, re.MULTILINE) and ' the same (--all).' in out
+    assert 'allocations and frees 4 -> 44' in ' '.join(out.split()) and 'cuStreamSync' not in out[out.index('CUDA API calls'):]
+    whole = diff('--all', runs(), runs('launch', 'alloc')).stdout
+    assert re.search(r'^  syncs +20 +20 +=$', whole, re.MULTILINE) and 'cuStreamSynchronize' in whole and '--all' not in whole
     calls = out[out.index('CUDA API calls'):].splitlines()[2:5]
     assert [line.split()[-1] for line in calls] == ['cuLaunchKernel', 'cuMemAlloc_v2', 'cuMemFree_v2']
     assert 'Not judged: a change may be noise.' in out
     top = {line for line in out.splitlines() if line.startswith(('before', 'after'))}
     assert all(len(line) <= 80 for line in out.splitlines() if line not in top)
+
+
+def test_the_same_program_twice(runs):
+    """Nothing changed: no table has a row, and the first line says so."""
+    out = diff(runs(), runs(repeat=1)).stdout
+    assert re.match('  (no difference that can be told|after is [0-9.]+x (fast|slow)er), as far as one recording a side tells: ', out)
+    assert 'the counts are the same.' in ' '.join(out.split('\n\n')[0].split())
+    counts = out[out.index('\nCounts'):out.index('\nTimes')].splitlines()
+    assert counts[-1].endswith('more are the same (--all).') and len(counts) == 3
+    says = compared(runs(), runs(repeat=1))['headline']
+    assert says['judged'] is False and says['text'].endswith('; the counts are the same')
+
+
+def test_few_calls_have_no_change(runs):
+    """Of a call or two the median is one of them: no percentage and no star, whatever they took."""
+    before = [runs(repeat=i) for i in range(3)]
+    out = diff('--all', '--base', *before, '--new', *[runs('launch', repeat=i) for i in range(3)]).stdout
+    rows = [line for line in out.splitlines() if re.match(' +1 +1 ', line)]
+    assert rows and all(' few ' in row for row in rows)
 
 
 def test_times_are_judged_with_repeats(runs):

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, REPORTER, ROOT, SAMPLES, SHIM, environment, need_nvtx
+from conftest import BUILD, REPORTER, ROOT, SAMPLES, SHIM, SIM, environment, need_nvtx
 
 DOCS = sorted((ROOT / 'docs').glob('*.md'))
 PAGES = [ROOT / 'README.md', *DOCS]
@@ -228,7 +228,7 @@ def test_file_format_names_the_version():
 
 # Objects whose keys are names from the program, or metrics.
 FREE = {'baseline.counts', 'baseline.times', 'baseline.kernels', 'baseline.apis', 'baseline.copy_kinds', 'diff.counts',
-        'diff.times'}
+        'diff.times', 'bench.commands[].counts', 'bench.commands[].times', 'bench.comparison.counts', 'bench.comparison.times'}
 SPAN = {'least', 'median', 'most'}
 
 
@@ -283,7 +283,8 @@ def printed(tmp_path_factory):
         return recording
 
     def ask(kind, *args, status=(0,)):
-        p = subprocess.run([REPORTER, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, cwd=folder)
+        p = subprocess.run([REPORTER, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, cwd=folder,
+                           env={**os.environ, 'LD_LIBRARY_PATH': str(SIM)})
         assert p.returncode in status, p.stderr.decode(errors='replace')
         collect(json.loads(p.stdout), kind, known, met)
         return json.loads(p.stdout)
@@ -296,6 +297,9 @@ def printed(tmp_path_factory):
     ask('report', 'report', '-f', 'json', '--what-if', 'graphs',
         record('in_the_way', programs / 'whole_steps', 'log', 100, CUDASPY_GPU='sample'))
     ask('diff', 'diff', '-f', 'json', '--base', *three, '--new', *three)
+    long, short = ([sample / name, 300] for name in ('sync_every_step', 'sync_every_step_fixed'))
+    for more, commands in (['--bare'], [*long, '--', *short]), (['--keep', folder / 'kept'], long):
+        ask('bench', 'bench', '-f', 'json', '-n', 6, '-w', 0, *more, '--', *commands)
     for name, arguments in ('launch_errors', []), ('graph_every_step', [40]):
         ask('report', 'report', '-f', 'json', record(name, sample / name, *arguments))
     ask('report', 'report', '-f', 'json', record('graphs', programs / 'remade', 'capture', 3, CUDASPY_GPU='sample'))
@@ -317,6 +321,8 @@ def printed(tmp_path_factory):
     ask('check', 'check', '-f', 'json', '-b', varied[0], '-l', 'launches_per_step <= +0', *others, status=(0, 1, 3))
     ask('check', 'check', '-f', 'json', '-b', folder / 'varied.json', '-l', 'launches_per_step <= +0',
         '-l', 'launch_p50_ns <= +15%', '-l', 'syncs <= 1000000', '-l', 'verdict = host-bound', *varied, status=(0, 1, 3))
+    all_sites = record('all_sites', sample / 'sync_every_step', 300, CUDASPY_SITES='all')
+    ask('check', 'check', '-f', 'json', '-b', folder / 'three.json', '-l', 'syncs <= 1', all_sites, status=(1,))
     assert slow_step(folder, record, ask)['steps']['outliers']
     assert in_flight(folder, programs, ask)
     return met

@@ -44,7 +44,7 @@ def go(run, compile_c):
 
 
 def text(r):
-    p = subprocess.run([REPORTER, 'report', r.recording], stdout=subprocess.PIPE, check=True, universal_newlines=True)
+    p = subprocess.run([REPORTER, 'report', '--all', r.recording], stdout=subprocess.PIPE, check=True, universal_newlines=True)
     return ' '.join(p.stdout.split())
 
 

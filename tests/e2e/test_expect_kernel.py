@@ -119,7 +119,7 @@ def test_a_kernel_that_never_ran(record):
     assert (found['launches'], found['kernels']) == (0, [])
     assert [(k['name'], k['launches']) for k in found['instead']] == [('batched_gemm', 100), ('softmax_kernel', 50),
                                                                     ('layer_norm', 50)]
-    p = ask('report', '--expect-kernel', 'flash', recording)
+    p = ask('report', '--all', '--expect-kernel', 'flash', recording)
     assert p.returncode == 1
     text = ' '.join(p.stdout.split())
     assert 'NEVER RAN flash: no kernel of that name ran; these did instead batched_gemm: 100 launches' in text
@@ -130,7 +130,7 @@ def test_gpu_time_that_is_not_known(record):
     recording = record('fast')
     found, = expectations('--expect-kernel', 'flash', recording, status=0)
     assert found['gpu_share'] is None and found['gpu_total_ns'] is None
-    assert 'ran flash: 50 launches, GPU time n/a' in ' '.join(ask('report', '--expect-kernel', 'flash', recording).stdout.split())
+    assert 'ran flash: 50 launches, GPU time n/a' in ' '.join(ask('report', '--all', '--expect-kernel', 'flash', recording).stdout.split())
 
 
 def test_several_expectations(record):

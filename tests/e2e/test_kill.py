@@ -129,7 +129,7 @@ def test_killed_inside_a_long_wait(start, tmp_path):
     # The last sign of life is a beat of the collector, which a busy machine may delay, but not by what is slept here.
     assert waited * 0.5e9 <= call['age_ns'] <= killed_after * 1e9
     assert killed['totals']['syncs'] == 0 # a call that did not return is no call yet
-    text = subprocess.run([REPORTER, 'report', recording_in(tmp_path)], stdout=subprocess.PIPE, check=True).stdout
+    text = subprocess.run([REPORTER, 'report', '--all', recording_in(tmp_path)], stdout=subprocess.PIPE, check=True).stdout
     assert b'in flight: cuCtxSynchronize' in text
 
 

@@ -95,7 +95,7 @@ def test_phase_that_is_not_there(recording, tmp_path):
 
 
 def test_text(recording):
-    text = report(recording[1])
+    text = report(recording[1], '--all')
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
     flat = ' '.join(text.split())

@@ -597,7 +597,7 @@ def test_too_much_time_of_ours_is_said(run):
     assert verdict['confidence'] != 'high'
     warning = r.report['warnings'][0]
     assert re.match(r'cudaspy itself took \d+\.\d % of the wall time of thread strided_copy ', warning), warning
-    text = subprocess.run([REPORTER, 'report', r.recording], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+    text = subprocess.run([REPORTER, 'report', '--all', r.recording], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
     assert text.index('cudaspy itself took') < text.index('verdict')
 
 

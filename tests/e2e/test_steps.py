@@ -75,7 +75,7 @@ def test_steps_from_ranges(ranges):
 
 
 def text(*args):
-    return subprocess.run([REPORTER, 'report', *args], stdout=subprocess.PIPE, universal_newlines=True, check=True,
+    return subprocess.run([REPORTER, 'report', '--all', *args], stdout=subprocess.PIPE, universal_newlines=True, check=True,
                           env={'COLUMNS': '80'}).stdout
 
 

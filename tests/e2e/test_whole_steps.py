@@ -81,7 +81,7 @@ def test_what_is_in_the_way_is_named(kind, blocked, tmp_path):
     loop = Loop(tmp_path, kind)
     assert loop.blocked == {what: pytest.approx(count, rel=0.02) for what, count in blocked.items()}
     assert loop.graphs['steps'] >= STEPS - 2 and loop.graphs['steps_alike'] >= STEPS - 2
-    text = subprocess.run([REPORTER, 'report', '--what-if', 'graphs', loop.file], stdout=subprocess.PIPE, check=True,
+    text = subprocess.run([REPORTER, 'report', '--all', '--what-if', 'graphs', loop.file], stdout=subprocess.PIPE, check=True,
                           universal_newlines=True).stdout
     text = ' '.join(text.split())
     assert 'graphs, a whole step each: cudaStreamBeginCapture' in text

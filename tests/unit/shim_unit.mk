@@ -32,7 +32,7 @@ test_cpu_WITH      := shim/cpu/cpu.o shim/cpu/cpu_read.o shim/core/work/slices.o
 test_cupti_buffers_WITH := shim/cupti/cupti_buffers.o
 test_cupti_records_WITH := shim/cupti/cupti_buffers.o shim/cupti/cupti_records.o shim/handles/registry.o
 test_doze_WITH     := shim/base/collector_wait.o
-test_graph_content_WITH := shim/real/driver_symbols.o $(addprefix shim/handles/,graph_content.o graph_parts.o registry.o)
+test_graph_content_WITH := shim/real/driver_symbols.o $(addprefix shim/handles/,graph_content.o graph_nodes.o graph_parts.o registry.o)
 test_span_WITH     := shim/base/collector_wait.o shim/args/args_launch.o shim/handles/registry.o $(addprefix shim/record/,own_time.o span.o \
 	span_inside.o span_own.o thread.o)
 test_span_cut_WITH := $(test_span_WITH) tests/unit/cut.o

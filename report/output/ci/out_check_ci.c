@@ -101,6 +101,46 @@ static void put_escaped(FILE *to, const char *text, const char *also)
 	free(safe);
 }
 
+/* Behind `folder`, if the path lies in it. */
+static const char *within(const char *path, const char *folder)
+{
+	size_t n = folder ? strlen(folder) : 0;
+
+	while (n && folder[n - 1] == '/')
+		n--;
+	return n && !strncmp(path, folder, n) && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+/* As a repository names the file: GitHub attaches an annotation to no other. */
+static char *path_in_workspace(const char *path)
+{
+	char here[4096];
+	const char *in = within(path, getenv("GITHUB_WORKSPACE"));
+
+	if (!in && getcwd(here, sizeof(here)))
+		in = within(path, here);
+	if (!in && !strncmp(path, "./", 2))
+		in = path + 2;
+	return alloc_string(in ? in : path);
+}
+
+/* The line of the program that the failure is about, or else the rule's. */
+static void put_place(const struct judgement *j, FILE *to)
+{
+	const struct figures_site *s = j->site;
+	const char *file = s && s->line ? s->local ? s->local : s->file : NULL;
+	uint32_t line = file ? s->line : j->rule->line;
+
+	file = file ? file : j->rule->file;
+	if (!file)
+		return;
+	char *path = path_in_workspace(file);
+	fputs("file=", to);
+	put_escaped(to, path, ":,");
+	fprintf(to, ",line=%u,", line);
+	free(path);
+}
+
 void out_check_github(const struct out_check *c, const struct out_options *o)
 {
 	FILE *to = o->to;
@@ -111,11 +151,7 @@ void out_check_github(const struct out_check *c, const struct out_options *o)
 		if (j->outcome == OUTCOME_PASS)
 			continue;
 		fprintf(to, "::%s ", j->outcome == OUTCOME_FAIL ? "error" : "warning");
-		if (j->rule->file) {
-			fputs("file=", to);
-			put_escaped(to, j->rule->file, ":,");
-			fprintf(to, ",line=%u,", j->rule->line);
-		}
+		put_place(j, to);
 		fputs("title=cudaspy check", to);
 		char *sentence = out_check_sentence(j);
 		fputs("::", to);

@@ -40,6 +40,29 @@ static json_t *steps(const struct run_set *s)
 	return list;
 }
 
+static json_t *site(const struct judgement *j)
+{
+	const struct figures_site *s = j->site, *b = j->site_before;
+
+	if (!s)
+		return json_null();
+	json_t *o = json_object();
+	json_put(o, "kind", json_text(site_kind_names[s->kind]));
+	json_put(o, "api", json_text(s->api));
+	json_put(o, "language", json_text(s->python ? "python" : "native"));
+	json_put(o, "function", json_text(s->function));
+	json_put(o, "file", json_text(s->file));
+	json_put(o, "local_file", json_text(s->local));
+	json_put(o, "line", s->line ? json_count(s->line) : json_null());
+	json_put(o, "module", json_text(s->module));
+	json_put(o, "calls", s->whole ? json_ns(s->calls) : json_null());
+	json_put(o, "api_total_ns", json_ns(s->api_time));
+	json_put(o, "calls_before", b && b->whole ? json_ns(b->calls) : json_null());
+	json_put(o, "api_total_ns_before", json_ns(b ? b->api_time : NAN));
+	json_put(o, "appeared", j->site_compared ? json_boolean(!b) : json_null());
+	return o;
+}
+
 static json_t *rule(const struct judgement *j)
 {
 	static const char *const selects[] = {
@@ -83,6 +106,7 @@ static json_t *rule(const struct judgement *j)
 	json_put(o, "reason", json_text(j->reason));
 	json_put(o, "note", json_text(j->note));
 	json_put(o, "where", json_text(j->where));
+	json_put(o, "site", site(j));
 	json_put(o, "message", json_text(sentence));
 	free(name);
 	free(sentence);

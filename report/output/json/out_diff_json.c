@@ -4,71 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/output/out_diff.h"
-#include "report/output/json/out_json.h"
-
-static json_t *span(const struct compare_span *s)
-{
-	json_t *o = json_object();
-
-	if (!isfinite(s->low)) {
-		json_decref(o);
-		return json_null();
-	}
-	json_put(o, "least", json_number(s->low));
-	json_put(o, "median", json_number(s->middle));
-	json_put(o, "most", json_number(s->high));
-	return o;
-}
-
-static void put_counts(json_t *o, const struct compare_span *before,
-                       const struct compare_span *after)
-{
-	json_put(o, "before", span(before));
-	json_put(o, "after", span(after));
-	json_put(o, "difference", json_number(after->middle - before->middle));
-	json_put(o, "changed", json_boolean(span_differs(before, after)));
-}
-
-static json_t *timing(const struct compare_timing *t, bool ratio)
-{
-	static const char *const moves[] = {"fell", "none", "rose"};
-	bool bounded = t->judged && !t->bounds.tied;
-	json_t *o = json_object();
-
-	json_put(o, "before", span(&t->before));
-	json_put(o, "after", span(&t->after));
-	json_put(o, ratio ? "ratio" : "difference",
-	         t->judged ? json_number(t->bounds.estimate) : json_null());
-	json_put(o, "lower", bounded ? json_number(t->bounds.lower) : json_null());
-	json_put(o, "upper", bounded ? json_number(t->bounds.upper) : json_null());
-	json_put(o, "method",
-	         bounded ? json_text(bounds_method_names[t->bounds.method]) : json_null());
-	json_put(o, "beyond_noise",
-	         t->judged ? json_text(moves[timing_moved(t, ratio) + 1]) : json_null());
-	return o;
-}
-
-static json_t *totals(const struct compare_result *c, bool counts)
-{
-	json_t *all = json_object();
-
-	for (size_t i = 0; i < c->total_count; i++) {
-		const struct compare_total *t = &c->totals[i];
-		char *name = alloc_format("%s%s", t->metric->name, t->per_step ? "_per_step" : "");
-		json_t *o = json_object();
-		if (metric_is_count(t->metric) != counts) {
-			json_decref(o);
-		} else if (counts) {
-			put_counts(o, &t->before, &t->after);
-			json_put(all, name, o);
-		} else {
-			json_decref(o);
-			json_put(all, name, timing(&t->time, t->metric->kind == METRIC_TIME));
-		}
-		free(name);
-	}
-	return all;
-}
+#include "report/output/json/out_compare_json.h"
 
 static json_t *shape(const struct figures_part *p)
 {
@@ -96,37 +32,58 @@ static json_t *pairs(const struct compare_pairs *p, size_t limit, size_t kind)
 		         json_text(!pair->before  ? "appeared"
 		                   : !pair->after ? "vanished"
 		                                  : "both"));
-		put_counts(o, &pair->count_before, &pair->count_after);
-		json_put(o, "p50_ns", timing(&pair->p50, true));
+		json_put_counts(o, &pair->count_before, &pair->count_after);
+		json_put(o, "p50_ns", json_timing(&pair->p50, true));
 		if (kind == offsetof(struct figures, kernels)) {
 			json_put(o, "shape_before", shape(pair->before));
 			json_put(o, "shape_after", shape(pair->after));
 			json_put(o, "reshaped", json_boolean(pair->reshaped));
 		} else if (kind == offsetof(struct figures, copies)) {
-			json_put(o, "bytes_before", span(&pair->bytes_before));
-			json_put(o, "bytes_after", span(&pair->bytes_after));
+			json_put(o, "bytes_before", json_span(&pair->bytes_before));
+			json_put(o, "bytes_after", json_span(&pair->bytes_after));
 		}
 		json_push(list, o);
 	}
 	return list;
 }
 
-/* What is missing of which recording; null = nothing. */
-static json_t *missing(const struct run_set *s)
+static json_t *side_of_site(const struct figures_site *s)
+{
+	json_t *o;
+
+	if (!s)
+		return json_null();
+	o = json_object();
+	json_put(o, "line", s->line ? json_count(s->line) : json_null());
+	json_put(o, "calls", s->whole ? json_ns(s->calls) : json_null());
+	json_put(o, "api_total_ns", json_ns(s->api_time));
+	json_put(o, "wasted_ns", json_ns(s->wasted));
+	return o;
+}
+
+static json_t *sites(const struct compare_result *c, size_t limit)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < s->count; i++) {
-		if (!s->runs[i].missing)
-			continue;
-		char *text = alloc_format("%s: %s", s->runs[i].name, s->runs[i].missing);
-		json_push(list, json_text(text));
-		free(text);
+	for (size_t i = 0; i < c->site_count && i < limit; i++) {
+		const struct figures_site_pair *p = &c->sites[i];
+		const struct figures_site *s = p->after ? p->after : p->before;
+		json_t *o = json_object();
+		json_put(o, "presence",
+		         json_text(!p->before  ? "appeared"
+		                   : !p->after ? "vanished"
+		                               : "both"));
+		json_put(o, "kind", json_text(site_kind_names[s->kind]));
+		json_put(o, "api", json_text(s->api));
+		json_put(o, "language", json_text(s->python ? "python" : "native"));
+		json_put(o, "function", json_text(s->function));
+		json_put(o, "file", json_text(s->file));
+		json_put(o, "module", json_text(s->module));
+		json_put(o, "before", side_of_site(p->before));
+		json_put(o, "after", side_of_site(p->after));
+		json_push(list, o);
 	}
-	if (json_array_size(list))
-		return list;
-	json_decref(list);
-	return json_null();
+	return list;
 }
 
 static json_t *side(const struct run_set *s)
@@ -142,7 +99,7 @@ static json_t *side(const struct run_set *s)
 	json_put(o, "driver", json_text(f->machine.driver));
 	json_put(o, "gpu_mode", json_text(f->machine.mode));
 	json_put(o, "state", json_text(process_state_names[f->state]));
-	json_put(o, "missing", missing(s));
+	json_put(o, "missing", json_missing(s));
 	json_put(o, "verdict", json_text(f->verdict));
 	json_put(o, "steps",
 	         f->steps.source == STEPS_NONE ? json_null() : json_count(f->steps.count));
@@ -152,7 +109,8 @@ static json_t *side(const struct run_set *s)
 	return o;
 }
 
-void out_diff_json(const struct compare_result *c, const struct out_options *o)
+void out_diff_json(const struct compare_result *c, const struct headline *h,
+                   const struct out_options *o)
 {
 	json_t *root = json_object();
 	size_t limit = o->limit_given ? o->limit : SIZE_MAX;
@@ -164,9 +122,10 @@ void out_diff_json(const struct compare_result *c, const struct out_options *o)
 	json_put(root, "before", side(&c->before));
 	json_put(root, "after", side(&c->after));
 	json_put(root, "machines_differ", json_text(c->differs));
+	json_put(root, "headline", json_headline(h));
 	json_put(root, "times_judged", json_boolean(c->judged));
-	json_put(root, "counts", totals(c, true));
-	json_put(root, "times", totals(c, false));
+	json_put(root, "counts", json_totals(c, true));
+	json_put(root, "times", json_totals(c, false));
 	json_put(root, "kernels", pairs(&c->kernels, limit, offsetof(struct figures, kernels)));
 	json_put(root, "apis",
 	         c->has_parts ? pairs(&c->apis, limit, offsetof(struct figures, apis))
@@ -174,6 +133,7 @@ void out_diff_json(const struct compare_result *c, const struct out_options *o)
 	json_put(root, "copies",
 	         c->has_parts ? pairs(&c->copies, limit, offsetof(struct figures, copies))
 	                      : json_null());
+	json_put(root, "sites", c->has_sites ? sites(c, limit) : json_null());
 	json_dumpf(root, o->to, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
 	putc('\n', o->to);
 	json_decref(root);

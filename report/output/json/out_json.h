@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The JSON report, schema cudaspy.report/1, and its pieces. For the JSON output, and the exports
- * that take their tables from it.
+ * The JSON report, schema cudaspy.report/1, and its pieces. For the JSON output, the exports
+ * and the page that take their tables from it.
  */
 #ifndef REPORT_OUT_JSON_H
 #define REPORT_OUT_JSON_H

@@ -11,6 +11,7 @@ static json_t *frame(const struct model_frame *f)
 	json_put(o, "function", json_text(f->function));
 	json_put(o, "file", json_text(f->file));
 	json_put(o, "line", f->line ? json_count(f->line) : json_null());
+	json_put(o, "local_file", json_text(f->local));
 	json_put(o, "module", json_text(f->module));
 	json_put(o, "offset", f->python ? json_null() : json_count(f->address));
 	json_put(o, "library", json_boolean(f->foreign));
@@ -37,6 +38,8 @@ json_t *json_sites(const struct model *m, size_t limit)
 		json_put(o, "samples", json_count(s->samples));
 		json_put(o, "bytes", json_count(s->bytes));
 		json_put(o, "pageable_bytes", json_count(s->pageable_bytes));
+		json_put(o, "thread", json_text(s->thread));
+		json_put(o, "range", json_text(s->range));
 		json_put(o, "headline", s->frame_count ? json_count(s->head) : json_null());
 		for (size_t k = 0; k < s->frame_count; k++)
 			json_push(frames, frame(&s->frames[k]));

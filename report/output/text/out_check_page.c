@@ -15,7 +15,7 @@ static const char *const words[] = {
 
 /* The values of a judgement as texts. */
 struct shown {
-	char *before, *after, *limit, *change, *steps;
+	char *before, *after, *limit, *change, *steps, *site;
 };
 
 static struct shown show(const struct judgement *j)
@@ -32,6 +32,7 @@ static struct shown show(const struct judgement *j)
 	        .limit = judgement_limit(j),
 	        .change = judgement_change(j),
 	        .steps = judgement_steps(j),
+	        .site = judgement_site(j),
 	};
 }
 
@@ -42,6 +43,7 @@ static void shown_free(struct shown *s)
 	free(s->limit);
 	free(s->change);
 	free(s->steps);
+	free(s->site);
 }
 
 char *out_check_sentence(const struct judgement *j)
@@ -70,6 +72,8 @@ char *out_check_sentence(const struct judgement *j)
 		fprintf(to, ", limit %s", s.limit);
 	if (j->where)
 		fprintf(to, "; %s", j->where);
+	if (s.site)
+		fprintf(to, "; %s", s.site);
 	if (s.steps)
 		fprintf(to, "; %s", s.steps);
 	if (j->note)
@@ -160,7 +164,7 @@ static void put_table(const struct out_check *c, struct text_layout *page)
 	for (size_t i = 0; i < c->count; i++) {
 		const struct judgement *j = &c->judgements[i];
 		struct shown s = show(j);
-		const char *what[] = {s.change, j->where, s.steps, j->note, j->reason};
+		const char *what[] = {s.change, j->where, s.site, s.steps, j->note, j->reason};
 		char *all = alloc_string("");
 		for (size_t k = 0; k < sizeof(what) / sizeof(what[0]); k++)
 			if (what[k])

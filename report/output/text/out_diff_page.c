@@ -6,84 +6,9 @@
 #include "report/base/alloc.h"
 #include "report/output/out_diff.h"
 #include "report/base/names.h"
+#include "report/output/text/out_diff_cells.h"
 #include "report/base/text_layout.h"
 #include "report/base/units.h"
-
-static void range_cell(struct text_layout_table *t, enum metric_kind kind,
-                       const struct compare_span *s)
-{
-	char *text = metric_text(kind, s->low, s->high);
-
-	table_cell(t, "%s", text);
-	free(text);
-}
-
-static void middle_cell(struct text_layout_table *t, enum metric_kind kind,
-                        const struct compare_span *s)
-{
-	char *text = metric_text(kind, s->middle, s->middle);
-
-	table_cell(t, "%s", text);
-	free(text);
-}
-
-/* "+100, +5.0 %", "=", "new", "gone" */
-static void difference_cell(struct text_layout_table *t, const struct compare_span *before,
-                            const struct compare_span *after)
-{
-	double change = after->middle - before->middle;
-	char more[METRIC_NUMBER_BYTES], share[UNIT_BYTES];
-
-	metric_number(more, change, true);
-	if (!isfinite(change))
-		table_cell(t, "n/a");
-	else if (!span_differs(before, after))
-		table_cell(t, "=");
-	else if (change == 0)
-		table_cell(t, "varies");
-	else if (!(before->middle > 0))
-		table_cell(t, "%s", more);
-	else
-		table_cell(t, "%s, %s", more, unit_change(share, change / before->middle));
-}
-
-/* "+10.1 %", with a mark where it is more than noise. */
-static void change_cell(struct text_layout_table *t, const struct compare_timing *time, bool ratio)
-{
-	double change = ratio ? time->after.middle / time->before.middle - 1
-	                      : time->after.middle - time->before.middle;
-
-	const char *star = timing_moved(time, ratio) ? " *" : "";
-	char text[UNIT_BYTES];
-
-	if (!isfinite(change))
-		table_cell(t, "n/a");
-	else if (ratio)
-		table_cell(t, "%s%s", unit_change(text, change), star);
-	else
-		table_cell(t, "%+.1f points%s", fabs(change) < 0.0005 ? 0 : 100 * change, star);
-}
-
-/* In %, or as factors where the upper one is beyond them. */
-static void bounds_text(struct text_layout_table *t, double lower, double upper)
-{
-	char text[UNIT_BYTES];
-
-	if (*unit_change(text, upper) == 'x')
-		table_cell(t, "x%.3g..%s", 1 + lower, text);
-	else
-		table_cell(t, "%+.1f..%+.1f", 100 * lower, 100 * upper);
-}
-
-static void bounds_cell(struct text_layout_table *t, const struct compare_timing *time, bool ratio)
-{
-	double same = ratio ? 1 : 0;
-
-	if (!time->judged || time->bounds.tied)
-		table_cell(t, "n/a");
-	else
-		bounds_text(t, time->bounds.lower - same, time->bounds.upper - same);
-}
 
 static void put_side(struct text_layout *page, const char *label, const struct run_set *s)
 {
@@ -137,11 +62,24 @@ static void put_top(const struct compare_result *c, struct text_layout *page)
 		                 before ? before : "not known");
 }
 
-static void put_counts(const struct compare_result *c, struct text_layout *page)
+/* Per step where steps compare and the runs had not as many of them: else the totals say it all. */
+static bool tells_per_step(const struct compare_result *c, const struct headline *h)
+{
+	for (size_t i = 0; i < c->total_count; i++)
+		if (c->totals[i].metric == &metrics[METRIC_LOOP_STEPS] && !c->totals[i].per_step)
+			return !h->steps_apart &&
+			       span_differs(&c->totals[i].before, &c->totals[i].after);
+	return c->steps > 0;
+}
+
+static void put_counts(const struct compare_result *c, const struct headline *h,
+                       const struct out_options *o, struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {
 	        {"figure", true}, {"before", false}, {"after", false}, {"difference", false}};
+	bool per_step = tells_per_step(c, h);
 	struct text_layout_table t;
+	size_t same = 0;
 
 	text_layout_heading(page, "Counts (exact%s)",
 	                    c->before.count > 1 || c->after.count > 1
@@ -150,14 +88,22 @@ static void put_counts(const struct compare_result *c, struct text_layout *page)
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < c->total_count; i++) {
 		const struct compare_total *row = &c->totals[i];
-		if (!metric_is_count(row->metric))
+		if (!metric_is_count(row->metric) || out_diff_says_nothing(row))
 			continue;
+		if (!o->same &&
+		    (!span_differs(&row->before, &row->after) || (row->per_step && !per_step))) {
+			same += !row->per_step;
+			continue;
+		}
 		table_cell(&t, "%s%s", row->metric->name, row->per_step ? "_per_step" : "");
-		range_cell(&t, row->metric->kind, &row->before);
-		range_cell(&t, row->metric->kind, &row->after);
-		difference_cell(&t, &row->before, &row->after);
+		out_diff_range(&t, row->metric->kind, &row->before);
+		out_diff_range(&t, row->metric->kind, &row->after);
+		out_diff_difference(&t, row->metric->kind, &row->before, &row->after);
 	}
-	table_print(&t, page);
+	out_diff_table(&t, page);
+	if (same)
+		text_layout_line(page, "%zu more %s the same (--all).", same,
+		                 same == 1 ? "is" : "are");
 }
 
 static void put_how(const struct compare_result *c, struct text_layout *page)
@@ -176,7 +122,23 @@ static void put_how(const struct compare_result *c, struct text_layout *page)
 		                 "side), else by Welch's t test on logarithms as well.");
 }
 
-static void put_times(const struct compare_result *c, struct text_layout *page)
+/* What is shown of times without --all: more than noise; not judged, so much more or less. */
+#define CHANGE_TOLD 0.05
+#define POINTS_TOLD 0.02
+
+static bool time_tells(const struct compare_timing *t, bool ratio)
+{
+	double change =
+	        ratio ? t->after.middle / t->before.middle - 1 : t->after.middle - t->before.middle;
+
+	if (t->judged)
+		return timing_moved(t, ratio) != 0;
+	return fabs(change) >= (ratio ? CHANGE_TOLD : POINTS_TOLD) ||
+	       isfinite(t->before.middle) != isfinite(t->after.middle);
+}
+
+static void put_times(const struct compare_result *c, const struct headline *h,
+                      const struct out_options *o, struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {{"figure", true},
 	                                                    {"before", false},
@@ -184,41 +146,83 @@ static void put_times(const struct compare_result *c, struct text_layout *page)
 	                                                    {"change", false},
 	                                                    {"99 % bounds", false}};
 	struct text_layout_table t;
+	size_t same = 0, apart = 0;
 
 	text_layout_heading(page, "Times and shares");
-	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
+	table_start(&t, columns, c->judged ? 5 : 4);
 	for (size_t i = 0; i < c->total_count; i++) {
 		const struct compare_total *row = &c->totals[i];
 		bool ratio = row->metric->kind == METRIC_TIME;
+		bool others = h->steps_apart && row->metric->flags & METRIC_STEPS;
 		if (metric_is_count(row->metric))
 			continue;
+		if (!o->same && (others || !time_tells(&row->time, ratio))) {
+			same += !others;
+			apart += others;
+			continue;
+		}
 		table_cell(&t, "%s", row->metric->name);
-		middle_cell(&t, row->metric->kind, &row->time.before);
-		middle_cell(&t, row->metric->kind, &row->time.after);
-		change_cell(&t, &row->time, ratio);
-		bounds_cell(&t, &row->time, ratio);
+		out_diff_middle(&t, row->metric->kind, &row->time.before);
+		out_diff_middle(&t, row->metric->kind, &row->time.after);
+		out_diff_change(&t, &row->time, ratio);
+		if (c->judged)
+			out_diff_bounds(&t, &row->time, ratio);
 	}
-	table_print(&t, page);
+	out_diff_table(&t, page);
+	if (same)
+		text_layout_line(page, "%zu more %s (--all).", same,
+		                 c->judged ? "changed no more than noise does"
+		                           : "changed by less than 5 %, or 2 points");
+	if (apart)
+		text_layout_line(page, "Of steps: %s.", h->steps_apart);
 	put_how(c, page);
 }
 
-static void put_rest(const struct compare_pairs *p, size_t shown, const char *what,
-                     struct text_layout *page)
+/* Rows that changed, first; without --all the others are not shown. Not judged, a time that
+ * changed by a quarter or more is one, as far as there are enough calls. */
+#define PAIR_CHANGE_TOLD 0.25
+
+static bool pair_tells(const struct compare_pair *p)
 {
-	if (shown < p->count)
-		text_layout_line(page, "%zu more %s, %zu of them changed, not shown (--limit all)",
-		                 p->count - shown, what,
-		                 p->changed > shown ? p->changed - shown : 0);
+	double change = p->p50.after.middle / p->p50.before.middle - 1;
+
+	if (pair_changed(p) || (p->p50.judged && timing_moved(&p->p50, true)))
+		return true;
+	return !p->p50.judged && !pair_is_few(p) && fabs(change) >= PAIR_CHANGE_TOLD;
+}
+
+static size_t count_telling(const struct compare_pairs *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		n += pair_tells(&p->items[i]);
+	return n;
+}
+
+static void put_rest(const struct compare_pairs *p, size_t told, size_t shown, const char *what,
+                     const struct out_options *o, struct text_layout *page)
+{
+	size_t same = p->count - told;
+
+	if (o->same && shown < p->count)
+		text_layout_line(page, "%zu more %ss not shown (--limit all).", p->count - shown,
+		                 what);
+	else if (!o->same && shown < told)
+		text_layout_line(page, "%zu more %ss changed (--limit all).", told - shown, what);
+	if (!o->same && same)
+		text_layout_line(page, "%zu %s%s %s the same (--all).", same, what,
+		                 same == 1 ? "" : "s", same == 1 ? "is" : "are");
 }
 
 static void count_cells(struct text_layout_table *t, const struct compare_pair *p)
 {
-	range_cell(t, METRIC_COUNT, &p->count_before);
-	range_cell(t, METRIC_COUNT, &p->count_after);
+	out_diff_range(t, METRIC_COUNT, &p->count_before);
+	out_diff_range(t, METRIC_COUNT, &p->count_after);
 	if (!p->before || !p->after)
 		table_cell(t, "%s", p->before ? "gone" : "new");
 	else
-		difference_cell(t, &p->count_before, &p->count_after);
+		out_diff_difference(t, METRIC_COUNT, &p->count_before, &p->count_after);
 }
 
 /* Kernels as a table shows them (free each, and the array). */
@@ -234,29 +238,53 @@ static char **brief_names(const struct compare_pairs *p)
 	return brief;
 }
 
-/* `brief`: what stands for the names; NULL: they do. */
+/* "+10.1 % *"; of a call or two the middle says nothing of the others. */
+static void pair_change_cell(struct text_layout_table *t, const struct compare_pair *p)
+{
+	if (p->before && p->after && pair_is_few(p))
+		table_cell(t, "few");
+	else
+		out_diff_change(t, &p->p50, true);
+}
+
+/* `brief`: what stands for the names; NULL: they do. `shown`: which rows were. */
 static void put_pairs(const struct compare_pairs *p, const struct out_options *o, const char *what,
-                      char *const *brief, struct text_layout *page)
+                      char *const *brief, bool *rows, struct text_layout *page)
 {
 	const struct text_layout_column columns[] = {
 	        {"before", false}, {"after", false},  {"difference", false}, {"p50 was", false},
 	        {"p50 is", false}, {"change", false}, {what, true}};
-	char *many = alloc_format("%ss", what);
-	size_t shown = 0;
+	size_t shown = 0, told = count_telling(p);
 	struct text_layout_table t;
 
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
-	for (; shown < p->count && shown < o->limit; shown++) {
-		const struct compare_pair *pair = &p->items[shown];
+	t.names_above = brief != NULL;
+	for (size_t i = 0; i < p->count && shown < o->limit; i++) {
+		const struct compare_pair *pair = &p->items[i];
+		if (!o->same && !pair_tells(pair))
+			continue;
+		shown++;
+		rows[i] = true;
 		count_cells(&t, pair);
-		middle_cell(&t, METRIC_TIME, &pair->p50.before);
-		middle_cell(&t, METRIC_TIME, &pair->p50.after);
-		change_cell(&t, &pair->p50, true);
-		table_cell(&t, "%s", brief ? brief[shown] : pair->name);
+		out_diff_middle(&t, METRIC_TIME, &pair->p50.before);
+		out_diff_middle(&t, METRIC_TIME, &pair->p50.after);
+		pair_change_cell(&t, pair);
+		table_cell(&t, "%s", brief ? brief[i] : pair->name);
 	}
-	table_print(&t, page);
-	put_rest(p, shown, many, page);
-	free(many);
+	out_diff_table(&t, page);
+	put_rest(p, told, shown, what, o, page);
+}
+
+static void put_apis(const struct compare_result *c, const struct out_options *o,
+                     struct text_layout *page)
+{
+	bool *rows = alloc_zeroed(c->apis.count + 1, sizeof(*rows));
+
+	if (c->apis.count) {
+		text_layout_heading(page, "CUDA API calls (p50: API time)");
+		put_pairs(&c->apis, o, "call", NULL, rows, page);
+	}
+	free(rows);
 }
 
 static void put_shape(const struct figures_part *p, char *to, size_t room)
@@ -273,11 +301,12 @@ static void put_kernels(const struct compare_result *c, const struct out_options
 	if (!c->kernels.count)
 		return;
 	text_layout_heading(page, "Kernels (launches; p50: API time of a launch)");
+	bool *rows = alloc_zeroed(c->kernels.count, sizeof(*rows));
 	char **brief = brief_names(&c->kernels);
-	put_pairs(&c->kernels, o, "kernel", o->names == NAMES_FULL ? NULL : brief, page);
-	for (size_t i = 0; i < c->kernels.count && i < o->limit; i++) {
+	put_pairs(&c->kernels, o, "kernel", o->names == NAMES_FULL ? NULL : brief, rows, page);
+	for (size_t i = 0; i < c->kernels.count; i++) {
 		const struct compare_pair *p = &c->kernels.items[i];
-		if (!p->reshaped)
+		if (!p->reshaped || !rows[i])
 			continue;
 		put_shape(p->before, before, sizeof(before));
 		put_shape(p->after, after, sizeof(after));
@@ -286,13 +315,16 @@ static void put_kernels(const struct compare_result *c, const struct out_options
 	for (size_t i = 0; i < c->kernels.count; i++)
 		free(brief[i]);
 	free(brief);
+	free(rows);
 }
 
-static void put_copies(const struct compare_result *c, struct text_layout *page)
+static void put_copies(const struct compare_result *c, const struct out_options *o,
+                       struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {
 	        {"before", false},     {"after", false}, {"difference", false},
 	        {"bytes were", false}, {"are", false},   {"kind of copy", true}};
+	size_t told = count_telling(&c->copies), shown = 0;
 	struct text_layout_table t;
 	char text[UNIT_BYTES];
 
@@ -302,46 +334,103 @@ static void put_copies(const struct compare_result *c, struct text_layout *page)
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < c->copies.count; i++) {
 		const struct compare_pair *p = &c->copies.items[i];
+		if (!o->same && !pair_tells(p))
+			continue;
+		shown++;
 		count_cells(&t, p);
 		table_cell(&t, "%s", unit_bytes(text, p->bytes_before.middle));
 		table_cell(&t, "%s", unit_bytes(text, p->bytes_after.middle));
 		table_cell(&t, "%s", p->name);
 	}
-	table_print(&t, page);
+	out_diff_table(&t, page);
+	put_rest(&c->copies, told, shown, "kind", o, page);
 }
 
-static void put_page(const struct compare_result *c, const struct out_options *o,
-                     struct text_layout *page)
+static void site_cells(struct text_layout_table *t, const struct figures_site *s)
 {
-	put_top(c, page);
-	put_counts(c, page);
-	put_times(c, page);
-	put_kernels(c, o, page);
-	if (c->apis.count) {
-		text_layout_heading(page, "CUDA API calls (p50: API time)");
-		put_pairs(&c->apis, o, "call", NULL, page);
+	char text[UNIT_BYTES];
+
+	if (!s) {
+		table_cell(t, "-");
+		table_cell(t, "-");
+		return;
 	}
-	put_copies(c, page);
+	table_cell(t, "%s%.0f", s->estimated ? "~" : s->whole ? "" : ">=", s->calls);
+	table_cell(t, "%s%s", s->estimated ? "~" : "", unit_time(text, s->api_time));
+}
+
+static void put_sites(const struct compare_result *c, const struct out_options *o,
+                      struct text_layout *page)
+{
+	static const struct text_layout_column columns[] = {
+	        {"calls were", false}, {"API", false}, {"calls are", false}, {"API", false},
+	        {"difference", false}, {"call", true}, {"where", true}};
+	struct text_layout_table t;
+	char text[UNIT_BYTES];
+	size_t shown = 0;
+
+	if (!c->has_sites || !c->site_count)
+		return;
+	text_layout_heading(page, "Where in your code (of the first recording of each side)");
+	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
+	t.names_above = true;
+	for (; shown < c->site_count && shown < o->limit; shown++) {
+		const struct figures_site *a = c->sites[shown].before, *b = c->sites[shown].after;
+		double change = a && b ? b->api_time - a->api_time : NAN;
+		site_cells(&t, a);
+		site_cells(&t, b);
+		table_cell(&t, "%s%s",
+		           !a           ? "new"
+		           : !b         ? "gone"
+		           : change < 0 ? "-"
+		                        : "+",
+		           isfinite(change) ? unit_time(text, fabs(change)) : "");
+		table_cell(&t, "%s", (b ? b : a)->api);
+		table_cell(&t, "%s", (b ? b : a)->where);
+	}
+	out_diff_table(&t, page);
+	if (shown < c->site_count)
+		text_layout_line(page, "%zu more places not shown (--limit all)",
+		                 c->site_count - shown);
+	text_layout_line(
+	        page, "calls: >= those that took over 5 us, ~ as many as the samples stand for.");
+}
+
+static void put_page(const struct compare_result *c, const struct headline *h,
+                     const struct out_options *o, struct text_layout *page)
+{
+	text_layout_line(page, "%s.", h->text);
+	if (!page->markdown)
+		text_layout_blank(page);
+	put_top(c, page);
+	put_counts(c, h, o, page);
+	put_times(c, h, o, page);
+	put_kernels(c, o, page);
+	put_apis(c, o, page);
+	put_copies(c, o, page);
+	put_sites(c, o, page);
 	if (!c->has_parts)
 		text_layout_line(page,
 		                 "A baseline holds no times of kernels, and no table of calls and "
 		                 "copies.");
 }
 
-void out_diff_text(const struct compare_result *c, const struct out_options *o)
+void out_diff_text(const struct compare_result *c, const struct headline *h,
+                   const struct out_options *o)
 {
 	struct text_layout page = {.to = o->to,
 	                           .colour = o->colour,
 	                           .whole_names = o->names == NAMES_FULL,
 	                           .width = o->width};
 
-	put_page(c, o, &page);
+	put_page(c, h, o, &page);
 }
 
-void out_diff_markdown(const struct compare_result *c, const struct out_options *o)
+void out_diff_markdown(const struct compare_result *c, const struct headline *h,
+                       const struct out_options *o)
 {
 	struct text_layout page = {.to = o->to, .markdown = true, .width = o->width};
 
 	fputs("# cudaspy diff\n\n", o->to);
-	put_page(c, o, &page);
+	put_page(c, h, o, &page);
 }

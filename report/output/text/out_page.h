@@ -37,7 +37,7 @@ void out_page_whatif(struct whatifs *w, const struct out_options *o,
                      const struct model_phase *phase, struct text_layout *page);
 void out_page_sites(const struct model *m, const struct out_options *o, struct text_layout *page);
 /* The text of the line that a frame is on (free it); NULL: its file is not here, or was changed. */
-char *out_page_source(const struct model *m, const struct model_frame *f);
+char *out_page_source(const struct model_frame *f);
 void out_page_gaps(const struct model *m, struct text_layout *page);
 void out_page_gpu(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_streams(const struct model *m, struct text_layout *page);

@@ -16,7 +16,7 @@ static char *gain(const struct finding *f)
 }
 
 /* The line of code that it is about. */
-static void place_of(const struct model *m, const struct finding *f, struct text_layout *page)
+static void place_of(const struct finding *f, struct text_layout *page)
 {
 	char api[UNIT_BYTES], wasted[UNIT_BYTES], share[UNIT_BYTES];
 	const struct model_place *p = f->place;
@@ -25,7 +25,7 @@ static void place_of(const struct model *m, const struct finding *f, struct text
 		return;
 	char *where = site_headline(f->site, false);
 	char *source =
-	        f->site->frame_count ? out_page_source(m, &f->site->frames[f->site->head]) : NULL;
+	        f->site->frame_count ? out_page_source(&f->site->frames[f->site->head]) : NULL;
 	char *lost = f->site->kind == SITE_WAIT && isfinite(p->wasted)
 	                     ? alloc_format(", of which %s wasted", unit_time(wasted, p->wasted))
 	                     : alloc_string("");
@@ -58,7 +58,7 @@ void out_page_findings(const struct model *m, const struct findings *all,
 		        page, finding_severities[f->severity], "%s [%s]%s", f->title, f->id,
 		        speedup);
 		text_layout_more(page, "%s", f->evidence);
-		place_of(m, f, page);
+		place_of(f, page);
 		text_layout_more(page, "CUDA: %s. PyTorch: %s.", f->fix_cuda, f->fix_pytorch);
 		free(speedup);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/base/alloc.h"
 #include "report/base/units.h"
@@ -23,13 +24,59 @@ static void time_cell(struct text_layout_table *t, double ns, bool estimated)
 	table_cell(t, "%s%s", estimated && isfinite(ns) ? "~" : "", unit_time(text, ns));
 }
 
-/* A thread of a library's own, in a program of Python: autograd's backward is one. */
+/* It could not be read, in a program of Python, and the thread is not known to have none. */
 static bool lacks_python(const struct model *m, const struct model_site *s)
 {
 	for (size_t i = 0; i < s->frame_count; i++)
 		if (s->frames[i].python)
 			return false;
-	return m->sites.python;
+	return m->sites.python && !s->thread;
+}
+
+static void put_frame(struct text_layout_table *t, const struct model_site *s, size_t i)
+{
+	char *text = site_frame_text(&s->frames[i], true), *source = out_page_source(&s->frames[i]);
+
+	table_cell(t, i == s->head ? "->" : "");
+	table_cell(t, "%s", text);
+	if (source) {
+		table_cell(t, "%s", "");
+		table_cell(t, "    %s", source);
+	}
+	free(text);
+	free(source);
+}
+
+/* Frames of libraries that follow one another, from `i` on: the first that is none of them. */
+static size_t put_folded(struct text_layout_table *t, const struct model_site *s, size_t i)
+{
+	char *owners = NULL, *last = NULL;
+	size_t from = i;
+
+	for (; i < s->frame_count && i != s->head && s->frames[i].foreign; i++) {
+		char *owner = site_frame_owner(&s->frames[i]);
+		if (!last || strcmp(last, owner))
+			alloc_append(&owners, "%s%s", owners ? ", " : "", owner);
+		free(last);
+		last = owner;
+	}
+	free(last);
+	table_cell(t, "%s", "");
+	table_cell(t, "(%zu of %s)", i - from, owners);
+	free(owners);
+	return i;
+}
+
+/* `all`: else those of libraries are told together. */
+static void put_frames(const struct model_site *s, bool all, struct text_layout_table *t)
+{
+	for (size_t i = 0; i < s->frame_count;) {
+		bool fold = !all && s->frames[i].foreign && i != s->head;
+		if (fold && i + 1 < s->frame_count && s->frames[i + 1].foreign && i + 1 != s->head)
+			i = put_folded(t, s, i);
+		else
+			put_frame(t, s, i++);
+	}
 }
 
 static void table_of_places(const struct model *m, size_t rows, struct text_layout *page)
@@ -45,7 +92,7 @@ static void table_of_places(const struct model *m, size_t rows, struct text_layo
 		const struct model_place *p = &m->sites.places[i];
 		const struct model_site *s = &m->sites.items[p->site];
 		char *where = site_headline(s, false);
-		char *source = s->frame_count ? out_page_source(m, &s->frames[s->head]) : NULL;
+		char *source = s->frame_count ? out_page_source(&s->frames[s->head]) : NULL;
 		calls_cell(&t, p->calls, p->whole, p->estimated);
 		time_cell(&t, p->api_time, p->estimated);
 		time_cell(&t, s->kind == SITE_WAIT ? p->wasted : NAN, false);
@@ -60,7 +107,7 @@ static void table_of_places(const struct model *m, size_t rows, struct text_layo
 	out_page_rest(page, rows, m->sites.place_count, "places");
 }
 
-static void stack(const struct model_site *s, struct text_layout *page)
+static void stack(const struct model_site *s, bool all, struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {{"", true}, {"frame", true}};
 	char api[UNIT_BYTES], wasted[UNIT_BYTES], gpu[UNIT_BYTES];
@@ -77,13 +124,13 @@ static void stack(const struct model_site *s, struct text_layout *page)
 	                 s->calls, s->estimated ? "about " : "", unit_time(api, s->api_time), more,
 	                 isfinite(s->gpu) ? ", GPU time about " : "",
 	                 isfinite(s->gpu) ? unit_time(gpu, s->gpu) : "");
-	table_start(&t, columns, COUNT(columns));
-	for (size_t i = 0; i < s->frame_count; i++) {
-		char *text = site_frame_text(&s->frames[i], true);
-		table_cell(&t, i == s->head ? "->" : "");
-		table_cell(&t, "%s", text);
-		free(text);
+	if (s->thread) {
+		char *where = site_headline(s, true);
+		text_layout_line(page, "%s", where);
+		free(where);
 	}
+	table_start(&t, columns, COUNT(columns));
+	put_frames(s, all, &t);
 	table_print(&t, page);
 	if (s->cut)
 		text_layout_line(page, "More frames are outside of these.");
@@ -118,5 +165,5 @@ void out_page_sites(const struct model *m, const struct out_options *o, struct t
 		        "looked at, ~ as many as the samples stand for. wasted: time of waits in "
 		        "which no work was pending. GPU: estimated by the samples taken there.");
 	for (size_t i = 0; o->sites && i < s->count && i < o->limit; i++)
-		stack(&s->items[i], page);
+		stack(&s->items[i], o->all_frames, page);
 }

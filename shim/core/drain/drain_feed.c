@@ -13,9 +13,6 @@
 
 #define KERNEL_HISTS 4096u /* kernels with a histogram of their own: bounds what they cost */
 
-#define SERIES     4096u /* series of samples whose last pair is remembered */
-#define SERIES_BIT 12
-
 #define CALLS      65536u
 #define LAUNCHES   512u /* classes of launches of which it is remembered where they stand */
 #define LAUNCH_KEY 3    /* words of a record that name a launch's class */
@@ -291,18 +288,6 @@ static struct tf_work *feed_gpu(struct drain *d, const struct tf_record *r, uint
 
 /* ---- what is no call ---- */
 
-static void feed_facts(struct drain *d, const struct tf_record *r)
-{
-	struct tf_work *w = samples_class(d, r, TF_WORK_KERNEL);
-
-	if (!w)
-		return;
-	w->registers = (uint16_t)r->start;
-	w->blocks_per_sm = (uint16_t)(r->start >> 16);
-	w->warps_per_sm = (uint16_t)(r->start >> 32);
-	w->static_shared = (uint16_t)(r->start >> 48);
-}
-
 void drain_feed_activity(struct drain *d, const struct tf_record *r)
 {
 	if (r->call != TF_CALL_ACTIVITY)
@@ -423,7 +408,7 @@ void drain_feed(struct drain *d, struct tf_thread *thread, uint32_t index,
 	if (r->call == TF_CALL_SAMPLE)
 		samples_feed(d, &d->feed->samples, r);
 	else if (r->call == TF_CALL_FACTS)
-		feed_facts(d, r);
+		samples_facts(d, r);
 	else
 		return; /* activities stand in a ring of their own */
 	drain_keep(d->map, &d->feed->page, r);

@@ -83,3 +83,15 @@ void samples_tried(struct drain *d, const struct tf_work *w)
 	if (to && to->tries < UINT32_MAX)
 		to->tries++;
 }
+
+void samples_facts(struct drain *d, const struct tf_record *r)
+{
+	struct tf_work *w = samples_class(d, r, TF_WORK_KERNEL);
+
+	if (!w)
+		return;
+	w->registers = (uint16_t)r->start;
+	w->blocks_per_sm = (uint16_t)(r->start >> 16);
+	w->warps_per_sm = (uint16_t)(r->start >> 32);
+	w->static_shared = (uint16_t)(r->start >> 48);
+}

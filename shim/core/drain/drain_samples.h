@@ -25,6 +25,9 @@ struct tf_work *samples_class(struct drain *d, const struct tf_record *r, unsign
 /* A record TF_CALL_SAMPLE. */
 void samples_feed(struct drain *d, struct drain_samples *s, const struct tf_record *r);
 
+/* A record TF_CALL_FACTS. */
+void samples_facts(struct drain *d, const struct tf_record *r);
+
 /* Events stood around a piece of the class; whether a sample came of it is seen later. */
 void samples_tried(struct drain *d, const struct tf_work *w);
 

@@ -33,7 +33,10 @@ struct tf_code {        /* table `codes`: code objects of Python */
 	uint64_t lines; /* the same: the line table as this version has it */
 	uint32_t first_line;
 	uint32_t python; /* version: major << 8 | minor */
-	uint64_t reserved[4];
+	/* its file, soon after the code was met first; 0 = not known */
+	uint64_t file_bytes;
+	uint64_t file_mtime; /* ns since 1970 */
+	uint64_t reserved[2];
 };
 #define TF_CODES_MAX 65536u
 
@@ -54,7 +57,11 @@ struct tf_site {         /* table `sites` */
 	uint64_t useful_ticks, wasted_ticks; /* of a wait */
 	uint64_t bytes, pageable_bytes;      /* of copies and allocations */
 	uint64_t samples;                    /* of its work, around which our events stood */
-	uint64_t reserved2[6];
+	/* where CPython is in the process, and the thread is not in it */
+	char thread[16]; /* its name */
+	uint32_t range;  /* index + 1 of the NVTX range open there; of a thread that opens none, in
+	                    one that does; 0 = none */
+	uint32_t reserved2[7];
 };
 #define TF_SITES_MAX 65536u
 

@@ -78,7 +78,8 @@ struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` lon
 	                         found no place */
 	uint64_t ring_first;  /* offset of its first ring */
 	uint64_t syncs;       /* that succeeded */
-	uint64_t ranges;      /* 1: it opened an NVTX range */
+	uint32_t ranges;      /* 1: it opened an NVTX range */
+	uint32_t range_now;   /* index + 1 of the innermost that is open; 0 = none */
 
 	/* the drain's, in a cache line of their own: it writes them while the thread writes the
 	 * line above */

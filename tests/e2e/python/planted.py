@@ -157,6 +157,13 @@ def daemons(context):
     time.sleep(0.1)
 
 
+def backward(context):
+    """Threads that run no Python work for this one, which waits in a range."""
+    library = ctypes.CDLL(sys.argv[2])
+    for name, inside in (b'pt_autograd_0', b'backward'), (b'pt_autograd_0', b'again'), (b'loader', None):
+        library.backward(context, name, inside)
+
+
 def main():
     part = sys.argv[1] if len(sys.argv) > 1 else 'all'
     if part == 'forks': # CUDA does not work in the child of a process that used it
@@ -165,6 +172,9 @@ def main():
     context = start()
     if part == 'several':
         several()
+    elif part == 'backward':
+        item()
+        backward(context)
     elif part == 'daemons':
         daemons(context)
     else:

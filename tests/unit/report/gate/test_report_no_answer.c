@@ -61,6 +61,7 @@ static void test_nothing_is_known(void **state)
 	                                    "verdict != sync-bound",
 	                                    "gpu_busy_share >= 1%",
 	                                    "step_p50_ns <= 1us",
+	                                    "step_period_ns <= 1us",
 	                                    "kernel \"gemm\" launches >= 1",
 	                                    "range \"a\" syncs = 0",
 	                                    "kernel \".\" launches = 0"};

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run on a strip: its phases, how busy the GPU was, and switches that show what a change would make of it.
+
+const WHAT_IF = {
+	graphs: 'Launch by CUDA graphs',
+	pinned: 'Copy from pinned memory',
+	'no-sync': 'Wait only at the end',
+	'no-alloc': 'Allocate nothing in the loop',
+	overlap: 'Overlap copies with kernels',
+	'host=0': 'No time outside CUDA',
+	'cpu-wait=0': 'Threads always have a CPU',
+	fused: 'Fuse small kernels',
+};
+let chosen = null; // the what-if that is on
+
+function phaseName(p) {
+	return p.kind === 'loop' ? 'loop ' + p.number : p.kind === 'start' ? 'start-up' : 'end';
+}
+
+// [color, label, start, end, phase]; times since the window began.
+function stripParts() {
+	const list = [];
+	for (const p of report.phases) {
+		const color = p.kind === 'loop' ? (p.number % 2 ? 'loop' : 'loop2') : 'start';
+		const stretches = p.kind === 'loop' && p.stretches.length > 1 && p.stretches.length === p.stretch_count ? p.stretches : [p];
+		for (const s of stretches) {
+			if (known(s.start_ns) && known(s.end_ns)) {
+				list.push([color, phaseName(p), s.start_ns, s.end_ns, p]);
+			}
+		}
+	}
+	if (!list.length && known(report.window_ns)) {
+		const start = Math.min(report.verdict.startup_ns || 0, report.window_ns);
+		if (start > 0) {
+			list.push(['start', 'start-up', 0, start, null]);
+		}
+		list.push(['loop', 'the run', start, report.window_ns, null]);
+	}
+	return list.sort((a, b) => a[2] - b[2]);
+}
+
+function phaseHint(label, p, start, end) {
+	if (!p) {
+		return label + ': ' + time(end - start);
+	}
+	return [label + ': ' + time(p.time_ns) + ', ' + percent(p.share_of_window) + ' of the window',
+		p.kind === 'loop' ? count(p.steps) + ' steps of ' + time(p.step_ns.mean) + (p.name ? ', ' + p.name : '') : null,
+		p.verdict && p.verdict.class !== 'inconclusive' ? p.verdict.class + ', confidence ' + p.verdict.confidence : null,
+		p.gpu && known(p.gpu.busy_share) ? 'GPU busy ' + percent(p.gpu.busy_share) + (known(p.gpu.busy_share_low) ? ' (' + percentRange(p.gpu.busy_share_low, p.gpu.busy_share_high) + ')' : '') : 'GPU busy n/a',
+	].filter(Boolean).join('\n');
+}
+
+function busyCurves() {
+	return extra.processes.filter((p) => p.slice_ns > 0 && known(p.slices_from_ns) && p.busy.some(known));
+}
+
+// The phases, and below them how busy the GPU was; where a change is chosen, the run as it would be.
+function runChart(box, withCurves, list, until) {
+	const curves = withCurves ? busyCurves() : [];
+	const label = () => 'The run, ' + time(until) + ': ' + list.slice(0, 12).map((s) => s[1] + ' from ' + time(s[2]) + ' to ' + time(s[3])).join(', ') +
+		(!withCurves && chosen ? '. With the change: ' + whatIfText(chosen) : '');
+	return chart(box, label, () => (withCurves ? (curves.length ? 102 : 62) : chosen ? 102 : 64), (svg, width) => {
+		const left = width < 500 ? 0 : 78, x = linear(0, until, left, width - 2);
+		let y = 2;
+		for (const [color, name, start, end, p] of list) {
+			segment(svg, x, y, color, name, start, end, phaseHint(name, p, start, end), p !== null && p === phase);
+		}
+		side(svg, left, y + 20, withCurves ? 'phases' : 'as it was');
+		y += 38;
+		if (!withCurves) {
+			y = chosen ? changed(svg, x, y + 2, list, chosen, left) : y;
+		}
+		if (curves.length) {
+			const low = y + 38;
+			draw(svg, 'rect.band', { x: x(0), y: low - 36, width: x(until) - x(0), height: 36 });
+			for (const p of curves) {
+				curve(svg, x, low, p, until, curves.length);
+			}
+			side(svg, left, low - 20, 'GPU busy');
+			side(svg, left, low - 6, '0 to 100 %');
+			y = low;
+		}
+		axisX(svg, x, y, ticks(0, until, width < 500 ? 3 : 8), null, timeTick(until), width);
+	});
+}
+
+function runEnd(list) {
+	return Math.max(...list.map((s) => s[3]), report.window_ns || 0, 1);
+}
+
+function strip(root) {
+	const list = stripParts();
+	if (list.length) {
+		put(root, 'h3', {}, 'The run, ' + time(runEnd(list)));
+		runChart(root, true, list, runEnd(list));
+	}
+}
+
+function side(svg, left, y, words) {
+	if (left) {
+		draw(svg, 'text.soft', { x: 0, y }, words);
+	}
+}
+
+function segment(svg, x, y, color, name, start, end, words, isJudged) {
+	const w = Math.max(x(end) - x(start), 0.7);
+	const r = hint(draw(svg, 'rect.seg.f-' + color, { x: x(start), y, width: w, height: 32 }), words);
+	if (isJudged && loops().length > 1) {
+		r.classList.add('chosen');
+	}
+	if (w > name.length * 6.8 + 8) {
+		draw(svg, 'text.on', { x: x(start) + w / 2, y: y + 20, 'text-anchor': 'middle', 'pointer-events': 'none' }, name);
+	}
+}
+
+function curve(svg, x, low, p, until, of) {
+	let d = '', open = false;
+	p.busy.forEach((share, i) => {
+		const from = p.slices_from_ns + i * p.slice_ns, to = from + p.slice_ns;
+		if (!known(share) || to <= 0 || from >= until) {
+			d += open ? `V${low}Z` : '';
+			open = false;
+			return;
+		}
+		const a = x(Math.max(from, 0)), b = x(Math.min(to, until)), y = low - 36 * Math.min(1, share);
+		d += (open ? `V${y}H${b}` : `M${a} ${low}V${y}H${b}`);
+		open = true;
+	});
+	d += open ? `V${low}Z` : '';
+	hint(draw(svg, 'path.f-gpu', { d, opacity: of > 1 ? 0.45 : 1 }), 'GPU busy over time' + (of > 1 ? ', process ' + p.pid : '') +
+		(report.gpu.estimated ? ', estimated' : ''));
+}
+
+// ---- what-ifs ----
+
+function whatIfText(w) {
+	if (!known(w.speedup)) {
+		return 'not known: ' + text(w.unknown_because);
+	}
+	const low = known(w.predicted_low_ns) ? w.predicted_low_ns : w.predicted_ns;
+	const high = known(w.predicted_high_ns) ? w.predicted_high_ns : w.predicted_ns;
+	const step = stepTime(), f = step ? step / w.window_ns : 1;
+	return (step ? 'a step' : scope()) + ' takes ' + time(w.predicted_ns * f) + ' (' + timeRange(low * f, high * f) + ') in place of ' +
+		time(w.window_ns * f) + ': ' + ratio(w.speedup) + ' as fast (' + ratio(w.speedup_low) + ' to ' + ratio(w.speedup_high) + ')';
+}
+
+function matters(w) {
+	return known(w.speedup) && w.speedup >= 1.01;
+}
+
+// The strip as it would be: what is judged is shorter, what comes behind it earlier. Where it may be longer it is hatched.
+function changed(svg, x, y, list, w, left) {
+	side(svg, left, y + 20, 'with it');
+	if (!known(w.speedup)) {
+		draw(svg, 'text.soft', { x: x(0), y: y + 20 }, 'not known');
+		return y + 38;
+	}
+	const target = phase && list.some((s) => s[4] === phase) ? phase : null;
+	let earlier = 0, earlierLow = 0, earlierHigh = 0;
+	list.forEach(([color, name, start, end, p], i) => {
+		const isTarget = target ? p === target : i === list.length - 1;
+		const takes = end - start, ratioOf = (ns) => takes * (isTarget ? ns / w.window_ns : 1);
+		segment(svg, x, y, color, name, start - earlier, start - earlier + ratioOf(w.predicted_ns), phaseHint(name, p, start, end), false);
+		if (isTarget) {
+			earlierLow += takes - ratioOf(w.predicted_high_ns);
+			earlierHigh += takes - ratioOf(w.predicted_low_ns);
+		}
+		earlier += takes - ratioOf(w.predicted_ns);
+	});
+	const end = list[list.length - 1][3];
+	hatched(svg, x(end - earlierHigh), x(end - earlierLow), y, 32);
+	return y + 38;
+}
+
+function whatIfs(root) {
+	const list = stripParts();
+	if (!report.what_if.length || !list.length) {
+		return;
+	}
+	const box = section(root, 'What if', 'A switch draws the run as it would be with that change alone, by a replay of the recorded calls. Ends of the 95\u00a0% range are hatched.');
+	const row = put(box, 'div.switches', { role: 'group', 'aria-label': 'Changes' });
+	const c = runChart(box, false, list, runEnd(list));
+	const says = put(box, 'p.small', { 'aria-live': 'polite' });
+	const gain = (w) => (known(w.speedup) ? w.speedup : 0);
+	const order = [...report.what_if].sort((a, b) => gain(b) - gain(a)), buttons = new Map();
+	const choose = (w) => {
+		chosen = w;
+		for (const [other, e] of buttons) {
+			e.setAttribute('aria-pressed', String(other === chosen));
+		}
+		says.textContent = !order.some((o) => known(o.speedup)) ? 'What changes would gain is not known: ' + text(order[0].unknown_because) + '.' : w ? (WHAT_IF[w.change] || w.change) + ': ' + whatIfText(w) + '.' + (w.assumptions.length ? ' This takes for granted: ' + w.assumptions.join('; ') + '.' : '') : 'No change is chosen.';
+		c.paint();
+	};
+	for (const w of order) {
+		const name = WHAT_IF[w.change] || w.change;
+		buttons.set(w, put(row, 'button', { type: 'button', 'aria-pressed': 'false', onclick: () => choose(chosen === w ? null : w) },
+			name + ' ', put(null, 'span', {}, !known(w.speedup) ? NA : matters(w) ? ratio(w.speedup) : 'no gain')));
+	}
+	choose(matters(order[0]) ? order[0] : null);
+}

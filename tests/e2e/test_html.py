@@ -1,0 +1,574 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cudaspy report --format html` and `cudaspy run --html`, in a headless Chromium.
+
+The page is held against the JSON report that it carries. Without a browser the tests that need one are skipped, with the
+reason.
+"""
+import json
+import os
+import re
+import stat
+import subprocess
+
+import pytest
+
+import browser as chromium
+from conftest import REPORTER, SAMPLES, SHIM, SIM, VIRTUAL_TIME, environment, report
+
+MOST_BYTES = 2 << 20
+# As the verdicts' tests have it: copies cost what the simulation says.
+SIMULATED = {'SIM_DATA_MIB': '0', 'SIM_LATENCY_NS': '6000', 'CUDASPY_GPU': 'sample', **VIRTUAL_TIME}
+
+
+def page_of(folder, *recordings, options=()):
+    """The page of recordings, in a file."""
+    path = folder / f'page-{len(list(folder.glob("page-*")))}.html'
+    p = subprocess.run([REPORTER, 'report', '-f', 'html', '-o', path, *options, *recordings], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
+    assert p.returncode == 0, p.stderr
+    assert not p.stdout
+    assert path.stat().st_size <= MOST_BYTES
+    return path
+
+
+def data_of(path):
+    text = path.read_text()
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+
+
+@pytest.fixture(scope='module')
+def record(tmp_path_factory):
+    """record('many_tiny_launches') -> its recording; once for all the tests that look at it."""
+    cache = {}
+
+    def go(program, *args, name=None, **variables):
+        key = name or program
+        if key not in cache:
+            folder = tmp_path_factory.mktemp('recording')
+            path = SAMPLES / 'sim' / program
+            env = environment(folder, **{**SIMULATED, **variables})
+            p = subprocess.run([path, *map(str, args)], env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, timeout=120)
+            assert p.returncode == 0, p.stderr
+            cache[key], = folder.glob('*.cudaspy')
+        return cache[key]
+
+    return go
+
+
+@pytest.fixture(scope='module')
+def browser():
+    if not chromium.find():
+        pytest.skip('no chromium here (scripts/setup --test installs it): pages are not looked at')
+    try:
+        started = chromium.Browser()
+        started.call('Browser.getVersion')
+    except (OSError, chromium.Broken) as e:
+        pytest.skip(f'chromium does not start here: {str(e)[-300:]}')
+    with started:
+        yield started
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """show(RECORDING...) opens their page."""
+    pages = []
+
+    def go(*recordings, options=(), **view):
+        path = page_of(tmp_path, *recordings, options=options)
+        page = browser.open(path, **view)
+        page.path = path
+        pages.append(page)
+        return page
+
+    yield go
+    for page in pages:
+        page.close()
+
+
+# ---- the file -------------------------------------------------------------------------------------------------------------
+
+def test_the_page_carries_the_json_report(record, tmp_path):
+    recording = record('sync_every_step')
+    p = subprocess.run([REPORTER, 'report', '-f', 'json', '--what-if', 'all', recording], stdout=subprocess.PIPE, check=True)
+    assert data_of(page_of(tmp_path, recording))['report'] == json.loads(p.stdout)
+
+
+def test_run_writes_the_page_beside_the_recording(tmp_path):
+    env = {**environment(tmp_path, preload=()), 'CUDASPY_LIB': str(SHIM)}
+    p = subprocess.run([REPORTER, 'run', '--html', '--', SAMPLES / 'sim/vector_add', '20'], env=env, cwd=tmp_path, timeout=120,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    assert p.returncode == 0, p.stderr
+    recording, = tmp_path.glob('*.cudaspy')
+    page = recording.with_suffix('.html')
+    assert f'cudaspy: page: {page}' in p.stderr.splitlines()
+    assert data_of(page)['report']['totals']['launches'] == report(recording)['totals']['launches']
+
+
+def test_a_page_that_cannot_be_written_leaves_the_old_one(record, tmp_path):
+    recording, old = record('sync_every_step'), tmp_path / 'old.html'
+    old.write_text('old')
+    full = subprocess.run(['bash', '-c', 'ulimit -f 8; trap "" XFSZ; exec "$@"', '-', REPORTER, 'report', '-f', 'html', '-o', old,
+                           recording], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    assert full.returncode == 2
+    assert full.stderr == f'cudaspy: {old}: File too large\n'
+    assert old.read_text() == 'old'
+    assert os.listdir(tmp_path) == ['old.html']
+
+
+@pytest.mark.parametrize('name, why', [('none/page.html', 'No such file or directory'), ('.', 'Is a directory')])
+def test_an_output_path_that_is_none(record, tmp_path, name, why):
+    p = subprocess.run([REPORTER, 'report', '-f', 'html', '-o', tmp_path / name, record('sync_every_step')],
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    assert p.returncode == 2
+    assert p.stderr == f'cudaspy: {tmp_path / name}: {why}\n'
+    assert not os.listdir(tmp_path)
+
+
+def test_output_follows_links_and_keeps_rights(record, tmp_path):
+    page, link = tmp_path / 'page.html', tmp_path / 'link.html'
+    page.write_text('old')
+    page.chmod(0o640)
+    link.symlink_to(page)
+    subprocess.run([REPORTER, 'report', '-f', 'html', '-o', link, record('sync_every_step')], check=True)
+    assert link.is_symlink()
+    assert page.read_text().startswith('<!DOCTYPE html>')
+    assert stat.S_IMODE(page.stat().st_mode) == 0o640
+
+
+# ---- in a browser ---------------------------------------------------------------------------------------------------------
+
+READY = 'document.documentElement.hasAttribute("data-ready")'
+VIEWS = {'laptop': {}, 'dark': {'dark': True}, 'phone': {'width': 390, 'height': 844, 'touch': True},
+         'dark phone': {'width': 390, 'height': 844, 'touch': True, 'dark': True}}
+
+
+def heading(page):
+    return page.eval('document.querySelector("h1").innerText')
+
+
+def column(page, table, title):
+    """What a column of a table shows."""
+    return page.eval(f"""(() => {{ const t = document.querySelector('[aria-label="{table}"] table');
+        const i = [...t.querySelectorAll('th')].findIndex((h) => h.innerText.startsWith('{title}'));
+        return [...t.querySelectorAll('tbody tr')].map((r) => r.children[i].innerText); }})()""")
+
+
+def header(page, table, title):
+    """A selector of the button that sorts by a column."""
+    place = page.eval(f"""[...document.querySelectorAll('[aria-label="{table}"] th')].findIndex((h) => h.innerText.startsWith('{title}'))""")
+    assert place >= 0, (table, title)
+    return f'[aria-label="{table}"] th:nth-child({place + 1}) button'
+
+
+def test_it_shows_the_verdict_and_asks_for_nothing(record, show):
+    page = show(record('sync_every_step'))
+    page.wait_for(READY)
+    assert page.console == []
+    assert len(page.requests) == 1 and page.requests[0].startswith('file://')
+    assert 'sync-bound' in page.eval('document.querySelector(".chips").innerText')
+    assert heading(page).startswith('The host waits for the GPU')
+    assert 'Simulated GPU' in page.eval('document.querySelector(".alert").innerText')
+
+
+def test_the_first_screen_has_what_matters(record, show):
+    """On a laptop's 800 pixels, without scrolling: the sentence, the strip, both bars, the first change and what it saves."""
+    page = show(record('sync_every_step'))
+    page.wait_for(READY)
+    ends = page.eval("""['h1', 'main > section', 'article h3', 'article .gain'].map(
+        (s) => document.querySelector(s).getBoundingClientRect().bottom)""")
+    assert max(ends) <= 800, ends
+    assert page.eval('document.querySelectorAll("main > section svg").length') == 2
+    finding, = [f for f in data_of(page.path)['report']['findings'] if f['id'] == 'sync-every-step']
+    gain = page.eval('document.querySelector("article .gain").innerText')
+    assert re.match(r'saves [\d.]+ to [\d.]+\s(us|ms) a step$', gain), gain
+    assert finding['title'] == page.eval('document.querySelector("article h3").innerText')
+
+
+@pytest.mark.parametrize('view', VIEWS)
+@pytest.mark.parametrize('sample', ['many_tiny_launches', 'pageable_copies', 'exposed_allreduce'])
+def test_nothing_is_wider_than_the_screen(record, show, sample, view):
+    page = show(record(sample), **VIEWS[view])
+    page.wait_for(READY)
+    assert page.console == []
+    assert page.eval('document.documentElement.scrollWidth - innerWidth') <= 0
+    wide = page.eval("""[...document.querySelectorAll('svg text')].filter((t) => { const b = t.getBoundingClientRect(),
+        s = t.closest('svg').getBoundingClientRect(); return b.width && (b.left < s.left - 2 || b.right > s.right + 2);
+        }).map((t) => t.textContent)""")
+    assert wide == []
+
+
+def test_tables_are_sorted(record, show):
+    page = show(record('sync_every_step'))
+    page.wait_for(READY)
+    names = column(page, 'Calls', 'call')
+    calls = [int(n.replace(',', '')) for n in column(page, 'Calls', 'calls')]
+    page.click(header(page, 'Calls', 'calls'))
+    assert [int(n.replace(',', '')) for n in column(page, 'Calls', 'calls')] == sorted(calls, reverse=True) or len(names) == 12
+    assert page.eval("""document.querySelector('[aria-label="Calls"] th[aria-sort]').innerText""").startswith('calls')
+    page.click(header(page, 'Calls', 'call'))
+    ascending = column(page, 'Calls', 'call')
+    assert ascending == sorted(ascending, key=str.lower)
+    page.click(header(page, 'Calls', 'call'))
+    assert column(page, 'Calls', 'call') != ascending
+    assert page.console == []
+
+
+def test_tables_are_searched(record, show):
+    page = show(record('sync_every_step'))
+    page.wait_for(READY)
+    page.click('[aria-label="Search Calls"]')
+    page.type('MEMCPY')
+    names = column(page, 'Calls', 'call')
+    assert names and all('memcpy' in n.lower() for n in names)
+    page.type('no such call')
+    assert column(page, 'Calls', 'call') == []
+
+
+TIMELINE = '[role=application]'
+
+
+def shown(page):
+    """From when to when the timeline shows, as a screen reader hears it."""
+    return page.eval(f"document.querySelector('{TIMELINE} svg').getAttribute('aria-label')").split('shown from ')[1]
+
+
+def test_the_timeline_zooms_and_moves(record, show):
+    page = show(record('sync_every_step'))
+    page.wait_for(READY)
+    assert page.eval(f"document.querySelectorAll('{TIMELINE} rect').length") > 3
+    whole = shown(page)
+    page.click('[aria-label="Zoom in"]')
+    closer = shown(page)
+    assert closer != whole
+    page.click('[aria-label="Later"]')
+    assert shown(page) not in (whole, closer)
+    page.click('[aria-label="Show all"]')
+    assert shown(page) == whole
+    page.wheel(TIMELINE, -200, ctrl=True)
+    page.wait_for(f"!document.querySelector('{TIMELINE} svg').getAttribute('aria-label').endsWith({json.dumps(whole)})")
+    page.eval(f"document.querySelector('{TIMELINE}').focus()")
+    page.key('0')
+    assert shown(page) == whole
+    for key in '+', '+', 'ArrowRight', '-', 'Home':
+        before = shown(page)
+        page.key(key)
+        assert shown(page) != before, key
+    assert page.console == []
+
+
+def test_an_outlier_opens_its_timeline(record, show):
+    page = show(record('sync_every_step'))
+    page.wait_for(READY)
+    mark = 'circle[role=button][aria-label*="outlier"]'
+    label = page.eval(f"document.querySelector('{mark}').getAttribute('aria-label')")
+    page.eval(f"document.querySelector('{mark}').focus()")
+    page.key('Enter')
+    chosen = page.eval("document.querySelector('select').selectedOptions[0].text")
+    assert re.search(r'an outlier, at (.*), (.*)$', chosen)[2] == re.search(r'Step at .*?, (.*?),', label)[1]
+    assert page.eval(f"document.activeElement === document.querySelector('{TIMELINE}')")
+
+
+def test_what_ifs_redraw_the_strip(record, show):
+    page = show(record('sync_every_step'))
+    page.wait_for(READY)
+    pressed = "[...document.querySelectorAll('.switches [aria-pressed=true]')].map((b) => b.innerText)"
+    svg = "document.querySelector('.switches + .chart svg').getAttribute('aria-label')"
+    assert page.eval(pressed)[0].startswith('Wait only at the end')
+    drawn = page.eval(svg)
+    assert 'With the change: a step takes' in drawn
+    page.click('.switches button:nth-child(2)')
+    assert len(page.eval(pressed)) == 1 and page.eval(svg) != drawn
+    page.click('.switches button:nth-child(2)')
+    assert page.eval(pressed) == [] and 'With the change' not in page.eval(svg)
+
+
+def test_the_keyboard_reaches_everything(record, show):
+    page = show(record('sync_every_step'))
+    page.wait_for(READY)
+    wanted = set(page.eval("""[...document.querySelectorAll('button, select, input, summary, a[href], [tabindex="0"]')].filter(
+        (e) => e.getClientRects().length).map((e, i) => { e.dataset.n = i; return String(i); })"""))
+    seen = set()
+    for _ in range(len(wanted) + 20):
+        page.key('Tab')
+        n = page.eval('document.activeElement.dataset.n')
+        if n in seen:
+            break
+        seen.add(n)
+    assert wanted - seen == set()
+
+
+def test_the_theme_is_switched_by_keys(record, show):
+    page = show(record('sync_every_step'))
+    page.wait_for(READY)
+    ground = 'getComputedStyle(document.body).backgroundColor'
+    light = page.eval(ground)
+    page.eval("document.querySelector('.theme').focus()")
+    page.key('Enter')
+    assert page.eval(ground) == light
+    page.key('Enter')
+    assert page.eval(ground) != light
+
+
+@pytest.mark.parametrize('sample', ['sync_every_step', 'pageable_copies', 'too_short'])
+def test_all_that_can_be_used_has_a_name(record, show, sample):
+    page = show(record(sample))
+    page.wait_for(READY)
+    names = page.names()
+    roles = {'button', 'link', 'combobox', 'searchbox', 'textbox', 'img', 'image', 'table', 'region', 'application', 'group',
+             'heading', 'columnheader', 'option', 'navigation', 'article', 'DisclosureTriangle'} - {'article', 'table'}
+    assert [(role, name) for role, name in names if role in roles and not name.strip() and role != 'group'] == []
+    assert [role for role, _ in names].count('main') == 1
+    levels = page.eval("[...document.querySelectorAll('h1, h2, h3')].map((h) => Number(h.tagName[1]))")
+    assert levels.count(1) == 1
+    assert page.eval("new Set([...document.querySelectorAll('[id]')].map((e) => e.id)).size === document.querySelectorAll('[id]').length")
+
+
+CONTRAST = """(() => {
+    const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    const rgba = (c) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
+    const light = (c) => { const [r, g, b] = c.slice(0, 3).map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+    const behind = (e) => { for (; e; e = e.parentElement) { const c = rgba(getComputedStyle(e).backgroundColor); if (c[3] > 250) return c; } return [255, 255, 255, 255]; };
+    const under = (t) => { const b = t.getBoundingClientRect(), x = b.x + b.width / 2, y = b.y + b.height / 2;
+        for (const e of document.elementsFromPoint(x, y)) {
+            if (e === t || e.tagName === 'text') continue;
+            if (!(e instanceof SVGElement)) return behind(e);
+            const fill = getComputedStyle(e).fill;
+            if (e.tagName !== 'svg' && fill.startsWith('rgb') && getComputedStyle(e).opacity === '1') return rgba(fill);
+        } return behind(t.closest('div')); };
+    const bad = [];
+    const walk = document.createTreeWalker(document.getElementById('page'), NodeFilter.SHOW_TEXT);
+    let n = 0;
+    while (walk.nextNode()) {
+        const e = walk.currentNode.parentElement;
+        if (!walk.currentNode.data.trim() || !e.getClientRects().length || e.closest('noscript, option, title')) continue;
+        const svg = e.tagName === 'text', style = getComputedStyle(e);
+        const a = light(rgba(svg ? style.fill : style.color)), b = light(svg ? under(e) : behind(e));
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        n++;
+        if (ratio < 4.5) bad.push([walk.currentNode.data.slice(0, 40), ratio.toFixed(2)]);
+    }
+    return [n, bad];
+})()"""
+
+
+@pytest.mark.parametrize('dark', [False, True], ids=['light', 'dark'])
+@pytest.mark.parametrize('sample', ['sync_every_step', 'pageable_copies'])
+def test_contrast(record, show, sample, dark):
+    page = show(record(sample), dark=dark, height=9000)
+    page.wait_for(READY)
+    looked, bad = page.eval(CONTRAST)
+    assert looked > 100
+    assert bad == []
+
+
+def test_it_prints(record, show):
+    page = show(record('sync_every_step'), dark=True)
+    page.wait_for(READY)
+    pdf = page.pdf()
+    assert pdf.startswith(b'%PDF') and len(pdf) > 20000
+    assert 2 <= len(re.findall(rb'/Type\s*/Page\b', pdf)) <= 14
+    assert page.console == []
+
+
+def test_without_scripts_it_says_so(record, show):
+    page = show(record('sync_every_step'), script=False)
+    nodes = ' '.join(name for _, name in page.names())
+    assert 'cudaspy report prints the same as text' in ' '.join(nodes.split())
+
+
+# ---- other recordings -----------------------------------------------------------------------------------------------------
+
+def body(page):
+    page.wait_for(READY)
+    assert page.console == []
+    return page.eval('document.body.innerText')
+
+
+def test_without_gpu_times(record, show):
+    page = show(record('vector_add', name='off', CUDASPY_GPU='off'))
+    words = body(page)
+    assert 'GPU times not taken' in words
+    assert 'GPU busy is not known' in words
+    assert 'n/a' in words and 'NaN' not in words and 'null' not in words and 'undefined' not in words
+
+
+def test_without_steps(record, show):
+    words = body(show(record('too_short')))
+    assert 'Why it is slow, this recording does not tell.' in words
+    assert 'Steps over time' not in words
+    assert 'NaN' not in words and 'null' not in words and 'undefined' not in words
+
+
+def test_exact_times_are_no_estimates(record, show):
+    if not (SIM / 'cupti13').exists():
+        pytest.skip("CUPTI's headers are not there, so there is no simulated CUPTI")
+    page = show(record('copy_not_overlapped', name='cupti', CUDASPY_GPU='cupti', sim=f'{SIM}:{SIM}/cupti13'))
+    words = body(page)
+    assert 'GPU times exact' in words
+    assert 'estimate' not in page.eval(f"document.querySelector('{TIMELINE}').parentElement.innerText")
+
+
+def test_a_damaged_recording(record, show, tmp_path):
+    whole = record('sync_every_step').read_bytes()
+    cut = tmp_path / 'cut.cudaspy'
+    cut.write_bytes(whole[:len(whole) * 2 // 3])
+    p = subprocess.run([REPORTER, 'report', '-f', 'json', cut], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert p.returncode == 0, p.stderr
+    damaged = json.loads(p.stdout)['lost']['damaged']
+    assert damaged
+    assert 'Damaged recording' in body(show(cut))
+
+
+def test_several_processes_stand_side_by_side(record, show):
+    one, two = (record('exposed_allreduce', name=f'rank {r}', CUDASPY_RUN_ID='0123456789abcdef', RANK=r, LOCAL_RANK=r, WORLD_SIZE=2)
+                for r in range(2))
+    page = show(one, two)
+    assert 'Processes side by side' in body(page)
+    label = page.eval("""[...document.querySelectorAll('svg')].map((s) => s.getAttribute('aria-label')).find((l) => l && l.startsWith('rank 0'))""")
+    assert re.match(r'rank 0 \(\d+\): GPU busy \d+\s%, step .*; rank 1 \(\d+\): GPU busy \d+\s%', label), label
+
+
+# ---- hostile recordings ---------------------------------------------------------------------------------------------------
+
+EVIL = ['</script><img/src=x/onerror=alert(1)>', '"\'><svg/onload=alert(2)>', '<!--<script>alert(3)//', '\u202egnp.exe\u2066\u200b',
+        '\x1b[31m\x07red', '__proto__', 'javascript:alert(4)', '{{7*7}}${7*7}', '\ud7ff\U0001f600' * 30, '&lt;b&gt;&#x27;', 'constructor']
+
+HOSTILE_SOURCE = r"""
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+/* hostile IMAGE NAME...: launches the kernels of these names in turn. */
+int main(int argc, char **argv)
+{
+	static char image[1 << 22];
+	CUcontext context;
+	CUmodule module;
+	FILE *f = fopen(argv[1], "r");
+
+	fread(image, 1, sizeof(image) - 1, f);
+	prctl(PR_SET_NAME, "\"><b onx=1>");
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) || cuModuleLoadData(&module, image))
+		return 2;
+	for (int step = 0; step < atoi(argv[2]); step++) {
+		for (int i = 3; i < argc; i++) {
+			CUfunction function;
+			if (cuModuleGetFunction(&function, module, argv[i]) ||
+			    cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL))
+				return 3;
+		}
+		if (cuStreamSynchronize(NULL))
+			return 4;
+	}
+	return 0;
+}
+"""
+
+
+@pytest.fixture
+def hostile(compile_c, run, tmp_path):
+    """hostile(NAME...) -> a recording of a program whose kernels have these names."""
+    program = compile_c(HOSTILE_SOURCE, '-lcuda', name='hostile')
+
+    def go(*names, steps=300):
+        image = tmp_path / 'image'
+        image.write_bytes(b'simcuda 1\n' + b''.join(b'kernel %s fixed:5000\n' % n.encode('utf-8', 'surrogateescape') for n in names))
+        r = run(program, image, steps, *names, **SIMULATED)
+        assert r.status == 0, (r.status, r.out, r.err)
+        return r.recording
+
+    return go
+
+
+def nothing_happened(page, path):
+    page.wait_for(READY)
+    assert page.console == []
+    assert len(page.requests) == 1
+    template = {'HTML', 'HEAD', 'META', 'TITLE', 'STYLE', 'BODY', 'NOSCRIPT', 'DIV', 'SCRIPT'}
+    tags = set(page.eval("[...new Set([...document.querySelectorAll('*')].map((e) => e.tagName))]"))
+    assert not tags & {'IMG', 'IFRAME', 'OBJECT', 'EMBED', 'LINK', 'BASE', 'FORM', 'META:', 'B:'} and template <= tags
+    assert page.eval("document.querySelectorAll('script').length") == 2
+    assert page.eval("""[...document.querySelectorAll('*')].flatMap((e) => [...e.attributes]).filter(
+        (a) => a.name.startsWith('on') || /javascript:/.test(a.value) && a.name === 'href').length""") == 0
+    assert path.read_text().count('<script') == 2 and path.read_text().count('</script') == 2
+
+
+def test_hostile_names_do_nothing(hostile, show):
+    names = [n for n in EVIL if not re.search(r'\s', n)]
+    page = show(hostile(*names))
+    nothing_happened(page, page.path)
+    shown = page.eval("document.querySelector('[aria-label=\"Kernels\"]').textContent")
+    assert EVIL[0] in shown and EVIL[2] in shown
+
+
+def test_any_text_of_the_data_may_be_hostile(record, browser, tmp_path):
+    """Every text of the page's data in turn replaced: also those that a recording of ours cannot have."""
+    page = page_of(tmp_path, record('exposed_allreduce'))
+    html, data, evil = page.read_text(), data_of(page), 0
+
+    def spoil(value):
+        nonlocal evil
+        if isinstance(value, str):
+            evil += 1
+            return EVIL[evil % len(EVIL)]
+        if isinstance(value, list):
+            return [spoil(v) for v in value]
+        if isinstance(value, dict):
+            return {k: spoil(v) for k, v in value.items()}
+        return value
+
+    text = json.dumps(spoil(data)).replace('<', '\\u003c').replace('>', '\\u003e').replace('&', '\\u0026')
+    start, end = html.index('id="data">') + len('id="data">'), html.index('</script>')
+    spoilt = tmp_path / 'spoilt.html'
+    spoilt.write_text(html[:start] + text + html[end:])
+    shown = browser.open(spoilt)
+    nothing_happened(shown, spoilt)
+    shown.close()
+
+
+def test_a_script_that_is_not_the_page_s_is_refused(record, browser, tmp_path):
+    """The policy: should a text get out of its element after all, it does nothing."""
+    page = page_of(tmp_path, record('sync_every_step'))
+    page.write_text(page.read_text().replace('</body>', '<script>document.title = "bad"</script><img src=x onerror="document.title = 1">'
+                                             '<style>h1 { display: none }</style></body>'))
+    shown = browser.open(page)
+    shown.wait_for(READY)
+    assert shown.eval('document.title').startswith('cudaspy: ')
+    assert shown.eval('getComputedStyle(document.querySelector("h1")).display') == 'block'
+    assert len([m for m in shown.console if 'Content Security Policy' in m]) >= 3
+    assert [u for u in shown.requests if not u.startswith('file:')] == []
+    shown.close()
+
+
+# ---- size and speed -------------------------------------------------------------------------------------------------------
+
+def test_many_long_names_are_cut_to_fit(hostile, tmp_path, show):
+    names = [f'kernel_{i:05}_' + 'x' * 230 for i in range(350)]
+    page = show(hostile(*names, steps=1))
+    data = data_of(page.path)
+    assert page.path.stat().st_size <= MOST_BYTES
+    assert len(data['report']['kernels']) == 350 and 'cut' not in data
+    assert '350' in body(page)
+
+
+def test_a_page_has_room_for_all_or_says_what_is_cut(record, tmp_path):
+    """The room is held against a page of many threads' worth of calls."""
+    recording = record('threads', SIM_LAUNCH_LOCK=1, preload=(SHIM,), CUDASPY_CLOCK=None)
+    page = page_of(tmp_path, recording)
+    data = data_of(page)
+    assert sum(len(t['calls']) // 4 for t in data['extra']['timelines']) <= 12000
+    assert len(data['extra']['steps']['rows']) <= 1610
+    assert len(data['extra']['step_rows']) <= 4 * 61
+
+
+def test_it_is_soon_usable(record, show):
+    """A second, on any machine that is not too busy: the best of three."""
+    took = []
+    for _ in range(3):
+        page = show(record('sync_every_step'))
+        page.wait_for(READY)
+        took.append(page.eval('performance.getEntriesByType("navigation")[0].domInteractive'))
+    assert min(took) < 1000, took
