@@ -48,8 +48,8 @@ static bool work_begins(void)
 
 static void work_ends(void)
 {
-	/* What was written is there: pairs with collector_is_still(). Sequentially consistent: either
-	 * the exit finds it still, or it is waited for here. */
+	/* What was written is there: pairs with collector_is_still(). Sequentially consistent:
+	 * either the exit finds it still, or it is waited for here. */
 	__atomic_store_n(&working, 0, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&ended, __ATOMIC_SEQ_CST))
 		sys_futex_wake(&working, 1);
@@ -214,7 +214,8 @@ static bool look(struct rounds *c, bool called)
 		return false; /* as the last thread: the C library ends the process, as it would
 		                 have without us */
 	if (c->each < EACH_NS) {
-		c->each *= 2; /* a short run has but its first moments to tell the clock's rate by */
+		c->each *=
+		        2; /* a short run has but its first moments to tell the clock's rate by */
 		return true;
 	}
 	if (c->scans++ % 16 == 0) { /* some seconds after the start, then now and then */
@@ -227,8 +228,10 @@ static bool look(struct rounds *c, bool called)
 static void *collect(void *unused)
 {
 	const uint64_t start = clock_monotonic_ns();
-	struct rounds rounds = {
-	        .start = start, .last = start, .each = EACH_NS / 64, .pause = COLLECTOR_WAIT_SHORT_NS};
+	struct rounds rounds = {.start = start,
+	                        .last = start,
+	                        .each = EACH_NS / 64,
+	                        .pause = COLLECTOR_WAIT_SHORT_NS};
 	uint32_t generation = spy_generation;
 	bool goes_on = true;
 
