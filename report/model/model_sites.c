@@ -131,13 +131,10 @@ static struct model_frame python_frame(struct part *s, uint64_t where)
 	return f;
 }
 
-static void add_frame(struct part *s, struct model_site *to, const struct model_frame *f)
+static void add_frame(struct model_site *to, size_t most, const struct model_frame *f)
 {
-	if (s->frames == FRAMES_ALL)
-		return;
-	s->frames++;
-	ALLOC_ROOM(to->frames, to->frame_count);
-	to->frames[to->frame_count++] = *f;
+	if (to->frame_count < most)
+		to->frames[to->frame_count++] = *f;
 }
 
 static void read_frames(struct part *s, const struct tf_site *t, struct model_site *to)
@@ -146,16 +143,26 @@ static void read_frames(struct part *s, const struct tf_site *t, struct model_si
 	uint32_t n = t->frame_count < FRAMES_MOST ? t->frame_count : FRAMES_MOST;
 	const uint64_t *frames = n ? tf_at(map, t->frames, n * sizeof(*frames)) : NULL;
 
-	for (uint32_t i = 0; frames && i < n; i++) {
+	const struct model_frame *natives;
+	size_t most = 0;
+
+	for (uint32_t i = 0; frames && i < n; i++)
+		most += frames[i] & TF_FRAME_PYTHON
+		                ? 1
+		                : sites_native(s->p, s->area, frames[i], &natives);
+	if (!most || s->frames + most > FRAMES_ALL)
+		return;
+	s->frames += (uint32_t)most;
+	to->frames = alloc_zeroed(most, sizeof(*to->frames));
+	for (uint32_t i = 0; i < n; i++) {
 		if (frames[i] & TF_FRAME_PYTHON) {
 			struct model_frame f = python_frame(s, frames[i]);
-			add_frame(s, to, &f);
+			add_frame(to, most, &f);
 			continue;
 		}
-		const struct model_frame *natives;
 		size_t count = sites_native(s->p, s->area, frames[i], &natives);
 		for (size_t k = 0; k < count; k++)
-			add_frame(s, to, &natives[k]);
+			add_frame(to, most, &natives[k]);
 	}
 }
 
