@@ -67,6 +67,17 @@ def test_frames_are_those_of_python(python, tmp_path):
     assert int(out.split('frames')[-1]) > 2000
 
 
+def test_greenlets(python, tmp_path):
+    """Where there is greenlet for this one: Debian's package, or build/deps/greenlet/3.14 (pip install --target, --python-version
+    3.14 --only-binary=:all:)."""
+    version = subprocess.run([python, '-c', 'import sys; print("%d.%d" % sys.version_info[:2])'], stdout=subprocess.PIPE,
+                             universal_newlines=True).stdout.strip()
+    path = {'PYTHONPATH': ROOT / 'build/deps/greenlet' / version}
+    if subprocess.run([python, '-c', 'import greenlet'], env={**os.environ, **path}, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip(f'greenlet is not there for CPython {version}')
+    assert 'greenlets' in read_frames(python, tmp_path, 'greenlets', **path).split()
+
+
 def test_lines_of_every_instruction(python, tmp_path):
     out = read_frames(python, tmp_path, 'lines')
     assert int(out.split('lines')[1].split()[0]) > 20000

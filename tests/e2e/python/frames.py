@@ -261,17 +261,13 @@ def places(folder):
         t.start()
     for t in threads:
         t.join()
-    try:
-        import greenlet
-    except ImportError:
-        pass
-    else:
-        greenlets(greenlet)
     for i in range(50): # code is specialised meanwhile
         comprehensions()
 
 
-def greenlets(greenlet):
+def greenlets():
+    import greenlet
+
     def other():
         check()
         main.switch()
@@ -418,6 +414,8 @@ def main():
     assert state == 2, state
     if part == 'places':
         places(*arguments)
+    elif part == 'greenlets':
+        greenlets()
     elif part == 'stress':
         stress(int(arguments[0]), *arguments[1:])
     elif part == 'lines':
