@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, REPORTER, ROOT, SHIM, VIRTUAL_TIME, environment, make, report
+from conftest import BUILD, REPORTER, ROOT, SHIM, SIM, VIRTUAL_TIME, environment, make, report
 
 READER = BUILD / 'tests/e2e/libframe_reader.so'
 HERE = ROOT / 'tests/e2e/python'
@@ -675,6 +675,24 @@ def test_samples_stand_for_the_rest(compile_c, run):
     assert total == pytest.approx(sum(k['gpu_total_ns'] for k in r['kernels'] if k['samples']), rel=0.01)
     sampled = sum(k['launches'] for k in r['kernels'] if k['samples']) # on a loaded machine perhaps not both
     assert sum(s['calls_estimated'] for s in launches) == pytest.approx(sampled, rel=0.01)
+
+
+@pytest.mark.skipif(not (SIM / 'cupti13').exists(), reason='the toolkit has no CUPTI headers')
+def test_launches_where_cupti_times_them(compile_c, run):
+    """One in 64 has its site, at random: counts and GPU time of the two lines are within what that leaves open."""
+    program = compile_c(NATIVE.replace('400', '4000'), '-g', '-O1', f'-I{ROOT}', '-lcuda', '-Wl,--build-id')
+    r = run(program, CUDASPY_GPU='cupti', SIM_COST=0, LD_LIBRARY_PATH=f'{SIM}:{SIM}/cupti13').report
+    assert r['gpu']['mode'] == 'cupti'
+    launches = [s for s in r['sites'] if s['kind'] == 'launch']
+    assert launches and all(s['calls'] is None and s['estimated'] and s['samples'] for s in launches)
+    assert 100 < sum(s['samples'] for s in launches) < 500
+    total = sum(s['gpu_total_ns'] for s in launches)
+    assert total == pytest.approx(r['gpu']['work']['kernels']['gpu_total_ns'], rel=0.01)
+    assert sum(s['calls_estimated'] for s in launches) == pytest.approx(r['totals']['launches'], rel=0.01)
+    if launches[0]['frames'][0]['function']: # else there is no elfutils here
+        by_function = {f['function']: s for s in launches for f in s['frames']}
+        assert by_function['give_long']['calls_estimated'] == pytest.approx(4000, rel=0.01) # of a class of its own
+        assert by_function['give_long']['gpu_total_ns'] > 5 * by_function['give_short']['gpu_total_ns']
 
 
 def test_a_foreign_file_gives_no_names(compile_c, run, tmp_path):
