@@ -265,7 +265,8 @@ static void cupti_site(struct spy_span *o)
 	if (!spy_gate_page.gate.site_from || (mine.until && --mine.until))
 		return;
 	bool first = !mine.random;
-	mine.random = (mine.random + (uintptr_t)&mine) * 6364136223846793005u + 1442695040888963407u;
+	mine.random =
+	        (mine.random + (uintptr_t)&mine) * 6364136223846793005u + 1442695040888963407u;
 	mine.until = 1 + (uint32_t)(mine.random >> 33) % (2 * SITE_EVERY - 1);
 	if (!first)
 		o->unusual |= SPAN_SITE;
