@@ -43,6 +43,7 @@ def test_bars_are_judged(lines):
     assert [line for line in lines if 'quarter of' in line]
     assert len([line for line in bars if ' of at most 1 s' in line or 'of at most 300 MiB' in line]) == 2
     assert len([line for line in bars if ' a second of at least 1 ' in line or 'of at most 400 MiB' in line]) == 4
+    assert [line for line in bars if line.startswith('  size of the page') and line.endswith('PASS')]
 
 
 def test_all_calls_were_recorded_and_nothing_left_lying(lines):
