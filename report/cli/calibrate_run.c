@@ -32,8 +32,8 @@ static volatile sig_atomic_t caught; /* the signal that is to end us */
 static void set_environment(const struct calibrate_place *p)
 {
 	static const char *const unset[] = {
-	        "CUDASPY_RANGE", "CUDASPY_TRACE",        "CUDASPY_KEEP",  "CUDASPY_RING",
-	        "CUDASPY_ARM",   "CUDA_LAUNCH_BLOCKING", "CUDASPY_RUN_ID"};
+	        "CUDASPY_RANGE", "CUDASPY_TRACE",  "CUDASPY_KEEP",
+	        "CUDASPY_RING",  "CUDASPY_RUN_ID", "CUDA_LAUNCH_BLOCKING"};
 	struct target t;
 
 	for (size_t i = 0; i < sizeof(unset) / sizeof(unset[0]); i++)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
@@ -13,17 +12,20 @@
 #include "report/cli/calibrate_run.h"
 #include "report/cli/commands.h"
 #include "report/cli/options.h"
+#include "report/output/out.h"
 #include "report/output/out_calibrate.h"
 
 #define DEVICES_MOST 1024
+#define WIDTH        100
 #define LAUNCH       "--launch" /* this program as the one that is recorded */
 
-enum { DEVICE, DRY_RUN, FORMAT, HELP };
+enum { DEVICE, DRY_RUN, FORMAT, OUTPUT, HELP };
 
 static const struct option_row rows[] = {
         [DEVICE] = {"device", 'd', "N", "CUDA's number of a GPU (default: one of each kind)"},
         [DRY_RUN] = {"dry-run", 0, NULL, "measure, and store nothing"},
         [FORMAT] = {"format", 'f', "FORMAT", "text (default) or json"},
+        [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
         [HELP] = {"help", 'h', NULL, "print this"},
         {0},
 };
@@ -31,6 +33,13 @@ static const struct option_row rows[] = {
 static const char *const format_names[] = {"text", "json", NULL};
 static void (*const formats[])(const struct out_calibrated *,
                                FILE *) = {out_calibrate_text, out_calibrate_json};
+
+struct request {
+	int device; /* -1: one of each kind */
+	bool dry_run;
+	int format;
+	const char *output;
+};
 
 struct calibration {
 	struct calibrate_place place;
@@ -132,30 +141,35 @@ static int add_devices(struct calibration *c, int device)
 	return 0;
 }
 
-static int calibrate_all(struct calibration *c, int device, bool dry, int format)
+static int print(const struct calibration *c, const struct request *r)
 {
-	struct out_calibrated out;
+	struct out_calibrated out = {.results = c->results,
+	                             .count = c->count,
+	                             .path = c->path,
+	                             .stored = !r->dry_run,
+	                             .width = WIDTH};
+	struct out_file file;
 
+	formats[r->format](&out, out_begin(&file));
+	return out_end(&file, r->output);
+}
+
+static int calibrate_all(struct calibration *c, const struct request *r)
+{
 	c->path = store_path();
 	if (!c->path || calibrate_place_make(&c->place))
 		return EXIT_TROUBLE;
-	int rc = add_devices(c, device);
+	int rc = add_devices(c, r->device);
 	calibrate_place_remove(&c->place);
-	if (rc || (!dry && store_results(c->path, c->results, c->count)))
+	if (rc || (!r->dry_run && store_results(c->path, c->results, c->count)))
 		return EXIT_TROUBLE;
-	out = (struct out_calibrated){.results = c->results,
-	                              .count = c->count,
-	                              .path = c->path,
-	                              .stored = !dry,
-	                              .width = 100};
-	formats[format](&out, stdout);
-	return out_close(stdout, "standard output");
+	return print(c, r);
 }
 
-static int calibrate_main(int device, bool dry, int format)
+static int calibrate_main(const struct request *r)
 {
 	struct calibration c = {0};
-	int status = calibrate_all(&c, device, dry, format);
+	int status = calibrate_all(&c, r);
 
 	calibrate_machine_free(&c.machine);
 	free(c.results);
@@ -177,30 +191,46 @@ static int help(void)
 	return out_close(stdout, "standard output");
 }
 
+/* False: the command line is wrong, which was said. */
+static bool take(struct request *r, int option, const char *value)
+{
+	switch (option) {
+	case DEVICE:
+		r->device = read_device(value);
+		return r->device >= 0;
+	case FORMAT:
+		r->format = option_choice("calibrate", "format", value, format_names);
+		return r->format >= 0;
+	case DRY_RUN:
+		r->dry_run = true;
+		return true;
+	case OUTPUT:
+		r->output = value;
+		return true;
+	case OPTION_OPERAND:
+		complain("calibrate: unexpected argument %s", value);
+		return false;
+	default:
+		return false;
+	}
+}
+
 int cmd_calibrate(int count, char **args)
 {
-	bool launches = count && !strcmp(args[0], LAUNCH), dry = false;
+	bool launches = count && !strcmp(args[0], LAUNCH);
 	struct option_reader reader = {.command = "calibrate",
 	                               .rows = rows,
 	                               .args = args + launches,
 	                               .count = count - launches};
-	int option, device = -1, format = 0;
+	struct request r = {.device = -1};
 	const char *value;
+	int option;
 
 	while ((option = option_next(&reader, &value)) != OPTION_END) {
-		if (option == OPTION_OPERAND)
-			complain("calibrate: unexpected argument %s", value);
-		if (option == OPTION_OPERAND || option == OPTION_WRONG)
-			return EXIT_TROUBLE;
 		if (option == HELP)
 			return help();
-		if (option == DEVICE && (device = read_device(value)) < 0)
+		if (!take(&r, option, value))
 			return EXIT_TROUBLE;
-		if (option == FORMAT &&
-		    (format = option_choice("calibrate", "format", value, format_names)) < 0)
-			return EXIT_TROUBLE;
-		dry |= option == DRY_RUN;
 	}
-	return launches ? calibrate_launch(device < 0 ? 0 : device)
-	                : calibrate_main(device, dry, format);
+	return launches ? calibrate_launch(r.device < 0 ? 0 : r.device) : calibrate_main(&r);
 }
