@@ -17,6 +17,7 @@ const struct command commands[] = {
         {"run", cmd_run, "run a command and record its CUDA calls"},
         {"bench", cmd_bench,
          "run one command or two in turns, say what each takes and how they differ"},
+        {"calibrate", cmd_calibrate, "measure once what a sample costs on these GPUs"},
         {"version", cmd_version, "print the version"},
         {"help", cmd_help, "print this list, or the options of a command"},
         {NULL, NULL, NULL},

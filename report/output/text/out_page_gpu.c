@@ -253,6 +253,33 @@ static void doubtful(const struct model *m, const struct out_options *o, struct 
 	}
 }
 
+/* Of what no run can measure by itself. */
+static void kind_of_gpu(const struct model_gpu_kind *k, struct text_layout *page)
+{
+	char null[UNIT_BYTES], off[UNIT_BYTES], date[UNIT_BYTES];
+	const char *several = k->differ ? " These GPUs are of several kinds: the middle of them."
+	                                : "";
+
+	unit_time_apart(null, k->null_kernel);
+	unit_time_apart(off, k->off);
+	if (k->source == KIND_CALIBRATED)
+		text_layout_line(page,
+		                 "Of the latter %s +- %s are the kernel, by CUPTI on this machine "
+		                 "(calibrated on %.10s).%s",
+		                 null, off, unit_date(date, k->calibrated), several);
+	else if (k->source == KIND_BUILT_IN)
+		text_layout_line(page,
+		                 "Of the latter %s +- %s are the kernel, by CUPTI on another GPU of "
+		                 "this kind (built-in).%s",
+		                 null, off, several);
+	else
+		text_layout_line(page,
+		                 "This kind of GPU was not measured: of the latter %s +- %s are "
+		                 "taken to be the kernel, and intervals are wider for it. "
+		                 "`cudaspy calibrate` measures it.%s",
+		                 null, off, several);
+}
+
 static void calibration(const struct model_gpu *gpu, struct text_layout *page)
 {
 	static const char *const regimes[TF_PAIRS] = {"idle", "busy"};
@@ -274,11 +301,8 @@ static void calibration(const struct model_gpu *gpu, struct text_layout *page)
 		text_layout_line(page,
 		                 "Not calibrated in this run: a pair is taken to cost what it did "
 		                 "on an H200.");
-	if (gpu->unmeasured)
-		text_layout_line(page,
-		                 "This kind of GPU was not measured: an empty kernel is taken to "
-		                 "last %s, and intervals are wider for it.",
-		                 unit_time_apart(empty, gpu->null_kernel));
+	if (gpu->kind.null_kernel > 0)
+		kind_of_gpu(&gpu->kind, page);
 	if (gpu->stall > 0 && gpu->null[TF_PAIR_IDLE].count)
 		text_layout_line(page, "A sample on an idle stream stands behind a stall of %s.",
 		                 unit_time_apart(stall, gpu->stall));
