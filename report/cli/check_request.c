@@ -141,6 +141,16 @@ enum check_asked check_request_read(struct check_request *r, int count, char **a
 		else if (option == OPTION_WRONG || read_option(r, option, value))
 			return CHECK_WRONG;
 	}
+	if (option_beside(&reader, LIST, 0) || option_beside(&reader, EXPLAIN, 0) ||
+	    option_beside(&reader, SAVE,
+	                  OPTION_BIT(STEPS) | OPTION_BIT(SKIP_STEPS) | OPTION_BIT(STEPS_FROM) |
+	                          OPTION_BIT(ALLOW_KILLED)))
+		return CHECK_WRONG;
+	if (r->count && (r->list || r->explain)) {
+		complain("check: %s: --%s judges no recording", r->names[0],
+		         rows[r->list ? LIST : EXPLAIN].name);
+		return CHECK_WRONG;
+	}
 	return config_steps_agree(&r->config) ? CHECK_WRONG : CHECK_JUDGE;
 }
 

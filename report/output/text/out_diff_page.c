@@ -58,8 +58,11 @@ static void put_top(const struct compare_result *c, struct text_layout *page)
 	if (before && after && strcmp(before, after))
 		text_layout_alarm(page, "verdict", "%s, was %s", after, before);
 	else if (before || after)
-		text_layout_fact(page, "verdict", "%s, was %s", after ? after : "not known",
-		                 before ? before : "not known");
+		text_layout_fact(page, "verdict", "%s, %s%s", after ? after : "not known",
+		                 before && after ? "as before" : "was ",
+		                 before && after ? ""
+		                 : before        ? before
+		                                 : "not known");
 }
 
 /* Per step where steps compare and the runs had not as many of them: else the totals say it all. */
@@ -79,7 +82,7 @@ static void put_counts(const struct compare_result *c, const struct headline *h,
 	        {"figure", true}, {"before", false}, {"after", false}, {"difference", false}};
 	bool per_step = tells_per_step(c, h);
 	struct text_layout_table t;
-	size_t same = 0;
+	size_t same = 0, shown = 0;
 
 	text_layout_heading(page, "Counts (exact%s)",
 	                    c->before.count > 1 || c->after.count > 1
@@ -95,6 +98,7 @@ static void put_counts(const struct compare_result *c, const struct headline *h,
 			same += !row->per_step;
 			continue;
 		}
+		shown++;
 		table_cell(&t, "%s%s", row->metric->name, row->per_step ? "_per_step" : "");
 		out_diff_range(&t, row->metric->kind, &row->before);
 		out_diff_range(&t, row->metric->kind, &row->after);
@@ -102,7 +106,7 @@ static void put_counts(const struct compare_result *c, const struct headline *h,
 	}
 	out_diff_table(&t, page);
 	if (same)
-		text_layout_line(page, "%zu more %s the same (--all).", same,
+		text_layout_line(page, "%zu%s %s the same (--all).", same, shown ? " more" : "",
 		                 same == 1 ? "is" : "are");
 }
 
@@ -146,7 +150,7 @@ static void put_times(const struct compare_result *c, const struct headline *h,
 	                                                    {"change", false},
 	                                                    {"99 % bounds", false}};
 	struct text_layout_table t;
-	size_t same = 0, apart = 0;
+	size_t same = 0, apart = 0, shown = 0;
 
 	text_layout_heading(page, "Times and shares");
 	table_start(&t, columns, c->judged ? 5 : 4);
@@ -161,6 +165,7 @@ static void put_times(const struct compare_result *c, const struct headline *h,
 			apart += others;
 			continue;
 		}
+		shown++;
 		table_cell(&t, "%s", row->metric->name);
 		out_diff_middle(&t, row->metric->kind, &row->time.before);
 		out_diff_middle(&t, row->metric->kind, &row->time.after);
@@ -170,7 +175,7 @@ static void put_times(const struct compare_result *c, const struct headline *h,
 	}
 	out_diff_table(&t, page);
 	if (same)
-		text_layout_line(page, "%zu more %s (--all).", same,
+		text_layout_line(page, "%zu%s %s (--all).", same, shown ? " more" : "",
 		                 c->judged ? "changed no more than noise does"
 		                           : "changed by less than 5 %, or 2 points");
 	if (apart)
