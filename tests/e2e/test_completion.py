@@ -183,7 +183,7 @@ def test_help_of_each_option_is_in_its_page(manual):
         if kind == 'command':
             page = plain_page(manual / f'cudaspy-{fields[0]}.1')
         elif kind == 'option':
-            part = page.split(f'\n.tp\n', 1)[1].split(f'--{fields[0]}', 1)[1].split('\n.tp\n')[0]
+            part = re.search(rf'\n\.tp\n[^\n]*--{fields[0]}(?![\w-])[^\n]*\n(.*?)(?=\n\.tp\n|\n\.sh )', page, re.DOTALL)[1]
             words = set(re.findall('[a-z0-9]{3,}', fields[3].lower()))
             assert len({w for w in words if w in part}) >= 0.6 * len(words), line
 
