@@ -49,6 +49,11 @@ static const struct option_row rows[] = {
         {0},
 };
 
+static const struct option_use uses[] = {
+        {SOURCE_ROOT, "json github"},
+        {0},
+};
+
 static const char *const format_names[] = {"text", "json", "md", "junit", "github", NULL};
 static void (*const formats[])(const struct out_check *, const struct out_options *) = {
         out_check_text, out_check_json, out_check_markdown, out_check_junit, out_check_github};
@@ -141,7 +146,8 @@ enum check_asked check_request_read(struct check_request *r, int count, char **a
 		else if (option == OPTION_WRONG || read_option(r, option, value))
 			return CHECK_WRONG;
 	}
-	if (option_beside(&reader, LIST, 0) || option_beside(&reader, EXPLAIN, 0) ||
+	if (option_uses(&reader, uses, "text", NULL) || option_beside(&reader, LIST, 0) ||
+	    option_beside(&reader, EXPLAIN, 0) ||
 	    option_beside(&reader, SAVE,
 	                  OPTION_BIT(STEPS) | OPTION_BIT(SKIP_STEPS) | OPTION_BIT(STEPS_FROM) |
 	                          OPTION_BIT(ALLOW_KILLED)))

@@ -69,17 +69,20 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_use uses[] = {
+        {ALL, "text"},
         {TABLE, "csv"},
-        {SORT, "text md json csv:apis csv:kernels"},
+        {SORT, "text md json html csv:apis csv:kernels"},
         {FULL_NAMES, "text md csv:kernels"},
         {NAMES, "text md csv:kernels"},
         {THREADS, "text md"},
-        {SITES, "text md json"},
-        {SKIP_STEPS, "text md json"},
-        {STEPS_FROM, "text md json csv:what-if"},
-        {PHASE, "text md json csv:what-if"},
-        {UNIT_PER_STEP, "text md json"},
-        {WHAT_IF, "text md json csv:what-if"},
+        {SITES, "text md json html"},
+        {ALL_FRAMES, "text md json html"},
+        {SOURCE_ROOT, "text md json"},
+        {SKIP_STEPS, "text md json html"},
+        {STEPS_FROM, "text md json html csv:what-if"},
+        {PHASE, "text md json html csv:what-if"},
+        {UNIT_PER_STEP, "text md json html"},
+        {WHAT_IF, "text md json html csv:what-if"},
         {0},
 };
 

@@ -149,6 +149,8 @@ static bool is_used(const char *formats, const char *format, const char *table)
 {
 	size_t bytes = strlen(format);
 
+	if (*formats == '!')
+		return !is_used(formats + 1, format, table);
 	for (const char *at = formats; *at; at += strspn(at, " ")) {
 		size_t word = strcspn(at, " ");
 		if (!strncmp(at, format, bytes) &&
@@ -170,9 +172,10 @@ int option_uses(const struct option_reader *r, const struct option_use *uses, co
 		if (!option_given(r, uses->option) || is_used(uses->formats, format, table))
 			continue;
 		bool of_table = table && !strcmp(format, "csv");
-		complain("%s: --%s changes nothing in --format %s%s%s: it is for %s", r->command,
+		bool others = *uses->formats == '!';
+		complain("%s: --%s changes nothing in --format %s%s%s: it is for %s%s", r->command,
 		         r->rows[uses->option].name, format, of_table ? " --table " : "",
-		         of_table ? table : "", uses->formats);
+		         of_table ? table : "", others ? "all but " : "", uses->formats + others);
 		return -1;
 	}
 	return 0;

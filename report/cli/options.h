@@ -31,8 +31,9 @@ struct option_reader {
 	const char *table;
 };
 
-/* Where an option changes something: the formats, a blank apart; of CSV also "csv:TABLE". Options
- * without a row do so in all of them. The table ends with formats NULL. */
+/* Where an option changes something: the formats, a blank apart; of CSV also "csv:TABLE"; with
+ * a ! before, all but those. Options without a row do so in all of them. The table ends with
+ * formats NULL. */
 struct option_use {
 	int option;
 	const char *formats;

@@ -12,15 +12,22 @@ import pytest
 
 from conftest import BUILD, REPORTER, ROOT, SAMPLES, SHIM, SIM, environment
 
-IGNORED = re.compile(r'cudaspy: \w+: --[\w-]+ changes nothing (in|beside|with) ')
+IGNORED = re.compile(r'cudaspy: \w+: --[\w-]+ (changes nothing (in|beside|with) |goes with \w+)')
 
 VALUES = {
-    'report': {'format': 'text', 'limit': '1', 'skip-steps': '5', 'steps-from': 'step #', 'phase': 'all', 'unit-per-step': '8',
+    'report': {'format': 'text', 'limit': '1', 'skip-steps': '5', 'steps-from': 'forward', 'phase': 'all', 'unit-per-step': '8',
                'expect-kernel': 'no such kernel', 'what-if': 'no-sync', 'output': 'out', 'sort': 'name', 'table': 'kernels',
-               'names': 'mangled'},
-    'diff': {'format': 'text', 'limit': '1', 'steps': '7', 'skip-steps': '5', 'steps-from': 'step #', 'output': 'out'},
-    'check': {'format': 'text', 'config': 'rules.toml', 'limit': 'launches <= 1', 'expect-kernel': 'no such kernel', 'steps': '7',
-              'skip-steps': '5', 'steps-from': 'step #', 'save-baseline': 'saved', 'output': 'out', 'explain': 'syncs <= 1'},
+               'names': 'mangled', 'source-root': '.'},
+    'diff': {'format': 'text', 'limit': '1', 'steps': '7', 'skip-steps': '5', 'steps-from': 'forward', 'output': 'out'},
+    'export': {'format': 'csv', 'table': 'kernels', 'steps-from': 'forward', 'output': 'out'},
+    'check': {'format': 'text', 'source-root': '.', 'config': 'rules.toml', 'limit': 'launches <= 1', 'expect-kernel': 'no such kernel', 'steps': '7',
+              'skip-steps': '5', 'steps-from': 'forward', 'save-baseline': 'saved', 'output': 'out', 'explain': 'syncs <= 1'},
+}
+# What no recording here has anything for, with the formats it is for and the test of it.
+ELSEWHERE = {
+    ('report', 'all'): (('text',), 'nowhere yet: text has one form alone'),
+    ('report', 'source-root'): (('text', 'md', 'json'), 'test_sites.py'),
+    ('check', 'source-root'): (('json', 'github'), 'test_sites.py'),
 }
 # Recordings are named with these, and before them.
 NAMED = {'diff': ('base', 'new'), 'check': ('baseline',)}
@@ -86,6 +93,7 @@ def ask(tmp_path_factory, recordings):
     base = folder / 'base.json'
     subprocess.run([REPORTER, 'check', '--save-baseline', base, recordings[1]], check=True)
     ways = {'report': [[r] for r in recordings],
+            'export': [[r] for r in recordings],
             'diff': [[recordings[1], recordings[2]], [recordings[0], recordings[5]]],
             'check': [['-b', base, '-l', 'launches_per_step <= +0', r] for r in recordings[1:]] + [['-b', base, recordings[1]], ['-l', 'launches <= 1000', recordings[-1]], []]}
     cache = {}
@@ -116,7 +124,7 @@ def value_of(command, option):
     return f'--{option}={value}'
 
 
-CASES = [(command, form, option) for command in ('report', 'diff', 'check') for form in TABLE[command][1]['format']
+CASES = [(command, form, option) for command in ('report', 'diff', 'check', 'export') for form in TABLE[command][1]['format']
          for option in TABLE[command][0] if option not in NAMED.get(command, ())]
 
 
@@ -126,6 +134,8 @@ def test_an_option_changes_something_or_is_an_error(ask, command, form, option):
         return # of itself the last counts
     if option == 'steps-from' and not (BUILD / 'tests/e2e/nvtx_ranges').exists():
         pytest.skip('NVTX headers are not there (scripts/setup --test fetches them): programs with ranges were not built')
+    if form in ELSEWHERE.get((command, option), [()])[0]:
+        return
     without, given = ask(command, form), ask(command, form, value_of(command, option))
     refused = [status == 2 and not out and IGNORED.match(err) for status, out, err in given]
     assert all(refused) or (not any(refused) and given != without), given[0][1][:2000]
