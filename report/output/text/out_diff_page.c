@@ -7,6 +7,7 @@
 #include "report/output/out_diff.h"
 #include "report/base/names.h"
 #include "report/output/text/out_diff_cells.h"
+#include "report/output/text/out_diff_sites.h"
 #include "report/base/text_layout.h"
 #include "report/base/units.h"
 
@@ -185,15 +186,13 @@ static void put_times(const struct compare_result *c, const struct headline *h,
 
 /* Rows that changed, first; without --all the others are not shown. Not judged, a time that
  * changed by a quarter or more is one, as far as there are enough calls. */
-#define PAIR_CHANGE_TOLD 0.25
-
 static bool pair_tells(const struct compare_pair *p)
 {
 	double change = p->p50.after.middle / p->p50.before.middle - 1;
 
 	if (pair_changed(p) || (p->p50.judged && timing_moved(&p->p50, true)))
 		return true;
-	return !p->p50.judged && !pair_is_few(p) && fabs(change) >= PAIR_CHANGE_TOLD;
+	return !p->p50.judged && !pair_is_few(p) && fabs(change) >= OUT_DIFF_CHANGE_TOLD;
 }
 
 static size_t count_telling(const struct compare_pairs *p)
@@ -351,56 +350,6 @@ static void put_copies(const struct compare_result *c, const struct out_options 
 	put_rest(&c->copies, told, shown, "kind", o, page);
 }
 
-static void site_cells(struct text_layout_table *t, const struct figures_site *s)
-{
-	char text[UNIT_BYTES];
-
-	if (!s) {
-		table_cell(t, "-");
-		table_cell(t, "-");
-		return;
-	}
-	table_cell(t, "%s%.0f", s->estimated ? "~" : s->whole ? "" : ">=", s->calls);
-	table_cell(t, "%s%s", s->estimated ? "~" : "", unit_time(text, s->api_time));
-}
-
-static void put_sites(const struct compare_result *c, const struct out_options *o,
-                      struct text_layout *page)
-{
-	static const struct text_layout_column columns[] = {
-	        {"calls were", false}, {"API", false}, {"calls are", false}, {"API", false},
-	        {"difference", false}, {"call", true}, {"where", true}};
-	struct text_layout_table t;
-	char text[UNIT_BYTES];
-	size_t shown = 0;
-
-	if (!c->has_sites || !c->site_count)
-		return;
-	text_layout_heading(page, "Where in your code (of the first recording of each side)");
-	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
-	t.names_above = true;
-	for (; shown < c->site_count && shown < o->limit; shown++) {
-		const struct figures_site *a = c->sites[shown].before, *b = c->sites[shown].after;
-		double change = a && b ? b->api_time - a->api_time : NAN;
-		site_cells(&t, a);
-		site_cells(&t, b);
-		table_cell(&t, "%s%s",
-		           !a           ? "new"
-		           : !b         ? "gone"
-		           : change < 0 ? "-"
-		                        : "+",
-		           isfinite(change) ? unit_time(text, fabs(change)) : "");
-		table_cell(&t, "%s", (b ? b : a)->api);
-		table_cell(&t, "%s", (b ? b : a)->where);
-	}
-	out_diff_table(&t, page);
-	if (shown < c->site_count)
-		text_layout_line(page, "%zu more places not shown (--limit all)",
-		                 c->site_count - shown);
-	text_layout_line(
-	        page, "calls: >= those that took over 5 us, ~ as many as the samples stand for.");
-}
-
 static void put_page(const struct compare_result *c, const struct headline *h,
                      const struct out_options *o, struct text_layout *page)
 {
@@ -413,7 +362,7 @@ static void put_page(const struct compare_result *c, const struct headline *h,
 	put_kernels(c, o, page);
 	put_apis(c, o, page);
 	put_copies(c, o, page);
-	put_sites(c, o, page);
+	out_diff_sites(c, o, page);
 	if (!c->has_parts)
 		text_layout_line(page,
 		                 "A baseline holds no times of kernels, and no table of calls and "
