@@ -27,6 +27,12 @@ static const struct option_row rows[] = {
         {0},
 };
 
+static const struct option_use uses[] = {
+        {ALL, "text md"},
+        {FULL_NAMES, "text md"},
+        {0},
+};
+
 static const char *const format_names[] = {"text", "md", "json", "html", NULL};
 static void (*const formats[])(const struct compare_result *, const struct headline *,
                                const struct out_options *) = {
@@ -218,7 +224,7 @@ int cmd_diff(int count, char **args)
 			break;
 		}
 	}
-	if (option == OPTION_END)
+	if (option == OPTION_END && !option_uses(&reader, uses, "text", NULL))
 		status = diff(&r);
 	request_free(&r);
 	return status;

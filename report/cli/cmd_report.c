@@ -68,6 +68,24 @@ static const struct option_row rows[] = {
         {0},
 };
 
+static const struct option_use uses[] = {
+        {ALL, "text"},
+        {TABLE, "csv"},
+        {SORT, "text md json html csv:apis csv:kernels"},
+        {FULL_NAMES, "text md csv:kernels"},
+        {NAMES, "text md csv:kernels"},
+        {THREADS, "text md"},
+        {SITES, "text md json html"},
+        {ALL_FRAMES, "text md json html"},
+        {SOURCE_ROOT, "text md json"},
+        {SKIP_STEPS, "text md json html"},
+        {STEPS_FROM, "text md json html csv:what-if"},
+        {PHASE, "text md json html csv:what-if"},
+        {UNIT_PER_STEP, "text md json html"},
+        {WHAT_IF, "text md json html csv:what-if"},
+        {0},
+};
+
 static const char *const name_forms[] = {"full", "short", "mangled", NULL};
 static const enum out_names forms[] = {NAMES_FULL, NAMES_SHORT, NAMES_MANGLED};
 static const char *const format_names[] = {"text", "json", "csv", "md", "html", NULL};
@@ -347,7 +365,8 @@ int cmd_report(int count, char **args)
 			goto done;
 		}
 	}
-	status = report_to(&request, output, names, named);
+	if (!option_uses(&reader, uses, "text", "apis"))
+		status = report_to(&request, output, names, named);
 done:
 	report_forget(&request);
 	free(names);

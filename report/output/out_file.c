@@ -8,6 +8,7 @@
 
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
+#include "report/base/progress.h"
 #include "report/output/out.h"
 
 FILE *out_begin(struct out_file *f)
@@ -87,6 +88,7 @@ int out_end(struct out_file *f, const char *output)
 {
 	if (fclose(f->to))
 		alloc_failed();
+	progress_stop();
 	int status = output ? put_file(f, output) : put(f, stdout, "standard output");
 	free(f->text);
 	return status;

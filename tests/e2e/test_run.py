@@ -70,13 +70,13 @@ def test_wrong_variables(refused, name, value):
 
 
 def test_an_option_wins(cudaspy_run, tmp_path):
-    cudaspy_run('--budget', '2', '--gpu', 'off', '-o', 'x.cudaspy', '--', STEPS, 5, CUDASPY_BUDGET='x', CUDASPY_GPU='what',
+    cudaspy_run('--ring', '128', '--gpu', 'off', '-o', 'x.cudaspy', '--', STEPS, 5, CUDASPY_RING='x', CUDASPY_GPU='what',
                 CUDASPY_OUT='%z', status=0)
     assert report(tmp_path / 'x.cudaspy')['gpu']['mode'] == 'off'
 
 
 def test_right_options(cudaspy_run, tmp_path):
-    p = cudaspy_run('-q', '--gpu', 'off', '--keep', '1', '--ring', '128', '--budget', '0.5', '--range', 'all', '--trace',
+    p = cudaspy_run('-q', '--gpu', 'sample', '--keep', '1', '--ring', '128', '--budget', '0.5', '--range', 'all', '--trace',
                     '--trace-max', '1M', '-o', 'x.cudaspy', '--', STEPS, 5, status=0)
     assert p.stderr == '' and names(tmp_path) == ['x.cudaspy']
 
