@@ -49,7 +49,7 @@ static const struct option_row rows[] = {
                      "occupancy, apis, copies, calls, graphs, gaps"},
         [TOP] = {"top", 0, "N", "so many kernels on the first screen, rows in other tables"},
         [SORT] = {"sort", 's', "KEY",
-                  "gpu (default; of json and csv total), total, calls, mean, p50, p99, max, failed "
+                  "gpu (default; of json, csv, html total), total, calls, mean, p50, p99, max, failed "
                   "or name"},
         [LIMIT] = {"limit", 'n', "N",
                    "rows of a table at most, or all (default 15; json and csv: all)"},
@@ -331,7 +331,8 @@ static void settle(struct report_request *request, const struct text_wanted *wan
 
 	if (is_text && (wanted->all || request->out.sections))
 		request->write = out_text;
-	if (!wanted->sorted && (request->write == out_json || request->write == out_csv))
+	if (!wanted->sorted && !is_text && request->write != out_brief &&
+	    request->write != out_markdown)
 		request->sort = SORT_TOTAL;
 	if (output) {
 		request->out.colour = false;
