@@ -233,7 +233,7 @@ static void changes(struct summary *s, const struct analysis *a)
 		bool there = false;
 		for (size_t k = 0; k < s->change_count; k++)
 			there |= s->changes[k].finding == f;
-		if (!there && (isfinite(c.high) ? c.high >= CHANGE_LEAST && !is_told(all, i)
+		if (!there && (isfinite(c.high) ? c.mean >= CHANGE_LEAST && !is_told(all, i)
 		                                : f->severity >= SEVERITY_MEDIUM))
 			put(s, c);
 	}
