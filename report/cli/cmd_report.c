@@ -49,7 +49,8 @@ static const struct option_row rows[] = {
                      "occupancy, apis, copies, calls, graphs, gaps"},
         [TOP] = {"top", 0, "N", "so many kernels on the first screen, rows in other tables"},
         [SORT] = {"sort", 's', "KEY",
-                  "gpu (default; of json, csv, html total), total, calls, mean, p50, p99, max, failed "
+                  "gpu (default; of json, csv, html total), total, calls, mean, p50, p99, max, "
+                  "failed "
                   "or name"},
         [LIMIT] = {"limit", 'n', "N",
                    "rows of a table at most, or all (default 15; json and csv: all)"},
