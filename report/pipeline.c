@@ -86,11 +86,13 @@ int pipeline_report(const struct report_request *request, const char *output, ch
 	out.expectations = request->expectations;
 	out.expectation_count = request->expectation_count;
 	progress_begin();
+	out.sort = request->sort;
 	if (!read_all(&m, paths, count) && !find_phase(&m, &request->phase, &phase)) {
 		analysis_make(&a, &m, phase);
 		model_sort(&m, request->sort);
 		progress_stage("writing the report");
 		out.to = out_begin(&file);
+		file.show = request->show;
 		request->write(&m, &a, &out);
 		status = out_end(&file, output);
 		status = status == EXIT_DONE && !all_ran(&m, &out) ? EXIT_UNEXPECTED : status;

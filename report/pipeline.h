@@ -19,6 +19,8 @@ struct phase_asked {
 struct report_request {
 	struct out_options out;
 	void (*write)(const struct model *m, const struct analysis *a, const struct out_options *o);
+	/* What a terminal shows the report with; NULL = standard output, as it is. */
+	bool (*show)(const char *text, size_t bytes);
 	enum model_sort_key sort;
 	uint64_t skip_steps; /* first ones, of each process */
 	struct phase_asked phase;

@@ -13,6 +13,7 @@
 
 FILE *out_begin(struct out_file *f)
 {
+	*f = (struct out_file){0};
 	f->to = open_memstream(&f->text, &f->bytes);
 	if (!f->to)
 		alloc_failed();
@@ -86,10 +87,17 @@ static int put_file(struct out_file *f, const char *output)
 
 int out_end(struct out_file *f, const char *output)
 {
+	int status;
+
 	if (fclose(f->to))
 		alloc_failed();
 	progress_stop();
-	int status = output ? put_file(f, output) : put(f, stdout, "standard output");
+	if (output)
+		status = put_file(f, output);
+	else if (f->show && f->show(f->text, f->bytes))
+		status = EXIT_DONE;
+	else
+		status = put(f, stdout, "standard output");
 	free(f->text);
 	return status;
 }

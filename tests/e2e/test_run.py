@@ -182,7 +182,7 @@ def test_the_command_may_change_its_folder(cudaspy_run, tmp_path):
 
 
 def test_a_report_of_what_was_recorded(cudaspy_run):
-    assert 'launches' in cudaspy_run('-r', '-o', 'new/', '--', STEPS, 5, status=0).stdout
+    assert 'verdict' in cudaspy_run('-r', '-o', 'new/', '--', STEPS, 5, status=0).stdout
 
 
 # ---- programs that are not for us ------------------------------------------------------------------------------------

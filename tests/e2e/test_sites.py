@@ -225,7 +225,7 @@ def test_text(python, tmp_path):
 
 
 def text_of(recording, *options):
-    p = subprocess.run([REPORTER, 'report', *options, recording], stdout=subprocess.PIPE, universal_newlines=True,
+    p = subprocess.run([REPORTER, 'report', '--all', *options, recording], stdout=subprocess.PIPE, universal_newlines=True,
                        env={**os.environ, 'COLUMNS': '300'})
     assert p.returncode == 0
     return p.stdout
@@ -272,7 +272,7 @@ def test_source_root(moved, tmp_path):
     assert frames and {f['local_file'] for f in frames} == {f'{other}/pkg/train.py'}
     (other / 'pkg' / 'train.py').write_text(program.name)
     assert line not in text_of(recording, '--source-root', other)
-    p = subprocess.run([REPORTER, 'report', '--source-root', other / 'none', recording], stdout=subprocess.PIPE,
+    p = subprocess.run([REPORTER, 'report', '--all', '--source-root', other / 'none', recording], stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, universal_newlines=True)
     assert p.returncode == 2 and 'not a folder' in p.stderr
 
