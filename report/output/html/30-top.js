@@ -95,7 +95,7 @@ function busyText(b) {
 // ---- the sentence ----
 
 const SENTENCES = {
-	'gpu-bound': (b) => `The GPU is the limit${b && `: it is busy ${b} of `}${b && scope()}, and the host keeps it fed.`,
+	'gpu-bound': (b) => `The GPU is the limit${b && `: it is busy ${b} of ${scope()}`}; no change on the host would gain much.`,
 	'launch-bound': (b) => `The GPU waits for launches: the host issues many short pieces of work${b && `, and keeps it busy only ${b} of ${scope()}`}.`,
 	'sync-bound': (b) => `The host waits for the GPU, and only then gives it more work${b && `: the GPU is busy ${b} of ${scope()}`}.`,
 	'copy-bound': (b) => `Copies between host and GPU hold the work up${b && `: kernels and copies keep the GPU busy ${b} of ${scope()}`}.`,
@@ -118,7 +118,8 @@ const REASONS = {
 
 function sentence() {
 	const share = busyShares(judged.gpu), words = SENTENCES[report.verdict.class];
-	return words ? words(share ? percent(share.mean) : '') : report.verdict.class;
+	const about = share && known(share.low) && share.high - share.low > 0.02 ? 'about ' : '';
+	return words ? words(share ? about + percent(share.mean) : '') : report.verdict.class;
 }
 
 function header(root) {
@@ -269,7 +270,9 @@ function gainText(c) {
 		return known(c.share) ? 'concerns ' + percent(c.share) + ' of ' + scope() : 'gain not known';
 	}
 	const saved = (s) => part(1 - 1 / s);
-	return 'saves ' + (known(c.low) ? timeRange(saved(c.low), saved(c.high)) : time(saved(c.speedup))) + (stepTime() ? ' a step' : '');
+	const low = saved(c.low), high = saved(c.high), all = part(1);
+	const range = !known(low) || !known(high) ? time(saved(c.speedup)) : low < all / 1000 ? 'up to ' + time(high) : timeRange(low, high);
+	return 'saves ' + range + (stepTime() ? ' a step' : '');
 }
 
 function place(site) {
