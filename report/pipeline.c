@@ -146,3 +146,21 @@ int pipeline_figures(struct figures *to, const char *name, const struct run_set_
 	find_free(&list);
 	return rc;
 }
+
+char *pipeline_side(const char *name, const struct run_set_options *o)
+{
+	struct model m = {.skip_steps = o->skip_steps, .steps_from = o->steps_from};
+	struct find_list list = {0};
+	struct analysis a;
+	char *text = NULL;
+
+	if (!find_recordings(&list, (char *const *)&name, 1) &&
+	    !read_all(&m, list.paths, list.count)) {
+		analysis_make(&a, &m, m.phases.main);
+		text = out_html_side(&m, &a);
+		analysis_free(&a);
+	}
+	model_free(&m);
+	find_free(&list);
+	return text;
+}

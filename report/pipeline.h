@@ -46,5 +46,7 @@ int pipeline_export(const struct export_request *request, const char *output, ch
 
 /* The figures of a recording or of a folder, one run; for the gate's run sets. */
 int pipeline_figures(struct figures *to, const char *name, const struct run_set_options *o);
+/* The same run as the page of a diff shows it (free it); NULL when one line was written. */
+char *pipeline_side(const char *name, const struct run_set_options *o);
 
 #endif

@@ -49,6 +49,8 @@ struct out_file {
 FILE *out_begin(struct out_file *f);
 /* Puts it into a file, or on standard output (NULL); the exit status. */
 int out_end(struct out_file *f, const char *output);
+/* There will be none: EXIT_TROUBLE. */
+int out_drop(struct out_file *f);
 /* Flushes and closes; EXIT_TROUBLE and one line when not all was written. Quiet when a pipe's
  * reader went away. */
 int out_close(FILE *to, const char *name);
@@ -59,5 +61,7 @@ void out_json(const struct model *m, const struct analysis *a, const struct out_
 void out_csv(const struct model *m, const struct analysis *a, const struct out_options *o);
 /* A page of one file for a browser; it shows the JSON report. */
 void out_html(const struct model *m, const struct analysis *a, const struct out_options *o);
+/* What the page of a diff shows of one run (free it). */
+char *out_html_side(const struct model *m, const struct analysis *a);
 
 #endif

@@ -92,6 +92,13 @@ int out_end(struct out_file *f, const char *output)
 	return status;
 }
 
+int out_drop(struct out_file *f)
+{
+	fclose(f->to);
+	free(f->text);
+	return EXIT_TROUBLE;
+}
+
 int out_close(FILE *to, const char *name)
 {
 	bool bad = ferror(to);

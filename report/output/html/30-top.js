@@ -2,8 +2,16 @@
 // The first screen: what was recorded, the verdict in one sentence, the host and the GPU on one axis, what to change first.
 
 const page = JSON.parse(document.getElementById('data').textContent);
-const report = page.report, extra = page.extra, judged = extra.judged;
-const phase = report.phase === null ? null : report.phases[report.phase];
+let report, extra, judged, phase;
+
+// The run that all of the functions are of; a comparison has two.
+function useRun(data) {
+	report = data.report;
+	extra = data.extra;
+	judged = extra.judged;
+	phase = report.phase === null ? null : report.phases[report.phase];
+	report.kernels.forEach((k, i) => briefs.set(k.name, extra.kernel_briefs[i]));
+}
 
 // Of what the figures are: "loop 1", "the run after start-up".
 function scope() {

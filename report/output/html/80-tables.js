@@ -68,12 +68,15 @@ function table(parent, name, rows, columns, sort, expand) {
 			if (format) {
 				put(tr, 'td.num', {}, format(v, r));
 			} else if (i === 0) {
-				const cell = put(put(tr, 'td.name', {}), 'div.cell.mono', {}, brief ? brief(text(v)) : text(v));
-				if (brief || text(v).length > 90) {
-					cell.addEventListener('click', () => {
-						cell.textContent = tr.classList.toggle('open') || !brief ? text(v) : brief(text(v));
+				const full = text(v), short = brief ? brief(full) : full;
+				const cell = put(put(tr, 'td.name', {}), 'div.cell.mono', {}, short);
+				if (short !== full || full.length > 90) {
+					fill(cell, { title: full, role: 'button', tabindex: 0, 'aria-expanded': 'false' }, []);
+					button(cell, full, () => {
+						const open = tr.classList.toggle('open');
+						cell.textContent = open ? full : short;
+						cell.setAttribute('aria-expanded', String(open));
 					});
-					cell.title = text(v);
 				}
 				if (expand) {
 					expand(cell.parentNode, r);
