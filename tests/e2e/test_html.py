@@ -464,7 +464,8 @@ def test_diff_carries_the_json(record, compare):
 @pytest.mark.parametrize('view', VIEWS)
 def test_diff_of_a_program_and_its_fix(record, compare, view):
     page = compare([record('sync_every_step')], [record('sync_every_step_fixed')], **VIEWS[view])
-    assert re.match(r'After seems faster, [\d.]+x as fast: a step takes [\d.]+\sus, was [\d.]+\sus at the median\.$', heading(page))
+    assert heading(page).lower() == data_of(page.path)['diff']['headline']['text'].lower() + '.'
+    assert 'faster' in heading(page)
     assert 'not enough to tell noise' in page.eval('document.querySelector(".chips").innerText')
     assert page.eval('document.documentElement.scrollWidth - innerWidth') <= 0
     sites = page.eval("document.querySelector('[aria-label=\"Sites compared\"]').innerText")
@@ -484,20 +485,6 @@ def respoken(path, change):
     other = path.with_name('other.html')
     other.write_text(html[:start] + text + html[end:])
     return other
-
-
-@pytest.mark.parametrize('bounds, words', [((0.3, 0.4, 'fell'), 'After is faster, '), ((0.9, 1.1, 'none'), 'No change beyond noise: '),
-                                           ((None, None, 'none'), 'After seems faster, ')])
-def test_diff_says_how_sure_it_is(record, compare, browser, bounds, words):
-    def judge(data):
-        data['diff']['times_judged'] = True
-        data['diff']['times']['step_p50_ns'].update(zip(('lower', 'upper', 'beyond_noise'), bounds))
-
-    page = compare([record('sync_every_step')], [record('sync_every_step_fixed')])
-    other = browser.open(respoken(page.path, judge))
-    other.wait_for(READY)
-    assert heading(other).startswith(words)
-    other.close()
 
 
 @pytest.mark.parametrize('dark', [False, True], ids=['light', 'dark'])

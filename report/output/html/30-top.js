@@ -212,7 +212,7 @@ function verdict(root) {
 
 function bars(root) {
 	const gpu = busyShares(judged.gpu), host = hostShares(judged.host);
-	const all = stepTime() || report.verdict.window_ns;
+	const all = stepTime() || report.verdict.window_ns || null; // of no time there are shares alone
 	const box = root;
 	put(box, 'h3', {}, (stepTime() ? 'A step of ' : 'All of ') + scope() + (known(all) ? ', ' + time(all) : '') +
 		(stepTime() ? ', the mean of ' + count(stepCount()) : ''),
