@@ -41,6 +41,7 @@ def test_bars_are_judged(lines):
     assert len([line for line in bars if 'floor + 25 ns' in line]) == 4
     assert [line for line in lines if 'quarter of' in line]
     assert len([line for line in bars if ' of at most 1 s' in line or 'of at most 300 MiB' in line]) == 2
+    assert [line for line in bars if line.startswith('  size of the page') and line.endswith('PASS')]
 
 
 def test_all_calls_were_recorded_and_nothing_left_lying(lines):

@@ -401,6 +401,15 @@ def test_without_steps(record, show):
     assert 'NaN' not in words and 'null' not in words and 'undefined' not in words
 
 
+def test_a_run_of_no_time(record, browser, tmp_path):
+    def stop(data):
+        data['report']['verdict']['window_ns'] = data['report']['window_ns'] = 0
+
+    page = browser.open(respoken(page_of(tmp_path, record('too_short')), stop))
+    body(page)
+    page.close()
+
+
 def test_exact_times_are_no_estimates(record, show):
     if not (SIM / 'cupti13').exists():
         pytest.skip("CUPTI's headers are not there, so there is no simulated CUPTI")

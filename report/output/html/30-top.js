@@ -269,7 +269,8 @@ function changes() {
 				evidence: w.assumptions.length ? 'This takes for granted: ' + w.assumptions.join('; ') + '.' : '', site: null, fix: w.how });
 		}
 	}
-	const gain = (c) => (known(c.speedup) ? c.speedup : 0);
+	// What may gain nothing stands behind what is not known.
+	const gain = (c) => (!known(c.speedup) ? 1.005 : c.speedup);
 	return list.map((c, i) => [c, i]).sort((a, b) => gain(b[0]) - gain(a[0]) || a[1] - b[1]).map(([c]) => c);
 }
 
