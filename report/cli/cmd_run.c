@@ -84,6 +84,7 @@ static void write_page(const struct find_list *list)
 	struct report_request request;
 	char *name = page_name(list->paths[0]);
 
+	umask(077); /* for its owner alone, as the recording is */
 	report_defaults(&request);
 	report_as_page(&request);
 	if (pipeline_report(&request, name, list->paths, list->count) == EXIT_DONE)
