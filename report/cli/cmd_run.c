@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/base/alloc.h"
@@ -84,6 +85,7 @@ static void write_page(const struct find_list *list)
 	struct report_request request;
 	char *name = page_name(list->paths[0]);
 
+	umask(077); /* for its owner alone, as the recording is */
 	report_defaults(&request);
 	report_as_page(&request);
 	if (pipeline_report(&request, name, list->paths, list->count) == EXIT_DONE)

@@ -102,6 +102,7 @@ def test_run_writes_the_page_beside_the_recording(tmp_path):
     recording, = tmp_path.glob('*.cudaspy')
     page = recording.with_suffix('.html')
     assert f'cudaspy: page: {page}' in p.stderr.splitlines()
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600 # as the recording
     assert data_of(page)['report']['totals']['launches'] == report(recording)['totals']['launches']
 
 

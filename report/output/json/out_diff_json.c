@@ -5,6 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/output/out_diff.h"
 #include "report/output/json/out_compare_json.h"
+#include "report/output/json/out_json.h"
 
 static json_t *shape(const struct figures_part *p)
 {
