@@ -33,9 +33,9 @@ extern const struct calibrate_kind calibrate_kinds[CALIBRATE_KINDS]; /* the firs
 /* ---- what recordings say of it ---- */
 
 struct calibrate_run {
-	bool exact; /* CUPTI's times; else samples */
-	double ns[CALIBRATE_KINDS];     /* exact: mean time; else how much longer the pair is than
-	                                   one around an empty kernel. NaN: not known */
+	bool exact;                      /* CUPTI's times; else samples */
+	double ns[CALIBRATE_KINDS];      /* exact: mean time; else how much longer the pair is than
+	                                    one around an empty kernel. NaN: not known */
 	uint64_t count[CALIBRATE_KINDS]; /* launches that this rests on */
 	uint64_t null_pairs;             /* around an empty kernel of the sampler's own */
 };
@@ -81,7 +81,7 @@ int calibrate_figure(const struct calibrate_run *exact, const struct calibrate_r
 struct calibrate_before {
 	double null_kernel, off;
 	enum gpu_source source;
-	double calibrated;  /* realtime ns; NaN: not */
+	double calibrated; /* realtime ns; NaN: not */
 };
 struct calibrate_result {
 	struct calibrate_device device;

@@ -95,8 +95,9 @@ static char *text_of(const struct entries *all)
 {
 	char *text = NULL;
 
-	alloc_append(&text, "%s\n# What CUPTI says of an empty kernel on this machine's GPUs; "
-	                    "written by `cudaspy calibrate`.\n",
+	alloc_append(&text,
+	             "%s\n# What CUPTI says of an empty kernel on this machine's GPUs; "
+	             "written by `cudaspy calibrate`.\n",
 	             GPU_CACHE_HEAD);
 	for (size_t i = 0; i < all->count; i++) {
 		const struct gpu_cache_entry *e = &all->items[i];

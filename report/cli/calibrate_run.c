@@ -31,9 +31,9 @@ static volatile sig_atomic_t caught; /* the signal that is to end us */
 /* Whatever the user has set for programs of his own is none of theirs. */
 static void set_environment(const struct calibrate_place *p)
 {
-	static const char *const unset[] = {
-	        "CUDASPY_RANGE", "CUDASPY_TRACE",  "CUDASPY_KEEP",
-	        "CUDASPY_RING",  "CUDASPY_RUN_ID", "CUDA_LAUNCH_BLOCKING"};
+	static const char *const unset[] = {"CUDASPY_RANGE",  "CUDASPY_TRACE",
+	                                    "CUDASPY_KEEP",   "CUDASPY_RING",
+	                                    "CUDASPY_RUN_ID", "CUDA_LAUNCH_BLOCKING"};
 	struct target t;
 
 	for (size_t i = 0; i < sizeof(unset) / sizeof(unset[0]); i++)
@@ -233,8 +233,12 @@ int calibrate_run_child(const struct calibrate_place *p, int device, bool exact,
                         struct calibrate_child *c, struct calibrate_machine *machine)
 {
 	char *recording = recording_of(p), *log = log_of(p), *number = alloc_format("%d", device);
-	char *command[] = {(char *)"cudaspy", (char *)"calibrate", (char *)"--launch",
-	                   (char *)"--device", number, NULL};
+	char *command[] = {(char *)"cudaspy",
+	                   (char *)"calibrate",
+	                   (char *)"--launch",
+	                   (char *)"--device",
+	                   number,
+	                   NULL};
 	int status = 0, rc;
 
 	remove_files(p);

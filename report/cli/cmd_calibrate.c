@@ -31,8 +31,8 @@ static const struct option_row rows[] = {
 };
 
 static const char *const format_names[] = {"text", "json", NULL};
-static void (*const formats[])(const struct out_calibrated *,
-                               FILE *) = {out_calibrate_text, out_calibrate_json};
+static void (*const formats[])(const struct out_calibrated *, FILE *) = {out_calibrate_text,
+                                                                         out_calibrate_json};
 
 struct request {
 	int device; /* -1: one of each kind */
@@ -179,15 +179,16 @@ static int calibrate_main(const struct request *r)
 
 static int help(void)
 {
-	option_help("cudaspy calibrate [OPTIONS]",
-	            "Measures beside CUPTI, once on this machine, what a run alone cannot know: how "
-	            "long an\n"
-	            "empty kernel lasts, and how far a sampled time is off. Takes about half a minute "
-	            "for a\n"
-	            "kind of GPU, which should be idle. Recordings from then on go by what is stored "
-	            "in\n"
-	            "${XDG_CACHE_HOME:-~/.cache}/cudaspy/gpus.",
-	            rows);
+	option_help(
+	        "cudaspy calibrate [OPTIONS]",
+	        "Measures beside CUPTI, once on this machine, what a run alone cannot know: how "
+	        "long an\n"
+	        "empty kernel lasts, and how far a sampled time is off. Takes about half a minute "
+	        "for a\n"
+	        "kind of GPU, which should be idle. Recordings from then on go by what is stored "
+	        "in\n"
+	        "${XDG_CACHE_HOME:-~/.cache}/cudaspy/gpus.",
+	        rows);
 	return out_close(stdout, "standard output");
 }
 

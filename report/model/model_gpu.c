@@ -284,8 +284,8 @@ static void add_kind(struct model_gpu_kind *to, const struct gpu_figures *f)
 	*to = (struct model_gpu_kind){.null_kernel = f->null_kernel_ns,
 	                              .off = f->off_ns,
 	                              .source = source,
-	                              .calibrated = f->calibrated ? (double)f->calibrated * 1e9
-	                                                          : NAN,
+	                              .calibrated =
+	                                      f->calibrated ? (double)f->calibrated * 1e9 : NAN,
 	                              .differ = f->differ};
 }
 

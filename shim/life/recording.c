@@ -227,9 +227,8 @@ void recording_describe_driver(void)
 	        (CUresult(*)(char *, int, CUdevice))spy_driver_symbol("cuDeviceGetName");
 	CUresult (*get_memory)(size_t *, CUdevice) =
 	        (CUresult(*)(size_t *, CUdevice))spy_driver_symbol("cuDeviceTotalMem_v2");
-	CUresult (*get_attribute)(int *, CUdevice_attribute, CUdevice) =
-	        (CUresult(*)(int *, CUdevice_attribute, CUdevice))spy_driver_symbol(
-	                "cuDeviceGetAttribute");
+	CUresult (*get_attribute)(int *, CUdevice_attribute, CUdevice) = (CUresult(*)(
+	        int *, CUdevice_attribute, CUdevice))spy_driver_symbol("cuDeviceGetAttribute");
 	int version = 0, count = 0;
 
 	if (get_version && !get_version(&version))

@@ -98,8 +98,7 @@ static void put_kind(json_t *o, const struct model_gpu_kind *k)
 	json_put(o, "off_ns", k ? json_share(k->off) : json_null());
 	json_put(o, "measured_gpu", k ? json_boolean(k->source != KIND_UNMEASURED) : json_null());
 	json_put(o, "source", json_text(k ? model_kind_source_names[k->source] : NULL));
-	json_put(o, "calibrated_at",
-	         json_text(calibrated ? unit_date(date, k->calibrated) : NULL));
+	json_put(o, "calibrated_at", json_text(calibrated ? unit_date(date, k->calibrated) : NULL));
 }
 
 static json_t *calibration(const struct model_gpu *gpu)

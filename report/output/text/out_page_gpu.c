@@ -260,8 +260,8 @@ static void doubtful(const struct model *m, const struct out_options *o, struct 
 static void kind_of_gpu(const struct model_gpu_kind *k, struct text_layout *page)
 {
 	char null[UNIT_BYTES], off[UNIT_BYTES], date[UNIT_BYTES];
-	const char *several = k->differ ? " These GPUs are of several kinds: the middle of them."
-	                                : "";
+	const char *several =
+	        k->differ ? " These GPUs are of several kinds: the middle of them." : "";
 
 	unit_time_apart(null, k->null_kernel);
 	unit_time_apart(off, k->off);

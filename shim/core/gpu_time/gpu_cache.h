@@ -4,7 +4,8 @@
  * cache folder, which the shim reads when it meets a GPU.
  *
  *     cudaspy-gpus 1
- *     driver 13000 clock_khz 1980000 null_ns 870 off_ns 250 time 1763888888 gpu NVIDIA H100 80GB HBM3
+ *     driver 13000 clock_khz 1980000 null_ns 870 off_ns 250 time 1763888888 gpu NVIDIA H100 80GB
+ * HBM3
  *
  * A line a GPU, its name last. `#` begins a comment. Whoever reads it trusts nothing in it.
  */
@@ -27,9 +28,9 @@
 #define GPU_OFF_MOST_NS   10000u
 
 struct gpu_cache_entry {
-	char name[96];      /* as the driver has it, in printable ASCII */
-	uint32_t driver;    /* cuDriverGetVersion: 13000 */
-	uint32_t clock_khz; /* the most that the driver says for its multiprocessors */
+	char name[96];                   /* as the driver has it, in printable ASCII */
+	uint32_t driver;                 /* cuDriverGetVersion: 13000 */
+	uint32_t clock_khz;              /* the most that the driver says for its multiprocessors */
 	uint32_t null_kernel_ns, off_ns; /* struct gpu_kind */
 	uint64_t time;                   /* when it was measured: seconds since 1970 */
 };

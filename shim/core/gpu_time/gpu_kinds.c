@@ -54,7 +54,8 @@ struct gpu_figures gpu_kind_of(const struct tf_map *map)
 	double low = 0, high = 0;
 
 	for (uint32_t i = 0; i < tf_count(devices) && i < DEVICES_MOST; i++) {
-		struct gpu_figures f = figures_of(tf_entry(map, devices, i, sizeof(struct tf_device)));
+		struct gpu_figures f =
+		        figures_of(tf_entry(map, devices, i, sizeof(struct tf_device)));
 		if (!i) {
 			all = f;
 			low = high = f.null_kernel_ns;

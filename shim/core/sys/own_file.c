@@ -13,8 +13,7 @@ bool own_file_trusted(int fd, bool folder)
 
 	return !syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &sx) &&
 	       (sx.stx_mode & S_IFMT) == (folder ? S_IFDIR : S_IFREG) &&
-	       sx.stx_uid == (uint32_t)syscall(SYS_geteuid) &&
-	       !(sx.stx_mode & (S_IWGRP | S_IWOTH));
+	       sx.stx_uid == (uint32_t)syscall(SYS_geteuid) && !(sx.stx_mode & (S_IWGRP | S_IWOTH));
 }
 
 static int32_t read_all(int fd, char *text, uint32_t room)
