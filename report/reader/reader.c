@@ -116,6 +116,7 @@ static int check(struct recording *r, char error[READER_ERROR_BYTES])
 
 static int drain_rest(struct recording *r, char error[READER_ERROR_BYTES])
 {
+	r->twice = reader_counted_already(r);
 	take_what_is_left(r);
 	if (!r->live)
 		reader_check_counts(r);

@@ -30,6 +30,7 @@ struct recording {
 	enum seal_finding seal;
 	bool live;        /* its process runs: it changes while it is read */
 	uint64_t drained; /* records that were still in the rings */
+	uint64_t twice;   /* of these, so many at most that the collector had counted already */
 
 	/* Entries of the tables that may be asked for; fixed when the recording was opened. */
 	uint32_t calls, threads, kernels, graphs, clocks, gaps, devices, libraries, streams;

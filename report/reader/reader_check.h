@@ -17,6 +17,9 @@ void reader_check_tables(struct recording *r);
 void reader_check_layout(struct recording *r);
 /* Takes threads out that cannot be used. */
 void reader_check_threads(struct recording *r);
+/* Records that are in the rings although the collector may have counted them: it counts each first,
+ * and gives a thread's back some at a time. Before they are drained. */
+uint64_t reader_counted_already(const struct recording *r);
 /* What the drain counted record by record against the exact counters; when all is drained. */
 void reader_check_counts(struct recording *r);
 

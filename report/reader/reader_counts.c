@@ -4,6 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/reader/reader_check.h"
+#include "shim/core/drain/drain.h"
 
 /*
  * A thread counts what it does in its own slot, exactly; the drain counts the same again from the
@@ -13,7 +14,8 @@
  * that were in a call.
  */
 struct counted {
-	uint64_t slack;    /* so many records the drain may have counted twice; 0 = it is closed */
+	bool open;         /* its process was killed */
+	uint64_t twice;    /* records that may have been counted twice: recording.twice */
 	uint64_t lost;     /* records; and of each thread one that it was about to write */
 	uint64_t *calls;   /* by call, all threads */
 	uint64_t *kernels; /* launches by kernel */
@@ -21,18 +23,15 @@ struct counted {
 	uint64_t copies[TF_COPY_KINDS], bytes[TF_COPY_KINDS];
 };
 
-/* Those that the collector had counted, and not yet given back, when it was killed:
- * shim/core/drain/drain.c. Each once more at most. */
-#define TWICE_MOST 64
 /* Of so many counts one may have been interrupted, and be gone, by a signal handler that calls
  * CUDA. Of a killed process that is allowed for. */
 #define INTERRUPTED 1000
 
-static bool is_short(uint64_t counted, uint64_t recounted, uint64_t slack)
+static bool is_short(const struct counted *c, uint64_t counted, uint64_t recounted)
 {
 	if (recounted <= counted)
 		return false;
-	uint64_t most = slack ? slack + counted / INTERRUPTED : 0;
+	uint64_t most = c->open ? c->twice + counted / INTERRUPTED : 0;
 	return recounted - counted > most || recounted / 2 > counted;
 }
 
@@ -96,7 +95,7 @@ static void must_agree(struct recording *r, const struct counted *c, const struc
 {
 	uint64_t high = a > b ? a : b, apart = high - (a > b ? b : a);
 
-	if (apart > 1 + (c->slack ? high / INTERRUPTED : 0))
+	if (apart > 1 + (c->open ? high / INTERRUPTED : 0))
 		warn(&r->damage, "thread %llu: its counts of %s do not agree",
 		     (unsigned long long)t->tid, what);
 }
@@ -155,7 +154,7 @@ static bool is_long(const struct recording *r, const struct counted *c, uint64_t
 {
 	if (tf_header(&r->map)->anomaly[SPY_ANOMALY_FILE_FULL] || counted <= recounted)
 		return false;
-	return counted - recounted > c->lost + (c->slack ? counted / INTERRUPTED : 0);
+	return counted - recounted > c->lost + (c->open ? counted / INTERRUPTED : 0);
 }
 
 static bool differs_from_records(const struct recording *r, const struct counted *c)
@@ -168,21 +167,21 @@ static bool differs_from_records(const struct recording *r, const struct counted
 	for (uint32_t i = 0; i < r->calls; i++) {
 		const struct tf_call *call = tf_entry(&r->map, &h->calls, i, sizeof(*call));
 		uint64_t again = call ? recounted_in(r, call->hist) : 0;
-		if (is_short(c->calls[i], again, c->slack) || is_long(r, c, c->calls[i], again))
+		if (is_short(c, c->calls[i], again) || is_long(r, c, c->calls[i], again))
 			return true;
 	}
 	for (uint32_t i = 0; i < r->kernels && i < TF_KERNELS_MAX; i++) {
 		const struct tf_kernel *k = tf_entry(&r->map, &h->kernels, i, sizeof(*k));
-		if (k && is_short(c->kernels[i], recounted_in(r, k->hist), c->slack))
+		if (k && is_short(c, c->kernels[i], recounted_in(r, k->hist)))
 			return true;
 	}
 	recount_works(r, &works);
 	for (int k = TF_WORK_KERNEL; k <= TF_WORK_SET; k++)
-		if (is_short(c->work[k], works.work[k], c->slack))
+		if (is_short(c, c->work[k], works.work[k]))
 			return true;
 	for (uint32_t k = 0; k < TF_COPY_KINDS; k++)
-		if (is_short(c->copies[k], works.copies[k], c->slack) ||
-		    (!c->slack && is_short(c->bytes[k], works.bytes[k], 0)))
+		if (is_short(c, c->copies[k], works.copies[k]) ||
+		    (!c->open && is_short(c, c->bytes[k], works.bytes[k])))
 			return true;
 	return false;
 }
@@ -221,13 +220,30 @@ static bool is_sealed(const struct recording *r)
 	return all;
 }
 
+uint64_t reader_counted_already(const struct recording *r)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < r->threads; i++) {
+		const struct tf_thread *t = recording_thread(r, i);
+		const struct tf_ring *ring =
+		        t ? tf_at(&r->map, t->ring_drain ? t->ring_drain : t->ring_first,
+		                  sizeof(*ring))
+		          : NULL;
+		uint64_t left = ring ? ring->head - ring->tail : 0;
+		sum += left < DRAIN_TWICE_MOST ? left : DRAIN_TWICE_MOST;
+	}
+	return sum;
+}
+
 void reader_check_counts(struct recording *r)
 {
 	if (is_sealed(r))
 		return;
 
 	bool open = tf_header(&r->map)->state == TF_STATE_OPEN;
-	struct counted c = {.slack = open ? TWICE_MOST : 0,
+	struct counted c = {.open = open,
+	                    .twice = r->twice,
 	                    .calls = alloc_zeroed((size_t)r->calls + 1, sizeof(*c.calls)),
 	                    .kernels = alloc_zeroed(TF_KERNELS_MAX, sizeof(*c.kernels))};
 

@@ -5,8 +5,9 @@
 #include "shim/core/drain/drain_feed.h"
 
 #define RINGS_MOST 64 /* rings a thread's chain may have: each is larger than the one before */
-#define GIVE_BACK  64 /* records taken between two looks of the producer at the tail */
-#define AHEAD      8  /* records fetched ahead: they come from another processor's cache */
+/* Records taken between two looks of the producer at the tail. */
+#define GIVE_BACK DRAIN_TWICE_MOST
+#define AHEAD     8 /* records fetched ahead: they come from another processor's cache */
 
 /* One thread's records in this round. The array of them is a heap by `end`. */
 struct drain_source {

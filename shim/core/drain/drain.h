@@ -10,6 +10,10 @@
 
 #include "shim/core/format/trace_map.h"
 
+/* Records of a thread that may be counted, and not yet given back, when the process is killed: they
+ * are counted once more by whoever drains it then. */
+#define DRAIN_TWICE_MOST 64
+
 struct drain_source;
 struct feed;
 struct steps;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "report/reader/reader.h"
+#include "shim/core/drain/drain.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"
@@ -275,14 +276,56 @@ static void test_shrinks(void **state)
 	unlink(path);
 }
 
+/* Killed when its collector had counted records of many threads, and given none of them back. */
+static void test_counted_and_not_given_back(void **state)
+{
+	char error[READER_ERROR_BYTES];
+	struct warnings warnings = {0};
+	struct tf_thread *threads[8];
+	struct recording r;
+	struct made made;
+
+	made_start(&made, 4u << 20, 8, MADE_AREAS);
+	uint16_t sync = made_call(&made, "cuCtxSynchronize", SPY_CLASS_SYNC, SPY_LEVEL_DRIVER);
+	made_clock(&made, 1000, 1000000, 2000000);
+	for (unsigned i = 0; i < 8; i++) {
+		threads[i] = made_thread(&made, 100 + i, "one of many", 64);
+		for (uint64_t at = 3000000; at < 3000000 + 60 * 100; at += 100)
+			made_return(&made, threads[i],
+			            (struct tf_record){.start = at, .end = at + 50, .call = sync});
+	}
+	struct drain drain = {.map = &made.map};
+	assert_int_equal(drain_all(&drain, UINT64_MAX), 8 * 60);
+	drain_end(&drain);
+	for (unsigned i = 0; i < 8; i++)
+		((struct tf_ring *)tf_at(&made.map, threads[i]->ring_first, sizeof(struct tf_ring)))
+		        ->tail = 0;
+	made_header(&made)->file_end = made_bytes(&made);
+	assert_int_equal(
+	        recording_from_memory(&r, made.map.base, made_bytes(&made), &warnings, error), 0);
+	assert_int_equal(r.drained, 8 * 60);
+	for (size_t i = 0; i < r.damage.count; i++)
+		print_error("%s\n", r.damage.text[i]);
+	assert_int_equal(r.damage.count, 0);
+	recording_close(&r);
+	made_free(&made);
+	warnings_free(&warnings);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_truncated),    cmocka_unit_test(test_truncated_warns),
-	        cmocka_unit_test(test_flipped),      cmocka_unit_test(test_sizes_of_tables),
-	        cmocka_unit_test(test_foreign),      cmocka_unit_test(test_hostile_threads),
-	        cmocka_unit_test(test_huge_figures), cmocka_unit_test(test_stub),
-	        cmocka_unit_test(test_no_file),      cmocka_unit_test(test_shrinks),
+	        cmocka_unit_test(test_truncated),
+	        cmocka_unit_test(test_truncated_warns),
+	        cmocka_unit_test(test_flipped),
+	        cmocka_unit_test(test_sizes_of_tables),
+	        cmocka_unit_test(test_foreign),
+	        cmocka_unit_test(test_hostile_threads),
+	        cmocka_unit_test(test_huge_figures),
+	        cmocka_unit_test(test_stub),
+	        cmocka_unit_test(test_no_file),
+	        cmocka_unit_test(test_shrinks),
+	        cmocka_unit_test(test_counted_and_not_given_back),
 	};
 
 	return cmocka_run_group_tests_name("damage", tests, start, stop);
