@@ -21,8 +21,6 @@
 #define SAID_BYTES 4096
 #define SHIM_SAYS  "CUDASPY_GPU=cupti: "
 
-extern char **environ;
-
 static volatile pid_t child;
 static volatile sig_atomic_t caught; /* the signal that is to end us */
 

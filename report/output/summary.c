@@ -280,7 +280,7 @@ static void gaps_of_recordings(struct summary *s, const struct model *m)
 static void gaps_of_gpu(struct summary *s, const struct model *m)
 {
 	const struct model_gpu *gpu = &m->gpu;
-	char share[UNIT_BYTES];
+	char share[UNIT_BYTES], off[UNIT_BYTES];
 	double unknown = gpu->all.sum.pieces > 0 ? gpu->untimed_pieces / gpu->all.sum.pieces : 0;
 
 	if (!gpu->measured) {
@@ -297,6 +297,9 @@ static void gaps_of_gpu(struct summary *s, const struct model *m)
 		gap(s, "run longer, or CUDASPY_GPU=cupti",
 		    "GPU time of %s %% of the work, never sampled",
 		    unit_percent(share, unknown, 1));
+	if (gpu->estimated && gpu->kind.null_kernel > 0 && gpu->kind.source == KIND_UNMEASURED)
+		gap(s, "cudaspy calibrate", "short kernels' time to less than %s on this GPU",
+		    unit_time_apart(off, gpu->kind.off));
 	if (gpu->graphs.total >= GRAPHS_LEAST * gpu->all.total)
 		gap(s, "a run without graphs", "kernels inside graphs one by one");
 }

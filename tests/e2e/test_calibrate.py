@@ -119,7 +119,7 @@ def test_text(home, run):
     assert 'an empty kernel 590 ns +- 400 ns: built-in' in p.stdout and 'an empty kernel 830 ns +- 250 ns' in p.stdout
     assert f'Stored in {home.file}' in ' '.join(p.stdout.split())
     r = run('vector_add', 200, CUDASPY_GPU='sample', XDG_CACHE_HOME=home.cache)
-    text = ' '.join(subprocess.run([REPORTER, 'report', r.recording], stdout=subprocess.PIPE, check=True,
+    text = ' '.join(subprocess.run([REPORTER, 'report', '--all', r.recording], stdout=subprocess.PIPE, check=True,
                                    universal_newlines=True).stdout.split())
     assert 'by CUPTI on this machine (calibrated on 20' in text
 

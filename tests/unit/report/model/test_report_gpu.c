@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/model/model_gpu_pairs.h"
+#include "report/output/summary.h"
 #include "report/output/text/out_page.h"
 #include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
@@ -591,6 +592,60 @@ static void test_time_too_short_to_tell(void **state)
 	fclose(page.to);
 }
 
+/* In the first screen, under what is not known. */
+static bool is_told_to_calibrate(void)
+{
+	struct analysis a;
+	struct summary s;
+	bool told = false;
+
+	analysis_make(&a, &m, m.phases.main);
+	summary_make(&s, &m, &a);
+	for (size_t i = 0; i < s.gap_count; i++)
+		told |= !strcmp(s.gaps[i].how, "cudaspy calibrate");
+	summary_free(&s);
+	analysis_free(&a);
+	return told;
+}
+
+/* Where the figure is from that no run can measure: the report says it, and what to do about it. */
+static void test_kind_of_gpu(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t null, off;
+		const char *text, *json;
+		bool told;
+	} rows[] = {
+	        {"NVIDIA H200", 0, 0, "590 ns +- 250 ns are the kernel, by CUPTI on another GPU",
+	         "\"source\": \"built-in\"", false},
+	        {"NVIDIA A100", 0, 0, "This kind of GPU was not measured",
+	         "\"source\": \"not measured\"", true},
+	        {"NVIDIA A100", 1010, 320, "1.01 us +- 320 ns are the kernel, by CUPTI on this",
+	         "\"source\": \"calibrated\"", false},
+	};
+	struct tf_device *d = tf_entry(&made.map, &made_header(&made)->devices, 0, sizeof(*d));
+	struct rendered r;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		strcpy(d->name, rows[i].name);
+		d->null_kernel_ns = rows[i].null;
+		d->off_ns = rows[i].off;
+		d->calibrated = rows[i].null ? 1763888888 : 0;
+		assert_true(render(&r, made.map.base, made_bytes(&made)));
+		for (char *at = r.text; (at = strstr(at, "\n  ")); at++)
+			memmove(at + 1, at + 3, strlen(at + 3) + 1); /* lines as one */
+		for (char *at = r.text; (at = strchr(at, '\n')); at++)
+			*at = ' ';
+		assert_non_null(strstr(r.text, rows[i].text));
+		assert_non_null(strstr(r.json, rows[i].json));
+		rendered_free(&r);
+		model_free(&m);
+		read_made();
+		assert_int_equal(is_told_to_calibrate(), rows[i].told);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -612,6 +667,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_doubtful, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_text, setup, teardown),
 	        cmocka_unit_test(test_time_too_short_to_tell),
+	        cmocka_unit_test_setup_teardown(test_kind_of_gpu, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("gpu", tests, NULL, NULL);
