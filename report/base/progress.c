@@ -28,7 +28,8 @@ static struct {
 	struct sigaction before;
 	char lines[2][LINE_BYTES]; /* one is read by the handler, the other one written */
 	volatile sig_atomic_t line;
-	volatile sig_atomic_t shown;
+	volatile sig_atomic_t shown, line_shown;
+	volatile long seconds; /* as shown */
 } state;
 
 /* "12", at the end of the buffer; where it begins. */
@@ -41,31 +42,42 @@ static char *digits(char *end, long v)
 	return end;
 }
 
+static long seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec - state.begun.tv_sec - (now.tv_nsec < state.begun.tv_nsec);
+}
+
 /* As a handler may: no stdio, no memory. */
 static void put_line(void)
 {
 	const char *text = state.lines[state.line];
 	char number[24], line[LINE_BYTES + 64] = CLEAR;
-	struct timespec now;
+	long seconds = seconds_now();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	long seconds = now.tv_sec - state.begun.tv_sec - (now.tv_nsec < state.begun.tv_nsec);
 	strcat(line, text);
 	if (seconds >= SILENT_S) {
 		strcat(line, " (");
 		strcat(line, digits(number + sizeof(number), seconds));
 		strcat(line, " s)");
 	}
+	state.seconds = seconds;
+	state.line_shown = state.line;
 	state.shown = 1;
 	if (write(STDERR_FILENO, line, strlen(line)) < 0)
 		return;
 }
 
+/* A terminal that nobody reads takes some thousand bytes: what is there already is not written
+ * again. */
 static void tick(int signal)
 {
 	int saved = errno;
 
-	if (state.lines[state.line][0])
+	if (state.lines[state.line][0] &&
+	    (!state.shown || seconds_now() != state.seconds || state.line != state.line_shown))
 		put_line();
 	errno = saved;
 }

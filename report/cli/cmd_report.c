@@ -85,6 +85,7 @@ static const struct option_use uses[] = {
         {ALL, "text"},
         {SECTION, "text md"},
         {TOP, "text md"},
+        {LIMIT, "!brief"},
         {TABLE, "csv"},
         {SORT, "text md json html csv:apis csv:kernels"},
         {FULL_NAMES, "text md csv:kernels"},
