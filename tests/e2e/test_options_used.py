@@ -15,7 +15,7 @@ from conftest import BUILD, REPORTER, ROOT, SAMPLES, SHIM, SIM, environment
 IGNORED = re.compile(r'cudaspy: \w+: --[\w-]+ (changes nothing (in|beside|with) |goes with \w+)')
 
 VALUES = {
-    'report': {'format': 'text', 'limit': '1', 'skip-steps': '5', 'steps-from': 'forward', 'phase': 'all', 'unit-per-step': '8',
+    'report': {'format': 'text', 'limit': '1', 'top': '1', 'color': 'always', 'skip-steps': '5', 'steps-from': 'forward', 'phase': 'all', 'unit-per-step': '8',
                'expect-kernel': 'no such kernel', 'what-if': 'no-sync', 'output': 'out', 'sort': 'name', 'table': 'kernels',
                'names': 'mangled', 'source-root': '.'},
     'diff': {'format': 'text', 'limit': '1', 'steps': '7', 'skip-steps': '5', 'steps-from': 'forward', 'output': 'out'},
@@ -25,7 +25,7 @@ VALUES = {
 }
 # What no recording here has anything for, with the formats it is for and the test of it.
 ELSEWHERE = {
-    ('report', 'all'): (('text',), 'nowhere yet: text has one form alone'),
+    ('report', 'no-pager'): (('text',), 'test_report_screen.py'),
     ('report', 'source-root'): (('text', 'md', 'json'), 'test_sites.py'),
     ('check', 'source-root'): (('json', 'github'), 'test_sites.py'),
 }
