@@ -84,7 +84,7 @@ static const struct option_row rows[] = {
 static const struct option_use uses[] = {
         {ALL, "text"},
         {SECTION, "text md"},
-        {TOP, "text md"},
+        {TOP, "!brief"},
         {LIMIT, "!brief"},
         {TABLE, "csv"},
         {SORT, "text md json html csv:apis csv:kernels"},
@@ -93,7 +93,7 @@ static const struct option_use uses[] = {
         {THREADS, "text md"},
         {SITES, "text md json html"},
         {ALL_FRAMES, "text md json html"},
-        {SOURCE_ROOT, "text brief md json"},
+        {SOURCE_ROOT, "text md json"},
         {SKIP_STEPS, "text brief md json html"},
         {STEPS_FROM, "text brief md json html csv:what-if"},
         {PHASE, "text brief md json html csv:what-if"},

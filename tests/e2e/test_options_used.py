@@ -27,7 +27,7 @@ VALUES = {
 # What no recording here has anything for, with the formats it is for and the test of it.
 ELSEWHERE = {
     ('report', 'no-pager'): (('text',), 'test_report_screen.py'),
-    ('report', 'source-root'): (('text', 'brief', 'md', 'json'), 'test_sites.py'),
+    ('report', 'source-root'): (('text', 'md', 'json'), 'test_sites.py'),
     ('export', 'steps-from'): (('sqlite',), 'test_export_sqlite.py: into a file alone'),
     ('check', 'source-root'): (('json', 'github'), 'test_sites.py'),
 }

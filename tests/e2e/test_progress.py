@@ -72,7 +72,7 @@ def recording(tmp_path):
 
 def test_report_says_what_it_is_at(slowly, recording):
     out, err = slowly(1500, 'report', recording)
-    assert out and '\r\x1b[Kreading ' in err and '.cudaspy (1 s)' in err
+    assert 'verdict' in out and '\r\x1b[Kreading ' in err and '.cudaspy (1 s)' in err
     assert err.endswith('\r\x1b[K') and '\n' not in err and '\x1b[K' not in out
 
 

@@ -107,7 +107,7 @@ def test_what_the_screen_says(record):
     bars = dict(re.findall(r'^(GPU busy|host) {4,8}([=~A-Za-z. ]{28})  ', text, flags=re.M))
     assert set(bars['GPU busy'].rstrip()) == {'=', '~'} and 'W' in bars['host']
     assert re.search(r'^ 1 wait every few steps, or for the step before +[\d.]+ \w* ?to [\d.]+ us$', text, flags=re.M)
-    assert re.search(r'^   at sample\.h:\d+ in main: cudaStreamSynchronize$', text, flags=re.M)
+    assert re.search(r'^   at sample\.h:\d+ in \w+: cudaStreamSynchronize$', text, flags=re.M)
     assert re.search(r'^ +[\d.]+ +[\d.]+ms .*\bstep$', text, flags=re.M)
     assert re.search(r'^own cost +in your threads \S+ %, a helper [\d.]+ m?s on another core', text, flags=re.M)
 
