@@ -21,9 +21,10 @@ static char *copy(const char *text)
 
 char *figures_site_key(const struct figures_site *s)
 {
-	return alloc_format("%s\x1f%s\x1f%s\x1f%s", s->api,
-	                    base_name(s->file ? s->file : s->module),
-	                    s->function ? s->function : "", s->thread ? s->thread : "");
+	if (s->thread) /* it calls from everywhere */
+		return alloc_format("%s\x1f\x1f\x1f%s", s->api, s->thread);
+	return alloc_format("%s\x1f%s\x1f%s", s->api, base_name(s->file ? s->file : s->module),
+	                    s->function ? s->function : "");
 }
 
 static char *thread_of(const struct model_site *s)
@@ -51,7 +52,7 @@ static void take_place(struct figures_site *to, const struct model_place *p,
 	        .bytes = (double)p->bytes,
 	        .pageable_bytes = (double)p->pageable_bytes,
 	};
-	if (head) {
+	if (head && !s->thread) {
 		to->file = copy(head->file);
 		to->local = copy(head->local);
 		to->function = copy(head->function);

@@ -56,7 +56,8 @@ struct model_site {
 	size_t head; /* the frame that the site is called by */
 };
 
-/* Sites of one kind and function whose headlines are on one line, added up. */
+/* Sites of one kind and function whose headlines are on one line, or that are of one thread without
+ * Python, added up. */
 struct model_place {
 	size_t site; /* the one that took most */
 	size_t sites;
@@ -83,7 +84,7 @@ struct model;
 /* The place that took most of calls of this kind; NULL = none is known. */
 const struct model_place *sites_most(const struct model *m, enum model_site_kind kind);
 /* "train.py:57 in step" (free it): by the site's headline, with the thread where that is no
- * Python's. `full`: with the whole path. */
+ * Python's: that alone, or `full`, which has the whole path too. */
 char *site_headline(const struct model_site *s, bool full);
 char *site_frame_text(const struct model_frame *f, bool full);
 /* Whose code a foreign frame is: "torch", "Python", "libtorch_cuda.so" (free it). */

@@ -84,13 +84,15 @@ static char *thread_text(const struct model_site *s)
 
 char *site_headline(const struct model_site *s, bool full)
 {
+	char *thread = thread_text(s);
+
+	if (thread && !full)
+		return thread;
 	char *frame = s->frame_count ? site_frame_text(&s->frames[s->head], full)
 	                             : alloc_string("unknown");
-	char *thread = thread_text(s);
-	char *text = thread ? alloc_format("%s: %s", thread, frame) : NULL;
-
-	if (!text)
+	if (!thread)
 		return frame;
+	char *text = alloc_format("%s: %s", thread, frame);
 	free(frame);
 	free(thread);
 	return text;

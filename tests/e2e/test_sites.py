@@ -181,6 +181,9 @@ def test_threads_without_python(python, tmp_path):
         ([('loader', '', 5), ('pt_autograd_0', 'step/again', 5), ('pt_autograd_0', 'step/backward', 5)] if nvtx else
          [('loader', '', 5), ('pt_autograd_0', '', 10)])
     assert all(s['thread'] is None for s in r['sites'] if any(f['language'] == 'python' for f in s['frames']))
+    brief = text_of(recording)
+    assert len([line for line in brief.splitlines() if line.endswith(' thread loader')]) == 1
+    assert ('NVTX range step/again, backward thread pt_autograd_0' if nvtx else 'backward thread pt_autograd_0') in brief
     text = text_of(recording, '--sites')
     assert ' thread loader: ' in text
     assert ('NVTX range step/backward, backward thread pt_autograd_0: ' if nvtx else 'backward thread pt_autograd_0: ') in text
