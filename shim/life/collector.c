@@ -32,6 +32,34 @@ static struct drain drain;   /* under `draining` */
 static bool over; /* the recording is closed: nothing is written any more; under `draining` */
 static bool running;
 
+/* Between two waits the collector may write to the recording. Once it is to end it does not begin
+ * again; so a recording is closed when nobody writes to it, or is known to be written to. */
+static uint32_t working, ended;
+
+static bool work_begins(void)
+{
+	/* Sequentially consistent: one of the two sees what the other stored first. */
+	__atomic_store_n(&working, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&ended, __ATOMIC_SEQ_CST))
+		return true;
+	__atomic_store_n(&working, 0, __ATOMIC_RELEASE);
+	return false;
+}
+
+static void work_ends(void)
+{
+	/* What was written is there: pairs with collector_is_still(). Sequentially consistent:
+	 * either the exit finds it still, or it is waited for here. */
+	__atomic_store_n(&working, 0, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&ended, __ATOMIC_SEQ_CST))
+		sys_futex_wake(&working, 1);
+}
+
+bool collector_is_still(void)
+{
+	return !__atomic_load_n(&working, __ATOMIC_ACQUIRE);
+}
+
 /* What one recorded call costs, measured on a thread slot of its own. */
 static void measure_span(void)
 {
@@ -162,43 +190,69 @@ static uint64_t next_doze(uint64_t ns, uint64_t taken, bool called, bool precise
 	return precise && ns > PRECISE_NS ? PRECISE_NS : ns;
 }
 
+/* What the collector keeps from one round to the next. */
+struct rounds {
+	uint64_t start, last; /* of the collector; when it last read the machine */
+	uint64_t each;        /* from one such reading to the next */
+	uint64_t scans, pause;
+};
+
+/* One round; false: it was the last. `called`: somebody asked for it. */
+static bool look(struct rounds *c, bool called)
+{
+	cupti_beat();
+	sites_beat(false);
+	uint64_t taken = drain_round(false);
+	uint64_t now = clock_monotonic_ns();
+	c->pause = next_doze(c->pause, taken, called, !range_by_time(c->start, now));
+	if (now - c->last < c->each)
+		return true;
+	c->last = now;
+	if (!read_machine())
+		return true;
+	if (left_alone())
+		return false; /* as the last thread: the C library ends the process, as it would
+		                 have without us */
+	if (c->each < EACH_NS) {
+		c->each *=
+		        2; /* a short run has but its first moments to tell the clock's rate by */
+		return true;
+	}
+	if (c->scans++ % 16 == 0) { /* some seconds after the start, then now and then */
+		uncovered_scan_libraries();
+		sites_beat(true);
+	}
+	return true;
+}
+
 static void *collect(void *unused)
 {
-	uint64_t pause = COLLECTOR_WAIT_SHORT_NS, start = clock_monotonic_ns(), last = start,
-	         each = EACH_NS / 64, scans = 0;
+	const uint64_t start = clock_monotonic_ns();
+	struct rounds rounds = {.start = start,
+	                        .last = start,
+	                        .each = EACH_NS / 64,
+	                        .pause = COLLECTOR_WAIT_SHORT_NS};
 	uint32_t generation = spy_generation;
+	bool goes_on = true;
 
 	quiet_thread();
 	prctl(PR_SET_NAME, "cudaspy");
-	range_by_time(start, start);
-	measure_span();
-	sites_beat(true);
-	read_machine();
-	while (__atomic_load_n(&spy_generation, __ATOMIC_RELAXED) == generation) {
-		bool called = collector_wait(pause);
+	if (work_begins()) {
+		range_by_time(start, start);
+		measure_span();
+		sites_beat(true);
+		read_machine();
+		work_ends();
+	}
+	while (goes_on && __atomic_load_n(&spy_generation, __ATOMIC_RELAXED) == generation) {
+		bool called = collector_wait(rounds.pause);
 		if (spy_was_cut() && storage_was_cut())
 			break;
-		cupti_beat();
-		sites_beat(false);
-		uint64_t taken = drain_round(false);
-		uint64_t now = clock_monotonic_ns();
-		pause = next_doze(pause, taken, called, !range_by_time(start, now));
-		if (now - last < each)
-			continue;
-		last = now;
-		if (!read_machine())
-			continue;
-		if (left_alone())
-			break; /* as the last thread: the C library ends the process, as it would
-			          have without us */
-		if (each < EACH_NS) {
-			each *= 2; /* a short run has but its first moments to tell the clock's rate
-			              by */
-			continue;
-		}
-		if (scans++ % 16 == 0) { /* some seconds after the start, then now and then */
-			uncovered_scan_libraries();
-			sites_beat(true);
+		if (work_begins()) {
+			goes_on = look(&rounds, called);
+			work_ends();
+		} else {
+			rounds.pause = EACH_NS; /* the program is at its end */
 		}
 	}
 	quiet_thread_ends();
@@ -219,9 +273,20 @@ bool collector_start(void)
 	return running;
 }
 
+/* Waits until the collector is between two rounds, or for EXIT_WAIT_NS. */
+static void end_rounds(void)
+{
+	uint64_t now = clock_monotonic_ns(), until = now + EXIT_WAIT_NS;
+
+	__atomic_store_n(&ended, 1, __ATOMIC_SEQ_CST);
+	for (; !collector_is_still() && now < until; now = clock_monotonic_ns())
+		sys_futex_wait(&working, 1, until - now);
+}
+
 void collector_finish(void)
 {
 	cupti_finish();
+	end_rounds();
 	uncovered_scan_libraries();
 	sites_beat(true);
 	drain_round(true);
@@ -239,4 +304,5 @@ void collector_after_fork(void)
 	drain = (struct drain){0};
 	cpu_after_fork();
 	running = over = false;
+	working = ended = 0;
 }

@@ -12,9 +12,12 @@
  * and by the reporter. */
 bool collector_start(void);
 
-/* Empties the rings a last time, in the calling thread or in the collector; waits at most a second.
- */
+/* Ends the collector's rounds, and empties the rings a last time in the calling thread. Waits at
+ * most a second for a round that is under way. */
 void collector_finish(void);
+
+/* Whether it writes nothing to the recording just now; after collector_finish(), nor later. */
+bool collector_is_still(void);
 
 void collector_after_fork(void);
 
