@@ -183,7 +183,9 @@ void chrome_range(struct chrome *c, const struct events_range *r)
 	const char *text = range ? tf_text(&c->recording->map, range->name, &bytes) : NULL;
 	char *name = text ? chrome_quoted(text, bytes) : alloc_string("\"(other ranges)\"");
 
-	if (r->thread != EVENTS_NONE && !(r->record->flags & TF_RANGE_STARTED)) {
+	/* In a damaged recording they may lie anywhere. */
+	if (r->thread != EVENTS_NONE && !(r->record->flags & TF_RANGE_STARTED) &&
+	    !c->process->damage) {
 		tid = chrome_tid(c, r->thread);
 	} else {
 		uint32_t lane = chrome_lane(&c->range_lanes, &start, &end);

@@ -85,6 +85,19 @@ static void test_damaged_records(void **state)
 	assert_int_equal(hist_count(sync), 1);
 }
 
+/* All ones: like the launch that is remembered, before there was any. */
+static void test_record_of_ones(void **state)
+{
+	struct tf_record r;
+
+	memset(&r, 0xff, sizeof(r));
+	r.start = 1000;
+	r.end = 2000;
+	feed(r);
+	feed(a_sync(2000, 10));
+	assert_int_equal(hist_count(sync), 1);
+}
+
 static void test_damaged_areas(void **state)
 {
 	struct tf_header *h = made_header(&made);
@@ -130,6 +143,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_chains_without_end, start, end),
 	        cmocka_unit_test_setup_teardown(test_damaged_records, start, end),
 	        cmocka_unit_test_setup_teardown(test_damaged_areas, start, end),
+	        cmocka_unit_test_setup_teardown(test_record_of_ones, start, end),
 	};
 
 	return cmocka_run_group_tests_name("drain", tests, NULL, NULL);
