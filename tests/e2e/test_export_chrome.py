@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from chrome_rules import Trace, check, check_tracks, export, union
-from conftest import BUILD, READERS, REPORTER, ROOT, SAMPLES, SHIM, SIM, environment, need, need_nvtx, python_reader, \
+from conftest import BUILD, READERS, REPORTER, ROOT, SAMPLES, SANITIZED, SHIM, SIM, environment, need, need_nvtx, python_reader, \
     report
 
 CUPTI = {'CUDASPY_GPU': 'cupti', 'CUDASPY_TRACE': 1, 'LD_LIBRARY_PATH': f'{SIM}:{SIM}/cupti13'}
@@ -96,6 +96,13 @@ def test_names_of_copies(trace):
         assert e['args']['memory bandwidth (GB/s)'] == pytest.approx(e['args']['bytes'] / e['dur'], abs=1e-3)
 
 
+def test_lines_of_the_program(trace):
+    """Where the stack of a call was taken its line is there."""
+    _, t = trace('sync_every_step', 20, CUDASPY_SITES='all', **SAMPLE)
+    sites = collections.Counter(e['args'].get('site') for e in t.calls if e['name'] == 'cudaStreamSynchronize')
+    assert all(isinstance(s, str) and s for s in sites) and max(sites.values()) >= 20
+
+
 def test_failed_and_captured_calls(trace):
     r, t = trace('launch_errors', 5, **SAMPLE)
     failed = [e for e in t.calls if 'result' in e['args'] and e['args']['result'] != 0]
@@ -156,7 +163,8 @@ def test_killed_in_a_call(tmp_path):
 
 
 def test_damaged(run, tmp_path):
-    """A trace that holds to the rules, or one line; never more."""
+    """A trace that holds to the rules, or one line; never more. Under the sanitizers where they were built for other tests."""
+    reporter = SANITIZED / 'cudaspy' if (SANITIZED / 'cudaspy').exists() else REPORTER
     whole = run('streams', 30, **SAMPLE).recording.read_bytes()
     made = 0
     for i in range(40):
@@ -169,7 +177,7 @@ def test_damaged(run, tmp_path):
         path = tmp_path / 'damaged.cudaspy'
         path.write_bytes(data)
         out = tmp_path / f'damaged{i}.json'
-        p = subprocess.run([REPORTER, 'export', '-f', 'chrome', '-o', out, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        p = subprocess.run([reporter, 'export', '-f', 'chrome', '-o', out, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            timeout=120, universal_newlines=True, errors='replace')
         assert p.returncode in (0, 2), (i, p.stderr)
         if p.returncode == 0:

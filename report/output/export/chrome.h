@@ -137,6 +137,7 @@ struct chrome {
 	char **call_heads;   /* by call id: an event up to its tid */
 	char **kernel_names; /* by kernel id, quoted */
 	char **class_tails;  /* by class: what its args end with */
+	char **site_texts;   /* by call site, quoted */
 	struct chrome_stream *streams;
 	struct chrome_record *records;
 	struct chrome_device devices[TF_DEVICES_TIMED];
