@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import against_truth
-from conftest import BUILD, environment, report
+from conftest import BUILD, SHIM, environment, report
 
 CLOSING = re.compile(r'^cudaspy: (?P<file>/\S+\.cudaspy): (?P<calls>\d+) calls, (?P<lost>\d+) records lost; '
                      r'cudaspy report (?P=file)\n\Z')
@@ -334,3 +334,46 @@ def test_a_thread_more_costs_little_once_threads_have_ended(run):
     many = run(e2e('crowd'), 8000, 10, 8, SIM_COST=0, CUDASPY_KEEP=1, CUDASPY_OUT='many.cudaspy', timeout=300)
     assert (many.folder / 'many.cudaspy').stat().st_size < 2 * size
     assert report(many.folder / 'many.cudaspy')['totals']['calls'] == 80006
+
+
+HELD_UP = r'''
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t from)
+{
+	char name[16] = "";
+	static int once;
+	prctl(PR_GET_NAME, name);
+	if (!strcmp(name, "cudaspy") && !once) {
+		once = 1;
+		usleep(atoi(getenv("HELD_UP_MS")) * 1000);
+	}
+	return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, from);
+}
+__attribute__((destructor)) static void late(void)
+{
+	usleep(atoi(getenv("LATE_MS")) * 1000); /* the recording is closed by now */
+}
+'''
+
+
+@pytest.mark.parametrize('held_up_ms, late_ms, sealed', [(400, 1000, True), (2000, 3000, False)],
+                         ids=['a moment', 'beyond the end'])
+def test_a_collector_held_up_at_the_end(run, compile_c, held_up_ms, late_ms, sealed):
+    """It measures what a call costs when it starts: in a short program under load perhaps when all is over, and then the
+    recording has no valid digest. The end waits for it, for a second."""
+    library = compile_c(HELD_UP, name='held_up', shared=True)
+    program = compile_c('#include <cuda.h>\nint main(void) { cuInit(0); cuDriverGetVersion(&(int){0}); return 0; }', '-lcuda')
+    result = run(program, preload=(SHIM, library), HELD_UP_MS=held_up_ms, LATE_MS=late_ms)
+    assert result.report['lost']['damaged'] is None
+    assert result.report['processes'][0]['state'] == 'complete'
+    assert result.report['overhead']['per_call_ns'] is not None
+    data = result.recording.read_bytes()
+    assert data.count(b'/program') > 0
+    result.recording.write_bytes(data.replace(b'/program', b'/prohram', 1))
+    assert (report(result.recording)['lost']['damaged'] is not None) == sealed
