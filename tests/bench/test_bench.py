@@ -41,7 +41,7 @@ def test_bars_are_judged(lines):
     assert len([line for line in bars if 'floor + 25 ns' in line]) == 4
     assert [line for line in lines if 'quarter of' in line]
     assert len([line for line in bars if ' of at most 1 s' in line or 'of at most 300 MiB' in line]) == 2
-    assert len([line for line in bars if ' a second of at least 1 ' in line or 'of at most 400 MiB' in line]) == 2
+    assert len([line for line in bars if ' a second of at least 1 ' in line or 'of at most 400 MiB' in line]) == 4
 
 
 def test_all_calls_were_recorded_and_nothing_left_lying(lines):
@@ -70,3 +70,4 @@ def test_export_of_the_trace(lines):
     wall, mib, events = re.match(r'cudaspy export, chrome +([\d.]+) s +([\d.]+) MiB +(\d+) events', line).groups()
     assert float(mib) > 0 and int(events) >= 4 * 10000
     assert [line for line in lines if line.startswith('cudaspy export, chrome, compressed')]
+    assert [line for line in lines if line.startswith('cudaspy export, sqlite  ')]

@@ -20,7 +20,9 @@ static void failed(struct database *d)
 void database_open(struct database *d, const char *path, const char *name)
 {
 	*d = (struct database){.name = name};
-	if (sqlite3_open_v2(path, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL)) {
+	if (sqlite3_open_v2(path, &d->db,
+	                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+	                    NULL)) {
 		failed(d);
 		return;
 	}
@@ -77,7 +79,8 @@ void database_create(struct database *d, struct database_table *t, const char *n
 	char *quoted = database_quoted(name);
 	char *sql = alloc_format("CREATE TABLE %s (%s)", quoted, columns);
 
-	*t = (struct database_table){.of = d, .columns = count_columns(columns)};
+	*t = (struct database_table){
+	        .of = d, .columns = count_columns(columns), .is_null = UINT64_MAX};
 	database_exec(d, sql);
 	free(sql);
 	sql = alloc_format("INSERT INTO %s VALUES (?", quoted);
@@ -97,10 +100,33 @@ void database_end(struct database_table *t)
 	t->insert = NULL;
 }
 
+/* The bit of the next column, which is bound anew; 0: it is not followed. */
+static uint64_t next_bit(struct database_table *t)
+{
+	unsigned column = t->at++;
+	uint64_t bit = column < DATABASE_COLUMNS ? 1ull << column : 0;
+
+	t->is_last &= ~bit;
+	t->is_null &= ~bit;
+	return bit;
+}
+
+/* To bind a number costs more than to see that it is the same: most columns seldom change. */
 void row_int(struct database_table *t, int64_t v)
 {
+	const unsigned column = t->at;
+
+	if (column < DATABASE_COLUMNS && t->is_last >> column & 1 && t->last[column] == v) {
+		t->at++;
+		return;
+	}
+	uint64_t bit = next_bit(t);
+	if (bit) {
+		t->is_last |= bit;
+		t->last[column] = v;
+	}
 	if (t->insert)
-		sqlite3_bind_int64(t->insert, (int)++t->at, v);
+		sqlite3_bind_int64(t->insert, (int)t->at, v);
 }
 
 void row_count(struct database_table *t, uint64_t v)
@@ -112,8 +138,8 @@ void row_real(struct database_table *t, double v)
 {
 	if (!isfinite(v))
 		row_null(t);
-	else if (t->insert)
-		sqlite3_bind_double(t->insert, (int)++t->at, v);
+	else if (next_bit(t), t->insert)
+		sqlite3_bind_double(t->insert, (int)t->at, v);
 }
 
 void row_ns(struct database_table *t, double ns)
@@ -126,8 +152,9 @@ void row_ns(struct database_table *t, double ns)
 
 void row_bytes(struct database_table *t, const char *text, size_t bytes)
 {
+	next_bit(t);
 	if (t->insert)
-		sqlite3_bind_text(t->insert, (int)++t->at, text, bytes < INT32_MAX ? (int)bytes : 0,
+		sqlite3_bind_text(t->insert, (int)t->at, text, bytes < INT32_MAX ? (int)bytes : 0,
 		                  SQLITE_STATIC);
 }
 
@@ -137,25 +164,29 @@ void row_text(struct database_table *t, const char *text)
 
 	if (!valid)
 		row_null(t);
-	else if (t->insert)
-		sqlite3_bind_text(t->insert, (int)++t->at, valid, -1, SQLITE_TRANSIENT);
+	else if (next_bit(t), t->insert)
+		sqlite3_bind_text(t->insert, (int)t->at, valid, -1, SQLITE_TRANSIENT);
 	free(valid);
 }
 
 void row_null(struct database_table *t)
 {
+	if (t->at < DATABASE_COLUMNS && t->is_null >> t->at & 1) {
+		t->at++;
+		return;
+	}
+	t->is_null |= next_bit(t);
 	if (t->insert)
-		sqlite3_bind_null(t->insert, (int)++t->at);
+		sqlite3_bind_null(t->insert, (int)t->at);
 }
 
 void row_end(struct database_table *t)
 {
+	while (t->at < t->columns)
+		row_null(t);
+	t->at = 0;
 	if (!t->insert || t->of->failed)
 		return;
-	for (unsigned i = t->at; i < t->columns; i++)
-		sqlite3_bind_null(t->insert, (int)i + 1);
-	t->at = 0;
-	t->rows++;
 	if (sqlite3_step(t->insert) != SQLITE_DONE)
 		failed(t->of);
 	sqlite3_reset(t->insert);

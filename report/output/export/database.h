@@ -20,11 +20,17 @@ struct database {
 	bool failed;      /* one line was written */
 };
 
+#define DATABASE_COLUMNS                                                                           \
+	64u /* the first so many are not bound anew where they stay as they are                    \
+	     */
+
 struct database_table {
 	struct database *of;
 	struct sqlite3_stmt *insert; /* NULL: it could not be made, rows go nowhere */
 	unsigned columns, at;        /* the next one that is bound */
-	uint64_t rows;
+	/* What is bound: a column's number in `last`, or nothing. */
+	uint64_t is_last, is_null;
+	int64_t last[DATABASE_COLUMNS];
 };
 
 /* An empty file; always to be closed. */

@@ -162,7 +162,6 @@ static void add_sync(struct process_rows *p, const struct events_call *c, int ty
 	row_int(t, time_of(p, c->record->end));
 	row_int(t, c->device);
 	row_int(t, CONTEXT);
-	row_null(t);
 	if (c->stream == EVENTS_NONE || type == 4)
 		row_null(t);
 	else
@@ -206,7 +205,6 @@ static void head(struct process_rows *p, struct database_table *t, const struct 
 	row_int(t, time_of(p, w->end));
 	row_int(t, w->device);
 	row_int(t, CONTEXT);
-	row_null(t);
 	if (w->record)
 		row_int(t, stream_of(p, w->stream));
 	else

@@ -12,7 +12,7 @@
 
 #define ON_GPU                                                                                     \
 	"start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, "      \
-	"greenContextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, "
+	"streamId INTEGER, correlationId INTEGER, globalPid INTEGER, "
 
 /* The last column of those on the GPU is ours: ENUM_CUDASPY_TIMED. */
 static const struct {
@@ -22,7 +22,7 @@ static const struct {
         [SQLITE_CALLS] = {"CUPTI_ACTIVITY_KIND_RUNTIME",
                           "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER, "
                           "globalTid INTEGER, correlationId INTEGER PRIMARY KEY, nameId INTEGER, "
-                          "returnValue INTEGER, callchainId INTEGER",
+                          "returnValue INTEGER",
                           false},
         [SQLITE_KERNELS] = {"CUPTI_ACTIVITY_KIND_KERNEL",
                             ON_GPU "demangledName INTEGER, shortName INTEGER, mangledName INTEGER, "
@@ -43,7 +43,7 @@ static const struct {
         [SQLITE_GRAPHS] = {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
                            ON_GPU "graphId INTEGER, graphExecId INTEGER, timed INTEGER", true},
         [SQLITE_SYNCS] = {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-                          ON_GPU "syncType INTEGER, eventId INTEGER, eventSyncId INTEGER", false},
+                          ON_GPU "syncType INTEGER, eventId INTEGER", false},
         [SQLITE_RANGES] = {"NVTX_EVENTS",
                            "start INTEGER NOT NULL, end INTEGER, eventType INTEGER, text TEXT, "
                            "textId INTEGER, globalTid INTEGER, endGlobalTid INTEGER, "
