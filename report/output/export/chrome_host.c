@@ -81,9 +81,8 @@ static void fit(struct chrome_thread *t, bool nested, uint64_t *start, uint64_t 
 static void put_site(struct chrome *c, const struct tf_record *r)
 {
 	const uint32_t site = r->flags & TF_SITE ? tf_site_of(r) : 0;
-	const char *head = site && site <= c->process->site_count
-	                           ? c->process->site_heads[site - 1]
-	                           : NULL;
+	const char *head =
+	        site && site <= c->process->site_count ? c->process->site_heads[site - 1] : NULL;
 
 	if (!head)
 		return;
