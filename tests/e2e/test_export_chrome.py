@@ -87,6 +87,43 @@ def test_waits(trace):
     assert any(name.startswith('stream 7 ') or name.startswith('stream 1') for name in t.named('thread').values())
 
 
+SHARED_EVENT = r'''
+#include <cuda.h>
+#include <pthread.h>
+static CUcontext context; static CUstream streams[2]; static CUevent event;
+static void *record(void *unused)
+{
+    cuCtxSetCurrent(context);
+    for (int i = 0; i < 20000; i++) cuEventRecord(event, streams[0]);
+    return 0;
+}
+static void *wait_for(void *unused)
+{
+    cuCtxSetCurrent(context);
+    for (int i = 0; i < 20000; i++) cuStreamWaitEvent(streams[1], event, 0);
+    return 0;
+}
+int main(void)
+{
+    CUdevice device; pthread_t threads[2]; CUdeviceptr p;
+    if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context)) return 1;
+    for (int i = 0; i < 2; i++) cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING);
+    cuEventCreate(&event, CU_EVENT_DISABLE_TIMING); cuMemAlloc(&p, 4096);
+    cuMemsetD8Async(p, 0, 4096, streams[0]); cuEventRecord(event, streams[0]);
+    pthread_create(&threads[0], 0, record, 0); pthread_create(&threads[1], 0, wait_for, 0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    return cuCtxSynchronize() != CUDA_SUCCESS;
+}
+'''
+
+
+def test_event_of_another_thread(trace, compile_c):
+    """Recorded while the wait for it is under way: the wait does not stand before."""
+    program = compile_c(SHARED_EVENT, '-lcuda', '-lpthread')
+    _, t = trace(program, **SAMPLE)
+    assert sum(e['name'] == 'Stream Wait Event' for e in t.syncs) == 20000
+
+
 def test_names_of_copies(trace):
     _, t = trace('pageable_copies', 5, **SAMPLE)
     copies = [e for e in t.work if e['cat'] == 'gpu_memcpy']

@@ -100,7 +100,8 @@ struct chrome_stream {
 
 struct chrome_record { /* of an event, by its handle */
 	uint64_t handle;
-	uint32_t number, stream; /* of the call that recorded it; its stream's number */
+	uint64_t start;          /* entry of the call that recorded it, ns */
+	uint32_t number, stream; /* of that call; its stream's number */
 };
 #define CHROME_RECORDS 65536u
 
