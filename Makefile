@@ -72,15 +72,29 @@ newest:
 lint:
 	$(Q)scripts/lint
 
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/share/man/man1
+# Manual pages and completions, from the reporter's own table of options. Where what is built does not run here, another
+# build of the same sources tells it: MANUAL_REPORTER=.
+MANUAL_REPORTER ?= $(O)/cudaspy
+manual: $(O)/manual/cudaspy.1
+$(O)/manual/cudaspy.1: $(MANUAL_REPORTER) scripts/gen_manual report/cudaspy.1
+	$(call msg,GEN,$(@D))
+	$(Q)scripts/gen_manual $(MANUAL_REPORTER) $(@D)
+
+SHARE := $(DESTDIR)$(PREFIX)/share
+install: all manual
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
+		$(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	install -m 755 $(O)/cudaspy $(DESTDIR)$(PREFIX)/bin/cudaspy
 	install -m 755 $(O)/libcudaspy.so $(DESTDIR)$(PREFIX)/lib/libcudaspy.so
-	install -m 644 report/cudaspy.1 $(DESTDIR)$(PREFIX)/share/man/man1/cudaspy.1
+	install -m 644 $(O)/manual/*.1 $(SHARE)/man/man1/
+	install -m 644 $(O)/manual/cudaspy.bash $(SHARE)/bash-completion/completions/cudaspy
+	install -m 644 $(O)/manual/_cudaspy $(SHARE)/zsh/site-functions/_cudaspy
+	install -m 644 $(O)/manual/cudaspy.fish $(SHARE)/fish/vendor_completions.d/cudaspy.fish
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/cudaspy $(DESTDIR)$(PREFIX)/lib/libcudaspy.so \
-		$(DESTDIR)$(PREFIX)/share/man/man1/cudaspy.1
+		$(SHARE)/man/man1/cudaspy.1 $(SHARE)/man/man1/cudaspy-*.1 $(SHARE)/bash-completion/completions/cudaspy \
+		$(SHARE)/zsh/site-functions/_cudaspy $(SHARE)/fish/vendor_completions.d/cudaspy.fish
 
 # Keeps build/deps, which took a download.
 clean:
@@ -95,6 +109,7 @@ help:
 	@echo 'make lint         hold the sources against the house style'
 	@echo 'make bench        what one call costs, beside the peers that are installed'
 	@echo 'make screenshots  pictures of the HTML report of six recordings (needs chromium)'
+	@echo 'make manual       manual pages and completions for shells, in $(O)/manual'
 	@echo 'make lines        lines of product code by room'
 	@echo 'make newest       compare the table of calls with the newest CUDA on PyPI'
 	@echo 'make fuzz         feed the reporter damaged recordings (FUZZ_SECONDS=20)'
@@ -113,4 +128,4 @@ $(O)/layers.ok: layers.txt scripts/check_layers $(shell find $(LAYERED) -name '*
 $(O)/cudaspy $(O)/libcudaspy.so: | $(O)/layers.ok
 
 .DEFAULT_GOAL := all
-.PHONY: all shim report demo lint screenshots lines newest install uninstall clean help
+.PHONY: all shim report demo lint screenshots lines newest manual install uninstall clean help

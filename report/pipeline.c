@@ -5,6 +5,7 @@
 
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
+#include "report/base/progress.h"
 #include "report/reader/find.h"
 
 /* One process after the other: the model keeps what it needs, the mappings go. */
@@ -14,6 +15,10 @@ static int read_all(struct model *m, char *const *paths, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		struct recording r;
+		if (count > 1)
+			progress_stage("%zu of %zu, reading %s", i + 1, count, paths[i]);
+		else
+			progress_stage("reading %s", paths[i]);
 		if (recording_open(&r, paths[i], &m->warnings, error)) {
 			complain("%s: %s", paths[i], error);
 			return -1;
@@ -26,7 +31,9 @@ static int read_all(struct model *m, char *const *paths, size_t count)
 			return -1;
 		}
 	}
+	progress_stage("putting together what %s", count == 1 ? "it says" : "they say");
 	model_finish(m);
+	progress_stage("working out what would change what");
 	return 0;
 }
 
@@ -78,16 +85,21 @@ int pipeline_report(const struct report_request *request, const char *output, ch
 
 	out.expectations = request->expectations;
 	out.expectation_count = request->expectation_count;
+	progress_begin();
+	out.sort = request->sort;
 	if (!read_all(&m, paths, count) && !find_phase(&m, &request->phase, &phase)) {
 		analysis_make(&a, &m, phase);
 		model_sort(&m, request->sort);
+		progress_stage("writing the report");
 		out.to = out_begin(&file);
+		file.show = request->show;
 		request->write(&m, &a, &out);
 		status = out_end(&file, output);
 		status = status == EXIT_DONE && !all_ran(&m, &out) ? EXIT_UNEXPECTED : status;
 		analysis_free(&a);
 	}
 	model_free(&m);
+	progress_end();
 	return status;
 }
 
@@ -133,6 +145,7 @@ int pipeline_figures(struct figures *to, const char *name, const struct run_set_
 	struct analysis a;
 	int rc = -1;
 
+	progress_begin();
 	if (!find_recordings(&list, (char *const *)&name, 1) &&
 	    !read_all(&m, list.paths, list.count)) {
 		analysis_make(&a, &m, m.phases.main);
@@ -145,5 +158,24 @@ int pipeline_figures(struct figures *to, const char *name, const struct run_set_
 	}
 	model_free(&m);
 	find_free(&list);
+	progress_end();
 	return rc;
+}
+
+char *pipeline_side(const char *name, const struct run_set_options *o)
+{
+	struct model m = {.skip_steps = o->skip_steps, .steps_from = o->steps_from};
+	struct find_list list = {0};
+	struct analysis a;
+	char *text = NULL;
+
+	if (!find_recordings(&list, (char *const *)&name, 1) &&
+	    !read_all(&m, list.paths, list.count)) {
+		analysis_make(&a, &m, m.phases.main);
+		text = out_html_side(&m, &a);
+		analysis_free(&a);
+	}
+	model_free(&m);
+	find_free(&list);
+	return text;
 }

@@ -19,6 +19,8 @@ struct phase_asked {
 struct report_request {
 	struct out_options out;
 	void (*write)(const struct model *m, const struct analysis *a, const struct out_options *o);
+	/* What a terminal shows the report with; NULL = standard output, as it is. */
+	bool (*show)(const char *text, size_t bytes);
 	enum model_sort_key sort;
 	uint64_t skip_steps; /* first ones, of each process */
 	struct phase_asked phase;
@@ -46,5 +48,7 @@ int pipeline_export(const struct export_request *request, const char *output, ch
 
 /* The figures of a recording or of a folder, one run; for the gate's run sets. */
 int pipeline_figures(struct figures *to, const char *name, const struct run_set_options *o);
+/* The same run as the page of a diff shows it (free it); NULL when one line was written. */
+char *pipeline_side(const char *name, const struct run_set_options *o);
 
 #endif

@@ -37,6 +37,11 @@ has_toml()
 }
 
 # Of the Python that runs Debian's pytest.
+has_greenlet()
+{
+	/usr/bin/python3 -c 'import greenlet' 2>/dev/null || python3 -c 'import greenlet' 2>/dev/null
+}
+
 has_yaml()
 {
 	/usr/bin/python3 -c 'import yaml' 2>/dev/null || python3 -c 'import yaml' 2>/dev/null

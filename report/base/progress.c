@@ -1,116 +1,161 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/base/progress.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "report/base/alloc.h"
 #include "report/base/text.h"
 
-#define SILENT_NS  1e9   /* what is done by then says nothing */
-#define BETWEEN_NS 100e6 /* from one line to the next */
+#define SILENT_S   1      /* what is done by then says nothing */
+#define BETWEEN_US 200000 /* from one line to the next */
 #define CLEAR      "\r\033[K"
+#define LINE_BYTES 512
 
 static struct {
 	unsigned depth;
-	bool terminal, shown;
-	double begun, next;
+	bool terminal;
+	struct timespec begun;
+	struct sigaction before;
+	char lines[2][LINE_BYTES]; /* one is read by the handler, the other one written */
+	volatile sig_atomic_t line;
+	volatile sig_atomic_t shown;
 } state;
 
-static double now_ns(void)
+/* "12", at the end of the buffer; where it begins. */
+static char *digits(char *end, long v)
 {
+	*--end = '\0';
+	do
+		*--end = (char)('0' + v % 10);
+	while ((v /= 10) > 0);
+	return end;
+}
+
+/* As a handler may: no stdio, no memory. */
+static void put_line(void)
+{
+	const char *text = state.lines[state.line];
+	char number[24], line[LINE_BYTES + 64] = CLEAR;
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	long seconds = now.tv_sec - state.begun.tv_sec - (now.tv_nsec < state.begun.tv_nsec);
+	strcat(line, text);
+	if (seconds >= SILENT_S) {
+		strcat(line, " (");
+		strcat(line, digits(number + sizeof(number), seconds));
+		strcat(line, " s)");
+	}
+	state.shown = 1;
+	if (write(STDERR_FILENO, line, strlen(line)) < 0)
+		return;
+}
+
+static void tick(int signal)
+{
+	int saved = errno;
+
+	if (state.lines[state.line][0])
+		put_line();
+	errno = saved;
 }
 
 void progress_begin(void)
 {
+	static const struct itimerval often = {.it_interval = {0, BETWEEN_US},
+	                                       .it_value = {SILENT_S, 0}};
+	struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+	static bool at_exit;
 	const char *term = getenv("TERM");
 
 	if (state.depth++)
 		return;
 	state.terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
-	state.begun = now_ns();
-	state.next = state.begun + SILENT_NS;
+	if (!state.terminal)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &state.begun);
+	state.lines[state.line][0] = '\0';
+	if (!at_exit && !atexit(progress_end))
+		at_exit = true;
+	sigaction(SIGALRM, &action, &state.before);
+	setitimer(ITIMER_REAL, &often, NULL);
 }
 
 static size_t width(void)
 {
 	struct winsize size;
+	size_t most = LINE_BYTES / 4 - 1; /* characters of up to four bytes */
 
-	return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 10 ? size.ws_col - 1u : 79;
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 20 &&
+	    size.ws_col - 12u < most)
+		return size.ws_col - 12u; /* the seconds stand behind */
+	return 68;
 }
 
-static bool is_time(void)
+void progress_stage(const char *format, ...)
 {
-	double now;
+	int other = !state.line;
+	va_list args;
 
-	if (!state.depth || !state.terminal || (now = now_ns()) < state.next)
-		return false;
-	state.next = now + BETWEEN_NS;
-	return true;
-}
-
-static void say(const char *format, va_list args)
-{
-	char *raw = alloc_vformat(format, args), *safe = text_safe(raw, strlen(raw));
-	char *fit = text_fit(safe, width());
-
-	fprintf(stderr, CLEAR "%s", fit);
-	fflush(stderr);
-	state.shown = true;
+	if (state.depth != 1 || !state.terminal)
+		return;
+	va_start(args, format);
+	char *raw = alloc_vformat(format, args);
+	va_end(args);
+	char *safe = text_safe(raw, strlen(raw)), *fit = text_fit(safe, width());
+	snprintf(state.lines[other], LINE_BYTES, "%s", fit);
+	state.line = other;
 	free(fit);
 	free(safe);
 	free(raw);
 }
 
-void progress_say(const char *format, ...)
+void progress_show(void)
 {
-	va_list args;
-
-	if (!is_time())
-		return;
-	va_start(args, format);
-	say(format, args);
-	va_end(args);
-}
-
-void progress_now(const char *format, ...)
-{
-	va_list args;
-
-	if (!state.depth || !state.terminal)
-		return;
-	va_start(args, format);
-	say(format, args);
-	va_end(args);
-}
-
-void progress_part(const char *what, double done, double whole)
-{
-	progress_say("%s: %.0f %%", what, whole > 0 ? 100 * done / whole : 0);
+	if (state.depth && state.terminal)
+		put_line();
 }
 
 void progress_hide(void)
 {
+	sigset_t block, before;
+
 	if (!state.shown)
 		return;
+	sigemptyset(&block);
+	sigaddset(&block, SIGALRM);
+	sigprocmask(SIG_BLOCK, &block, &before);
 	fputs(CLEAR, stderr);
 	fflush(stderr);
-	state.shown = false;
-	state.next = 0;
+	state.shown = 0;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+void progress_stop(void)
+{
+	static const struct itimerval never;
+
+	if (!state.depth || !state.terminal)
+		return;
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &state.before, NULL);
+	progress_hide();
+	state.terminal = false;
 }
 
 void progress_end(void)
 {
-	if (state.depth && !--state.depth)
-		progress_hide();
+	if (state.depth == 1)
+		progress_stop();
+	state.depth -= state.depth > 0;
 }

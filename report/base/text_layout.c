@@ -7,11 +7,18 @@
 #include "report/base/text_layout.h"
 #include "report/base/text.h"
 
-#define BOLD  "\033[1m"
-#define RED   "\033[31m"
-#define PLAIN "\033[0m"
+#define LABEL_WIDTH TEXT_LAYOUT_LABEL
 
-#define LABEL_WIDTH 12 /* of the facts at the top */
+const char *text_layout_colour(const struct text_layout *page, enum text_colour colour)
+{
+	static const char *const escapes[] = {
+	        [TEXT_PLAIN] = "\033[0m", [TEXT_BOLD] = "\033[1m",   [TEXT_DIM] = "\033[2m",
+	        [TEXT_RED] = "\033[31m",  [TEXT_GREEN] = "\033[32m", [TEXT_YELLOW] = "\033[33m",
+	        [TEXT_CYAN] = "\033[36m",
+	};
+
+	return page->colour ? escapes[colour] : "";
+}
 
 /* Formatted and made safe for the page (free it). */
 static char *safe_format(const char *format, va_list args)
@@ -31,11 +38,31 @@ void text_put_markdown(FILE *to, const char *text)
 	}
 }
 
+/* Bytes of what is not to be parted: a word, and the unit or the per cent sign of a number. */
+static size_t unparted(const char *text)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	size_t bytes = strcspn(text, " ");
+
+	if (!bytes || text[bytes] != ' ')
+		return bytes;
+	const char *behind = text + bytes + 1;
+	size_t next = strcspn(behind, " "), letters = strcspn(behind, " ,.;:()");
+	if (*behind == '%' && letters == 1)
+		return bytes + 1 + next;
+	if (text[bytes - 1] < '0' || text[bytes - 1] > '9')
+		return bytes;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (letters == strlen(units[i]) && !strncmp(behind, units[i], letters))
+			return bytes + 1 + next;
+	return bytes;
+}
+
 /* Text wrapped to the page's width, from column `at` on, continued `indent` columns in. */
 static void put_wrapped(struct text_layout *page, const char *text, size_t at, size_t indent)
 {
 	while (*text) {
-		size_t bytes = strcspn(text, " ");
+		size_t bytes = unparted(text);
 		char *word = alloc_copy(text, bytes);
 		size_t width = text_width(word);
 		if (at > indent && at + 1 + width > page->width) {
@@ -66,9 +93,9 @@ void text_layout_heading(struct text_layout *page, const char *format, ...)
 		text_put_markdown(page->to, text);
 		fputs("\n\n", page->to);
 	} else {
-		fprintf(page->to, "\n%s", page->colour ? BOLD : "");
+		fprintf(page->to, "\n%s", text_layout_colour(page, TEXT_BOLD));
 		put_wrapped(page, text, 0, 2);
-		fputs(page->colour ? PLAIN : "", page->to);
+		fputs(text_layout_colour(page, TEXT_PLAIN), page->to);
 	}
 	free(text);
 }
@@ -90,7 +117,8 @@ void text_layout_line(struct text_layout *page, const char *format, ...)
 	free(text);
 }
 
-static void put_fact(struct text_layout *page, const char *label, char *text, const char *colour)
+static void put_fact(struct text_layout *page, const char *label, char *text,
+                     enum text_colour colour)
 {
 	if (page->markdown) {
 		fprintf(page->to, "- **%s**: ", label);
@@ -98,8 +126,8 @@ static void put_fact(struct text_layout *page, const char *label, char *text, co
 		putc('\n', page->to);
 	} else {
 		int pad = LABEL_WIDTH - (int)strlen(label);
-		fprintf(page->to, "%s%s%s%*s", page->colour ? colour : "", label,
-		        page->colour ? PLAIN : "", pad > 1 ? pad : 1, "");
+		fprintf(page->to, "%s%s%s%*s", text_layout_colour(page, colour), label,
+		        text_layout_colour(page, TEXT_PLAIN), pad > 1 ? pad : 1, "");
 		put_wrapped(page, text, LABEL_WIDTH, LABEL_WIDTH);
 	}
 	free(text);
@@ -112,7 +140,18 @@ void text_layout_fact(struct text_layout *page, const char *label, const char *f
 	va_start(args, format);
 	char *text = safe_format(format, args);
 	va_end(args);
-	put_fact(page, label, text, BOLD);
+	put_fact(page, label, text, TEXT_BOLD);
+}
+
+void text_layout_fact_in(struct text_layout *page, enum text_colour colour, const char *label,
+                         const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	char *text = safe_format(format, args);
+	va_end(args);
+	put_fact(page, label, text, colour);
 }
 
 void text_layout_alarm(struct text_layout *page, const char *label, const char *format, ...)
@@ -122,7 +161,7 @@ void text_layout_alarm(struct text_layout *page, const char *label, const char *
 	va_start(args, format);
 	char *text = safe_format(format, args);
 	va_end(args);
-	put_fact(page, label, text, RED);
+	put_fact(page, label, text, TEXT_RED);
 }
 
 void text_layout_more(struct text_layout *page, const char *format, ...)
@@ -216,6 +255,52 @@ static size_t alike(const struct text_layout_table *t, const struct fitted *rows
 	return n;
 }
 
+/* Bytes that all of these rows' texts begin with; no character is parted. */
+static size_t common_beginning(const struct text_layout_table *t, const struct fitted *rows,
+                               size_t count)
+{
+	const char *first = t->cells[rows[0].cell];
+	size_t bytes = strlen(first);
+
+	for (size_t i = 1; i < count; i++) {
+		const char *other = t->cells[rows[i].cell];
+		size_t n = 0;
+		while (n < bytes && first[n] == other[n])
+			n++;
+		bytes = n;
+	}
+	while (bytes && ((unsigned char)first[bytes] & 0xc0) == 0x80)
+		bytes--;
+	return bytes;
+}
+
+#define BEGINNING                                                                                  \
+	12 /* columns of a beginning that several texts have, in front of what differs             \
+	    */
+
+/* These were shortened to the same text: shown is where they begin to differ. */
+static void fit_apart(struct text_layout_table *t, struct fitted *rows, size_t count, size_t width)
+{
+	size_t bytes = common_beginning(t, rows, count);
+
+	if (width < 2 * BEGINNING || bytes < BEGINNING)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		const char *whole = t->cells[rows[i].cell];
+		char *beginning = alloc_copy(whole, bytes), *short_one, *rest;
+		size_t n = strlen(beginning);
+		while (n && (text_width(beginning) > BEGINNING ||
+		             ((unsigned char)whole[n] & 0xc0) == 0x80))
+			beginning[--n] = 0;
+		rest = text_fit(whole + bytes, width - text_width(beginning) - 2);
+		short_one = alloc_format("%s..%s", beginning, rest);
+		free(rest);
+		free(beginning);
+		free(rows[i].text);
+		rows[i].text = short_one;
+	}
+}
+
 /* Shortens the last column to `width`, but where texts that differ would look the same. */
 static void fit_last(struct text_layout_table *t, size_t width)
 {
@@ -230,6 +315,10 @@ static void fit_last(struct text_layout_table *t, size_t width)
 	qsort(rows, count, sizeof(*rows), by_text);
 	for (size_t i = 0, n; i < count; i += n) {
 		n = alike(t, rows, count, i, &same);
+		if (!same && t->always_fit) {
+			fit_apart(t, rows + i, n, width);
+			same = true;
+		}
 		for (size_t k = i; k < i + n; k++) {
 			char **cell = &t->cells[rows[k].cell], *other = same ? *cell : rows[k].text;
 			if (same)
@@ -273,9 +362,9 @@ static void print_above(struct text_layout_table *t, const struct text_layout *p
 	for (size_t i = 0; i < t->cell_count; i++)
 		if (text_width(t->cells[i]) > widths[i % columns])
 			widths[i % columns] = text_width(t->cells[i]);
-	fprintf(page->to, "%s  %s\n", page->colour ? BOLD : "", heads[last]);
+	fprintf(page->to, "%s  %s\n", text_layout_colour(page, TEXT_BOLD), heads[last]);
 	print_row(&figures, heads, widths, 1, page);
-	fputs(page->colour ? PLAIN : "", page->to);
+	fputs(text_layout_colour(page, TEXT_PLAIN), page->to);
 	if (!page->whole_names)
 		fit_last(t, page->width - 2);
 	for (size_t i = 0; i + columns <= t->cell_count; i += columns) {
@@ -308,11 +397,9 @@ static void print_text(struct text_layout_table *t, const struct text_layout *pa
 		widths[last] = room;
 	if (t->columns[last].left && !page->whole_names)
 		fit_last(t, widths[last]);
-	if (page->colour)
-		fputs(BOLD, page->to);
+	fputs(text_layout_colour(page, TEXT_BOLD), page->to);
 	print_row(t, heads, widths, gap, page);
-	if (page->colour)
-		fputs(PLAIN, page->to);
+	fputs(text_layout_colour(page, TEXT_PLAIN), page->to);
 	for (size_t i = 0; i + t->column_count <= t->cell_count; i += t->column_count)
 		print_row(t, t->cells + i, widths, gap, page);
 }

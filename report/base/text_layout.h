@@ -21,6 +21,9 @@ struct text_layout {
 
 /* Markdown gives some characters a meaning; a backslash takes it away. */
 void text_put_markdown(FILE *to, const char *text);
+/* What begins a colour on this page, and ends it; "" on one without colours. */
+enum text_colour { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_GREEN, TEXT_YELLOW, TEXT_CYAN };
+const char *text_layout_colour(const struct text_layout *page, enum text_colour colour);
 
 void text_layout_heading(struct text_layout *page, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
@@ -30,6 +33,9 @@ void text_layout_line(struct text_layout *page, const char *format, ...)
 /* "label   text", the labels of a block aligned. */
 void text_layout_fact(struct text_layout *page, const char *label, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+/* The same with a label of this colour. */
+void text_layout_fact_in(struct text_layout *page, enum text_colour colour, const char *label,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* The same, to be looked at first. */
 void text_layout_alarm(struct text_layout *page, const char *label, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
@@ -43,12 +49,16 @@ struct text_layout_column {
 	bool left; /* aligned left; else right */
 };
 
+#define TEXT_LAYOUT_LABEL 12 /* columns of the labels of facts */
+
 #define TABLE_COLUMNS 16
 struct text_layout_table {
 	const struct text_layout_column *columns;
 	size_t column_count;
 	char **cells; /* row by row */
 	size_t cell_count;
+	bool always_fit; /* the last column's texts are shortened also where some then differ little
+	                  */
 	bool names_above; /* the last column's texts stand on lines of their own, where the page is
 	                     narrow: below TEXT_LAYOUT_WIDE */
 };

@@ -212,8 +212,9 @@ static void say_progress(const struct state *s, const struct variant *v, const c
 
 	if (s->done)
 		unit_time_apart(left, s->spent_ns / (double)s->done * (double)(s->all - s->done));
-	progress_now("bench: %s %zu of %zu, %s%s%s%s", run, number, of, which(s, v),
-	             v->bare ? " without the shim" : "", *left ? ", about " : "", left);
+	progress_stage("bench: %s %zu of %zu, %s%s%s%s", run, number, of, which(s, v),
+	               v->bare ? " without the shim" : "", *left ? ", about " : "", left);
+	progress_show();
 }
 
 /* Reads what the run recorded. EXIT_TROUBLE when one line was written. */

@@ -49,6 +49,11 @@ static const struct option_row rows[] = {
         {0},
 };
 
+static const struct option_use uses[] = {
+        {SOURCE_ROOT, "json github"},
+        {0},
+};
+
 static const char *const format_names[] = {"text", "json", "md", "junit", "github", NULL};
 static void (*const formats[])(const struct out_check *, const struct out_options *) = {
         out_check_text, out_check_json, out_check_markdown, out_check_junit, out_check_github};
@@ -140,6 +145,17 @@ enum check_asked check_request_read(struct check_request *r, int count, char **a
 			return CHECK_HELP;
 		else if (option == OPTION_WRONG || read_option(r, option, value))
 			return CHECK_WRONG;
+	}
+	if (option_uses(&reader, uses, "text", NULL) || option_beside(&reader, LIST, 0) ||
+	    option_beside(&reader, EXPLAIN, 0) ||
+	    option_beside(&reader, SAVE,
+	                  OPTION_BIT(STEPS) | OPTION_BIT(SKIP_STEPS) | OPTION_BIT(STEPS_FROM) |
+	                          OPTION_BIT(ALLOW_KILLED)))
+		return CHECK_WRONG;
+	if (r->count && (r->list || r->explain)) {
+		complain("check: %s: --%s judges no recording", r->names[0],
+		         rows[r->list ? LIST : EXPLAIN].name);
+		return CHECK_WRONG;
 	}
 	return config_steps_agree(&r->config) ? CHECK_WRONG : CHECK_JUDGE;
 }

@@ -5,6 +5,7 @@
 
 #include "report/base/alloc.h"
 #include "report/cli/commands.h"
+#include "report/gate/baseline.h"
 #include "report/output/out_diff.h"
 #include "report/base/complain.h"
 #include "report/cli/options.h"
@@ -18,7 +19,7 @@ static const struct option_row rows[] = {
         [STEPS] = {"steps", 0, "N", "a run has N steps: totals are divided by it"},
         [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps of a process out"},
         [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
-        [FORMAT] = {"format", 'f', "FORMAT", "text (default), md or json"},
+        [FORMAT] = {"format", 'f', "FORMAT", "text (default), md, json or html"},
         [LIMIT] = {"limit", 'l', "N", "rows of a table at most, or all (default 15; json: all)"},
         [FULL_NAMES] = {"full-names", 0, NULL, "whole kernel names, however long"},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
@@ -26,10 +27,16 @@ static const struct option_row rows[] = {
         {0},
 };
 
-static const char *const format_names[] = {"text", "md", "json", NULL};
+static const struct option_use uses[] = {
+        {ALL, "text md"},
+        {FULL_NAMES, "text md"},
+        {0},
+};
+
+static const char *const format_names[] = {"text", "md", "json", "html", NULL};
 static void (*const formats[])(const struct compare_result *, const struct headline *,
-                               const struct out_options *) = {out_diff_text, out_diff_markdown,
-                                                              out_diff_json};
+                               const struct out_options *) = {
+        out_diff_text, out_diff_markdown, out_diff_json, NULL /* html: write_page() */};
 
 struct names {
 	char **items;
@@ -45,6 +52,7 @@ struct request {
 	const char *output;
 	void (*write)(const struct compare_result *, const struct headline *,
 	              const struct out_options *);
+	bool page;
 };
 
 static void add_name(struct names *n, const char *name)
@@ -94,6 +102,7 @@ static int read_option(struct request *r, int option, const char *value)
 	case FORMAT:
 		choice = option_choice("diff", "format", value, format_names);
 		r->write = choice < 0 ? NULL : formats[choice];
+		r->page = choice >= 0 && !r->write;
 		return choice < 0 ? -1 : 0;
 	case LIMIT:
 		n = strcmp(value, "all") ? read_number("limit", value, 0) : 0;
@@ -134,6 +143,26 @@ static int sort_names(struct request *r)
 	return -1;
 }
 
+/* Of each side its first recording, where it is none of a baseline, is on the page too. */
+static int write_page(const struct request *r, const struct compare_result *c,
+                      const struct headline *h)
+{
+	const char *names[] = {r->before.items[0], r->after.items[0]};
+	char *sides[2] = {0};
+	int rc = 0;
+
+	for (int i = 0; i < 2 && !rc; i++) {
+		bool recorded = !baseline_is(names[i]);
+		sides[i] = recorded ? pipeline_side(names[i], &r->options) : NULL;
+		rc = recorded && !sides[i] ? -1 : 0;
+	}
+	if (!rc)
+		out_diff_html(c, h, &r->look.out, sides[0], sides[1]);
+	free(sides[0]);
+	free(sides[1]);
+	return rc;
+}
+
 static int diff(struct request *r)
 {
 	struct compare_result c = {.steps = r->steps};
@@ -150,9 +179,11 @@ static int diff(struct request *r)
 		compare(&c);
 		headline_make(&h, &c, NULL, "before", "after");
 		r->look.out.to = out_begin(&file);
-		r->write(&c, &h, &r->look.out);
+		int rc = r->page ? write_page(r, &c, &h) : 0;
+		if (r->write)
+			r->write(&c, &h, &r->look.out);
 		headline_free(&h);
-		status = out_end(&file, r->output);
+		status = rc ? out_drop(&file) : out_end(&file, r->output);
 	}
 	comparison_free(&c);
 	return status;
@@ -193,7 +224,7 @@ int cmd_diff(int count, char **args)
 			break;
 		}
 	}
-	if (option == OPTION_END)
+	if (option == OPTION_END && !option_uses(&reader, uses, "text", NULL))
 		status = diff(&r);
 	request_free(&r);
 	return status;

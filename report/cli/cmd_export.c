@@ -22,6 +22,11 @@ static const struct option_row rows[] = {
         {0},
 };
 
+static const struct option_use uses[] = {
+        {STEPS_FROM, "!pprof folded"}, /* of the whole run, by place */
+        {0},
+};
+
 struct request {
 	struct export_request export;
 	const char *output;
@@ -119,7 +124,7 @@ int cmd_export(int count, char **args)
 			break;
 		}
 	}
-	if (option == OPTION_END)
+	if (option == OPTION_END && !option_uses(&reader, uses, "", NULL))
 		status = export(&r);
 	free(r.names);
 	return status;

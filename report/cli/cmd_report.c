@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "report/base/alloc.h"
@@ -13,10 +12,13 @@
 #include "report/base/complain.h"
 #include "report/reader/find.h"
 #include "report/cli/options.h"
+#include "report/cli/terminal.h"
 
 enum {
 	FORMAT,
 	ALL,
+	SECTION,
+	TOP,
 	SORT,
 	LIMIT,
 	TABLE,
@@ -32,15 +34,24 @@ enum {
 	UNIT_PER_STEP,
 	EXPECT_KERNEL,
 	WHAT_IF,
+	COLOR,
+	NO_PAGER,
 	OUTPUT,
 	HELP
 };
 
 static const struct option_row rows[] = {
-        [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, csv, md or html"},
-        [ALL] = {"all", 'a', NULL, "everything that text has, not the first screen alone"},
+        [FORMAT] = {"format", 'f', "FORMAT", "text (default), brief, json, csv, md or html"},
+        [ALL] = {"all", 'a', NULL, "everything, not the first screen alone"},
+        [SECTION] = {"section", 0, "NAME",
+                     "this section alone, may be given again: run, findings, what-if, processes, "
+                     "phases, timeline, gpu, streams, sites, host, steps, nvtx, kernels, "
+                     "occupancy, apis, copies, calls, graphs, gaps"},
+        [TOP] = {"top", 0, "N", "so many kernels on the first screen, rows in other tables"},
         [SORT] = {"sort", 's', "KEY",
-                  "total (default), calls, mean, p50, p99, max, failed, gpu or name"},
+                  "gpu (default; of json, csv, html total), total, calls, mean, p50, p99, max, "
+                  "failed "
+                  "or name"},
         [LIMIT] = {"limit", 'n', "N",
                    "rows of a table at most, or all (default 15; json and csv: all)"},
         [TABLE] = {"table", 0, "TABLE",
@@ -63,51 +74,55 @@ static const struct option_row rows[] = {
         [WHAT_IF] = {"what-if", 0, "CHANGE",
                      "predict graphs, pinned, no-sync, no-alloc, overlap, host=0, "
                      "cpu-wait=0, fused, kernel:REGEX=K or all of these; may be given again"},
+        [COLOR] = {"color", 0, "WHEN", "auto (default: on a terminal), always or never"},
+        [NO_PAGER] = {"no-pager", 0, NULL, "no pager on a terminal (PAGER, default less)"},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
         [HELP] = {"help", 'h', NULL, "print this"},
         {0},
 };
 
+static const struct option_use uses[] = {
+        {ALL, "text"},
+        {SECTION, "text md"},
+        {TOP, "text md"},
+        {TABLE, "csv"},
+        {SORT, "text md json html csv:apis csv:kernels"},
+        {FULL_NAMES, "text md csv:kernels"},
+        {NAMES, "text md csv:kernels"},
+        {THREADS, "text md"},
+        {SITES, "text md json html"},
+        {ALL_FRAMES, "text md json html"},
+        {SOURCE_ROOT, "text brief md json"},
+        {SKIP_STEPS, "text brief md json html"},
+        {STEPS_FROM, "text brief md json html csv:what-if"},
+        {PHASE, "text brief md json html csv:what-if"},
+        {UNIT_PER_STEP, "text md json html"},
+        {WHAT_IF, "text md json html csv:what-if"},
+        {COLOR, "text"},
+        {NO_PAGER, "text"},
+        {0},
+};
+
 static const char *const name_forms[] = {"full", "short", "mangled", NULL};
 static const enum out_names forms[] = {NAMES_FULL, NAMES_SHORT, NAMES_MANGLED};
-static const char *const format_names[] = {"text", "json", "csv", "md", "html", NULL};
+static const char *const format_names[] = {"text", "brief", "json", "csv", "md", "html", NULL};
+static const char *const colour_names[] = {"auto", "always", "never", NULL};
 static void (*const formats[])(const struct model *, const struct analysis *,
-                               const struct out_options *) = {out_text, out_json, out_csv,
-                                                              out_markdown, out_html};
-
-/* COLUMNS, else the terminal's, else 80. */
-static size_t text_layout_width(int fd)
-{
-	const char *columns = getenv("COLUMNS");
-	struct winsize size;
-	long width = columns ? strtol(columns, NULL, 10) : 0;
-
-	if (width <= 0 && isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size))
-		width = size.ws_col;
-	if (width <= 0)
-		width = 80;
-	return width < 60 ? 60 : width > 400 ? 400 : (size_t)width;
-}
-
-static bool wants_colour(int fd)
-{
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return isatty(fd) && !(no && *no) && term && strcmp(term, "dumb") != 0;
-}
+                               const struct out_options *) = {out_screen, out_brief,    out_json,
+                                                              out_csv,    out_markdown, out_html};
 
 void report_defaults(struct report_request *request)
 {
 	*request = (struct report_request){
 	        .out = {.limit = 15,
-	                .width = text_layout_width(STDOUT_FILENO),
-	                .colour = wants_colour(STDOUT_FILENO)},
-	        .write = out_text,
-	        .sort = SORT_TOTAL,
+	                .width = terminal_width(STDOUT_FILENO),
+	                .colour = terminal_has_colours(STDOUT_FILENO)},
+	        .write = out_screen,
+	        .sort = SORT_GPU,
 	};
 }
 
-static int read_limit(struct report_request *request, const char *value)
+static int read_limit(struct report_request *request, const char *option, const char *value)
 {
 	char *end;
 	unsigned long long n = strtoull(value, &end, 10);
@@ -117,7 +132,7 @@ static int read_limit(struct report_request *request, const char *value)
 	if (!strcmp(value, "all"))
 		return 0;
 	if (*value < '0' || *value > '9' || *end) {
-		complain("report: --limit %s: neither a number nor all", value);
+		complain("report: --%s %s: neither a number nor all", option, value);
 		return -1;
 	}
 	request->out.limit = n;
@@ -236,9 +251,24 @@ void report_forget(struct report_request *request)
 	free(request->whatifs);
 }
 
+/* Those that no option of `request` is: what of text is written, and how. */
+struct text_wanted {
+	bool all, sorted, no_pager;
+	enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } colour;
+};
+
+static int read_section(struct report_request *request, const char *value)
+{
+	int choice = option_choice("report", "section", value, out_section_names);
+
+	if (choice >= 0)
+		request->out.sections |= UINT64_C(1) << choice;
+	return choice < 0 ? -1 : 0;
+}
+
 /* One option; -1 when one line was written. */
 static int read_option(struct report_request *request, struct option_reader *reader, int option,
-                       const char *value, const char **output)
+                       const char *value, const char **output, struct text_wanted *wanted)
 {
 	int choice = 0;
 
@@ -247,10 +277,23 @@ static int read_option(struct report_request *request, struct option_reader *rea
 		choice = option_choice("report", "format", value, format_names);
 		request->write = choice < 0 ? NULL : formats[choice];
 		break;
-	case ALL: /* as it is */
+	case ALL:
+		wanted->all = true;
+		break;
+	case SECTION:
+		return read_section(request, value);
+	case TOP:
+		return read_limit(request, "top", value);
+	case COLOR:
+		choice = option_choice("report", "color", value, colour_names);
+		wanted->colour = choice > 0 ? choice : COLOUR_AUTO;
+		break;
+	case NO_PAGER:
+		wanted->no_pager = true;
 		break;
 	case SORT:
 		choice = option_choice("report", "sort", value, sort_key_names);
+		wanted->sorted = true;
 		request->sort = choice < 0 ? SORT_TOTAL : (enum model_sort_key)choice;
 		break;
 	case TABLE:
@@ -272,15 +315,18 @@ static int read_option(struct report_request *request, struct option_reader *rea
 		request->source_root = value;
 		return option_folder("report", "source-root", value);
 	case LIMIT:
-		return read_limit(request, value);
+		return read_limit(request, "limit", value);
 	case SKIP_STEPS:
+		request->out.steps_asked = true;
 		return read_skip(request, value);
 	case STEPS_FROM:
+		request->out.steps_asked = true;
 		request->steps_from = value;
 		break;
 	case PHASE:
 		return read_phase(request, reader, value);
 	case UNIT_PER_STEP:
+		request->out.steps_asked = true;
 		return read_unit(request, value);
 	case EXPECT_KERNEL:
 		return read_expectation(request, value);
@@ -300,6 +346,27 @@ static int read_option(struct report_request *request, struct option_reader *rea
 	return choice < 0 ? -1 : 0;
 }
 
+/* How the options go together. */
+static void settle(struct report_request *request, const struct text_wanted *wanted,
+                   const char *output)
+{
+	bool is_text = request->write == out_screen;
+
+	if (is_text && (wanted->all || request->out.sections))
+		request->write = out_text;
+	if (!wanted->sorted && !is_text && request->write != out_brief &&
+	    request->write != out_markdown)
+		request->sort = SORT_TOTAL;
+	if (output) {
+		request->out.colour = false;
+		request->out.width = terminal_width(-1);
+	} else if (is_text && !wanted->no_pager && pager_is_wanted()) {
+		request->show = pager_show;
+	}
+	if (wanted->colour != COLOUR_AUTO)
+		request->out.colour = wanted->colour == COLOUR_ALWAYS;
+}
+
 static int report_to(struct report_request *request, const char *output, char **names, size_t count)
 {
 	struct find_list list;
@@ -307,10 +374,6 @@ static int report_to(struct report_request *request, const char *output, char **
 
 	if (request->write == out_html)
 		report_as_page(request);
-	if (output) {
-		request->out.colour = false;
-		request->out.width = text_layout_width(-1);
-	}
 	if (!find_recordings(&list, names, count))
 		status = pipeline_report(request, output, list.paths, list.count);
 	find_free(&list);
@@ -322,6 +385,7 @@ int cmd_report(int count, char **args)
 	struct option_reader reader = {
 	        .command = "report", .rows = rows, .args = args, .count = count};
 	struct report_request request;
+	struct text_wanted wanted = {0};
 	char **names = alloc_zeroed((size_t)count + 1, sizeof(*names));
 	const char *value, *output = NULL;
 	size_t named = 0;
@@ -343,11 +407,14 @@ int cmd_report(int count, char **args)
 			status = out_close(stdout, "standard output");
 			goto done;
 		} else if (option == OPTION_WRONG ||
-		           read_option(&request, &reader, option, value, &output)) {
+		           read_option(&request, &reader, option, value, &output, &wanted)) {
 			goto done;
 		}
 	}
-	status = report_to(&request, output, names, named);
+	if (!option_uses(&reader, uses, "text", "apis")) {
+		settle(&request, &wanted, output);
+		status = report_to(&request, output, names, named);
+	}
 done:
 	report_forget(&request);
 	free(names);

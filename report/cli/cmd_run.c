@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/base/alloc.h"
@@ -84,6 +85,7 @@ static void write_page(const struct find_list *list)
 	struct report_request request;
 	char *name = page_name(list->paths[0]);
 
+	umask(077); /* for its owner alone, as the recording is */
 	report_defaults(&request);
 	report_as_page(&request);
 	if (pipeline_report(&request, name, list->paths, list->count) == EXIT_DONE)
@@ -141,6 +143,23 @@ static int check_variables(const bool *given)
 	return wrong ? -1 : check_run_id();
 }
 
+/* Options that need another one, or its variable. -1 when one line was written. */
+static int check_alone(const bool *given)
+{
+	const char *trace = getenv("CUDASPY_TRACE"), *gpu = getenv("CUDASPY_GPU");
+	const char *out = getenv("CUDASPY_OUT");
+
+	if (given[FORCE] && !(out && *out))
+		complain("run: --force changes nothing without --output");
+	else if (given[TRACE_MAX] && !(trace && !strcmp(trace, "1")))
+		complain("run: --trace-max changes nothing without --trace");
+	else if (given[BUDGET] && gpu && !strcmp(gpu, "off"))
+		complain("run: --budget changes nothing with --gpu off: nothing is sampled");
+	else
+		return 0;
+	return -1;
+}
+
 static int run_command(char **command, const bool *given)
 {
 	struct target t;
@@ -195,8 +214,9 @@ int cmd_run(int count, char **args)
 		if (option == OPTION_WRONG)
 			return EXIT_TROUBLE;
 		if (option == OPTION_OPERAND)
-			return check_variables(given) ? EXIT_TROUBLE
-			                              : run_command(args + reader.at - 1, given);
+			return check_variables(given) || check_alone(given)
+			               ? EXIT_TROUBLE
+			               : run_command(args + reader.at - 1, given);
 		if (option == HELP) {
 			option_help("cudaspy run [OPTIONS] [--] COMMAND [ARGUMENTS...]",
 			            "Runs COMMAND with libcudaspy.so preloaded. Each process that "

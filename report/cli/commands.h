@@ -17,6 +17,7 @@ struct command {
 extern const struct command commands[];
 
 int cmd_bench(int count, char **args);
+int cmd_calibrate(int count, char **args);
 int cmd_check(int count, char **args);
 int cmd_diff(int count, char **args);
 int cmd_export(int count, char **args);

@@ -5,6 +5,7 @@
 
 #include "report/cli/commands.h"
 #include "report/base/complain.h"
+#include "report/cli/help_raw.h"
 
 static int cmd_version(int count, char **args);
 static int cmd_help(int count, char **args);
@@ -17,6 +18,7 @@ const struct command commands[] = {
         {"run", cmd_run, "run a command and record its CUDA calls"},
         {"bench", cmd_bench,
          "run one command or two in turns, say what each takes and how they differ"},
+        {"calibrate", cmd_calibrate, "measure once what a sample costs on these GPUs"},
         {"version", cmd_version, "print the version"},
         {"help", cmd_help, "print this list, or the options of a command"},
         {NULL, NULL, NULL},
@@ -62,6 +64,8 @@ static int cmd_version(int count, char **args)
 
 static int cmd_help(int count, char **args)
 {
+	if (count == 1 && !strcmp(args[0], "--raw"))
+		return help_raw(commands);
 	if (count && !wants_help(count, args)) {
 		const struct command *c = find_command(args[0]);
 		char *help[] = {"--help", NULL};
@@ -71,7 +75,8 @@ static int cmd_help(int count, char **args)
 	     "Usage: cudaspy COMMAND [OPTIONS] ...\n\nCommands:");
 	for (const struct command *c = commands; c->name; c++)
 		printf("  %-9s %s\n", c->name, c->about);
-	puts("\ncudaspy COMMAND --help tells a command's options.\n"
+	puts("\ncudaspy help --raw prints all of it for programs.\ncudaspy COMMAND --help tells a "
+	     "command's options.\n"
 	     "Exit status: 0 done, 2 wrong usage, or input or output failed; of check: 1 a rule "
 	     "failed,\n3 no answer; of run: the command's own.");
 	return out_close(stdout, "standard output");

@@ -93,7 +93,7 @@ static int short_option(struct option_reader *r, const char **value)
 	return OPTION_WRONG;
 }
 
-int option_next(struct option_reader *r, const char **value)
+static int next(struct option_reader *r, const char **value)
 {
 	*value = NULL;
 	if (r->letters && *r->letters)
@@ -103,7 +103,7 @@ int option_next(struct option_reader *r, const char **value)
 	const char *arg = r->args[r->at++];
 	if (!r->only_operands && !strcmp(arg, "--")) {
 		r->only_operands = true;
-		return option_next(r, value);
+		return next(r, value);
 	}
 	if (r->only_operands || arg[0] != '-' || !arg[1]) {
 		r->only_operands |= r->stop_at_operand;
@@ -126,11 +126,90 @@ int option_folder(const char *command, const char *option, const char *path)
 	return -1;
 }
 
+int option_next(struct option_reader *r, const char **value)
+{
+	int option = next(r, value);
+
+	if (option >= 0 && option < 64)
+		r->given |= UINT64_C(1) << option;
+	if (option >= 0 && !strcmp(r->rows[option].name, "format"))
+		r->format = *value;
+	if (option >= 0 && !strcmp(r->rows[option].name, "table"))
+		r->table = *value;
+	return option;
+}
+
+bool option_given(const struct option_reader *r, int option)
+{
+	return r->given >> option & 1;
+}
+
+/* "csv" is in "text csv", "csv:kernels" too where that is the table. */
+static bool is_used(const char *formats, const char *format, const char *table)
+{
+	size_t bytes = strlen(format);
+
+	if (*formats == '!')
+		return !is_used(formats + 1, format, table);
+	for (const char *at = formats; *at; at += strspn(at, " ")) {
+		size_t word = strcspn(at, " ");
+		if (!strncmp(at, format, bytes) &&
+		    (word == bytes ||
+		     (at[bytes] == ':' && table && word == bytes + 1 + strlen(table) &&
+		      !strncmp(at + bytes + 1, table, strlen(table)))))
+			return true;
+		at += word;
+	}
+	return false;
+}
+
+int option_uses(const struct option_reader *r, const struct option_use *uses, const char *format,
+                const char *table)
+{
+	format = r->format ? r->format : format;
+	table = r->table ? r->table : table;
+	for (; uses->formats; uses++) {
+		if (!option_given(r, uses->option) || is_used(uses->formats, format, table))
+			continue;
+		bool of_table = table && !strcmp(format, "csv");
+		bool others = *uses->formats == '!';
+		complain("%s: --%s changes nothing in --format %s%s%s: it is for %s%s", r->command,
+		         r->rows[uses->option].name, format, of_table ? " --table " : "",
+		         of_table ? table : "", others ? "all but " : "", uses->formats + others);
+		return -1;
+	}
+	return 0;
+}
+
+int option_beside(const struct option_reader *r, int option, uint64_t allowed)
+{
+	uint64_t others = r->given & ~(allowed | OPTION_BIT(option));
+
+	for (int i = 0; option_given(r, option) && others && r->rows[i].name; i++)
+		if (others >> i & 1) {
+			complain("%s: --%s changes nothing beside --%s", r->command,
+			         r->rows[i].name, r->rows[option].name);
+			return -1;
+		}
+	return 0;
+}
+
+static bool raw;
+
+void option_raw(void)
+{
+	raw = true;
+}
+
 int option_choice(const char *command, const char *option, const char *word,
                   const char *const *choices)
 {
-	char list[256] = "";
+	char list[512] = "";
 
+	for (int i = 0; raw && choices[i]; i++)
+		printf("word\t%s\t%s\t%s\n", command, option, choices[i]);
+	if (raw)
+		return -1;
 	for (int i = 0; choices[i]; i++) {
 		if (!strcmp(choices[i], word))
 			return i;
@@ -146,8 +225,31 @@ int option_choice(const char *command, const char *option, const char *word,
 	return -1;
 }
 
+/* Line ends are blanks, of a usage a tab. */
+static void put_raw(const char *text, char line_end)
+{
+	for (; *text; text++)
+		putchar(*text == '\n' ? line_end : *text);
+}
+
+static void raw_help(const char *usage, const char *about, const struct option_row *rows)
+{
+	fputs("usage\t", stdout);
+	put_raw(usage, '\t');
+	fputs("\nabout\t", stdout);
+	put_raw(about, ' ');
+	putchar('\n');
+	for (; rows->name; rows++)
+		printf("option\t%s\t%.1s\t%s\t%s\n", rows->name, rows->letter ? &rows->letter : "",
+		       rows->value ? rows->value : "", rows->help);
+}
+
 void option_help(const char *usage, const char *about, const struct option_row *rows)
 {
+	if (raw) {
+		raw_help(usage, about, rows);
+		return;
+	}
 	printf("Usage: %s\n\n%s\n\nOptions:\n", usage, about);
 	for (; rows->name; rows++) {
 		char left[64], letter[8] = "    ";

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct option_row {
 	const char *name;  /* long; the table ends with NULL */
@@ -25,7 +26,27 @@ struct option_reader {
 	int at;               /* the next argument */
 	const char *letters;  /* the rest of a group of short options */
 	bool only_operands;   /* "--" was seen */
+	uint64_t given;       /* bit i: the option of row i was */
+	const char *format;   /* value of --format, and of --table; NULL = not given */
+	const char *table;
 };
+
+/* Where an option changes something: the formats, a blank apart; of CSV also "csv:TABLE"; with
+ * a ! before, all but those. Options without a row do so in all of them. The table ends with
+ * formats NULL. */
+struct option_use {
+	int option;
+	const char *formats;
+};
+/* Whether one was given that would be ignored: -1, and one line was written. `format` and `table`
+ * are those that there are without one. */
+int option_uses(const struct option_reader *reader, const struct option_use *uses,
+                const char *format, const char *table);
+bool option_given(const struct option_reader *reader, int option);
+/* Of an option that does something else than the command does: which may stand beside it (bits).
+ * -1 when another one does, and one line was written. */
+int option_beside(const struct option_reader *reader, int option, uint64_t allowed);
+#define OPTION_BIT(option) (UINT64_C(1) << (option))
 
 /*
  * The next option's index in the table, its value in *value; OPTION_OPERAND with the operand in
@@ -41,6 +62,10 @@ int option_choice(const char *command, const char *option, const char *word,
 
 /* 0 where there is such a folder; -1 when one line was written. */
 int option_folder(const char *command, const char *option, const char *path);
+
+/* The next option_help() and option_choice() write for programs, as `cudaspy help --raw` has it:
+ * lines of fields with tabs between. */
+void option_raw(void);
 
 /* Usage, what the command does, its options; on stdout. */
 void option_help(const char *usage, const char *about, const struct option_row *rows);

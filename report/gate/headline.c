@@ -110,6 +110,8 @@ static void choose_time(struct headline *h, const struct compare_result *c,
 
 	h->time = (struct compare_timing){.before = {NAN, NAN, NAN}, .after = {NAN, NAN, NAN}};
 	h->steps_apart = steps_apart(c);
+	h->other_steps = h->steps_apart && c->before.runs[0].steps.source != STEPS_NONE &&
+	                 c->after.runs[0].steps.source != STEPS_NONE;
 	if (c->differs)
 		return;
 	if (!h->steps_apart && step) {
@@ -186,9 +188,14 @@ static void put_time(struct headline *h, const struct compare_result *c, const c
 		/* Of several recordings the middle of all pairs, in whose bounds it lies. */
 		if (h->judged)
 			ratio = h->time.bounds.estimate;
-		alloc_append(&h->text, "%s is ", after);
+		/* Whose steps are others does something else: faster it cannot be. */
+		bool others = h->of == HEADLINE_WINDOW && h->other_steps;
+		alloc_append(&h->text, others ? "%s took " : "%s is ", after);
 		put_factor(&h->text, h->moved < 0 ? 1 / ratio : ratio);
-		alloc_append(&h->text, h->moved < 0 ? " faster" : " slower");
+		alloc_append(&h->text, others         ? h->moved < 0 ? " less time, of other steps"
+		                                                     : " more time, of other steps"
+		                       : h->moved < 0 ? " faster"
+		                                      : " slower");
 	} else {
 		alloc_append(&h->text, "no difference that can be told");
 	}

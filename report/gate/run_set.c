@@ -6,6 +6,7 @@
 #include "report/base/alloc.h"
 #include "report/gate/baseline.h"
 #include "report/base/complain.h"
+#include "report/base/progress.h"
 #include "report/gate/figures.h"
 
 static int add_run(struct run_set *s, const char *name, const struct run_set_options *o)
@@ -30,7 +31,9 @@ int run_set_add_all(struct run_set *s, char *const *names, size_t count,
 	struct stat *st = alloc_zeroed(count, sizeof(*st));
 	int rc = 0;
 
+	progress_begin();
 	for (size_t i = 0; i < count && !rc; i++) {
+		progress_stage("%zu of %zu, reading %s", i + 1, count, names[i]);
 		bool there = !stat(names[i], &st[i]);
 		for (size_t k = 0; k < i && there && !rc; k++)
 			if (st[k].st_ino == st[i].st_ino && st[k].st_dev == st[i].st_dev) {
@@ -40,6 +43,7 @@ int run_set_add_all(struct run_set *s, char *const *names, size_t count,
 			}
 		rc = rc ? rc : run_set_add(s, names[i], o);
 	}
+	progress_end();
 	free(st);
 	return rc;
 }

@@ -12,6 +12,7 @@
 #ifndef REPORT_CALL_LOG_H
 #define REPORT_CALL_LOG_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -88,6 +89,10 @@ struct call_log_work {      /* a class of GPU work, see shim/core/work/work_clas
 	uint64_t call_events;   /* that gave it */
 };
 
+struct call_log_piece { /* a stretch of time whose calls stand earlier in the log than they were */
+	double start, end, moved; /* as they were; by so much */
+};
+
 struct call_log {
 	struct call_event *call_events; /* by start; never NULL */
 	size_t count;
@@ -108,8 +113,10 @@ struct call_log {
 	double from, until; /* all calls that started in it are here, but for lost ones */
 	bool whole;         /* `from` is the window's start: nothing is older */
 	bool lost;          /* records found a ring full: there are holes */
-	double judged;   /* ns that [steady, window) stands for: it, or all stretches of a loop */
-	double busy;     /* of a phase: share in which the busiest device worked; 0 = not known */
+	double judged; /* ns that [steady, window) stands for: it, or all stretches of a loop */
+	double busy;   /* of a phase: share in which the busiest device worked; 0 = not known */
+	struct call_log_piece *joined; /* by time; NULL: all stand where they were */
+	size_t joined_count;
 	bool left_out;   /* the process has no part in the phase that is judged */
 	double steady;   /* where start-up ended, by the time slices; 0 where it cannot be told */
 	double coverage; /* share of [steady, window) that lies in [from, up to); NaN = unknown */
@@ -117,6 +124,15 @@ struct call_log {
 	double cpu_wait; /* share of the steady time of the threads that give the GPU work in which
 	                    they waited for a CPU; NaN = unknown */
 };
+
+/* Where what began at `start` stands in the log; NaN: its time is not in it. */
+static inline double call_log_place(const struct call_log *h, double start)
+{
+	for (size_t i = 0; i < h->joined_count; i++)
+		if (start < h->joined[i].end)
+			return start >= h->joined[i].start ? start - h->joined[i].moved : NAN;
+	return h->joined_count ? NAN : start;
+}
 
 /* Its copy or set, as the rules of shim/core/cuda have it. */
 static inline struct cuda_copy call_event_copy(const struct call_event *a)

@@ -265,6 +265,30 @@ static void find_groups(struct works_part *k, const struct model_calibration *c)
 	}
 }
 
+const char *const model_kind_source_names[] = {[KIND_UNMEASURED] = "not measured",
+                                               [KIND_BUILT_IN] = "built-in",
+                                               [KIND_CALIBRATED] = "calibrated"};
+
+/* Of several processes those of the least known devices. */
+static void add_kind(struct model_gpu_kind *to, const struct gpu_figures *f)
+{
+	static const enum model_kind_source sources[] = {[GPU_UNMEASURED] = KIND_UNMEASURED,
+	                                                 [GPU_BUILT_IN] = KIND_BUILT_IN,
+	                                                 [GPU_CALIBRATED] = KIND_CALIBRATED};
+	enum model_kind_source source = sources[f->source];
+
+	if (to->null_kernel > 0 && source > to->source)
+		return;
+	if (to->null_kernel > 0 && source == to->source && f->off_ns <= to->off)
+		return;
+	*to = (struct model_gpu_kind){.null_kernel = f->null_kernel_ns,
+	                              .off = f->off_ns,
+	                              .source = source,
+	                              .calibrated =
+	                                      f->calibrated ? (double)f->calibrated * 1e9 : NAN,
+	                              .differ = f->differ};
+}
+
 void model_add_works(struct model_part *p)
 {
 	struct model_calibration c;
@@ -278,8 +302,7 @@ void model_add_works(struct model_part *p)
 	k.kernels = alloc_zeroed(p->kernel_end, sizeof(*k.kernels));
 	warn_of_damage(&k);
 	calibrate(&c, &p->recording->map, k.works, k.count);
-	p->model->gpu.null_kernel = c.costs.kind->null_kernel_ns;
-	p->model->gpu.unmeasured |= !c.costs.kind->name;
+	add_kind(&p->model->gpu.kind, &c.costs.kind);
 	find_groups(&k, &c);
 	for (uint32_t i = 0; i < k.count; i++) {
 		add_calibration(&p->model->gpu, &k.works[i]);

@@ -94,6 +94,19 @@ struct model_pair_line { /* calibration, ns */
 	double mean, deviation;
 };
 
+/* Where what no run can measure by itself is known from; the least known first. */
+enum model_kind_source { KIND_UNMEASURED, KIND_BUILT_IN, KIND_CALIBRATED };
+extern const char *const model_kind_source_names[];
+
+struct model_gpu_kind {
+	double null_kernel; /* of the pair around it: the empty kernel's own time, ns; 0 = nothing
+	                       was estimated */
+	double off;         /* half of a 95 % interval: of a pair less its cost, ns */
+	enum model_kind_source source; /* of the least known device */
+	double calibrated;             /* when, realtime ns; NaN: it was not */
+	bool differ;                   /* the devices are of several kinds */
+};
+
 struct model_gpu {
 	uint32_t mode; /* enum tf_gpu_mode; of the first process */
 	bool measured; /* not off, and something is known */
@@ -115,8 +128,7 @@ struct model_gpu {
 	double untimed_classes, untimed_pieces; /* all of them */
 	uint64_t by_calls;                      /* samples that are copies' calls, no pairs */
 	struct model_pair_line empty[TF_PAIRS], null[TF_PAIRS];
-	double null_kernel; /* of the pair around it: the empty kernel's own time, ns */
-	bool unmeasured;    /* ... taken from other kinds of GPU */
+	struct model_gpu_kind kind; /* what a pair costs on these devices */
 	struct tf_pairs empty_sum[TF_PAIRS], null_sum[TF_PAIRS]; /* for the model alone */
 	double overhead; /* launches: API time without back-pressure, contention, first ones */
 	double first;    /* API time of first launches */

@@ -267,7 +267,7 @@ static struct model_work_time pinned_copy(const struct tf_work *w, const struct 
 	t.mean = fmax(0, m.ns);
 	t.shared = normal_95(sqrt(fmax(0, m.variance)));
 	/* That engines wake elsewhere as they do there, nobody has measured. */
-	t.shared *= c->costs.kind->off_ns / OFF_ON_AN_H200_NS;
+	t.shared *= c->costs.kind.off_ns / OFF_ON_AN_H200_NS;
 	t.systematic = hypot(c->systematic, SYSTEMATIC_SHARE * t.mean);
 	return t;
 }
@@ -369,7 +369,7 @@ void calibrate(struct model_calibration *c, const struct tf_map *map, const stru
 {
 	*c = (struct model_calibration){.systematic = 0};
 	estimate_costs(map, &c->costs);
-	c->systematic = c->costs.kind->off_ns;
+	c->systematic = c->costs.kind.off_ns;
 	for (int path = 0; path < ESTIMATE_PATHS; path++)
 		for (int i = 0; i < TF_PAIRS; i++)
 			c->cost[path][i] = (struct model_pair_cost){

@@ -11,6 +11,7 @@
 #define TIME_LEAST     0.02 /* of the longest loop's time: less is no phase */
 #define ALIKE_TOGETHER 0.1  /* less alike than that much below the threads' own: no loop */
 #define BESIDE         0.5  /* of a loop's time in which another one runs: it is none of its own */
+#define EVENTS_OFF     0.1  /* of a step's work: another thread's steps do the same */
 #define RANGES_MOST    32u  /* names of ranges that are looked at beside the steps' */
 #define GAP_PERIODS    4.0  /* between two ranges: longer, and another stretch begins */
 #define GAP_LEAST      1e6  /* ns; and of the window: shorter ones end no stretch */
@@ -201,8 +202,31 @@ static struct candidate *next_candidate(struct candidates *of, const bool *seen)
 	return best;
 }
 
+/*
+ * Threads that do the same, each for itself, as those of a server do: their steps are told apart by
+ * the same call and hold as much work. Where they count the same they may be parts of one step.
+ */
+static bool do_the_same(const struct model *m, const struct candidate *a, const struct candidate *b)
+{
+	const struct model_loop *x = &m->loops[a->source], *y = &m->loops[b->source];
+	double more = fabs((double)x->steps - (double)y->steps);
+
+	return more > 1 && x->cls == y->cls && x->marker && y->marker &&
+	       !strcmp(x->marker, y->marker) &&
+	       fabs(x->events - y->events) <= EVENTS_OFF * fmax(x->events, y->events);
+}
+
+static void run_beside(const struct model *m, struct candidate *of, const struct candidate *c)
+{
+	of->beside += c->work;
+	if (!do_the_same(m, of, c))
+		return;
+	ALLOC_ROOM(of->alike, of->alike_count);
+	of->alike[of->alike_count++] = c->source;
+}
+
 /* Those that others run beside are taken; what is too short of these is left again. */
-static void take_loops(struct candidates *of, size_t chosen)
+static void take_loops(const struct model *m, struct candidates *of, size_t chosen)
 {
 	bool *seen = alloc_zeroed(of->count + 1, sizeof(*seen));
 	double longest = 0;
@@ -220,7 +244,7 @@ static void take_loops(struct candidates *of, size_t chosen)
 			overlap += time;
 			if (time > BESIDE * c->time && c->found && t->found && t->tid && c->tid &&
 			    t->tid != c->tid)
-				t->beside += c->work;
+				run_beside(m, t, c);
 		}
 		c->taken = c->time > 0 && overlap <= BESIDE * c->time;
 		if (c->taken)
@@ -314,13 +338,15 @@ void phase_loops_find(struct candidates *to, const struct model *m, size_t range
 	if (!m->steps_from || to->count)
 		add_found(to, m);
 	if (to->count)
-		take_loops(to, range);
+		take_loops(m, to, range);
 	add_waits(m, to);
 }
 
 void phase_loops_free(struct candidates *c)
 {
-	for (size_t i = 0; i < c->count; i++)
+	for (size_t i = 0; i < c->count; i++) {
 		free(c->items[i].stretches);
+		free(c->items[i].alike);
+	}
 	free(c->items);
 }

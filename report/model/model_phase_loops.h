@@ -16,6 +16,8 @@ struct candidate { /* for a loop of one process */
 	size_t count;
 	double time, steps, work; /* time: of the stretches */
 	double beside;            /* work of other threads' loops in the same time */
+	size_t *alike;            /* of these, the sources of those that do the same */
+	size_t alike_count;
 };
 
 struct candidates {

@@ -11,10 +11,12 @@
 #include "report/model/model_phase_loops.h"
 #include "report/model/phases.h"
 
-#define WORK_LEAST   0.5  /* of all work, in the loops: with less they do not stand for the run */
-#define FOUND_MORE   10.0 /* times the work, a loop that was found stands before ranges */
-#define FAR_LONGER   3.0  /* times the median step: what goes beyond it, on average, is left out */
-#define SLICES_LEAST 2.0  /* in a stretch, on average: else time slices do not tell it apart */
+#define WORK_LEAST 0.5  /* of all work, in the loops: with less they do not stand for the run */
+#define FOUND_MORE 10.0 /* times the work, a loop that was found stands before ranges */
+#define TIME_HELD                                                                                  \
+	0.25 /* of the time from the first to the last, by loops: else the run is judged */
+#define FAR_LONGER   3.0 /* times the median step: what goes beyond it, on average, is left out */
+#define SLICES_LEAST 2.0 /* in a stretch, on average: else time slices do not tell it apart */
 
 const char *const model_phase_names[] = {
         [PHASE_START] = "start", [PHASE_LOOP] = "loop", [PHASE_END] = "end"};
@@ -76,7 +78,11 @@ static void add_loop(struct model *m, uint32_t process, struct candidate *c)
 		p->source = c->source;
 	}
 	add_part(p, process, c->source, c->stretches, c->count);
+	struct model_phase_part *part = &p->parts[p->part_count - 1];
+	part->alike = c->alike;
+	part->alike_count = c->alike_count;
 	c->stretches = NULL;
+	c->alike = NULL;
 }
 
 static void add_end(struct model_phases *to, enum model_phase_kind kind, uint32_t process,
@@ -141,8 +147,12 @@ bool *model_phase_loops(const struct model *m, const struct model_phase *p)
 {
 	bool *in = alloc_zeroed(m->loop_count + 1, sizeof(*in));
 
-	for (size_t i = 0; p->kind == PHASE_LOOP && p->found && i < p->part_count; i++)
-		in[p->parts[i].source] = true;
+	for (size_t i = 0; p->kind == PHASE_LOOP && p->found && i < p->part_count; i++) {
+		const struct model_phase_part *part = &p->parts[i];
+		in[part->source] = true;
+		for (size_t k = 0; k < part->alike_count; k++)
+			in[part->alike[k]] = true;
+	}
 	return in;
 }
 
@@ -187,16 +197,24 @@ static void found_steps(const struct model *m, struct model_phase *p)
 	double time = 0;
 	uint64_t most = 0;
 
-	for (size_t i = 0; i < p->part_count; i++) {
-		const struct model_loop *l = &m->loops[p->parts[i].source];
+	bool *loops = model_phase_loops(m, p);
+	for (size_t i = 0; i < m->loop_count; i++) {
+		const struct model_loop *l = &m->loops[i];
+		if (!loops[i])
+			continue;
 		CLAMP_ADD(p->steps, l->steps);
 		time += l->time;
 		add_work(&p->work, &l->work);
 		if (l->steps > most) {
 			most = l->steps;
-			p->source = p->parts[i].source;
+			p->source = i;
 		}
 	}
+	free(loops);
+	p->threads = 1;
+	for (size_t i = 0; i < p->part_count; i++)
+		if (p->parts[i].alike_count + 1 > p->threads)
+			p->threads = p->parts[i].alike_count + 1;
 	const struct model_loop *largest = &m->loops[p->source];
 	p->mean = p->steps ? time / (double)p->steps : NAN;
 	p->p50 = largest->q.p50;
@@ -302,6 +320,26 @@ static size_t main_loop(const struct model *m, size_t range)
 	               : said;
 }
 
+/*
+ * Whether the loops hold the time from the start of the one that would be judged to the end of the
+ * last one. Where each is short, and what is between them long, as where code is compiled for every
+ * new shape, what is slow is in no loop.
+ */
+static bool loops_hold(const struct model_phases *of, size_t main)
+{
+	const struct model_phase *judged = &of->rows[main];
+	double time = 0, end = judged->end;
+
+	for (size_t i = 0; i < of->count; i++) {
+		const struct model_phase *p = &of->rows[i];
+		if (p->kind != PHASE_LOOP || p->end <= judged->start)
+			continue;
+		time += p->time / (double)p->part_count;
+		end = fmax(end, p->end);
+	}
+	return time >= TIME_HELD * (end - judged->start);
+}
+
 void model_finish_phases(struct model *m)
 {
 	struct model_phases *to = &m->phases;
@@ -322,6 +360,8 @@ void model_finish_phases(struct model *m)
 			to->rows[i].number = (unsigned)++to->loops;
 	if (work >= WORK_LEAST * all)
 		to->main = main_loop(m, range);
+	if (to->main != PHASE_NONE && !m->steps_from && !loops_hold(to, to->main))
+		to->main = PHASE_NONE;
 }
 
 size_t model_phase_find(const struct model *m, unsigned number)
@@ -338,8 +378,10 @@ void model_free_phases(struct model *m)
 {
 	for (size_t i = 0; i < m->phases.count; i++) {
 		struct model_phase *p = &m->phases.rows[i];
-		for (size_t k = 0; k < p->part_count; k++)
+		for (size_t k = 0; k < p->part_count; k++) {
 			free(p->parts[k].stretches);
+			free(p->parts[k].alike);
+		}
 		free(p->parts);
 	}
 	free(m->phases.rows);

@@ -38,6 +38,9 @@ struct model_phase_part { /* of one process */
 	double time;                     /* of its stretches */
 	struct model_stretch *stretches; /* by time; of start-up and the end there is one */
 	size_t stretch_count;
+	size_t *alike; /* loops of other threads that do the same meanwhile; their steps count too
+	                */
+	size_t alike_count;
 };
 
 struct model_phase {
@@ -49,6 +52,8 @@ struct model_phase {
 	double time;       /* of all parts */
 	double share;      /* of the windows of its processes */
 	uint64_t steps, stretches;
+	size_t threads; /* the most that do its steps side by side, each for itself; 1 = they don't
+	                 */
 	double mean, p50, p99;       /* of a step, ns; NaN where there are none */
 	struct model_work_done work; /* of a loop: sums over its steps, NaN = not known */
 	bool lost;                   /* records of its processes were lost */
@@ -62,8 +67,8 @@ struct model_phase {
 struct model_phases { /* start-up, loops by their starts, the end; none where there are no steps */
 	struct model_phase *rows;
 	size_t count;
-	/* The loop that holds most time, where loops have most of the work: what is judged;
-	 * PHASE_NONE = there is none, and the whole run is. */
+	/* The loop that holds most time, where loops have most of the work, and time: what is
+	 * judged; PHASE_NONE = there is none, and the whole run is. */
 	size_t main;
 	size_t loops;
 };

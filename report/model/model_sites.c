@@ -112,16 +112,12 @@ static uint32_t line_of(struct part *s, const struct code *c, uint32_t index, ui
 	return kept->line;
 }
 
-static struct model_frame frame_of(struct part *s, uint64_t where)
+static struct model_frame python_frame(struct part *s, uint64_t where)
 {
-	struct model_frame f = {.python = (where & TF_FRAME_PYTHON) != 0};
-
-	if (!f.python) {
-		sites_native(s->p, s->area, where, &f);
-		return f;
-	}
+	struct model_frame f = {.python = true};
 	uint32_t index = (uint32_t)(where >> 32) & 0x7fffffff;
 	const struct code *c = code_of(s, index);
+
 	if (c) {
 		f.function = c->name;
 		f.file = c->file;
@@ -135,19 +131,39 @@ static struct model_frame frame_of(struct part *s, uint64_t where)
 	return f;
 }
 
+static void add_frame(struct model_site *to, size_t most, const struct model_frame *f)
+{
+	if (to->frame_count < most)
+		to->frames[to->frame_count++] = *f;
+}
+
 static void read_frames(struct part *s, const struct tf_site *t, struct model_site *to)
 {
 	const struct tf_map *map = &s->p->recording->map;
 	uint32_t n = t->frame_count < FRAMES_MOST ? t->frame_count : FRAMES_MOST;
 	const uint64_t *frames = n ? tf_at(map, t->frames, n * sizeof(*frames)) : NULL;
 
-	if (!frames || s->frames + n > FRAMES_ALL)
+	const struct model_frame *natives;
+	size_t most = 0;
+
+	for (uint32_t i = 0; frames && i < n; i++)
+		most += frames[i] & TF_FRAME_PYTHON
+		                ? 1
+		                : sites_native(s->p, s->area, frames[i], &natives);
+	if (!most || s->frames + most > FRAMES_ALL)
 		return;
-	s->frames += n;
-	to->frames = alloc_zeroed(n, sizeof(*to->frames));
-	to->frame_count = n;
-	for (uint32_t i = 0; i < n; i++)
-		to->frames[i] = frame_of(s, frames[i]);
+	s->frames += (uint32_t)most;
+	to->frames = alloc_zeroed(most, sizeof(*to->frames));
+	for (uint32_t i = 0; i < n; i++) {
+		if (frames[i] & TF_FRAME_PYTHON) {
+			struct model_frame f = python_frame(s, frames[i]);
+			add_frame(to, most, &f);
+			continue;
+		}
+		size_t count = sites_native(s->p, s->area, frames[i], &natives);
+		for (size_t k = 0; k < count; k++)
+			add_frame(to, most, &natives[k]);
+	}
 }
 
 /* ---- figures ---- */

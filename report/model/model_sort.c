@@ -16,7 +16,7 @@ const char *const sort_key_names[] = {
 
 struct row { /* what all tables that can be sorted have */
 	const char *name;
-	double key;
+	double key, second; /* of equal keys, and of unknown ones, the second decides */
 	size_t index;
 };
 
@@ -54,6 +54,8 @@ static int by_key(const void *a, const void *b)
 		return isnan(x->key) ? 1 : -1;
 	if (x->key > y->key || x->key < y->key)
 		return x->key > y->key ? -1 : 1;
+	if (x->second > y->second || x->second < y->second)
+		return x->second > y->second ? -1 : 1;
 	int order = strcmp(x->name, y->name);
 	return order ? order : x->index < y->index ? -1 : x->index > y->index;
 }
@@ -68,7 +70,7 @@ static void sort_apis(struct model *m, enum model_sort_key key)
 		const struct model_api *a = &m->apis[i];
 		rows[i] = (struct row){
 		        a->name, choose(key, a->total, a->mean, a->max, &a->q, a->calls, a->failed),
-		        i};
+		        0, i};
 	}
 	if (m->api_count) {
 		qsort(rows, m->api_count, sizeof(*rows), by_key);
@@ -96,7 +98,7 @@ static void sort_kernels(struct model *m, enum model_sort_key key)
 		                       key == SORT_GPU ? k->gpu.total
 		                                       : choose(key, k->total, k->mean, k->max,
 		                                                &k->q, k->launches, k->failed),
-		                       i};
+		                       key == SORT_GPU ? k->total : 0, i};
 	}
 	if (m->kernel_count) {
 		qsort(rows, m->kernel_count, sizeof(*rows), by_key);

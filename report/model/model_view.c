@@ -6,11 +6,9 @@
 #include "report/base/alloc.h"
 #include "report/model/model_internal.h"
 #include "report/model/model_view_calls.h"
+#include "report/model/model_view_warm.h"
 #include "report/model/phases.h"
 #include "shim/core/cuda/communication.h"
-
-/* Of a loop's time, what its warming up may take at most. */
-#define WARM_MOST 0.5
 
 struct view {
 	struct model m; /* first */
@@ -27,34 +25,6 @@ struct sums { /* over time slices: of all of them, and in the phase */
 };
 
 /* ---- which time is in the phase ---- */
-
-/* A loop's stretches without its warming up (free it). */
-static struct model_stretch *settled(const struct model *m, const struct model_phase *p,
-                                     const struct model_phase_part *part, size_t *count)
-{
-	const struct overview *o = &m->processes[part->process].overview;
-	struct model_stretch *to = alloc_zeroed(part->stretch_count, sizeof(*to));
-	double from = part->start, half = part->start, left = WARM_MOST * part->time;
-
-	for (size_t i = 0; i < part->stretch_count && left > 0; i++) {
-		const struct model_stretch *s = &part->stretches[i];
-		half = s->start + fmin(left, s->end - s->start);
-		left -= s->end - s->start;
-	}
-	if (p->kind == PHASE_LOOP && o->count)
-		from = phases_settled(o, o->window + part->start, o->window + half) - o->window;
-	*count = 0;
-	for (size_t i = 0; i < part->stretch_count; i++) {
-		struct model_stretch s = part->stretches[i];
-		double whole = s.end - s.start;
-		s.start = fmax(s.start, from);
-		if (!(s.end > s.start))
-			continue;
-		s.steps *= (s.end - s.start) / whole;
-		to[(*count)++] = s;
-	}
-	return to;
-}
 
 struct slice_part {
 	double all;  /* of the slice, in the window */
@@ -320,7 +290,7 @@ struct model *model_view(const struct model *m, size_t phase)
 		struct model_stretch *s = NULL;
 		size_t count = 0;
 		if (k < p->part_count && p->parts[k].process == i)
-			s = settled(m, p, &p->parts[k++], &count);
+			s = view_settled(m, p, &p->parts[k++], &count);
 		add_part(v, &sums, s, count, (uint32_t)i);
 		free(s);
 	}
@@ -351,8 +321,10 @@ void model_view_free(struct model *view)
 	if (!v)
 		return;
 	for (size_t i = 0; i < v->m.process_count; i++)
-		if (v->owned[i])
+		if (v->owned[i]) {
 			free(v->m.processes[i].call_log.call_events);
+			free(v->m.processes[i].call_log.joined);
+		}
 	if (v->own_steps)
 		model_free_steps_figures(&v->m.steps);
 	if (v->own_tables) {

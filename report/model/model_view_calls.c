@@ -26,8 +26,9 @@ static void join(struct call_log *h, const struct model_stretch *s, size_t count
 {
 	const struct call_event *from = h->call_events;
 	struct call_event *to = alloc_zeroed(h->count + 1, sizeof(*to));
+	struct call_log_piece *pieces = alloc_zeroed(count, sizeof(*pieces));
 	double at = NAN;
-	size_t kept = 0;
+	size_t kept = 0, joined = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		double start = fmax(s[i].start, h->from), end = fmin(s[i].end, h->until);
@@ -42,8 +43,11 @@ static void join(struct call_log *h, const struct model_stretch *s, size_t count
 			e.gpu_start -= start - at;
 			to[kept++] = e;
 		}
+		pieces[joined++] = (struct call_log_piece){start, end, start - at};
 		at += end - start;
 	}
+	h->joined = pieces;
+	h->joined_count = joined;
 	h->call_events = to;
 	h->count = kept;
 	h->from = h->steady;

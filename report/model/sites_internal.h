@@ -10,6 +10,10 @@ struct site_texts {
 	size_t count;
 	struct symbols *symbols;
 	struct native_entry *natives; /* addresses that were looked up */
+	struct model_frame other;     /* the last that was too many */
+	struct perf_map *jit;         /* of the process of index jit_process - 1 */
+	char *jit_path;
+	uint32_t jit_process;
 	struct site_entry *by_stack;
 };
 
@@ -23,9 +27,10 @@ size_t sites_head(const struct model_site *s);
 /* Adds a site to the one with the same stack, or as a new one. Takes its frames over. */
 void sites_merge(struct model *m, struct model_site *s);
 
-/* A return address: what it lies in. */
-void sites_native(struct model_part *p, const struct tf_sites *area, uint64_t address,
-                  struct model_frame *to);
+/* A return address: the function that it lies in, behind those inlined there; how many, at least
+ * one, the model's own. */
+size_t sites_native(struct model_part *p, const struct tf_sites *area, uint64_t address,
+                    const struct model_frame **frames);
 void sites_natives_free(struct site_texts *t);
 
 /* Where the recorded path is in folder `root`: the longest end of it that is a file there; NULL =

@@ -14,5 +14,9 @@ void out_diff_markdown(const struct compare_result *c, const struct headline *h,
                        const struct out_options *o);
 void out_diff_json(const struct compare_result *c, const struct headline *h,
                    const struct out_options *o); /* cudaspy.diff/1 */
+/* A page of one file for a browser. `before`, `after`: what out_html_side() has of one recording of
+ * each side; NULL = that side is a baseline. */
+void out_diff_html(const struct compare_result *c, const struct headline *h,
+                   const struct out_options *o, const char *before, const char *after);
 
 #endif

@@ -8,10 +8,12 @@
 
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
+#include "report/base/progress.h"
 #include "report/output/out.h"
 
 FILE *out_begin(struct out_file *f)
 {
+	*f = (struct out_file){0};
 	f->to = open_memstream(&f->text, &f->bytes);
 	if (!f->to)
 		alloc_failed();
@@ -85,11 +87,26 @@ static int put_file(struct out_file *f, const char *output)
 
 int out_end(struct out_file *f, const char *output)
 {
+	int status;
+
 	if (fclose(f->to))
 		alloc_failed();
-	int status = output ? put_file(f, output) : put(f, stdout, "standard output");
+	progress_stop();
+	if (output)
+		status = put_file(f, output);
+	else if (f->show && f->show(f->text, f->bytes))
+		status = EXIT_DONE;
+	else
+		status = put(f, stdout, "standard output");
 	free(f->text);
 	return status;
+}
+
+int out_drop(struct out_file *f)
+{
+	fclose(f->to);
+	free(f->text);
+	return EXIT_TROUBLE;
 }
 
 int out_close(FILE *to, const char *name)

@@ -22,9 +22,15 @@ struct symbol {         /* free the texts; NULL or 0 = not known */
 struct symbols *symbols_new(void);
 void symbols_free(struct symbols *s);
 
-/* `address`: as the file has it. The file counts only if its build id is the one given: `bytes` 0 =
- * the program had none, and nothing is said. */
-struct symbol symbols_find(struct symbols *s, const char *path, const uint8_t *build_id,
-                           size_t bytes, uint64_t address);
+/*
+ * What stands at an address: functions that were inlined there, innermost first, and the one that
+ * they are part of; how many.
+ *
+ * `address`: as the file has it. The file counts only if its build id is the one given: `bytes` 0 =
+ * the program had none, and nothing is said.
+ */
+#define SYMBOLS_MOST 16
+size_t symbols_find(struct symbols *s, const char *path, const uint8_t *build_id, size_t bytes,
+                    uint64_t address, struct symbol found[SYMBOLS_MOST]);
 
 #endif

@@ -181,7 +181,7 @@ void gate_thread_died(void)
 	LIFE->thread_died();
 }
 
-uint64_t gate_call_site(struct tf_record *r, const void *caller)
+uint64_t gate_call_site(struct tf_record *r, struct spy_caller caller)
 {
 	return LIFE->call_site(r, caller);
 }

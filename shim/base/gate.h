@@ -59,6 +59,13 @@ enum spy_phase {
 	SPY_PHASE_OFF,    /* no recording to be had */
 };
 
+/* Of a wrapper. */
+struct spy_caller {
+	const void *at;           /* where it returns to */
+	const void *const *frame; /* its own: its caller's frame pointer, and `at`; NULL = not known
+	                           */
+};
+
 /*
  * What rooms above do when the gate is asked. Registered when the library is linked, as calls may
  * come before any constructor of ours has run: GATE_REGISTER(), once.
@@ -70,9 +77,8 @@ struct gate_life {
 	void (*wait_for_start)(void);           /* another thread is starting it */
 	void (*thread_died)(void);              /* the calling one ends */
 	void (*slot_taken)(uint16_t index);     /* the calling thread takes this slot */
-	/* where the call was made whose record this is, and which returns to `caller`; the ticks
-	 * that it took to find out */
-	uint64_t (*call_site)(struct tf_record *r, const void *caller);
+	/* where the call was made whose record this is; the ticks that it took to find out */
+	uint64_t (*call_site)(struct tf_record *r, struct spy_caller caller);
 };
 #define GATE_REGISTER(life)                                                                        \
 	static const struct gate_life *const gate_registered                                       \
@@ -89,7 +95,7 @@ void gate_take_map(void);
 void gate_slot_taken(uint16_t index);
 void gate_thread_died(void);
 /* The site of a call that has returned is wanted: the same. */
-uint64_t gate_call_site(struct tf_record *r, const void *caller);
+uint64_t gate_call_site(struct tf_record *r, struct spy_caller caller);
 
 /* Whether the recording is this process's own, and not its parent's. */
 bool gate_is_mine(void);

@@ -11,6 +11,7 @@
 #include "shim/base/gate.h"
 #include "shim/base/recording_tables.h"
 #include "shim/core/options/options.h"
+#include "shim/life/gpu_figures.h"
 #include "shim/real/real.h"
 #include "shim/life/storage.h"
 #include "shim/base/sys.h"
@@ -226,15 +227,19 @@ void recording_describe_driver(void)
 	        (CUresult(*)(char *, int, CUdevice))spy_driver_symbol("cuDeviceGetName");
 	CUresult (*get_memory)(size_t *, CUdevice) =
 	        (CUresult(*)(size_t *, CUdevice))spy_driver_symbol("cuDeviceTotalMem_v2");
+	CUresult (*get_attribute)(int *, CUdevice_attribute, CUdevice) = (CUresult(*)(
+	        int *, CUdevice_attribute, CUdevice))spy_driver_symbol("cuDeviceGetAttribute");
 	int version = 0, count = 0;
 
 	if (get_version && !get_version(&version))
 		h->driver_version = (uint32_t)version;
 	if (!get_count || get_count(&count))
 		return;
+	gpu_figures_load();
 	for (int i = 0; i < count; i++) {
 		struct tf_device *d = tf_append(&spy_map, &h->devices);
 		size_t bytes = 0;
+		int khz = 0;
 		if (!d)
 			return;
 		d->index = (uint32_t)i;
@@ -244,6 +249,9 @@ void recording_describe_driver(void)
 			snprintf(d->name, sizeof(d->name), "device %d", i);
 		if (get_memory && !get_memory(&bytes, i))
 			d->memory_bytes = bytes;
+		if (get_attribute && get_attribute(&khz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, i))
+			khz = 0;
+		gpu_figures_fill(d, (uint32_t)version, (uint32_t)khz);
 		d->simulated = spy_driver_symbol("cudaspy_simulated_driver") != NULL;
 		tf_publish(&h->devices);
 	}

@@ -174,7 +174,7 @@ void span_count_rest(struct tf_thread *th, struct spy_span *s, int result, uint6
 		spy_window_begins(s->call, s->cls, ticks, end);
 }
 
-void spy_record_rest(struct spy_span *s, int result, uint64_t end, const void *caller)
+void spy_record_rest(struct spy_span *s, int result, uint64_t end, struct spy_caller caller)
 {
 	int saved = errno;
 	struct spy_tls *t = &spy_tls;
@@ -196,14 +196,14 @@ void spy_record_rest(struct spy_span *s, int result, uint64_t end, const void *c
 	errno = saved;
 }
 
-void spy_record(struct spy_span *s, int result, const void *caller)
+void spy_record(struct spy_span *s, int result, struct spy_caller caller)
 {
 	if (unlikely(spy_gate_page.gate.site_all))
 		s->unusual |= SPAN_SITE;
 	spy_record_at(s, s->call, s->cls, result, spy_clock(), caller);
 }
 
-static void leave_passive(struct spy_span *s, int result, const void *caller)
+static void leave_passive(struct spy_span *s, int result, struct spy_caller caller)
 {
 	uint64_t end = spy_clock();
 
@@ -215,7 +215,7 @@ static void leave_passive(struct spy_span *s, int result, const void *caller)
 	spy_tls.outer = NULL;
 }
 
-void spy_leave_unusual(struct spy_span *s, int result, const void *caller)
+void spy_leave_unusual(struct spy_span *s, int result, struct spy_caller caller)
 {
 	struct spy_tls *t = &spy_tls;
 	int saved = errno;

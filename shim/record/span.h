@@ -120,7 +120,7 @@ void spy_enter_outermost(struct spy_span *s) __attribute__((cold));
 void spy_enter_inside(struct spy_span *s) __attribute__((cold));
 void spy_enter_timed(struct spy_span *s);
 /* `caller`: where the wrapper returns to. */
-void spy_leave_unusual(struct spy_span *s, int result, const void *caller);
+void spy_leave_unusual(struct spy_span *s, int result, struct spy_caller caller);
 void spy_look_again(void) __attribute__((cold));
 bool ring_look(struct spy_tls *t);
 
@@ -131,7 +131,7 @@ bool ring_look(struct spy_tls *t);
  */
 void span_push_aside(const struct tf_record *r);
 void spy_first_call(struct spy_span *s) __attribute__((cold));
-void spy_record(struct spy_span *s, int result, const void *caller);
+void spy_record(struct spy_span *s, int result, struct spy_caller caller);
 
 /* Does work of ours that may need more stack than the program's has left, and in which calls of
  * CUDA are none of the program's. */
@@ -169,8 +169,15 @@ static inline void spy_in_order(void)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Where the wrapper returns to that this is inlined into: read only where it is asked for. */
-#define SPY_CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
+/*
+ * Where the wrapper returns to that this is inlined into: read only where it is asked for. Its
+ * frame costs the wrapper three instructions, and the wrappers of launches go without.
+ */
+#define SPY_CALLER(cls)                                                                            \
+	((struct spy_caller){__builtin_extract_return_addr(__builtin_return_address(0)),           \
+	                     (cls) == SPY_CLASS_LAUNCH || (cls) == SPY_CLASS_GRAPH_LAUNCH          \
+	                             ? NULL                                                        \
+	                             : __builtin_frame_address(0)})
 
 #include "shim/record/span_record.h"
 
@@ -308,15 +315,15 @@ static inline __attribute__((always_inline)) void spy_leave(struct spy_span *s, 
 
 	if (likely(s->mode == SPAN_RECORDED && t->outer == s)) {
 		if (spy_class_hot(cls))
-			spy_record_at(s, call, cls, result, spy_counter(), SPY_CALLER());
+			spy_record_at(s, call, cls, result, spy_counter(), SPY_CALLER(cls));
 		else
-			spy_record(s, result, SPY_CALLER());
+			spy_record(s, result, SPY_CALLER(cls));
 		spy_in_order();
 		t->outer = NULL;
 	} else if (s->mode == SPAN_NESTED) {
 		spy_real_goes_on();
 	} else {
-		spy_leave_unusual(s, result, SPY_CALLER());
+		spy_leave_unusual(s, result, SPY_CALLER(cls));
 	}
 }
 

@@ -44,7 +44,7 @@ static inline void ring_publish(struct spy_tls *t, struct tf_record *slot)
  * found the ring full, launched a kernel first, started the recording, or whose site is wanted; and
  * its record.
  */
-void spy_record_rest(struct spy_span *s, int result, uint64_t end, const void *caller)
+void spy_record_rest(struct spy_span *s, int result, uint64_t end, struct spy_caller caller)
         __attribute__((cold));
 
 static inline void spy_add_time(uint64_t *sum, uint64_t *max, uint64_t ticks)
@@ -90,7 +90,8 @@ static inline bool spy_class_may_last(unsigned cls)
 /* `caller`: where the wrapper returns to. */
 static inline __attribute__((always_inline)) void spy_record_at(struct spy_span *s, unsigned call,
                                                                 unsigned cls, int result,
-                                                                uint64_t end, const void *caller)
+                                                                uint64_t end,
+                                                                struct spy_caller caller)
 {
 	struct spy_tls *t = &spy_tls;
 	struct tf_thread *th = t->thread;

@@ -252,6 +252,26 @@ static void look(struct spy_span *s, uint64_t key, CUstream stream, const void *
 	}
 }
 
+/* Where CUPTI times every piece of work, one in so many has its call site taken, on average. */
+#define SITE_EVERY 64u
+
+static void cupti_site(struct spy_span *o)
+{
+	static __thread struct {
+		uint32_t until;
+		uint64_t random;
+	} mine __attribute__((tls_model("initial-exec")));
+
+	if (!spy_gate_page.gate.site_from || (mine.until && --mine.until))
+		return;
+	bool first = !mine.random;
+	mine.random =
+	        (mine.random + (uintptr_t)&mine) * 6364136223846793005u + 1442695040888963407u;
+	mine.until = 1 + (uint32_t)(mine.random >> 33) % (2 * SITE_EVERY - 1);
+	if (!first)
+		o->unusual |= SPAN_SITE;
+}
+
 void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
 {
 	struct sampler_class *all = spy_tls.sampled;
@@ -262,6 +282,7 @@ void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const voi
 	if (spy_gate_page.gate.gpu == SPY_GPU_CUPTI) {
 		if (kernel_meet(s, key, what))
 			s->gpu = SPY_GPU_CUPTI;
+		cupti_site(spy_outer());
 		errno = saved;
 		return;
 	}

@@ -112,6 +112,11 @@ int main(void)
 	ROW(frame_at, offsetof(_PyInterpreterFrame, prev_instr));
 #endif
 	ROW(frame_owner, offsetof(_PyInterpreterFrame, owner));
+#if PY_VERSION_HEX >= 0x030c0000
+	ROW(frame_function, offsetof(_PyInterpreterFrame, f_funcobj));
+#else
+	ROW(frame_function, offsetof(_PyInterpreterFrame, f_func));
+#endif
 	ROW(code_tag, PY_VERSION_HEX >= 0x030e0000 ? 3 : 0);
 	ROW(frame_bytes, offsetof(_PyInterpreterFrame, localsplus));
 	printf("\t .at = PYTHON_AT_POINTER,\n");
@@ -124,6 +129,7 @@ int main(void)
 	ROW(frame_code, offsetof(PyFrameObject, f_code));
 	ROW(frame_at, offsetof(PyFrameObject, f_lasti));
 	ROW(frame_owner, NONE);
+	ROW(frame_function, NONE);
 	ROW(code_tag, 0);
 	ROW(frame_bytes, offsetof(PyFrameObject, f_lasti) + sizeof(int));
 	printf("\t .at = %s,\n", PY_VERSION_HEX >= 0x030a0000 ? "PYTHON_AT_UNIT" : "PYTHON_AT_BYTE");

@@ -18,6 +18,8 @@
 
 struct range {
 	uintptr_t from, until;
+	uintptr_t code, code_until; /* what of it can be run, and all between */
+	bool python;                /* it is CPython's */
 };
 
 /* What earlier scans found; appended to by the scan alone. Release: entries below the count are
@@ -45,6 +47,21 @@ bool objects_have(uintptr_t address)
 		if (address >= known[i].from && address < known[i].until)
 			return true;
 	return false;
+}
+
+bool objects_have_code(uintptr_t address)
+{
+	uint32_t n = __atomic_load_n(&known_count, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = n; i-- > 0;)
+		if (address >= known[i].code && address < known[i].code_until)
+			return !known[i].python;
+	return false;
+}
+
+uint32_t objects_version(void)
+{
+	return __atomic_load_n(&known_count, __ATOMIC_RELAXED);
 }
 
 void objects_after_fork(void)
@@ -129,16 +146,17 @@ static uint32_t version_of(const struct symbols *s)
 	return symbol(s, "PyFrame_GetBack") ? 0x309 : 0;
 }
 
-static void look_for_python(const struct dl_phdr_info *info)
+/* Whether it is the object that CPython is in. */
+static bool look_for_python(const struct dl_phdr_info *info)
 {
 	struct symbols s;
 	struct python_symbols p;
 
 	if (python_state() != TF_PYTHON_NONE || !read_symbols(info, &s))
-		return;
+		return false;
 	if (symbol(&s, "PyPyGILState_Ensure")) {
 		python_refuse(TF_PYTHON_OTHER);
-		return;
+		return false;
 	}
 	p.runtime = symbol(&s, "_PyRuntime");
 	p.this_thread = (void *(*)(void))symbol(&s, "PyGILState_GetThisThreadState");
@@ -150,6 +168,7 @@ static void look_for_python(const struct dl_phdr_info *info)
 		python_refuse(TF_PYTHON_UNKNOWN);
 	else if (p.this_thread)
 		python_found(&p);
+	return p.this_thread;
 }
 
 /* ---- objects ---- */
@@ -195,8 +214,7 @@ static void read_build_id(const struct dl_phdr_info *info, struct tf_object *o)
 
 static bool extent_of(const struct dl_phdr_info *info, struct range *r)
 {
-	r->from = UINTPTR_MAX;
-	r->until = 0;
+	*r = (struct range){.from = UINTPTR_MAX, .code = UINTPTR_MAX};
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		if (p->p_type != PT_LOAD)
@@ -206,6 +224,12 @@ static bool extent_of(const struct dl_phdr_info *info, struct range *r)
 			r->from = from;
 		if (from + p->p_memsz > r->until)
 			r->until = from + p->p_memsz;
+		if (!(p->p_flags & PF_X))
+			continue;
+		if (from < r->code)
+			r->code = from;
+		if (from + p->p_memsz > r->code_until)
+			r->code_until = from + p->p_memsz;
 	}
 	return r->from < r->until;
 }
@@ -237,10 +261,10 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 	f->object.bias = info->dlpi_addr;
 	read_build_id(info, &f->object);
 	strncpy(f->path, info->dlpi_name, sizeof(f->path) - 1);
+	r.python = look_for_python(info);
 	known[known_count] = r;
 	/* Release: pairs with objects_have(). */
 	__atomic_store_n(&known_count, known_count + 1, __ATOMIC_RELEASE);
-	look_for_python(info);
 	return 0;
 }
 

@@ -137,10 +137,8 @@ static uintptr_t first_frame(struct walk *w, uintptr_t state)
 }
 
 /* The code object of the frame; false: it is gone. */
-static bool find_code(struct walk *w, uintptr_t code)
+static bool find_code(struct walk *w, uintptr_t code, uintptr_t function)
 {
-	uint8_t bytes[PYTHON_CODE_BYTES] __attribute__((aligned(8)));
-
 	struct snapshot_code found;
 
 	w->found.code = code;
@@ -151,12 +149,13 @@ static bool find_code(struct walk *w, uintptr_t code)
 		w->begins = begins_of(w->l, (const uint8_t *)code);
 		return true;
 	}
-	if (!snapshot_code(w->snapshot, code, &found)) {
-		if (!peek(python_here.pid, code, bytes, w->l->code_bytes))
+	if (!snapshot_code(w->snapshot, code, function, &found)) {
+		const uint8_t *bytes = snapshot_code_bytes(w->snapshot, code, w->l->code_bytes);
+		if (!bytes)
 			return false;
 		found.identity = identity_of(w->l, code, bytes);
 		found.begins = begins_of(w->l, bytes);
-		snapshot_tell_code(w->snapshot, code, &found);
+		snapshot_tell_code(w->snapshot, code, function, &found);
 	}
 	w->found.identity = found.identity;
 	w->begins = found.begins;
@@ -195,7 +194,9 @@ static inline __attribute__((always_inline)) bool walk_frames(struct walk *w, ui
 		uintptr_t code = word_at(frame, l->frame_code) & ~(uintptr_t)l->code_tag,
 		          said = l->at == PYTHON_AT_POINTER ? word_at(frame, l->frame_at)
 		                                            : half_at(frame, l->frame_at);
-		if (!find_code(w, code) || !find_at(w, code, said))
+		uintptr_t function =
+		        l->frame_function != PYTHON_NONE ? word_at(frame, l->frame_function) : 0;
+		if (!find_code(w, code, function) || !find_at(w, code, said))
 			return false;
 		if (w->found.at < w->begins && owner != OWNED_BY_GENERATOR)
 			continue; /* the interpreter's own as well, or not in the function yet */

@@ -69,27 +69,47 @@ static unsigned put_utf8(char *to, uint32_t c)
 	return 4;
 }
 
-#define TEXT_BYTES 4096u
+#define TEXT_BYTES  4096u
+#define FIRST_BYTES 384u /* of an object are read at once: most texts and tables are shorter */
+
+/* Of an object its head, and as much behind it as is there at once; how many bytes, 0 = none. */
+static uint32_t read_first(uintptr_t object, uint8_t to[FIRST_BYTES], uint32_t head)
+{
+	if (object % 8)
+		return 0;
+	if (read_at(object, to, FIRST_BYTES))
+		return FIRST_BYTES;
+	return read_at(object, to, head) ? head : 0;
+}
+
+/* Bytes [from, from + bytes) of an object of which `have` were read. */
+static bool read_rest(uintptr_t object, const uint8_t *first, uint32_t have, uint32_t from,
+                      uint8_t *to, uint32_t bytes)
+{
+	uint32_t known = have <= from ? 0 : have - from < bytes ? have - from : bytes;
+
+	memcpy(to, first + from, known);
+	return known == bytes || read_at(object + from + known, to + known, bytes - known);
+}
 
 /* A str of Python, cut where there is no room; how many bytes, -1 = it is none. */
 static int read_text(uintptr_t text, char to[TEXT_BYTES])
 {
 	const struct python_layout *l = &python_here.layout;
-	uint8_t head[128], characters[TEXT_BYTES];
-	uint32_t state, used = 0;
+	uint8_t first[FIRST_BYTES], characters[TEXT_BYTES];
+	uint32_t state, used = 0, have = read_first(text, first, l->text_ascii);
 
-	if (text % 8 || !read_at(text, head, l->text_ascii) ||
-	    word_of(head, l->object_type) != (uintptr_t)python_here.symbols.text_type)
+	if (!have || word_of(first, l->object_type) != (uintptr_t)python_here.symbols.text_type)
 		return -1;
-	memcpy(&state, head + l->text_state, sizeof(state));
+	memcpy(&state, first + l->text_state, sizeof(state));
 	uint32_t kind = (state & l->text_kind) / (l->text_kind & -l->text_kind);
-	uint64_t length = word_of(head, l->text_length);
+	uint64_t length = word_of(first, l->text_length);
 	if (!(state & l->text_is_compact) || (kind != 1 && kind != 2 && kind != 4) ||
 	    length > 1u << 30)
 		return -1;
 	uint32_t bytes = (uint32_t)(length < TEXT_BYTES / 4 ? length : TEXT_BYTES / 4) * kind;
-	uintptr_t from = text + (state & l->text_is_ascii ? l->text_ascii : l->text_compact);
-	if (bytes && !read_at(from, characters, bytes))
+	uint32_t from = state & l->text_is_ascii ? l->text_ascii : l->text_compact;
+	if (!read_rest(text, first, have, from, characters, bytes))
 		return -1;
 	for (uint32_t i = 0; i < bytes; i += kind) {
 		uint32_t c = 0;
@@ -99,28 +119,19 @@ static int read_text(uintptr_t text, char to[TEXT_BYTES])
 	return (int)used;
 }
 
-/* The string's place in the recording; 0 = there is none, or no room. */
-static uint64_t keep_text(uintptr_t text)
-{
-	char bytes[TEXT_BYTES];
-	int n = read_text(text, bytes);
-
-	return n > 0 ? recording_text(bytes, (uint64_t)n) : 0;
-}
-
 /* Of an empty one, which 3.9 has for functions of one line, `*offset` is 0; false: it is no table.
  */
 static bool keep_lines(uintptr_t table, uint64_t *offset)
 {
 	const struct python_layout *l = &python_here.layout;
-	uint8_t head[64], bytes[TF_STRING_MAX];
+	uint8_t first[FIRST_BYTES], bytes[TF_STRING_MAX];
+	uint32_t have = read_first(table, first, l->bytes_data);
 
-	if (table % 8 || !read_at(table, head, l->bytes_data) ||
-	    word_of(head, l->object_type) != (uintptr_t)python_here.symbols.bytes_type)
+	if (!have || word_of(first, l->object_type) != (uintptr_t)python_here.symbols.bytes_type)
 		return false;
-	uint64_t n = word_of(head, l->object_size);
+	uint64_t n = word_of(first, l->object_size);
 	n = n < TF_STRING_MAX ? n : TF_STRING_MAX;
-	if (n && !read_at(table + l->bytes_data, bytes, n))
+	if (!read_rest(table, first, have, l->bytes_data, bytes, (uint32_t)n))
 		return false;
 	*offset = recording_text((const char *)bytes, n);
 	return *offset || !n;
@@ -128,38 +139,51 @@ static bool keep_lines(uintptr_t table, uint64_t *offset)
 
 /* ---- code objects ---- */
 
-bool python_is_code(uintptr_t code, uint32_t at)
+/* A code object, and the texts that make it one. */
+struct code {
+	uint8_t bytes[PYTHON_CODE_BYTES];
+	char file[TEXT_BYTES], name[TEXT_BYTES];
+	int file_bytes, name_bytes;
+};
+
+static bool read_all(uintptr_t code, uint32_t at, struct code *to)
 {
 	const struct python_layout *l = &python_here.layout;
-	uint8_t bytes[PYTHON_CODE_BYTES];
-	char text[TEXT_BYTES];
 
-	if (!read_code(code, bytes))
+	if (!read_code(code, to->bytes))
 		return false;
 	if (l->code_units != PYTHON_NONE) {
-		uint64_t units = word_of(bytes, l->object_size);
+		uint64_t units = word_of(to->bytes, l->object_size);
 		if (!units || units > UNITS_MOST || at / 2 > units)
 			return false;
 	}
-	int n = read_text(word_of(bytes, l->code_file), text);
-	for (int i = 0; i < n; i++)
-		if ((unsigned char)text[i] < ' ')
+	to->file_bytes = read_text(word_of(to->bytes, l->code_file), to->file);
+	for (int i = 0; i < to->file_bytes; i++)
+		if ((unsigned char)to->file[i] < ' ')
 			return false;
-	return n > 0 && read_text(word_of(bytes, l->code_name), text) > 0;
+	to->name_bytes = read_text(word_of(to->bytes, l->code_name), to->name);
+	return to->file_bytes > 0 && to->name_bytes > 0;
+}
+
+bool python_is_code(uintptr_t code, uint32_t at)
+{
+	struct code c;
+
+	return read_all(code, at, &c);
 }
 
 bool python_describe(uintptr_t code, struct tf_code *to)
 {
 	const struct python_layout *l = &python_here.layout;
-	uint8_t bytes[PYTHON_CODE_BYTES];
+	struct code c;
 	uint32_t first;
 
-	if (!python_is_code(code, 0) || !read_code(code, bytes))
+	if (!read_all(code, 0, &c))
 		return false;
-	memcpy(&first, bytes + l->code_first_line, sizeof(first));
+	memcpy(&first, c.bytes + l->code_first_line, sizeof(first));
 	to->first_line = first;
 	to->python = l->version;
-	to->file = keep_text(word_of(bytes, l->code_file));
-	to->name = keep_text(word_of(bytes, l->code_name));
-	return to->file && to->name && keep_lines(word_of(bytes, l->code_lines), &to->lines);
+	to->file = recording_text(c.file, (uint64_t)c.file_bytes);
+	to->name = recording_text(c.name, (uint64_t)c.name_bytes);
+	return to->file && to->name && keep_lines(word_of(c.bytes, l->code_lines), &to->lines);
 }

@@ -33,6 +33,8 @@ struct python_layout {
 	uint16_t thread_interpreter, thread_frame;
 	uint16_t cframe_frame; /* `thread_frame` leads to a structure that has the frame here */
 	uint16_t frame_back, frame_code, frame_at, frame_owner, frame_bytes;
+	uint16_t frame_function; /* the function that it runs, another one than its code's last one
+	                          */
 	uint16_t code_tag; /* bits of a frame's pointer to its code that are none of the address */
 	uint16_t at;       /* enum python_at */
 	uint16_t code_file, code_name, code_lines, code_first_line, code_units, code_bytes;

@@ -18,7 +18,7 @@
 
 #define KNOWN_NS 1000000000u
 
-#define FRAMES_MOST (PYTHON_FRAMES_MOST + 1) /* the caller's too */
+#define FRAMES_MOST (PYTHON_FRAMES_MOST + NATIVE_MOST)
 
 /* From a key to a number, never 0; keys are hashes of all that is behind them. */
 #define PLACES (TF_SITES_MAX * 2)
@@ -100,11 +100,14 @@ static bool add_frame(void *context, const struct python_frame *frame)
 }
 
 /* 0: the stack could not be read. `who`: of a thread that is in no Python, or all 0. */
-static uint64_t key_of(const struct tf_record *r, const void *caller, struct sites_who *who)
+static uint64_t key_of(const struct tf_record *r, const struct native_stack *n,
+                       struct sites_who *who)
 {
-	struct keying k = {.key = stir(r->call + 1u, (uintptr_t)caller)};
+	struct keying k = {.key = r->call + 1u};
 	bool cut;
 
+	for (uint32_t i = 0; i < n->count; i++)
+		k.key = stir(k.key, n->at[i]);
 	who->name[0] = who->name[1] = who->range = 0;
 	if (!python_walk(PYTHON_FRAMES_MOST, add_frame, &k, &cut))
 		return 0;
@@ -119,7 +122,7 @@ static uint64_t key_of(const struct tf_record *r, const void *caller, struct sit
 
 struct stack {
 	struct tf_record *record;
-	const void *caller;
+	const struct native_stack *native;
 	uint64_t frames[FRAMES_MOST];
 	uint32_t count;
 	bool whole; /* all of it was read, and has a place in the tables */
@@ -161,8 +164,9 @@ static void make_site(struct stack *s)
 	struct sites_who who;
 	bool cut = false;
 
-	s->frames[s->count++] = (uintptr_t)s->caller;
-	key = key_of(s->record, s->caller, &who);
+	for (uint32_t i = 0; i < s->native->count; i++)
+		s->frames[s->count++] = s->native->at[i];
+	key = key_of(s->record, s->native, &who);
 	s->site = key ? find(site_places, key) : 0;
 	if (s->site) /* made meanwhile, or found once Python was */
 		return;
@@ -177,7 +181,7 @@ static void make_site(struct stack *s)
 	site->frames = offset;
 	site->frame_count = s->count;
 	site->call = s->record->call;
-	site->cut = cut;
+	site->cut = cut || s->native->cut;
 	memcpy(site->thread, who.name, sizeof(site->thread));
 	site->range = who.range;
 	s->site = area->sites.count + 1;
@@ -190,7 +194,7 @@ static void new_site(void *p)
 {
 	struct stack *s = p;
 
-	if (!objects_have((uintptr_t)s->caller))
+	if (!objects_have(s->native->at[0]))
 		__atomic_store_n(&wants_scan, true, __ATOMIC_RELAXED);
 	python_ready();
 	spy_lock();
@@ -198,12 +202,13 @@ static void new_site(void *p)
 	spy_unlock();
 }
 
-static uint32_t __attribute__((cold, noinline)) site_slow(struct tf_record *r, const void *caller)
+static uint32_t __attribute__((cold, noinline))
+site_slow(struct tf_record *r, const struct native_stack *native)
 {
 	struct stack s;
 
 	s.record = r;
-	s.caller = caller;
+	s.native = native;
 	s.count = 0;
 	s.site = 0;
 	spy_do_own(new_site, &s);
@@ -243,7 +248,8 @@ static bool may_make(const struct tf_sites *area, uint64_t now)
 	       (double)(spent - ALLOWANCE_NS) * 100 < spy_options.budget_percent * (double)lived;
 }
 
-static uint32_t __attribute__((cold, noinline)) site_of_new(struct tf_record *r, const void *caller)
+static uint32_t __attribute__((cold, noinline))
+site_of_new(struct tf_record *r, const struct native_stack *native)
 {
 	struct tf_sites *area = sites_area();
 	uint64_t start = spy_clock();
@@ -252,7 +258,7 @@ static uint32_t __attribute__((cold, noinline)) site_of_new(struct tf_record *r,
 	if (!area)
 		return 0;
 	if (may_make(area, start)) {
-		site = site_slow(r, caller);
+		site = site_slow(r, native);
 		__atomic_fetch_add(&new_ticks, spy_clock() - start, __ATOMIC_RELAXED);
 	}
 	if (!site)
@@ -260,18 +266,20 @@ static uint32_t __attribute__((cold, noinline)) site_of_new(struct tf_record *r,
 	return site;
 }
 
-uint64_t sites_call(struct tf_record *r, const void *caller)
+uint64_t sites_call(struct tf_record *r, struct spy_caller caller)
 {
 	struct tf_thread *th = spy_tls.thread;
+	struct native_stack native;
 	struct sites_who who;
 	int saved = errno;
 
 	if (!site_places || !tf_header(&spy_map)->sites || !is_wanted(r) || spy_was_cut())
 		return 0;
-	uint64_t key = key_of(r, caller, &who);
+	native_walk(caller, &native);
+	uint64_t key = key_of(r, &native, &who);
 	uint32_t site = key ? find(site_places, key) : 0;
 	if (unlikely(!site || python_wants_check()))
-		site = site_of_new(r, caller);
+		site = site_of_new(r, &native);
 	if (likely(site))
 		tf_set_site(r, site);
 	uint64_t ticks = spy_clock() - r->end;
@@ -352,4 +360,5 @@ void sites_after_fork(void)
 	snapshots_after_fork();
 	objects_after_fork();
 	files_after_fork();
+	native_after_fork();
 }

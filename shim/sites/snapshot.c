@@ -21,21 +21,27 @@ struct block {
 };
 
 struct code_known {
-	uintptr_t code;
+	uintptr_t code, function;
 	struct snapshot_code found;
 	uint32_t until; /* of `stacks` */
 	uint32_t trust; /* stacks */
+	uint32_t used;  /* the last stack that it was in */
+	uint32_t fresh; /* the stack for which `bytes` were read */
+	uint8_t bytes[SNAPSHOT_FETCH_MOST];
 };
 
 struct snapshot {
 	uint32_t busy;
 	uint32_t stacks;
-	uint32_t next; /* block to be replaced */
+	uint32_t next;       /* block to be replaced */
+	uint32_t code_bytes; /* that are read of a code object */
 	uint64_t pid;
 	uintptr_t thread_state;
 	uint8_t single[SNAPSHOT_FETCH_MOST];
 	struct code_known codes[CODES];
 	struct block blocks[BLOCKS];
+	struct iovec local[BLOCKS + CODES], remote[BLOCKS + CODES];
+	uint32_t *fresh[CODES]; /* of the codes that are copied behind the blocks */
 };
 
 static struct snapshot *snapshots; /* SNAPSHOTS, made with the first of them */
@@ -63,10 +69,33 @@ static struct snapshot *all(void)
 	return have;
 }
 
+/* Whether this stack may need it anew. */
+static bool is_due(const struct snapshot *s, const struct code_known *c)
+{
+	return c->code && c->used == s->stacks - 1 &&
+	       (!c->function || (int32_t)(c->until - s->stacks) <= 0);
+}
+
+/* Behind `n` blocks: the code objects of the last stack that are due. */
+static unsigned add_codes(struct snapshot *s, unsigned n)
+{
+	unsigned codes = 0;
+
+	for (unsigned i = 0; i < CODES && s->code_bytes; i++) {
+		struct code_known *c = &s->codes[i];
+		if (!is_due(s, c))
+			continue;
+		s->local[n + codes] = (struct iovec){c->bytes, s->code_bytes};
+		s->remote[n + codes] = (struct iovec){(void *)c->code, s->code_bytes};
+		s->fresh[codes++] = &c->fresh;
+	}
+	return codes;
+}
+
 /* Copies all blocks in one call of the kernel. It ends at the first that is not there any more. */
 static void refresh(struct snapshot *s)
 {
-	struct iovec local[BLOCKS], remote[BLOCKS];
+	struct iovec *const local = s->local, *const remote = s->remote;
 	struct block *of[BLOCKS];
 	unsigned n = 0;
 
@@ -79,9 +108,10 @@ static void refresh(struct snapshot *s)
 		remote[n] = (struct iovec){(void *)b->from, b->until - b->from};
 		of[n++] = b;
 	}
-	long got = n ? syscall(SYS_process_vm_readv, s->pid, local, (unsigned long)n, remote,
-	                       (unsigned long)n, 0ul)
-	             : 0;
+	unsigned codes = add_codes(s, n), all = n + codes;
+	long got = all ? syscall(SYS_process_vm_readv, s->pid, local, (unsigned long)all, remote,
+	                         (unsigned long)all, 0ul)
+	               : 0;
 	for (unsigned i = 0; i < n; i++) {
 		long bytes = (long)local[i].iov_len;
 		if (got < bytes) {
@@ -91,6 +121,8 @@ static void refresh(struct snapshot *s)
 		of[i]->fresh = true;
 		got -= bytes;
 	}
+	for (unsigned i = 0; i < codes && got >= (long)s->code_bytes; i++, got -= s->code_bytes)
+		*s->fresh[i] = s->stacks;
 }
 
 static bool try_take(struct snapshot *s)
@@ -180,21 +212,42 @@ static struct code_known *place_of(const struct snapshot *s, uintptr_t code)
 	return (struct code_known *)&s->codes[(code >> 4 ^ code >> 11) % CODES];
 }
 
-bool snapshot_code(const struct snapshot *s, uintptr_t code, struct snapshot_code *to)
-{
-	const struct code_known *c = place_of(s, code);
-
-	*to = c->found;
-	return c->code == code && (int32_t)(c->until - s->stacks) > 0;
-}
-
-void snapshot_tell_code(struct snapshot *s, uintptr_t code, const struct snapshot_code *found)
+bool snapshot_code(const struct snapshot *s, uintptr_t code, uintptr_t function,
+                   struct snapshot_code *to)
 {
 	struct code_known *c = place_of(s, code);
-	bool same = c->code == code && c->found.identity == found->identity;
+
+	if (c->code != code)
+		return false;
+	*to = c->found;
+	c->used = s->stacks;
+	return function && c->function == function && (int32_t)(c->until - s->stacks) > 0;
+}
+
+const uint8_t *snapshot_code_bytes(struct snapshot *s, uintptr_t code, size_t bytes)
+{
+	struct code_known *c = place_of(s, code);
+
+	s->code_bytes = (uint32_t)bytes;
+	if (c->code == code && c->fresh == s->stacks)
+		return c->bytes;
+	return peek(s->pid, code, s->single, bytes) ? s->single : NULL;
+}
+
+void snapshot_tell_code(struct snapshot *s, uintptr_t code, uintptr_t function,
+                        const struct snapshot_code *found)
+{
+	struct code_known *c = place_of(s, code);
+	bool same =
+	        c->code == code && c->function == function && c->found.identity == found->identity;
 	uint32_t trust = !same ? 0 : c->trust ? c->trust * 2 : 1;
 
 	if (trust > CODE_STACKS) /* not all of them at once */
 		trust = CODE_STACKS + (uint32_t)(code >> 4) % CODE_STACKS;
-	*c = (struct code_known){code, *found, s->stacks + 1 + trust, trust};
+	c->code = code;
+	c->function = function;
+	c->found = *found;
+	c->until = s->stacks + 1 + trust;
+	c->trust = trust;
+	c->used = s->stacks;
 }

@@ -26,7 +26,7 @@ BENCH_PEER_OBJ := $(addprefix $(BENCH_O)/peer_,plain.o lttng.o uftrace.o)
 
 # Are LTTng's headers there? uftrace needs no header, only a compiler with -pg.
 BENCH_LTTNG := $(shell $(CC) -E -include lttng/tracepoint.h -x c /dev/null >/dev/null 2>&1 && echo yes)
-BENCH_BUILDS := $(addprefix $(O)/bench/,bench drain libcuda.so.1 work_uftrace $(if $(BENCH_LTTNG),work_lttng))
+BENCH_BUILDS := $(addprefix $(O)/bench/,bench drain libcuda.so.1 many_stacks work_uftrace $(if $(BENCH_LTTNG),work_lttng))
 
 bench-build: shim report sim samples-sim $(BENCH_BUILDS)
 
@@ -34,11 +34,17 @@ bench: bench-build
 	$(Q)$(O)/bench/drain $(if $(filter 1,$(BENCH_QUICK)),all 20)
 	$(Q)$(O)/bench/bench $(if $(filter 1,$(BENCH_QUICK)),--quick) $(if $(filter 1,$(BENCH_CALLS)),--calls) $(abspath $(O))
 
-# What a stack of Python's frames costs, by depth, in each CPython that is found.
-bench-stacks: $(O)/tests/e2e/libframe_reader.so
-	$(Q)for python in $(wildcard /usr/bin/python3.[0-9] /usr/bin/python3.[0-9][0-9] $(HOME)/.pyenv/versions/*/bin/python3); do \
-		echo "$$python"; $$python -B tests/e2e/python/frames.py $(abspath $<) cost || :; done
+	$(if $(filter 1,$(BENCH_CALLS)),,$(Q)$(MAKE) --no-print-directory bench-stacks)
+
+# What a stack costs, by depth, in each CPython that is found, and 100,000 of them in the reporter.
+bench-stacks: bench-build $(O)/tests/e2e/libframe_reader.so
+	$(Q)python3 tests/bench/sites.py $(if $(filter 1,$(BENCH_QUICK)),--quick) $(abspath $(O))
 .PHONY: bench-stacks
+
+$(O)/bench/many_stacks: tests/bench/many_stacks.c $(O)/sim/libcuda.so.1
+	$(call msg,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(BENCH_CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id -o $@ $< -L$(O)/sim -lcuda
 
 $(BENCH_O)/%.o: %.c
 	$(call msg,CC,$@)

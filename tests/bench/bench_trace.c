@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BURST 8192ul
@@ -110,6 +111,31 @@ static void ours(struct bench *b, unsigned long bursts)
 	       spent.anonymous_kib <= 300 * 1024 ? "PASS" : "FAIL");
 }
 
+/* The same as a page for a browser: its size is bounded whatever was recorded. */
+static void page(struct bench *b)
+{
+	const char *file = bench_text("%s/trace.html", b->folder);
+	const char *const argv[] = {bench_text("%s/cudaspy", b->build),
+	                            "report",
+	                            "-f",
+	                            "html",
+	                            "-o",
+	                            file,
+	                            recording,
+	                            NULL};
+	struct spent spent;
+	struct stat st;
+
+	if (!recording || !time_report(argv, &spent) || stat(file, &st)) {
+		printf("cudaspy report --format html: no page\n");
+		return;
+	}
+	printf("%-46s %8.3f s  %7.1f MiB\n", "cudaspy report --format html", spent.wall_s,
+	       (double)spent.anonymous_kib / 1024);
+	printf("%-46s %8.0f KiB of at most 2048 KiB  %s\n", "  size of the page",
+	       (double)st.st_size / 1024, st.st_size <= 2048 * 1024 ? "PASS" : "FAIL");
+}
+
 static void with_uftrace(struct bench *b, unsigned long bursts)
 {
 	const char *data = bench_text("%s/uftrace-trace", b->folder);
@@ -161,6 +187,7 @@ bool bench_trace(struct bench *b)
 	       "memory that was seen.\n\n",
 	       bursts * BURST, RUNS);
 	ours(b, bursts);
+	page(b);
 	with_uftrace(b, bursts);
 	with_lttng(b, bursts);
 	return true;

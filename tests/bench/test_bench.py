@@ -2,10 +2,11 @@
 """make bench, in small: every row is there, measured or skipped for a reason. What it measures is not judged here."""
 import re
 import subprocess
+import sys
 
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, ROOT
 
 ROWS = ('floor: two clock reads, one 64-byte store',
         'cuLaunchKernel, bare', 'cuLaunchKernel, passed on and nothing else', 'cuLaunchKernel, cudaspy',
@@ -42,6 +43,7 @@ def test_bars_are_judged(lines):
     assert [line for line in lines if 'quarter of' in line]
     assert len([line for line in bars if ' of at most 1 s' in line or 'of at most 300 MiB' in line]) == 2
     assert len([line for line in bars if ' a second of at least 1 ' in line or 'of at most 400 MiB' in line]) == 4
+    assert [line for line in bars if line.startswith('  size of the page') and line.endswith('PASS')]
 
 
 def test_all_calls_were_recorded_and_nothing_left_lying(lines):
@@ -71,3 +73,11 @@ def test_export_of_the_trace(lines):
     assert float(mib) > 0 and int(events) >= 4 * 10000
     assert [line for line in lines if line.startswith('cudaspy export, chrome, compressed')]
     assert [line for line in lines if line.startswith('cudaspy export, sqlite  ')]
+
+
+def test_stacks():
+    """What call sites cost, in small."""
+    p = subprocess.run([sys.executable, ROOT / 'tests/bench/sites.py', '--quick', BUILD], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       stdin=subprocess.DEVNULL, timeout=600, universal_newlines=True)
+    assert p.returncode == 0, p.stdout
+    assert len(re.findall(r'^report of 1,000 stacks, .*: [\d.]+ s, [\d.]+ s of CPU time$', p.stdout, re.MULTILINE)) == 2, p.stdout

@@ -168,7 +168,7 @@ def test_commands_are_all_there():
         section(ROOT / 'docs/COMMANDS.md', f'cudaspy {name}')
 
 
-@pytest.mark.parametrize('command', ['report', 'diff', 'check', 'export', 'run', 'version', 'help'])
+@pytest.mark.parametrize('command', ['report', 'diff', 'check', 'export', 'run', 'calibrate', 'version', 'help'])
 def test_options_are_those_of_help(command):
     """Each option of `cudaspy help COMMAND` has a row, with its letter and what it takes; and no row is of none."""
     shown = set(re.findall(r'^  (?:-(\w), |    )--([\w-]+)(?: ([A-Za-z|.]+))?(?=  )', help_of(command), flags=re.M))
@@ -282,9 +282,9 @@ def printed(tmp_path_factory):
         recording, = to.glob('*.cudaspy')
         return recording
 
-    def ask(kind, *args, status=(0,)):
+    def ask(kind, *args, status=(0,), variables={}):
         p = subprocess.run([REPORTER, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, cwd=folder,
-                           env={**os.environ, 'LD_LIBRARY_PATH': str(SIM)})
+                           env={**os.environ, 'LD_LIBRARY_PATH': str(SIM), **variables})
         assert p.returncode in status, p.stderr.decode(errors='replace')
         collect(json.loads(p.stdout), kind, known, met)
         return json.loads(p.stdout)
@@ -323,6 +323,11 @@ def printed(tmp_path_factory):
         '-l', 'launch_p50_ns <= +15%', '-l', 'syncs <= 1000000', '-l', 'verdict = host-bound', *varied, status=(0, 1, 3))
     all_sites = record('all_sites', sample / 'sync_every_step', 300, CUDASPY_SITES='all')
     ask('check', 'check', '-f', 'json', '-b', folder / 'three.json', '-l', 'syncs <= 1', all_sites, status=(1,))
+    if (SIM / 'cupti13').exists():
+        ask('calibrate', 'calibrate', '-f', 'json', '--dry-run',
+            variables={'LD_LIBRARY_PATH': f'{SIM}:{SIM}/cupti13', 'XDG_CACHE_HOME': folder})
+    else: # the toolkit has no CUPTI headers
+        met.update({path: keys for path, keys in known.items() if path.startswith('calibrate')})
     assert slow_step(folder, record, ask)['steps']['outliers']
     assert in_flight(folder, programs, ask)
     return met

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cudaspy report --format html` and `cudaspy run --html`, in a headless Chromium.
+"""`cudaspy report --format html`, `cudaspy diff --format html` and `cudaspy run --html`, in a headless Chromium.
 
 The page is held against the JSON report that it carries. Without a browser the tests that need one are skipped, with the
 reason.
@@ -102,6 +102,7 @@ def test_run_writes_the_page_beside_the_recording(tmp_path):
     recording, = tmp_path.glob('*.cudaspy')
     page = recording.with_suffix('.html')
     assert f'cudaspy: page: {page}' in p.stderr.splitlines()
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600 # as the recording
     assert data_of(page)['report']['totals']['launches'] == report(recording)['totals']['launches']
 
 
@@ -401,6 +402,15 @@ def test_without_steps(record, show):
     assert 'NaN' not in words and 'null' not in words and 'undefined' not in words
 
 
+def test_a_run_of_no_time(record, browser, tmp_path):
+    def stop(data):
+        data['report']['verdict']['window_ns'] = data['report']['window_ns'] = 0
+
+    page = browser.open(respoken(page_of(tmp_path, record('too_short')), stop))
+    body(page)
+    page.close()
+
+
 def test_exact_times_are_no_estimates(record, show):
     if not (SIM / 'cupti13').exists():
         pytest.skip("CUPTI's headers are not there, so there is no simulated CUPTI")
@@ -428,6 +438,78 @@ def test_several_processes_stand_side_by_side(record, show):
     assert 'Processes side by side' in body(page)
     label = page.eval("""[...document.querySelectorAll('svg')].map((s) => s.getAttribute('aria-label')).find((l) => l && l.startsWith('rank 0'))""")
     assert re.match(r'rank 0 \(\d+\): GPU busy \d+\s%, step .*; rank 1 \(\d+\): GPU busy \d+\s%', label), label
+
+
+# ---- two runs ---------------------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def compare(browser, tmp_path):
+    """compare([BEFORE...], [AFTER...]) opens the page of their difference."""
+    pages = []
+
+    def go(before, after, **view):
+        path = tmp_path / f'diff-{len(pages)}.html'
+        p = subprocess.run([REPORTER, 'diff', '-f', 'html', '-o', path, '--base', *before, '--new', *after], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
+        assert p.returncode == 0, p.stderr
+        assert path.stat().st_size <= MOST_BYTES
+        page = browser.open(path, **view)
+        page.path = path
+        pages.append(page)
+        page.wait_for(READY)
+        assert page.console == [] and len(page.requests) == 1
+        return page
+
+    yield go
+    for page in pages:
+        page.close()
+
+
+def test_diff_carries_the_json(record, compare):
+    before, after = record('sync_every_step'), record('sync_every_step_fixed')
+    p = subprocess.run([REPORTER, 'diff', '-f', 'json', before, after], stdout=subprocess.PIPE, check=True)
+    assert data_of(compare([before], [after]).path)['diff'] == json.loads(p.stdout)
+
+
+@pytest.mark.parametrize('view', VIEWS)
+def test_diff_of_a_program_and_its_fix(record, compare, view):
+    page = compare([record('sync_every_step')], [record('sync_every_step_fixed')], **VIEWS[view])
+    assert heading(page).lower() == data_of(page.path)['diff']['headline']['text'].lower() + '.'
+    assert 'faster' in heading(page)
+    assert 'not enough to tell noise' in page.eval('document.querySelector(".chips").innerText')
+    assert page.eval('document.documentElement.scrollWidth - innerWidth') <= 0
+    sites = page.eval("document.querySelector('[aria-label=\"Sites compared\"]').innerText")
+    assert 'cudaStreamSynchronize' in sites
+    counts = column(page, 'Counts', 'figure')
+    assert 'syncs' in counts and 'launches' not in counts
+    words = page.eval('document.body.innerText')
+    assert 'NaN' not in words and 'undefined' not in words and 'Infinity' not in words
+
+
+def respoken(path, change):
+    """The page with other data."""
+    html, data = path.read_text(), data_of(path)
+    change(data)
+    text = json.dumps(data).replace('<', '\\u003c').replace('>', '\\u003e').replace('&', '\\u0026')
+    start, end = html.index('id="data">') + len('id="data">'), html.index('</script>')
+    other = path.with_name('other.html')
+    other.write_text(html[:start] + text + html[end:])
+    return other
+
+
+@pytest.mark.parametrize('dark', [False, True], ids=['light', 'dark'])
+def test_diff_contrast_and_names(record, compare, dark):
+    page = compare([record('sync_every_step')], [record('sync_every_step_fixed')], dark=dark, height=6000)
+    looked, bad = page.eval(CONTRAST)
+    assert looked > 60 and bad == []
+    assert [(r, n) for r, n in page.names() if r in ('button', 'link', 'searchbox', 'img', 'image', 'region', 'columnheader') and not n.strip()] == []
+
+
+def test_diff_with_a_baseline(record, compare, tmp_path):
+    recording, baseline = record('sync_every_step'), tmp_path / 'base.json'
+    subprocess.run([REPORTER, 'check', '--save-baseline', baseline, recording], check=True, stdout=subprocess.PIPE)
+    page = compare([baseline], [recording])
+    assert 'One side is a baseline' in page.eval('document.body.innerText')
 
 
 # ---- hostile recordings ---------------------------------------------------------------------------------------------------
@@ -500,14 +582,17 @@ def test_hostile_names_do_nothing(hostile, show):
     names = [n for n in EVIL if not re.search(r'\s', n)]
     page = show(hostile(*names))
     nothing_happened(page, page.path)
-    shown = page.eval("document.querySelector('[aria-label=\"Kernels\"]').textContent")
-    assert EVIL[0] in shown and EVIL[2] in shown
+    full = page.eval("[...document.querySelectorAll('[aria-label=Kernels] td.name .cell')].map((e) => e.title || e.textContent)")
+    assert {EVIL[0], EVIL[1], EVIL[2]} <= set(full)
 
 
-def test_any_text_of_the_data_may_be_hostile(record, browser, tmp_path):
+@pytest.mark.parametrize('kind', ['report', 'diff'])
+def test_any_text_of_the_data_may_be_hostile(record, browser, tmp_path, kind):
     """Every text of the page's data in turn replaced: also those that a recording of ours cannot have."""
     page = page_of(tmp_path, record('exposed_allreduce'))
-    html, data, evil = page.read_text(), data_of(page), 0
+    if kind == 'diff':
+        subprocess.run([REPORTER, 'diff', '-f', 'html', '-o', page, record('exposed_allreduce'), record('sync_every_step')], check=True)
+    evil = 0
 
     def spoil(value):
         nonlocal evil
@@ -520,10 +605,10 @@ def test_any_text_of_the_data_may_be_hostile(record, browser, tmp_path):
             return {k: spoil(v) for k, v in value.items()}
         return value
 
-    text = json.dumps(spoil(data)).replace('<', '\\u003c').replace('>', '\\u003e').replace('&', '\\u0026')
-    start, end = html.index('id="data">') + len('id="data">'), html.index('</script>')
-    spoilt = tmp_path / 'spoilt.html'
-    spoilt.write_text(html[:start] + text + html[end:])
+    def change(data):
+        data.update(spoil(data))
+
+    spoilt = respoken(page, change)
     shown = browser.open(spoilt)
     nothing_happened(shown, spoilt)
     shown.close()

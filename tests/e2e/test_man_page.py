@@ -7,7 +7,7 @@ import pytest
 
 from conftest import REPORTER, ROOT
 
-COMMANDS = 'run', 'report', 'diff', 'bench', 'check', 'export'
+COMMANDS = 'run', 'report', 'diff', 'bench', 'check', 'export', 'calibrate'
 OPTION = re.compile(r'(?<![\w-])--?[a-z][a-z-]*')
 HELP = {'-h', '--help'} # of all alike
 

@@ -70,13 +70,13 @@ def test_wrong_variables(refused, name, value):
 
 
 def test_an_option_wins(cudaspy_run, tmp_path):
-    cudaspy_run('--budget', '2', '--gpu', 'off', '-o', 'x.cudaspy', '--', STEPS, 5, CUDASPY_BUDGET='x', CUDASPY_GPU='what',
+    cudaspy_run('--ring', '128', '--gpu', 'off', '-o', 'x.cudaspy', '--', STEPS, 5, CUDASPY_RING='x', CUDASPY_GPU='what',
                 CUDASPY_OUT='%z', status=0)
     assert report(tmp_path / 'x.cudaspy')['gpu']['mode'] == 'off'
 
 
 def test_right_options(cudaspy_run, tmp_path):
-    p = cudaspy_run('-q', '--gpu', 'off', '--keep', '1', '--ring', '128', '--budget', '0.5', '--range', 'all', '--trace',
+    p = cudaspy_run('-q', '--gpu', 'sample', '--keep', '1', '--ring', '128', '--budget', '0.5', '--range', 'all', '--trace',
                     '--trace-max', '1M', '-o', 'x.cudaspy', '--', STEPS, 5, status=0)
     assert p.stderr == '' and names(tmp_path) == ['x.cudaspy']
 
@@ -182,7 +182,7 @@ def test_the_command_may_change_its_folder(cudaspy_run, tmp_path):
 
 
 def test_a_report_of_what_was_recorded(cudaspy_run):
-    assert 'launches' in cudaspy_run('-r', '-o', 'new/', '--', STEPS, 5, status=0).stdout
+    assert 'verdict' in cudaspy_run('-r', '-o', 'new/', '--', STEPS, 5, status=0).stdout
 
 
 # ---- programs that are not for us ------------------------------------------------------------------------------------

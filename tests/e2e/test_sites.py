@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, REPORTER, ROOT, SHIM, VIRTUAL_TIME, environment, make, report
+from conftest import BUILD, REPORTER, ROOT, SHIM, SIM, VIRTUAL_TIME, environment, make, report
 
 READER = BUILD / 'tests/e2e/libframe_reader.so'
 HERE = ROOT / 'tests/e2e/python'
@@ -65,6 +65,17 @@ def test_frames_are_those_of_python(python, tmp_path):
     name and line of every frame, read by plain loads and by the kernel's copy."""
     out = read_frames(python, tmp_path, 'places', tmp_path)
     assert int(out.split('frames')[-1]) > 2000
+
+
+def test_greenlets(python, tmp_path):
+    """Where there is greenlet for this one: Debian's package, or build/deps/greenlet/3.14 (pip install --target, --python-version
+    3.14 --only-binary=:all:)."""
+    version = subprocess.run([python, '-c', 'import sys; print("%d.%d" % sys.version_info[:2])'], stdout=subprocess.PIPE,
+                             universal_newlines=True).stdout.strip()
+    path = {'PYTHONPATH': ROOT / 'build/deps/greenlet' / version}
+    if subprocess.run([python, '-c', 'import greenlet'], env={**os.environ, **path}, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip(f'greenlet is not there for CPython {version}')
+    assert 'greenlets' in read_frames(python, tmp_path, 'greenlets', **path).split()
 
 
 def test_lines_of_every_instruction(python, tmp_path):
@@ -214,7 +225,7 @@ def test_text(python, tmp_path):
 
 
 def text_of(recording, *options):
-    p = subprocess.run([REPORTER, 'report', *options, recording], stdout=subprocess.PIPE, universal_newlines=True,
+    p = subprocess.run([REPORTER, 'report', '--all', *options, recording], stdout=subprocess.PIPE, universal_newlines=True,
                        env={**os.environ, 'COLUMNS': '300'})
     assert p.returncode == 0
     return p.stdout
@@ -261,7 +272,7 @@ def test_source_root(moved, tmp_path):
     assert frames and {f['local_file'] for f in frames} == {f'{other}/pkg/train.py'}
     (other / 'pkg' / 'train.py').write_text(program.name)
     assert line not in text_of(recording, '--source-root', other)
-    p = subprocess.run([REPORTER, 'report', '--source-root', other / 'none', recording], stdout=subprocess.PIPE,
+    p = subprocess.run([REPORTER, 'report', '--all', '--source-root', other / 'none', recording], stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, universal_newlines=True)
     assert p.returncode == 2 and 'not a folder' in p.stderr
 
@@ -449,6 +460,203 @@ def test_native_frames(compile_c, run):
     assert frame['line'] == NATIVE.splitlines().index('	CHECK(cuStreamSynchronize(stream)); /* the line */') + 1
 
 
+CHAIN = r'''
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <ucontext.h>
+#include "tests/e2e/programs/work.h"
+#define STAYS __attribute__((noinline, noclone))
+static CUstream stream;
+STAYS void innermost(void)
+{
+	CHECK(cuStreamSynchronize(stream)); /* innermost */
+	__asm__ volatile("");
+}
+static inline __attribute__((always_inline)) void inlined(void)
+{
+	innermost(); /* inlined */
+	__asm__ volatile("");
+}
+STAYS void middle(void)
+{
+	inlined(); /* middle */
+	__asm__ volatile("");
+}
+STAYS void outer(int n)
+{
+	if (n)
+		outer(n - 1);
+	else
+		middle(); /* outer */
+	__asm__ volatile("");
+}
+static void *thread(void *p)
+{
+	CHECK(cuCtxSetCurrent(work_context));
+	for (int i = 0; i < 10; i++)
+		outer(0);
+	__asm__ volatile("");
+	return p;
+}
+static ucontext_t here, there;
+static void other(void)
+{
+	for (int i = 0; i < 10; i++)
+		outer(1);
+}
+int main(void)
+{
+	pthread_t t;
+	static char stack[1 << 18];
+	work_start();
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	usleep(200000); /* by now the collector has seen what is mapped */
+	for (int i = 0; i < 10; i++)
+		outer(2);
+	outer(60);
+	pthread_create(&t, NULL, thread, NULL);
+	pthread_join(t, NULL);
+	getcontext(&there);
+	there.uc_stack.ss_sp = stack;
+	there.uc_stack.ss_size = sizeof(stack);
+	there.uc_link = &here;
+	makecontext(&there, other, 0);
+	swapcontext(&here, &there);
+	return 0;
+}
+'''
+
+
+def test_native_stacks_by_frame_pointers(compile_c, run):
+    """Of the first thread, of others; not of a stack of the program's own; deep ones are cut."""
+    source = '#include <unistd.h>\n' + CHAIN
+    program = compile_c(source, '-g', '-O1', '-fno-omit-frame-pointer', '-fno-optimize-sibling-calls', f'-I{ROOT}', '-lcuda', '-lpthread',
+                        '-Wl,--build-id')
+    sites = [s for s in run(program, CUDASPY_SITES='all').report['sites'] if s['api'] == 'cuStreamSynchronize']
+    if sites[0]['frames'][0]['function'] is None:
+        pytest.skip('elfutils (libdw) is not on this machine: native frames have no names')
+    own = lambda s: [f['function'] for f in s['frames'] if f['module'] == str(program)]
+    by_stack = {tuple(own(s)): s for s in sites}
+    begin = 'innermost', 'inlined', 'middle'
+    wanted = {(*begin, *['outer'] * 3, 'main'): 10, (*begin, 'outer', 'thread'): 10, ('innermost',): 10,
+              (*begin, *['outer'] * 30): 1}
+    assert {stack: s['seen'] for stack, s in by_stack.items()} == wanted
+    lines = {f['function']: f['line'] for f in by_stack[(*begin, *['outer'] * 3, 'main')]['frames'][:4]}
+    assert lines == {name: next(n for n, line in enumerate(source.splitlines(), 1) if f'/* {name} */' in line)
+                     for name in (*begin, 'outer')}
+    assert [s['frames_cut'] for stack, s in by_stack.items() if len(stack) > 20] == [True]
+
+
+HOSTILE = r'''
+#include <stdlib.h>
+#include <sys/mman.h>
+#include "tests/e2e/programs/work.h"
+static CUstream stream;
+/* Calls with anything in the register that other programs keep their frame in. */
+__attribute__((noinline)) static void call_with(uintptr_t frame)
+{
+	__asm__ volatile("push %%rbp\n\tmov %0, %%rbp\n\tmov %1, %%rdi\n\tsub $8, %%rsp\n\tcall *%2\n\tadd $8, %%rsp\n\tpop %%rbp"
+	                 :: "r"(frame), "r"(stream), "r"(cuStreamSynchronize)
+	                 : "rax", "rdi", "rsi", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc");
+}
+static void *mischief(void *p)
+{
+	unsigned seed = (unsigned)(uintptr_t)p;
+	uintptr_t words[64] __attribute__((aligned(16)));
+	CHECK(cuCtxSetCurrent(work_context));
+	for (int i = 0; i < 4000; i++) {
+		uintptr_t here = (uintptr_t)words;
+		for (int k = 0; k < 64; k++)
+			words[k] = rand_r(&seed) % 3 ? here + rand_r(&seed) % 4096 / 8 * 8 : rand_r(&seed) % 2 ? (uintptr_t)malloc + rand_r(&seed) % 64
+			                             : (uintptr_t)rand_r(&seed) * rand_r(&seed);
+		uintptr_t frames[] = {0, 1, ~0ul, here, here + 8, here + 16 * (rand_r(&seed) % 32), here - 4096, here + (1 << 20),
+		                      here + (rand_r(&seed) % (16 << 20)) / 16 * 16, (uintptr_t)rand_r(&seed) << rand_r(&seed) % 33,
+		                      (uintptr_t)p, 1ul << 47, (uintptr_t)mmap};
+		call_with(frames[rand_r(&seed) % (sizeof(frames) / sizeof(frames[0]))]);
+	}
+	return NULL;
+}
+int main(void)
+{
+	pthread_t t[3];
+	work_start();
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t[i], NULL, mischief, (void *)(uintptr_t)(i + 1));
+	mischief((void *)9ul);
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+'''
+
+
+def test_frame_pointers_that_are_none(compile_c, run):
+    """Whatever the register holds, nothing is read that is not there."""
+    if os.uname().machine != 'x86_64':
+        pytest.skip('assembler of x86-64')
+    program = compile_c('#include <pthread.h>\n' + HOSTILE, '-O1', '-fomit-frame-pointer', '-mno-red-zone', f'-I{ROOT}', '-lcuda', '-lpthread')
+    r = run(program, CUDASPY_SITES='all', SIM_COST=0)
+    assert r.status == 0, r.err
+    assert sum(s['seen'] for s in r.report['sites'] if s['api'] == 'cuStreamSynchronize') + r.report['sites_left_out'] > 10000
+
+
+JIT = r'''
+#include <string.h>
+#include <sys/mman.h>
+#include "tests/e2e/programs/work.h"
+int main(int count, char **args)
+{
+	/* sub $8, %rsp; movabs $function, %rax; call *%rax; add $8, %rsp; ret */
+	unsigned char code[] = {0x48, 0x83, 0xec, 8, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3};
+	unsigned char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *function = cuCtxSynchronize;
+	char path[64];
+	memcpy(code + 6, &function, 8);
+	memcpy(p, code, sizeof(code));
+	work_start();
+	for (int i = 0; i < 10; i++)
+		CHECK(((CUresult(*)(void))p)());
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	FILE *map = fopen(path, "w");
+	fprintf(map, "%lx 1000 replaced\\n%lx 15 julia_step!_12\\x1b[31m\\nno line\\n%lx\\n-1 ffffffffffffffff x\\n%lx %lx overflows\\n"
+	        "ffffffffffffffffffffff 1 large\\n%lx 0 empty\\n", (long)p, (long)p, (long)p, (long)p, ~0l, (long)p);
+	fclose(map);
+	puts(path);
+	return 0;
+}
+'''
+
+
+def test_names_of_code_that_was_made(compile_c, run, tmp_path):
+    """Of a map that the program wrote; lines that are none are skipped, an older file is not its own, others' links are not followed."""
+    if os.uname().machine != 'x86_64':
+        pytest.skip('code of x86-64')
+    program = compile_c('#include <stdio.h>\n#include <unistd.h>\n' + JIT.replace('\\\\', '\\'), '-O1', f'-I{ROOT}', '-lcuda')
+    r = run(program, CUDASPY_SITES='all')
+    path = r.out.strip()
+
+    def first():
+        wait, = [s for s in report(r.recording)['sites'] if s['kind'] == 'wait']
+        return wait['frames'][0]
+    try:
+        frame = first()
+        assert frame['module'] == path and frame['function'].startswith('julia_step!_12') and '\x1b' not in text_of(r.recording)
+        assert 'julia_step!_12' in text_of(r.recording, '--sites')
+        os.utime(path, (1, 1))
+        assert first()['function'] is None
+        text = open(path, 'rb').read()
+        with open(path, 'wb') as file:
+            file.write(text + os.urandom(4096) + b'\n' + text[:20])
+        assert first()['function']
+        (tmp_path / 'target').write_bytes(text)
+        os.unlink(path)
+        os.symlink(tmp_path / 'target', path)
+        assert first()['function'] is None
+    finally:
+        os.unlink(path)
+
+
 def test_a_finding_names_its_line(run):
     r = run('sync_every_step', 20000, CUDASPY_GPU='sample', **VIRTUAL_TIME).report
     finding, = [f for f in r['findings'] if f['id'] == 'sync-every-step']
@@ -467,6 +675,24 @@ def test_samples_stand_for_the_rest(compile_c, run):
     assert total == pytest.approx(sum(k['gpu_total_ns'] for k in r['kernels'] if k['samples']), rel=0.01)
     sampled = sum(k['launches'] for k in r['kernels'] if k['samples']) # on a loaded machine perhaps not both
     assert sum(s['calls_estimated'] for s in launches) == pytest.approx(sampled, rel=0.01)
+
+
+@pytest.mark.skipif(not (SIM / 'cupti13').exists(), reason='the toolkit has no CUPTI headers')
+def test_launches_where_cupti_times_them(compile_c, run):
+    """One in 64 has its site, at random: counts and GPU time of the two lines are within what that leaves open."""
+    program = compile_c(NATIVE.replace('400', '4000'), '-g', '-O1', f'-I{ROOT}', '-lcuda', '-Wl,--build-id')
+    r = run(program, CUDASPY_GPU='cupti', SIM_COST=0, LD_LIBRARY_PATH=f'{SIM}:{SIM}/cupti13').report
+    assert r['gpu']['mode'] == 'cupti'
+    launches = [s for s in r['sites'] if s['kind'] == 'launch']
+    assert launches and all(s['calls'] is None and s['estimated'] and s['samples'] for s in launches)
+    assert 100 < sum(s['samples'] for s in launches) < 500
+    total = sum(s['gpu_total_ns'] for s in launches)
+    assert total == pytest.approx(r['gpu']['work']['kernels']['gpu_total_ns'], rel=0.01)
+    assert sum(s['calls_estimated'] for s in launches) == pytest.approx(r['totals']['launches'], rel=0.01)
+    if launches[0]['frames'][0]['function']: # else there is no elfutils here
+        by_function = {f['function']: s for s in launches for f in s['frames']}
+        assert by_function['give_long']['calls_estimated'] == pytest.approx(4000, rel=0.01) # of a class of its own
+        assert by_function['give_long']['gpu_total_ns'] > 5 * by_function['give_short']['gpu_total_ns']
 
 
 def test_a_foreign_file_gives_no_names(compile_c, run, tmp_path):

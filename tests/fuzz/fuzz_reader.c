@@ -26,6 +26,17 @@ static void must_be_clean(const char *text, const char *line_ends)
 	}
 }
 
+/* Whatever a recording holds, the first screen is one, and the brief form fits. */
+static void must_be_short(const struct rendered *r)
+{
+	size_t lines = 0;
+
+	for (const char *c = r->screen; *c; c++)
+		lines += *c == '\n';
+	if (lines > 24 || strlen(r->brief) > OUT_BRIEF_BYTES)
+		abort();
+}
+
 /* What a packed recording unfolds to (free it). */
 static uint8_t *unfolded(const uint8_t *data, size_t bytes, size_t *whole)
 {
@@ -66,6 +77,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	if (render_any(&r, data, bytes)) {
 		must_be_clean(r.text, "\n");
+		must_be_clean(r.screen, "\n");
+		must_be_clean(r.brief, "\n");
+		must_be_short(&r);
 		must_be_clean(r.markdown, "\n");
 		must_be_clean(r.json, "\n");
 		must_be_clean(r.csv, "\r\n");

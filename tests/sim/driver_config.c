@@ -12,6 +12,7 @@
  *   on the GPU: SIM_LATENCY_NS (launch to start), SIM_KERNEL_NS (kernels without a stated cost),
  *   SIM_GAP_NS, SIM_GRAPH_GAP_NS (between pieces of work of a stream, of a graph),
  *   SIM_TO_ENGINE_NS, SIM_FROM_ENGINE_NS (what the gap to a copy engine, and from it, is longer),
+ *   SIM_NULL_NS 590 (empty kernels of cudaspy's own),
  *   SIM_COPY_FLOOR_NS (shortest copy or set), SIM_TO_DEVICE_NS, SIM_FROM_DEVICE_NS (of a copy by
  *   an engine, beside its bytes)
  *   SIM_LAUNCH_LOCK=1  launches of all threads go one at a time, in turn, as under a driver's lock
@@ -171,6 +172,7 @@ void sim_config_read(void)
 	c->gap_ns = number("SIM_GAP_NS", 750);
 	c->to_engine_ns = number("SIM_TO_ENGINE_NS", 4000);
 	c->from_engine_ns = number("SIM_FROM_ENGINE_NS", 2000);
+	c->null_ns = number("SIM_NULL_NS", 590);
 	c->to_device_ns = number("SIM_TO_DEVICE_NS", 2500);
 	c->from_device_ns = number("SIM_FROM_DEVICE_NS", 1500);
 	c->graph_gap_ns = number("SIM_GRAPH_GAP_NS", 400);

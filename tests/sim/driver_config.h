@@ -17,6 +17,7 @@ struct sim_config {
 	uint64_t init_ns, context_ns;
 	uint64_t kernel_ns, gap_ns, graph_gap_ns, copy_floor_ns; /* GPU side */
 	uint64_t to_engine_ns, from_engine_ns;
+	uint64_t null_ns;                      /* of our own empty kernels */
 	uint64_t to_device_ns, from_device_ns; /* of a copy by an engine, beside its bytes */
 	bool stub, driver_dlsym, new_entry, launch_lock;
 	const char *missing; /* names separated by commas */

@@ -19,15 +19,17 @@ struct sim_image *image_get(const void *h)
 	return handle_live(HANDLE_MODULE, h) ? (struct sim_image *)h : NULL;
 }
 
-/* The kernels that the shim brings along, known by name as their code is not the simulator's: one
- * that lasts as long as its argument says, and an empty one. */
+/* The kernels that the shim and `cudaspy calibrate` bring along, known by name as their code is not
+ * the simulator's: such that last as long as their argument says, and empty ones. */
 static void own_kernel(struct image_kernel *k)
 {
-	if (!strcmp(k->name, "cudaspy_stall")) {
+	if (!strcmp(k->name, "cudaspy_stall") || !strcmp(k->name, "calibrate_spin")) {
 		k->cost_arg = 0;
 		k->cost_ns = 1;
-	} else if (!strcmp(k->name, "cudaspy_null")) {
-		k->cost_ns = 590;
+	} else if (!strcmp(k->name, "cudaspy_null") || !strcmp(k->name, "calibrate_empty")) {
+		k->cost_ns = sim_config.null_ns;
+	} else if (!strcmp(k->name, "calibrate_stores")) {
+		k->cost_ns = sim_config.null_ns + 300;
 	}
 }
 

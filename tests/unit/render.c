@@ -53,6 +53,8 @@ bool render(struct rendered *r, const void *data, size_t bytes)
 	model_finish(&m);
 	analysis_make(&a, &m, m.phases.main);
 	r->text = written(&m, &a, o, out_text);
+	r->screen = written(&m, &a, o, out_screen);
+	r->brief = written(&m, &a, o, out_brief);
 	o.whatifs = whatifs;
 	o.whatif_count = sizeof(whatifs) / sizeof(whatifs[0]);
 	r->markdown = written(&m, &a, o, out_markdown);
@@ -75,6 +77,8 @@ void render_figures(struct figures *f, const struct model *m)
 void rendered_free(struct rendered *r)
 {
 	free(r->text);
+	free(r->screen);
+	free(r->brief);
 	free(r->markdown);
 	free(r->json);
 	free(r->csv);

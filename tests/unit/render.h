@@ -9,7 +9,7 @@
 #include "report/output/out.h"
 
 struct rendered {
-	char *text, *markdown, *json, *csv;
+	char *text, *screen, *brief, *markdown, *json, *csv;
 	char error[READER_ERROR_BYTES]; /* why there is nothing */
 };
 

@@ -136,7 +136,7 @@ bool __attribute__((weak)) spy_still_open(void)
 
 uint32_t stub_sites; /* calls whose site was wanted */
 
-uint64_t __attribute__((weak)) gate_call_site(struct tf_record *r, const void *caller)
+uint64_t __attribute__((weak)) gate_call_site(struct tf_record *r, struct spy_caller caller)
 {
 	stub_sites++;
 	return 0;

@@ -11,13 +11,16 @@
 enum finding_severity { SEVERITY_INFO, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH };
 extern const char *const finding_severities[];
 
+#define FINDING_BRIEF 58
+
 struct model_place;
 struct model_site;
 
 struct finding {
 	const char *id; /* lasting, of the table in findings.c */
 	const char *title;
-	const char *fix_cuda, *fix_pytorch; /* what to do, and the API to do it with */
+	const char *fix_cuda, *fix_pytorch;     /* what to do, and the API to do it with */
+	const char *brief_cuda, *brief_pytorch; /* the same in at most FINDING_BRIEF columns */
 	enum finding_severity severity;
 	double share;   /* of the steady window that it concerns, 0..1; NaN = no time is known */
 	char *evidence; /* figures of this run */

@@ -53,6 +53,7 @@ struct replay_act {
 #define REPLAY_PART  8u  /* goes to the GPU with the call before it: takes no place in the queue */
 #define REPLAY_POLLS 16u /* waits by asking again and again */
 #define REPLAY_GUESS 32u /* the time of its work is a guess */
+#define REPLAY_READ  64u /* a copy whose end the host waits for outside CUDA */
 
 /* Which end of the interval of each class of work's time the replay takes. */
 enum replay_level { REPLAY_MEAN, REPLAY_LOW, REPLAY_HIGH, REPLAY_LEVELS };

@@ -146,10 +146,11 @@ static void walk(struct replay_fit *n, size_t i)
 		t->polling = NAN;
 	}
 	link_up(n, i, start);
+	replay_fit_resume(n, i, start);
 	replay_fit_duration(n, i);
 	replay_fit_divide(n, i, start, given->end);
 	place_exactly(n, i, given->end);
-	gpu_issue(&n->gpu, i, start, given->end);
+	replay_fit_read(n, i, gpu_issue(&n->gpu, i, start, given->end));
 	if (given->stream != CALL_LOG_NONE) {
 		bool proof = a->wait == REPLAY_STREAM || a->wait == REPLAY_STAGED;
 		n->since[given->stream] =
@@ -190,11 +191,35 @@ static void find_next(struct replay *r)
 	free(after);
 }
 
+/* All calls as they were; what it returns: the last return. */
+static double walk_all(struct replay_fit *n)
+{
+	struct replay *r = n->replay;
+	const struct call_log *h = r->call_log;
+	double last = -INFINITY;
+
+	gpu_start(&n->gpu, r, r->call_events);
+	r->pieces = r->unknown = r->gpu = 0;
+	n->usual = CUDA_RETURN_NS;
+	n->late_count = n->read_count = n->reads_waited = 0;
+	n->read = CALL_LOG_NONE;
+	for (size_t i = 0; i < h->thread_count; i++)
+		n->threads[i] = (struct replay_thread_state){.last = CALL_LOG_NONE, .polling = NAN};
+	for (uint32_t i = 0; i < h->events; i++)
+		n->event_record[i] = CALL_LOG_NONE;
+	for (size_t i = 0; i < h->stream_count; i++)
+		n->since[i] = 0;
+	for (size_t i = 0; i < r->count; i++) {
+		walk(n, i);
+		last = fmax(last, r->given[i].end);
+	}
+	return last;
+}
+
 void replay_make(struct replay *r, const struct call_log *h, enum replay_level level)
 {
 	size_t first = call_log_steady(h);
-	struct replay_fit n = {.replay = r, .level = level, .usual = CUDA_RETURN_NS};
-	double last = -INFINITY;
+	struct replay_fit n = {.replay = r, .level = level};
 
 	*r = (struct replay){
 	        .call_log = h, .given = h->call_events + first, .count = h->count - first};
@@ -203,20 +228,18 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	r->call_events = alloc_zeroed(r->count, sizeof(*r->call_events));
 	r->next = alloc_zeroed(r->count, sizeof(*r->next));
 	find_next(r);
-	gpu_start(&n.gpu, r, r->call_events);
 	n.threads = alloc_zeroed(h->thread_count, sizeof(*n.threads));
-	for (size_t i = 0; i < h->thread_count; i++)
-		n.threads[i] = (struct replay_thread_state){.last = CALL_LOG_NONE, .polling = NAN};
 	n.event_record = alloc_zeroed(h->events, sizeof(*n.event_record));
-	for (uint32_t i = 0; i < h->events; i++)
-		n.event_record[i] = CALL_LOG_NONE;
 	n.own = alloc_zeroed(h->call_count, sizeof(*n.own));
 	n.since = alloc_zeroed(h->stream_count, sizeof(*n.since));
 	n.lates = alloc_zeroed(r->count, sizeof(*n.lates));
 	replay_fit_own(&n);
-	for (size_t i = 0; i < r->count; i++) {
-		walk(&n, i);
-		last = fmax(last, r->given[i].end);
+	replay_fit_find_reads(&n);
+	double last = walk_all(&n);
+	if (replay_fit_reads_wait(&n)) {
+		gpu_end(&n.gpu);
+		n.reads_wait = true;
+		last = walk_all(&n);
 	}
 	finish_lates(&n);
 	r->base = fmax(last, gpu_last(&n.gpu)) - r->given[0].start;
@@ -226,6 +249,7 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	free(n.own);
 	free(n.since);
 	free(n.lates);
+	free(n.resumes);
 }
 
 void replay_free(struct replay *r)

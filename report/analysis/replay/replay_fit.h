@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk over the calls as they were, before a replay: for replay_anchor.c, which walks,
+ * The walk over the calls as they were, before a replay: for replay_fit.c, which walks,
  * replay_costs.c (how long calls and work take by themselves) and replay_divide.c (what calls
  * waited for).
  */
@@ -30,6 +30,12 @@ struct replay_fit {
 	double usual;           /* what waits return later than their work ends */
 	double *lates;
 	size_t late_count;
+	uint32_t *resumes; /* of each read of a result: the work behind it, or CALL_LOG_NONE; NULL =
+	                      there are hardly any */
+	bool reads_wait;   /* it is known that they do */
+	size_t read_count, reads_waited;
+	uint32_t read;   /* the last one, until its work comes, or CALL_LOG_NONE */
+	double read_end; /* of its copy */
 };
 
 /* A copy that returns only when it is done. */
@@ -42,5 +48,12 @@ void replay_fit_duration(struct replay_fit *n, size_t i);
 void replay_fit_own(struct replay_fit *n);
 /* Divides the time of act i, called at `start`, into its own and what it waited for. */
 void replay_fit_divide(struct replay_fit *n, size_t i, double start, double end);
+
+/* Reads of results that no call waits for: replay_reads.c. */
+void replay_fit_find_reads(struct replay_fit *n);
+bool replay_fit_reads_wait(const struct replay_fit *n);
+/* Act i's work ends then; act i is entered at `start`. */
+void replay_fit_read(struct replay_fit *n, size_t i, double end);
+void replay_fit_resume(struct replay_fit *n, size_t i, double start);
 
 #endif

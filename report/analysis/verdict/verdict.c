@@ -20,11 +20,8 @@ const char *const verdict_confidences[] = {
         [CONFIDENCE_HIGH] = "high",
 };
 
-/*
- * The window after each change, as a share of it saved: the host no longer spends that time, and
- * the GPU's work remains. `busy` is the GPU's time, at which the rule is tried.
- */
-static void gains_at(const struct verdict_input *in, double busy, double gain[VERDICT_CLASSES])
+/* The host no longer spends that time, and the GPU's work remains. */
+void verdict_gains(const struct verdict_input *in, double busy, double gain[VERDICT_CLASSES])
 {
 	double scale = in->busy > 0 ? busy / in->busy : 1;
 	double exposed = fmax(0, busy - in->kernels * scale), comm = fmin(in->comm * scale, busy);
@@ -76,12 +73,18 @@ static double gain_of(const double gain[VERDICT_CLASSES], enum verdict_class cls
 	return cls == VERDICT_NONE ? 0 : gain[cls];
 }
 
+bool verdict_is_close(double gain, double second)
+{
+	return second >= VERDICT_CLOSE * gain &&
+	       (gain >= 1 ? second >= 1 : 1 - second <= VERDICT_CLOSE_SPEEDUP * (1 - gain));
+}
+
 static struct verdict judge_at(const struct verdict_input *in, double busy)
 {
 	double gain[VERDICT_CLASSES];
 	struct verdict v = {.cls = VERDICT_NONE};
 
-	gains_at(in, busy, gain);
+	verdict_gains(in, busy, gain);
 	v.first = largest(gain, VERDICT_NONE);
 	v.second = largest(gain, v.first);
 	v.gain = gain_of(gain, v.first);
@@ -95,7 +98,7 @@ static struct verdict judge_at(const struct verdict_input *in, double busy)
 		v.first = v.cls;
 		v.gain = 0;
 	} else {
-		v.cls = v.second_gain >= VERDICT_CLOSE * v.gain ? VERDICT_MIXED : v.first;
+		v.cls = verdict_is_close(v.gain, v.second_gain) ? VERDICT_MIXED : v.first;
 	}
 	return v;
 }

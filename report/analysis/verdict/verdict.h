@@ -79,6 +79,10 @@ double verdict_sure_comm(const struct model *m, double comm);
 double verdict_pending(const struct model *m, struct verdict_gain gain[VERDICT_CLASSES]);
 /* Fills `replay`, where the recent calls tell; the rest of `in` is filled. */
 void verdict_replay(struct whatifs *whatifs, struct verdict_input *in);
+/* The window after each class' change, as a share of it saved, were the GPU busy for so long. */
+void verdict_gains(const struct verdict_input *in, double busy, double gain[VERDICT_CLASSES]);
+/* Of two such shares, the larger first: whether that is a tie. */
+bool verdict_is_close(double gain, double second);
 /* Why nothing can be said, and what to do (free it); NULL = something can. */
 char *verdict_abstains(const struct model *m, const struct verdict_input *in);
 /* The same of a verdict that changes within the interval of busy, because too much of the work has
@@ -106,10 +110,12 @@ char *verdict_host_reason(const struct model *m, const struct verdict *v,
 /* A change that gains less (share of the window) is none. */
 #define VERDICT_LEAST_GAIN 0.05
 #define VERDICT_BUSY       0.9
-/* A second class within 20 % of the first makes it mixed; a clear lead is twofold, over the second
- * and over the least gain. */
-#define VERDICT_CLOSE 0.8
-#define VERDICT_CLEAR 2
+/* A second class within 20 % of the first makes it mixed, where it would make the program nearly as
+ * fast: of 90 % and 75 % saved the one is 2.5 times as good. A clear lead is twofold, over the
+ * second and over the least gain. */
+#define VERDICT_CLOSE         0.8
+#define VERDICT_CLOSE_SPEEDUP 1.25
+#define VERDICT_CLEAR         2
 /* Without GPU time a part of the host's time says something when it is nearly all of it. */
 #define VERDICT_HOST_ALONE 0.9
 

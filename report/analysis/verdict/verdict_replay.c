@@ -59,7 +59,7 @@ static struct whatif_result launches_alone(const struct whatif_result *r)
 	struct whatif_result alone = *r;
 
 	if (r->form == WHATIF_WHOLE)
-		alone.low = fmin(r->predicted, r->low_launches);
+		alone.least = fmin(r->predicted, r->low_launches);
 	return alone;
 }
 
@@ -80,8 +80,8 @@ void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 		struct verdict_gain *g = &gain[changes[i].cls];
 		if (share(r.predicted, r.window) < g->mean)
 			continue;
-		*g = (struct verdict_gain){share(r.predicted, r.window), share(r.high, r.window),
-		                           share(r.low, r.window)};
+		*g = (struct verdict_gain){share(r.predicted, r.window), share(r.most, r.window),
+		                           share(r.least, r.window)};
 	}
 	/* Host time between calls that go with a graph is the launches': what they cost in the
 	 * program's language. The rest of it is the host's own. */

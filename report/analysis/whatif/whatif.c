@@ -63,6 +63,7 @@ static void add_process(struct whatif_result *to, const struct model_process *p,
 	to->between += window * o->between;
 	to->steps += o->steps;
 	to->repeated += o->repeated;
+	to->spread = fmax(to->spread, whatif_spread(o));
 	to->error = fmax(to->error, o->error);
 	to->changed += o->changed;
 	to->coverage += window * p->call_log.coverage;
@@ -78,6 +79,7 @@ static void finish(struct whatif_result *to, const struct whatif_outcome *o)
 		whatif_fails(to, "the steady window is not known");
 		return;
 	}
+	whatif_widen(to);
 	to->coverage /= to->window;
 	to->saved = to->window - to->predicted;
 	to->speedup = to->window / to->predicted;
@@ -93,6 +95,7 @@ static void unknown(struct whatif_result *to)
 	to->window = to->predicted = to->low = to->high = to->saved = to->bound = NAN;
 	to->speedup = to->speedup_low = to->speedup_high = to->coverage = to->error = NAN;
 	to->low_launches = to->stays = to->outside = to->between = NAN;
+	to->least = to->most = NAN;
 }
 
 /* Results of the changes asked for. */

@@ -69,10 +69,15 @@ struct whatif_result { /* owns nothing: may be copied */
 	bool known;
 	char why[WHATIF_TEXT]; /* where it is not known */
 	double window;         /* steady window as it was, ns, of all processes replayed */
-	/* as it would be, and its range; NaN = not known */
+	/* as it would be, and its range: what a run with the change takes in place of one without;
+	 * NaN = not known */
 	double predicted, low, high;
-	double saved;                              /* window - predicted */
-	double speedup, speedup_low, speedup_high; /* window / predicted; low <= speedup <= high */
+	double least, most; /* the range of what is not known of this run alone */
+	double spread;      /* of a measured gain by chance: a factor's logarithm */
+	double saved;       /* window - predicted */
+	double speedup, speedup_low, speedup_high; /* window / predicted; low <= speedup <= high;
+	                                              low is below 1 where a run may by chance be
+	                                              slower with the change */
 	double bound;    /* of `predicted`: what the GPU is busy; NaN = not known */
 	double coverage; /* share of the steady window that the replayed calls cover */
 	double error;    /* of the replay without a change, as a share: in the range already */
@@ -82,7 +87,7 @@ struct whatif_result { /* owns nothing: may be copied */
 	double between;
 	/* Of WHATIF_GRAPHS: */
 	enum whatif_form form;
-	/* WHATIF_WHOLE: `low` where only the launches and what is between them go, and what the
+	/* WHATIF_WHOLE: `least` where only the launches and what is between them go, and what the
 	 * host still does outside CUDA, ns of the window */
 	double low_launches, stays;
 	double steps, repeated; /* in the calls replayed; of these, alike enough to be graphs */

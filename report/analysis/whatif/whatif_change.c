@@ -67,8 +67,8 @@ static bool is_sync(const struct replay *r, uint32_t i)
 		return true;
 	if (given->cls == SPY_CLASS_QUERY)
 		return a->wait != REPLAY_NO_WAIT;
-	return a->wait == REPLAY_STAGED && given->direction == SPY_DIR_DTOH &&
-	       given->bytes <= WHATIF_SMALL_COPY;
+	return (a->wait == REPLAY_STAGED || a->flags & REPLAY_READ) &&
+	       given->direction == SPY_DIR_DTOH && given->bytes <= WHATIF_SMALL_COPY;
 }
 
 static void no_sync(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
@@ -230,7 +230,7 @@ void change_acts(struct whatif_change *c, const struct replay *r, struct replay_
 		else if (c->what == WHATIF_OVERLAP)
 			overlap(c, r, call_events, i);
 		else if (c->what == WHATIF_HOST && call_events[i].gap > 0) {
-			call_events[i].gap = 0;
+			call_events[i].gap *= c->hope == HOPE_LEAST ? 1 / c->hands : 0;
 			c->changed++;
 		}
 	}

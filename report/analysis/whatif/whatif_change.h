@@ -27,6 +27,7 @@ struct whatif_change {
 	                      */
 	struct whatif_link link;
 	double graph_launch; /* ns of a graph's launch in this run; NaN: there was none */
+	double hands;        /* of WHATIF_HOST: so many share the work at least */
 	double cpu_wait;     /* of WHATIF_CPU: share of the threads' time; NaN: not known */
 	const struct whatif_steps *steps; /* of WHATIF_STEP */
 	bool strict;    /* of WHATIF_STEP: what is not the launches' stays, whatever the hope */
@@ -43,7 +44,8 @@ struct whatif_outcome {
 	double stays; /* share of the time that the host still does outside CUDA; WHATIF_STEP */
 	double outside, between; /* the same of any change: what is left, and what it takes away */
 	double steps, repeated;  /* steps in the calls kept; of these, that become graphs */
-	double error, changed, bandwidth[2], graph_launch;
+	double host[2]; /* shares of the time in which the host works: as it was, and then */
+	double error, changed, bandwidth[2], graph_launch, hands;
 	struct whatif_link link;
 	bool assumed_bandwidth;
 };
@@ -62,6 +64,11 @@ struct graph_cost {
 	double launch, gap;
 };
 struct graph_cost graph_cost(const struct whatif_change *c, uint32_t pieces);
+
+/* The range of a prediction: whatif_range.c. */
+double whatif_host_share(const struct replay *r, const struct replay_act *acts, double time);
+double whatif_spread(const struct whatif_outcome *o);
+void whatif_widen(struct whatif_result *to);
 
 struct whatif_asked { /* changes `from` up to, but not with, `to` */
 	enum whatif from, to;

@@ -15,6 +15,7 @@
 #define LEAST_CALLS 50u
 /* What is left of the time where a change gains nothing worth telling. */
 #define NO_GAIN 0.995
+#define HANDS   4.0
 /* Pinned copies that tell a bandwidth: of smaller ones, most is the start. */
 #define BANDWIDTH_BYTES (1u << 20)
 
@@ -126,6 +127,20 @@ static double work_left(const struct replay *r, const struct replay_act *call_ev
 	return r->gpu > 0 ? fmin(1, fmax(part[0], fmax(part[1], part[2])) / r->gpu) : 0;
 }
 
+/* Worker processes or threads that can take the host's work over: few, as programs have it, and no
+ * more than there are CPUs. */
+static double hands(const struct model *m, size_t process)
+{
+	double most = HANDS;
+
+	for (size_t i = 0; i < m->thread_count; i++) {
+		const struct model_thread *t = &m->threads[i];
+		if (t->process == process && t->issues && t->cpu_cores >= 1)
+			most = fmin(most, t->cpu_cores);
+	}
+	return most;
+}
+
 static struct whatif_change change_of(enum whatif what, enum replay_level level,
                                       const struct whatif_asked *a)
 {
@@ -205,9 +220,8 @@ static void try_change(const struct model_process *p, const struct replay *r,
 		before += r->call_events[i].gap;
 		outside += call_events[i].gap;
 	}
-	to->time[level] = !(base > 0)      ? NAN
-	                  : c->changed > 0 ? replay_run(r, call_events) / base
-	                                   : 1;
+	double time = c->changed > 0 ? replay_run(r, call_events) : base;
+	to->time[level] = base > 0 ? time / base : NAN;
 	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
 	to->assumed_bandwidth |= c->assumed_bandwidth;
 	to->bound[level] = busy_share(p) * work_left(r, call_events);
@@ -215,6 +229,8 @@ static void try_change(const struct model_process *p, const struct replay *r,
 		to->strict = strictly(r, c, base, call_events);
 	if (level != REPLAY_MEAN)
 		return;
+	to->host[0] = whatif_host_share(r, r->call_events, base);
+	to->host[1] = whatif_host_share(r, call_events, time);
 	to->stays = base > 0 ? c->stays / base : 0;
 	to->outside = base > 0 ? outside / base : 0;
 	to->between = base > 0 ? fmax(0, before - outside) / base : 0;
@@ -222,6 +238,7 @@ static void try_change(const struct model_process *p, const struct replay *r,
 	to->repeated = c->steps ? (double)c->steps->repeated : 0;
 	to->changed = c->changed;
 	to->graph_launch = c->graph_launch;
+	to->hands = c->hands;
 	to->link = c->link;
 	memcpy(to->bandwidth, c->bandwidth, sizeof(to->bandwidth));
 }
@@ -272,6 +289,7 @@ static bool try_level(const struct model *m, const struct model_process *p,
 		c.graph_launch = launch;
 		c.steps = what == WHATIF_STEP ? &steps : NULL;
 		c.cpu_wait = p->call_log.cpu_wait;
+		c.hands = hands(m, (size_t)(p - m->processes));
 		try_change(p, &r, &c, level, base, call_events, &out[what - a->from]);
 	}
 	free(call_events);

@@ -82,18 +82,18 @@ static void take_rows(struct whatif_steps *s, const struct model *m, size_t proc
 		const struct model_step *row = &m->steps.rows[i];
 		/* Those of all threads together are told by the one that calls most. */
 		uint16_t thread = row->tid ? thread_of(places, threads, row->tid) : s->busiest;
+		double start = call_log_place(r->call_log, row->start), end = start + row->duration;
 		if (row->process != process || thread == STEP_NO_THREAD || !(row->duration > 0) ||
-		    !(row->start + ROUNDED >= r->given[0].start) ||
-		    !(row->start + row->duration <= r->given[r->count - 1].end + ROUNDED))
+		    !(start + ROUNDED >= r->given[0].start) ||
+		    !(end <= r->given[r->count - 1].end + ROUNDED))
 			continue;
 		s->together |= !row->tid;
 		ALLOC_ROOM(s->steps, s->count);
-		s->steps[s->count++] =
-		        (struct whatif_step){.start = row->start - ROUNDED,
-		                             .end = row->start + row->duration - ROUNDED,
-		                             .thread = thread,
-		                             .next = CALL_LOG_NONE,
-		                             .stays = CALL_LOG_NONE};
+		s->steps[s->count++] = (struct whatif_step){.start = start - ROUNDED,
+		                                            .end = end - ROUNDED,
+		                                            .thread = thread,
+		                                            .next = CALL_LOG_NONE,
+		                                            .stays = CALL_LOG_NONE};
 	}
 	free(places);
 }

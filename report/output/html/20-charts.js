@@ -202,6 +202,7 @@ function hatched(svg, x1, x2, y, height) {
 	if (!(x2 - x1 > 1)) {
 		return;
 	}
+	draw(svg, 'rect.f-own', { x: x1, y, width: x2 - x1, height, 'pointer-events': 'none', opacity: 0.2 });
 	draw(svg, 'rect', { x: x1, y, width: x2 - x1, height, fill: 'url(#hatch)', 'pointer-events': 'none', opacity: 0.55 });
 	draw(svg, 'path.range', { d: `M${x1} ${y - 3}v${height + 6}M${x2} ${y - 3}v${height + 6}`, 'pointer-events': 'none' });
 }

@@ -2,8 +2,16 @@
 // The first screen: what was recorded, the verdict in one sentence, the host and the GPU on one axis, what to change first.
 
 const page = JSON.parse(document.getElementById('data').textContent);
-const report = page.report, extra = page.extra, judged = extra.judged;
-const phase = report.phase === null ? null : report.phases[report.phase];
+let report, extra, judged, phase;
+
+// The run that all of the functions are of; a comparison has two.
+function useRun(data) {
+	report = data.report;
+	extra = data.extra;
+	judged = extra.judged;
+	phase = report.phase === null ? null : report.phases[report.phase];
+	report.kernels.forEach((k, i) => briefs.set(k.name, extra.kernel_briefs[i]));
+}
 
 // Of what the figures are: "loop 1", "the run after start-up".
 function scope() {
@@ -95,7 +103,7 @@ function busyText(b) {
 // ---- the sentence ----
 
 const SENTENCES = {
-	'gpu-bound': (b) => `The GPU is the limit${b && `: it is busy ${b} of `}${b && scope()}, and the host keeps it fed.`,
+	'gpu-bound': (b) => `The GPU is the limit${b && `: it is busy ${b} of ${scope()}`}; no change on the host would gain much.`,
 	'launch-bound': (b) => `The GPU waits for launches: the host issues many short pieces of work${b && `, and keeps it busy only ${b} of ${scope()}`}.`,
 	'sync-bound': (b) => `The host waits for the GPU, and only then gives it more work${b && `: the GPU is busy ${b} of ${scope()}`}.`,
 	'copy-bound': (b) => `Copies between host and GPU hold the work up${b && `: kernels and copies keep the GPU busy ${b} of ${scope()}`}.`,
@@ -118,7 +126,8 @@ const REASONS = {
 
 function sentence() {
 	const share = busyShares(judged.gpu), words = SENTENCES[report.verdict.class];
-	return words ? words(share ? percent(share.mean) : '') : report.verdict.class;
+	const about = share && known(share.low) && share.high - share.low > 0.02 ? 'about ' : '';
+	return words ? words(share ? about + percent(share.mean) : '') : report.verdict.class;
 }
 
 function header(root) {
@@ -203,7 +212,7 @@ function verdict(root) {
 
 function bars(root) {
 	const gpu = busyShares(judged.gpu), host = hostShares(judged.host);
-	const all = stepTime() || report.verdict.window_ns;
+	const all = stepTime() || report.verdict.window_ns || null; // of no time there are shares alone
 	const box = root;
 	put(box, 'h3', {}, (stepTime() ? 'A step of ' : 'All of ') + scope() + (known(all) ? ', ' + time(all) : '') +
 		(stepTime() ? ', the mean of ' + count(stepCount()) : ''),
@@ -260,7 +269,8 @@ function changes() {
 				evidence: w.assumptions.length ? 'This takes for granted: ' + w.assumptions.join('; ') + '.' : '', site: null, fix: w.how });
 		}
 	}
-	const gain = (c) => (known(c.speedup) ? c.speedup : 0);
+	// What may gain nothing stands behind what is not known.
+	const gain = (c) => (!known(c.speedup) ? 1.005 : c.speedup);
 	return list.map((c, i) => [c, i]).sort((a, b) => gain(b[0]) - gain(a[0]) || a[1] - b[1]).map(([c]) => c);
 }
 
@@ -269,7 +279,9 @@ function gainText(c) {
 		return known(c.share) ? 'concerns ' + percent(c.share) + ' of ' + scope() : 'gain not known';
 	}
 	const saved = (s) => part(1 - 1 / s);
-	return 'saves ' + (known(c.low) ? timeRange(saved(c.low), saved(c.high)) : time(saved(c.speedup))) + (stepTime() ? ' a step' : '');
+	const low = saved(c.low), high = saved(c.high), all = part(1);
+	const range = !known(low) || !known(high) ? time(saved(c.speedup)) : low < all / 1000 ? 'up to ' + time(high) : timeRange(low, high);
+	return 'saves ' + range + (stepTime() ? ' a step' : '');
 }
 
 function place(site) {

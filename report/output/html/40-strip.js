@@ -196,5 +196,5 @@ function whatIfs(root) {
 		buttons.set(w, put(row, 'button', { type: 'button', 'aria-pressed': 'false', onclick: () => choose(chosen === w ? null : w) },
 			name + ' ', put(null, 'span', {}, !known(w.speedup) ? NA : matters(w) ? ratio(w.speedup) : 'no gain')));
 	}
-	choose(matters(order[0]) ? order[0] : null);
+	choose(order.find((w) => matters(w) && !BOUNDS.includes(w.change)) || null);
 }

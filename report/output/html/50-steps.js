@@ -16,7 +16,7 @@ function stepHint(s) {
 		extra.processes.length > 1 ? 'process ' + extra.processes[s.process].pid : null,
 		'GPU time of its work ' + time(s.gpu) + (known(s.gpu) && report.gpu.estimated ? ', estimated' : ''),
 		count(s.launches) + ' launches in ' + time(s.launch) + ', ' + count(s.syncs) + ' waits',
-		timelineOf(s.process, s.start) ? 'Click: its timeline' : null].filter(Boolean).join('\n');
+		timelineOf(s.process, s.start) ? 'Click: its timeline' : s.outlier ? 'Its timeline is not here: its calls were not kept (CUDASPY_KEEP, CUDASPY_TRACE), or others are longer' : null].filter(Boolean).join('\n');
 }
 
 function stepsOverTime(root, openTimeline) {

@@ -57,7 +57,7 @@ function launchChart(root, find) {
 }
 
 // As the tables of the text report have it, which no other kernel has; of what is no kernel, its two ends.
-const briefs = new Map(report.kernels.map((k, i) => [k.name, extra.kernel_briefs[i]]));
+const briefs = new Map();
 
 function shortName(full) {
 	const name = briefs.get(full) || full;

@@ -68,12 +68,15 @@ function table(parent, name, rows, columns, sort, expand) {
 			if (format) {
 				put(tr, 'td.num', {}, format(v, r));
 			} else if (i === 0) {
-				const cell = put(put(tr, 'td.name', {}), 'div.cell.mono', {}, brief ? brief(text(v)) : text(v));
-				if (brief || text(v).length > 90) {
-					cell.addEventListener('click', () => {
-						cell.textContent = tr.classList.toggle('open') || !brief ? text(v) : brief(text(v));
+				const full = text(v), short = brief ? brief(full) : full;
+				const cell = put(put(tr, 'td.name', {}), 'div.cell.mono', {}, short);
+				if (short !== full || full.length > 90) {
+					fill(cell, { title: full, role: 'button', tabindex: 0, 'aria-expanded': 'false' }, []);
+					button(cell, full, () => {
+						const open = tr.classList.toggle('open');
+						cell.textContent = open ? full : short;
+						cell.setAttribute('aria-expanded', String(open));
 					});
-					cell.title = text(v);
 				}
 				if (expand) {
 					expand(cell.parentNode, r);
@@ -117,6 +120,9 @@ function kernelTable(root) {
 
 function otherTables(root) {
 	const list = [
+		['Phases', report.phases, [['phase', (p) => phaseName(p) + (p.name ? ', ' + p.name : ''), null], ['time', (p) => p.time_ns, time], ['of the window', (p) => p.share_of_window, percent], ['begins', (p) => p.start_ns, time],
+			['steps', (p) => p.steps, count], ['step, mean', (p) => p.step_ns.mean, time], ['p99', (p) => p.step_ns.p99, time], ['GPU busy', (p) => p.gpu.busy_share, percent],
+			['95\u00a0% interval', (p) => p.gpu.busy_share_low, (v, p) => percentRange(p.gpu.busy_share_low, p.gpu.busy_share_high)], ['verdict', (p) => (p.verdict ? p.verdict.class + (p.verdict.class === 'inconclusive' ? '' : ', ' + p.verdict.confidence) : ''), null]]],
 		['Calls', report.apis, [['call', (a) => a.name, null], ['time', (a) => a.total_ns, time], ['calls', (a) => a.calls, count], ['failed', (a) => a.failed, count],
 			['mean', (a) => a.mean_ns, time], ['p50', (a) => a.p50_ns, time], ['p99', (a) => a.p99_ns, time], ['longest', (a) => a.max_ns, time], ['class', (a) => a.class, null]]],
 		['Copies', report.copies, [['copies', (c) => text(c.direction) + ', ' + text(c.host_memory) + (c.async ? ', async' : ''), null], ['count', (c) => c.count, count], ['bytes', (c) => c.bytes, bytes],

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts the page together.
 
-function build() {
-	const root = document.getElementById('page');
-	patterns(root);
-	put(root, 'a.skip', { href: '#main' }, 'Skip to the report');
+function buildReport(root, main) {
 	header(root);
-	const main = put(root, 'main', { id: 'main' });
+	root.append(main);
 	alerts(main);
 	verdict(main);
 	const first = put(main, 'section.card', { 'aria-label': 'The run, and what host and GPU do in it' });
@@ -32,6 +29,18 @@ function build() {
 	otherTables(below);
 	about(below);
 	below.before(navigation());
+	return 'cudaspy: ' + report.verdict.class + ', ' + (report.processes[0] ? text(report.processes[0].command) : 'no process');
+}
+
+function build() {
+	const root = document.getElementById('page');
+	patterns(root);
+	put(root, 'a.skip', { href: '#main' }, 'Skip to the report');
+	const main = put(null, 'main', { id: 'main' });
+	if (page.report) {
+		useRun(page);
+	}
+	document.title = page.diff ? buildDiff(root, main) : buildReport(root, main);
 	document.body.append(tip);
 	hintsOn(document.body);
 	let width = innerWidth;
@@ -43,7 +52,6 @@ function build() {
 	});
 	addEventListener('beforeprint', paintAll);
 	addEventListener('afterprint', paintAll);
-	document.title = 'cudaspy: ' + report.verdict.class + ', ' + (report.processes[0] ? text(report.processes[0].command) : 'no process');
 	paintInTurn(0, () => document.documentElement.setAttribute('data-ready', ''));
 }
 

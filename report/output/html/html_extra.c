@@ -199,15 +199,22 @@ static json_t *briefs(const struct model *m)
 	return list;
 }
 
-json_t *html_extra(const struct model *m, const struct analysis *a)
+json_t *html_judged(const struct model *m, const struct analysis *a)
 {
 	json_t *o = json_object();
 
 	json_put(o, "simulated", json_boolean(m->simulated));
 	json_put(o, "judged", judged(a));
+	json_put(o, "kernel_briefs", briefs(m));
+	return o;
+}
+
+json_t *html_extra(const struct model *m, const struct analysis *a)
+{
+	json_t *o = html_judged(m, a);
+
 	json_put(o, "steps", steps(a->of));
 	json_put(o, "processes", processes(m, a->of));
-	json_put(o, "kernel_briefs", briefs(m));
 	html_put_timelines(o, m, a);
 	return o;
 }

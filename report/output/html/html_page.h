@@ -20,6 +20,8 @@ extern const char html_head[], html_tail[];
 /* Writes the page with these data, cut where they are too many; takes them over. */
 void html_page_write(FILE *to, json_t *data);
 
+/* Host and GPU of what is judged. */
+json_t *html_judged(const struct model *m, const struct analysis *a);
 /* What the charts need and the JSON report does not have. */
 json_t *html_extra(const struct model *m, const struct analysis *a);
 /* A few stretches of the run call by call: `timelines` and what each step's host time was. */

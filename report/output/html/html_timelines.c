@@ -13,7 +13,7 @@
 
 #define MOST_CALLS     12000u /* of all that are drawn */
 #define MOST_OF_ONE    4000u
-#define MOST_OUTLIERS  5u
+#define MOST_OUTLIERS  12u
 #define MOST_COLUMNS   60u /* steps whose time is divided */
 #define WITHOUT_STEPS  1200u
 #define MOST_PROCESSES 4u
@@ -217,14 +217,15 @@ static void draw_steps(struct drawn *d, const struct model *view, const struct m
 	for (size_t i = 0; i < count; i++)
 		last = kept[i]->start > last->start ? kept[i] : last;
 	draw(d, "median", middle->start, middle->start + middle->duration);
+	if (last != middle && last != kept[count - 1])
+		draw(d, "last", last->start, last->start + last->duration);
 	for (size_t i = count; i-- > 0 && i + MOST_OUTLIERS >= count;)
-		if (kept[i] != middle && (is_long(&view->steps, kept[i]) || i == count - 1))
+		if (kept[i] != middle && kept[i] != last &&
+		    (is_long(&view->steps, kept[i]) || i == count - 1))
 			draw(d, is_long(&view->steps, kept[i]) ? "outlier" : "longest",
 			     kept[i]->start, kept[i]->start + kept[i]->duration);
-	if (kept[0] != middle)
+	if (kept[0] != middle && kept[0] != last)
 		draw(d, "shortest", kept[0]->start, kept[0]->start + kept[0]->duration);
-	if (last != middle && last != kept[0] && last != kept[count - 1])
-		draw(d, "last", last->start, last->start + last->duration);
 }
 
 /* What the calls between two times took by class: where threads overlap, the one that began first.

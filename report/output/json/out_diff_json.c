@@ -5,6 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/output/out_diff.h"
 #include "report/output/json/out_compare_json.h"
+#include "report/output/json/out_json.h"
 
 static json_t *shape(const struct figures_part *p)
 {
@@ -109,8 +110,8 @@ static json_t *side(const struct run_set *s)
 	return o;
 }
 
-void out_diff_json(const struct compare_result *c, const struct headline *h,
-                   const struct out_options *o)
+json_t *json_diff(const struct compare_result *c, const struct headline *h,
+                  const struct out_options *o)
 {
 	json_t *root = json_object();
 	size_t limit = o->limit_given ? o->limit : SIZE_MAX;
@@ -134,6 +135,14 @@ void out_diff_json(const struct compare_result *c, const struct headline *h,
 	         c->has_parts ? pairs(&c->copies, limit, offsetof(struct figures, copies))
 	                      : json_null());
 	json_put(root, "sites", c->has_sites ? sites(c, limit) : json_null());
+	return root;
+}
+
+void out_diff_json(const struct compare_result *c, const struct headline *h,
+                   const struct out_options *o)
+{
+	json_t *root = json_diff(c, h, o);
+
 	json_dumpf(root, o->to, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
 	putc('\n', o->to);
 	json_decref(root);

@@ -12,6 +12,12 @@
 /* All of it (json_decref() it). */
 json_t *json_report(const struct model *m, const struct analysis *a, const struct out_options *o);
 
+struct compare_result;
+struct headline;
+/* All of a comparison, schema cudaspy.diff/1. */
+json_t *json_diff(const struct compare_result *c, const struct headline *h,
+                  const struct out_options *o);
+
 json_t *json_processes(const struct model *m);
 json_t *json_host(const struct model *m);
 json_t *json_gpu(const struct model *m);

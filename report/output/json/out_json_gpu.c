@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/units.h"
 #include "report/output/json/out_json.h"
 
 void json_put_gpu_time(json_t *o, const struct model_gpu_time *t)
@@ -88,6 +89,18 @@ static json_t *pair(const struct model_pair_line *line)
 	return o;
 }
 
+static void put_kind(json_t *o, const struct model_gpu_kind *k)
+{
+	char date[UNIT_BYTES];
+	bool calibrated = k && isfinite(k->calibrated);
+
+	json_put(o, "null_kernel_ns", k ? json_share(k->null_kernel) : json_null());
+	json_put(o, "off_ns", k ? json_share(k->off) : json_null());
+	json_put(o, "measured_gpu", k ? json_boolean(k->source != KIND_UNMEASURED) : json_null());
+	json_put(o, "source", json_text(k ? model_kind_source_names[k->source] : NULL));
+	json_put(o, "calibrated_at", json_text(calibrated ? unit_date(date, k->calibrated) : NULL));
+}
+
 static json_t *calibration(const struct model_gpu *gpu)
 {
 	json_t *o = json_object();
@@ -96,10 +109,7 @@ static json_t *calibration(const struct model_gpu *gpu)
 	json_put(o, "empty_busy", pair(&gpu->empty[TF_PAIR_BUSY]));
 	json_put(o, "null_idle", pair(&gpu->null[TF_PAIR_IDLE]));
 	json_put(o, "null_busy", pair(&gpu->null[TF_PAIR_BUSY]));
-	json_put(o, "null_kernel_ns",
-	         gpu->null_kernel > 0 ? json_share(gpu->null_kernel) : json_null());
-	json_put(o, "measured_gpu",
-	         gpu->null_kernel > 0 ? json_boolean(!gpu->unmeasured) : json_null());
+	put_kind(o, gpu->kind.null_kernel > 0 ? &gpu->kind : NULL);
 	return o;
 }
 

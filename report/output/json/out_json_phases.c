@@ -127,6 +127,7 @@ static json_t *row(const struct model *m, const struct analysis *a, size_t i)
 	              : json_null());
 	json_put(o, "name", json_text(name_of(m, p)));
 	json_put(o, "steps", loop ? json_count(p->steps) : json_null());
+	json_put(o, "threads", loop && p->found ? json_count(p->threads) : json_null());
 	json_put(o, "step_ns", spread(p));
 	json_put(o, "per_step", work(p));
 	json_put(o, "verdict", v->reason ? json_verdict(v) : json_null());

@@ -51,6 +51,8 @@ void out_diff_difference(struct text_layout_table *t, enum metric_kind kind,
 		table_cell(t, "varies");
 	else if (!(before->middle > 0))
 		table_cell(t, "%s", more);
+	else if (fabs(change / before->middle) < 0.0005)
+		table_cell(t, "%s, <0.1 %%", more);
 	else
 		table_cell(t, "%s, %s", more, unit_change(share, change / before->middle));
 }

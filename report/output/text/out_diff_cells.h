@@ -8,6 +8,9 @@
 #include "report/base/text_layout.h"
 #include "report/gate/compare.h"
 
+/* Not judged, a time of a call that changed by so much is told without --all. */
+#define OUT_DIFF_CHANGE_TOLD 0.25
+
 /* A row that is 1 whatever happens: steps per step. */
 static inline bool out_diff_says_nothing(const struct compare_total *row)
 {

@@ -7,6 +7,7 @@
 #include "report/output/out_diff.h"
 #include "report/base/names.h"
 #include "report/output/text/out_diff_cells.h"
+#include "report/output/text/out_diff_sites.h"
 #include "report/base/text_layout.h"
 #include "report/base/units.h"
 
@@ -58,8 +59,11 @@ static void put_top(const struct compare_result *c, struct text_layout *page)
 	if (before && after && strcmp(before, after))
 		text_layout_alarm(page, "verdict", "%s, was %s", after, before);
 	else if (before || after)
-		text_layout_fact(page, "verdict", "%s, was %s", after ? after : "not known",
-		                 before ? before : "not known");
+		text_layout_fact(page, "verdict", "%s, %s%s", after ? after : "not known",
+		                 before && after ? "as before" : "was ",
+		                 before && after ? ""
+		                 : before        ? before
+		                                 : "not known");
 }
 
 /* Per step where steps compare and the runs had not as many of them: else the totals say it all. */
@@ -79,7 +83,7 @@ static void put_counts(const struct compare_result *c, const struct headline *h,
 	        {"figure", true}, {"before", false}, {"after", false}, {"difference", false}};
 	bool per_step = tells_per_step(c, h);
 	struct text_layout_table t;
-	size_t same = 0;
+	size_t same = 0, shown = 0;
 
 	text_layout_heading(page, "Counts (exact%s)",
 	                    c->before.count > 1 || c->after.count > 1
@@ -95,6 +99,7 @@ static void put_counts(const struct compare_result *c, const struct headline *h,
 			same += !row->per_step;
 			continue;
 		}
+		shown++;
 		table_cell(&t, "%s%s", row->metric->name, row->per_step ? "_per_step" : "");
 		out_diff_range(&t, row->metric->kind, &row->before);
 		out_diff_range(&t, row->metric->kind, &row->after);
@@ -102,7 +107,7 @@ static void put_counts(const struct compare_result *c, const struct headline *h,
 	}
 	out_diff_table(&t, page);
 	if (same)
-		text_layout_line(page, "%zu more %s the same (--all).", same,
+		text_layout_line(page, "%zu%s %s the same (--all).", same, shown ? " more" : "",
 		                 same == 1 ? "is" : "are");
 }
 
@@ -146,7 +151,7 @@ static void put_times(const struct compare_result *c, const struct headline *h,
 	                                                    {"change", false},
 	                                                    {"99 % bounds", false}};
 	struct text_layout_table t;
-	size_t same = 0, apart = 0;
+	size_t same = 0, apart = 0, shown = 0;
 
 	text_layout_heading(page, "Times and shares");
 	table_start(&t, columns, c->judged ? 5 : 4);
@@ -161,6 +166,7 @@ static void put_times(const struct compare_result *c, const struct headline *h,
 			apart += others;
 			continue;
 		}
+		shown++;
 		table_cell(&t, "%s", row->metric->name);
 		out_diff_middle(&t, row->metric->kind, &row->time.before);
 		out_diff_middle(&t, row->metric->kind, &row->time.after);
@@ -170,7 +176,7 @@ static void put_times(const struct compare_result *c, const struct headline *h,
 	}
 	out_diff_table(&t, page);
 	if (same)
-		text_layout_line(page, "%zu more %s (--all).", same,
+		text_layout_line(page, "%zu%s %s (--all).", same, shown ? " more" : "",
 		                 c->judged ? "changed no more than noise does"
 		                           : "changed by less than 5 %, or 2 points");
 	if (apart)
@@ -180,15 +186,13 @@ static void put_times(const struct compare_result *c, const struct headline *h,
 
 /* Rows that changed, first; without --all the others are not shown. Not judged, a time that
  * changed by a quarter or more is one, as far as there are enough calls. */
-#define PAIR_CHANGE_TOLD 0.25
-
 static bool pair_tells(const struct compare_pair *p)
 {
 	double change = p->p50.after.middle / p->p50.before.middle - 1;
 
 	if (pair_changed(p) || (p->p50.judged && timing_moved(&p->p50, true)))
 		return true;
-	return !p->p50.judged && !pair_is_few(p) && fabs(change) >= PAIR_CHANGE_TOLD;
+	return !p->p50.judged && !pair_is_few(p) && fabs(change) >= OUT_DIFF_CHANGE_TOLD;
 }
 
 static size_t count_telling(const struct compare_pairs *p)
@@ -346,56 +350,6 @@ static void put_copies(const struct compare_result *c, const struct out_options 
 	put_rest(&c->copies, told, shown, "kind", o, page);
 }
 
-static void site_cells(struct text_layout_table *t, const struct figures_site *s)
-{
-	char text[UNIT_BYTES];
-
-	if (!s) {
-		table_cell(t, "-");
-		table_cell(t, "-");
-		return;
-	}
-	table_cell(t, "%s%.0f", s->estimated ? "~" : s->whole ? "" : ">=", s->calls);
-	table_cell(t, "%s%s", s->estimated ? "~" : "", unit_time(text, s->api_time));
-}
-
-static void put_sites(const struct compare_result *c, const struct out_options *o,
-                      struct text_layout *page)
-{
-	static const struct text_layout_column columns[] = {
-	        {"calls were", false}, {"API", false}, {"calls are", false}, {"API", false},
-	        {"difference", false}, {"call", true}, {"where", true}};
-	struct text_layout_table t;
-	char text[UNIT_BYTES];
-	size_t shown = 0;
-
-	if (!c->has_sites || !c->site_count)
-		return;
-	text_layout_heading(page, "Where in your code (of the first recording of each side)");
-	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
-	t.names_above = true;
-	for (; shown < c->site_count && shown < o->limit; shown++) {
-		const struct figures_site *a = c->sites[shown].before, *b = c->sites[shown].after;
-		double change = a && b ? b->api_time - a->api_time : NAN;
-		site_cells(&t, a);
-		site_cells(&t, b);
-		table_cell(&t, "%s%s",
-		           !a           ? "new"
-		           : !b         ? "gone"
-		           : change < 0 ? "-"
-		                        : "+",
-		           isfinite(change) ? unit_time(text, fabs(change)) : "");
-		table_cell(&t, "%s", (b ? b : a)->api);
-		table_cell(&t, "%s", (b ? b : a)->where);
-	}
-	out_diff_table(&t, page);
-	if (shown < c->site_count)
-		text_layout_line(page, "%zu more places not shown (--limit all)",
-		                 c->site_count - shown);
-	text_layout_line(
-	        page, "calls: >= those that took over 5 us, ~ as many as the samples stand for.");
-}
-
 static void put_page(const struct compare_result *c, const struct headline *h,
                      const struct out_options *o, struct text_layout *page)
 {
@@ -408,7 +362,7 @@ static void put_page(const struct compare_result *c, const struct headline *h,
 	put_kernels(c, o, page);
 	put_apis(c, o, page);
 	put_copies(c, o, page);
-	put_sites(c, o, page);
+	out_diff_sites(c, o, page);
 	if (!c->has_parts)
 		text_layout_line(page,
 		                 "A baseline holds no times of kernels, and no table of calls and "

@@ -10,6 +10,11 @@
 
 /* What ran, how it ended, what is missing, what the recording cost. */
 void out_page_top(const struct model *m, const struct analysis *a, struct text_layout *page);
+/* "in your threads 0.3 %, a helper 41 ms on another core" (free it): what the recording cost. */
+char *out_page_own_cost(const struct model *m);
+/* What was asked for by an option of its own, below a page that has it not. */
+void out_page_asked(const struct model *m, const struct analysis *a, const struct out_options *o,
+                    struct text_layout *page);
 /* The loop that is judged: its steps, its share of the run, what a change of it saves of both; a
  * part of the top. */
 void out_page_loop(const struct model *m, const struct analysis *a, struct text_layout *page);

@@ -39,7 +39,10 @@ void out_page_gpu_cells(struct text_layout_table *t, const struct model_gpu_time
 	unit_time(text, time->total);
 	table_cell(t, "%s%s", time->known < OUT_KNOWN_ENOUGH && isfinite(time->total) ? ">" : "",
 	           text);
-	out_page_percent(t, isfinite(time->total) ? half : NAN, time->total);
+	if (half > time->total)
+		table_cell(t, ">100");
+	else
+		out_page_percent(t, isfinite(time->total) ? half : NAN, time->total);
 }
 
 const char *out_page_name(const struct model_kernel *k, enum out_names names)

@@ -126,7 +126,9 @@ static void overlap(const struct model_gpu_busy *b, struct text_layout *page)
 
 	if (b->possible > 0)
 		text_layout_line(
-		        page, "Copies and kernels overlapped %s of %s that could have (%s %%).",
+		        page,
+		        "Copies ran beside kernels for %s of the %s in which they could have "
+		        "(%s %%).",
 		        unit_time_apart(got, b->overlap), unit_time_apart(could, b->possible),
 		        unit_percent(share, b->overlap, b->possible));
 }
@@ -152,7 +154,8 @@ static char *untimed_text(const struct model *m, const struct model_untimed *u,
 		text = alloc_format("%s copies, %s (%s %%)", model_direction_names[u->direction],
 		                    model_memory_names[u->memory], share);
 	else
-		text = alloc_format("%ss (%s %%)", model_work_name(u->kind), share);
+		text = alloc_format("%s%ss (%s %%)", u->kind == TF_WORK_SET ? "mem" : "",
+		                    model_work_name(u->kind), share);
 	return text;
 }
 
@@ -179,9 +182,9 @@ static void untimed(const struct model *m, const struct out_options *o, struct t
 	}
 	text_layout_line(
 	        page,
-	        "Never timed, so in no GPU time: %.0f class%s of work, %s %% of all pieces of "
-	        "work:%s%s",
-	        gpu->untimed_classes, gpu->untimed_classes > 1 ? "es" : "",
+	        "Never sampled, so missing from GPU times: %.0f kind%s of work, %s %% of all "
+	        "pieces of work:%s%s",
+	        gpu->untimed_classes, gpu->untimed_classes > 1 ? "s" : "",
 	        unit_percent(share, gpu->untimed_pieces, gpu->all.sum.pieces), list,
 	        gpu->untimed_classes > UNTIMED_SHOWN ? ", ..." : ".");
 	free(list);
@@ -231,10 +234,10 @@ static void doubtful(const struct model *m, const struct out_options *o, struct 
 	if (c) {
 		char *name = class_text(m, c, o->names);
 		text_layout_line(page,
-		                 "Pieces alike in name and shape that differ in length: %u "
-		                 "class%s, first %s, %s with a standard deviation of %s. A length "
-		                 "rarer than 3 in the %llu samples may not have been seen.",
-		                 mixed, mixed > 1 ? "es" : "", name, unit_time_apart(mean, c->mean),
+		                 "Work of one name and shape that differs in duration: %u "
+		                 "kind%s, the largest %s: %s with a standard deviation of %s. A "
+		                 "duration rarer than 3 in its %llu samples may have been missed.",
+		                 mixed, mixed > 1 ? "s" : "", name, unit_time_apart(mean, c->mean),
 		                 unit_time_apart(deviation, c->deviation),
 		                 (unsigned long long)c->samples);
 		free(name);
@@ -244,44 +247,65 @@ static void doubtful(const struct model *m, const struct out_options *o, struct 
 		char *name = class_text(m, c, o->names);
 		text_layout_line(
 		        page,
-		        "A fifth of the samples or more were lost of %u class%s, and what is "
-		        "left may not be like all: first %s, %s %% of %llu.",
-		        lossy, lossy > 1 ? "es" : "", name,
+		        "Work of which a fifth of the samples or more were lost, so that the rest "
+		        "may not be typical: %u kind%s, the largest %s: %s %% of %llu lost.",
+		        lossy, lossy > 1 ? "s" : "", name,
 		        unit_percent(lost, (double)(c->tries - c->samples), (double)c->tries),
 		        (unsigned long long)c->tries);
 		free(name);
 	}
 }
 
+/* Of what no run can measure by itself. */
+static void kind_of_gpu(const struct model_gpu_kind *k, struct text_layout *page)
+{
+	char null[UNIT_BYTES], off[UNIT_BYTES], date[UNIT_BYTES];
+	const char *several =
+	        k->differ ? " These GPUs are of several kinds: the middle of them." : "";
+
+	unit_time_apart(null, k->null_kernel);
+	unit_time_apart(off, k->off);
+	if (k->source == KIND_CALIBRATED)
+		text_layout_line(page,
+		                 "Of that %s +- %s are the kernel, by CUPTI on this machine "
+		                 "(calibrated on %.10s).%s",
+		                 null, off, unit_date(date, k->calibrated), several);
+	else if (k->source == KIND_BUILT_IN)
+		text_layout_line(page,
+		                 "Of that %s +- %s are the kernel, by CUPTI on another GPU of "
+		                 "this kind (built-in).%s",
+		                 null, off, several);
+	else
+		text_layout_line(page,
+		                 "This kind of GPU was not measured: of that %s +- %s are "
+		                 "taken to be the kernel, and intervals are wider for it. "
+		                 "`cudaspy calibrate` measures it.%s",
+		                 null, off, several);
+}
+
+/* In one line, where all is as it should be. */
 static void calibration(const struct model_gpu *gpu, struct text_layout *page)
 {
 	static const char *const regimes[TF_PAIRS] = {"idle", "busy"};
-	char empty[UNIT_BYTES], null[UNIT_BYTES], spread[UNIT_BYTES], stall[UNIT_BYTES];
+	char time[UNIT_BYTES];
+	char *line = NULL;
 
 	for (int i = 0; i < TF_PAIRS; i++)
-		if (gpu->null[i].count || gpu->empty[i].count)
-			text_layout_line(
-			        page,
-			        "Calibration, %s stream: a pair of events around nothing %s "
-			        "(%llu), "
-			        "around an empty kernel %s (%llu, spread %s).",
-			        regimes[i], unit_time_apart(empty, gpu->empty[i].mean),
-			        (unsigned long long)gpu->empty[i].count,
-			        unit_time_apart(null, gpu->null[i].mean),
-			        (unsigned long long)gpu->null[i].count,
-			        unit_time_apart(spread, gpu->null[i].deviation));
-	if (!gpu->null[TF_PAIR_IDLE].count && !gpu->null[TF_PAIR_BUSY].count)
+		if (gpu->null[i].count)
+			alloc_append(&line, "%s %s on %s streams (%llu times)", line ? "," : "",
+			             unit_time_apart(time, gpu->null[i].mean), regimes[i],
+			             (unsigned long long)gpu->null[i].count);
+	if (line)
 		text_layout_line(page,
-		                 "Not calibrated in this run: a pair is taken to cost what it did "
-		                 "on an H200.");
-	if (gpu->unmeasured)
-		text_layout_line(page,
-		                 "This kind of GPU was not measured: an empty kernel is taken to "
-		                 "last %s, and intervals are wider for it.",
-		                 unit_time_apart(empty, gpu->null_kernel));
-	if (gpu->stall > 0 && gpu->null[TF_PAIR_IDLE].count)
-		text_layout_line(page, "A sample on an idle stream stands behind a stall of %s.",
-		                 unit_time_apart(stall, gpu->stall));
+		                 "Calibrated: an empty kernel between the events of a sample "
+		                 "took%s, which samples are corrected by.",
+		                 line);
+	else
+		text_layout_line(page, "Not calibrated in this run: the events of a sample are "
+		                       "taken to cost what they did on an H200.");
+	free(line);
+	if (gpu->kind.null_kernel > 0)
+		kind_of_gpu(&gpu->kind, page);
 }
 
 static void samples(const struct model *m, struct text_layout *page)
@@ -330,8 +354,9 @@ void out_page_gpu(const struct model *m, const struct out_options *o, struct tex
 			if (gpu->busy.unknown > 0)
 				text_layout_line(
 				        page,
-				        "Of %s %% of the pieces of work busy has what waits "
-				        "show: nothing was known of their time when they ran.",
+				        "Of %s %% of the work no duration was known when it "
+				        "ran: how long it kept the GPU busy is taken from the "
+				        "waits for it.",
 				        unit_percent(share, gpu->busy.unknown, gpu->busy.work));
 		}
 		if (gpu->stretched)

@@ -131,7 +131,8 @@ static void merged_table(const struct model *m, struct text_layout *page)
 	if (m->totals.implicit_known)
 		text_layout_line(
 		        page,
-		        "Calls of other kinds that waited for the GPU (implicit syncs): %llu.",
+		        "Implicit syncs (copies, frees and other calls that waited for the GPU): "
+		        "%llu.",
 		        (unsigned long long)m->totals.implicit_syncs);
 }
 

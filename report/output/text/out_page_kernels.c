@@ -25,14 +25,14 @@ static void count_cell(struct text_layout_table *t, uint64_t count, bool known)
 /* What a table of kernels has beside what it always has. */
 struct kernel_columns {
 	bool captured, graphs, overhead;
+	bool ratio; /* of launch and GPU time: both stand beside one another */
 };
 
 static size_t name_columns(struct text_layout_column to[TABLE_COLUMNS], struct kernel_columns has)
 {
-	static const struct text_layout_column always[] = {
-	        {"p50", false},   {"queue", false}, {"queued", false},
-	        {"GPU", false},   {"+-%", false},   {"mean", false},
-	        {"l/GPU", false}, {"%GPU", false},  {"%win", false}};
+	static const struct text_layout_column always[] = {{"p50", false},    {"queue", false},
+	                                                   {"queued", false}, {"GPU", false},
+	                                                   {"+-%", false},    {"mean", false}};
 	size_t n = 0;
 
 	to[n++] = (struct text_layout_column){"launches", false};
@@ -43,6 +43,10 @@ static size_t name_columns(struct text_layout_column to[TABLE_COLUMNS], struct k
 	to[n++] = (struct text_layout_column){has.overhead ? "launch" : "API", false};
 	for (size_t i = 0; i < COUNT(always); i++)
 		to[n++] = always[i];
+	if (has.ratio)
+		to[n++] = (struct text_layout_column){"launch/GPU", false};
+	to[n++] = (struct text_layout_column){"%GPU", false};
+	to[n++] = (struct text_layout_column){"%win", false};
 	to[n++] = (struct text_layout_column){"kernel", true};
 	return n;
 }
@@ -77,7 +81,8 @@ static void put_line(struct text_layout_table *t, const struct model *m, const s
 	count_cell(t, l->queued, isfinite(l->queue));
 	out_page_gpu_cells(t, l->gpu);
 	out_page_time(t, l->gpu->mean);
-	ratio_cell(t, has.overhead ? l->launch / l->gpu->total : NAN);
+	if (has.ratio)
+		ratio_cell(t, has.overhead ? l->launch / l->gpu->total : NAN);
 	out_page_percent(t, l->gpu->total, m->gpu.all.total);
 	out_page_percent(t, l->gpu->total, m->window);
 }
@@ -140,7 +145,8 @@ static void explain(const struct model *m, struct kernel_columns has, struct tex
 		        "launch: API time without back-pressure, contention and first launches. "
 		        "p50: API time of one call, whatever it waited for. queue: p50 of the "
 		        "wait between a launch and its "
-		        "start, over the launches queued. l/GPU: launch over GPU time.");
+		        "start, over the launches queued.%s",
+		        has.ratio ? " launch/GPU: the one over the other." : "");
 	else
 		text_layout_line(page, "API: time of the launch calls, whatever they waited for.");
 	if (has.graphs)
@@ -153,6 +159,9 @@ static void explain(const struct model *m, struct kernel_columns has, struct tex
 		        in_part(m) ? ". >: of more than 5 % of the launches the GPU time is not "
 		                     "known"
 		                   : "");
+	if (m->gpu.measured && m->gpu.launched.total > m->window)
+		text_layout_line(page, "%%win may be over 100: kernels ran beside one another, on "
+		                       "several streams or devices.");
 	text_layout_line(page, "First launches (lazy loading), apart: %llu, %s.",
 	                 (unsigned long long)m->gpu.firsts, unit_time(text, m->gpu.first));
 }
@@ -160,7 +169,8 @@ static void explain(const struct model *m, struct kernel_columns has, struct tex
 void out_page_kernels(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
 	size_t rows = m->kernel_count < o->limit ? m->kernel_count : o->limit;
-	struct kernel_columns has = {.overhead = isfinite(m->gpu.overhead)};
+	struct kernel_columns has = {.overhead = isfinite(m->gpu.overhead),
+	                             .ratio = page->markdown || page->width >= TEXT_LAYOUT_WIDE};
 	struct text_layout_column columns[TABLE_COLUMNS];
 	char window[UNIT_BYTES], gpu[UNIT_BYTES];
 	struct text_layout_table t;

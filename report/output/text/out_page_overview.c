@@ -142,9 +142,10 @@ void out_page_picture(const struct model *m, struct text_layout *page)
 	put_picture(m, p, page);
 	text_layout_line(
 	        page,
-	        "GPU: _ idle . : - = + * # %% @ busy%s. host: L launching, B back-pressure, K "
-	        "contention, S waiting, W waiting for nothing, C copying, A allocating, M "
-	        "loading code, o other CUDA, . outside CUDA, y cudaspy.%s",
+	        "GPU: from _ (idle) by . : - = + * # %% to @ (busy)%s. host, what it did most: L "
+	        "launching, B launching into a full queue, K launching while a lock was held, S "
+	        "waiting while the GPU had work, W waiting while it had none, C copying, A "
+	        "allocating, M loading code, o other CUDA calls, . outside CUDA, y cudaspy.%s",
 	        m->gpu.estimated ? ", estimated" : "",
 	        m->phases.count ? " phase: s start-up, 1 2 3 ... loops, e the end." : "");
 }

@@ -83,15 +83,18 @@ void out_page_loop(const struct model *m, const struct analysis *a, struct text_
 		return;
 	char *which = m->phases.loops > 1 ? alloc_format("%u of %zu: ", p->number, m->phases.loops)
 	                                  : alloc_string("");
+	char *threads = p->threads > 1 ? alloc_format(" by %zu threads at a time", p->threads)
+	                               : alloc_string("");
 	text_layout_fact(page, "loop",
-	                 "%s%llu steps of %s, %s in all, %s %% of this run of %s; "
+	                 "%s%llu steps of %s%s, %s in all, %s %% of this run of %s; "
 	                 "start-up %s%s",
 	                 which, (unsigned long long)p->steps, unit_time_apart(step, step_of(p)),
-	                 unit_time_apart(time, time_of(p)),
+	                 threads, unit_time_apart(time, time_of(p)),
 	                 unit_percent(share, time_of(p), m->wall), unit_time_apart(wall, m->wall),
 	                 unit_time_apart(startup, startup_of(m)),
 	                 whole ? "; judged is the whole run" : "");
 	free(which);
+	free(threads);
 	if (!whole)
 		gain(m, p, &a->verdict, page);
 }

@@ -83,8 +83,8 @@ static void outliers(const struct model *m, struct text_layout *page)
 
 	if (!s->outlier_count)
 		return;
-	text_layout_line(
-	        page, "%zu steps took much longer than the median; the longest:", s->outlier_count);
+	text_layout_line(page, "%zu step%s took much longer than the median; the longest:",
+	                 s->outlier_count, s->outlier_count > 1 ? "s" : "");
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < s->outlier_count && i < OUTLIERS_SHOWN; i++) {
 		const struct model_step *row = &s->outliers[i];
@@ -108,7 +108,7 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 	                                                    {"per step", true}};
 	static const char *const labels[WORK_FIGURES] = {
 	        "launches",        "graph launches", "syncs",        "copies",
-	        "pageable copies", "sets",           "copied bytes", "allocations, frees",
+	        "pageable copies", "memsets",        "copied bytes", "allocations, frees",
 	        "launch API time", "GPU time"};
 	const struct model_steps_figures *s = &m->steps;
 	char text[UNIT_BYTES], more[UNIT_BYTES];

@@ -29,8 +29,8 @@ static void stream_row(struct text_layout_table *t, const struct model_stream *s
 void out_page_streams(const struct model *m, struct text_layout *page)
 {
 	static const struct text_layout_column always[] = {
-	        {"copies", false},  {"sets", false}, {"kernel", false}, {"copy", false},
-	        {"overlap", false}, {"kind", true},  {"stream", true}};
+	        {"copies", false},  {"memsets", false}, {"kernel", false}, {"copy", false},
+	        {"overlap", false}, {"kind", true},     {"stream", true}};
 	const struct model_gpu *gpu = &m->gpu;
 	struct stream_columns has = {0};
 	struct text_layout_column columns[TABLE_COLUMNS];

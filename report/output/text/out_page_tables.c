@@ -70,6 +70,12 @@ void out_page_apis(const struct model *m, const struct out_options *o, struct te
 		table_cell(&t, "%s", a->name);
 	}
 	table_print(&t, page);
+	for (size_t i = 0; i < rows; i++)
+		if (m->apis[i].total - m->apis[i].before_window > m->window) {
+			text_layout_line(page, "%%win is over 100 where several threads were in "
+			                       "such calls at once.");
+			break;
+		}
 	out_page_rest(page, rows, m->api_count, "calls");
 	for (size_t i = 0; i < m->api_count; i++)
 		if (m->apis[i].failed)
@@ -117,7 +123,7 @@ void out_page_work(const struct model *m, struct text_layout *page)
 		uint8_t cls;
 	} rows[] = {
 	        {"syncs", SPY_CLASS_SYNC},
-	        {"sets", SPY_CLASS_SET},
+	        {"memsets", SPY_CLASS_SET},
 	        {"allocations, frees", SPY_CLASS_ALLOC},
 	        {"modules", SPY_CLASS_MODULE},
 	        {"streams", SPY_CLASS_STREAM},
@@ -175,7 +181,7 @@ static void inside_graphs(const struct model *m, struct text_layout *page)
 		return;
 	text_layout_line(page,
 	                 "Inside them, by %llu of %llu launches%s: kernels %llu, copies %llu (%s), "
-	                 "sets %llu, other nodes %llu.",
+	                 "memsets %llu, other nodes %llu.",
 	                 (unsigned long long)in->launches,
 	                 (unsigned long long)m->totals.graph_launches,
 	                 in->launches_in_part ? " (not all nodes are known)" : "",

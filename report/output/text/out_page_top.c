@@ -153,10 +153,23 @@ static void state(const struct model *m, struct text_layout *page)
 		}
 }
 
+char *out_page_own_cost(const struct model *m)
+{
+	char share[UNIT_BYTES], collector[UNIT_BYTES];
+	char *own = isfinite(m->own_share)
+	                    ? alloc_format("%s %%", unit_percent(share, m->own_share, 1))
+	                    : alloc_string("not known");
+	char *text = alloc_format("in your threads %s, a helper %s on another core", own,
+	                          unit_time_apart(collector, m->collector));
+
+	free(own);
+	return text;
+}
+
 static void loss_and_cost(const struct model *m, struct text_layout *page)
 {
-	char share[UNIT_BYTES], total[UNIT_BYTES], each[UNIT_BYTES], collector[UNIT_BYTES],
-	        samples[UNIT_BYTES], asked[UNIT_BYTES], stacks[UNIT_BYTES];
+	char share[UNIT_BYTES], each[UNIT_BYTES], samples[UNIT_BYTES], asked[UNIT_BYTES],
+	        stacks[UNIT_BYTES];
 	uint64_t timed = 0;
 	bool whole = true;
 
@@ -189,13 +202,11 @@ static void loss_and_cost(const struct model *m, struct text_layout *page)
 	char *sites = m->sites_cost > 0
 	                      ? alloc_format(", call sites %s", unit_time(stacks, m->sites_cost))
 	                      : alloc_string("");
-	text_layout_fact(
-	        page, "own cost", "%s (%s %% of wall): %llu calls x %s%s%s%s, collector %s",
-	        unit_time(total, m->calls_cost + m->collector + m->graphs_cost + m->sites_cost +
-	                                 (isnan(m->samples_cost) ? 0 : m->samples_cost)),
-	        unit_percent(share, m->overhead_share, 1), (unsigned long long)m->totals.calls,
-	        unit_time(each, m->per_call), sampling, graphs, sites,
-	        unit_time(collector, m->collector));
+	char *own = out_page_own_cost(m);
+	text_layout_fact(page, "own cost", "%s (%llu calls x %s%s%s%s)", own,
+	                 (unsigned long long)m->totals.calls, unit_time(each, m->per_call),
+	                 sampling, graphs, sites);
+	free(own);
 	free(sampling);
 	free(sites);
 	free(graphs);

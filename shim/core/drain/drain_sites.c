@@ -34,6 +34,15 @@ static void add_sample(struct tf_map *map, struct tf_sites *area, uint32_t site,
 	area->pairs_lost++;
 }
 
+/* A piece of work that stands for others: one that was timed, or where CUPTI times all of them a
+ * launch, of which some are chosen at random. */
+static bool is_sample(const struct tf_map *map, const struct tf_record *r, unsigned cls)
+{
+	if (cls == SPY_CLASS_LAUNCH || cls == SPY_CLASS_GRAPH_LAUNCH)
+		return r->flags & TF_SAMPLED || tf_header(map)->gpu_mode == TF_GPU_CUPTI;
+	return r->flags & TF_SAMPLED;
+}
+
 void drain_site(struct tf_map *map, const struct tf_record *r, unsigned cls,
                 const struct tf_work *work)
 {
@@ -56,7 +65,7 @@ void drain_site(struct tf_map *map, const struct tf_record *r, unsigned cls,
 	} else if (cls == SPY_CLASS_ALLOC) {
 		site->bytes += r->alloc.bytes;
 	}
-	if (!(r->flags & TF_SAMPLED))
+	if (!is_sample(map, r, cls))
 		return;
 	site->samples++;
 	if (work)

@@ -126,7 +126,9 @@ struct tf_device { /* table `devices` */
 	uint64_t memory_bytes;
 	uint32_t simulated;
 	uint32_t index;
-	uint64_t reserved[2];
+	uint32_t null_kernel_ns, off_ns; /* by `cudaspy calibrate`: struct gpu_kind; 0 = it was not
+	                                    measured on this machine */
+	uint64_t calibrated;             /* when: seconds since 1970 */
 };
 
 struct tf_stream { /* table `streams`: each stream that work was given to; written by the timeline

@@ -184,8 +184,8 @@ void estimate_costs_among(const struct tf_map *map, uint64_t devices, bool copie
 	calibration(map, devices, TF_WORK_NULL, ESTIMATE_NULL_PAIR_NS, null);
 	calibration(map, devices, TF_WORK_EMPTY, ESTIMATE_EMPTY_PAIR_NS, empty);
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
-		null[regime].ns -= costs->kind->null_kernel_ns;
-		null[regime].least -= costs->kind->null_kernel_ns;
+		null[regime].ns -= costs->kind.null_kernel_ns;
+		null[regime].least -= costs->kind.null_kernel_ns;
 		costs->cost[ESTIMATE_KERNEL][regime] = null[regime];
 		costs->cost[ESTIMATE_INLINE][regime] = empty[regime];
 		costs->cost[ESTIMATE_ENGINE][regime] = (struct estimate_cost){

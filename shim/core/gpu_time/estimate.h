@@ -68,7 +68,7 @@ struct estimate_cost {
 
 struct estimate_costs {
 	const struct tf_map *map; /* whose classes they are */
-	const struct gpu_kind *kind;
+	struct gpu_figures kind;
 	struct estimate_cost cost[ESTIMATE_PATHS][TF_PAIRS];
 	struct estimate_bus told;   /* by the link: the same both ways */
 	struct estimate_bus bus[2]; /* of copies to the device, and from it */

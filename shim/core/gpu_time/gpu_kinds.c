@@ -2,6 +2,7 @@
 #include "shim/core/gpu_time/gpu_kinds.h"
 
 #include <string.h>
+#include "shim/core/gpu_time/gpu_cache.h"
 
 #define MEASURED_OFF_NS 250.0
 /* What the calibration moved between processes, and how far kinds of GPU are apart. */
@@ -28,19 +29,51 @@ const struct gpu_kind *gpu_kind(const char *name)
 	return k;
 }
 
-const struct gpu_kind *gpu_kind_of(const struct tf_map *map)
+static bool is_calibrated(const struct tf_device *d)
+{
+	return d->null_kernel_ns >= GPU_NULL_LEAST_NS && d->null_kernel_ns <= GPU_NULL_MOST_NS &&
+	       d->off_ns >= GPU_OFF_LEAST_NS && d->off_ns <= GPU_OFF_MOST_NS && d->calibrated;
+}
+
+static struct gpu_figures figures_of(const struct tf_device *d)
+{
+	if (d && is_calibrated(d))
+		return (struct gpu_figures){d->null_kernel_ns, d->off_ns, GPU_CALIBRATED,
+		                            d->calibrated, false};
+	/* A name of a damaged file need not end. */
+	const struct gpu_kind *k =
+	        gpu_kind(d && memchr(d->name, 0, sizeof(d->name)) ? d->name : NULL);
+	return (struct gpu_figures){k->null_kernel_ns, k->off_ns,
+	                            k->name ? GPU_BUILT_IN : GPU_UNMEASURED, 0, false};
+}
+
+struct gpu_figures gpu_kind_of(const struct tf_map *map)
 {
 	const struct tf_table *devices = &tf_header(map)->devices;
-	const struct gpu_kind *all = NULL, *other = gpu_kind(NULL);
+	struct gpu_figures all = figures_of(NULL);
+	double low = 0, high = 0;
 
 	for (uint32_t i = 0; i < tf_count(devices) && i < DEVICES_MOST; i++) {
-		const struct tf_device *d = tf_entry(map, devices, i, sizeof(*d));
-		/* A name of a damaged file need not end. */
-		const struct gpu_kind *k =
-		        d && memchr(d->name, 0, sizeof(d->name)) ? gpu_kind(d->name) : other;
-		if (all && k != all)
-			return other;
-		all = k;
+		struct gpu_figures f =
+		        figures_of(tf_entry(map, devices, i, sizeof(struct tf_device)));
+		if (!i) {
+			all = f;
+			low = high = f.null_kernel_ns;
+			continue;
+		}
+		low = f.null_kernel_ns < low ? f.null_kernel_ns : low;
+		high = f.null_kernel_ns > high ? f.null_kernel_ns : high;
+		all.off_ns = f.off_ns > all.off_ns ? f.off_ns : all.off_ns;
+		all.source = f.source < all.source ? f.source : all.source;
+		if (f.calibrated && (!all.calibrated || f.calibrated < all.calibrated))
+			all.calibrated = f.calibrated;
 	}
-	return all ? all : other;
+	if (high > low) {
+		all.null_kernel_ns = (low + high) / 2;
+		all.off_ns += (high - low) / 2;
+		all.differ = true;
+	}
+	if (all.source != GPU_CALIBRATED)
+		all.calibrated = 0;
+	return all;
 }

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include "shim/core/work/work_class.h"
 
-#define DETECTORS 4u    /* threads looked at: those that give most work */
+#define DETECTORS 8u    /* threads looked at: those that give most work */
 #define DOUBLES   4096u /* events up to which looks come at twice as many */
 #define OFTEN     8u    /* at last there is a look at every so many STEP_HISTORY */
 #define SETTLED   8u    /* steps */

@@ -35,6 +35,7 @@ struct steps_event {
 	uint8_t cls;
 	uint8_t flags; /* TF_ANCHOR_..., STEP_PAGEABLE */
 };
+#define STEP_NONE     UINT64_MAX
 #define STEP_PAGEABLE 8u
 #define STEP_STRONG   (TF_ANCHOR_WAIT | TF_ANCHOR_UPLOAD) /* anchors that are no chance */
 _Static_assert(sizeof(struct steps_event) == 32, "two to a cache line");
@@ -71,7 +72,8 @@ struct steps_detector { /* of one thread, or of all */
 	bool whole;        /* its steps are told from the thread's first event on */
 	bool inside;       /* `now` is a step under way */
 	bool has_typical, first_waits;
-	bool begins;     /* the next step begins an episode */
+	uint64_t
+	        begins; /* tick: the next step that starts no sooner begins an episode; STEP_NONE */
 	uint32_t thread; /* TF_LOOP_ALL: of all */
 	uint32_t marker; /* symbol; 0 = in no loop */
 	uint32_t known;  /* which of the known loops this is */

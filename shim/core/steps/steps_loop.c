@@ -121,6 +121,27 @@ static bool is_pause(const struct steps_detector *d, const struct tf_map *map, u
 	return l && l->steps >= PAUSE_STEPS && until - from > PAUSE * steps_mean(l);
 }
 
+/* What comes from then on is another episode. */
+static void begin_behind(struct steps_detector *d, uint64_t start)
+{
+	if (d->begins == STEP_NONE)
+		d->begins = start;
+}
+
+/*
+ * A pause that lies between the calls of a step: what came before it ends a step that begins with
+ * its marker, and is no part of one that ends with it.
+ */
+static void cut_at_pause(struct steps_detector *d, struct tf_map *map, uint64_t n)
+{
+	if (d->inside && !d->marker_waits) {
+		end_segment(d, map, &d->now, n);
+		d->inside = false;
+	}
+	d->now = (struct steps_segment){.start = event_at(d, n)->start, .first = n};
+	begin_behind(d, d->now.start);
+}
+
 /* A wait ends its step; any other marker begins one. */
 void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 {
@@ -134,7 +155,8 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 			d->now.end = e->start;
 		if (d->inside)
 			end_segment(d, map, &d->now, n);
-		d->begins |= pause;
+		if (pause)
+			begin_behind(d, e->start);
 		d->now = (struct steps_segment){.start = e->start, .first = n};
 		d->inside = true;
 	}
@@ -145,8 +167,10 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 	}
 	if (d->marker_waits && !d->now.events && is_pause(d, map, d->now.start, e->start)) {
 		d->now.start = e->start;
-		d->begins = true;
+		begin_behind(d, e->start);
 	}
+	if (e->flags & TF_ANCHOR_GAP && d->now.events && is_pause(d, map, d->now.end, e->start))
+		cut_at_pause(d, map, n);
 	add_event(&d->now, e, symbols);
 	d->now.end = e->end;
 	if (d->has_typical && d->now.events == d->typical.events)
@@ -184,7 +208,7 @@ void steps_enter(struct steps_detector *d, struct tf_map *map, uint32_t marker, 
 	d->knowns[known].marker = marker;
 	d->whole = !from;
 	d->inside = d->has_typical = d->first_waits = false;
-	d->begins = true;
+	d->begins = 0;
 	d->held_count = 0;
 	d->cut.events = 0;
 	if (from < d->told)

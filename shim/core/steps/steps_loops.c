@@ -164,7 +164,8 @@ void steps_put(struct steps_detector *d, struct tf_map *map, const struct steps_
 	                      .counts = s->counts};
 	/* It goes on after a short pause in which no other loop was. */
 	uint64_t mean = steps_mean(l);
-	bool begins = d->begins &&
+	bool pending = s->start >= d->begins;
+	bool begins = pending &&
 	              (known->told < d->told || s->start > known->last_end + EPISODE_PAUSE * mean);
 
 	if (known->first == UINT64_MAX)
@@ -175,7 +176,8 @@ void steps_put(struct steps_detector *d, struct tf_map *map, const struct steps_
 	}
 	known->told = d->told = behind;
 	known->last_end = s->end;
-	d->begins = false;
+	if (pending)
+		d->begins = STEP_NONE;
 	l->steps++;
 	l->events += s->events;
 	l->alike_x1000 += (uint64_t)(how * 1000 + 0.5);

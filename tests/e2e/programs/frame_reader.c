@@ -23,6 +23,7 @@ EXPORT int reader_start(const void *runtime, void *this_thread, const void *code
 EXPORT int reader_ready(void);
 EXPORT int reader_stack(char *text, size_t bytes, int plain);
 EXPORT uint64_t reader_walks(unsigned count, unsigned batch, double *ns, int plain);
+EXPORT double reader_first(int plain);
 EXPORT unsigned reader_line(unsigned version, const uint8_t *table, size_t bytes,
                             unsigned first_line, unsigned at);
 
@@ -140,6 +141,25 @@ EXPORT uint64_t reader_walks(unsigned count, unsigned batch, double *ns, int pla
 			        batch;
 	}
 	return sum;
+}
+
+/* One stack as one that is new: read, and of each code object what is kept. ns. */
+EXPORT double reader_first(int plain)
+{
+	struct stack s = {.count = 0};
+	struct timespec a, b;
+	bool cut;
+
+	be_a_thread(plain);
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	python_walk(PYTHON_FRAMES_MOST, keep, &s, &cut);
+	for (unsigned i = 0; i < s.count; i++) {
+		struct tf_code code = {0};
+		text_count = 0;
+		python_describe(s.frame[i].code, &code);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	return (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec);
 }
 
 EXPORT unsigned reader_line(unsigned version, const uint8_t *table, size_t bytes,

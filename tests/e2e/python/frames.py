@@ -261,17 +261,13 @@ def places(folder):
         t.start()
     for t in threads:
         t.join()
-    try:
-        import greenlet
-    except ImportError:
-        pass
-    else:
-        greenlets(greenlet)
     for i in range(50): # code is specialised meanwhile
         comprehensions()
 
 
-def greenlets(greenlet):
+def greenlets():
+    import greenlet
+
     def other():
         check()
         main.switch()
@@ -362,6 +358,20 @@ def cost(depth):
               (times[0], times[1000], times[1980]))
 
 
+def cost_of_new(depth):
+    """Of code that no stack was ever taken of."""
+    LIBRARY.reader_first.restype = ctypes.c_double
+    for plain in READ, SNAPSHOT:
+        times = []
+        for _ in range(100):
+            source = ''.join('def f%d(x): return %s\n' % (i, 'f%d(x)' % (i + 1) if i < depth else 'x()') for i in range(depth + 1))
+            space = {}
+            exec(compile(source, '/some/where/new.py', 'exec'), space)
+            space['f0'](lambda: times.append(LIBRARY.reader_first(plain)))
+        times.sort()
+        print('depth', depth, 'plain' if plain else 'snapshot', 'new p50 %.1f p99 %.1f us' % (times[50] / 1000, times[99] / 1000))
+
+
 def lines():
     """Line tables, of every instruction of some modules of Python's own: what PyCode_Addr2Line() says."""
     tell = LIBRARY.reader_line
@@ -404,6 +414,8 @@ def main():
     assert state == 2, state
     if part == 'places':
         places(*arguments)
+    elif part == 'greenlets':
+        greenlets()
     elif part == 'stress':
         stress(int(arguments[0]), *arguments[1:])
     elif part == 'lines':
@@ -413,6 +425,8 @@ def main():
     else:
         for depth in 0, 5, 17, 42, 100:
             cost(depth)
+        for depth in 0, 17, 42:
+            cost_of_new(depth)
     print('frames', compared)
 
 

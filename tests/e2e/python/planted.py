@@ -15,6 +15,7 @@ import time
 cuda = ctypes.CDLL('libcuda.so.1')
 NAME = 'co_qualname' if sys.version_info >= (3, 11) else 'co_name'
 MEMORY = ctypes.c_uint64()
+FUNCTION = ctypes.c_void_p()
 SIZE = ctypes.c_size_t
 calls = []
 
@@ -33,6 +34,9 @@ def start():
     assert cuda.cuInit(0) == 0
     assert cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0) == 0
     assert cuda.cuMemAlloc_v2(ctypes.byref(MEMORY), SIZE(1 << 20)) == 0
+    module = ctypes.c_void_p()
+    assert cuda.cuModuleLoadData(ctypes.byref(module), b'simcuda 1\nkernel quick fixed:3000\n') == 0
+    assert cuda.cuModuleGetFunction(ctypes.byref(FUNCTION), module, b'quick') == 0
     time.sleep(0.2) # the collector finds Python a moment after the start
     return context
 
@@ -52,9 +56,15 @@ def allocate():
     cuda.cuMemFree_v2(p); said('cuMemFree_v2')
 
 
+def launch():
+    one = ctypes.c_uint(1)
+    cuda.cuLaunchKernel(FUNCTION, one, one, one, one, one, one, 0, None, None, None); said('cuLaunchKernel')
+
+
 def nested():
     def inner():
         item()
+        launch()
         return (lambda: cpu())()
     inner(), inner()
 
@@ -62,6 +72,7 @@ def nested():
 def generator():
     for i in range(3):
         item()
+        launch()
         yield i
     yield from (allocate() for _ in range(2))
 
@@ -70,6 +81,7 @@ def decorated(f):
     @functools.wraps(f)
     def wrapper(*args):
         cpu()
+        launch()
         return f(*args)
     return wrapper
 
@@ -85,6 +97,7 @@ def deep(n):
     if n:
         return deep(n - 1)
     item()
+    launch()
 
 
 class Trainer:
@@ -92,14 +105,14 @@ class Trainer:
         item()
 
     def train(self):
-        [item() for _ in range(2)]
+        [item() or launch() for _ in range(2)]
         {i: cpu() for i in range(2)}
         for i in range(3):
             step(i)
 
 
 def executed():
-    exec('for i in range(2):\n    item()\n\nallocate()', {'item': item, 'allocate': allocate})
+    exec('for i in range(2):\n    item()\n\nallocate()\nlaunch()', {'item': item, 'allocate': allocate, 'launch': launch})
     exec(compile('\n\n\ndef f():\n    cpu()\nf()', '/no/such/文件.py', 'exec'), {'cpu': cpu})
 
 

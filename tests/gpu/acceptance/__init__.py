@@ -13,7 +13,7 @@ runs      each program once under CUPTI alone, once sampled, once in cupti mode
 resident  a process that runs its loop whenever it is its turn
 samples   the samples that say which verdict and findings a report must have
 fixes_table
-          the programs with their fix, in two halves
+          the programs with their fix, in sets that are judged apart
 gating    `cudaspy check` of two sides of recordings: what it is asked, and what may fail
 nsys      what nsys recorded
 counts, probe, captures, launch_cost, accuracy, timeline, beside, overhead, verdicts, truncated, whatif, ddp, fixes, gate,

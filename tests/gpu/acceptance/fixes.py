@@ -4,7 +4,7 @@
 Each program (tests/gpu/workloads, listed in fixes_table.py) is measured bare, in turns within one process: as it was written,
 fixed, and with a change that does not help. As it was written it then runs under the shim, with the same number of steps. The
 truth is what the fix gains per step; the class is the one of the best fix, or of those within 25 % of it, and only where these
-differ may the verdict be `mixed`. The two halves of the table are judged apart (--half).
+differ may the verdict be `mixed`. The sets of the table are judged apart (--half).
 """
 import collections
 import concurrent.futures
@@ -399,7 +399,7 @@ def verdicts(rows, repeats):
     for half in fixes_table.HALVES:
         mine = [r for r in rows if r["half"] == half and r["runs"]]
         if mine:
-            name = "%s half" % half
+            name = "fresh programs" if half == "fresh" else "%s half" % half
             found += [
                 share_line("class of the best fix, " + name, mine, lambda r: r["right_class"], SHARES["class"]),
                 share_line("gain in the range, " + name, mine, lambda r: r["in_range"], SHARES["range"]),

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs with a fix (tests/gpu/workloads): what the fix of each is of, and which prediction speaks of it.
 
-Two halves, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
-are held back say afterwards whether that helped programs in general.
+Three sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
+are held back say afterwards whether that helped programs in general. Once they have been looked at, they are programs to learn
+from as well; the fresh ones were written then, before the next change.
 """
 
 
@@ -59,7 +60,20 @@ HELD = [
     Case("two_processes", "torch", Fix("launch-bound", "graphs"), useless="no-sync"),
     Case("ddp_straggler", "torch", Fix(("comm-bound", "host-bound")), useless="graphs", gpus=2, timeout=150),
 ]
-HALVES = {"first": FIRST, "held": HELD}
+FRESH = [
+    Case("cnn_cuda_batches", "torch", Fix("copy-bound", "pinned"), useless="no-alloc", near=0.05),
+    Case("encoder_small_batch", "torch", Fix("launch-bound", "graphs"), useless="no-alloc", near=0.05),
+    Case("gru_step_cpu", "torch", Fix("launch-bound", "graphs"), Fix("sync-bound", "no-sync", "fix2"), useless="pinned"),
+    Case("diffusion_host_noise", "torch", Fix("host-bound", "host=0"), Fix("copy-bound", "pinned", "fix2"), useless="no-alloc",
+         near=0.05),
+    Case("cupy_conjugate", "cupy", Fix("sync-bound", "no-sync"), useless="no-alloc"),
+    Case("jax_loss_printed", "jax", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="no-alloc"),
+    Case("clip_norm_items", "torch", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.05),
+    Case("streams_device_sync", "torch", Fix("sync-bound", "no-sync"), useless="graphs"),
+    Case("collate_heavy", "torch", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
+    Case("empty_cache_steps", "torch", Fix("alloc-bound", "no-alloc"), useless="pinned"),
+]
+HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH}
 # On the simulated CUDA: a program of the tests (tests/gpu/fake_torch).
-SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")], "held": []}
+SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")], "held": [], "fresh": []}
 WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0")

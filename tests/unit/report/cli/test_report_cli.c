@@ -141,7 +141,7 @@ static void test_choice_of_files(void **state)
 	complains(CUDASPY " report a.cudaspy ./a.cudaspy", "same file");
 	write_run("c.cudaspy", "run-two", 3);
 	complains(CUDASPY " report a.cudaspy c.cudaspy", "different runs");
-	sh("touch -d '2020-01-01' a.cudaspy b.cudaspy && " CUDASPY " report .");
+	sh("touch -d '2020-01-01' a.cudaspy b.cudaspy && " CUDASPY " report --all .");
 	assert_int_equal(o.status, 0);
 	has(o.err, "several runs");
 	has(o.out, "process     3 on");
@@ -264,7 +264,8 @@ static void test_run_report(void **state)
 	sh("touch libfake.so; CUDASPY_RUN_ID=run-r CUDASPY_LIB=$PWD/libfake.so " CUDASPY
 	   " run --report -- sh -c 'exit 3'");
 	assert_int_equal(o.status, 3);
-	has(o.out, "cudaLaunchKernel");
+	has(o.out, "vector_add<float>");
+	has(o.out, "cudaspy report --all");
 	sh("CUDASPY_RUN_ID=run-none CUDASPY_LIB=$PWD/libfake.so " CUDASPY " run --report -- true");
 	assert_int_equal(o.status, 0);
 	has(o.err, "no recording");

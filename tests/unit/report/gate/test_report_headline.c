@@ -145,8 +145,8 @@ static void test_steps_that_are_others(void **state)
 	     "after is 1.95x faster, as far as one recording a side tells: 84.0 -> 43.0 ms per "
 	     "step; waits 100 -> 1");
 	says(&before, 1, &fewer, 1,
-	     "after is 2.00x faster, as far as one recording a side tells: 9.00 -> 4.50 s from the "
-	     "first CUDA call to the last; waits 100 -> 1");
+	     "after took 2.00x less time, of other steps, as far as one recording a side tells: "
+	     "9.00 -> 4.50 s from the first CUDA call to the last; waits 100 -> 1");
 }
 
 /* Twice as many steps of a kind: counts are those of a step. */

@@ -228,6 +228,11 @@ static void test_the_run_cut_to_a_loop(void **state)
 	assert_near(h->call_events[399].end, 599.5 * MS, 1);
 	assert_near(h->coverage, 1, 1e-9);
 	assert_near(h->busy, 0.3, 1e-6);
+	/* What else began then is found at the same place. */
+	assert_near(call_log_place(h, 250 * MS), 250 * MS, 1);
+	assert_near(call_log_place(h, 550 * MS), 450 * MS, 1);
+	assert_true(isnan(call_log_place(h, 450 * MS)) && isnan(call_log_place(h, 750 * MS)));
+	assert_near(call_log_place(&r.process[0].call_log, 450 * MS), 450 * MS, 1);
 	model_view_free(v);
 	v = model_view(&r.m, 2);
 	assert_near(v->host.sync_useful, 200 * MS, 1);
@@ -353,6 +358,36 @@ static void test_warming_up(void **state)
 	end(&r);
 }
 
+/* The first steps load code and choose algorithms: those that take far longer than others are not
+ * judged; a later one is. */
+static void test_first_steps(void **state)
+{
+	static const double one[] = {200, 800};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(&r);
+	struct model_loop *l = loop(&r, 0, 1, "k", one, 1);
+	l->steps = 500;
+	r.m.step_rows = alloc_zeroed(500, sizeof(*r.m.step_rows));
+	for (double at = 200; r.m.step_row_count < 500;) {
+		size_t i = r.m.step_row_count++;
+		double ms = i == 0 ? 40 : i == 2 ? 4 : i == 3 ? 2 : i == 250 ? 56 : 1;
+		r.m.step_rows[i] = (struct model_step){
+		        .found = true, .tid = 1, .start = at * MS, .duration = ms * MS};
+		at += ms;
+	}
+	finish(&r);
+	assert_near(row(&r, 1, PHASE_LOOP)->start, 200 * MS, 1);
+	assert_int_equal(row(&r, 1, PHASE_LOOP)->steps, 500);
+	struct model *v = model_view(&r.m, 1);
+	assert_near(v->host_window, 555 * MS, 1); /* 40, 1 and 4 of 600 */
+	assert_near(v->phase_before, 245 * MS, 1);
+	model_view_free(v);
+	end(&r);
+}
+
 static void test_threads_of_one_loop(void **state)
 {
 	static const double one[] = {200, 800}, short_one[] = {850, 855}, few[] = {900, 903};
@@ -369,6 +404,58 @@ static void test_threads_of_one_loop(void **state)
 	assert_int_equal(r.m.phases.loops, 1);
 	assert_string_equal(r.m.loops[row(&r, 1, PHASE_LOOP)->source].marker, "backward");
 	assert_int_equal(r.m.phases.main, 1);
+	end(&r);
+}
+
+/* Threads of a server, each with steps of its own: they all count. */
+static void test_threads_side_by_side(void **state)
+{
+	static const double one[] = {200, 800}, two[] = {200, 780}, three[] = {210, 800};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(&r);
+	loop(&r, 0, 1, "answer", one, 1);
+	loop(&r, 0, 2, "answer", two, 1);
+	loop(&r, 0, 3, "other", three, 1);
+	loop(&r, 0, 4, "answer", three, 1)->events = 8; /* less work in each */
+	loop(&r, 0, 5, "answer", one, 1); /* just as many: they may be parts of one step */
+	finish(&r);
+	assert_int_equal(r.m.phases.loops, 1);
+	const struct model_phase *p = row(&r, 1, PHASE_LOOP);
+	assert_string_equal(r.m.loops[p->source].marker, "answer");
+	assert_int_equal(p->threads, 2);
+	assert_int_equal(p->steps, 600 + 580);
+	assert_near(p->work.launches, 10 * (600 + 580), 1e-6);
+	assert_near(p->time, 600 * MS, 1);
+	assert_near(p->mean, 1 * MS, 1);
+	assert_int_equal(r.m.steps.count, 600 + 580);
+	end(&r);
+}
+
+/* Loops that hold little of the time from the first to the last do not stand for the run, as where
+ * code is compiled anew between them. */
+static void test_loops_of_little_time(void **state)
+{
+	static const double one[] = {200, 230}, two[] = {400, 420}, three[] = {700, 720},
+	                    long_one[] = {500, 640};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_OUTSIDE, 0);
+	add_up(&r);
+	loop(&r, 0, 1, "a", one, 1);
+	loop(&r, 0, 1, "b", two, 1);
+	loop(&r, 0, 1, "c", three, 1);
+	finish(&r);
+	assert_int_equal(r.m.phases.loops, 3);
+	assert_true(r.m.phases.main == PHASE_NONE);
+	model_free_phases(&r.m);
+	model_free_steps_figures(&r.m.steps);
+	loop(&r, 0, 1, "d", long_one, 1); /* from its start on there is little else */
+	finish(&r);
+	assert_int_equal(r.m.phases.main, 3);
 	end(&r);
 }
 
@@ -523,7 +610,10 @@ int main(void)
 	        cmocka_unit_test(test_tables_of_a_loop),
 	        cmocka_unit_test(test_a_slice_in_two),
 	        cmocka_unit_test(test_warming_up),
+	        cmocka_unit_test(test_first_steps),
 	        cmocka_unit_test(test_threads_of_one_loop),
+	        cmocka_unit_test(test_threads_side_by_side),
+	        cmocka_unit_test(test_loops_of_little_time),
 	        cmocka_unit_test(test_loops_of_little_work),
 	        cmocka_unit_test(test_the_wait_behind_a_loop),
 	        cmocka_unit_test(test_processes),

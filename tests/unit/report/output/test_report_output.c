@@ -174,15 +174,24 @@ static void test_width(void **state)
 static void test_text(void **state)
 {
 	static const char *const told[] = {
-	        "simulated GPU",     "python3 train.py '--name=a b'",
-	        "4711 on testhost",  "5.00ms wall",
-	        "1.45ms window",     "500us of it in cuInit",
-	        "driver 13.0",       "libcudart.so.13",
-	        "complete",          "29 calls, all counted",
-	        "29 calls x 40ns",   "cudaMalloc failed: 1 x cudaErrorMemoryAllocation",
-	        "vector_add<float>", "pageable",
-	        "0x7f00beef",        "cuFutureCall",
-	        "inconclusive",      NULL,
+	        "simulated GPU",
+	        "python3 train.py '--name=a b'",
+	        "4711 on testhost",
+	        "5.00ms wall",
+	        "1.45ms window",
+	        "500us of it in cuInit",
+	        "driver 13.0",
+	        "libcudart.so.13",
+	        "complete",
+	        "29 calls, all counted",
+	        "40ns",
+	        "cudaMalloc failed: 1 x cudaErrorMemoryAllocation",
+	        "vector_add<float>",
+	        "pageable",
+	        "0x7f00beef",
+	        "cuFutureCall",
+	        "inconclusive",
+	        NULL,
 	};
 	struct made made;
 	struct rendered r;
@@ -194,6 +203,14 @@ static void test_text(void **state)
 			fail_msg("the text does not say: %s", told[i]);
 	}
 	assert_null(strchr(r.text, '\033'));
+	size_t lines = 0;
+	for (const char *c = r.screen; *c; c++)
+		lines += *c == '\n';
+	assert_in_range(lines, 5, 24);
+	assert_non_null(strstr(r.screen, "verdict     inconclusive"));
+	assert_non_null(strstr(r.screen, "vector_add<float>"));
+	assert_in_range(strlen(r.brief), 500, OUT_BRIEF_BYTES);
+	assert_non_null(strstr(r.brief, "python3 train.py '--name=a b'"));
 	rendered_free(&r);
 	made_free(&made);
 }

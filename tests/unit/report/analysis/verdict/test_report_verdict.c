@@ -212,6 +212,46 @@ static void test_small_copies(void **state)
 	is(&r, "copy-bound", "high", "in copy calls 70.0 %");
 }
 
+/*
+ * Copies that the GPU does while no kernel runs. Where the replay says that they must come one
+ * after the other that is the copies' fault, however little a change of them alone gains; but where
+ * they would run side by side without the waits, it is the waits'.
+ */
+static void test_copies_that_waits_keep_apart(void **state)
+{
+	struct verdict_input in = {.window = 1000 * MS,
+	                           .busy = 700 * MS,
+	                           .kernels = 450 * MS, /* 250 ms of copies alone */
+	                           .replayed = true};
+	double gain[VERDICT_CLASSES];
+
+	verdict_gains(&in, in.busy, gain);
+	assert_near(gain[VERDICT_COPY], 0.25, 1e-9);
+	in.replay[VERDICT_SYNC].mean = 0.24; /* the waits' end saves less than the copies take */
+	verdict_gains(&in, in.busy, gain);
+	assert_near(gain[VERDICT_COPY], 0.25, 1e-9);
+	in.replay[VERDICT_SYNC].mean = 0.26;
+	in.replay[VERDICT_COPY].mean = 0.02;
+	verdict_gains(&in, in.busy, gain);
+	assert_near(gain[VERDICT_COPY], 0.02, 1e-9);
+	assert_near(gain[VERDICT_SYNC], 0.26, 1e-9);
+	/* A change of the copies that gains enough by itself keeps its place. */
+	in.replay[VERDICT_COPY].mean = VERDICT_LEAST_GAIN;
+	verdict_gains(&in, in.busy, gain);
+	assert_near(gain[VERDICT_COPY], 0.25, 1e-9);
+}
+
+static void test_ties(void **state)
+{
+	assert_true(verdict_is_close(0.10, 0.081));
+	assert_false(verdict_is_close(0.10, 0.079));
+	assert_true(verdict_is_close(0.50, 0.42));
+	assert_false(verdict_is_close(0.90, 0.75)); /* 10 and 4 times as fast */
+	assert_true(verdict_is_close(0.90, 0.885));
+	assert_true(verdict_is_close(1, 1));
+	assert_false(verdict_is_close(1, 0.9));
+}
+
 /* What timing took of the program is not what slows it. */
 static void test_sampling(void **state)
 {
@@ -575,6 +615,8 @@ int main(void)
 	        cmocka_unit_test(test_sync),
 	        cmocka_unit_test(test_copy),
 	        cmocka_unit_test(test_small_copies),
+	        cmocka_unit_test(test_copies_that_waits_keep_apart),
+	        cmocka_unit_test(test_ties),
 	        cmocka_unit_test(test_sampling),
 	        cmocka_unit_test(test_own_cost),
 	        cmocka_unit_test(test_alloc_host_comm),

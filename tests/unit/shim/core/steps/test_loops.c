@@ -179,6 +179,62 @@ static void evaluate(void)
 	wait_here();
 }
 
+/* Between two runs of the loop the program does something else for long, with a call of its own on
+ * either side: that time is no step's, whether the loop's marker begins a step or ends it. */
+static void pause_amid_calls(void (*step)(void))
+{
+	for (int i = 0; i < 100; i++)
+		step();
+	run_kernel(3);
+	uint64_t paused = now;
+	now += 400 * 8000;
+	run_kernel(4);
+	for (int i = 0; i < 300; i++)
+		step();
+	const struct tf_loop *l = longest(NULL);
+	assert_in_range(l->steps, 397, 401);
+	assert_int_equal(l->episodes, 2);
+	assert_true(l->episode[0].end <= paused);
+	assert_true(l->episode[1].start >= paused + 400 * 8000);
+	assert_in_range(l->ticks / l->steps, 1000, 8000);
+	rows_agree();
+}
+
+static void forward_alone(void)
+{
+	for (uint32_t k = 10; k < 50; k++)
+		run_kernel(k);
+	now += LONG_GAP / 10;
+}
+
+static void test_a_pause_amid_steps_that_wait(void **state)
+{
+	pause_amid_calls(forward_and_back);
+}
+
+static void test_a_pause_amid_steps_that_do_not(void **state)
+{
+	pause_amid_calls(forward_alone);
+}
+
+/* A server's threads, and the one that started them: each has a loop of its own. */
+static void test_many_threads(void **state)
+{
+	for (int i = 0; i < 50; i++)
+		forward_and_back();
+	for (int i = 0; i < 700; i++) {
+		by = 1 + (uint32_t)any(7);
+		evaluate();
+	}
+	steps_finish(steps, &made.map);
+	uint32_t seen = 0;
+	for (uint32_t i = 0; loop(i); i++)
+		if (loop(i)->steps >= 60 && loop(i)->thread >= 1 && loop(i)->thread <= 7)
+			seen |= 1u << loop(i)->thread;
+	assert_int_equal(seen, 0xfe);
+	rows_agree();
+}
+
 /* Training and evaluation in turns: two loops, each with its episodes. */
 static void test_loops_that_alternate(void **state)
 {
@@ -326,6 +382,9 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_pause_divides_steps, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_our_own_time_is_no_pause, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_pauses_that_are_alike, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_many_threads, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_pause_amid_steps_that_wait, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_pause_amid_steps_that_do_not, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_loops_that_alternate, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_many_episodes, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_threads_that_take_turns, begin, finish),

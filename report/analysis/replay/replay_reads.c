@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/analysis/replay/replay_fit.h"
+#include "report/base/alloc.h"
+
+/*
+ * XLA reads a result without a call that waits: it copies it to pinned memory, asks by a host
+ * function to be told when that is done, and the program sleeps outside CUDA until then. Such a
+ * wait is seen from what comes next: no work is given before the copy must have ended, time after
+ * time. Where that is so the copy is taken for one that waits, and what is left of the time to the
+ * next work for the host's own.
+ */
+
+#define READS_LEAST 8u   /* that tell */
+#define READS_WAIT  0.9  /* a share of them */
+#define TOLD_WITHIN 6u   /* calls of its thread behind the copy: the host function */
+#define ENDS_OFF    0.1  /* of the time to the copy's end, which is estimated */
+#define LOOK_AHEAD  512u /* calls to the next work */
+
+static bool is_read(const struct replay *r, size_t i)
+{
+	const struct call_event *a = &r->given[i];
+	uint32_t k = r->next[i];
+
+	if (a->kind != TF_WORK_COPY || a->direction != SPY_DIR_DTOH || !a->async ||
+	    a->memory != SPY_MEM_PINNED || a->result || a->flags & TF_CAPTURED)
+		return false;
+	for (unsigned n = 0; k != CALL_LOG_NONE && n < TOLD_WITHIN; n++, k = r->next[k])
+		if (r->given[k].role == CUDA_ROLE_HOST_FUNCTION && !r->given[k].result)
+			return true;
+	return false;
+}
+
+/* The next work that is no copy to the host; CALL_LOG_NONE: another read comes before it. */
+static uint32_t next_work(const struct replay *r, size_t i)
+{
+	for (size_t k = i + 1; k < r->count && k - i <= LOOK_AHEAD; k++) {
+		if (is_read(r, k))
+			return CALL_LOG_NONE;
+		if (r->given[k].kind != TF_WORK_NONE && !r->given[k].result)
+			return (uint32_t)k;
+	}
+	return CALL_LOG_NONE;
+}
+
+void replay_fit_find_reads(struct replay_fit *n)
+{
+	const struct replay *r = n->replay;
+	size_t found = 0;
+
+	n->resumes = alloc_zeroed(r->count, sizeof(*n->resumes));
+	for (size_t i = 0; i < r->count; i++) {
+		n->resumes[i] = is_read(r, i) ? next_work(r, i) : CALL_LOG_NONE;
+		found += n->resumes[i] != CALL_LOG_NONE;
+	}
+	if (found >= READS_LEAST)
+		return;
+	free(n->resumes);
+	n->resumes = NULL;
+}
+
+bool replay_fit_reads_wait(const struct replay_fit *n)
+{
+	return n->read_count >= READS_LEAST &&
+	       (double)n->reads_waited >= READS_WAIT * (double)n->read_count;
+}
+
+void replay_fit_read(struct replay_fit *n, size_t i, double end)
+{
+	if (!n->resumes || n->resumes[i] == CALL_LOG_NONE)
+		return;
+	n->read = (uint32_t)i;
+	n->read_end = end;
+}
+
+/* Act i, entered at `start`, goes on behind the last call of the thread that read. */
+static void follow(struct replay_fit *n, size_t i, uint16_t reader, double start)
+{
+	const struct replay *r = n->replay;
+	uint32_t last = n->threads[reader].last;
+
+	if (r->given[i].thread == reader || last == CALL_LOG_NONE || r->given[last].end > start)
+		return;
+	r->call_events[i].before = last;
+	r->call_events[i].gap = start - r->given[last].end;
+}
+
+void replay_fit_resume(struct replay_fit *n, size_t i, double start)
+{
+	const struct replay *r = n->replay;
+	uint32_t read = n->read;
+
+	if (read == CALL_LOG_NONE || n->resumes[read] != i)
+		return;
+	double returned = r->given[read].end, left = n->read_end - returned;
+	n->read = CALL_LOG_NONE;
+	n->read_count++;
+	n->reads_waited += start - returned >= (1 - ENDS_OFF) * left;
+	if (!n->reads_wait || !(left > 0) || !(start > returned))
+		return;
+	struct replay_act *a = &r->call_events[read];
+	a->wait = REPLAY_OWN;
+	a->flags |= REPLAY_READ;
+	a->late = fmin(0, start - n->read_end);
+	follow(n, i, r->given[read].thread, start);
+	r->call_events[i].gap = fmax(0, r->call_events[i].gap - fmin(left, start - returned));
+}

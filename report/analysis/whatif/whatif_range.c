@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "report/analysis/whatif/whatif_change.h"
+
+/*
+ * A prediction is of the run that was recorded; whoever makes the change measures two other runs.
+ * Both differ from it by chance, and nearly all of that is the host's: of twenty framework programs
+ * the loop as it was written took, some seconds later in the same process, 14 % more or less (one
+ * standard deviation of the logarithm), those whose GPU is busy all the time 2 %. A change that
+ * does nothing changed the time of a step by 6 to 8 %, measured in turns. See docs/MEASURED.md.
+ */
+#define HOST_SPREAD 0.20 /* of the host's speed from run to run: 85 % of runs lie within */
+#define PAIR_SPREAD 0.12 /* the same of two loops in turn, as far as the host makes them */
+#define GPU_SPREAD  0.03 /* the same where the GPU does */
+/* The replay's ends have all that is not known at its worst at once: what a graph's launch costs,
+ * what is between two nodes, kernels' times, what of the host stays. They are independent. */
+#define AT_ONCE 0.8
+
+/* The share of the time in which the host works, by its calls: it is not waiting. */
+double whatif_host_share(const struct replay *r, const struct replay_act *acts, double time)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		sum += acts[i].gap + acts[i].own;
+	return time > 0 ? fmin(1, sum / time) : 0;
+}
+
+/*
+ * How far a measured gain may be off for that, as a factor's logarithm. Of a host of another speed
+ * both times change, each by what the host has of it.
+ */
+double whatif_spread(const struct whatif_outcome *o)
+{
+	double speed = HOST_SPREAD * fabs(o->host[1] - o->host[0]),
+	       pair = GPU_SPREAD + (PAIR_SPREAD - GPU_SPREAD) * fmax(o->host[0], o->host[1]);
+
+	return o->changed > 0 ? hypot(speed, pair) : 0;
+}
+
+/* Both errors are of different causes: their squares add up. */
+void whatif_widen(struct whatif_result *to)
+{
+	to->least = to->low;
+	to->most = to->high;
+	if (!(to->spread > 0) || !(to->predicted > 0))
+		return;
+	double below = to->low > 0 ? log(to->predicted / to->low) : INFINITY,
+	       above = log(to->high / to->predicted);
+	/* How many workers share the host's work is not known by chance: it is a choice. */
+	double at_once = to->what == WHATIF_HOST ? 1 : AT_ONCE;
+	to->low = isfinite(below) ? to->predicted * exp(-hypot(at_once * below, to->spread))
+	                          : to->low;
+	to->high = to->predicted * exp(hypot(at_once * above, to->spread));
+}

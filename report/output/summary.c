@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/output/summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/base/units.h"
+#include "report/model/model_names.h"
+
+/* Share of what is judged: a change that saves less is none. */
+#define CHANGE_LEAST 0.01
+/* A change found covers the verdict's where it may save this much of what that does. */
+#define CHANGE_COVERS 0.5
+#define ALIKE         1e-9 /* of two predictions: they are the same one */
+/* Share of the pieces of work: of fewer it does not matter that their time is not known. */
+#define UNKNOWN_LEAST 0.01
+/* Share of GPU time in graphs from which on it matters that their kernels have none. */
+#define GRAPHS_LEAST 0.05
+
+static const struct verdict_words {
+	const char *sentence, *change;
+} words[VERDICT_CLASSES] = {
+        [VERDICT_GPU] = {"the GPU has work nearly all the time, so only its own work can gain",
+                         NULL},
+        [VERDICT_LAUNCH] = {"the GPU idles while the host issues many short launches one by one",
+                            "CUDA graphs, or fewer and larger launches"},
+        [VERDICT_SYNC] = {"the host waits for the GPU, and only then gives it more work",
+                          "fewer or later waits"},
+        [VERDICT_COPY] = {"copies between host and GPU hold up the kernels",
+                          "pinned memory, or copies beside kernels"},
+        [VERDICT_ALLOC] = {"the host allocates, frees, loads code or makes graphs all the time",
+                           "allocate, load code and make graphs once"},
+        [VERDICT_HOST] = {"the host does other work, and feeds the GPU too rarely",
+                          "less of the host's work outside CUDA"},
+        [VERDICT_COMM] = {"the GPU communicates and computes nothing meanwhile",
+                          "communication beside kernels"},
+};
+
+/* What a change of findings changes: where one of that class is told, the verdict's is too. */
+static const struct {
+	const char *id;
+	enum verdict_class cls;
+} classes[] = {
+        {"many-short-launches", VERDICT_LAUNCH},
+        {"launch-contention", VERDICT_LAUNCH},
+        {"sync-too-early", VERDICT_SYNC},
+        {"sync-every-step", VERDICT_SYNC},
+        {"device-sync-for-stream", VERDICT_SYNC},
+        {"implicit-sync", VERDICT_SYNC},
+        {"polling", VERDICT_SYNC},
+        {"host-starves-gpu", VERDICT_HOST},
+        {"host-starved-of-cpu", VERDICT_HOST},
+        {"exposed-communication", VERDICT_COMM},
+        {"pageable-async-copy", VERDICT_COPY},
+        {"many-small-copies", VERDICT_COPY},
+        {"copy-not-overlapped", VERDICT_COPY},
+        {"low-bandwidth-copy", VERDICT_COPY},
+        {"copy-back-and-forth", VERDICT_COPY},
+        {"alloc-churn", VERDICT_ALLOC},
+        {"module-load-in-loop", VERDICT_ALLOC},
+        {"first-launch-cost", VERDICT_ALLOC},
+        {"graph-reinstantiated", VERDICT_ALLOC},
+        {"graph-instantiation-dominates", VERDICT_ALLOC},
+};
+
+static bool is_of(const struct finding *f, enum verdict_class cls)
+{
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		if (!strcmp(classes[i].id, f->id))
+			return classes[i].cls == cls;
+	return false;
+}
+
+/* ---- ranges ---- */
+
+/* "15.1 to 36.8 %", with the unit of both but once. */
+static char *range(const char *low, const char *high)
+{
+	size_t digits = strcspn(low, " ");
+
+	if (!strcmp(low, high))
+		return alloc_format("up to %s", high);
+	if (!strcmp(low + digits, high + strcspn(high, " ")))
+		return alloc_format("%.*s to %s", (int)digits, low, high);
+	return alloc_format("%s to %s", low, high);
+}
+
+char *summary_range(double low, double high)
+{
+	char from[UNIT_BYTES], to[UNIT_BYTES];
+
+	unit_time_apart(to, high);
+	if (!isfinite(high))
+		return alloc_string("n/a");
+	if (!(low >= 0))
+		return alloc_format("up to %s", to);
+	return range(unit_time_apart(from, low), to);
+}
+
+char *summary_range_percent(double low, double high)
+{
+	char from[UNIT_BYTES], to[UNIT_BYTES];
+
+	unit_percent(from, low, 1);
+	unit_percent(to, high, 1);
+	char *a = alloc_format("%s %%", from), *b = alloc_format("%s %%", to);
+	char *text = !isfinite(high) ? alloc_string("n/a")
+	             : low >= 0      ? range(a, b)
+	                             : alloc_format("up to %s", b);
+
+	free(a);
+	free(b);
+	return text;
+}
+
+/* ---- the verdict ---- */
+
+static char *sentence(const struct verdict *v, const char *judged)
+{
+	char gain[UNIT_BYTES];
+
+	if (v->cls == VERDICT_NONE)
+		return alloc_format("inconclusive: %s", v->reason ? v->reason : "nothing is known");
+	const char *confidence = verdict_confidences[v->confidence];
+	if (v->cls == VERDICT_MIXED && v->first < VERDICT_CLASSES && v->second < VERDICT_CLASSES)
+		return alloc_format("%s and %s alike (mixed), %s confidence: %s; and %s.",
+		                    verdict_names[v->first], verdict_names[v->second], confidence,
+		                    words[v->first].sentence, words[v->second].sentence);
+	if (v->cls >= VERDICT_CLASSES)
+		return alloc_format("%s, %s confidence.", verdict_names[v->cls], confidence);
+	if (v->cls == VERDICT_GPU || !(v->gain > 0))
+		return alloc_format("%s, %s confidence: %s.", verdict_names[v->cls], confidence,
+		                    words[v->cls].sentence);
+	return alloc_format("%s, %s confidence: %s. Without that, %s could be up to %s %% "
+	                    "shorter.",
+	                    verdict_names[v->cls], confidence, words[v->cls].sentence, judged,
+	                    unit_percent(gain, v->gain, 1));
+}
+
+/* ---- changes ---- */
+
+static double saved_by(double speedup)
+{
+	return speedup > 0 ? fmax(0, 1 - 1 / speedup) : NAN;
+}
+
+static double weight(const struct summary_change *c)
+{
+	return isfinite(c->mean) ? c->mean : 0;
+}
+
+/* Into its place, by what it saves; the last one falls off the end. */
+static void put(struct summary *s, struct summary_change c)
+{
+	size_t at = s->change_count;
+
+	while (at && weight(&s->changes[at - 1]) < weight(&c))
+		at--;
+	if (at == SUMMARY_CHANGES)
+		return;
+	if (s->change_count < SUMMARY_CHANGES)
+		s->change_count++;
+	memmove(s->changes + at + 1, s->changes + at,
+	        (s->change_count - 1 - at) * sizeof(*s->changes));
+	s->changes[at] = c;
+}
+
+/* Several findings may have one way out, of which the what-if says the same. */
+static bool is_told(const struct findings *all, size_t i)
+{
+	const struct finding *f = &all->items[i];
+
+	for (size_t k = 0; k < i; k++) {
+		const struct finding *other = &all->items[k];
+		if (isfinite(f->speedup) && isfinite(other->speedup) &&
+		    fabs(f->speedup - other->speedup) < ALIKE &&
+		    fabs(f->speedup_low - other->speedup_low) < ALIKE)
+			return true;
+	}
+	return false;
+}
+
+/* Of findings of one way out, without a prediction of their own, the verdict's is theirs. Of copies
+ * there are several ways. */
+static bool may_have(const struct finding *f, enum verdict_class cls)
+{
+	return cls != VERDICT_COPY && is_of(f, cls) && !isfinite(f->speedup) &&
+	       f->severity >= SEVERITY_MEDIUM;
+}
+
+/* What the verdict says that would help, where no finding does. */
+static void put_verdict(struct summary *s, const struct findings *all, enum verdict_class cls,
+                        double gain)
+{
+	const struct finding *f = NULL;
+
+	if (cls >= VERDICT_CLASSES || !words[cls].change || !(gain >= CHANGE_LEAST))
+		return;
+	for (size_t i = 0; i < all->count; i++)
+		if (is_of(&all->items[i], cls) &&
+		    saved_by(all->items[i].speedup_high) >= CHANGE_COVERS * gain)
+			return;
+	for (size_t i = 0; i < all->count && !f; i++)
+		f = may_have(&all->items[i], cls) ? &all->items[i] : NULL;
+	put(s, (struct summary_change){.finding = f,
+	                               .what = !f           ? words[cls].change
+	                                       : s->pytorch ? f->brief_pytorch
+	                                                    : f->brief_cuda,
+	                               .mean = gain,
+	                               .low = NAN,
+	                               .high = gain});
+}
+
+static void changes(struct summary *s, const struct analysis *a)
+{
+	const struct findings *all = &a->findings;
+	const struct verdict *v = &a->verdict;
+
+	if (v->cls != VERDICT_NONE && v->cls != VERDICT_GPU) {
+		put_verdict(s, all, v->first, v->gain);
+		if (v->cls == VERDICT_MIXED)
+			put_verdict(s, all, v->second, v->second_gain);
+	}
+	for (size_t i = 0; i < all->count; i++) {
+		const struct finding *f = &all->items[i];
+		struct summary_change c = {.finding = f,
+		                           .what = s->pytorch ? f->brief_pytorch : f->brief_cuda,
+		                           .mean = saved_by(f->speedup),
+		                           .low = saved_by(f->speedup_low),
+		                           .high = saved_by(f->speedup_high)};
+		bool there = false;
+		for (size_t k = 0; k < s->change_count; k++)
+			there |= s->changes[k].finding == f;
+		if (!there && (isfinite(c.high) ? c.mean >= CHANGE_LEAST && !is_told(all, i)
+		                                : f->severity >= SEVERITY_MEDIUM))
+			put(s, c);
+	}
+}
+
+/* ---- what is not known ---- */
+
+static void __attribute__((format(printf, 3, 4)))
+gap(struct summary *s, const char *how, const char *format, ...)
+{
+	va_list args;
+
+	if (s->gap_count == SUMMARY_GAPS)
+		return;
+	va_start(args, format);
+	s->gaps[s->gap_count++] =
+	        (struct summary_gap){.what = alloc_vformat(format, args), .how = how};
+	va_end(args);
+}
+
+static void gaps_of_recordings(struct summary *s, const struct model *m)
+{
+	char share[UNIT_BYTES];
+	size_t damaged = 0, never = 0;
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		damaged += m->processes[i].damage != NULL;
+		never += m->processes[i].never_opened;
+	}
+	if (damaged)
+		gap(s, "record it again", "what is missing of %s",
+		    m->process_count > 1 ? "damaged recordings" : "the damaged recording");
+	if (never)
+		gap(s, "CUDASPY_RANGE=all", "anything: the range of CUDASPY_RANGE never opened");
+	if (m->lost_calls)
+		gap(s, "a writable folder with room (CUDASPY_OUT)", "%llu calls that were lost",
+		    (unsigned long long)m->lost_calls);
+	if (m->lost)
+		gap(s, "a larger CUDASPY_RING",
+		    "times of %s %% of the calls, whose records are lost",
+		    unit_percent(share, (double)m->lost, (double)m->written));
+}
+
+static void gaps_of_gpu(struct summary *s, const struct model *m)
+{
+	const struct model_gpu *gpu = &m->gpu;
+	char share[UNIT_BYTES];
+	double unknown = gpu->all.sum.pieces > 0 ? gpu->untimed_pieces / gpu->all.sum.pieces : 0;
+
+	if (!gpu->measured) {
+		if (gpu->mode == TF_GPU_OFF)
+			gap(s, "CUDASPY_GPU=sample", "GPU time");
+		else
+			gap(s, "run it for longer, or with CUDASPY_GPU=cupti",
+			    "GPU time: no sample was taken");
+		return;
+	}
+	if (gpu->partial)
+		gap(s, "no other tool that uses CUPTI", "GPU times after another tool took CUPTI");
+	if (unknown >= UNKNOWN_LEAST)
+		gap(s, "run longer, or CUDASPY_GPU=cupti",
+		    "GPU time of %s %% of the work, never sampled",
+		    unit_percent(share, unknown, 1));
+	if (gpu->graphs.total >= GRAPHS_LEAST * gpu->all.total)
+		gap(s, "a run without graphs", "kernels inside graphs one by one");
+}
+
+static void gaps(struct summary *s, const struct model *m)
+{
+	gaps_of_recordings(s, m);
+	gaps_of_gpu(s, m);
+	if (!m->has_host)
+		gap(s, "CUDASPY_TRACE=1, or a larger CUDASPY_KEEP",
+		    "which thread gave the GPU its work");
+	if (!m->phases.loops)
+		gap(s, "NVTX ranges around each step", "steps: no work that repeats was found");
+	if (!m->sites.recorded)
+		gap(s, "CUDASPY_SITES=on", "the lines of code that call");
+	else if (m->sites.python_trouble)
+		gap(s, "Python 3.9 to 3.13", "lines of Python: %s", m->sites.python_trouble);
+	if (m->gap_count)
+		gap(s, "report --section gaps names them", "calls past the recorder");
+}
+
+/* ---- */
+
+/* By the names of its kernels. */
+static bool is_pytorch(const struct model *m)
+{
+	for (size_t i = 0; i < m->kernel_count; i++)
+		if (strstr(m->kernels[i].name, "at::native::") ||
+		    !strncmp(m->kernels[i].name, "triton_", 7))
+			return true;
+	return false;
+}
+
+static double startup_of(const struct model *m)
+{
+	size_t start = model_phase_find(m, 0);
+	double before = m->startup > 0 ? m->startup : 0;
+
+	if (start == PHASE_NONE)
+		return before;
+	const struct model_phase *p = &m->phases.rows[start];
+	return before + p->time / (double)p->part_count;
+}
+
+void summary_make(struct summary *s, const struct model *m, const struct analysis *a)
+{
+	size_t shown = a->phase < m->phases.count ? a->phase : m->phases.main;
+	const struct model_phase *p = shown < m->phases.count ? &m->phases.rows[shown] : NULL;
+
+	*s = (struct summary){.pytorch = is_pytorch(m),
+	                      .startup = startup_of(m),
+	                      .step = NAN,
+	                      .judged_ns = a->verdict.window,
+	                      .loop = p && p->kind == PHASE_LOOP ? p : NULL};
+	s->judged = a->phase >= m->phases.count ? "the window after start-up"
+	            : p->kind == PHASE_LOOP     ? "the loop"
+	            : p->kind == PHASE_START    ? "start-up"
+	                                        : "the end";
+	if (a->phase < m->phases.count) {
+		s->judged_ns = p->time / (double)p->part_count;
+		if (s->loop && p->steps)
+			s->step = p->time / (double)p->steps;
+	}
+	s->sentence = sentence(&a->verdict, s->judged);
+	changes(s, a);
+	gaps(s, m);
+}
+
+void summary_free(struct summary *s)
+{
+	free(s->sentence);
+	for (size_t i = 0; i < s->gap_count; i++)
+		free(s->gaps[i].what);
+	*s = (struct summary){0};
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What somebody who looks for the first time wants of a report: the verdict as a sentence, the
+ * changes that help most, and what is not known, with how to get it. For the outputs.
+ */
+#ifndef REPORT_SUMMARY_H
+#define REPORT_SUMMARY_H
+
+#include "report/analysis/analysis.h"
+
+#define SUMMARY_CHANGES 3
+#define SUMMARY_GAPS    8
+
+struct summary_change {
+	const struct finding *finding; /* NULL: that of the verdict alone */
+	const char *what;              /* in at most FINDING_BRIEF columns */
+	double mean, low, high;        /* share of what is judged that it saves; NaN = not known */
+};
+
+struct summary_gap {
+	char *what;      /* that is not known */
+	const char *how; /* to get it */
+};
+
+struct summary {
+	char *sentence; /* "launch-bound, high confidence: the GPU idles ..." */
+	struct summary_change changes[SUMMARY_CHANGES]; /* what saves most first */
+	size_t change_count;
+	struct summary_gap gaps[SUMMARY_GAPS]; /* what matters most first */
+	size_t gap_count;
+	bool pytorch;       /* the program uses PyTorch */
+	const char *judged; /* "the loop", "the window" ... */
+	double step,
+	        judged_ns; /* of a step, and of what is judged, of one process; NaN = unknown */
+	const struct model_phase *loop; /* that is judged, or holds most time; NULL = none */
+	double startup; /* until the loop's first step; without one, before the window */
+};
+
+void summary_make(struct summary *s, const struct model *m, const struct analysis *a);
+void summary_free(struct summary *s);
+
+/* "2.54 to 2.90 ms", "up to 2.90 ms" (free it): of two times in ns. */
+char *summary_range(double low, double high);
+/* The same of two shares, in per cent: "15.1 to 36.8 %". */
+char *summary_range_percent(double low, double high);
+
+#endif

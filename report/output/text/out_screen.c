@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report on one screen: what matters most, in 24 lines of what the terminal is wide. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/base/text.h"
+#include "report/base/units.h"
+#include "report/model/environment.h"
+#include "report/output/text/out_screen.h"
+
+#define LINES_MOST   24
+#define KERNELS      5
+#define KERNELS_LESS 2 /* where there is no room for more */
+#define ALARMS_MOST  2
+#define FLIGHT_LONG  1e9 /* ns: a running program always has calls in flight */
+#define GAP_LINES    2   /* for what is not known */
+
+/* From top to bottom. */
+enum group {
+	GROUP_RUN,
+	GROUP_VERDICT,
+	GROUP_LOOP,
+	GROUP_ALARMS,
+	GROUP_BARS,
+	GROUP_CHANGES,
+	GROUP_KERNELS,
+	GROUP_UNKNOWN,
+	GROUP_RECORDING,
+	GROUP_MORE,
+	GROUPS
+};
+
+struct screen {
+	struct text_layout page;
+	struct {
+		char *text;
+		size_t bytes, lines;
+	} groups[GROUPS];
+};
+
+static struct text_layout *begin(struct screen *s, enum group g)
+{
+	free(s->groups[g].text);
+	s->groups[g].text = NULL;
+	s->page.to = open_memstream(&s->groups[g].text, &s->groups[g].bytes);
+	if (!s->page.to)
+		alloc_failed();
+	return &s->page;
+}
+
+static void end(struct screen *s, enum group g)
+{
+	if (fclose(s->page.to))
+		alloc_failed();
+	s->groups[g].lines = 0;
+	for (const char *c = s->groups[g].text; *c; c++)
+		s->groups[g].lines += *c == '\n';
+}
+
+static size_t lines_of(const struct screen *s)
+{
+	size_t sum = 0;
+
+	for (int g = 0; g < GROUPS; g++)
+		sum += s->groups[g].lines;
+	return sum;
+}
+
+/* Its first lines alone. */
+static void cut(struct screen *s, enum group g, size_t lines)
+{
+	char *c = s->groups[g].text;
+
+	if (s->groups[g].lines <= lines)
+		return;
+	s->groups[g].lines = lines;
+	while (lines--)
+		c = strchr(c, '\n') + 1;
+	*c = 0;
+}
+
+/* ---- the groups ---- */
+
+/* "8 x NVIDIA H100 80GB HBM3" of the first process' devices (free it). */
+static char *devices(const struct model *m)
+{
+	const struct model_process *p = &m->processes[0];
+	size_t alike = 0;
+
+	if (!p->device_count)
+		return alloc_string("an unknown GPU");
+	const char *name = p->devices[0].name;
+	for (size_t i = 0; name && i < p->device_count; i++)
+		alike += p->devices[i].name && !strcmp(p->devices[i].name, name);
+	name = name ? name : "unknown GPU";
+	if (p->device_count == 1)
+		return alloc_string(name);
+	return alike == p->device_count
+	               ? alloc_format("%zu x %s", alike, name)
+	               : alloc_format("%s and %zu other devices", name, p->device_count - 1);
+}
+
+/* A command line without the folders of its program. */
+static const char *program_of(const char *command)
+{
+	size_t n = strcspn(command, " ");
+
+	while (n && command[n - 1] != '/')
+		n--;
+	return command + n;
+}
+
+static void run(const struct screen_report *r, struct text_layout *page)
+{
+	const struct model *m = r->m;
+	const struct model_process *p = &m->processes[0];
+	size_t room = page->width - TEXT_LAYOUT_LABEL, taken = 0;
+	char *on = m->simulated ? NULL : devices(m), *command;
+
+	if (m->simulated)
+		text_layout_alarm(page, "simulated",
+		                  "simulated GPU: no kernel ran, times on the device are made up");
+	if (on)
+		taken = text_width(on) + 4;
+	char *processes = m->process_count > 1 ? alloc_format("%zu processes: ", m->process_count)
+	                  : p->rank            ? alloc_format("rank %s: ", p->rank)
+	                                       : alloc_string("");
+	taken += text_width(processes);
+	command = text_fit(p->command ? program_of(p->command) : "unknown command",
+	                   room > taken + 20 ? room - taken : 20);
+	text_layout_fact(page, "run", "%s%s%s%s", processes, command, on ? " on " : "",
+	                 on ? on : "");
+	free(processes);
+	free(command);
+	free(on);
+}
+
+static void verdict(const struct screen_report *r, struct text_layout *page)
+{
+	enum verdict_class cls = r->a->verdict.cls;
+
+	text_layout_fact_in(page,
+	                    cls == VERDICT_GPU    ? TEXT_GREEN
+	                    : cls == VERDICT_NONE ? TEXT_YELLOW
+	                                          : TEXT_RED,
+	                    "verdict", "%s", r->s->sentence);
+}
+
+static void loop(const struct screen_report *r, struct text_layout *page)
+{
+	const struct model *m = r->m;
+	const struct model_phase *p = r->s->loop;
+	char step[UNIT_BYTES], share[UNIT_BYTES], wall[UNIT_BYTES], startup[UNIT_BYTES],
+	        window[UNIT_BYTES], part[UNIT_BYTES];
+
+	unit_time_apart(wall, m->wall);
+	unit_time_apart(startup, r->s->startup);
+	if (!p && isnan(m->window))
+		return;
+	if (!p) {
+		text_layout_fact(page, "time",
+		                 "no steps found; %s in all, %s from the first CUDA call to the "
+		                 "last, start-up %s",
+		                 wall, unit_time_apart(window, m->window), startup);
+		return;
+	}
+	double time = p->time / (double)p->part_count;
+	char *which = m->phases.loops > 1
+	                      ? alloc_format("loop %u of %zu", p->number, m->phases.loops)
+	                      : alloc_string("loop");
+	text_layout_fact(page, which, "%llu steps of %s, %s %% of the run's %s; start-up %s %%",
+	                 (unsigned long long)p->steps,
+	                 unit_time_apart(step, p->steps ? p->time / (double)p->steps : NAN),
+	                 unit_percent(share, time, m->wall), wall,
+	                 unit_percent(part, r->s->startup, m->wall));
+	free(which);
+}
+
+/* What must not be overlooked, each in a line or two; the first ones. */
+struct alarms {
+	struct text_layout *page;
+	size_t count;
+};
+
+static void __attribute__((format(printf, 3, 4)))
+alarm_of(struct alarms *to, const char *label, const char *format, ...)
+{
+	va_list args;
+
+	if (to->count++ >= ALARMS_MOST)
+		return;
+	va_start(args, format);
+	char *text = alloc_vformat(format, args);
+	va_end(args);
+	text_layout_alarm(to->page, label, "%s", text);
+	free(text);
+}
+
+/* NULL: no call was in flight. */
+static const struct model_flight *longest_flight(const struct model_process *p)
+{
+	const struct model_flight *longest = NULL;
+
+	for (size_t i = 0; i < p->flight_count; i++)
+		if (!longest || p->flights[i].age > longest->age)
+			longest = &p->flights[i];
+	return longest;
+}
+
+static void state_alarms(const struct model *m, struct alarms *to)
+{
+	size_t states[PROCESS_STATES] = {0}, damaged = 0;
+	const char *damage = NULL;
+	char age[UNIT_BYTES];
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		const struct model_process *p = &m->processes[i];
+		if (p->damage)
+			damage = damage ? damage : p->damage;
+		damaged += p->damage != NULL;
+		states[p->state] += !p->damage;
+		const struct model_flight *f = longest_flight(p);
+		bool running = p->state == PROCESS_RUNNING;
+		if (f && (!running || f->age >= FLIGHT_LONG))
+			alarm_of(to, "in flight", "%s, for %s %s (thread %llu %s)",
+			         f->api ? f->api : "a call", unit_time_apart(age, f->age),
+			         running ? "by now" : "at the end", (unsigned long long)f->tid,
+			         f->thread ? f->thread : "");
+	}
+	if (damaged)
+		alarm_of(to, "damaged", "%.*s", (int)strcspn(damage, ";"), damage);
+	if (states[PROCESS_KILLED] && m->process_count == 1)
+		alarm_of(to, "state", "killed: counts are exact up to then");
+	else if (states[PROCESS_KILLED])
+		alarm_of(to, "state",
+		         "%zu of %zu processes were killed; counts are exact up to then",
+		         states[PROCESS_KILLED], m->process_count);
+	if (states[PROCESS_RUNNING])
+		alarm_of(to, "state", "still running: figures up to now");
+}
+
+static void alarms(const struct screen_report *r, struct text_layout *page)
+{
+	const struct model *m = r->m;
+	struct environment_anomalies anomalies;
+	char share[UNIT_BYTES];
+	struct alarms to = {.page = page};
+	size_t never = 0;
+
+	state_alarms(m, &to);
+	for (size_t i = 0; i < m->process_count; i++)
+		never += m->processes[i].never_opened;
+	if (never)
+		alarm_of(&to, "range", "CUDASPY_RANGE never opened: nothing was recorded");
+	if (m->lost_calls)
+		alarm_of(&to, "lost", "%llu calls, which are in no figure",
+		         (unsigned long long)m->lost_calls);
+	else if (m->lost)
+		alarm_of(&to, "lost", "%s %% of the records; counts and sums are exact",
+		         unit_percent(share, (double)m->lost, (double)m->written));
+	if (m->own_warning)
+		alarm_of(&to, "own cost", "cudaspy took %s %% of a thread's time; that is too much",
+		         unit_percent(share, m->own_share, 1));
+	environment_anomalies(m, &anomalies);
+	for (size_t i = 0; i < anomalies.count; i++)
+		alarm_of(&to, "environment", "%s", anomalies.texts[i]);
+	environment_anomalies_free(&anomalies);
+	if (to.count > ALARMS_MOST)
+		text_layout_fact(page, "", "and %zu more: --section run", to.count - ALARMS_MOST);
+}
+
+static void unknown(const struct screen_report *r, struct text_layout *page)
+{
+	size_t room = GAP_LINES * (page->width - TEXT_LAYOUT_LABEL) - 16, shown = 0;
+	char *line = alloc_string("");
+
+	for (size_t i = 0; i < r->s->gap_count; i++) {
+		const struct summary_gap *g = &r->s->gaps[i];
+		if (i && strlen(line) + strlen(g->what) + strlen(g->how) + 10 > room)
+			break;
+		alloc_append(&line, "%s%s (try: %s)", i ? "; " : "", g->what, g->how);
+		shown++;
+	}
+	if (!shown)
+		text_layout_fact(page, "not known", "nothing that matters");
+	else if (shown < r->s->gap_count)
+		text_layout_fact(page, "not known", "%s; and %zu more", line,
+		                 r->s->gap_count - shown);
+	else
+		text_layout_fact(page, "not known", "%s", line);
+	free(line);
+}
+
+static void recording(const struct screen_report *r, struct text_layout *page)
+{
+	const struct model *m = r->m;
+
+	for (size_t i = 0; i < m->process_count; i++)
+		if (m->processes[i].damage || m->processes[i].never_opened)
+			return;
+	if (m->lost || m->lost_calls || m->own_warning || isnan(m->own_share))
+		return;
+	char *cost = out_page_own_cost(m);
+	text_layout_fact(page, "own cost", "%s; lost: none", cost);
+	free(cost);
+}
+
+static void more(const struct screen_report *r, struct text_layout *page)
+{
+	static const char all[] = "cudaspy report --all";
+	const char *path = r->m->process_count == 1 ? r->m->processes[0].path : NULL;
+
+	if (path && sizeof(all) + text_width(path) + TEXT_LAYOUT_LABEL <= page->width &&
+	    path[strcspn(path, " '\"\\$`&;|<>()*?")] == 0)
+		text_layout_fact(page, "more:", "%s %s", all, path);
+	else
+		text_layout_fact(page, "more:", "%s", all);
+}
+
+/* ---- together ---- */
+
+/* Changes and kernels, as many as there is room for. */
+static void fill(struct screen *s, const struct screen_report *r)
+{
+	size_t changes = SUMMARY_CHANGES, kernels;
+
+	for (;; changes--) {
+		out_screen_changes(r, changes, begin(s, GROUP_CHANGES));
+		end(s, GROUP_CHANGES);
+		size_t taken = lines_of(s);
+		kernels = taken + 1 < LINES_MOST ? LINES_MOST - taken - 1 : 0;
+		if (kernels >= KERNELS_LESS || changes == 1)
+			break;
+	}
+	if (!kernels) {
+		cut(s, GROUP_UNKNOWN, 1);
+		cut(s, GROUP_ALARMS, ALARMS_MOST);
+	}
+	kernels = r->o->limit_given ? r->o->limit : kernels > KERNELS ? KERNELS : kernels;
+	if (kernels)
+		out_screen_kernels(r, kernels, begin(s, GROUP_KERNELS));
+	else
+		begin(s, GROUP_KERNELS);
+	end(s, GROUP_KERNELS);
+	if (lines_of(s) < LINES_MOST) {
+		recording(r, begin(s, GROUP_RECORDING));
+		end(s, GROUP_RECORDING);
+		if (lines_of(s) > LINES_MOST)
+			cut(s, GROUP_RECORDING, 0);
+	}
+}
+
+/* Blank lines where they help most, as far as there is room. */
+static void put(const struct screen *s, FILE *to)
+{
+	static const enum group parted[] = {GROUP_CHANGES, GROUP_KERNELS, GROUP_BARS,
+	                                    GROUP_UNKNOWN};
+	bool blank[GROUPS] = {false};
+	size_t lines = lines_of(s);
+
+	for (size_t i = 0; i < sizeof(parted) / sizeof(parted[0]) && lines < LINES_MOST; i++) {
+		if (!s->groups[parted[i]].lines)
+			continue;
+		blank[parted[i]] = true;
+		lines++;
+	}
+	for (int g = 0; g < GROUPS; g++)
+		if (s->groups[g].text)
+			fprintf(to, "%s%s", blank[g] ? "\n" : "", s->groups[g].text);
+}
+
+void out_screen(const struct model *m, const struct analysis *a, const struct out_options *o)
+{
+	struct screen s = {
+	        .page = {.colour = o->colour,
+	                 .whole_names = o->names == NAMES_FULL || o->names == NAMES_MANGLED,
+	                 .width = o->width}};
+	struct summary summary;
+	struct screen_report r = {.m = m, .a = a, .o = o, .s = &summary};
+	static void (*const groups[GROUPS])(const struct screen_report *, struct text_layout *) = {
+	        [GROUP_RUN] = run,       [GROUP_VERDICT] = verdict,      [GROUP_LOOP] = loop,
+	        [GROUP_ALARMS] = alarms, [GROUP_BARS] = out_screen_bars, [GROUP_UNKNOWN] = unknown,
+	        [GROUP_MORE] = more,
+	};
+
+	if (!m->process_count)
+		return;
+	summary_make(&summary, m, a);
+	for (int g = 0; g < GROUPS; g++) {
+		if (!groups[g])
+			continue;
+		groups[g](&r, begin(&s, (enum group)g));
+		end(&s, (enum group)g);
+	}
+	fill(&s, &r);
+	put(&s, o->to);
+	s.page.to = o->to;
+	out_page_asked(m, a, o, &s.page);
+	for (int g = 0; g < GROUPS; g++)
+		free(s.groups[g].text);
+	summary_free(&summary);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/alloc.h"
+#include "report/base/text.h"
+#include "report/base/units.h"
+#include "report/output/text/out_screen.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* From this share of what all lines of code have on, it is the line; below it the largest of many.
+ */
+#define PLACE_MOST 0.5
+
+/* Of GPU time: what is no kernel and has less is not told. */
+#define OTHER_LEAST 0.01
+
+/* ---- changes ---- */
+
+/* "at train.py:57 in step: loss.item()", the kernel, or nothing (free it). */
+static char *where(const struct screen_report *r, const struct finding *f)
+{
+	char share[UNIT_BYTES];
+
+	if (f && f->place) {
+		char *site = site_headline(f->site, false);
+		char *line = f->site->frame_count ? out_page_source(&f->site->frames[f->site->head])
+		                                  : NULL;
+		char *most = f->place_share < PLACE_MOST
+		                     ? alloc_format("%s %% of it ",
+		                                    unit_percent(share, f->place_share, 1))
+		                     : alloc_string("");
+		char *text = alloc_format("%sat %s: %s", most, site, line ? line : f->site->api);
+		free(site);
+		free(line);
+		free(most);
+		return text;
+	}
+	if (f && f->kernel)
+		return alloc_format("%s%s", out_page_name_of(r->m, f->kernel, r->o->names),
+		                    isfinite(f->speedup) ? ", if it took half its time" : "");
+	return NULL;
+}
+
+/* Of a step, else of all that is judged. */
+static double whole_of(const struct summary *s)
+{
+	return s->step > 0 ? s->step : s->judged_ns;
+}
+
+/* On a wide terminal a change takes one line, else its place has one of its own. */
+#define WHAT_WIDE  (FINDING_BRIEF + 2)
+#define RANGE_WIDE 18
+
+static void put_wide(const char *what, const char *range, const char *place, size_t number,
+                     bool predicted, struct text_layout *page)
+{
+	size_t taken = 3 + WHAT_WIDE + RANGE_WIDE + 2;
+	char *safe = text_safe(place ? place : "", place ? strlen(place) : 0),
+	     *fit = text_fit(safe, page->width - taken);
+
+	fprintf(page->to, "%2zu %-*s%s%*s%s%s%s\n", number, WHAT_WIDE, what,
+	        text_layout_colour(page, predicted ? TEXT_GREEN : TEXT_PLAIN), RANGE_WIDE, range,
+	        text_layout_colour(page, TEXT_PLAIN), *fit ? "  " : "", fit);
+	free(safe);
+	free(fit);
+}
+
+static void put_change(const struct screen_report *r, const struct summary_change *c, size_t number,
+                       struct text_layout *page)
+{
+	double whole = whole_of(r->s);
+	char *range = isfinite(c->high) ? summary_range(c->low * whole, c->high * whole)
+	                                : alloc_string("not predicted");
+	char *place = where(r, c->finding);
+	if (page->width >= TEXT_LAYOUT_WIDE) {
+		put_wide(c->what, range, place, number, isfinite(c->high), page);
+		free(place);
+		free(range);
+		return;
+	}
+	size_t indent = 3, taken = indent + text_width(c->what) + strlen(range);
+	const char *plain = text_layout_colour(page, TEXT_PLAIN);
+
+	fprintf(page->to, "%2zu %s%*s%s%s%s\n", number, c->what,
+	        page->width > taken + 1 ? (int)(page->width - taken) : 1, "",
+	        text_layout_colour(page, isfinite(c->high) ? TEXT_GREEN : TEXT_PLAIN), range,
+	        plain);
+	if (place) {
+		char *safe = text_safe(place, strlen(place)),
+		     *fit = text_fit(safe, page->width - indent);
+		fprintf(page->to, "%*s%s\n", (int)indent, "", fit);
+		free(safe);
+		free(fit);
+	}
+	free(place);
+	free(range);
+}
+
+void out_screen_changes(const struct screen_report *r, size_t most, struct text_layout *page)
+{
+	const struct summary *s = r->s;
+	char time[UNIT_BYTES];
+	const char *title = "Changes that help most";
+
+	if (!s->change_count) {
+		if (r->a->verdict.cls != VERDICT_NONE)
+			text_layout_fact(page, "changes", "none found that would save 1 %% of %s",
+			                 s->judged);
+		return;
+	}
+	unit_time_apart(time, whole_of(s));
+	char *of = s->step > 0 ? alloc_format("each alone saves, of a step of %s", time)
+	                       : alloc_format("each alone saves, of the judged %s", time);
+	size_t taken = strlen(title) + strlen(of), width = page->width;
+	if (width >= TEXT_LAYOUT_WIDE)
+		width = 3 + WHAT_WIDE + RANGE_WIDE;
+	fprintf(page->to, "%s%s%s%*s%s\n", text_layout_colour(page, TEXT_BOLD), title,
+	        text_layout_colour(page, TEXT_PLAIN), width > taken + 1 ? (int)(width - taken) : 1,
+	        "", of);
+	free(of);
+	for (size_t i = 0; i < s->change_count && i < most; i++)
+		put_change(r, &s->changes[i], i + 1, page);
+}
+
+/* ---- kernels ---- */
+
+struct columns {
+	bool gpu, estimated, wide;
+};
+
+static void put_row(struct text_layout_table *t, const struct screen_report *r, struct columns has,
+                    const struct model_gpu_time *gpu, double api, uint64_t launches,
+                    const struct model_shape *shape, const char *name)
+{
+	if (has.gpu) {
+		out_page_percent(t, gpu->total, r->m->gpu.all.total);
+		if (has.estimated) {
+			out_page_gpu_cells(t, gpu);
+		} else {
+			out_page_time(t, gpu->total);
+		}
+	} else {
+		out_page_time(t, api);
+	}
+	out_page_count(t, launches);
+	out_page_time(t, has.gpu ? gpu->mean : api / (double)launches);
+	if (has.wide) {
+		out_page_time(t, api > 0 ? api / (double)launches : NAN);
+		if (shape && shape->launches)
+			table_cell(t, "%u,%u,%u x %u,%u,%u", shape->grid[0], shape->grid[1],
+			           shape->grid[2], shape->block[0], shape->block[1],
+			           shape->block[2]);
+		else
+			table_cell(t, "-");
+	}
+	table_cell(t, "%s", name);
+}
+
+/* What is on the GPU beside kernels, as one row each. */
+struct other {
+	const struct model_gpu_time *gpu;
+	double api;
+	uint64_t count;
+	const char *name;
+	bool told;
+};
+#define OTHERS 3
+
+/* Into the table, largest first, what comes before a kernel with this much. */
+static size_t put_others(struct text_layout_table *t, const struct screen_report *r,
+                         struct columns has, struct other others[OTHERS], double least, size_t most)
+{
+	size_t rows = 0;
+
+	while (rows < most) {
+		struct other *next = NULL;
+		double largest = least;
+		for (size_t i = 0; i < OTHERS; i++) {
+			double key = has.gpu ? others[i].gpu->total : others[i].api;
+			if (others[i].told || !others[i].count || !(key > largest))
+				continue;
+			largest = key;
+			next = &others[i];
+		}
+		if (!next)
+			break;
+		put_row(t, r, has, next->gpu, next->api, next->count, NULL, next->name);
+		next->told = true;
+		rows++;
+	}
+	return rows;
+}
+
+static const char *heading(const struct model *m, enum model_sort_key sort, struct columns has)
+{
+	if (sort != SORT_GPU)
+		return "kernel";
+	return !has.gpu         ? "kernel, by time of its launches (GPU time: not known)"
+	       : has.estimated  ? "kernel, by estimated GPU time"
+	       : m->gpu.partial ? "kernel, by GPU time as far as it is known"
+	                        : "kernel, by GPU time";
+}
+
+void out_screen_kernels(const struct screen_report *r, size_t most, struct text_layout *page)
+{
+	const struct model *m = r->m;
+	struct columns has = {.gpu = m->gpu.measured && m->gpu.all.total > 0,
+	                      .estimated = m->gpu.estimated,
+	                      .wide = page->width >= TEXT_LAYOUT_WIDE};
+	double all = has.gpu ? m->gpu.all.total : 0;
+	struct other others[OTHERS] = {
+	        {&m->gpu.graphs, m->class_ns[SPY_CLASS_GRAPH_LAUNCH], m->totals.graph_launches,
+	         "(launches of CUDA graphs)", false},
+	        {&m->gpu.copies, 0, m->totals.copies, "(copies)", false},
+	        {&m->gpu.sets, 0, m->totals.sets, "(memsets)", false},
+	};
+	struct text_layout_column columns[TABLE_COLUMNS];
+	struct text_layout_table t;
+	size_t n = 0, rows = 0;
+
+	if (!m->totals.launches && !m->totals.graph_launches)
+		return;
+	if (has.gpu) {
+		columns[n++] = (struct text_layout_column){"GPU %", false};
+		columns[n++] = (struct text_layout_column){"time", false};
+		if (has.estimated)
+			columns[n++] = (struct text_layout_column){"+-%", false};
+	} else {
+		columns[n++] = (struct text_layout_column){"API time", false};
+	}
+	columns[n++] = (struct text_layout_column){"count", false};
+	columns[n++] = (struct text_layout_column){"each", false};
+	if (has.wide) {
+		columns[n++] = (struct text_layout_column){"launch call", false};
+		columns[n++] = (struct text_layout_column){"grid x block, mostly", true};
+	}
+	columns[n++] = (struct text_layout_column){heading(m, r->o->sort, has), true};
+	table_start(&t, columns, n);
+	t.always_fit = true;
+	for (size_t i = 0; i < m->kernel_count && rows < most; i++) {
+		const struct model_kernel *k = &m->kernels[i];
+		if (!k->launches) /* graphs alone ran it, or nobody did */
+			continue;
+		double key = has.gpu ? k->gpu.total : k->total;
+		rows += put_others(&t, r, has, others, isfinite(key) ? key : OTHER_LEAST * all,
+		                   most - rows);
+		if (rows < most) {
+			put_row(&t, r, has, &k->gpu, k->total, k->launches, &k->most,
+			        out_page_name(k, r->o->names));
+			rows++;
+		}
+	}
+	put_others(&t, r, has, others, OTHER_LEAST * all, most - rows);
+	table_print(&t, page);
+}

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first screen of `cudaspy report`: 24 lines of 80 columns on every sample, the brief form of at most 4 KB, the pager, colours.
+
+The samples run sampled on the simulated GPU, in virtual time, as in test_verdicts.py.
+"""
+import errno
+import fcntl
+import functools
+import json
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+
+from conftest import BUILD, REPORTER, ROOT, SAMPLES, SHIM, SIM, VIRTUAL_TIME, environment
+from test_verdicts import CLASSES, NAMES, SIMULATED, THREADS
+
+BRIEF_BYTES = 4096
+HEADINGS = ['cudaspy brief 1', 'VERDICT', 'RUN', 'FIGURES', 'FINDINGS', 'UNKNOWN', 'HOW TO GET IT']
+# Words that those who read a report for the first time stumbled over.
+STUMBLES = ['waiting for nothing', 'busy has what waits show', 'Calls of other kinds that waited', 'l/GPU', 'what is left may not']
+
+
+def cudaspy(*args, status=0, **variables):
+    env = {k: v for k, v in os.environ.items() if k not in ('COLUMNS', 'NO_COLOR', 'PAGER', 'LESS')}
+    env.update({k: str(v) for k, v in variables.items()})
+    p = subprocess.run([REPORTER, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, env=env,
+                       universal_newlines=True)
+    assert p.returncode == status, p.stderr
+    return p.stderr if status else p.stdout
+
+
+@pytest.fixture(scope='module')
+def record(tmp_path_factory):
+    """record('streams', CUDASPY_GPU='off'): the recording of a sample, or of a program of tests/e2e."""
+
+    @functools.lru_cache(maxsize=None)
+    def go(name, *args, **variables):
+        folder = tmp_path_factory.mktemp(name.replace('/', '_'))
+        program = BUILD / name if '/' in name else SAMPLES / 'sim' / name
+        quick = SIMULATED if name in THREADS else {**SIMULATED, **VIRTUAL_TIME}
+        mode = variables.get('CUDASPY_GPU', 'sample')
+        sim = SIM if mode != 'cupti' else f'{SIM}:{SIM}/cupti13'
+        env = environment(folder, sim=sim, **{'CUDASPY_GPU': 'sample', **quick, **variables})
+        p = subprocess.run([program, *map(str, args)], env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, timeout=300)
+        assert p.returncode == 0, p.stdout
+        recording, = folder.glob('*.cudaspy')
+        return recording
+
+    return go
+
+
+def check_screen(text, columns=80):
+    lines = text.splitlines()
+    assert 5 <= len(lines) <= 24, text
+    assert max(map(len, lines)) <= columns, text
+    assert any(word in text for word in CLASSES), text
+    assert [line for line in lines if re.match(r'\s*%(?![A-Za-z])', line)] == [], text
+    assert [words for words in STUMBLES if words in text] == [], text
+    assert lines[-1].startswith('more:       cudaspy report --all'), text
+    for label in 'run', 'verdict':
+        assert len([line for line in lines if line.startswith(label + ' ')]) == 1, text
+
+
+def check_brief(text):
+    assert len(text.encode()) <= BRIEF_BYTES, text
+    assert [line for line in text.splitlines() if line in HEADINGS] == HEADINGS, text
+    assert '\x1b' not in text
+    for part in re.split(r'\n\n[A-Z ]+\n', text)[1:]:
+        assert part.strip(), text
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_every_sample(record, name):
+    recording = record(name)
+    report = json.loads(cudaspy('report', '-f', 'json', recording))
+    text = cudaspy('report', recording)
+    check_screen(text)
+    flat = ' '.join(text.split())
+    verdict = report['verdict']
+    assert verdict['class'] in flat
+    if verdict['class'] != 'inconclusive':
+        assert f'{verdict["confidence"]} confidence' in flat
+    check_screen(cudaspy('report', recording, COLUMNS=200), 200)
+    check_screen(cudaspy('report', recording, COLUMNS=60), 80)
+    whole = cudaspy('report', '--all', recording)
+    assert [line for line in whole.splitlines() if re.match(r'\s*%(?![A-Za-z])', line)] == [], whole
+    assert [words for words in STUMBLES if words in whole] == []
+    brief = cudaspy('report', '-f', 'brief', recording)
+    check_brief(brief)
+    assert verdict['class'] in brief
+    assert f'calls {report["totals"]["calls"]}, ' in brief
+    assert 'simulated GPU' in text and 'simulated GPU' in brief
+
+
+def test_what_the_screen_says(record):
+    text = cudaspy('report', record('sync_every_step'))
+    assert re.search(r'^verdict +sync-bound, (low|medium|high) confidence: the host waits for the GPU', text, flags=re.M)
+    assert re.search(r'^loop +20000 steps of \S+ us, ', text, flags=re.M) and 'start-up' in text
+    bars = dict(re.findall(r'^(GPU busy|host) {4,8}([=~A-Za-z. ]{28})  ', text, flags=re.M))
+    assert set(bars['GPU busy'].rstrip()) == {'=', '~'} and 'W' in bars['host']
+    assert re.search(r'^ 1 wait every few steps, or for the step before +[\d.]+ \w* ?to [\d.]+ us$', text, flags=re.M)
+    assert re.search(r'^   at sample\.h:\d+ in main: cudaStreamSynchronize$', text, flags=re.M)
+    assert re.search(r'^ +[\d.]+ +[\d.]+ms .*\bstep$', text, flags=re.M)
+    assert re.search(r'^own cost +in your threads \S+ %, a helper [\d.]+ m?s on another core', text, flags=re.M)
+
+
+def test_kernels_are_those_of_most_gpu_time(record):
+    recording = record('first_launches')
+    rows = re.findall(r'^ +[\d.<]+ +[\d.]+\ws .* (shape_\d+)$', cudaspy('report', recording), flags=re.M)
+    assert len(rows) == 5
+    kernels = json.loads(cudaspy('report', '-f', 'json', '--sort', 'gpu', recording))['kernels']
+    assert rows == [k['name'].split('(')[0] for k in kernels[:5]]
+    assert len(re.findall(r'\bshape_\d+$', cudaspy('report', '--top', '9', recording), flags=re.M)) == 9
+
+
+# ---- other recordings -----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('mode', ['off', 'cupti'])
+def test_other_modes(record, mode):
+    if mode == 'cupti' and not (SIM / 'cupti13').exists():
+        pytest.skip("CUPTI's headers are not there, so there is no simulated CUPTI")
+    recording = record('streams', CUDASPY_GPU=mode)
+    text = cudaspy('report', recording)
+    check_screen(text)
+    check_brief(cudaspy('report', '-f', 'brief', recording))
+    assert 'estimated GPU time' not in text
+    if mode == 'off':
+        assert 'not known (CUDASPY_GPU=off)' in text and 'try: CUDASPY_GPU=sample' in text
+
+
+def test_a_damaged_recording(record, tmp_path):
+    part = tmp_path / 'part.cudaspy'
+    part.write_bytes(record('streams').read_bytes()[:65536])
+    text = cudaspy('report', part)
+    check_screen(text)
+    assert 'damaged     the file is cut short' in text and 'lost: none' not in text and 'n/a' not in text
+    check_brief(cudaspy('report', '-f', 'brief', part))
+
+
+def test_a_range_that_never_opened(record):
+    recording = record('streams', CUDASPY_RANGE='profiler')
+    text = cudaspy('report', recording)
+    check_screen(text)
+    assert 'CUDASPY_RANGE never opened' in text and 'n/a' not in text
+    check_brief(cudaspy('report', '-f', 'brief', recording))
+
+
+def test_several_processes(tmp_path):
+    for rank in 0, 1, 2:
+        env = environment(tmp_path, RANK=rank, CUDASPY_RUN_ID='one', CUDASPY_GPU='sample')
+        subprocess.run([SAMPLES / 'sim/exposed_allreduce'], env=env, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    text = cudaspy('report', tmp_path)
+    check_screen(text)
+    assert 'run         3 processes: ' in text
+    check_brief(cudaspy('report', '-f', 'brief', tmp_path))
+
+
+HANG = r'''
+#include "tests/e2e/programs/work.h"
+#include <stdio.h>
+#include <unistd.h>
+int main(void) { work_start(); work_launch(work_long, NULL); puts("ready"); fflush(stdout); cuCtxSynchronize(); return 0; }
+'''
+
+
+def test_a_program_that_hangs(tmp_path, compile_c):
+    """What it hangs in is on the screen, while it runs and when it was killed."""
+    program = compile_c(HANG, '-lcuda', '-I', str(ROOT))
+    env = environment(tmp_path)
+    process = subprocess.Popen([program], env=env, cwd=tmp_path, stdout=subprocess.PIPE)
+    process.stdout.readline()
+    recording, = tmp_path.glob('*.cudaspy')
+    for _ in range(200):
+        text = cudaspy('report', recording)
+        if 'in flight' in text:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    check_screen(text)
+    assert re.search(r'^in flight +cuCtxSynchronize, for \S+ s by now', text, flags=re.M) and 'still running' in text
+    text = cudaspy('report', recording)
+    check_screen(text)
+    assert re.search(r'^in flight +cuCtxSynchronize, for \S+ m?s at the end', text, flags=re.M) and 'state       killed' in text
+    check_brief(cudaspy('report', '-f', 'brief', recording))
+    assert 'in flight: cuCtxSynchronize for ' in cudaspy('report', '-f', 'brief', recording)
+
+
+# ---- options --------------------------------------------------------------------------------------------------------
+
+def sections():
+    told = re.search(r'--section NAME +this section alone, may be given again: (.*)', cudaspy('report', '--help'))[1]
+    return told.split(', ')
+
+
+def test_sections(record):
+    recording = record('streams')
+    names = sections()
+    assert len(names) >= 19 and len(set(names)) == len(names)
+    whole = cudaspy('report', '--all', recording)
+    for name in names:
+        text = cudaspy('report', '--section', name, recording)
+        assert text.strip(), name
+        if 'nothing in this recording' not in text:
+            assert text.strip() in whole, name
+    both = cudaspy('report', '--section', 'kernels', '--section', 'gpu', recording)
+    assert 'Kernels (' in both and 'GPU (' in both and 'verdict' not in both and 'Host time' not in both
+    markdown = cudaspy('report', '-f', 'md', '--section', 'kernels', recording)
+    assert '## Kernels' in markdown and '## GPU' not in markdown
+
+
+def test_a_section_that_is_none(record):
+    p = cudaspy('report', '--section', 'kernel', record('streams'), status=2)
+    assert len(p.splitlines()) == 1 and 'did you mean kernels?' in p
+    assert all(name in p for name in sections())
+
+
+def test_what_is_asked_for_follows_the_screen(record):
+    recording = record('streams')
+    lines = cudaspy('report', '--what-if', 'graphs', '--expect-kernel', 'branch', recording).splitlines()
+    more, = [i for i, line in enumerate(lines) if line.startswith('more:')]
+    below = '\n'.join(lines[more:])
+    assert more < 24 and 'Expected kernels' in below and 'What if (' in below and 'Kernels (' not in below
+
+
+# ---- terminals ------------------------------------------------------------------------------------------------------
+
+def on_terminal(*args, columns=80, rows=24, **variables):
+    """What a terminal of this size gets, and the exit status."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        for name in 'COLUMNS', 'LINES', 'NO_COLOR', 'PAGER', 'LESS', 'LV':
+            os.environ.pop(name, None)
+        os.environ.update({'TERM': 'xterm', **{k: str(v) for k, v in variables.items()}})
+        time.sleep(0.1) # the size is set meanwhile
+        os.execv(REPORTER, [str(REPORTER), *map(str, args)])
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
+    seen = b''
+    try:
+        while True:
+            data = os.read(fd, 65536)
+            if not data:
+                break
+            seen += data
+    except OSError as e:
+        assert e.errno == errno.EIO
+    _, status = os.waitpid(pid, 0)
+    os.close(fd)
+    return seen.decode().replace('\r\n', '\n'), os.WEXITSTATUS(status)
+
+
+def plain(text):
+    return re.sub(r'\x1b\[\d*m', '', text)
+
+
+@pytest.fixture
+def pager(tmp_path):
+    """A pager that says what it got, and in which environment."""
+    path = tmp_path / 'pager'
+    path.write_text('#!/bin/sh\necho "PAGED LESS=$LESS"\ncat\n')
+    path.chmod(0o755)
+    return path
+
+
+def test_colours_on_a_terminal(record):
+    recording = record('sync_every_step')
+    text, status = on_terminal('report', '--no-pager', recording)
+    assert status == 0 and '\x1b[31mverdict\x1b[0m' in text and '\x1b[32m' in text
+    check_screen(plain(text))
+    assert plain(text) == cudaspy('report', recording)
+    for options in ({'NO_COLOR': '1'}, {'TERM': 'dumb'}):
+        assert '\x1b' not in on_terminal('report', '--no-pager', recording, **options)[0]
+    assert '\x1b' not in on_terminal('report', '--no-pager', '--color', 'never', recording)[0]
+    assert '\x1b[31m' in on_terminal('report', '--no-pager', '--color=always', recording, NO_COLOR='1')[0]
+    assert '\x1b' not in cudaspy('report', recording)
+    assert '\x1b[31m' in cudaspy('report', '--color', 'always', recording)
+    assert 'one of auto, always, never' in cudaspy('report', '--color', 'sometimes', recording, status=2)
+
+
+def test_the_terminals_width(record):
+    recording = record('sync_every_step')
+    text, _ = on_terminal('report', '--no-pager', recording, columns=200)
+    assert plain(text) == cudaspy('report', recording, COLUMNS=200)
+    assert max(map(len, plain(text).splitlines())) > 100
+
+
+def test_the_pager(record, pager, tmp_path):
+    recording = record('sync_every_step')
+    text, status = on_terminal('report', recording, PAGER=pager)
+    assert status == 0 and text.startswith('PAGED LESS=FRX\n') and 'verdict' in text
+    assert on_terminal('report', recording, PAGER=f'{pager} -x', LESS='S')[0].startswith('PAGED LESS=S\n')
+    for other in '', 'cat', tmp_path / 'nowhere', f'{tmp_path}/nowhere -x':
+        text, status = on_terminal('report', recording, PAGER=other)
+        assert status == 0 and 'PAGED' not in text and text.count('more:') == 1, other
+    assert 'PAGED' not in on_terminal('report', '--no-pager', recording, PAGER=pager)[0]
+    assert 'PAGED' not in cudaspy('report', recording, PAGER=pager)
+    out = tmp_path / 'out.txt'
+    assert on_terminal('report', '-o', out, recording, PAGER=pager)[0] == ''
+    assert out.read_text() == cudaspy('report', recording)
+    assert 'PAGED' not in on_terminal('report', '-f', 'json', recording, PAGER=pager)[0]
+
+
+def test_a_pager_that_ends_early(record, tmp_path):
+    path = tmp_path / 'head'
+    path.write_text('#!/bin/sh\nexec head -1\n')
+    path.chmod(0o755)
+    text, status = on_terminal('report', '--all', record('sync_every_step'), PAGER=path)
+    assert status == 0 and len(text.splitlines()) == 1
+    assert SHIM.exists()

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CuPy: conjugate gradients; the two scalar products of each iteration are read by float(), as one writes it in NumPy.
+
+Wrong: the host waits twice an iteration, and the GPU then for the host.
+fix: the scalars stay on the device, and the remainder is looked at every 50 iterations (sync-bound).
+useless: the iteration works in arrays that are allocated once.
+"""
+import fixable
+
+run = fixable.Program(__doc__, steps=3000, warm_up=50, multiple=50)
+cupy, numpy = fixable.load("cupy", "numpy")
+try:
+    if not cupy.cuda.runtime.getDeviceCount():
+        fixable.common.skip("cupy finds no CUDA device")
+except cupy.cuda.runtime.CUDARuntimeError as e:
+    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+
+SIZE = 1 << 21
+
+
+def make(variant):
+    b = cupy.asarray(numpy.random.default_rng(20).standard_normal(SIZE))
+    x, r, p = cupy.zeros(SIZE), b.copy(), b.copy()
+    q, work = cupy.empty(SIZE), cupy.empty(SIZE)
+    number = float if variant != "fix" else lambda value: value
+    squared, turn, left = [number(cupy.dot(r, r))], [0], []
+
+    def product():
+        """A tridiagonal matrix times p, into q."""
+        cupy.multiply(p, 2.5, out=q)
+        q[1:] -= p[:-1]
+        q[:-1] -= p[1:]
+
+    def step():
+        product()
+        share = squared[0] / number(cupy.dot(p, q))
+        if variant == "useless":
+            cupy.multiply(p, share, out=work)
+            x.__iadd__(work)
+            cupy.multiply(q, share, out=work)
+            r.__isub__(work)
+        else:
+            x.__iadd__(share * p)
+            r.__isub__(share * q)
+        now = number(cupy.dot(r, r))
+        p.__imul__(now / squared[0])
+        p.__iadd__(r)
+        squared[0] = now
+        turn[0] += 1
+        if turn[0] % 50 == 0:  # begun anew, before the remainder is nothing
+            left[:] = [float(squared[0])]
+            x.fill(0.0)
+            r[:] = b
+            p[:] = b
+            squared[0] = number(cupy.dot(r, r))
+
+    return fixable.Work(step, cupy.cuda.runtime.deviceSynchronize, lambda: cupy.asnumpy(x[:1024]).tolist() + left)
+
+
+run.main(make)
