@@ -42,7 +42,7 @@ def test_it_is_sound(recorded, tmp_path):
     assert not [p for p in tmp_path.iterdir() if 'sqlite' in p.name and p.name != 'a.sqlite']
     meta = dict(tuple(row) for row in db.execute('SELECT name, value FROM META_DATA_EXPORT'))
     assert meta['EXPORTED_BY'].startswith('cudaspy ') and meta['CUDASPY_SCHEMA'] == 'cudaspy.sqlite/1'
-    assert (meta['CUDASPY_GPU'], meta['CUDASPY_SIMULATED']) == ('sample', '1')
+    assert (meta['CUDASPY_GPU'], meta['SIMULATED_GPU']) == ('sample', '1')
 
 
 def test_calls_and_work_are_all_there(recorded, tmp_path):

@@ -163,7 +163,7 @@ static void meta(struct sqlite_export *x)
 	        {"EXPORT_SCHEMA_VERSION", NSYS_SCHEMA},
 	        {"CUDASPY_GPU", m->process_count ? model_gpu_mode_name(m->gpu.mode) : NULL},
 	        {"CUDASPY_RUN_ID", m->process_count ? m->processes[0].run_id : NULL},
-	        {"CUDASPY_SIMULATED", m->simulated ? "1" : "0"},
+	        {"SIMULATED_GPU", m->simulated ? "1" : "0"},
 	};
 
 	database_create(&x->db, &t, "META_DATA_EXPORT", "name TEXT, value TEXT");
