@@ -41,7 +41,7 @@ def test_it_is_sound(recorded, tmp_path):
     assert {'kernel_correlation', 'copy_correlation', 'range_start'} <= indexes
     assert not [p for p in tmp_path.iterdir() if 'sqlite' in p.name and p.name != 'a.sqlite']
     meta = dict(tuple(row) for row in db.execute('SELECT name, value FROM META_DATA_EXPORT'))
-    assert meta['EXPORTED_BY'].startswith('cudaspy ') and meta['CUDASPY_SCHEMA'] == 'cudaspy.sqlite/1'
+    assert meta['EXPORTED_BY'].startswith('cudaspy ') and meta['SCHEMA'] == 'cudaspy.sqlite/1'
     assert (meta['CUDASPY_GPU'], meta['SIMULATED_GPU']) == ('sample', '1')
 
 

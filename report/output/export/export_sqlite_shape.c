@@ -159,7 +159,7 @@ static void meta(struct sqlite_export *x)
 		const char *name, *value;
 	} rows[] = {
 	        {"EXPORTED_BY", "cudaspy " CUDASPY_VERSION},
-	        {"CUDASPY_SCHEMA", "cudaspy.sqlite/1"},
+	        {"SCHEMA", "cudaspy.sqlite/1"},
 	        {"EXPORT_SCHEMA_VERSION", NSYS_SCHEMA},
 	        {"CUDASPY_GPU", m->process_count ? model_gpu_mode_name(m->gpu.mode) : NULL},
 	        {"CUDASPY_RUN_ID", m->process_count ? m->processes[0].run_id : NULL},
