@@ -144,6 +144,7 @@ static void process_free(struct model_process *p)
 	free(p->devices);
 	free(p->libraries);
 	free(p->flights);
+	free(p->site_heads);
 	free(p->kernel_driver);
 	free(p->damage);
 	overview_free(&p->overview);

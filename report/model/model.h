@@ -122,6 +122,9 @@ struct model_process {
 	size_t device_count;
 	struct model_library *libraries;
 	size_t library_count;
+	/* By the recording's number of a call site: its headline; NULL = there is none */
+	const char **site_heads;
+	uint32_t site_count;
 	struct model_flight *flights;
 	size_t flight_count;
 	enum model_environment_state environment;

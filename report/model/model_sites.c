@@ -291,6 +291,7 @@ static bool read_site(struct part *s, uint32_t i, struct model_site *to)
 	}
 	read_frames(s, t, to);
 	read_thread(s, t, to);
+	to->head = sites_head(to);
 	return true;
 }
 
@@ -320,6 +321,12 @@ static void add_all(struct part *s)
 		if (read_site(s, i, &sites[i]))
 			site_of[i] = &sites[i];
 	add_samples(s, site_of);
+	s->p->process->site_count = r->sites;
+	s->p->process->site_heads = alloc_zeroed(r->sites, sizeof(char *));
+	for (uint32_t i = 0; i < r->sites; i++)
+		if (site_of[i] && site_of[i]->frame_count)
+			s->p->process->site_heads[i] =
+			        sites_keep(s->p->model, site_headline(site_of[i], false));
 	for (uint32_t i = 0; i < r->sites; i++)
 		if (site_of[i])
 			sites_merge(s->p->model, site_of[i]);

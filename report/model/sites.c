@@ -91,9 +91,8 @@ static void add(double *sum, double more)
 		*sum = (isnan(*sum) ? 0 : *sum) + more;
 }
 
-/* The innermost frame of the program's own: Python before what is native, as a call out of a
- * library was asked for there. */
-static size_t head_of(const struct model_site *s)
+/* Python before what is native, as a call out of a library was asked for there. */
+size_t sites_head(const struct model_site *s)
 {
 	size_t python = SIZE_MAX, native = SIZE_MAX;
 
@@ -121,7 +120,6 @@ void sites_merge(struct model *m, struct model_site *s)
 		mix_frame(&key, &s->frames[i]);
 	struct site_entry *e = entry_of(&to->texts->by_stack, key, to->count, &made);
 	if (made) {
-		s->head = head_of(s);
 		ALLOC_ROOM(to->items, to->count);
 		to->items[to->count++] = *s;
 		return;

@@ -22,6 +22,8 @@ const char *sites_keep(struct model *m, char *text);
 
 uint64_t sites_hash(const char *text); /* of NULL: as of nothing */
 
+/* The innermost frame of the program's own. */
+size_t sites_head(const struct model_site *s);
 /* Adds a site to the one with the same stack, or as a new one. Takes its frames over. */
 void sites_merge(struct model *m, struct model_site *s);
 

@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from chrome_rules import Trace, check, check_tracks, export, union
-from conftest import BUILD, READERS, REPORTER, ROOT, SAMPLES, SHIM, SIM, environment, need, need_nvtx, python_reader, \
+from conftest import BUILD, READERS, REPORTER, ROOT, SAMPLES, SANITIZED, SHIM, SIM, environment, need, need_nvtx, python_reader, \
     report
 
 CUPTI = {'CUDASPY_GPU': 'cupti', 'CUDASPY_TRACE': 1, 'LD_LIBRARY_PATH': f'{SIM}:{SIM}/cupti13'}
@@ -87,6 +87,43 @@ def test_waits(trace):
     assert any(name.startswith('stream 7 ') or name.startswith('stream 1') for name in t.named('thread').values())
 
 
+SHARED_EVENT = r'''
+#include <cuda.h>
+#include <pthread.h>
+static CUcontext context; static CUstream streams[2]; static CUevent event;
+static void *record(void *unused)
+{
+    cuCtxSetCurrent(context);
+    for (int i = 0; i < 20000; i++) cuEventRecord(event, streams[0]);
+    return 0;
+}
+static void *wait_for(void *unused)
+{
+    cuCtxSetCurrent(context);
+    for (int i = 0; i < 20000; i++) cuStreamWaitEvent(streams[1], event, 0);
+    return 0;
+}
+int main(void)
+{
+    CUdevice device; pthread_t threads[2]; CUdeviceptr p;
+    if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context)) return 1;
+    for (int i = 0; i < 2; i++) cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING);
+    cuEventCreate(&event, CU_EVENT_DISABLE_TIMING); cuMemAlloc(&p, 4096);
+    cuMemsetD8Async(p, 0, 4096, streams[0]); cuEventRecord(event, streams[0]);
+    pthread_create(&threads[0], 0, record, 0); pthread_create(&threads[1], 0, wait_for, 0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    return cuCtxSynchronize() != CUDA_SUCCESS;
+}
+'''
+
+
+def test_event_of_another_thread(trace, compile_c):
+    """Recorded while the wait for it is under way: the wait does not stand before."""
+    program = compile_c(SHARED_EVENT, '-lcuda', '-lpthread')
+    _, t = trace(program, **SAMPLE)
+    assert sum(e['name'] == 'Stream Wait Event' for e in t.syncs) == 20000
+
+
 def test_names_of_copies(trace):
     _, t = trace('pageable_copies', 5, **SAMPLE)
     copies = [e for e in t.work if e['cat'] == 'gpu_memcpy']
@@ -94,6 +131,13 @@ def test_names_of_copies(trace):
     for e in copies:
         assert e['args']['bytes'] > 0
         assert e['args']['memory bandwidth (GB/s)'] == pytest.approx(e['args']['bytes'] / e['dur'], abs=1e-3)
+
+
+def test_lines_of_the_program(trace):
+    """Where the stack of a call was taken its line is there."""
+    _, t = trace('sync_every_step', 20, CUDASPY_SITES='all', **SAMPLE)
+    sites = collections.Counter(e['args'].get('site') for e in t.calls if e['name'] == 'cudaStreamSynchronize')
+    assert all(isinstance(s, str) and s for s in sites) and max(sites.values()) >= 20
 
 
 def test_failed_and_captured_calls(trace):
@@ -156,7 +200,8 @@ def test_killed_in_a_call(tmp_path):
 
 
 def test_damaged(run, tmp_path):
-    """A trace that holds to the rules, or one line; never more."""
+    """A trace that holds to the rules, or one line; never more. Under the sanitizers where they were built for other tests."""
+    reporter = SANITIZED / 'cudaspy' if (SANITIZED / 'cudaspy').exists() else REPORTER
     whole = run('streams', 30, **SAMPLE).recording.read_bytes()
     made = 0
     for i in range(40):
@@ -169,7 +214,7 @@ def test_damaged(run, tmp_path):
         path = tmp_path / 'damaged.cudaspy'
         path.write_bytes(data)
         out = tmp_path / f'damaged{i}.json'
-        p = subprocess.run([REPORTER, 'export', '-f', 'chrome', '-o', out, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        p = subprocess.run([reporter, 'export', '-f', 'chrome', '-o', out, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            timeout=120, universal_newlines=True, errors='replace')
         assert p.returncode in (0, 2), (i, p.stderr)
         if p.returncode == 0:

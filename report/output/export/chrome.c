@@ -205,6 +205,7 @@ static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t 
 	c->call_heads = alloc_zeroed((size_t)r->calls + 1, sizeof(*c->call_heads));
 	c->kernel_names = alloc_zeroed(TF_KERNELS_MAX, sizeof(*c->kernel_names));
 	c->class_tails = alloc_zeroed(TF_WORKS, sizeof(*c->class_tails));
+	c->site_texts = alloc_zeroed((size_t)c->process->site_count + 1, sizeof(*c->site_texts));
 	c->streams = alloc_zeroed(EVENTS_STREAMS, sizeof(*c->streams));
 	c->records = alloc_zeroed(CHROME_RECORDS, sizeof(*c->records));
 	c->works = tf_at(&r->map, tf_header(&r->map)->works, TF_WORKS * sizeof(*c->works));
@@ -231,6 +232,7 @@ static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t 
 	free_each(c->call_heads, r->calls);
 	free_each(c->kernel_names, TF_KERNELS_MAX);
 	free_each(c->class_tails, TF_WORKS);
+	free_each(c->site_texts, c->process->site_count);
 	free(c->streams);
 	free(c->records);
 }

@@ -100,7 +100,8 @@ struct chrome_stream {
 
 struct chrome_record { /* of an event, by its handle */
 	uint64_t handle;
-	uint32_t number, stream; /* of the call that recorded it; its stream's number */
+	uint64_t start;          /* entry of the call that recorded it, ns */
+	uint32_t number, stream; /* of that call; its stream's number */
 };
 #define CHROME_RECORDS 65536u
 
@@ -137,6 +138,7 @@ struct chrome {
 	char **call_heads;   /* by call id: an event up to its tid */
 	char **kernel_names; /* by kernel id, quoted */
 	char **class_tails;  /* by class: what its args end with */
+	char **site_texts;   /* by call site, quoted */
 	struct chrome_stream *streams;
 	struct chrome_record *records;
 	struct chrome_device devices[TF_DEVICES_TIMED];

@@ -75,7 +75,10 @@ static void put_name(struct chrome *c, const struct events_work *w)
 		break;
 	case TF_WORK_GRAPH:
 		chrome_text(o, "kernel\",\"name\":");
-		chrome_format(o, "\"CUDA graph %u\"", r ? r->graph.graph : 0);
+		if (r && r->graph.graph < c->recording->graphs)
+			chrome_format(o, "\"CUDA graph %u\"", r->graph.graph);
+		else
+			chrome_text(o, "\"CUDA graph\"");
 		break;
 	default:
 		chrome_text(o, "kernel\",\"name\":");
@@ -107,7 +110,7 @@ static void put_args(struct chrome *c, const struct events_work *w, uint32_t str
 			chrome_format(o, ",\"memory bandwidth (GB/s)\":%.3f",
 			              (double)bytes / (double)ns);
 	}
-	if (w->record && w->kind == TF_WORK_GRAPH)
+	if (w->record && w->kind == TF_WORK_GRAPH && w->record->graph.graph < c->recording->graphs)
 		chrome_format(o, ",\"graph id\":%u", w->record->graph.graph);
 	if (w->node)
 		chrome_text(o, ",\"graph node\":true");

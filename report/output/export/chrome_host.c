@@ -77,6 +77,21 @@ static void fit(struct chrome_thread *t, bool nested, uint64_t *start, uint64_t 
 
 /* ---- calls ---- */
 
+/* Where it was called, of those whose stack was taken. */
+static void put_site(struct chrome *c, const struct tf_record *r)
+{
+	const uint32_t site = r->flags & TF_SITE ? tf_site_of(r) : 0;
+	const char *head =
+	        site && site <= c->process->site_count ? c->process->site_heads[site - 1] : NULL;
+
+	if (!head)
+		return;
+	if (!c->site_texts[site - 1])
+		c->site_texts[site - 1] = chrome_quoted(head, strlen(head));
+	chrome_text(c->out, ",\"site\":");
+	chrome_text(c->out, c->site_texts[site - 1]);
+}
+
 static void call_details(struct chrome *c, const struct events_call *call)
 {
 	const struct tf_record *r = call->record;
@@ -93,6 +108,7 @@ static void call_details(struct chrome *c, const struct events_call *call)
 		chrome_text(o, ",\"captured\":true");
 	if (call->part)
 		chrome_text(o, ",\"nested\":true");
+	put_site(c, r);
 	if (r->flags & TF_NO_ARGS)
 		return;
 	if ((call->cls == SPY_CLASS_COPY || call->cls == SPY_CLASS_SET) && r->copy.bytes) {

@@ -80,6 +80,9 @@ void chrome_copy_name(struct chrome_out *o, unsigned direction, unsigned memory)
 	case SPY_DIR_DTOD:
 		chrome_text(o, "\"Memcpy DtoD (Device -> Device)\"");
 		break;
+	case SPY_DIR_PTOP:
+		chrome_text(o, "\"Memcpy PtoP (Device -> Device)\"");
+		break;
 	default:
 		chrome_format(o, "\"Memcpy Unknown (%s)\"", host);
 	}

@@ -103,7 +103,7 @@ void chrome_span(struct chrome_out *o, uint64_t start, uint64_t end)
 	chrome_text(o, ",\"ts\":");
 	chrome_us(o, start);
 	chrome_text(o, ",\"dur\":");
-	chrome_us(o, end - start);
+	chrome_us(o, end > start ? end - start : 0);
 }
 
 void chrome_meta(struct chrome_out *o, const char *what, const char *key, uint64_t pid,

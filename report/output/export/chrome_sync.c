@@ -64,11 +64,20 @@ static uint64_t waits_tid(struct chrome *c, struct chrome_stream *s)
 	return tid;
 }
 
+/* Another thread may have recorded the event while this call was under way. */
+static uint64_t waits_from(struct chrome *c, const struct events_call *call,
+                           const struct chrome_record *r)
+{
+	const uint64_t start = chrome_ns(c, call->record->start);
+
+	return r && r->start > start ? r->start : start;
+}
+
 /* Waits of the host that are for no stream: their time is their call's. */
 static void of_host(struct chrome *c, const struct events_call *call, const char *kind,
                     const struct chrome_record *r)
 {
-	uint64_t start = chrome_ns(c, call->record->start), end = chrome_ns(c, call->record->end);
+	uint64_t start = waits_from(c, call, r), end = chrome_ns(c, call->record->end);
 	struct chrome_device *d = &c->devices[call->device];
 	const uint32_t lane = chrome_lane(&d->syncs, &start, &end);
 
@@ -138,19 +147,19 @@ static void of_stream(struct chrome *c, const struct events_call *call)
 {
 	const struct chrome_record *r = record_of(c, call->record->event.event);
 	struct chrome_stream *s = chrome_stream(c, call->stream);
-	const uint64_t at = chrome_ns(c, call->record->start);
 
 	if (!r)
 		return;
-	const uint64_t tid = waits_tid(c, s);
+	const uint64_t tid = waits_tid(c, s), at = waits_from(c, call, r);
 	begin(c, "Stream Wait Event", s->device, tid, at, at);
 	finish(c, r, call->number, s->number, s->device);
 }
 
 static void recorded(struct chrome *c, const struct events_call *call)
 {
-	*place_of(c, call->record->event.event) = (struct chrome_record){
-	        call->record->event.event, call->number, chrome_stream(c, call->stream)->number};
+	*place_of(c, call->record->event.event) =
+	        (struct chrome_record){call->record->event.event, chrome_ns(c, call->record->start),
+	                               call->number, chrome_stream(c, call->stream)->number};
 }
 
 void chrome_sync(struct chrome *c, const struct events_call *call)
