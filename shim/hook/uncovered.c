@@ -8,6 +8,7 @@
  * A library opened with RTLD_DEEPBIND binds to glibc's dlsym or to the driver itself; that shows in
  * its relocated slots. One opened by dlmopen() is mapped but not in our namespace's list.
  */
+#include "shim/base/fork_apart.h"
 #include "shim/base/recording_tables.h"
 
 #include <dlfcn.h>
@@ -285,7 +286,10 @@ void uncovered_scan_libraries(void)
 		memset(seen, 0, sizeof(seen));
 	}
 	scan.count = scan.drivers = 0;
-	dl_iterate_phdr(look_at, &scan);
+	if (fork_apart_enter()) {
+		dl_iterate_phdr(look_at, &scan);
+		fork_apart_leave();
+	}
 	for (unsigned i = 0; i < scan.count; i++) {
 		if (scan.objects[i].kind)
 			args_library(scan.objects[i].path, scan.objects[i].kind);

@@ -18,6 +18,7 @@
 #include "shim/core/options/options.h"
 #include "shim/life/recording.h"
 #include "shim/sampler/sampler.h"
+#include "shim/base/fork_apart.h"
 #include "shim/core/format/seal.h"
 #include "shim/sites/sites.h"
 #include "shim/life/storage.h"
@@ -166,6 +167,7 @@ static void become_child(void)
 	own_pid = sys_getpid();
 	if (was == SPY_PHASE_WAITING || was == SPY_PHASE_OFF)
 		return;
+	fork_apart_after_in_child();
 	gate_after_fork();
 	spans_after_fork();
 	storage_after_fork();
@@ -298,8 +300,7 @@ static void first_look(void)
 	spy_gate_page.gate.mine = spy_generation;
 	messages_first_look();
 	cupti_first_look();
-	pthread_atfork(environment_before_fork, environment_after_fork_in_parent,
-	               after_fork_in_child);
+	pthread_atfork(fork_apart_before, fork_apart_after_in_parent, after_fork_in_child);
 }
 
 static const struct gate_life life = {

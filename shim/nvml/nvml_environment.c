@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include "shim/base/fork_apart.h"
 #include "shim/base/clock.h"
 #include "shim/base/gate.h"
 #include "shim/base/lock.h"
@@ -18,7 +19,7 @@
 #include "shim/base/sys.h"
 #include "shim/real/real_dlsym.h"
 
-#define PATIENCE_NS 100000000ull /* how long an exit, or a fork, waits for NVML */
+#define PATIENCE_NS 100000000ull /* how long an exit waits for NVML */
 #define LOOK_NS     200000
 
 static struct tf_environment *area; /* of this process; NULL = there is none */
@@ -26,9 +27,7 @@ static struct nv_functions nvml;
 static bool initialised; /* by the thread of the first reading */
 static bool busy;        /* one of our threads lives */
 static struct lock writing;
-static bool over;   /* the exit waits no longer: nothing is written any more; under `writing` */
-static bool inside; /* see environment_enter() */
-static uint32_t forks_near;
+static bool over; /* the exit waits no longer: nothing is written any more; under `writing` */
 static uint64_t patience_ends; /* of the exit; 0 = it does not wait */
 static bool asked_last;
 
@@ -37,49 +36,11 @@ static void nap(void)
 	sys_sleep(LOOK_NS);
 }
 
-/*
- * Either the thread that forks sees us inside and waits, or we see it coming and wait.
- * Sequentially consistent: of the two stores, each before a load of the other's, one comes first.
- */
-void environment_enter(void)
-{
-	for (;;) {
-		__atomic_store_n(&inside, true, __ATOMIC_SEQ_CST);
-		if (!__atomic_load_n(&forks_near, __ATOMIC_SEQ_CST))
-			return;
-		__atomic_store_n(&inside, false, __ATOMIC_SEQ_CST);
-		nap();
-	}
-}
-
-void environment_leave(void)
-{
-	__atomic_store_n(&inside, false, __ATOMIC_SEQ_CST);
-}
-
-void environment_before_fork(void)
-{
-	uint64_t start = clock_monotonic_ns();
-	int saved = errno;
-
-	__atomic_add_fetch(&forks_near, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&inside, __ATOMIC_SEQ_CST) &&
-	       clock_monotonic_ns() - start < PATIENCE_NS)
-		nap();
-	errno = saved;
-}
-
-void environment_after_fork_in_parent(void)
-{
-	__atomic_sub_fetch(&forks_near, 1, __ATOMIC_SEQ_CST);
-}
-
 void environment_after_fork_in_child(void)
 {
 	area = NULL;
-	initialised = busy = over = inside = asked_last = false;
+	initialised = busy = over = asked_last = false;
 	writing = (struct lock){0};
-	forks_near = 0;
 	patience_ends = 0;
 }
 
@@ -127,11 +88,11 @@ static bool look_up(void *library)
  * it too, and NVML counts. */
 static enum tf_environment_state load(uint32_t *result)
 {
-	environment_enter();
+	fork_apart_enter();
 	void *library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
 	bool usable = library && look_up(library);
 	int rc = usable ? nvml.init() : 0;
-	environment_leave();
+	fork_apart_leave();
 	*result = (uint32_t)rc;
 	return !library                 ? TF_ENVIRONMENT_NO_LIBRARY
 	       : !usable || rc != NV_OK ? TF_ENVIRONMENT_FAILED
@@ -142,9 +103,9 @@ static void describe(struct tf_environment_device *d, void *handle)
 {
 	char uuid[NV_UUID_BYTES] = "";
 
-	environment_enter();
+	fork_apart_enter();
 	bool known = nvml.uuid && nvml.uuid(handle, uuid, sizeof(uuid)) == NV_OK;
-	environment_leave();
+	fork_apart_leave();
 	if (known && write_begins()) {
 		snprintf(d->uuid, sizeof(d->uuid), "%.*s", (int)sizeof(d->uuid) - 1, uuid);
 		write_ends();
@@ -157,9 +118,9 @@ static void read_device(struct tf_environment_device *d, bool last)
 	uint64_t start = clock_monotonic_ns();
 	void *handle = NULL;
 
-	environment_enter();
+	fork_apart_enter();
 	int rc = d->bus_id[0] ? nvml.by_bus_id(d->bus_id, &handle) : -1;
-	environment_leave();
+	fork_apart_leave();
 	if (rc != NV_OK) {
 		count_anomaly();
 		return;
@@ -202,10 +163,10 @@ static void *first_reading(void *unused)
 		count_anomaly();
 	if (state == TF_ENVIRONMENT_READ) {
 		initialised = true;
-		environment_enter();
+		fork_apart_enter();
 		if (nvml.driver_version && nvml.driver_version(version, sizeof(version)) != NV_OK)
 			version[0] = 0;
-		environment_leave();
+		fork_apart_leave();
 	}
 	if (write_begins()) {
 		area->result = result;

@@ -20,17 +20,8 @@ void environment_start(void) __attribute__((cold));
 void environment_last_begins(void) __attribute__((cold));
 void environment_last_ends(void) __attribute__((cold));
 
-/*
- * Around a fork. NVML has locks of its own, and a child made while our thread holds one could never
- * call NVML itself: what begins a fork waits until it is outside, a tenth of a second at most.
- */
-void environment_before_fork(void) __attribute__((cold));
-void environment_after_fork_in_parent(void) __attribute__((cold));
+/* In a forked child. */
 void environment_after_fork_in_child(void) __attribute__((cold));
-
-/* Our thread goes into NVML, and comes out of it. */
-void environment_enter(void);
-void environment_leave(void);
 
 /* For environment.c: fills a reading of the device whose handle is `device`. */
 void environment_read(const struct nv_functions *nvml, void *device, struct tf_reading *to);

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include "shim/base/fork_apart.h"
 #include "shim/base/sys.h"
 
 #define PROCESSES_MOST 256u
@@ -19,9 +20,9 @@ static void put(struct tf_reading *to, enum spy_environment what, int rc, uint64
 /* One question: a fork may begin between two. */
 #define ASK(what, function, value, ...)                                                            \
 	do {                                                                                       \
-		environment_enter();                                                               \
+		fork_apart_enter();                                                                \
 		int rc = (function) ? (function)(device, ##__VA_ARGS__) : -1;                      \
-		environment_leave();                                                               \
+		fork_apart_leave();                                                                \
 		put(to, SPY_ENVIRONMENT_##what, rc, (uint64_t)(value));                            \
 	} while (0)
 
@@ -99,7 +100,7 @@ static int list_processes(const struct nv_functions *nvml, void *device, struct 
 {
 	int rc = -1;
 
-	environment_enter();
+	fork_apart_enter();
 	if (nvml->processes_v2 || nvml->processes_v3) {
 		rc = (nvml->processes_v2 ? nvml->processes_v2 : nvml->processes_v3)(device, count,
 		                                                                    list);
@@ -109,7 +110,7 @@ static int list_processes(const struct nv_functions *nvml, void *device, struct 
 		for (unsigned i = 0; rc == NV_OK && i < *count && i < PROCESSES_MOST; i++)
 			list[i] = (struct nv_process){.pid = old[i].pid, .bytes = old[i].bytes};
 	}
-	environment_leave();
+	fork_apart_leave();
 	return rc;
 }
 

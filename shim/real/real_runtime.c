@@ -6,6 +6,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include "shim/base/fork_apart.h"
 #include "shim/real/real_dlsym.h"
 
 #define RUNTIMES_MOST 8u
@@ -35,7 +36,10 @@ static void *search_runtimes(const char *name, const char *version)
 	struct runtimes seen = {.count = 0};
 	void *handle, *p = NULL;
 
+	bool apart = fork_apart_enter();
 	dl_iterate_phdr(see_runtime, &seen);
+	if (apart)
+		fork_apart_leave();
 	for (unsigned i = 0; i < seen.count && !p; i++) {
 		handle = dlopen(seen.paths[i], RTLD_LAZY | RTLD_NOLOAD);
 		p = handle ? dlvsym(handle, name, version) : NULL;

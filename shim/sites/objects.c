@@ -8,6 +8,7 @@
 #include <link.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "shim/base/fork_apart.h"
 #include "shim/base/gate.h"
 #include "shim/base/recording_tables.h"
 #include "shim/base/sys.h"
@@ -301,7 +302,10 @@ void objects_scan(void)
 	for (int round = 0; fresh != MAP_FAILED && scan.more && round < 16; round++) {
 		scan.more = false;
 		scan.count = 0;
-		dl_iterate_phdr(look_at, &scan);
+		if (fork_apart_enter()) {
+			dl_iterate_phdr(look_at, &scan);
+			fork_apart_leave();
+		}
 		for (uint32_t i = 0; i < scan.count; i++)
 			keep(sites_area(), &scan.fresh[i]);
 	}

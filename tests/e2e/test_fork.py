@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 import against_truth
-from conftest import SIM, report
+from conftest import SHIM, SIM, report
 from test_lifecycle import CLOSING, e2e
 
 
@@ -104,3 +104,67 @@ def test_forks_amid_the_calls_of_other_threads(run):
     for child in reports.values():
         assert against_truth.counted(child) == {'cuStreamSynchronize': (5, 5)}
         assert child['processes'][0]['forked_from'] == r.truth['pid']
+
+
+HELD_LOADER = r'''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int looking;
+static int (*next)(struct dl_phdr_info *, size_t, void *);
+static int slowly(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+	if (!looking) {
+		looking = 1;
+		usleep(atoi(getenv("LOOK_MS")) * 1000); /* the loader's lock is held */
+	}
+	return next(info, bytes, data);
+}
+int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+	int (*real)(int (*)(struct dl_phdr_info *, size_t, void *), void *) = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+	char name[16] = "";
+	prctl(PR_GET_NAME, name);
+	if (strcmp(name, "cudaspy") || looking)
+		return real(callback, data);
+	next = callback;
+	return real(slowly, data);
+}
+'''
+FORKS = r'''
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+	int version, status, *looking = dlsym(RTLD_DEFAULT, "looking");
+	cuInit(0);
+	for (int i = 0; looking && !*looking && i < 5000; i++)
+		usleep(1000);
+	if (!fork()) {
+		alarm(20);
+		if (getenv("LOOK_SHORT"))
+			dlopen("libm.so.6", RTLD_NOW); /* it is the program's own again */
+		cuInit(0);
+		cuDriverGetVersion(&version);
+		exit(3);
+	}
+	wait(&status);
+	return !looking ? 1 : WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+}
+'''
+
+
+@pytest.mark.parametrize('look_ms', [30, 1500], ids=['a moment', 'long'])
+def test_forked_while_the_collector_holds_the_loaders_lock(run, compile_c, look_ms):
+    """It walks the list of libraries now and then: a child made amid that would find the loader's lock taken for ever."""
+    library = compile_c(HELD_LOADER, '-ldl', name='held_loader', shared=True)
+    program = compile_c(FORKS, '-lcuda', '-ldl')
+    short = {'LOOK_SHORT': 1} if look_ms < 100 else {}
+    assert run(program, preload=(SHIM, library), LOOK_MS=look_ms, **short).status == 3
