@@ -158,7 +158,7 @@ static void with_names(const char *format, const char *how)
 	char command[256];
 
 	snprintf(command, sizeof(command),
-	         "COLUMNS=160 " CUDASPY " report w.cudaspy -f %s --names %s | tr -d '\\\\'", format,
+	         "COLUMNS=160 " CUDASPY " report w.cudaspy --all -f %s --names %s | tr -d '\\\\'", format,
 	         how);
 	sh(command);
 }
@@ -213,7 +213,7 @@ static void test_writing(void **state)
 	assert_int_equal(o.status, 0);
 	has(o.out, "\"void vector_add<float>(float const*, float const*, float*, int)\",15,");
 	assert_null(strstr(o.out, "scale"));
-	sh(CUDASPY " report --sort name -n all --full-names --threads all w.cudaspy");
+	sh(CUDASPY " report --all --sort name -n all --full-names --threads all w.cudaspy");
 	has(o.out, "void vector_add<float>(float const*, float const*, float*, int)");
 	has(o.out, "4712 worker");
 	check_names();
@@ -224,12 +224,12 @@ static void test_writing(void **state)
 static void test_run(void **state)
 {
 	sh("mkdir x && touch libfake.so && CUDASPY_LIB=$PWD/libfake.so " CUDASPY
-	   " run --gpu off --keep 8 --trace --trace-max 1G --range 1:2 --ring 64 --budget 2 -q -o "
+	   " run --gpu sample --keep 8 --trace --trace-max 1G --range 1:2 --ring 64 --budget 2 -q -o "
 	   "x/%p.cudaspy "
 	   "-- sh -c 'env; exit 7' --gpu on");
 	assert_int_equal(o.status, 7);
 	has(o.out, "/libfake.so\n");
-	has(o.out, "CUDASPY_GPU=off\n");
+	has(o.out, "CUDASPY_GPU=sample\n");
 	has(o.out, "CUDASPY_KEEP=8\n");
 	has(o.out, "CUDASPY_TRACE=1\n");
 	has(o.out, "CUDASPY_TRACE_MAX=1G\n");
