@@ -158,7 +158,7 @@ static void with_names(const char *format, const char *how)
 	char command[256];
 
 	snprintf(command, sizeof(command),
-	         "COLUMNS=160 " CUDASPY " report w.cudaspy --all -f %s --names %s | tr -d '\\\\'", format,
+	         "COLUMNS=160 " CUDASPY " report w.cudaspy -f %s --names %s | tr -d '\\\\'", format,
 	         how);
 	sh(command);
 }
@@ -169,7 +169,7 @@ static void check_names(void)
 	static const char full[] =
 	        "void vector_add<float>(float const*, float const*, float*, int)";
 	static const char mangled[] = "_Z10vector_addIfEvPKT_S2_PS0_i";
-	static const char *const formats[] = {"text", "md", "csv --table kernels"};
+	static const char *const formats[] = {"text --all", "md", "csv --table kernels"};
 
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		with_names(formats[i], "full");
