@@ -46,7 +46,7 @@ static void sh(const char *command)
 static void has(const char *text, const char *part)
 {
 	if (!strstr(text, part))
-		fail_msg("no '%s' in: %s", part, text);
+		fail_msg("no '%s' in: %s; stderr: %s", part, text, o.err);
 }
 
 /* One line on stderr, nothing on stdout, exit status 2. */
@@ -181,7 +181,9 @@ static void check_names(void)
 		has(o.out, mangled);
 		assert_null(strstr(o.out, "vector_add<float>"));
 	}
-	sh(CUDASPY " report w.cudaspy -f json --names mangled");
+	complains(CUDASPY " report w.cudaspy -f json --names mangled",
+	          "--names changes nothing in --format json");
+	sh(CUDASPY " report w.cudaspy -f json");
 	has(o.out, full);
 	assert_null(strstr(o.out, mangled));
 	complains(CUDASPY " report w.cudaspy --names fulll", "did you mean full?");
