@@ -226,7 +226,8 @@ static void test_writing(void **state)
 static void test_run(void **state)
 {
 	sh("mkdir x && touch libfake.so && CUDASPY_LIB=$PWD/libfake.so " CUDASPY
-	   " run --gpu sample --keep 8 --trace --trace-max 1G --range 1:2 --ring 64 --budget 2 -q -o "
+	   " run --gpu sample --keep 8 --trace --trace-max 1G --range 1:2 --ring 64 --budget 2 -q "
+	   "-o "
 	   "x/%p.cudaspy "
 	   "-- sh -c 'env; exit 7' --gpu on");
 	assert_int_equal(o.status, 7);
