@@ -75,8 +75,10 @@ def test_killed_amid_calls(start, tmp_path, part):
         assert spied['lost']['damaged'] is None
         in_flight += len(spied['processes'][0]['in_flight'])
         launches += spied['totals']['launches']
-        for api in spied['apis']: # the reporter drained what the process could not
-            assert api['p50_ns'] is not None, api
+        # The reporter drained what the process could not. A call is counted before its record is published: one a thread may
+        # have no time.
+        for api in spied['apis']:
+            assert api['p50_ns'] is not None or api['calls'] <= len(spied['host']['threads']), api
         shutil.rmtree(folder)
     assert launches > 0
     assert in_flight > 0

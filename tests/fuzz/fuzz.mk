@@ -42,10 +42,11 @@ $(O)/fuzz/obj/%.o: %.c
 
 FUZZ_OBJS := $(REPORT_C:%.c=$(O)/fuzz/obj/%.o) $(CORE_C:%.c=$(O)/fuzz/obj/%.o)
 $(O)/fuzz/fuzz_reader: $(O)/fuzz/obj/tests/unit/render.o
-$(O)/fuzz/fuzz_reader $(O)/fuzz/fuzz_check: $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJS) $(O)/host/report/gate/toml.o
+$(O)/fuzz/fuzz_reader $(O)/fuzz/fuzz_check: $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJS) $(O)/host/report/gate/toml.o \
+		$(O)/host/gen/html_page_gen.o
 	$(call msg,LINK,$@)
 	$(Q)$(FUZZ_CC) $(subst fuzzer-no-link,fuzzer,$(FUZZ_FLAGS)) -o $@ $^ \
-		$(REPORT_JANSSON) -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic -lm -ldl
+		$(REPORT_JANSSON) $(REPORT_ZLIB) $(REPORT_SQLITE) -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic -lm -ldl
 
 -include $(shell find $(O)/fuzz/obj -name '*.d' 2>/dev/null)
 

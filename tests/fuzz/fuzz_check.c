@@ -155,8 +155,11 @@ static void read_baseline(const uint8_t *data, size_t bytes)
 		compare(&c);
 		char *text;
 		struct out_options o = {.limit = 15, .width = 80, .to = writer(&text, &length)};
-		out_diff_text(&c, &o);
-		out_diff_json(&c, &o);
+		struct headline h;
+		headline_make(&h, &c, NULL, "before", "after");
+		out_diff_text(&c, &h, &o);
+		out_diff_json(&c, &h, &o);
+		headline_free(&h);
 		fclose(o.to);
 		must_be_clean(text);
 	}

@@ -64,6 +64,44 @@ static void tell(struct tl_exact *x, struct tl_delayed *d, const struct tl_activ
 	d->device = a->device;
 }
 
+/* ---- activities that come before their calls ---- */
+
+static struct tl_activity *orphans_beside(struct tl_exact *x, uint64_t cause)
+{
+	const uint32_t hash = (uint32_t)((cause * 0x9e3779b97f4a7c15u) >> 32);
+
+	return &x->orphan[hash % (TL_ORPHANS / TL_ORPHANS_BESIDE) * TL_ORPHANS_BESIDE];
+}
+
+/* One entry a call: a graph's nodes are together from the first's start to the last's end. */
+static void keep_orphan(struct tl_exact *x, const struct tl_activity *a)
+{
+	struct tl_activity *beside = orphans_beside(x, a->cause);
+	struct tl_activity *to = &beside[x->orphans++ % TL_ORPHANS_BESIDE]; /* where none is free */
+
+	for (uint32_t i = 0; i < TL_ORPHANS_BESIDE; i++)
+		if (beside[i].cause == a->cause) {
+			beside[i].start = tl_min(beside[i].start, a->start);
+			beside[i].end = tl_max(beside[i].end, a->end);
+			return;
+		}
+	for (uint32_t i = 0; i < TL_ORPHANS_BESIDE; i++)
+		if (!beside[i].cause)
+			to = &beside[i];
+	*to = *a;
+}
+
+static void tell_orphan(struct tl_exact *x, struct tl_delayed *d)
+{
+	struct tl_activity *beside = orphans_beside(x, cause_of(d));
+
+	for (uint32_t i = 0; i < TL_ORPHANS_BESIDE; i++)
+		if (beside[i].cause == cause_of(d)) {
+			tell(x, d, &beside[i]);
+			beside[i].cause = 0;
+		}
+}
+
 /* ---- activities in the order of their start ---- */
 
 static void sift_up(struct tl_activity *heap, uint32_t at)
@@ -217,7 +255,7 @@ void timeline_activity(struct timeline *t, const struct tf_record *r)
 	if (d && is_pending(x, d))
 		tell(x, d, &a);
 	else if (!d && a.cause)
-		x->orphan[x->orphans++ % TL_ORPHANS] = a;
+		keep_orphan(x, &a);
 	add_activity(t, &a);
 }
 
@@ -353,11 +391,8 @@ void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *
 	if (!d->waits)
 		return;
 	file(x, place);
-	for (uint32_t i = 0; i < TL_ORPHANS && i < x->orphans; i++)
-		if (x->orphan[i].cause == cause_of(d)) {
-			tell(x, d, &x->orphan[i]);
-			x->orphan[i].cause = 0;
-		}
+	if (x->orphans)
+		tell_orphan(x, d);
 }
 
 uint64_t tl_exact_advance(struct timeline *t, uint64_t now, bool all)

@@ -280,16 +280,16 @@ def measure_bare(row, held):
     return outcome.results, "go steps=%d" % row["loops"][0][1]
 
 
-def use_recorded(settings, row, case, run, outcome, results):
-    """Puts what a recorded run says into the row."""
+def use_recorded(settings, case, run, outcome, results):
+    """(what a recorded run says, for the row's `runs`, or None; trouble). The readers work beside each other."""
     found, trouble = read_recorded(settings, case, run, outcome)
     timed = loops(outcome.stdout)
     if trouble:
-        row["troubles"].append("%s: %s" % (run.mode.name, trouble))
-    if found and timed and not trouble:
-        row["runs"].append({"mode": run.mode.name, "processes": found, "step_ns": 1e9 * timed[0][2] / timed[0][1],
-                            "seconds": round(outcome.seconds, 1),
-                            "same_result": same_result(results, outcome.results, case.near)})
+        return None, "%s: %s" % (run.mode.name, trouble)
+    if not found or not timed:
+        return None, None
+    return {"mode": run.mode.name, "processes": found, "step_ns": 1e9 * timed[0][2] / timed[0][1],
+            "seconds": round(outcome.seconds, 1), "same_result": same_result(results, outcome.results, case.near)}, None
 
 
 def measure(settings, case, half, held, readers, ahead):
@@ -305,15 +305,17 @@ def measure(settings, case, half, held, readers, ahead):
             if run is held.recorded[-1]:
                 ahead()
             outcome = run.finish(words)
-            pending.append(readers.submit(use_recorded, settings, row, case, run, outcome, results))
+            pending.append(readers.submit(use_recorded, settings, case, run, outcome, results))
     finally:
         held.close()
     return row, case, pending
 
 
 def finished(row, case, pending):
-    for future in pending:
-        future.result()  # an error while reading is raised here
+    for future in pending:  # in the order of the runs
+        said, trouble = future.result()  # an error while reading is raised here
+        row["runs"] += [said] if said else []
+        row["troubles"] += [trouble] if trouble else []
     if row["note"] and not row["troubles"]:
         return row  # it was skipped
     return judge(row, case)

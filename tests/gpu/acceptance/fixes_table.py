@@ -39,7 +39,8 @@ FIRST = [
     Case("loader_slow", "torch torchvision", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
     Case("rl_steps", "torch", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="pinned"),
     # lax.scan takes the host's work of each step away: its dispatch, and the conversion of the batch.
-    Case("jax_optax_numpy", "jax optax", Fix("copy-bound"), Fix("host-bound", None, "fix2"), useless="no-alloc"),
+    # XLA tries kernels and takes the fastest: three bare runs differed by 0.7 %.
+    Case("jax_optax_numpy", "jax optax", Fix("copy-bound"), Fix("host-bound", None, "fix2"), useless="no-alloc", near=0.02),
     Case("train_eval_phases", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.5),
     Case("numba_host_arrays", "numba", Fix("copy-bound"), useless="graphs"),
     Case("kernel_drift", "torch", useless="host=0", otherwise="gpu-bound", kernel="spin"),

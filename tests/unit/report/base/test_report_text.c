@@ -210,7 +210,8 @@ static void test_units(void **state)
 	assert_string_equal(unit_change(to, -0.0001), "+0.0 %");
 	assert_string_equal(unit_change(to, 9.99), "+999.0 %");
 	assert_string_equal(unit_change(to, 10), "x11.0");
-	assert_string_equal(unit_change(to, 1093.74), "x1095");
+	assert_string_equal(unit_change(to, 109.374), "x110");
+	assert_string_equal(unit_change(to, 1093.74), ">x1000");
 	assert_string_equal(unit_date(to, 1755767727123e6), "2025-08-21T09:15:27.123Z");
 	assert_string_equal(unit_date(to, NAN), "n/a");
 	assert_string_equal(unit_date(to, 1e300), "n/a");

@@ -46,7 +46,7 @@ static void sh(const char *command)
 static void has(const char *text, const char *part)
 {
 	if (!strstr(text, part))
-		fail_msg("no '%s' in: %s", part, text);
+		fail_msg("no '%s' in: %s; stderr: %s", part, text, o.err);
 }
 
 /* One line on stderr, nothing on stdout, exit status 2. */
@@ -169,7 +169,7 @@ static void check_names(void)
 	static const char full[] =
 	        "void vector_add<float>(float const*, float const*, float*, int)";
 	static const char mangled[] = "_Z10vector_addIfEvPKT_S2_PS0_i";
-	static const char *const formats[] = {"text", "md", "csv --table kernels"};
+	static const char *const formats[] = {"text --all", "md", "csv --table kernels"};
 
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		with_names(formats[i], "full");
@@ -181,7 +181,9 @@ static void check_names(void)
 		has(o.out, mangled);
 		assert_null(strstr(o.out, "vector_add<float>"));
 	}
-	sh(CUDASPY " report w.cudaspy -f json --names mangled");
+	complains(CUDASPY " report w.cudaspy -f json --names mangled",
+	          "--names changes nothing in --format json");
+	sh(CUDASPY " report w.cudaspy -f json");
 	has(o.out, full);
 	assert_null(strstr(o.out, mangled));
 	complains(CUDASPY " report w.cudaspy --names fulll", "did you mean full?");
@@ -213,7 +215,7 @@ static void test_writing(void **state)
 	assert_int_equal(o.status, 0);
 	has(o.out, "\"void vector_add<float>(float const*, float const*, float*, int)\",15,");
 	assert_null(strstr(o.out, "scale"));
-	sh(CUDASPY " report --sort name -n all --full-names --threads all w.cudaspy");
+	sh(CUDASPY " report --all --sort name -n all --full-names --threads all w.cudaspy");
 	has(o.out, "void vector_add<float>(float const*, float const*, float*, int)");
 	has(o.out, "4712 worker");
 	check_names();
@@ -224,12 +226,13 @@ static void test_writing(void **state)
 static void test_run(void **state)
 {
 	sh("mkdir x && touch libfake.so && CUDASPY_LIB=$PWD/libfake.so " CUDASPY
-	   " run --gpu off --keep 8 --trace --trace-max 1G --range 1:2 --ring 64 --budget 2 -q -o "
+	   " run --gpu sample --keep 8 --trace --trace-max 1G --range 1:2 --ring 64 --budget 2 -q "
+	   "-o "
 	   "x/%p.cudaspy "
 	   "-- sh -c 'env; exit 7' --gpu on");
 	assert_int_equal(o.status, 7);
 	has(o.out, "/libfake.so\n");
-	has(o.out, "CUDASPY_GPU=off\n");
+	has(o.out, "CUDASPY_GPU=sample\n");
 	has(o.out, "CUDASPY_KEEP=8\n");
 	has(o.out, "CUDASPY_TRACE=1\n");
 	has(o.out, "CUDASPY_TRACE_MAX=1G\n");

@@ -104,6 +104,22 @@ static void test_queue_full_while_calls_wait(void **state)
 	assert_int_equal(split(0)[TF_HOST_CONTENTION], 0);
 }
 
+/* A collector that is late takes CUPTI's records of many calls before those of the calls: nothing
+ * is counted twice. */
+static void test_many_activities_before_their_calls(void **state)
+{
+	for (uint64_t i = 0; i < 1000; i++)
+		activity(0, 10000 * (i + 1), TF_WORK_KERNEL, 10000 * (i + 1) + 2000,
+		         10000 * (i + 1) + 9000);
+	advance(10000);
+	for (uint64_t i = 0; i < 1000; i++)
+		launch(0, 10000 * (i + 1), 10000 * (i + 1) + 1000);
+	call(SYNC, 0, 10012000, 10020000);
+	finish();
+	assert_int_equal(total()->busy, 1000 * 7000);
+	assert_int_equal(on_device(0)->work, 1000);
+}
+
 /* A blocking call's work is over before the call returns. */
 static void test_activity_before_its_call(void **state)
 {
@@ -423,6 +439,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_activities_come_late, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_queue_full_while_calls_wait, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_activity_before_its_call, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_many_activities_before_their_calls,
+	                                        start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_graph_nodes, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_unknown_cause, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_lost_activities, start_exact, end),
