@@ -386,3 +386,14 @@ void model_free_phases(struct model *m)
 	}
 	free(m->phases.rows);
 }
+
+double model_phase_startup(const struct model *m)
+{
+	size_t start = model_phase_find(m, 0);
+	double before = m->startup > 0 ? m->startup : 0;
+
+	if (start == PHASE_NONE)
+		return before;
+	const struct model_phase *p = &m->phases.rows[start];
+	return before + p->time / (double)p->part_count;
+}

@@ -78,6 +78,9 @@ struct model;
 
 /* The phase of `number`, or of kind start where that is 0; PHASE_NONE = there is no such one. */
 size_t model_phase_find(const struct model *m, unsigned number);
+
+/* Until the first loop's first step, ns, with what came before the window; of the first process. */
+double model_phase_startup(const struct model *m);
 /*
  * The run as if it had been this phase alone: time of the host and of the GPU, work, recent calls.
  * What is not known by time stays that of the whole run. It lives as long as the model does.

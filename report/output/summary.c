@@ -333,24 +333,13 @@ static bool is_pytorch(const struct model *m)
 	return false;
 }
 
-static double startup_of(const struct model *m)
-{
-	size_t start = model_phase_find(m, 0);
-	double before = m->startup > 0 ? m->startup : 0;
-
-	if (start == PHASE_NONE)
-		return before;
-	const struct model_phase *p = &m->phases.rows[start];
-	return before + p->time / (double)p->part_count;
-}
-
 void summary_make(struct summary *s, const struct model *m, const struct analysis *a)
 {
 	size_t shown = a->phase < m->phases.count ? a->phase : m->phases.main;
 	const struct model_phase *p = shown < m->phases.count ? &m->phases.rows[shown] : NULL;
 
 	*s = (struct summary){.pytorch = is_pytorch(m),
-	                      .startup = startup_of(m),
+	                      .startup = model_phase_startup(m),
 	                      .step = NAN,
 	                      .judged_ns = a->verdict.window,
 	                      .loop = p && p->kind == PHASE_LOOP ? p : NULL};

@@ -22,18 +22,6 @@ const char *out_page_judged(const struct model_phase *phase)
 	                                    : "the end";
 }
 
-/* Until the first loop's first step, with what came before the window; of the first process. */
-static double startup_of(const struct model *m)
-{
-	size_t start = model_phase_find(m, 0);
-	double before = m->startup > 0 ? m->startup : 0;
-
-	if (start == PHASE_NONE)
-		return before;
-	const struct model_phase *p = &m->phases.rows[start];
-	return before + p->time / (double)p->part_count;
-}
-
 static const struct model_phase *loop_of(const struct model *m, size_t phase)
 {
 	return phase < m->phases.count && m->phases.rows[phase].kind == PHASE_LOOP
@@ -91,7 +79,7 @@ void out_page_loop(const struct model *m, const struct analysis *a, struct text_
 	                 which, (unsigned long long)p->steps, unit_time_apart(step, step_of(p)),
 	                 threads, unit_time_apart(time, time_of(p)),
 	                 unit_percent(share, time_of(p), m->wall), unit_time_apart(wall, m->wall),
-	                 unit_time_apart(startup, startup_of(m)),
+	                 unit_time_apart(startup, model_phase_startup(m)),
 	                 whole ? "; judged is the whole run" : "");
 	free(which);
 	free(threads);
@@ -252,7 +240,7 @@ static void startup(const struct model *m, struct text_layout *page)
 	        {"time", false}, {"%", false}, {"spent", true}};
 	size_t start = model_phase_find(m, 0);
 	const struct model_phase *p = start == PHASE_NONE ? NULL : &m->phases.rows[start];
-	double all = startup_of(m), of[SPENT] = {0};
+	double all = model_phase_startup(m), of[SPENT] = {0};
 	char time[UNIT_BYTES], share[UNIT_BYTES];
 	struct text_layout_table t;
 
