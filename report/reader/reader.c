@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,10 @@
 /* At a recording that changes: until it is found in one piece. */
 #define LOOKS_MOST     10
 #define LOOKS_APART_NS 20000000
+
+/* At live data whose process has just ended: the kernel may not have let go of it yet. */
+#define ENDED_LOOKS    20
+#define ENDED_APART_NS 5000000
 
 static uint64_t text_layout_up(uint64_t bytes)
 {
@@ -127,6 +132,31 @@ static int drain_rest(struct recording *r, char error[READER_ERROR_BYTES])
 	return 0;
 }
 
+/* Whether the process that wrote this live data is gone, by the number in its name. */
+static bool maker_is_gone(const char *live)
+{
+	const char *name = strrchr(live, '/');
+	long pid = 0;
+
+	return name && sscanf(name, "/" LEFTOVER_BEGINS "%ld-", &pid) == 1 && pid > 0 &&
+	       kill((pid_t)pid, 0) && errno == ESRCH;
+}
+
+/* Moves what a killed process left in memory to its stub. */
+static bool move_leftover(const char *live)
+{
+	const struct timespec pause = {.tv_nsec = ENDED_APART_NS};
+
+	for (int look = 0; look < ENDED_LOOKS; look++) {
+		if (leftover_move(live))
+			return true;
+		if (access(live, F_OK) || !maker_is_gone(live))
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 /* The path in a stub (free it); NULL when the file is none, or leads nowhere. */
 static char *stub_target(int fd)
 {
@@ -156,7 +186,7 @@ static int open_target(const char *path, char **real_path, char error[READER_ERR
 		return fd;
 	}
 	close(fd);
-	fd = leftover_move(target) ? -1 : open(target, flags);
+	fd = move_leftover(target) ? -1 : open(target, flags);
 	if (fd < 0)
 		snprintf(error, READER_ERROR_BYTES, "a stub for %.300s, which cannot be opened: %s",
 		         target, strerror(errno));
