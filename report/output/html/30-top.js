@@ -259,6 +259,9 @@ function bar(svg, name, y, segments, x, w, all) {
 // No change that one makes, but what all of it is worth.
 const BOUNDS = ['host=0', 'cpu-wait=0'];
 
+// What saves less is none of the three, as in the terminal.
+const LEAST_GAIN = 0.01;
+
 // Findings by what they save, and predictions that no finding has.
 function changes() {
 	const list = report.findings.map((f) => ({ title: f.title, speedup: f.predicted_speedup, low: f.predicted_speedup_low,
@@ -290,8 +293,8 @@ function place(site) {
 }
 
 function top3(root) {
-	const list = changes();
-	put(root, 'h2', {}, list.length ? 'What to change first' : 'Nothing to change was found');
+	const list = changes().filter((c) => !known(c.speedup) || 1 - 1 / c.speedup >= LEAST_GAIN);
+	put(root, 'h2', {}, list.length ? 'What to change first' : 'No change was found that would save 1 % or more');
 	const cards = put(root, 'div.cards', {});
 	for (const c of list.slice(0, 3)) {
 		const card = put(cards, 'article.card', {});
