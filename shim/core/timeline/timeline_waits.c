@@ -147,8 +147,11 @@ static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end, 
 	if (s && s->since_proof &&
 	    (late <= s->since_ticks + t->noise || ns * ns <= SPREAD * SPREAD * s->since_variance))
 		return true;
-	return (!s || s->unknown || !s->since_proof) &&
-	       (late / LATE_MOST <= waited || waited > tl_ticks(t, LONG_WAIT_NS));
+	if (s && s->since_proof && !s->unknown)
+		return false;
+	/* Work that an earlier wait has seen end does not go on until a slow call much later. */
+	return late / LATE_MOST <= waited ||
+	       ((!s || s->since_proof) && waited > tl_ticks(t, LONG_WAIT_NS));
 }
 
 /* ---- syncs and queries ---- */

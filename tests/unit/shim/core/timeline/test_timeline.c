@@ -499,6 +499,17 @@ static void test_unknown_work_and_a_late_wait(void **state)
 }
 
 /* Work behind some that lasted longer moves back, as far as there is no time between. */
+/* Nor can work last that an earlier wait has seen end, however slow a later call is. */
+static void test_a_slow_wait_behind_finished_work(void **state)
+{
+	launch(4, 10000, 11000); /* by guess [12800, 17800) */
+	call(SYNC, 0, 12000, 32000 + RETURN);
+	call(SYNC, 0, 80000000, 80132000);
+	call(OTHER, 0, 90000000, 90000100);
+	finish();
+	assert_int_equal(total()->busy, 32000 - 12800);
+}
+
 static void test_push_back_stops_at_idle_time(void **state)
 {
 	make_stream(0x1000, 1, 1000);
@@ -718,6 +729,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_queries, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_query_behind_a_host_function, start, end),
 	        cmocka_unit_test_setup_teardown(test_unknown_work_and_a_late_wait, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_slow_wait_behind_finished_work, start, end),
 	        cmocka_unit_test_setup_teardown(test_push_back_stops_at_idle_time, start, end),
 	        cmocka_unit_test_setup_teardown(test_behind_extended_work, start, end),
 	        cmocka_unit_test_setup_teardown(test_latency_is_learned, start, end),
