@@ -167,11 +167,10 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 		return;
 	}
 	double time = p->time / (double)p->part_count;
-	char *which = m->phases.loops > 1
-	                      ? alloc_format("loop %u of %zu", p->number, m->phases.loops)
-	                      : alloc_string("loop");
-	text_layout_fact(page, which, "%llu steps of %s, %s %% of the run's %s; start-up %s %%",
-	                 (unsigned long long)p->steps,
+	char *which = m->phases.loops > 1 ? alloc_format("%u of %zu: ", p->number, m->phases.loops)
+	                                  : alloc_string("");
+	text_layout_fact(page, "loop", "%s%llu steps of %s, %s %% of the run's %s; start-up %s %%",
+	                 which, (unsigned long long)p->steps,
 	                 unit_time_apart(step, p->steps ? p->time / (double)p->steps : NAN),
 	                 unit_percent(share, time, m->wall), wall,
 	                 unit_percent(part, r->s->startup, m->wall));
