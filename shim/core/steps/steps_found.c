@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "shim/core/steps/steps_found.h"
+#include "shim/core/steps/steps_candidates.h"
 
 #include <sys/mman.h>
 #include "shim/core/work/work_class.h"

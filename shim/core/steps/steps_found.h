@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of finding steps, for its own files: steps_found.c (the threads looked at, their
- * events, and when these are looked over), steps_marker.c (the look that chooses a marker),
- * steps_loop.c (the steps that a marker makes), steps_loops.c (the rows of table `loops`).
+ * events, and when these are looked over), steps_candidates.c (the symbols that may mark steps),
+ * steps_marker.c (the look that chooses one of them), steps_loop.c (the steps that a marker makes),
+ * steps_loops.c (the rows of table `loops`).
  */
 #ifndef SPY_STEPS_FOUND_H
 #define SPY_STEPS_FOUND_H
@@ -10,12 +11,10 @@
 #include "shim/core/steps/steps.h"
 
 #define STEP_HISTORY                                                                               \
-	65536u            /* events kept of a thread: 2.5 MiB, of which only what is used counts */
-#define STEP_BUCKETS  32u /* what symbols are counted by when steps are compared */
-#define STEP_ODD_MOST 3u  /* odd steps in a row: the loop is over */
-#define STEP_LOOK     64u /* events that are worth a look */
-#define LOOK_SYMBOLS  2048u /* different ones in one look; others mark no steps */
-#define LOOK_SLOTS    8192u
+	65536u             /* events kept of a thread: 2.5 MiB, of which only what is used counts */
+#define STEP_BUCKETS  32u  /* what symbols are counted by when steps are compared */
+#define STEP_ODD_MOST 3u   /* odd steps in a row: the loop is over */
+#define STEP_LOOK     64u  /* events that are worth a look */
 #define ALIKE_LEAST   0.75 /* steps of a loop, on average */
 #define ALIKE_ODD     0.5  /* a step less alike than that to the typical one is odd */
 #define GAP_LEARN     16u  /* events after which it is known what times between calls are usual */
@@ -96,30 +95,6 @@ struct steps_detector { /* of one thread, or of all */
 	struct steps_event events[STEP_HISTORY];
 };
 
-#define ANCHORS 3u
-
-struct steps_candidate { /* a symbol that may be the marker */
-	uint32_t symbol;
-	uint8_t cls;
-	uint64_t id;
-	uint32_t seen, first, last; /* occurrences; events before the first and last one */
-	/* Of those that may mark steps by how often they occur: */
-	bool compare;
-	uint32_t met, at; /* occurrences compared so far; events before the last of them */
-	uint32_t last_length;
-	uint32_t anchored[ANCHORS]; /* pieces that hold such an anchor */
-	uint32_t anchors_at[ANCHORS];
-	uint64_t differ, compared; /* sums over pairs of neighbours among what lies between */
-	/* Counts modulo 65536: what lies between two occurrences is less. */
-	uint16_t so_far[STEP_BUCKETS], segment[STEP_BUCKETS];
-};
-
-struct steps_look {
-	uint32_t count;
-	uint16_t slots[LOOK_SLOTS]; /* by symbol: index in `candidates` + 1 */
-	struct steps_candidate candidates[LOOK_SYMBOLS];
-};
-
 /* ---- the events kept ---- */
 
 static inline const struct steps_event *event_at(const struct steps_detector *d, uint64_t n)
@@ -154,6 +129,7 @@ _Static_assert(STEP_BUCKETS == 32, "bucket_of()");
 
 /* ---- steps_marker.c ---- */
 
+struct steps_look;
 /* Looks over the events from number `from` on, which are kept, and goes into a loop if it finds
  * one, or into a better one than it is in. What was in the look before does not matter. */
 void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map, uint64_t from);
