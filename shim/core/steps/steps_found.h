@@ -21,12 +21,6 @@
 #define GAP_QUARTER   4u   /* of these; their gaps may be long */
 #define SYMBOL_GAP    2u   /* of an event that comes after a long time without calls */
 
-/* 0 = none. The coarse one says which kernel, graph, kind of copy, or wait; the fine one also the
- * launch's shape or the copy's size. Apart from the events: a look goes over all of them. */
-struct steps_symbols {
-	uint32_t coarse, fine;
-};
-
 struct steps_event {
 	uint64_t start, end, bytes;
 	uint32_t id; /* as tf_loop.marker */
@@ -58,13 +52,6 @@ struct steps_known {
 	uint32_t buckets[STEP_BUCKETS];
 };
 
-/* A launch met lately: what tells it from others, and its symbols; 0 = a free place. */
-struct steps_launch {
-	uint64_t args[3];
-	struct steps_symbols symbols;
-};
-#define STEP_LAUNCHES 64u
-
 struct steps_detector { /* of one thread, or of all */
 	bool used;
 	bool marker_waits; /* the marker is a wait */
@@ -77,7 +64,6 @@ struct steps_detector { /* of one thread, or of all */
 	uint32_t marker; /* symbol; 0 = in no loop */
 	uint32_t known;  /* which of the known loops this is */
 	uint32_t held_count;
-	struct steps_launch launches[STEP_LAUNCHES];
 	uint64_t count; /* events ever; the last STEP_HISTORY of them are in `events` */
 	uint64_t since; /* event at which the last loop was over */
 	uint64_t told;  /* event behind the last step that was told */
@@ -85,8 +71,10 @@ struct steps_detector { /* of one thread, or of all */
 	uint64_t last_end;              /* of all calls */
 	uint64_t own;                   /* ticks since then that were ours */
 	uint64_t gap_p90; /* ticks; nine of ten times between two calls are shorter, roughly */
-	uint64_t gap_most[GAP_QUARTER];    /* the longest of the first ones, the longest first */
-	struct steps_segment now, typical; /* typical: the last one that was not odd */
+	uint64_t gap_most[GAP_QUARTER]; /* the longest of the first ones, the longest first */
+	/* `typical`: the last one that was not odd, but for its times and counts. */
+	struct steps_segment now, typical;
+	uint64_t matched; /* events of `now` that the typical step has as well */
 	struct steps_segment held[STEP_ODD_MOST]; /* odd ones since */
 	struct steps_segment cut; /* `now` when it had as many events as the typical one */
 	uint32_t known_count;
@@ -140,6 +128,35 @@ void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *m
 double steps_alike(const uint32_t *a, const uint32_t *b);
 /* Event `n`, which is kept, comes to a detector that is in a loop. */
 void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n);
+
+/* It counts in the step under way. */
+static inline void steps_count(struct steps_detector *d, const struct steps_symbols *symbols)
+{
+	uint32_t bucket = bucket_of(symbols), count = ++d->now.buckets[bucket];
+
+	d->now.events++;
+	d->matched += count <= d->typical.buckets[bucket];
+}
+
+/* The same of launches, most of which lie within a step: short enough to be part of the caller. */
+static inline void steps_walk_launch(struct steps_detector *d, struct tf_map *map, uint64_t n)
+{
+	const struct steps_event *e = event_at(d, n);
+	const struct steps_symbols *symbols = symbols_at(d, n);
+	struct steps_segment *now = &d->now;
+
+	if (symbols->coarse == d->marker || symbols->fine == d->marker || !d->inside ||
+	    e->flags & TF_ANCHOR_GAP || !now->events ||
+	    (d->has_typical && (now->events + 1 == d->typical.events ||
+	                        now->events >= 2 * d->typical.events + STEP_LOOK))) {
+		steps_walk(d, map, n);
+		return;
+	}
+	now->counts.launches += e->items;
+	now->counts.launch_ticks += e->end - e->start;
+	steps_count(d, symbols);
+	now->end = e->end;
+}
 /* Goes into the loop that the marker makes: its steps are told from event `from` on, those that no
  * other loop had told. */
 void steps_enter(struct steps_detector *d, struct tf_map *map, uint32_t marker, bool waits,
