@@ -7,7 +7,6 @@
 #define RINGS_MOST 64 /* rings a thread's chain may have: each is larger than the one before */
 /* Records taken between two looks of the producer at the tail. */
 #define GIVE_BACK DRAIN_TWICE_MOST
-#define AHEAD     8 /* records fetched ahead: they come from another processor's cache */
 
 /* One thread's records in this round. The array of them is a heap by `end`. */
 struct drain_source {
@@ -108,11 +107,19 @@ static uint64_t take(struct drain *d, struct drain_source *s, uint64_t limit, ui
 	uint64_t tail = from;
 
 	for (bool turn = true; turn && tail != head;) {
-		const struct tf_record r = slots[tail & mask];
-		if (head - tail > AHEAD)
-			__builtin_prefetch(&slots[(tail + AHEAD) & mask]);
-		drain_feed(d, s->thread, s->index, &r);
-		if (++tail % GIVE_BACK == 0)
+		const uint64_t due = GIVE_BACK - tail % GIVE_BACK;
+		const struct drain_run run = {.slots = slots,
+		                              .first = tail,
+		                              .count = head - tail < due ? head - tail : due,
+		                              .mask = mask};
+		unsigned n = drain_feed_launches(d, s->thread, s->index, &run, limit);
+		if (!n) {
+			const struct tf_record r = slots[tail & mask];
+			drain_feed(d, s->thread, s->index, &r);
+			n = 1;
+		}
+		tail += n;
+		if (tail % GIVE_BACK == 0)
 			give_back(s->ring, tail);
 		if (tail != head)
 			turn = end_at(&slots[tail & mask]) <= limit;

@@ -26,7 +26,7 @@ struct drain {
 	struct steps *steps; /* finds steps */
 	uint32_t fullest;    /* 64ths that the fullest ring was filled to before the last round */
 	/* the drain's own */
-	struct feed *feed; /* what records were fed to last: drain_feed.c */
+	struct feed *feed; /* what records were fed to last: drain_inside.h */
 	struct drain_source *sources;
 	uint32_t room; /* sources that there is memory for */
 };

@@ -21,6 +21,21 @@ void drain_feed_end(struct drain *d);
 void drain_feed(struct drain *d, struct tf_thread *thread, uint32_t index,
                 const struct tf_record *r);
 
+/* Records that follow each other in a ring. */
+struct drain_run {
+	const struct tf_record *slots;
+	uint64_t first, count; /* number of the first one */
+	uint64_t mask;         /* of the slots */
+};
+
+/*
+ * Of the records of thread `index`, those at the front that are plain launches: at most
+ * DRAIN_TWICE_MOST, all but the first one ended by `limit`. How many they were; the rest goes
+ * through drain_feed().
+ */
+unsigned drain_feed_launches(struct drain *d, const struct tf_thread *thread, uint32_t index,
+                             const struct drain_run *run, uint64_t limit);
+
 /* A record of the ring of activities. */
 void drain_feed_activity(struct drain *d, const struct tf_record *r);
 

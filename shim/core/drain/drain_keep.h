@@ -40,4 +40,22 @@ static inline void drain_keep(struct tf_map *map, struct drain_page *page,
 	drain_put(page->store, page->slot++, r);
 }
 
+/* Several. */
+static inline void drain_keep_all(struct tf_map *map, struct drain_page *page,
+                                  const struct tf_record *r, unsigned n)
+{
+	if (page->room < n) {
+		for (unsigned i = 0; i < n; i++)
+			drain_keep(map, page, &r[i]);
+		return;
+	}
+	page->room -= n;
+	for (unsigned i = 0; i < n; i++) {
+		__builtin_prefetch(page->slot + DRAIN_KEEP_AHEAD + i, 1);
+		page->slot[i] = r[i];
+	}
+	page->slot += n;
+	__atomic_store_n(&page->store->written, page->store->written + n, __ATOMIC_RELEASE);
+}
+
 #endif

@@ -36,9 +36,24 @@ struct steps;
 struct steps *steps_new(void);
 void steps_free(struct steps *s);
 
+/* 0 = none. The coarse one says which kernel, graph, kind of copy, or wait; the fine one also the
+ * launch's shape or the copy's size. */
+struct steps_symbols {
+	uint32_t coarse, fine;
+};
+
+/* What a record, of a call of this class, is among the events; of a launch with its arguments the
+ * first three of these say it. */
+struct steps_symbols steps_symbols_of(const struct tf_record *r, unsigned cls);
+
 /* One record of an outermost call of thread `thread`, in the order of its calls. */
 void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
                 unsigned cls);
+
+/* Launches of that thread, one after the other, that succeeded, with their arguments, outermost and
+ * not captured; what each is. */
+void steps_launches(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
+                    const struct steps_symbols *const *symbols, unsigned n);
 
 /* A TF_CALL_OWN record of that thread: what is ours is no pause of the program's. */
 void steps_own(struct steps *s, uint32_t thread, const struct tf_record *r);

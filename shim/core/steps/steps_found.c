@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "shim/core/steps/steps_found.h"
+#include "shim/core/steps/steps_candidates.h"
 
 #include <sys/mman.h>
 #include "shim/core/work/work_class.h"
@@ -13,6 +13,7 @@
 #define GAP_LEAST 1000u
 
 struct steps {
+	uint32_t owners[DETECTORS]; /* threads of the detectors + 1; 0 = it is free */
 	struct steps_detector detectors[DETECTORS];
 	struct steps_detector all;     /* of all threads, once there are several */
 	struct steps_detector *recent; /* of the thread that called last; NULL = none */
@@ -59,51 +60,93 @@ static bool tells(const struct tf_record *r, unsigned cls)
 	return !r->result && !(r->flags & (TF_NESTED | TF_CAPTURED)) && telling >> cls & 1;
 }
 
-static void event_of(struct steps_event *e, struct steps_symbols *symbols,
-                     const struct tf_record *r, unsigned cls)
+/* A copy whose arguments make sense. */
+static bool is_copy(const struct tf_record *r, unsigned cls)
+{
+	return cls == SPY_CLASS_COPY && !(r->flags & TF_NO_ARGS) &&
+	       r->copy.direction < SPY_DIR_COUNT && r->copy.memory < SPY_MEM_COUNT;
+}
+
+/* As tf_loop.marker. */
+static uint32_t id_of(const struct tf_record *r, unsigned cls)
 {
 	const bool args = !(r->flags & TF_NO_ARGS);
-	uint64_t shape = 0;
 
-	e->start = r->start;
-	e->end = r->end;
-	e->bytes = e->id = 0;
-	e->items = 1;
-	e->cls = (uint8_t)cls;
-	e->flags = cls == SPY_CLASS_SYNC ? TF_ANCHOR_WAIT : 0;
 	switch (cls) {
 	case SPY_CLASS_LAUNCH:
-		e->id = args ? r->launch.kernel : TF_KERNEL_UNKNOWN;
-		e->items = args && r->launch.items ? (uint16_t)r->launch.items : 1;
-		if (args)
-			shape = (r->launch.grid_x * 0x10001ull + r->launch.grid_y) * 0x10001u +
-			        r->launch.grid_z * 77u + r->launch.block_x * 0x1000003ull +
-			        r->launch.block_y * 1031u + r->launch.block_z + 1;
-		break;
+		return args ? r->launch.kernel : TF_KERNEL_UNKNOWN;
 	case SPY_CLASS_GRAPH_LAUNCH:
-		e->id = args ? work_graph(r->graph.graph, r->graph.content) : 0;
-		break;
+		return args ? work_graph(r->graph.graph, r->graph.content) : 0;
+	case SPY_CLASS_COPY:
+		return is_copy(r, cls)
+		               ? TF_COPY_KIND(r->copy.direction, r->copy.memory, r->copy.async)
+		               : 0;
+	case SPY_CLASS_SYNC:
+		return r->call;
+	default:
+		return 0;
+	}
+}
+
+struct steps_symbols steps_symbols_of(const struct tf_record *r, unsigned cls)
+{
+	const bool args = !(r->flags & TF_NO_ARGS);
+	uint64_t id = 0, shape = 0;
+
+	switch (cls) {
+	case SPY_CLASS_LAUNCH:
+	case SPY_CLASS_GRAPH_LAUNCH:
 	case SPY_CLASS_COPY:
 	case SPY_CLASS_SET:
-		e->items = args && r->copy.items ? r->copy.items : 1;
-		e->bytes = args ? r->copy.bytes : 0;
-		if (args && cls == SPY_CLASS_COPY && r->copy.direction < SPY_DIR_COUNT &&
-		    r->copy.memory < SPY_MEM_COUNT) {
-			e->id = TF_COPY_KIND(r->copy.direction, r->copy.memory, r->copy.async);
-			e->flags = (r->copy.memory == SPY_MEM_PAGEABLE ? STEP_PAGEABLE : 0) |
-			           (r->copy.direction == SPY_DIR_HTOD ? TF_ANCHOR_UPLOAD : 0);
-		}
-		shape = e->bytes;
-		break;
 	case SPY_CLASS_SYNC:
-		e->id = r->call;
+		id = id_of(r, cls);
 		break;
 	default:
-		*symbols = (struct steps_symbols){0};
-		return;
+		return (struct steps_symbols){0};
 	}
-	symbols->coarse = symbol(cls, e->id + 1ull, 0);
-	symbols->fine = symbol(cls, (e->id + 1ull) * 0x100000001b3u + shape, 1);
+	if (cls == SPY_CLASS_LAUNCH && args)
+		shape = (r->launch.grid_x * 0x10001ull + r->launch.grid_y) * 0x10001u +
+		        r->launch.grid_z * 77u + r->launch.block_x * 0x1000003ull +
+		        r->launch.block_y * 1031u + r->launch.block_z + 1;
+	else if ((cls == SPY_CLASS_COPY || cls == SPY_CLASS_SET) && args)
+		shape = r->copy.bytes;
+	return (struct steps_symbols){symbol(cls, id + 1, 0),
+	                              symbol(cls, (id + 1) * 0x100000001b3u + shape, 1)};
+}
+
+static void event_of(struct steps_event *e, const struct tf_record *r, unsigned cls)
+{
+	const bool args = !(r->flags & TF_NO_ARGS);
+
+	*e = (struct steps_event){.start = r->start,
+	                          .end = r->end,
+	                          .id = id_of(r, cls),
+	                          .items = 1,
+	                          .cls = (uint8_t)cls,
+	                          .flags = cls == SPY_CLASS_SYNC ? TF_ANCHOR_WAIT : 0};
+	if (!args)
+		return;
+	if (cls == SPY_CLASS_LAUNCH && r->launch.items)
+		e->items = (uint16_t)r->launch.items;
+	if (cls != SPY_CLASS_COPY && cls != SPY_CLASS_SET)
+		return;
+	e->items = r->copy.items ? r->copy.items : 1;
+	e->bytes = r->copy.bytes;
+	if (is_copy(r, cls))
+		e->flags = (r->copy.memory == SPY_MEM_PAGEABLE ? STEP_PAGEABLE : 0) |
+		           (r->copy.direction == SPY_DIR_HTOD ? TF_ANCHOR_UPLOAD : 0);
+}
+
+/* The event of a launch with its arguments. */
+static inline void launch_of(struct steps_event *e, const struct tf_record *r)
+{
+	e->start = r->start;
+	e->end = r->end;
+	e->bytes = 0;
+	e->id = r->launch.kernel;
+	e->items = r->launch.items ? (uint16_t)r->launch.items : 1;
+	e->cls = SPY_CLASS_LAUNCH;
+	e->flags = 0;
 }
 
 /* ---- threads ---- */
@@ -117,52 +160,27 @@ static void detector_start(struct steps_detector *d, uint32_t thread)
 	d->next_short = d->next_long = STEP_LOOK;
 }
 
+/* A thread's detector; the one in place of which it gets one where it has none yet, or NULL. */
 static struct steps_detector *detector_of(struct steps *s, uint32_t thread)
 {
-	struct steps_detector *least = &s->detectors[0];
 	uint32_t *seen = &s->seen[thread % 256];
+	unsigned least = 0;
 
 	*seen += *seen < UINT32_MAX;
-	for (unsigned i = 0; i < DETECTORS; i++) {
-		struct steps_detector *d = &s->detectors[i];
-		if (d->used && d->thread == thread)
-			return s->recent = d;
-		if (!d->used || (least->used && d->count < least->count))
-			least = d;
-	}
-	if (least->used && (least->known_count || *seen < 2 * least->count + STEP_LOOK))
+	for (unsigned i = 0; i < DETECTORS; i++)
+		if (s->owners[i] == thread + 1)
+			return s->recent = &s->detectors[i];
+	for (unsigned i = 0; i < DETECTORS; i++)
+		if (!s->owners[i] ||
+		    (s->owners[least] && s->detectors[i].count < s->detectors[least].count))
+			least = i;
+	struct steps_detector *d = &s->detectors[least];
+	if (s->owners[least] && (d->known_count || *seen < 2 * d->count + STEP_LOOK))
 		return NULL;
-	detector_start(least, thread);
-	return s->recent = least;
+	s->owners[least] = thread + 1;
+	detector_start(d, thread);
+	return s->recent = d;
 }
-
-/* A launch with its arguments: most are like one of the last. */
-static void launch_of(struct steps_detector *d, uint64_t n, const struct tf_record *r)
-{
-	struct steps_event *e = &d->events[n % STEP_HISTORY];
-	struct steps_symbols *symbols = &d->symbols[n % STEP_HISTORY];
-	struct steps_launch *l =
-	        &d->launches[(r->arg[0] * 0x9e3779b97f4a7c15u ^ r->arg[1] * 0xc2b2ae3d27d4eb4fu ^
-	                      r->arg[2] * 0xff51afd7ed558ccdu) >>
-	                     58];
-
-	if (!l->symbols.coarse || l->args[0] != r->arg[0] || l->args[1] != r->arg[1] ||
-	    l->args[2] != r->arg[2]) {
-		event_of(e, symbols, r, SPY_CLASS_LAUNCH);
-		memcpy(l->args, r->arg, sizeof(l->args));
-		l->symbols = *symbols;
-		return;
-	}
-	*symbols = l->symbols;
-	e->start = r->start;
-	e->end = r->end;
-	e->bytes = 0;
-	e->id = r->launch.kernel;
-	e->items = r->launch.items ? (uint16_t)r->launch.items : 1;
-	e->cls = SPY_CLASS_LAUNCH;
-	e->flags = 0;
-}
-_Static_assert(STEP_LAUNCHES == 1u << (64 - 58), "launch_of()");
 
 /* ---- looks ---- */
 
@@ -246,21 +264,38 @@ static void find_gap(struct steps_detector *d, struct steps_event *e)
 		d->last_end = e->end;
 }
 
+static inline void looks(struct steps *s, struct steps_detector *d, struct tf_map *map)
+{
+	if (d->count >= d->next_long || (!d->marker && d->count >= d->next_short))
+		look(s, d, map);
+}
+
 static void take(struct steps *s, struct steps_detector *d, struct tf_map *map,
                  const struct tf_record *r, unsigned cls)
 {
 	uint64_t n = d->count++;
 	struct steps_event *e = &d->events[n % STEP_HISTORY];
 
-	if (cls == SPY_CLASS_LAUNCH && !(r->flags & TF_NO_ARGS))
-		launch_of(d, n, r);
-	else
-		event_of(e, &d->symbols[n % STEP_HISTORY], r, cls);
+	event_of(e, r, cls);
+	d->symbols[n % STEP_HISTORY] = steps_symbols_of(r, cls);
 	find_gap(d, e);
 	if (d->marker)
 		steps_walk(d, map, n);
-	if (d->count >= d->next_long || (!d->marker && d->count >= d->next_short))
-		look(s, d, map);
+	looks(s, d, map);
+}
+
+static inline void take_launch(struct steps *s, struct steps_detector *d, struct tf_map *map,
+                               const struct tf_record *r, const struct steps_symbols *symbols)
+{
+	uint64_t n = d->count++;
+	struct steps_event *e = &d->events[n % STEP_HISTORY];
+
+	launch_of(e, r);
+	d->symbols[n % STEP_HISTORY] = *symbols;
+	find_gap(d, e);
+	if (d->marker)
+		steps_walk_launch(d, map, n);
+	looks(s, d, map);
 }
 
 /* All threads' events: what the first one gave last, before there was another one, is part of the
@@ -271,7 +306,7 @@ static void start_all(struct steps *s)
 	struct steps_detector *to = &s->all;
 
 	for (unsigned i = 0; i < DETECTORS; i++)
-		if (s->detectors[i].used && s->detectors[i].thread + 1 == s->first_thread)
+		if (s->owners[i] == s->first_thread)
 			from = &s->detectors[i];
 	detector_start(to, TF_LOOP_ALL);
 	s->several = true;
@@ -289,21 +324,38 @@ static void start_all(struct steps *s)
 	memcpy(to->gap_most, from->gap_most, sizeof(to->gap_most));
 }
 
+/* A call of this thread comes: its detector, NULL = it has none. */
+static struct steps_detector *next_of(struct steps *s, uint32_t thread)
+{
+	if (!s->first_thread)
+		s->first_thread = thread + 1;
+	else if (thread + 1 != s->first_thread && !s->several)
+		start_all(s);
+	return s->recent && s->recent->thread == thread ? s->recent : detector_of(s, thread);
+}
+
 void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
                 unsigned cls)
 {
 	if (!s || !tells(r, cls))
 		return;
-	if (!s->first_thread)
-		s->first_thread = thread + 1;
-	else if (thread + 1 != s->first_thread && !s->several)
-		start_all(s);
+	struct steps_detector *d = next_of(s, thread);
 	if (s->several)
 		take(s, &s->all, map, r, cls);
-	struct steps_detector *d =
-	        s->recent && s->recent->thread == thread ? s->recent : detector_of(s, thread);
 	if (d)
 		take(s, d, map, r, cls);
+}
+
+void steps_launches(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
+                    const struct steps_symbols *const *symbols, unsigned n)
+{
+	for (unsigned i = 0; s && i < n; i++) {
+		struct steps_detector *d = next_of(s, thread);
+		if (s->several)
+			take_launch(s, &s->all, map, &r[i], symbols[i]);
+		if (d)
+			take_launch(s, d, map, &r[i], symbols[i]);
+	}
 }
 
 void steps_own(struct steps *s, uint32_t thread, const struct tf_record *r)
@@ -315,7 +367,7 @@ void steps_own(struct steps *s, uint32_t thread, const struct tf_record *r)
 	if (s->several)
 		s->all.own += ticks;
 	for (unsigned i = 0; i < DETECTORS; i++)
-		if (s->detectors[i].used && s->detectors[i].thread == thread)
+		if (s->owners[i] == thread + 1)
 			s->detectors[i].own += ticks;
 }
 

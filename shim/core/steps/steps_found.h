@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of finding steps, for its own files: steps_found.c (the threads looked at, their
- * events, and when these are looked over), steps_marker.c (the look that chooses a marker),
- * steps_loop.c (the steps that a marker makes), steps_loops.c (the rows of table `loops`).
+ * events, and when these are looked over), steps_candidates.c (the symbols that may mark steps),
+ * steps_marker.c (the look that chooses one of them), steps_loop.c (the steps that a marker makes),
+ * steps_loops.c (the rows of table `loops`).
  */
 #ifndef SPY_STEPS_FOUND_H
 #define SPY_STEPS_FOUND_H
@@ -10,23 +11,15 @@
 #include "shim/core/steps/steps.h"
 
 #define STEP_HISTORY                                                                               \
-	65536u            /* events kept of a thread: 2.5 MiB, of which only what is used counts */
-#define STEP_BUCKETS  32u /* what symbols are counted by when steps are compared */
-#define STEP_ODD_MOST 3u  /* odd steps in a row: the loop is over */
-#define STEP_LOOK     64u /* events that are worth a look */
-#define LOOK_SYMBOLS  2048u /* different ones in one look; others mark no steps */
-#define LOOK_SLOTS    8192u
+	65536u             /* events kept of a thread: 2.5 MiB, of which only what is used counts */
+#define STEP_BUCKETS  32u  /* what symbols are counted by when steps are compared */
+#define STEP_ODD_MOST 3u   /* odd steps in a row: the loop is over */
+#define STEP_LOOK     64u  /* events that are worth a look */
 #define ALIKE_LEAST   0.75 /* steps of a loop, on average */
 #define ALIKE_ODD     0.5  /* a step less alike than that to the typical one is odd */
 #define GAP_LEARN     16u  /* events after which it is known what times between calls are usual */
 #define GAP_QUARTER   4u   /* of these; their gaps may be long */
 #define SYMBOL_GAP    2u   /* of an event that comes after a long time without calls */
-
-/* 0 = none. The coarse one says which kernel, graph, kind of copy, or wait; the fine one also the
- * launch's shape or the copy's size. Apart from the events: a look goes over all of them. */
-struct steps_symbols {
-	uint32_t coarse, fine;
-};
 
 struct steps_event {
 	uint64_t start, end, bytes;
@@ -59,13 +52,6 @@ struct steps_known {
 	uint32_t buckets[STEP_BUCKETS];
 };
 
-/* A launch met lately: what tells it from others, and its symbols; 0 = a free place. */
-struct steps_launch {
-	uint64_t args[3];
-	struct steps_symbols symbols;
-};
-#define STEP_LAUNCHES 64u
-
 struct steps_detector { /* of one thread, or of all */
 	bool used;
 	bool marker_waits; /* the marker is a wait */
@@ -78,7 +64,6 @@ struct steps_detector { /* of one thread, or of all */
 	uint32_t marker; /* symbol; 0 = in no loop */
 	uint32_t known;  /* which of the known loops this is */
 	uint32_t held_count;
-	struct steps_launch launches[STEP_LAUNCHES];
 	uint64_t count; /* events ever; the last STEP_HISTORY of them are in `events` */
 	uint64_t since; /* event at which the last loop was over */
 	uint64_t told;  /* event behind the last step that was told */
@@ -86,38 +71,16 @@ struct steps_detector { /* of one thread, or of all */
 	uint64_t last_end;              /* of all calls */
 	uint64_t own;                   /* ticks since then that were ours */
 	uint64_t gap_p90; /* ticks; nine of ten times between two calls are shorter, roughly */
-	uint64_t gap_most[GAP_QUARTER];    /* the longest of the first ones, the longest first */
-	struct steps_segment now, typical; /* typical: the last one that was not odd */
+	uint64_t gap_most[GAP_QUARTER]; /* the longest of the first ones, the longest first */
+	/* `typical`: the last one that was not odd, but for its times and counts. */
+	struct steps_segment now, typical;
+	uint64_t matched; /* events of `now` that the typical step has as well */
 	struct steps_segment held[STEP_ODD_MOST]; /* odd ones since */
 	struct steps_segment cut; /* `now` when it had as many events as the typical one */
 	uint32_t known_count;
 	struct steps_known knowns[TF_LOOPS_MAX];
 	struct steps_symbols symbols[STEP_HISTORY];
 	struct steps_event events[STEP_HISTORY];
-};
-
-#define ANCHORS 3u
-
-struct steps_candidate { /* a symbol that may be the marker */
-	uint32_t symbol;
-	uint8_t cls;
-	uint64_t id;
-	uint32_t seen, first, last; /* occurrences; events before the first and last one */
-	/* Of those that may mark steps by how often they occur: */
-	bool compare;
-	uint32_t met, at; /* occurrences compared so far; events before the last of them */
-	uint32_t last_length;
-	uint32_t anchored[ANCHORS]; /* pieces that hold such an anchor */
-	uint32_t anchors_at[ANCHORS];
-	uint64_t differ, compared; /* sums over pairs of neighbours among what lies between */
-	/* Counts modulo 65536: what lies between two occurrences is less. */
-	uint16_t so_far[STEP_BUCKETS], segment[STEP_BUCKETS];
-};
-
-struct steps_look {
-	uint32_t count;
-	uint16_t slots[LOOK_SLOTS]; /* by symbol: index in `candidates` + 1 */
-	struct steps_candidate candidates[LOOK_SYMBOLS];
 };
 
 /* ---- the events kept ---- */
@@ -154,6 +117,7 @@ _Static_assert(STEP_BUCKETS == 32, "bucket_of()");
 
 /* ---- steps_marker.c ---- */
 
+struct steps_look;
 /* Looks over the events from number `from` on, which are kept, and goes into a loop if it finds
  * one, or into a better one than it is in. What was in the look before does not matter. */
 void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map, uint64_t from);
@@ -164,6 +128,35 @@ void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *m
 double steps_alike(const uint32_t *a, const uint32_t *b);
 /* Event `n`, which is kept, comes to a detector that is in a loop. */
 void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n);
+
+/* It counts in the step under way. */
+static inline void steps_count(struct steps_detector *d, const struct steps_symbols *symbols)
+{
+	uint32_t bucket = bucket_of(symbols), count = ++d->now.buckets[bucket];
+
+	d->now.events++;
+	d->matched += count <= d->typical.buckets[bucket];
+}
+
+/* The same of launches, most of which lie within a step: short enough to be part of the caller. */
+static inline void steps_walk_launch(struct steps_detector *d, struct tf_map *map, uint64_t n)
+{
+	const struct steps_event *e = event_at(d, n);
+	const struct steps_symbols *symbols = symbols_at(d, n);
+	struct steps_segment *now = &d->now;
+
+	if (symbols->coarse == d->marker || symbols->fine == d->marker || !d->inside ||
+	    e->flags & TF_ANCHOR_GAP || !now->events ||
+	    (d->has_typical && (now->events + 1 == d->typical.events ||
+	                        now->events >= 2 * d->typical.events + STEP_LOOK))) {
+		steps_walk(d, map, n);
+		return;
+	}
+	now->counts.launches += e->items;
+	now->counts.launch_ticks += e->end - e->start;
+	steps_count(d, symbols);
+	now->end = e->end;
+}
 /* Goes into the loop that the marker makes: its steps are told from event `from` on, those that no
  * other loop had told. */
 void steps_enter(struct steps_detector *d, struct tf_map *map, uint32_t marker, bool waits,

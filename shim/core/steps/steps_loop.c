@@ -17,6 +17,20 @@ double steps_alike(const uint32_t *a, const uint32_t *b)
 
 /* ---- steps, one after the other ---- */
 
+static void begin_step(struct steps_detector *d, uint64_t start, uint64_t first)
+{
+	d->now = (struct steps_segment){.start = start, .first = first};
+	d->matched = 0;
+}
+
+/* How much alike the typical step the one under way is: what its events were counted for. */
+static double alike_now(const struct steps_detector *d)
+{
+	uint64_t sum = d->now.events + d->typical.events, differ = sum - 2 * d->matched;
+
+	return sum ? 1 - (double)differ / (double)sum : 0;
+}
+
 /* The loop is over since its last step that was alike: what came behind it is looked at anew. */
 static void leave(struct steps_detector *d)
 {
@@ -50,7 +64,9 @@ static void end_segment(struct steps_detector *d, struct tf_map *map, const stru
 {
 	if (!s->events || s->first < d->told)
 		return;
-	double how = d->has_typical ? steps_alike(s->buckets, d->typical.buckets) : 0;
+	double how = !d->has_typical ? 0
+	             : s == &d->now  ? alike_now(d)
+	                             : steps_alike(s->buckets, d->typical.buckets);
 	if (d->first_waits && how >= ALIKE_LEAST)
 		steps_put(d, map, &d->typical, how, s->first);
 	if (!d->has_typical || d->first_waits) {
@@ -75,13 +91,14 @@ static void end_segment(struct steps_detector *d, struct tf_map *map, const stru
 	}
 	put_held(d, map);
 	steps_put(d, map, s, how, behind);
-	d->typical = *s;
+	if (how < 1) /* else it has the same events */
+		d->typical = *s;
 }
 
-static void add_event(struct steps_segment *s, const struct steps_event *e,
+static void add_event(struct steps_detector *d, const struct steps_event *e,
                       const struct steps_symbols *symbols)
 {
-	struct tf_counts *c = &s->counts;
+	struct tf_counts *c = &d->now.counts;
 
 	switch (e->cls) {
 	case SPY_CLASS_LAUNCH:
@@ -106,10 +123,8 @@ static void add_event(struct steps_segment *s, const struct steps_event *e,
 	default:
 		c->allocs++;
 	}
-	if (!symbols->coarse)
-		return;
-	s->events++;
-	s->buckets[bucket_of(symbols)]++;
+	if (symbols->coarse)
+		steps_count(d, symbols);
 }
 
 /* Between two steps, so long that it belongs to none: the program does something else. */
@@ -138,7 +153,7 @@ static void cut_at_pause(struct steps_detector *d, struct tf_map *map, uint64_t 
 		end_segment(d, map, &d->now, n);
 		d->inside = false;
 	}
-	d->now = (struct steps_segment){.start = event_at(d, n)->start, .first = n};
+	begin_step(d, event_at(d, n)->start, n);
 	begin_behind(d, d->now.start);
 }
 
@@ -157,11 +172,11 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 			end_segment(d, map, &d->now, n);
 		if (pause)
 			begin_behind(d, e->start);
-		d->now = (struct steps_segment){.start = e->start, .first = n};
+		begin_step(d, e->start, n);
 		d->inside = true;
 	}
 	if (!d->inside) {
-		d->now = (struct steps_segment){.start = e->start, .first = n};
+		begin_step(d, e->start, n);
 		/* Before the first wait lies a first step, if all that was before it is known. */
 		d->inside = d->marker_waits && d->whole;
 	}
@@ -171,14 +186,14 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 	}
 	if (e->flags & TF_ANCHOR_GAP && d->now.events && is_pause(d, map, d->now.end, e->start))
 		cut_at_pause(d, map, n);
-	add_event(&d->now, e, symbols);
+	add_event(d, e, symbols);
 	d->now.end = e->end;
 	if (d->has_typical && d->now.events == d->typical.events)
 		d->cut = d->now;
 	if (marker && d->marker_waits) {
 		if (d->inside)
 			end_segment(d, map, &d->now, n + 1);
-		d->now = (struct steps_segment){.start = e->end, .first = n + 1};
+		begin_step(d, e->end, n + 1);
 		d->inside = true;
 	}
 	/* Its marker does not come any more. */

@@ -75,6 +75,10 @@ void timeline_call(struct timeline *t, uint32_t thread, const struct tf_record *
 void timeline_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
                      struct tf_work *work);
 
+/* Several of them, one after the other of one thread. */
+void timeline_launches(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                       struct tf_work *const *works, unsigned n);
+
 /* One event pair of a class, of a TF_CALL_SAMPLE record: already counted in `work`. */
 void timeline_sample(struct timeline *t, const struct tf_work *work);
 

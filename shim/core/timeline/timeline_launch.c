@@ -100,3 +100,71 @@ void timeline_launch(struct timeline *t, uint32_t thread, const struct tf_record
 	}
 	spent(t, thread, r->start, r->end, split);
 }
+
+/*
+ * Of launches that are nothing but time of their thread, those at the front that come each behind
+ * the one before, within one chunk and one slice of time; how many they were. What spent() does
+ * with them, with its sums kept until the last one.
+ */
+static unsigned spent_alike(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                            unsigned n)
+{
+	struct tl_thread *th = &t->threads[thread];
+	struct tl_chunk *c = tl_chunk_at(t, th->newest);
+	struct tf_slices *s = t->slices;
+	const uint64_t from = t->host_upto;
+	uint64_t upto = from, calls = 0;
+	unsigned i = 0;
+
+	if (!c || !c->count || !th->figures || th->nested_count || !s || from < t->window ||
+	    c->segments[c->count - 1].end > from)
+		return 0;
+	const unsigned room = c->count < TL_CHUNK ? TL_CHUNK - c->count : 0;
+	struct tl_segment *to = &c->segments[c->count];
+	for (; i < n && i < room; i++) {
+		const uint64_t start = r[i].start, end = r[i].end;
+		if (start <= upto || start >= end || end >= TL_TICKS_MOST / 2 ||
+		    !slice_holds(s, &t->host_slice, upto, end))
+			break;
+		__builtin_prefetch(&to[i] + AHEAD, 1);
+		to[i] = (struct tl_segment){start | (uint64_t)TF_HOST_LAUNCH << TL_STATE_SHIFT,
+		                            end};
+		calls += end - start;
+		upto = end;
+	}
+	if (!i)
+		return 0;
+	uint64_t *ticks = s->slice[t->host_slice.index].host_ticks,
+	         *all = tf_header(t->map)->host_ticks, outside = upto - from - calls;
+	ticks[TF_HOST_OUTSIDE] += outside;
+	all[TF_HOST_OUTSIDE] += outside;
+	ticks[TF_HOST_LAUNCH] += calls;
+	all[TF_HOST_LAUNCH] += calls;
+	c->count += i;
+	th->figures->split_ticks[TF_HOST_LAUNCH] += calls;
+	t->host_thread = thread;
+	t->host_issued = true;
+	t->host_upto = tf_header(t->map)->timeline_upto = upto;
+	t->seen = tl_max(t->seen, upto);
+	if (thread != t->last_thread)
+		t->others_end = t->last_end;
+	t->last_thread = thread;
+	t->last_end = upto;
+	return i;
+}
+
+void timeline_launches(struct timeline *t, uint32_t thread, const struct tf_record *r,
+                       struct tf_work *const *works, unsigned n)
+{
+	for (unsigned i = 0; i < n;) {
+		unsigned alike = t->window && t->mode == TF_GPU_OFF && thread < TL_THREADS
+		                         ? spent_alike(t, thread, &r[i], n - i)
+		                         : 0;
+		if (alike) {
+			i += alike;
+			continue;
+		}
+		timeline_launch(t, thread, &r[i], works[i]);
+		i++;
+	}
+}
