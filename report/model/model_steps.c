@@ -7,11 +7,11 @@
 #include "report/base/stats.h"
 #include "report/model/model_internal.h"
 
-#define STEPS_LEAST     3u   /* ranges of one name that are steps */
-#define OUTER_FEW       20u  /* an outer range that occurs less often may be an epoch of steps */
-#define INNER_MANY      10u  /* ... if one inside it occurs so many times as often */
-#define INNER_COVERS    0.8  /* ... and takes so much of its time */
-#define PART_MOST       0.5  /* of the work that repeats: less, and a library's ranges are no steps */
+#define STEPS_LEAST     3u  /* ranges of one name that are steps */
+#define OUTER_FEW       20u /* an outer range that occurs less often may be an epoch of steps */
+#define INNER_MANY      10u /* ... if one inside it occurs so many times as often */
+#define INNER_COVERS    0.8 /* ... and takes so much of its time */
+#define PART_MOST       0.5 /* of the work that repeats: less, and a library's ranges are no steps */
 #define OUTLIER_LEAST   1.25 /* times the median; and further off it than 5 quarter ranges */
 #define OUTLIER_QUARTER 5
 
@@ -99,9 +99,9 @@ static double unevenness(const struct model_range *r)
 }
 
 /*
- * Libraries name what they do in domains of their own: CUB each reduction, XLA each execution. Where
- * the work that was found to repeat is more than twice what lies in such ranges, they are parts of
- * the steps, or what comes some times in each.
+ * Libraries name what they do in domains of their own: CUB each reduction, XLA each execution.
+ * Where the work that was found to repeat is more than twice what lies in such ranges, they are
+ * parts of the steps, or what comes some times in each.
  */
 static bool is_library_part(const struct model *m, const struct model_range *r)
 {

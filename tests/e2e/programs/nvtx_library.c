@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nvtx_library STEPS [whole]: each step launches eight times and waits; two of the launches lie in
- * ranges of a library's own domain, as CUB names its reductions. With "whole" all of a step does, as
- * where the library is the program's own.
+ * ranges of a library's own domain, as CUB names its reductions. With "whole" all of a step does,
+ * as where the library is the program's own.
  */
 #include <nvtx3/nvToolsExt.h>
 #include "tests/e2e/programs/work.h"
