@@ -7,10 +7,11 @@
 #include "report/base/stats.h"
 #include "report/model/model_internal.h"
 
-#define STEPS_LEAST     3u   /* ranges of one name that are steps */
-#define OUTER_FEW       20u  /* an outer range that occurs less often may be an epoch of steps */
-#define INNER_MANY      10u  /* ... if one inside it occurs so many times as often */
-#define INNER_COVERS    0.8  /* ... and takes so much of its time */
+#define STEPS_LEAST     3u  /* ranges of one name that are steps */
+#define OUTER_FEW       20u /* an outer range that occurs less often may be an epoch of steps */
+#define INNER_MANY      10u /* ... if one inside it occurs so many times as often */
+#define INNER_COVERS    0.8 /* ... and takes so much of its time */
+#define PART_MOST       0.5 /* of the work that repeats: less, and a library's ranges are no steps */
 #define OUTLIER_LEAST   1.25 /* times the median; and further off it than 5 quarter ranges */
 #define OUTLIER_QUARTER 5
 
@@ -97,6 +98,20 @@ static double unevenness(const struct model_range *r)
 	return r->q.p50 > 0 ? (r->q.p90 - r->q.p50) / r->q.p50 : INFINITY;
 }
 
+/*
+ * Libraries name what they do in domains of their own: CUB each reduction, XLA each execution.
+ * Where the work that was found to repeat is more than twice what lies in such ranges, they are
+ * parts of the steps, or what comes some times in each.
+ */
+static bool is_library_part(const struct model *m, const struct model_range *r)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < m->loop_count && r->domain; i++)
+		most = fmax(most, model_work_pieces(&m->loops[i].work));
+	return model_work_pieces(&r->work) < PART_MOST * most;
+}
+
 /* Of the ranges at one level that repeat and give work: the one that takes most time, the more
  * even ones first. */
 static size_t best_at_level(const struct model *m, unsigned level, size_t parent)
@@ -107,7 +122,7 @@ static size_t best_at_level(const struct model *m, unsigned level, size_t parent
 	for (size_t i = 0; i < m->range_count; i++) {
 		const struct model_range *r = &m->ranges[i];
 		if (r->level != level || (parent != RANGE_NONE && r->parent != parent) ||
-		    r->count < STEPS_LEAST || !r->rows || !gives_work(r))
+		    r->count < STEPS_LEAST || !r->rows || !gives_work(r) || is_library_part(m, r))
 			continue;
 		double score = r->total / (1 + unevenness(r));
 		if (score > best_score) {

@@ -13,7 +13,7 @@ E2E_DRIVER_PROGRAMS := \
 	endings \
 	forks \
 	hot_loop \
-	$(if $(NVTX),nvtx_helper nvtx_ranges) \
+	$(if $(NVTX),nvtx_helper nvtx_library nvtx_ranges) \
 	phases \
 	remade \
 	sampling \

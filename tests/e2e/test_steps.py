@@ -74,6 +74,14 @@ def test_steps_from_ranges(ranges):
     assert steps['per_s'] == pytest.approx(1e9 / duration['mean'])
 
 
+@pytest.mark.parametrize('words,source', [((), 'found'), (('whole',), 'nvtx')])
+def test_ranges_of_a_library_are_steps_where_they_hold_the_work(run, words, source):
+    """CUB, XLA and others name what they do in domains of their own: two reductions a step are not two steps."""
+    r = run(BUILD / 'tests/e2e/nvtx_library', STEPS, *words, NVTX_INJECTION64_PATH=SHIM)
+    steps = r.report['steps']
+    assert (steps['source'], steps['count'], steps['launches']['p50']) == (source, STEPS, 8)
+
+
 def text(*args):
     return subprocess.run([REPORTER, 'report', '--all', *args], stdout=subprocess.PIPE, universal_newlines=True, check=True,
                           env={'COLUMNS': '80'}).stdout

@@ -50,8 +50,9 @@ static uint32_t taken_over(const struct replay_fit *n, size_t i, double start)
 	if (found == CALL_LOG_NONE || own->last == CALL_LOG_NONE)
 		return found;
 	const struct call_event *q = &r->given[found];
-	return n->threads[q->thread].burst >= own->end && start - q->end < gap / 2 ? found
-	                                                                           : CALL_LOG_NONE;
+	/* However long it takes until a host function is called. */
+	bool soon = start - q->end < gap / 2 || q->role == CUDA_ROLE_HOST_FUNCTION;
+	return n->threads[q->thread].burst >= own->end && soon ? found : CALL_LOG_NONE;
 }
 
 static void link_up(struct replay_fit *n, size_t i, double entry)
@@ -60,6 +61,8 @@ static void link_up(struct replay_fit *n, size_t i, double entry)
 	struct replay_act *a = &r->call_events[i];
 	struct replay_thread_state *t = &n->threads[r->given[i].thread];
 
+	double carried = t->carried;
+	t->carried = 0;
 	if (t->last == CALL_LOG_NONE) /* the replay begins with the first entry */
 		a->ours = fmin(a->ours, entry - r->given[0].start);
 	double start = entry - a->ours;
@@ -76,6 +79,7 @@ static void link_up(struct replay_fit *n, size_t i, double entry)
 		 * ever. */
 		if (a->gap >= LONG_GAP)
 			t->burst = start;
+		a->gap += carried;
 	}
 }
 
@@ -148,8 +152,13 @@ static void walk(struct replay_fit *n, size_t i)
 	link_up(n, i, start);
 	replay_fit_resume(n, i, start);
 	replay_fit_duration(n, i);
-	replay_fit_divide(n, i, start, given->end);
+	uint32_t told = replay_fit_told(n, i, start);
+	if (told != CALL_LOG_NONE)
+		replay_fit_wait_told(n, i, told, start, given->end);
+	else
+		replay_fit_divide(n, i, start, given->end);
 	place_exactly(n, i, given->end);
+	replay_fit_tell(n, i);
 	replay_fit_read(n, i, gpu_issue(&n->gpu, i, start, given->end));
 	if (given->stream != CALL_LOG_NONE) {
 		bool proof = a->wait == REPLAY_STREAM || a->wait == REPLAY_STAGED;
@@ -201,10 +210,13 @@ static double walk_all(struct replay_fit *n)
 	gpu_start(&n->gpu, r, r->call_events);
 	r->pieces = r->unknown = r->gpu = 0;
 	n->usual = CUDA_RETURN_NS;
-	n->late_count = n->read_count = n->reads_waited = 0;
+	n->late_count = n->read_count = n->reads_waited = n->told_count = n->told_waited = 0;
 	n->read = CALL_LOG_NONE;
 	for (size_t i = 0; i < h->thread_count; i++)
-		n->threads[i] = (struct replay_thread_state){.last = CALL_LOG_NONE, .polling = NAN};
+		n->threads[i] = (struct replay_thread_state){.last = CALL_LOG_NONE,
+		                                             .polling = NAN,
+		                                             .named = CALL_LOG_NONE,
+		                                             .told = CALL_LOG_NONE};
 	for (uint32_t i = 0; i < h->events; i++)
 		n->event_record[i] = CALL_LOG_NONE;
 	for (size_t i = 0; i < h->stream_count; i++)
@@ -236,9 +248,10 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	replay_fit_own(&n);
 	replay_fit_find_reads(&n);
 	double last = walk_all(&n);
-	if (replay_fit_reads_wait(&n)) {
+	n.reads_wait = replay_fit_reads_wait(&n);
+	n.told_wait = replay_fit_told_waits(&n);
+	if (n.reads_wait || n.told_wait) {
 		gpu_end(&n.gpu);
-		n.reads_wait = true;
 		last = walk_all(&n);
 	}
 	finish_lates(&n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The walk over the calls as they were, before a replay: for replay_fit.c, which walks,
- * replay_costs.c (how long calls and work take by themselves) and replay_divide.c (what calls
- * waited for).
+ * replay_costs.c (how long calls and work take by themselves), replay_divide.c (what calls waited
+ * for), replay_reads.c and replay_told.c (waits that are no calls).
  */
 #ifndef REPORT_REPLAY_FIT_H
 #define REPORT_REPLAY_FIT_H
@@ -13,10 +13,14 @@
 #define REPLAY_NOISE 2000.0
 
 struct replay_thread_state {
-	uint32_t last;  /* its last call, or CALL_LOG_NONE */
-	double end;     /* return of it */
-	double burst;   /* start of its calls since it took over from another thread */
-	double polling; /* entry of the first of the polls under way; NaN = none */
+	uint32_t last;        /* its last call, or CALL_LOG_NONE */
+	double end;           /* return of it */
+	double burst;         /* start of its calls since it took over from another thread */
+	double polling;       /* entry of the first of the polls under way; NaN = none */
+	uint32_t named, told; /* its last call that named a stream, and its last host function on
+	                         that; CALL_LOG_NONE */
+	uint32_t named_ago, told_ago; /* calls since */
+	double carried; /* host time before its last call that goes with the next one, ns */
 };
 
 struct replay_fit {
@@ -34,6 +38,8 @@ struct replay_fit {
 	                      there are hardly any */
 	bool reads_wait;   /* it is known that they do */
 	size_t read_count, reads_waited;
+	bool told_wait; /* it is known that threads wait to be told */
+	size_t told_count, told_waited;
 	uint32_t read;   /* the last one, until its work comes, or CALL_LOG_NONE */
 	double read_end; /* of its copy */
 };
@@ -55,5 +61,15 @@ bool replay_fit_reads_wait(const struct replay_fit *n);
 /* Act i's work ends then; act i is entered at `start`. */
 void replay_fit_read(struct replay_fit *n, size_t i, double end);
 void replay_fit_resume(struct replay_fit *n, size_t i, double start);
+
+/* Threads that wait until a host function tells that work is done: replay_told.c. */
+bool replay_fit_told_waits(const struct replay_fit *n);
+/* Act i was walked: it may be a host function, or name a stream. */
+void replay_fit_tell(struct replay_fit *n, size_t i);
+/* Before act i, entered at `start`, is divided: the host function that its thread waited for, or
+ * CALL_LOG_NONE. */
+uint32_t replay_fit_told(struct replay_fit *n, size_t i, double start);
+/* Divides act i, which waited for that host function. */
+void replay_fit_wait_told(struct replay_fit *n, size_t i, uint32_t told, double start, double end);
 
 #endif

@@ -67,10 +67,19 @@ static double end_of(const struct replay_gpu *g, const struct replay_stream *s)
 	return s->legacy ? later(end, g->devices[s->device].blocking) : end;
 }
 
-/* When what an event record marks is done: it moves with its stream. */
-static double marked(const struct replay_gpu *g, uint32_t record)
+/* The stream that an event record or a host function is on. */
+static struct replay_stream *marked_stream(const struct replay_gpu *g, uint32_t record)
 {
-	return record != CALL_LOG_NONE ? g->done[record] + stream_of(g, record)->offset : -INFINITY;
+	bool names = g->replay->given[record].role == CUDA_ROLE_HOST_FUNCTION;
+
+	return stream_of(g, names ? g->call_events[record].event : record);
+}
+
+/* It moves with its stream. */
+double gpu_marked(const struct replay_gpu *g, uint32_t record)
+{
+	return record != CALL_LOG_NONE ? g->done[record] + marked_stream(g, record)->offset
+	                               : -INFINITY;
 }
 
 /* How many of the driver's buffers the copy takes; 0: it is none that does. */
@@ -92,7 +101,7 @@ double gpu_awaited(const struct replay_gpu *g, size_t i)
 	case REPLAY_DEVICE:
 		return device_of(g, i)->tail;
 	case REPLAY_EVENT:
-		return marked(g, a->event);
+		return gpu_marked(g, a->event);
 	case REPLAY_STAGED:
 		return gpu_before(g, i);
 	case REPLAY_BUFFER:
@@ -142,8 +151,8 @@ void gpu_clip(struct replay_gpu *g, size_t i, double by)
 		     k++)
 			clip(&d->staged[k], by);
 	} else if (a->wait == REPLAY_EVENT && a->event != CALL_LOG_NONE) {
-		struct replay_stream *of = stream_of(g, a->event);
-		if (of->tail <= marked(g, a->event))
+		struct replay_stream *of = marked_stream(g, a->event);
+		if (of->tail <= gpu_marked(g, a->event))
 			clip_stream(g, of, by);
 		clip(&g->done[a->event], by - of->offset);
 	}
@@ -292,6 +301,11 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 	const struct replay_act *a = &g->call_events[i];
 	struct replay_stream *s = stream_of(g, i);
 
+	if (given->role == CUDA_ROLE_HOST_FUNCTION && a->event != CALL_LOG_NONE) {
+		s = marked_stream(g, (uint32_t)i);
+		g->done[i] = later(end_of(g, s), returned) - s->offset;
+		return -INFINITY;
+	}
 	if (!s || a->flags & REPLAY_SKIP || given->result || given->flags & TF_CAPTURED)
 		return -INFINITY;
 	if (given->kind != TF_WORK_NONE) {
@@ -303,7 +317,7 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 		order(g, s);
 		g->done[i] = later(end_of(g, s), returned) - s->offset;
 	} else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE) {
-		s->wait = later(s->wait, marked(g, a->event));
+		s->wait = later(s->wait, gpu_marked(g, a->event));
 		order(g, s);
 	}
 	return -INFINITY;

@@ -55,6 +55,8 @@ void gpu_end(struct replay_gpu *g);
 
 /* When what call `i` waits for is done; -INFINITY: nothing is there. */
 double gpu_awaited(const struct replay_gpu *g, size_t i);
+/* When what an event record or a host function marks is done. */
+double gpu_marked(const struct replay_gpu *g, uint32_t record);
 /* It turned out done by then. */
 void gpu_clip(struct replay_gpu *g, size_t i, double by);
 /* When the queue that call i's work goes to has fewer than `entries` entries; -INFINITY: it always

@@ -63,7 +63,7 @@ static bool is_sync(const struct replay *r, uint32_t i)
 
 	if (given->result || a->flags & REPLAY_SKIP)
 		return false;
-	if (given->cls == SPY_CLASS_SYNC)
+	if (given->cls == SPY_CLASS_SYNC || a->flags & REPLAY_TOLD)
 		return true;
 	if (given->cls == SPY_CLASS_QUERY)
 		return a->wait != REPLAY_NO_WAIT;

@@ -3,6 +3,7 @@
 
 Wrong: the host waits once for each parameter, and launches the next kernel only then.
 fix: the same norms are added up on the device, and nothing is read (sync-bound).
+fix2: forward, backward and norms are one CUDA graph, clipping and the optimizer another; the reads stay (launch-bound).
 useless: zero_grad(set_to_none=False) keeps the gradients' memory.
 """
 import fixable
@@ -43,6 +44,32 @@ def make(variant):
         optimizer.step()
         seen[:] = [loss.detach()]
 
+    if variant == "fix2":
+        batch, share = inputs[0].clone(), torch.ones((), device="cuda")
+
+        def gradients():
+            loss = model(batch).square().mean()
+            loss.backward()
+            return loss.detach(), [p.grad.norm() for p in parameters]
+
+        def update():
+            for p in parameters:
+                p.grad.mul_(share)
+            optimizer.step()
+
+        first, (loss, norms) = fixable.capture(torch, gradients, lambda: optimizer.zero_grad(set_to_none=True))
+        second, _ = fixable.capture(torch, update)
+
+        def captured():
+            turn[0] += 1
+            batch.copy_(inputs[turn[0] % 4])
+            first.replay()
+            total = sum(n.item() ** 2 for n in norms) ** 0.5
+            share.fill_(min(1.0, 1.0 / (total + 1e-6)))
+            second.replay()
+            seen[:] = [loss]
+
+        return fixable.Work(captured, torch.cuda.synchronize, lambda: fixable.sample_of(torch, *seen))
     return fixable.Work(step, torch.cuda.synchronize, lambda: fixable.sample_of(torch, *seen))
 
 

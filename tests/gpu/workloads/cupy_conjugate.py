@@ -3,6 +3,7 @@
 
 Wrong: the host waits twice an iteration, and the GPU then for the host.
 fix: the scalars stay on the device, and the remainder is looked at every 50 iterations (sync-bound).
+fix2: what lies between two reads is captured into a CUDA graph; the reads stay (launch-bound).
 useless: the iteration works in arrays that are allocated once.
 """
 import fixable
@@ -54,7 +55,65 @@ def make(variant):
             p[:] = b
             squared[0] = number(cupy.dot(r, r))
 
-    return fixable.Work(step, cupy.cuda.runtime.deviceSynchronize, lambda: cupy.asnumpy(x[:1024]).tolist() + left)
+    def values():
+        return cupy.asnumpy(x[:1024]).tolist() + left
+
+    if variant == "fix2":
+        stream = cupy.cuda.Stream(non_blocking=True)
+        factor, found = cupy.zeros(()), cupy.zeros(())
+
+        def begin():
+            product()
+            found[...] = cupy.dot(p, q)
+
+        def middle():
+            x.__iadd__(factor * p)
+            r.__isub__(factor * q)
+            found[...] = cupy.dot(r, r)
+
+        def end():
+            p.__imul__(factor)
+            p.__iadd__(r)
+
+        def graph_of(part):
+            for _ in range(2):  # the pool then has all memory that a capture needs
+                part()
+            stream.synchronize()
+            stream.begin_capture()
+            part()
+            return stream.end_capture()
+
+        def anew():
+            x.fill(0.0)
+            r[:] = b
+            p[:] = b
+            squared[0] = float(cupy.dot(r, r))
+
+        cupy.cuda.runtime.deviceSynchronize()
+        with stream:
+            graphs = [graph_of(part) for part in (begin, middle, end)]
+            anew()
+
+        def captured():
+            graphs[0].launch(stream)
+            factor.fill(squared[0] / float(found))
+            graphs[1].launch(stream)
+            now = float(found)
+            factor.fill(now / squared[0])
+            graphs[2].launch(stream)
+            squared[0] = now
+            turn[0] += 1
+            if turn[0] % 50 == 0:
+                left[:] = [squared[0]]
+                anew()
+
+        def loop(steps):
+            with stream:
+                for _ in range(steps):
+                    captured()
+
+        return fixable.Work(loop=loop, wait=cupy.cuda.runtime.deviceSynchronize, values=values)
+    return fixable.Work(step, cupy.cuda.runtime.deviceSynchronize, values)
 
 
 run.main(make)

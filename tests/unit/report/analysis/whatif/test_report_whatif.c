@@ -296,6 +296,54 @@ static void test_reads_by_callback(void **state)
 	ends(&p, &m);
 }
 
+/*
+ * A host function behind a kernel of 200 us wakes another thread, which calls no wait; the host
+ * then works for 150 us. Or that thread calls whenever it likes.
+ */
+static void told_by_callback(struct play *p, bool waits)
+{
+	uint16_t told = made_call(&p->made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER),
+	         current = made_call(&p->made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT,
+	                             SPY_LEVEL_DRIVER);
+
+	for (int i = 0; i < 100; i++) {
+		p->who = 0;
+		launch(p, 5, 200);
+		struct tf_record r = call(p, told, 4);
+		returns(p, &r);
+		p->host += waits ? p->tail + 20 - p->host : i % 2 ? 30 : 210;
+		p->who = 1;
+		r = call(p, current, 1);
+		returns(p, &r);
+		p->host += 150;
+	}
+	p->who = 0;
+	timed(p, 200);
+	sync_stream(p);
+}
+
+static void test_a_host_function_tells_a_thread(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	told_by_callback(&p, true);
+	struct whatif_result r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_base(&m, 0.01);
+	assert_near(r.predicted, 100 * 205e3, 0.05); /* the GPU's, of about 380 us */
+	assert_near(r.changed, 100, 0.02);
+	r = ask(&p, &m, WHATIF_HOST, NULL, 1);
+	assert_near(r.predicted, 100 * 228e3, 0.06); /* it still waits */
+	ends(&p, &m);
+	m = (struct model){0};
+	start(&p);
+	told_by_callback(&p, false);
+	r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_near(r.changed, 0, 0);
+	ends(&p, &m);
+}
+
 /* 1000 launches of 5 us each, 1 us apart, of kernels of 2 us. */
 static void test_graphs(void **state)
 {
@@ -947,6 +995,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_spread_of_runs),
 	        cmocka_unit_test(test_reads_by_callback),
+	        cmocka_unit_test(test_a_host_function_tells_a_thread),
 	        cmocka_unit_test(test_work_that_others_take_over),
 	        cmocka_unit_test(test_graphs),
 	        cmocka_unit_test(test_own_time_stays),
