@@ -64,7 +64,7 @@ void replay_fit_own(struct replay_fit *n)
 		if (a->call >= calls || a->result || a->flags & TF_FIRST || !(ns >= 0 && ns < 1e18))
 			continue;
 		hist_add(&hist[a->call], (uint64_t)ns);
-		if (a->cls == SPY_CLASS_LAUNCH &&
+		if ((a->cls == SPY_CLASS_LAUNCH || a->cls == SPY_CLASS_GRAPH_LAUNCH) &&
 		    since < CUDA_QUEUE_ENTRIES - CUDA_QUEUE_ENTRIES / 8)
 			hist_add(&launches[a->call], (uint64_t)ns);
 	}

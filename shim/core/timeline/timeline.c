@@ -199,7 +199,7 @@ static struct tl_split divide(struct timeline *t, uint32_t thread, const struct 
 		                         TF_HOST_SYNC_WASTED};
 	case SPY_CLASS_LAUNCH:
 	case SPY_CLASS_GRAPH_LAUNCH:
-		return tl_launch(t, thread, r, cls);
+		return tl_launch(t, thread, r);
 	case SPY_CLASS_COPY:
 	case SPY_CLASS_ALLOC:
 	case SPY_CLASS_MODULE:

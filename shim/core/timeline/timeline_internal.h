@@ -268,9 +268,8 @@ uint64_t tl_find_back(struct timeline *t, const struct tl_queue *q, const struct
 bool tl_is_back(const struct tl_stream *s, const struct tl_op *op);
 /* The op, its stream's first, is forgotten. */
 void tl_unqueued(struct timeline *t, struct tl_stream *s, const struct tl_op *op);
-/* A launch: launch, back-pressure, contention or loading. */
-struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                          unsigned cls);
+/* A launch, of a kernel or a graph: launch, back-pressure, contention or loading. */
+struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r);
 /* Whether a call that took `ticks` waited for a place in queue `q` of its stream, which may be full
  * or not empty for long. Where it shows that the estimate is wrong by it, the timeline is put
  * right. */
