@@ -88,6 +88,32 @@ RULES = {
         CHECK(cuMemAlloc(&more, BYTES));
         CHECK(work_launch(kernel, a));
         CHECK(cuMemFree(more));''', '1 << 20', True),
+    'a set of managed memory behind a blocking stream': ('''
+        CHECK(work_launch(kernel, blocking));
+        CHECK(cuMemsetD8(managed, 1, BYTES));''', '64 << 10', True),
+    'a set of pinned memory behind the legacy stream': ('''
+        CHECK(work_launch(kernel, NULL));
+        CHECK(cuMemsetD8((CUdeviceptr)pinned, 1, BYTES));''', '64 << 10', True),
+    'a set of the device behind the legacy stream': ('''
+        CHECK(work_launch(kernel, NULL));
+        if (i % 50 == 0)
+            CHECK(cuMemsetD8(device, 1, BYTES));
+        while (cuStreamQuery(NULL) == CUDA_ERROR_NOT_READY)
+            ;''', '64 << 10', False),
+    'a copy of managed memory within the device': ('''
+        CHECK(work_launch(kernel, NULL));
+        CHECK(cuMemcpyDtoD(device, managed, BYTES));''', '64 << 10', True),
+    'a host function between kernels': ('''
+        CHECK(work_launch(kernel, a));
+        CHECK(cuLaunchHostFunc(a, nothing, NULL));
+        CHECK(work_launch(kernel, a));
+        CHECK(cuStreamSynchronize(a));''', '4096', True),
+    'an event behind a host function on the legacy stream': ('''
+        CHECK(work_launch(kernel, blocking));
+        CHECK(cuLaunchHostFunc(NULL, nothing, NULL));
+        CHECK(cuEventRecord(mark, NULL));
+        CHECK(work_launch(kernel, other));
+        CHECK(cuStreamSynchronize(other));''', '4096', True),
     'two copies of one direction': ('''
         CHECK(cuMemcpyHtoDAsync(device, pinned, BYTES, a));
         CHECK(cuMemcpyHtoDAsync(device, pinned, BYTES, b));

@@ -13,7 +13,7 @@
 
 bool replay_fit_holds(const struct call_event *a)
 {
-	return a->kind == TF_WORK_COPY && cuda_copy_holds(call_event_copy(a));
+	return a->kind != TF_WORK_NONE && call_event_holds(a);
 }
 
 void replay_fit_duration(struct replay_fit *n, size_t i)
