@@ -145,6 +145,15 @@ static inline struct cuda_copy call_event_copy(const struct call_event *a)
 	};
 }
 
+/* The copy or set holds its caller. */
+static inline bool call_event_holds(const struct call_event *a)
+{
+	struct cuda_copy c = call_event_copy(a);
+
+	return a->cls == SPY_CLASS_SET ? cuda_set_holds(c)
+	                               : a->cls == SPY_CLASS_COPY && cuda_copy_holds(c);
+}
+
 struct model_part;
 
 /* Takes the recent calls of an opened recording into p->process->history; after the works and the

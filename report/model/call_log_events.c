@@ -200,7 +200,9 @@ static void make(struct call_log_making *m, struct call_event *a,
 	add_arguments(m, a, r);
 	if (a->role == CUDA_ROLE_STREAM_MADE)
 		stream_made(m, a, r);
-	else if (cuda_role_is_on_stream(a->role) || work_kind(a->cls) != TF_WORK_NONE)
+	else if ((cuda_role_is_on_stream(a->role) &&
+	          (a->role != CUDA_ROLE_HOST_FUNCTION || r->arg[0])) ||
+	         work_kind(a->cls) != TF_WORK_NONE)
 		a->stream = stream_row(m, a, r->stream);
 	if (a->stream != CALL_LOG_NONE)
 		h->streams[a->stream].call_events++;

@@ -197,6 +197,10 @@ void args_event(R, CUevent event);
 void args_event_record(R, CUevent event, CUstream stream);
 void args_event_record_flags(R, CUevent event, CUstream stream, unsigned flags);
 void args_stream_wait(R, CUstream stream, CUevent event, unsigned flags);
+void args_host_function(R, CUstream stream, CUhostFn function, void *data);
+void args_host_function_mode(R, CUstream stream, CUhostFn function, void *data, unsigned mode);
+void args_stream_callback(R, CUstream stream, CUstreamCallback function, void *data,
+                          unsigned flags);
 
 /* ---- args_context.c ---- */
 void before_init(S, unsigned flags);

@@ -19,6 +19,14 @@ static struct side device(uint64_t address)
 	return (struct side){address, SPY_MEM_DEVICE};
 }
 
+/* The device's by the name of the call, or managed: whether a blocking copy waits depends on it. */
+static struct side managed_or_device(uint64_t address)
+{
+	struct side s = at(address);
+
+	return s.memory == SPY_MEM_MANAGED ? s : device(address);
+}
+
 /* Host by the name of the call: what is not known as pinned or managed is pageable. */
 static struct side host(const void *p)
 {
@@ -158,7 +166,7 @@ void args_copy_dtoh_async(struct spy_span *s, CUresult rc, void *dst, CUdevicept
 
 void args_copy_dtod(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
-	copy(s, rc, device(dst), device(src), n, NULL, false);
+	copy(s, rc, managed_or_device(dst), managed_or_device(src), n, NULL, false);
 }
 
 void args_copy_dtod_async(struct spy_span *s, CUresult rc, CUdeviceptr dst, CUdeviceptr src,

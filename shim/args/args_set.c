@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/args/args.h"
+#include "shim/handles/memory_map.h"
+
+/* Managed or pinned memory, a blocking set of which waits; of any other it says nothing. */
+static enum spy_memory memory_that_holds(uint64_t address)
+{
+	enum spy_memory m = memory_map_find(address);
+
+	return m == SPY_MEM_MANAGED || m == SPY_MEM_PINNED ? m : (enum spy_memory)0;
+}
 
 static void set(struct spy_span *s, CUresult rc, CUdeviceptr dst, uint64_t bytes, CUstream stream,
                 bool async)
@@ -11,6 +20,8 @@ static void set(struct spy_span *s, CUresult rc, CUdeviceptr dst, uint64_t bytes
 	struct tf_thread *th = spy_tls.thread;
 	struct tf_record *r = spy_args_target(s);
 	if (r) {
+		if (!async)
+			r->copy.memory = (uint8_t)memory_that_holds(dst);
 		r->copy.bytes += bytes;
 		r->copy.dst = dst;
 		r->copy.items += r->copy.items < UINT16_MAX;

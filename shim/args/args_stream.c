@@ -55,3 +55,33 @@ void args_stream_wait(struct spy_span *s, CUresult rc, CUstream stream, CUevent 
 {
 	event_on(s, event, stream, flags);
 }
+
+static void function_on(struct spy_span *s, CUstream stream, uintptr_t function)
+{
+	struct tf_record *r = spy_args_target(s);
+
+	if (!r)
+		return;
+	r->arg[0] = function;
+	r->stream = (uintptr_t)stream;
+	if (spy_is_captured(s, stream))
+		r->flags |= TF_CAPTURED;
+}
+
+void args_host_function(struct spy_span *s, CUresult rc, CUstream stream, CUhostFn function,
+                        void *data)
+{
+	function_on(s, stream, (uintptr_t)function);
+}
+
+void args_host_function_mode(struct spy_span *s, CUresult rc, CUstream stream, CUhostFn function,
+                             void *data, unsigned mode)
+{
+	function_on(s, stream, (uintptr_t)function);
+}
+
+void args_stream_callback(struct spy_span *s, CUresult rc, CUstream stream,
+                          CUstreamCallback function, void *data, unsigned flags)
+{
+	function_on(s, stream, (uintptr_t)function);
+}

@@ -14,12 +14,18 @@ PROGRAM = '''
 
 #define BYTES (size_t)(%(bytes)s)
 
+static void nothing(void *data)
+{
+}
+
 int main(void)
 {
 	CUmodule module;
 	CUfunction kernel;
 	CUstream a, b, blocking, other;
 	CUevent mark;
+	CUgraph definition;
+	CUgraphExec graph;
 	CUdeviceptr device, managed;
 	void *pageable = calloc(1, BYTES), *pinned;
 
@@ -34,6 +40,10 @@ int main(void)
 	CHECK(cuMemAlloc(&device, BYTES));
 	CHECK(cuMemAllocManaged(&managed, BYTES, CU_MEM_ATTACH_GLOBAL));
 	CHECK(cuMemAllocHost(&pinned, BYTES));
+	CHECK(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	CHECK(work_launch(kernel, a));
+	CHECK(cuStreamEndCapture(a, &definition));
+	CHECK(cuGraphInstantiate(&graph, definition, 0));
 	for (int i = 0; i < %(steps)d; i++) {
 		%(step)s
 	}
@@ -78,11 +88,52 @@ RULES = {
         CHECK(cuMemAlloc(&more, BYTES));
         CHECK(work_launch(kernel, a));
         CHECK(cuMemFree(more));''', '1 << 20', True),
+    'a set of managed memory behind a blocking stream': ('''
+        CHECK(work_launch(kernel, blocking));
+        CHECK(cuMemsetD8(managed, 1, BYTES));''', '64 << 10', True),
+    'a set of pinned memory behind the legacy stream': ('''
+        CHECK(work_launch(kernel, NULL));
+        CHECK(cuMemsetD8((CUdeviceptr)pinned, 1, BYTES));''', '64 << 10', True),
+    'a set of the device behind the legacy stream': ('''
+        CHECK(work_launch(kernel, NULL));
+        if (i % 50 == 0)
+            CHECK(cuMemsetD8(device, 1, BYTES));
+        while (cuStreamQuery(NULL) == CUDA_ERROR_NOT_READY)
+            ;''', '64 << 10', False),
+    'a copy of managed memory within the device': ('''
+        CHECK(work_launch(kernel, NULL));
+        CHECK(cuMemcpyDtoD(device, managed, BYTES));''', '64 << 10', True),
+    'a host function between kernels': ('''
+        CHECK(work_launch(kernel, a));
+        CHECK(cuLaunchHostFunc(a, nothing, NULL));
+        CHECK(work_launch(kernel, a));
+        CHECK(cuStreamSynchronize(a));''', '4096', True),
+    'an event behind a host function on the legacy stream': ('''
+        CHECK(work_launch(kernel, blocking));
+        CHECK(cuLaunchHostFunc(NULL, nothing, NULL));
+        CHECK(cuEventRecord(mark, NULL));
+        CHECK(work_launch(kernel, other));
+        CHECK(cuStreamSynchronize(other));''', '4096', True),
     'two copies of one direction': ('''
         CHECK(cuMemcpyHtoDAsync(device, pinned, BYTES, a));
         CHECK(cuMemcpyHtoDAsync(device, pinned, BYTES, b));
         CHECK(cuStreamSynchronize(b));
         CHECK(cuStreamSynchronize(a));''', '8 << 20', True),
+}
+# What a stream takes before a call waits for a place: so many calls in one step, of 100 us each.
+QUEUED = 1022 + 300
+QUEUES = {
+    'kernels': 'CHECK(work_launch(kernel, a));',
+    'graphs': 'CHECK(cuGraphLaunch(graph, a));',
+    'kernels and graphs': 'CHECK(k % 2 ? work_launch(kernel, a) : cuGraphLaunch(graph, a));',
+    'kernels with events between': '''
+        CHECK(work_launch(kernel, a));
+        CHECK(cuEventRecord(mark, a));
+        CHECK(cuStreamWaitEvent(a, mark, 0));''',
+    'kernels with host functions behind': '''
+        CHECK(work_launch(kernel, a));
+        if (k % 100 == 0)
+            CHECK(cuLaunchHostFunc(b, nothing, NULL));''',
 }
 
 
@@ -98,6 +149,22 @@ def test_driver_timeline_and_replay_agree(run, compile_c, rule):
     assert useful == pytest.approx(waited, rel=0.1, abs=STEPS * 6000)
     busy = sum(d['busy_ns'] for d in truth['devices'])
     assert seen['gpu']['busy_ns'] == pytest.approx(busy, rel=0.1)
+    row, = [row for row in report('--what-if=host=0', r.recording)['what_if'] if row['change'].startswith('host')]
+    assert row['unknown_because'] is None, row
+    assert row['model_error'] < 0.05
+
+
+@pytest.mark.parametrize('queue', QUEUES)
+def test_a_full_queue_is_the_same_to_all(run, compile_c, queue):
+    step = f'for (int k = 0; k < {QUEUED}; k++) {{ {QUEUES[queue]} }} CHECK(cuStreamSynchronize(a));'
+    program = compile_c(PROGRAM % {'step': step, 'bytes': '4096', 'steps': 5}, '-lcuda', f'-I{ROOT}')
+    r = run(program, CUDASPY_GPU='sample', SIM_DATA_MIB=0, CUDASPY_KEEP=8, **VIRTUAL_TIME)
+    seen, truth = r.report, r.truth
+    waited = truth['totals']['queue_full_ns']
+    assert waited > 5 * 200 * 90000
+    assert seen['host']['back_pressure_ns'] == pytest.approx(waited, rel=0.1)
+    assert seen['host']['sync_useful_ns'] == pytest.approx(truth['totals']['sync_wait_ns'], rel=0.1)
+    assert seen['gpu']['busy_ns'] == pytest.approx(sum(d['busy_ns'] for d in truth['devices']), rel=0.1)
     row, = [row for row in report('--what-if=host=0', r.recording)['what_if'] if row['change'].startswith('host')]
     assert row['unknown_because'] is None, row
     assert row['model_error'] < 0.05

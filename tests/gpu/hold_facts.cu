@@ -16,6 +16,7 @@
  *  - read_at_call: is what the source held at the call what arrives, though it was changed since?
  *  - overtakes: does the short piece end before the long one that another stream began with?
  *  - together: the time of two at once, in times of the longer one alone.
+ *  - takes: between two events around it, us; queued_us: where it was queued when it began.
  *  - queue: the number of the first call that waits for a place; none: 5000 did not.
  *  - query: what a query says.
  *
@@ -121,10 +122,13 @@ static void all_facts()
 	group("pinned", facts_pinned);
 	group("managed", facts_managed);
 	group("other_copies", facts_other_copies);
+	group("copies_within", facts_copies_within);
 	group("sets", facts_sets);
 	group("read_at_call", facts_read_at_call);
 	group("legacy", facts_legacy);
 	group("host_functions", facts_host_functions);
+	group("host_function_gaps", facts_host_function_gaps);
+	group("front_end", facts_front_end);
 	group("engines", facts_engines);
 	group("memory", facts_memory);
 	group("ordered", facts_ordered);

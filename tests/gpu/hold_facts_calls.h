@@ -333,6 +333,7 @@ static void facts_queues()
 	});
 	queue_graph("graph_of_1_kernel", 1);
 	queue_graph("graph_of_20_kernels", 20);
+	queue_graph("graph_of_200_kernels", 200);
 	queue_copy(DEVICE, PINNED, 4);
 	queue_copy(DEVICE, PINNED, KIB(64));
 	queue_copy(PINNED, DEVICE, 4);

@@ -124,6 +124,26 @@ static void facts_other_copies()
 	hold_copy(PINNED, PINNED, KIB(64), own, "non_blocking");
 }
 
+/* By the call that names the direction (cuMemcpyDtoD), not the one that finds it out. */
+static void facts_copies_within()
+{
+	static const memory pairs[][2] = {
+	        {DEVICE, DEVICE}, {MANAGED, MANAGED}, {DEVICE, MANAGED}, {MANAGED, DEVICE}};
+
+	for (const auto &pair : pairs) {
+		void *dst = to[pair[0]], *src = from[pair[1]];
+		doing copy = [=] { TRY(cudaMemcpy(dst, src, KIB(64), cudaMemcpyDeviceToDevice)); };
+		hold(copy_name("copy_named", pair[0], pair[1], KIB(64)) + ":behind_legacy",
+		     cudaStreamLegacy, copy);
+		hold(copy_name("copy_named", pair[0], pair[1], KIB(64)) + ":behind_blocking",
+		     blocking, copy);
+		hold(copy_name("copy_named_async", pair[0], pair[1], KIB(64)) + ":behind_same", own,
+		     [=] {
+			     TRY(cudaMemcpyAsync(dst, src, KIB(64), cudaMemcpyDeviceToDevice, own));
+		     });
+	}
+}
+
 static void facts_sets()
 {
 	for (memory m : {DEVICE, MANAGED, PINNED})

@@ -134,6 +134,32 @@ static void facts_host_functions()
 	});
 }
 
+/* A host function between kernels: what the gap between the two is longer. */
+static void facts_host_function_gaps()
+{
+	giving kernels = [](cudaStream_t s) {
+		give_spin(s);
+		give_spin(s);
+	};
+	giving with_one = [](cudaStream_t s) {
+		give_spin(s);
+		TRY(cudaLaunchHostFunc(
+		        s, [](void *) {}, nullptr));
+		give_spin(s);
+	};
+	giving with_two = [](cudaStream_t s) {
+		give_spin(s);
+		for (int i = 0; i < 2; i++)
+			TRY(cudaLaunchHostFunc(
+			        s, [](void *) {}, nullptr));
+		give_spin(s);
+	};
+
+	takes("two_kernels", kernels);
+	takes("two_kernels:host_function_between", with_one);
+	takes("two_kernels:two_host_functions_between", with_two);
+}
+
 /* Does memory that a stream frees behind a gate keep another stream's allocation waiting? */
 static void facts_ordered_order()
 {
@@ -202,6 +228,29 @@ static void facts_engines()
 	order("copy_async:device_to_device:65536:behind_kernel_of_another_stream", own, other, [] {
 		TRY(cudaMemcpyAsync(to[DEVICE], from[DEVICE], KIB(64), cudaMemcpyDefault, other));
 	});
+}
+
+/* Up to which size the front end makes a copy: where a copy engine does, which sleeps by then, it
+ * takes some us longer. */
+static void facts_front_end()
+{
+	static const size_t steps[] = {4,    256,  1024, 1536, 2048,  2560,   3072,
+	                               3584, 4095, 4096, 8192, 16384, KIB(64)};
+
+	takes("nothing", [](cudaStream_t) {});
+	for (size_t bytes : steps) {
+		takes(copy_name("copy_async", DEVICE, PINNED, bytes), [=](cudaStream_t s) {
+			TRY(cudaMemcpyAsync(to[DEVICE], from[PINNED], bytes, cudaMemcpyDefault, s));
+		});
+		takes(copy_name("copy_async", DEVICE, PAGEABLE, bytes), [=](cudaStream_t s) {
+			TRY(cudaMemcpyAsync(to[DEVICE], from[PAGEABLE], bytes, cudaMemcpyDefault,
+			                    s));
+		});
+	}
+	for (size_t bytes : {(size_t)4, KIB(4), KIB(4) + 4, KIB(16), KIB(64)})
+		takes("set_async:device:" + std::to_string(bytes), [=](cudaStream_t s) {
+			TRY(cudaMemsetAsync(to[DEVICE], 0, bytes, s));
+		});
 }
 
 /* ---- copies beside copies ---- */

@@ -220,6 +220,31 @@ static void together(const std::string &name, const giving &one, const giving &t
 	});
 }
 
+/* Between two events around it, on a stream that was idle for some ms (us), and behind a gate,
+ * where all of it was queued when it began (queued_us). */
+static void takes(const std::string &name, const giving &give)
+{
+	measure("takes:" + name, [&](fact &f) {
+		std::vector<double> idle, queued;
+		unsigned n = repeats();
+		timing t;
+		alone_ms(t, give); /* its first call may load something */
+		for (unsigned i = 0; i < n; i++) {
+			usleep(3000); /* a copy engine sleeps by then */
+			idle.push_back(1000 * alone_ms(t, give));
+			shut(own);
+			give_timed(t, 0, own, give);
+			let_go();
+			queued.push_back(1000 * ms_between(t.from[0], t.to[0]));
+		}
+		char text[32];
+		snprintf(text, sizeof(text), "%.1f", median(idle));
+		f.verdict = text;
+		f.figure("us", median(idle));
+		f.figure("queued_us", median(queued));
+	});
+}
+
 /* ---- how many calls does a stream take? ---- */
 
 /* `give` is made again and again behind a gate: the number of the first call that waits. */

@@ -4,6 +4,7 @@
 #pragma once
 #include <pthread.h>
 #include <stddef.h>
+#include "shim/core/cuda/host_functions.h"
 #include "tests/sim/driver_enter.h"
 #include "tests/sim/driver_config.h"
 #include "tests/sim/driver_handle.h"
@@ -24,7 +25,7 @@ struct sim_device {
 };
 
 /* The queue of a stream for an engine. Launches, copies and sets take a place there, events and
- * waits for them none; so it is on an H200 with driver 580, which takes 1022. */
+ * waits for them none: shim/core/cuda/engines.h, as the driver's other limits. */
 struct sim_queue {
 	uint64_t *done; /* completion times of the last entries */
 	unsigned at;    /* the oldest of them, which the next one replaces */
@@ -209,6 +210,8 @@ static inline CUresult capture_unsafe(void)
 }
 
 /* driver_hostfn.c */
+/* A function's place on the timeline; waits see when it really ended. */
+#define SIM_HOST_FUNCTION_NS ((uint64_t)CUDA_HOST_FUNCTION_NS)
 /* Runs `fn` on the driver's own thread at `when_ns`; returns its place in the order. */
 uint64_t hostfn_send(uint64_t when_ns, CUhostFn fn, void *data);
 uint64_t hostfn_send_callback(uint64_t when_ns, CUstreamCallback fn, CUstream s, void *data);

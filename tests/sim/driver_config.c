@@ -156,7 +156,7 @@ void sim_config_read(void)
 	c->devices = (int)number("SIM_DEVICES", 1);
 	if (c->devices > SIM_MAX_DEVICES)
 		c->devices = SIM_MAX_DEVICES;
-	c->queue = (unsigned)number("SIM_QUEUE", 1022);
+	c->queue = (unsigned)number("SIM_QUEUE", CUDA_QUEUE_ENTRIES);
 	if (c->queue == 0)
 		c->queue = 1;
 	c->memory_bytes = number("SIM_MEMORY_MIB", 81920) << 20;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a copy is, how long it takes, and when the host may go on. */
+#include "shim/core/cuda/copies.h"
 #include "tests/sim/driver_copy.h"
 #include "tests/sim/driver_graph.h"
 
-#define SMALL_BYTES 65536 /* of pageable memory to the device: staged at once */
 #define ROW_BYTES   70    /* what a row of several costs the bus at least: 1.3 ns (H200) */
-/* Of pinned memory: less is none of the copy engine's. */
-#define TINY_BYTES 4096
 
 static CUresult resolve_side(struct copy_side *s, size_t extent)
 {
@@ -138,8 +136,8 @@ uint64_t set_gpu_ns(const struct sim_set *s)
 enum sim_tl_engine copy_engine(const struct sim_copy *c)
 {
 	if (c->direction == TRUTH_H2D)
-		return c->pageable ? copy_bytes(c) <= SMALL_BYTES ? TL_COMPUTE : TL_H2D
-		       : copy_bytes(c) < TINY_BYTES ? TL_COMPUTE
+		return c->pageable ? copy_bytes(c) <= CUDA_COPY_INLINE_BYTES ? TL_COMPUTE : TL_H2D
+		       : copy_bytes(c) <= CUDA_COPY_FRONT_BYTES ? TL_COMPUTE
 		                                    : TL_H2D;
 	return c->direction == TRUTH_D2H || c->direction == TRUTH_P2P ? TL_D2H : TL_COMPUTE;
 }
@@ -205,7 +203,7 @@ static void with_command(struct sim_stream *s, struct sim_copy *c, struct sim_wo
 static bool is_staged(const struct sim_copy *c)
 {
 	return c->pageable && (c->direction == TRUTH_D2H ||
-	                       (c->direction == TRUTH_H2D && copy_bytes(c) > SMALL_BYTES));
+	                       (c->direction == TRUTH_H2D && copy_bytes(c) > CUDA_COPY_INLINE_BYTES));
 }
 
 static bool is_managed(const struct sim_copy *c)

@@ -3,8 +3,6 @@
 #include "tests/sim/driver_graph.h"
 #include "tests/sim/observe.h"
 
-#define HOST_FUNCTION_NS 2000
-
 static uint64_t later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -98,7 +96,7 @@ static uint64_t run_node(struct sim_stream *s, const struct exec_node *n, uint64
 	case CU_GRAPH_NODE_TYPE_HOST:
 		atomic_store(&s->host_sent,
 		             hostfn_send(start, n->work->host.fn, n->work->host.userData));
-		return start + HOST_FUNCTION_NS;
+		return start + SIM_HOST_FUNCTION_NS;
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
 		if (handle_live(HANDLE_EVENT, n->work->event))
 			record(n->work->event, start, atomic_load(&s->host_sent));

@@ -5,7 +5,6 @@
 #include "tests/sim/driver.h"
 #include "tests/sim/driver_graph.h"
 
-#define HOST_FUNCTION_NS 2000 /* its place on the timeline; waits see when it really ended */
 
 static CUresult check_shape(const struct sim_launch *l)
 {
@@ -201,7 +200,7 @@ CUresult do_cuFutureLaunch(CUfunction f, CUstream hStream)
 
 CUresult do_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
-	struct sim_work w = {.kind = TL_NONE, .engine = TL_COMPUTE, .gpu_ns = HOST_FUNCTION_NS};
+	struct sim_work w = {.kind = TL_NONE, .engine = TL_COMPUTE, .gpu_ns = SIM_HOST_FUNCTION_NS};
 	struct sim_stream *s;
 	CUresult rc = stream_use(hStream, &s);
 
@@ -220,7 +219,7 @@ CUresult do_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 CUresult do_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
                                 unsigned int flags)
 {
-	struct sim_work w = {.kind = TL_NONE, .engine = TL_COMPUTE, .gpu_ns = HOST_FUNCTION_NS};
+	struct sim_work w = {.kind = TL_NONE, .engine = TL_COMPUTE, .gpu_ns = SIM_HOST_FUNCTION_NS};
 	struct sim_stream *s;
 	CUresult rc = stream_use(hStream, &s);
 

@@ -3,10 +3,11 @@
  * the host fills or empties one buffer while the GPU copies another. Pieces and buffers are those
  * that show on an H200, driver 580. One piece of work to the truth and to observers, from the first
  * piece's start to the last one's end, as CUPTI tells it. */
+#include "shim/core/cuda/copies.h"
 #include "tests/sim/driver_copy.h"
 
-#define IN_PIECE    (1u << 20)
-#define IN_BUFFERS  2
+#define IN_PIECE    CUDA_STAGING_BYTES
+#define IN_BUFFERS  CUDA_STAGING_BUFFERS
 #define OUT_PIECE   (256u << 10)
 #define OUT_BUFFERS 6
 /* To the next piece whose buffer is free; back to the host: a copy of 4 bytes takes its call 9 us.

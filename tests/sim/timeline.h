@@ -4,6 +4,7 @@
 #pragma once
 #include <pthread.h>
 #include <stdint.h>
+#include "shim/core/cuda/engines.h"
 #include "tests/sim/truth.h"
 
 enum sim_tl_engine { TL_H2D, TL_D2H, TL_ENGINES, TL_COMPUTE = TL_ENGINES };
@@ -38,7 +39,7 @@ void sim_tl_device_init(struct sim_tl_device *d, struct truth_device *truth);
 /* The engine whose turn a copy of so many bytes waits for: small ones overtake. */
 static inline enum sim_tl_engine sim_tl_turn(enum sim_tl_engine engine, uint64_t bytes)
 {
-	return bytes > 8192 ? engine : TL_COMPUTE;
+	return bytes > CUDA_OVERTAKING_BYTES ? engine : TL_COMPUTE;
 }
 
 /* Gives work of `gpu_ns` a place not before `earliest_ns` and returns its start.  Copies of one

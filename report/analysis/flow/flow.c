@@ -28,8 +28,7 @@ bool flow_is_work(const struct call_event *a)
 
 bool flow_is_blocking(const struct call_event *a)
 {
-	return a->cls == SPY_CLASS_COPY && a->bytes && !a->result && !(a->flags & TF_CAPTURED) &&
-	       cuda_copy_holds(call_event_copy(a));
+	return a->bytes && !a->result && !(a->flags & TF_CAPTURED) && call_event_holds(a);
 }
 
 bool flow_is_device_wait(const struct call_event *a)

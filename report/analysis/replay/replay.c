@@ -112,8 +112,7 @@ static double called(struct run *run, uint32_t i, double entry)
 		gpu_clip(&run->gpu, i, returned - a->own);
 	} else if (a->wait != REPLAY_NO_WAIT && done > entry) {
 		returned = later(returned, done + a->late);
-		if (run->replay->given[i].cls != SPY_CLASS_GRAPH_LAUNCH)
-			gpu_clip(&run->gpu, i, returned);
+		gpu_clip(&run->gpu, i, returned);
 	}
 	double end = gpu_issue(&run->gpu, i, entry, returned);
 	return a->wait == REPLAY_OWN ? later(returned, end + a->late) : returned;

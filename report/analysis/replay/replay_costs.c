@@ -13,7 +13,7 @@
 
 bool replay_fit_holds(const struct call_event *a)
 {
-	return a->kind == TF_WORK_COPY && cuda_copy_holds(call_event_copy(a));
+	return a->kind != TF_WORK_NONE && call_event_holds(a);
 }
 
 void replay_fit_duration(struct replay_fit *n, size_t i)
@@ -64,7 +64,7 @@ void replay_fit_own(struct replay_fit *n)
 		if (a->call >= calls || a->result || a->flags & TF_FIRST || !(ns >= 0 && ns < 1e18))
 			continue;
 		hist_add(&hist[a->call], (uint64_t)ns);
-		if (a->cls == SPY_CLASS_LAUNCH &&
+		if ((a->cls == SPY_CLASS_LAUNCH || a->cls == SPY_CLASS_GRAPH_LAUNCH) &&
 		    since < CUDA_QUEUE_ENTRIES - CUDA_QUEUE_ENTRIES / 8)
 			hist_add(&launches[a->call], (uint64_t)ns);
 	}

@@ -160,14 +160,6 @@ static void divide_launch(struct replay_fit *n, size_t i, double start, double e
 	a->own = end - start;
 	if (!s)
 		return;
-	if (given->cls == SPY_CLASS_GRAPH_LAUNCH) {
-		if (slow && s->tail > end) { /* so many graphs are queued, and no more */
-			a->wait = REPLAY_STREAM;
-			a->own = own;
-			a->late = end - s->tail;
-		}
-		return;
-	}
 	if (!isnan(given->gpu_start)) { /* it is known when the GPU came to each piece */
 		if (slow && n->since[given->stream] >= QUEUE_LIKELY && s->tail > end)
 			a->own = own;

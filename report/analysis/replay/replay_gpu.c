@@ -4,6 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/replay/replay_internal.h"
+#include "shim/core/cuda/host_functions.h"
 #include "shim/core/cuda/streams.h"
 
 void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay_act *call_events)
@@ -319,6 +320,9 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 	} else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE) {
 		s->wait = later(s->wait, gpu_marked(g, a->event));
 		order(g, s);
+	} else if (given->role == CUDA_ROLE_HOST_FUNCTION) {
+		order(g, s);
+		s->wait = later(end_of(g, s), returned) + CUDA_HOST_FUNCTION_NS;
 	}
 	return -INFINITY;
 }

@@ -39,3 +39,8 @@ bool cuda_copy_holds(struct cuda_copy c)
 	return c.memory == SPY_MEM_PAGEABLE &&
 	       (c.direction == SPY_DIR_DTOH || c.bytes > CUDA_STAGING_BUFFERS * CUDA_STAGING_BYTES);
 }
+
+bool cuda_set_holds(struct cuda_copy set)
+{
+	return !set.async && (set.memory == SPY_MEM_MANAGED || set.memory == SPY_MEM_PINNED);
+}

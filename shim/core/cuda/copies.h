@@ -18,7 +18,8 @@
 
 struct cuda_copy {
 	enum spy_direction direction;
-	enum spy_memory memory; /* pageable where one side is, else pinned where one is, ... */
+	enum spy_memory memory; /* pageable where one side is, else pinned where one is, ...; of a set
+	                           pinned or managed where its memory is */
 	bool async;
 	uint64_t bytes;
 };
@@ -67,5 +68,8 @@ unsigned cuda_copy_buffers(struct cuda_copy c);
 /* Its call returns only when the work ahead of it on its stream has ended. It has ended itself by
  * then, but for the last buffer of one that is staged to the device. */
 bool cuda_copy_holds(struct cuda_copy c);
+/* The same of a set, whose memory alone counts: one of managed or pinned memory that is no
+ * asynchronous one. hold:set:*, own_end:set:*. */
+bool cuda_set_holds(struct cuda_copy set);
 
 #endif

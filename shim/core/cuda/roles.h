@@ -28,7 +28,8 @@ enum cuda_role {
 	CUDA_ROLE_SYNC_EVENT,
 	CUDA_ROLE_QUERY_STREAM,
 	CUDA_ROLE_QUERY_EVENT,
-	CUDA_ROLE_HOST_FUNCTION, /* given to a stream, or as a node to a graph */
+	CUDA_ROLE_HOST_FUNCTION, /* gives its stream a function of the host's */
+	CUDA_ROLE_HOST_NODE,     /* the same to a graph, as a node */
 	CUDA_ROLE_ALLOC, /* device, managed, pinned memory; host memory that is registered */
 	CUDA_ROLE_FREE,
 	CUDA_ROLE_MEMORY,        /* arranges memory otherwise: mappings, pools, arrays, handles */
@@ -105,6 +106,7 @@ static inline bool cuda_role_is_on_stream(unsigned role)
 	case CUDA_ROLE_EVENT_WAIT:
 	case CUDA_ROLE_SYNC_STREAM:
 	case CUDA_ROLE_QUERY_STREAM:
+	case CUDA_ROLE_HOST_FUNCTION:
 	case CUDA_ROLE_ALLOC_ORDERED:
 	case CUDA_ROLE_FREE_ORDERED:
 		return true;

@@ -6,7 +6,6 @@
 #include "shim/core/gpu_time/weights.h"
 #include "shim/core/work/work_class.h"
 
-#define SMALL_COPY_BYTES 2048u        /* of a pinned one to the device, asynchronous */
 #define BUS_PAIRS        4u           /* of a class: fewer may be off by a tail */
 #define BUS_BYTES_MOST   (1ull << 34) /* few copies are larger, and smaller ones tell as well */
 #define DEVICES_MOST     64u          /* devices whose calibration is looked for */
@@ -23,7 +22,7 @@ enum estimate_path estimate_path(const struct tf_work *w)
 	    w->size <= work_size_bucket(CUDA_COPY_INLINE_BYTES))
 		return ESTIMATE_INLINE;
 	if (w->memory == SPY_MEM_PINNED && w->direction == SPY_DIR_HTOD && w->async &&
-	    w->size <= work_size_bucket(SMALL_COPY_BYTES))
+	    w->size <= work_size_bucket(CUDA_COPY_FRONT_BYTES))
 		return ESTIMATE_KERNEL;
 	return ESTIMATE_ENGINE;
 }

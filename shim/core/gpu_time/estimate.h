@@ -29,10 +29,11 @@
 /* How a piece of work gets to the GPU: what a pair around it costs. */
 enum estimate_path {
 	ESTIMATE_KERNEL, /* kernels, graphs, copies within a device, larger sets, asynchronous
-	                    pinned copies to the device up to 2 KiB (of 4 bytes: 2.3 to 2.6 us more
-	                    than CUPTI's 0.9): pair(empty kernel) - the empty kernel's own time */
-	ESTIMATE_INLINE, /* sets up to 4 KiB, pageable copies to the device up to 64 KiB: done by
-	                    the front end; pair(nothing) */
+	                    pinned copies to the device up to CUDA_COPY_FRONT_BYTES (of 4 bytes: 2.3
+	                    to 2.6 us more than CUPTI's 0.9): pair(empty kernel) - the empty
+	                    kernel's own time */
+	ESTIMATE_INLINE, /* sets up to CUDA_SET_FRONT_BYTES, pageable copies to the device up to
+	                    CUDA_COPY_INLINE_BYTES: done by the front end; pair(nothing) */
 	ESTIMATE_ENGINE, /* copies by a copy engine: as a kernel, and the engine's start */
 	ESTIMATE_PATHS
 };

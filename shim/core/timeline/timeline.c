@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <sys/mman.h>
+#include "shim/core/cuda/host_functions.h"
 #include "shim/core/gpu_time/estimate_pinned.h"
 #include "shim/core/work/work_class.h"
 
@@ -45,6 +46,7 @@ static void set_rate(struct timeline *t)
 			                 tl_ticks(t, cuda_switch_ns((enum cuda_engine)i,
 			                                            (enum cuda_engine)k));
 	t->noise = tl_ticks(t, NOISE_NS);
+	t->function = tl_ticks(t, CUDA_HOST_FUNCTION_NS);
 	t->stall = tl_ticks(t, stall < 1000000 ? (double)stall : 0);
 	t->short_work = tl_ticks(t, cuda_guess_ns(TF_WORK_KERNEL, SPY_DIR_UNKNOWN, 0));
 	t->start_latency = tl_ticks(t, CUDA_START_NS);
@@ -176,6 +178,9 @@ static void follow(struct timeline *t, uint32_t thread, const struct tf_record *
 		tl_event_gone(t, r->event.event);
 		break;
 	case CUDA_ROLE_HOST_FUNCTION:
+		tl_host_function(t, thread, r);
+		break;
+	case CUDA_ROLE_HOST_NODE:
 		t->host_functions = true;
 		break;
 	case CUDA_ROLE_QUERY_STREAM:
@@ -199,13 +204,15 @@ static struct tl_split divide(struct timeline *t, uint32_t thread, const struct 
 		                         TF_HOST_SYNC_WASTED};
 	case SPY_CLASS_LAUNCH:
 	case SPY_CLASS_GRAPH_LAUNCH:
-		return tl_launch(t, thread, r, cls);
+		return tl_launch(t, thread, r);
+	case SPY_CLASS_SET:
+		if (r->flags & TF_NO_ARGS || !cuda_set_holds(tl_copy(r)))
+			return tl_submit(t, thread, r, TF_WORK_SET, &t->call_typical[r->call]);
+		/* fall through */
 	case SPY_CLASS_COPY:
 	case SPY_CLASS_ALLOC:
 	case SPY_CLASS_MODULE:
-		return tl_implicit(t, thread, r, state, work, role);
-	case SPY_CLASS_SET:
-		return tl_submit(t, thread, r, TF_WORK_SET, &t->call_typical[r->call]);
+		return tl_implicit(t, thread, r, cls, state, work, role);
 	default:
 		return (struct tl_split){r->start, (uint8_t)state, (uint8_t)state};
 	}

@@ -68,12 +68,13 @@ struct timeline {
 	/* Between pieces of work of a stream, by their engines. */
 	uint64_t space[CUDA_ENGINES][CUDA_ENGINES];
 	uint64_t noise, stall, short_work;
+	uint64_t function; /* of the host's that does nothing, between pieces of work */
 	uint32_t latencies; /* learned from */
 	bool costs_due;
 	/* As estimate_costs_among() asks. */
 	uint64_t calibrated;
 	bool copies_timed;
-	bool host_functions; /* streams were given some */
+	bool host_functions; /* some were given to streams or graphs that are not known */
 	uint64_t costs_version;
 	uint64_t version; /* of all that durations of kernels come from; from 1 on */
 	struct estimate_costs costs;
@@ -217,6 +218,8 @@ void tl_stream_gone(struct timeline *t, uint32_t thread, const struct tf_record 
 void tl_event_record(struct timeline *t, uint32_t thread, const struct tf_record *r);
 void tl_event_wait(struct timeline *t, uint32_t thread, const struct tf_record *r);
 void tl_event_gone(struct timeline *t, uint64_t handle);
+/* A function of the host's goes on a stream: shim/core/cuda/host_functions.h. */
+void tl_host_function(struct timeline *t, uint32_t thread, const struct tf_record *r);
 /* NULL when it was never recorded, as far as is known. */
 struct tl_event *tl_event(struct timeline *t, uint64_t handle);
 
@@ -255,9 +258,10 @@ uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
 void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum cuda_role role);
 /* All that a wait for this stream waits for ended by tick `by`. */
 void tl_awaited_by(struct timeline *t, const struct tl_stream *stream, uint64_t by);
-/* A blocking copy, an allocation, a module load: how long it waited for earlier work. */
+/* A blocking copy or set, an allocation, a module load: how long it waited for earlier work. */
 struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                            unsigned state, struct tf_work *work, enum cuda_role role);
+                            unsigned cls, unsigned state, struct tf_work *work,
+                            enum cuda_role role);
 
 /* ---- timeline_queue.c ---- */
 
@@ -268,9 +272,8 @@ uint64_t tl_find_back(struct timeline *t, const struct tl_queue *q, const struct
 bool tl_is_back(const struct tl_stream *s, const struct tl_op *op);
 /* The op, its stream's first, is forgotten. */
 void tl_unqueued(struct timeline *t, struct tl_stream *s, const struct tl_op *op);
-/* A launch: launch, back-pressure, contention or loading. */
-struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                          unsigned cls);
+/* A launch, of a kernel or a graph: launch, back-pressure, contention or loading. */
+struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r);
 /* Whether a call that took `ticks` waited for a place in queue `q` of its stream, which may be full
  * or not empty for long. Where it shows that the estimate is wrong by it, the timeline is put
  * right. */

@@ -139,7 +139,7 @@ static inline struct tl_op *tl_begin_op(struct timeline *t, uint32_t thread,
 	op->thread = (uint16_t)thread;
 	op->kind = (uint8_t)kind;
 	op->engine = (uint8_t)engine;
-	op->flags = 0;
+	op->flags = op->functions = 0;
 	op->kernel = kind == TF_WORK_KERNEL ? r->launch.kernel : 0;
 	if (kind == TF_WORK_KERNEL && tl_is_comm(t, op->kernel))
 		op->flags |= TL_OP_COMM;

@@ -55,7 +55,7 @@ static inline uint64_t tl_op_end(struct timeline *t, const struct tl_op *op)
 static inline uint64_t tl_space(const struct timeline *t, const struct tl_op *before,
                                 unsigned engine)
 {
-	return t->space[before->engine][engine];
+	return t->space[before->engine][engine] + before->functions * t->function;
 }
 
 /* From here on it stays where it is. */
@@ -114,6 +114,13 @@ static inline struct cuda_copy tl_copy(const struct tf_record *r)
 	        .async = r->copy.async,
 	        .bytes = r->copy.bytes,
 	};
+}
+
+/* The call's copy or set holds its caller. */
+static inline bool tl_holds(const struct tf_record *r, enum tf_work_kind kind)
+{
+	return (kind == TF_WORK_COPY && cuda_copy_holds(tl_copy(r))) ||
+	       (kind == TF_WORK_SET && cuda_set_holds(tl_copy(r)));
 }
 
 /* ---- streams ---- */

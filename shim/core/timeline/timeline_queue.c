@@ -6,7 +6,6 @@
 
 /* Entries outstanding, by estimate, where a call that takes clearly longer waits. */
 #define QUEUE_LIKELY 512u
-#define GRAPHS_FULL  8u  /* graph launches outstanding where one that takes longer waits */
 #define LASTING      16u /* calls that take longer, less those between that do not */
 
 /* The next op in the queue that `op` is in. */
@@ -100,8 +99,7 @@ bool tl_waited_for_place(struct timeline *t, struct tl_stream *s, struct tl_queu
 	return ticks > typical + typical / 8;
 }
 
-struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                          unsigned cls)
+struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_record *r)
 {
 	struct tl_split split = {r->start, TF_HOST_LAUNCH, TF_HOST_LAUNCH};
 	uint32_t *typical = &t->call_typical[r->call];
@@ -114,19 +112,7 @@ struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_r
 	}
 	if (r->result || t->mode == TF_GPU_OFF || r->flags & (TF_CAPTURED | TF_NO_ARGS))
 		return split;
-	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
-	if (cls != SPY_CLASS_GRAPH_LAUNCH)
-		return tl_plain_launch(t, thread, s, r);
-	struct tl_queue *q = &s->queues[CUDA_ENGINE_COMPUTE];
-	bool clearly = tl_is_long(t, *typical, ticks);
-	tl_retire(t, s, r->start);
-	bool full = clearly && q->outstanding >= GRAPHS_FULL;
-	if (full || (clearly && tl_others_called(t, thread, r->start))) {
-		split.before = full ? TF_HOST_BACK_PRESSURE : TF_HOST_CONTENTION;
-		split.at = r->end - *typical;
-	}
-	tl_learn(typical, ticks, full || s->since_proof >= TL_QUEUE_FULL);
-	return split;
+	return tl_plain_launch(t, thread, tl_stream(t, thread, r->stream, r->flags), r);
 }
 
 struct tl_split tl_submit(struct timeline *t, uint32_t thread, const struct tf_record *r,

@@ -52,7 +52,8 @@ static inline bool tl_others_called(const struct timeline *t, uint32_t thread, u
 	return (thread == t->last_thread ? t->others_end : t->last_end) > start;
 }
 
-/* A kernel's launch on this stream, which succeeded and is not its thread's first one. */
+/* A launch on this stream, of a kernel or a graph, which succeeded and is not its thread's first
+ * one of the kernel. */
 static inline struct tl_split tl_plain_launch(struct timeline *t, uint32_t thread,
                                               struct tl_stream *s, const struct tf_record *r)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_ops.h"
 
+#include "shim/core/cuda/host_functions.h"
 #include "shim/core/cuda/streams.h"
 
 #define PROBES 16u
@@ -241,11 +242,13 @@ void tl_event_record(struct timeline *t, uint32_t thread, const struct tf_record
 		return;
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
 	order(t, s);
+	const struct tl_op *last = tl_op(t, s->tail);
 	const struct tl_event e = {
 	        .handle = r->event.event,
 	        .op = s->tail,
 	        .wait = tl_later_op(t, s->wait, tl_legacy_wait(t, s)),
 	        .used = ++t->event_uses,
+	        .functions = last ? last->functions : 0,
 	};
 	const uint64_t ops[] = {e.op, e.wait};
 	for (int i = 0; i < 2; i++) {
@@ -276,4 +279,18 @@ void tl_event_gone(struct timeline *t, uint64_t handle)
 
 	if (e)
 		e->op = e->wait = e->used = 0;
+}
+
+/* Its stream's last work may have ended: then it moves what comes behind it by less. */
+void tl_host_function(struct timeline *t, uint32_t thread, const struct tf_record *r)
+{
+	if (!cuda_gives_function(CUDA_ROLE_HOST_FUNCTION, r)) {
+		t->host_functions = t->host_functions || !r->result;
+		return;
+	}
+	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
+	order(t, s);
+	struct tl_op *last = tl_op(t, s->tail);
+	if (last && last->functions < UINT8_MAX)
+		last->functions++;
 }

@@ -30,7 +30,8 @@ struct tl_op {
 	uint16_t thread;
 	uint8_t kind; /* enum tf_work_kind */
 	uint8_t flags;
-	uint8_t engine; /* enum cuda_engine */
+	uint8_t engine;    /* enum cuda_engine */
+	uint8_t functions; /* of the host's, behind it on its stream; saturating */
 };
 #define TL_OP_COMM    1u   /* a kernel of a communication library */
 #define TL_OP_COUNTED 2u   /* stands in the figures of its kernel */
@@ -78,6 +79,7 @@ struct tl_event {
 	uint64_t handle;
 	uint64_t op;   /* id of the last op before it on its stream */
 	uint64_t wait; /* and of one elsewhere that it is not done before */
+	uint8_t functions; /* of the host's that stand between `op` and it */
 	uint64_t used;
 };
 

@@ -22,9 +22,10 @@
 struct awaited {
 	uint64_t end;       /* of the last op, by estimate; 0 = there is none */
 	struct tl_op *last; /* it */
+	unsigned functions; /* of the host's that stand behind it and are waited for too */
 };
 
-static void look_at(struct timeline *t, struct awaited *w, uint64_t id)
+static void look_at(struct timeline *t, struct awaited *w, uint64_t id, bool functions)
 {
 	struct tl_op *op = tl_op(t, id);
 
@@ -32,6 +33,7 @@ static void look_at(struct timeline *t, struct awaited *w, uint64_t id)
 		return;
 	w->last = op;
 	w->end = tl_op_end(t, op);
+	w->functions = functions ? op->functions : 0;
 }
 
 /* The streams that a wait for this stream waits for: with the legacy one, all blocking ones. */
@@ -47,20 +49,21 @@ static struct awaited awaited(struct timeline *t, unsigned device, const struct 
 	struct awaited w = {0};
 
 	if (event) {
-		look_at(t, &w, event->op);
-		look_at(t, &w, event->wait);
+		look_at(t, &w, event->op, false);
+		w.functions = w.last ? event->functions : 0;
+		look_at(t, &w, event->wait, false);
 		return w;
 	}
 	for (uint32_t i = 0; i < d->actives; i++) {
 		const struct tl_stream *s = &t->streams[d->active[i] - 1];
 		if (!awaits(stream, s))
 			continue;
-		look_at(t, &w, s->tail);
-		look_at(t, &w, s->wait);
+		look_at(t, &w, s->tail, true);
+		look_at(t, &w, s->wait, false);
 	}
-	look_at(t, &w, stream ? stream->tail : d->last);
+	look_at(t, &w, stream ? stream->tail : d->last, true);
 	if (stream)
-		look_at(t, &w, stream->wait);
+		look_at(t, &w, stream->wait, false);
 	return w;
 }
 
@@ -134,7 +137,8 @@ static void learn_latency(struct timeline *t, const struct tl_op *op, uint64_t e
  * `waited` ticks for it. Where its classes are known it is rather the host that came late, when it
  * would have to be more than twice as long, and by more than the pieces of its class differ. Work
  * of unknown length does not end by chance in the little time of a call that comes long behind it:
- * then it is the call itself that took so long, as far as calls do.
+ * then it is the call itself that took so long, as far as calls do. A function of the host's behind
+ * the work may have taken any time.
  */
 static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end, uint64_t waited)
 {
@@ -142,7 +146,7 @@ static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end, 
 	uint64_t late = end - tl_min(end, w->end);
 	double ns = (double)late / t->ticks_per_ns;
 
-	if (w->end + t->noise >= end)
+	if (w->functions || w->end + t->noise >= end)
 		return false;
 	if (s && s->since_proof &&
 	    (late <= s->since_ticks + t->noise || ns * ns <= SPREAD * SPREAD * s->since_variance))
@@ -200,7 +204,8 @@ uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
 	}
 	uint64_t until = tl_min(w.end, back);
 	bool longer = waited && may_last(t, &w, back, back - r->start);
-	learn_latency(t, w.last, w.end, r->end, waited);
+	if (!w.functions)
+		learn_latency(t, w.last, w.end, r->end, waited);
 	finished(t, device, stream, event, back);
 	if (waited) {
 		struct tf_device_time *time = tl_device(t, device)->time;
@@ -233,8 +238,8 @@ void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, en
 	if (!w.last || w.end + t->noise >= r->start)
 		return;
 	/* It says so, but may speak of a function of the host's that the stream waits for, again
-	 * and again. */
-	if (!t->host_functions ||
+	 * and again: one that is known, or one of a stream or graph that is not. */
+	if ((!t->host_functions && !w.functions) ||
 	    (!(w.last->flags & TL_OP_CUT) && may_last(t, &w, r->start, UINT64_MAX)))
 		tl_extend(t, w.last, r->start);
 }
@@ -277,7 +282,8 @@ static bool is_device_wait(const struct tf_record *r, enum cuda_role role)
 }
 
 struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                            unsigned state, struct tf_work *work, enum cuda_role role)
+                            unsigned cls, unsigned state, struct tf_work *work,
+                            enum cuda_role role)
 {
 	struct tl_split split = {r->start, (uint8_t)state, (uint8_t)state};
 	const struct tf_work *all = tl_works(t);
@@ -288,7 +294,7 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	if (r->result || t->mode == TF_GPU_OFF)
 		return split;
 	bool copy = state == TF_HOST_COPY, known_args = !(r->flags & TF_NO_ARGS),
-	     holds = copy && known_args && cuda_copy_holds(tl_copy(r)),
+	     holds = known_args && tl_holds(r, work_kind(cls)),
 	     staged = copy && known_args && cuda_copy_is_staged(tl_copy(r));
 	if (copy && !holds && (!known_args || r->copy.memory != SPY_MEM_PAGEABLE))
 		return tl_submit(t, thread, r, TF_WORK_COPY, typical);

@@ -152,7 +152,7 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	} else if (t->mode == TF_GPU_SAMPLE && kind == TF_WORK_COPY &&
 	           cuda_copy_is_staged(tl_copy(r)) && place_staged(t, s, op, r, from, work)) {
 		op->flags &= (uint8_t)~TL_OP_UNKNOWN;
-	} else if (kind == TF_WORK_COPY && cuda_copy_holds(tl_copy(r))) {
+	} else if (tl_holds(r, kind)) {
 		place_blocking(t, s, op, r, ticks);
 	} else {
 		ends_last = d->last == s->tail; /* behind which it is placed */

@@ -58,6 +58,8 @@ static void what_calls_do(void **state)
 	        {"cuStreamWaitValue32", SPY_CLASS_STREAM, CUDA_ROLE_NONE},
 	        {"cuStreamCreateWithPriority", SPY_CLASS_STREAM, CUDA_ROLE_STREAM_MADE},
 	        {"cuLaunchHostFunc_ptsz", SPY_CLASS_OTHER, CUDA_ROLE_HOST_FUNCTION},
+	        {"cuStreamAddCallback", SPY_CLASS_OTHER, CUDA_ROLE_HOST_FUNCTION},
+	        {"cuGraphAddHostNode", SPY_CLASS_GRAPH, CUDA_ROLE_HOST_NODE},
 	        {"cudaMallocAsync", SPY_CLASS_ALLOC, CUDA_ROLE_ALLOC_ORDERED},
 	        {"cuMemFreeAsync", SPY_CLASS_ALLOC, CUDA_ROLE_FREE_ORDERED},
 	        {"cudaFree", SPY_CLASS_ALLOC, CUDA_ROLE_FREE},

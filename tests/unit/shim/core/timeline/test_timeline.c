@@ -484,6 +484,50 @@ static void test_a_query_behind_a_host_function(void **state)
 	assert_int_equal(total()->busy, 100000 - 12800);
 }
 
+static void give_function(uint64_t stream, uint64_t from)
+{
+	struct tf_record r = {.call = HOST_FUNCTION, .stream = stream};
+
+	r.arg[0] = 0x10;
+	feed(0, r, from, from + 1000);
+}
+
+/* It is in its stream's order, and the GPU is idle meanwhile. */
+static void test_a_host_function_between_kernels(void **state)
+{
+	launch(1, 10000, 11000); /* [12800, 62800) */
+	give_function(0, 11000);
+	launch(1, 12000, 13000); /* behind the function: [62800 + 6000 + gap, ...) */
+	call(SYNC, 0, 13000, 62800 + 6000 + GAP + 50000 + RETURN);
+	call(OTHER, 0, 190000, 190100);
+	finish();
+	assert_int_equal(total()->busy, 100000);
+	assert_int_equal(on_device(0)->total.idle[TF_IDLE_DEPENDENCY], 6000 + GAP);
+}
+
+/* A wait, for the stream or for an event behind the function, and queries of it: what lasts so long
+ * is the function. An event ahead of it tells of the work alone. */
+static void test_a_wait_behind_a_host_function(void **state)
+{
+	struct tf_record r = {.call = QUERY, .result = 600};
+
+	launch(1, 10000, 11000); /* [12800, 62800) */
+	on_event(RECORD, 0xe1, 0, 11000, 11100);
+	give_function(0, 11200);
+	on_event(RECORD, 0xe2, 0, 12300, 12400);
+	feed(0, r, 70000, 70300);
+	on_event(EVENT_SYNC, 0xe2, 0, 80000, 90000);
+	call(SYNC, 0, 90000, 95000);
+	call(OTHER, 0, 190000, 190100);
+	launch(1, 200000, 201000); /* by estimate [202800, 252800) */
+	on_event(RECORD, 0xe1, 0, 201000, 201100);
+	give_function(0, 201200);
+	on_event(EVENT_SYNC, 0xe1, 0, 210000, 270000 + RETURN);
+	call(OTHER, 0, 290000, 290100);
+	finish();
+	assert_int_equal(total()->busy, 50000 + 270000 - 202800);
+}
+
 /* A call that takes some us long after the work was not waiting for it. */
 static void test_unknown_work_and_a_late_wait(void **state)
 {
@@ -728,6 +772,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_waits_for_their_own_stream, start, end),
 	        cmocka_unit_test_setup_teardown(test_queries, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_query_behind_a_host_function, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_host_function_between_kernels, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_wait_behind_a_host_function, start, end),
 	        cmocka_unit_test_setup_teardown(test_unknown_work_and_a_late_wait, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_slow_wait_behind_finished_work, start, end),
 	        cmocka_unit_test_setup_teardown(test_push_back_stops_at_idle_time, start, end),

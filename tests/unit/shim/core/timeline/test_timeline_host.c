@@ -179,11 +179,32 @@ static void test_no_contention_with_itself(void **state)
 	assert_int_equal(split(0)[TF_HOST_LAUNCH], 100 * 3000 + 80000);
 }
 
+static void a_kernel_of_10_us(uint64_t from, uint64_t to)
+{
+	launch(0, from, to);
+}
+
+static struct tf_record a_graph(void)
+{
+	struct tf_record r = {.call = GRAPH};
+
+	r.graph.graph = 1;
+	r.graph.handle = 0x77;
+	return r;
+}
+
+static void a_graph_of_10_us(uint64_t from, uint64_t to)
+{
+	lasts(a_graph(), TF_WORK_GRAPH, 10000);
+	feed(0, a_graph(), from, to);
+}
+
 /*
- * Launches every 3 us, with `events` records of an event behind each, of kernels of `gpu` ns, which
- * are believed to take 10 us; the driver's queue of `room` blocks.
+ * Launches every 3 us, with `events` records of an event behind each, of kernels or graphs of `gpu`
+ * ns, which are believed to take 10 us; the driver's queue of `room` blocks.
  */
-static uint64_t fill_queue_with(int room, uint64_t gpu, int launches, int events)
+static uint64_t fill_queue_of(void (*give)(uint64_t, uint64_t), int room, uint64_t gpu,
+                              int launches, int events)
 {
 	static uint64_t ends[1 << 14];
 	uint64_t at = 10000, blocked = 0;
@@ -198,7 +219,7 @@ static uint64_t fill_queue_with(int room, uint64_t gpu, int launches, int events
 		if (i && ends[i - 1] + GAP > start)
 			start = ends[i - 1] + GAP;
 		ends[i] = start + gpu;
-		launch(0, at, to);
+		give(at, to);
 		at = to;
 		for (int k = 0; k < events; k++, at += 200)
 			on_event(RECORD, 0xe1, 0, at, at + 200);
@@ -208,6 +229,11 @@ static uint64_t fill_queue_with(int room, uint64_t gpu, int launches, int events
 	call(SYNC, 0, at, ends[launches - 1] + RETURN);
 	finish();
 	return blocked;
+}
+
+static uint64_t fill_queue_with(int room, uint64_t gpu, int launches, int events)
+{
+	return fill_queue_of(a_kernel_of_10_us, room, gpu, launches, events);
 }
 
 static uint64_t fill_queue(uint64_t gpu, int launches)
@@ -223,6 +249,32 @@ static void test_queue_full(void **state)
 	assert_int_equal(split(0)[TF_HOST_CONTENTION], 0);
 	assert_near((double)split(0)[TF_HOST_LAUNCH], 6000 * 3000, 0.01);
 	assert_near((double)total()->busy, 6000 * 10000, 0.01);
+}
+
+/* A graph's launch takes one place, however many kernels it has. */
+static void test_queue_full_of_graphs(void **state)
+{
+	uint64_t blocked = fill_queue_of(a_graph_of_10_us, 1022, 10000, 6000, 0);
+
+	assert_near((double)split(0)[TF_HOST_BACK_PRESSURE], (double)blocked, 0.01);
+	assert_near((double)split(0)[TF_HOST_LAUNCH], 6000 * 3000, 0.01);
+	assert_near((double)total()->busy, 6000 * 10000, 0.01);
+}
+
+/* Some hundred graphs are queued: the launch that takes long has places enough. */
+static void test_a_graph_behind_some_is_not_held_up(void **state)
+{
+	uint64_t at = 10000;
+
+	lasts(a_graph(), TF_WORK_GRAPH, 50000);
+	for (int i = 0; i < 300; i++, at += 3000)
+		feed(0, a_graph(), at, at + 3000);
+	feed(0, a_graph(), at, at + 60000);
+	call(SYNC, 0, at + 60000, 10000 + 3000 + START + 301 * 50000 + 300 * GAP + RETURN);
+	finish();
+	assert_int_equal(split(0)[TF_HOST_BACK_PRESSURE], 0);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 300 * 3000 + 60000);
+	assert_int_equal(total()->busy, 301 * 50000);
 }
 
 /* The kernels take twice as long as is believed: the queue tells. */
@@ -407,6 +459,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_contention, start, end),
 	        cmocka_unit_test_setup_teardown(test_no_contention_with_itself, start, end),
 	        cmocka_unit_test_setup_teardown(test_queue_full, start, end),
+	        cmocka_unit_test_setup_teardown(test_queue_full_of_graphs, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_graph_behind_some_is_not_held_up, start, end),
 	        cmocka_unit_test_setup_teardown(test_queue_full_of_longer_work, start, end),
 	        cmocka_unit_test_setup_teardown(test_queue_full_behind_a_copy, start, end),
 	        cmocka_unit_test_setup_teardown(test_queue_full_of_shorter_work, start, end),
