@@ -84,7 +84,7 @@ def test_lines_of_every_instruction(python, tmp_path):
 
 
 def test_many_stacks_while_everything_moves(python, tmp_path):
-    """Other threads make garbage, collect it, and look at this one's frames."""
+    """Other threads make garbage, collect it, reload modules, and look at this one's frames."""
     assert 'stacks 40000' in read_frames(python, tmp_path, 'stress', 40000, tmp_path)
 
 
