@@ -108,7 +108,7 @@ size_t sites_head(const struct model_site *s)
 	return python != SIZE_MAX ? python : native != SIZE_MAX ? native : 0;
 }
 
-void sites_merge(struct model *m, struct model_site *s)
+size_t sites_merge(struct model *m, struct model_site *s)
 {
 	struct model_sites *to = &m->sites;
 	struct site_key key = {s->kind, s->cut};
@@ -121,8 +121,9 @@ void sites_merge(struct model *m, struct model_site *s)
 	struct site_entry *e = entry_of(&to->texts->by_stack, key, to->count, &made);
 	if (made) {
 		ALLOC_ROOM(to->items, to->count);
+		s->place = to->count;
 		to->items[to->count++] = *s;
-		return;
+		return e->index;
 	}
 	struct model_site *have = &to->items[e->index];
 	CLAMP_ADD(have->seen, s->seen);
@@ -138,6 +139,7 @@ void sites_merge(struct model *m, struct model_site *s)
 	add(&have->wasted, s->wasted);
 	add(&have->gpu, s->gpu);
 	free(s->frames);
+	return e->index;
 }
 
 /* ---- places ---- */
@@ -162,7 +164,7 @@ static int places_by_time(const void *a, const void *b)
 
 static void add_place(struct model_sites *to, struct site_entry **all, size_t index)
 {
-	const struct model_site *s = &to->items[index];
+	struct model_site *s = &to->items[index];
 	struct site_key key = {s->kind, 0};
 	bool made;
 
@@ -177,6 +179,7 @@ static void add_place(struct model_sites *to, struct site_entry **all, size_t in
 		        .site = index, .whole = true, .wasted = NAN, .gpu = NAN};
 	}
 	struct model_place *p = &to->places[e->index];
+	s->place = e->index;
 	p->sites++;
 	CLAMP_ADD(p->seen, s->seen);
 	CLAMP_ADD(p->bytes, s->bytes);
@@ -189,18 +192,44 @@ static void add_place(struct model_sites *to, struct site_entry **all, size_t in
 	add(&p->gpu, s->gpu);
 }
 
+/* Places come in order; sites and recordings' numbers of them follow. `now`: by the index that a
+ * site had when it was added. */
+static void sort_places(struct model *m, const size_t *now)
+{
+	struct model_sites *to = &m->sites;
+	size_t *index = alloc_zeroed(to->place_count, sizeof(*index));
+
+	qsort(to->places, to->place_count, sizeof(*to->places), places_by_time);
+	for (size_t i = 0; i < to->place_count; i++)
+		index[to->items[to->places[i].site].place] = i;
+	for (size_t i = 0; i < to->count; i++)
+		to->items[i].place = index[to->items[i].place];
+	for (size_t i = 0; i < m->process_count; i++) {
+		struct model_process *p = &m->processes[i];
+		for (uint32_t k = 0; k < p->site_count; k++)
+			if (p->site_places[k])
+				p->site_places[k] =
+				        (uint32_t)to->items[now[p->site_places[k] - 1]].place + 1;
+	}
+	free(index);
+}
+
 void model_finish_sites(struct model *m)
 {
 	struct model_sites *to = &m->sites;
 	struct site_entry *all = NULL;
+	size_t *now = alloc_zeroed(to->count + 1, sizeof(*now));
 
 	if (to->count)
 		qsort(to->items, to->count, sizeof(*to->items), by_time);
-	for (size_t i = 0; i < to->count; i++)
+	for (size_t i = 0; i < to->count; i++) {
+		now[to->items[i].place] = i;
 		add_place(to, &all, i);
+	}
 	free_entries(&all);
 	if (to->place_count)
-		qsort(to->places, to->place_count, sizeof(*to->places), places_by_time);
+		sort_places(m, now);
+	free(now);
 	if (to->texts)
 		free_entries(&to->texts->by_stack);
 }
