@@ -54,11 +54,12 @@ const char *sites_keep(struct model *m, char *text)
 	return text;
 }
 
-/* Code of the standard library, of an installed package, or of the interpreter itself. */
+/* Code of the standard library, of an installed package, of the interpreter itself, or that
+ * torch.compile or Triton made. */
 static bool is_foreign(const char *file)
 {
 	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
-	                                    "/lib64/python3"};
+	                                    "/lib64/python3",  "/torchinductor_", "/.triton/"};
 
 	if (!file || !strncmp(file, "<frozen ", 8))
 		return true;

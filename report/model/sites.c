@@ -91,21 +91,43 @@ static void add(double *sum, double more)
 		*sum = (isnan(*sum) ? 0 : *sum) + more;
 }
 
-/* Python before what is native, as a call out of a library was asked for there. */
+/*
+ * Code that was made while the program ran, as far as a stack tells: of no file, or of one in a
+ * folder for temporary files that a library calls. Cells of a notebook lie there too.
+ */
+static bool is_made(const struct model_site *s, size_t i)
+{
+	const char *file = s->frames[i].file;
+
+	if (!file || strstr(file, "/ipykernel_") || !strncmp(file, "<ipython-input", 14))
+		return false;
+	if (*file == '<')
+		return true;
+	return (!strncmp(file, "/tmp/", 5) || !strncmp(file, "/var/tmp/", 9)) &&
+	       i + 1 < s->frame_count && s->frames[i + 1].foreign;
+}
+
+/* Python before what is native, as a call out of a library was asked for there; what the program
+ * made only where nobody wrote a line. */
 size_t sites_head(const struct model_site *s)
 {
-	size_t python = SIZE_MAX, native = SIZE_MAX;
+	size_t made = SIZE_MAX, python = SIZE_MAX, native = SIZE_MAX;
 
 	for (size_t i = 0; i < s->frame_count; i++) {
 		const struct model_frame *f = &s->frames[i];
-		if (f->python && !f->foreign)
+		if (f->python && !f->foreign && !is_made(s, i))
 			return i;
+		if (f->python && !f->foreign && made == SIZE_MAX)
+			made = i;
 		if (f->python && python == SIZE_MAX)
 			python = i;
 		if (!f->python && native == SIZE_MAX && !f->foreign)
 			native = i;
 	}
-	return python != SIZE_MAX ? python : native != SIZE_MAX ? native : 0;
+	return made != SIZE_MAX     ? made
+	       : python != SIZE_MAX ? python
+	       : native != SIZE_MAX ? native
+	                            : 0;
 }
 
 size_t sites_merge(struct model *m, struct model_site *s)
