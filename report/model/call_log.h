@@ -47,6 +47,7 @@ struct call_event {
 	uint32_t event;  /* one number an event handle; CALL_LOG_NONE = none */
 	uint32_t graph;  /* the recording's number of an instantiated graph, or CALL_LOG_NONE */
 	uint32_t items;  /* launches or copies in this call, at least 1 */
+	uint32_t site;   /* the recording's number of its call site, from 1; 0 = none was taken */
 	uint16_t thread; /* index in `threads` */
 	uint16_t device; /* current to the thread, as far as is known */
 	uint16_t flags;  /* TF_CAPTURED, TF_PTDS, TF_FIRST, TF_NO_ARGS, TF_SAMPLED, TF_STALLED */

@@ -54,11 +54,12 @@ const char *sites_keep(struct model *m, char *text)
 	return text;
 }
 
-/* Code of the standard library, of an installed package, or of the interpreter itself. */
+/* Code of the standard library, of an installed package, of the interpreter itself, or that
+ * torch.compile or Triton made. */
 static bool is_foreign(const char *file)
 {
 	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
-	                                    "/lib64/python3"};
+	                                    "/lib64/python3",  "/torchinductor_", "/.triton/"};
 
 	if (!file || !strncmp(file, "<frozen ", 8))
 		return true;
@@ -323,13 +324,15 @@ static void add_all(struct part *s)
 	add_samples(s, site_of);
 	s->p->process->site_count = r->sites;
 	s->p->process->site_heads = alloc_zeroed(r->sites, sizeof(char *));
+	s->p->process->site_places = alloc_zeroed(r->sites, sizeof(uint32_t));
 	for (uint32_t i = 0; i < r->sites; i++)
 		if (site_of[i] && site_of[i]->frame_count)
 			s->p->process->site_heads[i] =
 			        sites_keep(s->p->model, site_headline(site_of[i], false));
 	for (uint32_t i = 0; i < r->sites; i++)
 		if (site_of[i])
-			sites_merge(s->p->model, site_of[i]);
+			s->p->process->site_places[i] =
+			        (uint32_t)sites_merge(s->p->model, site_of[i]) + 1;
 	free(sites);
 	free(site_of);
 }

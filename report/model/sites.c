@@ -91,24 +91,46 @@ static void add(double *sum, double more)
 		*sum = (isnan(*sum) ? 0 : *sum) + more;
 }
 
-/* Python before what is native, as a call out of a library was asked for there. */
+/*
+ * Code that was made while the program ran, as far as a stack tells: of no file, or of one in a
+ * folder for temporary files that a library calls. Cells of a notebook lie there too.
+ */
+static bool is_made(const struct model_site *s, size_t i)
+{
+	const char *file = s->frames[i].file;
+
+	if (!file || strstr(file, "/ipykernel_") || !strncmp(file, "<ipython-input", 14))
+		return false;
+	if (*file == '<')
+		return true;
+	return (!strncmp(file, "/tmp/", 5) || !strncmp(file, "/var/tmp/", 9)) &&
+	       i + 1 < s->frame_count && s->frames[i + 1].foreign;
+}
+
+/* Python before what is native, as a call out of a library was asked for there; what the program
+ * made only where nobody wrote a line. */
 size_t sites_head(const struct model_site *s)
 {
-	size_t python = SIZE_MAX, native = SIZE_MAX;
+	size_t made = SIZE_MAX, python = SIZE_MAX, native = SIZE_MAX;
 
 	for (size_t i = 0; i < s->frame_count; i++) {
 		const struct model_frame *f = &s->frames[i];
-		if (f->python && !f->foreign)
+		if (f->python && !f->foreign && !is_made(s, i))
 			return i;
+		if (f->python && !f->foreign && made == SIZE_MAX)
+			made = i;
 		if (f->python && python == SIZE_MAX)
 			python = i;
 		if (!f->python && native == SIZE_MAX && !f->foreign)
 			native = i;
 	}
-	return python != SIZE_MAX ? python : native != SIZE_MAX ? native : 0;
+	return made != SIZE_MAX     ? made
+	       : python != SIZE_MAX ? python
+	       : native != SIZE_MAX ? native
+	                            : 0;
 }
 
-void sites_merge(struct model *m, struct model_site *s)
+size_t sites_merge(struct model *m, struct model_site *s)
 {
 	struct model_sites *to = &m->sites;
 	struct site_key key = {s->kind, s->cut};
@@ -121,8 +143,9 @@ void sites_merge(struct model *m, struct model_site *s)
 	struct site_entry *e = entry_of(&to->texts->by_stack, key, to->count, &made);
 	if (made) {
 		ALLOC_ROOM(to->items, to->count);
+		s->place = to->count;
 		to->items[to->count++] = *s;
-		return;
+		return e->index;
 	}
 	struct model_site *have = &to->items[e->index];
 	CLAMP_ADD(have->seen, s->seen);
@@ -138,6 +161,7 @@ void sites_merge(struct model *m, struct model_site *s)
 	add(&have->wasted, s->wasted);
 	add(&have->gpu, s->gpu);
 	free(s->frames);
+	return e->index;
 }
 
 /* ---- places ---- */
@@ -162,7 +186,7 @@ static int places_by_time(const void *a, const void *b)
 
 static void add_place(struct model_sites *to, struct site_entry **all, size_t index)
 {
-	const struct model_site *s = &to->items[index];
+	struct model_site *s = &to->items[index];
 	struct site_key key = {s->kind, 0};
 	bool made;
 
@@ -177,6 +201,7 @@ static void add_place(struct model_sites *to, struct site_entry **all, size_t in
 		        .site = index, .whole = true, .wasted = NAN, .gpu = NAN};
 	}
 	struct model_place *p = &to->places[e->index];
+	s->place = e->index;
 	p->sites++;
 	CLAMP_ADD(p->seen, s->seen);
 	CLAMP_ADD(p->bytes, s->bytes);
@@ -189,18 +214,44 @@ static void add_place(struct model_sites *to, struct site_entry **all, size_t in
 	add(&p->gpu, s->gpu);
 }
 
+/* Places come in order; sites and recordings' numbers of them follow. `now`: by the index that a
+ * site had when it was added. */
+static void sort_places(struct model *m, const size_t *now)
+{
+	struct model_sites *to = &m->sites;
+	size_t *index = alloc_zeroed(to->place_count, sizeof(*index));
+
+	qsort(to->places, to->place_count, sizeof(*to->places), places_by_time);
+	for (size_t i = 0; i < to->place_count; i++)
+		index[to->items[to->places[i].site].place] = i;
+	for (size_t i = 0; i < to->count; i++)
+		to->items[i].place = index[to->items[i].place];
+	for (size_t i = 0; i < m->process_count; i++) {
+		struct model_process *p = &m->processes[i];
+		for (uint32_t k = 0; k < p->site_count; k++)
+			if (p->site_places[k])
+				p->site_places[k] =
+				        (uint32_t)to->items[now[p->site_places[k] - 1]].place + 1;
+	}
+	free(index);
+}
+
 void model_finish_sites(struct model *m)
 {
 	struct model_sites *to = &m->sites;
 	struct site_entry *all = NULL;
+	size_t *now = alloc_zeroed(to->count + 1, sizeof(*now));
 
 	if (to->count)
 		qsort(to->items, to->count, sizeof(*to->items), by_time);
-	for (size_t i = 0; i < to->count; i++)
+	for (size_t i = 0; i < to->count; i++) {
+		now[to->items[i].place] = i;
 		add_place(to, &all, i);
+	}
 	free_entries(&all);
 	if (to->place_count)
-		qsort(to->places, to->place_count, sizeof(*to->places), places_by_time);
+		sort_places(m, now);
+	free(now);
 	if (to->texts)
 		free_entries(&to->texts->by_stack);
 }

@@ -52,8 +52,9 @@ struct model_site {
 	const char *thread, *range;
 	struct model_frame *frames; /* innermost first */
 	size_t frame_count;
-	bool cut;    /* there are more frames outside of these */
-	size_t head; /* the frame that the site is called by */
+	bool cut;     /* there are more frames outside of these */
+	size_t head;  /* the frame that the site is called by */
+	size_t place; /* index in `places` */
 };
 
 /* Sites of one kind and function whose headlines are on one line, or that are of one thread without

@@ -84,7 +84,7 @@ def test_lines_of_every_instruction(python, tmp_path):
 
 
 def test_many_stacks_while_everything_moves(python, tmp_path):
-    """Other threads make garbage, collect it, and look at this one's frames."""
+    """Other threads make garbage, collect it, reload modules, and look at this one's frames."""
     assert 'stacks 40000' in read_frames(python, tmp_path, 'stress', 40000, tmp_path)
 
 
@@ -792,3 +792,80 @@ def test_damaged_sites(tmp_path, compile_c):
         assert p.returncode in (0, 2), (seed, p.returncode, p.stderr)
         if p.returncode == 0:
             json.loads(p.stdout)
+
+
+# ---- code that a program made ----------------------------------------------------------------------------------------------
+
+MADE = r'''
+import sys, os, json, importlib.util
+sys.path.insert(0, {library!r})
+sys.path.insert(0, {here!r})
+sys.argv = ['planted.py']
+import planted, caller
+planted.start()
+
+
+def load(path, name):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def written():
+    caller.call(load({temporary!r}, 'made_by_a_library').made, planted.item) # written
+
+
+def compiled():
+    caller.call(load({inductor!r}, 'made_by_the_compiler').made, planted.cpu) # compiled
+
+
+def text():
+    space = {{}}
+    exec(compile('def made(f):\n    f()\n', '<string>', 'exec'), space)
+    space['made'](planted.cuda.cuCtxGetDevice and planted.allocate) # text
+
+
+def notebook():
+    caller.call(load({cell!r}, 'cell').made, planted.cuda.cuCtxSynchronize)
+
+
+written(), compiled(), text(), notebook()
+print(os.getpid())
+'''
+
+
+def test_headlines_of_code_that_was_made(tmp_path):
+    """Of a file that a library wrote and calls, of torch.compile's, of text: the line that somebody wrote. Cells of a notebook are
+    the program's own."""
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    library = tmp_path / 'lib/python3/site-packages'
+    library.mkdir(parents=True)
+    (library / 'caller.py').write_text('def call(f, *a):\n    return f(*a)\n')
+    (library / 'planted.py').write_text((HERE / 'planted.py').read_text()) # its functions count as a library's here
+    import shutil
+    import tempfile
+    temporary = tempfile.mkdtemp(prefix='cudaspy-made-', dir='/tmp')
+    home = tempfile.mkdtemp(prefix='cudaspy-home-', dir=BUILD)
+    try:
+        paths = {name: os.path.join(temporary, *parts) for name, parts in
+                 {'temporary': ['conv_propagate.py'], 'inductor': ['torchinductor_me', 'ab', 'cab.py'], 'cell': ['ipykernel_1', '2.py']}.items()}
+        for path in paths.values():
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, 'w') as out:
+                out.write('def made(f):\n    f()\n')
+        program = os.path.join(home, 'program.py')
+        text = MADE.format(library=str(library), here=str(library), **paths)
+        with open(program, 'w') as out:
+            out.write(text)
+        p = run_python(python, tmp_path, program, CUDASPY_SITES='all')
+        sites = report(recording_of(tmp_path, int(p.stdout)))['sites']
+    finally:
+        shutil.rmtree(temporary)
+        shutil.rmtree(home)
+    heads = {(s['api'], s['frames'][s['headline']]['file'], s['frames'][s['headline']]['line']) for s in sites
+             if any(f['function'] == 'made' for f in s['frames'])}
+    line = lambda mark: text.splitlines().index(next(l for l in text.splitlines() if l.endswith('# ' + mark))) + 1
+    assert heads == {('cuCtxSynchronize', program, line('written')), ('cuMemcpyDtoH_v2', program, line('compiled')),
+                     ('cuMemAlloc_v2', program, line('text')), ('cuMemFree_v2', program, line('text')),
+                     ('cuCtxSynchronize', paths['cell'], 2)}

@@ -285,6 +285,7 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 		                    .brief_cuda = k->brief_cuda,
 		                    .brief_pytorch = k->brief_pytorch,
 		                    .share = NAN,
+		                    .place_share = NAN,
 		                    .speedup = NAN,
 		                    .speedup_low = NAN,
 		                    .speedup_high = NAN};
@@ -293,7 +294,8 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 			continue;
 		}
 		predict(whatifs, &context, k, &f);
-		finding_find_site(&context, &f);
+		if (!f.place)
+			finding_find_site(&context, &f);
 		ALLOC_ROOM(to->items, to->count);
 		to->items[to->count++] = f;
 	}

@@ -6,6 +6,7 @@
 #ifndef REPORT_FINDINGS_H
 #define REPORT_FINDINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum finding_severity { SEVERITY_INFO, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH };
@@ -25,12 +26,14 @@ struct finding {
 	double share;   /* of the steady window that it concerns, 0..1; NaN = no time is known */
 	char *evidence; /* figures of this run */
 	const char *kernel; /* the one it is about, of the model; NULL = none */
-	/* The line of code that most of it comes from, of the model; NULL = not known. And its
-	 * share of what all lines have that are known: of the calls' time, bytes or count. */
+	/* The line of code that most of it comes from, or where `ahead` comes before, of the model;
+	 * NULL = not known. And its share of what all lines have that are known: of the calls'
+	 * time, bytes or count. */
 	const struct model_place *place;
 	const struct model_site *site;
 	double place_share;
 	const char *place_measure; /* of which: "API time" */
+	bool ahead;
 	/* Steady window before over after, by the what-if, and its range; NaN = not predicted. */
 	double speedup, speedup_low, speedup_high;
 };

@@ -27,6 +27,8 @@ struct gaps {
 	double idle;               /* that the GPU had nothing to do in them, ns */
 	double longest[GAPS_TOLD]; /* such parts of them */
 	uint16_t thread;           /* that had the most of it */
+	struct finding_gap *ends;  /* what they ended with */
+	size_t end_count;
 };
 
 static void add_gap(struct gaps *g, double *by_thread, uint16_t thread, double ns)
@@ -43,13 +45,27 @@ static void add_gap(struct gaps *g, double *by_thread, uint16_t thread, double n
 	}
 }
 
+/* `open`: idle time of this thread that no line is told of yet. */
+static void end_gap(struct gaps *g, const struct finding_context *s, const struct call_event *a,
+                    double *open)
+{
+	struct finding_gap end;
+
+	if (!finding_gap_ends(s, a, *open, &end))
+		return;
+	ALLOC_ROOM(g->ends, g->end_count);
+	g->ends[g->end_count++] = end;
+	*open = 0;
+}
+
 /* Times between the calls of threads that give work, as far as the GPU had none then. */
 static struct gaps find_gaps(const struct finding_context *s)
 {
 	struct gaps g = {0};
 	size_t threads = s->h->thread_count;
 	double *by_thread = alloc_zeroed(threads + 1, sizeof(*by_thread)),
-	       *last = alloc_zeroed(threads + 1, sizeof(*last));
+	       *last = alloc_zeroed(threads + 1, sizeof(*last)),
+	       *open = alloc_zeroed(threads + 1, sizeof(*open)); /* and with no line yet */
 	bool *gives = alloc_zeroed(threads + 1, sizeof(*gives)),
 	     *asked = alloc_zeroed(threads + 1, sizeof(*asked));
 	struct flow flow;
@@ -61,12 +77,17 @@ static struct gaps find_gaps(const struct finding_context *s)
 		const struct call_event *a = &s->call_events[i];
 		double to = a->start - a->ours, from = last[a->thread];
 		double idle = to - fmax(from, flow_ends(&flow, a->device, CALL_LOG_NONE));
+		bool outside = gives[a->thread] && from > 0 && to - from >= GAP_LEAST;
 		/* An answer "not ready" says that the GPU had work. */
 		if (asked[a->thread])
 			idle = 0;
+		else if (outside && !isnan(idle)) /* of work that was never timed: all of it */
+			open[a->thread] += isfinite(idle) ? fmax(0, idle) : to - from;
 		asked[a->thread] = a->cls == SPY_CLASS_QUERY && a->result;
-		if (gives[a->thread] && from > 0 && to - from >= GAP_LEAST && idle > 0)
+		if (outside && idle > 0)
 			add_gap(&g, by_thread, a->thread, idle);
+		if (open[a->thread] > 0)
+			end_gap(&g, s, a, &open[a->thread]);
 		last[a->thread] = fmax(from, a->end);
 		flow_add(&flow, a);
 	}
@@ -79,6 +100,7 @@ static struct gaps find_gaps(const struct finding_context *s)
 	flow_end(&flow);
 	free(by_thread);
 	free(last);
+	free(open);
 	free(gives);
 	free(asked);
 	return g;
@@ -103,8 +125,12 @@ bool find_host_starves_gpu(const struct finding_context *s, struct finding *f)
 	        fmin(finding_known(b->by[TF_IDLE_OUTSIDE]) / b->window, finding_share(s, g.idle));
 	/* What goes with a graph of the launches around it is their cost. */
 	idle = fmin(idle, finding_outside(s));
-	if (g.count < FEW_GAPS || !(idle >= (are_regular(s, &g) ? FINDING_MEDIUM : FINDING_HIGH)))
+	if (g.count < FEW_GAPS || !(idle >= (are_regular(s, &g) ? FINDING_MEDIUM : FINDING_HIGH))) {
+		free(g.ends);
 		return false;
+	}
+	finding_find_line_ahead(s, g.ends, g.end_count, g.thread, f);
+	free(g.ends);
 	for (int i = 0; i < GAPS_TOLD; i++)
 		unit_time_apart(longest[i], g.longest[i]);
 	const struct call_log_thread *t = &s->h->threads[g.thread];

@@ -84,8 +84,22 @@ double finding_share(const struct finding_context *s, double ns);
 /* "3.1 a step" where steps are known, else "812 a second" (free it). */
 char *finding_rate(const struct finding_context *s, double count);
 
-/* findings_sites.c: the line of code that a finding is about. */
+/* findings_sites.c: the line of code that a finding is about; of one that has none yet. */
 void finding_find_site(const struct finding_context *c, struct finding *f);
+
+struct finding_gap {    /* in which the GPU had nothing to do, and a thread was outside CUDA */
+	double idle;    /* ns */
+	uint32_t place; /* index + 1 of the one that the next call was made from; 0 = not known */
+	uint32_t work;  /* its class of work */
+	uint16_t thread;
+};
+/* What `idle` ns of a thread ended with; false: not with this call, which tells no line and gives
+ * no work. */
+bool finding_gap_ends(const struct finding_context *c, const struct call_event *e, double idle,
+                      struct finding_gap *to);
+/* The line that most of those of a thread came ahead of. */
+void finding_find_line_ahead(const struct finding_context *c, const struct finding_gap *gaps,
+                             size_t count, uint16_t thread, struct finding *f);
 
 /* findings_sync.c */
 finder find_sync_every_step, find_sync_too_early, find_implicit_sync;

@@ -1,37 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which line of the program a finding is about. */
+/*
+ * Which line of the program a finding is about: by the recent calls of what is judged, as far as
+ * their sites are known. Where these tell nothing, by what the sites have of the whole run.
+ */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
+#include "shim/core/cuda/communication.h"
 
-/* A line that has less of the time is not the one to look at. */
+/* A line that has less of it is not the one to look at. */
 #define SITE_LEAST 0.1
+/* Fewer gaps with a known line (or less than half of the time) tell no line. */
+#define FEW_LINES 10
 
-enum measure { BY_API, BY_PAGEABLE, BY_COUNT };
-static const char *const measures[] = {"API time", "pageable bytes", "count"};
+enum measure { BY_API, BY_PAGEABLE, BY_COUNT, BY_GPU };
+static const char *const measures[] = {"API time", "pageable bytes", "count", "GPU time"};
+
+/* Of which work alone. */
+enum only { ALL_OF_IT, OF_ITS_KERNEL, THAT_COMMUNICATES };
 
 static const struct about {
 	const char *id;
 	enum model_site_kind kind;
 	enum measure measure;
+	enum only only;
 } about[] = {
-        {"sync-every-step", SITE_WAIT, BY_API},
-        {"sync-too-early", SITE_WAIT, BY_API},
-        {"device-sync-for-stream", SITE_WAIT, BY_API},
-        {"pageable-async-copy", SITE_COPY, BY_PAGEABLE},
-        {"many-small-copies", SITE_COPY, BY_COUNT},
-        {"low-bandwidth-copy", SITE_COPY, BY_API},
-        {"copy-not-overlapped", SITE_COPY, BY_API},
-        {"copy-back-and-forth", SITE_COPY, BY_API},
-        {"implicit-sync", SITE_COPY, BY_API},
-        {"alloc-churn", SITE_ALLOC, BY_API},
-        {"memory-growth", SITE_ALLOC, BY_API},
-        {"module-load-in-loop", SITE_MODULE, BY_API},
-        {"graph-reinstantiated", SITE_GRAPH, BY_API},
-        {"graph-instantiation-dominates", SITE_GRAPH, BY_API},
-        {"many-short-launches", SITE_LAUNCH, BY_API},
+        {"sync-every-step", SITE_WAIT, BY_API, ALL_OF_IT},
+        {"sync-too-early", SITE_WAIT, BY_API, ALL_OF_IT},
+        {"device-sync-for-stream", SITE_WAIT, BY_API, ALL_OF_IT},
+        {"pageable-async-copy", SITE_COPY, BY_PAGEABLE, ALL_OF_IT},
+        {"many-small-copies", SITE_COPY, BY_COUNT, ALL_OF_IT},
+        {"low-bandwidth-copy", SITE_COPY, BY_API, ALL_OF_IT},
+        {"copy-not-overlapped", SITE_COPY, BY_API, ALL_OF_IT},
+        {"copy-back-and-forth", SITE_COPY, BY_API, ALL_OF_IT},
+        {"implicit-sync", SITE_COPY, BY_API, ALL_OF_IT},
+        {"alloc-churn", SITE_ALLOC, BY_API, ALL_OF_IT},
+        {"memory-growth", SITE_ALLOC, BY_API, ALL_OF_IT},
+        {"module-load-in-loop", SITE_MODULE, BY_API, ALL_OF_IT},
+        {"graph-reinstantiated", SITE_GRAPH, BY_API, ALL_OF_IT},
+        {"graph-instantiation-dominates", SITE_GRAPH, BY_API, ALL_OF_IT},
+        {"many-short-launches", SITE_LAUNCH, BY_API, ALL_OF_IT},
+        {"launch-queue-full", SITE_LAUNCH, BY_API, ALL_OF_IT},
+        {"launch-contention", SITE_LAUNCH, BY_API, ALL_OF_IT},
+        {"dominant-kernel", SITE_LAUNCH, BY_GPU, OF_ITS_KERNEL},
+        {"low-occupancy", SITE_LAUNCH, BY_GPU, OF_ITS_KERNEL},
+        {"exposed-communication", SITE_LAUNCH, BY_GPU, THAT_COMMUNICATES},
 };
+
+/* ---- of all calls ---- */
 
 static double measured(const struct model_place *p, enum measure by)
 {
@@ -40,6 +59,8 @@ static double measured(const struct model_place *p, enum measure by)
 		return (double)p->pageable_bytes;
 	case BY_COUNT:
 		return p->calls;
+	case BY_GPU:
+		return p->gpu;
 	default:
 		return p->api_time;
 	}
@@ -60,34 +81,181 @@ static bool is_about(const struct about *a, const struct model_site *s)
 	return s->kind == a->kind;
 }
 
+static void add_all(const struct model_sites *sites, const struct about *a, double *of)
+{
+	for (size_t i = 0; i < sites->place_count; i++) {
+		const struct model_place *p = &sites->places[i];
+		if (is_about(a, &sites->items[p->site]))
+			of[i] = finding_known(measured(p, a->measure));
+	}
+}
+
+/* ---- of the recent calls ---- */
+
+/* Index + 1 of the place that the call was made from; 0 = not known. */
+static uint32_t place_of(const struct finding_context *c, const struct call_event *e)
+{
+	return e->site && e->site <= c->process->site_count ? c->process->site_places[e->site - 1]
+	                                                    : 0;
+}
+
+static double measured_of(const struct call_event *e, enum measure by)
+{
+	switch (by) {
+	case BY_PAGEABLE:
+		return e->cls == SPY_CLASS_COPY && e->memory == SPY_MEM_PAGEABLE ? (double)e->bytes
+		                                                                 : 0;
+	case BY_COUNT:
+		return 1;
+	case BY_GPU:
+		return finding_known(e->gpu);
+	default:
+		return e->end - e->start;
+	}
+}
+
+static bool is_meant(const struct finding_context *c, const struct about *a,
+                     const struct finding *f, const struct call_event *e)
+{
+	const char *kernel = e->work < c->h->work_count ? c->h->works[e->work].kernel : NULL;
+
+	if (a->only == OF_ITS_KERNEL)
+		return kernel && f->kernel && !strcmp(kernel, f->kernel);
+	return a->only == ALL_OF_IT || (kernel && cuda_communicates(kernel));
+}
+
+/*
+ * Of launches samples alone have a site: each stands for the calls with the same class of work.
+ * `factor` (free it): by class. Others have one where they took long, and stand for themselves.
+ */
+static double *factors(const struct finding_context *c)
+{
+	size_t n = c->h->work_count;
+	double *factor = alloc_zeroed(n + 1, sizeof(*factor)),
+	       *known = alloc_zeroed(n + 1, sizeof(*known));
+
+	for (size_t i = 0; i < c->count; i++) {
+		const struct call_event *e = &c->call_events[i];
+		if (e->work >= n)
+			continue;
+		factor[e->work]++;
+		known[e->work] += place_of(c, e) != 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		factor[i] = known[i] > 0 ? factor[i] / known[i] : 0;
+	free(known);
+	return factor;
+}
+
+static void add_recent(const struct finding_context *c, const struct about *a,
+                       const struct finding *f, double *of)
+{
+	const struct model_sites *sites = &c->m->sites;
+	double *factor = factors(c);
+
+	for (size_t i = 0; i < c->count; i++) {
+		const struct call_event *e = &c->call_events[i];
+		uint32_t place = place_of(c, e);
+		if (!place || !is_about(a, &sites->items[sites->places[place - 1].site]) ||
+		    !is_meant(c, a, f, e))
+			continue;
+		bool launch = e->cls == SPY_CLASS_LAUNCH || e->cls == SPY_CLASS_GRAPH_LAUNCH;
+		of[place - 1] += measured_of(e, a->measure) *
+		                 (launch && e->work < c->h->work_count ? factor[e->work] : 1);
+	}
+	free(factor);
+}
+
+/* ---- the line ---- */
+
+/* The place with most; whether it is one to look at. */
+static bool choose(const struct model_sites *sites, const double *of, struct finding *f)
+{
+	double sum = 0, most = 0;
+
+	for (size_t i = 0; i < sites->place_count; i++) {
+		sum += of[i];
+		if (of[i] > most) {
+			most = of[i];
+			f->place = &sites->places[i];
+		}
+	}
+	if (!(most > 0 && most >= SITE_LEAST * sum)) {
+		f->place = NULL;
+		return false;
+	}
+	f->site = &sites->items[f->place->site];
+	f->place_share = most / sum;
+	return true;
+}
+
 void finding_find_site(const struct finding_context *c, struct finding *f)
 {
 	const struct model_sites *sites = &c->m->sites;
 	const struct about *a = NULL;
-	double sum = 0, most = 0;
 
 	for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++)
 		if (!strcmp(about[i].id, f->id))
 			a = &about[i];
-	f->place = NULL;
-	f->site = NULL;
-	f->place_share = NAN;
-	for (size_t i = 0; a && i < sites->place_count; i++) {
-		const struct model_place *p = &sites->places[i];
-		double v = measured(p, a->measure);
-		if (!is_about(a, &sites->items[p->site]) || !(v > 0))
-			continue;
-		sum += v;
-		if (v > most) {
-			most = v;
-			f->place = p;
-		}
-	}
-	if (most < SITE_LEAST * sum)
-		f->place = NULL;
-	if (!f->place)
+	if (!a || !sites->place_count)
 		return;
-	f->site = &sites->items[f->place->site];
-	f->place_share = most / sum;
+	double *of = alloc_zeroed(sites->place_count, sizeof(*of));
 	f->place_measure = measures[a->measure];
+	add_recent(c, a, f, of);
+	if (!choose(sites, of, f) && a->only == ALL_OF_IT) {
+		memset(of, 0, sites->place_count * sizeof(*of));
+		add_all(sites, a, of);
+		choose(sites, of, f);
+	}
+	free(of);
+}
+
+/* ---- what the GPU waited for ---- */
+
+static size_t class_of(const struct finding_context *c, const struct finding_gap *g)
+{
+	return g->work < c->h->work_count ? g->work : c->h->work_count;
+}
+
+bool finding_gap_ends(const struct finding_context *c, const struct call_event *e, double idle,
+                      struct finding_gap *to)
+{
+	*to = (struct finding_gap){idle, place_of(c, e), e->work, e->thread};
+	return e->kind != TF_WORK_NONE || (to->place && e->cls != SPY_CLASS_SYNC);
+}
+
+void finding_find_line_ahead(const struct finding_context *c, const struct finding_gap *gaps,
+                             size_t count, uint16_t thread, struct finding *f)
+{
+	const struct model_sites *sites = &c->m->sites;
+	size_t n = c->h->work_count + 1, lines = 0;
+	double sum = 0, sure = 0;
+
+	if (!sites->place_count)
+		return;
+	double *of = alloc_zeroed(sites->place_count, sizeof(*of)),
+	       *all = alloc_zeroed(n, sizeof(*all)), *known = alloc_zeroed(n, sizeof(*known));
+	for (size_t i = 0; i < count; i++) {
+		if (gaps[i].thread != thread)
+			continue;
+		all[class_of(c, &gaps[i])] += gaps[i].idle;
+		sum += gaps[i].idle;
+		if (!gaps[i].place)
+			continue;
+		known[class_of(c, &gaps[i])] += gaps[i].idle;
+		sure += gaps[i].idle;
+		lines++;
+	}
+	for (size_t i = 0; i < count; i++) {
+		size_t k = class_of(c, &gaps[i]);
+		if (gaps[i].place && gaps[i].thread == thread)
+			of[gaps[i].place - 1] += gaps[i].idle * all[k] / known[k];
+	}
+	f->place_measure = "time outside CUDA";
+	f->ahead = (lines >= FEW_LINES || sure >= sum / 2) && choose(sites, of, f);
+	if (!f->ahead)
+		f->place = NULL;
+	free(of);
+	free(all);
+	free(known);
 }

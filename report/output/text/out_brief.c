@@ -171,7 +171,8 @@ static void finding(struct brief *b, size_t number)
 	if (c->finding->place) {
 		char *where = site_headline(c->finding->site, false),
 		     *fit = text_fit(where, LINE_BYTES / 2);
-		line(b, "   at: %s, %s (sampled)", fit, c->finding->site->api);
+		line(b, "   %s: %s, %s (sampled)", c->finding->ahead ? "ahead of" : "at", fit,
+		     c->finding->site->api);
 		free(where);
 		free(fit);
 	}

@@ -29,16 +29,24 @@ static void place_of(const struct finding *f, struct text_layout *page)
 	char *lost = f->site->kind == SITE_WAIT && isfinite(p->wasted)
 	                     ? alloc_format(", of which %s wasted", unit_time(wasted, p->wasted))
 	                     : alloc_string("");
-	text_layout_more(
-	        page,
-	        "At %s%s%s: %s, %s%.0f times, %s%s; %s %% of the %s of such calls whose line "
-	        "is known.",
-	        where, source ? ": " : "", source ? source : "", f->site->api,
-	        p->estimated ? "about "
-	        : p->whole   ? ""
-	                     : "at least ",
-	        p->calls, unit_time(api, p->api_time), lost, unit_percent(share, f->place_share, 1),
-	        f->place_measure);
+	if (f->ahead)
+		text_layout_more(
+		        page,
+		        "Ahead of %s%s%s (%s): %s %% of that thread's time outside CUDA, as "
+		        "far as the line that comes next is known.",
+		        where, source ? ": " : "", source ? source : "", f->site->api,
+		        unit_percent(share, f->place_share, 1));
+	else
+		text_layout_more(page,
+		                 "At %s%s%s: %s, %s%.0f times, %s%s in the run; %s %% of the %s of "
+		                 "such calls "
+		                 "whose line is known.",
+		                 where, source ? ": " : "", source ? source : "", f->site->api,
+		                 p->estimated ? "about "
+		                 : p->whole   ? ""
+		                              : "at least ",
+		                 p->calls, unit_time(api, p->api_time), lost,
+		                 unit_percent(share, f->place_share, 1), f->place_measure);
 	free(source);
 	free(where);
 	free(lost);

@@ -19,6 +19,13 @@
 
 /* ---- changes ---- */
 
+/* (free it) */
+static char *kernel_of(const struct screen_report *r, const struct finding *f)
+{
+	return alloc_format("%s%s", out_page_name_of(r->m, f->kernel, r->o->names),
+	                    isfinite(f->speedup) ? ", if it took half its time" : "");
+}
+
 /* "at train.py:57 in step: loss.item()", the kernel, or nothing (free it). */
 static char *where(const struct screen_report *r, const struct finding *f)
 {
@@ -32,16 +39,17 @@ static char *where(const struct screen_report *r, const struct finding *f)
 		                     ? alloc_format("%s %% of it ",
 		                                    unit_percent(share, f->place_share, 1))
 		                     : alloc_string("");
-		char *text = alloc_format("%sat %s: %s", most, site, line ? line : f->site->api);
+		char *kernel = f->kernel ? kernel_of(r, f) : alloc_string("");
+		char *text = alloc_format("%s%s%s%s %s: %s", kernel, f->kernel ? "; " : "", most,
+		                          f->ahead ? "ahead of" : "at", site,
+		                          line ? line : f->site->api);
+		free(kernel);
 		free(site);
 		free(line);
 		free(most);
 		return text;
 	}
-	if (f && f->kernel)
-		return alloc_format("%s%s", out_page_name_of(r->m, f->kernel, r->o->names),
-		                    isfinite(f->speedup) ? ", if it took half its time" : "");
-	return NULL;
+	return f && f->kernel ? kernel_of(r, f) : NULL;
 }
 
 /* Of a step, else of all that is judged. */

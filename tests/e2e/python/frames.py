@@ -290,7 +290,7 @@ def greenlets():
 def stress(stacks, folder):
     walks = LIBRARY.reader_walks
     stop = threading.Event()
-    done = []
+    done, done_reloads = [], [0]
 
     def walk(n, plain):
         if n:
@@ -306,12 +306,26 @@ def stress(stacks, folder):
             exec(compile('def f(x):\n' + '\n' * (len(done) % 5) + ' return [x for x in range(3)]\nf(1)', 'g.py', 'exec'), {})
             gc.collect(0)
 
+    def reloads():
+        path = os.path.join(folder, 'moving_module.py')
+        sys.path.insert(0, folder)
+        for i in range(1 << 30):
+            if stop.is_set():
+                return
+            with open(path, 'w') as out:
+                out.write('\n' * (i % 7) + 'class C:\n    def f(self):\n' + '        x = 1\n' * (i % 5 + 1))
+            os.utime(path, (i, i))
+            importlib.invalidate_caches()
+            module = importlib.reload(sys.modules['moving_module']) if i else importlib.import_module('moving_module')
+            module.C().f()
+            done_reloads[0] += 1
+
     def frames():
         while not stop.is_set():
             [(f.f_lineno, f.f_code) for f in sys._current_frames().values()]
             time.sleep(0.0005)
 
-    helpers = [threading.Thread(target=garbage), threading.Thread(target=frames)]
+    helpers = [threading.Thread(target=f) for f in (garbage, frames, reloads)]
     for t in helpers:
         t.start()
     threads = [threading.Thread(target=walk, args=(20, SNAPSHOT)) for _ in range(2)]
@@ -324,7 +338,8 @@ def stress(stacks, folder):
     stop.set()
     for t in helpers:
         t.join()
-    assert len(done) == 4
+    assert len(done) == 4 and done_reloads[0]
+    print('reloads', done_reloads[0])
     print('stacks', stacks)
 
 
