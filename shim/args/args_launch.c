@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/args/args.h"
 
-/* Remembers where a function's figures are, until some handle changes its meaning. */
+/*
+ * Remembers where a function's figures are, until some handle changes its meaning. Not for a call
+ * inside another, of a signal's handler: launch_noted(), which it may have interrupted, has read
+ * one half of an entry and goes on to the other.
+ */
 static void remember(struct spy_tls *t, uint32_t version, CUfunction f, struct tf_kernel_stat *k)
 {
 	if (t->known_version != version) {
@@ -9,7 +13,7 @@ static void remember(struct spy_tls *t, uint32_t version, CUfunction f, struct t
 			t->known[i] = (struct spy_known){0};
 		t->known_version = version;
 	}
-	/* In this order, for a signal's handler that launches meanwhile. */
+	/* In this order, for a signal's handler that launches meanwhile, and reads. */
 	struct spy_known *known = launch_known(t, f);
 	known->function = NULL;
 	spy_in_order();
@@ -56,7 +60,8 @@ void launch_noted_slow(struct spy_span *s, CUresult rc, CUfunction f, CUstream s
 			o->rec->flags |= TF_FIRST;
 	}
 	k->kernel = kernel;
-	remember(t, version, f, k);
+	if (spy_is_outermost(o))
+		remember(t, version, f, k);
 	spy_count(&th->launches, 1);
 	spy_count(&k->launches, 1);
 	o->kernel = k;

@@ -96,6 +96,7 @@ HARM_PROGRAMS := \
 	harm_runtime \
 	harm_signal \
 	harm_stack \
+	harm_step \
 	harm_threads \
 	# EOL
 
@@ -121,7 +122,7 @@ HARM_DRIVER := $(E2E)/harm/libcuda.so.1
 e2e-build: $(addprefix $(E2E)/,$(HARM_PROGRAMS) libharm_ctor.so)
 
 $(E2E)/harm_driver.o: $(SIM_GEN)/driver_api.h
-$(HARM_DRIVER): $(SIM_DRIVER_OBJ) $(E2E)/harm_driver.o
+$(HARM_DRIVER): $(SIM_DRIVER_OBJ) $(E2E)/harm_driver.o $(E2E)/harm_fault.o
 	$(call msg,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic-functions -Wl,--no-undefined -Wl,-z,nodelete \

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -100,12 +101,37 @@ def runs_in(pid, folder):
     return False
 
 
-def end_all_in(folder):
+def all_in(folder):
     """Whatever still runs of a try: its processes have its folder as theirs, also those that left its session."""
     for pid in filter(str.isdigit, os.listdir('/proc')):
         with contextlib.suppress(OSError):
             if runs_in(pid, folder):
-                os.kill(int(pid), signal.SIGKILL)
+                yield int(pid)
+
+
+def place_in(pid, address):
+    """The object, and how far behind its first mapping."""
+    first = {}
+    for line in pathlib.Path(f'/proc/{pid}/maps').read_text().splitlines():
+        extent, *_, name = line.split(maxsplit=5)
+        begin, end = (int(n, 16) for n in extent.split('-'))
+        first.setdefault(name, begin)
+        if begin <= address < end:
+            return f'{os.path.basename(name)}+{address - first[name]:#x}'
+    return f'{address:#x}'
+
+
+def where_they_are(pids):
+    """Each thread: the system call that it is in, and where it made it."""
+    lines = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for tid in os.listdir(f'/proc/{pid}/task'):
+                at = pathlib.Path(f'/proc/{pid}/task/{tid}/syscall').read_text().split()
+                name = pathlib.Path(f'/proc/{pid}/task/{tid}/comm').read_text().strip()
+                where = f'in system call {at[0]}, {place_in(pid, int(at[-1], 16))}' if len(at) > 1 else ' '.join(at)
+                lines.append(f'  {pid}/{tid} {name}: {where}')
+    return '\n'.join(lines)
 
 
 def first_line(process):
@@ -127,11 +153,14 @@ def command(row, folder, number):
 
 def finish(row, process, folder, number):
     """stdout and stderr; after HANG_S there is nobody left to write them."""
-    late = threading.Event()
+    late = []
 
     def give_up():
-        late.set()
-        end_all_in(folder)
+        pids = list(all_in(folder))
+        late.append(where_they_are(pids))
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
 
     timer = threading.Timer(HANG_S, give_up)
     timer.start()
@@ -142,7 +171,7 @@ def finish(row, process, folder, number):
         out, err = process.communicate()
     finally:
         timer.cancel()
-    assert not late.is_set(), 'hangs'
+    assert not late, f'hangs\n{late[0]}'
     return early + out, err
 
 
@@ -151,7 +180,7 @@ def attempt(row, folder, number, watched, judge=None):
     folder.mkdir(parents=True)
     with row.around(folder, number) as more:
         variables = environment(folder, (SHIM,) if watched else (), sim=f'{PROGRAMS}/harm:{SIM}',
-                                **{'SIM_COST': 0, **row.variables, **more})
+                                **{'SIM_COST': 0, 'HARM_FAULTS': 1 if watched else None, **row.variables, **more})
         process = subprocess.Popen(command(row, folder, number), env=variables, cwd=folder, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
                                    errors='replace')
@@ -246,4 +275,5 @@ def campaign(row, folder):
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(one, range(max(TRIES // row.share, 2))))
     how = collections.Counter(text.split('\n')[0] for text in failures.values())
+    print(*failures.values(), sep='\n') # in full: where a process was, or what it said of its end
     assert not failures, f'{len(failures)} of {len(done)} tries: ' + '; '.join(f'{n}x {text}' for text, n in how.items())

@@ -7,6 +7,7 @@ about stands at the head of its program (tests/e2e/programs/harm_*.c).
 """
 import contextlib
 import os
+import platform
 import random
 import re
 import shutil
@@ -20,7 +21,8 @@ import pytest
 pytest.register_assert_rewrite('harm', 'harm_places')
 
 from conftest import SAMPLES, need, report # noqa: E402
-from harm import CLOSING, HANG_S, PROGRAMS, Row, against, campaign, compare_counts # noqa: E402
+from harm import (CLOSING, HANG_S, PROGRAMS, Row, against, all_in, attempt, campaign, compare_counts, # noqa: E402
+                  where_they_are)
 from harm_places import live_leftovers, overlay_and_small_memory, small_output # noqa: E402
 
 # ---- what goes on meanwhile ----------------------------------------------------------------------------------------------
@@ -158,6 +160,14 @@ def valgrind(folder, number):
     yield {}
 
 
+def stepped(t, bare):
+    """There were instructions to step through; and each launch stands with the kernel that it was of."""
+    assert t.measured['instructions'] >= 50 or platform.machine() != 'x86_64', 'nothing was stepped through'
+    (truth,), (r,) = t.truths().values(), t.reports().values()
+    launched = {k['name']: k['launches'] for k in r['kernels'] if k['launches']}
+    assert launched == {k['name']: k['launches'] for k in truth['kernels'] if k['launches']}
+
+
 OS_EXIT = '''
 import ctypes, os
 cuda = ctypes.CDLL('libcuda.so.1')
@@ -169,6 +179,13 @@ os._exit(7)
 '''
 
 LARGE_RING = {'CUDASPY_RING': 1 << 20}
+
+
+# What is under way, what a signal's handler does, and where its stack lies: see harm_step.c.
+STEPPED = [
+    *((call, 'call', 'same') for call in ('attach', 'first', 'again', 'growth', 'copy', 'wait')),
+    ('first', 'other', 'same'), ('first', 'many', 'same'), ('first', 'call', 'above'), ('first', 'call', 'below'),
+]
 
 
 def rows():
@@ -192,6 +209,9 @@ def rows():
     for place in 'same', 'above', 'below':
         yield f'B3-storm-{place}', Row('harm_signal', ('storm', place), LARGE_RING)
     yield 'B3-kill', Row('harm_signal', ('kill',), LARGE_RING)
+    for call, action, place in STEPPED:
+        yield f'B3-step-{call}-{action}-{place}', Row('harm_step', (call, action, place, lambda n: n % 16, 16), LARGE_RING,
+                                                      check=stepped, share=10)
 
     for where in 'wait', 'function', 'launch':
         for then in '_exit', 'exit', 'exec', 'back', 'on':
@@ -274,3 +294,27 @@ def rows():
 @pytest.mark.parametrize('row', [pytest.param(row, id=name) for name, row in rows()])
 def test_harm(row, tmp_path):
     campaign(row, tmp_path)
+
+
+# ---- what is kept of a failure -------------------------------------------------------------------------------------------
+
+def test_a_fault_tells_where_it_was(tmp_path):
+    t = attempt(Row('harm_end', ('fault',)), tmp_path / 'fault', 0, True)
+    assert t.status == -signal.SIGSEGV
+    assert re.search(r'^fault: signal 0xb, code 0x1, address 0x40, at 0x\w+ harm_end\+0x\w+, stack 0x\w+$', t.err, re.MULTILINE)
+    assert re.search(r'^  address in not mapped\n  stack in .*\[stack\]', t.err, re.MULTILINE)
+    assert re.search(r'^  perhaps from 0x\w+ libc', t.err, re.MULTILINE)
+
+
+def test_a_hang_tells_where_it_was(tmp_path):
+    def look(process, folder, number):
+        until = time.monotonic() + HANG_S
+        while not re.search(r'^  (\d+)/\1 harm_end: in system call \d+, libc\S*\+0x\w+$', where(), re.MULTILINE):
+            assert time.monotonic() < until, where()
+        assert '/' in where() and ' cudaspy: ' in where(), 'our own thread too'
+        process.kill()
+
+    def where():
+        return where_they_are(all_in(tmp_path / 'hang'))
+
+    attempt(Row('harm_end', ('hang',), meanwhile=look), tmp_path / 'hang', 0, True)

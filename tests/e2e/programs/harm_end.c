@@ -2,7 +2,8 @@
 /*
  * harm_end HOW [amid]: 100 launches, and the process ends of its own will: by _exit, quick_exit,
  * _Exit, another program in its place (execv, execl), or, with "failed", by SIGKILL after an exec
- * that failed and 50 launches more. With "amid" other threads launch all the while.
+ * that failed and 50 launches more; or against its will, by a store to nowhere (fault), or not at
+ * all (hang). With "amid" other threads launch all the while.
  */
 #include "tests/e2e/programs/harm.h"
 
@@ -25,7 +26,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		start_threads(thread, 4, launch_for_ever, NULL);
 	work_launches(100);
-	say("launched\n");
+	say(strcmp(how, "hang") ? "launched\n" : "ready\n");
 	if (!strcmp(how, "_exit"))
 		_exit(7);
 	if (!strcmp(how, "_Exit"))
@@ -41,5 +42,9 @@ int main(int argc, char **argv)
 		work_launches(50);
 		kill(getpid(), SIGKILL);
 	}
+	if (!strcmp(how, "fault"))
+		*(volatile int *)64 = 1;
+	while (!strcmp(how, "hang"))
+		pause();
 	return 98;
 }
