@@ -82,7 +82,8 @@ static struct differing compare(const struct row *rows, size_t count)
 static void append_argument(char **list, struct span argument, bool differs)
 {
 	char *what = differs ? name_without_scopes(argument) : name_operation(argument);
-	bool gap = !what && *list && !strcmp(*list + strlen(*list) - 3, "...");
+	size_t bytes = *list ? strlen(*list) : 0;
+	bool gap = !what && bytes >= 3 && !strcmp(*list + bytes - 3, "...");
 
 	if (!gap)
 		alloc_append(list, "%s%s", *list ? ", " : "", what ? what : "...");

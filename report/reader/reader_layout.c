@@ -35,6 +35,16 @@ const void *layout_place(struct reader_layout *l, enum layout_kind kind, uint64_
 	return l->map->base + at;
 }
 
+bool layout_may_walk(struct reader_layout *l, enum layout_kind kind, uint64_t bytes)
+{
+	if (bytes > l->end - l->walked) {
+		l->wrong[kind]++;
+		return false;
+	}
+	l->walked += bytes;
+	return true;
+}
+
 static int by_place(const void *a, const void *b)
 {
 	const struct reader_extent *x = a, *y = b;

@@ -36,6 +36,7 @@ struct reader_layout {
 	size_t count;
 	uint64_t wrong[KINDS];   /* lead to no place, or to nonsense */
 	uint64_t missing[KINDS]; /* ought to be there */
+	uint64_t walked;         /* bytes of threads and rings that were gone through */
 };
 
 #define LAYOUT_UNIT 64u /* everything in a recording begins at a multiple of it */
@@ -43,6 +44,11 @@ struct reader_layout {
 /* What stands there; NULL, and counted, where that cannot be. */
 const void *layout_place(struct reader_layout *l, enum layout_kind kind, uint64_t at,
                          uint64_t bytes);
+/*
+ * Whether what stands at a place may be gone through, too: all that is there once, and no more. What
+ * is led to again and again would otherwise take any time. Counted as wrong if not.
+ */
+bool layout_may_walk(struct reader_layout *l, enum layout_kind kind, uint64_t bytes);
 /* A thread's slot and all that it leads to. */
 void layout_thread(struct reader_layout *l, uint64_t at, uint32_t index);
 /* A chain of rings. `thread`: whose they are; NO_THREAD = CUPTI's. */

@@ -33,7 +33,8 @@ void layout_rings(struct reader_layout *l, uint64_t at, uint32_t thread)
 			l->wrong[RING]++;
 			return;
 		}
-		if (!layout_place(l, RING, at, sizeof(*r) + capacity * sizeof(struct tf_record)))
+		uint64_t bytes = sizeof(*r) + capacity * sizeof(struct tf_record);
+		if (!layout_place(l, RING, at, bytes) || !layout_may_walk(l, RING, bytes))
 			return;
 		if (thread != NO_THREAD)
 			check_records(l, r, thread);
@@ -61,6 +62,8 @@ void layout_thread(struct reader_layout *l, uint64_t at, uint32_t index)
 		l->missing[THREAD] += !at;
 		return;
 	}
+	if (!layout_may_walk(l, THREAD, bytes))
+		return;
 	/* One that is in no table has done nothing yet. */
 	l->missing[THREAD] += index == l->recording->threads && t->first_call;
 	l->missing[RING] += !t->ring_first;

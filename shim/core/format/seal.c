@@ -109,10 +109,14 @@ void seal_full_page(const struct tf_map *map, struct tf_store *s)
 struct left_out {
 	uint64_t *bits;
 	uint64_t units;
+	uint64_t bytes; /* that were left out so far */
+	bool twice;     /* these are more than there are: something is led to again and again */
 };
 
 static bool left_out_begin(struct left_out *l, uint64_t bytes)
 {
+	l->bytes = 0;
+	l->twice = false;
 	l->units = (bytes + UNIT - 1) / UNIT;
 	l->bits = mmap(NULL, l->units / 8 + 8, PROT_READ | PROT_WRITE,
 	               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -129,6 +133,10 @@ static void leave_out(struct left_out *l, uint64_t offset, uint64_t bytes)
 {
 	uint64_t end = (offset + bytes + UNIT - 1) / UNIT;
 
+	l->twice |= bytes > l->units * UNIT - l->bytes;
+	if (l->twice)
+		return;
+	l->bytes += bytes;
 	for (uint64_t i = offset / UNIT; i < end && i < l->units; i++)
 		if (i % 64 == 0 && end - i >= 64) {
 			l->bits[i / 64] = ~0ull;
@@ -161,6 +169,8 @@ static bool do_rings(struct digest *d, const struct tf_map *map, struct left_out
 		    !tf_at(map, at, sizeof(*r) + capacity * sizeof(struct tf_record)))
 			return false;
 		leave_out(l, at, sizeof(*r) + capacity * sizeof(struct tf_record));
+		if (l->twice)
+			return false;
 		if (digest)
 			digest_ring(d, r);
 		at = r->next;
@@ -183,7 +193,7 @@ static bool do_thread(struct digest *d, const struct tf_map *map, struct left_ou
 		digest_words(d, line + 2, UNIT / 8 - 2);
 		return true;
 	}
-	for (unsigned i = 0; i < TF_KERNEL_DIRS; i++) {
+	for (unsigned i = 0; i < TF_KERNEL_DIRS && !l->twice; i++) {
 		uint64_t page = (uint64_t)th->kernel_pages[i] * 64,
 		         bytes = TF_KERNEL_PAGE * sizeof(struct tf_kernel_stat);
 		if (page && !tf_at(map, page, bytes))
@@ -200,7 +210,7 @@ static bool do_threads(struct digest *d, const struct tf_map *map, struct left_o
 
 	for (uint32_t i = 0; i < tf_count(threads); i++) {
 		const uint64_t *at = tf_entry(map, threads, i, sizeof(*at));
-		if (!at || !do_thread(d, map, l, *at))
+		if (!at || !do_thread(d, map, l, *at) || l->twice)
 			return false;
 	}
 	return true;
@@ -220,7 +230,7 @@ static bool do_store(const struct tf_map *map, struct left_out *l, uint64_t offs
 			return false;
 		leave_out(l, s->pages[i], page_bytes(s));
 	}
-	return s != NULL;
+	return s && !l->twice;
 }
 
 /* ---- the digest of it all ---- */

@@ -108,6 +108,8 @@ static void test_alike(void **state)
 	         "vllm::rms_norm_kernel<BFloat16>"},
 	        {"_Z1fIiLi1EfEvT_", "f<..., 1, ...>"},
 	        {"_Z1fIiLi2EfEvT_", "f<..., 2, ...>"},
+	        {"_Z1hILi1EfEvT0_", "h<1, ...>"}, /* what differs is shorter than "..." */
+	        {"_Z1hILi2EfEvT0_", "h<2, ...>"},
 	        {"_Z1gi", "g(int)"}, /* overloads: nothing but their parameters differs */
 	        {"_Z1gf", "g(float)"},
 	};
