@@ -11,6 +11,7 @@ import unittest
 from acceptance import fixes, fixes_table, programs
 from acceptance.fixes_table import Case, Fix
 from acceptance.page import Page
+from acceptance.settings import FRAMEWORKS
 
 LAUNCH = Fix("launch-bound", "graphs")
 
@@ -134,6 +135,8 @@ class Table(unittest.TestCase):
                 for name in {c for fix in case.fixes for c in fix.classes} | ({case.otherwise} - {None}):
                     self.assertIn(name, told, case.name)
                 compile(text, case.name, "exec")
+                for need in case.needs:  # else it would be skipped wherever it is run
+                    self.assertIn(need, FRAMEWORKS, case.name)
 
 
 FIXABLE = """

@@ -401,7 +401,7 @@ def verdicts(rows, repeats):
     for half in fixes_table.HALVES:
         mine = [r for r in rows if r["half"] == half and r["runs"]]
         if mine:
-            name = "fresh programs" if half == "fresh" else "%s half" % half
+            name = "%s programs" % half if half in ("fresh", "last") else "%s half" % half
             found += [
                 share_line("class of the best fix, " + name, mine, lambda r: r["right_class"], SHARES["class"]),
                 share_line("gain in the range, " + name, mine, lambda r: r["in_range"], SHARES["range"]),

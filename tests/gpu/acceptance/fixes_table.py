@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs with a fix (tests/gpu/workloads): what the fix of each is of, and which prediction speaks of it.
 
-Three sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
+Four sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
 are held back say afterwards whether that helped programs in general. Once they have been looked at, they are programs to learn
-from as well; the fresh ones were written then, before the next change.
+from as well; the fresh ones were written then, before the next change, and the last ones when the fresh ones had been looked at.
 """
 
 
@@ -75,7 +75,25 @@ FRESH = [
     Case("collate_heavy", "torch", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
     Case("empty_cache_steps", "torch", Fix("alloc-bound", "no-alloc"), useless="pinned"),
 ]
-HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH}
+LAST = [
+    Case("decode_queue", "torch torchvision", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
+    Case("beam_search", "torch", Fix("host-bound", "host=0"), useless="pinned", near=0.02),
+    Case("lstm_cells", "torch", Fix("launch-bound"), Fix("launch-bound", "graphs", "fix2"), useless="pinned", near=0.05),
+    Case("ema_state_dict", "torch timm", Fix("launch-bound"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.05),
+    # jax.jit takes the launches away, and what Python does between them.
+    Case("jax_nbody", "jax", Fix(("launch-bound", "host-bound")), useless="no-sync", near=0.02),
+    Case("jax_blocked", "jax flax", Fix("sync-bound", "no-sync"), useless="graphs", near=0.02),
+    Case("numba_residual", "numba", Fix("sync-bound", "no-sync"), useless="pinned"),
+    Case("cupy_monte_carlo", "cupy", Fix("sync-bound", "no-sync"), useless="pinned"),
+    Case("float64_tables", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-alloc",
+         near=0.05),
+    Case("timed_steps", "torch torchvision", Fix("sync-bound", "no-sync"), useless="no-alloc", otherwise="gpu-bound", near=0.05),
+    Case("checkpoint_gpt", "torch", Fix("gpu-bound"), useless="pinned", otherwise="gpu-bound", near=0.05),
+    Case("eval_cat_cpu", "torch", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
+]
+HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST}
 # On the simulated CUDA: a program of the tests (tests/gpu/fake_torch).
-SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")], "held": [], "fresh": []}
+SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")], "held": [], "fresh": [],
+             "last": []}
 WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0")

@@ -21,6 +21,7 @@ FRAMEWORKS = {  # module: the distributions that may bring it
     "numba": ["numba"],
     "optax": ["optax"],
     "peft": ["peft"],
+    "flax": ["flax"],
     "timm": ["timm"],
     "torch_geometric": ["torch_geometric", "torch-geometric"],
     "torchvision": ["torchvision"],
