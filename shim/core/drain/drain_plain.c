@@ -20,48 +20,80 @@ void feed_note_plain(struct feed *f, const struct tf_record *r, uint8_t cls, str
 	f->plain_hist = hist;
 }
 
-/* The record's own figures. False where it is none of those that go the short way: nothing was
- * counted then. */
-static inline bool count_one(struct drain *d, struct feed *f, unsigned n)
-{
-	const struct tf_record *r = &f->batch.records[n];
+/* Where it is counted when calls were made: the slice of time looked at last. */
+struct now {
+	struct tf_slice *slice; /* NULL = it is not known */
+	uint64_t from, to;
+};
 
-	if (feed_kind(r) != f->plain || r->end < r->start)
-		return false;
-	struct feed_launch *place = feed_launch_place(f, r);
-	if (!feed_is_launch(place, r))
-		return false;
-	const uint64_t ticks = r->end - r->start;
-	const uint32_t bucket = hist_bucket(ticks);
-	hist_add_to(f->plain_hist, bucket);
-	feed_slices(d, SPY_CLASS_LAUNCH, r, ticks);
-	feed_first(d, r->start);
-	place->work->count++;
-	place->work->ticks += ticks;
-	if (place->hist)
-		hist_add_to(place->hist, bucket);
-	f->batch.works[n] = place->work;
-	f->batch.symbols[n] = &place->symbols;
-	return true;
+static struct now find_slice(const struct feed *f)
+{
+	const struct slice_cursor *at = &f->slice;
+
+	if (!f->slices || slices_width(f->slices) != at->width)
+		return (struct now){0};
+	return (struct now){&f->slices->slice[at->index], at->from, at->to};
+}
+
+/*
+ * Copies launches from their ring as long as they go the short way, counts them, and notes their
+ * classes; how many.
+ */
+static unsigned count_launches(struct drain *d, struct feed *f, const struct drain_run *run,
+                               uint64_t limit)
+{
+	const uint64_t at = run->first & run->mask, plain = f->plain;
+	const struct tf_record *from = &run->slots[at];
+	struct tf_hist *hist = f->plain_hist;
+	struct feed_launch *place = f->launch;
+	struct now now = find_slice(f);
+	uint64_t first = UINT64_MAX, most = run->mask + 1 - at;
+	unsigned n = 0;
+
+	most = most < run->count ? most : run->count;
+	most = most < DRAIN_BATCH ? most : DRAIN_BATCH;
+	for (; n < most; n++) {
+		struct tf_record *r = &f->batch.records[n];
+		/* The copy is checked: the ring of a hostile recording may change meanwhile. */
+		*r = from[n];
+		__builtin_prefetch(&run->slots[(run->first + n + AHEAD) & run->mask]);
+		if (feed_kind(r) != plain || r->end < r->start || (n && r->end > limit))
+			break;
+		if (!place || !feed_is_launch(place, r)) {
+			place = feed_launch_place(f, r);
+			if (!feed_is_launch(place, r))
+				break;
+		}
+		const uint64_t ticks = r->end - r->start;
+		const uint32_t bucket = hist_bucket(ticks);
+		hist_add_to(hist, bucket);
+		if (now.slice && r->start >= now.from && r->end < now.to) {
+			now.slice->calls[SPY_CLASS_LAUNCH]++;
+			now.slice->self_ticks[SPY_CLASS_LAUNCH] += ticks;
+		} else {
+			feed_slices(d, SPY_CLASS_LAUNCH, r, ticks);
+			now = find_slice(f);
+		}
+		first = r->start < first ? r->start : first;
+		place->work->count++;
+		place->work->ticks += ticks;
+		if (place->hist)
+			hist_add_to(place->hist, bucket);
+		f->batch.works[n] = place->work;
+		f->batch.symbols[n] = &place->symbols;
+	}
+	f->launch = place;
+	if (n)
+		feed_first(d, first);
+	return n;
 }
 
 unsigned drain_feed_launches(struct drain *d, const struct tf_thread *thread, uint32_t index,
                              const struct drain_run *run, uint64_t limit)
 {
 	struct feed *f = d->feed;
-	unsigned n = 0, most = run->count < DRAIN_BATCH ? (unsigned)run->count : DRAIN_BATCH;
+	unsigned n = f->plain_hist && !thread->nested_ticks ? count_launches(d, f, run, limit) : 0;
 
-	if (!f->plain_hist || thread->nested_ticks)
-		return 0;
-	for (; n < most; n++) {
-		const struct tf_record *from = &run->slots[(run->first + n) & run->mask];
-		/* The copy is checked: the ring of a hostile recording may change meanwhile. */
-		f->batch.records[n] = *from;
-		if (run->count - n > AHEAD)
-			__builtin_prefetch(&run->slots[(run->first + n + AHEAD) & run->mask]);
-		if ((n && f->batch.records[n].end > limit) || !count_one(d, f, n))
-			break;
-	}
 	if (!n)
 		return 0;
 	steps_launches(d->steps, d->map, index, f->batch.records, f->batch.symbols, n);

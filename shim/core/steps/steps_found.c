@@ -2,15 +2,11 @@
 #include "shim/core/steps/steps_candidates.h"
 
 #include <sys/mman.h>
-#include "shim/core/work/work_class.h"
 
 #define DETECTORS 8u    /* threads looked at: those that give most work */
 #define DOUBLES   4096u /* events up to which looks come at twice as many */
 #define OFTEN     8u    /* at last there is a look at every so many STEP_HISTORY */
 #define SETTLED   8u    /* steps */
-#define GAP_TIMES 4u    /* a gap is long that is so many times the usual ones' 90th percentile */
-/* Ticks: a shorter one never is. Less of our own time has no record, see own_time.h. */
-#define GAP_LEAST 1000u
 
 struct steps {
 	uint32_t owners[DETECTORS]; /* threads of the detectors + 1; 0 = it is free */
@@ -37,18 +33,6 @@ void steps_free(struct steps *s)
 		munmap(s, sizeof(*s));
 }
 
-/* ---- events ---- */
-
-static uint32_t symbol(uint64_t a, uint64_t b, uint32_t fine)
-{
-	uint64_t h = (a ^ b * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-
-	h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
-
-	/* The lowest bit tells the two kinds of symbols apart; none is 0, or SYMBOL_GAP. */
-	return ((uint32_t)(h >> 32) & ~1u) | 4u | fine;
-}
-
 /* Whether a record tells anything of steps. */
 static bool tells(const struct tf_record *r, unsigned cls)
 {
@@ -58,95 +42,6 @@ static bool tells(const struct tf_record *r, unsigned cls)
 	                         1u << SPY_CLASS_ALLOC;
 
 	return !r->result && !(r->flags & (TF_NESTED | TF_CAPTURED)) && telling >> cls & 1;
-}
-
-/* A copy whose arguments make sense. */
-static bool is_copy(const struct tf_record *r, unsigned cls)
-{
-	return cls == SPY_CLASS_COPY && !(r->flags & TF_NO_ARGS) &&
-	       r->copy.direction < SPY_DIR_COUNT && r->copy.memory < SPY_MEM_COUNT;
-}
-
-/* As tf_loop.marker. */
-static uint32_t id_of(const struct tf_record *r, unsigned cls)
-{
-	const bool args = !(r->flags & TF_NO_ARGS);
-
-	switch (cls) {
-	case SPY_CLASS_LAUNCH:
-		return args ? r->launch.kernel : TF_KERNEL_UNKNOWN;
-	case SPY_CLASS_GRAPH_LAUNCH:
-		return args ? work_graph(r->graph.graph, r->graph.content) : 0;
-	case SPY_CLASS_COPY:
-		return is_copy(r, cls)
-		               ? TF_COPY_KIND(r->copy.direction, r->copy.memory, r->copy.async)
-		               : 0;
-	case SPY_CLASS_SYNC:
-		return r->call;
-	default:
-		return 0;
-	}
-}
-
-struct steps_symbols steps_symbols_of(const struct tf_record *r, unsigned cls)
-{
-	const bool args = !(r->flags & TF_NO_ARGS);
-	uint64_t id = 0, shape = 0;
-
-	switch (cls) {
-	case SPY_CLASS_LAUNCH:
-	case SPY_CLASS_GRAPH_LAUNCH:
-	case SPY_CLASS_COPY:
-	case SPY_CLASS_SET:
-	case SPY_CLASS_SYNC:
-		id = id_of(r, cls);
-		break;
-	default:
-		return (struct steps_symbols){0};
-	}
-	if (cls == SPY_CLASS_LAUNCH && args)
-		shape = (r->launch.grid_x * 0x10001ull + r->launch.grid_y) * 0x10001u +
-		        r->launch.grid_z * 77u + r->launch.block_x * 0x1000003ull +
-		        r->launch.block_y * 1031u + r->launch.block_z + 1;
-	else if ((cls == SPY_CLASS_COPY || cls == SPY_CLASS_SET) && args)
-		shape = r->copy.bytes;
-	return (struct steps_symbols){symbol(cls, id + 1, 0),
-	                              symbol(cls, (id + 1) * 0x100000001b3u + shape, 1)};
-}
-
-static void event_of(struct steps_event *e, const struct tf_record *r, unsigned cls)
-{
-	const bool args = !(r->flags & TF_NO_ARGS);
-
-	*e = (struct steps_event){.start = r->start,
-	                          .end = r->end,
-	                          .id = id_of(r, cls),
-	                          .items = 1,
-	                          .cls = (uint8_t)cls,
-	                          .flags = cls == SPY_CLASS_SYNC ? TF_ANCHOR_WAIT : 0};
-	if (!args)
-		return;
-	if (cls == SPY_CLASS_LAUNCH && r->launch.items)
-		e->items = (uint16_t)r->launch.items;
-	if (cls != SPY_CLASS_COPY && cls != SPY_CLASS_SET)
-		return;
-	e->items = r->copy.items ? r->copy.items : 1;
-	e->bytes = r->copy.bytes;
-	if (is_copy(r, cls))
-		e->flags = (r->copy.memory == SPY_MEM_PAGEABLE ? STEP_PAGEABLE : 0) |
-		           (r->copy.direction == SPY_DIR_HTOD ? TF_ANCHOR_UPLOAD : 0);
-}
-
-/* The event of a launch with its arguments. */
-static inline void launch_of(struct steps_event *e, const struct tf_record *r)
-{
-	e->start = r->start;
-	e->end = r->end;
-	e->bytes = 0;
-	e->id = r->launch.kernel;
-	e->items = r->launch.items ? (uint16_t)r->launch.items : 1;
-	e->cls = SPY_CLASS_LAUNCH;
-	e->flags = 0;
 }
 
 /* ---- threads ---- */
@@ -229,41 +124,6 @@ static void look(struct steps *s, struct steps_detector *d, struct tf_map *map)
 
 /* ---- calls ---- */
 
-/*
- * The first gaps: what three of four are not longer than is usual from then on. To grow to what all
- * of them are alike would take many more, and each would seem long meanwhile.
- */
-static void learn_gap(struct steps_detector *d, uint64_t gap)
-{
-	for (unsigned i = 0; i < GAP_QUARTER; i++) {
-		uint64_t less = d->gap_most[i];
-		if (gap > less) {
-			d->gap_most[i] = gap;
-			gap = less;
-		}
-	}
-	if (d->count == GAP_LEARN && d->gap_p90 < d->gap_most[GAP_QUARTER - 1])
-		d->gap_p90 = d->gap_most[GAP_QUARTER - 1];
-}
-
-/* How long no call was under way before this one; whether that is long. */
-static void find_gap(struct steps_detector *d, struct steps_event *e)
-{
-	uint64_t gap = e->start > d->last_end + d->own ? e->start - d->last_end - d->own : 0,
-	         p90 = d->gap_p90;
-
-	d->own = 0;
-	if (d->last_end && d->count <= GAP_LEARN)
-		learn_gap(d, gap);
-	else if (d->last_end && gap > GAP_TIMES * p90 && gap > GAP_LEAST)
-		e->flags |= TF_ANCHOR_GAP;
-	/* One in ten is longer: it grows by 9 parts then, else it shrinks by one. */
-	if (d->last_end && d->count != GAP_LEARN)
-		d->gap_p90 = gap > p90 ? p90 + p90 * 9 / 128 + 9 : p90 - p90 / 128 - (p90 > 0);
-	if (e->end > d->last_end)
-		d->last_end = e->end;
-}
-
 static inline void looks(struct steps *s, struct steps_detector *d, struct tf_map *map)
 {
 	if (d->count >= d->next_long || (!d->marker && d->count >= d->next_short))
@@ -273,28 +133,10 @@ static inline void looks(struct steps *s, struct steps_detector *d, struct tf_ma
 static void take(struct steps *s, struct steps_detector *d, struct tf_map *map,
                  const struct tf_record *r, unsigned cls)
 {
-	uint64_t n = d->count++;
-	struct steps_event *e = &d->events[n % STEP_HISTORY];
+	uint64_t n = steps_event(d, r, cls);
 
-	event_of(e, r, cls);
-	d->symbols[n % STEP_HISTORY] = steps_symbols_of(r, cls);
-	find_gap(d, e);
 	if (d->marker)
 		steps_walk(d, map, n);
-	looks(s, d, map);
-}
-
-static inline void take_launch(struct steps *s, struct steps_detector *d, struct tf_map *map,
-                               const struct tf_record *r, const struct steps_symbols *symbols)
-{
-	uint64_t n = d->count++;
-	struct steps_event *e = &d->events[n % STEP_HISTORY];
-
-	launch_of(e, r);
-	d->symbols[n % STEP_HISTORY] = *symbols;
-	find_gap(d, e);
-	if (d->marker)
-		steps_walk_launch(d, map, n);
 	looks(s, d, map);
 }
 
@@ -346,16 +188,52 @@ void steps_call(struct steps *s, struct tf_map *map, uint32_t thread, const stru
 		take(s, d, map, r, cls);
 }
 
+static inline void take_launch(struct steps *s, struct steps_detector *d, struct tf_map *map,
+                               const struct tf_record *r, const struct steps_symbols *symbols)
+{
+	uint64_t n = steps_event_of_launch(d, r, symbols);
+
+	if (d->marker)
+		steps_walk(d, map, n);
+	looks(s, d, map);
+}
+
+/* As take_launch() for each of the two, in this order; NULL = there is none. What is none but one
+ * more event of both changes nothing of the recording: each takes as many of these as there are. */
+static void take_launches(struct steps *s, struct steps_detector *all, struct steps_detector *d,
+                          struct tf_map *map, const struct tf_record *r,
+                          const struct steps_symbols *const *symbols, unsigned n)
+{
+	unsigned i = all ? 0 : n, k = d ? 0 : n;
+
+	while (i < n || k < n) {
+		if (i < n)
+			i += steps_events_within(all, r + i, symbols + i, n - i);
+		if (k < n)
+			k += steps_events_within(d, r + k, symbols + k, n - k);
+		if (i < n && i <= k) {
+			take_launch(s, all, map, &r[i], symbols[i]);
+			i++;
+		} else if (k < n) {
+			take_launch(s, d, map, &r[k], symbols[k]);
+			k++;
+		}
+	}
+}
+
 void steps_launches(struct steps *s, struct tf_map *map, uint32_t thread, const struct tf_record *r,
                     const struct steps_symbols *const *symbols, unsigned n)
 {
-	for (unsigned i = 0; s && i < n; i++) {
-		struct steps_detector *d = next_of(s, thread);
+	struct steps_detector *d = NULL;
+	unsigned i = 0;
+
+	if (!s)
+		return;
+	/* A thread without a detector may get one with each of its calls. */
+	for (; i < n && !(d = next_of(s, thread)); i++)
 		if (s->several)
 			take_launch(s, &s->all, map, &r[i], symbols[i]);
-		if (d)
-			take_launch(s, d, map, &r[i], symbols[i]);
-	}
+	take_launches(s, s->several ? &s->all : NULL, d, map, r + i, symbols + i, n - i);
 }
 
 void steps_own(struct steps *s, uint32_t thread, const struct tf_record *r)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of finding steps, for its own files: steps_found.c (the threads looked at, their
- * events, and when these are looked over), steps_candidates.c (the symbols that may mark steps),
- * steps_marker.c (the look that chooses one of them), steps_loop.c (the steps that a marker makes),
- * steps_loops.c (the rows of table `loops`).
+ * The inside of finding steps, for its own files: steps_found.c (the threads looked at,
+ * and when their events are looked over), steps_events.c (these), steps_candidates.c (the symbols
+ * that may mark steps), steps_marker.c (the look that chooses one of them), steps_loop.c (the steps
+ * that a marker makes), steps_loops.c (the rows of table `loops`).
  */
 #ifndef SPY_STEPS_FOUND_H
 #define SPY_STEPS_FOUND_H
@@ -115,6 +115,22 @@ static inline uint32_t bucket_of(const struct steps_symbols *s)
 }
 _Static_assert(STEP_BUCKETS == 32, "bucket_of()");
 
+/* ---- steps_events.c ---- */
+
+/* One more event, of a record that tells something of steps; its number. */
+uint64_t steps_event(struct steps_detector *d, const struct tf_record *r, unsigned cls);
+/* The same of one of steps_launches(). */
+uint64_t steps_event_of_launch(struct steps_detector *d, const struct tf_record *r,
+                               const struct steps_symbols *symbols);
+
+/*
+ * Of launches as of steps_launches() those at the front that are one more event within the step
+ * under way, or outside all loops, and nothing else is to be done: they are added and counted. How
+ * many they were.
+ */
+unsigned steps_events_within(struct steps_detector *d, const struct tf_record *r,
+                             const struct steps_symbols *const *symbols, unsigned n);
+
 /* ---- steps_marker.c ---- */
 
 struct steps_look;
@@ -129,34 +145,6 @@ double steps_alike(const uint32_t *a, const uint32_t *b);
 /* Event `n`, which is kept, comes to a detector that is in a loop. */
 void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n);
 
-/* It counts in the step under way. */
-static inline void steps_count(struct steps_detector *d, const struct steps_symbols *symbols)
-{
-	uint32_t bucket = bucket_of(symbols), count = ++d->now.buckets[bucket];
-
-	d->now.events++;
-	d->matched += count <= d->typical.buckets[bucket];
-}
-
-/* The same of launches, most of which lie within a step: short enough to be part of the caller. */
-static inline void steps_walk_launch(struct steps_detector *d, struct tf_map *map, uint64_t n)
-{
-	const struct steps_event *e = event_at(d, n);
-	const struct steps_symbols *symbols = symbols_at(d, n);
-	struct steps_segment *now = &d->now;
-
-	if (symbols->coarse == d->marker || symbols->fine == d->marker || !d->inside ||
-	    e->flags & TF_ANCHOR_GAP || !now->events ||
-	    (d->has_typical && (now->events + 1 == d->typical.events ||
-	                        now->events >= 2 * d->typical.events + STEP_LOOK))) {
-		steps_walk(d, map, n);
-		return;
-	}
-	now->counts.launches += e->items;
-	now->counts.launch_ticks += e->end - e->start;
-	steps_count(d, symbols);
-	now->end = e->end;
-}
 /* Goes into the loop that the marker makes: its steps are told from event `from` on, those that no
  * other loop had told. */
 void steps_enter(struct steps_detector *d, struct tf_map *map, uint32_t marker, bool waits,

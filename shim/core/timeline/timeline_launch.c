@@ -117,16 +117,17 @@ static unsigned spent_alike(struct timeline *t, uint32_t thread, const struct tf
 	unsigned i = 0;
 
 	if (!c || !c->count || !th->figures || th->nested_count || !s || from < t->window ||
-	    c->segments[c->count - 1].end > from)
+	    c->segments[c->count - 1].end > from || !slice_holds(s, &t->host_slice, from, from))
 		return 0;
-	const unsigned room = c->count < TL_CHUNK ? TL_CHUNK - c->count : 0;
+	const unsigned room = (unsigned)tl_min(n, c->count < TL_CHUNK ? TL_CHUNK - c->count : 0);
+	const uint64_t behind = tl_min(t->host_slice.to, TL_TICKS_MOST / 2);
 	struct tl_segment *to = &c->segments[c->count];
-	for (; i < n && i < room; i++) {
+	for (; i < room; i++) {
 		const uint64_t start = r[i].start, end = r[i].end;
-		if (start <= upto || start >= end || end >= TL_TICKS_MOST / 2 ||
-		    !slice_holds(s, &t->host_slice, upto, end))
+		if (start <= upto || start >= end || end >= behind)
 			break;
-		__builtin_prefetch(&to[i] + AHEAD, 1);
+		if (i % 4 == 0) /* a cache line's */
+			__builtin_prefetch(&to[i] + AHEAD, 1);
 		to[i] = (struct tl_segment){start | (uint64_t)TF_HOST_LAUNCH << TL_STATE_SHIFT,
 		                            end};
 		calls += end - start;
@@ -157,7 +158,7 @@ void timeline_launches(struct timeline *t, uint32_t thread, const struct tf_reco
                        struct tf_work *const *works, unsigned n)
 {
 	for (unsigned i = 0; i < n;) {
-		unsigned alike = t->window && t->mode == TF_GPU_OFF && thread < TL_THREADS
+		unsigned alike = n > 1 && t->window && t->mode == TF_GPU_OFF && thread < TL_THREADS
 		                         ? spent_alike(t, thread, &r[i], n - i)
 		                         : 0;
 		if (alike) {
