@@ -84,7 +84,7 @@ $(O)/bench/work_uftrace: $(BENCH_O)/tests/bench/work_main.o $(BENCH_WORK_OBJ) $(
 	$(call msg,LD,$@)
 	$(Q)$(CC) -pg -o $@ $^ -ldl -lpthread
 
--include $(BENCH_MAIN_OBJ:.o=.d) $(BENCH_WORK_OBJ:.o=.d) $(BENCH_PEER_OBJ:.o=.d)
+-include $(BENCH_MAIN_OBJ:.o=.d) $(BENCH_O)/tests/bench/drain.d $(BENCH_WORK_OBJ:.o=.d) $(BENCH_PEER_OBJ:.o=.d)
 
 TEST_EXTRA += bench-build
 

@@ -8,7 +8,7 @@
 /* Records taken between two looks of the producer at the tail. */
 #define GIVE_BACK DRAIN_TWICE_MOST
 
-/* One thread's records in this round. The array of them is a heap by `end`. */
+/* One thread's records in this round. */
 struct drain_source {
 	uint64_t end; /* of the next record; of what is no call 0: it goes with what is before it */
 	uint64_t tail, head;
@@ -17,6 +17,12 @@ struct drain_source {
 	uint32_t index;
 	uint32_t rings; /* seen in this round */
 	uint64_t mask;  /* of the ring's slots */
+};
+
+/* Whose turn it is: a heap by `end`, which is the source's. */
+struct drain_turn {
+	uint64_t end;
+	struct drain_source *source;
 };
 
 /* ---- rings ---- */
@@ -137,18 +143,24 @@ static uint64_t take(struct drain *d, struct drain_source *s, uint64_t limit, ui
 	return taken;
 }
 
-static void sift_down(struct drain_source *sources, uint32_t n, uint32_t at)
+static void sift_down(struct drain_turn *turns, uint32_t n, uint32_t at)
 {
-	struct drain_source s = sources[at];
+	const struct drain_turn turn = turns[at];
 
 	for (uint32_t child = 2 * at + 1; child < n; at = child, child = 2 * at + 1) {
-		if (child + 1 < n && sources[child + 1].end < sources[child].end)
+		if (child + 1 < n && turns[child + 1].end < turns[child].end)
 			child++;
-		if (sources[child].end >= s.end)
+		if (turns[child].end >= turn.end)
 			break;
-		sources[at] = sources[child];
+		turns[at] = turns[child];
 	}
-	sources[at] = s;
+	turns[at] = turn;
+}
+
+/* Memory of so many sources, and as many turns behind them. */
+static uint64_t sources_bytes(uint32_t room)
+{
+	return room * (sizeof(struct drain_source) + sizeof(struct drain_turn));
 }
 
 /* Room for that many sources; what there is room for. */
@@ -160,13 +172,14 @@ static uint32_t make_room(struct drain *d, uint32_t threads)
 		return threads;
 	while (room < threads)
 		room *= 2;
-	void *sources = mmap(NULL, room * sizeof(*d->sources), PROT_READ | PROT_WRITE,
+	void *sources = mmap(NULL, sources_bytes(room), PROT_READ | PROT_WRITE,
 	                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (sources == MAP_FAILED)
 		return d->room;
 	if (d->sources)
-		munmap(d->sources, d->room * sizeof(*d->sources));
+		munmap(d->sources, sources_bytes(d->room));
 	d->sources = sources;
+	d->turns = (struct drain_turn *)(d->sources + room);
 	d->room = room;
 	return threads;
 }
@@ -187,13 +200,16 @@ static uint32_t open_sources(struct drain *d, uint64_t until)
 			thread->ring_drain = thread->ring_first;
 		struct drain_source *s = &d->sources[n];
 		*s = (struct drain_source){.thread = thread, .index = i};
-		n += open_ring(d, s, until);
+		if (open_ring(d, s, until)) {
+			d->turns[n] = (struct drain_turn){s->end, s};
+			n++;
+		}
 		uint64_t filled = s->ring ? (s->head - s->tail) * 64 / (s->mask + 1) : 0;
 		if (filled > d->fullest)
 			d->fullest = (uint32_t)filled;
 	}
 	for (uint32_t i = n / 2; i-- > 0;)
-		sift_down(d->sources, n, i);
+		sift_down(d->turns, n, i);
 	return n;
 }
 
@@ -225,15 +241,18 @@ uint64_t drain_all(struct drain *d, uint64_t until)
 
 	if (!drain_feed_begin(d))
 		return 0;
-	for (uint32_t n = open_sources(d, until); n; sift_down(d->sources, n, 0)) {
+	for (uint32_t n = open_sources(d, until); n; sift_down(d->turns, n, 0)) {
+		struct drain_source *s = d->turns[0].source;
 		uint64_t limit = until;
 		bool more;
 		for (uint32_t next = 1; next < n && next <= 2; next++)
-			if (d->sources[next].end < limit)
-				limit = d->sources[next].end;
-		taken += take(d, &d->sources[0], limit, until, &more);
-		if (!more)
-			d->sources[0] = d->sources[--n];
+			if (d->turns[next].end < limit)
+				limit = d->turns[next].end;
+		taken += take(d, s, limit, until, &more);
+		if (more)
+			d->turns[0].end = s->end;
+		else
+			d->turns[0] = d->turns[--n];
 	}
 	if (tf_header(d->map)->activity_ring)
 		taken += drain_activities(d);
@@ -243,8 +262,9 @@ uint64_t drain_all(struct drain *d, uint64_t until)
 void drain_end(struct drain *d)
 {
 	if (d->sources)
-		munmap(d->sources, d->room * sizeof(*d->sources));
+		munmap(d->sources, sources_bytes(d->room));
 	d->sources = NULL;
+	d->turns = NULL;
 	d->room = 0;
 	drain_feed_end(d);
 }

@@ -15,6 +15,7 @@
 #define DRAIN_TWICE_MOST 64
 
 struct drain_source;
+struct drain_turn;
 struct feed;
 struct steps;
 struct timeline;
@@ -28,6 +29,7 @@ struct drain {
 	/* the drain's own */
 	struct feed *feed; /* what records were fed to last: drain_inside.h */
 	struct drain_source *sources;
+	struct drain_turn *turns;
 	uint32_t room; /* sources that there is memory for */
 };
 

@@ -193,7 +193,7 @@ static inline void take_launch(struct steps *s, struct steps_detector *d, struct
 {
 	uint64_t n = steps_event_of_launch(d, r, symbols);
 
-	if (d->marker)
+	if (d->marker && !steps_goes_on(d, n))
 		steps_walk(d, map, n);
 	looks(s, d, map);
 }
@@ -206,6 +206,13 @@ static void take_launches(struct steps *s, struct steps_detector *all, struct st
 {
 	unsigned i = all ? 0 : n, k = d ? 0 : n;
 
+	if (n == 1) { /* threads take turns */
+		if (all)
+			take_launch(s, all, map, r, symbols[0]);
+		if (d)
+			take_launch(s, d, map, r, symbols[0]);
+		return;
+	}
 	while (i < n || k < n) {
 		if (i < n)
 			i += steps_events_within(all, r + i, symbols + i, n - i);

@@ -145,6 +145,34 @@ double steps_alike(const uint32_t *a, const uint32_t *b);
 /* Event `n`, which is kept, comes to a detector that is in a loop. */
 void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n);
 
+/* One more event, with this symbol, in the step under way. */
+static inline void steps_count(struct steps_detector *d, const struct steps_symbols *symbols)
+{
+	uint32_t bucket = bucket_of(symbols), count = ++d->now.buckets[bucket];
+
+	d->now.events++;
+	d->matched += count <= d->typical.buckets[bucket];
+}
+
+/* What steps_walk() does with a launch within the step under way; false: it is none. */
+static inline bool steps_goes_on(struct steps_detector *d, uint64_t n)
+{
+	const struct steps_event *e = event_at(d, n);
+	const struct steps_symbols *symbols = symbols_at(d, n);
+	struct steps_segment *now = &d->now;
+
+	if (symbols->coarse == d->marker || symbols->fine == d->marker || !d->inside ||
+	    e->flags & TF_ANCHOR_GAP || !now->events ||
+	    (d->has_typical && (now->events + 1 == d->typical.events ||
+	                        now->events >= 2 * d->typical.events + STEP_LOOK)))
+		return false;
+	now->counts.launches += e->items;
+	now->counts.launch_ticks += e->end - e->start;
+	now->end = e->end;
+	steps_count(d, symbols);
+	return true;
+}
+
 /* Goes into the loop that the marker makes: its steps are told from event `from` on, those that no
  * other loop had told. */
 void steps_enter(struct steps_detector *d, struct tf_map *map, uint32_t marker, bool waits,

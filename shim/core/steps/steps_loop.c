@@ -95,14 +95,6 @@ static void end_segment(struct steps_detector *d, struct tf_map *map, const stru
 		d->typical = *s;
 }
 
-static void count(struct steps_detector *d, const struct steps_symbols *symbols)
-{
-	uint32_t bucket = bucket_of(symbols), so_far = ++d->now.buckets[bucket];
-
-	d->now.events++;
-	d->matched += so_far <= d->typical.buckets[bucket];
-}
-
 static void add_event(struct steps_detector *d, const struct steps_event *e,
                       const struct steps_symbols *symbols)
 {
@@ -132,7 +124,7 @@ static void add_event(struct steps_detector *d, const struct steps_event *e,
 		c->allocs++;
 	}
 	if (symbols->coarse)
-		count(d, symbols);
+		steps_count(d, symbols);
 }
 
 /* Between two steps, so long that it belongs to none: the program does something else. */
