@@ -117,6 +117,7 @@ static uint64_t take(struct drain *d, struct drain_source *s, uint64_t limit, ui
 		const struct drain_run run = {.slots = slots,
 		                              .first = tail,
 		                              .count = head - tail < due ? head - tail : due,
+		                              .ready = head - tail,
 		                              .mask = mask};
 		unsigned n = drain_feed_launches(d, s->thread, s->index, &run, limit);
 		if (!n) {

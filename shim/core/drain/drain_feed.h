@@ -24,7 +24,8 @@ void drain_feed(struct drain *d, struct tf_thread *thread, uint32_t index,
 /* Records that follow each other in a ring. */
 struct drain_run {
 	const struct tf_record *slots;
-	uint64_t first, count; /* number of the first one */
+	uint64_t first, count; /* number of the first one; how many may be taken */
+	uint64_t ready;        /* how many there are */
 	uint64_t mask;         /* of the slots */
 };
 

@@ -9,7 +9,7 @@
 #include "shim/core/drain/drain_inside.h"
 #include "shim/core/timeline/timeline.h"
 
-#define AHEAD 8 /* records fetched ahead: they come from another processor's cache */
+#define AHEAD 16 /* records fetched ahead: they come from another processor's cache */
 
 void feed_note_plain(struct feed *f, const struct tf_record *r, uint8_t cls, struct tf_hist *hist)
 {
@@ -47,6 +47,8 @@ static unsigned count_launches(struct drain *d, struct feed *f, const struct dra
 	struct tf_hist *hist = f->plain_hist;
 	struct feed_launch *place = f->launch;
 	struct now now = find_slice(f);
+	/* What is not written yet is left to who writes it. */
+	const uint64_t ahead = run->ready > AHEAD ? run->ready - AHEAD : 0;
 	uint64_t first = UINT64_MAX, most = run->mask + 1 - at;
 	unsigned n = 0;
 
@@ -58,7 +60,8 @@ static unsigned count_launches(struct drain *d, struct feed *f, const struct dra
 			break;
 		/* The copy is checked: the ring of a hostile recording may change meanwhile. */
 		*r = from[n];
-		__builtin_prefetch(&run->slots[(run->first + n + AHEAD) & run->mask]);
+		if (n < ahead)
+			__builtin_prefetch(&run->slots[(run->first + n + AHEAD) & run->mask]);
 		if (feed_kind(r) != plain || r->end < r->start)
 			break;
 		if (!place || !feed_is_launch(place, r)) {
