@@ -40,6 +40,13 @@ static inline void drain_keep(struct tf_map *map, struct drain_page *page,
 	drain_put(page->store, page->slot++, r);
 }
 
+/* Fetches the place of the record that is kept `n` records later. */
+static inline void drain_keep_soon(const struct drain_page *page, unsigned n)
+{
+	if (n < page->room)
+		__builtin_prefetch(page->slot + n, 1);
+}
+
 /* Several. */
 static inline void drain_keep_all(struct tf_map *map, struct drain_page *page,
                                   const struct tf_record *r, unsigned n)
@@ -50,10 +57,7 @@ static inline void drain_keep_all(struct tf_map *map, struct drain_page *page,
 		return;
 	}
 	page->room -= n;
-	for (unsigned i = 0; i < n; i++) {
-		__builtin_prefetch(page->slot + DRAIN_KEEP_AHEAD + i, 1);
-		page->slot[i] = r[i];
-	}
+	memcpy(page->slot, r, n * sizeof(*r));
 	page->slot += n;
 	__atomic_store_n(&page->store->written, page->store->written + n, __ATOMIC_RELEASE);
 }

@@ -56,6 +56,7 @@ static unsigned count_launches(struct drain *d, struct feed *f, const struct dra
 	most = most < DRAIN_BATCH ? most : DRAIN_BATCH;
 	for (; n < most; n++) {
 		struct tf_record *r = &f->batch.records[n];
+		drain_keep_soon(&f->page, n);
 		if (n && from[n].end > limit) /* most of the time when threads take turns */
 			break;
 		/* The copy is checked: the ring of a hostile recording may change meanwhile. */
