@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "shim/base/collector_wait.h"
 #include "shim/base/lock.h"
 
 static struct lock lock;
 static struct cupti_buffer *idle;         /* zeroed */
 static struct cupti_buffer *first, *last; /* full, oldest first */
 static unsigned made, waiting;
+static unsigned asked_for; /* since full ones were taken */
 static uint64_t lost_bytes;
 static bool give_always;
 
@@ -54,7 +56,12 @@ void cupti_buffer_requested(uint8_t **buffer, size_t *bytes, size_t *records)
 	/* The reader fell behind: the oldest records go. */
 	if (!b && !room && (unread = take_first()))
 		lost_bytes += unread->valid;
+	bool many = ++asked_for >= CUPTI_BUFFERS_MANY;
+	if (many)
+		asked_for = 0;
 	lock_give(&lock);
+	if (many) /* a graph may run for long while no call is made, and the collector sleeps */
+		collector_wait_end();
 	if (unread) {
 		memset(cupti_buffer_data(unread), 0, CUPTI_BUFFER_BYTES);
 		b = unread;
@@ -100,7 +107,7 @@ struct cupti_buffer *cupti_buffers_take(void)
 	lock_take(&lock);
 	struct cupti_buffer *all = first;
 	first = last = NULL;
-	waiting = 0;
+	waiting = asked_for = 0;
 	lock_give(&lock);
 	return all;
 }

@@ -22,10 +22,12 @@
 #include "shim/record/thread.h"
 #include "shim/core/timeline/timeline.h"
 
-#define EACH_NS       1000000000ull
-#define CUPTI_LONG_NS 50000000ull
-#define EXIT_WAIT_NS  1000000000ull
-#define PRECISE_NS    1000000ull /* while a range is to begin or end at a time */
+#define EACH_NS 1000000000ull
+/* While CUPTI may still have records of what was called before: it hands them over late. */
+#define CUPTI_LONG_NS  50000000ull
+#define CUPTI_QUIET_NS 1000000000ull
+#define EXIT_WAIT_NS   1000000000ull
+#define PRECISE_NS     1000000ull /* while a range is to begin or end at a time */
 
 static struct lock draining; /* one drain at a time: the collector's, or the one at exit */
 static struct drain drain;   /* under `draining` */
@@ -177,25 +179,30 @@ static bool left_alone(void)
 	return !strncmp(p, "2 ", 2);
 }
 
-/* The sleep after one of `ns`, with what the options ask for beside what the rings do. */
-static uint64_t next_doze(uint64_t ns, uint64_t taken, bool called, bool precise)
-{
-	ns = collector_wait_next(ns, taken, drain.fullest, called);
-	if (spy_options.gpu == TF_GPU_CUPTI) { /* its buffers are few */
-		if (taken)
-			ns = COLLECTOR_WAIT_SHORT_NS;
-		else if (ns > CUPTI_LONG_NS)
-			ns = CUPTI_LONG_NS;
-	}
-	return precise && ns > PRECISE_NS ? PRECISE_NS : ns;
-}
-
 /* What the collector keeps from one round to the next. */
 struct rounds {
 	uint64_t start, last; /* of the collector; when it last read the machine */
+	uint64_t took;        /* when it last took a record */
 	uint64_t each;        /* from one such reading to the next */
 	uint64_t scans, pause;
 };
+
+/* The sleep after a round at `now` that took `taken` records, with what the options ask for beside
+ * what the rings do. */
+static uint64_t next_doze(struct rounds *c, uint64_t now, uint64_t taken, bool called)
+{
+	uint64_t ns = collector_wait_next(c->pause, taken, drain.fullest, called);
+
+	if (taken)
+		c->took = now;
+	if (spy_options.gpu == TF_GPU_CUPTI) { /* its buffers are few */
+		if (taken)
+			ns = COLLECTOR_WAIT_SHORT_NS;
+		else if (ns > CUPTI_LONG_NS && now - c->took < CUPTI_QUIET_NS)
+			ns = CUPTI_LONG_NS;
+	}
+	return !range_by_time(c->start, now) && ns > PRECISE_NS ? PRECISE_NS : ns;
+}
 
 /* One round; false: it was the last. `called`: somebody asked for it. */
 static bool look(struct rounds *c, bool called)
@@ -204,7 +211,7 @@ static bool look(struct rounds *c, bool called)
 	sites_beat(false);
 	uint64_t taken = drain_round(false);
 	uint64_t now = clock_monotonic_ns();
-	c->pause = next_doze(c->pause, taken, called, !range_by_time(c->start, now));
+	c->pause = next_doze(c, now, taken, called);
 	if (now - c->last < c->each)
 		return true;
 	c->last = now;
@@ -230,6 +237,7 @@ static void *collect(void *unused)
 	const uint64_t start = clock_monotonic_ns();
 	struct rounds rounds = {.start = start,
 	                        .last = start,
+	                        .took = start,
 	                        .each = EACH_NS / 64,
 	                        .pause = COLLECTOR_WAIT_SHORT_NS};
 	uint32_t generation = spy_generation;

@@ -2,7 +2,9 @@
 """The collector, the shim's own thread: it hardly runs while there is nothing to collect."""
 import re
 
-from conftest import ROOT
+import pytest
+
+from conftest import ROOT, SIM
 
 # Once it has found that nothing comes: how often the collector's thread slept and woke in five idle seconds; then a burst
 # of more calls than a ring of 64 records holds, which begins while it sleeps.
@@ -57,8 +59,10 @@ int main(void)
 '''
 
 
-def test_idle_it_wakes_once_a_second_at_most(run, compile_c):
-    r = run(compile_c(IDLE, '-lcuda', '-I', str(ROOT)))
+@pytest.mark.parametrize('gpu', ['off', 'sample', 'cupti'])
+def test_idle_it_wakes_once_a_second_at_most(run, compile_c, gpu):
+    r = run(compile_c(IDLE, '-lcuda', '-I', str(ROOT)), CUDASPY_GPU=gpu, LD_LIBRARY_PATH=f'{SIM}:{SIM}/cupti13')
+    assert r.report['gpu']['mode'] == gpu
     before, idle = map(int, re.match(r'before=(\d+) idle=(\d+)', r.out).groups())
     assert before > 0
     # Beside its rounds it looks at clocks and libraries once in a while, which may wait for a disk.

@@ -29,8 +29,8 @@ $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
 # and test_storage include theirs to reach its inside.
 SHIM_UNIT_CORE     := $(CORE_C:.c=.o) tests/unit/cut.o tests/unit/recording.o tests/unit/recording_gpu.o tests/unit/recording_steps.o
 test_cpu_WITH      := shim/cpu/cpu.o shim/cpu/cpu_read.o shim/core/work/slices.o
-test_cupti_buffers_WITH := shim/cupti/cupti_buffers.o
-test_cupti_records_WITH := shim/cupti/cupti_buffers.o shim/cupti/cupti_records.o shim/handles/registry.o
+test_cupti_buffers_WITH := shim/base/collector_wait.o shim/cupti/cupti_buffers.o
+test_cupti_records_WITH := shim/base/collector_wait.o shim/cupti/cupti_buffers.o shim/cupti/cupti_records.o shim/handles/registry.o
 test_doze_WITH     := shim/base/collector_wait.o
 test_graph_content_WITH := shim/real/driver_symbols.o $(addprefix shim/handles/,graph_content.o graph_nodes.o graph_parts.o registry.o)
 test_span_WITH     := shim/base/collector_wait.o shim/args/args_launch.o shim/handles/registry.o $(addprefix shim/record/,own_time.o span.o \

@@ -3,7 +3,10 @@
  * be. */
 #include "shim/cupti/cupti_buffers.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
+#include "shim/base/collector_wait.h"
 #include "tests/unit/unit.h"
 
 static uint8_t *ask(void)
@@ -99,11 +102,38 @@ static void test_the_limit(void **state)
 	assert_int_equal(recycle_all(), 1);
 }
 
+/* What it asks for is full soon: a collector that sleeps is woken, if it is many. */
+static bool was_called;
+static uint32_t awake;
+
+static void *sleep_long(void *unused)
+{
+	was_called = collector_wait(COLLECTOR_WAIT_LONG_NS * 20);
+	__atomic_store_n(&awake, 1, __ATOMIC_RELEASE);
+	return unused;
+}
+
+static void test_many_wake_a_collector_that_sleeps(void **state)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, sleep_long, NULL), 0);
+	/* It may not be asleep yet. */
+	while (!__atomic_load_n(&awake, __ATOMIC_ACQUIRE)) {
+		for (unsigned i = 0; i < CUPTI_BUFFERS_MANY; i++)
+			cupti_buffer_completed(NULL, 0, ask(), CUPTI_BUFFER_BYTES, 0);
+		usleep(1000);
+	}
+	pthread_join(thread, NULL);
+	assert_true(was_called);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_full_ones_come_in_order),
 	        cmocka_unit_test(test_used_ones_are_zeroed),
+	        cmocka_unit_test(test_many_wake_a_collector_that_sleeps),
 	        cmocka_unit_test(test_the_limit),
 	};
 
