@@ -10,8 +10,9 @@
  * occurrence to the next, and, of those that are about as good, such that steps are shortest. What
  * is compared is which symbols occur how often, not their order or the launches' shapes, so that
  * dynamic shapes, a logged value now and then or an evaluation in between do not break it. Where a
- * step so found holds many waits, or none is found where there are many, it may be that an iteration
- * does all things twice: an event together with the one before it is then a symbol as well.
+ * step so found holds many waits, or none is found where there are many, it may be that an
+ * iteration does all things twice: an event together with the one before it is then a symbol as
+ * well.
  */
 #ifndef SPY_STEPS_H
 #define SPY_STEPS_H
