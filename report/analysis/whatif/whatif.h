@@ -15,7 +15,7 @@ enum whatif {
 	WHATIF_NO_SYNC,  /* the host does not wait, but for the end */
 	WHATIF_NO_ALLOC, /* no allocation, free or module load */
 	WHATIF_OVERLAP,  /* copies go ahead of kernels that they need not wait for */
-	WHATIF_HOST,     /* no time outside CUDA between calls */
+	WHATIF_HOST,     /* no work of the host's own between calls */
 	WHATIF_CPU,      /* no waiting for a CPU */
 	WHATIF_FUSED,    /* rows of alike small kernels become a few launches of many at once */
 	WHATIF_STEP,   /* the form of WHATIF_GRAPHS that makes one graph of a step; not asked for */

@@ -138,8 +138,9 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		break;
 	case WHATIF_HOST:
 		assume(to,
-		       "the host calls CUDA without a break; for the least gain %.0f workers share "
-		       "what it does between calls",
+		       "the host's own work goes, what issuing calls costs in between stays; for "
+		       "the "
+		       "least gain %.0f workers share that work",
 		       o->hands);
 		break;
 	case WHATIF_CPU:

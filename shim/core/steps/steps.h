@@ -9,7 +9,10 @@
  * one symbol, the marker; the marker is chosen such that what lies between is most alike from one
  * occurrence to the next, and, of those that are about as good, such that steps are shortest. What
  * is compared is which symbols occur how often, not their order or the launches' shapes, so that
- * dynamic shapes, a logged value now and then or an evaluation in between do not break it.
+ * dynamic shapes, a logged value now and then or an evaluation in between do not break it. Where a
+ * step so found holds many waits, or none is found where there are many, it may be that an
+ * iteration does all things twice: an event together with the one before it is then a symbol as
+ * well.
  */
 #ifndef SPY_STEPS_H
 #define SPY_STEPS_H

@@ -59,7 +59,7 @@ static uint32_t look_over(const struct steps_detector *d, struct steps_look *l, 
 	uint32_t at = 0;
 
 	memset(l->slots, 0, sizeof(l->slots));
-	l->count = 0;
+	l->count = l->anchors = 0;
 	for (uint64_t n = from; n < d->count; n++) {
 		const struct steps_symbols *s = symbols_at(d, n);
 		if (!s->coarse)
@@ -68,6 +68,9 @@ static uint32_t look_over(const struct steps_detector *d, struct steps_look *l, 
 			occurs(l, NULL, SYMBOL_GAP, event_at(d, n), at);
 		coarse = occurs(l, coarse, s->coarse, event_at(d, n), at);
 		fine = occurs(l, fine, s->fine, event_at(d, n), at);
+		if (d->pairs)
+			occurs(l, NULL, pair_at(d, n), event_at(d, n), at);
+		l->anchors += (event_at(d, n)->flags & STEP_STRONG) != 0;
 		at++;
 	}
 	return at;
@@ -86,18 +89,18 @@ static bool occurs_well(const struct steps_candidate *c, uint32_t events)
 
 /*
  * What occurs equally often is mostly in the same steps: of such symbols a few are compared, waits,
- * pauses and copies first, then what comes first.
+ * pauses and copies first, then what comes first, pairs last.
  */
 static void few_of_each(struct steps_look *l)
 {
 	uint16_t first[SEEN_BUCKETS] = {0};
 
-	for (uint32_t pass = 0; pass < 2; pass++) {
+	for (uint32_t pass = 0; pass < 3; pass++) {
 		for (uint32_t i = 0; i < l->count; i++) {
 			struct steps_candidate *c = &l->candidates[i];
 			uint16_t *n = &first[c->seen % SEEN_BUCKETS];
 			bool launch = c->cls == SPY_CLASS_LAUNCH && c->symbol != SYMBOL_GAP;
-			if (c->compare && launch == (pass > 0))
+			if (c->compare && pass == (is_pair(c->symbol) ? 2u : launch))
 				c->compare = (*n)++ < SAME_SEEN;
 		}
 	}
@@ -133,13 +136,15 @@ static void compare(struct steps_candidate *c, const uint16_t *so_far, const uin
 	c->at = at;
 }
 
-static void compare_event(struct steps_look *l, const struct steps_symbols *s,
-                          const struct steps_event *e, const uint16_t *so_far,
-                          const uint32_t *anchors, uint32_t at)
+static void compare_event(const struct steps_detector *d, struct steps_look *l, uint64_t n,
+                          const uint16_t *so_far, const uint32_t *anchors, uint32_t at)
 {
-	const uint32_t symbols[] = {s->coarse, s->fine, e->flags & TF_ANCHOR_GAP ? SYMBOL_GAP : 0};
+	const struct steps_symbols *s = symbols_at(d, n);
+	const uint32_t symbols[] = {s->coarse, s->fine,
+	                            event_at(d, n)->flags & TF_ANCHOR_GAP ? SYMBOL_GAP : 0,
+	                            d->pairs ? pair_at(d, n) : 0};
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		struct steps_candidate *c = symbols[i] ? steps_candidate_of(l, symbols[i]) : NULL;
 		if (c && c->compare)
 			compare(c, so_far, anchors, at);
@@ -160,7 +165,7 @@ static void compare_all(const struct steps_detector *d, struct steps_look *l, ui
 			continue;
 		/* The gap lies before the event, what it does itself behind. */
 		anchors[2] += e->flags / TF_ANCHOR_GAP & 1;
-		compare_event(l, s, e, so_far, anchors, at);
+		compare_event(d, l, n, so_far, anchors, at);
 		anchors[0] += e->flags & TF_ANCHOR_WAIT;
 		anchors[1] += e->flags / TF_ANCHOR_UPLOAD & 1;
 		so_far[bucket_of(s)]++;

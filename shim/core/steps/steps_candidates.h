@@ -33,13 +33,13 @@ struct steps_candidate { /* a symbol that may be the marker */
 };
 
 struct steps_look {
-	uint32_t count;
+	uint32_t count, anchors;    /* candidates; waits and uploads among the events */
 	uint16_t slots[LOOK_SLOTS]; /* by symbol: index in `candidates` + 1 */
 	struct steps_candidate candidates[LOOK_SYMBOLS];
 };
 
-/* Finds the candidates among the events from number `from` on, which are kept, and compares those
- * that occur as a marker does. How many of the events have symbols; 0 = nothing was compared. */
+/* Finds the candidates among the events from number `from` on, which are kept, pairs of events too
+ * where d->pairs says so, and compares those that occur as a marker does. How many of the events have symbols; 0 = nothing was compared. */
 uint32_t steps_compare(struct steps_look *l, const struct steps_detector *d, uint64_t from);
 
 /* A symbol's candidate; NULL = it has none. */

@@ -17,8 +17,8 @@ static uint32_t symbol(uint64_t a, uint64_t b, uint32_t fine)
 
 	h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
 
-	/* The lowest bit tells the two kinds of symbols apart; none is 0, or SYMBOL_GAP. */
-	return ((uint32_t)(h >> 32) & ~1u) | 4u | fine;
+	/* The lowest bits tell the kinds of symbols apart; none is 0, or SYMBOL_GAP. */
+	return ((uint32_t)(h >> 32) & ~3u) | 4u | fine;
 }
 
 /* A copy whose arguments make sense. */

@@ -20,6 +20,8 @@
 #define GAP_LEARN     16u  /* events after which it is known what times between calls are usual */
 #define GAP_QUARTER   4u   /* of these; their gaps may be long */
 #define SYMBOL_GAP    2u   /* of an event that comes after a long time without calls */
+#define SYMBOL_PAIR   2u   /* ... and lowest bits of the symbol of an event and the one before it */
+#define PAIR_BACK     8u   /* events that tell nothing may lie in between */
 
 struct steps_event {
 	uint64_t start, end, bytes;
@@ -55,6 +57,7 @@ struct steps_known {
 struct steps_detector { /* of one thread, or of all */
 	bool used;
 	bool marker_waits; /* the marker is a wait */
+	bool pairs;        /* pairs of events are looked at too */
 	bool whole;        /* its steps are told from the thread's first event on */
 	bool inside;       /* `now` is a step under way */
 	bool has_typical, first_waits;
@@ -100,11 +103,35 @@ static inline uint64_t first_kept(const struct steps_detector *d)
 	return d->count > STEP_HISTORY ? d->count - STEP_HISTORY : 0;
 }
 
-static inline bool is_symbol(uint32_t symbol, const struct steps_symbols *s,
-                             const struct steps_event *e)
+static inline bool is_pair(uint32_t symbol)
 {
+	return (symbol & 3u) == SYMBOL_PAIR && symbol != SYMBOL_GAP;
+}
+
+/* The symbol of event `n`, which has one, together with the one before it; 0 = none is kept. */
+static inline uint32_t pair_at(const struct steps_detector *d, uint64_t n)
+{
+	uint64_t least = first_kept(d);
+
+	for (uint64_t k = n; k > least && n - k < PAIR_BACK; k--) {
+		uint32_t before = symbols_at(d, k - 1)->coarse;
+		if (before)
+			return ((before * 0x9e3779b1u ^ symbols_at(d, n)->coarse * 0x85ebca6bu) &
+			        ~3u) |
+			       4u | SYMBOL_PAIR;
+	}
+	return 0;
+}
+
+/* Whether event `n`, which is kept, is one of these. */
+static inline bool is_symbol(const struct steps_detector *d, uint32_t symbol, uint64_t n)
+{
+	const struct steps_symbols *s = symbols_at(d, n);
+
 	if (symbol == SYMBOL_GAP)
-		return e->flags & TF_ANCHOR_GAP;
+		return event_at(d, n)->flags & TF_ANCHOR_GAP;
+	if (is_pair(symbol))
+		return s->coarse && pair_at(d, n) == symbol;
 	return symbol & 1 ? s->fine == symbol : s->coarse == symbol;
 }
 

@@ -162,7 +162,7 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 {
 	const struct steps_event *e = &d->events[n % STEP_HISTORY];
 	const struct steps_symbols *symbols = &d->symbols[n % STEP_HISTORY];
-	bool marker = is_symbol(d->marker, symbols, e);
+	bool marker = is_symbol(d, d->marker, n);
 
 	if (marker && !d->marker_waits) {
 		bool pause = is_pause(d, map, d->now.end, e->start);

@@ -10,6 +10,8 @@
 #define LENGTH_ANY    1e18
 #define LOGGED_EVENTS 32 /* events of a step, at least, of which only some have an anchor */
 #define LOGGED_EVERY  4  /* ... every so many-th, or fewer */
+/* Strong anchors in a step: it may be some steps, without one symbol that each has once. */
+#define PAIRS_ANCHORS 8
 
 /* ---- choosing one ---- */
 
@@ -214,11 +216,25 @@ static uint64_t event_number(const struct steps_detector *d, uint64_t from, uint
 	return n;
 }
 
+/* A step with many waits, or none where there are many: in an iteration that does all things twice
+ * nothing is there once, but for what comes behind what. */
+static bool may_be_some(const struct steps_look *l, const struct steps_candidate *c,
+                        uint32_t events)
+{
+	return l->anchors >= PAIRS_ANCHORS * (c ? events / length_of(c) : 1);
+}
+
 void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map, uint64_t from)
 {
 	uint32_t events = steps_compare(l, d, from);
 	const struct steps_candidate *c = events ? choose(l) : NULL;
 
+	if (!d->pairs && may_be_some(l, c, events)) {
+		d->pairs = true;
+		events = steps_compare(l, d, from);
+		c = events ? choose(l) : NULL;
+		d->pairs = c && is_pair(c->symbol);
+	}
 	/* It must still go on. */
 	if (!c || events - c->last > 2 * length_of(c) + STEP_LOOK || stays(l, d, c))
 		return;

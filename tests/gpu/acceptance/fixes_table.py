@@ -51,7 +51,7 @@ HELD = [
     Case("loader_pageable", "torch", Fix("copy-bound", "pinned"), useless="host=0", near=0.05),
     Case("server_threads", "torch", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="pinned"),
     Case("recompile_shapes", "torch triton", Fix("host-bound", "host=0"), useless="no-sync"),
-    Case("grad_accumulation", "torch", Fix("sync-bound", "no-sync"), useless="graphs", near=0.05),
+    Case("grad_accumulation", "torch", Fix("sync-bound", "no-sync"), useless="fused", near=0.05),
     Case("jax_donation", "jax", Fix(("copy-bound", "gpu-bound")), useless="no-sync"),
     Case("cupy_stencil", "cupy", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="no-sync"),
     Case("lora_finetuning", "torch transformers peft", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
@@ -96,4 +96,4 @@ HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST}
 # On the simulated CUDA: a program of the tests (tests/gpu/fake_torch).
 SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")], "held": [], "fresh": [],
              "last": []}
-WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0")
+WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0", "fused")

@@ -104,6 +104,40 @@ static void test_logging_and_shapes_do_not_break_it(void **state)
 	assert_int_equal(loop(0)->odd, 0);
 }
 
+/* Conjugate gradients: all that an iteration does it does twice; every 50 they begin anew. */
+static void test_iterations_without_a_mark_of_their_own(void **state)
+{
+	static const uint8_t kernels[] = {1, 2, 2, 3, 3, 0, 4, 5, 4, 1, 3, 3, 0, 5};
+
+	for (int i = 0; i < 1000; i++) {
+		for (unsigned k = 0; k < sizeof(kernels); k++)
+			if (kernels[k])
+				run_kernel(kernels[k], 10);
+			else
+				wait();
+		if (i % 50 == 49)
+			run_kernel(6, 10);
+	}
+	const struct tf_loop *p = main_loop();
+	assert_in_range(p->steps, 999, 1000);
+	assert_true(p->alike_x1000 > 950 * p->steps);
+}
+
+/* A step that reads 40 values one by one is one step. */
+static void test_many_reads_are_one_step(void **state)
+{
+	for (int i = 0; i < 100; i++) {
+		a_training_step(false, 10);
+		for (int k = 0; k < 40; k++) {
+			run_kernel(6, 10);
+			wait();
+		}
+	}
+	const struct tf_loop *p = main_loop();
+	assert_int_equal(p->steps, 100);
+	assert_int_equal(p->events, 12900);
+}
+
 /* An evaluation between, and a start that is not like the rest. */
 static void test_what_is_unlike_is_odd(void **state)
 {
@@ -206,6 +240,9 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_layers_are_no_steps, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_logging_and_shapes_do_not_break_it, begin,
 	                                        finish),
+	        cmocka_unit_test_setup_teardown(test_iterations_without_a_mark_of_their_own, begin,
+	                                        finish),
+	        cmocka_unit_test_setup_teardown(test_many_reads_are_one_step, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_what_is_unlike_is_odd, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_nothing_repeats, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_one_kernel_is_no_step, begin, finish),
