@@ -93,3 +93,24 @@ size_t file_begins(const char *path, char *to, size_t room)
 		close(fd);
 	return n > 0 ? (size_t)n : 0;
 }
+
+bool file_is_there(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+bool file_is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+const char *file_base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash && slash[1] ? slash + 1 : path;
+}

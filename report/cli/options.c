@@ -139,7 +139,7 @@ int option_next(struct option_reader *r, const char **value)
 	return option;
 }
 
-bool option_given(const struct option_reader *r, int option)
+static bool is_given(const struct option_reader *r, int option)
 {
 	return r->given >> option & 1;
 }
@@ -169,7 +169,7 @@ int option_uses(const struct option_reader *r, const struct option_use *uses, co
 	format = r->format ? r->format : format;
 	table = r->table ? r->table : table;
 	for (; uses->formats; uses++) {
-		if (!option_given(r, uses->option) || is_used(uses->formats, format, table))
+		if (!is_given(r, uses->option) || is_used(uses->formats, format, table))
 			continue;
 		bool of_table = table && !strcmp(format, "csv");
 		bool others = *uses->formats == '!';
@@ -185,7 +185,7 @@ int option_beside(const struct option_reader *r, int option, uint64_t allowed)
 {
 	uint64_t others = r->given & ~(allowed | OPTION_BIT(option));
 
-	for (int i = 0; option_given(r, option) && others && r->rows[i].name; i++)
+	for (int i = 0; is_given(r, option) && others && r->rows[i].name; i++)
 		if (others >> i & 1) {
 			complain("%s: --%s changes nothing beside --%s", r->command,
 			         r->rows[i].name, r->rows[option].name);

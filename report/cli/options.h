@@ -42,7 +42,6 @@ struct option_use {
  * are those that there are without one. */
 int option_uses(const struct option_reader *reader, const struct option_use *uses,
                 const char *format, const char *table);
-bool option_given(const struct option_reader *reader, int option);
 /* Of an option that does something else than the command does: which may stand beside it (bits).
  * -1 when another one does, and one line was written. */
 int option_beside(const struct option_reader *reader, int option, uint64_t allowed);

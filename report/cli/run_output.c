@@ -10,6 +10,7 @@
 
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
+#include "report/base/file.h"
 #include "report/reader/reader.h"
 #include "report/cli/run_output.h"
 #include "shim/core/options/options.h"
@@ -35,13 +36,6 @@ static char *expanded(const char *pattern)
 		return alloc_string(text);
 	complain("run: %s: %s", pattern, strerror(ENAMETOOLONG));
 	return NULL;
-}
-
-static bool is_folder(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
 /* What is before the last slash of a path (free it). */
@@ -71,7 +65,7 @@ static int make_folders(char *path)
 static int check_folder(const char *folder, bool make)
 {
 	char *path = alloc_string(folder);
-	int why = make && !is_folder(path) ? make_folders(path) : 0;
+	int why = make && !file_is_folder(path) ? make_folders(path) : 0;
 	struct stat st;
 
 	if (!why && stat(path, &st))
@@ -195,9 +189,9 @@ int run_output_prepare(bool force)
 
 	/* Of a folder that is another one for each process nothing is known yet. */
 	if (path && !is_pattern(head)) {
-		char *in = folder || !is_folder(path) ? folder_of(path) : alloc_string(path);
+		char *in = folder || !file_is_folder(path) ? folder_of(path) : alloc_string(path);
 		rc = check_folder(in, folder);
-		if (!rc && !is_pattern(pattern) && !is_folder(path))
+		if (!rc && !is_pattern(pattern) && !file_is_folder(path))
 			rc = check_name(path, force);
 		free(in);
 	}
@@ -213,7 +207,7 @@ char *run_output_folder(void)
 
 	if (!pattern || !options_expand(pattern, text, sizeof(text)))
 		return alloc_copy(".", 1);
-	return is_folder(text) ? alloc_string(text) : folder_of(text);
+	return file_is_folder(text) ? alloc_string(text) : folder_of(text);
 }
 
 void run_output_wait(const struct find_list *list)

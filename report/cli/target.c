@@ -12,16 +12,10 @@
 #include <unistd.h>
 
 #include "report/base/alloc.h"
+#include "report/base/file.h"
 #include "report/cli/target.h"
 
 #define SCRIPTS_MOST 4 /* a script's interpreter may be a script: as deep as the kernel goes */
-
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISREG(st.st_mode);
-}
 
 /* The file that execvp() would run (free it); NULL when there is none. */
 static char *find_in_path(const char *command)
@@ -35,7 +29,7 @@ static char *find_in_path(const char *command)
 	for (;;) {
 		size_t bytes = strcspn(path, ":");
 		char *full = alloc_format("%.*s%s%s", (int)bytes, path, bytes ? "/" : "", command);
-		if (is_file(full) && !access(full, X_OK))
+		if (file_is_there(full) && !access(full, X_OK))
 			return full;
 		free(full);
 		if (!path[bytes])

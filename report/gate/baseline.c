@@ -44,15 +44,10 @@ struct part_key {
 	bool bytes;
 };
 
-static const struct figures_parts *list_of(const struct figures *f, size_t offset)
-{
-	return (const struct figures_parts *)((const char *)f + offset);
-}
-
 static double count_of(const struct figures *f, const void *what)
 {
 	const struct part_key *key = what;
-	const struct figures_part *p = parts_find(list_of(f, key->list), key->name);
+	const struct figures_part *p = parts_find(parts_of(f, key->list), key->name);
 
 	return p ? (double)(key->bytes ? p->bytes : p->count) : 0;
 }
@@ -73,7 +68,7 @@ static void put_parts(json_t *root, const char *key, const struct run_set *s, si
 	json_t *o = json_object();
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct figures_parts *p = list_of(&s->runs[i], list);
+		const struct figures_parts *p = parts_of(&s->runs[i], list);
 		for (size_t k = 0; k < p->count; k++) {
 			if (gated && !is_gated(p->items[k].cls))
 				continue;

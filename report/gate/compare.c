@@ -118,16 +118,11 @@ struct place {
 	const char *name;
 };
 
-static const struct figures_parts *list_in(const struct figures *f, size_t list)
-{
-	return (const struct figures_parts *)((const char *)f + list);
-}
-
 static const struct figures_part *part_in(const struct figures *f, const void *what)
 {
 	const struct place *p = what;
 
-	return parts_find(list_in(f, p->list), p->name);
+	return parts_find(parts_of(f, p->list), p->name);
 }
 
 static double count_value(const struct compare_result *c, const struct figures *f, const void *what)
@@ -232,7 +227,7 @@ static void add_pairs(const struct compare_result *c, struct compare_pairs *to, 
 	for (size_t i = 0; i < c->before.count + c->after.count; i++) {
 		const struct figures *f = i < c->before.count ? &c->before.runs[i]
 		                                              : &c->after.runs[i - c->before.count];
-		const struct figures_parts *p = list_in(f, list);
+		const struct figures_parts *p = parts_of(f, list);
 		for (size_t k = 0; k < p->count; k++) {
 			ALLOC_ROOM(names.items, names.count);
 			names.items[names.count++] = p->items[k];

@@ -166,6 +166,12 @@ int run_set_add(struct run_set *s, const char *name, const struct run_set_option
 int run_set_add_all(struct run_set *s, char *const *names, size_t count,
                     const struct run_set_options *o);
 
+/* The list that stands at that offset of the figures. */
+static inline const struct figures_parts *parts_of(const struct figures *f, size_t offset)
+{
+	return (const struct figures_parts *)((const char *)f + offset);
+}
+
 /* The list's entry of that name, or NULL. */
 const struct figures_part *parts_find(const struct figures_parts *p, const char *name);
 /* Puts the list in order of names. */

@@ -5,14 +5,8 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/file.h"
 #include "report/gate/figures.h"
-
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path ? path : "";
-}
 
 static char *copy(const char *text)
 {
@@ -23,7 +17,9 @@ char *figures_site_key(const struct figures_site *s)
 {
 	if (s->thread) /* it calls from everywhere */
 		return alloc_format("%s\x1f\x1f\x1f%s", s->api, s->thread);
-	return alloc_format("%s\x1f%s\x1f%s", s->api, base_name(s->file ? s->file : s->module),
+	const char *file = file_base_name(s->file ? s->file : s->module);
+
+	return alloc_format("%s\x1f%s\x1f%s", s->api, file ? file : "",
 	                    s->function ? s->function : "");
 }
 

@@ -274,11 +274,3 @@ void model_free_sites(struct model *m)
 	free(s->texts->items);
 	free(s->texts);
 }
-
-const struct model_place *sites_most(const struct model *m, enum model_site_kind kind)
-{
-	for (size_t i = 0; i < m->sites.place_count; i++)
-		if (m->sites.items[m->sites.places[i].site].kind == kind)
-			return &m->sites.places[i];
-	return NULL;
-}

@@ -82,8 +82,6 @@ struct model_sites {
 };
 
 struct model;
-/* The place that took most of calls of this kind; NULL = none is known. */
-const struct model_place *sites_most(const struct model *m, enum model_site_kind kind);
 /* "train.py:57 in step" (free it): by the site's headline, with the thread where that is no
  * Python's: that alone, or `full`, which has the whole path too. */
 char *site_headline(const struct model_site *s, bool full);

@@ -2,19 +2,12 @@
 /* Where source files that a recording names lie on this machine. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "report/base/alloc.h"
+#include "report/base/file.h"
 #include "report/model/sites_internal.h"
 
 #define PARTS_MOST 64 /* of a path */
-
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISREG(st.st_mode);
-}
 
 /* The recording names the file: it may not lead out of the folder. */
 static bool leads_up(const char *path)
@@ -36,7 +29,7 @@ char *sites_local_file(const char *root, const char *path)
 		if (!*rest)
 			return NULL;
 		char *try = alloc_format("%s/%s", root, rest);
-		if (is_file(try))
+		if (file_is_there(try))
 			return try;
 		free(try);
 		rest = strchr(rest, '/');

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/file.h"
 #include "report/model/sites_internal.h"
 #include "report/symbols/perf_map.h"
 #include "report/symbols/symbols.h"
@@ -41,13 +42,6 @@ static const struct tf_object *object_at(const struct model_part *p, const struc
 }
 
 /* "libtorch_cuda.so" */
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
-}
-
 /* Foreign calls go through these; nobody looks for his own code there. */
 static bool is_go_between(const char *name)
 {
@@ -101,7 +95,7 @@ static void look_up(struct model_part *p, const struct tf_sites *area, uint64_t 
 	char *path = model_string(p->recording, o->path);
 	f.module = sites_keep(m, path);
 	f.address = address - o->bias;
-	f.foreign = is_go_between(base_name(path));
+	f.foreign = is_go_between(file_base_name(path));
 	if (!t->symbols)
 		t->symbols = symbols_new();
 	uint32_t id = o->build_id_bytes < sizeof(o->build_id) ? o->build_id_bytes

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/file.h"
 #include "report/model/sites_internal.h"
 
 #define AUTOGRAD "pt_autograd_" /* PyTorch names its backward threads so, and a number */
@@ -29,17 +30,10 @@ char *sites_python_trouble(const struct tf_sites *area)
 	return NULL;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 char *site_frame_text(const struct model_frame *f, bool full)
 {
-	const char *file = full ? f->file : base_name(f->file);
-	const char *module = full ? f->module : base_name(f->module);
+	const char *file = full ? f->file : file_base_name(f->file);
+	const char *module = full ? f->module : file_base_name(f->module);
 
 	if (file && f->line)
 		return alloc_format("%s:%u in %s", file, f->line, f->function ? f->function : "?");
@@ -66,7 +60,7 @@ char *site_frame_owner(const struct model_frame *f)
 	}
 	if (f->python)
 		return alloc_string("Python");
-	return alloc_string(f->module ? base_name(f->module) : "code without a name");
+	return alloc_string(f->module ? file_base_name(f->module) : "code without a name");
 }
 
 /* Of a thread that is in no Python: what it is; NULL = there is nothing to say (free it). */

@@ -7,6 +7,7 @@
 
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
+#include "report/base/file.h"
 #include "report/reader/find.h"
 #include "report/reader/reader.h"
 
@@ -63,13 +64,6 @@ static bool ends_with(const char *text, const char *end)
 	return n > m && !strcmp(text + n - m, end);
 }
 
-static bool is_folder(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
-
 /*
  * The recordings of a folder: those called *.cudaspy, or all. What is called so and cannot be read
  * goes into `unreadable`, if that is asked for. False when the folder cannot be read.
@@ -96,7 +90,7 @@ static bool scan(struct candidates *found, const char *folder, bool any_name,
 			found->items[found->count++] = (struct candidate){path, id};
 			continue;
 		}
-		if (unreadable && !is_folder(path))
+		if (unreadable && !file_is_folder(path))
 			add_text(&unreadable->unreadable, &unreadable->unreadable_count,
 			         alloc_format("%s: %s", path, error));
 		free(path);
@@ -252,7 +246,7 @@ int find_recordings(struct find_list *list, char *const *names, size_t count)
 	if (!count)
 		return newest_here(list);
 	for (size_t i = 0; i < count; i++) {
-		if (is_folder(names[i])) {
+		if (file_is_folder(names[i])) {
 			if (newest_run(list, names[i]))
 				return -1;
 		} else {

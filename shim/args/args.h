@@ -111,6 +111,8 @@ void args_copy_3d(R, const CUDA_MEMCPY3D *p);
 void args_copy_3d_async(R, const CUDA_MEMCPY3D *p, CUstream stream);
 void args_copy_3d_peer(R, const CUDA_MEMCPY3D_PEER *p);
 void args_copy_3d_peer_async(R, const CUDA_MEMCPY3D_PEER *p, CUstream stream);
+
+/* ---- args_copy_batch.c ---- */
 #if CUDA_VERSION >= 12080
 void args_copy_batch(R, CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
                      CUmemcpyAttributes *attributes, size_t *indices, size_t attribute_count,
@@ -131,6 +133,8 @@ void args_copy_3d_attributes(R, CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long f
 void args_copy_fabric_batch(R, size_t count, CUDA_FABRIC_COPY_BATCH_OP *ops,
                             unsigned long long flags, CUstream stream);
 #endif
+
+/* ---- args_set.c ---- */
 void args_set(R, CUdeviceptr dst, unsigned value, size_t n);
 void args_set_async(R, CUdeviceptr dst, unsigned value, size_t n, CUstream stream);
 void args_set_2d(R, CUdeviceptr dst, size_t pitch, unsigned value, size_t width, size_t height);

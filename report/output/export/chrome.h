@@ -15,7 +15,6 @@
 /* ---- chrome_put.c: what is written, through a buffer of our own ---- */
 
 #define CHROME_BUFFER (1u << 18)
-#define CHROME_PIECE  (1u << 15) /* put at once at most */
 
 struct chrome_out {
 	FILE *to;
@@ -26,7 +25,6 @@ struct chrome_out {
 
 void chrome_out_start(struct chrome_out *o, FILE *to);
 void chrome_out_end(struct chrome_out *o);
-void chrome_flush(struct chrome_out *o);
 void chrome_put(struct chrome_out *o, const char *text, size_t bytes);
 void chrome_text(struct chrome_out *o, const char *text);
 void chrome_format(struct chrome_out *o, const char *format, ...)

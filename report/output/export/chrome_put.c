@@ -13,7 +13,7 @@ void chrome_out_start(struct chrome_out *o, FILE *to)
 	*o = (struct chrome_out){.to = to, .buffer = alloc_zeroed(CHROME_BUFFER, 1)};
 }
 
-void chrome_flush(struct chrome_out *o)
+static void flush(struct chrome_out *o)
 {
 	if (o->used)
 		fwrite(o->buffer, 1, o->used, o->to);
@@ -22,14 +22,14 @@ void chrome_flush(struct chrome_out *o)
 
 void chrome_out_end(struct chrome_out *o)
 {
-	chrome_flush(o);
+	flush(o);
 	free(o->buffer);
 }
 
 void chrome_put(struct chrome_out *o, const char *text, size_t bytes)
 {
 	if (bytes > CHROME_BUFFER - o->used)
-		chrome_flush(o);
+		flush(o);
 	if (bytes > CHROME_BUFFER) {
 		fwrite(text, 1, bytes, o->to);
 		return;

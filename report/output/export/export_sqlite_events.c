@@ -33,7 +33,8 @@ struct process_rows {
 	int64_t *threads; /* global thread id; 0 = not named yet */
 };
 
-int64_t sqlite_global_pid(const struct model *m, size_t process)
+/* Two processes of a run may have one pid, on two machines: the machine stands above it. */
+static int64_t global_pid(const struct model *m, size_t process)
 {
 	const char *host = m->processes[process].host;
 	int64_t machine = 0;
@@ -442,7 +443,7 @@ int sqlite_process(struct sqlite_export *x, size_t index)
 	        .recording = &r,
 	        .load = tf_header(&r.map)->load,
 	        .base = fmax(0, process->start_realtime - x->base),
-	        .pid = sqlite_global_pid(x->job->model, index),
+	        .pid = global_pid(x->job->model, index),
 	};
 	clock_init(&p.clock, &r);
 	if (isfinite(p.clock.ns_per_tick) && isfinite(p.base))

@@ -204,7 +204,7 @@ void export_tables_make(struct export_tables *to, const struct export_job *job)
 	options.sites = true;
 	options.limit = SIZE_MAX;
 	options.limit_given = true;
-	to->report = json_report(job->model, job->analysis, &options);
+	to->report = out_json_report(job->model, job->analysis, &options);
 	add_report(to);
 }
 

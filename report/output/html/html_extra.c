@@ -16,7 +16,7 @@
 
 static json_t *judged(const struct analysis *a)
 {
-	json_t *o = json_object(), *host = json_host(a->of), *gpu = json_gpu(a->of);
+	json_t *o = json_object(), *host = out_json_host(a->of), *gpu = out_json_gpu(a->of);
 
 	json_object_del(host, "threads");
 	json_object_del(gpu, "untimed");

@@ -13,7 +13,7 @@ void out_html(const struct model *m, const struct analysis *a, const struct out_
 {
 	json_t *data = json_object();
 
-	json_put(data, "report", json_report(m, a, o));
+	json_put(data, "report", out_json_report(m, a, o));
 	json_put(data, "extra", html_extra(m, a));
 	html_page_write(o->to, data);
 }
@@ -24,7 +24,7 @@ char *out_html_side(const struct model *m, const struct analysis *a)
 	                                       "streams", "what_if",  "environment",
 	                                       "gaps",    "findings", "expect_kernels"};
 	struct out_options o = {.limit = SIDE_ROWS, .limit_given = true};
-	json_t *data = json_object(), *report = json_report(m, a, &o);
+	json_t *data = json_object(), *report = out_json_report(m, a, &o);
 
 	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
 		json_object_del(report, left_out[i]);
@@ -52,7 +52,7 @@ void out_diff_html(const struct compare_result *c, const struct headline *h,
 {
 	json_t *data = json_object();
 
-	json_put(data, "diff", json_diff(c, h, o));
+	json_put(data, "diff", out_json_diff(c, h, o));
 	json_put(data, "before", side(before));
 	json_put(data, "after", side(after));
 	html_page_write(o->to, data);

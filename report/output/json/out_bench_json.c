@@ -82,7 +82,7 @@ static json_t *command(const struct bench *b, size_t side)
 	json_put(o, "label", json_text(s->label));
 	json_put(o, "command", json_text(s->command));
 	json_put(o, "recordings", names);
-	json_put(o, "missing", json_missing(runs));
+	json_put(o, "missing", out_compare_missing(runs));
 	json_put(o, "gpus", json_text(f->machine.gpus));
 	json_put(o, "driver", json_text(f->machine.driver));
 	json_put(o, "gpu_mode", json_text(f->machine.mode));
@@ -92,7 +92,7 @@ static json_t *command(const struct bench *b, size_t side)
 	json_put(o, "cpu_ns", values(&s->cpu));
 	json_put(o, "bare_wall_ns", values(&s->bare_wall));
 	json_put(o, "bare_cpu_ns", values(&s->bare_cpu));
-	json_put(o, "recording_cost", b->bare ? json_timing(&s->cost, true) : json_null());
+	json_put(o, "recording_cost", b->bare ? out_compare_timing(&s->cost, true) : json_null());
 	json_put(o, "counts", figures(b, side, true));
 	json_put(o, "times", figures(b, side, false));
 	return o;
@@ -106,12 +106,12 @@ static json_t *comparison(const struct bench *b)
 		json_decref(o);
 		return json_null();
 	}
-	json_put(o, "headline", json_headline(&b->headline));
+	json_put(o, "headline", out_compare_headline(&b->headline));
 	json_put(o, "machines_differ", json_text(b->found.differs));
-	json_put(o, "wall_ns", json_timing(&b->wall, true));
-	json_put(o, "cpu_ns", json_timing(&b->cpu, true));
-	json_put(o, "counts", json_totals(&b->found, true));
-	json_put(o, "times", json_totals(&b->found, false));
+	json_put(o, "wall_ns", out_compare_timing(&b->wall, true));
+	json_put(o, "cpu_ns", out_compare_timing(&b->cpu, true));
+	json_put(o, "counts", out_compare_totals(&b->found, true));
+	json_put(o, "times", out_compare_totals(&b->found, false));
 	return o;
 }
 

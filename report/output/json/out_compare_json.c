@@ -5,7 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/output/json/out_compare_json.h"
 
-json_t *json_span(const struct compare_span *s)
+json_t *out_compare_span(const struct compare_span *s)
 {
 	json_t *o = json_object();
 
@@ -19,22 +19,23 @@ json_t *json_span(const struct compare_span *s)
 	return o;
 }
 
-void json_put_counts(json_t *o, const struct compare_span *before, const struct compare_span *after)
+void out_compare_put_counts(json_t *o, const struct compare_span *before,
+                            const struct compare_span *after)
 {
-	json_put(o, "before", json_span(before));
-	json_put(o, "after", json_span(after));
+	json_put(o, "before", out_compare_span(before));
+	json_put(o, "after", out_compare_span(after));
 	json_put(o, "difference", json_number(after->middle - before->middle));
 	json_put(o, "changed", json_boolean(span_differs(before, after)));
 }
 
-json_t *json_timing(const struct compare_timing *t, bool ratio)
+json_t *out_compare_timing(const struct compare_timing *t, bool ratio)
 {
 	static const char *const moves[] = {"fell", "none", "rose"};
 	bool bounded = t->judged && !t->bounds.tied;
 	json_t *o = json_object();
 
-	json_put(o, "before", json_span(&t->before));
-	json_put(o, "after", json_span(&t->after));
+	json_put(o, "before", out_compare_span(&t->before));
+	json_put(o, "after", out_compare_span(&t->after));
 	json_put(o, ratio ? "ratio" : "difference",
 	         t->judged ? json_number(t->bounds.estimate) : json_null());
 	json_put(o, "lower", bounded ? json_number(t->bounds.lower) : json_null());
@@ -46,7 +47,7 @@ json_t *json_timing(const struct compare_timing *t, bool ratio)
 	return o;
 }
 
-json_t *json_totals(const struct compare_result *c, bool counts)
+json_t *out_compare_totals(const struct compare_result *c, bool counts)
 {
 	json_t *all = json_object();
 
@@ -57,18 +58,19 @@ json_t *json_totals(const struct compare_result *c, bool counts)
 		if (metric_is_count(t->metric) != counts) {
 			json_decref(o);
 		} else if (counts) {
-			json_put_counts(o, &t->before, &t->after);
+			out_compare_put_counts(o, &t->before, &t->after);
 			json_put(all, name, o);
 		} else {
 			json_decref(o);
-			json_put(all, name, json_timing(&t->time, t->metric->kind == METRIC_TIME));
+			json_put(all, name,
+			         out_compare_timing(&t->time, t->metric->kind == METRIC_TIME));
 		}
 		free(name);
 	}
 	return all;
 }
 
-json_t *json_missing(const struct run_set *s)
+json_t *out_compare_missing(const struct run_set *s)
 {
 	json_t *list = json_array();
 
@@ -85,7 +87,7 @@ json_t *json_missing(const struct run_set *s)
 	return json_null();
 }
 
-json_t *json_headline(const struct headline *h)
+json_t *out_compare_headline(const struct headline *h)
 {
 	static const char *const moves[] = {"faster", "none", "slower"};
 	json_t *o = json_object();
@@ -94,7 +96,8 @@ json_t *json_headline(const struct headline *h)
 	json_put(o, "of", json_text(headline_of_names[h->of]));
 	json_put(o, "moved", h->of == HEADLINE_NONE ? json_null() : json_text(moves[h->moved + 1]));
 	json_put(o, "judged", json_boolean(h->judged));
-	json_put(o, "time", h->of == HEADLINE_NONE ? json_null() : json_timing(&h->time, true));
+	json_put(o, "time",
+	         h->of == HEADLINE_NONE ? json_null() : out_compare_timing(&h->time, true));
 	json_put(o, "steps_apart", json_text(h->steps_apart));
 	return o;
 }

@@ -9,15 +9,15 @@
 #include "report/gate/headline.h"
 
 /* Least, median, most; null = not known. */
-json_t *json_span(const struct compare_span *s);
+json_t *out_compare_span(const struct compare_span *s);
 /* before, after, difference, changed */
-void json_put_counts(json_t *o, const struct compare_span *before,
-                     const struct compare_span *after);
-json_t *json_timing(const struct compare_timing *t, bool ratio);
+void out_compare_put_counts(json_t *o, const struct compare_span *before,
+                            const struct compare_span *after);
+json_t *out_compare_timing(const struct compare_timing *t, bool ratio);
 /* One key for each metric: counts, or times and shares. */
-json_t *json_totals(const struct compare_result *c, bool counts);
-json_t *json_headline(const struct headline *h);
+json_t *out_compare_totals(const struct compare_result *c, bool counts);
+json_t *out_compare_headline(const struct headline *h);
 /* What is missing of which recording; null = nothing. */
-json_t *json_missing(const struct run_set *s);
+json_t *out_compare_missing(const struct run_set *s);
 
 #endif

@@ -33,15 +33,15 @@ static json_t *pairs(const struct compare_pairs *p, size_t limit, size_t kind)
 		         json_text(!pair->before  ? "appeared"
 		                   : !pair->after ? "vanished"
 		                                  : "both"));
-		json_put_counts(o, &pair->count_before, &pair->count_after);
-		json_put(o, "p50_ns", json_timing(&pair->p50, true));
+		out_compare_put_counts(o, &pair->count_before, &pair->count_after);
+		json_put(o, "p50_ns", out_compare_timing(&pair->p50, true));
 		if (kind == offsetof(struct figures, kernels)) {
 			json_put(o, "shape_before", shape(pair->before));
 			json_put(o, "shape_after", shape(pair->after));
 			json_put(o, "reshaped", json_boolean(pair->reshaped));
 		} else if (kind == offsetof(struct figures, copies)) {
-			json_put(o, "bytes_before", json_span(&pair->bytes_before));
-			json_put(o, "bytes_after", json_span(&pair->bytes_after));
+			json_put(o, "bytes_before", out_compare_span(&pair->bytes_before));
+			json_put(o, "bytes_after", out_compare_span(&pair->bytes_after));
 		}
 		json_push(list, o);
 	}
@@ -100,7 +100,7 @@ static json_t *side(const struct run_set *s)
 	json_put(o, "driver", json_text(f->machine.driver));
 	json_put(o, "gpu_mode", json_text(f->machine.mode));
 	json_put(o, "state", json_text(process_state_names[f->state]));
-	json_put(o, "missing", json_missing(s));
+	json_put(o, "missing", out_compare_missing(s));
 	json_put(o, "verdict", json_text(f->verdict));
 	json_put(o, "steps",
 	         f->steps.source == STEPS_NONE ? json_null() : json_count(f->steps.count));
@@ -110,8 +110,8 @@ static json_t *side(const struct run_set *s)
 	return o;
 }
 
-json_t *json_diff(const struct compare_result *c, const struct headline *h,
-                  const struct out_options *o)
+json_t *out_json_diff(const struct compare_result *c, const struct headline *h,
+                      const struct out_options *o)
 {
 	json_t *root = json_object();
 	size_t limit = o->limit_given ? o->limit : SIZE_MAX;
@@ -123,10 +123,10 @@ json_t *json_diff(const struct compare_result *c, const struct headline *h,
 	json_put(root, "before", side(&c->before));
 	json_put(root, "after", side(&c->after));
 	json_put(root, "machines_differ", json_text(c->differs));
-	json_put(root, "headline", json_headline(h));
+	json_put(root, "headline", out_compare_headline(h));
 	json_put(root, "times_judged", json_boolean(c->judged));
-	json_put(root, "counts", json_totals(c, true));
-	json_put(root, "times", json_totals(c, false));
+	json_put(root, "counts", out_compare_totals(c, true));
+	json_put(root, "times", out_compare_totals(c, false));
 	json_put(root, "kernels", pairs(&c->kernels, limit, offsetof(struct figures, kernels)));
 	json_put(root, "apis",
 	         c->has_parts ? pairs(&c->apis, limit, offsetof(struct figures, apis))
@@ -141,7 +141,7 @@ json_t *json_diff(const struct compare_result *c, const struct headline *h,
 void out_diff_json(const struct compare_result *c, const struct headline *h,
                    const struct out_options *o)
 {
-	json_t *root = json_diff(c, h, o);
+	json_t *root = out_json_diff(c, h, o);
 
 	json_dumpf(root, o->to, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
 	putc('\n', o->to);

@@ -103,7 +103,7 @@ static json_t *verdict_class(enum verdict_class cls)
 	return cls == VERDICT_NONE ? json_null() : json_text(verdict_names[cls]);
 }
 
-json_t *json_verdict(const struct verdict *v)
+json_t *out_json_verdict(const struct verdict *v)
 {
 	json_t *o = json_object();
 
@@ -141,7 +141,8 @@ static json_t *run_id(const struct model *m)
 	return m->process_count ? json_text(m->processes[0].run_id) : json_null();
 }
 
-json_t *json_report(const struct model *m, const struct analysis *a, const struct out_options *o)
+json_t *out_json_report(const struct model *m, const struct analysis *a,
+                        const struct out_options *o)
 {
 	char date[UNIT_BYTES];
 	size_t limit = o->limit_given ? o->limit : SIZE_MAX;
@@ -162,38 +163,38 @@ json_t *json_report(const struct model *m, const struct analysis *a, const struc
 	json_put(root, "in_graphs", in_graphs(m));
 	json_put(root, "lost", lost(m));
 	json_put(root, "overhead", overhead(m));
-	json_put(root, "host", json_host(m));
-	json_put(root, "gpu", json_gpu(m));
-	json_put(root, "verdict", json_verdict(&a->verdict));
-	json_put(root, "phase", json_phase(m, a));
-	json_put(root, "phases", json_phases(m, a));
-	json_put(root, "apis", json_apis(m, limit));
-	json_put(root, "kernels", json_kernels(m, limit));
-	json_put(root, "copies", json_copies(m));
-	json_put(root, "graphs", json_graphs(m));
-	json_put(root, "streams", json_streams(m));
-	json_put(root, "works", json_works(m));
-	json_put(root, "steps", json_steps(a->of, o));
-	json_put(root, "ranges", json_ranges(m));
+	json_put(root, "host", out_json_host(m));
+	json_put(root, "gpu", out_json_gpu(m));
+	json_put(root, "verdict", out_json_verdict(&a->verdict));
+	json_put(root, "phase", out_json_phase(m, a));
+	json_put(root, "phases", out_json_phases(m, a));
+	json_put(root, "apis", out_json_apis(m, limit));
+	json_put(root, "kernels", out_json_kernels(m, limit));
+	json_put(root, "copies", out_json_copies(m));
+	json_put(root, "graphs", out_json_graphs(m));
+	json_put(root, "streams", out_json_streams(m));
+	json_put(root, "works", out_json_works(m));
+	json_put(root, "steps", out_json_steps(a->of, o));
+	json_put(root, "ranges", out_json_ranges(m));
 	size_t sites = o->limit_given || o->sites ? limit : SITES_BRIEF;
-	json_put(root, "sites", json_sites(m, sites));
+	json_put(root, "sites", out_json_sites(m, sites));
 	json_put(root, "sites_left_out",
 	         json_count(m->sites.count > sites ? m->sites.count - sites : 0));
 	/* Why the stacks lack frames of Python; null: they do not. */
 	json_put(root, "sites_python_trouble", json_text(m->sites.python_trouble));
-	json_put(root, "findings", json_findings(&a->findings));
-	json_put(root, "what_if", json_whatif(a->whatifs, o));
-	json_put(root, "processes", json_processes(m));
-	json_put(root, "gaps", json_gaps(m));
-	json_put(root, "environment", json_environment(m));
-	json_put(root, "expect_kernels", json_expect(m, o));
+	json_put(root, "findings", out_json_findings(&a->findings));
+	json_put(root, "what_if", out_json_whatif(a->whatifs, o));
+	json_put(root, "processes", out_json_processes(m));
+	json_put(root, "gaps", out_json_gaps(m));
+	json_put(root, "environment", out_json_environment(m));
+	json_put(root, "expect_kernels", out_json_expect(m, o));
 	json_put(root, "warnings", warnings(m));
 	return root;
 }
 
 void out_json(const struct model *m, const struct analysis *a, const struct out_options *o)
 {
-	json_t *root = json_report(m, a, o);
+	json_t *root = out_json_report(m, a, o);
 
 	/* ASCII alone: no character of a name reaches a terminal raw. */
 	json_dumpf(root, o->to, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));

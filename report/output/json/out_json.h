@@ -10,36 +10,37 @@
 #include "report/output/out.h"
 
 /* All of it (json_decref() it). */
-json_t *json_report(const struct model *m, const struct analysis *a, const struct out_options *o);
+json_t *out_json_report(const struct model *m, const struct analysis *a,
+                        const struct out_options *o);
 
 struct compare_result;
 struct headline;
 /* All of a comparison, schema cudaspy.diff/1. */
-json_t *json_diff(const struct compare_result *c, const struct headline *h,
-                  const struct out_options *o);
+json_t *out_json_diff(const struct compare_result *c, const struct headline *h,
+                      const struct out_options *o);
 
-json_t *json_processes(const struct model *m);
-json_t *json_host(const struct model *m);
-json_t *json_gpu(const struct model *m);
-json_t *json_streams(const struct model *m);
-json_t *json_works(const struct model *m);
+json_t *out_json_processes(const struct model *m);
+json_t *out_json_host(const struct model *m);
+json_t *out_json_gpu(const struct model *m);
+json_t *out_json_streams(const struct model *m);
+json_t *out_json_works(const struct model *m);
 /* The keys gpu_total_ns, gpu_mean_ns, gpu_low_ns, gpu_high_ns, gpu_known_share, samples. */
-void json_put_gpu_time(json_t *object, const struct model_gpu_time *t);
-json_t *json_apis(const struct model *m, size_t limit);
-json_t *json_kernels(const struct model *m, size_t limit);
-json_t *json_copies(const struct model *m);
-json_t *json_graphs(const struct model *m);
-json_t *json_environment(const struct model *m);
-json_t *json_expect(const struct model *m, const struct out_options *o);
-json_t *json_gaps(const struct model *m);
-json_t *json_sites(const struct model *m, size_t limit);
-json_t *json_steps(const struct model *m, const struct out_options *o);
+void out_json_put_gpu_time(json_t *object, const struct model_gpu_time *t);
+json_t *out_json_apis(const struct model *m, size_t limit);
+json_t *out_json_kernels(const struct model *m, size_t limit);
+json_t *out_json_copies(const struct model *m);
+json_t *out_json_graphs(const struct model *m);
+json_t *out_json_environment(const struct model *m);
+json_t *out_json_expect(const struct model *m, const struct out_options *o);
+json_t *out_json_gaps(const struct model *m);
+json_t *out_json_sites(const struct model *m, size_t limit);
+json_t *out_json_steps(const struct model *m, const struct out_options *o);
 /* Which one is judged, and all of them. */
-json_t *json_phase(const struct model *m, const struct analysis *a);
-json_t *json_phases(const struct model *m, const struct analysis *a);
-json_t *json_verdict(const struct verdict *v);
-json_t *json_ranges(const struct model *m);
-json_t *json_findings(const struct findings *f);
-json_t *json_whatif(struct whatifs *w, const struct out_options *o);
+json_t *out_json_phase(const struct model *m, const struct analysis *a);
+json_t *out_json_phases(const struct model *m, const struct analysis *a);
+json_t *out_json_verdict(const struct verdict *v);
+json_t *out_json_ranges(const struct model *m);
+json_t *out_json_findings(const struct findings *f);
+json_t *out_json_whatif(struct whatifs *w, const struct out_options *o);
 
 #endif

@@ -71,7 +71,7 @@ static json_t *cpus(const struct model *m)
 	return list;
 }
 
-json_t *json_environment(const struct model *m)
+json_t *out_json_environment(const struct model *m)
 {
 	json_t *o = json_object(), *devices = json_array(), *texts = json_array();
 	char *unknown = environment_unknown(m);

@@ -19,7 +19,7 @@ static json_t *kernels(const struct model *m, const struct model_kernel *const *
 	return all;
 }
 
-json_t *json_expect(const struct model *m, const struct out_options *o)
+json_t *out_json_expect(const struct model *m, const struct out_options *o)
 {
 	json_t *list = json_array();
 

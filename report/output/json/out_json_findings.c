@@ -25,7 +25,7 @@ static json_t *place_of(const struct finding *f)
 	return o;
 }
 
-json_t *json_findings(const struct findings *all)
+json_t *out_json_findings(const struct findings *all)
 {
 	json_t *list = json_array();
 

@@ -6,7 +6,7 @@
 #include "report/base/units.h"
 #include "report/output/json/out_json.h"
 
-void json_put_gpu_time(json_t *o, const struct model_gpu_time *t)
+void out_json_put_gpu_time(json_t *o, const struct model_gpu_time *t)
 {
 	bool known = isfinite(t->total);
 
@@ -135,7 +135,7 @@ static json_t *untimed(const struct model_gpu *gpu)
 	return list;
 }
 
-json_t *json_gpu(const struct model *m)
+json_t *out_json_gpu(const struct model *m)
 {
 	const struct model_gpu *gpu = &m->gpu;
 	json_t *o = json_object();
@@ -155,7 +155,7 @@ json_t *json_gpu(const struct model *m)
 	put_busy(o, gpu->has_busy ? &gpu->busy : NULL);
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
 		json_t *sum = json_object();
-		json_put_gpu_time(sum, sums[i].t);
+		out_json_put_gpu_time(sum, sums[i].t);
 		json_put(work, sums[i].key, sum);
 	}
 	json_put(o, "work", work);
@@ -174,7 +174,7 @@ json_t *json_gpu(const struct model *m)
 	return o;
 }
 
-json_t *json_streams(const struct model *m)
+json_t *out_json_streams(const struct model *m)
 {
 	if (!m->gpu.stream_count)
 		return json_null();

@@ -24,7 +24,7 @@ static json_t *failures_of(const struct model *m, size_t api)
 	return list;
 }
 
-json_t *json_apis(const struct model *m, size_t limit)
+json_t *out_json_apis(const struct model *m, size_t limit)
 {
 	json_t *list = json_array();
 
@@ -57,7 +57,7 @@ static void put_facts(json_t *o, const struct model_shape *s)
 	json_put(o, "occupancy", json_share(shape_occupancy(s)));
 }
 
-json_t *json_kernels(const struct model *m, size_t limit)
+json_t *out_json_kernels(const struct model *m, size_t limit)
 {
 	json_t *list = json_array();
 
@@ -83,7 +83,7 @@ json_t *json_kernels(const struct model *m, size_t limit)
 		json_put(o, "queue_total_ns", json_ns(k->queue));
 		json_put(o, "queue_count",
 		         isfinite(k->queue) ? json_count(k->queued) : json_null());
-		json_put_gpu_time(o, &k->gpu);
+		out_json_put_gpu_time(o, &k->gpu);
 		json_put(o, "launch_per_gpu", json_share(k->overhead / k->gpu.total));
 		json_put(o, "gpu_share", json_share(k->gpu.total / m->gpu.all.total));
 		json_put(o, "window_share", json_share(k->gpu.total / m->window));
@@ -98,7 +98,7 @@ json_t *json_kernels(const struct model *m, size_t limit)
 	return list;
 }
 
-json_t *json_copies(const struct model *m)
+json_t *out_json_copies(const struct model *m)
 {
 	json_t *list = json_array();
 
@@ -112,7 +112,7 @@ json_t *json_copies(const struct model *m)
 		json_put(o, "bytes", json_count(c->bytes));
 		json_put(o, "api_total_ns", json_ns(c->total));
 		json_put(o, "api_max_ns", json_ns(c->max));
-		json_put_gpu_time(o, &c->gpu);
+		out_json_put_gpu_time(o, &c->gpu);
 		json_put(o, "gpu_bytes_per_s", json_share((double)c->bytes / c->gpu.total * 1e9));
 		json_push(list, o);
 	}
@@ -164,7 +164,7 @@ static void put_nodes(json_t *o, const struct model *m, const struct model_graph
 	json_put(o, "kernels", list);
 }
 
-json_t *json_graphs(const struct model *m)
+json_t *out_json_graphs(const struct model *m)
 {
 	json_t *list = json_array();
 
@@ -177,7 +177,7 @@ json_t *json_graphs(const struct model *m)
 		json_put(o, "launches", json_count(g->launches));
 		json_put(o, "api_total_ns", json_ns(g->total));
 		json_put(o, "instantiate_ns", json_ns(g->instantiate));
-		json_put_gpu_time(o, &g->gpu);
+		out_json_put_gpu_time(o, &g->gpu);
 		json_put(o, "updates", json_count(g->updates));
 		json_put(o, "alive", json_boolean(g->alive));
 		put_nodes(o, m, g);
@@ -187,7 +187,7 @@ json_t *json_graphs(const struct model *m)
 	return list;
 }
 
-json_t *json_gaps(const struct model *m)
+json_t *out_json_gaps(const struct model *m)
 {
 	json_t *list = json_array();
 

@@ -130,7 +130,7 @@ static json_t *row(const struct model *m, const struct analysis *a, size_t i)
 	json_put(o, "threads", loop && p->found ? json_count(p->threads) : json_null());
 	json_put(o, "step_ns", spread(p));
 	json_put(o, "per_step", work(p));
-	json_put(o, "verdict", v->reason ? json_verdict(v) : json_null());
+	json_put(o, "verdict", v->reason ? out_json_verdict(v) : json_null());
 	json_put(gpu, "busy_share", json_share(v->reason ? v->busy : NAN));
 	json_put(gpu, "busy_share_low", json_share(v->reason ? v->busy_low : NAN));
 	json_put(gpu, "busy_share_high", json_share(v->reason ? v->busy_high : NAN));
@@ -144,7 +144,7 @@ static json_t *row(const struct model *m, const struct analysis *a, size_t i)
 	return o;
 }
 
-json_t *json_phases(const struct model *m, const struct analysis *a)
+json_t *out_json_phases(const struct model *m, const struct analysis *a)
 {
 	json_t *list = json_array();
 
@@ -153,7 +153,7 @@ json_t *json_phases(const struct model *m, const struct analysis *a)
 	return list;
 }
 
-json_t *json_phase(const struct model *m, const struct analysis *a)
+json_t *out_json_phase(const struct model *m, const struct analysis *a)
 {
 	return a->phase < m->phases.count ? json_count(a->phase) : json_null();
 }

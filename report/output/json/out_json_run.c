@@ -22,7 +22,7 @@ static void put_split(json_t *o, const struct model_split *s)
 	json_put(o, "sync_ns", json_ns(s ? s->sync : NAN));
 }
 
-json_t *json_host(const struct model *m)
+json_t *out_json_host(const struct model *m)
 {
 	json_t *host = json_object(), *threads = json_array();
 
@@ -120,7 +120,7 @@ static json_t *devices(const struct model_process *p)
 	return list;
 }
 
-json_t *json_processes(const struct model *m)
+json_t *out_json_processes(const struct model *m)
 {
 	static const char *const ranges[] = {
 	        [TF_RANGE_ALL] = "all", [TF_RANGE_PROFILER] = "profiler", [TF_RANGE_TIME] = "time"};

@@ -18,7 +18,7 @@ static json_t *frame(const struct model_frame *f)
 	return o;
 }
 
-json_t *json_sites(const struct model *m, size_t limit)
+json_t *out_json_sites(const struct model *m, size_t limit)
 {
 	json_t *list = json_array();
 

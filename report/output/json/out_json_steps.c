@@ -48,7 +48,7 @@ static json_t *outliers(const struct model *m)
 	return list;
 }
 
-json_t *json_steps(const struct model *m, const struct out_options *o)
+json_t *out_json_steps(const struct model *m, const struct out_options *o)
 {
 	const struct model_steps_figures *s = &m->steps;
 	bool any = s->source != STEPS_NONE;
@@ -79,7 +79,7 @@ json_t *json_steps(const struct model *m, const struct out_options *o)
 }
 
 /* Flat, parents first; `parent` is an index in this list. */
-json_t *json_ranges(const struct model *m)
+json_t *out_json_ranges(const struct model *m)
 {
 	json_t *list = json_array();
 

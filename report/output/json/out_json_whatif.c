@@ -41,7 +41,7 @@ static void put_form(json_t *row, const struct whatifs *w, const struct whatif_r
 	json_put(row, "how", graphs ? json_text(whatif_graph_way(whatif_model(w))) : json_null());
 }
 
-json_t *json_whatif(struct whatifs *w, const struct out_options *o)
+json_t *out_json_whatif(struct whatifs *w, const struct out_options *o)
 {
 	json_t *list = json_array();
 

@@ -33,7 +33,7 @@ static json_t *class_of(const struct model_gpu_class *c)
 	return o;
 }
 
-json_t *json_works(const struct model *m)
+json_t *out_json_works(const struct model *m)
 {
 	json_t *list = json_array();
 

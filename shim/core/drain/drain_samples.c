@@ -7,7 +7,8 @@
 
 #define PAIR_MOST_NS 1e15 /* beyond it a pair is damaged */
 
-struct tf_work *samples_class(struct drain *d, const struct tf_record *r, unsigned kind)
+/* The class of the work that a pseudo record is of; NULL where the record is damaged. */
+static struct tf_work *class_of(struct drain *d, const struct tf_record *r, unsigned kind)
 {
 	struct tf_work key;
 
@@ -65,7 +66,7 @@ void samples_feed(struct drain *d, struct drain_samples *s, const struct tf_reco
 {
 	double ns = (double)r->end;
 	struct tf_work *w = r->result >= 0 && r->result < TF_PAIRS && ns < PAIR_MOST_NS
-	                            ? samples_class(d, r, r->thread)
+	                            ? class_of(d, r, r->thread)
 	                            : NULL;
 
 	if (!w)
@@ -86,7 +87,7 @@ void samples_tried(struct drain *d, const struct tf_work *w)
 
 void samples_facts(struct drain *d, const struct tf_record *r)
 {
-	struct tf_work *w = samples_class(d, r, TF_WORK_KERNEL);
+	struct tf_work *w = class_of(d, r, TF_WORK_KERNEL);
 
 	if (!w)
 		return;

@@ -19,8 +19,6 @@ struct drain_samples {
 	struct samples_series series[1u << SAMPLES_SERIES_BITS];
 };
 
-/* The class of the work that a pseudo record is of; NULL where the record is damaged. */
-struct tf_work *samples_class(struct drain *d, const struct tf_record *r, unsigned kind);
 
 /* A record TF_CALL_SAMPLE. */
 void samples_feed(struct drain *d, struct drain_samples *s, const struct tf_record *r);

@@ -18,7 +18,7 @@ static bool add(char **to, uint32_t *room, const char *text)
 	return true;
 }
 
-bool gpu_cache_base(const char *xdg_cache_home, const char *home, char *path, uint32_t bytes)
+static bool base(const char *xdg_cache_home, const char *home, char *path, uint32_t bytes)
 {
 	if (xdg_cache_home && *xdg_cache_home == '/')
 		return add(&path, &bytes, xdg_cache_home);
@@ -27,7 +27,7 @@ bool gpu_cache_base(const char *xdg_cache_home, const char *home, char *path, ui
 
 bool gpu_cache_path(const char *xdg_cache_home, const char *home, char *path, uint32_t bytes)
 {
-	if (!gpu_cache_base(xdg_cache_home, home, path, bytes))
+	if (!base(xdg_cache_home, home, path, bytes))
 		return false;
 	uint32_t n = (uint32_t)strlen(path);
 	path += n;

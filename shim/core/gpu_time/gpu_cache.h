@@ -35,10 +35,8 @@ struct gpu_cache_entry {
 	uint64_t time;                   /* when it was measured: seconds since 1970 */
 };
 
-/* `$XDG_CACHE_HOME`, else `.cache` in `$HOME`; either may be NULL, and counts only where it is an
- * absolute path. False: neither, or no room. */
-bool gpu_cache_base(const char *xdg_cache_home, const char *home, char *path, uint32_t bytes);
-/* The file itself. */
+/* The file, in `$XDG_CACHE_HOME`, else in `.cache` in `$HOME`; either may be NULL, and counts only
+ * where it is an absolute path. False: neither, or no room. */
 bool gpu_cache_path(const char *xdg_cache_home, const char *home, char *path, uint32_t bytes);
 
 struct gpu_cache_reader {
