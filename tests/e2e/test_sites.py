@@ -20,15 +20,16 @@ VERSIONS = '3.9', '3.10', '3.11', '3.12', '3.13', '3.14', '3.15'
 def interpreters():
     """{version: path} of those on this machine; a Debian's own beside them, as "debian-3.11".
 
-    TEST_PYTHONS: more of them, between colons.
+    TEST_PYTHONS: more of them, between colons. scripts/setup --test puts those that Debian has into build/deps/pythons.
     """
     found = {}
     paths = os.environ.get('TEST_PYTHONS', '').split(':') + sorted(glob.glob('/usr/bin/python3.*[0-9]') + glob.glob('/usr/local/bin/python3.*[0-9]') +
-                   glob.glob(os.path.expanduser('~/.pyenv/versions/*/bin/python3')))
+                   glob.glob(os.path.expanduser('~/.pyenv/versions/*/bin/python3')) +
+                   glob.glob(str(ROOT / 'build/deps/pythons/3.*/usr/bin/python3.*')))
     for path in filter(None, paths):
         p = subprocess.run([path, '-c', 'import sys, ctypes; print("%d.%d" % sys.version_info[:2])'], stdout=subprocess.PIPE,
                            stderr=subprocess.DEVNULL, universal_newlines=True)
-        if p.returncode == 0:
+        if p.returncode == 0 and not (path.startswith(str(ROOT)) and p.stdout.strip() in found):
             found[('debian-' if path.startswith('/usr/bin') else '') + p.stdout.strip()] = path
     return found
 
