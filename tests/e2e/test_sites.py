@@ -674,6 +674,43 @@ def test_a_finding_names_its_line(run):
     assert finding['site']['module'] == most['frames'][most['headline']]['module']
 
 
+def test_findings_name_lines_of_what_is_judged(tmp_path):
+    """Not of the start-up, which copies and waits far more; and the line ahead of which the GPU had nothing to do."""
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    p = run_python(python, tmp_path, 'phased.py', CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
+    recording = recording_of(tmp_path, int(p.stdout))
+    text = (HERE / 'phased.py').read_text()
+    line = lambda mark: next(n for n, one in enumerate(text.splitlines(), 1) if one.endswith('# ' + mark))
+    r = report(recording)
+    assert r['phases'][r['phase']]['kind'] == 'loop'
+    waits = {f['line']: s for s in r['sites'] if s['kind'] == 'wait' for f in s['frames'][s['headline']:s['headline'] + 1]}
+    assert waits[line('long wait')]['api_total_ns'] > waits[line('wait')]['api_total_ns'] # of the whole run
+    sites = {f['id']: f['site'] for f in r['findings'] if f['site']}
+    starved = sites['host-starves-gpu']
+    assert starved['ahead'] and (starved['line'], starved['function'].split('.')[-1]) == (line('loop'), 'step')
+    assert starved['share'] > 0.5 and starved['measure'] == 'time outside CUDA'
+    assert f'Ahead of phased.py:{line("loop")} in step' in text_of(recording, '--section', 'findings')
+    for name, site in sites.items():
+        assert site['function'] in ('step', 'launch'), name
+    waiting = [s for name, s in sites.items() if name in ('sync-too-early', 'sync-every-step')]
+    assert {s['line'] for s in waiting} <= {line('wait')} and not any(s['ahead'] for s in waiting)
+
+
+def test_tables_by_what_sites_have_most_of(tmp_path):
+    """--sites: by GPU time, of launches, waits, allocations, and pageable bytes; the largest first, each place at most once."""
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    p = run_python(python, tmp_path, 'phased.py', CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
+    recording = recording_of(tmp_path, int(p.stdout))
+    page = text_of(recording, '--sites', '--limit', '3')
+    titles = 'By GPU time of what was given there:', 'Launches by their time in CUDA:', 'Waits:', 'Copies by bytes of pageable memory:'
+    assert [t for t in titles if t in page] == list(titles) and not any(t in text_of(recording) for t in titles)
+    rows = {t: [one.split() for one in page.split(t)[1].splitlines()[2:5] if 'phased.py:' in one or 'planted.py:' in one] for t in titles}
+    assert all('Launch' in row[4] for row in rows[titles[1]]) and rows[titles[1]][0][5].startswith('phased.py:')
+    assert all('Synchronize' in row[4] for row in rows[titles[2]]) and len(rows[titles[2]]) == 2
+    sizes = [row[2] for row in rows[titles[3]]]
+    assert len(sizes) >= 2 and sizes[0].endswith('MiB') and float(sizes[0][:-3]) == pytest.approx(320, rel=0.2)
+
+
 def test_samples_stand_for_the_rest(compile_c, run):
     """GPU time by line: what the two lines gave is estimated by their samples, and sums to what all work took."""
     program = compile_c(NATIVE, '-g', '-O1', f'-I{ROOT}', '-lcuda', '-Wl,--build-id')
