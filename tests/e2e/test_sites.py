@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -662,8 +663,28 @@ def test_names_of_code_that_was_made(compile_c, run, tmp_path):
         os.unlink(path)
         os.symlink(tmp_path / 'target', path)
         assert first()['function'] is None
-    finally:
         os.unlink(path)
+        os.mkfifo(path) # opening it would wait
+        assert first()['function'] is None
+        os.unlink(path)
+        os.mkdir(path)
+        assert first()['function'] is None
+        os.rmdir(path)
+        with open(path, 'wb') as file: # as many lines as there may be, in the worst order, and the one that counts
+            file.write(b''.join(b'%x 1 a\n' % (i * 7919 % 0x7fffff) for i in range(5000000)) + text)
+        start = time.monotonic()
+        assert first()['function']
+        assert time.monotonic() - start < 60
+        os.truncate(path, 65 << 20)
+        assert first()['function'] is None
+        if os.geteuid() == 0:
+            with open(path, 'wb') as file:
+                file.write(text)
+            assert first()['function']
+            os.chown(path, 12345, 12345)
+            assert first()['function'] is None
+    finally:
+        os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
 
 
 def test_a_finding_names_its_line(run):
