@@ -162,6 +162,7 @@ fetch_cuda()
 		'NVTX headers') fetch_group nvtx ;;
 		clang-format*) fetch_group clang-format ;;
 		HTA*) fetch_python_readers ;;
+		'other CPythons') fetch_pythons ;;
 		pprof) fetch_program pprof golang-go ;;
 		promtool) fetch_program promtool promtool ;;
 		cudart\ *) fetch_group "cudart/${name#cudart }" ;;

@@ -14,6 +14,7 @@
 #define FRAMES_ALL  (1u << 21) /* of a recording: beyond them, stacks have none */
 #define RANGES_MOST 8u         /* NVTX ranges around one that are named */
 #define LINES_KEPT  65536u     /* decoded lines that are remembered */
+#define LINES_MOST  (1u << 30) /* bytes of line tables of a recording that are decoded */
 
 struct code { /* a code object of Python */
 	bool read;
@@ -38,7 +39,8 @@ struct part { /* one recording's sites while they are added */
 	double *class_samples; /* by place in the table of works */
 	uint64_t *call_seen;   /* by call id: calls with a site; all, by the exact counters */
 	uint64_t *call_all;
-	uint32_t frames; /* so far */
+	uint32_t frames;     /* so far */
+	uint64_t line_bytes; /* the same, decoded */
 };
 
 /* ---- texts ---- */
@@ -108,7 +110,8 @@ static uint32_t line_of(struct part *s, const struct code *c, uint32_t index, ui
 	if (kept->used && kept->code == index && kept->at == at)
 		return kept->line;
 	*kept = (struct line){index, at, 0, true};
-	if (c->version)
+	s->line_bytes += c->line_bytes;
+	if (c->version && s->line_bytes <= LINES_MOST)
 		kept->line = python_line(c->version, c->lines, c->line_bytes, c->first_line, at);
 	return kept->line;
 }

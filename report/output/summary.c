@@ -316,7 +316,7 @@ static void gaps(struct summary *s, const struct model *m)
 	if (!m->sites.recorded)
 		gap(s, "CUDASPY_SITES=on", "the lines of code that call");
 	else if (m->sites.python_trouble)
-		gap(s, "Python 3.9 to 3.13", "lines of Python: %s", m->sites.python_trouble);
+		gap(s, "Python 3.9 to 3.15", "lines of Python: %s", m->sites.python_trouble);
 	if (m->gap_count)
 		gap(s, "report --section gaps names them", "calls past the recorder");
 }

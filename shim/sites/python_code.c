@@ -157,12 +157,10 @@ static bool read_all(uintptr_t code, uint32_t at, struct code *to)
 		if (!units || units > UNITS_MOST || at / 2 > units)
 			return false;
 	}
+	/* Whatever stands in them: programs name what they make as they like. */
 	to->file_bytes = read_text(word_of(to->bytes, l->code_file), to->file);
-	for (int i = 0; i < to->file_bytes; i++)
-		if ((unsigned char)to->file[i] < ' ')
-			return false;
 	to->name_bytes = read_text(word_of(to->bytes, l->code_name), to->name);
-	return to->file_bytes > 0 && to->name_bytes > 0;
+	return to->file_bytes >= 0 && to->name_bytes >= 0;
 }
 
 bool python_is_code(uintptr_t code, uint32_t at)
@@ -185,5 +183,6 @@ bool python_describe(uintptr_t code, struct tf_code *to)
 	to->python = l->version;
 	to->file = recording_text(c.file, (uint64_t)c.file_bytes);
 	to->name = recording_text(c.name, (uint64_t)c.name_bytes);
-	return to->file && to->name && keep_lines(word_of(c.bytes, l->code_lines), &to->lines);
+	return (to->file || !c.file_bytes) && (to->name || !c.name_bytes) &&
+	       keep_lines(word_of(c.bytes, l->code_lines), &to->lines);
 }

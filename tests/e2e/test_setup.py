@@ -67,3 +67,59 @@ def test_packages_are_pinned_for_both_machines():
     toolkit = {package.split('==')[1].rsplit('.', 1)[0] for group, package, *_ in rows
                if group in ('headers', 'cudart/13') or package.startswith('nvidia-cuda-nvcc')}
     assert toolkit == {'13.5'} # of one release
+
+
+def test_pythons_are_pinned_for_both_machines():
+    rows = [line.split() for line in (ROOT / 'scripts/setup_pythons.txt').read_text().splitlines() if not line.startswith('#')]
+    versions = {what for what, *_ in rows} - {'base'}
+    assert versions >= {'3.9', '3.11', '3.13', '3.14', '3.15'}
+    for what, release, path, amd64, arm64 in rows:
+        assert release in ('bullseye', 'bookworm', 'trixie', 'sid') and re.fullmatch(r'[a-z]+/[a-z0-9.-]+/[A-Za-z0-9.+~_-]+', path)
+        assert amd64 != arm64 and re.fullmatch(r'[0-9a-f]{64}', amd64) and re.fullmatch(r'[0-9a-f]{64}', arm64)
+    for version in versions:
+        packages = {path.split('/')[-1].split('_')[0] for what, _, path, *_ in rows if what == version}
+        assert packages >= {f'libpython{version}-minimal', f'libpython{version}-stdlib', f'python{version}-minimal'}
+
+
+def test_pythons_that_are_there_run():
+    """Those that were fetched, by name and version; a version the machine has is not fetched."""
+    folder = ROOT / 'build/deps/pythons'
+    found = sorted(folder.glob('3.*/usr/bin/python3.*')) if folder.exists() else []
+    if not found:
+        pytest.skip('scripts/setup --test fetched none')
+    for path in found:
+        p = subprocess.run([path, '-c', 'import sys, ctypes; print("%d.%d" % sys.version_info[:2])'], stdout=subprocess.PIPE,
+                           universal_newlines=True)
+        assert p.returncode == 0 and p.stdout.strip() == path.name[len('python'):]
+
+
+def test_a_package_of_other_content_is_refused(tmp_path):
+    """By its checksum, before anything of it is unpacked."""
+    import hashlib
+    import http.server
+    import importlib.util
+    import threading
+
+    class Server(http.server.BaseHTTPRequestHandler):
+        def do_GET(self): # noqa: N802
+            there = not self.path.endswith('gone.deb')
+            self.send_response(200 if there else 404)
+            self.end_headers()
+            self.wfile.write(b'something' if there else b'')
+
+        def log_message(self, *a):
+            pass
+
+    spec = importlib.util.spec_from_file_location('setup_pythons', ROOT / 'scripts/setup_pythons.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    server = http.server.HTTPServer(('127.0.0.1', 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f'http://127.0.0.1:{server.server_port}/'
+        assert module.download(url + 'a.deb', hashlib.sha256(b'something').hexdigest()) == b'something'
+        assert module.download(url + 'gone.deb', '0' * 64) is None
+        with pytest.raises(SystemExit, match='not what it should be'):
+            module.download(url + 'a.deb', '0' * 64)
+    finally:
+        server.shutdown()

@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -20,15 +21,16 @@ VERSIONS = '3.9', '3.10', '3.11', '3.12', '3.13', '3.14', '3.15'
 def interpreters():
     """{version: path} of those on this machine; a Debian's own beside them, as "debian-3.11".
 
-    TEST_PYTHONS: more of them, between colons.
+    TEST_PYTHONS: more of them, between colons. scripts/setup --test puts those that Debian has into build/deps/pythons.
     """
     found = {}
     paths = os.environ.get('TEST_PYTHONS', '').split(':') + sorted(glob.glob('/usr/bin/python3.*[0-9]') + glob.glob('/usr/local/bin/python3.*[0-9]') +
-                   glob.glob(os.path.expanduser('~/.pyenv/versions/*/bin/python3')))
+                   glob.glob(os.path.expanduser('~/.pyenv/versions/*/bin/python3')) +
+                   glob.glob(str(ROOT / 'build/deps/pythons/3.*/usr/bin/python3.*')))
     for path in filter(None, paths):
         p = subprocess.run([path, '-c', 'import sys, ctypes; print("%d.%d" % sys.version_info[:2])'], stdout=subprocess.PIPE,
                            stderr=subprocess.DEVNULL, universal_newlines=True)
-        if p.returncode == 0:
+        if p.returncode == 0 and not (path.startswith(str(ROOT)) and p.stdout.strip() in found):
             found[('debian-' if path.startswith('/usr/bin') else '') + p.stdout.strip()] = path
     return found
 
@@ -661,8 +663,28 @@ def test_names_of_code_that_was_made(compile_c, run, tmp_path):
         os.unlink(path)
         os.symlink(tmp_path / 'target', path)
         assert first()['function'] is None
-    finally:
         os.unlink(path)
+        os.mkfifo(path) # opening it would wait
+        assert first()['function'] is None
+        os.unlink(path)
+        os.mkdir(path)
+        assert first()['function'] is None
+        os.rmdir(path)
+        with open(path, 'wb') as file: # as many lines as there may be, in the worst order, and the one that counts
+            file.write(b''.join(b'%x 1 a\n' % (i * 7919 % 0x7fffff) for i in range(5000000)) + text)
+        start = time.monotonic()
+        assert first()['function']
+        assert time.monotonic() - start < 60
+        os.truncate(path, 65 << 20)
+        assert first()['function'] is None
+        if os.geteuid() == 0:
+            with open(path, 'wb') as file:
+                file.write(text)
+            assert first()['function']
+            os.chown(path, 12345, 12345)
+            assert first()['function'] is None
+    finally:
+        os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
 
 
 def test_a_finding_names_its_line(run):
@@ -671,6 +693,43 @@ def test_a_finding_names_its_line(run):
     most = max((s for s in r['sites'] if s['kind'] == 'wait'), key=lambda s: s['api_total_ns'])
     assert finding['site']['api'] == most['api'] and finding['site']['share'] > 0.5
     assert finding['site']['module'] == most['frames'][most['headline']]['module']
+
+
+def test_findings_name_lines_of_what_is_judged(tmp_path):
+    """Not of the start-up, which copies and waits far more; and the line ahead of which the GPU had nothing to do."""
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    p = run_python(python, tmp_path, 'phased.py', CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
+    recording = recording_of(tmp_path, int(p.stdout))
+    text = (HERE / 'phased.py').read_text()
+    line = lambda mark: next(n for n, one in enumerate(text.splitlines(), 1) if one.endswith('# ' + mark))
+    r = report(recording)
+    assert r['phases'][r['phase']]['kind'] == 'loop'
+    waits = {f['line']: s for s in r['sites'] if s['kind'] == 'wait' for f in s['frames'][s['headline']:s['headline'] + 1]}
+    assert waits[line('long wait')]['api_total_ns'] > waits[line('wait')]['api_total_ns'] # of the whole run
+    sites = {f['id']: f['site'] for f in r['findings'] if f['site']}
+    starved = sites['host-starves-gpu']
+    assert starved['ahead'] and (starved['line'], starved['function'].split('.')[-1]) == (line('loop'), 'step')
+    assert starved['share'] > 0.5 and starved['measure'] == 'time outside CUDA'
+    assert f'Ahead of phased.py:{line("loop")} in step' in text_of(recording, '--section', 'findings')
+    for name, site in sites.items():
+        assert site['function'] in ('step', 'launch'), name
+    waiting = [s for name, s in sites.items() if name in ('sync-too-early', 'sync-every-step')]
+    assert {s['line'] for s in waiting} <= {line('wait')} and not any(s['ahead'] for s in waiting)
+
+
+def test_tables_by_what_sites_have_most_of(tmp_path):
+    """--sites: by GPU time, of launches, waits, allocations, and pageable bytes; the largest first, each place at most once."""
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    p = run_python(python, tmp_path, 'phased.py', CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
+    recording = recording_of(tmp_path, int(p.stdout))
+    page = text_of(recording, '--sites', '--limit', '3')
+    titles = 'By GPU time of what was given there:', 'Launches by their time in CUDA:', 'Waits:', 'Copies by bytes of pageable memory:'
+    assert [t for t in titles if t in page] == list(titles) and not any(t in text_of(recording) for t in titles)
+    rows = {t: [one.split() for one in page.split(t)[1].splitlines()[2:5] if 'phased.py:' in one or 'planted.py:' in one] for t in titles}
+    assert all('Launch' in row[4] for row in rows[titles[1]]) and rows[titles[1]][0][5].startswith('phased.py:')
+    assert all('Synchronize' in row[4] for row in rows[titles[2]]) and len(rows[titles[2]]) == 2
+    sizes = [row[2] for row in rows[titles[3]]]
+    assert len(sizes) >= 2 and sizes[0].endswith('MiB') and float(sizes[0][:-3]) == pytest.approx(320, rel=0.2)
 
 
 def test_samples_stand_for_the_rest(compile_c, run):
@@ -683,6 +742,56 @@ def test_samples_stand_for_the_rest(compile_c, run):
     assert total == pytest.approx(sum(k['gpu_total_ns'] for k in r['kernels'] if k['samples']), rel=0.01)
     sampled = sum(k['launches'] for k in r['kernels'] if k['samples']) # on a loaded machine perhaps not both
     assert sum(s['calls_estimated'] for s in launches) == pytest.approx(sampled, rel=0.01)
+
+
+def check_launches(said, r):
+    """Each sampled stack is one that there was, whole; counts and GPU time of a kernel's lines are in the shares that its launches
+    were given in, within what so few samples leave open; and all of them together are all."""
+    names = {False: 'quick', True: 'slow'}
+    given = {(kernel, tuple(map(tuple, stack))): n for kernel, stack, n in said['given']}
+    launches = [s for s in r['sites'] if s['kind'] == 'launch']
+    assert launches and all(s['calls'] is None and s['estimated'] and s['samples'] for s in launches)
+    found = collections.defaultdict(lambda: [0, 0, 0])
+    for s in launches:
+        stack = tuple((f['function'], f['line']) for f in s['frames'] if f['language'] == 'python')
+        assert s['frames'][0]['language'] == 'native' # and what called CUDA for Python
+        kernel, = [k for k, other in given if other == stack]
+        head = s['frames'][s['headline']]
+        assert head['language'] == 'python' and (head['function'], head['line']) == stack[0]
+        for i, key in enumerate(('samples', 'calls_estimated', 'gpu_total_ns')):
+            found[kernel, stack][i] += s[key]
+    kernels = {k['name']: k for k in r['kernels']}
+    for name in names.values():
+        rows = {stack: v for (kernel, stack), v in found.items() if kernel == name}
+        all_given = sum(n for (kernel, _), n in given.items() if kernel == name)
+        samples = sum(v[0] for v in rows.values())
+        assert samples > 30
+        assert sum(v[1] for v in rows.values()) == pytest.approx(all_given, rel=0.02)
+        assert sum(v[2] for v in rows.values()) == pytest.approx(kernels[name]['gpu_total_ns'], rel=0.02)
+        for (kernel, stack), n in given.items():
+            share = n / all_given
+            if kernel == name:
+                open_ = 5 * (share * (1 - share) / samples) ** 0.5 + 1 / samples
+                got = rows.get(stack, [0, 0, 0])
+                assert got[1] / all_given == pytest.approx(share, abs=open_), (stack, share, samples)
+                assert got[2] / kernels[name]['gpu_total_ns'] == pytest.approx(share, abs=open_ + 0.02)
+
+
+def test_sampled_launches_have_their_stack(python, tmp_path):
+    """In nested functions, generators, decorators, comprehensions and threads: Python's frames behind the native one, and GPU time and
+    launches by line with the weights of the estimate."""
+    p = run_python(python, tmp_path, 'launches.py', 400, CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
+    said = json.loads(p.stdout)
+    check_launches(said, report(recording_of(tmp_path, said['pid'])))
+
+
+@pytest.mark.skipif(not (SIM / 'cupti13').exists(), reason='the toolkit has no CUPTI headers')
+def test_launches_that_cupti_times_have_their_stack(tmp_path):
+    """One in 64 of them."""
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    p = run_python(python, tmp_path, 'launches.py', 2500, CUDASPY_GPU='cupti', SIM_COST=0, LD_LIBRARY_PATH=f'{SIM}:{SIM}/cupti13')
+    said = json.loads(p.stdout)
+    check_launches(said, report(recording_of(tmp_path, said['pid'])))
 
 
 @pytest.mark.skipif(not (SIM / 'cupti13').exists(), reason='the toolkit has no CUPTI headers')
@@ -869,3 +978,165 @@ def test_headlines_of_code_that_was_made(tmp_path):
     assert heads == {('cuCtxSynchronize', program, line('written')), ('cuMemcpyDtoH_v2', program, line('compiled')),
                      ('cuMemAlloc_v2', program, line('text')), ('cuMemFree_v2', program, line('text')),
                      ('cuCtxSynchronize', paths['cell'], 2)}
+
+
+# ---- names, files and recordings that mean harm ----------------------------------------------------------------------------
+
+def plain(text):
+    """As the reporter reads a name: a text of C, up to 1024 characters."""
+    return text[:1024].split('\0')[0]
+
+
+def test_hostile_names(python, tmp_path):
+    """Names of code that are a megabyte long, empty, or have control characters: the stack is read, and no output has a control
+    character, a line or a column more for it."""
+    more = ['../../secret.py', '/a/../../secret.py', '/secret.py']
+    p = run_python(python, tmp_path, 'hostile_names.py', *more, CUDASPY_SITES='all')
+    said = json.loads(p.stdout)
+    recording = recording_of(tmp_path, said['pid'])
+    r = report(recording, '--limit', 'all')
+    assert r['sites_python_trouble'] is None and r['sites_left_out'] == 0
+    files = {f['file'] for s in r['sites'] for f in s['frames'] if f['language'] == 'python' and f['function'] != 'item'}
+    for name in said['names']:
+        short = plain(name)
+        if short.isascii() and short.isprintable() and '\\' not in short:
+            assert (short or None) in files, short[:100]
+    assert any('\u20ac' * 1000 in (f or '') for f in files)
+    root = tmp_path / 'root' / 'src'
+    root.mkdir(parents=True)
+    (tmp_path / 'secret.py').write_text('one\nTOP SECRET\n')
+    (tmp_path / 'root' / 'secret.py').write_text('one\nTOP SECRET\n')
+    for options in ['--sites', '--limit', 'all'], ['--all-frames'], ['--sites', '--source-root', root], ['-f', 'md', '--sites'], ['-f', 'html'], ['-f', 'csv']:
+        out = subprocess.run([REPORTER, 'report', *(['--all'] if '-f' not in options else []), *options, recording], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        assert out.returncode == 0, out.stderr
+        text = out.stdout.decode()
+        assert 'TOP SECRET' not in text
+        assert 'html' not in options or '<script>alert(1)' not in text
+        assert not {c for c in text if (ord(c) < 32 and c not in '\n\t\r') or ord(c) in (127, 0x202e) or 0x80 <= ord(c) < 0xa0}
+    folded = tmp_path / 'out.folded'
+    run_reporter('export', '-f', 'folded', '-o', folded, recording)
+    for line in folded.read_text().splitlines():
+        assert line.rsplit(' ', 1)[1].isdigit() and line.isprintable()
+
+
+def test_a_source_file_that_is_none(moved, tmp_path):
+    """A FIFO, a device or a folder in its place is not waited for, nor read."""
+    recording, program, line = moved
+    assert line in text_of(recording)
+    size = program.stat().st_size
+    program.unlink()
+    os.mkfifo(program)
+    assert line not in text_of(recording)
+    assert line not in text_of(recording, '--source-root', program.parent)
+    program.unlink()
+    program.mkdir()
+    assert line not in text_of(recording, '--source-root', program.parent)
+    program.rmdir()
+    program.symlink_to('/dev/zero')
+    assert line not in text_of(recording, '--source-root', program.parent)
+    program.unlink()
+    with open(program, 'wb') as out: # as large as it was, and no text
+        out.write(os.urandom(size))
+    assert line not in text_of(recording, '--source-root', program.parent)
+
+
+TABLES = r'''
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include "shim/core/format/trace_map.h"
+/* What call sites have in a recording, made as costly as its format lets it be. */
+int main(int count, char **args)
+{
+	struct stat st;
+	int fd = open(args[1], O_RDWR), way = atoi(args[2]);
+	fstat(fd, &st);
+	struct tf_map m = {mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), st.st_size};
+	struct tf_sites *a = tf_at(&m, tf_header(&m)->sites, sizeof(*a));
+	uint32_t sites = tf_count(&a->sites), codes = tf_count(&a->codes);
+	uint64_t most = 0, longest = 0, n = 0;
+	struct tf_site *from = NULL;
+	for (uint32_t i = 0; i < sites; i++) {
+		struct tf_site *s = tf_entry(&m, &a->sites, i, sizeof(*s));
+		if (s->frame_count > most) {
+			most = s->frame_count;
+			from = s;
+		}
+	}
+	for (uint32_t i = 0; i < codes; i++) {
+		struct tf_code *c = tf_entry(&m, &a->codes, i, sizeof(*c));
+		uint32_t bytes = 0;
+		if (c->lines && tf_text(&m, c->lines, &bytes) && bytes > n) {
+			n = bytes;
+			longest = c->lines;
+		}
+	}
+	for (uint32_t i = 0; i < sites; i++) {
+		struct tf_site *s = tf_entry(&m, &a->sites, i, sizeof(*s));
+		if (way == 0) /* all stacks are the largest one, and larger than that */
+			s->frames = from->frames, s->frame_count = 0xffffffffu;
+		if (way == 1) /* their frames are the recording's header */
+			s->frames = 64, s->frame_count = 65536;
+		if (way == 2) { /* ranges of a thread that lead to one another */
+			strcpy(s->thread, "x\x1b[31m");
+			s->range = 1;
+		}
+		if (way == 3)
+			s->calls = s->ticks = s->bytes = s->samples = s->failed = ~0ull >> (i % 2);
+		if (way == 5)
+			s->call = (uint16_t)(i * 40503u), s->cut = 255;
+	}
+	for (uint32_t i = 0; i < codes && way == 4; i++) { /* line tables that never come to an end */
+		struct tf_code *c = tf_entry(&m, &a->codes, i, sizeof(*c));
+		c->lines = longest;
+		c->python = 0x309 + i % 7;
+		c->first_line = 0xffffffffu;
+		memset((char *)tf_text(&m, longest, &(uint32_t){0}), i % 2 ? 0x80 : 0xff, n);
+	}
+	if (way == 2)
+		for (uint32_t i = 0; i < tf_count(&tf_header(&m)->ranges); i++) {
+			struct tf_nvtx_range *r = tf_entry(&m, &tf_header(&m)->ranges, i, sizeof(*r));
+			r->parent = 1 + (i + 1) % tf_count(&tf_header(&m)->ranges);
+		}
+	if (way == 6)
+		a->codes.count = a->sites.count = a->objects.count = 0xffffffffu;
+	if (way == 7)
+		for (uint32_t i = 0; i < tf_count(&a->objects); i++) {
+			struct tf_object *o = tf_entry(&m, &a->objects, i, sizeof(*o));
+			o->from = 0, o->until = ~0ull, o->bias = i * 77777, o->build_id_bytes = 0xffffffffu;
+		}
+	return 0;
+}
+'''
+
+
+@pytest.mark.parametrize('way', range(8))
+def test_costly_sites(tmp_path, compile_c, way):
+    """Absurd counts, ranges in circles, tables that lead to one another: a report is made, soon, and is JSON."""
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    p = run_python(python, tmp_path, 'planted.py', 'backward', BUILD / 'tests/e2e/libbackward.so', CUDASPY_SITES='all', NVTX_INJECTION64_PATH=SHIM)
+    file = recording_of(tmp_path, json.loads(p.stdout)['pid'])
+    subprocess.run([compile_c(TABLES, f'-I{ROOT}', name='tables'), file, str(way)], check=True)
+    for options in ['-f', 'json'], ['--all', '--sites', '--limit', 'all'], ['-f', 'html']:
+        p = subprocess.run([REPORTER, 'report', *options, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        assert p.returncode in (0, 2), (options, p.returncode, p.stderr)
+        assert b'\x1b' not in p.stdout
+        if p.returncode == 0 and options[1] == 'json':
+            json.loads(p.stdout)
+
+
+def test_a_recording_cut_anywhere(tmp_path):
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    p = run_python(python, tmp_path, 'planted.py', CUDASPY_SITES='all')
+    whole = recording_of(tmp_path, json.loads(p.stdout)['pid']).read_bytes()
+    file = tmp_path / 'cut.cudaspy'
+    for part in range(1, 40):
+        file.write_bytes(whole[:len(whole) * part // 40 // 8 * 8])
+        p = subprocess.run([REPORTER, 'report', '-f', 'json', '--sites', file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        assert p.returncode in (0, 2), (part, p.returncode, p.stderr)
+        if p.returncode == 0:
+            json.loads(p.stdout)

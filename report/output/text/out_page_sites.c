@@ -79,23 +79,30 @@ static void put_frames(const struct model_site *s, bool all, struct text_layout_
 	}
 }
 
-static void table_of_places(const struct model *m, size_t rows, struct text_layout *page)
+/* `most`: rows; of `count` places. */
+static void table_of_places(const struct model *m, const struct model_place *const *places,
+                            size_t count, size_t most, bool bytes, struct text_layout *page)
 {
-	static const struct text_layout_column columns[] = {{"calls", false},  {"API", false},
-	                                                    {"wasted", false}, {"GPU", false},
-	                                                    {"call", true},    {"where", true}};
+	const struct text_layout_column columns[] = {
+	        {"calls", false}, {"API", false}, {bytes ? "pageable" : "wasted", false},
+	        {"GPU", false},   {"call", true}, {"where", true}};
+	size_t rows = count < most ? count : most;
+	char text[UNIT_BYTES];
 	struct text_layout_table t;
 
 	table_start(&t, columns, COUNT(columns));
 	t.names_above = true;
 	for (size_t i = 0; i < rows; i++) {
-		const struct model_place *p = &m->sites.places[i];
+		const struct model_place *p = places[i];
 		const struct model_site *s = &m->sites.items[p->site];
 		char *where = site_headline(s, false);
 		char *source = s->frame_count ? out_page_source(&s->frames[s->head]) : NULL;
 		calls_cell(&t, p->calls, p->whole, p->estimated);
 		time_cell(&t, p->api_time, p->estimated);
-		time_cell(&t, s->kind == SITE_WAIT ? p->wasted : NAN, false);
+		if (bytes)
+			table_cell(&t, "%s", unit_bytes(text, (double)p->pageable_bytes));
+		else
+			time_cell(&t, s->kind == SITE_WAIT ? p->wasted : NAN, false);
 		time_cell(&t, p->gpu, true);
 		table_cell(&t, "%s", s->api);
 		table_cell(&t, "%s%s%s%s", where, source ? ": " : "", source ? source : "",
@@ -104,7 +111,81 @@ static void table_of_places(const struct model *m, size_t rows, struct text_layo
 		free(source);
 	}
 	table_print(&t, page);
-	out_page_rest(page, rows, m->sites.place_count, "places");
+	out_page_rest(page, rows, count, "places");
+}
+
+/* ---- the same by what they have most of ---- */
+
+static double waited(const struct model_place *p)
+{
+	return p->api_time;
+}
+
+static double on_gpu(const struct model_place *p)
+{
+	return p->gpu;
+}
+
+static double pageable(const struct model_place *p)
+{
+	return (double)p->pageable_bytes;
+}
+
+static const struct order {
+	const char *title;
+	int kind; /* SITE_KINDS: all */
+	double (*measure)(const struct model_place *p);
+	bool bytes;
+} all_of_them = {NULL, SITE_KINDS, waited, false},
+  orders[] = {
+          {"By GPU time of what was given there", SITE_KINDS, on_gpu, false},
+          {"Launches by their time in CUDA", SITE_LAUNCH, waited, false},
+          {"Waits", SITE_WAIT, waited, false},
+          {"Allocations and frees", SITE_ALLOC, waited, false},
+          {"Copies by bytes of pageable memory", SITE_COPY, pageable, true},
+};
+
+struct ranked {
+	const struct model_place *place;
+	double value;
+};
+
+static int largest_first(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value > y->value ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static void by_measure(const struct model *m, const struct order *o, size_t limit,
+                       struct text_layout *page)
+{
+	const struct model_sites *s = &m->sites;
+	struct ranked *of = alloc_zeroed(s->place_count + 1, sizeof(*of));
+	const struct model_place **places = alloc_zeroed(s->place_count + 1, sizeof(*places));
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->place_count; i++) {
+		const struct model_place *p = &s->places[i];
+		double v = o->measure(p);
+		if ((v > 0 || !o->title) &&
+		    (o->kind == SITE_KINDS || o->kind == (int)s->items[p->site].kind))
+			of[n++] = (struct ranked){p, v};
+	}
+	qsort(of, n, sizeof(*of), largest_first);
+	for (size_t i = 0; i < n; i++)
+		places[i] = of[i].place;
+	if (n && o->title) {
+		text_layout_blank(page);
+		text_layout_line(page, "%s:", o->title);
+	}
+	if (n) {
+		table_of_places(m, places, n, limit, o->bytes, page);
+	}
+	free(of);
+	free(places);
 }
 
 static void stack(const struct model_site *s, bool all, struct text_layout *page)
@@ -141,7 +222,6 @@ void out_page_sites(const struct model *m, const struct out_options *o, struct t
 {
 	const struct model_sites *s = &m->sites;
 	size_t limit = o->sites || o->limit < ROWS_BRIEF ? o->limit : ROWS_BRIEF;
-	size_t rows = s->place_count < limit ? s->place_count : limit;
 
 	if (!s->count && !o->sites)
 		return;
@@ -152,7 +232,7 @@ void out_page_sites(const struct model *m, const struct out_options *o, struct t
 	else if (!s->count)
 		text_layout_line(page, "No call took so long, none was sampled.");
 	else
-		table_of_places(m, rows, page);
+		by_measure(m, &all_of_them, limit, page);
 	if (s->python_trouble)
 		text_layout_line(page, "Python's frames are not read: %s.", s->python_trouble);
 	if (s->lost)
@@ -164,6 +244,8 @@ void out_page_sites(const struct model *m, const struct out_options *o, struct t
 		        "where: the innermost line that is not a library's. calls: >= those "
 		        "looked at, ~ as many as the samples stand for. wasted: time of waits in "
 		        "which no work was pending. GPU: estimated by the samples taken there.");
+	for (size_t i = 0; o->sites && i < COUNT(orders); i++)
+		by_measure(m, &orders[i], limit, page);
 	for (size_t i = 0; o->sites && i < s->count && i < o->limit; i++)
 		stack(&s->items[i], o->all_frames, page);
 }

@@ -10,6 +10,15 @@
 
 #define FILE_MOST (4u << 20)
 #define LINE_MOST 60u /* bytes shown of a line */
+#define KEPT      64u /* files of which the text is kept */
+
+/* The last files that were asked for: pages show many lines of few. */
+static struct source {
+	char *path;
+	char *text; /* NULL: it is not as it was */
+	uint64_t bytes, mtime;
+} kept[KEPT];
+static unsigned next;
 
 /* The recording names the file: only what looks like a program's source is read. */
 static bool is_source(const struct model_frame *f)
@@ -33,18 +42,40 @@ static bool is_unchanged(const struct model_frame *f, const char *path)
 	               f->file_mtime;
 }
 
+static char *read_source(const char *path, size_t most)
+{
+	char *text = alloc_zeroed(most + 1, 1);
+	size_t bytes = file_begins(path, text, most);
+
+	text[bytes < most ? bytes : most] = 0;
+	return text;
+}
+
+/* The text of its file; NULL: it is not here, or was changed. */
+static const char *source_of(const struct model_frame *f, const char *path)
+{
+	for (unsigned i = 0; i < KEPT; i++)
+		if (kept[i].path && !strcmp(kept[i].path, path) && kept[i].bytes == f->file_bytes &&
+		    kept[i].mtime == f->file_mtime)
+			return kept[i].text;
+	struct source *s = &kept[next++ % KEPT];
+	free(s->path);
+	free(s->text);
+	*s = (struct source){
+	        .path = alloc_string(path), .bytes = f->file_bytes, .mtime = f->file_mtime};
+	if (is_unchanged(f, path))
+		s->text = read_source(path, (size_t)f->file_bytes);
+	return s->text;
+}
+
 char *out_page_source(const struct model_frame *f)
 {
-	const char *path = f->local ? f->local : f->file;
-	char *text, *line, *found = NULL;
-	size_t bytes;
+	const char *path = f->local ? f->local : f->file, *line;
+	char *found = NULL;
 
-	if (!f->python || !f->line || !is_source(f) || !is_unchanged(f, path))
+	if (!f->python || !f->line || !is_source(f))
 		return NULL;
-	text = alloc_zeroed(FILE_MOST + 1, 1);
-	bytes = file_begins(path, text, FILE_MOST);
-	text[bytes < FILE_MOST ? bytes : FILE_MOST] = 0;
-	line = text;
+	line = source_of(f, path);
 	for (uint32_t i = 1; line && i < f->line; i++) {
 		line = strchr(line, '\n');
 		line = line ? line + 1 : NULL;
@@ -56,6 +87,5 @@ char *out_page_source(const struct model_frame *f)
 		        : n           ? alloc_copy(line, n)
 		                      : NULL;
 	}
-	free(text);
 	return found;
 }
