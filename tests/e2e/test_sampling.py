@@ -113,7 +113,12 @@ def test_a_kernel_that_changes_as_the_program_goes_on(sample, how, sync):
     r, _ = sample('changing', how, 20000, sync, SIM_COST=1, CUDASPY_BUDGET=5, **VIRTUAL_TIME)
     work, truth = work_of(r)
     assert work['count'] == 20000 and work['samples'] > 60
-    assert work['low_ns'] <= truth <= work['high_ns'], (work, truth)
+    # Of two lengths by chance a 95 % interval misses one time in twenty: 9 of 300 runs in virtual time did, and by the unit test
+    # (test_weights.c) no more than that. One of twice the width misses one time in ten thousand. The others' lengths change slowly, and
+    # samples taken in turn know them better than their spread says.
+    reach = 2 if how == 'bimodal' else 1
+    assert work['mean_ns'] - reach * (work['mean_ns'] - work['low_ns']) <= truth, (work, truth)
+    assert work['mean_ns'] + reach * (work['high_ns'] - work['mean_ns']) >= truth, (work, truth)
     assert not work['lossy'], work
     if how not in ('drift', 'reverse'):  # these two do differ, once: whether much depends on where the samples are
         assert work['mixed'] == (how == 'bimodal'), work

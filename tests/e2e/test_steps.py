@@ -154,19 +154,14 @@ def test_gpu_time_of_steps_found(run):
 
 def test_gpu_time_of_ranges(run):
     """A second thread without such ranges works for the one that has them."""
-    # What a pair of events itself costs is measured at the start: where that was disturbed, the kernel, which is as short, may
-    # seem to take no time. The ranges are compared with the kernel, so another run will do.
-    for _ in range(10):
-        r = run(NVTX, STEPS * 20, NVTX_INJECTION64_PATH=SHIM, CUDASPY_GPU='sample')
-        assert r.report['kernels'] and all(k['samples'] for k in r.report['kernels'])
-        kernel_ns = max(k['gpu_mean_ns'] for k in r.report['kernels'])
-        found = ranges_of(r.report)
-        if kernel_ns > 0:
-            break
-        r.recording.unlink()
-    assert kernel_ns > 0
-    assert per_range(found['step #/forward'], 'gpu_ns') == pytest.approx(3 * kernel_ns, rel=0.5)
-    assert per_range(found['step #/forward'], 'gpu_ns') > per_range(found['step #/backwärts'], 'gpu_ns') > 0
+    # Long beside what a pair of events itself costs, which a busy machine may disturb while it is measured.
+    r = run(NVTX, STEPS * 20, NVTX_INJECTION64_PATH=SHIM, CUDASPY_GPU='sample', WORK_SHORT_NS=20000)
+    assert r.report['kernels'] and all(k['samples'] for k in r.report['kernels'])
+    kernel_ns = max(k['gpu_mean_ns'] for k in r.report['kernels'])
+    assert kernel_ns == pytest.approx(20000, rel=0.2)
+    found = ranges_of(r.report)
+    assert per_range(found['step #/forward'], 'gpu_ns') == pytest.approx(3 * kernel_ns, rel=0.1)
+    assert per_range(found['step #/backwärts'], 'gpu_ns') == pytest.approx(2 * kernel_ns, rel=0.1)
 
 
 def test_no_gpu_time_of_steps_without_it(run):

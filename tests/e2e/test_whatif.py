@@ -3,6 +3,7 @@
 
 As in test_verdicts.py the simulated GPU copies no bytes, its driver launches under a lock, and time is virtual.
 """
+import math
 import subprocess
 import sys
 
@@ -40,7 +41,10 @@ def is_sound(row):
     assert set(row) == KEYS
     assert row['predicted_low_ns'] <= row['predicted_ns'] <= row['predicted_high_ns']
     assert row['predicted_ns'] <= row['window_ns']
-    assert row['predicted_high_ns'] <= 1.25 * row['window_ns']  # by chance a run is slower with a change that gains nothing
+    # The replay itself never takes longer with a change. What two runs differ by comes on top, squares added: at most 12 % of
+    # a pair of loops, and 20 % of the host's speed (whatif_range.c); where nothing was changed, nothing does.
+    gain, by_chance = math.log(row['window_ns'] / row['predicted_ns']), math.hypot(0.20, 0.12) if row['calls_changed'] else 0
+    assert math.log(row['predicted_high_ns'] / row['predicted_ns']) <= math.hypot(gain, by_chance) + 1e-6
     assert row['predicted_ns'] >= 0.999 * row['gpu_bound_ns']
     assert row['saved_ns'] == pytest.approx(row['window_ns'] - row['predicted_ns'], abs=2)
     assert row['speedup_low'] <= row['speedup'] <= row['speedup_high']

@@ -30,26 +30,27 @@ class Loop:
         self.blocked = {(row['kind'], row['call']): row['per_step'] for row in self.graphs['blocked_by']}
 
 
-def is_predicted(before, after, within):
-    """What the captured loop takes is in the range, close to the prediction, and the range is not wide."""
+def is_predicted(before, after, within, width):
+    """What the captured loop takes is in the range, close to the prediction, and the range is not wide: on the virtual clock
+    1.51 for decode, 1.83 to 1.87, and 2.03 for adamw, of whose 1,250 launches a step the graph's own cost is known least."""
     row, measured = before.graphs, before.window / after.window
     assert row['speedup_low'] <= measured <= row['speedup_high']
     assert row['speedup'] == pytest.approx(measured, rel=within)
-    assert row['speedup_high'] / row['speedup_low'] <= 2.2
+    assert row['speedup_high'] / row['speedup_low'] <= width
 
 
-@pytest.mark.parametrize('kind, form, within', [
-    ('gnn', 'whole_step', 0.1),
-    ('log', 'whole_step', 0.1),     # its read in the middle stays
-    ('legacy', 'whole_step', 0.1),
-    ('alloc', 'whole_step', 0.15),  # its allocations stay too, in the captured loop they are gone
-    ('decode', 'runs', 0.1),        # as good: there is no long gap between its launches
-    ('adamw', 'whole_step', 0.1),
+@pytest.mark.parametrize('kind, form, within, width', [
+    ('gnn', 'whole_step', 0.1, 2),
+    ('log', 'whole_step', 0.1, 2),     # its read in the middle stays
+    ('legacy', 'whole_step', 0.1, 2),
+    ('alloc', 'whole_step', 0.15, 2),  # its allocations stay too, in the captured loop they are gone
+    ('decode', 'runs', 0.1, 1.6),      # as good: there is no long gap between its launches
+    ('adamw', 'whole_step', 0.1, 2.1),
 ])
-def test_captured_steps_take_what_was_predicted(kind, form, within, tmp_path):
+def test_captured_steps_take_what_was_predicted(kind, form, within, width, tmp_path):
     steps = 60 if kind == 'adamw' else STEPS
     before, after = Loop(tmp_path / 'before', kind, '', steps), Loop(tmp_path / 'after', kind, 'graph', steps)
-    is_predicted(before, after, within)
+    is_predicted(before, after, within, width)
     assert before.graphs['form'] == form
     assert (before.verdict['class'], before.verdict['first']) == ('launch-bound', 'launch-bound')
     finding = before.findings['many-short-launches']
