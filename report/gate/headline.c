@@ -283,8 +283,9 @@ static void put_counts(struct headline *h, const struct compare_result *c)
 		alloc_append(&h->text, per_step ? " per step" : "");
 	}
 	if (!n)
-		alloc_append(&h->text,
-		             varies ? "; counts vary, none is apart" : "; the counts are the same");
+		alloc_append(&h->text, varies     ? "; counts vary, none is apart"
+		                       : per_step ? "; the counts of a step are the same"
+		                                  : "; the counts are the same");
 }
 
 void headline_make(struct headline *h, const struct compare_result *c,

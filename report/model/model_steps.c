@@ -336,6 +336,9 @@ static void fill_steps(struct model *m, size_t phase)
 	                        ? 0
 	                        : judged_rows(m, phase, s->source == STEPS_FOUND,
 	                                      s->source == STEPS_FOUND ? loop : range));
+	/* Side by side they come as often as all threads together make them. */
+	if (of && of->threads > 1 && m->process_count == 1 && of->time > 0)
+		s->per_s = (double)of->steps / of->time * 1e9;
 	if (s->source != STEPS_NONE)
 		s->confidence = confidence_of(s);
 }

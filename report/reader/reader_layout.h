@@ -45,8 +45,8 @@ struct reader_layout {
 const void *layout_place(struct reader_layout *l, enum layout_kind kind, uint64_t at,
                          uint64_t bytes);
 /*
- * Whether what stands at a place may be gone through, too: all that is there once, and no more. What
- * is led to again and again would otherwise take any time. Counted as wrong if not.
+ * Whether what stands at a place may be gone through, too: all that is there once, and no more.
+ * What is led to again and again would otherwise take any time. Counted as wrong if not.
  */
 bool layout_may_walk(struct reader_layout *l, enum layout_kind kind, uint64_t bytes);
 /* A thread's slot and all that it leads to. */

@@ -38,16 +38,6 @@ static bool running;
  * again; so a recording is closed when nobody writes to it, or is known to be written to. */
 static uint32_t working, ended;
 
-static bool work_begins(void)
-{
-	/* Sequentially consistent: one of the two sees what the other stored first. */
-	__atomic_store_n(&working, 1, __ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&ended, __ATOMIC_SEQ_CST))
-		return true;
-	__atomic_store_n(&working, 0, __ATOMIC_RELEASE);
-	return false;
-}
-
 static void work_ends(void)
 {
 	/* What was written is there: pairs with collector_is_still(). Sequentially consistent:
@@ -55,6 +45,16 @@ static void work_ends(void)
 	__atomic_store_n(&working, 0, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&ended, __ATOMIC_SEQ_CST))
 		sys_futex_wake(&working, 1);
+}
+
+static bool work_begins(void)
+{
+	/* Sequentially consistent: one of the two sees what the other stored first. */
+	__atomic_store_n(&working, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&ended, __ATOMIC_SEQ_CST))
+		return true;
+	work_ends(); /* the exit may have seen us begin, and waits */
+	return false;
 }
 
 bool collector_is_still(void)

@@ -4,6 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
+#include "report/model/model_steps_within.h"
 
 /* What the GPU was busy with it, ns; 0 where that is not known. */
 static double gpu_time(const struct model_process *p)
@@ -67,7 +68,10 @@ void finding_set(struct finding_context *s, const struct model *m, const struct 
 		s->held = s->h->until - fmax(s->call_events[0].start, s->h->steady);
 	if (!(s->held > 0))
 		s->held = 0;
-	if (m->steps.source != STEPS_NONE && m->steps.duration.mean > 0)
+	if (s->count)
+		s->steps = model_steps_within(m, (size_t)(s->process - m->processes),
+		                              fmax(s->call_events[0].start, s->h->steady));
+	if (isnan(s->steps) && m->steps.source != STEPS_NONE && m->steps.duration.mean > 0)
 		s->steps = s->held / m->steps.duration.mean;
 }
 

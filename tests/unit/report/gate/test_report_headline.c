@@ -158,6 +158,10 @@ static void test_other_lengths(void **state)
 	says(&before, 1, &after, 1,
 	     "after is 1.95x faster, as far as one recording a side tells: 84.0 -> 43.0 ms per "
 	     "step; waits 1 -> 2 per step");
+	const struct run longer = {43, 42, 44, 9000, 400, 200, 200, "step", false};
+	says(&before, 1, &longer, 1,
+	     "after is 1.95x faster, as far as one recording a side tells: 84.0 -> 43.0 ms per "
+	     "step; the counts of a step are the same");
 }
 
 static void test_machines(void **state)

@@ -46,8 +46,8 @@ static void check_damaged(const struct made *m)
 	struct warnings warnings = {0};
 	struct recording r;
 
-	assert_int_equal(
-	        recording_from_memory(&r, m->map.base, made_bytes(m), &warnings, error), 0);
+	assert_int_equal(recording_from_memory(&r, m->map.base, made_bytes(m), &warnings, error),
+	                 0);
 	assert_true(r.damage.count > 0);
 	recording_close(&r);
 	warnings_free(&warnings);
@@ -86,8 +86,8 @@ static void tell(const struct made *m)
 	uint64_t calls = 0;
 	const struct events_to to = {&calls, count_call, count_work, NULL};
 
-	assert_int_equal(
-	        recording_from_memory(&r, m->map.base, made_bytes(m), &warnings, error), 0);
+	assert_int_equal(recording_from_memory(&r, m->map.base, made_bytes(m), &warnings, error),
+	                 0);
 	const uint64_t most = r.map.size / sizeof(struct tf_record);
 	clock_init(&clock, &r);
 	struct events *e = events_open(&r, &clock, 0);
@@ -106,15 +106,13 @@ static void test_pages_without_end(void **state)
 
 	for (int same = 0; same < 2; same++) {
 		made_sample(&made, MADE_AREAS);
-		struct tf_store *keep =
-		        tf_at(&made.map, made_header(&made)->keep, sizeof(*keep));
+		struct tf_store *keep = tf_at(&made.map, made_header(&made)->keep, sizeof(*keep));
 		keep->page_records = same ? 4096 : 1u << 24;
 		keep->pages_max = TF_STORE_PAGES;
 		keep->written = 1ull << 60;
-		const uint64_t page = same ? made.map.alloc(&made.map, 4096 * sizeof(struct tf_record))
-		                           : 0;
-		struct tf_record *r =
-		        page ? tf_at(&made.map, page, 4096 * sizeof(*r)) : NULL;
+		const uint64_t page =
+		        same ? made.map.alloc(&made.map, 4096 * sizeof(struct tf_record)) : 0;
+		struct tf_record *r = page ? tf_at(&made.map, page, 4096 * sizeof(*r)) : NULL;
 		for (uint32_t i = 0; r && i < 4096; i++)
 			r[i] = (struct tf_record){.start = 3000000, .end = 3000001};
 		for (uint32_t i = 0; i < TF_STORE_PAGES; i++)

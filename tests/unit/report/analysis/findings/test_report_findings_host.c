@@ -70,6 +70,37 @@ static void test_rare_gaps(void **state)
 	run_end(&r);
 }
 
+/* By the steps that the recent calls are of, not by how long a step takes on average: a long one
+ * before made that another. */
+static void test_steps_of_the_recent_calls(void **state)
+{
+	struct model_step rows[20] = {{.duration = 0}};
+	struct run r;
+
+	run_start(&r);
+	for (int i = 0; i < 20; i++) {
+		for (int k = 0; k < 9000; k++)
+			run_launch(&r, FREE, i * 50000.0 + k * 5, 1);
+		rows[i] = (struct model_step){
+		        .found = true, .start = i * 50 * MS, .duration = 50 * MS};
+	}
+	run_idle(&r, TF_IDLE_OUTSIDE, 100);
+	r.m.steps = (struct model_steps_figures){.source = STEPS_FOUND,
+	                                         .count = 21,
+	                                         .judged = 20,
+	                                         .stride = 1,
+	                                         .rows = rows,
+	                                         .phase = PHASE_NONE,
+	                                         .duration = {.mean = 75 * MS}};
+	r.m.step_rows = rows;
+	r.m.step_row_count = 20;
+	run_has(&r, "host-starves-gpu", 0.095, "19 times (0.95 a step)");
+	r.m.step_rows = NULL;
+	r.m.step_row_count = 0;
+	r.m.steps = (struct model_steps_figures){.source = STEPS_NONE};
+	run_end(&r);
+}
+
 static void asking(struct run *r, struct model_api *api, uint64_t launches, uint64_t queries)
 {
 	run_start(r);
@@ -153,8 +184,11 @@ static void test_failed_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_host_starves), cmocka_unit_test(test_other_gaps),
-	        cmocka_unit_test(test_rare_gaps),    cmocka_unit_test(test_polling),
+	        cmocka_unit_test(test_host_starves),
+	        cmocka_unit_test(test_other_gaps),
+	        cmocka_unit_test(test_rare_gaps),
+	        cmocka_unit_test(test_steps_of_the_recent_calls),
+	        cmocka_unit_test(test_polling),
 	        cmocka_unit_test(test_failed_calls),
 	};
 
