@@ -111,7 +111,14 @@ $(O)/tests/launch_loop_static $(O)/tests/launch_loop_shared: $(O)/tests/launch_l
 
 # All that the acceptance runs, in one folder and without symbols: for a machine that has a GPU and no compiler.
 #   there: scripts/gpu_acceptance --no-build --build build/gpu
-.PHONY: gpu-bundle
+# The commit that a bundle is of, which results name: where they are measured there may be another one, or none. Empty
+# outside of a checkout.
+BUNDLE_COMMIT = if c=$$(git rev-parse HEAD 2>/dev/null); then \
+	if [ -z "$$(git status --porcelain)" ]; then echo $$c; else echo $$c changed; fi; fi
+
+.PHONY: gpu-bundle gpu-bundle-commit
+gpu-bundle-commit:
+	@$(BUNDLE_COMMIT)
 gpu-bundle: shim report samples-nvcc gpu-tools
 	$(Q)rm -rf $(O)/gpu && mkdir -p $(O)/gpu/samples/static $(O)/gpu/samples/shared $(O)/gpu/tests
 	$(Q)cp $(O)/libcudaspy.so $(O)/cudaspy $(O)/gpu
@@ -119,6 +126,7 @@ gpu-bundle: shim report samples-nvcc gpu-tools
 	$(Q)cp $(SAMPLES:%=$(O)/samples/static/%) $(O)/gpu/samples/static
 	$(Q)cp $(SAMPLES:%=$(O)/samples/shared/%) $(O)/gpu/samples/shared
 	$(Q)strip --strip-unneeded $(O)/gpu/libcudaspy.so $(O)/gpu/cudaspy $(O)/gpu/tests/* $(O)/gpu/samples/*/*
+	$(Q)$(BUNDLE_COMMIT) > $(O)/gpu/commit
 	$(call msg,BUNDLE,$(O)/gpu)
 
 # Tests of these tools that need no GPU: the truth library on a made-up CUPTI, the script's own logic.

@@ -203,7 +203,7 @@ class Simulated(unittest.TestCase):
 
     def test_fixes(self):
         fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
-        parts = self.script("--parts", "fixes", "--repeats", "2", "--fix-modes", "sample,cupti", PYTHONPATH=fake)
+        parts = self.script("--parts", "fixes", "--half", "first", "--repeats", "2", "--fix-modes", "sample,cupti", PYTHONPATH=fake)
         row, = parts["fixes"]["rows"]
         self.assertEqual((row["program"], row["half"], row["troubles"], row["same_result"]), ("fake_launches", "first", [], True))
         steps = row["steps_true"][0]
@@ -217,9 +217,44 @@ class Simulated(unittest.TestCase):
 
     def test_fixes_without_time(self):
         fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
-        parts = self.script("--parts", "fixes", "--limit-s", "0.001", PYTHONPATH=fake)
+        parts = self.script("--parts", "fixes", "--half", "first", "--limit-s", "0.001", PYTHONPATH=fake)
         row, = parts["fixes"]["rows"]
         self.assertEqual((row["pass"], row["troubles"]), (False, ["not run: the time limit was reached"]))
+
+    def test_stable(self):
+        fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
+        parts = self.script("--parts", "stable", "--only", "fake_waits", "--stable-runs", "3", PYTHONPATH=fake)
+        row, = parts["stable"]["rows"]
+        self.assertEqual((row["program"], row["mode"], row["asked"], row["troubles"]), ("fake_waits", "sample", 3, []))
+        self.assertEqual(sorted(run["number"] for run in row["runs"]), [0, 1, 2])
+        self.assertEqual(sum(row["classes"].values()), 3)
+        self.assertEqual(sum(row["confidence"].values()), 3)
+        self.assertEqual(row["pass"], len(row["classes"]) == 1)
+        self.assertTrue(row["gains"]["no-sync"]["low"] <= row["gains"]["no-sync"]["median"] <= row["gains"]["no-sync"]["high"])
+        self.assertIn("3 runs of each", parts["said"])
+
+    def test_stable_without_time(self):
+        fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
+        parts = self.script("--parts", "stable", "--only", "fake_waits", "--limit-s", "0.001", PYTHONPATH=fake)
+        row, = parts["stable"]["rows"]
+        self.assertEqual((row["pass"], row["runs"]), (False, []))
+        self.assertIn("0 of 3 runs", " ".join(parts["said"].split()))
+
+    def test_lines(self):
+        fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
+        parts = self.script("--parts", "lines", PYTHONPATH=fake)
+        row, = parts["lines"]["rows"]
+        self.assertEqual((row["program"], row["half"], row["trouble"], row["kinds"]), ("fake_waits", "held", None, ["wait"]))
+        if row["trouble_with_python"]:
+            self.assertEqual(row["said"], "unknown")
+        else:
+            self.assertEqual((row["said"], row["top"]["place"]), ("right", ["fake_waits.py", row["marked"][0]]))
+
+    def test_lines_without_time(self):
+        fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
+        parts = self.script("--parts", "lines", "--limit-s", "0.001", PYTHONPATH=fake)
+        row, = parts["lines"]["rows"]
+        self.assertEqual((row["said"], row["trouble"]), (None, "not run: the time limit was reached"))
 
     def test_nothing_of_pytorch(self):
         parts = self.script("--parts", "whatif,ddp", "--only", "^mlp/1$", PYTHONPATH="")

@@ -355,8 +355,7 @@ def lane(settings, cases, env, readers, page):
 
 
 def cases_of(settings):
-    table = fixes_table.SIMULATED if settings.simulated else fixes_table.HALVES
-    return [(half, case) for half, cases in table.items() if settings.half in ("all", half)
+    return [(half, case) for half, cases in fixes_table.sets(settings).items() if settings.half in ("all", half)
             for case in cases if settings.wanted(case.name)]
 
 

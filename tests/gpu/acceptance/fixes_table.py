@@ -93,7 +93,13 @@ LAST = [
     Case("eval_cat_cpu", "torch", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
 ]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST}
-# On the simulated CUDA: a program of the tests (tests/gpu/fake_torch).
-SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")], "held": [], "fresh": [],
-             "last": []}
+# Of all sets: those that part `stable` runs many times.
+STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
+# On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
+SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")],
+             "held": [Case("fake_waits", "torch", Fix("sync-bound", "no-sync"), useless="graphs")], "fresh": [], "last": []}
 WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0", "fused")
+
+
+def sets(settings):
+    return SIMULATED if settings.simulated else HALVES

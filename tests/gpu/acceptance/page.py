@@ -211,6 +211,32 @@ class Page:
             for text in notes:
                 self.notes(text)
 
+    def stable_head(self, count):
+        self.line()
+        self.line("Programs with their fix, %d runs of each: classes said" % count)
+        self.line("%-24s %-7s %-40s %s" % ("program", "mode", "said", ""))
+
+    def stable_row(self, row, said, notes):
+        with self.lock:
+            if self.skipped(row):
+                return
+            self.write("%-24s %-7s %-40s %s" % (row["program"][:24], row["mode"], said[:40], WORDS[row["pass"]]))
+            for text in notes:
+                self.notes(text)
+
+    def lines_head(self):
+        self.line()
+        self.line("Programs with a marked cause: the line that the report names")
+        self.line("%-24s %-6s %-18s %s" % ("program", "set", "class", "line"))
+
+    def lines_row(self, row, notes):
+        with self.lock:
+            if self.skipped({**row, "pass": None}):
+                return
+            self.write("%-24s %-6s %-18s %s" % (row["program"][:24], row["half"], row.get("class") or "-", row["said"] or "-"))
+            for text in notes:
+                self.notes(text)
+
     def probe(self, figures, exceptions):
         self.line()
         self.line("Pointers of cuGetProcAddress against the exports of the driver")

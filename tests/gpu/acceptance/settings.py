@@ -50,6 +50,7 @@ class Settings:
         self.lanes = options.lanes
         self.jobs = options.jobs
         self.half, self.fix_timeout = options.half, options.program_timeout
+        self.stable_runs = options.stable_runs
         self.fix_modes = options.fix_modes.split(",")
         self.counts_mode = options.counts_mode
         self.only = re.compile(options.only) if options.only else None
@@ -183,9 +184,22 @@ def toolkit_version(home):
     return version, release.group(1) if release else None
 
 
+def built_from(settings):
+    """(commit, whether something was changed since) of what is measured: a bundle says it of itself, else it is the checkout's."""
+    try:
+        with open(os.path.join(settings.build, "commit"), encoding="utf-8") as f:
+            words = f.read().split()
+        if words:
+            return words[0], "changed" in words[1:]
+    except OSError:
+        pass
+    return output_of("git", "-C", ROOT, "rev-parse", "HEAD"), bool(output_of("git", "-C", ROOT, "status", "--porcelain"))
+
+
 def facts(settings):
     """What a reader of the result must know about where it was made."""
     headers, nvcc = toolkit_version(settings.cuda_home)
+    commit, changed = built_from(settings)
     gpus = None
     if not settings.simulated:
         listed = output_of("nvidia-smi", "--query-gpu=name,driver_version,memory.total",
@@ -206,8 +220,8 @@ def facts(settings):
         "libc": " ".join(platform.libc_ver()),
         "python": platform.python_version(),
         "frameworks": framework_versions(),
-        "commit": output_of("git", "-C", ROOT, "rev-parse", "HEAD"),
-        "changed_since_commit": bool(output_of("git", "-C", ROOT, "status", "--porcelain")),
+        "commit": commit,
+        "changed_since_commit": changed,
         "nsys": {"path": settings.nsys, "importer": find_importer(settings.nsys),
                  "version": output_of(settings.nsys, "--version") if settings.nsys else None},
     }

@@ -88,7 +88,7 @@ def make(variant):
         words, states = torch.zeros(ROWS, dtype=torch.long, device="cuda"), list(starts)
         for _ in range(LENGTH):
             chances, states = advance(words, states)
-            beams, sources = choose(beams, *read(*chances.topk(CANDIDATES, dim=-1)))
+            beams, sources = choose(beams, *read(*chances.topk(CANDIDATES, dim=-1)))  # cause: loader
             order = torch.tensor(sources, device="cuda")
             states = [state.index_select(0, order) for state in states]
             words = torch.tensor([beam.words[-1] for beam in beams], device="cuda")

@@ -30,7 +30,7 @@ def make(variant):
             total = torch.stack(norms).square().sum().sqrt()
             share = (most / (total + 1e-6)).clamp(max=1.0)
         else:
-            total = sum(n.item() ** 2 for n in norms) ** 0.5
+            total = sum(n.item() ** 2 for n in norms) ** 0.5  # cause: wait
             share = min(1.0, most / (total + 1e-6))
         for p in parameters:
             p.grad.mul_(share)

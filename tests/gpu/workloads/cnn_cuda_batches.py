@@ -35,7 +35,7 @@ def make(variant):
         if variant == "useless":
             x, y = static_x.copy_(x), static_y.copy_(y)
         else:
-            x, y = x.cuda(non_blocking=variant == "fix"), y.cuda(non_blocking=variant == "fix")
+            x, y = x.cuda(non_blocking=variant == "fix"), y.cuda(non_blocking=variant == "fix")  # cause: copy
         optimizer.zero_grad()
         loss = loss_of(model(x), y)
         loss.backward()

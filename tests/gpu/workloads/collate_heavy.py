@@ -68,7 +68,7 @@ def make(variant):
     batches, seen = iter(loader), []
 
     def loop(steps):
-        for tokens in itertools.islice(batches, steps):
+        for tokens in itertools.islice(batches, steps):  # cause: loader
             tokens = tokens.to("cuda", non_blocking=pinned)
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())

@@ -34,7 +34,7 @@ def make(variant):
 
     def step():
         product()
-        share = squared[0] / number(cupy.dot(p, q))
+        share = squared[0] / number(cupy.dot(p, q))  # cause: wait,copy
         if variant == "useless":
             cupy.multiply(p, share, out=work)
             x.__iadd__(work)
@@ -43,7 +43,7 @@ def make(variant):
         else:
             x.__iadd__(share * p)
             r.__isub__(share * q)
-        now = number(cupy.dot(r, r))
+        now = number(cupy.dot(r, r))  # cause: wait,copy
         p.__imul__(now / squared[0])
         p.__iadd__(r)
         squared[0] = now

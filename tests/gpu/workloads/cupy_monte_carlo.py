@@ -29,7 +29,7 @@ def make(variant):
 
     def sure():
         if variant != "fix":
-            cupy.cuda.Device().synchronize()
+            cupy.cuda.Device().synchronize()  # cause: wait
 
     def step():
         noise = random.standard_normal(PATHS, dtype=cupy.float32)

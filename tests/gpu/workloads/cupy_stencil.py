@@ -50,15 +50,15 @@ def make(variant):
     feed, kill, u_rate, v_rate = rates
 
     def laplacian(a):
-        return a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:] - 4.0 * a[1:-1, 1:-1]
+        return a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:] - 4.0 * a[1:-1, 1:-1]  # cause: launch
 
     def step():
         inner_u, inner_v = u[1:-1, 1:-1], v[1:-1, 1:-1]
-        uvv = inner_u * inner_v * inner_v
-        du = u_rate * laplacian(u) - uvv + feed * (1.0 - inner_u)
-        dv = v_rate * laplacian(v) + uvv - (feed + kill) * inner_v
-        inner_u += du
-        inner_v += dv
+        uvv = inner_u * inner_v * inner_v  # cause: launch
+        du = u_rate * laplacian(u) - uvv + feed * (1.0 - inner_u)  # cause: launch
+        dv = v_rate * laplacian(v) + uvv - (feed + kill) * inner_v  # cause: launch
+        inner_u += du  # cause: launch
+        inner_v += dv  # cause: launch
 
     wait = cupy.cuda.runtime.deviceSynchronize
 

@@ -72,7 +72,7 @@ def make(variant):
         threading.Thread(target=produce, args=(mine,), daemon=True).start()
 
     def step():
-        x, y = queues[turn[0] % threads].get()
+        x, y = queues[turn[0] % threads].get()  # cause: loader
         turn[0] += 1
         x, y = x.to("cuda", non_blocking=pinned), y.to("cuda", non_blocking=pinned)
         optimizer.zero_grad()

@@ -53,7 +53,7 @@ def make(variant):
             there = pinned[at].to("cuda", non_blocking=True)
             copied[at].record()
             return there
-        drawn = torch.from_numpy(random.standard_normal(shape, dtype=numpy.float32))
+        drawn = torch.from_numpy(random.standard_normal(shape, dtype=numpy.float32))  # cause: loader
         return static.copy_(drawn) if variant == "useless" else drawn.cuda()
 
     def step():

@@ -30,7 +30,7 @@ def make(variant):
         loss = loss_of(model(x), y)
         loss.backward()
         optimizer.step()
-        average.update(model)
+        average.update(model)  # cause: launch
         return loss
 
     if variant == "fix2":

@@ -30,7 +30,7 @@ def make(variant):
             total.add_(torch.softmax(y, dim=1).mean(dim=0))
         del y
         if variant != "fix":
-            torch.cuda.empty_cache()
+            torch.cuda.empty_cache()  # cause: alloc
 
     return fixable.Work(step, torch.cuda.synchronize, lambda: fixable.sample_of(torch, total))
 

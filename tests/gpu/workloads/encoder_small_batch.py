@@ -23,7 +23,7 @@ class Model(nn.Module):
         self.head = nn.Linear(WIDTH, VOCABULARY)
 
     def forward(self, tokens):
-        return self.head(self.layers(self.embed(tokens)))
+        return self.head(self.layers(self.embed(tokens)))  # cause: launch
 
 
 def make(variant):
@@ -36,9 +36,9 @@ def make(variant):
     turn, logged = [0], []
 
     def train(text):
-        loss = loss_of(model(text).flatten(0, 1), text.roll(-1, dims=1).flatten())
-        loss.backward()
-        optimizer.step()
+        loss = loss_of(model(text).flatten(0, 1), text.roll(-1, dims=1).flatten())  # cause: launch
+        loss.backward()  # cause: launch in pt_autograd
+        optimizer.step()  # cause: launch
         return loss
 
     if variant == "fix":

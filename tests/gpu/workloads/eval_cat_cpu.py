@@ -49,7 +49,7 @@ def make(variant):
                 torch.cuda.synchronize()
                 answers = torch.cat([answers, landing])
             else:
-                answers = torch.cat([answers, answer.cpu()])
+                answers = torch.cat([answers, answer.cpu()])  # cause: loader
         if kept:
             answers = torch.cat(kept).cpu()
         truth = labels.cpu().repeat(EVALUATE // 8, 1).flatten()

@@ -60,7 +60,7 @@ def make(variant):
                 landed[at].synchronize()
                 metric(landing[at], labels[at])
             else:
-                metric(chances.cpu(), labels[at])
+                metric(chances.cpu(), labels[at])  # cause: wait,copy
         if variant == "fix":
             landed[at].synchronize()
             metric(landing[at], labels[at])

@@ -9,6 +9,11 @@ first the base, then rounds of all of them with shorter loops.
 For each loop it prints `variant: NAME`, `steps: N` and `time_s: SECONDS`; `warm_steps: N` are the steps before the first
 loop of a variant, and `result: CHECKSUM SUM` is what the base had computed after its first loop. A variant that could not be
 made is named on a line `failed: NAME WHY`, and the rest goes on. Exit status 77: it cannot run here, as `skip:` says.
+
+WORKLOAD_LOOP_S=SECONDS gives the loops so many steps that one takes about that long.
+
+Lines that end in `# cause: KIND` are what is wrong with a program: its calls that wait, copy, launch or alloc, or the work on
+the host that the GPU waits for (loader). `KIND in NAME`: the calls are made by a thread or a library of that name, without Python.
 """
 import argparse
 import importlib
@@ -145,8 +150,10 @@ class Program:
         steps = self.told()
         if steps is None:
             steps = self.default
-            if step_s and not self.fixed and not LEAST_S <= steps * step_s <= MOST_S:
-                steps = self.rounded(max(20, min(10 * steps, (LEAST_S + MOST_S) / 2 / step_s)))
+            wanted = float(os.environ.get("WORKLOAD_LOOP_S") or 0.0)
+            least, most = (wanted, wanted) if wanted > 0.0 else (LEAST_S, MOST_S)
+            if step_s and not self.fixed and not least <= steps * step_s <= most:
+                steps = self.rounded(max(20, min(10 * steps, (least + most) / 2 / step_s)))
         return self.agree(steps)
 
     def made(self, make, name):

@@ -38,7 +38,7 @@ def make(variant):
         elif variant == "useless":
             x, y = static_x.copy_(torch.from_numpy(tables[at])), static_y.copy_(torch.from_numpy(goals[at]))
         else:
-            x, y = torch.as_tensor(tables[at], device="cuda"), torch.as_tensor(goals[at], device="cuda")
+            x, y = torch.as_tensor(tables[at], device="cuda"), torch.as_tensor(goals[at], device="cuda")  # cause: copy
         return x.float(), y.float()
 
     def step():

@@ -32,9 +32,11 @@ def make(variant):
     text = []
 
     def forward(ids, positions):
-        more = {"cache_position": positions} if takes_cache_position else {}
+        more = {"past_key_values": cache, "use_cache": True}
+        if takes_cache_position:
+            more["cache_position"] = positions
         with torch.no_grad():
-            logits = model(input_ids=ids, position_ids=positions.unsqueeze(0), past_key_values=cache, use_cache=True, **more).logits
+            logits = model(input_ids=ids, position_ids=positions.unsqueeze(0), **more).logits  # cause: launch
         return logits[:, -1].argmax(dim=-1, keepdim=True)
 
     def prefill():

@@ -57,7 +57,7 @@ def make(variant):
                 logits = model(tokens[:, :-1])
                 loss = nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten()) / MICRO
             loss.backward()
-            total += loss.detach() if variant == "fix" else loss.item()
+            total += loss.detach() if variant == "fix" else loss.item()  # cause: wait
             if number % MICRO == MICRO - 1:
                 norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
                 optimizer.step()

@@ -28,9 +28,9 @@ def make(variant):
     def advance(x):
         with torch.no_grad():
             for cell, state in zip(cells, states):
-                state.copy_(cell(x, state))
+                state.copy_(cell(x, state))  # cause: launch
                 x = state
-            return torch.tanh(head(x))
+            return torch.tanh(head(x))  # cause: launch
 
     if variant == "fix":
         graph, static_y = fixable.capture(torch, lambda: advance(static_x))

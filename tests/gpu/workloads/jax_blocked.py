@@ -62,7 +62,7 @@ def make(variant):
                 jax.block_until_ready(kept)
                 kept.clear()
             else:
-                answer.block_until_ready()
+                answer.block_until_ready()  # cause: wait in xla_cuda_plugin
         jax.block_until_ready(answer)
         seen[:] = numpy.abs(numpy.asarray(answer)).mean(axis=0).tolist()
 

@@ -30,7 +30,7 @@ def make(variant):
     state, turn = [jnp.zeros((ROWS, WIDTH), jnp.float32)], [0]
 
     def step():
-        state[0] = remember(state[0], rows[turn[0] % 8], turn[0] % ROWS)
+        state[0] = remember(state[0], rows[turn[0] % 8], turn[0] % ROWS)  # cause: copy in xla_cuda_plugin
         turn[0] += 1
         if turn[0] % 16 == 0:
             state[0].block_until_ready()  # not too many states at a time

@@ -53,7 +53,7 @@ def make(variant):
                     losses[:] = [float(v) for v in jax.device_get(pending)]
                     pending.clear()
             else:
-                losses[:] = losses[-TOGETHER + 1:] + [float(loss)]
+                losses[:] = losses[-TOGETHER + 1:] + [float(loss)]  # cause: wait,copy in xla_cuda_plugin
 
     return fixable.Work(loop=loop, wait=lambda: jax.block_until_ready(state[0]), values=lambda: losses[-1:])
 

@@ -21,15 +21,15 @@ def make(variant):
     state, seen, turn = [places, speeds], [], [0]
 
     def pull(places):
-        apart = jnp.expand_dims(places, 0) - jnp.expand_dims(places, 1)
-        squared = jnp.sum(apart * apart, axis=-1) + SOFT
-        strength = masses / (squared * jnp.sqrt(squared))
-        return jnp.sum(apart * jnp.expand_dims(strength, -1), axis=1)
+        apart = jnp.expand_dims(places, 0) - jnp.expand_dims(places, 1)  # cause: launch
+        squared = jnp.sum(apart * apart, axis=-1) + SOFT  # cause: launch
+        strength = masses / (squared * jnp.sqrt(squared))  # cause: launch
+        return jnp.sum(apart * jnp.expand_dims(strength, -1), axis=1)  # cause: launch
 
     def advance(places, speeds):
-        half = speeds + 0.5 * STEP * pull(places)
-        places = places + STEP * half
-        return places, half + 0.5 * STEP * pull(places)
+        half = speeds + 0.5 * STEP * pull(places)  # cause: launch
+        places = places + STEP * half  # cause: launch
+        return places, half + 0.5 * STEP * pull(places)  # cause: launch
 
     if variant == "fix":
         advance = jax.jit(advance)

@@ -64,7 +64,7 @@ def make(variant):
         else:
             for number in range(steps):
                 x, y = batches[number % BATCHES]
-                params, opt_state, loss = train(params, opt_state, x, y)
+                params, opt_state, loss = train(params, opt_state, x, y)  # cause: copy in xla_cuda_plugin
                 if number % 100 == 99:
                     losses[0] = float(loss)
         state[:] = [params, opt_state]

@@ -51,7 +51,7 @@ def make(variant):
     seen = []
 
     def loop(steps):
-        for images, labels in itertools.islice(batches, steps):
+        for images, labels in itertools.islice(batches, steps):  # cause: loader
             images = images.to("cuda", non_blocking=variant == "useless")
             labels = labels.to("cuda", non_blocking=variant == "useless")
             optimizer.zero_grad()

@@ -29,9 +29,9 @@ def make(variant):
     losses, turn = [], [0]
 
     def work(text):
-        loss = model(input_ids=text, position_ids=positions, labels=text).loss
-        loss.backward()
-        optimizer.step()
+        loss = model(input_ids=text, position_ids=positions, labels=text).loss  # cause: launch
+        loss.backward()  # cause: launch in pt_autograd
+        optimizer.step()  # cause: launch
         return loss
 
     if variant == "fix":

@@ -37,9 +37,9 @@ class Classifier(nn.Module):
             return self.head(last[0])
         h = c = torch.zeros(len(words), WIDTH, device=x.device)
         for at in range(longest):
-            going = (lengths > at).unsqueeze(1)
-            new_h, new_c = self.cell(x[:, at], (h, c))
-            h, c = torch.where(going, new_h, h), torch.where(going, new_c, c)
+            going = (lengths > at).unsqueeze(1)  # cause: launch
+            new_h, new_c = self.cell(x[:, at], (h, c))  # cause: launch
+            h, c = torch.where(going, new_h, h), torch.where(going, new_c, c)  # cause: launch
         return self.head(h)
 
 
@@ -60,7 +60,7 @@ def make(variant):
 
     def train(words, long, label, longest):
         loss = loss_of(model(words, long, longest), label)
-        loss.backward()
+        loss.backward()  # cause: launch in pt_autograd
         optimizer.step()
         return loss
 

@@ -49,8 +49,8 @@ def make(variant):
     arrays = [field, out]
 
     def step():
-        diffuse[blocks, threads](arrays[0], arrays[1])
-        damp[blocks, threads](arrays[1], weights)
+        diffuse[blocks, threads](arrays[0], arrays[1])  # cause: copy
+        damp[blocks, threads](arrays[1], weights)  # cause: copy
         arrays.reverse()
 
     def values():

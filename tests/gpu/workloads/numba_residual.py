@@ -69,7 +69,7 @@ def make(variant):
         fields.reverse()
         turn[0] += 1
         if variant != "fix" or turn[0] % TOGETHER == 0:
-            largest.copy_to_host(landing)
+            largest.copy_to_host(landing)  # cause: wait,copy
             changes[:] = [float(landing[0])]
             if math.isnan(changes[0]):
                 raise RuntimeError("the solution is lost at iteration %d" % turn[0])

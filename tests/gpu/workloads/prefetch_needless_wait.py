@@ -33,7 +33,7 @@ def make(variant):
             buffers[at].copy_(source[number % BUFFERS], non_blocking=True)
             arrived[at].record(side)
         if variant != "fix":
-            torch.cuda.synchronize()
+            torch.cuda.synchronize()  # cause: wait
 
     def compute(number):
         at = number % 2

@@ -53,9 +53,9 @@ def make(variant):
 
     def decide(seen):
         with torch.inference_mode():
-            chances = torch.softmax(policy(seen), dim=-1)
-            best = torch.argmax(chances, dim=-1)
-            return torch.where(chances.max(dim=-1).values > 0.52, best, (seen[:, 2] > 0).long())
+            chances = torch.softmax(policy(seen), dim=-1)  # cause: launch
+            best = torch.argmax(chances, dim=-1)  # cause: launch
+            return torch.where(chances.max(dim=-1).values > 0.52, best, (seen[:, 2] > 0).long())  # cause: launch
 
     if variant == "fix":
         graph, static_action = fixable.capture(torch, lambda: decide(static_seen))

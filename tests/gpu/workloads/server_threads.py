@@ -42,7 +42,7 @@ def make(variant):
                     self.x.copy_(batch)
                     self.graph.replay()
                     return self.y.cpu()
-                return model(batch.cuda()).cpu()
+                return model(batch.cuda()).cpu()  # cause: launch
 
         def serve(self):
             while True:

@@ -38,7 +38,7 @@ def make(variant):
                 x = torch.relu(x @ w)
             back[at].copy_(x, non_blocking=True)
         if variant != "fix":
-            torch.cuda.synchronize()
+            torch.cuda.synchronize()  # cause: wait
 
     return fixable.Work(step, torch.cuda.synchronize, lambda: back[0].reshape(-1)[16384:20480].tolist())
 

@@ -48,9 +48,9 @@ def make(variant):
     hits = []
 
     def train(x, y):
-        loss = loss_of(model(x), y)
-        loss.backward()
-        optimizer.step()
+        loss = loss_of(model(x), y)  # cause: launch
+        loss.backward()  # cause: launch in pt_autograd
+        optimizer.step()  # cause: launch
         return loss
 
     if variant == "fix":

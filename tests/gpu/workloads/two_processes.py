@@ -23,9 +23,9 @@ def training(torch, variant):
     x, y = torch.randn(BATCH, WIDTH, device="cuda"), torch.randint(0, 10, (BATCH,), device="cuda")
 
     def work():
-        loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
+        loss = nn.functional.cross_entropy(model(x), y)  # cause: launch
+        loss.backward()  # cause: launch in pt_autograd
+        optimizer.step()  # cause: launch
         return loss
 
     def step():

@@ -44,10 +44,10 @@ def make(variant):
         with torch.autocast("cuda", dtype=torch.float16):
             loss = loss_of(model(x), y)
         scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
+        scaler.step(optimizer)  # cause: wait
+        scaler.update()  # cause: wait
         if not fixed:
-            logged[:] = [loss.item(), scaler.get_scale()]
+            logged[:] = [loss.item(), scaler.get_scale()]  # cause: wait
         elif turn[0] % 25 == 0:
             logged[:] = [loss.item()]
 
