@@ -324,7 +324,7 @@ static void add_all(struct part *s)
 	s->p->process->site_count = r->sites;
 	s->p->process->site_heads = alloc_zeroed(r->sites, sizeof(char *));
 	for (uint32_t i = 0; i < r->sites; i++)
-		if (site_of[i] && site_of[i]->frame_count)
+		if (site_of[i] && (site_of[i]->frame_count || site_of[i]->thread))
 			s->p->process->site_heads[i] =
 			        sites_keep(s->p->model, site_headline(site_of[i], false));
 	for (uint32_t i = 0; i < r->sites; i++)

@@ -86,6 +86,9 @@ const struct model_place *sites_most(const struct model *m, enum model_site_kind
 /* "train.py:57 in step" (free it): by the site's headline, with the thread where that is no
  * Python's: that alone, or `full`, which has the whole path too. */
 char *site_headline(const struct model_site *s, bool full);
+/* Of a thread that was in no Python: "backward thread pt_autograd_0", and its NVTX range; NULL =
+ * there is nothing to say (free it). */
+char *site_thread_text(const struct model_site *s);
 char *site_frame_text(const struct model_frame *f, bool full);
 /* Whose code a foreign frame is: "torch", "Python", "libtorch_cuda.so" (free it). */
 char *site_frame_owner(const struct model_frame *f);

@@ -119,12 +119,14 @@ static void add_sample(struct writing *w, const struct export_stacks *stacks,
 {
 	size_t frames = s->site ? s->site->frame_count : 0;
 	struct protobuf locations = {0};
+	char *root = export_stack_root(s);
 
 	protobuf_varint(&locations, location_id(w, s->api, NULL, 0, 0));
 	for (size_t i = 0; i < frames; i++)
 		protobuf_varint(&locations, frame_location(w, &s->site->frames[i]));
-	if (!frames && strcmp(s->api, STACK_GPU_REST) != 0)
-		protobuf_varint(&locations, location_id(w, STACK_NOT_TAKEN, NULL, 0, 0));
+	if (root)
+		protobuf_varint(&locations, location_id(w, root, NULL, 0, 0));
+	free(root);
 	protobuf_message(&w->one, SAMPLE_LOCATIONS, &locations);
 	protobuf_free(&locations);
 	for (int i = 0; i < STACK_VALUES; i++)

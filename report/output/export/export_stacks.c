@@ -101,6 +101,15 @@ void export_stacks_make(struct export_stacks *to, const struct model *m)
 		        });
 }
 
+char *export_stack_root(const struct export_stack *s)
+{
+	char *thread = s->site ? site_thread_text(s->site) : NULL;
+
+	if (thread || (s->site && s->site->frame_count) || !strcmp(s->api, STACK_GPU_REST))
+		return thread;
+	return alloc_string("(no stack taken)");
+}
+
 void export_stacks_free(struct export_stacks *s)
 {
 	free(s->items);
