@@ -327,9 +327,10 @@ static void add_all(struct part *s)
 		if (site_of[i] && (site_of[i]->frame_count || site_of[i]->thread))
 			s->p->process->site_heads[i] =
 			        sites_keep(s->p->model, site_headline(site_of[i], false));
+	s->p->process->site_of = alloc_zeroed(r->sites, sizeof(*s->p->process->site_of));
 	for (uint32_t i = 0; i < r->sites; i++)
-		if (site_of[i])
-			sites_merge(s->p->model, site_of[i]);
+		s->p->process->site_of[i] =
+		        site_of[i] ? sites_merge(s->p->model, site_of[i]) : UINT32_MAX;
 	free(sites);
 	free(site_of);
 }

@@ -108,7 +108,7 @@ size_t sites_head(const struct model_site *s)
 	return python != SIZE_MAX ? python : native != SIZE_MAX ? native : 0;
 }
 
-void sites_merge(struct model *m, struct model_site *s)
+uint32_t sites_merge(struct model *m, struct model_site *s)
 {
 	struct model_sites *to = &m->sites;
 	struct site_key key = {s->kind, s->cut};
@@ -121,8 +121,9 @@ void sites_merge(struct model *m, struct model_site *s)
 	struct site_entry *e = entry_of(&to->texts->by_stack, key, to->count, &made);
 	if (made) {
 		ALLOC_ROOM(to->items, to->count);
-		to->items[to->count++] = *s;
-		return;
+		to->items[to->count] = *s;
+		to->items[to->count].found = (uint32_t)to->count;
+		return (uint32_t)to->count++;
 	}
 	struct model_site *have = &to->items[e->index];
 	CLAMP_ADD(have->seen, s->seen);
@@ -138,6 +139,7 @@ void sites_merge(struct model *m, struct model_site *s)
 	add(&have->wasted, s->wasted);
 	add(&have->gpu, s->gpu);
 	free(s->frames);
+	return (uint32_t)e->index;
 }
 
 /* ---- places ---- */
@@ -189,6 +191,22 @@ static void add_place(struct model_sites *to, struct site_entry **all, size_t in
 	add(&p->gpu, s->gpu);
 }
 
+/* What the processes' sites became, by where they stand now. */
+static void number_anew(struct model *m)
+{
+	const struct model_sites *s = &m->sites;
+	uint32_t *now = alloc_zeroed(s->count + 1, sizeof(*now));
+
+	for (size_t i = 0; i < s->count; i++)
+		now[s->items[i].found] = (uint32_t)i;
+	for (size_t i = 0; i < m->process_count; i++)
+		for (uint32_t k = 0; k < m->processes[i].site_count; k++) {
+			uint32_t *of = &m->processes[i].site_of[k];
+			*of = *of < s->count ? now[*of] : UINT32_MAX;
+		}
+	free(now);
+}
+
 void model_finish_sites(struct model *m)
 {
 	struct model_sites *to = &m->sites;
@@ -196,6 +214,7 @@ void model_finish_sites(struct model *m)
 
 	if (to->count)
 		qsort(to->items, to->count, sizeof(*to->items), by_time);
+	number_anew(m);
 	for (size_t i = 0; i < to->count; i++)
 		add_place(to, &all, i);
 	free_entries(&all);

@@ -29,7 +29,8 @@ int64_t sqlite_global_pid(const struct model *m, size_t process)
 			break;
 		}
 	}
-	return machine << 2 * SQLITE_ID_BITS | (int64_t)(m->processes[process].pid & SQLITE_ID_MASK) << SQLITE_ID_BITS;
+	return machine << 2 * SQLITE_ID_BITS | (int64_t)(m->processes[process].pid & SQLITE_ID_MASK)
+	                                               << SQLITE_ID_BITS;
 }
 
 int64_t sqlite_time(const struct sqlite_rows *p, uint64_t tick)

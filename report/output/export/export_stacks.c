@@ -92,6 +92,7 @@ void export_stacks_make(struct export_stacks *to, const struct model *m)
 		if (isfinite(m->sites.items[i].gpu))
 			gpu -= m->sites.items[i].gpu;
 	}
+	to->sites = to->count;
 	add_rests(to, m);
 	if (gpu >= 1)
 		add(to, &(struct export_stack){

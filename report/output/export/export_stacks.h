@@ -19,8 +19,8 @@ struct export_stack {
 };
 
 struct export_stacks {
-	struct export_stack *items;
-	size_t count;
+	struct export_stack *items; /* the model's sites, as they stand there, before the rests */
+	size_t count, sites;
 	bool known[STACK_VALUES]; /* of some stack */
 };
 
