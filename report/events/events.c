@@ -80,6 +80,9 @@ static void placed(void *to, const struct timeline_piece *p)
 	}
 	e->figures->works++;
 	e->to->work(e->to->to, &w);
+	/* Activities of CUPTI may tell more of it later. */
+	if (g && p->estimated && e->header->gpu_mode != TF_GPU_CUPTI)
+		given_end(&e->givens, g);
 }
 
 /* ---- opening ---- */

@@ -23,16 +23,19 @@ struct given {
 	uint64_t cause; /* 0 = a free place */
 	uint64_t start; /* of the parts so far; 0 = there are none */
 	uint32_t number, stream, cls;
-	uint32_t next; /* with the same hash: place + 1 */
+	uint32_t next;         /* with the same hash, or free too: place + 1 */
+	uint32_t older, newer; /* place + 1 */
 	uint16_t thread;
 	uint8_t timed; /* enum events_timed, of an estimate */
 	bool placed;
 };
 
+/* Places are used again at once, the last that became free first: those in use stay in caches. */
 struct givens {
-	struct given *all; /* a ring */
-	uint32_t *heads;   /* by hash: place + 1 */
-	uint32_t at;       /* the next place */
+	struct given *all;
+	uint32_t *heads; /* by hash: place + 1 */
+	uint32_t used;   /* places that ever were */
+	uint32_t free, oldest, newest;
 	uint64_t unplaced; /* forgotten before */
 };
 
@@ -41,6 +44,8 @@ void givens_end(struct givens *g);
 /* Room for what a call gives; the oldest is forgotten. */
 struct given *given_add(struct givens *g, uint64_t cause);
 struct given *given_find(struct givens *g, uint64_t cause);
+/* Nothing more will be heard of it. */
+void given_end(struct givens *g, struct given *old);
 /* Those that were never placed. */
 uint64_t givens_unplaced(const struct givens *g);
 

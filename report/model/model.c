@@ -145,7 +145,7 @@ static void process_free(struct model_process *p)
 	free(p->libraries);
 	free(p->flights);
 	free(p->site_heads);
-	free(p->site_places);
+	free(p->site_of);
 	free(p->kernel_driver);
 	free(p->damage);
 	overview_free(&p->overview);

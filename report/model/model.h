@@ -124,7 +124,7 @@ struct model_process {
 	size_t library_count;
 	/* By the recording's number of a call site: its headline; NULL = there is none */
 	const char **site_heads;
-	uint32_t *site_places; /* index in the model's places + 1; 0 = of none */
+	uint32_t *site_of; /* by the same: index in the model's sites; UINT32_MAX = it is none */
 	uint32_t site_count;
 	struct model_flight *flights;
 	size_t flight_count;

@@ -327,15 +327,14 @@ static void add_all(struct part *s)
 	add_samples(s, site_of);
 	s->p->process->site_count = r->sites;
 	s->p->process->site_heads = alloc_zeroed(r->sites, sizeof(char *));
-	s->p->process->site_places = alloc_zeroed(r->sites, sizeof(uint32_t));
 	for (uint32_t i = 0; i < r->sites; i++)
-		if (site_of[i] && site_of[i]->frame_count)
+		if (site_of[i] && (site_of[i]->frame_count || site_of[i]->thread))
 			s->p->process->site_heads[i] =
 			        sites_keep(s->p->model, site_headline(site_of[i], false));
+	s->p->process->site_of = alloc_zeroed(r->sites, sizeof(*s->p->process->site_of));
 	for (uint32_t i = 0; i < r->sites; i++)
-		if (site_of[i])
-			s->p->process->site_places[i] =
-			        (uint32_t)sites_merge(s->p->model, site_of[i]) + 1;
+		s->p->process->site_of[i] =
+		        site_of[i] ? sites_merge(s->p->model, site_of[i]) : UINT32_MAX;
 	free(sites);
 	free(site_of);
 }

@@ -130,7 +130,7 @@ size_t sites_head(const struct model_site *s)
 	                            : 0;
 }
 
-size_t sites_merge(struct model *m, struct model_site *s)
+uint32_t sites_merge(struct model *m, struct model_site *s)
 {
 	struct model_sites *to = &m->sites;
 	struct site_key key = {s->kind, s->cut};
@@ -144,8 +144,8 @@ size_t sites_merge(struct model *m, struct model_site *s)
 	if (made) {
 		ALLOC_ROOM(to->items, to->count);
 		s->place = to->count;
-		to->items[to->count++] = *s;
-		return e->index;
+		to->items[to->count] = *s;
+		return (uint32_t)to->count++;
 	}
 	struct model_site *have = &to->items[e->index];
 	CLAMP_ADD(have->seen, s->seen);
@@ -161,7 +161,7 @@ size_t sites_merge(struct model *m, struct model_site *s)
 	add(&have->wasted, s->wasted);
 	add(&have->gpu, s->gpu);
 	free(s->frames);
-	return e->index;
+	return (uint32_t)e->index;
 }
 
 /* ---- places ---- */
@@ -214,11 +214,9 @@ static void add_place(struct model_sites *to, struct site_entry **all, size_t in
 	add(&p->gpu, s->gpu);
 }
 
-/* Places come in order; sites and recordings' numbers of them follow. `now`: by the index that a
- * site had when it was added. */
-static void sort_places(struct model *m, const size_t *now)
+/* Places come in order, and the sites' numbers of them follow. */
+static void sort_places(struct model_sites *to)
 {
-	struct model_sites *to = &m->sites;
 	size_t *index = alloc_zeroed(to->place_count, sizeof(*index));
 
 	qsort(to->places, to->place_count, sizeof(*to->places), places_by_time);
@@ -226,14 +224,18 @@ static void sort_places(struct model *m, const size_t *now)
 		index[to->items[to->places[i].site].place] = i;
 	for (size_t i = 0; i < to->count; i++)
 		to->items[i].place = index[to->items[i].place];
-	for (size_t i = 0; i < m->process_count; i++) {
-		struct model_process *p = &m->processes[i];
-		for (uint32_t k = 0; k < p->site_count; k++)
-			if (p->site_places[k])
-				p->site_places[k] =
-				        (uint32_t)to->items[now[p->site_places[k] - 1]].place + 1;
-	}
 	free(index);
+}
+
+/* The recordings' numbers of sites follow them. `now`: by the index that a site had when it was
+ * added. */
+static void number_anew(struct model *m, const size_t *now)
+{
+	for (size_t i = 0; i < m->process_count; i++)
+		for (uint32_t k = 0; k < m->processes[i].site_count; k++) {
+			uint32_t *of = &m->processes[i].site_of[k];
+			*of = *of < m->sites.count ? (uint32_t)now[*of] : UINT32_MAX;
+		}
 }
 
 void model_finish_sites(struct model *m)
@@ -249,8 +251,9 @@ void model_finish_sites(struct model *m)
 		add_place(to, &all, i);
 	}
 	free_entries(&all);
+	number_anew(m, now);
 	if (to->place_count)
-		sort_places(m, now);
+		sort_places(to);
 	free(now);
 	if (to->texts)
 		free_entries(&to->texts->by_stack);

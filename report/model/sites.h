@@ -37,7 +37,7 @@ struct model_frame {
 struct model_site {
 	enum model_site_kind kind;
 	const char *api;
-	uint64_t seen; /* calls whose stack was taken */
+	uint64_t seen;  /* calls whose stack was taken */
 	uint64_t failed;
 	bool whole;            /* these were all calls with this stack */
 	bool estimated;        /* `calls` and `api` stand for more calls than were seen */
@@ -85,6 +85,9 @@ struct model;
 /* "train.py:57 in step" (free it): by the site's headline, with the thread where that is no
  * Python's: that alone, or `full`, which has the whole path too. */
 char *site_headline(const struct model_site *s, bool full);
+/* Of a thread that was in no Python: "backward thread pt_autograd_0", and its NVTX range; NULL =
+ * there is nothing to say (free it). */
+char *site_thread_text(const struct model_site *s);
 char *site_frame_text(const struct model_frame *f, bool full);
 /* Whose code a foreign frame is: "torch", "Python", "libtorch_cuda.so" (free it). */
 char *site_frame_owner(const struct model_frame *f);

@@ -24,9 +24,9 @@ uint64_t sites_hash(const char *text); /* of NULL: as of nothing */
 
 /* The innermost frame of the program's own. */
 size_t sites_head(const struct model_site *s);
-/* Adds a site to the one with the same stack, or as a new one. Takes its frames over. Where it is,
- * until the sites are in order. */
-size_t sites_merge(struct model *m, struct model_site *s);
+/* Adds a site to the one with the same stack, or as a new one: its index, until the sites are in
+ * order. Takes its frames over. */
+uint32_t sites_merge(struct model *m, struct model_site *s);
 
 /* A return address: the function that it lies in, behind those inlined there; how many, at least
  * one, the model's own. */

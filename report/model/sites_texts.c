@@ -63,8 +63,7 @@ char *site_frame_owner(const struct model_frame *f)
 	return alloc_string(f->module ? file_base_name(f->module) : "code without a name");
 }
 
-/* Of a thread that is in no Python: what it is; NULL = there is nothing to say (free it). */
-static char *thread_text(const struct model_site *s)
+char *site_thread_text(const struct model_site *s)
 {
 	const char *backward =
 	        s->thread && !strncmp(s->thread, AUTOGRAD, strlen(AUTOGRAD)) ? "backward " : "";
@@ -78,7 +77,7 @@ static char *thread_text(const struct model_site *s)
 
 char *site_headline(const struct model_site *s, bool full)
 {
-	char *thread = thread_text(s);
+	char *thread = site_thread_text(s);
 
 	if (thread && !full)
 		return thread;

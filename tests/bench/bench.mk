@@ -41,6 +41,11 @@ bench-stacks: bench-build $(O)/tests/e2e/libframe_reader.so
 	$(Q)python3 tests/bench/sites.py $(if $(filter 1,$(BENCH_QUICK)),--quick) $(abspath $(O))
 .PHONY: bench-stacks
 
+# Exports alone, of a million calls and of ten million: 3 GiB of disk for a while.
+bench-export: bench-build
+	$(Q)$(O)/bench/bench $(if $(filter 1,$(BENCH_QUICK)),--quick) --export $(abspath $(O))
+.PHONY: bench-export
+
 $(O)/bench/many_stacks: tests/bench/many_stacks.c $(O)/sim/libcuda.so.1
 	$(call msg,LD,$@)
 	$(Q)mkdir -p $(@D)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -112,8 +113,13 @@ static void look_at_memory(pid_t pid, unsigned long *most)
 		*most = kib;
 }
 
+static double seconds(struct timeval t)
+{
+	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
+}
+
 /* Waits for a traced child, looking at its memory now and then, and when it is about to end. */
-static int wait_and_look(pid_t pid, unsigned long *most)
+static int wait_and_look(pid_t pid, unsigned long *most, struct rusage *took)
 {
 	int status = 0;
 
@@ -121,7 +127,7 @@ static int wait_and_look(pid_t pid, unsigned long *most)
 	ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL));
 	ptrace(PTRACE_CONT, pid, NULL, NULL);
 	while (pid > 0) {
-		pid_t got = waitpid(pid, &status, WNOHANG);
+		pid_t got = wait4(pid, &status, WNOHANG, took);
 		if (got < 0 || (got == pid && !WIFSTOPPED(status)))
 			break;
 		look_at_memory(pid, most);
@@ -139,6 +145,7 @@ int child_run(const char *const *argv, child_environment extra, struct spent *sp
 {
 	double start = now_s();
 	pid_t pid = fork();
+	struct rusage took = {0};
 	int status = 0;
 
 	if (pid == 0) {
@@ -153,9 +160,10 @@ int child_run(const char *const *argv, child_environment extra, struct spent *sp
 	}
 	spent->anonymous_kib = 0;
 	if (watch)
-		status = wait_and_look(pid, &spent->anonymous_kib);
+		status = wait_and_look(pid, &spent->anonymous_kib, &took);
 	else
-		waitpid(pid, &status, 0);
+		wait4(pid, &status, 0, &took);
+	spent->cpu_s = seconds(took.ru_utime) + seconds(took.ru_stime);
 	spent->wall_s = now_s() - start;
 	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

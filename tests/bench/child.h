@@ -31,7 +31,7 @@ int child_end(struct child *c);
 
 /* What a finished command took. */
 struct spent {
-	double wall_s;
+	double wall_s, cpu_s;
 	unsigned long anonymous_kib; /* the most anonymous memory that was seen; 0 = too short to be
 	                                seen */
 };

@@ -3,8 +3,9 @@
  * make bench: what a recorded call costs, and how long the report of a long trace takes, beside the
  *peers that are installed.
  *
- *	bench [--quick] [--calls] BUILD    measures and prints; --quick: a smoke run; --calls: no
- *reports of traces bench --work                       is the process in which calls are made
+ *	bench [--quick] [--calls|--export] BUILD    measures and prints; --quick: a smoke run;
+ *	                                            --calls, --export: that part alone
+ *	bench --work                                is the process in which calls are made
  */
 #include "tests/bench/bench.h"
 #include "tests/bench/work.h"
@@ -82,20 +83,23 @@ static void stop(int signal)
 	kill(measuring, signal);
 }
 
-static int measure(struct bench *b, bool trace)
+enum parts { CALLS = 1, TRACE = 2, EXPORT = 4, ALL = 7 };
+
+static int measure(struct bench *b, unsigned parts)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	clean_environment();
 	find_peers(b);
-	return bench_calls(b) && bench_collector(b) &&
-	                       (!trace || (bench_trace(b) && bench_export(b)))
+	return (!(parts & CALLS) || (bench_calls(b) && bench_collector(b))) &&
+	                       (!(parts & TRACE) || bench_trace(b)) &&
+	                       (!(parts & EXPORT) || bench_export(b))
 	               ? 0
 	               : 1;
 }
 
-static int measure_and_clean_up(struct bench *b, bool trace)
+static int measure_and_clean_up(struct bench *b, unsigned parts)
 {
 	int status = 0;
 
@@ -106,7 +110,7 @@ static int measure_and_clean_up(struct bench *b, bool trace)
 	}
 	measuring = fork();
 	if (measuring == 0)
-		exit(measure(b, trace));
+		exit(measure(b, parts));
 	signal(SIGINT, stop);
 	signal(SIGTERM, stop);
 	while (measuring > 0 && waitpid(measuring, &status, 0) < 0)
@@ -118,7 +122,7 @@ static int measure_and_clean_up(struct bench *b, bool trace)
 int main(int argc, char **argv)
 {
 	struct bench b = {0};
-	bool trace = true;
+	unsigned parts = ALL;
 	int i = 1;
 
 	if (argc == 2 && !strcmp(argv[1], "--work"))
@@ -127,13 +131,15 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--quick"))
 			b.quick = true;
 		else if (!strcmp(argv[i], "--calls"))
-			trace = false;
+			parts = CALLS;
+		else if (!strcmp(argv[i], "--export"))
+			parts = EXPORT;
 		else
 			break;
 	if (i != argc - 1) {
-		fprintf(stderr, "usage: bench [--quick] [--calls] BUILD\n");
+		fprintf(stderr, "usage: bench [--quick] [--calls|--export] BUILD\n");
 		return 2;
 	}
 	b.build = argv[i];
-	return measure_and_clean_up(&b, trace);
+	return measure_and_clean_up(&b, parts);
 }

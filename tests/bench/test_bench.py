@@ -42,7 +42,9 @@ def test_bars_are_judged(lines):
     assert len([line for line in bars if 'floor + 25 ns' in line]) == 4
     assert [line for line in lines if 'quarter of' in line]
     assert len([line for line in bars if ' of at most 1 s' in line or 'of at most 300 MiB' in line]) == 2
-    assert len([line for line in bars if ' a second of at least 1 ' in line or 'of at most 400 MiB' in line]) == 4
+    assert len([line for line in bars if ' a second of CPU time, at least 1 ' in line]) == 2
+    assert len([line for line in bars if 'of at most 400 MiB' in line]) == 2
+    assert len([line for line in bars if line.startswith('  own memory, a tenth -> all')]) == 9
     assert [line for line in bars if line.startswith('  size of the page') and line.endswith('PASS')]
 
 
@@ -69,10 +71,13 @@ def test_report_of_the_trace(lines):
 
 def test_export_of_the_trace(lines):
     line, = [line for line in lines if line.startswith('cudaspy export, chrome  ')]
-    wall, mib, events = re.match(r'cudaspy export, chrome +([\d.]+) s +([\d.]+) MiB +(\d+) events', line).groups()
+    wall, mib, events = re.match(r'cudaspy export, chrome +([\d.]+) s +([\d.]+) MiB +(\d+) events +[\d.]+ s of CPU time$', line).groups()
     assert float(mib) > 0 and int(events) >= 4 * 10000
     assert [line for line in lines if line.startswith('cudaspy export, chrome, compressed')]
     assert [line for line in lines if line.startswith('cudaspy export, sqlite  ')]
+    for form in 'chrome', 'sqlite', 'pprof', 'folded', 'openmetrics', 'bmf', 'gha-benchmark', 'csv', 'md':
+        line, = [line for line in lines if line.startswith(f'cudaspy export, {form}, 100000 calls  ')]
+        assert re.search(r' [\d.]+ s of CPU time +[\d.]+ MiB  (thrown away|[\d.]+ MiB of file)$', line)
 
 
 def test_stacks():

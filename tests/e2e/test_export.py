@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cudaspy export`: the command, where its output goes, and the tables."""
+import collections
+import contextlib
 import csv
 import gzip
 import io
@@ -7,6 +9,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -362,6 +365,53 @@ def test_pprof_has_stacks_on_lines(run, tmp_path):
     named = [f['function'] for s in sites for f in s['frames'] if f['function']]
     assert set(named) <= {frame[0] for s in samples for frame in s[2]}
     assert 'cudaStreamSynchronize' in pprof('-top', '-sample_index=calls', tmp_path / 'p.pb.gz')
+
+
+def test_pprof_has_labels(run, tmp_path):
+    """Each stream's calls are as many as in the database; phases' as the report's; pprof finds them by label."""
+    r = run('samples/sim/streams', 60, CUDASPY_SITES='off', CUDASPY_TRACE=1, CUDASPY_GPU='sample', RANK=3)
+    out = tmp_path / 'p.pb.gz'
+    export('-f', 'pprof', '-o', out, r.recording)
+    export('-f', 'sqlite', '-o', tmp_path / 'p.sqlite', r.recording)
+    with contextlib.closing(sqlite3.connect(tmp_path / 'p.sqlite')) as db:
+        want = dict(db.execute("""SELECT k.streamId, count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r
+            USING (correlationId) GROUP BY 1"""))
+    assert len(want) > 2
+    _, samples = profile(out)
+    got = collections.Counter()
+    for values, labels, stack in samples:
+        if labels['kind'] == 'launch':
+            got[int(labels['stream'])] += values['calls']
+        assert labels.get('rank') == '3' or 'device' not in labels
+    assert got == want
+    assert {labels['device'] for _, labels, _ in samples if 'device' in labels} == {'GPU 0'}
+    stream = max(want)
+    top = pprof('-top', '-sample_index=calls', f'-tagfocus=stream={stream}', out)
+    assert re.search(rf'^ +{want[stream]} .* cudaLaunchKernel\w*$', top, re.MULTILINE), top
+    assert f' {stream}\n' in pprof('-tags', '-sample_index=calls', out)
+
+
+def test_pprof_has_phases(many, tmp_path):
+    """Labels of phases are those of the report, with most of its launches in its loops; without a trace that is an estimate."""
+    folder, = [f for f in many if f.name == 'phases-sample']
+    export('-f', 'pprof', '-o', tmp_path / 'p.pb.gz', folder)
+    phases = report(folder)['phases']
+    loops = [p for p in phases if p['kind'] == 'loop']
+    _, samples = profile(tmp_path / 'p.pb.gz')
+    assert {labels['phase'] for _, labels, _ in samples if 'phase' in labels} >= {f'loop {p["number"]}' for p in loops}
+    for p in loops:
+        launches = sum(v['calls'] for v, labels, _ in samples if labels['kind'] == 'launch' and labels.get('phase') == f'loop {p["number"]}')
+        assert launches == pytest.approx(p['per_step']['launches'] * p['steps'], rel=0.05), p
+    assert 'phase=loop 1' in pprof('-top', '-sample_index=calls', '-tagfocus=phase=loop 1', tmp_path / 'p.pb.gz')
+
+
+def test_pprof_has_ranks(many, tmp_path):
+    """Two processes of a run: what each took is told apart."""
+    folder, = [f for f in many if f.name == 'two-sample']
+    export('-f', 'pprof', '-o', tmp_path / 'p.pb.gz', folder)
+    _, samples = profile(tmp_path / 'p.pb.gz')
+    copies = sum(v['calls'] for v, labels, stack in samples if stack[0][0] == 'cudaMemcpy')
+    assert copies == sum(a['calls'] for a in report(folder)['apis'] if a['name'] == 'cudaMemcpy')
 
 
 def test_the_same_export_gives_the_same_bytes(recording):

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import REPORTER, ROOT, python_reader, report
+from conftest import REPORTER, ROOT, VIRTUAL_TIME, python_reader, report
 
 
 def export(out, *recordings, **more):
@@ -214,6 +214,29 @@ def test_nsys_ai_reads_it(recorded, tmp_path):
     for skill, said in ('critical_path', 'on-path'), ('sync_cost_analysis', 'Sync Density'):
         p = nsys_ai(tmp_path, 'skill', 'run', skill, out)
         assert p.returncode == 0 and re.search(said, p.stdout), (skill, p.stdout + p.stderr)
+
+
+def test_nsys_ai_finds_what_is_slower(run, tmp_path):
+    """Of two runs that differ in one kernel: the slower one is told, by that kernel, and its gate fails on it alone."""
+    for name in 'dominant_kernel', 'dominant_kernel_fixed':
+        recording = tmp_path / f'{name}.cudaspy'
+        assert run(f'samples/sim/{name}', 100, CUDASPY_GPU='sample', CUDASPY_TRACE=1, CUDASPY_OUT=recording, **VIRTUAL_TIME).status == 0
+        export(tmp_path / f'{name}.sqlite', recording)
+    slow, fast = tmp_path / 'dominant_kernel.sqlite', tmp_path / 'dominant_kernel_fixed.sqlite'
+
+    def diff(before, after):
+        p = nsys_ai(tmp_path, 'diff', before, after, '--format', 'json', '--no-ai', '--gate', '3')
+        return p.returncode, json.loads(p.stdout[p.stdout.index('{'):])
+
+    status, found = diff(fast, slow)
+    assert status == 1 and found['verdict'] == 'regression_likely', found
+    assert [k['name'] for k in found['top_regressions']][:1] == ['solve'], found['top_regressions']
+    assert found['top_regressions'][0]['delta_ns'] == pytest.approx(found['after']['total_gpu_ns'] - found['before']['total_gpu_ns'], rel=0.1)
+    status, found = diff(slow, fast)
+    assert status == 0 and found['verdict'] == 'improvement_likely', found
+    assert [k['name'] for k in found['top_improvements']][:1] == ['solve'], found['top_improvements']
+    status, found = diff(slow, slow)
+    assert status == 0 and not found['top_regressions'], found
 
 
 def test_nsys_ai_compares_two(recorded, run, tmp_path):

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Call sites: the line that a report names is the line that Python says it was; and reading it never does harm."""
 import collections
+import contextlib
 import functools
 import glob
+import gzip
 import json
 import os
+import sqlite3
 import subprocess
 import time
 
@@ -189,6 +192,19 @@ def test_threads_without_python(python, tmp_path):
     text = text_of(recording, '--sites')
     assert ' thread loader: ' in text
     assert ('NVTX range step/backward, backward thread pt_autograd_0: ' if nvtx else 'backward thread pt_autograd_0: ') in text
+    # Exports have it too: as the outermost frame of its stacks, and as where calls were made.
+    want = {'thread loader'} | ({'NVTX range step/again, backward thread pt_autograd_0',
+                                 'NVTX range step/backward, backward thread pt_autograd_0'} if nvtx else {'backward thread pt_autograd_0'})
+    out = tmp_path / 'export'
+    folded = [line.rsplit(' ', 1)[0].split(';') for line in export_of('folded', recording, out).decode().splitlines()]
+    assert want <= {stack[0] for stack in folded}
+    export_of('sqlite', recording, out)
+    with contextlib.closing(sqlite3.connect(out)) as db:
+        assert want <= {place for place, in db.execute("SELECT called_from FROM cudaspy_sites WHERE kind = 'wait'")}
+    chrome = json.loads(export_of('chrome', recording, out))
+    assert want <= {e['args']['site'] for e in chrome['traceEvents'] if 'site' in e.get('args', {})}
+    packed = gzip.decompress(export_of('pprof', recording, out))
+    assert all(phrase.encode() in packed for phrase in want)
 
 
 def test_several_interpreters(python, tmp_path):
@@ -234,6 +250,12 @@ def text_of(recording, *options):
                        env={**os.environ, 'COLUMNS': '300'})
     assert p.returncode == 0
     return p.stdout
+
+
+def export_of(form, recording, out):
+    p = subprocess.run([REPORTER, 'export', '-f', form, '-o', out, recording], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert (p.returncode, p.stdout, p.stderr) == (0, b'', b'')
+    return out.read_bytes()
 
 
 @pytest.fixture

@@ -95,8 +95,11 @@ static void add_all(const struct model_sites *sites, const struct about *a, doub
 /* Index + 1 of the place that the call was made from; 0 = not known. */
 static uint32_t place_of(const struct finding_context *c, const struct call_event *e)
 {
-	return e->site && e->site <= c->process->site_count ? c->process->site_places[e->site - 1]
-	                                                    : 0;
+	uint32_t site = e->site && e->site <= c->process->site_count
+	                        ? c->process->site_of[e->site - 1]
+	                        : UINT32_MAX;
+
+	return site != UINT32_MAX ? (uint32_t)c->m->sites.items[site].place + 1 : 0;
 }
 
 static double measured_of(const struct call_event *e, enum measure by)

@@ -20,17 +20,23 @@ struct database {
 	bool failed;      /* one line was written */
 };
 
-#define DATABASE_COLUMNS                                                                           \
-	64u /* the first so many are not bound anew where they stay as they are                    \
-	     */
+/* The first so many are not bound anew where they stay as they are. */
+#define DATABASE_COLUMNS 64u
+#define DATABASE_ROWS    32u /* of a long table that go in at once */
+
+/* What is bound for a row: a column's number in `last`, or nothing. */
+struct database_bound {
+	uint64_t is_last, is_null;
+	int64_t last[DATABASE_COLUMNS];
+};
 
 struct database_table {
 	struct database *of;
-	struct sqlite3_stmt *insert; /* NULL: it could not be made, rows go nowhere */
-	unsigned columns, at;        /* the next one that is bound */
-	/* What is bound: a column's number in `last`, or nothing. */
-	uint64_t is_last, is_null;
-	int64_t last[DATABASE_COLUMNS];
+	/* A row, and DATABASE_ROWS of them or NULL. NULL both: rows go nowhere. */
+	struct sqlite3_stmt *one, *many;
+	unsigned columns, at; /* the next one that is bound */
+	unsigned row;         /* of `many` */
+	struct database_bound *bound;
 };
 
 /* An empty file; always to be closed. */
@@ -43,6 +49,10 @@ void database_exec(struct database *d, const char *sql);
 /* `columns` as CREATE TABLE has them, a column a comma. */
 void database_create(struct database *d, struct database_table *t, const char *name,
                      const char *columns);
+/* The same for many rows: they go in some at a time, which takes a third off. None of them has a
+ * text. */
+void database_create_long(struct database *d, struct database_table *t, const char *name,
+                          const char *columns);
 void database_end(struct database_table *t);
 /* "class" and the like as a name in a statement (free it). */
 char *database_quoted(const char *name);

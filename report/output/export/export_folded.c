@@ -31,8 +31,11 @@ int export_folded(const struct export_job *job)
 		double ns = s->value[STACK_API];
 		if (!(ns >= 0.5))
 			continue;
-		if (!s->site || !s->site->frame_count)
-			fputs(STACK_NOT_TAKEN ";", job->to);
+		char *root = export_stack_root(s);
+		if (root) {
+			put_frame(job->to, root);
+			putc(';', job->to);
+		}
 		for (size_t k = s->site ? s->site->frame_count : 0; k-- > 0;) {
 			put_frame(job->to, site_frame_text(&s->site->frames[k], false));
 			putc(';', job->to);

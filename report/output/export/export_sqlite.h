@@ -48,8 +48,11 @@ void sqlite_create(struct sqlite_export *x);
 void sqlite_targets(struct sqlite_export *x);
 void sqlite_indexes(struct sqlite_export *x);
 
-/* export_sqlite_events.c: the rows of one process; -1 when one line was written. */
+/* export_sqlite_events.c, with _calls, _work and _ids: the rows of one process; -1 when one line
+ * was written. */
 int sqlite_process(struct sqlite_export *x, size_t process);
+/* Two processes of a run may have one pid, on two machines: the machine stands above it. */
+int64_t sqlite_global_pid(const struct model *m, size_t process);
 
 /* export_sqlite_own.c: the report's tables. */
 void sqlite_own(struct sqlite_export *x);

@@ -78,7 +78,7 @@ static void add_missing(struct sqlite_export *x, const struct export_tables *tab
 	        {"copies", "direction TEXT, host_memory TEXT, async INTEGER, count INTEGER, "
 	                   "bytes INTEGER, api_total_ns INTEGER, gpu_total_ns INTEGER"},
 	        {"sites", "kind TEXT, api TEXT, calls REAL, api_total_ns INTEGER, "
-	                  "wasted_ns INTEGER, gpu_total_ns INTEGER"},
+	                  "wasted_ns INTEGER, gpu_total_ns INTEGER, called_from TEXT"},
 	        {"sites_frames", "sites_row INTEGER, language TEXT, function TEXT, file TEXT, "
 	                         "line INTEGER, module TEXT"},
 	        {"findings", "id TEXT, title TEXT, severity TEXT, share REAL, evidence TEXT"},

@@ -18,44 +18,46 @@
 static const struct {
 	const char *name, *columns;
 	bool needs_gpu; /* not there where the GPU's time was not recorded */
+	bool is_long;
 } shapes[SQLITE_TABLES] = {
         [SQLITE_CALLS] = {"CUPTI_ACTIVITY_KIND_RUNTIME",
                           "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER, "
                           "globalTid INTEGER, correlationId INTEGER PRIMARY KEY, nameId INTEGER, "
                           "returnValue INTEGER",
-                          false},
+                          false, true},
         [SQLITE_KERNELS] = {"CUPTI_ACTIVITY_KIND_KERNEL",
                             ON_GPU "demangledName INTEGER, shortName INTEGER, mangledName INTEGER, "
                                    "gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, "
                                    "blockY INTEGER, blockZ INTEGER, staticSharedMemory INTEGER, "
                                    "dynamicSharedMemory INTEGER, registersPerThread INTEGER, "
                                    "graphNodeId INTEGER, timed INTEGER",
-                            true},
+                            true, true},
         [SQLITE_COPIES] = {"CUPTI_ACTIVITY_KIND_MEMCPY",
                            ON_GPU "bytes INTEGER, copyKind INTEGER, srcKind INTEGER, "
                                   "dstKind INTEGER, copyCount INTEGER, graphNodeId INTEGER, "
                                   "timed INTEGER",
-                           true},
+                           true, true},
         [SQLITE_SETS] = {"CUPTI_ACTIVITY_KIND_MEMSET",
                          ON_GPU "value INTEGER, bytes INTEGER, memKind INTEGER, "
                                 "graphNodeId INTEGER, timed INTEGER",
-                         true},
+                         true, true},
         [SQLITE_GRAPHS] = {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-                           ON_GPU "graphId INTEGER, graphExecId INTEGER, timed INTEGER", true},
+                           ON_GPU "graphId INTEGER, graphExecId INTEGER, timed INTEGER", true,
+                           true},
         [SQLITE_SYNCS] = {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-                          ON_GPU "syncType INTEGER, eventId INTEGER", false},
+                          ON_GPU "syncType INTEGER, eventId INTEGER", false, true},
         [SQLITE_RANGES] = {"NVTX_EVENTS",
                            "start INTEGER NOT NULL, end INTEGER, eventType INTEGER, text TEXT, "
                            "textId INTEGER, globalTid INTEGER, endGlobalTid INTEGER, "
                            "domainId INTEGER, rangeId INTEGER",
-                           false},
+                           false, true},
         [SQLITE_THREADS] = {"ThreadNames", "nameId INTEGER, priority INTEGER, globalTid INTEGER",
-                            false},
+                            false, false},
         [SQLITE_COVERED] = {"cudaspy_covered",
                             "pid INTEGER, rank TEXT, whole INTEGER, from_ns INTEGER, "
                             "until_ns INTEGER, records INTEGER, calls INTEGER, gpu_work INTEGER, "
                             "unplaced INTEGER, left_out INTEGER, all_calls INTEGER",
-                            false},
+                            false, false},
 };
 
 struct word {
@@ -129,7 +131,8 @@ void sqlite_create(struct sqlite_export *x)
 		gpu |= m->processes[i].gpu_mode != TF_GPU_OFF;
 	for (int i = 0; i < SQLITE_TABLES; i++)
 		if (gpu || !shapes[i].needs_gpu)
-			database_create(&x->db, &x->tables[i], shapes[i].name, shapes[i].columns);
+			(shapes[i].is_long ? database_create_long : database_create)(
+			        &x->db, &x->tables[i], shapes[i].name, shapes[i].columns);
 	enums(x);
 }
 

@@ -92,6 +92,7 @@ void export_stacks_make(struct export_stacks *to, const struct model *m)
 		if (isfinite(m->sites.items[i].gpu))
 			gpu -= m->sites.items[i].gpu;
 	}
+	to->sites = to->count;
 	add_rests(to, m);
 	if (gpu >= 1)
 		add(to, &(struct export_stack){
@@ -99,6 +100,15 @@ void export_stacks_make(struct export_stacks *to, const struct model *m)
 		                .kind = "gpu",
 		                .value = {NAN, NAN, NAN, gpu, NAN},
 		        });
+}
+
+char *export_stack_root(const struct export_stack *s)
+{
+	char *thread = s->site ? site_thread_text(s->site) : NULL;
+
+	if (thread || (s->site && s->site->frame_count) || !strcmp(s->api, STACK_GPU_REST))
+		return thread;
+	return alloc_string("(no stack taken)");
 }
 
 void export_stacks_free(struct export_stacks *s)

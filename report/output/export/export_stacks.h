@@ -19,16 +19,17 @@ struct export_stack {
 };
 
 struct export_stacks {
-	struct export_stack *items;
-	size_t count;
+	struct export_stack *items; /* the model's sites, as they stand there, before the rests */
+	size_t count, sites;
 	bool known[STACK_VALUES]; /* of some stack */
 };
 
 void export_stacks_make(struct export_stacks *to, const struct model *m);
 void export_stacks_free(struct export_stacks *s);
+/* The outermost frame that stands for those that were not taken, or that says which thread it was,
+ * where that was in no Python; NULL = there is none (free it). */
+char *export_stack_root(const struct export_stack *s);
 
-/* What stands for the frames that were not taken. */
-#define STACK_NOT_TAKEN "(no stack taken)"
 /* The innermost frame of GPU time that belongs to no site. */
 #define STACK_GPU_REST "(GPU work of calls whose stacks were not taken)"
 

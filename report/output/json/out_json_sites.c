@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdlib.h>
 
 #include "report/output/json/out_json.h"
 
@@ -40,6 +41,9 @@ json_t *out_json_sites(const struct model *m, size_t limit)
 		json_put(o, "pageable_bytes", json_count(s->pageable_bytes));
 		json_put(o, "thread", json_text(s->thread));
 		json_put(o, "range", json_text(s->range));
+		char *from = s->frame_count || s->thread ? site_headline(s, false) : NULL;
+		json_put(o, "called_from", json_text(from));
+		free(from);
 		json_put(o, "headline", s->frame_count ? json_count(s->head) : json_null());
 		for (size_t k = 0; k < s->frame_count; k++)
 			json_push(frames, frame(&s->frames[k]));
