@@ -37,7 +37,7 @@ struct model_frame {
 struct model_site {
 	enum model_site_kind kind;
 	const char *api;
-	uint64_t seen;  /* calls whose stack was taken */
+	uint64_t seen; /* calls whose stack was taken */
 	uint64_t failed;
 	bool whole;            /* these were all calls with this stack */
 	bool estimated;        /* `calls` and `api` stand for more calls than were seen */

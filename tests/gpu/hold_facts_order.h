@@ -248,9 +248,8 @@ static void facts_front_end()
 		});
 	}
 	for (size_t bytes : {(size_t)4, KIB(4), KIB(4) + 4, KIB(16), KIB(64)})
-		takes("set_async:device:" + std::to_string(bytes), [=](cudaStream_t s) {
-			TRY(cudaMemsetAsync(to[DEVICE], 0, bytes, s));
-		});
+		takes("set_async:device:" + std::to_string(bytes),
+		      [=](cudaStream_t s) { TRY(cudaMemsetAsync(to[DEVICE], 0, bytes, s)); });
 }
 
 /* ---- copies beside copies ---- */

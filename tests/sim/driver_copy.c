@@ -4,7 +4,7 @@
 #include "tests/sim/driver_copy.h"
 #include "tests/sim/driver_graph.h"
 
-#define ROW_BYTES   70    /* what a row of several costs the bus at least: 1.3 ns (H200) */
+#define ROW_BYTES 70 /* what a row of several costs the bus at least: 1.3 ns (H200) */
 
 static CUresult resolve_side(struct copy_side *s, size_t extent)
 {
@@ -138,7 +138,7 @@ enum sim_tl_engine copy_engine(const struct sim_copy *c)
 	if (c->direction == TRUTH_H2D)
 		return c->pageable ? copy_bytes(c) <= CUDA_COPY_INLINE_BYTES ? TL_COMPUTE : TL_H2D
 		       : copy_bytes(c) <= CUDA_COPY_FRONT_BYTES ? TL_COMPUTE
-		                                    : TL_H2D;
+		                                                : TL_H2D;
 	return c->direction == TRUTH_D2H || c->direction == TRUTH_P2P ? TL_D2H : TL_COMPUTE;
 }
 
@@ -202,8 +202,9 @@ static void with_command(struct sim_stream *s, struct sim_copy *c, struct sim_wo
 
 static bool is_staged(const struct sim_copy *c)
 {
-	return c->pageable && (c->direction == TRUTH_D2H ||
-	                       (c->direction == TRUTH_H2D && copy_bytes(c) > CUDA_COPY_INLINE_BYTES));
+	return c->pageable &&
+	       (c->direction == TRUTH_D2H ||
+	        (c->direction == TRUTH_H2D && copy_bytes(c) > CUDA_COPY_INLINE_BYTES));
 }
 
 static bool is_managed(const struct sim_copy *c)

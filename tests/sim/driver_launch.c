@@ -5,7 +5,6 @@
 #include "tests/sim/driver.h"
 #include "tests/sim/driver_graph.h"
 
-
 static CUresult check_shape(const struct sim_launch *l)
 {
 	unsigned long long threads = 1;

@@ -18,8 +18,8 @@
 
 struct cuda_copy {
 	enum spy_direction direction;
-	enum spy_memory memory; /* pageable where one side is, else pinned where one is, ...; of a set
-	                           pinned or managed where its memory is */
+	enum spy_memory memory; /* pageable where one side is, else pinned where one is, ...; of a
+	                           set pinned or managed where its memory is */
 	bool async;
 	uint64_t bytes;
 };

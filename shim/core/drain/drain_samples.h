@@ -19,7 +19,6 @@ struct drain_samples {
 	struct samples_series series[1u << SAMPLES_SERIES_BITS];
 };
 
-
 /* A record TF_CALL_SAMPLE. */
 void samples_feed(struct drain *d, struct drain_samples *s, const struct tf_record *r);
 

@@ -6,10 +6,10 @@
 #include "shim/core/gpu_time/weights.h"
 #include "shim/core/work/work_class.h"
 
-#define BUS_PAIRS        4u           /* of a class: fewer may be off by a tail */
-#define BUS_BYTES_MOST   (1ull << 34) /* few copies are larger, and smaller ones tell as well */
-#define DEVICES_MOST     64u          /* devices whose calibration is looked for */
-#define STEP_NS          32.0         /* of the GPU's timer: a spread below it is not known */
+#define BUS_PAIRS      4u           /* of a class: fewer may be off by a tail */
+#define BUS_BYTES_MOST (1ull << 34) /* few copies are larger, and smaller ones tell as well */
+#define DEVICES_MOST   64u          /* devices whose calibration is looked for */
+#define STEP_NS        32.0         /* of the GPU's timer: a spread below it is not known */
 
 enum estimate_path estimate_path(const struct tf_work *w)
 {

@@ -39,7 +39,8 @@ struct steps_look {
 };
 
 /* Finds the candidates among the events from number `from` on, which are kept, pairs of events too
- * where d->pairs says so, and compares those that occur as a marker does. How many of the events have symbols; 0 = nothing was compared. */
+ * where d->pairs says so, and compares those that occur as a marker does. How many of the events
+ * have symbols; 0 = nothing was compared. */
 uint32_t steps_compare(struct steps_look *l, const struct steps_detector *d, uint64_t from);
 
 /* A symbol's candidate; NULL = it has none. */

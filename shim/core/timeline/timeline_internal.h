@@ -68,7 +68,7 @@ struct timeline {
 	/* Between pieces of work of a stream, by their engines. */
 	uint64_t space[CUDA_ENGINES][CUDA_ENGINES];
 	uint64_t noise, stall, short_work;
-	uint64_t function; /* of the host's that does nothing, between pieces of work */
+	uint64_t function;  /* of the host's that does nothing, between pieces of work */
 	uint32_t latencies; /* learned from */
 	bool costs_due;
 	/* As estimate_costs_among() asks. */

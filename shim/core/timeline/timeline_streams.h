@@ -77,8 +77,8 @@ struct tl_stream {
 
 struct tl_event {
 	uint64_t handle;
-	uint64_t op;   /* id of the last op before it on its stream */
-	uint64_t wait; /* and of one elsewhere that it is not done before */
+	uint64_t op;       /* id of the last op before it on its stream */
+	uint64_t wait;     /* and of one elsewhere that it is not done before */
 	uint8_t functions; /* of the host's that stand between `op` and it */
 	uint64_t used;
 };

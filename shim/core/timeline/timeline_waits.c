@@ -282,8 +282,7 @@ static bool is_device_wait(const struct tf_record *r, enum cuda_role role)
 }
 
 struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf_record *r,
-                            unsigned cls, unsigned state, struct tf_work *work,
-                            enum cuda_role role)
+                            unsigned cls, unsigned state, struct tf_work *work, enum cuda_role role)
 {
 	struct tl_split split = {r->start, (uint8_t)state, (uint8_t)state};
 	const struct tf_work *all = tl_works(t);

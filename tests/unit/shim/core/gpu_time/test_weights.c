@@ -154,7 +154,8 @@ static void test_steady(void **state)
 static void test_mixture(void **state)
 {
 	holds(&(struct program){bimodal, LAUNCHES, 300, 30}, 0.93, 0.5);
-	/* 95 % of 95 %: no more than one interval in twenty misses, but for the chance of 2,000 runs */
+	/* 95 % of 95 %: no more than one interval in twenty misses, but for the chance of 2,000
+	 * runs */
 	holds(&(struct program){either, 20000, 20, 30}, 0.94, 0.9);
 	holds(&(struct program){either, 20000, 100, 30}, 0.94, 0.5);
 	holds(&(struct program){either, 20000, 300, 30}, 0.94, 0.3);
