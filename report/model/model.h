@@ -237,6 +237,9 @@ struct model_in_graphs {
 /* Whether anything is known of what ran inside of graphs, or none were launched. */
 struct model;
 bool model_graphs_known(const struct model *m);
+/* The share of a graph's GPU time that these nodes of its have, estimated; NaN: not known. */
+double model_graph_share(const struct model *m, const struct model_graph *g,
+                         const struct model_graph_part *part);
 /* Products stop at the largest number. */
 uint64_t model_times(uint64_t a, uint64_t b);
 

@@ -52,6 +52,51 @@ def test_a_graphs_kernels(graphs):
         assert kernel['grid'] == [1, 1, 1] and kernel['block'] == [32, 1, 1]
 
 
+def test_a_kernels_share_of_a_graphs_time(graphs, compile_c):
+    """The graph is timed as a whole; its kernels' times outside of graphs divide it. Of a kernel that was never alone nobody
+    knows, nor then of the others; where there is one kind, it is all."""
+    program = compile_c('''
+        #include <string.h>
+        #include "tests/e2e/programs/work.h"
+        int main(int argc, char **argv)
+        {
+            static const char image[] = "simcuda 1\\nkernel five fixed:5000\\nkernel eleven fixed:11000\\n";
+            CUfunction f[2];
+            CUgraphExec exec;
+            CUgraph graph;
+            CUmodule module;
+            CUstream s;
+            work_start();
+            CHECK(cuModuleLoadData(&module, image));
+            CHECK(cuModuleGetFunction(&f[0], module, "five"));
+            CHECK(cuModuleGetFunction(&f[1], module, "eleven"));
+            CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+            for (int i = 0; i < 400; i++) {
+                CHECK(work_launch(f[i % 2 && !strcmp(argv[1], "both")], s));
+                CHECK(cuStreamSynchronize(s));
+            }
+            CHECK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+            for (int i = 0; i < 6; i++)
+                CHECK(work_launch(f[i >= 4 && strcmp(argv[1], "same")], s));
+            CHECK(cuStreamEndCapture(s, &graph));
+            CHECK(cuGraphInstantiate(&exec, graph, 0));
+            for (int i = 0; i < 400; i++) {
+                CHECK(cuGraphLaunch(exec, s));
+                CHECK(cuStreamSynchronize(s));
+            }
+            return 0;
+        }''', f'-I{ROOT}', '-l:libcuda.so.1')
+    g, = graphs('both', program=program).report['graphs']
+    shares = {k['name']: k['gpu_share_estimated'] for k in g['kernels']}
+    assert shares == pytest.approx({'five': 20 / 42, 'eleven': 22 / 42}, rel=0.15) and sum(shares.values()) == pytest.approx(1)
+    for k in g['kernels']:
+        assert k['gpu_total_ns_estimated'] == pytest.approx(k['gpu_share_estimated'] * g['gpu_total_ns'])
+    g, = graphs('one', program=program).report['graphs']
+    assert [k['gpu_share_estimated'] for k in g['kernels']] == [None, None]
+    g, = graphs('same', program=program).report['graphs']
+    assert [k['gpu_share_estimated'] for k in g['kernels']] == [1]
+
+
 def test_an_update_at_every_launch(graphs):
     """The graph tells what it held when it was made, and that it was changed; the kernels' counts are exact all the same."""
     r = graphs('update', 30)

@@ -122,8 +122,10 @@ json_t *out_json_copies(const struct model *m)
 /* The kinds of nodes that a graph has most of. */
 #define GRAPH_PARTS_MOST 32u
 
-static json_t *graph_kernel(const struct model_graph *g, const struct model_graph_part *part)
+static json_t *graph_kernel(const struct model *m, const struct model_graph *g,
+                            const struct model_graph_part *part)
 {
+	double share = model_graph_share(m, g, part);
 	json_t *o = json_object();
 
 	json_put(o, "name", json_text(part->kernel));
@@ -134,6 +136,8 @@ static json_t *graph_kernel(const struct model_graph *g, const struct model_grap
 	json_put(o, "launches",
 	         g->nodes_changed ? json_null()
 	                          : json_count(model_times(part->nodes, g->launches)));
+	json_put(o, "gpu_share_estimated", json_share(share));
+	json_put(o, "gpu_total_ns_estimated", json_ns(share * g->gpu.total));
 	return o;
 }
 
@@ -151,7 +155,7 @@ static void put_nodes(json_t *o, const struct model *m, const struct model_graph
 		sums[part->kind] += part->nodes;
 		bytes += part->kind == TF_NODES_COPY ? part->bytes : 0;
 		if (part->kind == TF_NODES_KERNEL && kinds++ < GRAPH_PARTS_MOST)
-			json_push(list, graph_kernel(g, part));
+			json_push(list, graph_kernel(m, g, part));
 	}
 	json_put(o, "nodes", g->nodes_known ? json_count(g->nodes) : json_null());
 	json_put(o, "nodes_complete",
