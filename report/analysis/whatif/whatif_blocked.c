@@ -35,6 +35,14 @@ static void note_wait(struct tally *t, const struct call_event *a)
 	note(t, a->kind == TF_WORK_COPY ? BLOCK_READ : BLOCK_WAIT, a->call);
 }
 
+/* What the program would know the wait by: where a host function woke the thread, that one. */
+static const struct call_event *waited_by(const struct replay *r, size_t i)
+{
+	const struct replay_act *a = &r->call_events[i];
+
+	return &r->given[a->flags & REPLAY_TOLD ? a->event : i];
+}
+
 static void note_call(struct tally *t, const struct call_event *a, bool piece)
 {
 	const struct call_log *h = t->s->replay->call_log;
@@ -70,7 +78,7 @@ static void look_inside(struct tally *t)
 		if (whatif_step_wait(a, &r->call_events[i])) {
 			*at += !(*at & 1);
 			if (*at / 2 + 1 < s->steps[s->of[i]].waits)
-				note_wait(t, a);
+				note_wait(t, waited_by(r, i));
 		} else if (piece) {
 			*at += *at & 1;
 		}
