@@ -9,7 +9,7 @@
 #include "report/cli/check_save.h"
 #include "report/cli/commands.h"
 #include "report/base/complain.h"
-#include "report/base/text_layout.h"
+#include "report/base/text_table.h"
 
 static int list_metrics(void)
 {
