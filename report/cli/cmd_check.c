@@ -8,6 +8,7 @@
 #include "report/cli/check_request.h"
 #include "report/cli/check_save.h"
 #include "report/cli/commands.h"
+#include "report/cli/report_request.h"
 #include "report/base/complain.h"
 #include "report/base/text_table.h"
 
