@@ -199,7 +199,7 @@ void tl_own(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end);
 /* Told of each stretch of a thread's time, in order. */
 typedef void tl_stretch(struct timeline *t, void *context, unsigned state, uint64_t start,
                         uint64_t end);
-/* What thread `thread` did in [from, to), without rest. */
+/* Tells what thread `thread` did in [from, to), all of it: what was in no call too. */
 void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, tl_stretch *tell,
                void *context);
 
@@ -253,10 +253,12 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 
 /* ---- timeline_ends.c ---- */
 
-/* Op `last` of a stream, and all before it, ended by tick `by`: what was placed later moves ahead,
- * and is cut only where there is no room. */
+/* A call showed that op `last` of a stream, and all before it, had ended by tick `by`. Those whose
+ * estimated end is later move to an earlier time; where there is no room for all of them they are
+ * made shorter. */
 void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_t by);
-/* Op ended only at tick `end`. */
+/* A call showed that the op ended only at tick `end`: it is made longer, and what is behind it on
+ * its stream moves back. */
 void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end);
 
 /* ---- timeline_waits.c ---- */
