@@ -203,3 +203,11 @@ char *text_command(const char *arguments, size_t bytes)
 		alloc_failed();
 	return line;
 }
+
+char *text_safe_format(const char *format, va_list args)
+{
+	char *raw = alloc_vformat(format, args), *safe = text_safe(raw, strlen(raw));
+
+	free(raw);
+	return safe;
+}

@@ -7,6 +7,7 @@
 #ifndef REPORT_TEXT_H
 #define REPORT_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,6 +18,8 @@
  * from one text alone. One line; what it returns is valid UTF-8.
  */
 char *text_safe(const char *text, size_t bytes);
+/* The same of what is formatted (free it). */
+char *text_safe_format(const char *format, va_list args);
 /* The same for JSON, which has escapes of its own for all but DEL: that, and what is no UTF-8, is
  * written \xNN. */
 char *text_utf8(const char *text, size_t bytes);

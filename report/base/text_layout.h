@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page of headings, lines and tables, written as plain text for a terminal or as Markdown. All
- * that is written through it is made safe first, whoever it comes from. For the text and Markdown
- * outputs and the help.
+ * A page of headings and lines, and tables (text_table.h), written as plain text for a terminal or
+ * as Markdown. All that is written through it is made safe first, whoever it comes from. For the
+ * text and Markdown outputs and the help.
  */
 #ifndef REPORT_TEXT_LAYOUT_H
 #define REPORT_TEXT_LAYOUT_H
@@ -44,32 +44,6 @@ void text_layout_more(struct text_layout *page, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 void text_layout_blank(struct text_layout *page);
 
-struct text_layout_column {
-	const char *head;
-	bool left; /* aligned left; else right */
-};
-
 #define TEXT_LAYOUT_LABEL 12 /* columns of the labels of facts */
-
-#define TABLE_COLUMNS 16
-struct text_layout_table {
-	const struct text_layout_column *columns;
-	size_t column_count;
-	char **cells; /* row by row */
-	size_t cell_count;
-	bool always_fit; /* the last column's texts are shortened also where some then differ little
-	                  */
-	bool names_above; /* the last column's texts stand on lines of their own, where the page is
-	                     narrow: below TEXT_LAYOUT_WIDE */
-};
-#define TEXT_LAYOUT_WIDE 120
-
-/* The last column takes what width is left; its texts are shortened in the middle to fit. */
-void table_start(struct text_layout_table *table, const struct text_layout_column *columns,
-                 size_t count);
-void table_cell(struct text_layout_table *table, const char *format, ...)
-        __attribute__((format(printf, 2, 3)));
-/* Writes the table and empties it. */
-void table_print(struct text_layout_table *table, struct text_layout *page);
 
 #endif

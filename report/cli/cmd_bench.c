@@ -9,6 +9,7 @@
 #include "report/base/text.h"
 #include "report/cli/bench_run.h"
 #include "report/cli/commands.h"
+#include "report/cli/report_request.h"
 #include "report/cli/options.h"
 #include "report/output/out_bench.h"
 

@@ -8,8 +8,9 @@
 #include "report/cli/check_request.h"
 #include "report/cli/check_save.h"
 #include "report/cli/commands.h"
+#include "report/cli/report_request.h"
 #include "report/base/complain.h"
-#include "report/base/text_layout.h"
+#include "report/base/text_table.h"
 
 static int list_metrics(void)
 {

@@ -5,6 +5,7 @@
 
 #include "report/base/alloc.h"
 #include "report/cli/commands.h"
+#include "report/cli/report_request.h"
 #include "report/gate/baseline.h"
 #include "report/output/out_diff.h"
 #include "report/base/complain.h"

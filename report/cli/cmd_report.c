@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "report/base/alloc.h"
@@ -12,6 +9,7 @@
 #include "report/base/complain.h"
 #include "report/reader/find.h"
 #include "report/cli/options.h"
+#include "report/cli/report_request.h"
 #include "report/cli/terminal.h"
 
 enum {
@@ -112,160 +110,11 @@ static void (*const formats[])(const struct model *, const struct analysis *,
                                const struct out_options *) = {out_screen, out_brief,    out_json,
                                                               out_csv,    out_markdown, out_html};
 
-void report_defaults(struct report_request *request)
-{
-	*request = (struct report_request){
-	        .out = {.limit = 15,
-	                .width = terminal_width(STDOUT_FILENO),
-	                .colour = terminal_has_colours(STDOUT_FILENO)},
-	        .write = out_screen,
-	        .sort = SORT_GPU,
-	};
-}
-
-static int read_limit(struct report_request *request, const char *option, const char *value)
-{
-	char *end;
-	unsigned long long n = strtoull(value, &end, 10);
-
-	request->out.limit_given = true;
-	request->out.limit = SIZE_MAX;
-	if (!strcmp(value, "all"))
-		return 0;
-	if (*value < '0' || *value > '9' || *end) {
-		complain("report: --%s %s: neither a number nor all", option, value);
-		return -1;
-	}
-	request->out.limit = n;
-	return 0;
-}
-
-static int read_skip(struct report_request *request, const char *value)
-{
-	char *end;
-
-	errno = 0;
-	request->skip_steps = strtoull(value, &end, 10);
-	if (*value >= '0' && *value <= '9' && !*end && !errno)
-		return 0;
-	complain("report: --skip-steps %s: not a number", value);
-	return -1;
-}
-
-/* "all", "start", "loop 2": its number is the argument behind it, or stands in the same one. */
-static int read_phase(struct report_request *request, struct option_reader *reader,
-                      const char *value)
-{
-	static const char *const names[] = {"all", "start", "loop", NULL};
-	const char *number = NULL;
-	char *end;
-
-	if (!strncmp(value, "loop", 4) && value[4]) {
-		number = value + 4 + strspn(value + 4, " :");
-	} else {
-		int choice = option_choice("report", "phase", value, names);
-		if (choice < 0)
-			return -1;
-		request->phase.what = choice == 0   ? PHASE_ASKED_ALL
-		                      : choice == 1 ? PHASE_ASKED_START
-		                                    : PHASE_ASKED_LOOP;
-		if (choice < 2)
-			return 0;
-		if (reader->at < reader->count)
-			number = reader->args[reader->at++];
-	}
-	request->phase.what = PHASE_ASKED_LOOP;
-	errno = 0;
-	unsigned long n =
-	        number && *number >= '0' && *number <= '9' ? strtoul(number, &end, 10) : 0;
-	if (n && !*end && !errno && n <= UINT_MAX) {
-		request->phase.number = (unsigned)n;
-		return 0;
-	}
-	complain("report: --phase loop: a number from 1 is to follow%s%s", number ? ", not " : "",
-	         number ? number : "");
-	return -1;
-}
-
-static int read_unit(struct report_request *request, const char *value)
-{
-	char *end;
-
-	request->out.unit_per_step = strtod(value, &end);
-	if (end != value && !*end && request->out.unit_per_step > 0 &&
-	    request->out.unit_per_step < 1e18)
-		return 0;
-	complain("report: --unit-per-step %s: not a positive number", value);
-	return -1;
-}
-
-static int read_expectation(struct report_request *request, const char *value)
-{
-	ALLOC_ROOM(request->expectations, request->expectation_count);
-	if (!expect_compile(&request->expectations[request->expectation_count], "report", value))
-		return -1;
-	request->expectation_count++;
-	return 0;
-}
-
-static int add_whatif(struct report_request *request, const char *text)
-{
-	char error[WHATIF_TEXT];
-	struct whatif_question question;
-
-	if (whatif_parse(&question, text, error)) {
-		complain("report: --what-if %s", error);
-		return -1;
-	}
-	ALLOC_ROOM(request->whatifs, request->out.whatif_count);
-	request->whatifs[request->out.whatif_count++] = question;
-	request->out.whatifs = request->whatifs;
-	return 0;
-}
-
-/* All of them: but for kernels, where it is not said which. */
-static int read_whatif(struct report_request *request, const char *value)
-{
-	int status = 0;
-
-	if (strcmp(value, "all") != 0)
-		return add_whatif(request, value);
-	for (enum whatif i = 0; i < WHATIF_STEP; i++)
-		status |= add_whatif(request, whatif_names[i]);
-	return status;
-}
-
-void report_as_page(struct report_request *request)
-{
-	request->write = out_html;
-	if (!request->out.whatif_count)
-		read_whatif(request, "all");
-}
-
-void report_forget(struct report_request *request)
-{
-	for (size_t i = 0; i < request->expectation_count; i++)
-		expect_free(&request->expectations[i]);
-	free(request->expectations);
-	for (size_t i = 0; i < request->out.whatif_count; i++)
-		free(request->whatifs[i].kernel);
-	free(request->whatifs);
-}
-
 /* Those that no option of `request` is: what of text is written, and how. */
 struct text_wanted {
 	bool all, sorted, no_pager;
 	enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } colour;
 };
-
-static int read_section(struct report_request *request, const char *value)
-{
-	int choice = option_choice("report", "section", value, out_section_names);
-
-	if (choice >= 0)
-		request->out.sections |= UINT64_C(1) << choice;
-	return choice < 0 ? -1 : 0;
-}
 
 /* One option; -1 when one line was written. */
 static int read_option(struct report_request *request, struct option_reader *reader, int option,
@@ -282,9 +131,9 @@ static int read_option(struct report_request *request, struct option_reader *rea
 		wanted->all = true;
 		break;
 	case SECTION:
-		return read_section(request, value);
+		return report_read_section(request, value);
 	case TOP:
-		return read_limit(request, "top", value);
+		return report_read_limit(request, "top", value);
 	case COLOR:
 		choice = option_choice("report", "color", value, colour_names);
 		wanted->colour = choice > 0 ? choice : COLOUR_AUTO;
@@ -316,23 +165,23 @@ static int read_option(struct report_request *request, struct option_reader *rea
 		request->source_root = value;
 		return option_folder("report", "source-root", value);
 	case LIMIT:
-		return read_limit(request, "limit", value);
+		return report_read_limit(request, "limit", value);
 	case SKIP_STEPS:
 		request->out.steps_asked = true;
-		return read_skip(request, value);
+		return report_read_skip(request, value);
 	case STEPS_FROM:
 		request->out.steps_asked = true;
 		request->steps_from = value;
 		break;
 	case PHASE:
-		return read_phase(request, reader, value);
+		return report_read_phase(request, reader, value);
 	case UNIT_PER_STEP:
 		request->out.steps_asked = true;
-		return read_unit(request, value);
+		return report_read_unit(request, value);
 	case EXPECT_KERNEL:
-		return read_expectation(request, value);
+		return report_read_expectation(request, value);
 	case WHAT_IF:
-		return read_whatif(request, value);
+		return report_read_whatif(request, value);
 	case FULL_NAMES:
 		request->out.names = NAMES_FULL;
 		break;

@@ -10,6 +10,7 @@
 #include "report/base/alloc.h"
 #include "report/cli/child.h"
 #include "report/cli/commands.h"
+#include "report/cli/report_request.h"
 #include "report/base/complain.h"
 #include "report/reader/find.h"
 #include "report/cli/options.h"

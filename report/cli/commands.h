@@ -24,10 +24,4 @@ int cmd_export(int count, char **args);
 int cmd_report(int count, char **args);
 int cmd_run(int count, char **args);
 
-/* What a report looks like when nothing is asked for. */
-void report_defaults(struct report_request *request);
-/* As a page for a browser, with all predictions unless some were asked for. */
-void report_as_page(struct report_request *request);
-void report_forget(struct report_request *request);
-
 #endif

@@ -13,14 +13,11 @@
 #include "report/model/call_log.h"
 #include "report/model/model_gpu.h"
 #include "report/model/model_phases.h"
+#include "report/model/model_steps.h"
 #include "report/reader/reader.h"
 #include "report/reader/state.h"
 #include "report/model/sites.h"
 #include "shim/core/format/classes.h"
-
-struct model_quantiles {
-	double p50, p90, p99; /* ns */
-};
 
 /*
  * A thread's time in the window: launch_api, sync, copy, alloc, module, other, outside and sampling
@@ -242,76 +239,6 @@ double model_graph_share(const struct model *m, const struct model_graph *g,
                          const struct model_graph_part *part);
 /* Products stop at the largest number. */
 uint64_t model_times(uint64_t a, uint64_t b);
-
-struct model_range {         /* NVTX ranges of one name inside the same other one */
-	char *name, *domain; /* domain NULL: the default one */
-	size_t parent;       /* index, RANGE_NONE = in no other; smaller than its own */
-	unsigned level;
-	uint64_t count, counted; /* counted: whose work is known */
-	double total, mean, min, max;
-	struct model_quantiles q;
-	struct model_work_done work; /* sums over those counted */
-	uint64_t stride;             /* so many-th of them are step rows; 0 = none */
-	uint64_t rows;
-};
-#define RANGE_NONE SIZE_MAX
-
-struct model_level { /* a way to divide a loop's work into alike pieces */
-	char *marker;
-	uint8_t cls, anchors; /* TF_ANCHOR_... */
-	double seen, events;  /* pieces looked at; pieces of work in one, on average */
-};
-
-struct model_loop { /* repeated work found in a thread, or in all of them together */
-	uint32_t process;
-	uint64_t tid; /* 0 = of all threads */
-	char *marker; /* kernel or call that tells steps apart */
-	uint8_t cls, anchors;
-	uint64_t steps, odd, stride;
-	double events, alike; /* of a step, on average; alike: how much like the one before, 0..1 */
-	double time;          /* of its steps, ns */
-	struct model_quantiles q;
-	struct model_work_done work;     /* sums over its steps */
-	struct model_stretch *stretches; /* in which it ran, by time */
-	size_t stretch_count;
-	struct model_level levels[TF_LEVELS]; /* shortest first */
-	unsigned level_count, step_level;
-};
-
-struct model_step {
-	size_t source; /* index in ranges or loops */
-	bool found, odd, counted;
-	uint32_t process;
-	uint64_t tid;
-	double start, duration; /* ns; start: since the process' window began */
-	struct model_work_done work;
-};
-
-struct model_spread_of { /* over steps */
-	double mean, min, p50, p99, max;
-};
-
-enum model_steps_source { STEPS_NONE, STEPS_NVTX, STEPS_FOUND };
-extern const char *const steps_source_names[];
-
-struct model_steps_figures {
-	enum model_steps_source source;
-	char *name, *domain;             /* of the range, or of the marker */
-	uint64_t count;                  /* all steps */
-	uint64_t judged;                 /* those in the figures below: so many rows */
-	struct model_step *rows;         /* by process and start */
-	uint64_t odd, skipped;           /* left out: unlike the others; as asked for */
-	uint64_t stride;                 /* every so many-th step has a row, 1 = all */
-	double alike;                    /* found steps, 0..1; else NaN */
-	const char *confidence;          /* NULL where there are none */
-	struct model_spread_of duration; /* ns */
-	struct model_spread_of work[WORK_FIGURES];
-	uint64_t timed; /* of those judged: whose GPU time is known */
-	double per_s;
-	struct model_step *outliers; /* longest first */
-	size_t outlier_count;
-	size_t phase; /* index of the phase whose steps they are; RANGE_NONE = of none */
-};
 
 struct model_totals {
 	uint64_t calls, failed, launches, graph_launches, captured, copies, pageable_copies,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hot path: one span for each intercepted call, from its entry to its return. For the wrappers
- * and the notes.
+ * and what records arguments (shim/args).
  *
  * Cost of a recorded call: two readings of the clock, one 64-byte record, and stores into three
  * cache lines that this thread alone writes. No lock, no allocation, no system call, no stdio;
@@ -27,11 +27,12 @@ enum spy_span_mode {
 	SPAN_PASSIVE, /* outermost, not recorded: CUDA is not initialised, or out of range */
 	SPAN_NESTED,  /* a driver call of the runtime's: only gives arguments to its caller */
 	SPAN_TIMED,   /* nested, and timed for the host split */
-	SPAN_OURS,    /* no call: work of our own, inside which no call is the program's */
-	SPAN_UNSEEN,  /* as the last one, not recorded */
-	/* recorded, all that follow */
+	SPAN_OURS,    /* no call of the program's but work of the shim: CUDA calls inside it are its
+	                 own */
+	SPAN_UNSEEN,  /* the same while nothing is recorded */
+	/* All that follow are recorded. */
 	SPAN_RECORDED, /* outermost */
-	SPAN_SLOWLY,   /* the same where the clock is not the CPU's counter */
+	SPAN_SLOWLY,   /* the same where the clock is a function's, not the CPU's counter */
 	SPAN_INSIDE, /* a call of the program's own, made inside another: by a signal's handler or a
 	                callback */
 };
@@ -40,9 +41,11 @@ enum spy_span_unusual {
 	SPAN_FIRST_LAUNCH = 1, /* this thread's first launch of a kernel */
 	SPAN_STARTED_HERE = 2, /* cuInit first succeeded inside this span */
 	SPAN_NO_ROOM = 4,      /* the ring is full: its record is lost */
-	SPAN_SETTLED = 8, /* passive, and stays so: out of range, refused, of a parent process */
-	SPAN_STEADY = 16, /* inside: all it lies in are in their real calls */
-	SPAN_SITE = 32,   /* where it was made is wanted */
+	SPAN_SETTLED = 8, /* passive, and nothing will change that before it returns: out of range,
+	                     refused, of a parent process */
+	SPAN_STEADY = 16, /* SPAN_INSIDE: none of the spans around it is in code of the shim's, so
+	                     that it may write to the ring */
+	SPAN_SITE = 32,   /* its call site is to be recorded */
 };
 
 struct spy_span {
@@ -60,7 +63,7 @@ struct spy_span {
 	uint8_t gpu;     /* events of ours stand around it; set by gpu_wanted() */
 	uint8_t real;    /* the real function runs, none of our code */
 	/* SPAN_TIMED, SPAN_INSIDE, SPAN_UNSEEN and SPAN_OURS alone */
-	struct spy_span *below; /* the one it lies in; of work of our own perhaps NULL */
+	struct spy_span *below; /* the span around it; NULL: work of the shim outside of any call */
 	struct tf_record own;   /* not of SPAN_TIMED */
 };
 #define SPAN_MARK 0x6b72616du

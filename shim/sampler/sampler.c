@@ -25,27 +25,6 @@ static struct {             /* a line of its own, written at first */
 	char rest[52];
 } shared __attribute__((aligned(64)));
 
-/* ---- keys ---- */
-
-/* Programmatic stream serialization (6) lets a kernel begin before the one ahead of it has ended.
- * It is a permission: between our events the kernel runs alone, as it does behind a copy. */
-uint64_t gpu_key_config(const CUlaunchConfig *config, const void *f)
-{
-	if (!config)
-		return 0;
-	for (unsigned i = 0; config->attrs && i < config->numAttrs; i++)
-		switch ((int)config->attrs[i].id) {
-		case 2: /* CU_LAUNCH_ATTRIBUTE_COOPERATIVE */
-			return 0;
-		case 7:  /* ..._PROGRAMMATIC_EVENT */
-		case 12: /* ..._LAUNCH_COMPLETION_EVENT, since CUDA 12.3 */
-			return 0;
-		}
-	return gpu_key_kernel(f, config->gridDimX, config->gridDimY, config->gridDimZ,
-	                      config->blockDimX, config->blockDimY, config->blockDimZ,
-	                      config->sharedMemBytes);
-}
-
 /* ---- whether ---- */
 
 static uint64_t work_of(const struct tf_thread *th)

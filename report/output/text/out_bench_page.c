@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/base/text_layout.h"
+#include "report/base/text_table.h"
 #include "report/base/units.h"
 #include "report/output/out_bench.h"
 #include "report/output/text/out_diff_cells.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
-#include "report/base/text_layout.h"
+#include "report/base/text_table.h"
 #include "report/base/units.h"
 #include "report/model/model_gpu.h"
 #include "report/output/out_calibrate.h"

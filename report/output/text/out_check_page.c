@@ -5,7 +5,7 @@
 
 #include "report/base/alloc.h"
 #include "report/output/out_check.h"
-#include "report/base/text_layout.h"
+#include "report/base/text_table.h"
 
 static const char *const words[] = {
         [OUTCOME_PASS] = "pass",

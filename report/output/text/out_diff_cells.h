@@ -5,7 +5,7 @@
 #ifndef REPORT_OUT_DIFF_CELLS_H
 #define REPORT_OUT_DIFF_CELLS_H
 
-#include "report/base/text_layout.h"
+#include "report/base/text_table.h"
 #include "report/gate/compare.h"
 
 /* Not judged, a time of a call that changed by so much is told without --all. */

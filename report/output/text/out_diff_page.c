@@ -8,7 +8,7 @@
 #include "report/base/names.h"
 #include "report/output/text/out_diff_cells.h"
 #include "report/output/text/out_diff_sites.h"
-#include "report/base/text_layout.h"
+#include "report/base/text_table.h"
 #include "report/base/units.h"
 
 static void put_side(struct text_layout *page, const char *label, const struct run_set *s)

@@ -6,7 +6,7 @@
 #define REPORT_OUT_DIFF_SITES_H
 
 #include "report/output/out_diff.h"
-#include "report/base/text_layout.h"
+#include "report/base/text_table.h"
 
 void out_diff_sites(const struct compare_result *c, const struct out_options *o,
                     struct text_layout *page);

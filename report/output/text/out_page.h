@@ -6,7 +6,7 @@
 #define REPORT_OUT_PAGE_H
 
 #include "report/output/out.h"
-#include "report/base/text_layout.h"
+#include "report/base/text_table.h"
 
 /* What ran, how it ended, what is missing, what the recording cost. */
 void out_page_top(const struct model *m, const struct analysis *a, struct text_layout *page);

@@ -15,6 +15,9 @@ struct screen_report {
 	const struct summary *s;
 };
 
+#define OUT_SCREEN_ALARMS 2 /* the most that are told */
+/* What must not be overlooked: the first ones, in a line or two each. */
+void out_screen_alarms(const struct screen_report *r, struct text_layout *page);
 /* GPU and host as two bars on one axis: the time of what is judged. */
 void out_screen_bars(const struct screen_report *r, struct text_layout *page);
 /* The changes that help most, `most` of them. */

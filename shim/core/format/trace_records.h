@@ -112,12 +112,15 @@ static inline int tf_is_part(const struct tf_record *r)
  *                   TF_CAUSE() of its thread and entry, 0 = unknown; union `activity`.
  * TF_CALL_RANGE     an NVTX range that ended: `start` and `end` in ticks; `thread`: index in table
  *                   `ranges`; `flags`: TF_RANGE_...; `result`, of a kept one: its thread's index in
- * table `threads` + 1, 0 = not known; `stream`: API time of its launches and the high part of its
- * copies' bytes, see tf_range_bytes(); union `range`: what the thread that pushed it, and all
- * threads without ranges of their own, did meanwhile, by their exact counters. TF_CALL_OWN time
- * that was ours, not the program's: `start` and `end` in ticks. It ends where the call behind it in
- * the ring begins, or more such time ahead of that call; or it begins where the call ahead of it
- * ended. What took hardly any time has none: own_time.h.
+ *                   table `threads` + 1, 0 = not known; `stream`: API time of its launches and the
+ *                   high part of its copies' bytes, see tf_range_bytes(); union `range`: what the
+ *                   thread that pushed it did meanwhile, and all threads that have no ranges of
+ *                   their own, by their exact counters.
+ *
+ * TF_CALL_OWN       time that the shim took, not the program: `start` and `end` in ticks. It ends
+ *                   where the call behind it in the ring begins, or where more such time ahead of
+ *                   that call does; or it begins where the call ahead of it ended. Times that are
+ *                   too short to matter have no record: own_time.h.
  */
 #define TF_CALL_SAMPLE          0xffffu
 #define TF_CALL_FACTS           0xfffeu

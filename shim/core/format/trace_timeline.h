@@ -11,20 +11,21 @@
 
 /* What a thread does; its innermost call decides. */
 enum tf_host {
-	TF_HOST_LAUNCH,
-	TF_HOST_BACK_PRESSURE,
-	TF_HOST_CONTENTION,
-	TF_HOST_SYNC_USEFUL,
-	TF_HOST_SYNC_WASTED,
-	TF_HOST_COPY,
+	TF_HOST_LAUNCH,        /* in calls that launch kernels and graphs */
+	TF_HOST_BACK_PRESSURE, /* of these: the launch queue was full */
+	TF_HOST_CONTENTION,    /* of these: held up by another thread's call */
+	TF_HOST_SYNC_USEFUL,   /* waiting while the GPU had work */
+	TF_HOST_SYNC_WASTED,   /* waiting, and it had none left */
+	TF_HOST_COPY,          /* in copies and sets, but for their waiting */
 	TF_HOST_ALLOC,
-	TF_HOST_MODULE,
+	TF_HOST_MODULE, /* loading code, a kernel's first launch too */
 	TF_HOST_OTHER,
-	TF_HOST_OUTSIDE,
-	TF_HOST_OWN, /* ours: TF_CALL_OWN */
+	TF_HOST_OUTSIDE, /* in no CUDA call */
+	TF_HOST_OWN,     /* time that the shim took: TF_CALL_OWN */
 	TF_HOSTS
 };
 
+/* Why a device was idle: what the thread did meanwhile that then gave it the next work. */
 enum tf_idle {
 	TF_IDLE_LAUNCH,
 	TF_IDLE_SYNC,
@@ -32,9 +33,10 @@ enum tf_idle {
 	TF_IDLE_ALLOC,
 	TF_IDLE_MODULE,
 	TF_IDLE_OUTSIDE,
-	TF_IDLE_DEPENDENCY,
+	TF_IDLE_DEPENDENCY, /* the work was given already: it waited on the GPU for other work, or
+	                       was on its way */
 	TF_IDLE_UNKNOWN,
-	TF_IDLE_OWN, /* we held the host up */
+	TF_IDLE_OWN, /* the shim held the host up */
 	TF_IDLES
 };
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_ops.h"
-
-#include "shim/core/gpu_time/implausible.h"
-
 #define PROBES     8u
 #define GIVE_UP_NS 3e9 /* after which an activity is waited for no more */
 
@@ -261,64 +258,6 @@ void timeline_activity(struct timeline *t, const struct tf_record *r)
 
 /* ---- calls that wait ---- */
 
-static bool is_several(const struct tl_delayed *d)
-{
-	return d->cls == SPY_CLASS_GRAPH_LAUNCH ||
-	       (d->cls == SPY_CLASS_LAUNCH && d->r.launch.items > 1) ||
-	       ((d->cls == SPY_CLASS_COPY || d->cls == SPY_CLASS_SET) && d->r.copy.items > 1);
-}
-
-static bool is_copy(const struct tl_delayed *d)
-{
-	return d->cls == SPY_CLASS_COPY || d->cls == SPY_CLASS_SET;
-}
-
-static bool is_long_copy(const struct timeline *t, const struct tl_delayed *d)
-{
-	return is_copy(d) && !is_several(d) &&
-	       d->gpu_end - d->gpu_start >= tl_ticks(t, UNTRUE_LEAST_NS);
-}
-
-/* Counted from tick `zero`. */
-static struct implausible_span span_of(const struct timeline *t, const struct tl_delayed *d,
-                                       uint64_t zero)
-{
-	return (struct implausible_span){
-	        .start = (double)(int64_t)(d->gpu_start - zero) / t->ticks_per_ns,
-	        .end = (double)(int64_t)(d->gpu_end - zero) / t->ticks_per_ns,
-	        .bytes = is_copy(d) ? (double)d->r.copy.bytes : 0,
-	        .is_copy = is_copy(d),
-	};
-}
-
-static bool speaks_against(const struct timeline *t, const struct tl_delayed *d,
-                           const struct tl_delayed *other)
-{
-	if (!other->gpu_end || other->thread != d->thread || other->r.stream != d->r.stream ||
-	    other->device != d->device)
-		return false;
-	struct implausible_span a = span_of(t, d, d->gpu_start),
-	                        b = span_of(t, other, d->gpu_start);
-	return implausible_beside(&a, &b);
-}
-
-/* Whether CUPTI's times of the oldest call's work cannot be true. */
-static bool is_untrue(const struct timeline *t, const struct tl_delayed *d)
-{
-	const struct tl_exact *x = &t->exact;
-
-	if (!is_long_copy(t, d))
-		return false;
-	for (uint64_t i = x->tail + 1; i < x->head && i <= x->tail + UNTRUE_NEIGHBOURS; i++)
-		if (speaks_against(t, d, &x->delayed[i % TL_DELAYED]))
-			return true;
-	for (uint64_t i = 1;
-	     i <= UNTRUE_NEIGHBOURS && i <= x->tail && x->head - (x->tail - i) <= TL_DELAYED; i++)
-		if (speaks_against(t, d, &x->delayed[(x->tail - i) % TL_DELAYED]))
-			return true;
-	return false;
-}
-
 /* Its activities count for nothing, but for what was counted already. */
 static void disbelieve(struct timeline *t, struct tl_delayed *d)
 {
@@ -348,7 +287,7 @@ static void take_oldest(struct timeline *t)
 
 	if (d->gpu_end) {
 		x->mute[d->r.call] = 0;
-		if (is_untrue(t, d))
+		if (tl_exact_is_untrue(t, d))
 			disbelieve(t, d);
 		if (work && d->gpu_end) {
 			work->exact_count++;
@@ -367,7 +306,7 @@ static bool is_ready(const struct timeline *t, const struct tl_delayed *d, uint6
 		return true;
 	if (!d->gpu_end)
 		return t->exact.mute[d->r.call] >= TL_MUTE;
-	if (!is_several(d) && !is_long_copy(t, d))
+	if (!tl_exact_is_several(d) && !tl_exact_is_long_copy(t, d))
 		return true;
 	/* No more came for a while, nor what speaks against it. */
 	return t->exact.round - d->round > 1;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of the timeline, for its own files: timeline.c (the way of a record through it),
+ * The inside of the timeline, for its own files: timeline_begin.c (making it), timeline.c (the way
+ * of a record through it),
  * timeline_threads.c (what threads did), timeline_streams.c (streams and events),
  * timeline_work.c (pieces of work and their places), timeline_issue.h (what is inline of it),
  * timeline_launch.c (the short way of launches), timeline_durations.c (how long work takes),
  * timeline_ends.c (that it has ended, or has not yet), timeline_ops.h (what is inline of these),
  * timeline_waits.c (what calls that waited tell), timeline_queue.c (the launch queue),
- * timeline_device.c (busy and idle), timeline_exact.c (CUPTI), timeline_watch.c (who draws it).
+ * timeline_device.c (busy and idle), timeline_exact.c (CUPTI), timeline_exact_untrue.c (times of
+ * CUPTI's that cannot be), timeline_watch.c (who draws it).
  *
  * Times are ticks below TL_TICKS_MOST; records with later ones are not taken. Everything starts as
  * zeros: an id, a place or a number in a list that is 0 is none, so places are kept plus one.
@@ -117,6 +119,14 @@ struct timeline {
 	struct tl_exact exact;
 };
 
+/* ---- timeline_begin.c ---- */
+
+uint64_t tl_ticks(const struct timeline *t, double ns);
+/* Ticks a ns, as the recording's readings of the clocks have it by now, and what follows. */
+void tl_set_rate(struct timeline *t);
+/* The window's start, once it has begun; and up to where an earlier timeline came. */
+void tl_find_window(struct timeline *t);
+
 /* ---- timeline.c ---- */
 
 /* One call whose turn has come; `exact`: what CUPTI says of its work, NULL = nothing. */
@@ -124,7 +134,6 @@ void tl_take(struct timeline *t, uint32_t thread, const struct tf_record *r, uns
              struct tf_work *work, struct tl_delayed *exact);
 /* The kind of the work that a call gave to the GPU; TF_WORK_NONE where it gave none. */
 enum tf_work_kind tl_work_of(const struct tf_record *r, unsigned cls);
-uint64_t tl_ticks(const struct timeline *t, double ns);
 /* NVML may tell the link late, by its own thread. */
 void tl_look_at_bus(struct timeline *t);
 
@@ -190,7 +199,7 @@ void tl_own(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end);
 /* Told of each stretch of a thread's time, in order. */
 typedef void tl_stretch(struct timeline *t, void *context, unsigned state, uint64_t start,
                         uint64_t end);
-/* What thread `thread` did in [from, to), without rest. */
+/* Tells what thread `thread` did in [from, to), all of it: what was in no call too. */
 void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, tl_stretch *tell,
                void *context);
 
@@ -244,10 +253,12 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 
 /* ---- timeline_ends.c ---- */
 
-/* Op `last` of a stream, and all before it, ended by tick `by`: what was placed later moves ahead,
- * and is cut only where there is no room. */
+/* A call showed that op `last` of a stream, and all before it, had ended by tick `by`. Those whose
+ * estimated end is later move to an earlier time; where there is no room for all of them they are
+ * made shorter. */
 void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_t by);
-/* Op ended only at tick `end`. */
+/* A call showed that the op ended only at tick `end`: it is made longer, and what is behind it on
+ * its stream moves back. */
 void tl_extend(struct timeline *t, struct tl_op *op, uint64_t end);
 
 /* ---- timeline_waits.c ---- */
@@ -330,5 +341,14 @@ void tl_exact_call(struct timeline *t, uint32_t thread, const struct tf_record *
 uint64_t tl_exact_advance(struct timeline *t, uint64_t now, bool all);
 /* Work without an activity: where the estimate says. */
 void tl_exact_guess(struct timeline *t, const struct tl_op *op, const struct tl_delayed *d);
+
+/* ---- timeline_exact_untrue.c ---- */
+
+/* The call gave several pieces of work. */
+bool tl_exact_is_several(const struct tl_delayed *d);
+/* It took so long that its times are looked at before they count. */
+bool tl_exact_is_long_copy(const struct timeline *t, const struct tl_delayed *d);
+/* CUPTI's times of the oldest call's work cannot be true. */
+bool tl_exact_is_untrue(const struct timeline *t, const struct tl_delayed *d);
 
 #endif

@@ -67,18 +67,21 @@ struct tl_stream {
 	uint64_t head;         /* ids of ops: the first not ended, by estimate */
 	uint64_t book;         /* the first not wholly booked */
 	uint64_t tail;
-	uint64_t loose; /* no later one starts later than a gap after the one before it */
-	int64_t shift;
+	/* The last op that began later than the one before it made it: behind it they follow each
+	 * other closely, and move together. */
+	uint64_t loose;
+	int64_t shift;    /* what ops that have not ended move by: struct tl_op */
 	uint64_t settled; /* end of the last op that ended */
-	uint64_t wait;    /* id of the op that one that comes now waits for besides: of the event
-	                     waited for that ends last; 0 = none */
+	/* Beside the op before it, the next op waits for this one, of another stream: of the events
+	 * that the stream waits for, the one that ends last. 0 = none. */
+	uint64_t wait;
 	struct tl_queue queues[CUDA_ENGINES];
 };
 
 struct tl_event {
 	uint64_t handle;
-	uint64_t op;       /* id of the last op before it on its stream */
-	uint64_t wait;     /* and of one elsewhere that it is not done before */
+	uint64_t op;   /* id of the last op before it on its stream */
+	uint64_t wait; /* of an op of another stream that has to end too before the event is done */
 	uint8_t functions; /* of the host's that stand between `op` and it */
 	uint64_t used;
 };

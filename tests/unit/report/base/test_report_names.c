@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "report/base/names.h"
-#include "report/base/text_layout.h"
+#include "report/base/text_table.h"
 #include "tests/unit/unit.h"
 
 struct named {

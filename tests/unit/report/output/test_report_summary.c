@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/base/text_layout.h"
+#include "report/base/text_table.h"
 #include "report/output/summary.h"
 #include "tests/unit/unit.h"
 
