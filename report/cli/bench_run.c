@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,30 @@ struct state {
 	size_t done, all; /* runs */
 	double spent_ns;  /* in them */
 };
+
+/* ---- being stopped ---- */
+
+/* Between two runs; while one goes on child.c sees to it. What was made is removed all the same. */
+static volatile sig_atomic_t stopped;
+static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+#define ENDING (sizeof(ending) / sizeof(ending[0]))
+
+static void stop(int signal)
+{
+	stopped = signal;
+}
+
+static void catch_signals(struct sigaction before[ENDING])
+{
+	struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
+
+	stopped = 0;
+	for (size_t i = 0; i < ENDING; i++) {
+		sigaction(ending[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN)
+			sigaction(ending[i], &action, NULL);
+	}
+}
 
 /* ---- folders ---- */
 
@@ -270,6 +295,10 @@ static int run_one(struct state *s, const struct variant *v, const char *run, si
 		else if (count && !v->bare)
 			status = read_run(s, v, folder, number);
 	}
+	if (stopped && !child.caught) {
+		complain("bench: stopped by signal %d after %s %zu", (int)stopped, run, number);
+		status = 128 + stopped;
+	}
 	if (status == EXIT_DONE && count)
 		measured(s->bench, v, &child);
 	s->done++;
@@ -327,7 +356,9 @@ static int run_turns(struct state *s)
 int bench_run(struct bench *b, const struct bench_plan *plan)
 {
 	struct state s = {.bench = b, .plan = plan};
+	struct sigaction before[ENDING];
 
+	catch_signals(before);
 	for (size_t i = 0; i < b->side_count; i++)
 		for (int bare = 0; bare <= b->bare; bare++)
 			s.variants[s.variant_count++] = (struct variant){i, bare};
@@ -339,6 +370,8 @@ int bench_run(struct bench *b, const struct bench_plan *plan)
 	progress_end();
 	if (s.made)
 		remove_folder(s.folder);
+	for (size_t i = 0; i < ENDING; i++)
+		sigaction(ending[i], &before[i], NULL);
 	for (size_t i = 0; i < b->side_count; i++)
 		target_free(&s.targets[i]);
 	free(s.folder);

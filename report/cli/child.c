@@ -91,8 +91,11 @@ int child_run(struct child *c)
 		sigaddset(&block, forwarded[i]);
 	sigprocmask(SIG_BLOCK, &block, &mask);
 	caught = 0;
-	for (size_t i = 0; i < FORWARDED; i++)
-		sigaction(forwarded[i], &action, &before[i]);
+	for (size_t i = 0; i < FORWARDED; i++) {
+		sigaction(forwarded[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN) /* as nohup has it */
+			sigaction(forwarded[i], &action, NULL);
+	}
 	double begin = now_ns();
 	pid_t pid = fork();
 	if (!pid)

@@ -182,6 +182,32 @@ def test_stopped(bench):
     assert log.read_text() == '\n' and not list(bench.temporary.iterdir())
 
 
+def test_stopped_between_runs(bench, tmp_path):
+    """While a recording is read: what was made is removed as well."""
+    command = tmp_path / 'command'
+    # Once the run is gone, and waited for, the one that ran it is stopped.
+    command.write_text(f"""#!/bin/sh
+bench=$PPID run=$$
+(while kill -0 $run 2>&-; do :; done; kill -TERM $bench) &
+exec {STEPS} 2000
+""")
+    command.chmod(0o755)
+    p = bench('-n', 50, '-w', 0, '--', command, status=128 + signal.SIGTERM)
+    assert not p.stdout and p.stderr.startswith('cudaspy: bench: stopped by signal 15 ')
+
+
+def test_what_is_ignored_stops_nothing(bench):
+    """As under nohup, when the terminal goes."""
+    p = subprocess.Popen(['nohup', REPORTER, 'bench', '-n', '2', '-w', '0', '--', 'sh', '-c', f'echo >began; sleep 1; exec {STEPS} 20'],
+                         env=environment(bench.temporary), cwd=bench.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, universal_newlines=True)
+    while not (bench.folder / 'began').exists():
+        time.sleep(0.01)
+    p.send_signal(signal.SIGHUP)
+    out, err = p.communicate(timeout=120)
+    assert p.returncode == 0 and 'Times (medians of 2 runs)' in out, out + err
+
+
 def test_progress_is_for_terminals(bench):
     """On a terminal a line says which run it is, and is gone in the end."""
     assert bench('-n', 2, '-w', 0, STEPS, 3).stderr == ''

@@ -140,8 +140,9 @@ static void figures(struct brief *b)
 		const struct model_kernel *k = &m->kernels[i];
 		char *name = text_fit(k->brief, 60);
 		if (isfinite(k->gpu.total))
-			line(b, "kernel %s: %s %% of GPU time (%s), %llu launches (exact)", name,
-			     unit_percent(share, k->gpu.total, m->gpu.all.total),
+			line(b,
+			     "kernel %s: %s %% of the run's GPU time (%s), %llu launches (exact)",
+			     name, unit_percent(share, k->gpu.total, m->gpu.all.total),
 			     m->gpu.estimated ? "sampled" : "exact",
 			     (unsigned long long)k->launches);
 		free(name);

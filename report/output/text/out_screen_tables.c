@@ -202,14 +202,16 @@ static size_t put_others(struct text_layout_table *t, const struct screen_report
 	return rows;
 }
 
-static const char *heading(const struct model *m, enum model_sort_key sort, struct columns has)
+/* The bars above are of a loop where there is one; the tables are of all that ran (free it). */
+static char *heading(const struct screen_report *r, struct columns has)
 {
-	if (sort != SORT_GPU)
-		return "kernel";
-	return !has.gpu         ? "kernel, by time of its launches (GPU time: not known)"
-	       : has.estimated  ? "kernel, by estimated GPU time"
-	       : m->gpu.partial ? "kernel, by GPU time as far as it is known"
-	                        : "kernel, by GPU time";
+	const char *by = r->o->sort != SORT_GPU ? ""
+	                 : !has.gpu             ? ", by API time (GPU time: not known)"
+	                 : has.estimated        ? ", by estimated GPU time"
+	                 : r->m->gpu.partial    ? ", by GPU time as far as it is known"
+	                                        : ", by GPU time";
+
+	return alloc_format("kernel%s%s", r->s->loop ? " of the run" : "", by);
 }
 
 void out_screen_kernels(const struct screen_report *r, size_t most, struct text_layout *page)
@@ -245,7 +247,8 @@ void out_screen_kernels(const struct screen_report *r, size_t most, struct text_
 		columns[n++] = (struct text_layout_column){"launch call", false};
 		columns[n++] = (struct text_layout_column){"grid x block, mostly", true};
 	}
-	columns[n++] = (struct text_layout_column){heading(m, r->o->sort, has), true};
+	char *last = heading(r, has);
+	columns[n++] = (struct text_layout_column){last, true};
 	table_start(&t, columns, n);
 	t.always_fit = true;
 	for (size_t i = 0; i < m->kernel_count && rows < most; i++) {
@@ -263,4 +266,5 @@ void out_screen_kernels(const struct screen_report *r, size_t most, struct text_
 	}
 	put_others(&t, r, has, others, OTHER_LEAST * all, most - rows);
 	table_print(&t, page);
+	free(last);
 }
