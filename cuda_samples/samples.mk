@@ -140,7 +140,7 @@ define sample_object
 $(O)/samples/$(1)/%.o: cuda_samples/%.cu
 	$$(call msg,CXX,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CXX) -x c++ $$(SAMPLE_CXXFLAGS) $(2) -MMD -MP -c -o $$@ $$<
+	$$(Q)$$(CXX) -x c++ $$(SAMPLE_CXXFLAGS) $(2) -MMD -MP -MT $$@ -c -o $$@ $$<
 
 -include $$(patsubst %,$(O)/samples/$(1)/%.d,$(SAMPLES))
 endef
@@ -169,7 +169,7 @@ define sample_nvcc
 $(O)/samples/$(1)/%: cuda_samples/%.cu
 	$$(call msg,NVCC,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(NVCC) $$(SAMPLE_NVCCFLAGS) --cudart $(1) -MMD -MP -MF $$@.d -o $$@ $$< \
+	$$(Q)$$(NVCC) $$(SAMPLE_NVCCFLAGS) --cudart $(1) -MMD -MP -MT $$@ -MF $$@.d -o $$@ $$< \
 		$$(SAMPLE_LIBS)
 endef
 

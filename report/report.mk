@@ -42,7 +42,7 @@ $(REPORT_LIB_OBJS) $(REPORT_MAIN_OBJS): | $(O)/host/needs.ok
 $(O)/host/%.o: %.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 # The page of --format html: its style sheets and scripts in one, as C.
 REPORT_HTML := report/output/html
@@ -54,7 +54,7 @@ $(O)/gen/html_page_gen.c: $(REPORT_HTML)/embed.py $(wildcard $(REPORT_HTML)/*.ht
 $(O)/host/gen/html_page_gen.o: $(O)/gen/html_page_gen.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 # The one C++ file: what there is of toml++, which is a C++ library of headers alone.
 REPORT_CXXFLAGS = $(patsubst -std=%,-std=gnu++17,$(filter-out %prototypes,$(SPY_CFLAGS))) \
@@ -62,7 +62,7 @@ REPORT_CXXFLAGS = $(patsubst -std=%,-std=gnu++17,$(filter-out %prototypes,$(SPY_
 $(O)/host/%.o: %.cpp
 	$(call msg,CXX,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CXX) $(CPPFLAGS) $(REPORT_CXXFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CXX) $(CPPFLAGS) $(REPORT_CXXFLAGS) $(CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 -include $(REPORT_LIB_OBJS:.o=.d) $(REPORT_MAIN_OBJS:.o=.d)
 

@@ -49,7 +49,7 @@ $(O)/gen/sampler_image.c: shim/sampler/gen_image.py shim/sampler/sampler.ptx
 $(O)/guest/%.o: %.c $(O)/gen/.done
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SHIM_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(SHIM_CFLAGS) $(CFLAGS) -MMD -MP -MT $@ -c $< -o $@
 
 $(O)/guest/%.o: %.S
 	$(call msg,AS,$@)
@@ -58,7 +58,7 @@ $(O)/guest/%.o: %.S
 
 $(O)/gen/%.o: $(O)/gen/%.c
 	$(call msg,CC,$@)
-	$(Q)$(CC) $(SHIM_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(SHIM_CFLAGS) $(CFLAGS) -MMD -MP -MT $@ -c $< -o $@
 
 $(O)/libcudaspy.so: $(SHIM_OBJ) shim/shim.map scripts/check_core shim/core/allowed_symbols.txt
 	$(call msg,LD,$@)

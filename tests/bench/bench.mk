@@ -54,7 +54,7 @@ $(O)/bench/many_stacks: tests/bench/many_stacks.c $(O)/sim/libcuda.so.1
 $(BENCH_O)/%.o: %.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(BENCH_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(BENCH_CFLAGS) -MMD -MP -MT $@ -c $< -o $@
 
 $(BENCH_O)/peer_plain.o: BENCH_PEER_FLAGS :=
 $(BENCH_O)/peer_lttng.o: BENCH_PEER_FLAGS := -DBENCH_LTTNG
@@ -62,7 +62,7 @@ $(BENCH_O)/peer_uftrace.o: BENCH_PEER_FLAGS := -pg
 $(BENCH_PEER_OBJ): tests/bench/peer_launch.c tests/bench/tracepoints.h
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(BENCH_CFLAGS) $(BENCH_PEER_FLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(BENCH_CFLAGS) $(BENCH_PEER_FLAGS) -MMD -MP -MT $@ -c $< -o $@
 
 $(O)/bench/libcuda.so.1: tests/bench/noop_driver.c
 	$(call msg,LD,$@)

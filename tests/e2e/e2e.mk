@@ -67,7 +67,7 @@ e2e-build: $(addprefix $(E2E)/,$(E2E_DRIVER_PROGRAMS) $(E2E_PROGRAMS) $(E2E_LIBR
 $(E2E)/%.o: tests/e2e/programs/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(E2E_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(E2E_CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 # The reader of Python's frames alone: without the shim, and once more with sanitizers, for test_sites.py.
 FRAME_READER := tests/e2e/programs/frame_reader.c $(addprefix shim/sites/,python.c python_code.c snapshot.c) \
@@ -183,7 +183,7 @@ $(E2E)/runtime_calls_13: $(O)/sim/libcudart.so.13
 $(E2E)/runtime_calls_11.o $(E2E)/runtime_calls_12.o $(E2E)/runtime_calls_13.o: tests/e2e/programs/runtime_calls.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(E2E_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(E2E_CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 $(E2E)/libpreload_%.so: $(E2E)/preload_%.o
 	$(e2e_link)

@@ -38,7 +38,7 @@ endif
 $(O)/fuzz/obj/%.o: %.c
 	$(call msg,FUZZCC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) $(filter-out -fsanitize=%,$(SPY_CFLAGS)) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(FUZZ_CC) $(filter-out -fsanitize=%,$(SPY_CFLAGS)) $(FUZZ_FLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 FUZZ_OBJS := $(REPORT_C:%.c=$(O)/fuzz/obj/%.o) $(CORE_C:%.c=$(O)/fuzz/obj/%.o)
 $(O)/fuzz/fuzz_reader: $(O)/fuzz/obj/tests/unit/render.o
@@ -63,7 +63,7 @@ TEST_EXTRA   += $(O)/tests/fuzz/damage
 $(O)/tests/fuzz/%.o: tests/fuzz/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 $(O)/tests/fuzz/damage: $(O)/tests/fuzz/damage.o $(O)/tests/fuzz/damage_kinds.o $(REPORT_LIB_OBJS)
 	$(call msg,LINK,$@)

@@ -54,7 +54,7 @@ $(O)/gen/gpu/cupti_record_names.h: tests/gpu/gen_cupti_records.py $(CUPTI_INC)/c
 
 $(GPU_TRUTH_OBJ): $(O)/tests/gpu/%.o: tests/gpu/%.c $(O)/gen/gpu/cupti_record_names.h
 	$(call msg,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -fPIC -MMD -MP -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -fPIC -MMD -MP -MT $@ -c -o $@ $<
 
 $(O)/tests/libcupti_truth.so: $(GPU_TRUTH_OBJ)
 	$(call msg,LINK,$@)
@@ -67,11 +67,11 @@ $(O)/gen/gpu/getproc_requests.h: tests/gpu/gen_getproc.py $(CUDA_INC)/cudaTypede
 
 $(O)/tests/probe_getproc: tests/gpu/probe_getproc.c tests/gpu/exports.c $(O)/gen/gpu/getproc_requests.h
 	$(call msg,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $(filter %.c,$^) -ldl
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $(filter %.c,$^) -ldl
 
 $(O)/tests/launch_cost: tests/gpu/launch_cost.c
 	$(call msg,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $< -ldl -lm
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< -ldl -lm
 
 # Its name is a tool's, and it must stay the caller of dlsym: no tail calls.
 $(O)/tests/libnvperf_launch_cost.so: tests/gpu/launch_cost_real.c tests/gpu/launch_cost.h
@@ -86,22 +86,22 @@ $(O)/tests/libslow_launch.so: tests/gpu/slow_launch.c
 
 $(O)/tests/captures $(O)/tests/conditional $(O)/tests/hold_facts $(O)/tests/stream_facts: $(O)/tests/%: tests/gpu/%.cu
 	$(call msg,NVCC,$@)
-	$(Q)mkdir -p $(@D) && $(NVCC) $(SAMPLE_NVCCFLAGS) --cudart static -MMD -MP -MF $@.d -o $@ $<
+	$(Q)mkdir -p $(@D) && $(NVCC) $(SAMPLE_NVCCFLAGS) --cudart static -MMD -MP -MT $@ -MF $@.d -o $@ $<
 
 # With CUPTI's headers where there are such.
 $(O)/tests/pair_cost: tests/gpu/pair_cost.cu $(if $(CUPTI_INC),$(O)/gen/gpu/cupti_record_names.h)
 	$(call msg,NVCC,$@)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(SAMPLE_NVCCFLAGS) -I$(O)/gen/gpu $(if $(CUPTI_INC),-I$(CUPTI_INC)) --cudart static \
-		-MMD -MP -MF $@.d -o $@ $<
+		-MMD -MP -MT $@ -MF $@.d -o $@ $<
 
 # Linked with the simulated driver, which bears the real one's name: whichever is found runs it.
 $(O)/tests/copy_facts: tests/gpu/copy_facts.c $(O)/sim/libcuda.so.1
 	$(call msg,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $< -L$(O)/sim -l:libcuda.so.1
+	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< -L$(O)/sim -l:libcuda.so.1
 
 $(O)/tests/captures-sim $(O)/tests/hold_facts-sim $(O)/tests/pair_cost-sim $(O)/tests/stream_facts-sim: $(O)/tests/%-sim: tests/gpu/%.cu $(O)/sim/libcudart.so.13
 	$(call msg,CXX,$@)
-	$(Q)mkdir -p $(@D) && $(CXX) -x c++ $(SAMPLE_CXXFLAGS) -DSIM_CUDART=13 -MMD -MP -MF $@.d -o $@ $< \
+	$(Q)mkdir -p $(@D) && $(CXX) -x c++ $(SAMPLE_CXXFLAGS) -DSIM_CUDART=13 -MMD -MP -MT $@ -MF $@.d -o $@ $< \
 		-x none $(O)/sim/libcudart.so.13 -ldl
 
 # The runtime linked in, and as a shared library: the second is seen at the runtime's level too.

@@ -27,7 +27,7 @@ RUNTIME_ORDERED_SRCS := \
 
 RUNTIME_OBJS := $(RUNTIME_SRCS:.c=.o) $(RUNTIME_ORDERED_SRCS:.c=.o) \
 	$(RUNTIME_ORDERED_SRCS:.c=_pt.o)
-RUNTIME_CFLAGS = $(CFLAGS) $(SPY_CFLAGS) -fPIC -MMD -MP
+RUNTIME_CFLAGS = $(CFLAGS) $(SPY_CFLAGS) -fPIC -MMD -MP -MT $@
 RUNTIME_LIBS := $(O)/sim/libcudart.so.11.0 $(O)/sim/libcudart.so.12 $(O)/sim/libcudart.so.13
 
 sim-runtime: $(RUNTIME_LIBS) $(O)/sim/libcudart_static.a
@@ -87,7 +87,7 @@ RUNTIME_SELFTEST_OBJS := $(O)/sim/selftest_runtime.o $(O)/sim/selftest_runtime_w
 $(RUNTIME_SELFTEST_OBJS): $(O)/sim/%.o: tests/sim/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(SPY_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) $(SPY_CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 $(O)/sim/selftest_runtime: $(RUNTIME_SELFTEST_OBJS)
 	$(call msg,LD,$@)

@@ -81,12 +81,12 @@ $(SIM_GEN)/driver_api.h $(SIM_GEN)/driver_exports.c $(SIM_GEN)/driver_table.c: $
 $(SIM_O)/obj/%.o: tests/sim/%.c $(SIM_GEN)/driver_api.h
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SIM_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(SIM_CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 $(SIM_O)/obj/%.o: $(SIM_GEN)/%.c $(SIM_GEN)/driver_api.h
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SIM_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(SIM_CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 # Its own entries are its own, whoever else exports the same names; not -Bsymbolic, with which its
 # dlsym(RTLD_DEFAULT) would find itself before a preloaded library.

@@ -32,7 +32,7 @@ define stress_kind
 $(STRESS_O)/$(1)/%.o: %.c $(O)/gen/.done
 	$$(call msg,CC,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(STRESS_CFLAGS) $$(STRESS_FLAGS) -MMD -MP -c -o $$@ $$<
+	$$(Q)$$(CC) $$(STRESS_CFLAGS) $$(STRESS_FLAGS) -MMD -MP -MT $$@ -c -o $$@ $$<
 
 $(STRESS_O)/ring_stress_$(1): $(STRESS_SRC:%.c=$(STRESS_O)/$(1)/%.o)
 	$$(call msg,LD,$$@)

@@ -23,7 +23,7 @@ $(SHIM_UNIT_O)/%.o: CPPFLAGS += -DSPY_TLS_MODEL='"local-exec"'
 $(SHIM_UNIT_O)/%.o: %.c $(O)/gen/.done
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -Wno-deprecated-declarations -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -Wno-deprecated-declarations -MMD -MP -MT $@ -c -o $@ $<
 
 # The modules a test is linked with: a test of shim/core with all of it, each other one with those named here. test_registry
 # and test_storage include theirs to reach its inside.

@@ -20,7 +20,7 @@ unit: unit-build
 $(O)/tests/unit/%.o: tests/unit/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -DBUILD_FOLDER='"$(abspath $(O))"' -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(SPY_CFLAGS) $(CFLAGS) -DBUILD_FOLDER='"$(abspath $(O))"' -MMD -MP -MT $@ -c -o $@ $<
 
 # Tests of the reporter: all its modules, but for the program itself.
 define unit_test
