@@ -114,7 +114,7 @@ def test_sanitized(python, tmp_path):
         pytest.skip('the compiler has no sanitizers here')
     variables = {'LD_PRELOAD': library, 'ASAN_OPTIONS': 'detect_leaks=0', 'PYTHONMALLOC': 'malloc'}
     read_frames(python, tmp_path, 'places', tmp_path, reader=target, **variables)
-    read_frames(python, tmp_path, 'stress', 20000, tmp_path, reader=target, **variables)
+    assert 'stacks 1000000' in read_frames(python, tmp_path, 'stress', 1000000, tmp_path, reader=target, **variables)
 
 
 # ---- under the shim ----------------------------------------------------------------------------------------------------
@@ -187,7 +187,10 @@ def test_threads_without_python(python, tmp_path):
          [('loader', '', 5), ('pt_autograd_0', '', 10)])
     assert all(s['thread'] is None for s in r['sites'] if any(f['language'] == 'python' for f in s['frames']))
     brief = text_of(recording)
-    assert len([line for line in brief.splitlines() if line.endswith(' thread loader')]) == 1
+    line = (HERE / 'planted.py').read_text().splitlines().index("    cuda.cuCtxSynchronize(); said('cuCtxSynchronize')") + 1
+    assert {(s['after']['line'], os.path.basename(s['after']['file'])) for s in waits} == {(line, 'planted.py')}
+    assert all(s['after'] is None for s in r['sites'] if not s['thread'])
+    assert len([one for one in brief.splitlines() if one.endswith(f' thread loader, after planted.py:{line} in item')]) == 1
     assert ('NVTX range step/again, backward thread pt_autograd_0' if nvtx else 'backward thread pt_autograd_0') in brief
     text = text_of(recording, '--sites')
     assert ' thread loader: ' in text

@@ -169,8 +169,7 @@ static void finding(struct brief *b, size_t number)
 	if (!c->finding)
 		return;
 	if (c->finding->place) {
-		char *where = site_headline(c->finding->site, false),
-		     *fit = text_fit(where, LINE_BYTES / 2);
+		char *where = site_where(c->finding->site), *fit = text_fit(where, LINE_BYTES / 2);
 		line(b, "   %s: %s, %s (sampled)", c->finding->ahead ? "ahead of" : "at", fit,
 		     c->finding->site->api);
 		free(where);

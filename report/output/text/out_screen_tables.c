@@ -32,7 +32,7 @@ static char *where(const struct screen_report *r, const struct finding *f)
 	char share[UNIT_BYTES];
 
 	if (f && f->place) {
-		char *site = site_headline(f->site, false);
+		char *site = site_where(f->site);
 		char *line = f->site->frame_count ? out_page_source(&f->site->frames[f->site->head])
 		                                  : NULL;
 		char *most = f->place_share < PLACE_MOST
