@@ -61,7 +61,7 @@ def read_frames(python, tmp_path, *args, reader=READER, **variables):
     p = subprocess.run([python, '-B', HERE / 'frames.py', reader, *map(str, args)], env=env, cwd=tmp_path,
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
                        timeout=900)
-    assert p.returncode == 0, p.stdout[-4000:]
+    assert p.returncode == 0 and 'runtime error' not in p.stdout, p.stdout[-4000:]
     return p.stdout
 
 
