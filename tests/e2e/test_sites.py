@@ -7,6 +7,7 @@ import glob
 import gzip
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import time
@@ -740,6 +741,35 @@ def test_findings_name_lines_of_what_is_judged(tmp_path):
         assert site['function'] in ('step', 'launch'), name
     waiting = [s for name, s in sites.items() if name in ('sync-too-early', 'sync-every-step')]
     assert {s['line'] for s in waiting} <= {line('wait')} and not any(s['ahead'] for s in waiting)
+
+
+WAITS = '''
+def step():
+    for _ in range(40):
+        launch()
+    cuda.cuStreamSynchronize(None)
+
+
+start()
+for i in range(400):
+    step()
+print(os.getpid())
+'''
+
+
+def test_the_verdict_has_a_line_where_no_finding_has(tmp_path):
+    """On the first screen and in the brief, each change that is told by the verdict or a finding of one line: the one there is."""
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    program = tmp_path / 'waits.py'
+    text = (HERE / 'planted.py').read_text().split('def nested')[0] + WAITS
+    program.write_text(text)
+    p = run_python(python, tmp_path, program, CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
+    recording = recording_of(tmp_path, p.stdout.strip())
+    lines = {text.splitlines().index(one) + 1 for one in text.splitlines() if 'cuStreamSynchronize' in one or 'cuLaunchKernel' in one}
+    for options in [], ['-f', 'brief']:
+        page = run_reporter('report', *options, recording, env={**os.environ, 'COLUMNS': '80'})
+        found = {int(n) for n in re.findall(r' at:? waits\.py:(\d+) in', page)}
+        assert found and found <= lines, page
 
 
 def test_tables_by_what_sites_have_most_of(tmp_path):

@@ -81,7 +81,7 @@ static void put_change(const struct screen_report *r, const struct summary_chang
 	double whole = whole_of(r->s);
 	char *range = isfinite(c->high) ? summary_range(c->low * whole, c->high * whole)
 	                                : alloc_string("not predicted");
-	char *place = where(r, c->finding);
+	char *place = where(r, c->line);
 	if (page->width >= TEXT_LAYOUT_WIDE) {
 		put_wide(c->what, range, place, number, isfinite(c->high), page);
 		free(place);
