@@ -252,8 +252,10 @@ void model_finish_sites(struct model *m)
 	}
 	free_entries(&all);
 	number_anew(m, now);
-	if (to->place_count)
+	if (to->place_count) {
 		sort_places(to);
+		sites_find_after(m);
+	}
 	free(now);
 	if (to->texts)
 		free_entries(&to->texts->by_stack);

@@ -52,9 +52,11 @@ struct model_site {
 	const char *thread, *range;
 	struct model_frame *frames; /* innermost first */
 	size_t frame_count;
-	bool cut;     /* there are more frames outside of these */
-	size_t head;  /* the frame that the site is called by */
-	size_t place; /* index in `places` */
+	bool cut;                        /* there are more frames outside of these */
+	size_t head;                     /* the frame that the site is called by */
+	size_t place;                    /* index in `places` */
+	const struct model_frame *after; /* of `thread`: the line of Python that another thread was
+	                                    last seen at before it; NULL = not known */
 };
 
 /* Sites of one kind and function whose headlines are on one line, or that are of one thread without
@@ -88,6 +90,8 @@ char *site_headline(const struct model_site *s, bool full);
 /* Of a thread that was in no Python: "backward thread pt_autograd_0", and its NVTX range; NULL =
  * there is nothing to say (free it). */
 char *site_thread_text(const struct model_site *s);
+/* The same, not full, with the line that a thread without Python comes after (free it). */
+char *site_where(const struct model_site *s);
 char *site_frame_text(const struct model_frame *f, bool full);
 /* Whose code a foreign frame is: "torch", "Python", "libtorch_cuda.so" (free it). */
 char *site_frame_owner(const struct model_frame *f);

@@ -90,3 +90,16 @@ char *site_headline(const struct model_site *s, bool full)
 	free(thread);
 	return text;
 }
+
+char *site_where(const struct model_site *s)
+{
+	char *head = site_headline(s, false),
+	     *line = s->after ? site_frame_text(s->after, false) : NULL;
+
+	if (!line)
+		return head;
+	char *text = alloc_format("%s, after %s", head, line);
+	free(head);
+	free(line);
+	return text;
+}

@@ -205,6 +205,9 @@ static void put_verdict(struct summary *s, const struct findings *all, enum verd
 	for (size_t i = 0; i < all->count && !f; i++)
 		f = may_have(&all->items[i], cls) ? &all->items[i] : NULL;
 	put(s, (struct summary_change){.finding = f,
+	                               .line = f               ? f
+	                                       : all->of_class ? &all->of_class[cls]
+	                                                       : NULL,
 	                               .what = !f           ? words[cls].change
 	                                       : s->pytorch ? f->brief_pytorch
 	                                                    : f->brief_cuda,
@@ -226,6 +229,7 @@ static void changes(struct summary *s, const struct analysis *a)
 	for (size_t i = 0; i < all->count; i++) {
 		const struct finding *f = &all->items[i];
 		struct summary_change c = {.finding = f,
+		                           .line = f,
 		                           .what = s->pytorch ? f->brief_pytorch : f->brief_cuda,
 		                           .mean = saved_by(f->speedup),
 		                           .low = saved_by(f->speedup_low),

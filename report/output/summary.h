@@ -13,6 +13,7 @@
 
 struct summary_change {
 	const struct finding *finding; /* NULL: that of the verdict alone */
+	const struct finding *line;    /* its, or the verdict's: where; NULL = not known */
 	const char *what;              /* in at most FINDING_BRIEF columns */
 	double mean, low, high;        /* share of what is judged that it saves; NaN = not known */
 };

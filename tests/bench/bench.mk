@@ -26,7 +26,7 @@ BENCH_PEER_OBJ := $(addprefix $(BENCH_O)/peer_,plain.o lttng.o uftrace.o)
 
 # Are LTTng's headers there? uftrace needs no header, only a compiler with -pg.
 BENCH_LTTNG := $(shell $(CC) -E -include lttng/tracepoint.h -x c /dev/null >/dev/null 2>&1 && echo yes)
-BENCH_BUILDS := $(addprefix $(O)/bench/,bench drain libcuda.so.1 many_stacks work_uftrace $(if $(BENCH_LTTNG),work_lttng))
+BENCH_BUILDS := $(addprefix $(O)/bench/,bench drain libcuda.so.1 many_stacks many_libraries work_uftrace $(if $(BENCH_LTTNG),work_lttng))
 
 bench-build: shim report sim samples-sim $(BENCH_BUILDS)
 
@@ -50,6 +50,15 @@ $(O)/bench/many_stacks: tests/bench/many_stacks.c $(O)/sim/libcuda.so.1
 	$(call msg,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(BENCH_CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id -o $@ $< -L$(O)/sim -lcuda
+
+MANY := 0 1 2 3 4 5 6 7 8 9
+MANY_CFLAGS := $(BENCH_CFLAGS) -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id
+$(O)/bench/many_libraries: tests/bench/many_libraries.c $(O)/sim/libcuda.so.1
+	$(call msg,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)for n in $(MANY); do \
+		$(CC) $(MANY_CFLAGS) -fPIC -shared -DLIBRARY=many_$$n -o $(@D)/libmany_$$n.so $< || exit 1; done
+	$(Q)$(CC) $(MANY_CFLAGS) -fPIC -o $@ $< -L$(@D) $(addprefix -lmany_,$(MANY)) -Wl,-rpath,'$$ORIGIN' -L$(O)/sim -lcuda
 
 $(BENCH_O)/%.o: %.c
 	$(call msg,CC,$@)

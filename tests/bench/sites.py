@@ -21,18 +21,20 @@ STACKS = 50000 # of each of two processes
 
 def interpreters():
     paths = os.environ.get('TEST_PYTHONS', '').split(':') + sorted(
-        glob.glob('/usr/bin/python3.[0-9]*[0-9]') + glob.glob(os.path.expanduser('~/.pyenv/versions/3.*/bin/python3')))
+        glob.glob('/usr/bin/python3.[0-9]*[0-9]') + glob.glob(os.path.expanduser('~/.pyenv/versions/3.*/bin/python3')) +
+        glob.glob(str(ROOT / 'build/deps/pythons/3.*/usr/bin/python3.*')))
     return [p for p in paths if p]
 
 
 def costs(build, quick):
     for python in interpreters()[:1 if quick else None]:
-        p = subprocess.run([python, '-B', ROOT / 'tests/e2e/python/frames.py', build / 'tests/e2e/libframe_reader.so', 'cost'],
+        p = subprocess.run([python, '-B', ROOT / 'tests/e2e/python/frames.py', build / 'tests/e2e/libframe_reader.so', 'cost',
+                            'quick' if quick else 'all'],
                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
         print(python, p.stdout if p.returncode == 0 else 'is not read', sep='\n', flush=True)
 
 
-def symbols(build, quick, name, command):
+def symbols(build, quick, name, command, options=()):
     """Two processes, as their recordings have 65,536 stacks at most."""
     stacks = 500 if quick else STACKS
     folder = pathlib.Path(tempfile.mkdtemp(prefix='cudaspy-bench-'))
@@ -44,7 +46,7 @@ def symbols(build, quick, name, command):
         best = None
         for _ in range(1 if quick else 3):
             before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-            subprocess.run([build / 'cudaspy', 'report', folder], stdout=subprocess.DEVNULL, check=True)
+            subprocess.run([build / 'cudaspy', 'report', *options, folder], stdout=subprocess.DEVNULL, check=True)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             took = time.monotonic() - start, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
             best = min(best, took) if best else took
@@ -59,6 +61,7 @@ def main():
     costs(build, quick)
     symbols(build, quick, '17 frames of Python', [sys.executable, '-B', ROOT / 'tests/bench/many_stacks.py'])
     symbols(build, quick, '18 native frames', [build / 'bench/many_stacks'])
+    symbols(build, quick, 'of 15 native frames in ten libraries, with those inlined 67', [build / 'bench/many_libraries'])
 
 
 if __name__ == '__main__':

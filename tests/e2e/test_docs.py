@@ -9,6 +9,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 
 import pytest
@@ -323,6 +324,9 @@ def printed(tmp_path_factory):
         '-l', 'launch_p50_ns <= +15%', '-l', 'syncs <= 1000000', '-l', 'verdict = host-bound', *varied, status=(0, 1, 3))
     all_sites = record('all_sites', sample / 'sync_every_step', 300, CUDASPY_SITES='all')
     ask('check', 'check', '-f', 'json', '-b', folder / 'three.json', '-l', 'syncs <= 1', all_sites, status=(1,))
+    if sys.version_info < (3, 16): # threads that run no Python, which work for one that does
+        ask('report', 'report', '-f', 'json', record('threads', sys.executable, '-B', ROOT / 'tests/e2e/python/planted.py', 'backward',
+                                                     BUILD / 'tests/e2e/libbackward.so', CUDASPY_SITES='all'))
     if (SIM / 'cupti13').exists():
         ask('calibrate', 'calibrate', '-f', 'json', '--dry-run',
             variables={'LD_LIBRARY_PATH': f'{SIM}:{SIM}/cupti13', 'XDG_CACHE_HOME': folder})

@@ -7,6 +7,7 @@ import glob
 import gzip
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import time
@@ -61,7 +62,7 @@ def read_frames(python, tmp_path, *args, reader=READER, **variables):
     p = subprocess.run([python, '-B', HERE / 'frames.py', reader, *map(str, args)], env=env, cwd=tmp_path,
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
                        timeout=900)
-    assert p.returncode == 0, p.stdout[-4000:]
+    assert p.returncode == 0 and 'runtime error' not in p.stdout, p.stdout[-4000:]
     return p.stdout
 
 
@@ -114,7 +115,7 @@ def test_sanitized(python, tmp_path):
         pytest.skip('the compiler has no sanitizers here')
     variables = {'LD_PRELOAD': library, 'ASAN_OPTIONS': 'detect_leaks=0', 'PYTHONMALLOC': 'malloc'}
     read_frames(python, tmp_path, 'places', tmp_path, reader=target, **variables)
-    read_frames(python, tmp_path, 'stress', 20000, tmp_path, reader=target, **variables)
+    assert 'stacks 1000000' in read_frames(python, tmp_path, 'stress', 1000000, tmp_path, reader=target, **variables)
 
 
 # ---- under the shim ----------------------------------------------------------------------------------------------------
@@ -187,7 +188,10 @@ def test_threads_without_python(python, tmp_path):
          [('loader', '', 5), ('pt_autograd_0', '', 10)])
     assert all(s['thread'] is None for s in r['sites'] if any(f['language'] == 'python' for f in s['frames']))
     brief = text_of(recording)
-    assert len([line for line in brief.splitlines() if line.endswith(' thread loader')]) == 1
+    line = (HERE / 'planted.py').read_text().splitlines().index("    cuda.cuCtxSynchronize(); said('cuCtxSynchronize')") + 1
+    assert {(s['after']['line'], os.path.basename(s['after']['file'])) for s in waits} == {(line, 'planted.py')}
+    assert all(s['after'] is None for s in r['sites'] if not s['thread'])
+    assert len([one for one in brief.splitlines() if one.endswith(f' thread loader, after planted.py:{line} in item')]) == 1
     assert ('NVTX range step/again, backward thread pt_autograd_0' if nvtx else 'backward thread pt_autograd_0') in brief
     text = text_of(recording, '--sites')
     assert ' thread loader: ' in text
@@ -726,8 +730,8 @@ def test_findings_name_lines_of_what_is_judged(tmp_path):
     line = lambda mark: next(n for n, one in enumerate(text.splitlines(), 1) if one.endswith('# ' + mark))
     r = report(recording)
     assert r['phases'][r['phase']]['kind'] == 'loop'
-    waits = {f['line']: s for s in r['sites'] if s['kind'] == 'wait' for f in s['frames'][s['headline']:s['headline'] + 1]}
-    assert waits[line('long wait')]['api_total_ns'] > waits[line('wait')]['api_total_ns'] # of the whole run
+    copied = {s['frames'][s['headline']]['line']: s['pageable_bytes'] for s in r['sites'] if s['kind'] == 'copy'}
+    assert copied[line('start-up')] > 5 * copied[line('loop')] # of the whole run
     sites = {f['id']: f['site'] for f in r['findings'] if f['site']}
     starved = sites['host-starves-gpu']
     assert starved['ahead'] and (starved['line'], starved['function'].split('.')[-1]) == (line('loop'), 'step')
@@ -737,6 +741,35 @@ def test_findings_name_lines_of_what_is_judged(tmp_path):
         assert site['function'] in ('step', 'launch'), name
     waiting = [s for name, s in sites.items() if name in ('sync-too-early', 'sync-every-step')]
     assert {s['line'] for s in waiting} <= {line('wait')} and not any(s['ahead'] for s in waiting)
+
+
+WAITS = '''
+def step():
+    for _ in range(40):
+        launch()
+    cuda.cuStreamSynchronize(None)
+
+
+start()
+for i in range(400):
+    step()
+print(os.getpid())
+'''
+
+
+def test_the_verdict_has_a_line_where_no_finding_has(tmp_path):
+    """On the first screen and in the brief, each change that is told by the verdict or a finding of one line: the one there is."""
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    program = tmp_path / 'waits.py'
+    text = (HERE / 'planted.py').read_text().split('def nested')[0] + WAITS
+    program.write_text(text)
+    p = run_python(python, tmp_path, program, CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
+    recording = recording_of(tmp_path, p.stdout.strip())
+    lines = {text.splitlines().index(one) + 1 for one in text.splitlines() if 'cuStreamSynchronize' in one or 'cuLaunchKernel' in one}
+    for options in [], ['-f', 'brief']:
+        page = run_reporter('report', *options, recording, env={**os.environ, 'COLUMNS': '80'})
+        found = {int(n) for n in re.findall(r' at:? waits\.py:(\d+) in', page)}
+        assert found and found <= lines, page
 
 
 def test_tables_by_what_sites_have_most_of(tmp_path):

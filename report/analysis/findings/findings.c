@@ -299,6 +299,11 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 		ALLOC_ROOM(to->items, to->count);
 		to->items[to->count++] = f;
 	}
+	to->of_class = alloc_zeroed(VERDICT_CLASSES, sizeof(*to->of_class));
+	for (int i = 0; i < VERDICT_CLASSES; i++) {
+		to->of_class[i].id = verdict_names[i];
+		finding_find_site(&context, &to->of_class[i]);
+	}
 	if (to->count)
 		qsort(to->items, to->count, sizeof(*to->items), by_severity);
 }
@@ -308,5 +313,6 @@ void findings_free(struct findings *f)
 	for (size_t i = 0; i < f->count; i++)
 		free(f->items[i].evidence);
 	free(f->items);
+	free(f->of_class);
 	*f = (struct findings){0};
 }

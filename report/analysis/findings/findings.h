@@ -41,6 +41,8 @@ struct finding {
 struct findings { /* the most severe first */
 	struct finding *items;
 	size_t count;
+	/* By class of verdict: the line that most of it comes from (place, site); no finding. */
+	struct finding *of_class;
 };
 
 struct model;

@@ -69,6 +69,7 @@ static struct gaps find_gaps(const struct finding_context *s)
 	bool *gives = alloc_zeroed(threads + 1, sizeof(*gives)),
 	     *asked = alloc_zeroed(threads + 1, sizeof(*asked));
 	struct flow flow;
+	double latest = 0;
 
 	for (size_t i = 0; i < s->count; i++)
 		gives[s->call_events[i].thread] |= flow_is_work(&s->call_events[i]);
@@ -81,14 +82,15 @@ static struct gaps find_gaps(const struct finding_context *s)
 		/* An answer "not ready" says that the GPU had work. */
 		if (asked[a->thread])
 			idle = 0;
-		else if (outside && !isnan(idle)) /* of work that was never timed: all of it */
-			open[a->thread] += isfinite(idle) ? fmax(0, idle) : to - from;
+		else if (outside && !isnan(idle)) /* of work never timed: since any thread's call */
+			open[a->thread] += fmax(0, isfinite(idle) ? idle : to - latest);
 		asked[a->thread] = a->cls == SPY_CLASS_QUERY && a->result;
 		if (outside && idle > 0)
 			add_gap(&g, by_thread, a->thread, idle);
 		if (open[a->thread] > 0)
 			end_gap(&g, s, a, &open[a->thread]);
 		last[a->thread] = fmax(from, a->end);
+		latest = fmax(latest, a->end);
 		flow_add(&flow, a);
 	}
 	g.pieces = flow.pieces;

@@ -16,8 +16,9 @@
 /* Fewer gaps with a known line (or less than half of the time) tell no line. */
 #define FEW_LINES 10
 
-enum measure { BY_API, BY_PAGEABLE, BY_COUNT, BY_GPU };
-static const char *const measures[] = {"API time", "pageable bytes", "count", "GPU time"};
+enum measure { BY_API, BY_PAGEABLE, BY_COUNT, BY_GPU, BY_BOTH };
+static const char *const measures[] = {"API time", "pageable bytes", "count", "GPU time",
+                                       "API and GPU time"};
 
 /* Of which work alone. */
 enum only { ALL_OF_IT, OF_ITS_KERNEL, THAT_COMMUNICATES };
@@ -48,6 +49,11 @@ static const struct about {
         {"dominant-kernel", SITE_LAUNCH, BY_GPU, OF_ITS_KERNEL},
         {"low-occupancy", SITE_LAUNCH, BY_GPU, OF_ITS_KERNEL},
         {"exposed-communication", SITE_LAUNCH, BY_GPU, THAT_COMMUNICATES},
+        /* classes of the verdict */
+        {"launch-bound", SITE_LAUNCH, BY_API, ALL_OF_IT},
+        {"sync-bound", SITE_WAIT, BY_API, ALL_OF_IT},
+        {"copy-bound", SITE_COPY, BY_BOTH, ALL_OF_IT},
+        {"alloc-bound", SITE_ALLOC, BY_API, ALL_OF_IT},
 };
 
 /* ---- of all calls ---- */
@@ -61,6 +67,8 @@ static double measured(const struct model_place *p, enum measure by)
 		return p->calls;
 	case BY_GPU:
 		return p->gpu;
+	case BY_BOTH:
+		return p->api_time + finding_known(p->gpu);
 	default:
 		return p->api_time;
 	}
@@ -112,6 +120,8 @@ static double measured_of(const struct call_event *e, enum measure by)
 		return 1;
 	case BY_GPU:
 		return finding_known(e->gpu);
+	case BY_BOTH:
+		return e->end - e->start + finding_known(e->gpu);
 	default:
 		return e->end - e->start;
 	}

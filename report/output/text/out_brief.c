@@ -167,16 +167,15 @@ static void finding(struct brief *b, size_t number)
 		     c->finding ? c->finding->id : "verdict");
 	}
 	line(b, "   do: %s", c->what);
-	if (!c->finding)
-		return;
-	if (c->finding->place) {
-		char *where = site_headline(c->finding->site, false),
-		     *fit = text_fit(where, LINE_BYTES / 2);
-		line(b, "   %s: %s, %s (sampled)", c->finding->ahead ? "ahead of" : "at", fit,
-		     c->finding->site->api);
+	if (c->line && c->line->place) {
+		char *where = site_where(c->line->site), *fit = text_fit(where, LINE_BYTES / 2);
+		line(b, "   %s: %s, %s (sampled)", c->line->ahead ? "ahead of" : "at", fit,
+		     c->line->site->api);
 		free(where);
 		free(fit);
 	}
+	if (!c->finding)
+		return;
 	line(b, "   seen: %s", c->finding->evidence);
 }
 

@@ -23,7 +23,7 @@ static void place_of(const struct finding *f, struct text_layout *page)
 
 	if (!p)
 		return;
-	char *where = site_headline(f->site, false);
+	char *where = site_where(f->site);
 	char *source =
 	        f->site->frame_count ? out_page_source(&f->site->frames[f->site->head]) : NULL;
 	char *lost = f->site->kind == SITE_WAIT && isfinite(p->wasted)

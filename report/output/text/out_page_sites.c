@@ -95,7 +95,7 @@ static void table_of_places(const struct model *m, const struct model_place *con
 	for (size_t i = 0; i < rows; i++) {
 		const struct model_place *p = places[i];
 		const struct model_site *s = &m->sites.items[p->site];
-		char *where = site_headline(s, false);
+		char *where = site_where(s);
 		char *source = s->frame_count ? out_page_source(&s->frames[s->head]) : NULL;
 		calls_cell(&t, p->calls, p->whole, p->estimated);
 		time_cell(&t, p->api_time, p->estimated);

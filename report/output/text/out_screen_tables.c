@@ -31,25 +31,24 @@ static char *where(const struct screen_report *r, const struct finding *f)
 {
 	char share[UNIT_BYTES];
 
+	if (f && f->kernel)
+		return kernel_of(r, f);
 	if (f && f->place) {
-		char *site = site_headline(f->site, false);
+		char *site = site_where(f->site);
 		char *line = f->site->frame_count ? out_page_source(&f->site->frames[f->site->head])
 		                                  : NULL;
 		char *most = f->place_share < PLACE_MOST
 		                     ? alloc_format("%s %% of it ",
 		                                    unit_percent(share, f->place_share, 1))
 		                     : alloc_string("");
-		char *kernel = f->kernel ? kernel_of(r, f) : alloc_string("");
-		char *text = alloc_format("%s%s%s%s %s: %s", kernel, f->kernel ? "; " : "", most,
-		                          f->ahead ? "ahead of" : "at", site,
+		char *text = alloc_format("%s%s %s: %s", most, f->ahead ? "ahead of" : "at", site,
 		                          line ? line : f->site->api);
-		free(kernel);
 		free(site);
 		free(line);
 		free(most);
 		return text;
 	}
-	return f && f->kernel ? kernel_of(r, f) : NULL;
+	return NULL;
 }
 
 /* Of a step, else of all that is judged. */
@@ -82,7 +81,7 @@ static void put_change(const struct screen_report *r, const struct summary_chang
 	double whole = whole_of(r->s);
 	char *range = isfinite(c->high) ? summary_range(c->low * whole, c->high * whole)
 	                                : alloc_string("not predicted");
-	char *place = where(r, c->finding);
+	char *place = where(r, c->line);
 	if (page->width >= TEXT_LAYOUT_WIDE) {
 		put_wide(c->what, range, place, number, isfinite(c->high), page);
 		free(place);

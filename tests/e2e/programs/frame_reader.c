@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <sys/syscall.h>
 
@@ -23,6 +24,7 @@ EXPORT int reader_start(const void *runtime, void *this_thread, const void *code
 EXPORT int reader_ready(void);
 EXPORT int reader_stack(char *text, size_t bytes, int plain);
 EXPORT uint64_t reader_walks(unsigned count, unsigned batch, double *ns, int plain);
+EXPORT int reader_cold(unsigned count, double *ns, int plain);
 EXPORT double reader_first(int plain);
 EXPORT unsigned reader_line(unsigned version, const uint8_t *table, size_t bytes,
                             unsigned first_line, unsigned at);
@@ -141,6 +143,33 @@ EXPORT uint64_t reader_walks(unsigned count, unsigned batch, double *ns, int pla
 			        batch;
 	}
 	return sum;
+}
+
+/* More than processors keep of memory. */
+#define COLD_BYTES (128u << 20)
+
+/* The same, one at a time, after other memory was written; 0 = there is not so much. */
+EXPORT int reader_cold(unsigned count, double *ns, int plain)
+{
+	uint64_t sum = 0;
+	bool cut;
+	char *other =
+	        mmap(NULL, COLD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (other == MAP_FAILED)
+		return 0;
+	be_a_thread(plain);
+	for (unsigned i = 0; i < count; i++) {
+		struct timespec a, b;
+		memset(other, (int)i, COLD_BYTES);
+		for (int twice = 0; twice < 2; twice++)
+			clock_gettime(CLOCK_MONOTONIC, &a);
+		python_walk(PYTHON_FRAMES_MOST, mix, &sum, &cut);
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		ns[i] = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec);
+	}
+	munmap(other, COLD_BYTES);
+	return sum != 0;
 }
 
 /* One stack as one that is new: read, and of each code object what is kept. ns. */

@@ -371,6 +371,14 @@ def cost(depth):
         times = sorted(ns)
         print('depth', depth, 'plain' if plain else 'snapshot', 'least %.0f p50 %.0f p99 %.0f ns' %
               (times[0], times[1000], times[1980]))
+        cold = (ctypes.c_double * 200)()
+
+        def there(n):
+            return there(n - 1) if n else LIBRARY.reader_cold(200, cold, plain)
+        if there(depth):
+            times = sorted(cold)
+            print('depth', depth, 'plain' if plain else 'snapshot', 'cold: least %.0f p50 %.0f p99 %.0f ns' %
+                  (times[0], times[100], times[198]))
 
 
 def cost_of_new(depth):
@@ -438,9 +446,10 @@ def main():
     elif part == 'ending':
         ending()
     else:
-        for depth in 0, 5, 17, 42, 100:
+        quick = 'quick' in arguments
+        for depth in (17,) if quick else (0, 5, 17, 42, 100):
             cost(depth)
-        for depth in 0, 17, 42:
+        for depth in (17,) if quick else (0, 17, 42):
             cost_of_new(depth)
     print('frames', compared)
 
