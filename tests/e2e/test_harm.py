@@ -242,6 +242,9 @@ def rows():
     for call, action, place in STEPPED:
         yield f'B3-step-{call}-{action}-{place}', Row('harm_step', (call, action, place, lambda n: n % 16, 16), LARGE_RING,
                                                       check=stepped, share=10)
+    for call in 'attach', 'first', 'growth': # calls left by a jump are in no figure
+        yield f'B3-step-{call}-jump-same', Row('harm_step', (call, 'jump', 'same', lambda n: n % 16, 16), LARGE_RING,
+                                               counts='', share=10)
 
     for where in 'wait', 'function', 'launch':
         for then in '_exit', 'exit', 'exec', 'back', 'on':
