@@ -19,6 +19,7 @@
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
+#include "shim/core/sys/open_above.h"
 
 static inline long sys_result(long rc)
 {
@@ -27,7 +28,7 @@ static inline long sys_result(long rc)
 
 static inline int sys_open(const char *path, int flags, mode_t mode)
 {
-	return (int)sys_result(syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));
+	return (int)sys_result(open_above(path, flags, mode));
 }
 
 static inline int sys_close(int fd)

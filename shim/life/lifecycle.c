@@ -76,6 +76,21 @@ static void close_recording(struct tf_header *h)
 	gate_unlock_bare();
 }
 
+static void say_where(void)
+{
+	const char *rest = storage_is_gone();
+	struct over_threads sum = sum_over_threads();
+	unsigned long long calls = sum.calls, lost = sum.lost;
+
+	if (!rest)
+		spy_say("%s: %llu calls, %llu records lost; cudaspy report %s", storage_path(),
+		        calls, lost, storage_path());
+	else
+		spy_say("%s was removed, moved or replaced by another program%s%s; it has %llu "
+		        "calls",
+		        storage_path(), *rest ? ": the recording stays in " : "", rest, calls);
+}
+
 static void finish(void *unused)
 {
 	struct tf_header *h = tf_header(&spy_map);
@@ -93,11 +108,8 @@ static void finish(void *unused)
 	storage_publish();
 	if (spy_was_cut() && storage_was_cut()) /* meanwhile */
 		return;
-	sum = sum_over_threads();
-	if (!spy_options.quiet)
-		spy_say("%s: %llu calls, %llu records lost; cudaspy report %s", storage_path(),
-		        (unsigned long long)sum.calls, (unsigned long long)sum.lost,
-		        storage_path());
+	if (!spy_options.quiet || storage_is_gone())
+		say_where();
 }
 
 static bool may_finish(void)

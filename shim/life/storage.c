@@ -136,11 +136,24 @@ static int make_room(int fd)
 	return error;
 }
 
+static struct file_id root_now(void)
+{
+	struct file_id id = {0};
+	int fd = sys_open("/", O_PATH, 0);
+
+	if (fd >= 0) {
+		identify_file(fd, &id);
+		sys_close(fd);
+	}
+	return id;
+}
+
 bool storage_create(void)
 {
 	char wanted[PATH_MAX];
 
 	memset(&storage_file, 0, sizeof(storage_file));
+	storage_file.root = root_now();
 	for (unsigned i = 0; i < LIVE_FOLDERS; i++)
 		if (storage_live_folder(i))
 			leftover_tidy(storage_live_folder(i));
@@ -225,6 +238,22 @@ void storage_publish(void)
 	}
 	if (fd >= 0)
 		sys_close(fd);
+}
+
+const char *storage_is_gone(void)
+{
+	int fd = sys_open(storage_file.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	bool gone;
+
+	if (fd >= 0) {
+		gone = !is_file(fd, storage_file.in_memory ? &storage_file.published_id
+		                                           : &storage_file.live_id);
+		sys_close(fd);
+	} else {
+		struct file_id root = root_now();
+		gone = fd == -ENOENT && same_file(&root, &storage_file.root);
+	}
+	return !gone ? NULL : storage_file.in_memory ? storage_file.live : "";
 }
 
 bool storage_was_cut(void)

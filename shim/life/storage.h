@@ -40,6 +40,10 @@ const char *storage_path(void);
  * be called again. */
 void storage_publish(void);
 
+/* Not NULL: the file at that path, or where the recording lives in memory its stub, is not there
+ * any more, or another one is. Then where the recording still is, or "". */
+const char *storage_is_gone(void);
+
 /* Gives the lock back in a forked child. */
 void storage_after_fork(void);
 

@@ -16,6 +16,7 @@ struct storage_file {
 	char live[PATH_MAX];    /* where the mapped file is; the same, unless it lives in memory */
 	struct file_id live_id; /* of the live file */
 	struct file_id published_id; /* of the stub or the copy at `path` */
+	struct file_id root;         /* "/" as it was: without it names mean nothing */
 	uint64_t reserved;           /* address space */
 	uint64_t space_most;         /* bytes that it may take in memory; 0 = no limit of ours */
 	bool in_memory;

@@ -60,8 +60,11 @@ int storage_make_new(const char *path, char *made)
 	for (int number = 1; number < NAMES_MOST; number++) {
 		numbered(path, number, made);
 		int fd = sys_open(made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-		if (fd != -EEXIST)
-			return fd;
+		if (fd == -EEXIST)
+			continue;
+		if (fd >= 0) /* whatever the program's umask: it is opened again to grow */
+			syscall(SYS_fchmod, fd, 0600);
+		return fd;
 	}
 	return -EEXIST;
 }

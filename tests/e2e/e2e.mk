@@ -98,6 +98,7 @@ HARM_PROGRAMS := \
 	harm_stack \
 	harm_step \
 	harm_threads \
+	harm_world \
 	# EOL
 
 HARM_WRAPPED := \

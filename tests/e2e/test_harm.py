@@ -160,6 +160,36 @@ def valgrind(folder, number):
     yield {}
 
 
+@contextlib.contextmanager
+def as_root(folder, number):
+    if os.geteuid():
+        pytest.skip('only root may')
+    yield {}
+
+
+def the_first_copy_alone(t, bare):
+    recording, = t.recordings
+    assert report(recording)['totals']['launches'] == 40000
+
+
+GONE = r'cudaspy: \S+\.cudaspy was removed, moved or replaced by another program'
+
+
+def says_that_it_is_gone(more):
+    def said(t):
+        assert re.fullmatch(f'{GONE}{more}; it has \\d+ calls', t.ours[-1]), t.ours
+        assert not [line for line in t.ours if CLOSING.fullmatch(line)] and len(t.ours) <= 3, t.ours
+        assert not t.recordings
+    return said
+
+
+def what_stays_is_whole(t, bare):
+    live, = live_leftovers(t)
+    assert str(live) in t.ours[-1]
+    r, truth = report(live), next(iter(t.truths().values()))
+    against(Row(''), r, truth)
+
+
 def stepped(t, bare):
     """There were instructions to step through; and each launch stands with the kernel that it was of."""
     assert t.measured['instructions'] >= 50 or platform.machine() != 'x86_64', 'nothing was stepped through'
@@ -212,6 +242,9 @@ def rows():
     for call, action, place in STEPPED:
         yield f'B3-step-{call}-{action}-{place}', Row('harm_step', (call, action, place, lambda n: n % 16, 16), LARGE_RING,
                                                       check=stepped, share=10)
+    for call in 'attach', 'first', 'growth': # calls left by a jump are in no figure
+        yield f'B3-step-{call}-jump-same', Row('harm_step', (call, 'jump', 'same', lambda n: n % 16, 16), LARGE_RING,
+                                               counts='', share=10)
 
     for where in 'wait', 'function', 'launch':
         for then in '_exit', 'exit', 'exec', 'back', 'on':
@@ -289,6 +322,26 @@ def rows():
                                share=2)
     yield 'D-descriptors-late', Row('harm_file', ('limit', 'nofile', 3), said=at_most_one_trouble, share=2)
     yield 'D-limit-late', Row('harm_file', ('limit', 'fsize', 1 << 20), said=at_most_one_trouble, share=2)
+
+
+    yield from world()
+
+
+def world():
+    """The world around the recording is not what it was, or never was usual: harm_world.c."""
+    for way in 'streams', 'locked', 'shared', 'jump', 'spawn':
+        yield f'W-{way}', Row('harm_world', (way,), LARGE_RING, share=10)
+    # Options are read when CUDA starts: the defaults, among them the sampler, whose calls the driver counts as well.
+    yield 'W-environ', Row('harm_world', ('environ',), LARGE_RING, counts='', share=10)
+    for way in ('mask',), ('proc', 'early'), ('proc', 'late'), ('pids',):
+        yield '-'.join(('W', *way)), Row('harm_world', way, LARGE_RING, around=as_root, share=10)
+    for way in 'user', 'hidden':
+        yield f'W-{way}', Row('harm_world', (way,), around=as_root, said=at_most_one_trouble, share=10)
+    yield 'W-namespace', Row('harm_world', ('namespace',), counts='', check=the_first_copy_alone, share=10)
+    yield 'W-gone', Row('harm_world', ('gone', '{folder}'), counts='', said=says_that_it_is_gone(''), share=10)
+    yield 'W-gone-from-memory', Row('harm_world', ('gone', '{folder}/over'), {'CUDASPY_KEEP': 1}, counts='', around=overlay_and_small_memory,
+                                    said=says_that_it_is_gone(': the recording stays in (?P<live>\\S+)'),
+                                    check=what_stays_is_whole, share=10)
 
 
 @pytest.mark.parametrize('row', [pytest.param(row, id=name) for name, row in rows()])

@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
+#include "shim/core/sys/open_above.h"
 #include "shim/core/sys/same_file.h"
 #include "shim/core/format/trace_format.h"
 
@@ -46,7 +47,7 @@ struct entry {
 
 static int open_raw(const char *path, int flags)
 {
-	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return open_above(path, flags | O_NOFOLLOW, 0600);
 }
 
 static void close_raw(int fd)
@@ -175,7 +176,7 @@ int leftover_open_part(const char *path)
 
 bool leftover_is_written(int part)
 {
-	int same = (int)syscall(SYS_fcntl, part, F_DUPFD_CLOEXEC, 0);
+	int same = (int)syscall(SYS_fcntl, part, F_DUPFD_CLOEXEC, STREAMS);
 
 	return same >= 0 && !syscall(SYS_close, same);
 }
@@ -324,9 +325,7 @@ static uint64_t move_entries(const char *folder, struct work *w, long bytes)
 
 void leftover_tidy(const char *folder)
 {
-	int fd = folder[0] == '/' ? (int)syscall(SYS_openat, AT_FDCWD, folder,
-	                                         O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-	                          : -1;
+	int fd = folder[0] == '/' ? open_above(folder, O_RDONLY | O_DIRECTORY, 0) : -1;
 	struct work *w = fd >= 0 ? new_work() : NULL;
 	uint64_t moved = 0;
 	long bytes;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "shim/core/sys/open_above.h"
 
 bool own_file_trusted(int fd, bool folder)
 {
@@ -38,8 +39,7 @@ static int32_t read_all(int fd, char *text, uint32_t room)
 int32_t own_file_read(const char *path, char *text, uint32_t room)
 {
 	/* Not blocking: it may be a pipe, or a terminal. */
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, path,
-	                      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+	int fd = open_above(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;

@@ -208,6 +208,7 @@ static void *make_call(void *unused)
 		if (step.from && step.met <= step.at)
 			raise(SIGTRAP);
 	}
+	set_current(); /* which a jump may have left out */
 	launch();
 	return NULL;
 }
