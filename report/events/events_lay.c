@@ -35,8 +35,7 @@ static bool lay(struct run *run)
 
 	for (uint32_t i = 0; i < run->count; i++) {
 		const struct laid *p = &run->piece[i];
-		const double is = (double)(p->work.end - p->work.start),
-		             want = (double)p->expected;
+		const double is = (double)(p->work.end - p->work.start), want = (double)p->expected;
 		if (!p->expected)
 			return false;
 		took += is;

@@ -173,8 +173,8 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 	                              : alloc_string("");
 	text_layout_fact(page, "loop",
 	                 "%s%llu steps of %s%s, %s %% of the run's %s; start-up %s %%", which,
-	                 (unsigned long long)p->steps, unit_time_apart(step, summary_step(p)), beside,
-	                 unit_percent(share, time, m->wall), wall,
+	                 (unsigned long long)p->steps, unit_time_apart(step, summary_step(p)),
+	                 beside, unit_percent(share, time, m->wall), wall,
 	                 unit_percent(part, r->s->startup, m->wall));
 	free(beside);
 	free(which);
