@@ -32,6 +32,7 @@ static uint64_t duration(void *to, uint32_t thread, const struct tf_record *r,
 	}
 	if (g) {
 		g->cls = cls;
+		g->takes = *known ? ticks : 0;
 		g->timed = !isnan(measured) ? EVENTS_BY_EVENTS
 		           : *known         ? EVENTS_BY_CLASS
 		                            : EVENTS_GUESSED;
@@ -79,7 +80,10 @@ static void placed(void *to, const struct timeline_piece *p)
 		w.timed = EVENTS_BY_CLASS;
 	}
 	e->figures->works++;
-	e->to->work(e->to->to, &w);
+	if (w.timed == EVENTS_BY_CUPTI)
+		e->to->work(e->to->to, &w);
+	else
+		lay_work(e, &w, g ? g->takes : 0);
 	/* Activities of CUPTI may tell more of it later. */
 	if (g && p->estimated && e->header->gpu_mode != TF_GPU_CUPTI)
 		given_end(&e->givens, g);
@@ -318,6 +322,7 @@ void events_tell(struct events *e, const struct events_to *to, struct events_fig
 		certain = figures->until;
 	}
 	timeline_finish(e->drain.timeline);
+	lay_rest(e);
 	figures->unplaced = givens_unplaced(&e->givens);
 	timeline_free(e->drain.timeline);
 	drain_end(&e->drain);

@@ -2,7 +2,7 @@
 /*
  * How the files of this folder work together: events.c feeds the records, events_given.c remembers
  * what calls gave until it is placed, events_streams.c tells streams apart, events_times.c says how
- * long work takes.
+ * long work takes, events_lay.c where one piece ends and the next begins.
  */
 #ifndef REPORT_EVENTS_INTERNAL_H
 #define REPORT_EVENTS_INTERNAL_H
@@ -22,6 +22,7 @@ struct given {
 	struct tf_record r;
 	uint64_t cause; /* 0 = a free place */
 	uint64_t start; /* of the parts so far; 0 = there are none */
+	uint64_t takes; /* ticks, as far as is known; 0 = it is not */
 	uint32_t number, stream, cls;
 	uint32_t next;         /* with the same hash, or free too: place + 1 */
 	uint32_t older, newer; /* place + 1 */
@@ -87,6 +88,10 @@ void times_end(struct times *t);
 /* What events around the work of this call told, once; NaN = nothing. */
 double times_measured(const struct times *t, unsigned kind, const struct tf_record *r);
 
+/* ---- where pieces that follow one another meet ---- */
+
+struct run;
+
 struct events {
 	struct recording *recording;
 	const struct clock *clock;
@@ -103,9 +108,16 @@ struct events {
 	struct timeline_watch watch;
 	const struct events_to *to;
 	struct events_figures *figures;
+	struct run *runs[TF_DEVICES_TIMED];
 	uint32_t number;
 	uint64_t tick_most; /* no record ends later */
 	bool learns;        /* what is told of how long work takes comes with the records */
 };
+
+/* Tells a piece that was placed by an estimate, or holds it back until it is known what follows.
+ * `expected`: ticks that it takes as far as is known; 0 = it is not. */
+void lay_work(struct events *e, const struct events_work *w, uint64_t expected);
+/* Tells what was held back. */
+void lay_rest(struct events *e);
 
 #endif

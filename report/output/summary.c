@@ -133,7 +133,7 @@ static char *sentence(const struct verdict *v, const char *judged)
 	if (v->cls == VERDICT_GPU || !(v->gain > 0))
 		return alloc_format("%s, %s confidence: %s.", verdict_names[v->cls], confidence,
 		                    words[v->cls].sentence);
-	return alloc_format("%s, %s confidence: %s. Without that, %s could be up to %s %% "
+	return alloc_format("%s, %s confidence: %s. Without that, %s could be about %s %% "
 	                    "shorter.",
 	                    verdict_names[v->cls], confidence, words[v->cls].sentence, judged,
 	                    unit_percent(gain, v->gain, 1));
@@ -337,6 +337,13 @@ static bool is_pytorch(const struct model *m)
 	return false;
 }
 
+double summary_step(const struct model_phase *loop)
+{
+	if (loop->threads > 1 && isfinite(loop->mean))
+		return loop->mean;
+	return loop->steps ? loop->time / (double)loop->steps : NAN;
+}
+
 void summary_make(struct summary *s, const struct model *m, const struct analysis *a)
 {
 	size_t shown = a->phase < m->phases.count ? a->phase : m->phases.main;
@@ -353,8 +360,8 @@ void summary_make(struct summary *s, const struct model *m, const struct analysi
 	                                        : "the end";
 	if (a->phase < m->phases.count) {
 		s->judged_ns = p->time / (double)p->part_count;
-		if (s->loop && p->steps)
-			s->step = p->time / (double)p->steps;
+		if (s->loop)
+			s->step = summary_step(p);
 	}
 	s->sentence = sentence(&a->verdict, s->judged);
 	changes(s, a);

@@ -40,6 +40,10 @@ struct summary {
 void summary_make(struct summary *s, const struct model *m, const struct analysis *a);
 void summary_free(struct summary *s);
 
+/* What a step of a loop takes, ns; NaN = it has none. Of threads that do their steps side by side
+ * each takes longer than from one to the next. */
+double summary_step(const struct model_phase *loop);
+
 /* "2.54 to 2.90 ms", "up to 2.90 ms" (free it): of two times in ns. */
 char *summary_range(double low, double high);
 /* The same of two shares, in per cent: "15.1 to 36.8 %". */

@@ -275,7 +275,8 @@ def test_bmf_follows_its_schema(many):
         found = json.loads(export('-f', 'bmf', folder))
         assert found['run']['launches']['value'] == report(folder)['totals']['launches']
         for benchmark, measures in found.items():
-            assert re.fullmatch(r'run|loop \d+', benchmark) and measures
+            # Names of benchmarks have at most 1024 characters, those of measures 64.
+            assert re.fullmatch(r'run|loop \d+', benchmark) and measures and max(map(len, measures)) <= 64
             for measure, metric in measures.items():
                 assert re.fullmatch(r'[a-z-]+', measure)
                 assert {'value'} <= set(metric) <= {'value', 'lower_value', 'upper_value'}, measure
@@ -293,10 +294,18 @@ def test_steps_have_an_interval(run):
 
 
 def test_gha_benchmark(many):
-    """What benchmark-action/github-action-benchmark takes with tool: customSmallerIsBetter."""
+    """What benchmark-action/github-action-benchmark takes with tool: customSmallerIsBetter.
+
+    Its parser wants a JSON array that is not empty, compares entries by name and unit, and rewrites a range of the form
+    "± 1.5" or "+-1.5" alone, which an interval is not: ours is shown as it stands.
+    """
     for folder in many:
         entries = json.loads(export('-f', 'gha-benchmark', folder))
-        assert len({e['name'] for e in entries}) == len(entries)
+        assert entries and len({e['name'] for e in entries}) == len(entries)
+        for e in entries:
+            low, high = map(float, e['range'].split('..')) if 'range' in e else (e['value'], e['value'])
+            assert low <= e['value'] * (1 + 1e-5) + 1e-9 and e['value'] <= high * (1 + 1e-5) + 1e-9, e
+            assert not re.search(r'\+-|±', e.get('range', ''))
         for e in entries:
             assert {'name', 'unit', 'value'} <= set(e) <= {'name', 'unit', 'value', 'range', 'extra'}
             assert isinstance(e['value'], (int, float)) and all(isinstance(e[k], str) for k in e if k != 'value')

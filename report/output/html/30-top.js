@@ -100,36 +100,6 @@ function busyText(b) {
 	return known(b.low) && b.high - b.low > 0.0005 ? percent(b.mean) + ' (' + percentRange(b.low, b.high) + ')' : percent(b.mean);
 }
 
-// ---- the sentence ----
-
-const SENTENCES = {
-	'gpu-bound': (b) => `The GPU is the limit${b && `: it is busy ${b} of ${scope()}`}; no change on the host would gain much.`,
-	'launch-bound': (b) => `The GPU waits for launches: the host issues many short pieces of work${b && `, and keeps it busy only ${b} of ${scope()}`}.`,
-	'sync-bound': (b) => `The host waits for the GPU, and only then gives it more work${b && `: the GPU is busy ${b} of ${scope()}`}.`,
-	'copy-bound': (b) => `Copies between host and GPU hold the work up${b && `: kernels and copies keep the GPU busy ${b} of ${scope()}`}.`,
-	'alloc-bound': (b) => `Allocating memory or loading code again and again keeps the GPU waiting${b && `: it is busy ${b} of ${scope()}`}.`,
-	'host-bound': (b) => `The program's own code, outside CUDA, keeps the GPU waiting${b && `: it is busy ${b} of ${scope()}`}.`,
-	'comm-bound': (b) => `The GPU communicates and computes nothing meanwhile${b && `; it is busy ${b} of ${scope()}`}.`,
-	mixed: (b) => `Two things hold it up alike: ${REASONS[report.verdict.first] || report.verdict.first}, and ${REASONS[report.verdict.second] || report.verdict.second}${b && `; the GPU is busy ${b} of ${scope()}`}.`,
-	inconclusive: () => 'Why it is slow, this recording does not tell.',
-};
-
-const REASONS = {
-	'gpu-bound': 'the GPU\'s own work',
-	'launch-bound': 'many short launches',
-	'sync-bound': 'waiting for the GPU too early',
-	'copy-bound': 'copies',
-	'alloc-bound': 'allocating and loading code',
-	'host-bound': 'the program\'s own code outside CUDA',
-	'comm-bound': 'communication',
-};
-
-function sentence() {
-	const share = busyShares(judged.gpu), words = SENTENCES[report.verdict.class];
-	const about = share && known(share.low) && share.high - share.low > 0.02 ? 'about ' : '';
-	return words ? words(share ? about + percent(share.mean) : '') : report.verdict.class;
-}
-
 function header(root) {
 	const first = report.processes[0];
 	const top = put(root, 'header.top', {});
@@ -193,10 +163,12 @@ function alerts(root) {
 
 function verdict(root) {
 	const v = report.verdict;
-	put(root, 'h1', {}, sentence());
+	put(root, 'h1', {}, extra.sentence); // as the terminal has it
 	// The sentence says what its first half does.
-	const colon = v.class === 'inconclusive' ? -1 : v.reason.indexOf(': '), reason = v.reason.slice(colon < 0 ? 0 : colon + 2);
-	put(root, 'p.wide', {}, reason.charAt(0).toUpperCase() + reason.slice(1));
+	const colon = v.reason.indexOf(': '), reason = v.reason.slice(colon < 0 ? 0 : colon + 2);
+	if (v.class !== 'inconclusive') { // else it says all of it
+		put(root, 'p.wide', {}, reason.charAt(0).toUpperCase() + reason.slice(1));
+	}
 	const chips = put(root, 'ul.chips', { 'aria-label': 'verdict' });
 	const chip = (name, value) => put(chips, 'li.chip', {}, name + ' ', put(null, 'b', {}, value));
 	chip('verdict', v.class);

@@ -7,6 +7,7 @@
 #include "report/base/stats.h"
 #include "report/output/html/html_page.h"
 #include "report/output/json/out_json.h"
+#include "report/output/summary.h"
 
 #define MOST_STEPS     1600u /* points of the steps over time: two for each column of pixels */
 #define MOST_SLICES    128u  /* of a process' strip */
@@ -83,20 +84,6 @@ static json_t *steps(const struct model *m)
 
 /* ---- the run as time slices, and what each process did in all of it ---- */
 
-static const char *const host_names[TF_HOSTS] = {
-        [TF_HOST_LAUNCH] = "launch_ns",
-        [TF_HOST_BACK_PRESSURE] = "back_pressure_ns",
-        [TF_HOST_CONTENTION] = "contention_ns",
-        [TF_HOST_SYNC_USEFUL] = "sync_useful_ns",
-        [TF_HOST_SYNC_WASTED] = "sync_wasted_ns",
-        [TF_HOST_COPY] = "copy_ns",
-        [TF_HOST_ALLOC] = "alloc_ns",
-        [TF_HOST_MODULE] = "module_ns",
-        [TF_HOST_OTHER] = "other_cuda_ns",
-        [TF_HOST_OUTSIDE] = "outside_ns",
-        [TF_HOST_OWN] = "sampling_ns",
-};
-
 /* Share in which a device, or the mean of several, was busy in some slices; NaN: not known. */
 static double busy_share(const struct overview *p, size_t from, size_t until)
 {
@@ -135,7 +122,9 @@ static void put_sums(json_t *o, const struct overview *p)
 		double sum = 0;
 		for (size_t i = first; i < p->count; i++)
 			sum += p->host[i][k];
-		json_put(host, host_names[k], json_ns(sum));
+		/* The page draws it as it draws `host`, which has this one name otherwise. */
+		json_put(host, k == TF_HOST_OTHER ? "other_cuda_ns" : out_json_host_names[k],
+		         json_ns(sum));
 	}
 	json_put(o, "busy_share", json_share(busy_share(p, first, p->count)));
 	if (p->host)
@@ -201,11 +190,15 @@ static json_t *briefs(const struct model *m)
 
 json_t *html_judged(const struct model *m, const struct analysis *a)
 {
+	struct summary summary;
 	json_t *o = json_object();
 
+	summary_make(&summary, m, a);
 	json_put(o, "simulated", json_boolean(m->simulated));
 	json_put(o, "judged", judged(a));
+	json_put(o, "sentence", json_text(summary.sentence));
 	json_put(o, "kernel_briefs", briefs(m));
+	summary_free(&summary);
 	return o;
 }
 

@@ -39,6 +39,8 @@ json_t *out_json_sites(const struct model *m, size_t limit);
 json_t *out_json_steps(const struct model *m, const struct out_options *o);
 /* Which one is judged, and all of them. */
 json_t *out_json_phase(const struct model *m, const struct analysis *a);
+/* Of the host's time by slices, by enum tf_host. */
+extern const char *const out_json_host_names[];
 json_t *out_json_phases(const struct model *m, const struct analysis *a);
 json_t *out_json_verdict(const struct verdict *v);
 json_t *out_json_ranges(const struct model *m);

@@ -5,7 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/output/json/out_json.h"
 
-static const char *const host_names[TF_HOSTS] = {
+const char *const out_json_host_names[TF_HOSTS] = {
         [TF_HOST_LAUNCH] = "launch_ns",
         [TF_HOST_BACK_PRESSURE] = "back_pressure_ns",
         [TF_HOST_CONTENTION] = "contention_ns",
@@ -82,7 +82,7 @@ static json_t *host(const struct model_phase *p)
 	json_t *o = json_object();
 
 	for (int k = 0; k < TF_HOSTS; k++)
-		json_put(o, host_names[k], json_ns(p->has_host ? p->host[k] : NAN));
+		json_put(o, out_json_host_names[k], json_ns(p->has_host ? p->host[k] : NAN));
 	return o;
 }
 

@@ -166,11 +166,14 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 	double time = p->time / (double)p->part_count;
 	char *which = m->phases.loops > 1 ? alloc_format("%u of %zu: ", p->number, m->phases.loops)
 	                                  : alloc_string("");
-	text_layout_fact(page, "loop", "%s%llu steps of %s, %s %% of the run's %s; start-up %s %%",
-	                 which, (unsigned long long)p->steps,
-	                 unit_time_apart(step, p->steps ? p->time / (double)p->steps : NAN),
-	                 unit_percent(share, time, m->wall), wall,
+	char *beside = p->threads > 1 ? alloc_format(" in %zu threads side by side", p->threads)
+	                              : alloc_string("");
+	text_layout_fact(page, "loop",
+	                 "%s%llu steps of %s%s, %s %% of the run's %s; start-up %s %%", which,
+	                 (unsigned long long)p->steps, unit_time_apart(step, summary_step(p)),
+	                 beside, unit_percent(share, time, m->wall), wall,
 	                 unit_percent(part, r->s->startup, m->wall));
+	free(beside);
 	free(which);
 }
 
