@@ -40,6 +40,12 @@ static inline int open_above(const char *path, int flags, mode_t mode)
 		open_above_let_go(held[n]);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
 	error = errno;
+	if (fd >= 0 && fd < STREAMS) { /* another thread of ours has just let go of it */
+		int low = fd;
+		fd = (int)syscall(SYS_fcntl, low, F_DUPFD_CLOEXEC, STREAMS);
+		error = errno;
+		syscall(SYS_close, low);
+	}
 	while (n)
 		open_above_let_go(held[--n]);
 	errno = error;

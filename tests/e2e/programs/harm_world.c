@@ -3,7 +3,7 @@
  * harm_world WAY ...: the world around the recording is not what it was, or never was usual.
  *
  *   streams        stdin, stdout and stderr are closed from the start, and a thread writes to
- *                  descriptors 1 and 2, and reads from 0, all the while: none may be there
+ *                  descriptors 0 to 2 all the while: nothing may take it
  *   mask           the program's umask leaves nobody any right, root's rights over files are gone
  *   user           another user once CUDA has started
  *   hidden         and a process that is not to be looked at (PR_SET_DUMPABLE)
@@ -55,11 +55,11 @@ static atomic_uint strangers; /* descriptors 0 to 2 that could be used */
 
 static void *use_streams(void *unused)
 {
-	char c = 'x';
+	const char c = 'x';
 
 	while (!atomic_load(&done))
 		for (int fd = 0; fd < 3; fd++)
-			if (fd ? write(fd, &c, 1) >= 0 : read(fd, &c, 1) >= 0)
+			if (write(fd, &c, 1) >= 0)
 				atomic_fetch_add(&strangers, 1);
 	return unused;
 }
