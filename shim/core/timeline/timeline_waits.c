@@ -322,7 +322,11 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 		/* What is known to wait did, as long as there was work, however long it takes. */
 		uint64_t held = holds ? tl_min(left, ticks - tl_min(alone, ticks)) : 0;
 		wait = tl_max(wait, held);
-		tl_learn(typical, ticks - held, left > 0);
+		/* Of a guess it is not known how much of the call was a wait: all of it is the most
+		 * that the call itself takes. */
+		const struct tl_stream *ahead = w.last ? tl_op_stream(t, w.last) : NULL;
+		bool guessed = t->mode == TF_GPU_SAMPLE && ahead && ahead->unknown;
+		tl_learn(typical, guessed ? ticks : ticks - held, left > 0);
 	}
 	if (!wait) {
 		if (t->mode == TF_GPU_SAMPLE && holds && !copy)

@@ -289,6 +289,21 @@ static void test_calls_that_wait_for_the_device(void **state)
 	}
 }
 
+/* What a free takes itself is not learned from a guess of how long it waited: later ones would all
+ * seem to wait, and their work to last until then. */
+static void test_a_guess_teaches_nothing_of_a_free(void **state)
+{
+	for (uint64_t i = 0; i < 20; i++) {
+		if (i == 10)
+			timeline_sample(timeline, lasts(a_kernel(4), TF_WORK_KERNEL, 1000));
+		launch(4, 100000 * i + 10000, 100000 * i + 11000); /* guessed to take 5 us */
+		let_go(FREE, SPY_MEM_DEVICE, 0x7000, 100000 * i + 11500, 100000 * i + 18000);
+		call(OTHER, 0, 100000 * i + 50000, 100000 * i + 50100);
+	}
+	finish();
+	assert_int_equal(total()->busy, 10 * 5000 + 10 * 1000);
+}
+
 /* An event that goes into a graph under capture orders nothing. */
 static void test_captured_work_is_none(void **state)
 {
@@ -758,6 +773,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_stream_that_only_waits, start, end),
 	        cmocka_unit_test_setup_teardown(test_events_and_the_legacy_stream, start, end),
 	        cmocka_unit_test_setup_teardown(test_calls_that_wait_for_the_device, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_guess_teaches_nothing_of_a_free, start, end),
 	        cmocka_unit_test_setup_teardown(test_copies_share_an_engine, start, end),
 	        cmocka_unit_test_setup_teardown(test_captured_work_is_none, start, end),
 	        cmocka_unit_test_setup_teardown(test_legacy_stream, start, end),
