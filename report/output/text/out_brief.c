@@ -118,6 +118,11 @@ static void figures(struct brief *b)
 	else
 		line(b, "no steps found; start-up %s (measured)",
 		     unit_time_apart(time, s->startup));
+	if (m->steps.source != STEPS_NONE && m->steps.judged)
+		line(b, "a step: p50 %s, p99 %s, of %llu steps (measured)",
+		     unit_time_apart(one, m->steps.duration.p50),
+		     unit_time_apart(two, m->steps.duration.p99),
+		     (unsigned long long)m->steps.judged);
 	if (of->gpu.has_busy && of->gpu.busy.window > 0) {
 		const struct model_gpu_busy *g = &of->gpu.busy;
 		char *range =
