@@ -123,7 +123,7 @@ static void figures(struct brief *b)
 		     unit_time_apart(one, m->steps.duration.p50),
 		     unit_time_apart(two, m->steps.duration.p99),
 		     (unsigned long long)m->steps.judged);
-	if (of->gpu.has_busy && of->gpu.busy.window > 0) {
+	if (of->gpu.has_busy && of->gpu.busy.window > 0 && isfinite(of->gpu.busy.low)) {
 		const struct model_gpu_busy *g = &of->gpu.busy;
 		char *range =
 		        of->gpu.estimated
