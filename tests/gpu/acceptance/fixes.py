@@ -13,7 +13,6 @@ import json
 import math
 import os
 import re
-import shutil
 import statistics
 import sys
 
@@ -113,7 +112,7 @@ def read_recorded(settings, case, run, outcome):
     if not trouble and not busy:
         trouble = "no recording of work on a GPU"
     found = [said(r, case) for r in busy]
-    shutil.rmtree(run.folder, ignore_errors=True)
+    shim.put_away(settings, run.folder, case.name)
     return found, trouble or None
 
 

@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import threading
 
 from acceptance import fixes, lanes, shim
@@ -114,7 +113,7 @@ class Collected:
     def use(self, job, run, outcome):
         row = self.rows[job.case.name]
         reports, troubles = shim.read(self.settings, run.folder, "--sites")
-        shutil.rmtree(run.folder, ignore_errors=True)
+        shim.put_away(self.settings, run.folder, job.case.name)
         busy = sorted((r for r in reports if r.pieces), key=lambda r: -sum(r.pieces.values()))
         row["note"] = outcome.skipped
         row["trouble"] = None if outcome.skipped else outcome.trouble() or "; ".join(troubles) or \

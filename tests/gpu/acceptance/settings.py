@@ -40,6 +40,7 @@ class Settings:
         self.work = os.path.join(self.build, "acceptance")
         self.out = options.out or os.path.join(self.build, "gpu_acceptance.json")
         self.simulated = options.simulated
+        self.kept = options.keep and os.path.abspath(options.keep)  # folder of recordings that stay
         self.quick = options.quick
         self.pairs_asked = options.pairs
         self.pairs = options.pairs if options.pairs else 3 if options.quick else 15

@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import shutil
 import subprocess
 
 TIMEOUT = 60
@@ -71,3 +72,13 @@ def read(settings, folder, *options):
         except (OSError, subprocess.TimeoutExpired, ValueError, KeyError, IndexError) as e:
             troubles.append("report %s: %s: %s" % (name, type(e).__name__, e))
     return reports, troubles
+
+
+def put_away(settings, folder, name):
+    """Ends a run's folder; what it recorded stays as NAME-PID.cudaspy where that was asked for."""
+    if settings.kept:
+        os.makedirs(settings.kept, exist_ok=True)
+        for path in glob.glob(os.path.join(folder, "*.cudaspy")):
+            pid = os.path.splitext(path)[0].rsplit("-", 1)[1]
+            shutil.move(path, os.path.join(settings.kept, "%s-%s.cudaspy" % (name, pid)))
+    shutil.rmtree(folder, ignore_errors=True)
