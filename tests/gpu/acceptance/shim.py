@@ -75,10 +75,9 @@ def read(settings, folder, *options):
 
 
 def put_away(settings, folder, name):
-    """Ends a run's folder; what it recorded stays as NAME-PID.cudaspy where that was asked for."""
+    """Ends a run's folder; what it recorded stays as NAME-(its own name) where that was asked for."""
     if settings.kept:
         os.makedirs(settings.kept, exist_ok=True)
         for path in glob.glob(os.path.join(folder, "*.cudaspy")):
-            pid = os.path.splitext(path)[0].rsplit("-", 1)[1]
-            shutil.move(path, os.path.join(settings.kept, "%s-%s.cudaspy" % (name, pid)))
+            shutil.move(path, os.path.join(settings.kept, "%s-%s" % (name, os.path.basename(path))))
     shutil.rmtree(folder, ignore_errors=True)
