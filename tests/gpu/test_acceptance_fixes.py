@@ -110,6 +110,14 @@ class Judged(unittest.TestCase):
         self.assertFalse(found["gain in the range, held half"])
         self.assertTrue(found["ranges, held half"])
 
+    def test_sets_are_named(self):
+        row = row_of(Case("x", "torch", LAUNCH), {"fix": 3.2}, process())
+        found = [v["what"] for v in fixes.verdicts([{**row, "half": name} for name in fixes_table.HALVES], 1)]
+        self.assertIn("class of the best fix, held half", found)
+        self.assertIn("class of the best fix, unseen programs", found)
+        self.assertEqual(sum(what.startswith("class of the best fix") for what in found), len(fixes_table.HALVES))
+        self.assertEqual(list(fixes_table.SIMULATED), list(fixes_table.HALVES))
+
     def test_printed(self):
         row = row_of(Case("x", "torch", LAUNCH, useless="no-sync"), {"fix": 9.0, "useless": 1.0}, process(steps=3))
         text = "\n".join(fixes.lines_of(row))

@@ -399,7 +399,7 @@ def verdicts(rows, repeats):
     for half in fixes_table.HALVES:
         mine = [r for r in rows if r["half"] == half and r["runs"]]
         if mine:
-            name = "%s programs" % half if half in ("fresh", "last") else "%s half" % half
+            name = "%s %s" % (half, "half" if half in ("first", "held") else "programs")
             found += [
                 share_line("class of the best fix, " + name, mine, lambda r: r["right_class"], SHARES["class"]),
                 share_line("gain in the range, " + name, mine, lambda r: r["in_range"], SHARES["range"]),

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs with a fix (tests/gpu/workloads): what the fix of each is of, and which prediction speaks of it.
 
-Four sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
+Five sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
 are held back say afterwards whether that helped programs in general. Once they have been looked at, they are programs to learn
 from as well; the fresh ones were written then, before the next change, and the last ones when the fresh ones had been looked at.
+The unseen ones were written when the last ones had been looked at.
 """
 
 
@@ -92,12 +93,30 @@ LAST = [
     Case("checkpoint_gpt", "torch", Fix("gpu-bound"), useless="pinned", otherwise="gpu-bound", near=0.05),
     Case("eval_cat_cpu", "torch", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
 ]
-HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST}
+UNSEEN = [
+    Case("unet_sampler", "torch", Fix("launch-bound", "graphs"), useless="no-alloc", near=0.05),
+    Case("cupy_frames", "cupy", Fix("copy-bound", "pinned"), useless="no-alloc"),
+    # One launch instead of 128; no graph: Numba has none, and the kernels of a graph would be as many.
+    Case("numba_rows", "numba", Fix("launch-bound"), useless="no-sync"),
+    Case("lamb_by_hand", "torch torchvision", Fix("launch-bound", "fused"), Fix("launch-bound", "graphs", "fix2"),
+         useless="no-alloc", near=0.05),
+    Case("attention_written_out", "torch", Fix("gpu-bound"), useless="no-sync", otherwise="gpu-bound", near=0.05),
+    Case("bert_wordpieces", "torch transformers", Fix("host-bound", "host=0"), useless="pinned", near=0.02),
+    Case("cupy_no_pool", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # lax.scan takes away the dispatch of each note, and what Python does between two. One note that is drawn otherwise,
+    # since XLA took another kernel, changes those behind it.
+    Case("jax_melodies", "jax", Fix(("launch-bound", "host-bound")), useless="no-alloc", near=0.1),
+    # The host compares boxes while the GPU rests: without the waits both go on at once; with NumPy there is little to compare.
+    Case("tracker_boxes", "torch", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="no-alloc", near=0.1),
+    Case("offload_activations", "torch", Fix("copy-bound"), Fix("copy-bound", "pinned", "fix2"), useless="no-alloc", near=0.05),
+]
+HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
 SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")],
-             "held": [Case("fake_waits", "torch", Fix("sync-bound", "no-sync"), useless="graphs")], "fresh": [], "last": []}
+             "held": [Case("fake_waits", "torch", Fix("sync-bound", "no-sync"), useless="graphs")], "fresh": [], "last": [],
+             "unseen": []}
 WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0", "fused")
 
 

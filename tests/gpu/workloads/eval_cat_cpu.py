@@ -13,7 +13,7 @@ run = fixable.Program(__doc__, steps=300, warm_up=TRAIN + EVALUATE, multiple=TRA
 torch = fixable.load_torch()
 nn = torch.nn
 
-BATCH, SIZE, CLASSES = 512, 32, 1500
+BATCH, SIZE, CLASSES = 512, 32, 128
 
 
 def make(variant):
