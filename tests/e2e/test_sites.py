@@ -766,6 +766,45 @@ def test_launches_by_threads_and_signals(compile_c, run, flags):
         assert any(api == a and is_part(stack, whole) for a, whole in told) or len(stack) < 2, stack
 
 
+HEADS = """
+#include "tests/e2e/programs/work.h"
+#include <unistd.h>
+#define STAYS __attribute__((noinline, noclone))
+extern void framework(void (*f)(void));
+STAYS void __device_stub__kernel(void) { CHECK(cuLaunchKernel(work_short, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL)); __asm__ volatile(""); }
+STAYS void kernel(void) { __device_stub__kernel(); __asm__ volatile(""); }
+STAYS void stub_at(void) { kernel(); /* stub_at */ __asm__ volatile(""); }
+STAYS void framework_at(void) { framework(NULL); /* framework_at */ __asm__ volatile(""); }
+STAYS void callback_at(void) { CHECK(cuCtxSynchronize()); /* callback_at */ __asm__ volatile(""); }
+int main(void)
+{
+	work_start();
+	usleep(200000);
+	for (int i = 0; i < 20; i++) {
+		stub_at();
+		framework_at();
+		framework(callback_at);
+	}
+	return 0;
+}
+"""
+
+
+def test_headlines_of_native_stacks(compile_c, run, tmp_path):
+    """The first function outside CUDA, frameworks, and what the compiler makes for a launch; a framework's callback is the program's."""
+    compile_c('#include <cuda.h>\nvoid framework(void (*f)(void)) { if (f) f(); else '
+              'cuCtxSynchronize(); __asm__ volatile(""); }', '-g', '-O1', *FRAMES, '-lcuda', '-Wl,--build-id', shared=True, name='torch_cuda')
+    program = compile_c(HEADS, '-g', '-O1', *FRAMES, f'-I{ROOT}', f'-L{tmp_path}', '-ltorch_cuda', f'-Wl,-rpath,{tmp_path}', '-lcuda', '-Wl,--build-id')
+    sites = [s for s in run(program, CUDASPY_SITES='all').report['sites'] if s['seen'] == 20]
+    if sites[0]['frames'][0]['function'] is None:
+        pytest.skip('elfutils (libdw) is not on this machine: native frames have no names')
+    heads = sorted((s['api'], s['frames'][s['headline']]['function'], s['frames'][s['headline']]['line']) for s in sites)
+    line = lambda mark: next(n for n, text in enumerate(HEADS.splitlines(), 1) if f'/* {mark} */' in text)
+    waits = [('cuCtxSynchronize', at, line(at)) for at in ('callback_at', 'framework_at')]
+    assert heads == [*waits, *([('cuLaunchKernel', 'stub_at', line('stub_at'))] if keeps_rbp() else [heads[-1]])]
+    assert all(f['library'] for s in sites for f in s['frames'] if f['function'] in ('framework', '__device_stub__kernel'))
+
+
 def test_wrappers_leave_the_frame_pointer_alone():
     if not keeps_rbp() or not shutil.which('objdump'):
         pytest.skip('no -ffixed-rbp, or no objdump')
@@ -1209,7 +1248,7 @@ def test_headlines_of_code_that_was_made(tmp_path):
         for path in paths.values():
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, 'w') as out:
-                out.write('def made(f):\n    f()\n')
+                out.write('def made(f):\n    inside(f)\ndef inside(f):\n    f()\n')
         program = os.path.join(home, 'program.py')
         text = MADE.format(library=str(library), here=str(library), **paths)
         with open(program, 'w') as out:
@@ -1224,7 +1263,7 @@ def test_headlines_of_code_that_was_made(tmp_path):
     line = lambda mark: text.splitlines().index(next(l for l in text.splitlines() if l.endswith('# ' + mark))) + 1
     assert heads == {('cuCtxSynchronize', program, line('written')), ('cuMemcpyDtoH_v2', program, line('compiled')),
                      ('cuMemAlloc_v2', program, line('text')), ('cuMemFree_v2', program, line('text')),
-                     ('cuCtxSynchronize', paths['cell'], 2)}
+                     ('cuCtxSynchronize', paths['cell'], 4)}
 
 
 # ---- names, files and recordings that mean harm ----------------------------------------------------------------------------
