@@ -16,6 +16,12 @@ SHIM_CFLAGS := $(filter-out -fsanitize=%,$(SPY_CFLAGS)) -fPIC -fno-semantic-inte
 ifneq ($(ARCH),x86_64)
 SHIM_CFLAGS := $(filter-out -fcf-protection=none,$(SHIM_CFLAGS))
 endif
+# The wrappers leave the frame pointer's register alone, so that it still is their caller's when a call site is looked
+# for: free of cost, and gcc's alone.
+ifeq ($(ARCH),x86_64)
+SHIM_KEEPS := $(shell $(CC) -ffixed-rbp -E -x c /dev/null >/dev/null 2>&1 && echo -ffixed-rbp -fomit-frame-pointer -DSPY_KEEPS_RBP)
+endif
+$(O)/gen/wrappers_%.o $(O)/guest/shim/hook/wrappers_%.o: SHIM_CFLAGS += $(SHIM_KEEPS)
 SHIM_LDFLAGS := -shared -Wl,-soname,libcudaspy.so -Wl,--no-undefined -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete \
 	-Wl,--version-script=shim/shim.map -Wl,--hash-style=gnu -static-libgcc
 SHIM_LIBS := -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0

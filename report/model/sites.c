@@ -103,15 +103,17 @@ static bool is_made(const struct model_site *s, size_t i)
 		return false;
 	if (*file == '<')
 		return true;
+	for (i++; i < s->frame_count && s->frames[i].file && !strcmp(s->frames[i].file, file);)
+		i++;
 	return (!strncmp(file, "/tmp/", 5) || !strncmp(file, "/var/tmp/", 9)) &&
-	       i + 1 < s->frame_count && s->frames[i + 1].foreign;
+	       i < s->frame_count && s->frames[i].foreign;
 }
 
 /* Python before what is native, as a call out of a library was asked for there; what the program
- * made only where nobody wrote a line. */
+ * made only where nobody wrote a line. Libraries alone: the one that is nearest to the program. */
 size_t sites_head(const struct model_site *s)
 {
-	size_t made = SIZE_MAX, python = SIZE_MAX, native = SIZE_MAX;
+	size_t made = SIZE_MAX, python = SIZE_MAX, native = SIZE_MAX, library = 0;
 
 	for (size_t i = 0; i < s->frame_count; i++) {
 		const struct model_frame *f = &s->frames[i];
@@ -123,11 +125,13 @@ size_t sites_head(const struct model_site *s)
 			python = i;
 		if (!f->python && native == SIZE_MAX && !f->foreign)
 			native = i;
+		if (!f->python && !sites_is_c_runtime(f))
+			library = i;
 	}
 	return made != SIZE_MAX     ? made
 	       : python != SIZE_MAX ? python
 	       : native != SIZE_MAX ? native
-	                            : 0;
+	                            : library;
 }
 
 uint32_t sites_merge(struct model *m, struct model_site *s)

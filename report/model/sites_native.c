@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/base/file.h"
 #include "report/model/sites_internal.h"
 #include "report/symbols/perf_map.h"
 #include "report/symbols/symbols.h"
@@ -39,19 +38,6 @@ static const struct tf_object *object_at(const struct model_part *p, const struc
 			return o;
 	}
 	return NULL;
-}
-
-/* "libtorch_cuda.so" */
-/* Foreign calls go through these; nobody looks for his own code there. */
-static bool is_go_between(const char *name)
-{
-	static const char *const names[] = {"libffi", "_ctypes", "libcuda", "libnvrtc",
-	                                    "libpython"};
-
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strncmp(name, names[i], strlen(names[i])))
-			return true;
-	return false;
 }
 
 /* Code that the program made. */
@@ -95,7 +81,7 @@ static void look_up(struct model_part *p, const struct tf_sites *area, uint64_t 
 	char *path = model_string(p->recording, o->path);
 	f.module = sites_keep(m, path);
 	f.address = address - o->bias;
-	f.foreign = is_go_between(file_base_name(path));
+	f.foreign = false; /* sites_mark_libraries() */
 	if (!t->symbols)
 		t->symbols = symbols_new();
 	uint32_t id = o->build_id_bytes < sizeof(o->build_id) ? o->build_id_bytes

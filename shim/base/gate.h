@@ -61,9 +61,10 @@ enum spy_phase {
 
 /* Of a wrapper. */
 struct spy_caller {
-	const void *at;           /* where it returns to */
-	const void *const *frame; /* its own: its caller's frame pointer, and `at`; NULL = not known
-	                           */
+	const void *at; /* where it returns to */
+	/* The frame pointer: of its own frame, which holds its caller's and `at`, or its caller's,
+	 * which may be none; NULL = not known. */
+	const void *const *frame;
 };
 
 /*

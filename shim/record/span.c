@@ -196,11 +196,17 @@ void spy_record_rest(struct spy_span *s, int result, uint64_t end, struct spy_ca
 	errno = saved;
 }
 
+static void record_at(struct spy_span *s, int result, uint64_t end, struct spy_caller caller)
+{
+	if (unlikely(!spy_record_at(s, s->call, s->cls, result, end)))
+		spy_record_rest(s, result, end, caller);
+}
+
 void spy_record(struct spy_span *s, int result, struct spy_caller caller)
 {
 	if (unlikely(spy_gate_page.gate.site_all))
 		s->unusual |= SPAN_SITE;
-	spy_record_at(s, s->call, s->cls, result, spy_clock(), caller);
+	record_at(s, result, spy_clock(), caller);
 }
 
 static void leave_passive(struct spy_span *s, int result, struct spy_caller caller)
@@ -208,7 +214,7 @@ static void leave_passive(struct spy_span *s, int result, struct spy_caller call
 	uint64_t end = spy_clock();
 
 	if (catch_up(s, true))
-		spy_record_at(s, s->call, s->cls, result, end, caller);
+		record_at(s, result, end, caller);
 	else if (!(s->unusual & SPAN_SETTLED) && spy_starting())
 		spy_lose_call(); /* it takes too long */
 	spy_in_order();

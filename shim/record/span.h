@@ -173,14 +173,23 @@ static inline void spy_in_order(void)
 }
 
 /*
- * Where the wrapper returns to that this is inlined into: read only where it is asked for. Its
- * frame costs the wrapper three instructions, and the wrappers of launches go without.
+ * Where the wrapper returns to that this is inlined into: read only where it is asked for. Where
+ * the compiler leaves the frame pointer's register alone in wrappers (SPY_KEEPS_RBP, shim.mk), the
+ * register still holds what the caller had in it. Elsewhere the wrapper needs a frame of its own,
+ * three instructions, and those of launches go without.
  */
-#define SPY_CALLER(cls)                                                                            \
-	((struct spy_caller){__builtin_extract_return_addr(__builtin_return_address(0)),           \
-	                     (cls) == SPY_CLASS_LAUNCH || (cls) == SPY_CLASS_GRAPH_LAUNCH          \
-	                             ? NULL                                                        \
-	                             : __builtin_frame_address(0)})
+static inline __attribute__((always_inline)) struct spy_caller spy_caller(unsigned cls)
+{
+	struct spy_caller c = {__builtin_extract_return_addr(__builtin_return_address(0)), NULL};
+
+#ifdef SPY_KEEPS_RBP
+	__asm__ volatile("mov %%rbp, %0" : "=r"(c.frame));
+#else
+	if (cls != SPY_CLASS_LAUNCH && cls != SPY_CLASS_GRAPH_LAUNCH)
+		c.frame = __builtin_frame_address(0);
+#endif
+	return c;
+}
 
 #include "shim/record/span_record.h"
 
@@ -317,16 +326,17 @@ static inline __attribute__((always_inline)) void spy_leave(struct spy_span *s, 
 	struct spy_tls *t = &spy_tls;
 
 	if (likely(s->mode == SPAN_RECORDED && t->outer == s)) {
-		if (spy_class_hot(cls))
-			spy_record_at(s, call, cls, result, spy_counter(), SPY_CALLER(cls));
-		else
-			spy_record(s, result, SPY_CALLER(cls));
+		uint64_t end = 0;
+		if (!spy_class_hot(cls))
+			spy_record(s, result, spy_caller(cls));
+		else if (unlikely(!spy_record_at(s, call, cls, result, end = spy_counter())))
+			spy_record_rest(s, result, end, spy_caller(cls));
 		spy_in_order();
 		t->outer = NULL;
 	} else if (s->mode == SPAN_NESTED) {
 		spy_real_goes_on();
 	} else {
-		spy_leave_unusual(s, result, SPY_CALLER(cls));
+		spy_leave_unusual(s, result, spy_caller(cls));
 	}
 }
 

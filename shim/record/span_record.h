@@ -87,11 +87,9 @@ static inline bool spy_class_may_last(unsigned cls)
 	       cls == SPY_CLASS_MODULE || cls == SPY_CLASS_GRAPH;
 }
 
-/* `caller`: where the wrapper returns to. */
-static inline __attribute__((always_inline)) void spy_record_at(struct spy_span *s, unsigned call,
-                                                                unsigned cls, int result,
-                                                                uint64_t end,
-                                                                struct spy_caller caller)
+/* False: spy_record_rest() has to do the rest, which alone asks where the call was made. */
+static inline __attribute__((always_inline)) bool
+spy_record_at(struct spy_span *s, unsigned call, unsigned cls, int result, uint64_t end)
 {
 	struct spy_tls *t = &spy_tls;
 	struct tf_thread *th = t->thread;
@@ -101,15 +99,14 @@ static inline __attribute__((always_inline)) void spy_record_at(struct spy_span 
 	/* 0 - 1: no call is that long. */
 	if (spy_class_may_last(cls) && unlikely(end - r->start > spy_gate_page.gate.site_from - 1))
 		s->unusual |= SPAN_SITE;
-	if (unlikely(result | s->unusual)) {
-		spy_record_rest(s, result, end, caller);
-		return;
-	}
+	if (unlikely(result | s->unusual))
+		return false;
 	spy_count_kind(th, cls);
 	r->end = end;
 	ring_publish(t, r);
 	/* Release: whoever finds no call in flight finds all that was counted of the last one. */
 	__atomic_store_n(&th->in_call, 0, __ATOMIC_RELEASE);
+	return true;
 }
 
 #endif

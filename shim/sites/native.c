@@ -131,17 +131,26 @@ static inline bool is_return_address(uintptr_t at)
 	return there == yes || (there != no && learn(at, entry, yes, no));
 }
 
+/* Whether it can be the frame of a function that called the one with frame `last`. */
+static inline bool is_above(uintptr_t frame, uintptr_t last)
+{
+	return frame > last && frame % 16 == 0 && frame - last <= STEP_MOST;
+}
+
 void native_walk(struct spy_caller caller, struct native_stack *to)
 {
-	uintptr_t last = (uintptr_t)caller.frame;
+	uintptr_t last = (uintptr_t)__builtin_frame_address(0), frame = (uintptr_t)caller.frame;
 
 	to->at[0] = (uintptr_t)caller.at;
 	to->count = 1;
 	to->cut = false;
-	if (!last || last % 16 || !may_read(last) || (uintptr_t)caller.frame[1] != to->at[0])
+	if (!is_above(frame, last) || !may_read(last))
 		return;
-	for (uintptr_t frame = (uintptr_t)caller.frame[0];
-	     frame > last && frame % 16 == 0 && frame - last <= STEP_MOST && frame < stack.until;) {
+	if (frame < stack.until && (uintptr_t)caller.frame[1] == to->at[0]) { /* the wrapper's */
+		last = frame;
+		frame = (uintptr_t)caller.frame[0];
+	}
+	while (is_above(frame, last) && frame < stack.until) {
 		const uintptr_t *words = (const uintptr_t *)frame;
 		if (!is_return_address(words[1]))
 			return;

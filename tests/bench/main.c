@@ -3,9 +3,10 @@
  * make bench: what a recorded call costs, and how long the report of a long trace takes, beside the
  *peers that are installed.
  *
- *	bench [--quick] [--calls|--export] BUILD    measures and prints; --quick: a smoke run;
- *	                                            --calls, --export: that part alone
- *	bench --work                                is the process in which calls are made
+ *	bench [--quick] [--calls|--collector|--export] BUILD
+ *	                   measures and prints; --quick: a smoke run; --calls (with the collector),
+ *	                   --collector, --export: that part alone
+ *	bench --work       is the process in which calls are made
  */
 #include "tests/bench/bench.h"
 #include "tests/bench/work.h"
@@ -83,7 +84,7 @@ static void stop(int signal)
 	kill(measuring, signal);
 }
 
-enum parts { CALLS = 1, TRACE = 2, EXPORT = 4, ALL = 7 };
+enum parts { CALLS = 1, TRACE = 2, EXPORT = 4, COLLECTOR = 8, ALL = 15 };
 
 static int measure(struct bench *b, unsigned parts)
 {
@@ -92,7 +93,8 @@ static int measure(struct bench *b, unsigned parts)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	clean_environment();
 	find_peers(b);
-	return (!(parts & CALLS) || (bench_calls(b) && bench_collector(b))) &&
+	return (!(parts & CALLS) || bench_calls(b)) &&
+	                       (!(parts & COLLECTOR) || bench_collector(b)) &&
 	                       (!(parts & TRACE) || bench_trace(b)) &&
 	                       (!(parts & EXPORT) || bench_export(b))
 	               ? 0
@@ -131,13 +133,15 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--quick"))
 			b.quick = true;
 		else if (!strcmp(argv[i], "--calls"))
-			parts = CALLS;
+			parts = CALLS | COLLECTOR;
+		else if (!strcmp(argv[i], "--collector"))
+			parts = COLLECTOR;
 		else if (!strcmp(argv[i], "--export"))
 			parts = EXPORT;
 		else
 			break;
 	if (i != argc - 1) {
-		fprintf(stderr, "usage: bench [--quick] [--calls|--export] BUILD\n");
+		fprintf(stderr, "usage: bench [--quick] [--calls|--collector|--export] BUILD\n");
 		return 2;
 	}
 	b.build = argv[i];

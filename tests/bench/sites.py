@@ -3,7 +3,7 @@
 """What call sites cost: a stack of Python's by depth, in each CPython that is found (TEST_PYTHONS: more of them, between
 colons), and how long 100,000 stacks take to be told.
 
-usage: sites.py [--quick] BUILD
+usage: sites.py [--quick] [--stacks] BUILD    --stacks: what a stack costs, alone
 """
 import glob
 import os
@@ -59,6 +59,8 @@ def main():
     quick = '--quick' in sys.argv
     build = pathlib.Path(sys.argv[-1]).resolve()
     costs(build, quick)
+    if '--stacks' in sys.argv:
+        return
     symbols(build, quick, '17 frames of Python', [sys.executable, '-B', ROOT / 'tests/bench/many_stacks.py'])
     symbols(build, quick, '18 native frames', [build / 'bench/many_stacks'])
     symbols(build, quick, 'of 15 native frames in ten libraries, with those inlined 67', [build / 'bench/many_libraries'])

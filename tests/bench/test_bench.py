@@ -59,6 +59,8 @@ def test_all_calls_were_recorded_and_nothing_left_lying(lines):
 def test_collector(lines, mode):
     found, = [line for line in lines if line.startswith(f'collector, CUDASPY_GPU={mode}  ')]
     assert re.search(r'  -?[\d.]+ ns a record  \(', found) # so few calls tell no more
+    idle, = [line for line in lines if line.startswith(f'collector, idle, CUDASPY_GPU={mode}, wakes up ')]
+    assert re.search(r'  \d+ times in 1 s  \(', idle)
 
 
 def test_report_of_the_trace(lines):
@@ -86,3 +88,10 @@ def test_stacks():
                        stdin=subprocess.DEVNULL, timeout=600, universal_newlines=True)
     assert p.returncode == 0, p.stdout
     assert len(re.findall(r'^report of 1,000 stacks, .*: [\d.]+ s, [\d.]+ s of CPU time$', p.stdout, re.MULTILINE)) == 3, p.stdout
+    figures = r'least (\d+) p50 (\d+) p99 (\d+)' # of the clock alone too, in the same loop: what the machine does to the rest
+    for kind in 'plain', 'snapshot':
+        for cache in 'warm', 'cold':
+            found = re.search(rf'^depth 17 {kind} {cache}: {figures} ns, quietest \d+: {figures}; the clock alone: {figures}$', p.stdout, re.M)
+            assert found or 'is not read' in p.stdout, p.stdout
+            least, p50, p99 = map(int, found.groups()[:3]) if found else (1, 1, 1)
+            assert 0 < least <= p50 <= p99

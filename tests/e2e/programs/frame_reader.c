@@ -24,7 +24,8 @@ EXPORT int reader_start(const void *runtime, void *this_thread, const void *code
 EXPORT int reader_ready(void);
 EXPORT int reader_stack(char *text, size_t bytes, int plain);
 EXPORT uint64_t reader_walks(unsigned count, unsigned batch, double *ns, int plain);
-EXPORT int reader_cold(unsigned count, double *ns, int plain);
+EXPORT uint64_t reader_times(unsigned count, double *ns, double *noise, int plain);
+EXPORT int reader_cold(unsigned count, double *ns, double *noise, int plain);
 EXPORT double reader_first(int plain);
 EXPORT unsigned reader_line(unsigned version, const uint8_t *table, size_t bytes,
                             unsigned first_line, unsigned at);
@@ -145,11 +146,36 @@ EXPORT uint64_t reader_walks(unsigned count, unsigned batch, double *ns, int pla
 	return sum;
 }
 
+static double ns_between(const struct timespec *a, const struct timespec *b)
+{
+	return (double)(b->tv_sec - a->tv_sec) * 1e9 + (double)(b->tv_nsec - a->tv_nsec);
+}
+
+/* So many walks, one at a time: ns[] of each, and before each noise[], of nothing at all: two
+ * readings of the clock, and whatever the machine does meanwhile. */
+EXPORT uint64_t reader_times(unsigned count, double *ns, double *noise, int plain)
+{
+	uint64_t sum = 0;
+	bool cut;
+
+	be_a_thread(plain);
+	for (unsigned i = 0; i < count; i++) {
+		struct timespec t[3];
+		for (unsigned k = 0; k < 2; k++)
+			clock_gettime(CLOCK_MONOTONIC, &t[k]);
+		python_walk(PYTHON_FRAMES_MOST, mix, &sum, &cut);
+		clock_gettime(CLOCK_MONOTONIC, &t[2]);
+		noise[i] = ns_between(&t[0], &t[1]);
+		ns[i] = ns_between(&t[1], &t[2]);
+	}
+	return sum;
+}
+
 /* More than processors keep of memory. */
 #define COLD_BYTES (128u << 20)
 
 /* The same, one at a time, after other memory was written; 0 = there is not so much. */
-EXPORT int reader_cold(unsigned count, double *ns, int plain)
+EXPORT int reader_cold(unsigned count, double *ns, double *noise, int plain)
 {
 	uint64_t sum = 0;
 	bool cut;
@@ -160,13 +186,14 @@ EXPORT int reader_cold(unsigned count, double *ns, int plain)
 		return 0;
 	be_a_thread(plain);
 	for (unsigned i = 0; i < count; i++) {
-		struct timespec a, b;
+		struct timespec t[4];
 		memset(other, (int)i, COLD_BYTES);
-		for (int twice = 0; twice < 2; twice++)
-			clock_gettime(CLOCK_MONOTONIC, &a);
+		for (unsigned k = 0; k < 3; k++) /* the first reads what the clock needs */
+			clock_gettime(CLOCK_MONOTONIC, &t[k]);
 		python_walk(PYTHON_FRAMES_MOST, mix, &sum, &cut);
-		clock_gettime(CLOCK_MONOTONIC, &b);
-		ns[i] = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec);
+		clock_gettime(CLOCK_MONOTONIC, &t[3]);
+		noise[i] = ns_between(&t[1], &t[2]);
+		ns[i] = ns_between(&t[2], &t[3]);
 	}
 	munmap(other, COLD_BYTES);
 	return sum != 0;

@@ -360,25 +360,28 @@ def ending():
     time.sleep(0.05)
 
 
-def cost(depth):
-    def at(n, plain, ns):
-        if n:
-            return at(n - 1, plain, ns)
-        LIBRARY.reader_walks(2000, 10, ns, plain)
-    for plain in READ, SNAPSHOT:
-        ns = (ctypes.c_double * 2000)()
-        at(depth, plain, ns)
-        times = sorted(ns)
-        print('depth', depth, 'plain' if plain else 'snapshot', 'least %.0f p50 %.0f p99 %.0f ns' %
-              (times[0], times[1000], times[1980]))
-        cold = (ctypes.c_double * 200)()
+def at_depth(n, f):
+    return at_depth(n - 1, f) if n else f()
 
-        def there(n):
-            return there(n - 1) if n else LIBRARY.reader_cold(200, cold, plain)
-        if there(depth):
-            times = sorted(cold)
-            print('depth', depth, 'plain' if plain else 'snapshot', 'cold: least %.0f p50 %.0f p99 %.0f ns' %
-                  (times[0], times[100], times[198]))
+
+def tell_times(what, ns, noise, block):
+    """Least, p50 and p99 of times and of the clock alone between them, in the same loop. Where that has a p99 far above its p50,
+    the p99 is the machine's; the quietest: the block of so many, one after the other, that has the least p99."""
+    def text(times):
+        times = sorted(times)
+        return 'least %.0f p50 %.0f p99 %.0f' % (times[0], times[len(times) // 2], times[len(times) * 99 // 100])
+    quietest = min((ns[i:i + block] for i in range(0, len(ns), block)), key=lambda times: sorted(times)[block * 99 // 100])
+    print(what, '%s ns, quietest %d: %s; the clock alone: %s' % (text(ns), block, text(quietest), text(noise)))
+
+
+def cost(depth, quick):
+    for plain in READ, SNAPSHOT:
+        what = 'depth %d %s' % (depth, 'plain' if plain else 'snapshot')
+        for name, walks, count, block in ('warm', LIBRARY.reader_times, 2000 if quick else 50000, 1000), \
+                                         ('cold', LIBRARY.reader_cold, 20 if quick else 100, 20):
+            ns, noise = (ctypes.c_double * count)(), (ctypes.c_double * count)()
+            if at_depth(depth, lambda: walks(count, ns, noise, plain)):
+                tell_times('%s %s:' % (what, name), list(ns), list(noise), block)
 
 
 def cost_of_new(depth):
@@ -448,7 +451,7 @@ def main():
     else:
         quick = 'quick' in arguments
         for depth in (17,) if quick else (0, 5, 17, 42, 100):
-            cost(depth)
+            cost(depth, quick)
         for depth in (17,) if quick else (0, 17, 42):
             cost_of_new(depth)
     print('frames', compared)
