@@ -191,10 +191,7 @@ def verdicts(rows):
     troubles = ["%s (%s)" % (r["program"], r["trouble"]) for r in rows if r["trouble"]]
     if troubles:
         found.append({"what": "lines not looked for", "pass": False, "text": ", ".join(troubles)})
-    skipped = ["%s (%s)" % (r["program"], r["note"]) for r in rows if r["note"]]
-    if skipped:
-        found.append({"what": "lines: skipped", "pass": None, "text": ", ".join(skipped)})
-    return found
+    return found + fixes.skipped_of(rows, "lines: skipped")
 
 
 def run(settings, page):
