@@ -180,7 +180,7 @@ static void add_class(struct works_part *k, uint32_t i)
 	struct model_work_share *s = &k->shares[i];
 	*s = share_of(w, g);
 	k->part->works[k->place[i]] = (struct model_part_work){s->pieces, t->known ? t->mean : NAN};
-	gpu_sum_share(sum_of(k, w), t, s, 1);
+	model_gpu_sum_share(sum_of(k, w), t, s, 1);
 	if (g->counted)
 		return;
 	k->part->pieces += s->pieces;

@@ -50,7 +50,8 @@ void model_add_graph_rows(const struct model_part *p, const struct tf_work *work
 		double part = 1;
 		if (g->content && works[cls].count)
 			part = fmin(1, (double)g->launches / (double)works[cls].count);
-		gpu_sum_share(&p->model->graphs[row].gpu.sum, &times[cls], &shares[cls], part);
+		model_gpu_sum_share(&p->model->graphs[row].gpu.sum, &times[cls], &shares[cls],
+		                    part);
 	}
 	free(c.own);
 	free(c.alike);

@@ -49,8 +49,8 @@ struct model_work_share {
 	double pieces, known, rest;
 };
 /* Adds `part` of that, 0 to 1. */
-void gpu_sum_share(struct model_gpu_sum *to, const struct model_work_time *t,
-                   const struct model_work_share *s, double part);
+void model_gpu_sum_share(struct model_gpu_sum *to, const struct model_work_time *t,
+                         const struct model_work_share *s, double part);
 
 /* Half of the interval of one piece's time, downwards and upwards, ns. */
 double work_below(const struct model_work_time *t);

@@ -17,8 +17,8 @@ static void sum_add(struct model_gpu_sum *to, const struct model_gpu_sum *s)
 	CLAMP_ADD(to->samples, s->samples);
 }
 
-void gpu_sum_share(struct model_gpu_sum *to, const struct model_work_time *t,
-                   const struct model_work_share *s, double part)
+void model_gpu_sum_share(struct model_gpu_sum *to, const struct model_work_time *t,
+                         const struct model_work_share *s, double part)
 {
 	const double pieces = s->known * part, rest = s->rest * part;
 

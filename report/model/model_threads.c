@@ -6,14 +6,12 @@
 #include "report/base/alloc.h"
 #include "report/model/model_internal.h"
 
-#define RINGS_MOST 64 /* of a thread: each is larger than the one before */
-
 /* Records that a thread offered to its rings, lost ones too. */
 static uint64_t records_of(const struct model_part *p, const struct tf_thread *t)
 {
 	uint64_t records = t->lost, at = t->ring_first;
 
-	for (int rings = 0; rings < RINGS_MOST && at; rings++) {
+	for (unsigned rings = 0; rings < TF_RINGS_MOST && at; rings++) {
 		const struct tf_ring *ring = tf_at(&p->recording->map, at, sizeof(*ring));
 		if (!ring)
 			break;

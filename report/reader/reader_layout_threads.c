@@ -3,8 +3,7 @@
 
 #include "report/reader/reader_layout.h"
 
-#define RINGS_MOST 64 /* of a thread: each is larger than the one before */
-#define RING_MOST  (1u << 26)
+#define RING_MOST (1u << 26)
 
 /* What the drain has not taken, as a thread writes it. */
 static bool is_record(const struct recording *r, const struct tf_record *x, uint32_t thread)
@@ -25,11 +24,11 @@ static void check_records(struct reader_layout *l, const struct tf_ring *r, uint
 
 void layout_rings(struct reader_layout *l, uint64_t at, uint32_t thread)
 {
-	for (int n = 0; at; n++) {
+	for (unsigned n = 0; at; n++) {
 		const struct tf_ring *r = tf_at(l->map, at, sizeof(*r));
 		uint64_t capacity = r ? r->capacity : 0;
 		if (!capacity || capacity & (capacity - 1) || capacity > RING_MOST ||
-		    n == RINGS_MOST || r->head - r->tail > capacity) {
+		    n == TF_RINGS_MOST || r->head - r->tail > capacity) {
 			l->wrong[RING]++;
 			return;
 		}

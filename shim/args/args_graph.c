@@ -195,8 +195,8 @@ void args_graph_launch(struct spy_span *s, CUresult rc, CUgraphExec exec, CUstre
 		spy_outer()->rec->flags |= TF_CAPTURED;
 	} else {
 		spy_count(&th->items[SPY_CLASS_GRAPH_LAUNCH], 1);
-		if (gpu_wanted(s))
-			sampler_graph_launched(gpu_key_graph(exec));
+		if (sampler_wanted(s))
+			sampler_graph_launched(sampler_key_graph(exec));
 	}
 }
 

@@ -23,8 +23,8 @@ COLUMNS = {'PASS': [], 'ARGS': ['class', 'what', 'role'], 'WRAP': ['class', 'wha
            **{form: ['class', 'role'] for form in ('CALL', 'HAND', 'RT', 'RT12')}}
 WORK = ('LAUNCH', 'GRAPH_LAUNCH', 'COPY', 'SET')
 # By column SAMPLED of a copy or set: the function that takes its bytes from what parameter p describes.
-ROWS = {'ROWS_2D': 'gpu_bytes_2d', 'ROWS_3D': 'gpu_bytes_3d', 'ROWS_3D_PEER': 'gpu_bytes_3d_peer',
-        'ROWS_3D_OP': 'gpu_bytes_3d_op'}
+ROWS = {'ROWS_2D': 'sampler_bytes_2d', 'ROWS_3D': 'sampler_bytes_3d', 'ROWS_3D_PEER': 'sampler_bytes_3d_peer',
+        'ROWS_3D_OP': 'sampler_bytes_3d_op'}
 SAMPLED = re.compile(r'NOTHING|FIRST|KERNEL|COOPERATIVE|CONFIG|GRAPH|(BYTES|%s)\((\w+(?: \* \w+)?)\)' % '|'.join(ROWS))
 ROLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../core/cuda/roles.h')
 RUNTIMES = [('11', 'libcudart.so.11.0'), ('12', 'libcudart.so.12'), ('13', 'libcudart.so.13')]
@@ -109,7 +109,7 @@ def ptds_of(name):
 
 
 def gpu_work(row, params):
-    """(key, stream, what): how the sampler tells the class of the GPU work that this call gives to a stream, as gpu_before()
+    """(key, stream, what): how the sampler tells the class of the GPU work that this call gives to a stream, as sampler_before()
     takes it, by column SAMPLED; None: it does not time such calls."""
     if row.sampled in (None, 'NOTHING'):
         return None
@@ -119,15 +119,15 @@ def gpu_work(row, params):
         return '0', stream, 'NULL'
     if row.sampled == 'CONFIG':
         config, function = names[0], names[1]
-        return f'gpu_key_config({config}, {function})', f'{config} ? {config}->hStream : NULL', function
+        return f'sampler_key_config({config}, {function})', f'{config} ? {config}->hStream : NULL', function
     if row.sampled in ('KERNEL', 'COOPERATIVE'):
         function = names[0] if row.sampled == 'KERNEL' else 'NULL'
-        return f'gpu_key_kernel({", ".join(names[:8])})', stream, function
+        return f'sampler_key_kernel({", ".join(names[:8])})', stream, function
     if row.sampled == 'GRAPH':
-        return f'gpu_key_graph({names[0]})', stream, 'NULL'
+        return f'sampler_key_graph({names[0]})', stream, 'NULL'
     how, what = SAMPLED.fullmatch(row.sampled).groups()
     bytes_ = what if how == 'BYTES' else f'{ROWS[how]}({what})'
-    return f'gpu_key_bytes(CALL_{row.name}, {bytes_})', stream, 'NULL'
+    return f'sampler_key_bytes(CALL_{row.name}, {bytes_})', stream, 'NULL'
 
 
 def wrapper(result, symbol, row, params, real):
@@ -143,14 +143,14 @@ def wrapper(result, symbol, row, params, real):
         lines.append(f'\tbefore_{note}(&s{comma}{names});')
     gpu = gpu_work(row, params)
     if gpu:
-        lines += ['\tif (gpu_wanted(&s))', f'\t\tgpu_before(&s, {", ".join(gpu)});']
+        lines += ['\tif (sampler_wanted(&s))', f'\t\tsampler_before(&s, {", ".join(gpu)});']
     if note == 'launch_multi':
-        lines += ['\tif (gpu_wanted(&s))', '\t\tsampler_no_new_contexts();']
+        lines += ['\tif (sampler_wanted(&s))', '\t\tsampler_no_new_contexts();']
     lines += ['\tspy_real_begins();', f'\t{result} rc = real({names});', '\tspy_real_ended();']
     if note:
         lines.append(f'\targs_{note}(&s, rc{comma}{names});')
     if gpu:
-        lines.append(f'\tgpu_after(&s, rc, {gpu[1]});')
+        lines.append(f'\tsampler_after(&s, rc, {gpu[1]});')
     lines += [f'\tspy_leave(&s, CALL_{call}, SPY_CLASS_{cls}, rc);', '\treturn rc;', '}', '']
     return '\n'.join(lines)
 

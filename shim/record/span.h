@@ -60,7 +60,7 @@ struct spy_span {
 	uint8_t cls;
 	uint8_t unusual; /* enum spy_span_unusual */
 	uint8_t given;   /* the driver's call that it is made of has come */
-	uint8_t gpu;     /* events of ours stand around it; set by gpu_wanted() */
+	uint8_t gpu;     /* events of ours stand around it; set by sampler_wanted() */
 	uint8_t real;    /* the real function runs, none of our code */
 	/* SPAN_TIMED, SPAN_INSIDE, SPAN_UNSEEN and SPAN_OURS alone */
 	struct spy_span *below; /* the span around it; NULL: work of the shim outside of any call */

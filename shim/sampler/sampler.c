@@ -251,7 +251,7 @@ static void cupti_site(struct spy_span *o)
 		o->unusual |= SPAN_SITE;
 }
 
-void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
+void sampler_before_slow(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
 {
 	struct sampler_class *all = spy_tls.sampled;
 	int saved = errno;
@@ -356,7 +356,7 @@ static void conclude(struct sampler *m, struct spy_span *s, CUresult rc, CUstrea
 		o->unusual |= SPAN_SITE;
 }
 
-void sampler_after(struct spy_span *s, CUresult rc, CUstream stream)
+void sampler_after_slow(struct spy_span *s, CUresult rc, CUstream stream)
 {
 	int saved = errno;
 	struct sampler *m = spy_tls.sampler;

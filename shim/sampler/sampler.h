@@ -4,12 +4,12 @@
  * that holds its stream until all three are queued, so that what the events show is the work's time
  * on the GPU and not the host's. Which launches: at random, stratified by class, under a budget.
  *
- * For the generated wrappers (gpu_wanted(), gpu_before(), gpu_after()), the life cycle and the
- * notes of contexts, modules and captures. What the wrappers do in line is one comparison for each
- * launch. The rest: sampler.c (one launch), sampler_class.c (when a class is due), sampler_rate.c
- * (the budget), sampler_section.c (captures), sampler_context.c and sampler_pair.c (what is ours in
- * a context), sampler_place.c (where a launch goes), sampler_kernel.c (what is asked about a
- * kernel), sampler_life.c (start and end).
+ * For the generated wrappers (sampler_wanted(), sampler_before(), sampler_after()), the life cycle
+ * and the notes of contexts, modules and captures. What the wrappers do in line is one comparison
+ * for each launch. The rest: sampler.c (one launch), sampler_class.c (when a class is due),
+ * sampler_rate.c (the budget), sampler_section.c (captures), sampler_context.c and sampler_pair.c
+ * (what is ours in a context), sampler_place.c (where a launch goes), sampler_kernel.c (what is
+ * asked about a kernel), sampler_life.c (start and end).
  *
  * Never while a capture is under way; never a thread's first launch of a class, which may load
  * code; nothing that waits. Any refusal of the driver ends sampling in that context, counted.
@@ -55,10 +55,9 @@ static inline struct sampler_class *sampler_neighbour(struct sampler_class *all,
 
 /* ---- keys ---- */
 
-static inline __attribute__((always_inline)) uint64_t gpu_key_kernel(const void *f, unsigned gx,
-                                                                     unsigned gy, unsigned gz,
-                                                                     unsigned bx, unsigned by,
-                                                                     unsigned bz, unsigned shared)
+static inline __attribute__((always_inline)) uint64_t
+sampler_key_kernel(const void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared)
 {
 	uint64_t shape = ((uint64_t)gx << 32 | bx) * 0x9e3779b97f4a7c15u +
 	                 ((uint64_t)gy << 40 ^ (uint64_t)gz << 20 ^ (uint64_t)by << 10 ^ bz) *
@@ -70,11 +69,11 @@ static inline __attribute__((always_inline)) uint64_t gpu_key_kernel(const void 
 
 /* 0: not to be timed. Where launches may overlap or signal on their own, events around one of them
  * do not show its time, and would take the overlap away. */
-uint64_t gpu_key_config(const CUlaunchConfig *config, const void *f);
+uint64_t sampler_key_config(const CUlaunchConfig *config, const void *f);
 
 /* By what the graph does, or by its number where that is not known: an executable that is made anew
  * for every launch is no class of its own. 0: its making was not seen. */
-static inline uint64_t gpu_key_graph(const void *exec)
+static inline uint64_t sampler_key_graph(const void *exec)
 {
 	uint32_t value;
 
@@ -85,30 +84,30 @@ static inline uint64_t gpu_key_graph(const void *exec)
 }
 
 /* A copy or set of so many bytes, by this call; sizes of one octave are one class here. */
-static inline uint64_t gpu_key_bytes(unsigned call, uint64_t bytes)
+static inline uint64_t sampler_key_bytes(unsigned call, uint64_t bytes)
 {
 	uint64_t octave = bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
 
 	return ((call * 64ull + octave + 1) * 0xff51afd7ed558ccdu) | 1;
 }
 
-static inline uint64_t gpu_bytes_2d(const CUDA_MEMCPY2D *p)
+static inline uint64_t sampler_bytes_2d(const CUDA_MEMCPY2D *p)
 {
 	return p ? (uint64_t)p->WidthInBytes * p->Height : 0;
 }
 
-static inline uint64_t gpu_bytes_3d(const CUDA_MEMCPY3D *p)
+static inline uint64_t sampler_bytes_3d(const CUDA_MEMCPY3D *p)
 {
 	return p ? (uint64_t)p->WidthInBytes * p->Height * p->Depth : 0;
 }
 
-static inline uint64_t gpu_bytes_3d_peer(const CUDA_MEMCPY3D_PEER *p)
+static inline uint64_t sampler_bytes_3d_peer(const CUDA_MEMCPY3D_PEER *p)
 {
 	return p ? (uint64_t)p->WidthInBytes * p->Height * p->Depth : 0;
 }
 
 #if CUDA_VERSION >= 12080
-static inline uint64_t gpu_bytes_3d_op(const CUDA_MEMCPY3D_BATCH_OP *p)
+static inline uint64_t sampler_bytes_3d_op(const CUDA_MEMCPY3D_BATCH_OP *p)
 {
 	return p ? (uint64_t)p->extent.width * p->extent.height * p->extent.depth : 0;
 }
@@ -117,13 +116,13 @@ static inline uint64_t gpu_bytes_3d_op(const CUDA_MEMCPY3D_BATCH_OP *p)
 /* ---- around the real call ---- */
 
 /* Relaxed: switched on before the first launch; a late look costs one sample. */
-static inline bool gpu_wanted(struct spy_span *s)
+static inline bool sampler_wanted(struct spy_span *s)
 {
 	return unlikely(__atomic_load_n(&spy_gate_page.gate.gpu, __ATOMIC_RELAXED));
 }
 
-void sampler_before(struct spy_span *s, uint64_t key, CUstream stream, const void *what);
-void sampler_after(struct spy_span *s, CUresult rc, CUstream stream);
+void sampler_before_slow(struct spy_span *s, uint64_t key, CUstream stream, const void *what);
+void sampler_after_slow(struct spy_span *s, CUresult rc, CUstream stream);
 /* A graph was launched, by its key: another thread's first launch of it may be timed. */
 void sampler_graph_launched(uint64_t key);
 
@@ -131,8 +130,8 @@ void sampler_graph_launched(uint64_t key);
  * `key` 0: not timed, but the context's first launch is to be seen. `what`: the function of a
  * kernel launch (NULL for a cooperative one: no stall, no questions about it), else NULL.
  */
-static inline __attribute__((always_inline)) void gpu_before(struct spy_span *s, uint64_t key,
-                                                             CUstream stream, const void *what)
+static inline __attribute__((always_inline)) void sampler_before(struct spy_span *s, uint64_t key,
+                                                                 CUstream stream, const void *what)
 {
 	struct sampler_class *all = spy_tls.sampled;
 
@@ -141,15 +140,15 @@ static inline __attribute__((always_inline)) void gpu_before(struct spy_span *s,
 		if (likely(c->key == key && --c->until))
 			return;
 	}
-	sampler_before(s, key, stream, what);
+	sampler_before_slow(s, key, stream, what);
 }
 
 /* After the note, which fills the record. */
-static inline __attribute__((always_inline)) void gpu_after(struct spy_span *s, CUresult rc,
-                                                            CUstream stream)
+static inline __attribute__((always_inline)) void sampler_after(struct spy_span *s, CUresult rc,
+                                                                CUstream stream)
 {
 	if (unlikely(s->gpu))
-		sampler_after(s, rc, stream);
+		sampler_after_slow(s, rc, stream);
 }
 
 /* ---- life cycle ---- */

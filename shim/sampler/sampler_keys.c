@@ -4,7 +4,7 @@
 
 /* Programmatic stream serialization (6) lets a kernel begin before the one ahead of it has ended.
  * It is a permission: between our events the kernel runs alone, as it does behind a copy. */
-uint64_t gpu_key_config(const CUlaunchConfig *config, const void *f)
+uint64_t sampler_key_config(const CUlaunchConfig *config, const void *f)
 {
 	if (!config)
 		return 0;
@@ -16,7 +16,7 @@ uint64_t gpu_key_config(const CUlaunchConfig *config, const void *f)
 		case 12: /* ..._LAUNCH_COMPLETION_EVENT, since CUDA 12.3 */
 			return 0;
 		}
-	return gpu_key_kernel(f, config->gridDimX, config->gridDimY, config->gridDimZ,
-	                      config->blockDimX, config->blockDimY, config->blockDimZ,
-	                      config->sharedMemBytes);
+	return sampler_key_kernel(f, config->gridDimX, config->gridDimY, config->gridDimZ,
+	                          config->blockDimX, config->blockDimY, config->blockDimZ,
+	                          config->sharedMemBytes);
 }

@@ -108,6 +108,12 @@ RULES = {
         CHECK(cuLaunchHostFunc(a, nothing, NULL));
         CHECK(work_launch(kernel, a));
         CHECK(cuStreamSynchronize(a));''', '4096', True),
+    'two host functions between kernels': ('''
+        CHECK(work_launch(kernel, a));
+        CHECK(cuLaunchHostFunc(a, nothing, NULL));
+        CHECK(cuLaunchHostFunc(a, nothing, NULL));
+        CHECK(work_launch(kernel, a));
+        CHECK(cuStreamSynchronize(a));''', '4096', True),
     'an event behind a host function on the legacy stream': ('''
         CHECK(work_launch(kernel, blocking));
         CHECK(cuLaunchHostFunc(NULL, nothing, NULL));

@@ -26,8 +26,8 @@ def site(kind, api_ns, frames, headline=0, thread=None, inside=None):
     return {"kind": kind, "api_total_ns": api_ns, "frames": frames, "headline": headline, "thread": thread, "range": inside}
 
 
-def finding(name, file=None, line=None):
-    return {"id": name, "severity": "high", "site": {"file": file, "line": line} if file else None}
+def finding(name, file=None, line=None, ahead=False):
+    return {"id": name, "severity": "high", "site": {"file": file, "line": line, "ahead": ahead} if file else None}
 
 
 def report(sites=(), findings=()):
@@ -47,8 +47,9 @@ class Lines(unittest.TestCase):
             with open(os.path.join(programs.WORKLOADS, case.name + ".py"), encoding="utf-8") as f:
                 text = f.read()
             cause = lines.Cause(text)
-            self.assertEqual(len(re.findall("# cause:", text)), len(cause.lines), case.name)  # each in the form that is read
+            self.assertEqual(len(re.findall("# cause:", text)), len(cause.lines | cause.delayed), case.name)  # as they are read
             self.assertLessEqual(cause.kinds, set(lines.FINDINGS), case.name)
+            self.assertTrue(not cause.delayed or "loader" in cause.kinds, case.name)
             marked += bool(cause)
         self.assertGreaterEqual(marked, 38)
 
@@ -80,6 +81,26 @@ class Lines(unittest.TestCase):
                 ((finding("sync-every-step", "a.py", 2),), "unknown"):
             self.assertEqual(lines.judge(report(findings=found), "a.py", cause)["said"], said)
 
+    def test_the_call_that_work_of_the_host_delays(self):
+        """No call has the line of the work: the finding may name the next one, and then must say that it is ahead of it."""
+        cause = lines.Cause("x = decode()  # cause: loader\nx.to(d)  # cause: delayed\n")
+        self.assertEqual((cause.kinds, cause.lines, cause.delayed), ({"loader"}, {1}, {2}))
+        for line, ahead, said in (2, True, "ahead"), (2, False, "wrong"), (3, True, "wrong"), (1, False, "right"), (1, True, "right"):
+            told = lines.judge(report(findings=[finding("host-starves-gpu", "a.py", line, ahead)]), "a.py", cause)
+            self.assertEqual(told["said"], said, (line, ahead))
+        both = [finding("host-starves-gpu", "a.py", 2, True), finding("host-starves-gpu", "b.py", 2, True)]
+        told = lines.judge(report(findings=both), "a.py", cause)
+        self.assertEqual((told["said"], [f["said"] for f in told["findings"]]), ("wrong", ["ahead", "wrong"]))
+        row = {"program": "one", "half": "last", "note": None, "trouble": None}
+        ahead = {**row, **lines.judge(report(findings=both[:1]), "a.py", cause)}
+        self.assertEqual([(v["pass"], v["text"]) for v in lines.verdicts([ahead])], [
+            (True, "0 of 1 right, 1 ahead of the marked call, 0 by thread or library"), (None, "1 of 1 name the marked one")])
+        self.assertEqual(list(lines.lines_of(ahead)), ["loader at 1: by finding", "host-starves-gpu (high): ahead of a.py:2"])
+        wrong, named = lines.verdicts([{**row, **told}])
+        self.assertEqual((wrong["pass"], wrong["text"]), (False, "0 of 1 right, 0 ahead of the marked call, 0 by thread or library, "
+                                                                 "not one (b.py:2)"))
+        self.assertEqual(named["text"], "1 of 2 name the marked one, not one (host-starves-gpu)")
+
     def test_findings_and_verdicts(self):
         cause = lines.Cause("x.item()  # cause: wait\n")
         rows = []
@@ -89,7 +110,8 @@ class Lines(unittest.TestCase):
                                                      [finding("sync-every-step", "a.py", about)]), "a.py", cause)})
         rows.append({"program": "four", "half": "last", "note": None, "trouble": "SIGSEGV", "said": None})
         of_lines, of_findings, troubles = lines.verdicts(rows)
-        self.assertEqual((of_lines["pass"], of_lines["text"]), (False, "2 of 3 right, 0 by thread or library, not two (a.py:7)"))
+        self.assertEqual((of_lines["pass"], of_lines["text"]), (False, "2 of 3 right, 0 ahead of the marked call, 0 by thread or library, "
+                                                                       "not two (a.py:7)"))
         self.assertEqual((of_findings["pass"], of_findings["text"]),
                          (None, "1 of 3 name the marked one, not two (sync-every-step), three (sync-every-step)"))
         self.assertEqual((troubles["pass"], troubles["text"]), (False, "four (SIGSEGV)"))

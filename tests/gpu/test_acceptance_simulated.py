@@ -56,17 +56,20 @@ class Simulated(unittest.TestCase):
         if not BUILD or not all(os.path.exists(os.path.join(BUILD, f)) for f in needed):
             self.skipTest("the shim, the simulated CUDA or its programs are not built")
 
+    def run_script(self, out, *arguments, **env):
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        done = subprocess.run([os.path.join(root, "scripts", "gpu_acceptance"), "--simulated", "--no-build", "--quick", "--build",
+                               BUILD, "--out", out, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=300, check=False, text=True, env={**os.environ, **env})
+        self.assertNotIn("Traceback", done.stdout)
+        return done
+
     def script(self, *arguments, **env):
         """The parts of the result, and in `said` what the script printed."""
-        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "out.json")
-            done = subprocess.run([os.path.join(root, "scripts", "gpu_acceptance"), "--simulated",
-                                   "--no-build", "--quick", "--build", BUILD, "--out", out,
-                                   *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  timeout=300, check=False, text=True, env={**os.environ, **env})
+            done = self.run_script(out, *arguments, **env)
             self.assertIn(done.returncode, (0, 1), done.stdout)
-            self.assertNotIn("Traceback", done.stdout)
             with open(out, encoding="utf-8") as f:
                 return {**json.load(f)["parts"], "said": done.stdout}
 
@@ -249,6 +252,13 @@ class Simulated(unittest.TestCase):
             self.assertEqual(row["said"], "unknown")
         else:
             self.assertEqual((row["said"], row["top"]["place"]), ("right", ["fake_waits.py", row["marked"][0]]))
+
+    def test_a_name_of_no_program(self):
+        """Nothing was asked of any program: that is no pass."""
+        fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
+        for parts in "stable", "lines", "fixes", "counts", "probe,stable", "fixes,counts":
+            done = self.run_script(os.devnull, "--parts", parts, "--only", "no_such", PYTHONPATH=fake)
+            self.assertEqual((done.returncode, done.stdout), (2, "gpu_acceptance: no program is named like 'no_such'\n"), parts)
 
     def test_lines_without_time(self):
         fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")

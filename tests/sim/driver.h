@@ -42,6 +42,7 @@ struct sim_stream {
 	enum sim_tl_engine engine; /* of what was submitted last */
 	_Atomic(struct sim_capture *) capture;
 	_Atomic uint64_t host_sent; /* last host function submitted, process-wide number */
+	_Atomic bool after_host;    /* no work has been submitted behind it */
 	struct sim_node **deps;     /* while captured: what the next node depends on */
 	unsigned dep_count;
 	unsigned flags;
@@ -212,6 +213,11 @@ static inline CUresult capture_unsafe(void)
 /* driver_hostfn.c */
 /* A function's place on the timeline; waits see when it really ended. */
 #define SIM_HOST_FUNCTION_NS ((uint64_t)CUDA_HOST_FUNCTION_NS)
+/* What the next function on this stream takes: shim/core/cuda/host_functions.h. */
+static inline uint64_t host_function_ns(struct sim_stream *s)
+{
+	return atomic_exchange(&s->after_host, true) ? 0 : SIM_HOST_FUNCTION_NS;
+}
 /* Runs `fn` on the driver's own thread at `when_ns`; returns its place in the order. */
 uint64_t hostfn_send(uint64_t when_ns, CUhostFn fn, void *data);
 uint64_t hostfn_send_callback(uint64_t when_ns, CUstreamCallback fn, CUstream s, void *data);

@@ -199,7 +199,7 @@ CUresult do_cuFutureLaunch(CUfunction f, CUstream hStream)
 
 CUresult do_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
-	struct sim_work w = {.kind = TL_NONE, .engine = TL_COMPUTE, .gpu_ns = SIM_HOST_FUNCTION_NS};
+	struct sim_work w = {.kind = TL_NONE, .engine = TL_COMPUTE};
 	struct sim_stream *s;
 	CUresult rc = stream_use(hStream, &s);
 
@@ -209,6 +209,7 @@ CUresult do_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 		return rc;
 	if (unlikely(atomic_load(&s->capture)))
 		return capture_host(s, fn, userData);
+	w.gpu_ns = host_function_ns(s);
 	stream_submit(s, &w);
 	atomic_store(&s->host_sent, hostfn_send(w.start_ns, fn, userData));
 	sim_cost(sim_config.event_ns);
@@ -218,7 +219,7 @@ CUresult do_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 CUresult do_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
                                 unsigned int flags)
 {
-	struct sim_work w = {.kind = TL_NONE, .engine = TL_COMPUTE, .gpu_ns = SIM_HOST_FUNCTION_NS};
+	struct sim_work w = {.kind = TL_NONE, .engine = TL_COMPUTE};
 	struct sim_stream *s;
 	CUresult rc = stream_use(hStream, &s);
 
@@ -228,6 +229,7 @@ CUresult do_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, voi
 		return rc;
 	if (unlikely(atomic_load(&s->capture)))
 		return capture_breaks(s, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	w.gpu_ns = host_function_ns(s);
 	stream_submit(s, &w);
 	atomic_store(&s->host_sent, hostfn_send_callback(w.start_ns, callback, hStream, userData));
 	return CUDA_SUCCESS;

@@ -265,6 +265,8 @@ void stream_submit(struct sim_stream *s, struct sim_work *w)
 
 	start = later(start, tail + gap_before(s, w));
 	s->engine = w->engine;
+	if (w->kind != TL_NONE)
+		atomic_store_explicit(&s->after_host, false, memory_order_relaxed);
 	if (w->gpu_ns && w->kind != TL_NONE && w->kind != TL_OWN)
 		start = sim_tl_place(&d->timeline, sim_tl_turn(w->engine, w->bytes), w->kind, start,
 		                     w->gpu_ns);

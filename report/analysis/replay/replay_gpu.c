@@ -253,6 +253,7 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 	enum cuda_engine engine = engine_of(&g->replay->given[i]);
 	uint8_t flags = g->call_events[i].flags;
 
+	s->function = false;
 	for (unsigned k = g->call_events[i].wait == REPLAY_BUFFER ? buffers_of(g, i) : 0; k; k--) {
 		d->staged[1] = d->staged[0];
 		d->staged[0] = end;
@@ -322,7 +323,11 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 		order(g, s);
 	} else if (given->role == CUDA_ROLE_HOST_FUNCTION) {
 		order(g, s);
-		s->wait = later(end_of(g, s), returned) + CUDA_HOST_FUNCTION_NS;
+		double ahead = end_of(g, s);
+		s->wait = later(ahead, returned);
+		if (!s->function || returned > ahead)
+			s->wait += CUDA_HOST_FUNCTION_NS;
+		s->function = true;
 	}
 	return -INFINITY;
 }

@@ -31,6 +31,7 @@ struct replay_stream {
 	enum cuda_engine engine; /* of its last work */
 	uint32_t device;
 	bool legacy, blocking;
+	bool function; /* of the host's, with no work behind it */
 };
 
 struct replay_device {

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include "shim/core/drain/drain_feed.h"
 
-#define RINGS_MOST 64 /* rings a thread's chain may have: each is larger than the one before */
 /* Records taken between two looks of the producer at the tail. */
 #define GIVE_BACK DRAIN_TWICE_MOST
 
@@ -48,7 +47,7 @@ static struct tf_ring *ring_at(const struct drain *d, uint64_t offset, uint64_t 
 static struct tf_ring *next_ring(const struct drain *d, uint64_t *at, uint32_t *rings,
                                  uint64_t *tail, uint64_t *head, uint64_t *slots)
 {
-	while ((*rings)++ < RINGS_MOST) {
+	while ((*rings)++ < TF_RINGS_MOST) {
 		struct tf_ring *ring = ring_at(d, *at, slots);
 		if (!ring)
 			return NULL;

@@ -3,8 +3,7 @@
 
 #include <sys/mman.h>
 
-#define UNIT       64u /* bytes: everything in a recording begins at a multiple of it */
-#define RINGS_MOST 64  /* of a thread: each is larger than the one before */
+#define UNIT 64u /* bytes: everything in a recording begins at a multiple of it */
 
 /* ---- digests ---- */
 
@@ -165,7 +164,7 @@ static bool do_rings(struct digest *d, const struct tf_map *map, struct left_out
 		const struct tf_ring *r = tf_at(map, at, sizeof(*r));
 		uint64_t capacity = r ? r->capacity : 0;
 		if (!capacity || capacity & (capacity - 1) || capacity > 1u << 26 ||
-		    n == RINGS_MOST || r->head - r->tail > capacity ||
+		    n == TF_RINGS_MOST || r->head - r->tail > capacity ||
 		    !tf_at(map, at, sizeof(*r) + capacity * sizeof(struct tf_record)))
 			return false;
 		leave_out(l, at, sizeof(*r) + capacity * sizeof(struct tf_record));

@@ -28,23 +28,41 @@ static inline void open_above_let_go(int fd)
 		syscall(SYS_close, fd);
 }
 
+static inline int open_above_is_free(int fd)
+{
+	return syscall(SYS_fcntl, fd, F_GETFD) < 0;
+}
+
+/* Takes the streams that are free, into held; how many. */
+static inline int open_above_hold(int *held)
+{
+	int n = 0, fd;
+
+	for (int stream = 0; stream < STREAMS; stream++) {
+		if (!open_above_is_free(stream))
+			continue;
+		fd = (int)syscall(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0);
+		if (fd >= STREAMS) /* another thread was first */
+			open_above_let_go(fd);
+		else if (fd >= 0)
+			held[n++] = fd;
+	}
+	return n;
+}
+
 /* -1: errno tells. No cancellation point. */
 static inline int open_above(const char *path, int flags, mode_t mode)
 {
-	int held[STREAMS + 1], n = 0, fd, error;
+	int error = errno, held[STREAMS], n = open_above_hold(held), fd;
 
-	do
-		held[n] = (int)syscall(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0);
-	while (held[n] >= 0 && held[n] < STREAMS && ++n < STREAMS);
-	if (n < STREAMS && held[n] >= 0) /* the first above them */
-		open_above_let_go(held[n]);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
-	error = errno;
 	if (fd >= 0 && fd < STREAMS) { /* another thread of ours has just let go of it */
 		int low = fd;
 		fd = (int)syscall(SYS_fcntl, low, F_DUPFD_CLOEXEC, STREAMS);
-		error = errno;
+		error = fd < 0 ? errno : error;
 		syscall(SYS_close, low);
+	} else if (fd < 0) {
+		error = errno;
 	}
 	while (n)
 		open_above_let_go(held[--n]);

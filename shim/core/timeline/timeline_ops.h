@@ -55,7 +55,7 @@ static inline uint64_t tl_op_end(struct timeline *t, const struct tl_op *op)
 static inline uint64_t tl_space(const struct timeline *t, const struct tl_op *before,
                                 unsigned engine)
 {
-	return t->space[before->engine][engine] + before->functions * t->function;
+	return t->space[before->engine][engine] + (before->functions ? t->function : 0);
 }
 
 /* From here on it stays where it is. */

@@ -91,6 +91,22 @@ static inline void join_threads(const pthread_t *thread, unsigned count)
 		need(!pthread_join(thread[i], NULL), 93);
 }
 
+static inline void *launch_so_many(void *count)
+{
+	CHECK(cuCtxSetCurrent(work_context));
+	work_launches(*(const unsigned *)count);
+	return NULL;
+}
+
+/* So many of each thread; 16 threads at most. */
+static inline void threads_launch(unsigned threads, unsigned launches)
+{
+	pthread_t thread[16];
+
+	start_threads(thread, threads, launch_so_many, &launches);
+	join_threads(thread, threads);
+}
+
 /* What a forked child can do: calls that fail, which are calls all the same. */
 static inline void calls_of_a_child(unsigned count)
 {

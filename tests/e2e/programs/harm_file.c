@@ -20,19 +20,9 @@
 
 static unsigned launches = 20000;
 
-static void *launch_many(void *unused)
+static void four_launch(void)
 {
-	CHECK(cuCtxSetCurrent(work_context));
-	work_launches(launches);
-	return unused;
-}
-
-static void threads_launch(void)
-{
-	pthread_t thread[4];
-
-	start_threads(thread, 4, launch_many, NULL);
-	join_threads(thread, 4);
+	threads_launch(4, launches);
 	say("launched %u\n", 4 * launches);
 }
 
@@ -41,14 +31,14 @@ static int way_plain(int argc, char **argv)
 	if (argc)
 		launches = (unsigned)atoi(argv[0]);
 	work_start();
-	threads_launch();
+	four_launch();
 	return 0;
 }
 
 static int way_killed(int argc, char **argv)
 {
 	work_start();
-	threads_launch();
+	four_launch();
 	kill(getpid(), SIGKILL);
 	return 1;
 }
@@ -71,7 +61,7 @@ static int way_segment(int argc, char **argv)
 
 	work_start();
 	launches = 100000;
-	threads_launch();
+	four_launch();
 	say("measure free_kib %lu\n", before);
 	say("measure taken_kib %lu\n", before - free_kib(folder));
 	snprintf(path, sizeof(path), "%s/segment-%d", folder, (int)getpid());
@@ -142,7 +132,7 @@ static int way_cut(int argc, char **argv)
 	touch_own();
 	atomic_store(&told, true);
 	join_threads(thread, 4);
-	threads_launch();
+	four_launch();
 	touch_own();
 	say("own SIGBUS %d\n", (int)bus_of_own);
 	return 5;
@@ -184,7 +174,7 @@ static int way_limit(int argc, char **argv)
 	work_launches(10);
 	if (argc == 2)
 		limit(argv[0], most);
-	threads_launch();
+	four_launch();
 	return 6;
 }
 

@@ -20,22 +20,7 @@
 #include <sys/uio.h>
 #include "tests/e2e/programs/harm.h"
 
-static unsigned launches = 10000;
-
-static void *launch_many(void *unused)
-{
-	CHECK(cuCtxSetCurrent(work_context));
-	work_launches(launches);
-	return unused;
-}
-
-static void threads_launch(unsigned threads)
-{
-	pthread_t thread[16];
-
-	start_threads(thread, threads, launch_many, NULL);
-	join_threads(thread, threads);
-}
+#define LAUNCHES 10000 /* of each thread */
 
 /* ---- every mapping ---- */
 
@@ -69,7 +54,7 @@ static int way_maps(int argc, char **argv)
 	unsigned sum = 0;
 
 	work_start();
-	threads_launch(2);
+	threads_launch(2, LAUNCHES);
 	f = fopen("/proc/self/maps", "re");
 	need(f != NULL, 92);
 	while (fgets(line, sizeof(line), f))
@@ -85,10 +70,9 @@ static int way_maps(int argc, char **argv)
 
 static int way_small(int argc, char **argv)
 {
-	launches = 50;
 	work_start();
 	work_launches(100);
-	threads_launch(2);
+	threads_launch(2, 50);
 	say("made cuLaunchKernel 200\n");
 	return 3;
 }
@@ -130,7 +114,7 @@ static int way_files(int argc, char **argv)
 	work_launches(10);
 	if (!argc)
 		refuse_files();
-	threads_launch(8);
+	threads_launch(8, LAUNCHES);
 	say("launched\n");
 	return 3;
 }
@@ -152,7 +136,7 @@ static int way_chroot(int argc, char **argv)
 		need(!chdir(argv[0]), 92);
 	else
 		need(!chdir("/"), 92);
-	threads_launch(8);
+	threads_launch(8, LAUNCHES);
 	say("launched\n");
 	return 3;
 }
@@ -182,7 +166,8 @@ static int way_close(int argc, char **argv)
 	work_start();
 	start_threads(&closing, 1, close_all, argv[0]);
 	for (int i = 0; i < 3; i++)
-		threads_launch(4); /* the driver grows its own file at 16 threads: stay below */
+		threads_launch(
+		        4, LAUNCHES); /* the driver grows its own file at 16 threads: stay below */
 	atomic_store(&done, true);
 	join_threads(&closing, 1);
 	need(!stat(argv[0], &st), 92);

@@ -31,22 +31,7 @@
 
 #define NOBODY 65534
 
-static unsigned launches = 10000;
-
-static void *launch_many(void *unused)
-{
-	CHECK(cuCtxSetCurrent(work_context));
-	work_launches(launches);
-	return unused;
-}
-
-static void threads_launch(unsigned threads)
-{
-	pthread_t thread[16];
-
-	start_threads(thread, threads, launch_many, NULL);
-	join_threads(thread, threads);
-}
+#define LAUNCHES 10000 /* of each thread */
 
 /* ---- no streams ---- */
 
@@ -75,7 +60,7 @@ static int way_streams(int argc, char **argv)
 	start_threads(&thread, 1, use_streams, NULL);
 	work_start();
 	for (int i = 0; i < 4; i++)
-		threads_launch(3);
+		threads_launch(3, LAUNCHES);
 	atomic_store(&done, true);
 	join_threads(&thread, 1);
 	dup2(out, 1);
@@ -96,7 +81,7 @@ static int way_user(int argc, char **argv)
 	work_start();
 	work_launches(10);
 	become_nobody();
-	threads_launch(8);
+	threads_launch(8, LAUNCHES);
 	say("launched\n");
 	return 0;
 }
@@ -111,7 +96,7 @@ static int way_mask(int argc, char **argv)
 	data[0].effective &= ~(1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH);
 	need(!syscall(SYS_capset, &head, data), 92);
 	work_start();
-	threads_launch(8);
+	threads_launch(8, LAUNCHES);
 	say("launched\n");
 	return 0;
 }
@@ -121,7 +106,7 @@ static int way_hidden(int argc, char **argv)
 	work_start();
 	become_nobody();
 	need(!prctl(PR_SET_DUMPABLE, 0), 92);
-	threads_launch(4);
+	threads_launch(4, LAUNCHES);
 	say("launched\n");
 	return 0;
 }
@@ -130,7 +115,7 @@ static int way_locked(int argc, char **argv)
 {
 	need(!mlockall(MCL_CURRENT | MCL_FUTURE), 92);
 	work_start();
-	threads_launch(4);
+	threads_launch(4, LAUNCHES);
 	say("launched\n");
 	return 0;
 }
@@ -152,7 +137,7 @@ static int way_proc(int argc, char **argv)
 	work_start();
 	work_launches(10);
 	need(early || !umount2("/proc", MNT_DETACH), 92);
-	threads_launch(8);
+	threads_launch(8, LAUNCHES);
 	say("launched\n");
 	return 0;
 }
@@ -194,7 +179,7 @@ static int way_gone(int argc, char **argv)
 	work_start();
 	work_launches(10);
 	remove_all_in(argv[0]);
-	threads_launch(8);
+	threads_launch(8, LAUNCHES);
 	say("launched\n");
 	return 0;
 }
@@ -222,7 +207,7 @@ static int way_namespace(int argc, char **argv)
 	need(!init(0), 96);
 	for (int i = 0; i < 100; i++)
 		synchronize(NULL);
-	threads_launch(4);
+	threads_launch(4, LAUNCHES);
 	say("launched\n");
 	return 0;
 }
@@ -269,7 +254,7 @@ static int way_jump(int argc, char **argv)
 	}
 	work_start();
 	work_launches(100);
-	threads_launch(4);
+	threads_launch(4, LAUNCHES);
 	say("launched\n");
 	return 0;
 }
@@ -277,10 +262,11 @@ static int way_jump(int argc, char **argv)
 static int way_spawn(int argc, char **argv)
 {
 	char *const leaf[] = {"/bin/true", NULL};
+	unsigned launches = LAUNCHES;
 	pthread_t thread[3];
 
 	work_start();
-	start_threads(thread, 3, launch_many, NULL);
+	start_threads(thread, 3, launch_so_many, &launches);
 	for (int i = 0; i < 20; i++) {
 		pid_t child;
 		need(!posix_spawn(&child, leaf[0], NULL, NULL, leaf, environ), 92);
@@ -296,7 +282,7 @@ static int way_environ(int argc, char **argv)
 	environ = NULL;
 	work_start();
 	work_launches(100);
-	threads_launch(4);
+	threads_launch(4, LAUNCHES);
 	say("launched\n");
 	return 0;
 }

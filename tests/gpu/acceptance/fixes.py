@@ -414,10 +414,13 @@ def verdicts(rows, repeats):
     troubles = ["%s (%s)" % (r["program"], r["troubles"][0]) for r in rows if r["troubles"]]
     if troubles:
         found.append({"what": "fixes not measured", "pass": False, "text": ", ".join(troubles)})
+    return found + skipped_of(rows, "fixes: skipped")
+
+
+def skipped_of(rows, what):
+    """The programs that lack something here, as a line of the verdicts; none: no line."""
     skipped = ["%s (%s)" % (r["program"], r["note"]) for r in rows if r["note"]]
-    if skipped:
-        found.append({"what": "fixes skipped", "pass": None, "text": ", ".join(skipped)})
-    return found
+    return [{"what": what, "pass": None, "text": ", ".join(skipped)}] if skipped else []
 
 
 def nearness(row):

@@ -4,8 +4,9 @@
 A line of tests/gpu/workloads that ends in `# cause: KIND` makes the calls that are wrong: `wait`, `copy`, `launch`, `alloc`, or
 several of them, where one line does both. Of the call sites of these kinds the one with most API time must be at a marked line.
 `KIND in NAME`: the calls are made where no Python runs, in a thread or a library of that name; then the report must name that.
-`loader`: work on the host, in no call of CUDA: the finding that says so must name the line, or none. A line that cannot be
-known is counted apart.
+`loader`: work on the host, in no call of CUDA, so that no call has its line; `# cause: delayed` marks the call that comes
+next, which that work delays. The finding that says so must name the marked line, or the delayed one and that the work is
+ahead of it, which is counted apart, as a line that cannot be known is.
 """
 import collections
 import contextlib
@@ -16,6 +17,8 @@ import threading
 
 from acceptance import fixes, lanes, shim
 
+DELAYED = "delayed"
+MODE = "sample"
 MARK = re.compile(r"#\s*cause:\s*([a-z]+(?:,[a-z]+)*)(?:\s+in\s+(\S+))?\s*$")
 FINDINGS = {
     "wait": ("sync-every-step", "sync-too-early", "device-sync-for-stream"),
@@ -24,13 +27,16 @@ FINDINGS = {
 
 
 class Cause:
-    """What is marked in a program: the kinds, the lines, and the threads and libraries that have no lines."""
+    """What is marked in a program: the kinds, the lines, those of calls that the host's work delays, and the threads and
+    libraries that have no lines."""
 
     def __init__(self, text):
-        self.kinds, self.lines, self.threads = set(), set(), set()
+        self.kinds, self.lines, self.delayed, self.threads = set(), set(), set(), set()
         for number, line in enumerate(text.splitlines(), 1):
             found = MARK.search(line)
-            if found:
+            if found and found.group(1) == DELAYED:
+                self.delayed.add(number)
+            elif found:
                 self.kinds |= set(found.group(1).split(","))
                 self.lines.add(number)
                 self.threads |= {found.group(2)} - {None}
@@ -66,26 +72,34 @@ def ranked(sites, kinds):
     return sorted(found, key=lambda p: -p["api_ns"])
 
 
-def judge_place(name, cause, place):
+def judge_place(name, cause, place, ahead=False):
+    """`ahead`: what is wrong is said to come before the line."""
+    if place[0] == name and ahead and place[1] in cause.delayed:
+        return "ahead"
     return "right" if place[0] == name and place[1] in cause.lines else "wrong"
 
 
 def named_by_findings(data, name, cause):
-    """[{id, severity, place, right}] of the findings about the marked kinds that name a line, in the report's order."""
+    """[{id, severity, place, said}] of the findings about the marked kinds that name a line, in the report's order."""
     ids = {i for kind in cause.kinds for i in FINDINGS[kind]}
     named = [(f, place_of(f["site"])) for f in data["findings"] if f["id"] in ids and f["site"]]
-    return [{"id": f["id"], "severity": f["severity"], "place": place, "right": judge_place(name, cause, place) == "right"}
-            for f, place in named if place]
+    return [{"id": f["id"], "severity": f["severity"], "place": place,
+             "said": judge_place(name, cause, place, f["site"]["ahead"])} for f, place in named if place]
+
+
+def said_by(findings):
+    """Of several findings the worst: one that names another line misleads."""
+    return next((said for said in ("wrong", "ahead", "right") if any(f["said"] == said for f in findings)), "unknown")
 
 
 def judge(data, name, cause):
     """What a report says of the cause marked in the program of this name: {said, top, findings, ...}."""
-    told = {"kinds": sorted(cause.kinds), "marked": sorted(cause.lines), "top": None, "said": "unknown",
+    told = {"kinds": sorted(cause.kinds), "marked": sorted(cause.lines), "delayed": sorted(cause.delayed), "top": None,
+            "said": "unknown",
             "findings": named_by_findings(data, name, cause), "class": data["verdict"]["class"],
             "trouble_with_python": data["sites_python_trouble"]}
     if "loader" in cause.kinds:
-        named = [f for f in told["findings"] if f["id"] in FINDINGS["loader"]]
-        told["said"] = "unknown" if not named else "right" if all(f["right"] for f in named) else "wrong"
+        told["said"] = said_by([f for f in told["findings"] if f["id"] in FINDINGS["loader"]])
         return told
     order = ranked(data["sites"], cause.kinds)
     if not order:
@@ -150,7 +164,13 @@ def lines_of(row):
         yield "%s at %s: %s" % (",".join(row["kinds"]), ",".join(map(str, row["marked"])), place_text(row["top"])
                                 if "loader" not in row["kinds"] else "no call" if not row["findings"] else "by finding")
         for f in row["findings"]:
-            yield "%s (%s): %s:%d%s" % (f["id"], f["severity"], *f["place"], "" if f["right"] else ", ANOTHER LINE")
+            yield "%s (%s): %s%s:%d%s" % (f["id"], f["severity"], "ahead of " if f["said"] == "ahead" else "", *f["place"],
+                                          ", ANOTHER LINE" if f["said"] == "wrong" else "")
+
+
+def wrong_places(row):
+    """The places that made it wrong: that of the call sites, or where these do not count those of findings."""
+    return [place_text(top) for top in ([row["top"]] if row["top"] else [f for f in row["findings"] if f["said"] == "wrong"])]
 
 
 def verdicts(rows):
@@ -158,35 +178,32 @@ def verdicts(rows):
     found = []
     if judged:
         count = collections.Counter(r["said"] for r in judged)
-        wrong = ["%s (%s)" % (r["program"], place_text(r["top"])) for r in judged if r["said"] == "wrong"]
-        found.append({"what": "the line of the cause", "pass": not wrong, "text": "%d of %d right, %d by thread or library%s" % (
-            count["right"], len(judged), count["thread"], ", not %s" % ", ".join(wrong) if wrong else "")})
+        wrong = ["%s (%s)" % (r["program"], ", ".join(wrong_places(r))) for r in judged if r["said"] == "wrong"]
+        found.append({"what": "the line of the cause", "pass": not wrong, "text": "%d of %d right, %d ahead of the marked call, %d by thread or library%s" % (
+            count["right"], len(judged), count["ahead"], count["thread"], ", not %s" % ", ".join(wrong) if wrong else "")})
         unknown = [r["program"] for r in judged if r["said"] == "unknown"]
         if unknown:
             found.append({"what": "the line of the cause unknown", "pass": None, "text": ", ".join(unknown)})
         named = [(r["program"], f) for r in judged for f in r["findings"]]
-        other = ["%s (%s)" % (name, f["id"]) for name, f in named if not f["right"]]
+        other = ["%s (%s)" % (name, f["id"]) for name, f in named if f["said"] == "wrong"]
         found.append({"what": "findings of that kind that name a line", "pass": None, "text": "%d of %d name the marked one%s" % (
             len(named) - len(other), len(named), ", not %s" % ", ".join(other) if other else "")})
     troubles = ["%s (%s)" % (r["program"], r["trouble"]) for r in rows if r["trouble"]]
     if troubles:
         found.append({"what": "lines not looked for", "pass": False, "text": ", ".join(troubles)})
-    skipped = ["%s (%s)" % (r["program"], r["note"]) for r in rows if r["note"]]
-    if skipped:
-        found.append({"what": "lines: skipped", "pass": None, "text": ", ".join(skipped)})
-    return found
+    return found + fixes.skipped_of(rows, "lines: skipped")
 
 
 def run(settings, page):
     cases = labelled(settings)
     collected = Collected(settings, cases)
-    jobs = [lanes.Job(case, "sample", 0) for _, case in cases if not fixes.lacking(settings, case)]
+    jobs = [lanes.Job(case, MODE, 0) for _, case in cases if not fixes.lacking(settings, case)]
     lanes.run_all(settings, jobs, collected.use)
     for row in collected.rows.values():
         if not row["said"] and not row["note"] and not row["trouble"]:
             row["trouble"] = "not run: the time limit was reached"
     rows = list(collected.rows.values())
-    page.lines_head()
+    page.lines_head(MODE)
     for row in rows:
         page.lines_row(row, lines_of(row))
-    return {"half": settings.half, "lanes": settings.lanes, "rows": rows, "verdicts": verdicts(rows)}
+    return {"half": settings.half, "mode": MODE, "lanes": settings.lanes, "rows": rows, "verdicts": verdicts(rows)}

@@ -224,9 +224,9 @@ class Page:
             for text in notes:
                 self.notes(text)
 
-    def lines_head(self):
+    def lines_head(self, mode):
         self.line()
-        self.line("Programs with a marked cause: the line that the report names")
+        self.line("Programs with a marked cause, in mode %s: the line that the report names" % mode)
         self.line("%-24s %-6s %-18s %s" % ("program", "set", "class", "line"))
 
     def lines_row(self, row, notes):

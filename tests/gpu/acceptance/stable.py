@@ -114,10 +114,7 @@ def verdicts(rows):
         found.append({"what": "the same class in %d of %d runs" % (asked, asked), "pass": not wrong,
                       "text": "%d of %d programs" % (len(judged) - len(wrong), len(judged)) +
                               (", not %s" % ", ".join(wrong) if wrong else "")})
-    skipped = ["%s (%s)" % (r["program"], r["note"]) for r in rows if r["note"]]
-    if skipped:
-        found.append({"what": "stable: skipped", "pass": None, "text": ", ".join(skipped)})
-    return found
+    return found + fixes.skipped_of(rows, "stable: skipped")
 
 
 def run(settings, page):

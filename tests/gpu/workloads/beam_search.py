@@ -89,7 +89,7 @@ def make(variant):
         for _ in range(LENGTH):
             chances, states = advance(words, states)
             beams, sources = choose(beams, *read(*chances.topk(CANDIDATES, dim=-1)))  # cause: loader
-            order = torch.tensor(sources, device="cuda")
+            order = torch.tensor(sources, device="cuda")  # cause: delayed
             states = [state.index_select(0, order) for state in states]
             words = torch.tensor([beam.words[-1] for beam in beams], device="cuda")
         best[:] = [beam.score for beam in beams[::BEAMS]]

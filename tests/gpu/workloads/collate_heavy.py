@@ -69,7 +69,7 @@ def make(variant):
 
     def loop(steps):
         for tokens in itertools.islice(batches, steps):  # cause: loader
-            tokens = tokens.to("cuda", non_blocking=pinned)
+            tokens = tokens.to("cuda", non_blocking=pinned)  # cause: delayed
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
             loss.backward()

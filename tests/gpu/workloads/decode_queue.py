@@ -74,7 +74,7 @@ def make(variant):
     def step():
         x, y = queues[turn[0] % threads].get()  # cause: loader
         turn[0] += 1
-        x, y = x.to("cuda", non_blocking=pinned), y.to("cuda", non_blocking=pinned)
+        x, y = x.to("cuda", non_blocking=pinned), y.to("cuda", non_blocking=pinned)  # cause: delayed
         optimizer.zero_grad()
         loss = loss_of(model(x), y)
         loss.backward()

@@ -54,7 +54,7 @@ def make(variant):
             copied[at].record()
             return there
         drawn = torch.from_numpy(random.standard_normal(shape, dtype=numpy.float32))  # cause: loader
-        return static.copy_(drawn) if variant == "useless" else drawn.cuda()
+        return static.copy_(drawn) if variant == "useless" else drawn.cuda()  # cause: delayed
 
     def step():
         at = turn[0] % STEPS

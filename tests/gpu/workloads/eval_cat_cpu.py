@@ -41,7 +41,7 @@ def make(variant):
         model.eval()
         answers, kept = torch.empty(0, CLASSES), []
         for number in range(EVALUATE):
-            answer = model(images[number % 8]).softmax(dim=1)
+            answer = model(images[number % 8]).softmax(dim=1)  # cause: delayed
             if variant == "fix":
                 kept.append(answer)
             elif variant == "useless":

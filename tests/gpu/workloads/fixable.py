@@ -13,7 +13,7 @@ made is named on a line `failed: NAME WHY`, and the rest goes on. Exit status 77
 WORKLOAD_LOOP_S=SECONDS gives the loops so many steps that one takes about that long.
 
 Lines that end in `# cause: KIND` are what is wrong with a program: its calls that wait, copy, launch or alloc, or the work on
-the host that the GPU waits for (loader). `KIND in NAME`: the calls are made by a thread or a library of that name, without Python.
+the host that the GPU waits for (loader), and the call behind that work (delayed). `KIND in NAME`: the calls are made by a thread or a library of that name, without Python.
 """
 import argparse
 import importlib

@@ -52,7 +52,7 @@ def make(variant):
 
     def loop(steps):
         for images, labels in itertools.islice(batches, steps):  # cause: loader
-            images = images.to("cuda", non_blocking=variant == "useless")
+            images = images.to("cuda", non_blocking=variant == "useless")  # cause: delayed
             labels = labels.to("cuda", non_blocking=variant == "useless")
             optimizer.zero_grad()
             loss = loss_of(model(images), labels)

@@ -55,8 +55,8 @@ static bool launch(struct program *p, uint64_t key)
 
 static uint64_t key_of(unsigned i)
 {
-	return gpu_key_kernel((void *)(uintptr_t)(0x7f0012340000 + i * 512), 1 + i, 1, 1, 128, 1, 1,
-	                      0);
+	return sampler_key_kernel((void *)(uintptr_t)(0x7f0012340000 + i * 512), 1 + i, 1, 1, 128,
+	                          1, 1, 0);
 }
 
 static double share(const struct program *p)

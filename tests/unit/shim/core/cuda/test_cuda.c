@@ -249,6 +249,13 @@ static void engines_and_their_latencies(void **state)
 
 	for (size_t i = 0; i < COUNT(others); i++)
 		assert_int_equal(cuda_engine(others[i], copy), CUDA_ENGINE_COMPUTE);
+	/* takes:copy_async:pinned_to_device:1024 and :1536 */
+	assert_int_equal(cuda_engine(TF_WORK_COPY,
+	                             (struct cuda_copy){SPY_DIR_HTOD, SPY_MEM_PINNED, true, KIB}),
+	                 CUDA_ENGINE_COMPUTE);
+	assert_int_equal(cuda_engine(TF_WORK_COPY,
+	                             (struct cuda_copy){SPY_DIR_HTOD, SPY_MEM_PINNED, true, 1536}),
+	                 CUDA_ENGINE_TO_DEVICE);
 	for (int i = 0; i < CUDA_ENGINES; i++)
 		assert_true(cuda_switch_ns(i, i) == 0);
 	assert_true(cuda_switch_ns(CUDA_ENGINE_COMPUTE, CUDA_ENGINE_TO_DEVICE) ==

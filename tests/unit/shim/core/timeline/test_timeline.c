@@ -512,12 +512,26 @@ static void test_a_host_function_between_kernels(void **state)
 {
 	launch(1, 10000, 11000); /* [12800, 62800) */
 	give_function(0, 11000);
-	launch(1, 12000, 13000); /* behind the function: [62800 + 6000 + gap, ...) */
-	call(SYNC, 0, 13000, 62800 + 6000 + GAP + 50000 + RETURN);
-	call(OTHER, 0, 190000, 190100);
+	launch(1, 12000, 13000); /* behind the function: [62800 + 67000 + gap, ...) */
+	call(SYNC, 0, 13000, 62800 + 67000 + GAP + 50000 + RETURN);
+	call(OTHER, 0, 250000, 250100);
 	finish();
 	assert_int_equal(total()->busy, 100000);
-	assert_int_equal(on_device(0)->total.idle[TF_IDLE_DEPENDENCY], 6000 + GAP);
+	assert_int_equal(on_device(0)->total.idle[TF_IDLE_DEPENDENCY], 67000 + GAP);
+}
+
+/* The way to the host and back is gone once. */
+static void test_two_host_functions_between_kernels(void **state)
+{
+	launch(1, 10000, 11000);
+	give_function(0, 11000);
+	give_function(0, 12000);
+	launch(1, 13000, 14000);
+	call(SYNC, 0, 14000, 62800 + 67000 + GAP + 50000 + RETURN);
+	call(OTHER, 0, 250000, 250100);
+	finish();
+	assert_int_equal(total()->busy, 100000);
+	assert_int_equal(on_device(0)->total.idle[TF_IDLE_DEPENDENCY], 67000 + GAP);
 }
 
 /* A wait, for the stream or for an event behind the function, and queries of it: what lasts so long
@@ -789,6 +803,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_queries, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_query_behind_a_host_function, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_host_function_between_kernels, start, end),
+	        cmocka_unit_test_setup_teardown(test_two_host_functions_between_kernels, start,
+	                                        end),
 	        cmocka_unit_test_setup_teardown(test_a_wait_behind_a_host_function, start, end),
 	        cmocka_unit_test_setup_teardown(test_unknown_work_and_a_late_wait, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_slow_wait_behind_finished_work, start, end),
