@@ -30,7 +30,7 @@ static struct {
 	char lines[2][LINE_BYTES]; /* one is read by the handler, the other one written */
 	volatile sig_atomic_t line;
 	volatile sig_atomic_t shown, line_shown;
-	volatile int percent; /* of this stage; -1 = not known */
+	volatile int percent;  /* of this stage; -1 = not known */
 	volatile long seconds; /* as shown, and so is the next */
 	volatile int percent_shown;
 } state;
@@ -87,8 +87,8 @@ static void tick(int signal)
 	int saved = errno;
 
 	if (state.lines[state.line][0] &&
-	    (!state.shown || seconds_now() != state.seconds || state.percent != state.percent_shown ||
-	     state.line != state.line_shown))
+	    (!state.shown || seconds_now() != state.seconds ||
+	     state.percent != state.percent_shown || state.line != state.line_shown))
 		put_line();
 	errno = saved;
 }

@@ -28,8 +28,8 @@ int bench_output_make(const char *folder)
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), rc = 0;
 
 	/* A file system that cannot promise room is not asked to. */
-	if (fd < 0 || (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, ROOM) &&
-	               (errno == ENOSPC || errno == EDQUOT))) {
+	if (fd < 0 ||
+	    (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, ROOM) && (errno == ENOSPC || errno == EDQUOT))) {
 		complain("bench: %s: %s", path, strerror(errno));
 		rc = -1;
 	}

@@ -122,7 +122,8 @@ static void test_steps_on_one_side_alone(void **state)
 
 	says(&with, 1, &without, 1,
 	     "after took 2.00x less time, and only before has steps, as far as one recording a "
-	     "side tells: 1.00 s -> 500 ms from the first CUDA call to the last; the counts are the "
+	     "side tells: 1.00 s -> 500 ms from the first CUDA call to the last; the counts are "
+	     "the "
 	     "same");
 	says(&without, 1, &with, 1,
 	     "after took 2.00x more time, and only after has steps, as far as one recording a side "
