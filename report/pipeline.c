@@ -130,9 +130,11 @@ int pipeline_export(const struct export_request *request, const char *output, ch
 	struct model m = {.steps_from = request->steps_from};
 	int status = EXIT_TROUBLE;
 
+	progress_begin();
 	if (!read_all(&m, paths, count))
 		status = export_to(request, output, &m);
 	model_free(&m);
+	progress_end();
 	return status;
 }
 

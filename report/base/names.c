@@ -125,3 +125,8 @@ char *name_demangle(const char *mangled, size_t bytes)
 	free(name);
 	return result;
 }
+
+const char *name_call(const char *symbol)
+{
+	return strncmp(symbol, "__cuda", 6) ? symbol : symbol + 2;
+}

@@ -27,4 +27,8 @@ char *name_short(const char *full);
  */
 void name_short_all(const char *const *full, char **brief, size_t count);
 
+/* A call as programs have it: nvcc makes <<<>>> a call of __cudaLaunchKernel, which headers and
+ * manuals call cudaLaunchKernel. */
+const char *name_call(const char *symbol);
+
 #endif

@@ -20,6 +20,7 @@
 #define BETWEEN_US 200000 /* from one line to the next */
 #define CLEAR      "\r\033[K"
 #define LINE_BYTES 512
+#define BEHIND     18u /* columns: ", 100 % (1234 s)" */
 
 static struct {
 	unsigned depth;
@@ -29,7 +30,9 @@ static struct {
 	char lines[2][LINE_BYTES]; /* one is read by the handler, the other one written */
 	volatile sig_atomic_t line;
 	volatile sig_atomic_t shown, line_shown;
-	volatile long seconds; /* as shown */
+	volatile int percent;  /* of this stage; -1 = not known */
+	volatile long seconds; /* as shown, and so is the next */
+	volatile int percent_shown;
 } state;
 
 /* "12", at the end of the buffer; where it begins. */
@@ -56,14 +59,21 @@ static void put_line(void)
 	const char *text = state.lines[state.line];
 	char number[24], line[LINE_BYTES + 64] = CLEAR;
 	long seconds = seconds_now();
+	int percent = state.percent;
 
 	strcat(line, text);
+	if (percent >= 0) {
+		strcat(line, ", ");
+		strcat(line, digits(number + sizeof(number), percent));
+		strcat(line, " %");
+	}
 	if (seconds >= SILENT_S) {
 		strcat(line, " (");
 		strcat(line, digits(number + sizeof(number), seconds));
 		strcat(line, " s)");
 	}
 	state.seconds = seconds;
+	state.percent_shown = percent;
 	state.line_shown = state.line;
 	state.shown = 1;
 	if (write(STDERR_FILENO, line, strlen(line)) < 0)
@@ -77,7 +87,8 @@ static void tick(int signal)
 	int saved = errno;
 
 	if (state.lines[state.line][0] &&
-	    (!state.shown || seconds_now() != state.seconds || state.line != state.line_shown))
+	    (!state.shown || seconds_now() != state.seconds ||
+	     state.percent != state.percent_shown || state.line != state.line_shown))
 		put_line();
 	errno = saved;
 }
@@ -97,6 +108,7 @@ void progress_begin(void)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &state.begun);
 	state.lines[state.line][0] = '\0';
+	state.percent = -1;
 	if (!at_exit && !atexit(progress_end))
 		at_exit = true;
 	sigaction(SIGALRM, &action, &state.before);
@@ -109,9 +121,9 @@ static size_t width(void)
 	size_t most = LINE_BYTES / 4 - 1; /* characters of up to four bytes */
 
 	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 20 &&
-	    size.ws_col - 12u < most)
-		return size.ws_col - 12u; /* the seconds stand behind */
-	return 68;
+	    size.ws_col - BEHIND < most)
+		return size.ws_col - BEHIND;
+	return 80 - BEHIND;
 }
 
 void progress_stage(const char *format, ...)
@@ -126,10 +138,18 @@ void progress_stage(const char *format, ...)
 	va_end(args);
 	char *safe = text_safe(raw, strlen(raw)), *fit = text_fit(safe, width());
 	snprintf(state.lines[other], LINE_BYTES, "%s", fit);
+	state.percent = -1;
 	state.line = other;
 	free(fit);
 	free(safe);
 	free(raw);
+}
+
+void progress_share(uint64_t done, uint64_t all)
+{
+	if (state.depth != 1 || !state.terminal || !all)
+		return;
+	state.percent = done >= all ? 100 : (int)((double)done / (double)all * 100);
 }
 
 void progress_show(void)

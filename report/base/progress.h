@@ -7,11 +7,15 @@
 #ifndef REPORT_PROGRESS_H
 #define REPORT_PROGRESS_H
 
+#include <stdint.h>
+
 /* From now on time counts. What is begun within another one is a part of that, and says nothing of
  * its own. */
 void progress_begin(void);
 /* What is done from now on; made safe for a terminal. */
 void progress_stage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* How much of it is done, of what is known; forgotten with the next stage. Costs nothing. */
+void progress_share(uint64_t done, uint64_t all);
 /* Writes the line at once: for what is known to take long. */
 void progress_show(void);
 /* Takes the line away, for something else to be written. */

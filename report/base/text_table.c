@@ -121,6 +121,17 @@ static void fit_apart(struct text_layout_table *t, struct fitted *rows, size_t c
 	}
 }
 
+/* Whether some that differ came to look the same all the same. */
+static bool still_alike(const struct text_layout_table *t, struct fitted *rows, size_t count)
+{
+	bool same = true;
+
+	qsort(rows, count, sizeof(*rows), by_text);
+	for (size_t i = 0; i < count && same;)
+		i += alike(t, rows, count, i, &same);
+	return !same;
+}
+
 /* Shortens the last column to `width`, but where texts that differ would look the same. */
 static void fit_last(struct text_layout_table *t, size_t width)
 {
@@ -135,9 +146,9 @@ static void fit_last(struct text_layout_table *t, size_t width)
 	qsort(rows, count, sizeof(*rows), by_text);
 	for (size_t i = 0, n; i < count; i += n) {
 		n = alike(t, rows, count, i, &same);
-		if (!same && t->always_fit) {
+		if (!same) {
 			fit_apart(t, rows + i, n, width);
-			same = true;
+			same = t->always_fit || !still_alike(t, rows + i, n);
 		}
 		for (size_t k = i; k < i + n; k++) {
 			char **cell = &t->cells[rows[k].cell], *other = same ? *cell : rows[k].text;
@@ -151,6 +162,14 @@ static void fit_last(struct text_layout_table *t, size_t width)
 	free(rows);
 }
 
+/* "mean  kernel": words behind figures are never one blank away. */
+static size_t last_gap(const struct text_layout_table *t, size_t gap)
+{
+	size_t last = t->column_count - 1;
+
+	return gap < 2 && last && t->columns[last].left && !t->columns[last - 1].left ? 2 : gap;
+}
+
 static void print_row(const struct text_layout_table *t, char *const *cells, const size_t *widths,
                       size_t gap, const struct text_layout *page)
 {
@@ -162,7 +181,7 @@ static void print_row(const struct text_layout_table *t, char *const *cells, con
 		if (c == last)
 			putc('\n', page->to);
 		else
-			fprintf(page->to, "%*s", (int)gap, "");
+			fprintf(page->to, "%*s", (int)(c + 1 == last ? last_gap(t, gap) : gap), "");
 	}
 }
 
@@ -209,9 +228,11 @@ static void print_text(struct text_layout_table *t, const struct text_layout *pa
 	}
 	for (size_t c = 0; c < last; c++)
 		taken += widths[c] + 1;
-	/* Two blanks between the columns where the page is wide enough, else one. */
+	/* Two blanks between the columns where the page is wide enough, else one; two in front of
+	 * words behind figures. */
 	size_t gap = taken + last + widths[last] <= page->width ? 2 : 1;
 	taken += (gap - 1) * last;
+	taken += last_gap(t, gap) - gap;
 	size_t room = page->width > taken + 8 ? page->width - taken : 8;
 	if (t->columns[last].left && widths[last] > room)
 		widths[last] = room;

@@ -16,12 +16,11 @@
 #include "report/base/complain.h"
 #include "report/base/progress.h"
 #include "report/base/units.h"
+#include "report/cli/bench_output.h"
 #include "report/cli/child.h"
 #include "report/cli/run_output.h"
 #include "report/cli/run_preload.h"
 #include "report/reader/find.h"
-
-#define OUTPUT "output" /* of a run: what it wrote to stdout and stderr */
 
 struct variant { /* a command, with the shim or without */
 	size_t side;
@@ -39,6 +38,7 @@ struct state {
 	size_t variant_count;
 	size_t done, all; /* runs */
 	double spent_ns;  /* in them */
+	struct bench_output output;
 };
 
 /* ---- being stopped ---- */
@@ -172,10 +172,10 @@ static int prepare(void *context)
 {
 	const struct place *p = context;
 	const struct state *s = p->state;
-	char *path = alloc_format("%s/" OUTPUT, p->folder), *out = NULL;
+	char *path = bench_output_path(p->folder), *out = NULL;
 	int rc = redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
 
-	rc = rc ? rc : redirect(STDOUT_FILENO, path, O_WRONLY | O_CREAT | O_TRUNC);
+	rc = rc ? rc : redirect(STDOUT_FILENO, path, O_WRONLY);
 	if (!rc && dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
 		rc = errno;
 	if (!rc && !p->variant->bare) {
@@ -187,21 +187,6 @@ static int prepare(void *context)
 		preload_set(s->library, &s->targets[p->variant->side]);
 	}
 	return rc;
-}
-
-/* What a command that failed wrote, for who wants to know why. */
-static void show_output(const char *folder)
-{
-	char *path = alloc_format("%s/" OUTPUT, folder), buffer[4096];
-	FILE *from = fopen(path, "re");
-	size_t n;
-
-	progress_hide();
-	while (from && (n = fread(buffer, 1, sizeof(buffer), from)) > 0)
-		fwrite(buffer, 1, n, stderr);
-	if (from)
-		fclose(from);
-	free(path);
 }
 
 /* "the command", "command B" */
@@ -217,7 +202,7 @@ static int failed(const struct state *s, const struct variant *v, const struct c
 {
 	const char *bare = v->bare ? " without the shim" : "";
 
-	show_output(folder);
+	bench_output_show(folder);
 	if (c->caught)
 		complain("bench: stopped by signal %d in %s %zu", c->caught, run, number);
 	else if (c->status > 128)
@@ -266,6 +251,17 @@ static int read_run(struct state *s, const struct variant *v, const char *folder
 	return rc ? EXIT_TROUBLE : EXIT_DONE;
 }
 
+/* What the shim had to say of it: a disk that is full, and what follows from that. */
+static void tell_output(struct state *s, const struct variant *v, const char *run, size_t number,
+                        const char *folder)
+{
+	char *name = s->bench->side_count > 1 ? alloc_format("%s, %s %zu", which(s, v), run, number)
+	                                      : alloc_format("%s %zu", run, number);
+
+	bench_output_tell(&s->output, folder, name);
+	free(name);
+}
+
 static void measured(struct bench *b, const struct variant *v, const struct child *c)
 {
 	struct bench_side *side = &b->sides[v->side];
@@ -282,7 +278,7 @@ static int run_one(struct state *s, const struct variant *v, const char *run, si
 	struct place place = {s, v, folder};
 	struct child child = {
 	        .command = s->plan->commands[v->side], .prepare = prepare, .context = &place};
-	int status = make_folder(folder) ? EXIT_TROUBLE : EXIT_DONE;
+	int status = make_folder(folder) || bench_output_make(folder) ? EXIT_TROUBLE : EXIT_DONE;
 
 	if (status == EXIT_DONE) {
 		say_progress(s, v, run, number, count ? s->bench->runs : s->bench->warmup);
@@ -292,7 +288,9 @@ static int run_one(struct state *s, const struct variant *v, const char *run, si
 			status = preload_cannot_execute("bench", child.command[0], why);
 		else if (child.caught || (child.status && !s->plan->ignore_failure))
 			status = failed(s, v, &child, run, number, folder);
-		else if (count && !v->bare)
+		else
+			tell_output(s, v, run, number, folder);
+		if (status == EXIT_DONE && count && !v->bare)
 			status = read_run(s, v, folder, number);
 	}
 	if (stopped && !child.caught) {
@@ -374,6 +372,7 @@ int bench_run(struct bench *b, const struct bench_plan *plan)
 		sigaction(ending[i], &before[i], NULL);
 	for (size_t i = 0; i < b->side_count; i++)
 		target_free(&s.targets[i]);
+	bench_output_free(&s.output);
 	free(s.folder);
 	free(s.library);
 	return status;

@@ -113,7 +113,7 @@ static int read_option(struct check_request *r, int option, const char *value)
 		r->write = choice < 0 ? NULL : formats[choice];
 		return choice < 0 ? -1 : 0;
 	case OUTPUT:
-		r->output = value;
+		r->output = option_output(value);
 		return 0;
 	case SOURCE_ROOT:
 		r->config.source_root = value;

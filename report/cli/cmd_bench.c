@@ -127,7 +127,7 @@ static int read_option(struct request *r, int option, const char *value)
 	case FORMAT:
 		return read_format(r, value);
 	case OUTPUT:
-		r->output = value;
+		r->output = option_output(value);
 		r->look.out.colour = false;
 		break;
 	}

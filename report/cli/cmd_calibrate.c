@@ -206,7 +206,7 @@ static bool take(struct request *r, int option, const char *value)
 		r->dry_run = true;
 		return true;
 	case OUTPUT:
-		r->output = value;
+		r->output = option_output(value);
 		return true;
 	case OPTION_OPERAND:
 		complain("calibrate: unexpected argument %s", value);

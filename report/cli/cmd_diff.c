@@ -114,7 +114,7 @@ static int read_option(struct request *r, int option, const char *value)
 		r->look.out.names = NAMES_FULL;
 		break;
 	case OUTPUT:
-		r->output = value;
+		r->output = option_output(value);
 		r->look.out.colour = false;
 		break;
 	}

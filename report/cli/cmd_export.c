@@ -58,7 +58,7 @@ static int read_option(struct request *r, int option, const char *value)
 		r->export.steps_from = value;
 		break;
 	case OUTPUT:
-		r->output = value;
+		r->output = option_output(value);
 		break;
 	}
 	return 0;

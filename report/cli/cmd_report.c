@@ -190,7 +190,7 @@ static int read_option(struct report_request *request, struct option_reader *rea
 		request->out.names = choice < 0 ? NAMES_AS_EVER : forms[choice];
 		break;
 	case OUTPUT:
-		*output = value;
+		*output = option_output(value);
 		break;
 	}
 	return choice < 0 ? -1 : 0;

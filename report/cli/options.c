@@ -201,6 +201,11 @@ void option_raw(void)
 	raw = true;
 }
 
+const char *option_output(const char *value)
+{
+	return strcmp(value, "-") ? value : NULL;
+}
+
 int option_choice(const char *command, const char *option, const char *word,
                   const char *const *choices)
 {

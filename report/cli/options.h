@@ -54,6 +54,9 @@ int option_beside(const struct option_reader *reader, int option, uint64_t allow
 enum { OPTION_END = -1, OPTION_OPERAND = -2, OPTION_WRONG = -3 };
 int option_next(struct option_reader *reader, const char **value);
 
+/* The file to write to; NULL for "-", which is standard output. */
+const char *option_output(const char *value);
+
 /* The index of `word` in a list that ends with NULL; -1 when it is not in it and one line was
  * written. */
 int option_choice(const char *command, const char *option, const char *word,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/progress.h"
 #include "report/events/events_internal.h"
 #include "shim/core/work/work_class.h"
 
@@ -300,6 +301,7 @@ void events_tell(struct events *e, const struct events_to *to, struct events_fig
 {
 	struct tf_record r;
 	uint64_t certain = 0; /* up to which all calls were told */
+	uint64_t all = 0;
 
 	*figures = (struct events_figures){.whole = e->store.whole};
 	e->to = to;
@@ -313,10 +315,13 @@ void events_tell(struct events *e, const struct events_to *to, struct events_fig
 	timeline_watch(e->drain.timeline, &e->watch);
 	if (e->learns)
 		timeline_is_first(e->drain.timeline);
+	for (unsigned i = 0; i < e->store.parts; i++)
+		all += e->store.part[i].count;
 	while (events_store_next(&e->store, &r)) {
 		take(e, &r);
 		if (++figures->records % ROUND)
 			continue;
+		progress_share(figures->records, all);
 		if (certain)
 			timeline_advance(e->drain.timeline, certain);
 		certain = figures->until;

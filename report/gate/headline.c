@@ -110,8 +110,8 @@ static void choose_time(struct headline *h, const struct compare_result *c,
 
 	h->time = (struct compare_timing){.before = {NAN, NAN, NAN}, .after = {NAN, NAN, NAN}};
 	h->steps_apart = steps_apart(c);
-	h->other_steps = h->steps_apart && c->before.runs[0].steps.source != STEPS_NONE &&
-	                 c->after.runs[0].steps.source != STEPS_NONE;
+	h->other_steps = h->steps_apart && (c->before.runs[0].steps.source != STEPS_NONE ||
+	                                    c->after.runs[0].steps.source != STEPS_NONE);
 	if (c->differs)
 		return;
 	if (!h->steps_apart && step) {
@@ -180,7 +180,23 @@ static void put_few(char **text, const struct compare_result *c)
 	             least == 1 ? "" : "s", least == 1 ? "s" : "");
 }
 
-static void put_time(struct headline *h, const struct compare_result *c, const char *after)
+/* Whose steps are others does something else, and so may one of which none are known: faster it
+ * cannot be. */
+static void put_other_steps(struct headline *h, const struct compare_result *c, const char *before,
+                            const char *after)
+{
+	const bool was = c->before.runs[0].steps.source != STEPS_NONE,
+	           is = c->after.runs[0].steps.source != STEPS_NONE;
+
+	alloc_append(&h->text, h->moved < 0 ? " less time, " : " more time, ");
+	if (was && is)
+		alloc_append(&h->text, "of other steps");
+	else
+		alloc_append(&h->text, "and only %s has steps", was ? before : after);
+}
+
+static void put_time(struct headline *h, const struct compare_result *c, const char *before,
+                     const char *after)
 {
 	double ratio = h->time.after.middle / h->time.before.middle;
 
@@ -188,14 +204,13 @@ static void put_time(struct headline *h, const struct compare_result *c, const c
 		/* Of several recordings the middle of all pairs, in whose bounds it lies. */
 		if (h->judged)
 			ratio = h->time.bounds.estimate;
-		/* Whose steps are others does something else: faster it cannot be. */
 		bool others = h->of == HEADLINE_WINDOW && h->other_steps;
 		alloc_append(&h->text, others ? "%s took " : "%s is ", after);
 		put_factor(&h->text, h->moved < 0 ? 1 / ratio : ratio);
-		alloc_append(&h->text, others         ? h->moved < 0 ? " less time, of other steps"
-		                                                     : " more time, of other steps"
-		                       : h->moved < 0 ? " faster"
-		                                      : " slower");
+		if (others)
+			put_other_steps(h, c, before, after);
+		else
+			alloc_append(&h->text, h->moved < 0 ? " faster" : " slower");
 	} else {
 		alloc_append(&h->text, "no difference that can be told");
 	}
@@ -294,7 +309,7 @@ void headline_make(struct headline *h, const struct compare_result *c,
 	*h = (struct headline){0};
 	choose_time(h, c, wall);
 	if (h->of != HEADLINE_NONE)
-		put_time(h, c, after);
+		put_time(h, c, before, after);
 	else if (c->differs)
 		alloc_append(&h->text, "times of %s and %s do not compare (%s)", before, after,
 		             c->differs);

@@ -21,7 +21,7 @@ struct headline {
 	int moved;         /* 1 = slower, -1 = faster, 0 = no difference that can be told */
 	bool judged;       /* ... against what differs from run to run */
 	char *steps_apart; /* why steps do not compare; NULL = they do */
-	bool other_steps;  /* there are some on both sides */
+	bool other_steps;  /* ... and a side has some */
 	char *text;
 };
 

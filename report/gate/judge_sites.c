@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/names.h"
 #include "report/base/units.h"
 #include "report/gate/judge_internal.h"
 
@@ -155,8 +156,9 @@ char *judgement_site(const struct judgement *j)
 		return NULL;
 	char *calls = calls_text(j->site);
 	char *were = j->site_before ? calls_text(j->site_before) : NULL;
-	text = alloc_format("at %s: %s %s, %s%s%s%s", j->site->where, calls, j->site->api,
-	                    unit_time(time, j->site->api_time), were ? ", was " : "",
+	text = alloc_format("at %s: %s %s, %s%s%s%s", j->site->where, calls,
+	                    name_call(j->site->api), unit_time(time, j->site->api_time),
+	                    were ? ", was " : "",
 	                    were               ? were
 	                    : j->site_compared ? ", not seen before"
 	                                       : "",

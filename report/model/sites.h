@@ -90,8 +90,9 @@ char *site_headline(const struct model_site *s, bool full);
 /* Of a thread that was in no Python: "backward thread pt_autograd_0", and its NVTX range; NULL =
  * there is nothing to say (free it). */
 char *site_thread_text(const struct model_site *s);
-/* The same, not full, with the line that a thread without Python comes after (free it). */
-char *site_where(const struct model_site *s);
+/* The same, not full, with the line that a thread without Python comes after: "backward pass after
+ * train.py:60 in step"; with names of functions, or lines alone (free it). */
+char *site_where(const struct model_site *s, bool functions);
 char *site_frame_text(const struct model_frame *f, bool full);
 /* Whose code a foreign frame is: "torch", "Python", "libtorch_cuda.so" (free it). */
 char *site_frame_owner(const struct model_frame *f);

@@ -30,6 +30,30 @@ char *sites_python_trouble(const struct tf_sites *area)
 	return NULL;
 }
 
+/* Python's qualified name from the innermost function on that it stands in: "make.<locals>.step"
+ * says no more than "step" beside a line. */
+static const char *brief_function(const char *function)
+{
+	static const char within[] = ".<locals>.";
+
+	for (const char *at; (at = strstr(function, within)) && at[strlen(within)];)
+		function = at + strlen(within);
+	return function;
+}
+
+/* A place as pages name it: "train.py:57 in step", or without the function (free it). */
+static char *frame_place(const struct model_frame *f, bool function)
+{
+	const char *file = file_base_name(f->file);
+
+	if (!file || !(f->line || f->function))
+		return site_frame_text(f, false);
+	char *line = f->line ? alloc_format("%s:%u", file, f->line) : alloc_string(file);
+	if (function || !f->line)
+		alloc_append(&line, " in %s", f->function ? brief_function(f->function) : "?");
+	return line;
+}
+
 char *site_frame_text(const struct model_frame *f, bool full)
 {
 	const char *file = full ? f->file : file_base_name(f->file);
@@ -63,10 +87,14 @@ char *site_frame_owner(const struct model_frame *f)
 	return alloc_string(f->module ? file_base_name(f->module) : "code without a name");
 }
 
+static bool is_backward(const struct model_site *s)
+{
+	return s->thread && !strncmp(s->thread, AUTOGRAD, strlen(AUTOGRAD));
+}
+
 char *site_thread_text(const struct model_site *s)
 {
-	const char *backward =
-	        s->thread && !strncmp(s->thread, AUTOGRAD, strlen(AUTOGRAD)) ? "backward " : "";
+	const char *backward = is_backward(s) ? "backward " : "";
 
 	if (!s->thread)
 		return NULL;
@@ -81,8 +109,9 @@ char *site_headline(const struct model_site *s, bool full)
 
 	if (thread && !full)
 		return thread;
-	char *frame = s->frame_count ? site_frame_text(&s->frames[s->head], full)
-	                             : alloc_string("unknown");
+	char *frame = !s->frame_count ? alloc_string("unknown")
+	              : full          ? site_frame_text(&s->frames[s->head], true)
+	                              : frame_place(&s->frames[s->head], true);
 	if (!thread)
 		return frame;
 	char *text = alloc_format("%s: %s", thread, frame);
@@ -91,14 +120,18 @@ char *site_headline(const struct model_site *s, bool full)
 	return text;
 }
 
-char *site_where(const struct model_site *s)
+char *site_where(const struct model_site *s, bool functions)
 {
-	char *head = site_headline(s, false),
-	     *line = s->after ? site_frame_text(s->after, false) : NULL;
+	const bool thread = s->thread != NULL;
+	char *head = !functions && !thread && s->frame_count
+	                     ? frame_place(&s->frames[s->head], false)
+	                     : site_headline(s, false),
+	     *line = s->after ? frame_place(s->after, functions) : NULL;
 
 	if (!line)
 		return head;
-	char *text = alloc_format("%s, after %s", head, line);
+	char *text = is_backward(s) && !s->range ? alloc_format("backward pass after %s", line)
+	                                         : alloc_format("%s, after %s", head, line);
 	free(head);
 	free(line);
 	return text;

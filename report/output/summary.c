@@ -75,13 +75,13 @@ static bool is_of(const struct finding *f, enum verdict_class cls)
 
 /* ---- ranges ---- */
 
-/* "15.1 to 36.8 %", with the unit of both but once. */
+/* "15.1 to 36.8 %", with the unit of both but once; where they are one figure, "about 2.99 ms". */
 static char *range(const char *low, const char *high)
 {
 	size_t digits = strcspn(low, " ");
 
 	if (!strcmp(low, high))
-		return alloc_format("up to %s", high);
+		return alloc_format("about %s", high);
 	if (!strcmp(low + digits, high + strcspn(high, " ")))
 		return alloc_format("%.*s to %s", (int)digits, low, high);
 	return alloc_format("%s to %s", low, high);
@@ -94,7 +94,9 @@ char *summary_range(double low, double high)
 	unit_time_apart(to, high);
 	if (!isfinite(high))
 		return alloc_string("n/a");
-	if (!(low >= 0))
+	if (isnan(low))
+		return alloc_format("about %s", to);
+	if (low <= 0)
 		return alloc_format("up to %s", to);
 	return range(unit_time_apart(from, low), to);
 }
@@ -108,7 +110,7 @@ char *summary_range_percent(double low, double high)
 	char *a = alloc_format("%s %%", from), *b = alloc_format("%s %%", to);
 	char *text = !isfinite(high) ? alloc_string("n/a")
 	             : low >= 0      ? range(a, b)
-	                             : alloc_format("up to %s", b);
+	                             : alloc_format("about %s", b);
 
 	free(a);
 	free(b);

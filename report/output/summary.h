@@ -44,7 +44,8 @@ void summary_free(struct summary *s);
  * each takes longer than from one to the next. */
 double summary_step(const struct model_phase *loop);
 
-/* "2.54 to 2.90 ms", "up to 2.90 ms" (free it): of two times in ns. */
+/* "2.54 to 2.90 ms"; "up to 2.90 ms" from 0 on; "about 2.90 ms" where `low` is not known, so that
+ * `high` is the mean (free it): of two times in ns. */
 char *summary_range(double low, double high);
 /* The same of two shares, in per cent: "15.1 to 36.8 %". */
 char *summary_range_percent(double low, double high);

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from conftest import BUILD, REPORTER, SAMPLES, SIM
+from storage_runs import mounted
 
 STEPS = BUILD / 'tests/e2e/steps'
 WAITS = SAMPLES / 'sim/sync_every_step'
@@ -30,11 +31,11 @@ def bench(tmp_path):
     temporary = tmp_path / 'tmp'
     temporary.mkdir()
 
-    def go(*args, status=0, **variables):
+    def go(*args, status=0, left=(), **variables):
         p = subprocess.run([REPORTER, 'bench', *map(str, args)], env=environment(temporary, **variables), cwd=tmp_path, timeout=300,
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
         assert p.returncode == status, p.stdout + p.stderr
-        assert not list(temporary.iterdir())
+        assert [p.name for p in temporary.iterdir()] == list(left)
         return p
 
     go.folder = tmp_path
@@ -107,6 +108,20 @@ def test_later_failures_are_told_by_their_run(bench):
     count = bench.folder / 'count'
     say = f'echo >>{count}; [ $(wc -l <{count}) -lt 3 ] || exit 5; exec {STEPS} 3'
     assert 'the command failed in run 3, status 5' in bench('-n', 4, '-w', 0, '--', 'sh', '-c', say, status=5).stderr
+
+
+def test_a_full_disk_is_told_once(bench):
+    """The shim's own words of it, which nobody sees else; of one that is full before, bench's."""
+    with mounted(bench.temporary / 'small', '-t', 'tmpfs', '-o', 'size=2048k', 'none') as small:
+        p = bench('-n', 3, '-w', 1, '--', WAITS, 2000, TMPDIR=str(small), CUDASPY_GPU='sample', left=['small'])
+        line, = p.stderr.splitlines()
+        assert re.match(r'cudaspy: bench: (warmup|run) \d: /.*: No space left on device; ', line), line
+        (small / 'taken').write_bytes(bytes(int(os.statvfs(small).f_bavail) * os.statvfs(small).f_frsize))
+        p = bench('-n', 3, '--', WAITS, 2000, TMPDIR=str(small), status=2, left=['small'])
+        line, = p.stderr.splitlines()
+        assert line.startswith('cudaspy: bench: /') and line.endswith(': No space left on device'), line
+        assert [p.name for p in small.iterdir()] == ['taken']
+    (bench.temporary / 'small').rmdir()
 
 
 def test_keep(bench):

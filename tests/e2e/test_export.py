@@ -133,6 +133,16 @@ def test_a_file_keeps_its_mode_and_links_stay(recording, tmp_path):
     assert (tmp_path / 'new.csv').stat().st_mode & 0o777 == 0o640
 
 
+def test_a_dash_is_standard_output(recording, tmp_path):
+    def out(*args):
+        return subprocess.run([REPORTER, *map(str, args)], cwd=tmp_path, stdout=subprocess.PIPE, check=True, timeout=120).stdout
+    for command in (['export', '-f', 'csv', recording], ['export', '-f', 'pprof', recording], ['report', '-f', 'json', recording],
+                    ['report', '-f', 'html', recording], ['diff', recording, recording], ['check', '--limit', 'syncs <= 1000', recording]):
+        assert out(*command, '-o', '-') == out(*command) != b''
+    assert 'name one with -o' in complaint('-f', 'sqlite', '-o', '-', recording, cwd=tmp_path)
+    assert not (tmp_path / '-').exists()
+
+
 def test_what_fails_leaves_what_was_there(recording, tmp_path):
     out = tmp_path / 'out.csv'
     out.write_text('old')

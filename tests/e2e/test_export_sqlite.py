@@ -4,10 +4,12 @@ import json
 import re
 import sqlite3
 import subprocess
+import time
 
 import pytest
 
-from conftest import REPORTER, ROOT, VIRTUAL_TIME, python_reader, report
+from conftest import REPORTER, ROOT, SAMPLES, VIRTUAL_TIME, python_reader, report
+from test_check import record
 
 
 def export(out, *recordings, **more):
@@ -109,6 +111,27 @@ def test_the_reports_tables_stand_beside(recorded, tmp_path):
     busy, = [e for e in estimates if (e['what'], e['name']) == ('gpu_busy', 'run')]
     assert busy['value'] == pytest.approx(whole['gpu']['busy_ns'], rel=1e-6)
     assert all(e['low'] <= e['value'] <= e['high'] for e in estimates if e['low'] is not None)
+
+
+def anonymous_kib(*args):
+    """The most memory of its own that a process was seen with."""
+    p, most = subprocess.Popen([REPORTER, *map(str, args)]), 0
+    while p.poll() is None:
+        try:
+            most = max(most, int(re.search(r'RssAnon:\s+(\d+)', open(f'/proc/{p.pid}/status').read())[1]))
+        except (OSError, TypeError): # it is gone
+            pass
+        time.sleep(0.002)
+    assert p.returncode == 0
+    return most
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path):
+    """Pages that are kept, and what sorts an index, each took up to 64 MiB."""
+    def kib(calls):
+        recording, = record(tmp_path / str(calls), SAMPLES / 'sim/many_tiny_launches', calls, CUDASPY_TRACE=1).glob('*.cudaspy')
+        return anonymous_kib('export', '-f', 'sqlite', '-o', tmp_path / f'{calls}.sqlite', recording)
+    assert kib(900000) < kib(300000) + 20 * 1024
 
 
 def columns(db, table):

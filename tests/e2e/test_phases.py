@@ -100,7 +100,7 @@ def test_text(recording):
     assert max(map(len, lines)) <= 80
     flat = ' '.join(text.split())
     assert 'loop 1 of 2: ' in flat and '% of this run of ' in flat and 'start-up 51' in flat
-    assert 'best change saves up to ' in flat and 'of each step of ' in flat
+    assert 'best change saves about ' in flat and 'of each step of ' in flat
     table = text[text.index('Phases ('):]
     assert 'loop 1*: sync-bound' in table and 'loop 2: gpu-bound' in table
     assert 'Start-up (' in table and 'outside CUDA between calls' in table

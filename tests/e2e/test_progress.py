@@ -2,6 +2,7 @@
 """What takes longer than a second says on stderr what it is at, where that is a terminal, and leaves nothing of it."""
 import os
 import pty
+import re
 import select
 import subprocess
 
@@ -10,22 +11,33 @@ import pytest
 from conftest import REPORTER
 from test_check import STEPS, record
 
-# Opening a recording takes a while, as a large one on a slow disk does.
+# Opening a recording takes a while, and so does writing, as with a large one on a slow disk.
 SLOW = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+static void wait_ms(long ms)
+{
+	struct timespec left = {ms / 1000, ms % 1000 * 1000000};
+	while (nanosleep(&left, &left)) ;
+}
+size_t fwrite(const void *from, size_t size, size_t count, FILE *to)
+{
+	const char *ms = getenv("SLOW_WRITE_MS");
+	wait_ms(ms && count > 10000 ? atol(ms) : 0);
+	return ((size_t (*)(const void *, size_t, size_t, FILE *))dlsym(RTLD_NEXT, "fwrite"))(from, size, count, to);
+}
 static int slow(const char *name, const char *path, int flags, int mode)
 {
 	int (*real)(const char *, int, ...) = dlsym(RTLD_NEXT, name);
-	struct timespec left = {atol(getenv("SLOW_MS")) / 1000, atol(getenv("SLOW_MS")) % 1000 * 1000000};
 	size_t bytes = strlen(path);
 	if (bytes > 8 && !strcmp(path + bytes - 8, ".cudaspy"))
-		while (nanosleep(&left, &left)) ;
+		wait_ms(atol(getenv("SLOW_MS")));
 	return real(path, flags, mode);
 }
 int open(const char *path, int flags, ...) { va_list a; va_start(a, flags); int m = va_arg(a, int); va_end(a); return slow("open", path, flags, m); }
@@ -38,9 +50,9 @@ def slowly(tmp_path, compile_c):
     """slowly(ms, 'report', ...) -> what it writes to stdout, and to stderr, which is a terminal."""
     library = compile_c(SLOW, '-ldl', name='slow', shared=True)
 
-    def go(ms, *args, term='xterm', status=0):
+    def go(ms, *args, term='xterm', status=0, **variables):
         master, slave = pty.openpty()
-        env = {**os.environ, 'LD_PRELOAD': str(library), 'SLOW_MS': str(ms), 'TERM': term}
+        env = {**os.environ, 'LD_PRELOAD': str(library), 'SLOW_MS': str(ms), 'TERM': term, **variables}
         p = subprocess.Popen([REPORTER, *map(str, args)], env=env, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=slave)
         os.close(slave)
@@ -96,6 +108,23 @@ def test_nothing_where_nobody_looks(slowly, recording, tmp_path):
     env = {**os.environ, 'LD_PRELOAD': str(tmp_path / 'libslow.so'), 'SLOW_MS': '1500', 'TERM': 'xterm'}
     p = subprocess.run([REPORTER, 'report', recording], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert p.returncode == 0 and p.stderr == b''
+
+
+def test_export_says_how_far_it_is(slowly, tmp_path):
+    """By the records: so many are done of those there are."""
+    recording = next(record(tmp_path / 'run', STEPS, 4000, CUDASPY_TRACE=1).glob('*.cudaspy'))
+    err = slowly(0, 'export', '-f', 'chrome', '-o', 'out.json', recording, SLOW_WRITE_MS='250')[1]
+    shares = [int(s) for s in re.findall(r'\r\x1b\[Kwriting out\.json, (\d+) % \(\d+ s\)', err)]
+    assert len(set(shares)) > 2 and shares == sorted(shares) and shares[-1] <= 100
+    assert err.endswith('\r\x1b[K') and '\n' not in err
+
+
+def test_export_to_a_pipe_says_nothing(slowly, recording):
+    """Who reads it may show it on that terminal."""
+    out, err = slowly(0, 'export', '-f', 'folded', recording)
+    assert out and err == ''
+    out, err = slowly(700, 'export', '-f', 'csv', recording)
+    assert out and (not err or err.endswith('\r\x1b[K'))
 
 
 def test_nothing_within_a_second(slowly, recording):

@@ -112,6 +112,16 @@ def test_what_the_screen_says(record):
     assert re.search(r'^own cost +in your threads \S+ %, a helper [\d.]+ m?s on another core', text, flags=re.M)
 
 
+def test_calls_have_the_names_that_programs_give_them(record):
+    """nvcc makes a launch a call of __cudaLaunchKernel: --names mangled and JSON have the symbol."""
+    recording = record('many_tiny_launches')
+    symbols = {api['name'] for api in json.loads(cudaspy('report', '-f', 'json', recording))['apis']}
+    text = cudaspy('report', '--all', recording)
+    assert re.search(r' cudaLaunchKernel$', text, flags=re.M) and '__cuda' not in text + cudaspy('report', recording)
+    assert ('__cudaLaunchKernel' in symbols) == ('__cudaLaunchKernel' in cudaspy('report', '--section', 'apis', '--names', 'mangled', recording))
+    assert '__cuda' not in cudaspy('diff', '--all', recording, recording) + cudaspy('report', '-f', 'brief', recording)
+
+
 def test_kernels_are_those_of_most_gpu_time(record):
     recording = record('first_launches')
     rows = re.findall(r'^ +[\d.<]+ +[\d.]+\ws .* (shape_\d+)$', cudaspy('report', recording), flags=re.M)

@@ -195,7 +195,7 @@ def test_threads_without_python(python, tmp_path):
     assert {(s['after']['line'], os.path.basename(s['after']['file'])) for s in waits} == {(line, 'planted.py')}
     assert all(s['after'] is None for s in r['sites'] if not s['thread'])
     assert len([one for one in brief.splitlines() if one.endswith(f' thread loader, after planted.py:{line} in item')]) == 1
-    assert ('NVTX range step/again, backward thread pt_autograd_0' if nvtx else 'backward thread pt_autograd_0') in brief
+    assert ('NVTX range step/again, backward thread pt_autograd_0' if nvtx else f'backward pass after planted.py:{line} in item') in brief
     text = text_of(recording, '--sites')
     assert ' thread loader: ' in text
     assert ('NVTX range step/backward, backward thread pt_autograd_0: ' if nvtx else 'backward thread pt_autograd_0: ') in text

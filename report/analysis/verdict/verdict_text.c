@@ -139,14 +139,14 @@ static const char *startup_text(const struct model *m, const struct verdict_inpu
 	return in->startup > 0 ? "window after start-up" : "window";
 }
 
-/* "launching 83.0 %, and a graph or fewer launches would save up to 70.1 %" (free it) */
+/* "launching 83.0 %, and a graph or fewer launches would save about 70.1 %" (free it) */
 static char *change_text(const struct verdict_input *in, enum verdict_class cls, double gain)
 {
 	char part[UNIT_BYTES], saved[UNIT_BYTES], between[UNIT_BYTES];
 	bool more = cls == VERDICT_LAUNCH && in->between > in->launch;
 
 	unit_percent(between, in->between, in->window);
-	return alloc_format("%s %s %%%s%s%s, and %s would save up to %s %%", words[cls].part,
+	return alloc_format("%s %s %%%s%s%s, and %s would save about %s %%", words[cls].part,
 	                    unit_percent(part, part_of(in, cls), in->window),
 	                    more ? ", outside CUDA between launches " : "", more ? between : "",
 	                    more ? " %" : "", words[cls].change, unit_percent(saved, gain, 1));
@@ -159,7 +159,7 @@ static char *runner_up(const struct verdict *v)
 
 	if (v->cls == VERDICT_MIXED || v->second == VERDICT_NONE || !(v->second_gain >= 0.005))
 		return alloc_string("");
-	return alloc_format(" Runner-up: %s (up to %s %%).", verdict_names[v->second],
+	return alloc_format(" Runner-up: %s (about %s %%).", verdict_names[v->second],
 	                    unit_percent(saved, v->second_gain, 1));
 }
 

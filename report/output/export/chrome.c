@@ -327,8 +327,10 @@ int export_chrome(const struct export_job *job)
 	t.ended = alloc_zeroed(m->process_count, sizeof(*t.ended));
 	chrome_out_start(&t.out, job->to);
 	begin(&t);
-	for (size_t i = 0; i < m->process_count && !rc; i++)
+	for (size_t i = 0; i < m->process_count && !rc; i++) {
+		export_progress(job, i);
 		rc = process(&t, i);
+	}
 	finish(&t);
 	chrome_out_end(&t.out);
 	free(t.ended);

@@ -68,6 +68,9 @@ int export_open(struct export_file *f, const char *output, const struct export_f
 /* The exit status. Not `good`: nothing is kept. */
 int export_close(struct export_file *f, bool good);
 
+/* What is done from now on, for who waits: the records of this process are told. */
+void export_progress(const struct export_job *job, size_t process);
+
 /* What is written to it is compressed and goes to `to`, which stays open when it is closed. One
  * gzip member: readers stop behind the first. */
 FILE *export_gzip(FILE *to);

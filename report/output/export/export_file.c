@@ -10,6 +10,7 @@
 
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
+#include "report/base/progress.h"
 #include "report/output/export/export.h"
 
 #define EXPORT_BUFFER (1u << 20)
@@ -97,8 +98,12 @@ static int open_target(struct export_file *f, const char *output,
 			         format->name);
 			return -1;
 		}
+		/* Who reads a pipe may have the terminal. */
+		if (fstat(STDOUT_FILENO, &old) || !S_ISREG(old.st_mode))
+			progress_stop();
 		f->to = stdout;
 	} else if (there && !S_ISREG(old.st_mode)) {
+		progress_stop();
 		if (S_ISDIR(old.st_mode))
 			errno = EISDIR;
 		else
@@ -131,6 +136,16 @@ int export_open(struct export_file *f, const char *output, const struct export_f
 		f->to = export_gzip(f->behind);
 	}
 	return 0;
+}
+
+void export_progress(const struct export_job *job, size_t process)
+{
+	const size_t count = job->model->process_count;
+
+	if (count > 1)
+		progress_stage("writing %s, process %zu of %zu", job->name, process + 1, count);
+	else
+		progress_stage("writing %s", job->name);
 }
 
 static int finish(struct export_file *f, bool good)

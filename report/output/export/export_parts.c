@@ -222,9 +222,10 @@ static int by_stack(const void *a, const void *b)
 	return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
 
-int export_parts_make(struct export_parts *to, const struct model *m,
+int export_parts_make(struct export_parts *to, const struct export_job *job,
                       const struct export_stacks *stacks)
 {
+	const struct model *m = job->model;
 	struct interned keys = {0};
 	int rc = 0;
 
@@ -232,6 +233,7 @@ int export_parts_make(struct export_parts *to, const struct model *m,
 	for (size_t i = 0; i < m->process_count && !rc; i++) {
 		struct tally t = {
 		        .to = to, .keys = &keys, .process = &m->processes[i], .index = (uint32_t)i};
+		export_progress(job, i);
 		rc = add_process(&t, m, stacks);
 	}
 	interned_free(&keys);

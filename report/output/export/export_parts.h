@@ -26,7 +26,7 @@ struct export_parts {
 };
 
 /* -1 when a recording cannot be read any more and one line was written. */
-int export_parts_make(struct export_parts *to, const struct model *m,
+int export_parts_make(struct export_parts *to, const struct export_job *job,
                       const struct export_stacks *stacks);
 void export_parts_free(struct export_parts *p);
 

@@ -254,7 +254,7 @@ int export_pprof(const struct export_job *job)
 	struct writing w = {0};
 
 	export_stacks_make(&stacks, m);
-	int rc = export_parts_make(&parts, m, &stacks);
+	int rc = export_parts_make(&parts, job, &stacks);
 	add_heads(&w, job, &stacks, &parts);
 	for (size_t i = 0; i < stacks.count; i++)
 		add_stack(&w, m, &stacks, &parts, i);

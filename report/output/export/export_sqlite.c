@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "report/base/progress.h"
+
 int export_sqlite(const struct export_job *job)
 {
 	struct sqlite_export x = {.job = job, .base = INFINITY};
@@ -16,12 +18,15 @@ int export_sqlite(const struct export_job *job)
 	database_open(&x.db, job->path, job->name);
 	sqlite_strings_start(&x);
 	sqlite_create(&x);
-	for (size_t i = 0; i < m->process_count && !rc; i++)
+	for (size_t i = 0; i < m->process_count && !rc; i++) {
+		export_progress(job, i);
 		rc = sqlite_process(&x, i);
+	}
 	if (!rc) {
 		sqlite_own(&x);
 		sqlite_targets(&x);
 	}
+	progress_stage("writing %s: indexes", job->name);
 	sqlite_indexes(&x);
 	sqlite_strings_end(&x);
 	return database_close(&x.db) ? -1 : rc;

@@ -255,7 +255,7 @@ function gainText(c) {
 	}
 	const saved = (s) => part(1 - 1 / s);
 	const low = saved(c.low), high = saved(c.high), all = part(1);
-	const range = !known(low) || !known(high) ? time(saved(c.speedup)) : low < all / 1000 ? 'up to ' + time(high) : timeRange(low, high);
+	const range = !known(low) || !known(high) ? 'about ' + time(saved(c.speedup)) : low < all / 1000 ? 'up to ' + time(high) : timeRange(low, high);
 	return 'saves ' + range + (stepTime() ? ' a step' : '');
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/names.h"
 #include "report/base/text.h"
 #include "report/base/units.h"
 #include "report/output/text/out_screen.h"
@@ -86,8 +87,9 @@ static void run(struct brief *b)
 	for (size_t i = 0; i < m->process_count && i < 3; i++)
 		if (m->processes[i].flight_count)
 			line(b, "in flight: %s for %s (exact)",
-			     m->processes[i].flights[0].api ? m->processes[i].flights[0].api
-			                                    : "a call",
+			     m->processes[i].flights[0].api
+			             ? name_call(m->processes[i].flights[0].api)
+			             : "a call",
 			     unit_time_apart(wall, m->processes[i].flights[0].age));
 	free(command);
 }
@@ -173,9 +175,10 @@ static void finding(struct brief *b, size_t number)
 	}
 	line(b, "   do: %s", c->what);
 	if (c->line && c->line->place) {
-		char *where = site_where(c->line->site), *fit = text_fit(where, LINE_BYTES / 2);
+		char *where = site_where(c->line->site, true),
+		     *fit = text_fit(where, LINE_BYTES / 2);
 		line(b, "   %s: %s, %s (sampled)", c->line->ahead ? "ahead of" : "at", fit,
-		     c->line->site->api);
+		     name_call(c->line->site->api));
 		free(where);
 		free(fit);
 	}

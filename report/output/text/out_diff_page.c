@@ -210,10 +210,11 @@ static void put_rest(const struct compare_pairs *p, size_t told, size_t shown, c
 	size_t same = p->count - told;
 
 	if (o->same && shown < p->count)
-		text_layout_line(page, "%zu more %ss not shown (--limit all).", p->count - shown,
-		                 what);
+		text_layout_line(page, "%zu more %s%s not shown (--limit all).", p->count - shown,
+		                 what, p->count - shown == 1 ? "" : "s");
 	else if (!o->same && shown < told)
-		text_layout_line(page, "%zu more %ss changed (--limit all).", told - shown, what);
+		text_layout_line(page, "%zu more %s%s changed (--limit all).", told - shown, what,
+		                 told - shown == 1 ? "" : "s");
 	if (!o->same && same)
 		text_layout_line(page, "%zu %s%s %s the same (--all).", same, what,
 		                 same == 1 ? "" : "s", same == 1 ? "is" : "are");
@@ -242,6 +243,28 @@ static char **brief_names(const struct compare_pairs *p)
 	return brief;
 }
 
+/* Calls as programs have them, the symbol where one has both (free each, and the array). */
+static char **call_names(const struct compare_pairs *p)
+{
+	char **names = alloc_zeroed(p->count + 1, sizeof(*names));
+
+	for (size_t i = 0; i < p->count; i++) {
+		const char *name = name_call(p->items[i].name);
+		for (size_t k = 0; k < p->count; k++)
+			if (k != i && !strcmp(p->items[k].name, name))
+				name = p->items[i].name;
+		names[i] = alloc_string(name);
+	}
+	return names;
+}
+
+static void free_names(char **names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
 /* "+10.1 % *"; of a call or two the middle says nothing of the others. */
 static void pair_change_cell(struct text_layout_table *t, const struct compare_pair *p)
 {
@@ -251,9 +274,10 @@ static void pair_change_cell(struct text_layout_table *t, const struct compare_p
 		out_diff_change(t, &p->p50, true);
 }
 
-/* `brief`: what stands for the names; NULL: they do. `shown`: which rows were. */
+/* `names`: what stands for them; NULL: they do. `above`: on lines of their own. `rows`: which were
+ * shown. */
 static void put_pairs(const struct compare_pairs *p, const struct out_options *o, const char *what,
-                      char *const *brief, bool *rows, struct text_layout *page)
+                      char *const *names, bool above, bool *rows, struct text_layout *page)
 {
 	const struct text_layout_column columns[] = {
 	        {"before", false}, {"after", false},  {"difference", false}, {"p50 was", false},
@@ -262,7 +286,7 @@ static void put_pairs(const struct compare_pairs *p, const struct out_options *o
 	struct text_layout_table t;
 
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
-	t.names_above = brief != NULL;
+	t.names_above = above;
 	for (size_t i = 0; i < p->count && shown < o->limit; i++) {
 		const struct compare_pair *pair = &p->items[i];
 		if (!o->same && !pair_tells(pair))
@@ -273,7 +297,7 @@ static void put_pairs(const struct compare_pairs *p, const struct out_options *o
 		out_diff_middle(&t, METRIC_TIME, &pair->p50.before);
 		out_diff_middle(&t, METRIC_TIME, &pair->p50.after);
 		pair_change_cell(&t, pair);
-		table_cell(&t, "%s", brief ? brief[i] : pair->name);
+		table_cell(&t, "%s", names ? names[i] : pair->name);
 	}
 	out_diff_table(&t, page);
 	put_rest(p, told, shown, what, o, page);
@@ -285,8 +309,10 @@ static void put_apis(const struct compare_result *c, const struct out_options *o
 	bool *rows = alloc_zeroed(c->apis.count + 1, sizeof(*rows));
 
 	if (c->apis.count) {
+		char **names = call_names(&c->apis);
 		text_layout_heading(page, "CUDA API calls (p50: API time)");
-		put_pairs(&c->apis, o, "call", NULL, rows, page);
+		put_pairs(&c->apis, o, "call", names, false, rows, page);
+		free_names(names, c->apis.count);
 	}
 	free(rows);
 }
@@ -307,7 +333,8 @@ static void put_kernels(const struct compare_result *c, const struct out_options
 	text_layout_heading(page, "Kernels (launches; p50: API time of a launch)");
 	bool *rows = alloc_zeroed(c->kernels.count, sizeof(*rows));
 	char **brief = brief_names(&c->kernels);
-	put_pairs(&c->kernels, o, "kernel", o->names == NAMES_FULL ? NULL : brief, rows, page);
+	put_pairs(&c->kernels, o, "kernel", o->names == NAMES_FULL ? NULL : brief,
+	          o->names != NAMES_FULL, rows, page);
 	for (size_t i = 0; i < c->kernels.count; i++) {
 		const struct compare_pair *p = &c->kernels.items[i];
 		if (!p->reshaped || !rows[i])
@@ -316,9 +343,7 @@ static void put_kernels(const struct compare_result *c, const struct out_options
 		put_shape(p->after, after, sizeof(after));
 		text_layout_line(page, "%s: %s, was %s", brief[i], after, before);
 	}
-	for (size_t i = 0; i < c->kernels.count; i++)
-		free(brief[i]);
-	free(brief);
+	free_names(brief, c->kernels.count);
 	free(rows);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "report/base/units.h"
+#include "report/base/names.h"
 #include "report/output/text/out_diff_cells.h"
 #include "report/output/text/out_diff_sites.h"
 
@@ -60,7 +61,7 @@ void out_diff_sites(const struct compare_result *c, const struct out_options *o,
 		           : change < 0 ? "-"
 		                        : "+",
 		           isfinite(change) ? unit_time(text, fabs(change)) : "");
-		table_cell(&t, "%s", (b ? b : a)->api);
+		table_cell(&t, "%s", name_call((b ? b : a)->api));
 		table_cell(&t, "%s", (b ? b : a)->where);
 	}
 	out_diff_table(&t, page);

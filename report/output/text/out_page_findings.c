@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/names.h"
 #include "report/base/units.h"
 #include "report/output/text/out_page.h"
 
@@ -23,7 +24,7 @@ static void place_of(const struct finding *f, struct text_layout *page)
 
 	if (!p)
 		return;
-	char *where = site_where(f->site);
+	char *where = site_where(f->site, true);
 	char *source =
 	        f->site->frame_count ? out_page_source(&f->site->frames[f->site->head]) : NULL;
 	char *lost = f->site->kind == SITE_WAIT && isfinite(p->wasted)
@@ -34,14 +35,15 @@ static void place_of(const struct finding *f, struct text_layout *page)
 		        page,
 		        "Ahead of %s%s%s (%s): %s %% of that thread's time outside CUDA, as "
 		        "far as the line that comes next is known.",
-		        where, source ? ": " : "", source ? source : "", f->site->api,
+		        where, source ? ": " : "", source ? source : "", name_call(f->site->api),
 		        unit_percent(share, f->place_share, 1));
 	else
 		text_layout_more(page,
 		                 "At %s%s%s: %s, %s%.0f times, %s%s in the run; %s %% of the %s of "
 		                 "such calls "
 		                 "whose line is known.",
-		                 where, source ? ": " : "", source ? source : "", f->site->api,
+		                 where, source ? ": " : "", source ? source : "",
+		                 name_call(f->site->api),
 		                 p->estimated ? "about "
 		                 : p->whole   ? ""
 		                              : "at least ",

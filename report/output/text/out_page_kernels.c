@@ -224,6 +224,7 @@ void out_page_occupancy(const struct model *m, const struct out_options *o,
 	        page, "Low occupancy (theoretical, under %.0f %%, of the shape launched most)",
 	        100 * OCCUPANCY_GOOD);
 	table_start(&t, columns, COUNT(columns));
+	t.names_above = true;
 	for (size_t i = 0; i < m->kernel_count; i++) {
 		const struct model_kernel *k = &m->kernels[i];
 		const struct model_shape *s = &k->most;

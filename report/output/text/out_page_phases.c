@@ -51,7 +51,7 @@ static void gain(const struct model *m, const struct model_phase *p, const struc
 	if (v->cls == VERDICT_NONE || !(v->gain > 0) || !p->steps || !(m->wall > 0))
 		return;
 	text_layout_fact(page, "best change",
-	                 "saves up to %s of each step of %s; of this run of %s up to %s, %s %%",
+	                 "saves about %s of each step of %s; of this run of %s about %s, %s %%",
 	                 unit_time_apart(each, v->gain * per_step), unit_time_apart(step, per_step),
 	                 unit_time_apart(wall, m->wall), unit_time_apart(all, saved),
 	                 unit_percent(share, saved, m->wall));

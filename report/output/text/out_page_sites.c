@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/names.h"
 #include "report/base/units.h"
 #include "report/output/text/out_page.h"
 
@@ -95,7 +96,7 @@ static void table_of_places(const struct model *m, const struct model_place *con
 	for (size_t i = 0; i < rows; i++) {
 		const struct model_place *p = places[i];
 		const struct model_site *s = &m->sites.items[p->site];
-		char *where = site_where(s);
+		char *where = site_where(s, true);
 		char *source = s->frame_count ? out_page_source(&s->frames[s->head]) : NULL;
 		calls_cell(&t, p->calls, p->whole, p->estimated);
 		time_cell(&t, p->api_time, p->estimated);
@@ -104,7 +105,7 @@ static void table_of_places(const struct model *m, const struct model_place *con
 		else
 			time_cell(&t, s->kind == SITE_WAIT ? p->wasted : NAN, false);
 		time_cell(&t, p->gpu, true);
-		table_cell(&t, "%s", s->api);
+		table_cell(&t, "%s", name_call(s->api));
 		table_cell(&t, "%s%s%s%s", where, source ? ": " : "", source ? source : "",
 		           lacks_python(m, s) ? " (no Python above it)" : "");
 		free(where);
@@ -198,7 +199,7 @@ static void stack(const struct model_site *s, bool all, struct text_layout *page
 	                     : alloc_string("");
 
 	text_layout_blank(page);
-	text_layout_line(page, "%s: %s%.0f calls, API time %s%s%s%s%s", s->api,
+	text_layout_line(page, "%s: %s%.0f calls, API time %s%s%s%s%s", name_call(s->api),
 	                 s->estimated ? "about "
 	                 : s->whole   ? ""
 	                              : "at least ",

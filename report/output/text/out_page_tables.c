@@ -4,16 +4,28 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/names.h"
 #include "report/output/text/out_page.h"
 #include "report/base/units.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* What a program calls it; the symbol, where a program has both. */
+static const char *call_of(const struct model *m, const struct model_api *a, enum out_names names)
+{
+	const char *name = name_call(a->name);
+
+	for (size_t i = 0; i < m->api_count; i++)
+		if (&m->apis[i] != a && !strcmp(m->apis[i].name, name))
+			return a->name;
+	return names == NAMES_MANGLED ? a->name : name;
+}
+
 /* "cudaMalloc: 3 cudaErrorMemoryAllocation, 1 code 1234" */
 static void failures_of(const struct model *m, uint32_t api, struct text_layout *page)
 {
 	const struct model_api *a = &m->apis[api];
-	char *line = alloc_format("%s failed:", a->name);
+	char *line = alloc_format("%s failed:", name_call(a->name));
 	uint64_t told = 0;
 	bool any = false;
 
@@ -67,7 +79,7 @@ void out_page_apis(const struct model *m, const struct out_options *o, struct te
 		out_page_time(&t, a->q.p90);
 		out_page_time(&t, a->q.p99);
 		out_page_time(&t, a->max);
-		table_cell(&t, "%s", a->name);
+		table_cell(&t, "%s", call_of(m, a, o->names));
 	}
 	table_print(&t, page);
 	for (size_t i = 0; i < rows; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/names.h"
 #include "report/output/text/out_page.h"
 #include "report/base/units.h"
 
@@ -148,8 +149,9 @@ static void state(const struct model *m, struct text_layout *page)
 		for (size_t k = 0; k < m->processes[i].flight_count; k++) {
 			const struct model_flight *f = &m->processes[i].flights[k];
 			text_layout_alarm(page, "calls", "in flight: %s, %s (thread %llu %s)",
-			                  or_unknown(f->api), unit_time_apart(age, f->age),
-			                  (unsigned long long)f->tid, or_unknown(f->thread));
+			                  or_unknown(f->api ? name_call(f->api) : NULL),
+			                  unit_time_apart(age, f->age), (unsigned long long)f->tid,
+			                  or_unknown(f->thread));
 		}
 }
 

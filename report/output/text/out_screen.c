@@ -109,6 +109,26 @@ static const char *program_of(const char *command)
 	return command + n;
 }
 
+/* The same in so many columns: first without the folders of its files (free it). */
+static char *command_in(const char *command, size_t columns)
+{
+	char *text = NULL;
+
+	if (text_width(command) <= columns)
+		return alloc_string(command);
+	while (*command) {
+		size_t word = strcspn(command, " "), from = 0;
+		for (size_t i = 0; *command == '/' && i + 1 < word; i++)
+			from = command[i] == '/' ? i + 1 : from;
+		word += strspn(command + word, " ");
+		alloc_append(&text, "%.*s", (int)(word - from), command + from);
+		command += word;
+	}
+	char *fit = text_fit(text, columns);
+	free(text);
+	return fit;
+}
+
 static void run(const struct screen_report *r, struct text_layout *page)
 {
 	const struct model *m = r->m;
@@ -125,8 +145,8 @@ static void run(const struct screen_report *r, struct text_layout *page)
 	                  : p->rank            ? alloc_format("rank %s: ", p->rank)
 	                                       : alloc_string("");
 	taken += text_width(processes);
-	command = text_fit(p->command ? program_of(p->command) : "unknown command",
-	                   room > taken + 20 ? room - taken : 20);
+	command = command_in(p->command ? program_of(p->command) : "unknown command",
+	                     room > taken + 20 ? room - taken : 20);
 	text_layout_fact(page, "run", "%s%s%s%s", processes, command, on ? " on " : "",
 	                 on ? on : "");
 	free(processes);
@@ -150,17 +170,23 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 	const struct model *m = r->m;
 	const struct model_phase *p = r->s->loop;
 	char step[UNIT_BYTES], share[UNIT_BYTES], wall[UNIT_BYTES], startup[UNIT_BYTES],
-	        window[UNIT_BYTES], part[UNIT_BYTES];
+	        window[UNIT_BYTES], part[UNIT_BYTES], judged[UNIT_BYTES];
 
 	unit_time_apart(wall, m->wall);
 	unit_time_apart(startup, r->s->startup);
 	if (!p && isnan(m->window))
 		return;
 	if (!p) {
+		/* What the verdict leaves out is start-up here, whatever the phases are. */
+		double before = fmax(0, m->startup) + fmax(0, r->a->verdict.startup);
 		text_layout_fact(page, "time",
-		                 "no steps found; %s in all, %s from the first CUDA call to the "
-		                 "last, start-up %s",
-		                 wall, unit_time_apart(window, m->window), startup);
+		                 "%s in all: start-up %s, %s judged; %s; %s from the first CUDA "
+		                 "call to the last",
+		                 wall, unit_time_apart(startup, before),
+		                 unit_time_apart(judged, r->s->judged_ns),
+		                 m->phases.loops ? "no loop of steps takes most of it"
+		                                 : "no steps found",
+		                 unit_time_apart(window, m->window));
 		return;
 	}
 	double time = p->time / (double)p->part_count;
@@ -261,8 +287,8 @@ static void fill(struct screen *s, const struct screen_report *r)
 /* Blank lines where they help most, as far as there is room. */
 static void put(const struct screen *s, FILE *to)
 {
-	static const enum group parted[] = {GROUP_CHANGES, GROUP_KERNELS, GROUP_BARS,
-	                                    GROUP_UNKNOWN};
+	static const enum group parted[] = {GROUP_CHANGES, GROUP_KERNELS, GROUP_UNKNOWN,
+	                                    GROUP_BARS};
 	bool blank[GROUPS] = {false};
 	size_t lines = lines_of(s);
 

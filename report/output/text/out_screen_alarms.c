@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/names.h"
 #include "report/base/units.h"
 #include "report/model/environment.h"
 #include "report/output/text/out_screen.h"
@@ -58,9 +59,9 @@ static void state_alarms(const struct model *m, struct alarms *to)
 		bool running = p->state == PROCESS_RUNNING;
 		if (f && (!running || f->age >= FLIGHT_LONG))
 			alarm_of(to, "in flight", "%s, for %s %s (thread %llu %s)",
-			         f->api ? f->api : "a call", unit_time_apart(age, f->age),
-			         running ? "by now" : "at the end", (unsigned long long)f->tid,
-			         f->thread ? f->thread : "");
+			         f->api ? name_call(f->api) : "a call",
+			         unit_time_apart(age, f->age), running ? "by now" : "at the end",
+			         (unsigned long long)f->tid, f->thread ? f->thread : "");
 	}
 	if (damaged)
 		alarm_of(to, "damaged", "%.*s", (int)strcspn(damage, ";"), damage);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/names.h"
 #include "report/base/text.h"
 #include "report/base/units.h"
 #include "report/output/text/out_screen.h"
@@ -26,15 +27,17 @@ static char *kernel_of(const struct screen_report *r, const struct finding *f)
 	                    isfinite(f->speedup) ? ", if it took half its time" : "");
 }
 
-/* "at train.py:57 in step: loss.item()", the kernel, or nothing (free it). */
-static char *where(const struct screen_report *r, const struct finding *f)
+/* "at train.py:57 in step: loss.item()", without the function where there is no room for it, the
+ * kernel, or nothing (free it). */
+static char *where(const struct screen_report *r, const struct finding *f, size_t room,
+                   bool functions)
 {
 	char share[UNIT_BYTES];
 
 	if (f && f->kernel)
 		return kernel_of(r, f);
 	if (f && f->place) {
-		char *site = site_where(f->site);
+		char *site = site_where(f->site, functions);
 		char *line = f->site->frame_count ? out_page_source(&f->site->frames[f->site->head])
 		                                  : NULL;
 		char *most = f->place_share < PLACE_MOST
@@ -42,10 +45,14 @@ static char *where(const struct screen_report *r, const struct finding *f)
 		                                    unit_percent(share, f->place_share, 1))
 		                     : alloc_string("");
 		char *text = alloc_format("%s%s %s: %s", most, f->ahead ? "ahead of" : "at", site,
-		                          line ? line : f->site->api);
+		                          line ? line : name_call(f->site->api));
 		free(site);
 		free(line);
 		free(most);
+		if (functions && text_width(text) > room) {
+			free(text);
+			return where(r, f, room, false);
+		}
 		return text;
 	}
 	return NULL;
@@ -60,11 +67,13 @@ static double whole_of(const struct summary *s)
 /* On a wide terminal a change takes one line, else its place has one of its own. */
 #define WHAT_WIDE  (FINDING_BRIEF + 2)
 #define RANGE_WIDE 18
+/* Its number. */
+#define CHANGE_INDENT 3
 
 static void put_wide(const char *what, const char *range, const char *place, size_t number,
                      bool predicted, struct text_layout *page)
 {
-	size_t taken = 3 + WHAT_WIDE + RANGE_WIDE + 2;
+	size_t taken = CHANGE_INDENT + WHAT_WIDE + RANGE_WIDE + 2;
 	char *safe = text_safe(place ? place : "", place ? strlen(place) : 0),
 	     *fit = text_fit(safe, page->width - taken);
 
@@ -81,14 +90,18 @@ static void put_change(const struct screen_report *r, const struct summary_chang
 	double whole = whole_of(r->s);
 	char *range = isfinite(c->high) ? summary_range(c->low * whole, c->high * whole)
 	                                : alloc_string("not predicted");
-	char *place = where(r, c->line);
+	size_t before = CHANGE_INDENT, room;
+	if (page->width >= TEXT_LAYOUT_WIDE)
+		before += WHAT_WIDE + RANGE_WIDE + 2;
+	room = page->width > before ? page->width - before : 0;
+	char *place = where(r, c->line, room, true);
 	if (page->width >= TEXT_LAYOUT_WIDE) {
 		put_wide(c->what, range, place, number, isfinite(c->high), page);
 		free(place);
 		free(range);
 		return;
 	}
-	size_t indent = 3, taken = indent + text_width(c->what) + strlen(range);
+	size_t taken = CHANGE_INDENT + text_width(c->what) + strlen(range);
 	const char *plain = text_layout_colour(page, TEXT_PLAIN);
 
 	fprintf(page->to, "%2zu %s%*s%s%s%s\n", number, c->what,
@@ -96,9 +109,8 @@ static void put_change(const struct screen_report *r, const struct summary_chang
 	        text_layout_colour(page, isfinite(c->high) ? TEXT_GREEN : TEXT_PLAIN), range,
 	        plain);
 	if (place) {
-		char *safe = text_safe(place, strlen(place)),
-		     *fit = text_fit(safe, page->width - indent);
-		fprintf(page->to, "%*s%s\n", (int)indent, "", fit);
+		char *safe = text_safe(place, strlen(place)), *fit = text_fit(safe, room);
+		fprintf(page->to, "%*s%s\n", CHANGE_INDENT, "", fit);
 		free(safe);
 		free(fit);
 	}
@@ -123,7 +135,7 @@ void out_screen_changes(const struct screen_report *r, size_t most, struct text_
 	                       : alloc_format("each alone saves, of the judged %s", time);
 	size_t taken = strlen(title) + strlen(of), width = page->width;
 	if (width >= TEXT_LAYOUT_WIDE)
-		width = 3 + WHAT_WIDE + RANGE_WIDE;
+		width = CHANGE_INDENT + WHAT_WIDE + RANGE_WIDE;
 	fprintf(page->to, "%s%s%s%*s%s\n", text_layout_colour(page, TEXT_BOLD), title,
 	        text_layout_colour(page, TEXT_PLAIN), width > taken + 1 ? (int)(width - taken) : 1,
 	        "", of);
@@ -241,7 +253,7 @@ void out_screen_kernels(const struct screen_report *r, size_t most, struct text_
 		columns[n++] = (struct text_layout_column){"API time", false};
 	}
 	columns[n++] = (struct text_layout_column){"count", false};
-	columns[n++] = (struct text_layout_column){"each", false};
+	columns[n++] = (struct text_layout_column){"mean", false};
 	if (has.wide) {
 		columns[n++] = (struct text_layout_column){"launch call", false};
 		columns[n++] = (struct text_layout_column){"grid x block, mostly", true};

@@ -114,6 +114,23 @@ static void test_whole_runs(void **state)
 	     "the first CUDA call to the last; launches 5 -> 6");
 }
 
+/* What a program does that has none may be something else. */
+static void test_steps_on_one_side_alone(void **state)
+{
+	const struct run with = {84, 83, 85, 1000, 900, 30, 20, "step", false},
+	                 without = {.window = 500, .launches = 900, .syncs = 30};
+
+	says(&with, 1, &without, 1,
+	     "after took 2.00x less time, and only before has steps, as far as one recording a "
+	     "side tells: 1.00 s -> 500 ms from the first CUDA call to the last; the counts are "
+	     "the "
+	     "same");
+	says(&without, 1, &with, 1,
+	     "after took 2.00x more time, and only after has steps, as far as one recording a side "
+	     "tells: 500 ms -> 1.00 s from the first CUDA call to the last; the counts are the "
+	     "same");
+}
+
 static void test_repeats(void **state)
 {
 	struct run before[5], after[5], noisy[5];
@@ -210,6 +227,7 @@ int main(void)
 	        cmocka_unit_test(test_faster),
 	        cmocka_unit_test(test_intervals_that_overlap),
 	        cmocka_unit_test(test_whole_runs),
+	        cmocka_unit_test(test_steps_on_one_side_alone),
 	        cmocka_unit_test(test_repeats),
 	        cmocka_unit_test(test_steps_that_are_others),
 	        cmocka_unit_test(test_other_lengths),

@@ -86,8 +86,8 @@ static void test_launch(void **state)
 	launch_bound(&r);
 	is(&r, "launch-bound", "high", "GPU busy 20.0 % (estimated 19.6 to 20.4 %)");
 	is(&r, "launch-bound", "high", "launching 90.0 %");
-	is(&r, "launch-bound", "high", "save up to 67.5 %"); /* 0.9 of the idle time */
-	is(&r, "launch-bound", "high", "Runner-up: host-bound (up to 10.0 %)");
+	is(&r, "launch-bound", "high", "save about 67.5 %"); /* 0.9 of the idle time */
+	is(&r, "launch-bound", "high", "Runner-up: host-bound (about 10.0 %)");
 	/* Launching for long while the GPU works is not what makes it slow. */
 	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 10 * MS;
 	assert_int_equal(judge(&r)->cls, VERDICT_HOST);
@@ -105,7 +105,7 @@ static void test_gpu(void **state)
 	r.m.host.back_pressure = 350 * MS;
 	r.m.host.launch_api = 400 * MS;
 	is(&r, "gpu-bound", "high",
-	   "save 5 % of 1.00 s of window. Runner-up: sync-bound (up to 3.0 %)");
+	   "save 5 % of 1.00 s of window. Runner-up: sync-bound (about 3.0 %)");
 	/* The interval reaches to where waiting less would gain enough. */
 	r.m.gpu.busy.low = 940 * MS;
 	is(&r, "gpu-bound", "low", "GPU busy 97.0 % (estimated 94.0 to 98.0 %)");
@@ -167,9 +167,9 @@ static void test_sync(void **state)
 	r.m.host.outside = 100 * MS;
 	r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 200 * MS;
 	is(&r, "sync-bound", "high",
-	   "waiting 70.0 %, and fewer or later waits would save up to 40.0 %");
+	   "waiting 70.0 %, and fewer or later waits would save about 40.0 %");
 	r.m.host.launch = r.m.host.launch_api = r.m.gpu.busy.by[TF_IDLE_LAUNCH] = 300 * MS;
-	is(&r, "sync-bound", "medium", "Runner-up: launch-bound (up to 27.0 %)");
+	is(&r, "sync-bound", "medium", "Runner-up: launch-bound (about 27.0 %)");
 }
 
 static void test_copy(void **state)
@@ -180,7 +180,7 @@ static void test_copy(void **state)
 	busy(&r, 970, 1);
 	r.m.gpu.busy.kernels = 300 * MS;
 	r.m.host.sync = 900 * MS;
-	is(&r, "copy-bound", "high", "save up to 67.0 %");
+	is(&r, "copy-bound", "high", "save about 67.0 %");
 	/* They were seen to end late: they took less. */
 	r.m.gpu.copies.known = 1;
 	r.m.gpu.copies.high = 10 * MS;
@@ -294,7 +294,7 @@ static void test_alloc_host_comm(void **state)
 	is(&r, "alloc-bound", "high", "60.0 %");
 	r.m.host.outside = r.m.gpu.busy.by[TF_IDLE_OUTSIDE] = 800 * MS;
 	r.m.host.alloc = r.m.host.module = 0;
-	is(&r, "host-bound", "high", "save up to 80.0 %");
+	is(&r, "host-bound", "high", "save about 80.0 %");
 	start(&r);
 	busy(&r, 980, 2);
 	r.m.gpu.busy.comm = 400 * MS;
@@ -425,7 +425,7 @@ static void test_teardown(void **state)
 	r.m.host.sync = 20 * MS;
 	r.m.host.back_pressure = r.m.host.launch_api = 780 * MS;
 	r.m.host.alloc = 200 * MS;
-	is(&r, "alloc-bound", "high", "save up to 20.0 %");
+	is(&r, "alloc-bound", "high", "save about 20.0 %");
 	r.process.overview = ten_slices(host, &device);
 	for (int i = 0; i < 10; i++) {
 		host[i][i < 8 ? TF_HOST_BACK_PRESSURE : TF_HOST_ALLOC] = 100 * MS;
@@ -540,7 +540,7 @@ static void test_exposed_collectives_that_differ(void **state)
 	assert_near(verdict_sure_comm(&r.m, 60 * MS), 300 * MS * pow(0.2, 2), 0.001);
 	is(&r, "gpu-bound", "medium", "GPU busy 96.0 %");
 	cls.low = cls.high = cls.mean; /* all alike: it is all sure */
-	is(&r, "comm-bound", "medium", "overlapping that would save up to 6.0 %");
+	is(&r, "comm-bound", "medium", "overlapping that would save about 6.0 %");
 	assert_near(verdict_sure_comm(&r.m, 300 * MS), 300 * MS, 1e-9); /* all of them */
 }
 
