@@ -90,7 +90,7 @@ def make(variant):
                     if done[slot]:  # the frame before the last one
                         done[slot].synchronize()
                         show(back[slot])
-                    landed[slot].set(pinned[at])
+                    landed[slot].set(pinned[at], stream)
                     develop(landed[slot]).get(out=back[slot], blocking=False)
                     done[slot] = stream.record()
 
