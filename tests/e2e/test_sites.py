@@ -819,12 +819,14 @@ HOSTILE = r'''
 #include <sys/mman.h>
 #include "tests/e2e/programs/work.h"
 static CUstream stream;
+static CUgraphExec graph;
 /* Calls with anything in the register that other programs keep their frame in. */
-__attribute__((noinline)) static void call_with(uintptr_t frame)
+__attribute__((noinline)) static void call_with(uintptr_t frame, void *f, void *first, void *second)
 {
-	__asm__ volatile("push %%rbp\n\tmov %0, %%rbp\n\tmov %1, %%rdi\n\tsub $8, %%rsp\n\tcall *%2\n\tadd $8, %%rsp\n\tpop %%rbp"
-	                 :: "r"(frame), "r"(stream), "r"(cuStreamSynchronize)
-	                 : "rax", "rdi", "rsi", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc");
+	__asm__ volatile("mov %1, %%rdi\n\tmov %3, %%rsi\n\tmov %2, %%rax\n\tmov %%rsp, %%rbx\n\tand $-16, %%rsp\n\tpush %%rbp\n\tpush %%rbp\n\t"
+	                 "mov %0, %%rbp\n\tcall *%%rax\n\tpop %%rbp\n\tpop %%rbp\n\tmov %%rbx, %%rsp"
+	                 :: "r"(frame), "r"(first), "r"(f), "r"(second)
+	                 : "rax", "rbx", "rdi", "rsi", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc");
 }
 static void *mischief(void *p)
 {
@@ -839,7 +841,11 @@ static void *mischief(void *p)
 		uintptr_t frames[] = {0, 1, ~0ul, here, here + 8, here + 16 * (rand_r(&seed) % 32), here - 4096, here + (1 << 20),
 		                      here + (rand_r(&seed) % (16 << 20)) / 16 * 16, (uintptr_t)rand_r(&seed) << rand_r(&seed) % 33,
 		                      (uintptr_t)p, 1ul << 47, (uintptr_t)mmap};
-		call_with(frames[rand_r(&seed) % (sizeof(frames) / sizeof(frames[0]))]);
+		uintptr_t frame = frames[rand_r(&seed) % (sizeof(frames) / sizeof(frames[0]))];
+		if (i % 2)
+			call_with(frame, cuGraphLaunch, graph, stream);
+		else
+			call_with(frame, cuStreamSynchronize, stream, NULL);
 	}
 	return NULL;
 }
@@ -847,7 +853,12 @@ int main(void)
 {
 	pthread_t t[3];
 	work_start();
+	CUgraph g;
 	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	CHECK(work_launch(work_short, stream));
+	CHECK(cuStreamEndCapture(stream, &g));
+	CHECK(cuGraphInstantiate(&graph, g, 0));
 	for (int i = 0; i < 3; i++)
 		pthread_create(&t[i], NULL, mischief, (void *)(uintptr_t)(i + 1));
 	mischief((void *)9ul);
@@ -865,7 +876,8 @@ def test_frame_pointers_that_are_none(compile_c, run):
     program = compile_c('#include <pthread.h>\n' + HOSTILE, '-O1', '-fomit-frame-pointer', '-mno-red-zone', f'-I{ROOT}', '-lcuda', '-lpthread')
     r = run(program, CUDASPY_SITES='all', SIM_COST=0)
     assert r.status == 0, r.err
-    assert sum(s['seen'] for s in r.report['sites'] if s['api'] == 'cuStreamSynchronize') + r.report['sites_left_out'] > 10000
+    for api in 'cuStreamSynchronize', 'cuGraphLaunch':
+        assert sum(s['seen'] for s in r.report['sites'] if s['api'] == api) + r.report['sites_left_out'] > 5000
 
 
 JIT = r'''
