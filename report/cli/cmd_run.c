@@ -13,6 +13,7 @@
 #include "report/cli/report_request.h"
 #include "report/base/complain.h"
 #include "report/reader/find.h"
+#include "report/reader/reader.h"
 #include "report/cli/options.h"
 #include "report/cli/run_output.h"
 #include "report/cli/run_preload.h"
@@ -120,11 +121,11 @@ static void print_report(const bool *given)
 static int check_run_id(void)
 {
 	const char *id = getenv("CUDASPY_RUN_ID");
-	size_t most = sizeof(((struct tf_header *)NULL)->run_id) - 1;
 
-	if (!id || strlen(id) <= most)
+	if (!id || strlen(id) <= RECORDING_RUN_ID_MOST)
 		return 0;
-	complain("run: CUDASPY_RUN_ID=%.40s...: more than %zu characters", id, most);
+	complain("run: CUDASPY_RUN_ID=%.40s...: more than %zu characters", id,
+	         RECORDING_RUN_ID_MOST);
 	return -1;
 }
 

@@ -84,11 +84,10 @@ static int check_folder(const char *folder, bool make)
 /* A recording, or the stub of one: what cudaspy made, cudaspy may remove. */
 static bool is_ours(const char *path)
 {
-	char magic[8];
+	char magic[RECORDING_MAGIC_BYTES];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	bool ours =
-	        fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) &&
-	        (!memcmp(magic, TF_MAGIC, sizeof(magic)) || !memcmp(magic, TF_STUB, sizeof(magic)));
+	bool ours = fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) &&
+	            recording_begins_so(magic);
 
 	if (fd >= 0)
 		close(fd);

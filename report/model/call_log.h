@@ -25,6 +25,11 @@
 #define CALL_LOG_RECORDS 262144u    /* the latest so many are taken, of each of a few processes */
 #define CALL_LOG_ALL     1048576u   /* and so many of all of a run */
 #define CALL_LOG_NONE    UINT32_MAX /* no such index */
+#define CALL_LOG_DEVICES TF_DEVICES_TIMED /* whose work is placed; others go in with these */
+
+/* Flags of a call, as its record has them. */
+#define CALL_EVENT_CAPTURED TF_CAPTURED /* into a graph: it did nothing */
+#define CALL_EVENT_FIRST    TF_FIRST    /* launch of this kernel by its thread */
 
 /* One call, as the program made it; what calls nested in it took stands in it. */
 struct call_event {
@@ -50,7 +55,7 @@ struct call_event {
 	uint32_t site;   /* the recording's number of its call site, from 1; 0 = none was taken */
 	uint16_t thread; /* index in `threads` */
 	uint16_t device; /* current to the thread, as far as is known */
-	uint16_t flags;  /* TF_CAPTURED, TF_PTDS, TF_FIRST, TF_NO_ARGS, TF_SAMPLED, TF_STALLED */
+	uint16_t flags;  /* CALL_EVENT_..., and others of its record */
 	int16_t result;  /* 0 = success */
 	uint8_t cls, level, role;  /* enum spy_class, spy_level, cuda_role */
 	uint8_t kind;              /* enum tf_work_kind; TF_WORK_NONE where it gave no work */

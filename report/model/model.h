@@ -68,11 +68,12 @@ enum model_environment_state {
 	ENVIRONMENT_NONE /* the recording has nothing */
 };
 
+#define MODEL_READING_PIDS TF_READING_PIDS
 struct environment_reading { /* what NVML said of a device at one moment */
 	bool made;
 	double value[SPY_ENVIRONMENT_COUNT];
-	double cost;                    /* ns that it took */
-	uint32_t pids[TF_READING_PIDS]; /* of other processes, the first ones; 0 = no more */
+	double cost;                       /* ns that it took */
+	uint32_t pids[MODEL_READING_PIDS]; /* of other processes, the first ones; 0 = no more */
 };
 
 struct environment_device {

@@ -25,9 +25,15 @@ struct model_range {         /* NVTX ranges of one name inside the same other on
 };
 #define RANGE_NONE SIZE_MAX
 
+#define MODEL_STEP_LEVELS TF_STEP_LEVELS /* ranges of so many outermost levels have rows */
+/* What a step's marker may be sure of: in each there is */
+#define MODEL_ANCHOR_WAIT   TF_ANCHOR_WAIT   /* a wait */
+#define MODEL_ANCHOR_UPLOAD TF_ANCHOR_UPLOAD /* a copy to the device */
+#define MODEL_ANCHOR_GAP    TF_ANCHOR_GAP    /* a long time between calls */
+
 struct model_level { /* a way to divide a loop's work into alike pieces */
 	char *marker;
-	uint8_t cls, anchors; /* TF_ANCHOR_... */
+	uint8_t cls, anchors; /* MODEL_ANCHOR_... */
 	double seen, events;  /* pieces looked at; pieces of work in one, on average */
 };
 

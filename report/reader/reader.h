@@ -53,6 +53,12 @@ void recording_close(struct recording *r);
 /* The thread in slot `index`, or NULL; its `calls` has `thread_calls` entries. */
 const struct tf_thread *recording_thread(const struct recording *r, uint32_t index);
 
+#define RECORDING_RUN_ID_MOST (sizeof(((struct tf_header *)NULL)->run_id) - 1) /* characters */
+
+/* Whether a file with these first bytes is a recording, or the stub of one. */
+#define RECORDING_MAGIC_BYTES 8
+bool recording_begins_so(const char first[RECORDING_MAGIC_BYTES]);
+
 /* What a file says of itself, read without mapping it. */
 struct recording_id {
 	char run_id[41];

@@ -6,6 +6,12 @@
 #include "report/base/alloc.h"
 #include "report/reader/reader_check.h"
 
+bool recording_begins_so(const char first[RECORDING_MAGIC_BYTES])
+{
+	return !memcmp(first, TF_MAGIC, RECORDING_MAGIC_BYTES) ||
+	       !memcmp(first, TF_STUB, RECORDING_MAGIC_BYTES);
+}
+
 int reader_check_header(const struct recording *r, char error[READER_ERROR_BYTES])
 {
 	const struct tf_header *h = tf_header(&r->map);

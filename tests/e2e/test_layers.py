@@ -91,6 +91,38 @@ def test_no_large_circle(graph_of, top):
     assert circles(of_folders(graph)) == []
 
 
+# ---- the file's structures ----
+
+# Rooms of the reporter that read what is in the file. Words for work, memory, causes and the like (enumerations) are everybody's.
+SEE_THE_FILE = 'report/reader', 'report/model', 'report/events', 'report/calibrate', 'report/output/export'
+
+
+def structures_above(root=ROOT):
+    """FILE:LINE: NAME of structures, functions and numbers of the format that other rooms name."""
+    headers = '\n'.join(f.read_text() for f in (root / 'shim/core/format').glob('*.h'))
+    numbers = set(re.findall(r'^#define (TF_\w+)', headers, re.M))
+    words = set(re.findall(r'^enum (tf_\w+)', headers, re.M))
+    for path in sorted(f for f in (root / 'report').rglob('*') if f.suffix in ('.c', '.h', '.def')):
+        name = str(path.relative_to(root))
+        if os.path.dirname(name).startswith(SEE_THE_FILE):
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            yield from (f'{name}:{number}: {word}' for word in re.findall(r'\b(?:tf|TF)_\w+', line)
+                        if word in numbers or (word.startswith('tf_') and word not in words))
+
+
+def test_the_files_structures_stay_below():
+    assert list(structures_above()) == []
+
+
+@pytest.mark.parametrize('text, found', [
+    ('const struct tf_record *r;', ['tf_record']), ('if (a->flags & TF_CAPTURED)', ['TF_CAPTURED']), ('k = tf_entry(&m);', ['tf_entry']),
+    ('enum tf_work_kind kind = TF_WORK_COPY;', []), ('int stf_x, TF_WORK_NONE;', [])])
+def test_structures_above_are_found(tree, text, found):
+    line = planted(tree, 'report/analysis/flow/flow.c', text)
+    assert list(structures_above(tree)) == [f'report/analysis/flow/flow.c:{line}: {name}' for name in found]
+
+
 # ---- what breaks the build ----
 
 @pytest.fixture

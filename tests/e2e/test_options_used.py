@@ -29,7 +29,7 @@ ELSEWHERE = {
     ('report', 'no-pager'): (('text',), 'test_report_screen.py'),
     ('report', 'source-root'): (('text', 'md', 'json'), 'test_sites.py'),
     ('export', 'steps-from'): (('sqlite',), 'test_export_sqlite.py: into a file alone'),
-    ('check', 'source-root'): (('json', 'github'), 'test_sites.py'),
+    ('check', 'source-root'): (('json', 'github'), 'test_sites_compared.py'),
 }
 # Recordings are named with these, and before them.
 NAMED = {'diff': ('base', 'new'), 'check': ('baseline',)}

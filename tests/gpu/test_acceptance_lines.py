@@ -49,7 +49,7 @@ class Lines(unittest.TestCase):
             cause = lines.Cause(text)
             self.assertEqual(len(re.findall("# cause:", text)), len(cause.lines | cause.delayed), case.name)  # as they are read
             self.assertLessEqual(cause.kinds, set(lines.FINDINGS), case.name)
-            self.assertTrue(not cause.delayed or "loader" in cause.kinds, case.name)
+            self.assertEqual(bool(cause.delayed), "loader" in cause.kinds, case.name)
             marked += bool(cause)
         self.assertGreaterEqual(marked, 38)
 

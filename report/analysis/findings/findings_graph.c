@@ -24,7 +24,7 @@ static struct call_log_making making(const struct finding_context *s)
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		if (a->cls == SPY_CLASS_GRAPH || a->flags & TF_CAPTURED)
+		if (a->cls == SPY_CLASS_GRAPH || a->flags & CALL_EVENT_CAPTURED)
 			m.ns += call_event_ns(a);
 		if (a->result)
 			continue;

@@ -9,8 +9,8 @@
 /* What has no address is physical memory, whose mappings count. */
 static bool is_buffer(const struct call_event *a)
 {
-	return a->cls == SPY_CLASS_ALLOC && !a->result && !(a->flags & TF_CAPTURED) && a->bytes &&
-	       a->address;
+	return a->cls == SPY_CLASS_ALLOC && !a->result && !(a->flags & CALL_EVENT_CAPTURED) &&
+	       a->bytes && a->address;
 }
 
 /* ---- churn ---- */

@@ -53,7 +53,7 @@ bool find_module_load_in_loop(const struct finding_context *s, struct finding *f
 
 static bool is_launch(const struct call_event *a)
 {
-	return a->cls == SPY_CLASS_LAUNCH && !a->result && !(a->flags & TF_CAPTURED);
+	return a->cls == SPY_CLASS_LAUNCH && !a->result && !(a->flags & CALL_EVENT_CAPTURED);
 }
 
 /* The median of launches that are not first ones, ns; NaN where there are none. */
@@ -63,7 +63,7 @@ static double usual_launch(const struct finding_context *s)
 	size_t count = 0;
 
 	for (size_t i = 0; i < s->count; i++)
-		if (is_launch(&s->call_events[i]) && !(s->call_events[i].flags & TF_FIRST))
+		if (is_launch(&s->call_events[i]) && !(s->call_events[i].flags & CALL_EVENT_FIRST))
 			each[count++] = call_event_ns(&s->call_events[i]);
 	stats_sort(each, count);
 	median = stats_quantile(each, count, 0.5);
@@ -79,7 +79,7 @@ bool find_first_launch_cost(const struct finding_context *s, struct finding *f)
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		if (!is_launch(a) || !(a->flags & TF_FIRST) || a->start < warm)
+		if (!is_launch(a) || !(a->flags & CALL_EVENT_FIRST) || a->start < warm)
 			continue;
 		firsts++;
 		first += call_event_ns(a);

@@ -155,7 +155,7 @@ static double waits_for(const struct flow *flow, const struct call_event *a)
 {
 	double ends;
 
-	if (a->result || a->flags & TF_CAPTURED)
+	if (a->result || a->flags & CALL_EVENT_CAPTURED)
 		return 0;
 	if (flow_is_blocking(a) && a->stream != CALL_LOG_NONE)
 		ends = flow_lets(flow, a);

@@ -88,7 +88,7 @@ static void launches_together(const struct finding_context *s, struct together *
 			continue;
 		size_t others = others_inside(inside, &count, a);
 		t->all[others]++;
-		if (a->work != work || a->flags & TF_FIRST)
+		if (a->work != work || a->flags & CALL_EVENT_FIRST)
 			continue;
 		ALLOC_ROOM(t->took[others], t->count[others]);
 		t->took[others][t->count[others]++] = a->end - a->start;

@@ -23,17 +23,18 @@ void flow_end(struct flow *f)
 
 bool flow_is_work(const struct call_event *a)
 {
-	return a->kind != TF_WORK_NONE && !a->result && !(a->flags & TF_CAPTURED);
+	return a->kind != TF_WORK_NONE && !a->result && !(a->flags & CALL_EVENT_CAPTURED);
 }
 
 bool flow_is_blocking(const struct call_event *a)
 {
-	return a->bytes && !a->result && !(a->flags & TF_CAPTURED) && call_event_holds(a);
+	return a->bytes && !a->result && !(a->flags & CALL_EVENT_CAPTURED) && call_event_holds(a);
 }
 
 bool flow_is_device_wait(const struct call_event *a)
 {
-	return !a->result && !(a->flags & TF_CAPTURED) && cuda_role_waits_for_device(a->role) &&
+	return !a->result && !(a->flags & CALL_EVENT_CAPTURED) &&
+	       cuda_role_waits_for_device(a->role) &&
 	       (a->role != CUDA_ROLE_FREE || (a->address && a->memory != SPY_MEM_UNKNOWN));
 }
 

@@ -4,7 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/replay/replay_fit.h"
-#include "shim/core/format/histogram.h"
+#include "report/model/call_times.h"
 
 /* Nothing is known of a call that always waited: what it takes itself at most (ns). */
 #define SYNC_OWN   2000.0
@@ -51,8 +51,7 @@ void replay_fit_own(struct replay_fit *n)
 	const struct replay *r = n->replay;
 	const struct call_log *h = r->call_log;
 	size_t calls = h->call_count < CALLS_SEEN ? h->call_count : CALLS_SEEN;
-	struct tf_hist *hist = alloc_zeroed(calls, sizeof(*hist)),
-	               *launches = alloc_zeroed(calls, sizeof(*launches));
+	struct call_times *times = call_times_new(calls), *launches = call_times_new(calls);
 	uint64_t since = 0;
 
 	for (size_t i = 0; i < r->count; i++) {
@@ -61,22 +60,23 @@ void replay_fit_own(struct replay_fit *n)
 		if (a->cls == SPY_CLASS_SYNC)
 			since = 0;
 		since += a->kind != TF_WORK_NONE;
-		if (a->call >= calls || a->result || a->flags & TF_FIRST || !(ns >= 0 && ns < 1e18))
+		if (a->call >= calls || a->result || a->flags & CALL_EVENT_FIRST ||
+		    !(ns >= 0 && ns < 1e18))
 			continue;
-		hist_add(&hist[a->call], (uint64_t)ns);
+		call_times_add(times, a->call, ns);
 		if ((a->cls == SPY_CLASS_LAUNCH || a->cls == SPY_CLASS_GRAPH_LAUNCH) &&
 		    since < CUDA_QUEUE_ENTRIES - CUDA_QUEUE_ENTRIES / 8)
-			hist_add(&launches[a->call], (uint64_t)ns);
+			call_times_add(launches, a->call, ns);
 	}
 	for (size_t i = 0; i < h->call_count; i++) {
 		uint8_t cls = h->calls[i].cls;
-		double least = i < calls ? hist_quantile(&hist[i], 0.05) : -1,
-		       own = i < calls ? hist_quantile(&launches[i], 0.3) : -1;
+		double least = i < calls ? call_times_quantile(times, i, 0.05) : -1,
+		       own = i < calls ? call_times_quantile(launches, i, 0.3) : -1;
 		if (own < 0)
 			own = cls == SPY_CLASS_LAUNCH ? fmin(fmax(least, 0), LAUNCH_OWN)
 			                              : fmax(least, 0);
 		n->own[i] = cls == SPY_CLASS_SYNC ? fmin(own, SYNC_OWN) : own;
 	}
-	free(hist);
-	free(launches);
+	call_times_free(times);
+	call_times_free(launches);
 }

@@ -10,7 +10,7 @@
 
 static enum replay_wait wait_of(const struct call_event *a)
 {
-	if (a->result || a->flags & TF_CAPTURED)
+	if (a->result || a->flags & CALL_EVENT_CAPTURED)
 		return REPLAY_NO_WAIT;
 	switch (a->role) {
 	case CUDA_ROLE_SYNC_ALL:
@@ -34,7 +34,7 @@ static enum replay_wait wait_of(const struct call_event *a)
 /* What may wait though it need not: whether it did is seen from its time. */
 static enum replay_wait perhaps(const struct call_event *a)
 {
-	if (a->result || a->flags & TF_CAPTURED)
+	if (a->result || a->flags & CALL_EVENT_CAPTURED)
 		return REPLAY_NO_WAIT;
 	if ((a->cls == SPY_CLASS_ALLOC || a->cls == SPY_CLASS_MODULE) &&
 	    cuda_role_may_wait_for_device(a->role))

@@ -92,7 +92,7 @@ static void set_event(struct replay_fit *n, size_t i)
 	if (given->event == CALL_LOG_NONE)
 		return;
 	if (given->role == CUDA_ROLE_EVENT_RECORD) {
-		if (!given->result && !(given->flags & TF_CAPTURED) &&
+		if (!given->result && !(given->flags & CALL_EVENT_CAPTURED) &&
 		    given->stream != CALL_LOG_NONE)
 			n->event_record[given->event] = (uint32_t)i;
 	} else {

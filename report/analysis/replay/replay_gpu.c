@@ -17,7 +17,7 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 	for (size_t i = 0; i < h->stream_count; i++) {
 		struct replay_stream *s = &g->streams[i];
 		s->tail = s->wait = s->side = -INFINITY;
-		s->device = h->streams[i].device % TF_DEVICES_TIMED;
+		s->device = h->streams[i].device % CALL_LOG_DEVICES;
 		s->legacy = cuda_stream_is_legacy(h->streams[i].flags);
 		s->blocking = cuda_stream_is_blocking(h->streams[i].flags);
 		/* So many calls are needed to fill one: bounds what the queues take. */
@@ -25,7 +25,7 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 		     k++)
 			s->queues[k].ends = alloc_zeroed(CUDA_QUEUE_ENTRIES, sizeof(double));
 	}
-	for (size_t i = 0; i < TF_DEVICES_TIMED; i++) {
+	for (size_t i = 0; i < CALL_LOG_DEVICES; i++) {
 		struct replay_device *d = &g->devices[i];
 		d->tail = d->legacy = d->blocking = -INFINITY;
 		for (int k = 0; k < CUDA_ENGINES; k++)
@@ -55,7 +55,7 @@ static struct replay_stream *stream_of(const struct replay_gpu *g, size_t i)
 static struct replay_device *device_of(const struct replay_gpu *g, size_t i)
 {
 	const struct replay_stream *s = stream_of(g, i);
-	uint32_t device = s ? s->device : g->replay->given[i].device % TF_DEVICES_TIMED;
+	uint32_t device = s ? s->device : g->replay->given[i].device % CALL_LOG_DEVICES;
 
 	return (struct replay_device *)&g->devices[device];
 }
@@ -308,7 +308,7 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 		g->done[i] = later(end_of(g, s), returned) - s->offset;
 		return -INFINITY;
 	}
-	if (!s || a->flags & REPLAY_SKIP || given->result || given->flags & TF_CAPTURED)
+	if (!s || a->flags & REPLAY_SKIP || given->result || given->flags & CALL_EVENT_CAPTURED)
 		return -INFINITY;
 	if (given->kind != TF_WORK_NONE) {
 		double end = place(g, i, entry, returned);
@@ -336,7 +336,7 @@ double gpu_last(const struct replay_gpu *g)
 {
 	double last = -INFINITY;
 
-	for (size_t i = 0; i < TF_DEVICES_TIMED; i++)
+	for (size_t i = 0; i < CALL_LOG_DEVICES; i++)
 		last = later(last, g->devices[i].tail);
 	return last;
 }

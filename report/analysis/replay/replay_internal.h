@@ -47,7 +47,7 @@ struct replay_gpu {
 	const struct replay *replay;
 	const struct replay_act *call_events;
 	struct replay_stream *streams;
-	struct replay_device devices[TF_DEVICES_TIMED];
+	struct replay_device devices[CALL_LOG_DEVICES];
 	double *done; /* of event records: when what they mark is done */
 };
 

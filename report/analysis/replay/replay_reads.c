@@ -25,7 +25,7 @@ static bool is_read(const struct replay *r, size_t i)
 	uint32_t k = r->next[i];
 
 	if (a->kind != TF_WORK_COPY || a->direction != SPY_DIR_DTOH || !a->async ||
-	    a->memory != SPY_MEM_PINNED || a->result || a->flags & TF_CAPTURED)
+	    a->memory != SPY_MEM_PINNED || a->result || a->flags & CALL_EVENT_CAPTURED)
 		return false;
 	for (unsigned n = 0; k != CALL_LOG_NONE && n < TOLD_WITHIN; n++, k = r->next[k])
 		if (r->given[k].role == CUDA_ROLE_HOST_FUNCTION && !r->given[k].result)

@@ -27,7 +27,7 @@ bool replay_fit_told_waits(const struct replay_fit *n)
 static bool is_host_function(const struct call_event *a)
 {
 	return a->role == CUDA_ROLE_HOST_FUNCTION && a->cls != SPY_CLASS_GRAPH && !a->result &&
-	       !(a->flags & TF_CAPTURED);
+	       !(a->flags & CALL_EVENT_CAPTURED);
 }
 
 /* A copy of a result: replay_reads.c knows who waits for it. */

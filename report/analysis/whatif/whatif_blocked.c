@@ -47,7 +47,7 @@ static void note_call(struct tally *t, const struct call_event *a, bool piece)
 {
 	const struct call_log *h = t->s->replay->call_log;
 
-	if (a->result || a->flags & TF_CAPTURED)
+	if (a->result || a->flags & CALL_EVENT_CAPTURED)
 		return;
 	if (a->cls == SPY_CLASS_ALLOC && !cuda_role_is_ordered(a->role))
 		note(t, BLOCK_ALLOC, a->call);

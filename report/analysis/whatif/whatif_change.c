@@ -99,14 +99,14 @@ static void no_alloc(struct whatif_change *c, const struct replay *r,
 	double nested = given->nested_alloc + given->nested_module;
 	bool makes_graph =
 	        (given->cls == SPY_CLASS_GRAPH && !cuda_role_is_graph_change(given->role)) ||
-	        given->flags & TF_CAPTURED;
+	        given->flags & CALL_EVENT_CAPTURED;
 
 	if (given->cls == SPY_CLASS_ALLOC || given->cls == SPY_CLASS_MODULE || makes_graph) {
 		a->own = 0;
 		a->wait = REPLAY_NO_WAIT;
 	} else if (nested > 0) {
 		a->own = fmax(0, a->own - nested);
-	} else if (given->flags & TF_FIRST && a->own > FIRST_OWN) {
+	} else if (given->flags & CALL_EVENT_FIRST && a->own > FIRST_OWN) {
 		a->own = FIRST_OWN;
 	} else {
 		return;

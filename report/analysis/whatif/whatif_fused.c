@@ -64,7 +64,7 @@ static const char *small_kernel(const struct replay *r, uint32_t i)
 	const struct replay_act *act = &r->call_events[i];
 
 	if (a->kind != TF_WORK_KERNEL || a->work == CALL_LOG_NONE || a->items != 1 || a->result ||
-	    act->wait != REPLAY_NO_WAIT || a->flags & (TF_FIRST | TF_CAPTURED) ||
+	    act->wait != REPLAY_NO_WAIT || a->flags & (CALL_EVENT_FIRST | CALL_EVENT_CAPTURED) ||
 	    !(act->gpu < SMALL))
 		return NULL;
 	const char *name = r->call_log->works[a->work].kernel;

@@ -59,7 +59,7 @@ struct graph_run {            /* of one thread */
 static bool is_piece(const struct call_event *a, const struct replay_act *r)
 {
 	if (a->kind == TF_WORK_NONE || a->kind == TF_WORK_GRAPH || r->wait != REPLAY_NO_WAIT ||
-	    a->flags & TF_FIRST)
+	    a->flags & CALL_EVENT_FIRST)
 		return false;
 	return a->kind != TF_WORK_COPY || a->memory != SPY_MEM_PAGEABLE;
 }
@@ -67,7 +67,7 @@ static bool is_piece(const struct call_event *a, const struct replay_act *r)
 /* Calls that may stand between pieces: those that can be captured, or need not be made. */
 static bool goes_with(const struct call_event *a, const struct replay_act *r)
 {
-	if (r->wait != REPLAY_NO_WAIT || a->flags & TF_CAPTURED ||
+	if (r->wait != REPLAY_NO_WAIT || a->flags & CALL_EVENT_CAPTURED ||
 	    (a->result && a->cls != SPY_CLASS_QUERY))
 		return false;
 	return a->cls == SPY_CLASS_EVENT || a->cls == SPY_CLASS_QUERY ||

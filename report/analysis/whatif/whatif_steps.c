@@ -18,7 +18,8 @@
 
 bool whatif_step_piece(const struct call_event *a, const struct replay_act *r)
 {
-	if (a->kind == TF_WORK_NONE || a->result || a->flags & (TF_FIRST | TF_CAPTURED))
+	if (a->kind == TF_WORK_NONE || a->result ||
+	    a->flags & (CALL_EVENT_FIRST | CALL_EVENT_CAPTURED))
 		return false;
 	if (a->kind == TF_WORK_GRAPH)
 		return true;

@@ -19,7 +19,7 @@ struct lane {        /* a stream */
 static bool gives_work(const struct call_event *e)
 {
 	return e->kind != TF_WORK_NONE && e->stream != CALL_LOG_NONE && e->result == 0 &&
-	       !(e->flags & TF_CAPTURED);
+	       !(e->flags & CALL_EVENT_CAPTURED);
 }
 
 /* The end of what has to be done before work on this stream may start. */

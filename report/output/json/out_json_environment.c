@@ -22,7 +22,7 @@ static json_t *pids(const struct environment_reading *r)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < TF_READING_PIDS && r->pids[i]; i++)
+	for (size_t i = 0; i < MODEL_READING_PIDS && r->pids[i]; i++)
 		json_push(list, json_count(r->pids[i]));
 	return list;
 }

@@ -28,11 +28,11 @@ static json_t *anchors(unsigned flags)
 {
 	json_t *list = json_array();
 
-	if (flags & TF_ANCHOR_WAIT)
+	if (flags & MODEL_ANCHOR_WAIT)
 		json_push(list, json_text("wait"));
-	if (flags & TF_ANCHOR_UPLOAD)
+	if (flags & MODEL_ANCHOR_UPLOAD)
 		json_push(list, json_text("upload"));
-	if (flags & TF_ANCHOR_GAP)
+	if (flags & MODEL_ANCHOR_GAP)
 		json_push(list, json_text("gap"));
 	return list;
 }

@@ -164,9 +164,9 @@ static void levels(const struct model *m, const struct model_phase *p, const str
 		text_layout_line(page, "%*s%.4g pieces of work, %s%s%s%s%s%s", 2 * (int)depth, "",
 		                 v->events, kind_of(v->cls, v->marker),
 		                 v->marker ? out_page_name_of(m, v->marker, o->names) : "n/a",
-		                 v->anchors & TF_ANCHOR_WAIT ? ", a wait in each" : "",
-		                 v->anchors & TF_ANCHOR_UPLOAD ? ", a copy to the device" : "",
-		                 v->anchors & TF_ANCHOR_GAP ? ", a long gap" : "",
+		                 v->anchors & MODEL_ANCHOR_WAIT ? ", a wait in each" : "",
+		                 v->anchors & MODEL_ANCHOR_UPLOAD ? ", a copy to the device" : "",
+		                 v->anchors & MODEL_ANCHOR_GAP ? ", a long gap" : "",
 		                 i == l->step_level ? ": the step" : "");
 	}
 }

@@ -119,7 +119,7 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 			text_layout_line(
 			        page,
 			        "Steps: n/a: no NVTX range \"%s\" among the %u outermost levels.",
-			        m->steps_from, TF_STEP_LEVELS);
+			        m->steps_from, MODEL_STEP_LEVELS);
 		else if (o->unit_per_step > 0)
 			text_layout_line(page,
 			                 "Steps: n/a: no NVTX range and no work that repeats.");

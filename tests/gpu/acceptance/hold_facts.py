@@ -37,7 +37,7 @@ def copies_assumed():
 
 
 # By fact, what the shim's timeline takes for granted. It judges frees by the time that they take: what stands here of them is
-# the reporter's rule (report/replay_divide.c).
+# the reporter's rule (report/analysis/replay/replay_divide.c).
 ASSUMED = {
     **copies_assumed(),
     "hold:copy:device_to_device:65536:behind_legacy": "no",

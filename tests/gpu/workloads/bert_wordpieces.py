@@ -85,7 +85,7 @@ def make(variant):
         ids, mask = tokenizer(texts[at * BATCH:(at + 1) * BATCH])  # cause: loader
         if pinned:
             ids, mask = ids.pin_memory(), mask.pin_memory()
-        ids, mask = ids.to("cuda", non_blocking=pinned), mask.to("cuda", non_blocking=pinned)
+        ids, mask = ids.to("cuda", non_blocking=pinned), mask.to("cuda", non_blocking=pinned)  # cause: delayed
         with torch.inference_mode():
             hidden = model(input_ids=ids, attention_mask=mask).last_hidden_state
             share = mask.unsqueeze(-1).to(hidden.dtype)
