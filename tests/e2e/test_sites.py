@@ -999,7 +999,7 @@ def test_the_verdict_has_a_line_where_no_finding_has(tmp_path):
     lines = {text.splitlines().index(one) + 1 for one in text.splitlines() if 'cuStreamSynchronize' in one or 'cuLaunchKernel' in one}
     for options in [], ['-f', 'brief']:
         page = run_reporter('report', *options, recording, env={**os.environ, 'COLUMNS': '80'})
-        found = {int(n) for n in re.findall(r' at:? waits\.py:(\d+) in', page)}
+        found = {int(n) for n in re.findall(r' at:? waits\.py:(\d+)(?: in|:)', page)}
         assert found and found <= lines, page
 
 
