@@ -162,16 +162,8 @@ static void fit_last(struct text_layout_table *t, size_t width)
 	free(rows);
 }
 
-/* "mean  kernel": words behind figures are never one blank away. */
-static size_t last_gap(const struct text_layout_table *t, size_t gap)
-{
-	size_t last = t->column_count - 1;
-
-	return gap < 2 && last && t->columns[last].left && !t->columns[last - 1].left ? 2 : gap;
-}
-
 static void print_row(const struct text_layout_table *t, char *const *cells, const size_t *widths,
-                      size_t gap, const struct text_layout *page)
+                      size_t gap, size_t last_gap, const struct text_layout *page)
 {
 	size_t last = t->column_count - 1;
 
@@ -181,7 +173,7 @@ static void print_row(const struct text_layout_table *t, char *const *cells, con
 		if (c == last)
 			putc('\n', page->to);
 		else
-			fprintf(page->to, "%*s", (int)(c + 1 == last ? last_gap(t, gap) : gap), "");
+			fprintf(page->to, "%*s", (int)(c + 1 == last ? last_gap : gap), "");
 	}
 }
 
@@ -202,13 +194,13 @@ static void print_above(struct text_layout_table *t, const struct text_layout *p
 		if (text_width(t->cells[i]) > widths[i % columns])
 			widths[i % columns] = text_width(t->cells[i]);
 	fprintf(page->to, "%s  %s\n", text_layout_colour(page, TEXT_BOLD), heads[last]);
-	print_row(&figures, heads, widths, 1, page);
+	print_row(&figures, heads, widths, 1, 1, page);
 	fputs(text_layout_colour(page, TEXT_PLAIN), page->to);
 	if (!page->whole_names)
 		fit_last(t, page->width - 2);
 	for (size_t i = 0; i + columns <= t->cell_count; i += columns) {
 		fprintf(page->to, "  %s\n", t->cells[i + last]);
-		print_row(&figures, t->cells + i, widths, 1, page);
+		print_row(&figures, t->cells + i, widths, 1, 1, page);
 	}
 }
 
@@ -228,21 +220,24 @@ static void print_text(struct text_layout_table *t, const struct text_layout *pa
 	}
 	for (size_t c = 0; c < last; c++)
 		taken += widths[c] + 1;
-	/* Two blanks between the columns where the page is wide enough, else one; two in front of
-	 * words behind figures. */
-	size_t gap = taken + last + widths[last] <= page->width ? 2 : 1;
-	taken += (gap - 1) * last;
-	taken += last_gap(t, gap) - gap;
+	/* Two blanks between the columns where the page is wide enough, else one. Words behind
+	 * figures are never one blank away ("mean  kernel"), but where that takes room they need.
+	 */
+	size_t gap = taken + last + widths[last] <= page->width ? 2 : 1, last_gap = gap;
+	if (last && t->columns[last].left && !t->columns[last - 1].left &&
+	    (t->always_fit || taken + 1 + widths[last] <= page->width))
+		last_gap = 2;
+	taken += (gap - 1) * last + last_gap - gap;
 	size_t room = page->width > taken + 8 ? page->width - taken : 8;
 	if (t->columns[last].left && widths[last] > room)
 		widths[last] = room;
 	if (t->columns[last].left && !page->whole_names)
 		fit_last(t, widths[last]);
 	fputs(text_layout_colour(page, TEXT_BOLD), page->to);
-	print_row(t, heads, widths, gap, page);
+	print_row(t, heads, widths, gap, last_gap, page);
 	fputs(text_layout_colour(page, TEXT_PLAIN), page->to);
 	for (size_t i = 0; i + t->column_count <= t->cell_count; i += t->column_count)
-		print_row(t, t->cells + i, widths, gap, page);
+		print_row(t, t->cells + i, widths, gap, last_gap, page);
 }
 
 void table_print(struct text_layout_table *t, struct text_layout *page)

@@ -6,12 +6,15 @@
 #include "report/base/alloc.h"
 #include "report/base/names.h"
 #include "report/base/stats.h"
+#include "report/base/text.h"
 #include "report/gate/bounds.h"
 #include "report/gate/figures.h"
 
 /* Groups of consecutive steps of which the mean's error is found: steps that depend on their
  * neighbours (an epoch's long ones, every tenth that logs) fall into one group and scatter less. */
 #define GROUPS 10u
+
+#define STEPS_NAME_WIDE 48 /* columns: kernels of cuBLAS have names of 120 */
 
 static double mean_of(const double *v, size_t n)
 {
@@ -193,8 +196,11 @@ char *figure_steps_name(const struct figures_step_set *s)
 {
 	if (!s->name)
 		return alloc_string("(unknown)");
-	return s->source == STEPS_FOUND && strchr(s->name, '(') ? name_short(s->name)
-	                                                        : alloc_string(s->name);
+	char *name = s->source == STEPS_FOUND && strchr(s->name, '(') ? name_short(s->name)
+	                                                              : alloc_string(s->name);
+	char *fit = text_fit(name, STEPS_NAME_WIDE);
+	free(name);
+	return fit;
 }
 
 char *figure_steps_text(const struct run_set *s)

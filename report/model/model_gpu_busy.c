@@ -196,6 +196,27 @@ static void bound_by_work(struct model_gpu *gpu)
 		one->time.low = gpu->busy.low;
 }
 
+/*
+ * Nor for less than its streams' work takes side by side. In a run of few samples the timeline has
+ * less where work ran before its time was known to be as long: the interval reaches up to that.
+ */
+static void bound_by_streams(struct model_gpu *gpu)
+{
+	struct model_gpu_busy *b = &gpu->busy;
+	size_t known = 0, one = 0;
+
+	for (size_t i = 0; i < gpu->device_count; i++)
+		if (gpu->devices[i].known) {
+			known++;
+			one = i;
+		}
+	if (!gpu->estimated || known != 1 || !gpu->stream_count ||
+	    !(b->high < gpu->all.low / (double)gpu->stream_count))
+		return;
+	b->high = fmin(gpu->all.high, b->window);
+	gpu->devices[one].time.high = b->high;
+}
+
 void model_finish_busy(struct model *m)
 {
 	struct model_gpu *gpu = &m->gpu;
@@ -212,5 +233,6 @@ void model_finish_busy(struct model *m)
 	if (gpu->has_busy)
 		find_interval(&gpu->busy, &gpu->all, gpu->estimated);
 	bound_by_work(gpu);
+	bound_by_streams(gpu);
 	gpu->measured = gpu->has_busy || isfinite(gpu->all.total);
 }

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, REPORTER, SHIM, environment, report
+from conftest import BUILD, REPORTER, SHIM, VIRTUAL_TIME, environment, report
 
 E2E = BUILD / 'tests/e2e'
 HOST = ('launch_ns', 'back_pressure_ns', 'contention_ns', 'sync_useful_ns', 'sync_wasted_ns', 'copy_ns', 'alloc_ns', 'module_ns',
@@ -90,6 +90,14 @@ def test_busy_and_idle_are_the_window(whole):
         return
     assert nearly(sum(gpu['idle_by'].values()), gpu['idle_ns'])
     assert nearly(gpu['busy_ns'] + gpu['idle_ns'], whole['window_ns'])
+
+
+@pytest.mark.parametrize('launches', [100, 200, 300, 500])
+def test_busy_reaches_to_what_the_work_takes(run, launches):
+    """Of few samples: one stream's work is no shorter than all of it. The timeline ran it while its time was hardly known."""
+    r = run('many_tiny_launches', launches, CUDASPY_GPU='sample', **VIRTUAL_TIME).report
+    assert r['gpu']['busy_high_ns'] >= known(r['kernels'], 'gpu_low_ns')
+    assert r['gpu']['busy_low_ns'] <= r['gpu']['busy_ns'] <= r['gpu']['busy_high_ns'] <= r['window_ns']
 
 
 def test_calls_of_lines_are_no_more_than_all(whole):

@@ -93,6 +93,7 @@ def test_every_sample(record, name):
     whole = cudaspy('report', '--all', recording)
     assert [line for line in whole.splitlines() if re.match(r'\s*%(?![A-Za-z])', line)] == [], whole
     assert [words for words in STUMBLES if words in whole] == []
+    assert re.findall(r'\de[+-]\d\d', whole) == []
     brief = cudaspy('report', '-f', 'brief', recording)
     check_brief(brief)
     assert verdict['class'] in brief

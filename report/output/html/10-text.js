@@ -59,6 +59,16 @@ function percentRange(low, high) {
 	return a === b ? a : a.replace(SPACE + '%', '') + ' to ' + b;
 }
 
+// A call as programs have it: nvcc makes a launch a call of __cudaLaunchKernel.
+function callName(name) {
+	return name ? name.replace(/^__cuda/, 'cuda') : NA;
+}
+
+// Python's qualified name from the innermost function on that it stands in.
+function functionName(name) {
+	return name.replace(/^.*\.<locals>\.(?=.)/, '');
+}
+
 function count(n) {
 	return known(n) ? (Number.isInteger(n) ? n.toLocaleString('en-US') : digits(n, 3)) : NA;
 }

@@ -150,7 +150,7 @@ function alerts(root) {
 	for (const p of report.processes) {
 		if (p.state === 'killed' || p.state === 'running') {
 			list.push(`Process ${p.pid} ${p.state === 'killed' ? 'was killed' : 'is still running'}` +
-				p.in_flight.map((f) => `; in flight: ${text(f.api)}, ${time(f.age_ns)}`).join('') + '.');
+				p.in_flight.map((f) => `; in flight: ${callName(f.api)}, ${time(f.age_ns)}`).join('') + '.');
 		}
 	}
 	if (report.lost.share > 0.001) {
@@ -261,7 +261,7 @@ function gainText(c) {
 
 function place(site) {
 	const at = site.file ? site.file + (site.line ? ':' + site.line : '') : text(site.module);
-	return (site.function ? site.function + ', ' : '') + at;
+	return (site.function ? functionName(site.function) + ', ' : '') + at;
 }
 
 function top3(root) {
@@ -277,7 +277,7 @@ function top3(root) {
 			put(card, 'p.soft.small', {}, 'predicted: ' + ratio(c.speedup) + (low === high ? '' : ' (' + low.replace('x', '') + ' to ' + high + ')') + ' as fast, ' + scope());
 		}
 		if (c.site) {
-			put(card, 'p.place.mono.wrap', {}, place(c.site) + (known(c.site.share) ? ' (' + percent(c.site.share) + ' of ' + c.site.api + ')' : ''));
+			put(card, 'p.place.mono.wrap', {}, place(c.site) + (known(c.site.share) ? ' (' + percent(c.site.share) + ' of ' + callName(c.site.api) + ')' : ''));
 		}
 		const more = put(card, 'details', {}, put(null, 'summary', {}, 'why, and how'));
 		put(more, 'p.small', {}, c.evidence || NA);

@@ -123,7 +123,7 @@ function otherTables(root) {
 		['Phases', report.phases, [['phase', (p) => phaseName(p) + (p.name ? ', ' + p.name : ''), null], ['time', (p) => p.time_ns, time], ['of the window', (p) => p.share_of_window, percent], ['begins', (p) => p.start_ns, time],
 			['steps', (p) => p.steps, count], ['step, mean', (p) => p.step_ns.mean, time], ['p99', (p) => p.step_ns.p99, time], ['GPU busy', (p) => p.gpu.busy_share, percent],
 			['95\u00a0% interval', (p) => p.gpu.busy_share_low, (v, p) => percentRange(p.gpu.busy_share_low, p.gpu.busy_share_high)], ['verdict', (p) => (p.verdict ? p.verdict.class + (p.verdict.class === 'inconclusive' ? '' : ', ' + p.verdict.confidence) : ''), null]]],
-		['Calls', report.apis, [['call', (a) => a.name, null], ['time', (a) => a.total_ns, time], ['calls', (a) => a.calls, count], ['failed', (a) => a.failed, count],
+		['Calls', report.apis, [['call', (a) => callName(a.name), null], ['time', (a) => a.total_ns, time], ['calls', (a) => a.calls, count], ['failed', (a) => a.failed, count],
 			['mean', (a) => a.mean_ns, time], ['p50', (a) => a.p50_ns, time], ['p99', (a) => a.p99_ns, time], ['longest', (a) => a.max_ns, time], ['class', (a) => a.class, null]]],
 		['Copies', report.copies, [['copies', (c) => text(c.direction) + ', ' + text(c.host_memory) + (c.async ? ', async' : ''), null], ['count', (c) => c.count, count], ['bytes', (c) => c.bytes, bytes],
 			['host time', (c) => c.api_total_ns, time], ['GPU time', (c) => c.gpu_total_ns, time], interval('gpu_low_ns', 'gpu_high_ns'), ['bandwidth', (c) => (known(c.gpu_bytes_per_s) ? c.gpu_bytes_per_s / 1e9 : null), rate]]],
@@ -147,7 +147,7 @@ function otherTables(root) {
 // ---- sites ----
 
 function frameText(f) {
-	return (f.function ? f.function + ', ' : '') + (f.file ? f.file + (f.line ? ':' + f.line : '') : text(f.module) + (known(f.offset) ? '+0x' + f.offset.toString(16) : ''));
+	return (f.function ? functionName(f.function) + ', ' : '') + (f.file ? f.file + (f.line ? ':' + f.line : '') : text(f.module) + (known(f.offset) ? '+0x' + f.offset.toString(16) : ''));
 }
 
 function sites(root) {
@@ -165,7 +165,7 @@ function sites(root) {
 		['waiting, GPU idle', (s) => s.wasted_ns, time],
 		['GPU time', (s) => s.gpu_total_ns, time],
 		['calls', (s) => (s.calls === null ? s.calls_estimated : s.calls), (v, s) => (known(v) ? count(Math.round(v)) : 'over ' + count(s.seen)) + (s.calls === null && known(v) ? ' est.' : '')],
-		['call', (s) => s.api, null],
+		['call', (s) => callName(s.api), null],
 		['kind', (s) => s.kind, null],
 	], 1, (td, s) => {
 		if (s.frames.length < 2) {

@@ -169,7 +169,7 @@ function diffSites(main, before, after) {
 	const box = section(main, 'Where calls are made', 'Host time ' + (per ? 'a step' : 'of all of the run') + ' of waits, copies, allocations and sampled launches, by line; lines that moved stand twice.', true);
 	table(box, 'Sites compared', rows, [
 		['place', (r) => r.at, null], ['changed by', (r) => r.size, (v, r) => signed(r.change)], ['was', (r) => r.a, time], ['is', (r) => r.b, time],
-		['waiting, GPU idle, was', (r) => r.was, time], ['is', (r) => r.is, time], ['call', (r) => r.api, null],
+		['waiting, GPU idle, was', (r) => r.was, time], ['is', (r) => r.is, time], ['call', (r) => callName(r.api), null],
 	], 1);
 }
 
@@ -198,7 +198,7 @@ function diffCounts(main, d) {
 	}
 	const calls = (d.apis || []).filter((a) => a.changed || a.presence !== 'both');
 	if (calls.length) {
-		table(section(main, 'Calls that are made more or less often', null, true), 'Calls compared', calls, [['call', (a) => a.name, null], ['change', (a) => Math.abs((median(a.after) || 0) - (median(a.before) || 0)),
+		table(section(main, 'Calls that are made more or less often', null, true), 'Calls compared', calls, [['call', (a) => callName(a.name), null], ['change', (a) => Math.abs((median(a.after) || 0) - (median(a.before) || 0)),
 			(v, a) => ((median(a.after) || 0) > (median(a.before) || 0) ? '+' : '\u2212') + count(v)], ['were', (a) => (a.before ? a.before.median : 0), count], ['are', (a) => (a.after ? a.after.median : 0), count],
 			['p50 was', (a) => median(a.p50_ns.before), time], ['p50 is', (a) => median(a.p50_ns.after), time]], 1);
 	}

@@ -14,10 +14,10 @@ static char *plain(char to[UNIT_BYTES], double v)
 {
 	if (!isfinite(v))
 		snprintf(to, UNIT_BYTES, "n/a");
-	else if (fabs(v) >= 1e7)
-		snprintf(to, UNIT_BYTES, "%.3g", v);
-	else if (v == floor(v))
+	else if (v == floor(v) || fabs(v) >= 1e7)
 		snprintf(to, UNIT_BYTES, "%.0f", v);
+	else if (v > 0 && v < 0.0001)
+		snprintf(to, UNIT_BYTES, "<0.0001");
 	else if (fabs(v) < 0.01)
 		snprintf(to, UNIT_BYTES, "%.1g", v);
 	else

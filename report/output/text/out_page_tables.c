@@ -94,12 +94,23 @@ void out_page_apis(const struct model *m, const struct out_options *o, struct te
 			failures_of(m, (uint32_t)i, page);
 }
 
+/* Bytes per ns are GB/s; of a few bytes a copy it is next to nothing. */
+static void bandwidth_cell(struct text_layout_table *t, double v)
+{
+	if (!isfinite(v))
+		table_cell(t, "n/a");
+	else if (v < 0.01)
+		table_cell(t, "<0.01");
+	else
+		table_cell(t, v < 999.5 ? "%.3g" : "%.0f", v);
+}
+
 void out_page_copies(const struct model *m, struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {
-	        {"count", false},    {"bytes", false}, {"API", false}, {"%win", false},
-	        {"mean", false},     {"GPU", false},   {"+-%", false}, {"GB/s", false},
-	        {"direction", true}, {"memory", true}, {"form", true}};
+	        {"count", false}, {"bytes", false}, {"API", false}, {"%win", false},
+	        {"mean", false},  {"GPU", false},   {"+-%", false}, {"GB/s", false},
+	        {"way", true},    {"memory", true}, {"form", true}};
 	char text[UNIT_BYTES];
 	struct text_layout_table t;
 
@@ -117,10 +128,7 @@ void out_page_copies(const struct model *m, struct text_layout *page)
 		out_page_percent(&t, c->total, m->window);
 		out_page_time(&t, c->total / (double)c->count);
 		out_page_gpu_cells(&t, &c->gpu);
-		if (isfinite((double)c->bytes / c->gpu.total))
-			table_cell(&t, "%.3g", (double)c->bytes / c->gpu.total);
-		else
-			table_cell(&t, "n/a");
+		bandwidth_cell(&t, (double)c->bytes / c->gpu.total);
 		table_cell(&t, "%s", model_direction_names[c->direction]);
 		table_cell(&t, "%s", model_memory_names[c->memory]);
 		table_cell(&t, "%s", c->async ? "async" : "blocking");
@@ -205,9 +213,9 @@ static void inside_graphs(const struct model *m, struct text_layout *page)
 void out_page_graphs(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {
-	        {"launches", false},    {"API", false},  {"%win", false},  {"mean", false},
-	        {"GPU", false},         {"+-%", false},  {"nodes", false}, {"updates", false},
-	        {"instantiate", false}, {"state", true}, {"graph", true}};
+	        {"launches", false}, {"API", false},  {"%win", false},  {"mean", false},
+	        {"GPU", false},      {"+-%", false},  {"nodes", false}, {"updates", false},
+	        {"made in", false},  {"state", true}, {"graph", true}};
 	size_t rows = m->graph_count < o->limit ? m->graph_count : o->limit;
 	char text[UNIT_BYTES];
 	struct text_layout_table t;

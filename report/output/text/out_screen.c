@@ -179,14 +179,18 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 	if (!p) {
 		/* What the verdict leaves out is start-up here, whatever the phases are. */
 		double before = fmax(0, m->startup) + fmax(0, r->a->verdict.startup);
+		char *steps = m->steps.source == STEPS_NONE || !m->steps.judged
+		                      ? alloc_string("no steps found")
+		                      : alloc_format("in it %llu steps of %s",
+		                                     (unsigned long long)m->steps.count,
+		                                     unit_time_apart(step, m->steps.duration.mean));
 		text_layout_fact(page, "time",
-		                 "%s in all: start-up %s, %s judged; %s; %s from the first CUDA "
+		                 "%s in all: start-up %s, %s judged, %s; %s from the first CUDA "
 		                 "call to the last",
 		                 wall, unit_time_apart(startup, before),
-		                 unit_time_apart(judged, r->s->judged_ns),
-		                 m->phases.loops ? "no loop of steps takes most of it"
-		                                 : "no steps found",
+		                 unit_time_apart(judged, r->s->judged_ns), steps,
 		                 unit_time_apart(window, m->window));
+		free(steps);
 		return;
 	}
 	double time = p->time / (double)p->part_count;

@@ -58,10 +58,11 @@ static void state_alarms(const struct model *m, struct alarms *to)
 		const struct model_flight *f = longest_flight(p);
 		bool running = p->state == PROCESS_RUNNING;
 		if (f && (!running || f->age >= FLIGHT_LONG))
-			alarm_of(to, "in flight", "%s, for %s %s (thread %llu %s)",
-			         f->api ? name_call(f->api) : "a call",
-			         unit_time_apart(age, f->age), running ? "by now" : "at the end",
-			         (unsigned long long)f->tid, f->thread ? f->thread : "");
+			alarm_of(to, "in flight", "%s, %s%s %s (thread %llu %s)",
+			         f->api ? name_call(f->api) : "a call", f->age >= 1 ? "for " : "",
+			         f->age >= 1 ? unit_time_apart(age, f->age) : "just called",
+			         running ? "by now" : "at the end", (unsigned long long)f->tid,
+			         f->thread ? f->thread : "");
 	}
 	if (damaged)
 		alarm_of(to, "damaged", "%.*s", (int)strcspn(damage, ";"), damage);
