@@ -59,6 +59,10 @@ void change_graphs(struct whatif_change *c, const struct replay *r, struct repla
 void change_fused(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_steps(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 
+/* More time than this (ns) between two calls is not the cost of issuing them, as a framework has
+ * it, but work of its own. */
+#define LONGEST_GAP 100e3
+
 /* What a graph of so many pieces costs, ns: the host to launch it, the GPU between two of them. */
 struct graph_cost {
 	double launch, gap;
