@@ -39,6 +39,7 @@ struct whatif_change {
 /* The time with a change over that without, from one process' replays. */
 struct whatif_outcome {
 	double time[REPLAY_LEVELS];  /* ratios; by level, each with its hope */
+	double busy;                 /* share of the time in which the GPU is, as it was */
 	double bound[REPLAY_LEVELS]; /* least ratio: the GPU is busy; 0 = not known */
 	double strict;               /* as time[REPLAY_LOW], of the launches alone; WHATIF_STEP */
 	double stays; /* share of the time that the host still does outside CUDA; WHATIF_STEP */
