@@ -45,7 +45,7 @@ def is_predicted(before, after, within, width):
     ('log', 'whole_step', 0.1, 2.6),     # its read in the middle stays
     ('legacy', 'whole_step', 0.1, 2.6),
     ('alloc', 'whole_step', 0.15, 2.6),  # its allocations stay too, in the captured loop they are gone
-    ('decode', 'runs', 0.1, 2.6),      # as good: there is no long gap between its launches
+    ('decode', 'runs', 0.1, 2.6),     # as good: there is no long gap between its launches
     ('adamw', 'whole_step', 0.1, 3.1),
 ])
 def test_captured_steps_take_what_was_predicted(kind, form, within, width, tmp_path):
