@@ -11,7 +11,8 @@
  * busy all the time 2 %. A change that does nothing changed the time of a step by 6 to 8 %,
  * measured in turns. See docs/MEASURED.md.
  */
-#define HOST_SPREAD 0.40 /* of the host's speed from day to day: 85 % of runs lie within */
+#define HOST_SPREAD 0.30 /* of the host's speed, between the two: the same machine, another time   \
+	                  */
 #define PAIR_SPREAD 0.12 /* the same of two loops in turn, as far as the host makes them */
 #define GPU_SPREAD  0.03 /* the same where the GPU does */
 /* The replay's ends have all that is not known at its worst at once: what a graph's launch costs,
@@ -49,9 +50,10 @@ void whatif_widen(struct whatif_result *to)
 		return;
 	double below = to->low > 0 ? log(to->predicted / to->low) : INFINITY,
 	       above = log(to->high / to->predicted);
-	/* How many workers share the host's work is not known by chance: it is a choice. */
+	/* How many workers share the host's work is not known by chance: it is a choice, which
+	 * makes the longest time. */
 	double at_once = to->what == WHATIF_HOST ? 1 : AT_ONCE;
-	to->low = isfinite(below) ? to->predicted * exp(-hypot(at_once * below, to->spread))
+	to->low = isfinite(below) ? to->predicted * exp(-hypot(AT_ONCE * below, to->spread))
 	                          : to->low;
 	to->high = to->predicted * exp(hypot(at_once * above, to->spread));
 }

@@ -201,7 +201,7 @@ static void test_spread_of_runs(void **state)
 	struct whatif_result r = {
 	        .what = WHATIF_NO_SYNC, .predicted = 100, .low = 100, .high = 100};
 
-	assert_near(whatif_spread(&o), hypot(0.4, 0.12), 1e-9);
+	assert_near(whatif_spread(&o), hypot(0.3, 0.12), 1e-9);
 	o.host[1] = 1;
 	assert_near(whatif_spread(&o), 0.12, 1e-9);
 	o.host[0] = o.host[1] = 0;
@@ -221,6 +221,15 @@ static void test_spread_of_runs(void **state)
 	assert_near(r.low, 100 / exp(0.5), 1e-9);
 	assert_near(r.high, 100 * exp(0.4), 1e-9);
 	assert_near(r.most, 100, 1e-9);
+	/* So many workers are a choice: the least gain is not by chance. */
+	r = (struct whatif_result){.what = WHATIF_HOST,
+	                           .predicted = 100,
+	                           .low = 100 / exp(0.375),
+	                           .high = 100 * exp(0.3)};
+	r.spread = 0.4;
+	whatif_widen(&r);
+	assert_near(r.low, 100 / exp(0.5), 1e-9);
+	assert_near(r.high, 100 * exp(0.5), 1e-9);
 }
 
 /* A loader's time may go, or be shared by workers; where there is one CPU it stays at least. */
