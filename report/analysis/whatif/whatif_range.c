@@ -11,8 +11,8 @@
  * busy all the time 2 %. A change that does nothing changed the time of a step by 6 to 8 %,
  * measured in turns. See docs/MEASURED.md.
  */
-#define HOST_SPREAD 0.30 /* of the host's speed, between the two: the same machine, another time   \
-	                  */
+/* Of the host's speed, between those two: the same machine, another time. */
+#define HOST_SPREAD 0.30
 #define PAIR_SPREAD 0.12 /* the same of two loops in turn, as far as the host makes them */
 #define GPU_SPREAD  0.03 /* the same where the GPU does */
 /* The replay's ends have all that is not known at its worst at once: what a graph's launch costs,
