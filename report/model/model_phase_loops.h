@@ -31,6 +31,13 @@ struct candidates {
 /* Of to->process; `range`: that which is the steps, RANGE_NONE = none. Those to be phases are
  * `taken`, with what the host waits behind their last steps. */
 void phase_loops_find(struct candidates *to, const struct model *m, size_t range);
+/* The pieces of work that all threads gave in the steps of a loop that was found, where each step
+ * has as much as the others; else 0: model_phase_beside.c. */
+double phase_loops_work(const struct model *m, uint32_t process, const struct candidate *c);
 void phase_loops_free(struct candidates *c);
+
+/* Of the phases that are filled, the loop to judge; PHASE_NONE = the whole run:
+ * model_phase_judged.c. */
+size_t phase_loops_judged(const struct model *m, size_t range);
 
 #endif

@@ -11,11 +11,7 @@
 #include "report/model/model_phase_loops.h"
 #include "report/model/phases.h"
 
-#define WORK_LEAST 0.5  /* of all work, in the loops: with less they do not stand for the run */
-#define FOUND_MORE 10.0 /* times the work, a loop that was found stands before ranges */
-#define TIME_HELD                                                                                  \
-	0.25 /* of the time from the first to the last, by loops: else the run is judged */
-#define FAR_LONGER   3.0 /* times the median step: what goes beyond it, on average, is left out */
+#define WORK_LEAST   0.5 /* of all work, in the loops: with less they do not stand for the run */
 #define SLICES_LEAST 2.0 /* in a stretch, on average: else time slices do not tell it apart */
 
 const char *const model_phase_names[] = {
@@ -115,7 +111,9 @@ static double add_process(struct model *m, uint32_t process, size_t range)
 		if (c->taken) {
 			first = fmin(first, c->stretches[0].start);
 			last = fmax(last, c->stretches[c->count - 1].end);
-			work += c->found ? c->work + c->beside : INFINITY;
+			work += c->found
+			                ? fmax(c->work + c->beside, phase_loops_work(m, process, c))
+			                : INFINITY;
 			add_loop(m, process, c);
 		}
 	}
@@ -281,65 +279,6 @@ static int by_order(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Its time, without what single steps took that were far longer than most: code that is compiled,
- * data that is read. That makes no loop of a start-up in which some calls repeat. */
-static double usual_time(const struct model_phase *p)
-{
-	double most = FAR_LONGER * (double)p->steps * p->p50;
-
-	return most < p->time ? most : p->time;
-}
-
-/* The loop with most time, of found ones or of ranges; of ranges that were asked for, these. */
-static size_t longest_loop(const struct model *m, bool found, size_t range)
-{
-	const struct model_phases *of = &m->phases;
-	size_t best = PHASE_NONE;
-
-	for (size_t i = 0; i < of->count; i++) {
-		const struct model_phase *p = &of->rows[i];
-		if (p->kind != PHASE_LOOP || p->found != found ||
-		    (m->steps_from && (found || p->source != range)))
-			continue;
-		if (best == PHASE_NONE || usual_time(p) > usual_time(&of->rows[best]))
-			best = i;
-	}
-	return best;
-}
-
-/* The program itself said what its ranges are; unless they hold next to nothing of its work. */
-static size_t main_loop(const struct model *m, size_t range)
-{
-	size_t said = longest_loop(m, false, range), found = longest_loop(m, true, range);
-
-	if (said == PHASE_NONE || found == PHASE_NONE)
-		return said == PHASE_NONE ? found : said;
-	return model_work_pieces(&m->phases.rows[found].work) >
-	                       FOUND_MORE * model_work_pieces(&m->phases.rows[said].work)
-	               ? found
-	               : said;
-}
-
-/*
- * Whether the loops hold the time from the start of the one that would be judged to the end of the
- * last one. Where each is short, and what is between them long, as where code is compiled for every
- * new shape, what is slow is in no loop.
- */
-static bool loops_hold(const struct model_phases *of, size_t main)
-{
-	const struct model_phase *judged = &of->rows[main];
-	double time = 0, end = judged->end;
-
-	for (size_t i = 0; i < of->count; i++) {
-		const struct model_phase *p = &of->rows[i];
-		if (p->kind != PHASE_LOOP || p->end <= judged->start)
-			continue;
-		time += p->time / (double)p->part_count;
-		end = fmax(end, p->end);
-	}
-	return time >= TIME_HELD * (end - judged->start);
-}
-
 void model_finish_phases(struct model *m)
 {
 	struct model_phases *to = &m->phases;
@@ -359,9 +298,7 @@ void model_finish_phases(struct model *m)
 		if (to->rows[i].kind == PHASE_LOOP)
 			to->rows[i].number = (unsigned)++to->loops;
 	if (work >= WORK_LEAST * all)
-		to->main = main_loop(m, range);
-	if (to->main != PHASE_NONE && !m->steps_from && !loops_hold(to, to->main))
-		to->main = PHASE_NONE;
+		to->main = phase_loops_judged(m, range);
 }
 
 size_t model_phase_find(const struct model *m, unsigned number)

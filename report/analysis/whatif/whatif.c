@@ -135,11 +135,23 @@ static void predict(const struct model *m, const struct whatif_asked *a,
 	}
 }
 
+/* The best case of the form that is not chosen is one of what can be done as well. */
+static void take_best_case(struct whatif_result *to, const struct whatif_result *other)
+{
+	if (!to->known || !other->known || !(other->low < to->low))
+		return;
+	to->low = other->low;
+	to->least = fmin(to->least, other->least);
+	to->speedup_high = other->speedup_high;
+}
+
 /* The better form of graphs; what stands in the way of the other is told in any case. */
 static void choose_form(struct whatif_result *results)
 {
 	struct whatif_result *runs = &results[WHATIF_GRAPHS], *step = &results[WHATIF_STEP];
 
+	take_best_case(runs, step);
+	take_best_case(step, runs);
 	if (step->known && (!runs->known || step->predicted < runs->predicted)) {
 		*runs = *step;
 		runs->what = WHATIF_GRAPHS;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/analysis/whatif/whatif_change.h"
 #include "shim/core/cuda/engines.h"
 
@@ -197,10 +198,26 @@ static void no_cpu_wait(struct whatif_change *c, const struct replay *r,
 /* ---- the host's own work ---- */
 
 /*
+ * The host time before a call, in the middle: what issuing one costs the program or its framework.
+ * 0 where it is longer than that ever is: then it is the program's own work.
+ */
+static double usual_gap(const struct replay *r)
+{
+	double *gaps = alloc_zeroed(r->count + 1, sizeof(*gaps)), median;
+
+	for (size_t i = 0; i < r->count; i++)
+		gaps[i] = r->call_events[i].gap;
+	stats_sort(gaps, r->count);
+	median = r->count ? stats_quantile(gaps, r->count, 0.5) : 0;
+	free(gaps);
+	return median <= LONGEST_GAP ? median : 0;
+}
+
+/*
  * What the host does outside CUDA is partly the cost of issuing calls, as a framework has it: where
- * these could be a graph's, in runs without longer times in between. Doing less of the program's
- * own work does not take that away. At best it was work that made the code which is loaded behind
- * it.
+ * these could be a graph's, in runs without longer times in between, and of any other call as much
+ * as it usually is. Doing less of the program's own work does not take that away. At best it was
+ * work that made the code which is loaded behind it.
  */
 static void no_host_work(struct whatif_change *c, const struct replay *r,
                          struct replay_act *call_events)
@@ -208,12 +225,15 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 	struct whatif_change graphs = {.what = WHATIF_GRAPHS, .graph_launch = NAN};
 	struct replay_act *issued = alloc_zeroed(r->count, sizeof(*issued));
 
+	double usual = c->hope == HOPE_MOST ? 0 : usual_gap(r);
+
 	memcpy(issued, r->call_events, r->count * sizeof(*issued));
 	change_graphs(&graphs, r, issued);
 	for (uint32_t i = 0; i < r->count; i++) {
 		struct replay_act *a = &call_events[i];
-		if (issued[i].gap > 0) {
-			a->gap *= c->hope == HOPE_LEAST ? 1 / c->hands : 0;
+		if (issued[i].gap > usual) {
+			double own = a->gap - usual;
+			a->gap = usual + (c->hope == HOPE_LEAST ? own / c->hands : 0);
 			c->changed++;
 		}
 		if (c->hope == HOPE_MOST && r->given[i].cls == SPY_CLASS_MODULE)

@@ -39,6 +39,7 @@ struct whatif_change {
 /* The time with a change over that without, from one process' replays. */
 struct whatif_outcome {
 	double time[REPLAY_LEVELS];  /* ratios; by level, each with its hope */
+	double busy;                 /* share of the time in which the GPU is, as it was */
 	double bound[REPLAY_LEVELS]; /* least ratio: the GPU is busy; 0 = not known */
 	double strict;               /* as time[REPLAY_LOW], of the launches alone; WHATIF_STEP */
 	double stays; /* share of the time that the host still does outside CUDA; WHATIF_STEP */
@@ -58,6 +59,10 @@ void change_acts(struct whatif_change *c, const struct replay *r, struct replay_
 void change_graphs(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_fused(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_steps(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
+
+/* More time than this (ns) between two calls is not the cost of issuing them, as a framework has
+ * it, but work of its own. */
+#define LONGEST_GAP 100e3
 
 /* What a graph of so many pieces costs, ns: the host to launch it, the GPU between two of them. */
 struct graph_cost {

@@ -111,6 +111,29 @@ static double busy_share(const struct model_process *p)
 	return most;
 }
 
+/*
+ * The same as far as the replay bears it out: no longer than all pieces of work one after the
+ * other. The timeline's share may rest on guesses, where work of unknown length seemed to hold a
+ * call up.
+ */
+static double busy_replayed(const struct model_process *p, const struct replay *r)
+{
+	double sum = r->gpu;
+
+	for (size_t i = 0; i < r->count; i++)
+		sum += fmax(0, r->call_events[i].shift);
+	return r->base > 0 ? fmin(busy_share(p), sum / r->base) : busy_share(p);
+}
+
+/* Of all that the GPU did, the low end of its interval: classes of work are hardly all at their low
+ * ends at once. */
+static double least_work(const struct model *m)
+{
+	double part = m->gpu.all.low / m->gpu.all.total;
+
+	return part >= 0 && part <= 1 ? part : 1;
+}
+
 /* The least that the GPU could take, as a share of what it took: the longest of kernels and copies
  * each way, which may run beside one another. What keeps them apart, the replay knows. */
 static double work_left(const struct replay *r, const struct replay_act *call_events)
@@ -208,7 +231,7 @@ static double strictly(const struct replay *r, struct whatif_change *c, double b
 }
 
 /* One change at one level: its outcome. `acts`: room for a copy of the replay's. */
-static void try_change(const struct model_process *p, const struct replay *r,
+static void try_change(const struct model *m, const struct model_process *p, const struct replay *r,
                        struct whatif_change *c, enum replay_level level, double base,
                        struct replay_act *call_events, struct whatif_outcome *to)
 {
@@ -224,7 +247,10 @@ static void try_change(const struct model_process *p, const struct replay *r,
 	to->time[level] = base > 0 ? time / base : NAN;
 	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
 	to->assumed_bandwidth |= c->assumed_bandwidth;
-	to->bound[level] = busy_share(p) * work_left(r, call_events);
+	double busy = busy_replayed(p, r);
+	to->busy = level == REPLAY_MEAN ? busy : to->busy;
+	busy = level == REPLAY_LOW ? fmax(busy, to->busy * least_work(m)) : to->busy;
+	to->bound[level] = fmin(busy, to->busy) * work_left(r, call_events);
 	if (c->what == WHATIF_STEP && level == REPLAY_LOW)
 		to->strict = strictly(r, c, base, call_events);
 	if (level != REPLAY_MEAN)
@@ -290,7 +316,7 @@ static bool try_level(const struct model *m, const struct model_process *p,
 		c.steps = what == WHATIF_STEP ? &steps : NULL;
 		c.cpu_wait = p->call_log.cpu_wait;
 		c.hands = hands(m, (size_t)(p - m->processes));
-		try_change(p, &r, &c, level, base, call_events, &out[what - a->from]);
+		try_change(m, p, &r, &c, level, base, call_events, &out[what - a->from]);
 	}
 	free(call_events);
 	whatif_steps_free(&steps);

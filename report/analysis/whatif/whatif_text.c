@@ -89,7 +89,7 @@ static void assume_steps(struct whatif_result *to, const struct whatif_outcome *
 	       "graph, whatever time is between its calls; copies to the device come before it",
 	       to->repeated, to->steps);
 	assume(to, "waits stay, and divide the graph where they are inside a step; at best the "
-	           "results are read at its end");
+	           "results are read at its end, and steps unlike the others are graphs too");
 	if (to->stays > 0)
 		assume(to,
 		       "the longest stretch outside CUDA of each step stays, %s a step, as a "

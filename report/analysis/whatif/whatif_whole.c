@@ -14,7 +14,8 @@
  * before the graph's launch, as it may be a loader or the program's own logic.
  *
  * A wait inside a step divides its graph in two, as the host decides there what comes next. The
- * best case has none: the results are read at the step's end.
+ * best case has none: the results are read at the step's end. Where most steps repeat, the others
+ * are graphs as well in the best case: of a shape that all are padded to, or one for each shape.
  */
 
 struct segment {        /* of the steps of one thread: from a wait to a wait */
@@ -30,6 +31,7 @@ struct whole {
 	const struct whatif_steps *steps;
 	struct replay_act *acts;
 	bool free; /* the best case: the waits inside go, and what the host does outside CUDA */
+	bool all;  /* and steps unlike the others are graphs too */
 };
 
 static const struct whatif_step *step_of(const struct whole *w, uint32_t i)
@@ -41,7 +43,7 @@ static bool repeats(const struct whole *w, uint32_t i)
 {
 	const struct whatif_step *step = step_of(w, i);
 
-	return step && step->repeats;
+	return step && (step->repeats || (w->all && step->pieces >= STEP_PIECES));
 }
 
 /* Host time that issuing a call costs in the program's own code or its framework. */
@@ -223,6 +225,7 @@ void change_steps(struct whatif_change *c, const struct replay *r, struct replay
 	};
 	if (!w.steps || !w.steps->repeated)
 		return;
+	w.all = w.free && 2 * w.steps->repeated >= w.steps->count;
 	size_t threads = r->call_log->thread_count;
 	struct walker *walkers = alloc_zeroed(threads, sizeof(*walkers));
 	uint32_t *waits = count_waits(&w);

@@ -478,6 +478,68 @@ static void test_loops_of_little_work(void **state)
 	end(&r);
 }
 
+/* Some steps to warm up, a long pause, and the rest. */
+static void test_a_loop_that_pauses(void **state)
+{
+	static const double one[] = {100, 105, 850, 950}, even[] = {100, 150, 850, 900};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_OUTSIDE, 0);
+	add_up(&r);
+	loop(&r, 0, 1, "k", one, 2);
+	finish(&r);
+	assert_int_equal(r.m.phases.main, 1);
+	end(&r);
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_OUTSIDE, 0);
+	add_up(&r);
+	loop(&r, 0, 1, "k", even, 2);
+	finish(&r);
+	assert_true(r.m.phases.main == PHASE_NONE); /* a half before it warms nothing up */
+	end(&r);
+}
+
+/* A backward thread gives 1 piece of work of each step, the threads beside it 4, or any number. */
+static void steps_of_others(struct run *r, bool alike)
+{
+	static const double one[] = {200, 800};
+
+	start(r, 1);
+	slices(r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(r);
+	struct model_loop *l = loop(r, 0, 2, "backward", one, 1);
+	l->events = 1;
+	r->m.totals.launches = 3000;
+	r->m.step_rows = alloc_zeroed(600, sizeof(*r->m.step_rows));
+	for (size_t i = 0; i < 600; i++) {
+		size_t pieces = alike ? 5 : 1 + i % 9;
+		double at = 200 + (double)i;
+		r->m.step_rows[i] = (struct model_step){
+		        .found = true, .tid = 2, .start = at * MS, .duration = 1 * MS};
+		for (size_t k = 0; k < pieces; k++) {
+			event(r, at + 0.1 * (double)k, at + 0.1 * (double)k + 0.05,
+			      SPY_CLASS_LAUNCH);
+			r->process[0].call_log.call_events[r->process[0].call_log.count - 1].work =
+			        0;
+		}
+	}
+	r->m.step_row_count = 600;
+	finish(r);
+}
+
+static void test_work_of_other_threads_in_steps(void **state)
+{
+	struct run r;
+
+	steps_of_others(&r, true);
+	assert_int_equal(r.m.phases.main, 1);
+	end(&r);
+	steps_of_others(&r, false);
+	assert_true(r.m.phases.main == PHASE_NONE);
+	end(&r);
+}
+
 /* What the host waits when it has given the last step is the loop's. */
 static void test_the_wait_behind_a_loop(void **state)
 {
@@ -616,6 +678,8 @@ int main(void)
 	        cmocka_unit_test(test_threads_side_by_side),
 	        cmocka_unit_test(test_loops_of_little_time),
 	        cmocka_unit_test(test_loops_of_little_work),
+	        cmocka_unit_test(test_a_loop_that_pauses),
+	        cmocka_unit_test(test_work_of_other_threads_in_steps),
 	        cmocka_unit_test(test_the_wait_behind_a_loop),
 	        cmocka_unit_test(test_processes),
 	        cmocka_unit_test(test_ranges),
