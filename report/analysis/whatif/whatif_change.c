@@ -8,6 +8,7 @@
 #include "report/analysis/whatif/whatif_change.h"
 #include "shim/core/cuda/engines.h"
 
+#define RIGHT_BEHIND_NS 10e3 /* nothing of the program is between two calls so close */
 #define FIRST_OWN 10e3 /* a launch that need not load its kernel takes no longer, ns */
 
 /* ---- copies of pinned memory ---- */
@@ -24,6 +25,25 @@ static double rate_of(struct whatif_change *c, const struct call_event *given)
 		                       : c->hope == HOPE_LEAST ? ESTIMATE_LINK_LEAST
 		                                               : ESTIMATE_LINK_REACHED);
 	return c->hope == HOPE_MOST ? BEST_BANDWIDTH : ASSUMED_BANDWIDTH;
+}
+
+/*
+ * The wait for its stream that the same thread makes right behind a copy to the device is part of
+ * the copy, as PyTorch makes it without non_blocking=True: it goes with it. At least it stays.
+ */
+static void pin_wait(const struct whatif_change *c, const struct replay *r,
+                     struct replay_act *call_events, uint32_t copy)
+{
+	uint32_t i = r->next[copy];
+
+	if (c->hope == HOPE_LEAST || i == CALL_LOG_NONE ||
+	    r->given[copy].direction != SPY_DIR_HTOD ||
+	    r->given[i].role != CUDA_ROLE_SYNC_STREAM || r->given[i].result ||
+	    r->given[i].stream != r->given[copy].stream ||
+	    r->call_events[i].gap > RIGHT_BEHIND_NS)
+		return;
+	call_events[i].own = call_events[i].gap = 0;
+	call_events[i].wait = REPLAY_NO_WAIT;
 }
 
 /* A pageable copy over the bus becomes one of pinned memory. */
@@ -51,6 +71,7 @@ static void pin(struct whatif_change *c, const struct replay *r, struct replay_a
 	a->lead = fmax(a->lead, CUDA_START_NS);
 	a->late = waits ? r->late : 0;
 	a->wait = waits ? REPLAY_OWN : REPLAY_NO_WAIT;
+	pin_wait(c, r, call_events, i);
 	c->changed++;
 }
 
