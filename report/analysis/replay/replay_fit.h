@@ -21,6 +21,7 @@ struct replay_thread_state {
 	                         that; CALL_LOG_NONE */
 	uint32_t named_ago, told_ago; /* calls since */
 	uint32_t gave, told_kind;     /* its last work + 1; the same when that function was given */
+	bool reads;                   /* its last work is a read of a result */
 	double carried; /* host time before its last call that goes with the next one, ns */
 };
 

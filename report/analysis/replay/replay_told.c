@@ -87,14 +87,16 @@ void replay_fit_tell(struct replay_fit *n, size_t i)
 
 	t->named_ago++;
 	t->told_ago++;
-	if (given->kind != TF_WORK_NONE && given->work != CALL_LOG_NONE)
-		t->gave = given->work + 1;
+	if (given->kind != TF_WORK_NONE) {
+		t->gave = given->work != CALL_LOG_NONE ? given->work + 1 : 0;
+		t->reads = is_read(n, (uint32_t)i);
+	}
 	if (is_host_function(given)) {
 		/* Older recordings do not say on which stream it is: that of the call before it. */
 		bool near = t->named != CALL_LOG_NONE && t->named_ago <= NAMED_WITHIN;
 		if (given->stream == CALL_LOG_NONE && near)
 			n->replay->call_events[i].event = t->named;
-		if ((given->stream != CALL_LOG_NONE || near) && !(near && is_read(n, t->named))) {
+		if ((given->stream != CALL_LOG_NONE || near) && !t->reads) {
 			t->told = (uint32_t)i;
 			t->told_kind = t->gave;
 			t->told_ago = 0;

@@ -9,7 +9,7 @@
 #include "shim/core/cuda/engines.h"
 
 #define RIGHT_BEHIND_NS 10e3 /* nothing of the program is between two calls so close */
-#define FIRST_OWN 10e3 /* a launch that need not load its kernel takes no longer, ns */
+#define FIRST_OWN       10e3 /* a launch that need not load its kernel takes no longer, ns */
 
 /* ---- copies of pinned memory ---- */
 
@@ -37,9 +37,8 @@ static void pin_wait(const struct whatif_change *c, const struct replay *r,
 	uint32_t i = r->next[copy];
 
 	if (c->hope == HOPE_LEAST || i == CALL_LOG_NONE ||
-	    r->given[copy].direction != SPY_DIR_HTOD ||
-	    r->given[i].role != CUDA_ROLE_SYNC_STREAM || r->given[i].result ||
-	    r->given[i].stream != r->given[copy].stream ||
+	    r->given[copy].direction != SPY_DIR_HTOD || r->given[i].role != CUDA_ROLE_SYNC_STREAM ||
+	    r->given[i].result || r->given[i].stream != r->given[copy].stream ||
 	    r->call_events[i].gap > RIGHT_BEHIND_NS)
 		return;
 	call_events[i].own = call_events[i].gap = 0;

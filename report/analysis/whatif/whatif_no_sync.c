@@ -42,7 +42,8 @@ static bool is_aside(const struct replay *r, uint32_t i)
 
 /*
  * What a call costs the host outside CUDA in the program's language: the median of the time before
- * a call that gives work. 0 where it is longer than that ever is: then it is the program's own work.
+ * a call that gives work. 0 where it is longer than that ever is: then it is the program's own
+ * work.
  */
 static double way_to_a_call(const struct replay *r)
 {
