@@ -66,10 +66,6 @@ void change_no_sync(struct whatif_change *c, const struct replay *r,
  * it, but work of its own. */
 #define LONGEST_GAP 100e3
 
-/* More time than this (ns) between two calls is not the cost of issuing them, as a framework has
- * it, but work of its own. */
-#define LONGEST_GAP 100e3
-
 /* What a graph of so many pieces costs, ns: the host to launch it, the GPU between two of them. */
 struct graph_cost {
 	double launch, gap;

@@ -10,6 +10,8 @@
 #include "report/base/stats.h"
 #include "report/analysis/whatif/whatif_change.h"
 
+#define LONGEST_WAY 100e3 /* ns to a call; more is no cost of it, but work of the program's own */
+
 static bool is_sync(const struct replay *r, uint32_t i)
 {
 	const struct call_event *given = &r->given[i];
@@ -64,7 +66,7 @@ static double way_to_a_call(const struct replay *r)
 	double median = count ? stats_quantile(ways, count, 0.5) : 0;
 	free(ways);
 	free(since);
-	return median <= LONGEST_GAP ? median : 0;
+	return median <= LONGEST_WAY ? median : 0;
 }
 
 static uint32_t *find_last(const struct replay *r)
