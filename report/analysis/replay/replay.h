@@ -45,17 +45,18 @@ struct replay_act {
 	                    last one */
 	uint32_t event;  /* the call that recorded what it waits for, or CALL_LOG_NONE; of a host
 	                    function: the call that names its stream */
+	uint16_t flags;  /* REPLAY_... */
 	uint8_t wait;    /* enum replay_wait */
-	uint8_t flags;   /* REPLAY_... */
 };
-#define REPLAY_SKIP  1u   /* a poll that stands in the one after it */
-#define REPLAY_IN    2u   /* a copy that goes ahead of the work before it on its stream */
-#define REPLAY_OUT   4u   /* a copy that the work behind it on its stream does not wait for */
-#define REPLAY_PART  8u   /* goes to the GPU with the call before it: takes no place in the queue */
-#define REPLAY_POLLS 16u  /* waits by asking again and again */
-#define REPLAY_GUESS 32u  /* the time of its work is a guess */
-#define REPLAY_READ  64u  /* a copy whose end the host waits for outside CUDA */
-#define REPLAY_TOLD  128u /* waits, before it is made, until a host function was called */
+#define REPLAY_SKIP   1u  /* a poll that stands in the one after it */
+#define REPLAY_IN     2u  /* a copy that goes ahead of the work before it on its stream */
+#define REPLAY_OUT    4u  /* a copy that the work behind it on its stream does not wait for */
+#define REPLAY_PART   8u  /* goes to the GPU with the call before it: takes no place in the queue */
+#define REPLAY_POLLS  16u /* waits by asking again and again */
+#define REPLAY_GUESS  32u /* the time of its work is a guess */
+#define REPLAY_READ   64u /* a copy whose end the host waits for outside CUDA */
+#define REPLAY_TOLD   128u /* waits, before it is made, until a host function was called */
+#define REPLAY_UNSURE 256u /* it may not: its thread may have had other things to do until then */
 
 /* Which end of the interval of each class of work's time the replay takes. */
 enum replay_level { REPLAY_MEAN, REPLAY_LOW, REPLAY_HIGH, REPLAY_LEVELS };

@@ -68,7 +68,10 @@ static void link_up(struct replay_fit *n, size_t i, double entry)
 	double start = entry - a->ours;
 	a->before = taken_over(n, i, start);
 	if (a->before != CALL_LOG_NONE) {
+		const struct replay_thread_state *from = &n->threads[r->given[a->before].thread];
 		a->gap = fmax(0, start - r->given[a->before].end);
+		if (from->last == a->before)
+			a->gap += from->carried;
 		t->burst = start;
 	} else if (t->last == CALL_LOG_NONE) {
 		a->gap = fmax(0, start - r->given[0].start);
@@ -210,7 +213,7 @@ static double walk_all(struct replay_fit *n)
 	gpu_start(&n->gpu, r, r->call_events);
 	r->pieces = r->unknown = r->gpu = 0;
 	n->usual = CUDA_RETURN_NS;
-	n->late_count = n->read_count = n->reads_waited = n->told_count = n->told_waited = 0;
+	n->late_count = n->read_count = n->reads_waited = n->told_count = 0;
 	n->read = CALL_LOG_NONE;
 	for (size_t i = 0; i < h->thread_count; i++)
 		n->threads[i] = (struct replay_thread_state){.last = CALL_LOG_NONE,
@@ -245,6 +248,8 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	n.own = alloc_zeroed(h->call_count, sizeof(*n.own));
 	n.since = alloc_zeroed(h->stream_count, sizeof(*n.since));
 	n.lates = alloc_zeroed(r->count, sizeof(*n.lates));
+	n.tolds = alloc_zeroed(r->count, sizeof(*n.tolds));
+	n.told_kinds = alloc_zeroed(h->work_count + 1, sizeof(*n.told_kinds));
 	replay_fit_own(&n);
 	replay_fit_find_reads(&n);
 	double last = walk_all(&n);
@@ -262,6 +267,8 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	free(n.own);
 	free(n.since);
 	free(n.lates);
+	free(n.tolds);
+	free(n.told_kinds);
 	free(n.resumes);
 }
 

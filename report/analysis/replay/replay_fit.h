@@ -20,7 +20,20 @@ struct replay_thread_state {
 	uint32_t named, told; /* its last call that named a stream, and its last host function on
 	                         that; CALL_LOG_NONE */
 	uint32_t named_ago, told_ago; /* calls since */
+	uint32_t gave, told_kind;     /* its last work + 1; the same when that function was given */
+	bool reads;                   /* its last work is a read of a result */
 	double carried; /* host time before its last call that goes with the next one, ns */
+};
+
+struct replay_told {         /* a host function, behind which a call came so much later */
+	uint32_t kind;       /* the work before it + 1, in the call log; 0 = none */
+	double left, behind; /* ns to the end of what it marks; from there to the call */
+};
+
+struct replay_told_kind {
+	bool waits;   /* somebody waits until it is called */
+	bool unsure;  /* or has always that much else to do */
+	double wakes; /* ns until the call, when it was called */
 };
 
 struct replay_fit {
@@ -38,8 +51,10 @@ struct replay_fit {
 	                      there are hardly any */
 	bool reads_wait;   /* it is known that they do */
 	size_t read_count, reads_waited;
-	bool told_wait; /* it is known that threads wait to be told */
-	size_t told_count, told_waited;
+	bool told_wait; /* it is known that threads wait to be told, and behind what work */
+	struct replay_told_kind *told_kinds; /* by work + 1 */
+	struct replay_told *tolds;           /* of the first walk */
+	size_t told_count;
 	uint32_t read;   /* the last one, until its work comes, or CALL_LOG_NONE */
 	double read_end; /* of its copy */
 };
@@ -63,7 +78,7 @@ void replay_fit_read(struct replay_fit *n, size_t i, double end);
 void replay_fit_resume(struct replay_fit *n, size_t i, double start);
 
 /* Threads that wait until a host function tells that work is done: replay_told.c. */
-bool replay_fit_told_waits(const struct replay_fit *n);
+bool replay_fit_told_waits(struct replay_fit *n);
 /* Act i was walked: it may be a host function, or name a stream. */
 void replay_fit_tell(struct replay_fit *n, size_t i);
 /* Before act i, entered at `start`, is divided: the host function that its thread waited for, or

@@ -71,7 +71,8 @@ static double end_of(const struct replay_gpu *g, const struct replay_stream *s)
 /* The stream that an event record or a host function is on. */
 static struct replay_stream *marked_stream(const struct replay_gpu *g, uint32_t record)
 {
-	bool names = g->replay->given[record].role == CUDA_ROLE_HOST_FUNCTION;
+	/* Of a host function without a stream another call is known that names it. */
+	bool names = g->replay->given[record].stream == CALL_LOG_NONE;
 
 	return stream_of(g, names ? g->call_events[record].event : record);
 }
@@ -251,7 +252,7 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 {
 	struct replay_device *d = device_of(g, i);
 	enum cuda_engine engine = engine_of(&g->replay->given[i]);
-	uint8_t flags = g->call_events[i].flags;
+	uint16_t flags = g->call_events[i].flags;
 
 	s->function = false;
 	for (unsigned k = g->call_events[i].wait == REPLAY_BUFFER ? buffers_of(g, i) : 0; k; k--) {
@@ -325,6 +326,7 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 		order(g, s);
 		double ahead = end_of(g, s);
 		s->wait = later(ahead, returned);
+		g->done[i] = s->wait - s->offset;
 		if (!s->function || returned > ahead)
 			s->wait += CUDA_HOST_FUNCTION_NS;
 		s->function = true;

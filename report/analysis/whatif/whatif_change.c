@@ -8,9 +8,8 @@
 #include "report/analysis/whatif/whatif_change.h"
 #include "shim/core/cuda/engines.h"
 
-/* Host time of an asynchronous copy of pinned memory where this run has none (ns); H200: 3 to 4. */
-#define COPY_CALL_NS 4000.0
-#define FIRST_OWN    10e3 /* a launch that need not load its kernel takes no longer, ns */
+#define RIGHT_BEHIND_NS 10e3 /* nothing of the program is between two calls so close */
+#define FIRST_OWN       10e3 /* a launch that need not load its kernel takes no longer, ns */
 
 /* ---- copies of pinned memory ---- */
 
@@ -26,6 +25,24 @@ static double rate_of(struct whatif_change *c, const struct call_event *given)
 		                       : c->hope == HOPE_LEAST ? ESTIMATE_LINK_LEAST
 		                                               : ESTIMATE_LINK_REACHED);
 	return c->hope == HOPE_MOST ? BEST_BANDWIDTH : ASSUMED_BANDWIDTH;
+}
+
+/*
+ * The wait for its stream that the same thread makes right behind a copy to the device is part of
+ * the copy, as PyTorch makes it without non_blocking=True: it goes with it. At least it stays.
+ */
+static void pin_wait(const struct whatif_change *c, const struct replay *r,
+                     struct replay_act *call_events, uint32_t copy)
+{
+	uint32_t i = r->next[copy];
+
+	if (c->hope == HOPE_LEAST || i == CALL_LOG_NONE ||
+	    r->given[copy].direction != SPY_DIR_HTOD || r->given[i].role != CUDA_ROLE_SYNC_STREAM ||
+	    r->given[i].result || r->given[i].stream != r->given[copy].stream ||
+	    r->call_events[i].gap > RIGHT_BEHIND_NS)
+		return;
+	call_events[i].own = call_events[i].gap = 0;
+	call_events[i].wait = REPLAY_NO_WAIT;
 }
 
 /* A pageable copy over the bus becomes one of pinned memory. */
@@ -53,41 +70,8 @@ static void pin(struct whatif_change *c, const struct replay *r, struct replay_a
 	a->lead = fmax(a->lead, CUDA_START_NS);
 	a->late = waits ? r->late : 0;
 	a->wait = waits ? REPLAY_OWN : REPLAY_NO_WAIT;
+	pin_wait(c, r, call_events, i);
 	c->changed++;
-}
-
-/* ---- waiting ---- */
-
-static bool is_sync(const struct replay *r, uint32_t i)
-{
-	const struct call_event *given = &r->given[i];
-	const struct replay_act *a = &r->call_events[i];
-
-	if (given->result || a->flags & REPLAY_SKIP)
-		return false;
-	if (given->cls == SPY_CLASS_SYNC || a->flags & REPLAY_TOLD)
-		return true;
-	if (given->cls == SPY_CLASS_QUERY)
-		return a->wait != REPLAY_NO_WAIT;
-	return (a->wait == REPLAY_STAGED || a->flags & REPLAY_READ) &&
-	       given->direction == SPY_DIR_DTOH && given->bytes <= WHATIF_SMALL_COPY;
-}
-
-static void no_sync(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
-{
-	uint32_t last = (uint32_t)r->count;
-
-	for (uint32_t i = 0; i < r->count; i++)
-		if (is_sync(r, i))
-			last = i;
-	for (uint32_t i = 0; i < last; i++) {
-		if (!is_sync(r, i))
-			continue;
-		bool copy = r->given[i].kind == TF_WORK_COPY;
-		call_events[i].own = copy ? fmin(call_events[i].own, COPY_CALL_NS) : 0;
-		call_events[i].wait = REPLAY_NO_WAIT;
-		c->changed++;
-	}
 }
 
 /* ---- allocation and loading ---- */
@@ -266,7 +250,7 @@ void change_acts(struct whatif_change *c, const struct replay *r, struct replay_
 	else if (c->what == WHATIF_STEP)
 		change_steps(c, r, call_events);
 	else if (c->what == WHATIF_NO_SYNC)
-		no_sync(c, r, call_events);
+		change_no_sync(c, r, call_events);
 	else if (c->what == WHATIF_KERNEL)
 		faster(c, r, call_events);
 	else if (c->what == WHATIF_CPU)

@@ -55,10 +55,12 @@ struct whatif_outcome {
 void change_acts(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 
 /* The same for graphs alone: whatif_graphs.c, of whole steps: whatif_whole.c;
- * for rows of alike kernels: whatif_fused.c. */
+ * for rows of alike kernels: whatif_fused.c, for waits: whatif_no_sync.c. */
 void change_graphs(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_fused(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_steps(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
+void change_no_sync(struct whatif_change *c, const struct replay *r,
+                    struct replay_act *call_events);
 
 /* More time than this (ns) between two calls is not the cost of issuing them, as a framework has
  * it, but work of its own. */
@@ -98,5 +100,7 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o);
  * bytes a ns. With a link: estimate_staged.h. */
 #define ASSUMED_BANDWIDTH 25.0
 #define BEST_BANDWIDTH    50.0
+/* Host time of an asynchronous copy of pinned memory where this run has none (ns); H200: 3 to 4. */
+#define COPY_CALL_NS 4000.0
 
 #endif

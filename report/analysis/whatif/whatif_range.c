@@ -19,13 +19,14 @@
  * what is between two nodes, kernels' times, what of the host stays. They are independent. */
 #define AT_ONCE 0.8
 
-/* The share of the time in which the host works, by its calls: it is not waiting. */
+/* The share of the time in which the host works, by its calls: it is not waiting, and memory or the
+ * bus does not hold it up, as where it copies. */
 double whatif_host_share(const struct replay *r, const struct replay_act *acts, double time)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < r->count; i++)
-		sum += acts[i].gap + acts[i].own;
+		sum += acts[i].gap + (acts[i].wait == REPLAY_STAGED ? 0 : acts[i].own);
 	return time > 0 ? fmin(1, sum / time) : 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "report/model/model.h"
 #include "report/analysis/replay/replay.h"
+#include "shim/core/cuda/host_functions.h"
 #include "report/analysis/whatif/whatif_change.h"
 #include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
@@ -370,6 +371,182 @@ static void test_a_host_function_tells_a_thread(void **state)
 	told_by_callback(&p, false);
 	r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
 	assert_near(r.changed, 0, 0);
+	ends(&p, &m);
+}
+
+/*
+ * The function is given to a stream of its own, which waits for the work: recordings name it. Each
+ * step begins with another kernel, of 60 us, behind which there is a function too, but nobody
+ * waits for that one; the host then works for `own` us.
+ */
+static void told_on_a_stream(struct play *p, double own)
+{
+	uint16_t told = made_call(&p->made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER),
+	         current = made_call(&p->made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT,
+	                             SPY_LEVEL_DRIVER);
+	uint32_t step = p->kernel, first = made_kernel(&p->made, "first");
+	struct tf_record r;
+
+	for (int i = 0; i < 100; i++) {
+		p->who = 0;
+		for (int k = 0; k < 2; k++) {
+			p->kernel = k ? step : first;
+			launch(p, 5, k ? 300 : 60);
+			r = call(p, told, 4);
+			r.arg[0] = 0x1234;
+			returns(p, &r);
+			p->host = k ? p->tail + 20 : p->host + 30;
+			p->tail += 1e-3 * CUDA_HOST_FUNCTION_NS;
+		}
+		p->who = 1;
+		r = call(p, current, 1);
+		returns(p, &r);
+		p->host += own;
+	}
+	p->who = 0;
+	p->kernel = first;
+	timed(p, 60);
+	p->kernel = step;
+	timed(p, 300);
+	sync_stream(p);
+}
+
+static void test_a_host_function_names_its_stream(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	told_on_a_stream(&p, 200);
+	struct whatif_result r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_base(&m, 0.01);
+	assert_near(r.changed, 100, 0.02);
+	assert_near(r.window, 100 * 656e3, 0.02);
+	assert_near(r.predicted, 100 * 495e3, 0.03); /* the GPU's, with two functions */
+	ends(&p, &m);
+}
+
+/* The host always has more to do than the GPU: whether it waited before is not known. */
+static void test_a_wait_that_may_be_none(void **state)
+{
+	struct play p;
+	struct model m = {0};
+	uint16_t told, current;
+
+	start(&p);
+	told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
+	current = made_call(&p.made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < 100; i++) {
+		p.who = 0;
+		launch(&p, 5, 200);
+		struct tf_record r = call(&p, told, 4);
+		r.arg[0] = 0x1234;
+		returns(&p, &r);
+		p.host = p.tail + 600;
+		p.who = 1;
+		r = call(&p, current, 1);
+		returns(&p, &r);
+	}
+	p.who = 0;
+	timed(&p, 200);
+	sync_stream(&p);
+	struct whatif_result r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_base(&m, 0.01);
+	assert_near(r.window, 100 * 805e3, 0.02);
+	assert_near(r.most, r.window, 0.01);         /* it never waited */
+	assert_near(r.predicted, 100 * 707e3, 0.05); /* every second time */
+	assert_near(r.least, 100 * 610e3, 0.06);
+	ends(&p, &m);
+}
+
+/*
+ * In an interpreted language each call takes its way: 20 us before each of two launches, and before
+ * a read of 4 bytes, behind which the host does 30 us of its own.
+ */
+static void test_a_wait_goes_with_its_way(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 200; i++) {
+		for (int k = 0; k < 2; k++) {
+			p.host += 20;
+			launch(&p, 5, 2);
+		}
+		p.host += 20;
+		transfer(&p, SPY_DIR_DTOH, SPY_MEM_PAGEABLE, 4, 10, 0);
+		p.host += 30;
+	}
+	timed(&p, 2);
+	sync_stream(&p);
+	struct whatif_result r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_near(r.predicted, r.window * 80 / 110, 0.02); /* the call and its way */
+	assert_near(r.most, r.window * 104 / 110, 0.05);     /* the waiting alone */
+	assert_near(r.least, r.window * 70 / 110, 0.06);     /* and half of a way behind it */
+	ends(&p, &m);
+}
+
+/* What the host does before a wait is not all its way: no more than the ways to other calls. */
+static void test_work_before_a_wait_stays(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 200; i++) {
+		for (int k = 0; k < 4; k++) {
+			p.host += 5;
+			launch(&p, 5, 2);
+		}
+		p.host += 400;
+		sync_stream(&p);
+	}
+	timed(&p, 2);
+	struct whatif_result r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_near(r.predicted, 200 * 435e3, 0.01);
+	ends(&p, &m);
+}
+
+/* Where each call comes after a long time of the program's own that is no way, and none goes. */
+static void test_long_work_is_no_way(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 100; i++) {
+		p.host += 400;
+		launch(&p, 5, 2);
+		p.host += 400;
+		sync_stream(&p);
+	}
+	timed(&p, 2);
+	struct whatif_result r = ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_near(r.predicted, r.window, 0.01);
+	ends(&p, &m);
+}
+
+/*
+ * A copy of pageable memory is waited for right behind it, as PyTorch does without
+ * non_blocking=True, and then the host works for 300 us: that wait is a part of the copy.
+ */
+static void test_a_pinned_copy_is_not_waited_for(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	start(&p);
+	for (int i = 0; i < 100; i++) {
+		transfer(&p, SPY_DIR_HTOD, SPY_MEM_PAGEABLE, 5000000, 1000, 0);
+		p.host += 1;
+		sync_stream(&p);
+		launch(&p, 5, 300);
+		p.host += 300;
+	}
+	timed(&p, 300);
+	struct whatif_result r = ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	assert_near(r.predicted, 100 * 510e3, 0.05); /* the GPU's, 200 us of it the copy */
 	ends(&p, &m);
 }
 
@@ -1107,6 +1284,12 @@ int main(void)
 	        cmocka_unit_test(test_reads_by_callback),
 	        cmocka_unit_test(test_own_work_is_apart_from_issuing),
 	        cmocka_unit_test(test_a_host_function_tells_a_thread),
+	        cmocka_unit_test(test_a_host_function_names_its_stream),
+	        cmocka_unit_test(test_a_wait_that_may_be_none),
+	        cmocka_unit_test(test_a_wait_goes_with_its_way),
+	        cmocka_unit_test(test_work_before_a_wait_stays),
+	        cmocka_unit_test(test_long_work_is_no_way),
+	        cmocka_unit_test(test_a_pinned_copy_is_not_waited_for),
 	        cmocka_unit_test(test_work_that_others_take_over),
 	        cmocka_unit_test(test_graphs),
 	        cmocka_unit_test(test_issuing_few_calls_stays),

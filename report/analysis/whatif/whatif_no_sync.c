@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What if the host did not wait? Its waits go, and small blocking copies to it, which are there for
+ * their result; and with them what it does outside CUDA to make such a call.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/base/alloc.h"
+#include "report/base/stats.h"
+#include "report/analysis/whatif/whatif_change.h"
+
+#define LONGEST_WAY 100e3 /* ns to a call; more is no cost of it, but work of the program's own */
+
+static bool is_sync(const struct replay *r, uint32_t i)
+{
+	const struct call_event *given = &r->given[i];
+	const struct replay_act *a = &r->call_events[i];
+
+	if (given->result || a->flags & REPLAY_SKIP)
+		return false;
+	if (given->cls == SPY_CLASS_SYNC || a->flags & REPLAY_TOLD)
+		return true;
+	if (given->cls == SPY_CLASS_QUERY)
+		return a->wait != REPLAY_NO_WAIT;
+	return (a->wait == REPLAY_STAGED || a->flags & REPLAY_READ) &&
+	       given->direction == SPY_DIR_DTOH && given->bytes <= WHATIF_SMALL_COPY;
+}
+
+/* What may be no wait at all stays at least, goes at most, and in the middle every second goes. */
+static bool stays(const struct whatif_change *c, const struct replay *r, uint32_t i, size_t *unsure)
+{
+	if (!(r->call_events[i].flags & REPLAY_UNSURE) || c->hope == HOPE_MOST)
+		return false;
+	return c->hope == HOPE_LEAST || ++*unsure & 1;
+}
+
+/* It gives no work and waits for nothing: another call is why it is made. */
+static bool is_aside(const struct replay *r, uint32_t i)
+{
+	return r->given[i].kind == TF_WORK_NONE && r->call_events[i].wait == REPLAY_NO_WAIT &&
+	       (r->given[i].cls == SPY_CLASS_OTHER || r->given[i].cls == SPY_CLASS_CONTEXT);
+}
+
+/*
+ * What a call costs the host outside CUDA in the program's language: the median of the time before
+ * a call that gives work. 0 where it is longer than that ever is: then it is the program's own
+ * work.
+ */
+static double way_to_a_call(const struct replay *r)
+{
+	double *ways = alloc_zeroed(r->count, sizeof(*ways)),
+	       *since = alloc_zeroed(r->call_log->thread_count, sizeof(*since));
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < r->count; i++) {
+		double *way = &since[r->given[i].thread];
+		*way += r->call_events[i].gap;
+		if (is_aside(r, i))
+			continue;
+		if (r->given[i].kind != TF_WORK_NONE && r->call_events[i].before == CALL_LOG_NONE)
+			ways[count++] = *way;
+		*way = 0;
+	}
+	stats_sort(ways, count);
+	double median = count ? stats_quantile(ways, count, 0.5) : 0;
+	free(ways);
+	free(since);
+	return median <= LONGEST_WAY ? median : 0;
+}
+
+static uint32_t *find_last(const struct replay *r)
+{
+	uint32_t *last = alloc_zeroed(r->count, sizeof(*last));
+
+	for (size_t i = 0; i < r->count; i++)
+		last[i] = CALL_LOG_NONE;
+	for (uint32_t i = 0; i < r->count; i++)
+		if (r->next[i] != CALL_LOG_NONE)
+			last[r->next[i]] = i;
+	return last;
+}
+
+/* The copy of a result that the next call waits for: both are one read. */
+static bool is_read_by(const struct replay *r, uint32_t copy, uint32_t wait)
+{
+	const struct call_event *a = &r->given[copy];
+
+	return a->kind == TF_WORK_COPY && a->direction == SPY_DIR_DTOH && !a->result &&
+	       a->bytes <= WHATIF_SMALL_COPY && a->stream == r->given[wait].stream &&
+	       r->call_events[copy].wait == REPLAY_NO_WAIT;
+}
+
+struct dropping {
+	const struct replay *replay;
+	struct replay_act *acts;
+	const uint32_t *last; /* the call before, of the same thread */
+	double way;
+};
+
+/* The way to call i goes, and the calls aside of it: up to what a call's way usually takes. */
+static void drop_way(const struct dropping *d, uint32_t i)
+{
+	double budget = d->way;
+
+	for (; i != CALL_LOG_NONE && budget > 0; i = d->last[i]) {
+		double goes = fmin(d->acts[i].gap, budget);
+		if (d->replay->call_events[i].before != CALL_LOG_NONE)
+			return;
+		d->acts[i].gap -= goes;
+		budget -= goes;
+		uint32_t before = d->last[i];
+		if (before == CALL_LOG_NONE || !is_aside(d->replay, before))
+			return;
+	}
+}
+
+/* What the host does behind a wait may be there for what it waited for: half of it, but no more
+ * than a call's way. */
+static void drop_behind(const struct dropping *d, uint32_t i)
+{
+	uint32_t next = d->replay->next[i];
+
+	while (next != CALL_LOG_NONE && is_aside(d->replay, next) && d->acts[next].gap < d->way)
+		next = d->replay->next[next];
+	if (next != CALL_LOG_NONE)
+		d->acts[next].gap -= fmin(d->acts[next].gap, d->way) / 2;
+}
+
+/*
+ * A wait outside CUDA does not show when it was over. Until the next work, whichever thread goes
+ * on, the host may have been woken up late or have worked on what it read: up to half of that time
+ * goes.
+ */
+static void drop_outside(const struct dropping *d, uint32_t i, double part)
+{
+	const struct replay *r = d->replay;
+
+	for (uint32_t k = i + 1; k < r->count; k++) {
+		d->acts[k].gap *= 1 - part;
+		if (r->given[k].kind != TF_WORK_NONE)
+			break;
+	}
+}
+
+/*
+ * A read or a wait that is not made saves its way too, as far as that is no longer than the ways to
+ * other calls are: a program in Python takes it as often. At least only the waiting goes.
+ */
+static void drop(const struct whatif_change *c, const struct dropping *d, uint32_t i)
+{
+	struct replay_act *a = &d->acts[i];
+	bool copy = d->replay->given[i].kind == TF_WORK_COPY;
+
+	a->own = copy && c->hope == HOPE_LEAST ? fmin(a->own, COPY_CALL_NS) : 0;
+	a->wait = REPLAY_NO_WAIT;
+	if (c->hope == HOPE_LEAST)
+		return;
+	drop_way(d, i);
+	uint32_t before = d->last[i];
+	if (!copy && before != CALL_LOG_NONE && is_read_by(d->replay, before, i)) {
+		d->acts[before].own = 0;
+		drop_way(d, before);
+	}
+	if (d->replay->call_events[i].flags & REPLAY_READ)
+		drop_outside(d, i, c->hope == HOPE_MOST ? 0.5 : 0.25);
+	else if (c->hope == HOPE_MOST)
+		drop_behind(d, i);
+}
+
+void change_no_sync(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
+{
+	uint32_t last = (uint32_t)r->count, *before = find_last(r);
+	const struct dropping d = {r, call_events, before, way_to_a_call(r)};
+	size_t unsure = 0;
+
+	for (uint32_t i = 0; i < r->count; i++)
+		if (is_sync(r, i))
+			last = i;
+	for (uint32_t i = 0; i < last; i++) {
+		if (!is_sync(r, i) || stays(c, r, i, &unsure))
+			continue;
+		drop(c, &d, i);
+		c->changed++;
+	}
+	free(before);
+}
