@@ -28,9 +28,6 @@
 #define LEAST_PIECES STEP_PIECES /* of a graph worth making */
 #define MOST_PIECES  1024u       /* longer runs become several */
 #define LEAST_SEEN   3u          /* times that work is there: else it is not repeated */
-/* More time than this (ns) between two calls is not the cost of issuing them, as a framework has
- * it, but work of its own. */
-#define LONGEST_GAP 100e3
 
 struct graph_cost graph_cost(const struct whatif_change *c, uint32_t pieces)
 {
