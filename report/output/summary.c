@@ -19,9 +19,11 @@
 /* Share of GPU time in graphs from which on it matters that their kernels have none. */
 #define GRAPHS_LEAST 0.05
 
-static const struct verdict_words {
+struct verdict_words {
 	const char *sentence, *change;
-} words[VERDICT_CLASSES] = {
+};
+
+static const struct verdict_words words[VERDICT_CLASSES] = {
         [VERDICT_GPU] = {"the GPU has work nearly all the time, so only its own work can gain",
                          NULL},
         [VERDICT_LAUNCH] = {"the GPU idles while the host issues many short launches one by one",
@@ -37,6 +39,16 @@ static const struct verdict_words {
         [VERDICT_COMM] = {"the GPU communicates and computes nothing meanwhile",
                           "communication beside kernels"},
 };
+
+/* Of copies that are made within a device. */
+static const struct verdict_words words_within = {
+        "copies within the GPU's memory take most of its time",
+        "fewer copies within the GPU: in place, views, donation"};
+
+static const struct verdict_words *words_of(const struct verdict *v, enum verdict_class cls)
+{
+	return cls == VERDICT_COPY && v->copies_within ? &words_within : &words[cls];
+}
 
 /* What a change of findings changes: where one of that class is told, the verdict's is too. */
 static const struct {
@@ -129,16 +141,17 @@ static char *sentence(const struct verdict *v, const char *judged)
 	if (v->cls == VERDICT_MIXED && v->first < VERDICT_CLASSES && v->second < VERDICT_CLASSES)
 		return alloc_format("%s and %s alike (mixed), %s confidence: %s; and %s.",
 		                    verdict_names[v->first], verdict_names[v->second], confidence,
-		                    words[v->first].sentence, words[v->second].sentence);
+		                    words_of(v, v->first)->sentence,
+		                    words_of(v, v->second)->sentence);
 	if (v->cls >= VERDICT_CLASSES)
 		return alloc_format("%s, %s confidence.", verdict_names[v->cls], confidence);
 	if (v->cls == VERDICT_GPU || !(v->gain > 0))
 		return alloc_format("%s, %s confidence: %s.", verdict_names[v->cls], confidence,
-		                    words[v->cls].sentence);
+		                    words_of(v, v->cls)->sentence);
 	return alloc_format("%s, %s confidence: %s. Without that, %s could be about %s %% "
 	                    "shorter.",
-	                    verdict_names[v->cls], confidence, words[v->cls].sentence, judged,
-	                    unit_percent(gain, v->gain, 1));
+	                    verdict_names[v->cls], confidence, words_of(v, v->cls)->sentence,
+	                    judged, unit_percent(gain, v->gain, 1));
 }
 
 /* ---- changes ---- */
@@ -193,9 +206,10 @@ static bool may_have(const struct finding *f, enum verdict_class cls)
 }
 
 /* What the verdict says that would help, where no finding does. */
-static void put_verdict(struct summary *s, const struct findings *all, enum verdict_class cls,
+static void put_verdict(struct summary *s, const struct analysis *a, enum verdict_class cls,
                         double gain)
 {
+	const struct findings *all = &a->findings;
 	const struct finding *f = NULL;
 
 	if (cls >= VERDICT_CLASSES || !words[cls].change || !(gain >= CHANGE_LEAST))
@@ -210,7 +224,7 @@ static void put_verdict(struct summary *s, const struct findings *all, enum verd
 	                               .line = f               ? f
 	                                       : all->of_class ? &all->of_class[cls]
 	                                                       : NULL,
-	                               .what = !f           ? words[cls].change
+	                               .what = !f           ? words_of(&a->verdict, cls)->change
 	                                       : s->pytorch ? f->brief_pytorch
 	                                                    : f->brief_cuda,
 	                               .mean = gain,
@@ -224,9 +238,9 @@ static void changes(struct summary *s, const struct analysis *a)
 	const struct verdict *v = &a->verdict;
 
 	if (v->cls != VERDICT_NONE && v->cls != VERDICT_GPU) {
-		put_verdict(s, all, v->first, v->gain);
+		put_verdict(s, a, v->first, v->gain);
 		if (v->cls == VERDICT_MIXED)
-			put_verdict(s, all, v->second, v->second_gain);
+			put_verdict(s, a, v->second, v->second_gain);
 	}
 	for (size_t i = 0; i < all->count; i++) {
 		const struct finding *f = &all->items[i];

@@ -272,4 +272,5 @@ void verdict_make(struct verdict *v, const struct model *m, struct whatifs *what
 	tell_busy(v, m, &in);
 	v->window = in.window;
 	v->startup = in.startup;
+	v->copies_within = in.copies_within;
 }

@@ -33,6 +33,7 @@ struct verdict {
 	double gain, second_gain;         /* share of `window` that the change would save */
 	double window, startup;           /* judged, and left out of it: ns */
 	double busy, busy_low, busy_high; /* of the GPU, shares of `window`; NaN = not known */
+	bool copies_within;               /* most of the copies' GPU time is within a device */
 	char *reason;
 };
 
@@ -53,6 +54,7 @@ struct verdict_input {
 	double window, startup, teardown; /* the last two: what was left out of the window */
 	double busy, busy_low, busy_high;
 	double kernels;                   /* of busy: all but copies that ran alone */
+	bool copies_within;               /* as the verdict's */
 	double comm, comm_most;           /* what is sure of it; as estimated */
 	double idle_launch, idle_outside; /* GPU idle because of these */
 	double gaps;                      /* ... while work waited for other work */
@@ -66,6 +68,8 @@ struct verdict_input {
 
 /* The run, from what the model's other modules merged. */
 struct verdict_input verdict_take(const struct model *m);
+/* What copies within a device take at least, ns. */
+double verdict_within_devices(const struct model *m);
 /*
  * What of `comm` (ns of the GPU communicating alone) is sure. A collective's time is known by the
  * mean of its class: where few were exposed and they differ, those may be the short ones.

@@ -128,6 +128,16 @@ static void cut(double *ns, double most)
 	*ns = *ns > 0 ? fmin(*ns, most) : 0; /* a NaN too */
 }
 
+double verdict_within_devices(const struct model *m)
+{
+	double low = 0;
+
+	for (size_t i = 0; i < m->copy_count; i++)
+		if (m->copies[i].direction == SPY_DIR_DTOD && m->copies[i].gpu.low > 0)
+			low += m->copies[i].gpu.low;
+	return low;
+}
+
 /* Several devices count as one that is busy as they are on average. */
 static void take_busy(struct verdict_input *in, const struct model *m)
 {
@@ -136,13 +146,20 @@ static void take_busy(struct verdict_input *in, const struct model *m)
 
 	in->busy = b->busy * scale;
 	in->kernels = b->kernels * scale;
+	/* Copies within a device are its work as kernels are, as long as kernels are most of it. */
+	double within = verdict_within_devices(m);
+	in->copies_within = within > m->gpu.copies.total / 2;
+	if (within > in->kernels)
+		within = 0;
 	/* The host may see late that a copy has ended: alone they ran no longer than they take.
 	 * What sets take no change of the copies takes away. */
 	double copies = isnan(m->gpu.copies.known)            ? 0
-	                : m->gpu.copies.known >= COPIES_KNOWN ? m->gpu.copies.high
+	                : m->gpu.copies.known >= COPIES_KNOWN ? fmax(0, m->gpu.copies.high - within)
 	                                                      : NAN;
 	if (m->gpu.sets.low > 0)
-		in->kernels = fmin(in->busy, in->kernels + m->gpu.sets.low);
+		within += m->gpu.sets.low;
+	if (within > 0)
+		in->kernels = fmin(in->busy, in->kernels + within);
 	if (copies >= 0)
 		in->kernels = fmax(in->kernels, in->busy - copies);
 	in->comm_most = b->comm * scale;

@@ -149,7 +149,10 @@ static char *change_text(const struct verdict_input *in, enum verdict_class cls,
 	return alloc_format("%s %s %%%s%s%s, and %s would save about %s %%", words[cls].part,
 	                    unit_percent(part, part_of(in, cls), in->window),
 	                    more ? ", outside CUDA between launches " : "", more ? between : "",
-	                    more ? " %" : "", words[cls].change, unit_percent(saved, gain, 1));
+	                    more ? " %" : "",
+	                    cls == VERDICT_COPY && in->copies_within ? "fewer copies within the GPU"
+	                                                             : words[cls].change,
+	                    unit_percent(saved, gain, 1));
 }
 
 /* Named where it would save something. */

@@ -86,8 +86,7 @@ static bool lasts(struct tl_queue *q, bool longer)
 static bool ended_long_ago(struct timeline *t, const struct tl_queue *q, uint64_t end,
                            uint64_t waited)
 {
-	const struct tl_op *front =
-	        tl_op(t, q->back) ? tl_op(t, tl_find_back(t, q, NULL)) : NULL;
+	const struct tl_op *front = tl_op(t, q->back) ? tl_op(t, tl_find_back(t, q, NULL)) : NULL;
 
 	return front && (end - tl_min(end, front->end)) / TL_LATE_MOST > waited;
 }

@@ -192,6 +192,37 @@ static void test_copy(void **state)
 	is(&r, "gpu-bound", "high", "");
 }
 
+/* Tensors that are copied within the GPU are its work: no copy between host and GPU is in the way.
+ */
+static void test_copies_within_the_gpu(void **state)
+{
+	struct model_copy copy = {.direction = SPY_DIR_DTOD,
+	                          .memory = SPY_MEM_DEVICE,
+	                          .count = 1000,
+	                          .gpu = {.total = 300 * MS, .low = 295 * MS, .high = 305 * MS}};
+	struct run r;
+
+	start(&r);
+	busy(&r, 970, 1);
+	r.m.gpu.busy.kernels = 670 * MS;
+	r.m.gpu.copies = (struct model_gpu_time){.known = 1, .high = 305 * MS};
+	r.m.host.sync = 900 * MS;
+	r.m.copies = &copy;
+	r.m.copy_count = 1;
+	is(&r, "gpu-bound", "high", "");
+	/* Where they are most of its work, fewer of them are what helps. */
+	copy.gpu.low = 700 * MS;
+	copy.gpu.total = r.m.gpu.copies.high = r.m.gpu.copies.total = 720 * MS;
+	r.m.gpu.busy.kernels = 250 * MS;
+	is(&r, "copy-bound", "high", "fewer copies within the GPU would save about 72.0 %");
+	assert_true(r.verdict.copies_within);
+	copy.gpu = (struct model_gpu_time){.total = 300 * MS, .low = 295 * MS, .high = 305 * MS};
+	r.m.gpu.copies = (struct model_gpu_time){.known = 1, .total = 300 * MS, .high = 305 * MS};
+	r.m.gpu.busy.kernels = 670 * MS;
+	copy.direction = SPY_DIR_HTOD;
+	is(&r, "copy-bound", "high", "save about 30.0 %");
+}
+
 /* A small result copied to the host at each step is a wait by another name. */
 static void test_small_copies(void **state)
 {
@@ -615,6 +646,7 @@ int main(void)
 	        cmocka_unit_test(test_sync),
 	        cmocka_unit_test(test_copy),
 	        cmocka_unit_test(test_small_copies),
+	        cmocka_unit_test(test_copies_within_the_gpu),
 	        cmocka_unit_test(test_copies_that_waits_keep_apart),
 	        cmocka_unit_test(test_ties),
 	        cmocka_unit_test(test_sampling),
