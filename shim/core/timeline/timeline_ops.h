@@ -92,7 +92,6 @@ static inline uint32_t tl_entries_from(const struct tl_queue *q, const struct tl
 }
 
 #define TL_BACK_LAGS 64u /* entries that a queue's `back` may be behind */
-#define TL_LATE_MOST 16u /* times its wait, that a call comes behind work of unknown length */
 
 /* The stream's last op goes into the queue of its engine. */
 static inline void tl_enqueued(struct timeline *t, struct tl_stream *s, struct tl_op *op)

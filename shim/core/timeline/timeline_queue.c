@@ -78,19 +78,6 @@ static bool lasts(struct tl_queue *q, bool longer)
 	return q->lasting >= LASTING;
 }
 
-/*
- * Whether the queue's front, which a call that took `waited` longer would have waited for, ended so
- * long ago by estimate that it cannot be that: a launch is slow for other reasons too, and a step
- * that ended long before it did not last until then.
- */
-static bool ended_long_ago(struct timeline *t, const struct tl_queue *q, uint64_t end,
-                           uint64_t waited)
-{
-	const struct tl_op *front = tl_op(t, q->back) ? tl_op(t, tl_find_back(t, q, NULL)) : NULL;
-
-	return front && (end - tl_min(end, front->end)) / TL_LATE_MOST > waited;
-}
-
 bool tl_waited_for_place(struct timeline *t, struct tl_stream *s, struct tl_queue *q, uint64_t end,
                          uint64_t ticks, uint64_t typical)
 {
@@ -104,8 +91,6 @@ bool tl_waited_for_place(struct timeline *t, struct tl_stream *s, struct tl_queu
 	}
 	bool lasting = lasts(q, longer);
 	if (queued < TL_QUEUE_FULL && !clearly && !lasting)
-		return false;
-	if (queued < QUEUE_LIKELY && !lasting && ended_long_ago(t, q, end, ticks - typical))
 		return false;
 	/* Work of other streams may have held it up as well: whose was too long is not known. */
 	bool alone = t->device[s->device].actives <= 1;

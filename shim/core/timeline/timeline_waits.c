@@ -4,6 +4,7 @@
 #include "shim/core/cuda/streams.h"
 
 #define SPREAD      3.0 /* standard deviations from a class's mean that one of its pieces may be */
+#define LATE_MOST   16u /* times its wait, that a call comes behind work of unknown length */
 #define LEARN_FIRST 16u /* waits whose latency counts much */
 
 /* What a call usually needs for a staged copy beside its bytes, and how fast these go (bytes a ns).
@@ -153,7 +154,7 @@ static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end, 
 	if (s && s->since_proof && !s->unknown)
 		return false;
 	/* Work that an earlier wait has seen end does not go on until a slow call much later. */
-	return late / TL_LATE_MOST <= waited ||
+	return late / LATE_MOST <= waited ||
 	       ((!s || s->since_proof) && waited > tl_ticks(t, LONG_WAIT_NS));
 }
 

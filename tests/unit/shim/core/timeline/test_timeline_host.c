@@ -277,25 +277,6 @@ static void test_a_graph_behind_some_is_not_held_up(void **state)
 	assert_int_equal(total()->busy, 301 * 50000);
 }
 
-/*
- * Kernels that were never timed, a launch each 20 us, and nothing that waits: 2,000 launches after
- * the last proof of what ended one takes 100 us. What was launched 1,022 before it ended 20 ms ago
- * and did not last until now.
- */
-static void test_a_slow_launch_fills_no_queue(void **state)
-{
-	uint64_t at = 10000;
-
-	for (int i = 0; i < 2000; i++, at += 20000)
-		launch(4, at, at + 3000);
-	launch(4, at, at + 100000);
-	for (int i = 0; i < 100; i++, at += 20000)
-		launch(4, at + 200000, at + 203000);
-	finish();
-	assert_int_equal(split(0)[TF_HOST_BACK_PRESSURE], 0);
-	assert_true(total()->busy <= 2101 * 10000);
-}
-
 /* The kernels take twice as long as is believed: the queue tells. */
 static void test_queue_full_of_longer_work(void **state)
 {
@@ -481,7 +462,6 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_queue_full_of_graphs, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_graph_behind_some_is_not_held_up, start,
 	                                        end),
-	        cmocka_unit_test_setup_teardown(test_a_slow_launch_fills_no_queue, start, end),
 	        cmocka_unit_test_setup_teardown(test_queue_full_of_longer_work, start, end),
 	        cmocka_unit_test_setup_teardown(test_queue_full_behind_a_copy, start, end),
 	        cmocka_unit_test_setup_teardown(test_queue_full_of_shorter_work, start, end),
