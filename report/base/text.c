@@ -90,6 +90,14 @@ static char *escaped(const char *text, size_t bytes, bool harmful_too)
 	return out;
 }
 
+bool text_is_safe(const char *text, size_t bytes)
+{
+	for (size_t i = 0, n; i < bytes; i += n)
+		if (!(n = shown((const unsigned char *)text + i, bytes - i, true)))
+			return false;
+	return true;
+}
+
 char *text_safe(const char *text, size_t bytes)
 {
 	return escaped(text, bytes, true);

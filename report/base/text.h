@@ -26,6 +26,8 @@ char *text_utf8(const char *text, size_t bytes);
 /* The text that either was made of (free it), as a C string: it ends where that had a NUL. Of any
  * other text, some text. */
 char *text_original(const char *escaped);
+/* Whether all of it may be shown: valid UTF-8 without the characters that text_safe() escapes. */
+bool text_is_safe(const char *text, size_t bytes);
 /* Columns that valid UTF-8 takes, one for each character. Of other bytes, some number. */
 size_t text_width(const char *text);
 /* A copy (free it) that takes `columns` at most, its middle replaced by "..". */
