@@ -169,7 +169,8 @@ def test_frames_above_a_launch(compile_c, run, sites, gpu, build):
     assert r.status == 0, r.err
     found = set(launch_sites(r, program))
     told = told_by_backtrace(r.out, program, program.stat().st_size)
-    assert len({stack for _, stack in told}) == 14 and {api for api, _ in told} == {'cuLaunchKernel', 'cuLaunchKernelEx', 'cuGraphLaunch'}
+    # The compiler may or may not give each way a place of its own.
+    assert all(sum(a == api for a, _ in told) == 14 for api in ('cuLaunchKernel', 'cuLaunchKernelEx', 'cuGraphLaunch')), told
     in_work = {site for site in found if len(site[1]) > 1} # not what main() captures
     assert in_work and in_work <= told
     if sites == 'all':
