@@ -168,7 +168,7 @@ static void read_frames(struct part *s, const struct tf_site *t, struct model_si
 		for (size_t k = 0; k < count; k++)
 			add_frame(to, most, &natives[k]);
 	}
-	sites_mark_libraries(to->frames, to->frame_count);
+	sites_mark_stubs(to->frames, to->frame_count);
 }
 
 /* ---- figures ---- */

@@ -109,11 +109,22 @@ static bool is_made(const struct model_site *s, size_t i)
 	       i < s->frame_count && s->frames[i].foreign;
 }
 
+/* Of a stack of libraries alone: the one that is nearest to the program. */
+static size_t nearest_library(const struct model_site *s)
+{
+	size_t library = 0;
+
+	for (size_t i = 0; i < s->frame_count; i++)
+		if (!s->frames[i].python && !sites_is_c_runtime(&s->frames[i]))
+			library = i;
+	return library;
+}
+
 /* Python before what is native, as a call out of a library was asked for there; what the program
- * made only where nobody wrote a line. Libraries alone: the one that is nearest to the program. */
+ * made only where nobody wrote a line. */
 size_t sites_head(const struct model_site *s)
 {
-	size_t made = SIZE_MAX, python = SIZE_MAX, native = SIZE_MAX, library = 0;
+	size_t made = SIZE_MAX, python = SIZE_MAX, native = SIZE_MAX;
 
 	for (size_t i = 0; i < s->frame_count; i++) {
 		const struct model_frame *f = &s->frames[i];
@@ -125,13 +136,11 @@ size_t sites_head(const struct model_site *s)
 			python = i;
 		if (!f->python && native == SIZE_MAX && !f->foreign)
 			native = i;
-		if (!f->python && !sites_is_c_runtime(f))
-			library = i;
 	}
 	return made != SIZE_MAX     ? made
 	       : python != SIZE_MAX ? python
 	       : native != SIZE_MAX ? native
-	                            : library;
+	                            : nearest_library(s);
 }
 
 uint32_t sites_merge(struct model *m, struct model_site *s)

@@ -25,6 +25,7 @@ extern const char *const site_kind_names[];
 struct model_frame {
 	bool python;
 	bool foreign; /* of a library: the headline of a stack is the first frame that is not */
+	bool stub;    /* the compiler made it for a launch */
 	const char *function, *file, *module;
 	const char *local; /* where its file is said to lie on this machine; NULL = at `file` */
 	uint64_t file_bytes, file_mtime; /* as the program had it; 0 = not known */

@@ -32,8 +32,12 @@ uint32_t sites_merge(struct model *m, struct model_site *s);
  * one, the model's own. */
 size_t sites_native(struct model_part *p, const struct tf_sites *area, uint64_t address,
                     const struct model_frame **frames);
-/* Whose code native frames are: `foreign`, of a stack that is complete. */
-void sites_mark_libraries(struct model_frame *frames, size_t count);
+/* Whose code a native frame of a known module is: `foreign`, `stub`. Looks through many names: once
+ * for each address. */
+void sites_judge_native(struct model_frame *f);
+/* Of a whole stack: a stub is called by the function that bears the kernel's name, `foreign` too.
+ */
+void sites_mark_stubs(struct model_frame *frames, size_t count);
 bool sites_is_c_runtime(const struct model_frame *f);
 void sites_natives_free(struct site_texts *t);
 

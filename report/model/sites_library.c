@@ -63,10 +63,16 @@ static bool is_library(const struct model_frame *f)
 
 	return begins_with_any(f->module ? file_base_name(f->module) : NULL, modules) ||
 	       has_any(f->module, folders) || begins_with_any(f->function, functions) ||
-	       has_any(f->file, files) || sites_is_c_runtime(f) || is_launch_stub(f);
+	       has_any(f->file, files) || sites_is_c_runtime(f);
 }
 
-void sites_mark_libraries(struct model_frame *frames, size_t count)
+void sites_judge_native(struct model_frame *f)
+{
+	f->stub = is_launch_stub(f);
+	f->foreign = f->stub || is_library(f);
+}
+
+void sites_mark_stubs(struct model_frame *frames, size_t count)
 {
 	bool stub = false;
 
@@ -74,8 +80,7 @@ void sites_mark_libraries(struct model_frame *frames, size_t count)
 		struct model_frame *f = &frames[i];
 		if (f->python || !f->module)
 			continue;
-		/* A stub is called by the function that bears the kernel's name. */
-		f->foreign |= is_library(f) || stub;
-		stub = is_launch_stub(f);
+		f->foreign |= stub;
+		stub = f->stub;
 	}
 }

@@ -73,6 +73,8 @@ static void look_up(struct model_part *p, const struct tf_sites *area, uint64_t 
 
 	if (!o) {
 		look_up_jit(p, &f);
+		if (f.module)
+			sites_judge_native(&f);
 		ALLOC_ROOM(e->frames, 0);
 		e->frames[0] = f;
 		e->count = 1;
@@ -81,7 +83,6 @@ static void look_up(struct model_part *p, const struct tf_sites *area, uint64_t 
 	char *path = model_string(p->recording, o->path);
 	f.module = sites_keep(m, path);
 	f.address = address - o->bias;
-	f.foreign = false; /* sites_mark_libraries() */
 	if (!t->symbols)
 		t->symbols = symbols_new();
 	uint32_t id = o->build_id_bytes < sizeof(o->build_id) ? o->build_id_bytes
@@ -95,6 +96,7 @@ static void look_up(struct model_part *p, const struct tf_sites *area, uint64_t 
 		f.file = n ? sites_keep(m, found[i].file) : NULL;
 		f.line = n ? found[i].line : 0;
 		f.hash = sites_hash(f.function) * 31 + sites_hash(path);
+		sites_judge_native(&f);
 		e->frames[i] = f;
 	}
 }
