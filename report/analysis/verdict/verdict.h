@@ -68,8 +68,6 @@ struct verdict_input {
 
 /* The run, from what the model's other modules merged. */
 struct verdict_input verdict_take(const struct model *m);
-/* What copies within a device take at least, ns. */
-double verdict_within_devices(const struct model *m);
 /*
  * What of `comm` (ns of the GPU communicating alone) is sure. A collective's time is known by the
  * mean of its class: where few were exposed and they differ, those may be the short ones.

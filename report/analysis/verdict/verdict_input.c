@@ -128,7 +128,8 @@ static void cut(double *ns, double most)
 	*ns = *ns > 0 ? fmin(*ns, most) : 0; /* a NaN too */
 }
 
-double verdict_within_devices(const struct model *m)
+/* What copies within a device take at least, ns. */
+static double within_devices(const struct model *m)
 {
 	double low = 0;
 
@@ -147,7 +148,7 @@ static void take_busy(struct verdict_input *in, const struct model *m)
 	in->busy = b->busy * scale;
 	in->kernels = b->kernels * scale;
 	/* Copies within a device are its work as kernels are, as long as kernels are most of it. */
-	double within = verdict_within_devices(m);
+	double within = within_devices(m);
 	in->copies_within = within > m->gpu.copies.total / 2;
 	if (within > in->kernels)
 		within = 0;
