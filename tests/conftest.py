@@ -33,7 +33,7 @@ SIM = BUILD / 'sim'
 SAMPLES = BUILD / 'samples'
 CLOCK = SIM / 'libvirtual_clock.so'
 # For environment() and run(): time passes by what the program does, the same on every machine (tests/sim/virtual_clock.c). For
-# programs of one thread. The shim's collector does not keep up with it, so the rings are large.
+# programs of one thread, which stands still while the shim's collector has its turn. The rings hold all that comes between two.
 VIRTUAL_TIME = {'preload': (SHIM, CLOCK), 'CUDASPY_CLOCK': 'monotonic', 'CUDASPY_RING': 1 << 23}
 
 
@@ -273,15 +273,18 @@ def say_how_many(config):
 
 # A piece is what one process does in a row. Of these modules each test is one, of the others all together: they share what
 # ran once for them.
-APART = {'test_harm', 'test_sampling', 'test_kill', 'test_stress', 'test_damage'}
+APART = {'test_harm', 'test_sampling', 'test_kill', 'test_stress', 'test_damage', 'test_sites_frames'}
 # Pieces that take long are begun first, in this order.
 LONG = ['test_fuzz', 'test_report_damage', 'test_damage', 'test_aarch64', 'test_acceptance_simulated', 'test_readme', 'test_lookup',
         'test_harm', 'test_verdict_truncated', 'test_verdicts', 'test_counts', 'test_lifecycle', 'test_cupti', 'test_options',
-        'test_report_rules', 'test_environment', 'test_check.py', 'test_stress']
-# What `make check-quick` does without: other builds, campaigns, and programs that others look at too.
-SLOW = re.compile('tests/(fuzz|stress)/|test_aarch64|test_acceptance_simulated|test_readme|test_harm|test_kill|test_verdict|'
+        'test_report_rules', 'test_environment', 'test_check.py', 'test_stress', 'test_sites_frames', 'test_report_screen', 'test_html',
+        'test_sampling', 'test_whole_steps', 'test_calibrate', 'test_drawn', 'test_timeline']
+# What `make check-quick` does without: other builds, campaigns, browsers, and programs that others look at too.
+SLOW = re.compile('tests/(bench|fuzz|gpu|stress)/|test_aarch64|test_acceptance_simulated|test_readme|test_harm|test_kill|test_verdict|'
                   'test_sanitized|test_the_same_counts_and_output|clang|unoptimized|test_counts|test_report_damage|test_lookup|'
-                  'test_lifecycle|test_options')
+                  'test_lifecycle|test_options|test_every_sample|test_drawn|test_whole_steps|test_calibrate|test_times_divide|'
+                  'test_drain_cut|test_estimates_are|test_memory_does_not_grow|test_daemons_of_an_interpreter|test_lint|test_layers|'
+                  'test_html|test_sampling|test_sites_(frames|hostile|native|stacks)')
 
 
 def piece_of(nodeid):

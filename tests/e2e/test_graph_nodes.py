@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is inside of graphs: the report against the simulator, which counts the kernels that it runs for a graph's launch."""
 import json
+import re
 import subprocess
 
 import pytest
 
-from conftest import REPORTER, ROOT
+from conftest import REPORTER, ROOT, VIRTUAL_TIME
 
 REMADE = 'tests/e2e/remade'
 
@@ -17,11 +18,17 @@ def graphs(run, tmp_path):
     def go(*args, program=REMADE, **variables):
         for earlier in tmp_path.glob('*.cudaspy'):
             earlier.unlink()
-        r = run(program, *args, **{'CUDASPY_GPU': 'sample', 'SIM_COST': 0, **variables})
+        r = run(program, *args, **{'CUDASPY_GPU': 'sample', 'SIM_COST': 0, **VIRTUAL_TIME, **variables})
         assert r.status == 0, r.out + r.err
         return r
 
     return go
+
+
+def text_report(r):
+    """The whole text, in one line."""
+    p = subprocess.run([REPORTER, 'report', '--all', r.recording], stdout=subprocess.PIPE, check=True, universal_newlines=True)
+    return ' '.join(p.stdout.split())
 
 
 def in_graphs(r):
@@ -86,13 +93,18 @@ def test_a_kernels_share_of_a_graphs_time(graphs, compile_c):
             }
             return 0;
         }''', f'-I{ROOT}', '-l:libcuda.so.1')
-    g, = graphs('both', program=program).report['graphs']
+    r = graphs('both', program=program)
+    g, = r.report['graphs']
     shares = {k['name']: k['gpu_share_estimated'] for k in g['kernels']}
     assert shares == pytest.approx({'five': 20 / 42, 'eleven': 22 / 42}, rel=0.15) and sum(shares.values()) == pytest.approx(1)
     for k in g['kernels']:
         assert k['gpu_total_ns_estimated'] == pytest.approx(k['gpu_share_estimated'] * g['gpu_total_ns'])
-    g, = graphs('one', program=program).report['graphs']
+    assert re.search(r'Of the GPU time of 0x\w+, estimated by what they take outside of graphs: (eleven|five) [45]\d\.\d %, '
+                     r'(eleven|five) [45]\d\.\d %\.', text_report(r))
+    r = graphs('one', program=program)
+    g, = r.report['graphs']
     assert [k['gpu_share_estimated'] for k in g['kernels']] == [None, None]
+    assert 'outside of graphs' not in text_report(r)
     g, = graphs('same', program=program).report['graphs']
     assert [k['gpu_share_estimated'] for k in g['kernels']] == [1]
 

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, REPORTER, SHIM, environment, report
+from conftest import BUILD, REPORTER, SHIM, VIRTUAL_TIME, environment, report
 
 STEPS = 200
 NVTX = BUILD / 'tests/e2e/nvtx_ranges'
@@ -146,7 +146,7 @@ def test_no_steps_where_nothing_repeats(run, sample, n):
 
 
 def test_gpu_time_of_steps_found(run):
-    r = run('sync_every_step', 5000, CUDASPY_GPU='sample')
+    r = run('sync_every_step', 5000, CUDASPY_GPU='sample', **VIRTUAL_TIME)
     steps, device = r.report['steps'], r.truth['devices'][0]
     assert steps['judged'] - 1 <= steps['gpu_timed'] <= steps['judged']  # the first has a set that is not timed
     assert steps['gpu_ns']['mean'] == pytest.approx(device['busy_ns'] / 5000, rel=0.2)  # the copy's 1 us is within what is taken off

@@ -42,12 +42,14 @@ def test_a_full_queue_is_back_pressure(run):
 
 
 def test_short_launches_leave_the_gpu_idle(run):
-    """So many launches that the first ones, of whose time nothing is known until the collector had its turn, are few."""
+    """So many launches that the first ones, of whose time nothing is known until the collector had its turn, are few: of a
+    program that runs faster than it says, on a busy machine, one in thirty was seen."""
     r = run('many_tiny_launches', 60000, CUDASPY_GPU='sample', **VIRTUAL_TIME)
     assert_divides(r.report)
     gpu = r.report['gpu']
     assert host(r.report, 'back_pressure') < r.report['window_ns'] / 100
-    assert gpu['busy_ns'] == pytest.approx(truth_busy(r), rel=0.02)
+    assert gpu['busy_low_ns'] <= truth_busy(r) <= gpu['busy_high_ns']
+    assert gpu['busy_ns'] == pytest.approx(truth_busy(r), rel=0.1)
     assert gpu['idle_by']['launch'] > gpu['idle_ns'] * 0.95
     assert gpu['idle_by']['sync'] < gpu['idle_ns'] / 100
 

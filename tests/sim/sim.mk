@@ -129,10 +129,12 @@ $(SIM_O)/libnvidia-ml.so.1: tests/sim/nvml.c
 
 # Preloaded: time that does not depend on the machine.
 sim: $(SIM_O)/libvirtual_clock.so
-$(SIM_O)/libvirtual_clock.so: tests/sim/virtual_clock.c
+VIRTUAL_CLOCK_SRC := tests/sim/virtual_clock.c tests/sim/virtual_turns.c
+$(SIM_O)/libvirtual_clock.so: $(VIRTUAL_CLOCK_SRC) tests/sim/virtual_turns.h
 	$(call msg,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(SPY_CFLAGS) -fvisibility=default -fPIC -shared $(SAN_LDFLAGS) -o $@ $<
+	$(Q)$(CC) $(CFLAGS) $(SPY_CFLAGS) -fvisibility=default -fPIC -shared $(SAN_LDFLAGS) -o $@ \
+		$(VIRTUAL_CLOCK_SRC) -ldl -lpthread
 
 # A made-up libcupti, in folders of its own so that only those find it who mean to; where NVIDIA's
 # headers are there.
