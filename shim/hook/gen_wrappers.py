@@ -38,7 +38,7 @@ class Row:
     """A row of calls.def; a column that it does not have is None."""
 
     def __init__(self, form, name, columns):
-        self.form, self.name = form, name
+        self.form, self.name, self.columns = form, name, columns
         self.cls, self.what, self.role = (columns.get(k) for k in ('class', 'what', 'role'))
         self.sampled = columns.get('sampled')
 
@@ -80,6 +80,15 @@ def read_prototypes(path, result, prefix):
     text = re.sub(r'__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)', '', text)
     pattern = rf'\b{result}\s+({prefix}\w+)\s*\(((?:[^();]|\([^();]*\))*)\)\s*;'
     return {m[1]: ' '.join(m[2].split()) for m in re.finditer(pattern, text)}
+
+
+def with_per_thread_forms(rows, declared):
+    """Each row, and behind it the same for its form with per-thread default streams, if one is declared."""
+    for row in rows:
+        yield row
+        for form in (f'{row.name}_ptsz', f'{row.name}_ptds'):
+            if form in declared:
+                yield Row(row.form, form, row.columns)
 
 
 def split_parameters(text):
@@ -163,6 +172,7 @@ def main():
     runtime['__cudaLaunchKernel'] = runtime['__cudaLaunchKernel_ptsz'] = LAUNCH_13
     if len(driver) < 300 or len(runtime) < 150:
         sys.exit(f'gen_wrappers: only {len(driver)} driver and {len(runtime)} runtime prototypes found')
+    rows = list(with_per_thread_forms(rows, {**driver, **runtime}))
     for name in sorted(set(driver) - {r.name for r in rows}):
         print(f'shim/core/format/calls.def has no row for {name}: calls of it go unseen', file=sys.stderr)
 

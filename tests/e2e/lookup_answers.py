@@ -29,10 +29,10 @@ def built(name):
 
 
 def wrapped_calls():
-    """The ELF names of the driver's calls that calls.def wraps."""
+    """The ELF names of the driver's calls that calls.def wraps, without what forms for per-thread default streams add."""
     text = (ROOT / 'shim/core/format/calls.def').read_text()
     rows = set(re.findall(r'^(?:CALL|ARGS|WRAP|HAND)\((\w+)', text, flags=re.M))
-    assert len(rows) > 300
+    assert len(rows) > 200
     return rows
 
 
@@ -71,7 +71,7 @@ def check_answers(bare, hooked):
     for request, was in bare.items():
         now = hooked[request]
         assert (now.rc, now.status, now.symbol) == (was.rc, was.status, was.symbol), (request, was, now)
-        if was.symbol in rows:
+        if re.sub(r'_pt[ds][sz]$', '', was.symbol) in rows:
             assert (was.library, now.library) == ('libcuda.so.1', 'libcudaspy.so'), (request, was, now)
             ours += 1
         else:

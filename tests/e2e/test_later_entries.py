@@ -5,6 +5,8 @@ The shim knows them whatever headers it was built with (shim/base/cuda_later.h).
 """
 import pytest
 
+from conftest import VIRTUAL_TIME
+
 PROGRAM = r'''
 #include <cuda.h>
 #include <dlfcn.h>
@@ -95,7 +97,7 @@ def test_copies_with_attributes(run, compile_c, way):
 
 def test_their_gpu_time_is_sampled(run, compile_c):
     result = run(compile_c(PROGRAM.replace('i < 5', 'i < 5000'), '-lcuda', '-ldl'), 'linked', SIM_DRIVER_VERSION=13050,
-                 CUDASPY_GPU='sample')
+                 CUDASPY_GPU='sample', **VIRTUAL_TIME)
     assert result.status == 0, result.out + result.err
     (pinned,) = [c for c in result.report['copies'] if c['host_memory'] == 'pinned']
     assert pinned['count'] == 5000 and pinned['gpu_total_ns'] > 0

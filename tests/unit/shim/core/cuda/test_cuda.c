@@ -77,6 +77,8 @@ static void what_calls_do(void **state)
 	        /* Of a damaged recording, or of a later version's. */
 	        {"cuStreamSynchronize", SPY_CLASS_LAUNCH, CUDA_ROLE_NONE},
 	        {"cuStreamSynchronizeAgain", SPY_CLASS_SYNC, CUDA_ROLE_NONE},
+	        {"cuStreamSynchronize_ptszAgain", SPY_CLASS_SYNC, CUDA_ROLE_NONE},
+	        {"cuStreamSynchronize_pt", SPY_CLASS_SYNC, CUDA_ROLE_NONE},
 	        {"", SPY_CLASS_SYNC, CUDA_ROLE_NONE},
 	        {"cuCtxGetDevice", SPY_CLASS_OTHER, CUDA_ROLE_NONE},
 	};
