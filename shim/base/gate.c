@@ -24,6 +24,10 @@ static bool range_shut;         /* CUDASPY_RANGE keeps the gate shut */
 static bool cut;                /* somebody cut the file short */
 static uint32_t map_generation; /* of the process that made spy_map */
 
+/* 0 until the loader has filled in the threads' data, when the C library cannot be used yet: the
+ * resolver of an indirect function runs then, and may call CUDA. Volatile: nobody stores it. */
+static __thread volatile unsigned char loaded __attribute__((tls_model("initial-exec"))) = 1;
+
 enum spy_phase gate_phase(void)
 {
 	return (enum spy_phase)__atomic_load_n(&gate_phase_word, __ATOMIC_ACQUIRE);
@@ -201,7 +205,7 @@ bool spy_starting(void)
 bool spy_start(void)
 {
 	int saved = errno;
-	bool ok = LIFE->start(SPY_PHASE_WAITING);
+	bool ok = loaded && LIFE->start(SPY_PHASE_WAITING);
 
 	errno = saved;
 	return ok;
@@ -209,6 +213,8 @@ bool spy_start(void)
 
 enum spy_answer spy_ask(bool may_wait)
 {
+	if (!loaded)
+		return SPY_NOT_YET;
 	if (__builtin_expect(!spy_load_clock.tick, 0))
 		LIFE->first_look();
 	if (__builtin_expect(spy_gate_page.gate.mine != spy_generation, 0))

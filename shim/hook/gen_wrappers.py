@@ -155,7 +155,7 @@ def wrapper(result, symbol, row, params, real):
         lines += ['\tif (sampler_wanted(&s))', f'\t\tsampler_before(&s, {", ".join(gpu)});']
     if note == 'launch_multi':
         lines += ['\tif (sampler_wanted(&s))', '\t\tsampler_no_new_contexts();']
-    lines += ['\tspy_real_begins();', f'\t{result} rc = real({names});', '\tspy_real_ended();']
+    lines += ['\tspy_real_begins();', f'\t{result} rc = real({names});', '\tspy_real_ended(&s);']
     if note:
         lines.append(f'\targs_{note}(&s, rc{comma}{names});')
     if gpu:

@@ -50,6 +50,17 @@ static void *search_runtimes(const char *name, const char *version)
 	return handle ? spy_real_dlsym(handle, name) : NULL;
 }
 
+/* A library that was loaded for all to see goes when its program lets go of it: with a handle of
+ * ours it stays, and what was found in it. */
+static void *hold(void *p)
+{
+	Dl_info info;
+
+	if (p && !real_is_ours(p) && dladdr(p, &info) && info.dli_fname)
+		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	return p;
+}
+
 void *real_find_runtime_call(unsigned runtime, const char *name)
 {
 	/* Both the soname and the version of its symbols. */
@@ -59,10 +70,10 @@ void *real_find_runtime_call(unsigned runtime, const char *name)
 	void *p = handle ? spy_real_dlsym(handle, name) : NULL;
 
 	if (!p || real_is_ours(p))
-		p = dlvsym(RTLD_NEXT, name, versions[runtime]);
+		p = hold(dlvsym(RTLD_NEXT, name, versions[runtime]));
 	if (!p || real_is_ours(p))
 		p = search_runtimes(name, versions[runtime]);
 	if (!p || real_is_ours(p))
-		p = spy_real_dlsym(RTLD_NEXT, name);
+		p = hold(spy_real_dlsym(RTLD_NEXT, name));
 	return p && !real_is_ours(p) ? p : NULL;
 }

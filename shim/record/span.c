@@ -230,7 +230,7 @@ void spy_leave_unusual(struct spy_span *s, int result, struct spy_caller caller)
 		span_leave_timed(s, result);
 		spy_real_goes_on();
 	} else if (t->outer != s) {
-		span_leave_overtaken(s);
+		span_leave_overtaken(s, result);
 	} else if (s->mode == SPAN_INSIDE || s->mode == SPAN_UNSEEN) {
 		span_leave_inside(s, result);
 	} else if (s->mode == SPAN_SLOWLY) {

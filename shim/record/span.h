@@ -125,6 +125,7 @@ void spy_enter_timed(struct spy_span *s);
 /* `caller`: where the wrapper returns to. */
 void spy_leave_unusual(struct spy_span *s, int result, struct spy_caller caller);
 void spy_look_again(void) __attribute__((cold));
+void span_comes_back(struct spy_span *s) __attribute__((cold));
 bool ring_look(struct spy_tls *t);
 
 /*
@@ -299,14 +300,16 @@ static inline void spy_real_goes_on(void)
 		spy_real_begins();
 }
 
-/* And whether what was recorded still is, or what was not is now: the process may be another one, a
- * child that was forked meanwhile; the recording may have begun, or ended. */
-static inline void spy_real_ended(void)
+/* Of the call `s`; and whether what was recorded still is, or what was not is now: the process may
+ * be another one, a child that was forked meanwhile; the recording may have begun, or ended. */
+static inline void spy_real_ended(struct spy_span *s)
 {
 	struct spy_tls *t = &spy_tls;
 
 	if (likely(t->outer))
 		t->outer->real = 0;
+	else
+		span_comes_back(s);
 	spy_in_order();
 	if (unlikely(spy_gate_page.gate.counter != t->generation))
 		spy_look_again();

@@ -210,12 +210,56 @@ void span_leave_inside(struct spy_span *s, int result)
 	t->outer = o;
 }
 
-void span_leave_overtaken(struct spy_span *s)
+/*
+ * The real function of `s` returned, and no call is under way: `s` was taken for dead, as happens
+ * to coroutines that leave each other amid their calls. It goes on alone; the slot of its record is
+ * another's by now, and so is the time when it began, but that of one inside.
+ */
+void span_comes_back(struct spy_span *s)
+{
+	struct spy_tls *t = &spy_tls;
+	int saved = errno;
+
+	if (!spy_recording(s) || t->generation != spy_generation ||
+	    spy_gate_page.gate.live != t->generation)
+		return;
+	uint64_t start = s->mode == SPAN_INSIDE ? s->own.start : spy_clock();
+	s->mode = SPAN_SLOWLY;
+	s->unusual |= SPAN_NO_ROOM;
+	s->rec = &t->spare;
+	spy_record_begin(s->rec, s->call, t->index, s->flags, start);
+	t->outer = s;
+	errno = saved;
+}
+
+/* Its record's slot is another's by now: that of one inside was its own. */
+static void count_overtaken(struct spy_span *s, int result, uint64_t end)
+{
+	struct tf_thread *th = spy_tls.thread;
+	uint64_t ticks = 0;
+
+	if (s->mode == SPAN_INSIDE) {
+		ticks = end - s->own.start;
+		spy_count_call(th, s, s->call, s->cls, ticks, end);
+	} else {
+		spy_count(&th->calls[s->call].calls, 1);
+		s->unusual &= (uint8_t)~SPAN_FIRST_LAUNCH; /* nobody knows how long it took */
+	}
+	span_count_rest(th, s, result, ticks, end);
+	spy_count(&th->lost, 1);
+}
+
+void span_leave_overtaken(struct spy_span *s, int result)
 {
 	struct spy_tls *t = &spy_tls;
 
-	if (!is_root_recorded(s) || spy_gate_page.gate.live != t->generation)
-		return;
-	spy_count(&t->thread->calls[s->call].calls, 1);
-	spy_count(&t->thread->lost, 1);
+	if (t->generation == spy_generation && spy_gate_page.gate.live == t->generation &&
+	    spy_recording(s))
+		count_overtaken(s, result, spy_clock());
+	else if (!(s->unusual & SPAN_SETTLED) && spy_ask(false) == SPY_ON)
+		spy_lose_call();
+	/* Others may believe that they lie inside this one, which is gone: each is on its own. */
+	spy_in_order();
+	t->outer = NULL;
+	t->timing_nested = false;
 }

@@ -23,6 +23,6 @@ void span_leave_timed(struct spy_span *s, int result);
 void span_leave_inside(struct spy_span *s, int result);
 
 /* The end of one that was taken for dead, and was not: a stack of the program's own making. */
-void span_leave_overtaken(struct spy_span *s);
+void span_leave_overtaken(struct spy_span *s, int result);
 
 #endif

@@ -52,7 +52,7 @@ uint64_t span_cost_x1024(struct tf_thread *scratch, struct tf_ring *ring)
 			spy_tls.limit = spy_tls.head + 1;
 			spy_enter(&s, 0, SPY_CLASS_OTHER, 0);
 			spy_real_begins();
-			spy_real_ended();
+			spy_real_ended(&s);
 			spy_leave(&s, 0, SPY_CLASS_OTHER, 0);
 		}
 		uint64_t ticks = spy_clock() - start;

@@ -88,11 +88,13 @@ $(E2E)/libframe_reader_asan.so:
 # The programs of test_harm.py and their driver: the simulated one's objects, with calls wrapped.
 HARM_PROGRAMS := \
 	harm_cancel \
+	harm_coroutine \
 	harm_end \
 	harm_exit \
 	harm_file \
 	harm_fork \
 	harm_guest \
+	harm_resolver \
 	harm_runtime \
 	harm_signal \
 	harm_stack \

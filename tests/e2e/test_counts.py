@@ -22,7 +22,8 @@ def samples():
     text = (ROOT / 'cuda_samples/samples.mk').read_text()
     lists = dict(re.findall(r'^(SAMPLES\w*) := \\\n((?:\t\w+ \\\n)+)', text, re.MULTILINE))
     names = {key: re.findall(r'\w+', value) for key, value in lists.items()}
-    return ([f'{v}/{n}' for v in ('sim', 'sim-static') for n in names['SAMPLES']] +
+    every = sorted(source.stem for source in (ROOT / 'cuda_samples').glob('*.cu'))
+    return ([f'{v}/{n}' for v in ('sim', 'sim-static') for n in every] +
             [f'{v}/{n}' for v in ('sim11', 'sim12') for n in names['SAMPLES_OLDER']] +
             [f'sim-ptsz/{n}' for n in names['SAMPLES_PTSZ']])
 

@@ -59,7 +59,7 @@ def test_daemons_of_an_interpreter_that_ends(python, tmp_path):
 
 @pytest.mark.slow
 def test_sanitized(python, tmp_path):
-    """With each object of Python in memory of its own."""
+    """With each object of Python in memory of its own; a stack takes ten times as long."""
     target = BUILD / 'tests/e2e/libframe_reader_asan.so'
     p = make(target)
     library = subprocess.run([os.environ.get('CC', 'cc'), '-print-file-name=libasan.so'], stdout=subprocess.PIPE,
@@ -68,4 +68,4 @@ def test_sanitized(python, tmp_path):
         pytest.skip('the compiler has no sanitizers here')
     variables = {'LD_PRELOAD': library, 'ASAN_OPTIONS': 'detect_leaks=0', 'PYTHONMALLOC': 'malloc'}
     read_frames(python, tmp_path, 'places', tmp_path, reader=target, **variables)
-    assert 'stacks 1000000' in read_frames(python, tmp_path, 'stress', 1000000, tmp_path, reader=target, **variables)
+    assert 'stacks 200000' in read_frames(python, tmp_path, 'stress', 200000, tmp_path, reader=target, **variables)

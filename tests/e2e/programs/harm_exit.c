@@ -15,7 +15,6 @@
 
 static const char image[] = "simcuda 1\nkernel other fixed:500\n";
 static const char *who = ""; /* takes the signal */
-static atomic_bool loaded;
 
 static void take_term(int how)
 {
@@ -61,26 +60,24 @@ static CUmodule load_one(void)
 	return module;
 }
 
-/* Among many modules, as in a program that compiles its kernels as it goes. */
 static void *load(void *unused)
 {
 	cuCtxSetCurrent(work_context);
-	for (int i = 0; i < 2000; i++)
-		load_one();
 	if (!strcmp(who, "loader"))
 		take_term(SIG_UNBLOCK);
-	atomic_store(&loaded, true);
 	for (;;)
 		cuModuleUnload(load_one());
 	return unused;
 }
+
+static unsigned born_launches = 5000;
 
 static void *born(void *unused)
 {
 	if (!strcmp(who, "newborn"))
 		take_term(SIG_UNBLOCK);
 	cuCtxSetCurrent(work_context);
-	for (int i = 0; i < 5000; i++)
+	for (unsigned i = 0; i < born_launches; i++)
 		work_launch(work_short, NULL);
 	return unused;
 }
@@ -128,9 +125,10 @@ static int way_term(int argc, char **argv)
 	who = argv[0];
 	on_signal(SIGTERM, end_process, 0);
 	work_start();
+	for (int i = 0; i < 2000; i++) /* as in a program that compiles its kernels as it goes */
+		load_one();
 	start_all();
-	while (!atomic_load(&loaded))
-		work_launch(work_short, NULL);
+	work_launches(1000);
 	say("ready\n");
 	for (;;)
 		work_launch(work_short, NULL);
@@ -172,6 +170,7 @@ static int way_first(int argc, char **argv)
 {
 	static pthread_t thread[64];
 
+	born_launches = 500;
 	work_start();
 	start_threads(thread, 64, born, NULL);
 	exit(7);

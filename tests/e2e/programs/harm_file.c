@@ -122,6 +122,7 @@ static int way_cut(int argc, char **argv)
 {
 	pthread_t thread[4];
 
+	launches = 5000;
 	if (argc)
 		make_own();
 	work_start();

@@ -4,7 +4,8 @@
  * (PLACE same) or on one of their own above or below it.
  *
  *   start                   a timer's, as often as the kernel will, while CUDA starts
- *   storm PLACE             the same while threads, one after another, begin to launch
+ *   storm PLACE SIGNALS     the same while eight threads, one after another, launch until so many
+ *                           have come
  *   kill                    another thread's pthread_kill(), to four threads that launch
  *   inside PLACE            inside each tenth launch
  *   jump PLACE              siglongjmp() out of a wait, then calls from deeper and from shallower
@@ -71,18 +72,30 @@ static void launch_one(int number)
 
 /* ---- storms ---- */
 
+static volatile sig_atomic_t to_come;
+static int storm_signals;
+
+static void launch_another(int number)
+{
+	to_come--;
+	launch_one(number);
+}
+
 static void *launch_many(void *unused)
 {
+	to_come = storm_signals;
 	ring_alarm(20, 20);
-	work_launches(4000);
+	while (to_come > 0)
+		work_launches(1);
 	ring_alarm(0, 0);
 	return unused;
 }
 
 static int way_storm(int argc, char **argv)
 {
+	storm_signals = atoi(argv[1]);
 	work_start();
-	handle(SIGALRM, launch_one, argv[0]);
+	handle(SIGALRM, launch_another, argv[0]);
 	for (int i = 0; i < 8; i++)
 		run(launch_many);
 	say("launched, and launched in handlers\n");
@@ -103,7 +116,7 @@ static int way_start(int argc, char **argv)
 	on_signal(SIGALRM, launch_nothing, 0);
 	ring_alarm(20, 20);
 	work_start();
-	work_launches(10000);
+	work_launches(1000); /* storms have many */
 	ring_alarm(0, 0);
 	say("launched\n");
 	return 0;

@@ -15,6 +15,8 @@
  *   shared         a process that shares all memory calls (clone with CLONE_VM)
  *   jump           a callback leaves cuInit by longjmp; it is called again
  *   spawn          posix_spawn over and over while threads launch
+ *   unload HOW LIBRARY   a plugin and its own runtime, loaded (HOW global or local), used and
+ *                  unloaded; where it lay nothing is any more, and it is loaded again
  *   environ        the environment is gone before CUDA starts
  */
 #include <dirent.h>
@@ -277,6 +279,44 @@ static int way_spawn(int argc, char **argv)
 	return 0;
 }
 
+/* Where the plugin's runtime is mapped; false: it is not. */
+static bool find_runtime(char **from, char **until)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[8192], *at, *end;
+
+	*from = NULL;
+	need(f != NULL, 92);
+	while (fgets(line, sizeof(line), f))
+		if (strstr(line, "libcudart-") &&
+		    sscanf(line, "%p-%p", (void **)&at, (void **)&end) == 2) {
+			*from = *from ? *from : at;
+			*until = end;
+		}
+	fclose(f);
+	return *from;
+}
+
+static int way_unload(int argc, char **argv)
+{
+	int how = RTLD_NOW | (strcmp(argv[0], "global") ? RTLD_LOCAL : RTLD_GLOBAL);
+	char *from, *until, *now, *end;
+
+	for (int i = 0; i < 3; i++) {
+		void *plugin = dlopen(argv[1], how);
+		need(plugin != NULL, 92);
+		int (*run)(unsigned) = (int (*)(unsigned))dlsym(plugin, "plugin_run");
+		need(run && !run(50) && find_runtime(&from, &until), 96);
+		need(!dlclose(plugin), 92);
+		if (!find_runtime(&now, &end))
+			need(mmap(from, (size_t)(until - from), PROT_NONE,
+			          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == from,
+			     92);
+	}
+	say("launched\n");
+	return 0;
+}
+
 static int way_environ(int argc, char **argv)
 {
 	environ = NULL;
@@ -294,7 +334,7 @@ int main(int argc, char **argv)
 	        {"hidden", way_hidden},   {"locked", way_locked}, {"proc", way_proc},
 	        {"pids", way_pids},       {"gone", way_gone},     {"namespace", way_namespace},
 	        {"shared", way_shared},   {"jump", way_jump},     {"spawn", way_spawn},
-	        {"environ", way_environ}, {NULL, NULL},
+	        {"environ", way_environ}, {"unload", way_unload}, {NULL, NULL},
 	};
 
 	return harm_main(ways, argc, argv);

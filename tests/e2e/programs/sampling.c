@@ -533,6 +533,34 @@ static void two_rates(void)
 	printf("mean: %.1f\n", (5000.0 * rates.times + 50000) / (rates.times + 1));
 }
 
+/* beside LAUNCHES: a second thread launches k6 on the same stream while the first launches k1. */
+static unsigned beside_over;
+
+static void *launch_beside(void *f)
+{
+	CHECK(cuCtxSetCurrent(work_context));
+	while (!__atomic_load_n(&beside_over, __ATOMIC_RELAXED)) {
+		launch(f, 1, NULL);
+		CHECK(cuStreamSynchronize(NULL));
+	}
+	return NULL;
+}
+
+static void beside(void)
+{
+	CUmodule module = load();
+	CUfunction f = numbered(module, 1);
+	pthread_t other;
+
+	pthread_create(&other, NULL, launch_beside, numbered(module, 6));
+	for (unsigned i = 0; i < number(0, 100); i++) {
+		launch(f, 1, NULL);
+		CHECK(cuStreamSynchronize(NULL));
+	}
+	__atomic_store_n(&beside_over, 1, __ATOMIC_RELAXED);
+	pthread_join(other, NULL);
+}
+
 static const struct {
 	const char *name;
 	void (*f)(void);
@@ -553,7 +581,8 @@ static const struct {
              {"relay", relay},
              {"pending", pending},
              {"changing", changing},
-             {"two_rates", two_rates}};
+             {"two_rates", two_rates},
+             {"beside", beside}};
 
 int main(int argc, char **argv)
 {

@@ -90,7 +90,7 @@ static void a_call(unsigned call, unsigned cls, int result)
 
 	spy_enter(&s, call, cls, 0);
 	spy_real_begins();
-	spy_real_ended();
+	spy_real_ended(&s);
 	spy_leave(&s, call, cls, result);
 }
 
@@ -285,14 +285,14 @@ static void __attribute__((noinline)) inside(unsigned call, unsigned cls, int re
 	spy_real_begins();
 	spy_enter(&s, call, cls, 0);
 	spy_real_begins();
-	spy_real_ended();
+	spy_real_ended(&s);
 	struct tf_record *r = spy_args_target(&s);
 	if (r) {
 		r->arg[0] = mark;
 		r->stream = mark + 1;
 	}
 	spy_leave(&s, call, cls, result);
-	spy_real_ended();
+	spy_real_ended(&spy_nobody);
 }
 
 /* A runtime call and the driver call inside it: one call, with the arguments of the inner one. */
@@ -424,9 +424,9 @@ static void __attribute__((noinline)) handler_calls(unsigned call, unsigned cls)
 	spy_real_begins();
 	spy_enter(&s, call, cls, 0);
 	spy_real_begins();
-	spy_real_ended();
+	spy_real_ended(&s);
 	spy_leave(&s, call, cls, 0);
-	spy_real_ended();
+	spy_real_ended(&spy_nobody);
 }
 
 static void outer_with(unsigned call, unsigned cls, unsigned inner, unsigned inner_class,
@@ -437,7 +437,7 @@ static void outer_with(unsigned call, unsigned cls, unsigned inner, unsigned inn
 	spy_enter(&s, call, cls, 0);
 	for (unsigned i = 0; i < times; i++)
 		handler_calls(inner, inner_class);
-	spy_real_ended();
+	spy_real_ended(&s);
 	spy_leave(&s, call, cls, 0);
 }
 
@@ -493,7 +493,7 @@ static void __attribute__((noinline)) handler_of_a_handler(void)
 	spy_real_begins();
 	handler_calls(CALL_cuStreamSynchronize,
 	              SPY_CLASS_SYNC); /* another one comes to the handler */
-	spy_real_ended();
+	spy_real_ended(&in);
 	spy_leave(&in, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
 }
 
@@ -505,7 +505,7 @@ static void test_a_handler_inside_our_own_code(void **state)
 		spy_enter(&s, CALL_cuMemcpy, SPY_CLASS_COPY, 0); /* and here the signal comes */
 		handler_of_a_handler();
 		spy_real_begins();
-		spy_real_ended();
+		spy_real_ended(&s);
 		spy_leave(&s, CALL_cuMemcpy, SPY_CLASS_COPY, 0);
 	}
 	assert_int_equal(figures(CALL_cuMemcpy)->calls, 3);
@@ -569,7 +569,7 @@ static void test_a_handler_with_a_stack_of_its_own(void **state)
 		spy_enter(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
 		spy_real_begins();
 		raise(SIGUSR1);
-		spy_real_ended();
+		spy_real_ended(&s);
 		spy_leave(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
 		sigaltstack(&old, NULL);
 	}
@@ -599,13 +599,13 @@ static void test_a_call_on_another_stack(void **state)
 	spy_real_begins();
 	spy_enter(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
 	spy_real_begins();
-	spy_real_ended();
+	spy_real_ended(&on_stack[2]);
 	spy_leave(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
 	assert_null(spy_tls.outer);
-	spy_real_ended();
+	spy_real_ended(&on_stack[0]);
 	args_launch_ex(&on_stack[0], CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
 	spy_leave(&on_stack[0], CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, 0);
-	spy_real_ended();
+	spy_real_ended(&spy_nobody);
 	spy_leave(&on_stack[1], CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, 0);
 	assert_null(spy_tls.outer);
 	assert_int_equal(figures(CALL_cuStreamSynchronize)->calls, 1);
@@ -629,17 +629,17 @@ static void test_a_timed_call_whose_outer_one_was_taken_for_dead(void **state)
 		spy_enter(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
 		spy_real_begins();
 		if (!still) {
-			spy_real_ended();
+			spy_real_ended(&on_stack[2]);
 			spy_leave(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
 			assert_null(spy_tls.outer);
 		}
-		spy_real_ended();
+		spy_real_ended(&on_stack[0]);
 		spy_leave(&on_stack[0], CALL_cuMemAlloc_v2, SPY_CLASS_ALLOC, 0);
 		if (still) {
-			spy_real_ended();
+			spy_real_ended(&on_stack[2]);
 			spy_leave(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
 		}
-		spy_real_ended();
+		spy_real_ended(&on_stack[1]);
 		spy_leave(&on_stack[1], CALL_cudaMemcpy, SPY_CLASS_COPY, 0);
 		assert_null(spy_tls.outer);
 		assert_int_equal(figures(CALL_cuStreamSynchronize)->calls, still + 1);
@@ -674,10 +674,10 @@ static void __attribute__((noinline)) launch_while_it_begins(void)
 	spy_enter(&in, CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, SPY_FILLS);
 	spy_real_begins();
 	stub_gate(true);
-	spy_real_ended();
+	spy_real_ended(&in);
 	args_launch_ex(&in, CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
 	spy_leave(&in, CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, 0);
-	spy_real_ended();
+	spy_real_ended(&spy_nobody);
 }
 
 static void test_a_call_under_way_when_it_began(void **state)
@@ -699,7 +699,7 @@ static void test_a_call_under_way_when_it_began(void **state)
 	stub_forget_thread();
 	spy_enter(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
 	spy_real_begins();
-	spy_real_ended();
+	spy_real_ended(&s);
 	stub_gate(true);
 	spy_leave(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
 	const uint64_t *at = tf_entry(&spy_map, &tf_header(&spy_map)->threads, 1, sizeof(*at));
@@ -720,7 +720,7 @@ static void test_a_thread_of_the_parent(void **state)
 	spy_generation++;
 	stub_gate(true);
 	uint32_t in_call = parents->in_call;
-	spy_real_ended();
+	spy_real_ended(&s);
 	struct tf_record *r = spy_args_target(&s);
 	assert_null(r);
 	spy_leave(&s, CALL_cuCtxSynchronize, SPY_CLASS_SYNC, 0);
@@ -745,10 +745,10 @@ static void __attribute__((noinline)) handler_forks(void)
 	spans_after_fork();
 	thread_after_fork();
 	stub_gate(true);
-	spy_real_ended();
+	spy_real_ended(&in);
 	assert_null(spy_args_target(&in));
 	spy_leave(&in, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 0);
-	spy_real_ended();
+	spy_real_ended(&spy_nobody);
 }
 
 static void test_spans_after_a_fork(void **state)

@@ -42,7 +42,7 @@ static void a_call(unsigned call, unsigned cls, int result)
 
 	spy_enter(&s, call, cls, 0);
 	spy_real_begins();
-	spy_real_ended();
+	spy_real_ended(&s);
 	spy_leave(&s, call, cls, result);
 }
 
