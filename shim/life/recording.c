@@ -42,11 +42,35 @@ static uint64_t own_start_time(void)
 	return v;
 }
 
+static bool is_run_id(const char *text)
+{
+	return text && *text && strlen(text) < sizeof(((struct tf_header *)NULL)->run_id);
+}
+
+/* A forked child is of its parent's run. */
+static void choose_run_id(struct tf_header *h)
+{
+	static char run_id[sizeof(h->run_id)];
+	static uint64_t from;
+	const char *id = getenv("CUDASPY_RUN_ID"), *run = getenv("CUDASPY_RUN");
+
+	if (is_run_id(run) && (!is_run_id(id) || !strcmp(id, run))) {
+		snprintf(run_id, sizeof(run_id), "%s", run);
+		from = TF_RUN_ID_OF_RUN;
+	} else if (is_run_id(id)) {
+		snprintf(run_id, sizeof(run_id), "%s", id);
+		from = TF_RUN_ID_OF_RUN_ID;
+	} else if (!h->forked_from) {
+		snprintf(run_id, sizeof(run_id), "%llx-%llx", (unsigned long long)h->pid,
+		         (unsigned long long)clock_triple(1).realtime_ns);
+	}
+	memcpy(h->run_id, run_id, sizeof(run_id));
+	h->run_id_from = from;
+}
+
 static void identify(struct tf_header *h)
 {
-	static char run_id[sizeof(h->run_id)]; /* a forked child is of its parent's run */
 	char text[8192];
-	const char *run = getenv("CUDASPY_RUN_ID");
 
 	h->pid = (uint64_t)getpid();
 	h->ppid = (uint64_t)getppid();
@@ -57,12 +81,7 @@ static void identify(struct tf_header *h)
 		strcpy(h->host, "unknown");
 	h->host[sizeof(h->host) - 1] = 0;
 	snprintf(h->rank, sizeof(h->rank), "%s", options_rank());
-	if (run && *run && strlen(run) < sizeof(run_id))
-		snprintf(run_id, sizeof(run_id), "%s", run);
-	else if (!h->forked_from)
-		snprintf(run_id, sizeof(run_id), "%llx-%llx", (unsigned long long)h->pid,
-		         (unsigned long long)clock_triple(1).realtime_ns);
-	memcpy(h->run_id, run_id, sizeof(run_id));
+	choose_run_id(h);
 	snprintf(h->cudaspy_version, sizeof(h->cudaspy_version), "%s", CUDASPY_VERSION);
 	uint32_t n = sys_read_file("/proc/self/cmdline", text, sizeof(text));
 	h->command = recording_text(text, n && !text[n - 1] ? n - 1 : n);

@@ -13,6 +13,7 @@
 
 #define RESERVE_MOST  (64ull << 30) /* of address space */
 #define RESERVE_LEAST (64 * MIB)
+#define CGROUP_LEAST  (4 * MIB) /* whatever a memory cgroup leaves free */
 
 struct storage_file storage_file;
 
@@ -50,7 +51,13 @@ static int move_to_memory(int fd)
 
 	if (live < 0)
 		return live;
-	uint64_t share = storage_memory_share(live, 0);
+	uint64_t share = storage_memory_share(live, 0),
+	         of_cgroup = storage_cgroup_free() / MEMORY_SHARE;
+	if (of_cgroup < CGROUP_LEAST)
+		of_cgroup = CGROUP_LEAST;
+	storage_file.of_cgroup = of_cgroup < share;
+	if (storage_file.of_cgroup)
+		share = of_cgroup;
 	int error = share < FIRST_BYTES ? -ENOSPC : 0;
 	if (!error && !(write_all(fd, TF_STUB, sizeof(TF_STUB) - 1) &&
 	                write_all(fd, storage_file.live, strlen(storage_file.live)) &&
@@ -188,8 +195,10 @@ void storage_say_limits(void)
 		return;
 	char text[PATH_MAX];
 	storage_file.limit_said = true;
-	snprintf(text, sizeof(text), "%s", storage_file.live);
-	*strrchr(text, '/') = 0;
+	snprintf(text, sizeof(text), "%s",
+	         storage_file.of_cgroup ? "its memory cgroup" : storage_file.live);
+	if (!storage_file.of_cgroup)
+		*strrchr(text, '/') = 0;
 	spy_say("the recording takes at most %llu MiB, a quarter of what is free in %s: of its "
 	        "last "
 	        "records %llu MiB are kept, not %llu",

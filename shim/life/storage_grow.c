@@ -34,7 +34,8 @@ static int grow_file(uint64_t from, uint64_t bytes)
 	if (fd < 0)
 		return fd;
 	if (identify_file(fd, &id) && same_file(&id, &storage_file.live_id))
-		error = storage_file.in_memory && from + bytes > storage_memory_share(fd, from)
+		error = storage_file.in_memory && (from + bytes > storage_file.space_most ||
+		                                   from + bytes > storage_memory_share(fd, from))
 		                ? -ENOSPC
 		                : storage_reserve(fd, from, bytes);
 	if (!error && storage_is_short(fd, from + bytes)) {

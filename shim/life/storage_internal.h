@@ -10,6 +10,7 @@
 #define MIB          (1ull << 20)
 #define FIRST_BYTES  (1 * MIB)
 #define LIVE_FOLDERS 2u
+#define MEMORY_SHARE 4 /* of the memory that is free where live data goes: one part in so many */
 
 struct storage_file {
 	char path[PATH_MAX];    /* what the user asked for */
@@ -19,8 +20,8 @@ struct storage_file {
 	struct file_id root;         /* "/" as it was: without it names mean nothing */
 	uint64_t reserved;           /* address space */
 	uint64_t space_most;         /* bytes that it may take in memory; 0 = no limit of ours */
-	bool in_memory;
-	bool blocks_tell; /* the file system counts what it promised */
+	bool in_memory, of_cgroup;   /* of_cgroup: that is what a cgroup leaves, not a folder */
+	bool blocks_tell;            /* the file system counts what it promised */
 	bool limit_said, full_said, copy_said, cut_said;
 	int error;              /* the last one, -errno */
 	uint64_t full_until_ns; /* monotonic: no new try before */
@@ -43,7 +44,7 @@ const char *storage_live_folder(unsigned i);
 /* A file in memory for the live data. */
 int storage_make_live(char *made);
 
-/* storage_space.c */
+/* storage_space.c, storage_cgroup.c */
 
 /*
  * File systems on which fallocate() promises the space to later writes through a mapping. Others
@@ -61,6 +62,9 @@ bool storage_is_short(int fd, uint64_t end);
  * has no limit.
  */
 uint64_t storage_memory_share(int fd, uint64_t own);
+
+/* Memory that the process' cgroups leave free; UINT64_MAX: all of it. */
+uint64_t storage_cgroup_free(void);
 
 /* The file's space from `from` on is taken; 0, or -errno. */
 int storage_reserve(int fd, uint64_t from, uint64_t bytes);

@@ -8,8 +8,6 @@
 #include "shim/base/guard.h"
 #include "shim/base/sys.h"
 
-#define MEMORY_SHARE 4 /* of the memory that is free where live data goes: one part in so many */
-
 bool storage_reservation_holds(int fd)
 {
 	struct statfs fs;

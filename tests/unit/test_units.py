@@ -22,6 +22,8 @@ def outcome(program):
     # Spans lie on the stack, and which is the outer one shows by where: no stack of AddressSanitizer's own (GCC 14 has it on).
     env = dict(os.environ, ASAN_OPTIONS='detect_leaks=0:detect_stack_use_after_return=0', UBSAN_OPTIONS='print_stacktrace=1')
     env.pop('CMOCKA_MESSAGE_OUTPUT', None)
+    if SANITIZED in program.parents: # other cuts than in the plain build, and fewer: each takes longer
+        env.setdefault('CUT_STRIDE', '101')
     p = subprocess.run([program], cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                        stderr=subprocess.STDOUT, timeout=600, universal_newlines=True, errors='replace')
     said = {name: word for word, name in re.findall(r'^\[ +(OK|SKIPPED|FAILED) +\] (\w+)$', p.stdout, re.M)}

@@ -70,6 +70,13 @@ struct tf_seal {
 
 /* ---- the header ---- */
 
+/* Where `run_id` is from; numbers stand in recordings. */
+enum tf_run_id_from {
+	TF_RUN_ID_MADE,      /* by the shim; of older recordings not known */
+	TF_RUN_ID_OF_RUN_ID, /* CUDASPY_RUN_ID */
+	TF_RUN_ID_OF_RUN,    /* CUDASPY_RUN */
+};
+
 struct tf_header {
 	char magic[8];
 	uint32_t version;
@@ -156,7 +163,8 @@ struct tf_header {
 	uint64_t weights;             /* struct tf_weight_places; 0 = no pair yet */
 	uint64_t graph_nodes;         /* struct tf_table of struct tf_graph_nodes; 0 = none */
 	uint64_t sites;               /* struct tf_sites; 0 = none */
-	uint64_t reserved[2];
+	uint64_t run_id_from;         /* enum tf_run_id_from */
+	uint64_t reserved[1];
 
 	struct tf_table calls;
 	struct tf_table threads; /* uint64_t offsets of struct tf_thread */

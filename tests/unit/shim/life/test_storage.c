@@ -28,6 +28,7 @@ static char folder[64];
 static bool network;        /* the user's folder is on a file system that promises nothing */
 static uint64_t disk_bytes; /* a file may reach this size */
 static uint64_t memory_bytes, memory_free; /* of the file system; 0 bytes = no limit */
+static uint64_t cgroup_free;
 static unsigned refused;
 
 static int say_file_system(int fd, struct statfs *fs)
@@ -52,6 +53,11 @@ static int reserve_space(int fd, int mode, off_t from, off_t bytes)
 		return -1;
 	}
 	return ftruncate(fd, from + bytes); /* a file in memory: room enough */
+}
+
+uint64_t storage_cgroup_free(void)
+{
+	return cgroup_free;
 }
 
 void spy_cut_short(void)
@@ -82,6 +88,7 @@ static int start(void **state)
 	network = false;
 	disk_bytes = UINT64_MAX;
 	memory_bytes = memory_free = 0;
+	cgroup_free = UINT64_MAX;
 	refused = 0;
 	memset(stub_anomalies, 0, sizeof(stub_anomalies));
 	stub_lines = 0;
@@ -359,6 +366,23 @@ static void test_in_memory(void **state)
 	assert_string_equal(got, "still later wor");
 }
 
+/* A quarter of what a cgroup leaves, 4 MiB at least: then it does not grow. */
+static void test_in_memory_of_a_cgroup(void **state)
+{
+	need_shm();
+	for (unsigned i = 0; i < 2; i++) {
+		const uint64_t most = (i ? 8 : 4) * MIB;
+		cgroup_free = i ? 32 * MIB : MIB;
+		create(in_folder("a.cudaspy"));
+		assert_int_equal(storage_file.space_most, most);
+		assert_int_not_equal(spy_map.alloc(&spy_map, most / 2), 0);
+		assert_int_equal(spy_map.alloc(&spy_map, most / 2), 0);
+		assert_true(bytes_of(storage_file.live) <= (long long)most);
+		unlink(storage_file.live);
+		unmap();
+	}
+}
+
 /* Whoever put a file of his own in place of the stub keeps it. */
 static void test_in_memory_and_the_stub_replaced(void **state)
 {
@@ -426,6 +450,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_growth_after_the_file_was_deleted, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_full_disk, start, end),
 	        cmocka_unit_test_setup_teardown(test_in_memory, start, end),
+	        cmocka_unit_test_setup_teardown(test_in_memory_of_a_cgroup, start, end),
 	        cmocka_unit_test_setup_teardown(test_in_memory_and_the_stub_replaced, start, end),
 	        cmocka_unit_test_setup_teardown(test_in_memory_and_the_stub_of_another_device,
 	                                        start, end),
