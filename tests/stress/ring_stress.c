@@ -118,10 +118,10 @@ static void __attribute__((noinline)) call_inside(uint64_t who, uint64_t number)
 	spy_real_begins(); /* of the runtime's call that this one is part of */
 	spy_enter(&inner, CALL_cuMemAlloc_v2, SPY_CLASS_ALLOC, 0);
 	spy_real_begins();
-	spy_real_ended();
+	spy_real_ended(&inner);
 	fill(spy_args_target(&inner), who, number);
 	spy_leave(&inner, CALL_cuMemAlloc_v2, SPY_CLASS_ALLOC, 0);
-	spy_real_ended();
+	spy_real_ended(&spy_nobody);
 }
 
 static void *produce(void *arg)

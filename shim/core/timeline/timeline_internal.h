@@ -7,8 +7,9 @@
  * timeline_launch.c (the short way of launches), timeline_durations.c (how long work takes),
  * timeline_ends.c (that it has ended, or has not yet), timeline_ops.h (what is inline of these),
  * timeline_waits.c (what calls that waited tell), timeline_queue.c (the launch queue),
- * timeline_device.c (busy and idle), timeline_exact.c (CUPTI), timeline_exact_untrue.c (times of
- * CUPTI's that cannot be), timeline_watch.c (who draws it).
+ * timeline_device.c (busy and idle), timeline_book.c (work in the order of its start),
+ * timeline_busy.h (what is inline of these two), timeline_exact.c (CUPTI), timeline_exact_untrue.c
+ * (times of CUPTI's that cannot be), timeline_watch.c (who draws it).
  *
  * Times are ticks below TL_TICKS_MOST; records with later ones are not taken. Everything starts as
  * zeros: an id, a place or a number in a list that is 0 is none, so places are kept plus one.
@@ -310,13 +311,16 @@ static inline struct tl_device *tl_device(struct timeline *t, unsigned index)
 	return &t->device[index];
 }
 
-/* Books the work of all streams of a device that started before `up to`, up to there. */
-void tl_book_streams(struct timeline *t, unsigned device, uint64_t until);
 void tl_book(struct timeline *t, const struct tl_piece *p);
 /* The launch-to-start time of a piece of work, and that there is one. */
 void tl_count_work(struct timeline *t, const struct tl_piece *p, uint32_t kernel, bool known);
 /* The idle time at the end. */
 void tl_book_rest(struct timeline *t, unsigned device, uint64_t until);
+
+/* ---- timeline_book.c ---- */
+
+/* Books the work of all streams of a device that started before `up to`, up to there. */
+void tl_book_streams(struct timeline *t, unsigned device, uint64_t until);
 
 /* ---- timeline_watch.c ---- */
 

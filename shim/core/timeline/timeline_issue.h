@@ -26,6 +26,15 @@ static inline bool tl_is_free(struct timeline *t, const struct tl_op *op)
 	               s->queues[op->engine].back != id && t->device[s->device].last != id));
 }
 
+/* Those after op `id`: a round later they are in no cache any more. */
+static inline void tl_fetch_ops(const struct timeline *t, uint64_t id)
+{
+	const char *ahead = (const char *)&t->ops[(id + TL_OPS_AHEAD) & t->ops_mask];
+
+	__builtin_prefetch(ahead, 1);
+	__builtin_prefetch(ahead + 64, 1);
+}
+
 /* A place for the next op. */
 static inline struct tl_op *tl_new_op(struct timeline *t)
 {
@@ -35,9 +44,7 @@ static inline struct tl_op *tl_new_op(struct timeline *t)
 	if (op->id && !tl_is_free(t, op))
 		op = tl_take_place(t, op, id);
 	op->id = id;
-	/* A round later it is in no cache any more. */
-	__builtin_prefetch(&t->ops[(id + TL_OPS_AHEAD) & t->ops_mask], 1);
-	__builtin_prefetch((char *)&t->ops[(id + TL_OPS_AHEAD) & t->ops_mask] + 64, 1);
+	tl_fetch_ops(t, id);
 	return op;
 }
 

@@ -216,14 +216,14 @@ static inline double tl_variance(struct timeline *t, const struct tf_work *w)
 
 /* tl_duration() and tl_variance() of a class of kernels, whose duration does not depend on how many
  * there were: found once for as long as nothing is learned. */
-static inline uint64_t tl_kernel_duration(struct timeline *t, const struct tf_work *w, bool *known,
-                                          double *variance)
+static inline __attribute__((always_inline)) uint64_t
+tl_kernel_duration(struct timeline *t, const struct tf_work *w, bool *known, double *variance)
 {
 	struct tl_known *k = tl_known(t, w);
 
 	if (!k || k->version != t->version) {
 		uint64_t ticks = tl_duration(t, w, known);
-		*variance = tl_variance(t, w);
+		*variance = 0;
 		if (!k)
 			return ticks;
 		k->version = t->version;
@@ -231,7 +231,7 @@ static inline uint64_t tl_kernel_duration(struct timeline *t, const struct tf_wo
 		k->is_known = *known;
 	}
 	*known = k->is_known;
-	*variance = tl_variance(t, w);
+	*variance = k->ticks != TL_TICKS_MOST ? k->variance : 0;
 	return k->kernel_ticks;
 }
 

@@ -4,10 +4,6 @@
 /* The launch queues: shim/core/cuda/engines.h. The few kernels that the sampler gives to a stream
  * are left out. */
 
-/* Entries outstanding, by estimate, where a call that takes clearly longer waits. */
-#define QUEUE_LIKELY 512u
-#define LASTING      16u /* calls that take longer, less those between that do not */
-
 /* The next op in the queue that `op` is in. */
 static const struct tl_op *next_entry(struct timeline *t, const struct tl_op *op)
 {
@@ -24,6 +20,12 @@ uint64_t tl_find_back(struct timeline *t, const struct tl_queue *q, const struct
 
 	if (!back)
 		back = op;
+	/* Most of the time nothing else is submitted: there is no other op between its entries. */
+	const uint32_t far = tl_entries_from(q, back) - CUDA_QUEUE_ENTRIES;
+	const struct tl_op *there = (int32_t)far > 0 ? tl_op(t, back->id + far) : NULL;
+	if (there && there->entry == back->entry + far && there->engine == back->engine &&
+	    there->stream == back->stream && there->generation == back->generation)
+		return there->id;
 	while (tl_entries_from(q, back) > CUDA_QUEUE_ENTRIES && back != op)
 		back = next_entry(t, back);
 	return back->id;
@@ -68,30 +70,11 @@ void tl_queue_moved(struct timeline *t, struct tl_stream *s, struct tl_queue *q,
 	tl_extend(t, moved_on, at);
 }
 
-/* Notes whether one call after the other takes longer than it typically does. */
-static bool lasts(struct tl_queue *q, bool longer)
-{
-	if (longer)
-		q->lasting = (uint8_t)tl_min(q->lasting + 2u, 2 * LASTING);
-	else if (q->lasting)
-		q->lasting--;
-	return q->lasting >= LASTING;
-}
-
 bool tl_waited_for_place(struct timeline *t, struct tl_stream *s, struct tl_queue *q, uint64_t end,
                          uint64_t ticks, uint64_t typical)
 {
-	uint32_t queued = q->outstanding;
-	bool clearly = tl_is_long(t, typical, ticks), longer = ticks > typical + typical / 4;
-
-	bool unknown = clearly && s->unknown > s->since_proof / 8; /* which may be long */
-	if (queued < QUEUE_LIKELY && !unknown) {
-		q->lasting = 0;
-		return false;
-	}
-	bool lasting = lasts(q, longer);
-	if (queued < TL_QUEUE_FULL && !clearly && !lasting)
-		return false;
+	bool clearly = tl_is_long(t, typical, ticks), longer = ticks > typical + typical / 4,
+	     lasting = q->lasting >= TL_LASTING;
 	/* Work of other streams may have held it up as well: whose was too long is not known. */
 	bool alone = t->device[s->device].actives <= 1;
 	if (t->mode == TF_GPU_SAMPLE && alone && (clearly || (longer && lasting)))

@@ -11,6 +11,32 @@
 /* Entries outstanding, by estimate, where a call that takes longer waits; where it takes clearly
  * longer, or one after the other does, from fewer on: estimates may be too short. */
 #define TL_QUEUE_FULL 900u
+/* The same where a call that takes clearly longer waits. */
+#define TL_QUEUE_LIKELY 512u
+
+#define TL_LASTING 16u /* calls that take longer, less those between that do not */
+
+/*
+ * Whether a call that took `ticks` had a place in queue `q` of its stream at once, as nearly all
+ * have. `*lasting`: what the queue's then becomes.
+ */
+static inline bool tl_had_place(const struct timeline *t, const struct tl_stream *s,
+                                const struct tl_queue *q, uint64_t ticks, uint64_t typical,
+                                uint8_t *lasting)
+{
+	*lasting = 0;
+	if (q->outstanding < TL_QUEUE_FULL && q->entries - q->proof < TL_QUEUE_FULL)
+		return true;
+	bool clearly = tl_is_long(t, typical, ticks);
+	/* Work of unknown duration may be long. */
+	if (q->outstanding < TL_QUEUE_LIKELY && !(clearly && s->unknown > s->since_proof / 8))
+		return true;
+	if (ticks > typical + typical / 4)
+		*lasting = (uint8_t)tl_min(q->lasting + 2u, 2 * TL_LASTING);
+	else if (q->lasting)
+		*lasting = q->lasting - 1;
+	return q->outstanding < TL_QUEUE_FULL && !clearly && *lasting < TL_LASTING;
+}
 
 /*
  * Whether a call that took `ticks` waited for a place in queue `q` of its stream. Where it shows
@@ -19,13 +45,13 @@
 static inline bool tl_waited(struct timeline *t, struct tl_stream *s, struct tl_queue *q,
                              uint64_t end, uint64_t ticks, uint64_t typical)
 {
+	uint8_t lasting;
+
 	if (!typical)
 		return false;
-	if (q->outstanding < TL_QUEUE_FULL && q->entries - q->proof < TL_QUEUE_FULL) {
-		q->lasting = 0;
-		return false;
-	}
-	return tl_waited_for_place(t, s, q, end, ticks, typical);
+	bool had = tl_had_place(t, s, q, ticks, typical, &lasting);
+	q->lasting = lasting;
+	return !had && tl_waited_for_place(t, s, q, end, ticks, typical);
 }
 
 static inline uint64_t tl_ticks_of(const struct timeline *t, uint32_t thread,

@@ -34,11 +34,14 @@ static void forget(struct timeline *t, struct tl_chunk *c)
 
 	if (!th->past_upto)
 		th->past_from = at;
-	for (uint32_t i = 0; i < c->count; i++) {
-		const struct tl_segment *s = &c->segments[i];
-		th->past[TF_HOST_OUTSIDE] += start_of(s) - at;
-		th->past[state_of(s)] += s->end - start_of(s);
-		at = s->end;
+	if (c->count) {
+		uint64_t end = c->segments[c->count - 1].end, outside = end - at;
+		for (unsigned state = 0; state < TL_HOST_STATES; state++) {
+			th->past[state] += c->ticks[state];
+			outside -= c->ticks[state];
+		}
+		th->past[TF_HOST_OUTSIDE] += outside;
+		at = end;
 	}
 	th->past_upto = at;
 	th->oldest = c->newer;
@@ -58,6 +61,7 @@ static struct tl_chunk *new_chunk(struct timeline *t, uint32_t thread)
 		forget(t, c);
 	c->owner = thread + 1;
 	c->count = 0;
+	memset(c->ticks, 0, sizeof(c->ticks));
 	c->newer = 0;
 	c->older = th->newest;
 	if (th->newest)
@@ -86,10 +90,12 @@ static inline void push(struct timeline *t, uint32_t thread, struct tf_thread *f
 		figures->split_ticks[state < TF_HOSTS ? state : TF_HOST_OTHER] += end - start;
 	if (last && last->end == start && state_of(last) == state) {
 		last->end = end;
+		c->ticks[state] += end - start;
 		return;
 	}
 	if (!c || c->count == TL_CHUNK)
 		c = new_chunk(t, thread);
+	c->ticks[state] += end - start;
 	c->segments[c->count++] =
 	        (struct tl_segment){start | (uint64_t)state << TL_STATE_SHIFT, end};
 }

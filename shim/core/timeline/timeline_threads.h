@@ -5,7 +5,7 @@
 
 #include "shim/core/format/trace_format.h"
 
-#define TL_CHUNK   254u  /* segments of a chunk: 4 KiB */
+#define TL_CHUNK   254u  /* segments of a chunk: 4 KiB, and a little */
 #define TL_CHUNKS  1536u /* of all threads: 6 MiB */
 #define TL_THREADS 65536u
 #define TL_NESTED  8u /* nested calls kept apart until their caller returns */
@@ -30,8 +30,8 @@ struct tl_segment {
 struct tl_chunk {
 	uint32_t owner; /* thread + 1; 0 = free */
 	uint32_t older, newer, count;
-	uint64_t reserved[2];
-	struct tl_segment segments[TL_CHUNK];
+	uint64_t ticks[TL_HOST_STATES]; /* of its segments, by state */
+	struct tl_segment segments[TL_CHUNK] __attribute__((aligned(64)));
 };
 
 struct tl_thread {
