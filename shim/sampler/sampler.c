@@ -6,6 +6,7 @@
 #include "shim/core/gpu_time/estimate.h"
 #include "shim/base/gate.h"
 #include "shim/core/options/options.h"
+#include "shim/sampler/sampler_beside.h"
 #include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_kernel.h"
 #include "shim/sampler/sampler_place.h"
@@ -120,11 +121,24 @@ static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bo
 		spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
 		return false;
 	}
-	if (sampler_put_ahead(c, stream, ptds, m->stall_us) &&
-	    sampler_put_event(c, m->pair->a, stream, ptds))
-		return true;
+	if (sampler_put_ahead(c, stream, ptds, m->stall_us)) {
+		m->opened = spy_clock();
+		if (sampler_put_event(c, m->pair->a, stream, ptds))
+			return true;
+	}
 	sampler_pair_return(c, m->pair);
 	return false;
+}
+
+/* Where the next one has to wait for its budget: what the GPU has done is read all the same. */
+static void read_samples(struct sampler *m)
+{
+	CUstreamCaptureMode mode;
+
+	if (!place_usable(m) || !sampler_pairs_wait(m->context) || !section_enter(&mode))
+		return;
+	sampler_accepted(m->context, sampler_harvest(m->context, 4));
+	section_leave(&mode);
 }
 
 /* Without a pair, nothing is kept of the try but its cost. */
@@ -169,6 +183,7 @@ static void consider(struct sampler *m, struct sampler_class *cls, struct spy_sp
 		abandon(m);
 	if (!affordable(m, cls, now)) {
 		class_refused(cls, &m->rate, &m->random);
+		read_samples(m);
 		return;
 	}
 	m->cls = cls;
@@ -297,10 +312,12 @@ static bool close_pair(struct sampler *m, struct spy_span *s, CUstream stream)
 	if (!sampler_context_on(c) || !section_enter(&mode))
 		return false;
 	bool queued = sampler_put_event(c, m->pair->b, stream, !!(s->flags & TF_PTDS));
-	bool holds = queued && sampler_pair_holds(c, m->pair);
+	bool beside = queued && beside_works(&spy_map, spy_tls.thread, m->where_number, stream,
+	                                     !!(s->flags & TF_PTDS), m->opened);
+	bool holds = queued && !beside && sampler_pair_holds(c, m->pair);
 	if (holds && m->function && !m->cls->samples)
 		kernel_facts(c, m->function, o->rec);
-	if (queued && !holds && sampler_context_on(c) && section_clear()) {
+	if (queued && !beside && !holds && sampler_context_on(c) && section_clear()) {
 		if (is_staged(s, o->rec))
 			class_waited(m->cls, &m->rate, &m->random);
 		else if (m->stall_us)

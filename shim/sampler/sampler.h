@@ -9,7 +9,8 @@
  * for each launch. The rest: sampler.c (one launch), sampler_class.c (when a class is due),
  * sampler_rate.c (the budget), sampler_section.c (captures), sampler_context.c and sampler_pair.c
  * (what is ours in a context), sampler_place.c (where a launch goes), sampler_kernel.c (what is
- * asked about a kernel), sampler_life.c (start and end).
+ * asked about a kernel), sampler_beside.c (other threads on the same stream), sampler_life.c (start
+ * and end).
  *
  * Never while a capture is under way; never a thread's first launch of a class, which may load
  * code; nothing that waits. Any refusal of the driver ends sampling in that context, counted.

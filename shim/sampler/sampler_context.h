@@ -95,6 +95,12 @@ void sampler_pair_return(struct sampler_context *c, struct sampler_pair *p);
 /* Both events are recorded: its sample is harvested when the GPU is done. */
 void sampler_pair_commit(struct sampler_context *c, struct sampler_pair *p);
 
+/* Is there a sample that was not harvested? */
+static inline bool sampler_pairs_wait(const struct sampler_context *c)
+{
+	return __atomic_load_n(&c->waiting, __ATOMIC_RELAXED) != 0;
+}
+
 /* Gives finished samples, at most `most`, to the calling thread's ring; waits for none. The context
  * need not be current. The result that ended it. */
 CUresult sampler_harvest(struct sampler_context *c, unsigned most);

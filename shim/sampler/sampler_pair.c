@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/base/gate.h"
+#include "shim/sampler/sampler_beside.h"
 #include "shim/sampler/sampler_context.h"
 #include "shim/sampler/sampler_section.h"
 #include "shim/record/span.h"
@@ -154,11 +155,13 @@ bool sampler_calibrate(struct sampler_context *c, CUstream stream, int ptds, enu
 
 	if (!p)
 		return true;
-	bool ok = sampler_put_ahead(c, stream, ptds, stall_us) &&
-	          sampler_put_event(c, p->a, stream, ptds) &&
-	          (kind != TF_WORK_NULL || sampler_put_ahead(c, stream, ptds, 0)) &&
-	          sampler_put_event(c, p->b, stream, ptds);
-	if (!ok || !sampler_pair_holds(c, p)) {
+	bool ok = sampler_put_ahead(c, stream, ptds, stall_us);
+	uint64_t opened = spy_clock();
+	ok = ok && sampler_put_event(c, p->a, stream, ptds) &&
+	     (kind != TF_WORK_NULL || sampler_put_ahead(c, stream, ptds, 0)) &&
+	     sampler_put_event(c, p->b, stream, ptds);
+	if (!ok || beside_works(&spy_map, spy_tls.thread, c->number, stream, ptds, opened) ||
+	    !sampler_pair_holds(c, p)) {
 		sampler_pair_return(c, p);
 		return ok;
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/sampler/sampler_place.h"
 
+#include "shim/sampler/sampler_beside.h"
+
 #define LAUNCHED 1024u /* places, by key */
 
 static uint64_t launched[LAUNCHED]; /* key and place of the last class there */
@@ -46,6 +48,7 @@ void place_enter(struct sampler *m, const struct spy_span *s, CUstream stream)
 		return;
 	m->context = c;
 	m->number = c ? c->number : 0;
+	beside_entered(spy_tls.index, m->number);
 	spy_tls.sampled = m->classes;
 }
 
