@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/progress.h"
 
 /* The phase that is judged has its verdict already. */
 static void judge_phase(struct analysis *a, const struct model *m, size_t phase)
@@ -31,12 +32,19 @@ void analysis_make(struct analysis *a, const struct model *m, size_t phase)
 	if (a->phase != PHASE_NONE)
 		a->of = a->view = model_view(m, a->phase);
 	a->whatifs = whatif_start(a->of);
+	progress_part_begin(0, 3, 4); /* it has most of the recent calls */
 	verdict_make(&a->verdict, a->of, a->whatifs);
 	findings_make(&a->findings, a->of, &a->verdict, a->whatifs);
+	progress_part_end();
 	a->phase_count = m->phases.count;
 	a->phases = alloc_zeroed(m->phases.count + 1, sizeof(*a->phases));
-	for (size_t i = 0; i < m->phases.count; i++)
+	progress_part_begin(3, 4, 4);
+	for (size_t i = 0; i < m->phases.count; i++) {
+		progress_part_begin(i, i + 1, m->phases.count);
 		judge_phase(a, m, i);
+		progress_part_end();
+	}
+	progress_part_end();
 }
 
 void analysis_free(struct analysis *a)

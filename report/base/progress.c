@@ -20,6 +20,7 @@
 #define BETWEEN_US 200000 /* from one line to the next */
 #define CLEAR      "\r\033[K"
 #define LINE_BYTES 512
+#define PARTS_MOST 8
 #define BEHIND     18u /* columns: ", 100 % (1234 s)" */
 
 static struct {
@@ -30,7 +31,11 @@ static struct {
 	char lines[2][LINE_BYTES]; /* one is read by the handler, the other one written */
 	volatile sig_atomic_t line;
 	volatile sig_atomic_t shown, line_shown;
-	volatile int percent;  /* of this stage; -1 = not known */
+	volatile int percent; /* of this stage; -1 = not known */
+	struct {
+		double from, length;
+	} parts[PARTS_MOST];   /* of the stage, one in the other */
+	unsigned part_count;   /* may be more than there is room for: these say nothing */
 	volatile long seconds; /* as shown, and so is the next */
 	volatile int percent_shown;
 } state;
@@ -109,6 +114,7 @@ void progress_begin(void)
 	clock_gettime(CLOCK_MONOTONIC, &state.begun);
 	state.lines[state.line][0] = '\0';
 	state.percent = -1;
+	state.part_count = 0;
 	if (!at_exit && !atexit(progress_end))
 		at_exit = true;
 	sigaction(SIGALRM, &action, &state.before);
@@ -139,17 +145,47 @@ void progress_stage(const char *format, ...)
 	char *safe = text_safe(raw, strlen(raw)), *fit = text_fit(safe, width());
 	snprintf(state.lines[other], LINE_BYTES, "%s", fit);
 	state.percent = -1;
+	state.part_count = 0;
 	state.line = other;
 	free(fit);
 	free(safe);
 	free(raw);
 }
 
+/* Of the part that is being done; it never goes back. */
+static void tell(double share)
+{
+	for (unsigned i = state.part_count; i--;)
+		share = state.parts[i].from + share * state.parts[i].length;
+	int percent = (int)(share * 100 + 1e-6);
+	if (percent > state.percent)
+		state.percent = percent > 100 ? 100 : percent;
+}
+
 void progress_share(uint64_t done, uint64_t all)
 {
-	if (state.depth != 1 || !state.terminal || !all)
+	if (state.depth != 1 || !state.terminal || !all || state.part_count > PARTS_MOST)
 		return;
-	state.percent = done >= all ? 100 : (int)((double)done / (double)all * 100);
+	tell(done >= all ? 1 : (double)done / (double)all);
+}
+
+void progress_part_begin(uint64_t from, uint64_t to, uint64_t of)
+{
+	if (state.depth != 1 || !state.terminal)
+		return;
+	if (state.part_count++ < PARTS_MOST && of) {
+		state.parts[state.part_count - 1].from = (double)from / (double)of;
+		state.parts[state.part_count - 1].length = (double)(to - from) / (double)of;
+		progress_share(0, 1);
+	}
+}
+
+void progress_part_end(void)
+{
+	if (state.depth != 1 || !state.terminal || !state.part_count)
+		return;
+	progress_share(1, 1);
+	state.part_count--;
 }
 
 void progress_show(void)

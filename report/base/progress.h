@@ -16,6 +16,10 @@ void progress_begin(void);
 void progress_stage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* How much of it is done, of what is known; forgotten with the next stage. Costs nothing. */
 void progress_share(uint64_t done, uint64_t all);
+/* What is told until the end of the part is of what lies between `from` and `to`, `of` all. Parts
+ * have parts. */
+void progress_part_begin(uint64_t from, uint64_t to, uint64_t of);
+void progress_part_end(void);
 /* Writes the line at once: for what is known to take long. */
 void progress_show(void);
 /* Takes the line away, for something else to be written. */

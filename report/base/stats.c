@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define ROUNDS_MOST 60 /* of dividing: values in an order that makes it useless are sorted */
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -20,6 +22,51 @@ void stats_sort(double *values, size_t count)
 double stats_quantile(const double *sorted, size_t count, double q)
 {
 	return count ? sorted[(size_t)(q * (double)(count - 1) + 0.5)] : NAN;
+}
+
+static void swap(double *a, double *b)
+{
+	double was = *a;
+
+	*a = *b;
+	*b = was;
+}
+
+/* What stands at place `at` in order. Each round puts those below the middle of three ahead of it,
+ * and those above it behind. */
+static double value_at(double *v, size_t count, size_t at)
+{
+	size_t low = 0, high = count;
+
+	for (int rounds = 0; high - low > 1; rounds++) {
+		double a = v[low], b = v[low + (high - low) / 2], c = v[high - 1];
+		double pivot = fmax(fmin(a, b), fmin(fmax(a, b), c));
+		size_t below = low, above = high;
+		if (rounds == ROUNDS_MOST) {
+			stats_sort(v + low, high - low);
+			break;
+		}
+		for (size_t i = low; i < above;) {
+			if (v[i] < pivot)
+				swap(&v[below++], &v[i++]);
+			else if (v[i] > pivot)
+				swap(&v[i], &v[--above]);
+			else
+				i++;
+		}
+		if (at >= below && at < above)
+			return pivot;
+		if (at < below)
+			high = below;
+		else
+			low = above;
+	}
+	return v[at];
+}
+
+double stats_select(double *values, size_t count, double q)
+{
+	return count ? value_at(values, count, (size_t)(q * (double)(count - 1) + 0.5)) : NAN;
 }
 
 double stats_median(const double *sorted, size_t count)

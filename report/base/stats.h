@@ -12,6 +12,10 @@ void stats_sort(double *values, size_t count);
 /* The quantile q (0 to 1) of values in order: the nearest that is there. NaN where there are none.
  */
 double stats_quantile(const double *sorted, size_t count, double q);
+/* The same of values in any order, which are moved about: where there are many and one is asked
+ * for.
+ */
+double stats_select(double *values, size_t count, double q);
 /* The middle of values in order: of an even number, half way between two. */
 double stats_median(const double *sorted, size_t count);
 

@@ -7,8 +7,9 @@
 #define FOUND_MORE 10.0 /* times the work, a loop that was found stands before ranges */
 #define TIME_HELD                                                                                  \
 	0.25 /* of the time from the first to the last, by loops: else the run is judged */
-#define FIRST_MOST 0.1 /* of a loop's time, in stretches before a long pause: its start */
-#define FAR_LONGER 3.0 /* times the median step: what goes beyond it, on average, is left out */
+#define FIRST_MOST    0.1 /* of a loop's time, in stretches before a long pause: its start */
+#define PREPARES_MOST 4.0
+#define FAR_LONGER    3.0 /* times the median step: what goes beyond it, on average, is left out */
 
 /* Its time, without what single steps took that were far longer than most: code that is compiled,
  * data that is read. That makes no loop of a start-up in which some calls repeat. */
@@ -17,6 +18,18 @@ static double usual_time(const struct model_phase *p)
 	double most = FAR_LONGER * (double)p->steps * p->p50;
 
 	return most < p->time ? most : p->time;
+}
+
+/*
+ * One that was over before the other began, gave next to none of its work and took no more than so
+ * many times its time prepares it: data are read, sizes tried. It is not done again however long
+ * the program runs, as the other is; a recording is seldom as long as the runs it stands for.
+ */
+static bool prepares(const struct model_phase *first, const struct model_phase *later)
+{
+	return first->found && later->found && first->end <= later->start &&
+	       usual_time(first) <= PREPARES_MOST * usual_time(later) &&
+	       model_work_pieces(&later->work) > FOUND_MORE * model_work_pieces(&first->work);
 }
 
 /* The loop with most time, of found ones or of ranges; of ranges that were asked for, these. */
@@ -30,7 +43,8 @@ static size_t longest_loop(const struct model *m, bool found, size_t range)
 		if (p->kind != PHASE_LOOP || p->found != found ||
 		    (m->steps_from && (found || p->source != range)))
 			continue;
-		if (best == PHASE_NONE || usual_time(p) > usual_time(&of->rows[best]))
+		if (best == PHASE_NONE || usual_time(p) > usual_time(&of->rows[best]) ||
+		    prepares(&of->rows[best], p))
 			best = i;
 	}
 	return best;

@@ -15,47 +15,69 @@
 #define WARM_STEPS  8u
 #define WARM_LONGER 3.0
 
-struct first_steps { /* by their starts */
-	double start[64], end[64];
-	size_t count, most;
-};
+/*
+ * A later step so many times a usual one is part of it where it takes longer than all since then:
+ * what is done every so many steps for the first time has its code made then.
+ */
+#define WARM_FAR_LONGER 10.0
+#define WARM_FEW        4u /* and among the first of so many parts of the steps */
 
-static void keep_first(struct first_steps *of, double start, double end)
+static int by_start(const void *a, const void *b)
 {
-	size_t at = of->count;
+	const struct model_step *x = *(const struct model_step *const *)a,
+	                        *y = *(const struct model_step *const *)b;
 
-	if (at == of->most && start >= of->start[at - 1])
-		return;
-	if (at < of->most)
-		of->count++;
-	else
-		at--;
-	for (; at && of->start[at - 1] > start; at--) {
-		of->start[at] = of->start[at - 1];
-		of->end[at] = of->end[at - 1];
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* The steps of a loop in one process. */
+static const struct model_step **rows_of(const struct model *m, const struct model_phase *p,
+                                         uint32_t process, size_t *count)
+{
+	const struct model_step **rows = NULL;
+	bool *loops = model_phase_loops(m, p);
+
+	*count = 0;
+	for (size_t i = 0; i < m->step_row_count; i++) {
+		const struct model_step *row = &m->step_rows[i];
+		if (row->process != process || !model_phase_has(p, loops, row))
+			continue;
+		ALLOC_ROOM(rows, *count);
+		rows[(*count)++] = row;
 	}
-	of->start[at] = start;
-	of->end[at] = end;
+	free(loops);
+	if (*count)
+		qsort(rows, *count, sizeof(*rows), by_start);
+	return rows;
+}
+
+/* The end of the last step that takes longer than the loop has run until then, from `from` on; each
+ * such step puts that off. */
+static double until_longest(const struct model_phase *p, const struct model_step *const *rows,
+                            size_t count, double from)
+{
+	for (size_t i = 0; i < count / WARM_FEW; i++) {
+		double far = fmax(WARM_FAR_LONGER * p->p50, rows[i]->start - from);
+		if (rows[i]->start >= from && rows[i]->duration > far)
+			from = rows[i]->start + rows[i]->duration;
+	}
+	return from;
 }
 
 /* Until when a loop's first steps take far longer than its others, but no longer than `most`. */
 static double warm_until(const struct model *m, const struct model_phase *p, uint32_t process,
                          double from, double most)
 {
-	struct first_steps first = {.most = WARM_STEPS};
-	bool *loops = model_phase_loops(m, p);
+	size_t count, few = WARM_STEPS * (p->threads > 1 ? p->threads : 1);
+	const struct model_step **rows = rows_of(m, p, process, &count);
 
-	if (p->threads > 1)
-		first.most = p->threads < 64 / WARM_STEPS ? WARM_STEPS * p->threads : 64;
-	for (size_t i = 0; i < m->step_row_count; i++) {
-		const struct model_step *row = &m->step_rows[i];
-		if (row->process == process && model_phase_has(p, loops, row))
-			keep_first(&first, row->start, row->start + row->duration);
+	for (size_t i = 0; i < count && i < few && rows[i]->start < most; i++) {
+		double end = rows[i]->start + rows[i]->duration;
+		if (rows[i]->duration > WARM_LONGER * p->p50 && end <= most)
+			from = fmax(from, end);
 	}
-	free(loops);
-	for (size_t i = 0; i < first.count && first.start[i] < most; i++)
-		if (first.end[i] - first.start[i] > WARM_LONGER * p->p50 && first.end[i] <= most)
-			from = fmax(from, first.end[i]);
+	from = until_longest(p, rows, count, from);
+	free(rows);
 	return from;
 }
 

@@ -10,7 +10,7 @@ NVTX_CFLAGS := -isystem $(CURDIR)/build/deps/nvtx/include
 NVTX := $(shell $(CC) -E $(SPY_CFLAGS) $(NVTX_CFLAGS) -include nvtx3/nvToolsExt.h -x c /dev/null >/dev/null 2>&1 && echo yes)
 
 UNIT_BINS := $(addprefix $(O)/tests/unit/,$(basename $(notdir $(UNIT_C))))
-UNIT_HELP := $(addprefix $(O)/tests/unit/,recording.o recording_gpu.o recording_steps.o render.o)
+UNIT_HELP := $(addprefix $(O)/tests/unit/,recording.o recording_gpu.o recording_steps.o render.o play.o)
 
 unit-build: $(UNIT_BINS) $(O)/cudaspy
 

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "report/analysis/verdict/verdict.h"
+
 enum finding_severity { SEVERITY_INFO, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH };
 extern const char *const finding_severities[];
 
@@ -22,6 +24,8 @@ struct finding {
 	const char *title;
 	const char *fix_cuda, *fix_pytorch;     /* what to do, and the API to do it with */
 	const char *brief_cuda, *brief_pytorch; /* the same in at most FINDING_BRIEF columns */
+	/* The verdict's class whose change this one is too; VERDICT_CLASSES = of none. */
+	enum verdict_class cls;
 	enum finding_severity severity;
 	double share;   /* of the steady window that it concerns, 0..1; NaN = no time is known */
 	char *evidence; /* figures of this run */

@@ -84,8 +84,19 @@ double finding_share(const struct finding_context *s, double ns);
 /* "3.1 a step" where steps are known, else "812 a second" (free it). */
 char *finding_rate(const struct finding_context *s, double count);
 
+/* What a finding's line of code has most of: calls of these kinds, by what, and which of them. */
+#define FINDING_KIND(kind) (1u << (kind))
+enum finding_measure { BY_API, BY_PAGEABLE, BY_COUNT, BY_GPU, BY_BOTH };
+enum finding_only { ALL_OF_THEM, THAT_WAIT_FOR_ALL, OF_ITS_KERNEL, THAT_COMMUNICATES };
+struct finding_calls {
+	unsigned kinds; /* FINDING_KIND() of enum model_site_kind; 0 = it has no line */
+	enum finding_measure measure;
+	enum finding_only only;
+};
+
 /* findings_sites.c: the line of code that a finding is about; of one that has none yet. */
-void finding_find_site(const struct finding_context *c, struct finding *f);
+void finding_find_site(const struct finding_context *c, const struct finding_calls *calls,
+                       struct finding *f);
 
 struct finding_gap {    /* in which the GPU had nothing to do, and a thread was outside CUDA */
 	double idle;    /* ns */

@@ -16,49 +16,15 @@
 /* Fewer gaps with a known line (or less than half of the time) tell no line. */
 #define FEW_LINES 10
 
-enum measure { BY_API, BY_PAGEABLE, BY_COUNT, BY_GPU, BY_BOTH };
-static const char *const measures[] = {"API time", "pageable bytes", "count", "GPU time",
-                                       "API and GPU time"};
-
-/* Of which work alone. */
-enum only { ALL_OF_IT, OF_ITS_KERNEL, THAT_COMMUNICATES };
-
-static const struct about {
-	const char *id;
-	enum model_site_kind kind;
-	enum measure measure;
-	enum only only;
-} about[] = {
-        {"sync-every-step", SITE_WAIT, BY_API, ALL_OF_IT},
-        {"sync-too-early", SITE_WAIT, BY_API, ALL_OF_IT},
-        {"device-sync-for-stream", SITE_WAIT, BY_API, ALL_OF_IT},
-        {"pageable-async-copy", SITE_COPY, BY_PAGEABLE, ALL_OF_IT},
-        {"many-small-copies", SITE_COPY, BY_COUNT, ALL_OF_IT},
-        {"low-bandwidth-copy", SITE_COPY, BY_API, ALL_OF_IT},
-        {"copy-not-overlapped", SITE_COPY, BY_API, ALL_OF_IT},
-        {"copy-back-and-forth", SITE_COPY, BY_API, ALL_OF_IT},
-        {"implicit-sync", SITE_COPY, BY_API, ALL_OF_IT},
-        {"alloc-churn", SITE_ALLOC, BY_API, ALL_OF_IT},
-        {"memory-growth", SITE_ALLOC, BY_API, ALL_OF_IT},
-        {"module-load-in-loop", SITE_MODULE, BY_API, ALL_OF_IT},
-        {"graph-reinstantiated", SITE_GRAPH, BY_API, ALL_OF_IT},
-        {"graph-instantiation-dominates", SITE_GRAPH, BY_API, ALL_OF_IT},
-        {"many-short-launches", SITE_LAUNCH, BY_API, ALL_OF_IT},
-        {"launch-queue-full", SITE_LAUNCH, BY_API, ALL_OF_IT},
-        {"launch-contention", SITE_LAUNCH, BY_API, ALL_OF_IT},
-        {"dominant-kernel", SITE_LAUNCH, BY_GPU, OF_ITS_KERNEL},
-        {"low-occupancy", SITE_LAUNCH, BY_GPU, OF_ITS_KERNEL},
-        {"exposed-communication", SITE_LAUNCH, BY_GPU, THAT_COMMUNICATES},
-        /* classes of the verdict */
-        {"launch-bound", SITE_LAUNCH, BY_API, ALL_OF_IT},
-        {"sync-bound", SITE_WAIT, BY_API, ALL_OF_IT},
-        {"copy-bound", SITE_COPY, BY_BOTH, ALL_OF_IT},
-        {"alloc-bound", SITE_ALLOC, BY_API, ALL_OF_IT},
-};
+static const char *const measures[] = {[BY_API] = "API time",
+                                       [BY_PAGEABLE] = "pageable bytes",
+                                       [BY_COUNT] = "count",
+                                       [BY_GPU] = "GPU time",
+                                       [BY_BOTH] = "API and GPU time"};
 
 /* ---- of all calls ---- */
 
-static double measured(const struct model_place *p, enum measure by)
+static double measured(const struct model_place *p, enum finding_measure by)
 {
 	switch (by) {
 	case BY_PAGEABLE:
@@ -74,22 +40,18 @@ static double measured(const struct model_place *p, enum measure by)
 	}
 }
 
-/* A wait of the whole device, which device-sync-for-stream is about. */
 static bool waits_for_device(const char *api)
 {
 	return strstr(api, "DeviceSynchronize") || strstr(api, "CtxSynchronize");
 }
 
-static bool is_about(const struct about *a, const struct model_site *s)
+static bool is_about(const struct finding_calls *a, const struct model_site *s)
 {
-	if (!strcmp(a->id, "implicit-sync"))
-		return s->kind == SITE_COPY || s->kind == SITE_ALLOC || s->kind == SITE_MODULE;
-	if (!strcmp(a->id, "device-sync-for-stream") && !waits_for_device(s->api))
-		return false;
-	return s->kind == a->kind;
+	return a->kinds & FINDING_KIND(s->kind) &&
+	       (a->only != THAT_WAIT_FOR_ALL || waits_for_device(s->api));
 }
 
-static void add_all(const struct model_sites *sites, const struct about *a, double *of)
+static void add_all(const struct model_sites *sites, const struct finding_calls *a, double *of)
 {
 	for (size_t i = 0; i < sites->place_count; i++) {
 		const struct model_place *p = &sites->places[i];
@@ -110,7 +72,7 @@ static uint32_t place_of(const struct finding_context *c, const struct call_even
 	return site != UINT32_MAX ? (uint32_t)c->m->sites.items[site].place + 1 : 0;
 }
 
-static double measured_of(const struct call_event *e, enum measure by)
+static double measured_of(const struct call_event *e, enum finding_measure by)
 {
 	switch (by) {
 	case BY_PAGEABLE:
@@ -127,14 +89,14 @@ static double measured_of(const struct call_event *e, enum measure by)
 	}
 }
 
-static bool is_meant(const struct finding_context *c, const struct about *a,
+static bool is_meant(const struct finding_context *c, const struct finding_calls *a,
                      const struct finding *f, const struct call_event *e)
 {
 	const char *kernel = e->work < c->h->work_count ? c->h->works[e->work].kernel : NULL;
 
 	if (a->only == OF_ITS_KERNEL)
 		return kernel && f->kernel && !strcmp(kernel, f->kernel);
-	return a->only == ALL_OF_IT || (kernel && cuda_communicates(kernel));
+	return a->only != THAT_COMMUNICATES || (kernel && cuda_communicates(kernel));
 }
 
 /*
@@ -160,7 +122,7 @@ static double *factors(const struct finding_context *c)
 	return factor;
 }
 
-static void add_recent(const struct finding_context *c, const struct about *a,
+static void add_recent(const struct finding_context *c, const struct finding_calls *a,
                        const struct finding *f, double *of)
 {
 	const struct model_sites *sites = &c->m->sites;
@@ -202,20 +164,17 @@ static bool choose(const struct model_sites *sites, const double *of, struct fin
 	return true;
 }
 
-void finding_find_site(const struct finding_context *c, struct finding *f)
+void finding_find_site(const struct finding_context *c, const struct finding_calls *a,
+                       struct finding *f)
 {
 	const struct model_sites *sites = &c->m->sites;
-	const struct about *a = NULL;
 
-	for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++)
-		if (!strcmp(about[i].id, f->id))
-			a = &about[i];
-	if (!a || !sites->place_count)
+	if (!a->kinds || !sites->place_count)
 		return;
 	double *of = alloc_zeroed(sites->place_count, sizeof(*of));
 	f->place_measure = measures[a->measure];
 	add_recent(c, a, f, of);
-	if (!choose(sites, of, f) && a->only == ALL_OF_IT) {
+	if (!choose(sites, of, f) && a->only != OF_ITS_KERNEL && a->only != THAT_COMMUNICATES) {
 		memset(of, 0, sites->place_count * sizeof(*of));
 		add_all(sites, a, of);
 		choose(sites, of, f);

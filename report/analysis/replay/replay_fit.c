@@ -181,8 +181,7 @@ static void finish_lates(struct replay_fit *n)
 
 	r->late = CUDA_RETURN_NS;
 	if (n->late_count) {
-		stats_sort(n->lates, n->late_count);
-		r->late = stats_quantile(n->lates, n->late_count, 0.5);
+		r->late = stats_select(n->lates, n->late_count, 0.5);
 	}
 	for (size_t i = 0; i < n->late_count; i++)
 		r->waiting += fabs(n->lates[i] - r->late);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/progress.h"
 #include "report/model/model.h"
 #include "report/base/pattern.h"
 #include "report/analysis/whatif/whatif_change.h"
@@ -48,6 +49,9 @@ static void add_process(struct whatif_result *to, const struct model_process *p,
 	double saved = o->changed > 0 ? fmin(SAVED_ERROR * (1 - ratio), LEFT_ERROR * ratio) : 0;
 	to->window += window;
 	to->predicted += window * ratio;
+	for (int i = 0; i < 2; i++)
+		to->at_speed[i] +=
+		        window * fmin(1, fmax(o->at_speed[i], fmin(1, o->bound_at_speed[i])));
 	/* The GPU's work stays as it is where launches and what is between them go. */
 	bool stays =
 	        to->what == WHATIF_GRAPHS || to->what == WHATIF_STEP || to->what == WHATIF_HOST;
@@ -114,7 +118,9 @@ static void predict(const struct model *m, const struct whatif_asked *a,
 		if (!gives_work(m, i) || p->call_log.left_out)
 			continue;
 		any = true;
+		progress_part_begin(i, i + 1, m->process_count);
 		can = whatif_try(m, p, a, o, &results[0]);
+		progress_part_end();
 		for (size_t k = 0; k < count && can; k++)
 			if (results[k].what == WHATIF_CPU && isnan(p->call_log.cpu_wait))
 				whatif_fails(&results[k],
@@ -145,6 +151,15 @@ static void take_best_case(struct whatif_result *to, const struct whatif_result 
 	to->speedup_high = other->speedup_high;
 }
 
+/* Whether whole steps are the better form by those that are alike: what the others would gain, as
+ * graphs of their own, is no reason. */
+static bool steps_win(const struct whatif_result *runs, const struct whatif_result *step)
+{
+	double alike = step->steps > 0 ? step->repeated / step->steps : 1;
+
+	return step->known && (!runs->known || step->predicted < alike * runs->predicted);
+}
+
 /* The better form of graphs; what stands in the way of the other is told in any case. */
 static void choose_form(struct whatif_result *results)
 {
@@ -152,7 +167,7 @@ static void choose_form(struct whatif_result *results)
 
 	take_best_case(runs, step);
 	take_best_case(step, runs);
-	if (step->known && (!runs->known || step->predicted < runs->predicted)) {
+	if (steps_win(runs, step)) {
 		*runs = *step;
 		runs->what = WHATIF_GRAPHS;
 		runs->form = WHATIF_WHOLE;

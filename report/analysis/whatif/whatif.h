@@ -32,7 +32,7 @@ extern const char *const whatif_names[];
 /* Blocking copies to the host up to this size (bytes) are waits for a result, not transfers. */
 #define WHATIF_SMALL_COPY 65536u
 
-#define WHATIF_ASSUMPTIONS 6
+#define WHATIF_ASSUMPTIONS 7
 
 enum whatif_form {
 	WHATIF_RUNS,  /* runs of calls with little time between them become graphs */
@@ -74,6 +74,7 @@ struct whatif_result { /* owns nothing: may be copied */
 	double predicted, low, high;
 	double least, most; /* the range of what is not known of this run alone */
 	double spread;      /* of a measured gain by chance: a factor's logarithm */
+	double at_speed[2]; /* predicted, of a host that was faster, and slower, with and without */
 	double saved;       /* window - predicted */
 	double speedup, speedup_low, speedup_high; /* window / predicted; low <= speedup <= high;
 	                                              low is below 1 where a run may by chance be

@@ -28,6 +28,7 @@ struct whatif_change {
 	struct whatif_link link;
 	double graph_launch; /* ns of a graph's launch in this run; NaN: there was none */
 	double hands;        /* of WHATIF_HOST: so many share the work at least */
+	double others;       /* processes that have the GPU too */
 	double cpu_wait;     /* of WHATIF_CPU: share of the threads' time; NaN: not known */
 	const struct whatif_steps *steps; /* of WHATIF_STEP */
 	bool strict;    /* of WHATIF_STEP: what is not the launches' stays, whatever the hope */
@@ -45,8 +46,10 @@ struct whatif_outcome {
 	double stays; /* share of the time that the host still does outside CUDA; WHATIF_STEP */
 	double outside, between; /* the same of any change: what is left, and what it takes away */
 	double steps, repeated;  /* steps in the calls kept; of these, that become graphs */
+	/* The ratio on a host that is faster, and slower, and the least then. */
+	double at_speed[2], bound_at_speed[2];
 	double host[2]; /* shares of the time in which the host works: as it was, and then */
-	double error, changed, bandwidth[2], graph_launch, hands;
+	double error, changed, bandwidth[2], graph_launch, hands, others;
 	struct whatif_link link;
 	bool assumed_bandwidth;
 };
@@ -66,6 +69,14 @@ void change_no_sync(struct whatif_change *c, const struct replay *r,
  * it, but work of its own. */
 #define LONGEST_GAP 100e3
 
+/*
+ * A wait outside CUDA (REPLAY_READ) does not show when it was over: up to so much of the time until
+ * the next work, whichever thread goes on, may be it still (woken up late), or work on what was
+ * read. In the middle it is half of that. It is not the host's own as well.
+ */
+#define READ_MOST   0.5
+#define READ_MIDDLE (READ_MOST / 2)
+
 /* What a graph of so many pieces costs, ns: the host to launch it, the GPU between two of them. */
 struct graph_cost {
 	double launch, gap;
@@ -75,6 +86,10 @@ struct graph_cost graph_cost(const struct whatif_change *c, uint32_t pieces);
 /* The range of a prediction: whatif_range.c. */
 double whatif_host_share(const struct replay *r, const struct replay_act *acts, double time);
 double whatif_spread(const struct whatif_outcome *o);
+/* How much slower or faster the host is another time, on the same machine or another of its kind.
+ */
+#define WHATIF_HOST_SLOWER 1.35
+void whatif_slow_host(const struct replay *r, struct replay_act *acts, double slower);
 void whatif_widen(struct whatif_result *to);
 
 struct whatif_asked { /* changes `from` up to, but not with, `to` */

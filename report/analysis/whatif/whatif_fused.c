@@ -9,12 +9,20 @@
 /*
  * Rows of alike small kernels, as an optimizer gives them that goes over its tensors one by one:
  * each kernel is launched for many tensors at once, as PyTorch's foreach and fused optimizers do.
+ * Of each tensor there may be one launch, or a group of a dozen.
  */
 
-/* A row: so many launches at least, of so few kernels, each so often. */
+/* A row: so many launches at least, of so few kernels (a group, with variants by the tensors' sizes
+ * and some of what came before it), nearly all of them so often. */
 #define ROW_LEAST    200u
-#define ROW_KERNELS  12u
+#define ROW_KERNELS  32u
 #define KERNEL_LEAST 20u
+/*
+ * The same kernels over tensors of many sizes are no loop over one tensor, in which each launch
+ * needs the one before: so many shapes for each kernel.
+ */
+#define SHAPES_EACH 2u
+#define ROW_SHAPES  (SHAPES_EACH * ROW_KERNELS)
 /* A kernel that takes longer (ns) is no small one. */
 #define SMALL 10e3
 /*
@@ -42,18 +50,19 @@ struct row { /* of one thread */
 	uint32_t kernels;
 	const char *names[ROW_KERNELS];
 	uint32_t times[ROW_KERNELS];
+	uint32_t shapes, works[ROW_SHAPES]; /* kernels with their shapes; more are not counted */
 	double shortest, gpu, host;
 	bool framework; /* PyTorch's own kernels */
 };
 
-/* PyTorch's name says which of its kernels go over the elements of a tensor: those of a network's
- * layers depend on one another, with a matrix product or a norm in between. */
 static bool of_framework(const char *name)
 {
 	return strstr(name, "at::native::") != NULL;
 }
 
-static bool can_be_fused(const char *name)
+/* PyTorch's name says which of its kernels go over the elements of a tensor: others depend on one
+ * another where they are a network's layers. */
+static bool is_elementwise(const char *name)
 {
 	return !of_framework(name) || strstr(name, "elementwise");
 }
@@ -67,8 +76,17 @@ static const char *small_kernel(const struct replay *r, uint32_t i)
 	    act->wait != REPLAY_NO_WAIT || a->flags & (CALL_EVENT_FIRST | CALL_EVENT_CAPTURED) ||
 	    !(act->gpu < SMALL))
 		return NULL;
-	const char *name = r->call_log->works[a->work].kernel;
-	return name && can_be_fused(name) ? name : NULL;
+	return r->call_log->works[a->work].kernel;
+}
+
+static void note_shape(struct row *row, uint32_t work)
+{
+	uint32_t k = 0;
+
+	while (k < row->shapes && row->works[k] != work)
+		k++;
+	if (k == row->shapes && k < ROW_SHAPES)
+		row->works[row->shapes++] = work;
 }
 
 /* False: it is one kernel too many for the row. */
@@ -86,6 +104,7 @@ static bool add(struct row *row, const struct replay *r, uint32_t i, const char 
 		row->times[k] = 0;
 	}
 	row->times[k]++;
+	note_shape(row, r->given[i].work);
 	if (!row->pieces++) {
 		row->first = i;
 		row->stream = r->given[i].stream;
@@ -100,6 +119,47 @@ static bool add(struct row *row, const struct replay *r, uint32_t i, const char 
 	return true;
 }
 
+/* What came before the row's kernels is no part of it. */
+static void trim(const struct replay *r, struct row *row)
+{
+	const struct row was = *row;
+	uint32_t first = was.first;
+
+	for (; first != was.last; first = r->next[first]) {
+		const char *name = small_kernel(r, first);
+		uint32_t k = 0;
+		while (name && was.names[k] != name)
+			k++;
+		if (name && was.times[k] >= KERNEL_LEAST)
+			break;
+	}
+	if (first == was.first)
+		return;
+	*row = (struct row){0};
+	for (uint32_t i = first;; i = r->next[i]) {
+		const char *name = small_kernel(r, i);
+		if (name)
+			add(row, r, i, name);
+		if (i == was.last)
+			break;
+	}
+}
+
+/* Nothing but their order says that its kernels need one another. */
+static bool are_apart(const struct row *row)
+{
+	uint32_t often = 0;
+	bool elementwise = true;
+
+	for (uint32_t k = 0; k < row->kernels; k++) {
+		if (row->times[k] < KERNEL_LEAST)
+			continue;
+		often++;
+		elementwise &= is_elementwise(row->names[k]);
+	}
+	return elementwise || row->shapes >= SHAPES_EACH * often;
+}
+
 /* Launches that are left of the row; 0 = it stays as it is. */
 static uint32_t launches_left(const struct whatif_change *c, const struct row *row)
 {
@@ -112,7 +172,8 @@ static uint32_t launches_left(const struct whatif_change *c, const struct row *r
 		left += (row->times[k] + each - 1) / each;
 		often += row->times[k] >= KERNEL_LEAST ? row->times[k] : 0;
 	}
-	return row->pieces >= ROW_LEAST && often * 10 >= row->pieces * 9 ? left : 0;
+	return row->pieces >= ROW_LEAST && often * 10 >= row->pieces * 9 && are_apart(row) ? left
+	                                                                                   : 0;
 }
 
 static void fuse(struct whatif_change *c, const struct replay *r, struct replay_act *acts,
@@ -152,8 +213,9 @@ static void fuse(struct whatif_change *c, const struct replay *r, struct replay_
 static void end_row(struct whatif_change *c, const struct replay *r, struct replay_act *acts,
                     struct row *row)
 {
+	if (row->pieces >= ROW_LEAST)
+		trim(r, row);
 	uint32_t left = launches_left(c, row);
-
 	if (left)
 		fuse(c, r, acts, row, left);
 	*row = (struct row){0};

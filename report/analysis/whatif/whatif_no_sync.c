@@ -62,8 +62,7 @@ static double way_to_a_call(const struct replay *r)
 			ways[count++] = *way;
 		*way = 0;
 	}
-	stats_sort(ways, count);
-	double median = count ? stats_quantile(ways, count, 0.5) : 0;
+	double median = count ? stats_select(ways, count, 0.5) : 0;
 	free(ways);
 	free(since);
 	return median <= LONGEST_WAY ? median : 0;
@@ -127,11 +126,7 @@ static void drop_behind(const struct dropping *d, uint32_t i)
 		d->acts[next].gap -= fmin(d->acts[next].gap, d->way) / 2;
 }
 
-/*
- * A wait outside CUDA does not show when it was over. Until the next work, whichever thread goes
- * on, the host may have been woken up late or have worked on what it read: up to half of that time
- * goes.
- */
+/* Behind a wait outside CUDA, until the next work, whichever thread goes on: READ_MOST. */
 static void drop_outside(const struct dropping *d, uint32_t i, double part)
 {
 	const struct replay *r = d->replay;
@@ -163,7 +158,7 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 		drop_way(d, before);
 	}
 	if (d->replay->call_events[i].flags & REPLAY_READ)
-		drop_outside(d, i, c->hope == HOPE_MOST ? 0.5 : 0.25);
+		drop_outside(d, i, c->hope == HOPE_MOST ? READ_MOST : READ_MIDDLE);
 	else if (c->hope == HOPE_MOST)
 		drop_behind(d, i);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/progress.h"
 #include "report/base/stats.h"
 #include "report/model/model.h"
 #include "report/analysis/whatif/whatif_change.h"
@@ -15,7 +16,9 @@
 #define LEAST_CALLS 50u
 /* What is left of the time where a change gains nothing worth telling. */
 #define NO_GAIN 0.995
-#define HANDS   4.0
+/* The same where it is so little that the host's speed makes no difference to it. */
+#define LITTLE_GAIN 0.95
+#define HANDS       4.0
 /* Pinned copies that tell a bandwidth: of smaller ones, most is the start. */
 #define BANDWIDTH_BYTES (1u << 20)
 
@@ -72,6 +75,18 @@ static struct whatif_link find_link(const struct model *m)
 	return slowest;
 }
 
+/* Other processes with a context on a device that this one used: as many as were there when CUDA
+ * started, or at exit, whichever are more. 0 where nobody knows. */
+static double find_others(const struct model *m, size_t process)
+{
+	double others = 0;
+
+	for (size_t i = 0; i < m->environment_count; i++)
+		if (m->environment[i].used && m->environment[i].process == process)
+			others = fmax(others, most(&m->environment[i], SPY_ENVIRONMENT_OTHERS));
+	return others;
+}
+
 /* The median of what launching a graph took itself. */
 static double graph_launch(const struct replay *r)
 {
@@ -81,8 +96,7 @@ static double graph_launch(const struct replay *r)
 	for (size_t i = 0; i < r->count; i++)
 		if (r->given[i].kind == TF_WORK_GRAPH)
 			own[count++] = r->call_events[i].own;
-	stats_sort(own, count);
-	median = stats_quantile(own, count, 0.5);
+	median = stats_select(own, count, 0.5);
 	free(own);
 	return median;
 }
@@ -230,10 +244,45 @@ static double strictly(const struct replay *r, struct whatif_change *c, double b
 	return base > 0 && strict.changed > 0 ? replay_run(r, call_events) / base : 1;
 }
 
+/* Were the host so many times slower: the time of these calls. `room`: for a copy of them. */
+static double at_speed(const struct replay *r, const struct replay_act *acts, double slower,
+                       struct replay_act *room)
+{
+	memcpy(room, acts, r->count * sizeof(*room));
+	whatif_slow_host(r, room, slower);
+	return replay_run(r, room);
+}
+
+/* The change's gain on a host that is faster, or slower, than it was in this run. */
+static void try_speeds(const struct replay *r, const struct replay_act *call_events, double base[2],
+                       struct whatif_outcome *to)
+{
+	struct replay_act *room = alloc_zeroed(r->count, sizeof(*room));
+
+	for (int i = 0; i < 2; i++) {
+		double slower = i ? WHATIF_HOST_SLOWER : 1 / WHATIF_HOST_SLOWER;
+		if (!(base[i] > 0))
+			base[i] = at_speed(r, r->call_events, slower, room);
+		to->at_speed[i] =
+		        base[i] > 0 ? at_speed(r, call_events, slower, room) / base[i] : NAN;
+		to->bound_at_speed[i] = to->bound[REPLAY_MEAN] * r->base / base[i];
+	}
+	free(room);
+}
+
+/* All work takes so many times as long. */
+static void share_gpu(const struct replay *r, struct replay_act *call_events, double times)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		call_events[i].gpu *= times;
+		call_events[i].space *= times;
+	}
+}
+
 /* One change at one level: its outcome. `acts`: room for a copy of the replay's. */
 static void try_change(const struct model *m, const struct model_process *p, const struct replay *r,
                        struct whatif_change *c, enum replay_level level, double base,
-                       struct replay_act *call_events, struct whatif_outcome *to)
+                       double speeds[2], struct replay_act *call_events, struct whatif_outcome *to)
 {
 	double outside = 0, before = 0;
 
@@ -243,6 +292,10 @@ static void try_change(const struct model *m, const struct model_process *p, con
 		before += r->call_events[i].gap;
 		outside += call_events[i].gap;
 	}
+	/* They may have the GPU as long as this process has, each: at least what the change frees
+	 * is theirs. */
+	if (c->hope == HOPE_LEAST && c->others > 0)
+		share_gpu(r, call_events, 1 + c->others);
 	double time = c->changed > 0 ? replay_run(r, call_events) : base;
 	to->time[level] = base > 0 ? time / base : NAN;
 	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
@@ -255,6 +308,9 @@ static void try_change(const struct model *m, const struct model_process *p, con
 		to->strict = strictly(r, c, base, call_events);
 	if (level != REPLAY_MEAN)
 		return;
+	to->at_speed[0] = to->at_speed[1] = to->time[level];
+	if (c->changed > 0 && to->time[level] < LITTLE_GAIN)
+		try_speeds(r, call_events, speeds, to);
 	to->host[0] = whatif_host_share(r, r->call_events, base);
 	to->host[1] = whatif_host_share(r, call_events, time);
 	to->stays = base > 0 ? c->stays / base : 0;
@@ -265,6 +321,7 @@ static void try_change(const struct model *m, const struct model_process *p, con
 	to->changed = c->changed;
 	to->graph_launch = c->graph_launch;
 	to->hands = c->hands;
+	to->others = c->others;
 	to->link = c->link;
 	memcpy(to->bandwidth, c->bandwidth, sizeof(to->bandwidth));
 }
@@ -301,12 +358,14 @@ static bool try_level(const struct model *m, const struct model_process *p,
 	bool lacks = lacks_times(&r, to);
 	struct replay_act *call_events = alloc_zeroed(r.count, sizeof(*call_events));
 	double base = lacks ? 0 : replay_run(&r, r.call_events), launch = graph_launch(&r);
+	double speeds[2] = {0};
 	struct whatif_steps steps;
 
 	whatif_steps_make(&steps, m, (size_t)(p - m->processes), &r);
 	if (level == REPLAY_MEAN && a->from <= WHATIF_STEP && WHATIF_STEP < a->to)
 		whatif_steps_blocked(&steps, &to[WHATIF_STEP - a->from]);
 	for (enum whatif what = a->from; what < a->to && !lacks; what++) {
+		progress_share((uint64_t)(what - a->from) + 1, (uint64_t)(a->to - a->from) + 1);
 		if (!is_worth(&out[what - a->from], level))
 			continue;
 		struct whatif_change c = change_of(what, level, a);
@@ -316,7 +375,8 @@ static bool try_level(const struct model *m, const struct model_process *p,
 		c.steps = what == WHATIF_STEP ? &steps : NULL;
 		c.cpu_wait = p->call_log.cpu_wait;
 		c.hands = hands(m, (size_t)(p - m->processes));
-		try_change(m, p, &r, &c, level, base, call_events, &out[what - a->from]);
+		c.others = find_others(m, (size_t)(p - m->processes));
+		try_change(m, p, &r, &c, level, base, speeds, call_events, &out[what - a->from]);
 	}
 	free(call_events);
 	whatif_steps_free(&steps);
@@ -329,9 +389,12 @@ bool whatif_try(const struct model *m, const struct model_process *p, const stru
 {
 	if (cannot_tell(m, p, to))
 		return false;
-	for (int level = 0; level < REPLAY_LEVELS; level++)
-		if (any_worth(out, a, (enum replay_level)level) &&
-		    !try_level(m, p, a, (enum replay_level)level, out, to))
-			return false;
-	return true;
+	bool can = true;
+	for (int level = 0; level < REPLAY_LEVELS && can; level++) {
+		progress_part_begin((uint64_t)level, (uint64_t)level + 1, REPLAY_LEVELS);
+		can = !any_worth(out, a, (enum replay_level)level) ||
+		      try_level(m, p, a, (enum replay_level)level, out, to);
+		progress_part_end();
+	}
+	return can;
 }

@@ -45,6 +45,9 @@ void whatif_steps_make(struct whatif_steps *s, const struct model *m, size_t pro
                        const struct replay *r);
 void whatif_steps_free(struct whatif_steps *s);
 
+/* Finds which of them are alike; a part of whatif_steps_make(). */
+void whatif_steps_compare(struct whatif_steps *s);
+
 /* What goes into the graph. */
 bool whatif_step_piece(const struct call_event *a, const struct replay_act *r);
 /* The host waits here for the GPU's work; copies to the device are inputs and are none. */

@@ -88,8 +88,9 @@ static void assume_steps(struct whatif_result *to, const struct whatif_outcome *
 	       "%.0f of %.0f steps give the GPU the same work in the same order: each becomes one "
 	       "graph, whatever time is between its calls; copies to the device come before it",
 	       to->repeated, to->steps);
-	assume(to, "waits stay, and divide the graph where they are inside a step; at best the "
-	           "results are read at its end, and steps unlike the others are graphs too");
+	assume(to,
+	       "waits and allocations stay, and divide the graph where they are inside a step; at "
+	       "best they are at its ends, and steps unlike the others are graphs too");
 	if (to->stays > 0)
 		assume(to,
 		       "the longest stretch outside CUDA of each step stays, %s a step, as a "
@@ -151,6 +152,11 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 	default:
 		break;
 	}
+	if (o->others > 0)
+		assume(to,
+		       "the GPU's time is this process' own; for the least gain %.0f other%s, by "
+		       "NVML, take%s as much of it",
+		       o->others, o->others > 1 ? "s" : "", o->others > 1 ? " each" : "s");
 	if (to->coverage < 0.995)
 		assume(to,
 		       "the calls that were kept, of %.0f %% of the steady window, stand for all",

@@ -13,10 +13,16 @@
  * inputs, allocations; and the longest stretch that the host spends outside CUDA in each step,
  * before the graph's launch, as it may be a loader or the program's own logic.
  *
- * A wait inside a step divides its graph in two, as the host decides there what comes next. The
- * best case has none: the results are read at the step's end. Where most steps repeat, the others
+ * A wait inside a step divides its graph in two, as the host decides there what comes next, and so
+ * does an allocation or free that no graph takes. The best case has none: the results are read at
+ * the step's end, and the memory is there before. Where most steps repeat, the others
  * are graphs as well in the best case: of a shape that all are padded to, or one for each shape.
+ * Where nearly all do, in the middle too: what few have besides is a log now and then, a buffer
+ * that is filled once, or where one step was taken for the next, and whoever captures the step
+ * leaves it out or captures it as well.
  */
+#define MOST       0.5
+#define NEARLY_ALL 0.8
 
 struct segment {        /* of the steps of one thread: from a wait to a wait */
 	uint32_t lead;  /* its first call */
@@ -31,7 +37,7 @@ struct whole {
 	const struct whatif_steps *steps;
 	struct replay_act *acts;
 	bool free; /* the best case: the waits inside go, and what the host does outside CUDA */
-	bool all;  /* and steps unlike the others are graphs too */
+	bool all;  /* steps unlike the others are graphs too */
 };
 
 static const struct whatif_step *step_of(const struct whole *w, uint32_t i)
@@ -69,6 +75,13 @@ static bool is_captured(const struct call_event *a, const struct replay_act *r)
 	return r->wait == REPLAY_NO_WAIT && a->kind == TF_WORK_NONE &&
 	       (a->cls == SPY_CLASS_EVENT || a->cls == SPY_CLASS_QUERY ||
 	        a->cls == SPY_CLASS_CONTEXT || cuda_role_is_ordered(a->role));
+}
+
+/* An allocation or free that no graph takes. */
+static bool divides(const struct call_event *a)
+{
+	return a->cls == SPY_CLASS_ALLOC && a->kind == TF_WORK_NONE && !a->result &&
+	       !(a->flags & CALL_EVENT_CAPTURED) && !cuda_role_is_ordered(a->role);
 }
 
 /* It waits for no work of its own step, and is done when its call returns. */
@@ -204,6 +217,11 @@ static void walk(struct whole *w, struct walker *k, uint32_t *waits, uint32_t i)
 		waits[step]--;
 		return;
 	}
+	if (!w->free && divides(given)) {
+		settle(w, &k->segment, &k->late);
+		end_segment(w, &k->segment, i);
+		return;
+	}
 	struct segment *g = &k->segment;
 	if (g->lead == CALL_LOG_NONE)
 		*g = (struct segment){.lead = i};
@@ -225,7 +243,8 @@ void change_steps(struct whatif_change *c, const struct replay *r, struct replay
 	};
 	if (!w.steps || !w.steps->repeated)
 		return;
-	w.all = w.free && 2 * w.steps->repeated >= w.steps->count;
+	double alike = c->hope == HOPE_MIDDLE ? NEARLY_ALL : w.free ? MOST : INFINITY;
+	w.all = (double)w.steps->repeated >= alike * (double)w.steps->count;
 	size_t threads = r->call_log->thread_count;
 	struct walker *walkers = alloc_zeroed(threads, sizeof(*walkers));
 	uint32_t *waits = count_waits(&w);

@@ -388,6 +388,33 @@ static void test_first_steps(void **state)
 	end(&r);
 }
 
+/* What is done every 50 steps loads its code when it is done for the first time: that step takes
+ * longer than all before it. Later ones, and any that take less than the loop had run, stay. */
+static void test_first_of_rare_steps(void **state)
+{
+	static const double one[] = {200, 800};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(&r);
+	struct model_loop *l = loop(&r, 0, 1, "k", one, 1);
+	l->steps = 425;
+	r.m.step_rows = alloc_zeroed(425, sizeof(*r.m.step_rows));
+	for (double at = 200; r.m.step_row_count < 425;) {
+		size_t i = r.m.step_row_count++;
+		double ms = i == 50 ? 100 : i == 100 ? 48 : i == 200 ? 30 : 1;
+		r.m.step_rows[i] = (struct model_step){
+		        .found = true, .tid = 1, .start = at * MS, .duration = ms * MS};
+		at += ms;
+	}
+	finish(&r);
+	struct model *v = model_view(&r.m, 1);
+	assert_near(v->host_window, 450 * MS, 1); /* 50 steps and the one of 100 ms, of 600 */
+	model_view_free(v);
+	end(&r);
+}
+
 static void test_threads_of_one_loop(void **state)
 {
 	static const double one[] = {200, 800}, short_one[] = {850, 855}, few[] = {900, 903};
@@ -458,6 +485,36 @@ static void test_loops_of_little_time(void **state)
 	finish(&r);
 	assert_int_equal(r.m.phases.main, 3);
 	end(&r);
+}
+
+/* A loop that is over before the others begin and gives next to none of their work prepares them,
+ * as it does in a run of any length; not one that gives as much, goes on, or takes far longer. */
+static void test_a_loop_that_prepares(void **state)
+{
+	static const struct {
+		double one[2], two[2], three[4];
+		double events; /* in a step of the later one; the first has 10 */
+		size_t main;
+	} cases[] = {
+	        {{100, 500}, {550, 800}, {0}, 200, 2},        {{100, 500}, {550, 800}, {0}, 100, 1},
+	        {{100, 500}, {510, 540}, {0}, 2000, 1},       {{100, 500}, {450, 700}, {0}, 200, 1},
+	        {{100, 400}, {401, 500}, {500, 800}, 500, 1},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run r;
+		start(&r, 1);
+		slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+		add_up(&r);
+		double first[] = {cases[i].one[0], cases[i].one[1], cases[i].three[0],
+		                  cases[i].three[1]};
+		loop(&r, 0, 1, "prepare", first, cases[i].three[0] > 0 ? 2 : 1);
+		struct model_loop *l = loop(&r, 0, 1, "work", cases[i].two, 1);
+		l->work.launches = cases[i].events * (double)l->steps;
+		finish(&r);
+		assert_int_equal(r.m.phases.main, cases[i].main);
+		end(&r);
+	}
 }
 
 /* Loops that hold little of the work do not stand for the run. */
@@ -674,9 +731,11 @@ int main(void)
 	        cmocka_unit_test(test_a_slice_in_two),
 	        cmocka_unit_test(test_warming_up),
 	        cmocka_unit_test(test_first_steps),
+	        cmocka_unit_test(test_first_of_rare_steps),
 	        cmocka_unit_test(test_threads_of_one_loop),
 	        cmocka_unit_test(test_threads_side_by_side),
 	        cmocka_unit_test(test_loops_of_little_time),
+	        cmocka_unit_test(test_a_loop_that_prepares),
 	        cmocka_unit_test(test_loops_of_little_work),
 	        cmocka_unit_test(test_a_loop_that_pauses),
 	        cmocka_unit_test(test_work_of_other_threads_in_steps),

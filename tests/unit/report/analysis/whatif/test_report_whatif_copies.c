@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "report/analysis/whatif/whatif.h"
+#include "tests/unit/play.h"
+#include "tests/unit/unit.h"
+
+/*
+ * A copy of pageable memory is waited for right behind it, as PyTorch does without
+ * non_blocking=True, and then the host works for 300 us: that wait is a part of the copy.
+ */
+static void test_a_pinned_copy_is_not_waited_for(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 100; i++) {
+		play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PAGEABLE, 5000000, 1000, 0);
+		p.host += 1;
+		play_sync(&p);
+		play_launch(&p, 5, 300);
+		p.host += 300;
+	}
+	play_timed(&p, 300);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	assert_near(r.predicted, 100 * 510e3, 0.05); /* the GPU's, 200 us of it the copy */
+	play_ends(&p, &m);
+}
+
+/* A result is kept in fresh pageable memory each time, which takes the host 300 us to give back. */
+static void test_pageable_memory_is_unmapped(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 200; i++) {
+		for (int k = 0; k < 10; k++, p.host += 20)
+			play_launch(&p, 5, 2);
+		play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PAGEABLE, 4096000, 500, 0);
+		p.host += 320;
+	}
+	play_timed(&p, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	/* 500 us of copying are 4 of its call; 1000 pages of 250 ns, half of them in the middle. */
+	double left = 10 * 25 + 20 + 4 + 300;
+	assert_near(r.window, 200 * (10 * 25 + 20 + 500 + 300) * 1e3, 0.02);
+	assert_near(r.predicted, 200 * (left - 125) * 1e3, 0.03);
+	assert_near(r.least, 200 * (left - 250) * 1e3 * 0.9, 0.06);
+	assert_true(r.most > 200 * left * 1e3);
+	play_ends(&p, &m);
+}
+
+/* 4 MiB each way through pageable memory, 400 us of copying each, a kernel of 10 us. */
+static void play_pageable(struct play *p)
+{
+	const uint64_t bytes = 4u << 20;
+
+	play_start(p);
+	for (int i = 0; i < 100; i++) {
+		play_transfer(p, SPY_DIR_HTOD, SPY_MEM_PAGEABLE, bytes, 400, 0);
+		play_launch(p, 3, 10);
+		play_transfer(p, SPY_DIR_DTOH, SPY_MEM_PAGEABLE, bytes, 400, 0);
+		play_sync(p);
+	}
+	play_timed(p, 10);
+}
+
+static void test_pinned(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_pageable(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	play_assert_base(&m, 1e-6);
+	/* At 25 bytes a ns: 167.8 us each way, 2.5 and 1.5. */
+	assert_near(r.predicted, 100 * 360e3, 0.03);
+	assert_true(r.least < 0.6 * r.predicted); /* it may be twice as fast */
+	play_ends(&p, &m);
+}
+
+static bool assumes(const struct whatif_result *r, const char *text)
+{
+	for (size_t i = 0; i < r->assumption_count; i++)
+		if (strstr(r->assumptions[i], text))
+			return true;
+	return false;
+}
+
+/* The link is known, though at rest when it was read last: 63.0 bytes a ns, and 88 % of them. */
+static void test_pinned_by_the_link(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_pageable(&p);
+	struct tf_environment *e = made_environment(&p.made, 1);
+	e->devices[0].used = 1;
+	made_told(&e->devices[0].first, SPY_ENVIRONMENT_PCIE_WIDTH, 16, 2001000);
+	made_told(&e->devices[0].last, SPY_ENVIRONMENT_PCIE_WIDTH, 16, 3001000);
+	made_told(&e->devices[0].last, SPY_ENVIRONMENT_PCIE_GEN, 1, 3001000);
+	made_told(&e->devices[0].last, SPY_ENVIRONMENT_PCIE_GEN_MAX, 5, 3001000);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	/* 75.9 us each way, 2.5 and 1.5; a tenth less to a fifth more, and 5 % of the saving. */
+	double saving = 0.05 * r.saved;
+	assert_near(r.predicted, 100 * 181e3, 0.05);
+	assert_true(r.least + saving > 0.88 * r.predicted && r.least + saving < 0.98 * r.predicted);
+	assert_true(r.most - saving > 1.1 * r.predicted && r.most - saving < 1.3 * r.predicted);
+	assert_true(assumes(&r, "PCIe generation 5 x16, are assumed: 55.3 GB/s"));
+	play_ends(&p, &m);
+}
+
+/* Small pinned copies tell nothing of the bus: most of their time is their start. */
+static void test_pinned_beside_small_ones(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_pageable(&p);
+	play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PINNED, 65536, 3, 4);
+	play_sync(&p);
+	play_timed_copy(&p, SPY_DIR_HTOD, 65536, 4);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	assert_true(assumes(&r, "25 to 50 GB/s over the bus are assumed"));
+	assert_near(r.predicted, 100 * 360e3, 0.03);
+	play_ends(&p, &m);
+}
+
+/* What cannot be is not believed. */
+static void test_pinned_by_no_link(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_pageable(&p);
+	struct tf_environment *e = made_environment(&p.made, 1);
+	made_told(&e->devices[0].last, SPY_ENVIRONMENT_PCIE_WIDTH, 16, 3001000);
+	made_told(&e->devices[0].last, SPY_ENVIRONMENT_PCIE_GEN, 1000, 3001000);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	assert_near(r.predicted, 100 * 360e3, 0.03);
+	assert_true(assumes(&r, "25 to 50 GB/s over the bus are assumed"));
+	play_ends(&p, &m);
+}
+
+static void test_no_alloc(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 300; i++) {
+		play_alloc(&p, 50, false);
+		play_launch(&p, 3, 10);
+		play_alloc(&p, 30, true);
+	}
+	play_timed(&p, 10);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_ALLOC, NULL, 1);
+	play_assert_base(&m, 1e-6);
+	assert_near(r.window, 300 * 94.8e3, 0.01);
+	assert_near(r.predicted, 300 * 10.75e3, 0.03);
+	play_ends(&p, &m);
+}
+
+/* A pool stands in for allocations: what it takes itself is little, and at most what CuPy's does.
+ */
+static void test_a_pool_takes_time_too(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 300; i++) {
+		for (int k = 0; k < 10; k++)
+			play_alloc(&p, 50, false);
+		play_launch(&p, 3, 2);
+	}
+	play_timed(&p, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_ALLOC, NULL, 1);
+	assert_near(r.predicted, 300 * (3e3 + 10 * 0.5e3), 0.03);
+	assert_near(r.most, 1.03 * 300 * (3e3 + 10 * 5e3), 0.06);
+	play_ends(&p, &m);
+}
+
+/* To the device, a kernel, to the host, 100 us each, one after the other on one stream. */
+static void test_overlap(void **state)
+{
+	const uint64_t bytes = 1u << 20;
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 300; i++) {
+		play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PINNED, bytes, 3, 100);
+		play_launch(&p, 3, 100);
+		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, bytes, 3, 100);
+	}
+	play_timed(&p, 100);
+	play_timed_copy(&p, SPY_DIR_HTOD, bytes, 100);
+	play_timed_copy(&p, SPY_DIR_DTOH, bytes, 100);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_OVERLAP, NULL, 1);
+	play_assert_base(&m, 1e-6);
+	assert_near(r.window, 300 * 302.25e3, 0.01);
+	assert_near(r.predicted, 300 * 100.75e3, 0.02);
+	play_ends(&p, &m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_a_pinned_copy_is_not_waited_for),
+	        cmocka_unit_test(test_pageable_memory_is_unmapped),
+	        cmocka_unit_test(test_pinned),
+	        cmocka_unit_test(test_pinned_by_the_link),
+	        cmocka_unit_test(test_pinned_beside_small_ones),
+	        cmocka_unit_test(test_pinned_by_no_link),
+	        cmocka_unit_test(test_no_alloc),
+	        cmocka_unit_test(test_a_pool_takes_time_too),
+	        cmocka_unit_test(test_overlap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

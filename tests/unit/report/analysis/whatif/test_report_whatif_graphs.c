@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/analysis/whatif/whatif.h"
+#include "tests/unit/play.h"
+#include "tests/unit/unit.h"
+
+/* 1000 launches of 5 us each, 1 us apart, of kernels of 2 us. */
+static void test_graphs(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 1000; i++, p.host += 1)
+		play_launch(&p, 5, 2);
+	play_timed(&p, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	play_assert_base(&m, 1e-6);
+	assert_near(r.window, 6e6, 0.01);
+	assert_near(r.predicted, 2.4e6, 0.02); /* a piece every 2.4 us */
+	/* 5 % of the 3.6 ms saved come on top, but no change makes it shorter than the GPU's work,
+	 * of which a piece may take 0.4 us less.
+	 */
+	assert_near(r.least, 0.97 * 1.6e6, 0.01);
+	/* 0.75 us between them, and what the kernel's time may be off. */
+	assert_near(r.most, 3.15e6 + 0.18e6, 0.05);
+	assert_near(r.coverage, 1, 1e-6);
+	assert_true(r.assumption_count > 0);
+	/* The time between them is what they cost: less work of the host's own does not take it
+	 * away. */
+	r = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
+	assert_near(r.predicted, 6e6, 0.01);
+	r = play_ask(&p, &m, WHATIF_KERNEL, "solve", 100);
+	assert_near(r.predicted, 6e6, 0.01);
+	r = play_ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	assert_near(r.speedup, 1, 1e-9);
+	assert_true(r.changed == 0);
+	play_ends(&p, &m);
+}
+
+/*
+ * Three launches and a wait, again and again, 20 us before each, and 1 ms of the program's own: too
+ * few for a graph, but issuing them costs what it costs.
+ */
+static void test_issuing_few_calls_stays(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 200; i++) {
+		p.host += 1000;
+		for (int k = 0; k < 3; k++, p.host += 20)
+			play_launch(&p, 5, 2);
+		play_sync(&p);
+	}
+	play_timed(&p, 2);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
+	assert_near(r.window, 200 * 1076e3, 0.01);
+	assert_near(r.predicted, 200 * 96e3, 0.02);
+	assert_true(r.least < 200 * 40e3); /* at best nothing of it */
+	play_ends(&p, &m);
+}
+
+/* Work of the host between two launches is not the launches' cost: no graph takes it away. */
+static void test_graphs_leave_host_work(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 200; i++) {
+		p.host += 300;
+		play_launch(&p, 5, 2);
+	}
+	play_timed(&p, 2);
+	play_sync(&p);
+	assert_near(play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1).speedup, 1, 0.001);
+	play_ends(&p, &m);
+}
+
+/* The model has a step for each so many calls; their rows stand in the recording's place. */
+static void set_steps(struct model *m, size_t calls)
+{
+	const struct call_log *h = &m->processes[0].call_log;
+
+	free(m->steps.rows);
+	m->steps.source = STEPS_NVTX;
+	m->steps.judged = h->count / calls;
+	m->steps.rows = calloc(m->steps.judged, sizeof(*m->steps.rows));
+	for (size_t i = 0; i < m->steps.judged; i++) {
+		const struct call_event *from = &h->call_events[i * calls];
+		bool last = (i + 1) * calls >= h->count;
+		double end = last ? h->call_events[h->count - 1].end : from[calls].start;
+		m->steps.rows[i] = (struct model_step){
+		        .tid = 7, .start = from->start, .duration = end - from->start};
+	}
+}
+
+/* 20 launches of the main thread, 20 of another one that goes on meanwhile, as for a backward pass,
+ * and a wait; 30 us before each, and 500 more before each step. */
+static void play_steps(struct play *p)
+{
+	play_start(p);
+	for (int i = 0; i < 100; i++) {
+		p->host += 500;
+		for (int k = 0; k < 40; k++) {
+			p->who = k >= 20;
+			p->host += 30;
+			play_launch(p, 5, 2);
+		}
+		p->who = 0;
+		p->host += 30;
+		play_sync(p);
+	}
+	play_timed(p, 2);
+}
+
+static void test_whole_steps(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_steps(&p);
+	play_ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 41);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	play_assert_base(&m, 1e-6);
+	assert_int_equal(r.form, WHATIF_WHOLE);
+	assert_near(r.steps, 100, 0.02);
+	assert_near(r.repeated, r.steps, 1e-9);
+	assert_near(r.window, 100 * (500 + 41 * 30 + 40 * 5 + 2) * 1e3, 0.02);
+	/* The launch, its way to the GPU, 40 pieces, the way back, and what the host does before.
+	 */
+	double step = 2.5 + 1.8 + 40 * 2.4 + 3.2;
+	assert_near(r.predicted, 100 * (500 + step) * 1e3, 0.02);
+	assert_near(r.stays, 100 * 500e3, 0.02);
+	assert_true(r.least < 100 * step * 1e3 * 1.1);
+	assert_near(r.low_launches, r.predicted, 0.2);
+	assert_int_equal(r.blocked_count, 1);
+	assert_int_equal(r.blocked[0].kind, BLOCK_LEGACY);
+	assert_near(r.blocked[0].per_step, 40, 1e-9);
+	assert_string_equal(r.blocked[0].call, "cuLaunchKernel");
+	play_ends(&p, &m);
+}
+
+/* Each fourth step, or so, has one copy more, at a place of its own. */
+static struct whatif_result steps_of_other_shapes(int every)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 100; i++) {
+		for (int k = 0; k < 40; k++) {
+			p.host += 150;
+			play_launch(&p, 5, 2);
+			if (i % every == 0 && k == 1 + i / every)
+				p.host -= 150,
+				        play_transfer(&p, SPY_DIR_DTOD, SPY_MEM_DEVICE, 4096, 5, 2);
+		}
+		if (i % every) /* as many calls in each */
+			p.host += 1, play_transfer(&p, SPY_DIR_DTOD, SPY_MEM_DEVICE, 4096, 5, 2);
+		p.host += 150;
+		play_sync(&p);
+	}
+	play_timed(&p, 2);
+	play_ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 42);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	play_ends(&p, &m);
+	assert_int_equal(r.form, WHATIF_WHOLE);
+	assert_near(r.steps, 100, 0.02);
+	assert_near(r.repeated, 100 - 100 / every, 0.03);
+	assert_true(r.least < 0.06 * r.window);
+	return r;
+}
+
+/* No graph but in the best case, where all are padded to one shape; nearly all alike, and the
+ * others are graphs in the middle too, but not where it says the least. */
+static void test_steps_of_other_shapes(void **state)
+{
+	struct whatif_result r = steps_of_other_shapes(4);
+
+	assert_true(r.predicted > 0.25 * r.window);
+	r = steps_of_other_shapes(10);
+	assert_true(r.predicted < 0.08 * r.window);
+	assert_true(r.most > 0.1 * r.window);
+}
+
+/* Steps of 40 kernels, memory allocated ahead of each so many-th of them. */
+static struct whatif_result steps_that_allocate(int every)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 100; i++) {
+		for (int k = 0; k < 40; k++) {
+			p.host += 150;
+			if (k % every == 0)
+				play_alloc(&p, 50, false);
+			play_launch(&p, 5, 2);
+		}
+		p.host += 150;
+		play_sync(&p);
+	}
+	play_timed(&p, 2);
+	play_ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 41 + (40 + (size_t)every - 1) / (size_t)every);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	play_ends(&p, &m);
+	return r;
+}
+
+/* No graph takes an allocation: what is between two of them is one. Less than five kernels: none.
+ */
+static void test_allocations_divide_graphs(void **state)
+{
+	struct whatif_result r = steps_that_allocate(20);
+
+	/* Two graphs, the way to each allocation, and what that takes. */
+	assert_int_equal(r.form, WHATIF_WHOLE);
+	assert_near(r.predicted, 100 * (2 * (150 + 50) + 58) * 1e3, 0.03);
+	assert_true(r.least < 100 * 220e3); /* the memory is there before */
+	r = steps_that_allocate(1);
+	assert_near(r.predicted, r.window, 1e-9);
+	assert_int_equal(r.blocked[0].kind, BLOCK_ALLOC);
+	assert_near(r.blocked[0].per_step, 40, 1e-9);
+}
+
+/* Rows that no recording of ours has. */
+static void test_steps_that_cannot_be(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_steps(&p);
+	play_ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 41);
+	for (size_t i = 0; i + 1 < m.steps.judged; i += 3) {
+		m.steps.rows[i].start = i % 2 ? NAN : INFINITY;
+		m.steps.rows[i + 1].duration = i % 2 ? -1e9 : NAN;
+	}
+	struct whatif_result r = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	assert_true(r.steps <= 34);
+	play_ends(&p, &m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_graphs),
+	        cmocka_unit_test(test_issuing_few_calls_stays),
+	        cmocka_unit_test(test_graphs_leave_host_work),
+	        cmocka_unit_test(test_whole_steps),
+	        cmocka_unit_test(test_steps_of_other_shapes),
+	        cmocka_unit_test(test_allocations_divide_graphs),
+	        cmocka_unit_test(test_steps_that_cannot_be),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

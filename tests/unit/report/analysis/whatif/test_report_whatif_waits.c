@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "report/analysis/whatif/whatif.h"
+#include "shim/core/cuda/host_functions.h"
+#include "tests/unit/play.h"
+#include "tests/unit/unit.h"
+
+/*
+ * A result is copied to pinned memory, the host asks to be told when that is done, and sleeps until
+ * then; another thread goes on. A kernel of 200 us, 150 us of the host's own.
+ */
+static void read_by_callback(struct play *p, bool waits)
+{
+	uint16_t told = made_call(&p->made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
+
+	for (int i = 0; i < 100; i++) {
+		p->who = 0;
+		play_launch(p, 5, 200);
+		p->who = 1;
+		p->host += 1;
+		play_transfer(p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 5, 2);
+		struct tf_record r = play_call(p, told, 4);
+		play_returns(p, &r);
+		p->host += 150;
+		if (waits)
+			p->host = p->tail + 10 + 150;
+	}
+	p->who = 0;
+	play_timed(p, 200);
+	play_timed_copy(p, SPY_DIR_DTOH, 4, 2);
+	play_sync(p);
+}
+
+static void test_reads_by_callback(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	read_by_callback(&p, true);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	play_assert_base(&m, 0.01);
+	assert_near(r.predicted, 100 * 205e3, 0.05); /* the GPU's, of about 370 us */
+	assert_near(r.changed, 99, 0.02);
+	r = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
+	/* It still waits. Of the 160 us behind, a quarter may be waiting too, or half, or nothing:
+	 * what goes without the wait does not go again as the host's own work. */
+	assert_near(r.predicted, 100 * 260e3, 0.06);
+	assert_near(r.most, 100 * 300e3, 0.08);
+	assert_true(r.least < 100 * 215e3);
+	play_ends(&p, &m);
+	/* Where work is given before the copy can have ended nobody waits for it. */
+	m = (struct model){0};
+	play_start(&p);
+	read_by_callback(&p, false);
+	r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_near(r.changed, 0, 0);
+	play_ends(&p, &m);
+}
+
+/*
+ * A host function behind a kernel of 200 us wakes another thread, which calls no wait; the host
+ * then works for 150 us. Or that thread calls whenever it likes.
+ */
+static void told_by_callback(struct play *p, bool waits)
+{
+	uint16_t told = made_call(&p->made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER),
+	         current = made_call(&p->made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT,
+	                             SPY_LEVEL_DRIVER);
+
+	for (int i = 0; i < 100; i++) {
+		p->who = 0;
+		play_launch(p, 5, 200);
+		struct tf_record r = play_call(p, told, 4);
+		play_returns(p, &r);
+		p->host += waits ? p->tail + 20 - p->host : i % 2 ? 30 : 210;
+		p->who = 1;
+		r = play_call(p, current, 1);
+		play_returns(p, &r);
+		p->host += 150;
+	}
+	p->who = 0;
+	play_timed(p, 200);
+	play_sync(p);
+}
+
+static void test_a_host_function_tells_a_thread(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	told_by_callback(&p, true);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	play_assert_base(&m, 0.01);
+	assert_near(r.predicted, 100 * 205e3, 0.05); /* the GPU's, of about 380 us */
+	assert_near(r.changed, 100, 0.02);
+	r = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
+	assert_near(r.predicted, 100 * 228e3, 0.06); /* it still waits */
+	play_ends(&p, &m);
+	m = (struct model){0};
+	play_start(&p);
+	told_by_callback(&p, false);
+	r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_near(r.changed, 0, 0);
+	play_ends(&p, &m);
+}
+
+/*
+ * The function is given to a stream of its own, which waits for the work: recordings name it. Each
+ * step begins with another kernel, of 60 us, behind which there is a function too, but nobody
+ * waits for that one; the host then works for `own` us.
+ */
+static void told_on_a_stream(struct play *p, double own)
+{
+	uint16_t told = made_call(&p->made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER),
+	         current = made_call(&p->made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT,
+	                             SPY_LEVEL_DRIVER);
+	uint32_t step = p->kernel, first = made_kernel(&p->made, "first");
+	struct tf_record r;
+
+	for (int i = 0; i < 100; i++) {
+		p->who = 0;
+		for (int k = 0; k < 2; k++) {
+			p->kernel = k ? step : first;
+			play_launch(p, 5, k ? 300 : 60);
+			r = play_call(p, told, 4);
+			r.arg[0] = 0x1234;
+			play_returns(p, &r);
+			p->host = k ? p->tail + 20 : p->host + 30;
+			p->tail += 1e-3 * CUDA_HOST_FUNCTION_NS;
+		}
+		p->who = 1;
+		r = play_call(p, current, 1);
+		play_returns(p, &r);
+		p->host += own;
+	}
+	p->who = 0;
+	p->kernel = first;
+	play_timed(p, 60);
+	p->kernel = step;
+	play_timed(p, 300);
+	play_sync(p);
+}
+
+static void test_a_host_function_names_its_stream(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	told_on_a_stream(&p, 200);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	play_assert_base(&m, 0.01);
+	assert_near(r.changed, 100, 0.02);
+	assert_near(r.window, 100 * 656e3, 0.02);
+	assert_near(r.predicted, 100 * 495e3, 0.03); /* the GPU's, with two functions */
+	play_ends(&p, &m);
+}
+
+/* The host always has more to do than the GPU: whether it waited before is not known. */
+static void test_a_wait_that_may_be_none(void **state)
+{
+	struct play p;
+	struct model m = {0};
+	uint16_t told, current;
+
+	play_start(&p);
+	told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
+	current = made_call(&p.made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < 100; i++) {
+		p.who = 0;
+		play_launch(&p, 5, 200);
+		struct tf_record r = play_call(&p, told, 4);
+		r.arg[0] = 0x1234;
+		play_returns(&p, &r);
+		p.host = p.tail + 600;
+		p.who = 1;
+		r = play_call(&p, current, 1);
+		play_returns(&p, &r);
+	}
+	p.who = 0;
+	play_timed(&p, 200);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	play_assert_base(&m, 0.01);
+	assert_near(r.window, 100 * 805e3, 0.02);
+	assert_near(r.most, r.window, 0.01);         /* it never waited */
+	assert_near(r.predicted, 100 * 707e3, 0.05); /* every second time */
+	assert_near(r.least, 100 * 610e3, 0.06);
+	play_ends(&p, &m);
+}
+
+/*
+ * In an interpreted language each call takes its way: 20 us before each of two launches, and before
+ * a read of 4 bytes, behind which the host does 30 us of its own.
+ */
+static void test_a_wait_goes_with_its_way(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 200; i++) {
+		for (int k = 0; k < 2; k++) {
+			p.host += 20;
+			play_launch(&p, 5, 2);
+		}
+		p.host += 20;
+		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PAGEABLE, 4, 10, 0);
+		p.host += 30;
+	}
+	play_timed(&p, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_near(r.predicted, r.window * 80 / 110, 0.02); /* the call and its way */
+	assert_near(r.most, r.window * 104 / 110, 0.05);     /* the waiting alone */
+	assert_near(r.least, r.window * 70 / 110, 0.06);     /* and half of a way behind it */
+	play_ends(&p, &m);
+}
+
+/* What the host does before a wait is not all its way: no more than the ways to other calls. */
+static void test_work_before_a_wait_stays(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 200; i++) {
+		for (int k = 0; k < 4; k++) {
+			p.host += 5;
+			play_launch(&p, 5, 2);
+		}
+		p.host += 400;
+		play_sync(&p);
+	}
+	play_timed(&p, 2);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_near(r.predicted, 200 * 435e3, 0.01);
+	play_ends(&p, &m);
+}
+
+/* Where each call comes after a long time of the program's own that is no way, and none goes. */
+static void test_long_work_is_no_way(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 100; i++) {
+		p.host += 400;
+		play_launch(&p, 5, 2);
+		p.host += 400;
+		play_sync(&p);
+	}
+	play_timed(&p, 2);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_near(r.predicted, r.window, 0.01);
+	play_ends(&p, &m);
+}
+
+/* A launch of 3 us, a kernel of 50, a wait, 20 us of host work: 78 us become 50.75. */
+static void test_no_sync(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 300; i++, p.host += 20) {
+		play_launch(&p, 3, 50);
+		play_sync(&p);
+	}
+	play_timed(&p, 50);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	play_assert_base(&m, 1e-6);
+	assert_near(r.window, 300 * 78e3 - 20e3, 0.01);
+	assert_near(r.predicted, 300 * 50.75e3, 0.02);
+	assert_near(play_ask(&p, &m, WHATIF_KERNEL, "^solve$", 2).predicted, 300 * 53e3, 0.02);
+	play_ends(&p, &m);
+}
+
+/* Asking again and again is waiting. */
+static void test_polls_are_waits(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 300; i++) {
+		play_launch(&p, 3, 50);
+		while (p.host < p.tail) {
+			struct tf_record r = play_call(&p, p.query, 0.5);
+			r.result = 600;
+			play_returns(&p, &r);
+			p.host += 0.1;
+		}
+		struct tf_record r = play_call(&p, p.query, 0.5);
+		play_returns(&p, &r);
+		p.host += 0.1;
+	}
+	play_timed(&p, 50);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_KERNEL, "solve", 2);
+	play_assert_base(&m, 1e-6);
+	assert_near(r.window, 300 * 55.5e3, 0.02);
+	assert_near(r.predicted, 300 * 30.5e3, 0.05);
+	play_ends(&p, &m);
+}
+
+/* A copy that a needless wait keeps from running beside the kernels of its step. */
+static void test_waits_that_part_copies_and_kernels(void **state)
+{
+	const uint64_t bytes = 1u << 25;
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 200; i++) {
+		play_launch(&p, 5, 600);
+		p.host += 20;
+		play_sync(&p);
+		play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PINNED, bytes, 5, 600);
+		play_sync(&p);
+	}
+	play_timed(&p, 600);
+	play_timed_copy(&p, SPY_DIR_HTOD, bytes, 600);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_true(r.bound < 0.6 * r.window);
+	play_ends(&p, &m);
+}
+
+/* More work is queued behind an event than is waited for. */
+static void test_events(void **state)
+{
+	struct play p;
+	struct model m = {0};
+	double done[2] = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 400; i++) {
+		struct tf_record r =
+		        play_call(&p, p.wait_mark, fmax(1, done[i % 2] + 3.2 - p.host));
+		r.event.event = 0x500 + (uint64_t)(i % 2);
+		play_returns(&p, &r);
+		play_launch(&p, 3, 40);
+		r = play_call(&p, p.mark, 1);
+		r.event.event = 0x500 + (uint64_t)(i % 2);
+		done[i % 2] = p.tail;
+		play_returns(&p, &r);
+	}
+	play_timed(&p, 36); /* a tenth too short: it must not add up */
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	play_assert_base(&m, 0.01);
+	assert_near(r.window, 400 * 40.75e3, 0.01);
+	assert_near(r.predicted, 400 * 40.75e3, 0.02);
+	play_ends(&p, &m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_reads_by_callback),
+	        cmocka_unit_test(test_a_host_function_tells_a_thread),
+	        cmocka_unit_test(test_a_host_function_names_its_stream),
+	        cmocka_unit_test(test_a_wait_that_may_be_none),
+	        cmocka_unit_test(test_a_wait_goes_with_its_way),
+	        cmocka_unit_test(test_work_before_a_wait_stays),
+	        cmocka_unit_test(test_long_work_is_no_way),
+	        cmocka_unit_test(test_no_sync),
+	        cmocka_unit_test(test_polls_are_waits),
+	        cmocka_unit_test(test_waits_that_part_copies_and_kernels),
+	        cmocka_unit_test(test_events),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
