@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/model/kernel_times.h"
 #include "shim/core/gpu_time/gpu_kinds.h"
 
 /* ---- what is launched ---- */
@@ -40,21 +41,9 @@ struct calibrate_run {
 	uint64_t null_pairs;             /* around an empty kernel of the sampler's own */
 };
 
-struct calibrate_device {
-	char *name;
-	uint32_t index, driver; /* cuDriverGetVersion */
-	bool simulated;
-};
-struct calibrate_machine {
-	char *driver_text; /* of the kernel's driver, "580.95.05"; NULL: not known */
-	struct calibrate_device *devices;
-	size_t count;
-};
-
 /* 0, or -1 and why in one line (free it). `machine`, unless NULL, gets what there is. */
-int calibrate_read(const char *path, struct calibrate_run *run, struct calibrate_machine *machine,
-                   char **why);
-void calibrate_machine_free(struct calibrate_machine *m);
+int calibrate_read(const char *path, struct calibrate_run *run,
+                   struct kernel_times_machine *machine, char **why);
 
 /* ---- what follows ---- */
 
@@ -84,7 +73,7 @@ struct calibrate_before {
 	double calibrated; /* realtime ns; NaN: not */
 };
 struct calibrate_result {
-	struct calibrate_device device;
+	struct kernel_times_device device;
 	char *driver_text; /* NULL: not known */
 	uint32_t clock_khz;
 	double time; /* realtime ns */

@@ -46,7 +46,7 @@ static void read_entries(const char *path, struct entries *e)
 		e->count++;
 }
 
-struct calibrate_before store_before(const char *path, const struct calibrate_device *d,
+struct calibrate_before store_before(const char *path, const struct kernel_times_device *d,
                                      uint32_t clock_khz)
 {
 	const struct gpu_kind *k = gpu_kind(d->name);

@@ -12,7 +12,7 @@
 char *store_path(void);
 
 /* What a recording would go by now for this GPU. */
-struct calibrate_before store_before(const char *path, const struct calibrate_device *d,
+struct calibrate_before store_before(const char *path, const struct kernel_times_device *d,
                                      uint32_t clock_khz);
 
 /* Puts the results in, each in place of an earlier one of the same GPU, driver and clock. The file

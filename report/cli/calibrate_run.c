@@ -29,9 +29,9 @@ static volatile sig_atomic_t caught; /* the signal that is to end us */
 /* Whatever the user has set for programs of his own is none of theirs. */
 static void set_environment(const struct calibrate_place *p)
 {
-	static const char *const unset[] = {"CUDASPY_RANGE",  "CUDASPY_TRACE",
-	                                    "CUDASPY_KEEP",   "CUDASPY_RING",
-	                                    "CUDASPY_RUN_ID", "CUDA_LAUNCH_BLOCKING"};
+	static const char *const unset[] = {"CUDASPY_RANGE",       "CUDASPY_TRACE",  "CUDASPY_KEEP",
+	                                    "CUDASPY_RING",        "CUDASPY_RUN_ID", "CUDASPY_RUN",
+	                                    "CUDA_LAUNCH_BLOCKING"};
 	struct target t;
 
 	for (size_t i = 0; i < sizeof(unset) / sizeof(unset[0]); i++)
@@ -204,7 +204,7 @@ static int refused(const char *log, bool exact)
 }
 
 static int read_child(const char *recording, const char *said, bool exact,
-                      struct calibrate_child *c, struct calibrate_machine *machine)
+                      struct calibrate_child *c, struct kernel_times_machine *machine)
 {
 	char *clock = said_behind(said, "clock_khz "), *why = NULL;
 
@@ -223,12 +223,12 @@ static int read_child(const char *recording, const char *said, bool exact,
 	if (c->run.exact == exact)
 		return 0;
 	if (machine)
-		calibrate_machine_free(machine);
+		kernel_times_machine_free(machine);
 	return refused(said, exact);
 }
 
 int calibrate_run_child(const struct calibrate_place *p, int device, bool exact,
-                        struct calibrate_child *c, struct calibrate_machine *machine)
+                        struct calibrate_child *c, struct kernel_times_machine *machine)
 {
 	char *recording = recording_of(p), *log = log_of(p), *number = alloc_format("%d", device);
 	char *command[] = {(char *)"cudaspy",

@@ -23,6 +23,6 @@ struct calibrate_child {
 };
 /* One of them on a device. `machine`, unless NULL, gets what there is. -1 and one line. */
 int calibrate_run_child(const struct calibrate_place *p, int device, bool exact,
-                        struct calibrate_child *c, struct calibrate_machine *machine);
+                        struct calibrate_child *c, struct kernel_times_machine *machine);
 
 #endif

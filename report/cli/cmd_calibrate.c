@@ -43,7 +43,7 @@ struct request {
 
 struct calibration {
 	struct calibrate_place place;
-	struct calibrate_machine machine;
+	struct kernel_times_machine machine;
 	char *path;
 	struct calibrate_result *results;
 	size_t count;
@@ -95,7 +95,7 @@ static int measure(struct calibration *c, int device, struct calibrate_result *t
 	return 0;
 }
 
-static const struct calibrate_device *device_of(const struct calibrate_machine *m, int index)
+static const struct kernel_times_device *device_of(const struct kernel_times_machine *m, int index)
 {
 	for (size_t i = 0; i < m->count; i++)
 		if (m->devices[i].index == (uint32_t)index)
@@ -110,7 +110,7 @@ static int add_device(struct calibration *c, int index)
 
 	if (measure(c, index, &r))
 		return -1;
-	const struct calibrate_device *d = device_of(&c->machine, index);
+	const struct kernel_times_device *d = device_of(&c->machine, index);
 	if (!d)
 		return -1;
 	r.device = *d;
@@ -171,7 +171,7 @@ static int calibrate_main(const struct request *r)
 	struct calibration c = {0};
 	int status = calibrate_all(&c, r);
 
-	calibrate_machine_free(&c.machine);
+	kernel_times_machine_free(&c.machine);
 	free(c.results);
 	free(c.path);
 	return status;
@@ -186,8 +186,8 @@ static int help(void)
 	        "empty kernel lasts, and how far a sampled time is off. Takes about half a minute "
 	        "for a\n"
 	        "kind of GPU, which should be idle. Recordings from then on go by what is stored "
-	        "in\n"
-	        "${XDG_CACHE_HOME:-~/.cache}/cudaspy/gpus.",
+	        "in "
+	        "$XDG_CACHE_HOME/cudaspy/gpus, else in ~/.cache/cudaspy/gpus.",
 	        rows);
 	return out_close(stdout, "standard output");
 }

@@ -267,14 +267,15 @@ static void add_activities(struct call_log *h, const struct taking *t)
 }
 
 /* Records that may be taken of this process, with what the ones before it left. */
-static uint64_t records_most(const struct model *m)
+static uint64_t records_most(const struct model *m, const struct recording *r)
 {
-	uint64_t used = 0;
+	uint64_t used = 0, room = r->map.size / sizeof(struct tf_record);
 
 	for (size_t i = 0; i < m->process_count; i++)
 		used += m->processes[i].call_log.records;
 	uint64_t left = used < CALL_LOG_ALL ? CALL_LOG_ALL - used : 0;
-	return left < CALL_LOG_RECORDS ? left : CALL_LOG_RECORDS;
+	uint64_t most = left < CALL_LOG_RECORDS ? left : CALL_LOG_RECORDS;
+	return most < room ? most : room;
 }
 
 /* Calls behind the window go, and what is behind it of one that began before: freeing at the end
@@ -289,7 +290,7 @@ static void leave_teardown(struct call_log *h)
 void model_add_history(struct model_part *p)
 {
 	struct call_log *h = &p->process->call_log;
-	uint64_t most = records_most(p->model);
+	uint64_t most = records_most(p->model, p->recording);
 	struct taking t = {.part = p, .call_log = h, .most = most};
 
 	*h = (struct call_log){.window = NAN, .judged = NAN, .coverage = NAN, .cpu_wait = NAN};

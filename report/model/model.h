@@ -99,6 +99,7 @@ struct model_process_cpu {
 struct model_process {
 	char *path; /* of its recording */
 	uint64_t pid, ppid, forked_from;
+	const char *run_id_from; /* a variable's name; NULL = made by the shim, or not known */
 	char *run_id, *host, *boot_id, *rank, *cudaspy_version, *command, *working_folder;
 	enum process_state state;
 	uint32_t left_by;  /* enum tf_left, of PROCESS_ENDED */

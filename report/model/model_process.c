@@ -213,6 +213,9 @@ void model_add_process(struct model_part *p)
 	to->ppid = h->ppid;
 	to->forked_from = h->forked_from;
 	to->run_id = model_text(h->run_id, sizeof(h->run_id));
+	if (h->run_id_from == TF_RUN_ID_OF_RUN || h->run_id_from == TF_RUN_ID_OF_RUN_ID)
+		to->run_id_from =
+		        h->run_id_from == TF_RUN_ID_OF_RUN ? "CUDASPY_RUN" : "CUDASPY_RUN_ID";
 	to->host = model_text(h->host, sizeof(h->host));
 	to->boot_id = model_text(h->boot_id, sizeof(h->boot_id));
 	to->rank = model_text(h->rank, sizeof(h->rank));

@@ -55,6 +55,9 @@ struct out_file {
 };
 /* Where it is to be written to. */
 FILE *out_begin(struct out_file *f);
+/* A recording, or a stub of one, is no output's place: most likely it is what was to be read. True
+ * when one line was written. */
+bool out_over_recording(const char *path);
 /* Puts it into a file, or on standard output (NULL); the exit status. */
 int out_end(struct out_file *f, const char *output);
 /* There will be none: EXIT_TROUBLE. */

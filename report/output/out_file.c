@@ -9,7 +9,9 @@
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
 #include "report/base/progress.h"
+#include "report/base/file.h"
 #include "report/output/out.h"
+#include "report/reader/reader.h"
 
 FILE *out_begin(struct out_file *f)
 {
@@ -43,6 +45,16 @@ static int open_beside(char *name, const char *path)
 	return fd;
 }
 
+bool out_over_recording(const char *path)
+{
+	char begin[RECORDING_MAGIC_BYTES];
+
+	if (file_begins(path, begin, sizeof(begin)) != sizeof(begin) || !recording_begins_so(begin))
+		return false;
+	complain("%s: is a recording; name another file for the output", path);
+	return true;
+}
+
 static FILE *open_whole(const struct out_file *f, const char *path)
 {
 	int fd = f->beside ? open_beside(f->beside, path) : -1;
@@ -72,6 +84,11 @@ static int put_file(struct out_file *f, const char *output)
 	if (!path)
 		path = alloc_string(output);
 	f->beside = is_replaceable(path) ? alloc_format("%s.XXXXXX", path) : NULL;
+	if (f->beside && out_over_recording(output)) {
+		free(f->beside);
+		free(path);
+		return EXIT_TROUBLE;
+	}
 	FILE *to = open_whole(f, path);
 	int status = to ? put(f, to, output) : EXIT_TROUBLE;
 	if (to && f->beside && status == EXIT_DONE && rename(f->beside, path)) {

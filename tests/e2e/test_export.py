@@ -14,7 +14,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, REPORTER, ROOT, environment, reader, report
+from conftest import BUILD, REPORTER, ROOT, VIRTUAL_TIME, environment, reader, report
 
 
 def export(*args, status=0, **more):
@@ -44,7 +44,7 @@ def formats():
 
 @pytest.fixture
 def recording(run):
-    return run('sync_every_step', 50, CUDASPY_GPU='sample').recording
+    return run('sync_every_step', 50, CUDASPY_GPU='sample', **VIRTUAL_TIME).recording
 
 
 def table(recording, name):
@@ -66,6 +66,7 @@ def test_tables_have_what_the_report_has(recording):
     found = tables(export('-f', 'csv', recording).decode())
     run, = found['run']
     assert (run['schema'], int(run['window_ns'])) == (whole['schema'], whole['window_ns'])
+    assert (run['id'], run['processes']) == (whole['run']['id'] or '', '1')
     totals, = found['totals']
     assert {k: int(v) if v else None for k, v in totals.items()} == whole['totals']
     for name in 'apis', 'kernels', 'copies', 'works', 'streams', 'findings', 'processes':
@@ -296,7 +297,7 @@ def test_bmf_follows_its_schema(many):
 
 
 def test_steps_have_an_interval(run):
-    r = run('sync_every_step', 300, CUDASPY_GPU='sample')
+    r = run('sync_every_step', 300, CUDASPY_GPU='sample', **VIRTUAL_TIME)
     steps = report(r.recording)['steps']
     time = json.loads(export('-f', 'bmf', r.recording))['loop 1']['step-time-ns']
     assert time['value'] == pytest.approx(steps['duration_ns']['p50'], rel=1e-6)

@@ -171,6 +171,33 @@ def test_ranges_graphs_and_several_processes(run, tmp_path):
     assert one(db, 'SELECT count(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME') == report(folder)['totals']['calls']
 
 
+def test_what_is_taken_for_several_kernels_is_no_graph(run, compile_c, tmp_path):
+    """A copy that lasted is one of the kernels around it as well: it came as a graph whose number was the copy's bytes."""
+    program = compile_c('''
+        #include "tests/e2e/programs/work.h"
+        int main(void)
+        {
+            CUstream stream;
+            CUdeviceptr memory;
+
+            work_start();
+            CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+            CHECK(cuMemAlloc(&memory, 8192));
+            for (int i = 0; i < 4000; i++) {
+                CHECK(cuMemcpyDtoDAsync(memory, memory + 4096, 64, stream));
+                CHECK(work_launch(work_short, stream));
+            }
+            CHECK(cuCtxSynchronize());
+            return 0;
+        }''', '-lcuda', f'-I{ROOT}')
+    r = run(program, WORK_SHORT_NS=100000, CUDASPY_GPU='sample', CUDASPY_TRACE=1, **VIRTUAL_TIME)
+    assert r.status == 0
+    db = export(tmp_path / 'a.sqlite', r.recording)
+    assert one(db, 'SELECT count(*) FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE') > 0
+    assert rows(db, 'SELECT DISTINCT graphId, graphExecId FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE') == [
+        {'graphId': None, 'graphExecId': None}]
+
+
 def test_hostile_texts_are_values(run, tmp_path):
     name = "'); DROP TABLE StringIds; --\x1b\udcff"
     command = tmp_path / name

@@ -19,8 +19,8 @@ struct trace {
 	struct chrome_ended { /* of each process, for the end of the file */
 		struct chrome_totals totals;
 		struct events_figures reach;
-		double from, until;            /* us */
-		double busy[TF_DEVICES_TIMED]; /* ns drawn; NaN = nothing */
+		double from, until;          /* us */
+		double busy[EVENTS_DEVICES]; /* ns drawn; NaN = nothing */
 	} * ended;
 };
 
@@ -45,13 +45,13 @@ static void put_ns(struct chrome_out *o, const char *key, double ns)
 static void devices(struct trace *t)
 {
 	const struct model *m = t->job->model;
-	uint32_t seen[TF_DEVICES_TIMED] = {0}, count = 0;
+	uint32_t seen[EVENTS_DEVICES] = {0}, count = 0;
 
 	chrome_text(&t->out, "  \"deviceProperties\": [");
 	for (size_t i = 0; i < m->process_count; i++)
 		for (size_t k = 0; k < m->processes[i].device_count; k++) {
 			const struct model_device *d = &m->processes[i].devices[k];
-			if (d->index >= TF_DEVICES_TIMED || seen[d->index]++)
+			if (d->index >= EVENTS_DEVICES || seen[d->index]++)
 				continue;
 			chrome_format(&t->out,
 			              "%s\n    {\"id\": %u, \"name\": ", count++ ? "," : "",
@@ -151,7 +151,7 @@ static uint64_t free_pid(const struct model *m, size_t process)
 /* Device ordinals, as Kineto has it, where one process alone is there and its pid is none. */
 static uint64_t gpu_pid(const struct model *m, size_t process)
 {
-	if (m->process_count == 1 && m->processes[0].pid >= TF_DEVICES_TIMED)
+	if (m->process_count == 1 && m->processes[0].pid >= EVENTS_DEVICES)
 		return 0;
 	return 2 * PIDS_APART + 1000 * process;
 }
@@ -194,22 +194,21 @@ static void free_each(char **texts, size_t count)
 	free(texts);
 }
 
-static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t index)
+static void draw(struct trace *t, struct chrome *c, size_t index)
 {
 	static const struct events_to to = {NULL, to_call, to_work, to_range};
 	struct events_to told = to;
 	struct chrome_ended *ended = &t->ended[index];
+	const uint32_t calls = events_calls(c->events);
 
 	told.to = c;
-	c->threads = alloc_zeroed((size_t)r->threads + 1, sizeof(*c->threads));
-	c->call_heads = alloc_zeroed((size_t)r->calls + 1, sizeof(*c->call_heads));
-	c->kernel_names = alloc_zeroed(TF_KERNELS_MAX, sizeof(*c->kernel_names));
-	c->class_tails = alloc_zeroed(TF_WORKS, sizeof(*c->class_tails));
+	c->threads = alloc_zeroed((size_t)events_threads(c->events) + 1, sizeof(*c->threads));
+	c->call_heads = alloc_zeroed((size_t)calls + 1, sizeof(*c->call_heads));
+	c->kernel_names = alloc_zeroed(EVENTS_KERNELS, sizeof(*c->kernel_names));
+	c->class_tails = alloc_zeroed(EVENTS_CLASSES, sizeof(*c->class_tails));
 	c->site_texts = alloc_zeroed((size_t)c->process->site_count + 1, sizeof(*c->site_texts));
 	c->streams = alloc_zeroed(EVENTS_STREAMS, sizeof(*c->streams));
 	c->records = alloc_zeroed(CHROME_RECORDS, sizeof(*c->records));
-	c->works = tf_at(&r->map, tf_header(&r->map)->works, TF_WORKS * sizeof(*c->works));
-	c->events = events_open(r, &c->clock, t->number);
 	c->classes = events_classes(c->events);
 	name_process(c, index);
 	chrome_steps(c);
@@ -220,18 +219,17 @@ static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t 
 	}
 	chrome_flights(c);
 	t->number = events_last(c->events);
-	events_close(c->events);
 	c->totals.unplaced = ended->reach.unplaced;
 	c->totals.left_out = ended->reach.left_out;
 	ended->totals = c->totals;
 	ended->from = (double)chrome_ns(c, ended->reach.from) / 1000;
 	ended->until = (double)chrome_ns(c, ended->reach.until) / 1000;
-	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++)
+	for (uint32_t i = 0; i < EVENTS_DEVICES; i++)
 		ended->busy[i] = c->devices[i].pieces ? (double)c->devices[i].busy : NAN;
 	free(c->threads);
-	free_each(c->call_heads, r->calls);
-	free_each(c->kernel_names, TF_KERNELS_MAX);
-	free_each(c->class_tails, TF_WORKS);
+	free_each(c->call_heads, calls);
+	free_each(c->kernel_names, EVENTS_KERNELS);
+	free_each(c->class_tails, EVENTS_CLASSES);
 	free_each(c->site_texts, c->process->site_count);
 	free(c->streams);
 	free(c->records);
@@ -241,32 +239,21 @@ static void draw(struct trace *t, struct recording *r, struct chrome *c, size_t 
 static int process(struct trace *t, size_t index)
 {
 	const struct model_process *p = &t->job->model->processes[index];
-	struct warnings warnings = {0}; /* the model has them */
-	char error[READER_ERROR_BYTES];
-	struct recording r;
+	struct events *events = events_open(p->path, t->number);
 
-	if (recording_open(&r, p->path, &warnings, error)) {
-		complain("%s: %s", p->path, error);
+	if (!events)
 		return -1;
-	}
 	struct chrome *c = alloc_zeroed(1, sizeof(*c));
-	*c = (struct chrome){.out = &t->out, .job = t->job, .process = p, .recording = &r};
-	clock_init(&c->clock, &r);
-	c->load = tf_header(&r.map)->load;
+	*c = (struct chrome){.out = &t->out, .job = t->job, .process = p, .events = events};
+	c->clock = events_clock(events);
 	c->base = fmax(0, p->start_realtime - t->base);
 	c->pid = free_pid(t->job->model, index);
 	c->gpu_pid = gpu_pid(t->job->model, index);
 	c->has_gpu = p->gpu_mode != TF_GPU_OFF;
 	if (!isnan(c->clock.ns_per_tick) && isfinite(c->base))
-		draw(t, &r, c, index);
-	bool shrank = recording_shrank(&r);
-	if (shrank)
-		complain("%s: it became shorter while it was read", p->path);
-	clock_free(&c->clock);
+		draw(t, c, index);
 	free(c);
-	recording_close(&r);
-	warnings_free(&warnings);
-	return shrank ? -1 : 0;
+	return events_close(events);
 }
 
 /* ---- what stands behind ---- */
@@ -291,7 +278,7 @@ static void ended(struct trace *t, size_t index)
 	              ", \"drawn busy\": [",
 	              s->unplaced, s->moved, s->without_record, s->left_out);
 	bool first = true;
-	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++)
+	for (uint32_t i = 0; i < EVENTS_DEVICES; i++)
 		if (!isnan(e->busy[i])) {
 			chrome_format(o, "%s{\"device\": %u, \"busy_ns\": %.0f}", first ? "" : ", ",
 			              i, e->busy[i]);

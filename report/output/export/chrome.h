@@ -9,7 +9,7 @@
 #ifndef REPORT_CHROME_H
 #define REPORT_CHROME_H
 
-#include "report/events/events.h"
+#include "report/model/events/events.h"
 #include "report/output/export/export.h"
 
 /* ---- chrome_put.c: what is written, through a buffer of our own ---- */
@@ -123,13 +123,10 @@ struct chrome {
 	struct chrome_out *out;
 	const struct export_job *job;
 	const struct model_process *process;
-	struct recording *recording;
-	struct clock clock;
 	struct events *events;
+	struct events_clock clock;
 	const struct events_class *classes;
-	const struct tf_work *works;
-	double base;   /* ns to be added to those since load */
-	uint64_t load; /* tick */
+	double base; /* ns to be added to those since load */
 	uint64_t pid, gpu_pid;
 	bool has_gpu;
 	struct chrome_thread *threads;
@@ -139,7 +136,7 @@ struct chrome {
 	char **site_texts;   /* by call site, quoted */
 	struct chrome_stream *streams;
 	struct chrome_record *records;
-	struct chrome_device devices[TF_DEVICES_TIMED];
+	struct chrome_device devices[EVENTS_DEVICES];
 	struct chrome_lanes range_lanes, step_lanes;
 	uint32_t range_named, step_named;
 	struct chrome_totals totals;
@@ -148,8 +145,7 @@ struct chrome {
 /* ns since the trace's base. */
 static inline uint64_t chrome_ns(const struct chrome *c, uint64_t tick)
 {
-	double ns =
-	        (tick > c->load ? (double)(tick - c->load) : 0) * c->clock.ns_per_tick + c->base;
+	double ns = events_ns(&c->clock, tick) + c->base;
 
 	return ns < 1e18 ? (uint64_t)ns : (uint64_t)1e18;
 }

@@ -59,14 +59,13 @@ static const char *const timed_words[] = {[EVENTS_BY_CUPTI] = "by CUPTI",
 
 static void put_name(struct chrome *c, const struct events_work *w)
 {
-	const struct tf_record *r = w->record;
 	struct chrome_out *o = c->out;
 
 	switch (w->kind) {
 	case TF_WORK_COPY:
 		chrome_text(o, "gpu_memcpy\",\"name\":");
-		if (r && !w->node && r->copy.direction < SPY_DIR_COUNT)
-			chrome_copy_name(o, r->copy.direction, r->copy.memory);
+		if (w->known && !w->node)
+			chrome_copy_name(o, w->direction, w->memory);
 		else
 			chrome_text(o, "\"Memcpy (in a graph)\"");
 		break;
@@ -75,8 +74,8 @@ static void put_name(struct chrome *c, const struct events_work *w)
 		break;
 	case TF_WORK_GRAPH:
 		chrome_text(o, "kernel\",\"name\":");
-		if (r && r->graph.graph < c->recording->graphs)
-			chrome_format(o, "\"CUDA graph %u\"", r->graph.graph);
+		if (w->graph < events_graphs(c->events))
+			chrome_format(o, "\"CUDA graph %u\"", w->graph);
 		else
 			chrome_text(o, "\"CUDA graph\"");
 		break;
@@ -91,7 +90,7 @@ static void put_args(struct chrome *c, const struct events_work *w, uint32_t str
 	struct chrome_out *o = c->out;
 
 	chrome_text(o, ",\"args\":{");
-	if (w->record) {
+	if (w->known) {
 		chrome_text(o, "\"External id\":");
 		chrome_number(o, w->number);
 		chrome_text(o, ",\"correlation\":");
@@ -102,16 +101,15 @@ static void put_args(struct chrome *c, const struct events_work *w, uint32_t str
 	chrome_number(o, w->device);
 	chrome_text(o, ",\"stream\":");
 	chrome_number(o, stream);
-	if (w->record && !w->node && (w->kind == TF_WORK_COPY || w->kind == TF_WORK_SET)) {
-		const uint64_t bytes = w->record->copy.bytes;
+	if (w->known && !w->node && (w->kind == TF_WORK_COPY || w->kind == TF_WORK_SET)) {
 		chrome_text(o, ",\"bytes\":");
-		chrome_number(o, bytes);
+		chrome_number(o, w->bytes);
 		if (ns)
 			chrome_format(o, ",\"memory bandwidth (GB/s)\":%.3f",
-			              (double)bytes / (double)ns);
+			              (double)w->bytes / (double)ns);
 	}
-	if (w->record && w->kind == TF_WORK_GRAPH && w->record->graph.graph < c->recording->graphs)
-		chrome_format(o, ",\"graph id\":%u", w->record->graph.graph);
+	if (w->kind == TF_WORK_GRAPH && w->graph < events_graphs(c->events))
+		chrome_format(o, ",\"graph id\":%u", w->graph);
 	if (w->node)
 		chrome_text(o, ",\"graph node\":true");
 	chrome_text(o, chrome_class_tail(c, w->cls));
@@ -163,10 +161,10 @@ void chrome_work(struct chrome *c, const struct events_work *w)
 {
 	struct chrome_stream *s = chrome_stream(c, w->stream);
 	uint64_t start = chrome_ns(c, w->start), end = chrome_ns(c, w->end);
-	const uint64_t given = w->record ? chrome_ns(c, w->record->start) : 0, as_is = start;
+	const uint64_t given = w->known ? chrome_ns(c, w->given) : 0, as_is = start;
 	struct chrome_out *o = c->out;
 
-	if (w->device >= TF_DEVICES_TIMED)
+	if (w->device >= EVENTS_DEVICES)
 		return;
 	if (start < given)
 		start = given;
@@ -190,7 +188,7 @@ void chrome_work(struct chrome *c, const struct events_work *w)
 	chrome_number(o, tid);
 	chrome_span(o, start, end);
 	put_args(c, w, s->number, end - start);
-	if (w->record && w->first) {
+	if (w->known && w->first) {
 		flow(c, "{\"ph\":\"s\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":", w->number,
 		     c->pid, chrome_tid(c, w->thread), given);
 		flow(c, "{\"ph\":\"f\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\",\"id\":",

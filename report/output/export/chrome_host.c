@@ -24,18 +24,17 @@ static void name_thread(struct chrome *c, uint64_t tid, const char *name, uint64
 uint64_t chrome_tid(struct chrome *c, uint32_t thread)
 {
 	struct chrome_thread *t = &c->threads[thread];
-	const struct tf_thread *from;
 
 	if (t->named)
 		return t->tid;
-	from = recording_thread(c->recording, thread);
+	const struct events_thread from = events_thread(c->events, thread);
 	t->named = true;
-	t->tid = from && from->tid < CHROME_TID_STEPS ? from->tid : thread;
-	for (uint32_t i = 0; i < c->recording->threads; i++)
+	t->tid = from.id < CHROME_TID_STEPS ? from.id : thread;
+	for (uint32_t i = 0; i < events_threads(c->events); i++)
 		if (i != thread && c->threads[i].named && c->threads[i].tid == t->tid)
 			return t->tid;
-	char *name = alloc_format("thread %llu (%.*s)", (unsigned long long)t->tid,
-	                          from ? (int)sizeof(from->name) : 0, from ? from->name : "");
+	char *name = alloc_format("thread %llu (%.*s)", (unsigned long long)t->tid, (int)from.bytes,
+	                          from.name);
 	name_thread(c, t->tid, name, t->tid);
 	free(name);
 	return t->tid;
@@ -78,9 +77,8 @@ static void fit(struct chrome_thread *t, bool nested, uint64_t *start, uint64_t 
 /* ---- calls ---- */
 
 /* Where it was called, of those whose stack was taken. */
-static void put_site(struct chrome *c, const struct tf_record *r)
+static void put_site(struct chrome *c, uint32_t site)
 {
-	const uint32_t site = r->flags & TF_SITE ? tf_site_of(r) : 0;
 	const char *head =
 	        site && site <= c->process->site_count ? c->process->site_heads[site - 1] : NULL;
 
@@ -94,39 +92,33 @@ static void put_site(struct chrome *c, const struct tf_record *r)
 
 static void call_details(struct chrome *c, const struct events_call *call)
 {
-	const struct tf_record *r = call->record;
 	struct chrome_out *o = c->out;
 
-	if (r->result) {
-		const char *name = error_name(call->level, r->result);
+	if (call->result) {
+		const char *name = error_name(call->level, call->result);
 		if (name)
 			chrome_format(o, ",\"result\":\"%s\"", name);
 		else
-			chrome_format(o, ",\"result\":%d", r->result);
+			chrome_format(o, ",\"result\":%d", call->result);
 	}
-	if (r->flags & TF_CAPTURED)
+	if (call->captured)
 		chrome_text(o, ",\"captured\":true");
 	if (call->part)
 		chrome_text(o, ",\"nested\":true");
-	put_site(c, r);
-	if (r->flags & TF_NO_ARGS)
-		return;
-	if ((call->cls == SPY_CLASS_COPY || call->cls == SPY_CLASS_SET) && r->copy.bytes) {
+	put_site(c, call->site);
+	if (call->bytes) {
 		chrome_text(o, ",\"bytes\":");
-		chrome_number(o, r->copy.bytes);
-	} else if (call->cls == SPY_CLASS_ALLOC && r->alloc.bytes) {
-		chrome_text(o, ",\"bytes\":");
-		chrome_number(o, r->alloc.bytes);
+		chrome_number(o, call->bytes);
 	}
 }
 
 void chrome_call(struct chrome *c, const struct events_call *call)
 {
-	uint64_t start = chrome_ns(c, call->record->start), end = chrome_ns(c, call->record->end);
+	uint64_t start = chrome_ns(c, call->start), end = chrome_ns(c, call->end);
 	const uint64_t tid = chrome_tid(c, call->thread);
 	struct chrome_out *o = c->out;
 
-	fit(&c->threads[call->thread], call->record->flags & TF_NESTED, &start, &end);
+	fit(&c->threads[call->thread], call->nested, &start, &end);
 	chrome_begin(o);
 	chrome_text(o, chrome_call_head(c, call));
 	chrome_number(o, tid);
@@ -145,28 +137,24 @@ void chrome_call(struct chrome *c, const struct events_call *call)
 /* Of a process that was killed, or runs: to its last sign of life. */
 void chrome_flights(struct chrome *c)
 {
-	const struct tf_header *h = tf_header(&c->recording->map);
+	struct events_flight f;
 
 	if (c->process->state == PROCESS_COMPLETE)
 		return;
-	for (uint32_t i = 0; i < c->recording->threads; i++) {
-		const struct tf_thread *t = recording_thread(c->recording, i);
-		const struct tf_call *call =
-		        t && t->in_call && !t->death && t->in_call <= c->recording->calls
-		                ? tf_entry(&c->recording->map, &h->calls, t->in_call - 1,
-		                           sizeof(*call))
-		                : NULL;
-		if (!call || t->in_start < h->load)
+	for (uint32_t i = 0; i < events_threads(c->events); i++) {
+		if (!events_flight(c->events, i, &f))
 			continue;
-		char *name = chrome_quoted(call->name, strnlen(call->name, sizeof(call->name)));
-		uint64_t start = chrome_ns(c, t->in_start), end = chrome_ns(c, h->last_seen);
+		size_t bytes;
+		const char *api = events_call_name(c->events, f.name, &bytes);
+		char *name = chrome_quoted(api, bytes);
+		uint64_t start = chrome_ns(c, f.start), end = chrome_ns(c, c->clock.last_seen);
 		const uint64_t tid = chrome_tid(c, i);
 		fit(&c->threads[i], false, &start, &end);
 		chrome_begin(c->out);
 		chrome_format(c->out,
 		              "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":%s,\"pid\":%llu,\"tid\":%llu",
-		              call->level == SPY_LEVEL_RUNTIME ? "cuda_runtime" : "cuda_driver",
-		              name, (unsigned long long)c->pid, (unsigned long long)tid);
+		              f.level == SPY_LEVEL_RUNTIME ? "cuda_runtime" : "cuda_driver", name,
+		              (unsigned long long)c->pid, (unsigned long long)tid);
 		chrome_span(c->out, start, end);
 		chrome_text(c->out, ",\"args\":{\"in flight\":true}}");
 		c->totals.calls++;
@@ -191,17 +179,13 @@ static void annotation(struct chrome *c, const char *name, uint64_t tid, uint64_
 /* Those of one thread, pushed and popped, lie in one another and around its calls. */
 void chrome_range(struct chrome *c, const struct events_range *r)
 {
-	const struct tf_header *h = tf_header(&c->recording->map);
-	const struct tf_nvtx_range *range =
-	        tf_entry(&c->recording->map, &h->ranges, r->range, sizeof(*range));
-	uint64_t start = chrome_ns(c, r->record->start), end = chrome_ns(c, r->record->end), tid;
-	uint32_t bytes = 0;
-	const char *text = range ? tf_text(&c->recording->map, range->name, &bytes) : NULL;
+	uint64_t start = chrome_ns(c, r->start), end = chrome_ns(c, r->end), tid;
+	size_t bytes;
+	const char *text = events_range_name(c->events, r->name, &bytes);
 	char *name = text ? chrome_quoted(text, bytes) : alloc_string("\"(other ranges)\"");
 
 	/* In a damaged recording they may lie anywhere. */
-	if (r->thread != EVENTS_NONE && !(r->record->flags & TF_RANGE_STARTED) &&
-	    !c->process->damage) {
+	if (r->thread != EVENTS_NONE && !r->started && !c->process->damage) {
 		tid = chrome_tid(c, r->thread);
 	} else {
 		uint32_t lane = chrome_lane(&c->range_lanes, &start, &end);
@@ -236,8 +220,7 @@ static const struct model_phase *phase_of(const struct model *m, const struct mo
 void chrome_steps(struct chrome *c)
 {
 	const struct model *m = c->job->model;
-	const struct tf_header *h = tf_header(&c->recording->map);
-	const double window = (double)chrome_ns(c, h->window_start);
+	const double window = (double)chrome_ns(c, c->clock.window);
 	uint64_t number = 0;
 
 	for (size_t i = 0; i < m->step_row_count; i++) {

@@ -10,17 +10,15 @@
 
 const char *chrome_call_head(struct chrome *c, const struct events_call *call)
 {
-	char **head = &c->call_heads[call->record->call];
+	char **head = &c->call_heads[call->name];
+	size_t bytes;
 
 	if (*head)
 		return *head;
-	const struct tf_call *known =
-	        tf_entry(&c->recording->map, &tf_header(&c->recording->map)->calls,
-	                 call->record->call, sizeof(*known));
+	const char *known = events_call_name(c->events, call->name, &bytes);
 	/* The headers of CUDA 13 call a function of another name in place of this one. */
-	const size_t skip = strncmp(known->name, "__cudaLaunchKernel", 18) ? 0 : 2;
-	char *name =
-	        chrome_quoted(known->name + skip, strnlen(known->name, sizeof(known->name)) - skip);
+	const size_t skip = strncmp(known, "__cudaLaunchKernel", 18) ? 0 : 2;
+	char *name = chrome_quoted(known + skip, bytes - skip);
 	*head = alloc_format("{\"ph\":\"X\",\"cat\":\"%s\",\"name\":%s,\"pid\":%llu,\"tid\":",
 	                     call->level == SPY_LEVEL_RUNTIME ? "cuda_runtime" : "cuda_driver",
 	                     name, (unsigned long long)c->pid);
@@ -30,20 +28,14 @@ const char *chrome_call_head(struct chrome *c, const struct events_call *call)
 
 const char *chrome_kernel_name(struct chrome *c, uint32_t kernel)
 {
-	if (kernel >= c->recording->kernels || kernel >= TF_KERNELS_MAX)
+	size_t bytes;
+
+	if (kernel < EVENTS_KERNELS && c->kernel_names[kernel])
+		return c->kernel_names[kernel];
+	const char *mangled = events_kernel_name(c->events, kernel, &bytes);
+	if (!mangled)
 		return "\"(unknown kernel)\"";
 	char **name = &c->kernel_names[kernel];
-	if (*name)
-		return *name;
-	const struct tf_header *h = tf_header(&c->recording->map);
-	const struct tf_kernel *k = tf_entry(&c->recording->map, &h->kernels, kernel, sizeof(*k));
-	uint32_t bytes = 0;
-	const char *mangled = k ? tf_text(&c->recording->map, k->name, &bytes) : NULL;
-	if (!mangled || !bytes) {
-		*name = alloc_string(kernel == TF_KERNEL_OTHER ? "\"(other)\""
-		                                               : "\"(unknown kernel)\"");
-		return *name;
-	}
 	char *full = name_demangle(mangled, bytes);
 	*name = chrome_quoted(full, strlen(full));
 	free(full);
@@ -88,12 +80,12 @@ void chrome_copy_name(struct chrome_out *o, unsigned direction, unsigned memory)
 	}
 }
 
-static void kernel_tail(char **tail, const struct tf_work *w)
+static void kernel_tail(char **tail, const struct events_shape *w)
 {
-	const uint32_t threads = (uint32_t)w->block_x * w->block_y * w->block_z;
+	const uint32_t threads = w->block[0] * w->block[1] * w->block[2];
 
-	alloc_append(tail, ",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u]", w->grid_x, w->grid_y,
-	             w->grid_z, w->block_x, w->block_y, w->block_z);
+	alloc_append(tail, ",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u]", w->grid[0], w->grid[1],
+	             w->grid[2], w->block[0], w->block[1], w->block[2]);
 	if (!w->registers) {
 		alloc_append(tail, ",\"dynamic shared memory\":%u", w->shared_bytes);
 		return;
@@ -108,16 +100,17 @@ static void kernel_tail(char **tail, const struct tf_work *w)
 
 const char *chrome_class_tail(struct chrome *c, uint32_t cls)
 {
-	if (cls >= TF_WORKS || !c->works)
+	struct events_shape shape;
+
+	if (cls >= EVENTS_CLASSES)
 		return "";
 	char **tail = &c->class_tails[cls];
 	if (*tail)
 		return *tail;
-	const struct tf_work *w = &c->works[cls];
 	const struct events_class *time = &c->classes[cls];
 	*tail = alloc_string("");
-	if (w->kind == TF_WORK_KERNEL)
-		kernel_tail(tail, w);
+	if (events_shape(c->events, cls, &shape))
+		kernel_tail(tail, &shape);
 	if (c->process->gpu_mode == TF_GPU_SAMPLE && !isnan(time->mean))
 		alloc_append(tail,
 		             ",\"est. mean ns\":%.0f,\"est. low ns\":%.0f,\"est. high ns\":%.0f,"

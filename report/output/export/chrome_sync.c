@@ -68,7 +68,7 @@ static uint64_t waits_tid(struct chrome *c, struct chrome_stream *s)
 static uint64_t waits_from(struct chrome *c, const struct events_call *call,
                            const struct chrome_record *r)
 {
-	const uint64_t start = chrome_ns(c, call->record->start);
+	const uint64_t start = chrome_ns(c, call->start);
 
 	return r && r->start > start ? r->start : start;
 }
@@ -77,7 +77,7 @@ static uint64_t waits_from(struct chrome *c, const struct events_call *call,
 static void of_host(struct chrome *c, const struct events_call *call, const char *kind,
                     const struct chrome_record *r)
 {
-	uint64_t start = waits_from(c, call, r), end = chrome_ns(c, call->record->end);
+	uint64_t start = waits_from(c, call, r), end = chrome_ns(c, call->end);
 	struct chrome_device *d = &c->devices[call->device];
 	const uint32_t lane = chrome_lane(&d->syncs, &start, &end);
 
@@ -140,12 +140,12 @@ static void for_stream(struct chrome *c, const struct events_call *call)
 	if (s->waits == s->wait_room)
 		more_waits(s);
 	s->wait[(s->wait_first + s->waits++) % s->wait_room] = (struct chrome_wait){
-	        chrome_ns(c, call->record->start), chrome_ns(c, call->record->end), call->number};
+	        chrome_ns(c, call->start), chrome_ns(c, call->end), call->number};
 }
 
 static void of_stream(struct chrome *c, const struct events_call *call)
 {
-	const struct chrome_record *r = record_of(c, call->record->event.event);
+	const struct chrome_record *r = record_of(c, call->event);
 	struct chrome_stream *s = chrome_stream(c, call->stream);
 
 	if (!r)
@@ -157,17 +157,16 @@ static void of_stream(struct chrome *c, const struct events_call *call)
 
 static void recorded(struct chrome *c, const struct events_call *call)
 {
-	*place_of(c, call->record->event.event) =
-	        (struct chrome_record){call->record->event.event, chrome_ns(c, call->record->start),
-	                               call->number, chrome_stream(c, call->stream)->number};
+	*place_of(c, call->event) =
+	        (struct chrome_record){call->event, chrome_ns(c, call->start), call->number,
+	                               chrome_stream(c, call->stream)->number};
 }
 
 void chrome_sync(struct chrome *c, const struct events_call *call)
 {
-	const struct tf_record *r = call->record;
 	const struct chrome_record *record;
 
-	if (r->result || call->part || r->flags & (TF_CAPTURED | TF_NO_ARGS))
+	if (call->result || call->part || call->captured || !call->args)
 		return;
 	switch (call->role) {
 	case CUDA_ROLE_EVENT_RECORD:
@@ -179,7 +178,7 @@ void chrome_sync(struct chrome *c, const struct events_call *call)
 			of_stream(c, call);
 		break;
 	case CUDA_ROLE_SYNC_EVENT:
-		record = record_of(c, r->event.event);
+		record = record_of(c, call->event);
 		if (record)
 			of_host(c, call, "Event Sync", record);
 		break;

@@ -208,6 +208,14 @@ void row_int(struct database_table *t, int64_t v)
 	sqlite3_bind_int64(statement(t), next_place(t), v);
 }
 
+void row_known(struct database_table *t, bool known, uint64_t v)
+{
+	if (known)
+		row_count(t, v);
+	else
+		row_null(t);
+}
+
 void row_count(struct database_table *t, uint64_t v)
 {
 	row_int(t, v < INT64_MAX ? (int64_t)v : INT64_MAX);

@@ -60,9 +60,10 @@ char *database_quoted(const char *name);
 /* A row: its columns from left to right; those not bound are null. */
 void row_int(struct database_table *t, int64_t v);
 void row_count(struct database_table *t, uint64_t v);
-void row_real(struct database_table *t, double v);         /* null where it is not finite */
-void row_ns(struct database_table *t, double ns);          /* a whole number; the same */
-void row_text(struct database_table *t, const char *text); /* valid UTF-8, or NULL */
+void row_known(struct database_table *t, bool known, uint64_t v); /* NULL if it is not */
+void row_real(struct database_table *t, double v);                /* null where it is not finite */
+void row_ns(struct database_table *t, double ns);                 /* a whole number; the same */
+void row_text(struct database_table *t, const char *text);        /* valid UTF-8, or NULL */
 void row_bytes(struct database_table *t, const char *text,
                size_t bytes); /* lives until row_end() */
 void row_null(struct database_table *t);

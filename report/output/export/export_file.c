@@ -66,6 +66,8 @@ static int make_temporary(struct export_file *f, const char *output, const struc
 
 	f->target = alloc_string(real ? real : output);
 	free(real);
+	if (old && out_over_recording(output))
+		return -1;
 	/* What cannot be written is not replaced either. */
 	if (old && access(f->target, W_OK))
 		return trouble(output);

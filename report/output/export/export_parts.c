@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/base/complain.h"
-#include "report/events/events.h"
+#include "report/model/events/events.h"
 #include "report/output/export/interned.h"
-#include "shim/core/format/trace_sites.h"
 
 #define DEFAULT_STREAM 7 /* as CUPTI numbers it, and the first that was made */
 #define FIRST_STREAM   13
@@ -29,8 +27,7 @@ struct tally { /* of one process */
 	struct interned *keys;
 	const struct model_process *process;
 	struct events *events;
-	double ns_per_tick;
-	uint64_t window;
+	struct events_clock clock;
 	struct span *spans; /* by time */
 	size_t span_count, at;
 	uint32_t *stack_of; /* by call id: of those without a site; PARTS_NONE = there is none */
@@ -66,7 +63,8 @@ static void find_spans(struct tally *t, const struct model *m)
 /* Records come nearly in the order of time. */
 static uint32_t phase_at(struct tally *t, uint64_t tick)
 {
-	double ns = tick > t->window ? (double)(tick - t->window) * t->ns_per_tick : 0;
+	double ns = tick > t->clock.window ? (double)(tick - t->clock.window) * t->clock.ns_per_tick
+	                                   : 0;
 
 	while (t->at && t->spans[t->at].start > ns)
 		t->at--;
@@ -102,10 +100,8 @@ static struct export_part *part_of(struct tally *t, struct key key)
 }
 
 /* The stack of its site, or that of all others of its function. */
-static uint32_t stack_of(const struct tally *t, const struct tf_record *r)
+static uint32_t stack_of(const struct tally *t, uint32_t site)
 {
-	const uint32_t site = r->flags & TF_SITE ? tf_site_of(r) : 0;
-
 	return site && site <= t->process->site_count ? t->process->site_of[site - 1] : PARTS_NONE;
 }
 
@@ -119,50 +115,49 @@ static uint32_t stream_number(const struct tally *t, uint32_t stream)
 static void take_call(void *to, const struct events_call *c)
 {
 	struct tally *t = to;
-	const struct tf_record *r = c->record;
-	uint32_t stack = stack_of(t, r);
-	bool copies = c->cls == SPY_CLASS_COPY || c->cls == SPY_CLASS_SET;
+	uint32_t stack = stack_of(t, c->site);
 
 	if (stack == PARTS_NONE)
-		stack = t->stack_of[r->call];
+		stack = t->stack_of[c->name];
 	if (stack == PARTS_NONE)
 		return;
-	struct export_part *p = part_of(t, (struct key){stack, t->index, phase_at(t, r->start),
+	struct export_part *p = part_of(t, (struct key){stack, t->index, phase_at(t, c->start),
 	                                                stream_number(t, c->stream), c->device});
-	double ns = (double)(r->end - r->start) * t->ns_per_tick;
+	double ns = (double)(c->end - c->start) * t->clock.ns_per_tick;
 	p->weight[STACK_CALLS]++;
 	p->weight[STACK_API] += ns;
 	p->weight[STACK_WASTED] += ns;
-	if (!(r->flags & TF_NO_ARGS) && (copies || c->cls == SPY_CLASS_ALLOC))
-		p->weight[STACK_BYTES] += (double)(copies ? r->copy.bytes : r->alloc.bytes);
+	p->weight[STACK_BYTES] += (double)c->bytes;
 }
 
 static void take_work(void *to, const struct events_work *w)
 {
 	struct tally *t = to;
-	uint32_t stack = w->record ? stack_of(t, w->record) : PARTS_NONE;
+	uint32_t stack = w->known ? stack_of(t, w->site) : PARTS_NONE;
 
 	if (stack == PARTS_NONE)
 		stack = t->gpu_rest;
 	if (stack == PARTS_NONE)
 		return;
-	const struct key key = {stack, t->index,
-	                        phase_at(t, w->record ? w->record->start : w->start),
-	                        w->record ? stream_number(t, w->stream) : PARTS_NONE, w->device};
-	part_of(t, key)->weight[STACK_GPU] += (double)(w->end - w->start) * t->ns_per_tick;
+	const struct key key = {stack, t->index, phase_at(t, w->known ? w->given : w->start),
+	                        w->known ? stream_number(t, w->stream) : PARTS_NONE, w->device};
+	part_of(t, key)->weight[STACK_GPU] += (double)(w->end - w->start) * t->clock.ns_per_tick;
 }
 
 /* ---- all of them ---- */
 
-static void find_stacks(struct tally *t, const struct recording *r,
-                        const struct export_stacks *stacks)
+static void find_stacks(struct tally *t, const struct export_stacks *stacks)
 {
-	for (uint32_t i = 0; i < r->calls; i++) {
-		const struct tf_call *c =
-		        tf_entry(&r->map, &tf_header(&r->map)->calls, i, sizeof(*c));
+	const uint32_t calls = events_calls(t->events);
+	size_t bytes;
+
+	t->stack_of = alloc_zeroed((size_t)calls + 1, sizeof(*t->stack_of));
+	for (uint32_t i = 0; i < calls; i++) {
+		const char *name = events_call_name(t->events, i, &bytes);
 		t->stack_of[i] = PARTS_NONE;
-		for (size_t k = stacks->sites; c && k < stacks->count; k++)
-			if (!strncmp(c->name, stacks->items[k].api, sizeof(c->name)))
+		for (size_t k = stacks->sites; name && k < stacks->count; k++)
+			if (strlen(stacks->items[k].api) == bytes &&
+			    !memcmp(name, stacks->items[k].api, bytes))
 				t->stack_of[i] = (uint32_t)k;
 	}
 	t->gpu_rest = PARTS_NONE;
@@ -173,38 +168,21 @@ static void find_stacks(struct tally *t, const struct recording *r,
 static int add_process(struct tally *t, const struct model *m, const struct export_stacks *stacks)
 {
 	const struct events_to to = {t, take_call, take_work, NULL};
-	struct warnings warnings = {0}; /* the model has them */
 	struct events_figures figures;
-	char error[READER_ERROR_BYTES];
-	struct recording r;
-	struct clock clock;
 
-	if (recording_open(&r, t->process->path, &warnings, error)) {
-		complain("%s: %s", t->process->path, error);
-		warnings_free(&warnings);
+	t->events = events_open(t->process->path, 0);
+	if (!t->events)
 		return -1;
-	}
-	clock_init(&clock, &r);
-	t->ns_per_tick = clock.ns_per_tick;
-	t->window = tf_header(&r.map)->window_start;
-	t->stack_of = alloc_zeroed((size_t)r.calls + 1, sizeof(*t->stack_of));
+	t->clock = events_clock(t->events);
 	find_spans(t, m);
-	find_stacks(t, &r, stacks);
-	if (isfinite(clock.ns_per_tick)) {
-		t->events = events_open(&r, &clock, 0);
+	find_stacks(t, stacks);
+	if (isfinite(t->clock.ns_per_tick)) {
 		events_tell(t->events, &to, &figures);
-		events_close(t->events);
 		t->to->whole &= figures.whole && !figures.left_out && !t->process->lost;
 	}
-	bool shrank = recording_shrank(&r);
-	if (shrank)
-		complain("%s: it became shorter while it was read", t->process->path);
 	free(t->stack_of);
 	free(t->spans);
-	clock_free(&clock);
-	recording_close(&r);
-	warnings_free(&warnings);
-	return shrank ? -1 : 0;
+	return events_close(t->events);
 }
 
 static int by_stack(const void *a, const void *b)

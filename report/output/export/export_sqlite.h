@@ -6,7 +6,7 @@
 #ifndef REPORT_EXPORT_SQLITE_H
 #define REPORT_EXPORT_SQLITE_H
 
-#include "report/events/events.h"
+#include "report/model/events/events.h"
 #include "report/output/export/database.h"
 #include "report/output/export/export.h"
 #include "report/output/export/interned.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
-#include "report/base/complain.h"
 #include "report/output/export/export_sqlite_rows.h"
 
 static void cover(struct sqlite_rows *p, const struct model_process *process,
@@ -36,21 +35,17 @@ static void cover(struct sqlite_rows *p, const struct model_process *process,
 	row_end(t);
 }
 
-static void add_rows(struct sqlite_rows *p, struct recording *r,
-                     const struct model_process *process)
+static void add_rows(struct sqlite_rows *p, const struct model_process *process)
 {
 	const struct events_to to = {p, sqlite_add_call, sqlite_add_work, sqlite_add_range};
 	struct events_figures figures;
 
-	p->calls = alloc_zeroed((size_t)r->calls + 1, sizeof(*p->calls));
-	p->threads = alloc_zeroed((size_t)r->threads + 1, sizeof(*p->threads));
-	p->kernels = alloc_zeroed(TF_KERNELS_MAX, sizeof(*p->kernels));
-	p->works = tf_at(&r->map, tf_header(&r->map)->works, TF_WORKS * sizeof(*p->works));
-	p->events = events_open(r, &p->clock, p->x->number);
+	p->calls = alloc_zeroed((size_t)events_calls(p->events) + 1, sizeof(*p->calls));
+	p->threads = alloc_zeroed((size_t)events_threads(p->events) + 1, sizeof(*p->threads));
+	p->kernels = alloc_zeroed(EVENTS_KERNELS, sizeof(*p->kernels));
 	events_tell(p->events, &to, &figures);
 	p->x->number = events_last(p->events);
 	cover(p, process, &figures);
-	events_close(p->events);
 	free(p->calls);
 	free(p->threads);
 	free(p->kernels);
@@ -59,30 +54,18 @@ static void add_rows(struct sqlite_rows *p, struct recording *r,
 int sqlite_process(struct sqlite_export *x, size_t index)
 {
 	const struct model_process *process = &x->job->model->processes[index];
-	struct warnings warnings = {0}; /* the model has them */
-	char error[READER_ERROR_BYTES];
-	struct recording r;
+	struct events *events = events_open(process->path, x->number);
 
-	if (recording_open(&r, process->path, &warnings, error)) {
-		complain("%s: %s", process->path, error);
-		warnings_free(&warnings);
+	if (!events)
 		return -1;
-	}
 	struct sqlite_rows p = {
 	        .x = x,
-	        .recording = &r,
-	        .load = tf_header(&r.map)->load,
+	        .events = events,
+	        .clock = events_clock(events),
 	        .base = fmax(0, process->start_realtime - x->base),
 	        .pid = sqlite_global_pid(x->job->model, index),
 	};
-	clock_init(&p.clock, &r);
 	if (isfinite(p.clock.ns_per_tick) && isfinite(p.base))
-		add_rows(&p, &r, process);
-	bool shrank = recording_shrank(&r);
-	if (shrank)
-		complain("%s: it became shorter while it was read", process->path);
-	clock_free(&p.clock);
-	recording_close(&r);
-	warnings_free(&warnings);
-	return shrank ? -1 : 0;
+		add_rows(&p, process);
+	return events_close(events);
 }

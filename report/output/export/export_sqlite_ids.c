@@ -35,8 +35,7 @@ int64_t sqlite_global_pid(const struct model *m, size_t process)
 
 int64_t sqlite_time(const struct sqlite_rows *p, uint64_t tick)
 {
-	double ns =
-	        (tick > p->load ? (double)(tick - p->load) : 0) * p->clock.ns_per_tick + p->base;
+	double ns = events_ns(&p->clock, tick) + p->base;
 
 	return ns < 9e18 ? (int64_t)ns : INT64_MAX;
 }
@@ -45,14 +44,13 @@ int64_t sqlite_thread(struct sqlite_rows *p, uint32_t thread)
 {
 	int64_t *id = &p->threads[thread];
 	struct database_table *t = &p->x->tables[SQLITE_THREADS];
-	const struct tf_thread *from;
 
 	if (*id)
 		return *id;
-	from = recording_thread(p->recording, thread);
-	*id = p->pid | (int64_t)((from ? from->tid : thread) & SQLITE_ID_MASK);
-	if (from && from->name[0]) {
-		row_int(t, sqlite_text(p->x, from->name, strnlen(from->name, sizeof(from->name))));
+	const struct events_thread from = events_thread(p->events, thread);
+	*id = p->pid | (int64_t)(from.id & SQLITE_ID_MASK);
+	if (from.bytes) {
+		row_int(t, sqlite_text(p->x, from.name, from.bytes));
 		row_int(t, 0);
 		row_int(t, *id);
 		row_end(t);
@@ -64,13 +62,15 @@ int64_t sqlite_thread(struct sqlite_rows *p, uint32_t thread)
 int64_t sqlite_call(struct sqlite_rows *p, uint16_t call)
 {
 	int64_t *id = &p->calls[call];
-	const struct tf_call *c;
+	size_t bytes;
 
 	if (*id)
 		return *id;
-	c = tf_entry(&p->recording->map, &tf_header(&p->recording->map)->calls, call, sizeof(*c));
-	const char *name = c ? c->name : "(unknown call)";
-	size_t bytes = c ? strnlen(c->name, sizeof(c->name)) : strlen(name);
+	const char *name = events_call_name(p->events, call, &bytes);
+	if (!name) {
+		name = "(unknown call)";
+		bytes = strlen(name);
+	}
 	if (bytes > 6 && !memcmp(name, "__cuda", 6)) {
 		name += 2;
 		bytes -= 2;
@@ -81,23 +81,18 @@ int64_t sqlite_call(struct sqlite_rows *p, uint16_t call)
 const struct sqlite_kernel *sqlite_kernel(struct sqlite_rows *p, uint32_t kernel)
 {
 	static const char *const unknown = "(unknown kernel)";
-	const struct recording *r = p->recording;
-	uint32_t bytes = 0;
+	size_t bytes;
 
-	if (kernel >= TF_KERNELS_MAX)
+	if (kernel >= EVENTS_KERNELS)
 		kernel = 0;
 	struct sqlite_kernel *n = &p->kernels[kernel];
 	if (n->known)
 		return n;
 	n->known = true;
-	const struct tf_kernel *k =
-	        kernel < r->kernels
-	                ? tf_entry(&r->map, &tf_header(&r->map)->kernels, kernel, sizeof(*k))
-	                : NULL;
-	const char *mangled = k ? tf_text(&r->map, k->name, &bytes) : NULL;
-	if (!mangled || !bytes) {
-		mangled = kernel == TF_KERNEL_OTHER ? "(other)" : unknown;
-		bytes = (uint32_t)strlen(mangled);
+	const char *mangled = events_kernel_name(p->events, kernel, &bytes);
+	if (!mangled) {
+		mangled = unknown;
+		bytes = strlen(mangled);
 	}
 	char *full = name_demangle(mangled, bytes);
 	n->full = sqlite_text(p->x, full, strlen(full));

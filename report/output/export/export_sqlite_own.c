@@ -132,10 +132,7 @@ static void add_steps(struct sqlite_export *x)
 		if (!phase) /* another way to divide the same work */
 			continue;
 		row_count(&t, p->pid);
-		if (s->tid)
-			row_count(&t, s->tid);
-		else
-			row_null(&t);
+		row_known(&t, s->tid, s->tid);
 		row_int(&t, phase->number);
 		row_ns(&t, p->start_realtime - x->base + p->startup + s->start);
 		row_ns(&t, s->duration);

@@ -20,11 +20,8 @@ struct sqlite_kernel {
 
 struct sqlite_rows {
 	struct sqlite_export *x;
-	const struct recording *recording;
 	struct events *events;
-	struct clock clock;
-	const struct tf_work *works;
-	uint64_t load;
+	struct events_clock clock;
 	double base; /* ns to be added to those since load */
 	int64_t pid;
 	int64_t *calls; /* by call id: the id of its name; 0 = not asked for yet */

@@ -8,23 +8,14 @@ static void head(struct sqlite_rows *p, struct database_table *t, const struct e
 	row_int(t, sqlite_time(p, w->end));
 	row_int(t, w->device);
 	row_int(t, SQLITE_CONTEXT);
-	if (w->record)
-		row_int(t, sqlite_stream(p, w->stream));
-	else
-		row_null(t);
-	if (w->record)
-		row_int(t, w->number);
-	else
-		row_null(t);
+	row_known(t, w->known, w->known ? (uint64_t)sqlite_stream(p, w->stream) : 0);
+	row_known(t, w->known, w->number);
 	row_int(t, p->pid);
 }
 
 static void tail(struct database_table *t, const struct events_work *w)
 {
-	if (w->node)
-		row_int(t, 1);
-	else
-		row_null(t);
+	row_known(t, w->node, 1);
 	row_int(t, w->timed);
 	row_end(t);
 }
@@ -33,26 +24,20 @@ static void add_kernel(struct sqlite_rows *p, const struct events_work *w)
 {
 	struct database_table *t = &p->x->tables[SQLITE_KERNELS];
 	const struct sqlite_kernel *names = sqlite_kernel(p, w->kernel);
-	const struct tf_work *k = p->works && w->cls < TF_WORKS ? &p->works[w->cls] : NULL;
+	struct events_shape k;
 
 	head(p, t, w);
 	row_int(t, names->full);
 	row_int(t, names->brief);
 	row_int(t, names->mangled);
-	if (k && k->kind == TF_WORK_KERNEL) {
-		const uint32_t shape[] = {k->grid_x,  k->grid_y,  k->grid_z,
-		                          k->block_x, k->block_y, k->block_z};
-		for (int i = 0; i < 6; i++)
-			row_int(t, shape[i]);
-		if (k->registers)
-			row_int(t, k->static_shared);
-		else
-			row_null(t);
-		row_int(t, k->shared_bytes);
-		if (k->registers)
-			row_int(t, k->registers);
-		else
-			row_null(t);
+	if (events_shape(p->events, w->cls, &k)) {
+		for (int i = 0; i < 3; i++)
+			row_int(t, k.grid[i]);
+		for (int i = 0; i < 3; i++)
+			row_int(t, k.block[i]);
+		row_known(t, k.registers, k.static_shared);
+		row_int(t, k.shared_bytes);
+		row_known(t, k.registers, k.registers);
 	} else {
 		for (int i = 0; i < 9; i++)
 			row_null(t);
@@ -84,24 +69,18 @@ static void add_copy(struct sqlite_rows *p, const struct events_work *w)
 	                                         [SPY_DIR_HTOH] = 9,
 	                                         [SPY_DIR_PTOP] = 10};
 	struct database_table *t = &p->x->tables[SQLITE_COPIES];
-	const struct tf_record *r = w->node ? NULL : w->record;
+	const bool of_call = w->known && !w->node;
 	unsigned direction =
-	        r && r->copy.direction < SPY_DIR_COUNT ? r->copy.direction : SPY_DIR_UNKNOWN;
-	int host = r ? memory_kind(r->copy.memory) : 7;
+	        of_call && w->direction < SPY_DIR_COUNT ? w->direction : SPY_DIR_UNKNOWN;
+	int host = of_call ? memory_kind(w->memory) : 7;
 	bool known = direction != SPY_DIR_UNKNOWN;
 
 	head(p, t, w);
-	if (r)
-		row_count(t, r->copy.bytes);
-	else
-		row_null(t);
+	row_known(t, of_call, w->bytes);
 	row_int(t, kinds[direction]);
 	row_int(t, direction == SPY_DIR_HTOD || direction == SPY_DIR_HTOH ? host : known ? 2 : 7);
 	row_int(t, direction == SPY_DIR_DTOH || direction == SPY_DIR_HTOH ? host : known ? 2 : 7);
-	if (r)
-		row_int(t, r->copy.items ? r->copy.items : 1);
-	else
-		row_null(t);
+	row_known(t, of_call, w->items ? w->items : 1);
 	tail(t, w);
 }
 
@@ -111,10 +90,7 @@ static void add_set(struct sqlite_rows *p, const struct events_work *w)
 
 	head(p, t, w);
 	row_null(t);
-	if (w->record && !w->node)
-		row_count(t, w->record->copy.bytes);
-	else
-		row_null(t);
+	row_known(t, w->known && !w->node, w->bytes);
 	row_int(t, 2);
 	tail(t, w);
 }
@@ -124,14 +100,8 @@ static void add_graph(struct sqlite_rows *p, const struct events_work *w)
 	struct database_table *t = &p->x->tables[SQLITE_GRAPHS];
 
 	head(p, t, w);
-	if (w->record)
-		row_int(t, w->record->graph.graph);
-	else
-		row_null(t);
-	if (w->record)
-		row_int(t, w->record->graph.graph);
-	else
-		row_null(t);
+	for (int i = 0; i < 2; i++) /* the graph, and the executable one */
+		row_known(t, w->graph != EVENTS_NONE, w->graph);
 	row_int(t, w->timed);
 	row_end(t);
 }

@@ -170,6 +170,7 @@ static void add_texts(struct export_tables *to, const char *name, json_t *list)
 	}
 }
 
+/* Of the run as a whole: what stands at the top of the report, and what `run` holds. */
 static void add_report(struct export_tables *to)
 {
 	size_t run = add_table(to, "run");
@@ -179,7 +180,9 @@ static void add_report(struct export_tables *to)
 	add_row(&to->items[run]);
 	json_object_foreach(to->report, key, value)
 	{
-		if (json_is_object(value))
+		if (!strcmp(key, "run"))
+			add_members(to, run, 0, "", value);
+		else if (json_is_object(value))
 			add_object(to, key, value);
 		else if (has_rows(value))
 			add_list(to, key, NULL, 0, value);

@@ -10,7 +10,7 @@
 
 static void device(const struct calibrate_result *r, struct text_layout *page)
 {
-	const struct calibrate_device *d = &r->device;
+	const struct kernel_times_device *d = &r->device;
 
 	text_layout_heading(page, "GPU %u: %s", d->index, d->name);
 	text_layout_fact(page, "driver", "%s%sof CUDA %u.%u%s",

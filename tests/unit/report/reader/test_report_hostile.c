@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/events/events.h"
+#include "report/model/events/events_internal.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/unit.h"
 
@@ -82,19 +82,16 @@ static void tell(const struct made *m)
 	struct warnings warnings = {0};
 	struct events_figures figures;
 	struct recording r;
-	struct clock clock;
 	uint64_t calls = 0;
 	const struct events_to to = {&calls, count_call, count_work, NULL};
 
 	assert_int_equal(recording_from_memory(&r, m->map.base, made_bytes(m), &warnings, error),
 	                 0);
 	const uint64_t most = r.map.size / sizeof(struct tf_record);
-	clock_init(&clock, &r);
-	struct events *e = events_open(&r, &clock, 0);
+	struct events *e = events_of(&r, 0);
 	events_tell(e, &to, &figures);
 	assert_true(figures.records <= most);
 	events_close(e);
-	clock_free(&clock);
 	recording_close(&r);
 	warnings_free(&warnings);
 }

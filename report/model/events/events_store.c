@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/events/events_store.h"
+#include "report/model/events/events_store.h"
 
 #define PAGE_MOST (1u << 24) /* records */
 

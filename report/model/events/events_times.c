@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/events/events_internal.h"
+#include "report/model/events/events_internal.h"
 #include "report/model/model_gpu_pairs.h"
 #include "shim/core/gpu_time/estimate_pinned.h"
 #include "shim/core/work/work_class.h"

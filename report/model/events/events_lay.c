@@ -10,16 +10,15 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/events/events_internal.h"
+#include "report/model/events/events_internal.h"
 
 #define RUN_MOST 256u
 #define CLOSE_NS 1000.0 /* between pieces that follow one another */
 
 struct laid {
 	struct events_work work;
-	struct tf_record record; /* of its call, if that is known */
-	uint64_t expected;       /* ticks; 0 = not known */
-	uint64_t start;          /* where it is laid */
+	uint64_t expected; /* ticks; 0 = not known */
+	uint64_t start;    /* where it is laid */
 };
 
 struct run { /* of one device: pieces of one stream, one behind the other */
@@ -47,7 +46,7 @@ static bool lay(struct run *run)
 	for (uint32_t i = 0; i < run->count; i++) {
 		struct laid *p = &run->piece[i];
 		p->start = (uint64_t)at;
-		if (p->work.record && p->start < p->record.start)
+		if (p->work.known && p->start < p->work.given)
 			return false;
 		at += (double)p->expected * took / expected;
 		if (i + 1 < run->count)
@@ -63,8 +62,6 @@ static void tell(struct events *e, struct run *run)
 	for (uint32_t i = 0; i < run->count; i++) {
 		struct laid *p = &run->piece[i], *next = p + 1;
 		struct events_work w = p->work;
-		if (w.record)
-			w.record = &p->record;
 		if (anew) {
 			const bool last = i + 1 == run->count;
 			const uint64_t gap = last ? 0 : next->work.start - p->work.end,
@@ -83,8 +80,8 @@ static bool follows(const struct events *e, const struct run *run, const struct 
 	const struct events_work *last = &run->piece[run->count - 1].work;
 
 	return w->stream == last->stream && w->start >= last->end &&
-	       (double)(w->start - last->end) * e->clock->ns_per_tick <= CLOSE_NS && w->record &&
-	       w->record->end < last->end;
+	       (double)(w->start - last->end) * e->clock.ns_per_tick <= CLOSE_NS && w->known &&
+	       w->returned < last->end;
 }
 
 void lay_work(struct events *e, const struct events_work *w, uint64_t expected)
@@ -99,8 +96,6 @@ void lay_work(struct events *e, const struct events_work *w, uint64_t expected)
 	struct laid *to = &run->piece[run->count++];
 	to->work = *w;
 	to->expected = expected;
-	if (w->record)
-		to->record = *w->record;
 }
 
 void lay_rest(struct events *e)

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/complain.h"
 #include "report/base/progress.h"
-#include "report/events/events_internal.h"
+#include "report/model/events/events_internal.h"
+#include "shim/core/format/trace_sites.h"
 #include "shim/core/work/work_class.h"
 
 #define ROUND   1024u  /* records after which the timeline settles what is certain */
@@ -28,15 +30,15 @@ static uint64_t duration(void *to, uint32_t thread, const struct tf_record *r,
 	if (isnan(ns) && !*known && cls != EVENTS_NONE)
 		ns = e->times.classes[cls].mean;
 	if (!isnan(ns)) {
-		ticks = (uint64_t)(ns / e->clock->ns_per_tick);
+		ticks = (uint64_t)(ns / e->clock.ns_per_tick);
 		*known = true;
 	}
 	if (g) {
-		g->cls = cls;
+		g->work.cls = cls;
 		g->takes = *known ? ticks : 0;
-		g->timed = !isnan(measured) ? EVENTS_BY_EVENTS
-		           : *known         ? EVENTS_BY_CLASS
-		                            : EVENTS_GUESSED;
+		g->work.timed = !isnan(measured) ? EVENTS_BY_EVENTS
+		                : *known         ? EVENTS_BY_CLASS
+		                                 : EVENTS_GUESSED;
 	}
 	return ticks;
 }
@@ -45,40 +47,29 @@ static void placed(void *to, const struct timeline_piece *p)
 {
 	struct events *e = to;
 	struct given *g = p->cause ? given_find(&e->givens, p->cause) : NULL;
-	struct events_work w = {.start = p->start,
-	                        .end = p->end,
-	                        .stream = EVENTS_NONE,
-	                        .cls = EVENTS_NONE,
-	                        .kernel = p->kernel,
-	                        .device = p->device,
-	                        .kind = p->kind,
-	                        .timed = EVENTS_BY_CUPTI,
-	                        .node = p->graph_node,
-	                        .first = true};
+	struct events_work w = {.stream = EVENTS_NONE, .cls = EVENTS_NONE, .graph = EVENTS_NONE};
 
 	if (g) {
 		if (!g->start)
 			g->start = p->start;
 		if (!p->last)
 			return;
-		w.record = &g->r;
-		w.number = g->number;
-		w.thread = g->thread;
-		w.stream = g->stream;
-		w.cls = g->cls;
-		if (p->estimated) {
-			w.start = g->start;
-			w.timed = g->timed;
-		}
+		w = g->work;
 		w.first = !g->placed;
-		if (p->kind == TF_WORK_KERNEL && !p->graph_node)
-			w.kernel = g->r.launch.kernel;
-		g->placed = true;
-		g->start = 0;
 	} else if (!p->last) {
 		return;
-	} else if (p->estimated) {
-		w.timed = EVENTS_BY_CLASS;
+	}
+	w.start = g && p->estimated ? g->start : p->start;
+	w.end = p->end;
+	w.device = p->device;
+	if (!g || p->kind != TF_WORK_KERNEL || p->graph_node)
+		w.kernel = p->kernel;
+	w.kind = p->kind;
+	w.node = p->graph_node;
+	w.timed = !p->estimated ? EVENTS_BY_CUPTI : g ? g->work.timed : EVENTS_BY_CLASS;
+	if (g) {
+		g->placed = true;
+		g->start = 0;
 	}
 	e->figures->works++;
 	if (w.timed == EVENTS_BY_CUPTI)
@@ -116,13 +107,11 @@ static void forget_figures(struct events *e)
 		h->weights = 0;
 }
 
-struct events *events_open(struct recording *r, const struct clock *clock, uint32_t first)
+static struct events *start(struct events *e, struct recording *r, uint32_t first)
 {
-	struct events *e = alloc_zeroed(1, sizeof(*e));
-	const double year = YEAR_NS / clock->ns_per_tick;
-
 	e->recording = r;
-	e->clock = clock;
+	clock_init(&e->clock, r);
+	const double year = YEAR_NS / e->clock.ns_per_tick;
 	e->header = tf_header(&r->map);
 	e->number = first;
 	e->works = tf_at(&r->map, e->header->works, TF_WORKS * sizeof(*e->works));
@@ -133,7 +122,8 @@ struct events *events_open(struct recording *r, const struct clock *clock, uint3
 		e->threads[i] = (struct tf_thread *)recording_thread(r, i);
 	e->tick_most = year < 1e18 ? e->header->load + (uint64_t)year : UINT64_MAX / 4;
 	events_store_open(&e->store, &r->map);
-	times_find(&e->times, r, clock, &e->store);
+	if (isfinite(e->clock.ns_per_tick))
+		times_find(&e->times, r, &e->clock, &e->store);
 	givens_start(&e->givens);
 	/* All of the run is there, the samples too: what was known when counts. Else what was known
 	 * in the end. */
@@ -141,30 +131,42 @@ struct events *events_open(struct recording *r, const struct clock *clock, uint3
 	return e;
 }
 
-const struct events_class *events_classes(const struct events *e)
+struct events *events_of(struct recording *r, uint32_t first)
 {
-	return e->times.classes;
+	return start(alloc_zeroed(1, sizeof(struct events)), r, first);
 }
 
-bool events_stream_is_default(const struct events *e, uint32_t stream)
+struct events *events_open(const char *path, uint32_t first)
 {
-	return stream < EVENTS_STREAMS && e->streams.is_default[stream];
+	struct events *e = alloc_zeroed(1, sizeof(*e));
+	char error[READER_ERROR_BYTES];
+
+	if (!recording_open(&e->own, path, &e->warnings, error))
+		return start(e, &e->own, first);
+	complain("%s: %s", path, error);
+	warnings_free(&e->warnings);
+	free(e);
+	return NULL;
 }
 
-uint32_t events_last(const struct events *e)
+int events_close(struct events *e)
 {
-	return e->number;
-}
+	const bool own = e->recording == &e->own, shrank = own && recording_shrank(&e->own);
 
-void events_close(struct events *e)
-{
+	if (shrank)
+		complain("%s: it became shorter while it was read", e->own.path);
 	times_end(&e->times);
 	givens_end(&e->givens);
 	streams_end(&e->streams);
+	clock_free(&e->clock);
+	if (own)
+		recording_close(&e->own);
+	warnings_free(&e->warnings);
 	free(e->threads);
 	free(e->device);
 	free(e->roles);
 	free(e);
+	return shrank ? -1 : 0;
 }
 
 /* ---- one record ---- */
@@ -207,6 +209,49 @@ static void reach(struct events *e, const struct tf_record *r)
 		f->until = r->end;
 }
 
+static void find_args(struct events_call *c, const struct tf_record *r)
+{
+	if (c->cls == SPY_CLASS_COPY || c->cls == SPY_CLASS_SET)
+		c->bytes = r->copy.bytes;
+	if (c->cls == SPY_CLASS_ALLOC)
+		c->bytes = r->alloc.bytes;
+	if (c->role == CUDA_ROLE_EVENT_RECORD || c->role == CUDA_ROLE_EVENT_WAIT ||
+	    c->role == CUDA_ROLE_SYNC_EVENT)
+		c->event = r->event.event;
+}
+
+/* What the GPU was given, until it is known when it ran. */
+static void give(struct events *e, const struct events_call *c, const struct tf_record *r)
+{
+	struct given *g = given_add(&e->givens, TF_CAUSE(r->thread, r->start));
+	struct events_work *w = &g->work;
+
+	*w = (struct events_work){.given = r->start,
+	                          .returned = r->end,
+	                          .number = c->number,
+	                          .stream = c->stream,
+	                          .site = c->site,
+	                          .thread = r->thread,
+	                          .graph = EVENTS_NONE,
+	                          .cls = EVENTS_NONE,
+	                          .timed = EVENTS_GUESSED,
+	                          .known = true};
+	switch (work_kind(c->cls)) {
+	case TF_WORK_GRAPH:
+		w->graph = r->graph.graph;
+		break;
+	case TF_WORK_COPY:
+	case TF_WORK_SET:
+		w->bytes = r->copy.bytes;
+		w->items = r->copy.items;
+		w->direction = r->copy.direction;
+		w->memory = r->copy.memory;
+		break;
+	default:
+		w->kernel = r->launch.kernel;
+	}
+}
+
 static void take_call(struct events *e, const struct tf_record *r)
 {
 	const struct tf_call *call =
@@ -214,7 +259,17 @@ static void take_call(struct events *e, const struct tf_record *r)
 	                ? tf_entry(&e->recording->map, &e->header->calls, r->call, sizeof(*call))
 	                : NULL;
 	struct tf_thread *thread = r->thread < e->recording->threads ? e->threads[r->thread] : NULL;
-	struct events_call c = {.record = r, .thread = r->thread, .stream = EVENTS_NONE};
+	struct events_call c = {.start = r->start,
+	                        .end = r->end,
+	                        .name = r->call,
+	                        .thread = r->thread,
+	                        .stream = EVENTS_NONE,
+	                        .result = r->result,
+	                        .site = tf_site_of(r),
+	                        .args = !(r->flags & TF_NO_ARGS),
+	                        .captured = r->flags & TF_CAPTURED,
+	                        .nested = r->flags & TF_NESTED,
+	                        .part = tf_is_part(r)};
 
 	if (!call || !thread || !can_be(e, r) || call->cls >= SPY_CLASS_COUNT ||
 	    e->number == UINT32_MAX - 1) {
@@ -225,25 +280,18 @@ static void take_call(struct events *e, const struct tf_record *r)
 	c.level = call->level;
 	c.role = role_of(e, r->call, call);
 	c.number = ++e->number;
-	c.part = tf_is_part(r);
+	if (c.args)
+		find_args(&c, r);
 	if (c.cls == SPY_CLASS_CONTEXT && !r->result && r->arg[0] && r->arg[0] <= TF_DEVICES_TIMED)
 		e->device[r->thread] = (uint16_t)(r->arg[0] - 1);
 	c.device = e->device[r->thread];
-	if (c.role == CUDA_ROLE_STREAM_MADE && !r->result && !(r->flags & TF_NO_ARGS))
+	if (c.role == CUDA_ROLE_STREAM_MADE && !r->result && c.args)
 		stream_made(&e->streams, r);
-	else if (!(r->flags & TF_NO_ARGS) &&
-	         (cuda_role_is_on_stream(c.role) || work_kind(c.cls) != TF_WORK_NONE))
+	else if (c.args && (cuda_role_is_on_stream(c.role) || work_kind(c.cls) != TF_WORK_NONE))
 		c.stream = stream_of(&e->streams, r, r->thread, c.device);
 	c.works = e->header->gpu_mode != TF_GPU_OFF && works(r, c.cls);
-	if (c.works) {
-		struct given *g = given_add(&e->givens, TF_CAUSE(r->thread, r->start));
-		g->r = *r;
-		g->number = c.number;
-		g->stream = c.stream;
-		g->thread = r->thread;
-		g->cls = EVENTS_NONE;
-		g->timed = EVENTS_GUESSED;
-	}
+	if (c.works)
+		give(e, &c, r);
 	reach(e, r);
 	e->figures->calls++;
 	e->to->call(e->to->to, &c);
@@ -252,12 +300,12 @@ static void take_call(struct events *e, const struct tf_record *r)
 
 static void take_range(struct events *e, const struct tf_record *r)
 {
-	const struct events_range range = {.record = r,
-	                                   .range = r->thread,
-	                                   .thread = r->result > 0 && (uint32_t)r->result <=
-	                                                                      e->recording->threads
-	                                                     ? (uint32_t)r->result - 1
-	                                                     : EVENTS_NONE};
+	const bool known = r->result > 0 && (uint32_t)r->result <= e->recording->threads;
+	const struct events_range range = {.start = r->start,
+	                                   .end = r->end,
+	                                   .name = r->thread,
+	                                   .thread = known ? (uint32_t)r->result - 1 : EVENTS_NONE,
+	                                   .started = r->flags & TF_RANGE_STARTED};
 
 	if (!can_be(e, r) || r->thread >= e->recording->ranges) {
 		e->figures->left_out++;

@@ -2,13 +2,15 @@
 /*
  * How the files of this folder work together: events.c feeds the records, events_given.c remembers
  * what calls gave until it is placed, events_streams.c tells streams apart, events_times.c says how
- * long work takes, events_lay.c where one piece ends and the next begins.
+ * long work takes, events_lay.c where one piece ends and the next begins, events_names.c what
+ * calls, kernels, threads and ranges are called.
  */
-#ifndef REPORT_EVENTS_INTERNAL_H
-#define REPORT_EVENTS_INTERNAL_H
+#ifndef REPORT_MODEL_EVENTS_INTERNAL_H
+#define REPORT_MODEL_EVENTS_INTERNAL_H
 
-#include "report/events/events.h"
-#include "report/events/events_store.h"
+#include "report/model/events/events.h"
+#include "report/model/events/events_store.h"
+#include "report/reader/clock.h"
 #include "shim/core/drain/drain_feed.h"
 #include "shim/core/timeline/timeline.h"
 
@@ -19,15 +21,12 @@
 #define GIVEN_MOST (1u << GIVEN_BITS)
 
 struct given {
-	struct tf_record r;
-	uint64_t cause; /* 0 = a free place */
-	uint64_t start; /* of the parts so far; 0 = there are none */
-	uint64_t takes; /* ticks, as far as is known; 0 = it is not */
-	uint32_t number, stream, cls;
-	uint32_t next;         /* with the same hash, or free too: place + 1 */
-	uint32_t older, newer; /* place + 1 */
-	uint16_t thread;
-	uint8_t timed; /* enum events_timed, of an estimate */
+	struct events_work work; /* what is known of it by its call; `timed`: of an estimate */
+	uint64_t cause;          /* 0 = a free place */
+	uint64_t start;          /* of the parts so far; 0 = there are none */
+	uint64_t takes;          /* ticks, as far as is known; 0 = it is not */
+	uint32_t next;           /* with the same hash, or free too: place + 1 */
+	uint32_t older, newer;   /* place + 1 */
 	bool placed;
 };
 
@@ -93,8 +92,9 @@ double times_measured(const struct times *t, unsigned kind, const struct tf_reco
 struct run;
 
 struct events {
-	struct recording *recording;
-	const struct clock *clock;
+	struct recording *recording, own;
+	struct warnings warnings; /* the model has them */
+	struct clock clock;
 	struct tf_header *header;
 	struct tf_work *works; /* the recording's table, or NULL */
 	struct tf_thread **threads;
@@ -113,6 +113,10 @@ struct events {
 	uint64_t tick_most; /* no record ends later */
 	bool learns;        /* what is told of how long work takes comes with the records */
 };
+
+/* The same as events_open() of a recording that is the caller's: its figures are worth nothing
+ * afterwards. */
+struct events *events_of(struct recording *r, uint32_t first);
 
 /* Tells a piece that was placed by an estimate, or holds it back until it is known what follows.
  * `expected`: ticks that it takes as far as is known; 0 = it is not. */

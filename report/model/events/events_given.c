@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
-#include "report/events/events_internal.h"
+#include "report/model/events/events_internal.h"
 
 static uint32_t hash(uint64_t cause)
 {

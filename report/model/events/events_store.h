@@ -2,8 +2,8 @@
 /*
  * The kept records of a recording in the order in which they were kept. For the folder's own files.
  */
-#ifndef REPORT_EVENTS_STORE_H
-#define REPORT_EVENTS_STORE_H
+#ifndef REPORT_MODEL_EVENTS_STORE_H
+#define REPORT_MODEL_EVENTS_STORE_H
 
 #include "report/reader/reader.h"
 

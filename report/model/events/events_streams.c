@@ -3,7 +3,7 @@
 #include <uthash.h>
 
 #include "report/base/alloc.h"
-#include "report/events/events_internal.h"
+#include "report/model/events/events_internal.h"
 #include "shim/core/cuda/streams.h"
 
 struct stream_place {
