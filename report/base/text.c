@@ -136,35 +136,69 @@ char *text_original(const char *escaped)
 	return out;
 }
 
+/* Characters that a terminal gives no column of their own, or two (first, last, columns): the
+ * blocks of Unicode where nearly all are so. */
+static const struct {
+	unsigned first, last, columns;
+} not_one[] = {
+        {0x300, 0x36f, 0},     {0x1100, 0x115f, 2},   {0x1ab0, 0x1aff, 0},   {0x1dc0, 0x1dff, 0},
+        {0x20d0, 0x20ff, 0},   {0x2e80, 0x303e, 2},   {0x3041, 0x33ff, 2},   {0x3400, 0x4dbf, 2},
+        {0x4e00, 0xa4cf, 2},   {0xa960, 0xa97f, 2},   {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},
+        {0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2},   {0xffe0, 0xffe6, 2},   {0x1f300, 0x1f64f, 2},
+        {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2},
+};
+
+/* Columns of the character at `text`, and its bytes. */
+static size_t columns_at(const char *text, size_t *bytes)
+{
+	unsigned char first = (unsigned char)*text;
+	unsigned code = first < 0x80   ? first
+	                : first < 0xe0 ? first & 0x1f
+	                : first < 0xf0 ? first & 0xf
+	                               : first & 7;
+
+	for (*bytes = 1; ((unsigned char)text[*bytes] & 0xc0) == 0x80; ++*bytes)
+		code = code << 6 | ((unsigned char)text[*bytes] & 0x3f);
+	for (size_t i = 0; code >= not_one[0].first && i < sizeof(not_one) / sizeof(not_one[0]);
+	     i++)
+		if (code >= not_one[i].first && code <= not_one[i].last)
+			return not_one[i].columns;
+	return 1;
+}
+
 size_t text_width(const char *text)
 {
 	size_t width = 0;
 
-	for (; *text; text++)
-		width += ((unsigned char)*text & 0xc0) != 0x80;
+	for (size_t bytes; *text; text += bytes)
+		width += columns_at(text, &bytes);
 	return width;
 }
 
-/* The byte at which character `index` of valid UTF-8 begins. */
-static size_t byte_of(const char *text, size_t index)
+size_t text_bytes(const char *text, size_t columns)
 {
-	size_t i = 0;
+	size_t at = 0, width = 0;
 
-	for (; text[i]; i++)
-		if (((unsigned char)text[i] & 0xc0) != 0x80 && !index--)
+	for (size_t bytes; text[at]; at += bytes) {
+		width += columns_at(text + at, &bytes);
+		if (width > columns)
 			break;
-	return i;
+	}
+	return at;
 }
 
 char *text_fit(const char *text, size_t columns)
 {
-	size_t width = text_width(text);
+	size_t width = text_width(text), bytes;
 
 	if (width <= columns || columns < 4)
-		return alloc_copy(text, width <= columns ? strlen(text) : byte_of(text, columns));
+		return alloc_copy(text, text_bytes(text, columns));
 	size_t left = (columns - 2 + 1) / 2, right = columns - 2 - left;
-	return alloc_format("%.*s..%s", (int)byte_of(text, left), text,
-	                    text + byte_of(text, width - right));
+	const char *end = text;
+	for (size_t one; *end && (one = columns_at(end, &bytes), !one || width > right);
+	     end += bytes)
+		width -= one;
+	return alloc_format("%.*s..%s", (int)text_bytes(text, left), text, end);
 }
 
 static void quote(FILE *to, const char *word)

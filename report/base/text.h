@@ -28,8 +28,10 @@ char *text_utf8(const char *text, size_t bytes);
 char *text_original(const char *escaped);
 /* Whether all of it may be shown: valid UTF-8 without the characters that text_safe() escapes. */
 bool text_is_safe(const char *text, size_t bytes);
-/* Columns that valid UTF-8 takes, one for each character. Of other bytes, some number. */
+/* Columns that valid UTF-8 takes on a terminal. Of other bytes, some number. */
 size_t text_width(const char *text);
+/* Bytes of the characters of it that fit into so many columns. */
+size_t text_bytes(const char *text, size_t columns);
 /* A copy (free it) that takes `columns` at most, its middle replaced by "..". */
 char *text_fit(const char *text, size_t columns);
 /* A command's arguments, separated by NULs, as one line that a shell would read the same way (free

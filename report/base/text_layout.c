@@ -49,6 +49,27 @@ static size_t unparted(const char *text)
 	return bytes;
 }
 
+/* A word that is longer than a line: a path goes on below, of a name the middle goes. Returns the
+ * column behind it. */
+static size_t put_long(struct text_layout *page, const char *word, size_t indent)
+{
+	size_t room = page->width > indent + 4 ? page->width - indent : 4;
+
+	if (!strchr(word, '/')) {
+		char *fit = text_fit(word, room);
+		fputs(fit, page->to);
+		free(fit);
+		return indent + room;
+	}
+	while (text_width(word) > room) {
+		size_t bytes = text_bytes(word, room);
+		fprintf(page->to, "%.*s\n%*s", (int)bytes, word, (int)indent, "");
+		word += bytes;
+	}
+	fputs(word, page->to);
+	return indent + text_width(word);
+}
+
 /* Text wrapped to the page's width, from column `at` on, continued `indent` columns in. */
 static void put_wrapped(struct text_layout *page, const char *text, size_t at, size_t indent)
 {
@@ -63,8 +84,12 @@ static void put_wrapped(struct text_layout *page, const char *text, size_t at, s
 			putc(' ', page->to);
 			at++;
 		}
-		fputs(word, page->to);
-		at += width;
+		if (at + width > page->width && !page->whole_names) {
+			at = put_long(page, word, at);
+		} else {
+			fputs(word, page->to);
+			at += width;
+		}
 		free(word);
 		text += bytes;
 		text += *text == ' ';
@@ -89,6 +114,14 @@ void text_layout_heading(struct text_layout *page, const char *format, ...)
 		fputs(text_layout_colour(page, TEXT_PLAIN), page->to);
 	}
 	free(text);
+}
+
+void text_layout_plain(struct text_layout *page, const char *text)
+{
+	char *safe = text_safe(text, strlen(text));
+
+	put_wrapped(page, safe, 0, 0);
+	free(safe);
 }
 
 void text_layout_line(struct text_layout *page, const char *format, ...)

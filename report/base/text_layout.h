@@ -30,6 +30,8 @@ void text_layout_heading(struct text_layout *page, const char *format, ...)
 /* A paragraph of its own; continued lines are indented. */
 void text_layout_line(struct text_layout *page, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
+/* The same at the left edge: a line of text that is not Markdown. */
+void text_layout_plain(struct text_layout *page, const char *text);
 /* "label   text", the labels of a block aligned. */
 void text_layout_fact(struct text_layout *page, const char *label, const char *format, ...)
         __attribute__((format(printf, 3, 4)));

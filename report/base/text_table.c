@@ -132,15 +132,15 @@ static bool still_alike(const struct text_layout_table *t, struct fitted *rows, 
 	return !same;
 }
 
-/* Shortens the last column to `width`, but where texts that differ would look the same. */
-static void fit_last(struct text_layout_table *t, size_t width)
+/* Shortens a column to `width`, but where texts that differ would look the same. */
+static void fit_column(struct text_layout_table *t, size_t column, size_t width)
 {
 	size_t columns = t->column_count, count = t->cell_count / columns;
 	struct fitted *rows = alloc_zeroed(count + 1, sizeof(*rows));
 	bool same;
 
 	for (size_t i = 0; i < count; i++) {
-		rows[i].cell = i * columns + columns - 1;
+		rows[i].cell = i * columns + column;
 		rows[i].text = text_fit(t->cells[rows[i].cell], width);
 	}
 	qsort(rows, count, sizeof(*rows), by_text);
@@ -162,64 +162,142 @@ static void fit_last(struct text_layout_table *t, size_t width)
 	free(rows);
 }
 
-static void print_row(const struct text_layout_table *t, char *const *cells, const size_t *widths,
-                      size_t gap, size_t last_gap, const struct text_layout *page)
+/* The cell in the last column: what was left whole because it would look like another one goes on
+ * below, from the same column on. */
+static void put_last(const struct text_layout_table *t, const char *text, size_t width,
+                     const struct text_layout *page)
 {
-	size_t last = t->column_count - 1;
+	size_t c = t->column_count - 1, room = page->width > width ? page->width - width : 1;
 
-	fputs("  ", page->to);
-	for (size_t c = 0; c <= last; c++) {
-		put_padded(page->to, cells[c], widths[c], t->columns[c].left, c == last);
-		if (c == last)
-			putc('\n', page->to);
-		else
-			fprintf(page->to, "%*s", (int)(c + 1 == last ? last_gap : gap), "");
+	if (!t->columns[c].left || page->whole_names || text_width(text) <= room) {
+		fprintf(page->to, "%s\n", text);
+		return;
+	}
+	while (*text) {
+		size_t bytes = text_bytes(text, room > 2 ? room : 2);
+		fprintf(page->to, "%.*s\n", (int)bytes, text);
+		text += bytes;
+		if (*text)
+			fprintf(page->to, "%*s", (int)width, "");
 	}
 }
 
-/* The figures of each row under a line with what its last column says. */
-static void print_above(struct text_layout_table *t, const struct text_layout *page)
+static void print_row(const struct text_layout_table *t, char *const *cells, const size_t *widths,
+                      size_t gap, size_t last_gap, const struct text_layout *page)
 {
-	struct text_layout_table figures = {.columns = t->columns,
-	                                    .column_count = t->column_count - 1};
-	const size_t columns = t->column_count, last = columns - 1;
-	size_t widths[TABLE_COLUMNS];
-	char *heads[TABLE_COLUMNS];
+	size_t last = t->column_count - 1, at = 2;
 
-	for (size_t c = 0; c <= last; c++) {
+	fputs("  ", page->to);
+	for (size_t c = 0; c < last; c++) {
+		put_padded(page->to, cells[c], widths[c], t->columns[c].left, false);
+		size_t behind = c + 1 == last ? last_gap : gap;
+		fprintf(page->to, "%*s", (int)behind, "");
+		at += widths[c] + behind;
+	}
+	if (t->columns[last].left) {
+		put_last(t, cells[last], at, page);
+		return;
+	}
+	put_padded(page->to, cells[last], widths[last], false, true);
+	putc('\n', page->to);
+}
+
+/* The widths of the columns, and of all of them with a blank in front of each. */
+static size_t measure(const struct text_layout_table *t, char **heads, size_t *widths)
+{
+	size_t columns = t->column_count, sum = 1;
+
+	for (size_t c = 0; c < columns; c++) {
 		heads[c] = (char *)t->columns[c].head;
 		widths[c] = text_width(heads[c]);
 	}
 	for (size_t i = 0; i < t->cell_count; i++)
 		if (text_width(t->cells[i]) > widths[i % columns])
 			widths[i % columns] = text_width(t->cells[i]);
-	fprintf(page->to, "%s  %s\n", text_layout_colour(page, TEXT_BOLD), heads[last]);
-	print_row(&figures, heads, widths, 1, 1, page);
-	fputs(text_layout_colour(page, TEXT_PLAIN), page->to);
-	if (!page->whole_names)
-		fit_last(t, page->width - 2);
-	for (size_t i = 0; i + columns <= t->cell_count; i += columns) {
-		fprintf(page->to, "  %s\n", t->cells[i + last]);
-		print_row(&figures, t->cells + i, widths, 1, 1, page);
+	for (size_t c = 0; c < columns; c++)
+		sum += widths[c] + 1;
+	return sum;
+}
+
+/* A row without the column `name`, on as many lines as it takes. */
+static void put_figures(const struct text_layout_table *t, char *const *cells, const size_t *widths,
+                        size_t name, const struct text_layout *page)
+{
+	size_t at = 0, most = page->width > 3 ? page->width - 2 : 1;
+
+	for (size_t c = 0; c < t->column_count; c++) {
+		size_t width = widths[c] < most ? widths[c] : most;
+		if (c == name)
+			continue;
+		if (at && at + 1 + width > page->width) {
+			putc('\n', page->to);
+			at = 0;
+		}
+		char *fit = text_fit(cells[c], width);
+		fputs(at ? " " : "  ", page->to);
+		put_padded(page->to, fit, width, t->columns[c].left, false);
+		at += (at ? 1 : 2) + width;
+		free(fit);
 	}
+	putc('\n', page->to);
+}
+
+/* The column with a row's name: of texts the last one, or the first. TABLE_COLUMNS: none. */
+static size_t name_column(const struct text_layout_table *t)
+{
+	size_t last = t->column_count - 1;
+
+	return t->columns[last].left ? last : t->columns[0].left ? 0 : TABLE_COLUMNS;
+}
+
+/* The figures of each row under a line with its name. */
+static void print_above(struct text_layout_table *t, const struct text_layout *page)
+{
+	const size_t columns = t->column_count, name = name_column(t);
+	struct text_layout_table names = {.columns = &t->columns[name], .column_count = 1};
+	size_t widths[TABLE_COLUMNS];
+	char *heads[TABLE_COLUMNS];
+
+	measure(t, heads, widths);
+	fputs(text_layout_colour(page, TEXT_BOLD), page->to);
+	if (name < columns) {
+		char *fit = text_fit(heads[name], page->width - 2);
+		fprintf(page->to, "  %s\n", fit);
+		free(fit);
+	}
+	put_figures(t, heads, widths, name, page);
+	fputs(text_layout_colour(page, TEXT_PLAIN), page->to);
+	if (name < columns && !page->whole_names)
+		fit_column(t, name, page->width - 2);
+	for (size_t i = 0; i + columns <= t->cell_count; i += columns) {
+		if (name < columns) {
+			fputs("  ", page->to);
+			put_last(&names, t->cells[i + name], 2, page);
+		}
+		put_figures(t, t->cells + i, widths, name, page);
+	}
+}
+
+#define ROOM_LEAST 8 /* columns for the last one's texts */
+
+/* Whether the columns take more than the page is wide, however short the last one's texts are. */
+static bool too_wide(const struct text_layout_table *t, const struct text_layout *page)
+{
+	size_t widths[TABLE_COLUMNS], last = t->column_count - 1;
+	char *heads[TABLE_COLUMNS];
+	size_t sum = measure(t, heads, widths);
+
+	if (t->columns[last].left && widths[last] > ROOM_LEAST)
+		sum -= widths[last] - ROOM_LEAST;
+	return last && sum > page->width;
 }
 
 static void print_text(struct text_layout_table *t, const struct text_layout *page)
 {
-	size_t widths[TABLE_COLUMNS], taken = 2, last = t->column_count - 1;
+	size_t widths[TABLE_COLUMNS], last = t->column_count - 1;
 	char *heads[TABLE_COLUMNS];
+	size_t taken = measure(t, heads, widths) - widths[last];
 
-	for (size_t c = 0; c <= last; c++) {
-		heads[c] = (char *)t->columns[c].head;
-		widths[c] = text_width(heads[c]);
-	}
-	for (size_t i = 0; i < t->cell_count; i++) {
-		size_t width = text_width(t->cells[i]);
-		if (width > widths[i % t->column_count])
-			widths[i % t->column_count] = width;
-	}
-	for (size_t c = 0; c < last; c++)
-		taken += widths[c] + 1;
 	/* Two blanks between the columns where the page is wide enough, else one. Words behind
 	 * figures are never one blank away ("mean  kernel"), but where that takes room they need.
 	 */
@@ -228,23 +306,27 @@ static void print_text(struct text_layout_table *t, const struct text_layout *pa
 	    (t->always_fit || taken + 1 + widths[last] <= page->width))
 		last_gap = 2;
 	taken += (gap - 1) * last + last_gap - gap;
-	size_t room = page->width > taken + 8 ? page->width - taken : 8;
-	if (t->columns[last].left && widths[last] > room)
+	size_t room = page->width > taken + ROOM_LEAST ? page->width - taken : ROOM_LEAST;
+	char *head = NULL;
+	if (t->columns[last].left && widths[last] > room) {
 		widths[last] = room;
+		heads[last] = head = text_fit(heads[last], room);
+	}
 	if (t->columns[last].left && !page->whole_names)
-		fit_last(t, widths[last]);
+		fit_column(t, last, widths[last]);
 	fputs(text_layout_colour(page, TEXT_BOLD), page->to);
 	print_row(t, heads, widths, gap, last_gap, page);
 	fputs(text_layout_colour(page, TEXT_PLAIN), page->to);
 	for (size_t i = 0; i + t->column_count <= t->cell_count; i += t->column_count)
 		print_row(t, t->cells + i, widths, gap, last_gap, page);
+	free(head);
 }
 
 void table_print(struct text_layout_table *t, struct text_layout *page)
 {
 	if (page->markdown)
 		print_markdown(t, page->to);
-	else if (t->names_above && page->width < TEXT_LAYOUT_WIDE)
+	else if ((t->names_above && page->width < TEXT_LAYOUT_WIDE) || too_wide(t, page))
 		print_above(t, page);
 	else
 		print_text(t, page);

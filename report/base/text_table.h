@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of a page, as text or as Markdown: columns as wide as their cells, the last one cut to
- * what the page leaves it. For the text and Markdown outputs. */
+ * what the page leaves it. Where the page is too narrow even so, the name of each row stands above
+ * its figures, and these on as many lines as they take. For the text and Markdown outputs. */
 #ifndef REPORT_TEXT_TABLE_H
 #define REPORT_TEXT_TABLE_H
 

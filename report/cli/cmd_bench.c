@@ -208,13 +208,13 @@ static int bench(struct request *r, char **args)
 
 static int help(void)
 {
-	option_help(
-	        "cudaspy bench [OPTIONS] [--] COMMAND [ARGUMENTS...] [-- COMMAND [ARGUMENTS...]]",
-	        "Runs a command, or two in turns (A B, B A, ...), each time recording its CUDA "
-	        "calls,\nand says what each takes, calls and is slow for, by how much they "
-	        "differ, and\nwhether that is more than noise. A command that fails ends it "
-	        "with its status.",
-	        rows);
+	option_help("cudaspy bench [OPTIONS] [--] COMMAND [ARGUMENTS...]\n"
+	            "                     [-- COMMAND [ARGUMENTS...]]",
+	            "Runs a command, or two in turns (A B, B A, ...), each time recording its CUDA "
+	            "calls,\nand says what each takes, calls and is slow for, by how much they "
+	            "differ, and\nwhether that is more than noise. A command that fails ends it "
+	            "with its status.",
+	            rows);
 	return out_close(stdout, "standard output");
 }
 

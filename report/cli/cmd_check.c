@@ -8,31 +8,28 @@
 #include "report/cli/check_request.h"
 #include "report/cli/check_save.h"
 #include "report/cli/commands.h"
+#include "report/cli/help_text.h"
 #include "report/cli/report_request.h"
+#include "report/cli/terminal.h"
 #include "report/base/complain.h"
-#include "report/base/text_table.h"
 
 static int list_metrics(void)
 {
-	static const struct text_layout_column columns[] = {
-	        {"metric", true}, {"kind", true}, {"what", true}};
 	static const char *const kinds[] = {
 	        [METRIC_COUNT] = "count", [METRIC_BYTES] = "bytes", [METRIC_TIME] = "time",
 	        [METRIC_SHARE] = "share", [METRIC_WORD] = "word",
 	};
-	struct text_layout page = {.to = stdout, .width = 400};
-	struct text_layout_table t;
-
-	table_start(&t, columns, 3);
+	help_entry("metric              kind", 29, "what");
 	for (size_t i = 0; i < METRICS; i++) {
-		table_cell(&t, "%s", metrics[i].name);
-		table_cell(&t, "%s", kinds[metrics[i].kind]);
-		table_cell(&t, "%s", metrics[i].about);
+		char *what = alloc_format("%-18s  %s", metrics[i].name, kinds[metrics[i].kind]);
+		help_entry(what, 29, metrics[i].about);
+		free(what);
 	}
-	table_print(&t, &page);
-	puts("\nCounts and bytes also with _per_step. Of kernels: launches.\n"
-	     "Of a step of the loop: loop.launches and so on, loop.allocs, loop.step_ns; its "
-	     "loop.steps.");
+	puts("");
+	help_lines("Counts and bytes also with _per_step. Of kernels: launches.\n"
+	           "Of a step of the loop: loop.launches and so on, loop.allocs, loop.step_ns; its "
+	           "loop.steps.",
+	           2);
 	return out_close(stdout, "standard output");
 }
 
@@ -42,7 +39,7 @@ static int explain(const char *text)
 	int status = EXIT_TROUBLE;
 
 	if (!config_limit(&c, text)) {
-		rule_explain(&c.rules[0], stdout);
+		rule_explain(&c.rules[0], stdout, terminal_width(STDOUT_FILENO));
 		status = out_close(stdout, "standard output");
 	}
 	config_free(&c);

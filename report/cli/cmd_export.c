@@ -6,6 +6,7 @@
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
 #include "report/cli/commands.h"
+#include "report/cli/help_text.h"
 #include "report/cli/options.h"
 #include "report/output/export/export.h"
 #include "report/reader/find.h"
@@ -100,7 +101,7 @@ static int help(void)
 	            rows);
 	puts("\nFormats:");
 	for (const struct export_format *f = export_formats; f->name; f++)
-		printf("  %-13s  %s\n", f->name, f->about);
+		help_entry(f->name, 17, f->about);
 	return out_close(stdout, "standard output");
 }
 

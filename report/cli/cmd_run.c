@@ -120,13 +120,17 @@ static void print_report(const bool *given)
 
 static int check_run_id(void)
 {
-	const char *id = getenv("CUDASPY_RUN_ID");
+	static const char *const names[] = {"CUDASPY_RUN_ID", "CUDASPY_RUN"};
 
-	if (!id || strlen(id) <= RECORDING_RUN_ID_MOST)
-		return 0;
-	complain("run: CUDASPY_RUN_ID=%.40s...: more than %zu characters", id,
-	         RECORDING_RUN_ID_MOST);
-	return -1;
+	for (int i = 0; i < 2; i++) {
+		const char *id = getenv(names[i]);
+		if (!id || strlen(id) <= RECORDING_RUN_ID_MOST)
+			continue;
+		complain("run: %s=%.40s...: more than %zu characters", names[i], id,
+		         RECORDING_RUN_ID_MOST);
+		return -1;
+	}
+	return 0;
 }
 
 /* Options stand in variables of their own by now. -1 when one line was written. */

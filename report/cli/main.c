@@ -6,6 +6,7 @@
 #include "report/cli/commands.h"
 #include "report/base/complain.h"
 #include "report/cli/help_raw.h"
+#include "report/cli/help_text.h"
 
 static int cmd_version(int count, char **args);
 static int cmd_help(int count, char **args);
@@ -71,14 +72,16 @@ static int cmd_help(int count, char **args)
 		char *help[] = {"--help", NULL};
 		return c ? c->main(1, help) : EXIT_TROUBLE;
 	}
-	puts("cudaspy tells why the GPU of an unmodified program is not busy.\n\n"
-	     "Usage: cudaspy COMMAND [OPTIONS] ...\n\nCommands:");
+	help_paragraph("cudaspy tells why the GPU of an unmodified program is not busy.");
+	puts("\nUsage: cudaspy COMMAND [OPTIONS] ...\n\nCommands:");
 	for (const struct command *c = commands; c->name; c++)
-		printf("  %-9s %s\n", c->name, c->about);
-	puts("\ncudaspy help --raw prints all of it for programs.\ncudaspy COMMAND --help tells a "
-	     "command's options.\n"
-	     "Exit status: 0 done, 2 wrong usage, or input or output failed; of check: 1 a rule "
-	     "failed,\n3 no answer; of run: the command's own.");
+		help_entry(c->name, 13, c->about);
+	puts("");
+	help_lines("cudaspy COMMAND --help tells a command's options.\n"
+	           "cudaspy help --raw prints all of it for programs.\n"
+	           "Exit status: 0 done, 2 wrong usage, or input or output failed; of check: 1 a "
+	           "rule failed, 3 no answer; of run: the command's own.",
+	           0);
 	return out_close(stdout, "standard output");
 }
 

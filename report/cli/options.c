@@ -6,6 +6,7 @@
 
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
+#include "report/cli/help_text.h"
 #include "report/cli/options.h"
 
 static int wrong_option(const struct option_reader *r, const char *name)
@@ -255,13 +256,18 @@ void option_help(const char *usage, const char *about, const struct option_row *
 		raw_help(usage, about, rows);
 		return;
 	}
-	printf("Usage: %s\n\n%s\n\nOptions:\n", usage, about);
+	char *first = alloc_format("Usage: %s", usage);
+	help_lines(first, 15);
+	free(first);
+	putchar('\n');
+	help_paragraph(about);
+	puts("\nOptions:");
 	for (; rows->name; rows++) {
 		char left[64], letter[8] = "    ";
 		if (rows->letter)
 			snprintf(letter, sizeof(letter), "-%c, ", rows->letter);
 		snprintf(left, sizeof(left), "%s--%s%s%s", letter, rows->name,
 		         rows->value ? " " : "", rows->value ? rows->value : "");
-		printf("  %-28s  %s\n", left, rows->help);
+		help_entry(left, 32, rows->help);
 	}
 }

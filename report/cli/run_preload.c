@@ -111,6 +111,10 @@ void preload_run_id(bool anew)
 
 	if (!anew && getenv("CUDASPY_RUN_ID") && *getenv("CUDASPY_RUN_ID"))
 		return;
+	if (!anew && getenv("CUDASPY_RUN") && *getenv("CUDASPY_RUN")) {
+		preload_variable("CUDASPY_RUN_ID", getenv("CUDASPY_RUN"));
+		return;
+	}
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
 		struct timespec now;
 		clock_gettime(CLOCK_REALTIME, &now);

@@ -23,7 +23,7 @@ size_t terminal_width(int fd)
 		width = size.ws_col;
 	if (width <= 0)
 		width = 80;
-	return width < 60 ? 60 : width > 400 ? 400 : (size_t)width;
+	return width < 40 ? 40 : width > 400 ? 400 : (size_t)width;
 }
 
 bool terminal_has_colours(int fd)

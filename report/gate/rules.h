@@ -48,6 +48,6 @@ bool rule_parse(struct rule *r, const char *text, struct rule_error *error);
 bool rule_expect(struct rule *r, const char *pattern, struct rule_error *error);
 void rule_free(struct rule *r);
 /* What the rule asks, in sentences. */
-void rule_explain(const struct rule *r, FILE *to);
+void rule_explain(const struct rule *r, FILE *to, size_t width);
 
 #endif

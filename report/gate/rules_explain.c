@@ -145,6 +145,7 @@ static void explain_doubt(const struct rule *r, struct text_layout *page)
 	         "when the limit lies within the interval of an estimate"},
 	        {steps, "where no steps were recorded, or found with low confidence, or other ones "
 	                "than in the baseline"},
+	        {r->select == SELECT_KERNEL, "where no kernel matches, unless the limit is 0"},
 	        {r->select == SELECT_RANGE, "where no NVTX range matches, or some were lost"},
 	        {word, "when the verdict is inconclusive, of low confidence, or mixed of the one "
 	               "named and another"},
@@ -160,9 +161,9 @@ static void explain_doubt(const struct rule *r, struct text_layout *page)
 	free(all);
 }
 
-void rule_explain(const struct rule *r, FILE *to)
+void rule_explain(const struct rule *r, FILE *to, size_t width)
 {
-	struct text_layout page = {.to = to, .width = 80};
+	struct text_layout page = {.to = to, .width = width};
 
 	text_layout_fact(&page, "rule", "%s", r->text);
 	explain_metric(r, &page);

@@ -50,41 +50,6 @@ static const struct verdict_words *words_of(const struct verdict *v, enum verdic
 	return cls == VERDICT_COPY && v->copies_within ? &words_within : &words[cls];
 }
 
-/* What a change of findings changes: where one of that class is told, the verdict's is too. */
-static const struct {
-	const char *id;
-	enum verdict_class cls;
-} classes[] = {
-        {"many-short-launches", VERDICT_LAUNCH},
-        {"launch-contention", VERDICT_LAUNCH},
-        {"sync-too-early", VERDICT_SYNC},
-        {"sync-every-step", VERDICT_SYNC},
-        {"device-sync-for-stream", VERDICT_SYNC},
-        {"implicit-sync", VERDICT_SYNC},
-        {"polling", VERDICT_SYNC},
-        {"host-starves-gpu", VERDICT_HOST},
-        {"host-starved-of-cpu", VERDICT_HOST},
-        {"exposed-communication", VERDICT_COMM},
-        {"pageable-async-copy", VERDICT_COPY},
-        {"many-small-copies", VERDICT_COPY},
-        {"copy-not-overlapped", VERDICT_COPY},
-        {"low-bandwidth-copy", VERDICT_COPY},
-        {"copy-back-and-forth", VERDICT_COPY},
-        {"alloc-churn", VERDICT_ALLOC},
-        {"module-load-in-loop", VERDICT_ALLOC},
-        {"first-launch-cost", VERDICT_ALLOC},
-        {"graph-reinstantiated", VERDICT_ALLOC},
-        {"graph-instantiation-dominates", VERDICT_ALLOC},
-};
-
-static bool is_of(const struct finding *f, enum verdict_class cls)
-{
-	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
-		if (!strcmp(classes[i].id, f->id))
-			return classes[i].cls == cls;
-	return false;
-}
-
 /* ---- ranges ---- */
 
 /* "15.1 to 36.8 %", with the unit of both but once; where they are one figure, "about 2.99 ms". */
@@ -201,7 +166,7 @@ static bool is_told(const struct findings *all, size_t i)
  * there are several ways. */
 static bool may_have(const struct finding *f, enum verdict_class cls)
 {
-	return cls != VERDICT_COPY && is_of(f, cls) && !isfinite(f->speedup) &&
+	return cls != VERDICT_COPY && f->cls == cls && !isfinite(f->speedup) &&
 	       f->severity >= SEVERITY_MEDIUM;
 }
 
@@ -215,7 +180,7 @@ static void put_verdict(struct summary *s, const struct analysis *a, enum verdic
 	if (cls >= VERDICT_CLASSES || !words[cls].change || !(gain >= CHANGE_LEAST))
 		return;
 	for (size_t i = 0; i < all->count; i++)
-		if (is_of(&all->items[i], cls) &&
+		if (all->items[i].cls == cls &&
 		    saved_by(all->items[i].speedup_high) >= CHANGE_COVERS * gain)
 			return;
 	for (size_t i = 0; i < all->count && !f; i++)

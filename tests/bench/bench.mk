@@ -65,6 +65,8 @@ $(BENCH_O)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(BENCH_CFLAGS) -MMD -MP -MT $@ -c $< -o $@
 
+$(BENCH_O)/tests/bench/bench_trace.o: BENCH_CFLAGS += -DBENCH_SOURCES='"$(abspath tests/bench)"'
+
 $(BENCH_O)/peer_plain.o: BENCH_PEER_FLAGS :=
 $(BENCH_O)/peer_lttng.o: BENCH_PEER_FLAGS := -DBENCH_LTTNG
 $(BENCH_O)/peer_uftrace.o: BENCH_PEER_FLAGS := -pg

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from conftest import BUILD, ROOT
+from e2e import browser as chromium
 
 ROWS = ('floor: two clock reads, one 64-byte store',
         'cuLaunchKernel, bare', 'cuLaunchKernel, passed on and nothing else', 'cuLaunchKernel, cudaspy',
@@ -46,6 +47,8 @@ def test_bars_are_judged(lines):
     assert len([line for line in bars if 'of at most 400 MiB' in line]) == 2
     assert len([line for line in bars if line.startswith('  own memory, a tenth -> all')]) == 9
     assert [line for line in bars if line.startswith('  size of the page') and line.endswith('PASS')]
+    usable, = [line for line in lines if line.startswith('  until it can be used')]
+    assert usable in bars if chromium.find() else 'no chromium' in usable
 
 
 def test_all_calls_were_recorded_and_nothing_left_lying(lines):

@@ -212,6 +212,13 @@ def test_pages_are_well_formed(manual):
         assert (p.returncode, p.stdout) == (0, ''), page
 
 
+def test_pages_fit_a_terminal(manual):
+    need('groff', 'sets the manual pages')
+    for page in [*manual.glob('*.1'), ROOT / 'report/cudaspy.1']:
+        text = subprocess.run(['groff', '-man', '-Tascii', '-P-cbou', '-rLL=80n', page], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+        assert [line for line in text.splitlines() if len(line) > 80] == [], page
+
+
 def test_install(manual, tmp_path):
     p = make('install', f'DESTDIR={tmp_path}', 'PREFIX=/usr')
     assert p.returncode == 0, p.stdout

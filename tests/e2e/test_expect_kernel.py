@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from conftest import REPORTER
+from conftest import REPORTER, VIRTUAL_TIME
 
 # Attention by one kernel where "fast" is asked for, else by two others; a norm in each case; "graph": the same from a graph.
 ATTENTION = r'''
@@ -71,6 +71,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 '''
+SAMPLED = {'CUDASPY_GPU': 'sample', 'CUDASPY_BUDGET': 50, **VIRTUAL_TIME}
 NAME = 'void flash_fwd<128>(float*)'
 
 
@@ -103,7 +104,7 @@ def expectations(*args, status):
 # ---- report ----------------------------------------------------------------------------------------------------------
 
 def test_a_kernel_that_ran(record):
-    found, = expectations('--expect-kernel', r'^void flash_fwd<[0-9]+>\(', record('fast', CUDASPY_GPU='sample', CUDASPY_BUDGET=50), status=0)
+    found, = expectations('--expect-kernel', r'^void flash_fwd<[0-9]+>\(', record('fast', **SAMPLED), status=0)
     assert found['ran'] is True
     assert (found['launches'], found['captured']) == (50, 0)
     assert [k['name'] for k in found['kernels']] == [NAME]
@@ -113,7 +114,7 @@ def test_a_kernel_that_ran(record):
 
 
 def test_a_kernel_that_never_ran(record):
-    recording = record('slow', CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
+    recording = record('slow', **SAMPLED)
     found, = expectations('--expect-kernel', 'flash', recording, status=1)
     assert found['ran'] is False
     assert (found['launches'], found['kernels']) == (0, [])
@@ -172,7 +173,7 @@ def test_no_regular_expression(record, command):
 # ---- check -----------------------------------------------------------------------------------------------------------
 
 def test_check_passes(record):
-    p = ask('check', '--expect-kernel', 'flash', record('fast', CUDASPY_GPU='sample', CUDASPY_BUDGET=50))
+    p = ask('check', '--expect-kernel', 'flash', record('fast', **SAMPLED))
     assert p.returncode == 0, p.stdout + p.stderr
     line, = [line for line in p.stdout.splitlines() if line.startswith('pass')]
     assert line.split(None, 1)[1].startswith('expect-kernel flash: 50; ')

@@ -236,3 +236,26 @@ def test_run_id(run):
     assert r.report['run_id'] == 'nightly-42'
     own = crowd(run, CUDASPY_OUT=r.folder / 'own.cudaspy')
     assert report(own.folder / 'own.cudaspy')['run_id'] not in ('', 'nightly-42')
+
+
+@pytest.mark.parametrize('variables, run_id, source', [
+    ({'CUDASPY_RUN': 'job-7'}, 'job-7', 'CUDASPY_RUN'),
+    ({'CUDASPY_RUN_ID': 'one', 'CUDASPY_RUN': 'job-7'}, 'one', 'CUDASPY_RUN_ID'),
+    ({'CUDASPY_RUN': 'x' * 40}, None, None), ({'CUDASPY_RUN': ''}, None, None),
+])
+def test_where_the_run_id_is_from(run, variables, run_id, source):
+    r = crowd(run, **variables).report
+    assert r['run'] == {'id': r['run_id'], 'id_source': source, 'processes': 1}
+    assert run_id in (None, r['run_id'])
+
+
+def test_ranks(run):
+    """What is known of a process alone, under the names of the contract; null what is not."""
+    r = crowd(run, RANK=3, WORLD_SIZE=8).report
+    rank, = r['ranks']
+    process, = r['processes']
+    assert [rank[k] for k in ('rank', 'host', 'pid', 'state')] == ['3', process['host'], process['pid'], 'complete']
+    assert rank['verdict'] == r['verdict'] and rank['comm_wait_ns'] is rank['late_ns'] is rank['busy_share'] is None
+    assert rank['step_ns'] == {key: r['steps']['duration_ns'][key] for key in ('mean', 'p50', 'p99')}
+    assert crowd(run, RANK=None, CUDASPY_OUT=process['file'] + '.alone.cudaspy') and \
+        not report(process['file'] + '.alone.cudaspy')['ranks']

@@ -11,7 +11,7 @@ import pytest
 from conftest import REPORTER
 from test_check import STEPS, record
 
-# Opening a recording takes a while, and so does writing, as with a large one on a slow disk.
+# Opening a recording takes a while, and so do writing and room for many calls, as with a large one on a slow disk.
 SLOW = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -31,6 +31,13 @@ size_t fwrite(const void *from, size_t size, size_t count, FILE *to)
 	const char *ms = getenv("SLOW_WRITE_MS");
 	wait_ms(ms && count > 10000 ? atol(ms) : 0);
 	return ((size_t (*)(const void *, size_t, size_t, FILE *))dlsym(RTLD_NEXT, "fwrite"))(from, size, count, to);
+}
+void *__libc_calloc(size_t, size_t);
+void *calloc(size_t count, size_t size)
+{
+	const char *ms = getenv("SLOW_CALLOC_MS");
+	wait_ms(ms && count * size > 50000 ? atol(ms) : 0);
+	return __libc_calloc(count, size);
 }
 static int slow(const char *name, const char *path, int flags, int mode)
 {
@@ -108,6 +115,15 @@ def test_nothing_where_nobody_looks(slowly, recording, tmp_path):
     env = {**os.environ, 'LD_PRELOAD': str(tmp_path / 'libslow.so'), 'SLOW_MS': '1500', 'TERM': 'xterm'}
     p = subprocess.run([REPORTER, 'report', recording], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert p.returncode == 0 and p.stderr == b''
+
+
+def test_analysis_says_how_far_it_is(slowly, tmp_path):
+    """By the changes that were tried of those there are, at each end of the range, in each process and phase."""
+    recording = next(record(tmp_path / 'run', STEPS, 400, CUDASPY_GPU='sample').glob('*.cudaspy'))
+    err = slowly(0, 'report', recording, SLOW_CALLOC_MS='250')[1] # every replay needs room for its calls
+    shares = [int(s) for s in re.findall(r'\r\x1b\[Kworking out what would change what, (\d+) %', err)]
+    assert len(set(shares)) > 2 and shares == sorted(shares) and shares[-1] <= 100
+    assert err.endswith('\r\x1b[K') and '\n' not in err
 
 
 def test_export_says_how_far_it_is(slowly, tmp_path):

@@ -63,7 +63,7 @@ def test_wrong_options(refused, tmp_path, option, value, wanted):
     ('CUDASPY_OUT', '%z'), ('CUDASPY_GPU', 'on'), ('CUDASPY_RANGE', 'x'), ('CUDASPY_KEEP', '-1'), ('CUDASPY_TRACE', '2'),
     ('CUDASPY_TRACE_MAX', '0'), ('CUDASPY_RING', '3'), ('CUDASPY_BUDGET', 'x'), ('CUDASPY_CLOCK', 'sun'), ('CUDASPY_QUIET', 'yes'),
     ('CUDASPY_SITES', 'some'),
-    ('CUDASPY_RUN_ID', 'x' * 40),
+    ('CUDASPY_RUN_ID', 'x' * 40), ('CUDASPY_RUN', 'x' * 40),
 ])
 def test_wrong_variables(refused, name, value):
     assert f'run: {name}={value}' in refused(**{name: value})

@@ -13,15 +13,16 @@
 #include "report/base/units.h"
 #include "report/output/text/out_screen.h"
 
-/* Of each part, so that the whole stays below OUT_BRIEF_BYTES. */
+/* Of each part but the findings, which have the rest of OUT_BRIEF_BYTES. */
 #define RUN_BYTES     450u
 #define VERDICT_BYTES 700u
-#define FIGURES_BYTES 700u
-#define FINDING_BYTES 420u
+#define FIGURES_BYTES 780u
+#define HEADING_BYTES 64u /* those of what comes behind the findings */
 #define UNKNOWN_BYTES 350u
 #define LINE_BYTES    160u /* of what a program names: its command, a line of code */
 #define GAPS          5u
 #define KERNELS       2u
+#define OTHER_LEAST   0.05 /* of GPU time: what is no kernel and has less is not told */
 
 struct brief {
 	struct screen_report r;
@@ -40,7 +41,8 @@ static void __attribute__((format(printf, 2, 3))) line(struct brief *b, const ch
 	size_t bytes = strlen(safe);
 	if (bytes + 1 > b->room) {
 		bytes = b->room > 4 ? b->room - 4 : 0;
-		while (bytes && ((unsigned char)safe[bytes] & 0xc0) == 0x80)
+		while (bytes && (((unsigned char)safe[bytes] & 0xc0) == 0x80 ||
+		                 safe[bytes - 1] == '.' || safe[bytes - 1] == ' '))
 			bytes--;
 		if (b->room > 4)
 			alloc_append(&b->text, "%.*s...\n", (int)bytes, safe);
@@ -94,6 +96,25 @@ static void run(struct brief *b)
 	free(command);
 }
 
+/* What of the GPU's time no kernel of the list can have, where it is much. */
+static void not_kernels(struct brief *b)
+{
+	const struct model_gpu *g = &b->r.m->gpu;
+	const struct {
+		const char *name;
+		double total;
+	} parts[] = {{"copies", g->copies.total},
+	             {"memsets", g->sets.total},
+	             {"CUDA graphs", g->graphs.total}};
+	char share[UNIT_BYTES];
+
+	for (size_t i = 0; g->measured && i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i].total >= OTHER_LEAST * g->all.total && parts[i].total > 0)
+			line(b, "%s: %s %% of the run's GPU time (%s)", parts[i].name,
+			     unit_percent(share, parts[i].total, g->all.total),
+			     g->estimated ? "sampled" : "exact");
+}
+
 static void figures(struct brief *b)
 {
 	const struct model *m = b->r.m, *of = b->r.a->of;
@@ -108,20 +129,26 @@ static void figures(struct brief *b)
 	     (unsigned long long)m->totals.graph_launches, (unsigned long long)m->totals.copies,
 	     (unsigned long long)m->totals.syncs,
 	     m->lost_calls ? "not all: calls were lost" : "exact");
-	if (s->loop)
-		line(b, "loop: %llu steps of %s, %s %% of the run (%s); start-up %s (measured)",
+	if (s->loop) {
+		char *beside = s->loop->threads > 1 ? alloc_format(" in %zu threads side by side",
+		                                                   s->loop->threads)
+		                                    : alloc_string("");
+		line(b,
+		     "loop: %llu steps of %s on average%s, %s %% of the run (%s); start-up %s "
+		     "(measured)",
 		     (unsigned long long)s->loop->steps,
-		     unit_time_apart(step,
-		                     s->loop->steps ? s->loop->time / (double)s->loop->steps : NAN),
+		     unit_time_apart(step, summary_step(s->loop)), beside,
 		     unit_percent(share, s->loop->time / (double)s->loop->part_count, m->wall),
 		     s->loop->found ? "measured; steps found in the repeating work"
 		                    : "measured; steps are NVTX ranges",
 		     unit_time_apart(time, s->startup));
-	else
+		free(beside);
+	} else {
 		line(b, "no steps found; start-up %s (measured)",
 		     unit_time_apart(time, s->startup));
+	}
 	if (m->steps.source != STEPS_NONE && m->steps.judged)
-		line(b, "a step: p50 %s, p99 %s, of %llu steps (measured)",
+		line(b, "a step alone: median %s, 99 of 100 at most %s, of %llu steps (measured)",
 		     unit_time_apart(one, m->steps.duration.p50),
 		     unit_time_apart(two, m->steps.duration.p99),
 		     (unsigned long long)m->steps.judged);
@@ -154,15 +181,16 @@ static void figures(struct brief *b)
 			     (unsigned long long)k->launches);
 		free(name);
 	}
+	not_kernels(b);
 }
 
-static void finding(struct brief *b, size_t number)
+static void finding(struct brief *b, size_t number, size_t room)
 {
 	const struct summary *s = b->r.s;
 	const struct summary_change *c = &s->changes[number];
 	double whole = s->step > 0 ? s->step : s->judged_ns;
 
-	b->room = FINDING_BYTES;
+	b->room = room;
 	if (isfinite(c->high)) {
 		char of[UNIT_BYTES], *range = summary_range(c->low * whole, c->high * whole);
 		line(b, "%zu. %s: saves %s of %s%s (estimated by a replay)", number + 1,
@@ -189,11 +217,15 @@ static void finding(struct brief *b, size_t number)
 
 static void findings(struct brief *b)
 {
-	part(b, "FINDINGS", FINDING_BYTES);
-	if (!b->r.s->change_count)
+	size_t count = b->r.s->change_count;
+
+	part(b, "FINDINGS", LINE_BYTES);
+	if (!count)
 		line(b, "none that would save 1 %% of %s", b->r.s->judged);
-	for (size_t i = 0; i < b->r.s->change_count; i++)
-		finding(b, i);
+	/* They have what the parts before left, and those behind do not need. */
+	size_t used = strlen(b->text) + 2 * UNKNOWN_BYTES + HEADING_BYTES;
+	for (size_t i = 0; i < count; i++)
+		finding(b, i, (OUT_BRIEF_BYTES - used) / count);
 }
 
 static void unknown(struct brief *b)

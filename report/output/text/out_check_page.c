@@ -148,7 +148,8 @@ void out_check_text(const struct out_check *c, const struct out_options *o)
 	put_top(c, &page);
 	text_layout_blank(&page);
 	put_rules(c, &page);
-	fprintf(o->to, "\n%s\n", summary);
+	text_layout_blank(&page);
+	text_layout_plain(&page, summary);
 	free(summary);
 }
 

@@ -210,6 +210,80 @@ static void inside_graphs(const struct model *m, struct text_layout *page)
 	                 (unsigned long long)in->others);
 }
 
+/* ---- what of a graph's GPU time its kernels have ---- */
+
+#define SHARED_GRAPHS  3u  /* that are told */
+#define SHARED_KERNELS 3u  /* of each, those with most */
+#define SHARED_PARTS   96u /* graphs of more kinds of nodes are not divided here */
+
+struct shared {
+	const char *kernel;
+	double share;
+};
+
+static int by_share(const void *a, const void *b)
+{
+	const struct shared *x = a, *y = b;
+
+	if (x->share != y->share)
+		return x->share > y->share ? -1 : 1;
+	return strcmp(x->kernel, y->kernel);
+}
+
+/* By kernel, in any shape; the number of them, 0 where it can't be told. */
+static size_t find_shares(const struct model *m, const struct model_graph *g,
+                          struct shared to[SHARED_PARTS])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < g->part_count && g->part_count <= SHARED_PARTS; i++) {
+		const struct model_graph_part *part = &m->graph_parts[g->parts + i];
+		double share = model_graph_share(m, g, part);
+		size_t k = 0;
+		if (!isfinite(share))
+			return 0;
+		if (part->kind != TF_NODES_KERNEL)
+			continue;
+		while (k < count && strcmp(to[k].kernel, part->kernel) != 0)
+			k++;
+		if (k == count)
+			to[count++] = (struct shared){part->kernel, 0};
+		to[k].share += share;
+	}
+	if (count)
+		qsort(to, count, sizeof(*to), by_share);
+	return count;
+}
+
+static const char *name_of(const struct model *m, const char *kernel, enum out_names names)
+{
+	for (size_t i = 0; i < m->kernel_count; i++)
+		if (m->kernels[i].name && !strcmp(m->kernels[i].name, kernel))
+			return out_page_name(&m->kernels[i], names);
+	return kernel;
+}
+
+static void shares(const struct model *m, const struct model_graph *g, enum out_names names,
+                   struct text_layout *page)
+{
+	struct shared all[SHARED_PARTS];
+	size_t count = g->gpu.total > 0 ? find_shares(m, g, all) : 0;
+
+	if (!count)
+		return;
+	char *line = alloc_format("Of the GPU time of %#llx, estimated by what they take outside "
+	                          "of graphs:",
+	                          (unsigned long long)g->handle);
+	for (size_t i = 0; i < count && i < SHARED_KERNELS; i++) {
+		char *longer = alloc_format("%s%s %s %.1f %%", line, i ? "," : "",
+		                            name_of(m, all[i].kernel, names), 100 * all[i].share);
+		free(line);
+		line = longer;
+	}
+	text_layout_line(page, "%s%s.", line, count > SHARED_KERNELS ? ", ..." : "");
+	free(line);
+}
+
 void out_page_graphs(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {
@@ -244,6 +318,8 @@ void out_page_graphs(const struct model *m, const struct out_options *o, struct 
 	table_print(&t, page);
 	out_page_rest(page, rows, m->graph_count, "graphs");
 	inside_graphs(m, page);
+	for (size_t i = 0; i < rows && i < SHARED_GRAPHS; i++)
+		shares(m, &m->graphs[i], o->names, page);
 }
 
 void out_page_gaps(const struct model *m, struct text_layout *page)

@@ -7,19 +7,32 @@
 #include "report/base/units.h"
 #include "report/output/text/out_screen.h"
 
-#define BAR_LEAST  28u
+#define BAR_LEAST  20u
 #define BAR_MOST   100u
 #define LEGEND     38u /* columns behind a bar */
 #define PART_LEAST 0.005
 
+/* Below this the bars are as wide as the page, and their legends stand under them. */
+#define NARROW (TEXT_LAYOUT_LABEL + BAR_LEAST + 28u)
+
 /* Columns of a bar: what the legend leaves. */
 static size_t columns_of(const struct text_layout *page)
 {
-	size_t taken = TEXT_LAYOUT_LABEL + 2 + LEGEND;
+	size_t taken = TEXT_LAYOUT_LABEL + (page->width < NARROW ? 0 : 2 + LEGEND);
 	size_t n = page->width > taken ? page->width - taken : 0;
 
-	n = n < BAR_LEAST ? BAR_LEAST : n > BAR_MOST ? BAR_MOST : n;
-	return page->width > TEXT_LAYOUT_LABEL + 20 + n ? n : 20;
+	return n < BAR_LEAST ? BAR_LEAST : n > BAR_MOST ? BAR_MOST : n;
+}
+
+/* What stands behind a bar; under it where the page is too narrow. */
+static void behind(struct text_layout *page, size_t columns, const char *text)
+{
+	if (TEXT_LAYOUT_LABEL + columns + 2 + strlen(text) <= page->width) {
+		fprintf(page->to, "  %s\n", text);
+		return;
+	}
+	putc('\n', page->to);
+	text_layout_more(page, "%s", text);
 }
 
 static void label(struct text_layout *page, const char *text)
@@ -46,9 +59,13 @@ static void axis(const struct screen_report *r, size_t columns, struct text_layo
 	size_t half = columns / 2 - 5;
 
 	label(page, "");
-	fprintf(page->to, "0 %%%*s50 %%%*s100 %%  of %s, %s\n", (int)half, "",
-	        (int)(columns - half - 3 - 4 - 5), "", of->phase ? r->s->judged : "the window",
-	        unit_time_apart(time, of->phase ? r->s->judged_ns : of->host_window));
+	char *whole =
+	        alloc_format("of %s, %s", of->phase ? r->s->judged : "the window",
+	                     unit_time_apart(time, of->phase ? r->s->judged_ns : of->host_window));
+	fprintf(page->to, "0 %%%*s50 %%%*s100 %%", (int)half, "", (int)(columns - half - 3 - 4 - 5),
+	        "");
+	behind(page, columns, whole);
+	free(whole);
 }
 
 static size_t cells(double share, size_t columns)
@@ -77,10 +94,14 @@ static void gpu(const struct screen_report *r, size_t columns, struct text_layou
 	repeat(page, TEXT_PLAIN, ' ', columns - most);
 	if (g->estimated) {
 		char *range = summary_range_percent(low / b->window, high / b->window);
-		fprintf(page->to, "  %s (estimated)\n", range);
+		char *text = alloc_format("%s (estimated)", range);
+		behind(page, columns, text);
+		free(text);
 		free(range);
 	} else {
-		fprintf(page->to, "  %s %%\n", unit_percent(busy, b->busy, b->window));
+		char *text = alloc_format("%s %%", unit_percent(busy, b->busy, b->window));
+		behind(page, columns, text);
+		free(text);
 	}
 }
 
@@ -99,12 +120,14 @@ static int by_time(const void *a, const void *b)
 }
 
 /* What took most, as far as there is room. */
-static void legend(struct part *parts, size_t count, double whole, size_t room,
+static void legend(struct part *parts, size_t count, double whole, size_t columns,
                    struct text_layout *page)
 {
-	char share[UNIT_BYTES];
-	const char *before = "  ";
-	size_t used = 0;
+	size_t taken = TEXT_LAYOUT_LABEL + columns + 2;
+	/* two lines where they stand under the bar */
+	size_t room = page->width > taken ? page->width - taken
+	                                  : 2 * (page->width - TEXT_LAYOUT_LABEL - 8);
+	char share[UNIT_BYTES], *line = alloc_string("");
 
 	qsort(parts, count, sizeof(*parts), by_time);
 	for (size_t i = 0; i < count && parts[i].ns >= PART_LEAST * whole; i++) {
@@ -112,18 +135,17 @@ static void legend(struct part *parts, size_t count, double whole, size_t room,
 		char *dot = strchr(share, '.');
 		if (dot && parts[i].ns >= 0.0995 * whole)
 			snprintf(share, sizeof(share), "%.0f", 100 * parts[i].ns / whole);
-		char *text = alloc_format("%s%c %s %s %%", before, parts[i].letter, parts[i].what,
-		                          share);
-		if (used + strlen(text) > room) {
-			free(text);
-			break;
-		}
-		fputs(text, page->to);
-		used += strlen(text);
-		before = ", ";
+		char *text = alloc_format("%s%c %s %s %%", *line ? ", " : "", parts[i].letter,
+		                          parts[i].what, share);
+		bool fits = strlen(line) + strlen(text) <= room;
+		if (fits)
+			alloc_append(&line, "%s", text);
 		free(text);
+		if (!fits)
+			break;
 	}
-	putc('\n', page->to);
+	behind(page, columns, line);
+	free(line);
 }
 
 static void host(const struct screen_report *r, size_t columns, struct text_layout *page)
@@ -156,8 +178,7 @@ static void host(const struct screen_report *r, size_t columns, struct text_layo
 		at = end > at ? end : at;
 	}
 	repeat(page, TEXT_PLAIN, ' ', columns - at);
-	size_t taken = TEXT_LAYOUT_LABEL + columns;
-	legend(parts, count, whole, page->width > taken ? page->width - taken : 0, page);
+	legend(parts, count, whole, columns, page);
 }
 
 void out_screen_bars(const struct screen_report *r, struct text_layout *page)

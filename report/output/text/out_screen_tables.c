@@ -84,6 +84,21 @@ static void put_wide(const char *what, const char *range, const char *place, siz
 	free(fit);
 }
 
+/* The range has a line of its own where the page is too narrow for both. */
+static void put_narrow(const char *what, const char *range, size_t number, bool predicted,
+                       struct text_layout *page)
+{
+	size_t taken = CHANGE_INDENT + text_width(what) + strlen(range);
+	bool both = page->width > taken;
+	char *fit = text_fit(what, page->width - CHANGE_INDENT);
+
+	fprintf(page->to, "%2zu %s%s%*s%s%s%s\n", number, fit, both ? "" : "\n",
+	        (int)(page->width - (both ? taken : strlen(range))), "",
+	        text_layout_colour(page, predicted ? TEXT_GREEN : TEXT_PLAIN), range,
+	        text_layout_colour(page, TEXT_PLAIN));
+	free(fit);
+}
+
 static void put_change(const struct screen_report *r, const struct summary_change *c, size_t number,
                        struct text_layout *page)
 {
@@ -101,13 +116,7 @@ static void put_change(const struct screen_report *r, const struct summary_chang
 		free(range);
 		return;
 	}
-	size_t taken = CHANGE_INDENT + text_width(c->what) + strlen(range);
-	const char *plain = text_layout_colour(page, TEXT_PLAIN);
-
-	fprintf(page->to, "%2zu %s%*s%s%s%s\n", number, c->what,
-	        page->width > taken + 1 ? (int)(page->width - taken) : 1, "",
-	        text_layout_colour(page, isfinite(c->high) ? TEXT_GREEN : TEXT_PLAIN), range,
-	        plain);
+	put_narrow(c->what, range, number, isfinite(c->high), page);
 	if (place) {
 		char *safe = text_safe(place, strlen(place)), *fit = text_fit(safe, room);
 		fprintf(page->to, "%*s%s\n", CHANGE_INDENT, "", fit);
@@ -136,9 +145,10 @@ void out_screen_changes(const struct screen_report *r, size_t most, struct text_
 	size_t taken = strlen(title) + strlen(of), width = page->width;
 	if (width >= TEXT_LAYOUT_WIDE)
 		width = CHANGE_INDENT + WHAT_WIDE + RANGE_WIDE;
+	bool both = width > taken + 1;
 	fprintf(page->to, "%s%s%s%*s%s\n", text_layout_colour(page, TEXT_BOLD), title,
-	        text_layout_colour(page, TEXT_PLAIN), width > taken + 1 ? (int)(width - taken) : 1,
-	        "", of);
+	        text_layout_colour(page, TEXT_PLAIN), both ? (int)(width - taken) : 0,
+	        both ? "" : "\n ", of);
 	free(of);
 	for (size_t i = 0; i < s->change_count && i < most; i++)
 		put_change(r, &s->changes[i], i + 1, page);

@@ -96,6 +96,19 @@ static void test_fit(void **state)
 	expect(text_fit("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xc3\xa4\xc3\xb6", 5),
 	       "\xc3\xa4\xc3\xb6..\xc3\xb6");
 	expect(text_fit("abc", 2), "ab");
+	/* Two columns each; a mark stays with its letter, or goes with it. */
+	expect(text_fit("\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97", 7),
+	       "\xe6\xbc\xa2..\xe5\xad\x97");
+	expect(text_fit("e\xcc\x81"
+	                "e\xcc\x81"
+	                "e\xcc\x81"
+	                "e\xcc\x81"
+	                "e\xcc\x81",
+	                4),
+	       "e\xcc\x81..e\xcc\x81");
+	assert_int_equal(text_width("a\xe6\xbc\xa2\xcc\x81\xf0\x9f\x98\x80"), 5);
+	assert_int_equal(text_bytes("a\xe6\xbc\xa2z", 2), 1);
+	assert_int_equal(text_bytes("a\xe6\xbc\xa2z", 3), 4);
 }
 
 static void test_command(void **state)

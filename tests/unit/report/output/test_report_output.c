@@ -10,9 +10,12 @@
 /* Keys that scripts may rely on, in the order of the contract: all there, unknown ones null. */
 static const char *const keys[] = {
         "",
-        "schema generated_by run_id start_time wall_ns window_ns startup_ns totals lost overhead "
+        "schema generated_by run_id run ranks start_time wall_ns window_ns startup_ns totals lost "
+        "overhead "
         "host gpu verdict apis "
         "kernels copies graphs streams steps ranges findings processes gaps warnings",
+        "run",
+        "id id_source processes",
         "totals",
         "calls failed launches graph_launches captured copies pageable_copies copy_bytes sets "
         "syncs "
