@@ -24,6 +24,14 @@ static int fit_for_baseline(struct run_set *s, const struct config *config)
 	}
 	for (size_t i = 0; i < s->count; i++) {
 		struct figures *f = &s->runs[i];
+		for (size_t k = 0; k < s->count; k++) {
+			const char *rank = ranks_missing(&s->runs[k].ranks, &f->ranks);
+			if (!rank)
+				continue;
+			complain("%s: no baseline: no recording of rank %s, which %s has", f->name,
+			         rank, s->runs[k].name);
+			return EXIT_INCONCLUSIVE;
+		}
 		if (f->missing) {
 			complain("%s: no baseline: %s", f->name, f->missing);
 			return EXIT_TROUBLE;

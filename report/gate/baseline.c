@@ -89,6 +89,16 @@ static void put_parts(json_t *root, const char *key, const struct run_set *s, si
 	json_put(root, key, o);
 }
 
+static void baseline_put_ranks(json_t *root, const struct run_set *s)
+{
+	json_t *list = json_array();
+	const struct figures_ranks *r = &s->runs[0].ranks;
+
+	for (size_t i = 0; i < r->count; i++)
+		json_push(list, json_text(r->names[i]));
+	json_put(root, "ranks", list);
+}
+
 void baseline_write(const struct run_set *s, FILE *to)
 {
 	json_t *root = json_object(), *machine = json_object(), *counts = json_object(),
@@ -113,6 +123,7 @@ void baseline_write(const struct run_set *s, FILE *to)
 		else if (m->kind != METRIC_WORD)
 			json_put(times, m->name, baseline_values(s, value_of, m));
 	}
+	baseline_put_ranks(root, s);
 	json_put(root, "counts", counts);
 	json_put(root, "times", times);
 	json_put(root, "verdict", json_text(first->verdict));

@@ -81,6 +81,16 @@ static int read_parts(struct figures_parts *to, const json_t *o, size_t index, s
 	return 0;
 }
 
+static void read_ranks(struct figures_ranks *r, const json_t *list)
+{
+	r->known = json_is_array(list);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		char *name = baseline_text(json_array_get(list, i));
+		if (name)
+			figures_add_rank(r, name);
+	}
+}
+
 static int read_run(struct figures *f, const json_t *root, size_t index, size_t count,
                     const char *path)
 {
@@ -101,6 +111,7 @@ static int read_run(struct figures *f, const json_t *root, size_t index, size_t 
 		if (!baseline_number(json_object_get(from, name), index, count, &f->values[i]))
 			return wrong(path, name);
 	}
+	read_ranks(&f->ranks, json_object_get(root, "ranks"));
 	const char *bad = baseline_read_steps(&f->steps, root, index, count);
 	bad = bad ? bad : baseline_read_ranges(&f->ranges, root, index, count);
 	if (bad)

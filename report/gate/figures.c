@@ -118,6 +118,28 @@ static void take_machine(struct figures *f, const struct model *m)
 	f->machine.mode = alloc_string(mode);
 }
 
+void figures_add_rank(struct figures_ranks *r, char *name)
+{
+	size_t at = 0;
+
+	while (at < r->count && strcmp(r->names[at], name) < 0)
+		at++;
+	if (at < r->count && !strcmp(r->names[at], name)) {
+		free(name);
+		return;
+	}
+	ALLOC_ROOM(r->names, r->count);
+	memmove(&r->names[at + 1], &r->names[at], (r->count++ - at) * sizeof(*r->names));
+	r->names[at] = name;
+}
+
+void figures_free_ranks(struct figures_ranks *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		free(r->names[i]);
+	free(r->names);
+}
+
 static void take_verdict(struct figures *f, const struct verdict *v)
 {
 	if (v->cls == VERDICT_NONE) {
@@ -168,6 +190,10 @@ void figures_take(struct figures *f, const struct model *m, const struct analysi
 	figures_take_sites(&f->sites, m);
 	take_machine(f, m);
 	f->processes = m->process_count;
+	f->ranks.known = true;
+	for (size_t i = 0; i < m->process_count; i++)
+		if (m->processes[i].rank && *m->processes[i].rank)
+			figures_add_rank(&f->ranks, alloc_string(m->processes[i].rank));
 	for (size_t i = 0; i < m->process_count; i++)
 		if (m->processes[i].state > f->state)
 			f->state = m->processes[i].state;
@@ -198,6 +224,7 @@ void figures_free(struct figures *f)
 	free(f->missing);
 	free(f->steps.name);
 	figures_free_ranges(&f->ranges);
+	figures_free_ranks(&f->ranks);
 	figures_free_sites(&f->sites);
 	free(f->name);
 	*f = (struct figures){0};

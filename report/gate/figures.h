@@ -77,6 +77,12 @@ struct figures_site_pair { /* NULL = the other run has none such */
 	const struct figures_site *before, *after;
 };
 
+struct figures_ranks { /* of the processes that a launcher gave one; in order, each once */
+	char **names;
+	size_t count;
+	bool known; /* not of an older baseline */
+};
+
 struct figures_doubt {              /* about the verdict */
 	char *reason;               /* why it is inconclusive; NULL = it is not, or not known */
 	bool unsure;                /* its confidence is low */
@@ -106,6 +112,7 @@ struct figures {
 	enum process_state state; /* the worst of its processes */
 	char *missing;            /* why none of its counts is known; NULL = they are */
 	size_t processes;
+	struct figures_ranks ranks;
 	uint64_t lost_calls; /* in no count */
 	double lost_share;   /* of records */
 	double steps_said;   /* as somebody said; 0 = nobody did */
@@ -192,6 +199,11 @@ char *figure_steps_name(const struct figures_step_set *s);
 char *figure_steps_text(const struct run_set *s);
 /* How many steps that is about; NaN = not known. */
 double figure_steps(const struct figures *f, double said);
+
+/* A rank of the one that the other has not; NULL = it has all, or nobody knows. */
+const char *ranks_missing(const struct figures_ranks *of, const struct figures_ranks *in);
+void figures_add_rank(struct figures_ranks *r, char *name); /* which it takes over */
+void figures_free_ranks(struct figures_ranks *r);
 
 /* NULL when times of these runs compare, else what differs (free it). */
 char *machine_difference(const struct run_set *a, const struct run_set *b);

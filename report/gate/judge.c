@@ -100,8 +100,13 @@ char *judge_unsure(const struct judge_trial *c, const struct figures *f)
 	if (f->lost_calls)
 		return alloc_format("%s: %llu calls are in no figure: too many threads", f->name,
 		                    (unsigned long long)f->lost_calls);
-	if (c->rule->select == SELECT_KERNEL)
-		return judge_kernels_unsure(c->rule, f);
+	char *ranks = judge_ranks_unsure(c, f);
+	if (ranks)
+		return ranks;
+	if (c->rule->select == SELECT_KERNEL) {
+		char *why = judge_kernels_unsure(c->rule, f);
+		return why ? why : judge_kernels_absent(c, f);
+	}
 	return c->rule->select == SELECT_RANGE ? judge_ranges_unsure(c->rule, f) : NULL;
 }
 

@@ -20,6 +20,8 @@ void judge_inconclusive(struct judgement *j, char *reason);
 void judge_fail(struct judgement *j);
 /* Why this run's figures may be other than they are; NULL = they are exact (free it). */
 char *judge_unsure(const struct judge_trial *c, const struct figures *f);
+/* The same for ranks alone. */
+char *judge_ranks_unsure(const struct judge_trial *c, const struct figures *f);
 /* That the rule's figure of this run is not known, and why (free it). */
 char *judge_not_known(const struct judge_trial *c, const struct figures *f);
 /* Whether a value keeps to a limit, which may be a range. */
@@ -47,6 +49,9 @@ void judge_note_steps(struct judge_trial *c);
 double judge_kernels(const struct rule *r, const struct figures *f);
 /* Why there may be more of them; NULL = there are not, or it does not matter (free it). */
 char *judge_kernels_unsure(const struct rule *r, const struct figures *f);
+/* That none matches, neither here nor in the baseline, of a rule that does not ask for that; NULL =
+ * one does, or it does (free it). */
+char *judge_kernels_absent(const struct judge_trial *c, const struct figures *f);
 
 /* Sum over the NVTX ranges that match, or per range; NaN = there is none. */
 double judge_ranges(const struct rule *r, const struct figures *f);

@@ -73,3 +73,33 @@ char *judge_kernels_unsure(const struct rule *r, const struct figures *f)
 	return alloc_format("%s: %.0f launches are of kernels whose name is not known", f->name,
 	                    found.nameless);
 }
+
+/* `= 0`, `<= 0` and `< 1` say that it must not run. */
+static bool asks_for_none(const struct rule *r)
+{
+	return !r->relative &&
+	       (judge_holds(OP_EQ, r->value, 0, 0) || (r->op == OP_LT && !(r->value > 1)));
+}
+
+/* More would be needed: without any it fails, which is an answer. */
+static bool asks_for_some(const struct rule *r)
+{
+	return !r->relative && (r->op == OP_GE || r->op == OP_GT || r->op == OP_EQ);
+}
+
+char *judge_kernels_absent(const struct judge_trial *c, const struct figures *f)
+{
+	const struct rule *r = c->rule;
+	struct found found = find(r, f);
+
+	if (r->expected || found.launches + found.captured > 0 || asks_for_none(r) ||
+	    asks_for_some(r))
+		return NULL;
+	for (size_t i = 0; r->relative && i < c->judge->before->count; i++) {
+		found = find(r, &c->judge->before->runs[i]);
+		if (found.launches + found.captured > 0)
+			return NULL;
+	}
+	return alloc_format("%s: no kernel matches %s; of one that must not run say = 0", f->name,
+	                    r->pattern);
+}

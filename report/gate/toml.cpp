@@ -44,6 +44,9 @@ static void take(struct toml_entry *to, const toml::node &node)
 	to->column = node.source().begin.column;
 	to->kind = TOML_OTHER;
 	if (auto text = node.as_string()) {
+		/* With a NUL in it no text of ours: what stands behind that would not be seen. */
+		if (text->get().find('\0') != std::string::npos)
+			return;
 		to->kind = TOML_TEXT;
 		to->text = copy_of(text->get());
 	} else if (auto integer = node.as_integer()) {
@@ -110,6 +113,13 @@ static bool parse(struct toml_file *file, const char *text, size_t bytes)
 		return false;
 	}
 	const toml::table &table = result.table();
+	for (auto &&[key, value] : table)
+		if (key.str().find('\0') != std::string_view::npos) {
+			file->error_line = key.source().begin.line;
+			file->error_column = key.source().begin.column;
+			snprintf(file->error, sizeof(file->error), "a key with a NUL character");
+			return false;
+		}
 	file->entries = static_cast<struct toml_entry *>(
 	        alloc_zeroed(table.size(), sizeof(*file->entries)));
 	for (auto &&[key, value] : table) {

@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, REPORTER, ROOT, SAMPLES, SIM, environment
+from conftest import BUILD, REPORTER, ROOT, SAMPLES, SIM, VIRTUAL_TIME, environment
 
 STEPS = BUILD / 'tests/e2e/steps'
 FOLDER = ROOT / 'tests/e2e'
@@ -134,6 +134,34 @@ def test_a_folder_is_one_run(runs, tmp_path):
     check('--limit', 'launches = 50', tmp_path / 'two', status=0)
 
 
+def of_ranks(folder, *ranks):
+    command = '; '.join(f'RANK={rank} {STEPS} 5' for rank in ranks)
+    return record(folder, 'sh', '-c', command, CUDASPY_RUN_ID='one')
+
+
+def test_a_rank_that_is_missing(tmp_path):
+    """Less is launched where less is recorded: no rule that holds then has passed, and no baseline is made of it."""
+    whole, again, fewer = (of_ranks(tmp_path / str(i), *ranks) for i, ranks in enumerate(([0, 1, 2], [2, 1, 0], [0, 2])))
+    base = tmp_path / 'base.json'
+    check('--save-baseline', base, whole, status=0)
+    assert json.loads(base.read_text())['ranks'] == ['0', '1', '2']
+    check('--baseline', base, again, status=0)
+    for before in base, whole:
+        found = outcomes('--baseline', before, fewer, status=3)
+        assert all(rule['outcome'] == 'inconclusive' for rule in found.values())
+        assert 'no recording of rank 1, which ' in found['launches <= +0']['reason']
+    # The other way round: the limit would be that of all of them. What has nothing to do with the baseline is judged.
+    found = outcomes('--baseline', fewer, '-l', 'launches <= +0', '-l', 'syncs <= 1', whole, status=1)
+    assert [rule['outcome'] for rule in found.values()] == ['inconclusive', 'fail']
+    assert 'no recording of rank 1' in check('--save-baseline', base, whole, fewer, status=3).stderr
+    # An older baseline does not say; and one process is the same with a launcher and without.
+    older = json.loads(base.read_text())
+    del older['ranks']
+    base.write_text(json.dumps(older))
+    check('--baseline', base, fewer, status=0)
+    check('--baseline', record(tmp_path / 'alone', STEPS, '5'), of_ranks(tmp_path / 'one', 0), status=0)
+
+
 def test_no_answer(runs, baseline):
     """What one rule cannot say hides no failure of another."""
     unknown = {'gpu_busy_share >= 60%': 'GPU time is not known', 'verdict != sync-bound': 'its verdict is inconclusive: too short',
@@ -199,7 +227,7 @@ def test_baseline_file(runs, tmp_path):
         check('--save-baseline', tmp_path / name, runs(), runs(repeat=1), status=0)
     assert (tmp_path / 'a').read_bytes() == (tmp_path / 'b').read_bytes()
     base = json.loads((tmp_path / 'a').read_text())
-    assert list(base) == ['schema', 'generated_by', 'recordings', 'machine', 'counts', 'times', 'verdict', 'kernels', 'apis',
+    assert list(base) == ['schema', 'generated_by', 'recordings', 'machine', 'ranks', 'counts', 'times', 'verdict', 'kernels', 'apis',
                           'copy_kinds', 'per_step', 'sites']
     assert base['schema'] == 'cudaspy.baseline/1'
     assert base['machine'] == {'gpus': 'Simulated GPU 0', 'driver': '13.0', 'gpu_mode': 'off'}
@@ -211,7 +239,8 @@ def test_baseline_file(runs, tmp_path):
 
 def test_our_own_gate(tmp_path):
     """This repository's own baseline: what a sample calls on the simulated CUDA, and what cudaspy counts of it."""
-    run = record(tmp_path / 'run', SAMPLES / 'sim/sync_every_step', '100')
+    # In virtual time: which of the first steps belong to the loop is told by how long they take.
+    run = record(tmp_path / 'run', SAMPLES / 'sim/sync_every_step', '100', **VIRTUAL_TIME)
     check('--config', FOLDER / 'gate/cudaspy.toml', run, status=0)
 
 
@@ -266,6 +295,9 @@ def test_wrong_usage(tmp_path, args, part):
     ('bananas = 1\n', '1:1', 'unknown key bananas'),
     ('limits = "launches <= 1"\n', '1:10', 'must be a list'),
     ('limits = [ 5 ]\n', '1:12', 'must be a text'),
+    ('limits = [ "launches <= 50\\u0000 and more" ]\n', '1:12', 'must be a text'), # not what stands before it alone
+    ('steps_from = "a\\u0000b"\n', '1:14', 'name of NVTX ranges'),
+    ('"limits\\u0000x" = [ "launches <= 50" ]\n', '1:1', 'a key with a NUL'),
     ('steps = 0\n', '1:9', 'whole number'),
     ('allow_killed = 1\n', '1:16', 'true or false'),
     ('baseline = 1\n', '1:12', 'path of a file'),
@@ -333,6 +365,17 @@ def test_what_cannot_be_read_or_written(runs, baseline, tmp_path):
         assert part in p.stderr and len(p.stderr.splitlines()) == 1 and not p.stdout
     (tmp_path / 'large.toml').write_text('#' * (1 << 20))
     assert 'more than 1 MiB' in check('--config', tmp_path / 'large.toml', runs(), status=2).stderr
+
+
+def test_no_output_takes_the_place_of_a_recording(runs, baseline, tmp_path):
+    for number, args in enumerate((['check', '-l', 'launches = 40', '-o'], ['check', '--save-baseline'], ['report', '-o'],
+                                   ['diff', baseline, '-o'], ['export', '-f', 'chrome', '-o'])):
+        recording = tmp_path / f'{number}.cudaspy'
+        shutil.copy(next(runs().glob('*.cudaspy')), recording)
+        before = recording.read_bytes()
+        p = cudaspy(*args, recording, recording, status=2)
+        assert f'{number}.cudaspy: is a recording' in p.stderr and len(p.stderr.splitlines()) == 1, p.stderr
+        assert recording.read_bytes() == before
 
 
 def test_an_older_baseline_lacks_a_metric(runs, tmp_path):

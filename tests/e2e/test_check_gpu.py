@@ -6,11 +6,11 @@ What an estimate's interval leaves open is status 3, never a pass and never a fa
 
 import pytest
 
-from conftest import SAMPLES, SIM, report
+from conftest import SAMPLES, SIM, VIRTUAL_TIME, report
 from test_check import outcomes, record
 
 CLASSES = ('gpu-bound', 'launch-bound', 'sync-bound', 'copy-bound', 'alloc-bound', 'host-bound', 'comm-bound', 'mixed')
-SAMPLED = {'CUDASPY_GPU': 'sample', 'SIM_DATA_MIB': '0', 'SIM_LAUNCH_LOCK': '1'}
+SAMPLED = {'CUDASPY_GPU': 'sample', 'SIM_DATA_MIB': '0', 'SIM_LAUNCH_LOCK': '1', **VIRTUAL_TIME}
 
 
 def limits(*rules):

@@ -4,12 +4,16 @@
  *
  * Damages recordings in memory, COUNT times in all, and judges each by the rules that the whole one
  * fails: none may pass. Whole ones must answer as they did. What passed is kept in FOLDER. The same
- * seed does the same.
+ * seed does the same. Where the reporter itself goes down, what was done to which recording is
+ * said.
  */
+#include <execinfo.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "report/gate/judge.h"
 #include "tests/fuzz/damage.h"
@@ -35,6 +39,41 @@ static void die(const char *what, const char *path)
 {
 	fprintf(stderr, "damage: %s: %s\n", path, what);
 	exit(2);
+}
+
+/* ---- going down ---- */
+
+static struct { /* what is tried just now */
+	const char *path;
+	char what[256];
+} trying;
+
+/* The line, and the calls that led there as addresses; then the signal as it comes without us. */
+static void gone_down(int signal)
+{
+	void *calls[64];
+	const char *parts[] = {"damage: ", trying.path ? trying.path : "", ", ", trying.what, "\n"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
+			break;
+	backtrace_symbols_fd(calls, backtrace(calls, 64), STDERR_FILENO);
+	raise(signal);
+}
+
+static void say_when_down(void)
+{
+	const struct sigaction action = {.sa_handler = gone_down,
+	                                 .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+	void *calls[1];
+
+	backtrace(calls, 1); /* loads its library now */
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		struct sigaction before; /* a sanitizer's says more */
+		if (!sigaction(signals[i], NULL, &before) && before.sa_handler == SIG_DFL)
+			sigaction(signals[i], &action, NULL);
+	}
 }
 
 /* ---- reading and judging ---- */
@@ -256,11 +295,11 @@ static void try_one(struct subject *s, enum damage_kind kind, uint64_t *seed,
 	uint8_t *data = malloc(s->bytes);
 	size_t bytes = s->bytes;
 	struct figures f;
-	char what[256];
 	bool damaged;
 
 	memcpy(data, s->data, bytes);
-	bool changed = damage_do(kind, data, &bytes, seed, what, sizeof(what));
+	trying.path = s->path;
+	bool changed = damage_do(kind, data, &bytes, seed, trying.what, sizeof(trying.what));
 	t->done++;
 	if (!take(&f, data, bytes, &damaged)) {
 		t->refused++;
@@ -269,7 +308,7 @@ static void try_one(struct subject *s, enum damage_kind kind, uint64_t *seed,
 			t->unanswered++;
 		else
 			t->unchanged += !changed;
-		if (passes(s, &f, what)) {
+		if (passes(s, &f, trying.what)) {
 			keep(folder, data, bytes, t->done);
 			t->passed++;
 		}
@@ -335,6 +374,7 @@ int main(int argc, char **argv)
 	}
 	if (argc < 4)
 		die("damage [-k FOLDER] SEED COUNT RECORDING...", "usage");
+	say_when_down();
 	uint64_t seed = strtoull(argv[1], NULL, 0) * 2 + 1, count = strtoull(argv[2], NULL, 0);
 	size_t subjects = (size_t)argc - 3;
 	struct subject *all = calloc(subjects, sizeof(*all));

@@ -89,7 +89,7 @@ static void read_rule(const uint8_t *data, size_t bytes)
 
 	if (rule_parse(&rule, text, &error)) {
 		FILE *to = writer(&explained, &length);
-		rule_explain(&rule, to);
+		rule_explain(&rule, to, 80);
 		fclose(to);
 		must_be_clean(explained);
 		judge(&s, &rule);

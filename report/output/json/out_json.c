@@ -153,6 +153,7 @@ json_t *out_json_report(const struct model *m, const struct analysis *a,
 	json_put(root, "schema", json_text("cudaspy.report/1"));
 	json_put(root, "generated_by", json_text("cudaspy " CUDASPY_VERSION));
 	json_put(root, "run_id", run_id(m));
+	json_put(root, "run", out_json_run(m));
 	json_put(root, "start_time",
 	         isfinite(m->start_realtime) ? json_text(unit_date(date, m->start_realtime))
 	                                     : json_null());
@@ -185,6 +186,7 @@ json_t *out_json_report(const struct model *m, const struct analysis *a,
 	json_put(root, "findings", out_json_findings(&a->findings));
 	json_put(root, "what_if", out_json_whatif(a->whatifs, o));
 	json_put(root, "processes", out_json_processes(m));
+	json_put(root, "ranks", out_json_ranks(m, a));
 	json_put(root, "gaps", out_json_gaps(m));
 	json_put(root, "environment", out_json_environment(m));
 	json_put(root, "expect_kernels", out_json_expect(m, o));

@@ -20,6 +20,8 @@ json_t *out_json_diff(const struct compare_result *c, const struct headline *h,
                       const struct out_options *o);
 
 json_t *out_json_processes(const struct model *m);
+json_t *out_json_run(const struct model *m);
+json_t *out_json_ranks(const struct model *m, const struct analysis *a);
 json_t *out_json_host(const struct model *m);
 json_t *out_json_gpu(const struct model *m);
 json_t *out_json_streams(const struct model *m);
@@ -45,6 +47,8 @@ json_t *out_json_phases(const struct model *m, const struct analysis *a);
 json_t *out_json_verdict(const struct verdict *v);
 json_t *out_json_ranges(const struct model *m);
 json_t *out_json_findings(const struct findings *f);
+/* The line of code that a finding is about; null = not known. */
+json_t *out_json_place(const struct finding *f);
 json_t *out_json_whatif(struct whatifs *w, const struct out_options *o);
 
 #endif

@@ -4,8 +4,7 @@
 #include "report/base/alloc.h"
 #include "report/output/json/out_json.h"
 
-/* The line of code that a finding is about. */
-static json_t *place_of(const struct finding *f)
+json_t *out_json_place(const struct finding *f)
 {
 	if (!f->place || !f->site->frame_count)
 		return json_null();
@@ -39,7 +38,7 @@ json_t *out_json_findings(const struct findings *all)
 		json_put(o, "title", json_text(f->title));
 		json_put(o, "share", json_share(f->share));
 		json_put(o, "evidence", json_text(f->evidence));
-		json_put(o, "site", place_of(f));
+		json_put(o, "site", out_json_place(f));
 		json_put(o, "fix", json_text(fix));
 		json_put(o, "predicted_speedup", json_share(f->speedup));
 		json_put(o, "predicted_speedup_low", json_share(f->speedup_low));
