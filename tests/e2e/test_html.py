@@ -14,8 +14,9 @@ import pytest
 
 import browser as chromium
 from conftest import REPORTER, SAMPLES, SHIM, SIM, VIRTUAL_TIME, environment, report
+from html_data import data_of, packed_data_in
 
-MOST_BYTES = 2 << 20
+MOST_BYTES = 2_000_000
 # As the verdicts' tests have it: copies cost what the simulation says.
 SIMULATED = {'SIM_DATA_MIB': '0', 'SIM_LATENCY_NS': '6000', 'CUDASPY_GPU': 'sample', **VIRTUAL_TIME}
 
@@ -29,11 +30,6 @@ def page_of(folder, *recordings, options=()):
     assert not p.stdout
     assert path.stat().st_size <= MOST_BYTES
     return path
-
-
-def data_of(path):
-    text = path.read_text()
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
 
 
 @pytest.fixture(scope='module')
@@ -186,6 +182,36 @@ def test_the_first_screen_has_what_matters(record, show):
     gain = page.eval('document.querySelector("article .gain").innerText')
     assert re.match(r'saves [\d.]+ to [\d.]+\s(us|ms) a step$', gain), gain
     assert finding['title'] == page.eval('document.querySelector("article h3").innerText')
+
+
+def test_the_first_change_is_the_terminals(record, show):
+    """Also where the verdict alone tells what it saves, and no finding predicts it."""
+    page = show(record('copy_back_and_forth'))
+    page.wait_for(READY)
+    change, = data_of(page.path)['extra']['verdict_changes']
+    screen = subprocess.run([REPORTER, 'report', record('copy_back_and_forth')], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+    assert change['what'] in re.search(r'^ 1 (.*)', screen, re.MULTILINE)[1]
+    assert change['what'].capitalize() == page.eval('document.querySelector("article h3").innerText')
+    assert page.eval('document.querySelector("article .gain").innerText').startswith('saves about ')
+
+
+def two_ranks(record):
+    return [record('exposed_allreduce', name=f'rank {r}', CUDASPY_RUN_ID='0123456789abcdef', RANK=r, LOCAL_RANK=r, WORLD_SIZE=2)
+            for r in range(2)]
+
+
+@pytest.mark.parametrize('ranks', [1, 2])
+def test_a_step_is_the_terminals(record, show, ranks):
+    """What it takes, what of it a change saves, and shares: the same figure in the same words on both."""
+    recordings = [record('sync_every_step')] if ranks == 1 else two_ranks(record)
+    page = show(*recordings)
+    page.wait_for(READY)
+    screen = ' '.join(subprocess.run([REPORTER, 'report', *recordings], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout.split())
+    steps, takes = re.search(r'(\d+) steps of ([\d.]+ \ws),', screen).groups()
+    words = body(page).replace('\u202f', ' ')
+    assert f'step, mean {takes}, {int(steps):,} of them' in ' '.join(words.split()), screen
+    low, high = re.search(r'([\d.]+) to ([\d.]+) % \(estimated\)', screen).groups()
+    assert re.search(rf'interval of GPU busy, {re.escape(low)} to {re.escape(high)}\s%', words), screen
 
 
 @pytest.mark.parametrize('view', VIEWS)
@@ -434,12 +460,10 @@ def test_a_damaged_recording(record, show, tmp_path):
 
 
 def test_several_processes_stand_side_by_side(record, show):
-    one, two = (record('exposed_allreduce', name=f'rank {r}', CUDASPY_RUN_ID='0123456789abcdef', RANK=r, LOCAL_RANK=r, WORLD_SIZE=2)
-                for r in range(2))
-    page = show(one, two)
+    page = show(*two_ranks(record))
     assert 'Processes side by side' in body(page)
     label = page.eval("""[...document.querySelectorAll('svg')].map((s) => s.getAttribute('aria-label')).find((l) => l && l.startsWith('rank 0'))""")
-    assert re.match(r'rank 0 \(\d+\): GPU busy \d+\s%, step .*; rank 1 \(\d+\): GPU busy \d+\s%', label), label
+    assert re.match(r'rank 0 \(\d+\): GPU busy \d+\.\d\s%, step .*; rank 1 \(\d+\): GPU busy \d+\.\d\s%', label), label
 
 
 # ---- two runs ---------------------------------------------------------------------------------------------------------------
@@ -482,7 +506,7 @@ def test_diff_of_a_program_and_its_fix(record, compare, view):
     assert page.eval('document.documentElement.scrollWidth - innerWidth') <= 0
     sites = page.eval("document.querySelector('[aria-label=\"Sites compared\"]').innerText")
     assert 'cudaStreamSynchronize' in sites
-    counts = column(page, 'Counts', 'figure')
+    counts = [figure.split('\n')[0] for figure in column(page, 'Counts', 'figure')]
     assert 'syncs' in counts and 'launches' not in counts
     words = page.eval('document.body.innerText')
     assert 'NaN' not in words and 'undefined' not in words and 'Infinity' not in words
@@ -507,11 +531,79 @@ def test_diff_contrast_and_names(record, compare, dark):
     assert [(r, n) for r, n in page.names() if r in ('button', 'link', 'searchbox', 'img', 'image', 'region', 'columnheader') and not n.strip()] == []
 
 
+def test_diff_says_what_its_figures_are(record, compare):
+    words = compare([record('sync_every_step')], [record('sync_every_step_fixed')]).eval('document.body.innerText')
+    assert re.search(r'window_ns\s+from the end of the first CUDA call to the return of the last', words)
+    assert re.search(r'syncs_per_step\s+calls whose purpose is to wait: .*, a step\s', words)
+
+
+def test_names_of_functions_are_brief(record, show, browser):
+    names = {'cudaError f<unsigned int*, g(int)>(CUkern_st*, void (*)(int)) [clone .constprop.0]': 'f<unsigned int*, g(int)>',
+             'a::b<(c)1>::operator()(int) const': 'a::b<(c)1>::operator()(int) const', 'main': 'main', 'Net.forward': 'Net.forward',
+             'std::vector<int> (anonymous namespace)::f(int)': '(anonymous namespace)::f', 'outer.<locals>.inner': 'inner', 'a(b': 'a'}
+
+    def change(data):
+        site = data['report']['sites'][0]
+        data['report']['sites'] = [{**site, 'api_total_ns': 1000 - i, 'headline': 0, 'frames': [{**site['frames'][0], 'function': name, 'file': 'a.cu', 'line': 1}]}
+                                   for i, name in enumerate(names)]
+
+    page = browser.open(respoken(show(record('sync_every_step')).path, change))
+    page.wait_for(READY)
+    assert [place[:-len(', a.cu:1')] for place in column(page, 'Sites', 'place')] == list(names.values())
+    page.close()
+
+
 def test_diff_with_a_baseline(record, compare, tmp_path):
     recording, baseline = record('sync_every_step'), tmp_path / 'base.json'
     subprocess.run([REPORTER, 'check', '--save-baseline', baseline, recording], check=True, stdout=subprocess.PIPE)
     page = compare([baseline], [recording])
     assert 'One side is a baseline' in page.eval('document.body.innerText')
+
+
+# Of the strips and bars: labels that stand under another one, or under the ends of a range. Lines may touch.
+OVERLAPS = """[...document.querySelectorAll('.chart svg')].slice(0, 3).flatMap((svg) => {
+    const box = (e) => e.getBoundingClientRect();
+    const labels = [...svg.querySelectorAll('text')].map((e) => [e.textContent, box(e)]);
+    const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom - 4 && b.top < a.bottom - 4;
+    const posts = [...svg.querySelectorAll('path.range')].flatMap((e) => { const r = box(e);
+        return [r.left, r.right].map((x) => ({ left: x - 1, right: x + 1, top: r.top, bottom: r.bottom })); });
+    return labels.filter(([, r]) => posts.some((p) => meet(r, p))).map(([name]) => name + ' under a post').concat(
+        labels.filter(([, r], i) => labels.some(([, o], k) => k > i && meet(r, o))).map(([name]) => name + ' under a label'));
+})"""
+
+
+@pytest.mark.parametrize('width', [1280, 760, 390])
+@pytest.mark.parametrize('sample', ['many_tiny_launches', 'sync_every_step', 'pageable_copies'])
+def test_labels_can_be_read(record, show, sample, width):
+    """None stands under another one, or under the ends of a range."""
+    page = show(record(sample), width=width)
+    page.wait_for(READY)
+    if sample != 'pageable_copies': # its change is on from the beginning
+        assert page.eval("document.querySelectorAll('.switches [aria-pressed=true]').length") == 1
+    assert page.eval(OVERLAPS) == []
+
+
+@pytest.mark.parametrize('width', [1280, 390])
+def test_rows_of_the_strip_have_names(record, show, width):
+    page = show(record('many_tiny_launches'), width=width)
+    page.wait_for(READY)
+    names = page.eval("[...document.querySelectorAll('.chart text')].map((e) => e.textContent).join(', ')")
+    assert [n for n in ('phases', 'GPU busy', '0 to 100', 'as it was', 'with it') if n not in names] == []
+
+
+def test_all_parts_can_be_reached_by_the_navigation(record, show):
+    """On a laptop none is cut off; on a phone the row moves."""
+    page = show(record('many_tiny_launches'), width=1280)
+    page.wait_for(READY)
+    assert page.eval("[...document.querySelectorAll('nav a')].filter((a) => a.getBoundingClientRect().right > innerWidth).length") == 0
+    assert page.eval("document.querySelectorAll('nav a').length") > 8
+
+
+def test_a_timeline_that_is_shown_whole_is_no_part(record, show):
+    page = show(record('sync_every_step'))
+    page.wait_for(READY)
+    assert 'Shown: all of its ' in body(page)
+    assert not re.search(r'\b1 (outliers|kernels|steps|launches) ', body(page))
 
 
 # ---- hostile recordings ---------------------------------------------------------------------------------------------------
@@ -639,6 +731,22 @@ def test_many_long_names_are_cut_to_fit(hostile, tmp_path, show):
     assert page.path.stat().st_size <= MOST_BYTES
     assert len(data['report']['kernels']) == 350 and 'cut' not in data
     assert '350' in body(page)
+
+
+def test_what_repeats_stands_in_a_page_once(hostile, tmp_path, show):
+    """A name is in many tables and on every timeline: it takes room once, and is shown in full at each place."""
+    names = [f'kernel_{i:03}_' + 'x' * 100 for i in range(20)]
+    page = show(hostile(*names))
+    packed, data = packed_data_in(page.path.read_text()), data_of(page.path)
+    for name in names:
+        assert page.path.read_text().count(f'"{name}"') == 1
+        assert json.dumps(data).count(f'"{name}"') > 2
+    assert len(json.dumps(packed['extra']['timelines'])) < len(json.dumps(data['extra']['timelines']))
+    page.wait_for(READY)
+    # The rows that are shown at first: by GPU time, so which of them is the machine's.
+    shown = page.eval("[...document.querySelectorAll('[aria-label=Kernels] td.name .cell')].map((e) => e.title)")
+    assert shown and set(shown) <= set(names)
+    assert '[object' not in body(page) and 'undefined' not in body(page)
 
 
 def test_a_page_has_room_for_all_or_says_what_is_cut(record, tmp_path):

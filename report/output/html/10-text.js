@@ -45,10 +45,10 @@ function percent(share) {
 		return NA;
 	}
 	const p = 100 * share;
-	if (p > 0 && p < 0.1) {
+	if (p > 0 && p < 0.05) {
 		return '<0.1' + SPACE + '%';
 	}
-	return (Math.abs(p) >= 9.95 || p === 0 ? String(Math.round(p)) : p.toFixed(1)) + SPACE + '%';
+	return (p === 0 ? '0' : p.toFixed(1)) + SPACE + '%'; // as the terminal has it
 }
 
 function percentRange(low, high) {
@@ -64,13 +64,30 @@ function callName(name) {
 	return name ? name.replace(/^__cuda/, 'cuda') : NA;
 }
 
-// Python's qualified name from the innermost function on that it stands in.
+// Python's qualified name from the innermost function on that it stands in; of C++ without the type it returns and its arguments.
 function functionName(name) {
-	return name.replace(/^.*\.<locals>\.(?=.)/, '');
+	const inner = name.replace(/^.*\.<locals>\.(?=.)/, '');
+	let depth = 0, from = 0;
+	for (let i = 0; i < inner.length && !inner.includes('operator'); i++) {
+		const c = inner[i];
+		if (c === '(' && depth === 0 && i > from && /[\w>]/.test(inner[i - 1])) {
+			return inner.slice(from, i);
+		}
+		depth += c === '<' || c === '(' ? 1 : c === '>' || c === ')' ? -1 : 0;
+		if (c === ' ' && depth === 0) {
+			from = i + 1;
+		}
+	}
+	return inner;
 }
 
 function count(n) {
 	return known(n) ? (Number.isInteger(n) ? n.toLocaleString('en-US') : digits(n, 3)) : NA;
+}
+
+// "1 outlier", "2 outliers".
+function many(n, what) {
+	return count(n) + ' ' + what + (n === 1 ? '' : 's');
 }
 
 function bytes(n) {

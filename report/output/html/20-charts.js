@@ -180,8 +180,8 @@ function axisY(svg, y, left, right, values, format) {
 
 // ---- stacked bars ----
 
-// Segments [color, label, share of all, words]; from x, `width` wide.
-function stack(svg, x, y, width, height, segments) {
+// Segments [color, label, share of all, words]; from x, `width` wide. No label stands where a range [from, to] is drawn.
+function stack(svg, x, y, width, height, segments, range) {
 	let at = x;
 	for (const [color, label, share, words] of segments) {
 		const w = width * share;
@@ -189,12 +189,21 @@ function stack(svg, x, y, width, height, segments) {
 			continue;
 		}
 		hint(draw(svg, 'rect.seg.f-' + color, { x: at, y, width: Math.max(w, 0.5), height }), words || label + ' ' + percent(share));
-		if (w > label.length * 6.6 + 10) {
-			draw(svg, 'text.on', { x: at + 6, y: y + height / 2 + 4, 'pointer-events': 'none' }, label);
+		const [from, to] = clear(at, at + w, range);
+		if (to - from > label.length * 6.6 + 10) {
+			draw(svg, 'text.on', { x: from + 6, y: y + height / 2 + 4, 'pointer-events': 'none' }, label);
 		}
 		at += w;
 	}
 	return at;
+}
+
+// The longer part of what `range` leaves of from..to.
+function clear(from, to, range) {
+	if (!range || range[1] - range[0] <= 1 || range[1] < from || range[0] > to) {
+		return [from, to];
+	}
+	return range[0] - from > to - range[1] ? [from, range[0]] : [range[1], to];
 }
 
 // What may be more or less: hatched between both ends, which have posts.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first screen: what was recorded, the verdict in one sentence, the host and the GPU on one axis, what to change first.
 
-const page = JSON.parse(document.getElementById('data').textContent);
 let report, extra, judged, phase;
 
 // The run that all of the functions are of; a comparison has two.
@@ -28,7 +27,7 @@ function loops() {
 // A step of what is judged, ns; null where there are none.
 function stepTime() {
 	if (phase && phase.kind === 'loop') {
-		return phase.step_ns.mean;
+		return extra.phase_steps[report.phase]; // as the terminal: from one step to the next
 	}
 	return phase ? null : report.steps.duration_ns.mean;
 }
@@ -176,7 +175,7 @@ function verdict(root) {
 	if (v.second && v.class !== 'mixed') {
 		chip('runner-up', v.second + (known(v.second_gain_share) ? ', would save ' + percent(v.second_gain_share) : ''));
 	}
-	chip(stepTime() === null ? 'judged' : 'step', stepTime() === null ? time(v.window_ns) + ' of ' + scope()
+	chip(stepTime() === null ? 'judged' : 'step, mean', stepTime() === null ? time(v.window_ns) + ' of ' + scope()
 		: time(stepTime()) + ', ' + count(stepCount()) + ' of them');
 }
 
@@ -194,9 +193,10 @@ function bars(root) {
 	const label = () => 'GPU busy ' + busyText(gpu) + '. Host: ' + (host ? host.map(([, l, s]) => l + ' ' + percent(s)).join(', ') : NA) + '.';
 	chart(box, label, 106, (svg, width) => {
 		const x = linear(0, 1, 48, width - 8), w = width - 56;
-		bar(svg, 'GPU', 4, segments, x, w, all);
-		if (gpu && known(gpu.low)) {
-			hatched(svg, x(gpu.low), x(gpu.high), 4, 34);
+		const range = gpu && known(gpu.low) ? [x(gpu.low), x(gpu.high)] : null;
+		bar(svg, 'GPU', 4, segments, x, w, all, range);
+		if (range) {
+			hatched(svg, ...range, 4, 34);
 		}
 		bar(svg, 'host', 46, host, x, w, all);
 		const values = ticks(0, known(all) ? all : 1, width < 500 ? 3 : 8);
@@ -215,7 +215,7 @@ function bars(root) {
 	}
 }
 
-function bar(svg, name, y, segments, x, w, all) {
+function bar(svg, name, y, segments, x, w, all, range) {
 	draw(svg, 'text', { x: 0, y: y + 21 }, name);
 	if (!segments) {
 		draw(svg, 'rect', { x: x(0), y, width: w, height: 34, class: 'band' });
@@ -223,7 +223,7 @@ function bar(svg, name, y, segments, x, w, all) {
 		return;
 	}
 	stack(svg, x(0), y, w, 34, segments.map(([color, label, share]) => [color, label, share,
-		`${name}: ${label}\n${percent(share)}${known(all) ? ', ' + time(share * all) : ''}`]));
+		`${name}: ${label}\n${percent(share)}${known(all) ? ', ' + time(share * all) : ''}`]), range);
 }
 
 // ---- what to change first ----
@@ -234,10 +234,19 @@ const BOUNDS = ['host=0', 'cpu-wait=0'];
 // What saves less is none of the three, as in the terminal.
 const LEAST_GAIN = 0.01;
 
-// Findings by what they save, and predictions that no finding has.
+// Findings by what they save, what the verdict says besides, and predictions that no finding has.
 function changes() {
-	const list = report.findings.map((f) => ({ title: f.title, speedup: f.predicted_speedup, low: f.predicted_speedup_low,
+	const list = report.findings.map((f) => ({ id: f.id, title: f.title, speedup: f.predicted_speedup, low: f.predicted_speedup_low,
 		high: f.predicted_speedup_high, share: f.share, severity: f.severity, evidence: f.evidence, site: f.site, fix: f.fix }));
+	for (const v of extra.verdict_changes) {
+		const speedup = 1 / (1 - Math.min(v.saved, 0.999)), own = list.find((c) => c.id === v.finding);
+		if (own) {
+			own.speedup = speedup;
+		} else {
+			list.push({ title: v.what[0].toUpperCase() + v.what.slice(1), speedup: speedup, low: null, high: null, share: null,
+				evidence: 'The verdict: ' + report.verdict.reason, site: v.site, fix: '' });
+		}
+	}
 	for (const w of report.what_if) {
 		if (w.speedup >= 1.02 && !BOUNDS.includes(w.change) && !list.some((f) => known(f.speedup) && Math.abs(f.speedup - w.speedup) < 1e-6)) {
 			list.push({ title: WHAT_IF[w.change] || w.change, speedup: w.speedup, low: w.speedup_low, high: w.speedup_high, share: null,
@@ -274,7 +283,7 @@ function top3(root) {
 		put(card, 'p.gain', {}, gainText(c));
 		if (known(c.speedup)) {
 			const low = ratio(c.low), high = ratio(c.high);
-			put(card, 'p.soft.small', {}, 'predicted: ' + ratio(c.speedup) + (low === high ? '' : ' (' + low.replace('x', '') + ' to ' + high + ')') + ' as fast, ' + scope());
+			put(card, 'p.soft.small', {}, 'predicted: ' + ratio(c.speedup) + (!known(c.low) || low === high ? '' : ' (' + low.replace('x', '') + ' to ' + high + ')') + ' as fast, ' + scope());
 		}
 		if (c.site) {
 			put(card, 'p.place.mono.wrap', {}, place(c.site) + (known(c.site.share) ? ' (' + percent(c.site.share) + ' of ' + callName(c.site.api) + ')' : ''));

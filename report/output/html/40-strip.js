@@ -44,7 +44,7 @@ function phaseHint(label, p, start, end) {
 		return label + ': ' + time(end - start);
 	}
 	return [label + ': ' + time(p.time_ns) + ', ' + percent(p.share_of_window) + ' of the window',
-		p.kind === 'loop' ? count(p.steps) + ' steps of ' + time(p.step_ns.mean) + (p.name ? ', ' + p.name : '') : null,
+		p.kind === 'loop' ? count(p.steps) + ' steps of ' + time(extra.phase_steps[report.phases.indexOf(p)]) + (p.name ? ', ' + p.name : '') : null,
 		p.verdict && p.verdict.class !== 'inconclusive' ? p.verdict.class + ', confidence ' + p.verdict.confidence : null,
 		p.gpu && known(p.gpu.busy_share) ? 'GPU busy ' + percent(p.gpu.busy_share) + (known(p.gpu.busy_share_low) ? ' (' + percentRange(p.gpu.busy_share_low, p.gpu.busy_share_high) + ')' : '') : 'GPU busy n/a',
 	].filter(Boolean).join('\n');
@@ -59,25 +59,28 @@ function runChart(box, withCurves, list, until) {
 	const curves = withCurves ? busyCurves() : [];
 	const label = () => 'The run, ' + time(until) + ': ' + list.slice(0, 12).map((s) => s[1] + ' from ' + time(s[2]) + ' to ' + time(s[3])).join(', ') +
 		(!withCurves && chosen ? '. With the change: ' + whatIfText(chosen) : '');
-	return chart(box, label, () => (withCurves ? (curves.length ? 102 : 62) : chosen ? 102 : 64), (svg, width) => {
+	// Names stand beside the rows, or above them where the page is narrow.
+	const rows = () => (withCurves ? (curves.length ? 2 : 1) : chosen ? 2 : 1);
+	const above = (width) => (width < 500 ? 17 : 0);
+	const height = (width) => (withCurves ? (curves.length ? 102 : 62) : chosen ? 102 : 64) + rows() * above(width);
+	return chart(box, label, height, (svg, width) => {
 		const left = width < 500 ? 0 : 78, x = linear(0, until, left, width - 2);
-		let y = 2;
+		let y = 2 + above(width);
 		for (const [color, name, start, end, p] of list) {
 			segment(svg, x, y, color, name, start, end, phaseHint(name, p, start, end), p !== null && p === phase);
 		}
-		side(svg, left, y + 20, withCurves ? 'phases' : 'as it was');
+		side(svg, left, y, withCurves ? 'phases' : 'as it was');
 		y += 38;
 		if (!withCurves) {
-			y = chosen ? changed(svg, x, y + 2, list, chosen, left) : y;
+			y = chosen ? changed(svg, x, y + 2 + above(width), list, chosen, left) : y;
 		}
 		if (curves.length) {
-			const low = y + 38;
+			const low = y + 38 + above(width);
 			draw(svg, 'rect.band', { x: x(0), y: low - 36, width: x(until) - x(0), height: 36 });
 			for (const p of curves) {
 				curve(svg, x, low, p, until, curves.length);
 			}
-			side(svg, left, low - 20, 'GPU busy');
-			side(svg, left, low - 6, '0 to 100 %');
+			side(svg, left, low - 36, 'GPU busy', '0 to 100 %');
 			y = low;
 		}
 		axisX(svg, x, y, ticks(0, until, width < 500 ? 3 : 8), null, timeTick(until), width);
@@ -91,25 +94,31 @@ function runEnd(list) {
 function strip(root) {
 	const list = stripParts();
 	if (list.length) {
-		put(root, 'h3', {}, 'The run, ' + time(runEnd(list)));
+		const drawn = runEnd(list), all = report.wall_ns; // a program may do much else before its first CUDA call
+		put(root, 'h3', {}, 'The run, ' + (all > 1.05 * drawn ? time(all) + '; drawn from its first CUDA call on, ' : '') + time(drawn));
 		runChart(root, true, list, runEnd(list));
 	}
 }
 
-function side(svg, left, y, words) {
-	if (left) {
-		draw(svg, 'text.soft', { x: 0, y }, words);
+// The name of the row whose upper edge is y, in one or two lines.
+function side(svg, left, y, ...lines) {
+	if (!left) {
+		draw(svg, 'text.soft', { x: 0, y: y - 5 }, lines.join(', '));
+		return;
 	}
+	lines.forEach((words, i) => draw(svg, 'text.soft', { x: 0, y: y + (lines.length > 1 ? 16 + 14 * i : 20) }, words));
 }
 
-function segment(svg, x, y, color, name, start, end, words, isJudged) {
+// Its name stands where no range [from, to] is drawn.
+function segment(svg, x, y, color, name, start, end, words, isJudged, range) {
 	const w = Math.max(x(end) - x(start), 0.7);
 	const r = hint(draw(svg, 'rect.seg.f-' + color, { x: x(start), y, width: w, height: 32 }), words);
 	if (isJudged && loops().length > 1) {
 		r.classList.add('chosen');
 	}
-	if (w > name.length * 6.8 + 8) {
-		draw(svg, 'text.on', { x: x(start) + w / 2, y: y + 20, 'text-anchor': 'middle', 'pointer-events': 'none' }, name);
+	const [from, to] = clear(x(start), x(start) + w, range);
+	if (to - from > name.length * 6.8 + 8) {
+		draw(svg, 'text.on', { x: (from + to) / 2, y: y + 20, 'text-anchor': 'middle', 'pointer-events': 'none' }, name);
 	}
 }
 
@@ -150,25 +159,22 @@ function matters(w) {
 
 // The strip as it would be: what is judged is shorter, what comes behind it earlier. Where it may be longer it is hatched.
 function changed(svg, x, y, list, w, left) {
-	side(svg, left, y + 20, 'with it');
+	side(svg, left, y, 'with it');
 	if (!known(w.speedup)) {
 		draw(svg, 'text.soft', { x: x(0), y: y + 20 }, 'not known');
 		return y + 38;
 	}
 	const target = phase && list.some((s) => s[4] === phase) ? phase : null;
-	let earlier = 0, earlierLow = 0, earlierHigh = 0;
-	list.forEach(([color, name, start, end, p], i) => {
-		const isTarget = target ? p === target : i === list.length - 1;
-		const takes = end - start, ratioOf = (ns) => takes * (isTarget ? ns / w.window_ns : 1);
-		segment(svg, x, y, color, name, start - earlier, start - earlier + ratioOf(w.predicted_ns), phaseHint(name, p, start, end), false);
-		if (isTarget) {
-			earlierLow += takes - ratioOf(w.predicted_high_ns);
-			earlierHigh += takes - ratioOf(w.predicted_low_ns);
-		}
-		earlier += takes - ratioOf(w.predicted_ns);
+	const isTarget = (p, i) => (target ? p === target : i === list.length - 1);
+	const all = list.reduce((sum, [, , start, end, p], i) => sum + (isTarget(p, i) ? end - start : 0), 0), end = list[list.length - 1][3];
+	const range = [w.predicted_low_ns, w.predicted_high_ns].map((ns) => x(end - all * (1 - ns / w.window_ns)));
+	let earlier = 0;
+	list.forEach(([color, name, from, to, p], i) => {
+		const takes = (to - from) * (isTarget(p, i) ? w.predicted_ns / w.window_ns : 1);
+		segment(svg, x, y, color, name, from - earlier, from - earlier + takes, phaseHint(name, p, from, to), false, range);
+		earlier += to - from - takes;
 	});
-	const end = list[list.length - 1][3];
-	hatched(svg, x(end - earlierHigh), x(end - earlierLow), y, 32);
+	hatched(svg, ...range, y, 32);
 	return y + 38;
 }
 

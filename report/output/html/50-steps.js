@@ -27,12 +27,12 @@ function stepsOverTime(root, openTimeline) {
 	const spread = report.steps.duration_ns, outliers = rows.filter((s) => s.outlier);
 	const box = section(root, 'Steps over time', count(report.steps.judged) + ' steps, ' + text(report.steps.source === 'nvtx' ? 'NVTX range ' + shortName(text(report.steps.name)) : 'found by ' + shortName(text(report.steps.name))) +
 		': median ' + time(spread.p50) + ', shortest ' + time(spread.min) + ', longest ' + time(spread.max) + '; ' +
-		(report.steps.outlier_count ? count(report.steps.outlier_count) + ' outliers, much longer than the median' : 'no outliers') + '.' +
+		(report.steps.outlier_count ? many(report.steps.outlier_count, 'outlier') + ', much longer than the median' : 'no outliers') + '.' +
 		(extra.steps.of > rows.length ? ' Drawn: ' + count(rows.length) + ', the shortest and the longest of each moment.' : ''));
 	const least = Math.min(...rows.map((s) => s.duration)), most = Math.max(...rows.map((s) => s.duration));
 	const log = most > 12 * Math.max(least, 1);
 	const from = Math.min(...rows.map((s) => s.start)), to = Math.max(...rows.map((s) => s.start + s.duration));
-	chart(box, () => 'Steps over time: median ' + time(spread.p50) + ', longest ' + time(most) + ', ' + outliers.length + ' outliers drawn', 250, (svg, width, height) => {
+	chart(box, () => 'Steps over time: median ' + time(spread.p50) + ', longest ' + time(most) + ', ' + many(outliers.length, 'outlier') + ' drawn', 250, (svg, width, height) => {
 		const low = height - 44, x = linear(from, to, 66, width - 10);
 		const y = log ? logarithmic(Math.max(least * 0.8, 1), most * 1.3, low, 8) : linear(0, most * 1.08, low, 8);
 		const marks = log ? decades(Math.max(least * 0.8, 1), most * 1.3) : ticks(0, most * 1.08, 5);

@@ -18,7 +18,7 @@ function lanesOf(t) {
 	const streams = t.streams.map((name) => ({ name, host: false, events: [] }));
 	const calls = rowsOf(t.calls, 4);
 	calls.forEach(([thread, call, start, duration], i) => {
-		const [name, cls] = t.call_names[call];
+		const [name, cls] = [callName(t.call_names[call][0]), t.call_names[call][1]];
 		threads[thread].events.push({ start, duration, color: CLASS_COLORS[cls] || 'other', name, lane: threads[thread], index: i });
 	});
 	for (const [stream, work, start, duration, by, exact] of rowsOf(t.work, 6)) {
@@ -34,7 +34,7 @@ function eventHint(t, lanes, e) {
 		list.push(e.exact ? 'exact, by CUPTI' : 'estimated: placed by the order of its stream, as long as its kind takes on average');
 		const call = lanes.calls[e.by];
 		if (call) {
-			list.push('given by ' + t.call_names[call[1]][0] + ', ' + time(e.start - call[2] - call[3]) + ' after its return');
+			list.push('given by ' + callName(t.call_names[call[1]][0]) + ', ' + time(e.start - call[2] - call[3]) + ' after its return');
 		}
 	}
 	return list.join('\n');
@@ -72,7 +72,8 @@ function timelines(root) {
 		view.from = Math.max(-view.t.duration_ns * 0.02, Math.min(view.from, view.t.duration_ns * 1.02 - span));
 		view.to = view.from + span;
 		c.paint();
-		note.textContent = 'Shown: ' + time(Math.max(0, view.from)) + ' to ' + time(view.to) + ' of ' + time(view.t.duration_ns) + '.' +
+		const from = Math.max(0, view.from), to = Math.min(view.to, view.t.duration_ns);
+		note.textContent = (from === 0 && to === view.t.duration_ns ? 'Shown: all of its ' + time(to) : 'Shown: ' + time(from) + ' to ' + time(to) + ' of ' + time(view.t.duration_ns)) + '.' +
 			(view.t.calls_of > lanes.calls.length ? ' Only the first ' + count(lanes.calls.length) + ' of its ' + count(view.t.calls_of) + ' calls are here.' : '') +
 			(view.t.work.length && report.gpu.estimated ? ' The GPU\'s work is placed by estimates.' : '') + (view.t.work.length ? '' : ' It has no work whose time is known.');
 	}

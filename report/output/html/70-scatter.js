@@ -36,11 +36,11 @@ function launchChart(root, find) {
 		const y = logarithmic(bottom, top, low, 8);
 		axisY(svg, y, 66, width - 12, decades(bottom, top), time);
 		axisX(svg, x, low, decades(from, most), 'GPU time of a launch', time, width);
-		draw(svg, 'text.soft', { x: 70, y: 18 }, 'host time of a launch');
-		const a = Math.max(from, bottom), b = Math.min(most, top);
+				const a = Math.max(from, bottom), b = Math.min(most, top);
 		if (b > a) {
 			draw(svg, 'line.even', { x1: x(a), y1: y(a), x2: x(b), y2: y(b) });
 		}
+		draw(svg, 'text.soft.halo', { x: 70, y: 18 }, 'host time of a launch');
 		for (const p of list) {
 			draw(svg, 'line.range', { x1: x(Math.max(p.gpu.low, from)), x2: x(p.gpu.high), y1: y(p.launch), y2: y(p.launch), opacity: 0.55 });
 		}
@@ -52,7 +52,7 @@ function launchChart(root, find) {
 	}, true);
 	legend(box, [['launch', 'costs more than it runs, ' + percent(above / launches) + ' of launches'], ['gpu', 'runs longer than it costs']]).querySelectorAll('.swatch').forEach((e) => e.classList.add('round'));
 	if (all.length > list.length) {
-		put(box, 'p.soft.small', {}, count(all.length - list.length) + ' kernels are not drawn: their time is not known, or they are too few.');
+		put(box, 'p.soft.small', {}, all.length - list.length === 1 ? '1 kernel is not drawn: its time is not known.' : count(all.length - list.length) + ' kernels are not drawn: their time is not known, or they are too few.');
 	}
 }
 
@@ -86,6 +86,9 @@ function copyChart(root) {
 		const sizes = [];
 		for (let e = Math.ceil(Math.log2(small) / 5) * 5; 2 ** e <= large; e += 5) {
 			sizes.push(2 ** e);
+		}
+		if (!sizes.length) {
+			sizes.push(Math.sqrt(small * large));
 		}
 		axisX(svg, x, low, sizes, 'bytes of a copy', bytes, width);
 		for (const p of list) {

@@ -102,7 +102,7 @@ function table(parent, name, rows, columns, sort, expand) {
 const interval = (low, high) => ['95\u00a0% interval', (r) => r[high], (v, r) => (known(v) && r[high] > r[low] ? timeRange(r[low], r[high]) : known(v) ? 'exact' : NA)];
 
 function kernelTable(root) {
-	const box = section(root, 'Kernels', count(report.kernels.length) + ' kernels by GPU time, of all of the run.', true);
+	const box = section(root, 'Kernels', many(report.kernels.length, 'kernel') + ' by GPU time, of all of the run.', true);
 	return table(box, 'Kernels', report.kernels, [
 		['kernel', (k) => k.name, null, shortName],
 		['GPU time', (k) => k.gpu_total_ns, time],
@@ -171,7 +171,7 @@ function sites(root) {
 		if (s.frames.length < 2) {
 			return;
 		}
-		const more = put(td, 'details.small', {}, put(null, 'summary', {}, count(s.frames.length) + ' frames'));
+		const more = put(td, 'details.small', {}, put(null, 'summary', {}, many(s.frames.length, 'frame')));
 		more.addEventListener('toggle', () => {
 			if (more.open && more.children.length === 1) {
 				const list = put(more, 'ol.stack.mono', {});

@@ -6,7 +6,7 @@ function ranks(root) {
 		return;
 	}
 	const list = extra.processes, slowest = Math.max(...list.map((p) => p.step_p50_ns || 0));
-	const box = section(root, 'Processes side by side', 'Each process\' own window: GPU busy above, the host below; shares of its time in the slices of its timeline. ' +
+	const box = section(root, 'Processes side by side', 'GPU busy above, the host below: shares of all of the time from the process\' first CUDA call to its last, not of the loop alone. ' +
 		(report.processes.length > list.length ? 'The first ' + count(list.length) + ' of ' + count(report.processes.length) + '.' : ''), true);
 	const name = (p) => (p.rank === null ? 'process ' + p.pid : 'rank ' + p.rank + ' (' + p.pid + ')');
 	chart(box, () => list.map((p) => name(p) + ': GPU busy ' + percent(p.busy_share) + ', step ' + time(p.step_p50_ns)).join('; '), () => list.length * 62, (svg, width) => {
@@ -53,6 +53,13 @@ function findings(root) {
 	}
 }
 
+// Those of a process; null where there is none.
+function runtimes(versions) {
+	const told = [...new Set(versions.filter(Boolean))], rest = versions.filter((v) => !v).length;
+	const unknown = rest ? many(rest, 'runtime') + ' of unknown version' : '';
+	return told.length ? 'runtime ' + told.join(', ') + (rest ? ' and ' + unknown : '') : unknown || null;
+}
+
 function about(root) {
 	const o = report.overhead, l = report.lost;
 	const box = section(root, 'About this recording', null, true);
@@ -65,13 +72,13 @@ function about(root) {
 	const facts = put(box, 'dl.facts', {});
 	const fact = (name, value) => fill(facts, {}, [put(null, 'dt', {}, name), put(null, 'dd', {}, value)]);
 	for (const p of report.processes.slice(0, 16)) {
-		fact('process ' + p.pid, [text(p.command), p.state, 'CUDA driver ' + text(p.driver_version), p.runtime_versions.length ? 'runtime ' + p.runtime_versions.map(text).join(', ') : null,
+		fact('process ' + p.pid, [text(p.command), p.state, 'CUDA driver ' + text(p.driver_version), runtimes(p.runtime_versions),
 			'file ' + p.file, p.damaged ? 'damaged: ' + p.damaged : null].filter(Boolean).join('; '));
 	}
 	fact('GPU times', { sample: 'estimated from ' + count(report.gpu.work.all.samples) + ' timed pieces of work', cupti: 'exact, by CUPTI' + (report.gpu.partial ? ', of a part of the run' : ''), off: 'not taken (CUDASPY_GPU=off)' }[report.gpu.mode] || 'not known');
 	fact('without a known time', percent(report.gpu.unknown_work_share) + ' of the pieces of GPU work');
 	fact('records lost', count(l.records) + ' of ' + count(l.written + l.records) + (l.calls ? ', and ' + count(l.calls) + ' calls' : ''));
-	fact('cost of recording', 'at most ' + percent(o.own_share) + ' of a thread\'s time; ' + time(o.per_call_ns) + ' a call, ' + time(o.samples_ns) + ' for timing GPU work, ' + time(o.collector_ns) + ' of a helper thread');
+	fact('cost of recording', 'at most ' + percent(o.own_share) + ' of a thread\'s time over the whole run; ' + time(o.per_call_ns) + ' a call, ' + time(o.samples_ns) + ' for timing GPU work, ' + time(o.collector_ns) + ' of a helper thread');
 	fact('not intercepted', report.gaps.length ? report.gaps.slice(0, 20).map((g) => g.name).join(', ') : 'nothing that was seen');
 	fact('machine', report.environment.known ? (report.environment.troubles.join('; ') || 'nothing unusual') : 'not asked: ' + text(report.environment.reason));
 	fact('written by', report.generated_by);

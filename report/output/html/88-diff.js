@@ -52,25 +52,26 @@ function diffAlerts(main, d) {
 
 function diffBars(main, before, after) {
 	const box = section(main, before.step && after.step ? 'A step, before and after' : 'The run, before and after',
-		`Before: ${before.scope}, ${time(before.all)}; after: ${after.scope}, ${time(after.all)}${before.step && after.step ? ', means of all steps' : ''}; the first recording of each side. Hatched: the 95\u00a0% interval of GPU busy.`);
+		`Before: ${before.scope}, ${time(before.all)}; after: ${after.scope}, ${time(after.all)}${before.step && after.step ? ', from one step to the next, means' : ''}; the first recording of each side. Hatched: the 95\u00a0% interval of GPU busy.`);
 	const most = Math.max(before.all, after.all);
 	const label = () => [['before', before], ['after', after]].map(([n, s]) => `${n}: ${time(s.all)}, GPU busy ${busyText(s.gpu)}`).join('; ');
 	chart(box, label, 176, (svg, width) => {
 		const left = width < 500 ? 76 : 92, x = linear(0, most, left, width - 8);
 		[['before', before, 0], ['after', after, 76]].forEach(([name, s, y]) => {
 			const w = x(s.all) - left, g = s.gpu;
+			const range = g && known(g.low) ? [left + w * g.low, left + w * g.high] : null;
 			const segments = g && [['gpu', 'working', g.mean - g.comm], ['comm', 'communicating', g.comm], ['idle', 'idle', 1 - g.mean]];
 			[['GPU', segments, y], ['host', s.host, y + 32]].forEach(([kind, list, at]) => {
 				draw(svg, 'text', { x: 0, y: at + 19 }, name + ' ' + kind);
 				if (list) {
-					stack(svg, left, at + 2, w, 27, list.map(([c, l, share]) => [c, l, share, `${name}, ${kind}: ${l}\n${percent(share)}, ${time(share * s.all)}`]));
+					stack(svg, left, at + 2, w, 27, list.map(([c, l, share]) => [c, l, share, `${name}, ${kind}: ${l}\n${percent(share)}, ${time(share * s.all)}`]), kind === 'GPU' ? range : null);
 				} else {
 					draw(svg, 'rect.band', { x: left, y: at + 2, width: w, height: 27 });
 					draw(svg, 'text.soft', { x: left + 6, y: at + 20 }, 'not known');
 				}
 			});
-			if (g && known(g.low)) {
-				hatched(svg, left + w * g.low, left + w * g.high, y + 2, 27);
+			if (range) {
+				hatched(svg, ...range, y + 2, 27);
 			}
 		});
 		axisX(svg, x, 142, ticks(0, most, width < 500 ? 3 : 8), null, timeTick(most), width);
@@ -176,6 +177,14 @@ function diffSites(main, before, after) {
 const unitOf = (name) => (name.includes('_ns') ? time : name.includes('share') ? percent : name.includes('bytes') ? bytes : count);
 const median = (s) => (s ? s.median : null);
 
+// Below a figure's name: what it is.
+function figureWords(td, r) {
+	const whole = r.name.replace(/^loop\./, '').replace(/_per_step$/, ''), words = page.metrics[r.name] || page.metrics[whole];
+	if (words) {
+		put(td, 'div.soft.small.about', {}, words + (page.metrics[r.name] ? '' : whole.length < r.name.length ? ', a step' : ''));
+	}
+}
+
 function diffTimes(main, d) {
 	const rows = Object.entries(d.times).map(([name, t]) => ({ name, t, is: median(t.after), was: median(t.before) }));
 	const box = section(main, 'Times and shares', d.times_judged ? 'Medians of the recordings. Bounds hold with 99\u00a0% confidence each.'
@@ -186,7 +195,7 @@ function diffTimes(main, d) {
 		['after over before', (r) => (known(r.t.ratio) ? r.t.ratio : r.was > 0 && known(r.is) && 'ratio' in r.t ? r.is / r.was : null), ratio],
 		['99\u00a0% bounds', (r) => r.t.lower, (v, r) => (known(r.t.lower) ? ('ratio' in r.t ? ratio(r.t.lower) + ' to ' + ratio(r.t.upper) : percentRange(r.t.lower, r.t.upper)) : NA)],
 		['beyond noise', (r) => text(r.t.beyond_noise === 'none' ? (known(r.t.lower) ? 'no' : 'no scatter') : r.t.beyond_noise), null],
-	], 0);
+	], 0, figureWords);
 }
 
 function diffCounts(main, d) {
@@ -194,7 +203,7 @@ function diffCounts(main, d) {
 	const box = section(main, 'Counts', 'Exact. ' + (rows.length ? 'Those that changed.' : 'None of ' + Object.keys(d.counts).length + ' changed.'), true);
 	if (rows.length) {
 		table(box, 'Counts', rows, [['figure', (r) => r.name, null], ['was', (r) => r.was, (v, r) => unitOf(r.name)(v)], ['is', (r) => r.is, (v, r) => unitOf(r.name)(v)],
-			['change', (r) => r.change, (v) => (v > 0 ? '+' : '') + count(v)]], 0);
+			['change', (r) => r.change, (v) => (v > 0 ? '+' : v < 0 ? '\u2212' : '') + count(Math.abs(v))]], 0, figureWords);
 	}
 	const calls = (d.apis || []).filter((a) => a.changed || a.presence !== 'both');
 	if (calls.length) {

@@ -188,6 +188,38 @@ static json_t *briefs(const struct model *m)
 	return list;
 }
 
+/* What the verdict alone says that would help, as the terminal lists it: no finding tells its gain.
+ */
+static json_t *verdict_changes(const struct summary *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->change_count; i++) {
+		const struct summary_change *c = &s->changes[i];
+		if (!isfinite(c->mean) || isfinite(c->low))
+			continue;
+		json_t *o = json_object();
+		json_put(o, "finding", json_text(c->finding ? c->finding->id : NULL));
+		json_put(o, "what", json_text(c->what));
+		json_put(o, "saved", json_share(c->mean));
+		json_put(o, "site", c->line ? out_json_place(c->line) : json_null());
+		json_push(list, o);
+	}
+	return list;
+}
+
+/* What a step of each phase takes, as the terminal has it; null: it is no loop. */
+static json_t *phase_steps(const struct model *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->phases.count; i++) {
+		const struct model_phase *p = &m->phases.rows[i];
+		json_push(list, json_ns(p->kind == PHASE_LOOP ? summary_step(p) : NAN));
+	}
+	return list;
+}
+
 json_t *html_judged(const struct model *m, const struct analysis *a)
 {
 	struct summary summary;
@@ -197,6 +229,8 @@ json_t *html_judged(const struct model *m, const struct analysis *a)
 	json_put(o, "simulated", json_boolean(m->simulated));
 	json_put(o, "judged", judged(a));
 	json_put(o, "sentence", json_text(summary.sentence));
+	json_put(o, "verdict_changes", verdict_changes(&summary));
+	json_put(o, "phase_steps", phase_steps(m));
 	json_put(o, "kernel_briefs", briefs(m));
 	summary_free(&summary);
 	return o;

@@ -77,10 +77,12 @@ static size_t escape(FILE *to, const char *json)
 	return bytes;
 }
 
-static char *dump(const json_t *data)
+static char *dump(json_t *data)
 {
-	char *text = json_dumps(data, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
+	json_t *shared = html_shared(data);
+	char *text = json_dumps(shared, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
 
+	json_decref(shared);
 	if (!text)
 		alloc_failed();
 	return text;

@@ -15,10 +15,13 @@ extern const char html_head[], html_tail[];
  * The page is complete in one file of this size at most, whatever was recorded. The data take what
  * the template leaves.
  */
-#define HTML_PAGE_BYTES (2u << 20)
+#define HTML_PAGE_BYTES 2000000u
 
 /* Writes the page with these data, cut where they are too many; takes them over. */
 void html_page_write(FILE *to, json_t *data);
+
+/* The data with what they repeat in a list, `shared`: `{"=": n}` stands for its nth, from 0. */
+json_t *html_shared(json_t *data);
 
 /* Host and GPU of what is judged. */
 json_t *html_judged(const struct model *m, const struct analysis *a);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/gate/metrics.h"
 #include "report/output/html/html_page.h"
 #include "report/output/json/out_json.h"
 #include "report/output/out_diff.h"
@@ -47,12 +48,23 @@ static json_t *side(const char *text)
 	return data;
 }
 
+/* What the figures of a comparison are, by their names. */
+static json_t *metric_words(void)
+{
+	json_t *words = json_object();
+
+	for (size_t i = 0; i < METRICS; i++)
+		json_put(words, metrics[i].name, json_text(metrics[i].about));
+	return words;
+}
+
 void out_diff_html(const struct compare_result *c, const struct headline *h,
                    const struct out_options *o, const char *before, const char *after)
 {
 	json_t *data = json_object();
 
 	json_put(data, "diff", out_json_diff(c, h, o));
+	json_put(data, "metrics", metric_words());
 	json_put(data, "before", side(before));
 	json_put(data, "after", side(after));
 	html_page_write(o->to, data);
