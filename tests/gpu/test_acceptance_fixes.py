@@ -54,6 +54,21 @@ class Measured(unittest.TestCase):
         self.assertEqual(told["useless"]["each"], [1.0])
         self.assertEqual(fixes.gains([("base", 1, 1.0)]), {})
 
+    def test_what_the_truth_is_off_by(self):
+        """Any loop as it was written, the first one too, over any fixed one; told apart from the range."""
+        found = [("base", 100, 9.0), ("base", 10, 1.2), ("fix", 10, 0.4), ("fix", 10, 0.5), ("base", 10, 1.0)]
+        low, high = fixes.gains(found)["fix"]["spread"]
+        self.assertAlmostEqual(low, 0.09 / 0.05)
+        self.assertAlmostEqual(high, 0.12 / 0.04)
+        row = row_of(Case("x", "torch", LAUNCH), {"fix": 3.6}, process())
+        self.assertEqual((row["in_range"], row["in_spread"]), (False, False))
+        row["gains"]["fix"]["spread"] = [3.4, 3.7]
+        fixes.judge(row, Case("x", "torch", LAUNCH))
+        self.assertEqual((row["in_range"], row["in_spread"], row["pass"]), (False, True, False))
+        found = {v["what"]: v["pass"] for v in fixes.verdicts([row], 1)}
+        self.assertFalse(found["gain in the range, first half"])
+        self.assertIsNone(found["some loops as written over some fixed ones in the range, first half"])
+
     def test_result(self):
         self.assertTrue(fixes.same_result(["ab 1.5"], ["ab 1.5"], 0.0))
         self.assertTrue(fixes.same_result(["ab 1.5"], ["cd 1.5001"], 1e-3))
@@ -85,6 +100,15 @@ class Judged(unittest.TestCase):
         self.assertEqual((both["expected"], both["right_class"]), (["host-bound", "sync-bound"], True))
         one = row_of(case, {"fix": 1.5, "fix2": 3.0}, process("mixed", "sync-bound", "host-bound"))
         self.assertFalse(one["right_class"])
+
+    def test_where_the_truth_tells(self):
+        case = Case("x", "torch", Fix("sync-bound"), Fix("host-bound", None, "fix2"))
+        rows = [row_of(case, gains, process("host-bound")) for gains in (
+            {"fix": 1.5, "useless": 1.0}, {"fix": 1.3, "fix2": 1.1, "useless": 1.33}, {"fix": 1.5, "fix2": 1.1, "useless": 1.0})]
+        self.assertEqual([r["whole_truth"] for r in rows], [False, False, True])
+        what = "class where all fixes were measured and one beats the useless change, first half"
+        text, = [v["text"] for v in fixes.verdicts(rows, 1) if v["what"] == what]
+        self.assertTrue(text.startswith("0 of 1"), text)
 
     def test_no_fix_helps(self):
         self.assertEqual(row_of(Case("x", "torch", otherwise="gpu-bound"), {"useless": 1.0}, process())["expected"], ["gpu-bound"])

@@ -51,12 +51,15 @@ def gains(found):
     times = collections.defaultdict(list)
     for name, steps, seconds in found:
         times[name].append(seconds / steps)
-    base = times.pop("base", [])[1:]  # the first loop is the long one, before the rounds
+    every = times.pop("base", [])
+    base = every[1:]  # the first loop is the long one, before the rounds
     told = {}
     for name, each in times.items():
         ratios = [b / t for b, t in zip(base, each)]
         if ratios:
-            told[name] = {"median": statistics.median(ratios), "low": min(ratios), "high": max(ratios), "each": ratios}
+            told[name] = {"median": statistics.median(ratios), "low": min(ratios), "high": max(ratios), "each": ratios,
+                          # what the truth itself is off by: any loop as it was written, the first one too, over any of these
+                          "spread": [min(every) / max(each), max(every) / min(each)]}
     return told
 
 
@@ -127,6 +130,15 @@ def accepted(case, measured):
     return [case.otherwise] if case.otherwise else None
 
 
+def is_whole(row, case):
+    """Whether the truth tells the best fix: all were measured, and one gained more than the change that does not help."""
+    measured = row["gains"]
+    if any(f.variant not in measured for f in case.fixes):
+        return False
+    best = max((measured[f.variant]["median"] for f in case.fixes), default=1.0)
+    return best < HELPS or "useless" not in measured or best > measured["useless"]["median"]
+
+
 def is_right(run, classes):
     """Whether all processes of a run got one of the classes. `mixed` is right of two classes that are as good."""
     def one(v):
@@ -150,12 +162,14 @@ def judge_fix(row, fix):
     """What was promised for a fix, beside what it gained."""
     gain = row["gains"].get(fix.variant)
     told = {"variant": fix.variant, "classes": fix.classes, "what_if": fix.what_if, "gain": gain and gain["median"],
-            "promised": None, "in_range": None, "near": None}
+            "promised": None, "in_range": None, "in_spread": None, "near": None}
     if not fix.what_if or not gain or not row["runs"]:
         return told
     told["promised"] = p = promised(row, fix.what_if)
     known = p["mid"] is not None
     told["in_range"] = known and p["low"] <= gain["median"] <= p["high"]
+    low, high = gain.get("spread", [gain["low"], gain["high"]])
+    told["in_spread"] = known and p["low"] <= high and low <= p["high"]
     told["near"] = known and abs(p["mid"] / gain["median"] - 1.0) <= NEAR
     return told
 
@@ -185,6 +199,7 @@ def judge(row, case):
     row["expected"] = accepted(case, row["gains"])
     row["classes"] = dict(collections.Counter(v["class"] for run in row["runs"] for v in run["processes"]).most_common())
     row["stable"] = len({tuple(sorted(v["class"] for v in run["processes"])) for run in row["runs"]}) <= 1
+    row["whole_truth"] = is_whole(row, case)
     row["right_class"] = row["right_steps"] = None
     if row["runs"]:
         row["right_steps"] = judge_steps(row) if row["steps_true"] else None
@@ -192,6 +207,8 @@ def judge(row, case):
             row["right_class"] = all(is_right(run, row["expected"]) for run in row["runs"])
     held = [f["in_range"] for f in row["fixes"] if f["in_range"] is not None]
     row["in_range"] = all(held) if held else None
+    held = [f["in_spread"] for f in row["fixes"] if f["in_spread"] is not None]
+    row["in_spread"] = all(held) if held else None
     row["same_result"] = None
     results = [run["same_result"] for run in row["runs"]]
     if any(r is not None for r in results):
@@ -402,7 +419,11 @@ def verdicts(rows, repeats):
             name = "%s %s" % (half, "half" if half in ("first", "held") else "programs")
             found += [
                 share_line("class of the best fix, " + name, mine, lambda r: r["right_class"], SHARES["class"]),
+                share_line("class where all fixes were measured and one beats the useless change, " + name,
+                           [r for r in mine if r.get("whole_truth")], lambda r: r["right_class"], None),
                 share_line("gain in the range, " + name, mine, lambda r: r["in_range"], SHARES["range"]),
+                share_line("some loops as written over some fixed ones in the range, " + name, mine, lambda r: r.get("in_spread"),
+                           None),
                 share_line("gain within 25 % of the prediction, " + name, mine, nearness, None),
                 width_line("ranges, " + name, mine),
                 share_line("useless change promised less than 5 %, " + name, mine, lambda r: r["useless"] and r["useless"]["right"],

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs with a fix (tests/gpu/workloads): what the fix of each is of, and which prediction speaks of it.
 
-Five sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
+Six sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
 are held back say afterwards whether that helped programs in general. Once they have been looked at, they are programs to learn
 from as well; the fresh ones were written then, before the next change, and the last ones when the fresh ones had been looked at.
-The unseen ones were written when the last ones had been looked at.
+The unseen ones were written when the last ones had been looked at, and the strangers after those, by someone who knew these
+programs alone, and nothing of what the report says or how it comes to say it.
 """
 
 
@@ -110,13 +111,29 @@ UNSEEN = [
     Case("tracker_boxes", "torch", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="no-alloc", near=0.1),
     Case("offload_activations", "torch", Fix("copy-bound"), Fix("copy-bound", "pinned", "fix2"), useless="no-alloc", near=0.05),
 ]
-HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN}
+STRANGERS = [
+    # The GPU is at work on each module while the host launches the next one, but for the hooks.
+    Case("nan_hooks", "torch timm", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    # The host handles words while the GPU rests: without the waits both go on at once; handled well, there is little to do.
+    Case("token_streamer", "torch", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="pinned", near=0.02),
+    Case("dpsgd_samples", "torch", Fix("launch-bound"), Fix("launch-bound", "graphs", "fix2"), useless="pinned", near=0.05),
+    # One jitted function takes the launches away, and what Python does between them. XLA takes the fastest of several kernels.
+    Case("jax_leaf_updates", "jax", Fix(("launch-bound", "host-bound")), useless="no-alloc", near=0.02),
+    Case("pyg_molecules", "torch torch_geometric", Fix("host-bound", "host=0"), useless="pinned", near=0.1),
+    Case("cupy_csv", "cupy", Fix("host-bound", "host=0"), useless="no-alloc"),
+    Case("recsys_fields", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-alloc"),
+    Case("teacher_logits", "torch transformers", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-alloc",
+         near=0.02),
+    Case("mixer_fp32", "torch timm", Fix("gpu-bound"), useless="fused", otherwise="gpu-bound", near=0.05),
+    Case("numba_temporaries", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned"),
+]
+HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
 SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")],
              "held": [Case("fake_waits", "torch", Fix("sync-bound", "no-sync"), useless="graphs")], "fresh": [], "last": [],
-             "unseen": []}
+             "unseen": [], "strangers": []}
 WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0", "fused")
 
 
