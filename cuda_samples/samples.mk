@@ -7,65 +7,7 @@
 #                        default stream)
 #   make samples-nvcc    build/samples/static/NAME and build/samples/shared/NAME
 
-SAMPLES := \
-	alloc_every_step \
-	alloc_every_step_fixed \
-	copy_back_and_forth \
-	copy_back_and_forth_fixed \
-	copy_not_overlapped \
-	copy_not_overlapped_fixed \
-	crowded_core \
-	device_sync \
-	device_sync_fixed \
-	dominant_kernel \
-	dominant_kernel_fixed \
-	driver_api \
-	exposed_allreduce \
-	exposed_allreduce_fixed \
-	first_launches \
-	first_launches_fixed \
-	graph_every_step \
-	graph_every_step_fixed \
-	graph_replay \
-	graph_short_lived \
-	graph_short_lived_fixed \
-	host_starves_gpu \
-	host_starves_gpu_fixed \
-	implicit_sync \
-	implicit_sync_fixed \
-	launch_errors \
-	launch_errors_fixed \
-	legacy_stream \
-	legacy_stream_fixed \
-	low_occupancy \
-	low_occupancy_fixed \
-	many_small_copies \
-	many_small_copies_fixed \
-	many_tiny_launches \
-	many_tiny_launches_fixed \
-	memory_growth \
-	memory_growth_fixed \
-	module_load_every_step \
-	module_load_every_step_fixed \
-	one_big_kernel \
-	pageable_copies \
-	pageable_copies_fixed \
-	pinned_overlap \
-	polling \
-	polling_fixed \
-	streams \
-	strided_copy \
-	strided_copy_fixed \
-	sync_every_step \
-	sync_every_step_fixed \
-	sync_too_early \
-	sync_too_early_fixed \
-	threads \
-	threads_fixed \
-	too_short \
-	vector_add \
-	work_then_wait \
-	# EOL
+SAMPLES := $(patsubst cuda_samples/%.cu,%,$(wildcard cuda_samples/*.cu))
 
 # Those whose calls have the same arguments in every libcudart.
 SAMPLES_OLDER := \
