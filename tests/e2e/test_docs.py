@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -302,7 +303,7 @@ def printed(tmp_path_factory):
     for more, commands in (['--bare'], [*long, '--', *short]), (['--keep', folder / 'kept'], long):
         ask('bench', 'bench', '-f', 'json', '-n', 6, '-w', 0, *more, '--', *commands)
     for name, arguments in ('launch_errors', []), ('graph_every_step', [40]):
-        ask('report', 'report', '-f', 'json', record(name, sample / name, *arguments))
+        ask('report', 'report', '-f', 'json', record(name, sample / name, *arguments, RANK=1))
     ask('report', 'report', '-f', 'json', record('graphs', programs / 'remade', 'capture', 3, CUDASPY_GPU='sample'))
     ask('report', 'report', '-f', 'json', record('gaps', programs / 'load_plugins', f'local:2:{programs}/libplugin_proc.so',
                                                  f'deepbind:3:{programs}/libplugin_plt.so'))
@@ -398,3 +399,62 @@ def test_json_keys_that_are_printed_are_documented(printed):
 def test_json_keys_that_are_documented_are_printed(printed):
     printed['baseline.ranges[]'] |= printed['baseline.per_step'] # those of zero are left out
     assert {p: sorted(k - printed.get(p, set())) for p, k in documented().items() if k - printed.get(p, set())} == {}
+
+
+# ---- what to type ---------------------------------------------------------------------------------------------------
+
+def options_and_words():
+    """{command: {option: takes a value}}, {(command, option): words that it takes}, as the program tells them."""
+    out = subprocess.run([REPORTER, 'help', '--raw'], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+    options, words, name, long = {}, {}, None, {}
+    for kind, *fields in (line.split('\t') for line in out.splitlines()):
+        if kind == 'command':
+            name = fields[0]
+            options[name], long[name] = {'-h': False, '--help': False}, {}
+        elif kind == 'option':
+            for spelling in filter(None, [f'--{fields[0]}', fields[1] and f'-{fields[1]}']):
+                options[name][spelling] = bool(fields[2])
+                long[name][spelling] = fields[0]
+        elif kind == 'word':
+            words.setdefault((fields[0], fields[1]), set()).add(fields[2])
+    options['help']['--raw'] = False
+    return options, {(c, s): words[c, n] for c in long for s, n in long[c].items() if (c, n) in words}
+
+
+def commands_of(text):
+    """[the words of it] for each command of ours in a block, or between backquotes."""
+    for line in re.sub(r' *\\\n\s*', ' ', text).splitlines():
+        blocks = re.findall(r'`([^`]+)`', line) + ([line.strip()] if re.match(r'    |cudaspy ', line) else [])
+        for block in blocks:
+            for command in re.findall(r'(?:^|[;&|] *|\$ )(?:[A-Z_]+=\S+ )*(cudaspy [a-z]+(?: [^|;&]*)?)', block):
+                try:
+                    words = shlex.split(command, comments=True)
+                except ValueError: # part of a sentence
+                    continue
+                yield words[1:]
+
+
+def test_commands_can_be_typed():
+    """Whatever page says so: the command, its options and the words that they take are the program's."""
+    options, words = options_and_words()
+    pages = {p.name: p.read_text() for p in [ROOT / 'README.md', *(ROOT / 'docs').glob('*.md')]}
+    pages['cudaspy.1'] = re.sub(r'\\f.', '', (ROOT / 'report/cudaspy.1').read_text().replace('\\-', '-'))
+    looked, wrong = 0, []
+    for page, text in pages.items():
+        for command, *rest in commands_of(text):
+            if command not in options:
+                continue # what it says of itself: "cudaspy brief 1"
+            looked += 1
+            for i, word in enumerate(rest):
+                name, equals, value = word.partition('=')
+                if word in ('--', '->', '-->'):
+                    break
+                if not re.match(r'--?[a-z]', word):
+                    continue
+                if name not in options[command]:
+                    wrong.append(f'{page}: cudaspy {command} {word}')
+                    continue
+                value = value if equals else rest[i + 1] if options[command][name] and i + 1 < len(rest) else None
+                if (command, name) in words and value and re.fullmatch('[a-z-]+', value) and value not in words[command, name]:
+                    wrong.append(f'{page}: cudaspy {command} {name} {value}')
+    assert wrong == [] and looked > 80
