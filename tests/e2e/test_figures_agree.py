@@ -59,8 +59,10 @@ def known(rows, key):
     return sum(row[key] for row in rows if row[key] is not None)
 
 
-def timed(whole):
-    return any(kernel['samples'] for kernel in whole['kernels'])
+def may_know_nothing(whole):
+    """Of the GPU's time: not asked for, or threads in real time on a machine so busy that no kernel of theirs was timed."""
+    crowd = len(whole['host']['threads']) > 1 and not any(kernel['samples'] for kernel in whole['kernels'])
+    return crowd or whole['gpu']['mode'] == 'off'
 
 
 def nearly(a, b, share=0.002, ns=1000):
@@ -81,9 +83,7 @@ def test_parts_sum_to_the_whole(whole):
 
 def test_threads_divide_without_rest(whole):
     host = whole['host']
-    parts = [host[k] for k in HOST]
-    assert None in parts or nearly(sum(parts), host['window_ns'])
-    assert None not in parts or not timed(whole)
+    assert may_know_nothing(whole) or nearly(sum(host[k] for k in HOST), host['window_ns'])
     for thread in host['threads']:
         parts = [thread[k] for k in HOST]
         if None not in parts:
@@ -127,7 +127,7 @@ def test_intervals_hold_what_they_are_of(whole):
             if of in among and of != key and among[of] is not None and high is not None:
                 assert low - 1 <= among[of] <= high + 1, (path, low, among[of], high)
                 found += 1
-    assert found or not timed(whole)
+    assert found or may_know_nothing(whole)
 
 
 def test_quantiles_are_in_order(whole):
