@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 PROGRAM = r'''
 #define Py_BUILD_CORE 1
@@ -186,9 +187,16 @@ def version_of(text):
     return int(re.search(r'version = (0x[0-9a-f]+)', text).group(1), 16)
 
 
+def filled(text):
+    """A row in as few lines as it needs: a version is a paragraph, and not a page."""
+    words = ' '.join(text.split()).replace(' = ', '=')  # a name stays with its value
+    lines = textwrap.fill(words, width=72, initial_indent='\t', subsequent_indent='\t ', break_long_words=False)
+    return lines.replace('=', ' = ') + '\n'
+
+
 def main():
     rows = sorted((row(folder) for folder in sys.argv[1:]), key=version_of)
-    sys.stdout.write(HEAD + ''.join(rows) + TAIL)
+    sys.stdout.write(HEAD + ''.join(map(filled, rows)) + TAIL)
 
 
 if __name__ == '__main__':
