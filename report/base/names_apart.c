@@ -24,7 +24,7 @@ static int by_brief(const void *a, const void *b)
 }
 
 /* Splits a template's arguments; how many there are, of which `to` has the first ones. */
-static size_t split(struct span group, struct span to[ARGUMENTS_MOST])
+static size_t split(struct name_span group, struct name_span to[ARGUMENTS_MOST])
 {
 	const char *from = group.from + 1, *end = group.to - 1;
 	size_t count = 0;
@@ -34,7 +34,7 @@ static size_t split(struct span group, struct span to[ARGUMENTS_MOST])
 		size_t signs = name_operator_signs(group.from, p);
 		if (p == end || (*p == ',' && !depth)) {
 			if (count < ARGUMENTS_MOST)
-				to[count] = (struct span){from, p};
+				to[count] = (struct name_span){from, p};
 			count++;
 			from = p + 1 + (p[1] == ' ');
 			p++;
@@ -51,7 +51,7 @@ static size_t split(struct span group, struct span to[ARGUMENTS_MOST])
 	return count < ARGUMENTS_MOST ? count : ARGUMENTS_MOST;
 }
 
-static bool same(struct span a, struct span b)
+static bool same(struct name_span a, struct name_span b)
 {
 	return a.to - a.from == b.to - b.from && !strncmp(a.from, b.from, (size_t)(a.to - a.from));
 }
@@ -63,13 +63,13 @@ struct differing {
 /* Which arguments are not the same in all rows of a group. */
 static struct differing compare(const struct row *rows, size_t count)
 {
-	struct shortening first = name_shorten(rows[0].full);
-	struct span a[ARGUMENTS_MOST], b[ARGUMENTS_MOST];
+	struct name_shortening first = name_shorten(rows[0].full);
+	struct name_span a[ARGUMENTS_MOST], b[ARGUMENTS_MOST];
 	size_t arguments = first.last.from ? split(first.last, a) : 0;
 	struct differing d = {{false}};
 
 	for (size_t i = 1; i < count; i++) {
-		struct shortening o = name_shorten(rows[i].full);
+		struct name_shortening o = name_shorten(rows[i].full);
 		size_t n = o.last.from ? split(o.last, b) : 0;
 		for (size_t k = 0; k < ARGUMENTS_MOST; k++)
 			d.argument[k] |= (k < n) != (k < arguments) || (k < n && !same(a[k], b[k]));
@@ -79,7 +79,7 @@ static struct differing compare(const struct row *rows, size_t count)
 	return d;
 }
 
-static void append_argument(char **list, struct span argument, bool differs)
+static void append_argument(char **list, struct name_span argument, bool differs)
 {
 	char *what = differs ? name_without_scopes(argument) : name_operation(argument);
 	size_t bytes = *list ? strlen(*list) : 0;
@@ -93,8 +93,8 @@ static void append_argument(char **list, struct span argument, bool differs)
 /* The row's name with the arguments that differ, and the operation. */
 static char *with_differing(const char *full, const struct differing *d)
 {
-	struct shortening o = name_shorten(full);
-	struct span arguments[ARGUMENTS_MOST];
+	struct name_shortening o = name_shorten(full);
+	struct name_span arguments[ARGUMENTS_MOST];
 	size_t count = o.last.from ? split(o.last, arguments) : 0;
 	char *list = NULL, *text;
 

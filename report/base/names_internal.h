@@ -8,25 +8,25 @@
 #include <stddef.h>
 
 /* A part of a name. */
-struct span {
+struct name_span {
 	const char *from, *to;
 };
 
 /* The parts of a name: what stands ahead of each bracket is copied, brackets go to `arguments`. */
-struct shortening {
+struct name_shortening {
 	char *text, *name; /* `name`: behind a return type */
 	size_t bytes;
-	struct span last;           /* template arguments; from NULL: none */
+	struct name_span last;      /* template arguments; from NULL: none */
 	size_t last_at, last_bytes; /* where what stands for them is in `text` */
 	bool has_operator;
 };
 
 /* In short; free its text. */
-struct shortening name_shorten(const char *full);
+struct name_shortening name_shorten(const char *full);
 /* The innermost operation in template arguments, of equals the first; NULL: none (free it). */
-char *name_operation(struct span s);
+char *name_operation(struct name_span s);
 /* Without the scopes that its words stand in: "at::native::F<c10::Half>" is "F<Half>" (free it). */
-char *name_without_scopes(struct span s);
+char *name_without_scopes(struct name_span s);
 /* Just after the bracket that closes the one at s; the end of the string where none does. */
 const char *name_closing(const char *s, char open, char close);
 /* How many signs of an operator's name are at s, "()" of operator()(...); `start`: the name's. */

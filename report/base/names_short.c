@@ -48,14 +48,14 @@ size_t name_operator_signs(const char *start, const char *s)
 
 /* ---- the operation inside template arguments ---- */
 
-static bool ends_in(struct span word, const char *end)
+static bool ends_in(struct name_span word, const char *end)
 {
 	size_t n = strlen(end);
 
 	return (size_t)(word.to - word.from) > n && !strncmp(word.to - n, end, n);
 }
 
-static bool holds(struct span s, const char *what)
+static bool holds(struct name_span s, const char *what)
 {
 	size_t n = strlen(what);
 
@@ -66,14 +66,14 @@ static bool holds(struct span s, const char *what)
 }
 
 /* AddFunctor, CUDAFunctor_add, sum_functor, MeanOps. */
-static bool is_functor(struct span word)
+static bool is_functor(struct name_span word)
 {
 	return holds(word, "Functor") || holds(word, "functor") || ends_in(word, "Op") ||
 	       ends_in(word, "Ops");
 }
 
 /* Without the scopes that its words stand in: "at::native::F<c10::Half>" is "F<Half>". */
-char *name_without_scopes(struct span s)
+char *name_without_scopes(struct name_span s)
 {
 	char *out = alloc_zeroed((size_t)(s.to - s.from) + 1, 1), *to = out, *word = out;
 
@@ -95,9 +95,9 @@ char *name_without_scopes(struct span s)
 
 /* The parameters of the last lambda in what follows a function's parameters: "(float)"; none:
  * empty. */
-static struct span lambda_of(const char *s, const char *end)
+static struct name_span lambda_of(const char *s, const char *end)
 {
-	struct span found = {s, s};
+	struct name_span found = {s, s};
 	int depth = 0;
 
 	for (; s < end && depth >= 0 && (depth || *s != ','); s++) {
@@ -108,14 +108,14 @@ static struct span lambda_of(const char *s, const char *end)
 		depth += (*s == '(' || *s == '{' || *s == '<') -
 		         (*s == ')' || *s == '}' || *s == '>');
 	}
-	return found.to > end ? (struct span){s, s} : found;
+	return found.to > end ? (struct name_span){s, s} : found;
 }
 
 /* "tanh(float)" of tanh_kernel_cuda(...)::{lambda()#2}::operator()() const::{lambda(float)#1} */
-static char *lambda_text(struct span word, const char *end)
+static char *lambda_text(struct name_span word, const char *end)
 {
 	static const char *const common[] = {"_cuda", "_impl", "_kernel"};
-	struct span parameters = lambda_of(name_closing(word.to, '(', ')'), end);
+	struct name_span parameters = lambda_of(name_closing(word.to, '(', ')'), end);
 
 	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
 		if (ends_in(word, common[i]))
@@ -127,27 +127,27 @@ static char *lambda_text(struct span word, const char *end)
 	return text;
 }
 
-static char *functor_text(struct span word, const char *end)
+static char *functor_text(struct name_span word, const char *end)
 {
 	const char *to = *word.to == '<' ? name_closing(word.to, '<', '>') : word.to;
 
-	return name_without_scopes((struct span){word.from, to < end ? to : end});
+	return name_without_scopes((struct name_span){word.from, to < end ? to : end});
 }
 
-static bool has_lambda(struct span word)
+static bool has_lambda(struct name_span word)
 {
 	return *word.to == '(' && !strncmp(name_closing(word.to, '(', ')'), "::{lambda", 9);
 }
 
 /* The innermost operation in template arguments, of equals the first; NULL: none (free it). */
-char *name_operation(struct span s)
+char *name_operation(struct name_span s)
 {
-	struct span best = {NULL, NULL};
+	struct name_span best = {NULL, NULL};
 	int depth = 0, deepest = -1;
 
 	for (const char *p = s.from; p < s.to;) {
 		size_t signs = name_operator_signs(s.from, p);
-		struct span word = {p, p};
+		struct name_span word = {p, p};
 		if (signs) {
 			p += signs;
 		} else if (is_word(*p)) {
@@ -173,7 +173,7 @@ char *name_operation(struct span s)
 /* ---- template arguments ---- */
 
 /* One argument alone says what the template is of: a type or a number. */
-static bool shown_alone(struct span inside)
+static bool shown_alone(struct name_span inside)
 {
 	size_t n = (size_t)(inside.to - inside.from);
 
@@ -182,9 +182,9 @@ static bool shown_alone(struct span inside)
 }
 
 /* What stands for a template's arguments, with their brackets (free it). */
-static char *brief_arguments(struct span group)
+static char *brief_arguments(struct name_span group)
 {
-	struct span inside = {group.from + 1, group.to - 1};
+	struct name_span inside = {group.from + 1, group.to - 1};
 
 	if (group.to - group.from <= 5)
 		return alloc_copy(group.from, (size_t)(group.to - group.from));
@@ -196,13 +196,13 @@ static char *brief_arguments(struct span group)
 	return text;
 }
 
-static void put(struct shortening *o, const char *text, size_t bytes)
+static void put(struct name_shortening *o, const char *text, size_t bytes)
 {
 	memcpy(o->text + o->bytes, text, bytes);
 	o->bytes += bytes;
 }
 
-static void put_group(struct shortening *o, struct span group)
+static void put_group(struct name_shortening *o, struct name_span group)
 {
 	char *brief = brief_arguments(group);
 
@@ -213,7 +213,7 @@ static void put_group(struct shortening *o, struct span group)
 	free(brief);
 }
 
-static const char *put_next(struct shortening *o, const char *full, const char *s)
+static const char *put_next(struct name_shortening *o, const char *full, const char *s)
 {
 	size_t signs = name_operator_signs(full, s);
 
@@ -223,7 +223,7 @@ static const char *put_next(struct shortening *o, const char *full, const char *
 		return s + signs;
 	}
 	if (*s == '<') {
-		struct span group = {s, name_closing(s, '<', '>')};
+		struct name_span group = {s, name_closing(s, '<', '>')};
 		if (group.to[-1] == '>')
 			put_group(o, group);
 		else
@@ -248,9 +248,9 @@ static const char *put_next(struct shortening *o, const char *full, const char *
 }
 
 /* What stands for brackets may be longer than they are by "...": three letters of each six. */
-struct shortening name_shorten(const char *full)
+struct name_shortening name_shorten(const char *full)
 {
-	struct shortening o = {.text = alloc_zeroed(2 * strlen(full) + 8, 1)};
+	struct name_shortening o = {.text = alloc_zeroed(2 * strlen(full) + 8, 1)};
 
 	o.name = o.text;
 	for (const char *s = full; s && *s;)
@@ -265,7 +265,7 @@ struct shortening name_shorten(const char *full)
 
 char *name_short(const char *full)
 {
-	struct shortening o = name_shorten(full);
+	struct name_shortening o = name_shorten(full);
 	char *brief = alloc_string(o.name);
 
 	free(o.text);

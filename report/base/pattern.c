@@ -183,7 +183,7 @@ static void parse_atom(struct parser *p)
 
 /* ---- repetition ---- */
 
-/* Another of what stands from `from` to `up to`, at the end. */
+/* Another of what stands from `from` to `until`, at the end. */
 static void copy(struct parser *p, size_t from, size_t until)
 {
 	size_t at = p->count;

@@ -73,3 +73,19 @@ double stats_median(const double *sorted, size_t count)
 {
 	return count ? (sorted[(count - 1) / 2] + sorted[count / 2]) / 2 : NAN;
 }
+
+/* Exact to 4 degrees of freedom, then the expansion about the normal quantile (Abramowitz and
+ * Stegun 26.7.5), within 0.2 %. */
+double stats_student_95(double degrees)
+{
+	static const double few[] = {12.706, 12.706, 4.303, 3.182, 2.776};
+	const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+
+	if (!(degrees >= 1))
+		return few[0];
+	if (degrees < 5)
+		return few[(int)degrees];
+	return z + (z3 + z) / (4 * degrees) +
+	       (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees) +
+	       (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * degrees * degrees * degrees);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values put in order, and what stands at a place of them. For whoever has several of a figure.
+ * Values put in order, their quantiles and median, Student's t. For whoever has several of a
+ * figure.
  */
 #ifndef REPORT_STATS_H
 #define REPORT_STATS_H
@@ -18,5 +19,7 @@ double stats_quantile(const double *sorted, size_t count, double q);
 double stats_select(double *values, size_t count, double q);
 /* The middle of values in order: of an even number, half way between two. */
 double stats_median(const double *sorted, size_t count);
+/* Half of the 95 % interval of a mean, in standard deviations of it: Student's t. */
+double stats_student_95(double degrees);
 
 #endif
