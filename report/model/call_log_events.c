@@ -275,14 +275,15 @@ static bool speaks_against(const struct call_event *a, const struct call_event *
 	       other->stream == a->stream && implausible_beside(&x, &y);
 }
 
-static bool is_untrue(const struct call_log *h, size_t i)
+static bool is_implausible(const struct call_log *h, size_t i)
 {
 	const struct call_event *a = &h->call_events[i];
 
-	if (!is_copy(a) || a->items > 1 || !isfinite(a->gpu_start) || !(a->gpu >= UNTRUE_LEAST_NS))
+	if (!is_copy(a) || a->items > 1 || !isfinite(a->gpu_start) ||
+	    !(a->gpu >= IMPLAUSIBLE_LEAST_NS))
 		return false;
-	size_t from = i > UNTRUE_NEIGHBOURS ? i - UNTRUE_NEIGHBOURS : 0;
-	for (size_t k = from; k < h->count && k <= i + UNTRUE_NEIGHBOURS; k++)
+	size_t from = i > IMPLAUSIBLE_NEIGHBOURS ? i - IMPLAUSIBLE_NEIGHBOURS : 0;
+	for (size_t k = from; k < h->count && k <= i + IMPLAUSIBLE_NEIGHBOURS; k++)
 		if (k != i && speaks_against(a, &h->call_events[k]))
 			return true;
 	return false;
@@ -291,7 +292,7 @@ static bool is_untrue(const struct call_log *h, size_t i)
 void call_log_disbelieve(struct call_log *h)
 {
 	for (size_t i = 0; i < h->count; i++)
-		if (is_untrue(h, i)) {
+		if (is_implausible(h, i)) {
 			struct call_event *a = &h->call_events[i];
 			a->gpu_start = NAN;
 			a->gpu = a->work != CALL_LOG_NONE ? h->works[a->work].mean : NAN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The notes: what is recorded of a call's arguments, one function for each shape of arguments,
- * declared with NVIDIA's types so that a row of calls.def with the wrong note does not compile.
+ * What is recorded of a call's arguments: a function for each list of parameters, declared with
+ * NVIDIA's types, so that a row of calls.def with the wrong `what` does not compile.
  * Called by the generated wrappers.
  *
  * args_X(span, result, arguments...) runs after the real call, before_X(span, arguments...) ahead
@@ -226,7 +226,7 @@ void args_profiler_stop(R);
 #undef S
 #undef R
 
-/* ---- shared by the notes ---- */
+/* ---- what they have in common ---- */
 
 /*
  * The record that takes the arguments of `s`: that of the outermost call if it is of the same class

@@ -42,7 +42,7 @@ static enum spy_memory memory_of(enum spy_memory dst, enum spy_memory src)
 	return dst == SPY_MEM_MANAGED || src == SPY_MEM_MANAGED ? SPY_MEM_MANAGED : SPY_MEM_DEVICE;
 }
 
-/* One copy given to the GPU, or refused. In line: each of the notes below knows most of it. */
+/* One copy given to the GPU, or refused. Inline: each caller below knows most of its arguments. */
 static inline __attribute__((always_inline)) void copied(struct spy_span *s, CUresult rc,
                                                          const struct args_transfer *c)
 {

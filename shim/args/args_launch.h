@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The note of a kernel launch, the call that programs make most: inline in its wrapper. Included by
- * notes.h, whose other notes of launches are built on it.
+ * The arguments of a kernel launch, the call that programs make most: inline in its wrapper.
+ * Included by args.h; what other launches record is built on it.
  */
 #ifndef SPY_ARGS_LAUNCH_H
 #define SPY_ARGS_LAUNCH_H

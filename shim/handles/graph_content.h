@@ -2,7 +2,7 @@
 /*
  * What a graph does: as one number, so that graphs of equal content are one class of GPU work, for
  * programs that instantiate a graph anew for every launch or two; and as the nodes it holds, for
- * the tables. For the notes of graphs.
+ * the tables. For shim/args.
  *
  * The driver is asked for the nodes and edges, on the thread that has just instantiated the graph
  * or updated an executable by it: whoever made the graph, by capture, node by node, as a clone, it

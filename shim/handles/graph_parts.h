@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The nodes of one graph, those that are alike put together, and their rows in table `graph_nodes`.
- * For graph_content.c, which asks the driver, and the notes of graphs.
+ * For graph_content.c, which asks the driver, and shim/args.
  */
 #ifndef SPY_GRAPH_PARTS_H
 #define SPY_GRAPH_PARTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which addresses are pinned, device or managed memory, learned from the allocations, registrations
- * and mappings that the program makes, in their order. Everything else is pageable. For the notes.
+ * and mappings that the program makes, in their order. Everything else is pageable. For shim/args.
  */
 #ifndef SPY_MEMORY_MAP_H
 #define SPY_MEMORY_MAP_H

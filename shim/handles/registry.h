@@ -2,7 +2,7 @@
 /*
  * What the program's handles stand for: functions and kernels, instantiated graphs, modules,
  * physical memory. Handles are reused after their object is gone, so identities are dropped with
- * it. For the notes.
+ * it. For shim/args.
  */
 #ifndef SPY_REGISTRY_H
 #define SPY_REGISTRY_H

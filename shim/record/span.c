@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include "shim/base/collector_wait.h"
+#include "shim/core/cuda/roles.h"
 #include "shim/record/own_time.h"
 #include "shim/record/thread.h"
 
@@ -20,9 +21,9 @@ struct spy_span spy_nobody = {.rec = &no_record,
 
 /* ---- entry, the unusual ways ---- */
 
-/* The room that there is, by the tail as it stands; as long as the ring is less than half full the
- * thread takes it for half as large, so that it comes here again when the collector has to be told:
- * then true. */
+/* Reads the ring's tail and sets `limit`. While the ring is less than half full the limit is half
+ * of it, so that the thread comes here once more when it is time to wake the collector: then true.
+ */
 bool ring_look(struct spy_tls *t)
 {
 	/* Acquire: the slot was read before the drain gave it back. Pairs with drain_all(). */
@@ -34,8 +35,8 @@ bool ring_look(struct spy_tls *t)
 	return half_full;
 }
 
-/* Whether there is room for one record after a second look: at the tail, or in a larger ring. One
- * that fills fast grows before it is full: the collector can sleep longer. */
+/* Whether there is room for one record by the tail as it is now, or in a larger ring. A small ring
+ * that fills fast grows before it is full, so that the collector can sleep longer. */
 static bool ring_room(struct spy_tls *t)
 {
 	if (ring_look(t)) {
@@ -46,8 +47,8 @@ static bool ring_room(struct spy_tls *t)
 	return ring_has_room(t) || thread_grow_ring(t);
 }
 
-/* An outermost span of an attached thread: its record in the ring, or where there is no room, in
- * the spare one. */
+/* An outermost call of an attached thread is recorded: in the ring, or in `spare` where that has no
+ * room. */
 static void enter_recorded(struct spy_span *s, uint64_t start)
 {
 	struct spy_tls *t = &spy_tls;
@@ -64,8 +65,8 @@ static void enter_recorded(struct spy_span *s, uint64_t start)
 		t->thread->first_call = start;
 }
 
-/* No recording yet, a thread's first call, a forked child's first call, the ring full, or out of
- * the range asked for. */
+/* The first call of a thread or of a forked child; the ring seems full; or nothing is recorded, yet
+ * or by CUDASPY_RANGE. */
 void spy_enter_outermost(struct spy_span *s)
 {
 	int saved = errno;
@@ -86,7 +87,7 @@ void spy_enter_outermost(struct spy_span *s)
 
 /* ---- what is recorded after all ---- */
 
-/* The recording began during the call: it counts, from its own entry on. */
+/* The recording began during the call: the call is recorded, with the time of its entry. */
 static bool catch_up(struct spy_span *s, bool may_wait)
 {
 	if ((s->unusual & SPAN_SETTLED) || spy_ask(may_wait) != SPY_ON)
@@ -100,7 +101,7 @@ static bool catch_up(struct spy_span *s, bool may_wait)
 	return true;
 }
 
-/* The parent's, or cut short. */
+/* The call is not recorded after all: the process was forked, or the recording ended, during it. */
 static void give_up(struct spy_span *o)
 {
 	o->unusual |= SPAN_SETTLED;
@@ -144,7 +145,7 @@ void spans_after_fork(void)
 
 static void count_failure(struct tf_thread *th, const struct spy_span *s, uint64_t end, int result)
 {
-	if (result == 0 || result == SPY_NOT_READY || spy_too_late(result))
+	if (result == 0 || result == CUDA_NOT_READY || spy_too_late(result))
 		return;
 	spy_count(&th->calls[s->call].failed, 1);
 	for (unsigned i = 0; i < TF_FAILURES; i++) {

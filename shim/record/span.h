@@ -23,64 +23,68 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum spy_span_mode {
-	SPAN_BEGINS,  /* outermost, being entered */
-	SPAN_PASSIVE, /* outermost, not recorded: CUDA is not initialised, or out of range */
-	SPAN_NESTED,  /* a driver call of the runtime's: only gives arguments to its caller */
-	SPAN_TIMED,   /* nested, and timed for the host split */
-	SPAN_OURS,    /* no call of the program's but work of the shim: CUDA calls inside it are its
-	                 own */
-	SPAN_UNSEEN,  /* the same while nothing is recorded */
+	SPAN_BEGINS,  /* outermost, its entry is under way */
+	SPAN_PASSIVE, /* outermost, not recorded: CUDA is not initialised, or CUDASPY_RANGE excludes
+	                 it */
+	SPAN_NESTED,  /* a driver call by which the runtime carries out its caller: gives that its
+	                 arguments, and has no record */
+	SPAN_TIMED,   /* nested, with a record of its time (spy_class_timed_when_nested()) */
+	SPAN_OURS,    /* not a call of the program: work of the shim, which makes CUDA calls */
+	SPAN_UNSEEN,  /* a call inside another one, while nothing is recorded */
 	/* All that follow are recorded. */
 	SPAN_RECORDED, /* outermost */
-	SPAN_SLOWLY,   /* the same where the clock is a function's, not the CPU's counter */
-	SPAN_INSIDE, /* a call of the program's own, made inside another: by a signal's handler or a
-	                callback */
+	SPAN_SLOWLY,   /* outermost, the long way: the clock is clock_gettime(), not the CPU's
+	                  counter, or the site of every call is wanted */
+	SPAN_INSIDE,   /* made by the program inside another call: in a signal handler or a callback
+	                */
 };
 
 enum spy_span_unusual {
 	SPAN_FIRST_LAUNCH = 1, /* this thread's first launch of a kernel */
 	SPAN_STARTED_HERE = 2, /* cuInit first succeeded inside this span */
 	SPAN_NO_ROOM = 4,      /* the ring is full: its record is lost */
-	SPAN_SETTLED = 8, /* passive, and nothing will change that before it returns: out of range,
-	                     refused, of a parent process */
-	SPAN_STEADY = 16, /* SPAN_INSIDE: none of the spans around it is in code of the shim's, so
-	                     that it may write to the ring */
+	SPAN_SETTLED = 8,      /* passive, and stays so until it returns: excluded by CUDASPY_RANGE,
+	                          refused, or begun in the parent of a forked child */
+	SPAN_STEADY = 16, /* SPAN_INSIDE: it did not interrupt code of the shim, so it may write to
+	                     the ring */
 	SPAN_SITE = 32,   /* its call site is to be recorded */
 };
 
 struct spy_span {
-	struct tf_record *rec;         /* of all but a nested span; see spy_tls */
-	struct tf_kernel_stat *kernel; /* of a launch: where its time belongs; NULL = nowhere */
-	struct tf_copy_stat *copy;     /* the same for a copy */
-	uint64_t kept[4];              /* what before_X() keeps for args_X() */
-	uint32_t mark;                 /* SPAN_MARK, as long as nothing was written over it */
+	struct tf_record *rec; /* of all but a nested span; see spy_tls */
+	struct tf_kernel_stat
+	        *kernel;           /* of a launch: the figures that its time is added to; or NULL */
+	struct tf_copy_stat *copy; /* of a copy: the same */
+	uint64_t kept[4];          /* what before_X() keeps for args_X() */
+	uint32_t mark;             /* SPAN_MARK; else a longjmp left it, and the stack was used
+	                              again */
 	uint16_t call;
 	uint16_t flags; /* of the record: TF_PTDS */
 	uint8_t mode;   /* enum spy_span_mode */
 	uint8_t cls;
 	uint8_t unusual; /* enum spy_span_unusual */
-	uint8_t given;   /* the driver's call that it is made of has come */
-	uint8_t gpu;     /* events of ours stand around it; set by sampler_wanted() */
-	uint8_t real;    /* the real function runs, none of our code */
+	uint8_t given;   /* a runtime call: the driver's launch or wait that it makes was seen */
+	uint8_t gpu;     /* its work is being timed; set by the sampler */
+	uint8_t real;    /* the real function is running, none of our code */
 	/* SPAN_TIMED, SPAN_INSIDE, SPAN_UNSEEN and SPAN_OURS alone */
 	struct spy_span *below; /* the span around it; NULL: work of the shim outside of any call */
-	struct tf_record own;   /* not of SPAN_TIMED */
+	struct tf_record own;   /* its record; of SPAN_TIMED it is in spy_tls.nested */
 };
 #define SPAN_MARK 0x6b72616du
 
 /*
- * What a thread keeps outside the recording. Initial-exec TLS comes out of a small static block:
- * keep it small.
+ * What a thread keeps outside the recording. It is initial-exec TLS, for which the loader has
+ * little room: keep it small.
  *
- * An outermost call's record is put together in the ring, in the slot that comes next, which the
- * drain does not see before `head` covers it; where the ring is full, or nothing is recorded, in
+ * The record of an outermost call is written in place, in the ring's next slot; the drain does not
+ * see it before `head` covers it. Where the ring is full, or nothing is recorded, it is written to
  * `spare`.
  *
- * A signal's handler may call CUDA wherever it interrupts us. One store to `outer` begins a span,
- * one ends it: in between the handler finds that it is inside. And only while its `real` is set,
- * which is when none of our own code is under way on the thread, it may touch the ring.
+ * A signal handler that calls CUDA may interrupt us anywhere. A span begins and ends with one store
+ * to `outer`: a handler's call that finds `outer` set is inside that call. It may write to the ring
+ * only if the interrupted span's `real` is set: then none of our code was interrupted.
  */
-#define SPY_KNOWN 8 /* functions launched last that a thread finds without the registry */
+#define SPY_KNOWN 8 /* kernels launched last, which a thread finds without the registry */
 struct spy_known {
 	const void *function;
 	struct tf_kernel_stat *kernel;
@@ -92,7 +96,7 @@ struct spy_tls {
 	struct tf_record *slots;  /* of the present ring */
 	uint64_t mask;            /* its capacity - 1 */
 	uint64_t head;
-	uint64_t limit; /* of `head`, at which the ring's tail is looked at: ring_room() */
+	uint64_t limit; /* `head` may come so far; then ring_look() reads the ring's tail again */
 	struct tf_ring *ring;
 	struct spy_span
 	        *outer; /* the innermost call of the program's that is under way; NULL = none */
@@ -101,12 +105,13 @@ struct spy_tls {
 	uint16_t index;     /* in table `threads` */
 	bool in_lookup;     /* inside our dlsym hook */
 	bool timing_nested;
-	bool ring_stays; /* a larger one was refused: not asked for again at each call */
-	/* The slot to go on with after the thread's destructor ran, in this generation. */
+	bool ring_stays; /* a larger ring was refused: do not ask again at each call */
+	/* CUDA calls may come after our thread destructor ran: the slot that it had, and in which
+	 * generation. */
 	struct tf_thread *last_thread;
 	uint32_t last_generation;
 	struct sampler_class
-	        *sampled; /* see sampler.h; NULL = not, or its context is to be looked at */
+	        *sampled; /* sampler.h; NULL = not sampled, or the current context may be another */
 	struct sampler *sampler;
 	uint32_t known_version; /* of the registry in which `known` holds */
 	struct spy_known known[SPY_KNOWN];
@@ -129,22 +134,22 @@ void span_comes_back(struct spy_span *s) __attribute__((cold));
 bool ring_look(struct spy_tls *t);
 
 /*
- * Puts a record of the shim's own into the calling thread's ring, between those of calls; lost, and
- * counted so, when there is no room. Inside a recorded call or outside of any; not in what a
- * signal's handler calls.
+ * Puts a record that is not a call's into the calling thread's ring; where there is no room it is
+ * counted as lost. To be called inside a recorded call or outside of any, not on the way of a call
+ * made in a signal handler.
  */
 void span_push_aside(const struct tf_record *r);
 void spy_first_call(struct spy_span *s) __attribute__((cold));
 void spy_record(struct spy_span *s, int result, struct spy_caller caller);
 
-/* Does work of ours that may need more stack than the program's has left, and in which calls of
- * CUDA are none of the program's. */
+/* Runs `f`, work of the shim, on a stack of its own where the program's may be too short. CUDA
+ * calls that it makes are not counted as the program's. */
 void spy_do_own(void (*f)(void *argument), void *argument) __attribute__((cold));
 
-/* In such work: whether it is done inside a call of CUDA, whose locks the thread may hold. */
+/* In such work: whether the thread is inside a CUDA call, and may hold the driver's locks. */
 bool spy_own_inside_call(void);
 
-/* In a forked child, by the thread that it began with: what was under way belongs to the parent. */
+/* In a forked child: spans of the thread that forked belong to the parent. */
 void spans_after_fork(void);
 
 static inline bool spy_class_timed_when_nested(unsigned cls)
@@ -154,9 +159,9 @@ static inline bool spy_class_timed_when_nested(unsigned cls)
 }
 
 /*
- * A counter of this thread's own. Relaxed, whole: nobody else writes it, a reporter may read it any
- * time. On x86-64 in one instruction, so that a signal's handler that counts loses nothing;
- * elsewhere it may lose what is counted in between.
+ * Adds to a counter that this thread alone writes. Relaxed: the reporter may read it any time, and
+ * sees a whole value. On x86-64 it is one instruction, so that nothing is lost when a signal
+ * handler counts too; elsewhere what the handler counts in between may be lost.
  */
 static inline void spy_count(uint64_t *counter, uint64_t by)
 {
@@ -167,17 +172,17 @@ static inline void spy_count(uint64_t *counter, uint64_t by)
 #endif
 }
 
-/* The compiler keeps stores in order here, for a signal's handler on this thread. */
+/* The compiler must not move stores across this: a signal handler on this thread relies on it. */
 static inline void spy_in_order(void)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 /*
- * Where the wrapper returns to that this is inlined into: read only where it is asked for. Where
- * the compiler leaves the frame pointer's register alone in wrappers (SPY_KEEPS_RBP, shim.mk), the
- * register still holds what the caller had in it. Elsewhere the wrapper needs a frame of its own,
- * three instructions, and those of launches go without.
+ * The return address of the wrapper that this is inlined into, and its caller's frame pointer.
+ * Where wrappers are compiled so that they leave rbp alone (SPY_KEEPS_RBP, shim.mk), it still has
+ * the caller's value. Elsewhere a frame pointer costs the wrapper three instructions, which those
+ * of launches do not pay: they tell the return address alone.
  */
 static inline __attribute__((always_inline)) struct spy_caller spy_caller(unsigned cls)
 {
@@ -194,11 +199,11 @@ static inline __attribute__((always_inline)) struct spy_caller spy_caller(unsign
 
 #include "shim/record/span_record.h"
 
-/* Of spy_enter(): this call's note fills the arguments whatever happens. Never stands in a record.
- */
+/* A flag for spy_enter(), in no record: this call's args_X() writes all of the union, so it need
+ * not be cleared. */
 #define SPY_FILLS 0x8000u
 
-/* Begins a record: nothing known of it but the call and its entry. */
+/* Begins a record: the call and its entry; no arguments yet. */
 static inline __attribute__((always_inline)) void spy_record_begin(struct tf_record *r,
                                                                    unsigned call, unsigned thread,
                                                                    unsigned flags, uint64_t start)
@@ -215,10 +220,10 @@ static inline __attribute__((always_inline)) void spy_record_begin(struct tf_rec
 }
 
 /*
- * Whether a call of the driver is part of the runtime's call that is under way, and not one that
- * the program makes inside it (a signal's handler, a callback, or after a longjmp out of it): it
- * comes out of the runtime's real function, and a launch or a wait of the runtime is made of one
- * alone.
+ * Whether a driver call is made by the runtime to carry out the runtime call under way, and not by
+ * the program inside it (in a signal handler or callback, or after a longjmp out of it). It must
+ * come while the runtime's real function runs, from deeper in the stack; and a runtime launch or
+ * wait makes just one driver call of that class.
  */
 static inline bool spy_is_nested(const struct spy_tls *t, const struct spy_span *s, unsigned cls)
 {
@@ -286,22 +291,23 @@ static inline __attribute__((always_inline)) void spy_enter(struct spy_span *s, 
 	}
 }
 
-/* Around the real function, of a call or of a part of it. */
+/* Right before the real function is called. */
 static inline void spy_real_begins(void)
 {
 	spy_in_order();
 	spy_tls.outer->real = 1;
 }
 
-/* The real function goes on, of the call that a nested one was part of. */
+/* A nested call returns: the runtime's real function runs on. */
 static inline void spy_real_goes_on(void)
 {
-	if (likely(spy_tls.outer)) /* else it was taken for dead */
+	if (likely(spy_tls.outer)) /* else it was taken for left by a longjmp */
 		spy_real_begins();
 }
 
-/* Of the call `s`; and whether what was recorded still is, or what was not is now: the process may
- * be another one, a child that was forked meanwhile; the recording may have begun, or ended. */
+/* Right after the real function of `s` returned. Meanwhile the recording may have begun or ended,
+ * or this may be a forked child: then spy_look_again() decides anew whether the call is recorded.
+ */
 static inline void spy_real_ended(struct spy_span *s)
 {
 	struct spy_tls *t = &spy_tls;
@@ -315,8 +321,8 @@ static inline void spy_real_ended(struct spy_span *s)
 		spy_look_again();
 }
 
-/* Classes of the calls that programs make by the thousand: their wrappers have the whole path in
- * line. */
+/* Classes of calls that programs make by the thousand: in their wrappers the whole path is inline.
+ */
 static inline bool spy_class_hot(unsigned cls)
 {
 	return cls == SPY_CLASS_LAUNCH || cls == SPY_CLASS_GRAPH_LAUNCH || cls == SPY_CLASS_COPY ||
@@ -343,9 +349,8 @@ static inline __attribute__((always_inline)) void spy_leave(struct spy_span *s, 
 	}
 }
 
-/* The span that a note writes its arguments to: the innermost call of the program's under way on
- * this thread. Where it was taken for dead (spy_enter_inside()) one of which nothing is recorded.
- */
+/* The span that args_X() writes to: the innermost call of the program under way on this thread.
+ * Where that was taken for left by a longjmp (spy_enter_inside()), one that is not recorded. */
 extern struct spy_span spy_nobody;
 static inline struct spy_span *spy_outer(void)
 {
@@ -354,13 +359,13 @@ static inline struct spy_span *spy_outer(void)
 	return likely(o != NULL) ? o : &spy_nobody;
 }
 
-/* Whether a call of the program's lies in no other. */
+/* Whether a call of the program is inside no other. */
 static inline bool spy_is_outermost(const struct spy_span *outer)
 {
 	return outer->mode != SPAN_INSIDE && outer->mode != SPAN_UNSEEN;
 }
 
-/* Whether what this span's thread does now is counted. */
+/* Whether the call is recorded and counted. */
 static inline bool spy_recording(const struct spy_span *outer)
 {
 	return outer->mode >= SPAN_RECORDED;

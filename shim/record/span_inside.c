@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls inside calls: of the runtime's into the driver, and of the program's own, by a signal's
- * handler or a callback. */
+/* Calls inside calls: those by which the runtime carries out a call, and those that the program
+ * makes in a signal handler or a callback. */
 #include "shim/record/span_internal.h"
 
 #include <errno.h>
@@ -10,7 +10,8 @@
 
 /* ---- entry ---- */
 
-/* A nested module load, allocation, wait or context call: its time is not its caller's own. */
+/* A nested module load, allocation, wait or context call: its time is told apart from its caller's.
+ */
 void spy_enter_timed(struct spy_span *s)
 {
 	struct spy_tls *t = &spy_tls;
@@ -25,13 +26,13 @@ void spy_enter_timed(struct spy_span *s)
 	spy_record_begin(s->rec, s->call, t->index, s->flags | TF_NESTED, spy_clock());
 }
 
-/* Looks at spans that may be dead, whose part of the stack may be anybody's by now: nothing that
- * AddressSanitizer can judge. */
+/* Functions that read spans which may be dead: their stack memory may have been used again, which
+ * AddressSanitizer would report. */
 #define LOOKS_AT_DEAD __attribute__((no_sanitize_address))
 
 /*
- * Whether a span never returned: a longjmp, or an exception, led out of it. Surely so if something
- * was written over it, or if the thread is further up its stack; but a signal's handler may have a
+ * Whether a span is dead: a longjmp or an exception left it, so it never returns. It is if its mark
+ * was overwritten, or if the stack pointer is above it now, unless this is a signal handler on a
  * stack of its own.
  */
 LOOKS_AT_DEAD static bool is_dead(const struct spy_span *o, const struct spy_span *s)
@@ -49,8 +50,8 @@ LOOKS_AT_DEAD static void forget(struct spy_tls *t)
 {
 	struct spy_span *o = t->outer;
 
-	/* What was written over says nothing of what it lay in: one that comes back all the same is
-	 * counted by leave_overtaken(). */
+	/* Of an overwritten span `below` is unknown, so spans around it are forgotten too; one that
+	 * returns all the same is counted by span_leave_overtaken(). */
 	if (o->mark == SPAN_MARK && !spy_is_outermost(o)) {
 		t->outer = o->below;
 		return;
@@ -114,7 +115,8 @@ LOOKS_AT_DEAD void spy_enter_inside(struct spy_span *s)
 
 /* ---- return ---- */
 
-/* The root's record, where it is under way in the ring, moves on by a slot. */
+/* Puts a record into the ring. The outermost call's record, which is being written in the next
+ * slot, moves on by one. */
 static void push(const struct tf_record *r, struct spy_span *root)
 {
 	struct spy_tls *t = &spy_tls;
@@ -123,7 +125,7 @@ static void push(const struct tf_record *r, struct spy_span *root)
 		spy_count(&t->thread->lost, 1);
 		return;
 	}
-	/* Room for two, if need be in a larger ring, where both go on. */
+	/* Room for both, if need be in a larger ring. */
 	struct tf_record outer = root ? *root->rec : (struct tf_record){0};
 	t->limit = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE) + t->ring->capacity;
 	if (t->limit - t->head < 2 && !thread_grow_ring(t)) {
@@ -146,7 +148,7 @@ void span_push_aside(const struct tf_record *r)
 
 	if (t->outer) {
 		struct spy_span *root = root_of(t);
-		if (root->mode == SPAN_OURS && spy_still_open()) /* nobody comes between */
+		if (root->mode == SPAN_OURS && spy_still_open()) /* no record is being written */
 			push(r, NULL);
 		else if (is_root_recorded(root) && spy_still_open())
 			push(r, root);
@@ -154,7 +156,7 @@ void span_push_aside(const struct tf_record *r)
 	}
 	if (t->generation != spy_generation)
 		return;
-	/* A signal's handler that calls CUDA meanwhile must not take the slot. */
+	/* A signal handler that calls CUDA meanwhile must not write to the same slot. */
 	here.unusual = SPAN_SETTLED;
 	t->outer = &here;
 	spy_in_order();
@@ -169,7 +171,7 @@ void span_leave_timed(struct spy_span *s, int result)
 	struct spy_tls *t = &spy_tls;
 	uint64_t end = spy_clock(), ticks = end - s->rec->start;
 
-	/* Else what it was part of was taken for dead, and `nested` may be another's by now. */
+	/* Else its caller was taken for dead, and `nested` may be in use by another call. */
 	if (t->outer != s->below || !t->timing_nested)
 		return;
 	t->timing_nested = false;
@@ -205,15 +207,16 @@ void span_leave_inside(struct spy_span *s, int result)
 		else
 			spy_count(&th->lost, 1);
 	} else if (!(s->unusual & SPAN_SETTLED) && spy_ask(false) == SPY_ON) {
-		spy_lose_call(); /* for want of a slot */
+		spy_lose_call(); /* there was no slot for this thread */
 	}
 	t->outer = o;
 }
 
 /*
- * The real function of `s` returned, and no call is under way: `s` was taken for dead, as happens
- * to coroutines that leave each other amid their calls. It goes on alone; the slot of its record is
- * another's by now, and so is the time when it began, but that of one inside.
+ * The real function of `s` returned, though `s` was taken for dead: as happens to coroutines that
+ * are switched during their calls. It continues as a call of its own. The slot of its record was
+ * used again, and with it the time of its entry is lost, except of SPAN_INSIDE, whose record is its
+ * own.
  */
 void span_comes_back(struct spy_span *s)
 {
@@ -232,7 +235,7 @@ void span_comes_back(struct spy_span *s)
 	errno = saved;
 }
 
-/* Its record's slot is another's by now: that of one inside was its own. */
+/* As span_comes_back(): its entry's time is known only of SPAN_INSIDE. */
 static void count_overtaken(struct spy_span *s, int result, uint64_t end)
 {
 	struct tf_thread *th = spy_tls.thread;
@@ -258,7 +261,7 @@ void span_leave_overtaken(struct spy_span *s, int result)
 		count_overtaken(s, result, spy_clock());
 	else if (!(s->unusual & SPAN_SETTLED) && spy_ask(false) == SPY_ON)
 		spy_lose_call();
-	/* Others may believe that they lie inside this one, which is gone: each is on its own. */
+	/* Spans may have this one as `below`: each of them is on its own now. */
 	spy_in_order();
 	t->outer = NULL;
 	t->timing_nested = false;

@@ -6,8 +6,7 @@
 #ifndef SPY_SPAN_RECORD_H
 #define SPY_SPAN_RECORD_H
 
-#define SPY_NOT_READY 600 /* no failure: it says "not yet" */
-#define SPY_PREFETCH  8   /* records ahead */
+#define SPY_PREFETCH 8 /* records ahead */
 
 static inline bool ring_has_room(const struct spy_tls *t)
 {
@@ -19,7 +18,7 @@ static inline struct tf_record *ring_next(const struct spy_tls *t)
 	return t->slots + (t->head & t->mask);
 }
 
-/* Makes a line ours before it is written: the drain, on another core, has read it. */
+/* Prefetches a cache line for writing: the drain read it on another core. */
 static inline void ring_own_soon(void *line)
 {
 #if defined(__x86_64__)
@@ -36,13 +35,12 @@ static inline void ring_publish(struct spy_tls *t, struct tf_record *slot)
 	 */
 	__atomic_store_n(&t->ring->head, ++t->head, __ATOMIC_RELEASE);
 	ring_own_soon(slot +
-	              SPY_PREFETCH); /* past the ring's end now and then: no harm, and no fault */
+	              SPY_PREFETCH); /* may be past the ring's end: a prefetch cannot fault */
 }
 
 /*
- * What is not counted yet of a call that did not simply succeed (it failed, or said "not yet"),
- * found the ring full, launched a kernel first, started the recording, or whose site is wanted; and
- * its record.
+ * The rest of spy_record_at() for a call with anything unusual: it failed or returned "not ready",
+ * found the ring full, was a first launch, started the recording, or its call site is wanted.
  */
 void spy_record_rest(struct spy_span *s, int result, uint64_t end, struct spy_caller caller)
         __attribute__((cold));
@@ -54,7 +52,7 @@ static inline void spy_add_time(uint64_t *sum, uint64_t *max, uint64_t ticks)
 		__atomic_store_n(max, ticks, __ATOMIC_RELAXED);
 }
 
-/* One more call that succeeded, where ranges (shim/nvtx/nvtx.h) ask how many there were. */
+/* Counts that NVTX ranges are told by (shim/nvtx/nvtx.h): of calls that succeeded. */
 static inline __attribute__((always_inline)) void spy_count_kind(struct tf_thread *th, unsigned cls)
 {
 	if (cls == SPY_CLASS_SYNC)
@@ -63,7 +61,7 @@ static inline __attribute__((always_inline)) void spy_count_kind(struct tf_threa
 		spy_count(&th->allocs, 1);
 }
 
-/* A call that returned at `end`, after so many ticks. */
+/* Counts a call that returned at `end` and took `ticks`. */
 static inline __attribute__((always_inline)) void spy_count_call(struct tf_thread *th,
                                                                  const struct spy_span *s,
                                                                  unsigned call, unsigned cls,
@@ -80,14 +78,15 @@ static inline __attribute__((always_inline)) void spy_count_call(struct tf_threa
 		spy_add_time(&s->copy->sum_ticks, &s->copy->max_ticks, ticks);
 }
 
-/* Classes of calls that may be long: the site of each one that was is wanted. */
+/* Classes of calls that may take long: of each that did, the call site is recorded. */
 static inline bool spy_class_may_last(unsigned cls)
 {
 	return cls == SPY_CLASS_SYNC || cls == SPY_CLASS_COPY || cls == SPY_CLASS_ALLOC ||
 	       cls == SPY_CLASS_MODULE || cls == SPY_CLASS_GRAPH;
 }
 
-/* False: spy_record_rest() has to do the rest, which alone asks where the call was made. */
+/* Counts the call and publishes its record. False: spy_record_rest() has to, the call is unusual.
+ */
 static inline __attribute__((always_inline)) bool
 spy_record_at(struct spy_span *s, unsigned call, unsigned cls, int result, uint64_t end)
 {
@@ -96,7 +95,7 @@ spy_record_at(struct spy_span *s, unsigned call, unsigned cls, int result, uint6
 	struct tf_record *r = s->rec;
 
 	spy_count_call(th, s, call, cls, end - r->start, end);
-	/* 0 - 1: no call is that long. */
+	/* site_from 0 becomes the largest number: no call takes so long. */
 	if (spy_class_may_last(cls) && unlikely(end - r->start > spy_gate_page.gate.site_from - 1))
 		s->unusual |= SPAN_SITE;
 	if (unlikely(result | s->unusual))

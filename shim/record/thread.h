@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread's place in the recording: its slot, its rings, its tables of kernels. For the span and
- * the notes.
+ * shim/args.
  */
 #ifndef SPY_THREAD_H
 #define SPY_THREAD_H

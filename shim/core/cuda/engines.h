@@ -28,6 +28,9 @@ enum cuda_engine {
 enum cuda_engine cuda_engine(enum tf_work_kind kind, struct cuda_copy copy);
 
 #define CUDA_QUEUE_ENTRIES 1022u
+/* Durations of queued work are estimated, perhaps too short: with so many entries left by estimate,
+ * a call that takes clearly longer than usual waited for room. */
+#define CUDA_QUEUE_LIKELY 512u
 
 /*
  * Whether work waits for earlier work of its engine on other streams too: copies of one direction

@@ -14,6 +14,10 @@
 #include <stdbool.h>
 #include "shim/core/format/classes.h"
 
+/* CUDA_ERROR_NOT_READY and cudaErrorNotReady: what a query returns while work is left; no failure.
+ */
+#define CUDA_NOT_READY 600
+
 enum cuda_role {
 	CUDA_ROLE_NONE,      /* nothing of what follows; also of a name that is not known */
 	CUDA_ROLE_WORK,      /* gives its stream work: a launch, a copy, a set */

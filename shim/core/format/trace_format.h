@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The recording: one file per process, written through a shared mapping while the program runs, so
- * that what was stored before a kill is in it. Included by the shim, which writes it, and by the
- * reporter, which trusts nothing.
+ * that a killed process loses nothing that it had stored. Included by the shim, which writes it,
+ * and by the reporter, which trusts nothing in it.
  *
  * Layout. The file starts with struct tf_header; everything else lies at offsets (bytes from the
  * start of the file, multiples of 64, 0 = none) handed out by one bump allocator, `alloc_end`.
@@ -111,10 +111,11 @@ struct tf_header {
 	uint64_t window_start; /* return of the call in which cuInit first succeeded; 0 = it has not
 	                          returned */
 	uint64_t closed;       /* the exit handler ran; 0 = not */
-	uint64_t last_seen;    /* last sign of life of the process: collector's beat, or exit */
-	uint64_t first_call;   /* call id + 1 of the call that window_start ends */
+	uint64_t last_seen;    /* the collector's last round, or the exit: the process was alive */
+	uint64_t first_call;   /* call id + 1 of the call whose return is window_start */
 	uint64_t first_call_ticks;
-	uint64_t range_from, range_to; /* CUDASPY_RANGE: first opened, last shut; 0 = not (yet) */
+	uint64_t range_from, range_to; /* CUDASPY_RANGE: recording first began, last stopped; 0 =
+	                                  not (yet) */
 
 	/* options in force */
 	uint32_t range_mode;
@@ -141,8 +142,8 @@ struct tf_header {
 	uint64_t activity_ring;                  /* struct tf_ring of CUPTI's records; 0 = none */
 	uint64_t activity_drain;                 /* offset of the ring that the drain reads */
 	uint64_t devices_time[TF_DEVICES_TIMED]; /* struct tf_device_time; 0 = no work seen */
-	uint64_t host_ticks[16]; /* enum tf_host: at each instant of the thread that issues the next
-	                            work; by the timeline */
+	uint64_t host_ticks[16]; /* enum tf_host: at each instant, what the thread did that issued
+	                            the next work; by the timeline */
 	uint64_t timeline_upto;  /* tick up to which the timeline is */
 	uint64_t gpu_partial;    /* tick at which exact GPU times ended early (another client took
 	                            CUPTI); 0 = not */
@@ -150,16 +151,16 @@ struct tf_header {
 	uint64_t first_work;     /* tick of the first call that gave the GPU work; 0 = none yet */
 	uint64_t exit_return;    /* when the exit handler began: tick at which the last call had
 	                            returned; 0 = not */
-	uint64_t exit_calls;     /* ... and the calls counted by then */
-	uint64_t too_late_calls; /* calls behind it that only heard that the driver is gone */
+	uint64_t exit_calls;     /* ... and how many calls were counted by then */
+	uint64_t too_late_calls; /* later ones that returned TF_TOO_LATE */
 	uint64_t left;           /* tick at which the process was about to end without its exit
 	                            handlers, or to become another program; 0 = not */
 	uint64_t left_by;        /* enum tf_left */
 	uint64_t space_most; /* bytes that the recording may take where it lives in memory; 0 = no
 	                        such limit */
 	uint64_t cpu;        /* struct tf_cpu; 0 = none */
-	uint64_t loops_dropped; /* that took least time, when there were more than TF_LOOPS_MAX */
-	uint64_t loops_dropped_ticks; /* of their steps */
+	uint64_t loops_dropped;       /* beyond TF_LOOPS_MAX, those with the least time */
+	uint64_t loops_dropped_ticks; /* their steps' time */
 	uint64_t weights;             /* struct tf_weight_places; 0 = no pair yet */
 	uint64_t graph_nodes;         /* struct tf_table of struct tf_graph_nodes; 0 = none */
 	uint64_t sites;               /* struct tf_sites; 0 = none */
@@ -194,7 +195,6 @@ _Static_assert(sizeof(struct tf_graph) == 64 && sizeof(struct tf_graph_nodes) ==
 _Static_assert(TF_HOSTS <= 16, "split_ticks[], host_ticks[]");
 _Static_assert(sizeof(struct tf_ring) == 192, "tf_ring");
 _Static_assert(sizeof(struct tf_kernel_stat) == 64, "a kernel's figures are one cache line");
-_Static_assert(offsetof(struct tf_thread, ring_drain) == 64, "the drain's line");
 _Static_assert(offsetof(struct tf_thread, ring_drain) == 64 &&
                        offsetof(struct tf_thread, tid) == 256,
                "cache lines");

@@ -10,7 +10,7 @@
 #include "shim/core/format/classes.h"
 #include "shim/core/format/trace_records.h"
 
-#define TF_HIST_BUCKETS 1184u /* see hist.h */
+#define TF_HIST_BUCKETS 1184u /* see histogram.h */
 struct tf_hist {
 	uint64_t count;
 	uint64_t reserved;
@@ -18,8 +18,9 @@ struct tf_hist {
 };
 
 /*
- * Event pairs, in nanoseconds as measured: what the pair itself costs is still in them. Those of
- * pinned copies over the bus as they would be at the least size of their class: estimate_pair_ns().
+ * Times between the two events around samples of a class, ns, as measured: the cost of the events
+ * is still in them. Times of pinned copies over the bus are scaled to the least size of their class
+ * first: estimate_pair_ns().
  */
 struct tf_pairs {
 	uint32_t count;    /* saturating: pairs beyond are not in the sums either */
@@ -27,7 +28,8 @@ struct tf_pairs {
 	double sum_ns, sum_squares;
 };
 
-/* A class of GPU work. Area `works`: open addressing by the first four words, the key. */
+/* A class of GPU work. Area `works` is a hash table with open addressing; the first four words are
+ * the key. */
 struct tf_work {
 	uint32_t id; /* kernel: index in `kernels`; graph: index in `graphs`, with TF_GRAPH_ALIKE of
 	                the first one of equal content; calibration: device */
@@ -52,9 +54,9 @@ struct tf_work {
 			uint16_t warps_per_sm;  /* that an SM holds at most */
 			uint16_t static_shared; /* bytes, saturating */
 		};
-		/* Copies of pageable memory that the driver stages, without CUPTI: time that their
-		 * calls had for them, what they waited for work ahead taken out; sum, ns. 0 = not
-		 * known. By the timeline. */
+		/* Copies of pageable memory, which the driver stages; without CUPTI: API time of
+		 * their calls less what these waited for earlier work; sum, ns. 0 = not known. By
+		 * the timeline. */
 		double staged_ns;
 	};
 };
@@ -62,33 +64,36 @@ struct tf_work {
 #define TF_GRAPH_ALIKE 0x80000000u
 
 /*
- * What the pairs of a class of work stand for. Samples are taken at uneven distances, and a class
- * may change as the program goes on: a pair of the time y counts for w, half of the launches back
- * to the pair before it, of the same series, and half of those to the next one. A series: the
- * launches of a class by one thread, which knows how many there were. The last pair of each, its
- * end, counts for half only in the sums up to `spread`; what came behind the ends is shared out by
- * how far apart (g) they and the pairs before them were. d: half the squared difference to a
- * neighbour of the same kind.
+ * How the samples of a class are weighted. They are taken at uneven distances, and a class may
+ * change while the program runs. So each sample stands for w launches: half of those since the
+ * sample before it and half of those up to the next one, counted in its series. A series is the
+ * launches of the class by one thread.
+ *
+ * y: the sample's time, ns. d: half the squared difference of y to the next sample of the same kind
+ * (idle or busy stream). The last sample of a series, its end, has only the first half of its w in
+ * the sums up to `spread`. The launches behind the ends are divided among them by g, the distance
+ * of each from the sample before it.
  */
 struct tf_weights {
 	double weight[TF_PAIRS];            /* sum of w, of pairs on an idle and on a busy stream */
 	double sum_ns;                      /* of w * y */
 	double squares;                     /* of w * w */
-	double told;                        /* of w * w, of pairs whose d is known */
+	double told;                        /* of w * w, of samples whose d is known */
 	double spread;                      /* of w * w * d */
 	double end_weight[TF_PAIRS];        /* of the ends: sum of g */
 	double end_ns;                      /* of g * y */
-	double end_squares, end_both;       /* of g * g; of g times what it has of w */
+	double end_squares, end_both;       /* of g * g; of g times the half of w it has */
 	double end_spread, end_both_spread; /* the same, times d */
-	double recent_ns;                   /* of the last pairs, some eight */
+	double recent_ns;                   /* mean of about the last eight samples */
 	double recent_busy;                 /* share of these on a busy stream */
 	uint64_t covered;                   /* launches up to the ends */
 	uint32_t pairs;                     /* in these sums, saturating */
-	uint32_t tries;                     /* pieces that events stood around */
+	uint32_t tries;                     /* pieces of work with events around them, lost
+	                                       samples too */
 	uint64_t reserved[7];
 };
 
-/* Area `weights`: where they are, beside `works`, in units of 64 bytes; 0 = none. */
+/* Area `weights`: the struct tf_weights of each entry of `works`, as offset / 64; 0 = none. */
 struct tf_weight_places {
 	uint32_t at[TF_WORKS];
 };

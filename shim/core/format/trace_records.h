@@ -79,24 +79,28 @@ struct tf_record {
 		uint64_t arg[4];
 	};
 };
-#define TF_NESTED   0x0001u /* inside the next record of this thread without this flag, in time */
+#define TF_NESTED                                                                                  \
+	0x0001u             /* made inside another call: that of the thread's next record without  \
+	                       this flag */
 #define TF_CAPTURED 0x0002u /* went into a graph under capture, not to the GPU */
 #define TF_PTDS     0x0004u /* stream 0 means the per-thread default stream */
 #define TF_FIRST    0x0008u /* this thread's first launch of the kernel */
 #define TF_NO_ARGS  0x0010u /* the union was not filled: no driver call was seen inside */
-#define TF_SAMPLED  0x0020u /* our events stood around this work on its stream */
-#define TF_STALLED  0x0040u /* and our stall (header `stall_ns`) ahead of it */
-#define TF_OWN      0x0080u /* nested, and a call of the program's own: by a handler or a callback */
-#define TF_SITE     0x4000u /* the last 24 bits are its call site: trace_sites.h */
+#define TF_SAMPLED  0x0020u /* the sampler recorded an event before and after this work */
+#define TF_STALLED  0x0040u /* and launched its stall kernel (header `stall_ns`) ahead of it */
+#define TF_OWN                                                                                     \
+	0x0080u         /* nested, but made by the program itself: in a signal handler or a        \
+	                   callback */
+#define TF_SITE 0x4000u /* the last 24 bits are its call site: trace_sites.h */
 
-/* Part of the call around it, and no call of its own. */
+/* It is how CUDA carries out the call around it, not a call that the program made. */
 static inline int tf_is_part(const struct tf_record *r)
 {
 	return (r->flags & (TF_NESTED | TF_OWN)) == TF_NESTED;
 }
 
 /*
- * What is no call stands in the rings too, under a call id of its own:
+ * Records in the rings that are not calls have these call ids:
  *
  * TF_CALL_SAMPLE    GPU time of one piece of work. `start`: entry of the call that gave it; `end`:
  *                   nanoseconds between our two events, as the driver tells it; `result`: enum
@@ -104,9 +108,9 @@ static inline int tf_is_part(const struct tf_record *r)
  *                   series it is (see struct tf_weights), 0 = unknown; `flags` and the union as in
  *                   the work's own record. Calibration: kinds TF_WORK_EMPTY and TF_WORK_NULL,
  *                   device in launch.kernel.
- * TF_CALL_FACTS     of a launch class, once: the union as in its launches, `start` = registers a
- *                   thread | blocks an SM << 16 | warps an SM holds at most << 32 | static shared
- *                   memory in bytes << 48 (saturating).
+ * TF_CALL_FACTS     what the driver tells of a kernel, once for each class of launches: the union
+ *                   as in its launches, `start` = registers a thread | blocks an SM << 16 | warps
+ *                   an SM holds at most << 32 | static shared memory in bytes << 48 (saturating).
  * TF_CALL_ACTIVITY  CUPTI's record of one piece of work, in ring `activity_ring`: `start` and `end`
  *                   in ticks on the GPU; `thread`: enum tf_work_kind; `stream`: which call gave it,
  *                   TF_CAUSE() of its thread and entry, 0 = unknown; union `activity`.
@@ -117,10 +121,9 @@ static inline int tf_is_part(const struct tf_record *r)
  *                   thread that pushed it did meanwhile, and all threads that have no ranges of
  *                   their own, by their exact counters.
  *
- * TF_CALL_OWN       time that the shim took, not the program: `start` and `end` in ticks. It ends
- *                   where the call behind it in the ring begins, or where more such time ahead of
- *                   that call does; or it begins where the call ahead of it ended. Times that are
- *                   too short to matter have no record: own_time.h.
+ * TF_CALL_OWN       time that the shim took of the thread: `start` and `end` in ticks. It lies
+ * right before the call of the next record (or before another such record's time), or right behind
+ * the call before. Short ones have no record: own_time.h.
  */
 #define TF_CALL_SAMPLE          0xffffu
 #define TF_CALL_FACTS           0xfffeu
@@ -144,9 +147,10 @@ enum tf_work_kind {
 	TF_WORK_NULL,  /* calibration: an empty kernel of ours */
 	TF_WORK_KINDS
 };
-enum tf_pair { TF_PAIR_IDLE, TF_PAIR_BUSY, TF_PAIRS }; /* the stream when its first event came */
+/* Whether the stream was idle or busy when the first event of a pair was recorded. */
+enum tf_pair { TF_PAIR_IDLE, TF_PAIR_BUSY, TF_PAIRS };
 
-#define TF_RANGE_STARTED   0x0100u /* by start and end, not push and pop: in no other range */
+#define TF_RANGE_STARTED   0x0100u /* nvtxRangeStart, not push and pop: nested in no range */
 #define TF_RANGE_NO_COUNTS 0x0200u /* ended by another thread: what it did is not known */
 
 /* A range's copied bytes and the API time of its launches: 48 bits each, saturating. */

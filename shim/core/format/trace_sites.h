@@ -14,15 +14,15 @@
 
 enum tf_sites_mode { TF_SITES_OFF, TF_SITES_ON, TF_SITES_ALL };
 
-/* Whether frames of Python are read, and why not. */
+/* Whether Python frames are read, and why not. */
 enum tf_python {
 	TF_PYTHON_NONE,          /* no CPython in the process, as far as was looked */
 	TF_PYTHON_FOUND,         /* there is one; no thread of it was met yet */
 	TF_PYTHON_READ,          /* they are */
-	TF_PYTHON_UNKNOWN,       /* a version that this was never tried with */
+	TF_PYTHON_UNKNOWN,       /* a version of CPython whose structures are not known here */
 	TF_PYTHON_FREE_THREADED, /* a build without the GIL */
 	TF_PYTHON_SEVERAL,       /* several interpreters in the process */
-	TF_PYTHON_DOUBT,         /* what was found there is not as this version has it */
+	TF_PYTHON_DOUBT,         /* memory did not look as this version's structures do */
 	TF_PYTHON_NO_PEEK, /* the kernel does not let us check addresses: process_vm_readv() */
 	TF_PYTHON_OTHER    /* PyPy */
 };
@@ -56,16 +56,17 @@ struct tf_site {         /* table `sites` */
 	uint64_t ticks;                      /* API time */
 	uint64_t useful_ticks, wasted_ticks; /* of a wait */
 	uint64_t bytes, pageable_bytes;      /* of copies and allocations */
-	uint64_t samples;                    /* of its work, around which our events stood */
-	/* where CPython is in the process, and the thread is not in it */
+	uint64_t samples;                    /* pieces of its work that were timed */
+	/* of a thread that runs no Python, in a process that does */
 	char thread[16]; /* its name */
-	uint32_t range;  /* index + 1 of the NVTX range open there; of a thread that opens none, in
-	                    one that does; 0 = none */
+	uint32_t range;  /* index + 1 of the NVTX range open on it; where it opens none, of one open
+	                    on another thread; 0 = none */
 	uint32_t reserved2[7];
 };
 #define TF_SITES_MAX 65536u
 
-/* How many of a site's samples were of one class of work: open addressing by site and work. */
+/* How many of a site's samples were of one class of work: a hash table with open addressing, by
+ * site and work. */
 struct tf_site_pair {
 	uint32_t site; /* index + 1; 0 = a free place */
 	uint32_t work; /* index in area `works` */

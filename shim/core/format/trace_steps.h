@@ -15,9 +15,9 @@ struct tf_counts { /* what a thread did meanwhile */
 };
 
 /*
- * Table `ranges`: NVTX ranges by name and by the range they lie in, a tree: an entry stands behind
- * its parent. Made by the shim; from `hist` on written by the drain. Entry 0 takes what found no
- * place.
+ * Table `ranges`: NVTX ranges by name and by the range around them. A tree: an entry's parent comes
+ * before it. Made by the shim; from `hist` on written by the drain. Entry 0 has the ranges for
+ * which there was no room.
  */
 struct tf_nvtx_range {
 	uint64_t name;   /* struct tf_string, UTF-8 if the program keeps to it */
@@ -32,13 +32,14 @@ struct tf_nvtx_range {
 	uint64_t ticks, min_ticks, max_ticks;
 	struct tf_counts counts;
 	uint32_t rows;    /* in table `steps` */
-	uint32_t stride;  /* every so many-th has a row; 0 = it has none */
+	uint32_t stride;  /* one range in so many has a row; 0 = none */
 	uint32_t pattern; /* by the shim: index + 1 of the entry for its name's pattern; 0 = none */
 	uint32_t reserved;
 };
-#define TF_RANGES_MAX    16384u
-#define TF_RANGE_OTHER   0u
-#define TF_RANGE_PATTERN 1u /* for many names that differ in their numbers alone: each is '#' */
+#define TF_RANGES_MAX  16384u
+#define TF_RANGE_OTHER 0u
+#define TF_RANGE_PATTERN                                                                           \
+	1u /* stands for many names that differ only in numbers, each shown as '#' */
 
 struct tf_episode { /* a stretch of steps of a loop, one after the other */
 	uint64_t start, end;
@@ -46,10 +47,10 @@ struct tf_episode { /* a stretch of steps of a loop, one after the other */
 };
 #define TF_EPISODES 32u
 
-struct tf_level {        /* a way to divide a loop's work into alike pieces */
-	uint64_t marker; /* as of the loop */
+struct tf_level {        /* one way to divide a loop's work into pieces that are alike */
+	uint64_t marker; /* as tf_loop's */
 	uint8_t cls;
-	uint8_t anchors; /* TF_ANCHOR_...: what at least 0.9 of the pieces hold */
+	uint8_t anchors; /* TF_ANCHOR_...: found in at least 0.9 of the pieces */
 	uint8_t reserved[2];
 	uint32_t seen;         /* pieces, of the events that were looked at */
 	uint64_t events_x1000; /* pieces of work in one, on average */
@@ -60,21 +61,22 @@ struct tf_level {        /* a way to divide a loop's work into alike pieces */
 #define TF_ANCHOR_GAP    4u /* a time without calls, long for this thread */
 
 /*
- * Table `loops`: work that was found to repeat. A loop lasts as long as its steps are alike, and
- * may come again: its stretches are its episodes. When there are more, the two with the shortest
- * time between them become one. Written by the drain.
+ * Table `loops`: work that was found to repeat. A loop runs as long as its steps are alike; it may
+ * end and come again (evaluation between epochs): each time is an episode. When there are more than
+ * TF_EPISODES, the two with the shortest time between them are joined. Written by the drain.
  */
 struct tf_loop {
 	uint32_t thread; /* index in table `threads`; TF_LOOP_ALL: of all threads' calls together */
-	uint8_t cls;     /* enum spy_class of the marker, the work that tells steps apart */
-	uint8_t anchors; /* TF_ANCHOR_...: why this level is the step; 0 = it is the longest */
+	uint8_t cls;     /* enum spy_class of the marker, which occurs once in each step */
+	uint8_t anchors; /* TF_ANCHOR_...: why this level was taken for the step; 0 = it is the
+	                    longest */
 	uint8_t levels;  /* entries of `level`, shortest first */
 	uint8_t step_level;   /* which of them is the step */
 	uint64_t marker;      /* kernel, graph or call id; copy, set: TF_COPY_KIND() */
 	uint64_t steps;       /* found, those without a row too */
 	uint64_t events;      /* pieces of work in these */
-	uint64_t alike_x1000; /* sum over steps of how much alike the step before, in 1/1000 */
-	uint64_t odd;         /* steps that are less than half alike */
+	uint64_t alike_x1000; /* sum over steps of the similarity to the step before, in 1/1000 */
+	uint64_t odd;         /* steps with a similarity below one half */
 	uint32_t rows, stride;
 	uint64_t given_up;       /* tick at which another loop took its place; 0 = not */
 	uint64_t ticks;          /* sum of its steps' durations */
@@ -99,12 +101,12 @@ struct tf_step { /* table `steps`: one range of the outermost levels, or one ste
 };
 #define TF_STEPS_MAX      65536u
 #define TF_STEP_FOUND     1u
-#define TF_STEP_ODD       2u /* less than half alike the steps around it */
+#define TF_STEP_ODD       2u /* similarity to the steps around it below one half */
 #define TF_STEP_NO_COUNTS 4u
 #define TF_STEP_LEVELS    3u /* ranges of so many outermost levels have rows */
 
 #define TF_STORE_PAGES 4096u
-/* Records kept for the timeline: a directory of pages; a ring of pages (`keep`) or a growing file
+/* Kept records, in pages: the newest ones, oldest page overwritten first (`keep`), or all of them
  * (`trace`). */
 struct tf_store {
 	uint64_t page_records; /* records of a page */

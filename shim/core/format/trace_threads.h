@@ -11,7 +11,7 @@
 #include "shim/core/format/trace_records.h"
 #include "shim/core/format/trace_tables.h"
 
-/* A ring of records; when it is full and may grow, the thread goes on in the next, larger one. */
+/* A ring of records. A thread whose ring is full continues in a new, larger one, if it may grow. */
 struct tf_ring {
 	uint64_t capacity; /* records, a power of two */
 	uint64_t next; /* offset of the ring that follows; release, after the last record of this
@@ -56,7 +56,7 @@ struct tf_copy_stat {
 #define TF_COPY_KIND(direction, memory, async)                                                     \
 	(((direction)*SPY_MEM_COUNT + (memory)) * 2 + !!(async))
 
-/* A result that says only that the process is ending: CUDA_ERROR_DEINITIALIZED,
+/* The result of calls made after the driver has shut down at exit: CUDA_ERROR_DEINITIALIZED,
  * cudaErrorCudartUnloading. */
 #define TF_TOO_LATE 4
 
@@ -105,26 +105,27 @@ struct tf_thread { /* table `threads` holds offsets of these; `thread_bytes` lon
 	                                    batch counts its items */
 	uint64_t captured[SPY_CLASS_COUNT]; /* work that went into a graph */
 	/*
-	 * Time by innermost class since the window began = sum of `calls[].sum_ticks` of the class
-	 * + this: what nested calls take from their caller's class and give to their own, and the
-	 * first call taken out.
+	 * Time by the class of the innermost call, since the window began, is the sum of
+	 * `calls[].sum_ticks` of the class plus this: a nested call's time is subtracted from its
+	 * caller's class and added to its own, and the process' first call is subtracted.
 	 */
 	int64_t self_adjust[SPY_CLASS_COUNT];
 	uint64_t samples;                     /* pieces of work that this thread timed */
-	uint64_t sample_ticks;                /* its time that this took: in no call's time */
+	uint64_t sample_ticks;                /* what that took of the thread: in no call's time */
 	uint64_t copy_bytes, pageable_copies; /* sums over `copies` */
 	struct tf_copy_stat copies[TF_COPY_KINDS];
 	struct tf_failure failures[TF_FAILURES];
 	uint64_t allocs;      /* allocations and frees that succeeded */
 	uint64_t graph_ticks; /* of sample_ticks: asking what graphs do */
-	uint64_t unsealed;    /* 1: it was in a call when the seal was made, which leaves it out */
+	uint64_t unsealed;    /* 1: it was in a call when the recording was sealed; the digest
+	                         does not cover it */
 	/* By cpu.c: time that the thread could have run in and had no CPU, as the kernel counts it.
 	 */
 	uint64_t cpu_wait_ns; /* since its first call; of all threads that had this slot */
 	uint64_t cpu_base_ns; /* the kernel's count when that was 0, modulo 2^64 */
 	uint64_t cpu_tick;    /* when it was read last; 0 = it is not known */
 	uint64_t cpu_cores;   /* that the thread may run on; 0 = not known */
-	uint64_t site_ticks;  /* its time that taking stacks took: in no call's time */
+	uint64_t site_ticks;  /* what taking stacks took of the thread: in no call's time */
 	uint32_t kernel_pages[TF_KERNEL_DIRS]; /* offset / 64 of TF_KERNEL_PAGE struct
 	                                          tf_kernel_stat; 0 = none */
 	struct tf_call_stat calls[];           /* one per entry of table `calls` */

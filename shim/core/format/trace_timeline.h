@@ -25,7 +25,7 @@ enum tf_host {
 	TF_HOSTS
 };
 
-/* Why a device was idle: what the thread did meanwhile that then gave it the next work. */
+/* Why a device was idle: what the thread that then gave it the next work was doing meanwhile. */
 enum tf_idle {
 	TF_IDLE_LAUNCH,
 	TF_IDLE_SYNC,
@@ -33,8 +33,8 @@ enum tf_idle {
 	TF_IDLE_ALLOC,
 	TF_IDLE_MODULE,
 	TF_IDLE_OUTSIDE,
-	TF_IDLE_DEPENDENCY, /* the work was given already: it waited on the GPU for other work, or
-	                       was on its way */
+	TF_IDLE_DEPENDENCY, /* the work had been launched: it waited on the GPU for other work, or
+	                       was on its way to it */
 	TF_IDLE_UNKNOWN,
 	TF_IDLE_OWN, /* the shim held the host up */
 	TF_IDLES
@@ -45,8 +45,8 @@ struct tf_slice {
 	uint64_t self_ticks[SPY_CLASS_COUNT]; /* time by innermost class, all threads */
 	uint64_t
 	        host_ticks[TF_HOSTS]; /* of the thread that issues the next work; by the timeline */
-	/* Of the threads that give the GPU work: what they waited for a CPU, and of how much of
-	 * their time that is known; by cpu.c */
+	/* Of the threads that give the GPU work: time runnable without a CPU, and the time for
+	 * which that is known; by cpu.c */
 	uint64_t cpu_wait_ns, cpu_known_ticks;
 };
 #define TF_SLICES 256u
@@ -78,7 +78,7 @@ struct tf_device_time { /* at header `devices_time[device]` */
 	uint64_t work;          /* pieces of work placed */
 	uint64_t work_unknown;  /* of these: of a class without a known duration */
 	uint64_t work_ticks;    /* sum of durations: overlap counted twice */
-	uint64_t anchored;      /* waits that told when work really ended */
+	uint64_t anchored;      /* waits of the host that showed when work really ended */
 	uint64_t guessed_ticks; /* of work_ticks: of classes without a known duration */
 	uint64_t reserved[3];
 	struct tf_slice_busy slices;

@@ -12,11 +12,12 @@
 
 #include <stdbool.h>
 
-#define UNTRUE_LEAST_NS   1e6 /* a copy that lasts as long is looked at */
-#define UNTRUE_NEIGHBOURS 64u /* calls before and behind it among which its stream's are sought */
+#define IMPLAUSIBLE_LEAST_NS 1e6 /* a copy that lasts as long is looked at */
+#define IMPLAUSIBLE_NEIGHBOURS                                                                     \
+	64u /* calls before and behind it among which its stream's are sought */
 /* Two pieces that share less are as the GPU's timer and CUPTI's clocks have them. */
-#define UNTRUE_GRAIN_NS 2e3
-#define UNTRUE_SHARE    0.2 /* of the shorter one */
+#define IMPLAUSIBLE_GRAIN_NS 2e3
+#define IMPLAUSIBLE_SHARE    0.2 /* of the shorter one */
 
 struct implausible_span {
 	double start, end; /* ns, of any clock */
@@ -39,9 +40,9 @@ static inline bool implausible_beside(const struct implausible_span *a,
 	       shorter = implausible_ns(a) < implausible_ns(b) ? implausible_ns(a)
 	                                                       : implausible_ns(b);
 
-	if (!(to > from) || !(to - from > UNTRUE_SHARE * shorter))
+	if (!(to > from) || !(to - from > IMPLAUSIBLE_SHARE * shorter))
 		return false;
-	if (b->end - a->start <= UNTRUE_GRAIN_NS || a->end - b->start <= UNTRUE_GRAIN_NS)
+	if (b->end - a->start <= IMPLAUSIBLE_GRAIN_NS || a->end - b->start <= IMPLAUSIBLE_GRAIN_NS)
 		return false;
 	return !b->is_copy ||
 	       implausible_ns(b) * (a->bytes + 1) <= implausible_ns(a) * (b->bytes + 1);

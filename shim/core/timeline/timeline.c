@@ -287,7 +287,7 @@ void timeline_finish(struct timeline *t)
 		tl_tell_exact_rest(t);
 	else if (t->watch)
 		tl_tell_rest(t);
-	if (end > t->host_upto)
+	if (end > t->host_until)
 		tl_host(t, t->host_thread, end);
 	for (unsigned i = 0; i < TF_DEVICES_TIMED; i++)
 		if (tf_header(t->map)->devices_time[i]) {

@@ -71,7 +71,7 @@ void tl_find_window(struct timeline *t)
 		return;
 	t->window = start;
 	t->resumed = sum != 0;
-	t->began = t->host_upto = t->seen = start + sum;
+	t->began = t->host_until = t->seen = start + sum;
 }
 
 struct timeline *timeline_new(struct tf_map *map)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The work of a device's streams is booked, in the order of its start. */
+/* Booking: the ops of all streams of a device are counted in its busy time, in the order of their
+ * start. */
 #include "shim/core/timeline/timeline_busy.h"
 
 static inline uint64_t next_start(struct timeline *t, const struct tl_stream *s)
@@ -33,8 +34,8 @@ static void sift_down(struct tl_turn *turns, uint32_t n, uint32_t at)
 	turns[at] = turn;
 }
 
-/* Books the next work of a stream as far as `up to`; when the one after it starts, or UINT64_MAX
- * where there is none yet. */
+/* Books the stream's next op, up to tick `until`; returns when the op after it starts, or
+ * UINT64_MAX where there is none or this one is not done. */
 static inline uint64_t book_next(struct timeline *t, struct tl_device *d, struct tl_stream *s,
                                  uint64_t until)
 {
@@ -66,16 +67,16 @@ static inline uint64_t book_next(struct timeline *t, struct tl_device *d, struct
 	return next_start(t, s);
 }
 
-/* Whether kernels of its own are all that ran on the device last: its unions end together. */
+/* Whether the device last ran kernels alone, none of communication. */
 static bool ran_kernels(const struct tl_device *d)
 {
 	return d->until[TL_OWN] == d->until[TL_ANY] && d->until[TL_KERNEL] == d->until[TL_ANY];
 }
 
 /*
- * The work of a stream as long as it is kernels that start before `limit`, on a device where
- * nothing else ran: what book_next() does with them, in one piece. When the next work starts, as
- * there.
+ * book_next() for several ops at once: for the stream's next kernels that start before `limit`, on
+ * a device that ran nothing but kernels, sums are added once. Returns when the next op starts, as
+ * book_next() does.
  */
 static uint64_t book_kernels(struct timeline *t, struct tl_device *d, struct tl_stream *s,
                              uint64_t until, uint64_t limit)
@@ -153,7 +154,7 @@ void tl_book_streams(struct timeline *t, unsigned device, uint64_t until)
 		uint64_t limit = until;
 		for (uint32_t next = 1; next < n && next <= 2; next++)
 			limit = tl_min(limit, t->turns[next].start + 1);
-		/* As long as it is its turn. */
+		/* The stream goes on as long as no other has an op that starts earlier. */
 		uint64_t start = book_kernels(t, d, s, until, limit);
 		while (start < limit && (start = book_next(t, d, s, until)) < limit)
 			start = book_kernels(t, d, s, until, limit);

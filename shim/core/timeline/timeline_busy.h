@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stretch of work goes into the figures of its device: what each one goes through, small enough
- * to be part of its callers. For timeline_device.c and timeline_book.c.
+ * Counting a stretch of work in its device's busy and idle time: inline functions that every
+ * stretch goes through. For timeline_device.c and timeline_book.c.
  */
 #ifndef SPY_TIMELINE_BUSY_H
 #define SPY_TIMELINE_BUSY_H
@@ -11,7 +11,7 @@
 
 /* A stretch in which the device was idle: tl_stretch; `context`: the device. */
 void tl_idle(struct timeline *t, void *context, unsigned state, uint64_t start, uint64_t end);
-/* Time of work of its own is taken out of what communication had alone. */
+/* Other work turned out to run in [start, end), which was counted as communication alone. */
 void tl_not_alone(struct timeline *t, struct tf_device_time *time, uint64_t start, uint64_t end);
 /* The kernel's histogram of queue times, made if need be. */
 void tl_find_queue(struct timeline *t, struct tl_kernel *k, uint32_t kernel);
@@ -29,7 +29,8 @@ static inline void tl_busy_add(struct timeline *t, struct tl_device *d, size_t o
 		           sizeof(d->time->slices.busy[0]), offset, start, end);
 }
 
-/* What is added until the next call lies in [start, end]: in one slice, most of the time. */
+/* All that is added until the next call lies in [start, end]: where that is one time slice, it is
+ * found once. */
 static inline void tl_busy_within(struct timeline *t, struct tl_device *d, uint64_t start,
                                   uint64_t end)
 {
@@ -47,7 +48,8 @@ static inline void tl_idle_for(struct timeline *t, struct tl_device *d, enum tf_
 		            end);
 }
 
-/* Idle in [start, end), until this piece of work began. */
+/* The device was idle in [start, end), when this piece of work began: why, by when it was
+ * launched. */
 static inline void tl_book_idle(struct timeline *t, struct tl_device *d, const struct tl_piece *p,
                                 uint64_t start, uint64_t end)
 {
@@ -64,7 +66,8 @@ static inline void tl_book_idle(struct timeline *t, struct tl_device *d, const s
 	tl_idle_for(t, d, TF_IDLE_DEPENDENCY, tl_max(start, launched), end);
 }
 
-/* The part of [start, end) that the union did not hold yet; nothing is left: start = end. */
+/* Extends a union to `end`; returns where the part of [start, end) begins that it did not hold yet,
+ * or `end`. */
 static inline uint64_t tl_grow(struct tl_device *d, enum tl_union u, uint64_t start, uint64_t end)
 {
 	start = tl_min(tl_max(start, d->until[u]), end);
@@ -79,7 +82,7 @@ static inline void tl_overlapped(struct tf_stream *row, uint64_t start, uint64_t
 		row->overlapped_ticks += end - start;
 }
 
-/* Kernels' and copies' own unions, and where they lay over each other. */
+/* Time with a kernel, time with a copy, and time with both. */
 static inline void tl_book_kind(struct timeline *t, struct tl_device *d, const struct tl_piece *p,
                                 uint64_t from, bool copy)
 {
@@ -100,7 +103,8 @@ static inline void tl_book_kind(struct timeline *t, struct tl_device *d, const s
 		tl_overlapped(d->copy_row, start, tl_min(p->end, d->until[TL_COPY]));
 }
 
-/* What comes late, ahead of what is booked, counts from where the device was busy anyway. */
+/* Adds a piece to its device's figures. Of one that starts before what is booked already, only the
+ * part since the device was last idle counts. */
 static inline __attribute__((always_inline)) void tl_book_piece(struct timeline *t,
                                                                 struct tl_device *d,
                                                                 const struct tl_piece *p, bool copy,
@@ -115,7 +119,7 @@ static inline __attribute__((always_inline)) void tl_book_piece(struct timeline 
 		time->guessed_ticks += p->end - p->start;
 	if (p->row)
 		*(copy ? &p->row->copy_ticks : &p->row->kernel_ticks) += p->end - p->start;
-	/* Nothing but work of its own runs: what one union grows by the other does too. */
+	/* No communication runs: TL_OWN grows as TL_ANY does. */
 	bool simple =
 	        !comm && (d->until[TL_OWN] == d->until[TL_ANY] || p->start >= d->until[TL_ANY]);
 	tl_busy_within(t, d, tl_min(p->start, d->until[TL_ANY]), p->end);

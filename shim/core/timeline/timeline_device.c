@@ -8,7 +8,8 @@
 
 /* ---- devices ---- */
 
-/* Upto where a device's figures reach: what they sum to. 0 = they cannot be. */
+/* The tick up to which a device is booked: start, busy and idle time add up to it. 0 = the figures
+ * are damaged. */
 static uint64_t reach(const struct tf_device_time *time)
 {
 	uint64_t sum = time->from;

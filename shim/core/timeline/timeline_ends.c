@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_ops.h"
 
-/* Moves ops line[0..n) so that they end by tick `by`, the first not before `from`. */
+/* Moves ops line[0..n) to earlier times so that all end by tick `by`; none starts before `from`. */
 static void move_ahead(struct timeline *t, uint32_t n, uint64_t from, uint64_t by)
 {
 	uint64_t limit = by;
@@ -39,7 +39,7 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 	if (n && was > by) {
 		move_ahead(t, n, before, by);
 		s->settled = tl_max(before, by);
-		if (op) { /* what came later moves up, as far as its call lets it */
+		if (op) { /* ops behind them move to an earlier time too, none before its call */
 			s->shift -= (int64_t)(was - by);
 			s->loose = s->tail;
 		}
@@ -52,7 +52,7 @@ void tl_finished(struct timeline *t, struct tl_stream *s, uint64_t last, uint64_
 	}
 }
 
-/* Moves op `next` and what is behind it back, each only as far as the one before it asks for. */
+/* Moves op `next` to tick `from`, and those behind it later as far as it pushes them. */
 static void move_back(struct timeline *t, const struct tl_stream *s, struct tl_op *next,
                       uint64_t from)
 {
@@ -66,8 +66,8 @@ static void move_back(struct timeline *t, const struct tl_stream *s, struct tl_o
 	}
 }
 
-/* What is behind op `op` on its stream and was to start before it has ended moves back. What of it
- * was taken for done is still to come. */
+/* `op` ends later than it was estimated: ops behind it on its stream start later, and those of them
+ * that counted as ended are outstanding again. */
 static void push_back(struct timeline *t, struct tl_stream *s, const struct tl_op *op)
 {
 	struct tl_op *next = tl_op(t, op->next);
@@ -84,7 +84,7 @@ static void push_back(struct timeline *t, struct tl_stream *s, const struct tl_o
 	s->head = op->next;
 	if (s->loose > next->id)
 		move_back(t, s, next, from);
-	else /* they follow each other closely: all of them at once */
+	else /* no gap between them: all move by as much */
 		s->shift += (int64_t)(from - tl_start_on(s, next));
 }
 

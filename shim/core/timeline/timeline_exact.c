@@ -25,7 +25,7 @@ static struct tl_delayed *by_cause(struct tl_exact *x, uint64_t cause)
 	return NULL;
 }
 
-/* In a place that leads nowhere any more, or else in that of the call longest known. */
+/* Enters a call into the hash table: over an entry that is stale, or else over the oldest. */
 static void file(struct tl_exact *x, uint32_t place)
 {
 	uint64_t cause = cause_of(&x->delayed[place]);
@@ -70,7 +70,7 @@ static struct tl_activity *orphans_beside(struct tl_exact *x, uint64_t cause)
 	return &x->orphan[hash % (TL_ORPHANS / TL_ORPHANS_BESIDE) * TL_ORPHANS_BESIDE];
 }
 
-/* One entry a call: a graph's nodes are together from the first's start to the last's end. */
+/* One entry for each call: of a graph's nodes the first start and the last end. */
 static void keep_orphan(struct tl_exact *x, const struct tl_activity *a)
 {
 	struct tl_activity *beside = orphans_beside(x, a->cause);
@@ -110,7 +110,7 @@ static void sift_up(struct tl_activity *heap, uint32_t at)
 	heap[at] = a;
 }
 
-/* Of one that is there. */
+/* Removes an element of the heap. */
 static void take_out(struct tl_exact *x, uint32_t at)
 {
 	struct tl_activity *heap = x->heap;
@@ -146,7 +146,7 @@ static void __attribute__((noinline)) tell_watch(struct timeline *t, const struc
 	t->watch->placed(t->watch->to, &told);
 }
 
-/* The first activity, as far as it lies before `up to`. */
+/* Books the activity that starts first. */
 static void book_first(struct timeline *t, uint64_t until)
 {
 	struct tl_exact *x = &t->exact;
@@ -169,7 +169,7 @@ static void book_first(struct timeline *t, uint64_t until)
 		p.flags |= TL_OP_NODE;
 	*graph = a.graph_node ? a.cause : 0;
 	struct tl_piece counted = p;
-	if (a.graph_node) /* it waited for the nodes before it: no queue time */
+	if (a.graph_node) /* it waited for nodes of its graph: no time in the launch queue */
 		counted.returned = 0;
 	tl_count_work(t, &counted, a.kernel, !a.guessed);
 	tl_book(t, &p);
@@ -197,7 +197,8 @@ static void add_activity(struct timeline *t, const struct tl_activity *a)
 	sift_up(x->heap, x->activities++);
 }
 
-/* An activity whose call is not settled yet stops those after it; but for `all`. */
+/* Books activities that start before `until`, up to the first whose call is not taken yet; with
+ * `all` past it. */
 static void book_until(struct timeline *t, uint64_t until, bool all)
 {
 	struct tl_exact *x = &t->exact;
@@ -258,7 +259,7 @@ void timeline_activity(struct timeline *t, const struct tf_record *r)
 
 /* ---- calls that wait ---- */
 
-/* Its activities count for nothing, but for what was counted already. */
+/* Removes the activities of a call whose times cannot be true; what is booked already stays. */
 static void disbelieve(struct timeline *t, struct tl_delayed *d)
 {
 	struct tl_exact *x = &t->exact;
@@ -287,7 +288,7 @@ static void take_oldest(struct timeline *t)
 
 	if (d->gpu_end) {
 		x->mute[d->r.call] = 0;
-		if (tl_exact_is_untrue(t, d))
+		if (tl_exact_is_implausible(t, d))
 			disbelieve(t, d);
 		if (work && d->gpu_end) {
 			work->exact_count++;
@@ -308,7 +309,7 @@ static bool is_ready(const struct timeline *t, const struct tl_delayed *d, uint6
 		return t->exact.mute[d->r.call] >= TL_MUTE;
 	if (!tl_exact_is_several(d) && !tl_exact_is_long_copy(t, d))
 		return true;
-	/* No more came for a while, nor what speaks against it. */
+	/* A whole round brought no more of its activities, nor one that makes them implausible. */
 	return t->exact.round - d->round > 1;
 }
 

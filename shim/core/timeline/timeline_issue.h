@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A piece of work gets its place on the timeline: what every one goes through, small enough to be
- * part of its callers. For timeline_work.c and timeline_launch.c.
+ * Making an op and giving it a start and an end: inline functions that every piece of work goes
+ * through. For timeline_work.c and timeline_launch.c.
  */
 #ifndef SPY_TIMELINE_ISSUE_H
 #define SPY_TIMELINE_ISSUE_H
 
 #include "shim/core/timeline/timeline_ops.h"
 
-#define TL_OPS_AHEAD 4u /* ops whose places are fetched ahead */
+#define TL_OPS_AHEAD 4u /* ops ahead whose memory is prefetched */
 
 /* ---- ops ---- */
 
-/* The place of op `op` for op `id`: an older one stands there, which may be in use. */
+/* Frees the place of an older op, which may be in use, for op `id`; returns where that goes. */
 struct tl_op *tl_take_place(struct timeline *t, struct tl_op *op, uint64_t id);
 
-/* Whether neither a list leads to an op nor anything may ask for it, of most ops. */
+/* Whether nothing refers to the op any more; false negatives are possible. */
 static inline bool tl_is_free(struct timeline *t, const struct tl_op *op)
 {
 	const struct tl_stream *s = tl_op_stream(t, op);
@@ -26,7 +26,7 @@ static inline bool tl_is_free(struct timeline *t, const struct tl_op *op)
 	               s->queues[op->engine].back != id && t->device[s->device].last != id));
 }
 
-/* Those after op `id`: a round later they are in no cache any more. */
+/* Prefetches the places of the next ops: since they were used last, all others were. */
 static inline void tl_fetch_ops(const struct timeline *t, uint64_t id)
 {
 	const char *ahead = (const char *)&t->ops[(id + TL_OPS_AHEAD) & t->ops_mask];
@@ -70,9 +70,10 @@ static inline void tl_append(struct timeline *t, struct tl_stream *s, struct tl_
 	tl_activate(t, s);
 }
 
-/* ---- where ---- */
+/* ---- start and end ---- */
 
-/* The op of other streams that ends last of those it must wait for; 0 = none. */
+/* The op of another stream that this one must wait for; of several the one that ends last. 0 =
+ * none. `shared`: its engine serves all streams, one copy after the other. */
 static inline uint64_t tl_other_wait(struct timeline *t, const struct tl_stream *s,
                                      const struct tl_op *op, bool shared)
 {
@@ -83,7 +84,7 @@ static inline uint64_t tl_other_wait(struct timeline *t, const struct tl_stream 
 	return shared ? tl_later_op(t, last, t->device[s->device].engine[op->engine]) : last;
 }
 
-/* The op, placed where it could start at once, moves behind what it waits for on the GPU. */
+/* Moves the op, which has the times it would have on an idle GPU, behind the ops it waits for. */
 static inline void tl_place_behind(struct timeline *t, struct tl_stream *s, struct tl_op *op,
                                    bool shared)
 {
@@ -105,7 +106,7 @@ static inline void tl_place_behind(struct timeline *t, struct tl_stream *s, stru
 	op->end = op->start + ticks;
 }
 
-/* By estimate: after its call's return, and after what it waits for. */
+/* Estimated times: it starts after its call's return, and after what it waits for. */
 static inline void tl_put(struct timeline *t, struct tl_stream *s, struct tl_op *op,
                           const struct tf_record *r, uint64_t ticks, bool shared)
 {
@@ -117,9 +118,9 @@ static inline void tl_put(struct timeline *t, struct tl_stream *s, struct tl_op 
 	tl_place_behind(t, s, op, shared);
 }
 
-/* ---- on the way ---- */
+/* ---- counts ---- */
 
-/* On the row of its stream. */
+/* Counts the work in its stream's row. */
 static inline void tl_count_on(struct tf_stream *row, const struct tf_record *r,
                                enum tf_work_kind kind)
 {
@@ -133,7 +134,7 @@ static inline void tl_count_on(struct tf_stream *row, const struct tf_record *r,
 		row->sets += r->copy.items ? r->copy.items : 1;
 }
 
-/* The next op, as its call tells it. */
+/* A new op with what its call's record says. */
 static inline struct tl_op *tl_begin_op(struct timeline *t, uint32_t thread,
                                         const struct tf_record *r, enum tf_work_kind kind,
                                         enum cuda_engine engine)
@@ -153,7 +154,7 @@ static inline struct tl_op *tl_begin_op(struct timeline *t, uint32_t thread,
 	return op;
 }
 
-/* What its class tells of the spread of the stream's work. */
+/* Keeps the largest variance of the classes of work given to the stream since it was empty. */
 static inline void tl_note_variance(struct timeline *t, struct tl_stream *s,
                                     const struct tf_work *w)
 {
@@ -161,7 +162,7 @@ static inline void tl_note_variance(struct timeline *t, struct tl_stream *s,
 		s->since_variance = tl_variance(t, w);
 }
 
-/* `ends_last`: it stands behind the one that ended last so far. */
+/* Keeps the device's op that ends last. `ends_last`: it is behind that one on the same stream. */
 static inline void tl_note_last(struct timeline *t, struct tl_device *d, const struct tl_op *op,
                                 bool ends_last)
 {

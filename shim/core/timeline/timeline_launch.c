@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The short way of a launch of the program's own that succeeded, which most records are: what
- * tl_take() does with it, in one piece. What is unusual about it goes the long way.
+ * Most records are of launches that succeeded. This is what tl_take() does for such a launch,
+ * written out in one place so that it is fast; launches with anything unusual about them go through
+ * tl_take() itself.
  */
 #include "shim/core/timeline/timeline_issue.h"
 #include "shim/core/timeline/timeline_queue.h"
 
-#define AHEAD 16u /* segments fetched ahead: chunks are more than caches hold */
+#define AHEAD 16u /* segments prefetched ahead: all chunks together do not fit into caches */
 
-/* It is placed where an estimate has it, and nothing is known better by CUPTI. */
+/* Makes the kernel's op and places it by estimate (no CUPTI). */
 static inline void issue(struct timeline *t, uint32_t thread, struct tl_stream *s,
                          const struct tf_record *r, struct tf_work *work)
 {
@@ -32,38 +33,38 @@ static inline void issue(struct timeline *t, uint32_t thread, struct tl_stream *
 		tl_count_on(row, r, TF_WORK_KERNEL);
 }
 
-/* [from, end) of a state, and [upto, from) outside CUDA. */
-static inline void add_to_host(struct timeline *t, unsigned state, uint64_t upto, uint64_t from,
+/* The merged host, known until `until`: outside CUDA until `from`, then in `state` until `end`. */
+static inline void add_to_host(struct timeline *t, unsigned state, uint64_t until, uint64_t from,
                                uint64_t end)
 {
 	struct tf_slices *s = t->slices;
 
-	if (s && slice_holds(s, &t->host_slice, upto, end)) {
+	if (s && slice_holds(s, &t->host_slice, until, end)) {
 		uint64_t *ticks = s->slice[t->host_slice.index].host_ticks;
 		uint64_t *all = tf_header(t->map)->host_ticks;
-		ticks[TF_HOST_OUTSIDE] += from - upto;
-		all[TF_HOST_OUTSIDE] += from - upto;
+		ticks[TF_HOST_OUTSIDE] += from - until;
+		all[TF_HOST_OUTSIDE] += from - until;
 		ticks[state] += end - from;
 		all[state] += end - from;
 		return;
 	}
-	if (from > upto)
-		tl_to_host(t, NULL, TF_HOST_OUTSIDE, upto, from);
+	if (from > until)
+		tl_to_host(t, NULL, TF_HOST_OUTSIDE, until, from);
 	tl_to_host(t, NULL, state, from, end);
 }
 
-/* Into the thread's history, and the merged host's: of a call that gave work. */
+/* Adds a call that gave work to its thread's segments and to the merged host. */
 static inline __attribute__((always_inline)) void
 spent(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end, struct tl_split split)
 {
 	const struct tl_thread *th = &t->threads[thread];
 	struct tl_chunk *c = tl_chunk_at(t, th->newest);
-	const uint64_t upto = t->host_upto, from = tl_max(start, t->window);
+	const uint64_t until = t->host_until, from = tl_max(start, t->window);
 	const unsigned state = split.after;
 
 	if (!c || !c->count || c->count == TL_CHUNK || !th->figures || th->nested_count ||
-	    split.at > start || c->segments[c->count - 1].end >= tl_min(from, upto + 1) ||
-	    tl_max(from, upto) >= end || state >= TF_HOSTS) {
+	    split.at > start || c->segments[c->count - 1].end >= tl_min(from, until + 1) ||
+	    tl_max(from, until) >= end || state >= TF_HOSTS) {
 		tl_spent(t, thread, start, end, split);
 		tl_host(t, thread, end);
 		return;
@@ -73,10 +74,10 @@ spent(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end, struct 
 	        (struct tl_segment){from | (uint64_t)state << TL_STATE_SHIFT, end};
 	c->ticks[state] += end - from;
 	th->figures->split_ticks[state] += end - from;
-	add_to_host(t, state, upto, tl_max(from, upto), end);
+	add_to_host(t, state, until, tl_max(from, until), end);
 	t->host_thread = thread;
 	t->host_issued = true;
-	t->host_upto = end;
+	t->host_until = end;
 	tf_header(t->map)->timeline_upto = end;
 }
 
@@ -103,9 +104,8 @@ void timeline_launch(struct timeline *t, uint32_t thread, const struct tf_record
 }
 
 /*
- * Of launches that are nothing but time of their thread, those at the front that come each behind
- * the one before, within one chunk and one slice of time; how many they were. What spent() does
- * with them, with its sums kept until the last one.
+ * spent() for several launches at once: for as many of the first ones as follow each other without
+ * overlap and lie within one chunk and one time slice, its sums are added once. Returns how many.
  */
 static unsigned spent_alike(struct timeline *t, uint32_t thread, const struct tf_record *r,
                             unsigned n)
@@ -113,8 +113,8 @@ static unsigned spent_alike(struct timeline *t, uint32_t thread, const struct tf
 	struct tl_thread *th = &t->threads[thread];
 	struct tl_chunk *c = tl_chunk_at(t, th->newest);
 	struct tf_slices *s = t->slices;
-	const uint64_t from = t->host_upto;
-	uint64_t upto = from, calls = 0;
+	const uint64_t from = t->host_until;
+	uint64_t until = from, calls = 0;
 	unsigned i = 0;
 
 	if (!c || !c->count || !th->figures || th->nested_count || !s || from < t->window ||
@@ -125,19 +125,19 @@ static unsigned spent_alike(struct timeline *t, uint32_t thread, const struct tf
 	struct tl_segment *to = &c->segments[c->count];
 	for (; i < room; i++) {
 		const uint64_t start = r[i].start, end = r[i].end;
-		if (start <= upto || start >= end || end >= behind)
+		if (start <= until || start >= end || end >= behind)
 			break;
 		if (i % 4 == 0) /* a cache line's */
 			__builtin_prefetch(&to[i] + AHEAD, 1);
 		to[i] = (struct tl_segment){start | (uint64_t)TF_HOST_LAUNCH << TL_STATE_SHIFT,
 		                            end};
 		calls += end - start;
-		upto = end;
+		until = end;
 	}
 	if (!i)
 		return 0;
 	uint64_t *ticks = s->slice[t->host_slice.index].host_ticks,
-	         *all = tf_header(t->map)->host_ticks, outside = upto - from - calls;
+	         *all = tf_header(t->map)->host_ticks, outside = until - from - calls;
 	ticks[TF_HOST_OUTSIDE] += outside;
 	all[TF_HOST_OUTSIDE] += outside;
 	ticks[TF_HOST_LAUNCH] += calls;
@@ -147,16 +147,16 @@ static unsigned spent_alike(struct timeline *t, uint32_t thread, const struct tf
 	th->figures->split_ticks[TF_HOST_LAUNCH] += calls;
 	t->host_thread = thread;
 	t->host_issued = true;
-	t->host_upto = tf_header(t->map)->timeline_upto = upto;
-	t->seen = tl_max(t->seen, upto);
+	t->host_until = tf_header(t->map)->timeline_upto = until;
+	t->seen = tl_max(t->seen, until);
 	if (thread != t->last_thread)
 		t->others_end = t->last_end;
 	t->last_thread = thread;
-	t->last_end = upto;
+	t->last_end = until;
 	return i;
 }
 
-/* Of launches of one class: what an op of it gets, found once. */
+/* What all ops of one class get: looked up once for a run of launches of the class. */
 struct alike {
 	const struct tf_work *work;
 	uint64_t ticks;
@@ -176,7 +176,7 @@ static struct alike alike_of(struct timeline *t, const struct tf_work *work, uin
 	return a;
 }
 
-/* No list of the stream leads to a kernel's op before this one. */
+/* Kernels' ops of the stream with smaller ids are in none of its lists any more. */
 static uint64_t oldest_op(const struct tl_stream *s)
 {
 	uint64_t oldest = tl_min(s->tail, s->queues[CUDA_ENGINE_COMPUTE].back);
@@ -194,7 +194,7 @@ static inline uint64_t first_end(struct timeline *t, const struct tl_stream *s)
 	return op ? tl_end_on(s, op) : UINT64_MAX;
 }
 
-/* The number of the queue's `back`; where it has none, one so old that it is looked for. */
+/* The entry of the queue's `back`; where it has none, one so old that tl_find_back() is called. */
 static uint32_t back_entry(struct timeline *t, const struct tl_queue *q)
 {
 	const struct tl_op *back = tl_op(t, q->back);
@@ -203,9 +203,9 @@ static uint32_t back_entry(struct timeline *t, const struct tl_queue *q)
 }
 
 /*
- * Of launches that go to a stream one behind the other, and to which no other stream nor a full
- * queue matters, those at the front; how many they were. What timeline_launch() does with them on
- * the GPU, with what is the same for all of them looked at once.
+ * timeline_launch()'s work on the GPU's side for several launches at once: for as many of the first
+ * ones as go to one stream that waits for no other, with room in the launch queue, what is the same
+ * for all of them is looked up once. Returns how many.
  */
 static unsigned __attribute__((noinline))
 place_alike(struct timeline *t, uint32_t thread, const struct tf_record *r,
@@ -321,7 +321,7 @@ place_alike(struct timeline *t, uint32_t thread, const struct tf_record *r,
 	return i;
 }
 
-/* Launches that placing left to be time of their thread. */
+/* The host's side of launches that place_alike() has placed on the GPU. */
 static void spent_all(struct timeline *t, uint32_t thread, const struct tf_record *r, unsigned n)
 {
 	for (unsigned i = 0; i < n;) {
@@ -335,7 +335,7 @@ static void spent_all(struct timeline *t, uint32_t thread, const struct tf_recor
 	}
 }
 
-/* Of these, how many could be taken together. */
+/* Takes as many of the first launches together as it can; how many. */
 static unsigned take_alike(struct timeline *t, uint32_t thread, const struct tf_record *r,
                            struct tf_work *const *works, unsigned n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pieces of work, streams and kernels of the timeline as every record meets them: small enough to
- * be part of their callers. For the timeline's own files.
+ * Ops, streams and kernels of the timeline: inline functions that every record goes through. For
+ * the timeline's own files.
  */
 #ifndef SPY_TIMELINE_OPS_H
 #define SPY_TIMELINE_OPS_H
@@ -25,7 +25,7 @@ static inline struct tl_stream *tl_op_stream(struct timeline *t, const struct tl
 	return s && s->generation == op->generation ? s : NULL;
 }
 
-/* As moved with its stream, which is `s`, since its place was found. */
+/* When the op starts, its stream's shift counted in; `s`: its stream. */
 static inline uint64_t tl_start_on(const struct tl_stream *s, const struct tl_op *op)
 {
 	int64_t start = (int64_t)op->start + (s->shift - op->shift);
@@ -58,7 +58,7 @@ static inline uint64_t tl_space(const struct timeline *t, const struct tl_op *be
 	return t->space[before->engine][engine] + (before->functions ? t->function : 0);
 }
 
-/* From here on it stays where it is. */
+/* It has ended: its times are corrected no more. */
 static inline void tl_settle(struct tl_stream *s, struct tl_op *op)
 {
 	uint64_t start = tl_start_on(s, op), end = start + (op->end - op->start);
@@ -69,7 +69,7 @@ static inline void tl_settle(struct tl_stream *s, struct tl_op *op)
 	s->settled = tl_max(s->settled, end);
 }
 
-/* The stream's first op outstanding is so no more. */
+/* The stream's first outstanding op has ended. */
 static inline void tl_end_first(struct tl_stream *s, struct tl_op *op)
 {
 	tl_settle(s, op);
@@ -77,7 +77,7 @@ static inline void tl_end_first(struct tl_stream *s, struct tl_op *op)
 	s->queues[op->engine].outstanding--;
 }
 
-/* Ops of a stream that ended by `up to`, by estimate, are outstanding no more. */
+/* Ends the stream's ops that by estimate ended by tick `until`. */
 static inline void tl_retire(struct timeline *t, struct tl_stream *s, uint64_t until)
 {
 	for (struct tl_op *op = tl_op(t, s->head); op && tl_end_on(s, op) <= until;
@@ -91,9 +91,11 @@ static inline uint32_t tl_entries_from(const struct tl_queue *q, const struct tl
 	return q->entries + 1 - op->entry;
 }
 
-#define TL_BACK_LAGS 64u /* entries that a queue's `back` may be behind */
+#define TL_BACK_LAGS                                                                               \
+	64u /* entries that a queue's `back` may lag: it is looked for now and then                \
+	     */
 
-/* The stream's last op goes into the queue of its engine. */
+/* Adds the op, its stream's last, to the launch queue of its engine. */
 static inline void tl_enqueued(struct timeline *t, struct tl_stream *s, struct tl_op *op)
 {
 	struct tl_queue *q = &s->queues[op->engine];
@@ -116,7 +118,7 @@ static inline struct cuda_copy tl_copy(const struct tf_record *r)
 	};
 }
 
-/* The call's copy or set holds its caller. */
+/* The call returns only when its copy or set is done. */
 static inline bool tl_holds(const struct tf_record *r, enum tf_work_kind kind)
 {
 	return (kind == TF_WORK_COPY && cuda_copy_holds(tl_copy(r))) ||
@@ -143,7 +145,7 @@ static inline struct tl_stream *tl_stream(struct timeline *t, uint32_t thread, u
 
 void tl_find_row(struct timeline *t, struct tl_stream *s, unsigned device);
 
-/* Gives it its device and its row in the table: work comes. NULL where it has no row. */
+/* Its row in the table of streams, made at its first work; NULL where there is no room. */
 static inline struct tf_stream *tl_stream_row(struct timeline *t, struct tl_stream *s,
                                               unsigned device)
 {
@@ -184,7 +186,7 @@ static inline struct tl_known *tl_known(struct timeline *t, const struct tf_work
 	return w && all && w >= all && w < all + TF_WORKS ? &t->known[w - all] : NULL;
 }
 
-/* Tells apart what was known of a class before and after another sample; never 0. */
+/* Changes with each sample of a class; never 0. */
 static inline uint64_t tl_stamp(const struct timeline *t, const struct tf_work *w)
 {
 	uint64_t pairs = (uint64_t)w->pairs[0].count + w->pairs[1].count + w->exact_count;
@@ -194,7 +196,7 @@ static inline uint64_t tl_stamp(const struct timeline *t, const struct tf_work *
 
 uint64_t tl_find_duration(struct timeline *t, const struct tf_work *w, bool *known);
 
-/* Mean duration of a class, ticks; *known false: a guess. */
+/* Mean duration of a class, ticks; *known false: it was never timed, this is a guess. */
 static inline uint64_t tl_duration(struct timeline *t, const struct tf_work *w, bool *known)
 {
 	const struct tl_known *k = tl_known(t, w);
@@ -214,8 +216,8 @@ static inline double tl_variance(struct timeline *t, const struct tf_work *w)
 	return k && k->ticks != TL_TICKS_MOST ? k->variance : 0;
 }
 
-/* tl_duration() and tl_variance() of a class of kernels, whose duration does not depend on how many
- * there were: found once for as long as nothing is learned. */
+/* tl_duration() and tl_variance() of a class of kernels: kept until another sample is learned
+ * from, as a kernel's duration does not depend on how many there were (a copy's mean bytes do). */
 static inline __attribute__((always_inline)) uint64_t
 tl_kernel_duration(struct timeline *t, const struct tf_work *w, bool *known, double *variance)
 {
@@ -242,9 +244,9 @@ static inline bool tl_is_long(const struct timeline *t, uint64_t typical, uint64
 }
 
 /*
- * Follows a low quantile of what a call takes: down fast, up slowly. `doubtful`: it may have waited
- * for the queue. There it does not rise, so that a program that waits in nearly each call does not
- * make it typical.
+ * Follows a low quantile of what a call takes: down fast, up slowly. `doubtful`: the call may have
+ * waited for room in the launch queue, so it does not rise; else a program that waits in nearly
+ * every call would make waiting typical.
  */
 static inline void tl_learn(uint32_t *typical, uint64_t ticks, bool doubtful)
 {

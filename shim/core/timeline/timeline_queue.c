@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_queue.h"
 
-/* The launch queues: shim/core/cuda/engines.h. The few kernels that the sampler gives to a stream
- * are left out. */
+/* The launch queues: shim/core/cuda/engines.h. The few kernels of the sampler's own that take
+ * entries as well are not counted. */
 
 /* The next op in the queue that `op` is in. */
 static const struct tl_op *next_entry(struct timeline *t, const struct tl_op *op)
@@ -20,7 +20,7 @@ uint64_t tl_find_back(struct timeline *t, const struct tl_queue *q, const struct
 
 	if (!back)
 		back = op;
-	/* Most of the time nothing else is submitted: there is no other op between its entries. */
+	/* Mostly all ops are of one queue: then ids and entries run side by side. */
 	const uint32_t far = tl_entries_from(q, back) - CUDA_QUEUE_ENTRIES;
 	const struct tl_op *there = (int32_t)far > 0 ? tl_op(t, back->id + far) : NULL;
 	if (there && there->entry == back->entry + far && there->engine == back->engine &&
@@ -63,7 +63,7 @@ void tl_queue_moved(struct timeline *t, struct tl_stream *s, struct tl_queue *q,
 	}
 	if (moved_on->end >= at)
 		return;
-	/* Too short. A copy's bytes bound its time: what lasted are kernels around it. */
+	/* The estimate was too short. A copy's bytes bound its time: kernels around it lasted. */
 	const struct tl_op *behind = tl_op(t, moved_on->next);
 	if (behind && behind->kind == TF_WORK_KERNEL && moved_on->kind != TF_WORK_KERNEL)
 		moved_on->kind = TF_WORK_GRAPH; /* several kernels as one */
@@ -75,7 +75,7 @@ bool tl_waited_for_place(struct timeline *t, struct tl_stream *s, struct tl_queu
 {
 	bool clearly = tl_is_long(t, typical, ticks), longer = ticks > typical + typical / 4,
 	     lasting = q->lasting >= TL_LASTING;
-	/* Work of other streams may have held it up as well: whose was too long is not known. */
+	/* With several streams busy it is not known whose estimates are wrong. */
 	bool alone = t->device[s->device].actives <= 1;
 	if (t->mode == TF_GPU_SAMPLE && alone && (clearly || (longer && lasting)))
 		tl_queue_moved(t, s, q, end);
@@ -88,7 +88,7 @@ struct tl_split tl_launch(struct timeline *t, uint32_t thread, const struct tf_r
 	uint32_t *typical = &t->call_typical[r->call];
 	uint64_t ticks = tl_ticks_of(t, thread, r);
 
-	if (r->flags & TF_FIRST) { /* what it takes longer is loading */
+	if (r->flags & TF_FIRST) { /* a kernel's first launch: what it takes longer is loading */
 		split.before = TF_HOST_MODULE;
 		split.at = *typical && ticks > *typical ? r->end - *typical : r->start;
 		return split;

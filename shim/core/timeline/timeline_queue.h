@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A launch and its queue, as every launch meets them: small enough to be part of their callers. For
- * timeline_queue.c and timeline_launch.c.
+ * Whether a launch waited for room in the launch queue: inline functions that every launch goes
+ * through. For timeline_queue.c and timeline_launch.c.
  */
 #ifndef SPY_TIMELINE_QUEUE_H
 #define SPY_TIMELINE_QUEUE_H
 
 #include "shim/core/timeline/timeline_ops.h"
 
-/* Entries outstanding, by estimate, where a call that takes longer waits; where it takes clearly
- * longer, or one after the other does, from fewer on: estimates may be too short. */
+/* With so many entries outstanding, by estimate, a call that takes longer than usual waited for
+ * room. CUDA_QUEUE_ENTRIES less what estimates are off by. */
 #define TL_QUEUE_FULL 900u
-/* The same where a call that takes clearly longer waits. */
-#define TL_QUEUE_LIKELY 512u
 
-#define TL_LASTING 16u /* calls that take longer, less those between that do not */
+/* `lasting` of a queue from which on calls are taken to wait one after the other. */
+#define TL_LASTING 16u
 
 /*
- * Whether a call that took `ticks` had a place in queue `q` of its stream at once, as nearly all
- * have. `*lasting`: what the queue's then becomes.
+ * Whether a call that took `ticks` found room in queue `q` of its stream at once, as nearly all do.
+ * `*lasting`: the queue's next value.
  */
 static inline bool tl_had_place(const struct timeline *t, const struct tl_stream *s,
                                 const struct tl_queue *q, uint64_t ticks, uint64_t typical,
@@ -29,7 +28,7 @@ static inline bool tl_had_place(const struct timeline *t, const struct tl_stream
 		return true;
 	bool clearly = tl_is_long(t, typical, ticks);
 	/* Work of unknown duration may be long. */
-	if (q->outstanding < TL_QUEUE_LIKELY && !(clearly && s->unknown > s->since_proof / 8))
+	if (q->outstanding < CUDA_QUEUE_LIKELY && !(clearly && s->unknown > s->since_proof / 8))
 		return true;
 	if (ticks > typical + typical / 4)
 		*lasting = (uint8_t)tl_min(q->lasting + 2u, 2 * TL_LASTING);
@@ -38,10 +37,7 @@ static inline bool tl_had_place(const struct timeline *t, const struct tl_stream
 	return q->outstanding < TL_QUEUE_FULL && !clearly && *lasting < TL_LASTING;
 }
 
-/*
- * Whether a call that took `ticks` waited for a place in queue `q` of its stream. Where it shows
- * that the estimate is wrong by it, the timeline is put right.
- */
+/* tl_waited_for_place(), asked only where the call may have waited. */
 static inline bool tl_waited(struct timeline *t, struct tl_stream *s, struct tl_queue *q,
                              uint64_t end, uint64_t ticks, uint64_t typical)
 {
@@ -62,7 +58,8 @@ static inline uint64_t tl_ticks_of(const struct timeline *t, uint32_t thread,
 	return ticks - tl_min(nested, ticks);
 }
 
-/* Up to date for a call from `start` to `end`: no more is queued than there can be. */
+/* Brings the queue up to date for a call from `start` to `end`: more entries than the driver allows
+ * mean that estimates were too long. */
 static inline void tl_catch_up(struct timeline *t, struct tl_stream *s, struct tl_queue *q,
                                uint64_t start, uint64_t end)
 {
@@ -72,7 +69,8 @@ static inline void tl_catch_up(struct timeline *t, struct tl_stream *s, struct t
 		tl_queue_moved(t, s, q, end);
 }
 
-/* Whether a call of another thread returned since tick `start`: what a call may have waited for. */
+/* Whether a call of another thread returned since tick `start`: it may have held the driver's
+ * lock. */
 static inline bool tl_others_called(const struct timeline *t, uint32_t thread, uint64_t start)
 {
 	return (thread == t->last_thread ? t->others_end : t->last_end) > start;

@@ -15,7 +15,7 @@ static uint32_t hash(uint64_t a, uint64_t b)
 
 /* ---- streams ---- */
 
-/* Its place is wanted for another stream: the work on it that is not booked is lost. */
+/* The stream's place is wanted for another: its ops that are not booked are lost, and counted. */
 static void give_up(struct timeline *t, const struct tl_stream *s)
 {
 	struct tl_device *d = &t->device[s->device];
@@ -94,8 +94,8 @@ struct tl_stream *tl_find_stream(struct timeline *t, uint32_t thread, uint64_t h
 	return s;
 }
 
-/* A row that is there already: the stream was forgotten meanwhile, or is one thread's among many.
- */
+/* Its row may be there already: the stream's place had been given away, or it is the per-thread
+ * default stream of one of many threads, which share a row. */
 static struct tf_stream *known_row(const struct timeline *t, const struct tl_stream *s)
 {
 	const struct tf_table *table = &tf_header(t->map)->streams;
@@ -115,8 +115,8 @@ void tl_find_row(struct timeline *t, struct tl_stream *s, unsigned device)
 	struct tf_table *table = &tf_header(t->map)->streams;
 
 	if (!s->has_device) {
-		/* Work that its handle stood for before may have come back: it is of that device.
-		 */
+		/* Ops of an earlier stream of the same handle may be outstanding: they keep their
+		 * device. */
 		if (!s->active)
 			s->device = (uint16_t)device;
 		s->has_device = true;
@@ -136,7 +136,7 @@ void tl_find_row(struct timeline *t, struct tl_stream *s, unsigned device)
 	tf_publish(table);
 }
 
-/* A handle comes to mean a new stream. */
+/* A stream was made; its handle may have been an earlier stream's. */
 void tl_stream_made(struct timeline *t, const struct tf_record *r)
 {
 	bool fresh;
@@ -153,7 +153,8 @@ void tl_stream_made(struct timeline *t, const struct tf_record *r)
 		s->has_device = false;
 }
 
-/* The work on it goes on; the handle may come to mean another stream. */
+/* The stream was destroyed: what it had been given still runs, a later stream of the same handle
+ * waits for nothing. */
 void tl_stream_gone(struct timeline *t, uint32_t thread, const struct tf_record *r)
 {
 	if (!r->result && cuda_stream_is_made(r->stream))
@@ -228,8 +229,8 @@ uint64_t tl_legacy_wait(struct timeline *t, const struct tl_stream *s)
 	return tl_later_op(t, legacy->tail, legacy->wait);
 }
 
-/* Records of events and waits for them are in their stream's order, as work is: those on the legacy
- * stream come behind the work of the blocking ones, whose later work comes behind them. */
+/* Event records and waits are in stream order as work is: on the legacy default stream they come
+ * behind what blocking streams have been given, and later work of those comes behind them. */
 static void order(struct timeline *t, struct tl_stream *s)
 {
 	if (cuda_stream_is_legacy(s->flags))
@@ -272,7 +273,7 @@ void tl_event_wait(struct timeline *t, uint32_t thread, const struct tf_record *
 	order(t, s);
 }
 
-/* Its place is kept: another event may have come there by probing past it. */
+/* Its entry stays in the hash table: a search for another event may have to pass it. */
 void tl_event_gone(struct timeline *t, uint64_t handle)
 {
 	struct tl_event *e = tl_event(t, handle);
@@ -281,7 +282,7 @@ void tl_event_gone(struct timeline *t, uint64_t handle)
 		e->op = e->wait = e->used = 0;
 }
 
-/* Its stream's last work may have ended: then it moves what comes behind it by less. */
+/* A host function holds up the op behind it; less where the op before it had ended long before. */
 void tl_host_function(struct timeline *t, uint32_t thread, const struct tf_record *r)
 {
 	if (!cuda_gives_function(CUDA_ROLE_HOST_FUNCTION, r)) {

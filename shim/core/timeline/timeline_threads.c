@@ -25,14 +25,14 @@ static unsigned state_of(const struct tl_segment *s)
 	return (unsigned)(s->start_state >> TL_STATE_SHIFT);
 }
 
-/* Takes a thread's oldest chunk from it; what it said goes into the sum of the thread's past. */
+/* Takes a thread's oldest chunk from it; the chunk's ticks are added to the sums of its past. */
 static void forget(struct timeline *t, struct tl_chunk *c)
 {
 	struct tl_thread *th = &t->threads[c->owner - 1];
 	struct tl_chunk *newer = tl_chunk_at(t, c->newer);
-	uint64_t at = th->past_upto ? th->past_upto : start_of(&c->segments[0]);
+	uint64_t at = th->past_until ? th->past_until : start_of(&c->segments[0]);
 
-	if (!th->past_upto)
+	if (!th->past_until)
 		th->past_from = at;
 	if (c->count) {
 		uint64_t end = c->segments[c->count - 1].end, outside = end - at;
@@ -43,7 +43,7 @@ static void forget(struct timeline *t, struct tl_chunk *c)
 		th->past[TF_HOST_OUTSIDE] += outside;
 		at = end;
 	}
-	th->past_upto = at;
+	th->past_until = at;
 	th->oldest = c->newer;
 	if (newer)
 		newer->older = 0;
@@ -72,7 +72,7 @@ static struct tl_chunk *new_chunk(struct timeline *t, uint32_t thread)
 	return c;
 }
 
-/* One stretch of a thread's time; what lies before its last one is left out. */
+/* Appends a segment to a thread; what overlaps the one before is left out. */
 static inline void push(struct timeline *t, uint32_t thread, struct tf_thread *figures,
                         unsigned state, uint64_t start, uint64_t end)
 {
@@ -107,7 +107,7 @@ void tl_nested(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end
 
 	if (n && th->nested[n - 1].end > start)
 		return;
-	if (n == TL_NESTED) { /* too many to tell apart: the last one stands for what follows */
+	if (n == TL_NESTED) { /* too many: the last one is extended over this one */
 		th->nested[n - 1].end = end;
 		return;
 	}
@@ -134,7 +134,7 @@ static void push_split(struct timeline *t, uint32_t thread, struct tf_thread *fi
 	push(t, thread, figures, split.after, tl_max(start, split.at), end);
 }
 
-/* A call that divides, or in which other calls are nested. */
+/* A call that is partly a wait, or in which other calls are nested. */
 static void __attribute__((noinline))
 spent_in_parts(struct timeline *t, uint32_t thread, struct tf_thread *figures, uint64_t start,
                uint64_t end, struct tl_split split)
@@ -169,13 +169,13 @@ void tl_own(struct timeline *t, uint32_t thread, uint64_t start, uint64_t end)
 	push(t, thread, tl_thread_of(t, thread), TF_HOST_OWN, start, end);
 }
 
-/* ---- dividing a time ---- */
+/* ---- what a thread did in a stretch of time ---- */
 
-/* A time of which only the sums are known: each state's share of it. */
+/* Of chunks that are gone only sums are known: [from, to) is divided by each state's share. */
 static uint64_t divide_past(struct timeline *t, const struct tl_thread *th, uint64_t from,
                             uint64_t to, tl_stretch *tell, void *context)
 {
-	double all = (double)(th->past_upto - th->past_from), done = 0;
+	double all = (double)(th->past_until - th->past_from), done = 0;
 	uint64_t at = from;
 
 	for (unsigned state = 0; state < TL_HOST_STATES; state++) {
@@ -201,8 +201,8 @@ static uint64_t divide_before(struct timeline *t, const struct tl_thread *th, ui
 		tell(t, context, TL_HOST_UNKNOWN, from, tl_min(known, to));
 		from = tl_min(known, to);
 	}
-	if (from < tl_min(th->past_upto, to))
-		from = divide_past(t, th, from, tl_min(th->past_upto, to), tell, context);
+	if (from < tl_min(th->past_until, to))
+		from = divide_past(t, th, from, tl_min(th->past_until, to), tell, context);
 	if (from < to)
 		tell(t, context, TF_HOST_OUTSIDE, from, to);
 	return to;
@@ -305,8 +305,8 @@ void tl_divide(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to, 
 		tell(t, context, TF_HOST_OUTSIDE, from, to);
 }
 
-/* A call that just ended, and the time before it since `from`: all that there is, of most calls.
- * False where it is not that simple. */
+/* Where [from, to) is the thread's last segment and the time outside CUDA before it, as mostly;
+ * else false. */
 static inline bool divide_last(struct timeline *t, uint32_t thread, uint64_t from, uint64_t to,
                                tl_stretch *tell, void *context)
 {
@@ -345,10 +345,10 @@ void tl_host(struct timeline *t, uint32_t thread, uint64_t until)
 {
 	t->host_thread = thread;
 	t->host_issued = true;
-	if (until <= t->host_upto)
+	if (until <= t->host_until)
 		return;
-	if (!divide_last(t, thread, t->host_upto, until, tl_to_host, NULL))
-		tl_divide(t, thread, t->host_upto, until, tl_to_host, NULL);
-	t->host_upto = until;
+	if (!divide_last(t, thread, t->host_until, until, tl_to_host, NULL))
+		tl_divide(t, thread, t->host_until, until, tl_to_host, NULL);
+	t->host_until = until;
 	tf_header(t->map)->timeline_upto = until;
 }

@@ -3,12 +3,12 @@
 
 #include "shim/core/cuda/streams.h"
 
-#define SPREAD      3.0 /* standard deviations from a class's mean that one of its pieces may be */
-#define LATE_MOST   16u /* times its wait, that a call comes behind work of unknown length */
-#define LEARN_FIRST 16u /* waits whose latency counts much */
+#define SPREAD      3.0 /* standard deviations that one piece of work may be off its class's mean */
+#define LATE_MOST   16u /* work may have lasted so many times the wait beyond its estimated end */
+#define LEARN_FIRST 16u /* the first waits, which the latency follows faster */
 
-/* What a call usually needs for a staged copy beside its bytes, and how fast these go (bytes a ns).
- */
+/* What a call with a staged copy takes before its first is known: so much, and its bytes at so many
+ * a ns. */
 #define STAGED_CALL_NS 8000.0
 #define STAGED_RATE    11.0
 
@@ -21,8 +21,8 @@
 
 struct awaited {
 	uint64_t end;       /* of the last op, by estimate; 0 = there is none */
-	struct tl_op *last; /* it */
-	unsigned functions; /* of the host's that stand behind it and are waited for too */
+	struct tl_op *last; /* that op */
+	unsigned functions; /* host functions behind it, which are waited for as well */
 };
 
 static void look_at(struct timeline *t, struct awaited *w, uint64_t id, bool functions)
@@ -36,7 +36,8 @@ static void look_at(struct timeline *t, struct awaited *w, uint64_t id, bool fun
 	w->functions = functions ? op->functions : 0;
 }
 
-/* The streams that a wait for this stream waits for: with the legacy one, all blocking ones. */
+/* Whether a wait for `stream` (NULL: for the device) waits for `s` too: one for the legacy default
+ * stream waits for all blocking ones. */
 static bool awaits(const struct tl_stream *stream, const struct tl_stream *s)
 {
 	return !stream || s == stream || cuda_stream_sync_waits(stream->flags, s->flags);
@@ -77,7 +78,7 @@ static void op_finished(struct timeline *t, uint64_t id, uint64_t by)
 		tl_finished(t, s, id, by);
 }
 
-/* All of it ended by tick `by`. */
+/* All that awaited() looks at had ended by tick `by`. */
 static void finished(struct timeline *t, unsigned device, const struct tl_stream *stream,
                      const struct tl_event *event, uint64_t by)
 {
@@ -105,10 +106,10 @@ void tl_awaited_by(struct timeline *t, const struct tl_stream *stream, uint64_t 
 }
 
 /*
- * How long a start and a return take together, from a wait for work that nothing but its launch
- * held back: the time from the launch's return to the wait's, less the work. It is no more than
- * that even if the work was done before the wait began (`waited` false). Only short work tells: the
- * error of its duration is part of the result.
+ * Learns `latency` from a wait for work that nothing but its own launch held back (TL_OP_CHAINED):
+ * the time from the launch's return to the wait's return, less the work's duration. Where the work
+ * was done before the wait began (`waited` false) that is an upper bound. Only short work of known
+ * duration is used, that ahead of it included: an error of it would be part of the result.
  */
 static void learn_latency(struct timeline *t, const struct tl_op *op, uint64_t end, uint64_t until,
                           bool waited)
@@ -133,12 +134,12 @@ static void learn_latency(struct timeline *t, const struct tl_op *op, uint64_t e
 }
 
 /*
- * Whether the work may have taken until `end`, later than the estimate, as a call says that waited
- * `waited` ticks for it. Where its classes are known it is rather the host that came late, when it
- * would have to be more than twice as long, and by more than the pieces of its class differ. Work
- * of unknown length does not end by chance in the little time of a call that comes long behind it:
- * then it is the call itself that took so long, as far as calls do. A function of the host's behind
- * the work may have taken any time.
+ * A call waited `waited` ticks and returned at `end`, later than the work's estimated end: whether
+ * the work lasted until then, or the call took long for another reason. Work of known classes may
+ * take twice its estimate, or SPREAD standard deviations more; beyond that the host was late. Work
+ * of unknown duration may have lasted unless the wait is short beside the time since its estimated
+ * end: it would be chance that it ended in just that wait. A host function behind the work may have
+ * taken any time, so nothing follows.
  */
 static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end, uint64_t waited)
 {
@@ -153,14 +154,14 @@ static bool may_last(struct timeline *t, const struct awaited *w, uint64_t end, 
 		return true;
 	if (s && s->since_proof && !s->unknown)
 		return false;
-	/* Work that an earlier wait has seen end does not go on until a slow call much later. */
+	/* Work that an earlier wait showed ended did not last until a slow call much later. */
 	return late / LATE_MOST <= waited ||
 	       ((!s || s->since_proof) && waited > tl_ticks(t, LONG_WAIT_NS));
 }
 
 /* ---- syncs and queries ---- */
 
-/* What a call was asked to wait for or about; false where that is not known. */
+/* What a wait or query is for: a device, a stream or an event; false where that is not known. */
 static bool target(struct timeline *t, uint32_t thread, const struct tf_record *r,
                    enum cuda_role role, unsigned *device, struct tl_stream **stream,
                    struct tl_event **event)
@@ -219,15 +220,13 @@ uint64_t tl_sync(struct timeline *t, uint32_t thread, const struct tf_record *r,
 	return tl_max(r->start, until);
 }
 
-#define NOT_READY 600 /* of both APIs */
-
 void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, enum cuda_role role)
 {
 	struct tl_stream *stream;
 	struct tl_event *event;
 	unsigned device;
 
-	if (t->mode != TF_GPU_SAMPLE || (r->result && r->result != NOT_READY) ||
+	if (t->mode != TF_GPU_SAMPLE || (r->result && r->result != CUDA_NOT_READY) ||
 	    !target(t, thread, r, role, &device, &stream, &event))
 		return;
 	if (!r->result) {
@@ -237,8 +236,8 @@ void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, en
 	struct awaited w = awaited(t, device, stream, event);
 	if (!w.last || w.end + t->noise >= r->start)
 		return;
-	/* It says so, but may speak of a function of the host's that the stream waits for, again
-	 * and again: one that is known, or one of a stream or graph that is not. */
+	/* Not ready, though by estimate the work is done: it lasts longer, or a host function
+	 * behind it does, which may be one that is not known (host_functions). */
 	if ((!t->host_functions && !w.functions) ||
 	    (!(w.last->flags & TL_OP_CUT) && may_last(t, &w, r->start, UINT64_MAX)))
 		tl_extend(t, w.last, r->start);
@@ -247,9 +246,9 @@ void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, en
 /* ---- calls that turn out to wait ---- */
 
 /*
- * How long a staged copy waited for work ahead of it. What it takes itself is known well enough,
- * from its bytes and the calls before it, to tell where the estimate of that work's end is too
- * long; *waited: it is clearly too short, or rests on a guess, and the rest of the call was a wait.
+ * How long a call with a staged copy waited for earlier work. What the copy itself takes follows
+ * from its bytes and from the calls before it, so the rest of the call was a wait. *waited: it was
+ * clearly longer than the estimate of that work says, or that work's duration is a guess.
  */
 static uint64_t staged_wait(struct timeline *t, const struct tf_record *r, const struct awaited *w,
                             uint64_t ticks, uint32_t *typical, bool *waited)
@@ -273,7 +272,7 @@ static uint64_t staged_wait(struct timeline *t, const struct tf_record *r, const
 	return *waited ? tl_max(wait, tl_min(ticks - own, left + left / 2 + t->latency)) : wait;
 }
 
-/* A free, or code that is loaded or unloaded: all work of the device has ended when it returns. */
+/* A free, or loading or unloading of code: when it returns, all work of the device has ended. */
 static bool is_device_wait(const struct tf_record *r, enum cuda_role role)
 {
 	if (role != CUDA_ROLE_FREE)
@@ -302,14 +301,16 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	holds = holds || is_device_wait(r, role);
 	struct tl_stream *stream = copy ? tl_stream(t, thread, r->stream, r->flags) : NULL;
 	unsigned device = stream && stream->has_device ? stream->device : t->threads[thread].device;
-	/* What is only staged waits for a buffer, until the copy that has it ends. */
+	/* A staged copy that does not hold its caller waits only for a buffer: until the copy that
+	 * used it last ends. */
 	unsigned buffers = staged ? cuda_copy_buffers(tl_copy(r)) : 0;
 	const struct tl_event buffer = {
 	        .op = buffers ? t->device[device].staged[CUDA_STAGING_BUFFERS - buffers] : 0};
 	const struct tl_event *event = buffers ? &buffer : NULL;
 	struct awaited w = awaited(t, device, stream, event);
 	uint64_t left = w.end > r->start ? w.end - r->start : 0;
-	/* What a copy takes by itself is known better than from its first call. */
+	/* What a copy takes by itself follows from its class, before there was a call to learn
+	 * from. */
 	bool known;
 	uint64_t own = *typical, alone = copy && work ? tl_duration(t, work, &known) : 0;
 	if (work && !own)
@@ -319,11 +320,11 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	if (t->mode == TF_GPU_SAMPLE && staged) {
 		wait = staged_wait(t, r, &w, ticks, typical, &waited);
 	} else {
-		/* What is known to wait did, as long as there was work, however long it takes. */
+		/* A call that is known to wait did, as long as there was work. */
 		uint64_t held = holds ? tl_min(left, ticks - tl_min(alone, ticks)) : 0;
 		wait = tl_max(wait, held);
-		/* Of a guess it is not known how much of the call was a wait: all of it is the most
-		 * that the call itself takes. */
+		/* Where that work's duration is a guess, so is the wait: then the whole call bounds
+		 * what the call itself takes. */
 		const struct tl_stream *ahead = w.last ? tl_op_stream(t, w.last) : NULL;
 		bool guessed = t->mode == TF_GPU_SAMPLE && ahead && ahead->unknown;
 		tl_learn(typical, guessed ? ticks : ticks - held, left > 0);
@@ -338,7 +339,8 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	struct tf_thread *figures = tl_thread_of(t, thread);
 	if (figures && (waited || wait > t->noise))
 		figures->implicit_syncs++;
-	/* One that travels with its command waits for a place there, whose it is is not known. */
+	/* A small copy whose bytes travel in the command waits for room in the queue: whose work
+	 * takes the room is not known. */
 	if (t->mode != TF_GPU_SAMPLE || (!holds && !buffers))
 		return split;
 	bool longer = waited && may_last(t, &w, split.at, wait);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever draws the timeline hears of each piece of work where it was placed by an estimate. */
+/* Tells a watcher, who draws the timeline, of each op and its estimated times. */
 #include "shim/core/timeline/timeline_ops.h"
 
 void timeline_watch(struct timeline *t, const struct timeline_watch *w)

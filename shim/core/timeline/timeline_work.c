@@ -5,7 +5,7 @@
 
 /* ---- ops ---- */
 
-/* The place of an old op is wanted: no list may lead to it any more. */
+/* The op's memory is wanted for another: removes it from its stream's lists. */
 static void forget(struct timeline *t, struct tl_op *op)
 {
 	struct tl_stream *s = tl_op_stream(t, op);
@@ -23,7 +23,7 @@ static void forget(struct timeline *t, struct tl_op *op)
 		s->tail = 0;
 }
 
-/* Whether anything may still ask for an op, which is the oldest one. */
+/* Whether anything still refers to the op, which is the oldest one. */
 static bool is_in_use(struct timeline *t, const struct tl_op *op)
 {
 	const struct tl_stream *s = tl_op_stream(t, op);
@@ -33,7 +33,7 @@ static bool is_in_use(struct timeline *t, const struct tl_op *op)
 	              tl_is_back(s, op) || t->device[s->device].last == op->id));
 }
 
-/* Twice as many places: each op moves to the one that its id says now, or stays. */
+/* Doubles ops_mask + 1: the ops whose id has the new bit move up. */
 static void double_ops(struct timeline *t)
 {
 	uint64_t places = t->ops_mask + 1;
@@ -59,9 +59,10 @@ struct tl_op *tl_take_place(struct timeline *t, struct tl_op *op, uint64_t id)
 	return op;
 }
 
-/* ---- where ---- */
+/* ---- start and end ---- */
 
-/* A copy that its call waited for: it ended by the return, and all before it ended earlier. */
+/* A copy that its call waited for: it ended by the call's return, and ops before it ended earlier.
+ */
 static void place_blocking(struct timeline *t, struct tl_stream *s, struct tl_op *op,
                            const struct tf_record *r, uint64_t ticks)
 {
@@ -74,12 +75,12 @@ static void place_blocking(struct timeline *t, struct tl_stream *s, struct tl_op
 	tl_awaited_by(t, s, op->start);
 }
 
-/* The copy takes as many of the driver's buffers as it needs, and is the last to have them. */
+/* The copy is now the last user of as many of the driver's staging buffers as it needs. */
 static void take_buffers(struct tl_device *d, const struct tl_op *op, struct cuda_copy copy)
 {
 	unsigned buffers = cuda_copy_buffers(copy);
 
-	/* What holds its caller has taken all of them in turn. */
+	/* A copy that holds its caller went through all of them in turn. */
 	for (unsigned i = buffers ? buffers : CUDA_STAGING_BUFFERS; i; i--) {
 		d->staged[1] = d->staged[0];
 		d->staged[0] = op->id;
@@ -87,9 +88,10 @@ static void take_buffers(struct tl_device *d, const struct tl_op *op, struct cud
 }
 
 /*
- * A copy through the driver's buffers, which its call had the time from `from` on for. One to the
- * host begins then; one to the device ends a piece later than the call, or behind the work that it
- * did not wait for. False where its time is not known.
+ * A copy of pageable memory, staged through the driver's buffers by its own call, which did so from
+ * tick `from` on. To the host, it starts then. To the device, the GPU moves the last piece after
+ * the call returned; if the call did not wait for earlier work, the copy also comes behind that.
+ * False where the bus' speed is not known.
  */
 static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *op,
                          const struct tf_record *r, uint64_t from, struct tf_work *work)
@@ -123,7 +125,7 @@ static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *
 		tl_awaited_by(t, s, op->start);
 	} else {
 		tl_place_behind(t, s, op, true);
-		op->flags &= (uint8_t)~TL_OP_CHAINED; /* its call tells no launch latency */
+		op->flags &= (uint8_t)~TL_OP_CHAINED; /* a wait for it tells no launch latency */
 	}
 	return true;
 }
@@ -155,7 +157,7 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	} else if (tl_holds(r, kind)) {
 		place_blocking(t, s, op, r, ticks);
 	} else {
-		ends_last = d->last == s->tail; /* behind which it is placed */
+		ends_last = d->last == s->tail; /* the op that it is placed behind */
 		tl_put(t, s, op, r, ticks, shared);
 	}
 	tl_append(t, s, op);

@@ -10,7 +10,7 @@
 #include "shim/core/format/trace_map.h"
 
 /*
- * The slices, wide enough to hold time `up to` (ticks); NULL where the recording has none, or the
+ * The slices, wide enough to hold time `until` (ticks); NULL where the recording has none, or the
  * time is absurd.
  */
 struct tf_slices *slices_until(const struct tf_map *map, uint64_t until);

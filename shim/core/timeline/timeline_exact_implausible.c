@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of CUPTI's times cannot be true: by what else ran on the copy's stream meanwhile. */
+/* Which of CUPTI's times of copies cannot be true: other work of the same stream ran in that time.
+ */
 #include "shim/core/timeline/timeline_internal.h"
 
 #include "shim/core/gpu_time/implausible.h"
@@ -19,7 +20,7 @@ static bool is_copy(const struct tl_delayed *d)
 bool tl_exact_is_long_copy(const struct timeline *t, const struct tl_delayed *d)
 {
 	return is_copy(d) && !tl_exact_is_several(d) &&
-	       d->gpu_end - d->gpu_start >= tl_ticks(t, UNTRUE_LEAST_NS);
+	       d->gpu_end - d->gpu_start >= tl_ticks(t, IMPLAUSIBLE_LEAST_NS);
 }
 
 /* Counted from tick `zero`. */
@@ -45,17 +46,18 @@ static bool speaks_against(const struct timeline *t, const struct tl_delayed *d,
 	return implausible_beside(&a, &b);
 }
 
-bool tl_exact_is_untrue(const struct timeline *t, const struct tl_delayed *d)
+bool tl_exact_is_implausible(const struct timeline *t, const struct tl_delayed *d)
 {
 	const struct tl_exact *x = &t->exact;
 
 	if (!tl_exact_is_long_copy(t, d))
 		return false;
-	for (uint64_t i = x->tail + 1; i < x->head && i <= x->tail + UNTRUE_NEIGHBOURS; i++)
+	for (uint64_t i = x->tail + 1; i < x->head && i <= x->tail + IMPLAUSIBLE_NEIGHBOURS; i++)
 		if (speaks_against(t, d, &x->delayed[i % TL_DELAYED]))
 			return true;
 	for (uint64_t i = 1;
-	     i <= UNTRUE_NEIGHBOURS && i <= x->tail && x->head - (x->tail - i) <= TL_DELAYED; i++)
+	     i <= IMPLAUSIBLE_NEIGHBOURS && i <= x->tail && x->head - (x->tail - i) <= TL_DELAYED;
+	     i++)
 		if (speaks_against(t, d, &x->delayed[(x->tail - i) % TL_DELAYED]))
 			return true;
 	return false;
