@@ -114,11 +114,12 @@ void tl_awaited_by(struct timeline *t, const struct tl_stream *stream, uint64_t 
 static void learn_latency(struct timeline *t, const struct tl_op *op, uint64_t end, uint64_t until,
                           bool waited)
 {
+	const struct tl_stream *s = tl_op_stream(t, op);
 	uint64_t ready = op->ready - tl_min(op->ready, tl_start_latency(t));
 	uint64_t step = t->latency / (t->latencies < LEARN_FIRST ? 4 : 32) + 1;
 
 	if (!(op->flags & TL_OP_CHAINED) || op->flags & (TL_OP_UNKNOWN | TL_OP_CUT) ||
-	    end - ready > tl_ticks(t, SHORT_CHAIN_NS))
+	    (s && s->unknown) || end - ready > tl_ticks(t, SHORT_CHAIN_NS))
 		return;
 	uint64_t rest = until + tl_start_latency(t) > end ? until + tl_start_latency(t) - end : 0;
 	if (rest > t->latency && (!waited || rest > tl_ticks(t, LATENCY_MOST_NS)))

@@ -571,7 +571,6 @@ static void test_unknown_work_and_a_late_wait(void **state)
 	assert_int_equal(total()->busy, 5000 + 120000 - 2800 + 95000000 - 2800);
 }
 
-/* Work behind some that lasted longer moves back, as far as there is no time between. */
 /* Nor can work last that an earlier wait has seen end, however slow a later call is. */
 static void test_a_slow_wait_behind_finished_work(void **state)
 {
@@ -583,6 +582,7 @@ static void test_a_slow_wait_behind_finished_work(void **state)
 	assert_int_equal(total()->busy, 32000 - 12800);
 }
 
+/* Work behind some that lasted longer moves back, as far as there is no time between. */
 static void test_push_back_stops_at_idle_time(void **state)
 {
 	make_stream(0x1000, 1, 1000);
@@ -628,6 +628,24 @@ static void test_latency_is_learned(void **state)
 	assert_near((double)(split(0)[TF_HOST_SYNC_WASTED] - wasted), 9000 - START, 0.05);
 	finish();
 	assert_near((double)total()->busy, 200 * 10000, 0.02);
+}
+
+/* Nothing is learned where work of unknown duration was ahead, though the last was known. */
+static void test_latency_behind_unknown_work(void **state)
+{
+	uint64_t at = 10000;
+
+	for (int i = 0; i < 20; i++, at += 100000) {
+		launch(4, at, at + 1000); /* 5 us by guess, but 30 */
+		launch(0, at + 1000, at + 2000);
+		call(SYNC, 0, at + 3000, at + 1000 + START + 30000 + GAP + 10000 + RETURN);
+		timeline_advance(timeline, WINDOW + at + 50000);
+	}
+	uint64_t wasted = split(0)[TF_HOST_SYNC_WASTED];
+	launch(0, at, at + 1000);
+	call(SYNC, 0, at + 2000, at + 1000 + START + 10000 + RETURN);
+	finish();
+	assert_int_equal(split(0)[TF_HOST_SYNC_WASTED] - wasted, RETURN);
 }
 
 /* ---- robustness ---- */
@@ -811,6 +829,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_push_back_stops_at_idle_time, start, end),
 	        cmocka_unit_test_setup_teardown(test_behind_extended_work, start, end),
 	        cmocka_unit_test_setup_teardown(test_latency_is_learned, start, end),
+	        cmocka_unit_test_setup_teardown(test_latency_behind_unknown_work, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_second_timeline_goes_on, start, end),
 	        cmocka_unit_test_setup_teardown(test_late_records, start, end),
 	        cmocka_unit_test_setup_teardown(test_many_streams, start, end),
