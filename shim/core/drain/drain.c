@@ -75,6 +75,14 @@ static void give_back(struct tf_ring *ring, uint64_t tail)
 	__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
 }
 
+/* The same while there are more. */
+static void give_some_back(const struct drain *d, struct tf_ring *ring, uint64_t tail)
+{
+	give_back(ring, tail);
+	if (d->taken)
+		d->taken(d->watcher, GIVE_BACK);
+}
+
 /* ---- sources ---- */
 
 static inline uint64_t end_at(const struct tf_record *r)
@@ -102,7 +110,7 @@ static bool open_ring(const struct drain *d, struct drain_source *s, uint64_t un
 
 /*
  * Takes the source's records as long as it is its turn: while they end by `limit`. Afterwards
- * `*more` says whether it has more in this round, which ends with `up to`.
+ * `*more` says whether it has more in this round, which ends with `until`.
  */
 static uint64_t take(struct drain *d, struct drain_source *s, uint64_t limit, uint64_t until,
                      bool *more)
@@ -126,7 +134,7 @@ static uint64_t take(struct drain *d, struct drain_source *s, uint64_t limit, ui
 		}
 		tail += n;
 		if (tail % GIVE_BACK == 0)
-			give_back(s->ring, tail);
+			give_some_back(d, s->ring, tail);
 		if (tail != head)
 			turn = end_at(&slots[tail & mask]) <= limit;
 	}
@@ -228,7 +236,7 @@ static uint64_t drain_activities(struct drain *d)
 			struct tf_record r = ring->slots[tail & (slots - 1)];
 			drain_feed_activity(d, &r);
 			if (++tail % GIVE_BACK == 0)
-				give_back(ring, tail);
+				give_some_back(d, ring, tail);
 		}
 		give_back(ring, tail);
 	}

@@ -26,6 +26,9 @@ struct drain {
 	struct timeline *timeline;
 	struct steps *steps; /* finds steps */
 	uint32_t fullest;    /* 64ths that the fullest ring was filled to before the last round */
+	/* Called with `watcher` each time some more records were taken; NULL = nobody waits. */
+	void (*taken)(void *watcher, uint64_t records);
+	void *watcher;
 	/* the drain's own */
 	struct feed *feed; /* what records were fed to last: drain_inside.h */
 	struct drain_source *sources;
@@ -34,10 +37,10 @@ struct drain {
 };
 
 /*
- * Takes what the rings hold of calls that ended by tick `up to`; returns how many records it took.
+ * Takes what the rings hold of calls that ended by tick `until`; returns how many records it took.
  * Calls come in the order of their end, nested ones before their caller, whatever their thread; of
  * a thread that was held up between the end of a call and the publication of its record, the record
- * comes in a later round, as it comes. What ended after `up to` stays for the next round: with the
+ * comes in a later round, as it comes. What ended after `until` stays for the next round: with the
  * clock as it stood before the round began, nothing overtakes. UINT64_MAX takes all there is.
  *
  * One drain at a time per recording. Trusts nothing it reads: a damaged ring yields no records,

@@ -21,6 +21,29 @@ static void test_order_and_release(void **state)
 	assert_int_equal(hist_count(sync), 10);
 }
 
+static void count_taken(void *watcher, uint64_t records)
+{
+	*(uint64_t *)watcher += records;
+}
+
+/* Who waits is told in the middle of a long ring, by 64 records. */
+static void test_who_waits_is_told(void **state)
+{
+	struct tf_ring *ring = ring_at(thread->ring_first);
+	uint64_t told = 0;
+
+	ring->next = new_ring(512);
+	ring = ring_at(ring->next);
+	for (uint64_t i = 0; i < 200; i++)
+		push(ring, a_sync(2000 + i, 1));
+	drain.taken = count_taken;
+	drain.watcher = &told;
+	uint64_t taken = drain_all(&drain, UINT64_MAX);
+	drain.taken = NULL; /* the next test's drain is this one */
+	assert_int_equal(taken, 200);
+	assert_int_equal(told, 192);
+}
+
 /* Rings follow each other as the thread outgrew them. */
 static void test_chain(void **state)
 {
@@ -189,6 +212,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(test_order_and_release, start, end),
+	        cmocka_unit_test_setup_teardown(test_who_waits_is_told, start, end),
 	        cmocka_unit_test_setup_teardown(test_chain, start, end),
 	        cmocka_unit_test_setup_teardown(test_counters_wrap, start, end),
 	        cmocka_unit_test_setup_teardown(test_all_threads, start, end),
