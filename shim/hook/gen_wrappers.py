@@ -108,8 +108,8 @@ def split_parameters(text):
     return out
 
 
-def flags_of(name, note=None):
-    fills = ' | SPY_FILLS' if note in ('launch', 'launch_cooperative', 'launch_ex') else ''
+def flags_of(name, what=None):
+    fills = ' | SPY_FILLS' if what in ('launch', 'launch_cooperative', 'launch_ex') else ''
     return ptds_of(name) + fills
 
 
@@ -143,21 +143,21 @@ def wrapper(result, symbol, row, params, real):
     declaration = ', '.join(d for d, _ in params) or 'void'
     names = ', '.join(n for _, n in params)
     comma = ', ' if names else ''
-    call, cls, note = row.name, row.cls, row.what
+    call, cls, what = row.name, row.cls, row.what
     lines = [f'SPY_EXPORT {result} {symbol}({declaration})', '{',
              f'\t__typeof__({real}) real = SPY_REAL({real}, CALL_{call});',
              '\tstruct spy_span s;',
-             f'\tspy_enter(&s, CALL_{call}, SPY_CLASS_{cls}, {flags_of(call, note)});']
+             f'\tspy_enter(&s, CALL_{call}, SPY_CLASS_{cls}, {flags_of(call, what)});']
     if row.form == 'WRAP':
-        lines.append(f'\tbefore_{note}(&s{comma}{names});')
+        lines.append(f'\tbefore_{what}(&s{comma}{names});')
     gpu = gpu_work(row, params)
     if gpu:
         lines += ['\tif (sampler_wanted(&s))', f'\t\tsampler_before(&s, {", ".join(gpu)});']
-    if note == 'launch_multi':
+    if what == 'launch_multi':
         lines += ['\tif (sampler_wanted(&s))', '\t\tsampler_no_new_contexts();']
     lines += ['\tspy_real_begins();', f'\t{result} rc = real({names});', '\tspy_real_ended(&s);']
-    if note:
-        lines.append(f'\targs_{note}(&s, rc{comma}{names});')
+    if what:
+        lines.append(f'\targs_{what}(&s, rc{comma}{names});')
     if gpu:
         lines.append(f'\tsampler_after(&s, rc, {gpu[1]});')
     lines += [f'\tspy_leave(&s, CALL_{call}, SPY_CLASS_{cls}, rc);', '\treturn rc;', '}', '']

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything a generated wrapper needs: NVIDIA's types, the span, the notes. Included by the
+ * Everything a generated wrapper needs: NVIDIA's types, the span, the arguments. Included by the
  * generated wrappers and by the few written by hand, nothing else.
  */
 #ifndef SPY_WRAPPER_H

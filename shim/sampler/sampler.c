@@ -8,20 +8,21 @@
 #include "shim/core/options/options.h"
 #include "shim/sampler/sampler_beside.h"
 #include "shim/sampler/sampler_class.h"
+#include "shim/sampler/sampler_cupti.h"
 #include "shim/sampler/sampler_kernel.h"
 #include "shim/sampler/sampler_place.h"
 #include "shim/sampler/sampler_section.h"
 #include "shim/sampler/sampler_thread.h"
 #include "shim/core/work/work_class.h"
 
-#define CALIBRATE_ONE 3 /* of so many samples is a calibration */
-/* What a process may spend beyond its budget, for short programs: a quarter of it on any class, the
- * rest on those of which next to nothing is known. */
+#define CALIBRATE_ONE 3 /* one sample in so many is a calibration: of the events' own cost */
+/* A process may spend so much beyond its budget, so that short programs are sampled too: a quarter
+ * of it on any class, the rest on classes with next to no samples. */
 #define ALLOWANCE_NS 4000000u
-#define GUESS_NS     20000u /* a thread's first sample */
+#define GUESS_NS     20000u /* cost of a thread's first sample, before one was measured */
 
-static struct {             /* a line of its own, written at first */
-	uint64_t beyond_ns; /* spent, or about to be, of the allowance */
+static struct {             /* a cache line of its own: written mostly while a program starts */
+	uint64_t beyond_ns; /* of the allowance: spent or set aside */
 	uint32_t series;    /* the last number given to one */
 	char rest[52];
 } shared __attribute__((aligned(64)));
@@ -47,7 +48,8 @@ static void follow_thread(struct sampler *m, uint64_t now)
 	m->thread = th;
 }
 
-/* By the thread's budget, or out of the allowance: then what a sample took last is set aside. */
+/* Whether a sample may be taken: within the thread's budget, or out of the allowance, of which then
+ * the cost of the last sample is set aside. */
 static bool affordable(struct sampler *m, const struct sampler_class *cls, uint64_t now)
 {
 	m->aside_ns = 0;
@@ -64,7 +66,7 @@ static bool affordable(struct sampler *m, const struct sampler_class *cls, uint6
 	return true;
 }
 
-/* What was set aside becomes what it was. */
+/* Replaces what was set aside by what the sample really took. */
 static void settle(struct sampler *m, uint64_t ticks)
 {
 	if (m->aside_ns)
@@ -73,8 +75,7 @@ static void settle(struct sampler *m, uint64_t ticks)
 	m->aside_ns = 0;
 }
 
-/* Whether a launch may be timed at all: one that the program makes as such, not one inside another
- * kind of call. */
+/* Whether a launch may be timed at all: its outermost call is a launch too, and is recorded. */
 static bool eligible(struct sampler *m, const struct spy_span *s)
 {
 	struct spy_span *o = spy_outer();
@@ -85,7 +86,7 @@ static bool eligible(struct sampler *m, const struct spy_span *s)
 
 /* ---- before the real call ---- */
 
-/* The pair of the sample under way is free again, unless its context is gone. */
+/* Returns the event pair of the sample under way to its pool, unless the context is gone. */
 static void abandon(struct sampler *m)
 {
 	m->span = NULL;
@@ -93,9 +94,9 @@ static void abandon(struct sampler *m)
 		sampler_pair_return(m->where, m->pair);
 }
 
-/* Gives the stall (or on a busy stream our empty kernel, unless that ran dry before) and the first
- * event to the stream; now and then a calibration instead. True: the work is between our events
- * now. */
+/* Launches a stall on an idle stream, or our empty kernel on a busy one (a stall too, if such
+ * streams ran dry before), and records the first event; now and then a calibration instead. True:
+ * the program's launch is to come next. */
 static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bool may_stall)
 {
 	int ptds = !!(s->flags & TF_PTDS);
@@ -109,7 +110,8 @@ static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bo
 	bool stall = idle == CUDA_SUCCESS || (may_stall && m->cls->drained);
 	if (stall && !may_stall)
 		return false;
-	/* As long as the class's own, lest a calibration held only where the host was quick. */
+	/* A calibration stalls for as long too: else it would succeed only when the host is quick.
+	 */
 	m->stall_us = stall ? class_stall_us(m->cls) : 0;
 	if (!random_below(&m->random, CALIBRATE_ONE)) {
 		enum tf_work_kind kind = random_below(&m->random, 8) ? TF_WORK_NULL : TF_WORK_EMPTY;
@@ -130,7 +132,7 @@ static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bo
 	return false;
 }
 
-/* Where the next one has to wait for its budget: what the GPU has done is read all the same. */
+/* No sample now, but the results of earlier ones are read. */
 static void read_samples(struct sampler *m)
 {
 	CUstreamCaptureMode mode;
@@ -141,7 +143,7 @@ static void read_samples(struct sampler *m)
 	section_leave(&mode);
 }
 
-/* Without a pair, nothing is kept of the try but its cost. */
+/* Begins a sample if all allows it; else only the cost of the try is booked. */
 static void try_sample(struct sampler *m, struct spy_span *s, CUstream stream, const void *what)
 {
 	bool kernel = s->cls == SPY_CLASS_LAUNCH;
@@ -191,8 +193,9 @@ static void consider(struct sampler *m, struct sampler_class *cls, struct spy_sp
 }
 
 /*
- * A class that the thread did not launch before. Graphs that other threads launched may be timed at
- * once, as often as in the thread's first launches of a class: it may not launch them again.
+ * The thread launches a class for the first time. That is not timed, since it may load code; but a
+ * graph that another thread has launched before is timed at once, half of the time: this thread may
+ * never launch it again.
  */
 static struct sampler_class *meet(struct sampler *m, struct spy_span *s, uint64_t key,
                                   CUstream stream, const void *what)
@@ -219,7 +222,7 @@ void sampler_graph_launched(uint64_t key)
 		place_launched(m, key);
 }
 
-/* Past the quick looks: what it takes is no time of the call's. */
+/* A class may be due. The time that this takes is taken out of the call's. */
 static void look(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
 {
 	uint64_t start = spy_clock();
@@ -239,31 +242,11 @@ static void look(struct spy_span *s, uint64_t key, CUstream stream, const void *
 	uint64_t ticks = spy_clock() - start;
 	sampler_take_out(ticks);
 	if (s->gpu) {
-		m->ticks = ticks;   /* booked with the rest of it */
-	} else if (c && !entered) { /* making a context ready is beyond any budget */
+		m->ticks = ticks;   /* booked with the sample, after the call */
+	} else if (c && !entered) { /* making a context ready counts in no budget */
 		rate_spend(&m->rate, ticks);
 		settle(m, ticks);
 	}
-}
-
-/* Where CUPTI times every piece of work, one in so many has its call site taken, on average. */
-#define SITE_EVERY 64u
-
-static void cupti_site(struct spy_span *o)
-{
-	static __thread struct {
-		uint32_t until;
-		uint64_t random;
-	} mine __attribute__((tls_model("initial-exec")));
-
-	if (!spy_gate_page.gate.site_from || (mine.until && --mine.until))
-		return;
-	bool first = !mine.random;
-	mine.random =
-	        (mine.random + (uintptr_t)&mine) * 6364136223846793005u + 1442695040888963407u;
-	mine.until = 1 + (uint32_t)(mine.random >> 33) % (2 * SITE_EVERY - 1);
-	if (!first)
-		o->unusual |= SPAN_SITE;
 }
 
 void sampler_before_slow(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
@@ -271,12 +254,11 @@ void sampler_before_slow(struct spy_span *s, uint64_t key, CUstream stream, cons
 	struct sampler_class *all = spy_tls.sampled;
 	int saved = errno;
 
-	if (!spy_is_outermost(spy_outer())) /* perhaps inside this very function */
+	if (!spy_is_outermost(
+	            spy_outer())) /* a signal handler may have interrupted this function */
 		return;
 	if (spy_gate_page.gate.gpu == SPY_GPU_CUPTI) {
-		if (kernel_meet(s, key, what))
-			s->gpu = SPY_GPU_CUPTI;
-		cupti_site(spy_outer());
+		sampler_cupti_before(s, key, what);
 		errno = saved;
 		return;
 	}
@@ -316,7 +298,7 @@ static bool close_pair(struct sampler *m, struct spy_span *s, CUstream stream)
 	                                     !!(s->flags & TF_PTDS), m->opened);
 	bool holds = queued && !beside && sampler_pair_holds(c, m->pair);
 	if (holds && m->function && !m->cls->samples)
-		kernel_facts(c, m->function, o->rec);
+		kernel_ask(c->warps_per_sm, m->function, o->rec);
 	if (queued && !beside && !holds && sampler_context_on(c) && section_clear()) {
 		if (is_staged(s, o->rec))
 			class_waited(m->cls, &m->rate, &m->random);
@@ -329,7 +311,7 @@ static bool close_pair(struct sampler *m, struct spy_span *s, CUstream stream)
 	return holds;
 }
 
-/* Of 24 bits: which samples are of launches that one thread counted. */
+/* The number of the series (struct tf_weights): the launches of a class by this thread; 24 bits. */
 static uint32_t series_of(struct sampler_class *c)
 {
 	while (!c->series)
@@ -380,7 +362,7 @@ void sampler_after_slow(struct spy_span *s, CUresult rc, CUstream stream)
 	uint64_t start = spy_clock();
 
 	if (s->gpu == SPY_GPU_CUPTI) {
-		kernel_met(s, rc);
+		sampler_cupti_after(s, rc);
 		errno = saved;
 		return;
 	}

@@ -5,12 +5,12 @@
  * on the GPU and not the host's. Which launches: at random, stratified by class, under a budget.
  *
  * For the generated wrappers (sampler_wanted(), sampler_before(), sampler_after()), the life cycle
- * and the notes of contexts, modules and captures. What the wrappers do in line is one comparison
+ * and shim/args: contexts, modules, captures. What the wrappers do in line is one comparison
  * for each launch. The rest: sampler.c (one launch), sampler_class.c (when a class is due),
  * sampler_rate.c (the budget), sampler_section.c (captures), sampler_context.c and sampler_pair.c
  * (what is ours in a context), sampler_place.c (where a launch goes), sampler_kernel.c (what is
- * asked about a kernel), sampler_beside.c (other threads on the same stream), sampler_life.c (start
- * and end).
+ * asked about a kernel), sampler_cupti.c (where CUPTI times the work), sampler_beside.c (other
+ * threads on the same stream), sampler_life.c (start and end).
  *
  * Never while a capture is under way; never a thread's first launch of a class, which may load
  * code; nothing that waits. Any refusal of the driver ends sampling in that context, counted.
@@ -20,99 +20,9 @@
 
 #include "shim/base/cuda_types.h"
 #include "shim/cupti/cupti.h"
-#include "shim/handles/registry.h"
 #include "shim/record/span.h"
-#include "shim/core/work/work_class.h"
-
-/* How a thread stands with one class of work. The key is a hash of what makes the class, never 0.
- * Half a cache line. */
-struct sampler_class {
-	uint64_t key;
-	uint32_t until;       /* launches to go until one is timed */
-	uint32_t armed;       /* ... when that was set */
-	uint64_t met;         /* launches by then */
-	uint32_t series;      /* its number in samples; 0 = none yet */
-	uint16_t seen : 14;   /* the context and the code that it was last met in */
-	uint16_t drained : 2; /* samples to take behind a stall, on a busy stream too */
-	uint8_t samples;      /* taken, saturating */
-	uint8_t stall : 3;    /* which of the stalls this class needs */
-	uint8_t late : 3;     /* samples lost to the longest one, in a row */
-	uint8_t refused : 2;  /* how often it could not be afforded, in a row */
-};
-_Static_assert(sizeof(struct sampler_class) == 32, "two in a cache line");
-#define SAMPLER_SEEN    0x3fffu /* the bits of `seen` */
-#define SAMPLER_CLASSES 512u    /* of a thread; a power of two */
-
-/* A class stands in one of two neighbouring places, of one cache line. */
-static inline struct sampler_class *sampler_home(struct sampler_class *all, uint64_t key)
-{
-	return all + (key >> 55); /* of SAMPLER_CLASSES */
-}
-
-static inline struct sampler_class *sampler_neighbour(struct sampler_class *all, uint64_t key)
-{
-	return all + ((key >> 55) ^ 1);
-}
-
-/* ---- keys ---- */
-
-static inline __attribute__((always_inline)) uint64_t
-sampler_key_kernel(const void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                   unsigned bz, unsigned shared)
-{
-	uint64_t shape = ((uint64_t)gx << 32 | bx) * 0x9e3779b97f4a7c15u +
-	                 ((uint64_t)gy << 40 ^ (uint64_t)gz << 20 ^ (uint64_t)by << 10 ^ bz) *
-	                         0xc2b2ae3d27d4eb4fu +
-	                 shared;
-
-	return (((uintptr_t)f ^ shape) * 0xff51afd7ed558ccdu) | 1;
-}
-
-/* 0: not to be timed. Where launches may overlap or signal on their own, events around one of them
- * do not show its time, and would take the overlap away. */
-uint64_t sampler_key_config(const CUlaunchConfig *config, const void *f);
-
-/* By what the graph does, or by its number where that is not known: an executable that is made anew
- * for every launch is no class of its own. 0: its making was not seen. */
-static inline uint64_t sampler_key_graph(const void *exec)
-{
-	uint32_t value;
-
-	if (!registry_get(HANDLE_GRAPH_EXEC, (uintptr_t)exec, &value))
-		return 0;
-	uint32_t cls = work_graph(registry_graph_number(value), registry_graph_content(value));
-	return cls != UINT32_MAX ? (cls * 0x9e3779b97f4a7c15u) | 1 : 0;
-}
-
-/* A copy or set of so many bytes, by this call; sizes of one octave are one class here. */
-static inline uint64_t sampler_key_bytes(unsigned call, uint64_t bytes)
-{
-	uint64_t octave = bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
-
-	return ((call * 64ull + octave + 1) * 0xff51afd7ed558ccdu) | 1;
-}
-
-static inline uint64_t sampler_bytes_2d(const CUDA_MEMCPY2D *p)
-{
-	return p ? (uint64_t)p->WidthInBytes * p->Height : 0;
-}
-
-static inline uint64_t sampler_bytes_3d(const CUDA_MEMCPY3D *p)
-{
-	return p ? (uint64_t)p->WidthInBytes * p->Height * p->Depth : 0;
-}
-
-static inline uint64_t sampler_bytes_3d_peer(const CUDA_MEMCPY3D_PEER *p)
-{
-	return p ? (uint64_t)p->WidthInBytes * p->Height * p->Depth : 0;
-}
-
-#if CUDA_VERSION >= 12080
-static inline uint64_t sampler_bytes_3d_op(const CUDA_MEMCPY3D_BATCH_OP *p)
-{
-	return p ? (uint64_t)p->extent.width * p->extent.height * p->extent.depth : 0;
-}
-#endif
+#include "shim/sampler/sampler_class.h"
+#include "shim/sampler/sampler_keys.h"
 
 /* ---- around the real call ---- */
 
@@ -144,7 +54,7 @@ static inline __attribute__((always_inline)) void sampler_before(struct spy_span
 	sampler_before_slow(s, key, stream, what);
 }
 
-/* After the note, which fills the record. */
+/* After args_X(), which fills the record. */
 static inline __attribute__((always_inline)) void sampler_after(struct spy_span *s, CUresult rc,
                                                                 CUstream stream)
 {

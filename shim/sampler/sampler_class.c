@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/sampler/sampler_class.h"
 
-#define EARLY      8  /* first samples of a class, which follow closely: it may be a rare one */
-#define FEW        4  /* samples without which nothing is known of a class */
-#define EAGER      30 /* samples of a class that are worth more than its share */
-#define ENOUGH     64 /* samples of a class after which it is sampled less */
-#define EAGER_GAIN 8  /* how much oftener it is met until then */
-#define LATE_MOST  7  /* samples lost to the longest stall before a class is given up */
-#define NTH_LEAST  64 /* of its launches so far a class may go without a sample, after ENOUGH */
-#define RETRY_GAIN 64 /* how much less often it is tried from then on */
-#define DRAINED    3  /* samples behind a stall after a busy stream ran dry */
+#include <stddef.h>
 
-static const uint8_t stalls[] = {STALL_FIRST_US, 12, 18, 27, 40, 60};
+/* Numbers of samples of a class: */
+#define FEW        4 /* with fewer nothing is known of it */
+#define EARLY      8 /* the first ones follow each other closely: the class may be a rare one */
+#define EAGER      30 /* up to here it is sampled EAGER_GAIN times as often as the budget alone says */
+#define ENOUGH     64 /* from here on it is sampled less often */
+#define EAGER_GAIN 8
+#define NTH_LEAST  64 /* after ENOUGH: at least one sample in this part of its launches so far */
+#define LATE_MOST  7  /* samples lost with the longest stall before the class is given up */
+#define RETRY_GAIN 64 /* and is tried that much less often */
+#define DRAINED    3  /* samples that get a stall after a busy stream ran dry */
+
+/* The longest: launches of graphs of some hundred nodes take 60 to 130 us. */
+static const uint8_t stalls[] = {STALL_FIRST_US, 12, 18, 27, 40, 60, 100, 170};
 #define STALLS (sizeof(stalls) / sizeof(stalls[0]))
+_Static_assert(STALLS == 8, "struct sampler_class has three bits for them");
 
 uint64_t random_seed(uint64_t from)
 {
@@ -31,7 +36,7 @@ uint32_t random_below(uint64_t *state, uint32_t bound)
 	return (uint32_t)((x >> 32) * bound >> 32);
 }
 
-/* ---- places ---- */
+/* ---- the table of classes ---- */
 
 struct sampler_class *class_find(struct sampler_class *all, uint64_t key)
 {
@@ -67,7 +72,7 @@ void class_arm(struct sampler_class *c, uint32_t until)
 	c->until = c->armed = until;
 }
 
-/* Half to one and a half times the budget's gap, shorter by `gain`. */
+/* The budget's gap divided by `gain`, times 0.5 to 1.5 at random. */
 static uint32_t jitter(const struct sampler_rate *r, unsigned gain, uint64_t *random)
 {
 	uint32_t gap = rate_gap(r, gain);
@@ -75,9 +80,9 @@ static uint32_t jitter(const struct sampler_rate *r, unsigned gain, uint64_t *ra
 	return 1 + gap / 2 + random_below(random, gap);
 }
 
-/* A class that was sampled often is known well: the mean of 64 is off by an eighth of the spread.
- * From there on it is only watched for change, at less than the budget; but no sample stands for so
- * many launches that a change behind it would be a large part of all. */
+/* After 64 samples a mean's standard error is an eighth of the standard deviation. From there on
+ * samples only watch for change and are taken less often, but at least so often that the launches
+ * since the last one are a small part of all. */
 void class_sampled(struct sampler_class *c, const struct sampler_rate *r, uint64_t *random)
 {
 	if (c->samples < UINT8_MAX)
@@ -148,5 +153,5 @@ void class_drained(struct sampler_class *c)
 
 unsigned class_stall_us(const struct sampler_class *c)
 {
-	return stalls[c->stall < STALLS ? c->stall : STALLS - 1];
+	return stalls[c->stall];
 }

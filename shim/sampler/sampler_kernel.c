@@ -4,13 +4,6 @@
 #include "shim/core/cuda/communication.h"
 #include "shim/base/gate.h"
 #include "shim/handles/registry.h"
-#include "shim/sampler/sampler_class.h"
-#include "shim/sampler/sampler_section.h"
-#include "shim/sampler/sampler_thread.h"
-
-/* Questions of one thread: with more classes than places the same ones would be new again and
- * again. */
-#define ASKED_MOST (2 * SAMPLER_CLASSES)
 
 bool kernel_communicates(const void *function)
 {
@@ -48,7 +41,7 @@ static bool kernel_tells(const void *function, int threads, const struct tf_reco
 	       tells(f, threads, r, to);
 }
 
-static void ask(uint32_t warps_per_sm, const void *function, const struct tf_record *r)
+void kernel_ask(uint32_t warps_per_sm, const void *function, const struct tf_record *r)
 {
 	int threads = r->launch.block_x * r->launch.block_y * r->launch.block_z;
 	struct facts known = {0};
@@ -64,54 +57,4 @@ static void ask(uint32_t warps_per_sm, const void *function, const struct tf_rec
 	              (uint64_t)(warps_per_sm & 0xffff) << 32 |
 	              (uint64_t)(known.shared_bytes < 0xffff ? known.shared_bytes : 0xffff) << 48;
 	span_push_aside(&facts);
-}
-
-void kernel_facts(const struct sampler_context *c, const void *function, const struct tf_record *r)
-{
-	ask(c->warps_per_sm, function, r);
-}
-
-static void ask_here(const void *function, const struct tf_record *r)
-{
-	CUstreamCaptureMode mode;
-	CUdevice device;
-
-	if (!section_enter(&mode))
-		return;
-	if (sampler_cu.get_device(&device) == CUDA_SUCCESS)
-		ask(sampler_warps_per_sm(device), function, r);
-	section_leave(&mode);
-}
-
-bool kernel_meet(const struct spy_span *s, uint64_t key, const void *what)
-{
-	struct sampler *m = spy_tls.thread && sampler_driver_found() ? sampler_mine() : NULL;
-
-	if (!m)
-		return false;
-	m->met = NULL; /* else of a call that never returned */
-	if (!key || !what || s->cls != SPY_CLASS_LAUNCH || m->asked == ASKED_MOST ||
-	    class_find(m->classes, key))
-		return false;
-	class_place(m->classes, key, &m->random);
-	m->asked++;
-	m->met = s;
-	m->function = what;
-	return true;
-}
-
-void kernel_met(const struct spy_span *s, CUresult rc)
-{
-	struct sampler *m = spy_tls.sampler;
-	struct spy_span *o = spy_outer();
-
-	if (!m || m->met != s)
-		return;
-	m->met = NULL;
-	/* Inside another kind of call the record is of no launch. */
-	if (rc != CUDA_SUCCESS || !spy_recording(o) || o->cls != s->cls ||
-	    (o->rec->flags & (TF_NO_ARGS | TF_CAPTURED)))
-		return;
-	/* In the call's time: its start, which CUPTI knows it by, must not move. */
-	ask_here(m->function, o->rec);
 }

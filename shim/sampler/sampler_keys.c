@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tells launches of one class from those of others, where it takes more than a look. */
-#include "shim/sampler/sampler.h"
+#include "shim/sampler/sampler_keys.h"
 
 /* Programmatic stream serialization (6) lets a kernel begin before the one ahead of it has ended.
  * It is a permission: between our events the kernel runs alone, as it does behind a copy. */

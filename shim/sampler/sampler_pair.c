@@ -5,7 +5,7 @@
 #include "shim/sampler/sampler_section.h"
 #include "shim/record/span.h"
 
-/* Milliseconds that no pair can be apart; what is above is no time. */
+/* Milliseconds: a larger result of cuEventElapsedTime() is no time. */
 #define ELAPSED_MOST 1e9f
 
 _Static_assert(SAMPLER_PAIRS == 64, "a bit each");
@@ -25,9 +25,9 @@ bool sampler_pairs_make(struct sampler_context *c)
 }
 
 /*
- * A pair is free, waits for the GPU, or is in the hands of the thread that took it out of either
- * state: a bit in one of two words, taken and given with one atomic step. No thread waits for
- * another, and no signal's handler for its own.
+ * A pair is free (a bit in `free`), waits for the GPU (a bit in `waiting`), or belongs to the
+ * thread that took its bit. Bits are taken and given with one atomic operation: no thread waits for
+ * another, nor a signal handler for the thread that it interrupted.
  */
 static struct sampler_pair *take_bit(struct sampler_context *c, uint64_t *set, unsigned at)
 {
@@ -99,7 +99,7 @@ CUresult sampler_harvest(struct sampler_context *c, unsigned most)
 		if (rc == CUDA_SUCCESS)
 			rc = sampler_cu.elapsed(&ms, p->a, p->b);
 		if (rc != CUDA_SUCCESS) {
-			give_bit(c, &c->waiting, p); /* it keeps its place in the line */
+			give_bit(c, &c->waiting, p); /* it stays the oldest: `number` */
 			return rc;
 		}
 		/* Milliseconds, of a resolution of some 32 ns: see cuEventElapsedTime(). */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/sampler/sampler_place.h"
 
+#include "shim/sampler/sampler.h"
 #include "shim/sampler/sampler_beside.h"
 
 #define LAUNCHED 1024u /* places, by key */
 
 static uint64_t launched[LAUNCHED]; /* key and place of the last class there */
 
-static struct { /* a line of its own, written now and then */
+static struct { /* a cache line of its own: written now and then */
 	uint32_t no_new_contexts;
 	char rest[60];
 } shared __attribute__((aligned(64)));
@@ -32,6 +33,9 @@ void place_enter(struct sampler *m, const struct spy_span *s, CUstream stream)
 
 	if (sampler_cu.get_current(&current) != CUDA_SUCCESS || !current)
 		return; /* asked again at the next launch */
+	/* Else the call is not recorded, and the thread may have no index. */
+	if (m)
+		beside_begins(spy_tls.index, stream, !!(s->flags & TF_PTDS));
 	struct sampler_context *c = sampler_context_find((uintptr_t)current);
 	if (c) {
 		sampler_context_await(c);
@@ -85,8 +89,8 @@ void place_launched(const struct sampler *m, uint64_t key)
 {
 	uint64_t *at = &launched[(key >> 20) % LAUNCHED], mark = mark_of(m, key);
 
-	/* Relaxed: the launch itself went to the driver before. Mostly it stands there already, and
-	 * the line stays with all threads. */
+	/* Relaxed: the launch itself went to the driver before. Mostly the mark is there already:
+	 * not writing it leaves the cache line shared by all threads. */
 	if (__atomic_load_n(at, __ATOMIC_RELAXED) != mark)
 		__atomic_store_n(at, mark, __ATOMIC_RELAXED);
 }

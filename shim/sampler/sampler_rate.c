@@ -24,9 +24,9 @@ void rate_spend(struct sampler_rate *r, uint64_t ticks)
 }
 
 /*
- * At w pieces of work a tick, samples of c ticks that may take the share b of the time stand
- * c / b * w pieces apart. Looks that end without a sample are left out: they are cheap, and would
- * have the next ones follow closer, until they alone ate the budget.
+ * With w pieces of work a tick, a cost of c ticks a sample and a budget of the share b of the time,
+ * samples may be taken every c / b * w pieces. Tries that end without a sample are not counted in
+ * c: they are cheap, and would shorten the gap until tries alone used up the budget.
  */
 void rate_sampled(struct sampler_rate *r, uint64_t ticks, uint64_t now, uint64_t work,
                   double percent)

@@ -18,26 +18,26 @@ struct sampler_rate {
 	bool known;               /* the gap follows from a sample */
 };
 
-/* A thread is seen first, having given `work` pieces of work to the GPU. */
+/* A thread begins, which has given `work` pieces of work to the GPU so far. */
 void rate_begin(struct sampler_rate *r, uint64_t now, uint64_t work);
 
 /* The thread's count of work begins anew at `work`: it has another slot in the recording. */
 void rate_resume(struct sampler_rate *r, uint64_t now, uint64_t work);
 
-/* Whether what was spent so far, and another sample, is within `percent` of the thread's time. */
+/* Whether another sample keeps what was spent within `percent` of the thread's time. */
 bool rate_affords(const struct sampler_rate *r, uint64_t now, double percent);
 
-/* Time that went to something else than a sample. */
+/* Books time that a try without a sample took. */
 void rate_spend(struct sampler_rate *r, uint64_t ticks);
 
-/* Books a sample that cost `ticks`, the `work`th piece of work: sets the gap so that the budget
- * holds at the present rate of work. */
+/* Books a sample that cost `ticks`, taken at the `work`th piece of work, and sets the gap so that
+ * the budget holds at the present rate of work. */
 void rate_sampled(struct sampler_rate *r, uint64_t ticks, uint64_t now, uint64_t work,
                   double percent);
 
 #define RATE_GAP_MOST (1u << 20)
 
-/* The gap in whole pieces of work, shorter by `gain`: 1 to RATE_GAP_MOST. */
+/* The gap divided by `gain`, in whole pieces of work: 1 to RATE_GAP_MOST. */
 uint32_t rate_gap(const struct sampler_rate *r, unsigned gain);
 
 #endif

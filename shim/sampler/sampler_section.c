@@ -7,7 +7,7 @@
 
 #define WAIT_MOST_NS 1000000u
 
-/* Threads in a section. A line of its own: it is written, and what lies beside it is not. */
+/* Threads in a section. A cache line of its own: it is written often. */
 static struct {
 	uint32_t count;
 	char rest[60];
@@ -22,7 +22,7 @@ bool section_enter(CUstreamCaptureMode *mode)
 {
 	*mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	/* Sequentially consistent, as is section_clear(): either we see the capture, or it sees us.
-	 * Pairs with begin() of notes_capture.c and section_wait(). */
+	 * Pairs with the beginning of a capture (shim/args) and section_wait(). */
 	__atomic_fetch_add(&sections.count, 1, __ATOMIC_SEQ_CST);
 	if (section_clear() && sampler_cu.exchange_mode(mode) == CUDA_SUCCESS)
 		return true;

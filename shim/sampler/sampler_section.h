@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sections: the moments in which a thread gives work of ours to streams, or asks about it. None
- * while a capture is under way in the process; what begins a capture, or destroys a context, waits
- * for them to end. For the sampler's files.
+ * Sections: a thread is in one while it launches work of the sampler or queries its events. There
+ * is none while a capture is under way in the process; a call that begins a capture, or destroys a
+ * context, waits until all have ended. For the sampler's files.
  */
 #ifndef SPY_SAMPLER_SECTION_H
 #define SPY_SAMPLER_SECTION_H
@@ -11,9 +11,9 @@
 #include "shim/base/cuda_types.h"
 
 /*
- * Between enter and leave the thread is in relaxed capture mode, so that no call of ours breaks a
- * capture that we do not know of. Enter: false while a capture is under way; then nothing is to be
- * left. `mode` keeps the thread's own mode.
+ * Between enter and leave the thread is in relaxed capture mode, so that no call of ours
+ * invalidates a capture that we do not know of. Enter: false while a capture is under way; then
+ * leave is not to be called. `mode` keeps the thread's own mode.
  */
 bool section_enter(CUstreamCaptureMode *mode);
 void section_leave(CUstreamCaptureMode *mode);

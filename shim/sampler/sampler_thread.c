@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include "shim/base/gate.h"
 #include "shim/record/own_time.h"
-#include "shim/sampler/sampler_class.h"
+#include "shim/sampler/sampler.h"
 
 static struct sampler *unused; /* of threads that ended; under the shim's lock */
 

@@ -5,7 +5,8 @@
 #ifndef SPY_SAMPLER_THREAD_H
 #define SPY_SAMPLER_THREAD_H
 
-#include "shim/sampler/sampler.h"
+#include "shim/record/span.h"
+#include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_context.h"
 #include "shim/sampler/sampler_rate.h"
 

@@ -234,6 +234,16 @@ void made_told(struct tf_reading *r, enum spy_environment what, uint64_t value, 
 	r->value[what] = value;
 }
 
+uint64_t made_ring(struct made *m, uint64_t records)
+{
+	uint64_t offset =
+	        made_alloc(&m->map, sizeof(struct tf_ring) + records * sizeof(struct tf_record));
+	struct tf_ring *ring = tf_at(&m->map, offset, sizeof(*ring));
+
+	ring->capacity = records;
+	return offset;
+}
+
 struct tf_thread *made_thread(struct made *m, uint64_t tid, const char *name, uint64_t ring_records)
 {
 	struct tf_header *h = made_header(m);
@@ -246,10 +256,7 @@ struct tf_thread *made_thread(struct made *m, uint64_t tid, const char *name, ui
 	t->birth = h->window_start;
 	memcpy(t->name, name,
 	       strnlen(name, sizeof(t->name))); /* without a NUL when it is full, as the kernel's */
-	t->ring_first = made_alloc(&m->map, sizeof(struct tf_ring) +
-	                                            ring_records * sizeof(struct tf_record));
-	struct tf_ring *ring = tf_at(&m->map, t->ring_first, sizeof(*ring));
-	ring->capacity = ring_records;
+	t->ring_first = made_ring(m, ring_records);
 	return t;
 }
 

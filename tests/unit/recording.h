@@ -39,6 +39,8 @@ struct tf_environment *made_environment(struct made *m, uint32_t devices);
 /* What a reading says: complete at this tick. */
 void made_told(struct tf_reading *r, enum spy_environment what, uint64_t value, uint64_t tick);
 
+/* An empty ring; its offset. */
+uint64_t made_ring(struct made *m, uint64_t records);
 /* A thread that was born at the start of the window. */
 struct tf_thread *made_thread(struct made *m, uint64_t tid, const char *name,
                               uint64_t ring_records);

@@ -108,6 +108,41 @@ static void test_a_call_under_way(void **state)
 	made_free(&s.m);
 }
 
+/* Its stream is known before the work is given. */
+static void test_a_first_launch_under_way(void **state)
+{
+	struct stand s;
+
+	(void)state;
+	begin(&s);
+	s.other->in_call = s.launch + 1u;
+	assert_false(works(&s, stream, 0));
+	beside_begins(OTHER, stream, 0);
+	assert_true(works(&s, stream, 0));
+	assert_false(works(&s, another, 0));
+	beside_begins(OTHER, NULL, 1);
+	assert_false(works(&s, NULL, 0));
+	beside_begins(1u << 20, stream, 0); /* no place for it: nothing is written */
+	made_free(&s.m);
+}
+
+/* It has returned, its record is not there yet. */
+static void test_a_record_about_to_come(void **state)
+{
+	struct stand s;
+
+	(void)state;
+	begin(&s);
+	called(&s, s.launch, another, OPENED - 10, 0);
+	s.other->last_return = OPENED + 10;
+	s.other->in_call = s.launch + 1u;
+	assert_false(works(&s, stream, 0));
+	assert_true(works(&s, another, 0));
+	s.other->lost = 1;
+	assert_true(works(&s, stream, 0));
+	made_free(&s.m);
+}
+
 /* The default stream is one a context. */
 static void test_another_context(void **state)
 {
@@ -126,19 +161,55 @@ static void test_another_context(void **state)
 	made_free(&s.m);
 }
 
-/* More calls than are looked at: the older of them are taken for none. */
+/* What more calls than are looked at gave is not known. */
 static void test_many_calls_meanwhile(void **state)
 {
 	struct stand s;
 
 	(void)state;
 	begin(&s);
-	called(&s, s.launch, stream, OPENED + 1, 0);
+	for (unsigned i = 0; i < 40; i++)
+		called(&s, s.wait, stream, OPENED + 1 + i, 0);
+	called(&s, s.launch, another, OPENED + 61, 0);
+	assert_false(works(&s, stream, 0)); /* its ring has all that it ever did */
 	for (unsigned i = 0; i < 200; i++)
-		called(&s, s.wait, stream, OPENED + 2 + i, 0);
-	assert_false(works(&s, stream, 0));
-	called(&s, s.launch, stream, OPENED + 300, 0);
+		called(&s, s.wait, stream, OPENED + 301 + i, 0);
 	assert_true(works(&s, stream, 0));
+	assert_false(beside_works(&s.m.map, s.mine, CONTEXT, stream, 0, OPENED + 460));
+	made_free(&s.m);
+}
+
+/* A ring that was full, and a larger one in its place: what was given before stands in the old one.
+ */
+static void test_a_ring_that_has_just_grown(void **state)
+{
+	struct stand s;
+
+	(void)state;
+	begin(&s);
+	called(&s, s.launch, stream, OPENED + 10, 0);
+	struct tf_ring *old = tf_at(&s.m.map, s.other->ring_first, sizeof(*old));
+	uint64_t larger = made_ring(&s.m, 1024);
+	old->next = larger;
+	assert_true(works(&s, stream, 0));
+	s.other->last_return = OPENED - 1; /* nothing since */
+	assert_false(works(&s, stream, 0));
+	s.other->in_call = s.launch + 1u;
+	assert_true(works(&s, stream, 0));
+	made_free(&s.m);
+}
+
+static void test_a_record_that_is_lost(void **state)
+{
+	struct stand s;
+
+	(void)state;
+	begin(&s);
+	called(&s, s.launch, another, OPENED - 10, 0);
+	s.other->last_return = OPENED + 10;
+	assert_true(works(&s, stream, 0));
+	s.other->last_return = OPENED - 5;
+	assert_false(works(&s, stream, 0));
 	made_free(&s.m);
 }
 
@@ -149,8 +220,12 @@ int main(void)
 	        cmocka_unit_test(test_what_is_no_work_of_the_stream),
 	        cmocka_unit_test(test_behind_a_record_of_a_sample),
 	        cmocka_unit_test(test_a_call_under_way),
+	        cmocka_unit_test(test_a_first_launch_under_way),
+	        cmocka_unit_test(test_a_record_about_to_come),
 	        cmocka_unit_test(test_another_context),
 	        cmocka_unit_test(test_many_calls_meanwhile),
+	        cmocka_unit_test(test_a_ring_that_has_just_grown),
+	        cmocka_unit_test(test_a_record_that_is_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
