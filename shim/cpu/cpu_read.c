@@ -2,6 +2,7 @@
 #include "shim/cpu/cpu_read.h"
 
 #include <string.h>
+#include "shim/base/numbers.h"
 #include "shim/base/sys.h"
 
 #define PATH_BYTES 1024u
@@ -71,36 +72,6 @@ static bool read_text(const struct path *p, char *to, unsigned room)
 	return n >= 0 && length > 0;
 }
 
-/* The number at `*at`, which moves behind it; false where there is none. */
-static bool number(const char **at, uint64_t *n)
-{
-	const char *p = *at;
-
-	while (*p == ' ')
-		p++;
-	if (*p < '0' || *p > '9')
-		return false;
-	for (*n = 0; *p >= '0' && *p <= '9'; p++)
-		*n = *n * 10 + (uint64_t)(*p - '0');
-	*at = p;
-	return true;
-}
-
-/* Of a file with a name and a number in each line. */
-static bool number_of(const char *text, const char *name, uint64_t *n)
-{
-	size_t length = strlen(name);
-
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, name, length) && line[length] == ' ') {
-			line += length;
-			return number(&line, n);
-		}
-	}
-	return false;
-}
-
 /* ---- threads and CPUs ---- */
 
 bool cpu_read_wait(uint64_t tid, uint64_t *ns)
@@ -115,8 +86,8 @@ bool cpu_read_wait(uint64_t tid, uint64_t *ns)
 		path_add_number(&p, tid);
 	path_add_text(&p, "/schedstat");
 	/* Time on a CPU, time waiting for one, turns. All 0: the kernel was told not to count. */
-	return read_text(&p, text, sizeof(text)) && number(&at, &ran) && number(&at, ns) &&
-	       (ran || *ns);
+	return read_text(&p, text, sizeof(text)) && number_next(&at, &ran) &&
+	       number_next(&at, ns) && (ran || *ns);
 }
 
 unsigned cpu_read_cores(uint64_t tid)
@@ -140,9 +111,9 @@ unsigned cpu_read_online(void)
 	path_start(&p, "/sys/devices/system/cpu/online");
 	if (!read_text(&p, text, sizeof(text)))
 		return 0;
-	while (number(&at, &from)) { /* "0-3,8" */
+	while (number_next(&at, &from)) { /* "0-3,8" */
 		to = from;
-		if (*at == '-' && (at++, !number(&at, &to)))
+		if (*at == '-' && (at++, !number_next(&at, &to)))
 			return 0;
 		cores += to >= from ? to - from + 1 : 0;
 		at += *at == ',';
@@ -206,14 +177,14 @@ static bool read_quota(const struct hierarchy *h, struct path *p, struct cpu_lev
 	const char *at = text;
 
 	path_add_text(p, h->v2 ? "/cpu.max" : "/cpu.cfs_quota_us");
-	bool limited = read_text(p, text, sizeof(text)) && number(&at, &to->quota_us);
+	bool limited = read_text(p, text, sizeof(text)) && number_next(&at, &to->quota_us);
 	if (limited && !h->v2) {
 		p->length = folder;
 		path_add_text(p, "/cpu.cfs_period_us");
 		at = text;
 		limited = read_text(p, text, sizeof(text));
 	}
-	limited = limited && number(&at, &to->period_us) && to->period_us;
+	limited = limited && number_next(&at, &to->period_us) && to->period_us;
 	p->length = folder;
 	return limited;
 }

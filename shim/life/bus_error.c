@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
 #include "shim/life/storage.h"
 #include "shim/base/sys.h"
 

@@ -189,7 +189,7 @@ struct rounds {
 
 /* The sleep after a round at `now` that took `taken` records, with what the options ask for beside
  * what the rings do. */
-static uint64_t next_doze(struct rounds *c, uint64_t now, uint64_t taken, bool called)
+static uint64_t next_pause(struct rounds *c, uint64_t now, uint64_t taken, bool called)
 {
 	uint64_t ns = collector_wait_next(c->pause, taken, drain.fullest, called);
 
@@ -211,7 +211,7 @@ static bool look(struct rounds *c, bool called)
 	sites_beat(false);
 	uint64_t taken = drain_round(false);
 	uint64_t now = clock_monotonic_ns();
-	c->pause = next_doze(c, now, taken, called);
+	c->pause = next_pause(c, now, taken, called);
 	if (now - c->last < c->each)
 		return true;
 	c->last = now;

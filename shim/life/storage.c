@@ -2,6 +2,7 @@
 #include "shim/life/storage_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -9,11 +10,16 @@
 #include "shim/base/sys.h"
 #include "shim/core/options/options.h"
 #include "shim/core/sys/leftover.h"
-#include "shim/life/lifecycle.h"
+#include "shim/base/gate.h"
+#include "shim/record/messages.h"
 
 #define RESERVE_MOST  (64ull << 30) /* of address space */
 #define RESERVE_LEAST (64 * MIB)
 #define CGROUP_LEAST  (4 * MIB) /* whatever a memory cgroup leaves free */
+/* What the collector and the samplers of a program of five threads take besides, in memory of their
+ * own; it counts in the same cgroup. */
+#define PRIVATE_BYTES (24 * MIB)
+#define COPIED_BYTES  (4 * MIB) /* between two times that written pages are given back */
 
 struct storage_file storage_file;
 
@@ -53,8 +59,8 @@ static int move_to_memory(int fd)
 		return live;
 	uint64_t share = storage_memory_share(live, 0),
 	         of_cgroup = storage_cgroup_free() / MEMORY_SHARE;
-	if (of_cgroup < CGROUP_LEAST)
-		of_cgroup = CGROUP_LEAST;
+	of_cgroup =
+	        of_cgroup < PRIVATE_BYTES + CGROUP_LEAST ? CGROUP_LEAST : of_cgroup - PRIVATE_BYTES;
 	storage_file.of_cgroup = of_cgroup < share;
 	if (storage_file.of_cgroup)
 		share = of_cgroup;
@@ -193,15 +199,15 @@ void storage_say_limits(void)
 {
 	if (!storage_file.in_memory || spy_options.keep_bytes <= storage_share(UINT64_MAX, 2))
 		return;
-	char text[PATH_MAX];
+	char text[PATH_MAX] = "as its memory cgroup has little left";
 	storage_file.limit_said = true;
-	snprintf(text, sizeof(text), "%s",
-	         storage_file.of_cgroup ? "its memory cgroup" : storage_file.live);
-	if (!storage_file.of_cgroup)
-		*strrchr(text, '/') = 0;
-	spy_say("the recording takes at most %llu MiB, a quarter of what is free in %s: of its "
-	        "last "
-	        "records %llu MiB are kept, not %llu",
+	if (!storage_file.of_cgroup) {
+		snprintf(text, sizeof(text), "a quarter of what is free in %.*s",
+		         (int)(strrchr(storage_file.live, '/') - storage_file.live),
+		         storage_file.live);
+	}
+	spy_say("the recording takes at most %llu MiB, %s: of its last records %llu MiB are kept, "
+	        "not %llu",
 	        (unsigned long long)(storage_file.space_most / MIB), text,
 	        (unsigned long long)(storage_share(UINT64_MAX, 2) / MIB),
 	        (unsigned long long)(spy_options.keep_bytes / MIB));
@@ -214,6 +220,26 @@ uint8_t *storage_mapped(uint64_t *bytes)
 }
 
 /* ---- publishing ---- */
+
+/*
+ * The recording's bytes into the file. In a small memory cgroup the pages written count beside the
+ * recording itself until they are on the disk: the kernel would rather kill than wait for that.
+ */
+static bool copy_out(int fd)
+{
+	const uint64_t bytes = tf_header(&spy_map)->alloc_end;
+
+	for (uint64_t from = 0, n; from < bytes; from += n) {
+		n = bytes - from < COPIED_BYTES ? bytes - from : COPIED_BYTES;
+		if (!write_all(fd, spy_map.base + from, n))
+			return false;
+		if (storage_file.of_cgroup) {
+			syscall(SYS_fdatasync, fd);
+			syscall(SYS_fadvise64, fd, 0, from + n, POSIX_FADV_DONTNEED);
+		}
+	}
+	return true;
+}
 
 void storage_publish(void)
 {
@@ -232,8 +258,8 @@ void storage_publish(void)
 		return;
 	snprintf(part, sizeof(part), "%s.part", storage_file.path);
 	fd = leftover_open_part(part);
-	ok = fd >= 0 && write_all(fd, spy_map.base, tf_header(&spy_map)->alloc_end) &&
-	     identify_file(fd, &id) && leftover_is_written(fd) && !rename(part, storage_file.path);
+	ok = fd >= 0 && copy_out(fd) && identify_file(fd, &id) && leftover_is_written(fd) &&
+	     !rename(part, storage_file.path);
 	if (ok) {
 		storage_file.published_id = id;
 		unlink(storage_file.live);

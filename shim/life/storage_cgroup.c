@@ -6,7 +6,7 @@
 #include "shim/life/storage_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include "shim/base/numbers.h"
 #include "shim/base/sys.h"
 
 #define TEXT_BYTES 4096u
@@ -17,8 +17,8 @@ struct hierarchy {
 
 static const struct hierarchy hierarchies[] = {
         {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-         "total_inactive_file ", "total_active_file "},
-        {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file ", "active_file "},
+         "total_inactive_file", "total_active_file"},
+        {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file", "active_file"},
 };
 
 /* "4:memory:/a/b" of the first version, else the second one's "0::/a/b"; cuts it out of the text.
@@ -44,39 +44,34 @@ static const struct hierarchy *find_place(char *text, const char **place)
 	return found;
 }
 
-static uint64_t number_after(const char *text, const char *name)
-{
-	const uint64_t length = strlen(name);
-
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, name, length))
-			return strtoull(line + length, NULL, 10);
-	}
-	return 0;
-}
-
-static uint32_t read_in(const char *folder, const char *name, char *text)
+static bool read_in(const char *folder, const char *name, char *text)
 {
 	char path[PATH_MAX + 64];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return sys_read_file(path, text, TEXT_BYTES);
+	return sys_read_file(path, text, TEXT_BYTES) != 0;
+}
+
+static bool read_number(const char *folder, const char *name, char *text, uint64_t *n)
+{
+	const char *at = text;
+
+	return read_in(folder, name, text) && number_next(&at, n);
 }
 
 /* What it takes for pages of files it can give back. UINT64_MAX: no limit, or none to be read. */
 static uint64_t free_at(const struct hierarchy *h, const char *folder)
 {
 	char text[TEXT_BYTES];
+	uint64_t limit, used, files = 0, part;
 
-	if (!read_in(folder, h->limit, text) || text[0] < '0' || text[0] > '9')
+	if (!read_number(folder, h->limit, text, &limit) ||
+	    !read_number(folder, h->usage, text, &used))
 		return UINT64_MAX;
-	uint64_t limit = strtoull(text, NULL, 10);
-	if (!read_in(folder, h->usage, text))
-		return UINT64_MAX;
-	uint64_t used = strtoull(text, NULL, 10), files = 0;
-	if (read_in(folder, "memory.stat", text))
-		files = number_after(text, h->inactive) + number_after(text, h->active);
+	if (read_in(folder, "memory.stat", text)) {
+		files = number_of(text, h->inactive, &part) ? part : 0;
+		files += number_of(text, h->active, &part) ? part : 0;
+	}
 	used -= files < used ? files : used;
 	return used < limit ? limit - used : 0;
 }

@@ -36,7 +36,8 @@ def live_leftovers(t):
 
 @contextlib.contextmanager
 def in_a_small_cgroup(folder, number):
-    """As in a container with as little memory, but all of the machine's in /dev/shm. The program enters it by `cgroup`."""
+    """As in a container with as little memory, but all of the machine's in /dev/shm. The program enters it by `cgroup`.
+    What is written to its layers stays in memory as well, and counts there."""
     mounts = pathlib.Path('/sys/fs/cgroup/memory'), pathlib.Path('/sys/fs/cgroup')
     top = next((m for m in mounts if (m / 'cgroup.procs').exists()), None)
     try:
@@ -51,8 +52,8 @@ def in_a_small_cgroup(folder, number):
             pytest.skip('no memory cgroup can be made here')
         with contextlib.ExitStack() as stack:
             stack.enter_context(mounted(folder / 'live', '-t', 'tmpfs', '-o', 'size=512m', 'none'))
-            (folder / 'layers').mkdir()
-            stack.enter_context(layered(folder, folder / 'layers'))
+            base = stack.enter_context(mounted(folder / 'layers', '-t', 'tmpfs', '-o', 'size=512m', 'none'))
+            stack.enter_context(layered(folder, base))
             (folder / 'cgroup').symlink_to(cgroup)
             yield {'CUDASPY_OUT': f'{folder}/over/', 'XDG_RUNTIME_DIR': folder / 'live'}
     finally:

@@ -58,6 +58,8 @@ def check_needs(library):
     """It runs where its user is: glibc 2.28 or newer, nothing else."""
     versions = {tuple(map(int, v.split('.'))) for v in re.findall(r'GLIBC_([\d.]+)', tool('readelf', '-VW', library))}
     assert versions and max(versions) <= (2, 28)
+    # Headers of glibc 2.38 and newer give these another name, which older systems lack.
+    assert not re.findall(r' UND (strto\w+|\w*scanf|__isoc23_\w+)@', tool('readelf', '--dyn-syms', '-W', library))
     dynamic = tool('readelf', '-dW', library)
     needed = set(re.findall(r'\(NEEDED\).*\[(.*)\]', dynamic))
     assert {'libc.so.6', 'libdl.so.2', 'libpthread.so.0'} <= needed

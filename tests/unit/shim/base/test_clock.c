@@ -78,14 +78,22 @@ static void test_triples(void **state)
 	}
 }
 
-/* Many readings, and the tightest of them: none of a few single ones is much tighter. */
+/* Many readings, and the tightest of them: no single one of fewer is tighter, but where the machine
+ * became faster in between. */
 static void test_the_tightest_is_taken(void **state)
 {
+	int holds = 0;
+
 	clock_choose(true);
-	uint64_t tight = clock_triple(2000).bracket, loose = 0;
-	for (int i = 0; i < 50; i++)
-		loose += clock_triple(1).bracket;
-	assert_true(tight <= loose / 50);
+	for (int round = 0; round < 20; round++) {
+		uint64_t tight = clock_triple(2000).bracket, least = UINT64_MAX;
+		for (int i = 0; i < 50; i++) {
+			uint64_t one = clock_triple(1).bracket;
+			least = one < least ? one : least;
+		}
+		holds += tight <= least;
+	}
+	assert_true(holds >= 18);
 }
 
 /* Two triples give the clock's rate: the same over two stretches, but for what the readings miss
