@@ -20,9 +20,14 @@ json_t *json_count(uint64_t count)
 	return json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count);
 }
 
+json_t *json_fraction(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
 json_t *json_share(double share)
 {
-	return isfinite(share) ? json_real(share) : json_null();
+	return json_fraction(share);
 }
 
 json_t *json_number(double v)

@@ -11,6 +11,8 @@
 /* Values; what is not known is null. */
 json_t *json_ns(double ns);
 json_t *json_count(uint64_t count);
+/* A number with its fraction, "3.0" too. */
+json_t *json_fraction(double v);
 json_t *json_share(double share);
 /* A whole number where it is one, else with its fraction. */
 json_t *json_number(double v);

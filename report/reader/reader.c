@@ -14,6 +14,7 @@
 #include "report/reader/reader.h"
 #include "report/reader/reader_check.h"
 #include "report/reader/reader_guard.h"
+#include "report/reader/reader_progress.h"
 #include "report/reader/state.h"
 #include "shim/core/drain/drain.h"
 #include "shim/core/sys/leftover.h"
@@ -87,7 +88,9 @@ static void take_what_is_left(struct recording *r)
 {
 	struct drain drain = {
 	        .map = &r->map, .timeline = timeline_new(&r->map), .steps = steps_new()};
+	struct reader_left left;
 
+	reader_watch(r, &left, &drain);
 	r->drained += drain_all(&drain, UINT64_MAX);
 	if (drain.timeline)
 		timeline_finish(drain.timeline);
@@ -108,6 +111,7 @@ static int check(struct recording *r, char error[READER_ERROR_BYTES])
 	if (reader_check_header(r, error))
 		return -1;
 	r->live = state_runs(r);
+	reader_read_ahead(r);
 	r->seal = seal_check(&r->map);
 	reader_check_tables(r);
 	if (!r->live && r->seal != SEAL_HOLDS)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What takes longer than a second says on stderr what it is at, where that is a terminal, and leaves nothing of it."""
+import json
 import os
 import pty
 import re
@@ -8,10 +9,11 @@ import subprocess
 
 import pytest
 
-from conftest import REPORTER
+from conftest import REPORTER, ROOT, VIRTUAL_TIME
 from test_check import STEPS, record
 
-# Opening a recording takes a while, and so do writing and room for many calls, as with a large one on a slow disk.
+# Opening a recording takes a while, and so do reading it, writing and room for many calls, as with a large one on a slow disk.
+# HASTY: the timer that says how far it is begins at once and comes every 50 us.
 SLOW = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,6 +22,7 @@ SLOW = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 static void wait_ms(long ms)
 {
@@ -38,6 +41,18 @@ void *calloc(size_t count, size_t size)
 	const char *ms = getenv("SLOW_CALLOC_MS");
 	wait_ms(ms && count * size > 50000 ? atol(ms) : 0);
 	return __libc_calloc(count, size);
+}
+int madvise(void *at, size_t bytes, int what) /* 22: read it from the disk now */
+{
+	const char *ms = getenv("SLOW_PAGES_MS");
+	wait_ms(ms && what == 22 ? atol(ms) : 0);
+	return ((int (*)(void *, size_t, int))dlsym(RTLD_NEXT, "madvise"))(at, bytes, what);
+}
+int setitimer(__itimer_which_t which, const struct itimerval *value, struct itimerval *old)
+{
+	struct itimerval hasty = {.it_interval = {0, 50}, .it_value = {0, 1}};
+	int (*real)(__itimer_which_t, const struct itimerval *, struct itimerval *) = dlsym(RTLD_NEXT, "setitimer");
+	return real(which, getenv("HASTY") && value->it_value.tv_sec ? &hasty : value, old);
 }
 static int slow(const char *name, const char *path, int flags, int mode)
 {
@@ -93,6 +108,36 @@ def test_report_says_what_it_is_at(slowly, recording):
     out, err = slowly(1500, 'report', recording)
     assert 'verdict' in out and '\r\x1b[Kreading ' in err and '.cudaspy (1 s)' in err
     assert err.endswith('\r\x1b[K') and '\n' not in err and '\x1b[K' not in out
+
+
+def check_reading(err):
+    """It goes up to 100 per cent, and never back."""
+    shares = [int(s) for s in re.findall(r'\r\x1b\[Kreading \S+\.cudaspy, (\d+) %', err)]
+    assert len(set(shares)) > 1 and shares == sorted(shares) and shares[-1] <= 100, err
+    assert err.endswith('\r\x1b[K') and '\n' not in err
+
+
+def test_reading_says_how_far_it_is(slowly, recording):
+    """By the bytes, which the check of the seal is of."""
+    assert recording.stat().st_size > 2 << 20
+    check_reading(slowly(0, 'report', recording, SLOW_PAGES_MS='200', HASTY='1')[1])
+
+
+KILLED = r"""
+#include "tests/e2e/programs/work.h"
+#include <signal.h>
+int main(void) { work_start(); for (int i = 0; i < 400000; i++) cuStreamQuery(0); raise(SIGKILL); return 0; }
+"""
+
+
+def test_draining_says_how_far_it_is(slowly, tmp_path, compile_c):
+    """By the records that a killed process left in its rings."""
+    program = compile_c(KILLED, '-lcuda', '-I', str(ROOT), name='killed')
+    recording, = record(tmp_path / 'run', program, **VIRTUAL_TIME).glob('*.cudaspy')
+    out, err = slowly(0, 'report', '-f', 'json', recording, HASTY='1')
+    process, = json.loads(out)['processes']
+    assert process['state'] == 'killed'
+    check_reading(err)
 
 
 def test_several_recordings(slowly, recording, tmp_path):
