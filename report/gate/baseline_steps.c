@@ -71,7 +71,7 @@ void baseline_put_steps(json_t *root, const struct run_set *s)
 	if (!have_steps(s))
 		return;
 	o = json_object();
-	json_put(o, "source", json_text(steps_source_names[first->source]));
+	json_put(o, "source", json_text(model_steps_source_names[first->source]));
 	json_put(o, "name", json_text(first->name));
 	json_put(o, "count", baseline_values(s, count_of, NULL));
 	json_put(o, "judged", baseline_values(s, judged_of, NULL));
@@ -109,7 +109,7 @@ const char *baseline_read_steps(struct figures_step_set *to, const json_t *root,
 	if (!o)
 		return NULL;
 	for (int i = STEPS_NVTX; i <= STEPS_FOUND; i++)
-		if (source && !strcmp(source, steps_source_names[i]))
+		if (source && !strcmp(source, model_steps_source_names[i]))
 			to->source = (enum model_steps_source)i;
 	if (to->source == STEPS_NONE)
 		return "source";

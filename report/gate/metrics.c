@@ -178,7 +178,7 @@ char *metric_text(enum metric_kind kind, double low, double high)
 int metric_work(const struct metric *m)
 {
 	for (unsigned i = 0; i < WORK_FIGURES; i++)
-		if (metric_is_count(m) && !strcmp(work_figure_names[i], m->name))
+		if (metric_is_count(m) && !strcmp(model_work_figure_names[i], m->name))
 			return (int)i;
 	return -1;
 }

@@ -68,6 +68,12 @@ static inline bool metric_is_count(const struct metric *m)
 	return m->kind == METRIC_COUNT || m->kind == METRIC_BYTES;
 }
 
+/* Behind a name in a table, where it alone is taken for something else; else "". */
+static inline const char *metric_explained(const struct metric *m)
+{
+	return m == &metrics[METRIC_SETS] ? " (memsets)" : "";
+}
+
 /* Which figure of struct model_work_done it is: known of each step and each NVTX range; -1 = of
  * none. */
 int metric_work(const struct metric *m);

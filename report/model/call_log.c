@@ -287,7 +287,7 @@ static void leave_teardown(struct call_log *h)
 		h->call_events[i].end = fmin(h->call_events[i].end, h->window);
 }
 
-void model_add_history(struct model_part *p)
+void model_add_call_log(struct model_part *p)
 {
 	struct call_log *h = &p->process->call_log;
 	uint64_t most = records_most(p->model, p->recording);

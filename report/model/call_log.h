@@ -114,8 +114,7 @@ struct call_log {
 	uint64_t records; /* taken, those of nested calls, samples, ranges too */
 	uint64_t all;     /* calls that the process made, by its exact counters */
 
-	double window; /* the process' window up to tear-down; NaN = unknown, and there are no acts
-	                */
+	double window;      /* the process' window up to tear-down; NaN = unknown: no call events */
 	double from, until; /* all calls that started in it are here, but for lost ones */
 	bool whole;         /* `from` is the window's start: nothing is older */
 	bool lost;          /* records found a ring full: there are holes */
@@ -162,14 +161,14 @@ static inline bool call_event_holds(const struct call_event *a)
 
 struct model_part;
 
-/* Takes the recent calls of an opened recording into p->process->history; after the works and the
- * picture. */
-void model_add_history(struct model_part *p);
+/* Takes the recent calls of an opened recording into p->process->call_log; after the works and the
+ * overview. */
+void model_add_call_log(struct model_part *p);
 void call_log_free(struct call_log *h);
 
-/* The first act that starts at or after `ns`; h->count where there is none. */
+/* The first call that starts at or after `ns`; h->count where there is none. */
 size_t call_log_at(const struct call_log *h, double ns);
-/* The first act of the steady state that is held; h->count where there is none. */
+/* The first call of the steady state that is held; h->count where there is none. */
 size_t call_log_steady(const struct call_log *h);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the history's files work together: history.c takes the records and puts them in order,
- * call_log_acts.c makes acts of them, call_log_names.c and call_log_works.c what they refer to. For
- * history*.c alone.
+ * How the call log's files work together: call_log.c takes the records and puts them in order,
+ * call_log_events.c makes call events of them, call_log_names.c and call_log_work.c what these
+ * refer to. For call_log*.c alone.
  */
 #ifndef REPORT_CALL_LOG_INTERNAL_H
 #define REPORT_CALL_LOG_INTERNAL_H
@@ -29,22 +29,22 @@ uint32_t number_get(const struct call_log_numbers *m, uint64_t key);
 void number_put(struct call_log_numbers *m, uint64_t key, uint32_t value);
 void number_free(struct call_log_numbers *m);
 
-/* Classes of work: of each place of the recording's table, where it is in the history's. */
+/* Classes of work: of each place of the recording's table, where it is in the call log's. */
 struct call_log_works_of {
 	const struct model_part *part;
 	const struct tf_work *works; /* the recording's table, or NULL */
-	uint32_t *rows;              /* history's row + 1 of each place; 0 = not there yet */
+	uint32_t *rows;              /* the log's row + 1 of each place; 0 = not there yet */
 	struct model_calibration *calibration;
 };
 void works_start(struct call_log_works_of *w, const struct model_part *p);
-/* The history's row for the work of a record, made if need be; CALL_LOG_NONE where it has no class.
+/* The log's row for the work of a record, made if need be; CALL_LOG_NONE where it has no class.
  */
 uint32_t works_row(struct call_log_works_of *w, struct call_log *h, enum tf_work_kind kind,
                    const struct tf_record *r);
 /* Kernels whose shape was never timed take the mean of their other shapes. */
 void works_finish(struct call_log_works_of *w, struct call_log *h);
 
-/* Acts while they are made. */
+/* Call events while they are made. */
 struct call_log_making {
 	const struct model_part *part;
 	struct call_log *call_log;
@@ -60,7 +60,7 @@ struct call_log_making {
 uint32_t call_log_call(struct call_log_making *m, uint16_t id);
 uint32_t call_log_thread(struct call_log_making *m, uint16_t index);
 
-/* Makes acts of records in the order of their start. */
+/* Makes call events of records, in the order of their start. */
 void call_log_make(struct call_log *h, const struct model_part *p,
                    const struct call_log_taken *taken, size_t count);
 /* CUPTI's record of a piece of work. */

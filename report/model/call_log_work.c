@@ -16,7 +16,7 @@ static void calibrate_from(struct call_log_works_of *w)
 	for (uint32_t i = 0; i < TF_WORKS; i++)
 		if (w->works[i].kind)
 			used[count++] = w->works[i];
-	calibrate(w->calibration, &w->part->recording->map, used, count);
+	model_calibrate(w->calibration, &w->part->recording->map, used, count);
 	free(used);
 }
 
@@ -36,15 +36,15 @@ static void add_time(struct call_log_work *row, const struct call_log_works_of *
 	bool timed = w->part->header->gpu_mode == TF_GPU_SAMPLE ||
 	             w->part->header->gpu_mode == TF_GPU_CUPTI;
 	struct model_work_time t =
-	        timed ? work_time(work, w->calibration) : (struct model_work_time){0};
+	        timed ? model_work_time(work, w->calibration) : (struct model_work_time){0};
 
 	row->mean = row->low = row->high = NAN;
 	if (!t.known || !isfinite(t.mean))
 		return;
 	row->exact = t.exact;
 	row->mean = t.mean;
-	row->low = fmax(0, t.mean - work_below(&t));
-	row->high = t.mean + work_above(&t);
+	row->low = fmax(0, t.mean - model_work_below(&t));
+	row->high = t.mean + model_work_above(&t);
 	if (!isfinite(row->low) || !isfinite(row->high))
 		row->low = row->high = row->mean;
 }

@@ -36,9 +36,9 @@ void model_add(struct model *m, const struct recording *r)
 	model_add_works(&p);
 	model_add_busy(&p);
 	model_add_sites(&p);
-	model_add_picture(&p);
+	model_add_overview(&p);
 	model_add_environment(&p);
-	model_add_history(&p);
+	model_add_call_log(&p);
 	model_add_ranges(&p);
 	free(p.api_of);
 	free(p.kernel_row);
@@ -72,10 +72,23 @@ static void merge_times(struct model *m)
 	}
 }
 
+/* The wall time of all threads that made calls; of a process in which none did, once. ns */
+static double time_of_threads(const struct model *m)
+{
+	double all = 0;
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		size_t threads = 0;
+		for (size_t k = 0; k < m->thread_count; k++)
+			threads += m->threads[k].process == i;
+		all += m->processes[i].wall * (double)(threads ? threads : 1);
+	}
+	return all;
+}
+
 static void merge_costs(struct model *m)
 {
-	double calls_cost = 0, samples_cost = 0, graphs_cost = 0, sites_cost = 0, collector = 0,
-	       walls = 0;
+	double calls_cost = 0, samples_cost = 0, graphs_cost = 0, sites_cost = 0, collector = 0;
 	bool timed = false;
 
 	for (size_t i = 0; i < m->process_count; i++) {
@@ -86,7 +99,6 @@ static void merge_costs(struct model *m)
 		sites_cost += p->sites_cost;
 		timed |= p->samples || p->samples_cost > 0;
 		collector += p->collector;
-		walls += p->wall;
 		m->lost += p->lost;
 		m->written += p->written;
 		m->lost_calls += p->lost_calls;
@@ -99,8 +111,11 @@ static void merge_costs(struct model *m)
 	m->per_call = m->totals.calls    ? calls_cost / (double)m->totals.calls
 	              : m->process_count ? m->processes[0].per_call
 	                                 : NAN;
+	/* The collector works beside the threads, and what a call costs is measured once: the sum
+	 * can be more than the threads had. */
 	double own = calls_cost + samples_cost + graphs_cost + sites_cost + collector;
-	m->overhead_share = walls > 0 ? own / walls : NAN;
+	double all = time_of_threads(m);
+	m->overhead_share = all > 0 ? fmin(own / all, 1) : NAN;
 	m->lost_share = m->written ? (double)m->lost / (double)m->written : 0;
 }
 

@@ -11,12 +11,12 @@
 #include <stdint.h>
 
 #include "report/model/call_log.h"
-#include "report/model/model_gpu.h"
-#include "report/model/model_phases.h"
-#include "report/model/model_steps.h"
+#include "report/model/model_gpu_types.h"
+#include "report/model/model_phase_types.h"
+#include "report/model/model_step_types.h"
 #include "report/reader/reader.h"
 #include "report/reader/state.h"
-#include "report/model/sites.h"
+#include "report/model/site_types.h"
 #include "shim/core/format/classes.h"
 
 /*
@@ -320,6 +320,33 @@ void model_add(struct model *m, const struct recording *r);
 /* Merges what was added. */
 void model_finish(struct model *m);
 void model_free(struct model *m);
+
+double model_work_figure(const struct model_work_done *w, unsigned i);
+
+/* The phase of `number`, or of kind start where that is 0; PHASE_NONE = there is no such one. */
+size_t model_phase_find(const struct model *m, unsigned number);
+
+/* Until the first loop's first step, ns, with what came before the window; of the first process. */
+double model_phase_startup(const struct model *m);
+/*
+ * The run as if it had been this phase alone: time of the host and of the GPU, work, recent calls.
+ * What is not known by time stays that of the whole run. It lives as long as the model does.
+ */
+struct model *model_view(const struct model *m, size_t phase);
+void model_view_free(struct model *view);
+
+/* "train.py:57 in step" (free it): by the site's headline, with the thread where that is no
+ * Python's: that alone, or `full`, which has the whole path too. */
+char *site_headline(const struct model_site *s, bool full);
+/* Of a thread that was in no Python: "backward thread pt_autograd_0", and its NVTX range; NULL =
+ * there is nothing to say (free it). */
+char *site_thread_text(const struct model_site *s);
+/* The same, not full, with the line that a thread without Python comes after: "backward pass after
+ * train.py:60 in step"; with names of functions, or lines alone (free it). */
+char *site_where(const struct model_site *s, bool functions);
+char *site_frame_text(const struct model_frame *f, bool full);
+/* Whose code a foreign frame is: "torch", "Python", "libtorch_cuda.so" (free it). */
+char *site_frame_owner(const struct model_frame *f);
 
 enum model_sort_key {
 	SORT_TOTAL,

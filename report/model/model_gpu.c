@@ -196,7 +196,7 @@ static void add_calibration(struct model_gpu *gpu, const struct tf_work *w)
 		struct tf_pairs *to = w->kind == TF_WORK_EMPTY  ? &gpu->empty_sum[i]
 		                      : w->kind == TF_WORK_NULL ? &gpu->null_sum[i]
 		                                                : NULL;
-		if (!to || !pairs_good(&w->pairs[i]))
+		if (!to || !model_pairs_good(&w->pairs[i]))
 			continue;
 		if (__builtin_add_overflow(to->count, w->pairs[i].count, &to->count))
 			to->count = UINT32_MAX;
@@ -211,7 +211,8 @@ static void warn_of_damage(const struct works_part *k)
 
 	for (uint32_t i = 0; i < k->count; i++)
 		for (int r = 0; r < TF_PAIRS; r++)
-			damaged += k->works[i].pairs[r].count && !pairs_good(&k->works[i].pairs[r]);
+			damaged += k->works[i].pairs[r].count &&
+			           !model_pairs_good(&k->works[i].pairs[r]);
 	if (damaged)
 		warn(k->part->recording->warnings,
 		     "samples of %u classes of GPU work are damaged and left out", damaged);
@@ -258,7 +259,7 @@ static void find_groups(struct works_part *k, const struct model_calibration *c)
 		struct group *g = is_counted(w) ? group_of(k, w) : NULL;
 		if (!g)
 			continue;
-		k->times[i] = work_time(w, c);
+		k->times[i] = model_work_time(w, c);
 		g->found += size_of(k, w);
 		g->timed += k->times[i].known ? size_of(k, w) : 0;
 		g->counted |= k->times[i].exact;
@@ -301,7 +302,7 @@ void model_add_works(struct model_part *p)
 	k.shares = alloc_zeroed(k.count, sizeof(*k.shares));
 	k.kernels = alloc_zeroed(p->kernel_end, sizeof(*k.kernels));
 	warn_of_damage(&k);
-	calibrate(&c, &p->recording->map, k.works, k.count);
+	model_calibrate(&c, &p->recording->map, k.works, k.count);
 	add_kind(&p->model->gpu.kind, &c.costs.kind);
 	find_groups(&k, &c);
 	for (uint32_t i = 0; i < k.count; i++) {

@@ -5,8 +5,6 @@
 #include "report/model/model_gpu_pairs.h"
 #include "report/model/model_internal.h"
 
-/* Pieces of which the standard deviation is so large a share of the mean are not of one kind. */
-#define MIXED_SHARE   0.5
 #define MIXED_SAMPLES 8
 #define LOSSY_SHARE   0.2
 #define LOSSY_TRIES   10
@@ -16,12 +14,12 @@ static double both_ways(const struct model_work_time *t)
 	return sqrt(t->random * t->random + t->shared * t->shared + t->systematic * t->systematic);
 }
 
-double work_below(const struct model_work_time *t)
+double model_work_below(const struct model_work_time *t)
 {
 	return hypot(both_ways(t), t->below);
 }
 
-double work_above(const struct model_work_time *t)
+double model_work_above(const struct model_work_time *t)
 {
 	return hypot(both_ways(t), t->above);
 }
@@ -61,10 +59,10 @@ void model_add_class(const struct model_part *p, const struct tf_work *w,
 
 	if (t->known) {
 		c.mean = t->mean;
-		c.low = fmax(0, t->mean - work_below(t));
-		c.high = t->mean + work_above(t);
+		c.low = fmax(0, t->mean - model_work_below(t));
+		c.high = t->mean + model_work_above(t);
 		c.deviation = t->deviation;
-		c.mixed = t->samples >= MIXED_SAMPLES && t->deviation > MIXED_SHARE * t->mean;
+		c.mixed = t->samples >= MIXED_SAMPLES && t->deviation > MODEL_MIXED_SHARE * t->mean;
 	}
 	c.lossy = is_lossy(w, t);
 	ALLOC_ROOM(gpu->classes, gpu->class_count);

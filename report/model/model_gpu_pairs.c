@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "report/model/model_gpu_pairs.h"
+#include "report/base/stats.h"
+#include "report/model/model_gpu_pool.h"
 #include "shim/core/gpu_time/weights.h"
 #include "shim/core/work/work_class.h"
 
@@ -37,80 +38,14 @@
 #define DEVIATION_LEAST 0.5
 #define OTHERS_COUNT    2.0
 #define FEW_DEGREES     8.0
-#define PAIR_NS_MOST    1e15 /* eleven days: no event pair is longer */
-
-/* What is to be known of a class beside the path of estimate.h. */
-enum method { AS_ITS_PATH, SET_BETWEEN, COPY_ENGINE, PEER, BOUND, STAGED, HOST_ONLY };
-
-static enum method copy_method(const struct tf_work *w)
-{
-	if (w->direction == SPY_DIR_HTOH)
-		return HOST_ONLY;
-	if (w->direction == SPY_DIR_PTOP)
-		return PEER;
-	if (estimate_is_staged(w))
-		return STAGED;
-	if (estimate_path(w) != ESTIMATE_ENGINE)
-		return AS_ITS_PATH;
-	return w->memory == SPY_MEM_PINNED &&
-	                       (w->direction == SPY_DIR_HTOD || w->direction == SPY_DIR_DTOH)
-	               ? COPY_ENGINE
-	               : BOUND;
-}
-
-static enum method method_of(const struct tf_work *w)
-{
-	uint64_t bytes = work_size_floor(w->size);
-
-	if (w->kind == TF_WORK_COPY)
-		return copy_method(w);
-	return w->kind == TF_WORK_SET && bytes > CUDA_SET_FRONT_BYTES &&
-	                       bytes < CUDA_SET_KERNEL_BYTES
-	               ? SET_BETWEEN
-	               : AS_ITS_PATH;
-}
-
-bool pairs_good(const struct tf_pairs *p)
-{
-	return p->count && p->sum_ns >= 0 && p->sum_squares >= 0 &&
-	       p->sum_ns <= (double)p->count * PAIR_NS_MOST &&
-	       p->sum_squares <= (double)p->count * PAIR_NS_MOST * PAIR_NS_MOST;
-}
-
-struct model_pair_line pair_line_of(const struct tf_pairs *p)
-{
-	struct model_pair_line line = {.mean = NAN, .deviation = NAN};
-
-	if (!pairs_good(p))
-		return line;
-	double n = (double)p->count;
-	line.count = p->count;
-	line.mean = p->sum_ns / n;
-	if (p->count > 1)
-		line.deviation =
-		        sqrt(fmax(0, p->sum_squares - n * line.mean * line.mean) / (n - 1));
-	return line;
-}
-
-/* Exact to 4 degrees of freedom, then the expansion about the normal quantile (Abramowitz and
- * Stegun 26.7.5), within 0.2 %. */
-double student_95(double degrees)
-{
-	static const double few[] = {12.706, 12.706, 4.303, 3.182, 2.776};
-	const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-
-	if (!(degrees >= 1))
-		return few[0];
-	if (degrees < 5)
-		return few[(int)degrees];
-	return z + (z3 + z) / (4 * degrees) +
-	       (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees) +
-	       (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * degrees * degrees * degrees);
-}
+/* Of a class whose pieces differ the likelier length is taken to come up so often: so many pairs
+ * are alike by chance. What is less likely than CHANCE_LEAST is left out of a 95 % interval. */
+#define LIKELIER     0.8
+#define CHANCE_LEAST 0.025
 
 static double normal_95(double deviation)
 {
-	return student_95(1e9) * deviation;
+	return stats_student_95(1e9) * deviation;
 }
 
 /* Half of a cost's interval: by Student where it was calibrated, else as the constants vary. */
@@ -119,74 +54,17 @@ static double half_of(const struct estimate_costs *costs, enum estimate_path pat
 	enum estimate_path base = path == ESTIMATE_ENGINE ? ESTIMATE_KERNEL : path;
 	const struct estimate_cost *cost = &costs->cost[base][regime];
 	double deviation = sqrt(fmax(0, cost->variance));
-	double half = cost->count > 1 ? student_95((double)cost->count - 1) * deviation
+	double half = cost->count > 1 ? stats_student_95((double)cost->count - 1) * deviation
 	                              : normal_95(deviation);
 
 	return path == ESTIMATE_ENGINE ? hypot(half, normal_95(ESTIMATE_ENGINE_SD_NS)) : half;
 }
 
-/* Both regimes together, each pair less what `cost` says of its regime. `n`: so many pairs of equal
- * weight tell as much. */
-struct pooled {
-	double n, mean, deviation, shared; /* deviation, of a pair, NaN: one pair */
-	double degrees;
-	uint64_t samples;
-};
-
-/* By what each pair stands for, where that is known. */
-static void weigh(struct pooled *p, const struct tf_work *w,
-                  const struct model_pair_cost cost[TF_PAIRS], const struct tf_map *map)
-{
-	const struct tf_weights *weights = map ? weights_of(map, w) : NULL;
-	struct weights_mean m;
-
-	if (!weights || !weights_mean(weights, w->count, &m))
-		return;
-	p->n = m.degrees;
-	p->mean = m.ns;
-	p->shared = 0;
-	for (int i = 0; i < TF_PAIRS; i++) {
-		p->mean -= m.share[i] * cost[i].mean;
-		p->shared += m.share[i] * cost[i].half;
-	}
-	p->deviation = sqrt(m.piece);
-	p->degrees = fmin(m.degrees, (double)weights->pairs - 1);
-}
-
-static bool pool(struct pooled *to, const struct tf_work *w,
-                 const struct model_pair_cost cost[TF_PAIRS], const struct tf_map *map)
-{
-	double sum = 0, squares = 0;
-
-	*to = (struct pooled){.deviation = NAN};
-	for (int i = 0; i < TF_PAIRS; i++) {
-		const struct tf_pairs *p = &w->pairs[i];
-		if (!pairs_good(p))
-			continue;
-		double n = (double)p->count, c = cost[i].mean;
-		to->n += n;
-		sum += p->sum_ns - n * c;
-		squares += p->sum_squares - 2 * c * p->sum_ns + n * c * c;
-		to->shared += n * cost[i].half;
-		if (__builtin_add_overflow(to->samples, p->count, &to->samples))
-			to->samples = UINT64_MAX;
-	}
-	if (!(to->n > 0))
-		return false;
-	to->mean = sum / to->n;
-	to->shared /= to->n;
-	if (to->n > 1)
-		to->deviation = sqrt(fmax(0, squares - to->n * to->mean * to->mean) / (to->n - 1));
-	to->degrees = to->n - 1;
-	weigh(to, w, cost, map);
-	return true;
-}
-
 /* What a pair around this class's work costs; of a staged copy, the least that it can. */
-static const struct model_pair_cost *costs_of(const struct tf_work *w, enum method method,
+static const struct model_pair_cost *costs_of(const struct tf_work *w, enum pool_method method,
                                               const struct model_calibration *c)
 {
-	return c->cost[method == BOUND ? ESTIMATE_INLINE : estimate_path(w)];
+	return c->cost[method == POOL_BOUND ? ESTIMATE_INLINE : estimate_path(w)];
 }
 
 /* By its bytes, where the bus is known; NaN. */
@@ -222,12 +100,12 @@ static void bound(struct model_work_time *t, const struct tf_work *w,
 
 /* A copy over the bus that no pair stands around, such as a blocking one of pinned memory. What is
  * staged takes longer than its bytes. */
-static struct model_work_time untimed_copy(const struct tf_work *w, enum method method,
+static struct model_work_time untimed_copy(const struct tf_work *w, enum pool_method method,
                                            const struct model_calibration *c)
 {
 	struct model_work_time t = {.mean = by_bus(w, c), .deviation = NAN};
 
-	if ((method != COPY_ENGINE && method != BOUND) || w->memory == SPY_MEM_PAGEABLE ||
+	if ((method != POOL_COPY_ENGINE && method != POOL_BOUND) || w->memory == SPY_MEM_PAGEABLE ||
 	    !isfinite(t.mean))
 		return (struct model_work_time){.deviation = NAN};
 	t.known = true;
@@ -255,7 +133,7 @@ static struct model_work_time staged_copy(const struct tf_work *w,
 }
 
 /* By its shortest pair and its bytes. */
-static struct model_work_time pinned_copy(const struct tf_work *w, const struct pooled *p,
+static struct model_work_time pinned_copy(const struct tf_work *w, const struct pool *p,
                                           const struct model_calibration *c)
 {
 	struct estimate_mean m = estimate_pinned(&c->costs, w);
@@ -272,25 +150,33 @@ static struct model_work_time pinned_copy(const struct tf_work *w, const struct 
 	return t;
 }
 
-/* A few pairs may be alike by chance where others of the run differ: these count as two more. */
-static double random_of(const struct pooled *p, const struct model_calibration *c)
+/*
+ * A few pairs may be alike by chance where others of the run differ: these count as two more. Where
+ * hardly any class has pieces of several lengths, or so many pairs would hardly be alike by chance,
+ * the others are those of one length.
+ */
+static double random_of(const struct pool *p, const struct model_calibration *c)
 {
-	double mean = fmax(0, p->mean), others = c->deviation * mean, variance;
+	double mean = fmax(0, p->mean), others, variance;
 
 	if (!isfinite(p->deviation))
 		return fmax(DEVIATION_LEAST, normal_95(c->deviation)) * mean;
 	if (p->degrees >= FEW_DEGREES)
-		return student_95(p->degrees) * p->deviation / sqrt(fmax(1, p->n));
+		return stats_student_95(p->degrees) * p->deviation / sqrt(fmax(1, p->n));
+	others = c->mixed * pow(LIKELIER, (double)p->samples) > CHANCE_LEAST ? c->deviation
+	                                                                     : c->plain_deviation;
+	others *= mean;
 	variance = (p->degrees * p->deviation * p->deviation + OTHERS_COUNT * others * others) /
 	           (p->degrees + OTHERS_COUNT);
-	return student_95(p->degrees) * fmax(p->deviation, sqrt(variance)) / sqrt(fmax(1, p->n));
+	return stats_student_95(p->degrees + OTHERS_COUNT) * fmax(p->deviation, sqrt(variance)) /
+	       sqrt(fmax(1, p->n));
 }
 
 static struct model_work_time time_of(const struct tf_work *w, const struct model_calibration *c)
 {
-	enum method method = method_of(w);
+	enum pool_method method = pool_method(w);
 	struct model_work_time t = {.deviation = NAN};
-	struct pooled p;
+	struct pool p;
 
 	if (w->exact_count && w->exact_ns >= 0 &&
 	    w->exact_ns <= (double)w->exact_count * PAIR_NS_MOST) {
@@ -298,13 +184,13 @@ static struct model_work_time time_of(const struct tf_work *w, const struct mode
 		t.mean = w->exact_ns / (double)w->exact_count;
 		return t;
 	}
-	if (method == STAGED)
+	if (method == POOL_STAGED)
 		return staged_copy(w, c);
-	if (method != HOST_ONLY && !pool(&p, w, costs_of(w, method, c), c->costs.map))
+	if (method != POOL_HOST_ONLY && !pool_pairs(&p, w, costs_of(w, method, c), c->costs.map))
 		return untimed_copy(w, method, c);
-	if (method == HOST_ONLY)
+	if (method == POOL_HOST_ONLY)
 		return t;
-	if (method == COPY_ENGINE)
+	if (method == POOL_COPY_ENGINE)
 		return pinned_copy(w, &p, c);
 	t.known = true;
 	t.samples = p.samples;
@@ -318,19 +204,19 @@ static struct model_work_time time_of(const struct tf_work *w, const struct mode
 		t.systematic = hypot(t.systematic, GRAPH_START_NS);
 	if (w->kind == TF_WORK_COPY && w->direction == SPY_DIR_DTOD)
 		t.below = fmin(t.mean, DEVICE_COPY_LESS_NS);
-	else if (method == PEER) /* not measured: it may start as a kernel does */
+	else if (method == POOL_PEER) /* not measured: it may start as a kernel does */
 		t.above = ESTIMATE_ENGINE_NS;
-	else if (method == AS_ITS_PATH && estimate_path(w) == ESTIMATE_INLINE)
+	else if (method == POOL_AS_ITS_PATH && estimate_path(w) == ESTIMATE_INLINE)
 		t.below = fmin(t.mean, INLINE_LESS_NS);
-	else if (method == SET_BETWEEN) /* it may travel with the command */
+	else if (method == POOL_SET_BETWEEN) /* it may travel with the command */
 		t.above = fmax(0,
 		               c->cost[ESTIMATE_KERNEL][0].mean - c->cost[ESTIMATE_INLINE][0].mean);
-	else if (method == BOUND)
+	else if (method == POOL_BOUND)
 		bound(&t, w, c);
 	return t;
 }
 
-struct model_work_time work_time(const struct tf_work *w, const struct model_calibration *c)
+struct model_work_time model_work_time(const struct tf_work *w, const struct model_calibration *c)
 {
 	const struct tf_weights *weights = c->costs.map ? weights_of(c->costs.map, w) : NULL;
 	struct model_work_time t = time_of(w, c);
@@ -340,32 +226,70 @@ struct model_work_time work_time(const struct tf_work *w, const struct model_cal
 	return t;
 }
 
-/* The spread within the classes that were timed more than once, relative to their means. */
-static double pooled_deviation(const struct tf_work *works, uint32_t count,
-                               const struct model_calibration *c)
+/* What pairs around one and the same work differ by: the variance of those of the calibration. */
+static double noise_of(const struct estimate_costs *costs)
 {
-	double squares = 0, degrees = 0;
-	struct pooled p;
+	double most = 0;
 
-	for (uint32_t i = 0; i < count; i++) {
-		enum method method = method_of(&works[i]);
-		if (works[i].kind == TF_WORK_NONE || works[i].kind >= TF_WORK_EMPTY ||
-		    method == COPY_ENGINE || method == BOUND || method == STAGED ||
-		    method == HOST_ONLY ||
-		    !pool(&p, &works[i], costs_of(&works[i], method, c), c->costs.map) ||
-		    !(p.n > 1) || !(p.mean > 0) || !isfinite(p.deviation))
-			continue;
-		double more = (p.n - 1) * (p.deviation / p.mean) * (p.deviation / p.mean);
-		if (!isfinite(more)) /* of a damaged file */
-			continue;
-		squares += more;
-		degrees += p.n - 1;
+	for (int regime = 0; regime < TF_PAIRS; regime++) {
+		const struct estimate_cost *cost = &costs->cost[ESTIMATE_KERNEL][regime];
+		if (cost->count > 1)
+			most = fmax(most, cost->variance * (double)cost->count);
 	}
-	return degrees > 0 ? sqrt(squares / degrees) : 0;
+	return most;
 }
 
-void calibrate(struct model_calibration *c, const struct tf_map *map, const struct tf_work *works,
-               uint32_t count)
+struct spread {
+	double squares, degrees;
+};
+
+static double deviation_of(const struct spread *s)
+{
+	return s->degrees > 0 ? sqrt(s->squares / s->degrees) : 0;
+}
+
+/*
+ * The spread within the classes that were timed more than once, relative to their means, less what
+ * pairs differ by around any work: of all, and of those whose pieces are of one length; and which
+ * part of the classes with enough pairs has pieces of several (one half more of each, as few
+ * classes tell little).
+ */
+static void spread_of(const struct tf_work *works, uint32_t count, struct model_calibration *c)
+{
+	struct spread all = {0, 0}, plain = {0, 0};
+	double noise = noise_of(&c->costs), told = 0, mixed = 0;
+	struct pool p;
+
+	for (uint32_t i = 0; i < count; i++) {
+		enum pool_method method = pool_method(&works[i]);
+		if (works[i].kind == TF_WORK_NONE || works[i].kind >= TF_WORK_EMPTY ||
+		    method == POOL_COPY_ENGINE || method == POOL_BOUND || method == POOL_STAGED ||
+		    method == POOL_HOST_ONLY ||
+		    !pool_pairs(&p, &works[i], costs_of(&works[i], method, c), c->costs.map) ||
+		    !(p.n > 1) || !(p.mean > 0) || !isfinite(p.deviation))
+			continue;
+		double more = fmax(0, p.deviation * p.deviation - noise) / (p.mean * p.mean);
+		if (!isfinite(more)) /* of a damaged file */
+			continue;
+		bool differs = more > MODEL_MIXED_SHARE * MODEL_MIXED_SHARE;
+		all.squares += (p.n - 1) * more;
+		all.degrees += p.n - 1;
+		if (!differs) {
+			plain.squares += (p.n - 1) * more;
+			plain.degrees += p.n - 1;
+		}
+		if (p.samples >= (uint64_t)FEW_DEGREES) {
+			told++;
+			mixed += differs;
+		}
+	}
+	c->deviation = deviation_of(&all);
+	c->plain_deviation = deviation_of(&plain);
+	c->mixed = (mixed + 0.5) / (told + 1);
+}
+
+void model_calibrate(struct model_calibration *c, const struct tf_map *map,
+                     const struct tf_work *works, uint32_t count)
 {
 	*c = (struct model_calibration){.systematic = 0};
 	estimate_costs(map, &c->costs);
@@ -374,5 +298,5 @@ void calibrate(struct model_calibration *c, const struct tf_map *map, const stru
 		for (int i = 0; i < TF_PAIRS; i++)
 			c->cost[path][i] = (struct model_pair_cost){
 			        fmax(0, c->costs.cost[path][i].ns), half_of(&c->costs, path, i)};
-	c->deviation = pooled_deviation(works, count, c);
+	spread_of(works, count, c);
 }

@@ -6,9 +6,12 @@
 #ifndef REPORT_MODEL_GPU_PAIRS_H
 #define REPORT_MODEL_GPU_PAIRS_H
 
-#include "report/model/model_gpu.h"
+#include "report/model/model_gpu_types.h"
 #include "shim/core/format/classes.h"
 #include "shim/core/gpu_time/estimate_pinned.h"
+
+/* Pieces of which the standard deviation is so large a share of the mean are not of one kind. */
+#define MODEL_MIXED_SHARE 0.5
 
 struct model_pair_cost {
 	double mean, half; /* ns; half of the 95 % interval of the mean */
@@ -16,8 +19,10 @@ struct model_pair_cost {
 
 struct model_calibration {
 	struct model_pair_cost cost[ESTIMATE_PATHS][TF_PAIRS];
-	double systematic;           /* ns a piece of work: what the method itself may be off */
-	double deviation;            /* pooled, relative: of classes timed more than once */
+	double systematic; /* ns a piece of work: what the method itself may be off */
+	/* Relative, of one piece: of the classes timed more than once, and of those of them whose
+	 * pieces are of one length; which part of the classes has pieces of several. */
+	double deviation, plain_deviation, mixed;
 	struct estimate_costs costs; /* for copies over the bus */
 };
 
@@ -33,15 +38,13 @@ struct model_work_time {
 };
 
 /* True when a tf_pairs can be what was measured; others are left alone. */
-bool pairs_good(const struct tf_pairs *p);
-struct model_pair_line pair_line_of(const struct tf_pairs *p);
-/* Half of the 95 % interval of a mean, in standard deviations of it: Student's t. */
-double student_95(double degrees);
+bool model_pairs_good(const struct tf_pairs *p);
+struct model_pair_line model_pair_line_of(const struct tf_pairs *p);
 
 /* The calibration of one recording; `works`: its classes. */
-void calibrate(struct model_calibration *c, const struct tf_map *map, const struct tf_work *works,
-               uint32_t count);
-struct model_work_time work_time(const struct tf_work *w, const struct model_calibration *c);
+void model_calibrate(struct model_calibration *c, const struct tf_map *map,
+                     const struct tf_work *works, uint32_t count);
+struct model_work_time model_work_time(const struct tf_work *w, const struct model_calibration *c);
 
 /* What a class adds up to: so many pieces, for how many of them its mean stands, and how many of
  * these are of other classes, which were not timed. */
@@ -53,8 +56,8 @@ void model_gpu_sum_share(struct model_gpu_sum *to, const struct model_work_time 
                          const struct model_work_share *s, double part);
 
 /* Half of the interval of one piece's time, downwards and upwards, ns. */
-double work_below(const struct model_work_time *t);
-double work_above(const struct model_work_time *t);
+double model_work_below(const struct model_work_time *t);
+double model_work_above(const struct model_work_time *t);
 
 struct model_part;
 /* Gives each graph its part of the time of its class; each class's share is known by then. */

@@ -76,7 +76,7 @@ void model_finish_works(struct model *m)
 	sum_add(&gpu->launched.sum, &gpu->graphs.sum);
 	gpu_time_finish(&gpu->launched);
 	for (int i = 0; i < TF_PAIRS; i++) {
-		gpu->empty[i] = pair_line_of(&gpu->empty_sum[i]);
-		gpu->null[i] = pair_line_of(&gpu->null_sum[i]);
+		gpu->empty[i] = model_pair_line_of(&gpu->empty_sum[i]);
+		gpu->null[i] = model_pair_line_of(&gpu->null_sum[i]);
 	}
 }

@@ -70,11 +70,11 @@ void model_add_works(struct model_part *p); /* after threads, kernels and graphs
 void model_add_busy(struct model_part *p);
 void model_add_sites(struct model_part *p); /* after works */
 bool model_device_known(const struct model_part *p, const struct tf_device_time *d);
-void model_add_picture(struct model_part *p);
+void model_add_overview(struct model_part *p);
 void model_add_environment(struct model_part *p);
 void model_add_ranges(struct model_part *p);
 void model_add_steps(struct model_part *p, const size_t *range_of);
-/* GPU time of the steps from `first_row` on whose calls are held; after the history. */
+/* GPU time of the steps from `first_row` on whose calls are held; after the call log. */
 void model_add_steps_gpu(struct model_part *p, size_t first_row);
 
 void model_finish_apis(struct model *m);

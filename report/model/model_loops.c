@@ -22,7 +22,7 @@ static char *marker_name(const struct model_part *p, uint8_t cls, uint64_t marke
 	}
 	const char *what = cls == SPY_CLASS_GRAPH_LAUNCH ? "a graph's launch"
 	                   : cls == SPY_CLASS_COPY       ? "a copy"
-	                   : cls == SPY_CLASS_SET        ? "a set"
+	                   : cls == SPY_CLASS_SET        ? "a memset"
 	                   : cls == SPY_CLASS_OTHER      ? "a longer time without calls"
 	                                                 : NULL;
 	return alloc_string(what);

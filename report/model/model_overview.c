@@ -60,7 +60,7 @@ static void add_device(const struct model_part *p, struct overview *to, uint32_t
 	}
 }
 
-void model_add_picture(struct model_part *p)
+void model_add_overview(struct model_part *p)
 {
 	const struct tf_header *h = p->header;
 	const struct tf_slices *s = tf_at(&p->recording->map, h->slices, sizeof(*s));

@@ -29,7 +29,7 @@ static double pieces_in(const struct call_log *h, const struct model_step *s)
 	return sum;
 }
 
-double phase_loops_work(const struct model *m, uint32_t process, const struct candidate *c)
+double phase_loops_work(const struct model *m, uint32_t process, const struct phase_candidate *c)
 {
 	const struct call_log *h = &m->processes[process].call_log;
 	double *pieces = alloc_zeroed(m->step_row_count + 1, sizeof(*pieces)), usual, like = 0;

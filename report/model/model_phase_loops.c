@@ -22,15 +22,15 @@
 
 /* ---- what could be a loop ---- */
 
-static struct candidate *add_candidate(struct candidates *to)
+static struct phase_candidate *add_candidate(struct phase_candidates *to)
 {
 	ALLOC_ROOM(to->items, to->count);
-	struct candidate *c = &to->items[to->count++];
-	*c = (struct candidate){0};
+	struct phase_candidate *c = &to->items[to->count++];
+	*c = (struct phase_candidate){0};
 	return c;
 }
 
-static void sum_up(struct candidate *c)
+static void sum_up(struct phase_candidate *c)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		c->time += c->stretches[i].end - c->stretches[i].start;
@@ -53,7 +53,7 @@ static double threads_alike(const struct model *m, uint32_t process)
 
 /* Threads that know nothing of each other make steps together that are less alike than their own.
  */
-static void add_found(struct candidates *to, const struct model *m)
+static void add_found(struct phase_candidates *to, const struct model *m)
 {
 	double alike = threads_alike(m, to->process) - ALIKE_TOGETHER;
 
@@ -62,7 +62,7 @@ static void add_found(struct candidates *to, const struct model *m)
 		if (l->process != to->process || l->steps < PHASE_STEPS_LEAST ||
 		    !l->stretch_count || (!l->tid && l->alike < alike))
 			continue;
-		struct candidate *c = add_candidate(to);
+		struct phase_candidate *c = add_candidate(to);
 		c->found = true;
 		c->source = i;
 		c->tid = l->tid;
@@ -111,7 +111,7 @@ static size_t first_row(const struct model *m, uint32_t process)
 }
 
 /* The ranges of this row of the model, in one process: stretches without long gaps. */
-static void add_range(struct candidates *to, const struct model *m, size_t range)
+static void add_range(struct phase_candidates *to, const struct model *m, size_t range)
 {
 	struct model_step **rows = alloc_zeroed(m->step_row_count + 1, sizeof(struct model_step *));
 	double stride = m->ranges[range].stride ? (double)m->ranges[range].stride : 1, until = 0;
@@ -131,7 +131,7 @@ static void add_range(struct candidates *to, const struct model *m, size_t range
 	}
 	qsort(rows, n, sizeof(struct model_step *), by_start);
 	double gap = fmax(GAP_PERIODS * period_of(rows, n), fmax(GAP_LEAST, GAP_SHARE * window));
-	struct candidate *c = add_candidate(to);
+	struct phase_candidate *c = add_candidate(to);
 	c->source = range;
 	c->work = model_work_pieces(&m->ranges[range].work);
 	c->stretches = alloc_zeroed(n, sizeof(*c->stretches));
@@ -151,7 +151,7 @@ static void add_range(struct candidates *to, const struct model *m, size_t range
 }
 
 /* Ranges beside the one that is the steps: of another name, at the same level in the same one. */
-static void add_ranges(struct candidates *to, const struct model *m, size_t chosen)
+static void add_ranges(struct phase_candidates *to, const struct model *m, size_t chosen)
 {
 	size_t left = RANGES_MOST;
 
@@ -171,7 +171,7 @@ static void add_ranges(struct candidates *to, const struct model *m, size_t chos
 /* ---- which of them are ---- */
 
 /* The time in which both run. */
-static double both(const struct candidate *a, const struct candidate *b)
+static double both(const struct phase_candidate *a, const struct phase_candidate *b)
 {
 	double sum = 0;
 
@@ -187,12 +187,12 @@ static double both(const struct candidate *a, const struct candidate *b)
 }
 
 /* The one that stands for the others of its time: ranges first, then the one with most work. */
-static struct candidate *next_candidate(struct candidates *of, const bool *seen)
+static struct phase_candidate *next_candidate(struct phase_candidates *of, const bool *seen)
 {
-	struct candidate *best = NULL;
+	struct phase_candidate *best = NULL;
 
 	for (size_t i = 0; i < of->count; i++) {
-		struct candidate *c = &of->items[i];
+		struct phase_candidate *c = &of->items[i];
 		if (seen[i])
 			continue;
 		if (!best || (best->found && !c->found) ||
@@ -206,7 +206,8 @@ static struct candidate *next_candidate(struct candidates *of, const bool *seen)
  * Threads that do the same, each for itself, as those of a server do: their steps are told apart by
  * the same call and hold as much work. Where they count the same they may be parts of one step.
  */
-static bool do_the_same(const struct model *m, const struct candidate *a, const struct candidate *b)
+static bool do_the_same(const struct model *m, const struct phase_candidate *a,
+                        const struct phase_candidate *b)
 {
 	const struct model_loop *x = &m->loops[a->source], *y = &m->loops[b->source];
 	double more = fabs((double)x->steps - (double)y->steps);
@@ -216,7 +217,8 @@ static bool do_the_same(const struct model *m, const struct candidate *a, const 
 	       fabs(x->events - y->events) <= EVENTS_OFF * fmax(x->events, y->events);
 }
 
-static void run_beside(const struct model *m, struct candidate *of, const struct candidate *c)
+static void run_beside(const struct model *m, struct phase_candidate *of,
+                       const struct phase_candidate *c)
 {
 	of->beside += c->work;
 	if (!do_the_same(m, of, c))
@@ -226,20 +228,20 @@ static void run_beside(const struct model *m, struct candidate *of, const struct
 }
 
 /* Those that others run beside are taken; what is too short of these is left again. */
-static void take_loops(const struct model *m, struct candidates *of, size_t chosen)
+static void take_loops(const struct model *m, struct phase_candidates *of, size_t chosen)
 {
 	bool *seen = alloc_zeroed(of->count + 1, sizeof(*seen));
 	double longest = 0;
 
 	for (size_t n = 0; n < of->count; n++) {
-		struct candidate *c = next_candidate(of, seen);
+		struct phase_candidate *c = next_candidate(of, seen);
 		/* The range that is the steps goes before others. */
 		if (!n && of->items[0].source == chosen && !of->items[0].found)
 			c = &of->items[0];
 		seen[c - of->items] = true;
 		double overlap = 0;
 		for (size_t i = 0; i < of->count; i++) {
-			struct candidate *t = &of->items[i];
+			struct phase_candidate *t = &of->items[i];
 			double time = t->taken ? both(t, c) : 0;
 			overlap += time;
 			if (time > BESIDE * c->time && c->found && t->found && t->tid && c->tid &&
@@ -259,7 +261,7 @@ static void take_loops(const struct model *m, struct candidates *of, size_t chos
 /* ---- what the host left the GPU to do ---- */
 
 /* The next stretch of any of them that begins behind `ns`. */
-static double next_start(const struct candidates *of, double ns, double most)
+static double next_start(const struct phase_candidates *of, double ns, double most)
 {
 	for (size_t i = 0; i < of->count; i++)
 		for (size_t k = 0; of->items[i].taken && k < of->items[i].count; k++)
@@ -314,12 +316,12 @@ static double busy_until(const struct overview *o, double end, double most)
 
 /* Where the host runs ahead, its last steps are given before the GPU has done them: what it then
  * waits is the loop's time. */
-static void add_waits(const struct model *m, struct candidates *of)
+static void add_waits(const struct model *m, struct phase_candidates *of)
 {
 	const struct model_process *p = &m->processes[of->process];
 
 	for (size_t i = 0; i < of->count; i++) {
-		struct candidate *c = &of->items[i];
+		struct phase_candidate *c = &of->items[i];
 		for (size_t k = c->count > STRETCHES_FEW ? c->count - 1 : 0;
 		     c->taken && k < c->count; k++) {
 			struct model_stretch *s = &c->stretches[k];
@@ -332,7 +334,7 @@ static void add_waits(const struct model *m, struct candidates *of)
 	}
 }
 
-void phase_loops_find(struct candidates *to, const struct model *m, size_t range)
+void phase_loops_find(struct phase_candidates *to, const struct model *m, size_t range)
 {
 	add_ranges(to, m, range);
 	if (!m->steps_from || to->count)
@@ -342,7 +344,7 @@ void phase_loops_find(struct candidates *to, const struct model *m, size_t range
 	add_waits(m, to);
 }
 
-void phase_loops_free(struct candidates *c)
+void phase_loops_free(struct phase_candidates *c)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		free(c->items[i].stretches);

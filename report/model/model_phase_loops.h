@@ -8,7 +8,7 @@
 
 #include "report/model/model_internal.h"
 
-struct candidate { /* for a loop of one process */
+struct phase_candidate { /* for a loop of one process */
 	bool found, taken;
 	size_t source;
 	uint64_t tid; /* 0 = all threads */
@@ -20,9 +20,9 @@ struct candidate { /* for a loop of one process */
 	size_t alike_count;
 };
 
-struct candidates {
+struct phase_candidates {
 	uint32_t process;
-	struct candidate *items;
+	struct phase_candidate *items;
 	size_t count;
 };
 
@@ -30,11 +30,11 @@ struct candidates {
 
 /* Of to->process; `range`: that which is the steps, RANGE_NONE = none. Those to be phases are
  * `taken`, with what the host waits behind their last steps. */
-void phase_loops_find(struct candidates *to, const struct model *m, size_t range);
+void phase_loops_find(struct phase_candidates *to, const struct model *m, size_t range);
 /* The pieces of work that all threads gave in the steps of a loop that was found, where each step
  * has as much as the others; else 0: model_phase_beside.c. */
-double phase_loops_work(const struct model *m, uint32_t process, const struct candidate *c);
-void phase_loops_free(struct candidates *c);
+double phase_loops_work(const struct model *m, uint32_t process, const struct phase_candidate *c);
+void phase_loops_free(struct phase_candidates *c);
 
 /* Of the phases that are filled, the loop to judge; PHASE_NONE = the whole run:
  * model_phase_judged.c. */

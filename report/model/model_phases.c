@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/model/model_phases.h"
+#include "report/model/model_phase_types.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static bool same_text(const char *a, const char *b)
 }
 
 /* Whether a loop is that of a phase: in another process, by what tells its steps apart. */
-static bool same_loop(const struct model *m, const struct model_phase *p, const struct candidate *c)
+static bool same_loop(const struct model *m, const struct model_phase *p,
+                      const struct phase_candidate *c)
 {
 	if (p->kind != PHASE_LOOP || p->found != c->found)
 		return false;
@@ -58,7 +59,7 @@ static void add_part(struct model_phase *p, uint32_t process, size_t source,
 		part->time += stretches[i].end - stretches[i].start;
 }
 
-static void add_loop(struct model *m, uint32_t process, struct candidate *c)
+static void add_loop(struct model *m, uint32_t process, struct phase_candidate *c)
 {
 	struct model_phases *to = &m->phases;
 	struct model_phase *p = NULL;
@@ -100,14 +101,14 @@ static void add_end(struct model_phases *to, enum model_phase_kind kind, uint32_
 /* Of one process; the pieces of work that its loops have. */
 static double add_process(struct model *m, uint32_t process, size_t range)
 {
-	struct candidates of = {.process = process};
+	struct phase_candidates of = {.process = process};
 	double first = INFINITY, last = 0, work = 0, window = m->processes[process].window;
 
 	if (!(window > 0))
 		return 0;
 	phase_loops_find(&of, m, range);
 	for (size_t i = 0; i < of.count; i++) {
-		struct candidate *c = &of.items[i];
+		struct phase_candidate *c = &of.items[i];
 		if (c->taken) {
 			first = fmin(first, c->stretches[0].start);
 			last = fmax(last, c->stretches[c->count - 1].end);

@@ -173,8 +173,9 @@ static void warn_of_space(const struct model_part *p)
 
 	if (h->space_most && h->keep_bytes == h->space_most / 2)
 		warn(p->recording->warnings,
-		     "process %llu: the recording could take at most %.1f MiB, a quarter of the "
-		     "memory that was free for it: %.1f MiB of its last records are kept",
+		     "process %llu: the recording could take at most %.1f MiB of the memory that "
+		     "was "
+		     "free when it began: %.1f MiB of its last records are kept",
 		     (unsigned long long)h->pid, (double)h->space_most / (1 << 20),
 		     (double)h->keep_bytes / (1 << 20));
 }

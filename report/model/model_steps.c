@@ -15,9 +15,9 @@
 #define OUTLIER_LEAST   1.25 /* times the median; and further off it than 5 quarter ranges */
 #define OUTLIER_QUARTER 5
 
-const char *const steps_source_names[] = {
+const char *const model_steps_source_names[] = {
         [STEPS_NONE] = "none", [STEPS_NVTX] = "nvtx", [STEPS_FOUND] = "found"};
-const char *const work_figure_names[WORK_FIGURES] = {
+const char *const model_work_figure_names[WORK_FIGURES] = {
         "launches", "graph_launches", "syncs",       "copies",    "pageable_copies",
         "sets",     "copy_bytes",     "alloc_calls", "launch_ns", "gpu_ns"};
 _Static_assert(sizeof(struct model_work_done) == WORK_FIGURES * sizeof(double), "struct work_done");

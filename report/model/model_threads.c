@@ -150,8 +150,9 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 	process->samples_cost += clock_ns(&p->clock, t->sample_ticks - graphs);
 	process->graphs_cost += clock_ns(&p->clock, graphs);
 	process->sites_cost += clock_ns(&p->clock, t->site_ticks);
-	thread.own = process->per_call * (double)thread.calls +
+	double own = process->per_call * (double)thread.calls +
 	             clock_ns(&p->clock, t->sample_ticks) + clock_ns(&p->clock, t->site_ticks);
+	thread.own = own > process->wall ? process->wall : own;
 	CLAMP_ADD(process->written, records);
 	if (!thread.calls && !thread.issues && !t->in_call)
 		return; /* a slot that nobody used */

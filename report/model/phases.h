@@ -6,7 +6,7 @@
 #ifndef REPORT_PHASES_H
 #define REPORT_PHASES_H
 
-#include "report/model/model_gpu.h"
+#include "report/model/model_gpu_types.h"
 
 /*
  * Start-up: the time before the GPU is first given work where the host spends it in CUDA (making

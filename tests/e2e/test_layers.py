@@ -50,6 +50,15 @@ def by_includes(top, root=ROOT):
     return graph
 
 
+def by_units(top):
+    """The same of each header together with the source of its name."""
+    graph = {}
+    for path, to in by_includes(top).items():
+        unit = os.path.splitext(path)[0]
+        graph.setdefault(unit, set()).update({os.path.splitext(name)[0] for name in to} - {unit})
+    return graph
+
+
 def by_symbols(top):
     """Of each object, those that define what it needs."""
     base = BUILD / TOPS[top]
@@ -86,7 +95,7 @@ def test_circles_are_found():
 
 
 @pytest.mark.parametrize('top', TOPS)
-@pytest.mark.parametrize('graph_of', [by_includes, by_symbols])
+@pytest.mark.parametrize('graph_of', [by_includes, by_units, by_symbols])
 def test_no_large_circle(graph_of, top):
     graph = graph_of(top)
     assert [c for c in circles(graph) if len(c) > MOST] == []

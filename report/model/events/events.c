@@ -19,7 +19,7 @@ static uint64_t duration(void *to, uint32_t thread, const struct tf_record *r,
                          const struct tf_work *work, uint64_t ticks, bool *known)
 {
 	struct events *e = to;
-	struct given *g = given_find(&e->givens, TF_CAUSE(thread, r->start));
+	struct events_given *g = given_find(&e->givens, TF_CAUSE(thread, r->start));
 	const uint32_t cls = work && e->works && work >= e->works && work < e->works + TF_WORKS
 	                             ? (uint32_t)(work - e->works)
 	                             : EVENTS_NONE;
@@ -46,7 +46,7 @@ static uint64_t duration(void *to, uint32_t thread, const struct tf_record *r,
 static void placed(void *to, const struct timeline_piece *p)
 {
 	struct events *e = to;
-	struct given *g = p->cause ? given_find(&e->givens, p->cause) : NULL;
+	struct events_given *g = p->cause ? given_find(&e->givens, p->cause) : NULL;
 	struct events_work w = {.stream = EVENTS_NONE, .cls = EVENTS_NONE, .graph = EVENTS_NONE};
 
 	if (g) {
@@ -141,7 +141,11 @@ struct events *events_open(const char *path, uint32_t first)
 	struct events *e = alloc_zeroed(1, sizeof(*e));
 	char error[READER_ERROR_BYTES];
 
-	if (!recording_open(&e->own, path, &e->warnings, error))
+	/* It was read before: what is told is how much of the records is done. */
+	progress_part_begin(0, 0, 1);
+	int rc = recording_open(&e->own, path, &e->warnings, error);
+	progress_part_end();
+	if (!rc)
 		return start(e, &e->own, first);
 	complain("%s: %s", path, error);
 	warnings_free(&e->warnings);
@@ -223,7 +227,7 @@ static void find_args(struct events_call *c, const struct tf_record *r)
 /* What the GPU was given, until it is known when it ran. */
 static void give(struct events *e, const struct events_call *c, const struct tf_record *r)
 {
-	struct given *g = given_add(&e->givens, TF_CAUSE(r->thread, r->start));
+	struct events_given *g = given_add(&e->givens, TF_CAUSE(r->thread, r->start));
 	struct events_work *w = &g->work;
 
 	*w = (struct events_work){.given = r->start,
@@ -316,14 +320,20 @@ static void take_range(struct events *e, const struct tf_record *r)
 		e->to->range(e->to->to, &range);
 }
 
-static void take(struct events *e, const struct tf_record *r)
+/* A large structure: not to be cleared for each record. */
+static void __attribute__((noinline)) take_sample(struct events *e, const struct tf_record *r)
 {
 	struct tf_thread nobody = {0};
 
+	drain_feed(&e->drain, &nobody, 0, r);
+}
+
+static void take(struct events *e, const struct tf_record *r)
+{
 	switch (r->call) {
 	case TF_CALL_SAMPLE:
 		if (e->learns)
-			drain_feed(&e->drain, &nobody, 0, r);
+			take_sample(e, r);
 		return;
 	case TF_CALL_FACTS:
 		return;

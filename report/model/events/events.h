@@ -155,5 +155,7 @@ const struct events_class *events_classes(const struct events *e);
 bool events_shape(const struct events *e, uint32_t cls, struct events_shape *shape);
 /* The legacy default stream of a device. */
 bool events_stream_is_default(const struct events *e, uint32_t stream);
+/* Its number as CUPTI counts streams: 7 is the legacy default one, others follow from 13 on. */
+uint64_t events_stream_number(const struct events *e, uint32_t stream);
 
 #endif

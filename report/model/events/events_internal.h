@@ -20,7 +20,7 @@
 #define GIVEN_BITS 18
 #define GIVEN_MOST (1u << GIVEN_BITS)
 
-struct given {
+struct events_given {
 	struct events_work work; /* what is known of it by its call; `timed`: of an estimate */
 	uint64_t cause;          /* 0 = a free place */
 	uint64_t start;          /* of the parts so far; 0 = there are none */
@@ -31,61 +31,61 @@ struct given {
 };
 
 /* Places are used again at once, the last that became free first: those in use stay in caches. */
-struct givens {
-	struct given *all;
+struct events_givens {
+	struct events_given *all;
 	uint32_t *heads; /* by hash: place + 1 */
 	uint32_t used;   /* places that ever were */
 	uint32_t free, oldest, newest;
 	uint64_t unplaced; /* forgotten before */
 };
 
-void givens_start(struct givens *g);
-void givens_end(struct givens *g);
+void givens_start(struct events_givens *g);
+void givens_end(struct events_givens *g);
 /* Room for what a call gives; the oldest is forgotten. */
-struct given *given_add(struct givens *g, uint64_t cause);
-struct given *given_find(struct givens *g, uint64_t cause);
+struct events_given *given_add(struct events_givens *g, uint64_t cause);
+struct events_given *given_find(struct events_givens *g, uint64_t cause);
 /* Nothing more will be heard of it. */
-void given_end(struct givens *g, struct given *old);
+void given_end(struct events_givens *g, struct events_given *old);
 /* Those that were never placed. */
-uint64_t givens_unplaced(const struct givens *g);
+uint64_t givens_unplaced(const struct events_givens *g);
 
 /* ---- streams ---- */
 
-struct stream_place;
-struct stream_numbers {
-	struct stream_place *by_key;
+struct events_stream_place;
+struct events_streams {
+	struct events_stream_place *by_key;
 	uint32_t count;
 	bool is_default[EVENTS_STREAMS];
 };
-void streams_end(struct stream_numbers *s);
+void streams_end(struct events_streams *s);
 /* The index of the stream that a record names. */
-uint32_t stream_of(struct stream_numbers *s, const struct tf_record *r, uint32_t thread,
+uint32_t stream_of(struct events_streams *s, const struct tf_record *r, uint32_t thread,
                    uint32_t device);
 /* The handle means another stream from now on. */
-void stream_made(struct stream_numbers *s, const struct tf_record *r);
+void stream_made(struct events_streams *s, const struct tf_record *r);
 
 /* ---- how long work takes ---- */
 
 #define MEASURED_MOST (1u << 20)
 #define MEASURED_NS   1e6
-struct measured {
+struct events_measured {
 	uint64_t start; /* entry of the call, or a little before */
 	uint64_t cls;
 	double ns;
 	bool used;
 };
 
-struct times {
-	struct events_class *classes; /* TF_WORKS */
-	struct measured *measured;    /* by start */
+struct events_times {
+	struct events_class *classes;     /* TF_WORKS */
+	struct events_measured *measured; /* by start */
 	size_t measured_count;
 	uint64_t measured_most; /* ticks from such a start to its call's */
 };
-void times_find(struct times *t, struct recording *r, const struct clock *clock,
+void times_find(struct events_times *t, struct recording *r, const struct clock *clock,
                 struct events_store *s);
-void times_end(struct times *t);
+void times_end(struct events_times *t);
 /* What events around the work of this call told, once; NaN = nothing. */
-double times_measured(const struct times *t, unsigned kind, const struct tf_record *r);
+double times_measured(const struct events_times *t, unsigned kind, const struct tf_record *r);
 
 /* ---- where pieces that follow one another meet ---- */
 
@@ -101,9 +101,9 @@ struct events {
 	uint16_t *device; /* current to each thread */
 	uint8_t *roles;   /* by call id: enum cuda_role + 1; 0 = not looked for */
 	struct events_store store;
-	struct times times;
-	struct givens givens;
-	struct stream_numbers streams;
+	struct events_times times;
+	struct events_givens givens;
+	struct events_streams streams;
 	struct drain drain;
 	struct timeline_watch watch;
 	const struct events_to *to;

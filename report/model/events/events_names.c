@@ -21,6 +21,11 @@ bool events_stream_is_default(const struct events *e, uint32_t stream)
 	return stream < EVENTS_STREAMS && e->streams.is_default[stream];
 }
 
+uint64_t events_stream_number(const struct events *e, uint32_t stream)
+{
+	return events_stream_is_default(e, stream) ? 7 : 13ull + stream;
+}
+
 uint32_t events_last(const struct events *e)
 {
 	return e->number;

@@ -6,15 +6,15 @@
 #include "report/model/events/events_internal.h"
 #include "shim/core/cuda/streams.h"
 
-struct stream_place {
+struct events_stream_place {
 	uint64_t key[2]; /* handle, and whose a default stream is */
 	uint32_t index;
 	UT_hash_handle hh;
 };
 
-static struct stream_place *place_of(struct stream_numbers *s, const uint64_t key[2])
+static struct events_stream_place *place_of(struct events_streams *s, const uint64_t key[2])
 {
-	struct stream_place *place;
+	struct events_stream_place *place;
 
 	HASH_FIND(hh, s->by_key, key, sizeof(place->key), place);
 	if (place || s->count >= EVENTS_STREAMS)
@@ -27,7 +27,7 @@ static struct stream_place *place_of(struct stream_numbers *s, const uint64_t ke
 	return place;
 }
 
-uint32_t stream_of(struct stream_numbers *s, const struct tf_record *r, uint32_t thread,
+uint32_t stream_of(struct events_streams *s, const struct tf_record *r, uint32_t thread,
                    uint32_t device)
 {
 	const uint64_t stream = cuda_stream(r->stream, r->flags);
@@ -35,24 +35,24 @@ uint32_t stream_of(struct stream_numbers *s, const struct tf_record *r, uint32_t
 	                                 : stream == CUDA_STREAM_PER_THREAD
 	                                         ? (uint64_t)thread << 32 | device
 	                                         : 0};
-	const struct stream_place *place = place_of(s, key);
+	const struct events_stream_place *place = place_of(s, key);
 
 	return place ? place->index : EVENTS_STREAMS - 1;
 }
 
-void stream_made(struct stream_numbers *s, const struct tf_record *r)
+void stream_made(struct events_streams *s, const struct tf_record *r)
 {
 	const uint64_t key[2] = {r->stream, 0};
-	struct stream_place *place = NULL;
+	struct events_stream_place *place = NULL;
 
 	HASH_FIND(hh, s->by_key, key, sizeof(place->key), place);
 	if (place && s->count < EVENTS_STREAMS)
 		place->index = s->count++;
 }
 
-void streams_end(struct stream_numbers *s)
+void streams_end(struct events_streams *s)
 {
-	struct stream_place *place, *next;
+	struct events_stream_place *place, *next;
 
 	HASH_ITER(hh, s->by_key, place, next)
 	{

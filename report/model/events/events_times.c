@@ -19,23 +19,23 @@ static void calibrate_from(struct model_calibration *c, const struct tf_map *map
 	for (uint32_t i = 0; i < TF_WORKS; i++)
 		if (works[i].kind)
 			used[count++] = works[i];
-	calibrate(c, map, used, count);
+	model_calibrate(c, map, used, count);
 	free(used);
 }
 
-static void find_classes(struct times *t, const struct tf_work *works,
+static void find_classes(struct events_times *t, const struct tf_work *works,
                          const struct model_calibration *c)
 {
 	for (uint32_t i = 0; i < TF_WORKS; i++) {
 		struct events_class *to = &t->classes[i];
 		*to = (struct events_class){NAN, NAN, NAN, 0};
-		struct model_work_time time = works && works[i].kind ? work_time(&works[i], c)
+		struct model_work_time time = works && works[i].kind ? model_work_time(&works[i], c)
 		                                                     : (struct model_work_time){0};
 		if (!time.known || !isfinite(time.mean))
 			continue;
 		to->mean = time.mean;
-		to->low = fmax(0, time.mean - work_below(&time));
-		to->high = time.mean + work_above(&time);
+		to->low = fmax(0, time.mean - model_work_below(&time));
+		to->high = time.mean + model_work_above(&time);
 		to->samples = time.samples;
 	}
 }
@@ -58,7 +58,7 @@ static uint64_t class_hash(unsigned kind, const struct tf_record *r)
  * The entry of a call that events stood around is moved behind what they took, once more after its
  * sample was written: the sample has an entry that is a little older.
  */
-double times_measured(const struct times *t, unsigned kind, const struct tf_record *r)
+double times_measured(const struct events_times *t, unsigned kind, const struct tf_record *r)
 {
 	size_t low = 0, high = t->measured_count;
 
@@ -71,7 +71,7 @@ double times_measured(const struct times *t, unsigned kind, const struct tf_reco
 	}
 	const uint64_t cls = low ? class_hash(kind, r) : 0;
 	for (; low && r->start - t->measured[low - 1].start < t->measured_most; low--) {
-		struct measured *m = &t->measured[low - 1];
+		struct events_measured *m = &t->measured[low - 1];
 		if (m->cls == cls && !m->used) {
 			m->used = true;
 			return m->ns;
@@ -82,7 +82,7 @@ double times_measured(const struct times *t, unsigned kind, const struct tf_reco
 
 static int by_start(const void *a, const void *b)
 {
-	const struct measured *x = a, *y = b;
+	const struct events_measured *x = a, *y = b;
 
 	return x->start < y->start ? -1 : x->start > y->start;
 }
@@ -108,7 +108,7 @@ static double piece_ns(const struct recording *r, const struct tf_record *sample
 	return ns > 0 && ns < 1e13 ? ns : NAN;
 }
 
-static void find_measured(struct times *t, const struct recording *r, struct events_store *s)
+static void find_measured(struct events_times *t, const struct recording *r, struct events_store *s)
 {
 	struct estimate_costs costs;
 	struct tf_record sample;
@@ -126,7 +126,7 @@ static void find_measured(struct times *t, const struct recording *r, struct eve
 			continue;
 		double ns = piece_ns(r, &sample, &costs);
 		if (!isnan(ns))
-			t->measured[t->measured_count++] = (struct measured){
+			t->measured[t->measured_count++] = (struct events_measured){
 			        sample.start, class_hash(sample.thread, &sample), ns, false};
 		count--;
 	}
@@ -135,15 +135,15 @@ static void find_measured(struct times *t, const struct recording *r, struct eve
 		qsort(t->measured, t->measured_count, sizeof(*t->measured), by_start);
 }
 
-void times_find(struct times *t, struct recording *r, const struct clock *clock,
+void times_find(struct events_times *t, struct recording *r, const struct clock *clock,
                 struct events_store *s)
 {
 	const struct tf_header *h = tf_header(&r->map);
 	const struct tf_work *works = tf_at(&r->map, h->works, TF_WORKS * sizeof(*works));
 	struct model_calibration *c = alloc_zeroed(1, sizeof(*c));
 
-	*t = (struct times){.classes = alloc_zeroed(TF_WORKS, sizeof(*t->classes)),
-	                    .measured_most = (uint64_t)(MEASURED_NS / clock->ns_per_tick)};
+	*t = (struct events_times){.classes = alloc_zeroed(TF_WORKS, sizeof(*t->classes)),
+	                           .measured_most = (uint64_t)(MEASURED_NS / clock->ns_per_tick)};
 	if (works && h->gpu_mode != TF_GPU_OFF) {
 		calibrate_from(c, &r->map, works);
 		find_classes(t, works, c);
@@ -155,7 +155,7 @@ void times_find(struct times *t, struct recording *r, const struct clock *clock,
 	free(c);
 }
 
-void times_end(struct times *t)
+void times_end(struct events_times *t)
 {
 	free(t->classes);
 	free(t->measured);

@@ -30,7 +30,7 @@ static void add_sync(struct sqlite_rows *p, const struct events_call *c, int typ
 	if (c->stream == EVENTS_NONE || type == 4)
 		row_null(t);
 	else
-		row_int(t, sqlite_stream(p, c->stream));
+		row_int(t, (int64_t)events_stream_number(p->events, c->stream));
 	row_int(t, c->number);
 	row_int(t, p->pid);
 	row_int(t, type);

@@ -7,9 +7,6 @@
 #include "report/base/names.h"
 #include "report/output/export/export_sqlite_rows.h"
 
-#define DEFAULT_STREAM 7  /* CUPTI's number of the default stream */
-#define FIRST_STREAM   13 /* ... of the first that was made */
-
 int64_t sqlite_global_pid(const struct model *m, size_t process)
 {
 	const char *host = m->processes[process].host;
@@ -100,10 +97,4 @@ const struct sqlite_kernel *sqlite_kernel(struct sqlite_rows *p, uint32_t kernel
 	n->mangled = sqlite_text(p->x, mangled, bytes);
 	free(full);
 	return n;
-}
-
-int64_t sqlite_stream(const struct sqlite_rows *p, uint32_t stream)
-{
-	return events_stream_is_default(p->events, stream) ? DEFAULT_STREAM
-	                                                   : FIRST_STREAM + (int64_t)stream;
 }

@@ -122,7 +122,7 @@ static void add_steps(struct sqlite_export *x)
 	                             "duration_ns INTEGER, odd INTEGER");
 
 	for (unsigned k = 0; k < WORK_FIGURES; k++)
-		alloc_append(&columns, ", %s REAL", work_figure_names[k]);
+		alloc_append(&columns, ", %s REAL", model_work_figure_names[k]);
 	database_create(&x->db, &t, "cudaspy_steps", columns);
 	free(columns);
 	for (size_t i = 0; i < m->step_row_count; i++) {

@@ -34,7 +34,6 @@ int64_t sqlite_time(const struct sqlite_rows *p, uint64_t tick);
 int64_t sqlite_thread(struct sqlite_rows *p, uint32_t thread);
 int64_t sqlite_call(struct sqlite_rows *p, uint16_t call);
 const struct sqlite_kernel *sqlite_kernel(struct sqlite_rows *p, uint32_t kernel);
-int64_t sqlite_stream(const struct sqlite_rows *p, uint32_t stream);
 
 /* As struct events_to has them; `to`: struct sqlite_rows. */
 void sqlite_add_call(void *to, const struct events_call *c);

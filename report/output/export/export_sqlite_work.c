@@ -8,7 +8,7 @@ static void head(struct sqlite_rows *p, struct database_table *t, const struct e
 	row_int(t, sqlite_time(p, w->end));
 	row_int(t, w->device);
 	row_int(t, SQLITE_CONTEXT);
-	row_known(t, w->known, w->known ? (uint64_t)sqlite_stream(p, w->stream) : 0);
+	row_known(t, w->known, w->known ? events_stream_number(p->events, w->stream) : 0);
 	row_known(t, w->known, w->number);
 	row_int(t, p->pid);
 }

@@ -111,7 +111,7 @@ static json_t *slices(const struct overview *p)
 }
 
 /* Of the slices within the window. */
-static void put_sums(json_t *o, const struct overview *p)
+static void put_sums(json_t *o, const struct overview *p, const struct model_gpu *gpu)
 {
 	json_t *host = json_object();
 	size_t first = 0;
@@ -126,7 +126,14 @@ static void put_sums(json_t *o, const struct overview *p)
 		json_put(host, k == TF_HOST_OTHER ? "other_cuda_ns" : out_json_host_names[k],
 		         json_ns(sum));
 	}
-	json_put(o, "busy_share", json_share(busy_share(p, first, p->count)));
+	double busy = busy_share(p, first, p->count);
+	json_put(o, "busy_share", json_share(busy));
+	/* As a device's: the interval of all GPU time, relative to it. */
+	if (gpu->estimated && gpu->busy.busy > 0) {
+		json_put(o, "busy_low", json_share(busy * gpu->busy.low / gpu->busy.busy));
+		json_put(o, "busy_high",
+		         json_share(fmin(1, busy * gpu->busy.high / gpu->busy.busy)));
+	}
 	if (p->host)
 		json_put(o, "host", host);
 	else
@@ -172,7 +179,7 @@ static json_t *processes(const struct model *m, const struct model *view)
 		json_put(o, "busy", slices(all));
 		json_put(o, "step_p50_ns", json_ns(step));
 		json_put(o, "steps", json_count(count));
-		put_sums(o, all);
+		put_sums(o, all, &m->gpu);
 		json_push(list, o);
 	}
 	return list;

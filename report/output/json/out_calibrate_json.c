@@ -4,7 +4,7 @@
 #include "report/base/alloc.h"
 #include "report/base/json.h"
 #include "report/base/units.h"
-#include "report/model/model_gpu.h"
+#include "report/model/model_gpu_types.h"
 #include "report/output/out_calibrate.h"
 
 static json_t *date(double realtime_ns)

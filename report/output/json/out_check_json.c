@@ -29,7 +29,7 @@ static json_t *steps(const struct run_set *s)
 		const struct figures_step_set *x = &s->runs[i].steps;
 		bool any = x->source != STEPS_NONE;
 		json_t *o = json_object();
-		json_put(o, "source", json_text(steps_source_names[x->source]));
+		json_put(o, "source", json_text(model_steps_source_names[x->source]));
 		json_put(o, "name", json_text(x->name));
 		json_put(o, "count", any ? json_count(x->count) : json_null());
 		json_put(o, "judged", any ? json_count(x->judged) : json_null());

@@ -19,11 +19,6 @@ const char *const out_json_host_names[TF_HOSTS] = {
         [TF_HOST_OWN] = "sampling_ns",
 };
 
-static json_t *number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *anchors(unsigned flags)
 {
 	json_t *list = json_array();
@@ -46,8 +41,8 @@ static json_t *levels(const struct model *m, const struct model_phase *p)
 	for (unsigned i = 0; l && i < l->level_count; i++) {
 		json_t *o = json_object();
 		json_put(o, "marker", json_text(l->levels[i].marker));
-		json_put(o, "work_per_piece", number(l->levels[i].events));
-		json_put(o, "pieces", number(l->levels[i].seen));
+		json_put(o, "work_per_piece", json_fraction(l->levels[i].events));
+		json_put(o, "pieces", json_fraction(l->levels[i].seen));
 		json_put(o, "anchors", anchors(l->levels[i].anchors));
 		json_put(o, "is_step", json_boolean(i == l->step_level));
 		json_push(list, o);
@@ -59,9 +54,9 @@ static json_t *spread(const struct model_phase *p)
 {
 	json_t *o = json_object();
 
-	json_put(o, "mean", number(p->mean));
-	json_put(o, "p50", number(p->p50));
-	json_put(o, "p99", number(p->p99));
+	json_put(o, "mean", json_fraction(p->mean));
+	json_put(o, "p50", json_fraction(p->p50));
+	json_put(o, "p99", json_fraction(p->p99));
 	return o;
 }
 
@@ -71,9 +66,9 @@ static json_t *work(const struct model_phase *p)
 	json_t *o = json_object();
 
 	for (unsigned i = 0; i < WORK_FIGURES; i++)
-		json_put(
-		        o, work_figure_names[i],
-		        number(p->steps ? model_work_figure(&p->work, i) / (double)p->steps : NAN));
+		json_put(o, model_work_figure_names[i],
+		         json_fraction(p->steps ? model_work_figure(&p->work, i) / (double)p->steps
+		                                : NAN));
 	return o;
 }
 
@@ -96,7 +91,7 @@ static json_t *stretches(const struct model_phase *p)
 		json_t *o = json_object();
 		json_put(o, "start_ns", json_ns(s->start));
 		json_put(o, "end_ns", json_ns(s->end));
-		json_put(o, "steps", p->kind == PHASE_LOOP ? number(s->steps) : json_null());
+		json_put(o, "steps", p->kind == PHASE_LOOP ? json_fraction(s->steps) : json_null());
 		json_push(list, o);
 	}
 	return list;
@@ -123,7 +118,7 @@ static json_t *row(const struct model *m, const struct analysis *a, size_t i)
 	json_put(o, "time_ns", json_ns(p->time));
 	json_put(o, "share_of_window", json_share(p->share));
 	json_put(o, "source",
-	         loop ? json_text(steps_source_names[p->found ? STEPS_FOUND : STEPS_NVTX])
+	         loop ? json_text(model_steps_source_names[p->found ? STEPS_FOUND : STEPS_NVTX])
 	              : json_null());
 	json_put(o, "name", json_text(name_of(m, p)));
 	json_put(o, "steps", loop ? json_count(p->steps) : json_null());

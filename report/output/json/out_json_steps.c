@@ -6,19 +6,14 @@
 
 #define OUTLIERS_MOST 20u
 
-static json_t *number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *spread(const struct model_spread_of *s)
 {
 	json_t *o = json_object();
 
-	json_put(o, "mean", number(s->mean));
-	json_put(o, "min", number(s->min));
-	json_put(o, "p50", number(s->p50));
-	json_put(o, "max", number(s->max));
+	json_put(o, "mean", json_fraction(s->mean));
+	json_put(o, "min", json_fraction(s->min));
+	json_put(o, "p50", json_fraction(s->p50));
+	json_put(o, "max", json_fraction(s->max));
 	return o;
 }
 
@@ -28,7 +23,7 @@ static void put_work(json_t *o, const struct model_work_done *w)
 
 	memcpy(v, w, sizeof(v));
 	for (unsigned i = 0; i < WORK_FIGURES; i++)
-		json_put(o, work_figure_names[i], number(v[i]));
+		json_put(o, model_work_figure_names[i], json_fraction(v[i]));
 }
 
 static json_t *outliers(const struct model *m)
@@ -54,7 +49,7 @@ json_t *out_json_steps(const struct model *m, const struct out_options *o)
 	bool any = s->source != STEPS_NONE;
 	json_t *steps = json_object();
 
-	json_put(steps, "source", json_text(steps_source_names[s->source]));
+	json_put(steps, "source", json_text(model_steps_source_names[s->source]));
 	json_put(steps, "name", json_text(s->name));
 	json_put(steps, "domain", json_text(s->domain));
 	json_put(steps, "confidence", json_text(s->confidence));
@@ -65,14 +60,14 @@ json_t *out_json_steps(const struct model *m, const struct out_options *o)
 	json_put(steps, "odd", any ? json_count(s->odd) : json_null());
 	json_put(steps, "stride", any ? json_count(s->stride) : json_null());
 	json_t *duration = spread(&s->duration);
-	json_put(duration, "p99", number(s->duration.p99));
+	json_put(duration, "p99", json_fraction(s->duration.p99));
 	json_put(steps, "duration_ns", duration);
 	for (unsigned i = 0; i < WORK_FIGURES; i++)
-		json_put(steps, work_figure_names[i], spread(&s->work[i]));
+		json_put(steps, model_work_figure_names[i], spread(&s->work[i]));
 	json_put(steps, "gpu_timed", any ? json_count(s->timed) : json_null());
-	json_put(steps, "per_s", number(s->per_s));
+	json_put(steps, "per_s", json_fraction(s->per_s));
 	json_put(steps, "units_per_s",
-	         number(o->unit_per_step > 0 ? o->unit_per_step * s->per_s : NAN));
+	         json_fraction(o->unit_per_step > 0 ? o->unit_per_step * s->per_s : NAN));
 	json_put(steps, "outlier_count", any ? json_count(s->outlier_count) : json_null());
 	json_put(steps, "outliers", outliers(m));
 	return steps;

@@ -5,7 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/base/text_table.h"
 #include "report/base/units.h"
-#include "report/model/model_gpu.h"
+#include "report/model/model_gpu_types.h"
 #include "report/output/out_calibrate.h"
 
 static void device(const struct calibrate_result *r, struct text_layout *page)

@@ -130,7 +130,7 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 	spread_row(&t, "duration", "_duration_ns", &s->duration);
 	for (unsigned i = 0; i < WORK_FIGURES; i++)
 		if (!(s->work[i].max == 0))
-			spread_row(&t, labels[i], work_figure_names[i], &s->work[i]);
+			spread_row(&t, labels[i], model_work_figure_names[i], &s->work[i]);
 	table_print(&t, page);
 	if (s->timed && s->timed < s->judged)
 		text_layout_line(page, "GPU time: of the %llu steps whose calls are kept.",

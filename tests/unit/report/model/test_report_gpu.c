@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/base/stats.h"
 #include "report/model/model_gpu_pairs.h"
 #include "report/output/summary.h"
 #include "report/output/text/out_page.h"
@@ -68,9 +69,10 @@ static void test_kernels(void **state)
 	assert_near(fast->gpu.mean, 5.5e6 / 1500, 1e-9);
 	assert_int_equal(fast->gpu.samples, 25);
 	assert_near(fast->gpu.known, 1, 1e-9);
-	double random =
-	        pow(1000 * student_95(15) * 100 / 4, 2) + pow(500 * student_95(8) * 90 / 3, 2);
-	double shared = 1000 * student_95(19) * 40 / sqrt(20) + 500 * student_95(4) * 30 / sqrt(5);
+	double random = pow(1000 * stats_student_95(15) * 100 / 4, 2) +
+	                pow(500 * stats_student_95(8) * 90 / 3, 2);
+	double shared = 1000 * stats_student_95(19) * 40 / sqrt(20) +
+	                500 * stats_student_95(4) * 30 / sqrt(5);
 	double half = sqrt(random + shared * shared +
 	                   pow(1000 * hypot(250, 0.01 * 3000) + 500 * hypot(250, 0.01 * 5000), 2));
 	assert_near(fast->gpu.high - fast->gpu.total, half, 1e-6);

@@ -178,6 +178,27 @@ static void test_own_share(void **state)
 	assert_non_null(strstr(m.own_warning, "of the wall time of thread backward (4712)"));
 }
 
+/* Threads that wait for a CPU while they are timed: together more than the wall time, and of a
+ * damaged recording more than that, but no share is more than the whole. */
+static void test_own_share_of_threads_that_wait(void **state)
+{
+	struct tf_thread *second = made_thread(&made, 4712, "backward", 4);
+
+	made_calls(&made, second, 0, 10, 80000);
+	read_made();
+	double wall = m.wall, alone = m.overhead_share;
+	model_free(&m);
+	thread_at(0)->sample_ticks = second->sample_ticks = (uint64_t)(wall * 2 * 0.75);
+	read_made();
+	assert_near(m.samples_cost, wall * 1.5, 1e-6);
+	assert_near(m.overhead_share, alone + (wall * 1.5 - 0.24e6) / (2 * wall), 1e-6);
+	model_free(&m);
+	thread_at(0)->sample_ticks = UINT64_MAX;
+	read_made();
+	assert_near(m.overhead_share, 1, 0);
+	assert_near(m.own_share, 1, 0);
+}
+
 /* Without GPU time nothing of a launch or a wait can be told apart. */
 static void test_off(void **state)
 {
@@ -240,6 +261,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_merged_own_time, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_no_sample_held, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_own_share, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_own_share_of_threads_that_wait, setup,
+	                                        teardown),
 	        cmocka_unit_test_setup_teardown(test_off, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_graphs_asked_about, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),

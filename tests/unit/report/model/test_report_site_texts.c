@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "report/base/names.h"
-#include "report/model/sites.h"
+#include "report/model/model.h"
 #include "tests/unit/unit.h"
 
 static void assert_text(char *text, const char *wanted)

@@ -4,8 +4,8 @@
  * low = high = total; what is not known is NaN, never 0. For the model, which fills it, and the
  * outputs.
  */
-#ifndef REPORT_MODEL_GPU_H
-#define REPORT_MODEL_GPU_H
+#ifndef REPORT_MODEL_GPU_TYPES_H
+#define REPORT_MODEL_GPU_TYPES_H
 
 #include <stdbool.h>
 #include <stddef.h>

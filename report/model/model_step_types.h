@@ -3,10 +3,10 @@
  * NVTX ranges, loops as they were found, and steps: what a recording has of them, and the figures
  * over the steps that are judged. For model.h.
  */
-#ifndef REPORT_MODEL_STEPS_H
-#define REPORT_MODEL_STEPS_H
+#ifndef REPORT_MODEL_STEP_TYPES_H
+#define REPORT_MODEL_STEP_TYPES_H
 
-#include "report/model/model_phases.h"
+#include "report/model/model_phase_types.h"
 
 struct model_quantiles {
 	double p50, p90, p99; /* ns */
@@ -67,7 +67,7 @@ struct model_spread_of { /* over steps */
 };
 
 enum model_steps_source { STEPS_NONE, STEPS_NVTX, STEPS_FOUND };
-extern const char *const steps_source_names[];
+extern const char *const model_steps_source_names[];
 
 struct model_steps_figures {
 	enum model_steps_source source;

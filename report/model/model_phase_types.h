@@ -3,8 +3,8 @@
  * A run as a sequence of phases: start-up, loops of alike steps that may take turns, and the end.
  * And the run cut to one of them. For the model, which finds them, the analysis and the outputs.
  */
-#ifndef REPORT_MODEL_PHASES_H
-#define REPORT_MODEL_PHASES_H
+#ifndef REPORT_MODEL_PHASE_TYPES_H
+#define REPORT_MODEL_PHASE_TYPES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,8 +20,7 @@ struct model_work_done {
 	        alloc_calls, launch_ns, gpu_ns;
 };
 #define WORK_FIGURES 10u /* of struct model_work_done, as an array of double */
-extern const char *const work_figure_names[WORK_FIGURES];
-double model_work_figure(const struct model_work_done *w, unsigned i);
+extern const char *const model_work_figure_names[WORK_FIGURES];
 
 struct model_stretch {     /* steps of a loop, one after the other */
 	double start, end; /* ns since the process' window began */
@@ -73,19 +72,5 @@ struct model_phases { /* start-up, loops by their starts, the end; none where th
 	size_t loops;
 };
 #define PHASE_NONE SIZE_MAX
-
-struct model;
-
-/* The phase of `number`, or of kind start where that is 0; PHASE_NONE = there is no such one. */
-size_t model_phase_find(const struct model *m, unsigned number);
-
-/* Until the first loop's first step, ns, with what came before the window; of the first process. */
-double model_phase_startup(const struct model *m);
-/*
- * The run as if it had been this phase alone: time of the host and of the GPU, work, recent calls.
- * What is not known by time stays that of the whole run. It lives as long as the model does.
- */
-struct model *model_view(const struct model *m, size_t phase);
-void model_view_free(struct model *view);
 
 #endif

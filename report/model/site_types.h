@@ -3,8 +3,8 @@
  * Call sites: from which line of code calls were made, and what they took. For the model, which
  * fills it, the findings and the outputs.
  */
-#ifndef REPORT_SITES_H
-#define REPORT_SITES_H
+#ifndef REPORT_SITE_TYPES_H
+#define REPORT_SITE_TYPES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,19 +83,5 @@ struct model_sites {
 	double cost;              /* ns of the program's threads that stacks took */
 	struct site_texts *texts; /* of the model's own */
 };
-
-struct model;
-/* "train.py:57 in step" (free it): by the site's headline, with the thread where that is no
- * Python's: that alone, or `full`, which has the whole path too. */
-char *site_headline(const struct model_site *s, bool full);
-/* Of a thread that was in no Python: "backward thread pt_autograd_0", and its NVTX range; NULL =
- * there is nothing to say (free it). */
-char *site_thread_text(const struct model_site *s);
-/* The same, not full, with the line that a thread without Python comes after: "backward pass after
- * train.py:60 in step"; with names of functions, or lines alone (free it). */
-char *site_where(const struct model_site *s, bool functions);
-char *site_frame_text(const struct model_frame *f, bool full);
-/* Whose code a foreign frame is: "torch", "Python", "libtorch_cuda.so" (free it). */
-char *site_frame_owner(const struct model_frame *f);
 
 #endif
