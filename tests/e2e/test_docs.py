@@ -189,7 +189,7 @@ def test_metrics_are_those_that_check_knows():
 def test_findings_are_those_that_are_looked_for():
     samples = (ROOT / 'cuda_samples/README.md').read_text().split('## Findings')[1]
     listed = set(re.findall(r'^\| `([a-z-]+)` \|', samples, flags=re.M)) | {'environment'}
-    known = set(re.findall(r'^\s+\{"([a-z-]+)", find_\w+', source('/findings.c', under=('report',)), flags=re.M))
+    known = set(re.findall(r'^\s+\{"([a-z-]+)", detect_\w+', source('/findings.c', under=('report',)), flags=re.M))
     assert len(known) >= 27 and listed == known
     text = (ROOT / 'docs/REPORT.md').read_text().split('\n## Findings')[1].split('\n## ')[0]
     assert set(re.findall(r'^\| `([a-z-]+)` \|', text, flags=re.M)) == known

@@ -29,7 +29,7 @@ static struct model_copy pageable(const struct model *m, uint64_t *async)
 	return sum;
 }
 
-bool find_pageable_async_copy(const struct finding_context *s, struct finding *f)
+bool detect_pageable_async_copy(const struct finding_context *s, struct finding *f)
 {
 	char bytes[UNIT_BYTES], share[UNIT_BYTES], time[UNIT_BYTES];
 	uint64_t async;
@@ -119,7 +119,7 @@ static struct small small_copies(const struct finding_context *s)
 	return sum;
 }
 
-bool find_many_small_copies(const struct finding_context *s, struct finding *f)
+bool detect_many_small_copies(const struct finding_context *s, struct finding *f)
 {
 	char bytes[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES], span[SPAN_BYTES];
 	struct small sum = small_copies(s);
@@ -194,7 +194,7 @@ static double needed(const struct speed *v, const struct call_log *h, size_t wor
 	return COPY_EXTRA + (double)h->works[work].bytes / best;
 }
 
-bool find_low_bandwidth_copy(const struct finding_context *s, struct finding *f)
+bool detect_low_bandwidth_copy(const struct finding_context *s, struct finding *f)
 {
 	static const char *const names[] = {[SPY_DIR_HTOD] = "HtoD", [SPY_DIR_DTOH] = "DtoH"};
 	const struct call_log *h = s->h;

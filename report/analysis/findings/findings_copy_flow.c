@@ -43,7 +43,7 @@ struct round_trips {
 };
 
 /* A trip: from device to host, and the next copy of the same bytes goes where they came from. */
-static void find_round_trips(const struct finding_context *s, struct round_trips *to)
+static void detect_round_trips(const struct finding_context *s, struct round_trips *to)
 {
 	struct way *ways = alloc_zeroed(s->count + 1, sizeof(*ways));
 	size_t count = 0;
@@ -75,12 +75,12 @@ static void find_round_trips(const struct finding_context *s, struct round_trips
 	free(ways);
 }
 
-bool find_copy_back_and_forth(const struct finding_context *s, struct finding *f)
+bool detect_copy_back_and_forth(const struct finding_context *s, struct finding *f)
 {
 	char bytes[UNIT_BYTES], share[UNIT_BYTES], span[SPAN_BYTES];
 	struct round_trips trips;
 
-	find_round_trips(s, &trips);
+	detect_round_trips(s, &trips);
 	if (trips.count < TRIPS_LEAST || !(s->held > 0))
 		return false;
 	char *rate = finding_rate(s, (double)trips.count);
@@ -203,7 +203,7 @@ static char *overlap_text(const struct model_gpu_busy *b, const struct transfers
  * Perfectly overlapped, the longest of kernels, copies to and copies from the device remains. No
  * more is at stake than copies take while no kernel runs.
  */
-bool find_copy_not_overlapped(const struct finding_context *s, struct finding *f)
+bool detect_copy_not_overlapped(const struct finding_context *s, struct finding *f)
 {
 	char alone[UNIT_BYTES], kernels[UNIT_BYTES];
 	double busy = steady_busy(s) * s->held, running = steady_kernels(s) * s->held;
@@ -212,7 +212,7 @@ bool find_copy_not_overlapped(const struct finding_context *s, struct finding *f
 
 	if (!t.count || !(busy > 0) || overlaps(&s->m->gpu.busy, &t))
 		return false;
-	find_round_trips(s, &trips);
+	detect_round_trips(s, &trips);
 	if (2 * trips.count > t.count / 2) /* the copy back needs what the host made of the first */
 		return false;
 	double each = devices(s->m);

@@ -6,7 +6,7 @@
 #include "report/model/environment.h"
 #include "report/analysis/findings/findings_internal.h"
 
-bool find_environment(const struct finding_context *s, struct finding *f)
+bool detect_environment(const struct finding_context *s, struct finding *f)
 {
 	struct environment_anomalies t;
 	char *text = NULL;

@@ -86,7 +86,7 @@ static char *late_rank(const struct model *m, const char *kernel)
 	return text;
 }
 
-bool find_exposed_communication(const struct finding_context *s, struct finding *f)
+bool detect_exposed_communication(const struct finding_context *s, struct finding *f)
 {
 	const struct model *m = s->m;
 	const struct model_gpu_busy *b = &m->gpu.busy;
@@ -134,7 +134,7 @@ static double blocks_of(const struct model_shape *s)
 	return (double)s->grid[0] * s->grid[1] * s->grid[2];
 }
 
-bool find_low_occupancy(const struct finding_context *s, struct finding *f)
+bool detect_low_occupancy(const struct finding_context *s, struct finding *f)
 {
 	const struct model_kernel *worst = NULL;
 	char share[UNIT_BYTES], percent[UNIT_BYTES], shared[UNIT_BYTES];
@@ -194,7 +194,7 @@ static double beside(const struct model *m)
 	return m->host_window > 0 ? fmin(1, second / m->host_window) : 0;
 }
 
-bool find_dominant_kernel(const struct finding_context *s, struct finding *f)
+bool detect_dominant_kernel(const struct finding_context *s, struct finding *f)
 {
 	const struct model *m = s->m;
 	char share[UNIT_BYTES], total[UNIT_BYTES], gain[UNIT_BYTES];

@@ -48,7 +48,7 @@ static bool is_habit(const struct finding_context *s, const struct call_log_maki
 	return m->made + m->updated >= MADE_LEAST && m->late >= MADE_LATE && s->held > 0;
 }
 
-bool find_graph_reinstantiated(const struct finding_context *s, struct finding *f)
+bool detect_graph_reinstantiated(const struct finding_context *s, struct finding *f)
 {
 	char each[UNIT_BYTES], launch[UNIT_BYTES], share[UNIT_BYTES];
 	char span[SPAN_BYTES];
@@ -70,8 +70,8 @@ bool find_graph_reinstantiated(const struct finding_context *s, struct finding *
 	return finding_tell(f, steady_stake(finding_share(s, m.ns), steady_busy(s)), text);
 }
 
-/* Graphs made for one launch are find_graph_reinstantiated()'s. */
-bool find_graph_instantiation_dominates(const struct finding_context *s, struct finding *f)
+/* Graphs made for one launch are detect_graph_reinstantiated()'s. */
+bool detect_graph_instantiation_dominates(const struct finding_context *s, struct finding *f)
 {
 	char each[UNIT_BYTES], launch[UNIT_BYTES], share[UNIT_BYTES];
 	char span[SPAN_BYTES];

@@ -59,7 +59,7 @@ static void end_gap(struct gaps *g, const struct finding_context *s, const struc
 }
 
 /* Times between the calls of threads that give work, as far as the GPU had none then. */
-static struct gaps find_gaps(const struct finding_context *s)
+static struct gaps detect_gaps(const struct finding_context *s)
 {
 	struct gaps g = {0};
 	size_t threads = s->h->thread_count;
@@ -114,14 +114,14 @@ static bool are_regular(const struct finding_context *s, const struct gaps *g)
 	       (double)g->count * PIECES_MOST >= g->pieces;
 }
 
-bool find_host_starves_gpu(const struct finding_context *s, struct finding *f)
+bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 {
 	const struct model_gpu_busy *b = &s->m->gpu.busy;
 	char share[UNIT_BYTES], mean[UNIT_BYTES], longest[GAPS_TOLD][UNIT_BYTES];
 
 	if (!s->m->gpu.has_busy || !finding_is_long(s) || !finding_is_whole(s) || !(b->window > 0))
 		return false;
-	struct gaps g = find_gaps(s);
+	struct gaps g = detect_gaps(s);
 	/* The timeline, of the whole window, and the recent calls must both say so. */
 	double idle =
 	        fmin(finding_known(b->by[TF_IDLE_OUTSIDE]) / b->window, finding_share(s, g.idle));
@@ -173,7 +173,7 @@ static double time_in_loops(const struct finding_context *s)
 	return sum;
 }
 
-bool find_polling(const struct finding_context *s, struct finding *f)
+bool detect_polling(const struct finding_context *s, struct finding *f)
 {
 	const struct model *m = s->m;
 	const struct model_totals *t = &m->totals;
@@ -276,7 +276,7 @@ static enum finding_severity severity_of(const struct model *m)
 	return SEVERITY_LOW;
 }
 
-bool find_failed_calls(const struct finding_context *s, struct finding *f)
+bool detect_failed_calls(const struct finding_context *s, struct finding *f)
 {
 	const struct model *m = s->m;
 	char first[UNIT_BYTES];

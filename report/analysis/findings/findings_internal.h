@@ -113,19 +113,19 @@ void finding_find_line_ahead(const struct finding_context *c, const struct findi
                              size_t count, uint16_t thread, struct finding *f);
 
 /* findings_sync.c */
-finder find_sync_every_step, find_sync_too_early, find_implicit_sync;
+finder detect_sync_every_step, detect_sync_too_early, detect_implicit_sync;
 /* findings_streams.c */
-finder find_device_sync, find_legacy_stream;
+finder detect_device_sync, detect_legacy_stream;
 /* findings_host.c */
-finder find_host_starves_gpu, find_polling, find_failed_calls;
+finder detect_host_starves_gpu, detect_polling, detect_failed_calls;
 /* findings_environment.c */
-finder find_environment;
+finder detect_environment;
 /* findings_gpu.c */
-finder find_exposed_communication, find_low_occupancy, find_dominant_kernel;
+finder detect_exposed_communication, detect_low_occupancy, detect_dominant_kernel;
 /* findings_launch.c */
-finder find_many_short_launches, find_launch_queue_full;
+finder detect_many_short_launches, detect_launch_queue_full;
 /* findings_threads.c */
-finder find_launch_contention, find_host_starved_of_cpu;
+finder detect_launch_contention, detect_host_starved_of_cpu;
 
 /* findings_steady.c: what several detectors ask. */
 
@@ -147,14 +147,14 @@ bool call_event_late(const struct finding_context *s, const struct call_event *a
 bool call_event_is_host_copy(const struct call_event *a);
 
 /* findings_copy.c */
-finder find_pageable_async_copy, find_many_small_copies, find_low_bandwidth_copy;
+finder detect_pageable_async_copy, detect_many_small_copies, detect_low_bandwidth_copy;
 /* findings_copy_flow.c */
-finder find_copy_not_overlapped, find_copy_back_and_forth;
+finder detect_copy_not_overlapped, detect_copy_back_and_forth;
 /* findings_memory.c */
-finder find_alloc_churn, find_memory_growth;
+finder detect_alloc_churn, detect_memory_growth;
 /* findings_module.c */
-finder find_module_load_in_loop, find_first_launch_cost;
+finder detect_module_load_in_loop, detect_first_launch_cost;
 /* findings_graph.c */
-finder find_graph_reinstantiated, find_graph_instantiation_dominates;
+finder detect_graph_reinstantiated, detect_graph_instantiation_dominates;
 
 #endif

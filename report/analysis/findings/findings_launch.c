@@ -108,7 +108,7 @@ static char *fused_text(const struct finding_context *s)
 	                    f->changed, f->speedup, f->speedup_low, f->speedup_high);
 }
 
-bool find_many_short_launches(const struct finding_context *s, struct finding *f)
+bool detect_many_short_launches(const struct finding_context *s, struct finding *f)
 {
 	const struct model *m = s->m;
 	char launch[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES];
@@ -138,7 +138,7 @@ bool find_many_short_launches(const struct finding_context *s, struct finding *f
 
 /* ---- launch-queue-full ---- */
 
-bool find_launch_queue_full(const struct finding_context *s, struct finding *f)
+bool detect_launch_queue_full(const struct finding_context *s, struct finding *f)
 {
 	char share[UNIT_BYTES], time[UNIT_BYTES];
 	double full = fmin(finding_known(s->m->host.back_pressure), s->window);

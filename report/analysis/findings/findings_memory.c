@@ -95,7 +95,7 @@ static struct churn churn(const struct finding_context *s)
 	return sum;
 }
 
-bool find_alloc_churn(const struct finding_context *s, struct finding *f)
+bool detect_alloc_churn(const struct finding_context *s, struct finding *f)
 {
 	char bytes[UNIT_BYTES], alloc[UNIT_BYTES], release[UNIT_BYTES], share[UNIT_BYTES],
 	        span[SPAN_BYTES];
@@ -207,7 +207,7 @@ static double device_memory(const struct model_process *p)
 	return most > 0 ? most : NAN;
 }
 
-bool find_memory_growth(const struct finding_context *s, struct finding *f)
+bool detect_memory_growth(const struct finding_context *s, struct finding *f)
 {
 	char grown[UNIT_BYTES], when[UNIT_BYTES], most[UNIT_BYTES], all[UNIT_BYTES],
 	        full_in[UNIT_BYTES], piece[UNIT_BYTES];

@@ -12,7 +12,7 @@
 /* So many in the second half of what is held: not the start-up alone. */
 #define LOADS_LATE 3u
 
-bool find_module_load_in_loop(const struct finding_context *s, struct finding *f)
+bool detect_module_load_in_loop(const struct finding_context *s, struct finding *f)
 {
 	char time[UNIT_BYTES], share[UNIT_BYTES], each[UNIT_BYTES], span[SPAN_BYTES];
 	uint64_t loads = 0, late = 0;
@@ -71,7 +71,7 @@ static double usual_launch(const struct finding_context *s)
 	return median;
 }
 
-bool find_first_launch_cost(const struct finding_context *s, struct finding *f)
+bool detect_first_launch_cost(const struct finding_context *s, struct finding *f)
 {
 	char each[UNIT_BYTES], other[UNIT_BYTES], sum[UNIT_BYTES], share[UNIT_BYTES];
 	double warm = s->h->until - (1 - WARM) * s->held, first = 0, usual = usual_launch(s);

@@ -34,7 +34,7 @@ static void add_wait(struct device_syncs *d, bool single, double ns)
 	(*to)[(*count)++] = ns;
 }
 
-static struct device_syncs find_device_syncs(const struct finding_context *s)
+static struct device_syncs detect_device_syncs(const struct finding_context *s)
 {
 	struct device_syncs d = {0};
 	uint32_t since = CALL_LOG_NONE; /* the stream that got work since the wait before */
@@ -52,14 +52,14 @@ static struct device_syncs find_device_syncs(const struct finding_context *s)
 	return d;
 }
 
-bool find_device_sync(const struct finding_context *s, struct finding *f)
+bool detect_device_sync(const struct finding_context *s, struct finding *f)
 {
 	char one[UNIT_BYTES], several[UNIT_BYTES], share[UNIT_BYTES];
 	double longer = 0;
 
 	if (!finding_is_long(s) || !finding_is_whole(s))
 		return false;
-	struct device_syncs d = find_device_syncs(s);
+	struct device_syncs d = detect_device_syncs(s);
 	size_t all = d.single_count + d.several_count;
 	stats_sort(d.single, d.single_count);
 	stats_sort(d.several, d.several_count);
@@ -125,7 +125,7 @@ static uint64_t legacy_pieces(const struct finding_context *s, uint32_t *device,
 	return most;
 }
 
-bool find_legacy_stream(const struct finding_context *s, struct finding *f)
+bool detect_legacy_stream(const struct finding_context *s, struct finding *f)
 {
 	char before[UNIT_BYTES], after[UNIT_BYTES];
 	uint32_t device = 0, blocking = 0;

@@ -28,7 +28,7 @@ static uint64_t pieces_of(const struct finding_context *s)
 
 /* ---- sync-every-step ---- */
 
-bool find_sync_every_step(const struct finding_context *s, struct finding *f)
+bool detect_sync_every_step(const struct finding_context *s, struct finding *f)
 {
 	char share[UNIT_BYTES], waits[UNIT_BYTES];
 	const struct finding_tally *t = &s->classes[SPY_CLASS_SYNC];
@@ -98,7 +98,7 @@ static void look_at(struct early *e, struct look *g, const struct finding_contex
 	e->sum += fmax(0, g->outside);
 }
 
-static struct early find_early(const struct finding_context *s)
+static struct early detect_early(const struct finding_context *s)
 {
 	struct early e = {0};
 	struct look g = {0};
@@ -116,7 +116,7 @@ static struct early find_early(const struct finding_context *s)
 	return e;
 }
 
-bool find_sync_too_early(const struct finding_context *s, struct finding *f)
+bool detect_sync_too_early(const struct finding_context *s, struct finding *f)
 {
 	char waited[UNIT_BYTES], outside[UNIT_BYTES], each[UNIT_BYTES], wasted[UNIT_BYTES];
 	const struct model_split *host = &s->m->host;
@@ -125,7 +125,7 @@ bool find_sync_too_early(const struct finding_context *s, struct finding *f)
 	if (!finding_is_long(s) || !finding_is_whole(s) || isnan(idle) ||
 	    s->classes[SPY_CLASS_SYNC].count < FEW_WAITS)
 		return false;
-	struct early e = find_early(s);
+	struct early e = detect_early(s);
 	stats_sort(e.after, e.count);
 	double middle = stats_quantile(e.after, e.count, 0.5), sum = e.sum;
 	size_t count = e.count;
@@ -168,7 +168,7 @@ static double waits_for(const struct flow *flow, const struct call_event *a)
 	return isfinite(ends) ? fmin(fmax(0, ends - a->start), a->end - a->start) : 0;
 }
 
-static struct implicit find_implicit(const struct finding_context *s)
+static struct implicit detect_implicit(const struct finding_context *s)
 {
 	struct implicit all = {0};
 	struct call_sum {
@@ -201,14 +201,14 @@ static struct implicit find_implicit(const struct finding_context *s)
 	return all;
 }
 
-bool find_implicit_sync(const struct finding_context *s, struct finding *f)
+bool detect_implicit_sync(const struct finding_context *s, struct finding *f)
 {
 	char share[UNIT_BYTES], gpu[UNIT_BYTES];
 	double idle = finding_idle(s);
 
 	if (!finding_is_long(s) || isnan(idle))
 		return false;
-	struct implicit all = find_implicit(s);
+	struct implicit all = detect_implicit(s);
 	if (all.count < FEW_WAITS || !all.call ||
 	    (double)pieces_of(s) / (double)all.count > FEW_PIECES)
 		return false;

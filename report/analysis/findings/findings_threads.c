@@ -110,7 +110,7 @@ struct quarter {
 	double at, low, high;
 };
 
-/* Of launches that met `from` to `up to` - 1 others. */
+/* Of launches that met `from` to `until` - 1 others. */
 static struct quarter quarter_of(const struct together *t, size_t from, size_t until)
 {
 	struct quarter q = {.at = NAN, .low = NAN, .high = NAN};
@@ -209,7 +209,7 @@ static char *contention_text(const struct finding_context *s, unsigned threads,
 	return text;
 }
 
-bool find_launch_contention(const struct finding_context *s, struct finding *f)
+bool detect_launch_contention(const struct finding_context *s, struct finding *f)
 {
 	double lost = 0, alive = 0;
 	unsigned launching = 0;
@@ -287,7 +287,7 @@ static char *starved_text(const struct finding_context *s, double idle)
 	return text;
 }
 
-bool find_host_starved_of_cpu(const struct finding_context *s, struct finding *f)
+bool detect_host_starved_of_cpu(const struct finding_context *s, struct finding *f)
 {
 	double wait = s->h->cpu_wait, idle = finding_idle(s);
 	/* Where the GPU had work all the while nothing is lost. */

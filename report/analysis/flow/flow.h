@@ -16,7 +16,7 @@
 #define FLOW_STREAMS 64u /* with work to do at a time; a program with more is not followed */
 
 struct flow_stream {
-	uint32_t stream;     /* index in the history's streams */
+	uint32_t stream;     /* index in the call log's streams */
 	double until, after; /* when its last work ends; when an event lets it go on; ns */
 };
 
@@ -40,7 +40,7 @@ struct flow {
 void flow_start(struct flow *f, const struct call_log *h, bool paced);
 void flow_end(struct flow *f);
 
-/* The call has returned. In the order of the history. */
+/* The call has returned. In the order of the call log. */
 void flow_add(struct flow *f, const struct call_event *a);
 
 /*

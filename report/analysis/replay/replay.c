@@ -61,8 +61,8 @@ static uint32_t heap_take(struct run *run)
 
 /* ---- one call after the other ---- */
 
-/* A call that call `i` needs and that has not returned yet; CALL_LOG_NONE: none. Those are always
- * earlier ones, so that somebody can always go on. */
+/* A call that call `i` must come after and that has not returned yet; CALL_LOG_NONE: none. It is
+ * always an earlier one, so that some thread can always continue. */
 static uint32_t missing(const struct run *run, uint32_t i)
 {
 	const struct replay_act *a = &run->gpu.call_events[i];
@@ -74,7 +74,8 @@ static uint32_t missing(const struct run *run, uint32_t i)
 	return CALL_LOG_NONE;
 }
 
-/* The thread's next call gets its turn, or waits for another thread's. */
+/* Enters the thread's next call into the heap, or parks the thread until another's call returned.
+ */
 static void line_up(struct run *run, uint32_t thread)
 {
 	struct runner *t = &run->threads[thread];
@@ -103,18 +104,18 @@ static double called(struct run *run, uint32_t i, double entry)
 	if (a->flags & REPLAY_SKIP)
 		return entry;
 	if (a->shift != 0)
-		gpu_shift(&run->gpu, i, a->shift);
-	entry = later(entry, gpu_queued(&run->gpu, i, CUDA_QUEUE_ENTRIES));
+		replay_gpu_shift(&run->gpu, i, a->shift);
+	entry = later(entry, replay_gpu_queued(&run->gpu, i, CUDA_QUEUE_ENTRIES));
 	returned = entry + a->own;
-	done = gpu_awaited(&run->gpu, i);
+	done = replay_gpu_awaited(&run->gpu, i);
 	if (a->wait == REPLAY_STAGED || a->wait == REPLAY_BUFFER) {
 		returned = later(entry, done + a->late) + a->own;
-		gpu_clip(&run->gpu, i, returned - a->own);
+		replay_gpu_clip(&run->gpu, i, returned - a->own);
 	} else if (a->wait != REPLAY_NO_WAIT && done > entry) {
 		returned = later(returned, done + a->late);
-		gpu_clip(&run->gpu, i, returned);
+		replay_gpu_clip(&run->gpu, i, returned);
 	}
-	double end = gpu_issue(&run->gpu, i, entry, returned);
+	double end = replay_gpu_issue(&run->gpu, i, entry, returned);
 	return a->wait == REPLAY_OWN ? later(returned, end + a->late) : returned;
 }
 
@@ -142,7 +143,7 @@ double replay_run(const struct replay *r, const struct replay_act *call_events)
 
 	if (!r->count)
 		return 0;
-	gpu_start(&run.gpu, r, call_events);
+	replay_gpu_start(&run.gpu, r, call_events);
 	run.threads = alloc_zeroed(threads, sizeof(*run.threads));
 	run.heap = alloc_zeroed(threads, sizeof(*run.heap));
 	run.returned = alloc_zeroed(r->count, sizeof(*run.returned));
@@ -158,8 +159,8 @@ double replay_run(const struct replay *r, const struct replay_act *call_events)
 		line_up(&run, i);
 	while (run.heap_count)
 		step(&run);
-	double time = later(run.last, gpu_last(&run.gpu)) - run.start;
-	gpu_end(&run.gpu);
+	double time = later(run.last, replay_gpu_last(&run.gpu)) - run.start;
+	replay_gpu_end(&run.gpu);
 	free(run.threads);
 	free(run.heap);
 	free(run.returned);

@@ -6,7 +6,7 @@
 #include "report/analysis/replay/replay_fit.h"
 #include "report/model/call_times.h"
 
-/* Nothing is known of a call that always waited: what it takes itself at most (ns). */
+/* What a call takes by itself at most, where it was never seen without a wait, ns. */
 #define SYNC_OWN   2000.0
 #define LAUNCH_OWN 5000.0
 #define CALLS_SEEN 4096u /* calls with a quantile of their own */
@@ -43,8 +43,8 @@ void replay_fit_duration(struct replay_fit *n, size_t i)
 }
 
 /*
- * A low quantile of what each call takes; of launches, of those that came before the queue can have
- * been full. What always waits has none of its own and gets `SYNC_OWN` at most.
+ * What each call takes by itself: a low quantile of its times; of launches the quantile of those
+ * made before the launch queue can have been full. Waits get SYNC_OWN at most.
  */
 void replay_fit_own(struct replay_fit *n)
 {

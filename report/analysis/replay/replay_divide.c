@@ -4,8 +4,6 @@
 #include "report/analysis/flow/flow.h"
 #include "report/analysis/replay/replay_fit.h"
 
-#define QUEUE_LIKELY 512u /* entries queued where a launch that takes long waits */
-
 /* ---- what a call may wait for ---- */
 
 static enum replay_wait wait_of(const struct call_event *a)
@@ -31,7 +29,7 @@ static enum replay_wait wait_of(const struct call_event *a)
 	return flow_is_device_wait(a) ? REPLAY_DEVICE : REPLAY_NO_WAIT;
 }
 
-/* What may wait though it need not: whether it did is seen from its time. */
+/* What calls may wait for that do not always: see_whether() tells by the time that they took. */
 static enum replay_wait perhaps(const struct call_event *a)
 {
 	if (a->result || a->flags & CALL_EVENT_CAPTURED)
@@ -52,7 +50,7 @@ bool replay_fit_is_query(const struct call_event *a)
 
 /* ---- what it waited for ---- */
 
-/* Follows the median of how late waits return. */
+/* Keeps a running median of `late`. */
 static void note_late(struct replay_fit *n, double late)
 {
 	double step = fmax(n->usual / 16, 10);
@@ -61,7 +59,7 @@ static void note_late(struct replay_fit *n, double late)
 	n->usual = late > n->usual ? n->usual + step : fmax(0, n->usual - step);
 }
 
-/* The end of the work on the stream that a wait for an event waits for. */
+/* The end of all work on the stream of the event that is waited for, what comes behind it too. */
 static double behind(const struct replay_fit *n, const struct replay_act *a)
 {
 	uint32_t stream =
@@ -71,43 +69,42 @@ static double behind(const struct replay_fit *n, const struct replay_act *a)
 }
 
 /*
- * The call returned at `end`, after what it waited for. What its return is later or earlier than
- * the estimated end of that may be the host's or the GPU's. Where the stream was empty then it is
- * the host's, as the times of work are right on average; where more work is queued behind it, the
- * stream went on meanwhile, and what they are off would add up: it is the GPU's.
+ * Call i waited and returned at `end`. The difference to the estimated end of the work is either
+ * the host's (it woke late) or the GPU's (the work took longer). Where the stream was empty then,
+ * it is put down to the host: times of work are right on average. Where more work is queued behind,
+ * such errors would add up, so it is put down to the GPU: the stream is shifted.
  */
 static void divide_wait(struct replay_fit *n, size_t i, double start, double end)
 {
 	struct replay_act *a = &n->replay->call_events[i];
-	double done = gpu_awaited(&n->gpu, i), own = n->own[n->replay->given[i].call];
+	double done = replay_gpu_awaited(&n->gpu, i), own = n->own[n->replay->given[i].call];
 
 	if (!(done > start)) { /* by estimate there was nothing left */
 		a->own = end - start;
 		a->late = NAN;
 		return;
 	}
-	if (n->replay->given[i].cls != SPY_CLASS_SYNC) /* what it does after it waited */
+	if (n->replay->given[i].cls != SPY_CLASS_SYNC) /* own work comes after the wait */
 		own = fmin(own, fmax(0, end - done));
 	a->own = fmin(own, end - start);
 	if (behind(n, a) > done && end - start > own + REPLAY_NOISE) {
 		a->late = fmin(n->usual, end - start - a->own);
 		a->shift = end - a->late - done;
-		gpu_shift(&n->gpu, i, a->shift);
+		replay_gpu_shift(&n->gpu, i, a->shift);
 		return;
 	}
 	a->late = fmax(end - done, a->own + start - done);
 	note_late(n, a->late);
-	gpu_clip(&n->gpu, i, end);
+	replay_gpu_clip(&n->gpu, i, end);
 }
 
-/* The least that a copy by its caller takes (ns), where none was seen that waited for nothing. */
+/* The least that a staged copy's call takes by itself, ns. */
 static double copying(const struct replay_fit *n, const struct call_event *a)
 {
 	return fmin(n->own[a->call], cuda_staged_least_ns((double)a->bytes));
 }
 
-/* It is sent as it is staged: what is still to go when the call returns is no more than a buffer.
- */
+/* The GPU copies while the call stages: when that returns, at most one buffer is left to copy. */
 static void send_staged(struct replay_act *a)
 {
 	a->lead -= fmin(a->gpu, a->own);
@@ -116,19 +113,20 @@ static void send_staged(struct replay_act *a)
 static void divide_staged(struct replay_fit *n, size_t i, double start, double end)
 {
 	struct replay_act *a = &n->replay->call_events[i];
-	double done = gpu_awaited(&n->gpu, i);
+	double done = replay_gpu_awaited(&n->gpu, i);
 
 	a->own = end - fmax(start, fmin(done, end));
 	a->own = fmax(a->own, fmin(copying(n, &n->replay->given[i]), end - start));
 	if (done > end - a->own) { /* the work before it ended earlier than estimated */
 		a->late = end - a->own - done;
-		gpu_clip(&n->gpu, i, end - a->own);
+		replay_gpu_clip(&n->gpu, i, end - a->own);
 	}
 	if (a->wait == REPLAY_BUFFER)
 		send_staged(a);
 }
 
-/* Whether a call that need not wait did: it took longer, and just as long as there was work. */
+/* Whether a call that does not always wait did: it took clearly longer than usual, and at least
+ * until about the work's end. */
 static void see_whether(struct replay_fit *n, size_t i, double start, double end)
 {
 	const struct call_event *given = &n->replay->given[i];
@@ -136,7 +134,7 @@ static void see_whether(struct replay_fit *n, size_t i, double start, double end
 	double own = n->own[given->call];
 
 	a->wait = (uint8_t)perhaps(given);
-	double left = gpu_awaited(&n->gpu, i) - start;
+	double left = replay_gpu_awaited(&n->gpu, i) - start;
 	if (a->wait != REPLAY_NO_WAIT && left > REPLAY_NOISE &&
 	    end - start > 1.5 * own + REPLAY_NOISE && end - start > 0.9 * left) {
 		divide_wait(n, i, start, end);
@@ -146,7 +144,7 @@ static void see_whether(struct replay_fit *n, size_t i, double start, double end
 	a->own = end - start;
 }
 
-/* A launch into a queue that was full waited for a place. */
+/* A launch: where the launch queue was full it waited for room. */
 static void divide_launch(struct replay_fit *n, size_t i, double start, double end)
 {
 	const struct call_event *given = &n->replay->given[i];
@@ -154,28 +152,28 @@ static void divide_launch(struct replay_fit *n, size_t i, double start, double e
 	const struct replay_stream *s =
 	        given->stream != CALL_LOG_NONE ? &n->gpu.streams[given->stream] : NULL;
 	double own = fmin(n->own[given->call], end - start),
-	       place = gpu_queued(&n->gpu, i, CUDA_QUEUE_ENTRIES);
+	       place = replay_gpu_queued(&n->gpu, i, CUDA_QUEUE_ENTRIES);
 	bool slow = end - start > 1.5 * own + 0.5 * REPLAY_NOISE;
 
 	a->own = end - start;
 	if (!s)
 		return;
-	if (!isnan(given->gpu_start)) { /* it is known when the GPU came to each piece */
-		if (slow && n->since[given->stream] >= QUEUE_LIKELY && s->tail > end)
+	if (!isnan(given->gpu_start)) { /* CUPTI's times: nothing to correct */
+		if (slow && n->since[given->stream] >= CUDA_QUEUE_LIKELY && s->tail > end)
 			a->own = own;
 		return;
 	}
 	if (!isfinite(place))
 		return;
-	/* Its estimated end may be off: what counts is that many are queued. */
+	/* The estimated end of the entry may be off; what counts is that many are queued. */
 	if (slow && (place > start || (n->since[given->stream] >= CUDA_QUEUE_ENTRIES &&
-	                               gpu_queued(&n->gpu, i, QUEUE_LIKELY) > start))) {
+	                               replay_gpu_queued(&n->gpu, i, CUDA_QUEUE_LIKELY) > start))) {
 		a->shift = end - own - place;
 		a->own = own;
 	} else if (place > start) {
 		a->shift = start - place;
 	}
-	gpu_shift(&n->gpu, i, a->shift);
+	replay_gpu_shift(&n->gpu, i, a->shift);
 }
 
 void replay_fit_divide(struct replay_fit *n, size_t i, double start, double end)

@@ -6,32 +6,30 @@
 #include "report/base/stats.h"
 #include "report/analysis/replay/replay_fit.h"
 
-/* Calls of another thread may fill a gap in a thread's calls from here on (ns). */
+/* A gap between calls of a thread so long may mean that it waited for another thread's call, ns. */
 #define LONG_GAP  100e3
 #define LOOK_BACK 64u /* calls before it among which the other thread's is looked for */
 
 /*
- * Of the engine that work goes on to, it may have been that it slept: an H200 began a copy 8 us
- * after the kernel before it where the host waited for each, and 1 us after it where it did not.
- * Work that started so long after its call found its engine awake (ns).
+ * An engine without work sleeps, and takes time to wake up: an H200 began a copy 8 us after the
+ * kernel before it where the host waited for each, and 1 us after it where it did not. Work that
+ * started at least so long after its call did not find its engine asleep, ns.
  */
 #define WAKING 20e3
 
-#define NOT_READY 600 /* of both APIs */
-
-/* Whether the thread asks the same again with its next call. */
+/* Whether the call is a query that said "not ready", which the thread's next call repeats. */
 static bool asks_again(const struct replay *r, size_t i)
 {
 	const struct call_event *a = &r->given[i],
 	                        *b = r->next[i] != CALL_LOG_NONE ? &r->given[r->next[i]] : NULL;
 
-	return b && replay_fit_is_query(a) && a->result == NOT_READY && b->role == a->role &&
+	return b && replay_fit_is_query(a) && a->result == CUDA_NOT_READY && b->role == a->role &&
 	       b->stream == a->stream && b->event == a->event;
 }
 
-/* ---- where it goes on ---- */
+/* ---- which call it follows ---- */
 
-/* The call of another thread that filled the thread's gap, when one did. */
+/* The call of another thread that the thread waited for before call i, or CALL_LOG_NONE. */
 static uint32_t taken_over(const struct replay_fit *n, size_t i, double start)
 {
 	const struct replay *r = n->replay;
@@ -50,7 +48,7 @@ static uint32_t taken_over(const struct replay_fit *n, size_t i, double start)
 	if (found == CALL_LOG_NONE || own->last == CALL_LOG_NONE)
 		return found;
 	const struct call_event *q = &r->given[found];
-	/* However long it takes until a host function is called. */
+	/* A host function may run any time later. */
 	bool soon = start - q->end < gap / 2 || q->role == CUDA_ROLE_HOST_FUNCTION;
 	return n->threads[q->thread].burst >= own->end && soon ? found : CALL_LOG_NONE;
 }
@@ -78,8 +76,7 @@ static void link_up(struct replay_fit *n, size_t i, double entry)
 		t->burst = start;
 	} else {
 		a->gap = fmax(0, start - t->end);
-		/* Whatever filled it: else one gap that nobody filled would part the threads for
-		 * ever. */
+		/* Else one gap that no other thread explains would keep the two apart for ever. */
 		if (a->gap >= LONG_GAP)
 			t->burst = start;
 		a->gap += carried;
@@ -103,14 +100,14 @@ static void set_event(struct replay_fit *n, size_t i)
 	}
 }
 
-/* CUPTI says when the work started: what held it back, the later of the two, took just as long. The
- * other one takes as long as usual, should the first one go away; and an engine that had to wake up
- * counts as part of the wait that let it sleep. */
+/* CUPTI tells when the work started. Of its two causes, the launch and the work before it, the
+ * later one gets the measured time (`lead` or `space`); the other keeps the usual one. Time that an
+ * engine needed to wake up is not put into `space`: without the wait it would not have slept. */
 static void place_exactly(struct replay_fit *n, size_t i, double end)
 {
 	const struct call_event *given = &n->replay->given[i];
 	struct replay_act *a = &n->replay->call_events[i];
-	double before = gpu_before(&n->gpu, i) + gpu_switch(&n->gpu, i);
+	double before = replay_gpu_before(&n->gpu, i) + replay_gpu_switch(&n->gpu, i);
 
 	if (isnan(given->gpu_start))
 		return;
@@ -121,7 +118,7 @@ static void place_exactly(struct replay_fit *n, size_t i, double end)
 	a->lead = fmin(a->lead, given->gpu_start - end);
 	if (isfinite(before))
 		a->space = fmin(a->space, given->gpu_start - before);
-	if (gpu_switch(&n->gpu, i) > 0 && given->gpu_start - end < WAKING)
+	if (replay_gpu_switch(&n->gpu, i) > 0 && given->gpu_start - end < WAKING)
 		a->space = fmin(a->space, CUDA_GAP_NS);
 }
 
@@ -162,7 +159,7 @@ static void walk(struct replay_fit *n, size_t i)
 		replay_fit_divide(n, i, start, given->end);
 	place_exactly(n, i, given->end);
 	replay_fit_tell(n, i);
-	replay_fit_read(n, i, gpu_issue(&n->gpu, i, start, given->end));
+	replay_fit_read(n, i, replay_gpu_issue(&n->gpu, i, start, given->end));
 	if (given->stream != CALL_LOG_NONE) {
 		bool proof = a->wait == REPLAY_STREAM || a->wait == REPLAY_STAGED;
 		n->since[given->stream] =
@@ -174,7 +171,7 @@ static void walk(struct replay_fit *n, size_t i)
 
 /* ---- the whole ---- */
 
-/* Waits that found nothing to wait for would be as late as the others are. */
+/* The usual `late`; waits that found nothing to wait for get that too. */
 static void finish_lates(struct replay_fit *n)
 {
 	struct replay *r = n->replay;
@@ -202,14 +199,14 @@ static void find_next(struct replay *r)
 	free(after);
 }
 
-/* All calls as they were; what it returns: the last return. */
+/* Walks all calls as they were recorded; returns when the last one returned. */
 static double walk_all(struct replay_fit *n)
 {
 	struct replay *r = n->replay;
 	const struct call_log *h = r->call_log;
 	double last = -INFINITY;
 
-	gpu_start(&n->gpu, r, r->call_events);
+	replay_gpu_start(&n->gpu, r, r->call_events);
 	r->pieces = r->unknown = r->gpu = 0;
 	n->usual = CUDA_RETURN_NS;
 	n->late_count = n->read_count = n->reads_waited = n->told_count = 0;
@@ -255,12 +252,12 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	n.reads_wait = replay_fit_reads_wait(&n);
 	n.told_wait = replay_fit_told_waits(&n);
 	if (n.reads_wait || n.told_wait) {
-		gpu_end(&n.gpu);
+		replay_gpu_end(&n.gpu);
 		last = walk_all(&n);
 	}
 	finish_lates(&n);
-	r->base = fmax(last, gpu_last(&n.gpu)) - r->given[0].start;
-	gpu_end(&n.gpu);
+	r->base = fmax(last, replay_gpu_last(&n.gpu)) - r->given[0].start;
+	replay_gpu_end(&n.gpu);
 	free(n.threads);
 	free(n.event_record);
 	free(n.own);

@@ -1,39 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk over the calls as they were, before a replay: for replay_fit.c, which walks,
- * replay_costs.c (how long calls and work take by themselves), replay_divide.c (what calls waited
- * for), replay_reads.c and replay_told.c (waits that are no calls).
+ * The walk over the calls as they were recorded, which makes the acts: replay_fit.c walks,
+ * replay_costs.c tells how long calls and work take by themselves, replay_divide.c what calls
+ * waited for, replay_reads.c and replay_told.c find waits outside of CUDA calls. For these alone.
  */
 #ifndef REPORT_REPLAY_FIT_H
 #define REPORT_REPLAY_FIT_H
 
 #include "report/analysis/replay/replay_internal.h"
 
-/* What takes no longer did not wait (ns). */
+/* A call that takes no longer than its own time and this did not wait, ns. */
 #define REPLAY_NOISE 2000.0
+/* A copy or other work, the host function behind it, and the wait for that: so many calls of the
+ * thread apart at most. */
+#define REPLAY_TOLD_WITHIN 6u
+/* Estimated ends of work are off by such a part of the time to them. */
+#define REPLAY_ENDS_OFF 0.1
 
 struct replay_thread_state {
 	uint32_t last;        /* its last call, or CALL_LOG_NONE */
 	double end;           /* return of it */
-	double burst;         /* start of its calls since it took over from another thread */
-	double polling;       /* entry of the first of the polls under way; NaN = none */
-	uint32_t named, told; /* its last call that named a stream, and its last host function on
-	                         that; CALL_LOG_NONE */
+	double burst;         /* start of its calls since its last long gap */
+	double polling;       /* entry of the first of the queries being repeated; NaN = none */
+	uint32_t named, told; /* its last call on a stream, its last host function; CALL_LOG_NONE */
 	uint32_t named_ago, told_ago; /* calls since */
-	uint32_t gave, told_kind;     /* its last work + 1; the same when that function was given */
+	uint32_t gave, told_kind;     /* class of its last work + 1; and at the time of `told` */
 	bool reads;                   /* its last work is a read of a result */
 	double carried; /* host time before its last call that goes with the next one, ns */
 };
 
-struct replay_told {         /* a host function, behind which a call came so much later */
-	uint32_t kind;       /* the work before it + 1, in the call log; 0 = none */
-	double left, behind; /* ns to the end of what it marks; from there to the call */
+struct replay_told {         /* a host function and the call that came after it */
+	uint32_t kind;       /* class of the work before it + 1, in the call log; 0 = none */
+	double left, behind; /* ns to the end of the work before it; from there to the call */
 };
 
 struct replay_told_kind {
-	bool waits;   /* somebody waits until it is called */
-	bool unsure;  /* or has always that much else to do */
-	double wakes; /* ns until the call, when it was called */
+	bool waits;   /* threads wait until such a host function has run */
+	bool unsure;  /* or are always busy that long */
+	double wakes; /* ns from its run to the thread's call: waking up */
 };
 
 struct replay_fit {
@@ -47,16 +51,16 @@ struct replay_fit {
 	double usual;           /* what waits return later than their work ends */
 	double *lates;
 	size_t late_count;
-	uint32_t *resumes; /* of each read of a result: the work behind it, or CALL_LOG_NONE; NULL =
-	                      there are hardly any */
-	bool reads_wait;   /* it is known that they do */
+	uint32_t *resumes; /* of each read of a result: the next work after it, or CALL_LOG_NONE;
+	                      NULL = there are hardly any reads */
+	bool reads_wait;   /* the program waits for reads */
 	size_t read_count, reads_waited;
-	bool told_wait; /* it is known that threads wait to be told, and behind what work */
+	bool told_wait; /* the second walk: told_kinds says what is waited for */
 	struct replay_told_kind *told_kinds; /* by work + 1 */
 	struct replay_told *tolds;           /* of the first walk */
 	size_t told_count;
-	uint32_t read;   /* the last one, until its work comes, or CALL_LOG_NONE */
-	double read_end; /* of its copy */
+	uint32_t read;   /* the last read whose next work is to come, or CALL_LOG_NONE */
+	double read_end; /* end of its copy */
 };
 
 /* A copy that returns only when it is done. */

@@ -7,7 +7,8 @@
 #include "shim/core/cuda/host_functions.h"
 #include "shim/core/cuda/streams.h"
 
-void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay_act *call_events)
+void replay_gpu_start(struct replay_gpu *g, const struct replay *r,
+                      const struct replay_act *call_events)
 {
 	const struct call_log *h = r->call_log;
 
@@ -20,7 +21,7 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 		s->device = h->streams[i].device % CALL_LOG_DEVICES;
 		s->legacy = cuda_stream_is_legacy(h->streams[i].flags);
 		s->blocking = cuda_stream_is_blocking(h->streams[i].flags);
-		/* So many calls are needed to fill one: bounds what the queues take. */
+		/* A stream with fewer calls cannot fill a queue: memory is bounded by the calls. */
 		for (int k = 0; h->streams[i].call_events > CUDA_QUEUE_ENTRIES && k < CUDA_ENGINES;
 		     k++)
 			s->queues[k].ends = alloc_zeroed(CUDA_QUEUE_ENTRIES, sizeof(double));
@@ -36,7 +37,7 @@ void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay
 	}
 }
 
-void gpu_end(struct replay_gpu *g)
+void replay_gpu_end(struct replay_gpu *g)
 {
 	for (size_t i = 0; i < g->replay->call_log->stream_count; i++)
 		for (int k = 0; k < CUDA_ENGINES; k++)
@@ -71,20 +72,21 @@ static double end_of(const struct replay_gpu *g, const struct replay_stream *s)
 /* The stream that an event record or a host function is on. */
 static struct replay_stream *marked_stream(const struct replay_gpu *g, uint32_t record)
 {
-	/* Of a host function without a stream another call is known that names it. */
+	/* Older recordings lack a host function's stream: `event` is a call on the same one. */
 	bool names = g->replay->given[record].stream == CALL_LOG_NONE;
 
 	return stream_of(g, names ? g->call_events[record].event : record);
 }
 
-/* It moves with its stream. */
-double gpu_marked(const struct replay_gpu *g, uint32_t record)
+/* `done` is kept without the stream's offset, which may still change. */
+double replay_gpu_marked(const struct replay_gpu *g, uint32_t record)
 {
 	return record != CALL_LOG_NONE ? g->done[record] + marked_stream(g, record)->offset
 	                               : -INFINITY;
 }
 
-/* How many of the driver's buffers the copy takes; 0: it is none that does. */
+/* How many of the driver's staging buffers the copy uses; 0: it is not staged, or holds its caller.
+ */
 static unsigned buffers_of(const struct replay_gpu *g, size_t i)
 {
 	const struct call_event *given = &g->replay->given[i];
@@ -92,7 +94,7 @@ static unsigned buffers_of(const struct replay_gpu *g, size_t i)
 	return given->kind == TF_WORK_COPY ? cuda_copy_buffers(call_event_copy(given)) : 0;
 }
 
-double gpu_awaited(const struct replay_gpu *g, size_t i)
+double replay_gpu_awaited(const struct replay_gpu *g, size_t i)
 {
 	const struct replay_act *a = &g->call_events[i];
 	const struct replay_stream *s = stream_of(g, i);
@@ -103,9 +105,9 @@ double gpu_awaited(const struct replay_gpu *g, size_t i)
 	case REPLAY_DEVICE:
 		return device_of(g, i)->tail;
 	case REPLAY_EVENT:
-		return gpu_marked(g, a->event);
+		return replay_gpu_marked(g, a->event);
 	case REPLAY_STAGED:
-		return gpu_before(g, i);
+		return replay_gpu_before(g, i);
 	case REPLAY_BUFFER:
 		return device_of(g, i)->staged[CUDA_STAGING_BUFFERS - buffers_of(g, i)];
 	default:
@@ -134,7 +136,7 @@ static void clip_stream(struct replay_gpu *g, struct replay_stream *s, double by
 	}
 }
 
-void gpu_clip(struct replay_gpu *g, size_t i, double by)
+void replay_gpu_clip(struct replay_gpu *g, size_t i, double by)
 {
 	const struct replay_act *a = &g->call_events[i];
 	struct replay_stream *s = stream_of(g, i);
@@ -154,7 +156,7 @@ void gpu_clip(struct replay_gpu *g, size_t i, double by)
 			clip(&d->staged[k], by);
 	} else if (a->wait == REPLAY_EVENT && a->event != CALL_LOG_NONE) {
 		struct replay_stream *of = marked_stream(g, a->event);
-		if (of->tail <= gpu_marked(g, a->event))
+		if (of->tail <= replay_gpu_marked(g, a->event))
 			clip_stream(g, of, by);
 		clip(&g->done[a->event], by - of->offset);
 	}
@@ -165,7 +167,7 @@ static enum cuda_engine engine_of(const struct call_event *given)
 	return cuda_engine((enum tf_work_kind)given->kind, call_event_copy(given));
 }
 
-double gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries)
+double replay_gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries)
 {
 	const struct call_event *given = &g->replay->given[i];
 	const struct replay_stream *s = stream_of(g, i);
@@ -177,7 +179,7 @@ double gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries)
 	return q->ends[(q->entries - entries) % CUDA_QUEUE_ENTRIES] + s->offset;
 }
 
-void gpu_shift(struct replay_gpu *g, size_t i, double ns)
+void replay_gpu_shift(struct replay_gpu *g, size_t i, double ns)
 {
 	uint32_t event = g->call_events[i].event;
 	size_t of = event != CALL_LOG_NONE ? event : i;
@@ -202,7 +204,7 @@ static void enqueue(struct replay_stream *s, enum cuda_engine engine, double end
 	q->entries++;
 }
 
-double gpu_switch(const struct replay_gpu *g, size_t i)
+double replay_gpu_switch(const struct replay_gpu *g, size_t i)
 {
 	const struct replay_stream *s = stream_of(g, i);
 	enum cuda_engine engine = engine_of(&g->replay->given[i]);
@@ -212,7 +214,7 @@ double gpu_switch(const struct replay_gpu *g, size_t i)
 	return cuda_switch_ns(s->engine, engine);
 }
 
-/* The copy waits for those of its direction on other streams, and they for it. */
+/* One engine makes all such copies of the device, one after the other. */
 static bool is_shared(const struct replay_gpu *g, size_t i)
 {
 	const struct call_event *given = &g->replay->given[i];
@@ -220,7 +222,7 @@ static bool is_shared(const struct replay_gpu *g, size_t i)
 	return cuda_engine_is_shared(engine_of(given), given->bytes);
 }
 
-double gpu_before(const struct replay_gpu *g, size_t i)
+double replay_gpu_before(const struct replay_gpu *g, size_t i)
 {
 	const struct replay_stream *s = stream_of(g, i);
 	struct replay_device *d = device_of(g, i);
@@ -236,7 +238,7 @@ double gpu_before(const struct replay_gpu *g, size_t i)
 	return end;
 }
 
-/* Where the work goes: its start and end. */
+/* When call i's work ends. */
 static double place(struct replay_gpu *g, size_t i, double entry, double returned)
 {
 	const struct replay_act *a = &g->call_events[i];
@@ -244,7 +246,8 @@ static double place(struct replay_gpu *g, size_t i, double entry, double returne
 	if (a->wait == REPLAY_STAGED)
 		return returned;
 	return later(returned + a->lead,
-	             later(entry, gpu_before(g, i) + fmax(0, gpu_switch(g, i) + a->space))) +
+	             later(entry,
+	                   replay_gpu_before(g, i) + fmax(0, replay_gpu_switch(g, i) + a->space))) +
 	       a->gpu;
 }
 
@@ -282,8 +285,8 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 }
 
 /*
- * Records of events and waits for them are in their stream's order as work is, the order of the
- * legacy default stream and the blocking ones included.
+ * Event records and waits are in stream order as work is: on the legacy default stream they come
+ * behind the work of blocking streams, and the reverse.
  */
 static void order(struct replay_gpu *g, struct replay_stream *s)
 {
@@ -298,7 +301,7 @@ static void order(struct replay_gpu *g, struct replay_stream *s)
 	}
 }
 
-double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
+double replay_gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 {
 	const struct call_event *given = &g->replay->given[i];
 	const struct replay_act *a = &g->call_events[i];
@@ -320,7 +323,7 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 		order(g, s);
 		g->done[i] = later(end_of(g, s), returned) - s->offset;
 	} else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE) {
-		s->wait = later(s->wait, gpu_marked(g, a->event));
+		s->wait = later(s->wait, replay_gpu_marked(g, a->event));
 		order(g, s);
 	} else if (given->role == CUDA_ROLE_HOST_FUNCTION) {
 		order(g, s);
@@ -334,7 +337,7 @@ double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned)
 	return -INFINITY;
 }
 
-double gpu_last(const struct replay_gpu *g)
+double replay_gpu_last(const struct replay_gpu *g)
 {
 	double last = -INFINITY;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The GPU of a replay: streams, events, engines and queues, as far as their times go. For
- * replay*.c alone.
+ * The GPU as a replay simulates it: when the work of streams, event records, engines and launch
+ * queues ends. For replay*.c alone.
  */
 #ifndef REPORT_REPLAY_INTERNAL_H
 #define REPORT_REPLAY_INTERNAL_H
@@ -25,22 +25,23 @@ struct replay_queue { /* of a stream, for an engine */
 struct replay_stream {
 	double tail;   /* end of its last work */
 	double wait;   /* end of what it was told to wait for */
-	double side;   /* end of copies that its work does not wait for */
-	double offset; /* what was found later than estimated, of all before */
+	double side;   /* end of its REPLAY_OUT copies */
+	double offset; /* sum of the acts' `shift` so far */
 	struct replay_queue queues[CUDA_ENGINES];
 	enum cuda_engine engine; /* of its last work */
 	uint32_t device;
 	bool legacy, blocking;
-	bool function; /* of the host's, with no work behind it */
+	bool function; /* the last thing on it is a host function */
 };
 
 struct replay_device {
 	double tail;
 	uint32_t tail_stream;
-	double legacy, blocking;             /* ends of the work that each of the two waits for */
+	double legacy, blocking;             /* end of the legacy default stream's work, which
+	                                        blocking streams wait for; and the reverse */
 	double engine[CUDA_ENGINES];         /* ends of copies to the device and from it */
-	double staged[CUDA_STAGING_BUFFERS]; /* of those that have the driver's buffers, last first
-	                                      */
+	double staged[CUDA_STAGING_BUFFERS]; /* ends of the copies that used the driver's staging
+	                                        buffers last, newest first */
 };
 
 struct replay_gpu {
@@ -51,27 +52,28 @@ struct replay_gpu {
 	double *done; /* of event records: when what they mark is done */
 };
 
-void gpu_start(struct replay_gpu *g, const struct replay *r, const struct replay_act *call_events);
-void gpu_end(struct replay_gpu *g);
+void replay_gpu_start(struct replay_gpu *g, const struct replay *r,
+                      const struct replay_act *call_events);
+void replay_gpu_end(struct replay_gpu *g);
 
-/* When what call `i` waits for is done; -INFINITY: nothing is there. */
-double gpu_awaited(const struct replay_gpu *g, size_t i);
+/* When what call `i` waits for is done; -INFINITY: there is nothing. */
+double replay_gpu_awaited(const struct replay_gpu *g, size_t i);
 /* When what an event record or a host function marks is done. */
-double gpu_marked(const struct replay_gpu *g, uint32_t record);
-/* It turned out done by then. */
-void gpu_clip(struct replay_gpu *g, size_t i, double by);
-/* When the queue that call i's work goes to has fewer than `entries` entries; -INFINITY: it always
- * had. */
-double gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries);
-/* The stream of call i, or of the event that it waits for, is so much later than estimated. */
-void gpu_shift(struct replay_gpu *g, size_t i, double ns);
-/* What call i's work waits for on the GPU, but for the space behind the work before it. */
-double gpu_before(const struct replay_gpu *g, size_t i);
-/* What call i's work starts later where the work before it on its stream is of another engine. */
-double gpu_switch(const struct replay_gpu *g, size_t i);
-/* The call returned: its work, its event. The end of the work; -INFINITY: none. */
-double gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned);
+double replay_gpu_marked(const struct replay_gpu *g, uint32_t record);
+/* What call `i` waits for was done by tick `by`: later estimates are cut. */
+void replay_gpu_clip(struct replay_gpu *g, size_t i, double by);
+/* When the launch queue of call i's work has fewer than `entries` entries; -INFINITY: it has. */
+double replay_gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries);
+/* All on the stream of call i, or of the event that it waits for, is `ns` later than estimated. */
+void replay_gpu_shift(struct replay_gpu *g, size_t i, double ns);
+/* When what call i's work waits for on the GPU ends, without `space`. */
+double replay_gpu_before(const struct replay_gpu *g, size_t i);
+/* How much later call i's work starts because the work before it ran on another engine. */
+double replay_gpu_switch(const struct replay_gpu *g, size_t i);
+/* Call i returned: places its work, or notes its event or host function. The end of the work;
+ * -INFINITY: there is none. */
+double replay_gpu_issue(struct replay_gpu *g, size_t i, double entry, double returned);
 /* When all work is done. */
-double gpu_last(const struct replay_gpu *g);
+double replay_gpu_last(const struct replay_gpu *g);
 
 #endif

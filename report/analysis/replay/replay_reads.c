@@ -6,17 +6,15 @@
 #include "report/base/alloc.h"
 
 /*
- * XLA reads a result without a call that waits: it copies it to pinned memory, asks by a host
- * function to be told when that is done, and the program sleeps outside CUDA until then. Such a
- * wait is seen from what comes next: no work is given before the copy must have ended, time after
- * time. Where that is so the copy is taken for one that waits, and what is left of the time to the
- * next work for the host's own.
+ * XLA reads a result without a CUDA call that waits: it copies it to pinned memory, adds a host
+ * function behind the copy, and the program sleeps outside CUDA until that has run. Such a wait
+ * shows in what comes next: time after time, no work is given before the copy must have ended. Then
+ * the copy is simulated as one that waits, and the rest of the time to the next work is the host's
+ * own.
  */
 
-#define READS_LEAST 8u   /* that tell */
-#define READS_WAIT  0.9  /* a share of them */
-#define TOLD_WITHIN 6u   /* calls of its thread behind the copy: the host function */
-#define ENDS_OFF    0.1  /* of the time to the copy's end, which is estimated */
+#define READS_LEAST 8u   /* reads: with fewer nothing is decided */
+#define READS_WAIT  0.9  /* share of them after which the next work came late enough: they wait */
 #define LOOK_AHEAD  512u /* calls to the next work */
 
 static bool is_read(const struct replay *r, size_t i)
@@ -27,7 +25,7 @@ static bool is_read(const struct replay *r, size_t i)
 	if (a->kind != TF_WORK_COPY || a->direction != SPY_DIR_DTOH || !a->async ||
 	    a->memory != SPY_MEM_PINNED || a->result || a->flags & CALL_EVENT_CAPTURED)
 		return false;
-	for (unsigned n = 0; k != CALL_LOG_NONE && n < TOLD_WITHIN; n++, k = r->next[k])
+	for (unsigned n = 0; k != CALL_LOG_NONE && n < REPLAY_TOLD_WITHIN; n++, k = r->next[k])
 		if (r->given[k].role == CUDA_ROLE_HOST_FUNCTION && !r->given[k].result)
 			return true;
 	return false;
@@ -75,7 +73,7 @@ void replay_fit_read(struct replay_fit *n, size_t i, double end)
 	n->read_end = end;
 }
 
-/* Act i, entered at `start`, goes on behind the last call of the thread that read. */
+/* Call i, entered at `start`, comes after the last call of the thread that read the result. */
 static void follow(struct replay_fit *n, size_t i, uint16_t reader, double start)
 {
 	const struct replay *r = n->replay;
@@ -97,7 +95,7 @@ void replay_fit_resume(struct replay_fit *n, size_t i, double start)
 	double returned = r->given[read].end, left = n->read_end - returned;
 	n->read = CALL_LOG_NONE;
 	n->read_count++;
-	n->reads_waited += start - returned >= (1 - ENDS_OFF) * left;
+	n->reads_waited += start - returned >= (1 - REPLAY_ENDS_OFF) * left;
 	if (!n->reads_wait || !(left > 0) || !(start > returned))
 		return;
 	struct replay_act *a = &r->call_events[read];

@@ -5,24 +5,24 @@
 #include "report/analysis/replay/replay_fit.h"
 
 /*
- * XLA waits without a call that waits: it gives a stream a host function, and a thread goes on when
- * that was called. Such a wait is seen from when the next call comes: not before the stream's work
- * must have ended, time after time. Behind some work nobody waits (a batch's copy), behind other
- * work somebody does (the step's graph): that is told by kinds of work, what the thread gave last
- * before the host function. The time until the work's end is a wait, as a call's would be; what
- * always comes behind it too is the waking up, and the rest the host's own.
+ * XLA waits without a CUDA call that waits: it adds a host function to a stream (cuLaunchHostFunc),
+ * and a thread sleeps until that has run. Such a wait shows in when the thread's next call comes:
+ * time after time, not before the stream's work must have ended. Behind some work nobody waits (the
+ * copy of a batch), behind other work somebody does (the graph of a step): so it is decided for
+ * each kind, the class of work that the thread gave last before the host function. The time until
+ * the work's end is the wait; what always comes on top is waking up; the rest is the host's own
+ * time.
  *
- * A host that comes back long after the end each time may not have waited at all: it had that much
- * to do. Then it is not known.
+ * A host that always comes back long after the end may not have waited at all, but been busy: then
+ * it is not known (REPLAY_UNSURE).
  */
 
-#define TOLD_LEAST   8u   /* that tell, of a kind */
-#define TOLD_WAIT    0.9  /* a share of them */
-#define TOLD_SOON    0.1  /* so many come no later behind the end than it takes to wake up */
-#define NAMED_WITHIN 4u   /* calls of its thread before the host function: its stream */
-#define TOLD_WITHIN  6u   /* calls of its thread behind it */
-#define LEFT_LEAST   20e3 /* ns of work left: less tells nothing */
-#define ENDS_OFF     0.1  /* of that: its end is estimated */
+#define TOLD_LEAST 8u  /* host functions of a kind: with fewer nothing is decided */
+#define TOLD_WAIT  0.9 /* share of them after which the next call came late enough: a wait */
+#define TOLD_SOON  0.1 /* quantile of the time behind the end that is taken for waking up */
+#define NAMED_WITHIN                                                                               \
+	4u /* so many calls before a host function at most, its thread names its stream */
+#define LEFT_LEAST 20e3 /* ns of work left: less tells nothing */
 
 static int by_kind(const void *a, const void *b)
 {
@@ -33,7 +33,7 @@ static int by_kind(const void *a, const void *b)
 	return x->behind != y->behind ? x->behind < y->behind ? -1 : 1 : 0;
 }
 
-/* Of one kind, by how late they came. */
+/* Whether calls wait behind a kind; `t`: its host functions, sorted by how late the call came. */
 static struct replay_told_kind judge(const struct replay_told *t, size_t count)
 {
 	struct replay_told_kind k = {0};
@@ -42,7 +42,7 @@ static struct replay_told_kind judge(const struct replay_told *t, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		left += t[i].left / (double)count;
-		waited += t[i].behind >= -ENDS_OFF * t[i].left;
+		waited += t[i].behind >= -REPLAY_ENDS_OFF * t[i].left;
 	}
 	k.waits = count >= TOLD_LEAST && (double)waited >= TOLD_WAIT * (double)count;
 	k.wakes = fmax(0, t[(size_t)(TOLD_SOON * (double)(count - 1))].behind);
@@ -108,7 +108,7 @@ void replay_fit_tell(struct replay_fit *n, size_t i)
 	}
 }
 
-/* It does not wait by itself. */
+/* A call that waits for the GPU by itself need not be told. */
 static bool may_be_told(const struct call_event *given, const struct replay_act *a)
 {
 	return a->event == CALL_LOG_NONE && given->cls != SPY_CLASS_SYNC &&
@@ -127,12 +127,12 @@ uint32_t replay_fit_told(struct replay_fit *n, size_t i, double start)
 		return CALL_LOG_NONE;
 	struct replay_thread_state *t = &n->threads[r->given[after].thread];
 	uint32_t told = t->told;
-	if (told == CALL_LOG_NONE || t->told_ago > TOLD_WITHIN || told > after)
+	if (told == CALL_LOG_NONE || t->told_ago > REPLAY_TOLD_WITHIN || told > after)
 		return CALL_LOG_NONE;
-	double returned = r->given[after].end, left = gpu_marked(&n->gpu, told) - returned;
+	double returned = r->given[after].end, left = replay_gpu_marked(&n->gpu, told) - returned;
 	if (!(left > LEFT_LEAST) || start < returned)
 		return CALL_LOG_NONE;
-	/* The calls of its own thread go on meanwhile, of which none waits. */
+	/* Calls that follow at once, of the same thread, did not wait. */
 	if (a->before == CALL_LOG_NONE && start - returned < LEFT_LEAST)
 		return CALL_LOG_NONE;
 	t->told = CALL_LOG_NONE;
@@ -142,7 +142,7 @@ uint32_t replay_fit_told(struct replay_fit *n, size_t i, double start)
 		        (struct replay_told){.kind = t->told_kind, .left = left, .behind = behind};
 		return CALL_LOG_NONE;
 	}
-	bool waited = n->told_kinds[t->told_kind].waits && behind >= -ENDS_OFF * left;
+	bool waited = n->told_kinds[t->told_kind].waits && behind >= -REPLAY_ENDS_OFF * left;
 	return waited && may_be_told(&r->given[i], a) ? told : CALL_LOG_NONE;
 }
 
@@ -151,7 +151,7 @@ void replay_fit_wait_told(struct replay_fit *n, size_t i, uint32_t told, double 
 	struct replay_act *a = &n->replay->call_events[i];
 	uint16_t by = n->replay->given[told].thread;
 	const struct replay_told_kind *k = &n->told_kinds[n->threads[by].told_kind];
-	double done = gpu_marked(&n->gpu, told), behind = start - done;
+	double done = replay_gpu_marked(&n->gpu, told), behind = start - done;
 
 	a->flags |= REPLAY_TOLD | (k->unsure ? REPLAY_UNSURE : 0);
 	a->wait = REPLAY_EVENT;
@@ -159,7 +159,7 @@ void replay_fit_wait_told(struct replay_fit *n, size_t i, uint32_t told, double 
 	a->own = end - start;
 	a->late = fmin(behind, k->wakes) + a->own;
 	a->gap = 0;
-	/* The host's own, which its next call has before it. */
+	/* Time of the host's own goes into the gap ahead of its next call. */
 	n->threads[n->replay->given[i].thread].carried = fmax(0, behind - k->wakes);
-	gpu_clip(&n->gpu, i, start);
+	replay_gpu_clip(&n->gpu, i, start);
 }
