@@ -73,8 +73,9 @@ static void assume_launch(struct whatif_result *to, const struct whatif_outcome 
 
 static void assume_graphs(struct whatif_result *to, const struct whatif_outcome *o)
 {
-	assume(to, "runs of 5 and more launches, asynchronous copies and sets that repeat, with no "
-	           "more than 100 us between them, are replayed as graphs");
+	assume(to,
+	       "runs of 5 and more launches, asynchronous copies and memsets that repeat, with no "
+	       "more than 100 us between them, are replayed as graphs");
 	assume(to,
 	       "what the host does between the calls of such a run is the cost of issuing them");
 	assume_launch(to, o);

@@ -181,8 +181,43 @@ static void test_a_pool_takes_time_too(void **state)
 	play_timed(&p, 2);
 	play_sync(&p);
 	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_ALLOC, NULL, 1);
-	assert_near(r.predicted, 300 * (3e3 + 10 * 0.5e3), 0.03);
+	assert_near(r.predicted, 300 * (0.6 * 3e3 + 10 * 0.5e3), 0.03);
 	assert_near(r.most, 1.03 * 300 * (3e3 + 10 * 5e3), 0.06);
+	play_ends(&p, &m);
+}
+
+/* What the host does right behind an allocation is done sooner without; further on it is not. */
+static void test_behind_an_allocation(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 300; i++) {
+		play_alloc(&p, 50, false);
+		for (int k = 0; k < 8; k++) {
+			p.host += 20;
+			play_launch(&p, 3, 2);
+		}
+	}
+	play_timed(&p, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_ALLOC, NULL, 1);
+	play_assert_base(&m, 1e-6);
+	assert_near(r.predicted, 300 * (0.5e3 + (4 * 0.6 + 4) * 23e3), 0.02);
+	assert_near(r.most, 1.1 * 300 * (5e3 + 8 * 23e3), 0.06);
+	play_ends(&p, &m);
+	/* A pool's own calls, which the driver hardly notices. */
+	play_start(&p);
+	for (int i = 0; i < 300; i++) {
+		play_alloc(&p, 2, false);
+		p.host += 20;
+		play_launch(&p, 3, 2);
+	}
+	play_timed(&p, 2);
+	play_sync(&p);
+	r = play_ask(&p, &m, WHATIF_NO_ALLOC, NULL, 1);
+	assert_near(r.predicted, 300 * 23.5e3, 0.02);
 	play_ends(&p, &m);
 }
 
@@ -221,6 +256,7 @@ int main(void)
 	        cmocka_unit_test(test_pinned_by_no_link),
 	        cmocka_unit_test(test_no_alloc),
 	        cmocka_unit_test(test_a_pool_takes_time_too),
+	        cmocka_unit_test(test_behind_an_allocation),
 	        cmocka_unit_test(test_overlap),
 	};
 
