@@ -43,10 +43,10 @@ static bool all_ran(const struct model *m, const struct out_options *o)
 	bool all = true;
 
 	for (size_t i = 0; i < o->expectation_count; i++) {
-		struct expected x;
+		struct expect_found x;
 		expect_find(m, &o->expectations[i], &x);
 		all &= x.ran;
-		expected_free(&x);
+		expect_found_free(&x);
 	}
 	return all;
 }

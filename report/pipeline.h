@@ -26,7 +26,7 @@ struct report_request {
 	struct phase_asked phase;
 	const char *steps_from;  /* NVTX ranges of this name are the steps; NULL = as found */
 	const char *source_root; /* where recorded source files lie here; or NULL */
-	struct expectation *expectations; /* also in `out` */
+	struct expect_rule *expectations; /* also in `out` */
 	size_t expectation_count;
 	struct whatif_question *whatifs; /* out.whatifs */
 };

@@ -223,7 +223,7 @@ static size_t measure(const struct text_layout_table *t, char **heads, size_t *w
 static void put_figures(const struct text_layout_table *t, char *const *cells, const size_t *widths,
                         size_t name, const struct text_layout *page)
 {
-	size_t at = 0, most = page->width > 3 ? page->width - 2 : 1;
+	size_t at = 0, pad = 0, most = page->width > 3 ? page->width - 2 : 1;
 
 	for (size_t c = 0; c < t->column_count; c++) {
 		size_t width = widths[c] < most ? widths[c] : most;
@@ -231,11 +231,12 @@ static void put_figures(const struct text_layout_table *t, char *const *cells, c
 			continue;
 		if (at && at + 1 + width > page->width) {
 			putc('\n', page->to);
-			at = 0;
+			at = pad = 0;
 		}
 		char *fit = text_fit(cells[c], width);
-		fputs(at ? " " : "  ", page->to);
-		put_padded(page->to, fit, width, t->columns[c].left, false);
+		fprintf(page->to, "%*s%s", (int)pad, "", at ? " " : "  ");
+		put_padded(page->to, fit, width, t->columns[c].left, true);
+		pad = t->columns[c].left ? width - text_width(fit) : 0;
 		at += (at ? 1 : 2) + width;
 		free(fit);
 	}

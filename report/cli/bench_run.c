@@ -155,29 +155,14 @@ struct place { /* what the child is told */
 	const char *folder;
 };
 
-static int redirect(int from, const char *path, int flags)
-{
-	int fd = open(path, flags | O_NOCTTY, 0666);
-
-	if (fd < 0)
-		return errno;
-	int rc = dup2(fd, from) < 0 ? errno : 0;
-	if (fd != from)
-		close(fd);
-	return rc;
-}
-
 /* In the child. */
 static int prepare(void *context)
 {
 	const struct place *p = context;
 	const struct state *s = p->state;
 	char *path = bench_output_path(p->folder), *out = NULL;
-	int rc = redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
+	int rc = child_redirect(path, O_WRONLY);
 
-	rc = rc ? rc : redirect(STDOUT_FILENO, path, O_WRONLY);
-	if (!rc && dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
-		rc = errno;
 	if (!rc && !p->variant->bare) {
 		for (const char *c = p->folder; *c; c++)
 			alloc_append(&out, "%s%c", *c == '%' ? "%" : "", *c);

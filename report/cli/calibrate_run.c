@@ -2,18 +2,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
 #include "report/base/file.h"
 #include "report/cli/calibrate_run.h"
+#include "report/cli/child.h"
 #include "report/cli/run_preload.h"
 
 #define SELF       "/proc/self/exe"
@@ -21,8 +19,7 @@
 #define SAID_BYTES 4096
 #define SHIM_SAYS  "CUDASPY_GPU=cupti: "
 
-static volatile pid_t child;
-static volatile sig_atomic_t caught; /* the signal that is to end us */
+static int caught; /* a signal that came while a child ran, and is to end us */
 
 /* ---- where ---- */
 
@@ -98,62 +95,10 @@ void calibrate_place_remove(struct calibrate_place *p)
 
 /* ---- the child ---- */
 
-static const int ending[] = {SIGHUP, SIGINT, SIGTERM};
-#define ENDING (sizeof(ending) / sizeof(ending[0]))
-
-static void end_child(int signal)
+/* Its output goes into a file. */
+static int prepare(void *log)
 {
-	caught = signal;
-	if (child > 0)
-		kill(child, SIGTERM);
-}
-
-/* Its output goes into a file. An errno where it could not be started. */
-static int start(char **command, const char *log)
-{
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t defaults;
-	pid_t pid;
-	int why;
-
-	sigemptyset(&defaults);
-	for (size_t i = 0; i < ENDING; i++)
-		sigaddset(&defaults, ending[i]);
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log,
-	                                 O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
-	posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-	posix_spawnattr_setsigdefault(&attributes, &defaults);
-	why = posix_spawn(&pid, SELF, &files, &attributes, command, environ);
-	if (!why)
-		child = pid;
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&files);
-	return why;
-}
-
-/* A signal that ends us ends it first. */
-static int run(char **command, const char *log, int *status)
-{
-	struct sigaction action = {.sa_handler = end_child, .sa_flags = SA_RESTART};
-	struct sigaction before[ENDING];
-
-	for (size_t i = 0; i < ENDING; i++) {
-		sigaction(ending[i], NULL, &before[i]);
-		if (before[i].sa_handler != SIG_IGN)
-			sigaction(ending[i], &action, NULL);
-	}
-	int why = start(command, log);
-	while (!why && waitpid(child, status, 0) < 0 && errno == EINTR)
-		;
-	child = 0;
-	for (size_t i = 0; i < ENDING; i++)
-		sigaction(ending[i], &before[i], NULL);
-	return why;
+	return child_redirect(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
 }
 
 /* ---- what it said ---- */
@@ -172,11 +117,11 @@ static int failed(const char *log, int status)
 {
 	char *why = said_behind(log, "cudaspy: calibrate: ");
 
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+	if (status == 128 + SIGALRM)
 		complain("calibrate: the GPU did not answer within a minute; is it in use?");
-	else if (WIFSIGNALED(status))
+	else if (status > 128)
 		complain("calibrate: the program that launches kernels was ended by signal %d",
-		         WTERMSIG(status));
+		         status - 128);
 	else
 		complain("calibrate: %s; run it where a program can use the GPU",
 		         why ? why : "the program that launches kernels failed");
@@ -231,26 +176,25 @@ int calibrate_run_child(const struct calibrate_place *p, int device, bool exact,
                         struct calibrate_child *c, struct kernel_times_machine *machine)
 {
 	char *recording = recording_of(p), *log = log_of(p), *number = alloc_format("%d", device);
-	char *command[] = {(char *)"cudaspy",
-	                   (char *)"calibrate",
-	                   (char *)"--launch",
-	                   (char *)"--device",
-	                   number,
-	                   NULL};
-	int status = 0, rc;
+	char *command[] = {
+	        (char *)SELF, (char *)"calibrate", (char *)"--launch", (char *)"--device", number,
+	        NULL};
+	struct child child = {.command = command, .prepare = prepare, .context = log};
+	int rc;
 
 	remove_files(p);
 	preload_variable("CUDASPY_OUT", recording);
 	preload_variable("CUDASPY_GPU", exact ? "cupti" : "sample");
-	int why = run(command, log, &status);
+	int why = child_run(&child);
+	caught = child.caught;
 	char *said = alloc_zeroed(SAID_BYTES + 1, 1);
 	file_begins(log, said, SAID_BYTES);
 	if (caught)
 		rc = -1;
 	else if (why)
 		rc = (complain("calibrate: this program cannot be started: %s", strerror(why)), -1);
-	else if (status)
-		rc = failed(said, status);
+	else if (child.status)
+		rc = failed(said, child.status);
 	else
 		rc = read_child(recording, said, exact, c, machine);
 	free(said);

@@ -119,3 +119,23 @@ int child_run(struct child *c)
 	c->caught = caught;
 	return why;
 }
+
+static int redirect(int from, const char *path, int flags)
+{
+	int fd = open(path, flags | O_NOCTTY, 0666);
+
+	if (fd < 0)
+		return errno;
+	int rc = dup2(fd, from) < 0 ? errno : 0;
+	if (fd != from)
+		close(fd);
+	return rc;
+}
+
+int child_redirect(const char *path, int flags)
+{
+	int rc = redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
+
+	rc = rc ? rc : redirect(STDOUT_FILENO, path, flags);
+	return rc || dup2(STDOUT_FILENO, STDERR_FILENO) >= 0 ? rc : errno;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A command run as a child, as if it were run directly: signals reach it, its status is ours. For
- * `run --report` and `bench`.
+ * `run --report`, `bench` and `calibrate`.
  */
 #ifndef REPORT_CHILD_H
 #define REPORT_CHILD_H
@@ -21,5 +21,9 @@ struct child {
 
 /* Runs the command to its end. 0, or the errno of exec. */
 int child_run(struct child *c);
+
+/* For `prepare`: nothing to read, and what it writes goes into a file that is opened by these
+ * flags. 0, or an errno. */
+int child_redirect(const char *path, int flags);
 
 #endif

@@ -35,6 +35,14 @@ struct request {
 	size_t count;
 };
 
+/* A format that is none of ours, and asked for; -1. */
+static int no_parquet(void)
+{
+	complain("export: --format parquet: not made here; DuckDB, pandas and polars make it of "
+	         "--format sqlite or csv (docs/EXPORTS.md has the line)");
+	return -1;
+}
+
 #define FORMATS_MOST 31u
 
 /* One option; -1 when one line was written. */
@@ -45,6 +53,8 @@ static int read_option(struct request *r, int option, const char *value)
 
 	switch (option) {
 	case FORMAT:
+		if (value && !strcmp(value, "parquet"))
+			return no_parquet();
 		for (size_t i = 0; i < FORMATS_MOST && export_formats[i].name; i++)
 			names[i] = export_formats[i].name;
 		choice = option_choice("export", "format", value, names);

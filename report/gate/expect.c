@@ -9,7 +9,7 @@
 #include "report/base/complain.h"
 #include "report/base/pattern.h"
 
-bool expect_compile(struct expectation *e, const char *command, const char *pattern)
+bool expect_compile(struct expect_rule *e, const char *command, const char *pattern)
 {
 	char why[PATTERN_ERROR_BYTES];
 
@@ -20,7 +20,7 @@ bool expect_compile(struct expectation *e, const char *command, const char *patt
 	return false;
 }
 
-void expect_free(struct expectation *e)
+void expect_free(struct expect_rule *e)
 {
 	pattern_free(&e->compiled);
 }
@@ -68,7 +68,7 @@ static void add(char **note, char *more)
 }
 
 /* What may hide a kernel that seems never to have run. */
-static void take_doubts(const struct model *m, struct expected *x)
+static void take_doubts(const struct model *m, struct expect_found *x)
 {
 	uint64_t nameless = 0, running = 0, damaged = 0;
 
@@ -95,11 +95,11 @@ static void take_doubts(const struct model *m, struct expected *x)
 		add(&x->note, alloc_format("the program runs still"));
 }
 
-void expect_find(const struct model *m, const struct expectation *e, struct expected *to)
+void expect_find(const struct model *m, const struct expect_rule *e, struct expect_found *to)
 {
 	uint64_t in_graphs = 0;
 
-	*to = (struct expected){.gpu = NAN, .gpu_share = NAN};
+	*to = (struct expect_found){.gpu = NAN, .gpu_share = NAN};
 	for (size_t i = 0; i < m->kernel_count; i++) {
 		const struct model_kernel *k = &m->kernels[i];
 		if (!k->name || !ran(m, k))
@@ -130,10 +130,10 @@ void expect_find(const struct model *m, const struct expectation *e, struct expe
 		        (unsigned long long)to->captured);
 }
 
-void expected_free(struct expected *x)
+void expect_found_free(struct expect_found *x)
 {
 	free(x->note);
-	*x = (struct expected){0};
+	*x = (struct expect_found){0};
 }
 
 double expect_per_step(const struct model *m, const struct model_kernel *k)

@@ -9,19 +9,19 @@
 #include "report/model/model.h"
 #include "report/base/pattern.h"
 
-struct expectation {
+struct expect_rule {
 	const char *pattern; /* POSIX extended, on the whole demangled name; not owned */
 	struct pattern_regex compiled;
 };
 
 /* False when one line was written, beginning with the command's name: it is no regular expression.
  */
-bool expect_compile(struct expectation *e, const char *command, const char *pattern);
-void expect_free(struct expectation *e);
+bool expect_compile(struct expect_rule *e, const char *command, const char *pattern);
+void expect_free(struct expect_rule *e);
 
 #define EXPECT_SHOWN 5
 
-struct expected { /* what became of it */
+struct expect_found { /* what became of it */
 	bool ran;
 	uint64_t launches, captured; /* of all kernels that match */
 	double gpu, gpu_share;       /* ns, and of all GPU time; NaN = not known */
@@ -33,8 +33,8 @@ struct expected { /* what became of it */
 	char *note; /* what leaves a doubt; NULL = nothing does */
 };
 
-void expect_find(const struct model *m, const struct expectation *e, struct expected *to);
-void expected_free(struct expected *x);
+void expect_find(const struct model *m, const struct expect_rule *e, struct expect_found *to);
+void expect_found_free(struct expect_found *x);
 
 /* A kernel's launches over the run's steps; NaN where there are none. */
 double expect_per_step(const struct model *m, const struct model_kernel *k);

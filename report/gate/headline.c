@@ -245,7 +245,7 @@ static const char *word_of(const struct metric *m)
 	        [METRIC_SYNCS] = "waits",
 	        [METRIC_COPIES] = "copies",
 	        [METRIC_PAGEABLE_COPIES] = "pageable copies",
-	        [METRIC_SETS] = "sets",
+	        [METRIC_SETS] = "memsets",
 	        [METRIC_ALLOC_CALLS] = "allocations and frees",
 	        [METRIC_FAILED_CALLS] = "failed calls",
 	};

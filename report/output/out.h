@@ -36,7 +36,7 @@ struct out_options {
 	size_t width;
 	enum out_table table; /* of csv */
 	double unit_per_step; /* 0 = not asked for */
-	const struct expectation *expectations;
+	const struct expect_rule *expectations;
 	size_t expectation_count;
 	const struct whatif_question *whatifs;
 	size_t whatif_count;

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from conftest import BUILD, ROOT, SIM
+from test_check import GATED
 
 STEPS = BUILD / 'tests/e2e/steps'
 CI = ROOT / 'scripts/ci'
@@ -37,7 +38,7 @@ def project(tmp_path):
 def test_gate(project):
     folder, sh = project
     out = sh('ci/cudaspy_gate -n 3 "$@"', STEPS, 20)
-    assert '9 rules passed' in out
+    assert f'{GATED} rules passed' in out
     out = sh('ci/cudaspy_gate -n 2 "$@"', STEPS, 20, 'sync', status=1)
     assert 'syncs <= +0: before 20, after 40' in out
     for name in ('check.md', 'diff.md', 'check.xml', 'check.json'):
@@ -73,10 +74,10 @@ def test_github_job(project):
     # at the line that calls more often, where that is known
     where = '(file=[^ ,]*work[.]h,line=[0-9]+,)?'
     assert re.search(f'\n::error {where}title=cudaspy check::launches <= [+]0: before 40, after 60', out), out
-    assert (folder / 'summary').read_text().startswith('### cudaspy check: 1 of 9 rules failed')
+    assert (folder / 'summary').read_text().startswith(f'### cudaspy check: 1 of {GATED} rules failed')
     sh(steps['Comment on the pull request']['run'], PR='1')
     comment = (folder / 'comment').read_text()
-    assert comment.startswith('### cudaspy check: 1 of 9') and '# cudaspy diff' in comment
+    assert comment.startswith(f'### cudaspy check: 1 of {GATED}') and '# cudaspy diff' in comment
 
 
 def test_gitlab_job(project):
@@ -85,7 +86,7 @@ def test_gitlab_job(project):
     sh('\n'.join(example['script']), PROGRAM=f'{STEPS} 20')
     sh('\n'.join(example['script']), PROGRAM=f'{STEPS} 20 alloc', status=1)
     suite = ElementTree.parse(folder / example['artifacts']['reports']['junit']).getroot()[0]
-    assert (suite.get('tests'), suite.get('failures')) == ('9', '1')
+    assert (suite.get('tests'), suite.get('failures')) == (str(GATED), '1')
 
 
 def test_plain_shell(project):

@@ -14,7 +14,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, REPORTER, ROOT, VIRTUAL_TIME, environment, reader, report
+from conftest import BUILD, REPORTER, ROOT, VIRTUAL_TIME, environment, python_reader, reader, report
 
 
 def export(*args, status=0, **more):
@@ -168,9 +168,23 @@ def limit(size):
 def test_what_is_asked_must_go_together(recording, tmp_path):
     assert 'no --format' in complaint(recording)
     assert 'did you mean csv?' in complaint('-f', 'csvs', recording)
-    line = complaint('-f', 'parquet', recording)
-    assert '--format parquet: unknown; one of ' in line and 'parquet' not in formats()
+    assert '--format xml: unknown; one of ' in complaint('-f', 'xml', recording)
     assert '--table goes with' in complaint('-f', 'bmf', '-t', 'kernels', recording)
+
+
+def test_parquet_is_made_by_others(recording, tmp_path):
+    """The error names them, and the lines of docs/EXPORTS.md work: as many kernels as were launched."""
+    line = complaint('-f', 'parquet', recording)
+    assert 'DuckDB' in line and '--format sqlite or csv' in line and 'parquet' not in formats()
+    section = (ROOT / 'docs/EXPORTS.md').read_text().split('\n**Parquet** ')[1].split('\n## ')[0]
+    scripts = [s.replace('\\"', '"') for s in re.findall(r'^    python3 -c "(.*?[^\\])"$', section, re.MULTILINE | re.DOTALL)]
+    assert len(scripts) == 2
+    export('-f', 'sqlite', '-o', tmp_path / 'run.sqlite', recording)
+    export('-f', 'csv', '-t', 'kernels', '-o', tmp_path / 'kernels.csv', recording)
+    for script, count in zip(scripts, ('count(*)', 'sum(launches)')):
+        read = f"print(duckdb.sql(\"SELECT {count} FROM 'kernels.parquet'\").fetchall()[0][0])"
+        p = python_reader('-c', f'{script}\n{read}', cwd=tmp_path)
+        assert (p.returncode, p.stdout.strip()) == (0, '50'), p.stderr
 
 
 def test_binary_does_not_go_to_a_terminal(recording):

@@ -24,7 +24,7 @@ from test_verdicts import CLASSES, NAMES, SIMULATED, THREADS
 BRIEF_BYTES = 4096
 HEADINGS = ['cudaspy brief 1', 'VERDICT', 'RUN', 'FIGURES', 'FINDINGS', 'UNKNOWN', 'HOW TO GET IT']
 # Words that those who read a report for the first time stumbled over.
-STUMBLES = ['waiting for nothing', 'busy has what waits show', 'Calls of other kinds that waited', 'l/GPU', 'what is left may not']
+STUMBLES = ['waiting for nothing', 'busy has what waits show', 'calls of other kinds', 'l/GPU', 'what is left may not']
 
 
 def cudaspy(*args, status=0, **variables):
@@ -146,6 +146,86 @@ def test_kernels_are_those_of_most_gpu_time(record):
     kernels = json.loads(cudaspy('report', '-f', 'json', '--sort', 'gpu', recording))['kernels']
     assert rows == [k['name'].split('(')[0] for k in kernels[:5]]
     assert len(re.findall(r'\bshape_\d+$', cudaspy('report', '--top', '9', recording), flags=re.M)) == 9
+
+
+SOURCES = re.compile(r'\((exact|measured|sampled|estimated)((?:, [^();]*| from [^();]*| by [^();]*)?)[;)]')
+
+
+@pytest.mark.parametrize('name, variables', [('sync_every_step', {}), ('launch_errors', {}), ('graph_replay', {}), ('streams', {'CUDASPY_GPU': 'cupti'}),
+                                             ('streams', {'CUDASPY_GPU': 'off'}), ('copy_back_and_forth', {})])
+def test_the_guide_for_assistants(record, name, variables):
+    """docs/FOR_ASSISTANTS.md has the headings of the brief form, in their order, and what each bracket means."""
+    if variables.get('CUDASPY_GPU') == 'cupti' and not (SIM / 'cupti13').exists():
+        pytest.skip("CUPTI's headers are not there, so there is no simulated CUPTI")
+    guide = (ROOT / 'docs/FOR_ASSISTANTS.md').read_text()
+    assert f'at most {BRIEF_BYTES} bytes' in guide
+    form = re.search(r'(?:^    \S.*\n)+', guide, flags=re.M)[0]
+    assert [re.split(r'  +', line.strip())[0] for line in form.splitlines()] == HEADINGS
+    told = re.findall(r'^\| ([^|]+) \|', guide.split('| in brackets |')[1].split('\n\n')[0], flags=re.M)
+    said = {a + b for a, b in SOURCES.findall(cudaspy('report', '-f', 'brief', record(name, **variables)))}
+    assert said and said <= set(told), said - set(told)
+    for command in re.findall(r'`(cudaspy report[^`]*)`', guide):
+        cudaspy(*command.replace('NAME', 'kernels').split()[1:], record(name, **variables))
+
+
+UNITS = {'ns': 1, 'us': 1e3, 'ms': 1e6, 's': 1e9, '': 1}
+SORTED = {'total': 'API', 'mean': 'call mean', 'p50': 'p50', 'p99': 'call p99', 'max': 'call max', 'failed': 'failed', 'calls': 'launches', 'gpu': 'GPU'}
+
+
+def column(text, head):
+    """The figures of a column, by the place of its head's end."""
+    lines = text.splitlines()
+    at, = [i for i, line in enumerate(lines) if line.endswith(('kernel', 'call')) or ' kernel of ' in line or ' kernel, ' in line]
+    end = re.search(rf'(?<!\S){head}(?!\S)', lines[at]).end()
+    cells = [re.search(r'\S+$', line[:end]) for line in lines[at + 1:]]
+    return [float(m[1]) * UNITS[m[2]] for cell in cells if cell for m in [re.fullmatch(r'([\d.]+)([num]?s|)', cell[0])] if m]
+
+
+@pytest.mark.parametrize('key', SORTED)
+def test_tables_show_what_they_are_sorted_by(record, key):
+    """Kernels by mean, p99 or the longest call had no column of that: the mean they had is the GPU's."""
+    recording = record('first_launches')
+    whole = cudaspy('report', '--section', 'kernels', '--sort', key, '--top', '12', recording, COLUMNS=200).split('ALL KERNELS')[0]
+    figures = column(whole.rsplit('\n', 1)[0], SORTED[key])
+    assert len(figures) == 12 and figures == sorted(figures, reverse=True), whole
+    screen = cudaspy('report', '--sort', key, recording)
+    check_screen(screen)
+    head = {'p50': 'call p50', 'calls': 'count', 'gpu': 'time'}.get(key, SORTED[key])
+    figures = column(screen.split('\nnot known')[0], head)
+    assert len(figures) == 5 and figures == sorted(figures, reverse=True), screen
+    assert ('by estimated GPU time' in screen) == (key == 'gpu'), screen
+
+
+def test_what_is_left_out_is_counted(record):
+    recording = record('first_launches')
+    assert '30 more kernels not shown' in cudaspy('report', '--section', 'kernels', '--top', '2', recording)
+    assert '1 more kernel not shown' in cudaspy('report', '--section', 'kernels', '--top', '31', recording)
+
+
+def test_kernels_whose_time_is_not_known_are_said_to_be(record):
+    """Copies had 100 % of the GPU's time where no kernel was timed: code was loaded anew before each."""
+    text = cudaspy('report', record('module_load_every_step', 200))
+    head, *rows = text[text.index('  known % '):].splitlines()
+    assert head.endswith('kernel of the run, by GPU time if known')
+    assert [row.split()[:2] + row.split()[-2:] for row in rows if row.endswith('loaded_chain')] == [['n/a', 'n/a', 'n/a', 'loaded_chain']]
+    assert 'GPU %' not in text
+
+
+# ---- words that readers stumble over, in each form ---
+
+def said_in(*args):
+    return subprocess.run([REPORTER, *map(str, args)], stdout=subprocess.PIPE, check=True, timeout=120, universal_newlines=True).stdout
+
+
+def test_no_form_has_words_that_readers_stumble_over(record):
+    """Memsets are not called sets, but where rules of check have that name."""
+    one, other = record('alloc_every_step', 400), record('implicit_sync', 400)
+    texts = [said_in('report', '--all', '--what-if', 'graphs', one), said_in('report', '-f', 'md', '--what-if', 'graphs', one),
+             said_in('report', '-f', 'brief', one), said_in('diff', one, other), said_in('diff', '-f', 'md', one, other),
+             '\n'.join(re.findall(r'^# HELP \S+ (.*)$', said_in('export', '-f', 'openmetrics', one), flags=re.M))]
+    for text in texts:
+        assert [w for w in STUMBLES if w.lower() in text.lower()] == [], text
+        assert re.findall(r'\bsets?\b(?! (?:\\\()?\(?memsets)', re.sub(r'\w+_sets?\b|reset|\bset (?:to|of)\b', '', text)) == [], text
 
 
 # ---- other recordings -----------------------------------------------------------------------------------------------

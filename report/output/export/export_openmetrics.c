@@ -126,13 +126,14 @@ static void write_totals(FILE *to, const struct model *m)
 	one(to, "copied", "bytes", "Bytes copied.", (double)t->copy_bytes);
 	one(to, "sets", "", "Memory set to a value.", (double)t->sets);
 	one(to, "syncs", "", "Calls whose purpose is to wait.", (double)t->syncs);
-	one(to, "implicit_syncs", "", "Calls of other kinds that waited for the GPU.",
+	one(to, "implicit_syncs", "", "Copies, frees and other calls that waited for the GPU.",
 	    t->implicit_known ? (double)t->implicit_syncs : NAN);
 	one(to, "allocs", "", "Allocations and frees.", (double)t->allocs);
 	one(to, "lost_records", "",
 	    "Records that found a ring full; counts have them all the same.", (double)m->lost);
 	one(to, "lost_calls", "", "Calls that are in no figure.", (double)m->lost_calls);
-	one(to, "overhead", "ratio", "What cudaspy cost, of the wall time of all processes.",
+	one(to, "overhead", "ratio",
+	    "What cudaspy cost, of the wall time of all threads that made calls.",
 	    m->overhead_share);
 }
 

@@ -9,9 +9,7 @@
 #include "report/model/events/events.h"
 #include "report/output/export/interned.h"
 
-#define DEFAULT_STREAM 7 /* as CUPTI numbers it, and the first that was made */
-#define FIRST_STREAM   13
-#define PARTS_MOST     (1u << 18) /* beyond them, neither phase nor stream is told */
+#define PARTS_MOST (1u << 18) /* beyond them, neither phase nor stream is told */
 
 struct key {
 	uint32_t stack, process, phase, stream, device;
@@ -109,7 +107,7 @@ static uint32_t stream_number(const struct tally *t, uint32_t stream)
 {
 	if (stream == EVENTS_NONE)
 		return PARTS_NONE;
-	return events_stream_is_default(t->events, stream) ? DEFAULT_STREAM : FIRST_STREAM + stream;
+	return (uint32_t)events_stream_number(t->events, stream);
 }
 
 static void take_call(void *to, const struct events_call *c)

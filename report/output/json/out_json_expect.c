@@ -24,7 +24,7 @@ json_t *out_json_expect(const struct model *m, const struct out_options *o)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < o->expectation_count; i++) {
-		struct expected x;
+		struct expect_found x;
 		json_t *row = json_object();
 		expect_find(m, &o->expectations[i], &x);
 		json_put(row, "pattern", json_text(o->expectations[i].pattern));
@@ -37,7 +37,7 @@ json_t *out_json_expect(const struct model *m, const struct out_options *o)
 		json_put(row, "instead", x.ran ? json_null() : kernels(m, x.others, x.other_count));
 		json_put(row, "note", json_text(x.note));
 		json_push(list, row);
-		expected_free(&x);
+		expect_found_free(&x);
 	}
 	return list;
 }

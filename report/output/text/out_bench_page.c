@@ -261,7 +261,8 @@ static void put_counts(const struct bench *b, struct text_layout *page)
 			zero += !row->per_step;
 			continue;
 		}
-		table_cell(&t, "%s%s", row->metric->name, row->per_step ? "_per_step" : "");
+		table_cell(&t, "%s%s%s", row->metric->name, row->per_step ? "_per_step" : "",
+		           metric_explained(row->metric));
 		out_diff_range(&t, row->metric->kind, &row->before);
 		if (!two)
 			continue;
@@ -270,7 +271,8 @@ static void put_counts(const struct bench *b, struct text_layout *page)
 	}
 	table_print(&t, page);
 	if (zero)
-		text_layout_line(page, "%zu more are 0%s.", zero, two ? " in both" : "");
+		text_layout_line(page, "%zu more %s 0%s.", zero, zero == 1 ? "is" : "are",
+		                 two ? " in both" : "");
 }
 
 static void put_page(const struct bench *b, struct text_layout *page)

@@ -100,7 +100,8 @@ static void put_counts(const struct compare_result *c, const struct headline *h,
 			continue;
 		}
 		shown++;
-		table_cell(&t, "%s%s", row->metric->name, row->per_step ? "_per_step" : "");
+		table_cell(&t, "%s%s%s", row->metric->name, row->per_step ? "_per_step" : "",
+		           metric_explained(row->metric));
 		out_diff_range(&t, row->metric->kind, &row->before);
 		out_diff_range(&t, row->metric->kind, &row->after);
 		out_diff_difference(&t, row->metric->kind, &row->before, &row->after);

@@ -66,8 +66,8 @@ void out_diff_sites(const struct compare_result *c, const struct out_options *o,
 	}
 	out_diff_table(&t, page);
 	if (shown < told)
-		text_layout_line(page, "%zu more places%s (--limit all).", told - shown,
-		                 o->same ? "" : " changed");
+		text_layout_line(page, "%zu more place%s%s (--limit all).", told - shown,
+		                 told - shown == 1 ? "" : "s", o->same ? "" : " changed");
 	if (told < c->site_count)
 		text_layout_line(page, "%zu place%s as before (--all).", c->site_count - told,
 		                 c->site_count - told == 1 ? " is" : "s are");

@@ -49,7 +49,7 @@ void out_page_streams(const struct model *m, struct text_layout *page);
 void out_page_occupancy(const struct model *m, const struct out_options *o,
                         struct text_layout *page);
 /* The run from left to right: how busy the devices were, what the host did. Text only. */
-void out_page_picture(const struct model *m, struct text_layout *page);
+void out_page_overview(const struct model *m, struct text_layout *page);
 
 /* The pieces of tables: out_page_cells.c. */
 void out_page_count(struct text_layout_table *t, uint64_t count);
@@ -65,10 +65,16 @@ void out_page_gpu_cells(struct text_layout_table *t, const struct model_gpu_time
 char *out_page_bar(double part, double whole);
 /* A kernel's name as a table has it. */
 const char *out_page_name(const struct model_kernel *k, enum out_names names);
+/* What kernels are sorted by, as a column of its own: its head, NULL where all tables of kernels
+ * have it; and the cell of one kernel, or of what is none (NULL). */
+const char *out_page_sorted_head(enum model_sort_key key);
+void out_page_sorted_cell(struct text_layout_table *t, const struct model_kernel *k,
+                          enum model_sort_key key);
 /* The same of what may be a kernel's full name. */
 const char *out_page_name_of(const struct model *m, const char *name, enum out_names names);
 
-/* The line under a table that does not show all rows. */
+/* The line under a table that does not show all rows; `what`: of several, and one is it without its
+ * last letter. */
 void out_page_rest(struct text_layout *page, size_t shown, size_t all, const char *what);
 
 #endif

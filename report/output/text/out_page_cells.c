@@ -62,8 +62,11 @@ const char *out_page_name_of(const struct model *m, const char *name, enum out_n
 
 void out_page_rest(struct text_layout *page, size_t shown, size_t all, const char *what)
 {
-	if (shown < all)
-		text_layout_line(page, "%zu more %s not shown (--limit all)", all - shown, what);
+	const size_t rest = shown < all ? all - shown : 0;
+
+	if (rest)
+		text_layout_line(page, "%zu more %.*s not shown (--limit all)", rest,
+		                 (int)(strlen(what) - (rest == 1)), what);
 }
 
 char *out_page_bar(double part, double whole)

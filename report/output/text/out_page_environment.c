@@ -58,7 +58,8 @@ void out_page_environment(const struct model *m, struct text_layout *page)
 		shown++;
 	}
 	if (used > shown)
-		text_layout_fact(page, "environment", "and %zu more GPUs", used - shown);
+		text_layout_fact(page, "environment", "and %zu more GPU%s", used - shown,
+		                 used - shown == 1 ? "" : "s");
 	environment_anomalies(m, &anomalies);
 	for (size_t i = 0; i < anomalies.count; i++)
 		text_layout_alarm(page, "environment", "%s", anomalies.texts[i]);

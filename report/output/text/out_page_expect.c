@@ -33,7 +33,8 @@ static void list(const struct model *m, const struct model_kernel *const *kernel
 		free(what);
 	}
 	if (count > EXPECT_SHOWN)
-		text_layout_fact(page, label, "and %zu more kernels", count - EXPECT_SHOWN);
+		text_layout_fact(page, label, "and %zu more kernel%s", count - EXPECT_SHOWN,
+		                 count - EXPECT_SHOWN == 1 ? "" : "s");
 }
 
 void out_page_expect(const struct model *m, const struct out_options *o, struct text_layout *page)
@@ -42,7 +43,7 @@ void out_page_expect(const struct model *m, const struct out_options *o, struct 
 		text_layout_heading(page, "Expected kernels");
 	for (size_t i = 0; i < o->expectation_count; i++) {
 		const char *pattern = o->expectations[i].pattern;
-		struct expected x;
+		struct expect_found x;
 		expect_find(m, &o->expectations[i], &x);
 		if (x.ran) {
 			char *what = figures(x.launches, NAN, x.gpu_share);
@@ -57,6 +58,6 @@ void out_page_expect(const struct model *m, const struct out_options *o, struct 
 		}
 		if (x.note)
 			text_layout_fact(page, "but", "%s", x.note);
-		expected_free(&x);
+		expect_found_free(&x);
 	}
 }

@@ -97,7 +97,7 @@ static void merged_table(const struct model *m, struct text_layout *page)
 	        {s->sync, "waiting for the GPU"},
 	        {s->sync_useful, "  useful: it had work"},
 	        {s->sync_wasted, "  wasted: it had none left"},
-	        {s->copy, "copying and setting"},
+	        {s->copy, "copying and memsets"},
 	        {s->alloc, "allocating and freeing"},
 	        {s->module, "loading code"},
 	        {s->other, "other CUDA calls"},

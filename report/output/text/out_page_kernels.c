@@ -25,7 +25,9 @@ static void count_cell(struct text_layout_table *t, uint64_t count, bool known)
 /* What a table of kernels has beside what it always has. */
 struct kernel_columns {
 	bool captured, graphs, overhead;
-	bool ratio; /* of launch and GPU time: both stand beside one another */
+	bool ratio;         /* of launch and GPU time: both stand beside one another */
+	const char *sorted; /* head of what it is sorted by, where nothing else has that */
+	enum model_sort_key key;
 };
 
 static size_t name_columns(struct text_layout_column to[TABLE_COLUMNS], struct kernel_columns has)
@@ -41,6 +43,8 @@ static size_t name_columns(struct text_layout_column to[TABLE_COLUMNS], struct k
 	if (has.graphs)
 		to[n++] = (struct text_layout_column){"in graphs", false};
 	to[n++] = (struct text_layout_column){has.overhead ? "launch" : "API", false};
+	if (has.sorted)
+		to[n++] = (struct text_layout_column){has.sorted, false};
 	for (size_t i = 0; i < COUNT(always); i++)
 		to[n++] = always[i];
 	if (has.ratio)
@@ -57,7 +61,32 @@ struct line {
 	double launch, p50, queue;
 	uint64_t queued;
 	const struct model_gpu_time *gpu;
+	const struct model_kernel *kernel; /* NULL: of several */
 };
+
+const char *out_page_sorted_head(enum model_sort_key key)
+{
+	static const char *const heads[] = {
+	        [SORT_TOTAL] = "API",    [SORT_MEAN] = "call mean", [SORT_P50] = "call p50",
+	        [SORT_P99] = "call p99", [SORT_MAX] = "call max",   [SORT_FAILED] = "failed"};
+
+	return key < COUNT(heads) ? heads[key] : NULL;
+}
+
+void out_page_sorted_cell(struct text_layout_table *t, const struct model_kernel *k,
+                          enum model_sort_key key)
+{
+	if (!k)
+		table_cell(t, "-");
+	else if (key == SORT_FAILED)
+		out_page_count(t, k->failed);
+	else
+		out_page_time(t, key == SORT_TOTAL  ? k->total
+		                 : key == SORT_MEAN ? k->mean
+		                 : key == SORT_P50  ? k->q.p50
+		                 : key == SORT_P99  ? k->q.p99
+		                                    : k->max);
+}
 
 static void ratio_cell(struct text_layout_table *t, double ratio)
 {
@@ -76,6 +105,8 @@ static void put_line(struct text_layout_table *t, const struct model *m, const s
 	if (has.graphs)
 		count_cell(t, l->graphs, true);
 	out_page_time(t, l->launch);
+	if (has.sorted)
+		out_page_sorted_cell(t, l->kernel, has.key);
 	out_page_time(t, l->p50);
 	out_page_time(t, l->queue);
 	count_cell(t, l->queued, isfinite(l->queue));
@@ -100,6 +131,7 @@ static void kernel_row(struct text_layout_table *t, const struct model *m,
 	        .queue = k->queue_p50,
 	        .queued = k->queued,
 	        .gpu = &k->gpu,
+	        .kernel = k,
 	};
 
 	put_line(t, m, &line, has);
@@ -170,13 +202,16 @@ void out_page_kernels(const struct model *m, const struct out_options *o, struct
 {
 	size_t rows = m->kernel_count < o->limit ? m->kernel_count : o->limit;
 	struct kernel_columns has = {.overhead = isfinite(m->gpu.overhead),
-	                             .ratio = page->markdown || page->width >= TEXT_LAYOUT_WIDE};
+	                             .ratio = page->markdown || page->width >= TEXT_LAYOUT_WIDE,
+	                             .key = o->sort};
 	struct text_layout_column columns[TABLE_COLUMNS];
 	char window[UNIT_BYTES], gpu[UNIT_BYTES];
 	struct text_layout_table t;
 
 	if (!m->kernel_count)
 		return;
+	if (o->sort != SORT_P50 && (o->sort != SORT_TOTAL || has.overhead))
+		has.sorted = out_page_sorted_head(o->sort);
 	/* How often graphs ran them says more than how often they were put into one. */
 	has.graphs = m->in_graphs.kernels != 0;
 	for (size_t i = 0; i < m->kernel_count; i++)

@@ -113,7 +113,7 @@ static char *phase_line(const struct model *m, const struct overview *p, size_t 
 	return line;
 }
 
-static void put_picture(const struct model *m, const struct overview *p, struct text_layout *page)
+static void put_overview(const struct model *m, const struct overview *p, struct text_layout *page)
 {
 	size_t columns = page->width - LABEL;
 	char label[32];
@@ -128,7 +128,7 @@ static void put_picture(const struct model *m, const struct overview *p, struct 
 		put_line(page, "phase", phase_line(m, p, columns));
 }
 
-void out_page_picture(const struct model *m, struct text_layout *page)
+void out_page_overview(const struct model *m, struct text_layout *page)
 {
 	const struct overview *p = m->process_count == 1 ? &m->processes[0].overview : NULL;
 	char whole[UNIT_BYTES], column[UNIT_BYTES];
@@ -139,7 +139,7 @@ void out_page_picture(const struct model *m, struct text_layout *page)
 	text_layout_heading(page, "The run, %s from left to right (a column: %s)",
 	                    unit_time(whole, ns),
 	                    unit_time(column, ns / (double)(page->width - LABEL)));
-	put_picture(m, p, page);
+	put_overview(m, p, page);
 	text_layout_line(
 	        page,
 	        "GPU: from _ (idle) by . : - = + * # %% to @ (busy)%s. host, what it did most: L "

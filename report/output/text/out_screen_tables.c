@@ -158,12 +158,15 @@ void out_screen_changes(const struct screen_report *r, size_t most, struct text_
 
 struct columns {
 	bool gpu, estimated, wide;
+	const char *sorted; /* as in the table of all kernels */
 };
 
 static void put_row(struct text_layout_table *t, const struct screen_report *r, struct columns has,
                     const struct model_gpu_time *gpu, double api, uint64_t launches,
-                    const struct model_shape *shape, const char *name)
+                    const struct model_kernel *k, const char *name)
 {
+	const struct model_shape *shape = k ? &k->most : NULL;
+
 	if (has.gpu) {
 		out_page_percent(t, gpu->total, r->m->gpu.all.total);
 		if (has.estimated) {
@@ -185,6 +188,8 @@ static void put_row(struct text_layout_table *t, const struct screen_report *r, 
 		else
 			table_cell(t, "-");
 	}
+	if (has.sorted)
+		out_page_sorted_cell(t, k, r->o->sort);
 	table_cell(t, "%s", name);
 }
 
@@ -223,13 +228,26 @@ static size_t put_others(struct text_layout_table *t, const struct screen_report
 	return rows;
 }
 
+/* Work of which too little is known for its share of all to be told. */
+static bool is_part(const struct model *m)
+{
+	return m->gpu.partial || m->gpu.all.known < OUT_KNOWN_ENOUGH;
+}
+
 /* The bars above are of a loop where there is one; the tables are of all that ran (free it). */
 static char *heading(const struct screen_report *r, struct columns has)
 {
-	const char *by = r->o->sort != SORT_GPU ? ""
+	static const char *const keys[] = {
+	        [SORT_TOTAL] = ", by API time",         [SORT_CALLS] = ", by launches",
+	        [SORT_MEAN] = ", by mean of a call",    [SORT_P50] = ", by p50 of a call",
+	        [SORT_P99] = ", by p99 of a call",      [SORT_MAX] = ", by the longest call",
+	        [SORT_FAILED] = ", by failed launches", [SORT_NAME] = ", by name",
+	        [SORT_GPU] = ", by GPU time",
+	};
+	const char *by = r->o->sort != SORT_GPU ? keys[r->o->sort]
 	                 : !has.gpu             ? ", by API time (GPU time: not known)"
+	                 : is_part(r->m)        ? ", by GPU time if known"
 	                 : has.estimated        ? ", by estimated GPU time"
-	                 : r->m->gpu.partial    ? ", by GPU time as far as it is known"
 	                                        : ", by GPU time";
 
 	return alloc_format("kernel%s%s", r->s->loop ? " of the run" : "", by);
@@ -254,8 +272,10 @@ void out_screen_kernels(const struct screen_report *r, size_t most, struct text_
 
 	if (!m->totals.launches && !m->totals.graph_launches)
 		return;
+	if (has.gpu || (r->o->sort != SORT_TOTAL && r->o->sort != SORT_MEAN))
+		has.sorted = out_page_sorted_head(r->o->sort);
 	if (has.gpu) {
-		columns[n++] = (struct text_layout_column){"GPU %", false};
+		columns[n++] = (struct text_layout_column){is_part(m) ? "known %" : "GPU %", false};
 		columns[n++] = (struct text_layout_column){"time", false};
 		if (has.estimated)
 			columns[n++] = (struct text_layout_column){"+-%", false};
@@ -268,6 +288,8 @@ void out_screen_kernels(const struct screen_report *r, size_t most, struct text_
 		columns[n++] = (struct text_layout_column){"launch call", false};
 		columns[n++] = (struct text_layout_column){"grid x block, mostly", true};
 	}
+	if (has.sorted)
+		columns[n++] = (struct text_layout_column){has.sorted, false};
 	char *last = heading(r, has);
 	columns[n++] = (struct text_layout_column){last, true};
 	table_start(&t, columns, n);
@@ -277,10 +299,12 @@ void out_screen_kernels(const struct screen_report *r, size_t most, struct text_
 		if (!k->launches) /* graphs alone ran it, or nobody did */
 			continue;
 		double key = has.gpu ? k->gpu.total : k->total;
-		rows += put_others(&t, r, has, others, isfinite(key) ? key : OTHER_LEAST * all,
-		                   most - rows);
+		/* In another order they have no place but the end. */
+		if (r->o->sort == SORT_GPU)
+			rows += put_others(&t, r, has, others,
+			                   isfinite(key) ? key : OTHER_LEAST * all, most - rows);
 		if (rows < most) {
-			put_row(&t, r, has, &k->gpu, k->total, k->launches, &k->most,
+			put_row(&t, r, has, &k->gpu, k->total, k->launches, k,
 			        out_page_name(k, r->o->names));
 			rows++;
 		}

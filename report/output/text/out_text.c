@@ -58,7 +58,7 @@ static void write_section(enum section which, const struct model *m, const struc
 		out_page_phases(m, a, o, page);
 		break;
 	case SECTION_TIMELINE:
-		out_page_picture(m, page);
+		out_page_overview(m, page);
 		break;
 	case SECTION_GPU:
 		out_page_gpu(m, o, page);
