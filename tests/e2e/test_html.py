@@ -463,7 +463,70 @@ def test_several_processes_stand_side_by_side(record, show):
     page = show(*two_ranks(record))
     assert 'Processes side by side' in body(page)
     label = page.eval("""[...document.querySelectorAll('svg')].map((s) => s.getAttribute('aria-label')).find((l) => l && l.startsWith('rank 0'))""")
-    assert re.match(r'rank 0 \(\d+\): GPU busy \d+\.\d\s%, step .*; rank 1 \(\d+\): GPU busy \d+\.\d\s%', label), label
+    assert re.match(r'rank 0 \(\d+\): GPU busy \d+\.\d to \d+\.\d\s%, step .*; rank 1 \(\d+\): GPU busy \d+\.\d to \d+\.\d\s%', label), label
+    for p in data_of(page.path)['extra']['processes']:
+        assert 0 <= p['busy_low'] < p['busy_share'] < p['busy_high'] <= 1
+    assert page.eval("""[...document.querySelectorAll('svg')].find((l) => (l.getAttribute('aria-label') || '').startsWith('rank 0')).querySelectorAll('path.range').length""") == 2
+
+
+# Texts with a figure and its unit that a line may end between; what is never wrapped is none.
+PARTED = r"""(() => {
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+    for (let n = walk.nextNode(); n; n = walk.nextNode()) {
+        const e = n.parentElement;
+        if (/\d (%|[num]?s)(?![\w/])/.test(n.data) && !e.closest('script, svg, .mono, option') && !getComputedStyle(e).whiteSpace.includes('nowrap')) {
+            found.push(n.data);
+        }
+    }
+    return found;
+})()"""
+
+
+@pytest.mark.parametrize('sample', ['many_tiny_launches', 'pageable_copies', 'memory_growth'])
+def test_no_line_ends_between_a_figure_and_its_unit(record, show, compare, sample):
+    """A line of the sentence began with an orphan "%"."""
+    page = show(record(sample))
+    page.wait_for(READY)
+    assert page.eval('document.querySelectorAll("span.keep").length') > 3
+    assert page.eval(PARTED) == []
+    assert compare([record(sample)], [record('sync_every_step')]).eval(PARTED) == []
+
+
+def test_estimates_say_what_they_are(record, show):
+    """In tables too, where no interval stands beside them; exact times do not."""
+    page = show(record('sync_every_step'))
+    page.wait_for(READY)
+    assert any(cell.endswith(' est.') for cell in column(page, 'Sites', 'GPU time'))
+    assert column(page, 'Copies', 'bandwidth')[0].endswith(' est.')
+    assert column(page, 'Streams', 'kernel time')[0].endswith(' est.')
+    assert "Each cause's part is estimated" in body(page) and 'GPU busy, est.' in body(page)
+
+
+def test_steps_of_phases_are_those_of_the_sentence(record, show):
+    """From one step to the next, with what lies between them, as above and in the terminal."""
+    page = show(record('sync_every_step'))
+    page.wait_for(READY)
+    step = re.search(r'step, mean (\S+\s\ws), ', body(page))[1]
+    assert step.replace('\u202f', ' ') in [c.replace('\u202f', ' ') for c in column(page, 'Phases', 'step, mean')]
+
+
+def test_a_place_has_its_line_on_a_phone(record, show):
+    page = show(record('sync_every_step'), **VIEWS['phone'])
+    page.wait_for(READY)
+    assert page.eval("""[...document.querySelectorAll('[aria-label="Sites"] td.name .cell')].filter((c) => c.textContent.length < 60 && c.scrollHeight > c.clientHeight + 2).map((c) => c.textContent)""") == []
+
+
+def test_times_too_short_to_be_told_are_not(record, compare, browser):
+    """A step's part of what the run has once was +0.0025 ns."""
+    def change(data):
+        for site in data['after']['report']['sites']:
+            site['api_total_ns'] += 50
+
+    page = browser.open(respoken(compare([record('sync_every_step')], [record('sync_every_step_fixed')]).path, change))
+    page.wait_for(READY)
+    assert re.findall(r'\b0\.\d+\s?ns|0\.000\d+x', page.eval('document.body.innerText')) == []
+    assert '+<1\u202fns' in column(page, 'Sites compared', 'changed by')
+    page.close()
 
 
 # ---- two runs ---------------------------------------------------------------------------------------------------------------

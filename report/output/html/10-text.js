@@ -26,6 +26,9 @@ function time(ns) {
 	if (!known(ns)) {
 		return NA;
 	}
+	if (ns !== 0 && Math.abs(ns) < 1) { // of a step, what the run has once
+		return '<1' + SPACE + 'ns';
+	}
 	const [unit, name] = timeUnit(ns);
 	return digits(ns / unit, 3) + SPACE + name;
 }
@@ -108,7 +111,12 @@ function rate(perNs) {
 }
 
 function ratio(v) {
-	return known(v) ? digits(v, 3) + 'x' : NA;
+	return known(v) ? (v > 0 && v < 0.001 ? '<0.001x' : digits(v, 3) + 'x') : NA;
+}
+
+// Sentences that were not written here, in parts: no line ends between a figure and its unit.
+function words(sentence) {
+	return sentence.split(/([<>]?\d[\d.,]* (?:%|[num]?s|[KMGT]?i?B|[KMG]B\/s)(?![\w/]))/).map((part, i) => (i % 2 ? put(null, 'span.keep', {}, part) : part));
 }
 
 function text(v) {

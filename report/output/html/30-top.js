@@ -156,17 +156,17 @@ function alerts(root) {
 		list.push(`${percent(report.lost.share)} of the records were lost: counts and sums have them, distributions and the timeline do not.`);
 	}
 	for (const t of list) {
-		put(root, 'p.alert', {}, t);
+		put(root, 'p.alert', {}, ...words(t));
 	}
 }
 
 function verdict(root) {
 	const v = report.verdict;
-	put(root, 'h1', {}, extra.sentence); // as the terminal has it
+	put(root, 'h1', {}, ...words(extra.sentence)); // as the terminal has it
 	// The sentence says what its first half does.
 	const colon = v.reason.indexOf(': '), reason = v.reason.slice(colon < 0 ? 0 : colon + 2);
 	if (v.class !== 'inconclusive') { // else it says all of it
-		put(root, 'p.wide', {}, reason.charAt(0).toUpperCase() + reason.slice(1));
+		put(root, 'p.wide', {}, ...words(reason.charAt(0).toUpperCase() + reason.slice(1)));
 	}
 	const chips = put(root, 'ul.chips', { 'aria-label': 'verdict' });
 	const chip = (name, value) => put(chips, 'li.chip', {}, name + ' ', put(null, 'b', {}, value));
@@ -275,7 +275,7 @@ function place(site) {
 
 function top3(root) {
 	const list = changes().filter((c) => !known(c.speedup) || 1 - 1 / c.speedup >= LEAST_GAIN);
-	put(root, 'h2', {}, list.length ? 'What to change first' : 'No change was found that would save 1 % or more');
+	put(root, 'h2', {}, list.length ? 'What to change first' : 'No change was found that would save 1\u00a0% or more');
 	const cards = put(root, 'div.cards', {});
 	for (const c of list.slice(0, 3)) {
 		const card = put(cards, 'article.card', {});
@@ -289,8 +289,8 @@ function top3(root) {
 			put(card, 'p.place.mono.wrap', {}, place(c.site) + (known(c.site.share) ? ' (' + percent(c.site.share) + ' of ' + callName(c.site.api) + ')' : ''));
 		}
 		const more = put(card, 'details', {}, put(null, 'summary', {}, 'why, and how'));
-		put(more, 'p.small', {}, c.evidence || NA);
-		put(more, 'p.small', {}, c.fix || '');
+		put(more, 'p.small', {}, ...words(c.evidence || NA));
+		put(more, 'p.small', {}, ...words(c.fix || ''));
 	}
 	if (list.length > 1) {
 		put(root, 'p.soft.small', {}, 'Gains are of each change alone; they do not add up.');

@@ -64,7 +64,7 @@ function runChart(box, withCurves, list, until) {
 	const above = (width) => (width < 500 ? 17 : 0);
 	const height = (width) => (withCurves ? (curves.length ? 102 : 62) : chosen ? 102 : 64) + rows() * above(width);
 	return chart(box, label, height, (svg, width) => {
-		const left = width < 500 ? 0 : 78, x = linear(0, until, left, width - 2);
+		const left = width < 500 ? 0 : 92, x = linear(0, until, left, width - 2);
 		let y = 2 + above(width);
 		for (const [color, name, start, end, p] of list) {
 			segment(svg, x, y, color, name, start, end, phaseHint(name, p, start, end), p !== null && p === phase);
@@ -80,7 +80,7 @@ function runChart(box, withCurves, list, until) {
 			for (const p of curves) {
 				curve(svg, x, low, p, until, curves.length);
 			}
-			side(svg, left, low - 36, 'GPU busy', '0 to 100 %');
+			side(svg, left, low - 36, report.gpu.estimated ? 'GPU busy, est.' : 'GPU busy', '0 to 100 %');
 			y = low;
 		}
 		axisX(svg, x, y, ticks(0, until, width < 500 ? 3 : 8), null, timeTick(until), width);
@@ -194,7 +194,7 @@ function whatIfs(root) {
 		for (const [other, e] of buttons) {
 			e.setAttribute('aria-pressed', String(other === chosen));
 		}
-		says.textContent = !order.some((o) => known(o.speedup)) ? 'What changes would gain is not known: ' + text(order[0].unknown_because) + '.' : w ? (WHAT_IF[w.change] || w.change) + ': ' + whatIfText(w) + '.' + (w.assumptions.length ? ' This takes for granted: ' + w.assumptions.join('; ') + '.' : '') : 'No change is chosen.';
+		says.replaceChildren(...words(!order.some((o) => known(o.speedup)) ? 'What changes would gain is not known: ' + text(order[0].unknown_because) + '.' : w ? (WHAT_IF[w.change] || w.change) + ': ' + whatIfText(w) + '.' + (w.assumptions.length ? ' This takes for granted: ' + w.assumptions.join('; ') + '.' : '') : 'No change is chosen.'));
 		c.paint();
 	};
 	for (const w of order) {

@@ -119,7 +119,7 @@ function idleChart(root) {
 	const list = IDLE.map(([key, name, color]) => [name, color, gpu.idle_by[key]]).filter(([, , ns]) => ns > 0).sort((a, b) => b[2] - a[2]);
 	const busy = busyShares(gpu), most = list.length ? list[0][2] / gpu.window_ns : 1;
 	put(box, 'p', {}, 'Idle ' + percent(gpu.idle_ns / gpu.window_ns) + (known(busy.low) && busy.high > busy.low ? ' (' + percentRange(1 - busy.high, 1 - busy.low) + ')' : '') +
-		(part(1) ? ', ' + time(part(gpu.idle_ns / gpu.window_ns)) + (stepTime() ? ' of each step' : '') : '') + '.');
+		(part(1) ? ', ' + time(part(gpu.idle_ns / gpu.window_ns)) + (stepTime() ? ' of each step' : '') : '') + '.' + (report.gpu.estimated ? ' Each cause\'s part is estimated; the interval is of all of it.' : ''));
 	chart(box, () => 'Idle by cause: ' + list.map(([name, , ns]) => name + ' ' + percent(ns / gpu.window_ns)).join(', '), () => Math.max(30, list.length * 44), (svg, width) => {
 		list.forEach(([name, color, ns], i) => {
 			const share = ns / gpu.window_ns, y = i * 44;

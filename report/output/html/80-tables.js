@@ -101,6 +101,9 @@ function table(parent, name, rows, columns, sort, expand) {
 
 const interval = (low, high) => ['95\u00a0% interval', (r) => r[high], (v, r) => (known(v) && r[high] > r[low] ? timeRange(r[low], r[high]) : known(v) ? 'exact' : NA)];
 
+// Estimates that have no interval beside them say what they are.
+const est = (format) => (v) => format(v) + (known(v) && v > 0 && report.gpu.estimated ? ' est.' : '');
+
 function kernelTable(root) {
 	const box = section(root, 'Kernels', many(report.kernels.length, 'kernel') + ' by GPU time, of all of the run.', true);
 	return table(box, 'Kernels', report.kernels, [
@@ -121,18 +124,18 @@ function kernelTable(root) {
 function otherTables(root) {
 	const list = [
 		['Phases', report.phases, [['phase', (p) => phaseName(p) + (p.name ? ', ' + p.name : ''), null], ['time', (p) => p.time_ns, time], ['of the window', (p) => p.share_of_window, percent], ['begins', (p) => p.start_ns, time],
-			['steps', (p) => p.steps, count], ['step, mean', (p) => p.step_ns.mean, time], ['p99', (p) => p.step_ns.p99, time], ['GPU busy', (p) => p.gpu.busy_share, percent],
+			['steps', (p) => p.steps, count], ['step, mean', (p) => extra.phase_steps[report.phases.indexOf(p)], time], ['a step alone, p99', (p) => p.step_ns.p99, time], ['GPU busy', (p) => p.gpu.busy_share, percent],
 			['95\u00a0% interval', (p) => p.gpu.busy_share_low, (v, p) => percentRange(p.gpu.busy_share_low, p.gpu.busy_share_high)], ['verdict', (p) => (p.verdict ? p.verdict.class + (p.verdict.class === 'inconclusive' ? '' : ', ' + p.verdict.confidence) : ''), null]]],
 		['Calls', report.apis, [['call', (a) => callName(a.name), null], ['time', (a) => a.total_ns, time], ['calls', (a) => a.calls, count], ['failed', (a) => a.failed, count],
 			['mean', (a) => a.mean_ns, time], ['p50', (a) => a.p50_ns, time], ['p99', (a) => a.p99_ns, time], ['longest', (a) => a.max_ns, time], ['class', (a) => a.class, null]]],
 		['Copies', report.copies, [['copies', (c) => text(c.direction) + ', ' + text(c.host_memory) + (c.async ? ', async' : ''), null], ['count', (c) => c.count, count], ['bytes', (c) => c.bytes, bytes],
-			['host time', (c) => c.api_total_ns, time], ['GPU time', (c) => c.gpu_total_ns, time], interval('gpu_low_ns', 'gpu_high_ns'), ['bandwidth', (c) => (known(c.gpu_bytes_per_s) ? c.gpu_bytes_per_s / 1e9 : null), rate]]],
+			['host time', (c) => c.api_total_ns, time], ['GPU time', (c) => c.gpu_total_ns, time], interval('gpu_low_ns', 'gpu_high_ns'), ['bandwidth', (c) => (known(c.gpu_bytes_per_s) ? c.gpu_bytes_per_s / 1e9 : null), est(rate)]]],
 		['NVTX ranges', report.ranges, [['range', (r) => '\u00a0'.repeat(2 * Math.min(r.level, 20)) + r.name, null], ['time', (r) => r.total_ns, time], ['count', (r) => r.count, count], ['mean', (r) => r.mean_ns, time], ['p99', (r) => r.p99_ns, time],
-			['launches', (r) => r.launches, count], ['waits', (r) => r.syncs, count], ['GPU time', (r) => r.gpu_ns, time]]],
+			['launches', (r) => r.launches, count], ['waits', (r) => r.syncs, count], ['GPU time', (r) => r.gpu_ns, est(time)]]],
 		['Threads', report.host.threads, [['thread', (t) => text(t.name) + ' (' + t.tid + ')', null], ['in CUDA', (t) => t.api_ns, time], ['calls', (t) => t.calls, count], ['launches', (t) => t.launches, count],
 			['launching', (t) => t.launch_ns, time], ['waiting, GPU works', (t) => t.sync_useful_ns, time], ['waiting, GPU idle', (t) => t.sync_wasted_ns, time], ['outside CUDA', (t) => t.outside_ns, time], ['waited for a CPU', (t) => t.cpu_wait_ns, time]]],
 		['Streams', report.streams || [], [['stream', (s) => s.id + ', ' + s.kind + ', GPU ' + s.device, null], ['kernels', (s) => s.kernels, count], ['graphs', (s) => s.graphs, count], ['copies', (s) => s.copies, count],
-			['kernel time', (s) => s.kernel_ns, time], ['copy time', (s) => s.copy_ns, time], ['of it beside kernels', (s) => s.overlapped_ns, time]]],
+			['kernel time', (s) => s.kernel_ns, est(time)], ['copy time', (s) => s.copy_ns, est(time)], ['of it beside kernels', (s) => s.overlapped_ns, est(time)]]],
 		['Graphs', report.graphs, [['graph', (g) => g.id, null], ['launches', (g) => g.launches, count], ['host time', (g) => g.api_total_ns, time], ['GPU time', (g) => g.gpu_total_ns, time], interval('gpu_low_ns', 'gpu_high_ns'),
 			['nodes', (g) => g.nodes, count], ['kernels', (g) => g.kernel_nodes, count], ['updates', (g) => g.updates, count]]],
 	];
@@ -163,7 +166,7 @@ function sites(root) {
 		['place', (s) => (s.headline === null || !s.frames[s.headline] ? 'not known' : frameText(s.frames[s.headline])), null],
 		['host time', (s) => s.api_total_ns, (v, s) => time(v) + (s.estimated ? ' est.' : '')],
 		['waiting, GPU idle', (s) => s.wasted_ns, time],
-		['GPU time', (s) => s.gpu_total_ns, time],
+		['GPU time', (s) => s.gpu_total_ns, est(time)],
 		['calls', (s) => (s.calls === null ? s.calls_estimated : s.calls), (v, s) => (known(v) ? count(Math.round(v)) : 'over ' + count(s.seen)) + (s.calls === null && known(v) ? ' est.' : '')],
 		['call', (s) => callName(s.api), null],
 		['kind', (s) => s.kind, null],

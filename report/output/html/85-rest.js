@@ -1,26 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes side by side, all findings, and what this recording is and is not.
 
+// An estimate as its range alone: there is little room.
+function rankBusy(p) {
+	return known(p.busy_low) && p.busy_high > p.busy_low ? percentRange(p.busy_low, p.busy_high) : percent(p.busy_share);
+}
+
 function ranks(root) {
 	if (extra.processes.length < 2) {
 		return;
 	}
 	const list = extra.processes, slowest = Math.max(...list.map((p) => p.step_p50_ns || 0));
 	const box = section(root, 'Processes side by side', 'GPU busy above, the host below: shares of all of the time from the process\' first CUDA call to its last, not of the loop alone. ' +
+		(report.gpu.estimated ? 'Hatched: the 95\u00a0% interval of GPU busy, in proportion to that of the run. ' : '') +
 		(report.processes.length > list.length ? 'The first ' + count(list.length) + ' of ' + count(report.processes.length) + '.' : ''), true);
 	const name = (p) => (p.rank === null ? 'process ' + p.pid : 'rank ' + p.rank + ' (' + p.pid + ')');
-	chart(box, () => list.map((p) => name(p) + ': GPU busy ' + percent(p.busy_share) + ', step ' + time(p.step_p50_ns)).join('; '), () => list.length * 62, (svg, width) => {
+	chart(box, () => list.map((p) => name(p) + ': GPU busy ' + rankBusy(p) + ', step ' + time(p.step_p50_ns)).join('; '), () => list.length * 62, (svg, width) => {
 		const left = width < 620 ? 0 : 250;
 		list.forEach((p, i) => {
 			const y = i * 62, top = left ? y : y + 18, h = left ? 20 : 15;
-			draw(svg, 'text', { x: 0, y: y + 13 }, name(p) + (left ? '' : ', step ' + time(p.step_p50_ns) + ', busy ' + percent(p.busy_share)));
+			draw(svg, 'text', { x: 0, y: y + 13 }, name(p) + (left ? '' : ', step ' + time(p.step_p50_ns) + ', busy ' + rankBusy(p)));
 			if (left) {
 				draw(svg, 'text.soft', { x: 0, y: y + 30 }, 'step ' + time(p.step_p50_ns) + (p.steps ? ' (median of ' + count(p.steps) + ')' : '') + (slowest > 0 && p.step_p50_ns === slowest ? ', slowest' : ''));
-				draw(svg, 'text.soft', { x: 0, y: y + 46 }, 'GPU busy ' + percent(p.busy_share) + (report.gpu.estimated && known(p.busy_share) ? ', estimated' : ''));
+				draw(svg, 'text.soft', { x: 0, y: y + 46 }, 'GPU busy ' + rankBusy(p));
 			}
 			const w = width - left - 2;
 			if (known(p.busy_share)) {
-				stack(svg, left, top, w, h, [['gpu', 'GPU busy', p.busy_share], ['idle', 'GPU idle', 1 - p.busy_share]]);
+				const range = known(p.busy_low) ? [left + w * p.busy_low, left + w * p.busy_high] : null;
+				stack(svg, left, top, w, h, [['gpu', 'GPU busy', p.busy_share], ['idle', 'GPU idle', 1 - p.busy_share]], range);
+				if (range) {
+					hatched(svg, ...range, top, h);
+				}
 			} else {
 				draw(svg, 'rect.band', { x: left, y: top, width: w, height: h });
 			}
@@ -48,8 +58,8 @@ function findings(root) {
 		if (c.site) {
 			put(d, 'p.place.mono.wrap', {}, place(c.site));
 		}
-		put(d, 'p.small', {}, c.evidence || NA);
-		put(d, 'p.small', {}, c.fix || '');
+		put(d, 'p.small', {}, ...words(c.evidence || NA));
+		put(d, 'p.small', {}, ...words(c.fix || ''));
 	}
 }
 
@@ -67,10 +77,10 @@ function about(root) {
 	parts[parts.length - 1][0] = 'about';
 	if (report.warnings.length) {
 		const list = put(box, 'ul.alert.small', { 'aria-label': 'Warnings' });
-		report.warnings.forEach((t) => put(list, 'li', {}, t));
+		report.warnings.forEach((t) => put(list, 'li', {}, ...words(t)));
 	}
 	const facts = put(box, 'dl.facts', {});
-	const fact = (name, value) => fill(facts, {}, [put(null, 'dt', {}, name), put(null, 'dd', {}, value)]);
+	const fact = (name, value) => fill(facts, {}, [put(null, 'dt', {}, name), put(null, 'dd', {}, ...words(value))]);
 	for (const p of report.processes.slice(0, 16)) {
 		fact('process ' + p.pid, [text(p.command), p.state, 'CUDA driver ' + text(p.driver_version), runtimes(p.runtime_versions),
 			'file ' + p.file, p.damaged ? 'damaged: ' + p.damaged : null].filter(Boolean).join('; '));

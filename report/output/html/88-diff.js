@@ -45,7 +45,7 @@ function diffAlerts(main, d) {
 	for (const s of [d.before, d.after]) {
 		(s.missing || []).forEach((m) => list.push('Missing: ' + m));
 	}
-	list.forEach((t) => put(main, 'p.alert', {}, t));
+	list.forEach((t) => put(main, 'p.alert', {}, ...words(t)));
 }
 
 // ---- a step before and after ----
@@ -218,7 +218,7 @@ function buildDiff(root, main) {
 	diffHeader(root, d);
 	root.append(main);
 	diffAlerts(main, d);
-	put(main, 'h1', {}, diffSentence(d.headline));
+	put(main, 'h1', {}, ...words(diffSentence(d.headline)));
 	const chips = put(main, 'ul.chips', { 'aria-label': 'verdicts' });
 	[['before', d.before], ['after', d.after]].forEach(([name, s]) => put(chips, 'li.chip', {}, name + ' ', put(null, 'b', {}, text(s.verdict))));
 	put(chips, 'li.chip', {}, 'recordings ', put(null, 'b', {}, d.before.count + ' and ' + d.after.count + (d.times_judged ? '' : ': not enough to tell noise')));
