@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs with a fix (tests/gpu/workloads): what the fix of each is of, and which prediction speaks of it.
 
-Six sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
+Seven sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
 are held back say afterwards whether that helped programs in general. Once they have been looked at, they are programs to learn
 from as well; the fresh ones were written then, before the next change, and the last ones when the fresh ones had been looked at.
 The unseen ones were written when the last ones had been looked at, and the strangers after those, by someone who knew these
-programs alone, and nothing of what the report says or how it comes to say it.
+programs alone, and nothing of what the report says or how it comes to say it. The guests were written in the same way by another
+one, when the strangers had been looked at.
 """
 
 
@@ -127,13 +128,33 @@ STRANGERS = [
     Case("mixer_fp32", "torch timm", Fix("gpu-bound"), useless="fused", otherwise="gpu-bound", near=0.05),
     Case("numba_temporaries", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned"),
 ]
-HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS}
+GUESTS = [
+    Case("pinn_burgers", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
+    Case("kalman_tracks", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.02),
+    # The host cuts pictures while the GPU rests: without the reads both go on at once.
+    Case("gan_logged", "torch", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="fused", near=0.05),
+    # The same with the rows of a minibatch.
+    Case("jax_ppo_kl", "jax optax", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="no-alloc",
+         near=0.02),
+    Case("spectrogram_features", "torch", Fix("copy-bound", "pinned"), useless="no-alloc"),
+    Case("stages_offloaded", "torch transformers", Fix("copy-bound"), Fix("copy-bound", "pinned", "fix2"), useless="no-alloc",
+         near=0.02),
+    Case("cupy_sky_frames", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned"),
+    # It is the host's memory that is allocated. Numba keeps none; the two kernels of a frame would be as many in a graph.
+    Case("numba_pinned_frames", "numba", Fix("alloc-bound", "no-alloc"), useless="graphs"),
+    Case("policy_env_loop", "torch", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
+    Case("jax_forecast_windows", "jax optax", Fix("host-bound", "host=0"), useless="no-alloc", near=0.05),
+    Case("nearest_broadcast", "torch", Fix("gpu-bound"), useless="pinned", otherwise="gpu-bound"),
+    Case("frozen_backbone", "torch timm", Fix("gpu-bound"), Fix("gpu-bound", None, "fix2"), useless="no-sync",
+         otherwise="gpu-bound", near=0.05),
+]
+HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
 SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")],
              "held": [Case("fake_waits", "torch", Fix("sync-bound", "no-sync"), useless="graphs")], "fresh": [], "last": [],
-             "unseen": [], "strangers": []}
+             "unseen": [], "strangers": [], "guests": []}
 WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0", "fused")
 
 
