@@ -141,14 +141,15 @@ def test_steps_found(run, sample, steps, work):
 @pytest.mark.parametrize('sample,n', [('many_tiny_launches', 5000), ('vector_add', 1)])
 def test_no_steps_where_nothing_repeats(run, sample, n):
     """A kernel launched again and again is no step, and one launch neither."""
-    steps = run(sample, n).report['steps']
+    steps = run(sample, n, **VIRTUAL_TIME).report['steps']  # else a busy machine may give it a rhythm
     assert steps['source'] == 'none' and steps['count'] is None and steps['outliers'] == []
 
 
 def test_gpu_time_of_steps_found(run):
     r = run('sync_every_step', 5000, CUDASPY_GPU='sample', **VIRTUAL_TIME)
     steps, device = r.report['steps'], r.truth['devices'][0]
-    assert steps['judged'] - 1 <= steps['gpu_timed'] <= steps['judged']  # the first has a set that is not timed
+    # The first has a set that is not timed. The tear-down begins with a slice of the run, in which the last ones may be.
+    assert 0.99 * steps['judged'] < steps['gpu_timed'] < steps['judged']
     assert steps['gpu_ns']['mean'] == pytest.approx(device['busy_ns'] / 5000, rel=0.2)  # the copy's 1 us is within what is taken off
 
 
