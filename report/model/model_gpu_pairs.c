@@ -196,7 +196,7 @@ static struct model_work_time time_of(const struct tf_work *w, const struct mode
 	t.samples = p.samples;
 	t.mean = p.mean;
 	t.deviation = p.deviation;
-	t.random = random_of(&p, c);
+	t.random = hypot(random_of(&p, c), normal_95(sqrt(p.division)));
 	t.shared = p.shared;
 	t.mean = fmax(0, t.mean);
 	t.systematic = hypot(c->systematic, SYSTEMATIC_SHARE * t.mean);

@@ -72,6 +72,7 @@ static void weigh(struct pool *p, const struct tf_work *w,
 		p->shared += m.share[i] * cost[i].half;
 	}
 	p->deviation = sqrt(m.piece);
+	p->division = m.division;
 	p->degrees = fmin(m.degrees, (double)weights->pairs - 1);
 }
 

@@ -26,6 +26,7 @@ enum pool_method pool_method(const struct tf_work *w);
  * tell as much. */
 struct pool {
 	double n, mean, deviation, shared; /* deviation, of a pair, NaN: one pair */
+	double division;                   /* variance of the mean: struct weights_mean */
 	double degrees;
 	uint64_t samples;
 };

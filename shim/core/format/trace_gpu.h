@@ -72,7 +72,7 @@ struct tf_work {
  * y: the sample's time, ns. d: half the squared difference of y to the next sample of the same kind
  * (idle or busy stream). The last sample of a series, its end, has only the first half of its w in
  * the sums up to `spread`. The launches behind the ends are divided among them by g, the distance
- * of each from the sample before it.
+ * of each from the sample before it: how many are behind which end is not known.
  */
 struct tf_weights {
 	double weight[TF_PAIRS];            /* sum of w, of pairs on an idle and on a busy stream */
@@ -90,7 +90,8 @@ struct tf_weights {
 	uint32_t pairs;                     /* in these sums, saturating */
 	uint32_t tries;                     /* pieces of work with events around them, lost
 	                                       samples too */
-	uint64_t reserved[7];
+	double end_apart_ns, end_apart;     /* of the ends: sum of g * g * y; of g * g * y * y */
+	uint64_t reserved[5];
 };
 
 /* Area `weights`: the struct tf_weights of each entry of `works`, as offset / 64; 0 = none. */

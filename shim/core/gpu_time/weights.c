@@ -61,6 +61,8 @@ static void add_end(struct tf_weights *to, const struct weights_series *s, doubl
 	to->end_both += sign * s->half * s->gap;
 	to->end_spread += sign * square(s->gap) * spread;
 	to->end_both_spread += sign * s->half * s->gap * spread;
+	to->end_apart_ns += sign * square(s->gap) * s->ns;
+	to->end_apart += sign * square(s->gap * s->ns);
 }
 
 /* A pair counts for `more` than it did. */
@@ -137,6 +139,19 @@ void weights_add(struct tf_weights *to, struct weights_series *s, uint64_t nth, 
 
 /* ---- the mean ---- */
 
+/*
+ * The variance of the ends' mean by how many launches are behind each. That they are proportional
+ * to the distance g ahead of it is a guess: both are taken to vary by as much as themselves, by
+ * chance and since a busy machine spoils samples.
+ */
+static double apart(const struct tf_weights *w, double ends)
+{
+	double ns = w->end_ns / ends,
+	       sum = w->end_apart - 2 * ns * w->end_apart_ns + square(ns) * w->end_squares;
+
+	return sum > 0 ? 2 * sum / square(ends) : 0;
+}
+
 bool weights_mean(const struct tf_weights *w, uint64_t count, struct weights_mean *mean)
 {
 	double ends = w->end_weight[TF_PAIR_IDLE] + w->end_weight[TF_PAIR_BUSY], tail = 0, sum = 0;
@@ -165,7 +180,10 @@ bool weights_mean(const struct tf_weights *w, uint64_t count, struct weights_mea
 	mean->piece = w->told > 0 ? spread / (w->told + more) : NAN;
 	if (!(mean->piece >= 0 && mean->piece < square(NS_MOST)))
 		mean->piece = NAN;
-	mean->variance = mean->piece / mean->degrees;
+	mean->division = tail > 0 ? apart(w, ends) * square(tail * ends / sum) : 0;
+	if (!(mean->division < square(NS_MOST)))
+		mean->division = 0;
+	mean->variance = mean->piece / mean->degrees + mean->division;
 	return true;
 }
 

@@ -31,6 +31,8 @@ void weights_add(struct tf_weights *to, struct weights_series *series, uint64_t 
 struct weights_mean {
 	double ns;
 	double variance;        /* of the mean, by chance; NaN: not known */
+	double division;        /* the part of it that is how launches behind the last pairs of
+	                           several series were divided among these; 0: of one series */
 	double degrees;         /* of freedom: so many pairs of equal weight tell as much */
 	double piece;           /* variance of one piece beside its neighbours; NaN: not known */
 	double share[TF_PAIRS]; /* of the weight: pairs on an idle and on a busy stream */
