@@ -69,9 +69,11 @@ static bool affordable(struct sampler *m, const struct sampler_class *cls, uint6
 /* Replaces what was set aside by what the sample really took. */
 static void settle(struct sampler *m, uint64_t ticks)
 {
-	if (m->aside_ns)
+	if (m->aside_ns) {
 		__atomic_fetch_add(&shared.beyond_ns, clock_ns_of(ticks) - m->aside_ns,
 		                   __ATOMIC_RELAXED);
+		rate_ahead(&m->rate, ticks);
+	}
 	m->aside_ns = 0;
 }
 

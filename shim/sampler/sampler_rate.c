@@ -14,13 +14,21 @@ void rate_resume(struct sampler_rate *r, uint64_t now, uint64_t work)
 
 bool rate_affords(const struct sampler_rate *r, uint64_t now, double percent)
 {
-	return now > r->born &&
-	       (double)(r->spent + r->cost) <= (double)(now - r->born) * percent / 100;
+	if (now <= r->born)
+		return false;
+	double budget = (double)(now - r->born) * percent / 100;
+	return (double)(r->spent + r->cost) <= budget ||
+	       (double)(r->spent + r->cost) - (double)r->ahead <= budget / 2;
 }
 
 void rate_spend(struct sampler_rate *r, uint64_t ticks)
 {
 	r->spent += ticks;
+}
+
+void rate_ahead(struct sampler_rate *r, uint64_t ticks)
+{
+	r->ahead += ticks;
 }
 
 /*

@@ -131,6 +131,18 @@ def test_a_kernel_that_changes_as_the_program_goes_on(sample, how, sync):
         assert work['mean_ns'] == pytest.approx(truth, rel=0.06), (work, truth)
 
 
+def test_a_change_behind_the_allowance(sample):
+    """
+    Samples that take long are soon paid for out of the allowance. They went on only when the budget had made up for all of it, at launch
+    10,000 of 60,000: the first 2,000, of 30 us for 5, then stood for half of these, and the mean was 7.6 us.
+    """
+    r, _ = sample('changing', 'drift', 60000, 0, SIM_COST=1, SIM_EVENT_NS=10000)
+    work, truth = work_of(r)
+    assert work['samples'] > 50 and work['mean_ns'] == pytest.approx(truth, rel=0.12), (work, truth)  # 7 % off at most in 41 runs
+    assert work['low_ns'] <= truth <= work['high_ns'], (work, truth)
+    assert r.report['overhead']['own_share'] < 0.02
+
+
 def test_a_kernel_of_two_threads_at_different_rates(sample):
     """
     Of the thread that launches ten times as often each sample stands for more: of equal weight they say 14 to 30 us. Launches behind a

@@ -83,6 +83,30 @@ static void test_a_budget_is_kept_and_used(void **state)
 }
 
 /* Looks that come to nothing must not eat what samples would need. */
+/* What an allowance paid for is made up for by half of the budget: samples go on meanwhile, and when
+ * that is done all is as without. */
+static void test_samples_go_on_behind_an_allowance(void **state)
+{
+	struct sampler_rate r;
+	const uint64_t debt = 1000;
+	unsigned samples = 0;
+
+	(void)state;
+	rate_begin(&r, 0, 0);
+	rate_ahead(&r, debt);
+	rate_sampled(&r, debt, 1, 1, 1);
+	r.cost = 10;
+	for (uint64_t now = 1; now <= 400000; now++) {
+		if (!rate_affords(&r, now, 1))
+			continue;
+		rate_spend(&r, 10);
+		samples++;
+		if (now < 190000) /* until then half of it: a budget of 2,000 would have paid */
+			assert_in_range(10 * samples + 20, now / 200, now / 200 + 20);
+	}
+	assert_in_range(r.spent, 4000 - 10, 4000);
+}
+
 static void test_many_new_classes_do_not_starve_it(void **state)
 {
 	struct program p;
@@ -283,6 +307,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_a_budget_is_kept_and_used),
+	        cmocka_unit_test(test_samples_go_on_behind_an_allowance),
 	        cmocka_unit_test(test_many_new_classes_do_not_starve_it),
 	        cmocka_unit_test(test_looks_are_few),
 	        cmocka_unit_test(test_a_slow_program_is_sampled_oftener),
