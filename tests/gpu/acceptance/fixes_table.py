@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs with a fix (tests/gpu/workloads): what the fix of each is of, and which prediction speaks of it.
 
-Seven sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
+Eight sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
 are held back say afterwards whether that helped programs in general. Once they have been looked at, they are programs to learn
 from as well; the fresh ones were written then, before the next change, and the last ones when the fresh ones had been looked at.
 The unseen ones were written when the last ones had been looked at, and the strangers after those, by someone who knew these
 programs alone, and nothing of what the report says or how it comes to say it. The guests were written in the same way by another
-one, when the strangers had been looked at.
+one, when the strangers had been looked at, and the visitors by two more, when the guests had been.
 """
 
 
@@ -148,13 +148,38 @@ GUESTS = [
     Case("frozen_backbone", "torch timm", Fix("gpu-bound"), Fix("gpu-bound", None, "fix2"), useless="no-sync",
          otherwise="gpu-bound", near=0.05),
 ]
-HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS}
+VISITORS = [
+    Case("offline_q_learning", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
+    # torch.compile makes a dozen kernels of some seventy.
+    Case("lattice_boltzmann", "torch triton", Fix("launch-bound"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.02),
+    # The host must know how many words an expert has before it can launch the expert. fix2 still waits once a block.
+    Case("experts_in_turn", "torch", Fix("sync-bound", "no-sync"), Fix("sync-bound", None, "fix2"), useless="no-alloc", near=0.02),
+    Case("chats_swapped", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-alloc", near=0.02),
+    Case("graph_negatives", "torch torch_geometric", Fix("host-bound", "host=0"), Fix("host-bound", None, "fix2"),
+         useless="pinned", near=0.05),
+    # Pinned and non_blocking already: there are fewer bytes, or they are copied beside the computing.
+    Case("label_planes", "torch", Fix("copy-bound"), Fix("copy-bound", None, "fix2"), useless="no-alloc", near=0.05),
+    Case("choice_logits", "torch", Fix("gpu-bound"), useless="graphs", otherwise="gpu-bound", near=0.02),
+    # The graph and the kernel of a slope leave the same arithmetic; what is launched is less.
+    Case("cupy_neurons", "cupy", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="no-sync"),
+    # It is the host's memory that is allocated.
+    Case("cupy_projections", "cupy", Fix("alloc-bound", "no-alloc"), useless="graphs"),
+    Case("numba_tracers", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-sync"),
+    # Python hands a hundred arrays over at each call, and XLA brings them to pinned memory by threads of its own.
+    Case("jax_restored_weights", "jax flax", Fix(("copy-bound", "host-bound")), useless="no-alloc", near=0.02),
+    Case("jax_padded_reviews", "jax", Fix("gpu-bound"), useless="host=0", otherwise="gpu-bound", near=0.02),
+    Case("pyg_collisions", "torch torch_geometric", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    Case("loader_lists", "torch", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
+]
+HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
+          "visitors": VISITORS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
 SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")],
              "held": [Case("fake_waits", "torch", Fix("sync-bound", "no-sync"), useless="graphs")], "fresh": [], "last": [],
-             "unseen": [], "strangers": [], "guests": []}
+             "unseen": [], "strangers": [], "guests": [], "visitors": []}
 WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0", "fused")
 
 
