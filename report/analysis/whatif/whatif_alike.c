@@ -81,17 +81,24 @@ static int by_count(const void *a, const void *b)
 
 /* ---- what the host does that no graph takes away ---- */
 
-/* Places of a step are told by what was given or waited for before them. */
-static uint32_t places_of(const struct whatif_step *step)
+bool whatif_step_divides(const struct call_event *a)
 {
-	return step->pieces + step->changes + 1;
+	return a->cls == SPY_CLASS_ALLOC && a->kind == TF_WORK_NONE && !a->result &&
+	       !(a->flags & CALL_EVENT_CAPTURED) && !cuda_role_is_ordered(a->role);
 }
 
-/* One thread goes on where another one left off, as a backward pass does: a captured step has no
- * such place. */
-static bool hands_over(const struct replay *r, size_t i)
+/* Places of a step are told by what was given, waited for, allocated or freed before them. */
+static uint32_t places_of(const struct whatif_step *step)
 {
-	return r->call_events[i].before != CALL_LOG_NONE;
+	return step->pieces + step->marks + 1;
+}
+
+/* No graph takes the host's time before these, so it is not asked whether it would: a call of a
+ * thread that goes on where another one left off, as a backward pass does, which a captured step
+ * does not have; and one that divides graphs. */
+static bool is_beside(const struct replay *r, size_t i)
+{
+	return r->call_events[i].before != CALL_LOG_NONE || whatif_step_divides(&r->given[i]);
 }
 
 /*
@@ -112,7 +119,7 @@ static void find_gap(struct whatif_steps *s, const struct group *g, const uint32
 	uint64_t sequence = g->first[0]->sequence;
 	for (size_t i = 0; i < r->count; i++)
 		if (s->of[i] != CALL_LOG_NONE && s->steps[s->of[i]].sequence == sequence &&
-		    place[i] < places && !hands_over(r, i))
+		    place[i] < places && !is_beside(r, i))
 			sum[place[i]] += r->call_events[i].gap;
 	for (uint32_t k = 1; k < places; k++)
 		if (sum[k] > sum[best])
@@ -124,7 +131,7 @@ static void find_gap(struct whatif_steps *s, const struct group *g, const uint32
 		second = s->usual;
 	for (size_t i = 0; i < r->count; i++) {
 		struct whatif_step *step = s->of[i] == CALL_LOG_NONE ? NULL : &s->steps[s->of[i]];
-		if (!step || step->sequence != sequence || place[i] != best || hands_over(r, i))
+		if (!step || step->sequence != sequence || place[i] != best || is_beside(r, i))
 			continue;
 		step->gap += r->call_events[i].gap;
 		if (step->stays == CALL_LOG_NONE)
@@ -144,10 +151,11 @@ static uint32_t *find_places(struct whatif_steps *s)
 	for (size_t i = 0; i < r->count; i++) {
 		if (s->of[i] == CALL_LOG_NONE)
 			continue;
-		bool wait = whatif_step_wait(&r->given[i], &r->call_events[i]);
+		const struct call_event *a = &r->given[i];
+		bool mark = whatif_step_wait(a, &r->call_events[i]) || whatif_step_divides(a);
 		place[i] = now[s->of[i]];
-		now[s->of[i]] += wait || whatif_step_piece(&r->given[i], &r->call_events[i]);
-		s->steps[s->of[i]].changes += wait;
+		now[s->of[i]] += mark || whatif_step_piece(a, &r->call_events[i]);
+		s->steps[s->of[i]].marks += mark;
 	}
 	free(now);
 	return place;

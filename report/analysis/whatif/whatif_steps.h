@@ -18,7 +18,8 @@ struct whatif_step {
 	uint16_t thread;                 /* whose step it is; its helpers' calls belong to it too */
 	bool repeats;                    /* it is one of the sequences to capture */
 	uint32_t next;                   /* of the same thread, or CALL_LOG_NONE */
-	uint32_t pieces, waits, changes; /* waits: points at which the host waits; changes: calls */
+	uint32_t pieces, waits; /* waits: points at which the host waits */
+	uint32_t marks;         /* calls that wait, or divide a graph */
 	/* The work in its order, with shapes and streams; the same by names alone. */
 	uint64_t sequence, names;
 	uint32_t stays; /* the call before which the host does what no graph takes away */
@@ -52,6 +53,8 @@ void whatif_steps_compare(struct whatif_steps *s);
 bool whatif_step_piece(const struct call_event *a, const struct replay_act *r);
 /* The host waits here for the GPU's work; copies to the device are inputs and are none. */
 bool whatif_step_wait(const struct call_event *a, const struct replay_act *r);
+/* An allocation or free that no graph takes. */
+bool whatif_step_divides(const struct call_event *a);
 
 /* What stands in the way of capturing the steps. */
 void whatif_steps_blocked(const struct whatif_steps *s, struct whatif_result *to);

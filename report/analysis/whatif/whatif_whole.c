@@ -77,13 +77,6 @@ static bool is_captured(const struct call_event *a, const struct replay_act *r)
 	        a->cls == SPY_CLASS_CONTEXT || cuda_role_is_ordered(a->role));
 }
 
-/* An allocation or free that no graph takes. */
-static bool divides(const struct call_event *a)
-{
-	return a->cls == SPY_CLASS_ALLOC && a->kind == TF_WORK_NONE && !a->result &&
-	       !(a->flags & CALL_EVENT_CAPTURED) && !cuda_role_is_ordered(a->role);
-}
-
 /* It waits for no work of its own step, and is done when its call returns. */
 static void copied_before(struct replay_act *a)
 {
@@ -217,7 +210,7 @@ static void walk(struct whole *w, struct walker *k, uint32_t *waits, uint32_t i)
 		waits[step]--;
 		return;
 	}
-	if (!w->free && divides(given)) {
+	if (!w->free && whatif_step_divides(given)) {
 		settle(w, &k->segment, &k->late);
 		end_segment(w, &k->segment, i);
 		return;

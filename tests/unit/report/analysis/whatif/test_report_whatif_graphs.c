@@ -147,6 +147,32 @@ static void test_whole_steps(void **state)
 	play_ends(&p, &m);
 }
 
+/* Memory is made in each step, 1 ms goes to filling it, and it is freed: what divides the graph lies
+ * between the last wait and what the host does. */
+static void test_host_work_behind_an_allocation_stays(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 100; i++) {
+		play_alloc(&p, 2000, false);
+		p.host += 1000;
+		for (int k = 0; k < 20; k++, p.host += 10)
+			play_launch(&p, 5, 2);
+		play_sync(&p);
+		play_alloc(&p, 700, true);
+	}
+	play_timed(&p, 2);
+	play_ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 23);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	assert_int_equal(r.form, WHATIF_WHOLE);
+	assert_near(r.predicted, 100 * (2000 + 1000 + 55 + 700) * 1e3, 0.02);
+	assert_near(r.stays, 100 * 1000e3, 0.02);
+	play_ends(&p, &m);
+}
+
 /* Each fourth step, or so, has one copy more, at a place of its own. */
 static struct whatif_result steps_of_other_shapes(int every)
 {
@@ -257,6 +283,7 @@ int main(void)
 	        cmocka_unit_test(test_issuing_few_calls_stays),
 	        cmocka_unit_test(test_graphs_leave_host_work),
 	        cmocka_unit_test(test_whole_steps),
+	        cmocka_unit_test(test_host_work_behind_an_allocation_stays),
 	        cmocka_unit_test(test_steps_of_other_shapes),
 	        cmocka_unit_test(test_allocations_divide_graphs),
 	        cmocka_unit_test(test_steps_that_cannot_be),
