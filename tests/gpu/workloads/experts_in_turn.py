@@ -4,6 +4,7 @@ experts and looks for the words of each.
 
 Wrong: torch.where waits for the GPU, since the host must know how many words there are, and the expert is launched only then.
 fix: each expert takes its best words, always as many: nothing is waited for (sync-bound).
+fix3: the same words for all experts at once, in a batch of products: an eighth of the launches (launch-bound).
 fix2: the words are put in order by their experts, and how many each one has is read once a block (sync-bound).
 useless: the experts' outputs are added up in a tensor that is allocated once.
 """
@@ -36,9 +37,22 @@ class Experts(nn.Module):
         self.register_buffer("numbers", torch.arange(EXPERTS))
         self.register_buffer("total", torch.zeros(WORDS, WIDTH) if variant == "useless" else None)
 
+    @torch.no_grad()
+    def stack(self):
+        """The experts' weights in one tensor each, for fix3."""
+        for name in ("inner", "outer"):
+            layers = [getattr(expert, name) for expert in self.experts]
+            self.register_buffer(name + "_weight", torch.stack([layer.weight.t() for layer in layers]))
+            self.register_buffer(name + "_bias", torch.stack([layer.bias.unsqueeze(0) for layer in layers]))
+
     def forward(self, x):
         shares = self.router(x).softmax(dim=1)
         total = torch.zeros_like(x) if self.total is None else self.total.zero_()
+        if self.variant == "fix3":
+            weights, rows = shares.t().topk(ROOM, dim=1, sorted=False)
+            inner = F.gelu(torch.baddbmm(self.inner_bias, x[rows], self.inner_weight))
+            outer = torch.baddbmm(self.outer_bias, inner, self.outer_weight) * weights.unsqueeze(2)
+            return total.index_add_(0, rows.flatten(), outer.flatten(0, 1))
         if self.variant == "fix":
             weights, rows = shares.t().topk(ROOM, dim=1, sorted=False)
             for number, expert in enumerate(self.experts):
@@ -94,6 +108,9 @@ def make(variant):
     fixable.seed(torch)
     with torch.device("cuda"):
         model = Reader(variant).to(torch.bfloat16).eval()
+    if variant == "fix3":
+        for block in model.blocks:
+            block.experts.stack()
     texts = torch.randint(0, VOCABULARY, (4, TEXTS, LENGTH), device="cuda")
     turn, seen, told = [0], [], []
 

@@ -2,7 +2,7 @@
 """What the programs with a fix share: the choice of a variant, the steady loop and its time per step.
 
 A program has the variants `base` (as it was written), `fix` (what is wrong is put right), `useless` (a change that
-sounds good and does not help), and some have `fix2` (another way to put it right). WORKLOAD_FIX=1, WORKLOAD_FIX=2 and
+sounds good and does not help), and some have `fix2` and `fix3` (other ways to put it right). WORKLOAD_FIX=1, 2 or 3 and
 WORKLOAD_USELESS=1 choose one; without them it is `base`. --variants base,fix,useless measures several in turns within one process:
 first the base, then rounds of all of them with shorter loops.
 
@@ -26,7 +26,7 @@ import traceback
 
 import common
 
-VARIANTS = ("base", "fix", "fix2", "useless")
+VARIANTS = ("base", "fix", "fix2", "fix3", "useless")
 MOST_S, LEAST_S = 5.0, 2.0  # a loop that would take longer or shorter has fewer or more steps
 
 
@@ -216,7 +216,7 @@ class Program:
 
 def chosen():
     if os.environ.get("WORKLOAD_FIX", "0") not in ("", "0"):
-        return "fix2" if os.environ["WORKLOAD_FIX"] == "2" else "fix"
+        return {"2": "fix2", "3": "fix3"}.get(os.environ["WORKLOAD_FIX"], "fix")
     return "useless" if os.environ.get("WORKLOAD_USELESS", "0") not in ("", "0") else "base"
 
 
