@@ -2,7 +2,7 @@
 """JAX with flax: features of signals by a network under jax.jit, whose weights were read from a file by flax.serialization.
 
 Wrong: what is read are NumPy arrays: all weights are copied to the GPU at each call, which takes longer than the network.
-fix: the weights are put on the device once, by jax.device_put (copy-bound).
+fix: the weights are put on the device once, by jax.device_put (copy-bound, or host-bound: XLA copies them by threads of its own).
 useless: the running mean of the features is donated.
 """
 import functools
