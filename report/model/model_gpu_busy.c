@@ -173,26 +173,52 @@ static void find_interval(struct model_gpu_busy *b, const struct model_gpu_time 
 	b->high = fmin(b->busy * high, b->window);
 }
 
+/* The device whose time is known, of the only one there is; else NULL. */
+static struct model_gpu_device *only_known(struct model_gpu *gpu)
+{
+	struct model_gpu_device *one = NULL;
+
+	for (size_t i = 0; i < gpu->device_count; i++) {
+		if (!gpu->devices[i].known)
+			continue;
+		if (one)
+			return NULL;
+		one = &gpu->devices[i];
+	}
+	return one;
+}
+
+/*
+ * While the host waits for it, or its queue is full, a device works, however little is known of how
+ * long its pieces of work take: what that leaves open is the rest of its time. Not where the
+ * timeline follows waits that last longer than all work, or guesses.
+ */
+static void bound_by_waits(struct model *m)
+{
+	struct model_gpu_busy *b = &m->gpu.busy;
+	struct model_gpu_device *one = only_known(&m->gpu);
+	double waits = fmin(m->host.sync_useful + m->host.back_pressure, b->busy) - b->guessed;
+
+	if (!m->gpu.estimated || !one || m->process_count != 1 || m->gpu.stretched ||
+	    !(waits > 0) || !(b->low < b->busy))
+		return;
+	b->low = one->time.low = waits + (b->busy - waits) * (b->low / b->busy);
+}
+
 /*
  * No device is busy for longer than its work takes. Where the timeline has more (the host saw late
  * that work had ended), the interval reaches down to that.
  */
 static void bound_by_work(struct model_gpu *gpu)
 {
-	struct model_gpu_device *one = NULL;
-	size_t known = 0;
+	struct model_gpu_device *one = only_known(gpu);
 
-	for (size_t i = 0; i < gpu->device_count; i++)
-		if (gpu->devices[i].known) {
-			one = &gpu->devices[i];
-			known++;
-		}
-	if (!gpu->estimated || !known || gpu->busy.unknown > 0.05 * gpu->busy.work ||
+	if (!gpu->estimated || !gpu->has_busy || gpu->busy.unknown > 0.05 * gpu->busy.work ||
 	    !(gpu->busy.busy > gpu->all.high))
 		return;
 	gpu->stretched = true;
 	gpu->busy.low = fmin(gpu->busy.low, gpu->all.low);
-	if (known == 1)
+	if (one)
 		one->time.low = gpu->busy.low;
 }
 
@@ -203,18 +229,13 @@ static void bound_by_work(struct model_gpu *gpu)
 static void bound_by_streams(struct model_gpu *gpu)
 {
 	struct model_gpu_busy *b = &gpu->busy;
-	size_t known = 0, one = 0;
+	struct model_gpu_device *one = only_known(gpu);
 
-	for (size_t i = 0; i < gpu->device_count; i++)
-		if (gpu->devices[i].known) {
-			known++;
-			one = i;
-		}
-	if (!gpu->estimated || known != 1 || !gpu->stream_count ||
+	if (!gpu->estimated || !one || !gpu->stream_count ||
 	    !(b->high < gpu->all.low / (double)gpu->stream_count))
 		return;
 	b->high = fmin(gpu->all.high, b->window);
-	gpu->devices[one].time.high = b->high;
+	one->time.high = b->high;
 }
 
 void model_finish_busy(struct model *m)
@@ -234,5 +255,6 @@ void model_finish_busy(struct model *m)
 		find_interval(&gpu->busy, &gpu->all, gpu->estimated);
 	bound_by_work(gpu);
 	bound_by_streams(gpu);
+	bound_by_waits(m);
 	gpu->measured = gpu->has_busy || isfinite(gpu->all.total);
 }
