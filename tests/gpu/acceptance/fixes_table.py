@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs with a fix (tests/gpu/workloads): what the fix of each is of, and which prediction speaks of it.
 
-Eight sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
+Nine sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
 are held back say afterwards whether that helped programs in general. Once they have been looked at, they are programs to learn
 from as well; the fresh ones were written then, before the next change, and the last ones when the fresh ones had been looked at.
 The unseen ones were written when the last ones had been looked at, and the strangers after those, by someone who knew these
 programs alone, and nothing of what the report says or how it comes to say it. The guests were written in the same way by another
-one, when the strangers had been looked at, and the visitors by two more, when the guests had been.
+one, when the strangers had been looked at, the visitors by two more, when the guests had been, and the callers
+by a last one, when the visitors had been.
 """
 
 
@@ -175,14 +176,32 @@ VISITORS = [
          useless="no-alloc", near=0.02),
     Case("loader_lists", "torch", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
 ]
+CALLERS = [
+    Case("camera_parts", "torch timm", Fix("launch-bound", "graphs"), useless="no-sync", near=0.02),
+    Case("neural_ode", "torch", Fix("launch-bound", "graphs"), useless="fused", near=0.05),
+    # One jitted function takes the launches away, and what Python does between them. A number is read behind each step.
+    Case("jax_particles", "jax", Fix(("launch-bound", "host-bound")), useless="no-sync", near=0.02),
+    # The host cuts windows while the GPU rests: without the waits both go on at once.
+    Case("pcgrad_tasks", "torch", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="fused", near=0.05),
+    # The same with the rows of a table.
+    Case("jax_loss_scale", "jax optax", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="no-alloc",
+         near=0.02),
+    Case("mri_coils", "torch", Fix("copy-bound", "pinned"), useless="no-alloc"),
+    # fix2 copies an eighth of the bytes, from the same kind of memory.
+    Case("cupy_wavefield", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="graphs"),
+    Case("numba_reads", "numba", Fix("host-bound", "host=0"), useless="pinned"),
+    Case("crops_cache", "torch", Fix("alloc-bound", "no-alloc"), useless="no-sync", near=0.05),
+    # The graph takes the host's work away; what is put in order stays.
+    Case("top_p_words", "torch transformers", Fix("gpu-bound"), useless="graphs", otherwise="gpu-bound", near=0.05),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
-          "visitors": VISITORS}
+          "visitors": VISITORS, "callers": CALLERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
 SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")],
              "held": [Case("fake_waits", "torch", Fix("sync-bound", "no-sync"), useless="graphs")], "fresh": [], "last": [],
-             "unseen": [], "strangers": [], "guests": [], "visitors": []}
+             "unseen": [], "strangers": [], "guests": [], "visitors": [], "callers": []}
 WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0", "fused")
 
 
