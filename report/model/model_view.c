@@ -273,6 +273,16 @@ static void scale_work(struct model *m, const struct model_work_done *w, double 
 	t->allocs = count_of(w->alloc_calls);
 }
 
+static double time_of_copies(const struct model *m)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < m->copy_count; i++)
+		if (m->copies[i].gpu.total > 0)
+			sum += m->copies[i].gpu.total;
+	return sum;
+}
+
 /* ---- made and freed ---- */
 
 struct model *model_view(const struct model *m, size_t phase)
@@ -299,14 +309,17 @@ struct model *model_view(const struct model *m, size_t phase)
 	       sets = other;
 	if (p->kind == PHASE_LOOP)
 		scale_work(&v->m, &p->work, &copies, &sets);
+	double graphs = share_of((double)v->m.totals.graph_launches,
+	                         (double)m->totals.graph_launches, other);
+	v->own_tables = view_cut_tables(&v->m, graphs);
+	/* Of all bytes together nobody knows how fast those of the phase went. */
+	if (v->own_tables)
+		copies = share_of(time_of_copies(&v->m), time_of_copies(m), copies);
 	if (m->has_host)
 		scale_host(&v->m, &sums);
 	if (m->gpu.has_busy)
 		scale_busy(&v->m, m, p, &sums, copies, sets);
 	v->m.host_window = sums.time;
-	double graphs = share_of((double)v->m.totals.graph_launches,
-	                         (double)m->totals.graph_launches, other);
-	v->own_tables = view_cut_tables(&v->m, graphs);
 	if (phase != m->steps.phase) {
 		model_steps_of(&v->m, phase);
 		v->own_steps = true;

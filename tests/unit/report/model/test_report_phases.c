@@ -314,6 +314,48 @@ static void test_tables_of_a_loop(void **state)
 	end(&r);
 }
 
+/*
+ * Copies within the device, of nearly all bytes, and a few of pageable memory at the start, which
+ * take most of the copies' time: none of that is the loop's.
+ */
+static void test_time_of_copies_of_a_loop(void **state)
+{
+	struct model_copy copies[] = {
+	        {.direction = SPY_DIR_DTOD, .async = true, .count = 1000, .bytes = 1000000},
+	        {.direction = SPY_DIR_HTOD,
+	         .memory = SPY_MEM_PAGEABLE,
+	         .count = 10,
+	         .bytes = 4000}};
+	struct run r;
+
+	alternating(&r);
+	struct call_log *h = &r.process[0].call_log;
+	for (size_t i = 0; i < h->count; i++) {
+		h->call_events[i].kind = TF_WORK_COPY;
+		h->call_events[i].direction = SPY_DIR_DTOD;
+		h->call_events[i].items = 1;
+		h->call_events[i].bytes = 1000;
+		h->call_events[i].async = true;
+	}
+	copies[0].gpu = (struct model_gpu_time){.total = 10 * MS, .low = 9 * MS, .high = 11 * MS};
+	copies[1].gpu = (struct model_gpu_time){.total = 50 * MS, .low = 45 * MS, .high = 55 * MS};
+	r.m.copies = copies;
+	r.m.copy_count = 2;
+	r.m.totals.copy_bytes = 1004000;
+	for (size_t i = 0; i < r.m.loop_count; i++)
+		r.m.loops[i].work.copy_bytes = 1000 * (double)r.m.loops[i].steps;
+	r.m.gpu.copies = (struct model_gpu_time){
+	        .total = 60 * MS, .low = 54 * MS, .high = 66 * MS, .known = 1};
+	finish(&r);
+	struct model *v = model_view(&r.m, 1);
+	assert_int_equal(v->totals.copy_bytes, 400000);
+	assert_near(v->gpu.copies.total, 4 * MS, 1);
+	assert_near(v->gpu.copies.high, 4.4 * MS, 1);
+	assert_near(v->copies[1].gpu.total, 0, 0);
+	model_view_free(v);
+	end(&r);
+}
+
 /* A slice of which a part is the loop's: what else it holds goes before, at the loop's ends. */
 static void test_a_slice_in_two(void **state)
 {
@@ -728,6 +770,7 @@ int main(void)
 	        cmocka_unit_test(test_the_run_cut_to_a_loop),
 	        cmocka_unit_test(test_what_is_kept_of_a_loop),
 	        cmocka_unit_test(test_tables_of_a_loop),
+	        cmocka_unit_test(test_time_of_copies_of_a_loop),
 	        cmocka_unit_test(test_a_slice_in_two),
 	        cmocka_unit_test(test_warming_up),
 	        cmocka_unit_test(test_first_steps),
