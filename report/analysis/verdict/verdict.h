@@ -60,6 +60,8 @@ struct verdict_input {
 	double gaps;                      /* ... while work waited for other work */
 	double sampling;                  /* GPU idle because of us: left out of the window too */
 	double launch, sync, copy, alloc, outside;
+	double issued;   /* of `copy`: calls of copies within a device, which are issued as kernels
+	                    are */
 	double between;  /* host time between launches that graphs would take away */
 	double had_work; /* without GPU times: the most that it was busy, a share; NaN = unknown */
 	bool replayed;   /* what changes of the host would gain is known from a replay: */

@@ -123,6 +123,21 @@ static double making_graphs(const struct model *m, const struct recent *recent)
 	return ns;
 }
 
+/* The share of the host's time in copy calls that copies within a device take. */
+static double issuing_within(const struct model *m)
+{
+	double within = 0, all = 0;
+
+	for (size_t i = 0; i < m->copy_count; i++) {
+		const struct model_copy *c = &m->copies[i];
+		if (!(c->total > 0))
+			continue;
+		all += c->total;
+		within += c->direction == SPY_DIR_DTOD ? c->total : 0;
+	}
+	return all > 0 ? within / all : 0;
+}
+
 static void cut(double *ns, double most)
 {
 	*ns = *ns > 0 ? fmin(*ns, most) : 0; /* a NaN too */
@@ -210,6 +225,7 @@ struct verdict_input verdict_take(const struct model *m)
 	                   &in.copy,        &in.alloc,        &in.outside};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		cut(parts[i], in.window);
+	in.issued = in.copy * issuing_within(m);
 	cut(&in.kernels, in.busy);
 	in.busy_low = b->busy > 0 ? in.busy * (b->low / b->busy) : 0;
 	in.busy_high = b->busy > 0 ? in.busy * (b->high / b->busy) : 0;

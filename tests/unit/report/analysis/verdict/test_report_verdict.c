@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/analysis/verdict/verdict.h"
+#include "tests/unit/play.h"
 #include "tests/unit/unit.h"
 
 #define MS 1e6
@@ -270,6 +271,40 @@ static void test_copies_that_waits_keep_apart(void **state)
 	in.replay[VERDICT_COPY].mean = VERDICT_LEAST_GAIN;
 	verdict_gains(&in, in.busy, gain);
 	assert_near(gain[VERDICT_COPY], 0.25, 1e-9);
+}
+
+/* Whether what a graph would save is the launches' or the copies' is told by which of them the host
+ * issues; copies within a device are issued as kernels are. Where both are alike it is of both. */
+static void test_whose_a_graphs_gain_is(void **state)
+{
+	static const struct {
+		double launch, copy, issued;
+		bool launches, copies;
+	} runs[] = {{3 * MS, 2.3 * MS, 0, true, false},
+	            {3 * MS, 2.5 * MS, 0, true, true},
+	            {3 * MS, 3.7 * MS, 0, true, true},
+	            {3 * MS, 3.8 * MS, 0, false, true},
+	            {2.6 * MS, 2.7 * MS, 1.8 * MS, true, false}};
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 1000; i++, p.host += 1)
+		play_launch(&p, 5, 2);
+	play_timed(&p, 2);
+	play_sync(&p);
+	play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct verdict_input in = {.window = 6 * MS,
+		                           .launch = runs[i].launch,
+		                           .copy = runs[i].copy,
+		                           .issued = runs[i].issued};
+		verdict_replay(p.whatifs, &in);
+		assert_true(in.replayed);
+		assert_int_equal(in.replay[VERDICT_LAUNCH].mean > 0.5, runs[i].launches);
+		assert_int_equal(in.replay[VERDICT_COPY].mean > 0.5, runs[i].copies);
+	}
+	play_ends(&p, &m);
 }
 
 static void test_ties(void **state)
@@ -648,6 +683,7 @@ int main(void)
 	        cmocka_unit_test(test_small_copies),
 	        cmocka_unit_test(test_copies_within_the_gpu),
 	        cmocka_unit_test(test_copies_that_waits_keep_apart),
+	        cmocka_unit_test(test_whose_a_graphs_gain_is),
 	        cmocka_unit_test(test_ties),
 	        cmocka_unit_test(test_sampling),
 	        cmocka_unit_test(test_own_cost),
