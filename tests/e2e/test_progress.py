@@ -13,7 +13,7 @@ from conftest import REPORTER, ROOT, VIRTUAL_TIME
 from test_check import STEPS, record
 
 # Opening a recording takes a while, and so do reading it, writing and room for many calls, as with a large one on a slow disk.
-# HASTY: the timer that says how far it is begins at once and comes every 50 us.
+# HASTY: the timer that says how far it is begins at once and comes every 500 us.
 SLOW = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -26,8 +26,12 @@ SLOW = r"""
 #include <time.h>
 static void wait_ms(long ms)
 {
-	struct timespec left = {ms / 1000, ms % 1000 * 1000000};
-	while (nanosleep(&left, &left)) ;
+	struct timespec end; /* a sleep for the rest, again and again, may never end beside a hasty timer */
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_nsec += ms % 1000 * 1000000;
+	end.tv_sec += ms / 1000 + end.tv_nsec / 1000000000;
+	end.tv_nsec %= 1000000000;
+	while (ms && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL)) ;
 }
 size_t fwrite(const void *from, size_t size, size_t count, FILE *to)
 {
@@ -50,7 +54,7 @@ int madvise(void *at, size_t bytes, int what) /* 22: read it from the disk now *
 }
 int setitimer(__itimer_which_t which, const struct itimerval *value, struct itimerval *old)
 {
-	struct itimerval hasty = {.it_interval = {0, 50}, .it_value = {0, 1}};
+	struct itimerval hasty = {.it_interval = {0, 500}, .it_value = {0, 1}};
 	int (*real)(__itimer_which_t, const struct itimerval *, struct itimerval *) = dlsym(RTLD_NEXT, "setitimer");
 	return real(which, getenv("HASTY") && value->it_value.tv_sec ? &hasty : value, old);
 }
