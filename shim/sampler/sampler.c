@@ -66,13 +66,15 @@ static bool affordable(struct sampler *m, const struct sampler_class *cls, uint6
 	return true;
 }
 
-/* Replaces what was set aside by what the sample really took. */
+/* Replaces what was set aside by what the sample really took. What one takes beyond the whole
+ * allowance is made up for as anything else. */
 static void settle(struct sampler *m, uint64_t ticks)
 {
+	uint64_t took = clock_ns_of(ticks);
+
 	if (m->aside_ns) {
-		__atomic_fetch_add(&shared.beyond_ns, clock_ns_of(ticks) - m->aside_ns,
-		                   __ATOMIC_RELAXED);
-		rate_ahead(&m->rate, ticks);
+		__atomic_fetch_add(&shared.beyond_ns, took - m->aside_ns, __ATOMIC_RELAXED);
+		rate_ahead(&m->rate, took > ALLOWANCE_NS ? ticks / (took / ALLOWANCE_NS) : ticks);
 	}
 	m->aside_ns = 0;
 }

@@ -93,8 +93,8 @@ void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 		host->low = fmin(host->low, own);
 		host->high = fmin(host->high, own);
 	}
-	/* What a graph saves of a program that issues copies is the copies' time; of one that issues
-	 * both alike, of both. */
+	/* What a graph saves of a program that issues copies is the copies' time; of one that
+	 * issues both alike, of both. */
 	double copy = in->copy - in->issued, launch = in->launch + in->issued;
 	if (copy > VERDICT_CLOSE * launch && gain[VERDICT_LAUNCH].mean > gain[VERDICT_COPY].mean)
 		gain[VERDICT_COPY] = gain[VERDICT_LAUNCH];

@@ -14,10 +14,10 @@
 #define STEP_GRAPHS 8u /* different sequences: the most common ones, each a graph of its own */
 
 struct whatif_step {
-	double start, end;               /* as a call log's times */
-	uint16_t thread;                 /* whose step it is; its helpers' calls belong to it too */
-	bool repeats;                    /* it is one of the sequences to capture */
-	uint32_t next;                   /* of the same thread, or CALL_LOG_NONE */
+	double start, end;      /* as a call log's times */
+	uint16_t thread;        /* whose step it is; its helpers' calls belong to it too */
+	bool repeats;           /* it is one of the sequences to capture */
+	uint32_t next;          /* of the same thread, or CALL_LOG_NONE */
 	uint32_t pieces, waits; /* waits: points at which the host waits */
 	uint32_t marks;         /* calls that wait, or divide a graph */
 	/* The work in its order, with shapes and streams; the same by names alone. */

@@ -83,8 +83,8 @@ static void test_a_budget_is_kept_and_used(void **state)
 }
 
 /* Looks that come to nothing must not eat what samples would need. */
-/* What an allowance paid for is made up for by half of the budget: samples go on meanwhile, and when
- * that is done all is as without. */
+/* What an allowance paid for is made up for by half of the budget: samples go on meanwhile, and
+ * when that is done all is as without. */
 static void test_samples_go_on_behind_an_allowance(void **state)
 {
 	struct sampler_rate r;

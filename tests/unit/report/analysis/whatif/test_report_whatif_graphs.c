@@ -147,8 +147,8 @@ static void test_whole_steps(void **state)
 	play_ends(&p, &m);
 }
 
-/* Memory is made in each step, 1 ms goes to filling it, and it is freed: what divides the graph lies
- * between the last wait and what the host does. */
+/* Memory is made in each step, 1 ms goes to filling it, and it is freed: what divides the graph
+ * lies between the last wait and what the host does. */
 static void test_host_work_behind_an_allocation_stays(void **state)
 {
 	struct play p;

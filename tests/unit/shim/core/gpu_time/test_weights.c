@@ -185,7 +185,8 @@ static void test_behind_the_ends(void **state)
 		for (unsigned i = 0; i < 3; i++) {
 			struct weights_series s = {.nth = 0};
 			double gap = threads[i].gap, launches = floor(end / threads[i].every);
-			for (double nth = 1; nth <= launches; nth += floor(gap * (0.5 + random_one())))
+			for (double nth = 1; nth <= launches;
+			     nth += floor(gap * (0.5 + random_one())))
 				weights_add(&w, &s, (uint64_t)nth, UINT32_MAX, TF_PAIR_IDLE,
 				            threads[i].ns);
 			count += launches;
@@ -248,8 +249,8 @@ static void test_two_threads(void **state)
 	assert_true(weights_mean(&w, 11000, &m)); /* as often as before, behind the ends */
 	assert_near(m.ns, (5000 * 5000.0 + 500 * 50000.0) / 5500, 1e-9);
 	assert_near(m.share[TF_PAIR_BUSY], 1.0 / 11, 1e-9);
-	/* 100 to 10 of these 5,500, of half the launches, are divided so: off by 45 us for each that
-	 * is the other thread's. */
+	/* 100 to 10 of these 5,500, of half the launches, are divided so: off by 45 us for each
+	 * that is the other thread's. */
 	double apart = 45000 * (100.0 / 110 * (10.0 / 110)) / 2;
 	assert_near(m.division, 2 * 2 * apart * apart, 1e-3);
 	assert_near(m.variance, m.division, 1e-9);
