@@ -197,11 +197,12 @@ static void bound_by_waits(struct model *m)
 {
 	struct model_gpu_busy *b = &m->gpu.busy;
 	struct model_gpu_device *one = only_known(&m->gpu);
-	double waits = fmin(m->host.sync_useful + m->host.back_pressure, b->busy) - b->guessed;
+	double waits = m->host.sync_useful + m->host.back_pressure; /* NaN: not known */
 
 	if (!m->gpu.estimated || !one || m->process_count != 1 || m->gpu.stretched ||
-	    !(waits > 0) || !(b->low < b->busy))
+	    !(waits > b->guessed) || !(b->low < b->busy))
 		return;
+	waits = fmin(waits - b->guessed, b->busy);
 	b->low = one->time.low = waits + (b->busy - waits) * (b->low / b->busy);
 }
 

@@ -180,7 +180,9 @@ bool weights_mean(const struct tf_weights *w, uint64_t count, struct weights_mea
 	mean->piece = w->told > 0 ? spread / (w->told + more) : NAN;
 	if (!(mean->piece >= 0 && mean->piece < square(NS_MOST)))
 		mean->piece = NAN;
-	mean->division = tail > 0 ? apart(w, ends) * square(tail * ends / sum) : 0;
+	/* Recordings made before have no sums of it. */
+	mean->division =
+	        tail > 0 && w->end_apart > 0 ? apart(w, ends) * square(tail * ends / sum) : 0;
 	if (!(mean->division < square(NS_MOST)))
 		mean->division = 0;
 	mean->variance = mean->piece / mean->degrees + mean->division;

@@ -316,6 +316,21 @@ static void test_off(void **state)
 	json_decref(root);
 }
 
+/* Where it is not known how long the host waited, that proves nothing. */
+static void test_busy_without_waits(void **state)
+{
+	const struct tf_table *threads = &made_header(&made)->threads;
+
+	for (uint32_t i = 0; i < threads->count; i++) {
+		const uint64_t *at = tf_entry(&made.map, threads, i, sizeof(*at));
+		struct tf_thread *t = tf_at(&made.map, *at, sizeof(*t));
+		memset(t->split_ticks, 0, sizeof(t->split_ticks));
+	}
+	read_made();
+	assert_true(isnan(m.host.sync_useful));
+	assert_near(m.gpu.busy.low, 16e6 * m.gpu.all.low / m.gpu.all.total, 1e-9);
+}
+
 /* The same where the mode was sample and no sample came. */
 static void test_no_samples(void **state)
 {
@@ -663,6 +678,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_partly_timed, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_exact, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_off, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_busy_without_waits, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_no_samples, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_json_sums, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_two_processes, setup, teardown),

@@ -254,6 +254,9 @@ static void test_two_threads(void **state)
 	double apart = 45000 * (100.0 / 110 * (10.0 / 110)) / 2;
 	assert_near(m.division, 2 * 2 * apart * apart, 1e-3);
 	assert_near(m.variance, m.division, 1e-9);
+	w.end_apart = w.end_apart_ns = 0; /* of an earlier version */
+	assert_true(weights_mean(&w, 11000, &m));
+	assert_true(m.division == 0);
 }
 
 static void test_out_of_order_and_lost_series(void **state)
