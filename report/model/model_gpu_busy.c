@@ -5,6 +5,7 @@
 
 #include "report/base/alloc.h"
 #include "report/model/model_internal.h"
+#include "shim/core/cuda/engines.h"
 
 /* A copy is taken to go at 20 bytes a ns where nothing else is known, and the bus has 64 at most.
  */
@@ -188,6 +189,16 @@ static struct model_gpu_device *only_known(struct model_gpu *gpu)
 	return one;
 }
 
+/* What of a wait is no work: the way to the GPU and back, and what lies between pieces of work. */
+static double pauses(const struct model *m)
+{
+	const struct model_totals *t = &m->totals;
+	double waits = (double)t->syncs + (double)t->implicit_syncs;
+
+	return m->gpu.busy.work * CUDA_GAP_NS + (double)t->copies * CUDA_WAKE_NS +
+	       waits * (CUDA_START_NS + CUDA_RETURN_NS);
+}
+
 /*
  * While the host waits for it, or its queue is full, a device works, however little is known of how
  * long its pieces of work take: what that leaves open is the rest of its time. Not where the
@@ -199,11 +210,13 @@ static void bound_by_waits(struct model *m)
 	struct model_gpu_device *one = only_known(&m->gpu);
 	double waits = m->host.sync_useful + m->host.back_pressure; /* NaN: not known */
 
-	if (!m->gpu.estimated || !one || m->process_count != 1 || m->gpu.stretched ||
-	    !(waits > b->guessed) || !(b->low < b->busy))
+	if (!m->gpu.estimated || !one || m->process_count != 1 || m->gpu.stretched || !(waits > 0))
 		return;
-	waits = fmin(waits - b->guessed, b->busy);
-	b->low = one->time.low = waits + (b->busy - waits) * (b->low / b->busy);
+	waits = fmin(waits, b->busy);
+	double rest = (b->busy - waits) * (b->low / b->busy),
+	       low = waits - pauses(m) - b->guessed + rest;
+	if (low > b->low)
+		b->low = one->time.low = low;
 }
 
 /*
