@@ -16,27 +16,22 @@ struct sqlite3_stmt;
 
 struct database {
 	struct sqlite3 *db;
-	const char *name; /* for messages */
-	bool failed;      /* one line was written */
+	const char *name;                     /* for messages */
+	bool failed;                          /* one line was written */
+	const struct database_rows *gathered; /* that go into their table */
 };
 
-/* The first so many are not bound anew where they stay as they are. */
-#define DATABASE_COLUMNS 64u
-#define DATABASE_ROWS    32u /* of a long table that go in at once */
+#define DATABASE_COLUMNS 32u /* of a long table, at most */
 
-/* What is bound for a row: a column's number in `last`, or nothing. */
-struct database_bound {
-	uint64_t is_last, is_null;
-	int64_t last[DATABASE_COLUMNS];
-};
+struct database_rows;
 
+/* Without `one` and `rows`: rows go nowhere. */
 struct database_table {
 	struct database *of;
-	/* A row, and DATABASE_ROWS of them or NULL. NULL both: rows go nowhere. */
-	struct sqlite3_stmt *one, *many;
-	unsigned columns, at; /* the next one that is bound */
-	unsigned row;         /* of `many` */
-	struct database_bound *bound;
+	struct sqlite3_stmt *one;   /* a row of a short table */
+	struct database_rows *rows; /* of a long one */
+	int64_t *cells;             /* of its row that is made */
+	unsigned columns, at;       /* the next one of the row */
 };
 
 /* An empty file; always to be closed. */
@@ -49,8 +44,8 @@ void database_exec(struct database *d, const char *sql);
 /* `columns` as CREATE TABLE has them, a column a comma. */
 void database_create(struct database *d, struct database_table *t, const char *name,
                      const char *columns);
-/* The same for many rows: they go in some at a time, which takes a third off. None of them has a
- * text. */
+/* The same for many rows of whole numbers, which go in many at a time; `columns` without brackets,
+ * and until database_end(). */
 void database_create_long(struct database *d, struct database_table *t, const char *name,
                           const char *columns);
 void database_end(struct database_table *t);
