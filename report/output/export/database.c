@@ -136,10 +136,18 @@ static void insert_rows(struct database_table *t)
 	t->cells = t->rows->cells;
 }
 
+void database_index(struct database_table *t, const char *index, const char *column)
+{
+	if (!t->of->failed && database_rows_index(t->of, t->rows, index, column))
+		failed(t->of);
+}
+
 void database_end(struct database_table *t)
 {
 	if (t->rows) {
 		insert_rows(t);
+		if (!t->of->failed && database_rows_end(t->of, t->rows))
+			failed(t->of);
 		database_rows_free(t->rows);
 	}
 	sqlite3_finalize(t->one);

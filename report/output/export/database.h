@@ -48,6 +48,9 @@ void database_create(struct database *d, struct database_table *t, const char *n
  * and until database_end(). */
 void database_create_long(struct database *d, struct database_table *t, const char *name,
                           const char *columns);
+/* An index of a long table, there after database_end(). Rows mostly come in its order, or it is
+ * made behind them. */
+void database_index(struct database_table *t, const char *index, const char *column);
 void database_end(struct database_table *t);
 /* "class" and the like as a name in a statement (free it). */
 char *database_quoted(const char *name);

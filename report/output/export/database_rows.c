@@ -127,6 +127,17 @@ int database_rows_module(struct database *d)
 
 /* ---- into the table ---- */
 
+/* The number of the column that has this in its text; that of all columns if none has. */
+static unsigned find_column(const char *names, const char *what)
+{
+	const char *found = strstr(names, what);
+	unsigned number = !found;
+
+	for (; found ? names < found : *names; names++)
+		number += *names == ',';
+	return number;
+}
+
 static bool is_same(const int64_t *cells, unsigned count)
 {
 	for (unsigned i = 1; i < count; i++)
@@ -220,10 +231,61 @@ static int prepare(struct database *d, struct database_rows *r)
 	return rc;
 }
 
+/* ---- its index ---- */
+
+static int exec(struct database *d, char *sql)
+{
+	int rc = sqlite3_exec(d->db, sql, NULL, NULL, NULL);
+
+	free(sql);
+	return rc;
+}
+
+static int make_index(struct database *d, const struct database_rows *r)
+{
+	return exec(d, alloc_format("CREATE INDEX %s ON %s(%s)", r->index, r->table, r->by));
+}
+
+/* Measured: to put a row at the end of an index takes half of what it takes to sort it in later,
+ * to put it elsewhere as much or twice as much. Where a quarter of the rows would go elsewhere, the
+ * index is put off. */
+static int follow_order(struct database *d, struct database_rows *r)
+{
+	const int64_t *cells = r->cells + (size_t)r->by_column * DATABASE_STRIDE;
+	unsigned behind = 0;
+
+	if (!r->index || r->is_late)
+		return SQLITE_OK;
+	for (unsigned i = 0; i < r->count; i++) {
+		behind += cells[i] < r->furthest;
+		r->furthest = cells[i] < r->furthest ? r->furthest : cells[i];
+	}
+	if (behind <= r->count / 4)
+		return SQLITE_OK;
+	r->is_late = true;
+	return exec(d, alloc_format("DROP INDEX %s", r->index));
+}
+
+int database_rows_index(struct database *d, struct database_rows *r, const char *index,
+                        const char *by)
+{
+	r->index = index;
+	r->by = by;
+	r->by_column = find_column(r->names, by);
+	return make_index(d, r);
+}
+
+int database_rows_end(struct database *d, struct database_rows *r)
+{
+	return r->is_late ? make_index(d, r) : SQLITE_OK;
+}
+
 int database_rows_insert(struct database *d, struct database_rows *r)
 {
-	int rc = r->count ? prepare(d, r) : SQLITE_OK;
+	int rc = follow_order(d, r);
 
+	if (r->count && !rc)
+		rc = prepare(d, r);
 	if (r->count && !rc) {
 		d->gathered = r;
 		sqlite3_step(r->insert);
@@ -240,15 +302,12 @@ int database_rows_insert(struct database *d, struct database_rows *r)
 struct database_rows *database_rows_make(const char *names, char *table, unsigned columns)
 {
 	struct database_rows *r = alloc_zeroed(1, sizeof(*r));
-	const char *key = strstr(names, "PRIMARY KEY");
 
 	r->names = names;
 	r->table = table;
-	r->columns = r->key = columns;
+	r->columns = columns;
+	r->key = find_column(names, "PRIMARY KEY");
 	r->cells = alloc_zeroed(columns, DATABASE_STRIDE * sizeof(*r->cells));
-	if (key)
-		for (r->key = 0; names < key; names++)
-			r->key += *names == ',';
 	return r;
 }
 

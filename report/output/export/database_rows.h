@@ -31,6 +31,11 @@ struct database_rows {
 	unsigned columns, count;
 	unsigned key;                  /* the column that is the primary key; `columns`: none */
 	int64_t highest;               /* key of the rows that are in the table */
+	const char *index;             /* its name, or NULL; */
+	const char *by;                /* the column that it has, */
+	unsigned by_column;            /* and which that is */
+	int64_t furthest;              /* in the index */
+	bool is_late;                  /* the index is made when all rows are there */
 	int64_t *cells;                /* column by column */
 	uint64_t nulls[DATABASE_ROWS]; /* a bit a column */
 };
@@ -41,8 +46,13 @@ int database_rows_module(struct database *d);
 
 /* `names` and `table` as above; `table` is its own from here on. */
 struct database_rows *database_rows_make(const char *names, char *table, unsigned columns);
+/* An index, which is there at the end. */
+int database_rows_index(struct database *d, struct database_rows *rows, const char *index,
+                        const char *by);
 /* What is gathered goes into the table. An SQLite error code. */
 int database_rows_insert(struct database *d, struct database_rows *rows);
+/* After the last rows. An SQLite error code. */
+int database_rows_end(struct database *d, struct database_rows *rows);
 void database_rows_free(struct database_rows *rows);
 
 #endif

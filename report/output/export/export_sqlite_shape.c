@@ -19,6 +19,7 @@ static const struct {
 	const char *name, *columns;
 	bool needs_gpu; /* not there where the GPU's time was not recorded */
 	bool is_long;
+	const char *index, *indexed; /* its name, and its column, or NULL both */
 } shapes[SQLITE_TABLES] = {
         [SQLITE_CALLS] = {"CUPTI_ACTIVITY_KIND_RUNTIME",
                           "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER, "
@@ -31,16 +32,16 @@ static const struct {
                                    "blockY INTEGER, blockZ INTEGER, staticSharedMemory INTEGER, "
                                    "dynamicSharedMemory INTEGER, registersPerThread INTEGER, "
                                    "graphNodeId INTEGER, timed INTEGER",
-                            true, true},
+                            true, true, "kernel_correlation", "correlationId"},
         [SQLITE_COPIES] = {"CUPTI_ACTIVITY_KIND_MEMCPY",
                            ON_GPU "bytes INTEGER, copyKind INTEGER, srcKind INTEGER, "
                                   "dstKind INTEGER, copyCount INTEGER, graphNodeId INTEGER, "
                                   "timed INTEGER",
-                           true, true},
+                           true, true, "copy_correlation", "correlationId"},
         [SQLITE_SETS] = {"CUPTI_ACTIVITY_KIND_MEMSET",
                          ON_GPU "value INTEGER, bytes INTEGER, memKind INTEGER, "
                                 "graphNodeId INTEGER, timed INTEGER",
-                         true, true},
+                         true, true, "set_correlation", "correlationId"},
         [SQLITE_GRAPHS] = {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
                            ON_GPU "graphId INTEGER, graphExecId INTEGER, timed INTEGER", true,
                            true},
@@ -50,7 +51,7 @@ static const struct {
                            "start INTEGER NOT NULL, end INTEGER, eventType INTEGER, text TEXT, "
                            "textId INTEGER, globalTid INTEGER, endGlobalTid INTEGER, "
                            "domainId INTEGER, rangeId INTEGER",
-                           false, true},
+                           false, true, "range_start", "start"},
         [SQLITE_THREADS] = {"ThreadNames", "nameId INTEGER, priority INTEGER, globalTid INTEGER",
                             false, false},
         [SQLITE_COVERED] = {"cudaspy_covered",
@@ -129,27 +130,22 @@ void sqlite_create(struct sqlite_export *x)
 
 	for (size_t i = 0; i < m->process_count; i++)
 		gpu |= m->processes[i].gpu_mode != TF_GPU_OFF;
-	for (int i = 0; i < SQLITE_TABLES; i++)
-		if (gpu || !shapes[i].needs_gpu)
-			(shapes[i].is_long ? database_create_long : database_create)(
-			        &x->db, &x->tables[i], shapes[i].name, shapes[i].columns);
+	for (int i = 0; i < SQLITE_TABLES; i++) {
+		if (!gpu && shapes[i].needs_gpu)
+			continue;
+		(shapes[i].is_long ? database_create_long : database_create)(
+		        &x->db, &x->tables[i], shapes[i].name, shapes[i].columns);
+		if (shapes[i].index)
+			database_index(&x->tables[i], shapes[i].index, shapes[i].indexed);
+	}
 	enums(x);
 }
 
-/* Behind the rows: to fill an index while they come takes several times as long. Calls have theirs,
- * the primary key. */
+/* Those that are not made yet. Calls have theirs, the primary key. */
 void sqlite_indexes(struct sqlite_export *x)
 {
 	for (int i = 0; i < SQLITE_TABLES; i++)
 		database_end(&x->tables[i]);
-	if (x->tables[SQLITE_KERNELS].of)
-		database_exec(&x->db, "CREATE INDEX kernel_correlation ON "
-		                      "CUPTI_ACTIVITY_KIND_KERNEL(correlationId);"
-		                      "CREATE INDEX copy_correlation ON "
-		                      "CUPTI_ACTIVITY_KIND_MEMCPY(correlationId);"
-		                      "CREATE INDEX set_correlation ON "
-		                      "CUPTI_ACTIVITY_KIND_MEMSET(correlationId);");
-	database_exec(&x->db, "CREATE INDEX range_start ON NVTX_EVENTS(start);");
 }
 
 /* ---- where it ran ---- */

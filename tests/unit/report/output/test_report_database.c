@@ -42,6 +42,40 @@ static int64_t a_number(sqlite3 *db, const char *sql)
 	return number;
 }
 
+/* Rows in its order, in none, and in its order at first: it is there, once, and holds them all. */
+static void test_index(void **state)
+{
+	char path[] = "/tmp/database-XXXXXX";
+	struct database d;
+	struct database_table t;
+
+	(void)state;
+	close(mkstemp(path));
+	for (int64_t in_order = 0; in_order <= ROWS; in_order += ROWS / 2) {
+		unlink(path);
+		database_open(&d, path, "test");
+		database_create_long(&d, &t, "t", "a INTEGER, b INTEGER");
+		database_index(&t, "t_b", "b");
+		for (int64_t row = 0; row < ROWS; row++) {
+			row_int(&t, 0);
+			row_int(&t, row < in_order ? row : ROWS - row);
+			row_end(&t);
+		}
+		database_end(&t);
+		assert_int_equal(database_close(&d), 0);
+
+		assert_int_equal(sqlite3_open(path, &d.db), SQLITE_OK);
+		assert_int_equal(a_number(d.db, "SELECT count(*) FROM t INDEXED BY t_b "
+		                                "WHERE b >= 0"),
+		                 ROWS);
+		assert_int_equal(a_number(d.db, "SELECT count(*) FROM pragma_integrity_check "
+		                                "WHERE integrity_check = 'ok'"),
+		                 1);
+		sqlite3_close(d.db);
+	}
+	unlink(path);
+}
+
 static void test_long_tables(void **state)
 {
 	int64_t (*const keys[])(int64_t) = {no_gaps, a_gap, not_in_order, backwards};
@@ -96,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_long_tables),
+	        cmocka_unit_test(test_index),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
