@@ -32,7 +32,7 @@ def one(db, query, *values):
 
 @pytest.fixture
 def recorded(run):
-    return run('sync_every_step', 200, CUDASPY_GPU='sample', CUDASPY_TRACE=1, CUDASPY_SITES='all')
+    return run('sync_every_step', 200, CUDASPY_GPU='sample', CUDASPY_TRACE=1, CUDASPY_SITES='all', **VIRTUAL_TIME)
 
 
 def test_it_is_sound(recorded, tmp_path):
