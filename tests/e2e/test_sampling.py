@@ -147,19 +147,21 @@ def test_a_kernel_of_two_threads_at_different_rates(sample):
     """
     Of the thread that launches ten times as often each sample stands for more: of equal weight they say 14 to 30 us. Launches behind a
     thread's last sample are divided by how far apart its samples were: that is off on a busy machine, and the interval holds it (in 100 of
-    100 runs beside ten others on two cores; without that in 70 of 80). Two in a row that do not are no chance.
+    100 runs beside ten others on two cores; without that in 70 of 80). One that does not may be chance; and one of five is near.
     """
-    runs = []
-    while len(runs) < 2:
+    missed = []
+    for _ in range(5):
         r, _ = sample('two_rates', 1000, 10, CUDASPY_BUDGET=50)
         work, truth = work_of(r)
         assert work['count'] == 11000
         if work['samples'] <= 60 or work['lossy']:  # on a busy machine few are in time, perhaps of one thread alone
             return
-        if work['low_ns'] <= truth <= work['high_ns']:
+        if not work['low_ns'] <= truth <= work['high_ns']:
+            missed.append((work, truth))
+            assert len(missed) < 2, missed
+        elif work['mean_ns'] == pytest.approx(truth, rel=0.15):
             return
-        runs.append((work, truth))
-    assert not runs, runs
+    assert False, (work, truth)
 
 
 @pytest.mark.parametrize('variables', [{'SIM_COST': 0}, {'SIM_COST': 1, 'SIM_EVENT_NS': 3000}], ids=['quick', 'slow'])
