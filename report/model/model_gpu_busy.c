@@ -237,19 +237,22 @@ static void bound_by_work(struct model_gpu *gpu)
 }
 
 /*
- * Nor for less than its streams' work takes side by side. In a run of few samples the timeline has
- * less where work ran before its time was known to be as long: the interval reaches up to that.
+ * Nor for less than its streams' work takes side by side: what the timeline guessed, before it knew
+ * how long pieces take, is open no further. In a run of few samples the timeline may have even less
+ * than that, and the interval reaches up to it.
  */
 static void bound_by_streams(struct model_gpu *gpu)
 {
 	struct model_gpu_busy *b = &gpu->busy;
 	struct model_gpu_device *one = only_known(gpu);
 
-	if (!gpu->estimated || !one || !gpu->stream_count ||
-	    !(b->high < gpu->all.low / (double)gpu->stream_count))
+	if (!gpu->estimated || !one || !gpu->stream_count)
 		return;
-	b->high = fmin(gpu->all.high, b->window);
-	one->time.high = b->high;
+	double least = gpu->all.low / (double)gpu->stream_count;
+	if (b->high < least)
+		b->high = one->time.high = fmin(gpu->all.high, b->window);
+	if (b->low < fmin(least, b->busy) && gpu->device_count == 1 && !(gpu->unplaced > 0))
+		b->low = one->time.low = fmin(least, b->busy);
 }
 
 void model_finish_busy(struct model *m)

@@ -347,6 +347,32 @@ static void test_busy_without_waits(void **state)
 	assert_near(m.gpu.busy.low, 16e6 * m.gpu.all.low / m.gpu.all.total, 1e-9);
 }
 
+/* What was guessed while the work ran opens the interval no further than what the work took: on one
+ * stream it ran one after the other, on two half of it beside the other half at most. */
+static void test_busy_for_what_the_stream_took(void **state)
+{
+	struct tf_device_time *d =
+	        tf_at(&made.map, made_header(&made)->devices_time[0], sizeof(*d));
+
+	d->guessed_ticks = d->total.busy;
+	made_header(&made)->streams.count = 1;
+	made_header(&made)->timeline_unknown = 1; /* work of streams that had no place */
+	read_made();
+	double open = m.gpu.busy.low, least = fmin(m.gpu.all.low, m.gpu.busy.busy);
+	assert_true(open < least);
+	model_free(&m);
+
+	made_header(&made)->timeline_unknown = 0;
+	read_made();
+	assert_near(m.gpu.busy.low, least, 1e-9);
+	assert_near(m.gpu.devices[0].time.low, least, 1e-9);
+	model_free(&m);
+
+	made_header(&made)->streams.count = 2;
+	read_made();
+	assert_near(m.gpu.busy.low, fmax(open, m.gpu.all.low / 2), 1e-9);
+}
+
 /* The same where the mode was sample and no sample came. */
 static void test_no_samples(void **state)
 {
@@ -696,6 +722,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_off, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_busy_while_waited_for, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_busy_without_waits, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_busy_for_what_the_stream_took, setup,
+	                                        teardown),
 	        cmocka_unit_test_setup_teardown(test_no_samples, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_json_sums, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_two_processes, setup, teardown),
