@@ -16,6 +16,10 @@
 #include "shim/core/work/work_class.h"
 
 #define CALIBRATE_ONE 3 /* one sample in so many is a calibration: of the events' own cost */
+/* A kernel of ours that took so many times what an event did waited for a place in a full queue: so
+ * many samples do without it. */
+#define FULL_TIMES   16
+#define FULL_SAMPLES 16
 /* A process may spend so much beyond its budget, so that short programs are sampled too: a quarter
  * of it on any class, the rest on classes with next to no samples. */
 #define ALLOWANCE_NS 4000000u
@@ -98,6 +102,29 @@ static void abandon(struct sampler *m)
 		sampler_pair_return(m->where, m->pair);
 }
 
+/*
+ * What goes ahead of the first event, then that event. In a full queue a kernel waits for a place,
+ * as long as the program's kernels last, and an event does not: a kernel of ours that waited is
+ * left out of the next samples, whose pairs stand behind a kernel of the program.
+ */
+static bool begin_pair(struct sampler *m, CUstream stream, int ptds)
+{
+	uint64_t start = spy_clock();
+
+	m->opened = start;
+	if (m->full)
+		m->full--;
+	else if (!sampler_put_ahead(m->context, stream, ptds, m->stall_us))
+		return false;
+	else
+		m->opened = spy_clock();
+	if (!sampler_put_event(m->context, m->pair->a, stream, ptds))
+		return false;
+	if (!m->stall_us && m->opened - start > FULL_TIMES * (spy_clock() - m->opened))
+		m->full = FULL_SAMPLES;
+	return true;
+}
+
 /* Launches a stall on an idle stream, or our empty kernel on a busy one (a stall too, if such
  * streams ran dry before), and records the first event; now and then a calibration instead. True:
  * the program's launch is to come next. */
@@ -117,21 +144,21 @@ static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bo
 	/* A calibration stalls for as long too: else it would succeed only when the host is quick.
 	 */
 	m->stall_us = stall ? class_stall_us(m->cls) : 0;
-	if (!random_below(&m->random, CALIBRATE_ONE)) {
+	if (stall)
+		m->full = 0;
+	if (!m->full && !random_below(&m->random, CALIBRATE_ONE)) {
 		enum tf_work_kind kind = random_below(&m->random, 8) ? TF_WORK_NULL : TF_WORK_EMPTY;
 		sampler_calibrate(c, stream, ptds, kind, m->stall_us);
 		return false;
 	}
 	m->pair = sampler_pair_take(c);
 	if (!m->pair) {
-		spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
+		if (!m->full) /* else the GPU is behind by as many samples: that is no loss */
+			spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
 		return false;
 	}
-	if (sampler_put_ahead(c, stream, ptds, m->stall_us)) {
-		m->opened = spy_clock();
-		if (sampler_put_event(c, m->pair->a, stream, ptds))
-			return true;
-	}
+	if (begin_pair(m, stream, ptds))
+		return true;
 	sampler_pair_return(c, m->pair);
 	return false;
 }

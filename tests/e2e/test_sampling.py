@@ -627,6 +627,17 @@ def test_errno_is_kept(run):
 # ---- what it costs ----
 
 # Each of our events takes a fifth of a millisecond, and half of the time may go into them.
+def test_a_full_queue(run):
+    """In a full queue a kernel of ours waits for a place for as long as the program's kernels last, which is charged to
+    sampling: one in 20 ms of these. Events take no place, so samples do without that kernel."""
+    r = run('one_big_kernel', 3000, CUDASPY_GPU='sample', **VIRTUAL_TIME)
+    assert r.truth['totals']['queue_full'] > 1000
+    found = Sampled(r.recording)
+    assert found.taken > 55  # 37 to 41 with a kernel ahead of each
+    assert found.mean('kernel', 'busy') == pytest.approx(200000, rel=0.005)  # the gap before it is in a pair
+    assert r.report['overhead']['own_share'] < 0.01
+
+
 DEAR = {'CUDASPY_GPU': 'sample', 'CUDASPY_BUDGET': 50, 'SIM_EVENT_NS': 200000, 'SIM_DATA_MIB': 0, **VIRTUAL_TIME}
 
 

@@ -267,8 +267,10 @@ static void cupti_off()
 
 /* ---- samples ---- */
 
-enum { IDLE, BUSY, REGIMES };
-static const char *const regimes[] = {"idle", "busy"};
+/* BEHIND: a kernel of the program's, on all of the GPU, stands right ahead of the pair. */
+enum { IDLE, BUSY, BEHIND, REGIMES };
+static const char *const regimes[] = {"idle", "busy", "behind"};
+#define WIDE_BLOCKS 256
 
 typedef std::vector<double> list;
 static unsigned long long stalls[KINDS][REGIMES];
@@ -287,9 +289,11 @@ static double sample(unsigned k, int regime, bool events, unsigned *ahead)
 		LAUNCH(pair_stall, 1, 1, 0, stream, stall);
 	} else {
 		stall = std::max(stall, (unsigned long long)BUSY_NS);
-		LAUNCH(busy, 1, 32, 0, stream, stall);
-		LAUNCH(pair_null, 1, 1, 0, stream);
-		*ahead = 2;
+		LAUNCH(busy, regime == BEHIND ? WIDE_BLOCKS : 1, regime == BEHIND ? 512 : 32, 0,
+		       stream, stall);
+		if (regime == BUSY)
+			LAUNCH(pair_null, 1, 1, 0, stream);
+		*ahead = regime == BUSY ? 2 : 1;
 	}
 	if (events)
 		CHECK(cudaEventRecord(first, stream));
