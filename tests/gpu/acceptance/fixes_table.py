@@ -194,14 +194,39 @@ CALLERS = [
     # The graph takes the host's work away; what is put in order stays.
     Case("top_p_words", "torch transformers", Fix("gpu-bound"), useless="graphs", otherwise="gpu-bound", near=0.05),
 ]
+NEWCOMERS = [
+    Case("spiking_sounds", "torch", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="no-sync", near=0.05),
+    # The host cuts windows while the GPU rests: without the waits both go on at once.
+    Case("forecast_chances", "torch", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    # fix2 copies half of the bytes, from the same kind of memory.
+    Case("lidar_pillars", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-sync", near=0.02),
+    Case("chess_fen", "torch", Fix("host-bound", "host=0"), Fix("host-bound", None, "fix2"), useless="pinned", near=0.05),
+    # cudaMalloc and cudaFree are called by ctypes; PyTorch's own allocator has nothing to do with it.
+    Case("radar_buffers", "torch", Fix("alloc-bound", "no-alloc"), useless="no-sync"),
+    Case("style_transfer", "torch torchvision", Fix("gpu-bound"), useless="fused", otherwise="gpu-bound", near=0.02),
+    # The host's work is Python's own: gc.collect() behind each step of the optimizer, every 16 batches.
+    Case("collected_garbage", "torch transformers", Fix("host-bound", "host=0"), useless="no-alloc", near=0.05),
+    # The host disturbs ECGs while the GPU rests: without the waits both go on at once.
+    Case("jax_heart_beats", "jax flax optax", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="no-alloc",
+         near=0.02),
+    # The one-hot product and its gradient are the GPU's work; TF32 rounds what is looked up, the scatter adds in any order.
+    Case("jax_onehot_articles", "jax optax", Fix("gpu-bound"), useless="no-sync", otherwise="gpu-bound", near=0.05),
+    # The graph leaves the same kernels; fix2 launches about half as many.
+    Case("cupy_debris", "cupy", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="pinned"),
+    # The host unpacks samples while the GPU rests: without the waits both go on at once; unpacked on the GPU, there is little to do.
+    Case("cupy_whales", "cupy", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="no-alloc", near=0.01),
+    # Numba has no graphs; one kernel instead of two is what they would come to.
+    Case("numba_light_sheet", "numba", Fix("copy-bound", "pinned"), useless="graphs"),
+    Case("mlm_whole_words", "torch transformers", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
-          "visitors": VISITORS, "callers": CALLERS}
+          "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
 SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")],
              "held": [Case("fake_waits", "torch", Fix("sync-bound", "no-sync"), useless="graphs")], "fresh": [], "last": [],
-             "unseen": [], "strangers": [], "guests": [], "visitors": [], "callers": []}
+             "unseen": [], "strangers": [], "guests": [], "visitors": [], "callers": [], "newcomers": []}
 WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0", "fused")
 
 
