@@ -102,6 +102,16 @@ static void abandon(struct sampler *m)
 		sampler_pair_return(m->where, m->pair);
 }
 
+/* Whether the thread gave the GPU kernels and graphs alone since its last sample. */
+static bool kernels_alone(struct sampler *m)
+{
+	const struct tf_thread *th = spy_tls.thread;
+	uint64_t copies = th->items[SPY_CLASS_COPY] + th->items[SPY_CLASS_SET], before = m->copies;
+
+	m->copies = copies;
+	return copies == before;
+}
+
 /*
  * What goes ahead of the first event, then that event. In a full queue a kernel waits for a place,
  * as long as the program's kernels last, and an event does not: a kernel of ours that waited is
@@ -110,14 +120,12 @@ static void abandon(struct sampler *m)
 static bool begin_pair(struct sampler *m, CUstream stream, int ptds)
 {
 	uint64_t start = spy_clock();
+	bool behind = kernels_alone(m) && m->full;
 
-	m->opened = start;
-	if (m->full)
-		m->full--;
-	else if (!sampler_put_ahead(m->context, stream, ptds, m->stall_us))
+	m->full -= m->full > 0;
+	if (!behind && !sampler_put_ahead(m->context, stream, ptds, m->stall_us))
 		return false;
-	else
-		m->opened = spy_clock();
+	m->opened = behind ? start : spy_clock();
 	if (!sampler_put_event(m->context, m->pair->a, stream, ptds))
 		return false;
 	if (!m->stall_us && m->opened - start > FULL_TIMES * (spy_clock() - m->opened))

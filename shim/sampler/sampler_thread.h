@@ -31,6 +31,7 @@ struct sampler {
 	uint64_t aside_ns;    /* of the allowance, for it; 0 = it is within the budget */
 	unsigned stall_us;    /* ahead of it; 0 = the stream was busy */
 	uint32_t full;        /* samples to take without a kernel ahead: the queue was full */
+	uint64_t copies;      /* and sets that the thread had given by the last sample */
 	uint64_t opened;      /* tick, ahead of the first event */
 	/* in cupti mode: the launch whose `function` is to be asked about; about how many so far */
 	const struct spy_span *met;
