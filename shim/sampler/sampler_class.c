@@ -14,8 +14,9 @@
 #define RETRY_GAIN 64 /* and is tried that much less often */
 #define DRAINED    3  /* samples that get a stall after a busy stream ran dry */
 
-/* The longest: launches of graphs of some hundred nodes take 60 to 130 us. */
-static const uint8_t stalls[] = {STALL_FIRST_US, 12, 18, 27, 40, 60, 100, 170};
+/* The longest: launches of graphs of some hundred nodes take 60 to 130 us, on a slow host 230 to
+ * 430. */
+static const uint16_t stalls[] = {STALL_FIRST_US, 13, 22, 38, 65, 120, 230, 450};
 #define STALLS (sizeof(stalls) / sizeof(stalls[0]))
 _Static_assert(STALLS == 8, "struct sampler_class has three bits for them");
 
