@@ -7,6 +7,7 @@
 #define DOUBLES   4096u /* events up to which looks come at twice as many */
 #define OFTEN     8u    /* at last there is a look at every so many STEP_HISTORY */
 #define SETTLED   8u    /* steps */
+#define LATE_PART 8u    /* of the events since the last loop: so often the latest are looked at */
 
 struct steps {
 	uint32_t owners[DETECTORS]; /* threads of the detectors + 1; 0 = it is free */
@@ -53,6 +54,7 @@ static void detector_start(struct steps_detector *d, uint32_t thread)
 	d->used = true;
 	d->thread = thread;
 	d->next_short = d->next_long = STEP_LOOK;
+	d->next_late = 2 * STEP_LOOK;
 }
 
 /* A thread's detector; the one in place of which it gets one where it has none yet, or NULL. */
@@ -101,8 +103,22 @@ static bool settled(const struct steps_detector *d, const struct tf_map *map)
 }
 
 /*
- * Two kinds of looks: over what came since the last loop was over, so that the next one is found
- * soon, and over all that is kept, so that what repeats at a higher level is.
+ * Over the latest events alone: what a program did long before its loop, as compiling it, may be
+ * more than the loop ever gives. The more these are beside all since the last loop, the rarer.
+ */
+static void look_late(struct steps *s, struct steps_detector *d, struct tf_map *map)
+{
+	uint64_t since = d->count - d->since, every = since / LATE_PART;
+
+	d->next_late = d->count + (every > STEP_LOOK ? every : STEP_LOOK);
+	if (since > STEP_LOOK && d->count - first_kept(d) > STEP_LOOK)
+		steps_look(&s->look, d, map, d->count - STEP_LOOK, true);
+}
+
+/*
+ * Three kinds of looks: over what came since the last loop was over, so that the next one is found
+ * soon, over the latest of that, and over all that is kept, so that what repeats at a higher level
+ * is.
  */
 static void look(struct steps *s, struct steps_detector *d, struct tf_map *map)
 {
@@ -112,21 +128,24 @@ static void look(struct steps *s, struct steps_detector *d, struct tf_map *map)
 		d->next_long = later_look(d->count, 0);
 		if (d->count > DOUBLES && settled(d, map))
 			return;
-		steps_look(&s->look, d, map, from);
+		steps_look(&s->look, d, map, from, false);
 		if (d->since <= from)
 			d->next_short = later_look(d->count, d->since);
 	}
 	while (!d->marker && d->count >= d->next_short) {
 		d->next_short = later_look(d->count, d->since);
-		steps_look(&s->look, d, map, d->since > from ? d->since : from);
+		steps_look(&s->look, d, map, d->since > from ? d->since : from, false);
 	}
+	if (!d->marker && d->count >= d->next_late)
+		look_late(s, d, map);
 }
 
 /* ---- calls ---- */
 
 static inline void looks(struct steps *s, struct steps_detector *d, struct tf_map *map)
 {
-	if (d->count >= d->next_long || (!d->marker && d->count >= d->next_short))
+	if (d->count >= d->next_long ||
+	    (!d->marker && (d->count >= d->next_short || d->count >= d->next_late)))
 		look(s, d, map);
 }
 
@@ -264,6 +283,7 @@ static void finish(struct steps *s, struct steps_detector *d, struct tf_map *map
 		d->next_long = d->count;
 	if (d->count - d->since <= STEP_HISTORY)
 		d->next_short = d->count;
+	d->next_late = d->count;
 	if (d->count)
 		look(s, d, map);
 	steps_end_last(d, map);

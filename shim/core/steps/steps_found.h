@@ -70,10 +70,11 @@ struct steps_detector { /* of one thread, or of all */
 	uint64_t count; /* events ever; the last STEP_HISTORY of them are in `events` */
 	uint64_t since; /* event at which the last loop was over */
 	uint64_t told;  /* event behind the last step that was told */
-	uint64_t next_short, next_long; /* counts at which there are the next looks */
-	uint64_t last_end;              /* of all calls */
-	uint64_t own;                   /* ticks since then that were ours */
-	uint64_t gap_p90; /* ticks; nine of ten times between two calls are shorter, roughly */
+	/* counts at which there are the next looks; the last: over the latest events alone */
+	uint64_t next_short, next_long, next_late;
+	uint64_t last_end; /* of all calls */
+	uint64_t own;      /* ticks since then that were ours */
+	uint64_t gap_p90;  /* ticks; nine of ten times between two calls are shorter, roughly */
 	uint64_t gap_most[GAP_QUARTER]; /* the longest of the first ones, the longest first */
 	/* `typical`: the last one that was not odd, but for its times and counts. */
 	struct steps_segment now, typical;
@@ -162,8 +163,11 @@ unsigned steps_events_within(struct steps_detector *d, const struct tf_record *r
 
 struct steps_look;
 /* Looks over the events from number `from` on, which are kept, and goes into a loop if it finds
- * one, or into a better one than it is in. What was in the look before does not matter. */
-void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map, uint64_t from);
+ * one, or into a better one than it is in. `lately`: these are but the last events since the last
+ * loop was over; what repeats in them is a loop if it has the host's rhythm, or is a graph. What
+ * was in the look before does not matter. */
+void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map, uint64_t from,
+                bool lately);
 
 /* ---- steps_loop.c ---- */
 

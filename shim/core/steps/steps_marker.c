@@ -224,12 +224,23 @@ static bool may_be_some(const struct steps_look *l, const struct steps_candidate
 	return l->anchors >= PAIRS_ANCHORS * (c ? events / length_of(c) : 1);
 }
 
-void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map, uint64_t from)
+/* Of few events many things repeat for a while: what the host's own rhythm shows in, and graphs, of
+ * which one is mostly a step, may be a loop. */
+static bool tells_soon(const struct steps_candidate *c)
+{
+	return anchors_of(c) || c->cls == SPY_CLASS_GRAPH_LAUNCH;
+}
+
+void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *map, uint64_t from,
+                bool lately)
 {
 	uint32_t events = steps_compare(l, d, from);
 	const struct steps_candidate *c = events ? choose(l) : NULL;
 
-	if (!d->pairs && may_be_some(l, c, events)) {
+	if (lately && !(c && tells_soon(c)))
+		return;
+
+	if (!lately && !d->pairs && may_be_some(l, c, events)) {
 		d->pairs = true;
 		events = steps_compare(l, d, from);
 		c = events ? choose(l) : NULL;
@@ -262,5 +273,5 @@ void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *m
 		from = from > d->since ? from : d->since;
 	}
 	if (known != UINT32_MAX)
-		steps_enter(d, map, marker, waits, known, from);
+		steps_enter(d, map, marker, waits, known, lately ? d->since : from);
 }

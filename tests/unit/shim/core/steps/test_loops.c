@@ -144,6 +144,55 @@ static void test_our_own_time_is_no_pause(void **state)
 	assert_null(loop(0));
 }
 
+static void launch_graph(void)
+{
+	struct tf_record r = {.call = graph_launch};
+
+	r.graph.graph = 0x700;
+	give(r, SPY_CLASS_GRAPH_LAUNCH);
+}
+
+/* A program tries kernels for long, in no order, and then launches one graph a step: fewer calls
+ * than came before. */
+static void test_a_graph_a_step_behind_much_else(void **state)
+{
+	for (int i = 0; i < 900; i++) {
+		if (any(3))
+			run_kernel(1 + (uint32_t)any(60));
+		else
+			upload();
+		now += any(LONG_GAP);
+	}
+	uint64_t before = now;
+	for (int i = 0; i < 175; i++) {
+		now += 20 * LONG_GAP + any(LONG_GAP);
+		launch_graph();
+	}
+	const struct tf_loop *l = longest(NULL);
+	assert_int_equal(l->cls, SPY_CLASS_GRAPH_LAUNCH);
+	assert_in_range(l->steps, 174, 175);
+	assert_int_equal(l->events, l->steps);
+	assert_true(l->episode[0].start >= before);
+	rows_agree();
+}
+
+/* Kernels in a row that are alike, for as many calls as there is a look at, are no loop yet: the
+ * step is what the host waits for. */
+static void test_a_row_of_kernels_is_no_loop_yet(void **state)
+{
+	for (int i = 0; i < 40; i++) {
+		for (int k = 0; k < 150; k++)
+			run_kernel(1 + (uint32_t)any(60));
+		for (int k = 0; k < 100; k++)
+			run_kernel(100 + (uint32_t)k % 4);
+		wait_here();
+	}
+	const struct tf_loop *l = longest(NULL);
+	assert_int_equal(l->cls, SPY_CLASS_SYNC);
+	assert_in_range(l->steps, 36, 40);
+	rows_agree();
+}
+
 /* A short run of replays, as long a pause before each: no pause is longer than others, and each
  * replay is a step. */
 static void test_pauses_that_are_alike(void **state)
@@ -381,6 +430,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(test_a_pause_divides_steps, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_our_own_time_is_no_pause, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_graph_a_step_behind_much_else, begin,
+	                                        finish),
+	        cmocka_unit_test_setup_teardown(test_a_row_of_kernels_is_no_loop_yet, begin,
+	                                        finish),
 	        cmocka_unit_test_setup_teardown(test_pauses_that_are_alike, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_many_threads, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_pause_amid_steps_that_wait, begin, finish),
