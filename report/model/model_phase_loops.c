@@ -18,6 +18,7 @@
 #define GAP_SHARE      0.005
 #define WAIT_SOON      1e6 /* ns, and a step: so soon behind a loop a wait belongs to it */
 #define LAST_PIECES    1.5 /* work of a step that may come between, of a usual one's */
+#define WAITED_LEAST   0.1 /* of the time since the loop: less waiting is for no work of its */
 #define STRETCHES_FEW  64u /* with more, only what is waited behind the last one is looked for */
 
 /* ---- what could be a loop ---- */
@@ -278,7 +279,7 @@ static double next_start(const struct phase_candidates *of, double ns, double mo
 static double waited_until(const struct call_log *h, double end, double most, double period,
                            double pieces)
 {
-	double until = end, last = end;
+	double until = end, last = end, waited = 0;
 
 	if (!(end >= h->from && end < h->until))
 		return NAN;
@@ -290,7 +291,8 @@ static double waited_until(const struct call_log *h, double end, double most, do
 		if (e->work != CALL_LOG_NONE && !waits && (until > end || pieces-- < 1))
 			break;
 		last = fmax(last, fmin(e->end, most));
-		if (waits)
+		waited += waits ? e->end - e->start : 0;
+		if (waits && waited >= WAITED_LEAST * (last - end))
 			until = last;
 	}
 	return until;
