@@ -12,6 +12,8 @@
 #define GUESS_BELOW 0.7
 /* Of the pieces of work, those of known duration, for the timeline to be told at all. */
 #define KNOWN_LEAST 0.01
+/* Of the kernels' and graphs' time, on one stream: they run one after the other but for that. */
+#define ONE_STREAM 0.95
 
 static bool same(const char *a, const char *b)
 {
@@ -236,13 +238,39 @@ static void bound_by_work(struct model_gpu *gpu)
 		one->time.low = gpu->busy.low;
 }
 
+/* The share of its kernels and graphs that one stream has, where that is nearly all; else 0. */
+static double first_stream(const struct model_gpu *gpu)
+{
+	double most = 0, sum = 0;
+
+	for (size_t i = 0; i < gpu->stream_count; i++) {
+		most = fmax(most, gpu->streams[i].kernel_ns);
+		sum += gpu->streams[i].kernel_ns; /* NaN: not known */
+	}
+	return most >= ONE_STREAM * sum && sum > 0 ? most / sum : 0;
+}
+
+struct model_gpu_time model_busy_least(const struct model *m)
+{
+	const struct model_gpu *gpu = &m->gpu;
+	const struct model_totals *t = &m->totals;
+	double share = first_stream(gpu),
+	       gaps = ((double)t->launches + (double)t->graph_launches) * CUDA_GAP_NS;
+
+	if (!gpu->estimated || gpu->device_count != 1 || gpu->unplaced > 0)
+		share = 0;
+	return (struct model_gpu_time){.total = fmax(0, gpu->launched.total - gaps) * share,
+	                               .low = fmax(0, gpu->launched.low - gaps) * share};
+}
+
 /*
  * Nor for less than its streams' work takes side by side: what the timeline guessed, before it knew
  * how long pieces take, is open no further. In a run of few samples the timeline may have even less
- * than that, and the interval reaches up to it.
+ * than that, and the interval reaches up to it. What lies between two pieces may be in their times.
  */
-static void bound_by_streams(struct model_gpu *gpu)
+static void bound_by_streams(struct model *m)
 {
+	struct model_gpu *gpu = &m->gpu;
 	struct model_gpu_busy *b = &gpu->busy;
 	struct model_gpu_device *one = only_known(gpu);
 
@@ -251,8 +279,13 @@ static void bound_by_streams(struct model_gpu *gpu)
 	double least = gpu->all.low / (double)gpu->stream_count;
 	if (b->high < least)
 		b->high = one->time.high = fmin(gpu->all.high, b->window);
-	if (b->low < fmin(least, b->busy) && gpu->device_count == 1 && !(gpu->unplaced > 0))
-		b->low = one->time.low = fmin(least, b->busy);
+	if (gpu->device_count != 1 || gpu->unplaced > 0)
+		return;
+	/* By as much as its times are known, the busy time is. */
+	least = fmax(least - b->work * CUDA_GAP_NS, model_busy_least(m).low);
+	least = fmin(least, b->busy * gpu->all.low / gpu->all.total);
+	if (b->low < least)
+		b->low = one->time.low = least;
 }
 
 void model_finish_busy(struct model *m)
@@ -271,7 +304,7 @@ void model_finish_busy(struct model *m)
 	if (gpu->has_busy)
 		find_interval(&gpu->busy, &gpu->all, gpu->estimated);
 	bound_by_work(gpu);
-	bound_by_streams(gpu);
+	bound_by_streams(m);
 	bound_by_waits(m);
 	gpu->measured = gpu->has_busy || isfinite(gpu->all.total);
 }

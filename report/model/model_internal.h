@@ -84,6 +84,9 @@ void model_finish_sites(struct model *m);
 void model_free_sites(struct model *m);
 void model_finish_works(struct model *m); /* before the others give their work up */
 void model_finish_busy(struct model *m);
+/* Of a run or a phase: for how long the device's first stream works, and the least of that; ns. 0
+ * where its work is divided over several streams, on several devices, or not estimated. */
+struct model_gpu_time model_busy_least(const struct model *m);
 void model_finish_environment(struct model *m);
 void model_free_environment(struct model *m);
 void model_finish_overheads(struct model *m); /* last */

@@ -215,8 +215,26 @@ static void scale_time(struct model_gpu_time *t, double by)
 	t->high *= by;
 }
 
+/*
+ * What the timeline had to guess when it ran is known by now, where the phase's calls are. Of what
+ * it knew, waits told it how long that really took: the rest may be more by what was not known. No
+ * more than there was time for: else the pieces took less than those that were timed.
+ */
+static void work_at_least(struct model *m)
+{
+	struct model_gpu_busy *b = &m->gpu.busy;
+	struct model_gpu_time least = model_busy_least(m);
+	double guessed = b->work > 0 ? least.total * b->unknown / b->work : 0;
+
+	if (!(least.total > 0) || least.total > b->window)
+		return;
+	b->busy = fmax(b->busy, fmin(least.total, b->busy + guessed));
+	b->low = fmax(b->low, fmin(least.low, b->busy * least.low / least.total));
+	b->high = fmax(b->high, b->busy);
+}
+
 static void scale_busy(struct model *m, const struct model *whole, const struct model_phase *p,
-                       const struct sums *s, double copies, double sets)
+                       const struct sums *s, double copies, double sets, bool calls_known)
 {
 	struct model_gpu_busy *b = &m->gpu.busy;
 	double window =
@@ -230,6 +248,8 @@ static void scale_busy(struct model *m, const struct model *whole, const struct 
 	double scale = s->busy[1] > 0 ? b->busy / s->busy[1] : 0;
 	b->low = fmax(0, fmin(b->low * by, b->busy) - fmax(0, s->below) * scale);
 	b->high = fmax(b->busy, fmin(b->high * by + fmax(0, s->above) * scale, window));
+	if (calls_known)
+		work_at_least(m);
 	b->kernels = fmax(0, b->busy - alone);
 	b->comm = fmin(b->comm, b->busy);
 	b->copies = fmin(b->copies * copies, b->busy);
@@ -318,7 +338,7 @@ struct model *model_view(const struct model *m, size_t phase)
 	if (m->has_host)
 		scale_host(&v->m, &sums);
 	if (m->gpu.has_busy)
-		scale_busy(&v->m, m, p, &sums, copies, sets);
+		scale_busy(&v->m, m, p, &sums, copies, sets, v->own_tables);
 	v->m.host_window = sums.time;
 	if (phase != m->steps.phase) {
 		model_steps_of(&v->m, phase);

@@ -109,6 +109,50 @@ def test_work_of_one_class_may_differ(run, compile_c):
     assert gpu['busy_ns'] == pytest.approx(truth_busy(r), rel=0.15)
 
 
+def test_a_host_that_waits_outside_of_cuda(run, compile_c):
+    """Twenty kernels a step, and the host sleeps until they are done: no wait tells how long the first ones took, before one
+    was timed. What comes behind the last step is none of the loop's, though a wait comes behind that."""
+    program = compile_c('''
+        #include <time.h>
+        #include "tests/e2e/programs/work.h"
+        int main(void)
+        {
+            static const char image[] = "simcuda 1\\nkernel chain arg:1:2\\nkernel other arg:1:2\\n";
+            struct timespec step = {.tv_nsec = 184 * 1000000}, rest = {.tv_nsec = 90 * 1000000};
+            CUmodule module;
+            CUfunction chain, other;
+            CUstream stream;
+            CUdeviceptr value;
+            unsigned host, rounds = 4500000, few = 5;
+            void *arguments[] = {&value, &rounds}, *last[] = {&value, &few};
+
+            work_start();
+            CHECK(cuModuleLoadData(&module, image));
+            CHECK(cuModuleGetFunction(&chain, module, "chain"));
+            CHECK(cuModuleGetFunction(&other, module, "other"));
+            CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+            CHECK(cuMemAlloc(&value, 4096));
+            for (int i = 0; i < 12; i++) {
+                for (int k = 0; k < 20; k++)
+                    CHECK(cuLaunchKernel(chain, 1, 1, 1, 256, 1, 1, 0, stream, arguments, NULL));
+                nanosleep(&step, NULL);
+                CHECK(cuMemcpyDtoHAsync(&host, value, 4, stream));
+            }
+            nanosleep(&rest, NULL);
+            CHECK(cuLaunchKernel(other, 1, 1, 1, 256, 1, 1, 0, stream, last, NULL));
+            nanosleep(&rest, NULL);
+            CHECK(cuLaunchKernel(other, 1, 1, 1, 256, 1, 1, 0, stream, last, NULL));
+            CHECK(cuStreamSynchronize(stream));
+        }''', f'-I{ROOT}', '-lcuda')
+    r = run(program, CUDASPY_GPU='sample', **VIRTUAL_TIME)
+    loop, = [phase for phase in r.report['phases'] if phase['kind'] == 'loop']
+    gpu = loop['gpu']
+    assert loop['time_ns'] == pytest.approx(loop['steps'] * 184e6, rel=0.01)
+    assert gpu['busy_share_low'] < 20 * 9000750 / 184e6 < gpu['busy_share_high']
+    assert gpu['busy_share_low'] > 0.95
+    assert r.report['verdict']['class'] == 'gpu-bound'
+
+
 def test_events_fill_no_queue(run):
     """Two streams wait for each other's events, four calls for each launch: launches alone fill their queues."""
     r = run('exposed_allreduce_fixed', 2000, CUDASPY_GPU='sample', **VIRTUAL_TIME)
