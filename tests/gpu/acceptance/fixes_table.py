@@ -197,15 +197,18 @@ CALLERS = [
 NEWCOMERS = [
     Case("spiking_sounds", "torch", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="no-sync", near=0.05),
     # The host cuts windows while the GPU rests: without the waits both go on at once.
-    Case("forecast_chances", "torch", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    Case("forecast_chances", "torch", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="no-alloc",
+         near=0.02),
     # fix2 copies half of the bytes, from the same kind of memory.
     Case("lidar_pillars", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-sync", near=0.02),
     Case("chess_fen", "torch", Fix("host-bound", "host=0"), Fix("host-bound", None, "fix2"), useless="pinned", near=0.05),
     # cudaMalloc and cudaFree are called by ctypes; PyTorch's own allocator has nothing to do with it.
     Case("radar_buffers", "torch", Fix("alloc-bound", "no-alloc"), useless="no-sync"),
-    Case("style_transfer", "torch torchvision", Fix("gpu-bound"), useless="fused", otherwise="gpu-bound", near=0.02),
+    Case("style_transfer", "torch torchvision", Fix("gpu-bound"), Fix("launch-bound", "graphs", "fix2"), useless="fused",
+         otherwise="gpu-bound", near=0.02),
     # The host's work is Python's own: gc.collect() behind each step of the optimizer, every 16 batches.
-    Case("collected_garbage", "torch transformers", Fix("host-bound", "host=0"), useless="no-alloc", near=0.05),
+    Case("collected_garbage", "torch transformers", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="no-alloc", near=0.05),
     # The host disturbs ECGs while the GPU rests: without the waits both go on at once.
     Case("jax_heart_beats", "jax flax optax", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="no-alloc",
          near=0.02),
@@ -217,7 +220,8 @@ NEWCOMERS = [
     Case("cupy_whales", "cupy", Fix("sync-bound", "no-sync"), Fix("host-bound", "host=0", "fix2"), useless="no-alloc", near=0.01),
     # Numba has no graphs; one kernel instead of two is what they would come to.
     Case("numba_light_sheet", "numba", Fix("copy-bound", "pinned"), useless="graphs"),
-    Case("mlm_whole_words", "torch transformers", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
+    Case("mlm_whole_words", "torch transformers", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="pinned", near=0.05),
 ]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS}

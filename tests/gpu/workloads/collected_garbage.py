@@ -5,6 +5,7 @@ optimizer comes a gc.collect(), "to free memory", as one finds it in many notebo
 Wrong: Python goes through all objects that it has, some hundred thousand of which belong to the libraries, and frees next to
 nothing; the GPU has long done what it was given.
 fix: without gc.collect() (host-bound).
+fix2: what is done with a batch is one CUDA graph (launch-bound).
 useless: words and labels are copied to tensors that are allocated once.
 """
 import gc
@@ -35,22 +36,33 @@ def make(variant):
                                      intermediate_size=3072, num_labels=KINDS, max_position_embeddings=LENGTH)
     model = transformers.BertForSequenceClassification(config).cuda().train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, fused=True)
-    places = [torch.empty_like(part[0], device="cuda") for part in (words, kinds)] if variant == "useless" else None
+    places = [torch.zeros_like(part[0], device="cuda") for part in (words, kinds)] if variant in ("useless", "fix2") else None
     turn, seen = [0], []
+
+    def learn(word, kind):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = model(input_ids=word, labels=kind).loss / TOGETHER
+        loss.backward()
+        return loss
+
+    if variant == "fix2":
+        graph, learnt = fixable.capture(torch, lambda: learn(*places), before=lambda: optimizer.zero_grad(set_to_none=False))
 
     def step():
         at = turn[0] % SETS
         turn[0] += 1
-        if variant == "useless":
+        if places:
             word, kind = (place.copy_(part[at], non_blocking=True) for place, part in zip(places, (words, kinds)))
         else:
             word, kind = (part[at].to("cuda", non_blocking=True) for part in (words, kinds))  # cause: delayed
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            loss = model(input_ids=word, labels=kind).loss / TOGETHER
-        loss.backward()
+        if variant == "fix2":
+            graph.replay()
+            loss = learnt
+        else:
+            loss = learn(word, kind)
         if turn[0] % TOGETHER == 0:
             optimizer.step()
-            optimizer.zero_grad()
+            optimizer.zero_grad(set_to_none=variant != "fix2")
             if variant != "fix":
                 gc.collect()  # cause: loader
         if turn[0] % LOOK_EVERY == 0:

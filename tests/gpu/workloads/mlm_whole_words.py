@@ -4,6 +4,7 @@ chosen in Python before each step, anew each time, as the collator of transforme
 
 Wrong: a batch's words are put together from their pieces one after the other, and the GPU waits for it.
 fix: NumPy hides the words of all texts at once (host-bound).
+fix2: what is learnt from a batch is one CUDA graph (launch-bound).
 useless: the batch is pinned, and copied with non_blocking=True.
 """
 import fixable
@@ -35,7 +36,7 @@ def make(variant):
                                      intermediate_size=1536, max_position_embeddings=LENGTH, hidden_dropout_prob=0.0,
                                      attention_probs_dropout_prob=0.0)
     model = transformers.BertForMaskedLM(config).cuda().train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True, capturable=variant == "fix2")
     pinned = variant == "useless"
     turn, last, seen = [0], [], []
 
@@ -82,20 +83,33 @@ def make(variant):
         hide = at_once if variant == "fix" else one_by_one
         return [torch.from_numpy(part) for part in hide(texts[number % SETS], luck, fate, others)]  # cause: loader
 
+    def learn(ids, wanted):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = model(input_ids=ids, labels=wanted).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    if variant == "fix2":
+        places = [torch.from_numpy(texts[0]).cuda() for _ in range(2)]
+        graph, learnt = fixable.capture(torch, lambda: learn(*places))
+
     def step():
         ids, wanted = batch(turn[0])  # cause: loader
         turn[0] += 1
         if pinned:
             ids, wanted = ids.pin_memory(), wanted.pin_memory()
         ids, wanted = ids.to("cuda", non_blocking=pinned), wanted.to("cuda", non_blocking=pinned)  # cause: delayed
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            loss = model(input_ids=ids, labels=wanted).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        last[:] = [loss.detach()]
+        if variant == "fix2":
+            places[0].copy_(ids)
+            places[1].copy_(wanted)
+            graph.replay()
+            last[:] = [learnt]
+        else:
+            last[:] = [learn(ids, wanted)]
         if turn[0] % LOOK_EVERY == 0:
-            seen[:] = [float(loss)]
+            seen[:] = [float(last[0])]
 
     return fixable.Work(step, torch.cuda.synchronize, lambda: fixable.sample_of(torch, *last))
 

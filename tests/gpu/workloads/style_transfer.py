@@ -4,6 +4,7 @@ the photograph and at the painting, and their features are compared.
 
 Wrong: photograph and painting do not change, and neither do their features; the GPU is at work throughout (gpu-bound).
 fix: their features are computed once before the loop (gpu-bound).
+fix2: an iteration is one CUDA graph (launch-bound).
 useless: fused=True for the optimizer.
 """
 import fixable
@@ -28,7 +29,7 @@ def make(variant):
     spread = torch.tensor([0.229, 0.224, 0.225], device="cuda").view(1, 3, 1, 1)
     photograph, painting = picture_like(12), picture_like(100)
     picture = photograph.clone().requires_grad_(True)
-    optimizer = torch.optim.Adam([picture], lr=0.01, fused=True if variant == "useless" else None)
+    optimizer = torch.optim.Adam([picture], lr=0.01, fused=True if variant == "useless" else None, capturable=variant == "fix2")
     turn, seen = [0], []
 
     def features(image):
@@ -52,8 +53,7 @@ def make(variant):
 
     ready = wanted() if variant == "fix" else None
 
-    def step():
-        turn[0] += 1
+    def paint():
         content, style = ready or wanted()
         optimizer.zero_grad()
         found = features(picture)
@@ -63,6 +63,18 @@ def make(variant):
         loss = loss + 0.1 * (picture.diff(dim=2).abs().mean() + picture.diff(dim=3).abs().mean())
         loss.backward()
         optimizer.step()
+        return loss
+
+    if variant == "fix2":
+        graph, painted = fixable.capture(torch, paint)
+
+    def step():
+        turn[0] += 1
+        if variant == "fix2":
+            graph.replay()
+            loss = painted
+        else:
+            loss = paint()
         if turn[0] % LOOK_EVERY == 0:
             seen[:] = [loss.item()]
 
