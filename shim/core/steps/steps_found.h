@@ -225,10 +225,10 @@ struct tf_loop *steps_loop_of(const struct steps_detector *d, const struct tf_ma
 /* A row for a loop that is not known yet; its number among the known ones, or UINT32_MAX where
  * there is no room. */
 uint32_t steps_new_loop(struct steps_detector *d, struct tf_map *map, const struct tf_loop *as);
-/* Takes back the loops that began at event `first`, which is kept, or later and have steps of less
- * than `events` events: they lie in those of another loop. */
-void steps_drop_within(struct steps_detector *d, struct tf_map *map, uint64_t first,
-                       uint64_t events);
+/* Takes back the loops that began at event `first`, which is kept, or later, have steps of less
+ * than `events` events and lie in the pieces of another loop, which this marker begins or ends. */
+void steps_drop_within(struct steps_detector *d, struct tf_map *map, uint32_t marker,
+                       uint64_t first, uint64_t events);
 /* One step more of the loop that the detector is in, which ends before event `behind`. */
 void steps_put(struct steps_detector *d, struct tf_map *map, const struct steps_segment *s,
                double how, uint64_t behind);

@@ -157,6 +157,17 @@ static void cut_at_pause(struct steps_detector *d, struct tf_map *map, uint64_t 
 	begin_behind(d, d->now.start);
 }
 
+/* Its marker does not come any more: so many events, in a step under way or since the last one. */
+static bool is_over(const struct steps_detector *d, uint64_t n)
+{
+	uint64_t last = d->told > d->typical.first ? d->told : d->typical.first,
+	         events = d->inside  ? d->now.events
+	                  : n > last ? n - last
+	                             : 0;
+
+	return d->marker && d->has_typical && events > 2 * d->typical.events + STEP_LOOK;
+}
+
 /* A wait ends its step; any other marker begins one. */
 void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 {
@@ -196,8 +207,7 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 		begin_step(d, e->end, n + 1);
 		d->inside = true;
 	}
-	/* Its marker does not come any more. */
-	if (d->marker && d->has_typical && d->now.events > 2 * d->typical.events + STEP_LOOK)
+	if (is_over(d, n))
 		leave(d);
 }
 

@@ -4,6 +4,10 @@
 #include "shim/core/format/histogram.h"
 
 #define EPISODE_PAUSE 4 /* steps that a loop may pause for, and its episode goes on */
+/* A loop longer than so many pieces of another one with less than so many of its markers is none of
+ * these: the other loop was over before, or began later. */
+#define WITHIN_PIECES  4
+#define WITHIN_MARKERS 2
 
 /* ---- rows ---- */
 
@@ -96,13 +100,31 @@ uint32_t steps_new_loop(struct steps_detector *d, struct tf_map *map, const stru
 	return d->known_count++;
 }
 
-void steps_drop_within(struct steps_detector *d, struct tf_map *map, uint64_t first,
-                       uint64_t events)
+/*
+ * Whether the loop lies in the pieces of another one, of so many events each: it is no longer than
+ * some of these, or they begin and end in it.
+ */
+static bool lies_within(const struct steps_detector *d, const struct steps_known *known,
+                        uint32_t marker, uint64_t events)
+{
+	uint64_t n = known->first > first_kept(d) ? known->first : first_kept(d);
+	unsigned seen = 0;
+
+	if (known->told < known->first + WITHIN_PIECES * events)
+		return true;
+	for (; n < known->told && n < d->count && seen < WITHIN_MARKERS; n++)
+		seen += is_symbol(d, marker, n);
+	return seen >= WITHIN_MARKERS;
+}
+
+void steps_drop_within(struct steps_detector *d, struct tf_map *map, uint32_t marker,
+                       uint64_t first, uint64_t events)
 {
 	d->told = 0;
 	for (uint32_t k = d->known_count; k-- > 0;) {
 		const struct steps_known *known = &d->knowns[k];
-		if (known->first >= first && known->events < events)
+		if (known->first >= first && known->events < events &&
+		    lies_within(d, known, marker, events))
 			forget_known(d, map, k);
 		else if (known->told > d->told)
 			d->told = known->told;

@@ -5,6 +5,7 @@
 #define ALIKE_CHANGE  0.1  /* another marker must be that much better to take over later on */
 #define ALIKE_ANCHOR  0.05 /* as ALIKE_EQUAL, of those with anchors */
 #define ALIKE_KNOWN   0.9  /* to the steps of a known loop: it is that one */
+#define KNOWN_FEW     8u   /* events of a step: fewer are not told by what they are counted as */
 #define ANCHORED      0.9  /* pieces that hold an anchor: the host's own rhythm */
 #define LEVEL_SEEN    8u   /* pieces of a level without anchors that is taken for the step */
 #define LENGTH_ANY    1e18
@@ -165,9 +166,13 @@ static uint32_t known_like(const struct steps_detector *d, const struct steps_ca
 	for (unsigned i = 0; i < STEP_BUCKETS; i++)
 		segment[i] = c->segment[i];
 	for (uint32_t k = 0; k < d->known_count; k++) {
+		bool same = d->knowns[k].marker == c->symbol;
 		double alike = steps_alike(segment, d->knowns[k].buckets);
-		/* Of few events one more or less is much: with its marker it is the same. */
-		double least = d->knowns[k].marker == c->symbol ? ALIKE_LEAST : ALIKE_KNOWN;
+		/* Of few events one more or less is much: with its marker it is the same. Without
+		 * it, what else they are may share their places by chance. */
+		double least = same ? ALIKE_LEAST : ALIKE_KNOWN;
+		if (!same && d->knowns[k].events < KNOWN_FEW)
+			continue;
 		if (alike >= least && alike > most) {
 			most = alike;
 			best = k;
@@ -259,7 +264,7 @@ void steps_look(struct steps_look *l, struct steps_detector *d, struct tf_map *m
 		uint64_t first = event_number(d, from, c->first),
 		         back = (uint64_t)(2 * length_of(c));
 		find_levels(l, c, &as);
-		steps_drop_within(d, map, first > from + back ? first - back : from,
+		steps_drop_within(d, map, marker, first > from + back ? first - back : from,
 		                  (uint64_t)length_of(c));
 		known = steps_new_loop(d, map, &as);
 	} else {

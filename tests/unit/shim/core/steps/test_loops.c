@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which loops are found, at which level their steps are, and when they come again. */
-#include "shim/core/steps/steps.h"
+#include "shim/core/steps/steps_found.h"
 #include "tests/unit/shim/core/drain_fixture.h"
 
 #define CALL_TICKS  100
@@ -174,6 +174,59 @@ static void test_a_graph_a_step_behind_much_else(void **state)
 	assert_int_equal(l->events, l->steps);
 	assert_true(l->episode[0].start >= before);
 	rows_agree();
+}
+
+/* The same behind a short loop of copies that ended in a pause: it must be noticed that these do
+ * not come any more. */
+static void test_a_loop_that_ended_in_a_pause(void **state)
+{
+	for (int i = 0; i < 60; i++)
+		upload();
+	for (int i = 0; i < 600; i++) {
+		now += 400 * LONG_GAP;
+		run_kernel(1 + (uint32_t)any(60));
+	}
+	for (int i = 0; i < 340; i++) {
+		now += 20 * LONG_GAP + any(LONG_GAP);
+		launch_graph();
+	}
+	for (int i = 0; i < 100; i++)
+		run_kernel(1 + (uint32_t)any(60));
+	const struct tf_loop *l = longest(NULL);
+	assert_int_equal(l->cls, SPY_CLASS_GRAPH_LAUNCH);
+	assert_in_range(l->steps, 338, 340);
+	rows_agree();
+}
+
+/* A detector that had its marker every 30 events until event 900 and from 1500 on, and a loop of
+ * steps of 20 events in between; whether that is taken back for one of the marker's. */
+static bool taken_back(uint64_t first, uint64_t told)
+{
+	struct steps_detector *d = calloc(1, sizeof(*d));
+	const uint32_t marker = 40, other = 44;
+	struct tf_loop as = {.thread = 0};
+
+	d->count = 2000;
+	for (uint64_t n = 0; n < d->count; n++)
+		d->symbols[n].coarse = n % 30 || (n >= 900 && n < 1500) ? other : marker;
+	assert_int_equal(steps_new_loop(d, &made.map, &as), 0);
+	d->knowns[0] = (struct steps_known){
+	        .loop = d->knowns[0].loop, .first = first, .told = told, .events = 20};
+	steps_drop_within(d, &made.map, marker, 0, 30);
+	bool gone = !d->known_count;
+	free(d);
+	return gone;
+}
+
+/* Waits at the end of a program are no steps of what it had waited for before its training, and the
+ * training is none of their pieces. */
+static void test_what_lies_between_is_not_taken_back(void **state)
+{
+	assert_false(taken_back(930, 1430));
+	assert_false(taken_back(890, 1490)); /* one marker */
+	assert_true(taken_back(930, 1040));  /* a piece like others may hold that */
+	assert_true(taken_back(100, 600));
+	assert_true(taken_back(800, 1700));
 }
 
 /* Kernels in a row that are alike, for as many calls as there is a look at, are no loop yet: the
@@ -431,6 +484,9 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_pause_divides_steps, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_our_own_time_is_no_pause, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_graph_a_step_behind_much_else, begin,
+	                                        finish),
+	        cmocka_unit_test_setup_teardown(test_a_loop_that_ended_in_a_pause, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_what_lies_between_is_not_taken_back, begin,
 	                                        finish),
 	        cmocka_unit_test_setup_teardown(test_a_row_of_kernels_is_no_loop_yet, begin,
 	                                        finish),
