@@ -71,6 +71,8 @@ static uint32_t missing(const struct run *run, uint32_t i)
 		return a->before;
 	if (a->event != CALL_LOG_NONE && isnan(run->returned[a->event]))
 		return a->event;
+	if (a->held != CALL_LOG_NONE && isnan(run->returned[a->held]))
+		return a->held;
 	return CALL_LOG_NONE;
 }
 
@@ -107,6 +109,8 @@ static double called(struct run *run, uint32_t i, double entry)
 		replay_gpu_shift(&run->gpu, i, a->shift);
 	entry = later(entry, replay_gpu_queued(&run->gpu, i, CUDA_QUEUE_ENTRIES));
 	returned = entry + a->own;
+	if (a->held != CALL_LOG_NONE)
+		returned = later(returned, run->returned[a->held] + a->let_go);
 	done = replay_gpu_awaited(&run->gpu, i);
 	if (a->wait == REPLAY_STAGED || a->wait == REPLAY_BUFFER) {
 		returned = later(entry, done + a->late) + a->own;

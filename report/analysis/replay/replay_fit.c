@@ -6,8 +6,8 @@
 #include "report/base/stats.h"
 #include "report/analysis/replay/replay_fit.h"
 
-/* A gap between calls of a thread so long may mean that it waited for another thread's call, ns. */
-#define LONG_GAP  100e3
+/* A gap between calls of a thread so long may mean that it waited for another thread's call. */
+#define LONG_GAP  REPLAY_LONG
 #define LOOK_BACK 64u /* calls before it among which the other thread's is looked for */
 
 /*
@@ -136,6 +136,7 @@ static void walk(struct replay_fit *n, size_t i)
 	        .space = CUDA_GAP_NS,
 	        .before = CALL_LOG_NONE,
 	        .event = CALL_LOG_NONE,
+	        .held = CALL_LOG_NONE,
 	};
 	set_event(n, i);
 	if (asks_again(r, i)) {
@@ -157,6 +158,7 @@ static void walk(struct replay_fit *n, size_t i)
 		replay_fit_wait_told(n, i, told, start, given->end);
 	else
 		replay_fit_divide(n, i, start, given->end);
+	replay_fit_held(n, i, start, given->end);
 	place_exactly(n, i, given->end);
 	replay_fit_tell(n, i);
 	replay_fit_read(n, i, replay_gpu_issue(&n->gpu, i, start, given->end));
@@ -167,6 +169,8 @@ static void walk(struct replay_fit *n, size_t i)
 	}
 	t->last = (uint32_t)i;
 	t->end = given->end;
+	if (given->end - start >= REPLAY_LONG)
+		t->last_long = (uint32_t)i;
 }
 
 /* ---- the whole ---- */
@@ -213,6 +217,7 @@ static double walk_all(struct replay_fit *n)
 	n->read = CALL_LOG_NONE;
 	for (size_t i = 0; i < h->thread_count; i++)
 		n->threads[i] = (struct replay_thread_state){.last = CALL_LOG_NONE,
+		                                             .last_long = CALL_LOG_NONE,
 		                                             .polling = NAN,
 		                                             .named = CALL_LOG_NONE,
 		                                             .told = CALL_LOG_NONE};

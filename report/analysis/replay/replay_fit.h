@@ -2,7 +2,8 @@
 /*
  * The walk over the calls as they were recorded, which makes the acts: replay_fit.c walks,
  * replay_costs.c tells how long calls and work take by themselves, replay_divide.c what calls
- * waited for, replay_reads.c and replay_told.c find waits outside of CUDA calls. For these alone.
+ * waited for, replay_held.c which of them another thread kept out of the driver, replay_reads.c and
+ * replay_told.c find waits outside of CUDA calls. For these alone.
  */
 #ifndef REPORT_REPLAY_FIT_H
 #define REPORT_REPLAY_FIT_H
@@ -11,6 +12,8 @@
 
 /* A call that takes no longer than its own time and this did not wait, ns. */
 #define REPLAY_NOISE 2000.0
+/* So long a thread waits for no CPU, nor for a lock that is held for a moment, ns. */
+#define REPLAY_LONG 100e3
 /* A copy or other work, the host function behind it, and the wait for that: so many calls of the
  * thread apart at most. */
 #define REPLAY_TOLD_WITHIN 6u
@@ -19,6 +22,7 @@
 
 struct replay_thread_state {
 	uint32_t last;        /* its last call, or CALL_LOG_NONE */
+	uint32_t last_long;   /* its last call that took REPLAY_LONG, or CALL_LOG_NONE */
 	double end;           /* return of it */
 	double burst;         /* start of its calls since its last long gap */
 	double polling;       /* entry of the first of the queries being repeated; NaN = none */
@@ -73,6 +77,10 @@ void replay_fit_duration(struct replay_fit *n, size_t i);
 void replay_fit_own(struct replay_fit *n);
 /* Divides the time of act i, called at `start`, into its own and what it waited for. */
 void replay_fit_divide(struct replay_fit *n, size_t i, double start, double end);
+
+/* Act i, which was divided, took from `start` to `end`: whether another thread's call kept it out of
+ * the driver. replay_held.c */
+void replay_fit_held(struct replay_fit *n, size_t i, double start, double end);
 
 /* Reads of results that no call waits for: replay_reads.c. */
 void replay_fit_find_reads(struct replay_fit *n);
