@@ -9,7 +9,8 @@
 #include "report/model/phases.h"
 
 /* Of a loop's time, what its warming up may take at most. */
-#define WARM_MOST 0.5
+#define WARM_MOST       0.5
+#define WARM_STEPS_MOST 0.25 /* and of its steps */
 /* Its first steps, of each thread, load code, choose algorithms and fill pools: those that take so
  * many times a usual one belong to that. */
 #define WARM_STEPS  8u
@@ -64,6 +65,20 @@ static double until_longest(const struct model_phase *p, const struct model_step
 	return from;
 }
 
+/* Whether so many of a loop's steps begin before `until` that they are its usual ones: each of them
+ * allocates or loads code, and then the host waits. */
+static bool usual_until(const struct model *m, const struct model_phase *p, uint32_t process,
+                        double until)
+{
+	size_t count, first = 0;
+	const struct model_step **rows = rows_of(m, p, process, &count);
+
+	for (; first < count && rows[first]->start < until; first++)
+		;
+	free(rows);
+	return (double)first > WARM_STEPS_MOST * (double)count;
+}
+
 /* Until when a loop's first steps take far longer than its others, but no longer than `most`. */
 static double warm_until(const struct model *m, const struct model_phase *p, uint32_t process,
                          double from, double most)
@@ -95,6 +110,8 @@ struct model_stretch *view_settled(const struct model *m, const struct model_pha
 	}
 	if (p->kind == PHASE_LOOP && o->count)
 		from = phases_settled(o, o->window + part->start, o->window + half) - o->window;
+	if (from > part->start && usual_until(m, p, part->process, from))
+		from = part->start;
 	if (p->kind == PHASE_LOOP && p->p50 > 0 && p->steps >= 4 * WARM_STEPS)
 		from = warm_until(m, p, part->process, from, half);
 	*count = 0;

@@ -47,10 +47,10 @@ struct replay_act {
 	                    last one */
 	uint32_t event;  /* the call that recorded what it waits for, or CALL_LOG_NONE; of a host
 	                    function: the call that names its stream */
-	uint32_t held;   /* the call of another thread that had the driver's lock, or CALL_LOG_NONE */
-	double let_go;   /* from the return of that call to its own */
-	uint16_t flags;  /* REPLAY_... */
-	uint8_t wait;    /* enum replay_wait */
+	uint32_t held; /* the call of another thread that had the driver's lock, or CALL_LOG_NONE */
+	double let_go; /* from the return of that call to its own */
+	uint16_t flags; /* REPLAY_... */
+	uint8_t wait;   /* enum replay_wait */
 };
 #define REPLAY_SKIP 1u /* a query repeated by the thread's next call, which stands for both */
 #define REPLAY_IN   2u /* what-if: a copy that does not wait for the work before it on its stream */

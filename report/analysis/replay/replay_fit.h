@@ -78,8 +78,8 @@ void replay_fit_own(struct replay_fit *n);
 /* Divides the time of act i, called at `start`, into its own and what it waited for. */
 void replay_fit_divide(struct replay_fit *n, size_t i, double start, double end);
 
-/* Act i, which was divided, took from `start` to `end`: whether another thread's call kept it out of
- * the driver. replay_held.c */
+/* Act i, which was divided, took from `start` to `end`: whether another thread's call kept it out
+ * of the driver. replay_held.c */
 void replay_fit_held(struct replay_fit *n, size_t i, double start, double end);
 
 /* Reads of results that no call waits for: replay_reads.c. */

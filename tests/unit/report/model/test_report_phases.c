@@ -180,20 +180,20 @@ static void test_loops_that_alternate(void **state)
 	finish(&r);
 	assert_int_equal(r.m.phases.count, 4);
 	assert_int_equal(r.m.phases.loops, 2);
-	assert_near(row(&r, 0, PHASE_START)->end, 200 * MS, 1);
-	assert_near(row(&r, 3, PHASE_END)->start, 800 * MS, 1);
+	assert_near(row(&r, 0, PHASE_START)->end, 200 * MS, 1e-6);
+	assert_near(row(&r, 3, PHASE_END)->start, 800 * MS, 1e-6);
 	const struct model_phase *train = row(&r, 1, PHASE_LOOP), *eval = row(&r, 2, PHASE_LOOP);
 	assert_int_equal(train->number, 1);
 	assert_int_equal(eval->number, 2);
-	assert_near(train->start, 200 * MS, 1);
-	assert_near(train->end, 700 * MS, 1);
-	assert_near(train->time, 400 * MS, 1);
+	assert_near(train->start, 200 * MS, 1e-6);
+	assert_near(train->end, 700 * MS, 1e-6);
+	assert_near(train->time, 400 * MS, 1e-6);
 	assert_near(train->share, 0.4, 1e-6);
 	assert_int_equal(train->steps, 400);
 	assert_int_equal(train->stretches, 2);
-	assert_near(train->mean, 1 * MS, 1);
-	assert_near(train->p99, 2 * MS, 1);
-	assert_near(eval->time, 200 * MS, 1);
+	assert_near(train->mean, 1 * MS, 1e-6);
+	assert_near(train->p99, 2 * MS, 1e-6);
+	assert_near(eval->time, 200 * MS, 1e-6);
 	assert_int_equal(r.m.phases.main, 1);
 	assert_int_equal(r.m.steps.count, 400);
 	assert_string_equal(r.m.steps.name, "train");
@@ -210,38 +210,38 @@ static void test_the_run_cut_to_a_loop(void **state)
 	alternating(&r);
 	finish(&r);
 	struct model *v = model_view(&r.m, 1);
-	assert_near(v->host_window, 400 * MS, 1);
-	assert_near(v->phase_before, 200 * MS, 1);
-	assert_near(v->host.launch, 400 * MS, 1);
-	assert_near(v->host.sync, 0, 1);
-	assert_near(v->host.module, 0, 1);
-	assert_near(v->gpu.busy.window, 400 * MS, 1);
-	assert_near(v->gpu.busy.busy, 120 * MS, 1);
-	assert_near(v->gpu.busy.by[TF_IDLE_OUTSIDE], 280 * MS, 1);
+	assert_near(v->host_window, 400 * MS, 1e-6);
+	assert_near(v->phase_before, 200 * MS, 1e-6);
+	assert_near(v->host.launch, 400 * MS, 1e-6);
+	assert_near(v->host.sync, 0, 1e-6);
+	assert_near(v->host.module, 0, 1e-6);
+	assert_near(v->gpu.busy.window, 400 * MS, 1e-6);
+	assert_near(v->gpu.busy.busy, 120 * MS, 1e-6);
+	assert_near(v->gpu.busy.by[TF_IDLE_OUTSIDE], 280 * MS, 1e-6);
 	assert_int_equal(v->totals.launches, 4000);
 	/* Its calls, one stretch behind the other: nothing between them. */
 	const struct call_log *h = &v->processes[0].call_log;
 	assert_int_equal(h->count, 400);
-	assert_near(h->steady, 200 * MS, 1);
-	assert_near(h->window, 600 * MS, 1);
-	assert_near(h->call_events[200].start, 400 * MS, 1);
-	assert_near(h->call_events[399].end, 599.5 * MS, 1);
+	assert_near(h->steady, 200 * MS, 1e-6);
+	assert_near(h->window, 600 * MS, 1e-6);
+	assert_near(h->call_events[200].start, 400 * MS, 1e-6);
+	assert_near(h->call_events[399].end, 599.5 * MS, 1e-6);
 	assert_near(h->coverage, 1, 1e-9);
 	assert_near(h->busy, 0.3, 1e-6);
 	/* What else began then is found at the same place. */
-	assert_near(call_log_place(h, 250 * MS), 250 * MS, 1);
-	assert_near(call_log_place(h, 550 * MS), 450 * MS, 1);
+	assert_near(call_log_place(h, 250 * MS), 250 * MS, 1e-6);
+	assert_near(call_log_place(h, 550 * MS), 450 * MS, 1e-6);
 	assert_true(isnan(call_log_place(h, 450 * MS)) && isnan(call_log_place(h, 750 * MS)));
-	assert_near(call_log_place(&r.process[0].call_log, 450 * MS), 450 * MS, 1);
+	assert_near(call_log_place(&r.process[0].call_log, 450 * MS), 450 * MS, 1e-6);
 	model_view_free(v);
 	v = model_view(&r.m, 2);
-	assert_near(v->host.sync_useful, 200 * MS, 1);
-	assert_near(v->gpu.busy.busy, 160 * MS, 1);
+	assert_near(v->host.sync_useful, 200 * MS, 1e-6);
+	assert_near(v->gpu.busy.busy, 160 * MS, 1e-6);
 	assert_string_equal(v->steps.name, "eval");
 	model_view_free(v);
 	v = model_view(&r.m, 0);
-	assert_near(v->host.module, 200 * MS, 1);
-	assert_near(v->gpu.busy.busy, 0, 1);
+	assert_near(v->host.module, 200 * MS, 1e-6);
+	assert_near(v->gpu.busy.busy, 0, 1e-6);
 	assert_int_equal(v->steps.source, STEPS_NONE);
 	model_view_free(v);
 	assert_int_equal(r.process[0].call_log.count, 1000); /* the run's own stay */
@@ -258,10 +258,10 @@ static void test_what_is_kept_of_a_loop(void **state)
 	finish(&r);
 	struct model *v = model_view(&r.m, 1);
 	const struct call_log *h = &v->processes[0].call_log;
-	assert_near(h->judged, 400 * MS, 1);
+	assert_near(h->judged, 400 * MS, 1e-6);
 	assert_near(h->coverage, 0.25, 1e-9);
-	assert_near(h->steady, 500 * MS, 1);
-	assert_near(h->window, 700 * MS, 1);
+	assert_near(h->steady, 500 * MS, 1e-6);
+	assert_near(h->window, 700 * MS, 1e-6);
 	assert_int_equal(h->count, 700);
 	model_view_free(v);
 	model_free_phases(&r.m);
@@ -305,7 +305,7 @@ static void test_tables_of_a_loop(void **state)
 	struct model *v = model_view(&r.m, 1);
 	assert_int_equal(v->copies[0].count, 400);
 	assert_int_equal(v->copies[0].bytes, 400000);
-	assert_near(v->copies[0].total, 200 * MS, 1);
+	assert_near(v->copies[0].total, 200 * MS, 1e-6);
 	assert_int_equal(v->apis[0].calls, 400);
 	assert_int_equal(r.m.copies[0].count, 1000);
 	model_view_free(v);
@@ -349,8 +349,8 @@ static void test_time_of_copies_of_a_loop(void **state)
 	finish(&r);
 	struct model *v = model_view(&r.m, 1);
 	assert_int_equal(v->totals.copy_bytes, 400000);
-	assert_near(v->gpu.copies.total, 4 * MS, 1);
-	assert_near(v->gpu.copies.high, 4.4 * MS, 1);
+	assert_near(v->gpu.copies.total, 4 * MS, 1e-6);
+	assert_near(v->gpu.copies.high, 4.4 * MS, 1e-6);
 	assert_near(v->copies[1].gpu.total, 0, 0);
 	model_view_free(v);
 	end(&r);
@@ -372,9 +372,10 @@ static void test_a_slice_in_two(void **state)
 	loop(&r, 0, 1, "k", one, 1);
 	finish(&r);
 	struct model *v = model_view(&r.m, 1);
-	assert_near(v->host.module, 0, 1);
-	assert_near(v->host.launch, 595 * MS, 1);
-	assert_near(v->gpu.busy.busy, 300 * MS, 1); /* 5 ms of the slice are the loop's, all busy */
+	assert_near(v->host.module, 0, 1e-6);
+	assert_near(v->host.launch, 595 * MS, 1e-6);
+	assert_near(v->gpu.busy.busy, 300 * MS,
+	            1e-6); /* 5 ms of the slice are the loop's, all busy */
 	model_view_free(v);
 	end(&r);
 }
@@ -392,12 +393,44 @@ static void test_warming_up(void **state)
 	add_up(&r);
 	loop(&r, 0, 1, "k", one, 1);
 	finish(&r);
-	assert_near(row(&r, 1, PHASE_LOOP)->start, 200 * MS, 1);
+	assert_near(row(&r, 1, PHASE_LOOP)->start, 200 * MS, 1e-6);
 	struct model *v = model_view(&r.m, 1);
-	assert_near(v->host_window, 500 * MS, 1);
-	assert_near(v->host.module, 0, 1);
+	assert_near(v->host_window, 500 * MS, 1e-6);
+	assert_near(v->host.module, 0, 1e-6);
 	model_view_free(v);
 	end(&r);
+}
+
+/* Each step allocates, and the host gives nearly all of them in a hundred ms and then waits: these
+ * are no first ones, and what they gave the GPU is the loop's. Where few are given then, they are.
+ */
+static void test_steps_that_allocate(void **state)
+{
+	static const double one[] = {200, 800};
+	struct run r;
+
+	for (int few = 0; few < 2; few++) {
+		start(&r, 1);
+		slices(&r, 0, 0, 20, TF_HOST_OUTSIDE, 0);
+		slices(&r, 0, 20, 30, TF_HOST_ALLOC, 1);
+		slices(&r, 0, 30, 80, TF_HOST_SYNC_USEFUL, 1);
+		slices(&r, 0, 80, 100, TF_HOST_OUTSIDE, 0);
+		add_up(&r);
+		loop(&r, 0, 1, "k", one, 1)->steps = 500;
+		r.m.step_rows = alloc_zeroed(500, sizeof(*r.m.step_rows));
+		for (size_t i = 0; i < 500; i++)
+			r.m.step_rows[i] = (struct model_step){
+			        .found = true,
+			        .tid = 1,
+			        .start = (200 + (double)i * (few ? 1.1 : 0.25)) * MS,
+			        .duration = (few ? 1.1 : 0.25) * MS};
+		r.m.step_row_count = 500;
+		finish(&r);
+		struct model *v = model_view(&r.m, 1);
+		assert_near(v->host_window, (few ? 500 : 600) * MS, 1e-6);
+		model_view_free(v);
+		end(&r);
+	}
 }
 
 /* The first steps load code and choose algorithms: those that take far longer than others are not
@@ -421,11 +454,11 @@ static void test_first_steps(void **state)
 		at += ms;
 	}
 	finish(&r);
-	assert_near(row(&r, 1, PHASE_LOOP)->start, 200 * MS, 1);
+	assert_near(row(&r, 1, PHASE_LOOP)->start, 200 * MS, 1e-6);
 	assert_int_equal(row(&r, 1, PHASE_LOOP)->steps, 500);
 	struct model *v = model_view(&r.m, 1);
-	assert_near(v->host_window, 555 * MS, 1); /* 40, 1 and 4 of 600 */
-	assert_near(v->phase_before, 245 * MS, 1);
+	assert_near(v->host_window, 555 * MS, 1e-6); /* 40, 1 and 4 of 600 */
+	assert_near(v->phase_before, 245 * MS, 1e-6);
 	model_view_free(v);
 	end(&r);
 }
@@ -452,7 +485,7 @@ static void test_first_of_rare_steps(void **state)
 	}
 	finish(&r);
 	struct model *v = model_view(&r.m, 1);
-	assert_near(v->host_window, 450 * MS, 1); /* 50 steps and the one of 100 ms, of 600 */
+	assert_near(v->host_window, 450 * MS, 1e-6); /* 50 steps and the one of 100 ms, of 600 */
 	model_view_free(v);
 	end(&r);
 }
@@ -497,10 +530,10 @@ static void test_threads_side_by_side(void **state)
 	assert_int_equal(p->threads, 2);
 	assert_int_equal(p->steps, 600 + 580);
 	assert_near(p->work.launches, 10 * (600 + 580), 1e-6);
-	assert_near(p->time, 600 * MS, 1);
-	assert_near(p->mean, 1 * MS, 1);
+	assert_near(p->time, 600 * MS, 1e-6);
+	assert_near(p->mean, 1 * MS, 1e-6);
 	assert_int_equal(r.m.steps.count, 600 + 580);
-	assert_near(r.m.steps.per_s, (600 + 580) / 0.6, 1); /* not what one of them makes */
+	assert_near(r.m.steps.per_s, (600 + 580) / 0.6, 1e-6); /* not what one of them makes */
 	end(&r);
 }
 
@@ -651,14 +684,16 @@ static void test_the_wait_behind_a_loop(void **state)
 	slices(&r, 0, 75, 100, TF_HOST_OUTSIDE, 0);
 	add_up(&r);
 	loop(&r, 0, 1, "k", one, 1);
+	r.process[0].call_log.until = 0;
 	finish(&r); /* by the slices: no call is kept */
-	assert_near(row(&r, 1, PHASE_LOOP)->end, 750 * MS, 1);
+	assert_near(row(&r, 1, PHASE_LOOP)->end, 750 * MS, 1e-6);
 	model_free_phases(&r.m);
 	model_free_steps_figures(&r.m.steps);
+	r.process[0].call_log.until = 1000 * MS;
 	event(&r, 600.2, 747, SPY_CLASS_SYNC);
 	event(&r, 900, 950, SPY_CLASS_SYNC); /* much later: not of the loop */
 	finish(&r);
-	assert_near(row(&r, 1, PHASE_LOOP)->end, 747 * MS, 1);
+	assert_near(row(&r, 1, PHASE_LOOP)->end, 747 * MS, 1e-6);
 	end(&r);
 }
 
@@ -680,12 +715,12 @@ static void test_processes(void **state)
 	const struct model_phase *p = row(&r, 1, PHASE_LOOP);
 	assert_int_equal(p->part_count, 2);
 	assert_int_equal(p->steps, 1200);
-	assert_near(p->time, 1200 * MS, 1);
+	assert_near(p->time, 1200 * MS, 1e-6);
 	assert_near(p->share, 0.6, 1e-9);
 	struct model *v = model_view(&r.m, 2);
 	assert_false(v->processes[0].call_log.left_out);
 	assert_true(v->processes[1].call_log.left_out);
-	assert_near(v->host_window, 60 * MS, 1);
+	assert_near(v->host_window, 60 * MS, 1e-6);
 	model_view_free(v);
 	end(&r);
 }
@@ -723,9 +758,9 @@ static void test_ranges(void **state)
 	const struct model_phase *train = row(&r, 1, PHASE_LOOP), *eval = row(&r, 2, PHASE_LOOP);
 	assert_int_equal(train->stretches, 3);
 	assert_int_equal(train->steps, 60);
-	assert_near(train->p50, 9 * MS, 1);
+	assert_near(train->p50, 9 * MS, 1e-6);
 	assert_int_equal(eval->stretches, 2);
-	assert_near(eval->start, 300 * MS, 1);
+	assert_near(eval->start, 300 * MS, 1e-6);
 	assert_int_equal(r.m.phases.main, 1);
 	assert_int_equal(r.m.steps.source, STEPS_NVTX);
 	assert_int_equal(r.m.steps.judged, 60);
@@ -750,7 +785,7 @@ static void test_a_verdict_each(void **state)
 	finish(&r);
 	analysis_make(&a, &r.m, r.m.phases.main);
 	assert_int_equal(a.verdict.cls, VERDICT_LAUNCH);
-	assert_near(a.verdict.window, 400 * MS, 1);
+	assert_near(a.verdict.window, 400 * MS, 1e-6);
 	assert_near(a.verdict.busy, 0.3, 1e-6);
 	assert_int_equal(a.phases[1].cls, VERDICT_LAUNCH);
 	assert_int_equal(a.phases[2].cls, VERDICT_SYNC);
@@ -758,7 +793,7 @@ static void test_a_verdict_each(void **state)
 	assert_null(a.phases[3].reason);
 	analysis_free(&a);
 	analysis_make(&a, &r.m, PHASE_NONE);
-	assert_near(a.verdict.window, 1000 * MS - 200 * MS - 0 * MS, 1);
+	assert_near(a.verdict.window, 1000 * MS - 200 * MS - 0 * MS, 1e-6);
 	analysis_free(&a);
 	end(&r);
 }
@@ -773,6 +808,7 @@ int main(void)
 	        cmocka_unit_test(test_time_of_copies_of_a_loop),
 	        cmocka_unit_test(test_a_slice_in_two),
 	        cmocka_unit_test(test_warming_up),
+	        cmocka_unit_test(test_steps_that_allocate),
 	        cmocka_unit_test(test_first_steps),
 	        cmocka_unit_test(test_first_of_rare_steps),
 	        cmocka_unit_test(test_threads_of_one_loop),

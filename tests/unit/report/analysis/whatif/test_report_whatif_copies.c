@@ -54,8 +54,8 @@ static void test_pageable_memory_is_unmapped(void **state)
 }
 
 /*
- * A thread brings results to pageable memory, and keeps the driver's lock while it copies: the other
- * one's first launch in each step returns behind that, time after time.
+ * A thread brings results to pageable memory, and keeps the driver's lock while it copies: the
+ * other one's first launch in each step returns behind that, time after time.
  */
 static void test_a_copy_holds_the_other_thread(void **state)
 {
