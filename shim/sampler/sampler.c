@@ -10,16 +10,12 @@
 #include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_cupti.h"
 #include "shim/sampler/sampler_kernel.h"
+#include "shim/sampler/sampler_open.h"
 #include "shim/sampler/sampler_place.h"
 #include "shim/sampler/sampler_section.h"
 #include "shim/sampler/sampler_thread.h"
 #include "shim/core/work/work_class.h"
 
-#define CALIBRATE_ONE 3 /* one sample in so many is a calibration: of the events' own cost */
-/* A kernel of ours that took so many times what an event did waited for a place in a full queue: so
- * many samples do without it. */
-#define FULL_TIMES   16
-#define FULL_SAMPLES 16
 /* A process may spend so much beyond its budget, so that short programs are sampled too: a quarter
  * of it on any class, the rest on classes with next to no samples. */
 #define ALLOWANCE_NS 4000000u
@@ -102,75 +98,6 @@ static void abandon(struct sampler *m)
 		sampler_pair_return(m->where, m->pair);
 }
 
-/* Whether the thread gave the GPU kernels and graphs alone since its last sample. */
-static bool kernels_alone(struct sampler *m)
-{
-	const struct tf_thread *th = spy_tls.thread;
-	uint64_t copies = th->items[SPY_CLASS_COPY] + th->items[SPY_CLASS_SET], before = m->copies;
-
-	m->copies = copies;
-	return copies == before;
-}
-
-/*
- * What goes ahead of the first event, then that event. In a full queue a kernel waits for a place,
- * as long as the program's kernels last, and an event does not: a kernel of ours that waited is
- * left out of the next samples, whose pairs stand behind a kernel of the program.
- */
-static bool begin_pair(struct sampler *m, CUstream stream, int ptds)
-{
-	uint64_t start = spy_clock();
-	bool behind = kernels_alone(m) && m->full;
-
-	m->full -= m->full > 0;
-	if (!behind && !sampler_put_ahead(m->context, stream, ptds, m->stall_us))
-		return false;
-	m->opened = behind ? start : spy_clock();
-	if (!sampler_put_event(m->context, m->pair->a, stream, ptds))
-		return false;
-	if (!m->stall_us && m->opened - start > FULL_TIMES * (spy_clock() - m->opened))
-		m->full = FULL_SAMPLES;
-	return true;
-}
-
-/* Launches a stall on an idle stream, or our empty kernel on a busy one (a stall too, if such
- * streams ran dry before), and records the first event; now and then a calibration instead. True:
- * the program's launch is to come next. */
-static bool open_pair(struct sampler *m, struct spy_span *s, CUstream stream, bool may_stall)
-{
-	int ptds = !!(s->flags & TF_PTDS);
-	struct sampler_context *c = m->context;
-
-	if (!section_clear())
-		return false;
-	CUresult idle = sampler_cu.stream_query[ptds](stream);
-	if (idle != CUDA_ERROR_NOT_READY && !sampler_accepted(c, idle))
-		return false;
-	bool stall = idle == CUDA_SUCCESS || (may_stall && m->cls->drained);
-	if (stall && !may_stall)
-		return false;
-	/* A calibration stalls for as long too: else it would succeed only when the host is quick.
-	 */
-	m->stall_us = stall ? class_stall_us(m->cls) : 0;
-	if (stall)
-		m->full = 0;
-	if (!m->full && !random_below(&m->random, CALIBRATE_ONE)) {
-		enum tf_work_kind kind = random_below(&m->random, 8) ? TF_WORK_NULL : TF_WORK_EMPTY;
-		sampler_calibrate(c, stream, ptds, kind, m->stall_us);
-		return false;
-	}
-	m->pair = sampler_pair_take(c);
-	if (!m->pair) {
-		if (!m->full) /* else the GPU is behind by as many samples: that is no loss */
-			spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
-		return false;
-	}
-	if (begin_pair(m, stream, ptds))
-		return true;
-	sampler_pair_return(c, m->pair);
-	return false;
-}
-
 /* No sample now, but the results of earlier ones are read. */
 static void read_samples(struct sampler *m)
 {
@@ -194,7 +121,7 @@ static void try_sample(struct sampler *m, struct spy_span *s, CUstream stream, c
 	if (place_holds(m->context, stream) && place_goes_to_gpu(s, stream, &rc)) {
 		sampler_accepted(m->context, sampler_harvest(m->context, 4));
 		if (place_usable(m) &&
-		    open_pair(m, s, stream, !kernel || (what && !kernel_communicates(what)))) {
+		    sampler_open(m, s, stream, !kernel || (what && !kernel_communicates(what)))) {
 			m->span = s;
 			m->where = m->context;
 			m->where_number = m->number;
@@ -407,6 +334,9 @@ void sampler_after_slow(struct spy_span *s, CUresult rc, CUstream stream)
 	}
 	if (!m || m->span != s)
 		return;
+	bool met_full = sampler_met_full_queue(m);
+	if (met_full) /* the next ones do not wait as this one did, and launches do */
+		rate_anew(&m->rate, start, work_of(spy_tls.thread));
 	conclude(m, s, rc, stream);
 	uint64_t now = spy_clock();
 	sampler_take_out(now - start);
@@ -415,7 +345,10 @@ void sampler_after_slow(struct spy_span *s, CUresult rc, CUstream stream)
 	/* A stall also holds up the program's work, about as long as the host takes for a sample:
 	 * that counts as cost as well. */
 	uint64_t stalled = m->ticks * m->stall_us / STALL_FIRST_US;
-	rate_sampled(&m->rate, m->ticks + stalled, now, work_of(spy_tls.thread),
-	             spy_options.budget_percent);
+	if (met_full)
+		rate_spend(&m->rate, m->ticks);
+	else
+		rate_sampled(&m->rate, m->ticks + stalled, now, work_of(spy_tls.thread),
+		             spy_options.budget_percent);
 	errno = saved;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/sampler/sampler_rate.h"
 
+#define SOON 8 /* pieces of work */
+
 void rate_begin(struct sampler_rate *r, uint64_t now, uint64_t work)
 {
 	*r = (struct sampler_rate){.born = now, .last = now, .last_work = work, .gap = 1};
@@ -51,6 +53,13 @@ void rate_sampled(struct sampler_rate *r, uint64_t ticks, uint64_t now, uint64_t
 	r->known = true;
 	r->last = now;
 	r->last_work = work;
+}
+
+void rate_anew(struct sampler_rate *r, uint64_t now, uint64_t work)
+{
+	rate_resume(r, now, work);
+	r->gap = SOON;
+	r->known = false;
 }
 
 uint32_t rate_gap(const struct sampler_rate *r, unsigned gain)

@@ -42,6 +42,10 @@ void rate_ahead(struct sampler_rate *r, uint64_t ticks);
 void rate_sampled(struct sampler_rate *r, uint64_t ticks, uint64_t now, uint64_t work,
                   double percent);
 
+/* What a sample costs, or how often work is given, is another thing from now on: the next sample
+ * comes soon, and sets the gap alone. */
+void rate_anew(struct sampler_rate *r, uint64_t now, uint64_t work);
+
 #define RATE_GAP_MOST (1u << 20)
 
 /* The gap divided by `gain`, in whole pieces of work: 1 to RATE_GAP_MOST. */

@@ -32,7 +32,7 @@ struct sampler {
 	unsigned stall_us;    /* ahead of it; 0 = the stream was busy */
 	uint32_t full;        /* samples to take without a kernel ahead: the queue was full */
 	uint64_t copies;      /* and sets that the thread had given by the last sample */
-	uint64_t opened;      /* tick, ahead of the first event */
+	uint64_t opened;      /* tick, ahead of the first event; until then that of the last one */
 	/* in cupti mode: the launch whose `function` is to be asked about; about how many so far */
 	const struct spy_span *met;
 	uint32_t asked;

@@ -633,7 +633,7 @@ def test_a_full_queue(run):
     r = run('one_big_kernel', 3000, CUDASPY_GPU='sample', **VIRTUAL_TIME)
     assert r.truth['totals']['queue_full'] > 1000
     found = Sampled(r.recording)
-    assert found.taken > 55  # 37 to 41 with a kernel ahead of each
+    assert found.taken > 90  # 110 to 161; 37 to 41 with a kernel ahead of each
     assert found.mean('kernel', 'busy') == pytest.approx(200000, rel=0.005)  # the gap before it is in a pair
     assert r.report['overhead']['own_share'] < 0.01
 

@@ -82,7 +82,6 @@ static void test_a_budget_is_kept_and_used(void **state)
 	}
 }
 
-/* Looks that come to nothing must not eat what samples would need. */
 /* What an allowance paid for is made up for by half of the budget: samples go on meanwhile, and
  * when that is done all is as without. */
 static void test_samples_go_on_behind_an_allowance(void **state)
@@ -107,6 +106,30 @@ static void test_samples_go_on_behind_an_allowance(void **state)
 	assert_in_range(r.spent, 4000 - 10, 4000);
 }
 
+/* The queue is full, and launches come a hundred times slower: the gap of before would be as many
+ * times too long, and would be left by quarters. */
+static void test_a_new_rate_tells_alone(void **state)
+{
+	struct sampler_rate r;
+	uint64_t now = 1000, work = 0;
+
+	(void)state;
+	rate_begin(&r, now, work);
+	for (int i = 0; i < 100; i++) {
+		now += 1000 * LAUNCH;
+		work += 1000;
+		rate_sampled(&r, SAMPLE, now, work, 1);
+	}
+	assert_in_range(rate_gap(&r, 1), 300, 350); /* SAMPLE / 1 % / LAUNCH */
+	rate_anew(&r, now, work);
+	assert_in_range(rate_gap(&r, 1), 2, 20);
+	now += 10 * 100 * LAUNCH;
+	work += 10;
+	rate_sampled(&r, SAMPLE, now, work, 1);
+	assert_in_range(rate_gap(&r, 1), 3, 4);
+}
+
+/* Looks that come to nothing must not eat what samples would need. */
 static void test_many_new_classes_do_not_starve_it(void **state)
 {
 	struct program p;
@@ -308,6 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_a_budget_is_kept_and_used),
 	        cmocka_unit_test(test_samples_go_on_behind_an_allowance),
+	        cmocka_unit_test(test_a_new_rate_tells_alone),
 	        cmocka_unit_test(test_many_new_classes_do_not_starve_it),
 	        cmocka_unit_test(test_looks_are_few),
 	        cmocka_unit_test(test_a_slow_program_is_sampled_oftener),
