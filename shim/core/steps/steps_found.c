@@ -3,11 +3,12 @@
 
 #include <sys/mman.h>
 
-#define DETECTORS 8u    /* threads looked at: those that give most work */
-#define DOUBLES   4096u /* events up to which looks come at twice as many */
-#define OFTEN     8u    /* at last there is a look at every so many STEP_HISTORY */
-#define SETTLED   8u    /* steps */
-#define LATE_PART 8u    /* of the events since the last loop: so often the latest are looked at */
+#define DETECTORS  8u    /* threads looked at: those that give most work */
+#define DOUBLES    4096u /* events up to which looks come at twice as many */
+#define OFTEN      8u    /* at last there is a look at every so many STEP_HISTORY */
+#define SETTLED    8u    /* steps */
+#define LATE_PART  8u    /* of the events since the last loop: the latest ones */
+#define LATE_PAUSE 8u    /* steps of the last loop: until then these may be some of its */
 
 struct steps {
 	uint32_t owners[DETECTORS]; /* threads of the detectors + 1; 0 = it is free */
@@ -102,17 +103,30 @@ static bool settled(const struct steps_detector *d, const struct tf_map *map)
 	       l->alike_x1000 >= 900 * l->steps;
 }
 
+/* Whether the loop that was left is not long over: it may go on behind some odd steps. */
+static bool just_left(const struct steps_detector *d, const struct tf_map *map)
+{
+	const struct tf_loop *l = d->count ? steps_loop_of(d, map) : NULL;
+
+	return l && l->steps &&
+	       event_at(d, d->count - 1)->start <
+	               d->knowns[d->known].last_end + LATE_PAUSE * steps_mean(l);
+}
+
 /*
- * Over the latest events alone: what a program did long before its loop, as compiling it, may be
- * more than the loop ever gives. The more these are beside all since the last loop, the rarer.
+ * Over the latest events alone, an eighth of those since the last loop: what a program did long
+ * before its loop, as compiling it, may be more than the loop ever gives. Each event is looked over
+ * once more by that.
  */
 static void look_late(struct steps *s, struct steps_detector *d, struct tf_map *map)
 {
-	uint64_t since = d->count - d->since, every = since / LATE_PART;
+	uint64_t since = d->count - d->since, events = since / LATE_PART;
 
-	d->next_late = d->count + (every > STEP_LOOK ? every : STEP_LOOK);
-	if (since > STEP_LOOK && d->count - first_kept(d) > STEP_LOOK)
-		steps_look(&s->look, d, map, d->count - STEP_LOOK, true);
+	if (events < STEP_LOOK)
+		events = STEP_LOOK;
+	d->next_late = d->count + events;
+	if (since > events && d->count - first_kept(d) > events && !just_left(d, map))
+		steps_look(&s->look, d, map, d->count - events, true);
 }
 
 /*

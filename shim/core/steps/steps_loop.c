@@ -224,23 +224,38 @@ void steps_end_last(struct steps_detector *d, struct tf_map *map)
 
 /* ---- entering a loop ---- */
 
-void steps_enter(struct steps_detector *d, struct tf_map *map, uint32_t marker, bool waits,
-                 uint32_t known, uint64_t from)
+/* The steps of a marker are told anew. */
+static void begin_marker(struct steps_detector *d, uint32_t marker)
 {
 	d->marker = marker;
-	d->marker_waits = waits;
-	d->known = known;
-	d->knowns[known].marker = marker;
-	d->whole = !from;
 	d->inside = d->has_typical = d->first_waits = false;
 	d->begins = 0;
 	d->held_count = 0;
 	d->cut.events = 0;
+}
+
+void steps_enter(struct steps_detector *d, struct tf_map *map, uint32_t marker, bool waits,
+                 uint32_t known, uint64_t from)
+{
+	begin_marker(d, marker);
+	d->marker_waits = waits;
+	d->known = known;
+	d->knowns[known].marker = marker;
+	d->whole = !from;
 	if (from < d->told)
 		from = d->told;
 	if (from < first_kept(d))
 		from = first_kept(d);
-	/* It may be over before the last event: what comes then is looked at again. */
-	for (uint64_t n = from; n < d->count && d->marker; n++)
+	for (uint64_t n = from; n < d->count; n++) {
+		/* It may be over before the last event: what comes then is looked at again. But odd
+		 * pieces alone lie before the first step, in the first half: a program waits now
+		 * and then while it starts, as it does in each step later on. */
+		if (!d->marker && (d->told || n - from > (d->count - from) / 2))
+			break;
+		if (!d->marker) {
+			begin_marker(d, marker);
+			d->whole = false;
+		}
 		steps_walk(d, map, n);
+	}
 }

@@ -198,6 +198,49 @@ static void test_a_loop_that_ended_in_a_pause(void **state)
 	rows_agree();
 }
 
+/* A program waits now and then while it starts, as it does in each step later on: what lies between
+ * the first waits is no sign that there are no steps. */
+static void test_waits_before_the_first_step(void **state)
+{
+	for (int i = 0; i < 8; i++) {
+		for (uint64_t k = 1 + any(6); k > 0; k--)
+			run_kernel(1 + (uint32_t)any(60));
+		wait_here();
+		now += any(40 * LONG_GAP);
+	}
+	for (int i = 0; i < 175; i++) {
+		for (uint32_t k = 0; k < 39; k++)
+			run_kernel(100 + k % 3);
+		wait_here();
+	}
+	const struct tf_loop *l = longest(NULL);
+	assert_int_equal(l->cls, SPY_CLASS_SYNC);
+	assert_in_range(l->steps, 172, 175);
+	assert_int_equal(l->events, 40 * l->steps);
+	rows_agree();
+}
+
+/* As many calls as a loop has come before it, some eight times over; of 20 launches one is waited
+ * for. */
+static void test_a_loop_in_the_last_part(void **state)
+{
+	for (int i = 0; i < 3000; i++) {
+		if (any(4))
+			run_kernel(1 + (uint32_t)any(99));
+		else
+			upload();
+	}
+	for (int i = 0; i < 25; i++) {
+		for (int k = 0; k < 20; k++)
+			run_kernel(150);
+		wait_here();
+	}
+	const struct tf_loop *l = longest(NULL);
+	assert_int_equal(l->cls, SPY_CLASS_SYNC);
+	assert_in_range(l->steps, 23, 25);
+	rows_agree();
+}
+
 /* A detector that had its marker every 30 events until event 900 and from 1500 on, and a loop of
  * steps of 20 events in between; whether that is taken back for one of the marker's. */
 static bool taken_back(uint64_t first, uint64_t told)
@@ -486,6 +529,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_graph_a_step_behind_much_else, begin,
 	                                        finish),
 	        cmocka_unit_test_setup_teardown(test_a_loop_that_ended_in_a_pause, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_waits_before_the_first_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_loop_in_the_last_part, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_what_lies_between_is_not_taken_back, begin,
 	                                        finish),
 	        cmocka_unit_test_setup_teardown(test_a_row_of_kernels_is_no_loop_yet, begin,
