@@ -241,6 +241,115 @@ static void test_a_loop_in_the_last_part(void **state)
 	rows_agree();
 }
 
+/* ---- programs at random ---- */
+
+struct truth {
+	uint64_t start, end, events, steps; /* events: of a step */
+};
+
+/* What a program does before its loop: in no order, or slowly, or with waits. */
+static void made_up_start(uint64_t calls)
+{
+	uint64_t style = any(3);
+
+	for (uint64_t i = 0; i < calls; i++) {
+		uint64_t what = any(5);
+		if (style == 1)
+			now += any(3) ? 0 : any(40 * LONG_GAP);
+		if (style == 2)
+			now += any(2) ? 0 : any(6 * LONG_GAP);
+		if (what == 0)
+			upload();
+		else if (what == 1 && style == 2)
+			wait_here();
+		else
+			run_kernel(1 + (uint32_t)any(99));
+	}
+}
+
+static struct truth made_up_loop(uint32_t base)
+{
+	static const uint64_t lengths[] = {2, 5, 20, 79, 200}, often[] = {30, 60, 175, 400};
+	bool graph = !any(5), inner = !any(5), waits = any(2), uploads = !any(3), pauses = any(2);
+	uint64_t kernels = graph ? 1 : lengths[any(5)], steps = often[any(4)],
+	         log = any(2) ? 10 + any(15) : 0, ids[200];
+
+	if (steps < 60 && kernels < 79)
+		steps = 60;
+	for (uint64_t k = 0; k < kernels; k++)
+		ids[k] = base + (inner ? k % 3 : any(60));
+	struct truth t = {.start = now, .steps = steps, .events = kernels + waits + uploads};
+	for (uint64_t i = 0; i < steps; i++) {
+		now += pauses ? 8 * LONG_GAP + any(2 * LONG_GAP) : 0;
+		if (uploads)
+			upload();
+		for (uint64_t k = 0; k < kernels; k++)
+			graph ? launch_graph() : run_kernel((uint32_t)ids[k]);
+		if (kernels >= 20 && !any(30))
+			made_up_start(1 + any(4));
+		if (waits)
+			wait_here();
+		if (log && i % log == log - 1)
+			wait_here();
+	}
+	t.end = now;
+	return t;
+}
+
+/* Its steps, or some of them together, or parts of one: in most of its time. */
+static bool is_found(const struct truth *t)
+{
+	for (uint32_t i = 0; loop(i); i++) {
+		const struct tf_loop *l = loop(i);
+		double each = l->steps ? (double)l->events / (double)l->steps / (double)t->events
+		                       : 0,
+		       whole = each >= 1  ? each
+		               : each > 0 ? 1 / each
+		                          : 0;
+		if (!l->steps || l->episode[0].start + (t->end - t->start) / 5 < t->start)
+			continue;
+		double off = whole - (double)(uint64_t)(whole + 0.5);
+		if (off < 0.12 * whole && off > -0.12 * whole &&
+		    l->events * 10 >= t->events * t->steps * 8)
+			return true;
+	}
+	return false;
+}
+
+/* One or two loops, behind a start of some thousand calls or none, with waits at the end or none.
+ */
+static void test_programs_at_random(void **state)
+{
+	static const uint64_t starts[] = {0, 10, 100, 600, 3000};
+	uint64_t seed = 88172645463325252u;
+	unsigned loops = 0, found = 0;
+
+	for (int program = 0; program < 200; program++) {
+		struct truth t[2];
+		finish(state);
+		begin(state);
+		noise = seed;
+		made_up_start(starts[any(5)]);
+		unsigned n = 0;
+		t[n++] = made_up_loop(100);
+		if (any(2)) {
+			now += any(1000 * LONG_GAP);
+			made_up_start(any(3) * 100);
+			t[n++] = made_up_loop(140);
+		}
+		for (uint64_t k = any(2) * any(60); k > 0; k--)
+			wait_here();
+		made_up_start(any(2) * 30);
+		steps_finish(steps, &made.map);
+		rows_agree();
+		for (unsigned i = 0; i < n; i++, loops++)
+			found += is_found(&t[i]);
+		seed = noise;
+	}
+	print_message("%u of %u loops found\n", found, loops);
+	assert_true(100 * found >= 80 * loops); /* 247 of 296; 185 on the day before */
+}
+
 /* A detector that had its marker every 30 events until event 900 and from 1500 on, and a loop of
  * steps of 20 events in between; whether that is taken back for one of the marker's. */
 static bool taken_back(uint64_t first, uint64_t told)
@@ -546,6 +655,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_threads_on_their_own, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_more_loops_than_rows, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_any_calls, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_programs_at_random, begin, finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
