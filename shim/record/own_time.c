@@ -12,16 +12,25 @@
 #define LEAST_BEHIND 3072u
 #endif
 
+/* The last piece that was too short for a record. */
+static __thread struct {
+	uint64_t start, end;
+} left_out __attribute__((tls_model("initial-exec")));
+
 void own_time(uint64_t ticks)
 {
 	const struct tf_record *outer = spy_outer()->rec;
-	struct tf_record r = {.start = outer->start,
+	struct tf_record r = {.start = left_out.end == outer->start ? left_out.start : outer->start,
 	                      .end = outer->start + ticks,
 	                      .call = TF_CALL_OWN,
 	                      .thread = outer->thread};
 
-	if (ticks >= LEAST)
+	if (r.end - r.start >= LEAST) {
 		span_push_aside(&r);
+	} else {
+		left_out.start = r.start;
+		left_out.end = r.end;
+	}
 }
 
 void own_time_behind(uint64_t end, uint64_t ticks)

@@ -12,7 +12,8 @@
 /*
  * The next `ticks` of the recorded call that is under way, from where it begins as far as is known
  * by now, were ours: a record says so ahead of that of the call. A quarter of a microsecond or so
- * is left out, which would double the records of a program whose every launch is of a new class.
+ * of one call is left out, which would double the records of a program whose every launch is of a
+ * new class.
  */
 void own_time(uint64_t ticks);
 

@@ -929,7 +929,7 @@ static void test_figures_of_kernels(void **state)
 }
 
 /* Time of ours inside a call stands in a record ahead of the call's, which begins behind it; what
- * is hardly any does not. */
+ * is hardly any does not, but for pieces that are more together. */
 static void test_own_time(void **state)
 {
 	struct spy_span s;
@@ -942,18 +942,25 @@ static void test_own_time(void **state)
 	s.rec->start += 10;
 	own_time(20000);
 	s.rec->start += 20000;
+	own_time(500);
+	s.rec->start += 500;
+	own_time(500);
+	s.rec->start += 500;
 	s.rec->stream = 0x1234;
 	spy_leave(&s, CALL_cuLaunchKernel, SPY_CLASS_LAUNCH, 0);
-	assert_int_equal(records(), 3);
+	assert_int_equal(records(), 4);
 	assert_int_equal(record(0)->call, TF_CALL_OWN);
 	assert_int_equal(record(0)->start, entry);
 	assert_int_equal(record(0)->end, entry + 50000);
 	assert_int_equal(record(1)->call, TF_CALL_OWN);
-	assert_int_equal(record(1)->start, entry + 50010);
+	assert_int_equal(record(1)->start, entry + 50000);
 	assert_int_equal(record(1)->end, entry + 70010);
-	assert_int_equal(record(2)->call, CALL_cuLaunchKernel);
+	assert_int_equal(record(2)->call, TF_CALL_OWN);
 	assert_int_equal(record(2)->start, entry + 70010);
-	assert_int_equal(record(2)->stream, 0x1234);
+	assert_int_equal(record(2)->end, entry + 71010);
+	assert_int_equal(record(3)->call, CALL_cuLaunchKernel);
+	assert_int_equal(record(3)->start, entry + 71010);
+	assert_int_equal(record(3)->stream, 0x1234);
 	assert_int_equal(figures(CALL_cuLaunchKernel)->calls, 1);
 }
 
