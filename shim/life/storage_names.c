@@ -55,6 +55,17 @@ static void numbered(const char *path, int number, char *out)
 		         known ? suffix : "");
 }
 
+static bool is_at(int fd, const char *path)
+{
+	struct file_id id;
+	struct statx sx;
+
+	if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_INO, &sx))
+		return false;
+	id = file_id(&sx);
+	return is_file(fd, &id);
+}
+
 int storage_make_new(const char *path, char *made)
 {
 	for (int number = 1; number < NAMES_MOST; number++) {
@@ -62,8 +73,14 @@ int storage_make_new(const char *path, char *made)
 		int fd = sys_open(made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 		if (fd == -EEXIST)
 			continue;
-		if (fd >= 0) /* whatever the program's umask: it is opened again to grow */
-			syscall(SYS_fchmod, fd, 0600);
+		if (fd < 0)
+			return fd;
+		if (!is_at(fd, made)) { /* the program took its number before it was moved */
+			sys_close(fd);
+			return -ESTALE;
+		}
+		/* Whatever the program's umask: it is opened again to grow. */
+		syscall(SYS_fchmod, fd, 0600);
 		return fd;
 	}
 	return -EEXIST;

@@ -30,6 +30,8 @@ static uint64_t disk_bytes; /* a file may reach this size */
 static uint64_t memory_bytes, memory_free; /* of the file system; 0 bytes = no limit */
 static uint64_t cgroup_free;
 static unsigned refused;
+static const char *tidies; /* who reserves is overtaken by a thread that closes and opens files */
+static int tidied[4];
 
 static int say_file_system(int fd, struct statfs *fs)
 {
@@ -45,8 +47,19 @@ static int say_file_system(int fd, struct statfs *fs)
 	return 0;
 }
 
+/* Closes what it did not open, and opens its own file in its place. */
+static void tidy(void)
+{
+	for (int fd = 3; fd < 64; fd++)
+		close(fd);
+	for (unsigned i = 0; i < 4; i++)
+		assert_true((tidied[i] = open(tidies, O_RDWR)) >= 0);
+}
+
 static int reserve_space(int fd, int mode, off_t from, off_t bytes)
 {
+	if (tidies)
+		tidy();
 	if ((uint64_t)(from + bytes) > disk_bytes) {
 		refused++;
 		errno = ENOSPC;
@@ -270,6 +283,28 @@ static void test_growth(void **state)
 	assert_int_equal(stub_lines, 0);
 }
 
+/* Another thread gets the numbers that are free: its file does not grow in the place of ours, and
+ * its descriptors stay open. */
+static void test_growth_while_descriptors_are_taken(void **state)
+{
+	put_file(in_folder("mine"), "mine");
+	tidies = in_folder("mine");
+	create(in_folder("a.cudaspy"));
+	while (spy_map.size < 20 * MIB) {
+		uint64_t at = spy_map.alloc(&spy_map, MIB);
+		assert_int_not_equal(at, 0);
+		spy_map.base[at + MIB - 1] = 1;
+		for (unsigned i = 0; i < 4; i++)
+			assert_int_equal(lseek(tidied[i], 0, SEEK_END), 4);
+	}
+	tidies = NULL;
+	assert_int_equal(bytes_of(storage_path()), spy_map.size);
+	assert_holds(in_folder("mine"), "mine");
+	assert_int_equal(stub_lines, 0);
+	for (unsigned i = 0; i < 4; i++)
+		close(tidied[i]);
+}
+
 /* What is behind the name is another file now: it is left alone. */
 static void test_growth_after_the_file_was_replaced(void **state)
 {
@@ -446,6 +481,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_no_such_folder, start, end),
 	        cmocka_unit_test_setup_teardown(test_no_room_at_all, start, end),
 	        cmocka_unit_test_setup_teardown(test_growth, start, end),
+	        cmocka_unit_test_setup_teardown(test_growth_while_descriptors_are_taken, start,
+	                                        end),
 	        cmocka_unit_test_setup_teardown(test_growth_after_the_file_was_replaced, start,
 	                                        end),
 	        cmocka_unit_test_setup_teardown(test_growth_after_the_file_was_deleted, start, end),

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file of ours is none of the standard streams; what that takes of the kernel where they are
- * open. */
+/* A file of ours is none of the standard streams, and far from the numbers that the program gets
+ * next; what that takes of the kernel. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
 
 static unsigned opens, closes, others;
+static int taken = -1; /* the program closes this one and opens a file of its own */
+static long taken_before;
 
 static void count(long number);
 #define syscall(number, ...) (count(number), syscall(number, __VA_ARGS__))
@@ -18,6 +21,18 @@ static void count(long number)
 	unsigned *of = number == SYS_openat ? &opens : number == SYS_close ? &closes : &others;
 
 	(*of)++;
+	if (taken < 0 || number != taken_before)
+		return;
+	close(taken);
+	assert_int_equal(open("/dev/zero", O_RDONLY | O_CLOEXEC), taken);
+	taken_before = -1;
+}
+
+static bool is_device(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) && !stat(path, &b) && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
 /* Opens a file with the streams of this mask closed; they are back when it returns. */
@@ -52,9 +67,64 @@ static void with_all_streams_nothing_else_is_opened(void **state)
 
 	assert_true(fd >= STREAMS);
 	assert_int_equal(opens, 1);
-	assert_int_equal(closes, 0);
-	assert_int_equal(others, STREAMS); /* a look at each stream */
+	assert_int_equal(closes, 1);
+	assert_int_equal(others, STREAMS + 3); /* a look at each stream; the move, two looks */
 	close(fd);
+}
+
+static void a_file_lies_far_from_the_next_numbers(void **state)
+{
+	const unsigned limits[] = {1024, 512, 256, 64, 20};
+	struct rlimit before;
+	int next = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	close(next);
+	for (unsigned i = 0; i < 5; i++) {
+		struct rlimit limit = {limits[i], before.rlim_max};
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		int fd = open_above("/dev/null", O_RDONLY, 0);
+		assert_in_range(fd, limits[i] * 2 / 5, limits[i] - 1);
+		assert_true(is_device(fd, "/dev/null"));
+		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		assert_int_equal(fcntl(next, F_GETFD), -1);
+		close(fd);
+	}
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+/* With one place left it stays where it is. */
+static void the_last_descriptor_is_not_moved(void **state)
+{
+	struct rlimit before, limit;
+	int next = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	close(next);
+	limit = (struct rlimit){(rlim_t)next + 1, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	int fd = open_above("/dev/null", O_RDONLY, 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(fd, next);
+	assert_true(is_device(fd, "/dev/null"));
+	close(fd);
+}
+
+/* Its near number is the program's once it is moved: the program's file stays open. */
+static void what_the_program_puts_in_its_place_stays(void **state)
+{
+	int next = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	close(next);
+	taken = next;
+	taken_before = SYS_statx;
+	int fd = open_above("/dev/null", O_RDONLY, 0);
+	taken = -1;
+	assert_int_equal(taken_before, -1);
+	assert_true(is_device(fd, "/dev/null"));
+	assert_true(is_device(next, "/dev/zero"));
+	close(fd);
+	close(next);
 }
 
 static void a_stream_that_is_closed_is_never_ours(void **state)
@@ -67,7 +137,7 @@ static void a_stream_that_is_closed_is_never_ours(void **state)
 		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 		assert_int_equal(error, 0);
 		assert_int_equal(opens, 1 + streams);
-		assert_int_equal(closes, streams);
+		assert_int_equal(closes, 1 + streams);
 		close(fd);
 	}
 }
@@ -86,6 +156,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(with_all_streams_nothing_else_is_opened),
+	        cmocka_unit_test(a_file_lies_far_from_the_next_numbers),
+	        cmocka_unit_test(the_last_descriptor_is_not_moved),
+	        cmocka_unit_test(what_the_program_puts_in_its_place_stays),
 	        cmocka_unit_test(a_stream_that_is_closed_is_never_ours),
 	        cmocka_unit_test(why_a_file_was_not_opened_stays_known),
 	};
