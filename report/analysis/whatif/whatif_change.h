@@ -57,6 +57,9 @@ struct whatif_outcome {
 /* Changes the call events, which are a copy of those of r. */
 void change_acts(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 
+/* Kernels of a row that change_fused() makes a few launches of, at most. */
+#define WHATIF_ROW_KERNELS 32u
+
 /* The same for graphs alone: whatif_graphs.c, of whole steps: whatif_whole.c;
  * for rows of alike kernels: whatif_fused.c, for waits: whatif_no_sync.c. */
 void change_graphs(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);

@@ -15,14 +15,13 @@
 /* A row: so many launches at least, of so few kernels (a group, with variants by the tensors' sizes
  * and some of what came before it), nearly all of them so often. */
 #define ROW_LEAST    200u
-#define ROW_KERNELS  32u
 #define KERNEL_LEAST 20u
 /*
  * The same kernels over tensors of many sizes are no loop over one tensor, in which each launch
  * needs the one before: so many shapes for each kernel.
  */
 #define SHAPES_EACH 2u
-#define ROW_SHAPES  (SHAPES_EACH * ROW_KERNELS)
+#define ROW_SHAPES  (SHAPES_EACH * WHATIF_ROW_KERNELS)
 /* A kernel that takes longer (ns) is no small one. */
 #define SMALL 10e3
 /*
@@ -48,8 +47,8 @@
 struct row { /* of one thread */
 	uint32_t first, last, pieces, stream;
 	uint32_t kernels;
-	const char *names[ROW_KERNELS];
-	uint32_t times[ROW_KERNELS];
+	const char *names[WHATIF_ROW_KERNELS];
+	uint32_t times[WHATIF_ROW_KERNELS];
 	uint32_t shapes, works[ROW_SHAPES]; /* kernels with their shapes; more are not counted */
 	double shortest, gpu, host;
 	bool framework; /* PyTorch's own kernels */
@@ -61,10 +60,11 @@ static bool of_framework(const char *name)
 }
 
 /* PyTorch's name says which of its kernels go over the elements of a tensor: others depend on one
- * another where they are a network's layers. */
+ * another where they are a network's layers, and what another program's kernels need is not known.
+ */
 static bool is_elementwise(const char *name)
 {
-	return !of_framework(name) || strstr(name, "elementwise");
+	return of_framework(name) && strstr(name, "elementwise");
 }
 
 static const char *small_kernel(const struct replay *r, uint32_t i)
@@ -96,7 +96,7 @@ static bool add(struct row *row, const struct replay *r, uint32_t i, const char 
 
 	while (k < row->kernels && row->names[k] != name)
 		k++;
-	if (k == ROW_KERNELS || (row->pieces && (row->stream != r->given[i].stream ||
+	if (k == WHATIF_ROW_KERNELS || (row->pieces && (row->stream != r->given[i].stream ||
 	                                         row->framework != of_framework(name))))
 		return false;
 	if (k == row->kernels) {

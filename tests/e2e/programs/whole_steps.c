@@ -41,9 +41,15 @@ static void python(unsigned us)
 	nanosleep(&t, NULL);
 }
 
+/* PyTorch's name says of an optimizer's kernels that they go over the elements of a tensor. */
+static void name_of(char *name, size_t bytes, const char *kind, unsigned i)
+{
+	snprintf(name, bytes, "%s_%u", is(kind, "adamw") ? "at::native::elementwise" : "layer", i);
+}
+
 static void load(const char *kind)
 {
-	char image[2048] = "simcuda 1\n", name[32];
+	char image[2048] = "simcuda 1\n", name[48];
 	size_t at = strlen(image);
 	CUmodule module;
 
@@ -52,12 +58,13 @@ static void load(const char *kind)
 		/* The last two: an optimizer's for many tensors at once, a fused one. */
 		if (i == KERNELS - 1)
 			ns = 40000;
-		at += (size_t)snprintf(image + at, sizeof(image) - at, "kernel layer_%u fixed:%u\n",
-		                       i, ns);
+		name_of(name, sizeof(name), kind, i);
+		at += (size_t)snprintf(image + at, sizeof(image) - at, "kernel %s fixed:%u\n", name,
+		                       ns);
 	}
 	CHECK(cuModuleLoadData(&module, image));
 	for (unsigned i = 0; i < KERNELS; i++) {
-		snprintf(name, sizeof(name), "layer_%u", i);
+		name_of(name, sizeof(name), kind, i);
 		CHECK(cuModuleGetFunction(&kernels[i], module, name));
 	}
 }

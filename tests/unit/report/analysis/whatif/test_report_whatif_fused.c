@@ -121,6 +121,32 @@ static void test_what_comes_before_groups(void **state)
 		assert_near(rows.changed[i].own, 3e3, 0);
 }
 
+/* Of other kernels it is not known what they need: a stencil's steps, each of the one before. Over
+ * many shapes they are no steps of one thing. */
+static void test_kernels_that_are_not_pytorchs(void **state)
+{
+	static const char *const other[] = {"step", "cupy_add__float32"};
+	double changed;
+
+	for (unsigned k = 0; k < 2; k++) {
+		start();
+		for (uint32_t i = 0; i < 500; i++)
+			launch(other[k], 1);
+		fused(&changed);
+		assert_near(changed, 0, 0);
+	}
+	start();
+	for (uint32_t i = 0; i < 500; i++)
+		launch("step", 1 + i % 10);
+	fused(&changed);
+	assert_true(changed > 400);
+	start();
+	for (uint32_t i = 0; i < 500; i++)
+		launch("at::native::vectorized_elementwise_kernel<add>", 1);
+	fused(&changed);
+	assert_true(changed > 400);
+}
+
 /* A product of matrices ends a row. */
 static void test_layers_are_no_groups(void **state)
 {
@@ -140,6 +166,7 @@ int main(void)
 	        cmocka_unit_test(test_groups_of_kernels_for_each_tensor),
 	        cmocka_unit_test(test_no_groups_over_one_tensor),
 	        cmocka_unit_test(test_what_comes_before_groups),
+	        cmocka_unit_test(test_kernels_that_are_not_pytorchs),
 	        cmocka_unit_test(test_layers_are_no_groups),
 	};
 
