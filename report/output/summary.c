@@ -147,15 +147,16 @@ static void put(struct summary *s, struct summary_change c)
 	s->changes[at] = c;
 }
 
-/* Several findings may have one way out, of which the what-if says the same. */
+/* Several findings may have one way out, of which the what-if says the same. Of another way it may
+ * say the same by chance, as where both leave nothing but the GPU's work. */
 static bool is_told(const struct findings *all, size_t i)
 {
 	const struct finding *f = &all->items[i];
 
 	for (size_t k = 0; k < i; k++) {
 		const struct finding *other = &all->items[k];
-		if (isfinite(f->speedup) && isfinite(other->speedup) &&
-		    fabs(f->speedup - other->speedup) < ALIKE &&
+		if (f->change == other->change && isfinite(f->speedup) &&
+		    isfinite(other->speedup) && fabs(f->speedup - other->speedup) < ALIKE &&
 		    fabs(f->speedup_low - other->speedup_low) < ALIKE)
 			return true;
 	}
@@ -163,11 +164,11 @@ static bool is_told(const struct findings *all, size_t i)
 }
 
 /* Of findings of one way out, without a prediction of their own, the verdict's is theirs. Of copies
- * there are several ways. */
+ * there are several ways; and what the host does itself stays where it need not wait for a CPU. */
 static bool may_have(const struct finding *f, enum verdict_class cls)
 {
-	return cls != VERDICT_COPY && f->cls == cls && !isfinite(f->speedup) &&
-	       f->severity >= SEVERITY_MEDIUM;
+	return cls != VERDICT_COPY && f->cls == cls && f->change != WHATIF_CPU &&
+	       !isfinite(f->speedup) && f->severity >= SEVERITY_MEDIUM;
 }
 
 /* What the verdict says that would help, where no finding does. */

@@ -87,6 +87,13 @@ def test_phase_asked_for(recording):
     assert run['totals'] == whole['totals'] == start['totals']
 
 
+def test_screen_of_start_up(recording):
+    """The steps are the loops', the kernels the run's: neither is said to be of start-up."""
+    text = ' '.join(report(recording[1], '--phase', 'start').split())
+    assert 'phase start-up, 51' in text and "; judged is what follows the first CUDA call, 5" in text
+    assert 'steps of' not in text and 'kernel of the run' in text
+
+
 def test_phase_that_is_not_there(recording, tmp_path):
     path = recording[1]
     assert '--phase loop 3: the run has 2 loops' in report(path, '--phase', 'loop', '3', status=2)

@@ -324,6 +324,7 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 		                    .brief_cuda = k->brief_cuda,
 		                    .brief_pytorch = k->brief_pytorch,
 		                    .cls = k->cls,
+		                    .change = k->change,
 		                    .share = NAN,
 		                    .place_share = NAN,
 		                    .speedup = NAN,

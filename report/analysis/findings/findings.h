@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "report/analysis/verdict/verdict.h"
+#include "report/analysis/whatif/whatif.h"
 
 enum finding_severity { SEVERITY_INFO, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH };
 extern const char *const finding_severities[];
@@ -26,6 +27,7 @@ struct finding {
 	const char *brief_cuda, *brief_pytorch; /* the same in at most FINDING_BRIEF columns */
 	/* The verdict's class whose change this one is too; VERDICT_CLASSES = of none. */
 	enum verdict_class cls;
+	enum whatif change; /* that predicts its gain; WHATIFS = none does */
 	enum finding_severity severity;
 	double share;   /* of the steady window that it concerns, 0..1; NaN = no time is known */
 	char *evidence; /* figures of this run */
@@ -51,7 +53,6 @@ struct findings { /* the most severe first */
 
 struct model;
 struct verdict;
-struct whatifs;
 
 /* What was found in a finished model, given its verdict. */
 void findings_make(struct findings *to, const struct model *m, const struct verdict *verdict,

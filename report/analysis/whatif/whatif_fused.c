@@ -97,7 +97,7 @@ static bool add(struct row *row, const struct replay *r, uint32_t i, const char 
 	while (k < row->kernels && row->names[k] != name)
 		k++;
 	if (k == WHATIF_ROW_KERNELS || (row->pieces && (row->stream != r->given[i].stream ||
-	                                         row->framework != of_framework(name))))
+	                                                row->framework != of_framework(name))))
 		return false;
 	if (k == row->kernels) {
 		row->names[row->kernels++] = name;

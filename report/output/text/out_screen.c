@@ -165,17 +165,32 @@ static void verdict(const struct screen_report *r, struct text_layout *page)
 	                    "verdict", "%s", r->s->sentence);
 }
 
+/* Start-up, where that is judged: there are no steps in it. */
+static void startup(const struct screen_report *r, struct text_layout *page)
+{
+	char time[UNIT_BYTES], wall[UNIT_BYTES], judged[UNIT_BYTES];
+
+	text_layout_fact(page, "phase",
+	                 "start-up, %s of the run's %s; judged is what follows the first CUDA "
+	                 "call, %s",
+	                 unit_time_apart(time, r->s->startup), unit_time_apart(wall, r->m->wall),
+	                 unit_time_apart(judged, r->s->judged_ns));
+}
+
 static void loop(const struct screen_report *r, struct text_layout *page)
 {
 	const struct model *m = r->m;
 	const struct model_phase *p = r->s->loop;
-	char step[UNIT_BYTES], share[UNIT_BYTES], wall[UNIT_BYTES], startup[UNIT_BYTES],
+	char step[UNIT_BYTES], share[UNIT_BYTES], wall[UNIT_BYTES], until[UNIT_BYTES],
 	        window[UNIT_BYTES], part[UNIT_BYTES], judged[UNIT_BYTES];
 
 	unit_time_apart(wall, m->wall);
-	unit_time_apart(startup, r->s->startup);
 	if (!p && isnan(m->window))
 		return;
+	if (!p && r->a->phase < m->phases.count) {
+		startup(r, page);
+		return;
+	}
 	if (!p) {
 		/* What the verdict leaves out is start-up here, whatever the phases are. */
 		double before = fmax(0, m->startup) + fmax(0, r->a->verdict.startup);
@@ -187,7 +202,7 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 		text_layout_fact(page, "time",
 		                 "%s in all: start-up %s, %s judged, %s; %s from the first CUDA "
 		                 "call to the last",
-		                 wall, unit_time_apart(startup, before),
+		                 wall, unit_time_apart(until, before),
 		                 unit_time_apart(judged, r->s->judged_ns), steps,
 		                 unit_time_apart(window, m->window));
 		free(steps);

@@ -11,6 +11,7 @@
 #define BAR_MOST   100u
 #define LEGEND     38u /* columns behind a bar */
 #define PART_LEAST 0.005
+#define NEARLY_ALL 0.98 /* of the phase: that is judged */
 
 /* Below this the bars are as wide as the page, and their legends stand under them. */
 #define NARROW (TEXT_LAYOUT_LABEL + BAR_LEAST + 28u)
@@ -58,10 +59,17 @@ static void axis(const struct screen_report *r, size_t columns, struct text_layo
 	const struct model *of = r->a->of;
 	size_t half = columns / 2 - 5;
 
+	/* Steps in which it still warms up are not judged. */
+	double judged = of->phase ? of->host_window / (double)of->phase->part_count : 0;
+
 	label(page, "");
 	char *whole =
-	        alloc_format("of %s, %s", of->phase ? r->s->judged : "the window",
-	                     unit_time_apart(time, of->phase ? r->s->judged_ns : of->host_window));
+	        !of->phase
+	                ? alloc_format("of the window, %s", unit_time_apart(time, of->host_window))
+	        : judged > 0 && judged < NEARLY_ALL * r->s->judged_ns
+	                ? alloc_format("of %s of %s", unit_time_apart(time, judged), r->s->judged)
+	                : alloc_format("of %s, %s", r->s->judged,
+	                               unit_time_apart(time, r->s->judged_ns));
 	fprintf(page->to, "0 %%%*s50 %%%*s100 %%", (int)half, "", (int)(columns - half - 3 - 4 - 5),
 	        "");
 	behind(page, columns, whole);

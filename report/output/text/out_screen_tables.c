@@ -234,7 +234,7 @@ static bool is_part(const struct model *m)
 	return m->gpu.partial || m->gpu.all.known < OUT_KNOWN_ENOUGH;
 }
 
-/* The bars above are of a loop where there is one; the tables are of all that ran (free it). */
+/* The bars above are of a phase where there is one; the tables are of all that ran (free it). */
 static char *heading(const struct screen_report *r, struct columns has)
 {
 	static const char *const keys[] = {
@@ -250,7 +250,7 @@ static char *heading(const struct screen_report *r, struct columns has)
 	                 : has.estimated        ? ", by estimated GPU time"
 	                                        : ", by GPU time";
 
-	return alloc_format("kernel%s%s", r->s->loop ? " of the run" : "", by);
+	return alloc_format("kernel%s%s", r->a->of->phase ? " of the run" : "", by);
 }
 
 void out_screen_kernels(const struct screen_report *r, size_t most, struct text_layout *page)

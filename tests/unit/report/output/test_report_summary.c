@@ -96,12 +96,76 @@ static void test_names_alike(void **state)
 	assert_apart(names, 4, false);
 }
 
+/* ---- the changes that help most ---- */
+
+static struct finding finding(const char *what, enum verdict_class cls, enum whatif change,
+                              double speedup)
+{
+	return (struct finding){.id = what,
+	                        .brief_cuda = what,
+	                        .brief_pytorch = what,
+	                        .cls = cls,
+	                        .change = change,
+	                        .severity = SEVERITY_HIGH,
+	                        .speedup = speedup,
+	                        .speedup_low = speedup / 1.2,
+	                        .speedup_high = speedup * 1.2};
+}
+
+/* What the first screen says of these findings, by what each saves; the last one is NULL. */
+static void assert_changes(enum verdict_class cls, double gain, struct finding *items, size_t count,
+                           const char *const *wanted)
+{
+	struct model m = {0};
+	struct analysis a = {
+	        .phase = PHASE_NONE,
+	        .verdict = {.cls = cls, .first = cls, .second = VERDICT_CLASSES, .gain = gain},
+	        .findings = {.items = items, .count = count}};
+	struct summary s;
+	size_t i = 0;
+
+	summary_make(&s, &m, &a);
+	for (; wanted[i]; i++) {
+		assert_true(i < s.change_count);
+		assert_string_equal(s.changes[i].what, wanted[i]);
+	}
+	assert_int_equal(s.change_count, i);
+	summary_free(&s);
+}
+
+/* Two changes may leave the same, the GPU's work: both are told. One change twice is not. */
+static void test_changes_that_save_the_same(void **state)
+{
+	struct finding items[] = {finding("more cores", VERDICT_HOST, WHATIF_CPU, 2),
+	                          finding("graphs", VERDICT_LAUNCH, WHATIF_GRAPHS, 2),
+	                          finding("more graphs", VERDICT_LAUNCH, WHATIF_GRAPHS, 2)};
+
+	assert_changes(VERDICT_LAUNCH, 0.5, items, 3,
+	               (const char *const[]){"more cores", "graphs", NULL});
+}
+
+/* A finding of the verdict's class has its gain where nothing predicts its own; what another change
+ * would predict has not. */
+static void test_a_gain_that_is_not_a_finding_s(void **state)
+{
+	struct finding polls = finding("no loop of queries", VERDICT_SYNC, WHATIFS, NAN),
+	               starved = finding("more cores", VERDICT_HOST, WHATIF_CPU, NAN);
+
+	assert_changes(VERDICT_SYNC, 0.5, &polls, 1,
+	               (const char *const[]){"no loop of queries", NULL});
+	assert_changes(
+	        VERDICT_HOST, 0.5, &starved, 1,
+	        (const char *const[]){"less of the host's work outside CUDA", "more cores", NULL});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_ranges),
 	        cmocka_unit_test(test_what_is_not_parted),
 	        cmocka_unit_test(test_names_alike),
+	        cmocka_unit_test(test_changes_that_save_the_same),
+	        cmocka_unit_test(test_a_gain_that_is_not_a_finding_s),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
