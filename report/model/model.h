@@ -201,6 +201,7 @@ struct model_copy {
 	bool async;
 	uint64_t count, bytes;
 	double total, max;
+	double timed_bytes; /* those that `gpu` is the time of */
 	struct model_gpu_time gpu;
 };
 

@@ -181,6 +181,9 @@ static void add_class(struct works_part *k, uint32_t i)
 	*s = share_of(w, g);
 	k->part->works[k->place[i]] = (struct model_part_work){s->pieces, t->known ? t->mean : NAN};
 	model_gpu_sum_share(sum_of(k, w), t, s, 1);
+	if (w->kind == TF_WORK_COPY && t->known && w->count)
+		model_copy(k->part->model, copy_kind(w))->timed_bytes +=
+		        (double)w->bytes / (double)w->count * s->known;
 	if (g->counted)
 		return;
 	k->part->pieces += s->pieces;

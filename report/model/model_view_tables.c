@@ -106,6 +106,7 @@ static void put_rows(struct model *m, const struct rows *from, double graphs)
 		c->count = at_most(in->gpu.known, c->count);
 		c->bytes = at_most(in->gpu.total, c->bytes);
 		c->total = fmin(c->total, in->total);
+		c->timed_bytes *= share;
 		scale_time(&c->gpu, share);
 	}
 	for (size_t i = 0; i < m->api_count; i++) {

@@ -113,7 +113,7 @@ json_t *out_json_copies(const struct model *m)
 		json_put(o, "api_total_ns", json_ns(c->total));
 		json_put(o, "api_max_ns", json_ns(c->max));
 		out_json_put_gpu_time(o, &c->gpu);
-		json_put(o, "gpu_bytes_per_s", json_share((double)c->bytes / c->gpu.total * 1e9));
+		json_put(o, "gpu_bytes_per_s", json_share(c->timed_bytes / c->gpu.total * 1e9));
 		json_push(list, o);
 	}
 	return list;

@@ -128,7 +128,7 @@ void out_page_copies(const struct model *m, struct text_layout *page)
 		out_page_percent(&t, c->total, m->window);
 		out_page_time(&t, c->total / (double)c->count);
 		out_page_gpu_cells(&t, &c->gpu);
-		bandwidth_cell(&t, (double)c->bytes / c->gpu.total);
+		bandwidth_cell(&t, c->timed_bytes / c->gpu.total);
 		table_cell(&t, "%s", model_direction_names[c->direction]);
 		table_cell(&t, "%s", model_memory_names[c->memory]);
 		table_cell(&t, "%s", c->async ? "async" : "blocking");

@@ -127,6 +127,39 @@ static void test_program(void **state)
 	assert_true(isnan(gpu->empty[TF_PAIR_BUSY].mean));
 }
 
+static const struct model_copy *copy_row(enum spy_direction direction)
+{
+	for (size_t i = 0; i < m.copy_count; i++)
+		if (m.copies[i].direction == direction)
+			return &m.copies[i];
+	fail_msg("no copy");
+	return NULL;
+}
+
+/* The bytes of copies that were never timed did not go in the time of the others. */
+static void test_rate_of_copies(void **state)
+{
+	struct tf_work key = {.kind = TF_WORK_COPY,
+	                      .direction = SPY_DIR_DTOD,
+	                      .memory = SPY_MEM_DEVICE,
+	                      .async = 1,
+	                      .size = work_size_bucket(4096)};
+	struct tf_work *timed = made_work(&made, key, 5);
+
+	timed->bytes = 5 * 4096;
+	made_pairs(timed, TF_PAIR_IDLE, 4, 6110, 50);
+	key.size = work_size_bucket(1 << 30);
+	made_work(&made, key, 10)->bytes = 10ull << 30;
+	const uint64_t *first =
+	        tf_entry(&made.map, &made_header(&made)->threads, 0, sizeof(*first));
+	made_copies(tf_at(&made.map, *first, sizeof(struct tf_thread)), SPY_DIR_DTOD,
+	            SPY_MEM_DEVICE, true, 15, (10ull << 30) + 5 * 4096, 15000);
+	read_made();
+	const struct model_copy *c = copy_row(SPY_DIR_DTOD);
+	assert_near(c->gpu.known, 5.0 / 15, 1e-9);
+	assert_near(c->timed_bytes, 5 * 4096, 1e-9);
+}
+
 static struct tf_graph *graph_at(uint32_t number)
 {
 	return tf_entry(&made.map, &made_header(&made)->graphs, number, sizeof(struct tf_graph));
@@ -727,6 +760,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(test_kernels, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_program, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_rate_of_copies, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_graphs_that_share_a_class, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_graphs_of_no_content, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_thinned, setup, teardown),
