@@ -44,9 +44,10 @@ void args_graph_update_v1(R, CUgraphExec exec, CUgraph graph, CUgraphNode *node,
                           CUgraphExecUpdateResult *result);
 void args_graph_update(R, CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info);
 /* A node of the executable was changed, however; so that it holds as many of each kind as before;
- * of a kernel. */
+ * of a child graph; of a kernel. */
 void args_graph_exec_changed(R, CUgraphExec exec, ...);
 void args_graph_exec_alike(R, CUgraphExec exec, ...);
+void args_graph_child_changed(R, CUgraphExec exec, CUgraphNode node, CUgraph child);
 void args_graph_kernel_changed(R, CUgraphExec exec, CUgraphNode node,
                                const CUDA_KERNEL_NODE_PARAMS_v2 *params);
 void args_graph_kernel_changed_v1(R, CUgraphExec exec, CUgraphNode node,

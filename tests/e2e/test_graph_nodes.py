@@ -169,6 +169,53 @@ def test_new_arguments_of_a_node(graphs, compile_c):
     assert g['kernels'][0]['grid'] == [3, 1, 1] and g['kernels'][0]['launches'] == 50
 
 
+def test_new_buffers_of_a_child_graph(graphs, compile_c):
+    """XLA captures what a library launches again for each launch of the graph, and puts it in the place of a child graph. While
+    it is the same, what the executable holds is known; from then on that it is not, nobody knows."""
+    program = compile_c('''
+        #include "tests/e2e/programs/work.h"
+        int main(int argc, char **argv)
+        {
+            static const char image[] = "simcuda 1\\nkernel five fixed:5000\\nkernel eleven fixed:11000\\n";
+            int other = atoi(argv[1]);
+            CUfunction f[2];
+            CUgraph graph, child;
+            CUgraphExec exec;
+            CUgraphNode node;
+            CUmodule module;
+            CUstream s;
+            work_start();
+            CHECK(cuModuleLoadData(&module, image));
+            CHECK(cuModuleGetFunction(&f[0], module, "five"));
+            CHECK(cuModuleGetFunction(&f[1], module, "eleven"));
+            CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+            for (int i = 0; i < 100; i++) {
+                CHECK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+                for (int k = 0; k < 3; k++)
+                    CHECK(work_launch(f[other && i >= other], s));
+                CHECK(cuStreamEndCapture(s, &child));
+                if (!i) {
+                    CHECK(cuGraphCreate(&graph, 0));
+                    CHECK(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+                    CHECK(cuGraphInstantiate(&exec, graph, 0));
+                } else {
+                    CHECK(cuGraphExecChildGraphNodeSetParams(exec, node, child));
+                }
+                CHECK(cuGraphDestroy(child));
+                CHECK(cuGraphLaunch(exec, s));
+                CHECK(cuStreamSynchronize(s));
+            }
+            return 0;
+        }''', f'-I{ROOT}', '-l:libcuda.so.1')
+    r = graphs('0', program=program)
+    assert r.truth['totals']['graph_kernels'] == 300
+    assert (r.report['in_graphs']['launches_known'], in_graphs(r)[0]) == (100, {'five': 300})
+    assert r.truth['apis']['cuGraphGetNodes']['calls'] < 60 # not at each of them
+    # Seen among the first, which are all read; and among the later ones, of which every sixteenth is.
+    for other, known in (5, [5]), (40, range(40, 57)):
+        assert graphs(str(other), program=program).report['in_graphs']['launches_known'] in known
+
+
 def test_an_expected_kernel_put_there_node_by_node(graphs):
     """Nobody launched or captured it; the graphs ran it."""
     r = graphs('nodes', 5)

@@ -106,6 +106,26 @@ CUresult do_cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode
 	return set_event(hGraphExec, hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
+/* Of the same nodes in the same order, none of them a child graph's. */
+CUresult do_cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                               CUgraph childGraph)
+{
+	struct sim_node *n = node_get(hNode), *old, *now;
+	struct sim_graph *g = graph_get(childGraph);
+	CUresult rc = CUDA_SUCCESS;
+
+	if (!n || n->type != CU_GRAPH_NODE_TYPE_GRAPH || !g || g->count != n->work->child->count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (old = n->work->child->first, now = g->first; old; old = old->next, now = now->next)
+		if (old->type != now->type || now->type == CU_GRAPH_NODE_TYPE_GRAPH)
+			return CUDA_ERROR_INVALID_VALUE;
+	for (old = n->work->child->first, now = g->first; old && rc == CUDA_SUCCESS;
+	     old = old->next, now = now->next)
+		rc = replace(hGraphExec, (CUgraphNode)old, old->type,
+		             work_clone(now->work, now->type), CUDA_SUCCESS);
+	return rc;
+}
+
 CUresult do_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                      CUgraphNodeParams *nodeParams)
 {
