@@ -54,6 +54,8 @@ void args_graph_kernel_changed_v1(R, CUgraphExec exec, CUgraphNode node,
                                   const CUDA_KERNEL_NODE_PARAMS_v1 *params);
 
 /* ---- args_capture.c ---- */
+/* A context was destroyed, and with it the streams in which captures were under way. */
+void captures_context_gone(uint64_t context);
 void before_capture_begin(S, CUstream stream);
 void args_capture_begin(R, CUstream stream);
 void before_capture_begin_mode(S, CUstream stream, CUstreamCaptureMode mode);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include "shim/handles/contexts.h"
 #include "shim/real/real.h"
 #include "shim/sampler/sampler.h"
 
@@ -12,11 +13,13 @@
 typedef CUresult (*is_capturing_t)(CUstream, CUstreamCaptureStatus *);
 static is_capturing_t is_capturing;
 
-/* Streams in which captures began that are not over; 0 = free. A stream is here once for each
- * capture. More places are made as they are needed, and stay. */
+/* Streams in which captures began that are not over, 0 = free, and their contexts as far as they
+ * were current. A stream is here once for each capture. More places are made as they are needed,
+ * and stay. */
 #define ORIGINS 63u
 struct origins {
 	uintptr_t stream[ORIGINS];
+	uint64_t context[ORIGINS];
 	struct origins *next;
 };
 static struct origins origins;
@@ -32,17 +35,22 @@ static struct origins *after(struct origins *o)
 	return __atomic_load_n(&o->next, __ATOMIC_ACQUIRE);
 }
 
-/* Puts `to` where `from` is; false: it is nowhere. */
-static bool replace(uintptr_t from, uintptr_t to)
+static bool exchange(uintptr_t *place, uintptr_t from, uintptr_t to)
+{
+	return __atomic_load_n(place, __ATOMIC_RELAXED) == from &&
+	       __atomic_compare_exchange_n(place, &from, to, false, __ATOMIC_RELAXED,
+	                                   __ATOMIC_RELAXED);
+}
+
+/* Puts `to` of this context where `from` is; false: it is nowhere. */
+static bool replace(uintptr_t from, uintptr_t to, uint64_t context)
 {
 	for (struct origins *o = &origins; o; o = after(o))
-		for (unsigned i = 0; i < ORIGINS; i++) {
-			uintptr_t expected = from;
-			if (__atomic_load_n(&o->stream[i], __ATOMIC_RELAXED) == from &&
-			    __atomic_compare_exchange_n(&o->stream[i], &expected, to, false,
-			                                __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		for (unsigned i = 0; i < ORIGINS; i++)
+			if (exchange(&o->stream[i], from, to)) {
+				__atomic_store_n(&o->context[i], context, __ATOMIC_RELAXED);
 				return true;
-		}
+			}
 	return false;
 }
 
@@ -68,8 +76,9 @@ static bool more_origins(void)
 static void add_origin(uintptr_t stream)
 {
 	int saved = errno;
+	uint64_t context = contexts_current();
 
-	while (!replace(0, stream) && more_origins())
+	while (!replace(0, stream, context) && more_origins())
 		;
 	errno = saved;
 }
@@ -179,7 +188,7 @@ static void ended(struct spy_span *s, CUresult rc, CUstream stream)
 	/* Also an end that fails because the capture was spoilt ends it. */
 	if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
 	    rc == CUDA_ERROR_STREAM_CAPTURE_UNJOINED) {
-		replace((uintptr_t)stream_of(s, stream), 0);
+		replace((uintptr_t)stream_of(s, stream), 0, 0);
 		end();
 	}
 	if (r) {
@@ -201,10 +210,26 @@ void args_stream_gone(struct spy_span *s, CUresult rc, CUstream stream)
 	args_stream(s, rc, stream);
 	if (rc != CUDA_SUCCESS ||
 	    !__atomic_load_n(&spy_gate_page.gate.captures, __ATOMIC_RELAXED) || !stream ||
-	    !replace((uintptr_t)stream, 0))
+	    !replace((uintptr_t)stream, 0, 0))
 		return;
 	end();
 	spy_count_anomaly(SPY_ANOMALY_CAPTURES);
+}
+
+void captures_context_gone(uint64_t context)
+{
+	if (!context || !__atomic_load_n(&spy_gate_page.gate.captures, __ATOMIC_RELAXED))
+		return;
+	for (struct origins *o = &origins; o; o = after(o))
+		for (unsigned i = 0; i < ORIGINS; i++) {
+			uintptr_t stream = __atomic_load_n(&o->stream[i], __ATOMIC_RELAXED);
+			if (!stream ||
+			    __atomic_load_n(&o->context[i], __ATOMIC_RELAXED) != context ||
+			    !exchange(&o->stream[i], stream, 0))
+				continue;
+			end();
+			spy_count_anomaly(SPY_ANOMALY_CAPTURES);
+		}
 }
 
 /* Into a command list of a graphics API (CUDA in graphics): work of ours has no place there either.

@@ -39,6 +39,8 @@ void args_context_destroy(struct spy_span *s, CUresult rc, CUcontext context)
 {
 	if (rc != CUDA_SUCCESS)
 		sampler_context_survived((uintptr_t)context);
+	else
+		captures_context_gone((uintptr_t)context);
 }
 
 /* ---- what is current ---- */
@@ -85,8 +87,8 @@ void before_primary_reset(struct spy_span *s, CUdevice device)
 
 void args_primary_reset(struct spy_span *s, CUresult rc, CUdevice device)
 {
-	if (rc != CUDA_SUCCESS)
-		contexts_of_device(device, sampler_context_survived);
+	contexts_of_device(device,
+	                   rc == CUDA_SUCCESS ? captures_context_gone : sampler_context_survived);
 }
 
 void before_primary_release(struct spy_span *s, CUdevice device)
@@ -102,8 +104,10 @@ void args_primary_release(struct spy_span *s, CUresult rc, CUdevice device)
 	int active = 1;
 
 	if (rc == CUDA_SUCCESS && get_state && get_state(device, &flags, &active) == CUDA_SUCCESS &&
-	    !active)
+	    !active) {
 		contexts_of_device(device, context_died);
+		contexts_of_device(device, captures_context_gone);
+	}
 }
 
 /* ---- cuProfilerStart, cuProfilerStop: CUDASPY_RANGE=profiler ---- */

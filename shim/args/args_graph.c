@@ -339,16 +339,6 @@ void args_graph_exec_alike(struct spy_span *s, CUresult rc, CUgraphExec exec, ..
 	changed(exec);
 }
 
-static bool holds_all(uint32_t row, const struct graph_parts *of)
-{
-	if (of->all.flags & (TF_NODES_PART | TF_NODES_REFUSED))
-		return false;
-	for (uint32_t i = 0; i < of->parts; i++)
-		if (!graph_parts_has(row, &of->part[i]))
-			return false;
-	return true;
-}
-
 /*
  * A child graph takes the place of another of the same shape: XLA gives new buffers so to what a
  * library captured. If the executable has nodes as it holds, it is taken for one that was so
@@ -365,7 +355,7 @@ void args_graph_child_changed(struct spy_span *s, CUresult rc, CUgraphExec exec,
 	    !update_is_read(__atomic_fetch_add(&alike, 1, __ATOMIC_RELAXED)))
 		return;
 	struct graph_reading *reading = ask(child, 0, true);
-	if (!reading || !reading->read || !holds_all(row, &reading->parts)) {
+	if (!reading || !reading->read || !graph_parts_has_all(row, &reading->parts)) {
 		__atomic_store_n(&alike, 0, __ATOMIC_RELAXED);
 		holds(exec, 0);
 	}

@@ -232,3 +232,13 @@ bool graph_parts_has(uint32_t row, const struct tf_graph_nodes *part)
 	}
 	return false;
 }
+
+bool graph_parts_has_all(uint32_t row, const struct graph_parts *of)
+{
+	if (of->all.flags & (TF_NODES_PART | TF_NODES_REFUSED))
+		return false;
+	for (uint32_t i = 0; i < of->parts; i++)
+		if (!graph_parts_has(row, &of->part[i]))
+			return false;
+	return true;
+}

@@ -40,6 +40,8 @@ uint32_t graph_parts_keep(struct graph_parts *p, uint32_t graph);
 /* Whether what stands at `row` (index + 1) holds such a node, so that a node that becomes one is
  * most likely the one that was one before. */
 bool graph_parts_has(uint32_t row, const struct tf_graph_nodes *part);
+/* The same of all the nodes of a graph; false where not all of them were told. */
+bool graph_parts_has_all(uint32_t row, const struct graph_parts *of);
 /* A kernel's node as a row, for that. */
 struct tf_graph_nodes graph_parts_of_kernel(uint32_t kernel,
                                             const CUDA_KERNEL_NODE_PARAMS_v2 *params);

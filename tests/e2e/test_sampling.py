@@ -437,6 +437,51 @@ def test_captures_that_end_with_their_stream(sample, compile_c, captures, ended)
     assert r.report['totals']['captured'] == captures
 
 
+@pytest.mark.parametrize('how', ['destroy', 'reset', 'release'])
+def test_captures_that_end_with_their_context(sample, compile_c, how):
+    """Sampling goes on in the next one; another context's capture is under way all the same."""
+    program = compile_c('''
+        #include <string.h>
+        #include "tests/e2e/programs/work.h"
+        int main(int argc, char **argv)
+        {
+            int primary = strcmp(argv[1], "destroy");
+            CUcontext context;
+            CUstream stream[2];
+            CUdevice device;
+            CUgraph graph;
+            work_start();
+            CHECK(cuDeviceGet(&device, 1));
+            CHECK(cuStreamCreate(&stream[0], CU_STREAM_NON_BLOCKING));
+            if (primary) {
+                CHECK(cuDevicePrimaryCtxRetain(&context, device));
+                CHECK(cuCtxSetCurrent(context));
+            } else {
+                CHECK(cuCtxCreate_v2(&context, 0, device));
+            }
+            CHECK(cuStreamCreate(&stream[1], CU_STREAM_NON_BLOCKING));
+            CHECK(cuStreamBeginCapture(stream[1], CU_STREAM_CAPTURE_MODE_RELAXED));
+            CHECK(cuCtxSetCurrent(work_context));
+            CHECK(cuStreamBeginCapture(stream[0], CU_STREAM_CAPTURE_MODE_RELAXED));
+            if (!strcmp(argv[1], "reset"))
+                CHECK(cuDevicePrimaryCtxReset(device));
+            else if (primary)
+                CHECK(cuDevicePrimaryCtxRelease(device));
+            else
+                CHECK(cuCtxDestroy(context));
+            CHECK(cuStreamEndCapture(stream[0], &graph));
+            for (int i = 0; i < 3000; i++) {
+                work_launches(1);
+                CHECK(cuCtxSynchronize());
+            }
+            return 0;
+        }''', f'-I{ROOT}', '-l:libcuda.so.1')
+    r, s = sample(how, program=program, SIM_DEVICES=2)
+    assert r.status == 0, r.out
+    assert s.trouble['CAPTURES'] == 1
+    assert s.taken > 10
+
+
 # ---- contexts, devices, streams, threads ----
 
 def test_contexts_on_two_devices(sample):

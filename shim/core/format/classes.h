@@ -83,7 +83,7 @@ enum spy_memory {
 	XX(CUPTI_DROPPED, "CUPTI records dropped")                                                 \
 	XX(ENVIRONMENT, "readings of NVML that failed or came too late")                           \
 	XX(LEFT, "calls left by a longjmp or an exception: in no figure")                          \
-	XX(CAPTURES, "captures that ended with their stream: they gave no graph")                  \
+	XX(CAPTURES, "captures that ended with their stream or context: they gave no graph")       \
 	XX(GPU_CACHE, "unusable lines of the user's file of GPU figures: run cudaspy calibrate")
 
 enum spy_anomaly {
