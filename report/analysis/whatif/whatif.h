@@ -41,7 +41,7 @@ enum whatif_form {
 extern const char *const whatif_forms[];
 
 enum whatif_block_kind {                 /* what stands in the way of capturing a step */
-	                 BLOCK_READ,     /* a blocking copy to the host inside of it */
+	                 BLOCK_READ,     /* a small copy to the host that is waited for */
 	                 BLOCK_WAIT,     /* another wait inside of it */
 	                 BLOCK_PAGEABLE, /* a copy of pageable memory */
 	                 BLOCK_ALLOC,    /* an allocation or free that no graph takes */
@@ -92,7 +92,7 @@ struct whatif_result { /* owns nothing: may be copied */
 	 * host still does outside CUDA, ns of the window */
 	double low_launches, stays;
 	double steps, repeated; /* in the calls replayed; of these, alike enough to be graphs */
-	struct whatif_block blocked[WHATIF_BLOCKS]; /* the most frequent first */
+	struct whatif_block blocked[WHATIF_BLOCKS]; /* the most frequent first, streams last */
 	size_t blocked_count;
 	double blocked_steps; /* that were looked at for it */
 	char assumptions[WHATIF_ASSUMPTIONS][WHATIF_TEXT];

@@ -27,12 +27,25 @@ static void note(struct tally *t, enum whatif_block_kind kind, uint32_t call)
 	t->counts[(size_t)kind * t->s->replay->call_log->call_count + call]++;
 }
 
-/* A wait with work of its step behind it that another wait follows: one, the last, may stay. */
-static void note_wait(struct tally *t, const struct call_event *a)
+/* Fetches a result, which is waited for by the copy itself or right behind it. */
+static bool is_read(const struct call_event *a)
+{
+	return a->kind == TF_WORK_COPY && a->direction == SPY_DIR_DTOH &&
+	       a->bytes <= WHATIF_SMALL_COPY;
+}
+
+/* A wait with work of its step behind it that another wait follows: one, the last, may stay.
+ * `last`: the piece of work before it, NULL where there is none or that waited itself. */
+static void note_wait(struct tally *t, const struct call_event *a, const struct call_event *last)
 {
 	if (a->cls == SPY_CLASS_ALLOC || a->cls == SPY_CLASS_MODULE)
 		return;
-	note(t, a->kind == TF_WORK_COPY ? BLOCK_READ : BLOCK_WAIT, a->call);
+	if (a->kind == TF_WORK_COPY)
+		note(t, BLOCK_READ, a->call);
+	else if (last && is_read(last))
+		note(t, BLOCK_READ, last->call);
+	else
+		note(t, BLOCK_WAIT, a->call);
 }
 
 /* What the program would know the wait by: where a host function woke the thread, that one. */
@@ -66,25 +79,35 @@ static void look_inside(struct tally *t)
 {
 	const struct whatif_steps *s = t->s;
 	const struct replay *r = s->replay;
-	uint32_t *point =
-	        alloc_zeroed(s->count + 1, sizeof(*point)); /* waits so far, * 2 + 1 in one */
+	struct point {
+		uint32_t waits; /* so far, * 2 + 1 in one */
+		const struct call_event *last;
+		bool waited; /* the last piece itself */
+	} *points = alloc_zeroed(s->count + 1, sizeof(*points));
 
 	for (size_t i = 0; i < r->count; i++) {
 		if (s->of[i] == CALL_LOG_NONE)
 			continue;
 		const struct call_event *a = &r->given[i];
-		uint32_t *at = &point[s->of[i]];
-		bool piece = whatif_step_piece(a, &r->call_events[i]);
-		if (whatif_step_wait(a, &r->call_events[i])) {
-			*at += !(*at & 1);
-			if (*at / 2 + 1 < s->steps[s->of[i]].waits)
-				note_wait(t, waited_by(r, i));
+		struct point *at = &points[s->of[i]];
+		bool piece = whatif_step_piece(a, &r->call_events[i]),
+		     wait = whatif_step_wait(a, &r->call_events[i]);
+		/* What waits right behind a read that waited waits for nothing more. */
+		bool again = wait && !piece && at->waited && at->last && is_read(at->last);
+		if (wait) {
+			at->waits += !(at->waits & 1);
+			if (at->waits / 2 + 1 < s->steps[s->of[i]].waits && !again)
+				note_wait(t, waited_by(r, i), at->last);
 		} else if (piece) {
-			*at += *at & 1;
+			at->waits += at->waits & 1;
+		}
+		if (piece || a->kind == TF_WORK_COPY) {
+			at->last = a;
+			at->waited = wait;
 		}
 		note_call(t, a, piece);
 	}
-	free(point);
+	free(points);
 }
 
 /* Work that threads without a part in the steps give meanwhile. */
@@ -145,6 +168,9 @@ static int by_count(const void *a, const void *b)
 {
 	const struct whatif_block *x = a, *y = b;
 
+	/* Where it works is nothing that it does: a capture is made on another stream. */
+	if ((x->kind == BLOCK_LEGACY) != (y->kind == BLOCK_LEGACY))
+		return x->kind == BLOCK_LEGACY ? 1 : -1;
 	if (x->count != y->count)
 		return x->count > y->count ? -1 : 1;
 	return x->kind != y->kind ? x->kind < y->kind ? -1 : 1 : strcmp(x->call, y->call);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/base/names.h"
 #include "report/model/model.h"
 #include "report/analysis/whatif/whatif.h"
 
@@ -12,13 +13,14 @@ static const char *const words[BLOCK_KINDS] = {
         [BLOCK_ALLOC] = "allocates or frees: do that once before, or in the stream's order",
         [BLOCK_MODULE] = "loads code: do that once before",
         [BLOCK_SHAPES] = "begins steps of other shapes: pad, or a graph for each shape",
-        [BLOCK_LEGACY] = "works on the legacy default stream, which can't be captured",
+        [BLOCK_LEGACY] = "works on the legacy default stream: capture on another one",
         [BLOCK_THREADS] = "is made by a thread that has no part in the step",
 };
 
 const char *whatif_block_text(const struct whatif_block *b, char to[WHATIF_TEXT])
 {
-	snprintf(to, WHATIF_TEXT, "%.55s, %.3g a step, %s", b->call, b->per_step, words[b->kind]);
+	snprintf(to, WHATIF_TEXT, "%.55s, %.3g a step, %s", name_call(b->call), b->per_step,
+	         words[b->kind]);
 	return to;
 }
 

@@ -147,6 +147,41 @@ static void test_whole_steps(void **state)
 	play_ends(&p, &m);
 }
 
+/* A value is read amid each step, as by .item(): a small copy to pinned memory, and a wait. And at
+ * one more place something is waited for. */
+static void test_reads_inside_a_step(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 100; i++) {
+		for (int part = 0; part < 3; part++) {
+			for (int k = 0; k < 10; k++) {
+				p.host += 30;
+				play_launch(&p, 5, 2);
+			}
+			if (part == 0)
+				play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 3, 2);
+			play_sync(&p);
+		}
+	}
+	play_timed(&p, 2);
+	play_ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 34);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	assert_int_equal(r.blocked_count, 4);
+	assert_int_equal(r.blocked[0].kind, BLOCK_READ);
+	assert_string_equal(r.blocked[0].call, "cuMemcpyAsync");
+	assert_near(r.blocked[0].per_step, 1, 0.02);
+	assert_int_equal(r.blocked[1].kind, BLOCK_WAIT);
+	assert_near(r.blocked[1].per_step, 1, 0.02);
+	assert_int_equal(r.blocked[2].kind, BLOCK_LEGACY); /* though these are more */
+	assert_near(r.blocked[2].per_step, 30, 0.02);
+	assert_int_equal(r.blocked[3].kind, BLOCK_LEGACY);
+	play_ends(&p, &m);
+}
+
 /* Memory is made in each step, 1 ms goes to filling it, and it is freed: what divides the graph
  * lies between the last wait and what the host does. */
 static void test_host_work_behind_an_allocation_stays(void **state)
@@ -283,6 +318,7 @@ int main(void)
 	        cmocka_unit_test(test_issuing_few_calls_stays),
 	        cmocka_unit_test(test_graphs_leave_host_work),
 	        cmocka_unit_test(test_whole_steps),
+	        cmocka_unit_test(test_reads_inside_a_step),
 	        cmocka_unit_test(test_host_work_behind_an_allocation_stays),
 	        cmocka_unit_test(test_steps_of_other_shapes),
 	        cmocka_unit_test(test_allocations_divide_graphs),
