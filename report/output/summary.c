@@ -21,29 +21,38 @@
 
 struct verdict_words {
 	const char *sentence, *change;
+	enum whatif predicts[2]; /* the change's gain, the larger one; WHATIFS = nothing does */
 };
 
 static const struct verdict_words words[VERDICT_CLASSES] = {
         [VERDICT_GPU] = {"the GPU has work nearly all the time, so only its own work can gain",
-                         NULL},
+                         NULL,
+                         {WHATIFS, WHATIFS}},
         [VERDICT_LAUNCH] = {"the GPU idles while the host issues many short launches one by one",
-                            "CUDA graphs, or fewer and larger launches"},
+                            "CUDA graphs, or fewer and larger launches",
+                            {WHATIF_GRAPHS, WHATIFS}},
         [VERDICT_SYNC] = {"the host waits for the GPU, and only then gives it more work",
-                          "fewer or later waits"},
+                          "fewer or later waits",
+                          {WHATIF_NO_SYNC, WHATIFS}},
         [VERDICT_COPY] = {"copies between host and GPU hold up the kernels",
-                          "pinned memory, or copies beside kernels"},
+                          "pinned memory, or copies beside kernels",
+                          {WHATIF_PINNED, WHATIF_OVERLAP}},
         [VERDICT_ALLOC] = {"the host allocates, frees, loads code or makes graphs all the time",
-                           "allocate, load code and make graphs once"},
+                           "allocate, load code and make graphs once",
+                           {WHATIF_NO_ALLOC, WHATIFS}},
         [VERDICT_HOST] = {"the host does other work, and feeds the GPU too rarely",
-                          "less of the host's work outside CUDA"},
+                          "less of the host's work outside CUDA",
+                          {WHATIF_HOST, WHATIFS}},
         [VERDICT_COMM] = {"the GPU communicates and computes nothing meanwhile",
-                          "communication beside kernels"},
+                          "communication beside kernels",
+                          {WHATIFS, WHATIFS}},
 };
 
 /* Of copies that are made within a device. */
 static const struct verdict_words words_within = {
         "copies within the GPU's memory take most of its time",
-        "fewer copies within the GPU: in place, views, donation"};
+        "fewer copies within the GPU: in place, views, donation",
+        {WHATIFS, WHATIFS}};
 
 static const struct verdict_words *words_of(const struct verdict *v, enum verdict_class cls)
 {
@@ -171,6 +180,27 @@ static bool may_have(const struct finding *f, enum verdict_class cls)
 	       !isfinite(f->speedup) && f->severity >= SEVERITY_MEDIUM;
 }
 
+/* The range of what the change of a class saves: that of its prediction, as far as the verdict
+ * takes it for the class's own. */
+static void range_of(struct summary_change *c, const struct analysis *a,
+                     const struct verdict_words *w)
+{
+	struct whatif_result best = {.speedup = 1};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct whatif_result r;
+		if (w->predicts[i] != WHATIFS && a->whatifs &&
+		    whatif_predict(a->whatifs, w->predicts[i], NULL, 1, &r) &&
+		    r.speedup > best.speedup)
+			best = r;
+	}
+	double part = fmin(1, c->mean / saved_by(best.speedup));
+	if (!(best.speedup > 1) || !isfinite(best.speedup_low) || !isfinite(best.speedup_high))
+		return;
+	c->low = fmin(c->mean, part * saved_by(best.speedup_low));
+	c->high = fmax(c->mean, part * saved_by(best.speedup_high));
+}
+
 /* What the verdict says that would help, where no finding does. */
 static void put_verdict(struct summary *s, const struct analysis *a, enum verdict_class cls,
                         double gain)
@@ -186,16 +216,21 @@ static void put_verdict(struct summary *s, const struct analysis *a, enum verdic
 			return;
 	for (size_t i = 0; i < all->count && !f; i++)
 		f = may_have(&all->items[i], cls) ? &all->items[i] : NULL;
-	put(s, (struct summary_change){.finding = f,
-	                               .line = f               ? f
-	                                       : all->of_class ? &all->of_class[cls]
-	                                                       : NULL,
-	                               .what = !f           ? words_of(&a->verdict, cls)->change
-	                                       : s->pytorch ? f->brief_pytorch
-	                                                    : f->brief_cuda,
-	                               .mean = gain,
-	                               .low = NAN,
-	                               .high = gain});
+	struct summary_change c = {
+	        .finding = f,
+	        .line = f               ? f
+	                : all->of_class ? &all->of_class[cls]
+	                                : NULL,
+	        .what = !f           ? words_of(&a->verdict, cls)->change
+	                : s->pytorch ? f->brief_pytorch
+	                             : f->brief_cuda,
+	        .mean = gain,
+	        .low = NAN,
+	        .high = gain,
+	        .of_verdict = true,
+	};
+	range_of(&c, a, words_of(&a->verdict, cls));
+	put(s, c);
 }
 
 static void changes(struct summary *s, const struct analysis *a)

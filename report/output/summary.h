@@ -16,6 +16,7 @@ struct summary_change {
 	const struct finding *line;    /* its, or the verdict's: where; NULL = not known */
 	const char *what;              /* in at most FINDING_BRIEF columns */
 	double mean, low, high;        /* share of what is judged that it saves; NaN = not known */
+	bool of_verdict;               /* that says what it saves: no finding does */
 };
 
 struct summary_gap {

@@ -192,7 +192,8 @@ def test_the_first_change_is_the_terminals(record, show):
     screen = subprocess.run([REPORTER, 'report', record('copy_back_and_forth')], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
     assert change['what'] in re.search(r'^ 1 (.*)', screen, re.MULTILINE)[1]
     assert change['what'].capitalize() == page.eval('document.querySelector("article h3").innerText')
-    assert page.eval('document.querySelector("article .gain").innerText').startswith('saves about ')
+    saves = ' '.join(re.search(r'^ 1 .*  (\S.*)', screen, re.MULTILINE)[1].split())
+    assert page.eval('document.querySelector("article .gain").innerText').replace('\u202f', ' ').startswith(f'saves {saves}')
 
 
 def two_ranks(record):

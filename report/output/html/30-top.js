@@ -239,11 +239,12 @@ function changes() {
 	const list = report.findings.map((f) => ({ id: f.id, title: f.title, speedup: f.predicted_speedup, low: f.predicted_speedup_low,
 		high: f.predicted_speedup_high, share: f.share, severity: f.severity, evidence: f.evidence, site: f.site, fix: f.fix }));
 	for (const v of extra.verdict_changes) {
-		const speedup = 1 / (1 - Math.min(v.saved, 0.999)), own = list.find((c) => c.id === v.finding);
+		const faster = (saved) => (known(saved) ? 1 / (1 - Math.min(saved, 0.999)) : null), own = list.find((c) => c.id === v.finding);
+		const gain = { speedup: faster(v.saved), low: faster(v.saved_low), high: known(v.saved_low) ? faster(v.saved_high) : null };
 		if (own) {
-			own.speedup = speedup;
+			Object.assign(own, gain);
 		} else {
-			list.push({ title: v.what[0].toUpperCase() + v.what.slice(1), speedup: speedup, low: null, high: null, share: null,
+			list.push({ title: v.what[0].toUpperCase() + v.what.slice(1), ...gain, share: null,
 				evidence: 'The verdict: ' + report.verdict.reason, site: v.site, fix: '' });
 		}
 	}

@@ -203,12 +203,14 @@ static json_t *verdict_changes(const struct summary *s)
 
 	for (size_t i = 0; i < s->change_count; i++) {
 		const struct summary_change *c = &s->changes[i];
-		if (!isfinite(c->mean) || isfinite(c->low))
+		if (!c->of_verdict)
 			continue;
 		json_t *o = json_object();
 		json_put(o, "finding", json_text(c->finding ? c->finding->id : NULL));
 		json_put(o, "what", json_text(c->what));
 		json_put(o, "saved", json_share(c->mean));
+		json_put(o, "saved_low", json_share(c->low));
+		json_put(o, "saved_high", json_share(c->high));
 		json_put(o, "site", c->line ? out_json_place(c->line) : json_null());
 		json_push(list, o);
 	}
