@@ -6,7 +6,8 @@
 #include "shim/base/quiet.h"
 #include "shim/base/sys.h"
 
-#define OURS (1ull << (SIGPIPE - 1) | 1ull << (SIGXFSZ - 1))
+#define BIT(signal) (1ull << ((signal)-1))
+#define OURS        (BIT(SIGPIPE) | BIT(SIGXFSZ))
 
 void guard_begin(struct guard *g)
 {
@@ -19,14 +20,18 @@ void guard_begin(struct guard *g)
 	errno = saved;
 }
 
-void guard_end(const struct guard *g)
+void guard_end(const struct guard *g, long result)
 {
 	const struct timespec now = {0};
 	int saved = errno;
+	const uint64_t raised = g->fresh & (result == -EPIPE   ? BIT(SIGPIPE)
+	                                    : result == -EFBIG ? BIT(SIGXFSZ)
+	                                                       : 0);
 
-	/* Both are sent to the thread that wrote, so they are pending here or nowhere. */
-	while (syscall(SYS_rt_sigtimedwait, &g->fresh, NULL, &now, sizeof(g->fresh)) > 0 ||
-	       errno == EINTR)
+	/* What is pending for the process is taken as well as what is for the thread: so only where
+	 * the call did raise it. */
+	while (raised && (syscall(SYS_rt_sigtimedwait, &raised, NULL, &now, sizeof(raised)) > 0 ||
+	                  errno == EINTR))
 		;
 	errno = saved;
 	quiet_end();

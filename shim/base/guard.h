@@ -16,7 +16,8 @@ struct guard {
 /* Begins a quiet section. Leaves errno alone, as does guard_end(). */
 void guard_begin(struct guard *g);
 
-/* Takes back what was raised meanwhile, and ends the section. */
-void guard_end(const struct guard *g);
+/* `result`: of the call, -errno where it failed. Takes back what it raised then, and ends the
+ * section: in place of another of the same that was sent to the process at that moment, if so. */
+void guard_end(const struct guard *g, long result);
 
 #endif

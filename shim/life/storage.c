@@ -34,10 +34,11 @@ static bool write_all(int fd, const void *data, uint64_t bytes)
 {
 	const char *p = data;
 	struct guard guard;
+	ssize_t n = 0;
 
 	guard_begin(&guard);
 	while (bytes) {
-		ssize_t n = sys_write(fd, p, bytes < MIB ? bytes : MIB);
+		n = sys_write(fd, p, bytes < MIB ? bytes : MIB);
 		if (n == -EINTR)
 			continue;
 		if (n <= 0)
@@ -45,7 +46,7 @@ static bool write_all(int fd, const void *data, uint64_t bytes)
 		p += n;
 		bytes -= (uint64_t)n;
 	}
-	guard_end(&guard);
+	guard_end(&guard, n);
 	return !bytes;
 }
 

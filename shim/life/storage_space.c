@@ -46,6 +46,6 @@ int storage_reserve(int fd, uint64_t from, uint64_t bytes)
 	guard_begin(&guard);
 	/* A cancellation point, but for who is in a quiet section. */
 	int error = fallocate(fd, 0, (off_t)from, (off_t)bytes) ? -errno : 0;
-	guard_end(&guard);
+	guard_end(&guard, error);
 	return error;
 }

@@ -2,6 +2,7 @@
 #include "shim/record/messages.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +12,8 @@
 #include "shim/record/span.h"
 #include "shim/base/sys.h"
 
-#define MESSAGES_MOST 20
+#define MESSAGES_MOST  20
+#define READER_WAIT_NS 100000000 /* for a pipe's reader that is a little behind */
 
 static uint32_t messages;
 static struct file_id out;
@@ -38,6 +40,17 @@ struct message {
 	va_list arguments;
 };
 
+/* Whether a line goes there without waiting for a reader who has stopped, or is gone: the program
+ * would wait with us. What is no pipe and no terminal takes it always. */
+static bool takes_a_line(void)
+{
+	struct pollfd stderr_now = {.fd = STDERR_FILENO, .events = POLLOUT};
+	const struct timespec moment = {.tv_nsec = READER_WAIT_NS};
+	long ready = sys_result(syscall(SYS_ppoll, &stderr_now, 1, &moment, NULL, 0));
+
+	return ready < 0 || (ready > 0 && stderr_now.revents == POLLOUT);
+}
+
 static void write_message(void *p)
 {
 	struct message *m = p;
@@ -53,8 +66,7 @@ static void write_message(void *p)
 			line[i] = '?';
 	line[n] = '\n';
 	guard_begin(&guard);
-	sys_write(STDERR_FILENO, line, (size_t)n + 1); /* perhaps nobody is there to read it */
-	guard_end(&guard);
+	guard_end(&guard, takes_a_line() ? sys_write(STDERR_FILENO, line, (size_t)n + 1) : 0);
 }
 
 void spy_say(const char *format, ...)

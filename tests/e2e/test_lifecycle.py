@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the first instruction to the last: every way to end, fork and be born, and what the recording then holds."""
+import contextlib
+import os
 import re
 import signal
 import subprocess
@@ -277,6 +279,25 @@ def test_nobody_reads_stderr(tmp_path):
                                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, restore_signals=True)
     process.stderr.close()
     assert process.wait(timeout=60) == 7
+
+
+def test_a_pipe_that_nobody_reads(tmp_path):
+    """The closing line has no room in it: the program, which wrote nothing that would wait, does not wait for it."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    for piece in 4096, 1:
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(write_end, b'x' * piece)
+    os.set_blocking(write_end, True)
+    process = subprocess.Popen([BUILD / e2e('endings'), 'exit'], env=environment(tmp_path), cwd=tmp_path, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=write_end)
+    try:
+        assert process.wait(timeout=60) == 7
+    finally:
+        process.kill()
+        os.close(read_end)
+        os.close(write_end)
 
 
 def test_all_descriptors_closed_by_the_program(run, tmp_path):
