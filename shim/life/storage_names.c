@@ -58,12 +58,8 @@ static void numbered(const char *path, int number, char *out)
 static bool is_at(int fd, const char *path)
 {
 	struct file_id id;
-	struct statx sx;
 
-	if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_INO, &sx))
-		return false;
-	id = file_id(&sx);
-	return is_file(fd, &id);
+	return identify_at(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &id) && is_file(fd, &id);
 }
 
 int storage_make_new(const char *path, char *made)

@@ -36,7 +36,7 @@ static inline void open_above_let_go(int fd)
 
 static inline int open_above_is_free(int fd)
 {
-	return syscall(SYS_fcntl, fd, F_GETFD) < 0;
+	return syscall(SYS_fcntl, fd, F_GETFD) < 0 && errno == EBADF; /* else it is refused */
 }
 
 /* Takes the streams that are free, into held; how many. */
@@ -67,8 +67,9 @@ static inline int open_above_move(int near)
 		far = (int)syscall(SYS_fcntl, near, F_DUPFD_CLOEXEC, least);
 	if (far < 0 && near >= STREAMS && errno != EBADF)
 		return near;
-	/* Not where the program has put a file of its own meanwhile. */
-	if (far < 0 ? errno != EBADF : identify_file(far, &id) && is_file(near, &id))
+	/* Not where the program has put a file of its own meanwhile, as far as that can be asked.
+	 */
+	if (far < 0 ? errno != EBADF : !identify_file(far, &id) || is_file(near, &id))
 		syscall(SYS_close, near);
 	return far;
 }
