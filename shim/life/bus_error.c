@@ -67,7 +67,9 @@ void bus_error_watch(void)
 		return;
 	watched = true;
 	ours.sa_mask = before.sa_mask;
-	ours.sa_flags = SA_SIGINFO | SA_ONSTACK |
-	                (before.sa_flags & (SA_NODEFER | SA_RESTART | SA_NOCLDSTOP));
+	/* On the stack that the program's handler has asked for, which ours may call. */
+	bool theirs = before.sa_flags & SA_SIGINFO || before.sa_handler != SIG_DFL;
+	ours.sa_flags = SA_SIGINFO | (theirs ? 0 : SA_ONSTACK) |
+	                (before.sa_flags & (SA_ONSTACK | SA_NODEFER | SA_RESTART | SA_NOCLDSTOP));
 	sigaction(SIGBUS, &ours, NULL);
 }
