@@ -50,7 +50,7 @@ uint64_t clock_ns_of(uint64_t ticks)
 
 	if (spy_clock_kind == TF_CLOCK_MONOTONIC || now <= then)
 		return ticks;
-	return (uint64_t)((double)ticks * (double)ns / (double)(now - then));
+	return (uint64_t)((unsigned __int128)ticks * ns / (now - then)); /* nothing floats here */
 }
 
 struct tf_clock_triple clock_triple(int brackets)

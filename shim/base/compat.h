@@ -19,6 +19,8 @@
 SPY_PIN(dladdr);
 SPY_PIN(dlopen);
 SPY_PIN(dlvsym);
+SPY_PIN(pthread_attr_getstacksize);
+SPY_PIN(pthread_attr_setstacksize);
 SPY_PIN(pthread_create);
 SPY_PIN(pthread_detach);
 SPY_PIN(pthread_join);

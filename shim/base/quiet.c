@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/prctl.h>
+#include "shim/base/floating_point.h"
 #include "shim/base/sys.h"
 
 #define BIT(signal) (1ull << ((signal)-1))
@@ -14,11 +16,22 @@
 #define LET_THROUGH                                                                                \
 	(BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGSYS) |     \
 	 BIT(32) | BIT(33))
+/*
+ * Of a thread of ours: what is sent to the process is for the program's, which may wait for it
+ * with it blocked. A fault of our own ends the process anyway. But a handler of ours answers
+ * SIGBUS, and one of the program's may answer system calls (SIGSYS of a seccomp filter).
+ */
+#define LET_THROUGH_OURS (BIT(SIGBUS) | BIT(SIGSYS) | BIT(32) | BIT(33))
+
+/* Of a thread of ours, but for what the C library has at its end: the program's usual size may be
+ * far less. */
+#define STACK_BYTES (1u << 20)
 
 static __thread struct {
 	uint32_t depth;
 	int cancel;       /* the thread's own state of cancellation */
 	uint64_t signals; /* its own mask, as the kernel has it */
+	struct floating_point control;
 } quiet __attribute__((tls_model("initial-exec")));
 
 void quiet_begin(void)
@@ -35,6 +48,7 @@ void quiet_begin(void)
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &most, &before, sizeof(before));
 	quiet.signals = before;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet.cancel);
+	quiet.control = floating_point_begin();
 	quiet.depth = 1;
 	errno = saved;
 }
@@ -49,6 +63,7 @@ void quiet_end(void)
 		return;
 	}
 	quiet.depth = 0;
+	floating_point_end(&quiet.control);
 	/* What was pending comes now, in the first of the two: nothing of ours is read behind it.
 	 */
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &signals, NULL, sizeof(signals));
@@ -56,17 +71,63 @@ void quiet_end(void)
 	errno = saved;
 }
 
+static void mask_ours(uint64_t *before)
+{
+	const uint64_t most = ~(uint64_t)LET_THROUGH_OURS;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &most, before, sizeof(most));
+}
+
+int quiet_make_thread(pthread_t *thread, void *(*f)(void *), bool detached)
+{
+	/* With newer C libraries the least includes the thread variables of all libraries. */
+	long least = sysconf(_SC_THREAD_STACK_MIN);
+	uint64_t before = 0;
+	pthread_attr_t attr;
+
+	quiet_begin();
+	mask_ours(&before); /* which it inherits */
+	pthread_attr_init(&attr);
+	if (detached)
+		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	size_t usual = 0;
+	pthread_attr_getstacksize(&attr, &usual);
+	pthread_attr_setstacksize(&attr, STACK_BYTES + (least > 0 ? (size_t)least : 0));
+	int error = pthread_create(thread, &attr, f, NULL);
+	if (error == EINVAL) { /* it was too little after all */
+		pthread_attr_setstacksize(&attr, usual);
+		error = pthread_create(thread, &attr, f, NULL);
+	}
+	pthread_attr_destroy(&attr);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	quiet_end();
+	return error;
+}
+
+struct quiet_origin quiet_origin(void)
+{
+	struct quiet_origin o = {.signals = quiet.signals};
+
+	if (!quiet.depth)
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &o.signals, sizeof(o.signals));
+	prctl(PR_GET_NAME, o.name);
+	return o;
+}
+
 void quiet_thread(void)
 {
-	const uint64_t most = ~(uint64_t)LET_THROUGH;
-
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &most, NULL, sizeof(most));
+	mask_ours(NULL);
+	floating_point_ours();
 	quiet.depth = 1;
 }
 
-void quiet_thread_ends(void)
+void quiet_thread_ends(const struct quiet_origin *last)
 {
 	quiet.depth = 0;
+	if (!last)
+		return;
+	prctl(PR_SET_NAME, last->name);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &last->signals, NULL, sizeof(last->signals));
 }
 
 bool quiet_now(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/life/collector.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -13,6 +14,7 @@
 #include "shim/base/lock.h"
 #include "shim/core/options/options.h"
 #include "shim/base/quiet.h"
+#include "shim/real/real_dlsym.h"
 #include "shim/life/recording.h"
 #include "shim/record/span.h"
 #include "shim/core/steps/steps.h"
@@ -33,6 +35,7 @@ static struct lock draining; /* one drain at a time: the collector's, or the one
 static struct drain drain;   /* under `draining` */
 static bool over; /* the recording is closed: nothing is written any more; under `draining` */
 static bool running;
+static struct quiet_origin origin; /* of the thread that started us */
 
 /* Between two waits the collector may write to the recording. Once it is to end it does not begin
  * again; so a recording is closed when nobody writes to it, or is known to be written to. */
@@ -161,16 +164,28 @@ static bool range_by_time(uint64_t start_ns, uint64_t now_ns)
 	return step == 2;
 }
 
+/* The threads that the C library counts, of which the last one ends the process. NULL: it does not
+ * say. Looked up before it is needed, which may be when nothing can be opened any more. */
+static const uint32_t *counted_threads;
+
+static void find_counted_threads(void)
+{
+	if (spy_real_dlsym)
+		counted_threads = spy_real_dlsym(RTLD_DEFAULT, "__nptl_nthreads");
+}
+
 /*
  * Whether the program ended by pthread_exit() in every thread: the process would be gone but for
  * us. What /proc says of the process is its first thread's state; ended, that thread still counts.
+ * Without /proc, or a free descriptor, or leave to open, the C library knows.
  */
 static bool left_alone(void)
 {
 	char text[1024];
 	unsigned field = 3;
 
-	sys_read_file("/proc/self/stat", text, sizeof(text));
+	if (!sys_read_file("/proc/self/stat", text, sizeof(text)))
+		return counted_threads && __atomic_load_n(counted_threads, __ATOMIC_RELAXED) == 1;
 	const char *p = strrchr(text, ')'); /* the command's name may hold anything */
 	if (!p || strncmp(p, ") Z ", 4))
 		return false;
@@ -245,6 +260,7 @@ static void *collect(void *unused)
 
 	quiet_thread();
 	prctl(PR_SET_NAME, "cudaspy");
+	find_counted_threads();
 	if (work_begins()) {
 		range_by_time(start, start);
 		measure_span();
@@ -263,21 +279,16 @@ static void *collect(void *unused)
 			rounds.pause = EACH_NS; /* the program is at its end */
 		}
 	}
-	quiet_thread_ends();
+	quiet_thread_ends(goes_on ? NULL : &origin);
 	return unused;
 }
 
 bool collector_start(void)
 {
-	pthread_attr_t attr;
 	pthread_t thread;
 
-	quiet_begin(); /* which the new thread inherits */
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	running = pthread_create(&thread, &attr, collect, NULL) == 0;
-	pthread_attr_destroy(&attr);
-	quiet_end();
+	origin = quiet_origin();
+	running = quiet_make_thread(&thread, collect, true) == 0;
 	return running;
 }
 

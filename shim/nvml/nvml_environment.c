@@ -179,7 +179,7 @@ static void *first_reading(void *unused)
 	for (uint32_t i = 0; initialised && i < area->count && !given_up(); i++)
 		read_device(&area->devices[i], false);
 	done();
-	quiet_thread_ends();
+	quiet_thread_ends(NULL);
 	return unused;
 }
 
@@ -210,13 +210,11 @@ static void *last_reading(void *unused)
 static bool begin(void *(*f)(void *), pthread_t *thread)
 {
 	busy = true;
-	quiet_begin(); /* which the new thread inherits */
-	bool made = !pthread_create(thread, NULL, f, NULL);
+	bool made = !quiet_make_thread(thread, f, false);
 	if (!made) {
 		busy = false;
 		spy_count_anomaly(SPY_ANOMALY_ENVIRONMENT);
 	}
-	quiet_end();
 	return made;
 }
 

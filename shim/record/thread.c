@@ -131,14 +131,13 @@ static uint64_t birth_tick(void)
 	struct tf_header *h = tf_header(&spy_map);
 	struct tf_clock_triple *first = tf_entry(&spy_map, &h->clocks, 0, sizeof(*first));
 	struct tf_clock_triple here = clock_triple(1);
-	double rate = first && here.monotonic_ns > first->monotonic_ns + 1000000
-	                      ? (double)(here.tick - first->tick) /
-	                                (double)(here.monotonic_ns - first->monotonic_ns)
-	                      : 0;
-	if (rate <= 0)
+	if (!first || here.monotonic_ns <= first->monotonic_ns + 1000000 ||
+	    here.tick <= first->tick)
 		return h->load; /* recording began a moment ago: the thread is older than the window
 		                 */
-	uint64_t age = (uint64_t)((double)age_ns * rate);
+	/* Nothing floats here, on a thread of the program's. */
+	uint64_t age = (uint64_t)((unsigned __int128)age_ns * (here.tick - first->tick) /
+	                          (here.monotonic_ns - first->monotonic_ns));
 	return here.tick > age && here.tick - age > h->load ? here.tick - age : h->load;
 }
 

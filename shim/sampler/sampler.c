@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include "shim/base/clock.h"
+#include "shim/base/floating_point.h"
 #include "shim/core/gpu_time/estimate.h"
 #include "shim/base/gate.h"
 #include "shim/core/options/options.h"
@@ -189,7 +190,8 @@ void sampler_graph_launched(uint64_t key)
 }
 
 /* A class may be due. The time that this takes is taken out of the call's. */
-static void look(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
+static void __attribute__((noinline))
+look(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
 {
 	uint64_t start = spy_clock();
 	struct sampler *m = spy_recording(spy_outer()) ? sampler_mine() : NULL;
@@ -233,7 +235,9 @@ void sampler_before_slow(struct spy_span *s, uint64_t key, CUstream stream, cons
 		if (!key || (other->key == key && --other->until))
 			return;
 	}
+	struct floating_point theirs = floating_point_begin();
 	look(s, key, stream, what);
+	floating_point_end(&theirs);
 	errno = saved;
 }
 
@@ -321,19 +325,10 @@ static void conclude(struct sampler *m, struct spy_span *s, CUresult rc, CUstrea
 		o->unusual |= SPAN_SITE;
 }
 
-void sampler_after_slow(struct spy_span *s, CUresult rc, CUstream stream)
+/* The sample is closed and booked. `start`: since when it is our time. */
+static void __attribute__((noinline))
+close_sample(struct sampler *m, struct spy_span *s, CUresult rc, CUstream stream, uint64_t start)
 {
-	int saved = errno;
-	struct sampler *m = spy_tls.sampler;
-	uint64_t start = spy_clock();
-
-	if (s->gpu == SPY_GPU_CUPTI) {
-		sampler_cupti_after(s, rc);
-		errno = saved;
-		return;
-	}
-	if (!m || m->span != s)
-		return;
 	bool met_full = sampler_met_full_queue(m);
 	if (met_full) /* the next ones do not wait as this one did, and launches do */
 		rate_anew(&m->rate, start, work_of(spy_tls.thread));
@@ -350,5 +345,23 @@ void sampler_after_slow(struct spy_span *s, CUresult rc, CUstream stream)
 	else
 		rate_sampled(&m->rate, m->ticks + stalled, now, work_of(spy_tls.thread),
 		             spy_options.budget_percent);
+}
+
+void sampler_after_slow(struct spy_span *s, CUresult rc, CUstream stream)
+{
+	int saved = errno;
+	struct sampler *m = spy_tls.sampler;
+	uint64_t start = spy_clock();
+
+	if (s->gpu == SPY_GPU_CUPTI) {
+		sampler_cupti_after(s, rc);
+		errno = saved;
+		return;
+	}
+	if (!m || m->span != s)
+		return;
+	struct floating_point theirs = floating_point_begin();
+	close_sample(m, s, rc, stream, start);
+	floating_point_end(&theirs);
 	errno = saved;
 }

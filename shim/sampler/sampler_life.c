@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "shim/handles/graph_content.h"
+#include "shim/base/floating_point.h"
 #include "shim/base/gate.h"
 #include "shim/record/messages.h"
 #include "shim/sampler/sampler.h"
@@ -97,7 +98,9 @@ void sampler_contexts_end(void)
 	if (spy_gate_page.gate.gpu != SPY_GPU_SAMPLE)
 		return;
 	uint64_t start = spy_clock();
+	struct floating_point theirs = floating_point_begin();
 	sampler_contexts_each(harvest_all);
+	floating_point_end(&theirs);
 	sampler_take_out(spy_clock() - start);
 }
 

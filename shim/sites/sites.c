@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "shim/base/clock.h"
+#include "shim/base/floating_point.h"
 #include "shim/base/gate.h"
 #include "shim/core/options/options.h"
 #include "shim/record/span.h"
@@ -236,7 +237,7 @@ static bool is_wanted(const struct tf_record *r)
 
 /* Whether a stack that is new may be looked at closely: within the budget of the process, and what
  * a program may need at its start. */
-static bool may_make(const struct tf_sites *area, uint64_t now)
+static bool __attribute__((noinline)) may_make(const struct tf_sites *area, uint64_t now)
 {
 	/* Relaxed: a sum that orders nothing. */
 	uint64_t spent = clock_ns_of(__atomic_load_n(&new_ticks, __ATOMIC_RELAXED));
@@ -257,7 +258,10 @@ site_of_new(struct tf_record *r, const struct native_stack *native)
 
 	if (!area)
 		return 0;
-	if (may_make(area, start)) {
+	struct floating_point theirs = floating_point_begin();
+	bool may = may_make(area, start);
+	floating_point_end(&theirs);
+	if (may) {
 		site = site_slow(r, native);
 		__atomic_fetch_add(&new_ticks, spy_clock() - start, __ATOMIC_RELAXED);
 	}

@@ -98,6 +98,7 @@ HARM_PROGRAMS := \
 	harm_runtime \
 	harm_signal \
 	harm_stack \
+	harm_state \
 	harm_step \
 	harm_threads \
 	harm_world \

@@ -353,6 +353,7 @@ def rows():
 
 
     yield from world()
+    yield from state()
 
 
 def world():
@@ -375,6 +376,24 @@ def world():
     yield 'W-gone-from-memory', Row('harm_world', ('gone', '{folder}/over'), {'CUDASPY_KEEP': 1}, counts='', around=overlay_and_small_memory,
                                     said=says_that_it_is_gone(': the recording stays in (?P<live>\\S+)'),
                                     check=what_stays_is_whole, share=10)
+
+
+def state():
+    """What belongs to the process or to one of its threads: harm_state.c."""
+    sampled = {'CUDASPY_GPU': 'sample'} # the sampler's calls are counted by the driver as well
+    for ways in ('traps',), ('traps', 'early'), ('flags',):
+        yield '-'.join(('S', *ways)), Row('harm_state', ways, sampled, counts='', share=4)
+    for number in signal.SIGILL, signal.SIGTRAP, signal.SIGFPE, signal.SIGSEGV, signal.SIGUSR1:
+        yield f'S-sent-{number.name}', Row('harm_state', ('sent', int(number)), share=10)
+        yield f'S-handled-{number.name}', Row('harm_state', ('handled', int(number)), share=10)
+    for number in signal.SIGPIPE, signal.SIGXFSZ:
+        yield f'S-pending-{number.name}', Row('harm_state', ('pending', int(number)), share=20)
+    for how in 'full', 'closed', 'signals':
+        yield f'S-last-{how}', Row('harm_state', ('last', how), counts='', said=at_most_one_trouble, share=10)
+    for way in 'stack', 'bus':
+        yield f'S-{way}', Row('harm_state', (way,), counts='' if way == 'bus' else 'exact', share=10)
+    for call in 'statx', 'fcntl':
+        yield f'S-refused-{call}', Row('harm_state', ('refused', call), counts='', said=at_most_one_trouble, share=10)
 
 
 @pytest.mark.parametrize('row', [pytest.param(row, id=name) for name, row in rows()])
