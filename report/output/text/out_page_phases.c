@@ -4,6 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/base/units.h"
+#include "report/output/summary.h"
 #include "report/output/text/out_page.h"
 
 /* Of start-up: what takes a smaller share is not named, of a smaller one it is not said how it
@@ -46,7 +47,7 @@ static void gain(const struct model *m, const struct model_phase *p, const struc
 {
 	char each[UNIT_BYTES], step[UNIT_BYTES], all[UNIT_BYTES], share[UNIT_BYTES],
 	        wall[UNIT_BYTES];
-	double saved = v->gain * time_of(p), per_step = step_of(p);
+	double saved = v->gain * time_of(p), per_step = summary_step(p);
 
 	if (v->cls == VERDICT_NONE || !(v->gain > 0) || !p->steps || !(m->wall > 0))
 		return;
@@ -60,7 +61,7 @@ static void gain(const struct model *m, const struct model_phase *p, const struc
 void out_page_loop(const struct model *m, const struct analysis *a, struct text_layout *page)
 {
 	char time[UNIT_BYTES], step[UNIT_BYTES], share[UNIT_BYTES], wall[UNIT_BYTES],
-	        startup[UNIT_BYTES];
+	        startup[UNIT_BYTES], every[UNIT_BYTES];
 	bool whole = a->phase >= m->phases.count;
 	const struct model_phase *p = loop_of(m, whole ? m->phases.main : a->phase);
 
@@ -71,12 +72,15 @@ void out_page_loop(const struct model *m, const struct analysis *a, struct text_
 		return;
 	char *which = m->phases.loops > 1 ? alloc_format("%u of %zu: ", p->number, m->phases.loops)
 	                                  : alloc_string("");
-	char *threads = p->threads > 1 ? alloc_format(" by %zu threads at a time", p->threads)
-	                               : alloc_string("");
+	char *threads = p->threads > 1
+	                        ? alloc_format(" in %zu threads side by side, one every %s",
+	                                       p->threads, unit_time_apart(every, step_of(p)))
+	                        : alloc_string("");
 	text_layout_fact(page, "loop",
 	                 "%s%llu steps of %s%s, %s in all, %s %% of this run of %s; "
 	                 "start-up %s%s",
-	                 which, (unsigned long long)p->steps, unit_time_apart(step, step_of(p)),
+	                 which, (unsigned long long)p->steps,
+	                 unit_time_apart(step, summary_step(p)),
 	                 threads, unit_time_apart(time, time_of(p)),
 	                 unit_percent(share, time_of(p), m->wall), unit_time_apart(wall, m->wall),
 	                 unit_time_apart(startup, model_phase_startup(m)),
@@ -113,7 +117,7 @@ static void row(struct text_layout_table *t, const struct model *m, const struct
 	out_page_percent(t, p->share, 1);
 	if (p->kind == PHASE_LOOP) {
 		out_page_count(t, p->steps);
-		out_page_time(t, step_of(p));
+		out_page_time(t, summary_step(p));
 		out_page_percent(t, a->phases[i].busy, 1);
 		table_cell(t, "loop %u%s: %s", p->number, i == a->phase ? "*" : "", verdict);
 	} else {
