@@ -121,6 +121,20 @@ static void fit_apart(struct text_layout_table *t, struct fitted *rows, size_t c
 	}
 }
 
+/* The same again for those of them that still look the same: what they begin with alike is more. */
+static void set_apart(struct text_layout_table *t, struct fitted *rows, size_t count, size_t width)
+{
+	bool same;
+
+	fit_apart(t, rows, count, width);
+	qsort(rows, count, sizeof(*rows), by_text);
+	for (size_t i = 0, n; i < count; i += n) {
+		n = alike(t, rows, count, i, &same);
+		if (!same && n < count)
+			set_apart(t, rows + i, n, width);
+	}
+}
+
 /* Whether some that differ came to look the same all the same. */
 static bool still_alike(const struct text_layout_table *t, struct fitted *rows, size_t count)
 {
@@ -147,7 +161,7 @@ static void fit_column(struct text_layout_table *t, size_t column, size_t width)
 	for (size_t i = 0, n; i < count; i += n) {
 		n = alike(t, rows, count, i, &same);
 		if (!same) {
-			fit_apart(t, rows + i, n, width);
+			set_apart(t, rows + i, n, width);
 			same = t->always_fit || !still_alike(t, rows + i, n);
 		}
 		for (size_t k = i; k < i + n; k++) {

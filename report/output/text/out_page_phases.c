@@ -80,8 +80,8 @@ void out_page_loop(const struct model *m, const struct analysis *a, struct text_
 	                 "%s%llu steps of %s%s, %s in all, %s %% of this run of %s; "
 	                 "start-up %s%s",
 	                 which, (unsigned long long)p->steps,
-	                 unit_time_apart(step, summary_step(p)),
-	                 threads, unit_time_apart(time, time_of(p)),
+	                 unit_time_apart(step, summary_step(p)), threads,
+	                 unit_time_apart(time, time_of(p)),
 	                 unit_percent(share, time_of(p), m->wall), unit_time_apart(wall, m->wall),
 	                 unit_time_apart(startup, model_phase_startup(m)),
 	                 whole ? "; judged is the whole run" : "");

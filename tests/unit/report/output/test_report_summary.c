@@ -96,6 +96,34 @@ static void test_names_alike(void **state)
 	assert_apart(names, 4, false);
 }
 
+/* Of more than two each is told from each, wherever they part. */
+static void test_many_names_alike(void **state)
+{
+	static const char *const names[] = {
+	        "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n_tilesize64x64x8_stage3_warpsize1x4x1_"
+	        "ffma_aligna4_alignc4_execute_kernel__5x_cublas",
+	        "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n_tilesize64x128x8_stage3_warpsize1x4x1_"
+	        "ffma_aligna4_alignc4_execute_kernel__5x_cublas",
+	        "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x64x8_stage3_warpsize2x2x1_"
+	        "ffma_aligna4_alignc4_execute_kernel__5x_cublas",
+	        "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n_tilesize64x64x8_stage3_warpsize1x4x1_"
+	        "ffma_aligna4_alignc4_execute_split_k_kernel__5x_cublas",
+	};
+	const size_t count = sizeof(names) / sizeof(names[0]);
+
+	for (int fit = 0; fit < 2; fit++) {
+		char *text = table_of(names, count, fit), *lines[16];
+		size_t n = 0;
+		for (char *line = strtok(text, "\n"); line && n < 16; line = strtok(NULL, "\n"))
+			lines[n++] = line;
+		assert_int_equal(n, count + 1);
+		for (size_t i = 1; i <= count; i++)
+			for (size_t k = 1; k < i; k++)
+				assert_string_not_equal(lines[i] + 5, lines[k] + 5);
+		free(text);
+	}
+}
+
 /* ---- the changes that help most ---- */
 
 static struct finding finding(const char *what, enum verdict_class cls, enum whatif change,
@@ -164,6 +192,7 @@ int main(void)
 	        cmocka_unit_test(test_ranges),
 	        cmocka_unit_test(test_what_is_not_parted),
 	        cmocka_unit_test(test_names_alike),
+	        cmocka_unit_test(test_many_names_alike),
 	        cmocka_unit_test(test_changes_that_save_the_same),
 	        cmocka_unit_test(test_a_gain_that_is_not_a_finding_s),
 	};
