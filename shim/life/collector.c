@@ -164,8 +164,8 @@ static bool range_by_time(uint64_t start_ns, uint64_t now_ns)
 	return step == 2;
 }
 
-/* The threads that the C library counts, of which the last one ends the process. NULL: it does not
- * say. Looked up before it is needed, which may be when nothing can be opened any more. */
+/* The threads that the C library counts, of which the last one ends the process; of glibc for itself,
+ * as libthread_db reads it. NULL: it does not say. */
 static const uint32_t *counted_threads;
 
 static void find_counted_threads(void)
@@ -176,16 +176,17 @@ static void find_counted_threads(void)
 
 /*
  * Whether the program ended by pthread_exit() in every thread: the process would be gone but for
- * us. What /proc says of the process is its first thread's state; ended, that thread still counts.
- * Without /proc, or a free descriptor, or leave to open, the C library knows.
+ * us. Else it is asked what /proc says of the process, which is its first thread's state; ended,
+ * that thread still counts.
  */
 static bool left_alone(void)
 {
 	char text[1024];
 	unsigned field = 3;
 
-	if (!sys_read_file("/proc/self/stat", text, sizeof(text)))
-		return counted_threads && __atomic_load_n(counted_threads, __ATOMIC_RELAXED) == 1;
+	if (counted_threads)
+		return __atomic_load_n(counted_threads, __ATOMIC_RELAXED) == 1;
+	sys_read_file("/proc/self/stat", text, sizeof(text));
 	const char *p = strrchr(text, ')'); /* the command's name may hold anything */
 	if (!p || strncmp(p, ") Z ", 4))
 		return false;
