@@ -164,8 +164,8 @@ static bool range_by_time(uint64_t start_ns, uint64_t now_ns)
 	return step == 2;
 }
 
-/* The threads that the C library counts, of which the last one ends the process; of glibc for itself,
- * as libthread_db reads it. NULL: it does not say. */
+/* The threads that the C library counts, of which the last one ends the process; of glibc for
+ * itself, as libthread_db reads it. NULL: it does not say. */
 static const uint32_t *counted_threads;
 
 static void find_counted_threads(void)

@@ -182,7 +182,7 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 	const struct model *m = r->m;
 	const struct model_phase *p = r->s->loop;
 	char step[UNIT_BYTES], share[UNIT_BYTES], wall[UNIT_BYTES], until[UNIT_BYTES],
-	        window[UNIT_BYTES], part[UNIT_BYTES], judged[UNIT_BYTES];
+	        window[UNIT_BYTES], judged[UNIT_BYTES];
 
 	unit_time_apart(wall, m->wall);
 	if (!p && isnan(m->window))
@@ -213,11 +213,10 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 	                                  : alloc_string("");
 	char *beside = p->threads > 1 ? alloc_format(" in %zu threads side by side", p->threads)
 	                              : alloc_string("");
-	text_layout_fact(page, "loop",
-	                 "%s%llu steps of %s%s, %s %% of the run's %s; start-up %s %%", which,
-	                 (unsigned long long)p->steps, unit_time_apart(step, summary_step(p)),
-	                 beside, unit_percent(share, time, m->wall), wall,
-	                 unit_percent(part, r->s->startup, m->wall));
+	text_layout_fact(
+	        page, "loop", "%s%llu steps of %s%s, %s %% of the run's %s; start-up %s", which,
+	        (unsigned long long)p->steps, unit_time_apart(step, summary_step(p)), beside,
+	        unit_percent(share, time, m->wall), wall, unit_time_apart(until, r->s->startup));
 	free(beside);
 	free(which);
 }
