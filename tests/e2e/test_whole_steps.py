@@ -2,6 +2,7 @@
 """Steps that become one graph each: what that takes, predicted from the loop that launches them one by one, beside the same loop
 captured; and what stands in the way. Time is virtual (see test_whatif.py).
 """
+import re
 import subprocess
 
 import pytest
@@ -58,6 +59,15 @@ def test_captured_steps_take_what_was_predicted(kind, form, within, width, tmp_p
     assert finding['severity'] == 'high' and finding['predicted_speedup'] == before.graphs['speedup']
     # The captured loop has nothing of it left to gain.
     assert after.graphs['speedup'] == 1 and 'many-short-launches' not in after.findings
+
+
+def test_the_screen_shows_time_between_launches(tmp_path):
+    """Most of what a graph saves is no time in calls: the bar has it, with how much it is."""
+    loop = Loop(tmp_path, 'gnn')
+    text = subprocess.run([REPORTER, 'report', loop.file], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+    bar, share = re.search(r'^host +([L:.WCy]+) .*: between calls (\d+) %', text, re.MULTILINE).groups()
+    assert abs(bar.count(':') / len(bar) - int(share) / 100) < 0.06
+    assert int(share) > 50
 
 
 def test_the_programs_own_logic_stays(tmp_path):

@@ -273,4 +273,5 @@ void verdict_make(struct verdict *v, const struct model *m, struct whatifs *what
 	v->window = in.window;
 	v->startup = in.startup;
 	v->copies_within = in.copies_within;
+	v->between = in.replayed && in.window > 0 ? in.between / in.window : 0;
 }

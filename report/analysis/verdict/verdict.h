@@ -33,7 +33,8 @@ struct verdict {
 	double gain, second_gain;         /* share of `window` that the change would save */
 	double window, startup;           /* judged, and left out of it: ns */
 	double busy, busy_low, busy_high; /* of the GPU, shares of `window`; NaN = not known */
-	bool copies_within;               /* most of the copies' GPU time is within a device */
+	double between;     /* host time between launches that goes with them, share of `window` */
+	bool copies_within; /* most of the copies' GPU time is within a device */
 	char *reason;
 };
 

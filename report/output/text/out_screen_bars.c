@@ -156,19 +156,31 @@ static void legend(struct part *parts, size_t count, double whole, size_t column
 	free(line);
 }
 
+/* Of the time outside CUDA: what goes with the launches, where these are what is wrong. */
+static double between_launches(const struct screen_report *r)
+{
+	const struct verdict *v = &r->a->verdict;
+	bool launches = v->first == VERDICT_LAUNCH ||
+	                (v->cls == VERDICT_MIXED && v->second == VERDICT_LAUNCH);
+
+	return launches ? fmin(v->between * r->a->of->host_window, r->a->of->host.outside) : 0;
+}
+
 static void host(const struct screen_report *r, size_t columns, struct text_layout *page)
 {
 	const struct model *m = r->a->of;
 	const struct model_split *s = &m->host;
+	double between = between_launches(r);
 	struct part parts[] = {
 	        {s->launch_api, 'L', TEXT_YELLOW, "launching"},
+	        {between, ':', TEXT_YELLOW, "between calls"},
 	        {s->sync, 'W', TEXT_RED, "waiting"},
 	        {s->copy, 'C', TEXT_CYAN, "copying"},
 	        {s->alloc, 'A', TEXT_CYAN, "allocating"},
 	        {s->module, 'M', TEXT_CYAN, "loading code"},
 	        {s->other, 'o', TEXT_CYAN, "other CUDA"},
 	        {s->sampling, 'y', TEXT_DIM, "cudaspy"},
-	        {s->outside, '.', TEXT_PLAIN, "not in CUDA"},
+	        {s->outside - between, '.', TEXT_PLAIN, between > 0 ? "other" : "not in CUDA"},
 	};
 	size_t count = sizeof(parts) / sizeof(parts[0]), at = 0;
 	double whole = m->host_window, sum = 0;
