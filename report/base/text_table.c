@@ -161,7 +161,8 @@ static void fit_column(struct text_layout_table *t, size_t column, size_t width)
 	for (size_t i = 0, n; i < count; i += n) {
 		n = alike(t, rows, count, i, &same);
 		if (!same) {
-			set_apart(t, rows + i, n, width);
+			/* Else the rest of a name may go on below, which tells more. */
+			(t->always_fit ? set_apart : fit_apart)(t, rows + i, n, width);
 			same = t->always_fit || !still_alike(t, rows + i, n);
 		}
 		for (size_t k = i; k < i + n; k++) {

@@ -443,6 +443,7 @@ def test_captures_that_end_with_their_context(sample, compile_c, how):
     program = compile_c('''
         #include <string.h>
         #include "tests/e2e/programs/work.h"
+        CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
         int main(int argc, char **argv)
         {
             int primary = strcmp(argv[1], "destroy");
