@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <sys/mman.h>
-#include "shim/handles/contexts.h"
 #include "shim/real/real.h"
 #include "shim/sampler/sampler.h"
 
@@ -12,9 +11,10 @@
 
 typedef CUresult (*is_capturing_t)(CUstream, CUstreamCaptureStatus *);
 static is_capturing_t is_capturing;
+typedef CUresult (*get_context_t)(CUstream, CUcontext *);
 
-/* Streams in which captures began that are not over, 0 = free, and their contexts as far as they
- * were current. A stream is here once for each capture. More places are made as they are needed,
+/* Streams in which captures began that are not over, 0 = free, and their contexts, 0 = not known. A
+ * stream is here once for each capture. More places are made as they are needed,
  * and stay. */
 #define ORIGINS 63u
 struct origins {
@@ -46,11 +46,16 @@ static bool exchange(uintptr_t *place, uintptr_t from, uintptr_t to)
 static bool replace(uintptr_t from, uintptr_t to, uint64_t context)
 {
 	for (struct origins *o = &origins; o; o = after(o))
-		for (unsigned i = 0; i < ORIGINS; i++)
-			if (exchange(&o->stream[i], from, to)) {
-				__atomic_store_n(&o->context[i], context, __ATOMIC_RELAXED);
-				return true;
-			}
+		for (unsigned i = 0; i < ORIGINS; i++) {
+			/* A free place names no context: who takes it has not said its own yet. */
+			if (!to && __atomic_load_n(&o->stream[i], __ATOMIC_RELAXED) == from)
+				__atomic_store_n(&o->context[i], 0, __ATOMIC_RELAXED);
+			if (!exchange(&o->stream[i], from, to))
+				continue;
+			if (to)
+				__atomic_store_n(&o->context[i], context, __ATOMIC_RELEASE);
+			return true;
+		}
 	return false;
 }
 
@@ -73,10 +78,22 @@ static bool more_origins(void)
 	}
 }
 
+/* Of the stream, which need not be the one that is current; 0: not known. */
+static uint64_t context_of(CUstream stream)
+{
+	static get_context_t get_context;
+	CUcontext context = NULL;
+
+	if (!get_context)
+		get_context = (get_context_t)spy_driver_symbol("cuStreamGetCtx");
+	return get_context && get_context(stream, &context) == CUDA_SUCCESS ? (uintptr_t)context
+	                                                                    : 0;
+}
+
 static void add_origin(uintptr_t stream)
 {
 	int saved = errno;
-	uint64_t context = contexts_current();
+	uint64_t context = context_of((CUstream)stream);
 
 	while (!replace(0, stream, context) && more_origins())
 		;

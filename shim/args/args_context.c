@@ -76,7 +76,7 @@ void args_context_created(struct spy_span *s, CUresult rc, CUcontext *context, u
 void args_primary_retain(struct spy_span *s, CUresult rc, CUcontext *context, CUdevice device)
 {
 	if (rc == CUDA_SUCCESS && context && *context)
-		contexts_learn((uintptr_t)*context, device);
+		contexts_learn_primary((uintptr_t)*context, device);
 }
 
 void before_primary_reset(struct spy_span *s, CUdevice device)
@@ -87,8 +87,10 @@ void before_primary_reset(struct spy_span *s, CUdevice device)
 
 void args_primary_reset(struct spy_span *s, CUresult rc, CUdevice device)
 {
-	contexts_of_device(device,
-	                   rc == CUDA_SUCCESS ? captures_context_gone : sampler_context_survived);
+	if (rc != CUDA_SUCCESS)
+		contexts_of_device(device, sampler_context_survived);
+	else
+		captures_context_gone(contexts_primary(device));
 }
 
 void before_primary_release(struct spy_span *s, CUdevice device)
@@ -106,7 +108,7 @@ void args_primary_release(struct spy_span *s, CUresult rc, CUdevice device)
 	if (rc == CUDA_SUCCESS && get_state && get_state(device, &flags, &active) == CUDA_SUCCESS &&
 	    !active) {
 		contexts_of_device(device, context_died);
-		contexts_of_device(device, captures_context_gone);
+		captures_context_gone(contexts_primary(device));
 	}
 }
 

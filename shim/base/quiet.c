@@ -90,9 +90,10 @@ int quiet_make_thread(pthread_t *thread, void *(*f)(void *), bool detached)
 	pthread_attr_init(&attr);
 	if (detached)
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	size_t usual = 0;
+	size_t usual = 0, needed = STACK_BYTES + (least > 0 ? (size_t)least : 0);
 	pthread_attr_getstacksize(&attr, &usual);
-	pthread_attr_setstacksize(&attr, STACK_BYTES + (least > 0 ? (size_t)least : 0));
+	if (usual < needed)
+		pthread_attr_setstacksize(&attr, needed);
 	int error = pthread_create(thread, &attr, f, NULL);
 	if (error == EINVAL) { /* it was too little after all */
 		pthread_attr_setstacksize(&attr, usual);
@@ -104,14 +105,23 @@ int quiet_make_thread(pthread_t *thread, void *(*f)(void *), bool detached)
 	return error;
 }
 
-struct quiet_origin quiet_origin(void)
+static struct {
+	uint64_t signals;
+	struct floating_point control;
+	uint16_t x87;
+	char name[16];
+} remembered;
+
+void quiet_remember(void)
 {
-	struct quiet_origin o = {.signals = quiet.signals};
+	uint64_t signals = quiet.signals;
 
 	if (!quiet.depth)
-		syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &o.signals, sizeof(o.signals));
-	prctl(PR_GET_NAME, o.name);
-	return o;
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &signals, sizeof(signals));
+	remembered.signals = signals;
+	remembered.control = quiet.depth ? quiet.control : floating_point_now();
+	remembered.x87 = floating_point_x87();
+	prctl(PR_GET_NAME, remembered.name);
 }
 
 void quiet_thread(void)
@@ -121,13 +131,16 @@ void quiet_thread(void)
 	quiet.depth = 1;
 }
 
-void quiet_thread_ends(const struct quiet_origin *last)
+void quiet_thread_ends(bool last)
 {
 	quiet.depth = 0;
 	if (!last)
 		return;
-	prctl(PR_SET_NAME, last->name);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &last->signals, NULL, sizeof(last->signals));
+	prctl(PR_SET_NAME, remembered.name);
+	floating_point_set_x87(remembered.x87);
+	floating_point_end(&remembered.control);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &remembered.signals, NULL,
+	        sizeof(remembered.signals));
 }
 
 bool quiet_now(void)

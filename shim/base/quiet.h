@@ -12,29 +12,26 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 /* Sections may lie in one another. Leave errno alone. */
 void quiet_begin(void);
 void quiet_end(void);
 
-/* Makes a thread of ours, which begins with quiet_thread(): with our own stack size, and no signal
- * of the program's in it from the first moment on. 0, or an error's number. */
+/* Makes a thread of ours, which begins with quiet_thread(): with a stack of the usual size or what
+ * we need, and no signal of the program's in it from the first moment on. 0, or an error's number.
+ */
 int quiet_make_thread(pthread_t *thread, void *(*f)(void *), bool detached);
 
 /* A thread of ours is in one for all its life. */
 void quiet_thread(void);
 
-/* What a thread of the program's has: signals blocked (as the kernel has them), its name. */
-struct quiet_origin {
-	uint64_t signals;
-	char name[16];
-};
-struct quiet_origin quiet_origin(void);
+/* The calling thread of the program's starts CUDA, or ends: what is its own is remembered, as far
+ * as another one may have it that ends the process in its place. */
+void quiet_remember(void);
 
 /* A thread of ours ends. `last`: all others have ended, and the process does, in it: its handlers
- * of exit find what they would have found. NULL: others go on. */
-void quiet_thread_ends(const struct quiet_origin *last);
+ * of exit find signals blocked, floating-point control and a name as remembered last. */
+void quiet_thread_ends(bool last);
 
 /* Whether the calling thread is in one: it is in our own code, and whatever it is doing is not
  * done. */

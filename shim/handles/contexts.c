@@ -6,6 +6,7 @@
 #include "shim/real/real.h"
 
 #define CONTEXTS 64
+#define DEVICES  64
 
 typedef CUresult (*get_current_t)(CUcontext *);
 typedef CUresult (*get_device_t)(CUdevice *);
@@ -16,6 +17,8 @@ static struct {
 	uint64_t context;
 	int device;
 } contexts[CONTEXTS];
+
+static uint64_t primary[DEVICES];
 
 static void learn(uint64_t context, int device)
 {
@@ -65,10 +68,18 @@ uint64_t contexts_current(void)
 	return (uintptr_t)context;
 }
 
-void contexts_learn(uint64_t context, int device)
+void contexts_learn_primary(uint64_t context, int device)
 {
 	if (!knows(context))
 		learn(context, device);
+	if (device >= 0 && device < DEVICES)
+		__atomic_store_n(&primary[device], context, __ATOMIC_RELAXED);
+}
+
+uint64_t contexts_primary(int device)
+{
+	return device >= 0 && device < DEVICES ? __atomic_load_n(&primary[device], __ATOMIC_RELAXED)
+	                                       : 0;
 }
 
 int contexts_device(uint64_t context)

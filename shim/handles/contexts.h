@@ -12,8 +12,11 @@
 /* The calling thread's current context, asked of the driver; 0: none. */
 uint64_t contexts_current(void);
 
-/* A context is on a device. */
-void contexts_learn(uint64_t context, int device);
+/* A context is the primary one of a device. */
+void contexts_learn_primary(uint64_t context, int device);
+
+/* The primary context of a device, as far as it was seen; 0: not known. */
+uint64_t contexts_primary(int device);
 
 /* The device of a context that was seen; -1: not known. */
 int contexts_device(uint64_t context);

@@ -35,7 +35,6 @@ static struct lock draining; /* one drain at a time: the collector's, or the one
 static struct drain drain;   /* under `draining` */
 static bool over; /* the recording is closed: nothing is written any more; under `draining` */
 static bool running;
-static struct quiet_origin origin; /* of the thread that started us */
 
 /* Between two waits the collector may write to the recording. Once it is to end it does not begin
  * again; so a recording is closed when nobody writes to it, or is known to be written to. */
@@ -176,16 +175,17 @@ static void find_counted_threads(void)
 
 /*
  * Whether the program ended by pthread_exit() in every thread: the process would be gone but for
- * us. Else it is asked what /proc says of the process, which is its first thread's state; ended,
- * that thread still counts.
+ * us. The C library has counted all the others off; or /proc says so, whose state of a process is
+ * that of its first thread (ended, that thread still counts): a thread that left by the system
+ * call, or a fork by it, is in the count for ever.
  */
 static bool left_alone(void)
 {
 	char text[1024];
 	unsigned field = 3;
 
-	if (counted_threads)
-		return __atomic_load_n(counted_threads, __ATOMIC_RELAXED) == 1;
+	if (counted_threads && __atomic_load_n(counted_threads, __ATOMIC_RELAXED) == 1)
+		return true;
 	sys_read_file("/proc/self/stat", text, sizeof(text));
 	const char *p = strrchr(text, ')'); /* the command's name may hold anything */
 	if (!p || strncmp(p, ") Z ", 4))
@@ -280,7 +280,7 @@ static void *collect(void *unused)
 			rounds.pause = EACH_NS; /* the program is at its end */
 		}
 	}
-	quiet_thread_ends(goes_on ? NULL : &origin);
+	quiet_thread_ends(!goes_on);
 	return unused;
 }
 
@@ -288,7 +288,7 @@ bool collector_start(void)
 {
 	pthread_t thread;
 
-	origin = quiet_origin();
+	quiet_remember();
 	running = quiet_make_thread(&thread, collect, true) == 0;
 	return running;
 }

@@ -179,7 +179,7 @@ static void *first_reading(void *unused)
 	for (uint32_t i = 0; initialised && i < area->count && !given_up(); i++)
 		read_device(&area->devices[i], false);
 	done();
-	quiet_thread_ends(NULL);
+	quiet_thread_ends(false);
 	return unused;
 }
 

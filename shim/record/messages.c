@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include "shim/base/guard.h"
 #include "shim/core/sys/same_file.h"
 #include "shim/record/span.h"
@@ -51,6 +52,36 @@ static bool takes_a_line(void)
 	return ready < 0 || (ready > 0 && stderr_now.revents == POLLOUT);
 }
 
+/* A terminal has room for some of a line, and the rest is waited for: by a descriptor of our own it
+ * is not. -1: it is no terminal, or cannot be opened. */
+static int open_terminal(void)
+{
+	struct {
+		uint8_t settings[256]; /* struct termios of the kernel is less */
+	} any;
+
+	return syscall(SYS_ioctl, STDERR_FILENO, TCGETS, &any)
+	               ? -1
+	               : sys_open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
+}
+
+static long write_line(const char *line, size_t bytes)
+{
+	struct file_id id;
+	long written;
+
+	if (!takes_a_line())
+		return 0;
+	int terminal = open_terminal();
+	if (terminal < 0)
+		return sys_write(STDERR_FILENO, line, bytes);
+	bool known = identify_file(terminal, &id);
+	written = sys_write(terminal, line, bytes);
+	if (!known || is_file(terminal, &id))
+		sys_close(terminal);
+	return written;
+}
+
 static void write_message(void *p)
 {
 	struct message *m = p;
@@ -66,7 +97,7 @@ static void write_message(void *p)
 			line[i] = '?';
 	line[n] = '\n';
 	guard_begin(&guard);
-	guard_end(&guard, takes_a_line() ? sys_write(STDERR_FILENO, line, (size_t)n + 1) : 0);
+	guard_end(&guard, write_line(line, (size_t)n + 1));
 }
 
 void spy_say(const char *format, ...)

@@ -149,6 +149,7 @@ static void __attribute__((cold)) thread_died(void *slot)
 	if (t->generation != spy_generation || t->thread != th || !spy_still_open())
 		return;
 	quiet_begin();
+	quiet_remember(); /* it may have been the last one */
 	prctl(PR_GET_NAME, th->name);
 	__atomic_store_n(&th->in_call, 0, __ATOMIC_RELAXED);
 	cpu_thread_ends(th);

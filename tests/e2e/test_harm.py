@@ -388,7 +388,8 @@ def state():
         yield f'S-handled-{number.name}', Row('harm_state', ('handled', int(number)), share=10)
     for number in signal.SIGPIPE, signal.SIGXFSZ:
         yield f'S-pending-{number.name}', Row('harm_state', ('pending', int(number)), share=20)
-    for how in 'full', 'closed', 'signals':
+    yield 'S-forked', Row('harm_state', ('forked',), counts='', share=10)
+    for how in 'full', 'closed', 'signals', 'control', 'much', 'call':
         yield f'S-last-{how}', Row('harm_state', ('last', how), counts='', said=at_most_one_trouble, share=10)
     for way in 'stack', 'bus':
         yield f'S-{way}', Row('harm_state', (way,), counts='' if way == 'bus' else 'exact', share=10)

@@ -437,9 +437,11 @@ def test_captures_that_end_with_their_stream(sample, compile_c, captures, ended)
     assert r.report['totals']['captured'] == captures
 
 
+@pytest.mark.parametrize('other', [0, 1])
 @pytest.mark.parametrize('how', ['destroy', 'reset', 'release'])
-def test_captures_that_end_with_their_context(sample, compile_c, how):
-    """Sampling goes on in the next one; another context's capture is under way all the same."""
+def test_captures_that_end_with_their_context(sample, compile_c, how, other):
+    """Sampling goes on in the next one. Another context's capture is under way all the same, on the same device too, and that
+    another one was current when it began."""
     program = compile_c('''
         #include <string.h>
         #include "tests/e2e/programs/work.h"
@@ -451,8 +453,11 @@ def test_captures_that_end_with_their_context(sample, compile_c, how):
             CUstream stream[2];
             CUdevice device;
             CUgraph graph;
+            CUcontext beside;
             work_start();
             CHECK(cuDeviceGet(&device, 1));
+            if (atoi(argv[2]))
+                CHECK(cuCtxCreate_v2(&beside, 0, device));
             CHECK(cuStreamCreate(&stream[0], CU_STREAM_NON_BLOCKING));
             if (primary) {
                 CHECK(cuDevicePrimaryCtxRetain(&context, device));
@@ -462,8 +467,8 @@ def test_captures_that_end_with_their_context(sample, compile_c, how):
             }
             CHECK(cuStreamCreate(&stream[1], CU_STREAM_NON_BLOCKING));
             CHECK(cuStreamBeginCapture(stream[1], CU_STREAM_CAPTURE_MODE_RELAXED));
-            CHECK(cuCtxSetCurrent(work_context));
             CHECK(cuStreamBeginCapture(stream[0], CU_STREAM_CAPTURE_MODE_RELAXED));
+            CHECK(cuCtxSetCurrent(work_context));
             if (!strcmp(argv[1], "reset"))
                 CHECK(cuDevicePrimaryCtxReset(device));
             else if (primary)
@@ -477,7 +482,7 @@ def test_captures_that_end_with_their_context(sample, compile_c, how):
             }
             return 0;
         }''', f'-I{ROOT}', '-l:libcuda.so.1')
-    r, s = sample(how, program=program, SIM_DEVICES=2)
+    r, s = sample(how, other, program=program, SIM_DEVICES=2)
     assert r.status == 0, r.out
     assert s.trouble['CAPTURES'] == 1
     assert s.taken > 10

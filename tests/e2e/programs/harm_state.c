@@ -9,7 +9,11 @@
  *   handled SIGNAL blocked in all threads but one, whose handler is to run
  *   pending SIGNAL sent to the process again and again, while threads come and go
  *   last HOW       main and all threads end by pthread_exit; full: no descriptor is free; closed:
- *                  nothing can be opened; signals: what is blocked at exit is shown
+ *                  nothing can be opened; signals, control, much: a handler of exit shows what is
+ *                  blocked, its rounding and name, or needs 2 MiB of stack
+ *   last call      main leaves by the system call, the other thread by its end
+ *   forked         the same in a child that the system call made, of which the C library counts the
+ *                  parent's threads
  *   stack          threads are to have 16 KiB of stack
  *   bus            a handler of SIGBUS needs more stack than the alternate one has
  *   refused CALL   statx or fcntl is refused: are descriptors left open?
@@ -46,8 +50,10 @@ static void threads(unsigned count, uintptr_t launches)
 /* ---- floating point ---- */
 
 #if defined(__x86_64__)
-#define MXCSR_FLAGS 0x3fu
-#define MXCSR_TRAPS 0x680u /* the masks of invalid, zero divide, overflow */
+#define MXCSR_FLAGS    0x3fu
+#define MXCSR_TRAPS    0x680u /* the masks of invalid, zero divide, overflow */
+#define MXCSR_UPWARD   0x4000u
+#define MXCSR_ROUNDING 0x6000u
 
 static unsigned mxcsr(void)
 {
@@ -62,8 +68,10 @@ static void set_mxcsr(unsigned to)
 	__asm__ volatile("ldmxcsr %0" ::"m"(to));
 }
 #else /* no traps there that could be asked for */
-#define MXCSR_FLAGS 0u
-#define MXCSR_TRAPS 0u
+#define MXCSR_FLAGS    0u
+#define MXCSR_TRAPS    0u
+#define MXCSR_UPWARD   0u
+#define MXCSR_ROUNDING 0u
 static unsigned mxcsr(void)
 {
 	return 0;
@@ -255,6 +263,13 @@ static void *launch_slowly(void *unused)
 	pthread_exit(NULL);
 }
 
+static void *sleep_long(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
 static void show_signals(void)
 {
 	sigset_t blocked;
@@ -268,6 +283,57 @@ static void show_signals(void)
 	say("it did not end\n");
 }
 
+static void show_control(void)
+{
+	char name[16] = "";
+	sigset_t blocked;
+
+	prctl(PR_GET_NAME, name);
+	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+	say("at exit: %x, %s, %d\n", mxcsr() & MXCSR_ROUNDING, name,
+	    sigismember(&blocked, SIGUSR1));
+}
+
+static void use_much(void)
+{
+	volatile char much[2 << 20];
+
+	for (size_t i = 0; i < sizeof(much); i += 4096)
+		much[i] = (char)i;
+	say("used %zu bytes, %d\n", sizeof(much), much[4096]);
+}
+
+/* What main has late, as the last one. */
+static int end_last(void)
+{
+	sigset_t one;
+
+	prctl(PR_SET_NAME, "late");
+	sigemptyset(&one);
+	sigaddset(&one, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &one, NULL);
+	set_mxcsr(mxcsr() | MXCSR_UPWARD);
+	pthread_exit(NULL);
+}
+
+static int way_forked(int argc, char **argv)
+{
+	pthread_t idle;
+	int status = 0;
+
+	need(dlopen("libgcc_s.so.1", RTLD_NOW) != NULL, 92);
+	need(!pthread_create(&idle, NULL, sleep_long, NULL), 92);
+	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
+	if (!child) {
+		work_start();
+		work_launches(100);
+		pthread_exit(NULL);
+	}
+	need(child > 0 && waitpid(child, &status, 0) == child, 92);
+	say("the child ended, %x\n", status);
+	_exit(3);
+}
+
 static int way_last(int argc, char **argv)
 {
 	const struct rlimit few = {64, 64};
@@ -277,6 +343,10 @@ static int way_last(int argc, char **argv)
 	need(dlopen("libgcc_s.so.1", RTLD_NOW) != NULL, 92);
 	if (!strcmp(argv[0], "signals"))
 		atexit(show_signals);
+	else if (!strcmp(argv[0], "control"))
+		atexit(show_control);
+	else if (!strcmp(argv[0], "much"))
+		atexit(use_much);
 	work_start();
 	work_launches(10);
 	if (!strcmp(argv[0], "full")) {
@@ -288,6 +358,12 @@ static int way_last(int argc, char **argv)
 	}
 	need(!pthread_create(&thread, NULL, launch_slowly, NULL), 92);
 	say("the last one ends the process\n");
+	if (!strcmp(argv[0], "call"))
+		syscall(SYS_exit, 0);
+	if (!strcmp(argv[0], "control")) {
+		pthread_join(thread, NULL);
+		end_last();
+	}
 	pthread_exit(NULL);
 }
 
@@ -363,11 +439,17 @@ static int way_refused(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	static const struct harm_way ways[] = {
-	        {"traps", way_traps},     {"flags", way_flags},
-	        {"sent", way_sent},       {"handled", way_handled},
-	        {"pending", way_pending}, {"last", way_last},
-	        {"stack", way_stack},     {"bus", way_bus},
-	        {"refused", way_refused}, {NULL, NULL},
+	        {"traps", way_traps},
+	        {"flags", way_flags},
+	        {"sent", way_sent},
+	        {"handled", way_handled},
+	        {"pending", way_pending},
+	        {"last", way_last},
+	        {"stack", way_stack},
+	        {"bus", way_bus},
+	        {"refused", way_refused},
+	        {"forked", way_forked},
+	        {NULL, NULL},
 	};
 
 	return harm_main(ways, argc, argv);
