@@ -71,11 +71,11 @@ void quiet_end(void)
 	errno = saved;
 }
 
-static void mask_ours(uint64_t *before)
+static void mask_ours(int how, uint64_t *before)
 {
 	const uint64_t most = ~(uint64_t)LET_THROUGH_OURS;
 
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &most, before, sizeof(most));
+	syscall(SYS_rt_sigprocmask, how, &most, before, sizeof(most));
 }
 
 int quiet_make_thread(pthread_t *thread, void *(*f)(void *), bool detached)
@@ -86,7 +86,7 @@ int quiet_make_thread(pthread_t *thread, void *(*f)(void *), bool detached)
 	pthread_attr_t attr;
 
 	quiet_begin();
-	mask_ours(&before); /* which it inherits */
+	mask_ours(SIG_BLOCK, &before); /* which it inherits */
 	pthread_attr_init(&attr);
 	if (detached)
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -126,7 +126,7 @@ void quiet_remember(void)
 
 void quiet_thread(void)
 {
-	mask_ours(NULL);
+	mask_ours(SIG_SETMASK, NULL);
 	floating_point_ours();
 	quiet.depth = 1;
 }
