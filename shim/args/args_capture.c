@@ -78,12 +78,15 @@ static bool more_origins(void)
 	}
 }
 
-/* Of the stream, which need not be the one that is current; 0: not known. */
+/* Of the stream, which need not be the one that is current; 0: not known. For who samples, which a
+ * capture keeps from it: else the driver is asked for nothing. */
 static uint64_t context_of(CUstream stream)
 {
 	static get_context_t get_context;
 	CUcontext context = NULL;
 
+	if (spy_gate_page.gate.gpu == SPY_GPU_NONE)
+		return 0;
 	if (!get_context)
 		get_context = (get_context_t)spy_driver_symbol("cuStreamGetCtx");
 	return get_context && get_context(stream, &context) == CUDA_SUCCESS ? (uintptr_t)context

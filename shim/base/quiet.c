@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include "shim/base/floating_point.h"
 #include "shim/base/sys.h"
@@ -105,23 +106,29 @@ int quiet_make_thread(pthread_t *thread, void *(*f)(void *), bool detached)
 	return error;
 }
 
-static struct {
+/* Of the thread that ended last. Threads that end at once may each leave a part of it; read when
+ * all have ended. */
+struct of_thread {
 	uint64_t signals;
 	struct floating_point control;
-	uint16_t x87;
+	uint64_t x87;
 	char name[16];
-} remembered;
+};
+#define WORDS (sizeof(struct of_thread) / sizeof(uint64_t))
+static uint64_t remembered[WORDS];
 
 void quiet_remember(void)
 {
-	uint64_t signals = quiet.signals;
+	struct of_thread now = {.signals = quiet.signals, .x87 = floating_point_x87()};
+	uint64_t words[WORDS];
 
 	if (!quiet.depth)
-		syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &signals, sizeof(signals));
-	remembered.signals = signals;
-	remembered.control = quiet.depth ? quiet.control : floating_point_now();
-	remembered.x87 = floating_point_x87();
-	prctl(PR_GET_NAME, remembered.name);
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now.signals, sizeof(now.signals));
+	now.control = quiet.depth ? quiet.control : floating_point_now();
+	prctl(PR_GET_NAME, now.name);
+	memcpy(words, &now, sizeof(words));
+	for (unsigned i = 0; i < WORDS; i++)
+		__atomic_store_n(&remembered[i], words[i], __ATOMIC_RELAXED);
 }
 
 void quiet_thread(void)
@@ -136,11 +143,15 @@ void quiet_thread_ends(bool last)
 	quiet.depth = 0;
 	if (!last)
 		return;
-	prctl(PR_SET_NAME, remembered.name);
-	floating_point_set_x87(remembered.x87);
-	floating_point_end(&remembered.control);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &remembered.signals, NULL,
-	        sizeof(remembered.signals));
+	struct of_thread theirs;
+	uint64_t words[WORDS];
+	for (unsigned i = 0; i < WORDS; i++)
+		words[i] = __atomic_load_n(&remembered[i], __ATOMIC_RELAXED);
+	memcpy(&theirs, words, sizeof(theirs));
+	prctl(PR_SET_NAME, theirs.name);
+	floating_point_set_x87((uint16_t)theirs.x87);
+	floating_point_end(&theirs.control);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &theirs.signals, NULL, sizeof(theirs.signals));
 }
 
 bool quiet_now(void)
