@@ -21,38 +21,29 @@
 
 struct verdict_words {
 	const char *sentence, *change;
-	enum whatif predicts[2]; /* the change's gain, the larger one; WHATIFS = nothing does */
 };
 
 static const struct verdict_words words[VERDICT_CLASSES] = {
         [VERDICT_GPU] = {"the GPU has work nearly all the time, so only its own work can gain",
-                         NULL,
-                         {WHATIFS, WHATIFS}},
+                         NULL},
         [VERDICT_LAUNCH] = {"the GPU idles while the host issues many short launches one by one",
-                            "CUDA graphs, or fewer and larger launches",
-                            {WHATIF_GRAPHS, WHATIFS}},
+                            "CUDA graphs, or fewer and larger launches"},
         [VERDICT_SYNC] = {"the host waits for the GPU, and only then gives it more work",
-                          "fewer or later waits",
-                          {WHATIF_NO_SYNC, WHATIFS}},
+                          "fewer or later waits"},
         [VERDICT_COPY] = {"copies between host and GPU hold up the kernels",
-                          "pinned memory, or copies beside kernels",
-                          {WHATIF_PINNED, WHATIF_OVERLAP}},
+                          "pinned memory, or copies beside kernels"},
         [VERDICT_ALLOC] = {"the host allocates, frees, loads code or makes graphs all the time",
-                           "allocate, load code and make graphs once",
-                           {WHATIF_NO_ALLOC, WHATIFS}},
+                           "allocate, load code and make graphs once"},
         [VERDICT_HOST] = {"the host does other work, and feeds the GPU too rarely",
-                          "less of the host's work outside CUDA",
-                          {WHATIF_HOST, WHATIFS}},
+                          "less of the host's work outside CUDA"},
         [VERDICT_COMM] = {"the GPU communicates and computes nothing meanwhile",
-                          "communication beside kernels",
-                          {WHATIFS, WHATIFS}},
+                          "communication beside kernels"},
 };
 
 /* Of copies that are made within a device. */
 static const struct verdict_words words_within = {
         "copies within the GPU's memory take most of its time",
-        "fewer copies within the GPU: in place, views, donation",
-        {WHATIFS, WHATIFS}};
+        "fewer copies within the GPU: in place, views, donation"};
 
 static const struct verdict_words *words_of(const struct verdict *v, enum verdict_class cls)
 {
@@ -180,20 +171,18 @@ static bool may_have(const struct finding *f, enum verdict_class cls)
 	       !isfinite(f->speedup) && f->severity >= SEVERITY_MEDIUM;
 }
 
-/* The range of what the change of a class saves: that of its prediction, as far as the verdict
- * takes it for the class's own. */
-static void range_of(struct summary_change *c, const struct analysis *a,
-                     const struct verdict_words *w)
+/* The range of what the change of a class saves: that of its best prediction, as far as the verdict
+ * takes it for the class's own. None predicts fewer copies within a device. */
+static void range_of(struct summary_change *c, const struct analysis *a, enum verdict_class cls)
 {
-	struct whatif_result best = {.speedup = 1};
+	struct whatif_result best = {.speedup = 1}, r;
 
-	for (unsigned i = 0; i < 2; i++) {
-		struct whatif_result r;
-		if (w->predicts[i] != WHATIFS && a->whatifs &&
-		    whatif_predict(a->whatifs, w->predicts[i], NULL, 1, &r) &&
-		    r.speedup > best.speedup)
+	if (!a->whatifs || words_of(&a->verdict, cls) == &words_within)
+		return;
+	for (enum whatif what = 0; what < WHATIFS; what++)
+		if (verdict_class_of(what) == cls &&
+		    whatif_predict(a->whatifs, what, NULL, 1, &r) && r.speedup > best.speedup)
 			best = r;
-	}
 	double part = fmin(1, c->mean / saved_by(best.speedup));
 	if (!(best.speedup > 1) || !isfinite(best.speedup_low) || !isfinite(best.speedup_high))
 		return;
@@ -229,7 +218,7 @@ static void put_verdict(struct summary *s, const struct analysis *a, enum verdic
 	        .high = gain,
 	        .of_verdict = true,
 	};
-	range_of(&c, a, words_of(&a->verdict, cls));
+	range_of(&c, a, cls);
 	put(s, c);
 }
 

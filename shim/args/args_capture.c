@@ -14,8 +14,7 @@ static is_capturing_t is_capturing;
 typedef CUresult (*get_context_t)(CUstream, CUcontext *);
 
 /* Streams in which captures began that are not over, 0 = free, and their contexts, 0 = not known. A
- * stream is here once for each capture. More places are made as they are needed,
- * and stay. */
+ * stream is here once for each capture. More places are made as they are needed, and stay. */
 #define ORIGINS 63u
 struct origins {
 	uintptr_t stream[ORIGINS];

@@ -82,6 +82,8 @@ double verdict_sure_comm(const struct model *m, double comm);
  * NaN = nothing can be told.
  */
 double verdict_pending(const struct model *m, struct verdict_gain gain[VERDICT_CLASSES]);
+/* The class that a change of the host's is the change of; VERDICT_CLASSES = of none. */
+enum verdict_class verdict_class_of(enum whatif what);
 /* Fills `replay`, where the recent calls tell; the rest of `in` is filled. */
 void verdict_replay(struct whatifs *whatifs, struct verdict_input *in);
 /* The window after each class' change, as a share of it saved, were the GPU busy for so long. */

@@ -19,6 +19,14 @@ static const struct {
         {WHATIF_NO_ALLOC, VERDICT_ALLOC}, {WHATIF_HOST, VERDICT_HOST},
 };
 
+enum verdict_class verdict_class_of(enum whatif what)
+{
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		if (changes[i].what == what)
+			return changes[i].cls;
+	return VERDICT_CLASSES;
+}
+
 double verdict_sure_comm(const struct model *m, double comm)
 {
 	double total = 0, spread = 0;
