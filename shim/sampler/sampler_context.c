@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include "shim/base/gate.h"
+#include "shim/sampler/sampler_ahead.h"
 #include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_image.h"
 #include "shim/sampler/sampler_section.h"
@@ -116,18 +117,21 @@ static void learn_device(struct sampler_context *c)
 }
 
 /* Whatever of it the driver loads late is loaded now. */
-static bool first_work(struct sampler_context *c, CUstream stream, int ptds)
+static bool first_work(struct sampler_context *c, const struct sampler_spot *spot)
 {
-	bool ok = sampler_put_ahead(c, stream, ptds, 1) && sampler_put_ahead(c, stream, ptds, 0);
+	bool ok = true;
 
+	for (unsigned us = 0; ok && us < 2; us++)
+		ok = sampler_make_ahead(c, &c->pairs[0], spot, us) &&
+		     sampler_put_ahead(c, &c->pairs[0], spot, us);
 	for (int i = 0; ok && i < CALIBRATIONS; i++)
-		ok = sampler_calibrate(c, stream, ptds, TF_WORK_EMPTY, STALL_FIRST_US) &&
-		     sampler_calibrate(c, stream, ptds, TF_WORK_NULL, STALL_FIRST_US) &&
-		     sampler_calibrate(c, stream, ptds, TF_WORK_NULL, 0);
+		ok = sampler_calibrate(c, spot, TF_WORK_EMPTY, STALL_FIRST_US) &&
+		     sampler_calibrate(c, spot, TF_WORK_NULL, STALL_FIRST_US) &&
+		     sampler_calibrate(c, spot, TF_WORK_NULL, 0);
 	return ok;
 }
 
-struct sampler_context *sampler_context_make(uint64_t handle, CUstream stream, int ptds)
+struct sampler_context *sampler_context_make(uint64_t handle, const struct sampler_spot *spot)
 {
 	CUstreamCaptureMode mode;
 	bool mine;
@@ -142,7 +146,7 @@ struct sampler_context *sampler_context_make(uint64_t handle, CUstream stream, i
 	bool ok = false;
 	if (section_enter(&mode)) {
 		learn_device(c);
-		ok = load_kernels(c) && sampler_pairs_make(c) && first_work(c, stream, ptds);
+		ok = load_kernels(c) && sampler_pairs_make(c) && first_work(c, spot);
 		section_leave(&mode);
 	}
 	if (!ok || !change(c, SAMPLER_MAKING, SAMPLER_ON))

@@ -20,8 +20,16 @@ enum sampler_state {
 	SAMPLER_ON,
 };
 
+/* A kernel of ours as a graph, made when it is first needed; see sampler_ahead.h. */
+struct sampler_graph {
+	CUgraphExec exec; /* NULL: none yet */
+	CUgraphNode node;
+	unsigned us; /* that it lasts */
+};
+
 struct sampler_pair {
 	CUevent a, b;
+	struct sampler_graph ahead, null;
 	uint64_t number;         /* in the order in which they were committed */
 	struct tf_record record; /* TF_CALL_SAMPLE, but for its `end` */
 };
@@ -32,6 +40,7 @@ struct sampler_context {
 	uint32_t state;  /* enum sampler_state. Release, after the rest is filled */
 	uint32_t device;
 	uint32_t warps_per_sm;
+	uint32_t graphs; /* the program has launched one; relaxed */
 	CUfunction stall, null;
 	uint64_t free;      /* pairs, a bit each */
 	uint64_t waiting;   /* those that the GPU has to finish */
@@ -47,13 +56,21 @@ struct sampler_context *sampler_context_find(uint64_t handle);
 /* Warps that a multiprocessor of the device holds; 0 = not known. */
 uint32_t sampler_warps_per_sm(CUdevice device);
 
+/* Where a sample is taken, and how kernels of ours are launched there: as graphs (sampler_ahead.h),
+ * or by themselves. */
+struct sampler_spot {
+	CUstream stream;
+	int ptds;
+	bool graphs;
+};
+
 /*
  * A context that was not seen before, made ready ahead of its first launch, which the calling
  * thread is about to make in it: loads our kernels, launches them, makes the events, measures what
- * a pair costs, on `stream`. NULL: no place for it. Where that fails, or a capture is under way, it
+ * a pair costs, at `spot`. NULL: no place for it. Where that fails, or a capture is under way, it
  * is off for good. Outside of sections.
  */
-struct sampler_context *sampler_context_make(uint64_t handle, CUstream stream, int ptds);
+struct sampler_context *sampler_context_make(uint64_t handle, const struct sampler_spot *spot);
 
 /* A context whose first launch goes ahead while we may not work in it: never sampled. */
 void sampler_context_refuse(uint64_t handle);
@@ -109,23 +126,17 @@ CUresult sampler_harvest(struct sampler_context *c, unsigned most);
 bool sampler_put_event(struct sampler_context *c, CUevent e, CUstream stream, int ptds);
 
 /*
- * Launches what stands ahead of the first event, so that every pair is measured behind the same
- * kind of work: a stall of `us` microseconds, or with 0, on a busy stream, our empty kernel.
- */
-bool sampler_put_ahead(struct sampler_context *c, CUstream stream, int ptds, unsigned us);
-
-/*
  * Whether the first event was still to come when the second one was queued. If not, the host's time
  * stands between them.
  */
 bool sampler_pair_holds(struct sampler_context *c, const struct sampler_pair *p);
 
 /*
- * Gives our events around nothing (TF_WORK_EMPTY) or around our empty kernel (TF_WORK_NULL) to a
+ * Gives our events around nothing (TF_WORK_EMPTY) or around our empty kernel (TF_WORK_NULL) to the
  * stream, behind a stall of so many microseconds, or behind our empty kernel (0: the stream is
  * busy). False: it was not to be.
  */
-bool sampler_calibrate(struct sampler_context *c, CUstream stream, int ptds, enum tf_work_kind kind,
-                       unsigned stall_us);
+bool sampler_calibrate(struct sampler_context *c, const struct sampler_spot *spot,
+                       enum tf_work_kind kind, unsigned stall_us);
 
 #endif

@@ -8,6 +8,20 @@ struct sampler_driver sampler_cu;
 
 static bool all_found;
 
+static bool find_graphs(struct sampler_driver *cu)
+{
+	const struct spy_wanted wanted[] = {
+	        {&cu->graph_create, "cuGraphCreate", NULL},
+	        {&cu->graph_add, "cuGraphAddKernelNode_v2", NULL},
+	        {&cu->graph_make, "cuGraphInstantiateWithFlags", NULL},
+	        {&cu->graph_change, "cuGraphExecKernelNodeSetParams_v2", NULL},
+	        {&cu->graph_launch[0], "cuGraphLaunch", NULL},
+	        {&cu->graph_launch[1], "cuGraphLaunch_ptsz", NULL},
+	};
+
+	return spy_driver_symbols(wanted, sizeof(wanted) / sizeof(wanted[0]));
+}
+
 bool sampler_driver_find(void)
 {
 	struct sampler_driver *cu = &sampler_cu;
@@ -38,6 +52,7 @@ bool sampler_driver_find(void)
 		return false;
 	void *since_12 = spy_driver_symbol("cuKernelGetFunction");
 	memcpy(&cu->kernel_function, &since_12, sizeof(since_12));
+	cu->graphs = find_graphs(cu);
 	__atomic_store_n(&all_found, true, __ATOMIC_RELEASE);
 	return true;
 }

@@ -29,6 +29,14 @@ struct sampler_driver {
 	CUresult (*occupancy)(int *, CUfunction, int, size_t);
 	CUresult (*function_attribute)(int *, CUfunction_attribute, CUfunction);
 	CUresult (*kernel_function)(CUfunction *, CUkernel); /* since CUDA 12; else NULL */
+	/* Since CUDA 12 as well, all of them if `graphs`. */
+	CUresult (*graph_create)(CUgraph *, unsigned);
+	CUresult (*graph_add)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+	                      const CUDA_KERNEL_NODE_PARAMS_v2 *);
+	CUresult (*graph_make)(CUgraphExec *, CUgraph, unsigned long long);
+	CUresult (*graph_change)(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2 *);
+	CUresult (*graph_launch[2])(CUgraphExec, CUstream);
+	bool graphs;
 };
 extern struct sampler_driver sampler_cu;
 

@@ -3,6 +3,7 @@
 #include "shim/sampler/sampler_open.h"
 
 #include "shim/record/span.h"
+#include "shim/sampler/sampler_ahead.h"
 #include "shim/sampler/sampler_beside.h"
 #include "shim/sampler/sampler_section.h"
 
@@ -12,7 +13,7 @@
 
 /* Whether what is ahead on the stream is a kernel or a graph: the thread gave no copy and no set
  * since its last sample, and no other thread anything to the stream. */
-static bool kernel_ahead(struct sampler *m, CUstream stream, int ptds, uint64_t now)
+static bool kernel_ahead(struct sampler *m, const struct sampler_spot *spot, uint64_t now)
 {
 	const struct tf_thread *th = spy_tls.thread;
 	uint64_t copies = th->items[SPY_CLASS_COPY] + th->items[SPY_CLASS_SET], before = m->copies,
@@ -21,7 +22,7 @@ static bool kernel_ahead(struct sampler *m, CUstream stream, int ptds, uint64_t 
 	m->copies = copies;
 	m->opened = now;
 	return m->full && copies == before &&
-	       !beside_works(&spy_map, th, m->context->number, stream, ptds, since);
+	       !beside_works(&spy_map, th, m->context->number, spot->stream, spot->ptds, since);
 }
 
 /*
@@ -29,19 +30,23 @@ static bool kernel_ahead(struct sampler *m, CUstream stream, int ptds, uint64_t 
  * as long as the program's kernels last, and an event does not: a kernel of ours that waited is
  * left out of the next samples, whose pairs stand behind a kernel of the program.
  */
-static bool begin_pair(struct sampler *m, CUstream stream, int ptds)
+static bool begin_pair(struct sampler *m, const struct sampler_spot *spot)
 {
+	if (!sampler_make_ahead(m->context, m->pair, spot, m->stall_us))
+		return false;
 	uint64_t start = spy_clock();
-	bool behind = kernel_ahead(m, stream, ptds, start);
+	bool behind = kernel_ahead(m, spot, start);
 
 	m->full -= m->full > 0;
 	if (!behind) {
-		if (!sampler_put_ahead(m->context, stream, ptds, m->stall_us))
+		if (!sampler_put_ahead(m->context, m->pair, spot, m->stall_us))
 			return false;
 		m->opened = spy_clock();
 	}
-	if (!sampler_put_event(m->context, m->pair->a, stream, ptds))
+	if (!sampler_put_event(m->context, m->pair->a, spot->stream, spot->ptds)) {
+		sampler_ahead_lost(m->pair);
 		return false;
+	}
 	if (!m->stall_us && m->opened - start > FULL_TIMES * (spy_clock() - m->opened))
 		m->full = SAMPLER_FULL;
 	return true;
@@ -49,12 +54,12 @@ static bool begin_pair(struct sampler *m, CUstream stream, int ptds)
 
 bool sampler_open(struct sampler *m, const struct spy_span *s, CUstream stream, bool may_stall)
 {
-	int ptds = !!(s->flags & TF_PTDS);
 	struct sampler_context *c = m->context;
+	const struct sampler_spot spot = sampler_spot_of(s, stream, c->graphs);
 
 	if (!section_clear())
 		return false;
-	CUresult idle = sampler_cu.stream_query[ptds](stream);
+	CUresult idle = sampler_cu.stream_query[spot.ptds](stream);
 	if (idle != CUDA_ERROR_NOT_READY && !sampler_accepted(c, idle))
 		return false;
 	bool stall = idle == CUDA_SUCCESS || (may_stall && m->cls->drained);
@@ -67,7 +72,7 @@ bool sampler_open(struct sampler *m, const struct spy_span *s, CUstream stream, 
 		m->full = 0;
 	if (!m->full && !random_below(&m->random, CALIBRATE_ONE)) {
 		enum tf_work_kind kind = random_below(&m->random, 8) ? TF_WORK_NULL : TF_WORK_EMPTY;
-		sampler_calibrate(c, stream, ptds, kind, m->stall_us);
+		sampler_calibrate(c, &spot, kind, m->stall_us);
 		return false;
 	}
 	m->pair = sampler_pair_take(c);
@@ -76,7 +81,7 @@ bool sampler_open(struct sampler *m, const struct spy_span *s, CUstream stream, 
 			spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
 		return false;
 	}
-	if (begin_pair(m, stream, ptds))
+	if (begin_pair(m, &spot))
 		return true;
 	sampler_pair_return(c, m->pair);
 	return false;

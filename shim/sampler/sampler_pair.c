@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/base/gate.h"
+#include "shim/sampler/sampler_ahead.h"
 #include "shim/sampler/sampler_beside.h"
 #include "shim/sampler/sampler_context.h"
 #include "shim/sampler/sampler_section.h"
@@ -121,23 +122,6 @@ bool sampler_put_event(struct sampler_context *c, CUevent e, CUstream stream, in
 	return section_clear() && sampler_accepted(c, sampler_cu.record[ptds](e, stream));
 }
 
-static bool put_kernel(struct sampler_context *c, CUfunction f, CUstream stream, int ptds,
-                       void **arguments)
-{
-	return section_clear() &&
-	       sampler_accepted(
-	               c, sampler_cu.launch[ptds](f, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
-}
-
-bool sampler_put_ahead(struct sampler_context *c, CUstream stream, int ptds, unsigned us)
-{
-	unsigned long long nanoseconds = us * 1000ull;
-	void *arguments[] = {&nanoseconds};
-
-	return us ? put_kernel(c, c->stall, stream, ptds, arguments)
-	          : put_kernel(c, c->null, stream, ptds, NULL);
-}
-
 bool sampler_pair_holds(struct sampler_context *c, const struct sampler_pair *p)
 {
 	CUresult rc = section_clear() ? sampler_cu.event_query(p->a) : CUDA_SUCCESS;
@@ -148,18 +132,26 @@ bool sampler_pair_holds(struct sampler_context *c, const struct sampler_pair *p)
 	return false;
 }
 
-bool sampler_calibrate(struct sampler_context *c, CUstream stream, int ptds, enum tf_work_kind kind,
-                       unsigned stall_us)
+bool sampler_calibrate(struct sampler_context *c, const struct sampler_spot *spot,
+                       enum tf_work_kind kind, unsigned stall_us)
 {
+	CUstream stream = spot->stream;
+	int ptds = spot->ptds;
 	struct sampler_pair *p = sampler_pair_take(c);
 
 	if (!p)
 		return true;
-	bool ok = sampler_put_ahead(c, stream, ptds, stall_us);
+	if (!sampler_make_ahead(c, p, spot, stall_us)) { /* what it did last may be under way */
+		sampler_pair_return(c, p);
+		return __atomic_load_n(&c->state, __ATOMIC_RELAXED) != SAMPLER_OFF;
+	}
+	bool ok = sampler_put_ahead(c, p, spot, stall_us);
 	uint64_t opened = spy_clock();
 	ok = ok && sampler_put_event(c, p->a, stream, ptds) &&
-	     (kind != TF_WORK_NULL || sampler_put_ahead(c, stream, ptds, 0)) &&
+	     (kind != TF_WORK_NULL || sampler_put_null(c, p, spot)) &&
 	     sampler_put_event(c, p->b, stream, ptds);
+	if (!ok)
+		sampler_ahead_lost(p);
 	if (!ok || beside_works(&spy_map, spy_tls.thread, c->number, stream, ptds, opened) ||
 	    !sampler_pair_holds(c, p)) {
 		sampler_pair_return(c, p);

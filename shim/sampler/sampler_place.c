@@ -2,6 +2,7 @@
 #include "shim/sampler/sampler_place.h"
 
 #include "shim/sampler/sampler.h"
+#include "shim/sampler/sampler_ahead.h"
 #include "shim/sampler/sampler_beside.h"
 
 #define LAUNCHED 1024u /* places, by key */
@@ -42,7 +43,8 @@ void place_enter(struct sampler *m, const struct spy_span *s, CUstream stream)
 	} else if (__atomic_load_n(&shared.no_new_contexts, __ATOMIC_RELAXED)) {
 		sampler_context_refuse((uintptr_t)current);
 	} else if (place_goes_to_gpu(s, stream, &rc)) {
-		c = sampler_context_make((uintptr_t)current, stream, !!(s->flags & TF_PTDS));
+		struct sampler_spot spot = sampler_spot_of(s, stream, false);
+		c = sampler_context_make((uintptr_t)current, &spot);
 	} else if (rc == CUDA_SUCCESS) {
 		return; /* goes into a graph */
 	} else {
@@ -89,6 +91,8 @@ void place_launched(const struct sampler *m, uint64_t key)
 {
 	uint64_t *at = &launched[(key >> 20) % LAUNCHED], mark = mark_of(m, key);
 
+	if (!__atomic_load_n(&m->context->graphs, __ATOMIC_RELAXED))
+		__atomic_store_n(&m->context->graphs, 1, __ATOMIC_RELAXED);
 	/* Relaxed: the launch itself went to the driver before. Mostly the mark is there already:
 	 * not writing it leaves the cache line shared by all threads. */
 	if (__atomic_load_n(at, __ATOMIC_RELAXED) != mark)

@@ -228,6 +228,21 @@ def test_graph_launches(sample):
     assert s.trouble['SAMPLING_OFF'] == 0
 
 
+def test_graphs_are_as_fast_as_without(sample):
+    """The driver begins each kernel of a graph later once a kernel was launched by itself behind a graph of that stream."""
+    r, s = sample('replays', 2000, SIM_GRAPH_MIXED_NS=200, SIM_GAP_NS=0, SIM_COST=1, CUDASPY_BUDGET=5)
+    assert s.count('graph') > 20 and s.count('copy') > 5 and s.count('null') > 5
+    assert graphs_sampled(s) == pytest.approx([10 * COSTS['k0'] + 9 * 400], abs=1)
+    assert r.truth['totals']['graph_launches'] == 2000
+
+
+def test_a_driver_that_takes_no_graphs_of_ours(sample, driver_without):
+    r, s = sample('replays', 2000, SIM_COST=1, SIM_GAP_NS=0, CUDASPY_BUDGET=5,
+                  sim=driver_without('cuGraphExecKernelNodeSetParams_v2'))
+    assert s.count('graph') > 20 and s.trouble['SAMPLING_OFF'] == 0
+    assert own_calls(r)['cuLaunchKernel'] > 20 and 'cuGraphLaunch' not in own_calls(r)
+
+
 def graphs_sampled(s, regime='idle'):
     """Of each class of graphs that has samples: its mean without what the pair costs."""
     offset = s.mean('null', regime) - NULL_NS

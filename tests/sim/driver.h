@@ -43,6 +43,8 @@ struct sim_stream {
 	_Atomic(struct sim_capture *) capture;
 	_Atomic uint64_t host_sent; /* last host function submitted, process-wide number */
 	_Atomic bool after_host;    /* no work has been submitted behind it */
+	_Atomic bool graphs;        /* one was launched */
+	_Atomic bool mixed;         /* and behind it a kernel by itself */
 	struct sim_node **deps;     /* while captured: what the next node depends on */
 	unsigned dep_count;
 	unsigned flags;

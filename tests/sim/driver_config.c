@@ -11,6 +11,8 @@
  *   SIM_INIT_NS SIM_CONTEXT_NS
  *   on the GPU: SIM_LATENCY_NS (launch to start), SIM_KERNEL_NS (kernels without a stated cost),
  *   SIM_GAP_NS, SIM_GRAPH_GAP_NS (between pieces of work of a stream, of a graph),
+ *   SIM_GRAPH_MIXED_NS 0 (more between pieces of a graph, where a kernel was launched by itself
+ *   behind a graph of that stream),
  *   SIM_TO_ENGINE_NS, SIM_FROM_ENGINE_NS (what the gap to a copy engine, and from it, is longer),
  *   SIM_NULL_NS 590 (empty kernels of cudaspy's own),
  *   SIM_COPY_FLOOR_NS (shortest copy or set), SIM_TO_DEVICE_NS, SIM_FROM_DEVICE_NS (of a copy by
@@ -176,6 +178,7 @@ void sim_config_read(void)
 	c->to_device_ns = number("SIM_TO_DEVICE_NS", 2500);
 	c->from_device_ns = number("SIM_FROM_DEVICE_NS", 1500);
 	c->graph_gap_ns = number("SIM_GRAPH_GAP_NS", 400);
+	c->graph_mixed_ns = number("SIM_GRAPH_MIXED_NS", 0);
 	c->copy_floor_ns = number("SIM_COPY_FLOOR_NS", 1000);
 	c->stub = number("SIM_STUB", 0);
 	c->driver_dlsym = number("SIM_DRIVER_DLSYM", 0);

@@ -15,7 +15,7 @@ struct sim_config {
 	uint64_t launch_ns, latency_ns, sync_ns, malloc_ns, free_ns, host_alloc_ns, module_ns;
 	uint64_t first_launch_ns, event_ns, stream_ns, copy_ns, graph_launch_ns, instantiate_ns;
 	uint64_t init_ns, context_ns;
-	uint64_t kernel_ns, gap_ns, graph_gap_ns, copy_floor_ns; /* GPU side */
+	uint64_t kernel_ns, gap_ns, graph_gap_ns, graph_mixed_ns, copy_floor_ns; /* GPU side */
 	uint64_t to_engine_ns, from_engine_ns;
 	uint64_t null_ns;                      /* of our own empty kernels */
 	uint64_t to_device_ns, from_device_ns; /* of a copy by an engine, beside its bytes */

@@ -110,6 +110,8 @@ static CUresult launch_now(CUfunction f, CUstream stream, struct sim_launch *l)
 	w.kernel = l->func->name;
 	if (unlikely(l->func->own))
 		w.kind = TL_OWN;
+	if (unlikely(atomic_load_explicit(&s->graphs, memory_order_relaxed)))
+		atomic_store(&s->mixed, true);
 	stream_submit(s, &w);
 	sim_cost_since(from, sim_config.launch_ns);
 	if (likely(!l->func->own))

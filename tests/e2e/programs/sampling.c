@@ -292,6 +292,30 @@ static void graphs(void)
 	}
 }
 
+/* replays ROUNDS: a graph of ten kernels and a copy to the device beside it, and no kernel by
+ * itself.
+ */
+static void replays(void)
+{
+	CUmodule module = load();
+	unsigned rounds = number(0, 100);
+	CUstream stream, beside;
+	CUdeviceptr a;
+	void *host;
+
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
+	CHECK(cuMemAlloc_v2(&a, 1 << 16));
+	CHECK(cuMemAllocHost_v2(&host, 1 << 16));
+	CUgraphExec exec = graph_of(numbered(module, 0), 10, stream);
+	for (unsigned r = 0; r < rounds; r++) {
+		CHECK(cuMemcpyHtoDAsync_v2(a, host, 1 << 16, beside));
+		CHECK(cuGraphLaunch(exec, stream));
+		CHECK(cuStreamSynchronize(stream));
+		CHECK(cuStreamSynchronize(beside));
+	}
+}
+
 /* busy COUNT: more work outstanding than there are pairs of events, for long. */
 static void busy(void)
 {
@@ -573,6 +597,7 @@ static const struct {
              {"serialized", serialized},
              {"copies", copies},
              {"graphs", graphs},
+             {"replays", replays},
              {"busy", busy},
              {"contexts", contexts},
              {"anew", anew},
