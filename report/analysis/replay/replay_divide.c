@@ -4,6 +4,8 @@
 #include "report/analysis/flow/flow.h"
 #include "report/analysis/replay/replay_fit.h"
 
+#define LOOK_AHEAD 64u /* calls that begin while one waits */
+
 /* ---- what a call may wait for ---- */
 
 static enum replay_wait wait_of(const struct call_event *a)
@@ -59,13 +61,22 @@ static void note_late(struct replay_fit *n, double late)
 	n->usual = late > n->usual ? n->usual + step : fmax(0, n->usual - step);
 }
 
-/* The end of all work on the stream of the event that is waited for, what comes behind it too. */
-static double behind(const struct replay_fit *n, const struct replay_act *a)
+/* Whether more work is queued behind the event that call i waited for until `end`: before it was
+ * called, or meanwhile by other threads. */
+static bool is_behind(const struct replay_fit *n, size_t i, double done, double end)
 {
-	uint32_t stream =
-	        a->wait == REPLAY_EVENT ? n->replay->given[a->event].stream : CALL_LOG_NONE;
+	const struct replay *r = n->replay;
+	const struct replay_act *a = &r->call_events[i];
+	uint32_t stream = a->wait == REPLAY_EVENT ? r->given[a->event].stream : CALL_LOG_NONE;
 
-	return stream != CALL_LOG_NONE ? n->gpu.streams[stream].tail : -INFINITY;
+	if (stream == CALL_LOG_NONE)
+		return false;
+	if (n->gpu.streams[stream].tail > done)
+		return true;
+	for (size_t k = i + 1; k < r->count && k - i <= LOOK_AHEAD && r->given[k].start < end; k++)
+		if (r->given[k].kind != TF_WORK_NONE && r->given[k].stream == stream)
+			return true;
+	return false;
 }
 
 /*
@@ -87,7 +98,7 @@ static void divide_wait(struct replay_fit *n, size_t i, double start, double end
 	if (n->replay->given[i].cls != SPY_CLASS_SYNC) /* own work comes after the wait */
 		own = fmin(own, fmax(0, end - done));
 	a->own = fmin(own, end - start);
-	if (behind(n, a) > done && end - start > own + REPLAY_NOISE) {
+	if (end - start > own + REPLAY_NOISE && is_behind(n, i, done, end)) {
 		a->late = fmin(n->usual, end - start - a->own);
 		a->shift = end - a->late - done;
 		replay_gpu_shift(&n->gpu, i, a->shift);

@@ -169,8 +169,11 @@ static void walk(struct replay_fit *n, size_t i)
 	}
 	t->last = (uint32_t)i;
 	t->end = given->end;
-	if (given->end - start >= REPLAY_LONG)
+	if (given->end - start >= REPLAY_LONG) {
 		t->last_long = (uint32_t)i;
+		if (a->wait != REPLAY_NO_WAIT)
+			t->burst = given->end;
+	}
 }
 
 /* ---- the whole ---- */

@@ -24,7 +24,7 @@ struct replay_thread_state {
 	uint32_t last;        /* its last call, or CALL_LOG_NONE */
 	uint32_t last_long;   /* its last call that took REPLAY_LONG, or CALL_LOG_NONE */
 	double end;           /* return of it */
-	double burst;         /* start of its calls since its last long gap */
+	double burst;         /* since its last long gap, or long wait for the GPU, ns */
 	double polling;       /* entry of the first of the queries being repeated; NaN = none */
 	uint32_t named, told; /* its last call on a stream, its last host function; CALL_LOG_NONE */
 	uint32_t named_ago, told_ago; /* calls since */
