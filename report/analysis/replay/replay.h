@@ -46,7 +46,8 @@ struct replay_act {
 	uint32_t before; /* the call that it follows, of another thread; CALL_LOG_NONE: its thread's
 	                    last one */
 	uint32_t event;  /* the call that recorded what it waits for, or CALL_LOG_NONE; of a host
-	                    function: the call that names its stream */
+	                    function: the call that names its stream; what-if: of a record: the
+	                    copy whose end alone it marks */
 	uint32_t held; /* the call of another thread that had the driver's lock, or CALL_LOG_NONE */
 	double let_go; /* from the return of that call to its own */
 	uint16_t flags; /* REPLAY_... */
@@ -65,6 +66,7 @@ struct replay_act {
 	128u               /* its thread waited for a host function to run before it made the call \
 	                    */
 #define REPLAY_UNSURE 256u /* or it did not, and was busy with other things until then */
+#define REPLAY_ALONE  512u /* what-if: a copy whose end an event of its own marks, and no other */
 
 /* GPU time of each class of work: its mean, or the low or high end of its interval. */
 enum replay_level { REPLAY_MEAN, REPLAY_LOW, REPLAY_HIGH, REPLAY_LEVELS };

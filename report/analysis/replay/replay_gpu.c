@@ -17,7 +17,7 @@ void replay_gpu_start(struct replay_gpu *g, const struct replay *r,
 	g->done = alloc_zeroed(r->count, sizeof(*g->done));
 	for (size_t i = 0; i < h->stream_count; i++) {
 		struct replay_stream *s = &g->streams[i];
-		s->tail = s->wait = s->side = -INFINITY;
+		s->tail = s->wait = s->side = s->marked = -INFINITY;
 		s->device = h->streams[i].device % CALL_LOG_DEVICES;
 		s->legacy = cuda_stream_is_legacy(h->streams[i].flags);
 		s->blocking = cuda_stream_is_blocking(h->streams[i].flags);
@@ -61,12 +61,18 @@ static struct replay_device *device_of(const struct replay_gpu *g, size_t i)
 	return (struct replay_device *)&g->devices[device];
 }
 
-/* The end of all that is on a stream; of the legacy one, of those that it waits for too. */
-static double end_of(const struct replay_gpu *g, const struct replay_stream *s)
+/* The end of what is on a stream, and of these copies beside it; of the legacy one, of those that
+ * it waits for too. */
+static double end_with(const struct replay_gpu *g, const struct replay_stream *s, double copies)
 {
-	double end = later(s->tail, later(s->wait, s->side));
+	double end = later(s->tail, later(s->wait, copies));
 
 	return s->legacy ? later(end, g->devices[s->device].blocking) : end;
+}
+
+static double end_of(const struct replay_gpu *g, const struct replay_stream *s)
+{
+	return end_with(g, s, s->side);
 }
 
 /* The stream that an event record or a host function is on. */
@@ -127,6 +133,7 @@ static void clip_stream(struct replay_gpu *g, struct replay_stream *s, double by
 
 	clip(&s->tail, by);
 	clip(&s->side, by);
+	clip(&s->marked, by);
 	clip(&s->wait, by);
 	if (d->tail_stream == (uint32_t)(s - g->streams))
 		clip(&d->tail, by);
@@ -228,8 +235,10 @@ double replay_gpu_before(const struct replay_gpu *g, size_t i)
 	struct replay_device *d = device_of(g, i);
 	double end = is_shared(g, i) ? d->engine[engine_of(&g->replay->given[i])] : -INFINITY;
 
-	if (!s || g->call_events[i].flags & REPLAY_IN)
+	if (!s)
 		return end;
+	if (g->call_events[i].flags & REPLAY_IN)
+		return later(end, replay_gpu_marked(g, g->call_events[i].event));
 	end = later(end, later(s->tail, s->wait));
 	if (s->legacy)
 		end = later(end, d->blocking);
@@ -266,6 +275,8 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 		d->engine[engine] = later(d->engine[engine], end);
 	if (flags & REPLAY_OUT) {
 		s->side = later(s->side, end);
+		if (!(flags & REPLAY_ALONE))
+			s->marked = later(s->marked, end);
 	} else if (flags & REPLAY_IN) {
 		s->wait = later(s->wait, end);
 	} else {
@@ -317,11 +328,16 @@ double replay_gpu_issue(struct replay_gpu *g, size_t i, double entry, double ret
 	if (given->kind != TF_WORK_NONE) {
 		double end = place(g, i, entry, returned);
 		book(g, i, s, end);
+		if (a->flags & (REPLAY_IN | REPLAY_OUT))
+			g->done[i] = end - s->offset;
 		return end;
 	}
-	if (given->role == CUDA_ROLE_EVENT_RECORD) {
+	if (given->role == CUDA_ROLE_EVENT_RECORD && a->event != CALL_LOG_NONE) {
+		g->done[i] =
+		        later(replay_gpu_marked(g, a->event) - s->offset, returned - s->offset);
+	} else if (given->role == CUDA_ROLE_EVENT_RECORD) {
 		order(g, s);
-		g->done[i] = later(end_of(g, s), returned) - s->offset;
+		g->done[i] = later(end_with(g, s, s->marked), returned) - s->offset;
 	} else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE) {
 		s->wait = later(s->wait, replay_gpu_marked(g, a->event));
 		order(g, s);

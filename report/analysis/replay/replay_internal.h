@@ -26,6 +26,7 @@ struct replay_stream {
 	double tail;   /* end of its last work */
 	double wait;   /* end of what it was told to wait for */
 	double side;   /* end of its REPLAY_OUT copies */
+	double marked; /* of those that are not REPLAY_ALONE */
 	double offset; /* sum of the acts' `shift` so far */
 	struct replay_queue queues[CUDA_ENGINES];
 	enum cuda_engine engine; /* of its last work */
@@ -49,7 +50,8 @@ struct replay_gpu {
 	const struct replay_act *call_events;
 	struct replay_stream *streams;
 	struct replay_device devices[CALL_LOG_DEVICES];
-	double *done; /* of event records: when what they mark is done */
+	double *done; /* of event records: when what they mark is done; of REPLAY_IN and REPLAY_OUT
+	                 copies: their end */
 };
 
 void replay_gpu_start(struct replay_gpu *g, const struct replay *r,

@@ -193,24 +193,6 @@ static void quicken_behind(const struct whatif_change *c, const struct replay *r
 	free(behind);
 }
 
-/* ---- copies beside kernels ---- */
-
-static void overlap(struct whatif_change *c, const struct replay *r, struct replay_act *call_events,
-                    uint32_t i)
-{
-	const struct call_event *given = &r->given[i];
-	struct replay_act *a = &call_events[i];
-
-	if (given->kind != TF_WORK_COPY || given->direction > SPY_DIR_DTOH ||
-	    a->wait == REPLAY_STAGED || a->wait == REPLAY_BUFFER)
-		return;
-	if (c->hope == HOPE_MOST)
-		a->flags |= REPLAY_IN | REPLAY_OUT;
-	else
-		a->flags |= given->direction == SPY_DIR_HTOD ? REPLAY_IN : REPLAY_OUT;
-	c->changed++;
-}
-
 /* ---- kernels ---- */
 
 static bool matches(const struct whatif_change *c, const struct call_log_work *w)
@@ -354,14 +336,14 @@ void change_acts(struct whatif_change *c, const struct replay *r, struct replay_
 		no_host_work(c, r, call_events);
 	else if (c->what == WHATIF_NO_ALLOC)
 		quicken_behind(c, r, call_events);
+	else if (c->what == WHATIF_OVERLAP)
+		change_overlap(c, r, call_events);
 	double usual = c->what == WHATIF_PINNED ? usual_gap(r) : 0;
 	for (uint32_t i = 0; i < r->count; i++) {
 		if (c->what == WHATIF_PINNED)
 			pin(c, r, call_events, i, usual);
 		else if (c->what == WHATIF_NO_ALLOC)
 			no_alloc(c, r, call_events, i);
-		else if (c->what == WHATIF_OVERLAP)
-			overlap(c, r, call_events, i);
 	}
 	scale_shifts(r, call_events);
 }

@@ -61,11 +61,14 @@ void change_acts(struct whatif_change *c, const struct replay *r, struct replay_
 #define WHATIF_ROW_KERNELS 32u
 
 /* The same for graphs alone: whatif_graphs.c, of whole steps: whatif_whole.c;
- * for rows of alike kernels: whatif_fused.c, for waits: whatif_no_sync.c. */
+ * for rows of alike kernels: whatif_fused.c, for waits: whatif_no_sync.c, for copies on streams of
+ * their own: whatif_overlap.c. */
 void change_graphs(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_fused(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_steps(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_no_sync(struct whatif_change *c, const struct replay *r,
+                    struct replay_act *call_events);
+void change_overlap(struct whatif_change *c, const struct replay *r,
                     struct replay_act *call_events);
 
 /* More time than this (ns) between two calls is not the cost of issuing them, as a framework has

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "report/analysis/whatif/whatif_change.h"
+#include "report/base/alloc.h"
+
+/*
+ * Copies get streams of their own. To the device they do not wait for the work before them then;
+ * from it, the work behind them does not wait for them.
+ *
+ * Where the program has events around a copy they say what must be done before what, as they would
+ * on its own stream: the copy waits for the event that its thread made the stream wait for right
+ * before it, and for nothing else; an event recorded right behind it marks its end alone; and if
+ * that is waited for on the GPU, only what comes behind such a wait needs the copy.
+ */
+
+struct around {          /* of a thread: since its last work */
+	uint32_t waited; /* the record that it made a stream wait for, or CALL_LOG_NONE */
+	uint32_t copy;   /* its last work, if that is a copy that is changed, or CALL_LOG_NONE */
+	uint32_t stream; /* of either */
+};
+
+static bool is_meant(const struct replay *r, const struct replay_act *a, size_t i)
+{
+	const struct call_event *given = &r->given[i];
+
+	return given->kind == TF_WORK_COPY && given->direction <= SPY_DIR_DTOH && !given->result &&
+	       given->stream != CALL_LOG_NONE && a->wait != REPLAY_STAGED &&
+	       a->wait != REPLAY_BUFFER;
+}
+
+/* Of each call whether it is a record that a stream was made to wait for. */
+static bool *waited_for(const struct replay *r, const struct replay_act *call_events)
+{
+	bool *waited = alloc_zeroed(r->count + 1, sizeof(*waited));
+
+	for (size_t i = 0; i < r->count; i++)
+		if (r->given[i].role == CUDA_ROLE_EVENT_WAIT && !r->given[i].result &&
+		    call_events[i].event != CALL_LOG_NONE)
+			waited[call_events[i].event] = true;
+	return waited;
+}
+
+static void put_beside(struct whatif_change *c, const struct replay *r,
+                       struct replay_act *call_events, struct around *t, uint32_t i)
+{
+	const struct call_event *given = &r->given[i];
+	struct replay_act *a = &call_events[i];
+
+	if (c->hope == HOPE_MOST)
+		a->flags |= REPLAY_IN | REPLAY_OUT;
+	else
+		a->flags |= given->direction == SPY_DIR_HTOD ? REPLAY_IN : REPLAY_OUT;
+	if (t->waited != CALL_LOG_NONE && t->stream == given->stream && a->event == CALL_LOG_NONE) {
+		a->flags |= REPLAY_IN;
+		a->event = t->waited;
+	}
+	*t = (struct around){CALL_LOG_NONE, i, given->stream};
+	c->changed++;
+}
+
+void change_overlap(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
+{
+	size_t threads = r->call_log ? r->call_log->thread_count : 0;
+	struct around *of = alloc_zeroed(threads + 1, sizeof(*of));
+	bool *waited = waited_for(r, call_events);
+
+	for (size_t i = 0; i < threads; i++)
+		of[i].waited = of[i].copy = CALL_LOG_NONE;
+	for (uint32_t i = 0; i < r->count; i++) {
+		const struct call_event *given = &r->given[i];
+		struct around *t = &of[given->thread];
+		struct replay_act *a = &call_events[i];
+		if (given->result || given->flags & CALL_EVENT_CAPTURED)
+			continue;
+		if (is_meant(r, a, i)) {
+			put_beside(c, r, call_events, t, i);
+		} else if (given->kind != TF_WORK_NONE) {
+			*t = (struct around){CALL_LOG_NONE, CALL_LOG_NONE, CALL_LOG_NONE};
+		} else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE) {
+			*t = (struct around){a->event, CALL_LOG_NONE, given->stream};
+		} else if (given->role == CUDA_ROLE_EVENT_RECORD && t->copy != CALL_LOG_NONE &&
+		           t->stream == given->stream) {
+			a->event = t->copy;
+			call_events[t->copy].flags |=
+			        REPLAY_ALONE | (waited[i] ? REPLAY_IN | REPLAY_OUT : 0);
+		}
+	}
+	free(waited);
+	free(of);
+}
