@@ -52,6 +52,17 @@ def is_sound(row):
     return row
 
 
+def test_a_gpu_at_its_power_limit(tmp_path):
+    """It does no more work when it is idle less: what only fills its pauses gains next to nothing, and at best what it would."""
+    change = 'overlap'
+    free, = predict(record('copy_not_overlapped', tmp_path / 'free'), change)[0].values()
+    held, = predict(record('copy_not_overlapped', tmp_path / 'held', SIM_NVML_CAPPED='0:999999999999'), change)[0].values()
+    assert held['saved_ns'] < 0.1 * free['saved_ns']
+    assert held['speedup_high'] > 1 + (free['speedup'] - 1) / 2
+    said = "the power limit held the GPU's clocks down for 100 % of the time: there it does no more work when it is idle less"
+    assert any(said in text for text in held['assumptions']) and not any(said in text for text in free['assumptions'])
+
+
 @pytest.mark.parametrize('name', PAIRS)
 def test_a_prediction_is_what_the_fixed_twin_saves(name, tmp_path):
     """Within 10 % of the saving, and what the fixed twin takes is in the range."""

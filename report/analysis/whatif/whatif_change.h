@@ -29,7 +29,8 @@ struct whatif_change {
 	double graph_launch; /* ns of a graph's launch in this run; NaN: there was none */
 	double hands;        /* of WHATIF_HOST: so many share the work at least */
 	double others;       /* processes that have the GPU too */
-	double cpu_wait;     /* of WHATIF_CPU: share of the threads' time; NaN: not known */
+	double capped;   /* share of the time in which the power limit held the GPU's clocks down */
+	double cpu_wait; /* of WHATIF_CPU: share of the threads' time; NaN: not known */
 	const struct whatif_steps *steps; /* of WHATIF_STEP */
 	bool strict;    /* of WHATIF_STEP: what is not the launches' stays, whatever the hope */
 	double stays;   /* ns that the host still does outside CUDA: added to */
@@ -49,10 +50,14 @@ struct whatif_outcome {
 	/* The ratio on a host that is faster, and slower, and the least then. */
 	double at_speed[2], bound_at_speed[2];
 	double host[2]; /* shares of the time in which the host works: as it was, and then */
-	double error, changed, bandwidth[2], graph_launch, hands, others;
+	double error, changed, bandwidth[2], graph_launch, hands, others, capped;
 	struct whatif_link link;
 	bool assumed_bandwidth;
 };
+
+/* What is known of the machine that a process ran on: whatif_machine.c. */
+struct model;
+void whatif_machine(struct whatif_change *c, const struct model *m, size_t process);
 
 /* Changes the call events, which are a copy of those of r. */
 void change_acts(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);

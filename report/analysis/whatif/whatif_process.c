@@ -18,7 +18,6 @@
 #define NO_GAIN 0.995
 /* The same where it is so little that the host's speed makes no difference to it. */
 #define LITTLE_GAIN 0.95
-#define HANDS       4.0
 /* Pinned copies that tell a bandwidth: of smaller ones, most is the start. */
 #define BANDWIDTH_BYTES (1u << 20)
 
@@ -40,51 +39,18 @@ static void find_bandwidth(struct whatif_change *c, const struct call_log *h)
 	}
 }
 
-static double told(const struct environment_reading *r, enum spy_environment what)
+/*
+ * A GPU at its power limit does no more work in a time when it is idle less: its clocks go down. So
+ * as much as it was busy while it was held down, a change that leaves its work as it is gains
+ * nothing; at best it was held down in another part of the run.
+ */
+static double held_down(const struct whatif_change *c, double ratio, double busy)
 {
-	return r->made ? r->value[what] : NAN;
-}
+	bool work = c->what == WHATIF_KERNEL || c->what == WHATIF_FUSED;
 
-/* The larger of what the two readings say; fmax() of a NaN is the other one. */
-static double most(const struct environment_device *d, enum spy_environment what)
-{
-	return fmax(told(&d->first, what), told(&d->last, what));
-}
-
-/* An idle link goes down to a lower generation to save power, but not when it is copied over. */
-static struct whatif_link link_of(const struct environment_device *d)
-{
-	struct whatif_link l = {.generation = fmax(most(d, SPY_ENVIRONMENT_PCIE_GEN),
-	                                           most(d, SPY_ENVIRONMENT_PCIE_GEN_MAX)),
-	                        .width = most(d, SPY_ENVIRONMENT_PCIE_WIDTH)};
-
-	l.rate = estimate_link(l.generation, l.width);
-	return l;
-}
-
-/* The slowest link to a device that the run used. */
-static struct whatif_link find_link(const struct model *m)
-{
-	struct whatif_link slowest = {.rate = NAN};
-
-	for (size_t i = 0; i < m->environment_count; i++) {
-		struct whatif_link l = link_of(&m->environment[i]);
-		if (m->environment[i].used && isfinite(l.rate) && !(l.rate >= slowest.rate))
-			slowest = l;
-	}
-	return slowest;
-}
-
-/* Other processes with a context on a device that this one used: as many as were there when CUDA
- * started, or at exit, whichever are more. 0 where nobody knows. */
-static double find_others(const struct model *m, size_t process)
-{
-	double others = 0;
-
-	for (size_t i = 0; i < m->environment_count; i++)
-		if (m->environment[i].used && m->environment[i].process == process)
-			others = fmax(others, most(&m->environment[i], SPY_ENVIRONMENT_OTHERS));
-	return others;
+	return work || c->hope == HOPE_MOST || !(ratio < 1)
+	               ? ratio
+	               : 1 - (1 - ratio) * (1 - c->capped * busy);
 }
 
 /* The median of what launching a graph took itself. */
@@ -162,20 +128,6 @@ static double work_left(const struct replay *r, const struct replay_act *call_ev
 		part[engine] += call_events[i].gpu;
 	}
 	return r->gpu > 0 ? fmin(1, fmax(part[0], fmax(part[1], part[2])) / r->gpu) : 0;
-}
-
-/* Worker processes or threads that can take the host's work over: few, as programs have it, and no
- * more than there are CPUs. */
-static double hands(const struct model *m, size_t process)
-{
-	double most = HANDS;
-
-	for (size_t i = 0; i < m->thread_count; i++) {
-		const struct model_thread *t = &m->threads[i];
-		if (t->process == process && t->issues && t->cpu_cores >= 1)
-			most = fmin(most, t->cpu_cores);
-	}
-	return most;
 }
 
 static struct whatif_change change_of(enum whatif what, enum replay_level level,
@@ -296,11 +248,11 @@ static void try_change(const struct model *m, const struct model_process *p, con
 	 * is theirs. */
 	if (c->hope == HOPE_LEAST && c->others > 0)
 		share_gpu(r, call_events, 1 + c->others);
-	double time = c->changed > 0 ? replay_run(r, call_events) : base;
-	to->time[level] = base > 0 ? time / base : NAN;
+	double busy = busy_replayed(p, r),
+	       time = c->changed > 0 ? replay_run(r, call_events) : base;
+	to->time[level] = base > 0 ? held_down(c, time / base, busy) : NAN;
 	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
 	to->assumed_bandwidth |= c->assumed_bandwidth;
-	double busy = busy_replayed(p, r);
 	to->busy = level == REPLAY_MEAN ? busy : to->busy;
 	busy = level == REPLAY_LOW ? fmax(busy, to->busy * least_work(m)) : to->busy;
 	to->bound[level] = fmin(busy, to->busy) * work_left(r, call_events);
@@ -322,6 +274,7 @@ static void try_change(const struct model *m, const struct model_process *p, con
 	to->graph_launch = c->graph_launch;
 	to->hands = c->hands;
 	to->others = c->others;
+	to->capped = c->capped;
 	to->link = c->link;
 	memcpy(to->bandwidth, c->bandwidth, sizeof(to->bandwidth));
 }
@@ -370,12 +323,10 @@ static bool try_level(const struct model *m, const struct model_process *p,
 			continue;
 		struct whatif_change c = change_of(what, level, a);
 		find_bandwidth(&c, &p->call_log);
-		c.link = find_link(m);
 		c.graph_launch = launch;
 		c.steps = what == WHATIF_STEP ? &steps : NULL;
 		c.cpu_wait = p->call_log.cpu_wait;
-		c.hands = hands(m, (size_t)(p - m->processes));
-		c.others = find_others(m, (size_t)(p - m->processes));
+		whatif_machine(&c, m, (size_t)(p - m->processes));
 		try_change(m, p, &r, &c, level, base, speeds, call_events, &out[what - a->from]);
 	}
 	free(call_events);

@@ -160,6 +160,11 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		       "the GPU's time is this process' own; for the least gain %.0f other%s, by "
 		       "NVML, take%s as much of it",
 		       o->others, o->others > 1 ? "s" : "", o->others > 1 ? " each" : "s");
+	if (o->capped >= 0.05 && to->what != WHATIF_KERNEL && to->what != WHATIF_FUSED)
+		assume(to,
+		       "the power limit held the GPU's clocks down for %.0f %% of the time: there "
+		       "it does no more work when it is idle less, but for the most gain",
+		       100 * o->capped);
 	if (to->coverage < 0.995)
 		assume(to,
 		       "the calls that were kept, of %.0f %% of the steady window, stand for all",
