@@ -91,12 +91,12 @@ static bool eligible(struct sampler *m, const struct spy_span *s)
 
 /* ---- before the real call ---- */
 
-/* Returns the event pair of the sample under way to its pool, unless the context is gone. */
-static void abandon(struct sampler *m)
+/* Gives up the sample under way, unless the context is gone. `marked`: both events are recorded. */
+static void abandon(struct sampler *m, bool marked)
 {
 	m->span = NULL;
 	if (m->where->number == m->where_number)
-		sampler_pair_return(m->where, m->pair);
+		sampler_pair_give_up(m->where, m->pair, marked);
 }
 
 /* No sample now, but the results of earlier ones are read. */
@@ -149,7 +149,7 @@ static void consider(struct sampler *m, struct sampler_class *cls, struct spy_sp
 		return;
 	}
 	if (m->span) /* a call that never returned */
-		abandon(m);
+		abandon(m, false);
 	if (!affordable(m, cls, now)) {
 		class_refused(cls, &m->rate, &m->random);
 		read_samples(m);
@@ -210,7 +210,8 @@ look(struct spy_span *s, uint64_t key, CUstream stream, const void *what)
 	uint64_t ticks = spy_clock() - start;
 	sampler_take_out(ticks);
 	if (s->gpu) {
-		m->ticks = ticks;   /* booked with the sample, after the call */
+		m->ticks = ticks - m->making; /* booked with the sample, after the call */
+		rate_spend(&m->rate, m->making);
 	} else if (c && !entered) { /* making a context ready counts in no budget */
 		rate_spend(&m->rate, ticks);
 		settle(m, ticks);
@@ -254,8 +255,8 @@ static bool is_staged(const struct spy_span *s, const struct tf_record *r)
 	return estimate_path(&key) == ESTIMATE_ENGINE;
 }
 
-/* Records the second event; true: the sample holds. */
-static bool close_pair(struct sampler *m, struct spy_span *s, CUstream stream)
+/* Records the second event (`queued`); true: the sample holds. */
+static bool close_pair(struct sampler *m, struct spy_span *s, CUstream stream, bool *queued)
 {
 	struct sampler_context *c = m->where;
 	struct spy_span *o = spy_outer();
@@ -263,13 +264,13 @@ static bool close_pair(struct sampler *m, struct spy_span *s, CUstream stream)
 
 	if (!sampler_context_on(c) || !section_enter(&mode))
 		return false;
-	bool queued = sampler_put_event(c, m->pair->b, stream, !!(s->flags & TF_PTDS));
-	bool beside = queued && beside_works(&spy_map, spy_tls.thread, m->where_number, stream,
-	                                     !!(s->flags & TF_PTDS), m->opened);
-	bool holds = queued && !beside && sampler_pair_holds(c, m->pair);
+	*queued = sampler_put_event(c, m->pair->b, stream, !!(s->flags & TF_PTDS));
+	bool beside = *queued && beside_works(&spy_map, spy_tls.thread, m->where_number, stream,
+	                                      !!(s->flags & TF_PTDS), m->opened);
+	bool holds = *queued && !beside && sampler_pair_holds(c, m->pair);
 	if (holds && m->function && !m->cls->samples)
 		kernel_ask(c->warps_per_sm, m->function, o->rec);
-	if (queued && !beside && !holds && sampler_context_on(c) && section_clear()) {
+	if (*queued && !beside && !holds && sampler_context_on(c) && section_clear()) {
 		if (is_staged(s, o->rec))
 			class_waited(m->cls, &m->rate, &m->random);
 		else if (m->stall_us)
@@ -308,13 +309,14 @@ static void keep_sample(struct sampler *m, const struct spy_span *s, const struc
 static void conclude(struct sampler *m, struct spy_span *s, CUresult rc, CUstream stream)
 {
 	struct spy_span *o = spy_outer();
-	bool known = rc == CUDA_SUCCESS && !(o->rec->flags & (TF_NO_ARGS | TF_CAPTURED));
+	bool known = rc == CUDA_SUCCESS && !(o->rec->flags & (TF_NO_ARGS | TF_CAPTURED)),
+	     queued = false;
 
-	if (known && m->where->number == m->where_number && close_pair(m, s, stream)) {
+	if (known && m->where->number == m->where_number && close_pair(m, s, stream, &queued)) {
 		keep_sample(m, s, o->rec);
 		m->span = NULL;
 	} else {
-		abandon(m);
+		abandon(m, queued);
 		if (known)
 			spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
 	}

@@ -18,6 +18,16 @@ static CUresult put_kernel(const struct sampler_context *c, const struct sampler
 	                                     spot->stream, us ? argument.at : NULL, NULL);
 }
 
+/* One that is under way is freed when it is done: cuGraphExecDestroy(). */
+static void drop(struct sampler_graph *g)
+{
+	if (g->exec)
+		sampler_cu.graph_exec_destroy(g->exec);
+	if (g->graph)
+		sampler_cu.graph_destroy(g->graph);
+	*g = (struct sampler_graph){0};
+}
+
 /* The graph's node runs a kernel of ours for so long. The exec of a launch that is under way may be
  * changed: what it launches next is. */
 static CUresult set_graph(const struct sampler_context *c, struct sampler_graph *g, unsigned us)
@@ -32,17 +42,15 @@ static CUresult set_graph(const struct sampler_context *c, struct sampler_graph 
 	                                         .blockDimZ = 1,
 	                                         .kernelParams = us ? argument.at : NULL};
 	CUresult rc = CUDA_SUCCESS;
-	CUgraphExec exec;
-	CUgraph graph;
 
-	if (!g->exec) { /* the graph stays: its node names the one of the exec */
-		rc = sampler_cu.graph_create(&graph, 0);
+	if (!g->graph) { /* it stays: its node names the one of the exec */
+		rc = sampler_cu.graph_create(&g->graph, 0);
 		if (rc == CUDA_SUCCESS)
-			rc = sampler_cu.graph_add(&g->node, graph, NULL, 0, &node);
+			rc = sampler_cu.graph_add(&g->node, g->graph, NULL, 0, &node);
 		if (rc == CUDA_SUCCESS)
-			rc = sampler_cu.graph_make(&exec, graph, 0);
-		if (rc == CUDA_SUCCESS)
-			g->exec = exec;
+			rc = sampler_cu.graph_make(&g->exec, g->graph, 0);
+		if (rc != CUDA_SUCCESS)
+			drop(g);
 	} else if (us != g->us) {
 		rc = sampler_cu.graph_change(g->exec, g->node, &node);
 	}
@@ -51,53 +59,52 @@ static CUresult set_graph(const struct sampler_context *c, struct sampler_graph 
 	return rc;
 }
 
-/*
- * Launches of one exec wait for one another, on whatever streams they are. So one of ours is
- * launched again only when it is done, as the events behind it tell: the program's streams must not
- * wait for each other because of us.
- */
-static CUresult is_done(const struct sampler_pair *p)
+static bool make(struct sampler_context *c, struct sampler_graph *g,
+                 const struct sampler_spot *spot, unsigned us)
 {
-	CUresult rc = sampler_cu.event_query(p->a);
+	return !spot->graphs || (section_clear() && sampler_accepted(c, set_graph(c, g, us)));
+}
 
-	return rc == CUDA_SUCCESS ? sampler_cu.event_query(p->b) : rc;
+static bool put(struct sampler_context *c, struct sampler_pair *p, const struct sampler_graph *g,
+                const struct sampler_spot *spot, unsigned us)
+{
+	if (!section_clear())
+		return false;
+	if (!spot->graphs)
+		return sampler_accepted(c, put_kernel(c, spot, us));
+	if (!sampler_accepted(c, sampler_cu.graph_launch[spot->ptds](g->exec, spot->stream)))
+		return false;
+	p->open = true;
+	return true;
 }
 
 bool sampler_make_ahead(struct sampler_context *c, struct sampler_pair *p,
                         const struct sampler_spot *spot, unsigned us)
 {
-	if (!spot->graphs)
-		return true;
-	if (!section_clear())
-		return false;
-	CUresult rc = is_done(p);
-	return sampler_accepted(c, rc == CUDA_SUCCESS ? set_graph(c, &p->ahead, us) : rc);
+	return make(c, &p->ahead, spot, us);
 }
 
-static CUresult put_graph(const struct sampler_graph *g, const struct sampler_spot *spot)
-{
-	return sampler_cu.graph_launch[spot->ptds](g->exec, spot->stream);
-}
-
-bool sampler_put_ahead(struct sampler_context *c, const struct sampler_pair *p,
+bool sampler_put_ahead(struct sampler_context *c, struct sampler_pair *p,
                        const struct sampler_spot *spot, unsigned us)
 {
-	return section_clear() && sampler_accepted(c, spot->graphs ? put_graph(&p->ahead, spot)
-	                                                           : put_kernel(c, spot, us));
+	return put(c, p, &p->ahead, spot, us);
+}
+
+bool sampler_make_null(struct sampler_context *c, struct sampler_pair *p,
+                       const struct sampler_spot *spot)
+{
+	return make(c, &p->null, spot, 0);
 }
 
 bool sampler_put_null(struct sampler_context *c, struct sampler_pair *p,
                       const struct sampler_spot *spot)
 {
-	if (!section_clear())
-		return false;
-	if (!spot->graphs)
-		return sampler_accepted(c, put_kernel(c, spot, 0));
-	return sampler_accepted(c, set_graph(c, &p->null, 0)) &&
-	       sampler_accepted(c, put_graph(&p->null, spot));
+	return put(c, p, &p->null, spot, 0);
 }
 
-void sampler_ahead_lost(struct sampler_pair *p)
+void sampler_ahead_drop(struct sampler_pair *p)
 {
-	p->ahead.exec = p->null.exec = NULL;
+	drop(&p->ahead);
+	drop(&p->null);
+	p->open = false;
 }

@@ -35,15 +35,17 @@ static inline struct sampler_spot sampler_spot_of(const struct spy_span *s, CUst
  */
 bool sampler_make_ahead(struct sampler_context *c, struct sampler_pair *p,
                         const struct sampler_spot *spot, unsigned us);
-bool sampler_put_ahead(struct sampler_context *c, const struct sampler_pair *p,
+bool sampler_put_ahead(struct sampler_context *c, struct sampler_pair *p,
                        const struct sampler_spot *spot, unsigned us);
 
-/* Launches our empty kernel between the events of a calibration, likewise. */
+/* Our empty kernel between the events of a calibration, likewise. */
+bool sampler_make_null(struct sampler_context *c, struct sampler_pair *p,
+                       const struct sampler_spot *spot);
 bool sampler_put_null(struct sampler_context *c, struct sampler_pair *p,
                       const struct sampler_spot *spot);
 
-/* An event that was to come behind them could not be recorded: nothing tells when they are done, so
- * the pair will have new graphs. */
-void sampler_ahead_lost(struct sampler_pair *p);
+/* Nothing tells when they are done, or the context ends: the pair will have new ones. Those under
+ * way are freed when they are done. */
+void sampler_ahead_drop(struct sampler_pair *p);
 
 #endif

@@ -119,11 +119,15 @@ static void learn_device(struct sampler_context *c)
 /* Whatever of it the driver loads late is loaded now. */
 static bool first_work(struct sampler_context *c, const struct sampler_spot *spot)
 {
-	bool ok = true;
+	struct sampler_pair *first = sampler_pair_take(c);
+	bool ok = first;
 
 	for (unsigned us = 0; ok && us < 2; us++)
-		ok = sampler_make_ahead(c, &c->pairs[0], spot, us) &&
-		     sampler_put_ahead(c, &c->pairs[0], spot, us);
+		ok = sampler_make_ahead(c, first, spot, us) &&
+		     sampler_put_ahead(c, first, spot, us);
+	if (first)
+		sampler_pair_give_up(
+		        c, first, ok && sampler_put_event(c, first->b, spot->stream, spot->ptds));
 	for (int i = 0; ok && i < CALIBRATIONS; i++)
 		ok = sampler_calibrate(c, spot, TF_WORK_EMPTY, STALL_FIRST_US) &&
 		     sampler_calibrate(c, spot, TF_WORK_NULL, STALL_FIRST_US) &&

@@ -22,7 +22,8 @@ enum sampler_state {
 
 /* A kernel of ours as a graph, made when it is first needed; see sampler_ahead.h. */
 struct sampler_graph {
-	CUgraphExec exec; /* NULL: none yet */
+	CUgraph graph; /* NULL: none yet */
+	CUgraphExec exec;
 	CUgraphNode node;
 	unsigned us; /* that it lasts */
 };
@@ -30,6 +31,7 @@ struct sampler_graph {
 struct sampler_pair {
 	CUevent a, b;
 	struct sampler_graph ahead, null;
+	bool open;               /* they were launched for this sample */
 	uint64_t number;         /* in the order in which they were committed */
 	struct tf_record record; /* TF_CALL_SAMPLE, but for its `end` */
 };
@@ -40,11 +42,14 @@ struct sampler_context {
 	uint32_t state;  /* enum sampler_state. Release, after the rest is filled */
 	uint32_t device;
 	uint32_t warps_per_sm;
-	uint32_t graphs; /* the program has launched one; relaxed */
+	uint32_t graphs;  /* the program has launched one; relaxed */
+	uint32_t kernels; /* kernels are sampled, and tell what a pair costs; relaxed */
 	CUfunction stall, null;
 	uint64_t free;      /* pairs, a bit each */
 	uint64_t waiting;   /* those that the GPU has to finish */
+	uint64_t given_up;  /* the same, of samples without a result */
 	uint64_t committed; /* so far */
+	uint32_t turn;      /* of those that were given up */
 	struct sampler_pair pairs[SAMPLER_PAIRS];
 };
 
@@ -106,11 +111,21 @@ void sampler_contexts_after_fork(void);
 /* False: the driver refused. */
 bool sampler_pairs_make(struct sampler_context *c);
 
-/* A pair of events, NULL where all wait for the GPU. */
+/*
+ * A pair of events, NULL where all wait for the GPU. Its graphs are not under way: launches of one
+ * exec wait for one another, on whatever streams they are, and the program's streams must not wait
+ * for each other because of us.
+ */
 struct sampler_pair *sampler_pair_take(struct sampler_context *c);
 void sampler_pair_return(struct sampler_context *c, struct sampler_pair *p);
 /* Both events are recorded: its sample is harvested when the GPU is done. */
 void sampler_pair_commit(struct sampler_context *c, struct sampler_pair *p);
+
+/*
+ * No result is wanted. Where its graphs were launched it is free again when they are done, if the
+ * second event was recorded behind them (`marked`), else it gets new ones.
+ */
+void sampler_pair_give_up(struct sampler_context *c, struct sampler_pair *p, bool marked);
 
 /* Is there a sample that was not harvested? */
 static inline bool sampler_pairs_wait(const struct sampler_context *c)

@@ -17,6 +17,8 @@ static bool find_graphs(struct sampler_driver *cu)
 	        {&cu->graph_change, "cuGraphExecKernelNodeSetParams_v2", NULL},
 	        {&cu->graph_launch[0], "cuGraphLaunch", NULL},
 	        {&cu->graph_launch[1], "cuGraphLaunch_ptsz", NULL},
+	        {&cu->graph_exec_destroy, "cuGraphExecDestroy", NULL},
+	        {&cu->graph_destroy, "cuGraphDestroy", NULL},
 	};
 
 	return spy_driver_symbols(wanted, sizeof(wanted) / sizeof(wanted[0]));

@@ -36,6 +36,8 @@ struct sampler_driver {
 	CUresult (*graph_make)(CUgraphExec *, CUgraph, unsigned long long);
 	CUresult (*graph_change)(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2 *);
 	CUresult (*graph_launch[2])(CUgraphExec, CUstream);
+	CUresult (*graph_exec_destroy)(CUgraphExec);
+	CUresult (*graph_destroy)(CUgraph);
 	bool graphs;
 };
 extern struct sampler_driver sampler_cu;

@@ -7,6 +7,7 @@
 #include "shim/base/gate.h"
 #include "shim/record/messages.h"
 #include "shim/sampler/sampler.h"
+#include "shim/sampler/sampler_ahead.h"
 #include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_context.h"
 #include "shim/sampler/sampler_section.h"
@@ -93,13 +94,30 @@ void sampler_after_fork(void)
 
 /* ---- the program's contexts ---- */
 
+/* Nothing else ends our graphs: they are no part of a context. */
+static void drop_graphs(struct sampler_context *c)
+{
+	struct sampler_pair *taken[SAMPLER_PAIRS];
+	CUstreamCaptureMode mode;
+	unsigned count = 0;
+
+	if (!section_enter(&mode))
+		return;
+	sampler_harvest(c, SAMPLER_PAIRS);
+	while (count < SAMPLER_PAIRS && (taken[count] = sampler_pair_take(c)))
+		sampler_ahead_drop(taken[count++]);
+	while (count)
+		sampler_pair_return(c, taken[--count]);
+	section_leave(&mode);
+}
+
 void sampler_contexts_end(void)
 {
 	if (spy_gate_page.gate.gpu != SPY_GPU_SAMPLE)
 		return;
 	uint64_t start = spy_clock();
 	struct floating_point theirs = floating_point_begin();
-	sampler_contexts_each(harvest_all);
+	sampler_contexts_each(drop_graphs);
 	floating_point_end(&theirs);
 	sampler_take_out(spy_clock() - start);
 }

@@ -32,10 +32,13 @@ static bool kernel_ahead(struct sampler *m, const struct sampler_spot *spot, uin
  */
 static bool begin_pair(struct sampler *m, const struct sampler_spot *spot)
 {
-	if (!sampler_make_ahead(m->context, m->pair, spot, m->stall_us))
+	uint64_t before = spy_clock();
+	bool behind = kernel_ahead(m, spot, before);
+
+	if (!behind && !sampler_make_ahead(m->context, m->pair, spot, m->stall_us))
 		return false;
 	uint64_t start = spy_clock();
-	bool behind = kernel_ahead(m, spot, start);
+	m->making = start - before;
 
 	m->full -= m->full > 0;
 	if (!behind) {
@@ -43,10 +46,8 @@ static bool begin_pair(struct sampler *m, const struct sampler_spot *spot)
 			return false;
 		m->opened = spy_clock();
 	}
-	if (!sampler_put_event(m->context, m->pair->a, spot->stream, spot->ptds)) {
-		sampler_ahead_lost(m->pair);
+	if (!sampler_put_event(m->context, m->pair->a, spot->stream, spot->ptds))
 		return false;
-	}
 	if (!m->stall_us && m->opened - start > FULL_TIMES * (spy_clock() - m->opened))
 		m->full = SAMPLER_FULL;
 	return true;
@@ -55,7 +56,8 @@ static bool begin_pair(struct sampler *m, const struct sampler_spot *spot)
 bool sampler_open(struct sampler *m, const struct spy_span *s, CUstream stream, bool may_stall)
 {
 	struct sampler_context *c = m->context;
-	const struct sampler_spot spot = sampler_spot_of(s, stream, c->graphs);
+	const struct sampler_spot spot =
+	        sampler_spot_of(s, stream, __atomic_load_n(&c->graphs, __ATOMIC_RELAXED));
 
 	if (!section_clear())
 		return false;
@@ -70,7 +72,12 @@ bool sampler_open(struct sampler *m, const struct spy_span *s, CUstream stream, 
 	m->stall_us = stall ? class_stall_us(m->cls) : 0;
 	if (stall)
 		m->full = 0;
-	if (!m->full && !random_below(&m->random, CALIBRATE_ONE)) {
+	if (s->cls == SPY_CLASS_LAUNCH && !__atomic_load_n(&c->kernels, __ATOMIC_RELAXED))
+		__atomic_store_n(&c->kernels, 1, __ATOMIC_RELAXED);
+	/* What a pair costs is told by kernels where there are any, and by graphs of ours else: the
+	 * two differ by some 0.1 us. */
+	bool calibrates = !spot.graphs || !__atomic_load_n(&c->kernels, __ATOMIC_RELAXED);
+	if (calibrates && !m->full && !random_below(&m->random, CALIBRATE_ONE)) {
 		enum tf_work_kind kind = random_below(&m->random, 8) ? TF_WORK_NULL : TF_WORK_EMPTY;
 		sampler_calibrate(c, &spot, kind, m->stall_us);
 		return false;
@@ -83,6 +90,6 @@ bool sampler_open(struct sampler *m, const struct spy_span *s, CUstream stream, 
 	}
 	if (begin_pair(m, &spot))
 		return true;
-	sampler_pair_return(c, m->pair);
+	sampler_pair_give_up(c, m->pair, false);
 	return false;
 }

@@ -66,6 +66,17 @@ void sampler_pair_commit(struct sampler_context *c, struct sampler_pair *p)
 	give_bit(c, &c->waiting, p);
 }
 
+void sampler_pair_give_up(struct sampler_context *c, struct sampler_pair *p, bool marked)
+{
+	if (p->open && marked) {
+		give_bit(c, &c->given_up, p);
+		return;
+	}
+	if (p->open)
+		sampler_ahead_drop(p);
+	sampler_pair_return(c, p);
+}
+
 /* ---- harvest ---- */
 
 /* Takes the pair that waits longest; the driver is asked about it. */
@@ -90,11 +101,39 @@ static struct sampler_pair *oldest(struct sampler_context *c)
 	}
 }
 
+/* Looks whether one of the pairs that were given up is done, another one each time. They hold
+ * nobody up: their stream may be far behind. */
+static void take_back(struct sampler_context *c)
+{
+	uint64_t waiting = __atomic_load_n(&c->given_up, __ATOMIC_RELAXED);
+
+	if (!waiting)
+		return;
+	unsigned turn = __atomic_fetch_add(&c->turn, 1, __ATOMIC_RELAXED) % SAMPLER_PAIRS;
+	uint64_t behind = waiting & ~0ull << turn;
+	struct sampler_pair *p =
+	        take_bit(c, &c->given_up, (unsigned)__builtin_ctzll(behind ? behind : waiting));
+	if (!p)
+		return;
+	CUresult rc = sampler_cu.event_query(p->b);
+	if (rc == CUDA_ERROR_NOT_READY) {
+		give_bit(c, &c->given_up, p);
+		return;
+	}
+	if (rc == CUDA_SUCCESS)
+		p->open = false;
+	else
+		sampler_ahead_drop(p);
+	sampler_pair_return(c, p);
+}
+
 CUresult sampler_harvest(struct sampler_context *c, unsigned most)
 {
 	struct sampler_pair *p;
 	float ms;
 
+	if (section_clear())
+		take_back(c);
 	while (most-- && section_clear() && (p = oldest(c))) {
 		CUresult rc = sampler_cu.event_query(p->b);
 		if (rc == CUDA_SUCCESS)
@@ -110,6 +149,7 @@ CUresult sampler_harvest(struct sampler_context *c, unsigned most)
 		} else {
 			spy_count_anomaly(SPY_ANOMALY_SAMPLES_DROPPED);
 		}
+		p->open = false;
 		sampler_pair_return(c, p);
 	}
 	return CUDA_SUCCESS;
@@ -141,20 +181,19 @@ bool sampler_calibrate(struct sampler_context *c, const struct sampler_spot *spo
 
 	if (!p)
 		return true;
-	if (!sampler_make_ahead(c, p, spot, stall_us)) { /* what it did last may be under way */
+	if (!sampler_make_ahead(c, p, spot, stall_us) ||
+	    (kind == TF_WORK_NULL && !sampler_make_null(c, p, spot)) ||
+	    !sampler_put_ahead(c, p, spot, stall_us)) {
 		sampler_pair_return(c, p);
-		return __atomic_load_n(&c->state, __ATOMIC_RELAXED) != SAMPLER_OFF;
+		return false;
 	}
-	bool ok = sampler_put_ahead(c, p, spot, stall_us);
 	uint64_t opened = spy_clock();
-	ok = ok && sampler_put_event(c, p->a, stream, ptds) &&
-	     (kind != TF_WORK_NULL || sampler_put_null(c, p, spot)) &&
-	     sampler_put_event(c, p->b, stream, ptds);
-	if (!ok)
-		sampler_ahead_lost(p);
+	bool ok = sampler_put_event(c, p->a, stream, ptds) &&
+	          (kind != TF_WORK_NULL || sampler_put_null(c, p, spot)) &&
+	          sampler_put_event(c, p->b, stream, ptds);
 	if (!ok || beside_works(&spy_map, spy_tls.thread, c->number, stream, ptds, opened) ||
 	    !sampler_pair_holds(c, p)) {
-		sampler_pair_return(c, p);
+		sampler_pair_give_up(c, p, ok);
 		return ok;
 	}
 	p->record = (struct tf_record){

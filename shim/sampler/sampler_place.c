@@ -91,7 +91,8 @@ void place_launched(const struct sampler *m, uint64_t key)
 {
 	uint64_t *at = &launched[(key >> 20) % LAUNCHED], mark = mark_of(m, key);
 
-	if (!__atomic_load_n(&m->context->graphs, __ATOMIC_RELAXED))
+	if (m->context->number == m->number &&
+	    !__atomic_load_n(&m->context->graphs, __ATOMIC_RELAXED))
 		__atomic_store_n(&m->context->graphs, 1, __ATOMIC_RELAXED);
 	/* Relaxed: the launch itself went to the driver before. Mostly the mark is there already:
 	 * not writing it leaves the cache line shared by all threads. */

@@ -28,6 +28,7 @@ struct sampler {
 	struct sampler_class *cls;
 	const void *function; /* to be asked about; NULL = not */
 	uint64_t ticks;       /* that it took so far */
+	uint64_t making;      /* ticks for what goes ahead of it, which is there the next time */
 	uint64_t aside_ns;    /* of the allowance, for it; 0 = it is within the budget */
 	unsigned stall_us;    /* ahead of it; 0 = the stream was busy */
 	uint32_t full;        /* samples to take without a kernel ahead: the queue was full */

@@ -19,7 +19,7 @@ from test_verdicts import THREADS
 
 SAMPLING, CAPTURES, REMADE, TURNS = 'tests/e2e/sampling', 'tests/e2e/captures', 'tests/e2e/remade', 'tests/e2e/turns'
 # In the machine's own time: virtual time is for programs of one thread.
-SEVERAL_THREADS = [CAPTURES, TURNS, SAMPLES / 'sim-ptsz/threads', 'threads', 'relay', 'two_rates', 'beside']
+SEVERAL_THREADS = [CAPTURES, TURNS, SAMPLES / 'sim-ptsz/threads', 'threads', 'relay', 'two_rates', 'beside', 'crossing']
 COSTS = {'k0': 3000, 'k1': 5000, 'k2': 7000, 'k3': 11000, 'k4': 13000, 'k5': 17000, 'k6': 19000, 'k7': 23000}
 NULL_NS = 590 # the sampler's empty kernel, in the simulator as on an H200
 
@@ -234,6 +234,21 @@ def test_graphs_are_as_fast_as_without(sample):
     assert s.count('graph') > 20 and s.count('copy') > 5 and s.count('null') > 5
     assert graphs_sampled(s) == pytest.approx([10 * COSTS['k0'] + 9 * 400], abs=1)
     assert r.truth['totals']['graph_launches'] == 2000
+
+
+def test_streams_do_not_wait_for_each_other(sample):
+    """A graph is launched again only when it is done: launches of one wait for one another, wherever they are."""
+    r, s = sample('crossing', 6000, CUDASPY_BUDGET=10)
+    assert r.truth['totals']['own_waits'] == 0
+    assert s.count('graph', 'idle') > 20 and s.count('kernel') > 20
+    assert s.trouble['SAMPLES_DROPPED'] > 0, 'two threads on one stream'
+    assert own_calls(r)['cuGraphInstantiateWithFlags'] <= 128, 'two graphs a pair'
+
+
+def test_a_program_of_graphs_begins_with_what_a_pair_costs(sample):
+    """The context's first launch is a graph: the empty kernel is one too, and there before the pair opens."""
+    _, s = sample('replays', 5)
+    assert s.count('null') >= 1
 
 
 def test_a_driver_that_takes_no_graphs_of_ours(sample, driver_without):

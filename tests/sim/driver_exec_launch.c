@@ -142,6 +142,13 @@ static void tell_launch(const struct sim_stream *s)
 		tell(&p);
 }
 
+/* The shim's: one kernel of its own. */
+static bool is_own(const struct sim_exec *e)
+{
+	return e->count == 1 && e->node[0].type == CU_GRAPH_NODE_TYPE_KERNEL &&
+	       e->node[0].work->kernel.func->own;
+}
+
 void exec_run(struct sim_exec *e, struct sim_stream *s)
 {
 	uint64_t begin, end;
@@ -150,6 +157,8 @@ void exec_run(struct sim_exec *e, struct sim_stream *s)
 	atomic_store(&s->after_host, false);
 	pthread_mutex_lock(&e->lock);
 	begin = later(stream_begin(s, &s->queue[TL_COMPUTE]), atomic_load(&s->tail_ns));
+	if (is_own(e) && atomic_load(&e->tail_ns) > begin)
+		sim_total()->own_waits++;
 	begin = later(begin, atomic_load(&e->tail_ns));
 	end = begin;
 	for (unsigned i = 0; i < e->count; i++) {
@@ -167,13 +176,6 @@ void exec_run(struct sim_exec *e, struct sim_stream *s)
 	s->engine = TL_COMPUTE;
 	stream_end(s, &s->queue[TL_COMPUTE], end);
 	pthread_mutex_unlock(&e->lock);
-}
-
-/* The shim's: one kernel of its own. */
-static bool is_own(const struct sim_exec *e)
-{
-	return e->count == 1 && e->node[0].type == CU_GRAPH_NODE_TYPE_KERNEL &&
-	       e->node[0].work->kernel.func->own;
 }
 
 CUresult do_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)

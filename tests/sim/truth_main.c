@@ -71,16 +71,12 @@ static void print_totals(const struct truth_totals *t)
 		size_t at;
 	} row[] = {
 #define ROW(field) {#field, offsetof(struct truth_totals, field)}
-	        ROW(calls),          ROW(failed),
-	        ROW(launches),       ROW(graph_launches),
-	        ROW(graph_kernels),  ROW(graph_copies),
-	        ROW(graph_sets),     ROW(pageable_copies),
-	        ROW(sets),           ROW(set_bytes),
-	        ROW(syncs),          ROW(sync_wait_ns),
-	        ROW(implicit_syncs), ROW(implicit_wait_ns),
-	        ROW(queue_full),     ROW(queue_full_ns),
-	        ROW(allocs),         ROW(frees),
-	        ROW(captured),       ROW(module_loads),
+	        ROW(calls),          ROW(failed),           ROW(launches),   ROW(graph_launches),
+	        ROW(graph_kernels),  ROW(graph_copies),     ROW(graph_sets), ROW(pageable_copies),
+	        ROW(sets),           ROW(set_bytes),        ROW(syncs),      ROW(sync_wait_ns),
+	        ROW(implicit_syncs), ROW(implicit_wait_ns), ROW(own_waits),  ROW(queue_full),
+	        ROW(queue_full_ns),  ROW(allocs),           ROW(frees),      ROW(captured),
+	        ROW(module_loads),
 #undef ROW
 	};
 	uint64_t copies = 0, bytes = 0;

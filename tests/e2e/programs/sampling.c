@@ -316,6 +316,44 @@ static void replays(void)
 	}
 }
 
+static CUgraphExec crossing_graph;
+static CUstream crossing_stream;
+static int crossing_over;
+
+static void *launch_graphs(void *context)
+{
+	CHECK(cuCtxSetCurrent(context));
+	while (!__atomic_load_n(&crossing_over, __ATOMIC_RELAXED))
+		CHECK(cuGraphLaunch(crossing_graph, crossing_stream));
+	return NULL;
+}
+
+/* crossing ROUNDS: two threads fill one stream with graphs; the third, on streams of its own, waits
+ * for a kernel and then for a graph. */
+static void crossing(void)
+{
+	CUmodule module = load();
+	CUstream kernels, graphs_on;
+	pthread_t thread[2];
+
+	CHECK(cuStreamCreate(&crossing_stream, CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamCreate(&kernels, CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamCreate(&graphs_on, CU_STREAM_NON_BLOCKING));
+	crossing_graph = graph_of(function(module, "slow"), 1, crossing_stream);
+	CUgraphExec exec = graph_of(numbered(module, 0), 10, graphs_on);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, launch_graphs, work_context);
+	for (unsigned i = 0; i < number(0, 100); i++) {
+		launch(numbered(module, 1), 1, kernels);
+		CHECK(cuStreamSynchronize(kernels));
+		CHECK(cuGraphLaunch(exec, graphs_on));
+		CHECK(cuStreamSynchronize(graphs_on));
+	}
+	__atomic_store_n(&crossing_over, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+}
+
 /* busy COUNT: more work outstanding than there are pairs of events, for long. */
 static void busy(void)
 {
@@ -598,6 +636,7 @@ static const struct {
              {"copies", copies},
              {"graphs", graphs},
              {"replays", replays},
+             {"crossing", crossing},
              {"busy", busy},
              {"contexts", contexts},
              {"anew", anew},
