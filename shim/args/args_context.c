@@ -10,11 +10,23 @@
 
 typedef CUresult (*get_state_t)(CUdevice, unsigned *, int *);
 
-static void context_died(uint64_t context)
+static void drop_context(uint64_t context, bool gone)
 {
-	sampler_context_died(context);
+	sampler_context_died(context, gone);
 	registry_drop_context(context);
 	memory_map_drop_context(context);
+}
+
+/* The driver is about to destroy it. */
+static void context_dies(uint64_t context)
+{
+	drop_context(context, false);
+}
+
+/* It has been destroyed. */
+static void context_died(uint64_t context)
+{
+	drop_context(context, true);
 }
 
 /* CUPTI is set up before the driver is. */
@@ -32,7 +44,7 @@ void args_init(struct spy_span *s, CUresult rc, unsigned flags)
 void before_context_destroy(struct spy_span *s, CUcontext context)
 {
 	sampler_contexts_end();
-	context_died((uintptr_t)context);
+	context_dies((uintptr_t)context);
 }
 
 void args_context_destroy(struct spy_span *s, CUresult rc, CUcontext context)
@@ -82,7 +94,7 @@ void args_primary_retain(struct spy_span *s, CUresult rc, CUcontext *context, CU
 void before_primary_reset(struct spy_span *s, CUdevice device)
 {
 	sampler_contexts_end();
-	contexts_of_device(device, context_died);
+	contexts_of_device(device, context_dies);
 }
 
 void args_primary_reset(struct spy_span *s, CUresult rc, CUdevice device)

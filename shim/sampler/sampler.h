@@ -85,10 +85,10 @@ void sampler_context_changed(void);
 /*
  * Contexts are about to be destroyed, or may be: takes what samples are done in any. Then, for each
  * that is, sampler_context_died(), by the call that destroys it (`refused`: it did not, the context
- * lives on, unsampled).
+ * lives on, unsampled). `gone`: it is destroyed already, so that nothing of it is touched.
  */
 void sampler_contexts_end(void);
-void sampler_context_died(uint64_t context);
+void sampler_context_died(uint64_t context, bool gone);
 void sampler_context_survived(uint64_t context);
 
 /* Work was given to streams by a call that is not followed: contexts that were not seen yet may

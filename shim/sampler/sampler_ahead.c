@@ -104,7 +104,12 @@ bool sampler_put_null(struct sampler_context *c, struct sampler_pair *p,
 
 void sampler_ahead_drop(struct sampler_pair *p)
 {
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	p->open = false;
+	if ((!p->ahead.graph && !p->null.graph) || sampler_cu.exchange_mode(&mode) != CUDA_SUCCESS)
+		return;
 	drop(&p->ahead);
 	drop(&p->null);
-	p->open = false;
+	sampler_cu.exchange_mode(&mode);
 }

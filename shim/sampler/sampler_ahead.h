@@ -45,7 +45,7 @@ bool sampler_put_null(struct sampler_context *c, struct sampler_pair *p,
                       const struct sampler_spot *spot);
 
 /* Nothing tells when they are done, or the context ends: the pair will have new ones. Those under
- * way are freed when they are done. */
+ * way are freed when they are done. Outside of sections too. */
 void sampler_ahead_drop(struct sampler_pair *p);
 
 #endif

@@ -43,7 +43,7 @@ struct sampler_context {
 	uint32_t device;
 	uint32_t warps_per_sm;
 	uint32_t graphs;  /* the program has launched one; relaxed */
-	uint32_t kernels; /* kernels are sampled, and tell what a pair costs; relaxed */
+	uint64_t kernels; /* tick at which a kernel was sampled last; relaxed */
 	CUfunction stall, null;
 	uint64_t free;      /* pairs, a bit each */
 	uint64_t waiting;   /* those that the GPU has to finish */
@@ -126,6 +126,10 @@ void sampler_pair_commit(struct sampler_context *c, struct sampler_pair *p);
  * second event was recorded behind them (`marked`), else it gets new ones.
  */
 void sampler_pair_give_up(struct sampler_context *c, struct sampler_pair *p, bool marked);
+
+/* The context is about to be destroyed, and no sample of it is under way: all pairs' graphs are,
+ * which are no part of a context for the driver. */
+void sampler_pairs_drop(struct sampler_context *c);
 
 /* Is there a sample that was not harvested? */
 static inline bool sampler_pairs_wait(const struct sampler_context *c)

@@ -7,7 +7,6 @@
 #include "shim/base/gate.h"
 #include "shim/record/messages.h"
 #include "shim/sampler/sampler.h"
-#include "shim/sampler/sampler_ahead.h"
 #include "shim/sampler/sampler_class.h"
 #include "shim/sampler/sampler_context.h"
 #include "shim/sampler/sampler_section.h"
@@ -94,41 +93,26 @@ void sampler_after_fork(void)
 
 /* ---- the program's contexts ---- */
 
-/* Nothing else ends our graphs: they are no part of a context. */
-static void drop_graphs(struct sampler_context *c)
-{
-	struct sampler_pair *taken[SAMPLER_PAIRS];
-	CUstreamCaptureMode mode;
-	unsigned count = 0;
-
-	if (!section_enter(&mode))
-		return;
-	sampler_harvest(c, SAMPLER_PAIRS);
-	while (count < SAMPLER_PAIRS && (taken[count] = sampler_pair_take(c)))
-		sampler_ahead_drop(taken[count++]);
-	while (count)
-		sampler_pair_return(c, taken[--count]);
-	section_leave(&mode);
-}
-
 void sampler_contexts_end(void)
 {
 	if (spy_gate_page.gate.gpu != SPY_GPU_SAMPLE)
 		return;
 	uint64_t start = spy_clock();
 	struct floating_point theirs = floating_point_begin();
-	sampler_contexts_each(drop_graphs);
+	sampler_contexts_each(harvest_all);
 	floating_point_end(&theirs);
 	sampler_take_out(spy_clock() - start);
 }
 
-void sampler_context_died(uint64_t context)
+void sampler_context_died(uint64_t context, bool gone)
 {
 	struct sampler_context *c = sampler_context_find(context);
 
 	registry_code_unloaded(); /* its functions are gone as well */
 	if (c) {
 		sampler_context_shut(c);
+		if (!gone)
+			sampler_pairs_drop(c);
 		sampler_context_forget(c);
 	}
 	sampler_context_changed();

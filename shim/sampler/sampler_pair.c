@@ -120,7 +120,7 @@ static void take_back(struct sampler_context *c)
 		give_bit(c, &c->given_up, p);
 		return;
 	}
-	if (rc == CUDA_SUCCESS)
+	if (sampler_accepted(c, rc))
 		p->open = false;
 	else
 		sampler_ahead_drop(p);
@@ -153,6 +153,17 @@ CUresult sampler_harvest(struct sampler_context *c, unsigned most)
 		sampler_pair_return(c, p);
 	}
 	return CUDA_SUCCESS;
+}
+
+void sampler_pairs_drop(struct sampler_context *c)
+{
+	uint64_t *const sets[] = {&c->free, &c->waiting, &c->given_up};
+
+	for (unsigned k = 0; k < sizeof(sets) / sizeof(sets[0]); k++) {
+		uint64_t bits = __atomic_exchange_n(sets[k], 0, __ATOMIC_ACQUIRE);
+		for (; bits; bits &= bits - 1)
+			sampler_ahead_drop(&c->pairs[__builtin_ctzll(bits)]);
+	}
 }
 
 /* ---- our own work ---- */

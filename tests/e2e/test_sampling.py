@@ -255,6 +255,14 @@ def test_a_program_of_graphs_begins_with_what_a_pair_costs(sample):
     assert s.count('null') >= 1
 
 
+def test_a_context_takes_our_graphs_along(sample):
+    """They are no part of a context for the driver: those under way are freed when they are done."""
+    r, _ = sample('graph_contexts', 20, CUDASPY_BUDGET=50)
+    ours = own_calls(r)
+    assert ours['cuGraphInstantiateWithFlags'] > 40
+    assert ours['cuGraphExecDestroy'] == ours['cuGraphInstantiateWithFlags']
+
+
 def test_a_driver_that_takes_no_graphs_of_ours(sample, driver_without):
     r, s = sample('replays', 2000, SIM_COST=1, SIM_GAP_NS=0, CUDASPY_BUDGET=5,
                   sim=driver_without('cuGraphExecKernelNodeSetParams_v2'))

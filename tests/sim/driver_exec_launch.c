@@ -156,7 +156,8 @@ void exec_run(struct sim_exec *e, struct sim_stream *s)
 	span.start_ns = span.end_ns = 0;
 	atomic_store(&s->after_host, false);
 	pthread_mutex_lock(&e->lock);
-	begin = later(stream_begin(s, &s->queue[TL_COMPUTE]), atomic_load(&s->tail_ns));
+	begin = later(stream_begin(s, &s->queue[TL_COMPUTE]),
+	              atomic_load(&s->tail_ns) + sim_config.gap_ns);
 	if (is_own(e) && atomic_load(&e->tail_ns) > begin)
 		sim_total()->own_waits++;
 	begin = later(begin, atomic_load(&e->tail_ns));

@@ -354,6 +354,25 @@ static void crossing(void)
 		pthread_join(thread[i], NULL);
 }
 
+/* graph_contexts CONTEXTS: in each, two threads' worth of graphs on one stream, and work pending
+ * when it is destroyed. */
+static void graph_contexts(void)
+{
+	for (unsigned n = 0; n < number(0, 10); n++) {
+		CUcontext context;
+		CUstream stream;
+
+		CHECK(cuCtxCreate_v2(&context, 0, 0));
+		CUmodule module = load();
+		CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+		CUgraphExec exec = graph_of(numbered(module, 0), 10, stream);
+		for (unsigned i = 0; i < 400; i++)
+			CHECK(cuGraphLaunch(exec, stream));
+		CHECK(cuGraphExecDestroy(exec));
+		CHECK(cuCtxDestroy_v2(context));
+	}
+}
+
 /* busy COUNT: more work outstanding than there are pairs of events, for long. */
 static void busy(void)
 {
@@ -637,6 +656,7 @@ static const struct {
              {"graphs", graphs},
              {"replays", replays},
              {"crossing", crossing},
+             {"graph_contexts", graph_contexts},
              {"busy", busy},
              {"contexts", contexts},
              {"anew", anew},
