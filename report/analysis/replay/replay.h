@@ -66,7 +66,8 @@ struct replay_act {
 	128u               /* its thread waited for a host function to run before it made the call \
 	                    */
 #define REPLAY_UNSURE 256u /* or it did not, and was busy with other things until then */
-#define REPLAY_ALONE  512u /* what-if: a copy whose end an event of its own marks, and no other */
+#define REPLAY_ALONE                                                                               \
+	512u /* what-if: a copy whose end its own event marks alone, and that event's record */
 
 /* GPU time of each class of work: its mean, or the low or high end of its interval. */
 enum replay_level { REPLAY_MEAN, REPLAY_LOW, REPLAY_HIGH, REPLAY_LEVELS };

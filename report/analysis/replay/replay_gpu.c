@@ -332,9 +332,8 @@ double replay_gpu_issue(struct replay_gpu *g, size_t i, double entry, double ret
 			g->done[i] = end - s->offset;
 		return end;
 	}
-	if (given->role == CUDA_ROLE_EVENT_RECORD && a->event != CALL_LOG_NONE) {
-		g->done[i] =
-		        later(replay_gpu_marked(g, a->event) - s->offset, returned - s->offset);
+	if (given->role == CUDA_ROLE_EVENT_RECORD && a->flags & REPLAY_ALONE) {
+		g->done[i] = later(replay_gpu_marked(g, a->event), returned) - s->offset;
 	} else if (given->role == CUDA_ROLE_EVENT_RECORD) {
 		order(g, s);
 		g->done[i] = later(end_with(g, s, s->marked), returned) - s->offset;

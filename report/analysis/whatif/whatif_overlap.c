@@ -80,8 +80,9 @@ void change_overlap(struct whatif_change *c, const struct replay *r, struct repl
 		} else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE) {
 			*t = (struct around){a->event, CALL_LOG_NONE, given->stream};
 		} else if (given->role == CUDA_ROLE_EVENT_RECORD && t->copy != CALL_LOG_NONE &&
-		           t->stream == given->stream) {
+		           t->stream == given->stream && a->event == CALL_LOG_NONE) {
 			a->event = t->copy;
+			a->flags |= REPLAY_ALONE;
 			call_events[t->copy].flags |=
 			        REPLAY_ALONE | (waited[i] ? REPLAY_IN | REPLAY_OUT : 0);
 		}

@@ -325,7 +325,6 @@ static void test_overlap_of_two_threads(void **state)
 	const uint64_t bytes = 1u << 20;
 	struct play p;
 	struct model m = {0};
-	double done[8] = {0};
 
 	play_start(&p);
 	uint16_t wait = made_call(&p.made, "cuStreamWaitEvent", SPY_CLASS_EVENT, SPY_LEVEL_DRIVER);
@@ -341,10 +340,8 @@ static void test_overlap_of_two_threads(void **state)
 		play_event(&p, wait, 0x600 + (uint64_t)((i - 3) % 8));
 		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, bytes, 3, 330);
 		play_event(&p, p.mark, 0x700 + (uint64_t)(i % 8));
-		done[i % 8] = p.tail;
 		/* The other thread has been let go by the wait before this one. */
-		struct tf_record r =
-		        play_call(&p, p.wait_mark, fmax(1, done[i % 8] + 3.2 - p.host));
+		struct tf_record r = play_call(&p, p.wait_mark, fmax(1, p.tail + 3.2 - p.host));
 		r.event.event = 0x700 + (uint64_t)(i % 8);
 		play_returns(&p, &r);
 		p.host += 20;
