@@ -46,11 +46,8 @@ static void find_bandwidth(struct whatif_change *c, const struct call_log *h)
  */
 static double held_down(const struct whatif_change *c, double ratio, double busy)
 {
-	bool work = c->what == WHATIF_KERNEL || c->what == WHATIF_FUSED;
-
-	return work || c->hope == HOPE_MOST || !(ratio < 1)
-	               ? ratio
-	               : 1 - (1 - ratio) * (1 - c->capped * busy);
+	return c->hope == HOPE_MOST || !(ratio < 1) ? ratio
+	                                            : 1 - (1 - ratio) * (1 - c->capped * busy);
 }
 
 /* The median of what launching a graph took itself. */
@@ -327,6 +324,8 @@ static bool try_level(const struct model *m, const struct model_process *p,
 		c.steps = what == WHATIF_STEP ? &steps : NULL;
 		c.cpu_wait = p->call_log.cpu_wait;
 		whatif_machine(&c, m, (size_t)(p - m->processes));
+		if (what == WHATIF_KERNEL || what == WHATIF_FUSED) /* less work for the GPU */
+			c.capped = 0;
 		try_change(m, p, &r, &c, level, base, speeds, call_events, &out[what - a->from]);
 	}
 	free(call_events);

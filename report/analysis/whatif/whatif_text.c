@@ -160,7 +160,7 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		       "the GPU's time is this process' own; for the least gain %.0f other%s, by "
 		       "NVML, take%s as much of it",
 		       o->others, o->others > 1 ? "s" : "", o->others > 1 ? " each" : "s");
-	if (o->capped >= 0.05 && to->what != WHATIF_KERNEL && to->what != WHATIF_FUSED)
+	if (o->capped >= 0.05)
 		assume(to,
 		       "the power limit held the GPU's clocks down for %.0f %% of the time: there "
 		       "it does no more work when it is idle less, but for the most gain",
