@@ -105,11 +105,13 @@ bool sampler_put_null(struct sampler_context *c, struct sampler_pair *p,
 void sampler_ahead_drop(struct sampler_pair *p)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	const bool any = p->ahead.graph || p->null.graph;
 
+	if (any && sampler_cu.exchange_mode(&mode) == CUDA_SUCCESS) {
+		drop(&p->ahead);
+		drop(&p->null);
+		sampler_cu.exchange_mode(&mode);
+	}
+	p->ahead = p->null = (struct sampler_graph){0}; /* never again, destroyed or not */
 	p->open = false;
-	if ((!p->ahead.graph && !p->null.graph) || sampler_cu.exchange_mode(&mode) != CUDA_SUCCESS)
-		return;
-	drop(&p->ahead);
-	drop(&p->null);
-	sampler_cu.exchange_mode(&mode);
 }
