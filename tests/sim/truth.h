@@ -46,8 +46,7 @@ struct truth_totals {
 	uint64_t frees;
 	uint64_t captured; /* kernels, copies and sets captured */
 	uint64_t module_loads;
-	uint64_t
-	        own_waits; /* graphs of the shim's that waited for their launch on another stream */
+	uint64_t own_waits; /* launches of the shim's graphs behind their last one elsewhere */
 };
 
 /* One thread; written by that thread alone with plain stores, so it survives a kill. */
