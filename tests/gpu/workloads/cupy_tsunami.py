@@ -4,6 +4,7 @@ twelve gauges along the coast write down how high the water stands, and when.
 
 Wrong: behind each tick its length is read by float() for the clock, and the gauges by .get(); the GPU waits for the next launch.
 fix: lengths and gauges of forty ticks are left on the device, where they are already, and read at once (sync-bound).
+fix2: what a tick launches is one CUDA graph; its length and its gauges are still read behind it (launch-bound).
 useless: the water of the next tick is written to arrays that are made once, in turns, instead of new ones.
 """
 import fixable
@@ -104,7 +105,7 @@ def make(variant):
     speeds, tick = module.get_function("speeds"), module.get_function("tick")
     bed, deep = (cupy.asarray(field) for field in bay())
     water = [deep, cupy.zeros_like(deep), cupy.zeros_like(deep)]
-    sets = [[cupy.empty_like(deep) for _ in range(3)] for _ in range(2)] if variant == "useless" else None
+    sets = [[cupy.empty_like(deep) for _ in range(3)] for _ in range(2)] if variant in ("useless", "fix2") else None
     fastest, blocks = cupy.empty_like(deep), ROWS * COLUMNS // THREADS
     rows = numpy.linspace(0.05 * ROWS, 0.95 * ROWS, GAUGES).astype(int)
     wet = deep.get() > 5.0
@@ -123,10 +124,10 @@ def make(variant):
         water[:] = after
         cupy.take(water[0], at, out=height_of[number])
 
-    def step():
+    def step(tick_of=go_on):
         records.clear()
         for number in range(TICKS):
-            go_on(number)
+            tick_of(number)
             if variant != "fix":
                 clock[0] += float(length_of[number][0])  # cause: wait,copy
                 records.append((clock[0], height_of[number].get()))  # cause: wait,copy
@@ -138,7 +139,32 @@ def make(variant):
     def values():
         return [clock[0]] + [float(h) for _, shown in records for h in shown] + [float(abs(field).mean()) for field in water]
 
-    return fixable.Work(step, cupy.cuda.runtime.deviceSynchronize, values)
+    wait = cupy.cuda.runtime.deviceSynchronize
+    if variant == "fix2":
+        own = cupy.cuda.MemoryPool()  # what a graph works in is nobody else's between its launches
+        stream, graphs, first = cupy.cuda.Stream(non_blocking=True), [], [field.copy() for field in water]
+        wait()
+        with stream, cupy.cuda.using_allocator(own.malloc):
+            for number in range(TICKS):  # all is compiled, and its memory is there, before the capture
+                go_on(number)
+            for number in range(TICKS):
+                stream.begin_capture()
+                go_on(number)
+                graphs.append(stream.end_capture())
+        wait()
+        for field, at_first in zip(water, first):
+            field[...] = at_first
+        wait()
+
+        def captured(steps):
+            with stream:
+                for _ in range(steps):
+                    step(lambda number: graphs[number].launch(stream))
+
+        captured.memory = own
+        return fixable.Work(loop=captured, wait=wait, values=values)
+
+    return fixable.Work(step, wait, values)
 
 
 run.main(make)
