@@ -6,39 +6,12 @@
 #include "report/base/alloc.h"
 #include "report/base/stats.h"
 #include "report/analysis/whatif/whatif_change.h"
-#include "shim/core/cuda/engines.h"
-
-/*
- * Pageable memory of a copy is mostly made for it, and given back behind it: the host's kernel
- * takes its pages away again, which pinned memory out of a pool keeps. Of a page, ns: 100 on a
- * plain machine, 400 to 900 on a virtual one.
- */
-#define PAGE_NS         250.0
-#define PAGE_BYTES      4096.0
-#define RIGHT_BEHIND_NS 10e3 /* nothing of the program is between two calls so close */
-#define FIRST_OWN       10e3 /* a launch that need not load its kernel takes no longer, ns */
-/*
- * What takes the place of an allocation or free is a pool, mostly: PyTorch's takes 0.5 to 1 us of
- * the host, CuPy's 4.6 (a k-means of 46 such calls a step took 0.21 ms longer with it, on an H200,
- * than without them).
- */
-#define POOL_NS    500.0
-#define POOL_LEAST 5000.0
-/*
- * Code that runs right behind an allocation or free of the driver is slow: the host's kernel has
- * mapped memory or taken it away, and caches are cold. In the same programs with a pool (CuPy,
- * Numba; H100, 2026-11-25) launches took 0.54 to 0.83 of their time, and what Python does between
- * calls 0.37 to 0.89, the median 0.5.
- */
-#define BEHIND_CALLS  4
-#define BEHIND_MOST   0.4
-#define BEHIND_MIDDLE 0.6
 
 /*
  * The host time before a call, in the middle: what issuing one costs the program or its framework.
  * 0 where it is longer than that ever is: then it is the program's own work.
  */
-static double usual_gap(const struct replay *r)
+double whatif_usual_gap(const struct replay *r)
 {
 	double *gaps = alloc_zeroed(r->count + 1, sizeof(*gaps)), median;
 
@@ -47,150 +20,6 @@ static double usual_gap(const struct replay *r)
 	median = r->count ? stats_select(gaps, r->count, 0.5) : 0;
 	free(gaps);
 	return median <= LONGEST_GAP ? median : 0;
-}
-
-/* ---- copies of pinned memory ---- */
-
-static double rate_of(struct whatif_change *c, const struct call_event *given)
-{
-	double known = c->bandwidth[given->direction == SPY_DIR_DTOH];
-
-	if (isfinite(known))
-		return known;
-	c->assumed_bandwidth = true;
-	if (isfinite(c->link.rate))
-		return c->link.rate * (c->hope == HOPE_MOST    ? ESTIMATE_LINK_MOST
-		                       : c->hope == HOPE_LEAST ? ESTIMATE_LINK_LEAST
-		                                               : ESTIMATE_LINK_REACHED);
-	return c->hope == HOPE_MOST ? BEST_BANDWIDTH : ASSUMED_BANDWIDTH;
-}
-
-/*
- * The wait for its stream that the same thread makes right behind a copy to the device is part of
- * the copy, as PyTorch makes it without non_blocking=True: it goes with it. At least it stays.
- */
-static void pin_wait(const struct whatif_change *c, const struct replay *r,
-                     struct replay_act *call_events, uint32_t copy)
-{
-	uint32_t i = r->next[copy];
-
-	if (c->hope == HOPE_LEAST || i == CALL_LOG_NONE ||
-	    r->given[copy].direction != SPY_DIR_HTOD || r->given[i].role != CUDA_ROLE_SYNC_STREAM ||
-	    r->given[i].result || r->given[i].stream != r->given[copy].stream ||
-	    r->call_events[i].gap > RIGHT_BEHIND_NS)
-		return;
-	call_events[i].own = call_events[i].gap = 0;
-	call_events[i].wait = REPLAY_NO_WAIT;
-}
-
-/*
- * What the host takes right before a copy and right behind it, beyond what is usual between calls,
- * goes as far as mapping its pages may have made it; half of that in the middle.
- */
-static void unmap(const struct whatif_change *c, const struct replay *r,
-                  struct replay_act *call_events, uint32_t copy, double usual)
-{
-	double part = c->hope == HOPE_MOST     ? 1
-	              : c->hope == HOPE_MIDDLE ? 0.5
-	                                       : 0,
-	       left = part * PAGE_NS * (double)r->given[copy].bytes / PAGE_BYTES;
-	uint32_t behind = r->next[copy];
-
-	if (behind != CALL_LOG_NONE && r->given[behind].role == CUDA_ROLE_SYNC_STREAM)
-		behind = r->next[behind];
-	const uint32_t at[] = {copy, behind};
-	for (int k = 0; k < 2; k++) {
-		if (at[k] == CALL_LOG_NONE || r->call_events[at[k]].before != CALL_LOG_NONE)
-			continue;
-		double goes = fmin(left, fmax(0, call_events[at[k]].gap - usual));
-		call_events[at[k]].gap -= goes;
-		left -= goes;
-	}
-}
-
-/* A pageable copy over the bus becomes one of pinned memory. */
-static void pin(struct whatif_change *c, const struct replay *r, struct replay_act *call_events,
-                uint32_t i, double usual)
-{
-	const struct call_event *given = &r->given[i];
-	struct replay_act *a = &call_events[i];
-	double pageable = a->gpu;
-
-	if (given->kind != TF_WORK_COPY || given->memory != SPY_MEM_PAGEABLE ||
-	    given->direction > SPY_DIR_DTOH)
-		return;
-	bool staged = a->wait == REPLAY_STAGED || a->wait == REPLAY_BUFFER;
-	if (!staged && a->wait == REPLAY_NO_WAIT && given->bytes <= CUDA_COPY_INLINE_BYTES)
-		return;
-	a->gpu = estimate_start_ns(given->direction == SPY_DIR_DTOH) * given->items +
-	         (double)given->bytes / rate_of(c, given);
-	if (c->hope == HOPE_LEAST && !isfinite(c->link.rate) &&
-	    !isfinite(c->bandwidth[given->direction == SPY_DIR_DTOH]))
-		a->gpu = fmax(a->gpu, fmin(pageable, a->own));
-	/* A blocking call to the host is there for its result: it still waits for it. */
-	bool waits = given->direction == SPY_DIR_DTOH && !given->async;
-	a->own = fmin(a->own, COPY_CALL_NS);
-	a->lead = fmax(a->lead, CUDA_START_NS);
-	a->late = waits ? r->late : 0;
-	a->wait = waits ? REPLAY_OWN : REPLAY_NO_WAIT;
-	pin_wait(c, r, call_events, i);
-	unmap(c, r, call_events, i, usual);
-	c->changed++;
-}
-
-/* ---- allocation and loading ---- */
-
-static void no_alloc(struct whatif_change *c, const struct replay *r,
-                     struct replay_act *call_events, uint32_t i)
-{
-	const struct call_event *given = &r->given[i];
-	struct replay_act *a = &call_events[i];
-	double nested = given->nested_alloc + given->nested_module;
-	bool makes_graph =
-	        (given->cls == SPY_CLASS_GRAPH && !cuda_role_is_graph_change(given->role)) ||
-	        given->flags & CALL_EVENT_CAPTURED;
-
-	if (given->cls == SPY_CLASS_ALLOC || given->cls == SPY_CLASS_MODULE || makes_graph) {
-		double pool = c->hope == HOPE_MIDDLE  ? POOL_NS
-		              : c->hope == HOPE_LEAST ? POOL_LEAST
-		                                      : 0;
-		a->own = given->cls == SPY_CLASS_ALLOC ? fmin(a->own, pool) : 0;
-		a->wait = REPLAY_NO_WAIT;
-	} else if (nested > 0) {
-		a->own = fmax(0, a->own - nested);
-	} else if (given->flags & CALL_EVENT_FIRST && a->own > FIRST_OWN) {
-		a->own = FIRST_OWN;
-	} else {
-		return;
-	}
-	c->changed++;
-}
-
-/* The host's own time of the next calls of the same thread. */
-static void quicken_behind(const struct whatif_change *c, const struct replay *r,
-                           struct replay_act *call_events)
-{
-	double left = c->hope == HOPE_MOST     ? BEHIND_MOST
-	              : c->hope == HOPE_MIDDLE ? BEHIND_MIDDLE
-	                                       : 1;
-	bool *behind = alloc_zeroed(r->count + 1, sizeof(*behind));
-
-	for (uint32_t i = 0; i < r->count; i++)
-		if (r->given[i].cls == SPY_CLASS_ALLOC && r->call_events[i].own > POOL_LEAST) {
-			uint32_t next = r->next[i];
-			for (int k = 0; k < BEHIND_CALLS && next != CALL_LOG_NONE; k++) {
-				behind[next] = true;
-				next = r->next[next];
-			}
-		}
-	for (uint32_t i = 0; i < r->count; i++) {
-		if (!behind[i])
-			continue;
-		call_events[i].gap *= left;
-		if (r->given[i].cls == SPY_CLASS_LAUNCH)
-			call_events[i].own *= left;
-	}
-	free(behind);
 }
 
 /* ---- kernels ---- */
@@ -284,7 +113,7 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 	struct whatif_change graphs = {.what = WHATIF_GRAPHS, .graph_launch = NAN};
 	struct replay_act *issued = alloc_zeroed(r->count, sizeof(*issued));
 
-	double usual = c->hope == HOPE_MOST ? 0 : usual_gap(r), *waits = still_waiting(c, r);
+	double usual = c->hope == HOPE_MOST ? 0 : whatif_usual_gap(r), *waits = still_waiting(c, r);
 
 	memcpy(issued, r->call_events, r->count * sizeof(*issued));
 	change_graphs(&graphs, r, issued);
@@ -334,16 +163,11 @@ void change_acts(struct whatif_change *c, const struct replay *r, struct replay_
 		no_cpu_wait(c, r, call_events);
 	else if (c->what == WHATIF_HOST)
 		no_host_work(c, r, call_events);
+	else if (c->what == WHATIF_PINNED)
+		change_pinned(c, r, call_events);
 	else if (c->what == WHATIF_NO_ALLOC)
-		quicken_behind(c, r, call_events);
+		change_no_alloc(c, r, call_events);
 	else if (c->what == WHATIF_OVERLAP)
 		change_overlap(c, r, call_events);
-	double usual = c->what == WHATIF_PINNED ? usual_gap(r) : 0;
-	for (uint32_t i = 0; i < r->count; i++) {
-		if (c->what == WHATIF_PINNED)
-			pin(c, r, call_events, i, usual);
-		else if (c->what == WHATIF_NO_ALLOC)
-			no_alloc(c, r, call_events, i);
-	}
 	scale_shifts(r, call_events);
 }

@@ -66,13 +66,17 @@ void change_acts(struct whatif_change *c, const struct replay *r, struct replay_
 #define WHATIF_ROW_KERNELS 32u
 
 /* The same for graphs alone: whatif_graphs.c, of whole steps: whatif_whole.c;
- * for rows of alike kernels: whatif_fused.c, for waits: whatif_no_sync.c, for copies on streams of
- * their own: whatif_overlap.c. */
+ * for rows of alike kernels: whatif_fused.c, for waits: whatif_no_sync.c, for pinned memory:
+ * whatif_pinned.c, for allocations: whatif_no_alloc.c, for copies on streams of their own:
+ * whatif_overlap.c. */
 void change_graphs(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_fused(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_steps(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_no_sync(struct whatif_change *c, const struct replay *r,
                     struct replay_act *call_events);
+void change_pinned(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
+void change_no_alloc(struct whatif_change *c, const struct replay *r,
+                     struct replay_act *call_events);
 void change_overlap(struct whatif_change *c, const struct replay *r,
                     struct replay_act *call_events);
 
@@ -87,6 +91,12 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
  */
 #define READ_MOST   0.5
 #define READ_MIDDLE (READ_MOST / 2)
+
+/*
+ * The host time before a call, in the middle: what issuing one costs the program or its framework.
+ * 0 where it is longer than that ever is: then it is the program's own work.
+ */
+double whatif_usual_gap(const struct replay *r);
 
 /* What a graph of so many pieces costs, ns: the host to launch it, the GPU between two of them. */
 struct graph_cost {

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What if copies of pageable memory were asynchronous copies of pinned memory?
+ */
+#include <math.h>
+
+#include "report/analysis/whatif/whatif_change.h"
+#include "shim/core/cuda/engines.h"
+
+/*
+ * Pageable memory of a copy is mostly made for it, and given back behind it: the host's kernel
+ * takes its pages away again, which pinned memory out of a pool keeps. Of a page, ns: 100 on a
+ * plain machine, 400 to 900 on a virtual one.
+ */
+#define PAGE_NS         250.0
+#define PAGE_BYTES      4096.0
+#define RIGHT_BEHIND_NS 10e3 /* nothing of the program is between two calls so close */
+
+static double rate_of(struct whatif_change *c, const struct call_event *given)
+{
+	double known = c->bandwidth[given->direction == SPY_DIR_DTOH];
+
+	if (isfinite(known))
+		return known;
+	c->assumed_bandwidth = true;
+	if (isfinite(c->link.rate))
+		return c->link.rate * (c->hope == HOPE_MOST    ? ESTIMATE_LINK_MOST
+		                       : c->hope == HOPE_LEAST ? ESTIMATE_LINK_LEAST
+		                                               : ESTIMATE_LINK_REACHED);
+	return c->hope == HOPE_MOST ? BEST_BANDWIDTH : ASSUMED_BANDWIDTH;
+}
+
+/*
+ * The wait for its stream that the same thread makes right behind a copy to the device is part of
+ * the copy, as PyTorch makes it without non_blocking=True: it goes with it. At least it stays.
+ */
+static void pin_wait(const struct whatif_change *c, const struct replay *r,
+                     struct replay_act *call_events, uint32_t copy)
+{
+	uint32_t i = r->next[copy];
+
+	if (c->hope == HOPE_LEAST || i == CALL_LOG_NONE ||
+	    r->given[copy].direction != SPY_DIR_HTOD || r->given[i].role != CUDA_ROLE_SYNC_STREAM ||
+	    r->given[i].result || r->given[i].stream != r->given[copy].stream ||
+	    r->call_events[i].gap > RIGHT_BEHIND_NS)
+		return;
+	call_events[i].own = call_events[i].gap = 0;
+	call_events[i].wait = REPLAY_NO_WAIT;
+}
+
+/*
+ * What the host takes right before a copy and right behind it, beyond what is usual between calls,
+ * goes as far as mapping its pages may have made it; half of that in the middle.
+ */
+static void unmap(const struct whatif_change *c, const struct replay *r,
+                  struct replay_act *call_events, uint32_t copy, double usual)
+{
+	double part = c->hope == HOPE_MOST     ? 1
+	              : c->hope == HOPE_MIDDLE ? 0.5
+	                                       : 0,
+	       left = part * PAGE_NS * (double)r->given[copy].bytes / PAGE_BYTES;
+	uint32_t behind = r->next[copy];
+
+	if (behind != CALL_LOG_NONE && r->given[behind].role == CUDA_ROLE_SYNC_STREAM)
+		behind = r->next[behind];
+	const uint32_t at[] = {copy, behind};
+	for (int k = 0; k < 2; k++) {
+		if (at[k] == CALL_LOG_NONE || r->call_events[at[k]].before != CALL_LOG_NONE)
+			continue;
+		double goes = fmin(left, fmax(0, call_events[at[k]].gap - usual));
+		call_events[at[k]].gap -= goes;
+		left -= goes;
+	}
+}
+
+/* A pageable copy over the bus becomes one of pinned memory. */
+static void pin(struct whatif_change *c, const struct replay *r, struct replay_act *call_events,
+                uint32_t i, double usual)
+{
+	const struct call_event *given = &r->given[i];
+	struct replay_act *a = &call_events[i];
+	double pageable = a->gpu;
+
+	if (given->kind != TF_WORK_COPY || given->memory != SPY_MEM_PAGEABLE ||
+	    given->direction > SPY_DIR_DTOH)
+		return;
+	bool staged = a->wait == REPLAY_STAGED || a->wait == REPLAY_BUFFER;
+	if (!staged && a->wait == REPLAY_NO_WAIT && given->bytes <= CUDA_COPY_INLINE_BYTES)
+		return;
+	a->gpu = estimate_start_ns(given->direction == SPY_DIR_DTOH) * given->items +
+	         (double)given->bytes / rate_of(c, given);
+	if (c->hope == HOPE_LEAST && !isfinite(c->link.rate) &&
+	    !isfinite(c->bandwidth[given->direction == SPY_DIR_DTOH]))
+		a->gpu = fmax(a->gpu, fmin(pageable, a->own));
+	/* A blocking call to the host is there for its result: it still waits for it. */
+	bool waits = given->direction == SPY_DIR_DTOH && !given->async;
+	a->own = fmin(a->own, COPY_CALL_NS);
+	a->lead = fmax(a->lead, CUDA_START_NS);
+	a->late = waits ? r->late : 0;
+	a->wait = waits ? REPLAY_OWN : REPLAY_NO_WAIT;
+	pin_wait(c, r, call_events, i);
+	unmap(c, r, call_events, i, usual);
+	c->changed++;
+}
+
+void change_pinned(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
+{
+	double usual = whatif_usual_gap(r);
+
+	for (uint32_t i = 0; i < r->count; i++)
+		pin(c, r, call_events, i, usual);
+}
