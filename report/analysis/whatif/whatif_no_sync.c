@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What if the host did not wait? Its waits go, and small blocking copies to it, which are there for
- * their result; and with them what it does outside CUDA to make such a call.
+ * their result; and with them what it does outside CUDA to make such a call. At best what is read
+ * need not be computed either.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 #include "report/analysis/whatif/whatif_change.h"
 
 #define LONGEST_WAY 100e3 /* ns to a call; more is no cost of it, but work of the program's own */
+#define RESULT_NS   10e3 /* on the GPU; a kernel that takes longer is there for more than a result \
+	                  */
 
 static bool is_sync(const struct replay *r, uint32_t i)
 {
@@ -138,6 +141,24 @@ static void drop_outside(const struct dropping *d, uint32_t i, double part)
 	}
 }
 
+/* The kernel launched right before a read has made what is read, and may be there for it alone, as
+ * a comparison or a sum is. */
+static void drop_result(const struct dropping *d, uint32_t read)
+{
+	const struct replay *r = d->replay;
+	uint32_t i = d->last[read];
+
+	while (i != CALL_LOG_NONE && is_aside(r, i))
+		i = d->last[i];
+	if (i == CALL_LOG_NONE || r->given[i].kind != TF_WORK_KERNEL || r->given[i].result ||
+	    r->given[i].stream != r->given[read].stream ||
+	    r->call_events[i].wait != REPLAY_NO_WAIT || !(r->call_events[i].gpu <= RESULT_NS))
+		return;
+	d->acts[i].flags |= REPLAY_SKIP;
+	d->acts[i].own = d->acts[i].gpu = 0;
+	drop_way(d, i);
+}
+
 /*
  * A read or a wait that is not made saves its way too, as far as that is no longer than the ways to
  * other calls are: a program in Python takes it as often. At least only the waiting goes.
@@ -152,11 +173,14 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 	if (c->hope == HOPE_LEAST)
 		return;
 	drop_way(d, i);
-	uint32_t before = d->last[i];
+	uint32_t before = d->last[i], read = copy ? i : CALL_LOG_NONE;
 	if (!copy && before != CALL_LOG_NONE && is_read_by(d->replay, before, i)) {
 		d->acts[before].own = 0;
 		drop_way(d, before);
+		read = before;
 	}
+	if (c->hope == HOPE_MOST && read != CALL_LOG_NONE)
+		drop_result(d, read);
 	if (d->replay->call_events[i].flags & REPLAY_READ)
 		drop_outside(d, i, c->hope == HOPE_MOST ? READ_MOST : READ_MIDDLE);
 	else if (c->hope == HOPE_MOST)

@@ -54,6 +54,37 @@ static void test_pageable_memory_is_unmapped(void **state)
 	play_ends(&p, &m);
 }
 
+/* Behind a large copy of pageable memory the host is slow, as long as the copy took; not behind a
+ * small one. */
+static void test_behind_a_pageable_copy(void **state)
+{
+	const double left = 4 + 50 * 13; /* us of a step: the copy's call, and 50 launches */
+	struct play p;
+	struct model m = {0};
+
+	for (int large = 0; large < 2; large++) {
+		play_start(&p);
+		for (int i = 0; i < 100; i++) {
+			play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PAGEABLE,
+			              large ? 4u << 20 : 1u << 20, 260, 0);
+			for (int k = 0; k < 50; k++) {
+				p.host += 10;
+				play_launch(&p, 3, 2);
+			}
+		}
+		play_timed(&p, 2);
+		play_sync(&p);
+		struct whatif_result r = play_ask(&p, &m, WHATIF_PINNED, NULL, 1);
+		play_assert_base(&m, 0.01);
+		/* 20 of the launches are that close. */
+		double middle = large ? 20 * 13 * 0.2 : 0, best = large ? 20 * 13 * 0.5 : 0;
+		assert_near(r.predicted, 100 * (left - middle) * 1e3, 0.02);
+		assert_near(r.least, 100 * (left - best) * 1e3 * 0.95, 0.03);
+		assert_true(r.most > 100 * left * 1e3);
+		play_ends(&p, &m);
+	}
+}
+
 /*
  * A thread brings results to pageable memory, and keeps the driver's lock while it copies: the
  * other one's first launch in each step returns behind that, time after time.
@@ -252,6 +283,27 @@ static void test_behind_an_allocation(void **state)
 	play_ends(&p, &m);
 }
 
+/* At best what it takes the program to come to the driver's allocations goes with them. */
+static void test_the_way_to_an_allocation(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 300; i++) {
+		p.host += 60;
+		play_alloc(&p, 50, false);
+		p.host += 20;
+		play_launch(&p, 3, 2);
+	}
+	play_timed(&p, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_ALLOC, NULL, 1);
+	assert_near(r.predicted, 300 * (0.6 * (60 + 23) + 0.5) * 1e3, 0.02);
+	assert_near(r.least, 300 * (0.97 * 0.4 * 23 - 0.05 * 0.62 * 133) * 1e3, 0.03);
+	play_ends(&p, &m);
+}
+
 /* To the device, a kernel, to the host, 100 us each, one after the other on one stream. */
 static void test_overlap(void **state)
 {
@@ -361,6 +413,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_a_pinned_copy_is_not_waited_for),
+	        cmocka_unit_test(test_behind_a_pageable_copy),
 	        cmocka_unit_test(test_a_copy_holds_the_other_thread),
 	        cmocka_unit_test(test_pageable_memory_is_unmapped),
 	        cmocka_unit_test(test_pinned),
@@ -370,6 +423,7 @@ int main(void)
 	        cmocka_unit_test(test_no_alloc),
 	        cmocka_unit_test(test_a_pool_takes_time_too),
 	        cmocka_unit_test(test_behind_an_allocation),
+	        cmocka_unit_test(test_the_way_to_an_allocation),
 	        cmocka_unit_test(test_overlap),
 	        cmocka_unit_test(test_overlap_by_events),
 	        cmocka_unit_test(test_overlap_of_two_threads),
