@@ -12,8 +12,7 @@
 #include "report/analysis/whatif/whatif_change.h"
 
 #define LONGEST_WAY 100e3 /* ns to a call; more is no cost of it, but work of the program's own */
-#define RESULT_NS   10e3 /* on the GPU; a kernel that takes longer is there for more than a result \
-	                  */
+#define RESULT_NS   10e3  /* of the GPU; a kernel that takes longer does more than that */
 
 static bool is_sync(const struct replay *r, uint32_t i)
 {

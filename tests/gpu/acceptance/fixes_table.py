@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs with a fix (tests/gpu/workloads): what the fix of each is of, and which prediction speaks of it.
 
-Twelve sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
+Fourteen sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
 are held back say afterwards whether that helped programs in general. Once they have been looked at, they are programs to learn
 from as well; the fresh ones were written then, before the next change, and the last ones when the fresh ones had been looked at.
 The unseen ones were written when the last ones had been looked at, and the strangers after those, by someone who knew these
 programs alone, and nothing of what the report says or how it comes to say it. The guests were written in the same way by another
 one, when the strangers had been looked at, the visitors by two more, when the guests had been, and the callers
 by another one, when the visitors had been. The newcomers, the travellers and the wanderers were each written by two more, when
-the sets before them had been looked at.
+the sets before them had been looked at, the lodgers and the boarders by one more each, who were asked for a fix of each class
+that could gain anything.
 """
 
 
@@ -280,16 +281,70 @@ WANDERERS = [
     # A tenth of the products' arithmetic; the GPU is at work throughout, before and after.
     Case("field_orbitals", "torch", Fix("gpu-bound"), useless="no-sync", otherwise="gpu-bound", near=0.01),
 ]
+LODGERS = [
+    # Two thousand kernels of a few microseconds each in a decision; the read of what was decided comes behind all of them.
+    Case("rally_car", "torch", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="no-sync", near=0.05),
+    # 320 reads of one number in a step; the model before them is launched for longer than it takes, too.
+    Case("protein_mutants", "torch transformers", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"),
+         useless="pinned", near=0.02),
+    # fix2 copies half of the bytes, from the same kind of memory.
+    Case("hall_microphones", "torch torchaudio", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="graphs",
+         near=0.02),
+    # The work is done by a thread that holds the interpreter, so that the main one can hardly launch.
+    Case("go_liberties", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.05),
+    Case("pet_deblur", "torch", Fix("gpu-bound"), useless="graphs", otherwise="gpu-bound", near=0.02),
+    # The loss that is waited for lets no step overlap with the scrambling of the next one.
+    Case("jax_cube_solver", "jax flax optax", Fix("host-bound", "host=0"), Fix("sync-bound", "no-sync", "fix2"),
+         useless="no-alloc", near=0.05),
+    Case("jax_colony_growth", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.05),
+    # The frees wait for the GPU, whether or not a number is read before them.
+    Case("cupy_cryo_classes", "cupy", Fix("alloc-bound", "no-alloc"), useless="no-sync", near=0.02),
+    Case("cupy_plucked_strings", "cupy", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="pinned",
+         near=0.02),
+    # The memory is pinned already; copies and kernels take about as long. fix2 copies half of the bytes.
+    Case("numba_plane_waves", "numba", Fix("copy-bound", "overlap"), Fix("copy-bound", None, "fix2"), useless="pinned",
+         near=0.02),
+]
+BOARDERS = [
+    # The loss is read behind each step, but all of the step has been done by then: what is launched takes far longer to launch.
+    Case("road_sensors", "torch torch_geometric", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"),
+         useless="no-sync", near=0.05),
+    # Whether a pose is stuck is asked behind each step; the graph leaves the question, and what remembers the best poses.
+    Case("ligand_poses", "torch", Fix("launch-bound", "graphs"), Fix("sync-bound", "no-sync", "fix2"),
+         Fix("launch-bound", None, "fix3"), useless="no-alloc", near=0.05),
+    # Some 500 reads of one number a step; the graph holds BERT and the table, between two reads there is no kernel at all.
+    Case("drug_letters", "torch transformers", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"),
+         useless="pinned", near=0.02),
+    # What lies between two waits is one jitted function already. The result is of means, since kernels may add in any order.
+    Case("jax_ward_chains", "jax", Fix("sync-bound", "no-sync"), useless="host=0", near=0.05),
+    # fix waits for each slab's chances as the base does. fix2 copies half of the bytes, from and to the same kind of memory.
+    Case("ct_slabs", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), Fix("copy-bound", "overlap", "fix3"),
+         useless="graphs", near=0.02),
+    # All is pinned and asynchronous, but on one stream; the host is one or two records ahead, and its look at them costs nothing.
+    Case("cupy_shot_records", "cupy", Fix("copy-bound", "overlap"), Fix("copy-bound", None, "fix2"), useless="host=0", near=0.01),
+    # The graph leaves the splitting of words, which takes about twice as long as the launches.
+    Case("bpe_dropout", "torch transformers peft", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="no-alloc", near=0.05),
+    # fix2 lets the kernel run beside the next star's median, and gains no more than that kernel's time.
+    Case("numba_transits", "numba", Fix("host-bound", "host=0"), Fix("sync-bound", "no-sync", "fix2"),
+         Fix("host-bound", None, "fix3"), useless="pinned", near=0.01),
+    # fix2 leaves cudaFree, which waits as the read did.
+    Case("cupy_harbour_sonar", "cupy", Fix("alloc-bound", "no-alloc"), Fix("sync-bound", "no-sync", "fix2"), useless="pinned",
+         near=0.01),
+    Case("cells_deblurred", "torch", Fix("gpu-bound"), Fix("gpu-bound", None, "fix2"), useless="graphs", otherwise="gpu-bound",
+         near=0.01),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
-          "wanderers": WANDERERS}
+          "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
 SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")],
              "held": [Case("fake_waits", "torch", Fix("sync-bound", "no-sync"), useless="graphs")], "fresh": [], "last": [],
              "unseen": [], "strangers": [], "guests": [], "visitors": [], "callers": [], "newcomers": [], "travellers": [],
-             "wanderers": []}
+             "wanderers": [], "lodgers": [], "boarders": []}
 WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0", "fused")
 
 
