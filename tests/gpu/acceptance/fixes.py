@@ -344,8 +344,18 @@ def keep(settings, row):
 
 
 def lane(settings, cases, env, readers, page):
-    """The rows of a GPU's programs, one after the other; the next one loads while the last run of one is under way."""
-    done, waiting = [], {}
+    """The rows of a GPU's programs, one after the other; the next one loads while the last run of one is under way, and what
+    one recorded is read while the next one runs."""
+    done, waiting, unread = [], {}, []
+
+    def read_rest():
+        for measured in unread:
+            row = finished(*measured)
+            keep(settings, row)
+            done.append(row)
+            page.line("%s: %s" % (row["program"], row["note"] or "; ".join(row["troubles"]) or "measured"))
+        unread.clear()
+
     try:
         for number, (half, case) in enumerate(cases):
             missing = lacking(settings, case)
@@ -360,10 +370,10 @@ def lane(settings, cases, env, readers, page):
                     waiting[following] = Held(settings, cases[following][1], env)
 
             held = waiting.pop(number, None) or Held(settings, case, env)
-            row = finished(*measure(settings, case, half, held, readers, ahead))
-            keep(settings, row)
-            done.append(row)
-            page.line("%s: %s" % (case.name, row["note"] or "; ".join(row["troubles"]) or "measured"))
+            measured = measure(settings, case, half, held, readers, ahead)
+            read_rest()
+            unread.append(measured)
+        read_rest()
     finally:
         for held in waiting.values():
             held.close()
@@ -382,7 +392,8 @@ def all_rows(settings, page):
     lanes = [single[n::settings.lanes] for n in range(settings.lanes)]
     with contextlib.suppress(FileNotFoundError):
         os.remove(settings.out + ".rows")
-    with concurrent.futures.ThreadPoolExecutor(2) as readers, concurrent.futures.ThreadPoolExecutor(settings.lanes) as pool:
+    with concurrent.futures.ThreadPoolExecutor(1 + settings.lanes) as readers, \
+            concurrent.futures.ThreadPoolExecutor(settings.lanes) as pool:
         started = [pool.submit(lane, settings, mine, {"CUDA_VISIBLE_DEVICES": str(n)} if settings.lanes > 1 else {}, readers, page)
                    for n, mine in enumerate(lanes)]
         done = [item for future in started for item in future.result()]
