@@ -127,13 +127,20 @@ static void add_event(struct steps_detector *d, const struct steps_event *e,
 		steps_count(d, symbols);
 }
 
+/* More than so many mean steps. */
+static bool is_longer(const struct steps_detector *d, const struct tf_map *map, uint64_t from,
+                      uint64_t until, uint64_t steps)
+{
+	const struct tf_loop *l = d->marker && until > from ? steps_loop_of(d, map) : NULL;
+
+	return l && l->steps >= PAUSE_STEPS && until - from > steps * steps_mean(l);
+}
+
 /* Between two steps, so long that it belongs to none: the program does something else. */
 static bool is_pause(const struct steps_detector *d, const struct tf_map *map, uint64_t from,
                      uint64_t until)
 {
-	const struct tf_loop *l = d->marker && until > from ? steps_loop_of(d, map) : NULL;
-
-	return l && l->steps >= PAUSE_STEPS && until - from > PAUSE * steps_mean(l);
+	return is_longer(d, map, from, until, PAUSE);
 }
 
 /* What comes from then on is another episode. */
@@ -197,6 +204,9 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 	}
 	if (e->flags & TF_ANCHOR_GAP && d->now.events && is_pause(d, map, d->now.end, e->start))
 		cut_at_pause(d, map, n);
+	if (e->flags & TF_ANCHOR_GAP && d->now.events && d->early.start != d->now.start &&
+	    is_longer(d, map, d->now.end, e->start, 1))
+		d->early = d->now;
 	add_event(d, e, symbols);
 	d->now.end = e->end;
 	if (d->has_typical && d->now.events == d->typical.events)
@@ -211,13 +221,25 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 		leave(d);
 }
 
+static bool is_whole(const struct steps_detector *d, const struct steps_segment *s)
+{
+	return s->events && steps_alike(s->buckets, d->typical.buckets) >= ALIKE_LEAST;
+}
+
+/* Behind the last step the program does other things: it ends where a typical one would have, or
+ * before what came so late that it hardly belongs to it, as freeing memory at exit. */
 void steps_end_last(struct steps_detector *d, struct tf_map *map)
 {
-	struct steps_segment *last =
-	        d->cut.start == d->now.start && d->cut.events < d->now.events ? &d->cut : &d->now;
+	struct steps_segment *last = &d->now;
 
-	if (d->marker && d->inside && d->has_typical && last->events &&
-	    steps_alike(last->buckets, d->typical.buckets) >= ALIKE_LEAST)
+	if (d->cut.start == d->now.start && d->cut.events < last->events)
+		last = &d->cut;
+	bool whole = is_whole(d, last);
+	if (d->early.start == d->now.start && d->early.end < last->end) {
+		last = &d->early;
+		whole |= is_whole(d, last);
+	}
+	if (d->marker && d->inside && d->has_typical && whole)
 		end_segment(d, map, last, d->count);
 	d->inside = false;
 }
@@ -231,7 +253,7 @@ static void begin_marker(struct steps_detector *d, uint32_t marker)
 	d->inside = d->has_typical = d->first_waits = false;
 	d->begins = 0;
 	d->held_count = 0;
-	d->cut.events = 0;
+	d->cut.events = d->early.events = 0;
 }
 
 void steps_enter(struct steps_detector *d, struct tf_map *map, uint32_t marker, bool waits,

@@ -130,6 +130,38 @@ static void test_a_pause_divides_steps(void **state)
 	rows_agree();
 }
 
+/*
+ * Behind the last step of a loop a result is read, and memory is freed 40 steps' time later, as at
+ * exit: that is no part of the step, though it makes it as many events as the others have.
+ */
+static void test_a_free_at_exit_is_no_step(void **state)
+{
+	for (uint32_t k = 3; k <= 10; k++)
+		run_kernel(k);
+	for (int i = 0; i < 300; i++) {
+		upload();
+		wait_here();
+		for (uint32_t k = 1; k <= 10; k++)
+			run_kernel(k);
+		if (i % 7 < 2) { /* so neither copies nor waits are its marker */
+			upload();
+			wait_here();
+		}
+	}
+	wait_here();
+	upload();
+	wait_here();
+	uint64_t ended = now;
+	now += 40 * 12 * (CALL_TICKS + BETWEEN);
+	for (int i = 0; i < 12; i++)
+		give((struct tf_record){.call = 6}, SPY_CLASS_ALLOC);
+	const struct tf_loop *l = longest(NULL);
+	assert_in_range(l->steps, 299, 301);
+	assert_in_range(l->episode[l->episodes - 1].end, ended - 2 * 12 * (CALL_TICKS + BETWEEN),
+	                ended);
+	rows_agree();
+}
+
 /* Between alike launches it is cudaspy that takes its time now and then: no rhythm of the host. */
 static void test_our_own_time_is_no_pause(void **state)
 {
@@ -650,6 +682,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(test_a_pause_divides_steps, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_free_at_exit_is_no_step, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_our_own_time_is_no_pause, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_graphs_of_one_place, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_graph_a_step_behind_much_else, begin,
