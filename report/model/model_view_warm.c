@@ -22,6 +22,9 @@
  */
 #define WARM_FAR_LONGER 10.0
 #define WARM_FEW        4u /* and among the first of so many parts of the steps */
+/* Clocks go up, caches fill and libraries make their plans: steps are usual ones from where half of
+ * WARM_STEPS in a row are no longer than so many times such a one. */
+#define WARM_SETTLED 1.25
 
 static int by_start(const void *a, const void *b)
 {
@@ -65,6 +68,21 @@ static double until_longest(const struct model_phase *p, const struct model_step
 	return from;
 }
 
+/* The start of the first step that is among usual ones, in the first part of them; `from` where
+ * none is, or all are. */
+static double until_usual(const struct model_phase *p, const struct model_step *const *rows,
+                          size_t count, size_t in_row, double from)
+{
+	for (size_t i = 0; i < count / WARM_FEW && i + in_row <= count; i++) {
+		size_t usual = 0;
+		for (size_t k = i; k < i + in_row; k++)
+			usual += rows[k]->duration <= WARM_SETTLED * p->p50;
+		if (2 * usual >= in_row)
+			return fmax(from, rows[i]->start);
+	}
+	return from;
+}
+
 /* Whether so many of a loop's steps begin before `until` that they are its usual ones: each of them
  * allocates or loads code, and then the host waits. */
 static bool usual_until(const struct model *m, const struct model_phase *p, uint32_t process,
@@ -91,7 +109,8 @@ static double warm_until(const struct model *m, const struct model_phase *p, uin
 		if (rows[i]->duration > WARM_LONGER * p->p50 && end <= most)
 			from = fmax(from, end);
 	}
-	from = until_longest(p, rows, count, from);
+	double settled = until_usual(p, rows, count, few, from);
+	from = until_longest(p, rows, count, settled <= most ? settled : from);
 	free(rows);
 	return from;
 }

@@ -463,6 +463,38 @@ static void test_first_steps(void **state)
 	end(&r);
 }
 
+/* Steps are slower for a while, as clocks go up and caches fill: they are judged from where half of
+ * them are usual ones, if that is in their first quarter. */
+static void test_steps_that_get_faster(void **state)
+{
+	static const double one[] = {200, 800};
+
+	for (int slow = 50; slow <= 150; slow += 100) {
+		struct run r;
+		start(&r, 1);
+		slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+		add_up(&r);
+		struct model_loop *l = loop(&r, 0, 1, "k", one, 1);
+		l->steps = 400;
+		r.m.step_rows = alloc_zeroed(400, sizeof(*r.m.step_rows));
+		double each = 600.0 / (400 + slow), at = 200; /* the slow ones take two */
+		for (size_t i = 0; i < 400; i++) {
+			double ms = each * ((int)i < slow ? 2 : 1);
+			r.m.step_rows[i] = (struct model_step){
+			        .found = true, .tid = 1, .start = at * MS, .duration = ms * MS};
+			at += ms;
+		}
+		r.m.step_row_count = 400;
+		finish(&r);
+		struct model *v = model_view(&r.m, 1);
+		/* Where it begins, 4 of 8 are slow still. */
+		double judged = slow == 50 ? (350 + 4 * 2) * each : 600;
+		assert_near(v->host_window, judged * MS, 1e-6);
+		model_view_free(v);
+		end(&r);
+	}
+}
+
 /* What is done every 50 steps loads its code when it is done for the first time: that step takes
  * longer than all before it. Later ones, and any that take less than the loop had run, stay. */
 static void test_first_of_rare_steps(void **state)
@@ -810,6 +842,7 @@ int main(void)
 	        cmocka_unit_test(test_warming_up),
 	        cmocka_unit_test(test_steps_that_allocate),
 	        cmocka_unit_test(test_first_steps),
+	        cmocka_unit_test(test_steps_that_get_faster),
 	        cmocka_unit_test(test_first_of_rare_steps),
 	        cmocka_unit_test(test_threads_of_one_loop),
 	        cmocka_unit_test(test_threads_side_by_side),
