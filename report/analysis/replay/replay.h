@@ -68,6 +68,9 @@ struct replay_act {
 #define REPLAY_UNSURE 256u /* or it did not, and was busy with other things until then */
 #define REPLAY_ALONE                                                                               \
 	512u /* what-if: a copy whose end its own event marks alone, and that event's record */
+#define REPLAY_AHEAD                                                                               \
+	1024u /* what-if: with REPLAY_IN, a copy that is given a step ahead: when the copies were  \
+	       * that the work before it needed */
 
 /* GPU time of each class of work: its mean, or the low or high end of its interval. */
 enum replay_level { REPLAY_MEAN, REPLAY_LOW, REPLAY_HIGH, REPLAY_LEVELS };

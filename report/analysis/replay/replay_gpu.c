@@ -18,6 +18,7 @@ void replay_gpu_start(struct replay_gpu *g, const struct replay *r,
 	for (size_t i = 0; i < h->stream_count; i++) {
 		struct replay_stream *s = &g->streams[i];
 		s->tail = s->wait = s->side = s->marked = -INFINITY;
+		s->given = s->ahead = r->count ? r->given[0].start : 0;
 		s->device = h->streams[i].device % CALL_LOG_DEVICES;
 		s->legacy = cuda_stream_is_legacy(h->streams[i].flags);
 		s->blocking = cuda_stream_is_blocking(h->streams[i].flags);
@@ -247,16 +248,29 @@ double replay_gpu_before(const struct replay_gpu *g, size_t i)
 	return end;
 }
 
+/* From when on call i's work may run, as far as its call goes. */
+static double given_at(struct replay_stream *s, const struct replay_act *a, double entry,
+                       double returned)
+{
+	bool ahead = a->flags & REPLAY_AHEAD;
+
+	if (ahead && !s->in_row) {
+		s->ahead = s->given;
+		s->given = entry;
+	}
+	s->in_row = ahead;
+	return ahead ? s->ahead : later(returned + a->lead, entry);
+}
+
 /* When call i's work ends. */
 static double place(struct replay_gpu *g, size_t i, double entry, double returned)
 {
 	const struct replay_act *a = &g->call_events[i];
+	double from = given_at(stream_of(g, i), a, entry, returned);
 
 	if (a->wait == REPLAY_STAGED)
 		return returned;
-	return later(returned + a->lead,
-	             later(entry,
-	                   replay_gpu_before(g, i) + fmax(0, replay_gpu_switch(g, i) + a->space))) +
+	return later(from, replay_gpu_before(g, i) + fmax(0, replay_gpu_switch(g, i) + a->space)) +
 	       a->gpu;
 }
 

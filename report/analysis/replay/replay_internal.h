@@ -28,6 +28,9 @@ struct replay_stream {
 	double side;   /* end of its REPLAY_OUT copies */
 	double marked; /* of those that are not REPLAY_ALONE */
 	double offset; /* sum of the acts' `shift` so far */
+	/* When its latest row of REPLAY_AHEAD copies was given, and the row before. */
+	double given, ahead;
+	bool in_row;
 	struct replay_queue queues[CUDA_ENGINES];
 	enum cuda_engine engine; /* of its last work */
 	uint32_t device;

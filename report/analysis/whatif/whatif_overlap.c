@@ -12,6 +12,10 @@
  * on its own stream: the copy waits for the event that its thread made the stream wait for right
  * before it, and for nothing else; an event recorded right behind it marks its end alone; and if
  * that is waited for on the GPU, only what comes behind such a wait needs the copy.
+ *
+ * Where the host waits for each step, a stream alone does not help a copy to the device: it is made
+ * a step ahead too, and need not hold the host. But not at least, nor where the host takes longer
+ * to come to it than it takes, but at best: its bytes may not be there before.
  */
 
 struct around {          /* of a thread: since its last work */
@@ -20,13 +24,30 @@ struct around {          /* of a thread: since its last work */
 	uint32_t stream; /* of either */
 };
 
-static bool is_meant(const struct replay *r, const struct replay_act *a, size_t i)
+/* A copy to the device that holds the host till it is done, and need not: of pinned memory. */
+static bool may_go_on(const struct call_event *given, const struct replay_act *a)
+{
+	return given->direction == SPY_DIR_HTOD && given->memory == SPY_MEM_PINNED &&
+	       a->wait == REPLAY_STAGED;
+}
+
+static bool is_ahead(const struct whatif_change *c, const struct call_event *given,
+                     const struct replay_act *a)
+{
+	if (given->direction != SPY_DIR_HTOD || given->memory != SPY_MEM_PINNED)
+		return false;
+	return c->hope == HOPE_MOST || (c->hope == HOPE_MIDDLE && a->gap < a->gpu);
+}
+
+static bool is_meant(const struct whatif_change *c, const struct replay *r,
+                     const struct replay_act *a, size_t i)
 {
 	const struct call_event *given = &r->given[i];
 
-	return given->kind == TF_WORK_COPY && given->direction <= SPY_DIR_DTOH && !given->result &&
-	       given->stream != CALL_LOG_NONE && a->wait != REPLAY_STAGED &&
-	       a->wait != REPLAY_BUFFER;
+	if (given->kind != TF_WORK_COPY || given->direction > SPY_DIR_DTOH || given->result ||
+	    given->stream == CALL_LOG_NONE || a->wait == REPLAY_BUFFER)
+		return false;
+	return a->wait != REPLAY_STAGED || (may_go_on(given, a) && is_ahead(c, given, a));
 }
 
 /* Of each call whether it is a record that a stream was made to wait for. */
@@ -51,6 +72,13 @@ static void put_beside(struct whatif_change *c, const struct replay *r,
 		a->flags |= REPLAY_IN | REPLAY_OUT;
 	else
 		a->flags |= given->direction == SPY_DIR_HTOD ? REPLAY_IN : REPLAY_OUT;
+	if (is_ahead(c, given, a))
+		a->flags |= REPLAY_AHEAD;
+	if (may_go_on(given, a)) {
+		a->own = fmin(a->own, COPY_CALL_NS);
+		a->wait = REPLAY_NO_WAIT;
+		a->late = 0;
+	}
 	if (t->waited != CALL_LOG_NONE && t->stream == given->stream && a->event == CALL_LOG_NONE) {
 		a->flags |= REPLAY_IN;
 		a->event = t->waited;
@@ -73,7 +101,7 @@ void change_overlap(struct whatif_change *c, const struct replay *r, struct repl
 		struct replay_act *a = &call_events[i];
 		if (given->result || given->flags & CALL_EVENT_CAPTURED)
 			continue;
-		if (is_meant(r, a, i)) {
+		if (is_meant(c, r, a, i)) {
 			put_beside(c, r, call_events, t, i);
 		} else if (given->kind != TF_WORK_NONE) {
 			*t = (struct around){CALL_LOG_NONE, CALL_LOG_NONE, CALL_LOG_NONE};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/analysis/whatif/whatif.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/play.h"
 #include "tests/unit/unit.h"
 
@@ -367,6 +368,51 @@ static void test_overlap_by_events(void **state)
 	play_ends(&p, &m);
 }
 
+/* A copy of pinned memory to the device, by a call that holds the host until it is done. */
+static void play_blocking(struct play *p, uint64_t bytes, double us)
+{
+	double from = p->host;
+
+	p->tail = fmax(p->host + 5, p->tail + 0.75) + us;
+	p->host = p->tail;
+	made_copy(&p->made, p->thread[0], p->copy, SPY_DIR_HTOD, SPY_MEM_PINNED, false, bytes,
+	          2001000 + (uint64_t)(from * 2000), 2001000 + (uint64_t)(p->host * 2000));
+}
+
+/*
+ * A batch is copied by such a call, 100 us, then a kernel takes as long and its result is waited
+ * for: on a stream of its own, and made a step ahead, the copy goes beside the kernel before. Where
+ * the host takes 300 us to come to it, that may be to make the batch, and it stays.
+ */
+static void test_overlap_a_step_ahead(void **state)
+{
+	const uint64_t bytes = 2500000;
+	struct play p;
+
+	for (int late = 0; late < 2; late++) {
+		struct model m = {0};
+		struct tf_work key = {.kind = TF_WORK_COPY,
+		                      .direction = SPY_DIR_HTOD,
+		                      .memory = SPY_MEM_PINNED,
+		                      .size = work_size_bucket(bytes)};
+		play_start(&p);
+		for (int i = 0; i < 100; i++) {
+			p.host += late ? 300 : 10;
+			play_blocking(&p, bytes, 100);
+			play_launch(&p, 5, 100);
+			play_sync(&p);
+		}
+		play_timed(&p, 100);
+		made_pairs(made_work(&p.made, key, 0), TF_PAIR_IDLE, 400, 1e3 * 105.2, 1);
+		struct whatif_result r = play_ask(&p, &m, WHATIF_OVERLAP, NULL, 1);
+		double step = (late ? 300 : 10) + 105 + 5 + 1.8 + 100 + 3.2;
+		assert_near(r.window, 100 * step * 1e3, 0.03);
+		assert_near(r.predicted, 100 * (late ? step : step - 100) * 1e3, 0.05);
+		assert_near(r.most, r.window, 0.05);
+		play_ends(&p, &m);
+	}
+}
+
 /*
  * One thread gives the GPU its work, three steps ahead, and sleeps until the other one, which
  * brings back the result of each step by an event, lets it go on: the stream is never empty, and
@@ -426,6 +472,7 @@ int main(void)
 	        cmocka_unit_test(test_the_way_to_an_allocation),
 	        cmocka_unit_test(test_overlap),
 	        cmocka_unit_test(test_overlap_by_events),
+	        cmocka_unit_test(test_overlap_a_step_ahead),
 	        cmocka_unit_test(test_overlap_of_two_threads),
 	};
 
