@@ -86,17 +86,33 @@ static void no_cpu_wait(struct whatif_change *c, const struct replay *r,
 
 /* ---- the host's own work ---- */
 
-/* Of the time before each call, the part that may be a wait outside CUDA still (free it). */
+/*
+ * Of the time before each call, what may be a wait outside CUDA still, ns (free it): up to so many
+ * ns of what comes behind such a wait until the next work (half of READ_MIDDLE and READ_MOST: the
+ * rest is what goes with the wait), and no less than a share of it.
+ */
 static double *still_waiting(const struct whatif_change *c, const struct replay *r)
 {
-	double *part = alloc_zeroed(r->count + 1, sizeof(*part));
-	double most = c->hope == HOPE_MIDDLE ? READ_MIDDLE : c->hope == HOPE_LEAST ? READ_MOST : 0;
+	static const struct {
+		double ns, share;
+	} stays[] = {[HOPE_MIDDLE] = {READ_MIDDLE / 2, READ_STAYS / 2},
+	             [HOPE_LEAST] = {READ_MOST / 2, READ_STAYS},
+	             [HOPE_MOST] = {0, 0}};
+	double *part = alloc_zeroed(r->count + 1, sizeof(*part)), left = 0;
 	bool behind = false;
 
 	for (size_t i = 0; i < r->count; i++) {
-		part[i] = behind ? most : 0;
-		behind &= r->given[i].kind == TF_WORK_NONE;
-		behind |= (r->call_events[i].flags & REPLAY_READ) != 0;
+		double gap = r->call_events[i].gap;
+		bool work = r->given[i].kind != TF_WORK_NONE,
+		     follows = work && behind && r->call_events[i].before != CALL_LOG_NONE;
+		double woken = fmin(follows ? stays[c->hope].ns : left, gap);
+		part[i] = behind ? fmax(woken, stays[c->hope].share * gap) : 0;
+		left -= fmin(woken, left);
+		behind &= !work;
+		if (r->call_events[i].flags & REPLAY_READ) {
+			left = stays[c->hope].ns;
+			behind = true;
+		}
 	}
 	return part;
 }
@@ -122,7 +138,7 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 		if (issued[i].gap > usual) {
 			double own = a->gap - usual,
 			       least = c->hope == HOPE_LEAST ? own / c->hands : 0;
-			a->gap = fmax(usual + least, waits[i] * a->gap);
+			a->gap = fmax(usual + least, waits[i]);
 			c->changed++;
 		}
 		if (c->hope == HOPE_MOST && r->given[i].cls == SPY_CLASS_MODULE)

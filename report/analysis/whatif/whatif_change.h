@@ -85,12 +85,14 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
 #define LONGEST_GAP 100e3
 
 /*
- * A wait outside CUDA (REPLAY_READ) does not show when it was over: up to so much of the time until
- * the next work, whichever thread goes on, may be it still (woken up late), or work on what was
- * read. In the middle it is half of that. It is not the host's own as well.
+ * A wait outside CUDA (REPLAY_READ) does not show when it was over: up to so many ns of the time
+ * until the next work, whichever thread goes on, may be it still (woken up late: XLA wakes a thread
+ * of its pool, and that one the program's), or work on what was read. It is not the host's own as
+ * well. JAX on H100s' hosts: 150 to 310 from the end of what is waited for to the next call.
  */
-#define READ_MOST   0.5
-#define READ_MIDDLE (READ_MOST / 2)
+#define READ_MOST   300e3
+#define READ_MIDDLE 150e3
+#define READ_STAYS  0.5 /* of that time no less may be left where the host's own work goes */
 
 /*
  * The host time before a call, in the middle: what issuing one costs the program or its framework.

@@ -13,6 +13,7 @@
 
 #define LONGEST_WAY 100e3 /* ns to a call; more is no cost of it, but work of the program's own */
 #define RESULT_NS   10e3  /* of the GPU; a kernel that takes longer does more than that */
+#define READ_ASLEEP 20e3  /* so long between two calls it sleeps */
 
 static bool is_sync(const struct replay *r, uint32_t i)
 {
@@ -29,10 +30,19 @@ static bool is_sync(const struct replay *r, uint32_t i)
 	       given->direction == SPY_DIR_DTOH && given->bytes <= WHATIF_SMALL_COPY;
 }
 
+/* Whether the thread waits before it gives the copy of a result, which is waited for in turn. */
+static bool leads_to_read(const struct replay *r, uint32_t i)
+{
+	while (i != CALL_LOG_NONE && r->given[i].kind == TF_WORK_NONE)
+		i = r->next[i];
+	return i != CALL_LOG_NONE && r->call_events[i].flags & REPLAY_READ;
+}
+
 /* What may be no wait at all stays at least, goes at most, and in the middle every second goes. */
 static bool stays(const struct whatif_change *c, const struct replay *r, uint32_t i, size_t *unsure)
 {
-	if (!(r->call_events[i].flags & REPLAY_UNSURE) || c->hope == HOPE_MOST)
+	if (!(r->call_events[i].flags & REPLAY_UNSURE) || c->hope == HOPE_MOST ||
+	    leads_to_read(r, i))
 		return false;
 	return c->hope == HOPE_LEAST || ++*unsure & 1;
 }
@@ -128,16 +138,57 @@ static void drop_behind(const struct dropping *d, uint32_t i)
 		d->acts[next].gap -= fmin(d->acts[next].gap, d->way) / 2;
 }
 
-/* Behind a wait outside CUDA, until the next work, whichever thread goes on: READ_MOST. */
-static void drop_outside(const struct dropping *d, uint32_t i, double part)
+/*
+ * Behind a wait outside CUDA, until the next work, whichever thread goes on: READ_MOST. That work
+ * may come behind calls of its own thread and follow the reader's as well: the same time twice.
+ */
+static void drop_outside(const struct dropping *d, uint32_t i, double most)
 {
 	const struct replay *r = d->replay;
+	double left = most;
+	bool work = false;
 
-	for (uint32_t k = i + 1; k < r->count; k++) {
-		d->acts[k].gap *= 1 - part;
-		if (r->given[k].kind != TF_WORK_NONE)
+	for (uint32_t k = i + 1; k < r->count && !work; k++) {
+		work = r->given[k].kind != TF_WORK_NONE;
+		bool follows = work && r->call_events[k].before != CALL_LOG_NONE;
+		double goes = fmin(d->acts[k].gap, follows ? most : left);
+		d->acts[k].gap -= goes;
+		left -= fmin(goes, left);
+	}
+}
+
+/* Nothing but the reading of a result that goes: a call of its thread that gives no work. */
+static double drop_call(const struct dropping *d, uint32_t i, double left)
+{
+	double goes = fmin(d->acts[i].gap, left);
+
+	d->acts[i].gap -= goes;
+	if (d->replay->call_events[i].wait == REPLAY_NO_WAIT)
+		d->acts[i].own = 0;
+	return left - goes;
+}
+
+/*
+ * XLA wakes a thread of its pool up to copy a result, and that does nothing else before it sleeps
+ * again: its calls go with the copy, and its time outside CUDA as that behind a wait.
+ */
+static void drop_reader(const struct dropping *d, uint32_t read, double most)
+{
+	const struct replay *r = d->replay;
+	double left = most - fmin(d->acts[read].gap, most);
+	uint32_t i;
+
+	d->acts[read].gap -= fmin(d->acts[read].gap, most);
+	for (i = d->last[read]; i != CALL_LOG_NONE && r->given[i].kind == TF_WORK_NONE && left > 0;
+	     i = d->last[i]) {
+		left = drop_call(d, i, left);
+		if (r->call_events[i].before != CALL_LOG_NONE) /* here it was woken up */
 			break;
 	}
+	for (i = r->next[read]; i != CALL_LOG_NONE && r->given[i].kind == TF_WORK_NONE &&
+	                        r->call_events[i].gap < READ_ASLEEP;
+	     i = r->next[i])
+		drop_call(d, i, READ_ASLEEP);
 }
 
 /* The kernel launched right before a read has made what is read, and may be there for it alone, as
@@ -180,10 +231,13 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 	}
 	if (c->hope == HOPE_MOST && read != CALL_LOG_NONE)
 		drop_result(d, read);
-	if (d->replay->call_events[i].flags & REPLAY_READ)
-		drop_outside(d, i, c->hope == HOPE_MOST ? READ_MOST : READ_MIDDLE);
-	else if (c->hope == HOPE_MOST)
+	double outside = c->hope == HOPE_MOST ? READ_MOST : READ_MIDDLE;
+	if (d->replay->call_events[i].flags & REPLAY_READ) {
+		drop_reader(d, i, outside);
+		drop_outside(d, i, outside);
+	} else if (c->hope == HOPE_MOST) {
 		drop_behind(d, i);
+	}
 }
 
 void change_no_sync(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
