@@ -105,14 +105,26 @@ double phases_settled(const struct overview *p, double start, double most)
 	return start;
 }
 
+/* Whether the host gives the GPU hardly anything in a slice. */
+static bool gives_nothing(const struct overview *p, size_t slice)
+{
+	const double *h = p->host[slice];
+
+	return h[TF_HOST_LAUNCH] + h[TF_HOST_BACK_PRESSURE] + h[TF_HOST_CONTENTION] +
+	               h[TF_HOST_COPY] <
+	       STARTED * p->width;
+}
+
 size_t phases_teardown(const struct overview *p, size_t *first)
 {
 	size_t end = p->count, i;
 
 	while (end && !(host_sum(p, end - 1) > 0))
 		end--;
-	for (i = end; i && loading(p, i - 1, 0) && gpu_rests(p, i - 1); i--)
-		;
-	*first = i;
-	return end - i <= (size_t)(TEARDOWN_MOST * (double)end) ? end - i : 0;
+	*first = end;
+	for (i = end; i && gpu_rests(p, i - 1) && (loading(p, i - 1, 0) || gives_nothing(p, i - 1));
+	     i--)
+		if (loading(p, i - 1, 0))
+			*first = i - 1;
+	return end - *first <= (size_t)(TEARDOWN_MOST * (double)end) ? end - *first : 0;
 }

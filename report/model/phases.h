@@ -15,8 +15,8 @@
  * window's start. `p` has slices and a host.
  */
 double phases_startup(const struct overview *p);
-/* Tear-down: the slices at the window's end in which the host mostly frees and unloads
- * and the GPU does nearly nothing. */
+/* Tear-down: the slices at the window's end from one on in which the host mostly frees or unloads,
+ * if the GPU does nearly nothing any more and is given nothing. */
 size_t phases_teardown(const struct overview *p, size_t *first);
 
 /* A loop's start without the slices, up to `most`, in which the host mostly loads code and

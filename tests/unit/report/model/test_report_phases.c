@@ -6,6 +6,7 @@
 #include "report/analysis/analysis.h"
 #include "report/base/alloc.h"
 #include "report/model/model_internal.h"
+#include "report/model/phases.h"
 #include "tests/unit/unit.h"
 
 #define MS     1e6
@@ -433,6 +434,27 @@ static void test_steps_that_allocate(void **state)
 	}
 }
 
+/* Memory is freed and code unloaded at the end, with pauses between: all of it is tear-down, from
+ * the first such call on; not where more work is given in between, nor if it is most of the run. */
+static void test_tear_down(void **state)
+{
+	for (int how = 0; how < 4; how++) {
+		struct run r;
+		size_t first;
+		start(&r, 1);
+		slices(&r, 0, 0, how == 3 ? 50 : 80, TF_HOST_LAUNCH, 1);
+		slices(&r, 0, how == 3 ? 50 : 80, how == 3 ? 60 : 85, TF_HOST_OUTSIDE, 0);
+		slices(&r, 0, how == 3 ? 60 : 85, 90, TF_HOST_ALLOC, 0);
+		slices(&r, 0, 90, 99, how == 1 ? TF_HOST_LAUNCH : TF_HOST_OUTSIDE, how == 2);
+		slices(&r, 0, 99, 100, TF_HOST_MODULE, 0);
+		size_t count = phases_teardown(&r.process[0].overview, &first);
+		assert_int_equal(count, how == 0 ? 15 : how == 3 ? 0 : 1);
+		if (count)
+			assert_int_equal(first, how == 0 ? 85 : 99);
+		end(&r);
+	}
+}
+
 /* The first steps load code and choose algorithms: those that take far longer than others are not
  * judged; a later one is. */
 static void test_first_steps(void **state)
@@ -841,6 +863,7 @@ int main(void)
 	        cmocka_unit_test(test_a_slice_in_two),
 	        cmocka_unit_test(test_warming_up),
 	        cmocka_unit_test(test_steps_that_allocate),
+	        cmocka_unit_test(test_tear_down),
 	        cmocka_unit_test(test_first_steps),
 	        cmocka_unit_test(test_steps_that_get_faster),
 	        cmocka_unit_test(test_first_of_rare_steps),
