@@ -143,6 +143,16 @@ static bool is_pause(const struct steps_detector *d, const struct tf_map *map, u
 	return is_longer(d, map, from, until, PAUSE);
 }
 
+/* So late behind the step's last event that it may be no part of it any more: it comes a mean step
+ * later, or is a free that ends as late. */
+static bool is_late(const struct steps_detector *d, const struct tf_map *map,
+                    const struct steps_event *e)
+{
+	if (e->flags & TF_ANCHOR_GAP && is_longer(d, map, d->now.end, e->start, 1))
+		return true;
+	return e->cls == SPY_CLASS_ALLOC && is_longer(d, map, d->now.end, e->end, 1);
+}
+
 /* What comes from then on is another episode. */
 static void begin_behind(struct steps_detector *d, uint64_t start)
 {
@@ -204,8 +214,7 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 	}
 	if (e->flags & TF_ANCHOR_GAP && d->now.events && is_pause(d, map, d->now.end, e->start))
 		cut_at_pause(d, map, n);
-	if (e->flags & TF_ANCHOR_GAP && d->now.events && d->early.start != d->now.start &&
-	    is_longer(d, map, d->now.end, e->start, 1))
+	if (d->now.events && d->early.start != d->now.start && is_late(d, map, e))
 		d->early = d->now;
 	add_event(d, e, symbols);
 	d->now.end = e->end;

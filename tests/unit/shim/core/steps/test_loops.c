@@ -132,10 +132,13 @@ static void test_a_pause_divides_steps(void **state)
 
 /*
  * Behind the last step of a loop a result is read, and memory is freed 40 steps' time later, as at
- * exit: that is no part of the step, though it makes it as many events as the others have.
+ * exit, or by a call that takes as long: no part of the step, though it makes it as many events as
+ * the others have.
  */
-static void test_a_free_at_exit_is_no_step(void **state)
+static void free_at_exit(bool late)
 {
+	const uint64_t long_ticks = 40 * 12 * (CALL_TICKS + BETWEEN);
+
 	for (uint32_t k = 3; k <= 10; k++)
 		run_kernel(k);
 	for (int i = 0; i < 300; i++) {
@@ -152,14 +155,24 @@ static void test_a_free_at_exit_is_no_step(void **state)
 	upload();
 	wait_here();
 	uint64_t ended = now;
-	now += 40 * 12 * (CALL_TICKS + BETWEEN);
-	for (int i = 0; i < 12; i++)
-		give((struct tf_record){.call = 6}, SPY_CLASS_ALLOC);
+	struct tf_record r = {.call = 6, .start = now + (late ? long_ticks : 0)};
+	r.end = now + long_ticks + CALL_TICKS;
+	steps_call(steps, &made.map, by, &r, SPY_CLASS_ALLOC);
 	const struct tf_loop *l = longest(NULL);
 	assert_in_range(l->steps, 299, 301);
 	assert_in_range(l->episode[l->episodes - 1].end, ended - 2 * 12 * (CALL_TICKS + BETWEEN),
 	                ended);
 	rows_agree();
+}
+
+static void test_a_free_long_behind_is_no_step(void **state)
+{
+	free_at_exit(true);
+}
+
+static void test_a_long_free_behind_is_no_step(void **state)
+{
+	free_at_exit(false);
 }
 
 /* Between alike launches it is cudaspy that takes its time now and then: no rhythm of the host. */
@@ -682,7 +695,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(test_a_pause_divides_steps, begin, finish),
-	        cmocka_unit_test_setup_teardown(test_a_free_at_exit_is_no_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_free_long_behind_is_no_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_long_free_behind_is_no_step, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_our_own_time_is_no_pause, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_graphs_of_one_place, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_graph_a_step_behind_much_else, begin,
