@@ -230,8 +230,10 @@ void cupti_finish(void)
 	__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_NONE, __ATOMIC_RELAXED);
 	bool alone = lock_take_within(&reading, EXIT_WAIT_NS);
 	bool ours = leave(STATE_ON); /* the collector calls CUPTI no more: the driver goes next */
-	if (!alone)
-		return; /* it is stuck in there */
+	if (!alone) {                /* it is stuck in there: nobody knows how many records */
+		spy_count_anomaly(SPY_ANOMALY_CUPTI_DROPPED);
+		return;
+	}
 	/* Inside a call of CUDA (exit() in a handler of signals) this thread may hold its locks. */
 	if (ours && !spy_own_inside_call())
 		ask(CP_FLUSH_FORCED);

@@ -75,6 +75,15 @@ char *verdict_abstains(const struct model *m, const struct verdict_input *in)
 	return NULL;
 }
 
+/* What tells more GPU time. CUPTI hands its records over by a thread of its own. */
+static const char *ask_again(const struct model *m)
+{
+	return m->gpu.mode == TF_GPU_OFF     ? "record with CUDASPY_GPU=sample or cupti"
+	       : m->gpu.mode == TF_GPU_CUPTI ? "CUPTI told of it too late: run it with less beside "
+	                                       "it, or with CUDASPY_GPU=sample"
+	                                     : "run it for longer, or with CUDASPY_GPU=cupti";
+}
+
 char *verdict_unknown_work(const struct model *m)
 {
 	char share[UNIT_BYTES];
@@ -82,8 +91,8 @@ char *verdict_unknown_work(const struct model *m)
 	if (unknown_work(m) <= WHATIF_MOST_UNKNOWN)
 		return NULL;
 	return alloc_format("the GPU time of %s %% of the work is not known, which would change "
-	                    "the verdict; %s, or with CUDASPY_GPU=cupti",
-	                    unit_percent(share, unknown_work(m), 1), longer);
+	                    "the verdict; %s",
+	                    unit_percent(share, unknown_work(m), 1), ask_again(m));
 }
 
 /* What the program is slow because of, the host's part of it, and what the change is. */
@@ -229,9 +238,7 @@ char *verdict_host_reason(const struct model *m, const struct verdict *v,
                           const struct verdict_input *in)
 {
 	static const char known[] = "GPU time is not known in this recording";
-	const char *todo = m->gpu.mode == TF_GPU_OFF
-	                           ? "record with CUDASPY_GPU=sample or cupti"
-	                           : "run it for longer, or with CUDASPY_GPU=cupti";
+	const char *todo = ask_again(m);
 	char part[UNIT_BYTES], most[UNIT_BYTES];
 
 	if (v->confidence == CONFIDENCE_MEDIUM) /* by what the host did while the GPU had none */

@@ -84,7 +84,9 @@ enum spy_memory {
 	XX(ENVIRONMENT, "readings of NVML that failed or came too late")                           \
 	XX(LEFT, "calls left by a longjmp or an exception: in no figure")                          \
 	XX(CAPTURES, "captures that ended with their stream or context: they gave no graph")       \
-	XX(GPU_CACHE, "unusable lines of the user's file of GPU figures: run cudaspy calibrate")
+	XX(GPU_CACHE, "unusable lines of the user's file of GPU figures: run cudaspy calibrate")   \
+	XX(CUPTI_LATE, "pieces of work that CUPTI told too late of to be placed, but for their "   \
+	               "kind's time")
 
 enum spy_anomaly {
 #define XX(id, name) SPY_ANOMALY_##id,

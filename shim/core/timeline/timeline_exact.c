@@ -99,6 +99,36 @@ static void tell_orphan(struct tl_exact *x, struct tl_delayed *d)
 		}
 }
 
+/* ---- activities that come when their call is waited for no more ---- */
+
+static struct tl_given_up *given_up(struct tl_exact *x, uint64_t cause)
+{
+	return &x->given_up[((cause * 0x9e3779b97f4a7c15u) >> 32) % TL_GIVEN_UP];
+}
+
+static void give_up(struct tl_exact *x, const struct tl_delayed *d)
+{
+	if (d->work)
+		*given_up(x, cause_of(d)) = (struct tl_given_up){
+		        .cause = cause_of(d), .work = d->work, .call = d->r.call};
+}
+
+/* Of a graph's nodes none has the time of all: those are left out. */
+static void tell_late(struct timeline *t, const struct tl_activity *a)
+{
+	struct tl_given_up *g = given_up(&t->exact, a->cause);
+	struct tf_work *works = tl_works(t);
+
+	if (!a->cause || g->cause != a->cause || a->graph_node || !works)
+		return;
+	works[g->work - 1].exact_count++;
+	works[g->work - 1].exact_ns += (double)(a->end - a->start) / t->ticks_per_ns;
+	t->exact.mute[g->call] = 0; /* they do come */
+	g->cause = 0;
+	__atomic_fetch_add(&tf_header(t->map)->anomaly[SPY_ANOMALY_CUPTI_LATE], 1,
+	                   __ATOMIC_RELAXED);
+}
+
 /* ---- activities in the order of their start ---- */
 
 static void sift_up(struct tl_activity *heap, uint32_t at)
@@ -252,7 +282,9 @@ void timeline_activity(struct timeline *t, const struct tf_record *r)
 	}
 	if (d && is_pending(x, d))
 		tell(x, d, &a);
-	else if (!d && a.cause)
+	else
+		tell_late(t, &a);
+	if (!d && a.cause)
 		keep_orphan(x, &a);
 	add_activity(t, &a);
 }
@@ -294,8 +326,9 @@ static void take_oldest(struct timeline *t)
 			work->exact_count++;
 			work->exact_ns += (double)(d->gpu_end - d->gpu_start) / t->ticks_per_ns;
 		}
-	} else if (d->waits && x->mute[d->r.call] < TL_MUTE) {
-		x->mute[d->r.call]++;
+	} else if (d->waits) {
+		x->mute[d->r.call] += x->mute[d->r.call] < TL_MUTE;
+		give_up(x, d);
 	}
 	tl_take(t, d->thread, &d->r, d->cls, work, d);
 	x->tail++;

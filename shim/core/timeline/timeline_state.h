@@ -209,6 +209,16 @@ struct tl_delayed { /* a call that is taken once CUPTI has told its work's times
 	uint8_t device; /* of its activities */
 };
 
+/* Calls that waited for an activity in vain, by cause: when it comes at last its time counts for
+ * the class of its work. */
+#define TL_GIVEN_UP 262144u
+
+struct tl_given_up {
+	uint64_t cause; /* 0 = none */
+	uint32_t work;  /* as tl_delayed's */
+	uint16_t call;
+};
+
 struct tl_activity {
 	uint64_t start, end, cause;
 	uint32_t kernel;
@@ -226,6 +236,8 @@ struct tl_exact {
 	/* Activities that came before their call's record: the call has not returned, or the
 	 * collector has not drained it yet. Hashed by cause. */
 	struct tl_activity orphan[TL_ORPHANS];
+	struct tl_given_up given_up[TL_GIVEN_UP]; /* hashed by cause; its pages are touched as they
+	                                             are needed */
 	uint16_t mute[TL_THREADS];        /* by call id: calls in a row without an activity */
 	uint64_t graph[TF_DEVICES_TIMED]; /* cause of the last booked piece, where it was a
 	                                     graph's node; else 0 */

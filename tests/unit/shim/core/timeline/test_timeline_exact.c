@@ -237,6 +237,36 @@ static void test_too_many_wait(void **state)
 	assert_near((double)total()->busy, 300000.0 * 10000, 0.001);
 }
 
+/* CUPTI hands over nothing for seconds, as where other processes keep its thread from running, and
+ * then all of it: it is too late for the timeline, but what each kind took is known, and the next
+ * calls wait for their times again. */
+static void test_activities_come_too_late(void **state)
+{
+	const uint64_t each = 20000, later = 5000000000ull;
+	struct tf_work key;
+	struct tf_record r = a_kernel(0);
+
+	for (uint64_t i = 0; i < 2000; i++)
+		launch(0, 10000 + i * each, 11000 + i * each);
+	advance(later);
+	work_key(&key, TF_WORK_KERNEL, &r);
+	const struct tf_work *w = work_known(&made.map, &key);
+	assert_int_equal(w->exact_count, 0);
+	for (uint64_t i = 0; i < 2000; i++)
+		activity(0, 10000 + i * each, TF_WORK_KERNEL, 12000 + i * each, 19000 + i * each);
+	assert_int_equal(w->exact_count, 2000);
+	assert_true(w->exact_ns == 2000 * 7000);
+	assert_int_equal(header()->anomaly[SPY_ANOMALY_CUPTI_LATE], 2000);
+	launch(0, later + 10000, later + 11000);
+	advance(later + 100000);
+	assert_int_equal(split(0)[TF_HOST_LAUNCH], 2000 * 1000); /* the last one is waited for */
+	activity(0, later + 10000, TF_WORK_KERNEL, later + 12000, later + 19000);
+	call(OTHER, 0, later + 200000, later + 201000);
+	finish();
+	assert_int_equal(w->exact_count, 2001);
+	assert_int_equal(header()->anomaly[SPY_ANOMALY_CUPTI_LATE], 2000);
+}
+
 static void test_more_activities_than_fit(void **state)
 {
 	for (uint64_t i = 0; i < 200000; i++)
@@ -447,6 +477,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_calls_without_activities, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_partial, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_too_many_wait, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_activities_come_too_late, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_more_activities_than_fit, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_a_graph_without_a_device, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_untrue_among_long_ones, start_exact, end),
