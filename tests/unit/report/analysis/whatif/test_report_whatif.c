@@ -21,7 +21,7 @@ static void test_spread_of_runs(void **state)
 	                          .high = 100,
 	                          .at_speed = {100, 100}};
 
-	assert_near(whatif_spread(&o), 0.14, 1e-9);
+	assert_near(whatif_spread(&o), 0.19, 1e-9);
 	o.host[0] = o.host[1] = 0;
 	assert_near(whatif_spread(&o), 0.03, 1e-9);
 	o.changed = 0;
