@@ -106,9 +106,12 @@ static struct tl_given_up *given_up(struct tl_exact *x, uint64_t cause)
 	return &x->given_up[((cause * 0x9e3779b97f4a7c15u) >> 32) % TL_GIVEN_UP];
 }
 
+/* Of a call of several items no single activity has the time of all; a graph's launch is one. */
 static void give_up(struct tl_exact *x, const struct tl_delayed *d)
 {
-	if (d->work)
+	bool whole = !tl_exact_is_several(d) || d->cls == SPY_CLASS_GRAPH_LAUNCH;
+
+	if (d->work && whole)
 		*given_up(x, cause_of(d)) = (struct tl_given_up){
 		        .cause = cause_of(d), .work = d->work, .call = d->r.call};
 }

@@ -267,6 +267,41 @@ static void test_activities_come_too_late(void **state)
 	assert_int_equal(header()->anomaly[SPY_ANOMALY_CUPTI_LATE], 2000);
 }
 
+/* Of a batch of copies no one copy has the time of all, of a graph's nodes no one node; of a graph
+ * that CUPTI tells as one piece that piece has. */
+static void test_what_comes_too_late_is_of_one_piece(void **state)
+{
+	struct tf_record batch = a_copy(SPY_DIR_HTOD, SPY_MEM_PINNED, true, 4096),
+	                 graph = {.call = GRAPH}, node;
+	struct tf_work key;
+
+	batch.copy.items = 3;
+	graph.graph.graph = made_graph(&made, 0x77, 1);
+	graph.graph.handle = 0x77;
+	feed(0, batch, 10000, 11000);
+	feed(0, graph, 20000, 21000);
+	feed(0, graph, 30000, 31000);
+	work_key(&key, TF_WORK_GRAPH, &graph);
+	const struct tf_work *graphs = work_known(&made.map, &key);
+	work_key(&key, TF_WORK_COPY, &batch);
+	const struct tf_work *copies = work_known(&made.map, &key);
+	advance(5000000000ull);
+	activity(0, 10000, TF_WORK_COPY, 12000, 13000);
+	activity(0, 20000, TF_WORK_GRAPH, 22000, 29000);
+	node = (struct tf_record){.call = TF_CALL_ACTIVITY,
+	                          .thread = TF_WORK_KERNEL,
+	                          .start = WINDOW + 32000,
+	                          .end = WINDOW + 33000,
+	                          .stream = TF_CAUSE(0, WINDOW + 30000)};
+	node.activity.graph_node = true;
+	timeline_activity(timeline, &node);
+	assert_int_equal(graphs->exact_count, 1);
+	assert_true(graphs->exact_ns == 7000);
+	assert_int_equal(copies->exact_count, 0);
+	assert_int_equal(header()->anomaly[SPY_ANOMALY_CUPTI_LATE], 1);
+	finish();
+}
+
 static void test_more_activities_than_fit(void **state)
 {
 	for (uint64_t i = 0; i < 200000; i++)
@@ -478,6 +513,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_partial, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_too_many_wait, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_activities_come_too_late, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_what_comes_too_late_is_of_one_piece,
+	                                        start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_more_activities_than_fit, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_a_graph_without_a_device, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_untrue_among_long_ones, start_exact, end),
