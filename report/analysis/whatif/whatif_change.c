@@ -88,15 +88,15 @@ static void no_cpu_wait(struct whatif_change *c, const struct replay *r,
 
 /*
  * Of the time before each call, what may be a wait outside CUDA still, ns (free it): up to so many
- * ns of what comes behind such a wait until the next work (half of READ_MIDDLE and READ_MOST: the
- * rest is what goes with the wait), and no less than a share of it.
+ * ns of what comes behind such a wait until the next work (READ_MIDDLE, READ_MOST: `no-sync` takes
+ * these away), and no less than a share of it.
  */
 static double *still_waiting(const struct whatif_change *c, const struct replay *r)
 {
 	static const struct {
 		double ns, share;
-	} stays[] = {[HOPE_MIDDLE] = {READ_MIDDLE / 2, READ_STAYS / 2},
-	             [HOPE_LEAST] = {READ_MOST / 2, READ_STAYS},
+	} stays[] = {[HOPE_MIDDLE] = {READ_MIDDLE, READ_STAYS / 2},
+	             [HOPE_LEAST] = {READ_MOST, READ_STAYS},
 	             [HOPE_MOST] = {0, 0}};
 	double *part = alloc_zeroed(r->count + 1, sizeof(*part)), left = 0;
 	bool behind = false;

@@ -276,10 +276,12 @@ static void try_change(const struct model *m, const struct model_process *p, con
 	memcpy(to->bandwidth, c->bandwidth, sizeof(to->bandwidth));
 }
 
-/* A change without a gain needs no range. */
-static bool is_worth(struct whatif_outcome *o, enum replay_level level)
+/* A change without a gain needs no range; but all of the host's own time may be taken for waiting
+ * in the middle, and none of it at best. */
+static bool is_worth(struct whatif_outcome *o, enum whatif what, enum replay_level level)
 {
-	if (level == REPLAY_MEAN || o->time[REPLAY_MEAN] < NO_GAIN)
+	if (level == REPLAY_MEAN || o->time[REPLAY_MEAN] < NO_GAIN ||
+	    (what == WHATIF_HOST && o->changed > 0))
 		return true;
 	o->time[level] = o->time[REPLAY_MEAN];
 	o->bound[level] = o->bound[REPLAY_MEAN];
@@ -292,8 +294,8 @@ static bool any_worth(struct whatif_outcome *out, const struct whatif_asked *a,
 {
 	bool any = false;
 
-	for (size_t i = 0; i < a->to - a->from; i++)
-		any |= is_worth(&out[i], level);
+	for (enum whatif what = a->from; what < a->to; what++)
+		any |= is_worth(&out[what - a->from], what, level);
 	return any;
 }
 
@@ -316,7 +318,7 @@ static bool try_level(const struct model *m, const struct model_process *p,
 		whatif_steps_blocked(&steps, &to[WHATIF_STEP - a->from]);
 	for (enum whatif what = a->from; what < a->to && !lacks; what++) {
 		progress_share((uint64_t)(what - a->from) + 1, (uint64_t)(a->to - a->from) + 1);
-		if (!is_worth(&out[what - a->from], level))
+		if (!is_worth(&out[what - a->from], what, level))
 			continue;
 		struct whatif_change c = change_of(what, level, a);
 		find_bandwidth(&c, &p->call_log);

@@ -7,8 +7,8 @@
  * A prediction is of the run that was recorded; whoever makes the change measures two other runs.
  * Both differ from it by chance, and nearly all of that is the host's: of 35 pairs of a recording
  * of a framework program and a loop of it that was timed another day half are 15 % apart or more,
- * and 85 % within 40 %; of 845 pairs of loops in one process, one after the other, 85 % within 19
- * %; those whose GPU is busy all the time 2 %. See docs/MEASURED.md.
+ * and 85 % within 40 %; of 845 pairs of loops in one process, one after the other, 85 % lie within
+ * 19 %; those whose GPU is busy all the time 2 %. See docs/MEASURED.md.
  */
 /* Of two loops in turn, as far as the host makes them. */
 #define PAIR_SPREAD 0.19
