@@ -7,7 +7,7 @@ import ctypes
 import multiprocessing as processes
 
 IMAGE = b"simcuda 1\nkernel layer fixed:3000\nkernel backward fixed:20000\n" \
-    b"kernel ncclDevKernel_AllReduce_Sum_f32_RING_LL fixed:60000\n" \
+    b"kernel ncclDevKernel_AllReduce_Sum_f32_RING_LL fixed:600000\n" \
     b"kernel ncclDevKernel_AllReduce_Sum_f32_TREE_LL fixed:2000\n"
 LAYERS = 7
 SMALL_BUCKET_MB = 1000
