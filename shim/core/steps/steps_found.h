@@ -81,7 +81,8 @@ struct steps_detector { /* of one thread, or of all */
 	uint64_t matched; /* events of `now` that the typical step has as well */
 	struct steps_segment held[STEP_ODD_MOST]; /* odd ones since */
 	struct steps_segment cut;   /* `now` when it had as many events as the typical one */
-	struct steps_segment early; /* and before the first event that came late */
+	struct steps_segment early; /* and before the last event that came late */
+	uint64_t early_matched;     /* `matched` then */
 	uint32_t known_count;
 	struct steps_known knowns[TF_LOOPS_MAX];
 	struct steps_symbols symbols[STEP_HISTORY];

@@ -93,6 +93,7 @@ static void end_segment(struct steps_detector *d, struct tf_map *map, const stru
 	steps_put(d, map, s, how, behind);
 	if (how < 1) /* else it has the same events */
 		d->typical = *s;
+	d->typical.counts.allocs = s->counts.allocs;
 }
 
 static void add_event(struct steps_detector *d, const struct steps_event *e,
@@ -144,10 +145,12 @@ static bool is_pause(const struct steps_detector *d, const struct tf_map *map, u
 }
 
 /* So late behind the step's last event that it may be no part of it any more: it comes a mean step
- * later, or is a free that ends as late. */
+ * later, or is a free that ends as late, and the typical step has no more of them. */
 static bool is_late(const struct steps_detector *d, const struct tf_map *map,
                     const struct steps_event *e)
 {
+	if (e->cls == SPY_CLASS_ALLOC && d->now.counts.allocs < d->typical.counts.allocs)
+		return false;
 	if (e->flags & TF_ANCHOR_GAP && is_longer(d, map, d->now.end, e->start, 1))
 		return true;
 	return e->cls == SPY_CLASS_ALLOC && is_longer(d, map, d->now.end, e->end, 1);
@@ -214,8 +217,12 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 	}
 	if (e->flags & TF_ANCHOR_GAP && d->now.events && is_pause(d, map, d->now.end, e->start))
 		cut_at_pause(d, map, n);
-	if (d->now.events && d->early.start != d->now.start && is_late(d, map, e))
+	/* What the typical step has too came behind the last late one: that was within the step. */
+	if (d->now.events && (d->early.start != d->now.start || d->early_matched != d->matched) &&
+	    is_late(d, map, e)) {
 		d->early = d->now;
+		d->early_matched = d->matched;
+	}
 	add_event(d, e, symbols);
 	d->now.end = e->end;
 	if (d->has_typical && d->now.events == d->typical.events)
@@ -243,12 +250,10 @@ void steps_end_last(struct steps_detector *d, struct tf_map *map)
 
 	if (d->cut.start == d->now.start && d->cut.events < last->events)
 		last = &d->cut;
-	bool whole = is_whole(d, last);
-	if (d->early.start == d->now.start && d->early.end < last->end) {
+	if (d->early.start == d->now.start && d->early_matched == d->matched &&
+	    d->early.end < last->end)
 		last = &d->early;
-		whole |= is_whole(d, last);
-	}
-	if (d->marker && d->inside && d->has_typical && whole)
+	if (d->marker && d->inside && d->has_typical && is_whole(d, last))
 		end_segment(d, map, last, d->count);
 	d->inside = false;
 }
@@ -262,7 +267,7 @@ static void begin_marker(struct steps_detector *d, uint32_t marker)
 	d->inside = d->has_typical = d->first_waits = false;
 	d->begins = 0;
 	d->held_count = 0;
-	d->cut.events = d->early.events = 0;
+	d->cut = d->early = (struct steps_segment){0};
 }
 
 void steps_enter(struct steps_detector *d, struct tf_map *map, uint32_t marker, bool waits,

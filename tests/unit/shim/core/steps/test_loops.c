@@ -1,115 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which loops are found, at which level their steps are, and when they come again. */
-#include "shim/core/steps/steps_found.h"
-#include "tests/unit/shim/core/drain_fixture.h"
-
-#define CALL_TICKS  100
-#define BETWEEN     50 /* ticks between two calls, as a rule */
-#define LONG_GAP    5000
-#define KERNELS_ALL 200
-
-static struct steps *steps;
-static uint64_t now, noise;
-static uint32_t by; /* which thread calls */
-
-static int begin(void **state)
-{
-	start(state);
-	for (int i = 0; i < KERNELS_ALL; i++)
-		made_kernel(&made, "kernel");
-	steps = steps_new();
-	assert_non_null(steps);
-	now = 2000;
-	noise = 88172645463325252u;
-	by = 0;
-	return 0;
-}
-
-static int finish(void **state)
-{
-	steps_free(steps);
-	return end(state);
-}
-
-static uint64_t any(uint64_t below)
-{
-	noise ^= noise << 13;
-	noise ^= noise >> 7;
-	noise ^= noise << 17;
-	return noise % below;
-}
-
-static void give(struct tf_record r, unsigned cls)
-{
-	r.start = now;
-	r.end = now + CALL_TICKS;
-	now += CALL_TICKS + BETWEEN + any(20);
-	steps_call(steps, &made.map, by, &r, cls);
-}
-
-static void run_kernel(uint32_t kernel)
-{
-	give(a_launch(kernel, 8), SPY_CLASS_LAUNCH);
-}
-
-static void wait_here(void)
-{
-	give(a_sync(0, 0), SPY_CLASS_SYNC);
-}
-
-static void upload(void)
-{
-	struct tf_record r = {.call = 5};
-
-	r.copy.direction = SPY_DIR_HTOD;
-	r.copy.bytes = 4096;
-	give(r, SPY_CLASS_COPY);
-}
-
-static const struct tf_loop *loop(uint32_t i)
-{
-	return i < made_header(&made)->loops.count
-	               ? tf_entry(&made.map, &made_header(&made)->loops, i, sizeof(struct tf_loop))
-	               : NULL;
-}
-
-/* The loop that took most time but `but`, which may be NULL. */
-static const struct tf_loop *longest(const struct tf_loop *but)
-{
-	const struct tf_loop *best = NULL;
-
-	steps_finish(steps, &made.map);
-	for (uint32_t i = 0; loop(i); i++)
-		if (loop(i) != but && loop(i)->steps && (!best || loop(i)->ticks > best->ticks))
-			best = loop(i);
-	assert_non_null(best);
-	return best;
-}
-
-/* What holds of every row, whatever was fed. */
-static void rows_agree(void)
-{
-	const struct tf_header *h = made_header(&made);
-
-	for (uint32_t i = 0; loop(i); i++) {
-		const struct tf_loop *l = loop(i);
-		uint64_t in_episodes = 0, rows = 0;
-		for (uint32_t k = 0; k < l->episodes; k++) {
-			in_episodes += l->episode[k].steps;
-			assert_true(l->episode[k].start <= l->episode[k].end);
-			if (k)
-				assert_true(l->episode[k - 1].end <= l->episode[k].start);
-		}
-		for (uint32_t k = 0; k < h->steps.count; k++) {
-			const struct tf_step *s = tf_entry(&made.map, &h->steps, k, sizeof(*s));
-			rows += (s->flags & TF_STEP_FOUND) && s->source == i;
-		}
-		assert_int_equal(in_episodes, l->steps);
-		assert_int_equal(rows, l->rows);
-		const struct tf_hist *hist = tf_at(&made.map, l->hist, sizeof(*hist));
-		assert_int_equal(hist ? hist->count : 0, l->steps);
-	}
-}
+#include "tests/unit/shim/core/steps/loops_fixture.h"
 
 /* An optimizer that goes over its parameters one by one, the host between two steps: the step is
  * not what it does for a parameter. */
@@ -128,51 +19,6 @@ static void test_a_pause_divides_steps(void **state)
 	assert_true(l->levels >= 2 && l->step_level > 0);
 	assert_in_range(l->level[0].events_x1000, 5990, 6010);
 	rows_agree();
-}
-
-/*
- * Behind the last step of a loop a result is read, and memory is freed 40 steps' time later, as at
- * exit, or by a call that takes as long: no part of the step, though it makes it as many events as
- * the others have.
- */
-static void free_at_exit(bool late)
-{
-	const uint64_t long_ticks = 40 * 12 * (CALL_TICKS + BETWEEN);
-
-	for (uint32_t k = 3; k <= 10; k++)
-		run_kernel(k);
-	for (int i = 0; i < 300; i++) {
-		upload();
-		wait_here();
-		for (uint32_t k = 1; k <= 10; k++)
-			run_kernel(k);
-		if (i % 7 < 2) { /* so neither copies nor waits are its marker */
-			upload();
-			wait_here();
-		}
-	}
-	wait_here();
-	upload();
-	wait_here();
-	uint64_t ended = now;
-	struct tf_record r = {.call = 6, .start = now + (late ? long_ticks : 0)};
-	r.end = now + long_ticks + CALL_TICKS;
-	steps_call(steps, &made.map, by, &r, SPY_CLASS_ALLOC);
-	const struct tf_loop *l = longest(NULL);
-	assert_in_range(l->steps, 299, 301);
-	assert_in_range(l->episode[l->episodes - 1].end, ended - 2 * 12 * (CALL_TICKS + BETWEEN),
-	                ended);
-	rows_agree();
-}
-
-static void test_a_free_long_behind_is_no_step(void **state)
-{
-	free_at_exit(true);
-}
-
-static void test_a_long_free_behind_is_no_step(void **state)
-{
-	free_at_exit(false);
 }
 
 /* Between alike launches it is cudaspy that takes its time now and then: no rhythm of the host. */
@@ -695,8 +541,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(test_a_pause_divides_steps, begin, finish),
-	        cmocka_unit_test_setup_teardown(test_a_free_long_behind_is_no_step, begin, finish),
-	        cmocka_unit_test_setup_teardown(test_a_long_free_behind_is_no_step, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_our_own_time_is_no_pause, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_graphs_of_one_place, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_graph_a_step_behind_much_else, begin,

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the last step of a loop ends: with its own last call, whatever comes behind it, and however
+ * long the host pauses within it. */
+#include "tests/unit/shim/core/steps/loops_fixture.h"
+
+#define STEPS      300
+#define STEP_TICKS (12 * (CALL_TICKS + BETWEEN))
+
+/* Other work before the loop. */
+static void begins(void)
+{
+	for (uint32_t k = 100; k <= 110; k++)
+		run_kernel(k);
+}
+
+/* A call that allocates or frees, from then on, for so many ticks. */
+static void allocate(uint64_t start, uint64_t ticks)
+{
+	struct tf_record r = {.call = alloc, .start = start, .end = start + ticks};
+
+	steps_call(steps, &made.map, by, &r, SPY_CLASS_ALLOC);
+}
+
+/*
+ * Behind the last step of a loop a result is read, and memory is freed 40 steps' time later, as at
+ * exit, or by a call that takes as long: no part of the step, though it makes it as many events as
+ * the others have.
+ */
+static void free_at_exit(bool late)
+{
+	const uint64_t long_ticks = 40 * STEP_TICKS;
+
+	for (uint32_t k = 3; k <= 10; k++)
+		run_kernel(k);
+	for (int i = 0; i < 300; i++) {
+		upload();
+		wait_here();
+		for (uint32_t k = 1; k <= 10; k++)
+			run_kernel(k);
+		if (i % 7 < 2) { /* so neither copies nor waits are its marker */
+			upload();
+			wait_here();
+		}
+	}
+	wait_here();
+	upload();
+	wait_here();
+	uint64_t ended = now;
+	allocate(now + (late ? long_ticks : 0), CALL_TICKS + (late ? 0 : long_ticks));
+	const struct tf_loop *l = longest(NULL);
+	assert_in_range(l->steps, 299, 301);
+	assert_in_range(l->episode[l->episodes - 1].end, ended - 2 * STEP_TICKS, ended);
+	rows_agree();
+}
+
+static void test_a_free_long_behind_is_no_step(void **state)
+{
+	free_at_exit(true);
+}
+
+static void test_a_long_free_behind_is_no_step(void **state)
+{
+	free_at_exit(false);
+}
+
+/* Steps of a copy and ten kernels; before kernel `at` of each `each`th the host pauses for so many
+ * steps' time. */
+static void steps_with_pauses(uint32_t at, uint64_t pause, int each)
+{
+	begins();
+	for (int i = 1; i <= STEPS; i++) {
+		upload();
+		for (uint32_t k = 1; k <= 10; k++) {
+			now += i % each == 0 && k == at ? pause * STEP_TICKS : 0;
+			run_kernel(k);
+		}
+	}
+}
+
+static const struct tf_loop *all_steps(void)
+{
+	const struct tf_loop *l = longest(NULL);
+
+	assert_int_equal(l->steps, STEPS);
+	assert_int_equal(l->counts.copies, STEPS);
+	assert_int_equal(l->counts.launches, 10 * STEPS);
+	rows_agree();
+	return l;
+}
+
+static void paused(uint32_t at, uint64_t pause, int each)
+{
+	steps_with_pauses(at, pause, each);
+	all_steps();
+}
+
+static void test_a_pause_early_in_the_last_step(void **state)
+{
+	paused(2, 2, STEPS);
+}
+
+static void test_a_pause_amid_the_last_step(void **state)
+{
+	paused(7, 2, STEPS);
+}
+
+static void test_a_pause_late_in_the_last_step(void **state)
+{
+	paused(10, 2, STEPS);
+}
+
+/* As a loader that reads a file for ten batches at once. */
+static void test_a_pause_in_each_tenth_step(void **state)
+{
+	paused(2, 20, 10);
+}
+
+static void test_a_pause_amid_each_tenth_step(void **state)
+{
+	paused(7, 20, 10);
+}
+
+static void test_a_pause_and_a_free_at_exit(void **state)
+{
+	steps_with_pauses(7, 3, STEPS);
+	uint64_t ended = now;
+	allocate(now + 40 * STEP_TICKS, CALL_TICKS);
+	const struct tf_loop *l = all_steps();
+	assert_true(l->episode[l->episodes - 1].end <= ended);
+	assert_int_equal(l->counts.allocs, 0);
+}
+
+/* Each step ends in a free that waits for the GPU for nearly all of it: the last one a little less
+ * than a mean step, or a little more. */
+static void steps_that_free(uint64_t last)
+{
+	begins();
+	for (int i = 1; i <= STEPS; i++) {
+		upload();
+		for (uint32_t k = 1; k <= 10; k++)
+			run_kernel(k);
+		uint64_t ticks = 1000000 + (i == STEPS ? last : any(1000));
+		allocate(now, ticks);
+		now += ticks + BETWEEN;
+	}
+	assert_int_equal(all_steps()->counts.allocs, STEPS);
+}
+
+static void test_a_free_in_each_step(void **state)
+{
+	steps_that_free(500);
+}
+
+static void test_a_free_that_waits_longer(void **state)
+{
+	steps_that_free(5000);
+}
+
+/* Each step allocates first; in the last one that takes three steps' time. */
+static void test_an_allocation_within_the_last_step(void **state)
+{
+	begins();
+	for (int i = 1; i <= STEPS; i++) {
+		uint64_t ticks = i == STEPS ? 3 * STEP_TICKS : CALL_TICKS;
+		upload();
+		allocate(now, ticks);
+		now += ticks + BETWEEN;
+		for (uint32_t k = 1; k <= 10; k++)
+			run_kernel(k);
+	}
+	assert_int_equal(all_steps()->counts.allocs, STEPS);
+}
+
+/* The first steps allocate, later ones do not: a free at exit is no part of the last one. */
+static void test_a_free_at_exit_of_what_the_first_steps_allocated(void **state)
+{
+	begins();
+	for (int i = 0; i < STEPS; i++) {
+		upload();
+		for (uint32_t k = 1; k <= 10; k++) {
+			run_kernel(k);
+			if (i >= 20)
+				continue;
+			allocate(now, CALL_TICKS);
+			now += CALL_TICKS + BETWEEN;
+		}
+	}
+	uint64_t ended = now;
+	allocate(now + 40 * STEP_TICKS, CALL_TICKS);
+	const struct tf_loop *l = all_steps();
+	assert_true(l->episode[l->episodes - 1].end <= ended);
+}
+
+/* The loop's marker changes within the last step, behind a pause. */
+static void test_a_loop_that_is_entered_anew(void **state)
+{
+	const struct tf_loop as = {.thread = 0, .cls = SPY_CLASS_LAUNCH, .marker = 1};
+	struct steps_detector *d = calloc(1, sizeof(*d));
+	uint32_t marker = 0;
+
+	assert_non_null(d);
+	d->used = true;
+	for (uint32_t i = 0; i < 1000; i++) {
+		struct tf_record r = a_launch(i % 10 + 1, 8);
+		now += i == 994 ? 20000 : 0;
+		r.start = now;
+		r.end = now + CALL_TICKS;
+		now += CALL_TICKS + BETWEEN + any(20);
+		uint64_t n = steps_event(d, &r, SPY_CLASS_LAUNCH);
+		if (i == 0)
+			marker = steps_symbols_of(&r, SPY_CLASS_LAUNCH).coarse;
+		if (i == 500 || i == 997) {
+			if (i == 997) {
+				marker = symbols_at(d, 0)->fine;
+				steps_drop_within(d, &made.map, marker, 0, 11);
+			}
+			steps_enter(d, &made.map, marker, false, steps_new_loop(d, &made.map, &as),
+			            0);
+		} else if (d->marker) {
+			steps_walk(d, &made.map, n);
+		}
+	}
+	steps_end_last(d, &made.map);
+	assert_int_equal(steps_loop_of(d, &made.map)->steps, 100);
+	free(d);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        TEST(test_a_free_long_behind_is_no_step),
+	        TEST(test_a_long_free_behind_is_no_step),
+	        TEST(test_a_pause_early_in_the_last_step),
+	        TEST(test_a_pause_amid_the_last_step),
+	        TEST(test_a_pause_late_in_the_last_step),
+	        TEST(test_a_pause_in_each_tenth_step),
+	        TEST(test_a_pause_amid_each_tenth_step),
+	        TEST(test_a_pause_and_a_free_at_exit),
+	        TEST(test_a_free_in_each_step),
+	        TEST(test_a_free_that_waits_longer),
+	        TEST(test_an_allocation_within_the_last_step),
+	        TEST(test_a_free_at_exit_of_what_the_first_steps_allocated),
+	        TEST(test_a_loop_that_is_entered_anew),
+	};
+
+	return cmocka_run_group_tests_name("last_steps", tests, NULL, NULL);
+}
