@@ -225,24 +225,24 @@ static void test_a_loop_that_is_entered_anew(void **state)
 	free(d);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        TEST(test_a_free_long_behind_is_no_step),
-	        TEST(test_a_long_free_behind_is_no_step),
-	        TEST(test_a_pause_early_in_the_last_step),
-	        TEST(test_a_pause_amid_the_last_step),
-	        TEST(test_a_pause_late_in_the_last_step),
-	        TEST(test_a_pause_in_each_tenth_step),
-	        TEST(test_a_pause_amid_each_tenth_step),
-	        TEST(test_a_pause_and_a_free_at_exit),
-	        TEST(test_a_free_in_each_step),
-	        TEST(test_a_free_that_waits_longer),
-	        TEST(test_an_allocation_within_the_last_step),
-	        TEST(test_a_free_at_exit_of_what_the_first_steps_allocated),
-	        TEST(test_a_loop_that_is_entered_anew),
+	        cmocka_unit_test_setup_teardown(test_a_free_long_behind_is_no_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_long_free_behind_is_no_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_pause_early_in_the_last_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_pause_amid_the_last_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_pause_late_in_the_last_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_pause_in_each_tenth_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_pause_amid_each_tenth_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_pause_and_a_free_at_exit, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_free_in_each_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_free_that_waits_longer, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_an_allocation_within_the_last_step, begin,
+	                                        finish),
+	        cmocka_unit_test_setup_teardown(
+	                test_a_free_at_exit_of_what_the_first_steps_allocated, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_loop_that_is_entered_anew, begin, finish),
 	};
 
 	return cmocka_run_group_tests_name("last_steps", tests, NULL, NULL);
