@@ -99,39 +99,6 @@ static void tell_orphan(struct tl_exact *x, struct tl_delayed *d)
 		}
 }
 
-/* ---- activities that come when their call is waited for no more ---- */
-
-static struct tl_given_up *given_up(struct tl_exact *x, uint64_t cause)
-{
-	return &x->given_up[((cause * 0x9e3779b97f4a7c15u) >> 32) % TL_GIVEN_UP];
-}
-
-/* Of a call of several items no single activity has the time of all; a graph's launch is one. */
-static void give_up(struct tl_exact *x, const struct tl_delayed *d)
-{
-	bool whole = !tl_exact_is_several(d) || d->cls == SPY_CLASS_GRAPH_LAUNCH;
-
-	if (d->work && whole)
-		*given_up(x, cause_of(d)) = (struct tl_given_up){
-		        .cause = cause_of(d), .work = d->work, .call = d->r.call};
-}
-
-/* Of a graph's nodes none has the time of all: those are left out. */
-static void tell_late(struct timeline *t, const struct tl_activity *a)
-{
-	struct tl_given_up *g = given_up(&t->exact, a->cause);
-	struct tf_work *works = tl_works(t);
-
-	if (!a->cause || g->cause != a->cause || a->graph_node || !works)
-		return;
-	works[g->work - 1].exact_count++;
-	works[g->work - 1].exact_ns += (double)(a->end - a->start) / t->ticks_per_ns;
-	t->exact.mute[g->call] = 0; /* they do come */
-	g->cause = 0;
-	__atomic_fetch_add(&tf_header(t->map)->anomaly[SPY_ANOMALY_CUPTI_LATE], 1,
-	                   __ATOMIC_RELAXED);
-}
-
 /* ---- activities in the order of their start ---- */
 
 static void sift_up(struct tl_activity *heap, uint32_t at)
@@ -285,8 +252,8 @@ void timeline_activity(struct timeline *t, const struct tf_record *r)
 	}
 	if (d && is_pending(x, d))
 		tell(x, d, &a);
-	else
-		tell_late(t, &a);
+	else if (tl_exact_tell_late(t, &a))
+		return;
 	if (!d && a.cause)
 		keep_orphan(x, &a);
 	add_activity(t, &a);
@@ -331,7 +298,7 @@ static void take_oldest(struct timeline *t)
 		}
 	} else if (d->waits) {
 		x->mute[d->r.call] += x->mute[d->r.call] < TL_MUTE;
-		give_up(x, d);
+		tl_exact_give_up(x, d);
 	}
 	tl_take(t, d->thread, &d->r, d->cls, work, d);
 	x->tail++;

@@ -257,5 +257,11 @@ bool tl_exact_is_several(const struct tl_delayed *d);
 bool tl_exact_is_long_copy(const struct timeline *t, const struct tl_delayed *d);
 /* CUPTI's times of this copy, the oldest call's, cannot be true: implausible.h. */
 bool tl_exact_is_implausible(const struct timeline *t, const struct tl_delayed *d);
+/* This call is waited for no more. */
+void tl_exact_give_up(struct tl_exact *x, const struct tl_delayed *d);
+/* Whether this activity is of such a call: its guess stands in its place. Its time counts for the
+ * class of its work, where it is the whole time of it: of a batch no one copy has the time of all,
+ * of a graph's nodes no one node. */
+bool tl_exact_tell_late(struct timeline *t, const struct tl_activity *a);
 
 #endif

@@ -211,12 +211,14 @@ struct tl_delayed { /* a call that is taken once CUPTI has told its work's times
 
 /* Calls that waited for an activity in vain, by cause: when it comes at last its time counts for
  * the class of its work. */
-#define TL_GIVEN_UP 262144u
+#define TL_GIVEN_UP        262144u
+#define TL_GIVEN_UP_BESIDE 8u /* that share a place of the hash table */
 
 struct tl_given_up {
 	uint64_t cause; /* 0 = none */
-	uint32_t work;  /* as tl_delayed's */
+	uint32_t work;  /* as tl_delayed's; 0 = none, or no one activity has its time */
 	uint16_t call;
+	bool told; /* its activity came, or the first of them */
 };
 
 struct tl_activity {
@@ -230,6 +232,7 @@ struct tl_exact {
 	uint64_t head, tail; /* of `delayed`; counters that are never reset */
 	uint32_t round, activities;
 	uint32_t orphans; /* so many there ever were */
+	uint32_t given_ups;
 	struct tl_delayed delayed[TL_DELAYED];
 	uint32_t by_cause[TL_DELAYED * 2]; /* place + 1 */
 	struct tl_activity heap[TL_PIECES];

@@ -1,26 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/unit/shim/core/timeline/timeline_fixture.h"
-
-#define MS 1000000ull
-
-/* CUPTI says that the work of the call of `thread` that began at `entry` ran in [from, to). */
-static void activity(uint32_t thread, uint64_t entry, enum tf_work_kind kind, uint64_t from,
-                     uint64_t to)
-{
-	struct tf_record r = {.call = TF_CALL_ACTIVITY, .thread = (uint16_t)kind};
-
-	r.start = WINDOW + from;
-	r.end = WINDOW + to;
-	r.stream = entry == UINT64_MAX ? 0 : TF_CAUSE(thread, WINDOW + entry);
-	r.activity.kernel = kernels[0];
-	timeline_activity(timeline, &r);
-}
-
-static void advance(uint64_t now)
-{
-	timeline_advance(timeline, WINDOW + now);
-	assert_sums();
-}
+#include "tests/unit/shim/core/timeline/exact_fixture.h"
 
 static void test_exact_times(void **state)
 {
@@ -237,71 +216,6 @@ static void test_too_many_wait(void **state)
 	assert_near((double)total()->busy, 300000.0 * 10000, 0.001);
 }
 
-/* CUPTI hands over nothing for seconds, as where other processes keep its thread from running, and
- * then all of it: it is too late for the timeline, but what each kind took is known, and the next
- * calls wait for their times again. */
-static void test_activities_come_too_late(void **state)
-{
-	const uint64_t each = 20000, later = 5000000000ull;
-	struct tf_work key;
-	struct tf_record r = a_kernel(0);
-
-	for (uint64_t i = 0; i < 2000; i++)
-		launch(0, 10000 + i * each, 11000 + i * each);
-	advance(later);
-	work_key(&key, TF_WORK_KERNEL, &r);
-	const struct tf_work *w = work_known(&made.map, &key);
-	assert_int_equal(w->exact_count, 0);
-	for (uint64_t i = 0; i < 2000; i++)
-		activity(0, 10000 + i * each, TF_WORK_KERNEL, 12000 + i * each, 19000 + i * each);
-	assert_int_equal(w->exact_count, 2000);
-	assert_true(w->exact_ns == 2000 * 7000);
-	assert_int_equal(header()->anomaly[SPY_ANOMALY_CUPTI_LATE], 2000);
-	launch(0, later + 10000, later + 11000);
-	advance(later + 100000);
-	assert_int_equal(split(0)[TF_HOST_LAUNCH], 2000 * 1000); /* the last one is waited for */
-	activity(0, later + 10000, TF_WORK_KERNEL, later + 12000, later + 19000);
-	call(OTHER, 0, later + 200000, later + 201000);
-	finish();
-	assert_int_equal(w->exact_count, 2001);
-	assert_int_equal(header()->anomaly[SPY_ANOMALY_CUPTI_LATE], 2000);
-}
-
-/* Of a batch of copies no one copy has the time of all, of a graph's nodes no one node; of a graph
- * that CUPTI tells as one piece that piece has. */
-static void test_what_comes_too_late_is_of_one_piece(void **state)
-{
-	struct tf_record batch = a_copy(SPY_DIR_HTOD, SPY_MEM_PINNED, true, 4096),
-	                 graph = {.call = GRAPH}, node;
-	struct tf_work key;
-
-	batch.copy.items = 3;
-	graph.graph.graph = made_graph(&made, 0x77, 1);
-	graph.graph.handle = 0x77;
-	feed(0, batch, 10000, 11000);
-	feed(0, graph, 20000, 21000);
-	feed(0, graph, 30000, 31000);
-	work_key(&key, TF_WORK_GRAPH, &graph);
-	const struct tf_work *graphs = work_known(&made.map, &key);
-	work_key(&key, TF_WORK_COPY, &batch);
-	const struct tf_work *copies = work_known(&made.map, &key);
-	advance(5000000000ull);
-	activity(0, 10000, TF_WORK_COPY, 12000, 13000);
-	activity(0, 20000, TF_WORK_GRAPH, 22000, 29000);
-	node = (struct tf_record){.call = TF_CALL_ACTIVITY,
-	                          .thread = TF_WORK_KERNEL,
-	                          .start = WINDOW + 32000,
-	                          .end = WINDOW + 33000,
-	                          .stream = TF_CAUSE(0, WINDOW + 30000)};
-	node.activity.graph_node = true;
-	timeline_activity(timeline, &node);
-	assert_int_equal(graphs->exact_count, 1);
-	assert_true(graphs->exact_ns == 7000);
-	assert_int_equal(copies->exact_count, 0);
-	assert_int_equal(header()->anomaly[SPY_ANOMALY_CUPTI_LATE], 1);
-	finish();
-}
-
 static void test_more_activities_than_fit(void **state)
 {
 	for (uint64_t i = 0; i < 200000; i++)
@@ -512,9 +426,6 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_calls_without_activities, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_partial, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_too_many_wait, start_exact, end),
-	        cmocka_unit_test_setup_teardown(test_activities_come_too_late, start_exact, end),
-	        cmocka_unit_test_setup_teardown(test_what_comes_too_late_is_of_one_piece,
-	                                        start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_more_activities_than_fit, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_a_graph_without_a_device, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_untrue_among_long_ones, start_exact, end),
