@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/model/model_internal.h"
 #include "report/model/phases.h"
 
@@ -68,11 +69,28 @@ static double until_longest(const struct model_phase *p, const struct model_step
 	return from;
 }
 
+/* Whether steps become shorter in their second half still, as those of batches sorted by length:
+ * that is no warming up. */
+static bool still_shortens(const struct model_phase *p, const struct model_step *const *rows,
+                           size_t count)
+{
+	size_t first = count / 2, n = count - first;
+	double *ns = alloc_zeroed(n + 1, sizeof(*ns));
+
+	for (size_t i = 0; i < n; i++)
+		ns[i] = rows[first + i]->duration;
+	double median = n ? stats_select(ns, n, 0.5) : 0;
+	free(ns);
+	return p->p50 > WARM_SETTLED * median;
+}
+
 /* The start of the first step that is among usual ones, in the first part of them; `from` where
  * none is, or all are. */
 static double until_usual(const struct model_phase *p, const struct model_step *const *rows,
                           size_t count, size_t in_row, double from)
 {
+	if (still_shortens(p, rows, count))
+		return from;
 	for (size_t i = 0; i < count / WARM_FEW && i + in_row <= count; i++) {
 		size_t usual = 0;
 		for (size_t k = i; k < i + in_row; k++)

@@ -7,6 +7,9 @@
 #define STARTED 0.05
 /* Freeing for longer than this share of a run is no tear-down. */
 #define TEARDOWN_MOST 0.25
+/* Of tear-down so many times what is freed and unloaded at most: a host that gives the GPU little
+ * for all of the run does not tear down because it allocates once. */
+#define TEARDOWN_PAUSES 3u
 
 void phases_take(const double *from, double ns, double to[TF_HOSTS])
 {
@@ -117,14 +120,19 @@ static bool gives_nothing(const struct overview *p, size_t slice)
 
 size_t phases_teardown(const struct overview *p, size_t *first)
 {
-	size_t end = p->count, i;
+	size_t end = p->count, freed = 0, most, i;
 
 	while (end && !(host_sum(p, end - 1) > 0))
 		end--;
 	*first = end;
-	for (i = end; i && gpu_rests(p, i - 1) && (loading(p, i - 1, 0) || gives_nothing(p, i - 1));
-	     i--)
-		if (loading(p, i - 1, 0))
+	most = (size_t)(TEARDOWN_MOST * (double)end);
+	for (i = end; i && *first - i <= most && gpu_rests(p, i - 1); i--) {
+		bool frees = loading(p, i - 1, 0);
+		if (!frees && !gives_nothing(p, i - 1))
+			break;
+		freed += frees;
+		if (frees && TEARDOWN_PAUSES * freed >= end - i + 1)
 			*first = i - 1;
-	return end - *first <= (size_t)(TEARDOWN_MOST * (double)end) ? end - *first : 0;
+	}
+	return end - *first <= most ? end - *first : 0;
 }

@@ -249,24 +249,28 @@ double replay_gpu_before(const struct replay_gpu *g, size_t i)
 }
 
 /* From when on call i's work may run, as far as its call goes. */
-static double given_at(struct replay_stream *s, const struct replay_act *a, double entry,
-                       double returned)
+static double given_at(struct replay_gpu *g, struct replay_stream *s, const struct replay_act *a,
+                       double entry, double returned)
 {
-	bool ahead = a->flags & REPLAY_AHEAD;
+	struct replay_device *d = &g->devices[s->device];
 
-	if (ahead && !s->in_row) {
+	if (!(a->flags & REPLAY_AHEAD)) {
+		d->others++;
+		return later(returned + a->lead, entry);
+	}
+	if (s->row != d->others + 1) {
 		s->ahead = s->given;
 		s->given = entry;
 	}
-	s->in_row = ahead;
-	return ahead ? s->ahead : later(returned + a->lead, entry);
+	s->row = d->others + 1;
+	return s->ahead;
 }
 
 /* When call i's work ends. */
 static double place(struct replay_gpu *g, size_t i, double entry, double returned)
 {
 	const struct replay_act *a = &g->call_events[i];
-	double from = given_at(stream_of(g, i), a, entry, returned);
+	double from = given_at(g, stream_of(g, i), a, entry, returned);
 
 	if (a->wait == REPLAY_STAGED)
 		return returned;

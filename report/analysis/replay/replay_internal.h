@@ -30,7 +30,7 @@ struct replay_stream {
 	double offset; /* sum of the acts' `shift` so far */
 	/* When its latest row of REPLAY_AHEAD copies was given, and the row before. */
 	double given, ahead;
-	bool in_row;
+	uint64_t row; /* the device's `others` then, + 1 */
 	struct replay_queue queues[CUDA_ENGINES];
 	enum cuda_engine engine; /* of its last work */
 	uint32_t device;
@@ -41,8 +41,9 @@ struct replay_stream {
 struct replay_device {
 	double tail;
 	uint32_t tail_stream;
-	double legacy, blocking;             /* end of the legacy default stream's work, which
-	                                        blocking streams wait for; and the reverse */
+	double legacy, blocking; /* end of the legacy default stream's work, which
+	                            blocking streams wait for; and the reverse */
+	uint64_t others; /* pieces of work so far that are not REPLAY_AHEAD: each ends the rows */
 	double engine[CUDA_ENGINES];         /* ends of copies to the device and from it */
 	double staged[CUDA_STAGING_BUFFERS]; /* ends of the copies that used the driver's staging
 	                                        buffers last, newest first */

@@ -102,8 +102,15 @@ void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 		host->high = fmin(host->high, own);
 	}
 	/* What a graph saves of a program that issues copies is the copies' time; of one that
-	 * issues both alike, of both. */
+	 * issues both alike, of both. What the host does between calls is theirs by their number.
+	 */
+	const struct model_totals *t = &whatif_model(whatifs)->totals;
 	double copy = in->copy - in->issued, launch = in->launch + in->issued;
+	if (t->copies && t->launches) {
+		double part = (double)t->copies / ((double)t->copies + (double)t->launches);
+		copy += in->between * part;
+		launch += in->between * (1 - part);
+	}
 	if (copy > VERDICT_CLOSE * launch && gain[VERDICT_LAUNCH].mean > gain[VERDICT_COPY].mean)
 		gain[VERDICT_COPY] = gain[VERDICT_LAUNCH];
 	if (launch < VERDICT_CLOSE * copy)

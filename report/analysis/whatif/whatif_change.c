@@ -86,6 +86,23 @@ static void no_cpu_wait(struct whatif_change *c, const struct replay *r,
 
 /* ---- the host's own work ---- */
 
+/* The same ahead of a read: its thread is woken up for it. */
+static void reader_waits(const struct replay *r, double *part, const uint32_t *last, uint32_t read,
+                         double left)
+{
+	if (!whatif_has_reader(r, read))
+		return;
+	for (uint32_t i = read; i != CALL_LOG_NONE && left > 0; i = last[i]) {
+		double waits = fmin(r->call_events[i].gap, left);
+		if (i != read && r->given[i].kind != TF_WORK_NONE)
+			break;
+		part[i] = fmax(part[i], waits);
+		left -= waits;
+		if (i != read && r->call_events[i].before != CALL_LOG_NONE)
+			break;
+	}
+}
+
 /*
  * Of the time before each call, what may be a wait outside CUDA still, ns (free it): up to so many
  * ns of what comes behind such a wait until the next work (READ_MIDDLE, READ_MOST: `no-sync` takes
@@ -99,9 +116,10 @@ static double *still_waiting(const struct whatif_change *c, const struct replay 
 	             [HOPE_LEAST] = {READ_MOST, READ_STAYS},
 	             [HOPE_MOST] = {0, 0}};
 	double *part = alloc_zeroed(r->count + 1, sizeof(*part)), left = 0;
+	uint32_t *last = whatif_find_last(r);
 	bool behind = false;
 
-	for (size_t i = 0; i < r->count; i++) {
+	for (uint32_t i = 0; i < r->count; i++) {
 		double gap = r->call_events[i].gap;
 		bool work = r->given[i].kind != TF_WORK_NONE,
 		     follows = work && behind && r->call_events[i].before != CALL_LOG_NONE;
@@ -112,8 +130,10 @@ static double *still_waiting(const struct whatif_change *c, const struct replay 
 		if (r->call_events[i].flags & REPLAY_READ) {
 			left = stays[c->hope].ns;
 			behind = true;
+			reader_waits(r, part, last, i, left);
 		}
 	}
+	free(last);
 	return part;
 }
 

@@ -100,6 +100,12 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
  */
 double whatif_usual_gap(const struct replay *r);
 
+/* The call before each, of the same thread, or CALL_LOG_NONE (free it). whatif_no_sync.c */
+uint32_t *whatif_find_last(const struct replay *r);
+/* Whether a thread of its own makes this read (REPLAY_READ): another one gives the next work that
+ * is no read. */
+bool whatif_has_reader(const struct replay *r, uint32_t read);
+
 /* What a graph of so many pieces costs, ns: the host to launch it, the GPU between two of them. */
 struct graph_cost {
 	double launch, gap;

@@ -14,6 +14,8 @@
 #define LONGEST_WAY 100e3 /* ns to a call; more is no cost of it, but work of the program's own */
 #define RESULT_NS   10e3  /* of the GPU; a kernel that takes longer does more than that */
 #define READ_ASLEEP 20e3  /* so long between two calls it sleeps */
+/* Calls behind a read among which the next work is looked for: reads follow one another. */
+#define READS_IN_ROW 256u
 
 static bool is_sync(const struct replay *r, uint32_t i)
 {
@@ -30,28 +32,39 @@ static bool is_sync(const struct replay *r, uint32_t i)
 	       given->direction == SPY_DIR_DTOH && given->bytes <= WHATIF_SMALL_COPY;
 }
 
-/* Whether the thread waits before it gives the copy of a result, which is waited for in turn. */
-static bool leads_to_read(const struct replay *r, uint32_t i)
+/* Of each call whether its thread's next work, or itself, is the copy of a result that is waited
+ * for in turn. (Free it.) */
+static bool *find_leads(const struct replay *r)
 {
-	while (i != CALL_LOG_NONE && r->given[i].kind == TF_WORK_NONE)
-		i = r->next[i];
-	return i != CALL_LOG_NONE && r->call_events[i].flags & REPLAY_READ;
+	bool *leads = alloc_zeroed(r->count + 1, sizeof(*leads));
+
+	for (size_t i = r->count; i-- > 0;)
+		leads[i] = r->given[i].kind != TF_WORK_NONE
+		                   ? r->call_events[i].flags & REPLAY_READ
+		                   : r->next[i] != CALL_LOG_NONE && leads[r->next[i]];
+	return leads;
 }
 
 /* What may be no wait at all stays at least, goes at most, and in the middle every second goes. */
-static bool stays(const struct whatif_change *c, const struct replay *r, uint32_t i, size_t *unsure)
+static bool stays(const struct whatif_change *c, const struct replay *r, uint32_t i,
+                  const bool *leads, size_t *unsure)
 {
-	if (!(r->call_events[i].flags & REPLAY_UNSURE) || c->hope == HOPE_MOST ||
-	    leads_to_read(r, i))
+	if (!(r->call_events[i].flags & REPLAY_UNSURE) || c->hope == HOPE_MOST || leads[i])
 		return false;
 	return c->hope == HOPE_LEAST || ++*unsure & 1;
 }
 
-/* It gives no work and waits for nothing: another call is why it is made. */
+/* It gives no work: another call is why it is made. */
+static bool is_aside_call(const struct replay *r, uint32_t i)
+{
+	return r->given[i].kind == TF_WORK_NONE &&
+	       (r->given[i].cls == SPY_CLASS_OTHER || r->given[i].cls == SPY_CLASS_CONTEXT);
+}
+
+/* And waits for nothing. */
 static bool is_aside(const struct replay *r, uint32_t i)
 {
-	return r->given[i].kind == TF_WORK_NONE && r->call_events[i].wait == REPLAY_NO_WAIT &&
-	       (r->given[i].cls == SPY_CLASS_OTHER || r->given[i].cls == SPY_CLASS_CONTEXT);
+	return is_aside_call(r, i) && r->call_events[i].wait == REPLAY_NO_WAIT;
 }
 
 /*
@@ -80,7 +93,7 @@ static double way_to_a_call(const struct replay *r)
 	return median <= LONGEST_WAY ? median : 0;
 }
 
-static uint32_t *find_last(const struct replay *r)
+uint32_t *whatif_find_last(const struct replay *r)
 {
 	uint32_t *last = alloc_zeroed(r->count, sizeof(*last));
 
@@ -157,6 +170,22 @@ static void drop_outside(const struct dropping *d, uint32_t i, double most)
 	}
 }
 
+bool whatif_has_reader(const struct replay *r, uint32_t read)
+{
+	const uint32_t end = read + 1 + READS_IN_ROW;
+
+	for (uint32_t k = read + 1; k < end && k < r->count; k++) {
+		if (r->given[k].thread != r->given[read].thread) {
+			if (r->given[k].kind != TF_WORK_NONE)
+				return true;
+		} else if (r->given[k].kind != TF_WORK_NONE &&
+		           !(r->call_events[k].flags & REPLAY_READ)) {
+			return false;
+		}
+	}
+	return false;
+}
+
 /* Nothing but the reading of a result that goes: a call of its thread that gives no work. */
 static double drop_call(const struct dropping *d, uint32_t i, double left)
 {
@@ -191,8 +220,20 @@ static void drop_reader(const struct dropping *d, uint32_t read, double most)
 		drop_call(d, i, READ_ASLEEP);
 }
 
+/* Whether kernel i is all that its thread gave since the read before: what the program is for. */
+static bool is_all_work(const struct dropping *d, uint32_t i)
+{
+	const struct replay *r = d->replay;
+
+	do
+		i = d->last[i];
+	while (i != CALL_LOG_NONE && r->given[i].kind == TF_WORK_NONE);
+	return i == CALL_LOG_NONE ||
+	       (r->given[i].kind == TF_WORK_COPY && r->given[i].direction == SPY_DIR_DTOH);
+}
+
 /* The kernel launched right before a read has made what is read, and may be there for it alone, as
- * a comparison or a sum is. */
+ * a comparison or a sum is; not where it is the only one. */
 static void drop_result(const struct dropping *d, uint32_t read)
 {
 	const struct replay *r = d->replay;
@@ -202,7 +243,8 @@ static void drop_result(const struct dropping *d, uint32_t read)
 		i = d->last[i];
 	if (i == CALL_LOG_NONE || r->given[i].kind != TF_WORK_KERNEL || r->given[i].result ||
 	    r->given[i].stream != r->given[read].stream ||
-	    r->call_events[i].wait != REPLAY_NO_WAIT || !(r->call_events[i].gpu <= RESULT_NS))
+	    r->call_events[i].wait != REPLAY_NO_WAIT || !(r->call_events[i].gpu <= RESULT_NS) ||
+	    is_all_work(d, i))
 		return;
 	d->acts[i].flags |= REPLAY_SKIP;
 	d->acts[i].own = d->acts[i].gpu = 0;
@@ -218,8 +260,13 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 	struct replay_act *a = &d->acts[i];
 	bool copy = d->replay->given[i].kind == TF_WORK_COPY;
 
-	a->own = copy && c->hope == HOPE_LEAST ? fmin(a->own, COPY_CALL_NS) : 0;
+	uint16_t flags = d->replay->call_events[i].flags;
+
 	a->wait = REPLAY_NO_WAIT;
+	/* It only came behind a wait: what it gives or does itself stays. */
+	if (flags & REPLAY_TOLD && !(flags & REPLAY_READ) && !is_aside_call(d->replay, i))
+		return;
+	a->own = copy && c->hope == HOPE_LEAST ? fmin(a->own, COPY_CALL_NS) : 0;
 	if (c->hope == HOPE_LEAST)
 		return;
 	drop_way(d, i);
@@ -233,7 +280,8 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 		drop_result(d, read);
 	double outside = c->hope == HOPE_MOST ? READ_MOST : READ_MIDDLE;
 	if (d->replay->call_events[i].flags & REPLAY_READ) {
-		drop_reader(d, i, outside);
+		if (whatif_has_reader(d->replay, i))
+			drop_reader(d, i, outside);
 		drop_outside(d, i, outside);
 	} else if (c->hope == HOPE_MOST) {
 		drop_behind(d, i);
@@ -242,18 +290,20 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 
 void change_no_sync(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
 {
-	uint32_t last = (uint32_t)r->count, *before = find_last(r);
+	uint32_t last = (uint32_t)r->count, *before = whatif_find_last(r);
 	const struct dropping d = {r, call_events, before, way_to_a_call(r)};
+	bool *leads = find_leads(r);
 	size_t unsure = 0;
 
 	for (uint32_t i = 0; i < r->count; i++)
 		if (is_sync(r, i))
 			last = i;
 	for (uint32_t i = 0; i < last; i++) {
-		if (!is_sync(r, i) || stays(c, r, i, &unsure))
+		if (!is_sync(r, i) || stays(c, r, i, leads, &unsure))
 			continue;
 		drop(c, &d, i);
 		c->changed++;
 	}
 	free(before);
+	free(leads);
 }

@@ -106,7 +106,11 @@ void change_overlap(struct whatif_change *c, const struct replay *r, struct repl
 		} else if (given->kind != TF_WORK_NONE) {
 			*t = (struct around){CALL_LOG_NONE, CALL_LOG_NONE, CALL_LOG_NONE};
 		} else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE) {
-			*t = (struct around){a->event, CALL_LOG_NONE, given->stream};
+			/* Of several the one that was recorded last. */
+			bool later = t->waited != CALL_LOG_NONE && t->stream == given->stream &&
+			             t->waited > a->event;
+			*t = (struct around){later ? t->waited : a->event, CALL_LOG_NONE,
+			                     given->stream};
 		} else if (given->role == CUDA_ROLE_EVENT_RECORD && t->copy != CALL_LOG_NONE &&
 		           t->stream == given->stream && a->event == CALL_LOG_NONE) {
 			a->event = t->copy;

@@ -127,7 +127,7 @@ static void quicken_behind(const struct whatif_change *c, const struct replay *r
 	double left = c->hope == HOPE_MOST     ? BEHIND_MOST
 	              : c->hope == HOPE_MIDDLE ? BEHIND_MIDDLE
 	                                       : 1,
-	       until = from->end + (from->end - from->start);
+	       until = from->end + r->call_events[copy].own; /* what it waited for is no copying */
 
 	if (from->bytes < LARGE_BYTES || r->call_events[copy].wait != REPLAY_STAGED)
 		return;

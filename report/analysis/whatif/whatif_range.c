@@ -59,10 +59,10 @@ void whatif_widen(struct whatif_result *to)
 	       less = fmax(0, log(to->predicted / fmin(to->at_speed[0], to->at_speed[1]))),
 	       more = fmax(0, log(fmax(to->at_speed[0], to->at_speed[1]) / to->predicted));
 	/* How many workers share the host's work is not known by chance: it is a choice, which
-	 * makes the longest time. What allocations cost beside the driver is one thing: how slow
-	 * they make the program. */
+	 * makes the longest time; so is whether there is anything to copy a step ahead. What
+	 * allocations cost beside the driver is one thing: how slow they make the program. */
 	double best = to->what == WHATIF_NO_ALLOC ? 1 : AT_ONCE,
-	       worst = to->what == WHATIF_HOST ? 1 : AT_ONCE;
+	       worst = to->what == WHATIF_HOST || to->what == WHATIF_OVERLAP ? 1 : AT_ONCE;
 	to->low = isfinite(below)
 	                  ? to->predicted * exp(-hypot(hypot(best * below, less), to->spread))
 	                  : to->low;

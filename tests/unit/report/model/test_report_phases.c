@@ -852,6 +852,64 @@ static void test_a_verdict_each(void **state)
 	end(&r);
 }
 
+/* A host that gives the GPU little all the time (busy 2 %) and frees at the end for a tenth of the
+ * run, as for a twentieth it loads code at its begin: what it frees at the end is tear-down. */
+static void test_tear_down_of_a_host_that_starves(void **state)
+{
+	struct run r;
+	size_t first;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 5, TF_HOST_MODULE, 0);
+	slices(&r, 0, 5, 90, TF_HOST_OUTSIDE, 0.02);
+	slices(&r, 0, 90, 100, TF_HOST_ALLOC, 0);
+	assert_int_equal(phases_teardown(&r.process[0].overview, &first), 10);
+	assert_int_equal(first, 90);
+	end(&r);
+}
+
+/* It allocates a larger buffer once, and goes on as before: nothing is torn down. */
+static void test_one_allocation_is_no_tear_down(void **state)
+{
+	struct run r;
+	size_t first;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 80, TF_HOST_OUTSIDE, 0.02);
+	slices(&r, 0, 80, 81, TF_HOST_ALLOC, 0);
+	slices(&r, 0, 81, 100, TF_HOST_OUTSIDE, 0.02);
+	assert_int_equal(phases_teardown(&r.process[0].overview, &first), 0);
+	end(&r);
+}
+
+/* Steps that get shorter all the time, as of batches sorted by length: 3 ms at first and 1 ms at
+ * the end. There is no warming up; all are judged. */
+static void test_steps_that_always_get_shorter(void **state)
+{
+	static const double one[] = {100, 900};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(&r);
+	struct model_loop *l = loop(&r, 0, 1, "k", one, 1);
+	l->steps = 400;
+	r.m.step_rows = alloc_zeroed(400, sizeof(*r.m.step_rows));
+	double at = 100;
+	for (size_t i = 0; i < 400; i++) {
+		double ms = 3 - 2 * (double)i / 399;
+		r.m.step_rows[i] = (struct model_step){
+		        .found = true, .tid = 1, .start = at * MS, .duration = ms * MS};
+		at += ms;
+	}
+	r.m.step_row_count = 400;
+	finish(&r);
+	struct model *v = model_view(&r.m, 1);
+	assert_near(v->host_window, 800 * MS, 0.01);
+	model_view_free(v);
+	end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -878,6 +936,9 @@ int main(void)
 	        cmocka_unit_test(test_processes),
 	        cmocka_unit_test(test_ranges),
 	        cmocka_unit_test(test_a_verdict_each),
+	        cmocka_unit_test(test_tear_down_of_a_host_that_starves),
+	        cmocka_unit_test(test_one_allocation_is_no_tear_down),
+	        cmocka_unit_test(test_steps_that_always_get_shorter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

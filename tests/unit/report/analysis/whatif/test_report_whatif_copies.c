@@ -455,6 +455,38 @@ static void test_overlap_of_two_threads(void **state)
 	play_ends(&p, &m);
 }
 
+/* The copy must wait for the kernel before it, as an event says, and for an older one, as the
+ * next event does: the first one still counts. */
+static void test_a_copy_behind_two_events(void **state)
+{
+	const uint64_t bytes = 1u << 20;
+	struct play p;
+	struct model m = {0};
+
+	for (int both = 0; both < 2; both++) {
+		m = (struct model){0};
+		play_start(&p);
+		uint16_t wait =
+		        made_call(&p.made, "cuStreamWaitEvent", SPY_CLASS_EVENT, SPY_LEVEL_DRIVER);
+		for (int i = 0; i < 300; i++) {
+			play_launch(&p, 3, 100);
+			play_event(&p, p.mark, 0x700);
+			play_launch(&p, 3, 100);
+			play_event(&p, p.mark, 0x600);
+			play_event(&p, wait, 0x600);
+			if (both)
+				play_event(&p, wait, 0x700);
+			play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PINNED, bytes, 3, 100);
+		}
+		play_timed(&p, 100);
+		play_timed_copy(&p, SPY_DIR_HTOD, bytes, 100);
+		play_sync(&p);
+		struct whatif_result r = play_ask(&p, &m, WHATIF_OVERLAP, NULL, 1);
+		assert_near(r.predicted, r.window, 0.03);
+		play_ends(&p, &m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,6 +506,7 @@ int main(void)
 	        cmocka_unit_test(test_overlap_by_events),
 	        cmocka_unit_test(test_overlap_a_step_ahead),
 	        cmocka_unit_test(test_overlap_of_two_threads),
+	        cmocka_unit_test(test_a_copy_behind_two_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

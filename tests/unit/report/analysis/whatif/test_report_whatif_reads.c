@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Without waits: what goes with a read, and what is the program's own. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/analysis/replay/replay.h"
+#include "report/analysis/whatif/whatif.h"
+#include "report/analysis/whatif/whatif_change.h"
+#include "shim/core/cuda/host_functions.h"
+#include "tests/unit/play.h"
+#include "tests/unit/unit.h"
+
+/* One thread alone. A kernel of 500 us; while the GPU works at it the program works for 100 us
+ * and allocates for 300; then it copies 4 bytes and is told by a host function when they are there;
+ * then it works for 1000 us. Without the wait: 100 + 300 + 1000 us and some for calls. */
+static void test_a_program_that_reads_itself(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	uint16_t told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < 200; i++) {
+		play_launch(&p, 5, 500);
+		p.host += 100;
+		play_alloc(&p, 300, false);
+		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 5, 2);
+		struct tf_record r = play_call(&p, told, 4);
+		play_returns(&p, &r);
+		p.host = p.tail + 10 + 1000;
+	}
+	play_timed(&p, 500);
+	play_timed_copy(&p, SPY_DIR_DTOH, 4, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	play_assert_base(&m, 0.02);
+	/* 1414 us are left, or 200 less where waking up is taken for a wait */
+	assert_near(r.predicted, 200 * (1414e3 - 200e3), 0.05);
+	play_ends(&p, &m);
+}
+
+/* The program's own wait by a host function, of which nobody knows whether it is one, leads to
+ * a read: what lies before the read goes by no-sync and by host=0. */
+static void test_nothing_is_promised_twice(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	uint16_t told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER),
+	         current =
+	                 made_call(&p.made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < 200; i++) {
+		p.who = 0;
+		play_launch(&p, 5, 30);
+		struct tf_record r = play_call(&p, told, 4);
+		play_returns(&p, &r);
+		p.who = 1;
+		p.host = p.tail + 160;
+		r = play_call(&p, current, 2);
+		play_returns(&p, &r);
+		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 5, 2);
+		r = play_call(&p, told, 4);
+		play_returns(&p, &r);
+		p.host += 100;
+	}
+	p.who = 0;
+	play_timed(&p, 30);
+	play_timed_copy(&p, SPY_DIR_DTOH, 4, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	play_assert_base(&m, 0.02);
+	struct whatif_result h = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
+	/* Together they save no more than all of it. */
+	assert_true(r.saved + h.saved <= 1.02 * r.window);
+	play_ends(&p, &m);
+}
+
+/* A thread that gives no work asks to be told when another one's is done, time after time, and
+ * comes back so late that nobody knows whether it waited. */
+static void told_and_late(struct play *p, int steps)
+{
+	uint16_t told = made_call(&p->made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER),
+	         current = made_call(&p->made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT,
+	                             SPY_LEVEL_DRIVER);
+
+	for (int i = 0; i < steps; i++) {
+		p->who = 0;
+		play_launch(p, 5, 200);
+		p->who = 1;
+		struct tf_record r = play_call(p, told, 4);
+		r.arg[0] = 0x1234;
+		play_returns(p, &r);
+		p->host = p->tail + 600;
+		r = play_call(p, current, 1);
+		play_returns(p, &r);
+	}
+	p->who = 0;
+	play_timed(p, 200);
+	play_sync(p);
+}
+
+/* CPU time of the change alone, s: the least of three tries. */
+static double seconds_of(int steps)
+{
+	struct play p;
+	struct model m = {0};
+	struct replay replay;
+	double least = INFINITY;
+
+	play_start(&p);
+	told_and_late(&p, steps);
+	play_ask(&p, &m, WHATIF_KERNEL, "solve", 2);
+	replay_make(&replay, &m.processes[0].call_log, REPLAY_MEAN);
+	struct replay_act *acts = calloc(replay.count, sizeof(*acts));
+	assert_non_null(acts);
+	for (int i = 0; i < 3; i++) {
+		struct whatif_change c = {.what = WHATIF_NO_SYNC, .hope = HOPE_MIDDLE};
+		struct timespec from, to;
+		memcpy(acts, replay.call_events, replay.count * sizeof(*acts));
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+		change_acts(&c, &replay, acts);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+		least = fmin(least, (double)(to.tv_sec - from.tv_sec) +
+		                            1e-9 * (double)(to.tv_nsec - from.tv_nsec));
+	}
+	free(acts);
+	replay_free(&replay);
+	play_ends(&p, &m);
+	return least;
+}
+
+/* Four times the calls cost about four times as much, not sixteen. */
+static void test_the_cost_of_many_calls(void **state)
+{
+	double one = seconds_of(5000), four = seconds_of(20000);
+
+	assert_true(four < 8 * one + 0.02);
+}
+
+/* A kernel of 8 us is all that the program gives, and its result is read: without the reads the
+ * GPU still works, in any case. */
+static void test_the_only_kernel_stays(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 400; i++) {
+		p.host += 1;
+		play_launch(&p, 3, 8);
+		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 3, 2);
+		play_sync(&p);
+	}
+	play_timed(&p, 8);
+	play_timed_copy(&p, SPY_DIR_DTOH, 4, 2);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_true(r.least >= 0.9 * 400 * 8e3);
+	play_ends(&p, &m);
+}
+
+/* The call that comes when a host function has run gives work itself, and takes 300 us: these
+ * are no waiting. Launch, host function: 304 us of the host, 200 us of the GPU. */
+static void test_a_call_behind_a_host_function_stays(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	uint16_t told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < 200; i++) {
+		play_launch(&p, 300, 200);
+		struct tf_record r = play_call(&p, told, 4);
+		r.arg[0] = 0x1234;
+		play_returns(&p, &r);
+		p.host = p.tail + 20;
+		p.tail += 1e-3 * CUDA_HOST_FUNCTION_NS;
+	}
+	play_timed(&p, 200);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	play_assert_base(&m, 0.02);
+	assert_near(r.predicted, 200 * 304e3, 0.05);
+	assert_true(r.most >= 200 * 304e3);
+	play_ends(&p, &m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_a_program_that_reads_itself),
+	        cmocka_unit_test(test_nothing_is_promised_twice),
+	        cmocka_unit_test(test_the_cost_of_many_calls),
+	        cmocka_unit_test(test_the_only_kernel_stays),
+	        cmocka_unit_test(test_a_call_behind_a_host_function_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
