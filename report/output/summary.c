@@ -297,7 +297,9 @@ static void gaps_of_gpu(struct summary *s, const struct model *m)
 		if (gpu->mode == TF_GPU_OFF)
 			gap(s, "CUDASPY_GPU=sample", "GPU time");
 		else if (gpu->mode == TF_GPU_CUPTI)
-			gap(s, "less beside it, or CUDASPY_GPU=sample",
+			gap(s,
+			    gpu->partial ? "no other tool that uses CUPTI"
+			                 : "less beside it, or CUDASPY_GPU=sample",
 			    "GPU time: CUPTI told of it too late, or not at all");
 		else
 			gap(s, "run it for longer, or with CUDASPY_GPU=cupti",
@@ -311,7 +313,7 @@ static void gaps_of_gpu(struct summary *s, const struct model *m)
 		    gpu->mode == TF_GPU_CUPTI ? "less beside it, or CUDASPY_GPU=sample"
 		                              : "run longer, or CUDASPY_GPU=cupti",
 		    "GPU time of %s %% of the work, never %s", unit_percent(share, unknown, 1),
-		    gpu->mode == TF_GPU_CUPTI ? "told by CUPTI" : "sampled");
+		    gpu->mode == TF_GPU_CUPTI ? "told by CUPTI in time" : "sampled");
 	if (gpu->estimated && gpu->kind.null_kernel > 0 && gpu->kind.source == KIND_UNMEASURED)
 		gap(s, "cudaspy calibrate", "short kernels' time to less than %s on this GPU",
 		    unit_time_apart(off, gpu->kind.off));

@@ -75,13 +75,28 @@ char *verdict_abstains(const struct model *m, const struct verdict_input *in)
 	return NULL;
 }
 
-/* What tells more GPU time. CUPTI hands its records over by a thread of its own. */
+static bool any_killed(const struct model *m)
+{
+	for (size_t i = 0; i < m->process_count; i++)
+		if (m->processes[i].state == PROCESS_KILLED)
+			return true;
+	return false;
+}
+
+/* What tells more GPU time. CUPTI hands its records over by a thread of its own: late, or never
+ * where the program is killed or another tool takes it. */
 static const char *ask_again(const struct model *m)
 {
-	return m->gpu.mode == TF_GPU_OFF     ? "record with CUDASPY_GPU=sample or cupti"
-	       : m->gpu.mode == TF_GPU_CUPTI ? "CUPTI told of it too late: run it with less beside "
-	                                       "it, or with CUDASPY_GPU=sample"
-	                                     : "run it for longer, or with CUDASPY_GPU=cupti";
+	if (m->gpu.mode == TF_GPU_OFF)
+		return "record with CUDASPY_GPU=sample or cupti";
+	if (m->gpu.mode != TF_GPU_CUPTI)
+		return "run it for longer, or with CUDASPY_GPU=cupti";
+	return m->gpu.partial  ? "another tool took CUPTI: run it without that, or with "
+	                         "CUDASPY_GPU=sample"
+	       : any_killed(m) ? "CUPTI may not have told of it before the program was killed: let "
+	                         "it end by itself, or run it with CUDASPY_GPU=sample"
+	                       : "CUPTI told of it too late or not at all: run it with less beside "
+	                         "it, or with CUDASPY_GPU=sample";
 }
 
 char *verdict_unknown_work(const struct model *m)

@@ -671,6 +671,34 @@ static void test_what_the_gpu_had_no_work_for(void **state)
 	assert_true(isnan(verdict_pending(&r.m, gain)));
 }
 
+static void advises(const struct run *r, const char *advice)
+{
+	char *why = verdict_unknown_work(&r->m);
+
+	assert_non_null(why);
+	assert_non_null(strstr(why, advice));
+	free(why);
+}
+
+/* Why CUPTI did not tell is said as far as it is known. */
+static void test_what_tells_more_gpu_time(void **state)
+{
+	struct run r;
+
+	start(&r);
+	r.m.gpu.busy.work = r.m.gpu.busy.unknown = 1000;
+	r.m.gpu.mode = TF_GPU_SAMPLE;
+	advises(&r, "run it for longer, or with CUDASPY_GPU=cupti");
+	r.m.gpu.mode = TF_GPU_CUPTI;
+	advises(&r, "too late or not at all");
+	r.process.state = PROCESS_KILLED;
+	advises(&r, "before the program was killed");
+	r.m.gpu.partial = true;
+	advises(&r, "another tool took CUPTI");
+	r.m.gpu.busy.unknown = 0;
+	assert_null(verdict_unknown_work(&r.m));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -698,6 +726,7 @@ int main(void)
 	        cmocka_unit_test(test_hostile),
 	        cmocka_unit_test(test_exposed_collectives_that_differ),
 	        cmocka_unit_test(test_what_the_gpu_had_no_work_for),
+	        cmocka_unit_test(test_what_tells_more_gpu_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
