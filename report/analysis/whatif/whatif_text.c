@@ -58,7 +58,9 @@ static void assume_copies(struct whatif_result *to, const struct whatif_outcome 
 		assume(to, "at the best rate of this run's pinned copies, %.1f GB/s",
 		       fmax(isfinite(o->bandwidth[0]) ? o->bandwidth[0] : 0,
 		            isfinite(o->bandwidth[1]) ? o->bandwidth[1] : 0));
-	assume(to, "blocking copies to the host still wait for their result");
+	assume(to, "blocking copies to the host still wait for their result; behind 4 MiB and more "
+	           "the host does its work in 0.8 (0.5 to 1) of the time, for as long as a copy "
+	           "took");
 }
 
 static void assume_launch(struct whatif_result *to, const struct whatif_outcome *o)
@@ -126,7 +128,8 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 	case WHATIF_NO_SYNC:
 		assume(to,
 		       "no result is needed before the end: all waits but the last one go, small "
-		       "blocking copies to the host among them");
+		       "blocking copies to the host among them; for the most gain the small "
+		       "kernels too that make what is read");
 		break;
 	case WHATIF_NO_ALLOC:
 		assume(to,
@@ -139,6 +142,9 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		       "nor work for the copies to the host before it");
 		assume(to,
 		       "there are buffers enough; copies of one direction go one after the other");
+		assume(to,
+		       "what is copied from pinned memory to the device is there a step ahead, and "
+		       "such a copy does not hold the host; for the least gain neither");
 		break;
 	case WHATIF_HOST:
 		assume(to,
