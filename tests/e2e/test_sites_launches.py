@@ -21,9 +21,10 @@ def test_samples_stand_for_the_rest(compile_c, run):
     assert sum(s['calls_estimated'] for s in launches) == pytest.approx(r['totals']['launches'], rel=0.01)
 
 
-def check_launches(said, r):
-    """Each sampled stack is one that there was, whole; counts and GPU time of a kernel's lines are in the shares that its launches
-    were given in, within what so few samples leave open; and all of them together are all."""
+def shares_off(said, r):
+    """Each sampled stack is one that there was, whole, and all of them together are all. Returns the lines of which counts or GPU time
+    are not in the share that a kernel's launches were given in, within what so few samples leave open."""
+    off = []
     names = {False: 'quick', True: 'slow'}
     given = {(kernel, tuple(map(tuple, stack))): n for kernel, stack, n in said['given']}
     launches = [s for s in r['sites'] if s['kind'] == 'launch']
@@ -50,16 +51,30 @@ def check_launches(said, r):
             if kernel == name:
                 open_ = 5 * (share * (1 - share) / samples) ** 0.5 + 1 / samples
                 got = rows.get(stack, [0, 0, 0])
-                assert got[1] / all_given == pytest.approx(share, abs=open_), (stack, share, samples)
-                assert got[2] / kernels[name]['gpu_total_ns'] == pytest.approx(share, abs=open_ + 0.02)
+                calls, time = got[1] / all_given, got[2] / kernels[name]['gpu_total_ns']
+                if abs(calls - share) > open_ or abs(time - share) > open_ + 0.02:
+                    off.append((stack, share, calls, time, samples))
+    return off
+
+
+def check_launches(try_it):
+    """In one of three tries: on a busy machine a thread is sampled seldom now and then, and one sample stands for many launches."""
+    for left in 2, 1, 0:
+        off = shares_off(*try_it(left))
+        if not off or not left:
+            break
+    assert not off
 
 
 def test_sampled_launches_have_their_stack(python, tmp_path):
     """In nested functions, generators, decorators, comprehensions and threads: Python's frames behind the native one, and GPU time and
     launches by line with the weights of the estimate."""
-    p = run_python(python, tmp_path, 'launches.py', 400, CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
-    said = json.loads(p.stdout)
-    check_launches(said, report(recording_of(tmp_path, said['pid'])))
+    def try_it(left):
+        folder = tmp_path / str(left)
+        folder.mkdir()
+        said = json.loads(run_python(python, folder, 'launches.py', 400, CUDASPY_GPU='sample', CUDASPY_BUDGET=50).stdout)
+        return said, report(recording_of(folder, said['pid']))
+    check_launches(try_it)
 
 
 @pytest.mark.skipif(not (SIM / 'cupti13').exists(), reason='the toolkit has no CUPTI headers')
@@ -68,7 +83,7 @@ def test_launches_that_cupti_times_have_their_stack(tmp_path):
     python = interpreters().get('3.11') or next(iter(interpreters().values()))
     p = run_python(python, tmp_path, 'launches.py', 2500, CUDASPY_GPU='cupti', SIM_COST=0, LD_LIBRARY_PATH=f'{SIM}:{SIM}/cupti13')
     said = json.loads(p.stdout)
-    check_launches(said, report(recording_of(tmp_path, said['pid'])))
+    assert not shares_off(said, report(recording_of(tmp_path, said['pid'])))
 
 
 @pytest.mark.skipif(not (SIM / 'cupti13').exists(), reason='the toolkit has no CUPTI headers')
