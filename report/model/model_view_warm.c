@@ -70,18 +70,23 @@ static double until_longest(const struct model_phase *p, const struct model_step
 }
 
 /* Whether steps become shorter in their second half still, as those of batches sorted by length:
- * that is no warming up. */
-static bool still_shortens(const struct model_phase *p, const struct model_step *const *rows,
-                           size_t count)
+ * that is no warming up. Where they are of two kinds both are in it, and a median is one or the
+ * other. */
+static bool still_shortens(const struct model_step *const *rows, size_t count)
 {
-	size_t first = count / 2, n = count - first;
-	double *ns = alloc_zeroed(n + 1, sizeof(*ns));
+	size_t first = count / 2, n = count - first, as_long = 0;
+	double *ns = alloc_zeroed(count + 1, sizeof(*ns));
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < count; i++)
+		ns[i] = rows[i]->duration;
+	double all = count ? stats_select(ns, count, 0.5) : 0;
+	for (size_t i = 0; i < n; i++) {
 		ns[i] = rows[first + i]->duration;
+		as_long += ns[i] >= all;
+	}
 	double median = n ? stats_select(ns, n, 0.5) : 0;
 	free(ns);
-	return p->p50 > WARM_SETTLED * median;
+	return all > WARM_SETTLED * median && WARM_FEW * as_long < n;
 }
 
 /* The start of the first step that is among usual ones, in the first part of them; `from` where
@@ -89,7 +94,7 @@ static bool still_shortens(const struct model_phase *p, const struct model_step 
 static double until_usual(const struct model_phase *p, const struct model_step *const *rows,
                           size_t count, size_t in_row, double from)
 {
-	if (still_shortens(p, rows, count))
+	if (still_shortens(rows, count))
 		return from;
 	for (size_t i = 0; i < count / WARM_FEW && i + in_row <= count; i++) {
 		size_t usual = 0;

@@ -45,13 +45,18 @@ static bool loading(const struct overview *p, size_t slice, double ns)
 	       0.5 * sum;
 }
 
-static bool gpu_rests(const struct overview *p, size_t slice)
+static double busy_of(const struct overview *p, size_t slice)
 {
 	double busy = 0;
 
 	for (size_t d = 0; d < p->device_count; d++)
 		busy = fmax(busy, p->devices[d].busy[slice]);
-	return p->device_count && busy < STARTED * p->width;
+	return busy;
+}
+
+static bool gpu_rests(const struct overview *p, size_t slice)
+{
+	return p->device_count && busy_of(p, slice) < STARTED * p->width;
 }
 
 double phases_part(const struct overview *p, size_t slice, double from, double until)
@@ -121,18 +126,26 @@ static bool gives_nothing(const struct overview *p, size_t slice)
 size_t phases_teardown(const struct overview *p, size_t *first)
 {
 	size_t end = p->count, freed = 0, most, i;
+	size_t earliest;
+	double busy = 0;
 
 	while (end && !(host_sum(p, end - 1) > 0))
 		end--;
-	*first = end;
+	*first = earliest = end;
 	most = (size_t)(TEARDOWN_MOST * (double)end);
 	for (i = end; i && *first - i <= most && gpu_rests(p, i - 1); i--) {
 		bool frees = loading(p, i - 1, 0);
 		if (!frees && !gives_nothing(p, i - 1))
 			break;
 		freed += frees;
+		busy += busy_of(p, i - 1);
+		if (frees && !(busy > 0))
+			earliest = i - 1;
 		if (frees && TEARDOWN_PAUSES * freed >= end - i + 1)
 			*first = i - 1;
 	}
+	/* Right behind the GPU's work, which has nothing to do any more. */
+	if (i && !gpu_rests(p, i - 1) && earliest < *first)
+		*first = earliest;
 	return end - *first <= most ? end - *first : 0;
 }

@@ -258,9 +258,11 @@ static double given_at(struct replay_gpu *g, struct replay_stream *s, const stru
 		d->others++;
 		return later(returned + a->lead, entry);
 	}
-	if (s->row != d->others + 1) {
+	bool others = s->row != d->others + 1;
+	if (others && (!s->row || !g->waits || s->row_waits != g->waits)) {
 		s->ahead = s->given;
 		s->given = entry;
+		s->row_waits = g->waits;
 	}
 	s->row = d->others + 1;
 	return s->ahead;
@@ -336,6 +338,7 @@ double replay_gpu_issue(struct replay_gpu *g, size_t i, double entry, double ret
 	const struct replay_act *a = &g->call_events[i];
 	struct replay_stream *s = stream_of(g, i);
 
+	g->waits += a->wait != REPLAY_NO_WAIT && !(a->flags & REPLAY_AHEAD);
 	if (given->role == CUDA_ROLE_HOST_FUNCTION && a->event != CALL_LOG_NONE) {
 		s = marked_stream(g, (uint32_t)i);
 		g->done[i] = later(end_of(g, s), returned) - s->offset;

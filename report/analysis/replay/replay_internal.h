@@ -30,7 +30,8 @@ struct replay_stream {
 	double offset; /* sum of the acts' `shift` so far */
 	/* When its latest row of REPLAY_AHEAD copies was given, and the row before. */
 	double given, ahead;
-	uint64_t row; /* the device's `others` then, + 1 */
+	uint64_t row;       /* the device's `others` then, + 1 */
+	uint64_t row_waits; /* the replay's `waits` when it began */
 	struct replay_queue queues[CUDA_ENGINES];
 	enum cuda_engine engine; /* of its last work */
 	uint32_t device;
@@ -43,7 +44,8 @@ struct replay_device {
 	uint32_t tail_stream;
 	double legacy, blocking; /* end of the legacy default stream's work, which
 	                            blocking streams wait for; and the reverse */
-	uint64_t others; /* pieces of work so far that are not REPLAY_AHEAD: each ends the rows */
+	uint64_t others; /* pieces of work so far that are not REPLAY_AHEAD: they end the rows, once
+	                    the host waited since too, where it ever does */
 	double engine[CUDA_ENGINES];         /* ends of copies to the device and from it */
 	double staged[CUDA_STAGING_BUFFERS]; /* ends of the copies that used the driver's staging
 	                                        buffers last, newest first */
@@ -54,6 +56,7 @@ struct replay_gpu {
 	const struct replay_act *call_events;
 	struct replay_stream *streams;
 	struct replay_device devices[CALL_LOG_DEVICES];
+	uint64_t waits; /* calls so far that wait and are not REPLAY_AHEAD */
 	double *done; /* of event records: when what they mark is done; of REPLAY_IN and REPLAY_OUT
 	                 copies: their end */
 };

@@ -71,6 +71,25 @@ static struct whatif_result launches_alone(const struct whatif_result *r)
 	return alone;
 }
 
+/* What part of the calls that are replayed and give work are copies; those within a device are
+ * issued as kernels are. */
+static double part_of_copies(const struct model *m)
+{
+	double copies = 0, all = 0;
+
+	for (size_t p = 0; p < m->process_count; p++) {
+		const struct call_log *h = &m->processes[p].call_log;
+		for (size_t i = h->left_out ? h->count : call_log_steady(h); i < h->count; i++) {
+			const struct call_event *e = &h->call_events[i];
+			if (e->result || (e->kind != TF_WORK_KERNEL && e->kind != TF_WORK_COPY))
+				continue;
+			all++;
+			copies += e->kind == TF_WORK_COPY && e->direction != SPY_DIR_DTOD;
+		}
+	}
+	return all > 0 ? copies / all : 0;
+}
+
 void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 {
 	struct verdict_gain gain[VERDICT_CLASSES] = {{0}};
@@ -104,10 +123,9 @@ void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 	/* What a graph saves of a program that issues copies is the copies' time; of one that
 	 * issues both alike, of both. What the host does between calls is theirs by their number.
 	 */
-	const struct model_totals *t = &whatif_model(whatifs)->totals;
 	double copy = in->copy - in->issued, launch = in->launch + in->issued;
-	if (t->copies && t->launches) {
-		double part = (double)t->copies / ((double)t->copies + (double)t->launches);
+	double part = part_of_copies(whatif_model(whatifs));
+	if (part > 0 && part < 1) {
 		copy += in->between * part;
 		launch += in->between * (1 - part);
 	}

@@ -90,7 +90,7 @@ static void no_cpu_wait(struct whatif_change *c, const struct replay *r,
 static void reader_waits(const struct replay *r, double *part, const uint32_t *last, uint32_t read,
                          double left)
 {
-	if (!whatif_has_reader(r, read))
+	if (!whatif_has_reader(r, last, read))
 		return;
 	for (uint32_t i = read; i != CALL_LOG_NONE && left > 0; i = last[i]) {
 		double waits = fmin(r->call_events[i].gap, left);

@@ -104,7 +104,7 @@ double whatif_usual_gap(const struct replay *r);
 uint32_t *whatif_find_last(const struct replay *r);
 /* Whether a thread of its own makes this read (REPLAY_READ): another one gives the next work that
  * is no read. */
-bool whatif_has_reader(const struct replay *r, uint32_t read);
+bool whatif_has_reader(const struct replay *r, const uint32_t *last, uint32_t read);
 
 /* What a graph of so many pieces costs, ns: the host to launch it, the GPU between two of them. */
 struct graph_cost {

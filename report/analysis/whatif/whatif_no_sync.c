@@ -14,8 +14,9 @@
 #define LONGEST_WAY 100e3 /* ns to a call; more is no cost of it, but work of the program's own */
 #define RESULT_NS   10e3  /* of the GPU; a kernel that takes longer does more than that */
 #define READ_ASLEEP 20e3  /* so long between two calls it sleeps */
-/* Calls behind a read among which the next work is looked for: reads follow one another. */
-#define READS_IN_ROW 256u
+/* Calls behind a read among which the next work is looked for: as many as replay_reads.c looks at.
+ */
+#define READS_IN_ROW 512u
 
 static bool is_sync(const struct replay *r, uint32_t i)
 {
@@ -170,10 +171,28 @@ static void drop_outside(const struct dropping *d, uint32_t i, double most)
 	}
 }
 
-bool whatif_has_reader(const struct replay *r, uint32_t read)
+/* Whether its thread gave other work than copies to the host since its read before. */
+static bool gives_itself(const struct replay *r, const uint32_t *last, uint32_t read)
+{
+	uint32_t i = last[read];
+
+	for (uint32_t n = 0; i != CALL_LOG_NONE && n < READS_IN_ROW; n++, i = last[i]) {
+		const struct call_event *given = &r->given[i];
+		if (r->call_events[i].flags & REPLAY_READ)
+			return false;
+		if (given->kind != TF_WORK_NONE &&
+		    (given->kind != TF_WORK_COPY || given->direction != SPY_DIR_DTOH))
+			return true;
+	}
+	return false;
+}
+
+bool whatif_has_reader(const struct replay *r, const uint32_t *last, uint32_t read)
 {
 	const uint32_t end = read + 1 + READS_IN_ROW;
 
+	if (gives_itself(r, last, read))
+		return false;
 	for (uint32_t k = read + 1; k < end && k < r->count; k++) {
 		if (r->given[k].thread != r->given[read].thread) {
 			if (r->given[k].kind != TF_WORK_NONE)
@@ -220,14 +239,22 @@ static void drop_reader(const struct dropping *d, uint32_t read, double most)
 		drop_call(d, i, READ_ASLEEP);
 }
 
-/* Whether kernel i is all that its thread gave since the read before: what the program is for. */
+/* Whether work is but the input of kernels. */
+static bool is_input(const struct call_event *given)
+{
+	return given->kind == TF_WORK_SET ||
+	       (given->kind == TF_WORK_COPY && given->direction == SPY_DIR_HTOD);
+}
+
+/* Whether kernel i is all that its thread gave since the read before, but for its input: what the
+ * program is for. */
 static bool is_all_work(const struct dropping *d, uint32_t i)
 {
 	const struct replay *r = d->replay;
 
 	do
 		i = d->last[i];
-	while (i != CALL_LOG_NONE && r->given[i].kind == TF_WORK_NONE);
+	while (i != CALL_LOG_NONE && (r->given[i].kind == TF_WORK_NONE || is_input(&r->given[i])));
 	return i == CALL_LOG_NONE ||
 	       (r->given[i].kind == TF_WORK_COPY && r->given[i].direction == SPY_DIR_DTOH);
 }
@@ -280,7 +307,7 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 		drop_result(d, read);
 	double outside = c->hope == HOPE_MOST ? READ_MOST : READ_MIDDLE;
 	if (d->replay->call_events[i].flags & REPLAY_READ) {
-		if (whatif_has_reader(d->replay, i))
+		if (whatif_has_reader(d->replay, d->last, i))
 			drop_reader(d, i, outside);
 		drop_outside(d, i, outside);
 	} else if (c->hope == HOPE_MOST) {

@@ -22,6 +22,7 @@ struct around {          /* of a thread: since its last work */
 	uint32_t waited; /* the record that it made a stream wait for, or CALL_LOG_NONE */
 	uint32_t copy;   /* its last work, if that is a copy that is changed, or CALL_LOG_NONE */
 	uint32_t stream; /* of either */
+	bool both;       /* it made the stream wait for records of several streams */
 };
 
 /* A copy to the device that holds the host till it is done, and need not: of pinned memory. */
@@ -79,11 +80,12 @@ static void put_beside(struct whatif_change *c, const struct replay *r,
 		a->wait = REPLAY_NO_WAIT;
 		a->late = 0;
 	}
-	if (t->waited != CALL_LOG_NONE && t->stream == given->stream && a->event == CALL_LOG_NONE) {
+	if (t->waited != CALL_LOG_NONE && t->stream == given->stream && !t->both &&
+	    a->event == CALL_LOG_NONE) {
 		a->flags |= REPLAY_IN;
 		a->event = t->waited;
 	}
-	*t = (struct around){CALL_LOG_NONE, i, given->stream};
+	*t = (struct around){CALL_LOG_NONE, i, given->stream, false};
 	c->changed++;
 }
 
@@ -101,16 +103,19 @@ void change_overlap(struct whatif_change *c, const struct replay *r, struct repl
 		struct replay_act *a = &call_events[i];
 		if (given->result || given->flags & CALL_EVENT_CAPTURED)
 			continue;
-		if (is_meant(c, r, a, i)) {
+		if (is_meant(c, r, a, i) && !(t->both && t->stream == given->stream)) {
 			put_beside(c, r, call_events, t, i);
 		} else if (given->kind != TF_WORK_NONE) {
-			*t = (struct around){CALL_LOG_NONE, CALL_LOG_NONE, CALL_LOG_NONE};
+			*t = (struct around){CALL_LOG_NONE, CALL_LOG_NONE, CALL_LOG_NONE, false};
 		} else if (given->role == CUDA_ROLE_EVENT_WAIT && a->event != CALL_LOG_NONE) {
-			/* Of several the one that was recorded last. */
-			bool later = t->waited != CALL_LOG_NONE && t->stream == given->stream &&
-			             t->waited > a->event;
+			/* Of several of one stream the one that was recorded last; of several
+			 * streams any may end last. */
+			bool more = t->waited != CALL_LOG_NONE && t->stream == given->stream,
+			     later = more && t->waited > a->event,
+			     both = more && (t->both || r->given[t->waited].stream !=
+			                                        r->given[a->event].stream);
 			*t = (struct around){later ? t->waited : a->event, CALL_LOG_NONE,
-			                     given->stream};
+			                     given->stream, both};
 		} else if (given->role == CUDA_ROLE_EVENT_RECORD && t->copy != CALL_LOG_NONE &&
 		           t->stream == given->stream && a->event == CALL_LOG_NONE) {
 			a->event = t->copy;

@@ -83,6 +83,7 @@ struct steps_detector { /* of one thread, or of all */
 	struct steps_segment cut;   /* `now` when it had as many events as the typical one */
 	struct steps_segment early; /* and before the last event that came late */
 	uint64_t early_matched;     /* `matched` then */
+	bool early_long;            /* it came very late */
 	uint32_t known_count;
 	struct steps_known knowns[TF_LOOPS_MAX];
 	struct steps_symbols symbols[STEP_HISTORY];

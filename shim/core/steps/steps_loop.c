@@ -3,6 +3,8 @@
 
 #define PAUSE       200u /* mean steps: a longer time between two of them belongs to none */
 #define PAUSE_STEPS 4u
+#define ALLOC_STEPS 2u  /* no call that allocates in each step takes so many mean steps */
+#define EARLY_STEPS 16u /* a longer pause is not within a last step */
 
 double steps_alike(const uint32_t *a, const uint32_t *b)
 {
@@ -149,7 +151,8 @@ static bool is_pause(const struct steps_detector *d, const struct tf_map *map, u
 static bool is_late(const struct steps_detector *d, const struct tf_map *map,
                     const struct steps_event *e)
 {
-	if (e->cls == SPY_CLASS_ALLOC && d->now.counts.allocs < d->typical.counts.allocs)
+	if (e->cls == SPY_CLASS_ALLOC && d->now.counts.allocs < d->typical.counts.allocs &&
+	    !is_longer(d, map, d->now.end, e->end, ALLOC_STEPS))
 		return false;
 	if (e->flags & TF_ANCHOR_GAP && is_longer(d, map, d->now.end, e->start, 1))
 		return true;
@@ -188,6 +191,22 @@ static bool is_over(const struct steps_detector *d, uint64_t n)
 	return d->marker && d->has_typical && events > 2 * d->typical.events + STEP_LOOK;
 }
 
+static bool is_whole(const struct steps_detector *d, const struct steps_segment *s)
+{
+	return s->events && steps_alike(s->buckets, d->typical.buckets) >= ALIKE_LEAST;
+}
+
+/* Whether the step under way ended before its last late event: nothing of what the typical step has
+ * came since, or that came very late; or it was whole then, and most of what came is none of the
+ * typical step's. */
+static bool ended_early(const struct steps_detector *d)
+{
+	if (d->early.start != d->now.start)
+		return false;
+	uint64_t events = d->now.events - d->early.events, same = d->matched - d->early_matched;
+	return !same || d->early_long || (2 * same < events && is_whole(d, &d->early));
+}
+
 /* A wait ends its step; any other marker begins one. */
 void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 {
@@ -218,10 +237,10 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 	if (e->flags & TF_ANCHOR_GAP && d->now.events && is_pause(d, map, d->now.end, e->start))
 		cut_at_pause(d, map, n);
 	/* What the typical step has too came behind the last late one: that was within the step. */
-	if (d->now.events && (d->early.start != d->now.start || d->early_matched != d->matched) &&
-	    is_late(d, map, e)) {
+	if (d->now.events && is_late(d, map, e) && !ended_early(d)) {
 		d->early = d->now;
 		d->early_matched = d->matched;
+		d->early_long = is_longer(d, map, d->now.end, e->end, EARLY_STEPS);
 	}
 	add_event(d, e, symbols);
 	d->now.end = e->end;
@@ -237,11 +256,6 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 		leave(d);
 }
 
-static bool is_whole(const struct steps_detector *d, const struct steps_segment *s)
-{
-	return s->events && steps_alike(s->buckets, d->typical.buckets) >= ALIKE_LEAST;
-}
-
 /* Behind the last step the program does other things: it ends where a typical one would have, or
  * before what came so late that it hardly belongs to it, as freeing memory at exit. */
 void steps_end_last(struct steps_detector *d, struct tf_map *map)
@@ -250,8 +264,7 @@ void steps_end_last(struct steps_detector *d, struct tf_map *map)
 
 	if (d->cut.start == d->now.start && d->cut.events < last->events)
 		last = &d->cut;
-	if (d->early.start == d->now.start && d->early_matched == d->matched &&
-	    d->early.end < last->end)
+	if (ended_early(d) && d->early.end < last->end)
 		last = &d->early;
 	if (d->marker && d->inside && d->has_typical && is_whole(d, last))
 		end_segment(d, map, last, d->count);

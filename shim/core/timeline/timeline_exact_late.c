@@ -45,11 +45,13 @@ void tl_exact_give_up(struct tl_exact *x, const struct tl_delayed *d)
 }
 
 /* What speaks against the times of a copy is not at hand any more (timeline_exact_implausible.c):
- * one that takes milliseconds must at least have moved a byte a nanosecond. */
+ * one that takes milliseconds must at least have moved a byte in so many ns, as over half a lane of
+ * PCIe 1 (the untrue ones: 15 to 500). */
+#define SLOWEST_NS 8
 static bool is_believed(const struct tl_activity *a, const struct tf_work *w, double ns)
 {
 	return (a->kind != TF_WORK_COPY && a->kind != TF_WORK_SET) || ns < IMPLAUSIBLE_LEAST_NS ||
-	       ns < (double)work_size_floor(w->size);
+	       ns < SLOWEST_NS * (double)work_size_floor(w->size);
 }
 
 bool tl_exact_tell_late(struct timeline *t, const struct tl_activity *a)

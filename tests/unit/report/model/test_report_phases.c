@@ -910,6 +910,121 @@ static void test_steps_that_always_get_shorter(void **state)
 	end(&r);
 }
 
+/* GPU busy for 800 ms, memory freed for 30 ms, and 170 ms of the host's own work to the end, in
+ * which the GPU gets nothing. */
+static void test_work_behind_tear_down(void **state)
+{
+	struct run r;
+	size_t first;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 80, TF_HOST_LAUNCH, 0.8);
+	slices(&r, 0, 80, 83, TF_HOST_ALLOC, 0);
+	slices(&r, 0, 83, 100, TF_HOST_OUTSIDE, 0);
+	size_t count = phases_teardown(&r.process[0].overview, &first);
+	assert_int_equal(count, 20);
+	end(&r);
+}
+
+/* Frees in every fifth of the last 20 slices. */
+static void test_tear_down_in_pieces(void **state)
+{
+	struct run r;
+	size_t first;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 80, TF_HOST_LAUNCH, 0.8);
+	for (int i = 80; i < 100; i++)
+		slices(&r, 0, i, i + 1, i % 5 == 0 ? TF_HOST_ALLOC : TF_HOST_OUTSIDE, 0);
+	size_t count = phases_teardown(&r.process[0].overview, &first);
+	assert_int_equal(count, 20);
+	end(&r);
+}
+
+/* Nothing at all. */
+static void test_tear_down_of_nothing(void **state)
+{
+	struct run r;
+	size_t first = 7;
+
+	start(&r, 1);
+	assert_int_equal(phases_teardown(&r.process[0].overview, &first), 0);
+	assert_int_equal(first, 0);
+	r.process[0].overview.count = 0;
+	assert_int_equal(phases_teardown(&r.process[0].overview, &first), 0);
+	r.process[0].overview.count = SLICES;
+	end(&r);
+}
+
+/* 20 first steps take 5 ms; then 1 and 2 ms in turns. */
+static double window_of(int count, double odd)
+{
+	static const double one[] = {100, 900};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(&r);
+	struct model_loop *l = loop(&r, 0, 1, "k", one, 1);
+	l->steps = (uint64_t)count;
+	r.m.step_rows = alloc_zeroed((size_t)count, sizeof(*r.m.step_rows));
+	double at = 100;
+	for (int i = 0; i < count; i++) {
+		double ms = i < 20 ? 5 : (i - 20) % 2 ? odd : 1;
+		r.m.step_rows[i] = (struct model_step){
+		        .found = true, .tid = 1, .start = at * MS, .duration = ms * MS};
+		at += ms;
+	}
+	r.m.step_row_count = (size_t)count;
+	finish(&r);
+	struct model *v = model_view(&r.m, 1);
+	double window = v->host_window;
+	model_view_free(v);
+	end(&r);
+	return window;
+}
+
+static void test_warming_up_of_steps_that_alternate(void **state)
+{
+	for (int count = 417; count <= 424; count++)
+		assert_near(window_of(count, 2), 720 * MS, 0.03);
+}
+
+/* Two processes, the second one on a slower GPU: 1 and 1.6 ms a step, the first 20 of each 2.6
+ * times as long. */
+static void test_warming_up_of_a_faster_process(void **state)
+{
+	static const double one[] = {100, 900};
+	struct run r;
+	size_t n = 0;
+
+	start(&r, 2);
+	for (int i = 0; i < 2; i++)
+		slices(&r, i, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(&r);
+	r.m.step_rows = alloc_zeroed(840, sizeof(*r.m.step_rows));
+	for (uint32_t k = 0; k < 2; k++) {
+		loop(&r, k, 1, "k", one, 1)->steps = k ? 430 : 400;
+		double at = 100;
+		for (int i = 0; i < (k ? 430 : 400); i++) {
+			double ms = (k ? 1.6 : 1) * (i < 20 ? 2.6 : 1);
+			r.m.step_rows[n++] = (struct model_step){.process = k,
+			                                         .found = true,
+			                                         .tid = 1,
+			                                         .start = at * MS,
+			                                         .duration = ms * MS};
+			at += ms;
+		}
+	}
+	r.m.step_row_count = n;
+	finish(&r);
+	struct model *v = model_view(&r.m, 1);
+	/* 10 to 20 of the first steps of either */
+	assert_near(v->host_window, (1600 - 1.6 * 2.6 * 16 - 2.6 * 16) * MS, 0.02);
+	model_view_free(v);
+	end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -939,6 +1054,11 @@ int main(void)
 	        cmocka_unit_test(test_tear_down_of_a_host_that_starves),
 	        cmocka_unit_test(test_one_allocation_is_no_tear_down),
 	        cmocka_unit_test(test_steps_that_always_get_shorter),
+	        cmocka_unit_test(test_work_behind_tear_down),
+	        cmocka_unit_test(test_tear_down_in_pieces),
+	        cmocka_unit_test(test_tear_down_of_nothing),
+	        cmocka_unit_test(test_warming_up_of_steps_that_alternate),
+	        cmocka_unit_test(test_warming_up_of_a_faster_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

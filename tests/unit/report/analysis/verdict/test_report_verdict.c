@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/analysis/verdict/verdict.h"
+#include "shim/core/work/work_class.h"
 #include "tests/unit/play.h"
 #include "tests/unit/unit.h"
 
@@ -699,6 +700,59 @@ static void test_what_tells_more_gpu_time(void **state)
 	assert_null(verdict_unknown_work(&r.m));
 }
 
+/* One launch and three copies within the device a step, 10 us of the host's between: these are
+ * issued as kernels are. */
+static void test_copies_within_a_device_are_launches(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 1000; i++) {
+		play_launch(&p, 2, 1);
+		p.host += 10;
+		for (int k = 0; k < 3; k++, p.host += 10)
+			play_transfer(&p, SPY_DIR_DTOD, SPY_MEM_DEVICE, 4096, 1.5, 1);
+	}
+	play_timed(&p, 1);
+	struct tf_work key = {.kind = TF_WORK_COPY,
+	                      .direction = SPY_DIR_DTOD,
+	                      .memory = SPY_MEM_DEVICE,
+	                      .async = 1,
+	                      .size = work_size_bucket(4096)};
+	made_pairs(made_work(&p.made, key, 0), TF_PAIR_IDLE, 400, 1e3 * 3, 1);
+	play_sync(&p);
+	play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	struct verdict_input in = {
+	        .window = 46.5 * MS, .launch = 2 * MS, .copy = 4.5 * MS, .issued = 4.5 * MS};
+	verdict_replay(p.whatifs, &in);
+	assert_true(in.replayed);
+	assert_true(in.replay[VERDICT_LAUNCH].mean > 0.3);
+	assert_true(in.replay[VERDICT_COPY].mean < 0.1);
+	play_ends(&p, &m);
+}
+
+/* A program that uploads its weights with many copies while it starts, and then only launches. */
+static void test_copies_of_the_start_take_nothing(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 1000; i++, p.host += 10)
+		play_launch(&p, 2, 1);
+	play_timed(&p, 1);
+	play_sync(&p);
+	play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	m.totals.copies = 3000; /* while it started: none is among the calls that are replayed */
+	struct verdict_input in = {.window = 12 * MS, .launch = 2 * MS, .copy = 0};
+	verdict_replay(p.whatifs, &in);
+	assert_true(in.replayed);
+	assert_true(in.replay[VERDICT_LAUNCH].mean > 0.3);
+	assert_true(in.replay[VERDICT_COPY].mean < 0.1);
+	play_ends(&p, &m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -727,6 +781,8 @@ int main(void)
 	        cmocka_unit_test(test_exposed_collectives_that_differ),
 	        cmocka_unit_test(test_what_the_gpu_had_no_work_for),
 	        cmocka_unit_test(test_what_tells_more_gpu_time),
+	        cmocka_unit_test(test_copies_within_a_device_are_launches),
+	        cmocka_unit_test(test_copies_of_the_start_take_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,6 +187,126 @@ static void test_a_call_behind_a_host_function_stays(void **state)
 	play_ends(&p, &m);
 }
 
+/* A reader's thread is woken up 160 us before it reads; the thread that goes on asks so many times
+ * before it gives work. */
+static double reader(int queries, double *window)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	uint16_t told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER),
+	         current =
+	                 made_call(&p.made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER),
+	         attribute = made_call(&p.made, "cuDeviceGetAttribute", SPY_CLASS_OTHER,
+	                               SPY_LEVEL_DRIVER);
+	for (int i = 0; i < 100; i++) {
+		p.who = 0;
+		for (int k = 0; k < queries; k++) {
+			struct tf_record q = play_call(&p, attribute, 0.1);
+			play_returns(&p, &q);
+		}
+		play_launch(&p, 5, 50);
+		p.who = 1;
+		p.host += 160;
+		struct tf_record r = play_call(&p, current, 2);
+		play_returns(&p, &r);
+		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 5, 2);
+		r = play_call(&p, told, 4);
+		play_returns(&p, &r);
+		p.host = p.tail + 10 + 150;
+	}
+	p.who = 0;
+	play_timed(&p, 50);
+	play_timed_copy(&p, SPY_DIR_DTOH, 4, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	*window = r.window;
+	play_ends(&p, &m);
+	return r.predicted;
+}
+
+static void test_a_reader_and_many_calls(void **state)
+{
+	double few_of, many_of, few = reader(240, &few_of), many = reader(300, &many_of);
+
+	assert_near(few_of, many_of, 0.05);
+	assert_near(many, few, 0.1);
+}
+
+/* As test_a_program_that_reads_itself, of one thread or two that take turns by steps: each gives
+ * its own kernel, works for 100 us, allocates for 300 and reads. */
+static double reads_itself(unsigned threads, double *host)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	uint16_t told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < 200; i++) {
+		p.who = (unsigned)i % threads;
+		play_launch(&p, 5, 500);
+		p.host += 100;
+		play_alloc(&p, 300, false);
+		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 5, 2);
+		struct tf_record r = play_call(&p, told, 4);
+		play_returns(&p, &r);
+		p.host = p.tail + 10 + 1000;
+	}
+	p.who = 0;
+	play_timed(&p, 500);
+	play_timed_copy(&p, SPY_DIR_DTOH, 4, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	play_assert_base(&m, 0.02);
+	struct whatif_result h = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
+	*host = h.predicted;
+	play_ends(&p, &m);
+	return r.predicted;
+}
+
+static void test_threads_that_take_turns(void **state)
+{
+	double host[2], one = reads_itself(1, &host[0]), two = reads_itself(2, &host[1]);
+
+	assert_near(one, 200 * (1414e3 - 200e3), 0.05);
+	assert_near(two, one, 0.05);
+	assert_near(host[1], host[0], 0.05);
+}
+
+/* A kernel of 8 us is all that works: its input is uploaded, its result is read. */
+static void test_the_only_kernel_behind_an_upload_stays(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 400; i++) {
+		p.host += 1;
+		play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PINNED, 4096, 1, 1);
+		play_launch(&p, 3, 8);
+		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 3, 2);
+		play_sync(&p);
+	}
+	play_timed(&p, 8);
+	play_timed_copy(&p, SPY_DIR_DTOH, 4, 2);
+	play_timed_copy(&p, SPY_DIR_HTOD, 4096, 1);
+	play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	struct replay replay;
+	replay_make(&replay, &m.processes[0].call_log, REPLAY_LOW);
+	struct replay_act *acts = calloc(replay.count, sizeof(*acts));
+	struct whatif_change c = {.what = WHATIF_NO_SYNC, .hope = HOPE_MOST};
+	size_t dropped = 0;
+	memcpy(acts, replay.call_events, replay.count * sizeof(*acts));
+	change_acts(&c, &replay, acts);
+	for (size_t i = 0; i < replay.count; i++)
+		dropped += replay.given[i].kind == TF_WORK_KERNEL && acts[i].flags & REPLAY_SKIP;
+	free(acts);
+	replay_free(&replay);
+	play_ends(&p, &m);
+	assert_int_equal(dropped, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +315,9 @@ int main(void)
 	        cmocka_unit_test(test_the_cost_of_many_calls),
 	        cmocka_unit_test(test_the_only_kernel_stays),
 	        cmocka_unit_test(test_a_call_behind_a_host_function_stays),
+	        cmocka_unit_test(test_a_reader_and_many_calls),
+	        cmocka_unit_test(test_threads_that_take_turns),
+	        cmocka_unit_test(test_the_only_kernel_behind_an_upload_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

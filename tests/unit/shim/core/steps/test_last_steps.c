@@ -225,6 +225,117 @@ static void test_a_loop_that_is_entered_anew(void **state)
 	free(d);
 }
 
+static void ends_by(uint64_t ended, uint64_t steps_least)
+{
+	const struct tf_loop *l = longest(NULL);
+
+	assert_true(l->episode[l->episodes - 1].end <= ended);
+	assert_true(l->steps >= steps_least);
+	rows_agree();
+}
+
+/* Forward is one kernel four times, then the next batch is uploaded, then backward. Behind the last
+ * backward the host saves for 40 steps' time, then an evaluation runs forward `passes` times. */
+static void prefetching(int passes)
+{
+	begins();
+	for (int i = 0; i < STEPS; i++) {
+		for (int k = 0; k < 4; k++)
+			run_kernel(1);
+		upload();
+		for (uint32_t k = 5; k <= 12; k++)
+			run_kernel(k);
+	}
+	uint64_t ended = now;
+	now += 40 * STEP_TICKS;
+	for (int i = 0; i < passes; i++) {
+		for (int k = 0; k < 4; k++)
+			run_kernel(1);
+		run_kernel(20);
+	}
+	ends_by(ended, STEPS - 1);
+}
+
+static void test_evaluation_behind_prefetching(void **state)
+{
+	prefetching(8);
+}
+
+static void test_evaluation_behind_prefetching_once(void **state)
+{
+	prefetching(1);
+}
+
+static void test_evaluation_behind_prefetching_long(void **state)
+{
+	prefetching(15);
+}
+
+/* A step has 10 or 11 launches in turn, the last one 10; then a pause of 40 steps' time, and
+ * another use of the same kernel. */
+static void test_a_shorter_last_step(void **state)
+{
+	begins();
+	for (int i = 1; i <= STEPS; i++) {
+		upload();
+		for (uint32_t k = 1; k <= 10; k++)
+			run_kernel(k);
+		if (i % 2)
+			run_kernel(2);
+	}
+	uint64_t ended = now;
+	now += 40 * STEP_TICKS;
+	for (int i = 0; i < 40; i++)
+		run_kernel(2);
+	ends_by(ended, STEPS);
+}
+
+/* Every second step frees something, the last one does not; memory is freed at exit, 40 steps'
+ * time later. */
+static void frees_now_and_then(int every)
+{
+	begins();
+	for (int i = 1; i <= STEPS; i++) {
+		upload();
+		for (uint32_t k = 1; k <= 10; k++) {
+			run_kernel(k);
+			if (k == 5 && i % every == every - 1) {
+				allocate(now, CALL_TICKS);
+				now += CALL_TICKS + BETWEEN;
+			}
+		}
+	}
+	uint64_t ended = now;
+	allocate(now + 40 * STEP_TICKS, CALL_TICKS);
+	ends_by(ended, STEPS);
+}
+
+static void test_frees_in_every_second_step(void **state)
+{
+	frees_now_and_then(2);
+}
+
+/* Each step allocates a few times, a cache makes it more or fewer; the last one has one less. */
+static void test_frees_that_a_cache_makes(void **state)
+{
+	begins();
+	for (int i = 1; i <= STEPS; i++) {
+		uint64_t many = i == STEPS ? 2 : i == STEPS - 1 ? 4 : 2 + any(3);
+		upload();
+		for (uint32_t k = 1; k <= 10; k++) {
+			run_kernel(k);
+			if (k <= many) {
+				allocate(now, CALL_TICKS);
+				now += CALL_TICKS + BETWEEN;
+			}
+		}
+	}
+	uint64_t ended = now;
+	allocate(now + 40 * STEP_TICKS, CALL_TICKS);
+	allocate(now + 41 * STEP_TICKS, CALL_TICKS);
+	ends_by(ended, STEPS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +354,14 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(
 	                test_a_free_at_exit_of_what_the_first_steps_allocated, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_loop_that_is_entered_anew, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_evaluation_behind_prefetching, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_evaluation_behind_prefetching_once, begin,
+	                                        finish),
+	        cmocka_unit_test_setup_teardown(test_evaluation_behind_prefetching_long, begin,
+	                                        finish),
+	        cmocka_unit_test_setup_teardown(test_a_shorter_last_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_frees_in_every_second_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_frees_that_a_cache_makes, begin, finish),
 	};
 
 	return cmocka_run_group_tests_name("last_steps", tests, NULL, NULL);

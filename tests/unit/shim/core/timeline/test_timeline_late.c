@@ -234,6 +234,34 @@ static void test_as_many_late_as_ever_wait(void **state)
 	finish();
 }
 
+/* A slow link, 0.7 bytes a ns: 1 MiB takes 1.5 ms. In time its times count; late too. */
+static void test_a_late_copy_over_a_slow_link(void **state)
+{
+	struct tf_record copy = a_copy(SPY_DIR_HTOD, SPY_MEM_PINNED, true, 1u << 20);
+	struct tf_work key;
+
+	for (uint64_t i = 0; i < 10; i++)
+		feed(0, copy, (2 * MS * (i + 1)), (2 * MS * (i + 1)) + 1000);
+	advance(LATER);
+	for (uint64_t i = 0; i < 10; i++)
+		activity(0, (2 * MS * (i + 1)), TF_WORK_COPY, (2 * MS * (i + 1)) + 2000,
+		         (2 * MS * (i + 1)) + 2000 + 3 * MS / 2);
+	copy.start = WINDOW + (2 * MS * (0 + 1));
+	work_key(&key, TF_WORK_COPY, &copy);
+	uint64_t late = work_known(&made.map, &key)->exact_count;
+	for (uint64_t i = 0; i < 10; i++) {
+		uint64_t at = LATER + (2 * MS * (i + 1));
+		feed(0, copy, at, at + 1000);
+		advance(at + 1100);
+		activity(0, at, TF_WORK_COPY, at + 2000, at + 2000 + 3 * MS / 2);
+		for (uint64_t round = 1; round <= 3; round++)
+			advance(at + 1600000 + round);
+	}
+	finish();
+	uint64_t in_time = work_known(&made.map, &key)->exact_count - late;
+	assert_int_equal(late, in_time);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +280,8 @@ int main(void)
 	                                        end),
 	        cmocka_unit_test_setup_teardown(test_one_copy_in_two_late_pieces, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_as_many_late_as_ever_wait, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_a_late_copy_over_a_slow_link, start_exact,
+	                                        end),
 	};
 
 	return cmocka_run_group_tests_name("timeline_late", tests, NULL, NULL);
