@@ -81,7 +81,8 @@ struct steps_detector { /* of one thread, or of all */
 	uint64_t matched; /* events of `now` that the typical step has as well */
 	struct steps_segment held[STEP_ODD_MOST]; /* odd ones since */
 	struct steps_segment cut;   /* `now` when it had as many events as the typical one */
-	struct steps_segment early; /* and before the last event that came late */
+	struct steps_segment early; /* and before an event that came late, by which it may
+	                               have ended */
 	uint64_t early_matched;     /* `matched` then */
 	bool early_long;            /* it came very late */
 	uint32_t known_count;

@@ -95,7 +95,7 @@ static void end_segment(struct steps_detector *d, struct tf_map *map, const stru
 	steps_put(d, map, s, how, behind);
 	if (how < 1) /* else it has the same events */
 		d->typical = *s;
-	d->typical.counts.allocs = s->counts.allocs;
+	d->typical.counts.allocs = s->counts.allocs; /* no part of what makes steps alike */
 }
 
 static void add_event(struct steps_detector *d, const struct steps_event *e,
@@ -236,7 +236,7 @@ void steps_walk(struct steps_detector *d, struct tf_map *map, uint64_t n)
 	}
 	if (e->flags & TF_ANCHOR_GAP && d->now.events && is_pause(d, map, d->now.end, e->start))
 		cut_at_pause(d, map, n);
-	/* What the typical step has too came behind the last late one: that was within the step. */
+	/* The step went on behind the late event before, if any. */
 	if (d->now.events && is_late(d, map, e) && !ended_early(d)) {
 		d->early = d->now;
 		d->early_matched = d->matched;

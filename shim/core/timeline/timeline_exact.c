@@ -7,12 +7,7 @@
 
 static uint32_t bucket_of(uint64_t cause)
 {
-	return (uint32_t)((cause * 0x9e3779b97f4a7c15u) >> 32) % (TL_DELAYED * 2 / PROBES) * PROBES;
-}
-
-static uint64_t cause_of(const struct tl_delayed *d)
-{
-	return TF_CAUSE(d->thread, d->r.start);
+	return tl_cause_hash(cause) % (TL_DELAYED * 2 / PROBES) * PROBES;
 }
 
 static struct tl_delayed *by_cause(struct tl_exact *x, uint64_t cause)
@@ -20,7 +15,7 @@ static struct tl_delayed *by_cause(struct tl_exact *x, uint64_t cause)
 	const uint32_t *bucket = &x->by_cause[bucket_of(cause)];
 
 	for (uint32_t i = 0; cause && i < PROBES; i++)
-		if (bucket[i] && cause_of(&x->delayed[bucket[i] - 1]) == cause)
+		if (bucket[i] && tl_cause_of(&x->delayed[bucket[i] - 1]) == cause)
 			return &x->delayed[bucket[i] - 1];
 	return NULL;
 }
@@ -28,12 +23,12 @@ static struct tl_delayed *by_cause(struct tl_exact *x, uint64_t cause)
 /* Enters a call into the hash table: over an entry that is stale, or else over the oldest. */
 static void file(struct tl_exact *x, uint32_t place)
 {
-	uint64_t cause = cause_of(&x->delayed[place]);
+	uint64_t cause = tl_cause_of(&x->delayed[place]);
 	uint32_t *bucket = &x->by_cause[bucket_of(cause)], best = 0, oldest = 0;
 
 	for (uint32_t i = 0; i < PROBES; i++) {
 		uint32_t at = bucket[i];
-		if (!at || bucket_of(cause_of(&x->delayed[at - 1])) != bucket_of(cause)) {
+		if (!at || bucket_of(tl_cause_of(&x->delayed[at - 1])) != bucket_of(cause)) {
 			best = i;
 			break;
 		}
@@ -65,9 +60,8 @@ static void tell(struct tl_exact *x, struct tl_delayed *d, const struct tl_activ
 
 static struct tl_activity *orphans_beside(struct tl_exact *x, uint64_t cause)
 {
-	const uint32_t hash = (uint32_t)((cause * 0x9e3779b97f4a7c15u) >> 32);
-
-	return &x->orphan[hash % (TL_ORPHANS / TL_ORPHANS_BESIDE) * TL_ORPHANS_BESIDE];
+	return &x->orphan[tl_cause_hash(cause) % (TL_ORPHANS / TL_ORPHANS_BESIDE) *
+	                  TL_ORPHANS_BESIDE];
 }
 
 /* One entry for each call: of a graph's nodes the first start and the last end. */
@@ -90,10 +84,10 @@ static void keep_orphan(struct tl_exact *x, const struct tl_activity *a)
 
 static void tell_orphan(struct tl_exact *x, struct tl_delayed *d)
 {
-	struct tl_activity *beside = orphans_beside(x, cause_of(d));
+	struct tl_activity *beside = orphans_beside(x, tl_cause_of(d));
 
 	for (uint32_t i = 0; i < TL_ORPHANS_BESIDE; i++)
-		if (beside[i].cause == cause_of(d)) {
+		if (beside[i].cause == tl_cause_of(d)) {
 			tell(x, d, &beside[i]);
 			beside[i].cause = 0;
 		}
@@ -219,7 +213,7 @@ void tl_exact_guess(struct timeline *t, const struct tl_op *op, const struct tl_
 	const struct tl_stream *s = tl_op_stream(t, op);
 	const struct tl_activity a = {.start = op->start,
 	                              .end = op->end,
-	                              .cause = d ? cause_of(d) : 0,
+	                              .cause = d ? tl_cause_of(d) : 0,
 	                              .kernel = op->kernel,
 	                              .device = (uint8_t)(s ? s->device : 0),
 	                              .kind = op->kind,
@@ -268,7 +262,7 @@ static void disbelieve(struct timeline *t, struct tl_delayed *d)
 	bool found = false;
 
 	for (uint32_t at = 0; at < x->activities;)
-		if (x->heap[at].cause == cause_of(d)) {
+		if (x->heap[at].cause == tl_cause_of(d)) {
 			take_out(x, at);
 			found = true;
 			at = 0; /* others changed places */

@@ -4,11 +4,14 @@
 #include "shim/core/timeline/timeline_ops.h"
 #include "shim/core/work/work_class.h"
 
+/* ns a byte: half of what one lane of PCIe 1 carries. Untrue times were 15 and more (implausible.h:
+ * 1 ms for 64 KiB). */
+#define SLOWEST_NS 8
+
 static struct tl_given_up *given_up_beside(struct tl_exact *x, uint64_t cause)
 {
-	const uint32_t hash = (uint32_t)((cause * 0x9e3779b97f4a7c15u) >> 32);
-
-	return &x->given_up[hash % (TL_GIVEN_UP / TL_GIVEN_UP_BESIDE) * TL_GIVEN_UP_BESIDE];
+	return &x->given_up[tl_cause_hash(cause) % (TL_GIVEN_UP / TL_GIVEN_UP_BESIDE) *
+	                    TL_GIVEN_UP_BESIDE];
 }
 
 static struct tl_given_up *given_up(struct tl_exact *x, uint64_t cause)
@@ -37,7 +40,7 @@ static struct tl_given_up *place(struct tl_exact *x, uint64_t cause)
 
 void tl_exact_give_up(struct tl_exact *x, const struct tl_delayed *d)
 {
-	const uint64_t cause = TF_CAUSE(d->thread, d->r.start);
+	const uint64_t cause = tl_cause_of(d);
 	bool whole = !tl_exact_is_several(d) || d->cls == SPY_CLASS_GRAPH_LAUNCH;
 
 	*place(x, cause) = (struct tl_given_up){
@@ -45,9 +48,7 @@ void tl_exact_give_up(struct tl_exact *x, const struct tl_delayed *d)
 }
 
 /* What speaks against the times of a copy is not at hand any more (timeline_exact_implausible.c):
- * one that takes milliseconds must at least have moved a byte in so many ns, as over half a lane of
- * PCIe 1 (the untrue ones: 15 to 500). */
-#define SLOWEST_NS 8
+ * one that takes milliseconds must at least have moved a byte in SLOWEST_NS. */
 static bool is_believed(const struct tl_activity *a, const struct tf_work *w, double ns)
 {
 	return (a->kind != TF_WORK_COPY && a->kind != TF_WORK_SET) || ns < IMPLAUSIBLE_LEAST_NS ||

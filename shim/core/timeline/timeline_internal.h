@@ -9,7 +9,8 @@
  * timeline_waits.c (what calls that waited tell), timeline_queue.c (the launch queue),
  * timeline_device.c (busy and idle), timeline_book.c (work in the order of its start),
  * timeline_busy.h (what is inline of these two), timeline_exact.c (CUPTI),
- * timeline_exact_implausible.c (times of CUPTI's that cannot be), timeline_watch.c (who draws it).
+ * timeline_exact_implausible.c (times of CUPTI's that cannot be), timeline_exact_late.c (what CUPTI
+ * tells too late), timeline_watch.c (who draws it).
  *
  * Times are ticks below TL_TICKS_MOST; records with later ones are not taken. The memory comes
  * zeroed, so 0 means none: ids count from 1, and an index into an array is kept plus one ("place +
@@ -249,6 +250,17 @@ uint64_t tl_exact_advance(struct timeline *t, uint64_t now, bool all);
 /* Work that CUPTI told nothing of: an activity is made of its estimated times. */
 void tl_exact_guess(struct timeline *t, const struct tl_op *op, const struct tl_delayed *d);
 
+/* What CUPTI tells of a call's work is found by. */
+static inline uint64_t tl_cause_of(const struct tl_delayed *d)
+{
+	return TF_CAUSE(d->thread, d->r.start);
+}
+
+static inline uint32_t tl_cause_hash(uint64_t cause)
+{
+	return (uint32_t)((cause * 0x9e3779b97f4a7c15u) >> 32);
+}
+
 /* ---- timeline_exact_implausible.c ---- */
 
 /* The call gave several pieces of work. */
@@ -257,6 +269,9 @@ bool tl_exact_is_several(const struct tl_delayed *d);
 bool tl_exact_is_long_copy(const struct timeline *t, const struct tl_delayed *d);
 /* CUPTI's times of this copy, the oldest call's, cannot be true: implausible.h. */
 bool tl_exact_is_implausible(const struct timeline *t, const struct tl_delayed *d);
+
+/* ---- timeline_exact_late.c ---- */
+
 /* This call is waited for no more. */
 void tl_exact_give_up(struct tl_exact *x, const struct tl_delayed *d);
 /* Whether this activity is of such a call: its guess stands in its place. Its time counts for the

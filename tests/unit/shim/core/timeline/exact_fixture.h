@@ -20,6 +20,20 @@ static inline void activity(uint32_t thread, uint64_t entry, enum tf_work_kind k
 	timeline_activity(timeline, &r);
 }
 
+/* One of a graph's nodes, as CUPTI tells them before CUDA 11.7. */
+static inline void node(uint64_t entry, uint64_t from, uint64_t to)
+{
+	struct tf_record r = {.call = TF_CALL_ACTIVITY,
+	                      .thread = TF_WORK_KERNEL,
+	                      .start = WINDOW + from,
+	                      .end = WINDOW + to,
+	                      .stream = TF_CAUSE(0, WINDOW + entry)};
+
+	r.activity.graph_node = true;
+	r.activity.kernel = kernels[0];
+	timeline_activity(timeline, &r);
+}
+
 static inline void advance(uint64_t now)
 {
 	timeline_advance(timeline, WINDOW + now);

@@ -126,13 +126,7 @@ static void test_graph_nodes(void **state)
 	r.graph.handle = 0x77;
 	feed(0, r, 10000, 11000);
 	for (uint64_t i = 0; i < 3; i++) {
-		struct tf_record node = {.call = TF_CALL_ACTIVITY, .thread = TF_WORK_KERNEL};
-		node.start = WINDOW + 20000 + i * 10000;
-		node.end = node.start + 8000;
-		node.stream = TF_CAUSE(0, WINDOW + 10000);
-		node.activity.graph_node = 1;
-		node.activity.kernel = kernels[0];
-		timeline_activity(timeline, &node);
+		node(10000, 20000 + i * 10000, 28000 + i * 10000);
 		advance(60000 + i); /* more may come */
 	}
 	call(SYNC, 0, 12000, 50000);

@@ -24,20 +24,6 @@ static const struct tf_work *class_of(struct tf_record r, enum tf_work_kind kind
 	return w;
 }
 
-/* One of a graph's nodes, as CUPTI tells them before CUDA 11.7. */
-static void node(uint64_t entry, uint64_t from, uint64_t to)
-{
-	struct tf_record r = {.call = TF_CALL_ACTIVITY,
-	                      .thread = TF_WORK_KERNEL,
-	                      .start = WINDOW + from,
-	                      .end = WINDOW + to,
-	                      .stream = TF_CAUSE(0, WINDOW + entry)};
-
-	r.activity.graph_node = true;
-	r.activity.kernel = kernels[0];
-	timeline_activity(timeline, &r);
-}
-
 static struct tf_record a_graph(void)
 {
 	struct tf_record graph = {.call = GRAPH};
