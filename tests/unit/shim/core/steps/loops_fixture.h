@@ -72,6 +72,14 @@ static inline void upload(void)
 	give(r, SPY_CLASS_COPY);
 }
 
+/* A call that allocates or frees, from `start` on, for so many ticks. */
+static inline void allocate(uint64_t start, uint64_t ticks)
+{
+	struct tf_record r = {.call = alloc, .start = start, .end = start + ticks};
+
+	steps_call(steps, &made.map, by, &r, SPY_CLASS_ALLOC);
+}
+
 static inline const struct tf_loop *loop(uint32_t i)
 {
 	return i < made_header(&made)->loops.count

@@ -13,14 +13,6 @@ static void begins(void)
 		run_kernel(k);
 }
 
-/* A call that allocates or frees, from then on, for so many ticks. */
-static void allocate(uint64_t start, uint64_t ticks)
-{
-	struct tf_record r = {.call = alloc, .start = start, .end = start + ticks};
-
-	steps_call(steps, &made.map, by, &r, SPY_CLASS_ALLOC);
-}
-
 /*
  * Behind the last step of a loop a result is read, and memory is freed 40 steps' time later, as at
  * exit, or by a call that takes as long: no part of the step, though it makes it as many events as

@@ -9,11 +9,10 @@ enum outcome { RIGHT, TOO_LATE, TOO_EARLY, ANOTHER }; /* level, or no loop */
 
 #define PROGRAMS 150u
 
-static void allocate(uint64_t start, uint64_t ticks)
+/* The next call comes behind it. */
+static void allocate_now(uint64_t start, uint64_t ticks)
 {
-	struct tf_record r = {.call = alloc, .start = start, .end = start + ticks};
-
-	steps_call(steps, &made.map, by, &r, SPY_CLASS_ALLOC);
+	allocate(start, ticks);
 	now = start + ticks + BETWEEN;
 }
 
@@ -49,18 +48,18 @@ static enum outcome one(uint64_t seed, int tail, int in_last)
 			if (!varies && k == extra && any(2))
 				run_kernel(kernels[k]);
 			if (k == 1 && (allocs == 1 || (allocs == 2 && any(2))))
-				allocate(now, CALL_TICKS);
+				allocate_now(now, CALL_TICKS);
 		}
 	}
 	uint64_t ended = now, mean = (now - begun) / (uint64_t)n;
 	uint64_t pause = (5 + any(80)) * mean;
 	switch (tail) {
 	case FREE:
-		allocate(now + pause, CALL_TICKS);
-		allocate(now, CALL_TICKS);
+		allocate_now(now + pause, CALL_TICKS);
+		allocate_now(now, CALL_TICKS);
 		break;
 	case LONG_FREE:
-		allocate(now, pause);
+		allocate_now(now, pause);
 		break;
 	case EVALUATION:
 		now += pause;
@@ -81,7 +80,7 @@ static enum outcome one(uint64_t seed, int tail, int in_last)
 	case SYNC_FREE:
 		now += pause;
 		wait_here();
-		allocate(now + pause, CALL_TICKS);
+		allocate_now(now + pause, CALL_TICKS);
 		break;
 	default:
 		break;
