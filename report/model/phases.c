@@ -125,9 +125,8 @@ static bool gives_nothing(const struct overview *p, size_t slice)
 
 size_t phases_teardown(const struct overview *p, size_t *first)
 {
-	size_t end = p->count, freed = 0, most, i;
-	size_t earliest;
-	double busy = 0;
+	size_t end = p->count, freed = 0, earliest, most, i;
+	bool worked = false;
 
 	while (end && !(host_sum(p, end - 1) > 0))
 		end--;
@@ -138,8 +137,8 @@ size_t phases_teardown(const struct overview *p, size_t *first)
 		if (!frees && !gives_nothing(p, i - 1))
 			break;
 		freed += frees;
-		busy += busy_of(p, i - 1);
-		if (frees && !(busy > 0))
+		worked |= busy_of(p, i - 1) > 0;
+		if (frees && !worked)
 			earliest = i - 1;
 		if (frees && TEARDOWN_PAUSES * freed >= end - i + 1)
 			*first = i - 1;

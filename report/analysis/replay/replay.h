@@ -62,6 +62,8 @@ struct replay_act {
 #define REPLAY_POLLS 16u /* waits by asking again and again */
 #define REPLAY_GUESS 32u /* the time of its work is a guess */
 #define REPLAY_READ  64u /* a copy whose end the host waits for outside CUDA */
+/* Calls from such a copy to the next work, at most. */
+#define REPLAY_LOOK_AHEAD 512u
 #define REPLAY_TOLD                                                                                \
 	128u               /* its thread waited for a host function to run before it made the call \
 	                    */

@@ -13,9 +13,8 @@
  * own.
  */
 
-#define READS_LEAST 8u   /* reads: with fewer nothing is decided */
-#define READS_WAIT  0.9  /* share of them after which the next work came late enough: they wait */
-#define LOOK_AHEAD  512u /* calls to the next work */
+#define READS_LEAST 8u  /* reads: with fewer nothing is decided */
+#define READS_WAIT  0.9 /* share of them after which the next work came late enough: they wait */
 
 static bool is_read(const struct replay *r, size_t i)
 {
@@ -34,7 +33,7 @@ static bool is_read(const struct replay *r, size_t i)
 /* The next work that is no copy to the host; CALL_LOG_NONE: another read comes before it. */
 static uint32_t next_work(const struct replay *r, size_t i)
 {
-	for (size_t k = i + 1; k < r->count && k - i <= LOOK_AHEAD; k++) {
+	for (size_t k = i + 1; k < r->count && k - i <= REPLAY_LOOK_AHEAD; k++) {
 		if (is_read(r, k))
 			return CALL_LOG_NONE;
 		if (r->given[k].kind != TF_WORK_NONE && !r->given[k].result)

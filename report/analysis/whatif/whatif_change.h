@@ -100,10 +100,10 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
  */
 double whatif_usual_gap(const struct replay *r);
 
-/* The call before each, of the same thread, or CALL_LOG_NONE (free it). whatif_no_sync.c */
+/* whatif_reads.c: the call before each, of the same thread, or CALL_LOG_NONE (free it). */
 uint32_t *whatif_find_last(const struct replay *r);
-/* Whether a thread of its own makes this read (REPLAY_READ): another one gives the next work that
- * is no read. */
+/* Whether a thread of its own makes this read (REPLAY_READ), as XLA's do: it gives no work but
+ * copies to the host, and another one gives the next work. `last` is of whatif_find_last(). */
 bool whatif_has_reader(const struct replay *r, const uint32_t *last, uint32_t read);
 
 /* What a graph of so many pieces costs, ns: the host to launch it, the GPU between two of them. */

@@ -14,9 +14,6 @@
 #define LONGEST_WAY 100e3 /* ns to a call; more is no cost of it, but work of the program's own */
 #define RESULT_NS   10e3  /* of the GPU; a kernel that takes longer does more than that */
 #define READ_ASLEEP 20e3  /* so long between two calls it sleeps */
-/* Calls behind a read among which the next work is looked for: as many as replay_reads.c looks at.
- */
-#define READS_IN_ROW 512u
 
 static bool is_sync(const struct replay *r, uint32_t i)
 {
@@ -94,18 +91,6 @@ static double way_to_a_call(const struct replay *r)
 	return median <= LONGEST_WAY ? median : 0;
 }
 
-uint32_t *whatif_find_last(const struct replay *r)
-{
-	uint32_t *last = alloc_zeroed(r->count, sizeof(*last));
-
-	for (size_t i = 0; i < r->count; i++)
-		last[i] = CALL_LOG_NONE;
-	for (uint32_t i = 0; i < r->count; i++)
-		if (r->next[i] != CALL_LOG_NONE)
-			last[r->next[i]] = i;
-	return last;
-}
-
 /* The copy of a result that the next call waits for: both are one read. */
 static bool is_read_by(const struct replay *r, uint32_t copy, uint32_t wait)
 {
@@ -169,40 +154,6 @@ static void drop_outside(const struct dropping *d, uint32_t i, double most)
 		d->acts[k].gap -= goes;
 		left -= fmin(goes, left);
 	}
-}
-
-/* Whether its thread gave other work than copies to the host since its read before. */
-static bool gives_itself(const struct replay *r, const uint32_t *last, uint32_t read)
-{
-	uint32_t i = last[read];
-
-	for (uint32_t n = 0; i != CALL_LOG_NONE && n < READS_IN_ROW; n++, i = last[i]) {
-		const struct call_event *given = &r->given[i];
-		if (r->call_events[i].flags & REPLAY_READ)
-			return false;
-		if (given->kind != TF_WORK_NONE &&
-		    (given->kind != TF_WORK_COPY || given->direction != SPY_DIR_DTOH))
-			return true;
-	}
-	return false;
-}
-
-bool whatif_has_reader(const struct replay *r, const uint32_t *last, uint32_t read)
-{
-	const uint32_t end = read + 1 + READS_IN_ROW;
-
-	if (gives_itself(r, last, read))
-		return false;
-	for (uint32_t k = read + 1; k < end && k < r->count; k++) {
-		if (r->given[k].thread != r->given[read].thread) {
-			if (r->given[k].kind != TF_WORK_NONE)
-				return true;
-		} else if (r->given[k].kind != TF_WORK_NONE &&
-		           !(r->call_events[k].flags & REPLAY_READ)) {
-			return false;
-		}
-	}
-	return false;
 }
 
 /* Nothing but the reading of a result that goes: a call of its thread that gives no work. */
@@ -285,9 +236,8 @@ static void drop_result(const struct dropping *d, uint32_t read)
 static void drop(const struct whatif_change *c, const struct dropping *d, uint32_t i)
 {
 	struct replay_act *a = &d->acts[i];
+	const uint16_t flags = d->replay->call_events[i].flags;
 	bool copy = d->replay->given[i].kind == TF_WORK_COPY;
-
-	uint16_t flags = d->replay->call_events[i].flags;
 
 	a->wait = REPLAY_NO_WAIT;
 	/* It only came behind a wait: what it gives or does itself stays. */
@@ -306,7 +256,7 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 	if (c->hope == HOPE_MOST && read != CALL_LOG_NONE)
 		drop_result(d, read);
 	double outside = c->hope == HOPE_MOST ? READ_MOST : READ_MIDDLE;
-	if (d->replay->call_events[i].flags & REPLAY_READ) {
+	if (flags & REPLAY_READ) {
 		if (whatif_has_reader(d->replay, d->last, i))
 			drop_reader(d, i, outside);
 		drop_outside(d, i, outside);

@@ -80,8 +80,7 @@ static void put_beside(struct whatif_change *c, const struct replay *r,
 		a->wait = REPLAY_NO_WAIT;
 		a->late = 0;
 	}
-	if (t->waited != CALL_LOG_NONE && t->stream == given->stream && !t->both &&
-	    a->event == CALL_LOG_NONE) {
+	if (t->waited != CALL_LOG_NONE && t->stream == given->stream && a->event == CALL_LOG_NONE) {
 		a->flags |= REPLAY_IN;
 		a->event = t->waited;
 	}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who makes the reads that are waited for outside CUDA: the program, or a thread for that alone. */
+#include "report/base/alloc.h"
+#include "report/analysis/whatif/whatif_change.h"
+
+uint32_t *whatif_find_last(const struct replay *r)
+{
+	uint32_t *last = alloc_zeroed(r->count, sizeof(*last));
+
+	for (size_t i = 0; i < r->count; i++)
+		last[i] = CALL_LOG_NONE;
+	for (uint32_t i = 0; i < r->count; i++)
+		if (r->next[i] != CALL_LOG_NONE)
+			last[r->next[i]] = i;
+	return last;
+}
+
+/* Whether its thread gave other work than copies to the host since its read before. */
+static bool gives_itself(const struct replay *r, const uint32_t *last, uint32_t read)
+{
+	uint32_t i = last[read];
+
+	for (uint32_t n = 0; i != CALL_LOG_NONE && n < REPLAY_LOOK_AHEAD; n++, i = last[i]) {
+		const struct call_event *given = &r->given[i];
+		if (r->call_events[i].flags & REPLAY_READ)
+			return false;
+		if (given->kind != TF_WORK_NONE &&
+		    (given->kind != TF_WORK_COPY || given->direction != SPY_DIR_DTOH))
+			return true;
+	}
+	return false;
+}
+
+bool whatif_has_reader(const struct replay *r, const uint32_t *last, uint32_t read)
+{
+	const uint32_t end = read + 1 + REPLAY_LOOK_AHEAD;
+
+	if (gives_itself(r, last, read))
+		return false;
+	for (uint32_t k = read + 1; k < end && k < r->count; k++) {
+		if (r->given[k].thread != r->given[read].thread) {
+			if (r->given[k].kind != TF_WORK_NONE)
+				return true;
+		} else if (r->given[k].kind != TF_WORK_NONE &&
+		           !(r->call_events[k].flags & REPLAY_READ)) {
+			return false;
+		}
+	}
+	return false;
+}
