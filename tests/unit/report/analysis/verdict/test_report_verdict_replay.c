@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose gain it is what a graph would save: the launches', or the copies'. */
+#include "report/analysis/verdict/verdict.h"
+#include "shim/core/work/work_class.h"
+#include "tests/unit/play.h"
+#include "tests/unit/unit.h"
+
+#define MS 1e6
+
+/* Whether what a graph would save is the launches' or the copies' is told by which of them the host
+ * issues; copies within a device are issued as kernels are. Where both are alike it is of both. */
+static void test_whose_a_graphs_gain_is(void **state)
+{
+	static const struct {
+		double launch, copy, issued;
+		bool launches, copies;
+	} runs[] = {{3 * MS, 2.3 * MS, 0, true, false},
+	            {3 * MS, 2.5 * MS, 0, true, true},
+	            {3 * MS, 3.7 * MS, 0, true, true},
+	            {3 * MS, 3.8 * MS, 0, false, true},
+	            {2.6 * MS, 2.7 * MS, 1.8 * MS, true, false}};
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 1000; i++, p.host += 1)
+		play_launch(&p, 5, 2);
+	play_timed(&p, 2);
+	play_sync(&p);
+	play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct verdict_input in = {.window = 6 * MS,
+		                           .launch = runs[i].launch,
+		                           .copy = runs[i].copy,
+		                           .issued = runs[i].issued};
+		verdict_replay(p.whatifs, &in);
+		assert_true(in.replayed);
+		assert_int_equal(in.replay[VERDICT_LAUNCH].mean > 0.5, runs[i].launches);
+		assert_int_equal(in.replay[VERDICT_COPY].mean > 0.5, runs[i].copies);
+	}
+	play_ends(&p, &m);
+}
+
+/* One launch and three copies within the device a step, 10 us of the host's between: these are
+ * issued as kernels are. */
+static void test_copies_within_a_device_are_launches(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 1000; i++) {
+		play_launch(&p, 2, 1);
+		p.host += 10;
+		for (int k = 0; k < 3; k++, p.host += 10)
+			play_transfer(&p, SPY_DIR_DTOD, SPY_MEM_DEVICE, 4096, 1.5, 1);
+	}
+	play_timed(&p, 1);
+	struct tf_work key = {.kind = TF_WORK_COPY,
+	                      .direction = SPY_DIR_DTOD,
+	                      .memory = SPY_MEM_DEVICE,
+	                      .async = 1,
+	                      .size = work_size_bucket(4096)};
+	made_pairs(made_work(&p.made, key, 0), TF_PAIR_IDLE, 400, 1e3 * 3, 1);
+	play_sync(&p);
+	play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	struct verdict_input in = {
+	        .window = 46.5 * MS, .launch = 2 * MS, .copy = 4.5 * MS, .issued = 4.5 * MS};
+	verdict_replay(p.whatifs, &in);
+	assert_true(in.replayed);
+	assert_true(in.replay[VERDICT_LAUNCH].mean > 0.3);
+	assert_true(in.replay[VERDICT_COPY].mean < 0.1);
+	play_ends(&p, &m);
+}
+
+/* A program that uploads its weights with many copies while it starts, and then only launches. */
+static void test_copies_of_the_start_take_nothing(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 1000; i++, p.host += 10)
+		play_launch(&p, 2, 1);
+	play_timed(&p, 1);
+	play_sync(&p);
+	play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	m.totals.copies = 3000; /* while it started: none is among the calls that are replayed */
+	struct verdict_input in = {.window = 12 * MS, .launch = 2 * MS, .copy = 0};
+	verdict_replay(p.whatifs, &in);
+	assert_true(in.replayed);
+	assert_true(in.replay[VERDICT_LAUNCH].mean > 0.3);
+	assert_true(in.replay[VERDICT_COPY].mean < 0.1);
+	play_ends(&p, &m);
+}
+
+/* A large copy a step takes longer than the launches, but what a graph would save is the host's
+ * time between these. */
+static void test_what_lies_between_launches_is_theirs(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 100; i++) {
+		play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PINNED, 1 << 20, 100, 40);
+		for (int k = 0; k < 20; k++, p.host += 10)
+			play_launch(&p, 2, 1);
+	}
+	play_timed(&p, 1);
+	play_timed_copy(&p, SPY_DIR_HTOD, 1 << 20, 40);
+	play_sync(&p);
+	play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	struct verdict_input in = {.window = 34 * MS, .launch = 4 * MS, .copy = 10 * MS};
+	verdict_replay(p.whatifs, &in);
+	assert_true(in.replayed && in.between > 10 * MS);
+	assert_true(in.replay[VERDICT_LAUNCH].mean > 0.3);
+	assert_true(in.replay[VERDICT_COPY].mean < in.replay[VERDICT_LAUNCH].mean);
+	play_ends(&p, &m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_whose_a_graphs_gain_is),
+	        cmocka_unit_test(test_copies_within_a_device_are_launches),
+	        cmocka_unit_test(test_copies_of_the_start_take_nothing),
+	        cmocka_unit_test(test_what_lies_between_launches_is_theirs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
