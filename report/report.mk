@@ -10,11 +10,11 @@ REPORT_LIB_OBJS  := $(REPORT_C:%.c=$(O)/host/%.o) $(CORE_C:%.c=$(O)/host/%.o) $(
 REPORT_MAIN_OBJS := $(REPORT_MAIN_C:%.c=$(O)/host/%.o)
 
 # Linked statically where the archives are there, so that the binary runs on any machine.
-REPORT_JANSSON := $(firstword $(wildcard $(shell $(CC) -print-file-name=libjansson.a)) -ljansson)
-REPORT_ZLIB    := $(firstword $(wildcard $(shell $(CC) -print-file-name=libz.a)) -lz)
-REPORT_SQLITE  := $(firstword $(wildcard $(shell $(CC) -print-file-name=libsqlite3.a)) -lsqlite3)
+REPORT_JANSSON := $(firstword $(wildcard $(shell $(CC) -print-file-name=libjansson.a 2>/dev/null)) -ljansson)
+REPORT_ZLIB    := $(firstword $(wildcard $(shell $(CC) -print-file-name=libz.a 2>/dev/null)) -lz)
+REPORT_SQLITE  := $(firstword $(wildcard $(shell $(CC) -print-file-name=libsqlite3.a 2>/dev/null)) -lsqlite3)
 REPORT_STDCXX  := -lstdc++
-ifneq ($(wildcard $(shell $(CC) -print-file-name=libstdc++.a)),)
+ifneq ($(wildcard $(shell $(CC) -print-file-name=libstdc++.a 2>/dev/null)),)
 REPORT_STDCXX  := -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic
 ifndef SAN
 REPORT_STDCXX  += -static-libgcc
