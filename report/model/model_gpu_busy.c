@@ -84,6 +84,27 @@ static void busy_add(struct model_gpu_busy *to, const struct model_gpu_busy *b)
 	to->guessed += b->guessed;
 }
 
+/* Where hardly a piece of work had a known duration in time, the timeline rests on the waits alone:
+ * on something only if the times became known later. */
+bool model_device_known(const struct model_part *p, const struct tf_device_time *d)
+{
+	uint64_t known = d->work_unknown < d->work ? d->work - d->work_unknown : 0;
+
+	return d->work &&
+	       ((double)known > KNOWN_LEAST * (double)d->work || p->pieces_known > 0.5 * p->pieces);
+}
+
+/* The timeline's times of a device; NULL where they are not known. */
+static const struct tf_device_time *known_time(const struct model_part *p, uint32_t device)
+{
+	const struct tf_device_time *d =
+	        device < TF_DEVICES_TIMED
+	                ? tf_at(&p->recording->map, p->header->devices_time[device], sizeof(*d))
+	                : NULL;
+
+	return p->timed && d && model_device_known(p, d) ? d : NULL;
+}
+
 static void add_streams(struct model_part *p)
 {
 	const struct recording *r = p->recording;
@@ -93,6 +114,7 @@ static void add_streams(struct model_part *p)
 		const struct tf_stream *s = tf_entry(&r->map, &p->header->streams, i, sizeof(*s));
 		if (!s || !(s->kernels || s->copies || s->sets || s->graphs))
 			continue;
+		bool known = known_time(p, s->device) != NULL;
 		ALLOC_ROOM(gpu->streams, gpu->stream_count);
 		gpu->streams[gpu->stream_count++] = (struct model_stream){
 		        .pid = p->process->pid,
@@ -103,21 +125,11 @@ static void add_streams(struct model_part *p)
 		        .copies = s->copies,
 		        .sets = s->sets,
 		        .graphs = s->graphs,
-		        .kernel_ns = p->timed ? clock_ns(&p->clock, s->kernel_ticks) : NAN,
-		        .copy_ns = p->timed ? clock_ns(&p->clock, s->copy_ticks) : NAN,
-		        .overlapped = p->timed ? clock_ns(&p->clock, s->overlapped_ticks) : NAN,
+		        .kernel_ns = known ? clock_ns(&p->clock, s->kernel_ticks) : NAN,
+		        .copy_ns = known ? clock_ns(&p->clock, s->copy_ticks) : NAN,
+		        .overlapped = known ? clock_ns(&p->clock, s->overlapped_ticks) : NAN,
 		};
 	}
-}
-
-/* Where hardly a piece of work had a known duration in time, the timeline rests on the waits alone:
- * on something only if the times became known later. */
-bool model_device_known(const struct model_part *p, const struct tf_device_time *d)
-{
-	uint64_t known = d->work_unknown < d->work ? d->work - d->work_unknown : 0;
-
-	return d->work &&
-	       ((double)known > KNOWN_LEAST * (double)d->work || p->pieces_known > 0.5 * p->pieces);
 }
 
 void model_add_busy(struct model_part *p)
@@ -134,12 +146,11 @@ void model_add_busy(struct model_part *p)
 	for (size_t i = 0; i < process->device_count; i++)
 		device_row(gpu, process, process->devices[i].index, process->devices[i].name);
 	add_streams(p);
-	if (!p->timed || !(process->window > 0))
+	if (!(process->window > 0))
 		return;
 	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++) {
-		const struct tf_device_time *d =
-		        tf_at(&p->recording->map, p->header->devices_time[i], sizeof(*d));
-		if (!d || !model_device_known(p, d))
+		const struct tf_device_time *d = known_time(p, i);
+		if (!d)
 			continue;
 		const char *name = NULL;
 		for (size_t k = 0; k < process->device_count && !name; k++)

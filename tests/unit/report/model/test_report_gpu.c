@@ -681,6 +681,23 @@ static void test_unknown_device(void **state)
 	json_decref(root);
 }
 
+/* Nor is anything known of its streams, where a class of few launches alone was timed. */
+static void test_streams_of_an_unknown_device(void **state)
+{
+	struct tf_device_time *d =
+	        tf_at(&made.map, made_header(&made)->devices_time[0], sizeof(*d));
+
+	d->work_unknown = d->work;
+	for (struct tf_work *w = works(); w < works() + TF_WORKS; w++)
+		if (w != work_of(TF_WORK_KERNEL, 2, 64))
+			w->pairs[0].count = w->pairs[1].count = 0;
+	read_made();
+	assert_true(m.gpu.stream_count > 0);
+	assert_true(m.gpu.streams[0].kernels > 0);
+	assert_true(isnan(m.gpu.streams[0].kernel_ns));
+	assert_true(isnan(m.gpu.streams[0].overlapped));
+}
+
 /* What cannot be told from nothing is no 0. */
 static void test_time_too_short_to_tell(void **state)
 {
@@ -777,6 +794,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_two_devices, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_stretched, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_unknown_device, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_streams_of_an_unknown_device, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_doubtful, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_text, setup, teardown),
