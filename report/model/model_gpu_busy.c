@@ -84,25 +84,21 @@ static void busy_add(struct model_gpu_busy *to, const struct model_gpu_busy *b)
 	to->guessed += b->guessed;
 }
 
-/* Where hardly a piece of work had a known duration in time, the timeline rests on the waits alone:
- * on something only if the times became known later. */
-bool model_device_known(const struct model_part *p, const struct tf_device_time *d)
-{
-	uint64_t known = d->work_unknown < d->work ? d->work - d->work_unknown : 0;
-
-	return d->work &&
-	       ((double)known > KNOWN_LEAST * (double)d->work || p->pieces_known > 0.5 * p->pieces);
-}
-
-/* The timeline's times of a device; NULL where they are not known. */
-static const struct tf_device_time *known_time(const struct model_part *p, uint32_t device)
+const struct tf_device_time *model_device_time(const struct model_part *p, uint32_t device)
 {
 	const struct tf_device_time *d =
 	        device < TF_DEVICES_TIMED
 	                ? tf_at(&p->recording->map, p->header->devices_time[device], sizeof(*d))
 	                : NULL;
 
-	return p->timed && d && model_device_known(p, d) ? d : NULL;
+	if (!p->timed || !d || !d->work)
+		return NULL;
+	uint64_t known = d->work_unknown < d->work ? d->work - d->work_unknown : 0;
+	/* Where hardly a piece of work had a known duration in time, the timeline rests on the
+	 * waits alone: on something only if the times became known later. */
+	return (double)known > KNOWN_LEAST * (double)d->work || p->pieces_known > 0.5 * p->pieces
+	               ? d
+	               : NULL;
 }
 
 static void add_streams(struct model_part *p)
@@ -114,7 +110,7 @@ static void add_streams(struct model_part *p)
 		const struct tf_stream *s = tf_entry(&r->map, &p->header->streams, i, sizeof(*s));
 		if (!s || !(s->kernels || s->copies || s->sets || s->graphs))
 			continue;
-		bool known = known_time(p, s->device) != NULL;
+		bool known = model_device_time(p, s->device) != NULL;
 		ALLOC_ROOM(gpu->streams, gpu->stream_count);
 		gpu->streams[gpu->stream_count++] = (struct model_stream){
 		        .pid = p->process->pid,
@@ -149,7 +145,7 @@ void model_add_busy(struct model_part *p)
 	if (!(process->window > 0))
 		return;
 	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++) {
-		const struct tf_device_time *d = known_time(p, i);
+		const struct tf_device_time *d = model_device_time(p, i);
 		if (!d)
 			continue;
 		const char *name = NULL;

@@ -69,7 +69,8 @@ void model_add_gaps(struct model_part *p);
 void model_add_works(struct model_part *p); /* after threads, kernels and graphs */
 void model_add_busy(struct model_part *p);
 void model_add_sites(struct model_part *p); /* after works */
-bool model_device_known(const struct model_part *p, const struct tf_device_time *d);
+/* The timeline's times of a device; NULL where they are not known. */
+const struct tf_device_time *model_device_time(const struct model_part *p, uint32_t device);
 void model_add_overview(struct model_part *p);
 void model_add_environment(struct model_part *p);
 void model_add_ranges(struct model_part *p);

@@ -76,10 +76,9 @@ void model_add_overview(struct model_part *p)
 		to->first_work = clock_between(&p->clock, h->load, h->first_work);
 	add_host(p, to, s);
 	add_cpu(p, to, s);
-	for (uint32_t i = 0; p->timed && i < TF_DEVICES_TIMED; i++) {
-		const struct tf_device_time *d =
-		        tf_at(&p->recording->map, h->devices_time[i], sizeof(*d));
-		if (d && model_device_known(p, d))
+	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++) {
+		const struct tf_device_time *d = model_device_time(p, i);
+		if (d)
 			add_device(p, to, i, d);
 	}
 }
