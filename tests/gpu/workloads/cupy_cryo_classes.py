@@ -12,12 +12,7 @@ import fixable
 LOOK_EVERY = 20
 
 run = fixable.Program(__doc__, steps=400, warm_up=LOOK_EVERY, multiple=LOOK_EVERY)
-cupy, numpy = fixable.load("cupy", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, numpy = fixable.load_cupy("numpy")
 
 SIZE, CLASSES, BATCH, BATCHES, KEEPS = 96, 16, 256, 6, 0.98
 

@@ -8,12 +8,7 @@ useless: the numbers go to an array on the device that is allocated once.
 import fixable
 
 run = fixable.Program(__doc__, steps=400, warm_up=8)
-cupy, numpy = fixable.load("cupy", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, numpy = fixable.load_cupy("numpy")
 
 READINGS, SENSORS, STATES, FILES, LOOK_EVERY = 4096, 8, 4096, 4, 20
 

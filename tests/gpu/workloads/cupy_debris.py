@@ -12,12 +12,7 @@ import fixable
 LOOK_EVERY = 20
 
 run = fixable.Program(__doc__, steps=1500, warm_up=2 * LOOK_EVERY, multiple=LOOK_EVERY)
-cupy, cupyx, numpy = fixable.load("cupy", "cupyx", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, cupyx, numpy = fixable.load_cupy("cupyx", "numpy")
 
 PIECES, TICK = 30000, 10.0  # seconds
 PULL, RADIUS, FLAT, AIR, THINNER = 398600.4418, 6378.137, 1.08263e-3, 2e-9, 60.0  # in kilometres

@@ -8,12 +8,7 @@ useless: the frame is computed in arrays that are allocated once.
 import fixable
 
 run = fixable.Program(__doc__, steps=1200, warm_up=20)
-cupy, cupyx, numpy = fixable.load("cupy", "cupyx", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, cupyx, numpy = fixable.load_cupy("cupyx", "numpy")
 
 HEIGHT, WIDTH, FRAMES = 1080, 1920, 6
 

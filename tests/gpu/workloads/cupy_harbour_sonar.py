@@ -13,12 +13,7 @@ import fixable
 TOGETHER = 20
 
 run = fixable.Program(__doc__, steps=600, warm_up=TOGETHER, multiple=TOGETHER)
-cupy, numpy, cupyx = fixable.load("cupy", "numpy", "cupyx")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, numpy, cupyx = fixable.load_cupy("numpy", "cupyx")
 
 PHONES, BEAMS, SAMPLES, PING, SETS, TARGETS, WANTED = 64, 192, 16384, 1024, 4, 6, 60.0
 

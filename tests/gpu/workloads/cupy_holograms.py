@@ -10,12 +10,7 @@ useless: a picture is copied into an array on the GPU that is allocated once.
 import fixable
 
 run = fixable.Program(__doc__, steps=300, warm_up=12)
-cupy, cupyx, numpy = fixable.load("cupy", "cupyx", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, cupyx, numpy = fixable.load_cupy("cupyx", "numpy")
 
 SIZE, DEPTHS, PICTURES, DROPS, DARK, HOLD = 2048, 6, 6, 300, 0.6, 0.05
 PIXEL, WAVE, FIRST, APART = 3.45e-6, 0.532e-6, 0.02, 0.004  # metres

@@ -13,12 +13,7 @@ import math
 import fixable
 
 run = fixable.Program(__doc__, steps=700, warm_up=20)
-cupy, numpy = fixable.load("cupy", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, numpy = fixable.load_cupy("numpy")
 
 LEVELS, PLACES, HEIGHT, TICK, DAY = 40, 32768, 50.0, 60.0, 1440  # of a level in metres, seconds, ticks of a day
 

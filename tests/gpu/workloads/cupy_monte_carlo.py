@@ -8,12 +8,7 @@ useless: the price is read by way of pinned memory.
 import fixable
 
 run = fixable.Program(__doc__, steps=10000, warm_up=50, multiple=50)
-cupy, cupyx, numpy = fixable.load("cupy", "cupyx", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, cupyx, numpy = fixable.load_cupy("cupyx", "numpy")
 
 PATHS, DAYS = 1 << 21, 50
 START, STRIKE, BARRIER = numpy.float32(100.0), numpy.float32(101.0), numpy.float32(80.0)

@@ -9,12 +9,7 @@ useless: the spikes are counted every 1000 steps instead of every 50.
 import fixable
 
 run = fixable.Program(__doc__, steps=5000, warm_up=50, multiple=50)
-cupy, numpy = fixable.load("cupy", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, numpy = fixable.load_cupy("numpy")
 
 NEURONS, TOGETHER, TICK = 1 << 16, 10, 0.1
 

@@ -8,12 +8,7 @@ useless: the number that is looked at now and then comes by way of pinned memory
 import fixable
 
 run = fixable.Program(__doc__, steps=800, warm_up=20, multiple=10)
-cupy, cupyx, numpy = fixable.load("cupy", "cupyx", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, cupyx, numpy = fixable.load_cupy("cupyx", "numpy")
 
 POINTS, INPUTS, CENTRES = 1 << 18, 16, 32
 BATCHES = [70000 + 9000 * (number * 7 % 10) for number in range(10)]

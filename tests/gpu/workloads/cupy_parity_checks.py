@@ -12,12 +12,7 @@ import fixable
 TOGETHER = 16
 
 run = fixable.Program(__doc__, steps=400, warm_up=TOGETHER, multiple=TOGETHER)
-cupy, numpy = fixable.load("cupy", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, numpy = fixable.load_cupy("numpy")
 
 BITS, CHECKS, PER_BIT, PER_CHECK, WORDS, ROUNDS, SIGMA, DAMPED = 2048, 1024, 3, 6, 64, 30, 0.88, 0.8
 EDGES = BITS * PER_BIT

@@ -12,12 +12,7 @@ import fixable
 SAMPLES = 24  # of a block; three arrays take turns
 
 run = fixable.Program(__doc__, steps=1000, warm_up=20)
-cupy, numpy = fixable.load("cupy", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, numpy = fixable.load_cupy("numpy")
 
 STRINGS, POINTS, RATE, PICKUP, SCORE, PLUCKED, EDGE = 768, 128, 96000, 17, 64, 24, 2
 ONE_SAMPLE = """

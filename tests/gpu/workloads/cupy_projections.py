@@ -9,12 +9,7 @@ useless: one ElementwiseKernel does what six kernels did.
 import fixable
 
 run = fixable.Program(__doc__, steps=500, warm_up=12)
-cupy, cupyx, numpy = fixable.load("cupy", "cupyx", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, cupyx, numpy = fixable.load_cupy("cupyx", "numpy")
 
 SIZE, HALF, VIEWS = 2048, 1024, 4
 

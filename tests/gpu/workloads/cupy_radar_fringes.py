@@ -12,12 +12,7 @@ import fixable
 TOGETHER = 20
 
 run = fixable.Program(__doc__, steps=600, warm_up=TOGETHER, multiple=TOGETHER)
-cupy, cupyx, numpy = fixable.load("cupy", "cupyx", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, cupyx, numpy = fixable.load_cupy("cupyx", "numpy")
 
 SIZE, PATCH, LOOKS, PICTURES, STRENGTH, HOLD = 2048, 32, 4, 5, 0.5, 0.05
 PATCHES, SEEN = SIZE // PATCH, SIZE // LOOKS

@@ -12,12 +12,7 @@ useless: the host does not look for dead hydrophones in each record any more, on
 import fixable
 
 run = fixable.Program(__doc__, steps=900, warm_up=24, multiple=12)
-cupy, numpy, cupyx = fixable.load("cupy", "numpy", "cupyx")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, numpy, cupyx = fixable.load_cupy("numpy", "cupyx")
 
 TRACES, SAMPLES, RECORDS, SLOTS, THREADS, LOOK_EVERY, LOUDEST = 2048, 4096, 4, 3, 256, 20, 8.0
 INTERVAL, SPACING, SPEED = 0.002, 2.5, 1800.0  # seconds, meters, meters per second

@@ -9,12 +9,7 @@ useless: the mean brightness that is looked at now and then comes by way of pinn
 import fixable
 
 run = fixable.Program(__doc__, steps=1000, warm_up=20, multiple=20)
-cupy, cupyx, numpy = fixable.load("cupy", "cupyx", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, cupyx, numpy = fixable.load_cupy("cupyx", "numpy")
 
 SIZE, FRAMES, LOOK_EVERY, RATE = 2048, 4, 20, 0.02
 

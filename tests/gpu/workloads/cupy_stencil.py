@@ -9,12 +9,7 @@ useless: the constants are arrays on the device.
 import fixable
 
 run = fixable.Program(__doc__, steps=4000, warm_up=20, multiple=20)
-cupy, numpy = fixable.load("cupy", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, numpy = fixable.load_cupy("numpy")
 
 SIZE, TOGETHER = 512, 10
 FEED, KILL, U_RATE, V_RATE = 0.055, 0.062, 0.16, 0.08

@@ -16,12 +16,7 @@ import fixable
 LOOK_EVERY = 20
 
 run = fixable.Program(__doc__, steps=4000, warm_up=LOOK_EVERY, multiple=LOOK_EVERY)
-cupy, cupyx, numpy = fixable.load("cupy", "cupyx", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, cupyx, numpy = fixable.load_cupy("cupyx", "numpy")
 
 SCENARIOS, FACTORS, OPTIONS, GROUPS, THREADS, SETS = 65536, 96, 1152, 8, 256, 6
 

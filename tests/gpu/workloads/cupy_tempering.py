@@ -12,12 +12,7 @@ import math
 import fixable
 
 run = fixable.Program(__doc__, steps=900, warm_up=20)
-cupy, numpy = fixable.load("cupy", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, numpy = fixable.load_cupy("numpy")
 
 MAGNETS, SIZE, ROWS, THREADS, DRAWN = 24, 4096, 32, 256, 512
 HOTTEST, APART = 0.435, 0.0002  # around the temperature where order begins

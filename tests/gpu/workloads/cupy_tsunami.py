@@ -10,12 +10,7 @@ useless: the water of the next tick is written to arrays that are made once, in 
 import fixable
 
 run = fixable.Program(__doc__, steps=500, warm_up=6)
-cupy, numpy = fixable.load("cupy", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, numpy = fixable.load_cupy("numpy")
 
 ROWS, COLUMNS, TICKS, GAUGES, THREADS, CELL, CFL = 1536, 1280, 40, 12, 256, 50.0, 0.4
 WET = 1e-3  # m; a cell with less is dry

@@ -10,12 +10,7 @@ useless: the ticks between two fields are one CUDA graph.
 import fixable
 
 run = fixable.Program(__doc__, steps=800, warm_up=20)
-cupy, cupyx, numpy = fixable.load("cupy", "cupyx", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, cupyx, numpy = fixable.load_cupy("cupyx", "numpy")
 
 SIZE, TICKS, KEPT, PULSE, LAYERS = 2048, 24, 6, 200, 7
 THREADS = (64, 4)

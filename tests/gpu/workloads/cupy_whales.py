@@ -13,12 +13,7 @@ import fixable
 TOGETHER = 20
 
 run = fixable.Program(__doc__, steps=400, warm_up=TOGETHER, multiple=TOGETHER)
-cupy, numpy = fixable.load("cupy", "numpy")
-try:
-    if not cupy.cuda.runtime.getDeviceCount():
-        fixable.common.skip("cupy finds no CUDA device")
-except cupy.cuda.runtime.CUDARuntimeError as e:
-    fixable.common.skip("cupy finds no CUDA device: %s" % fixable.one_line(e))
+cupy, numpy = fixable.load_cupy("numpy")
 
 PHONES, SAMPLES, CALLS, LONGEST, STRETCHES, MIDDLE, LIMIT = 16, 1 << 17, 96, 4096, 4, 2048, 1.2
 

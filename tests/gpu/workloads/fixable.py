@@ -67,6 +67,32 @@ def load_jax(*modules):
     return found
 
 
+def load_cupy(*modules):
+    """CuPy with a GPU, and other modules."""
+    found = load("cupy", *modules)
+    cupy = found[0] if modules else found
+    try:
+        if not cupy.cuda.runtime.getDeviceCount():
+            common.skip("cupy finds no CUDA device")
+    except cupy.cuda.runtime.CUDARuntimeError as e:
+        common.skip("cupy finds no CUDA device: %s" % one_line(e))
+    return found
+
+
+def load_numba():
+    """NumPy, Numba and numba.cuda with a GPU."""
+    try:
+        import numpy
+        if not hasattr(numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
+            numpy.row_stack = numpy.vstack
+    except ImportError:
+        pass
+    found = load("numpy", "numba", "numba.cuda")
+    if not found[2].is_available():
+        common.skip("numba finds no CUDA device")
+    return found
+
+
 def one_line(error):
     text = " ".join(str(error).split())
     return "%s: %s" % (type(error).__name__, text[:300]) if text else type(error).__name__

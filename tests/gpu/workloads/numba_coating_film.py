@@ -9,19 +9,10 @@ useless: the length comes to pinned memory.
 """
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 LOOK_EVERY = 40
 
 run = fixable.Program(__doc__, steps=2400, warm_up=LOOK_EVERY, multiple=LOOK_EVERY)
-numpy, numba, cuda = fixable.load("numpy", "numba", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, numba, cuda = fixable.load_numba()
 
 HEIGHT, WIDTH, THREADS, ROWS, EACH = 4096, 4096, 256, 8, 8
 BLOCKS = (WIDTH // THREADS, HEIGHT // ROWS)

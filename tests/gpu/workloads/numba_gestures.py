@@ -9,19 +9,10 @@ useless: the scores come to pinned memory.
 """
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 TOGETHER = 20
 
 run = fixable.Program(__doc__, steps=600, warm_up=TOGETHER, multiple=TOGETHER)
-numpy, numba, cuda = fixable.load("numpy", "numba", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, numba, cuda = fixable.load_numba()
 
 PAIRS, LENGTH, SENSORS, SETS = 1024, 128, 4, 4
 THREADS = (64, 4, 1)

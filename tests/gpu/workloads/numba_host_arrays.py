@@ -9,17 +9,8 @@ import warnings
 
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 run = fixable.Program(__doc__, steps=300, warm_up=4)
-numpy, cuda = fixable.load("numpy", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, _, cuda = fixable.load_numba()
 warnings.simplefilter("ignore")  # Numba's word on host arrays is what this program is about
 
 COUNT = 1 << 20

@@ -8,17 +8,8 @@ useless: one kernel does what two did.
 """
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 run = fixable.Program(__doc__, steps=600, warm_up=12)
-numpy, numba, cuda = fixable.load("numpy", "numba", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, numba, cuda = fixable.load_numba()
 
 DEPTH, HEIGHT, WIDTH, STACKS = 80, 512, 640, 4
 THREADS = (64, 4)

@@ -9,17 +9,8 @@ useless: the remainder that is looked at every 20 pictures comes to pinned memor
 """
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 run = fixable.Program(__doc__, steps=500, warm_up=20)
-numpy, numba, cuda = fixable.load("numpy", "numba", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, numba, cuda = fixable.load_numba()
 
 SIZE, GRIDS, PAIRS, CYCLES, SWEEPS, LOOK_EVERY = 2048, 6, 4, 2, 2, 20
 THREADS = (64, 4)

@@ -11,17 +11,8 @@ import math
 
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 run = fixable.Program(__doc__, steps=900, warm_up=10)
-numpy, numba, cuda = fixable.load("numpy", "numba", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, numba, cuda = fixable.load_numba()
 
 ANGLES, ELEMENTS, SAMPLES, DEEP, WIDE, FRAMES, THREADS = 75, 96, 2048, 384, 160, 3, 128
 RATE, SOUND, PITCH, TOP, FINE, PULSE = 31.25e6, 1540.0, 0.3e-3, 5.0e-3, 0.1e-3, 5.0e6

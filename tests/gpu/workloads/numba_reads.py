@@ -8,17 +8,8 @@ useless: the numbers go to the GPU by way of pinned memory.
 """
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 run = fixable.Program(__doc__, steps=150, warm_up=4)
-numpy, numba, cuda = fixable.load("numpy", "numba", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, numba, cuda = fixable.load_numba()
 
 GENOME, PIECES, LENGTH, SETS, SURE, ALIKE = 1 << 16, 2048, 96, 4, 20, 60
 THREADS = 128

@@ -9,17 +9,8 @@ import math
 
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 run = fixable.Program(__doc__, steps=30000, warm_up=100, multiple=100)
-numpy, numba, cuda = fixable.load("numpy", "numba", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, numba, cuda = fixable.load_numba()
 
 SIZE, TOGETHER = 2048, 100
 THREADS = (32, 8)

@@ -11,17 +11,8 @@ import math
 
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 run = fixable.Program(__doc__, steps=1000, warm_up=20, multiple=20)
-numpy, numba, cuda = fixable.load("numpy", "numba", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, numba, cuda = fixable.load_numba()
 
 float32 = numpy.float32
 SIZE, TIMES, LOOK_EVERY, GAUGE = 2560, 4, 20, 1280

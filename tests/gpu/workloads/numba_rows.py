@@ -7,19 +7,10 @@ useless: the host does not wait for each picture.
 """
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 import math
 
 run = fixable.Program(__doc__, steps=1000, warm_up=5)
-numpy, numba, cuda = fixable.load("numpy", "numba", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, numba, cuda = fixable.load_numba()
 
 HEIGHT, WIDTH, REACH, PICTURES = 128, 2048, 3, 4
 THREADS = 128

@@ -7,19 +7,10 @@ useless: the number that is looked at now and then comes by way of pinned memory
 """
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 import math
 
 run = fixable.Program(__doc__, steps=800, warm_up=10)
-numpy, numba, cuda = fixable.load("numpy", "numba", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, numba, cuda = fixable.load_numba()
 
 HEIGHT, WIDTH, PICTURES, LOOK_EVERY = 2048, 2048, 4, 20
 THREADS = (64, 4)

@@ -8,17 +8,8 @@ useless: no cuda.synchronize() before the copy, which waits anyway.
 """
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # Numba 0.68 asks for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 run = fixable.Program(__doc__, steps=700, warm_up=20)
-numpy, numba, cuda = fixable.load("numpy", "numba", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, numba, cuda = fixable.load_numba()
 
 TRACERS, WHIRLS, SUBSTEPS, LOGGED_OF = 1 << 21, 96, 4, 128
 THREADS = 256

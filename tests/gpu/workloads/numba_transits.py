@@ -12,19 +12,10 @@ import math
 
 import fixable
 
-try:
-    import numpy as plain_numpy
-    if not hasattr(plain_numpy, "row_stack"):  # some releases of Numba ask for it, NumPy 2.5 has it no more
-        plain_numpy.row_stack = plain_numpy.vstack
-except ImportError:
-    pass
-
 TOGETHER = 20
 
 run = fixable.Program(__doc__, steps=300, warm_up=TOGETHER, multiple=TOGETHER)
-numpy, numba, cuda = fixable.load("numpy", "numba", "numba.cuda")
-if not cuda.is_available():
-    fixable.common.skip("numba finds no CUDA device")
+numpy, numba, cuda = fixable.load_numba()
 
 POINTS, PERIODS, BINS, LONGEST, STARS, AROUND, COARSE = 4096, 8192, 128, 8, 20, 41, 8
 SHORTEST_DAYS, LONGEST_DAYS, DAYS = 0.8, 12.0, 80.0
