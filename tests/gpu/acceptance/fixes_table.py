@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs with a fix (tests/gpu/workloads): what the fix of each is of, and which prediction speaks of it.
 
-Seventeen sets, which are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
+The sets are reported apart: what is learnt from the programs of the first half may change cudaspy, and those that
 are held back say afterwards whether that helped programs in general. Once they have been looked at, they are programs to learn
 from as well; the fresh ones were written then, before the next change, and the last ones when the fresh ones had been looked at.
 The unseen ones were written when the last ones had been looked at, and the strangers after those, by someone who knew these
