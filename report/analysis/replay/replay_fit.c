@@ -216,7 +216,9 @@ static double walk_all(struct replay_fit *n)
 	replay_gpu_start(&n->gpu, r, r->call_events);
 	r->pieces = r->unknown = r->gpu = 0;
 	n->usual = CUDA_RETURN_NS;
-	n->late_count = n->read_count = n->reads_waited = n->told_count = 0;
+	n->late_count = n->told_count = 0;
+	for (unsigned k = 0; k < REPLAY_READ_KINDS; k++)
+		n->read_kinds[k].count = n->read_kinds[k].waited = 0;
 	n->read = CALL_LOG_NONE;
 	for (size_t i = 0; i < h->thread_count; i++)
 		n->threads[i] = (struct replay_thread_state){.last = CALL_LOG_NONE,
@@ -257,9 +259,9 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	replay_fit_own(&n);
 	replay_fit_find_reads(&n);
 	double last = walk_all(&n);
-	n.reads_wait = replay_fit_reads_wait(&n);
+	bool reads_wait = replay_fit_reads_wait(&n);
 	n.told_wait = replay_fit_told_waits(&n);
-	if (n.reads_wait || n.told_wait) {
+	if (reads_wait || n.told_wait) {
 		replay_gpu_end(&n.gpu);
 		last = walk_all(&n);
 	}

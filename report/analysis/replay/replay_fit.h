@@ -44,6 +44,14 @@ struct replay_told_kind {
 	double wakes; /* ns from its run to the thread's call: waking up */
 };
 
+/* Reads by what comes behind them. */
+enum { REPLAY_BEFORE_WORK, REPLAY_BEFORE_READ, REPLAY_READ_KINDS };
+
+struct replay_read_kind {
+	size_t count, waited; /* reads; of these, behind which the program may have waited */
+	bool wait;            /* the second walk: the program waits for them */
+};
+
 struct replay_fit {
 	struct replay *replay;
 	struct replay_gpu gpu;
@@ -55,10 +63,9 @@ struct replay_fit {
 	double usual;           /* what waits return later than their work ends */
 	double *lates;
 	size_t late_count;
-	uint32_t *resumes; /* of each read of a result: the next work after it, or CALL_LOG_NONE;
-	                      NULL = there are hardly any reads */
-	bool reads_wait;   /* the program waits for reads */
-	size_t read_count, reads_waited;
+	uint32_t *resumes; /* of each read of a result: the next work after it, another read too, or
+	                      CALL_LOG_NONE; NULL = there are hardly any reads */
+	struct replay_read_kind read_kinds[REPLAY_READ_KINDS];
 	bool told_wait; /* the second walk: told_kinds says what is waited for */
 	struct replay_told_kind *told_kinds; /* by work + 1 */
 	struct replay_told *tolds;           /* of the first walk */
@@ -84,7 +91,7 @@ void replay_fit_held(struct replay_fit *n, size_t i, double start, double end);
 
 /* Reads of results that no call waits for: replay_reads.c. */
 void replay_fit_find_reads(struct replay_fit *n);
-bool replay_fit_reads_wait(const struct replay_fit *n);
+bool replay_fit_reads_wait(struct replay_fit *n);
 /* Act i's work ends then; act i is entered at `start`. */
 void replay_fit_read(struct replay_fit *n, size_t i, double end);
 void replay_fit_resume(struct replay_fit *n, size_t i, double start);

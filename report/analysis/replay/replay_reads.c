@@ -10,11 +10,13 @@
  * function behind the copy, and the program sleeps outside CUDA until that has run. Such a wait
  * shows in what comes next: time after time, no work is given before the copy must have ended. Then
  * the copy is simulated as one that waits, and the rest of the time to the next work is the host's
- * own.
+ * own. It is decided apart for reads behind which another read comes: those may be given together
+ * and waited for once.
  */
 
-#define READS_LEAST 8u  /* reads: with fewer nothing is decided */
-#define READS_WAIT  0.9 /* share of them after which the next work came late enough: they wait */
+#define READS_LEAST 8u   /* reads: with fewer nothing is decided */
+#define READS_WAIT  0.9  /* share of them after which the next work came late enough: they wait */
+#define READS_APART 20e3 /* ns; two reads that are given closer together are one */
 
 static bool is_read(const struct replay *r, size_t i)
 {
@@ -30,12 +32,10 @@ static bool is_read(const struct replay *r, size_t i)
 	return false;
 }
 
-/* The next work that is no copy to the host; CALL_LOG_NONE: another read comes before it. */
+/* The next work, another read too; CALL_LOG_NONE: none comes soon. */
 static uint32_t next_work(const struct replay *r, size_t i)
 {
 	for (size_t k = i + 1; k < r->count && k - i <= REPLAY_LOOK_AHEAD; k++) {
-		if (is_read(r, k))
-			return CALL_LOG_NONE;
 		if (r->given[k].kind != TF_WORK_NONE && !r->given[k].result)
 			return (uint32_t)k;
 	}
@@ -58,10 +58,23 @@ void replay_fit_find_reads(struct replay_fit *n)
 	n->resumes = NULL;
 }
 
-bool replay_fit_reads_wait(const struct replay_fit *n)
+bool replay_fit_reads_wait(struct replay_fit *n)
 {
-	return n->read_count >= READS_LEAST &&
-	       (double)n->reads_waited >= READS_WAIT * (double)n->read_count;
+	bool any = false;
+
+	for (unsigned k = 0; k < REPLAY_READ_KINDS; k++) {
+		struct replay_read_kind *of = &n->read_kinds[k];
+		of->wait = of->count >= READS_LEAST &&
+		           (double)of->waited >= READS_WAIT * (double)of->count;
+		any |= of->wait;
+	}
+	return any;
+}
+
+static struct replay_read_kind *kind_of(struct replay_fit *n, uint32_t next)
+{
+	return &n->read_kinds[n->resumes[next] != CALL_LOG_NONE ? REPLAY_BEFORE_READ
+	                                                        : REPLAY_BEFORE_WORK];
 }
 
 void replay_fit_read(struct replay_fit *n, size_t i, double end)
@@ -92,10 +105,12 @@ void replay_fit_resume(struct replay_fit *n, size_t i, double start)
 	if (read == CALL_LOG_NONE || n->resumes[read] != i)
 		return;
 	double returned = r->given[read].end, left = n->read_end - returned;
+	struct replay_read_kind *kind = kind_of(n, (uint32_t)i);
+	double apart = kind == &n->read_kinds[REPLAY_BEFORE_READ] ? READS_APART : 0;
 	n->read = CALL_LOG_NONE;
-	n->read_count++;
-	n->reads_waited += start - returned >= (1 - REPLAY_ENDS_OFF) * left;
-	if (!n->reads_wait || !(left > 0) || !(start > returned))
+	kind->count++;
+	kind->waited += start - returned >= fmax((1 - REPLAY_ENDS_OFF) * left, apart);
+	if (!kind->wait || !(left > 0) || !(start > returned) || start - returned < apart)
 		return;
 	struct replay_act *a = &r->call_events[read];
 	a->wait = REPLAY_OWN;

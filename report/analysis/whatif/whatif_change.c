@@ -86,12 +86,12 @@ static void no_cpu_wait(struct whatif_change *c, const struct replay *r,
 
 /* ---- the host's own work ---- */
 
-/* The same ahead of a read: its thread is woken up for it. */
-static void reader_waits(const struct replay *r, double *part, const uint32_t *last, uint32_t read,
-                         double left)
+/* The same ahead of a read: its thread is woken up for it. What is left for behind it. */
+static double reader_waits(const struct replay *r, double *part, const uint32_t *last,
+                           uint32_t read, double left)
 {
 	if (!whatif_has_reader(r, last, read))
-		return;
+		return left;
 	for (uint32_t i = read; i != CALL_LOG_NONE && left > 0; i = last[i]) {
 		double waits = fmin(r->call_events[i].gap, left);
 		if (i != read && r->given[i].kind != TF_WORK_NONE)
@@ -101,12 +101,13 @@ static void reader_waits(const struct replay *r, double *part, const uint32_t *l
 		if (i != read && r->call_events[i].before != CALL_LOG_NONE)
 			break;
 	}
+	return left;
 }
 
 /*
  * Of the time before each call, what may be a wait outside CUDA still, ns (free it): up to so many
- * ns of what comes behind such a wait until the next work (READ_MIDDLE, READ_MOST: `no-sync` takes
- * these away), and no less than a share of it.
+ * ns around such a wait until the next work (READ_MIDDLE, READ_MOST: `no-sync` takes these away),
+ * and no less than a share of what comes behind it.
  */
 static double *still_waiting(const struct whatif_change *c, const struct replay *r)
 {
@@ -128,9 +129,8 @@ static double *still_waiting(const struct whatif_change *c, const struct replay 
 		left -= fmin(woken, left);
 		behind &= !work;
 		if (r->call_events[i].flags & REPLAY_READ) {
-			left = stays[c->hope].ns;
+			left = reader_waits(r, part, last, i, stays[c->hope].ns);
 			behind = true;
-			reader_waits(r, part, last, i, left);
 		}
 	}
 	free(last);

@@ -88,7 +88,8 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
  * A wait outside CUDA (REPLAY_READ) does not show when it was over: up to so many ns of the time
  * until the next work, whichever thread goes on, may be it still (woken up late: XLA wakes a thread
  * of its pool, and that one the program's), or work on what was read. It is not the host's own as
- * well. JAX on H100s' hosts: 90 to 390 us from the end of what is waited for to the next call.
+ * well. JAX on H100s' hosts: 90 to 390 us from the end of what is waited for to the next call, on
+ * both sides of the read together.
  */
 #define READ_MOST   400e3
 #define READ_MIDDLE 200e3

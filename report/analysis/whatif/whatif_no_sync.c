@@ -138,7 +138,7 @@ static void drop_behind(const struct dropping *d, uint32_t i)
 }
 
 /*
- * Behind a wait outside CUDA, until the next work, whichever thread goes on: READ_MOST. That work
+ * Behind a wait outside CUDA, until the next work, whichever thread goes on: `most`. That work
  * may come behind calls of its own thread and follow the reader's as well: the same time twice.
  */
 static void drop_outside(const struct dropping *d, uint32_t i, double most)
@@ -169,9 +169,10 @@ static double drop_call(const struct dropping *d, uint32_t i, double left)
 
 /*
  * XLA wakes a thread of its pool up to copy a result, and that does nothing else before it sleeps
- * again: its calls go with the copy, and its time outside CUDA as that behind a wait.
+ * again: its calls go with the copy, and its time outside CUDA as that behind a wait. What is left
+ * of `most` for that.
  */
-static void drop_reader(const struct dropping *d, uint32_t read, double most)
+static double drop_reader(const struct dropping *d, uint32_t read, double most)
 {
 	const struct replay *r = d->replay;
 	double left = most - fmin(d->acts[read].gap, most);
@@ -188,6 +189,7 @@ static void drop_reader(const struct dropping *d, uint32_t read, double most)
 	                        r->call_events[i].gap < READ_ASLEEP;
 	     i = r->next[i])
 		drop_call(d, i, READ_ASLEEP);
+	return left;
 }
 
 /* Whether work is but the input of kernels. */
@@ -258,7 +260,7 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 	double outside = c->hope == HOPE_MOST ? READ_MOST : READ_MIDDLE;
 	if (flags & REPLAY_READ) {
 		if (whatif_has_reader(d->replay, d->last, i))
-			drop_reader(d, i, outside);
+			outside = drop_reader(d, i, outside);
 		drop_outside(d, i, outside);
 	} else if (c->hope == HOPE_MOST) {
 		drop_behind(d, i);

@@ -15,7 +15,7 @@ uint32_t *whatif_find_last(const struct replay *r)
 	return last;
 }
 
-/* Whether its thread gave other work than copies to the host since its read before. */
+/* Whether its thread gave other work than copies since its read before. */
 static bool gives_itself(const struct replay *r, const uint32_t *last, uint32_t read)
 {
 	uint32_t i = last[read];
@@ -24,8 +24,7 @@ static bool gives_itself(const struct replay *r, const uint32_t *last, uint32_t 
 		const struct call_event *given = &r->given[i];
 		if (r->call_events[i].flags & REPLAY_READ)
 			return false;
-		if (given->kind != TF_WORK_NONE &&
-		    (given->kind != TF_WORK_COPY || given->direction != SPY_DIR_DTOH))
+		if (given->kind != TF_WORK_NONE && given->kind != TF_WORK_COPY)
 			return true;
 	}
 	return false;
@@ -41,8 +40,7 @@ bool whatif_has_reader(const struct replay *r, const uint32_t *last, uint32_t re
 		if (r->given[k].thread != r->given[read].thread) {
 			if (r->given[k].kind != TF_WORK_NONE)
 				return true;
-		} else if (r->given[k].kind != TF_WORK_NONE &&
-		           !(r->call_events[k].flags & REPLAY_READ)) {
+		} else if (r->given[k].kind != TF_WORK_NONE && r->given[k].kind != TF_WORK_COPY) {
 			return false;
 		}
 	}

@@ -269,6 +269,62 @@ static void test_a_reader_and_many_calls(void **state)
 	assert_near(many, few, 0.1);
 }
 
+/* A result is copied by a thread that is woken up for it, and told by a host function. */
+static void read_aside(struct play *p, uint16_t told, double woken)
+{
+	p->who = 1;
+	p->host += woken;
+	play_transfer(p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 5, 2);
+	struct tf_record r = play_call(p, told, 4);
+	play_returns(p, &r);
+}
+
+/* Work of 50 us, and two reads of it by another thread, `apart` us each, which may also send what
+ * the next work needs. Then the program works for 300 us. */
+static struct whatif_result two_reads(double apart, bool uploads)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	uint16_t told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < 200; i++) {
+		p.who = 0;
+		play_launch(&p, 5, 50);
+		read_aside(&p, told, 60);
+		read_aside(&p, told, apart);
+		p.host += apart;
+		if (uploads)
+			play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PINNED, 4, 5, 2);
+		p.host += 300;
+	}
+	p.who = 0;
+	play_timed(&p, 50);
+	play_timed_copy(&p, SPY_DIR_DTOH, 4, 2);
+	if (uploads)
+		play_timed_copy(&p, SPY_DIR_HTOD, 4, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	play_assert_base(&m, 0.03);
+	play_ends(&p, &m);
+	return r;
+}
+
+/* The program waits for each of two reads that come 140 us apart: of 640 us outside CUDA 200 go for
+ * each, in the middle. The thread that reads may send copies as well. Where it gives both at once
+ * it waits once. */
+static void test_reads_in_turn(void **state)
+{
+	struct whatif_result in_turn = two_reads(140, false), at_once = two_reads(1, false),
+	                     sends = two_reads(140, true);
+
+	assert_near(in_turn.changed, 400, 0.02);
+	assert_near(sends.changed, 400, 0.02);
+	assert_near(at_once.changed, 200, 0.02);
+	assert_near(in_turn.predicted, 200 * 260e3, 0.1);
+	assert_near(sends.predicted, 200 * 310e3, 0.1); /* what comes behind the upload stays */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +334,7 @@ int main(void)
 	        cmocka_unit_test(test_the_only_kernel_stays),
 	        cmocka_unit_test(test_a_call_behind_a_host_function_stays),
 	        cmocka_unit_test(test_a_reader_and_many_calls),
+	        cmocka_unit_test(test_reads_in_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,7 @@ static void test_reads_by_callback(void **state)
 /*
  * The same, with a kernel of 20 us: the thread that copies the result is woken up by a host
  * function 120 us behind it and makes three calls of 20 us more, and the program goes on 250 us
- * later. Of each time outside CUDA 200 us are waking up, in the middle.
+ * later. Of the time outside CUDA on both sides of the read 200 us are waking up, in the middle.
  */
 static void test_a_reader_that_is_woken_up(void **state)
 {
@@ -96,9 +96,9 @@ static void test_a_reader_that_is_woken_up(void **state)
 	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
 	play_assert_base(&m, 0.02);
 	assert_near(r.window, 200 * 470e3, 0.03);
-	/* The launch and its host function, and 50 us of the 250 behind. */
-	assert_near(r.predicted, 200 * 60e3, 0.15);
-	assert_true(r.least < 200 * 25e3);
+	/* The launch and its host function, and 190 us of the 250 behind. */
+	assert_near(r.predicted, 200 * 195e3, 0.05);
+	assert_true(r.least < 200 * 60e3);
 	assert_true(r.most > 200 * 380e3);
 	play_ends(&p, &m);
 }
