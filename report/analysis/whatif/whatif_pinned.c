@@ -15,6 +15,10 @@
 #define PAGE_NS         250.0
 #define PAGE_BYTES      4096.0
 #define RIGHT_BEHIND_NS 10e3 /* nothing of the program is between two calls so close */
+/* Copies of memory whose pages are there go at 8 bytes a ns and more, those that make their pages
+ * at 5 and less (H200s' hosts). */
+#define PAGES_THERE  6.0
+#define UNMAP_WITHIN 8 /* calls */
 /*
  * The host runs slowly behind a large copy of pageable memory: all of it went through its caches.
  * The same programs with pinned memory, one after the other on an H100's host (2026-11-26): what
@@ -57,28 +61,36 @@ static void pin_wait(const struct whatif_change *c, const struct replay *r,
 	call_events[i].wait = REPLAY_NO_WAIT;
 }
 
+/* Whether the copy took so long that it made the pages of its memory. */
+static bool makes_pages(const struct replay *r, uint32_t copy)
+{
+	return r->given[copy].direction == SPY_DIR_DTOH &&
+	       r->call_events[copy].own > (double)r->given[copy].bytes / PAGES_THERE;
+}
+
 /*
- * What the host takes right before a copy and right behind it, beyond what is usual between calls,
- * goes as far as mapping its pages may have made it; half of that in the middle.
+ * What the host takes right before a copy and behind it until it gives work, beyond what is usual
+ * between calls, goes as far as mapping its pages may have made it; half of that in the middle, all
+ * of it where the copy's own time shows that they were made.
  */
 static void unmap(const struct whatif_change *c, const struct replay *r,
                   struct replay_act *call_events, uint32_t copy, double usual)
 {
 	double part = c->hope == HOPE_MOST     ? 1
-	              : c->hope == HOPE_MIDDLE ? 0.5
+	              : c->hope == HOPE_MIDDLE ? (makes_pages(r, copy) ? 1 : 0.5)
 	                                       : 0,
 	       left = part * PAGE_NS * (double)r->given[copy].bytes / PAGE_BYTES;
-	uint32_t behind = r->next[copy];
+	uint32_t at = copy;
 
-	if (behind != CALL_LOG_NONE && r->given[behind].role == CUDA_ROLE_SYNC_STREAM)
-		behind = r->next[behind];
-	const uint32_t at[] = {copy, behind};
-	for (int k = 0; k < 2; k++) {
-		if (at[k] == CALL_LOG_NONE || r->call_events[at[k]].before != CALL_LOG_NONE)
+	for (int n = 0; at != CALL_LOG_NONE && n < UNMAP_WITHIN && left > 0;
+	     n++, at = r->next[at]) {
+		if (r->call_events[at].before != CALL_LOG_NONE)
 			continue;
-		double goes = fmin(left, fmax(0, call_events[at[k]].gap - usual));
-		call_events[at[k]].gap -= goes;
+		double goes = fmin(left, fmax(0, call_events[at].gap - usual));
+		call_events[at].gap -= goes;
 		left -= goes;
+		if (at != copy && r->given[at].kind != TF_WORK_NONE)
+			break;
 	}
 }
 
