@@ -9,8 +9,8 @@ programs alone, and nothing of what the report says or how it comes to say it. T
 one, when the strangers had been looked at, the visitors by two more, when the guests had been, and the callers
 by another one, when the visitors had been. The newcomers, the travellers and the wanderers were each written by two more, when
 the sets before them had been looked at, the lodgers and the boarders by one more each, who were asked for a fix of each class
-that could gain anything, and so the passengers and the pilgrims when those had been looked at, the settlers after them, and
-the sailors after the settlers.
+that could gain anything, and so the passengers and the pilgrims when those had been looked at, the settlers after them,
+the sailors after the settlers, and the farmers after the sailors.
 """
 
 
@@ -431,10 +431,32 @@ SAILORS = [
     # fix goes on in one launch for sixteen, and asks as often as before; fix2 asks three times instead of fifteen.
     Case("numba_cart_plans", "numba", Fix("launch-bound"), Fix("sync-bound", "no-sync", "fix2"), useless="pinned", near=0.01),
 ]
+FARMERS = [
+    # Workers are forked and joined in each epoch, and its first batch comes late; between, the GPU has enough to do.
+    Case("sleep_stages", "torch", Fix("host-bound", "host=0"), Fix("host-bound", None, "fix2"), useless="pinned", near=0.05),
+    # Some 250 kernels of a few microseconds each; fix2 has a bit more than half of them.
+    Case("chip_placement", "torch", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="pinned",
+         near=0.05),
+    # About two thirds of the GPU's work is the same in each batch; the GPU is at work throughout, before and after.
+    Case("press_photos", "torch transformers", Fix("gpu-bound"), useless="no-sync", otherwise="gpu-bound", near=0.02),
+    # XLA calls Python in the middle of a step, and waits for it. fix2 leaves the call, which takes a fraction of the time.
+    Case("jax_heat_pipes", "jax", Fix("host-bound", "host=0"), Fix("host-bound", None, "fix2"), useless="no-alloc", near=0.02),
+    # Nothing is wrong: two kernels a step, each of which reads 3.2 GB.
+    Case("jax_beam_weights", "jax", useless="no-alloc", otherwise="gpu-bound", near=0.02),
+    # fix2 copies a quarter of the bytes, from the same kind of memory.
+    Case("cupy_radio_bursts", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-alloc",
+         near=0.02),
+    # A flight takes the GPU less and less time, and some forty of them are waited for; fix waits for five or six.
+    Case("cupy_neutrons", "cupy", Fix("sync-bound", "no-sync"), useless="pinned", near=0.01),
+    # It is the host's memory that is pinned, where it lies. fix2 copies from pageable memory, which takes less time than that.
+    Case("numba_circuit_boards", "numba", Fix("alloc-bound", "no-alloc"), Fix("alloc-bound", None, "fix2"), useless="pinned",
+         near=0.01),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
-          "passengers": PASSENGERS, "pilgrims": PILGRIMS, "settlers": SETTLERS, "sailors": SAILORS}
+          "passengers": PASSENGERS, "pilgrims": PILGRIMS, "settlers": SETTLERS, "sailors": SAILORS,
+          "farmers": FARMERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
@@ -442,7 +464,7 @@ SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graph
              "held": [Case("fake_waits", "torch", Fix("sync-bound", "no-sync"), useless="graphs")], "fresh": [], "last": [],
              "unseen": [], "strangers": [], "guests": [], "visitors": [], "callers": [], "newcomers": [], "travellers": [],
              "wanderers": [], "lodgers": [], "boarders": [], "passengers": [], "pilgrims": [], "settlers": [],
-             "sailors": []}
+             "sailors": [], "farmers": []}
 WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0", "fused")
 
 
