@@ -231,6 +231,24 @@ static void drop_result(const struct dropping *d, uint32_t read)
 	drop_way(d, i);
 }
 
+/* The thread's next work behind a read may bring back to the device what the host made of it: a
+ * small copy. Where nothing is read there is none. */
+static void drop_answer(const struct dropping *d, uint32_t read)
+{
+	const struct replay *r = d->replay;
+	uint32_t i = r->next[read];
+
+	while (i != CALL_LOG_NONE && is_aside(r, i))
+		i = r->next[i];
+	if (i == CALL_LOG_NONE || r->given[i].kind != TF_WORK_COPY || r->given[i].result ||
+	    r->given[i].direction != SPY_DIR_HTOD || r->given[i].bytes > WHATIF_SMALL_COPY)
+		return;
+	d->acts[i].flags |= REPLAY_SKIP;
+	d->acts[i].own = d->acts[i].gpu = 0;
+	d->acts[i].wait = REPLAY_NO_WAIT;
+	drop_way(d, i);
+}
+
 /*
  * A read or a wait that is not made saves its way too, as far as that is no longer than the ways to
  * other calls are: a program in Python takes it as often. At least only the waiting goes.
@@ -255,8 +273,10 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 		drop_way(d, before);
 		read = before;
 	}
-	if (c->hope == HOPE_MOST && read != CALL_LOG_NONE)
+	if (c->hope == HOPE_MOST && read != CALL_LOG_NONE) {
 		drop_result(d, read);
+		drop_answer(d, i);
+	}
 	double outside = c->hope == HOPE_MOST ? READ_MOST : READ_MIDDLE;
 	if (flags & REPLAY_READ) {
 		if (whatif_has_reader(d->replay, d->last, i))

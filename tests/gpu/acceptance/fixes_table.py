@@ -460,11 +460,9 @@ HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": 
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
-SIMULATED = {"first": [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")],
-             "held": [Case("fake_waits", "torch", Fix("sync-bound", "no-sync"), useless="graphs")], "fresh": [], "last": [],
-             "unseen": [], "strangers": [], "guests": [], "visitors": [], "callers": [], "newcomers": [], "travellers": [],
-             "wanderers": [], "lodgers": [], "boarders": [], "passengers": [], "pilgrims": [], "settlers": [],
-             "sailors": [], "farmers": []}
+SIMULATED = {half: [] for half in HALVES}
+SIMULATED["first"] = [Case("fake_launches", "torch", Fix("launch-bound", "graphs"), useless="no-sync")]
+SIMULATED["held"] = [Case("fake_waits", "torch", Fix("sync-bound", "no-sync"), useless="graphs")]
 WHAT_IFS = ("graphs", "no-sync", "pinned", "overlap", "no-alloc", "host=0", "fused")
 
 

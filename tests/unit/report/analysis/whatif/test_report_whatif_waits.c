@@ -422,6 +422,37 @@ static void test_events(void **state)
 	play_ends(&p, &m);
 }
 
+/* A kernel of 100 us, whose result is waited for; a copy to the device whose call takes 200 us, and
+ * may bring back what the host made of it: the least that is left of a step. */
+static double least_with_an_answer(uint64_t bytes)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 200; i++) {
+		play_launch(&p, 5, 100);
+		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 3, 2);
+		play_sync(&p);
+		p.host += 20;
+		play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PINNED, bytes, 200, 2);
+	}
+	play_timed(&p, 100);
+	play_timed_copy(&p, SPY_DIR_DTOH, 4, 2);
+	play_timed_copy(&p, SPY_DIR_HTOD, bytes, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_near(r.predicted, 200 * 220e3, 0.1);
+	play_ends(&p, &m);
+	return r.least / 200e3;
+}
+
+static void test_an_answer_goes_with_its_read(void **state)
+{
+	assert_true(least_with_an_answer(8) < 130);
+	assert_true(least_with_an_answer(1u << 20) > 190);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,6 +469,7 @@ int main(void)
 	        cmocka_unit_test(test_polls_are_waits),
 	        cmocka_unit_test(test_waits_that_part_copies_and_kernels),
 	        cmocka_unit_test(test_events),
+	        cmocka_unit_test(test_an_answer_goes_with_its_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
