@@ -36,6 +36,7 @@ struct whatif_change {
 	double stays;   /* ns that the host still does outside CUDA: added to */
 	double changed; /* calls changed: added to */
 	bool assumed_bandwidth; /* it was needed and not known */
+	bool managed;           /* of WHATIF_NO_ALLOC: kernels are taken to have waited for pages */
 };
 
 /* The time with a change over that without, from one process' replays. */
@@ -52,7 +53,7 @@ struct whatif_outcome {
 	double host[2]; /* shares of the time in which the host works: as it was, and then */
 	double error, changed, bandwidth[2], graph_launch, hands, others, capped;
 	struct whatif_link link;
-	bool assumed_bandwidth;
+	bool assumed_bandwidth, managed;
 };
 
 /* What is known of the machine that a process ran on: whatif_machine.c. */

@@ -9,7 +9,8 @@
 #include "report/analysis/whatif/whatif_change.h"
 #include "report/base/alloc.h"
 
-#define FIRST_OWN 10e3 /* a launch that need not load its kernel takes no longer, ns */
+#define KERNEL_LEAST 2e3  /* of the GPU, ns */
+#define FIRST_OWN    10e3 /* a launch that need not load its kernel takes no longer, ns */
 /*
  * What takes the place of an allocation or free is a pool, mostly: PyTorch's takes 0.5 to 1 us of
  * the host, CuPy's 4.6 (a k-means of 46 such calls a step took 0.21 ms longer with it, on an H200,
@@ -21,7 +22,8 @@
  * Code that runs right behind an allocation or free of the driver is slow: the host's kernel has
  * mapped memory or taken it away, and caches are cold. In the same programs with a pool (CuPy,
  * Numba; H100, 2026-11-25) launches took 0.54 to 0.83 of their time, and what Python does between
- * calls 0.37 to 0.89, the median 0.5.
+ * calls 0.37 to 0.89, the median 0.5. That is so of what it takes to come to a call (WAY_MOST), not
+ * of longer work.
  */
 #define BEHIND_CALLS  4
 #define BEHIND_MOST   0.4
@@ -33,6 +35,40 @@
  * the calls themselves.)
  */
 #define WAY_MOST 100e3 /* ns; more is work of the program's own */
+
+/*
+ * The pages of managed memory come to the GPU while the first kernel that touches them runs: 8 to
+ * 14 bytes a ns of 4 to 512 MiB, 200 us a 2 MiB (H100, driver 580; writing them again 1 to 2.5
+ * TB/s). Where the host touched them first it is not known: for the least gain none of it goes.
+ */
+#define TOUCH_MIDDLE 14.0 /* bytes a ns: no more of the kernels' time than it takes surely */
+#define TOUCH_MOST   8.0
+#define TOUCHED      1000.0 /* bytes a ns of a kernel that finds them there */
+
+/* The kernels behind such an allocation, on any stream, take that much less. */
+static void no_faults(struct whatif_change *c, const struct replay *r,
+                      struct replay_act *call_events)
+{
+	double rate = c->hope == HOPE_MOST ? TOUCH_MOST : TOUCH_MIDDLE, pending = 0, latest = 0;
+
+	if (c->hope == HOPE_LEAST)
+		return;
+	for (uint32_t i = 0; i < r->count; i++) {
+		const struct call_event *given = &r->given[i];
+		if (given->cls == SPY_CLASS_ALLOC && given->memory == SPY_MEM_MANAGED &&
+		    !given->is_free && !given->result) {
+			latest = (double)given->bytes;
+			pending += latest;
+		} else if (given->kind == TF_WORK_KERNEL && pending > 0) {
+			double *gpu = &call_events[i].gpu,
+			       left = fmax(KERNEL_LEAST, latest / TOUCHED),
+			       goes = fmin(fmax(0, *gpu - left), pending / rate);
+			*gpu -= goes;
+			c->managed = true;
+			pending -= goes * rate;
+		}
+	}
+}
 
 static void no_alloc(struct whatif_change *c, const struct replay *r,
                      struct replay_act *call_events, uint32_t i)
@@ -83,7 +119,7 @@ static void quicken_behind(const struct whatif_change *c, const struct replay *r
 	for (uint32_t i = 0; i < r->count; i++) {
 		if (!behind[i])
 			continue;
-		call_events[i].gap *= left;
+		call_events[i].gap -= (1 - left) * fmin(call_events[i].gap, WAY_MOST);
 		if (r->given[i].cls == SPY_CLASS_LAUNCH)
 			call_events[i].own *= left;
 	}
@@ -94,6 +130,7 @@ void change_no_alloc(struct whatif_change *c, const struct replay *r,
                      struct replay_act *call_events)
 {
 	quicken_behind(c, r, call_events);
+	no_faults(c, r, call_events);
 	for (uint32_t i = 0; i < r->count; i++)
 		no_alloc(c, r, call_events, i);
 }

@@ -128,13 +128,17 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 	case WHATIF_NO_SYNC:
 		assume(to,
 		       "no result is needed before the end: all waits but the last one go, small "
-		       "blocking copies to the host among them; for the most gain the small "
-		       "kernels too that make what is read");
+		       "blocking copies to the host among them");
+		assume(to, "for the most gain the small kernels go too that make what is read, and "
+		           "the small copies that may bring an answer back");
 		break;
 	case WHATIF_NO_ALLOC:
 		assume(to,
 		       "memory, code and graphs are there before: allocations, frees, module loads "
 		       "and the making of graphs go, and what they wait for");
+		if (o->managed)
+			assume(to, "kernels that first wrote to managed memory took its pages, 14 "
+			           "bytes a ns (8 for the most gain); these are there before too");
 		break;
 	case WHATIF_OVERLAP:
 		assume(to,

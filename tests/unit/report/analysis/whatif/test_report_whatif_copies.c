@@ -254,6 +254,42 @@ static void test_no_alloc(void **state)
 	play_ends(&p, &m);
 }
 
+/* An array of managed memory is made, a kernel of 1200 us writes to all of it, and it is freed: of
+ * 14 MB of pages 1000 us are what they take to come. What the kernel takes does not change where
+ * they are the device's. */
+static double kernel_left(enum spy_memory memory, double *least)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 200; i++) {
+		struct tf_record r = play_call(&p, p.alloc, 30);
+		r.alloc.address = 0x7000;
+		r.alloc.bytes = 14000000;
+		r.alloc.memory = memory;
+		play_returns(&p, &r);
+		play_launch(&p, 3, 1200);
+		play_alloc(&p, 30, true);
+	}
+	play_timed(&p, 1200);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_ALLOC, NULL, 1);
+	*least = r.least / 200e3;
+	assert_int_equal(r.assumption_count, memory == SPY_MEM_MANAGED ? 2 : 1);
+	play_ends(&p, &m);
+	return r.predicted / 200e3;
+}
+
+static void test_pages_of_managed_memory(void **state)
+{
+	double least;
+
+	assert_near(kernel_left(SPY_MEM_DEVICE, &least), 1200, 0.03);
+	assert_near(kernel_left(SPY_MEM_MANAGED, &least), 200, 0.05);
+	assert_true(least < 30);
+}
+
 /* A pool stands in for allocations: what it takes itself is little, and at most what CuPy's does.
  */
 static void test_a_pool_takes_time_too(void **state)
@@ -526,6 +562,7 @@ int main(void)
 	        cmocka_unit_test(test_pinned_beside_small_ones),
 	        cmocka_unit_test(test_pinned_by_no_link),
 	        cmocka_unit_test(test_no_alloc),
+	        cmocka_unit_test(test_pages_of_managed_memory),
 	        cmocka_unit_test(test_a_pool_takes_time_too),
 	        cmocka_unit_test(test_behind_an_allocation),
 	        cmocka_unit_test(test_the_way_to_an_allocation),
