@@ -284,9 +284,10 @@ struct model {
 	struct model_steps_figures steps;
 	struct model_phases phases;
 	/* Of a view: the phase, which the figures of time and work are of, and what of the
-	 * processes' windows lies before it, ns. NULL: the run is whole. */
+	 * processes' windows lies before it, ns, and the steps that it has of a loop, which are
+	 * those after the warming up. NULL: the run is whole. */
 	const struct model_phase *phase;
-	double phase_before;
+	double phase_before, phase_steps;
 	uint64_t skip_steps;    /* asked for: so many first steps of each process left out */
 	const char *steps_from; /* asked for: the steps are NVTX ranges of this name; not owned */
 	const char

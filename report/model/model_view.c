@@ -313,14 +313,17 @@ struct model *model_view(const struct model *m, size_t phase)
 
 	v->m = *m;
 	v->m.phase = p;
+	v->m.phase_steps = (double)p->steps;
 	v->owned = alloc_zeroed(m->process_count, sizeof(*v->owned));
 	v->m.processes = alloc_zeroed(m->process_count, sizeof(*v->m.processes));
 	memcpy(v->m.processes, m->processes, m->process_count * sizeof(*m->processes));
 	for (size_t i = 0, k = 0; i < m->process_count; i++) {
 		struct model_stretch *s = NULL;
 		size_t count = 0;
+		double warm = 0;
 		if (k < p->part_count && p->parts[k].process == i)
-			s = view_settled(m, p, &p->parts[k++], &count);
+			s = view_settled(m, p, &p->parts[k++], &count, &warm);
+		v->m.phase_steps -= warm;
 		add_part(v, &sums, s, count, (uint32_t)i);
 		free(s);
 	}

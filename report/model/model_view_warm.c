@@ -9,7 +9,8 @@
 #include "report/model/model_internal.h"
 #include "report/model/phases.h"
 
-/* Of a loop's time, what its warming up may take at most. */
+/* Of a loop's time, what its warming up may take at most; without first steps that take
+ * WARM_FAR_LONGER: those may take as long as they like. */
 #define WARM_MOST       0.5
 #define WARM_STEPS_MOST 0.25 /* and of its steps */
 /* Its first steps, of each thread, load code, choose algorithms and fill pools: those that take so
@@ -138,24 +139,67 @@ static double warm_until(const struct model *m, const struct model_phase *p, uin
 	return from;
 }
 
+/* The end of the last of a loop's first steps that is no usual one by far: what is loaded and made
+ * but once may take longer than the rest of a short run. */
+static double first_steps(const struct model *m, const struct model_phase *p, uint32_t process,
+                          double from)
+{
+	size_t count, few = WARM_STEPS * (p->threads > 1 ? p->threads : 1);
+	const struct model_step **rows = rows_of(m, p, process, &count);
+
+	for (size_t i = 0; i < count && i < few; i++)
+		if (rows[i]->duration > WARM_FAR_LONGER * p->p50)
+			from = fmax(from, rows[i]->start + rows[i]->duration);
+	free(rows);
+	return from;
+}
+
+/* Where half of a part's time behind `from` is over. */
+static double half_of(const struct model_phase_part *part, double from)
+{
+	double half = from, left = 0;
+
+	for (size_t i = 0; i < part->stretch_count; i++)
+		left += fmax(0, part->stretches[i].end - fmax(from, part->stretches[i].start));
+	left *= WARM_MOST;
+	for (size_t i = 0; i < part->stretch_count && left > 0; i++) {
+		const struct model_stretch *s = &part->stretches[i];
+		double start = fmax(from, s->start), length = fmax(0, s->end - start);
+		half = length > 0 ? start + fmin(left, length) : half;
+		left -= length;
+	}
+	return half;
+}
+
+/* Steps of a loop in one process that begin before `until`. */
+static double steps_before(const struct model *m, const struct model_phase *p, uint32_t process,
+                           double until)
+{
+	size_t count, before = 0;
+	const struct model_step **rows = rows_of(m, p, process, &count);
+
+	while (before < count && rows[before]->start < until)
+		before++;
+	free(rows);
+	return (double)before;
+}
+
 struct model_stretch *view_settled(const struct model *m, const struct model_phase *p,
-                                   const struct model_phase_part *part, size_t *count)
+                                   const struct model_phase_part *part, size_t *count, double *warm)
 {
 	const struct overview *o = &m->processes[part->process].overview;
 	struct model_stretch *to = alloc_zeroed(part->stretch_count, sizeof(*to));
-	double from = part->start, half = part->start, left = WARM_MOST * part->time;
+	bool many = p->kind == PHASE_LOOP && p->p50 > 0 && p->steps >= 4 * WARM_STEPS;
+	double start = many ? first_steps(m, p, part->process, part->start) : part->start,
+	       half = half_of(part, start), from = start;
 
-	for (size_t i = 0; i < part->stretch_count && left > 0; i++) {
-		const struct model_stretch *s = &part->stretches[i];
-		half = s->start + fmin(left, s->end - s->start);
-		left -= s->end - s->start;
-	}
 	if (p->kind == PHASE_LOOP && o->count)
-		from = phases_settled(o, o->window + part->start, o->window + half) - o->window;
-	if (from > part->start && usual_until(m, p, part->process, from))
-		from = part->start;
-	if (p->kind == PHASE_LOOP && p->p50 > 0 && p->steps >= 4 * WARM_STEPS)
+		from = phases_settled(o, o->window + start, o->window + half) - o->window;
+	if (from > start && usual_until(m, p, part->process, from))
+		from = start;
+	if (many)
 		from = warm_until(m, p, part->process, from, half);
+	*warm = from > part->start ? steps_before(m, p, part->process, from) : 0;
 	*count = 0;
 	for (size_t i = 0; i < part->stretch_count; i++) {
 		struct model_stretch s = part->stretches[i];

@@ -7,8 +7,10 @@
 
 #include "report/model/model.h"
 
-/* A phase's stretches in one process, a loop's without its warming up (free it). */
+/* A phase's stretches in one process, a loop's without its warming up (free it), and the steps that
+ * this took. */
 struct model_stretch *view_settled(const struct model *m, const struct model_phase *p,
-                                   const struct model_phase_part *part, size_t *count);
+                                   const struct model_phase_part *part, size_t *count,
+                                   double *warm);
 
 #endif

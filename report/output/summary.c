@@ -19,6 +19,9 @@
 /* Share of GPU time in graphs from which on it matters that their kernels have none. */
 #define GRAPHS_LEAST 0.05
 
+/* Share of a loop: a warming up that takes less is not told. */
+#define WARM_TOLD 0.1
+
 struct verdict_words {
 	const char *sentence, *change;
 };
@@ -357,6 +360,23 @@ double summary_step(const struct model_phase *loop)
 	return loop->steps ? loop->time / (double)loop->steps : NAN;
 }
 
+double summary_step_judged(const struct analysis *a, const struct model_phase *loop)
+{
+	if (a->of->phase != loop || loop->threads > 1 || !(a->of->phase_steps >= 1))
+		return summary_step(loop);
+	return a->of->host_window / a->of->phase_steps;
+}
+
+char *summary_warm(const struct analysis *a, const struct model_phase *loop)
+{
+	char time[UNIT_BYTES];
+	double parts = (double)loop->part_count, warm = (loop->time - a->of->host_window) / parts;
+
+	if (a->of->phase != loop || !(warm > WARM_TOLD * loop->time / parts))
+		return alloc_string("");
+	return alloc_format(" after %s of warming up", unit_time_apart(time, warm));
+}
+
 void summary_make(struct summary *s, const struct model *m, const struct analysis *a)
 {
 	size_t shown = a->phase < m->phases.count ? a->phase : m->phases.main;
@@ -374,7 +394,7 @@ void summary_make(struct summary *s, const struct model *m, const struct analysi
 	if (a->phase < m->phases.count) {
 		s->judged_ns = p->time / (double)p->part_count;
 		if (s->loop)
-			s->step = summary_step(p);
+			s->step = summary_step_judged(a, p);
 	}
 	s->sentence = sentence(&a->verdict, s->judged);
 	changes(s, a);

@@ -44,6 +44,11 @@ void summary_free(struct summary *s);
 /* What a step of a loop takes, ns; NaN = it has none. Of threads that do their steps side by side
  * each takes longer than from one to the next. */
 double summary_step(const struct model_phase *loop);
+/* The same without the steps of its warming up, where the loop is what is judged. */
+double summary_step_judged(const struct analysis *a, const struct model_phase *loop);
+/* " after 4.72 s of warming up", where that takes a good part of the judged loop, or "" (free it).
+ */
+char *summary_warm(const struct analysis *a, const struct model_phase *loop);
 
 /* "2.54 to 2.90 ms"; "up to 2.90 ms" from 0 on; "about 2.90 ms" where `low` is not known, so that
  * `high` is the mean (free it): of two times in ns. */

@@ -42,12 +42,14 @@ static double step_of(const struct model_phase *p)
 	return p->time / (double)p->steps;
 }
 
-static void gain(const struct model *m, const struct model_phase *p, const struct verdict *v,
+static void gain(const struct model *m, const struct model_phase *p, const struct analysis *a,
                  struct text_layout *page)
 {
+	const struct verdict *v = &a->verdict;
 	char each[UNIT_BYTES], step[UNIT_BYTES], all[UNIT_BYTES], share[UNIT_BYTES],
 	        wall[UNIT_BYTES];
-	double saved = v->gain * time_of(p), per_step = summary_step(p);
+	double saved = v->gain * a->of->host_window / (double)p->part_count,
+	       per_step = summary_step_judged(a, p);
 
 	if (v->cls == VERDICT_NONE || !(v->gain > 0) || !p->steps || !(m->wall > 0))
 		return;
@@ -76,19 +78,21 @@ void out_page_loop(const struct model *m, const struct analysis *a, struct text_
 	                        ? alloc_format(" in %zu threads side by side, one every %s",
 	                                       p->threads, unit_time_apart(every, step_of(p)))
 	                        : alloc_string("");
+	char *warm = summary_warm(a, p);
 	text_layout_fact(page, "loop",
-	                 "%s%llu steps of %s%s, %s in all, %s %% of this run of %s; "
+	                 "%s%llu steps of %s%s%s, %s in all, %s %% of this run of %s; "
 	                 "start-up %s%s",
 	                 which, (unsigned long long)p->steps,
-	                 unit_time_apart(step, summary_step(p)), threads,
+	                 unit_time_apart(step, summary_step_judged(a, p)), threads, warm,
 	                 unit_time_apart(time, time_of(p)),
 	                 unit_percent(share, time_of(p), m->wall), unit_time_apart(wall, m->wall),
 	                 unit_time_apart(startup, model_phase_startup(m)),
 	                 whole ? "; judged is the whole run" : "");
+	free(warm);
 	free(which);
 	free(threads);
 	if (!whole)
-		gain(m, p, &a->verdict, page);
+		gain(m, p, a, page);
 }
 
 /* ---- the section ---- */

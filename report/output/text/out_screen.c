@@ -213,10 +213,12 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 	                                  : alloc_string("");
 	char *beside = p->threads > 1 ? alloc_format(" in %zu threads side by side", p->threads)
 	                              : alloc_string("");
-	text_layout_fact(
-	        page, "loop", "%s%llu steps of %s%s, %s %% of the run's %s; start-up %s", which,
-	        (unsigned long long)p->steps, unit_time_apart(step, summary_step(p)), beside,
-	        unit_percent(share, time, m->wall), wall, unit_time_apart(until, r->s->startup));
+	char *warm = summary_warm(r->a, p);
+	text_layout_fact(page, "loop", "%s%llu steps of %s%s%s, %s %% of the run's %s; start-up %s",
+	                 which, (unsigned long long)p->steps, unit_time_apart(step, r->s->step),
+	                 beside, warm, unit_percent(share, time, m->wall), wall,
+	                 unit_time_apart(until, r->s->startup));
+	free(warm);
 	free(beside);
 	free(which);
 }

@@ -207,6 +207,32 @@ static void test_warming_up_of_steps_that_alternate(void **state)
 		assert_near(window_of(count, 2), 720 * MS, 0.03);
 }
 
+/* The first step takes longer than the 300 others together, as in a short run that makes its code
+ * then: it is no usual one. */
+static void test_a_first_step_longer_than_the_rest(void **state)
+{
+	static const double one[] = {100, 900};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(&r);
+	loop(&r, 0, 1, "k", one, 1)->steps = 301;
+	r.m.step_rows = alloc_zeroed(301, sizeof(*r.m.step_rows));
+	for (int i = 0; i < 301; i++)
+		r.m.step_rows[i] = (struct model_step){.found = true,
+		                                       .tid = 1,
+		                                       .start = (i ? 600.0 + (i - 1) : 100.0) * MS,
+		                                       .duration = (i ? 1 : 500) * MS};
+	r.m.step_row_count = 301;
+	finish(&r);
+	struct model *v = model_view(&r.m, 1);
+	assert_near(v->host_window, 300 * MS, 1e-6);
+	assert_near(v->phase_steps, 300, 1e-9);
+	model_view_free(v);
+	end(&r);
+}
+
 /* Two processes, the second one on a slower GPU: 1 and 1.6 ms a step, the first 20 of each 2.6
  * times as long. */
 static void test_warming_up_of_a_faster_process(void **state)
@@ -349,6 +375,7 @@ int main(void)
 	        cmocka_unit_test(test_first_of_rare_steps),
 	        cmocka_unit_test(test_steps_that_always_get_shorter),
 	        cmocka_unit_test(test_warming_up_of_steps_that_alternate),
+	        cmocka_unit_test(test_a_first_step_longer_than_the_rest),
 	        cmocka_unit_test(test_warming_up_of_a_faster_process),
 	        cmocka_unit_test(test_tear_down),
 	        cmocka_unit_test(test_tear_down_of_a_host_that_starves),
