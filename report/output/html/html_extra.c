@@ -218,13 +218,13 @@ static json_t *verdict_changes(const struct summary *s)
 }
 
 /* What a step of each phase takes, as the terminal has it; null: it is no loop. */
-static json_t *phase_steps(const struct model *m)
+static json_t *phase_steps(const struct model *m, const struct analysis *a)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < m->phases.count; i++) {
 		const struct model_phase *p = &m->phases.rows[i];
-		json_push(list, json_ns(p->kind == PHASE_LOOP ? summary_step(p) : NAN));
+		json_push(list, json_ns(p->kind == PHASE_LOOP ? summary_step_judged(a, p) : NAN));
 	}
 	return list;
 }
@@ -239,7 +239,7 @@ json_t *html_judged(const struct model *m, const struct analysis *a)
 	json_put(o, "judged", judged(a));
 	json_put(o, "sentence", json_text(summary.sentence));
 	json_put(o, "verdict_changes", verdict_changes(&summary));
-	json_put(o, "phase_steps", phase_steps(m));
+	json_put(o, "phase_steps", phase_steps(m, a));
 	json_put(o, "kernel_briefs", briefs(m));
 	summary_free(&summary);
 	return o;

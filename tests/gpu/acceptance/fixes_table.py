@@ -411,7 +411,7 @@ SAILORS = [
     # Nothing is wrong: some twenty kernels of about 0.1 ms each.
     Case("condensate", "torch", useless="graphs", otherwise="gpu-bound", near=0.02),
     # The search has most of a step. Without the reads the GPU's part lies beside it; fix3 leaves the turning of the clouds.
-    Case("forest_trees", "torch torch_geometric scipy", Fix("host-bound", "host=0"), Fix("sync-bound", "no-sync", "fix2"),
+    Case("forest_trees", "torch torch_geometric", Fix("host-bound", "host=0"), Fix("sync-bound", "no-sync", "fix2"),
          Fix("host-bound", None, "fix3"), useless="pinned", near=0.1),
     # Seven waits an iteration, between which the kernels take about as long as their launches. fix2 leaves all waits.
     Case("meeting_voices", "torch torchaudio", Fix("sync-bound", "no-sync"), Fix("launch-bound", None, "fix2"),

@@ -3,8 +3,8 @@
 whirls: the equation of Gross and Pitaevskii with a bit of damping, on a grid of 256 points each way, by steps between space and
 momenta.
 
-Nothing is wrong: each step has some twenty kernels over 16 million points, and the host is far ahead of them. The greatest
-density is read every 50 steps.
+Wrong: nothing: each step has some twenty kernels over 16 million points, and the host is far ahead of them. The greatest
+density is read every 50 steps (gpu-bound).
 useless: a step is one CUDA graph.
 """
 import math

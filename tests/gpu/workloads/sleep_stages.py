@@ -107,7 +107,7 @@ def make(variant):
 
     def epoch(steps):
         """So many steps of an epoch, and its mean loss."""
-        for waves, stages in itertools.islice(batches(), steps):  # cause: loader, delayed
+        for waves, stages in itertools.islice(batches(), steps):  # cause: loader
             adam.zero_grad()
             loss = nn.functional.cross_entropy(model(waves), stages)
             loss.backward()
@@ -118,7 +118,7 @@ def make(variant):
 
     def loop(steps):
         while steps > 0:
-            epoch(min(steps, EPOCH))  # cause: loader, delayed
+            epoch(min(steps, EPOCH))  # cause: loader
             steps -= EPOCH
 
     return fixable.Work(loop=loop, wait=torch.cuda.synchronize, values=lambda: list(usual))
