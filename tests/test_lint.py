@@ -82,3 +82,19 @@ def test_a_long_file_of_the_product_is_no_fault(tree):
     (tree / 'shim/a.c').write_text(f'/* {LICENCE} */\n' + 'int a;\n' * 400)
     status, out = lint(tree)
     assert status == 0 and 'a.c:1: note: 401 lines' in out, out
+
+
+@pytest.mark.skipif(not shutil.which('git'), reason='no git here')
+def test_what_is_built_is_not_kept(tree):
+    def git(*arguments):
+        subprocess.run(['git', '-C', tree, *arguments], check=True, stdout=subprocess.DEVNULL)
+
+    (tree / '.gitignore').write_text('__pycache__/\n')
+    (tree / 'scripts/__pycache__').mkdir()
+    (tree / 'scripts/__pycache__/b.pyc').write_text('')
+    git('init', '-q')
+    git('add', '.')
+    assert lint(tree)[0] == 0, lint(tree)[1]
+    git('add', '-f', 'scripts/__pycache__/b.pyc')
+    status, out = lint(tree)
+    assert status == 1 and 'scripts/__pycache__/b.pyc:1: is built' in out, out
