@@ -140,8 +140,9 @@ static double *still_waiting(const struct whatif_change *c, const struct replay 
 /*
  * What the host does outside CUDA is partly the cost of issuing calls, as a framework has it: where
  * these could be a graph's, in runs without longer times in between, and of any other call as much
- * as it usually is. Doing less of the program's own work does not take that away. At best it was
- * work that made the code which is loaded behind it.
+ * as it usually is. Doing less of the program's own work does not take that away, nor what a
+ * library copies before it sends it. At best it was work that made the code which is loaded behind
+ * it.
  */
 static void no_host_work(struct whatif_change *c, const struct replay *r,
                          struct replay_act *call_events)
@@ -149,7 +150,8 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 	struct whatif_change graphs = {.what = WHATIF_GRAPHS, .graph_launch = NAN};
 	struct replay_act *issued = alloc_zeroed(r->count, sizeof(*issued));
 
-	double usual = c->hope == HOPE_MOST ? 0 : whatif_usual_gap(r), *waits = still_waiting(c, r);
+	double usual = c->hope == HOPE_MOST ? 0 : whatif_usual_gap(r), *waits = still_waiting(c, r),
+	       *staging = whatif_staging(r);
 
 	memcpy(issued, r->call_events, r->count * sizeof(*issued));
 	change_graphs(&graphs, r, issued);
@@ -158,7 +160,8 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 		if (issued[i].gap > usual) {
 			double own = a->gap - usual,
 			       least = c->hope == HOPE_LEAST ? own / c->hands : 0;
-			a->gap = fmax(usual + least, waits[i]);
+			double stays = fmax(waits[i], c->hope == HOPE_MOST ? 0 : staging[i]);
+			a->gap = fmax(usual + least, stays);
 			c->changed++;
 		}
 		if (c->hope == HOPE_MOST && r->given[i].cls == SPY_CLASS_MODULE)
@@ -166,6 +169,7 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 	}
 	free(issued);
 	free(waits);
+	free(staging);
 }
 
 /* ---- the whole ---- */

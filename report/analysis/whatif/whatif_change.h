@@ -37,6 +37,7 @@ struct whatif_change {
 	double changed; /* calls changed: added to */
 	bool assumed_bandwidth; /* it was needed and not known */
 	bool managed;           /* of WHATIF_NO_ALLOC: kernels are taken to have waited for pages */
+	bool staged;            /* of WHATIF_PINNED: a library copies to pinned memory of its own */
 };
 
 /* The time with a change over that without, from one process' replays. */
@@ -53,7 +54,7 @@ struct whatif_outcome {
 	double host[2]; /* shares of the time in which the host works: as it was, and then */
 	double error, changed, bandwidth[2], graph_launch, hands, others, capped;
 	struct whatif_link link;
-	bool assumed_bandwidth, managed;
+	bool assumed_bandwidth, managed, staged;
 };
 
 /* What is known of the machine that a process ran on: whatif_machine.c. */
@@ -107,6 +108,10 @@ uint32_t *whatif_find_last(const struct replay *r);
 /* Whether a thread of its own makes this read (REPLAY_READ), as XLA's do: it gives no work but
  * copies to the host, and another one gives the next work. `last` is of whatif_find_last(). */
 bool whatif_has_reader(const struct replay *r, const uint32_t *last, uint32_t read);
+
+/* whatif_staging.c: of the time before each call, what a library copies to pinned memory of its own
+ * before it sends it, ns (free it). */
+double *whatif_staging(const struct replay *r);
 
 /* What a graph of so many pieces costs, ns: the host to launch it, the GPU between two of them. */
 struct graph_cost {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What if copies of pageable memory were asynchronous copies of pinned memory?
+ * What if copies of pageable memory were asynchronous copies of pinned memory? What a library copies
+ * to pinned memory of its own before it sends it would not be copied.
  */
 #include <math.h>
+#include <stdlib.h>
 
 #include "report/analysis/whatif/whatif_change.h"
 #include "shim/core/cuda/engines.h"
@@ -28,6 +30,9 @@
 #define LARGE_BYTES   (4u << 20) /* twice what the cache of a core holds */
 #define BEHIND_MOST   0.5
 #define BEHIND_MIDDLE 0.8
+/* Of what a library copies to pinned memory of its own, so much goes at least: what fills the
+ * program's pinned memory may be a copy too. */
+#define STAGING_LEAST 0.5
 
 static double rate_of(struct whatif_change *c, const struct call_event *given)
 {
@@ -154,6 +159,22 @@ static void quicken_behind(const struct whatif_change *c, const struct replay *r
 	}
 }
 
+/* What is in pinned memory already is not copied to it. */
+static void no_staging(struct whatif_change *c, const struct replay *r,
+                       struct replay_act *call_events)
+{
+	double *staging = whatif_staging(r);
+
+	for (uint32_t i = 0; i < r->count; i++) {
+		if (!(staging[i] > 0))
+			continue;
+		call_events[i].gap -= (c->hope == HOPE_LEAST ? STAGING_LEAST : 1) * staging[i];
+		c->staged = true;
+		c->changed++;
+	}
+	free(staging);
+}
+
 void change_pinned(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
 {
 	double usual = whatif_usual_gap(r);
@@ -163,4 +184,5 @@ void change_pinned(struct whatif_change *c, const struct replay *r, struct repla
 	for (uint32_t i = 0; i < r->count; i++)
 		if (is_meant(r, i))
 			quicken_behind(c, r, call_events, i);
+	no_staging(c, r, call_events);
 }

@@ -251,6 +251,7 @@ static void try_change(const struct model *m, const struct model_process *p, con
 	to->error = fmax(to->error, r->base > 0 ? fabs(base / r->base - 1) : 0);
 	to->assumed_bandwidth |= c->assumed_bandwidth;
 	to->managed |= c->managed;
+	to->staged |= c->staged;
 	to->busy = level == REPLAY_MEAN ? busy : to->busy;
 	busy = level == REPLAY_LOW ? fmax(busy, to->busy * least_work(m)) : to->busy;
 	to->bound[level] = fmin(busy, to->busy) * work_left(r, call_events);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/analysis/whatif/whatif.h"
+#include "tests/unit/play.h"
+#include "tests/unit/unit.h"
+
+#define STEPS      200
+#define COPYING_US 200.0 /* 1 MiB at 5.2 bytes a ns */
+#define UPLOAD_US  40.0
+#define KERNEL_US  20.0
+#define OWN_US     100.0 /* the program's own work, behind the wait */
+
+enum how { STAGED, NO_RECORD, OTHER_TIMES, TOO_FAST };
+
+/*
+ * In each step a library copies 1 MiB to pinned memory of its own, sends it and records an event
+ * behind that, and the program launches kernels on it, waits, and looks at the result.
+ */
+static void played(struct play *p, enum how how)
+{
+	play_start(p);
+	for (int i = 0; i < STEPS; i++) {
+		p->host += how == OTHER_TIMES ? COPYING_US * (0.6 + 0.1 * (i % 9))
+		           : how == TOO_FAST  ? COPYING_US / 4
+		                              : COPYING_US;
+		play_transfer(p, SPY_DIR_HTOD, SPY_MEM_PINNED, 1u << 20, 3, UPLOAD_US);
+		if (how != NO_RECORD) {
+			struct tf_record r = play_call(p, p->mark, 1);
+			r.event.event = 0x500 + (uint64_t)(i % 2);
+			play_returns(p, &r);
+		}
+		for (int k = 0; k < 10; k++) {
+			p->host += 4;
+			play_launch(p, 3, KERNEL_US);
+		}
+		play_sync(p);
+		struct tf_record r = play_call(p, p->query, 1);
+		play_returns(p, &r);
+		p->host += OWN_US;
+		r = play_call(p, p->query, 1);
+		play_returns(p, &r);
+	}
+	play_timed(p, KERNEL_US);
+	play_timed_copy(p, SPY_DIR_HTOD, 1u << 20, UPLOAD_US);
+	play_sync(p);
+}
+
+static struct whatif_result asked(enum how how, enum whatif what)
+{
+	struct play p;
+	struct model m = {0};
+
+	played(&p, how);
+	struct whatif_result r = play_ask(&p, &m, what, NULL, 1);
+	play_assert_base(&m, 0.01);
+	play_ends(&p, &m);
+	return r;
+}
+
+/* Saved of a step, us. */
+static double saved(double from, double to)
+{
+	return (from - to) / 1e3 / STEPS;
+}
+
+static void test_pinned_memory_need_not_be_filled(void **state)
+{
+	struct whatif_result r = asked(STAGED, WHATIF_PINNED);
+
+	assert_near(saved(r.window, r.predicted), COPYING_US, 0.05);
+	assert_true(saved(r.window, r.most) < COPYING_US / 2 + 1);
+	assert_true(saved(r.window, r.least) >= COPYING_US);
+}
+
+static void test_it_is_no_work_of_the_program(void **state)
+{
+	struct whatif_result r = asked(STAGED, WHATIF_HOST);
+
+	assert_true(saved(r.window, r.predicted) < OWN_US + 20);
+	assert_true(saved(r.window, r.least) > COPYING_US); /* at best it was */
+	r = asked(NO_RECORD, WHATIF_HOST);
+	assert_true(saved(r.window, r.predicted) > 0.9 * (OWN_US + COPYING_US));
+}
+
+/* Without the event, or where the time is not that of copying, the host did something else. */
+static void test_other_work_is_no_copying(void **state)
+{
+	for (enum how how = NO_RECORD; how <= TOO_FAST; how++) {
+		struct whatif_result r = asked(how, WHATIF_PINNED);
+		assert_true(r.changed == 0 || saved(r.window, r.predicted) < 1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_pinned_memory_need_not_be_filled),
+	        cmocka_unit_test(test_it_is_no_work_of_the_program),
+	        cmocka_unit_test(test_other_work_is_no_copying),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
