@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What if copies of pageable memory were asynchronous copies of pinned memory? What a library copies
- * to pinned memory of its own before it sends it would not be copied.
+ * What if copies of pageable memory were asynchronous copies of pinned memory? What a library
+ * copies to pinned memory of its own before it sends it would not be copied.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -59,8 +59,9 @@ static void assume_copies(struct whatif_result *to, const struct whatif_outcome 
 		       fmax(isfinite(o->bandwidth[0]) ? o->bandwidth[0] : 0,
 		            isfinite(o->bandwidth[1]) ? o->bandwidth[1] : 0));
 	if (o->staged)
-		assume(to, "what a library copies to pinned memory of its own before it sends it is "
-		           "in pinned memory before (half of that time goes at least)");
+		assume(to,
+		       "what a library copies to pinned memory of its own before it sends it is "
+		       "in pinned memory before (half of that time goes at least)");
 	assume(to, "blocking copies to the host still wait for their result; behind 4 MiB and more "
 	           "the host does its work in 0.8 (0.5 to 1) of the time, for as long as a copy "
 	           "took");
