@@ -40,6 +40,8 @@ struct summary {
 
 void summary_make(struct summary *s, const struct model *m, const struct analysis *a);
 void summary_free(struct summary *s);
+/* Of summary_make: what is not known, to s->gaps. */
+void summary_gaps(struct summary *s, const struct model *m);
 
 /* What a step of a loop takes, ns; NaN = it has none. Of threads that do their steps side by side
  * each takes longer than from one to the next. */
