@@ -70,6 +70,8 @@ class Collected:
 
     def use(self, job, run, outcome):
         found, trouble = fixes.read_recorded(self.settings, job.case, run, outcome)
+        for process in found: # most of what it says, and nothing here is of them
+            process.pop("phases", None)
         timed = fixes.loops(outcome.stdout)
         one = {"program": job.case.name, "mode": job.mode, "number": job.number, "trouble": trouble, "processes": found,
                "seconds": round(outcome.seconds, 1), "steps_true": timed[0][1] if timed else None,
