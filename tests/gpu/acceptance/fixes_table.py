@@ -10,7 +10,8 @@ one, when the strangers had been looked at, the visitors by two more, when the g
 by another one, when the visitors had been. The newcomers, the travellers and the wanderers were each written by two more, when
 the sets before them had been looked at, the lodgers and the boarders by one more each, who were asked for a fix of each class
 that could gain anything, and so the passengers and the pilgrims when those had been looked at, the settlers after them,
-the sailors after the settlers, and the farmers after the sailors.
+the sailors after the settlers, and the farmers after the sailors; the weavers and the millers were written by two each, when
+those had been looked at.
 """
 
 
@@ -452,11 +453,47 @@ FARMERS = [
     Case("numba_circuit_boards", "numba", Fix("alloc-bound", "no-alloc"), Fix("alloc-bound", None, "fix2"), useless="pinned",
          near=0.01),
 ]
+WEAVERS = [
+    # A graph replays the same kernels; the two numbers are means over the grid.
+    Case("smoke_plumes", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.02),
+    # The copies are pinned in all variants; fix2 copies half as many bytes.
+    Case("cupy_event_flow", "cupy", Fix("copy-bound", "overlap"), Fix("copy-bound", None, "fix2"), useless="no-alloc", near=0.01),
+    # XLA takes the fastest of several kernels; nothing but the waits keeps the host from sending tries ahead.
+    Case("jax_market_prices", "jax", Fix("sync-bound", "no-sync"), useless="pinned", near=0.05),
+    # With workers and with the chromosome on the GPU the host's work is gone from the way of the launches.
+    Case("splice_sites", "torch", Fix("host-bound", "host=0"), Fix("host-bound", "host=0", "fix2"), useless="pinned", near=0.05),
+    Case("web_rankings", "torch", Fix("launch-bound", None), Fix("launch-bound", "graphs", "fix2"), useless="no-sync", near=0.05),
+    # What was sent once need not be sent again, which no change of --what-if describes.
+    Case("cupy_like_molecules", "cupy", Fix("copy-bound", None), Fix("copy-bound", "pinned", "fix2"), useless="no-sync", near=0.01),
+    Case("numba_sky_array", "numba", Fix("host-bound", "host=0"), Fix("host-bound", None, "fix2"), useless="pinned", near=0.01),
+    # The host waits for each loss, but it has sent off a step's kernels long before they are done.
+    Case("coins_told", "torch torchvision", useless="no-sync", otherwise="gpu-bound", near=0.05),
+]
+MILLERS = [
+    Case("bike_docks", "torch", Fix("host-bound", "host=0"), Fix("host-bound", "host=0", "fix2"), useless="pinned", near=0.05),
+    # lax.scan takes away the dispatch of each half hour, and what Python does between two.
+    Case("jax_greenhouses", "jax optax", Fix(("launch-bound", "host-bound")), Fix(("launch-bound", "host-bound"), None, "fix2"),
+         useless="no-alloc", near=0.05),
+    # The array on the host is new each time, so that its pages are written to for the first time by the copy.
+    Case("cupy_woven_cloth", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-alloc", near=0.01),
+    # fix2 also lets the host handle one batch while the next one is at work.
+    Case("parcel_notes", "torch transformers", Fix("sync-bound", "no-sync"), Fix("sync-bound", "no-sync", "fix2"), useless="pinned",
+         near=0.01),
+    # Some 190 kernels of a few microseconds each; fix2 has a bit more than half of them. The look every 25 time steps finds little left.
+    Case("grid_swings", "torch", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="no-sync", near=0.05),
+    # fix2 copies an eighth of the bytes, to the same kind of memory. Numba has no graphs; one kernel instead of two is what they
+    # would come to.
+    Case("numba_resin_layers", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="graphs", near=0.01),
+    # Most of a step is NumPy's work on the host. fix2 leaves it to ten processes.
+    Case("tissue_tiles", "torch", Fix("host-bound", "host=0"), Fix("host-bound", None, "fix2"), useless="fused", near=0.05),
+    # What lies between two waits is one jitted function already, of some 0.1 ms. XLA may add in any order.
+    Case("jax_player_ratings", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.05),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
           "passengers": PASSENGERS, "pilgrims": PILGRIMS, "settlers": SETTLERS, "sailors": SAILORS,
-          "farmers": FARMERS}
+          "farmers": FARMERS, "weavers": WEAVERS, "millers": MILLERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
