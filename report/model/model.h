@@ -337,6 +337,8 @@ double model_phase_startup(const struct model *m);
 struct model *model_view(const struct model *m, size_t phase);
 void model_view_free(struct model *view);
 
+/* enum model_site_kind of calls of a SPY_CLASS_*; -1: of none that sites are told of. */
+int site_kind_of(unsigned cls);
 /* "train.py:57 in step" (free it): by the site's headline, with the thread where that is no
  * Python's: that alone, or `full`, which has the whole path too. */
 char *site_headline(const struct model_site *s, bool full);

@@ -173,8 +173,7 @@ static void read_frames(struct part *s, const struct tf_site *t, struct model_si
 
 /* ---- figures ---- */
 
-/* -1: of none that sites are told of. */
-static int kind_of(unsigned cls)
+int site_kind_of(unsigned cls)
 {
 	switch (cls) {
 	case SPY_CLASS_SYNC:
@@ -270,7 +269,7 @@ static bool read_site(struct part *s, uint32_t i, struct model_site *to)
 	const struct tf_site *t = tf_entry(&r->map, &s->area->sites, i, sizeof(*t));
 	const struct tf_call *call =
 	        t ? tf_entry(&r->map, &s->p->header->calls, t->call, sizeof(*call)) : NULL;
-	int kind = call ? kind_of(call->cls) : -1;
+	int kind = call ? site_kind_of(call->cls) : -1;
 
 	if (kind < 0 || !t->calls || t->call >= r->calls || s->p->api_of[t->call] == UINT32_MAX)
 		return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which line of the program a finding is about: by the recent calls of what is judged, as far as
- * their sites are known. Where these tell nothing, by what the sites have of the whole run.
+ * their sites are known. Where these tell nothing, by what the sites have of the whole run, if most
+ * of that is of what is judged.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +14,9 @@
 
 /* A line that has less of it is not the one to look at. */
 #define SITE_LEAST 0.1
+/* What is judged has less than this share of what the lines of the whole run have: these tell
+ * nothing of it. */
+#define JUDGED_LEAST 0.5
 /* Fewer gaps with a known line (or less than half of the time) tell no line. */
 #define FEW_LINES 10
 
@@ -164,6 +168,23 @@ static bool choose(const struct model_sites *sites, const double *of, struct fin
 	return true;
 }
 
+/* Whether what is judged has most of what all lines have: it may be a loop behind a start-up that
+ * copied far more. Without recent calls it is the whole run. */
+static bool has_most(const struct finding_context *c, const struct finding_calls *a,
+                     const double *of)
+{
+	double whole = 0, judged = 0, held = c->h->coverage > 0 ? c->h->coverage : 1;
+
+	for (size_t i = 0; i < c->m->sites.place_count; i++)
+		whole += of[i];
+	for (size_t i = 0; i < c->count; i++) {
+		int kind = site_kind_of(c->call_events[i].cls);
+		if (kind >= 0 && a->kinds & FINDING_KIND(kind))
+			judged += measured_of(&c->call_events[i], a->measure);
+	}
+	return !c->count || judged >= JUDGED_LEAST * held * whole;
+}
+
 void finding_find_site(const struct finding_context *c, const struct finding_calls *a,
                        struct finding *f)
 {
@@ -177,7 +198,8 @@ void finding_find_site(const struct finding_context *c, const struct finding_cal
 	if (!choose(sites, of, f) && a->only != OF_ITS_KERNEL && a->only != THAT_COMMUNICATES) {
 		memset(of, 0, sites->place_count * sizeof(*of));
 		add_all(sites, a, of);
-		choose(sites, of, f);
+		if (has_most(c, a, of))
+			choose(sites, of, f);
 	}
 	free(of);
 }

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/analysis/findings/findings_internal.h"
+#include "tests/unit/report/analysis/findings/findings_fixture.h"
+
+enum { START_UP, LOOP, LINES };
+
+static const struct finding_calls copies = {FINDING_KIND(SITE_COPY), BY_PAGEABLE, ALL_OF_THEM};
+static struct model_site sites[LINES];
+static struct model_place places[LINES];
+static uint32_t place_of_site[LINES];
+
+/* Two lines copy pageable memory; so much of the bytes is what those of their calls had whose line
+ * is known. */
+static void with_lines(struct run *r, uint64_t start_up, uint64_t loop)
+{
+	for (size_t i = 0; i < LINES; i++) {
+		sites[i] =
+		        (struct model_site){.kind = SITE_COPY, .api = "cuMemcpyHtoD", .place = i};
+		places[i] = (struct model_place){.site = i, .sites = 1};
+		place_of_site[i] = (uint32_t)i;
+	}
+	places[START_UP].pageable_bytes = start_up;
+	places[LOOP].pageable_bytes = loop;
+	r->m.sites = (struct model_sites){.recorded = true,
+	                                  .items = sites,
+	                                  .count = LINES,
+	                                  .places = places,
+	                                  .place_count = LINES};
+	r->process.site_of = place_of_site;
+	r->process.site_count = LINES;
+}
+
+/* So many copies of what is judged; the line of the first ones is known. */
+static void with_copies(struct run *r, unsigned count, unsigned known, uint64_t bytes)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct call_event *a = run_copy_back(r, FREE, 100.0 * i, 2);
+		a->bytes = bytes;
+		a->site = i < known ? LOOP + 1 : 0;
+	}
+}
+
+static const struct model_place *line_of_copies(struct run *r)
+{
+	struct finding_context c = {.m = &r->m,
+	                            .process = &r->process,
+	                            .h = &r->process.call_log,
+	                            .call_events = r->process.call_log.call_events,
+	                            .count = r->process.call_log.count};
+	struct finding f = {0};
+
+	finding_find_site(&c, &copies, &f);
+	return f.place;
+}
+
+/* By the calls of what is judged, however much others copied before. */
+static void test_known_calls(void **state)
+{
+	struct run r;
+
+	run_start(&r);
+	with_lines(&r, 1000000, 3000);
+	with_copies(&r, 100, 3, 1000);
+	assert_ptr_equal(line_of_copies(&r), &places[LOOP]);
+	run_end(&r);
+}
+
+/* None of these calls has a line that is known: where nearly all bytes were copied before what is
+ * judged, no line is told. */
+static void test_most_was_before(void **state)
+{
+	struct run r;
+
+	run_start(&r);
+	with_lines(&r, 1000000, 0);
+	with_copies(&r, 100, 0, 1000);
+	assert_null(line_of_copies(&r));
+	run_end(&r);
+}
+
+/* The same where what is judged is most of the run; and as far as its calls are still kept. */
+static void test_most_is_judged(void **state)
+{
+	struct run r;
+
+	run_start(&r);
+	with_lines(&r, 20000, 70000);
+	with_copies(&r, 100, 0, 1000);
+	assert_ptr_equal(line_of_copies(&r), &places[LOOP]);
+	with_lines(&r, 200000, 700000);
+	assert_null(line_of_copies(&r));
+	r.process.call_log.coverage = 0.1;
+	assert_ptr_equal(line_of_copies(&r), &places[LOOP]);
+	run_end(&r);
+}
+
+/* Nothing is kept: all lines are of what is judged. */
+static void test_no_calls(void **state)
+{
+	struct run r;
+
+	run_start(&r);
+	with_lines(&r, 200, 700);
+	assert_ptr_equal(line_of_copies(&r), &places[LOOP]);
+	run_end(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_known_calls),
+	        cmocka_unit_test(test_most_was_before),
+	        cmocka_unit_test(test_most_is_judged),
+	        cmocka_unit_test(test_no_calls),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
