@@ -122,12 +122,14 @@ struct call_log {
 	double busy;   /* of a phase: share in which the busiest device worked; 0 = not known */
 	struct call_log_piece *joined; /* by time; NULL: all stand where they were */
 	size_t joined_count;
-	bool left_out;   /* the process has no part in the phase that is judged */
-	double steady;   /* where start-up ended, by the time slices; 0 where it cannot be told */
-	double coverage; /* share of [steady, window) that lies in [from, up to); NaN = unknown */
-	double per_call; /* ns that recording one call took */
-	double cpu_wait; /* share of the steady time of the threads that give the GPU work in which
-	                    they waited for a CPU; NaN = unknown */
+	bool left_out;    /* the process has no part in the phase that is judged */
+	double steady;    /* where start-up ended, by the time slices; 0 where it cannot be told */
+	double coverage;  /* share of [steady, window) that lies in [from, up to); NaN = unknown */
+	double per_call;  /* ns that recording one call took */
+	double off_apart; /* of half an interval in `works`: the share that is off by chance, in one
+	                     class this way and in another that way */
+	double cpu_wait;  /* share of the steady time of the threads that give the GPU work in which
+	                     they waited for a CPU; NaN = unknown */
 };
 
 /* Where what began at `start` stands in the log; NaN: its time is not in it. */

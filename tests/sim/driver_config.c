@@ -177,7 +177,7 @@ void sim_config_read(void)
 	c->null_ns = number("SIM_NULL_NS", 590);
 	c->to_device_ns = number("SIM_TO_DEVICE_NS", 2500);
 	c->from_device_ns = number("SIM_FROM_DEVICE_NS", 1500);
-	c->graph_gap_ns = number("SIM_GRAPH_GAP_NS", 400);
+	c->graph_gap_ns = number("SIM_GRAPH_GAP_NS", 200);
 	c->graph_mixed_ns = number("SIM_GRAPH_MIXED_NS", 0);
 	c->copy_floor_ns = number("SIM_COPY_FLOOR_NS", 1000);
 	c->stub = number("SIM_STUB", 0);

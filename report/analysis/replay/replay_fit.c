@@ -257,6 +257,7 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	n.tolds = alloc_zeroed(r->count, sizeof(*n.tolds));
 	n.told_kinds = alloc_zeroed(h->work_count + 1, sizeof(*n.told_kinds));
 	replay_fit_own(&n);
+	replay_fit_part(&n);
 	replay_fit_find_reads(&n);
 	double last = walk_all(&n);
 	bool reads_wait = replay_fit_reads_wait(&n);

@@ -56,6 +56,7 @@ struct replay_fit {
 	struct replay *replay;
 	struct replay_gpu gpu;
 	enum replay_level level;
+	double part; /* of each class' half interval that all together are off by, at this level */
 	struct replay_thread_state *threads;
 	uint32_t *event_record; /* last call that recorded an event, by its number */
 	double *own;            /* of each call where it waits for nothing */
@@ -82,6 +83,7 @@ bool replay_fit_is_query(const struct call_event *a);
 void replay_fit_duration(struct replay_fit *n, size_t i);
 /* n->own: a low quantile of what each call takes. */
 void replay_fit_own(struct replay_fit *n);
+void replay_fit_part(struct replay_fit *n); /* before the durations */
 /* Divides the time of act i, called at `start`, into its own and what it waited for. */
 void replay_fit_divide(struct replay_fit *n, size_t i, double start, double end);
 

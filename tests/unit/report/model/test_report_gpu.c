@@ -769,6 +769,8 @@ static void test_kind_of_gpu(void **state)
 		model_free(&m);
 		read_made();
 		assert_int_equal(is_told_to_calibrate(), rows[i].told);
+		/* Where nobody measured the kind all classes are off the same way. */
+		assert_true((m.processes[0].call_log.off_apart > 0) == !rows[i].told);
 	}
 }
 
