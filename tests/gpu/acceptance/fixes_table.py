@@ -466,8 +466,8 @@ WEAVERS = [
     # What was sent once need not be sent again, which no change of --what-if describes.
     Case("cupy_like_molecules", "cupy", Fix("copy-bound", None), Fix("copy-bound", "pinned", "fix2"), useless="no-sync", near=0.01),
     Case("numba_sky_array", "numba", Fix("host-bound", "host=0"), Fix("host-bound", None, "fix2"), useless="pinned", near=0.01),
-    # The host waits for each loss, but it has sent off a step's kernels long before they are done.
-    Case("coins_told", "torch torchvision", useless="no-sync", otherwise="gpu-bound", near=0.05),
+    # Held to have nothing wrong at its first look; its GPU was busy for 41 to 45 %.
+    Case("coins_told", "torch torchvision", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
 ]
 MILLERS = [
     Case("bike_docks", "torch", Fix("host-bound", "host=0"), Fix("host-bound", "host=0", "fix2"), useless="pinned", near=0.05),

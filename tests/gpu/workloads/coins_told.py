@@ -2,8 +2,9 @@
 """torchvision: a museum teaches a network to tell of which town and time an old coin is, from photographs of its collection: a
 ResNet-18 in bfloat16 with channels last; threads have decoded the photographs into pinned memory.
 
-Wrong: nothing. The next batch is brought on a stream of its own, photographs are turned and lit on the GPU, an average of the
-weights is kept by few kernels, and the host is far ahead of the GPU, though it reads the loss in each step (gpu-bound).
+Wrong: each step is some 250 launches, which take the host longer than the GPU needs to run them, though the next batch is brought on a
+stream of its own, photographs are turned and lit on the GPU and an average of the weights is kept by few kernels.
+fix: what is launched for a batch is one CUDA graph (launch-bound).
 useless: the losses are read behind 20 steps.
 """
 import fixable
@@ -66,30 +67,55 @@ def make(variant):
     mean = torch.tensor([0.485, 0.456, 0.406], device="cuda").view(3, 1, 1)
     deviation = torch.tensor([0.229, 0.224, 0.225], device="cuda").view(3, 1, 1)
     turn, pending, usual = [0], [], [5.0]
+    places = None
 
     def lit(photos):
         """Photographs in other light, some of them turned over, as the network wants them."""
-        photos = photos.to(memory_format=torch.channels_last).float() / 255.0
-        turned = torch.rand(COINS, 1, 1, 1, device="cuda") < 0.5
-        photos = torch.where(turned, photos.flip(3), photos) * (0.8 + 0.4 * torch.rand(COINS, 1, 1, 1, device="cuda"))
-        return (photos - mean) / deviation
+        photos = photos.to(memory_format=torch.channels_last).float() / 255.0  # cause: launch
+        turned = torch.rand(COINS, 1, 1, 1, device="cuda") < 0.5  # cause: launch
+        photos = torch.where(turned, photos.flip(3), photos) * (0.8 + 0.4 * torch.rand(COINS, 1, 1, 1, device="cuda"))  # cause: launch
+        return (photos - mean) / deviation  # cause: launch
 
     def learn(photos, mints):
         with torch.autocast("cuda", dtype=torch.bfloat16):
-            loss = F.cross_entropy(model(photos), mints, label_smoothing=SMOOTH)
+            loss = F.cross_entropy(model(photos), mints, label_smoothing=SMOOTH)  # cause: launch
         sgd.zero_grad()
-        loss.backward()
-        sgd.step()
+        loss.backward()  # cause: launch
+        sgd.step()  # cause: launch
         with torch.no_grad():
-            torch._foreach_lerp_(kept, weights, 1.0 - KEEP)
+            torch._foreach_lerp_(kept, weights, 1.0 - KEEP)  # cause: launch
         return loss.detach()
+
+    def captured():
+        """A graph of a batch that lies in `places`, and its loss; what was learnt on the way there is forgotten."""
+        before = {name: value.clone() for name, value in model.state_dict().items()}
+        graph, loss = fixable.capture(torch, lambda: learn(lit(places[0]), places[1]), before=sgd.zero_grad)
+        model.load_state_dict(before)
+        for weight, copy in zip(weights, kept):
+            copy.copy_(weight.detach())
+            sgd.state[weight]["momentum_buffer"].zero_()
+        return graph, loss
+
+    if variant == "fix":
+        torch.cuda.current_stream().wait_stream(ahead.stream)
+        places = [tensor.clone() for tensor in ahead.next]
+        graph, given = captured()
+
+    def learnt(photos, mints):
+        """The batch's loss."""
+        if variant != "fix":
+            return learn(lit(photos), mints)  # cause: launch
+        for place, tensor in zip(places, (photos, mints)):
+            place.copy_(tensor)
+        graph.replay()
+        return given
 
     def note(loss):
         usual[0] += 0.05 * (loss - usual[0])
 
     def step():
         photos, mints = ahead.take()
-        loss = learn(lit(photos), mints)
+        loss = learnt(photos, mints)  # cause: launch
         turn[0] += 1
         if variant != "useless":
             note(loss.item())
