@@ -68,6 +68,43 @@ def test_the_verdict_has_a_line_where_no_finding_has(tmp_path):
         assert found and found <= lines, page
 
 
+COPIES = '''
+PINNED = ctypes.c_void_p()
+NUMBER = ctypes.create_string_buffer(64)
+
+
+def brought():
+    cuda.cuMemcpyHtoDAsync_v2(MEMORY, PINNED, SIZE(1 << 20), None)
+
+
+def read():
+    cuda.cuMemcpyDtoH_v2(NUMBER, MEMORY, SIZE(64))
+
+
+start()
+assert cuda.cuMemHostAlloc(ctypes.byref(PINNED), SIZE(1 << 20), 0) == 0
+for i in range(400):
+    brought()
+    for _ in range(10):
+        launch()
+    read()
+print(os.getpid())
+'''
+
+
+def test_copies_that_could_overlap_are_those_that_take_the_gpu_long(tmp_path):
+    """Not the small one that waits for all that: most of the calls' time is its."""
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    program = tmp_path / 'copies.py'
+    program.write_text((HERE / 'planted.py').read_text().split('def nested')[0] + COPIES)
+    p = run_python(python, tmp_path, program, CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
+    r = report(recording_of(tmp_path, p.stdout.strip()))
+    copies = {s['frames'][s['headline']]['function']: s for s in r['sites'] if s['kind'] == 'copy'}
+    assert copies['read']['api_total_ns'] > copies['brought']['api_total_ns']
+    site, = [f['site'] for f in r['findings'] if f['id'] == 'copy-not-overlapped']
+    assert (site['function'], site['measure']) == ('brought', 'GPU time')
+
+
 def test_tables_by_what_sites_have_most_of(tmp_path):
     """--sites: by GPU time, of launches, waits, allocations, and pageable bytes; the largest first, each place at most once."""
     python = interpreters().get('3.11') or next(iter(interpreters().values()))

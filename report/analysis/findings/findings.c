@@ -171,7 +171,7 @@ static const struct known {
          "worked on",
          "copies in a stream of their own, two buffers",
          "copy the next batch in a torch.cuda.Stream()", WHATIF_OVERLAP, VERDICT_COPY,
-         LINE(COPY_CALLS, BY_API, ALL_OF_THEM)},
+         LINE(COPY_CALLS, BY_GPU, ALL_OF_THEM)},
         {"low-bandwidth-copy", detect_low_bandwidth_copy,
          "Copies reach a fraction of the bandwidth",
          "pack rows on the device by a kernel and copy one piece; avoid cudaMemcpy2D of narrow "
