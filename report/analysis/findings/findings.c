@@ -243,6 +243,7 @@ static const struct finding_calls class_calls[VERDICT_CLASSES] = {
         [VERDICT_COPY] = LINE(COPY_CALLS, BY_BOTH, ALL_OF_THEM),
         [VERDICT_ALLOC] = LINE(ALLOC_CALLS, BY_API, ALL_OF_THEM),
 };
+static const struct finding_calls reads = LINE(COPY_CALLS, BY_COUNT, THAT_BRING_BACK);
 
 /* What of the window it would save, or is at stake. */
 static double weight(const struct finding *f)
@@ -345,6 +346,9 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 		to->of_class[i].id = verdict_names[i];
 		finding_find_site(&context, &class_calls[i], &to->of_class[i]);
 	}
+	/* XLA waits outside CUDA for what it reads: the copies that bring it are all there is. */
+	if (!to->of_class[VERDICT_SYNC].place)
+		finding_find_site(&context, &reads, &to->of_class[VERDICT_SYNC]);
 	if (to->count)
 		qsort(to->items, to->count, sizeof(*to->items), by_severity);
 }

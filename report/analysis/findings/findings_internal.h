@@ -87,7 +87,13 @@ char *finding_rate(const struct finding_context *s, double count);
 /* What a finding's line of code has most of: calls of these kinds, by what, and which of them. */
 #define FINDING_KIND(kind) (1u << (kind))
 enum finding_measure { BY_API, BY_PAGEABLE, BY_COUNT, BY_GPU, BY_BOTH };
-enum finding_only { ALL_OF_THEM, THAT_WAIT_FOR_ALL, OF_ITS_KERNEL, THAT_COMMUNICATES };
+enum finding_only {
+	ALL_OF_THEM,
+	THAT_WAIT_FOR_ALL,
+	OF_ITS_KERNEL,
+	THAT_COMMUNICATES,
+	THAT_BRING_BACK /* copies to pinned memory of the host, which return at once */
+};
 struct finding_calls {
 	unsigned kinds; /* FINDING_KIND() of enum model_site_kind; 0 = it has no line */
 	enum finding_measure measure;

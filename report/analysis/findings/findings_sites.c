@@ -98,6 +98,9 @@ static bool is_meant(const struct finding_context *c, const struct finding_calls
 {
 	const char *kernel = e->work < c->h->work_count ? c->h->works[e->work].kernel : NULL;
 
+	if (a->only == THAT_BRING_BACK)
+		return e->cls == SPY_CLASS_COPY && e->direction == SPY_DIR_DTOH &&
+		       e->memory == SPY_MEM_PINNED;
 	if (a->only == OF_ITS_KERNEL)
 		return kernel && f->kernel && !strcmp(kernel, f->kernel);
 	return a->only != THAT_COMMUNICATES || (kernel && cuda_communicates(kernel));
@@ -195,7 +198,7 @@ void finding_find_site(const struct finding_context *c, const struct finding_cal
 	double *of = alloc_zeroed(sites->place_count, sizeof(*of));
 	f->place_measure = measures[a->measure];
 	add_recent(c, a, f, of);
-	if (!choose(sites, of, f) && a->only != OF_ITS_KERNEL && a->only != THAT_COMMUNICATES) {
+	if (!choose(sites, of, f) && (a->only == ALL_OF_THEM || a->only == THAT_WAIT_FOR_ALL)) {
 		memset(of, 0, sites->place_count * sizeof(*of));
 		add_all(sites, a, of);
 		if (has_most(c, a, of))

@@ -105,13 +105,40 @@ static void test_no_calls(void **state)
 	run_end(&r);
 }
 
+/* XLA waits outside CUDA for what it reads: the line is that of the copies that bring it, not of
+ * those that take something there. Where there are waits, it is theirs. */
+static void test_reads_without_waits(void **state)
+{
+	struct run r;
+
+	run_start(&r);
+	with_lines(&r, 0, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		struct call_event *to = run_copy_back(&r, FREE, 100.0 * i, 20);
+		to->direction = SPY_DIR_HTOD;
+		to->memory = SPY_MEM_PINNED;
+		to->site = START_UP + 1;
+		run_launch(&r, FREE, 100.0 * i + 30, 2);
+		struct call_event *back = run_copy_back(&r, FREE, 100.0 * i + 40, 2);
+		back->memory = SPY_MEM_PINNED;
+		back->site = LOOP + 1;
+	}
+	run_finding(&r, "none");
+	assert_ptr_equal(r.found.of_class[VERDICT_SYNC].place, &places[LOOP]);
+	sites[START_UP].kind = SITE_WAIT;
+	sites[START_UP].api = "cuStreamSynchronize";
+	run_sync(&r, FREE, 10000, 50)->site = START_UP + 1;
+	run_finding(&r, "none");
+	assert_ptr_equal(r.found.of_class[VERDICT_SYNC].place, &places[START_UP]);
+	run_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_known_calls),
-	        cmocka_unit_test(test_most_was_before),
-	        cmocka_unit_test(test_most_is_judged),
-	        cmocka_unit_test(test_no_calls),
+	        cmocka_unit_test(test_known_calls),         cmocka_unit_test(test_most_was_before),
+	        cmocka_unit_test(test_most_is_judged),      cmocka_unit_test(test_no_calls),
+	        cmocka_unit_test(test_reads_without_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
