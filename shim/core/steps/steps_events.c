@@ -184,7 +184,8 @@ uint64_t steps_event_of_launch(struct steps_detector *d, const struct tf_record 
 }
 
 /* So many launches may come and be nothing but events within the step under way, if none of them is
- * the marker and none comes late. */
+ * the marker and none comes late. Whether one is the marker with the event before it is not looked
+ * at here. */
 static unsigned room_within(const struct steps_detector *d, unsigned n)
 {
 	const uint64_t events = d->now.events, typical = d->typical.events,
@@ -200,7 +201,7 @@ static unsigned room_within(const struct steps_detector *d, unsigned n)
 	room = room < look - 1 - d->count ? room : look - 1 - d->count;
 	if (!d->marker)
 		return (unsigned)room;
-	if (!d->inside || !events)
+	if (!d->inside || !events || is_pair(d->marker))
 		return 0;
 	if (!d->has_typical)
 		return (unsigned)room;

@@ -378,6 +378,64 @@ static void test_a_pause_amid_steps_that_do_not(void **state)
 	pause_amid_calls(forward_alone);
 }
 
+/* Launches that come together, as the collector hands them over: so many at once, at most. */
+static void run_together(unsigned launches, unsigned most)
+{
+	struct tf_record r[64];
+	const struct steps_symbols *symbols[64];
+	struct steps_symbols s;
+
+	while (launches) {
+		unsigned n = launches < most ? launches : most;
+		for (unsigned i = 0; i < n; i++) {
+			r[i] = a_launch(1, 8);
+			r[i].start = now;
+			r[i].end = now + CALL_TICKS;
+			now += CALL_TICKS + BETWEEN;
+			s = steps_symbols_of(&r[i], SPY_CLASS_LAUNCH);
+			symbols[i] = &s;
+		}
+		steps_launches(steps, &made.map, by, r, symbols, n);
+		launches -= n;
+	}
+}
+
+/* Nothing is there once in an iteration when its loop is found, but what comes behind what: a
+ * launch behind an upload. It is one as well among launches that come together. Then come smaller
+ * iterations, which have it too. The host is late now and then. */
+static void test_a_pair_that_begins_launches(void **state)
+{
+	for (unsigned most = 1; most <= 64; most += 9) {
+		finish(state);
+		begin(state);
+		for (int i = 0; i < 40; i++) {
+			for (int k = 0; k < 8; k++)
+				upload();
+			run_together(100, most);
+			now += any(3) ? 0 : 20 * LONG_GAP;
+			run_together(200, most);
+			wait_here();
+			now += any(3) ? LONG_GAP : 0;
+		}
+		for (int i = 0; i < 400; i++) {
+			upload();
+			now += any(6) ? 0 : 20 * LONG_GAP;
+			run_together(6, most);
+			wait_here();
+			now += LONG_GAP;
+		}
+		const struct tf_loop *one = longest(NULL), *other = longest(one);
+		if (one->steps < other->steps) {
+			const struct tf_loop *more = other;
+			other = one;
+			one = more;
+		}
+		assert_in_range(one->steps, 395, 400);
+		assert_in_range(other->steps, 39, 40);
+		rows_agree();
+	}
+}
+
 /* A server's threads, and the one that started them: each has a loop of its own. */
 static void test_many_threads(void **state)
 {
@@ -553,6 +611,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_row_of_kernels_is_no_loop_yet, begin,
 	                                        finish),
 	        cmocka_unit_test_setup_teardown(test_pauses_that_are_alike, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_pair_that_begins_launches, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_many_threads, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_pause_amid_steps_that_wait, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_pause_amid_steps_that_do_not, begin, finish),
