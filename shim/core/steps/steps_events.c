@@ -196,6 +196,8 @@ static unsigned room_within(const struct steps_detector *d, unsigned n)
 		return 0;
 	if (!d->marker && d->next_short < look)
 		look = d->next_short;
+	if (!d->marker && d->next_late < look)
+		look = d->next_late;
 	if (d->count + 1 >= look)
 		return 0;
 	room = room < look - 1 - d->count ? room : look - 1 - d->count;
