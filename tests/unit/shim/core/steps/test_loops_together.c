@@ -49,6 +49,7 @@ static void kernel_of(uint32_t kernel, uint32_t blocks)
 struct iteration {
 	unsigned parts, times[6], kind[6], kernel[6];
 	bool waits, pauses;
+	bool helped; /* another thread uploads now and then */
 };
 
 static void draw(struct iteration *it)
@@ -61,6 +62,7 @@ static void draw(struct iteration *it)
 	}
 	it->waits = any(2);
 	it->pauses = any(2);
+	it->helped = any(3) == 0;
 }
 
 static void go_through(const struct iteration *it)
@@ -69,6 +71,12 @@ static void go_through(const struct iteration *it)
 		for (unsigned k = it->times[i] - (unsigned)(any(8) == 0); k > 0; k--) {
 			if (any(200) == 0)
 				pass(LONG_GAP * (1 + any(30)));
+			if (it->helped && any(50) == 0) {
+				hand_over();
+				by = 1;
+				upload();
+				by = 0;
+			}
 			if (it->kind[i]) {
 				kernel_of(it->kernel[i], 1 + (uint32_t)(any(10) == 0));
 				continue;
