@@ -19,7 +19,7 @@ static unsigned shape_rounds(unsigned request)
 
 int main(int argc, char **argv)
 {
-	unsigned iterations = sample_start(argc, argv, 3000);
+	unsigned iterations = sample_start(argc, argv, 4000);
 	unsigned *value = chain_start();
 	unsigned long rounds = 0;
 	cudaGraphExec_t kept[SHAPES] = {};
