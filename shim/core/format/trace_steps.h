@@ -56,7 +56,7 @@ struct tf_level {        /* one way to divide a loop's work into pieces that are
 	uint64_t events_x1000; /* pieces of work in one, on average */
 };
 #define TF_LEVELS        8u
-#define TF_ANCHOR_WAIT   1u /* a call that waits for the GPU */
+#define TF_ANCHOR_WAIT   1u /* a call that waits for the GPU: copies to the host that do, too */
 #define TF_ANCHOR_UPLOAD 2u /* a copy to the device */
 #define TF_ANCHOR_GAP    4u /* a time without calls, long for this thread */
 

@@ -75,6 +75,13 @@ struct steps_symbols steps_symbols_of(const struct tf_record *r, unsigned cls)
 	                              symbol(cls, (id + 1) * 0x100000001b3u + shape, 1)};
 }
 
+/* A copy to the host for which its caller waits. */
+static bool brings_back(const struct tf_record *r)
+{
+	return r->copy.direction == SPY_DIR_DTOH &&
+	       (!r->copy.async || r->copy.memory == SPY_MEM_PAGEABLE);
+}
+
 static void event_of(struct steps_event *e, const struct tf_record *r, unsigned cls)
 {
 	const bool args = !(r->flags & TF_NO_ARGS);
@@ -95,7 +102,8 @@ static void event_of(struct steps_event *e, const struct tf_record *r, unsigned 
 	e->bytes = r->copy.bytes;
 	if (is_copy(r, cls))
 		e->flags = (r->copy.memory == SPY_MEM_PAGEABLE ? STEP_PAGEABLE : 0) |
-		           (r->copy.direction == SPY_DIR_HTOD ? TF_ANCHOR_UPLOAD : 0);
+		           (r->copy.direction == SPY_DIR_HTOD ? TF_ANCHOR_UPLOAD : 0) |
+		           (brings_back(r) ? TF_ANCHOR_WAIT : 0);
 }
 
 /* The event of a launch with its arguments. Each field is stored where it stands: put together

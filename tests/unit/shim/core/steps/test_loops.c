@@ -35,6 +35,49 @@ static void test_our_own_time_is_no_pause(void **state)
 	assert_null(loop(0));
 }
 
+/* A copy to the host that returns when it is done is a wait: each step has one, and what the host
+ * does behind some of them makes no longer steps. */
+static void bring_back(bool async, enum spy_memory memory)
+{
+	struct tf_record r = {.call = 5};
+
+	r.copy.direction = SPY_DIR_DTOH;
+	r.copy.memory = memory;
+	r.copy.async = async;
+	r.copy.bytes = 4096;
+	give(r, SPY_CLASS_COPY);
+}
+
+static void test_copies_that_are_waited_for(void **state)
+{
+	static const struct {
+		bool async;
+		enum spy_memory memory;
+		bool waited;
+	} rows[] = {{false, SPY_MEM_PINNED, true},
+	            {true, SPY_MEM_PAGEABLE, true},
+	            {true, SPY_MEM_PINNED, false}};
+
+	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+		finish(state);
+		begin(state);
+		for (int i = 0; i < 800; i++) {
+			for (uint32_t k = 1; k <= 3; k++)
+				run_kernel(k);
+			bring_back(rows[row].async, rows[row].memory);
+			now += i % 10 ? 0 : LONG_GAP + any(4 * LONG_GAP);
+		}
+		const struct tf_loop *l = longest(NULL);
+		if (rows[row].waited) {
+			assert_in_range(l->steps, 795, 800);
+			assert_true(l->anchors & TF_ANCHOR_WAIT);
+		} else {
+			assert_false(l->anchors & TF_ANCHOR_WAIT);
+		}
+		rows_agree();
+	}
+}
+
 static void launch_this(uint64_t graph)
 {
 	struct tf_record r = {.call = graph_launch};
@@ -600,6 +643,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(test_a_pause_divides_steps, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_our_own_time_is_no_pause, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_copies_that_are_waited_for, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_graphs_of_one_place, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_graph_a_step_behind_much_else, begin,
 	                                        finish),
