@@ -122,9 +122,12 @@ def measure_loop(settings, name):
     if outcome.trouble() or troubles or not reports:
         return {**row, "pass": False, "text": outcome.trouble() or "; ".join(troubles) or "no recording"}
     found = largest(reports[0])
-    if not found or found["mean_ns"] is None:
+    if not found:
+        return {**row, "pass": False, "text": "never launched"}
+    row["count"] = found["count"]  # exact, whether any was timed or not
+    if found["mean_ns"] is None:
         return {**row, "pass": False, "text": "never timed"}
-    row.update({k: found[k] for k in ("count", "samples", "mean_ns", "low_ns", "high_ns")})
+    row.update({k: found[k] for k in ("samples", "mean_ns", "low_ns", "high_ns")})
     row["calibration"] = reports[0].data["gpu"]["calibration"]
     row["text"] = "%.0f ns (%.0f to %.0f), %d samples of %d" % (
         row["mean_ns"], row["low_ns"], row["high_ns"], row["samples"], row["count"])
