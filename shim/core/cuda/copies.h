@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "shim/core/format/classes.h"
+#include "shim/core/format/trace_records.h"
 
 struct cuda_copy {
 	enum spy_direction direction;
@@ -23,6 +24,17 @@ struct cuda_copy {
 	bool async;
 	uint64_t bytes;
 };
+
+/* The copy or set of a call whose arguments are known. */
+static inline struct cuda_copy cuda_copy_of(const struct tf_record *r)
+{
+	return (struct cuda_copy){
+	        .direction = (enum spy_direction)r->copy.direction,
+	        .memory = (enum spy_memory)r->copy.memory,
+	        .async = r->copy.async,
+	        .bytes = r->copy.bytes,
+	};
+}
 
 /* A copy of pageable memory to the device up to this travels with the command: the call has read
  * the memory when it returns, whatever the stream does. */

@@ -2,6 +2,7 @@
 /* Records as events: what each is, and how long it was before it came. */
 #include "shim/core/steps/steps_found.h"
 
+#include "shim/core/cuda/copies.h"
 #include "shim/core/work/work_class.h"
 
 #define AHEAD     16u /* events whose places are fetched ahead */
@@ -78,8 +79,7 @@ struct steps_symbols steps_symbols_of(const struct tf_record *r, unsigned cls)
 /* A copy to the host for which its caller waits. */
 static bool brings_back(const struct tf_record *r)
 {
-	return r->copy.direction == SPY_DIR_DTOH &&
-	       (!r->copy.async || r->copy.memory == SPY_MEM_PAGEABLE);
+	return r->copy.direction == SPY_DIR_DTOH && cuda_copy_holds(cuda_copy_of(r));
 }
 
 static void event_of(struct steps_event *e, const struct tf_record *r, unsigned cls)

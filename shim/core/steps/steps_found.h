@@ -196,9 +196,7 @@ static inline bool steps_goes_on(struct steps_detector *d, uint64_t n)
 	const struct steps_symbols *symbols = symbols_at(d, n);
 	struct steps_segment *now = &d->now;
 
-	if (symbols->coarse == d->marker || symbols->fine == d->marker || !d->inside ||
-	    (is_pair(d->marker) && pair_at(d, n) == d->marker) || e->flags & TF_ANCHOR_GAP ||
-	    !now->events ||
+	if (is_symbol(d, d->marker, n) || !d->inside || e->flags & TF_ANCHOR_GAP || !now->events ||
 	    (d->has_typical && (now->events + 1 == d->typical.events ||
 	                        now->events >= 2 * d->typical.events + STEP_LOOK)))
 		return false;

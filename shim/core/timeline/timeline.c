@@ -99,7 +99,7 @@ static struct tl_split divide(struct timeline *t, uint32_t thread, const struct 
 	case SPY_CLASS_GRAPH_LAUNCH:
 		return tl_launch(t, thread, r);
 	case SPY_CLASS_SET:
-		if (r->flags & TF_NO_ARGS || !cuda_set_holds(tl_copy(r)))
+		if (r->flags & TF_NO_ARGS || !cuda_set_holds(cuda_copy_of(r)))
 			return tl_submit(t, thread, r, TF_WORK_SET, &t->call_typical[r->call]);
 		/* fall through */
 	case SPY_CLASS_COPY:

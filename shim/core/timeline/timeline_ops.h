@@ -107,22 +107,11 @@ static inline void tl_enqueued(struct timeline *t, struct tl_stream *s, struct t
 		q->back = tl_find_back(t, q, op);
 }
 
-/* A call's copy or set, as the rules of shim/core/cuda have it. */
-static inline struct cuda_copy tl_copy(const struct tf_record *r)
-{
-	return (struct cuda_copy){
-	        .direction = (enum spy_direction)r->copy.direction,
-	        .memory = (enum spy_memory)r->copy.memory,
-	        .async = r->copy.async,
-	        .bytes = r->copy.bytes,
-	};
-}
-
 /* The call returns only when its copy or set is done. */
 static inline bool tl_holds(const struct tf_record *r, enum tf_work_kind kind)
 {
-	return (kind == TF_WORK_COPY && cuda_copy_holds(tl_copy(r))) ||
-	       (kind == TF_WORK_SET && cuda_set_holds(tl_copy(r)));
+	return (kind == TF_WORK_COPY && cuda_copy_holds(cuda_copy_of(r))) ||
+	       (kind == TF_WORK_SET && cuda_set_holds(cuda_copy_of(r)));
 }
 
 /* ---- streams ---- */

@@ -107,7 +107,7 @@ struct tl_split tl_submit(struct timeline *t, uint32_t thread, const struct tf_r
 	if (r->result || t->mode == TF_GPU_OFF || r->flags & (TF_CAPTURED | TF_NO_ARGS))
 		return split;
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
-	struct tl_queue *q = &s->queues[cuda_engine(kind, tl_copy(r))];
+	struct tl_queue *q = &s->queues[cuda_engine(kind, cuda_copy_of(r))];
 	tl_catch_up(t, s, q, r->start, r->end);
 	bool full = tl_waited(t, s, q, r->end, ticks, *typical);
 	if (full) {

@@ -294,7 +294,7 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 		return split;
 	bool copy = state == TF_HOST_COPY, known_args = !(r->flags & TF_NO_ARGS),
 	     holds = known_args && tl_holds(r, work_kind(cls)),
-	     staged = copy && known_args && cuda_copy_is_staged(tl_copy(r));
+	     staged = copy && known_args && cuda_copy_is_staged(cuda_copy_of(r));
 	if (copy && !holds && (!known_args || r->copy.memory != SPY_MEM_PAGEABLE))
 		return tl_submit(t, thread, r, TF_WORK_COPY, typical);
 	if (!copy && !cuda_role_may_wait_for_device(role))
@@ -304,7 +304,7 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	unsigned device = stream && stream->has_device ? stream->device : t->threads[thread].device;
 	/* A staged copy that does not hold its caller waits only for a buffer: until the copy that
 	 * used it last ends. */
-	unsigned buffers = staged ? cuda_copy_buffers(tl_copy(r)) : 0;
+	unsigned buffers = staged ? cuda_copy_buffers(cuda_copy_of(r)) : 0;
 	const struct tl_event buffer = {
 	        .op = buffers ? t->device[device].staged[CUDA_STAGING_BUFFERS - buffers] : 0};
 	const struct tl_event *event = buffers ? &buffer : NULL;

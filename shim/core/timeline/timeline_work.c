@@ -120,7 +120,7 @@ static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *
 		op->start = tl_max(from, op->end - tl_min(ticks, op->end));
 	}
 	op->ready = op->start;
-	if (cuda_copy_holds(tl_copy(r))) {
+	if (cuda_copy_holds(cuda_copy_of(r))) {
 		s->loose = op->id;
 		tl_awaited_by(t, s, op->start);
 	} else {
@@ -137,7 +137,7 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	struct tl_stream *s = tl_stream(t, thread, r->stream, r->flags);
 	struct tf_stream *row = tl_stream_row(t, s, t->threads[thread].device);
 	struct tl_device *d = tl_device(t, s->device);
-	struct tl_op *op = tl_begin_op(t, thread, r, kind, cuda_engine(kind, tl_copy(r)));
+	struct tl_op *op = tl_begin_op(t, thread, r, kind, cuda_engine(kind, cuda_copy_of(r)));
 	bool known, ends_last = false;
 
 	bool shared = kind == TF_WORK_COPY &&
@@ -152,7 +152,7 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 		op->start = op->ready = exact->gpu_start;
 		op->end = exact->gpu_end;
 	} else if (t->mode == TF_GPU_SAMPLE && kind == TF_WORK_COPY &&
-	           cuda_copy_is_staged(tl_copy(r)) && place_staged(t, s, op, r, from, work)) {
+	           cuda_copy_is_staged(cuda_copy_of(r)) && place_staged(t, s, op, r, from, work)) {
 		op->flags &= (uint8_t)~TL_OP_UNKNOWN;
 	} else if (tl_holds(r, kind)) {
 		place_blocking(t, s, op, r, ticks);
@@ -164,8 +164,8 @@ struct tl_op *tl_issue(struct timeline *t, uint32_t thread, const struct tf_reco
 	if (shared)
 		d->engine[op->engine] = tl_later_op(t, d->engine[op->engine], op->id);
 	if (kind == TF_WORK_COPY && r->copy.direction == SPY_DIR_HTOD &&
-	    cuda_copy_is_staged(tl_copy(r)))
-		take_buffers(d, op, tl_copy(r));
+	    cuda_copy_is_staged(cuda_copy_of(r)))
+		take_buffers(d, op, cuda_copy_of(r));
 	if (known && !exact)
 		tl_note_variance(t, s, work);
 	if (exact)

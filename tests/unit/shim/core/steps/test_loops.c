@@ -35,8 +35,6 @@ static void test_our_own_time_is_no_pause(void **state)
 	assert_null(loop(0));
 }
 
-/* A copy to the host that returns when it is done is a wait: each step has one, and what the host
- * does behind some of them makes no longer steps. */
 static void bring_back(bool async, enum spy_memory memory)
 {
 	struct tf_record r = {.call = 5};
@@ -48,6 +46,8 @@ static void bring_back(bool async, enum spy_memory memory)
 	give(r, SPY_CLASS_COPY);
 }
 
+/* A copy to the host that returns when it is done is a wait: each step has one, and what the host
+ * does behind some of them makes no longer steps. */
 static void test_copies_that_are_waited_for(void **state)
 {
 	static const struct {
