@@ -21,10 +21,12 @@ static double end_of(const struct call_log_work *w, enum replay_level level)
 	return level == REPLAY_LOW ? w->low : level == REPLAY_HIGH ? w->high : w->mean;
 }
 
-static bool has_end(const struct call_event *a, const struct call_log *h)
+/* Its class, by which its work's time is told; NULL = not so. */
+static const struct call_log_work *class_of(const struct replay *r, const struct call_event *a)
 {
-	return a->kind != TF_WORK_NONE && isnan(a->gpu_start) && a->work != CALL_LOG_NONE &&
-	       h->works[a->work].mean >= 0;
+	return a->kind != TF_WORK_NONE && isnan(a->gpu_start) && a->work != CALL_LOG_NONE
+	               ? &r->call_log->works[a->work]
+	               : NULL;
 }
 
 /* Not all classes are at the same end of their intervals at once: by chance one takes longer and
@@ -37,9 +39,9 @@ void replay_fit_part(struct replay_fit *n)
 
 	for (size_t i = 0; i < r->count; i++) {
 		const struct call_event *a = &r->given[i];
-		if (has_end(a, h))
-			off[a->work] += a->items * fabs(end_of(&h->works[a->work], n->level) -
-			                                h->works[a->work].mean);
+		const struct call_log_work *w = class_of(r, a);
+		if (w && w->mean >= 0)
+			off[a->work] += a->items * fabs(end_of(w, n->level) - w->mean);
 	}
 	for (size_t i = 0; i < h->work_count; i++) {
 		sum += off[i];
@@ -53,14 +55,11 @@ void replay_fit_duration(struct replay_fit *n, size_t i)
 {
 	const struct call_event *a = &n->replay->given[i];
 	struct replay_act *r = &n->replay->call_events[i];
-	double ns = a->gpu;
+	const struct call_log_work *w = class_of(n->replay, a);
 
 	if (a->kind == TF_WORK_NONE)
 		return;
-	if (isnan(a->gpu_start) && a->work != CALL_LOG_NONE) {
-		const struct call_log_work *w = &n->replay->call_log->works[a->work];
-		ns = w->mean + n->part * (end_of(w, n->level) - w->mean);
-	}
+	double ns = w ? w->mean + n->part * (end_of(w, n->level) - w->mean) : a->gpu;
 	n->replay->pieces++;
 	if (!(ns >= 0 && ns < 1e18)) {
 		/* A staged copy takes as long as its call. */

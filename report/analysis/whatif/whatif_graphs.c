@@ -18,8 +18,9 @@
 #define GRAPH_NODE_MOST 50.0
 /*
  * From one node of a graph to the next, ns: 0.06 to 0.25 us in steps of 202 and 278 kernels of
- * PyTorch, 0.55 to 0.7 with branches and copies (H200 and H100, docs/CUDA_FACTS.md); of 100 empty
- * kernels none on an H200, where 0.75 us of each are the gap on a stream.
+ * PyTorch, 0.55 to 0.7 with a copy to four or five kernels and its time (H200 and H100,
+ * docs/CUDA_FACTS.md); on the H200 100 empty kernels take 50 us in a graph and 134 us on a stream,
+ * where 0.75 us of each are the gap.
  */
 #define NODE_GAP_NS    200.0
 #define NODE_GAP_LEAST 0.0
