@@ -38,11 +38,14 @@ void whatif_slow_host(const struct replay *r, struct replay_act *acts, double sl
 	}
 }
 
-/* How far a measured gain may be off by what two loops in turn differ by, as a factor's logarithm.
+/*
+ * How far a measured gain may be off by what two loops in turn differ by, as a factor's logarithm:
+ * as far as the host makes both. Where it makes one of them alone, the host's speed is all that
+ * this one differs by, and that is tried apart (WHATIF_HOST_SLOWER).
  */
 double whatif_spread(const struct whatif_outcome *o)
 {
-	double pair = GPU_SPREAD + (PAIR_SPREAD - GPU_SPREAD) * fmax(o->host[0], o->host[1]);
+	double pair = GPU_SPREAD + (PAIR_SPREAD - GPU_SPREAD) * fmin(o->host[0], o->host[1]);
 
 	return o->changed > 0 ? pair : 0;
 }
