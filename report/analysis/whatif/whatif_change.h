@@ -118,6 +118,8 @@ struct graph_cost {
 	double launch, gap;
 };
 struct graph_cost graph_cost(const struct whatif_change *c, uint32_t pieces);
+/* The same where this run has no graphs, ns, by hope: a launch without its nodes, and the gap. */
+extern const double whatif_graph_launch[], whatif_node_gap[];
 
 /* The range of a prediction: whatif_range.c. */
 double whatif_host_share(const struct replay *r, const struct replay_act *acts, double time);

@@ -73,8 +73,12 @@ static void assume_launch(struct whatif_result *to, const struct whatif_outcome 
 		assume(to, "a graph's launch takes the host %.1f us, as in this run",
 		       o->graph_launch / 1e3);
 	else
-		assume(to, "a graph's launch takes the host 2.5 us (1.5 to 5)");
-	assume(to, "0.4 us (0 to 0.75) from one piece of work of a graph to the next");
+		assume(to, "a graph's launch takes the host %.2g us (%.2g to %.2g)",
+		       whatif_graph_launch[HOPE_MIDDLE] / 1e3,
+		       whatif_graph_launch[HOPE_MOST] / 1e3, whatif_graph_launch[HOPE_LEAST] / 1e3);
+	assume(to, "%.2g us (%.2g to %.2g) from one piece of work of a graph to the next",
+	       whatif_node_gap[HOPE_MIDDLE] / 1e3, whatif_node_gap[HOPE_MOST] / 1e3,
+	       whatif_node_gap[HOPE_LEAST] / 1e3);
 }
 
 static void assume_graphs(struct whatif_result *to, const struct whatif_outcome *o)
