@@ -56,29 +56,36 @@ static void test_pageable_memory_is_unmapped(void **state)
 }
 
 /* A result comes to memory whose pages the copy makes, as its own 4 bytes a ns show: then they are
- * all given back behind it, though the program asks the driver something in between. */
+ * all given back behind it, though the program asks the driver something in between. Where making
+ * them takes longer than usual, 2 us each, giving them back does too. */
 static void test_pages_that_a_copy_makes(void **state)
 {
+	static const struct {
+		double copy, goes; /* us */
+	} cases[] = {{1000, 250}, {2683, 400}};
 	struct play p;
 	struct model m = {0};
 
-	play_start(&p);
-	for (int i = 0; i < 200; i++) {
-		for (int k = 0; k < 10; k++, p.host += 20)
-			play_launch(&p, 5, 2);
-		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PAGEABLE, 4096000, 1000, 0);
-		p.host += 120;
-		struct tf_record r = play_call(&p, p.query, 1);
-		play_returns(&p, &r);
-		p.host += 320;
+	for (int k = 0; k < 2; k++) {
+		play_start(&p);
+		for (int i = 0; i < 200; i++) {
+			for (int l = 0; l < 10; l++, p.host += 20)
+				play_launch(&p, 5, 2);
+			play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PAGEABLE, 4096000, cases[k].copy,
+			              0);
+			p.host += 120;
+			struct tf_record r = play_call(&p, p.query, 1);
+			play_returns(&p, &r);
+			p.host += 320;
+		}
+		play_timed(&p, 2);
+		play_sync(&p);
+		struct whatif_result r = play_ask(&p, &m, WHATIF_PINNED, NULL, 1);
+		/* Of the copy 4 us of its call are left. */
+		assert_near(r.window, 200 * (10 * 25 + 20 + cases[k].copy + 441) * 1e3, 0.02);
+		assert_near(r.predicted, 200 * (10 * 25 + 4 + 441 - cases[k].goes) * 1e3, 0.03);
+		play_ends(&p, &m);
 	}
-	play_timed(&p, 2);
-	play_sync(&p);
-	struct whatif_result r = play_ask(&p, &m, WHATIF_PINNED, NULL, 1);
-	/* Of the copy 4 us of its call are left, and of the rest 250 us of mapping go. */
-	assert_near(r.window, 200 * (10 * 25 + 20 + 1000 + 441) * 1e3, 0.02);
-	assert_near(r.predicted, 200 * (10 * 25 + 4 + 441 - 250) * 1e3, 0.03);
-	play_ends(&p, &m);
 }
 
 /* Behind a large copy of pageable memory the host is slow, as long as the copy took; not behind a
