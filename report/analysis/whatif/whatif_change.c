@@ -106,16 +106,16 @@ static double reader_waits(const struct replay *r, double *part, const uint32_t 
 
 /*
  * Of the time before each call, what may be a wait outside CUDA still, ns (free it): up to so many
- * ns around such a wait until the next work (READ_MIDDLE, READ_MOST: `no-sync` takes these away),
- * and no less than a share of what comes behind it.
+ * ns around such a wait until the next work (`no-sync` takes these away), and no less than a share
+ * of what comes behind it. The more of it is a wait, the less is the host's work.
  */
 static double *still_waiting(const struct whatif_change *c, const struct replay *r)
 {
-	static const struct {
-		double ns, share;
-	} stays[] = {[HOPE_MIDDLE] = {READ_MIDDLE, READ_STAYS / 2},
-	             [HOPE_LEAST] = {READ_MOST, READ_STAYS},
-	             [HOPE_MOST] = {0, 0}};
+	const double ns[] = {[HOPE_MIDDLE] = whatif_reading[HOPE_MIDDLE],
+	                     [HOPE_LEAST] = whatif_reading[HOPE_MOST],
+	                     [HOPE_MOST] = whatif_reading[HOPE_LEAST]};
+	static const double share[] = {
+	        [HOPE_MIDDLE] = READ_STAYS / 2, [HOPE_LEAST] = READ_STAYS, [HOPE_MOST] = 0};
 	double *part = alloc_zeroed(r->count + 1, sizeof(*part)), left = 0;
 	uint32_t *last = whatif_find_last(r);
 	bool behind = false;
@@ -124,12 +124,12 @@ static double *still_waiting(const struct whatif_change *c, const struct replay 
 		double gap = r->call_events[i].gap;
 		bool work = r->given[i].kind != TF_WORK_NONE,
 		     follows = work && behind && r->call_events[i].before != CALL_LOG_NONE;
-		double woken = fmin(follows ? stays[c->hope].ns : left, gap);
-		part[i] = behind ? fmax(woken, stays[c->hope].share * gap) : 0;
+		double woken = fmin(follows ? ns[c->hope] : left, gap);
+		part[i] = behind ? fmax(woken, share[c->hope] * gap) : 0;
 		left -= fmin(woken, left);
 		behind &= !work;
 		if (r->call_events[i].flags & REPLAY_READ) {
-			left = reader_waits(r, part, last, i, stays[c->hope].ns);
+			left = reader_waits(r, part, last, i, ns[c->hope]);
 			behind = true;
 		}
 	}

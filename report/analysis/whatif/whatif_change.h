@@ -91,11 +91,10 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
  * until the next work, whichever thread goes on, may be it still (woken up late: XLA wakes a thread
  * of its pool, and that one the program's), or work on what was read. It is not the host's own as
  * well. JAX on H100s' hosts: 90 to 390 us from the end of what is waited for to the next call, on
- * both sides of the read together.
+ * both sides of the read together; a host that wakes threads sooner may take half of the least.
  */
-#define READ_MOST   400e3
-#define READ_MIDDLE 200e3
-#define READ_STAYS  0.5 /* of that time no less may be left where the host's own work goes */
+extern const double whatif_reading[];
+#define READ_STAYS 0.5 /* of that time no less may be left where the host's own work goes */
 
 /*
  * The host time before a call, in the middle: what issuing one costs the program or its framework.

@@ -15,6 +15,8 @@
 #define RESULT_NS   10e3  /* of the GPU; a kernel that takes longer does more than that */
 #define READ_ASLEEP 20e3  /* so long between two calls it sleeps */
 
+const double whatif_reading[] = {[HOPE_MIDDLE] = 250e3, [HOPE_MOST] = 400e3, [HOPE_LEAST] = 50e3};
+
 static bool is_sync(const struct replay *r, uint32_t i)
 {
 	const struct call_event *given = &r->given[i];
@@ -249,6 +251,16 @@ static void drop_answer(const struct dropping *d, uint32_t read)
 	drop_way(d, i);
 }
 
+/* A wait outside CUDA ends for the program when its threads are awake again. */
+static void drop_waking(const struct whatif_change *c, const struct dropping *d, uint32_t read)
+{
+	double outside = whatif_reading[c->hope];
+
+	if (whatif_has_reader(d->replay, d->last, read))
+		outside = drop_reader(d, read, outside);
+	drop_outside(d, read, outside);
+}
+
 /*
  * A read or a wait that is not made saves its way too, as far as that is no longer than the ways to
  * other calls are: a program in Python takes it as often. At least only the waiting goes.
@@ -264,6 +276,8 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 	if (flags & REPLAY_TOLD && !(flags & REPLAY_READ) && !is_aside_call(d->replay, i))
 		return;
 	a->own = copy && c->hope == HOPE_LEAST ? fmin(a->own, COPY_CALL_NS) : 0;
+	if (flags & REPLAY_READ)
+		drop_waking(c, d, i);
 	if (c->hope == HOPE_LEAST)
 		return;
 	drop_way(d, i);
@@ -277,14 +291,8 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 		drop_result(d, read);
 		drop_answer(d, i);
 	}
-	double outside = c->hope == HOPE_MOST ? READ_MOST : READ_MIDDLE;
-	if (flags & REPLAY_READ) {
-		if (whatif_has_reader(d->replay, d->last, i))
-			outside = drop_reader(d, i, outside);
-		drop_outside(d, i, outside);
-	} else if (c->hope == HOPE_MOST) {
+	if (c->hope == HOPE_MOST && !(flags & REPLAY_READ))
 		drop_behind(d, i);
-	}
 }
 
 void change_no_sync(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)

@@ -44,11 +44,11 @@ static void test_reads_by_callback(void **state)
 	assert_near(r.predicted, 100 * 205e3, 0.05); /* the GPU's, of about 370 us */
 	assert_near(r.changed, 99, 0.02);
 	r = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
-	/* It still waits. The 160 us behind may be waiting too, or none of them: what goes without
+	/* It still waits. The 160 us behind may be waiting too, or 50 of them: what goes without
 	 * the wait does not go again as the host's own work. */
 	assert_near(r.predicted, 100 * 370e3, 0.03);
 	assert_near(r.most, 100 * 370e3, 0.05);
-	assert_true(r.least < 100 * 215e3);
+	assert_near(r.least, 100 * (215e3 + 50e3) * 0.97, 0.03);
 	play_ends(&p, &m);
 	/* Where work is given before the copy can have ended nobody waits for it. */
 	m = (struct model){0};
@@ -62,7 +62,8 @@ static void test_reads_by_callback(void **state)
 /*
  * The same, with a kernel of 20 us: the thread that copies the result is woken up by a host
  * function 120 us behind it and makes three calls of 20 us more, and the program goes on 250 us
- * later. Of the time outside CUDA on both sides of the read 200 us are waking up, in the middle.
+ * later. Of the time outside CUDA on both sides of the read 250 us are waking up, in the middle, and
+ * 50 at least.
  */
 static void test_a_reader_that_is_woken_up(void **state)
 {
@@ -96,10 +97,10 @@ static void test_a_reader_that_is_woken_up(void **state)
 	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
 	play_assert_base(&m, 0.02);
 	assert_near(r.window, 200 * 470e3, 0.03);
-	/* The launch and its host function, and 190 us of the 250 behind. */
-	assert_near(r.predicted, 200 * 195e3, 0.05);
+	/* The launch and its host function, and 140 us of the 250 behind. */
+	assert_near(r.predicted, 200 * 145e3, 0.05);
 	assert_true(r.least < 200 * 60e3);
-	assert_true(r.most > 200 * 380e3);
+	assert_true(r.most > 200 * 340e3);
 	play_ends(&p, &m);
 }
 
