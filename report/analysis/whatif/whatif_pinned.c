@@ -19,7 +19,7 @@
 #define RIGHT_BEHIND_NS 10e3 /* nothing of the program is between two calls so close */
 /* Copies of memory whose pages are there go at 8 bytes a ns and more, those that make their pages
  * at 5 and less (H200s' hosts). */
-#define PAGES_THERE  6.0
+#define PAGES_THERE 6.0
 /* Of what making its pages takes, taking them away takes so much: 8 ms of 28 behind 44 MB. */
 #define TAKING_PART  0.3
 #define UNMAP_WITHIN 8 /* calls */
@@ -74,9 +74,8 @@ static double making(const struct replay *r, uint32_t copy)
 {
 	double there = (double)r->given[copy].bytes / PAGES_THERE;
 
-	return r->given[copy].direction == SPY_DIR_DTOH
-	               ? fmax(0, r->call_events[copy].own - there)
-	               : 0;
+	return r->given[copy].direction == SPY_DIR_DTOH ? fmax(0, r->call_events[copy].own - there)
+	                                                : 0;
 }
 
 /*
@@ -91,8 +90,8 @@ static void unmap(const struct whatif_change *c, const struct replay *r,
 	       part = c->hope == HOPE_MOST     ? 1
 	              : c->hope == HOPE_MIDDLE ? (made > 0 ? 1 : 0.5)
 	                                       : 0,
-	       left = part * fmax(PAGE_NS * (double)r->given[copy].bytes / PAGE_BYTES,
-	                          TAKING_PART * made);
+	       left = part *
+	              fmax(PAGE_NS * (double)r->given[copy].bytes / PAGE_BYTES, TAKING_PART * made);
 	uint32_t at = copy;
 
 	for (int n = 0; at != CALL_LOG_NONE && n < UNMAP_WITHIN && left > 0;
