@@ -150,18 +150,19 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 	struct whatif_change graphs = {.what = WHATIF_GRAPHS, .graph_launch = NAN};
 	struct replay_act *issued = alloc_zeroed(r->count, sizeof(*issued));
 
-	double usual = c->hope == HOPE_MOST ? 0 : whatif_usual_gap(r), *waits = still_waiting(c, r),
-	       *staging = whatif_staging(r);
+	double usual = whatif_usual_gap(r), *waits = still_waiting(c, r),
+	       *staging = whatif_staging(r),
+	       left[] = {[HOPE_MIDDLE] = fmin(WHATIF_HOST_LEFT, 1 / c->hands),
+	                 [HOPE_MOST] = 0,
+	                 [HOPE_LEAST] = 1 / c->hands};
 
 	memcpy(issued, r->call_events, r->count * sizeof(*issued));
 	change_graphs(&graphs, r, issued);
 	for (uint32_t i = 0; i < r->count; i++) {
 		struct replay_act *a = &call_events[i];
 		if (issued[i].gap > usual) {
-			double own = a->gap - usual,
-			       least = c->hope == HOPE_LEAST ? own / c->hands : 0;
 			double stays = fmax(waits[i], c->hope == HOPE_MOST ? 0 : staging[i]);
-			a->gap = fmax(usual + least, stays);
+			a->gap = fmax(usual + left[c->hope] * (a->gap - usual), stays);
 			c->changed++;
 		}
 		if (c->hope == HOPE_MOST && r->given[i].cls == SPY_CLASS_MODULE)

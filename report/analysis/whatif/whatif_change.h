@@ -27,7 +27,7 @@ struct whatif_change {
 	                      */
 	struct whatif_link link;
 	double graph_launch; /* ns of a graph's launch in this run; NaN: there was none */
-	double hands;        /* of WHATIF_HOST: so many share the work at least */
+	double hands;        /* of WHATIF_HOST: so many share the work at least, 1 or more */
 	double others;       /* processes that have the GPU too */
 	double capped;   /* share of the time in which the power limit held the GPU's clocks down */
 	double cpu_wait; /* of WHATIF_CPU: share of the threads' time; NaN: not known */
@@ -128,6 +128,12 @@ double whatif_spread(const struct whatif_outcome *o);
 #define WHATIF_HOST_SLOWER 1.25
 void whatif_slow_host(const struct replay *r, struct replay_act *acts, double slower);
 void whatif_widen(struct whatif_result *to);
+
+/*
+ * Of the host's own work so much is left where it is done ahead, by others or in a better way: in
+ * the median of 63 such programs (and 0 to 0.19 in 85 % of them, as workers leave it).
+ */
+#define WHATIF_HOST_LEFT 0.05
 
 struct whatif_asked { /* changes `from` up to, but not with, `to` */
 	enum whatif from, to;

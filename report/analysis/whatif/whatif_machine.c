@@ -5,7 +5,7 @@
 #include "report/model/environment.h"
 #include "report/model/model.h"
 
-#define HANDS 4.0
+#define HANDS 6.0
 
 static double told(const struct environment_reading *r, enum spy_environment what)
 {

@@ -74,8 +74,8 @@ static void assume_launch(struct whatif_result *to, const struct whatif_outcome 
 		       o->graph_launch / 1e3);
 	else
 		assume(to, "a graph's launch takes the host %.2g us (%.2g to %.2g)",
-		       whatif_graph_launch[HOPE_MIDDLE] / 1e3,
-		       whatif_graph_launch[HOPE_MOST] / 1e3, whatif_graph_launch[HOPE_LEAST] / 1e3);
+		       whatif_graph_launch[HOPE_MIDDLE] / 1e3, whatif_graph_launch[HOPE_MOST] / 1e3,
+		       whatif_graph_launch[HOPE_LEAST] / 1e3);
 	assume(to, "%.2g us (%.2g to %.2g) from one piece of work of a graph to the next",
 	       whatif_node_gap[HOPE_MIDDLE] / 1e3, whatif_node_gap[HOPE_MOST] / 1e3,
 	       whatif_node_gap[HOPE_LEAST] / 1e3);
@@ -160,10 +160,10 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		break;
 	case WHATIF_HOST:
 		assume(to,
-		       "the host's own work goes, what issuing calls costs in between stays; for "
-		       "the "
-		       "least gain %.0f workers share that work",
-		       o->hands);
+		       "the host's own work goes but for %.0f %%, what issuing calls costs in "
+		       "between stays; for the least gain %.0f workers share that work, for the "
+		       "most none of it is left",
+		       100 * WHATIF_HOST_LEFT, o->hands);
 		break;
 	case WHATIF_CPU:
 		assume(to, "the time that threads waited for a CPU lies evenly in all that they "

@@ -311,8 +311,8 @@ static struct whatif_result two_reads(double apart, bool uploads)
 }
 
 /* The program waits for each of two reads that come 140 us apart: of 640 us outside CUDA 200 go for
- * the first, all there are until the next one, and 250 for the second, in the middle. The thread that reads may send copies as well. Where it gives both at once
- * it waits once. */
+ * the first, all there are until the next one, and 250 for the second, in the middle. The thread
+ * that reads may send copies as well. Where it gives both at once it waits once. */
 static void test_reads_in_turn(void **state)
 {
 	struct whatif_result in_turn = two_reads(140, false), at_once = two_reads(1, false),

@@ -62,8 +62,8 @@ static void test_reads_by_callback(void **state)
 /*
  * The same, with a kernel of 20 us: the thread that copies the result is woken up by a host
  * function 120 us behind it and makes three calls of 20 us more, and the program goes on 250 us
- * later. Of the time outside CUDA on both sides of the read 250 us are waking up, in the middle, and
- * 50 at least.
+ * later. Of the time outside CUDA on both sides of the read 250 us are waking up, in the middle,
+ * and 50 at least.
  */
 static void test_a_reader_that_is_woken_up(void **state)
 {
