@@ -74,7 +74,8 @@ def test_the_programs_own_logic_stays(tmp_path):
     """300 us before each step are not the launches': they stay in the middle figure, and are what is host-bound of it."""
     loop = Loop(tmp_path, 'decode')
     assert loop.verdict['second'] == 'host-bound'
-    assert loop.verdict['second_gain_share'] * loop.window == pytest.approx(STEPS * 310e3, rel=0.1)
+    # A twentieth of it is left wherever work is done ahead or in a better way.
+    assert loop.verdict['second_gain_share'] * loop.window == pytest.approx(0.95 * STEPS * 310e3, rel=0.1)
     assert loop.findings['host-starves-gpu']['predicted_speedup'] < 1.3
 
 
