@@ -137,6 +137,23 @@ static double *still_waiting(const struct whatif_change *c, const struct replay 
 	return part;
 }
 
+/* Where the thread may have been busy with work of its own instead of waiting, that goes too: all
+ * at most, and every second in the middle; `no-sync` takes the others away. */
+static void drop_unsure_waits(struct whatif_change *c, const struct replay *r,
+                              struct replay_act *call_events)
+{
+	bool *leads = whatif_find_leads(r);
+	size_t unsure = 0;
+
+	for (uint32_t i = 0; i < r->count && c->hope != HOPE_LEAST; i++)
+		if (whatif_unsure_wait(r, i, leads) && (c->hope == HOPE_MOST || ++unsure & 1)) {
+			call_events[i].wait = REPLAY_NO_WAIT;
+			call_events[i].late = 0;
+			c->changed++;
+		}
+	free(leads);
+}
+
 /*
  * What the host does outside CUDA is partly the cost of issuing calls, as a framework has it: where
  * these could be a graph's, in runs without longer times in between, and of any other call as much
@@ -168,6 +185,7 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 		if (c->hope == HOPE_MOST && r->given[i].cls == SPY_CLASS_MODULE)
 			a->own = 0;
 	}
+	drop_unsure_waits(c, r, call_events);
 	free(issued);
 	free(waits);
 	free(staging);

@@ -94,7 +94,7 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
  * both sides of the read together; a host that wakes threads sooner may take half of the least.
  */
 extern const double whatif_reading[];
-#define READ_STAYS 0.5 /* of that time no less may be left where the host's own work goes */
+#define READ_STAYS 0.25 /* of that time no less may be left where the host's own work goes */
 
 /*
  * The host time before a call, in the middle: what issuing one costs the program or its framework.
@@ -107,6 +107,11 @@ uint32_t *whatif_find_last(const struct replay *r);
 /* Whether a thread of its own makes this read (REPLAY_READ), as XLA's do: it gives no work but
  * copies to the host, and another one gives the next work. `last` is of whatif_find_last(). */
 bool whatif_has_reader(const struct replay *r, const uint32_t *last, uint32_t read);
+/* Of each call whether its thread's next work, or itself, is the copy of a result that is waited
+ * for in turn (free it). */
+bool *whatif_find_leads(const struct replay *r);
+/* Whether it may be no wait at all: its thread may have been busy with other things until then. */
+bool whatif_unsure_wait(const struct replay *r, uint32_t i, const bool *leads);
 
 /* whatif_staging.c: of the time before each call, what a library copies to pinned memory of its own
  * before it sends it, ns (free it). */

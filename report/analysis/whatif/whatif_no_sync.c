@@ -32,24 +32,11 @@ static bool is_sync(const struct replay *r, uint32_t i)
 	       given->direction == SPY_DIR_DTOH && given->bytes <= WHATIF_SMALL_COPY;
 }
 
-/* Of each call whether its thread's next work, or itself, is the copy of a result that is waited
- * for in turn. (Free it.) */
-static bool *find_leads(const struct replay *r)
-{
-	bool *leads = alloc_zeroed(r->count + 1, sizeof(*leads));
-
-	for (size_t i = r->count; i-- > 0;)
-		leads[i] = r->given[i].kind != TF_WORK_NONE
-		                   ? r->call_events[i].flags & REPLAY_READ
-		                   : r->next[i] != CALL_LOG_NONE && leads[r->next[i]];
-	return leads;
-}
-
 /* What may be no wait at all stays at least, goes at most, and in the middle every second goes. */
 static bool stays(const struct whatif_change *c, const struct replay *r, uint32_t i,
                   const bool *leads, size_t *unsure)
 {
-	if (!(r->call_events[i].flags & REPLAY_UNSURE) || c->hope == HOPE_MOST || leads[i])
+	if (!whatif_unsure_wait(r, i, leads) || c->hope == HOPE_MOST)
 		return false;
 	return c->hope == HOPE_LEAST || ++*unsure & 1;
 }
@@ -299,7 +286,7 @@ void change_no_sync(struct whatif_change *c, const struct replay *r, struct repl
 {
 	uint32_t last = (uint32_t)r->count, *before = whatif_find_last(r);
 	const struct dropping d = {r, call_events, before, way_to_a_call(r)};
-	bool *leads = find_leads(r);
+	bool *leads = whatif_find_leads(r);
 	size_t unsure = 0;
 
 	for (uint32_t i = 0; i < r->count; i++)

@@ -46,3 +46,19 @@ bool whatif_has_reader(const struct replay *r, const uint32_t *last, uint32_t re
 	}
 	return false;
 }
+
+bool *whatif_find_leads(const struct replay *r)
+{
+	bool *leads = alloc_zeroed(r->count + 1, sizeof(*leads));
+
+	for (size_t i = r->count; i-- > 0;)
+		leads[i] = r->given[i].kind != TF_WORK_NONE
+		                   ? r->call_events[i].flags & REPLAY_READ
+		                   : r->next[i] != CALL_LOG_NONE && leads[r->next[i]];
+	return leads;
+}
+
+bool whatif_unsure_wait(const struct replay *r, uint32_t i, const bool *leads)
+{
+	return r->call_events[i].flags & REPLAY_UNSURE && !leads[i];
+}

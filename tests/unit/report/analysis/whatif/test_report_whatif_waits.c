@@ -8,9 +8,9 @@
 
 /*
  * A result is copied to pinned memory, the host asks to be told when that is done, and sleeps until
- * then; another thread goes on. A kernel of 200 us, 150 us of the host's own.
+ * then; another thread goes on. A kernel of 200 us, `own` us of the host's own.
  */
-static void read_by_callback(struct play *p, bool waits)
+static void read_by_callback(struct play *p, bool waits, double own)
 {
 	uint16_t told = made_call(&p->made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
 
@@ -22,9 +22,9 @@ static void read_by_callback(struct play *p, bool waits)
 		play_transfer(p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 5, 2);
 		struct tf_record r = play_call(p, told, 4);
 		play_returns(p, &r);
-		p->host += 150;
+		p->host += own;
 		if (waits)
-			p->host = p->tail + 10 + 150;
+			p->host = p->tail + 10 + own;
 	}
 	p->who = 0;
 	play_timed(p, 200);
@@ -38,7 +38,7 @@ static void test_reads_by_callback(void **state)
 	struct model m = {0};
 
 	play_start(&p);
-	read_by_callback(&p, true);
+	read_by_callback(&p, true, 150);
 	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
 	play_assert_base(&m, 0.01);
 	assert_near(r.predicted, 100 * 205e3, 0.05); /* the GPU's, of about 370 us */
@@ -53,9 +53,27 @@ static void test_reads_by_callback(void **state)
 	/* Where work is given before the copy can have ended nobody waits for it. */
 	m = (struct model){0};
 	play_start(&p);
-	read_by_callback(&p, false);
+	read_by_callback(&p, false, 150);
 	r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
 	assert_near(r.changed, 0, 0);
+	play_ends(&p, &m);
+}
+
+/* Behind a read a part of the host's time may be the wait still, however long it is: an eighth of
+ * 4 ms in the middle, a quarter where it says the least. */
+static void test_long_work_behind_a_read(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	read_by_callback(&p, true, 4000);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
+	play_assert_base(&m, 0.01);
+	assert_near(r.window, 100 * 4215e3, 0.02);
+	assert_near(r.predicted, 100 * (215e3 + 500e3), 0.03);
+	/* 3 % more, and a quarter of the 715 us. */
+	assert_near(r.most, 100 * (1.03 * (215e3 + 1000e3) + 0.25 * 715e3), 0.03);
 	play_ends(&p, &m);
 }
 
@@ -234,6 +252,40 @@ static void test_a_wait_that_may_be_none(void **state)
 	assert_near(r.most, r.window, 0.01);         /* it never waited */
 	assert_near(r.predicted, 100 * 707e3, 0.05); /* every second time */
 	assert_near(r.least, 100 * 610e3, 0.06);
+	play_ends(&p, &m);
+}
+
+/* The same with 200 us of calls that issue the work: without the host's own, these run beside the
+ * GPU's 200 us where it did not wait, and one after the other where it did. */
+static void test_work_that_may_be_a_wait(void **state)
+{
+	struct play p;
+	struct model m = {0};
+	uint16_t told, current;
+
+	play_start(&p);
+	told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
+	current = made_call(&p.made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < 100; i++) {
+		struct tf_record r;
+		for (int k = 0; k < 10; k++) {
+			r = play_call(&p, current, 20);
+			play_returns(&p, &r);
+		}
+		play_launch(&p, 5, 200);
+		r = play_call(&p, told, 4);
+		r.arg[0] = 0x1234;
+		play_returns(&p, &r);
+		p.host = p.tail + 600;
+	}
+	play_timed(&p, 200);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
+	play_assert_base(&m, 0.01);
+	assert_near(r.window, 100 * 1005e3, 0.02);
+	assert_near(r.most, 100 * (410e3 + 100e3), 0.1); /* and a sixth of the 600 us */
+	assert_near(r.predicted, 100 * 345e3, 0.06);     /* every second time */
+	assert_true(r.least < 100 * 235e3);
 	play_ends(&p, &m);
 }
 
@@ -458,10 +510,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_reads_by_callback),
+	        cmocka_unit_test(test_long_work_behind_a_read),
 	        cmocka_unit_test(test_a_reader_that_is_woken_up),
 	        cmocka_unit_test(test_a_host_function_tells_a_thread),
 	        cmocka_unit_test(test_a_host_function_names_its_stream),
 	        cmocka_unit_test(test_a_wait_that_may_be_none),
+	        cmocka_unit_test(test_work_that_may_be_a_wait),
 	        cmocka_unit_test(test_a_wait_goes_with_its_way),
 	        cmocka_unit_test(test_long_kernels_before_a_read_stay),
 	        cmocka_unit_test(test_work_before_a_wait_stays),
