@@ -222,30 +222,42 @@ static void test_a_host_function_names_its_stream(void **state)
 	play_ends(&p, &m);
 }
 
-/* The host always has more to do than the GPU: whether it waited before is not known. */
+/* The host always has more to do than the GPU, 600 us behind the end of 200: whether it waited
+ * before is not known. `calls` of 20 us issue the work. */
+static void play_busy_or_waiting(struct play *p, int calls)
+{
+	uint16_t told, current;
+
+	play_start(p);
+	told = made_call(&p->made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
+	current = made_call(&p->made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < 100; i++) {
+		struct tf_record r;
+		p->who = 0;
+		for (int k = 0; k < calls; k++) {
+			r = play_call(p, current, 20);
+			play_returns(p, &r);
+		}
+		play_launch(p, 5, 200);
+		r = play_call(p, told, 4);
+		r.arg[0] = 0x1234;
+		play_returns(p, &r);
+		p->host = p->tail + 600;
+		p->who = 1;
+		r = play_call(p, current, 1);
+		play_returns(p, &r);
+	}
+	p->who = 0;
+	play_timed(p, 200);
+	play_sync(p);
+}
+
 static void test_a_wait_that_may_be_none(void **state)
 {
 	struct play p;
 	struct model m = {0};
-	uint16_t told, current;
 
-	play_start(&p);
-	told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
-	current = made_call(&p.made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER);
-	for (int i = 0; i < 100; i++) {
-		p.who = 0;
-		play_launch(&p, 5, 200);
-		struct tf_record r = play_call(&p, told, 4);
-		r.arg[0] = 0x1234;
-		play_returns(&p, &r);
-		p.host = p.tail + 600;
-		p.who = 1;
-		r = play_call(&p, current, 1);
-		play_returns(&p, &r);
-	}
-	p.who = 0;
-	play_timed(&p, 200);
-	play_sync(&p);
+	play_busy_or_waiting(&p, 0);
 	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
 	play_assert_base(&m, 0.01);
 	assert_near(r.window, 100 * 805e3, 0.02);
@@ -255,31 +267,14 @@ static void test_a_wait_that_may_be_none(void **state)
 	play_ends(&p, &m);
 }
 
-/* The same with 200 us of calls that issue the work: without the host's own, these run beside the
- * GPU's 200 us where it did not wait, and one after the other where it did. */
+/* Without the host's own work issuing it runs beside the GPU where the host did not wait, and one
+ * after the other where it did. */
 static void test_work_that_may_be_a_wait(void **state)
 {
 	struct play p;
 	struct model m = {0};
-	uint16_t told, current;
 
-	play_start(&p);
-	told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
-	current = made_call(&p.made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER);
-	for (int i = 0; i < 100; i++) {
-		struct tf_record r;
-		for (int k = 0; k < 10; k++) {
-			r = play_call(&p, current, 20);
-			play_returns(&p, &r);
-		}
-		play_launch(&p, 5, 200);
-		r = play_call(&p, told, 4);
-		r.arg[0] = 0x1234;
-		play_returns(&p, &r);
-		p.host = p.tail + 600;
-	}
-	play_timed(&p, 200);
-	play_sync(&p);
+	play_busy_or_waiting(&p, 10);
 	struct whatif_result r = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
 	play_assert_base(&m, 0.01);
 	assert_near(r.window, 100 * 1005e3, 0.02);
