@@ -79,6 +79,16 @@ def test_the_programs_own_logic_stays(tmp_path):
     assert loop.findings['host-starves-gpu']['predicted_speedup'] < 1.3
 
 
+def test_work_between_launches_is_the_hosts_own(tmp_path):
+    """A graph would take most of it away, but less of that work more, though each launch costs what it usually does."""
+    loop = Loop(tmp_path, 'collate')
+    host, = report('--what-if=host=0', loop.file)['what_if']
+    assert 1.5 < loop.graphs['speedup'] < host['speedup']
+    assert (loop.verdict['class'], loop.verdict['first'], loop.verdict['second']) == ('host-bound', 'host-bound', 'launch-bound')
+    starved = loop.findings['host-starves-gpu']
+    assert starved['severity'] == 'high' and starved['predicted_speedup'] == pytest.approx(host['speedup'])
+
+
 def test_a_busy_gpu_gains_nothing(tmp_path):
     loop = Loop(tmp_path, 'busy')
     assert loop.graphs['speedup'] < 1.02 and loop.verdict['class'] == 'gpu-bound'

@@ -277,7 +277,7 @@ static char *exactly(const char *name)
 	return pattern;
 }
 
-/* Of the host's time outside CUDA only what no graph takes away is its own. */
+/* Of the host's time outside CUDA only so much is its own (whatif_hosts_own()). */
 static void limit(struct finding *f, double share)
 {
 	double most = share < 1 ? 1 / (1 - share) : INFINITY, cut = fmin(1, most / f->speedup);
@@ -315,6 +315,7 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 		return;
 	finding_set(&context, m, verdict);
 	whatif_predict(whatifs, WHATIF_GRAPHS, NULL, 1, &context.graphs);
+	whatif_predict(whatifs, WHATIF_HOST, NULL, 1, &context.host);
 	whatif_predict(whatifs, WHATIF_FUSED, NULL, 1, &context.fused);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		const struct known *k = &known[i];

@@ -151,9 +151,7 @@ double finding_idle(const struct finding_context *s)
 
 double finding_outside(const struct finding_context *s)
 {
-	const struct whatif_result *g = &s->graphs;
-
-	return g->known && g->changed > 0 ? fmin(1, g->outside / g->window) : 1;
+	return whatif_hosts_own(&s->graphs, &s->host);
 }
 
 double finding_share(const struct finding_context *s, double ns)

@@ -39,8 +39,9 @@ struct finding_context {
 	                */
 	double steps;  /* steps in the time held; NaN where there are none */
 	struct finding_tally classes[SPY_CLASS_COUNT];
-	/* What graphs, and fused kernels, would gain; not known: `known` is false. */
-	struct whatif_result graphs, fused;
+	/* What graphs, less work of the host's own, and fused kernels would gain; not known:
+	 * `known` is false. */
+	struct whatif_result graphs, host, fused;
 };
 
 /* Least share of the steady window that is worth a finding, and those of its severities; of the
@@ -76,8 +77,8 @@ const char *finding_estimated(const struct finding_context *s);
 /* The GPU idled because of the host (not for work in another stream, not for unknown reasons), as a
  * share of the steady window; NaN where that is not known. */
 double finding_idle(const struct finding_context *s);
-/* The share of the steady window that the host spends outside CUDA and no graph takes away; at most
- * 1, where graphs gain nothing or that is not known. */
+/* The share of the steady window that the host spends on work of its own at most
+ * (whatif_hosts_own()). */
 double finding_outside(const struct finding_context *s);
 /* So much of the time held, as a share of it; NaN where nothing is held. */
 double finding_share(const struct finding_context *s, double ns);

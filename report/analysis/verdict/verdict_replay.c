@@ -93,7 +93,7 @@ static double part_of_copies(const struct model *m)
 void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 {
 	struct verdict_gain gain[VERDICT_CLASSES] = {{0}};
-	struct whatif_result graphs = {0};
+	struct whatif_result graphs = {0}, host = {0};
 
 	in->replayed = false;
 	in->between = 0;
@@ -104,22 +104,20 @@ void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 			return;
 		if (changes[i].what == WHATIF_GRAPHS)
 			r = graphs = launches_alone(&r);
+		if (changes[i].what == WHATIF_HOST)
+			host = r;
 		struct verdict_gain *g = &gain[changes[i].cls];
 		if (share(r.predicted, r.window) < g->mean)
 			continue;
 		*g = (struct verdict_gain){share(r.predicted, r.window), share(r.most, r.window),
 		                           share(r.least, r.window)};
 	}
-	/* Host time between calls that go with a graph is the launches': what they cost in the
-	 * program's language. The rest of it is the host's own. */
-	if (graphs.changed > 0) {
-		double own = fmin(1, graphs.outside / graphs.window);
+	if (graphs.changed > 0)
 		in->between = fmin(1, graphs.between / graphs.window) * in->window;
-		struct verdict_gain *host = &gain[VERDICT_HOST];
-		host->mean = fmin(host->mean, own);
-		host->low = fmin(host->low, own);
-		host->high = fmin(host->high, own);
-	}
+	double own = whatif_hosts_own(&graphs, &host);
+	struct verdict_gain *most = &gain[VERDICT_HOST];
+	*most = (struct verdict_gain){fmin(most->mean, own), fmin(most->low, own),
+	                              fmin(most->high, own)};
 	/* What a graph saves of a program that issues copies is the copies' time; of one that
 	 * issues both alike, of both. What the host does between calls is theirs by their number.
 	 */

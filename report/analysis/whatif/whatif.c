@@ -241,3 +241,12 @@ void whatif_end(struct whatifs *w)
 {
 	free(w);
 }
+
+double whatif_hosts_own(const struct whatif_result *graphs, const struct whatif_result *host)
+{
+	bool more = host->known && host->predicted < graphs->predicted;
+
+	return graphs->known && graphs->changed > 0 && !more
+	               ? fmin(1, graphs->outside / graphs->window)
+	               : 1;
+}

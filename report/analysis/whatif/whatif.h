@@ -118,6 +118,14 @@ void whatif_end(struct whatifs *w);
 bool whatif_predict(struct whatifs *w, enum whatif what, const char *kernel, double factor,
                     struct whatif_result *to);
 
+/*
+ * The share of the window, 0 to 1, that the host spends on work of its own at most: what a graph of
+ * the launches leaves outside CUDA, since what goes with it is what launches cost in the program's
+ * language. 1 where graphs change nothing, or less work of the host's own would save more than
+ * they, though issuing each call costs what it usually does: then that work lies between the calls.
+ */
+double whatif_hosts_own(const struct whatif_result *graphs, const struct whatif_result *host);
+
 /* What was asked for on the command line. */
 struct whatif_question {
 	const char *text; /* as it was asked; not its own */

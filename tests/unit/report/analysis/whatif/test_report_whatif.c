@@ -74,6 +74,27 @@ static void test_spread_of_runs(void **state)
 	assert_near(r.high, 100 * exp(0.4), 1e-9);
 }
 
+/* What goes with a graph is the launches', unless the host's own work is more than that. */
+static void test_the_hosts_own(void **state)
+{
+	struct whatif_result graphs = {.known = true,
+	                               .changed = 1,
+	                               .window = 100,
+	                               .predicted = 50,
+	                               .outside = 40},
+	                     host = {.known = true, .window = 100, .predicted = 60};
+
+	assert_near(whatif_hosts_own(&graphs, &host), 0.4, 1e-9);
+	host.predicted = 40;
+	assert_near(whatif_hosts_own(&graphs, &host), 1, 1e-9);
+	host.known = false;
+	assert_near(whatif_hosts_own(&graphs, &host), 0.4, 1e-9);
+	graphs.changed = 0;
+	assert_near(whatif_hosts_own(&graphs, &host), 1, 1e-9);
+	graphs = (struct whatif_result){0};
+	assert_near(whatif_hosts_own(&graphs, &host), 1, 1e-9);
+}
+
 /* The timeline may take the GPU for busy where work of unknown length seemed to hold calls up: no
  * longer than all pieces take one after the other. */
 static void test_busy_by_guesses(void **state)
@@ -257,6 +278,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_spread_of_runs),
+	        cmocka_unit_test(test_the_hosts_own),
 	        cmocka_unit_test(test_busy_by_guesses),
 	        cmocka_unit_test(test_tear_down),
 	        cmocka_unit_test(test_full_queue),
