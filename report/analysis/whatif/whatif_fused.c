@@ -28,21 +28,15 @@
  * Tensors that one launch takes: PyTorch's multi_tensor_apply takes 24 to 110 of them, by how many
  * lists it goes over, and 320 blocks.
  */
-#define TENSORS       64u
-#define TENSORS_LEAST 24u
-#define TENSORS_MOST  512u
+static const uint32_t tensors[] = {[HOPE_MIDDLE] = 64, [HOPE_MOST] = 512, [HOPE_LEAST] = 24};
 /* Of the shortest kernel's time, what each costs however little it does: goes with the launch. */
-#define FLOOR       0.8
-#define FLOOR_LEAST 0.7
-#define FLOOR_MOST  0.85
+static const double floors[] = {[HOPE_MIDDLE] = 0.8, [HOPE_MOST] = 0.85, [HOPE_LEAST] = 0.7};
 
 /*
  * What the host still does for each tensor, of what a launch cost it: an AdamW of 400 tensors on an
  * H200 left some 5 us of 13 each with fused=True.
  */
-#define EACH       0.5
-#define EACH_LEAST 1.0
-#define EACH_MOST  0.25
+static const double each_left[] = {[HOPE_MIDDLE] = 0.5, [HOPE_MOST] = 0.25, [HOPE_LEAST] = 1};
 
 struct row { /* of one thread */
 	uint32_t first, last, pieces, stream;
@@ -163,10 +157,7 @@ static bool are_apart(const struct row *row)
 /* Launches that are left of the row; 0 = it stays as it is. */
 static uint32_t launches_left(const struct whatif_change *c, const struct row *row)
 {
-	uint32_t each = c->hope == HOPE_MOST    ? TENSORS_MOST
-	                : c->hope == HOPE_LEAST ? TENSORS_LEAST
-	                                        : TENSORS,
-	         left = 0, often = 0;
+	uint32_t each = tensors[c->hope], left = 0, often = 0;
 
 	for (uint32_t k = 0; k < row->kernels; k++) {
 		left += (row->times[k] + each - 1) / each;
@@ -179,12 +170,9 @@ static uint32_t launches_left(const struct whatif_change *c, const struct row *r
 static void fuse(struct whatif_change *c, const struct replay *r, struct replay_act *acts,
                  const struct row *row, uint32_t left)
 {
-	double floor = (c->hope == HOPE_MOST    ? FLOOR_MOST
-	                : c->hope == HOPE_LEAST ? FLOOR_LEAST
-	                                        : FLOOR) *
-	               row->shortest;
+	double floor = floors[c->hope] * row->shortest;
 	double gpu = row->gpu - floor * (row->pieces - left);
-	double each = c->hope == HOPE_MOST ? EACH_MOST : c->hope == HOPE_LEAST ? EACH_LEAST : EACH;
+	double each = each_left[c->hope];
 	uint32_t piece = 0, kept = 0;
 
 	for (uint32_t i = row->first;; i = r->next[i]) {

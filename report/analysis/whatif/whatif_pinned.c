@@ -29,12 +29,16 @@
  * PyTorch does between two launches takes 0.49 of the time behind 64 MB (and launching 0.75), 0.63
  * (0.81) behind 24 MB, and as long as before behind 19 MB. So it is for as long as the copy took.
  */
-#define LARGE_BYTES   (4u << 20) /* twice what the cache of a core holds */
-#define BEHIND_MOST   0.5
-#define BEHIND_MIDDLE 0.8
+#define LARGE_BYTES (4u << 20) /* twice what the cache of a core holds */
+static const double behind_left[] = {[HOPE_MIDDLE] = 0.8, [HOPE_MOST] = 0.5, [HOPE_LEAST] = 1};
 /* Of what a library copies to pinned memory of its own, so much goes at least: what fills the
  * program's pinned memory may be a copy too. */
-#define STAGING_LEAST 0.5
+static const double staging_goes[] = {[HOPE_MIDDLE] = 1, [HOPE_MOST] = 1, [HOPE_LEAST] = 0.5};
+
+/* Of what the link carries, a large copy. */
+static const double carried[] = {[HOPE_MIDDLE] = ESTIMATE_LINK_REACHED,
+                                 [HOPE_MOST] = ESTIMATE_LINK_MOST,
+                                 [HOPE_LEAST] = ESTIMATE_LINK_LEAST};
 
 static double rate_of(struct whatif_change *c, const struct call_event *given)
 {
@@ -44,9 +48,7 @@ static double rate_of(struct whatif_change *c, const struct call_event *given)
 		return known;
 	c->assumed_bandwidth = true;
 	if (isfinite(c->link.rate))
-		return c->link.rate * (c->hope == HOPE_MOST    ? ESTIMATE_LINK_MOST
-		                       : c->hope == HOPE_LEAST ? ESTIMATE_LINK_LEAST
-		                                               : ESTIMATE_LINK_REACHED);
+		return c->link.rate * carried[c->hope];
 	return c->hope == HOPE_MOST ? BEST_BANDWIDTH : ASSUMED_BANDWIDTH;
 }
 
@@ -148,9 +150,7 @@ static void quicken_behind(const struct whatif_change *c, const struct replay *r
                            struct replay_act *call_events, uint32_t copy)
 {
 	const struct call_event *from = &r->given[copy];
-	double left = c->hope == HOPE_MOST     ? BEHIND_MOST
-	              : c->hope == HOPE_MIDDLE ? BEHIND_MIDDLE
-	                                       : 1,
+	double left = behind_left[c->hope],
 	       until = from->end + r->call_events[copy].own; /* what it waited for is no copying */
 
 	if (from->bytes < LARGE_BYTES || r->call_events[copy].wait != REPLAY_STAGED)
@@ -175,7 +175,7 @@ static void no_staging(struct whatif_change *c, const struct replay *r,
 	for (uint32_t i = 0; i < r->count; i++) {
 		if (!(staging[i] > 0))
 			continue;
-		call_events[i].gap -= (c->hope == HOPE_LEAST ? STAGING_LEAST : 1) * staging[i];
+		call_events[i].gap -= staging_goes[c->hope] * staging[i];
 		c->staged = true;
 		c->changed++;
 	}
