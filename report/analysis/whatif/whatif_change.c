@@ -142,16 +142,16 @@ static double *still_waiting(const struct whatif_change *c, const struct replay 
 static void drop_unsure_waits(struct whatif_change *c, const struct replay *r,
                               struct replay_act *call_events)
 {
-	bool *leads = whatif_find_leads(r);
-	size_t unsure = 0;
+	bool *unsure = whatif_unsure_waits(r);
+	size_t count = 0;
 
 	for (uint32_t i = 0; i < r->count && c->hope != HOPE_LEAST; i++)
-		if (whatif_unsure_wait(r, i, leads) && (c->hope == HOPE_MOST || ++unsure & 1)) {
+		if (unsure[i] && (c->hope == HOPE_MOST || ++count & 1)) {
 			call_events[i].wait = REPLAY_NO_WAIT;
 			call_events[i].late = 0;
 			c->changed++;
 		}
-	free(leads);
+	free(unsure);
 }
 
 /*
@@ -169,7 +169,7 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 
 	double usual = whatif_usual_gap(r), *waits = still_waiting(c, r),
 	       *staging = whatif_staging(r),
-	       left[] = {[HOPE_MIDDLE] = fmin(WHATIF_HOST_LEFT, 1 / c->hands),
+	       left[] = {[HOPE_MIDDLE] = WHATIF_HOST_LEFT,
 	                 [HOPE_MOST] = 0,
 	                 [HOPE_LEAST] = 1 / c->hands};
 

@@ -33,12 +33,9 @@ static bool is_sync(const struct replay *r, uint32_t i)
 }
 
 /* What may be no wait at all stays at least, goes at most, and in the middle every second goes. */
-static bool stays(const struct whatif_change *c, const struct replay *r, uint32_t i,
-                  const bool *leads, size_t *unsure)
+static bool stays(const struct whatif_change *c, bool unsure, size_t *count)
 {
-	if (!whatif_unsure_wait(r, i, leads) || c->hope == HOPE_MOST)
-		return false;
-	return c->hope == HOPE_LEAST || ++*unsure & 1;
+	return unsure && c->hope != HOPE_MOST && (c->hope == HOPE_LEAST || ++*count & 1);
 }
 
 /* It gives no work: another call is why it is made. */
@@ -286,18 +283,18 @@ void change_no_sync(struct whatif_change *c, const struct replay *r, struct repl
 {
 	uint32_t last = (uint32_t)r->count, *before = whatif_find_last(r);
 	const struct dropping d = {r, call_events, before, way_to_a_call(r)};
-	bool *leads = whatif_find_leads(r);
-	size_t unsure = 0;
+	bool *unsure = whatif_unsure_waits(r);
+	size_t count = 0;
 
 	for (uint32_t i = 0; i < r->count; i++)
 		if (is_sync(r, i))
 			last = i;
 	for (uint32_t i = 0; i < last; i++) {
-		if (!is_sync(r, i) || stays(c, r, i, leads, &unsure))
+		if (!is_sync(r, i) || stays(c, unsure[i], &count))
 			continue;
 		drop(c, &d, i);
 		c->changed++;
 	}
 	free(before);
-	free(leads);
+	free(unsure);
 }

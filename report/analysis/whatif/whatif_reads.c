@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who makes the reads that are waited for outside CUDA: the program, or a thread for that alone. */
+/* Waits outside CUDA: who makes the reads, the program or a thread for that alone, and which waits
+ * may be none. */
 #include "report/base/alloc.h"
 #include "report/analysis/whatif/whatif_change.h"
 
@@ -47,7 +48,9 @@ bool whatif_has_reader(const struct replay *r, const uint32_t *last, uint32_t re
 	return false;
 }
 
-bool *whatif_find_leads(const struct replay *r)
+/* Of each call whether its thread's next work, or itself, is the copy of a result that is waited
+ * for in turn. (Free it.) */
+static bool *find_leads(const struct replay *r)
 {
 	bool *leads = alloc_zeroed(r->count + 1, sizeof(*leads));
 
@@ -58,7 +61,11 @@ bool *whatif_find_leads(const struct replay *r)
 	return leads;
 }
 
-bool whatif_unsure_wait(const struct replay *r, uint32_t i, const bool *leads)
+bool *whatif_unsure_waits(const struct replay *r)
 {
-	return r->call_events[i].flags & REPLAY_UNSURE && !leads[i];
+	bool *unsure = find_leads(r);
+
+	for (size_t i = 0; i < r->count; i++)
+		unsure[i] = !unsure[i] && r->call_events[i].flags & REPLAY_UNSURE;
+	return unsure;
 }
