@@ -299,7 +299,7 @@ static void predict(struct whatifs *whatifs, const struct finding_context *conte
 		f->speedup_low = r.speedup_low;
 		f->speedup_high = r.speedup_high;
 		if (k->change == WHATIF_HOST)
-			limit(f, finding_outside(context));
+			limit(f, whatif_hosts_own(&context->graphs, &context->host));
 		f->severity = finding_severity(f->speedup, NAN);
 	}
 	free(pattern);

@@ -149,11 +149,6 @@ double finding_idle(const struct finding_context *s)
 	return fmin(1, (s->m->process_count == 1 ? fmin(idle, steady_idle(s)) : idle) / s->window);
 }
 
-double finding_outside(const struct finding_context *s)
-{
-	return whatif_hosts_own(&s->graphs, &s->host);
-}
-
 double finding_share(const struct finding_context *s, double ns)
 {
 	return s->held > 0 ? fmin(1, ns / s->held) : NAN;

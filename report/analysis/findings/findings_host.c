@@ -126,7 +126,7 @@ bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 	double idle =
 	        fmin(finding_known(b->by[TF_IDLE_OUTSIDE]) / b->window, finding_share(s, g.idle));
 	/* What goes with a graph of the launches around it is their cost. */
-	idle = fmin(idle, finding_outside(s));
+	idle = fmin(idle, whatif_hosts_own(&s->graphs, &s->host));
 	if (g.count < FEW_GAPS || !(idle >= (are_regular(s, &g) ? FINDING_MEDIUM : FINDING_HIGH))) {
 		free(g.ends);
 		return false;

@@ -77,9 +77,6 @@ const char *finding_estimated(const struct finding_context *s);
 /* The GPU idled because of the host (not for work in another stream, not for unknown reasons), as a
  * share of the steady window; NaN where that is not known. */
 double finding_idle(const struct finding_context *s);
-/* The share of the steady window that the host spends on work of its own at most
- * (whatif_hosts_own()). */
-double finding_outside(const struct finding_context *s);
 /* So much of the time held, as a share of it; NaN where nothing is held. */
 double finding_share(const struct finding_context *s, double ns);
 /* "3.1 a step" where steps are known, else "812 a second" (free it). */

@@ -60,6 +60,11 @@ static double share(double ns, double window)
 	return fmax(0, 1 - ns / window);
 }
 
+static void limit(struct verdict_gain *g, double most)
+{
+	*g = (struct verdict_gain){fmin(g->mean, most), fmin(g->low, most), fmin(g->high, most)};
+}
+
 /* At best a graph of a whole step takes away more than launches: what the host does on its own, and
  * waits. That is not what makes a program launch-bound. */
 static struct whatif_result launches_alone(const struct whatif_result *r)
@@ -114,10 +119,7 @@ void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 	}
 	if (graphs.changed > 0)
 		in->between = fmin(1, graphs.between / graphs.window) * in->window;
-	double own = whatif_hosts_own(&graphs, &host);
-	struct verdict_gain *most = &gain[VERDICT_HOST];
-	*most = (struct verdict_gain){fmin(most->mean, own), fmin(most->low, own),
-	                              fmin(most->high, own)};
+	limit(&gain[VERDICT_HOST], whatif_hosts_own(&graphs, &host));
 	/* What a graph saves of a program that issues copies is the copies' time; of one that
 	 * issues both alike, of both. What the host does between calls is theirs by their number.
 	 */
