@@ -13,7 +13,7 @@
  */
 #define BEHIND_LEAST 200e3
 #define BEHIND       0.05
-#define BUFFERS      (2 * ESTIMATE_BUFFERS_OUT) /* with room to spare */
+#define BUFFERS      (2 * ESTIMATE_BUFFERS_OUT) /* bytes, with room to spare */
 #define LAUNCH_MOST  10e3                       /* ns: what launching a kernel takes by itself */
 
 static bool locks(const struct replay *r, uint32_t k)

@@ -31,8 +31,8 @@ static const double behind_left[] = {[HOPE_MIDDLE] = 0.6, [HOPE_MOST] = 0.4, [HO
  * What the program's language takes to come to such a call goes with it, at best: an array that is
  * made once needs no object for each use, and none is thrown away. (Numba takes 34 us to a
  * cuMemAlloc, and a loop that keeps its arrays took 0.30 ms a step, where 0.38 were left without
- * the calls themselves.) Of 24 gains of programs with a pool 22 were more than with all of that way
- * left, 1.25 times in the median.
+ * the calls themselves.) Of 24 measured gains 22 were more than with all of that way left, 1.25
+ * times in the median.
  */
 static const double way_goes[] = {[HOPE_MIDDLE] = 0.6, [HOPE_MOST] = 1, [HOPE_LEAST] = 0};
 #define WAY_MOST 100e3 /* ns; more is work of the program's own */
