@@ -260,6 +260,8 @@ def test_a_set_user_id_program_is_let_alone(compile_c, tmp_path):
     program = shutil.copy(compile_c(AT_SECURE), place / 'program')
     os.chown(program, nobody.pw_uid, nobody.pw_gid)
     os.chmod(program, stat.S_ISUID | 0o755)
+    if subprocess.run([program], env={}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 127:
+        pytest.skip('another user cannot read the libraries of this root')
     env = environment(place)
     plain = subprocess.run([compile_c(AT_SECURE)], env=env, stdout=subprocess.PIPE, universal_newlines=True)
     assert plain.stdout == 'secure 0 loaded 1\n'
