@@ -87,7 +87,10 @@ def test_findings_are_the_expected_ones(sample, name):
     if name == 'crowded_core':
         need_schedstat()
     run = sample(name)
-    assert set(run.expected('finding')) <= run.findings
+    missing = set(run.expected('finding')) - run.findings
+    if name in LOCKING and missing and 'host-starved-of-cpu' in run.findings:
+        pytest.skip(f'the threads waited for a CPU in each of {TRIES} runs')
+    assert not missing
     assert not set(run.expected('no-finding')) & run.findings
 
 

