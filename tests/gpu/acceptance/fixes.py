@@ -250,7 +250,7 @@ class Held:
     """The processes of one program: they have loaded what they need, and wait for their turn."""
 
     def __init__(self, settings, case, env):
-        bare = program_of(settings, case, "--variants", ",".join(case.variants), "--rounds", str(settings.repeats))
+        bare = program_of(settings, case, "--variants", ",".join(case.variants), "--rounds", str(settings.fix_loops))
         recorded = program_of(settings, case)
         self.bare = runs.Run(settings, bare, BARE, "bare", env)
         self.recorded = [runs.Run(settings, recorded, MODES[mode], "%s-%d" % (mode, number), env)
@@ -503,5 +503,6 @@ def run(settings, page):
     page.fixes_head(settings.repeats)
     for row in rows:
         page.fixes_row(row, lines_of(row) if "fixes" in row else row["troubles"])
-    return {"half": settings.half, "repeats": settings.repeats, "modes": settings.fix_modes, "lanes": settings.lanes, "rows": rows,
+    return {"half": settings.half, "repeats": settings.repeats, "loops": settings.fix_loops, "modes": settings.fix_modes,
+            "lanes": settings.lanes, "rows": rows,
             "verdicts": verdicts([r for r in rows if "fixes" in r] + [r for r in rows if "fixes" not in r], settings.repeats)}

@@ -2,7 +2,7 @@
 """timm: photographs from auctions are compared with a register of 160 thousand stolen works of art: a vision transformer makes
 a vector of each photograph and of its mirror image, and the three works that are most like one of them are shown to an expert.
 
-Nothing is wrong: 96 photographs at once are large products of matrices in bfloat16, the next ones come from pinned memory on a
+Wrong: nothing (gpu-bound). 96 photographs at once are large products of matrices in bfloat16, the next ones come from pinned memory on a
 stream of their own, and the wait for the answer costs little.
 useless: the answers are read behind 20 batches.
 """
