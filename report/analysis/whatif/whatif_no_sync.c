@@ -271,6 +271,13 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 		drop_way(d, before);
 		read = before;
 	}
+	/* What is not read on the spot is not copied, on the GPU either; pinned memory of the
+	 * program's own is there to be copied to at each step. */
+	if (read != CALL_LOG_NONE && (d->replay->given[read].memory == SPY_MEM_PAGEABLE ||
+	                              d->replay->call_events[read].flags & REPLAY_READ)) {
+		d->acts[read].flags |= REPLAY_SKIP;
+		d->acts[read].gpu = 0;
+	}
 	if (c->hope == HOPE_MOST && read != CALL_LOG_NONE) {
 		drop_result(d, read);
 		drop_answer(d, i);

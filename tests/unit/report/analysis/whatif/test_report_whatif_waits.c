@@ -394,6 +394,25 @@ static void test_no_sync(void **state)
 	play_ends(&p, &m);
 }
 
+/* A result that is not read is not copied either; at least that stays. */
+static void test_a_read_that_goes_is_not_copied(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 300; i++, p.host += 10) {
+		play_launch(&p, 3, 50);
+		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PAGEABLE, 4, 5, 20);
+	}
+	play_timed(&p, 50);
+	play_timed_copy(&p, SPY_DIR_DTOH, 4, 20);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1);
+	assert_near(r.predicted, 300 * 50.75e3, 0.02);
+	assert_true(r.most > 1.1 * r.predicted);
+	play_ends(&p, &m);
+}
+
 /* Asking again and again is waiting. */
 static void test_polls_are_waits(void **state)
 {
@@ -517,6 +536,7 @@ int main(void)
 	        cmocka_unit_test(test_work_before_a_wait_stays),
 	        cmocka_unit_test(test_long_work_is_no_way),
 	        cmocka_unit_test(test_no_sync),
+	        cmocka_unit_test(test_a_read_that_goes_is_not_copied),
 	        cmocka_unit_test(test_polls_are_waits),
 	        cmocka_unit_test(test_waits_that_part_copies_and_kernels),
 	        cmocka_unit_test(test_events),
