@@ -160,10 +160,13 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		break;
 	case WHATIF_HOST:
 		assume(to,
-		       "the host's own work goes but for %.0f %%, what issuing calls costs in "
-		       "between stays; for the least gain %.0f workers share that work, for the "
-		       "most none of it is left",
-		       100 * WHATIF_HOST_LEFT, o->hands);
+		       "the host's own work goes but for %.0f %%, all of it where it compiles code "
+		       "that is then loaded; what issuing calls costs in between stays",
+		       100 * WHATIF_HOST_LEFT);
+		assume(to,
+		       "for the least gain %.0f workers share that work, for the most none of it "
+		       "is left",
+		       o->hands);
 		break;
 	case WHATIF_CPU:
 		assume(to, "the time that threads waited for a CPU lies evenly in all that they "

@@ -90,6 +90,34 @@ static void test_work_that_others_take_over(void **state)
 	play_ends(&p, &m);
 }
 
+/* The same, and code that is loaded before each launch: what made it goes whole, in the middle
+ * too, whatever call the thread makes in between. */
+static void test_making_code_goes_whole(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	uint16_t load = made_call(&p.made, "cuModuleLoadData", SPY_CLASS_MODULE, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < 200; i++) {
+		p.host += 1000;
+		struct tf_record r = play_call(&p, p.mark, 1);
+		play_returns(&p, &r);
+		p.host += 1000;
+		r = play_call(&p, load, 10);
+		play_returns(&p, &r);
+		p.host += 20;
+		play_launch(&p, 5, 2);
+	}
+	play_timed(&p, 2);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
+	assert_near(r.window, 200 * 2036e3, 0.02);
+	assert_near(r.predicted, 200 * (0.05 * 20e3 + 16e3), 0.02);
+	assert_true(r.most > 200 * 2000e3 / 6); /* at least others share it */
+	play_ends(&p, &m);
+}
+
 /* 40 launches of 5 us each, 20 us apart, of kernels of 2 us, and 3 ms of the host's own: of these
  * alone. */
 static void test_own_work_is_apart_from_issuing(void **state)
@@ -243,6 +271,7 @@ int main(void)
 	        cmocka_unit_test(test_own_work_is_apart_from_issuing),
 	        cmocka_unit_test(test_others_on_the_gpu),
 	        cmocka_unit_test(test_work_that_others_take_over),
+	        cmocka_unit_test(test_making_code_goes_whole),
 	        cmocka_unit_test(test_own_time_stays),
 	        cmocka_unit_test(test_no_waiting_for_a_cpu),
 	        cmocka_unit_test(test_waiting_for_a_cpu_and_for_the_gpu),
