@@ -25,6 +25,8 @@ struct gaps {
 	size_t count;
 	double pieces;             /* of work */
 	double idle;               /* that the GPU had nothing to do in them, ns */
+	double making;             /* the same of one thread, before code was loaded */
+	size_t loads;              /* of code */
 	double longest[GAPS_TOLD]; /* such parts of them */
 	uint16_t thread;           /* that had the most of it */
 	struct finding_gap *ends;  /* what they ended with */
@@ -43,6 +45,31 @@ static void add_gap(struct gaps *g, double *by_thread, uint16_t thread, double n
 		g->longest[i] = ns;
 		ns = shorter;
 	}
+}
+
+/* What a thread did since it last gave work, and whether it was to make code. */
+struct making {
+	double idle; /* not told yet what it was for, ns */
+	double made; /* code, ns */
+	size_t loads_seen;
+};
+
+/* Code that is loaded was made before: by this thread, or by another one while it waited. `idle`:
+ * of the thread, up to this call. */
+static void add_making(struct gaps *g, struct making *of, const struct call_event *a, double idle)
+{
+	bool loads = cuda_role_is_loading(a->role) && !a->result;
+
+	g->loads += loads;
+	of->idle += idle;
+	if (of->loads_seen != g->loads) {
+		of->made += of->idle;
+		g->making = fmax(g->making, of->made); /* threads that wait do so at once */
+		of->idle = 0;
+		of->loads_seen = g->loads;
+	}
+	if (flow_is_work(a))
+		of->idle = 0;
 }
 
 /* `open`: idle time of this thread that no line is told of yet. */
@@ -68,6 +95,7 @@ static struct gaps detect_gaps(const struct finding_context *s)
 	       *open = alloc_zeroed(threads + 1, sizeof(*open)); /* and with no line yet */
 	bool *gives = alloc_zeroed(threads + 1, sizeof(*gives)),
 	     *asked = alloc_zeroed(threads + 1, sizeof(*asked));
+	struct making *making = alloc_zeroed(threads + 1, sizeof(*making));
 	struct flow flow;
 	double latest = 0;
 
@@ -85,8 +113,10 @@ static struct gaps detect_gaps(const struct finding_context *s)
 		else if (outside && !isnan(idle)) /* of work never timed: since any thread's call */
 			open[a->thread] += fmax(0, isfinite(idle) ? idle : to - latest);
 		asked[a->thread] = a->cls == SPY_CLASS_QUERY && a->result;
-		if (outside && idle > 0)
+		bool idles = outside && idle > 0;
+		if (idles)
 			add_gap(&g, by_thread, a->thread, idle);
+		add_making(&g, &making[a->thread], a, idles ? idle : 0);
 		if (open[a->thread] > 0)
 			end_gap(&g, s, a, &open[a->thread]);
 		last[a->thread] = fmax(from, a->end);
@@ -105,6 +135,7 @@ static struct gaps detect_gaps(const struct finding_context *s)
 	free(open);
 	free(gives);
 	free(asked);
+	free(making);
 	return g;
 }
 
@@ -112,6 +143,34 @@ static bool are_regular(const struct finding_context *s, const struct gaps *g)
 {
 	return (s->steps > 0 && (double)g->count >= STEPS_LEAST * s->steps) ||
 	       (double)g->count * PIECES_MOST >= g->pieces;
+}
+
+/* So much of the time at least is told of, and so many loads. */
+#define MAKING_LEAST 0.1
+#define LOADS_LEAST  2u
+#define MAKING_MOST  0.5 /* it is what the finding is about */
+
+/* Of `idle`, a share of the time, what the host made code in (free it); "" where that is little. */
+static char *tell_making(const struct finding_context *s, const struct gaps *g, double idle,
+                         struct finding *f)
+{
+	double made = fmin(idle, finding_known(finding_share(s, g->making)));
+	char share[UNIT_BYTES];
+
+	if (g->loads < LOADS_LEAST || !(made >= MAKING_LEAST * idle))
+		return alloc_format("%s", "");
+	if (made >= MAKING_MOST * idle) {
+		f->fix_cuda = "make that code once, before the loop: one kernel for all sizes, or "
+		              "compiled kernels that are kept";
+		f->fix_pytorch = "fixed shapes, or torch.compile(dynamic=True): no recompilation. "
+		                 "JAX: what changes goes in as an array, not as a static argument; "
+		                 "JAX_LOG_COMPILES=1 names what is compiled";
+		f->brief_cuda = "compile once, before the loop";
+		f->brief_pytorch = "fixed shapes, no recompilation in the loop";
+	}
+	return alloc_format(" %s %% of that went by before code was loaded (%zu modules): the host "
+	                    "compiled it then, or waited for that.",
+	                    unit_percent(share, made, idle), g->loads);
 }
 
 bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
@@ -136,15 +195,16 @@ bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 	for (int i = 0; i < GAPS_TOLD; i++)
 		unit_time_apart(longest[i], g.longest[i]);
 	const struct call_log_thread *t = &s->h->threads[g.thread];
-	char *rate = finding_rate(s, (double)g.count);
+	char *rate = finding_rate(s, (double)g.count), *made = tell_making(s, &g, idle, f);
 	char *text = alloc_format(
 	        "The GPU had nothing to do for %s%s %% of the steady time while thread %s (%llu) "
-	        "was outside CUDA: %zu times (%s), for %s on average and %s, %s and %s at most.",
+	        "was outside CUDA: %zu times (%s), for %s on average and %s, %s and %s at most.%s",
 	        finding_estimated(s), unit_percent(share, idle, 1), t->name,
 	        (unsigned long long)t->tid, g.count, rate,
-	        unit_time_apart(mean, g.idle / (double)g.count), longest[0], longest[1],
-	        longest[2]);
+	        unit_time_apart(mean, g.idle / (double)g.count), longest[0], longest[1], longest[2],
+	        made);
 	free(rate);
+	free(made);
 	return finding_tell(f, idle, text);
 }
 

@@ -35,6 +35,47 @@ static void test_host_starves(void **state)
 	run_end(&r);
 }
 
+/* A launch a step of 10 ms; of every `every`th one code was loaded by that thread right before it,
+ * behind another call. */
+static void compiling(struct run *r, int every, uint16_t loader)
+{
+	run_start(r);
+	for (int i = 0; i < 100; i++) {
+		double at = i * 10000.0;
+		run_launch(r, FREE, at, 100)->thread = 2;
+		if (i % every != 0)
+			continue;
+		run_call(r, SPY_CLASS_OTHER, at + 9000, 1)->thread = loader;
+		struct call_event *load = run_call(r, SPY_CLASS_MODULE, at + 9500, 100);
+		load->thread = loader;
+		load->role = CUDA_ROLE_CODE_LOADED;
+	}
+	run_idle(r, TF_IDLE_OUTSIDE, 990);
+}
+
+static void test_code_made_in_the_loop(void **state)
+{
+	struct run r;
+
+	/* All but the 400 us from a loading to the launch: 9.4 of 9.8 ms. */
+	compiling(&r, 1, 2);
+	run_has(&r, "host-starves-gpu", 0.98,
+	        "96.0 % of that went by before code was loaded (100 modules)");
+	assert_non_null(strstr(run_finding(&r, "host-starves-gpu")->fix_pytorch, "recompilation"));
+	run_end(&r);
+	compiling(&r, 1, 1); /* by another thread, meanwhile */
+	run_has(&r, "host-starves-gpu", 0.98,
+	        "100.0 % of that went by before code was loaded (100 modules)");
+	run_end(&r);
+	compiling(&r, 4, 2); /* it is not what the finding is about */
+	run_has(&r, "host-starves-gpu", 0.98, "before code was loaded (25 modules)");
+	assert_null(strstr(run_finding(&r, "host-starves-gpu")->fix_pytorch, "recompilation"));
+	run_end(&r);
+	compiling(&r, 20, 2);
+	assert_null(strstr(run_finding(&r, "host-starves-gpu")->evidence, "code was loaded"));
+	run_end(&r);
+}
+
 /* The times between the calls of a thread that gives no work are no one's concern; short ones are
  * the loop around the calls. */
 static void test_other_gaps(void **state)
@@ -185,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_host_starves),
+	        cmocka_unit_test(test_code_made_in_the_loop),
 	        cmocka_unit_test(test_other_gaps),
 	        cmocka_unit_test(test_rare_gaps),
 	        cmocka_unit_test(test_steps_of_the_recent_calls),
