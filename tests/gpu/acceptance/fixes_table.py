@@ -555,8 +555,9 @@ POTTERS = [
     # It is the host's memory that is registered, where it lies; a wait for the copy is between the two calls. fix2 copies from
     # pageable memory, which should take less time than they do (not measured).
     Case("paper_mill", "torch", Fix("alloc-bound", "no-alloc"), Fix("alloc-bound", None, "fix2"), useless="pinned", near=0.01),
-    # Nothing is wrong: some 25 to 35 ms of large kernels a step; the read of the loss costs about 1 %.
-    Case("chest_pictures", "torch", useless="no-sync", otherwise="gpu-bound", near=0.05),
+    # Written as a program with nothing wrong. But on an H200's slow host reads that went gained 1.14 and 1.33 at the first look:
+    # the fix came after it.
+    Case("chest_pictures", "torch", Fix("launch-bound", "graphs"), useless="no-sync", otherwise="gpu-bound", near=0.05),
     # XLA launches some kernels for each of the 512 moments of a scan by itself; Python makes one call a step. fix has fewer and
     # larger kernels; fix2 goes through the same moments, sixteen in a kernel.
     Case("jax_tool_wear", "jax flax optax", Fix("launch-bound"), Fix("launch-bound", None, "fix2"), useless="no-alloc",

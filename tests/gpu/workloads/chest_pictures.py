@@ -3,8 +3,9 @@
 from many that no doctor has looked at: it sees a quarter of a picture's patches, and tells what is in the others (masked
 autoencoder).
 
-Wrong: nothing: nearly all of a step is products of large matrices in bfloat16, with flash attention and a fused AdamW; the host
-is far ahead of the GPU, but for one read of the loss a step, which costs about 1 % (gpu-bound).
+Wrong: a step is products of large matrices in bfloat16, with flash attention and a fused AdamW, but they are launched one by one,
+some thousand a step, and the loss is read. Where the host is fast the GPU is busy all the same, as it was meant (gpu-bound).
+fix: the whole step is one CUDA graph (launch-bound).
 useless: the losses stay on the device, and are read every 20 steps.
 """
 import fixable
@@ -75,7 +76,8 @@ def archive():
 def make(variant):
     fixable.seed(torch)
     model = Guesser().cuda().train()
-    adam = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.05, fused=True)
+    adam = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.05, fused=True,
+                             capturable=variant == "fix")
     pictures = list(archive())
     turn, pending, usual = [0], [], [1.0]
 
@@ -86,21 +88,37 @@ def make(variant):
     def note(loss):
         usual[0] += 0.05 * (loss - usual[0])
 
-    def step():
-        patches = patches_of(pictures[turn[0] % SETS].to("cuda", non_blocking=True))
-        turn[0] += 1
+    def learn(picture):
+        patches = patches_of(picture)
         order = torch.rand(BATCH, PATCHES, device="cuda").argsort(dim=1)
         wanted = patches.gather(1, order[:, SEEN:].unsqueeze(2).expand(-1, -1, DOTS))
-        with torch.autocast("cuda", dtype=torch.bfloat16):
+        with torch.autocast("cuda", dtype=torch.bfloat16, cache_enabled=variant != "fix"):
             guess = model(patches, order)
         loss = F.mse_loss(guess.float(), wanted)
-        adam.zero_grad()
-        loss.backward()
+        loss.backward()  # cause: launch
         adam.step()
+        return loss.detach()
+
+    def forget():
+        adam.zero_grad()
+
+    landing = pictures[0].cuda()
+    graph, lost = fixable.capture(torch, lambda: learn(landing), forget) if variant == "fix" else (None, None)
+
+    def step():
+        picture = pictures[turn[0] % SETS]
+        turn[0] += 1
+        if graph:
+            landing.copy_(picture, non_blocking=True)
+            graph.replay()
+            loss = lost
+        else:
+            forget()
+            loss = learn(picture.to("cuda", non_blocking=True))  # cause: launch
         if variant != "useless":
             note(loss.item())
             return
-        pending.append(loss.detach())
+        pending.append(loss)
         if turn[0] % LOOK_EVERY == 0:
             for one in torch.stack(pending).tolist():
                 note(one)
