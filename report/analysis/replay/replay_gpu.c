@@ -30,8 +30,10 @@ void replay_gpu_start(struct replay_gpu *g, const struct replay *r,
 	for (size_t i = 0; i < CALL_LOG_DEVICES; i++) {
 		struct replay_device *d = &g->devices[i];
 		d->tail = d->legacy = d->blocking = -INFINITY;
-		for (int k = 0; k < CUDA_ENGINES; k++)
+		for (int k = 0; k < CUDA_ENGINES; k++) {
 			d->engine[k] = -INFINITY;
+			d->engine_stream[k] = CALL_LOG_NONE;
+		}
 		for (unsigned k = 0; k < CUDA_STAGING_BUFFERS; k++)
 			d->staged[k] = -INFINITY;
 		d->tail_stream = CALL_LOG_NONE;
@@ -131,12 +133,19 @@ static void clip(double *end, double by)
 static void clip_stream(struct replay_gpu *g, struct replay_stream *s, double by)
 {
 	struct replay_device *d = &g->devices[s->device];
+	uint32_t stream = (uint32_t)(s - g->streams);
 
+	for (int k = 0; k < CUDA_ENGINES; k++) {
+		s->queues[k].settled = s->queues[k].entries;
+		s->queues[k].by = by - s->offset;
+		if (d->engine_stream[k] == stream)
+			clip(&d->engine[k], by);
+	}
 	clip(&s->tail, by);
 	clip(&s->side, by);
 	clip(&s->marked, by);
 	clip(&s->wait, by);
-	if (d->tail_stream == (uint32_t)(s - g->streams))
+	if (d->tail_stream == stream)
 		clip(&d->tail, by);
 	if (s->legacy) {
 		clip(&d->legacy, by);
@@ -155,6 +164,8 @@ void replay_gpu_clip(struct replay_gpu *g, size_t i, double by)
 	} else if (a->wait == REPLAY_DEVICE) {
 		if (d->tail > by && d->tail_stream != CALL_LOG_NONE)
 			clip_stream(g, &g->streams[d->tail_stream], by);
+		for (int k = 0; k < CUDA_ENGINES; k++)
+			clip(&d->engine[k], by);
 		clip(&d->tail, by);
 		clip(&d->legacy, by);
 		clip(&d->blocking, by);
@@ -184,7 +195,11 @@ double replay_gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries)
 	if (!q || !q->ends || q->entries < entries || given->kind == TF_WORK_NONE ||
 	    g->call_events[i].flags & REPLAY_PART)
 		return -INFINITY;
-	return q->ends[(q->entries - entries) % CUDA_QUEUE_ENTRIES] + s->offset;
+	uint64_t entry = q->entries - entries;
+	double end = q->ends[entry % CUDA_QUEUE_ENTRIES];
+	if (entry < q->settled)
+		clip(&end, q->by);
+	return end + s->offset;
 }
 
 void replay_gpu_shift(struct replay_gpu *g, size_t i, double ns)
@@ -196,11 +211,14 @@ void replay_gpu_shift(struct replay_gpu *g, size_t i, double ns)
 
 	if (!s)
 		return;
-	bool last = d->tail_stream == (uint32_t)(s - g->streams);
+	uint32_t stream = (uint32_t)(s - g->streams);
 	s->offset += ns;
 	s->tail += ns;
-	if (last)
+	if (d->tail_stream == stream)
 		d->tail = s->tail;
+	for (int k = 0; k < CUDA_ENGINES; k++)
+		if (d->engine_stream[k] == stream)
+			d->engine[k] += ns;
 }
 
 static void enqueue(struct replay_stream *s, enum cuda_engine engine, double end)
@@ -291,8 +309,10 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 		d->staged[1] = d->staged[0];
 		d->staged[0] = end;
 	}
-	if (is_shared(g, i))
-		d->engine[engine] = later(d->engine[engine], end);
+	if (is_shared(g, i) && end >= d->engine[engine]) {
+		d->engine[engine] = end;
+		d->engine_stream[engine] = (uint32_t)(s - g->streams);
+	}
 	if (flags & REPLAY_OUT) {
 		s->side = later(s->side, end);
 		if (!(flags & REPLAY_ALONE))

@@ -20,6 +20,8 @@ static inline double later(double a, double b)
 struct replay_queue { /* of a stream, for an engine */
 	double *ends; /* of the last CUDA_QUEUE_ENTRIES entries; NULL: it never had as many */
 	uint64_t entries;
+	uint64_t settled; /* entries so far that were seen to be done */
+	double by;        /* at that tick, without the stream's offset */
 };
 
 struct replay_stream {
@@ -46,9 +48,10 @@ struct replay_device {
 	                            blocking streams wait for; and the reverse */
 	uint64_t others; /* pieces of work so far that are not REPLAY_AHEAD: they end the rows, once
 	                    the host waited since too, where it ever does */
-	double engine[CUDA_ENGINES];         /* ends of copies to the device and from it */
-	double staged[CUDA_STAGING_BUFFERS]; /* ends of the copies that used the driver's staging
-	                                        buffers last, newest first */
+	double engine[CUDA_ENGINES];          /* ends of copies to the device and from it */
+	uint32_t engine_stream[CUDA_ENGINES]; /* of these copies, or CALL_LOG_NONE */
+	double staged[CUDA_STAGING_BUFFERS];  /* ends of the copies that used the driver's staging
+	                                         buffers last, newest first */
 };
 
 struct replay_gpu {
