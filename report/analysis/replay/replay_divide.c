@@ -170,14 +170,15 @@ static void divide_launch(struct replay_fit *n, size_t i, double start, double e
 	if (!s)
 		return;
 	if (!isnan(given->gpu_start)) { /* CUPTI's times: nothing to correct */
-		if (slow && n->since[given->stream] >= CUDA_QUEUE_LIKELY && s->tail > end)
+		if (slow && replay_fit_pending(n, given->stream) >= CUDA_QUEUE_LIKELY &&
+		    s->tail > end)
 			a->own = own;
 		return;
 	}
 	if (!isfinite(place))
 		return;
 	/* The estimated end of the entry may be off; what counts is that many are queued. */
-	if (slow && (place > start || (n->since[given->stream] >= CUDA_QUEUE_ENTRIES &&
+	if (slow && (place > start || (replay_fit_pending(n, given->stream) >= CUDA_QUEUE_ENTRIES &&
 	                               replay_gpu_queued(&n->gpu, i, CUDA_QUEUE_LIKELY) > start))) {
 		a->shift = end - own - place;
 		a->own = own;

@@ -162,11 +162,7 @@ static void walk(struct replay_fit *n, size_t i)
 	place_exactly(n, i, given->end);
 	replay_fit_tell(n, i);
 	replay_fit_read(n, i, replay_gpu_issue(&n->gpu, i, start, given->end));
-	if (given->stream != CALL_LOG_NONE) {
-		bool proof = a->wait == REPLAY_STREAM || a->wait == REPLAY_STAGED;
-		n->since[given->stream] =
-		        proof ? 0 : n->since[given->stream] + (given->kind != TF_WORK_NONE);
-	}
+	replay_fit_pend(n, i);
 	t->last = (uint32_t)i;
 	t->end = given->end;
 	if (given->end - start >= REPLAY_LONG) {
@@ -229,7 +225,9 @@ static double walk_all(struct replay_fit *n)
 	for (uint32_t i = 0; i < h->events; i++)
 		n->event_record[i] = CALL_LOG_NONE;
 	for (size_t i = 0; i < h->stream_count; i++)
-		n->since[i] = 0;
+		n->pending[i] = (struct replay_pending){0};
+	for (size_t i = 0; i < CALL_LOG_DEVICES; i++)
+		n->device_waits[i] = 0;
 	for (size_t i = 0; i < r->count; i++) {
 		walk(n, i);
 		last = fmax(last, r->given[i].end);
@@ -252,7 +250,8 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	n.threads = alloc_zeroed(h->thread_count, sizeof(*n.threads));
 	n.event_record = alloc_zeroed(h->events, sizeof(*n.event_record));
 	n.own = alloc_zeroed(h->call_count, sizeof(*n.own));
-	n.since = alloc_zeroed(h->stream_count, sizeof(*n.since));
+	n.pending = alloc_zeroed(h->stream_count, sizeof(*n.pending));
+	n.marked = alloc_zeroed(r->count, sizeof(*n.marked));
 	n.lates = alloc_zeroed(r->count, sizeof(*n.lates));
 	n.tolds = alloc_zeroed(r->count, sizeof(*n.tolds));
 	n.told_kinds = alloc_zeroed(h->work_count + 1, sizeof(*n.told_kinds));
@@ -272,7 +271,8 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	free(n.threads);
 	free(n.event_record);
 	free(n.own);
-	free(n.since);
+	free(n.pending);
+	free(n.marked);
 	free(n.lates);
 	free(n.tolds);
 	free(n.told_kinds);

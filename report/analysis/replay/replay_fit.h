@@ -52,16 +52,23 @@ struct replay_read_kind {
 	bool wait;            /* the second walk: the program waits for them */
 };
 
+struct replay_pending {        /* work of a stream: pieces */
+	uint32_t given, done;  /* so far; of these, seen to be done */
+	uint32_t device_waits; /* for its device, that `done` knows of */
+};
+
 struct replay_fit {
 	struct replay *replay;
 	struct replay_gpu gpu;
 	enum replay_level level;
 	double part; /* of each class' half interval that all together are off by, at this level */
 	struct replay_thread_state *threads;
-	uint32_t *event_record; /* last call that recorded an event, by its number */
-	double *own;            /* of each call where it waits for nothing */
-	double *since;          /* work on each stream since it was known to be empty */
-	double usual;           /* what waits return later than their work ends */
+	uint32_t *event_record;         /* last call that recorded an event, by its number */
+	double *own;                    /* of each call where it waits for nothing */
+	struct replay_pending *pending; /* by stream */
+	uint32_t *marked;               /* of each event record: its stream's `given` then */
+	uint32_t device_waits[CALL_LOG_DEVICES]; /* so far */
+	double usual;                            /* what waits return later than their work ends */
 	double *lates;
 	size_t late_count;
 	uint32_t *resumes; /* of each read of a result: the next work after it, another read too, or
@@ -86,6 +93,11 @@ void replay_fit_own(struct replay_fit *n);
 void replay_fit_part(struct replay_fit *n); /* before the durations */
 /* Divides the time of act i, called at `start`, into its own and what it waited for. */
 void replay_fit_divide(struct replay_fit *n, size_t i, double start, double end);
+
+/* So many pieces of a stream may not be done yet, for all that waits told. replay_pending.c */
+uint32_t replay_fit_pending(struct replay_fit *n, uint32_t stream);
+/* Act i was divided: it gives a piece, marks or waits. */
+void replay_fit_pend(struct replay_fit *n, size_t i);
 
 /* Act i, which was divided, took from `start` to `end`: whether another thread's call kept it out
  * of the driver. replay_held.c */
