@@ -70,8 +70,8 @@ def make(variant):
                       donate_argnums=(0, 1) if variant == "useless" else ())
 
     def step():
-        temperature = WARM * FALLS ** (turn[0] // STAY)
-        state[:] = improve(*state, both, turn[0], temperature=temperature)  # cause: loader,delayed
+        temperature = WARM * FALLS ** (turn[0] // STAY)  # cause: loader
+        state[:] = improve(*state, both, turn[0], temperature=temperature)  # cause: delayed
         turn[0] += 1
         if turn[0] % LOOK_EVERY == 0:
             told[:] = [float(state[1].min()) / first]
