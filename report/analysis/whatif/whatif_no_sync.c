@@ -198,6 +198,13 @@ static bool is_all_work(const struct dropping *d, uint32_t i)
 	       (r->given[i].kind == TF_WORK_COPY && r->given[i].direction == SPY_DIR_DTOH);
 }
 
+/* Work that is not given: no call, and nothing on the GPU. */
+static void leave_out(const struct dropping *d, uint32_t i)
+{
+	d->acts[i].flags |= REPLAY_SKIP;
+	d->acts[i].own = d->acts[i].gpu = 0;
+}
+
 /* The kernel launched right before a read has made what is read, and may be there for it alone, as
  * a comparison or a sum is; not where it is the only one. */
 static void drop_result(const struct dropping *d, uint32_t read)
@@ -212,8 +219,7 @@ static void drop_result(const struct dropping *d, uint32_t read)
 	    r->call_events[i].wait != REPLAY_NO_WAIT || !(r->call_events[i].gpu <= RESULT_NS) ||
 	    is_all_work(d, i))
 		return;
-	d->acts[i].flags |= REPLAY_SKIP;
-	d->acts[i].own = d->acts[i].gpu = 0;
+	leave_out(d, i);
 	drop_way(d, i);
 }
 
@@ -229,8 +235,7 @@ static void drop_answer(const struct dropping *d, uint32_t read)
 	if (i == CALL_LOG_NONE || r->given[i].kind != TF_WORK_COPY || r->given[i].result ||
 	    r->given[i].direction != SPY_DIR_HTOD || r->given[i].bytes > WHATIF_SMALL_COPY)
 		return;
-	d->acts[i].flags |= REPLAY_SKIP;
-	d->acts[i].own = d->acts[i].gpu = 0;
+	leave_out(d, i);
 	d->acts[i].wait = REPLAY_NO_WAIT;
 	drop_way(d, i);
 }
@@ -274,10 +279,8 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 	/* What is not read on the spot is not copied, on the GPU either; pinned memory of the
 	 * program's own is there to be copied to at each step. */
 	if (read != CALL_LOG_NONE && (d->replay->given[read].memory == SPY_MEM_PAGEABLE ||
-	                              d->replay->call_events[read].flags & REPLAY_READ)) {
-		d->acts[read].flags |= REPLAY_SKIP;
-		d->acts[read].gpu = 0;
-	}
+	                              d->replay->call_events[read].flags & REPLAY_READ))
+		leave_out(d, read);
 	if (c->hope == HOPE_MOST && read != CALL_LOG_NONE) {
 		drop_result(d, read);
 		drop_answer(d, i);
