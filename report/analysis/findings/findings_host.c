@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/model/call_log_compiling.h"
 #include "report/model/error_names.h"
 #include "report/analysis/findings/findings_internal.h"
 #include "report/analysis/flow/flow.h"
@@ -25,7 +26,7 @@ struct gaps {
 	size_t count;
 	double pieces;             /* of work */
 	double idle;               /* that the GPU had nothing to do in them, ns */
-	double making;             /* the same of one thread, before code was loaded */
+	double compiling;          /* the same of one thread, what making code takes */
 	size_t loads;              /* of code */
 	double longest[GAPS_TOLD]; /* such parts of them */
 	uint16_t thread;           /* that had the most of it */
@@ -45,31 +46,6 @@ static void add_gap(struct gaps *g, double *by_thread, uint16_t thread, double n
 		g->longest[i] = ns;
 		ns = shorter;
 	}
-}
-
-/* What a thread did since it last gave work, and whether it was to make code. */
-struct making {
-	double idle; /* not told yet what it was for, ns */
-	double made; /* code, ns */
-	size_t loads_seen;
-};
-
-/* Code that is loaded was made before: by this thread, or by another one while it waited. `idle`:
- * of the thread, up to this call. */
-static void add_making(struct gaps *g, struct making *of, const struct call_event *a, double idle)
-{
-	bool loads = cuda_role_is_loading(a->role) && !a->result;
-
-	g->loads += loads;
-	of->idle += idle;
-	if (of->loads_seen != g->loads) {
-		of->made += of->idle;
-		g->making = fmax(g->making, of->made); /* threads that wait do so at once */
-		of->idle = 0;
-		of->loads_seen = g->loads;
-	}
-	if (flow_is_work(a))
-		of->idle = 0;
 }
 
 /* `open`: idle time of this thread that no line is told of yet. */
@@ -95,7 +71,8 @@ static struct gaps detect_gaps(const struct finding_context *s)
 	       *open = alloc_zeroed(threads + 1, sizeof(*open)); /* and with no line yet */
 	bool *gives = alloc_zeroed(threads + 1, sizeof(*gives)),
 	     *asked = alloc_zeroed(threads + 1, sizeof(*asked));
-	struct making *making = alloc_zeroed(threads + 1, sizeof(*making));
+	double *compiled = alloc_zeroed(threads + 1, sizeof(*compiled));
+	bool *compiling = call_log_compiling(s->call_events, s->count, threads);
 	struct flow flow;
 	double latest = 0;
 
@@ -113,10 +90,11 @@ static struct gaps detect_gaps(const struct finding_context *s)
 		else if (outside && !isnan(idle)) /* of work never timed: since any thread's call */
 			open[a->thread] += fmax(0, isfinite(idle) ? idle : to - latest);
 		asked[a->thread] = a->cls == SPY_CLASS_QUERY && a->result;
-		bool idles = outside && idle > 0;
-		if (idles)
+		if (outside && idle > 0) {
 			add_gap(&g, by_thread, a->thread, idle);
-		add_making(&g, &making[a->thread], a, idles ? idle : 0);
+			compiled[a->thread] += compiling[i] ? idle : 0;
+		}
+		g.loads += cuda_role_is_loading(a->role) && !a->result;
 		if (open[a->thread] > 0)
 			end_gap(&g, s, a, &open[a->thread]);
 		last[a->thread] = fmax(from, a->end);
@@ -126,16 +104,19 @@ static struct gaps detect_gaps(const struct finding_context *s)
 	g.pieces = flow.pieces;
 	if (flow.full)
 		g.count = 0;
-	for (size_t i = 0; i < threads; i++)
+	for (size_t i = 0; i < threads; i++) {
+		g.compiling = fmax(g.compiling, compiled[i]); /* threads wait for it at once */
 		if (by_thread[i] > by_thread[g.thread])
 			g.thread = (uint16_t)i;
+	}
 	flow_end(&flow);
 	free(by_thread);
 	free(last);
 	free(open);
 	free(gives);
 	free(asked);
-	free(making);
+	free(compiled);
+	free(compiling);
 	return g;
 }
 
@@ -146,20 +127,20 @@ static bool are_regular(const struct finding_context *s, const struct gaps *g)
 }
 
 /* So much of the time at least is told of, and so many loads. */
-#define MAKING_LEAST 0.1
-#define LOADS_LEAST  2u
-#define MAKING_MOST  0.5 /* it is what the finding is about */
+#define COMPILING_LEAST  0.1
+#define LOADS_LEAST      2u
+#define COMPILING_MAINLY 0.5 /* it is what the finding is about */
 
 /* Of `idle`, a share of the time, what the host made code in (free it); "" where that is little. */
-static char *tell_making(const struct finding_context *s, const struct gaps *g, double idle,
-                         struct finding *f)
+static char *tell_compiling(const struct finding_context *s, const struct gaps *g, double idle,
+                            struct finding *f)
 {
-	double made = fmin(idle, finding_known(finding_share(s, g->making)));
+	double made = fmin(idle, finding_known(finding_share(s, g->compiling)));
 	char share[UNIT_BYTES];
 
-	if (g->loads < LOADS_LEAST || !(made >= MAKING_LEAST * idle))
+	if (g->loads < LOADS_LEAST || !(made >= COMPILING_LEAST * idle))
 		return alloc_format("%s", "");
-	if (made >= MAKING_MOST * idle) {
+	if (made >= COMPILING_MAINLY * idle) {
 		f->fix_cuda = "make that code once, before the loop: one kernel for all sizes, or "
 		              "compiled kernels that are kept";
 		f->fix_pytorch = "fixed shapes, or torch.compile(dynamic=True): no recompilation. "
@@ -195,7 +176,7 @@ bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 	for (int i = 0; i < GAPS_TOLD; i++)
 		unit_time_apart(longest[i], g.longest[i]);
 	const struct call_log_thread *t = &s->h->threads[g.thread];
-	char *rate = finding_rate(s, (double)g.count), *made = tell_making(s, &g, idle, f);
+	char *rate = finding_rate(s, (double)g.count), *made = tell_compiling(s, &g, idle, f);
 	char *text = alloc_format(
 	        "The GPU had nothing to do for %s%s %% of the steady time while thread %s (%llu) "
 	        "was outside CUDA: %zu times (%s), for %s on average and %s, %s and %s at most.%s",

@@ -196,10 +196,8 @@ double replay_gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries)
 	    g->call_events[i].flags & REPLAY_PART)
 		return -INFINITY;
 	uint64_t entry = q->entries - entries;
-	double end = q->ends[entry % CUDA_QUEUE_ENTRIES];
-	if (entry < q->settled)
-		clip(&end, q->by);
-	return end + s->offset;
+	double by = entry < q->settled ? q->by : INFINITY;
+	return fmin(q->ends[entry % CUDA_QUEUE_ENTRIES], by) + s->offset;
 }
 
 void replay_gpu_shift(struct replay_gpu *g, size_t i, double ns)

@@ -5,6 +5,7 @@
 
 #include "report/base/alloc.h"
 #include "report/base/stats.h"
+#include "report/model/call_log_compiling.h"
 #include "report/analysis/whatif/whatif_change.h"
 
 /*
@@ -155,35 +156,6 @@ static void drop_unsure_waits(struct whatif_change *c, const struct replay *r,
 }
 
 /*
- * Of the time before each call, whether it is what making code takes (free it): code was loaded
- * meanwhile, by any thread, or its own thread loads some before it gives work again. Code that is
- * made once takes no more of it.
- */
-static bool *makes_code(const struct replay *r)
-{
-	bool *makes = alloc_zeroed(r->count + 1, sizeof(*makes));
-	uint32_t *last = whatif_find_last(r),
-	         *loads = alloc_zeroed(r->count + 1, sizeof(*loads)); /* so far */
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < r->count; i++) {
-		uint32_t before = r->call_events[i].before,
-		         after = before != CALL_LOG_NONE ? before : last[i];
-		bool is_load = cuda_role_is_loading(r->given[i].role);
-		count += is_load;
-		loads[i] = count;
-		makes[i] = after != CALL_LOG_NONE && count > loads[after];
-		for (uint32_t k = is_load ? last[i] : CALL_LOG_NONE;
-		     k != CALL_LOG_NONE && !makes[k] && r->given[k].kind == TF_WORK_NONE;
-		     k = last[k])
-			makes[k] = true;
-	}
-	free(last);
-	free(loads);
-	return makes;
-}
-
-/*
  * What the host does outside CUDA is partly the cost of issuing calls, as a framework has it: where
  * these could be a graph's, in runs without longer times in between, and of any other call as much
  * as it usually is. Doing less of the program's own work does not take that away, nor what a
@@ -196,7 +168,7 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 	struct whatif_change graphs = {.what = WHATIF_GRAPHS, .graph_launch = NAN};
 	struct replay_act *issued = alloc_zeroed(r->count, sizeof(*issued));
 
-	bool *makes = makes_code(r);
+	bool *compiling = call_log_compiling(r->given, r->count, r->call_log->thread_count);
 	double usual = whatif_usual_gap(r), *waits = still_waiting(c, r),
 	       *staging = whatif_staging(r),
 	       left[] = {[HOPE_MIDDLE] = WHATIF_HOST_LEFT,
@@ -209,7 +181,7 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 		struct replay_act *a = &call_events[i];
 		if (issued[i].gap > usual) {
 			double of = left[c->hope], wait = waits[i];
-			if (makes[i] && c->hope != HOPE_LEAST) {
+			if (compiling[i] && c->hope != HOPE_LEAST) {
 				of = 0;
 				wait = fmin(wait, whatif_reading[c->hope]);
 			}
@@ -222,7 +194,7 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 	}
 	drop_unsure_waits(c, r, call_events);
 	free(issued);
-	free(makes);
+	free(compiling);
 	free(waits);
 	free(staging);
 }
