@@ -39,7 +39,7 @@ static void test_spread_of_runs(void **state)
 	/* Not known for two reasons: their squares add up. */
 	r = (struct whatif_result){.what = WHATIF_NO_SYNC,
 	                           .predicted = 100,
-	                           .low = 100 / exp(0.375),
+	                           .low = 100 / exp(0.3 / 0.7),
 	                           .high = 100,
 	                           .at_speed = {100, 100}};
 	r.spread = 0.4;
@@ -47,16 +47,21 @@ static void test_spread_of_runs(void **state)
 	assert_near(r.low, 100 / exp(0.5), 1e-9);
 	assert_near(r.high, 100 * exp(0.4), 1e-9);
 	assert_near(r.most, 100, 1e-9);
-	/* So many workers are a choice: the least gain is not by chance. */
-	r = (struct whatif_result){.what = WHATIF_HOST,
+	/* What the replay does not know of is of the time that is not the GPU's. */
+	r = (struct whatif_result){.what = WHATIF_NO_SYNC,
+	                           .window = 200,
+	                           .bound = 200,
 	                           .predicted = 100,
-	                           .low = 100 / exp(0.375),
-	                           .high = 100 * exp(0.3),
+	                           .low = 100,
+	                           .high = 100,
 	                           .at_speed = {100, 100}};
-	r.spread = 0.4;
+	r.spread = 0.03;
 	whatif_widen(&r);
-	assert_near(r.low, 100 / exp(0.5), 1e-9);
-	assert_near(r.high, 100 * exp(0.5), 1e-9);
+	assert_near(r.high, 100 * exp(0.03), 1e-9);
+	r.bound = 168;
+	r.high = 100;
+	whatif_widen(&r);
+	assert_near(r.high, 100 * exp(0.05), 1e-9);
 	/* Nor is a host of another speed of the same cause: which end it moves, the replay tells.
 	 */
 	r = (struct whatif_result){.what = WHATIF_NO_SYNC,
