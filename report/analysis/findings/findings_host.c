@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,33 +23,43 @@
 #define PIECES_MOST 64.0
 #define STEPS_LEAST 0.5
 
-struct gaps {
-	size_t count;
-	double pieces;             /* of work */
-	double idle;               /* that the GPU had nothing to do in them, ns */
-	double compiling;          /* the same of one thread, what making code takes */
-	size_t loads;              /* of code */
+struct thread_gaps {
+	bool gives;                /* work */
+	bool asked;                /* whether work was done, with its last call: it was not */
+	double last;               /* end of its last call */
+	double open;               /* idle time that no line is told of yet */
+	size_t count;              /* gaps in which the GPU had nothing to do */
+	double idle;               /* what of them nothing was to do, ns */
+	double compiling;          /* the same, what making code takes */
 	double longest[GAPS_TOLD]; /* such parts of them */
-	uint16_t thread;           /* that had the most of it */
-	struct finding_gap *ends;  /* what they ended with */
+};
+
+struct gaps {
+	size_t count, others; /* gaps; threads that have some, but the one told of */
+	double pieces;        /* of work */
+	double idle;          /* that the GPU had nothing to do in them, ns, each instant once */
+	double compiling;     /* of a thread, what making code takes: threads wait for it at once */
+	size_t loads;         /* of code */
+	uint16_t thread;      /* that had the most of it, and its gaps */
+	struct thread_gaps most;
+	struct finding_gap *ends; /* what they ended with */
 	size_t end_count;
 };
 
-static void add_gap(struct gaps *g, double *by_thread, uint16_t thread, double ns)
+static void add_gap(struct thread_gaps *t, double ns, bool compiling)
 {
-	g->count++;
-	g->idle += ns;
-	by_thread[thread] += ns;
+	t->count++;
+	t->idle += ns;
+	t->compiling += compiling ? ns : 0;
 	for (int i = 0; i < GAPS_TOLD; i++) {
-		if (ns <= g->longest[i])
+		if (ns <= t->longest[i])
 			continue;
-		double shorter = g->longest[i];
-		g->longest[i] = ns;
+		double shorter = t->longest[i];
+		t->longest[i] = ns;
 		ns = shorter;
 	}
 }
 
-/* `open`: idle time of this thread that no line is told of yet. */
 static void end_gap(struct gaps *g, const struct finding_context *s, const struct call_event *a,
                     double *open)
 {
@@ -61,61 +72,65 @@ static void end_gap(struct gaps *g, const struct finding_context *s, const struc
 	*open = 0;
 }
 
+/* What all threads had together, and the one that had the most. */
+static void sum_up(struct gaps *g, const struct thread_gaps *threads, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		g->count += threads[i].count;
+		g->others += threads[i].count > 0;
+		g->compiling = fmax(g->compiling, threads[i].compiling);
+		if (threads[i].idle > g->most.idle) {
+			g->thread = (uint16_t)i;
+			g->most = threads[i];
+		}
+	}
+	g->others -= g->others > 0;
+}
+
 /* Times between the calls of threads that give work, as far as the GPU had none then. */
 static struct gaps detect_gaps(const struct finding_context *s)
 {
 	struct gaps g = {0};
-	size_t threads = s->h->thread_count;
-	double *by_thread = alloc_zeroed(threads + 1, sizeof(*by_thread)),
-	       *last = alloc_zeroed(threads + 1, sizeof(*last)),
-	       *open = alloc_zeroed(threads + 1, sizeof(*open)); /* and with no line yet */
-	bool *gives = alloc_zeroed(threads + 1, sizeof(*gives)),
-	     *asked = alloc_zeroed(threads + 1, sizeof(*asked));
-	double *compiled = alloc_zeroed(threads + 1, sizeof(*compiled));
-	bool *compiling = call_log_compiling(s->call_events, s->count, threads);
+	size_t thread_count = s->h->thread_count;
+	struct thread_gaps *threads = alloc_zeroed(thread_count + 1, sizeof(*threads));
+	bool *compiling = call_log_compiling(s->call_events, s->count, thread_count);
 	struct flow flow;
-	double latest = 0;
+	double latest = 0, counted = 0; /* the end of the last call, and of what `idle` has */
 
 	for (size_t i = 0; i < s->count; i++)
-		gives[s->call_events[i].thread] |= flow_is_work(&s->call_events[i]);
+		threads[s->call_events[i].thread].gives |= flow_is_work(&s->call_events[i]);
 	flow_start(&flow, s->h, true);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		double to = a->start - a->ours, from = last[a->thread];
-		double idle = to - fmax(from, flow_ends(&flow, a->device, CALL_LOG_NONE));
-		bool outside = gives[a->thread] && from > 0 && to - from >= GAP_LEAST;
+		struct thread_gaps *t = &threads[a->thread];
+		double to = a->start - a->ours,
+		       from = fmax(t->last, flow_ends(&flow, a->device, CALL_LOG_NONE)),
+		       idle = to - from;
+		bool outside = t->gives && t->last > 0 && to - t->last >= GAP_LEAST;
 		/* An answer "not ready" says that the GPU had work. */
-		if (asked[a->thread])
+		if (t->asked)
 			idle = 0;
 		else if (outside && !isnan(idle)) /* of work never timed: since any thread's call */
-			open[a->thread] += fmax(0, isfinite(idle) ? idle : to - latest);
-		asked[a->thread] = a->cls == SPY_CLASS_QUERY && a->result;
+			t->open += fmax(0, isfinite(idle) ? idle : to - latest);
+		t->asked = a->cls == SPY_CLASS_QUERY && a->result;
 		if (outside && idle > 0) {
-			add_gap(&g, by_thread, a->thread, idle);
-			compiled[a->thread] += compiling[i] ? idle : 0;
+			add_gap(t, idle, compiling[i]);
+			g.idle += fmax(0, to - fmax(from, counted));
+			counted = fmax(counted, to);
 		}
 		g.loads += cuda_role_is_loading(a->role) && !a->result;
-		if (open[a->thread] > 0)
-			end_gap(&g, s, a, &open[a->thread]);
-		last[a->thread] = fmax(from, a->end);
+		if (t->open > 0)
+			end_gap(&g, s, a, &t->open);
+		t->last = fmax(t->last, a->end);
 		latest = fmax(latest, a->end);
 		flow_add(&flow, a);
 	}
+	sum_up(&g, threads, thread_count);
 	g.pieces = flow.pieces;
 	if (flow.full)
 		g.count = 0;
-	for (size_t i = 0; i < threads; i++) {
-		g.compiling = fmax(g.compiling, compiled[i]); /* threads wait for it at once */
-		if (by_thread[i] > by_thread[g.thread])
-			g.thread = (uint16_t)i;
-	}
 	flow_end(&flow);
-	free(by_thread);
-	free(last);
-	free(open);
-	free(gives);
-	free(asked);
-	free(compiled);
+	free(threads);
 	free(compiling);
 	return g;
 }
@@ -157,7 +172,7 @@ static char *tell_compiling(const struct finding_context *s, const struct gaps *
 bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 {
 	const struct model_gpu_busy *b = &s->m->gpu.busy;
-	char share[UNIT_BYTES], mean[UNIT_BYTES], longest[GAPS_TOLD][UNIT_BYTES];
+	char share[UNIT_BYTES], mean[UNIT_BYTES], longest[GAPS_TOLD][UNIT_BYTES], others[64] = "";
 
 	if (!s->m->gpu.has_busy || !finding_is_long(s) || !finding_is_whole(s) || !(b->window > 0))
 		return false;
@@ -174,16 +189,20 @@ bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 	finding_find_line_ahead(s, g.ends, g.end_count, g.thread, f);
 	free(g.ends);
 	for (int i = 0; i < GAPS_TOLD; i++)
-		unit_time_apart(longest[i], g.longest[i]);
+		unit_time_apart(longest[i], g.most.longest[i]);
+	if (g.others)
+		snprintf(others, sizeof(others), ", as %zu other%s at times", g.others,
+		         g.others > 1 ? "s were" : " was");
 	const struct call_log_thread *t = &s->h->threads[g.thread];
-	char *rate = finding_rate(s, (double)g.count), *made = tell_compiling(s, &g, idle, f);
+	char *rate = finding_rate(s, (double)g.most.count), *made = tell_compiling(s, &g, idle, f);
 	char *text = alloc_format(
 	        "The GPU had nothing to do for %s%s %% of the steady time while thread %s (%llu) "
-	        "was outside CUDA: %zu times (%s), for %s on average and %s, %s and %s at most.%s",
+	        "was outside CUDA%s: %zu times (%s), for %s on average and %s, %s and %s at "
+	        "most.%s",
 	        finding_estimated(s), unit_percent(share, idle, 1), t->name,
-	        (unsigned long long)t->tid, g.count, rate,
-	        unit_time_apart(mean, g.idle / (double)g.count), longest[0], longest[1], longest[2],
-	        made);
+	        (unsigned long long)t->tid, others, g.most.count, rate,
+	        unit_time_apart(mean, g.most.idle / (double)g.most.count), longest[0], longest[1],
+	        longest[2], made);
 	free(rate);
 	free(made);
 	return finding_tell(f, idle, text);

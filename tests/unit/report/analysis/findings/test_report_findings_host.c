@@ -35,6 +35,26 @@ static void test_host_starves(void **state)
 	run_end(&r);
 }
 
+/* Threads that are outside CUDA at the same time: an instant counts once, and what is told of a
+ * thread is its own. */
+static void test_threads_that_starve_it_together(void **state)
+{
+	struct run r;
+
+	run_start(&r);
+	for (int i = 0; i < STEPS; i++) {
+		run_launch(&r, FREE, i * 1000.0, 300)->thread = 2;
+		run_launch(&r, FREE, i * 1000.0 + 10, 10)->thread = 1;
+		run_call(&r, SPY_CLASS_OTHER, i * 1000.0 + 900, 1)->thread = 1;
+	}
+	run_idle(&r, TF_IDLE_OUTSIDE, 990); /* the recent calls say less */
+	run_has(&r, "host-starves-gpu", 0.687,
+	        "while thread thread-2 (102) was outside CUDA, as 1 other was at times: 999 times "
+	        "(");
+	run_has(&r, "host-starves-gpu", 0.687, "687 us, 687 us and 687 us at most");
+	run_end(&r);
+}
+
 /* A launch a step of 10 ms; of every `every`th one code was loaded by that thread right before it,
  * behind another call. */
 static void compiling(struct run *r, int every, uint16_t loader)
@@ -226,6 +246,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_host_starves),
+	        cmocka_unit_test(test_threads_that_starve_it_together),
 	        cmocka_unit_test(test_code_made_in_the_loop),
 	        cmocka_unit_test(test_other_gaps),
 	        cmocka_unit_test(test_rare_gaps),
