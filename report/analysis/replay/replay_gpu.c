@@ -25,7 +25,7 @@ void replay_gpu_start(struct replay_gpu *g, const struct replay *r,
 		/* A stream with fewer calls cannot fill a queue: memory is bounded by the calls. */
 		for (int k = 0; h->streams[i].call_events > CUDA_QUEUE_ENTRIES && k < CUDA_ENGINES;
 		     k++)
-			s->queues[k].ends = alloc_zeroed(CUDA_QUEUE_ENTRIES, sizeof(double));
+			replay_queue_start(&s->queues[k]);
 	}
 	for (size_t i = 0; i < CALL_LOG_DEVICES; i++) {
 		struct replay_device *d = &g->devices[i];
@@ -44,7 +44,7 @@ void replay_gpu_end(struct replay_gpu *g)
 {
 	for (size_t i = 0; i < g->replay->call_log->stream_count; i++)
 		for (int k = 0; k < CUDA_ENGINES; k++)
-			free(g->streams[i].queues[k].ends);
+			replay_queue_end(&g->streams[i].queues[k]);
 	free(g->streams);
 	free(g->done);
 }
@@ -136,8 +136,7 @@ static void clip_stream(struct replay_gpu *g, struct replay_stream *s, double by
 	uint32_t stream = (uint32_t)(s - g->streams);
 
 	for (int k = 0; k < CUDA_ENGINES; k++) {
-		s->queues[k].settled = s->queues[k].entries;
-		s->queues[k].by = by - s->offset;
+		replay_queue_settle(&s->queues[k], by - s->offset);
 		if (d->engine_stream[k] == stream)
 			clip(&d->engine[k], by);
 	}
@@ -190,14 +189,10 @@ double replay_gpu_queued(const struct replay_gpu *g, size_t i, uint32_t entries)
 {
 	const struct call_event *given = &g->replay->given[i];
 	const struct replay_stream *s = stream_of(g, i);
-	const struct replay_queue *q = s ? &s->queues[engine_of(given)] : NULL;
 
-	if (!q || !q->ends || q->entries < entries || given->kind == TF_WORK_NONE ||
-	    g->call_events[i].flags & REPLAY_PART)
+	if (!s || given->kind == TF_WORK_NONE || g->call_events[i].flags & REPLAY_PART)
 		return -INFINITY;
-	uint64_t entry = q->entries - entries;
-	double by = entry < q->settled ? q->by : INFINITY;
-	return fmin(q->ends[entry % CUDA_QUEUE_ENTRIES], by) + s->offset;
+	return replay_queue_left(&s->queues[engine_of(given)], entries) + s->offset;
 }
 
 void replay_gpu_shift(struct replay_gpu *g, size_t i, double ns)
@@ -217,15 +212,6 @@ void replay_gpu_shift(struct replay_gpu *g, size_t i, double ns)
 	for (int k = 0; k < CUDA_ENGINES; k++)
 		if (d->engine_stream[k] == stream)
 			d->engine[k] += ns;
-}
-
-static void enqueue(struct replay_stream *s, enum cuda_engine engine, double end)
-{
-	struct replay_queue *q = &s->queues[engine];
-
-	if (q->ends)
-		q->ends[q->entries % CUDA_QUEUE_ENTRIES] = end - s->offset;
-	q->entries++;
 }
 
 double replay_gpu_switch(const struct replay_gpu *g, size_t i)
@@ -330,7 +316,7 @@ static void book(struct replay_gpu *g, size_t i, struct replay_stream *s, double
 		d->tail_stream = (uint32_t)(s - g->streams);
 	}
 	if (!(flags & REPLAY_PART))
-		enqueue(s, engine, end);
+		replay_queue_add(&s->queues[engine], end - s->offset);
 }
 
 /*

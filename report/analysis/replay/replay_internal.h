@@ -7,6 +7,7 @@
 #define REPORT_REPLAY_INTERNAL_H
 
 #include "report/analysis/replay/replay.h"
+#include "report/analysis/replay/replay_queue.h"
 #include "shim/core/cuda/engines.h"
 #include "shim/core/gpu_time/estimate.h"
 #include "shim/core/work/work_class.h"
@@ -17,13 +18,6 @@ static inline double later(double a, double b)
 	return a > b ? a : b;
 }
 
-struct replay_queue { /* of a stream, for an engine */
-	double *ends; /* of the last CUDA_QUEUE_ENTRIES entries; NULL: it never had as many */
-	uint64_t entries;
-	uint64_t settled; /* entries so far that were seen to be done */
-	double by;        /* at that tick, without the stream's offset */
-};
-
 struct replay_stream {
 	double tail;   /* end of its last work */
 	double wait;   /* end of what it was told to wait for */
@@ -32,10 +26,10 @@ struct replay_stream {
 	double offset; /* sum of the acts' `shift` so far */
 	/* When its latest row of REPLAY_AHEAD copies was given, and the row before. */
 	double given, ahead;
-	uint64_t row;       /* the device's `others` then, + 1 */
-	uint64_t row_waits; /* the replay's `waits` when it began */
-	struct replay_queue queues[CUDA_ENGINES];
-	enum cuda_engine engine; /* of its last work */
+	uint64_t row;                             /* the device's `others` then, + 1 */
+	uint64_t row_waits;                       /* the replay's `waits` when it began */
+	struct replay_queue queues[CUDA_ENGINES]; /* by engine */
+	enum cuda_engine engine;                  /* of its last work */
 	uint32_t device;
 	bool legacy, blocking;
 	bool function; /* the last thing on it is a host function */
