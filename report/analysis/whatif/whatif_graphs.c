@@ -22,9 +22,9 @@ static const double node_launch[] = {[HOPE_MIDDLE] = 2, [HOPE_MOST] = 0, [HOPE_L
  */
 const double whatif_node_gap[] = {[HOPE_MIDDLE] = 150, [HOPE_MOST] = 0, [HOPE_LEAST] = 400};
 
-#define LEAST_PIECES STEP_PIECES /* of a graph worth making */
-#define MOST_PIECES  1024u       /* longer runs become several */
-#define LEAST_SEEN   3u          /* times that work is there: else it is not repeated */
+#define LEAST_PIECES 5u    /* of a graph worth making, where it is no whole step */
+#define MOST_PIECES  1024u /* longer runs become several */
+#define LEAST_SEEN   3u    /* times that work is there: else it is not repeated */
 
 struct graph_cost graph_cost(const struct whatif_change *c, uint32_t pieces)
 {

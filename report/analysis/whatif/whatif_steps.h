@@ -9,7 +9,7 @@
 #include "report/analysis/replay/replay.h"
 #include "report/analysis/whatif/whatif.h"
 
-#define STEP_PIECES 5u /* pieces of work of a step, or of a graph, worth capturing */
+#define STEP_PIECES 3u /* pieces of work of a step that is worth capturing */
 #define STEP_SEEN   3u /* times that a step's sequence is there: else it is not repeated */
 #define STEP_GRAPHS 8u /* different sequences: the most common ones, each a graph of its own */
 
