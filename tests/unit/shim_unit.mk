@@ -35,6 +35,8 @@ test_doze_WITH     := shim/base/collector_wait.o
 test_graph_content_WITH := shim/real/driver_symbols.o $(addprefix shim/handles/,graph_content.o graph_nodes.o graph_parts.o registry.o)
 test_span_WITH     := shim/base/collector_wait.o shim/args/args_launch.o shim/handles/registry.o $(addprefix shim/record/,own_time.o span.o \
 	span_inside.o span_own.o thread.o)
+test_span_nested_WITH  := $(test_span_WITH)
+test_span_threads_WITH := $(test_span_WITH)
 test_span_cut_WITH := $(test_span_WITH) tests/unit/cut.o
 test_nvtx_WITH     := $(test_span_WITH) $(addprefix shim/nvtx/,nvtx.o nvtx_names.o nvtx_counts.o nvtx_open.o)
 test_options_WITH  := shim/life/options_read.o shim/core/options/options_parse.o
