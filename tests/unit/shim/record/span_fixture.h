@@ -28,6 +28,8 @@ bool spy_is_captured_slow(const struct spy_span *s, CUstream stream)
 	return false;
 }
 
+static const CUlaunchConfig a_warp = {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0};
+
 static inline int start(void **state)
 {
 	stub_start(64 << 20);

@@ -230,23 +230,17 @@ static void test_a_launchs_record(void **state)
 /* Figures of each kernel, also after a handle came to mean another one. */
 static void test_figures_of_kernels(void **state)
 {
-	const CUlaunchConfig c = {.gridDimX = 1,
-	                          .gridDimY = 1,
-	                          .gridDimZ = 1,
-	                          .blockDimX = 32,
-	                          .blockDimY = 1,
-	                          .blockDimZ = 1};
 	CUfunction f = (CUfunction)0x1000, g = (CUfunction)0x1020;
 	uint64_t sum = 0;
 
 	registry_put(HANDLE_FUNCTION, 0x1000, 5, 0, 0);
 	registry_put(HANDLE_FUNCTION, 0x1020, 200, 0, 0);
 	for (uint64_t i = 0; i < 30; i++) {
-		launch(f, &c, i % 10 == 9 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+		launch(f, &a_warp, i % 10 == 9 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
 		assert_int_equal(record(2 * i)->flags, i == 0 ? TF_FIRST : 0);
 		if (i % 10 != 9)
 			sum += record(2 * i)->end - record(2 * i)->start;
-		launch(g, &c, CUDA_SUCCESS);
+		launch(g, &a_warp, CUDA_SUCCESS);
 	}
 	assert_int_equal(kernel_figures(5)->launches, 27);
 	assert_int_equal(kernel_figures(5)->failed, 3);
@@ -258,11 +252,11 @@ static void test_figures_of_kernels(void **state)
 	              0x1000); /* its module is unloaded, and the handle taken by another kernel */
 	registry_put(HANDLE_FUNCTION, 0x1000, 6, 0, 0);
 	for (int i = 0; i < 3; i++)
-		launch(f, &c, CUDA_SUCCESS);
+		launch(f, &a_warp, CUDA_SUCCESS);
 	registry_put(HANDLE_FUNCTION, 0x1000, 7, 0, 0); /* or taken without a word */
-	launch(f, &c, CUDA_SUCCESS);
+	launch(f, &a_warp, CUDA_SUCCESS);
 	registry_drop(HANDLE_FUNCTION, 0x1000);
-	launch(f, &c, CUDA_SUCCESS);
+	launch(f, &a_warp, CUDA_SUCCESS);
 	assert_int_equal(kernel_figures(5)->launches, 27);
 	assert_int_equal(kernel_figures(6)->launches, 3);
 	assert_int_equal(kernel_figures(7)->launches, 1);

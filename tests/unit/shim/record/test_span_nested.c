@@ -309,12 +309,6 @@ static void test_a_handler_with_a_stack_of_its_own(void **state)
  * a part of it. */
 static void test_a_call_on_another_stack(void **state)
 {
-	const CUlaunchConfig c = {.gridDimX = 1,
-	                          .gridDimY = 1,
-	                          .gridDimZ = 1,
-	                          .blockDimX = 32,
-	                          .blockDimY = 1,
-	                          .blockDimZ = 1};
 	struct spy_span on_stack[3];
 
 	spy_enter(&on_stack[1], CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, 0);
@@ -328,7 +322,7 @@ static void test_a_call_on_another_stack(void **state)
 	spy_leave(&on_stack[2], CALL_cuStreamSynchronize, SPY_CLASS_SYNC, 0);
 	assert_null(spy_tls.outer);
 	spy_real_ended(&on_stack[0]);
-	args_launch_ex(&on_stack[0], CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
+	args_launch_ex(&on_stack[0], CUDA_SUCCESS, &a_warp, (CUfunction)0x1000, NULL, NULL);
 	spy_leave(&on_stack[0], CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, 0);
 	spy_real_ended(&spy_nobody);
 	spy_leave(&on_stack[1], CALL_cudaLaunchKernel, SPY_CLASS_LAUNCH, 0);

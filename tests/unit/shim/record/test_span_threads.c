@@ -6,12 +6,6 @@
  * launched. */
 static void __attribute__((noinline)) launch_while_it_begins(void)
 {
-	const CUlaunchConfig c = {.gridDimX = 1,
-	                          .gridDimY = 1,
-	                          .gridDimZ = 1,
-	                          .blockDimX = 32,
-	                          .blockDimY = 1,
-	                          .blockDimZ = 1};
 	struct spy_span in;
 
 	spy_real_begins();
@@ -19,7 +13,7 @@ static void __attribute__((noinline)) launch_while_it_begins(void)
 	spy_real_begins();
 	stub_gate(true);
 	spy_real_ended(&in);
-	args_launch_ex(&in, CUDA_SUCCESS, &c, (CUfunction)0x1000, NULL, NULL);
+	args_launch_ex(&in, CUDA_SUCCESS, &a_warp, (CUfunction)0x1000, NULL, NULL);
 	spy_leave(&in, CALL_cuLaunchKernelEx, SPY_CLASS_LAUNCH, 0);
 	spy_real_ended(&spy_nobody);
 }
