@@ -56,6 +56,15 @@ double whatif_spread(const struct whatif_outcome *o)
 	return o->changed > 0 ? pair : 0;
 }
 
+/* What the replay does not know of. A machine with cores enough, and a kernel that is so many times
+ * as fast, are that change and no other. */
+static double model_error(const struct whatif_result *r)
+{
+	if (r->what == WHATIF_CPU || r->what == WHATIF_KERNEL)
+		return 0;
+	return MODEL_ERROR * fmax(0, 1 - r->bound / r->window);
+}
+
 /* Errors of different causes: their squares add up. */
 void whatif_widen(struct whatif_result *to)
 {
@@ -67,10 +76,9 @@ void whatif_widen(struct whatif_result *to)
 	       above = log(to->high / to->predicted),
 	       less = fmax(0, log(to->predicted / fmin(to->at_speed[0], to->at_speed[1]))),
 	       more = fmax(0, log(fmax(to->at_speed[0], to->at_speed[1]) / to->predicted));
-	double model = MODEL_ERROR * fmax(0, 1 - to->bound / to->window),
-	       spread = hypot(to->spread, model),
-	       /* There may be nothing to copy a step ahead: that is no chance. */
-	        worst = to->what == WHATIF_OVERLAP ? 1 : AT_ONCE;
+	double spread = hypot(to->spread, model_error(to));
+	/* There may be nothing to copy a step ahead: that is no chance. */
+	double worst = to->what == WHATIF_OVERLAP ? 1 : AT_ONCE;
 
 	to->low = isfinite(below)
 	                  ? to->predicted * exp(-hypot(hypot(AT_ONCE * below, less), spread))

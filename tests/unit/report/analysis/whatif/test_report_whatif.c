@@ -62,6 +62,10 @@ static void test_spread_of_runs(void **state)
 	r.high = 100;
 	whatif_widen(&r);
 	assert_near(r.high, 100 * exp(0.05), 1e-9);
+	r.what = WHATIF_KERNEL; /* so many times as fast: that change and no other */
+	r.high = 100;
+	whatif_widen(&r);
+	assert_near(r.high, 100 * exp(0.03), 1e-9);
 	/* Nor is a host of another speed of the same cause: which end it moves, the replay tells.
 	 */
 	r = (struct whatif_result){.what = WHATIF_NO_SYNC,
