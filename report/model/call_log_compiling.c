@@ -5,11 +5,6 @@
 
 #include "report/base/alloc.h"
 
-static bool loads(const struct call_event *a)
-{
-	return cuda_role_is_loading(a->role) && !a->result;
-}
-
 bool *call_log_compiling(const struct call_event *calls, size_t count, size_t threads)
 {
 	bool *found = alloc_zeroed(count + 1, sizeof(*found)),
@@ -18,13 +13,13 @@ bool *call_log_compiling(const struct call_event *calls, size_t count, size_t th
 
 	for (size_t i = 0; i < count; i++) {
 		size_t *last = &seen[calls[i].thread];
-		loaded += loads(&calls[i]);
+		loaded += call_event_loads_code(&calls[i]);
 		found[i] = *last && loaded + 1 > *last;
 		*last = loaded + 1;
 	}
 	for (size_t i = count; i-- > 0;) {
 		bool *of = &ahead[calls[i].thread];
-		*of = calls[i].kind == TF_WORK_NONE && (*of || loads(&calls[i]));
+		*of = calls[i].kind == TF_WORK_NONE && (*of || call_event_loads_code(&calls[i]));
 		found[i] |= *of;
 	}
 	free(ahead);

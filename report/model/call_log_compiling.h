@@ -4,6 +4,11 @@
 
 #include "report/model/call_log.h"
 
+static inline bool call_event_loads_code(const struct call_event *a)
+{
+	return cuda_role_is_loading(a->role) && !a->result;
+}
+
 /*
  * Of the time before each of these calls (by start, of so many threads), since its thread's last
  * one, whether it is what making code takes (free it): code was loaded meanwhile, by any thread, or

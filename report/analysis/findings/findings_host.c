@@ -39,7 +39,7 @@ struct gaps {
 	double pieces;        /* of work */
 	double idle;          /* that the GPU had nothing to do in them, ns, each instant once */
 	double compiling;     /* of a thread, what making code takes: threads wait for it at once */
-	size_t loads;         /* of code */
+	size_t loads;         /* of code, by any thread */
 	uint16_t thread;      /* that had the most of it, and its gaps */
 	struct thread_gaps most;
 	struct finding_gap *ends; /* what they ended with */
@@ -60,6 +60,7 @@ static void add_gap(struct thread_gaps *t, double ns, bool compiling)
 	}
 }
 
+/* `open`: what the thread of the call has. */
 static void end_gap(struct gaps *g, const struct finding_context *s, const struct call_event *a,
                     double *open)
 {
@@ -118,7 +119,7 @@ static struct gaps detect_gaps(const struct finding_context *s)
 			g.idle += fmax(0, to - fmax(from, counted));
 			counted = fmax(counted, to);
 		}
-		g.loads += cuda_role_is_loading(a->role) && !a->result;
+		g.loads += call_event_loads_code(a);
 		if (t->open > 0)
 			end_gap(&g, s, a, &t->open);
 		t->last = fmax(t->last, a->end);
