@@ -239,6 +239,32 @@ class Simulated(unittest.TestCase):
         self.assertIsNotNone(row["fixes"][0]["promised"])
         self.assertIn("Programs with their fix", parts["said"])
 
+    def test_fixes_judged_again(self):
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
+
+        def again(*arguments):
+            return subprocess.run([os.path.join(root, "scripts", "judge_again"), "--build", BUILD, "--programs", *arguments],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False, text=True)
+
+        with tempfile.TemporaryDirectory() as folder:
+            out, kept = os.path.join(folder, "out.json"), os.path.join(folder, "kept")
+            self.run_script(out, "--parts", "fixes", "--half", "first", "--keep", kept, PYTHONPATH=fake)
+            with open(out, encoding="utf-8") as f:
+                row, = json.load(f)["parts"]["fixes"]["rows"]
+            done = again("%s=%s" % (out, kept))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            promised = row["fixes"][0]["promised"]
+            said = "graphs: %.2f (%.2f to %.2f)" % (promised["mid"], promised["low"], promised["high"])
+            self.assertIn(said, done.stdout)
+            tables = done.stdout.split("as the results say:\n")[1].split("\n\nnow:\n")
+            self.assertEqual(tables[0].strip(), tables[1].strip())  # by the same reporter
+            self.assertIn(said, again(out).stdout)
+            # Where no recording was kept there is nothing to judge.
+            for arguments in (out + "=" + folder,), ("--only", "none", out), (kept,):
+                done = again(*arguments)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+
     def test_fixes_without_time(self):
         fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
         parts = self.script("--parts", "fixes", "--half", "first", "--limit-s", "0.001", PYTHONPATH=fake)

@@ -57,8 +57,13 @@ class Report:
 
 def read(settings, folder, *options):
     """(reports of the recordings in the folder, troubles with reading them). `options` are the reporter's."""
+    return read_files(settings, sorted(glob.glob(os.path.join(folder, "*.cudaspy"))), *options)
+
+
+def read_files(settings, paths, *options):
+    """The same of these recordings."""
     reports, troubles = [], []
-    for path in sorted(glob.glob(os.path.join(folder, "*.cudaspy"))):
+    for path in paths:
         name = os.path.basename(path)
         try:
             done = subprocess.run([settings.reporter, "report", "--format", "json", *options, path],
