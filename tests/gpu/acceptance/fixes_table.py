@@ -11,7 +11,8 @@ by another one, when the visitors had been. The newcomers, the travellers and th
 the sets before them had been looked at, the lodgers and the boarders by one more each, who were asked for a fix of each class
 that could gain anything, and so the passengers and the pilgrims when those had been looked at, the settlers after them,
 the sailors after the settlers, and the farmers after the sailors; the weavers and the millers were written by two each, when
-those had been looked at, and so the glaziers and the drovers after them, and the potters and the coopers after these.
+those had been looked at, and so the glaziers and the drovers after them, and the potters and the coopers after these, and the
+thatchers and the chandlers after those.
 """
 
 
@@ -607,13 +608,90 @@ COOPERS = [
     # XLA compiles once in 40 steps, which takes most of the time. By rounding single timetables go other ways, not their mean.
     Case("jax_exam_dates", "jax", Fix("host-bound", "host=0"), useless="no-alloc", near=0.05),
 ]
+THATCHERS = [
+    # Some 20 ms of a step are Python's, behind the read of the table of pairs; some 100 launches are before it. fix leaves
+    # some 260 rounds of short NumPy calls on the host.
+    Case("translated_books", "torch transformers", Fix("host-bound", "host=0"), useless="pinned", near=0.02),
+    # 85 MB go back and 21 MB come, by two calls, from and to pageable memory. fix copies the same bytes, and still waits for
+    # them; fix2 copies half of them, from pageable memory as before.
+    Case("karaoke_tracks", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-alloc", near=0.02),
+    # More than a dozen waits a tick, with kernels of ten or more microseconds between. fix has other kernels, without counting,
+    # and no wait but every 20 ticks; fix2 gains more than fix only where launches are slow. Sums are added in any order.
+    Case("bees_foraging", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.05),
+    # Nothing is wrong: 32 three-dimensional FFTs a step, of 16.8 million numbers each, in one call.
+    Case("jax_tremor_sound", "jax", useless="no-sync", otherwise="gpu-bound", near=0.01),
+    # 1008 launches a step of kernels of a few microseconds; fix has 16. The phases of the pulse move the mean by some per cent.
+    Case("numba_arteries", "numba", Fix("launch-bound"), useless="no-sync", near=0.05),
+    # cudaMallocManaged and cudaFree for each array, and the kernels wait for the pages of new arrays; fix2's pages stay
+    # on the GPU.
+    Case("cupy_eye_layers", "cupy", Fix("alloc-bound", "no-alloc"), Fix("alloc-bound", "no-alloc", "fix2"), useless="pinned",
+         near=0.01),
+    # 60 rows of the Hessian, some tens of kernels of two or three microseconds each. fix has the kernels of one row, somewhat
+    # larger; fix2 has all of them in a graph, and leaves some ten launches of the step behind it. Double precision throughout.
+    Case("cluster_tones", "torch", Fix("launch-bound", None), Fix("launch-bound", "graphs", "fix2"), useless="no-sync",
+         near=0.02),
+    # zlib and NumPy take a millisecond or more for each of 32 flashes, on one thread. fix leaves that to eight threads; fix2
+    # leaves the inflating, and copies some ten times the bytes. Training in bfloat16: losses differ a bit.
+    Case("gamma_showers", "torch", Fix("host-bound", "host=0"), Fix("host-bound", None, "fix2"), useless="pinned", near=0.05),
+    # Two reads of one number an iteration, one behind two products of some 70 microseconds together, one behind two or three
+    # short kernels; 40 iterations a step. fix reads once a step; fix2 leaves a read of two numbers an iteration.
+    Case("quantum_magnet", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Nothing is wrong: a call a step, of a few milliseconds at least, in kernels over 67 million pairs.
+    Case("jax_stellarator_coils", "jax optax", useless="no-alloc", otherwise="gpu-bound", near=0.02),
+    # 16.8 MB a step from pageable memory. fix2 copies half of the bytes, in the same way. Changes of spots that overlap are added
+    # in any order.
+    Case("cupy_xray_scans", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-alloc", near=0.01),
+    # Six arrays a step from the driver, 4 to 12 MB the larger ones, freed in bunches; seven kernels. Rays are added in any order.
+    Case("numba_heliostats", "numba", Fix("alloc-bound", "no-alloc"), useless="no-sync", near=0.01),
+]
+CHANDLERS = [
+    # Four workers unpack a whole demonstration for each moment of a batch; the process that trains only waits for them, and its
+    # launches limit what is left in fix. fix2 leaves the same work to twelve workers.
+    Case("towel_folding", "torch", Fix("host-bound", "host=0"), Fix("host-bound", None, "fix2"), useless="pinned", near=0.05),
+    # Two waits a moment, 47 moments a request, with a dozen kernels between, some of tens of microseconds. fix launches the same
+    # ones without the two that find the trips; fix2 has views instead of a third of them. A thread makes the calls.
+    Case("truck_traces", "torch", Fix("sync-bound", "no-sync"), Fix("sync-bound", None, "fix2"), useless="pinned",
+         near=0.02),
+    # One copy of 21 MB from pageable memory, a copy on the device, and a graph of less than a millisecond. fix2 copies less than
+    # a third of the bytes, from pageable memory as before.
+    Case("bottle_levels", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-alloc", near=0.02),
+    # Some 2500 kernels of two or three microseconds each. fix launches the same ones as a graph; fix2 has less than a hundred.
+    # One read of the loss behind them.
+    Case("fuel_hedges", "torch", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="no-sync", near=0.05),
+    # Nothing is wrong: some forty passes through a table of a gigabyte in one call, about 15 ms.
+    Case("jax_metro_trips", "jax", useless="no-alloc", otherwise="gpu-bound", near=0.02),
+    # Each array of some 30 MB is taken by cudaMalloc and given back by cudaFree, which waits; there are about thirty calls of
+    # each a step. fix2 has fewer, mostly of small arrays, and fewer kernels.
+    Case("cupy_page_tests", "cupy", Fix("alloc-bound", "no-alloc"), Fix("alloc-bound", None, "fix2"), useless="pinned",
+         near=0.02),
+    # Some thousand kernels of a few microseconds a step, and half as many without a backward pass behind ten of them. The graphs
+    # leave the read of the loss, behind each step.
+    Case("amphora_profiles", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.02),
+    # Python goes down and up a tree for 1024 moves, before and after some hundred launches; it needs what the GPU found. fix2
+    # waits for nothing but has all work of the tree on the GPU. By rounding another move may be drawn now and then.
+    Case("falling_blocks", "torch", Fix("host-bound", "host=0"), Fix("host-bound", "host=0", "fix2"), useless="pinned",
+         near=0.05),
+    # 16.8 MB a step come to an array on the host that is new each time; fix brings a thirty-second part of them.
+    Case("jax_fort_views", "jax", Fix("copy-bound", None), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc", near=0.01),
+    # Two calls of jitted functions between two reads of one number, 40 times a step. fix has one call of both instead of the two,
+    # and no read; fix2 has one call a step. By rounding a try may be taken in one variant, and not in another one.
+    Case("jax_roman_roads", "jax", Fix("sync-bound", "no-sync"), Fix("sync-bound", None, "fix2"), useless="no-alloc", near=0.02),
+    # A pool's end gives some fifteen segments back to the driver, of 25 to 400 MB; the next rock allocates them anew. Three
+    # numbers are read behind each rock.
+    Case("cupy_rock_carvings", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Nothing is wrong: one kernel has nearly all of a step.
+    Case("numba_poker_odds", "numba", useless="no-sync", otherwise="gpu-bound", near=0.01),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
           "passengers": PASSENGERS, "pilgrims": PILGRIMS, "settlers": SETTLERS, "sailors": SAILORS,
           "farmers": FARMERS, "weavers": WEAVERS, "millers": MILLERS,
           "glaziers": GLAZIERS, "drovers": DROVERS,
-          "potters": POTTERS, "coopers": COOPERS}
+          "potters": POTTERS, "coopers": COOPERS,
+          "thatchers": THATCHERS, "chandlers": CHANDLERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
