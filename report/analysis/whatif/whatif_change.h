@@ -37,7 +37,8 @@ struct whatif_change {
 	double changed; /* calls changed: added to */
 	bool assumed_bandwidth; /* it was needed and not known */
 	bool managed;           /* of WHATIF_NO_ALLOC: kernels are taken to have waited for pages */
-	bool staged;            /* of WHATIF_PINNED: a library copies to pinned memory of its own */
+	unsigned staged; /* of WHATIF_PINNED and WHATIF_OVERLAP: what a library copied from and to
+	                    pinned memory of its own (WHATIF_SENT ...), and need not */
 };
 
 /* The time with a change over that without, from one process' replays. */
@@ -54,7 +55,8 @@ struct whatif_outcome {
 	double host[2]; /* shares of the time in which the host works: as it was, and then */
 	double error, changed, bandwidth[2], graph_launch, hands, others, capped;
 	struct whatif_link link;
-	bool assumed_bandwidth, managed, staged;
+	bool assumed_bandwidth, managed;
+	unsigned staged;
 };
 
 /* What is known of the machine that a process ran on: whatif_machine.c. */
@@ -111,9 +113,19 @@ bool whatif_has_reader(const struct replay *r, const uint32_t *last, uint32_t re
  * busy with other things until then, and reads no result next (free it). */
 bool *whatif_unsure_waits(const struct replay *r);
 
-/* whatif_staging.c: of the time before each call, what a library copies to pinned memory of its own
- * before it sends it, ns (free it). */
-double *whatif_staging(const struct replay *r);
+/*
+ * whatif_staging.c: of the time before each call, ns, what a library spends on pinned memory of its
+ * own (free it), by kind: it copies there what it then sends to the device; it makes the array that
+ * a large result goes to; it copies the result from there to that array.
+ */
+#define WHATIF_SENT 1u
+#define WHATIF_MADE 2u
+#define WHATIF_READ 4u
+double *whatif_staging(const struct replay *r, unsigned kinds);
+/* Less than so many bytes take no time that could be told apart. */
+#define WHATIF_STAGED_BYTES (1u << 20)
+/* Whether the copy of a result that the host waits for outside CUDA (REPLAY_READ) is as large. */
+bool whatif_is_large_read(const struct replay *r, uint32_t i);
 
 /* What a graph of so many pieces costs, ns: the host to launch it, the GPU between two of them. */
 struct graph_cost {

@@ -88,6 +88,32 @@ static void put_beside(struct whatif_change *c, const struct replay *r,
 	c->changed++;
 }
 
+/*
+ * A large result that the host waits for outside CUDA (XLA's) is asked for ahead, and taken a step
+ * later: the array for it is made, and the copy goes, while the program goes on. It is copied out
+ * of the library's pinned memory then, which at best another thread does meanwhile as well.
+ */
+static void ask_ahead(struct whatif_change *c, const struct replay *r,
+                      struct replay_act *call_events)
+{
+	if (c->hope == HOPE_LEAST)
+		return;
+	unsigned kinds = c->hope == HOPE_MOST ? WHATIF_MADE | WHATIF_READ : WHATIF_MADE;
+	double *staging = whatif_staging(r, kinds);
+	for (uint32_t i = 0; i < r->count; i++)
+		if (staging[i] > 0) {
+			call_events[i].gap -= staging[i];
+			c->staged |= WHATIF_MADE | WHATIF_READ;
+			c->changed++;
+		}
+	for (uint32_t i = 0; i < r->count && c->staged; i++)
+		if (whatif_is_large_read(r, i)) {
+			call_events[i].wait = REPLAY_NO_WAIT;
+			call_events[i].late = 0;
+		}
+	free(staging);
+}
+
 void change_overlap(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
 {
 	size_t threads = r->call_log ? r->call_log->thread_count : 0;
@@ -125,4 +151,5 @@ void change_overlap(struct whatif_change *c, const struct replay *r, struct repl
 	}
 	free(waited);
 	free(of);
+	ask_ahead(c, r, call_events);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What if copies of pageable memory were asynchronous copies of pinned memory? What a library
- * copies to pinned memory of its own before it sends it would not be copied.
+ * copies to pinned memory of its own before it sends it, and from there to an array that it makes
+ * for a result, would not be copied.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -31,8 +32,8 @@
  */
 #define LARGE_BYTES (4u << 20) /* twice what the cache of a core holds */
 static const double behind_left[] = {[HOPE_MIDDLE] = 0.8, [HOPE_MOST] = 0.5, [HOPE_LEAST] = 1};
-/* Of what a library copies to pinned memory of its own, so much goes at least: what fills the
- * program's pinned memory may be a copy too. */
+/* Of what a library copies to pinned memory of its own, or from there, so much goes at least: what
+ * fills the program's pinned memory, or looks at it, may be a copy too. */
 static const double staging_goes[] = {[HOPE_MIDDLE] = 1, [HOPE_MOST] = 1, [HOPE_LEAST] = 0.5};
 
 /* Of what the link carries, a large copy. */
@@ -166,20 +167,23 @@ static void quicken_behind(const struct whatif_change *c, const struct replay *r
 	}
 }
 
-/* What is in pinned memory already is not copied to it. */
+/* What is in pinned memory already is not copied to it, nor from it. */
 static void no_staging(struct whatif_change *c, const struct replay *r,
                        struct replay_act *call_events)
 {
-	double *staging = whatif_staging(r);
+	static const unsigned kinds[] = {WHATIF_SENT, WHATIF_MADE | WHATIF_READ};
 
-	for (uint32_t i = 0; i < r->count; i++) {
-		if (!(staging[i] > 0))
-			continue;
-		call_events[i].gap -= staging_goes[c->hope] * staging[i];
-		c->staged = true;
-		c->changed++;
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		double *staging = whatif_staging(r, kinds[k]);
+		for (uint32_t i = 0; i < r->count; i++) {
+			if (!(staging[i] > 0))
+				continue;
+			call_events[i].gap -= staging_goes[c->hope] * staging[i];
+			c->staged |= kinds[k];
+			c->changed++;
+		}
+		free(staging);
 	}
-	free(staging);
 }
 
 void change_pinned(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)

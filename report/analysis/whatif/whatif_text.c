@@ -58,10 +58,16 @@ static void assume_copies(struct whatif_result *to, const struct whatif_outcome 
 		assume(to, "at the best rate of this run's pinned copies, %.1f GB/s",
 		       fmax(isfinite(o->bandwidth[0]) ? o->bandwidth[0] : 0,
 		            isfinite(o->bandwidth[1]) ? o->bandwidth[1] : 0));
-	if (o->staged)
+	if (o->staged & WHATIF_SENT)
 		assume(to,
 		       "what a library copies to pinned memory of its own before it sends it is "
 		       "in pinned memory before (half of that time goes at least)");
+	if (o->staged & WHATIF_READ)
+		assume(to, "results that a library copies from pinned memory of its own to an "
+		           "array that it "
+		           "makes are not: the host takes them from there, or far fewer bytes "
+		           "(half of that "
+		           "time goes at least)");
 	assume(to, "blocking copies to the host still wait for their result; behind 4 MiB and more "
 	           "the host does its work in 0.8 (0.5 to 1) of the time, for as long as a copy "
 	           "took");
@@ -157,6 +163,12 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		assume(to,
 		       "what is copied from pinned memory to the device is there a step ahead, and "
 		       "such a copy does not hold the host; for the least gain neither");
+		if (o->staged)
+			assume(to, "large results are asked for ahead and taken a step later, and "
+			           "copied out "
+			           "of the library's memory then, for the most gain by another "
+			           "thread; for "
+			           "the least neither");
 		break;
 	case WHATIF_HOST:
 		assume(to,

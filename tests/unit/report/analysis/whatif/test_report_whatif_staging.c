@@ -90,12 +90,100 @@ static void test_other_work_is_no_copying(void **state)
 	}
 }
 
+#define RESULT_BYTES (8u << 20)
+#define MAKING_US    900.0  /* 9 bytes a ns */
+#define READING_US   1300.0 /* 6 bytes a ns */
+#define DOWN_US      160.0
+
+/*
+ * In each step a kernel makes a large result; a thread of XLA makes an array for it, copies it to
+ * pinned memory, is told by a host function when it is there, and copies it to the array. Then the
+ * program works for some time with it.
+ */
+static struct whatif_result read_by_xla(enum whatif what, double own_us, double faster)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	uint16_t told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER),
+	         current =
+	                 made_call(&p.made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < STEPS; i++) {
+		p.who = 0;
+		play_launch(&p, 5, KERNEL_US);
+		struct tf_record r = play_call(&p, told, 4);
+		play_returns(&p, &r);
+		p.who = 1;
+		p.host = p.tail + MAKING_US / faster;
+		r = play_call(&p, current, 2);
+		play_returns(&p, &r);
+		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, RESULT_BYTES, 5, DOWN_US);
+		r = play_call(&p, told, 4);
+		play_returns(&p, &r);
+		p.host = p.tail + READING_US / faster + own_us;
+	}
+	p.who = 0;
+	play_timed(&p, KERNEL_US);
+	play_timed_copy(&p, SPY_DIR_DTOH, RESULT_BYTES, DOWN_US);
+	play_sync(&p);
+	struct whatif_result result = play_ask(&p, &m, what, NULL, 1);
+	play_assert_base(&m, 0.02);
+	play_ends(&p, &m);
+	return result;
+}
+
+/* It is time of the copy, which pinned memory, or fewer bytes, save, and none of the host's work.
+ */
+static void test_a_large_result_is_copied_by_the_library(void **state)
+{
+	struct whatif_result r = read_by_xla(WHATIF_PINNED, 0, 1);
+
+	assert_near(saved(r.window, r.predicted), MAKING_US + READING_US, 0.1);
+	r = read_by_xla(WHATIF_HOST, 0, 1);
+	assert_true(saved(r.window, r.predicted) < 100);
+	assert_true(saved(r.window, r.least) > MAKING_US); /* at best it was */
+}
+
+/* Asked for ahead, the array is made and the copy goes meanwhile. */
+static void test_a_large_result_is_asked_for_ahead(void **state)
+{
+	struct whatif_result r = read_by_xla(WHATIF_OVERLAP, 0, 1);
+
+	assert_near(saved(r.window, r.predicted), MAKING_US + DOWN_US, 0.1);
+	assert_near(saved(r.window, r.least), MAKING_US + READING_US + DOWN_US, 0.1);
+	assert_true(saved(r.window, r.most) < 1);
+}
+
+/* What takes longer than copying does is the program's. */
+static void test_work_with_a_result_is_the_programs(void **state)
+{
+	struct whatif_result host = read_by_xla(WHATIF_HOST, 10e3, 1);
+
+	assert_true(saved(host.window, host.predicted) > 0.8 * 10e3);
+	struct whatif_result pinned = read_by_xla(WHATIF_PINNED, 10e3, 1);
+	assert_true(saved(pinned.window, pinned.predicted) < 1.5 * (MAKING_US + READING_US));
+	assert_true(saved(pinned.window, pinned.predicted) > MAKING_US + READING_US);
+}
+
+/* No host copies as fast as this: there was no array to make. */
+static void test_no_copy_is_as_fast(void **state)
+{
+	struct whatif_result r = read_by_xla(WHATIF_PINNED, 0, 4);
+
+	assert_true(r.changed == 0 || saved(r.window, r.predicted) < 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_pinned_memory_need_not_be_filled),
 	        cmocka_unit_test(test_it_is_no_work_of_the_program),
 	        cmocka_unit_test(test_other_work_is_no_copying),
+	        cmocka_unit_test(test_a_large_result_is_copied_by_the_library),
+	        cmocka_unit_test(test_a_large_result_is_asked_for_ahead),
+	        cmocka_unit_test(test_work_with_a_result_is_the_programs),
+	        cmocka_unit_test(test_no_copy_is_as_fast),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
