@@ -77,8 +77,9 @@ void whatif_widen(struct whatif_result *to)
 	       less = fmax(0, log(to->predicted / fmin(to->at_speed[0], to->at_speed[1]))),
 	       more = fmax(0, log(fmax(to->at_speed[0], to->at_speed[1]) / to->predicted));
 	double spread = hypot(to->spread, model_error(to));
-	/* There may be nothing to copy a step ahead: that is no chance. */
-	double worst = to->what == WHATIF_OVERLAP ? 1 : AT_ONCE;
+	/* There may be nothing to copy a step ahead, and the host's work may be shared and not go:
+	 * each is one thing, and no chance. */
+	double worst = to->what == WHATIF_OVERLAP || to->what == WHATIF_HOST ? 1 : AT_ONCE;
 
 	to->low = isfinite(below)
 	                  ? to->predicted * exp(-hypot(hypot(AT_ONCE * below, less), spread))
