@@ -37,6 +37,8 @@ struct whatif_change {
 	double changed; /* calls changed: added to */
 	bool assumed_bandwidth; /* it was needed and not known */
 	bool managed;           /* of WHATIF_NO_ALLOC: kernels are taken to have waited for pages */
+	bool selected; /* of WHATIF_NO_SYNC: what was selected after a read of how many there are is
+	                  not */
 	unsigned staged; /* of WHATIF_PINNED and WHATIF_OVERLAP: what a library copied from and to
 	                    pinned memory of its own (WHATIF_SENT ...), and need not */
 };
@@ -55,7 +57,7 @@ struct whatif_outcome {
 	double host[2]; /* shares of the time in which the host works: as it was, and then */
 	double error, changed, bandwidth[2], graph_launch, hands, others, capped;
 	struct whatif_link link;
-	bool assumed_bandwidth, managed;
+	bool assumed_bandwidth, managed, selected;
 	unsigned staged;
 };
 

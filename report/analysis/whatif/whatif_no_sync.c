@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/base/alloc.h"
 #include "report/base/stats.h"
@@ -87,11 +88,19 @@ static bool is_read_by(const struct replay *r, uint32_t copy, uint32_t wait)
 	       r->call_events[copy].wait == REPLAY_NO_WAIT;
 }
 
+/*
+ * What of an array is selected (nonzero(), a mask as an index, unique()) needs memory for as many
+ * as there are: CUB counts them, the host reads the count, and CUB selects. Without the read there
+ * is neither: the program goes through all, as with where().
+ */
+enum selecting { NOT_SELECTING, COUNTING, SELECTING };
+
 struct dropping {
 	const struct replay *replay;
 	struct replay_act *acts;
 	const uint32_t *last; /* the call before, of the same thread */
 	double way;
+	const uint8_t *selecting; /* of each class of work: enum selecting */
 };
 
 /* The way to call i goes, and the calls aside of it: up to what a call's way usually takes. */
@@ -240,6 +249,59 @@ static void drop_answer(const struct dropping *d, uint32_t read)
 	drop_way(d, i);
 }
 
+static uint8_t *find_selecting(const struct call_log *h)
+{
+	uint8_t *of = alloc_zeroed(h->work_count + 1, sizeof(*of));
+
+	for (size_t k = 0; k < h->work_count; k++) {
+		const char *name = h->works[k].kernel;
+		if (!name)
+			continue;
+		if (strstr(name, "DeviceReduce"))
+			of[k] = COUNTING;
+		else if (strstr(name, "DeviceSelect") || strstr(name, "DeviceCompactInit"))
+			of[k] = SELECTING;
+	}
+	return of;
+}
+
+static bool is_step_of(const struct dropping *d, uint32_t i, enum selecting what)
+{
+	const struct call_event *given = &d->replay->given[i];
+
+	return given->kind == TF_WORK_KERNEL && !given->result && given->work != CALL_LOG_NONE &&
+	       d->selecting[given->work] == what &&
+	       d->replay->call_events[i].wait == REPLAY_NO_WAIT;
+}
+
+/* The kernels of this step of a selection that the thread launched right behind call `from`, or
+ * before it: `way` is the replay's `next` or d->last. How many there were. */
+static unsigned drop_step(const struct dropping *d, const uint32_t *way, uint32_t from,
+                          enum selecting what)
+{
+	unsigned count = 0;
+
+	for (uint32_t i = way[from]; i != CALL_LOG_NONE; i = way[i]) {
+		if (is_aside(d->replay, i))
+			continue;
+		if (!is_step_of(d, i, what))
+			break;
+		leave_out(d, i);
+		drop_way(d, i);
+		count++;
+	}
+	return count;
+}
+
+/* What is counted before a read and selected behind the wait for it; whether there was that. */
+static bool drop_selection(const struct dropping *d, uint32_t read, uint32_t wait)
+{
+	if (!drop_step(d, d->replay->next, wait, SELECTING))
+		return false;
+	drop_step(d, d->last, read, COUNTING);
+	return true;
+}
+
 /* A wait outside CUDA ends for the program when its threads are awake again. */
 static void drop_waking(const struct whatif_change *c, const struct dropping *d, uint32_t read)
 {
@@ -254,7 +316,7 @@ static void drop_waking(const struct whatif_change *c, const struct dropping *d,
  * A read or a wait that is not made saves its way too, as far as that is no longer than the ways to
  * other calls are: a program in Python takes it as often. At least only the waiting goes.
  */
-static void drop(const struct whatif_change *c, const struct dropping *d, uint32_t i)
+static void drop(struct whatif_change *c, const struct dropping *d, uint32_t i)
 {
 	struct replay_act *a = &d->acts[i];
 	const uint16_t flags = d->replay->call_events[i].flags;
@@ -281,6 +343,8 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 	if (read != CALL_LOG_NONE && (d->replay->given[read].memory == SPY_MEM_PAGEABLE ||
 	                              d->replay->call_events[read].flags & REPLAY_READ))
 		leave_out(d, read);
+	if (read != CALL_LOG_NONE && drop_selection(d, read, i))
+		c->selected = true;
 	if (c->hope == HOPE_MOST && read != CALL_LOG_NONE) {
 		drop_result(d, read);
 		drop_answer(d, i);
@@ -292,7 +356,8 @@ static void drop(const struct whatif_change *c, const struct dropping *d, uint32
 void change_no_sync(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
 {
 	uint32_t last = (uint32_t)r->count, *before = whatif_find_last(r);
-	const struct dropping d = {r, call_events, before, way_to_a_call(r)};
+	uint8_t *selecting = find_selecting(r->call_log);
+	const struct dropping d = {r, call_events, before, way_to_a_call(r), selecting};
 	bool *unsure = whatif_unsure_waits(r);
 	size_t count = 0;
 
@@ -306,5 +371,6 @@ void change_no_sync(struct whatif_change *c, const struct replay *r, struct repl
 		c->changed++;
 	}
 	free(before);
+	free(selecting);
 	free(unsure);
 }

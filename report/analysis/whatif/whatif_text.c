@@ -145,6 +145,11 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		       "blocking copies to the host among them");
 		assume(to, "for the most gain the small kernels go too that make what is read, and "
 		           "the small copies that may bring an answer back");
+		if (o->selected)
+			assume(to,
+			       "selections that need a count on the host (nonzero(), a mask as an "
+			       "index, unique()) are not made, as with where(); for the least gain "
+			       "they are");
 		break;
 	case WHATIF_NO_ALLOC:
 		assume(to,
