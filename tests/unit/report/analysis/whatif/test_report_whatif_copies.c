@@ -318,7 +318,7 @@ static void test_a_pool_takes_time_too(void **state)
 	play_timed(&p, 2);
 	play_sync(&p);
 	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_ALLOC, NULL, 1);
-	assert_near(r.predicted, 300 * (0.6 * 3e3 + 10 * 0.5e3), 0.03);
+	assert_near(r.predicted, 300 * (0.5 * 3e3 + 10 * 0.5e3), 0.03);
 	assert_near(r.most, 1.03 * 300 * (3e3 + 10 * 5e3), 0.06);
 	play_ends(&p, &m);
 }
@@ -341,7 +341,7 @@ static void test_behind_an_allocation(void **state)
 	play_sync(&p);
 	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_ALLOC, NULL, 1);
 	play_assert_base(&m, 1e-6);
-	assert_near(r.predicted, 300 * (0.5e3 + (4 * 0.6 + 4) * 23e3), 0.02);
+	assert_near(r.predicted, 300 * (0.5e3 + (4 * 0.5 + 4) * 23e3), 0.02);
 	assert_near(r.most, 1.1 * 300 * (5e3 + 8 * 23e3), 0.06);
 	play_ends(&p, &m);
 	/* A pool's own calls, which the driver hardly notices. */
@@ -375,8 +375,8 @@ static void test_the_way_to_an_allocation(void **state)
 	play_timed(&p, 2);
 	play_sync(&p);
 	struct whatif_result r = play_ask(&p, &m, WHATIF_NO_ALLOC, NULL, 1);
-	assert_near(r.predicted, 300 * (0.6 * (0.4 * 60 + 23) + 0.5) * 1e3, 0.02);
-	assert_near(r.least, 300 * (0.97 * 0.4 * 23 - 0.05 * 0.784 * 133) * 1e3, 0.03);
+	assert_near(r.predicted, 300 * (0.5 * (0.2 * 60 + 23) + 0.5) * 1e3, 0.02);
+	assert_near(r.least, 300 * (0.97 * 0.35 * 23 - 0.25 * 18) * 1e3, 0.03);
 	play_ends(&p, &m);
 }
 
