@@ -48,23 +48,39 @@ static double normal_95(double deviation)
 	return stats_student_95(1e9) * deviation;
 }
 
-/* Half of a cost's interval: by Student where it was calibrated, else as the constants vary. */
-static double half_of(const struct estimate_costs *costs, enum estimate_path path, int regime)
+/* A cost and half of its interval: by Student where it was calibrated, else as the constants vary.
+ */
+static struct model_pair_cost told_of(const struct estimate_cost *cost,
+                                      const struct estimate_cost *base, enum estimate_path path)
 {
-	enum estimate_path base = path == ESTIMATE_ENGINE ? ESTIMATE_KERNEL : path;
-	const struct estimate_cost *cost = &costs->cost[base][regime];
-	double deviation = sqrt(fmax(0, cost->variance));
-	double half = cost->count > 1 ? stats_student_95((double)cost->count - 1) * deviation
+	double deviation = sqrt(fmax(0, base->variance));
+	double half = base->count > 1 ? stats_student_95((double)base->count - 1) * deviation
 	                              : normal_95(deviation);
 
-	return path == ESTIMATE_ENGINE ? hypot(half, normal_95(ESTIMATE_ENGINE_SD_NS)) : half;
+	if (path == ESTIMATE_ENGINE)
+		half = hypot(half, normal_95(ESTIMATE_ENGINE_SD_NS));
+	return (struct model_pair_cost){fmax(0, cost->ns), half};
+}
+
+/* What an engine's pair rests on is a kernel's. */
+static enum estimate_path base_of(enum estimate_path path)
+{
+	return path == ESTIMATE_ENGINE ? ESTIMATE_KERNEL : path;
 }
 
 /* What a pair around this class's work costs; of a staged copy, the least that it can. */
-static const struct model_pair_cost *costs_of(const struct tf_work *w, enum pool_method method,
-                                              const struct model_calibration *c)
+static void costs_of(const struct tf_work *w, enum pool_method method,
+                     const struct model_calibration *c, struct model_pair_cost to[TF_PAIRS])
 {
-	return c->cost[method == POOL_BOUND ? ESTIMATE_INLINE : estimate_path(w)];
+	enum estimate_path path = method == POOL_BOUND ? ESTIMATE_INLINE : estimate_path(w);
+
+	for (int regime = 0; regime < TF_PAIRS; regime++) {
+		struct estimate_cost cost = estimate_cost_of(&c->costs, path, w,
+		                                             (enum tf_pair)regime),
+		                     base = estimate_cost_of(&c->costs, base_of(path), w,
+		                                             (enum tf_pair)regime);
+		to[regime] = told_of(&cost, &base, path);
+	}
 }
 
 /* By its bytes, where the bus is known; NaN. */
@@ -176,6 +192,7 @@ static struct model_work_time time_of(const struct tf_work *w, const struct mode
 {
 	enum pool_method method = pool_method(w);
 	struct model_work_time t = {.deviation = NAN};
+	struct model_pair_cost cost[TF_PAIRS];
 	struct pool p;
 
 	if (w->exact_count && w->exact_ns >= 0 &&
@@ -186,10 +203,11 @@ static struct model_work_time time_of(const struct tf_work *w, const struct mode
 	}
 	if (method == POOL_STAGED)
 		return staged_copy(w, c);
-	if (method != POOL_HOST_ONLY && !pool_pairs(&p, w, costs_of(w, method, c), c->costs.map))
-		return untimed_copy(w, method, c);
 	if (method == POOL_HOST_ONLY)
 		return t;
+	costs_of(w, method, c, cost);
+	if (!pool_pairs(&p, w, cost, c->costs.map))
+		return untimed_copy(w, method, c);
 	if (method == POOL_COPY_ENGINE)
 		return pinned_copy(w, &p, c);
 	t.known = true;
@@ -233,8 +251,8 @@ static double noise_of(const struct estimate_costs *costs)
 
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
 		const struct estimate_cost *cost = &costs->cost[ESTIMATE_KERNEL][regime];
-		if (cost->count > 1)
-			most = fmax(most, cost->variance * (double)cost->count);
+		if (cost->count > 1 && !estimate_is_crowded(cost))
+			most = fmax(most, cost->spread);
 	}
 	return most;
 }
@@ -258,15 +276,18 @@ static void spread_of(const struct tf_work *works, uint32_t count, struct model_
 {
 	struct spread all = {0, 0}, plain = {0, 0};
 	double noise = noise_of(&c->costs), told = 0, mixed = 0;
+	struct model_pair_cost cost[TF_PAIRS];
 	struct pool p;
 
 	for (uint32_t i = 0; i < count; i++) {
 		enum pool_method method = pool_method(&works[i]);
 		if (works[i].kind == TF_WORK_NONE || works[i].kind >= TF_WORK_EMPTY ||
 		    method == POOL_COPY_ENGINE || method == POOL_BOUND || method == POOL_STAGED ||
-		    method == POOL_HOST_ONLY ||
-		    !pool_pairs(&p, &works[i], costs_of(&works[i], method, c), c->costs.map) ||
-		    !(p.n > 1) || !(p.mean > 0) || !isfinite(p.deviation))
+		    method == POOL_HOST_ONLY)
+			continue;
+		costs_of(&works[i], method, c, cost);
+		if (!pool_pairs(&p, &works[i], cost, c->costs.map) || !(p.n > 1) || !(p.mean > 0) ||
+		    !isfinite(p.deviation))
 			continue;
 		double more = fmax(0, p.deviation * p.deviation - noise) / (p.mean * p.mean);
 		if (!isfinite(more)) /* of a damaged file */
@@ -296,7 +317,7 @@ void model_calibrate(struct model_calibration *c, const struct tf_map *map,
 	c->systematic = c->costs.kind.off_ns;
 	for (int path = 0; path < ESTIMATE_PATHS; path++)
 		for (int i = 0; i < TF_PAIRS; i++)
-			c->cost[path][i] = (struct model_pair_cost){
-			        fmax(0, c->costs.cost[path][i].ns), half_of(&c->costs, path, i)};
+			c->cost[path][i] = told_of(&c->costs.cost[path][i],
+			                           &c->costs.cost[base_of(path)][i], path);
 	spread_of(works, count, c);
 }

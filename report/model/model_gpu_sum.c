@@ -78,5 +78,6 @@ void model_finish_works(struct model *m)
 	for (int i = 0; i < TF_PAIRS; i++) {
 		gpu->empty[i] = model_pair_line_of(&gpu->empty_sum[i]);
 		gpu->null[i] = model_pair_line_of(&gpu->null_sum[i]);
+		gpu->crowded |= gpu->null[i].deviation > ESTIMATE_CROWDED_SD_NS;
 	}
 }

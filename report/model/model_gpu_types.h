@@ -128,6 +128,7 @@ struct model_gpu {
 	double untimed_classes, untimed_pieces; /* all of them */
 	uint64_t by_calls;                      /* samples that are copies' calls, no pairs */
 	struct model_pair_line empty[TF_PAIRS], null[TF_PAIRS];
+	bool crowded; /* the empty kernels of `null` waited for other streams' work: estimate.h */
 	struct model_gpu_kind kind; /* what a pair costs on these devices */
 	struct tf_pairs empty_sum[TF_PAIRS], null_sum[TF_PAIRS]; /* for the model alone */
 	double overhead; /* launches: API time without back-pressure, contention, first ones */

@@ -304,6 +304,10 @@ static void calibration(const struct model_gpu *gpu, struct text_layout *page)
 		text_layout_line(page, "Not calibrated in this run: the events of a sample are "
 		                       "taken to cost what they did on an H200.");
 	free(line);
+	if (gpu->crowded)
+		text_layout_line(page, "Where that differs by more than 1 us it waited for other "
+		                       "streams' work. Samples of work that differs by far less "
+		                       "did not, and are corrected by what it takes alone.");
 	if (gpu->kind.null_kernel > 0)
 		kind_of_gpu(&gpu->kind, page);
 }

@@ -63,7 +63,26 @@ static struct estimate_cost mean_of(const struct tf_pairs *p)
 		spread = ESTIMATE_PAIR_SD_NS * ESTIMATE_PAIR_SD_NS;
 	else if (!(spread > STEP_NS * STEP_NS / 12))
 		spread = STEP_NS * STEP_NS / 12;
-	return (struct estimate_cost){mean, least < mean ? least : mean, spread / n, p->count};
+	return (struct estimate_cost){
+	        mean, least < mean ? least : mean, spread / n, p->count, spread, mean};
+}
+
+bool estimate_is_crowded(const struct estimate_cost *cost)
+{
+	return cost->spread > ESTIMATE_CROWDED_SD_NS * ESTIMATE_CROWDED_SD_NS;
+}
+
+/* Alone a pair costs as much in one regime as in the other, and little more than the shortest. */
+static void find_alone(struct estimate_cost cost[TF_PAIRS])
+{
+	for (int regime = 0; regime < TF_PAIRS; regime++) {
+		struct estimate_cost *c = &cost[regime];
+		const struct estimate_cost *other = &cost[!regime];
+		if (estimate_is_crowded(c))
+			c->alone = estimate_is_crowded(other) || other->ns > c->ns
+			                   ? c->least + ESTIMATE_PAIR_SD_NS
+			                   : other->ns;
+	}
 }
 
 /* The calibration of a kind, of all devices together, in each regime. */
@@ -85,8 +104,10 @@ static void calibration(const struct tf_map *map, uint64_t devices, enum tf_work
 			out[regime] = mean_of(&sum[!regime]);
 		else
 			out[regime] = (struct estimate_cost){
-			        otherwise, otherwise, ESTIMATE_PAIR_SD_NS * ESTIMATE_PAIR_SD_NS, 0};
+			        otherwise, otherwise, ESTIMATE_PAIR_SD_NS * ESTIMATE_PAIR_SD_NS,
+			        0,         0,         otherwise};
 	}
+	find_alone(out);
 }
 
 static bool is_exact(const struct tf_work *w)
@@ -100,23 +121,51 @@ static double exact_ns(const struct tf_work *w)
 	return w->exact_ns / (double)w->exact_count;
 }
 
+/* The variance of these pairs, 0 where one does not tell. */
+static double spread_of(const struct tf_pairs *p)
+{
+	double n = (double)p->count;
+
+	if (p->count < 2 || !estimate_pairs_good(p))
+		return 0;
+	return (p->sum_squares - p->sum_ns * p->sum_ns / n) / (n - 1);
+}
+
+struct estimate_cost estimate_cost_of(const struct estimate_costs *costs, enum estimate_path path,
+                                      const struct tf_work *w, enum tf_pair regime)
+{
+	struct estimate_cost cost = costs->cost[path][regime];
+
+	if (!estimate_is_crowded(&cost) || spread_of(&w->pairs[regime]) >= cost.spread / 4)
+		return cost;
+	cost.ns = cost.alone;
+	/* What is told by the other regime's pairs, or by the shortest, is off by as much as that
+	 * is from process to process. */
+	cost.variance +=
+	        ESTIMATE_PAIR_SD_NS * ESTIMATE_PAIR_SD_NS - cost.spread / (double)cost.count;
+	return cost;
+}
+
 /* Its mean by its pairs, less than 0 where they cost less than is thought; NaN: there are none. */
 static double by_pairs(const struct estimate_costs *costs, const struct tf_work *w, bool recent)
 {
-	const struct estimate_cost *cost = costs->cost[estimate_path(w)];
+	enum estimate_path path = estimate_path(w);
+	const double cost[TF_PAIRS] = {
+	        [TF_PAIR_IDLE] = estimate_cost_of(costs, path, w, TF_PAIR_IDLE).ns,
+	        [TF_PAIR_BUSY] = estimate_cost_of(costs, path, w, TF_PAIR_BUSY).ns};
 	const struct tf_weights *weights = weights_of(costs->map, w);
 	struct weights_mean m;
 	double sum = 0, count = 0;
 
 	if (weights && (recent ? weights_recent(weights, &m) : weights_mean(weights, w->count, &m)))
-		return m.ns - m.share[TF_PAIR_IDLE] * cost[TF_PAIR_IDLE].ns -
-		       m.share[TF_PAIR_BUSY] * cost[TF_PAIR_BUSY].ns;
+		return m.ns - m.share[TF_PAIR_IDLE] * cost[TF_PAIR_IDLE] -
+		       m.share[TF_PAIR_BUSY] * cost[TF_PAIR_BUSY];
 
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
 		const struct tf_pairs *p = &w->pairs[regime];
 		if (!estimate_pairs_good(p))
 			continue;
-		sum += p->sum_ns - (double)p->count * cost[regime].ns;
+		sum += p->sum_ns - (double)p->count * cost[regime];
 		count += (double)p->count;
 	}
 	return count > 0 ? sum / count : NAN;
@@ -183,14 +232,16 @@ void estimate_costs_among(const struct tf_map *map, uint64_t devices, bool copie
 	calibration(map, devices, TF_WORK_NULL, ESTIMATE_NULL_PAIR_NS, null);
 	calibration(map, devices, TF_WORK_EMPTY, ESTIMATE_EMPTY_PAIR_NS, empty);
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
+		struct estimate_cost *engine = &costs->cost[ESTIMATE_ENGINE][regime];
 		null[regime].ns -= costs->kind.null_kernel_ns;
 		null[regime].least -= costs->kind.null_kernel_ns;
+		null[regime].alone -= costs->kind.null_kernel_ns;
 		costs->cost[ESTIMATE_KERNEL][regime] = null[regime];
 		costs->cost[ESTIMATE_INLINE][regime] = empty[regime];
-		costs->cost[ESTIMATE_ENGINE][regime] = (struct estimate_cost){
-		        null[regime].ns + ESTIMATE_ENGINE_NS, null[regime].least,
-		        null[regime].variance + ESTIMATE_ENGINE_SD_NS * ESTIMATE_ENGINE_SD_NS,
-		        null[regime].count};
+		*engine = null[regime];
+		engine->ns += ESTIMATE_ENGINE_NS;
+		engine->alone += ESTIMATE_ENGINE_NS;
+		engine->variance += ESTIMATE_ENGINE_SD_NS * ESTIMATE_ENGINE_SD_NS;
 	}
 	costs->told = estimate_bus_told(map);
 	costs->bus[0] = costs->bus[1] = costs->told;

@@ -101,6 +101,34 @@ static void test_kernel(void **state)
 	assert_near(model_work_time(&works[2], &c).systematic, hypot(250 + 140, 0.01 * 3240), 1e-9);
 }
 
+/*
+ * Another stream keeps the GPU busy, and the empty kernel of the calibration waits for it. Pairs
+ * that scatter less did not wait, and cost what they do on a busy stream, or a bit more than the
+ * shortest; of others nobody knows.
+ */
+static void test_other_streams_keep_the_gpu(void **state)
+{
+	made_pairs(null, TF_PAIR_IDLE, 200, 164000, 97000);
+	null->pairs[TF_PAIR_IDLE].least_ns = 2600;
+	for (int i = 2; i < 5; i++)
+		works[i].kind = TF_WORK_KERNEL;
+	made_pairs(&works[2], TF_PAIR_IDLE, 30, 5110, 300);
+	made_pairs(&works[3], TF_PAIR_IDLE, 30, 170000, 90000);
+	made_pairs(&works[4], TF_PAIR_IDLE, 1, 5110, 0);
+	model_calibrate(&c, &made.map, works, WORKS);
+	assert_near(model_work_time(&works[2], &c).mean, 5110 - (2600 + 130 - 590), 1e-6);
+	assert_near(estimate_ns(&c.costs, &works[2]), 5110 - (2600 + 130 - 590), 1e-6);
+	made_pairs(null, TF_PAIR_BUSY, 90, 2700, 50);
+	model_calibrate(&c, &made.map, works, WORKS);
+	struct model_work_time t = model_work_time(&works[2], &c);
+	assert_near(t.mean, 3000, 1e-6);
+	assert_near(t.shared, stats_student_95(199) * 130, 1);
+	assert_near(model_work_time(&works[4], &c).mean, 3000, 1e-6);
+	t = model_work_time(&works[3], &c);
+	assert_near(t.mean, 170000 - (164000 - 590), 1e-6);
+	assert_true(t.shared > 97000 / sqrt(200));
+}
+
 /* One reading: half of it, or the spread of the other classes where that is more. */
 static void test_single(void **state)
 {
@@ -469,6 +497,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_student),
 	        cmocka_unit_test_setup_teardown(test_kernel, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_other_streams_keep_the_gpu, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_single, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_few, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
