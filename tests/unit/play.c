@@ -99,6 +99,23 @@ void play_transfer(struct play *p, enum spy_direction direction, enum spy_memory
 	          2001000 + (uint64_t)(from * 2000), 2001000 + (uint64_t)(p->host * 2000));
 }
 
+struct play_xla play_xla(struct play *p)
+{
+	return (struct play_xla){
+	        made_call(&p->made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER),
+	        made_call(&p->made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER)};
+}
+
+void play_read(struct play *p, const struct play_xla *xla, uint64_t bytes, double us)
+{
+	p->who = 1;
+	struct tf_record r = play_call(p, xla->current, 2);
+	play_returns(p, &r);
+	play_transfer(p, SPY_DIR_DTOH, SPY_MEM_PINNED, bytes, 5, us);
+	r = play_call(p, xla->told, 4);
+	play_returns(p, &r);
+}
+
 void play_timed(struct play *p, double us)
 {
 	struct tf_work key = {.kind = TF_WORK_KERNEL,

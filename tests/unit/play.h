@@ -34,6 +34,12 @@ void play_sync(struct play *p);
 void play_alloc(struct play *p, double us, bool is_free);
 void play_transfer(struct play *p, enum spy_direction direction, enum spy_memory memory,
                    uint64_t bytes, double own, double us);
+/* XLA's: another thread, awake now, copies a result and adds a host function behind the copy. */
+struct play_xla {
+	uint16_t current, told;
+};
+struct play_xla play_xla(struct play *p);
+void play_read(struct play *p, const struct play_xla *xla, uint64_t bytes, double us);
 /* The class of the kernel takes so long. */
 void play_timed(struct play *p, double us);
 void play_timed_copy(struct play *p, enum spy_direction direction, uint64_t bytes, double us);

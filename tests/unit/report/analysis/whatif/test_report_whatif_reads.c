@@ -62,21 +62,14 @@ static void test_nothing_is_promised_twice(void **state)
 	struct model m = {0};
 
 	play_start(&p);
-	uint16_t told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER),
-	         current =
-	                 made_call(&p.made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER);
+	struct play_xla xla = play_xla(&p);
 	for (int i = 0; i < 200; i++) {
 		p.who = 0;
 		play_launch(&p, 5, 30);
-		struct tf_record r = play_call(&p, told, 4);
+		struct tf_record r = play_call(&p, xla.told, 4);
 		play_returns(&p, &r);
-		p.who = 1;
 		p.host = p.tail + 160;
-		r = play_call(&p, current, 2);
-		play_returns(&p, &r);
-		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 5, 2);
-		r = play_call(&p, told, 4);
-		play_returns(&p, &r);
+		play_read(&p, &xla, 4, 2);
 		p.host += 100;
 	}
 	p.who = 0;
@@ -230,11 +223,9 @@ static double reader(int queries, double *window)
 	struct model m = {0};
 
 	play_start(&p);
-	uint16_t told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER),
-	         current =
-	                 made_call(&p.made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER),
-	         attribute = made_call(&p.made, "cuDeviceGetAttribute", SPY_CLASS_OTHER,
-	                               SPY_LEVEL_DRIVER);
+	struct play_xla xla = play_xla(&p);
+	uint16_t attribute =
+	        made_call(&p.made, "cuDeviceGetAttribute", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER);
 	for (int i = 0; i < 100; i++) {
 		p.who = 0;
 		for (int k = 0; k < queries; k++) {
@@ -242,13 +233,8 @@ static double reader(int queries, double *window)
 			play_returns(&p, &q);
 		}
 		play_launch(&p, 5, 50);
-		p.who = 1;
 		p.host += 160;
-		struct tf_record r = play_call(&p, current, 2);
-		play_returns(&p, &r);
-		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 5, 2);
-		r = play_call(&p, told, 4);
-		play_returns(&p, &r);
+		play_read(&p, &xla, 4, 2);
 		p.host = p.tail + 10 + 150;
 	}
 	p.who = 0;

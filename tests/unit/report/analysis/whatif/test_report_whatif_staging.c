@@ -106,21 +106,14 @@ static struct whatif_result read_by_xla(enum whatif what, double own_us, double 
 	struct model m = {0};
 
 	play_start(&p);
-	uint16_t told = made_call(&p.made, "cuLaunchHostFunc", SPY_CLASS_OTHER, SPY_LEVEL_DRIVER),
-	         current =
-	                 made_call(&p.made, "cuCtxSetCurrent", SPY_CLASS_CONTEXT, SPY_LEVEL_DRIVER);
+	struct play_xla xla = play_xla(&p);
 	for (int i = 0; i < STEPS; i++) {
 		p.who = 0;
 		play_launch(&p, 5, KERNEL_US);
-		struct tf_record r = play_call(&p, told, 4);
+		struct tf_record r = play_call(&p, xla.told, 4);
 		play_returns(&p, &r);
-		p.who = 1;
 		p.host = p.tail + MAKING_US / faster;
-		r = play_call(&p, current, 2);
-		play_returns(&p, &r);
-		play_transfer(&p, SPY_DIR_DTOH, SPY_MEM_PINNED, RESULT_BYTES, 5, DOWN_US);
-		r = play_call(&p, told, 4);
-		play_returns(&p, &r);
+		play_read(&p, &xla, RESULT_BYTES, DOWN_US);
 		p.host = p.tail + READING_US / faster + own_us;
 	}
 	p.who = 0;
