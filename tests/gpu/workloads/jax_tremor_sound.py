@@ -3,7 +3,7 @@
 phases the bowl's parts need is tried out beforehand by computing how the waves go: slopes of pressure and flow are found by
 three-dimensional FFTs (pseudospectral), some hundred ticks for each plan.
 
-Wrong: nothing; a step has 32 FFTs of 256 by 256 by 256 numbers, and the GPU is busy with them all the time.
+Wrong: nothing; a step has 32 FFTs of 256 by 256 by 256 numbers, and the GPU is busy with them all the time (gpu-bound).
 useless: how strong the sound is at the point is looked at once for a plan, instead of every five steps.
 """
 import math
