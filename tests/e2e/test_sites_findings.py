@@ -97,7 +97,7 @@ def test_copies_that_could_overlap_are_those_that_take_the_gpu_long(tmp_path):
     python = interpreters().get('3.11') or next(iter(interpreters().values()))
     program = tmp_path / 'copies.py'
     program.write_text((HERE / 'planted.py').read_text().split('def nested')[0] + COPIES)
-    p = run_python(python, tmp_path, program, CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
+    p = run_python(python, tmp_path, program, CUDASPY_GPU='sample', CUDASPY_BUDGET=50, **VIRTUAL_TIME)
     r = report(recording_of(tmp_path, p.stdout.strip()))
     copies = {s['frames'][s['headline']]['function']: s for s in r['sites'] if s['kind'] == 'copy'}
     assert copies['read']['api_total_ns'] > copies['brought']['api_total_ns']
