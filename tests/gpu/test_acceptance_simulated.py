@@ -260,6 +260,17 @@ class Simulated(unittest.TestCase):
             tables = done.stdout.split("as the results say:\n")[1].split("\n\nnow:\n")
             self.assertEqual(tables[0].strip(), tables[1].strip())  # by the same reporter
             self.assertIn(said, again(out).stdout)
+            # It is read from the recordings: what a result says of the verdict and of the change counts no more.
+            with open(out, encoding="utf-8") as f:
+                data = json.load(f)
+            for run in data["parts"]["fixes"]["rows"][0]["runs"]:
+                run["processes"][0].update({"class": "comm-bound", "what_if": {}})
+            other = os.path.join(folder, "other.json")
+            with open(other, "w", encoding="utf-8") as f:
+                json.dump(data, f)
+            done = again("%s=%s" % (other, kept))
+            self.assertIn("(was comm-bound)", done.stdout)
+            self.assertIn(said, done.stdout)
             # Where no recording was kept there is nothing to judge.
             for arguments in (out + "=" + folder,), ("--only", "none", out), (kept,):
                 done = again(*arguments)

@@ -170,7 +170,7 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 
 	bool *compiling = call_log_compiling(r->given, r->count, r->call_log->thread_count);
 	double usual = whatif_usual_gap(r), *waits = still_waiting(c, r),
-	       *staging = whatif_staging(r, WHATIF_SENT | WHATIF_MADE | WHATIF_READ),
+	       *staging = whatif_staging(r, WHATIF_SENT | WHATIF_MADE | WHATIF_READ, NULL),
 	       left[] = {[HOPE_MIDDLE] = WHATIF_HOST_LEFT,
 	                 [HOPE_MOST] = 0,
 	                 [HOPE_LEAST] = 1 / c->hands};

@@ -118,12 +118,13 @@ bool *whatif_unsure_waits(const struct replay *r);
 /*
  * whatif_staging.c: of the time before each call, ns, what a library spends on pinned memory of its
  * own (free it), by kind: it copies there what it then sends to the device; it makes the array that
- * a large result goes to; it copies the result from there to that array.
+ * a large result goes to; it copies the result from there to that array. `found`: those of `kinds`
+ * that there are, or NULL.
  */
 #define WHATIF_SENT 1u
 #define WHATIF_MADE 2u
 #define WHATIF_READ 4u
-double *whatif_staging(const struct replay *r, unsigned kinds);
+double *whatif_staging(const struct replay *r, unsigned kinds, unsigned *found);
 /* Less than so many bytes take no time that could be told apart. */
 #define WHATIF_STAGED_BYTES (1u << 20)
 /* Whether the copy of a result that the host waits for outside CUDA (REPLAY_READ) is as large. */

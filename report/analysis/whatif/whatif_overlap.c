@@ -99,11 +99,10 @@ static void ask_ahead(struct whatif_change *c, const struct replay *r,
 	if (c->hope == HOPE_LEAST)
 		return;
 	unsigned kinds = c->hope == HOPE_MOST ? WHATIF_MADE | WHATIF_READ : WHATIF_MADE;
-	double *staging = whatif_staging(r, kinds);
+	double *staging = whatif_staging(r, kinds, &c->staged);
 	for (uint32_t i = 0; i < r->count; i++)
 		if (staging[i] > 0) {
 			call_events[i].gap -= staging[i];
-			c->staged |= WHATIF_MADE | WHATIF_READ;
 			c->changed++;
 		}
 	for (uint32_t i = 0; i < r->count && c->staged; i++)

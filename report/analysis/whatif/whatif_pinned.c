@@ -171,19 +171,16 @@ static void quicken_behind(const struct whatif_change *c, const struct replay *r
 static void no_staging(struct whatif_change *c, const struct replay *r,
                        struct replay_act *call_events)
 {
-	static const unsigned kinds[] = {WHATIF_SENT, WHATIF_MADE | WHATIF_READ};
+	unsigned kinds = WHATIF_SENT | WHATIF_MADE | WHATIF_READ;
+	double *staging = whatif_staging(r, kinds, &c->staged);
 
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-		double *staging = whatif_staging(r, kinds[k]);
-		for (uint32_t i = 0; i < r->count; i++) {
-			if (!(staging[i] > 0))
-				continue;
-			call_events[i].gap -= staging_goes[c->hope] * staging[i];
-			c->staged |= kinds[k];
-			c->changed++;
-		}
-		free(staging);
+	for (uint32_t i = 0; i < r->count; i++) {
+		if (!(staging[i] > 0))
+			continue;
+		call_events[i].gap -= staging_goes[c->hope] * staging[i];
+		c->changed++;
 	}
+	free(staging);
 }
 
 void change_pinned(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)

@@ -10,9 +10,10 @@
  *
  * To the host, as XLA does where numpy.asarray() asks for a result (REPLAY_READ): before such a
  * read it makes the array, whose pages are new, and behind it it copies to that. JAX on an H100's
- * host: 9 bytes a ns before 16.8 MB and 6 behind them; on a busy H200's 2.7 before 50 MB and 3.9
+ * host: 9 bytes a ns before 16.8 MB and 6 behind them; on a busy H200's 2.7 before 50 MB and 3.8
  * behind. What takes longer than at READ_SLOWEST may be the program's own work with the array.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
@@ -113,19 +114,24 @@ struct staging {
 	double (*usual)(const struct replay *r, const struct staged *all, size_t count);
 };
 
-/* Adds what of the time before each of these calls is copying, size by size. */
-static void divide(struct staging *s, const struct replay *r, double *part)
+/* What of the time before each of these calls is copying, size by size; whether any is. Of a
+ * call that is among those of another kind too the longer counts. */
+static bool divide(struct staging *s, const struct replay *r, double *part)
 {
+	bool any = false;
+
 	qsort(s->all, s->count, sizeof(*s->all), by_bytes);
 	for (size_t from = 0, to; from < s->count; from = to) {
 		for (to = from + 1; to < s->count && s->all[to].bytes == s->all[from].bytes;)
 			to++;
 		double takes = to - from < LEAST_COPIES ? 0 : s->usual(r, s->all + from, to - from);
 		for (size_t i = from; i < to; i++) {
-			double gap = r->call_events[s->all[i].at].gap;
-			part[s->all[i].at] = gap < takes ? gap : takes;
+			double *to = &part[s->all[i].at];
+			*to = fmax(*to, fmin(r->call_events[s->all[i].at].gap, takes));
 		}
+		any |= takes > 0;
 	}
+	return any;
 }
 
 /* The call behind the longest time of the host's on the way to a read, of the thread that makes it.
@@ -172,7 +178,7 @@ static void add(struct staging *to, uint64_t bytes, uint32_t at)
 		to->all[to->count++] = (struct staged){bytes, at};
 }
 
-double *whatif_staging(const struct replay *r, unsigned kinds)
+double *whatif_staging(const struct replay *r, unsigned kinds, unsigned *found)
 {
 	enum { SENT, MADE, READ, COUNT };
 	double *part = alloc_zeroed(r->count + 1, sizeof(*part));
@@ -192,11 +198,14 @@ double *whatif_staging(const struct replay *r, unsigned kinds)
 			add(&of[READ], bytes, behind_read(r, last, i));
 		}
 	}
+	unsigned any = 0;
 	for (size_t k = 0; k < COUNT; k++) {
-		if (of[k].kind & kinds)
-			divide(&of[k], r, part);
+		if (of[k].kind & kinds && divide(&of[k], r, part))
+			any |= of[k].kind;
 		free(of[k].all);
 	}
+	if (found)
+		*found = any;
 	free(last);
 	return part;
 }

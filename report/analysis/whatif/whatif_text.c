@@ -62,7 +62,7 @@ static void assume_copies(struct whatif_result *to, const struct whatif_outcome 
 		assume(to,
 		       "what a library copies to pinned memory of its own before it sends it is "
 		       "in pinned memory before (half of that time goes at least)");
-	if (o->staged & WHATIF_READ)
+	if (o->staged & (WHATIF_MADE | WHATIF_READ))
 		assume(to, "results that a library copies from pinned memory of its own to an "
 		           "array that it "
 		           "makes are not: the host takes them from there, or far fewer bytes "

@@ -305,9 +305,10 @@ static void calibration(const struct model_gpu *gpu, struct text_layout *page)
 		                       "taken to cost what they did on an H200.");
 	free(line);
 	if (gpu->crowded)
-		text_layout_line(page, "Where that differs by more than 1 us it waited for other "
-		                       "streams' work. Samples of work that differs by far less "
-		                       "did not, and are corrected by what it takes alone.");
+		text_layout_line(page,
+		                 "Where its times differ by more than 1 us it waited for other "
+		                 "streams' work. Samples of work that differs by far less "
+		                 "did not, and are corrected by what it takes alone.");
 	if (gpu->kind.null_kernel > 0)
 		kind_of_gpu(&gpu->kind, page);
 }

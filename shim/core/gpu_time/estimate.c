@@ -53,11 +53,19 @@ static void add(struct tf_pairs *to, const struct tf_pairs *p)
 	to->sum_squares += p->sum_squares;
 }
 
+/* Of these pairs; INFINITY: one does not tell. */
+static double variance_of(const struct tf_pairs *p)
+{
+	double n = (double)p->count, mean = p->sum_ns / n;
+
+	return p->count > 1 ? (p->sum_squares - n * mean * mean) / (n - 1) : INFINITY;
+}
+
 /* Mean, the variance of that mean, and the shortest. */
 static struct estimate_cost mean_of(const struct tf_pairs *p)
 {
 	double n = (double)p->count, mean = p->sum_ns / n, least = (double)p->least_ns;
-	double spread = p->count > 1 ? (p->sum_squares - n * mean * mean) / (n - 1) : INFINITY;
+	double spread = variance_of(p);
 
 	if (!isfinite(spread))
 		spread = ESTIMATE_PAIR_SD_NS * ESTIMATE_PAIR_SD_NS;
@@ -121,14 +129,10 @@ static double exact_ns(const struct tf_work *w)
 	return w->exact_ns / (double)w->exact_count;
 }
 
-/* The variance of these pairs, 0 where one does not tell. */
-static double spread_of(const struct tf_pairs *p)
+/* Whether these pairs differ by as much as those of a calibration that waited. One pair: no. */
+static bool may_wait(const struct tf_pairs *p, const struct estimate_cost *cost)
 {
-	double n = (double)p->count;
-
-	if (p->count < 2 || !estimate_pairs_good(p))
-		return 0;
-	return (p->sum_squares - p->sum_ns * p->sum_ns / n) / (n - 1);
+	return p->count > 1 && estimate_pairs_good(p) && variance_of(p) >= cost->spread / 4;
 }
 
 struct estimate_cost estimate_cost_of(const struct estimate_costs *costs, enum estimate_path path,
@@ -136,7 +140,7 @@ struct estimate_cost estimate_cost_of(const struct estimate_costs *costs, enum e
 {
 	struct estimate_cost cost = costs->cost[path][regime];
 
-	if (!estimate_is_crowded(&cost) || spread_of(&w->pairs[regime]) >= cost.spread / 4)
+	if (!estimate_is_crowded(&cost) || may_wait(&w->pairs[regime], &cost))
 		return cost;
 	cost.ns = cost.alone;
 	/* What is told by the other regime's pairs, or by the shortest, is off by as much as that

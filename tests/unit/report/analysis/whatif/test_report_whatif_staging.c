@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/analysis/whatif/whatif.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/analysis/whatif/whatif_change.h"
 #include "tests/unit/play.h"
 #include "tests/unit/unit.h"
 
@@ -98,42 +101,55 @@ static void test_other_work_is_no_copying(void **state)
 /*
  * In each step a kernel makes a large result; a thread of XLA makes an array for it, copies it to
  * pinned memory, is told by a host function when it is there, and copies it to the array. Then the
- * program works for some time with it.
+ * program works for some time with it. The thread may send the array on.
  */
-static struct whatif_result read_by_xla(enum whatif what, double own_us, double faster)
+static void read_by_xla(struct play *p, double own_us, double faster, bool sends)
+{
+	play_start(p);
+	struct play_xla xla = play_xla(p);
+	for (int i = 0; i < STEPS; i++) {
+		p->who = 0;
+		play_launch(p, 5, KERNEL_US);
+		struct tf_record r = play_call(p, xla.told, 4);
+		play_returns(p, &r);
+		p->host = p->tail + MAKING_US / faster;
+		play_read(p, &xla, RESULT_BYTES, DOWN_US);
+		p->host = p->tail + READING_US / faster + own_us;
+		if (sends) {
+			play_transfer(p, SPY_DIR_HTOD, SPY_MEM_PINNED, RESULT_BYTES, 5, DOWN_US);
+			r = play_call(p, p->mark, 1);
+			r.event.event = 0x500;
+			play_returns(p, &r);
+		}
+	}
+	p->who = 0;
+	play_timed(p, KERNEL_US);
+	play_timed_copy(p, SPY_DIR_DTOH, RESULT_BYTES, DOWN_US);
+	if (sends)
+		play_timed_copy(p, SPY_DIR_HTOD, RESULT_BYTES, DOWN_US);
+	play_sync(p);
+}
+
+static struct whatif_result reading(enum whatif what, double own_us, double faster)
 {
 	struct play p;
 	struct model m = {0};
 
-	play_start(&p);
-	struct play_xla xla = play_xla(&p);
-	for (int i = 0; i < STEPS; i++) {
-		p.who = 0;
-		play_launch(&p, 5, KERNEL_US);
-		struct tf_record r = play_call(&p, xla.told, 4);
-		play_returns(&p, &r);
-		p.host = p.tail + MAKING_US / faster;
-		play_read(&p, &xla, RESULT_BYTES, DOWN_US);
-		p.host = p.tail + READING_US / faster + own_us;
-	}
-	p.who = 0;
-	play_timed(&p, KERNEL_US);
-	play_timed_copy(&p, SPY_DIR_DTOH, RESULT_BYTES, DOWN_US);
-	play_sync(&p);
-	struct whatif_result result = play_ask(&p, &m, what, NULL, 1);
+	read_by_xla(&p, own_us, faster, false);
+	struct whatif_result r = play_ask(&p, &m, what, NULL, 1);
 	play_assert_base(&m, 0.02);
 	play_ends(&p, &m);
-	return result;
+	return r;
 }
 
 /* It is time of the copy, which pinned memory, or fewer bytes, save, and none of the host's work.
  */
 static void test_a_large_result_is_copied_by_the_library(void **state)
 {
-	struct whatif_result r = read_by_xla(WHATIF_PINNED, 0, 1);
+	struct whatif_result r = reading(WHATIF_PINNED, 0, 1);
 
 	assert_near(saved(r.window, r.predicted), MAKING_US + READING_US, 0.1);
-	r = read_by_xla(WHATIF_HOST, 0, 1);
+	r = reading(WHATIF_HOST, 0, 1);
 	assert_true(saved(r.window, r.predicted) < 100);
 	assert_true(saved(r.window, r.least) > MAKING_US); /* at best it was */
 }
@@ -141,7 +157,7 @@ static void test_a_large_result_is_copied_by_the_library(void **state)
 /* Asked for ahead, the array is made and the copy goes meanwhile. */
 static void test_a_large_result_is_asked_for_ahead(void **state)
 {
-	struct whatif_result r = read_by_xla(WHATIF_OVERLAP, 0, 1);
+	struct whatif_result r = reading(WHATIF_OVERLAP, 0, 1);
 
 	assert_near(saved(r.window, r.predicted), MAKING_US + DOWN_US, 0.1);
 	assert_near(saved(r.window, r.least), MAKING_US + READING_US + DOWN_US, 0.1);
@@ -151,18 +167,41 @@ static void test_a_large_result_is_asked_for_ahead(void **state)
 /* What takes longer than copying does is the program's. */
 static void test_work_with_a_result_is_the_programs(void **state)
 {
-	struct whatif_result host = read_by_xla(WHATIF_HOST, 10e3, 1);
+	struct whatif_result host = reading(WHATIF_HOST, 10e3, 1);
 
 	assert_true(saved(host.window, host.predicted) > 0.8 * 10e3);
-	struct whatif_result pinned = read_by_xla(WHATIF_PINNED, 10e3, 1);
+	struct whatif_result pinned = reading(WHATIF_PINNED, 10e3, 1);
 	assert_true(saved(pinned.window, pinned.predicted) < 1.5 * (MAKING_US + READING_US));
 	assert_true(saved(pinned.window, pinned.predicted) > MAKING_US + READING_US);
+}
+
+/* The time between a read and a large upload is copying once, whichever of both it is told by. */
+static void test_nothing_is_copied_twice(void **state)
+{
+	struct whatif_change c = {.what = WHATIF_PINNED, .hope = HOPE_MIDDLE};
+	struct play p;
+	struct model m = {0};
+	struct replay r;
+
+	read_by_xla(&p, 0, 1, true);
+	play_ask(&p, &m, WHATIF_PINNED, NULL, 1);
+	replay_make(&r, &m.processes[0].call_log, REPLAY_MEAN);
+	struct replay_act *acts = calloc(r.count, sizeof(*acts));
+	assert_non_null(acts);
+	memcpy(acts, r.call_events, r.count * sizeof(*acts));
+	change_acts(&c, &r, acts);
+	assert_true(c.staged == (WHATIF_SENT | WHATIF_MADE | WHATIF_READ));
+	for (size_t i = 0; i < r.count; i++)
+		assert_true(acts[i].gap >= 0);
+	free(acts);
+	replay_free(&r);
+	play_ends(&p, &m);
 }
 
 /* No host copies as fast as this: there was no array to make. */
 static void test_no_copy_is_as_fast(void **state)
 {
-	struct whatif_result r = read_by_xla(WHATIF_PINNED, 0, 4);
+	struct whatif_result r = reading(WHATIF_PINNED, 0, 4);
 
 	assert_true(r.changed == 0 || saved(r.window, r.predicted) < 1);
 }
@@ -176,6 +215,7 @@ int main(void)
 	        cmocka_unit_test(test_a_large_result_is_copied_by_the_library),
 	        cmocka_unit_test(test_a_large_result_is_asked_for_ahead),
 	        cmocka_unit_test(test_work_with_a_result_is_the_programs),
+	        cmocka_unit_test(test_nothing_is_copied_twice),
 	        cmocka_unit_test(test_no_copy_is_as_fast),
 	};
 
