@@ -264,12 +264,20 @@ static bool is_copy(const struct call_event *a)
 	return a->kind == TF_WORK_COPY || a->kind == TF_WORK_SET;
 }
 
+static struct implausible_span span_of(const struct call_event *a)
+{
+	return (struct implausible_span){
+	        .start = a->gpu_start,
+	        .end = a->gpu_start + a->gpu,
+	        .bytes = (double)a->bytes,
+	        .is_copy = is_copy(a),
+	        .is_staged = a->kind == TF_WORK_COPY && a->memory == SPY_MEM_PAGEABLE,
+	};
+}
+
 static bool speaks_against(const struct call_event *a, const struct call_event *other)
 {
-	const struct implausible_span x = {a->gpu_start, a->gpu_start + a->gpu, (double)a->bytes,
-	                                   true},
-	                              y = {other->gpu_start, other->gpu_start + other->gpu,
-	                                   (double)other->bytes, is_copy(other)};
+	const struct implausible_span x = span_of(a), y = span_of(other);
 
 	return other->kind != TF_WORK_NONE && isfinite(other->gpu_start) &&
 	       other->stream == a->stream && implausible_beside(&x, &y);
@@ -282,6 +290,9 @@ static bool is_implausible(const struct call_log *h, size_t i)
 	if (!is_copy(a) || a->items > 1 || !isfinite(a->gpu_start) ||
 	    !(a->gpu >= IMPLAUSIBLE_LEAST_NS))
 		return false;
+	const struct implausible_span span = span_of(a);
+	if (implausible_slow(&span))
+		return true;
 	size_t from = i > IMPLAUSIBLE_NEIGHBOURS ? i - IMPLAUSIBLE_NEIGHBOURS : 0;
 	for (size_t k = from; k < h->count && k <= i + IMPLAUSIBLE_NEIGHBOURS; k++)
 		if (k != i && speaks_against(a, &h->call_events[k]))

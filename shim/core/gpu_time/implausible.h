@@ -3,7 +3,8 @@
  * Records of CUPTI's that cannot be true. It gives a copy a start or an end that is milliseconds
  * off now and then (H200, driver 580: of 521 copies of 64 KiB within the device, beside graphs, the
  * first one, 15 or 30 ms instead of 0.9 us): then the copy lasts while other work of its stream
- * runs. Work of one stream runs one after the other, but for kernels launched to overlap.
+ * runs. Work of one stream runs one after the other, but for kernels launched to overlap. Where the
+ * stream has no other work, how slow the copy would be tells (H100: 12 bytes in 1.8 s).
  *
  * For the timeline, and the reporter where it replays the calls.
  */
@@ -18,16 +19,26 @@
 /* Two pieces that share less are as the GPU's timer and CUPTI's clocks have them. */
 #define IMPLAUSIBLE_GRAIN_NS 2e3
 #define IMPLAUSIBLE_SHARE    0.2 /* of the shorter one */
+/* ns a byte; the slowest copies have rows of one byte, each of which is a transfer of its own. */
+#define IMPLAUSIBLE_SLOWEST 200
 
 struct implausible_span {
 	double start, end; /* ns, of any clock */
 	double bytes;      /* of a copy or set */
 	bool is_copy;      /* a copy or set: its times may be wrong too */
+	bool is_staged;    /* the host has a part in it, and may be kept from that for long */
 };
 
 static inline double implausible_ns(const struct implausible_span *a)
 {
 	return a->end - a->start;
+}
+
+/* Whether a copy would have taken longer than any way to the memory explains. */
+static inline bool implausible_slow(const struct implausible_span *a)
+{
+	return a->is_copy && !a->is_staged && implausible_ns(a) >= IMPLAUSIBLE_LEAST_NS &&
+	       implausible_ns(a) >= IMPLAUSIBLE_SLOWEST * a->bytes;
 }
 
 /* Whether `b`, of the same stream, speaks against the times of copy `a`. Of two copies that cannot

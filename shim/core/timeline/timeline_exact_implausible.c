@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of CUPTI's times of copies cannot be true: other work of the same stream ran in that time.
- */
+/* Which of CUPTI's times of copies cannot be true: other work of the same stream ran in that time,
+ * or nothing copies that slowly. */
 #include "shim/core/timeline/timeline_internal.h"
 
 #include "shim/core/gpu_time/implausible.h"
@@ -32,6 +32,7 @@ static struct implausible_span span_of(const struct timeline *t, const struct tl
 	        .end = (double)(int64_t)(d->gpu_end - zero) / t->ticks_per_ns,
 	        .bytes = is_copy(d) ? (double)d->r.copy.bytes : 0,
 	        .is_copy = is_copy(d),
+	        .is_staged = d->cls == SPY_CLASS_COPY && d->r.copy.memory == SPY_MEM_PAGEABLE,
 	};
 }
 
@@ -52,6 +53,9 @@ bool tl_exact_is_implausible(const struct timeline *t, const struct tl_delayed *
 
 	if (!tl_exact_is_long_copy(t, d))
 		return false;
+	struct implausible_span span = span_of(t, d, d->gpu_start);
+	if (implausible_slow(&span))
+		return true;
 	for (uint64_t i = x->tail + 1; i < x->head && i <= x->tail + IMPLAUSIBLE_NEIGHBOURS; i++)
 		if (speaks_against(t, d, &x->delayed[i % TL_DELAYED]))
 			return true;

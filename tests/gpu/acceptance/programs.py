@@ -90,6 +90,11 @@ def gpu_programs(settings):
         workload("cupy_elementwise", "cupy_elementwise.py", ("cupy",),
                  env=cache("CUPY_CACHE_DIR", "cupy"), resident=True),
     ]
+    # Several streams keep the GPU busy at once, the sampler's calibration waits among their work.
+    crowded = {"XLA_FLAGS": "--xla_gpu_autotune_level=0", "WORKLOAD_LOOP_S": "1.5"}
+    rows += [workload(name, name + ".py", needs, env=crowded)
+             for name, needs in (("jax_stellarator_coils", ("jax", "optax")), ("jax_fort_views", ("jax",)),
+                                 ("jax_metro_trips", ("jax",)), ("jax_roman_roads", ("jax",)))]
     return rows
 
 

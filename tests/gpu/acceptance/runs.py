@@ -14,7 +14,7 @@ from acceptance import counts, process, programs, shim, truth
 from acceptance.modes import BARE, MODES
 
 # Programs with graphs: CUPTI then records each launch of one as a span, and none of the kernels inside.
-GRAPH_PROGRAMS = ("graph_replay", "torch_graph_replay", "jax_graphs")
+GRAPH_PROGRAMS = ("graph_replay", "torch_graph_replay", "jax_graphs", "jax_stellarator_coils", "jax_fort_views", "jax_metro_trips")
 PROGRAMS = (
     r"^((many_tiny_launches|one_big_kernel|pageable_copies|pinned_overlap|graph_replay|launch_loop)/(static|sim)"
     r"|torch_mlp/.*|torch_conv_training|torch_compiled|torch_graph_replay|torch_pinned_copies|jax_matmul|jax_graphs)$")

@@ -332,11 +332,10 @@ static void test_exact(void **state)
 	made_free(&made);
 }
 
-/* A copy whose time cannot be, since a kernel of its stream ran meanwhile, has its class's. */
-static void test_untrue(void **state)
+/* A copy of 5 ms, behind it a kernel and a copy of 4 and 1 us, where `works` is 3. */
+static void untrue_copy(struct model *m, struct made *to, uint64_t bytes, unsigned works)
 {
 	struct made made;
-	struct model m;
 	struct tf_thread *t = start(&made, 64);
 	uint16_t launch_call =
 	                 made_call(&made, "cuLaunchKernel", SPY_CLASS_LAUNCH, SPY_LEVEL_DRIVER),
@@ -352,11 +351,11 @@ static void test_untrue(void **state)
 	        made.map.alloc(&made.map, sizeof(struct tf_ring) + 4 * sizeof(struct tf_record));
 	struct tf_ring *ring = tf_at(&made.map, header->activity_ring, sizeof(*ring));
 	ring->capacity = 4;
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < works; i++) {
 		if (i == 1)
 			made_launch(&made, t, launch_call, kernel, 1, at[i], at[i] + 10000);
 		else
-			made_copy(&made, t, copy_call, SPY_DIR_DTOD, SPY_MEM_DEVICE, true, 65536,
+			made_copy(&made, t, copy_call, SPY_DIR_DTOD, SPY_MEM_DEVICE, true, bytes,
 			          at[i], at[i] + 10000);
 		struct tf_record r = {.call = TF_CALL_ACTIVITY,
 		                      .thread = i == 1 ? TF_WORK_KERNEL : TF_WORK_COPY,
@@ -370,12 +369,22 @@ static void test_untrue(void **state)
 	                      .direction = SPY_DIR_DTOD,
 	                      .memory = SPY_MEM_DEVICE,
 	                      .async = 1,
-	                      .size = work_size_bucket(65536)};
-	struct tf_work *w = made_work(&made, key, 2);
+	                      .size = work_size_bucket(bytes)};
+	struct tf_work *w = made_work(&made, key, works - works / 2);
 	w->exact_count = 1;
 	w->exact_ns = 1000;
 	made_close(&made, 13001000);
-	model_of(&m, &made);
+	model_of(m, &made);
+	*to = made;
+}
+
+/* A copy whose time cannot be, since a kernel of its stream ran meanwhile, has its class's. */
+static void test_untrue(void **state)
+{
+	struct made made;
+	struct model m;
+
+	untrue_copy(&m, &made, 65536, 3);
 	const struct call_log *h = &m.processes[0].call_log;
 	assert_int_equal(h->count, 3);
 	assert_true(isnan(h->call_events[0].gpu_start));
@@ -385,6 +394,23 @@ static void test_untrue(void **state)
 	assert_true(isfinite(h->call_events[2].gpu_start));
 	model_free(&m);
 	made_free(&made);
+}
+
+/* And so has one of so few bytes, though nothing else ran. */
+static void test_untrue_for_so_few_bytes(void **state)
+{
+	for (unsigned few = 0; few < 2; few++) {
+		struct made made;
+		struct model m;
+
+		untrue_copy(&m, &made, few ? 12 : 65536, 1);
+		const struct call_log *h = &m.processes[0].call_log;
+		assert_int_equal(h->count, 1);
+		assert_int_equal(isnan(h->call_events[0].gpu_start), few);
+		assert_near(h->call_events[0].gpu, few ? 1000 : 5e6, 1e-9);
+		model_free(&m);
+		made_free(&made);
+	}
 }
 
 /* Without kept records there is nothing, and nothing breaks. */
@@ -408,6 +434,7 @@ int main(void)
 	        cmocka_unit_test(test_own_time),     cmocka_unit_test(test_streams_and_events),
 	        cmocka_unit_test(test_recent),       cmocka_unit_test(test_gpu_time),
 	        cmocka_unit_test(test_exact),        cmocka_unit_test(test_untrue),
+	        cmocka_unit_test(test_untrue_for_so_few_bytes),
 	        cmocka_unit_test(test_nothing_kept),
 	};
 

@@ -243,9 +243,11 @@ static void test_a_graph_without_a_device(void **state)
  * CUPTI gives one of three alike copies an end, or a start, 15 ms off, while kernels of its stream
  * run: it takes what the others do. What speaks against it may come one round after it.
  */
-static void copies_one_of_which(uint64_t from, uint64_t to, uint64_t other_stream)
+static void copies_one_of_which(uint64_t bytes, enum spy_memory memory, uint64_t from, uint64_t to,
+                                uint64_t other_stream)
 {
-	struct tf_record copy = a_copy(SPY_DIR_DTOD, SPY_MEM_DEVICE, true, 65536);
+	struct tf_record copy = a_copy(memory == SPY_MEM_DEVICE ? SPY_DIR_DTOD : SPY_DIR_HTOD,
+	                               memory, true, bytes);
 	const uint64_t second = 20 * MS;
 
 	for (uint64_t at = 10 * MS; at <= 30 * MS; at += 10 * MS) {
@@ -273,10 +275,8 @@ static const struct tf_work *class_of_copies(uint64_t bytes)
 	return work_known(&made.map, &key);
 }
 
-static uint64_t exact_copies(void)
-{
-	return class_of_copies(65536)->exact_count;
-}
+/* 15 ms are little for so many bytes: what else the stream does tells. */
+#define MANY_BYTES (1 << 20)
 
 /* Of copies that exclude each other the slow one is not believed, though the others come first. */
 static void test_untrue_among_long_ones(void **state)
@@ -336,26 +336,44 @@ static void test_clocks_grain(void **state)
 
 static void test_untrue_end(void **state)
 {
-	copies_one_of_which(20 * MS + 3000, 35 * MS, 0);
+	copies_one_of_which(MANY_BYTES, SPY_MEM_DEVICE, 20 * MS + 3000, 35 * MS, 0);
 	assert_int_equal(total()->busy, 3 * (1000 + 3000));
-	assert_int_equal(exact_copies(), 2);
+	assert_int_equal(class_of_copies(MANY_BYTES)->exact_count, 2);
 	assert_int_equal(header()->timeline_unknown, 1);
 }
 
 static void test_untrue_start(void **state)
 {
-	copies_one_of_which(5 * MS, 20 * MS + 4000, 0);
+	copies_one_of_which(MANY_BYTES, SPY_MEM_DEVICE, 5 * MS, 20 * MS + 4000, 0);
 	assert_int_equal(total()->busy, 3 * (1000 + 3000));
-	assert_int_equal(exact_copies(), 2);
+	assert_int_equal(class_of_copies(MANY_BYTES)->exact_count, 2);
 	assert_int_equal(header()->timeline_unknown, 1);
 }
 
 /* Long ones that nothing speaks against. */
 static void test_long_copy(void **state)
 {
-	copies_one_of_which(20 * MS + 3000, 29 * MS, 0x1000); /* the kernels are another stream's */
+	/* The kernels are another stream's. */
+	copies_one_of_which(MANY_BYTES, SPY_MEM_DEVICE, 20 * MS + 3000, 29 * MS, 0x1000);
 	assert_int_equal(total()->busy, 9 * MS - 3000 + 2 * (1000 + 3000));
-	assert_int_equal(exact_copies(), 3);
+	assert_int_equal(class_of_copies(MANY_BYTES)->exact_count, 3);
+	assert_int_equal(header()->timeline_unknown, 0);
+}
+
+/* Nothing else is of its stream, but 12 bytes do not take 9 ms. */
+static void test_untrue_for_so_few_bytes(void **state)
+{
+	copies_one_of_which(12, SPY_MEM_DEVICE, 20 * MS + 3000, 29 * MS, 0x1000);
+	assert_int_equal(total()->busy, 3 * (1000 + 3000));
+	assert_int_equal(class_of_copies(12)->exact_count, 2);
+	assert_true(class_of_copies(12)->exact_ns == 2000);
+	assert_int_equal(header()->timeline_unknown, 1);
+}
+
+/* Unless the host has a part in the copy, which may be kept from it. */
+static void test_few_bytes_that_are_staged(void **state)
+{
+	copies_one_of_which(12, SPY_MEM_PAGEABLE, 20 * MS + 3000, 29 * MS, 0x1000);
 	assert_int_equal(header()->timeline_unknown, 0);
 }
 
@@ -426,6 +444,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_untrue_in_pieces, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_clocks_grain, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_untrue_end, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_untrue_for_so_few_bytes, start_exact, end),
+	        cmocka_unit_test_setup_teardown(test_few_bytes_that_are_staged, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_untrue_start, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_long_copy, start_exact, end),
 	        cmocka_unit_test_setup_teardown(test_damaged_activities, start_exact, end),
