@@ -430,10 +430,14 @@ static void test_nothing_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_sample),       cmocka_unit_test(test_nested),
-	        cmocka_unit_test(test_own_time),     cmocka_unit_test(test_streams_and_events),
-	        cmocka_unit_test(test_recent),       cmocka_unit_test(test_gpu_time),
-	        cmocka_unit_test(test_exact),        cmocka_unit_test(test_untrue),
+	        cmocka_unit_test(test_sample),
+	        cmocka_unit_test(test_nested),
+	        cmocka_unit_test(test_own_time),
+	        cmocka_unit_test(test_streams_and_events),
+	        cmocka_unit_test(test_recent),
+	        cmocka_unit_test(test_gpu_time),
+	        cmocka_unit_test(test_exact),
+	        cmocka_unit_test(test_untrue),
 	        cmocka_unit_test(test_untrue_for_so_few_bytes),
 	        cmocka_unit_test(test_nothing_kept),
 	};

@@ -218,6 +218,7 @@ static void test_copies(void **state)
 	w = copy_of(SPY_DIR_HTOD, SPY_MEM_PINNED, 1024, 3040); /* an H200's, and CUPTI says 930 */
 	w.async = 1;
 	assert_near(model_work_time(&w, &c).mean, 930, 1e-9);
+	assert_near(model_work_time(&w, &c).below, 550, 1e-9); /* an H100 had 500 less */
 	w = copy_of(SPY_DIR_HTOD, SPY_MEM_PINNED, 4096, 7310);
 	w.kind = TF_WORK_SET;
 	assert_near(model_work_time(&w, &c).mean, 7310 - 1300, 1e-9);

@@ -246,8 +246,8 @@ static void test_a_graph_without_a_device(void **state)
 static void copies_one_of_which(uint64_t bytes, enum spy_memory memory, uint64_t from, uint64_t to,
                                 uint64_t other_stream)
 {
-	struct tf_record copy = a_copy(memory == SPY_MEM_DEVICE ? SPY_DIR_DTOD : SPY_DIR_HTOD,
-	                               memory, true, bytes);
+	struct tf_record copy =
+	        a_copy(memory == SPY_MEM_DEVICE ? SPY_DIR_DTOD : SPY_DIR_HTOD, memory, true, bytes);
 	const uint64_t second = 20 * MS;
 
 	for (uint64_t at = 10 * MS; at <= 30 * MS; at += 10 * MS) {
