@@ -153,9 +153,12 @@ static void merge_episodes(struct tf_loop *l)
 /* A step from `start` to `end` belongs to the last episode, or begins one. */
 static void add_to_episode(struct tf_loop *l, bool begins, uint64_t start, uint64_t end)
 {
-	/* Read once: a recording that is cut while it is written becomes zeros. */
+	/* Read once: a recording that is cut while it is written becomes zeros. The reporter drains
+	 * files too, whose count may be anything. */
 	uint32_t count = __atomic_load_n(&l->episodes, __ATOMIC_RELAXED);
 
+	if (count > TF_EPISODES)
+		count = TF_EPISODES;
 	if (begins || !count) {
 		if (count >= TF_EPISODES) {
 			merge_episodes(l);

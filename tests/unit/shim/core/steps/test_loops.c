@@ -535,6 +535,20 @@ static void test_many_episodes(void **state)
 	rows_agree();
 }
 
+/* The reporter drains a file whose count is not one: no more than there is room for. */
+static void test_damaged_count_of_episodes(void **state)
+{
+	for (int i = 0; i < 100; i++)
+		forward_and_back();
+	struct tf_loop *l = (struct tf_loop *)(uintptr_t)longest(NULL);
+	uint64_t steps_before = l->steps;
+	l->episodes = 612369920;
+	for (int i = 0; i < 20; i++)
+		forward_and_back();
+	assert_true(l->steps > steps_before);
+	assert_true(l->episode[TF_EPISODES - 1].end > l->episode[0].end);
+}
+
 /* One step's calls come from whatever thread of a pool is free. */
 static void test_threads_that_take_turns(void **state)
 {
@@ -661,6 +675,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_pause_amid_steps_that_do_not, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_loops_that_alternate, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_many_episodes, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_damaged_count_of_episodes, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_threads_that_take_turns, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_thread_that_helps, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_threads_on_their_own, begin, finish),
