@@ -46,12 +46,19 @@ void whatif_slow_host(const struct replay *r, struct replay_act *acts, double sl
 
 /*
  * How far a measured gain may be off by what two loops in turn differ by, as a factor's logarithm:
- * as far as the host makes both. Where it makes one of them alone, the host's speed is all that
- * this one differs by, and that is tried apart (WHATIF_HOST_SLOWER).
+ * as far as the host makes both, which it does while the GPU idles. Where it makes one of them
+ * alone, the host's speed is all that this one differs by, and that is tried apart
+ * (WHATIF_HOST_SLOWER).
  */
 double whatif_spread(const struct whatif_outcome *o)
 {
-	double pair = GPU_SPREAD + (PAIR_SPREAD - GPU_SPREAD) * fmin(o->host[0], o->host[1]);
+	double host = fmin(o->host[0], o->host[1]), time = o->time[REPLAY_MEAN];
+
+	if (o->busy > 0)
+		host = fmin(host, 1 - fmin(1, o->busy));
+	if (o->bound[REPLAY_MEAN] > 0 && time > 0)
+		host = fmin(host, 1 - fmin(1, o->bound[REPLAY_MEAN] / time));
+	double pair = GPU_SPREAD + (PAIR_SPREAD - GPU_SPREAD) * host;
 
 	return o->changed > 0 ? pair : 0;
 }

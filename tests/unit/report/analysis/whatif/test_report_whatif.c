@@ -29,6 +29,16 @@ static void test_spread_of_runs(void **state)
 	}
 	o.host[0] = 1;
 	assert_near(whatif_spread(&o), 0.03, 1e-9);
+	/* A host that works beside a GPU which is hardly idle, as it was or then, makes little. */
+	o.host[1] = 1;
+	o.busy = 0.9;
+	o.bound[REPLAY_MEAN] = 0.4;
+	o.time[REPLAY_MEAN] = 0.8;
+	assert_near(whatif_spread(&o), 0.03 + 0.16 * 0.1, 1e-9);
+	o.busy = 0.5;
+	assert_near(whatif_spread(&o), 0.03 + 0.16 * 0.5, 1e-9);
+	o.time[REPLAY_MEAN] = 0.4;
+	assert_near(whatif_spread(&o), 0.03, 1e-9);
 	o.changed = 0;
 	assert_near(whatif_spread(&o), 0, 1e-9);
 	r.spread = log(1.25);
