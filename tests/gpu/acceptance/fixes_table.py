@@ -12,7 +12,8 @@ the sets before them had been looked at, the lodgers and the boarders by one mor
 that could gain anything, and so the passengers and the pilgrims when those had been looked at, the settlers after them,
 the sailors after the settlers, and the farmers after the sailors; the weavers and the millers were written by two each, when
 those had been looked at, and so the glaziers and the drovers after them, and the potters and the coopers after these, and the
-thatchers and the chandlers after those.
+thatchers and the chandlers after those, and the wheelwrights and the fletchers last, whose fixes change one thing each: there is one
+of each class that may gain a tenth.
 """
 
 
@@ -684,6 +685,88 @@ CHANDLERS = [
     # Nothing is wrong: one kernel has nearly all of a step.
     Case("numba_poker_odds", "numba", useless="no-sync", otherwise="gpu-bound", near=0.01),
 ]
+WHEELWRIGHTS = [
+    # Some thousand kernels of two or three microseconds a step, in eager operations on 53 thousand points. fix launches the same
+    # ones as a graph; both read twelve numbers behind a step.
+    Case("convection_rolls", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.02),
+    # Three reads of one number an iteration, each behind a product with a matrix of 165 MB (some 60 microseconds) and a few short
+    # kernels; 30 iterations a step. fix launches the same kernels, and reads once a step.
+    Case("dose_plans", "torch", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    # One copy of 19 MB a step from pageable memory, and some 150 kernels behind it, of a few milliseconds together. fix2 copies
+    # the same bytes from pageable memory while these run; the host waits for them as before.
+    Case("sign_words", "torch torchvision", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Six arrays of 34 MB a step from the driver and a small one, freed in bunches; seven kernels of some 30 microseconds, and a
+    # read of 4 KB. fix leaves the kernels and the read.
+    Case("numba_loan_losses", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Python goes through 32768 letters and makes lists of numbers, some 6 ms, before each call of a jitted function of one or two
+    # milliseconds, which copies 262 KB. fix leaves the call and the copy. The loss is read every 20 steps.
+    Case("jax_typing_errors", "jax optax", Fix("host-bound", "host=0"), useless="no-alloc", near=0.02),
+    # Nothing is wrong: one kernel of some milliseconds has nearly all of a step; 128 bytes are read behind it. Photons are added
+    # in any order.
+    Case("cupy_skin_light", "cupy", useless="no-sync", otherwise="gpu-bound", near=0.01),
+    # Some 600 kernels of two or three microseconds a step, forward, backward and of Adam; no wait but a look every 50 steps.
+    # The graph launches the same ones, and a copy of 0.46 MB on the device ahead; Adam's small kernels differ a bit
+    # (capturable).
+    Case("arm_masses", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.02),
+    # Two reads of one number a round, 24 rounds a step: one behind a product of some 100 microseconds and a few short kernels,
+    # one behind two short ones. fix reads once a step (all variants do that); fix2 leaves a read of one number a round.
+    Case("nitride_sheet", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.02),
+    # One copy of 16.8 MB a step from pageable memory; some 15 kernels of less than a millisecond together, and a read of 9 kB
+    # behind them. fix2 copies the same bytes from pageable memory, on another stream behind the launches of the kernels.
+    Case("cupy_brake_squeal", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.01),
+    # Six arrays a step from the driver, of 2.1, 7.9, 7.9 and 23.6 MB the larger ones, freed in bunches; six kernels of some 0.4
+    # ms together. No wait but a look every 100 steps.
+    Case("numba_solvent_skin", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Python takes some 25 to 30 ms for 82 thousand lines of text a step, ahead of two copies of 131 kB and some 200 launches;
+    # the GPU needs some 5 ms. fix leaves the copies and launches; fix2 leaves Python's work. Products in TF32.
+    Case("playlist_gaps", "torch transformers", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="pinned", near=0.05),
+    # Nothing is wrong: a call a step, of a few milliseconds, over 134 million values of tones; the losses are read every ten
+    # steps.
+    Case("jax_bell_foundry", "jax optax", useless="no-alloc", otherwise="gpu-bound", near=0.02),
+]
+FLETCHERS = [
+    # Some 250 kernels of two to four microseconds a step, forward, backward and those of Adam; nothing is read. 200 KB come once
+    # in 100 steps. fix launches the same kernels as a graph.
+    Case("lens_arcs", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.02),
+    # 50 MB come and 25 MB go, pinned and asynchronous, on the stream of some 25 kernels of 1 to 1.5 ms together; the host waits
+    # for a frame of four turns ago, while the GPU has work. fix has the same copies on two other streams.
+    Case("film_dailies", "torch", Fix("copy-bound", "overlap"), useless="no-alloc", near=0.01),
+    # Some 20 ms of Python for 45 000 draws, then two pageable copies of 1 MB together, and some hundred launches of short
+    # kernels. fix leaves the copies and the launches. Messages are added in any order.
+    Case("spam_callers", "torch torch_geometric", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
+    # Some thirty levels forward, each one kernel of up to some 40 microseconds and a copy of 512 bytes to pageable memory, which
+    # waits; as many short kernels back without a copy. fix has the same kernels; what launches take in Python limits it.
+    Case("numba_fibre_net", "numba", Fix("sync-bound", "no-sync"), useless="pinned", near=0.02),
+    # Some thirty arrays of 16 MB a step are taken by cudaMalloc and given back by cudaFree, six times when the pool is emptied;
+    # some hundred kernels of 5 to 20 microseconds. Seven numbers are read behind them.
+    Case("cupy_river_gravel", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # 120 calls a step of a jitted function with a few kernels of two to four microseconds, and nothing is read. fix has one call;
+    # its loop has the kernels of a moment, XLA may fuse them another way, and what Python does between the calls goes away too.
+    Case("jax_lava_flows", "jax", Fix(("launch-bound", "host-bound"), None), useless="no-alloc", near=0.02),
+    # Some 80 launches a tick of kernels of two or three microseconds, and one read of one number; 40 ticks a step. fix leaves the
+    # launches without the reads; fix2 leaves five launches and the read. 64 numbers are read behind each step.
+    Case("glider_thermals", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.05),
+    # One call of a jitted function between two reads of one number, 16 times a step, of some 150 to 300 microseconds on the GPU.
+    # fix leaves one read a step. By rounding a way may be taken in one variant, and not in another one.
+    Case("jax_well_switches", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.05),
+    # Nothing is wrong: one call of 72 passes through a table of 67 MB, ten or more milliseconds, and a read of one number.
+    Case("jax_watchmen", "jax", useless="no-sync", otherwise="gpu-bound", near=0.01),
+    # 40 launches of some 30 microseconds each, and 33.5 MB come to pageable memory, by a call that waits. fix brings the same
+    # bytes, and waits every 20 steps only; fix2 brings them by another stream, while the next ticks are under way.
+    Case("numba_motorways", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-sync",
+         near=0.01),
+    # Some ten segments of 14 to 80 MB are freed before each step, and allocated anew in it; some 30 kernels, a millisecond or
+    # two together. One read of four numbers a step.
+    Case("cupy_line_loads", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.02),
+    # NumPy takes ten or more milliseconds a batch; then four short copies from pageable memory, and less than 100 launches, of
+    # a millisecond together. fix leaves the copies and launches.
+    Case("pyg_alloy_cells", "torch torch_geometric", Fix("host-bound", "host=0"), useless="pinned", near=0.02),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
@@ -691,7 +774,8 @@ HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": 
           "farmers": FARMERS, "weavers": WEAVERS, "millers": MILLERS,
           "glaziers": GLAZIERS, "drovers": DROVERS,
           "potters": POTTERS, "coopers": COOPERS,
-          "thatchers": THATCHERS, "chandlers": CHANDLERS}
+          "thatchers": THATCHERS, "chandlers": CHANDLERS,
+          "wheelwrights": WHEELWRIGHTS, "fletchers": FLETCHERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
