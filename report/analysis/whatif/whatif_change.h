@@ -39,6 +39,7 @@ struct whatif_change {
 	bool managed;           /* of WHATIF_NO_ALLOC: kernels are taken to have waited for pages */
 	bool selected; /* of WHATIF_NO_SYNC: what was selected after a read of how many there are is
 	                  not */
+	bool pageable; /* of WHATIF_OVERLAP: pageable memory is copied while the GPU works */
 	unsigned staged; /* of WHATIF_PINNED and WHATIF_OVERLAP: what a library copied from and to
 	                    pinned memory of its own (WHATIF_SENT ...), and need not */
 };
@@ -57,7 +58,7 @@ struct whatif_outcome {
 	double host[2]; /* shares of the time in which the host works: as it was, and then */
 	double error, changed, bandwidth[2], graph_launch, hands, others, capped;
 	struct whatif_link link;
-	bool assumed_bandwidth, managed, selected;
+	bool assumed_bandwidth, managed, selected, pageable;
 	unsigned staged;
 };
 

@@ -16,6 +16,10 @@
  * Where the host waits for each step, a stream alone does not help a copy to the device: it is made
  * a step ahead too, and need not hold the host. But not at least, nor where the host takes longer
  * to come to it than it takes, but at best: its bytes may not be there before.
+ *
+ * A copy of pageable memory holds the host as long as before, but while the GPU works: one to the
+ * device comes a step ahead, behind the launches of a step and before the host waits for these; one
+ * from it a step later. As above: not at least.
  */
 
 struct around {          /* of a thread: since its last work */
@@ -88,6 +92,54 @@ static void put_beside(struct whatif_change *c, const struct replay *r,
 	c->changed++;
 }
 
+/* A large copy of pageable memory, which its call makes. */
+static bool is_pageable(const struct call_event *given, const struct replay_act *a)
+{
+	return given->kind == TF_WORK_COPY && given->direction <= SPY_DIR_DTOH &&
+	       given->memory == SPY_MEM_PAGEABLE && given->bytes >= WHATIF_STAGED_BYTES &&
+	       a->wait == REPLAY_STAGED && !given->result && given->stream != CALL_LOG_NONE &&
+	       !(given->flags & CALL_EVENT_CAPTURED);
+}
+
+/* Such a copy is made while the GPU works. `wait`: the first call behind the thread's last kernel
+ * that waits for the GPU, or CALL_LOG_NONE. */
+static void hold_meanwhile(struct whatif_change *c, const struct call_event *given,
+                           struct replay_act *call_events, struct replay_act *a, uint32_t wait)
+{
+	if (c->hope == HOPE_LEAST || (c->hope == HOPE_MIDDLE && a->gap >= a->own))
+		return;
+	if (given->direction == SPY_DIR_HTOD && wait != CALL_LOG_NONE) {
+		call_events[wait].gap += a->own;
+		a->own = 0;
+	}
+	a->flags |= given->direction == SPY_DIR_HTOD ? REPLAY_IN : REPLAY_OUT;
+	a->wait = REPLAY_NO_WAIT;
+	a->gpu = a->late = 0;
+	c->pageable = true;
+	c->changed++;
+}
+
+static void hold_while_the_gpu_works(struct whatif_change *c, const struct replay *r,
+                                     struct replay_act *call_events)
+{
+	size_t threads = r->call_log ? r->call_log->thread_count : 0;
+	uint32_t *wait = alloc_zeroed(threads + 1, sizeof(*wait));
+
+	for (size_t i = 0; i < threads; i++)
+		wait[i] = CALL_LOG_NONE;
+	for (uint32_t i = 0; i < r->count; i++) {
+		const struct call_event *given = &r->given[i];
+		uint32_t *of = &wait[given->thread];
+		if (given->kind == TF_WORK_KERNEL || given->kind == TF_WORK_GRAPH)
+			*of = CALL_LOG_NONE;
+		else if (is_pageable(given, &call_events[i]))
+			hold_meanwhile(c, given, call_events, &call_events[i], *of);
+		else if (*of == CALL_LOG_NONE && call_events[i].wait != REPLAY_NO_WAIT)
+			*of = i;
+	}
+	free(wait);
+}
+
 /*
  * A large result that the host waits for outside CUDA (XLA's) is asked for ahead, and taken a step
  * later: the array for it is made, and the copy goes, while the program goes on. It is copied out
@@ -150,5 +202,6 @@ void change_overlap(struct whatif_change *c, const struct replay *r, struct repl
 	}
 	free(waited);
 	free(of);
+	hold_while_the_gpu_works(c, r, call_events);
 	ask_ahead(c, r, call_events);
 }

@@ -253,6 +253,7 @@ static void try_change(const struct model *m, const struct model_process *p, con
 	to->managed |= c->managed;
 	to->staged |= c->staged;
 	to->selected |= c->selected;
+	to->pageable |= c->pageable;
 	to->busy = level == REPLAY_MEAN ? busy : to->busy;
 	busy = level == REPLAY_LOW ? fmax(busy, to->busy * least_work(m)) : to->busy;
 	to->bound[level] = fmin(busy, to->busy) * work_left(r, call_events);

@@ -168,6 +168,10 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		assume(to,
 		       "what is copied from pinned memory to the device is there a step ahead, and "
 		       "such a copy does not hold the host; for the least gain neither");
+		if (o->pageable)
+			assume(to, "copies of pageable memory hold the host as before, but while "
+			           "the GPU works: a step ahead to the device, a step later from "
+			           "it; for the least gain they stay where they are");
 		if (o->staged)
 			assume(to, "large results are asked for ahead and taken a step later, and "
 			           "copied out "
