@@ -640,7 +640,8 @@ THATCHERS = [
     Case("quantum_magnet", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
          near=0.02),
     # Nothing is wrong: a call a step, of a few milliseconds at least, in kernels over 67 million pairs.
-    Case("jax_stellarator_coils", "jax optax", useless="no-alloc", otherwise="gpu-bound", near=0.02),
+    Case("jax_stellarator_coils", "jax optax", Fix(("launch-bound", "host-bound"), None), useless="no-alloc",
+         otherwise="gpu-bound", near=0.02),
     # 16.8 MB a step from pageable memory. fix2 copies half of the bytes, in the same way. Changes of spots that overlap are added
     # in any order.
     Case("cupy_xray_scans", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-alloc", near=0.01),
@@ -691,7 +692,7 @@ WHEELWRIGHTS = [
     Case("convection_rolls", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.02),
     # Three reads of one number an iteration, each behind a product with a matrix of 165 MB (some 60 microseconds) and a few short
     # kernels; 30 iterations a step. fix launches the same kernels, and reads once a step.
-    Case("dose_plans", "torch", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    Case("dose_plans", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc", near=0.02),
     # One copy of 19 MB a step from pageable memory, and some 150 kernels behind it, of a few milliseconds together. fix2 copies
     # the same bytes from pageable memory while these run; the host waits for them as before.
     Case("sign_words", "torch torchvision", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
@@ -726,7 +727,8 @@ WHEELWRIGHTS = [
          useless="pinned", near=0.05),
     # Nothing is wrong: a call a step, of a few milliseconds, over 134 million values of tones; the losses are read every ten
     # steps.
-    Case("jax_bell_foundry", "jax optax", useless="no-alloc", otherwise="gpu-bound", near=0.02),
+    Case("jax_bell_foundry", "jax optax", Fix(("launch-bound", "host-bound"), None), useless="no-alloc", otherwise="gpu-bound",
+         near=0.02),
 ]
 FLETCHERS = [
     # Some 250 kernels of two to four microseconds a step, forward, backward and those of Adam; nothing is read. 200 KB come once
@@ -755,7 +757,7 @@ FLETCHERS = [
     # fix leaves one read a step. By rounding a way may be taken in one variant, and not in another one.
     Case("jax_well_switches", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.05),
     # Nothing is wrong: one call of 72 passes through a table of 67 MB, ten or more milliseconds, and a read of one number.
-    Case("jax_watchmen", "jax", useless="no-sync", otherwise="gpu-bound", near=0.01),
+    Case("jax_watchmen", "jax", Fix("sync-bound", "no-sync"), useless="pinned", otherwise="gpu-bound", near=0.01),
     # 40 launches of some 30 microseconds each, and 33.5 MB come to pageable memory, by a call that waits. fix brings the same
     # bytes, and waits every 20 steps only; fix2 brings them by another stream, while the next ticks are under way.
     Case("numba_motorways", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-sync",

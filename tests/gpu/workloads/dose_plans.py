@@ -7,6 +7,7 @@ Wrong: three numbers of each iteration are read by .item(), to see whether it is
 how far to go; the GPU has nothing to do then.
 fix: the numbers stay on the device, where the way to go is multiplied by one of them; all are read behind the last iteration
 (sync-bound).
+fix2: what is between two reads is a CUDA graph, the reads stay (launch-bound).
 useless: the doses and the gradient go to arrays that are made once.
 """
 import math
@@ -103,13 +104,53 @@ def make(variant):
         numbers = torch.stack(costs + sizes + [torch.dot(dose_of(beams), share)]).tolist()
         return numbers[ITERATIONS - 1], numbers[-1]
 
+    class Graphs:
+        """What is between two reads of read_each, as graphs, for one patient."""
+
+        def __init__(self, aims, floors, weights, share):
+            self.beams, self.way, self.far = torch.ones(SIDES * BEAMS, device="cuda"), torch.zeros(SIDES * BEAMS, device="cuda"), \
+                torch.zeros((), device="cuda")
+
+            def go_and_look():
+                torch.addcmul(self.beams, self.way, self.far, value=-1.0, out=self.beams).clamp_(min=0.0)
+                return wrong_with(dose_of(self.beams), aims, floors, weights)
+
+            def way_and_size():
+                return torch.linalg.vector_norm(torch.mul(self.beams, self.slope, out=self.way))
+
+            def how_far():
+                torch.div(torch.dot(self.way, self.slope), bend_of(self.way, weights), out=self.far)
+
+            self.look, (self.cost, self.slope) = fixable.capture(torch, go_and_look)
+            self.turn, self.size = fixable.capture(torch, way_and_size)
+            self.measure, _ = fixable.capture(torch, how_far)
+            self.share = share
+
+        def plan(self):
+            self.beams.fill_(1.0)
+            self.way.zero_()
+            self.far.zero_()
+            for _ in range(ITERATIONS):
+                self.look.replay()
+                cost = self.cost.item()
+                if cost < ENOUGH:
+                    break
+                self.turn.replay()
+                if self.size.item() < TINY:
+                    break
+                self.measure.replay()
+                self.far.item()
+            torch.addcmul(self.beams, self.way, self.far, value=-1.0, out=self.beams).clamp_(min=0.0)
+            return cost, torch.dot(dose_of(self.beams), self.share).item()
+
+    graphs = [Graphs(*each) for each in patients] if variant == "fix2" else None
     plan = read_once if variant == "fix" else read_each
 
     def step():
         number = turn[0] % PATIENTS
         turn[0] += 1
         with torch.no_grad():
-            kept[number][:] = plan(*patients[number])  # cause: wait,copy
+            kept[number][:] = graphs[number].plan() if graphs else plan(*patients[number])  # cause: wait,copy
 
     return fixable.Work(step, torch.cuda.synchronize, lambda: [x for numbers in kept for x in numbers])
 
