@@ -112,6 +112,10 @@ class Judged(unittest.TestCase):
 
     def test_no_fix_helps(self):
         self.assertEqual(row_of(Case("x", "torch", otherwise="gpu-bound"), {"useless": 1.0}, process())["expected"], ["gpu-bound"])
+        little = Case("x", "torch", Fix("sync-bound", "no-sync"), otherwise="gpu-bound")
+        self.assertEqual(row_of(little, {"fix": 1.04}, process())["expected"], ["gpu-bound"])
+        self.assertEqual(row_of(little, {"fix": 1.08}, process())["expected"], ["gpu-bound", "sync-bound"])
+        self.assertEqual(row_of(little, {"fix": 1.11}, process())["expected"], ["sync-bound"])
         unknown = row_of(Case("x", "torch", LAUNCH), {"fix": 1.0}, process())
         self.assertEqual((unknown["expected"], unknown["right_class"]), (None, None))
 

@@ -21,6 +21,7 @@ from acceptance.modes import BARE, MODES
 from acceptance.settings import ROOT, output_of
 
 HELPS = 1.10         # a fix that gains less is none here
+MATTERS = 1.05       # but one that gains this much is of the class that the report may name
 AS_GOOD = 1.25       # fixes within this factor of the best are as good
 PROMISE_MOST = 1.05  # of a change that does not help
 NEAR = 0.25          # of a prediction, from what was measured
@@ -127,7 +128,8 @@ def accepted(case, measured):
     best = max(helping.values(), default=0.0)
     if best >= HELPS:
         return sorted({c for f, gain in helping.items() if gain * AS_GOOD >= best for c in f.classes})
-    return [case.otherwise] if case.otherwise else None
+    little = {c for f, gain in helping.items() if gain >= MATTERS for c in f.classes}
+    return sorted({case.otherwise} | little) if case.otherwise else None
 
 
 def is_whole(row, case):

@@ -26,7 +26,7 @@ def make(variant):
     nitrogen = ((number // SIDE + number % SIDE) % 2 == 0).float()
     sites = SITE * (1.0 - 2.0 * nitrogen)
     phases, speeds = 6.28 * torch.rand(ATOMS, 2, device="cuda"), 0.1 + 0.2 * torch.rand(ATOMS, 2, device="cuda")
-    unity, one = torch.eye(ATOMS, device="cuda"), torch.ones((), device="cuda")
+    unity = torch.eye(ATOMS, device="cuda")
     square, changed = [torch.empty(ATOMS, ATOMS, device="cuda") if variant == "useless" else None for _ in range(2)]
     turn, usual = [0], [0.0, 0.0]
 
@@ -51,7 +51,7 @@ def make(variant):
 
     def sign_of(density, change):
         """Whether the electrons become as many as there are by adding the change, or by taking it away."""
-        return torch.copysign(one, (ELECTRONS - density.trace()) * change.trace())
+        return torch.sign((ELECTRONS - density.trace()) * change.trace())
 
     def read_each(density):
         for _ in range(ROUNDS):
