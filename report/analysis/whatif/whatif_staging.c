@@ -104,7 +104,7 @@ static double usual_reading(const struct replay *r, const struct staged *all, si
 	double bytes = (double)all->bytes;
 	struct usual u = usual_time(r, all, count);
 
-	return u.first >= bytes / FASTEST ? bytes / READ_SLOWEST : 0;
+	return u.middle >= bytes / FASTEST ? bytes / READ_SLOWEST : 0;
 }
 
 struct staging {

@@ -98,6 +98,8 @@ static void test_other_work_is_no_copying(void **state)
 #define READING_US   1300.0 /* 6 bytes a ns */
 #define DOWN_US      160.0
 
+static int kept_each; /* one step of so many finds its array made; 0: none */
+
 /*
  * In each step a kernel makes a large result; a thread of XLA makes an array for it, copies it to
  * pinned memory, is told by a host function when it is there, and copies it to the array. Then the
@@ -112,7 +114,7 @@ static void read_by_xla(struct play *p, double own_us, double faster, bool sends
 		play_launch(p, 5, KERNEL_US);
 		struct tf_record r = play_call(p, xla.told, 4);
 		play_returns(p, &r);
-		p->host = p->tail + MAKING_US / faster;
+		p->host = p->tail + (kept_each && i % kept_each == 0 ? 20 : MAKING_US / faster);
 		play_read(p, &xla, RESULT_BYTES, DOWN_US);
 		p->host = p->tail + READING_US / faster + own_us;
 		if (sends) {
@@ -152,6 +154,15 @@ static void test_a_large_result_is_copied_by_the_library(void **state)
 	r = reading(WHATIF_HOST, 0, 1);
 	assert_true(saved(r.window, r.predicted) < 100);
 	assert_true(saved(r.window, r.least) > MAKING_US); /* at best it was */
+}
+
+/* Now and then there is an array already, or it is made while the GPU works. */
+static void test_an_array_that_is_there_now_and_then(void **state)
+{
+	kept_each = 4;
+	struct whatif_result r = reading(WHATIF_OVERLAP, 0, 1);
+	kept_each = 0;
+	assert_near(saved(r.window, r.predicted), MAKING_US * 3 / 4 + DOWN_US, 0.1);
 }
 
 /* Asked for ahead, the array is made and the copy goes meanwhile. */
@@ -214,6 +225,7 @@ int main(void)
 	        cmocka_unit_test(test_other_work_is_no_copying),
 	        cmocka_unit_test(test_a_large_result_is_copied_by_the_library),
 	        cmocka_unit_test(test_a_large_result_is_asked_for_ahead),
+	        cmocka_unit_test(test_an_array_that_is_there_now_and_then),
 	        cmocka_unit_test(test_work_with_a_result_is_the_programs),
 	        cmocka_unit_test(test_nothing_is_copied_twice),
 	        cmocka_unit_test(test_no_copy_is_as_fast),
