@@ -116,6 +116,18 @@ def capture(torch, step, before=None, warm_up=3):
     return graph, given
 
 
+def scanned(jax, step, times):
+    """So many steps as one call: step(*state) gives the next state and a loss; the call the last state and the mean of the losses."""
+    def one(state, _):
+        *state, loss = step(*state)
+        return tuple(state), loss
+
+    def all_of_them(*state):
+        state, losses = jax.lax.scan(one, state, None, length=times)
+        return (*state, losses.mean())
+    return jax.jit(all_of_them)
+
+
 class Work:
     """A variant that is set up: `step()` or `loop(steps)`, `wait()` until its GPU work is done, and `values()`, floats that
     tell what it computed."""

@@ -66,21 +66,10 @@ def make(variant):
         return optax.apply_updates(tones, changes), moments, loss
 
     better = jax.jit(improve, donate_argnums=(0, 1) if variant == "useless" else ())
-
-    def ten(tones, moments):
-        def one(carried, _):
-            *carried, loss = improve(*carried)
-            return tuple(carried), loss
-        (tones, moments), losses = jax.lax.scan(one, (tones, moments), None, length=LOOK_EVERY)
-        return tones, moments, losses.mean()
-
-    better_ten = jax.jit(ten)
+    better_ten = fixable.scanned(jax, improve, LOOK_EVERY)
 
     def loop(steps):
-        if variant != "fix":
-            for _ in range(steps):
-                step()
-        for _ in range(steps // LOOK_EVERY if variant == "fix" else 0):
+        for _ in range(steps // LOOK_EVERY):
             *state[:], loss = better_ten(*state)
             usual[0] += 0.1 * (float(loss) - usual[0])
 
@@ -91,7 +80,8 @@ def make(variant):
             usual[0] += 0.1 * (sum(float(one) for one in jax.device_get(pending)) / LOOK_EVERY - usual[0])
             pending.clear()
 
-    return fixable.Work(step, lambda: jax.block_until_ready(state), lambda: list(usual), loop)
+    return fixable.Work(step, lambda: jax.block_until_ready(state), lambda: list(usual),
+                        loop if variant == "fix" else None)
 
 
 run.main(make)
