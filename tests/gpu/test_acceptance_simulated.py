@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -271,8 +272,19 @@ class Simulated(unittest.TestCase):
             done = again("%s=%s" % (other, kept))
             self.assertIn("(was comm-bound)", done.stdout)
             self.assertIn(said, done.stdout)
+            # The recordings may be of other runs; the last result that has a program tells what its fixes gained.
+            elsewhere = os.path.join(folder, "elsewhere")
+            os.mkdir(elsewhere)
+            made, = os.listdir(kept)
+            shutil.copy(os.path.join(kept, made), os.path.join(elsewhere, "fake_launches-77.cudaspy"))
+            shutil.copy(os.path.join(kept, made), os.path.join(elsewhere, "unheard_of-1.cudaspy"))
+            done = again("--recordings", kept, other)
+            self.assertIn("(was comm-bound)", done.stdout)
+            self.assertIn(said, done.stdout)
+            self.assertNotIn("(was comm-bound)", again("--recordings", kept, other, out).stdout)
             # Where no recording was kept there is nothing to judge.
-            for arguments in (out + "=" + folder,), ("--only", "none", out), (kept,):
+            for arguments in (out + "=" + folder,), ("--only", "none", out), (kept,), ("--recordings", folder, out), \
+                    ("--recordings", elsewhere, out):
                 done = again(*arguments)
                 self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
 

@@ -11,6 +11,7 @@ import glob
 import json
 import math
 import os
+import re
 import statistics
 
 from acceptance import fixes, fixes_table, shim
@@ -53,11 +54,40 @@ def row_again(settings, case, row, folder):
     return fixes.judge(row, case)
 
 
-def rows_again(settings, pairs):
-    """[(result, row as it was, row as it is now)] of pairs (result, folder of its recordings)."""
+def measured(pairs):
+    """(result, folder, row) of pairs (result, folder of its recordings)."""
+    return [(result, folder, row) for result, folder in pairs for row in rows_of(result) if row["runs"]]
+
+
+def measured_elsewhere(results, folder):
+    """The same of recordings of other runs (PROGRAM-PID.cudaspy), by what the last result that has their program measured."""
+    rows = {row["program"]: (result, row) for result, _, row in measured([(r, None) for r in results]) if row["gains"]}
+    found = []
+    for name, recordings in sorted(recorded(folder).items()):
+        if name in rows:
+            result, row = rows[name][0], copy.deepcopy(rows[name][1])
+            row["runs"] = row["runs"][:1]
+            said = row["runs"][0]["processes"][0]
+            row["runs"][0]["processes"] = [{**said, "pid": pid} for pid in recordings]
+            found.append((result, folder, row))
+    return found
+
+
+def recorded(folder):
+    """{program: pids of its recordings}."""
+    found = collections.defaultdict(list)
+    for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.cudaspy"))):
+        match = re.fullmatch(r"(.+)-(\d+)\.cudaspy", os.path.basename(path))
+        if match:
+            found[match[1]].append(int(match[2]))
+    return found
+
+
+def rows_again(settings, rows):
+    """[(result, row as it was, row as it is now)] of what measured() gives."""
     known = all_cases()
-    wanted = [(result, folder, row) for result, folder in pairs for row in rows_of(result)
-              if row["runs"] and row["program"] in known and settings.wanted(row["program"])]
+    wanted = [(result, folder, row) for result, folder, row in rows
+              if row["program"] in known and settings.wanted(row["program"])]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as readers:
         again = list(readers.map(lambda w: row_again(settings, known[w[2]["program"]], w[2], w[1]), wanted))
     return [(result, row, now) for (result, _, row), now in zip(wanted, again) if now]
