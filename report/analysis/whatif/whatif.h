@@ -61,8 +61,10 @@ struct whatif_block {
 };
 #define WHATIF_BLOCKS 12
 #define WHATIF_TEXT   192
-/* "cudaMemcpy, 1 a step, reads a result ..." */
-const char *whatif_block_text(const struct whatif_block *b, char to[WHATIF_TEXT]);
+/* "cudaMemcpy, 1 a step, reads a result ...": of `count` blocks at most the first ones that are
+ * said together, as all calls are that work on the legacy stream; `said` of them. */
+const char *whatif_block_text(const struct whatif_block *b, size_t count, size_t *said,
+                              char to[WHATIF_TEXT]);
 
 struct whatif_result { /* owns nothing: may be copied */
 	enum whatif what;

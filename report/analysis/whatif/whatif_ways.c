@@ -17,9 +17,19 @@ static const char *const words[BLOCK_KINDS] = {
         [BLOCK_THREADS] = "is made by a thread that has no part in the step",
 };
 
-const char *whatif_block_text(const struct whatif_block *b, char to[WHATIF_TEXT])
+const char *whatif_block_text(const struct whatif_block *b, size_t count, size_t *said,
+                              char to[WHATIF_TEXT])
 {
-	snprintf(to, WHATIF_TEXT, "%.55s, %.3g a step, %s", name_call(b->call), b->per_step,
+	double per_step = b->per_step;
+	char others[48] = "";
+
+	for (*said = 1; b->kind == BLOCK_LEGACY && *said < count && b[*said].kind == BLOCK_LEGACY;
+	     ++*said)
+		per_step += b[*said].per_step;
+	if (*said > 1)
+		snprintf(others, sizeof(others), " (and %zu other call%s)", *said - 1,
+		         *said > 2 ? "s" : "");
+	snprintf(to, WHATIF_TEXT, "%.55s%s, %.3g a step, %s", name_call(b->call), others, per_step,
 	         words[b->kind]);
 	return to;
 }

@@ -43,9 +43,10 @@ static void graphs(struct text_layout *page, const struct whatifs *w,
 	text_layout_line(page, "%s, %s: %s.", q->text,
 	                 r->form == WHATIF_WHOLE ? "a whole step each" : "runs of calls",
 	                 whatif_graph_way(whatif_model(w)));
-	for (size_t i = 0; i < r->blocked_count; i++)
-		text_layout_line(page, "%s, in the way of a whole step: %s.", q->text,
-		                 whatif_block_text(&r->blocked[i], text));
+	for (size_t i = 0, said; i < r->blocked_count; i += said)
+		text_layout_line(
+		        page, "%s, in the way of a whole step: %s.", q->text,
+		        whatif_block_text(&r->blocked[i], r->blocked_count - i, &said, text));
 }
 
 void out_page_whatif(struct whatifs *w, const struct out_options *o,

@@ -293,9 +293,37 @@ static void test_parse(void **state)
 	}
 }
 
+/* Calls that are in the way for the same reason are told together where the reason is the stream.
+ */
+static void test_what_is_in_the_way_is_told(void **state)
+{
+	const struct whatif_block blocks[] = {{BLOCK_READ, "cudaMemcpyAsync", 790, 79},
+	                                      {BLOCK_WAIT, "cudaStreamSynchronize", 20, 2},
+	                                      {BLOCK_LEGACY, "cudaLaunchKernel", 4940, 494},
+	                                      {BLOCK_LEGACY, "cuLaunchKernelEx", 1210, 121},
+	                                      {BLOCK_LEGACY, "cudaMemsetAsync", 490, 49}};
+	static const struct {
+		size_t at, of, said;
+		const char *text;
+	} cases[] = {{0, 5, 1, "cudaMemcpyAsync, 79 a step, reads"},
+	             {1, 5, 1, "cudaStreamSynchronize, 2 a step, waits"},
+	             {2, 5, 3, "cudaLaunchKernel (and 2 other calls), 664 a step, works on"},
+	             {3, 5, 2, "cuLaunchKernelEx (and 1 other call), 170 a step, works on"},
+	             {2, 3, 1, "cudaLaunchKernel, 494 a step, works on"}};
+	char text[WHATIF_TEXT];
+	size_t said;
+
+	for (unsigned k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		whatif_block_text(&blocks[cases[k].at], cases[k].of - cases[k].at, &said, text);
+		assert_int_equal(said, cases[k].said);
+		assert_memory_equal(text, cases[k].text, strlen(cases[k].text));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_what_is_in_the_way_is_told),
 	        cmocka_unit_test(test_spread_of_runs),
 	        cmocka_unit_test(test_the_hosts_own),
 	        cmocka_unit_test(test_busy_by_guesses),
