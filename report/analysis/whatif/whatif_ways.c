@@ -53,5 +53,12 @@ const char *whatif_graph_way(const struct model *m)
 	if (any_kernel(m, "_fusion"))
 		return "jax.jit around the whole step, with donated arguments; lax.scan over "
 		       "several steps";
+	if (any_kernel(m, "cupy_"))
+		return "begin_capture() and end_capture() of a cupy.cuda.Stream around the step "
+		       "once, then the graph's launch() each step; cupy.fuse() for elementwise "
+		       "operations";
+	if (any_kernel(m, "[abi:v")) /* Numba's */
+		return "a cuda.core.GraphBuilder as the kernels' stream (numba-cuda since March "
+		       "2026); one kernel for several where there is none";
 	return "cudaStreamBeginCapture around the step once, then cudaGraphLaunch each step";
 }

@@ -320,10 +320,31 @@ static void test_what_is_in_the_way_is_told(void **state)
 	}
 }
 
+/* Each library has its own way to a graph: kernels' names tell which it is. */
+static void test_the_way_to_a_graph(void **state)
+{
+	static const char *const cases[][2] = {
+	        {"void at::native::elementwise_kernel<128>(int)", "torch.compile("},
+	        {"triton_poi_fused_add_0", "torch.compile("},
+	        {"loop_multiply_fusion", "jax.jit"},
+	        {"cupy_multiply__float32_float_float32", "begin_capture()"},
+	        {"__main__::tick[abi:v1][abi:cw51](Array<float>)", "a cuda.core.GraphBuilder"},
+	        {"step[abi:cxx11](float*)", "cudaStreamBeginCapture"},
+	};
+	struct model_kernel kernels[2] = {{.name = NULL}};
+	struct model m = {.kernels = kernels, .kernel_count = 2};
+
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		kernels[1].name = (char *)(uintptr_t)cases[k][0];
+		assert_ptr_equal(strstr(whatif_graph_way(&m), cases[k][1]), whatif_graph_way(&m));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_what_is_in_the_way_is_told),
+	        cmocka_unit_test(test_the_way_to_a_graph),
 	        cmocka_unit_test(test_spread_of_runs),
 	        cmocka_unit_test(test_the_hosts_own),
 	        cmocka_unit_test(test_busy_by_guesses),
