@@ -36,12 +36,24 @@ static bool may_go_on(const struct call_event *given, const struct replay_act *a
 	       a->wait == REPLAY_STAGED;
 }
 
+/* Whether a copy that takes so long, ns, may be made at another time. */
+static bool may_move(const struct whatif_change *c, const struct replay_act *a, double takes)
+{
+	return c->hope == HOPE_MOST || (c->hope == HOPE_MIDDLE && a->gap < takes);
+}
+
 static bool is_ahead(const struct whatif_change *c, const struct call_event *given,
                      const struct replay_act *a)
 {
-	if (given->direction != SPY_DIR_HTOD || given->memory != SPY_MEM_PINNED)
-		return false;
-	return c->hope == HOPE_MOST || (c->hope == HOPE_MIDDLE && a->gap < a->gpu);
+	return given->direction == SPY_DIR_HTOD && given->memory == SPY_MEM_PINNED &&
+	       may_move(c, a, a->gpu);
+}
+
+/* A copy between the host and a device that was made. */
+static bool is_over_the_bus(const struct call_event *given)
+{
+	return given->kind == TF_WORK_COPY && given->direction <= SPY_DIR_DTOH && !given->result &&
+	       given->stream != CALL_LOG_NONE && !(given->flags & CALL_EVENT_CAPTURED);
 }
 
 static bool is_meant(const struct whatif_change *c, const struct replay *r,
@@ -49,8 +61,7 @@ static bool is_meant(const struct whatif_change *c, const struct replay *r,
 {
 	const struct call_event *given = &r->given[i];
 
-	if (given->kind != TF_WORK_COPY || given->direction > SPY_DIR_DTOH || given->result ||
-	    given->stream == CALL_LOG_NONE || a->wait == REPLAY_BUFFER)
+	if (!is_over_the_bus(given) || a->wait == REPLAY_BUFFER)
 		return false;
 	return a->wait != REPLAY_STAGED || (may_go_on(given, a) && is_ahead(c, given, a));
 }
@@ -95,24 +106,25 @@ static void put_beside(struct whatif_change *c, const struct replay *r,
 /* A large copy of pageable memory, which its call makes. */
 static bool is_pageable(const struct call_event *given, const struct replay_act *a)
 {
-	return given->kind == TF_WORK_COPY && given->direction <= SPY_DIR_DTOH &&
-	       given->memory == SPY_MEM_PAGEABLE && given->bytes >= WHATIF_STAGED_BYTES &&
-	       a->wait == REPLAY_STAGED && !given->result && given->stream != CALL_LOG_NONE &&
-	       !(given->flags & CALL_EVENT_CAPTURED);
+	return is_over_the_bus(given) && given->memory == SPY_MEM_PAGEABLE &&
+	       given->bytes >= WHATIF_STAGED_BYTES && a->wait == REPLAY_STAGED;
 }
 
-/* Such a copy is made while the GPU works. `wait`: the first call behind the thread's last kernel
- * that waits for the GPU, or CALL_LOG_NONE. */
-static void hold_meanwhile(struct whatif_change *c, const struct call_event *given,
-                           struct replay_act *call_events, struct replay_act *a, uint32_t wait)
+/* Copy `i` is made while the GPU works. `wait`: the first call behind the thread's last kernel that
+ * waits for the GPU, or CALL_LOG_NONE. */
+static void hold_meanwhile(struct whatif_change *c, const struct replay *r,
+                           struct replay_act *call_events, uint32_t i, uint32_t wait)
 {
-	if (c->hope == HOPE_LEAST || (c->hope == HOPE_MIDDLE && a->gap >= a->own))
+	bool to_device = r->given[i].direction == SPY_DIR_HTOD;
+	struct replay_act *a = &call_events[i];
+
+	if (!may_move(c, a, a->own))
 		return;
-	if (given->direction == SPY_DIR_HTOD && wait != CALL_LOG_NONE) {
+	if (to_device && wait != CALL_LOG_NONE) {
 		call_events[wait].gap += a->own;
 		a->own = 0;
 	}
-	a->flags |= given->direction == SPY_DIR_HTOD ? REPLAY_IN : REPLAY_OUT;
+	a->flags |= to_device ? REPLAY_IN : REPLAY_OUT;
 	a->wait = REPLAY_NO_WAIT;
 	a->gpu = a->late = 0;
 	c->pageable = true;
@@ -133,7 +145,7 @@ static void hold_while_the_gpu_works(struct whatif_change *c, const struct repla
 		if (given->kind == TF_WORK_KERNEL || given->kind == TF_WORK_GRAPH)
 			*of = CALL_LOG_NONE;
 		else if (is_pageable(given, &call_events[i]))
-			hold_meanwhile(c, given, call_events, &call_events[i], *of);
+			hold_meanwhile(c, r, call_events, i, *of);
 		else if (*of == CALL_LOG_NONE && call_events[i].wait != REPLAY_NO_WAIT)
 			*of = i;
 	}

@@ -52,13 +52,9 @@ void whatif_slow_host(const struct replay *r, struct replay_act *acts, double sl
  */
 double whatif_spread(const struct whatif_outcome *o)
 {
-	double host = fmin(o->host[0], o->host[1]), time = o->time[REPLAY_MEAN];
-
-	if (o->busy > 0)
-		host = fmin(host, 1 - fmin(1, o->busy));
-	if (o->bound[REPLAY_MEAN] > 0 && time > 0)
-		host = fmin(host, 1 - fmin(1, o->bound[REPLAY_MEAN] / time));
-	double pair = GPU_SPREAD + (PAIR_SPREAD - GPU_SPREAD) * host;
+	double busy_then = o->bound[REPLAY_MEAN] / o->time[REPLAY_MEAN], /* NaN: not known */
+	        host = fmin(fmin(o->host[0], 1 - o->busy), fmin(o->host[1], 1 - busy_then)),
+	       pair = GPU_SPREAD + (PAIR_SPREAD - GPU_SPREAD) * fmax(0, host);
 
 	return o->changed > 0 ? pair : 0;
 }

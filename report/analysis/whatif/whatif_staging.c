@@ -126,8 +126,8 @@ static bool divide(struct staging *s, const struct replay *r, double *part)
 			to++;
 		double takes = to - from < LEAST_COPIES ? 0 : s->usual(r, s->all + from, to - from);
 		for (size_t i = from; i < to; i++) {
-			double *to = &part[s->all[i].at];
-			*to = fmax(*to, fmin(r->call_events[s->all[i].at].gap, takes));
+			uint32_t at = s->all[i].at;
+			part[at] = fmax(part[at], fmin(r->call_events[at].gap, takes));
 		}
 		any |= takes > 0;
 	}
