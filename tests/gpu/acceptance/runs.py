@@ -14,7 +14,7 @@ from acceptance import counts, process, programs, shim, truth
 from acceptance.modes import BARE, MODES
 
 # Programs with graphs: CUPTI then records each launch of one as a span, and none of the kernels inside.
-GRAPH_PROGRAMS = ("graph_replay", "torch_graph_replay", "jax_graphs", "jax_stellarator_coils", "jax_fort_views", "jax_metro_trips")
+GRAPH_PROGRAMS = ("graph_replay", "torch_graph_replay", "jax_graphs", *programs.JAX_WITH_GRAPHS)
 PROGRAMS = (
     r"^((many_tiny_launches|one_big_kernel|pageable_copies|pinned_overlap|graph_replay|launch_loop)/(static|sim)"
     r"|torch_mlp/.*|torch_conv_training|torch_compiled|torch_graph_replay|torch_pinned_copies|jax_matmul|jax_graphs)$")
@@ -201,7 +201,7 @@ def loop_times(made):
 def rows(settings, page, row_of, print_row):
     """The rows of all programs of these two parts, `row_of(program, rounds)` of each."""
     found = []
-    for program in programs.all_programs(settings):
+    for program in programs.timed_programs(settings):
         if settings.only is None and not re.search(PROGRAMS, program.name):
             continue
         row = {"program": program.name, "pass": None, "note": None}

@@ -108,11 +108,11 @@ def make(variant):
         """What is between two reads of read_each, as graphs, for one patient."""
 
         def __init__(self, aims, floors, weights, share):
-            self.beams, self.way, self.far = torch.ones(SIDES * BEAMS, device="cuda"), torch.zeros(SIDES * BEAMS, device="cuda"), \
-                torch.zeros((), device="cuda")
+            self.beams, self.way = torch.ones(SIDES * BEAMS, device="cuda"), torch.zeros(SIDES * BEAMS, device="cuda")
+            self.far, self.share = torch.zeros((), device="cuda"), share
 
             def go_and_look():
-                torch.addcmul(self.beams, self.way, self.far, value=-1.0, out=self.beams).clamp_(min=0.0)
+                self.go()
                 return wrong_with(dose_of(self.beams), aims, floors, weights)
 
             def way_and_size():
@@ -124,7 +124,9 @@ def make(variant):
             self.look, (self.cost, self.slope) = fixable.capture(torch, go_and_look)
             self.turn, self.size = fixable.capture(torch, way_and_size)
             self.measure, _ = fixable.capture(torch, how_far)
-            self.share = share
+
+        def go(self):
+            torch.addcmul(self.beams, self.way, self.far, value=-1.0, out=self.beams).clamp_(min=0.0)
 
         def plan(self):
             self.beams.fill_(1.0)
@@ -140,7 +142,7 @@ def make(variant):
                     break
                 self.measure.replay()
                 self.far.item()
-            torch.addcmul(self.beams, self.way, self.far, value=-1.0, out=self.beams).clamp_(min=0.0)
+            self.go()
             return cost, torch.dot(dose_of(self.beams), self.share).item()
 
     graphs = [Graphs(*each) for each in patients] if variant == "fix2" else None
