@@ -37,8 +37,8 @@
 #define BUS_BELOW 0.3
 /*
  * So much less, and more, a copy takes that no pair stands around: mostly one of a kind, as a
- * program begins. By CUPTI 18 kinds to the device, of 3 KiB to 64 MiB, took 0.33 to 2.0 times what
- * the bus tells, one 6.3; 13 kinds to the host 0.96 to 1.11, one 1.55 (JAX; H100 and H200).
+ * program begins. By CUPTI 19 kinds to the device, of 3 KiB to 64 MiB, took 0.33 to 2.0 times what
+ * the bus tells, one 6.3; 14 kinds to the host 0.96 to 1.11, one 1.55 (JAX; H100 and H200).
  */
 static const double untimed_below[] = {0.7, 0.3}, untimed_above[] = {1.1, 0.6};
 

@@ -48,7 +48,8 @@ void tl_exact_give_up(struct tl_exact *x, const struct tl_delayed *d)
 }
 
 /* What speaks against the times of a copy is not at hand any more (timeline_exact_implausible.c):
- * one that takes milliseconds must at least have moved a byte in SLOWEST_NS. */
+ * one that takes milliseconds must at least have moved a byte in SLOWEST_NS, which is less than
+ * IMPLAUSIBLE_SLOWEST, as nothing else tells. */
 static bool is_believed(const struct tl_activity *a, const struct tf_work *w, double ns)
 {
 	return (a->kind != TF_WORK_COPY && a->kind != TF_WORK_SET) || ns < IMPLAUSIBLE_LEAST_NS ||
