@@ -548,7 +548,8 @@ POTTERS = [
     Case("rna_folds", "torch", Fix("launch-bound", "graphs"), Fix("launch-bound", None, "fix2"), useless="no-sync", near=0.01),
     # Some 24 reads of one number an iteration, mostly with two kernels between. fix leaves one read of an iteration, and has
     # more launches; fix2 has two reads and far fewer launches. Rounding changes the steps a bit.
-    Case("sea_heights", "torch", Fix("sync-bound", "no-sync"), Fix("sync-bound", None, "fix2"), useless="no-alloc", near=0.02),
+    Case("sea_heights", "torch", Fix("sync-bound", "no-sync"), Fix("sync-bound", None, "fix2"), Fix("launch-bound", "graphs", "fix3"),
+         useless="no-alloc", near=0.02),
     # The memory is pinned already; kernels take about half as long as the copies, or as long. fix2 copies half of the bytes.
     Case("vandal_edits", "torch", Fix("copy-bound", "overlap"), Fix("copy-bound", None, "fix2"), useless="no-alloc", near=0.02),
     # The work is done by two workers, of which the profiled process sees only that it waits. fix2 leaves them an eighth of it.
@@ -600,7 +601,8 @@ COOPERS = [
     Case("barn_videos", "torch transformers", Fix("copy-bound", "pinned"), Fix("copy-bound", None, "fix2"), useless="no-alloc",
          near=0.02),
     # A pool's end frees its segments, which waits for the GPU; the answer was read before. Sums are added in any order.
-    Case("flight_delays", "torch torch_geometric", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.02),
+    Case("flight_delays", "torch torch_geometric", Fix("alloc-bound", "no-alloc"),
+         Fix(("alloc-bound", "launch-bound"), None, "fix2"), useless="pinned", near=0.02),
     # Nothing is wrong: a ViT-B/16 over 192 pictures a step; the wait for the answer costs about 1 %.
     Case("stolen_art", "torch timm", useless="no-sync", otherwise="gpu-bound", near=0.02),
     # One call of a compiled function between two reads. fix makes up to 15 ticks more for a fall; fix2 leaves all reads.
@@ -742,7 +744,8 @@ FLETCHERS = [
     Case("spam_callers", "torch torch_geometric", Fix("host-bound", "host=0"), useless="pinned", near=0.05),
     # Some thirty levels forward, each one kernel of up to some 40 microseconds and a copy of 512 bytes to pageable memory, which
     # waits; as many short kernels back without a copy. fix has the same kernels; what launches take in Python limits it.
-    Case("numba_fibre_net", "numba", Fix("sync-bound", "no-sync"), useless="pinned", near=0.02),
+    Case("numba_fibre_net", "numba", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.02),
     # Some thirty arrays of 16 MB a step are taken by cudaMalloc and given back by cudaFree, six times when the pool is emptied;
     # some hundred kernels of 5 to 20 microseconds. Seven numbers are read behind them.
     Case("cupy_river_gravel", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),

@@ -5,8 +5,11 @@ farthest level back, each exchange gets its share of the traffic behind it. Each
 
 Wrong: behind each level the host copies a flag, to know whether any exchange was reached anew, and only then goes on.
 fix: how many levels there are from an exchange, which is the same each time, was found once before (sync-bound).
+fix2: the way back from the farthest level is a graph for each source; the flags are read as before (launch-bound).
 useless: the traffic of an hour, which comes once in 32 steps, comes from pinned memory.
 """
+import ctypes
+
 import fixable
 
 run = fixable.Program(__doc__, steps=900, warm_up=10)
@@ -124,6 +127,31 @@ def make(variant):
             further[GRID, BLOCK](begins, others, levels, ways, reached, level)
         return end
 
+    def way_back(end, *stream):
+        for level in range(end - 2, -1, -1):
+            back[(GRID, BLOCK, *stream)](begins, others, levels, ways, through, traffic, level)
+        add[(GRID, BLOCK, *stream)](levels, through, load)
+
+    driver, graphs = ctypes.CDLL("libcuda.so.1"), []
+
+    def captured(end):
+        """The way back as a graph: Numba has none, so the driver is asked."""
+        stream, graph, ready = cuda.stream(), ctypes.c_void_p(), ctypes.c_void_p()
+        handle = ctypes.c_void_p(stream.handle.value if hasattr(stream.handle, "value") else int(stream.handle))
+        asked = [driver.cuStreamBeginCapture_v2(handle, 2)]
+        way_back(end, stream)
+        asked += [driver.cuStreamEndCapture(handle, ctypes.byref(graph)), driver.cuGraphInstantiateWithFlags(
+            ctypes.byref(ready), graph, ctypes.c_ulonglong(0))]
+        if any(asked):
+            raise RuntimeError("no graph: the driver says %s" % asked)
+        return ready
+
+    if variant == "fix2":
+        ends = [spread(source) for source in sources]
+        way_back(ends[-1])  # Numba compiles
+        load.copy_to_device(numpy.zeros(EXCHANGES))
+        graphs = [captured(end) for end in ends]
+
     def step():
         number = turn[0] % SOURCES
         if number == 0:
@@ -131,9 +159,10 @@ def make(variant):
         turn[0] += 1
         source = sources[number]
         end = spread_as_known(source, known[number]) if known else spread(source)  # cause: wait,copy
-        for level in range(end - 2, -1, -1):
-            back[GRID, BLOCK](begins, others, levels, ways, through, traffic, level)
-        add[GRID, BLOCK](levels, through, load)
+        if graphs:
+            driver.cuGraphLaunch(graphs[number], ctypes.c_void_p(0))
+        else:
+            way_back(end)
 
     def values():
         """The load of an exchange by the mean, and that of the hundredth part which has the most."""

@@ -6,6 +6,7 @@ Wrong: each of the 21 products of two vectors in an iteration is read by .item()
 slope and curvature are read one by one as well.
 fix: the products stay on the device, where vectors are multiplied by them; what tells how far to go is read once (sync-bound).
 fix2: all products of the remembered vectors are one matrix product, which is read once; the rest is numbers (sync-bound).
+fix3: what a map costs, some thirty kernels, is a CUDA graph for each day; all is read as before (launch-bound).
 useless: the direction is computed in a vector that is made once.
 """
 import fixable
@@ -54,6 +55,8 @@ def make(variant):
     measured, turn, usual, once = list(days()), [0], [0.0, 0.0], variant in ("fix", "fix2")
     room = torch.empty(PLACES, device="cuda") if variant == "useless" else None
     rows = torch.zeros(2 * MEMORY + 1, PLACES, device="cuda") if variant == "fix2" else None
+    asked = torch.zeros(PLACES, device="cuda")
+    graphs = [fixable.capture(torch, lambda day=day: costs_of(asked, day)) for day in measured] if variant == "fix3" else None
 
     def product(one, other):
         both = torch.dot(one, other)
@@ -99,17 +102,25 @@ def make(variant):
             past.append((step, change, 1.0 / product(step, change)))  # cause: wait,copy
         del past[:-MEMORY]
 
+    def costs_and_gradient(field, number):
+        if not graphs:
+            return costs_of(field, measured[number])
+        graph, (costs, gradient) = graphs[number]
+        asked.copy_(field)
+        graph.replay()
+        return costs, gradient.clone()
+
     def analysed(day):
         """A day's map, and what it costs."""
         field, past = torch.zeros(PLACES, device="cuda"), []
-        costs, gradient = costs_of(field, day)
+        costs, gradient = costs_and_gradient(field, day)
         now = costs.item()
         for number in range(ITERATIONS):
             way = direction(gradient, past) if past else -FIRST * gradient  # cause: wait,copy
             slope = torch.dot(gradient, way)
             for length in (1.0, 0.3, 0.1):
                 trial = torch.add(field, way, alpha=length)
-                costs, there = costs_of(trial, day)
+                costs, there = costs_and_gradient(trial, day)
                 new, fall = torch.stack((costs, slope)).tolist() if once else (costs.item(), slope.item())  # cause: wait,copy
                 if new <= now + ENOUGH * length * fall:
                     break
@@ -119,7 +130,7 @@ def make(variant):
 
     @torch.no_grad()
     def step():
-        field, now = analysed(measured[turn[0] % DAYS])  # cause: wait,copy
+        field, now = analysed(turn[0] % DAYS)  # cause: wait,copy
         turn[0] += 1
         usual[0] += 0.05 * (now / 1000.0 - usual[0])
         usual[1] += 0.05 * (field.square().mean().item() - usual[1])
