@@ -11,7 +11,8 @@
  * Steps that repeat become one launch of a graph each, however long the host takes between their
  * calls: that time goes with the calls. What stays: the waits for the GPU, the copies that bring
  * inputs, allocations; and the longest stretch that the host spends outside CUDA in each step,
- * before the graph's launch, as it may be a loader or the program's own logic.
+ * before the graph's launch, as it may be a loader or the program's own logic; and what issuing a
+ * call usually takes, once for each launch of a graph.
  *
  * A wait inside a step divides its graph in two, as the host decides there what comes next, and so
  * does an allocation or free that no graph takes. The best case has none: the results are read at
@@ -53,9 +54,21 @@ static bool repeats(const struct whole *w, uint32_t i)
 }
 
 /* Host time that issuing a call costs in the program's own code or its framework. */
+static double usual_gap(const struct whole *w, uint32_t i)
+{
+	return fmin(w->r->call_events[i].gap, w->steps->usual);
+}
+
+/* Of a call besides the graph's launch: whether it is still made is not known. */
 static double issuing(const struct whole *w, uint32_t i)
 {
-	return w->c->hope == HOPE_LEAST ? fmin(w->r->call_events[i].gap, w->steps->usual) : 0;
+	return w->c->hope == HOPE_LEAST ? usual_gap(w, i) : 0;
+}
+
+/* Of the graph's launch, which comes for the calls from `i` on: it is issued as they were. */
+static double launching(const struct whole *w, uint32_t i)
+{
+	return w->free ? 0 : usual_gap(w, i);
 }
 
 /* What of the time before a call stays. */
@@ -115,7 +128,7 @@ static void collapse(struct whole *w, const struct segment *g)
 		if (i == g->last)
 			break;
 	}
-	w->acts[g->lead].gap += stays + issuing(w, g->lead);
+	w->acts[g->lead].gap += stays + launching(w, g->lead);
 }
 
 /* The calls behind the last piece, before `end`. */
