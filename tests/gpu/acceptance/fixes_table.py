@@ -12,8 +12,9 @@ the sets before them had been looked at, the lodgers and the boarders by one mor
 that could gain anything, and so the passengers and the pilgrims when those had been looked at, the settlers after them,
 the sailors after the settlers, and the farmers after the sailors; the weavers and the millers were written by two each, when
 those had been looked at, and so the glaziers and the drovers after them, and the potters and the coopers after these, and the
-thatchers and the chandlers after those, and the wheelwrights and the fletchers last, whose fixes change one thing each: there is one
-of each class that may gain a tenth.
+thatchers and the chandlers after those, and the wheelwrights and the fletchers, whose fixes change one thing each: there is one
+of each class that may gain a tenth; and the saddlers and the glovers last, where each program that waits in its step has a fix of
+that, and most of those with many launches one of these.
 """
 
 
@@ -772,6 +773,93 @@ FLETCHERS = [
     # a millisecond together. fix leaves the copies and launches.
     Case("pyg_alloy_cells", "torch torch_geometric", Fix("host-bound", "host=0"), useless="pinned", near=0.02),
 ]
+SADDLERS = [
+    # Some 40 kernels of two or three microseconds a hop, 32 hops a step; nothing is read but two numbers every 50 steps. fix
+    # launches the same ones as a graph.
+    Case("hearing_aids", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.02),
+    # Four reads of one number a round, behind two products with a matrix of 105 MB (some 30 microseconds each) and a dozen short
+    # kernels; 30 rounds a step. fix launches the same kernels, and reads twice a step; fix2 reads once a round.
+    Case("word_twins", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.02),
+    # One copy of 16.8 MB a step from pageable memory, and some ten kernels of half a millisecond together; two numbers are read
+    # every 25 steps. fix2 copies the same bytes from pageable memory, on another stream behind the launches of the kernels.
+    Case("cupy_steel_strips", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Three arrays of 25 MB a step from the driver, one of 0.5 MB and a small one, freed in bunches; six kernels of some 0.2 ms
+    # together. No wait but a look every 50 steps. Sums are added in any order.
+    Case("numba_gearboxes", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.02),
+    # Python takes some 12 ms for 16 thousand codes a step, before each call of a jitted function of one or two milliseconds,
+    # which copies 221 KB. fix leaves the call and the copy. The loss is read every 20 steps.
+    Case("jax_clinic_codes", "jax optax", Fix("host-bound", "host=0"), useless="no-alloc", near=0.02),
+    # Nothing is wrong: some 350 kernels a step, of ten milliseconds together, mostly products of matrices in bfloat16; five
+    # numbers are read every 20 steps. fix launches the same ones as a graph.
+    Case("candled_eggs", "torch timm", Fix("launch-bound", "graphs"), useless="pinned", otherwise="gpu-bound", near=0.02),
+    # Some 900 kernels of two or three microseconds a step, in eager operations on 384 by 384 places; nothing is read but 256
+    # bytes every 64 steps. The graph launches the same ones; two copies of one number are ahead of it in both, one behind.
+    Case("glacier_ice", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.02),
+    # Two reads of one number a gauge, 48 gauges a step, each behind some 15 kernels of 4 to 15 microseconds and a product with a
+    # matrix of up to 197 MB (up to some 80). fix reads twice a step; fix2 leaves the reads, and has a graph for each gauge.
+    Case("rain_gauges", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.02),
+    # One copy of 33.5 MB a step from pageable memory, which waits; some six kernels behind it, of some 0.3 ms together. 66 KB are
+    # read every 40 steps. fix2 copies the same bytes from pageable memory, by another stream, behind the launches of the kernels.
+    Case("cupy_wind_lidar", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.01),
+    # Five arrays of 16.8 MB a step from the driver, freed in bunches of ten; five kernels of some 0.15 ms together. No wait but a
+    # read of 197 KB every 60 steps.
+    Case("numba_solar_parks", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # NumPy takes some 12 to 20 ms a batch, ahead of a copy of 0.5 MB from pageable memory and some 70 launches, of a millisecond
+    # together on the GPU. fix leaves the copy and the launches; fix2 leaves NumPy's work and the copy. Convolutions in TF32.
+    Case("hail_radar", "torch torchvision", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.02),
+    # Nothing is wrong: one call of some eight milliseconds, with two products of 137 GFLOP each; twelve times 12 bytes are read
+    # every 24 steps.
+    Case("jax_climate_twins", "jax", useless="no-sync", otherwise="gpu-bound", near=0.02),
+]
+GLOVERS = [
+    # Some 600 kernels of two or three microseconds a step (ten moments of sixty), on 82 thousand numbers; a number is read every
+    # hundred steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("distillation_trays", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.02),
+    # 24 passes a step of some 15 kernels, two Fourier transforms of 13 MB among them, of some 120 microseconds together; behind
+    # each, one number is read. fix has the same kernels and one read a step; fix2 has a pass as a graph, and reads as before.
+    Case("laser_cavity", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.02),
+    # One copy of 33.5 MB a step from pageable memory, and seven kernels behind it, of some 0.6 ms together; a number is read
+    # every 20 steps. fix2 copies the same bytes from pageable memory on another stream, behind the launches of the kernels.
+    Case("cupy_ion_flights", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.01),
+    # Six arrays a step from the driver (4 to 28 MB, 107 MB together), freed in bunches; six kernels of some 0.3 ms together.
+    # 147 kB are read every 50 steps. fix leaves kernels and reads. Sums of cells are added in any order.
+    Case("numba_muon_pictures", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # NumPy takes some 15 to 25 ms for 144 stamps; then one copy of 2.3 MB from pageable memory, and some 70 launches of one or
+    # two milliseconds. fix leaves the copy and the launches; fix2 leaves NumPy's work and the copy. Convolutions in TF32.
+    Case("survey_alerts", "torch torchvision", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="no-alloc", near=0.02),
+    # Nothing is wrong: one call a step, with 4.3 thousand million sines, of some five to twelve milliseconds; a number is
+    # read every ten steps.
+    Case("jax_powder_rings", "jax", useless="no-alloc", otherwise="gpu-bound", near=0.02),
+    # Some 1200 kernels of two or three microseconds a step, on 133 thousand numbers; 100 gains are read every 50 steps, and 48 kB
+    # come once in 100 steps. fix launches the same kernels as a graph.
+    Case("callable_bonds", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.02),
+    # One call of a jitted function between two reads of one number, 24 times a step; a call is a softmax and sums over an array
+    # of 84 MB, some 80 to 120 microseconds. fix reads once in 20 steps.
+    Case("jax_empty_containers", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    # One copy of 27.5 MB a step from pageable memory, and some 30 kernels behind it, of a millisecond together. Three numbers are
+    # read every 20 steps. fix2 copies the same bytes from pageable memory while these run; the host waits for them as before.
+    Case("cupy_mouldy_maize", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Four arrays a step from the driver, of 134, 34, 34 and 2 MB, freed in bunches; eight kernels of some 0.4 ms together.
+    # Nothing is read; 16 kB come once in 64 steps.
+    Case("numba_fog_of_war", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Python takes some 20 to 40 ms for 192 lines of text a step; then three copies of 1.2 MB together from pageable memory, and
+    # some 200 launches of short kernels. fix leaves the copies and launches; fix2 leaves Python's reading. Messages are added
+    # in any order.
+    Case("virus_trees", "torch torch_geometric", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="pinned", near=0.05),
+    # Nothing is wrong: some 1000 kernels of some 20 ms together, which the host launches in about half of that time; a number is
+    # read every 20 steps.
+    Case("instrument_tags", "torch timm", useless="no-sync", otherwise="gpu-bound", near=0.05),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
@@ -780,7 +868,7 @@ HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": 
           "glaziers": GLAZIERS, "drovers": DROVERS,
           "potters": POTTERS, "coopers": COOPERS,
           "thatchers": THATCHERS, "chandlers": CHANDLERS,
-          "wheelwrights": WHEELWRIGHTS, "fletchers": FLETCHERS}
+          "wheelwrights": WHEELWRIGHTS, "fletchers": FLETCHERS, "saddlers": SADDLERS, "glovers": GLOVERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
