@@ -58,6 +58,7 @@ struct model_phase {
 	bool lost;                   /* records of its processes were lost */
 	bool coarse; /* its stretches are shorter than what the time slices can tell apart */
 	double host[TF_HOSTS]; /* of its time, by the time slices */
+	double busy;           /* of the GPU that works most, ns of its time, by the time slices */
 	bool has_host;
 	struct model_phase_part *parts; /* by process */
 	size_t part_count;

@@ -128,16 +128,20 @@ static double add_process(struct model *m, uint32_t process, size_t range)
 
 /* ---- their figures ---- */
 
-static void add_host(struct model_phase *p, const struct overview *o,
-                     const struct model_phase_part *part)
+/* What the host and the GPU did in its time. */
+static void add_slices(struct model_phase *p, const struct overview *o,
+                       const struct model_phase_part *part)
 {
 	for (size_t i = 0; o->host && i < o->count; i++) {
 		double all = phases_part(o, i, o->window, INFINITY), in = 0;
 		for (size_t k = 0; k < part->stretch_count; k++)
 			in += phases_part(o, i, o->window + part->stretches[k].start,
 			                  o->window + part->stretches[k].end);
-		for (int k = 0; all > 0 && in > 0 && k < TF_HOSTS; k++)
+		if (!(all > 0 && in > 0))
+			continue;
+		for (int k = 0; k < TF_HOSTS; k++)
 			p->host[k] += o->host[i][k] * fmin(1, in / all);
+		p->busy += phases_busy(o, i) * fmin(1, in / all);
 	}
 	p->has_host |= o->host != NULL;
 }
@@ -259,7 +263,7 @@ static void fill(const struct model *m, struct model_phase *p)
 		windows += of->window;
 		if (of->overview.width > 0)
 			slices += part->time / of->overview.width;
-		add_host(p, &of->overview, part);
+		add_slices(p, &of->overview, part);
 	}
 	p->share = windows > 0 ? fmin(1, p->time / windows) : NAN;
 	if (p->kind != PHASE_LOOP)

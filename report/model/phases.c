@@ -45,7 +45,7 @@ static bool loading(const struct overview *p, size_t slice, double ns)
 	       0.5 * sum;
 }
 
-static double busy_of(const struct overview *p, size_t slice)
+double phases_busy(const struct overview *p, size_t slice)
 {
 	double busy = 0;
 
@@ -56,7 +56,7 @@ static double busy_of(const struct overview *p, size_t slice)
 
 static bool gpu_rests(const struct overview *p, size_t slice)
 {
-	return p->device_count && busy_of(p, slice) < STARTED * p->width;
+	return p->device_count && phases_busy(p, slice) < STARTED * p->width;
 }
 
 double phases_part(const struct overview *p, size_t slice, double from, double until)
@@ -137,7 +137,7 @@ size_t phases_teardown(const struct overview *p, size_t *first)
 		if (!frees && !gives_nothing(p, i - 1))
 			break;
 		freed += frees;
-		worked |= busy_of(p, i - 1) > 0;
+		worked |= phases_busy(p, i - 1) > 0;
 		if (frees && !worked)
 			earliest = i - 1;
 		if (frees && TEARDOWN_PAUSES * freed >= end - i + 1)

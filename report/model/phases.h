@@ -24,6 +24,9 @@ size_t phases_teardown(const struct overview *p, size_t *first);
 double phases_settled(const struct overview *p, double start, double most);
 
 /* How much of a slice lies in [from, until), ns since load. */
+/* Of the device that works most, ns of a slice. */
+double phases_busy(const struct overview *p, size_t slice);
+
 double phases_part(const struct overview *p, size_t slice, double from, double until);
 /* Of a slice's host time `from`, what `ns` left out of it take: what is none of its steady work
  * goes first. */

@@ -302,6 +302,33 @@ static void test_loops_of_little_time(void **state)
 	end(&r);
 }
 
+/* Where most steps take next to no time and a few take all of it, that is the loop's as far as the
+ * GPU works in it: the host ran ahead, and waits. What it spends else, as for code that is
+ * compiled, makes no loop of a few calls. */
+static void test_a_loop_that_runs_ahead(void **state)
+{
+	static const double first[] = {100, 300}, later[] = {400, 900};
+	static const struct {
+		double busy; /* of the GPU, in the later one */
+		size_t main;
+	} cases[] = {{0.9, 2}, {0.3, 1}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run r;
+		start(&r, 1);
+		slices(&r, 0, 0, 40, TF_HOST_LAUNCH, 0);
+		slices(&r, 0, 40, 90, TF_HOST_OUTSIDE, cases[i].busy);
+		slices(&r, 0, 90, 100, TF_HOST_OUTSIDE, 0);
+		add_up(&r);
+		loop(&r, 0, 1, "first", first, 1);
+		loop(&r, 0, 1, "later", later, 1)->q.p50 = 0.05 * MS;
+		finish(&r);
+		assert_near(row(&r, 2, PHASE_LOOP)->busy, cases[i].busy * 500 * MS, 1e-6);
+		assert_int_equal(r.m.phases.main, cases[i].main);
+		end(&r);
+	}
+}
+
 /* A loop that is over before the others begin and gives next to none of their work prepares them,
  * as it does in a run of any length; not one that gives as much, goes on, or takes far longer. */
 static void test_a_loop_that_prepares(void **state)
@@ -550,6 +577,7 @@ int main(void)
 	        cmocka_unit_test(test_threads_of_one_loop),
 	        cmocka_unit_test(test_threads_side_by_side),
 	        cmocka_unit_test(test_loops_of_little_time),
+	        cmocka_unit_test(test_a_loop_that_runs_ahead),
 	        cmocka_unit_test(test_a_loop_that_prepares),
 	        cmocka_unit_test(test_loops_of_little_work),
 	        cmocka_unit_test(test_a_loop_that_pauses),
