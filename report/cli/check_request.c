@@ -29,6 +29,8 @@ enum {
 	HELP
 };
 
+static const char *const format_names[] = {"text", "json", "md", "junit", "github", NULL};
+
 static const struct option_row rows[] = {
         [BASELINE] = {"baseline", 'b', "FILE", "compare with this recording, folder or baseline"},
         [CONFIG] = {"config", 'c', "FILE", "read rules from FILE (default: ./cudaspy.toml)"},
@@ -40,7 +42,8 @@ static const struct option_row rows[] = {
         [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
         [ALLOW_KILLED] = {"allow-killed", 0, NULL, "judge killed and running processes too"},
         [SAVE] = {"save-baseline", 0, "FILE", "judge nothing, write a baseline of the recordings"},
-        [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, md, junit or github"},
+        [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, md, junit or github",
+                    format_names},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
         [SOURCE_ROOT] = {"source-root", 0, "FOLDER", "where recorded source files lie here"},
         [EXPLAIN] = {"explain", 0, "RULE", "say what RULE means, judge nothing"},
@@ -54,7 +57,6 @@ static const struct option_use uses[] = {
         {0},
 };
 
-static const char *const format_names[] = {"text", "json", "md", "junit", "github", NULL};
 static void (*const formats[])(const struct out_check *, const struct out_options *) = {
         out_check_text, out_check_json, out_check_markdown, out_check_junit, out_check_github};
 

@@ -29,6 +29,8 @@ enum {
 	HELP
 };
 
+static const char *const format_names[] = {"text", "json", "csv", "md", NULL};
+
 static const struct option_row rows[] = {
         [RUNS] = {"runs", 'n', "N", "how often each command is run and measured (default 10)"},
         [WARMUP] = {"warmup", 'w', "N", "runs before, which are not measured (default 1)"},
@@ -41,13 +43,12 @@ static const struct option_row rows[] = {
         [IGNORE_FAILURE] = {"ignore-failure", 'i', NULL, "go on when a command fails"},
         [SEPARATOR] = {"separator", 0, "WORD",
                        "what stands between the commands (default --); empty: there is one"},
-        [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, csv or md"},
+        [FORMAT] = {"format", 'f', "FORMAT", "text (default), json, csv or md", format_names},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
         [HELP] = {"help", 'h', NULL, "print this"},
         {0},
 };
 
-static const char *const format_names[] = {"text", "json", "csv", "md", NULL};
 static void (*const formats[])(const struct bench *, const struct out_options *) = {
         out_bench_text, out_bench_json, out_bench_csv, out_bench_markdown};
 static const char *const gpu_modes[] = {"sample", "cupti", "off", NULL};

@@ -21,16 +21,17 @@
 
 enum { DEVICE, DRY_RUN, FORMAT, OUTPUT, HELP };
 
+static const char *const format_names[] = {"text", "json", NULL};
+
 static const struct option_row rows[] = {
         [DEVICE] = {"device", 'd', "N", "CUDA's number of a GPU (default: one of each kind)"},
         [DRY_RUN] = {"dry-run", 0, NULL, "measure, and store nothing"},
-        [FORMAT] = {"format", 'f', "FORMAT", "text (default) or json"},
+        [FORMAT] = {"format", 'f', "FORMAT", "text (default) or json", format_names},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
         [HELP] = {"help", 'h', NULL, "print this"},
         {0},
 };
 
-static const char *const format_names[] = {"text", "json", NULL};
 static void (*const formats[])(const struct out_calibrated *, FILE *) = {out_calibrate_text,
                                                                          out_calibrate_json};
 

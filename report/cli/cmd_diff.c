@@ -13,6 +13,8 @@
 
 enum { BASE, NEW, ALL, STEPS, SKIP_STEPS, STEPS_FROM, FORMAT, LIMIT, FULL_NAMES, OUTPUT, HELP };
 
+static const char *const format_names[] = {"text", "md", "json", "html", NULL};
+
 static const struct option_row rows[] = {
         [BASE] = {"base", 'b', "FILE...", "recordings before; what follows belongs to them"},
         [NEW] = {"new", 'n', "FILE...", "recordings after; what follows belongs to them"},
@@ -20,7 +22,7 @@ static const struct option_row rows[] = {
         [STEPS] = {"steps", 0, "N", "a run has N steps: totals are divided by it"},
         [SKIP_STEPS] = {"skip-steps", 0, "N", "leave the first N steps of a process out"},
         [STEPS_FROM] = {"steps-from", 0, "NAME", "the steps are the NVTX ranges of this name"},
-        [FORMAT] = {"format", 'f', "FORMAT", "text (default), md, json or html"},
+        [FORMAT] = {"format", 'f', "FORMAT", "text (default), md, json or html", format_names},
         [LIMIT] = {"limit", 'l', "N", "rows of a table at most, or all (default 15; json: all)"},
         [FULL_NAMES] = {"full-names", 0, NULL, "whole kernel names, however long"},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},
@@ -34,7 +36,6 @@ static const struct option_use uses[] = {
         {0},
 };
 
-static const char *const format_names[] = {"text", "md", "json", "html", NULL};
 static void (*const formats[])(const struct compare_result *, const struct headline *,
                                const struct out_options *) = {
         out_diff_text, out_diff_markdown, out_diff_json, NULL /* html: write_page() */};

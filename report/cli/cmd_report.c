@@ -38,8 +38,11 @@ enum {
 	HELP
 };
 
+static const char *const format_names[] = {"text", "brief", "json", "csv", "md", "html", NULL};
+
 static const struct option_row rows[] = {
-        [FORMAT] = {"format", 'f', "FORMAT", "text (default), brief, json, csv, md or html"},
+        [FORMAT] = {"format", 'f', "FORMAT", "text (default), brief, json, csv, md or html",
+                    format_names},
         [ALL] = {"all", 'a', NULL, "everything, not the first screen alone"},
         [SECTION] = {"section", 0, "NAME",
                      "this section alone, may be given again: run, findings, what-if, processes, "
@@ -104,7 +107,6 @@ static const struct option_use uses[] = {
 
 static const char *const name_forms[] = {"full", "short", "mangled", NULL};
 static const enum out_names forms[] = {NAMES_FULL, NAMES_SHORT, NAMES_MANGLED};
-static const char *const format_names[] = {"text", "brief", "json", "csv", "md", "html", NULL};
 static const char *const colour_names[] = {"auto", "always", "never", NULL};
 static void (*const formats[])(const struct model *, const struct analysis *,
                                const struct out_options *) = {out_screen, out_brief,    out_json,

@@ -11,14 +11,20 @@
 
 static int wrong_option(const struct option_reader *r, const char *name)
 {
-	const char *names[64];
+	const char *names[64], *choice = NULL;
 	size_t count = 0;
 
-	for (const struct option_row *row = r->rows; row->name && count < 63; row++)
+	for (const struct option_row *row = r->rows; row->name && count < 63; row++) {
 		names[count++] = row->name;
+		for (size_t i = 0; row->choices && row->choices[i] && !choice; i++)
+			choice = strcmp(row->choices[i], name) ? NULL : row->name;
+	}
 	names[count] = NULL;
 	const char *meant = suggest(name, names);
-	if (meant)
+	if (choice)
+		complain("%s: unknown option --%s; did you mean --%s %s?", r->command, name, choice,
+		         name);
+	else if (meant)
 		complain("%s: unknown option --%s; did you mean --%s?", r->command, name, meant);
 	else
 		complain("%s: unknown option --%s; see cudaspy %s --help", r->command, name,

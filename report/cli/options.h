@@ -15,6 +15,7 @@ struct option_row {
 	char letter;       /* short form, or 0 */
 	const char *value; /* what it takes, for the help; NULL = nothing */
 	const char *help;
+	const char *const *choices; /* what its value may be, ends with NULL; NULL = anything */
 };
 
 struct option_reader {

@@ -109,6 +109,9 @@ static void test_usage(void **state)
 	complains(CUDASPY, "no command");
 	complains(CUDASPY " reprot", "did you mean report?");
 	complains(CUDASPY " report --frmat=json", "did you mean --format?");
+	complains(CUDASPY " report --json", "did you mean --format json?");
+	complains(CUDASPY " check --junit", "did you mean --format junit?");
+	complains(CUDASPY " report --default", "see cudaspy report --help");
 	complains(CUDASPY " report --format jso", "did you mean json?");
 	complains(CUDASPY " report --limit x", "--limit x");
 	complains(CUDASPY " report -z", "-z");
