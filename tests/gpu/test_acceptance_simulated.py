@@ -231,6 +231,8 @@ class Simulated(unittest.TestCase):
                                   "--half", "first", "--repeats", "2", "--fix-modes", "sample,cupti", PYTHONPATH=fake)
         row, = parts["fixes"]["rows"]
         self.assertEqual((row["program"], row["half"], row["troubles"], row["same_result"]), ("fake_launches", "first", [], True))
+        self.assertEqual([r["result"] for r in row["runs"]], 4 * [row["result"]])
+        self.assertTrue(row["result"])
         steps = row["steps_true"][0]
         self.assertEqual([name for name, _, _ in row["loops"]], ["base", "base", "fix", "useless", "useless", "fix", "base"])
         # Seven launches a step, and those to warm up; the recorded runs were told how many steps the bare one had.

@@ -275,7 +275,7 @@ class Held:
 
 def new_row(case, half):
     return {"program": case.name, "half": half, "pass": None, "note": None, "gains": {}, "loops": [], "runs": [], "troubles": [],
-            "expected": None, "steps_true": None, "failed_variants": {}, "kernel_ns": None}
+            "expected": None, "steps_true": None, "failed_variants": {}, "kernel_ns": None, "result": []}
 
 
 def measure_bare(row, held):
@@ -284,6 +284,7 @@ def measure_bare(row, held):
     if outcome.skipped:
         row["note"] = outcome.skipped
         return None, None
+    row["result"] = outcome.results
     row["loops"] = loops(outcome.stdout)
     row["gains"] = gains(row["loops"])
     row["failed_variants"] = failures(outcome.stdout)
@@ -307,7 +308,8 @@ def use_recorded(settings, case, run, outcome, results):
     if not found or not timed:
         return None, None
     return {"mode": run.mode.name, "processes": found, "step_ns": 1e9 * timed[0][2] / timed[0][1],
-            "seconds": round(outcome.seconds, 1), "same_result": same_result(results, outcome.results, case.near)}, None
+            "seconds": round(outcome.seconds, 1), "result": outcome.results,
+            "same_result": same_result(results, outcome.results, case.near)}, None
 
 
 def measure(settings, case, half, held, readers, ahead):
@@ -496,7 +498,8 @@ def lines_of(row):
                     v["kernel"]["mean_ns"], v["kernel"]["low_ns"], v["kernel"]["high_ns"],
                     "-" if row["kernel_ns"] is None else "%.0f" % row["kernel_ns"])
     if row["same_result"] is False:
-        yield "the result is another one under the shim"
+        yield "the result is another one under the shim: %s, bare: %s" % (
+            ", ".join(" ".join(run.get("result", [])) or "-" for run in row["runs"]), " ".join(row.get("result", [])) or "-")
     yield from row["troubles"]
 
 

@@ -3,7 +3,7 @@
 it is and mirrored. A vision transformer makes 384 numbers of a picture, and the egg is of the kind whose mean, from eggs that
 were opened, is nearest: alive, dead early, dead late, or clear. The pictures of a day lie on the GPU.
 
-Wrong: nothing; the GPU is busy with large products of matrices in bfloat16.
+Wrong: nothing; the GPU is busy with large products of matrices in bfloat16 (gpu-bound).
 fix: a step is one CUDA graph (launch-bound); gains little.
 useless: the shares of the kinds, at which one looks every 20 steps, come to pinned memory.
 """

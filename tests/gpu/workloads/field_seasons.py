@@ -6,6 +6,7 @@ Wrong: the loss and the share of hits are read before the backward pass, and beh
 it is a number; then their norm is read. At each of these waits the GPU rests until Python has launched something new.
 fix: all of this is computed as before, but kept on the GPU and looked at every 50 steps (sync-bound).
 fix2: the gradients' norm, which is read anyway, tells whether one of them is not a number (sync-bound).
+fix3: forward and backward pass and the optimizer's step are CUDA graphs; all is read between them as before (launch-bound).
 useless: zero_grad(set_to_none=False) keeps the gradients' memory.
 """
 import math
@@ -56,7 +57,7 @@ def make(variant):
     model = Seasons().cuda().train()
     named = list(model.named_parameters())
     weights = [weight for _, weight in named]
-    adam = torch.optim.AdamW(weights, lr=2e-4, fused=True)
+    adam = torch.optim.AdamW(weights, lr=2e-4, fused=True, capturable=variant == "fix3")
     pending, usual = [], [2.6, 0.1, 1.0]  # the loss, the share of hits, the gradients' norm
 
     def note(*told):
@@ -72,13 +73,19 @@ def make(variant):
         now, share = loss.item(), hits.item()  # cause: wait,copy
         if math.isnan(now):
             raise ArithmeticError("the loss is not a number")
-        loss.backward()
+        if graphs:
+            graphs[1].replay()
+        else:
+            loss.backward()
         if variant != "fix2":
             watch_gradients()  # cause: wait,copy
-        norm = nn.utils.clip_grad_norm_(weights, 1.0).item()  # cause: wait,copy
+        norm = clipped().item()  # cause: wait,copy
         if not math.isfinite(norm):
             raise ArithmeticError("a gradient is not a number")
-        adam.step()
+        if graphs:
+            graphs[3].replay()
+        else:
+            adam.step()
         note(now, share, norm)
 
     def learn(loss, hits):
@@ -98,14 +105,57 @@ def make(variant):
             note(now, share, norm)
         pending.clear()
 
-    def step():
+    def looked_at():
+        """The loss of some fields, and the share of hits."""
         rows = torch.randint(0, FIELDS, (BATCH,), device="cuda")
         crops = said[rows]
-        adam.zero_grad(set_to_none=variant != "useless")
-        with torch.autocast("cuda", dtype=torch.bfloat16):
+        with torch.autocast("cuda", dtype=torch.bfloat16, cache_enabled=variant != "fix3"):
             scores = model(seen[rows])
         loss = nn.functional.cross_entropy(scores.float(), crops)
-        hits = (scores.detach().argmax(dim=1) == crops).float().mean()
+        return loss, (scores.detach().argmax(dim=1) == crops).float().mean()
+
+    def clipped():
+        if graphs:
+            graphs[2].replay()
+            return length
+        return nn.utils.clip_grad_norm_(weights, 1.0)
+
+    def captured():
+        """Graphs of the passes, of clipping and of the optimizer's step, and what the first and the third give."""
+        made = [torch.cuda.CUDAGraph() for _ in range(4)]
+
+        def warm():
+            adam.zero_grad()
+            looked_at()[0].backward()
+            nn.utils.clip_grad_norm_(weights, 1.0)
+            adam.step()
+
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                warm()
+        torch.cuda.current_stream().wait_stream(side)
+        adam.zero_grad()
+        with torch.cuda.graph(made[0]):
+            told = looked_at()
+        with torch.cuda.graph(made[1], pool=made[0].pool()):
+            told[0].backward()
+        with torch.cuda.graph(made[2], pool=made[0].pool()):
+            norm = nn.utils.clip_grad_norm_(weights, 1.0)
+        with torch.cuda.graph(made[3], pool=made[0].pool()):
+            adam.step()
+        return made, told, norm
+
+    graphs, told, length = captured() if variant == "fix3" else (None, None, None)
+
+    def step():
+        if graphs:
+            graphs[0].replay()
+            loss, hits = told
+        else:
+            adam.zero_grad(set_to_none=variant != "useless")
+            loss, hits = looked_at()
         if variant == "fix":
             learn(loss, hits)
         else:

@@ -101,7 +101,7 @@ def make(variant):
     def step():
         number = turn[0] % SETS
         turn[0] += 1
-        incoming.copy_(ready[number] if ready else prepared(number))  # cause: loader
+        incoming.copy_(ready[number] if ready else prepared(number))  # cause: delayed
         if variant == "fix2":
             graph.replay()
             chances[number].copy_(told)

@@ -3,7 +3,7 @@
 to tell that from spectrograms. Examples are mixed on the GPU, where recordings of single instruments lie: three of forty play
 together, loud or soft, with some noise; 192 mixtures of 2.56 seconds a step, in bfloat16.
 
-Wrong: nothing, but where the host is slow its launches take nearly as long as the GPU.
+Wrong: nothing (gpu-bound), but where the host is slow its launches take nearly as long as the GPU.
 fix: the whole step is one CUDA graph (launch-bound).
 useless: the mean loss is never looked at, instead of every 20 steps.
 """

@@ -3,8 +3,8 @@
 against each other by a kernel of three widths (maximum mean discrepancy), and how far apart they would be by chance is told by
 1023 trials, in which days change sides as a coin has it.
 
-Nothing is wrong: a test is one call of a jitted function, with two large products of matrices in full precision. What was
-found is read once in 24 tests.
+Wrong: nothing (gpu-bound); a test is one call of a jitted function, with two large products of matrices in full precision.
+What was found is read once in 24 tests.
 useless: what was found stays on the device, and is read at the end.
 """
 import fixable

@@ -109,7 +109,7 @@ def make(variant):
         visits, back = batches[turn[0] % BATCHES]
         told = ready[turn[0] % BATCHES] if ready else put_together(visits, table)  # cause: loader
         turn[0] += 1
-        now[:] = learn(now[0], now[1], told, back)
+        now[:] = learn(now[0], now[1], told, back)  # cause: delayed
         if turn[0] % LOOK == 0:
             usual[0] += 0.1 * (float(now[2]) - usual[0])
 

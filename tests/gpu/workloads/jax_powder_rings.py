@@ -3,7 +3,7 @@
 is told by Debye's equation from how far each of a particle's 4096 atoms is from each other one, 17 million distances an angle;
 atoms are moved a bit by heat, otherwise each time, and the mean over many such particles makes the rings.
 
-Nothing is wrong: one call a step has the GPU do sines without a pause.
+Wrong: nothing (gpu-bound); one call a step has the GPU do sines without a pause.
 useless: the mean of the rings, which stays on the GPU, is donated.
 """
 import fixable

@@ -92,7 +92,7 @@ def make(variant):
             arrived.copy_(stamps)
             judge(arrived)
         else:
-            judge(stamps.cuda())
+            judge(stamps.cuda())  # cause: delayed
         if turn[0] % LOOK == 0:
             seen.append(night.max().item())
 
