@@ -16,7 +16,7 @@
 #define ALIKE         1e-9 /* of two predictions: they are the same one */
 
 /* Share of a loop: a warming up that takes less is not told. */
-#define WARM_TOLD 0.1
+#define WARM_TOLD 0.04
 
 struct verdict_words {
 	const char *sentence, *change;
@@ -277,11 +277,13 @@ double summary_step_judged(const struct analysis *a, const struct model_phase *l
 char *summary_warm(const struct analysis *a, const struct model_phase *loop)
 {
 	char time[UNIT_BYTES];
-	double parts = (double)loop->part_count, warm = (loop->time - a->of->host_window) / parts;
+	double parts = (double)loop->part_count, warm = (loop->time - a->of->host_window) / parts,
+	       steps = ((double)loop->steps - a->of->phase_steps) / parts;
 
-	if (a->of->phase != loop || !(warm > WARM_TOLD * loop->time / parts))
+	if (a->of->phase != loop || !(warm > WARM_TOLD * loop->time / parts) || !(steps >= 1))
 		return alloc_string("");
-	return alloc_format(" after %s of warming up", unit_time_apart(time, warm));
+	return alloc_format(" after the first %.0f, which took %s", steps,
+	                    unit_time_apart(time, warm));
 }
 
 void summary_make(struct summary *s, const struct model *m, const struct analysis *a)

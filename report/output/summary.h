@@ -48,8 +48,8 @@ void summary_gaps(struct summary *s, const struct model *m);
 double summary_step(const struct model_phase *loop);
 /* The same without the steps of its warming up, where the loop is what is judged. */
 double summary_step_judged(const struct analysis *a, const struct model_phase *loop);
-/* " after 4.72 s of warming up", where that takes a good part of the judged loop, or "" (free it).
- */
+/* " after the first 480, which took 365 ms": of the judged loop, those that warm up, where they
+ * take a part of it that shows, or "" (free it). */
 char *summary_warm(const struct analysis *a, const struct model_phase *loop);
 
 /* "2.54 to 2.90 ms"; "up to 2.90 ms" from 0 on; "about 2.90 ms" where `low` is not known, so that

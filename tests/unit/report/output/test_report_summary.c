@@ -27,6 +27,21 @@ static void test_ranges(void **state)
 	assert_range(summary_range_percent(0.1, NAN), "n/a");
 }
 
+/* The steps that warm a loop up are told apart where they take a part of it that shows. */
+static void test_warming_up(void **state)
+{
+	struct model_phase loop = {.steps = 1920, .time = 1406e6, .part_count = 1, .threads = 1};
+	struct model m = {.phase = &loop, .host_window = 1041e6, .phase_steps = 1440};
+	struct analysis a = {.of = &m};
+
+	assert_range(summary_warm(&a, &loop), " after the first 480, which took 365 ms");
+	assert_near(summary_step_judged(&a, &loop), 722.9e3, 1e-3);
+	m.host_window = 1380e6;
+	assert_range(summary_warm(&a, &loop), "");
+	m.phase = NULL;
+	assert_range(summary_warm(&a, &loop), "");
+}
+
 /* A number stays with its unit, and no line begins with a per cent sign. */
 static void test_what_is_not_parted(void **state)
 {
@@ -188,6 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_ranges),
+	        cmocka_unit_test(test_warming_up),
 	        cmocka_unit_test(test_what_is_not_parted),
 	        cmocka_unit_test(test_names_alike),
 	        cmocka_unit_test(test_many_names_alike),
