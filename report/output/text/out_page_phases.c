@@ -9,8 +9,9 @@
 
 /* Of start-up: what takes a smaller share is not named, of a smaller one it is not said how it
  * would be shorter. */
-#define PART_LEAST 0.02
-#define HINT_LEAST 0.2
+#define OVERLAP_TOLD 1.005 /* of the window, in phases together: they run beside each other */
+#define PART_LEAST   0.02
+#define HINT_LEAST   0.2
 /* Of the run, and in ns: a start-up below both has no section. */
 #define START_SHARE 0.05
 #define START_LEAST 1e9
@@ -139,14 +140,20 @@ static void table(const struct model *m, const struct analysis *a, struct text_l
 	        {"from", false}, {"time", false},  {"win %", false}, {"steps", false},
 	        {"step", false}, {"GPU %", false}, {"phase", true}};
 	struct text_layout_table t;
+	double sum = 0;
 
 	text_layout_heading(
 	        page, "Phases (win %%: of the window; GPU: busy, of the phase; last: what the "
 	              "best change saves of it; *: judged above)");
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
-	for (size_t i = 0; i < m->phases.count; i++)
+	for (size_t i = 0; i < m->phases.count; i++) {
 		row(&t, m, a, i);
+		sum += m->phases.rows[i].share;
+	}
 	table_print(&t, page);
+	if (sum > OVERLAP_TOLD)
+		text_layout_line(page, "Loops of several threads run beside each other: the shares "
+		                       "add up to more than 100 %%.");
 	if (m->phases.loops > 1)
 		text_layout_line(page, "--phase loop N judges another loop, --phase all the "
 		                       "whole run.");
