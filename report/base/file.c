@@ -108,6 +108,13 @@ bool file_is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
+bool file_is_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
+}
+
 const char *file_base_name(const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;

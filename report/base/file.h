@@ -18,6 +18,7 @@ size_t file_begins(const char *path, char *to, size_t room);
 
 bool file_is_there(const char *path); /* a regular one */
 bool file_is_folder(const char *path);
+bool file_is_same(const char *a, const char *b); /* both are there, and one file */
 /* What is behind the last slash, of a path that ends in one the whole; NULL of NULL. */
 const char *file_base_name(const char *path);
 

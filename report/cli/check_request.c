@@ -208,6 +208,9 @@ int check_request_rules(struct check_request *r)
 		if (r->baseline)
 			config_default_rules(&r->config);
 	}
+	if (out_over_input(r->output, file, "rules") ||
+	    out_over_input(r->output, r->baseline, "baseline"))
+		return -1;
 	return has_baseline(r);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/file.h"
 #include "report/gate/baseline.h"
 #include "report/cli/check_save.h"
 #include "report/cli/commands.h"
@@ -58,10 +59,18 @@ int check_save(char *const *names, size_t count, const struct config *config, co
 {
 	struct run_set s = {0};
 	struct out_file file;
+	char first;
 	const struct run_set_options steps = config_run_set(config, pipeline_figures);
-	int status = run_set_add_all(&s, names, count, &steps) ? EXIT_TROUBLE
-	                                                       : fit_for_baseline(&s, config);
+	int status;
 
+	if (out_over_recording(path))
+		return EXIT_TROUBLE;
+	if (file_is_there(path) && file_begins(path, &first, 1) && !baseline_is(path)) {
+		complain("%s: is there, and is no baseline; name another file for it", path);
+		return EXIT_TROUBLE;
+	}
+	status = run_set_add_all(&s, names, count, &steps) ? EXIT_TROUBLE
+	                                                   : fit_for_baseline(&s, config);
 	if (status == EXIT_DONE) {
 		baseline_write(&s, out_begin(&file));
 		status = out_end(&file, path);

@@ -145,6 +145,15 @@ static int sort_names(struct request *r)
 	return -1;
 }
 
+/* Recordings are never written over; nor is what else is read here. */
+static bool over_input(const char *output, const struct names *of)
+{
+	for (size_t i = 0; i < of->count; i++)
+		if (out_over_input(output, of->items[i], "baseline"))
+			return true;
+	return false;
+}
+
 /* Of each side its first recording, where it is none of a baseline, is on the page too. */
 static int write_page(const struct request *r, const struct compare_result *c,
                       const struct headline *h)
@@ -172,7 +181,8 @@ static int diff(struct request *r)
 	struct out_file file;
 
 	r->options.load = pipeline_figures;
-	if (!sort_names(r) &&
+	if (!sort_names(r) && !over_input(r->output, &r->before) &&
+	    !over_input(r->output, &r->after) &&
 	    !run_set_add_all(&c.before, r->before.items, r->before.count, &r->options) &&
 	    !run_set_add_all(&c.after, r->after.items, r->after.count, &r->options)) {
 		struct headline h;

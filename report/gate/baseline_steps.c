@@ -6,6 +6,8 @@
 #include "report/base/alloc.h"
 #include "report/gate/baseline_internal.h"
 
+#define ROUNDED 1e-6 /* share that figures may be off since they are written with few digits */
+
 enum field { MEAN, MIN, MAX, ERROR, FREEDOM, FIELDS };
 static const char *const field_names[FIELDS] = {"mean", "min", "max", "error", "freedom"};
 
@@ -95,7 +97,11 @@ static bool read_figure(struct figures_step *to, const json_t *value, size_t ind
 		if (!baseline_number(json_object_get(value, field_names[i]), index, count, &v[i]))
 			return false;
 	*to = (struct figures_step){v[MEAN], v[MIN], v[MAX], v[ERROR], v[FREEDOM]};
-	return true;
+	/* The mean lies between the least and the most, and its error is no more than they differ.
+	 */
+	double off = ROUNDED * fmax(fabs(v[MIN]), fabs(v[MAX]));
+	return !(v[MEAN] < v[MIN] - off || v[MEAN] > v[MAX] + off || v[ERROR] < 0 ||
+	         v[ERROR] > v[MAX] - v[MIN] + off || (v[ERROR] > 0 && v[FREEDOM] < 1));
 }
 
 const char *baseline_read_steps(struct figures_step_set *to, const json_t *root, size_t index,

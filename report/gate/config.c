@@ -242,6 +242,10 @@ int config_expect(struct config *c, const char *pattern)
 {
 	struct rule_error error;
 
+	if (!*pattern) {
+		complain("check: --expect-kernel: an empty name; \".*\" means every kernel");
+		return -1;
+	}
 	if (rule_expect(room(c), pattern, &error)) {
 		c->rule_count++;
 		return 0;

@@ -14,6 +14,10 @@ bool expect_compile(struct expect_rule *e, const char *command, const char *patt
 	char why[PATTERN_ERROR_BYTES];
 
 	e->pattern = pattern;
+	if (!*pattern) {
+		complain("%s: --expect-kernel: an empty name; \".*\" means every kernel", command);
+		return false;
+	}
 	if (!pattern_compile(&e->compiled, pattern, why))
 		return true;
 	complain("%s: --expect-kernel %s: no regular expression: %s", command, pattern, why);

@@ -30,6 +30,7 @@ static void take_kernels(struct figures *f, const struct model *m)
 		to->total = k->total;
 		to->p50 = k->q.p50;
 		to->captured = k->captured;
+		to->in_graphs = k->graph_launches;
 		to->gpu_share = m->gpu.all.total > 0 ? k->gpu.total / m->gpu.all.total : NAN;
 		to->shapes = k->shapes;
 		memcpy(to->grid, k->most.grid, sizeof(to->grid));
@@ -257,6 +258,7 @@ void parts_order(struct figures_parts *p)
 		to->failed += from->failed;
 		to->bytes += from->bytes;
 		to->captured += from->captured;
+		to->in_graphs += from->in_graphs;
 		to->gpu_share += from->gpu_share;
 		to->total += from->total;
 		to->p50 = NAN;

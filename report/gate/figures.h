@@ -15,6 +15,7 @@ struct figures_part { /* a kernel, an API, or a kind of copy */
 	uint64_t count, failed, bytes;
 	double total, p50;          /* API time, ns; NaN where not known */
 	uint64_t captured;          /* of kernels: put into graphs */
+	uint64_t in_graphs;         /* of kernels: run by graphs, as far as their nodes are known */
 	double gpu_share;           /* of kernels: of all GPU time; NaN = not known */
 	uint64_t shapes;            /* of kernels: launch geometries, 0 = not known */
 	uint32_t grid[3], block[3]; /* of the one launched most often */
@@ -31,6 +32,7 @@ struct figures_step { /* of a count, over the steps judged; NaN = not known */
 	double freedom; /* its degrees of freedom */
 };
 
+#define STEPS_ALIKE 0.02 /* as many, or of as much work, but for this share: the same steps */
 struct figures_step_set {
 	enum model_steps_source source; /* STEPS_NONE: there are none */
 	char *name;  /* of the NVTX range, or of what tells the steps apart; or NULL */

@@ -9,8 +9,7 @@
 #include "report/base/alloc.h"
 #include "report/base/units.h"
 
-#define STEPS_LEAST 10   /* so many, and as many on both sides: the same loop */
-#define STEPS_ALIKE 0.02 /* as many, or of as much work, but for this share */
+#define STEPS_LEAST 10 /* so many, and as many on both sides: the same loop */
 #define COUNTS_TOLD 2
 
 const char *const headline_of_names[] = {

@@ -22,7 +22,7 @@ static bool is_of_all(const struct rule *r, const struct figures *f)
 }
 
 struct found {
-	double launches, captured;
+	double launches, captured, in_graphs;
 	double nameless; /* launches of which no name is known: perhaps of the kernel asked for */
 };
 
@@ -40,6 +40,7 @@ static struct found find(const struct rule *r, const struct figures *f)
 		} else if (matches(r, p)) {
 			found.launches += (double)p->count;
 			found.captured += (double)p->captured;
+			found.in_graphs += (double)p->in_graphs;
 		}
 	}
 	/* Those whose thread had no room for another kernel; of baselines, what they do not list.
@@ -49,21 +50,39 @@ static struct found find(const struct rule *r, const struct figures *f)
 	return found;
 }
 
+/* `= 0`, `<= 0` and `< 1` say that it must not run. */
+static bool asks_for_none(const struct rule *r)
+{
+	return !r->relative &&
+	       (judge_holds(OP_EQ, r->value, 0, 0) || (r->op == OP_LT && !(r->value > 1)));
+}
+
+/* Of kernels that must run, or must not, what graphs ran counts too. */
+static double ran(const struct rule *r, const struct found *found)
+{
+	return found->launches + (r->expected || asks_for_none(r) ? found->in_graphs : 0);
+}
+
 double judge_kernels(const struct rule *r, const struct figures *f)
 {
 	struct found found = find(r, f);
 
 	/* Of expected kernels that were only captured: what was, if graphs were launched. */
-	if (r->expected && !(found.launches > 0) && f->values[METRIC_GRAPH_LAUNCHES] > 0)
+	if (r->expected && !(ran(r, &found) > 0) && f->values[METRIC_GRAPH_LAUNCHES] > 0)
 		return found.captured;
-	return found.launches;
+	return ran(r, &found);
 }
 
 char *judge_kernels_unsure(const struct rule *r, const struct figures *f)
 {
 	struct found found = find(r, f);
-	double sure = r->expected ? found.launches + found.captured : found.launches;
+	double sure = ran(r, &found) + (r->expected ? found.captured : 0);
 
+	if (asks_for_none(r) && !(sure > 0) && found.captured > 0 &&
+	    f->values[METRIC_GRAPH_LAUNCHES] > 0)
+		return alloc_format("%s: it was captured into graphs %.0f times; how often they "
+		                    "ran it is not known",
+		                    f->name, found.captured);
 	if (!(found.nameless > 0))
 		return NULL;
 	/* More would not break it. */
@@ -72,13 +91,6 @@ char *judge_kernels_unsure(const struct rule *r, const struct figures *f)
 		return NULL;
 	return alloc_format("%s: %.0f launches are of kernels whose name is not known", f->name,
 	                    found.nameless);
-}
-
-/* `= 0`, `<= 0` and `< 1` say that it must not run. */
-static bool asks_for_none(const struct rule *r)
-{
-	return !r->relative &&
-	       (judge_holds(OP_EQ, r->value, 0, 0) || (r->op == OP_LT && !(r->value > 1)));
 }
 
 /* More would be needed: without any it fails, which is an answer. */
@@ -92,12 +104,12 @@ char *judge_kernels_absent(const struct judge_trial *c, const struct figures *f)
 	const struct rule *r = c->rule;
 	struct found found = find(r, f);
 
-	if (r->expected || found.launches + found.captured > 0 || asks_for_none(r) ||
-	    asks_for_some(r))
+	if (r->expected || found.launches + found.captured + found.in_graphs > 0 ||
+	    asks_for_none(r) || asks_for_some(r))
 		return NULL;
 	for (size_t i = 0; r->relative && i < c->judge->before->count; i++) {
 		found = find(r, &c->judge->before->runs[i]);
-		if (found.launches + found.captured > 0)
+		if (found.launches + found.captured + found.in_graphs > 0)
 			return NULL;
 	}
 	return alloc_format("%s: no kernel matches %s; of one that must not run say = 0", f->name,

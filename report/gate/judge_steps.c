@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/base/alloc.h"
@@ -42,19 +43,31 @@ static char *missing_in(const struct judge_trial *c, const struct figures *f)
 	return NULL;
 }
 
-/* Steps by ranges of another name, or found where the others are ranges, are other steps. */
+/* As many steps of a run, told apart by another kernel of each, are the same ones. */
+static bool as_many(const struct figures_step_set *x, const struct figures_step_set *y)
+{
+	double a = (double)x->count, b = (double)y->count;
+
+	return fabs(a - b) <= STEPS_ALIKE * fmax(a, b);
+}
+
+/* Steps by ranges of another name, found by other work of which there is more or less, or found
+ * where the others are ranges, are other steps. */
 static char *unlike(const struct figures *a, const struct figures *b)
 {
 	const struct figures_step_set *x = &a->steps, *y = &b->steps;
 
-	if (x->source == y->source &&
-	    (x->source != STEPS_NVTX || (x->name && y->name && !strcmp(x->name, y->name))))
+	if (x->source == y->source && ((x->name && y->name && !strcmp(x->name, y->name)) ||
+	                               (x->source == STEPS_FOUND && as_many(x, y))))
 		return NULL;
-	return alloc_format("%s: its steps are %s%s, those of %s %s%s", a->name,
-	                    x->source == STEPS_NVTX ? "NVTX ranges " : "found by ",
-	                    x->name ? x->name : "(unknown)", b->name,
-	                    y->source == STEPS_NVTX ? "NVTX ranges " : "found by ",
-	                    y->name ? y->name : "(unknown)");
+	char *of = figure_steps_name(x), *other = figure_steps_name(y);
+	char *why =
+	        alloc_format("%s: its steps are %s%s, those of %s %s%s", a->name,
+	                     x->source == STEPS_NVTX ? "NVTX ranges " : "found by ", of, b->name,
+	                     y->source == STEPS_NVTX ? "NVTX ranges " : "found by ", other);
+	free(of);
+	free(other);
+	return why;
 }
 
 char *judge_steps_missing(const struct judge_trial *c)

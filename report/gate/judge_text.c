@@ -236,14 +236,19 @@ char *judge_instead(const struct figures *before, const struct figures *after)
 char *judge_share(const struct rule *r, const struct figures *f)
 {
 	double share = 0;
-	uint64_t launches = 0;
+	uint64_t launches = 0, in_graphs = 0;
 	char percent[UNIT_BYTES];
 
-	for (size_t i = 0; i < f->kernels.count; i++)
-		if (counts(r, &f->kernels.items[i]) && f->kernels.items[i].count) {
-			share += f->kernels.items[i].gpu_share;
-			launches += f->kernels.items[i].count;
-		}
+	for (size_t i = 0; i < f->kernels.count; i++) {
+		const struct figures_part *p = &f->kernels.items[i];
+		if (!counts(r, p))
+			continue;
+		in_graphs += p->in_graphs;
+		launches += p->count;
+		share += p->count ? p->gpu_share : 0;
+	}
+	if (!launches && in_graphs)
+		return alloc_format("in graphs alone");
 	if (!launches)
 		return alloc_format("in graphs alone: it was captured so many times, and how often "
 		                    "it ran is not known");

@@ -58,6 +58,8 @@ FILE *out_begin(struct out_file *f);
 /* A recording, or a stub of one, is no output's place: most likely it is what was to be read. True
  * when one line was written. */
 bool out_over_recording(const char *path);
+/* The same of what is read besides recordings: `what` names it. Either may be NULL. */
+bool out_over_input(const char *path, const char *input, const char *what);
 /* Puts it into a file, or on standard output (NULL); the exit status. */
 int out_end(struct out_file *f, const char *output);
 /* There will be none: EXIT_TROUBLE. */

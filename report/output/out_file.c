@@ -55,6 +55,15 @@ bool out_over_recording(const char *path)
 	return true;
 }
 
+bool out_over_input(const char *path, const char *input, const char *what)
+{
+	if (!path || !input || !file_is_same(path, input))
+		return false;
+	if (!out_over_recording(path))
+		complain("%s: is read as the %s; name another file for the output", path, what);
+	return true;
+}
+
 static FILE *open_whole(const struct out_file *f, const char *path)
 {
 	int fd = f->beside ? open_beside(f->beside, path) : -1;

@@ -268,6 +268,24 @@ def test_acceptance_script():
     assert 'found by launch_p50_ns <= +3%, of 1: ' in p.stdout
 
 
+def test_what_is_read_is_not_written_over(runs, tmp_path):
+    base, rules = tmp_path / 'base.json', tmp_path / 'cudaspy.toml'
+    check('--save-baseline', base, runs(), status=0)
+    rules.write_text('limits = ["launches <= 1000"]\n')
+    before = base.read_bytes(), rules.read_bytes()
+    for args, part in (
+            (['--baseline', base, '-o', base, runs()], 'is read as the baseline; name another file'),
+            (['-o', rules, runs()], 'is read as the rules; name another file'),
+            (['--config', 'cudaspy.toml', '-o', rules, runs()], 'is read as the rules; name another file'),
+            (['--save-baseline', rules, runs()], 'is no baseline; name another file')):
+        p = check(*args, status=2, cwd=tmp_path)
+        assert part in p.stderr and not p.stdout
+    p = cudaspy('diff', '-o', base, base, runs(), status=2)
+    assert 'is read as the baseline' in p.stderr
+    assert before == (base.read_bytes(), rules.read_bytes())
+    check('--save-baseline', base, runs(), status=0) # a baseline may take the place of one
+
+
 def test_a_recording_is_no_repeat_of_itself(runs):
     p = check('--limit', 'launches = 40', runs(), runs(), status=2)
     assert 'is named twice' in p.stderr
@@ -282,6 +300,7 @@ def test_a_recording_is_no_repeat_of_itself(runs):
     (['--steps', '0', 'x.cudaspy'], '--steps 0: no whole number'),
     (['--format', 'xml', 'x.cudaspy'], '--format xml'),
     (['--bananas'], 'unknown option --bananas'),
+    (['--expect-kernel', '', 'x.cudaspy'], '--expect-kernel: an empty name'),
     (['--save-baseline', 'x.json'], 'no recording named'),
     (['--explain', 'nothing <= 1'], 'unknown metric nothing'),
 ])

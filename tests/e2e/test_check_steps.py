@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from conftest import SHIM
+from conftest import SAMPLES, SHIM, VIRTUAL_TIME
 from test_check import check, cudaspy, outcomes, record, runs # noqa: F401 (a fixture)
 
 NVTX = {'NVTX_INJECTION64_PATH': SHIM}
@@ -102,6 +102,24 @@ def test_other_steps_are_not_compared(runs, tmp_path):
     found = outcomes('-b', save(tmp_path, runs(**NVTX), args=['--steps-from', 'forward']), *limits(rule), runs(**NVTX),
                      status=3)[rule]
     assert 'NVTX ranges forward' in found['reason']
+
+
+def test_found_steps_of_other_work_are_not_compared(runs, tmp_path):
+    """As many, told apart by another kernel, would be the same ones."""
+    rule = 'launches_per_step <= +0'
+    other = record(tmp_path / 'other', SAMPLES / 'sim/sync_every_step', '100', **VIRTUAL_TIME)
+    found = outcomes('-b', save(tmp_path, runs()), *limits(rule), other, status=3)[rule]
+    assert 'its steps are found by' in found['reason']
+
+
+@pytest.mark.parametrize('field, value', [('error', 1e300), ('error', -1), ('freedom', 0), ('mean', 1e6), ('min', 1e6)])
+def test_a_baseline_whose_steps_cannot_be(runs, tmp_path, field, value):
+    path = save(tmp_path, runs('vary=5', **NVTX))
+    base = json.loads(path.read_text())
+    base['per_step']['launches'][field] = value
+    path.write_text(json.dumps(base))
+    p = check('-b', path, *limits('launches_per_step <= +0'), runs('vary=5', **NVTX), status=2)
+    assert 'launches' in p.stderr and len(p.stderr.splitlines()) == 1
 
 
 def test_no_steps(tmp_path, runs):

@@ -49,6 +49,25 @@ def test_each_kernels_runs(graphs, how):
     assert inside['kernels'] == r.truth['totals']['graph_kernels']
 
 
+def judged(r, *rule):
+    """The status and the text of check, with one rule."""
+    p = subprocess.run([REPORTER, 'check', *rule, r.recording], stdout=subprocess.PIPE, universal_newlines=True)
+    return p.returncode, ' '.join(p.stdout.split())
+
+
+@pytest.mark.parametrize('how', ['capture', 'nodes'])
+def test_the_gate_sees_kernels_in_graphs(graphs, how):
+    """Also where nothing captured them: that one must run or must not is said of what ran."""
+    r = graphs(how, 60)
+    said, _ = in_graphs(r)
+    status, text = judged(r, '--expect-kernel', '^five$')
+    assert status == 0 and ('expect-kernel ^five$: %d; in graphs alone' % said['five']) in text
+    status, text = judged(r, '--limit', 'kernel "^five$" launches = 0')
+    assert status == 1 and ('launches = 0: %d, limit 0' % said['five']) in text
+    assert judged(r, '--limit', 'kernel "^six$" launches = 0')[0] == 0
+    assert judged(r, '--expect-kernel', '^six$')[0] == 1
+
+
 def test_a_graphs_kernels(graphs):
     r = graphs('capture', 10)
     assert len(r.report['graphs']) == 20
