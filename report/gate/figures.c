@@ -172,6 +172,14 @@ static char *missing_of(const struct model *m)
 	return opened ? NULL : model_never_opened(m->processes[0].range_mode);
 }
 
+/* Runs that a user gives one name may be repeats all the same. */
+static char *run_of(const struct model *m)
+{
+	const struct model_process *p = m->process_count ? &m->processes[0] : NULL;
+
+	return p && p->run_id && *p->run_id && !p->run_id_from ? alloc_string(p->run_id) : NULL;
+}
+
 void figures_take(struct figures *f, const struct model *m, const struct analysis *a)
 {
 	*f = (struct figures){.has_times = true};
@@ -199,6 +207,7 @@ void figures_take(struct figures *f, const struct model *m, const struct analysi
 		if (m->processes[i].state > f->state)
 			f->state = m->processes[i].state;
 	f->missing = missing_of(m);
+	f->run = run_of(m);
 	f->lost_calls = m->lost_calls;
 	f->lost_share = m->lost_share;
 	f->wall = m->wall;
@@ -228,6 +237,7 @@ void figures_free(struct figures *f)
 	figures_free_ranks(&f->ranks);
 	figures_free_sites(&f->sites);
 	free(f->name);
+	free(f->run);
 	*f = (struct figures){0};
 }
 

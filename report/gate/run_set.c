@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "report/base/alloc.h"
@@ -8,6 +9,21 @@
 #include "report/base/complain.h"
 #include "report/base/progress.h"
 #include "report/gate/figures.h"
+
+/* Processes of one run, or copies of one recording, tell nothing of how runs differ. */
+static void say_if_one_run(const struct run_set *s)
+{
+	const struct figures *last = &s->runs[s->count - 1];
+
+	for (size_t i = 0; i + 1 < s->count; i++) {
+		const struct figures *f = &s->runs[i];
+		if (!f->run || !last->run || strcmp(f->run, last->run) != 0)
+			continue;
+		complain("%s is of the same run as %s: they are no repeats of each other",
+		         last->name, f->name);
+		return;
+	}
+}
 
 static int add_run(struct run_set *s, const char *name, const struct run_set_options *o)
 {
@@ -17,6 +33,7 @@ static int add_run(struct run_set *s, const char *name, const struct run_set_opt
 		return -1;
 	ALLOC_ROOM(s->runs, s->count);
 	s->runs[s->count++] = f;
+	say_if_one_run(s);
 	return 0;
 }
 

@@ -291,6 +291,15 @@ def test_a_recording_is_no_repeat_of_itself(runs):
     assert 'is named twice' in p.stderr
 
 
+def test_a_copy_is_no_repeat(runs, tmp_path):
+    """It is judged, and said."""
+    one, = runs().glob('*.cudaspy')
+    shutil.copy(one, tmp_path / 'copy.cudaspy')
+    p = check('--limit', 'launches = 40', one, tmp_path / 'copy.cudaspy', status=0)
+    assert f'copy.cudaspy is of the same run as {one}: they are no repeats' in p.stderr
+    assert not check('--limit', 'launches = 40', runs(), runs(repeat=1), status=0).stderr
+
+
 @pytest.mark.parametrize('args, part', [
     ([], 'no recording named'),
     (['x.cudaspy'], 'neither a rule nor a baseline'),
