@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/base/file.h"
 #include "report/gate/figures.h"
 #include "report/model/model_names.h"
 
@@ -180,6 +181,28 @@ static char *run_of(const struct model *m)
 	return p && p->run_id && *p->run_id && !p->run_id_from ? alloc_string(p->run_id) : NULL;
 }
 
+static char *program_of(const struct model *m)
+{
+	const char *word = m->process_count == 1 ? m->processes[0].command : NULL;
+	bool python = false;
+
+	while (word && *word) {
+		size_t bytes = strcspn(word, " ");
+		char *text = alloc_copy(word, bytes);
+		const char *base = file_base_name(text);
+		bool option = python && *text == '-';
+		if (!option && (python || strncmp(base, "python", 6) != 0)) {
+			char *name = alloc_string(base);
+			free(text);
+			return name;
+		}
+		python = true;
+		free(text);
+		word += bytes + strspn(word + bytes, " ");
+	}
+	return NULL;
+}
+
 void figures_take(struct figures *f, const struct model *m, const struct analysis *a)
 {
 	*f = (struct figures){.has_times = true};
@@ -208,6 +231,7 @@ void figures_take(struct figures *f, const struct model *m, const struct analysi
 			f->state = m->processes[i].state;
 	f->missing = missing_of(m);
 	f->run = run_of(m);
+	f->program = program_of(m);
 	f->lost_calls = m->lost_calls;
 	f->lost_share = m->lost_share;
 	f->wall = m->wall;
@@ -238,6 +262,7 @@ void figures_free(struct figures *f)
 	figures_free_sites(&f->sites);
 	free(f->name);
 	free(f->run);
+	free(f->program);
 	*f = (struct figures){0};
 }
 

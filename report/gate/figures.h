@@ -100,6 +100,8 @@ struct figures_machine {
 
 struct figures {
 	char *name;
+	char *program; /* of a run of one process: its name, of Python the script's; NULL = not
+	                  known */
 	char *run; /* which run it is of, as the shim named it; NULL = not known, as of baselines */
 	double values[METRICS]; /* NaN = not known */
 	double below[METRICS];  /* of an estimate: so far below the value it may lie, with 95 % */

@@ -25,6 +25,15 @@ static void say_if_one_run(const struct run_set *s)
 	}
 }
 
+static void say_if_other_program(const struct run_set *s)
+{
+	const struct figures *last = &s->runs[s->count - 1], *first = &s->runs[0];
+
+	if (first->program && last->program && strcmp(first->program, last->program) != 0)
+		complain("%s is of %s, %s of %s: they are no repeats of each other", last->name,
+		         last->program, first->name, first->program);
+}
+
 static int add_run(struct run_set *s, const char *name, const struct run_set_options *o)
 {
 	struct figures f;
@@ -34,6 +43,7 @@ static int add_run(struct run_set *s, const char *name, const struct run_set_opt
 	ALLOC_ROOM(s->runs, s->count);
 	s->runs[s->count++] = f;
 	say_if_one_run(s);
+	say_if_other_program(s);
 	return 0;
 }
 

@@ -300,6 +300,12 @@ def test_a_copy_is_no_repeat(runs, tmp_path):
     assert not check('--limit', 'launches = 40', runs(), runs(repeat=1), status=0).stderr
 
 
+def test_another_program_is_no_repeat(runs, tmp_path):
+    other = record(tmp_path / 'other', SAMPLES / 'sim/vector_add')
+    p = check('--limit', 'launches >= 1', runs(), other, status=0)
+    assert f'{other} is of vector_add, {runs()} of steps: they are no repeats' in p.stderr
+
+
 @pytest.mark.parametrize('args, part', [
     ([], 'no recording named'),
     (['x.cudaspy'], 'neither a rule nor a baseline'),
