@@ -133,10 +133,25 @@ int option_folder(const char *command, const char *option, const char *path)
 	return -1;
 }
 
+/* An empty name is a variable that was not set: no file has it. */
+static bool is_empty_name(const struct option_reader *r, int option, const char *value)
+{
+	if (option == OPTION_OPERAND && !*value && !r->stop_at_operand)
+		complain("%s: a name is empty", r->command);
+	else if (option >= 0 && value && !*value && r->rows[option].value &&
+	         !strncmp(r->rows[option].value, "FILE", 4))
+		complain("%s: --%s: the name is empty", r->command, r->rows[option].name);
+	else
+		return false;
+	return true;
+}
+
 int option_next(struct option_reader *r, const char **value)
 {
 	int option = next(r, value);
 
+	if (is_empty_name(r, option, *value))
+		return OPTION_WRONG;
 	if (option >= 0 && option < 64)
 		r->given |= UINT64_C(1) << option;
 	if (option >= 0 && !strcmp(r->rows[option].name, "format"))

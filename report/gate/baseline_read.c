@@ -12,11 +12,19 @@
 
 #define RECORDINGS_MOST 10000
 #define FILE_MOST       (512u << 20)
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* an editor may have put it there */
+
+static size_t mark_bytes(const char *text, size_t bytes)
+{
+	size_t mark = strlen(BYTE_ORDER_MARK);
+
+	return bytes >= mark && !memcmp(text, BYTE_ORDER_MARK, mark) ? mark : 0;
+}
 
 bool baseline_is(const char *path)
 {
 	char begin[4096];
-	size_t bytes = file_begins(path, begin, sizeof(begin)), i = 0;
+	size_t bytes = file_begins(path, begin, sizeof(begin)), i = mark_bytes(begin, bytes);
 
 	while (i < bytes && isspace((unsigned char)begin[i]))
 		i++;
@@ -129,7 +137,9 @@ int baseline_load(struct run_set *s, const char *path)
 	json_error_t error;
 	size_t bytes;
 	char *text = file_read(path, FILE_MOST, &bytes);
-	json_t *root = text ? json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error) : NULL;
+	size_t mark = text ? mark_bytes(text, bytes) : 0;
+	json_t *root =
+	        text ? json_loadb(text + mark, bytes - mark, JSON_REJECT_DUPLICATES, &error) : NULL;
 	int rc = 0;
 
 	free(text);

@@ -239,6 +239,13 @@ def test_baseline_file(runs, tmp_path):
     assert json.loads((tmp_path / 'c').read_text())['counts']['launches'] == [40, 60]
 
 
+def test_a_baseline_from_an_editor(runs, tmp_path):
+    """Some put a mark of the bytes' order ahead of the text."""
+    check('--save-baseline', tmp_path / 'base.json', runs(), status=0)
+    (tmp_path / 'marked.json').write_bytes(b'\xef\xbb\xbf' + (tmp_path / 'base.json').read_bytes())
+    check('--baseline', tmp_path / 'marked.json', runs(), status=0)
+
+
 def test_our_own_gate(tmp_path):
     """This repository's own baseline: what a sample calls on the simulated CUDA, and what cudaspy counts of it."""
     # In virtual time: which of the first steps belong to the loop is told by how long they take.
@@ -316,6 +323,8 @@ def test_another_program_is_no_repeat(runs, tmp_path):
     (['--format', 'xml', 'x.cudaspy'], '--format xml'),
     (['--bananas'], 'unknown option --bananas'),
     (['--expect-kernel', '', 'x.cudaspy'], '--expect-kernel: an empty name'),
+    (['--baseline', '', 'x.cudaspy'], '--baseline: the name is empty'),
+    ([''], 'a name is empty'),
     (['--save-baseline', 'x.json'], 'no recording named'),
     (['--explain', 'nothing <= 1'], 'unknown metric nothing'),
 ])
