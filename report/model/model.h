@@ -144,6 +144,7 @@ struct model_thread {
 	double api; /* sum of its outermost calls */
 	double window;
 	double own;       /* of its time, what cudaspy took, ns */
+	double stacks;    /* ... and of that, taking call sites */
 	double cpu_wait;  /* ns that it could have run in and had no CPU; NaN = not known */
 	double cpu_cores; /* that it may run on; NaN = not known */
 	struct model_split split;

@@ -62,17 +62,23 @@ void model_finish_overheads(struct model *m)
 
 static char *own_warning(const struct model *m, const struct model_thread *t)
 {
-	char share[UNIT_BYTES], budget[UNIT_BYTES], time[UNIT_BYTES], samples[UNIT_BYTES];
+	char share[UNIT_BYTES], budget[UNIT_BYTES], time[UNIT_BYTES], samples[UNIT_BYTES],
+	        stacks[UNIT_BYTES];
+	double timing = fmax(0, t->split.sampling - t->stacks);
+	const char *less = t->stacks > timing ? "CUDASPY_SITES=off takes the call sites' part away"
+	                                      : "CUDASPY_BUDGET and CUDASPY_GPU=off make it less";
 
 	return alloc_format(
 	        "cudaspy itself took %s %% of the wall time of thread %s (%llu), where %s %% is "
 	        "the "
-	        "most that it should: %s, timing GPU work %s of it. No figure has that as the "
+	        "most that it should: %s, timing GPU work %s of it and taking call sites %s. No "
+	        "figure has that as the "
 	        "program's, but without it the program is another one: the verdict's confidence is "
-	        "one step lower. CUDASPY_BUDGET and CUDASPY_GPU=off make it less.",
+	        "one step lower. %s.",
 	        unit_percent(share, m->own_share, 1), t->name ? t->name : "unknown",
 	        (unsigned long long)t->tid, unit_percent(budget, OWN_SHARE_BUDGET, 1),
-	        unit_time_apart(time, t->own), unit_time_apart(samples, t->split.sampling));
+	        unit_time_apart(time, t->own), unit_time_apart(samples, timing),
+	        unit_time_apart(stacks, t->stacks), less);
 }
 
 /* What the collector does it does in a thread of its own, beside the program's. */

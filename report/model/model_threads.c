@@ -150,9 +150,11 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 	process->samples_cost += clock_ns(&p->clock, t->sample_ticks - graphs);
 	process->graphs_cost += clock_ns(&p->clock, graphs);
 	process->sites_cost += clock_ns(&p->clock, t->site_ticks);
+	double stacks = clock_ns(&p->clock, t->site_ticks);
 	double own = process->per_call * (double)thread.calls +
-	             clock_ns(&p->clock, t->sample_ticks) + clock_ns(&p->clock, t->site_ticks);
+	             clock_ns(&p->clock, t->sample_ticks) + stacks;
 	thread.own = own > process->wall ? process->wall : own;
+	thread.stacks = fmin(stacks, thread.own);
 	CLAMP_ADD(process->written, records);
 	if (!thread.calls && !thread.issues && !t->in_call)
 		return; /* a slot that nobody used */

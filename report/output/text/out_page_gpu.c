@@ -51,7 +51,7 @@ static void busy_table(const struct model_gpu *gpu, struct text_layout *page)
 	        [TF_IDLE_OUTSIDE] = "  idle: the host was outside CUDA",
 	        [TF_IDLE_DEPENDENCY] = "  idle: work waited for other work",
 	        [TF_IDLE_UNKNOWN] = "  idle: cause unknown",
-	        [TF_IDLE_OWN] = "  idle: cudaspy was timing GPU work",
+	        [TF_IDLE_OWN] = "  idle: cudaspy took a sample or stack",
 	};
 	const struct model_gpu_busy *b = &gpu->busy;
 	char low[UNIT_BYTES], high[UNIT_BYTES];

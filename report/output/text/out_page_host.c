@@ -102,7 +102,7 @@ static void merged_table(const struct model *m, struct text_layout *page)
 	        {s->module, "loading code"},
 	        {s->other, "other CUDA calls"},
 	        {s->outside, "outside CUDA"},
-	        {s->sampling, "timing GPU work (cudaspy)"},
+	        {s->sampling, "taking samples, stacks (cudaspy)"},
 	};
 	static const struct text_layout_column columns[] = {
 	        {"time", false}, {"%win", false}, {"", true}, {"the host was", true}};
