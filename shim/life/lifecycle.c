@@ -112,9 +112,15 @@ static void finish(void *unused)
 		say_where();
 }
 
+/* The child of a vfork() has our memory, and another number: its end is none of ours. */
+static bool is_this_process(void)
+{
+	return tf_header(&spy_map)->pid == sys_getpid();
+}
+
 static bool may_finish(void)
 {
-	return gate_phase() == SPY_PHASE_ON && gate_is_mine() && !quiet_now();
+	return gate_phase() == SPY_PHASE_ON && gate_is_mine() && !quiet_now() && is_this_process();
 }
 
 /*
@@ -126,8 +132,11 @@ static void at_exit(void)
 {
 	int saved = errno;
 
-	if (may_finish())
+	if (may_finish()) {
+		/* Another thread that calls exit() finds no handlers left, and ends the process. */
+		spy_leaves(TF_LEFT_HANDLERS);
 		spy_do_own(finish, NULL);
+	}
 	errno = saved;
 }
 
@@ -152,9 +161,8 @@ bool spy_leaves(unsigned how)
 {
 	struct tf_header *h = tf_header(&spy_map);
 
-	/* The child of a vfork() has our memory, and another number. */
 	if (!gate_is_mine() || spy_was_cut() || gate_phase() != SPY_PHASE_ON || h->closed ||
-	    h->pid != sys_getpid())
+	    !is_this_process())
 		return false;
 	h->left_by = how;
 	/* Release: who sees the tick sees what it was. */

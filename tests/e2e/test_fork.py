@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 import against_truth
-from conftest import SHIM, SIM, report
+from conftest import ROOT, SHIM, SIM, report
 from test_lifecycle import CLOSING, e2e
 
 
@@ -67,6 +67,61 @@ def test_a_child_that_is_another_program(run, how):
     assert child['totals']['launches'] == 3
     assert child['totals']['calls'] == 9
     assert r.err.count('\n') == 2
+
+
+def test_the_end_of_a_vfork_child_is_none_of_ours(run, compile_c):
+    """Where what it should become cannot be run it calls exit(), though it has the memory of its parent, which goes on and has
+    no exit handlers any more: glibc ran them in the child."""
+    program = compile_c('''
+        #include "tests/e2e/programs/harm.h"
+        int main(void)
+        {
+            work_start();
+            work_launches(100);
+            pid_t child = vfork();
+            if (!child) {
+                execl("/nonexistent", "x", (char *)NULL);
+                exit(127);
+            }
+            end_of(child);
+            work_launches(50000);
+            usleep(200000); // the collector takes what the rings have
+            work_launches(50000);
+            return 3;
+        }''', f'-I{ROOT}', '-l:libcuda.so.1', '-lpthread')
+    r = run(program)
+    assert r.status == 3 and not r.err # nobody says that it is complete
+    spied = report(r.recordings[0])
+    assert spied['processes'][0]['state'] == 'killed'
+    assert spied['totals']['launches'] == 100100 and spied['lost']['records'] == 0
+
+
+def test_exit_in_two_threads(run, compile_c, tmp_path):
+    """The second one finds no handlers left, and ends the process amid the first one's: that is no kill."""
+    program = compile_c('''
+        #include "tests/e2e/programs/harm.h"
+        static atomic_bool now;
+        static void *ends(void *unused)
+        {
+            while (!now)
+                ;
+            usleep(300);
+            exit(0);
+        }
+        int main(void)
+        {
+            pthread_t t;
+            work_start();
+            pthread_create(&t, NULL, ends, NULL);
+            work_launches(1000);
+            now = true;
+            return 0;
+        }''', f'-I{ROOT}', '-l:libcuda.so.1', '-lpthread')
+    for _ in range(10):
+        known = set(tmp_path.glob('*.cudaspy'))
+        assert run(program).status == 0
+        new, = set(tmp_path.glob('*.cudaspy')) - known
+        assert report(new)['processes'][0]['state'] in ('complete', 'ended')
 
 
 def test_exec_in_place(run):

@@ -124,7 +124,8 @@ static void state(const struct model *m, struct text_layout *page)
 {
 	static const char *const left[] = {[TF_LEFT_EXIT] = "by _exit()",
 	                                   [TF_LEFT_QUICK_EXIT] = "by quick_exit()",
-	                                   [TF_LEFT_EXEC] = "by becoming another program"};
+	                                   [TF_LEFT_EXEC] = "by becoming another program",
+	                                   [TF_LEFT_HANDLERS] = "amid its exit handlers"};
 	const struct model_process *p = &m->processes[0];
 	char age[UNIT_BYTES];
 
@@ -138,7 +139,7 @@ static void state(const struct model *m, struct text_layout *page)
 		        "killed: the process ended without saying so; counts are exact up to then");
 	else if (p->state == PROCESS_ENDED)
 		text_layout_fact(page, "state", "ended %s: counts are exact up to then",
-		                 p->left_by <= TF_LEFT_EXEC && left[p->left_by]
+		                 p->left_by <= TF_LEFT_HANDLERS && left[p->left_by]
 		                         ? left[p->left_by]
 		                         : "without its exit handlers");
 	else

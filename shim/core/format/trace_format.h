@@ -52,7 +52,7 @@ enum tf_range { TF_RANGE_ALL, TF_RANGE_PROFILER, TF_RANGE_TIME };
 
 /* ---- the end ---- */
 
-enum tf_left { TF_LEFT_EXIT = 1, TF_LEFT_QUICK_EXIT, TF_LEFT_EXEC };
+enum tf_left { TF_LEFT_EXIT = 1, TF_LEFT_QUICK_EXIT, TF_LEFT_EXEC, TF_LEFT_HANDLERS };
 
 /*
  * Whether a closed recording is as its process left it. `state` of one that is still open is 0.
@@ -154,7 +154,7 @@ struct tf_header {
 	uint64_t exit_calls;     /* ... and how many calls were counted by then */
 	uint64_t too_late_calls; /* later ones that returned TF_TOO_LATE */
 	uint64_t left;           /* tick at which the process was about to end without its exit
-	                            handlers, or to become another program; 0 = not */
+	                            handlers, or amid them, or to become another program; 0 = not */
 	uint64_t left_by;        /* enum tf_left */
 	uint64_t space_most; /* bytes that the recording may take where it lives in memory; 0 = no
 	                        such limit */
