@@ -139,7 +139,7 @@ static bool is_empty_name(const struct option_reader *r, int option, const char 
 	if (option == OPTION_OPERAND && !*value && !r->stop_at_operand)
 		complain("%s: a name is empty", r->command);
 	else if (option >= 0 && value && !*value && r->rows[option].value &&
-	         !strncmp(r->rows[option].value, "FILE", 4))
+	         !strcmp(r->rows[option].value, "FILE"))
 		complain("%s: --%s: the name is empty", r->command, r->rows[option].name);
 	else
 		return false;

@@ -43,22 +43,32 @@ static char *missing_in(const struct judge_trial *c, const struct figures *f)
 	return NULL;
 }
 
-/* As many steps of a run, told apart by another kernel of each, are the same ones. */
-static bool as_many(const struct figures_step_set *x, const struct figures_step_set *y)
-{
-	double a = (double)x->count, b = (double)y->count;
+/* Launches of a step may differ by that share, and it is the same step that changed. */
+#define WORK_ALIKE 0.25
 
-	return fabs(a - b) <= STEPS_ALIKE * fmax(a, b);
+static bool alike(double a, double b, double share)
+{
+	return fabs(a - b) <= share * fmax(a, b);
 }
 
-/* Steps by ranges of another name, found by other work of which there is more or less, or found
- * where the others are ranges, are other steps. */
+/* Told apart by another name, which may be another kernel of the same steps: whether there are as
+ * many in a run, or as many launches in each. */
+static bool may_be_same(const struct figures_step_set *x, const struct figures_step_set *y)
+{
+	const int launches = metric_work(&metrics[METRIC_LAUNCHES]);
+
+	return alike((double)x->count, (double)y->count, STEPS_ALIKE) ||
+	       alike(x->of[launches].mean, y->of[launches].mean, WORK_ALIKE);
+}
+
+/* Steps by ranges of another name, found by other work, or found where the others are ranges, are
+ * other steps. */
 static char *unlike(const struct figures *a, const struct figures *b)
 {
 	const struct figures_step_set *x = &a->steps, *y = &b->steps;
 
 	if (x->source == y->source && ((x->name && y->name && !strcmp(x->name, y->name)) ||
-	                               (x->source == STEPS_FOUND && as_many(x, y))))
+	                               (x->source == STEPS_FOUND && may_be_same(x, y))))
 		return NULL;
 	char *of = figure_steps_name(x), *other = figure_steps_name(y);
 	char *why =

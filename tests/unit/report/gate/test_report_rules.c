@@ -522,6 +522,11 @@ static void test_recorded_steps(void **state)
 	check(&s, "launches_per_step <= 11", OUTCOME_PASS); /* asks nothing of the baseline */
 	s.after[0].steps.source = s.before[0].steps.source = STEPS_FOUND;
 	check(&s, "launches_per_step <= +0", OUTCOME_FAIL); /* a marker of another name may be */
+	s.after[0].steps.of[metric_work(&metrics[METRIC_LAUNCHES])] = alike(5);
+	check(&s, "launches_per_step <= +0", OUTCOME_INCONCLUSIVE); /* not with half of the work */
+	s.after[0].steps.count = 100;
+	check(&s, "launches_per_step <= +0", OUTCOME_PASS); /* unless there are as many */
+	s.after[0].steps.of[metric_work(&metrics[METRIC_LAUNCHES])] = alike(11);
 	s.before[0].steps.source = STEPS_NONE;
 	s.before[0].steps_said = 100;
 	check(&s, "launches_per_step <= +0", OUTCOME_INCONCLUSIVE);
