@@ -5,6 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/base/complain.h"
 #include "report/gate/config.h"
+#include "report/gate/expect.h"
 #include "report/base/file.h"
 #include "report/base/text.h"
 #include "report/gate/toml.h"
@@ -242,10 +243,8 @@ int config_expect(struct config *c, const char *pattern)
 {
 	struct rule_error error;
 
-	if (!*pattern) {
-		complain("check: --expect-kernel: an empty name; \".*\" means every kernel");
+	if (expect_is_empty("check", pattern))
 		return -1;
-	}
 	if (rule_expect(room(c), pattern, &error)) {
 		c->rule_count++;
 		return 0;

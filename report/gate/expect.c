@@ -9,15 +9,21 @@
 #include "report/base/complain.h"
 #include "report/base/pattern.h"
 
+bool expect_is_empty(const char *command, const char *pattern)
+{
+	if (*pattern)
+		return false;
+	complain("%s: --expect-kernel: an empty name; \".*\" means every kernel", command);
+	return true;
+}
+
 bool expect_compile(struct expect_rule *e, const char *command, const char *pattern)
 {
 	char why[PATTERN_ERROR_BYTES];
 
 	e->pattern = pattern;
-	if (!*pattern) {
-		complain("%s: --expect-kernel: an empty name; \".*\" means every kernel", command);
+	if (expect_is_empty(command, pattern))
 		return false;
-	}
 	if (!pattern_compile(&e->compiled, pattern, why))
 		return true;
 	complain("%s: --expect-kernel %s: no regular expression: %s", command, pattern, why);

@@ -14,8 +14,10 @@ struct expect_rule {
 	struct pattern_regex compiled;
 };
 
-/* False when one line was written, beginning with the command's name: it is no regular expression.
- */
+/* Whether it names no kernel, as a variable that was not set; then one line was written. */
+bool expect_is_empty(const char *command, const char *pattern);
+/* False when one line was written, beginning with the command's name: it is empty, or no regular
+ * expression. */
 bool expect_compile(struct expect_rule *e, const char *command, const char *pattern);
 void expect_free(struct expect_rule *e);
 

@@ -248,7 +248,7 @@ char *judge_share(const struct rule *r, const struct figures *f)
 		share += p->count ? p->gpu_share : 0;
 	}
 	if (!launches && in_graphs)
-		return alloc_format("in graphs alone");
+		return alloc_string("in graphs alone");
 	if (!launches)
 		return alloc_format("in graphs alone: it was captured so many times, and how often "
 		                    "it ran is not known");

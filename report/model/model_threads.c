@@ -149,8 +149,8 @@ static void add_thread(struct model_part *p, const struct tf_thread *t)
 	uint64_t graphs = t->graph_ticks < t->sample_ticks ? t->graph_ticks : t->sample_ticks;
 	process->samples_cost += clock_ns(&p->clock, t->sample_ticks - graphs);
 	process->graphs_cost += clock_ns(&p->clock, graphs);
-	process->sites_cost += clock_ns(&p->clock, t->site_ticks);
 	double stacks = clock_ns(&p->clock, t->site_ticks);
+	process->sites_cost += stacks;
 	double own = process->per_call * (double)thread.calls +
 	             clock_ns(&p->clock, t->sample_ticks) + stacks;
 	thread.own = own > process->wall ? process->wall : own;

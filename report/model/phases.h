@@ -23,10 +23,9 @@ size_t phases_teardown(const struct overview *p, size_t *first);
  * allocates: its first steps warm up. Where it does that all along, `start`. */
 double phases_settled(const struct overview *p, double start, double most);
 
-/* How much of a slice lies in [from, until), ns since load. */
-/* Of the device that works most, ns of a slice. */
+/* How long the device that works most does in a slice, ns. */
 double phases_busy(const struct overview *p, size_t slice);
-
+/* How much of a slice lies in [from, until), ns since load. */
 double phases_part(const struct overview *p, size_t slice, double from, double until);
 /* Of a slice's host time `from`, what `ns` left out of it take: what is none of its steady work
  * goes first. */

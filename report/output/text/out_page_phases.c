@@ -9,9 +9,10 @@
 
 /* Of start-up: what takes a smaller share is not named, of a smaller one it is not said how it
  * would be shorter. */
-#define OVERLAP_TOLD 1.005 /* of the window, in phases together: they run beside each other */
-#define PART_LEAST   0.02
-#define HINT_LEAST   0.2
+#define PART_LEAST 0.02
+#define HINT_LEAST 0.2
+/* Of the window, phases together: more, and some run beside each other. */
+#define OVERLAP_TOLD 1.005
 /* Of the run, and in ns: a start-up below both has no section. */
 #define START_SHARE 0.05
 #define START_LEAST 1e9

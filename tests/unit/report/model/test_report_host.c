@@ -176,6 +176,17 @@ static void test_own_share(void **state)
 	read_made();
 	assert_near(m.own_share, (4e6 + m.per_call * 10) / m.wall, 1e-9);
 	assert_non_null(strstr(m.own_warning, "of the wall time of thread backward (4712)"));
+	assert_non_null(
+	        strstr(m.own_warning, "timing GPU work 4.00 ms of it and taking call sites 0."));
+	assert_non_null(strstr(m.own_warning, "CUDASPY_BUDGET and CUDASPY_GPU=off"));
+	model_free(&m);
+	second->site_ticks =
+	        10000000; /* 5 ms more: they are told apart, and what takes them away */
+	read_made();
+	assert_non_null(strstr(m.own_warning,
+	                       "timing GPU work 4.00 ms of it and taking call sites 5.00 ms"));
+	assert_non_null(strstr(m.own_warning, "CUDASPY_SITES=off"));
+	second->site_ticks = 0;
 }
 
 /* Threads that wait for a CPU while they are timed: together more than the wall time, and of a
