@@ -179,6 +179,20 @@ static int has_baseline(const struct check_request *r)
 	return 0;
 }
 
+static void say_what_holds_always(const struct config *c)
+{
+	for (size_t i = 0; i < c->rule_count; i++) {
+		const struct rule *rule = &c->rules[i];
+		if (!rule_holds_always(rule))
+			continue;
+		if (rule->file)
+			complain("%s:%u:%u: no run can fail the rule %s", rule->file, rule->line,
+			         rule->column, rule->text);
+		else
+			complain("check: no run can fail the rule %s", rule->text);
+	}
+}
+
 int check_request_rules(struct check_request *r)
 {
 	const char *file = r->config_file;
@@ -211,6 +225,7 @@ int check_request_rules(struct check_request *r)
 	if (out_over_input(r->output, file, "rules") ||
 	    out_over_input(r->output, r->baseline, "baseline"))
 		return -1;
+	say_what_holds_always(&r->config);
 	return has_baseline(r);
 }
 

@@ -94,6 +94,7 @@ static int check(const struct check_request *r)
 	if (!(r->baseline && run_set_add(&c.before, r->baseline, &steps)) &&
 	    !run_set_add_all(&c.after, r->names, r->count, &steps)) {
 		struct out_file file;
+		run_sets_say_if_apart(&c.before, &c.after);
 		judge_all(&c, &r->config);
 		look.out.to = out_begin(&file);
 		r->write(&c, &look.out);

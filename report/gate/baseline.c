@@ -110,6 +110,8 @@ void baseline_write(const struct run_set *s, FILE *to)
 	json_put(root, "schema", json_text(SCHEMA));
 	json_put(root, "generated_by", json_text("cudaspy " CUDASPY_VERSION));
 	json_put(root, "recordings", json_count(s->count));
+	if (first->program)
+		json_put(root, "program", json_text(first->program));
 	json_put(machine, "gpus", json_text(first->machine.gpus));
 	json_put(machine, "driver", json_text(first->machine.driver));
 	json_put(machine, "gpu_mode", json_text(first->machine.mode));

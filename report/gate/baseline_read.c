@@ -111,6 +111,7 @@ static int read_run(struct figures *f, const json_t *root, size_t index, size_t 
 	f->wall = f->window = NAN;
 	f->machine = (struct figures_machine){copy_at(machine, "gpus"), copy_at(machine, "driver"),
 	                                      copy_at(machine, "gpu_mode")};
+	f->program = copy_at(root, "program");
 	f->verdict = copy_at(root, "verdict");
 	f->steps_said = json_number_value(json_object_get(root, "steps"));
 	for (size_t i = 0; i < METRICS; i++) {

@@ -177,6 +177,8 @@ int run_set_add(struct run_set *s, const char *name, const struct run_set_option
 /* The same file named twice is no repeat. -1 when one line was written. */
 int run_set_add_all(struct run_set *s, char *const *names, size_t count,
                     const struct run_set_options *o);
+/* One line where the baseline is of another program than what is judged by it. */
+void run_sets_say_if_apart(const struct run_set *before, const struct run_set *after);
 
 /* The list that stands at that offset of the figures. */
 static inline const struct figures_parts *parts_of(const struct figures *f, size_t offset)

@@ -47,6 +47,9 @@ bool rule_parse(struct rule *r, const char *text, struct rule_error *error);
 /* `kernel "PATTERN" launches >= 1`, by the pattern alone. */
 bool rule_expect(struct rule *r, const char *pattern, struct rule_error *error);
 void rule_free(struct rule *r);
+/* Whether every run keeps to it; of a whole run: no count, time or share is less than 0, no share
+ * more than 1. */
+bool rule_holds_always(const struct rule *r);
 /* What the rule asks, in sentences. */
 void rule_explain(const struct rule *r, FILE *to, size_t width);
 

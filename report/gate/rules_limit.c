@@ -145,6 +145,17 @@ static bool parse_word(struct rule_parser *p)
 	return true;
 }
 
+bool rule_holds_always(const struct rule *r)
+{
+	bool share = r->metric->kind == METRIC_SHARE;
+
+	if (r->select != SELECT_RUN || r->word)
+		return false;
+	if (r->relative)
+		return r->percent && !share && r->op == OP_GE && r->value <= -100;
+	return (r->op == OP_GE && r->value <= 0) || (share && r->op == OP_LE && r->value >= 1);
+}
+
 bool rule_parse_limit(struct rule_parser *p)
 {
 	return p->rule->metric->kind == METRIC_WORD ? parse_word(p) : parse_number(p);

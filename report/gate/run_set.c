@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "report/base/alloc.h"
@@ -25,13 +24,27 @@ static void say_if_one_run(const struct run_set *s)
 	}
 }
 
+static bool of_other_programs(const struct figures *a, const struct figures *b)
+{
+	return a->program && b->program && strcmp(a->program, b->program) != 0;
+}
+
 static void say_if_other_program(const struct run_set *s)
 {
 	const struct figures *last = &s->runs[s->count - 1], *first = &s->runs[0];
 
-	if (first->program && last->program && strcmp(first->program, last->program) != 0)
+	if (of_other_programs(first, last))
 		complain("%s is of %s, %s of %s: they are no repeats of each other", last->name,
 		         last->program, first->name, first->program);
+}
+
+void run_sets_say_if_apart(const struct run_set *before, const struct run_set *after)
+{
+	const struct figures *a = before->runs, *b = after->runs;
+
+	if (before->count && after->count && of_other_programs(a, b))
+		complain("%s is of %s, %s of %s: is it the right baseline?", a->name, a->program,
+		         b->name, b->program);
 }
 
 static int add_run(struct run_set *s, const char *name, const struct run_set_options *o)

@@ -229,8 +229,8 @@ def test_baseline_file(runs, tmp_path):
         check('--save-baseline', tmp_path / name, runs(), runs(repeat=1), status=0)
     assert (tmp_path / 'a').read_bytes() == (tmp_path / 'b').read_bytes()
     base = json.loads((tmp_path / 'a').read_text())
-    assert list(base) == ['schema', 'generated_by', 'recordings', 'machine', 'ranks', 'counts', 'times', 'verdict', 'kernels', 'apis',
-                          'copy_kinds', 'per_step', 'sites']
+    assert list(base) == ['schema', 'generated_by', 'recordings', 'program', 'machine', 'ranks', 'counts', 'times', 'verdict',
+                          'kernels', 'apis', 'copy_kinds', 'per_step', 'sites']
     assert base['schema'] == 'cudaspy.baseline/1'
     assert base['machine'] == {'gpus': 'Simulated GPU 0', 'driver': '13.0', 'gpu_mode': 'off'}
     assert base['counts']['launches'] == 40 and len(base['times']['window_ns']) == 2
@@ -311,6 +311,18 @@ def test_another_program_is_no_repeat(runs, tmp_path):
     other = record(tmp_path / 'other', SAMPLES / 'sim/vector_add')
     p = check('--limit', 'launches >= 1', runs(), other, status=0)
     assert f'{other} is of vector_add, {runs()} of steps: they are no repeats' in p.stderr
+
+
+def test_a_baseline_of_another_program_is_said(runs, tmp_path):
+    """Its counts may well be lower, and all rules hold."""
+    other = record(tmp_path / 'other', SAMPLES / 'sim/vector_add')
+    base = tmp_path / 'base.json'
+    check('--save-baseline', base, runs(), status=0)
+    p = check('--baseline', base, '--limit', 'launches <= +0', other, status=0)
+    assert f'{base} is of steps, {other} of vector_add: is it the right baseline?' in p.stderr
+    assert not check('--baseline', base, runs(repeat=1), status=0).stderr
+    base.write_text(json.dumps({k: v for k, v in json.loads(base.read_text()).items() if k != 'program'}))
+    assert not check('--baseline', base, '--limit', 'launches <= +0', other, status=0).stderr # as earlier versions wrote it
 
 
 @pytest.mark.parametrize('args, part', [

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from conftest import ROOT, SHIM
-from test_check import check, outcomes, record, runs # noqa: F401 (a fixture)
+from test_check import check, cudaspy, outcomes, record, runs # noqa: F401 (a fixture)
 
 P, F, N = 'pass', 'fail', 'inconclusive'
 
@@ -145,3 +145,22 @@ def test_error_in_a_file(runs, tmp_path):
         config.write_text(f"limits = [\n  'launches <= 1',\n  '{rule}',\n]\n")
         p = check('--config', config, runs(), status=2)
         assert p.stderr.startswith(f'cudaspy: {config}:3:{3 + column}: ') and part in p.stderr.splitlines()[0], rule
+
+
+@pytest.mark.parametrize('rule', ['launches >= 0', 'launches >= -100%', 'gpu_busy_share <= 100%',
+                                  'launch_p50_ns >= 0us', 'loop.launches >= 0'])
+def test_a_rule_that_no_run_fails_is_said(rule, runs):
+    p = cudaspy('check', '--baseline', runs(), '--limit', rule, runs(repeat=1))
+    assert f'check: no run can fail the rule {rule}' in p.stderr
+
+
+@pytest.mark.parametrize('rule', ['launches >= 1', 'launches > 0', 'launches >= -99%', 'launches <= 0', 'gpu_busy_share <= 99%',
+                                  'gpu_busy_share >= -100%', 'launches >= -5', 'launches > -1', 'kernel "nothing" launches >= 0', 'verdict != gpu-bound'])
+def test_other_rules_are_judged_without_a_word(rule, runs):
+    assert 'no run can fail' not in cudaspy('check', '--baseline', runs(), '--limit', rule, runs(repeat=1)).stderr
+
+
+def test_a_rule_of_a_file_that_no_run_fails_is_said(runs, tmp_path):
+    (tmp_path / 'rules.toml').write_text('limits = ["launches >= 0"]\n')
+    p = check('--config', tmp_path / 'rules.toml', runs(), status=0)
+    assert re.search(r'rules.toml:1:\d+: no run can fail the rule launches >= 0', p.stderr)
