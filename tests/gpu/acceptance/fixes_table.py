@@ -860,6 +860,105 @@ GLOVERS = [
     # read every 20 steps.
     Case("instrument_tags", "torch timm", Fix("launch-bound", "graphs"), useless="no-sync", otherwise="gpu-bound", near=0.05),
 ]
+TANNERS = [
+    # Some 700 kernels of two to four microseconds a step (forward, backward, clipping, momentum) on 16 small pictures; two small
+    # copies on the device before them in all variants; a number is read every 50 steps. fix launches the same ones as a graph.
+    Case("fish_passes", "torch timm", Fix("launch-bound", "graphs"), useless="pinned", near=0.05),
+    # One read of one number behind each call of a jitted function, eight calls a step, of some 50 kernels and 0.3 to 0.4 ms each
+    # (mostly Adam on a table of 51 MB). 32 bytes are read every 25 steps. Slopes of the table are added in any order.
+    Case("jax_library_loans", "jax flax optax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    # One copy of 24.9 MB a step from pageable memory, which waits, and some 50 kernels behind it, of a millisecond together;
+    # eight numbers are read every 25 steps. fix2 copies the same bytes from pageable memory by another stream, behind
+    # the launches; fix3 has the same copy, and the kernels as a graph. Convolutions in bfloat16.
+    Case("swim_races", "torch torchvision", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"),
+         Fix("launch-bound", "graphs", "fix3"), useless="no-alloc", near=0.02),
+    # The Trainer's loop: some 600 kernels of some 18 ms together in 32 bits; behind each step all cached memory (some 70
+    # blocks of 11 to 46 MB, and smaller ones) goes back to the driver, which waits. A number is read every 25 steps. The loop is
+    # the Trainer's, so there is no graph of a step; train() takes some 0.1 s before its first step.
+    Case("coughs_heard", "torch transformers accelerate", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.05),
+    # Python takes some 10 to 15 ms for 512 visits a step; then one copy of 524 KB from pageable memory, and some 170 launches of
+    # one or two milliseconds together. fix leaves the copy and the launches; fix2 leaves Python's work and the copy. Slopes of
+    # the tables are added in any order.
+    Case("museum_tours", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.05),
+    # Nothing is wrong: four correlations a step with 25 by 25 points on 2.4 million, some 6 to 20 ms together, and four short
+    # kernels; twelve bytes are read every 20 steps.
+    Case("cupy_brush_strokes", "cupy", useless="no-alloc", otherwise="gpu-bound", near=0.01),
+    # Some 230 kernels of two or three microseconds a step (forward, backward, clipping, AdamW of a small PatchTST), and one
+    # for the batch; a number is read every 50 steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("cold_stores", "torch transformers", Fix("launch-bound", "graphs"), useless="no-sync", near=0.02),
+    # Eight kernels a round (messages of 48 MB), of some 150 to 200 microseconds, and some 100 of Python; behind each of 24
+    # rounds a step one number is read, and one at the end. fix reads once a step; fix2 has two graphs, of a round each, and
+    # reads as before. Messages are added in any order.
+    Case("company_owners", "torch torch_geometric", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"),
+         useless="no-alloc", near=0.02),
+    # Some 70 kernels of two or three milliseconds, then a copy of 33.5 MB to pageable memory, which waits. fix has pinned
+    # memory and no wait; fix2 copies to pageable memory on another stream, behind the launches of the next batch; fix3
+    # launches the same kernels as a graph, and copies and waits as before. Products of matrices in TF32.
+    Case("emigrant_letters", "torch transformers", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"),
+         Fix("launch-bound", "graphs", "fix3"), useless="no-alloc", near=0.02),
+    # Three arrays of 107 MB a step and two or three small ones from the driver; the pool is emptied behind each step, by as
+    # many frees, which wait. Seven kernels of some 0.3 ms together; 147 kB are read every 48 steps. fix leaves kernels and
+    # reads.
+    Case("cupy_meter_motifs", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Python's tidying and the tokenizer (one thread) take some 10 to 20 ms for 64 recipes a step; then three copies of 133 kB
+    # together from pinned memory, and some 500 launches of some 5 ms, of three milliseconds on the GPU. fix leaves copies and
+    # launches; fix2 leaves the host's work and the copies. A number is read every 25 steps.
+    Case("recipe_allergens", "torch transformers tokenizers", Fix("host-bound", "host=0"),
+         Fix("launch-bound", "graphs", "fix2"), useless="no-sync", near=0.05),
+    # Nothing is wrong: one call a step, with products of matrices of two TFLOP in bfloat16, of some seven to ten
+    # milliseconds; a number is read every 20 steps.
+    Case("jax_stay_lengths", "jax flax optax", useless="no-alloc", otherwise="gpu-bound", near=0.05),
+]
+TURNERS = [
+    # Some 1000 kernels of two microseconds a step (30 a moment, 32 moments), on 640 numbers; a copy of 128 bytes before them, and
+    # 32 numbers are read behind them, for which the host waits. fix launches the same kernels as a graph and reads as before;
+    # fix2 reads once in 20 steps.
+    Case("turbine_rotors", "torch", Fix("launch-bound", "graphs"), Fix("sync-bound", "no-sync", "fix2"), useless="pinned",
+         near=0.02),
+    # The cache is emptied once a step, so some ten segments (2 to 300 MB) are freed and taken from the driver; 120 kernels of
+    # some 3 to 5 ms together, a copy of 0.8 to 2.3 MB before them, and a wait for a small answer. Shapes change each step, so
+    # there is no graph. fix leaves all but the emptying; fix2 reads once in 12 steps, and empties as before. A thread does it.
+    Case("fibre_quakes", "torch transformers", Fix("alloc-bound", "no-alloc"), Fix("sync-bound", "no-sync", "fix2"),
+         useless="pinned", near=0.02),
+    # One copy of 42 MB a step from pageable memory, which waits, and eight kernels behind it, of some 0.4 ms in all. Two numbers
+    # are read every 20 steps. fix2 copies the same bytes from pageable memory on another stream, behind the launches.
+    Case("cupy_blade_films", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Two calls of jitted functions between two reads of one number, 96 times a step; both calls together some 100 to 250
+    # microseconds, of a few kernels. 34 numbers are read behind a step. fix has the same calls and reads once in ten steps; fix2
+    # has one call between two reads, and reads as before.
+    Case("jax_hall_blasts", "jax", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Python takes some seven milliseconds for 1500 telegrams a step; then a copy of 6 KB from pageable memory, two kernels of
+    # some 0.7 ms together, and 512 bytes are read, for which the host waits. fix leaves copy, kernels and read; fix2 leaves
+    # Python's work, and reads 20 such answers once in 20 steps.
+    Case("numba_lightning", "numba", Fix("host-bound", "host=0"), Fix("sync-bound", "no-sync", "fix2"), useless="pinned",
+         near=0.02),
+    # Nothing is wrong: two products of a matrix of 4.3 GB with a vector, of 0.9 to 1.6 ms each, and some 15 short kernels a step;
+    # two numbers are read every 40 steps. fix launches the same ones as a graph.
+    Case("salt_gravity", "torch", Fix("launch-bound", "graphs"), useless="no-sync", otherwise="gpu-bound", near=0.02),
+    # Some 800 kernels of two or three microseconds a step (24 moments of 33), on 66 thousand numbers; three numbers are read
+    # every 50 steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("market_makers", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.05),
+    # One call of a jitted function between two reads of one number, 24 times a step; a call has five products of matrices and
+    # some sums over arrays of 19 MB, some 100 to 200 microseconds. fix reads 96 bytes once a step, as the base does as well.
+    Case("jax_wolf_dogs", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    # One copy of 33.5 MB a step from pageable memory, and two kernels behind it, of some 0.6 to 1.5 ms together; 768 bytes are
+    # read every 24 steps. fix2 copies the same bytes from pageable memory on another stream, behind the launches of the kernels.
+    Case("numba_blood_cells", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-sync",
+         near=0.01),
+    # Some 17 kernels a step over arrays of 63 MB, of some 0.7 ms together; the pool is emptied behind them, so that four such
+    # arrays and some small ones come from the driver each step. 32 bytes are read every 40 steps.
+    Case("cupy_margin_calls", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Python reads 512 boards in some 5 to 9 ms a step; then two copies of 311 kB together from pageable memory, and some 75
+    # launches, of one or two milliseconds together, in TF32. fix leaves the copies and launches; fix2 leaves Python's reading.
+    Case("bridge_boards", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.02),
+    # Nothing is wrong: some 130 kernels a step, most of the time in convolutions in TF32, of five to twenty milliseconds
+    # together; two numbers are read every 20 steps. fix launches the same ones as a graph.
+    Case("echo_hearts", "torch torchvision", Fix("launch-bound", "graphs"), useless="no-sync", otherwise="gpu-bound", near=0.02),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
@@ -868,7 +967,8 @@ HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": 
           "glaziers": GLAZIERS, "drovers": DROVERS,
           "potters": POTTERS, "coopers": COOPERS,
           "thatchers": THATCHERS, "chandlers": CHANDLERS,
-          "wheelwrights": WHEELWRIGHTS, "fletchers": FLETCHERS, "saddlers": SADDLERS, "glovers": GLOVERS}
+          "wheelwrights": WHEELWRIGHTS, "fletchers": FLETCHERS, "saddlers": SADDLERS, "glovers": GLOVERS,
+          "tanners": TANNERS, "turners": TURNERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).

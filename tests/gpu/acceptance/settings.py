@@ -24,6 +24,7 @@ FRAMEWORKS = {  # module: the distributions that may bring it
     "flax": ["flax"],
     "timm": ["timm"],
     "torch_geometric": ["torch_geometric", "torch-geometric"],
+    "accelerate": ["accelerate"],
     "torchaudio": ["torchaudio"],
     "torchvision": ["torchvision"],
     "transformers": ["transformers"],
