@@ -25,6 +25,7 @@ FRAMEWORKS = {  # module: the distributions that may bring it
     "timm": ["timm"],
     "torch_geometric": ["torch_geometric", "torch-geometric"],
     "accelerate": ["accelerate"],
+    "tokenizers": ["tokenizers"],
     "torchaudio": ["torchaudio"],
     "torchvision": ["torchvision"],
     "transformers": ["transformers"],

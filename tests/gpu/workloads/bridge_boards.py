@@ -122,7 +122,7 @@ def make(variant):
         else:
             read = [torch.from_numpy(array) for array in read]
         for there, array in zip((holders, calls), pinned or read):
-            there.copy_(array)
+            there.copy_(array)  # cause: delayed
         one()
         if turn[0] % TOLD == 0:
             told[:] = usual.tolist()

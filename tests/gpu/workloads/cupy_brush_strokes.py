@@ -3,7 +3,7 @@
 piece of canvas is correlated with four long, thin shapes of 25 by 25 points (cupyx.scipy.ndimage), the strongest answer tells the
 way of the stroke at each point, and their mean ways and strengths are told every 20 pieces.
 
-Nothing is wrong: the GPU computes all the time, 5.9 thousand million products a step, as the host is far ahead of it.
+Wrong: nothing (gpu-bound); the GPU computes all the time, 5.9 thousand million products a step, as the host is far ahead of it.
 useless: answers go to arrays that are made once.
 """
 import fixable

@@ -3,7 +3,7 @@
 pictures are taken from a patient's film at other moments of the beat, and a network of convolutions in space and in time
 (R(2+1)D with 18 layers) tells the fraction from each; the mean and how much the clips differ are kept for the patient.
 
-Wrong: nothing; the convolutions keep the GPU busy all the time, and the host is far ahead of it.
+Wrong: nothing (gpu-bound); the convolutions keep the GPU busy all the time, and the host is far ahead of it.
 fix: a step is one CUDA graph; it gains little (launch-bound).
 useless: the patients' mean is read every 100 steps, not every 20.
 """

@@ -3,7 +3,7 @@
 wards, drugs), so that beds can be planned. A transformer that has each column as a token (FT-Transformer) is trained on 384 rows
 at a time, in bfloat16, with clipping and AdamW; the step of training is jitted as a whole.
 
-Wrong: nothing; products of matrices take most of the time, and the host is far ahead of them. The loss is read every 20 steps.
+Wrong: nothing (gpu-bound); products of matrices take most of the time, and the host is far ahead of them. The loss is read every 20 steps.
 useless: the state of training is donated to the step.
 """
 import fixable

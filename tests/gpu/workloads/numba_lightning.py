@@ -155,7 +155,7 @@ def make(variant):
         if variant == "useless":
             pinned[...] = table
             table = pinned
-        heard.copy_to_device(table)
+        heard.copy_to_device(table)  # cause: delayed
         misfits[blocks, (256, 1)](travel, heard, misfit)
         lowest[STRIKES, THREADS](misfit, found[pending[0]])
         pending[0] += 1

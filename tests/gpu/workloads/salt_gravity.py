@@ -3,7 +3,7 @@
 density of 64 by 64 by 16 cells below is what fits best to that, with a penalty on large numbers (damped least squares). It is
 found by conjugate gradients, 40 iterations for each of four surveys in turn; a step is one iteration.
 
-Nothing is wrong: an iteration reads the matrix of 4.3 GB twice, which takes all of the time. What comes of a survey is read when
+Wrong: nothing (gpu-bound); an iteration reads the matrix of 4.3 GB twice, which takes all of the time. What comes of a survey is read when
 its last iteration is done.
 fix: an iteration is one CUDA graph, which gains nothing (launch-bound).
 useless: what comes of surveys is read at the end only.
