@@ -17,6 +17,7 @@
  * many times a usual one belong to that. */
 #define WARM_STEPS  8u
 #define WARM_LONGER 3.0
+#define WARM_LEAST  8u /* steps of a loop: of fewer no first ones can be told from usual ones */
 
 /*
  * A later step so many times a usual one is part of it where it takes longer than all since then:
@@ -55,6 +56,14 @@ static const struct model_step **rows_of(const struct model *m, const struct mod
 	if (*count)
 		qsort(rows, *count, sizeof(*rows), by_start);
 	return rows;
+}
+
+/* Its first steps that may be of its warming up. */
+static size_t first_few(const struct model_phase *p, size_t count)
+{
+	size_t few = WARM_STEPS * (p->threads > 1 ? p->threads : 1);
+
+	return few < count / WARM_FEW ? few : count / WARM_FEW;
 }
 
 /* The end of the last step that takes longer than the loop has run until then, from `from` on; each
@@ -125,10 +134,11 @@ static bool usual_until(const struct model *m, const struct model_phase *p, uint
 static double warm_until(const struct model *m, const struct model_phase *p, uint32_t process,
                          double from, double most)
 {
-	size_t count, few = WARM_STEPS * (p->threads > 1 ? p->threads : 1);
+	size_t count;
 	const struct model_step **rows = rows_of(m, p, process, &count);
+	size_t few = first_few(p, count);
 
-	for (size_t i = 0; i < count && i < few && rows[i]->start < most; i++) {
+	for (size_t i = 0; i < few && rows[i]->start < most; i++) {
 		double end = rows[i]->start + rows[i]->duration;
 		if (rows[i]->duration > WARM_LONGER * p->p50 && end <= most)
 			from = fmax(from, end);
@@ -144,10 +154,11 @@ static double warm_until(const struct model *m, const struct model_phase *p, uin
 static double first_steps(const struct model *m, const struct model_phase *p, uint32_t process,
                           double from)
 {
-	size_t count, few = WARM_STEPS * (p->threads > 1 ? p->threads : 1);
+	size_t count;
 	const struct model_step **rows = rows_of(m, p, process, &count);
+	size_t few = first_few(p, count);
 
-	for (size_t i = 0; i < count && i < few; i++)
+	for (size_t i = 0; i < few; i++)
 		if (rows[i]->duration > WARM_FAR_LONGER * p->p50)
 			from = fmax(from, rows[i]->start + rows[i]->duration);
 	free(rows);
@@ -189,7 +200,7 @@ struct model_stretch *view_settled(const struct model *m, const struct model_pha
 {
 	const struct overview *o = &m->processes[part->process].overview;
 	struct model_stretch *to = alloc_zeroed(part->stretch_count, sizeof(*to));
-	bool many = p->kind == PHASE_LOOP && p->p50 > 0 && p->steps >= 4 * WARM_STEPS;
+	bool many = p->kind == PHASE_LOOP && p->p50 > 0 && p->steps >= WARM_LEAST;
 	double start = many ? first_steps(m, p, part->process, part->start) : part->start,
 	       half = half_of(part, start), from = start;
 

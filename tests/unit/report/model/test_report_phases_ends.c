@@ -56,6 +56,38 @@ static void test_steps_that_allocate(void **state)
 	}
 }
 
+/* Of a few long steps too: the first of 16 compiles, and takes four times as long. Of six none can
+ * be told from the others. */
+static void test_the_first_of_few_steps(void **state)
+{
+	static const double one[] = {200, 800};
+
+	for (int few = 0; few < 2; few++) {
+		struct run r;
+		start(&r, 1);
+		slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+		add_up(&r);
+		struct model_loop *l = loop(&r, 0, 1, "k", one, 1);
+		uint64_t steps = few ? 6 : 16;
+		double usual = 600.0 / (double)(steps + 3);
+		l->steps = steps;
+		r.m.step_rows = alloc_zeroed(steps, sizeof(*r.m.step_rows));
+		for (double at = 200; r.m.step_row_count < steps;) {
+			size_t i = r.m.step_row_count++;
+			double ms = i ? usual : 4 * usual;
+			r.m.step_rows[i] = (struct model_step){
+			        .found = true, .tid = 1, .start = at * MS, .duration = ms * MS};
+			at += ms;
+		}
+		finish(&r);
+		struct model *v = model_view(&r.m, 1);
+		assert_near(v->phase_steps, few ? 6 : 15, 1e-6);
+		assert_near(v->host_window, (few ? 600 : 600 - 4 * usual) * MS, 0.01);
+		model_view_free(v);
+		end(&r);
+	}
+}
+
 /* The first steps load code and choose algorithms: those that take far longer than others are not
  * judged; a later one is. */
 static void test_first_steps(void **state)
@@ -369,6 +401,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_warming_up),
+	        cmocka_unit_test(test_the_first_of_few_steps),
 	        cmocka_unit_test(test_steps_that_allocate),
 	        cmocka_unit_test(test_first_steps),
 	        cmocka_unit_test(test_steps_that_get_faster),
