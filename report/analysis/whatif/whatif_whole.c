@@ -11,8 +11,9 @@
  * Steps that repeat become one launch of a graph each, however long the host takes between their
  * calls: that time goes with the calls. What stays: the waits for the GPU, the copies that bring
  * inputs, allocations; and the longest stretch that the host spends outside CUDA in each step,
- * before the graph's launch, as it may be a loader or the program's own logic; and what issuing a
- * call usually takes, once for each launch of a graph.
+ * before the graph's launch, as it may be a loader or the program's own logic; what leads from a
+ * wait to the first piece of work behind it; and what issuing a call usually takes, once for each
+ * launch of a graph.
  *
  * A wait inside a step divides its graph in two, as the host decides there what comes next, and so
  * does an allocation or free that no graph takes. The best case has none: the results are read at
@@ -71,6 +72,13 @@ static double launching(const struct whole *w, uint32_t i)
 	return w->free ? 0 : usual_gap(w, i);
 }
 
+/* Before the first piece comes what leads to it: another thread, which waited, hands over to the
+ * one that launches (JAX). That is so with a graph as well. */
+static double handing_over(const struct whole *w, const struct segment *g, uint32_t i)
+{
+	return w->free || i == g->lead ? 0 : w->r->call_events[i].gap;
+}
+
 /* What of the time before a call stays. */
 static double staying(const struct whole *w, uint32_t i)
 {
@@ -107,8 +115,9 @@ static void collapse(struct whole *w, const struct segment *g)
 		const struct call_event *given = &w->r->given[i];
 		struct replay_act *a = &w->acts[i];
 		bool piece = whatif_step_piece(given, &w->r->call_events[i]);
+		double stay = staying(w, i);
+		stays += stay > 0 || begun ? stay : handing_over(w, g, i);
 		begun |= i == g->first;
-		stays += staying(w, i);
 		a->gap = a->ours = 0;
 		if (piece) {
 			a->own = i == g->first ? cost.launch : 0;

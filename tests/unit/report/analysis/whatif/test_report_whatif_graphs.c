@@ -229,6 +229,40 @@ static void test_reads_inside_a_step(void **state)
 	play_ends(&p, &m);
 }
 
+/* As JAX reads a number: another thread copies it, and the one that launches goes on 300 us later,
+ * again and again in a step. A graph between two reads takes its launches, not what leads to them.
+ */
+static void test_what_leads_from_a_read_to_a_launch_stays(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	struct play_xla xla = play_xla(&p);
+	for (int i = 0; i < 400; i++) {
+		p.who = 0;
+		p.host += 300;
+		struct tf_record r = play_call(&p, xla.current, 1);
+		play_returns(&p, &r);
+		for (int k = 0; k < 10; k++, p.host += 20)
+			play_launch(&p, 5, 5);
+		p.who = 1;
+		play_sync(&p);
+		r = play_call(&p, xla.told, 4);
+		play_returns(&p, &r);
+	}
+	play_timed(&p, 5);
+	play_ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 4 * 13);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	assert_int_equal(r.form, WHATIF_WHOLE);
+	assert_near(r.window, 400 * 556e3, 0.02);
+	/* Ten kernels, the launch of one graph and the way back are 62 us. */
+	assert_near(r.predicted, 400 * (300 + 62) * 1e3, 0.02);
+	assert_true(r.least < 400 * 62e3); /* no read at all */
+	play_ends(&p, &m);
+}
+
 /* Memory is made in each step, 1 ms goes to filling it, and it is freed: what divides the graph
  * lies between the last wait and what the host does. */
 static void test_host_work_behind_an_allocation_stays(void **state)
@@ -367,6 +401,7 @@ int main(void)
 	        cmocka_unit_test(test_whole_steps),
 	        cmocka_unit_test(test_whole_steps_of_three_launches),
 	        cmocka_unit_test(test_reads_inside_a_step),
+	        cmocka_unit_test(test_what_leads_from_a_read_to_a_launch_stays),
 	        cmocka_unit_test(test_host_work_behind_an_allocation_stays),
 	        cmocka_unit_test(test_steps_of_other_shapes),
 	        cmocka_unit_test(test_allocations_divide_graphs),
